@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What we need from the system. AW_HAVE_ISAL tells whether PkgConfig::ISAL may be linked.
+# Of libibverbs and librdmacm only the public headers are used; neither is ever linked.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+option(AW_ISAL "Use ISA-L for CRC32c where it is installed" ON)
+set(AW_HAVE_ISAL OFF)
+if(AW_ISAL)
+	pkg_check_modules(ISAL IMPORTED_TARGET libisal)
+	if(ISAL_FOUND)
+		set(AW_HAVE_ISAL ON)
+	else()
+		message(STATUS "ISA-L (libisal-dev) not found: CRC32c comes from the portable table")
+	endif()
+endif()
+
+find_path(AW_VERBS_HEADERS infiniband/verbs.h)
+find_path(AW_RDMACM_HEADERS rdma/rdma_cma.h)
+if(NOT AW_VERBS_HEADERS OR NOT AW_RDMACM_HEADERS)
+	message(FATAL_ERROR "the verbs headers are missing: install libibverbs-dev and librdmacm-dev")
+endif()
+
+if(BUILD_TESTING)
+	pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
+	if(NOT CMOCKA_FOUND)
+		message(FATAL_ERROR "cmocka is missing: install libcmocka-dev, "
+			"or configure with -DBUILD_TESTING=OFF")
+	endif()
+endif()

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# How a C test is added. Every ctest test has one label that names its suite:
+# unit prop sim fuzz abi system stress lint.
+
+# aw_c_test(<name> LABEL <suite> SOURCES <file>... [LIBS <target>...] [ARGS <arg>...]
+#           [TIMEOUT <seconds>]): a program in <build>/tests, run by ctest as <suite>.<name>.
+function(aw_c_test name)
+	cmake_parse_arguments(T "" "LABEL;TIMEOUT" "SOURCES;LIBS;ARGS" ${ARGN})
+	if(NOT T_TIMEOUT)
+		set(T_TIMEOUT 60)
+	endif()
+	add_executable(${T_LABEL}_${name} ${T_SOURCES})
+	target_link_libraries(${T_LABEL}_${name} PRIVATE ${T_LIBS})
+	set_target_properties(${T_LABEL}_${name} PROPERTIES
+		RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+	add_test(NAME ${T_LABEL}.${name} COMMAND ${T_LABEL}_${name} ${T_ARGS})
+	set_tests_properties(${T_LABEL}.${name} PROPERTIES
+		LABELS ${T_LABEL} TIMEOUT ${T_TIMEOUT})
+endfunction()
+
+# aw_unit_test(<name> [LIBS <target>...] [SOURCES <further file>...]): tests/unit/test_<name>.c,
+# a cmocka program.
+function(aw_unit_test name)
+	cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+	aw_c_test(${name} LABEL unit TIMEOUT ${T_TIMEOUT}
+		SOURCES test_${name}.c ${T_SOURCES}
+		LIBS ${T_LIBS} PkgConfig::CMOCKA)
+endfunction()
