@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// RDMAP's control octet, Read Request, Atomic and Immediate payloads (RFC 5040 4, RFC 7306 5, 6).
+// Octets to values and back, and the version and opcode check.
+#ifndef WIRE_RDMAP_H
+#define WIRE_RDMAP_H
+
+#include "wire/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RDMAP_VERSION 1
+#define RDMAP_READ_REQ_LEN 28
+#define RDMAP_ATOMIC_REQ_LEN 52
+#define RDMAP_ATOMIC_RESP_LEN 12
+#define RDMAP_IMM_LEN 8
+
+enum rdmap_opcode {
+	RDMAP_WRITE = 0,
+	RDMAP_READ_REQ = 1,
+	RDMAP_READ_RESP = 2,
+	RDMAP_SEND = 3,
+	RDMAP_SEND_INV = 4,
+	RDMAP_SEND_SE = 5,
+	RDMAP_SEND_SE_INV = 6,
+	RDMAP_TERMINATE = 7,
+	RDMAP_IMM = 8,
+	RDMAP_IMM_SE = 9,
+	RDMAP_ATOMIC_REQ = 10,
+	RDMAP_ATOMIC_RESP = 11,
+};
+
+enum rdmap_atomic_op {
+	RDMAP_FETCH_ADD = 0,
+	RDMAP_CMP_SWAP = 2,
+};
+
+struct rdmap_read_req {
+	uint32_t sink_stag;
+	uint64_t sink_to;
+	uint32_t size;
+	uint32_t src_stag;
+	uint64_t src_to;
+};
+
+struct rdmap_atomic_req {
+	uint8_t op; /* enum rdmap_atomic_op, 4 bits */
+	uint32_t request_id;
+	uint32_t stag;
+	uint64_t to;
+	uint64_t add_swap_data;
+	uint64_t add_swap_mask;
+	uint64_t compare_data;
+	uint64_t compare_mask;
+};
+
+struct rdmap_atomic_resp {
+	uint32_t request_id;
+	uint64_t original;
+};
+
+static inline uint8_t rdmap_ctrl(enum rdmap_opcode op)
+{
+	return (uint8_t)(RDMAP_VERSION << 6 | op);
+}
+
+/*
+ * Splits the control octet. AW_E_RDMAP_VERSION when RV is not 1, AW_E_RDMAP_OPCODE for a
+ * reserved opcode, or one whose DDP model (tagged) or queue number does not match.
+ * qn is ignored when tagged.
+ */
+enum aw_error rdmap_ctrl_get(uint8_t ctrl, bool tagged, uint32_t qn, enum rdmap_opcode *op);
+
+void rdmap_read_req_put(const struct rdmap_read_req *req, uint8_t *p);
+struct rdmap_read_req rdmap_read_req_get(const uint8_t *p);
+void rdmap_atomic_req_put(const struct rdmap_atomic_req *req, uint8_t *p);
+struct rdmap_atomic_req rdmap_atomic_req_get(const uint8_t *p);
+void rdmap_atomic_resp_put(const struct rdmap_atomic_resp *resp, uint8_t *p);
+struct rdmap_atomic_resp rdmap_atomic_resp_get(const uint8_t *p);
+
+/* "send with invalidate" and the like, for logs. Never NULL. */
+const char *rdmap_opcode_text(enum rdmap_opcode op);
+
+#endif
