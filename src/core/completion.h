@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Completions: each WR exactly one (or none, when unsignalled and good), in its queue's order.
+#ifndef CORE_COMPLETION_H
+#define CORE_COMPLETION_H
+
+#include "core/qp.h"
+
+/* Completes from the head of the SQ what is over. */
+void aw_completion_retire(struct aw_qp *qp);
+
+/* Completes every WR of the SQ, the half-received receive, and the RQ. */
+void aw_completion_flush(struct aw_qp *qp);
+
+/* In TERMINATE: flushes as soon as the driver holds no more octets of the program's memory. */
+void aw_completion_flush_unlent(struct aw_qp *qp);
+
+/* Completes the receive that a Send came in to, and makes room for the next Send. */
+void aw_completion_receive(struct aw_qp *qp, struct aw_cqe *cqe);
+
+/* Takes all receives of the QP's own RQ and flushes them. */
+void aw_completion_flush_rq(struct aw_qp *qp);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// From the octet stream to ULPDUs: length, CRC, markers, in this order (RFC 5044 4, 6, 8). Never
+// keeps an octet; a half FPDU stays with the driver.
+#include "core/machine.h"
+#include "core/rx.h"
+#include "wire/crc32c.h"
+#include "wire/fpdu.h"
+#include "wire/octets.h"
+
+/* Octets before the length field of the FPDU that starts at the next octet. */
+static size_t len_at(const struct aw_qp *qp)
+{
+	return qp->stream.markers_rx ? fpdu_len_at((uint32_t)qp->rx_pos) : 0;
+}
+
+/* Octets on the wire of the FPDU at buf; 0 when not even its length is there. */
+static size_t wire_size(const struct aw_qp *qp, const uint8_t *buf, size_t len)
+{
+	size_t at = len_at(qp);
+	size_t size;
+
+	if (len < at + FPDU_LEN_FIELD)
+		return 0;
+	size = fpdu_size(get_be16(buf + at));
+	return qp->stream.markers_rx ? fpdu_marked_size((uint32_t)qp->rx_pos, size) : size;
+}
+
+static bool crc_is_right(const struct aw_qp *qp, const uint8_t *buf, size_t size)
+{
+	uint32_t crc = qp->ops->crc32c(CRC32C_INIT, buf, size - FPDU_CRC_LEN);
+
+	return crc32c_final(crc) == get_le32(buf + size - FPDU_CRC_LEN);
+}
+
+/* One FPDU of size octets. A framing error has no DDP header to report (RFC 5040 figure 10). */
+static void take_fpdu(struct aw_qp *qp, uint8_t *buf, size_t size)
+{
+	int markers_are_bad = 0;
+
+	if (qp->stream.crc && !crc_is_right(qp, buf, size)) {
+		aw_qp_terminate(qp, AW_E_MPA_CRC);
+		return;
+	}
+	if (qp->stream.markers_rx)
+		fpdu_remove_markers(buf, size, (uint32_t)qp->rx_pos, &markers_are_bad);
+	if (markers_are_bad) {
+		aw_qp_terminate(qp, AW_E_MPA_MARKER);
+		return;
+	}
+	qp->rx_pos += size;
+	(void)aw_rx_ulpdu(qp, buf + FPDU_LEN_FIELD, get_be16(buf));
+}
+
+size_t aw_rx_octets(struct aw_qp *qp, uint8_t *buf, size_t len)
+{
+	size_t used = 0;
+
+	while (aw_machine_runs(qp)) {
+		size_t size = wire_size(qp, buf + used, len - used);
+
+		if (size == 0 || size > len - used)
+			return used;
+		take_fpdu(qp, buf + used, size);
+		used += size;
+	}
+	return len;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The core's one way out: a const table that its driver supplies. Every call happens while the
+// driver lets the core run on that QP (under its QP lock); none may call back into the core.
+#ifndef CORE_OPS_H
+#define CORE_OPS_H
+
+#include "core/mr.h"
+#include "core/types.h"
+
+struct aw_ops {
+	/*
+	 * The MR of an STag, held so that its memory stays until mr_put; NULL when there is
+	 * none. The core checks rights and bounds.
+	 */
+	const struct aw_mr *(*mr_get)(void *ctx, uint32_t stag);
+	void (*mr_put)(void *ctx, const struct aw_mr *mr);
+
+	/* Copies checked octets into a held MR; and out of one. */
+	void (*place)(void *ctx, uint8_t *dst, const uint8_t *src, size_t len);
+	void (*gather)(void *ctx, uint8_t *dst, const uint8_t *src, size_t len);
+
+	/*
+	 * Makes an STag unusable on the peer's wish (Send with Invalidate) or the program's.
+	 * AW_OK, AW_E_RDMAP_STAG (none), AW_E_RDMAP_NOT_ASSOCIATED (other PD or QP) or
+	 * AW_E_RDMAP_CANNOT_INVALIDATE (an MR that is not meant for it).
+	 */
+	enum aw_error (*invalidate)(void *ctx, uint32_t stag);
+
+	/* Takes the next receive from the RQ or SRQ; false when there is none. */
+	bool (*recv_take)(void *ctx, struct aw_rwqe *recv);
+
+	/* Hands a completion to the CQ of that queue. Never fails: overflow is the CQ's matter. */
+	void (*complete)(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe);
+
+	/* Folds octets into a raw CRC32c register (see wire/crc32c.h). */
+	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t len);
+};
+
+#endif

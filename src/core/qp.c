@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A QP's life as its driver sees it: init, start, post, close, end. States: machine.c.
+#include "core/qp.h"
+
+#include "core/completion.h"
+#include "core/machine.h"
+#include "core/promise.h"
+#include "core/tx_frame.h"
+
+void aw_qp_init(struct aw_qp *qp, const struct aw_qp_mem *mem, const struct aw_ops *ops, void *ctx,
+		const void *pd)
+{
+	*qp = (struct aw_qp){
+		.ops = ops,
+		.ctx = ctx,
+		.pd = pd,
+		.srq = mem->srq,
+		.irq = mem->irq,
+		.irq_capacity = mem->irq_capacity,
+		.orq = mem->orq,
+		.orq_capacity = mem->orq_capacity,
+		.state = AW_QP_IDLE,
+	};
+	aw_sq_init(&qp->sq, mem->sq, mem->sq_capacity, aw_sq_stride(mem->sge_max, mem->inline_max));
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+void aw_qp_start(struct aw_qp *qp, const struct aw_stream *stream)
+{
+	AW_PROMISE(!qp->local_closed);
+	qp->stream = *stream;
+	qp->stream.ird = min_u32(stream->ird, qp->irq_capacity);
+	qp->stream.ord = min_u32(stream->ord, qp->orq_capacity);
+	qp->mulpdu = aw_tx_mulpdu(stream);
+	for (unsigned int qn = 0; qn < 4; qn++)
+		qp->tx_msn[qn] = qp->rx_msn[qn] = 1; /* RFC 5041 4.3 */
+	qp->next_sink_stag = stream->stag_seed;
+	qp->rtr_due = stream->initiator && stream->p2p;
+	qp->rtr_awaited = !stream->initiator && stream->p2p && (stream->rtr & MPA_RTR_SEND);
+	AW_PROMISE(!qp->rtr_due || stream->rtr != MPA_RTR_READ || qp->stream.ord > 0);
+	aw_machine_go(qp, AW_QP_RTS);
+}
+
+static bool takes_posts(const struct aw_qp *qp)
+{
+	return aw_machine_runs(qp) && !qp->local_closed;
+}
+
+void aw_qp_post(struct aw_qp *qp)
+{
+	struct aw_swqe *wqe = aw_sq_at(&qp->sq, qp->sq.tail);
+
+	AW_PROMISE(qp->state != AW_QP_IDLE);
+	wqe->done = !takes_posts(qp);
+	wqe->status = wqe->done ? AW_WC_WR_FLUSH_ERR : AW_WC_SUCCESS;
+	wqe->end_pos = 0;
+	aw_sq_commit(&qp->sq);
+	if (wqe->done)
+		aw_completion_retire(qp);
+}
+
+void aw_qp_recv_posted(struct aw_qp *qp)
+{
+	if (qp->flushed)
+		aw_completion_flush_rq(qp);
+}
+
+void aw_qp_close(struct aw_qp *qp)
+{
+	qp->local_closed = true;
+	if (qp->state == AW_QP_RTS)
+		aw_machine_go(qp, AW_QP_CLOSING);
+}
+
+void aw_qp_peer_closed(struct aw_qp *qp, size_t rest)
+{
+	qp->peer_closed = true;
+	if (qp->state == AW_QP_IDLE || (aw_machine_runs(qp) && rest > 0))
+		aw_machine_end(qp, AW_E_MPA_CLOSED);
+	else if (qp->state == AW_QP_RTS)
+		aw_machine_go(qp, AW_QP_CLOSING);
+}
+
+void aw_qp_abort(struct aw_qp *qp, enum aw_error why)
+{
+	aw_machine_end(qp, why);
+}
+
+void aw_qp_terminate(struct aw_qp *qp, enum aw_error why)
+{
+	struct term_msg msg = { .error = why };
+
+	if (qp->state == AW_QP_IDLE)
+		aw_machine_end(qp, why);
+	else
+		aw_machine_terminate(qp, &msg);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The QP machine: one RDMAP stream over one MPA connection, from start-up's end to the close.
+// The driver holds its QP lock around every call. The core owns no socket, clock, lock or heap:
+// octets come in by aw_rx_octets, go out by aw_tx_next, and everything else leaves through aw_ops.
+// States and arrows: machine.c. RFC 5040 6 and 7, RFC 5041 6, RFC 5044 7.2.
+#ifndef CORE_QP_H
+#define CORE_QP_H
+
+#include "core/ops.h"
+#include "core/queue.h"
+#include "core/startup.h"
+#include "wire/ddp.h"
+#include "wire/rdmap.h"
+#include "wire/term.h"
+
+enum aw_qp_state {
+	AW_QP_IDLE, /* no stream yet; receives may be posted */
+	AW_QP_RTS, /* full operation */
+	AW_QP_CLOSING, /* a graceful close began here or there; what was posted still goes out */
+	AW_QP_TERMINATE, /* an error was found; its Terminate is due or on its way */
+	AW_QP_ERROR, /* over: everything was flushed, posts flush at once */
+};
+
+/* An inbound Read Request being answered (or, RFC 7306, an atomic). */
+struct aw_irq_entry {
+	struct rdmap_read_req req; /* advanced as segments go out */
+};
+
+/* An outstanding Read of ours. */
+struct aw_orq_entry {
+	uint32_t sq_index;
+	uint32_t sink_stag; /* valid for this one Read only */
+	uint32_t received; /* octets placed so far */
+	bool rtr; /* RFC 6581 9.2: the RTR, no WR stands behind it */
+};
+
+/* Memory that the driver gives for the QP's life. */
+struct aw_qp_mem {
+	bool srq; /* receives come from an SRQ: a flush must not drain it */
+	void *sq; /* aw_sq_mem_size() octets, 16-aligned */
+	uint32_t sq_capacity;
+	uint32_t sge_max;
+	uint32_t inline_max;
+	struct aw_irq_entry *irq;
+	uint32_t irq_capacity; /* the most IRD this QP may agree to */
+	struct aw_orq_entry *orq;
+	uint32_t orq_capacity;
+};
+
+/* How the stream runs, fixed by aw_qp_start. */
+struct aw_stream {
+	bool initiator;
+	bool crc;
+	bool markers_tx;
+	bool markers_rx;
+	bool p2p;
+	uint8_t rtr; /* as in struct aw_mpa_result */
+	uint32_t ird;
+	uint32_t ord;
+	uint32_t emss; /* octets of one TCP segment: an FPDU is no larger */
+	uint32_t stag_seed; /* random: where the one-shot sink STags start */
+};
+
+/* A Send being received. */
+struct aw_rx_send {
+	bool active;
+	enum rdmap_opcode op; /* of its first segment, and so of all */
+	enum aw_wc_status status; /* when it failed: what its receive completes with */
+	uint32_t placed;
+	struct aw_rwqe recv;
+};
+
+struct aw_qp {
+	/* fixed after init */
+	const struct aw_ops *ops;
+	void *ctx;
+	const void *pd;
+	bool srq;
+	bool sig_all; /* the driver's to set after init: every WR is signalled */
+	uint32_t irq_capacity;
+	uint32_t orq_capacity;
+	struct aw_irq_entry *irq;
+	struct aw_orq_entry *orq;
+	struct aw_stream stream; /* ird and ord cut to the capacities */
+	uint32_t mulpdu;
+
+	/* the machine */
+	enum aw_qp_state state;
+	enum aw_error error; /* why TERMINATE or ERROR; AW_OK for a clean close */
+	enum aw_error peer_error; /* what a received Terminate said */
+	bool peer_ready; /* a valid FPDU arrived: a responder may transmit */
+	bool peer_closed; /* FIN seen */
+	bool local_closed; /* aw_qp_close was called */
+
+	/* transmit */
+	struct aw_sq sq;
+	uint32_t tx_offset; /* octets of the WR at sq.next that went into FPDUs */
+	uint32_t tx_msn[4]; /* by QN */
+	uint64_t tx_pos; /* octets given out by aw_tx_next */
+	uint64_t sent_pos; /* octets that TCP took */
+	bool rtr_due;
+	bool term_due;
+	uint8_t term_len;
+	uint8_t term[TERM_MAX];
+	uint64_t flush_pos; /* TERMINATE: no WR is flushed while octets before this may be lent */
+	bool sq_failed; /* a WR completed in error: no later one is a success */
+	bool flushed; /* every WR was; later ones are at once */
+	bool serve_irq_next; /* turns between Read Responses and the SQ */
+
+	/* receive */
+	uint64_t rx_pos; /* stream position of the next unread octet */
+	uint32_t rx_msn[4];
+	bool rtr_awaited; /* the first message may be a Send that is an RTR */
+	struct aw_rx_send rx_send;
+	uint32_t irq_head, irq_count;
+	uint32_t orq_head, orq_count;
+	uint32_t next_sink_stag;
+};
+
+/* mem stays the driver's and must outlive the QP. sq_capacity and capacities may be 0. */
+void aw_qp_init(struct aw_qp *qp, const struct aw_qp_mem *mem, const struct aw_ops *ops, void *ctx,
+		const void *pd);
+
+/* IDLE to RTS: start-up is done and the next octet in each direction is the stream's first. */
+void aw_qp_start(struct aw_qp *qp, const struct aw_stream *stream);
+
+/*
+ * Posts the WR that was filled in at aw_sq_reserve(&qp->sq). Allowed in every state but IDLE; in
+ * ERROR and TERMINATE, and after aw_qp_close, it completes with a flush error once all older WRs
+ * have completed. Transmission is aw_tx_next's.
+ */
+void aw_qp_post(struct aw_qp *qp);
+
+/* Receives were posted to the QP's own RQ: where all were flushed before, they are at once. */
+void aw_qp_recv_posted(struct aw_qp *qp);
+
+/*
+ * Starts a graceful close: what was posted goes out, and the peer is served as before; later
+ * posts flush. Any state. CLOSING may last as long as the peer likes: the driver needs a timer.
+ */
+void aw_qp_close(struct aw_qp *qp);
+
+/* The peer's FIN was read behind the last octet given to aw_rx_octets; rest: octets left over. */
+void aw_qp_peer_closed(struct aw_qp *qp, size_t rest);
+
+/*
+ * The connection is gone (reset, lost, aborted, closed both ways): flush everything. To ERROR. The
+ * driver transmits no octet any more, whatever was given out. why: AW_OK after a clean close.
+ */
+void aw_qp_abort(struct aw_qp *qp, enum aw_error why);
+
+/*
+ * A local failure that the peer should hear of: to TERMINATE with its message due. Without a
+ * stream, or one that is over, there is nobody to tell: IDLE goes to ERROR, the rest stay.
+ */
+void aw_qp_terminate(struct aw_qp *qp, enum aw_error why);
+
+/*
+ * True when nothing more will be transmitted and all given out was sent: in CLOSING the driver
+ * sends FIN; in TERMINATE it sends FIN and aborts once the peer closed or a timer ran out. In
+ * CLOSING our own outstanding Reads are waited for too, unless the peer closed already: some
+ * peers stop answering at a FIN. Ask after aw_tx_next said NONE.
+ */
+bool aw_qp_tx_finished(const struct aw_qp *qp);
+
+#endif

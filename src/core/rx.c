@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One ULPDU: DDP's checks (RFC 5041 7.1), RDMAP's (RFC 5040 7.2), then the message's own; and
+// the Terminate that reports what was wrong (RFC 5040 4.8, figures 9 and 10).
+#include "core/rx.h"
+
+#include "core/machine.h"
+#include "core/rx_parts.h"
+
+/* RFC 5041 7.1 as far as the queue alone tells; TCP keeps order, so only one MSN and MO is due. */
+static enum aw_error check_untagged(const struct aw_qp *qp, const struct ddp_hdr *hdr)
+{
+	uint32_t mo_due;
+
+	if (hdr->qn > DDP_QN_TERMINATE)
+		return AW_E_DDP_QN;
+	if (hdr->msn != qp->rx_msn[hdr->qn])
+		return AW_E_DDP_MSN_RANGE;
+	mo_due = hdr->qn == DDP_QN_SEND && qp->rx_send.active ? qp->rx_send.placed : 0;
+	return hdr->mo == mo_due ? AW_OK : AW_E_DDP_MO;
+}
+
+static enum aw_error parse(const struct aw_qp *qp, const uint8_t *ulpdu, size_t len,
+			   struct aw_rx_seg *seg)
+{
+	enum aw_error err = ddp_get(ulpdu, len, &seg->hdr);
+
+	if (!err && !seg->hdr.tagged)
+		err = check_untagged(qp, &seg->hdr);
+	if (!err)
+		err = rdmap_ctrl_get(seg->hdr.ulp_ctrl, seg->hdr.tagged, seg->hdr.qn, &seg->op);
+	if (err)
+		return err;
+	seg->data = ulpdu + ddp_hdr_len(seg->hdr.tagged);
+	seg->len = (uint32_t)(len - ddp_hdr_len(seg->hdr.tagged));
+	return AW_OK;
+}
+
+static enum aw_error deliver(struct aw_qp *qp, const struct aw_rx_seg *seg)
+{
+	switch (seg->op) {
+	case RDMAP_WRITE:
+		return aw_rx_write(qp, seg);
+	case RDMAP_READ_REQ:
+		return aw_rx_read_request(qp, seg);
+	case RDMAP_READ_RESP:
+		return aw_rx_read_response(qp, seg);
+	case RDMAP_SEND:
+	case RDMAP_SEND_INV:
+	case RDMAP_SEND_SE:
+	case RDMAP_SEND_SE_INV:
+		return aw_rx_send(qp, seg);
+	case RDMAP_TERMINATE:
+		return aw_rx_terminate(qp, seg);
+	case RDMAP_IMM:
+	case RDMAP_IMM_SE:
+	case RDMAP_ATOMIC_REQ:
+	case RDMAP_ATOMIC_RESP:
+		/* RFC 7306: only where the peer agreed to them. */
+		return AW_E_RDMAP_OPCODE;
+	}
+	return AW_E_RDMAP_OPCODE;
+}
+
+/* RFC 5040 figure 10: all but local and MPA errors come with the DDP header. */
+static bool is_about_segment(enum aw_error err)
+{
+	return aw_error_layer(err) == 1 || (aw_error_layer(err) == 0 && aw_error_type(err) != 0);
+}
+
+/* RFC 5040 figure 10: a protection error of a Read Request comes with its RDMAP header. */
+static bool is_about_read(enum aw_error err, const uint8_t *ulpdu, size_t len)
+{
+	enum rdmap_opcode op;
+
+	return aw_error_layer(err) == 0 && aw_error_type(err) == 1 &&
+	       len == DDP_UNTAGGED_LEN + RDMAP_READ_REQ_LEN && !(ulpdu[0] & DDP_CTRL_TAGGED) &&
+	       rdmap_ctrl_get(ulpdu[1], false, DDP_QN_READ, &op) == AW_OK && op == RDMAP_READ_REQ;
+}
+
+static void report(struct aw_qp *qp, const uint8_t *ulpdu, size_t len, enum aw_error err)
+{
+	struct term_msg msg = { .error = err };
+
+	if (is_about_segment(err) && len > 0 && len >= ddp_hdr_len(ulpdu[0] & DDP_CTRL_TAGGED)) {
+		msg.has_seg_len = msg.has_ddp = true;
+		msg.seg_len = (uint16_t)len;
+		msg.ddp = ulpdu;
+		msg.ddp_len = (uint8_t)ddp_hdr_len(ulpdu[0] & DDP_CTRL_TAGGED);
+		msg.has_rdmap = is_about_read(err, ulpdu, len);
+		msg.rdmap = ulpdu + DDP_UNTAGGED_LEN;
+	}
+	aw_machine_terminate(qp, &msg);
+}
+
+enum aw_error aw_rx_ulpdu(struct aw_qp *qp, const uint8_t *ulpdu, size_t len)
+{
+	struct aw_rx_seg seg;
+	enum aw_error err;
+
+	/* RFC 5041 7.1: after an error further segments are dropped silently. */
+	if (!aw_machine_runs(qp))
+		return AW_OK;
+	qp->peer_ready = true;
+	err = parse(qp, ulpdu, len, &seg);
+	if (!err)
+		err = deliver(qp, &seg);
+	qp->rtr_awaited = false;
+	if (err)
+		report(qp, ulpdu, len, err);
+	return err;
+}

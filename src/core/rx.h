@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Receive: octets of the stream in, placement and completions out.
+#ifndef CORE_RX_H
+#define CORE_RX_H
+
+#include "core/qp.h"
+
+/*
+ * Takes every whole FPDU at the start of buf: verifies its CRC, then its DDP and RDMAP rules,
+ * then places it. Markers are taken out in place, so buf is written to. Returns the octets used;
+ * the rest is the beginning of an FPDU and must come again, with more behind it. After an error
+ * the state is TERMINATE (or ERROR) and all octets count as used. Needs at most FPDU_MAX octets
+ * to get on.
+ */
+size_t aw_rx_octets(struct aw_qp *qp, uint8_t *buf, size_t len);
+
+/* One ULPDU whose CRC was verified. AW_OK, or the error that the Terminate now due reports. */
+enum aw_error aw_rx_ulpdu(struct aw_qp *qp, const uint8_t *ulpdu, size_t len);
+
+#endif

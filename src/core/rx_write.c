@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Inbound Writes (RFC 5040 5.1): placed where the peer may write, seen by nobody until a Send.
+#include "core/rx_parts.h"
+
+/*
+ * DDP finds these (RFC 5041 7.1), so they are reported with DDP's codes; access rights are
+ * RDMAP's alone (RFC 5040 figure 9).
+ */
+static enum aw_error as_ddp(enum aw_error err)
+{
+	switch ((uint32_t)err) {
+	case AW_E_RDMAP_STAG:
+		return AW_E_DDP_TAGGED_STAG;
+	case AW_E_RDMAP_BOUNDS:
+		return AW_E_DDP_TAGGED_BOUNDS;
+	case AW_E_RDMAP_NOT_ASSOCIATED:
+		return AW_E_DDP_TAGGED_NOT_ASSOCIATED;
+	case AW_E_RDMAP_TO_WRAP:
+		return AW_E_DDP_TAGGED_TO_WRAP;
+	}
+	return err;
+}
+
+enum aw_error aw_rx_write(struct aw_qp *qp, const struct aw_rx_seg *seg)
+{
+	const struct aw_mr *mr;
+	enum aw_error err;
+
+	/* RFC 5041 5.2: of a segment without payload neither STag nor TO is checked. */
+	if (seg->len == 0)
+		return AW_OK;
+	mr = qp->ops->mr_get(qp->ctx, seg->hdr.stag);
+	err = aw_mr_check(mr, qp->pd, qp, AW_ACCESS_REMOTE_WRITE, seg->hdr.to, seg->len);
+	if (!err)
+		qp->ops->place(qp->ctx, aw_mr_at(mr, seg->hdr.to), seg->data, seg->len);
+	if (mr)
+		qp->ops->mr_put(qp->ctx, mr);
+	return as_ddp(err);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// From SGE lists to checked, held memory.
+#include "core/span.h"
+
+#include "core/promise.h"
+
+#include <string.h>
+
+/* Octets offset to offset + len of one SGE. */
+static enum aw_error hold_one(const struct aw_qp *qp, const struct aw_sge *sge, uint32_t access,
+			      struct aw_spans *spans, const uint32_t part[2])
+{
+	const uint32_t offset = part[0], len = part[1];
+	const struct aw_mr *mr = qp->ops->mr_get(qp->ctx, sge->lkey);
+	/* From the SGE's start, so that an address which wraps is found out. */
+	enum aw_error err = aw_mr_check(mr, qp->pd, qp, access, sge->addr, (uint64_t)offset + len);
+
+	if (err) {
+		if (mr)
+			qp->ops->mr_put(qp->ctx, mr);
+		return err;
+	}
+	spans->at[spans->count++] = (struct aw_span){ aw_mr_at(mr, sge->addr) + offset, len, mr };
+	return AW_OK;
+}
+
+enum aw_error aw_spans_hold(const struct aw_qp *qp, const struct aw_stretch *stretch,
+			    struct aw_spans *spans)
+{
+	uint32_t part[2] = { stretch->offset, 0 };
+	uint32_t left = stretch->len;
+
+	spans->count = 0;
+	for (uint32_t i = 0; left > 0; i++) {
+		const struct aw_sge *sge = &stretch->sge[i];
+		enum aw_error err;
+
+		AW_PROMISE(i < stretch->sge_count);
+		if (part[0] >= sge->len) {
+			part[0] -= sge->len;
+			continue;
+		}
+		part[1] = sge->len - part[0] < left ? sge->len - part[0] : left;
+		err = hold_one(qp, sge, stretch->access, spans, part);
+		if (err) {
+			aw_spans_put(qp, spans);
+			return err;
+		}
+		left -= part[1];
+		part[0] = 0;
+	}
+	return AW_OK;
+}
+
+void aw_spans_put(const struct aw_qp *qp, const struct aw_spans *spans)
+{
+	for (unsigned int i = 0; i < spans->count; i++) {
+		if (spans->at[i].mr)
+			qp->ops->mr_put(qp->ctx, spans->at[i].mr);
+	}
+}
+
+enum aw_error aw_spans_check(const struct aw_qp *qp, const struct aw_stretch *stretch)
+{
+	struct aw_spans spans;
+	enum aw_error err = aw_spans_hold(qp, stretch, &spans);
+
+	if (!err)
+		aw_spans_put(qp, &spans);
+	return err;
+}
+
+void aw_spans_place(const struct aw_qp *qp, const struct aw_spans *spans, const uint8_t *src)
+{
+	for (unsigned int i = 0; i < spans->count; i++) {
+		qp->ops->place(qp->ctx, spans->at[i].p, src, spans->at[i].len);
+		src += spans->at[i].len;
+	}
+}
+
+void aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8_t *dst)
+{
+	for (unsigned int i = 0; i < spans->count; i++) {
+		const struct aw_span *span = &spans->at[i];
+
+		if (span->mr)
+			qp->ops->gather(qp->ctx, dst, span->p, span->len);
+		else
+			memcpy(dst, span->p, span->len);
+		dst += span->len;
+	}
+}
+
+void aw_spans_own(struct aw_spans *spans, const uint8_t *p, size_t len)
+{
+	spans->count = len > 0;
+	spans->at[0] = (struct aw_span){ (uint8_t *)p, len, NULL };
+}

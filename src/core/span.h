@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A stretch of a message as pieces of held MRs: found and checked as a whole before any octet of
+// it is touched, given back after.
+#ifndef CORE_SPAN_H
+#define CORE_SPAN_H
+
+#include "core/qp.h"
+
+struct aw_span {
+	uint8_t *p;
+	size_t len;
+	const struct aw_mr *mr; /* held; NULL: the core's own memory */
+};
+
+struct aw_spans {
+	unsigned int count;
+	struct aw_span at[AW_SGE_MAX];
+};
+
+/* Octets offset to offset + len of what an SGE list describes. */
+struct aw_stretch {
+	const struct aw_sge *sge;
+	uint32_t sge_count;
+	uint32_t access; /* enum aw_access that every MR must grant */
+	uint32_t offset;
+	uint32_t len; /* at most the list's sum, less offset */
+};
+
+/* Holds the MRs of a stretch. On an error none is held. */
+enum aw_error aw_spans_hold(const struct aw_qp *qp, const struct aw_stretch *stretch,
+			    struct aw_spans *spans) AW_MUST_USE;
+void aw_spans_put(const struct aw_qp *qp, const struct aw_spans *spans);
+
+/* Whether the stretch could be held now. */
+enum aw_error aw_spans_check(const struct aw_qp *qp, const struct aw_stretch *stretch) AW_MUST_USE;
+
+/* Copies src, as long as all spans together, into them; and them out to dst. */
+void aw_spans_place(const struct aw_qp *qp, const struct aw_spans *spans, const uint8_t *src);
+void aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8_t *dst);
+
+/* The core's own octets as spans. */
+void aw_spans_own(struct aw_spans *spans, const uint8_t *p, size_t len);
+
+#endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// MPA start-up: RFC 5044 7.1 and RFC 6581 9, 10. Revision 0 is the RDMA Consortium's, whose DDP
+// and RDMAP have other version numbers: a stream of it could only be terminated, so it is refused.
+#include "core/startup.h"
+
+#include "core/promise.h"
+
+#include <string.h>
+
+enum {
+	REVISION_PLAIN = 1,
+	REVISION_ENHANCED = 2,
+};
+
+const char *aw_setup_text(enum aw_setup s)
+{
+	switch (s) {
+	case AW_SETUP_OK:
+		return "ok";
+	case AW_SETUP_WRONG_KIND:
+		return "the peer began as the same side (both initiators or both responders)";
+	case AW_SETUP_REVISION:
+		return "mpa revision not supported";
+	case AW_SETUP_SHORT_PD:
+		return "private data too short for the enhanced set-up it announces";
+	case AW_SETUP_NO_RTR:
+		return "no ready-to-receive message that both ends support";
+	case AW_SETUP_IRD:
+		return "the peer wants more inbound reads than there is room for";
+	}
+	return "unknown";
+}
+
+size_t aw_mpa_pd_max(bool enhanced)
+{
+	return enhanced ? MPA_PD_MAX - MPA_ENH_LEN : MPA_PD_MAX;
+}
+
+/* RFC 6581 10: the enhanced format MUST NOT be used when nothing of it is desired. */
+static bool wants_enhanced(const struct aw_mpa_local *local)
+{
+	return local->revision >= REVISION_ENHANCED &&
+	       (local->p2p || local->ird != MPA_IRD_ORD_NONE || local->ord != MPA_IRD_ORD_NONE);
+}
+
+/* Writes a frame; enh is NULL for a plain one. */
+static size_t build(struct mpa_frame *frame, const struct mpa_enhanced *enh, const void *pd,
+		    size_t pd_len, uint8_t *buf)
+{
+	uint8_t data[MPA_PD_MAX];
+	size_t at = 0;
+
+	AW_PROMISE(pd_len <= aw_mpa_pd_max(enh));
+	if (enh) {
+		frame->flags |= MPA_FLAG_ENHANCED;
+		mpa_enhanced_put(enh, data);
+		at = MPA_ENH_LEN;
+	}
+	if (pd_len > 0)
+		memcpy(data + at, pd, pd_len);
+	frame->pd = data;
+	frame->pd_len = (uint16_t)(at + pd_len);
+	return mpa_build(frame, buf);
+}
+
+size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t pd_len, uint8_t *buf)
+{
+	bool enhanced = wants_enhanced(local);
+	const struct mpa_enhanced enh = {
+		.p2p = local->p2p,
+		.rtr = local->p2p ? local->rtr : 0,
+		.ird = local->ird,
+		.ord = local->ord,
+	};
+	struct mpa_frame frame = {
+		.kind = MPA_REQUEST,
+		.flags = (local->markers ? MPA_FLAG_MARKERS : 0) | (local->crc ? MPA_FLAG_CRC : 0),
+		.revision = enhanced ? REVISION_ENHANCED : REVISION_PLAIN,
+	};
+
+	return build(&frame, enhanced ? &enh : NULL, pd, pd_len, buf);
+}
+
+static uint16_t min_u16(uint16_t a, uint16_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What both sides do with a frame of the right kind; ird and ord as without negotiation. */
+static enum aw_setup read_frame(const struct aw_mpa_local *local, const struct mpa_frame *frame,
+				uint8_t revision_max, struct aw_mpa_result *result)
+{
+	if (frame->revision < REVISION_PLAIN || frame->revision > revision_max)
+		return AW_SETUP_REVISION;
+	*result = (struct aw_mpa_result){
+		.revision = frame->revision,
+		/* RFC 5044 7.1.1: in revision 1 the bit is reserved, and not checked. */
+		.enhanced = frame->revision >= REVISION_ENHANCED &&
+			    (frame->flags & MPA_FLAG_ENHANCED),
+		/* RFC 5044 7.1.1: on when either end wants them. */
+		.crc = local->crc || (frame->flags & MPA_FLAG_CRC),
+		.markers_tx = frame->flags & MPA_FLAG_MARKERS,
+		.markers_rx = local->markers,
+		.ird = local->ird,
+		.ord = local->ord,
+		.pd = frame->pd,
+		.pd_len = frame->pd_len,
+	};
+	if (!result->enhanced)
+		return AW_SETUP_OK;
+	if (frame->pd_len < MPA_ENH_LEN)
+		return AW_SETUP_SHORT_PD;
+	result->pd += MPA_ENH_LEN;
+	result->pd_len -= MPA_ENH_LEN;
+	return AW_SETUP_OK;
+}
+
+/* RFC 6581 9.2: one that both ends support, the cheapest first. 0 when there is none. */
+static uint8_t choose_rtr(uint8_t common, uint16_t ord)
+{
+	if (common & MPA_RTR_WRITE)
+		return MPA_RTR_WRITE;
+	if ((common & MPA_RTR_READ) && ord > 0)
+		return MPA_RTR_READ;
+	return common & MPA_RTR_SEND;
+}
+
+static enum aw_setup negotiate_reply(const struct aw_mpa_local *local,
+				     const struct mpa_enhanced *enh, struct aw_mpa_result *result)
+{
+	result->peer_ird = enh->ird;
+	result->peer_ord = enh->ord;
+	if (result->rejected)
+		return AW_SETUP_OK;
+	/* 0x3fff is the largest value: no bound (RFC 6581 9.1). */
+	result->ord = min_u16(local->ord, enh->ird);
+	result->p2p = local->p2p && enh->p2p;
+	if (result->p2p)
+		result->rtr = choose_rtr(local->rtr & enh->rtr, result->ord);
+	if (result->p2p && result->rtr == 0)
+		return AW_SETUP_NO_RTR;
+	if (enh->ord != MPA_IRD_ORD_NONE && enh->ord > local->ird)
+		return AW_SETUP_IRD;
+	return AW_SETUP_OK;
+}
+
+enum aw_setup aw_mpa_on_reply(const struct aw_mpa_local *local, const struct mpa_frame *reply,
+			      struct aw_mpa_result *result)
+{
+	uint8_t sent = wants_enhanced(local) ? REVISION_ENHANCED : REVISION_PLAIN;
+	struct aw_mpa_result got;
+	struct mpa_enhanced enh;
+	enum aw_setup setup;
+
+	if (reply->kind != MPA_REPLY)
+		return AW_SETUP_WRONG_KIND;
+	setup = read_frame(local, reply, sent, &got);
+	if (setup != AW_SETUP_OK)
+		return setup;
+	got.rejected = reply->flags & MPA_FLAG_REJECT;
+	if (got.enhanced) {
+		enh = mpa_enhanced_get(reply->pd);
+		setup = negotiate_reply(local, &enh, &got);
+	}
+	*result = got;
+	return setup;
+}
+
+/* The RTRs to offer: what the peer asked for and we take; or, failing that, what we take. */
+static uint8_t offer_rtr(const struct aw_mpa_local *local, uint8_t asked)
+{
+	uint8_t takes = local->rtr;
+
+	if (local->ird == 0)
+		takes &= (uint8_t)~MPA_RTR_READ;
+	return takes & asked ? takes & asked : takes;
+}
+
+static void negotiate_request(const struct aw_mpa_local *local, const struct mpa_enhanced *enh,
+			      struct aw_mpa_result *result)
+{
+	result->peer_ird = enh->ird;
+	result->peer_ord = enh->ord;
+	result->ird = min_u16(local->ird, enh->ord);
+	result->ord = min_u16(local->ord, enh->ird);
+	result->p2p = enh->p2p;
+	if (!enh->p2p)
+		return;
+	result->rtr = offer_rtr(local, enh->rtr);
+	/* RFC 6581 9.1: an RTR that is a Read needs one entry, though the ULP reads nothing. */
+	if ((result->rtr & MPA_RTR_READ) && result->ird == 0)
+		result->ird = 1;
+}
+
+enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct mpa_frame *request,
+				struct aw_mpa_result *result)
+{
+	struct aw_mpa_result got;
+	struct mpa_enhanced enh;
+	enum aw_setup setup;
+
+	if (request->kind != MPA_REQUEST)
+		return AW_SETUP_WRONG_KIND;
+	setup = read_frame(local, request, local->revision, &got);
+	if (setup != AW_SETUP_OK)
+		return setup;
+	if (got.enhanced) {
+		enh = mpa_enhanced_get(request->pd);
+		negotiate_request(local, &enh, &got);
+	}
+	*result = got;
+	return AW_SETUP_OK;
+}
+
+size_t aw_mpa_reply(const struct aw_mpa_local *local, const struct aw_mpa_result *result,
+		    bool reject, const void *pd, size_t pd_len, uint8_t *buf)
+{
+	/* RFC 6581 9.1: what the Request left to the ULPs is left to them in the Reply too. */
+	const struct mpa_enhanced enh = {
+		.p2p = result->p2p,
+		.rtr = result->p2p ? result->rtr : 0,
+		.ird = result->peer_ord == MPA_IRD_ORD_NONE ? MPA_IRD_ORD_NONE : result->ird,
+		.ord = result->peer_ird == MPA_IRD_ORD_NONE ? MPA_IRD_ORD_NONE : result->ord,
+	};
+	struct mpa_frame frame = {
+		.kind = MPA_REPLY,
+		.flags = (local->markers ? MPA_FLAG_MARKERS : 0) |
+			 (result->crc ? MPA_FLAG_CRC : 0) | (reject ? MPA_FLAG_REJECT : 0),
+		.revision = result->revision,
+	};
+
+	return build(&frame, result->enhanced ? &enh : NULL, pd, pd_len, buf);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// MPA start-up: what to offer, what to answer, what the two ends then agree on
+// (RFC 5044 7.1, RFC 6581). Pure functions over parsed frames; sockets, timers and the
+// decision to accept belong to the driver.
+#ifndef CORE_STARTUP_H
+#define CORE_STARTUP_H
+
+#include "core/types.h"
+#include "wire/mpa.h"
+
+/* What this end wants or can do. */
+struct aw_mpa_local {
+	uint8_t revision; /* initiator: highest to use, 1 or 2. responder: highest it answers */
+	bool markers; /* we want markers in what the peer sends */
+	bool crc; /* we want CRCs; they are on when either end wants them */
+	bool p2p; /* initiator: ask for the peer-to-peer model (revision 2) */
+	uint8_t rtr; /* mask of enum mpa_rtr we can send (initiator) or take (responder) */
+	uint16_t ird; /* Reads we can take at once; MPA_IRD_ORD_NONE: not negotiated */
+	uint16_t ord; /* Reads we want to have outstanding; likewise */
+};
+
+/* What a start-up came to; all of it final except as said. */
+struct aw_mpa_result {
+	uint8_t revision;
+	bool enhanced;
+	bool rejected; /* initiator only: the peer set R */
+	bool crc;
+	bool markers_tx; /* the peer wants markers from us */
+	bool markers_rx;
+	bool p2p;
+	uint8_t rtr; /* p2p: initiator: the one to send; responder: mask it may receive */
+	uint16_t ird; /* ours, after negotiation */
+	uint16_t ord;
+	uint16_t peer_ird; /* as the peer sent them; 0 when not enhanced */
+	uint16_t peer_ord;
+	const uint8_t *pd; /* the ULP's private data; borrowed from the frame */
+	uint16_t pd_len;
+};
+
+enum aw_setup {
+	AW_SETUP_OK,
+	AW_SETUP_WRONG_KIND, /* a Request where a Reply is due, or the reverse */
+	AW_SETUP_REVISION, /* a revision that cannot be handled */
+	AW_SETUP_SHORT_PD, /* S set, but no room for RFC 6581's octets */
+	AW_SETUP_NO_RTR, /* Terminate 2/0/07 is due */
+	AW_SETUP_IRD, /* Terminate 2/0/06 is due */
+};
+
+const char *aw_setup_text(enum aw_setup s);
+
+/* Longest private data the ULP may give: 512, less RFC 6581's octets when enhanced. */
+size_t aw_mpa_pd_max(bool enhanced);
+
+/*
+ * Writes the Request to buf (MPA_FRAME_MAX octets); returns its length. It is enhanced only when
+ * revision 2 is allowed and something of it is wanted: p2p, or an ird or ord to negotiate.
+ */
+size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t pd_len,
+		      uint8_t *buf);
+
+/*
+ * Initiator: what the Reply means. result->rejected is not an error. result is written on OK, and
+ * on NO_RTR and IRD too, so that the stream can be started for its Terminate.
+ */
+enum aw_setup aw_mpa_on_reply(const struct aw_mpa_local *local, const struct mpa_frame *reply,
+			      struct aw_mpa_result *result);
+
+/*
+ * Responder: what the Request asks for, negotiated against local (ird, ord: the most we allow).
+ * The ULP may lower result->ird and result->ord before it accepts.
+ */
+enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct mpa_frame *request,
+				struct aw_mpa_result *result);
+
+/* Writes the Reply (accept, or reject) that answers a request which came to result. */
+size_t aw_mpa_reply(const struct aw_mpa_local *local, const struct aw_mpa_result *result,
+		    bool reject, const void *pd, size_t pd_len, uint8_t *buf);
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Which FPDU is next: a Terminate, the RTR, else Read Responses and the SQ in turn, so that
+// neither direction's Reads nor our own WRs starve. RFC 5044 7.1.2 rule 4 is held here.
+#include "core/tx.h"
+
+#include "core/completion.h"
+#include "core/machine.h"
+#include "core/promise.h"
+#include "core/tx_parts.h"
+
+/* RFC 5044 7.1.2 rule 4: a responder sends nothing before a valid FPDU arrived. */
+static bool must_wait_for_peer(const struct aw_qp *qp)
+{
+	return !qp->stream.initiator && !qp->peer_ready;
+}
+
+static enum aw_tx next_terminate(struct aw_qp *qp, struct aw_tx_out *out)
+{
+	struct aw_tx_seg seg;
+	enum aw_tx tx;
+
+	if (!qp->term_due)
+		return AW_TX_NONE;
+	seg.hdr = (struct ddp_hdr){
+		.last = true,
+		.ulp_ctrl = rdmap_ctrl(RDMAP_TERMINATE),
+		.qn = DDP_QN_TERMINATE,
+		.msn = qp->tx_msn[DDP_QN_TERMINATE],
+	};
+	seg.len = qp->term_len;
+	seg.copy = true;
+	aw_spans_own(&seg.payload, qp->term, qp->term_len);
+	tx = aw_tx_frame(qp, out, &seg);
+	if (tx == AW_TX_FPDU)
+		qp->term_due = false;
+	return tx;
+}
+
+static enum aw_tx next_message(struct aw_qp *qp, struct aw_tx_out *out)
+{
+	enum aw_tx tx = AW_TX_NONE;
+
+	if (qp->rtr_due)
+		return aw_tx_rtr(qp, out);
+	if (qp->irq_count == 0 || !qp->serve_irq_next)
+		tx = aw_tx_sq(qp, out);
+	if (tx != AW_TX_NONE) {
+		qp->serve_irq_next |= tx == AW_TX_FPDU;
+		return tx;
+	}
+	if (qp->irq_count == 0 || !aw_machine_runs(qp))
+		return AW_TX_NONE;
+	tx = aw_tx_response(qp, out);
+	qp->serve_irq_next &= tx != AW_TX_FPDU;
+	return tx;
+}
+
+enum aw_tx aw_tx_next(struct aw_qp *qp, struct aw_tx_out *out)
+{
+	enum aw_tx tx;
+
+	if (must_wait_for_peer(qp))
+		return AW_TX_NONE;
+	if (aw_machine_runs(qp)) {
+		tx = next_message(qp, out);
+		if (aw_machine_runs(qp))
+			return tx;
+		AW_PROMISE(tx == AW_TX_NONE);
+	}
+	return qp->state == AW_QP_TERMINATE ? next_terminate(qp, out) : AW_TX_NONE;
+}
+
+void aw_tx_sent(struct aw_qp *qp, size_t n)
+{
+	AW_PROMISE(n <= qp->tx_pos - qp->sent_pos);
+	qp->sent_pos += n;
+	aw_completion_retire(qp);
+	if (qp->state == AW_QP_TERMINATE)
+		aw_completion_flush_unlent(qp);
+}
+
+/* No message of ours is left that could ever go out. */
+static bool is_drained(const struct aw_qp *qp)
+{
+	if (must_wait_for_peer(qp) && qp->peer_closed)
+		return true;
+	if (qp->rtr_due || qp->irq_count > 0)
+		return false;
+	if (qp->peer_closed)
+		return qp->sq.next == qp->sq.tail || aw_tx_sq_waits(qp);
+	return qp->sq.next == qp->sq.tail && qp->orq_count == 0;
+}
+
+bool aw_qp_tx_finished(const struct aw_qp *qp)
+{
+	bool all_sent = qp->sent_pos == qp->tx_pos;
+
+	switch (qp->state) {
+	case AW_QP_IDLE:
+	case AW_QP_RTS:
+		return false;
+	case AW_QP_CLOSING:
+		return all_sent && is_drained(qp);
+	case AW_QP_TERMINATE:
+		return all_sent && !qp->term_due;
+	case AW_QP_ERROR:
+		return true;
+	}
+	return true;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Transmit: FPDUs out, as iovecs over an arena of the driver and, for large payloads, over the
+// program's own memory. The driver combines as many as it likes into one sendmsg.
+#ifndef CORE_TX_H
+#define CORE_TX_H
+
+#include "core/qp.h"
+
+/* Payloads up to this size are copied into the arena; they then need no iovec of their own. */
+#define AW_TX_COPY_MAX 2048
+/* Arena octets that always suffice for one more FPDU, markers and copied payload included. */
+#define AW_TX_ARENA_MIN (66064 + 128)
+/* Iovecs that always suffice for one more FPDU. */
+#define AW_TX_IOV_MIN (AW_SGE_MAX + 2)
+
+/* One batch; the driver sets the first four and zeroes the rest. */
+struct aw_tx_out {
+	uint8_t *arena;
+	size_t arena_len;
+	struct aw_iov *iov;
+	unsigned int iov_max;
+	unsigned int iov_count;
+	size_t arena_used;
+	size_t octets; /* of all iovecs */
+};
+
+enum aw_tx {
+	AW_TX_NONE, /* nothing is due now */
+	AW_TX_FPDU, /* one FPDU was added to the batch */
+	AW_TX_FULL, /* something is due, but the batch has no room for it */
+};
+
+/*
+ * Adds the next FPDU to the batch: Terminate before all, then Read Responses and the SQ in turn.
+ * Adjacent arena octets share an iovec. A payload left in the program's memory must stay as it is
+ * until sent; Read Responses are always copied, since their source may change at any time.
+ */
+enum aw_tx aw_tx_next(struct aw_qp *qp, struct aw_tx_out *out);
+
+/* TCP took n more octets of what was given out: completes the WRs that are behind it. */
+void aw_tx_sent(struct aw_qp *qp, size_t n);
+
+#endif

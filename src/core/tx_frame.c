@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// FPDUs (RFC 5044 4): all in the arena when the payload is small or must not be lent, or when
+// markers go in between; else head and tail in the arena and the payload where it lies.
+#include "core/tx_frame.h"
+
+#include "core/promise.h"
+#include "wire/crc32c.h"
+#include "wire/fpdu.h"
+#include "wire/octets.h"
+
+#include <string.h>
+
+/* With markers an FPDU is built first without them, behind its place in the arena. */
+#define MARKED_EMSS_MAX 32768
+_Static_assert(2 * MARKED_EMSS_MAX <= AW_TX_ARENA_MIN, "room for both forms of an FPDU");
+_Static_assert(FPDU_MAX <= AW_TX_ARENA_MIN, "room for the largest FPDU");
+
+uint32_t aw_tx_mulpdu(const struct aw_stream *stream)
+{
+	uint32_t emss = stream->emss;
+
+	if (stream->markers_tx && emss > MARKED_EMSS_MAX)
+		emss = MARKED_EMSS_MAX;
+	return (uint32_t)fpdu_mulpdu(emss, stream->markers_tx);
+}
+
+static size_t ulpdu_len(const struct aw_tx_seg *seg)
+{
+	return ddp_hdr_len(seg->hdr.tagged) + seg->len;
+}
+
+static uint8_t *arena_end(const struct aw_tx_out *out)
+{
+	return out->arena + out->arena_used;
+}
+
+static bool has_room(const struct aw_tx_out *out, size_t arena, unsigned int iovs)
+{
+	return out->arena_len - out->arena_used >= arena && out->iov_max - out->iov_count >= iovs;
+}
+
+static void add_iov(struct aw_tx_out *out, uint8_t *p, size_t len)
+{
+	out->iov[out->iov_count++] = (struct aw_iov){ p, len };
+	out->octets += len;
+}
+
+/* Adds the next len octets of the arena, to the iovec before them where that ends at them. */
+static void add_arena(struct aw_tx_out *out, size_t len)
+{
+	uint8_t *p = arena_end(out);
+	struct aw_iov *before = out->iov_count ? &out->iov[out->iov_count - 1] : NULL;
+
+	out->arena_used += len;
+	if (before && (uint8_t *)before->base + before->len == p) {
+		before->len += len;
+		out->octets += len;
+		return;
+	}
+	add_iov(out, p, len);
+}
+
+static size_t put_head(const struct aw_tx_seg *seg, uint8_t *p)
+{
+	put_be16(p, (uint16_t)ulpdu_len(seg));
+	return FPDU_LEN_FIELD + ddp_put(&seg->hdr, p + FPDU_LEN_FIELD);
+}
+
+static uint32_t fold(const struct aw_qp *qp, uint32_t crc, const void *p, size_t len)
+{
+	return qp->stream.crc ? qp->ops->crc32c(crc, p, len) : crc;
+}
+
+/* The CRC field; zero when CRCs are off. */
+static void put_crc(const struct aw_qp *qp, uint32_t crc, uint8_t *p)
+{
+	put_le32(p, qp->stream.crc ? crc32c_final(crc) : 0);
+}
+
+/* The whole FPDU without markers, but for its CRC field; returns its octets. */
+static size_t put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p)
+{
+	size_t pad = fpdu_pad(ulpdu_len(seg));
+	size_t at = put_head(seg, p);
+
+	aw_spans_gather(qp, &seg->payload, p + at);
+	at += seg->len;
+	memset(p + at, 0, pad + FPDU_CRC_LEN);
+	return at + pad + FPDU_CRC_LEN;
+}
+
+static enum aw_tx frame_copied(const struct aw_qp *qp, struct aw_tx_out *out,
+			       const struct aw_tx_seg *seg)
+{
+	size_t size = fpdu_size(ulpdu_len(seg));
+	uint8_t *p = arena_end(out);
+
+	if (!has_room(out, size, 1))
+		return AW_TX_FULL;
+	put_plain(qp, seg, p);
+	put_crc(qp, fold(qp, CRC32C_INIT, p, size - FPDU_CRC_LEN), p + size - FPDU_CRC_LEN);
+	add_arena(out, size);
+	return AW_TX_FPDU;
+}
+
+static enum aw_tx frame_marked(const struct aw_qp *qp, struct aw_tx_out *out,
+			       const struct aw_tx_seg *seg)
+{
+	uint32_t pos = (uint32_t)qp->tx_pos;
+	size_t plain = fpdu_size(ulpdu_len(seg));
+	size_t size = fpdu_marked_size(pos, plain);
+	uint8_t *p = arena_end(out);
+
+	if (!has_room(out, size + plain, 1))
+		return AW_TX_FULL;
+	put_plain(qp, seg, p + size);
+	fpdu_insert_markers(p, p + size, plain, pos);
+	put_crc(qp, fold(qp, CRC32C_INIT, p, size - FPDU_CRC_LEN), p + size - FPDU_CRC_LEN);
+	add_arena(out, size);
+	return AW_TX_FPDU;
+}
+
+static enum aw_tx frame_lent(const struct aw_qp *qp, struct aw_tx_out *out,
+			     const struct aw_tx_seg *seg)
+{
+	size_t head = FPDU_LEN_FIELD + ddp_hdr_len(seg->hdr.tagged);
+	size_t pad = fpdu_pad(ulpdu_len(seg));
+	uint8_t *p = arena_end(out);
+	uint32_t crc;
+
+	if (!has_room(out, head + pad + FPDU_CRC_LEN, seg->payload.count + 2))
+		return AW_TX_FULL;
+	put_head(seg, p);
+	crc = fold(qp, CRC32C_INIT, p, head);
+	add_arena(out, head);
+	for (unsigned int i = 0; i < seg->payload.count; i++) {
+		const struct aw_span *span = &seg->payload.at[i];
+
+		crc = fold(qp, crc, span->p, span->len);
+		add_iov(out, span->p, span->len);
+	}
+	p = arena_end(out);
+	memset(p, 0, pad);
+	put_crc(qp, fold(qp, crc, p, pad), p + pad);
+	add_arena(out, pad + FPDU_CRC_LEN);
+	return AW_TX_FPDU;
+}
+
+enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_tx_seg *seg)
+{
+	size_t before = out->octets;
+	enum aw_tx tx;
+
+	AW_PROMISE(ulpdu_len(seg) <= qp->mulpdu);
+	if (qp->stream.markers_tx)
+		tx = frame_marked(qp, out, seg);
+	else if (seg->copy || seg->len <= AW_TX_COPY_MAX)
+		tx = frame_copied(qp, out, seg);
+	else
+		tx = frame_lent(qp, out, seg);
+	qp->tx_pos += out->octets - before;
+	return tx;
+}

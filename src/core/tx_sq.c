@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The SQ's WRs, strictly in order, as DDP segments. A WR is checked as a whole before its first
+// octet goes out; what it reads of the program's memory is checked again for every segment.
+#include "core/completion.h"
+#include "core/machine.h"
+#include "core/promise.h"
+#include "core/reads.h"
+#include "core/tx_parts.h"
+
+/* Some peers take no STag of 0, even where nothing is placed (RFC 5041 5.2 asks for none). */
+#define STAG_OF_NOTHING 1
+
+static struct aw_swqe *next_wqe(const struct aw_qp *qp)
+{
+	return aw_sq_at(&qp->sq, qp->sq.next);
+}
+
+bool aw_tx_sq_waits(const struct aw_qp *qp)
+{
+	const struct aw_swqe *wqe = next_wqe(qp);
+
+	if (qp->sq.next == qp->sq.tail || wqe->done || qp->tx_offset > 0)
+		return false;
+	if ((wqe->flags & AW_WR_FENCE) && qp->orq_count > 0)
+		return true;
+	/* After the peer's FIN nothing can answer a Read. */
+	return wqe->op == AW_OP_READ && qp->stream.ord > 0 &&
+	       (aw_orq_is_full(qp) || qp->peer_closed);
+}
+
+/* The WR at next needs no more transmission. */
+static void pass(struct aw_qp *qp)
+{
+	struct aw_swqe *wqe = next_wqe(qp);
+
+	wqe->end_pos = qp->tx_pos;
+	qp->sq.next++;
+	qp->tx_offset = 0;
+}
+
+static void run_local_inv(struct aw_qp *qp, struct aw_swqe *wqe)
+{
+	if (qp->ops->invalidate(qp->ctx, wqe->stag)) {
+		aw_machine_fail_wr(qp, wqe, AW_WC_LOC_PROT_ERR);
+		return;
+	}
+	wqe->done = true;
+	qp->sq.next++;
+}
+
+/* Passes over WRs that need no FPDU: flushed ones, and local operations, which run here. */
+static void run_local(struct aw_qp *qp)
+{
+	while (aw_machine_runs(qp) && qp->sq.next != qp->sq.tail && !aw_tx_sq_waits(qp)) {
+		struct aw_swqe *wqe = next_wqe(qp);
+
+		if (wqe->done)
+			qp->sq.next++;
+		else if (wqe->op == AW_OP_LOCAL_INV)
+			run_local_inv(qp, wqe);
+		else
+			break;
+	}
+	aw_completion_retire(qp);
+}
+
+static struct aw_stretch whole_of(const struct aw_swqe *wqe, uint32_t access)
+{
+	return (struct aw_stretch){
+		.sge = wqe->sge,
+		.sge_count = wqe->sge_count,
+		.access = access,
+		.len = wqe->flags & AW_WR_INLINE ? 0 : wqe->len,
+	};
+}
+
+/* What is wrong with a WR that is about to start: a status, or SUCCESS. */
+static enum aw_wc_status check_wr(const struct aw_qp *qp, const struct aw_swqe *wqe)
+{
+	struct aw_stretch whole = whole_of(wqe, 0);
+
+	switch ((enum aw_op)wqe->op) {
+	case AW_OP_READ:
+		if (qp->stream.ord == 0)
+			return AW_WC_LOC_QP_OP_ERR;
+		whole.access = AW_ACCESS_LOCAL_WRITE;
+		break;
+	case AW_OP_WRITE:
+		if (wqe->len <= aw_tx_payload_max(qp, true))
+			return AW_WC_SUCCESS; /* its one segment is checked all the same */
+		break;
+	case AW_OP_SEND:
+	case AW_OP_SEND_INV:
+		if (wqe->len <= aw_tx_payload_max(qp, false))
+			return AW_WC_SUCCESS;
+		break;
+	case AW_OP_LOCAL_INV:
+	case AW_OP_BIND_MW:
+	case AW_OP_WRITE_IMM:
+	case AW_OP_SEND_IMM:
+	case AW_OP_CMP_SWAP:
+	case AW_OP_FETCH_ADD:
+		return AW_WC_LOC_QP_OP_ERR;
+	}
+	return aw_spans_check(qp, &whole) ? AW_WC_LOC_PROT_ERR : AW_WC_SUCCESS;
+}
+
+static enum aw_tx next_read(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_swqe *wqe)
+{
+	const struct aw_tx_read read = {
+		.sq_index = qp->sq.next,
+		.size = wqe->len,
+		.src_stag = wqe->stag,
+		.src_to = wqe->to,
+	};
+	enum aw_tx tx = aw_tx_read_request(qp, out, &read);
+
+	if (tx == AW_TX_FPDU)
+		pass(qp);
+	return tx;
+}
+
+/* The octets of a Write or Send that its next segment carries. */
+static enum aw_error hold_payload(const struct aw_qp *qp, struct aw_swqe *wqe, uint32_t n,
+				  struct aw_spans *spans)
+{
+	const struct aw_stretch stretch = {
+		.sge = wqe->sge,
+		.sge_count = wqe->sge_count,
+		.offset = qp->tx_offset,
+		.len = n,
+	};
+
+	if (!(wqe->flags & AW_WR_INLINE))
+		return aw_spans_hold(qp, &stretch, spans);
+	aw_spans_own(spans, wqe->data + qp->tx_offset, n);
+	return AW_OK;
+}
+
+static enum rdmap_opcode send_opcode(const struct aw_swqe *wqe)
+{
+	if (wqe->op == AW_OP_SEND_INV)
+		return wqe->flags & AW_WR_SOLICITED ? RDMAP_SEND_SE_INV : RDMAP_SEND_INV;
+	return wqe->flags & AW_WR_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND;
+}
+
+static struct ddp_hdr segment_hdr(const struct aw_qp *qp, const struct aw_swqe *wqe, bool last)
+{
+	if (wqe->op == AW_OP_WRITE) {
+		return (struct ddp_hdr){
+			.tagged = true,
+			.last = last,
+			.ulp_ctrl = rdmap_ctrl(RDMAP_WRITE),
+			.stag = wqe->len == 0 && wqe->stag == 0 ? STAG_OF_NOTHING : wqe->stag,
+			.to = wqe->to + qp->tx_offset,
+		};
+	}
+	return (struct ddp_hdr){
+		.last = last,
+		.ulp_ctrl = rdmap_ctrl(send_opcode(wqe)),
+		.ulp_rsvd = wqe->op == AW_OP_SEND_INV ? wqe->inv_or_imm : 0,
+		.qn = DDP_QN_SEND,
+		.msn = qp->tx_msn[DDP_QN_SEND],
+		.mo = qp->tx_offset,
+	};
+}
+
+/* A segment of n octets was taken by the batch. */
+static void advance(struct aw_qp *qp, struct aw_swqe *wqe, uint32_t n)
+{
+	bool is_send = wqe->op != AW_OP_WRITE;
+
+	wqe->msn = is_send ? qp->tx_msn[DDP_QN_SEND] : 0;
+	qp->tx_offset += n;
+	if (qp->tx_offset < wqe->len)
+		return;
+	qp->tx_msn[DDP_QN_SEND] += is_send;
+	wqe->done = true;
+	pass(qp);
+}
+
+static enum aw_tx next_segment(struct aw_qp *qp, struct aw_tx_out *out, struct aw_swqe *wqe)
+{
+	uint32_t max = aw_tx_payload_max(qp, wqe->op == AW_OP_WRITE);
+	uint32_t left = wqe->len - qp->tx_offset;
+	uint32_t n = left < max ? left : max;
+	struct aw_tx_seg seg;
+	enum aw_tx tx;
+
+	if (hold_payload(qp, wqe, n, &seg.payload)) {
+		aw_machine_fail_wr(qp, wqe, AW_WC_LOC_PROT_ERR);
+		return AW_TX_NONE;
+	}
+	seg.hdr = segment_hdr(qp, wqe, n == left);
+	seg.len = n;
+	seg.copy = wqe->flags & AW_WR_INLINE;
+	tx = aw_tx_frame(qp, out, &seg);
+	aw_spans_put(qp, &seg.payload);
+	if (tx == AW_TX_FPDU)
+		advance(qp, wqe, n);
+	return tx;
+}
+
+enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out)
+{
+	enum aw_wc_status status;
+	struct aw_swqe *wqe;
+
+	run_local(qp);
+	if (!aw_machine_runs(qp) || qp->sq.next == qp->sq.tail || aw_tx_sq_waits(qp))
+		return AW_TX_NONE;
+	wqe = next_wqe(qp);
+	status = qp->tx_offset == 0 ? check_wr(qp, wqe) : AW_WC_SUCCESS;
+	if (status != AW_WC_SUCCESS) {
+		aw_machine_fail_wr(qp, wqe, status);
+		return AW_TX_NONE;
+	}
+	if (wqe->op == AW_OP_READ)
+		return next_read(qp, out, wqe);
+	return next_segment(qp, out, wqe);
+}
+
+enum aw_tx aw_tx_rtr(struct aw_qp *qp, struct aw_tx_out *out)
+{
+	static const struct aw_tx_read nothing = { .src_stag = STAG_OF_NOTHING, .rtr = true };
+	bool is_send = qp->stream.rtr == MPA_RTR_SEND;
+	struct aw_tx_seg seg = { .payload.count = 0 };
+	enum aw_tx tx;
+
+	if (qp->stream.rtr == MPA_RTR_READ) {
+		tx = aw_tx_read_request(qp, out, &nothing);
+	} else {
+		const struct aw_swqe wr = {
+			.op = is_send ? AW_OP_SEND : AW_OP_WRITE,
+		};
+
+		seg.hdr = segment_hdr(qp, &wr, true);
+		tx = aw_tx_frame(qp, out, &seg);
+	}
+	if (tx == AW_TX_FPDU) {
+		/* RFC 5041 4.3: every message of a queue has an MSN, this Send too. */
+		qp->tx_msn[DDP_QN_SEND] += is_send;
+		qp->rtr_due = false;
+	}
+	return tx;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What passes between the core and whoever drives it: limits, scatter/gather entries, work
+// requests, completions. Field terms are those of the verbs API; nothing here is on the wire.
+#ifndef CORE_TYPES_H
+#define CORE_TYPES_H
+
+#include "wire/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AW_MUST_USE __attribute__((warn_unused_result))
+
+#define AW_SGE_MAX 30
+#define AW_INLINE_MAX 512 /* octets */
+#define AW_WR_MAX 16384 /* WRs a queue */
+#define AW_MSG_MAX 0x80000000u /* octets a message */
+#define AW_RD_MAX 128 /* IRD and ORD */
+
+/* The layout of struct ibv_sge. */
+struct aw_sge {
+	uint64_t addr;
+	uint32_t len;
+	uint32_t lkey;
+};
+
+/* The layout of struct iovec. */
+struct aw_iov {
+	void *base;
+	size_t len;
+};
+
+enum aw_op {
+	AW_OP_WRITE,
+	AW_OP_SEND,
+	AW_OP_SEND_INV,
+	AW_OP_READ,
+	AW_OP_LOCAL_INV,
+	AW_OP_BIND_MW,
+	AW_OP_WRITE_IMM,
+	AW_OP_SEND_IMM,
+	AW_OP_CMP_SWAP,
+	AW_OP_FETCH_ADD,
+};
+
+enum aw_wr_flag {
+	AW_WR_FENCE = 1,
+	AW_WR_SIGNALED = 2,
+	AW_WR_SOLICITED = 4,
+	AW_WR_INLINE = 8,
+};
+
+/* Access rights of an MR; the numbers of enum ibv_access_flags. */
+enum aw_access {
+	AW_ACCESS_LOCAL_WRITE = 1,
+	AW_ACCESS_REMOTE_WRITE = 2,
+	AW_ACCESS_REMOTE_READ = 4,
+	AW_ACCESS_REMOTE_ATOMIC = 8,
+	AW_ACCESS_MW_BIND = 16,
+	AW_ACCESS_ZERO_BASED = 32,
+};
+
+/* The numbers of enum ibv_wc_status. */
+enum aw_wc_status {
+	AW_WC_SUCCESS = 0,
+	AW_WC_LOC_LEN_ERR = 1,
+	AW_WC_LOC_QP_OP_ERR = 2,
+	AW_WC_LOC_PROT_ERR = 4,
+	AW_WC_WR_FLUSH_ERR = 5,
+	AW_WC_MW_BIND_ERR = 6,
+	AW_WC_LOC_ACCESS_ERR = 8,
+	AW_WC_REM_INV_REQ_ERR = 9,
+	AW_WC_REM_ACCESS_ERR = 10,
+	AW_WC_REM_OP_ERR = 11,
+	AW_WC_FATAL_ERR = 18,
+	AW_WC_GENERAL_ERR = 21,
+};
+
+/* A WR on the send queue, filled by the poster in place (aw_sq_reserve, aw_sq_commit). */
+struct aw_swqe {
+	uint64_t wr_id;
+	uint64_t to; /* remote tagged offset: Write, Read, atomics */
+	uint32_t stag; /* remote STag; for LOCAL_INV the local one */
+	uint32_t inv_or_imm; /* STag to invalidate (SEND_INV), or immediate data */
+	uint32_t len; /* octets of the message: sum of the SGEs, or inline octets */
+	uint8_t op; /* enum aw_op */
+	uint8_t flags; /* enum aw_wr_flag */
+	uint8_t sge_count; /* 0 when inline */
+	uint8_t done; /* core: nothing more will happen to it but its completion */
+	uint8_t status; /* core: enum aw_wc_status once done */
+	uint8_t pad[3];
+	uint32_t msn; /* core: of a Send */
+	uint64_t end_pos; /* core: stream position behind its last octet */
+	uint64_t compare_add; /* atomics */
+	uint64_t swap; /* atomics */
+	union {
+		struct aw_sge sge[1]; /* sge_count of them: the slot's stride has the room */
+		uint8_t data[16]; /* len inline octets, likewise */
+	};
+};
+
+/* A WR on a receive queue or SRQ, with room for every SGE. */
+struct aw_rwqe {
+	uint64_t wr_id;
+	uint32_t len; /* sum of the SGEs, at most UINT32_MAX by construction */
+	uint32_t sge_count;
+	struct aw_sge sge[AW_SGE_MAX];
+};
+
+enum aw_queue {
+	AW_SQ,
+	AW_RQ,
+};
+
+enum aw_wc_flag {
+	AW_WC_WITH_IMM = 1,
+	AW_WC_WITH_INV = 2,
+	AW_WC_SOLICITED = 4, /* the Send carried the solicited-event bit, or status is an error */
+};
+
+struct aw_cqe {
+	uint64_t wr_id;
+	enum aw_wc_status status;
+	enum aw_op op; /* AW_RQ: SEND, SEND_INV, SEND_IMM or WRITE_IMM as received */
+	uint32_t byte_len; /* octets received (AW_RQ) or read (AW_OP_READ) */
+	uint32_t inv_or_imm;
+	uint32_t flags; /* enum aw_wc_flag */
+	uint32_t vendor_err; /* the enum aw_error behind a bad status, or 0 */
+};
+
+#endif
