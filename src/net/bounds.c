@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The bounds as they are in use.
+#include "net/bounds.h"
+
+#include "net/conn.h"
+#include "net/linger.h"
+#include "net/listener.h"
+
+struct aw_bounds aw_bounds = {
+	.startup_ms = AW_CONN_STARTUP_MS,
+	.half_open_max = AW_HALF_OPEN_MAX,
+	.linger_ms = AW_LINGER_MS,
+};

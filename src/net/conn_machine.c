@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The states of a conn and what moves it from one to the next. All steps run on the progress
+// thread under the conn's lock; what they come to is told after the lock is given back.
+// RFC 5044 7.1, RFC 6581.
+#include "net/conn_machine.h"
+#include "net/addr.h"
+#include "net/engine.h"
+#include "net/linger.h"
+#include "net/log.h"
+#include "net/setup_term.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define BIT(n) (1u << (n))
+
+static const uint32_t arrows[] = {
+	[AW_CONN_CONNECTING] = BIT(AW_CONN_SENDING) | BIT(AW_CONN_OVER),
+	[AW_CONN_SENDING] = BIT(AW_CONN_AWAIT_REPLY) | BIT(AW_CONN_OVER),
+	[AW_CONN_AWAIT_REPLY] = BIT(AW_CONN_READY) | BIT(AW_CONN_OVER),
+	[AW_CONN_AWAIT_REQUEST] = BIT(AW_CONN_DECIDING) | BIT(AW_CONN_OVER),
+	[AW_CONN_DECIDING] = BIT(AW_CONN_OVER),
+	[AW_CONN_READY] = BIT(AW_CONN_OVER),
+	[AW_CONN_OVER] = 0,
+};
+
+/* What the progress thread waits for in each state; the deadline runs where it is set. */
+static const struct {
+	uint32_t events;
+	bool deadline;
+} waits[] = {
+	[AW_CONN_CONNECTING] = { EPOLLOUT, true },
+	[AW_CONN_SENDING] = { EPOLLOUT, true },
+	[AW_CONN_AWAIT_REPLY] = { EPOLLIN, true },
+	[AW_CONN_AWAIT_REQUEST] = { EPOLLIN, true },
+	[AW_CONN_DECIDING] = { EPOLLRDHUP, false },
+	[AW_CONN_READY] = { 0, false },
+	[AW_CONN_OVER] = { 0, false },
+};
+
+void aw_conn_set_state(struct aw_conn *c, enum aw_conn_state next)
+{
+	assert(arrows[c->state] & BIT(next));
+	if (c->fd >= 0 && waits[next].events != waits[c->state].events)
+		aw_watch_events(&c->watch, waits[next].events);
+	if (!waits[next].deadline)
+		aw_watch_deadline(&c->watch, 0);
+	c->state = next;
+}
+
+int aw_conn_take_fd(struct aw_conn *c)
+{
+	int fd = c->fd;
+
+	aw_watch_drop_fd(&c->watch);
+	c->fd = -1;
+	return fd;
+}
+
+void aw_conn_close_fd(int fd)
+{
+	if (fd < 0)
+		return;
+	shutdown(fd, SHUT_RDWR);
+	close(fd);
+}
+
+static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_event event)
+{
+	aw_conn_set_state(c, next);
+	c->due = true;
+	c->due_event = event;
+}
+
+/* A stranger's doing is info; so is what the program hears of in so many words. */
+static void log_failure(const struct aw_conn *c, const char *cause)
+{
+	bool stranger = c->state == AW_CONN_AWAIT_REQUEST || c->state == AW_CONN_DECIDING;
+
+	aw_log(!stranger && c->info.err == EPROTO ? AW_LOG_WARN : AW_LOG_INFO,
+	       "connection failed peer %s cause %s", aw_addr_text(&c->info.peer).text, cause);
+}
+
+static void fail(struct aw_conn *c, int err, const char *cause)
+{
+	c->info.err = err;
+	log_failure(c, cause);
+	aw_conn_close_fd(aw_conn_take_fd(c));
+	conclude(c, AW_CONN_OVER, AW_CONN_FAILED);
+}
+
+/* Every way in which no whole frame came. */
+static void fail_frame(struct aw_conn *c, enum aw_frame_io io)
+{
+	bool begun = c->in.done > 0;
+
+	switch (io) {
+	case AW_FRAME_CLOSED:
+		fail(c, ECONNRESET,
+		     begun ? "the peer closed in the middle of its mpa frame"
+			   : "the peer closed without an mpa frame");
+		break;
+	case AW_FRAME_LOST:
+		fail(c, errno, strerror(errno));
+		break;
+	case AW_FRAME_BAD_KEY:
+		fail(c, EPROTO, "the peer does not speak mpa");
+		break;
+	case AW_FRAME_BAD_LENGTH:
+		fail(c, EPROTO, "the private data of the peer's mpa frame is over 512 octets");
+		break;
+	case AW_FRAME_DONE:
+	case AW_FRAME_MORE:
+		assert(false);
+	}
+}
+
+/* RFC 6581 8: only these two have a Terminate; all else just closes. */
+static enum aw_error terminate_of(enum aw_setup setup)
+{
+	if (setup == AW_SETUP_NO_RTR)
+		return AW_E_MPA_NO_MATCHING_RTR;
+	if (setup == AW_SETUP_IRD)
+		return AW_E_MPA_INSUFFICIENT_IRD;
+	return AW_OK;
+}
+
+static void terminate(struct aw_conn *c, enum aw_error error, bool markers)
+{
+	uint8_t fpdu[AW_SETUP_TERM_MAX];
+	size_t len = aw_setup_term(error, markers, fpdu);
+	int fd = aw_conn_take_fd(c);
+	ssize_t sent = send(fd, fpdu, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	(void)sent; /* the connection ends either way */
+	aw_linger(fd);
+}
+
+static void step_reply(struct aw_conn *c)
+{
+	struct mpa_frame frame;
+	enum aw_frame_io io = aw_frame_recv(c->fd, &c->in, &frame);
+	enum aw_setup setup;
+
+	if (io == AW_FRAME_MORE)
+		return;
+	if (io != AW_FRAME_DONE) {
+		c->info.no_reply = (io == AW_FRAME_CLOSED || io == AW_FRAME_LOST) &&
+				   c->in.done == 0 && c->info.result.revision > 1;
+		fail_frame(c, io);
+		return;
+	}
+	setup = aw_mpa_on_reply(&c->local, &frame, &c->info.result);
+	if (setup == AW_SETUP_OK) {
+		if (c->info.result.rejected)
+			conclude(c, AW_CONN_OVER, AW_CONN_REJECTED);
+		else
+			conclude(c, AW_CONN_READY, AW_CONN_ACCEPTED);
+		return;
+	}
+	if (terminate_of(setup) != AW_OK)
+		terminate(c, terminate_of(setup), frame.flags & MPA_FLAG_MARKERS);
+	fail(c, EPROTO, aw_setup_text(setup));
+}
+
+static void step_send(struct aw_conn *c)
+{
+	enum aw_frame_io io = aw_frame_send(c->fd, &c->out);
+
+	if (io == AW_FRAME_DONE)
+		aw_conn_set_state(c, AW_CONN_AWAIT_REPLY);
+	else if (io != AW_FRAME_MORE)
+		fail_frame(c, io);
+}
+
+static void step_connect(struct aw_conn *c)
+{
+	socklen_t len = sizeof(c->info.local);
+	socklen_t err_len = sizeof(int);
+	int err = 0;
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &err_len) != 0)
+		err = errno;
+	if (err) {
+		fail(c, err, strerror(err));
+		return;
+	}
+	getsockname(c->fd, (struct sockaddr *)&c->info.local, &len);
+	aw_conn_set_state(c, AW_CONN_SENDING);
+	step_send(c);
+}
+
+static void step_request(struct aw_conn *c)
+{
+	struct mpa_frame frame;
+	enum aw_frame_io io = aw_frame_recv(c->fd, &c->in, &frame);
+	enum aw_setup setup;
+
+	if (io == AW_FRAME_MORE)
+		return;
+	if (io != AW_FRAME_DONE) {
+		fail_frame(c, io);
+		return;
+	}
+	setup = aw_mpa_on_request(&c->local, &frame, &c->info.result);
+	if (setup == AW_SETUP_OK)
+		conclude(c, AW_CONN_DECIDING, AW_CONN_REQUEST);
+	else
+		fail(c, EPROTO, aw_setup_text(setup));
+}
+
+static void step_decide(struct aw_conn *c)
+{
+	fail(c, ECONNRESET, "the peer left before its request was answered");
+}
+
+static void (*const steps[])(struct aw_conn *c) = {
+	[AW_CONN_CONNECTING] = step_connect,
+	[AW_CONN_SENDING] = step_send,
+	[AW_CONN_AWAIT_REPLY] = step_reply,
+	[AW_CONN_AWAIT_REQUEST] = step_request,
+	[AW_CONN_DECIDING] = step_decide,
+	[AW_CONN_READY] = NULL,
+	[AW_CONN_OVER] = NULL,
+};
+
+static const char *const timeout_causes[] = {
+	[AW_CONN_CONNECTING] = "no answer to tcp's connect",
+	[AW_CONN_SENDING] = "the peer takes no octets",
+	[AW_CONN_AWAIT_REPLY] = "no mpa reply in time",
+	[AW_CONN_AWAIT_REQUEST] = "no mpa request in time",
+};
+
+static void step(struct aw_conn *c, uint32_t events)
+{
+	if (c->destroyed)
+		return;
+	if (!(events & AW_WATCH_TIMEOUT)) {
+		if (steps[c->state])
+			steps[c->state](c);
+	} else if (waits[c->state].deadline) {
+		fail(c, ETIMEDOUT, timeout_causes[c->state]);
+	}
+}
+
+/* Tells what is due, if somebody listens. Under the lock, which is given back meanwhile. */
+static void tell(struct aw_conn *c)
+{
+	aw_conn_fn *fn = c->fn;
+	void *arg = c->arg;
+
+	if (c->destroyed || !c->due || !fn)
+		return;
+	/* A Request goes to whom the listener told us; what comes after it, to the new owner. */
+	if (c->due_event == AW_CONN_REQUEST)
+		c->fn = NULL;
+	c->due = false;
+	c->telling = true;
+	pthread_mutex_unlock(&c->lock);
+	fn(arg, c, c->due_event);
+	pthread_mutex_lock(&c->lock);
+	c->telling = false;
+	pthread_cond_broadcast(&c->told);
+}
+
+void aw_conn_on_watch(struct aw_watch *w, uint32_t events)
+{
+	struct aw_conn *c = (struct aw_conn *)w;
+
+	pthread_mutex_lock(&c->lock);
+	step(c, events);
+	tell(c);
+	pthread_mutex_unlock(&c->lock);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The inside of a conn, shared by its API (conn.c) and its states (conn_machine.c).
+#ifndef NET_CONN_MACHINE_H
+#define NET_CONN_MACHINE_H
+
+#include "net/conn.h"
+#include "net/frame.h"
+
+enum aw_conn_state {
+	AW_CONN_CONNECTING, /* initiator: TCP's handshake is under way */
+	AW_CONN_SENDING, /* initiator: the socket has not taken all of the Request */
+	AW_CONN_AWAIT_REPLY,
+	AW_CONN_AWAIT_REQUEST,
+	AW_CONN_DECIDING, /* responder: the program has the Request */
+	AW_CONN_READY, /* initiator: accepted; the QP may have the socket */
+	AW_CONN_OVER, /* failed, rejected, answered or attached */
+};
+
+struct aw_conn {
+	struct aw_watch watch; /* first: the watch is the conn, and its release frees it */
+	/* fixed after create */
+	struct aw_mpa_local local;
+	uint32_t generation;
+
+	pthread_mutex_t lock; /* guards what follows; no event runs under it */
+	enum aw_conn_state state;
+	bool destroyed;
+	int fd; /* -1: given away or closed */
+	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
+	struct aw_frame_buf out;
+	struct aw_conn_info info; /* written before the event that tells of it */
+	bool due; /* due_event is to be told */
+	enum aw_conn_event due_event;
+	bool telling; /* an event runs on the progress thread */
+	pthread_cond_t told;
+	aw_conn_fn *fn; /* NULL: what is due waits */
+	void *arg;
+};
+
+/* The watch's handler. */
+void aw_conn_on_watch(struct aw_watch *w, uint32_t events);
+
+/* The only place where a state changes. With the lock. */
+void aw_conn_set_state(struct aw_conn *conn, enum aw_conn_state next);
+
+/* Takes the socket out of the conn and its watch; -1 when it has none. With the lock. */
+int aw_conn_take_fd(struct aw_conn *conn);
+
+/* Tells the peer (a FIN even where the child of a fork holds the socket too) and closes. */
+void aw_conn_close_fd(int fd);
+
+#endif

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The ring under one lock; overflow raises CQ_ERR and fails the QPs (their settle looks).
+#include "net/cq.h"
+
+#include "net/uqp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* Up to here a poller asks each QP's socket; beyond, one epoll set says which have octets. */
+#define DIRECT_MAX 4
+#define EPOLL_BATCH 32
+
+int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object)
+{
+	if (capacity == 0 || capacity > AW_CQE_MAX)
+		return EINVAL;
+	*cq = (struct aw_cq){ .channel = channel, .capacity = capacity, .epfd = -1 };
+	cq->ring = malloc(capacity * sizeof(*cq->ring));
+	if (!cq->ring)
+		return ENOMEM;
+	aw_source_init(&cq->event, object, 0);
+	aw_source_init(&cq->async_error, object, 0);
+	pthread_mutex_init(&cq->lock, NULL);
+	pthread_mutex_init(&cq->qps_lock, NULL);
+	return 0;
+}
+
+void aw_cq_fini(struct aw_cq *cq)
+{
+	assert(cq->qps_count == 0);
+	if (cq->channel)
+		aw_channel_forget(cq->channel, &cq->event);
+	if (cq->async)
+		aw_channel_forget(cq->async, &cq->async_error);
+	if (cq->epfd >= 0)
+		close(cq->epfd);
+	free(cq->qps);
+	free(cq->ring);
+	pthread_mutex_destroy(&cq->qps_lock);
+	pthread_mutex_destroy(&cq->lock);
+}
+
+static struct aw_cq_entry *entry_at(const struct aw_cq *cq, uint32_t index)
+{
+	return &cq->ring[index % cq->capacity];
+}
+
+int aw_cq_resize(struct aw_cq *cq, uint32_t capacity)
+{
+	if (capacity == 0 || capacity > AW_CQE_MAX)
+		return EINVAL;
+	struct aw_cq_entry *ring = malloc(capacity * sizeof(*ring));
+
+	if (!ring)
+		return ENOMEM;
+	pthread_mutex_lock(&cq->lock);
+	uint32_t count = cq->tail - cq->head;
+
+	if (count > capacity) {
+		pthread_mutex_unlock(&cq->lock);
+		free(ring);
+		return EINVAL;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		ring[i] = *entry_at(cq, cq->head + i);
+	free(cq->ring);
+	cq->ring = ring;
+	cq->capacity = capacity;
+	cq->head = 0;
+	cq->tail = count;
+	pthread_mutex_unlock(&cq->lock);
+	return 0;
+}
+
+/* Indices wrap where the ring does, so that index % capacity holds for every capacity. */
+static void rebase(struct aw_cq *cq)
+{
+	if (cq->head >= cq->capacity) {
+		cq->head -= cq->capacity;
+		cq->tail -= cq->capacity;
+	}
+}
+
+static int take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
+{
+	int n = 0;
+
+	if (atomic_load_explicit(&cq->ready, memory_order_acquire) == 0)
+		return 0;
+	pthread_mutex_lock(&cq->lock);
+	while (n < max && cq->head != cq->tail) {
+		out[n] = *entry_at(cq, cq->head++);
+		if (out[n].queue == AW_SQ)
+			atomic_fetch_sub_explicit(&out[n].qp->unpolled, 1, memory_order_relaxed);
+		n++;
+	}
+	rebase(cq);
+	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
+	pthread_mutex_unlock(&cq->lock);
+	return n;
+}
+
+static void serve_ready(struct aw_cq *cq)
+{
+	struct epoll_event ev[EPOLL_BATCH];
+	int n = epoll_wait(cq->epfd, ev, EPOLL_BATCH, 0);
+
+	for (int i = 0; i < n; i++)
+		aw_uqp_progress(ev[i].data.ptr);
+}
+
+/* One thread at a time serves; another that polls the same CQ meanwhile just finds it empty. */
+static void serve(struct aw_cq *cq)
+{
+	atomic_fetch_add_explicit(&cq->empty_polls, 1, memory_order_relaxed);
+	if (pthread_mutex_trylock(&cq->qps_lock) != 0)
+		return;
+	if (cq->epfd >= 0 && cq->qps_count > DIRECT_MAX)
+		serve_ready(cq);
+	else
+		for (uint32_t i = 0; i < cq->qps_count; i++)
+			aw_uqp_progress(cq->qps[i]);
+	pthread_mutex_unlock(&cq->qps_lock);
+}
+
+int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
+{
+	int n = take(cq, out, max);
+
+	if (n > 0 || max <= 0)
+		return n;
+	if (cq->overflowed)
+		return -EIO;
+	serve(cq);
+	return take(cq, out, max);
+}
+
+static bool wakes(enum aw_arm arm, const struct aw_cqe *cqe)
+{
+	return arm == AW_ARM_NEXT || (arm == AW_ARM_SOLICITED && (cqe->flags & AW_WC_SOLICITED));
+}
+
+static void overflow(struct aw_cq *cq)
+{
+	bool first = !cq->overflowed;
+
+	cq->overflowed = true;
+	pthread_mutex_unlock(&cq->lock);
+	if (first && cq->async)
+		aw_channel_raise(cq->async, &cq->async_error);
+}
+
+void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
+{
+	pthread_mutex_lock(&cq->lock);
+	if (cq->tail - cq->head == cq->capacity) {
+		overflow(cq);
+		return;
+	}
+	*entry_at(cq, cq->tail++) = *entry;
+	if (entry->queue == AW_SQ)
+		atomic_fetch_add_explicit(&entry->qp->unpolled, 1, memory_order_relaxed);
+	/* Pairs with the acquire in take(): who sees the count takes the lock and finds the CQE. */
+	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_release);
+	bool raise = wakes(cq->armed, &entry->cqe);
+
+	if (raise)
+		cq->armed = AW_ARM_NONE;
+	pthread_mutex_unlock(&cq->lock);
+	if (raise && cq->channel)
+		aw_channel_raise(cq->channel, &cq->event);
+}
+
+void aw_cq_forget_qp(struct aw_cq *cq, const struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&cq->lock);
+	uint32_t kept = cq->head;
+
+	for (uint32_t i = cq->head; i != cq->tail; i++)
+		if (entry_at(cq, i)->qp != qp)
+			*entry_at(cq, kept++) = *entry_at(cq, i);
+	cq->tail = kept;
+	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
+	pthread_mutex_unlock(&cq->lock);
+}
+
+/* A program that sleeps until an event must not find its QPs left to pollers. */
+static void take_back_lent(struct aw_cq *cq)
+{
+	if (atomic_load_explicit(&cq->lent, memory_order_relaxed) == 0)
+		return;
+	pthread_mutex_lock(&cq->qps_lock);
+	for (uint32_t i = 0; i < cq->qps_count; i++)
+		aw_uqp_take_back(cq->qps[i]);
+	pthread_mutex_unlock(&cq->qps_lock);
+}
+
+void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
+{
+	pthread_mutex_lock(&cq->lock);
+	if ((int)arm > cq->armed)
+		cq->armed = arm;
+	pthread_mutex_unlock(&cq->lock);
+	take_back_lent(cq);
+}
+
+static int grow(struct aw_cq *cq)
+{
+	uint32_t room = cq->qps_room ? cq->qps_room * 2 : 4;
+	struct aw_uqp **qps = realloc(cq->qps, room * sizeof(*qps));
+
+	if (!qps)
+		return ENOMEM;
+	cq->qps = qps;
+	cq->qps_room = room;
+	return 0;
+}
+
+/* From DIRECT_MAX + 1 QPs on the CQ has an epoll set; QPs that have sockets by then join it here. */
+static void make_epoll(struct aw_cq *cq)
+{
+	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (cq->epfd < 0)
+		return;
+	for (uint32_t i = 0; i < cq->qps_count; i++)
+		aw_uqp_join_epoll(cq->qps[i], cq->epfd);
+}
+
+int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&cq->qps_lock);
+	int err = cq->qps_count == cq->qps_room ? grow(cq) : 0;
+
+	if (!err) {
+		cq->qps[cq->qps_count++] = qp;
+		if (cq->epfd < 0 && cq->qps_count > DIRECT_MAX)
+			make_epoll(cq);
+	}
+	pthread_mutex_unlock(&cq->qps_lock);
+	return err;
+}
+
+void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&cq->qps_lock);
+	for (uint32_t i = 0; i < cq->qps_count; i++) {
+		if (cq->qps[i] == qp) {
+			cq->qps[i] = cq->qps[--cq->qps_count];
+			break;
+		}
+	}
+	pthread_mutex_unlock(&cq->qps_lock);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A completion queue: a bounded ring of CQEs, its arming, and the QPs that a poller serves
+// inline. Locks: `lock` guards the ring and arming; `qps_lock` the set of QPs and is held while
+// they are served, so it comes before any QP lock; `lock` comes after every QP lock.
+#ifndef NET_CQ_H
+#define NET_CQ_H
+
+#include "core/types.h"
+#include "net/channel.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define AW_CQE_MAX (4u << 20)
+
+struct aw_uqp;
+
+struct aw_cq_entry {
+	struct aw_cqe cqe;
+	struct aw_uqp *qp; /* whose; its entries go when it is destroyed */
+	uint32_t qpn;
+	enum aw_queue queue;
+};
+
+struct aw_cq {
+	/* fixed after init */
+	struct aw_channel *channel; /* or NULL */
+	struct aw_source event;
+	struct aw_channel *async; /* where an overflow is raised, or NULL */
+	struct aw_source async_error;
+
+	pthread_mutex_t lock;
+	struct aw_cq_entry *ring;
+	uint32_t capacity;
+	uint32_t head, tail;
+	_Atomic uint32_t ready; /* tail - head, for a look without the lock */
+	_Atomic int armed; /* enum aw_arm */
+	_Atomic bool overflowed;
+
+	pthread_mutex_t qps_lock;
+	struct aw_uqp **qps;
+	uint32_t qps_count, qps_room;
+	_Atomic int epfd; /* over the fds of qps once they are many; -1 before */
+
+	_Atomic uint32_t empty_polls; /* grows while a thread polls in vain: who serves the QPs */
+	_Atomic uint32_t lent; /* QPs the progress thread leaves to pollers of this CQ */
+};
+
+enum aw_arm {
+	AW_ARM_NONE,
+	AW_ARM_SOLICITED,
+	AW_ARM_NEXT,
+};
+
+/*
+ * capacity: CQEs that fit, 1 to AW_CQE_MAX; object: what channel readers get for this CQ;
+ * channel and async may be NULL. 0 or ENOMEM, EINVAL.
+ */
+int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object);
+/* No QP may use it any more. Unread channel events are forgotten. */
+void aw_cq_fini(struct aw_cq *cq);
+
+/* 0, EINVAL when more CQEs are waiting than would fit, ENOMEM. */
+int aw_cq_resize(struct aw_cq *cq, uint32_t capacity);
+
+/*
+ * Takes up to max completions, oldest first; serves the CQ's QPs inline when there are none.
+ * Returns how many, or -EIO after an overflow was raised (RNIC verbs: the CQ is dead).
+ */
+int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max);
+
+/* The next CQE raises an event on the channel once. NEXT is stronger than SOLICITED. */
+void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm);
+
+/* For net/uqp.c */
+void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry);
+void aw_cq_forget_qp(struct aw_cq *cq, const struct aw_uqp *qp);
+int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp);
+void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp);
+
+#endif

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The progress thread: its start, its loop, its end, and its absence in the child of a fork.
+// `life` guards all of that; it is never held while a handler, the tick or a watch function runs.
+// A started thread leaves only by itself, when it finds that no reference is left.
+#include "net/engine.h"
+
+#include "net/linger.h"
+#include "net/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 64 /* fetched at once */
+#define KICK UINT64_MAX /* the key of the kick's fd: no watch has it */
+#define MS_NS 1000000u
+#define WAIT_MS_MAX 3600000
+#define SLICE_NS 100000u /* the shortest the kernel gives */
+
+static struct {
+	pthread_mutex_t life;
+	pthread_cond_t left; /* running became false */
+	uint32_t refs;
+	uint32_t leavers; /* callers of aw_engine_put that wait for the thread to leave */
+	bool running;
+	bool to_join; /* the thread left and somebody must join it */
+	pthread_t thread;
+	bool (*tick)(void);
+	/* set with the lock; read without it by those who hold a reference; -1: not running */
+	_Atomic int epfd;
+	_Atomic int kickfd;
+	/* changes only where there is one thread */
+	uint32_t generation;
+} engine = {
+	.life = PTHREAD_MUTEX_INITIALIZER,
+	.left = PTHREAD_COND_INITIALIZER,
+	.epfd = -1,
+	.kickfd = -1,
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int once_err;
+static _Thread_local bool self;
+
+bool aw_engine_is_self(void)
+{
+	return self;
+}
+
+uint64_t aw_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint32_t aw_engine_generation(void)
+{
+	return engine.generation;
+}
+
+int aw_engine_epfd(void)
+{
+	return atomic_load_explicit(&engine.epfd, memory_order_relaxed);
+}
+
+void aw_engine_kick(void)
+{
+	int fd = atomic_load_explicit(&engine.kickfd, memory_order_relaxed);
+	uint64_t one = 1;
+	ssize_t written = -1;
+
+	if (fd >= 0)
+		written = write(fd, &one, sizeof(one));
+	(void)written; /* a full counter means that a kick is waiting already */
+}
+
+void aw_engine_set_tick(bool (*tick)(void))
+{
+	pthread_mutex_lock(&engine.life);
+	engine.tick = tick;
+	pthread_mutex_unlock(&engine.life);
+}
+
+void aw_engine_kick_tick(void)
+{
+	aw_engine_kick();
+}
+
+/* Fork. Order of locks as everywhere: linger, life, then the watches'. */
+
+static void fork_prepare(void)
+{
+	aw_linger_fork_prepare();
+	pthread_mutex_lock(&engine.life);
+	aw_watch_fork_prepare();
+}
+
+static void fork_parent(void)
+{
+	aw_watch_fork_parent();
+	pthread_mutex_unlock(&engine.life);
+	aw_linger_fork_parent();
+}
+
+static void close_fds(void)
+{
+	close(atomic_exchange_explicit(&engine.epfd, -1, memory_order_relaxed));
+	close(atomic_exchange_explicit(&engine.kickfd, -1, memory_order_relaxed));
+}
+
+static void fork_child(void)
+{
+	if (engine.running)
+		close_fds();
+	engine.running = false;
+	engine.to_join = false;
+	engine.leavers = 0;
+	engine.generation++;
+	pthread_cond_init(&engine.left, NULL);
+	self = false;
+	aw_watch_fork_child();
+	pthread_mutex_unlock(&engine.life);
+	aw_linger_fork_child();
+}
+
+static void init_once(void)
+{
+	once_err = aw_watch_init();
+	if (!once_err)
+		once_err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+/* The thread. */
+
+/*
+ * From Linux 6.12 a thread may ask for a shorter time slice. It then runs sooner when it wakes
+ * on a CPU where the program spins, and takes less from it. Elsewhere nothing happens.
+ */
+static void shorten_slice(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = { .size = sizeof(attr) };
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0 ||
+	    attr.policy != SCHED_OTHER)
+		return;
+	attr.runtime = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+/* False when the engine is wanted again: somebody took a reference in between. */
+static bool leave(void)
+{
+	bool unwanted;
+
+	pthread_mutex_lock(&engine.life);
+	unwanted = engine.refs == 0;
+	pthread_mutex_unlock(&engine.life);
+	if (!unwanted)
+		return false;
+	aw_linger_flush();
+	pthread_mutex_lock(&engine.life);
+	unwanted = engine.refs == 0;
+	if (unwanted) {
+		close_fds();
+		engine.running = false;
+		if (engine.leavers > 0)
+			engine.to_join = true;
+		else
+			pthread_detach(pthread_self());
+		pthread_cond_broadcast(&engine.left);
+	}
+	pthread_mutex_unlock(&engine.life);
+	return unwanted;
+}
+
+static bool run_tick(void)
+{
+	bool (*tick)(void);
+
+	pthread_mutex_lock(&engine.life);
+	tick = engine.tick;
+	pthread_mutex_unlock(&engine.life);
+	return tick && tick();
+}
+
+/* What epoll_wait is to wait: to the next deadline or tick; -1 without either. */
+static int wait_ms(uint64_t next_deadline, uint64_t next_tick)
+{
+	uint64_t next = next_deadline;
+	uint64_t now, ms;
+
+	if (next_tick && (!next || next_tick < next))
+		next = next_tick;
+	if (!next)
+		return -1;
+	now = aw_now_ns();
+	ms = next <= now ? 0 : (next - now + MS_NS - 1) / MS_NS;
+	return ms < WAIT_MS_MAX ? (int)ms : WAIT_MS_MAX;
+}
+
+/* One fetch of events and their handlers. True when there was a kick. */
+static bool serve(int ms)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int count = epoll_wait(aw_engine_epfd(), events, EVENTS_MAX, ms);
+	bool kicked = false;
+	uint64_t kicks;
+
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.u64 == KICK)
+			kicked = read(atomic_load_explicit(&engine.kickfd, memory_order_relaxed),
+				      &kicks, sizeof(kicks)) > 0;
+		else
+			aw_watch_dispatch(events[i].data.u64, events[i].events);
+	}
+	return kicked;
+}
+
+static void *run(void *unused)
+{
+	uint64_t next_deadline = 0, next_tick = 0;
+
+	(void)unused;
+	self = true;
+	shorten_slice();
+	for (;;) {
+		bool kicked = serve(wait_ms(next_deadline, next_tick));
+
+		if (kicked || (next_tick && aw_now_ns() >= next_tick))
+			next_tick = run_tick() ? aw_now_ns() + MS_NS : 0;
+		/* Last: all of the above may set deadlines, and kicks nobody when it does. */
+		next_deadline = aw_watch_run_timers();
+		if (kicked && leave())
+			return NULL;
+	}
+}
+
+/* Start and end. */
+
+static int open_fds(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = KICK };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+	int kickfd, err;
+
+	if (epfd < 0)
+		return errno;
+	kickfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (kickfd < 0 || epoll_ctl(epfd, EPOLL_CTL_ADD, kickfd, &ev) != 0) {
+		err = errno;
+		if (kickfd >= 0)
+			close(kickfd);
+		close(epfd);
+		return err;
+	}
+	atomic_store_explicit(&engine.epfd, epfd, memory_order_relaxed);
+	atomic_store_explicit(&engine.kickfd, kickfd, memory_order_relaxed);
+	return 0;
+}
+
+/*
+ * The program's signals are for its own threads. Those that a fault raises stay open: blocked
+ * they would end the process without its handler being asked.
+ */
+static int create_thread(void)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&all, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&engine.thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!err)
+		pthread_setname_np(engine.thread, "anywarp");
+	return err;
+}
+
+/* Under life, which the thread that left needs no more. */
+static void reap(void)
+{
+	if (engine.to_join)
+		pthread_join(engine.thread, NULL);
+	engine.to_join = false;
+}
+
+/* Under life, for somebody who holds a reference. */
+static int start(void)
+{
+	int err;
+
+	if (engine.running)
+		return 0;
+	reap();
+	err = open_fds();
+	if (err)
+		return err;
+	err = create_thread();
+	if (err) {
+		close_fds();
+		return err;
+	}
+	engine.running = true;
+	return 0;
+}
+
+int aw_engine_start(void)
+{
+	int err = 0;
+
+	if (aw_engine_epfd() >= 0)
+		return aw_engine_epfd();
+	pthread_mutex_lock(&engine.life);
+	err = engine.refs > 0 ? start() : EINVAL;
+	pthread_mutex_unlock(&engine.life);
+	return err ? -err : aw_engine_epfd();
+}
+
+int aw_engine_get(void)
+{
+	int err;
+
+	pthread_once(&once, init_once);
+	if (once_err)
+		return once_err;
+	pthread_mutex_lock(&engine.life);
+	err = start();
+	if (!err)
+		engine.refs++;
+	pthread_mutex_unlock(&engine.life);
+	if (err)
+		aw_log(AW_LOG_ERROR, "cannot start the progress thread: %s", strerror(err));
+	return err;
+}
+
+/* Waits until the thread has left, or is needed again. Under life. */
+static void await_end(void)
+{
+	engine.leavers++;
+	while (engine.running && engine.refs == 0)
+		pthread_cond_wait(&engine.left, &engine.life);
+	engine.leavers--;
+	reap();
+}
+
+void aw_engine_put(void)
+{
+	pthread_mutex_lock(&engine.life);
+	assert(engine.refs > 0);
+	engine.refs--;
+	if (engine.refs == 0 && engine.running) {
+		aw_engine_kick();
+		if (!self)
+			await_end();
+	}
+	pthread_mutex_unlock(&engine.life);
+}

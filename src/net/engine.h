@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The progress engine, one a process: a thread with an epoll set that serves watches (one-sided
+// traffic, connection set-up, timers). It exists while somebody holds a reference, sleeps when
+// nothing happens, and is started afresh in the child of a fork.
+#ifndef NET_ENGINE_H
+#define NET_ENGINE_H
+
+#include "net/watch.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Starts the engine or takes another reference. 0, or an errno (EAGAIN, EMFILE, ENOMEM). */
+int aw_engine_get(void);
+
+/*
+ * The last one stops the thread and closes its fds; on the progress thread itself that happens
+ * once the running handler returned.
+ */
+void aw_engine_put(void);
+
+/* Is the caller the progress thread? */
+bool aw_engine_is_self(void);
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+uint64_t aw_now_ns(void);
+
+/*
+ * Work for the progress thread about once a millisecond while it returns true; called first
+ * after a kick. One registrant: the lending of QPs to polling threads (net/lend.c).
+ */
+void aw_engine_set_tick(bool (*tick)(void));
+void aw_engine_kick_tick(void);
+
+/*
+ * A number that changes in the child of a fork: what was made under another one is dead here.
+ * Its references still count, so that objects of the parent may be destroyed as ever; but no
+ * thread runs until the child takes a reference or adds a watch.
+ */
+uint32_t aw_engine_generation(void);
+
+/* For net/watch.c. start: the epoll fd, or minus an errno. epfd: the same, -1 while stopped. */
+int aw_engine_start(void);
+int aw_engine_epfd(void);
+void aw_engine_kick(void);
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One MPA start-up frame on its way through a non-blocking socket, in any number of pieces.
+// Reading never goes past the frame's end: what follows belongs to the QP.
+#ifndef NET_FRAME_H
+#define NET_FRAME_H
+
+#include "wire/mpa.h"
+
+struct aw_frame_buf {
+	size_t done; /* octets received, or sent */
+	size_t len; /* octets to send */
+	uint8_t octets[MPA_FRAME_MAX];
+};
+
+enum aw_frame_io {
+	AW_FRAME_DONE,
+	AW_FRAME_MORE, /* the socket has no more now, or takes no more */
+	AW_FRAME_CLOSED, /* FIN in front of the frame's end */
+	AW_FRAME_LOST, /* the socket failed: errno */
+	AW_FRAME_BAD_KEY, /* not MPA */
+	AW_FRAME_BAD_LENGTH, /* RFC 5044 7.1.1: private data over 512 octets */
+};
+
+/* frame is written on DONE and borrows from in. */
+enum aw_frame_io aw_frame_recv(int fd, struct aw_frame_buf *in, struct mpa_frame *frame);
+enum aw_frame_io aw_frame_send(int fd, struct aw_frame_buf *out);
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The list of lent QPs and the progress thread's look at them once a millisecond.
+#include "net/lend.h"
+
+#include "net/engine.h"
+
+/* Polls in vain between two events that say "somebody spins": a program that only looks now and
+ * then, or that finds its completions at once, stays below it. */
+#define POLLS_MIN 16
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, aw_uqp) lent = TAILQ_HEAD_INITIALIZER(lent);
+static pthread_once_t registered = PTHREAD_ONCE_INIT;
+
+static uint32_t polls_now(const struct aw_uqp *qp)
+{
+	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
+	uint32_t polls = atomic_load_explicit(&a->empty_polls, memory_order_relaxed);
+
+	if (a != b)
+		polls += atomic_load_explicit(&b->empty_polls, memory_order_relaxed);
+	return polls;
+}
+
+static bool armed(const struct aw_uqp *qp)
+{
+	return qp->attr.send_cq->armed != AW_ARM_NONE || qp->attr.recv_cq->armed != AW_ARM_NONE;
+}
+
+bool aw_lend_wanted(struct aw_uqp *qp)
+{
+	uint32_t now = polls_now(qp), since = now - qp->polls_seen;
+
+	qp->polls_seen = now;
+	return since >= POLLS_MIN && !armed(qp);
+}
+
+static void unlist(struct aw_uqp *qp)
+{
+	TAILQ_REMOVE(&lent, qp, lent_entry);
+	qp->lent = false;
+	atomic_fetch_sub_explicit(&qp->attr.send_cq->lent, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&qp->attr.recv_cq->lent, 1, memory_order_relaxed);
+}
+
+/* True while something is lent. A QP that is busy right now is looked at next time. */
+static bool tick(void)
+{
+	struct aw_uqp *qp, *next;
+
+	pthread_mutex_lock(&lock);
+	for (qp = TAILQ_FIRST(&lent); qp; qp = next) {
+		next = TAILQ_NEXT(qp, lent_entry);
+		if (pthread_mutex_trylock(&qp->lock) != 0)
+			continue;
+		if (polls_now(qp) == qp->polls_seen || armed(qp)) {
+			unlist(qp);
+			aw_uqp_listen_again(qp);
+		}
+		qp->polls_seen = polls_now(qp);
+		pthread_mutex_unlock(&qp->lock);
+	}
+	bool more = !TAILQ_EMPTY(&lent);
+
+	pthread_mutex_unlock(&lock);
+	return more;
+}
+
+static void set_tick(void)
+{
+	aw_engine_set_tick(tick);
+}
+
+void aw_lend_begin(struct aw_uqp *qp)
+{
+	pthread_once(&registered, set_tick);
+	pthread_mutex_lock(&lock);
+	TAILQ_INSERT_TAIL(&lent, qp, lent_entry);
+	qp->lent = true;
+	atomic_fetch_add_explicit(&qp->attr.send_cq->lent, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&qp->attr.recv_cq->lent, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&lock);
+	aw_engine_kick_tick();
+}
+
+void aw_lend_end(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&lock);
+	unlist(qp);
+	pthread_mutex_unlock(&lock);
+}
+
+void aw_lend_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	TAILQ_INIT(&lent);
+}

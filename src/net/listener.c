@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A listening socket and the connections it has accepted that have not sent a whole Request. All
+// of it runs on the progress thread but create and destroy. What a stranger sends ends at most his
+// own connection; how many strangers there are, and how long they take, is bounded.
+#include "net/listener.h"
+
+#include "net/addr.h"
+#include "net/bounds.h"
+#include "net/engine.h"
+#include "net/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define ACCEPTS_MAX 64 /* a turn: leave others theirs */
+#define PAUSE_MS 100 /* when fds or memory are out: someone may give some back */
+
+struct half_open {
+	struct aw_listener *listener;
+	struct aw_conn *conn;
+	TAILQ_ENTRY(half_open) entry;
+};
+
+struct aw_listener {
+	struct aw_watch watch; /* first: the watch is the listener, and its release frees it */
+	/* fixed after create */
+	int fd;
+	uint32_t generation;
+	struct aw_mpa_local local;
+	aw_conn_fn *fn;
+	void *arg;
+
+	pthread_mutex_t lock; /* guards what follows; no event runs under it */
+	bool closing; /* destroy owns what is half open, and accepts end */
+	bool paused; /* the deadline runs */
+	uint32_t half_open_count;
+	TAILQ_HEAD(, half_open) half_open;
+	uint32_t telling; /* handlers of half-open connections at work */
+	pthread_cond_t told;
+
+	uint64_t failed_count; /* the progress thread's */
+};
+
+static void release(struct aw_watch *w)
+{
+	struct aw_listener *l = (struct aw_listener *)w;
+
+	close(l->fd);
+	pthread_cond_destroy(&l->told);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+/* Under the lock: accepts go on exactly while nothing speaks against it. */
+static void set_events(struct aw_listener *l)
+{
+	bool accepting = !l->paused && l->half_open_count < aw_bounds.half_open_max;
+
+	if (!l->closing)
+		aw_watch_events(&l->watch, accepting ? EPOLLIN : 0);
+}
+
+/* Takes it out of the list, unless destroy has: then it is destroy's. */
+static bool claim(struct half_open *h)
+{
+	struct aw_listener *l = h->listener;
+	bool mine;
+
+	pthread_mutex_lock(&l->lock);
+	mine = !l->closing;
+	if (mine) {
+		TAILQ_REMOVE(&l->half_open, h, entry);
+		l->half_open_count--;
+		l->telling++;
+		if (l->half_open_count + 1 == aw_bounds.half_open_max)
+			set_events(l);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return mine;
+}
+
+static void told(struct aw_listener *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->telling--;
+	pthread_cond_broadcast(&l->told);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void drop(struct aw_listener *l, struct aw_conn *conn)
+{
+	l->failed_count++;
+	aw_log(AW_LOG_DEBUG, "listener %s failed start-ups %llu",
+	       aw_addr_text(&aw_conn_info(conn)->local).text, (unsigned long long)l->failed_count);
+	aw_conn_destroy(conn);
+}
+
+static void on_half_open(void *arg, struct aw_conn *conn, enum aw_conn_event event)
+{
+	struct half_open *h = arg;
+	struct aw_listener *l = h->listener;
+
+	if (!claim(h))
+		return;
+	free(h);
+	if (event == AW_CONN_REQUEST)
+		l->fn(l->arg, conn, event);
+	else
+		drop(l, conn);
+	told(l);
+}
+
+/* Takes over an accepted socket; closes it when there is no memory for it. */
+static void start_half_open(struct aw_listener *l, int fd)
+{
+	struct half_open *h = calloc(1, sizeof(*h));
+
+	if (h)
+		h->listener = l;
+	if (!h || aw_conn_respond(fd, &l->local, on_half_open, h, &h->conn) != 0) {
+		free(h);
+		close(fd);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&l->half_open, h, entry);
+	l->half_open_count++;
+}
+
+/* The connection was lost before it was taken: the next one may be there (accept(2)). */
+static bool is_passing(int err)
+{
+	switch (err) {
+	case EINTR:
+	case ECONNABORTED:
+	case EPROTO:
+	case ENETDOWN:
+	case ENOPROTOOPT:
+	case EHOSTDOWN:
+	case ENONET:
+	case EHOSTUNREACH:
+	case EOPNOTSUPP:
+	case ENETUNREACH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void pause_accepts(struct aw_listener *l, int err)
+{
+	aw_log(AW_LOG_WARN, "listener cannot accept: %s; again in %d ms", strerror(err), PAUSE_MS);
+	l->paused = true;
+	aw_watch_deadline(&l->watch, PAUSE_MS);
+}
+
+/* Under the lock, as its callees; the half-open connections' events wait for this thread. */
+static void accept_some(struct aw_listener *l)
+{
+	for (int i = 0; i < ACCEPTS_MAX && l->half_open_count < aw_bounds.half_open_max; i++) {
+		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			start_half_open(l, fd);
+		} else if (errno == EAGAIN) {
+			break;
+		} else if (!is_passing(errno)) {
+			pause_accepts(l, errno);
+			break;
+		}
+	}
+	if (l->paused || l->half_open_count >= aw_bounds.half_open_max)
+		set_events(l);
+}
+
+static void on_watch(struct aw_watch *w, uint32_t events)
+{
+	struct aw_listener *l = (struct aw_listener *)w;
+
+	pthread_mutex_lock(&l->lock);
+	if (events & AW_WATCH_TIMEOUT) {
+		l->paused = false;
+		set_events(l);
+	} else if (!l->closing && !l->paused) {
+		accept_some(l);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static struct aw_listener *create(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn,
+				  void *arg)
+{
+	struct aw_listener *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->fd = fd;
+	l->generation = aw_engine_generation();
+	l->local = *local;
+	l->fn = fn;
+	l->arg = arg;
+	TAILQ_INIT(&l->half_open);
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_cond_init(&l->told, NULL);
+	return l;
+}
+
+int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw_conn_fn *fn,
+		       void *arg, struct aw_listener **out)
+{
+	struct aw_listener *l = create(fd, local, fn, arg);
+	int err;
+
+	if (!l)
+		return ENOMEM;
+	err = listen(fd, backlog) == 0 ? 0 : errno;
+	if (!err) {
+		/* Events want the lock, and so find *out written. */
+		pthread_mutex_lock(&l->lock);
+		err = aw_watch_add(&l->watch, fd, EPOLLIN, on_watch, release);
+		if (!err)
+			*out = l;
+		pthread_mutex_unlock(&l->lock);
+	}
+	if (err) {
+		pthread_cond_destroy(&l->told);
+		pthread_mutex_destroy(&l->lock);
+		free(l);
+	}
+	return err;
+}
+
+/* Waits for the events under way; what is half open then has none to come but our own end. */
+static void end_half_open(struct aw_listener *l)
+{
+	struct half_open *h;
+
+	pthread_mutex_lock(&l->lock);
+	while (l->telling > 0)
+		pthread_cond_wait(&l->told, &l->lock);
+	pthread_mutex_unlock(&l->lock);
+	while ((h = TAILQ_FIRST(&l->half_open))) {
+		TAILQ_REMOVE(&l->half_open, h, entry);
+		aw_conn_destroy(h->conn);
+		free(h);
+	}
+}
+
+void aw_listener_destroy(struct aw_listener *l)
+{
+	/* In the child of a fork the connections and the lock are the parent's. */
+	if (l->generation != aw_engine_generation()) {
+		aw_watch_remove(&l->watch);
+		return;
+	}
+	assert(!aw_engine_is_self());
+	pthread_mutex_lock(&l->lock);
+	l->closing = true;
+	aw_watch_drop_fd(&l->watch);
+	pthread_mutex_unlock(&l->lock);
+	end_half_open(l);
+	aw_watch_remove_wait(&l->watch);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A listening TCP socket that turns connections into Requests. Bounds what strangers can hold.
+#ifndef NET_LISTENER_H
+#define NET_LISTENER_H
+
+#include "net/conn.h"
+
+#define AW_HALF_OPEN_MAX 1024 /* connections a listener without a whole Request; more wait in TCP */
+
+struct aw_listener;
+
+/*
+ * Listens on fd (bound, non-blocking, the listener's from here on success). fn gets REQUEST events of
+ * new conns, which are fn's from then on; local is what to negotiate against. 0, ENOMEM,
+ * or listen(2)'s error (EADDRINUSE).
+ */
+int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw_conn_fn *fn,
+		       void *arg, struct aw_listener **listener);
+
+/* Closes it and its half-open connections; no event comes after it returned. Not from an event. */
+void aw_listener_destroy(struct aw_listener *listener);
+
+#endif

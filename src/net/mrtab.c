@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The MRs of this process. An STag is a table handle, scrambled by a secret permutation of 24
+// bits, and 8 bits of the registration's own: a peer cannot tell one STag from another
+// (RFC 5042 6.1.1), and a look-up still goes straight to its slot.
+#include "net/mrtab.h"
+
+#include "net/log.h"
+#include "ring/table.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum {
+	KEY_BITS = 8,
+	HALF_BITS = 12,
+	HALF_MASK = (1 << HALF_BITS) - 1,
+	ROUNDS = 4,
+	STAG_SPECIAL_MAX = 1, /* 0 and 1 go onto the wire in zero-length operations */
+};
+
+static struct aw_table table;
+static uint64_t round_keys[ROUNDS][2];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int once_err;
+
+static void fork_prepare(void)
+{
+	aw_table_fork_prepare(&table);
+}
+
+static void fork_parent(void)
+{
+	aw_table_fork_parent(&table);
+}
+
+static void fork_child(void)
+{
+	aw_table_fork_child(&table);
+}
+
+static void init_once(void)
+{
+	if (getentropy(round_keys, sizeof(round_keys)) != 0) {
+		aw_log(AW_LOG_ERROR, "no random numbers for stags: %s", strerror(errno));
+		once_err = EIO;
+		return;
+	}
+	once_err = aw_table_init(&table, AW_MR_MAX);
+	if (!once_err)
+		once_err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+/* A random multiplier's upper bits: cheap, and even over the inputs. */
+static uint32_t round_of(uint32_t half, const uint64_t key[2])
+{
+	return (uint32_t)(((half ^ key[0]) * (key[1] | 1)) >> (64 - HALF_BITS));
+}
+
+/* A Feistel network over two halves, which is a permutation whatever round_of does. */
+static uint32_t scramble(uint32_t handle)
+{
+	uint32_t left = handle >> HALF_BITS, right = handle & HALF_MASK;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		uint32_t next = left ^ round_of(right, round_keys[i]);
+
+		left = right;
+		right = next;
+	}
+	return left << HALF_BITS | right;
+}
+
+static uint32_t unscramble(uint32_t scrambled)
+{
+	uint32_t left = scrambled >> HALF_BITS, right = scrambled & HALF_MASK;
+
+	for (int i = ROUNDS - 1; i >= 0; i--) {
+		uint32_t previous = right ^ round_of(left, round_keys[i]);
+
+		right = left;
+		left = previous;
+	}
+	return left << HALF_BITS | right;
+}
+
+static uint32_t handle_of(uint32_t stag)
+{
+	return unscramble(stag >> KEY_BITS);
+}
+
+static int check_mapped(const struct aw_mr *mr)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t first = (uintptr_t)mr->host & ~(page - 1);
+	uintptr_t end;
+
+	if (mr->len == 0)
+		return 0;
+	if (mr->len - 1 > UINT64_MAX - mr->iova || mr->len > UINTPTR_MAX - page ||
+	    __builtin_add_overflow((uintptr_t)mr->host, mr->len + page - 1, &end))
+		return EINVAL;
+	end &= ~(page - 1);
+	/* Writes nothing back; it only walks the mappings and fails with ENOMEM on a hole. */
+	return msync((void *)first, end - first, MS_ASYNC) == 0 ? 0 : EFAULT;
+}
+
+int aw_mr_add(struct aw_mr *mr)
+{
+	uint8_t key;
+	uint32_t handle;
+	int err;
+
+	pthread_once(&once, init_once);
+	if (once_err)
+		return once_err;
+	err = check_mapped(mr);
+	if (err)
+		return err;
+	if (getentropy(&key, sizeof(key)) != 0)
+		return EIO;
+	handle = aw_table_reserve(&table);
+	if (handle == AW_TABLE_NONE)
+		return ENOMEM;
+	mr->stag = scramble(handle) << KEY_BITS | key;
+	if (mr->stag <= STAG_SPECIAL_MAX)
+		mr->stag += STAG_SPECIAL_MAX + 1;
+	aw_table_publish(&table, handle, mr, NULL);
+	return 0;
+}
+
+void aw_mr_remove(struct aw_mr *mr)
+{
+	aw_table_remove_wait(&table, handle_of(mr->stag));
+}
+
+const struct aw_mr *aw_mr_get(uint32_t stag)
+{
+	uint32_t handle;
+	const struct aw_mr *mr;
+
+	pthread_once(&once, init_once);
+	if (once_err)
+		return NULL;
+	handle = handle_of(stag);
+	mr = aw_table_get(&table, handle);
+	if (mr && mr->stag != stag) {
+		aw_table_put(&table, handle);
+		return NULL;
+	}
+	return mr;
+}
+
+void aw_mr_put(const struct aw_mr *mr)
+{
+	aw_table_put(&table, handle_of(mr->stag));
+}
+
+static enum aw_error may_invalidate(const struct aw_mr *mr, const void *pd, const void *qp)
+{
+	if (mr->pd != pd || (mr->qp && mr->qp != qp))
+		return AW_E_RDMAP_NOT_ASSOCIATED;
+	return mr->qp ? AW_OK : AW_E_RDMAP_CANNOT_INVALIDATE;
+}
+
+enum aw_error aw_mr_invalidate(uint32_t stag, const void *pd, const void *qp)
+{
+	const struct aw_mr *mr = aw_mr_get(stag);
+	enum aw_error err;
+
+	if (!mr)
+		return AW_E_RDMAP_STAG;
+	err = may_invalidate(mr, pd, qp);
+	if (err == AW_OK)
+		aw_table_hide(&table, handle_of(stag));
+	aw_mr_put(mr);
+	return err;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Two free lists, last in first out, so that what is handed out is warm in the cache.
+#include "net/pool.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define KEEP_MAX 16 /* of each kind; beyond that they go back to the heap */
+
+_Static_assert(AW_STAGE_OCTETS >= 2 * FPDU_MAX, "a stage holds a whole FPDU behind a partial one");
+_Static_assert(AW_BATCH_IOV >= AW_TX_IOV_MIN, "a batch holds any FPDU");
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct aw_stage *stages;
+static struct aw_batch *batches;
+static unsigned int stages_kept, batches_kept;
+
+struct aw_stage *aw_stage_get(void)
+{
+	pthread_mutex_lock(&lock);
+	struct aw_stage *stage = stages;
+
+	if (stage) {
+		stages = stage->next;
+		stages_kept--;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!stage)
+		stage = malloc(sizeof(*stage));
+	if (stage)
+		stage->len = 0;
+	return stage;
+}
+
+void aw_stage_put(struct aw_stage *stage)
+{
+	pthread_mutex_lock(&lock);
+	if (stages_kept < KEEP_MAX) {
+		stage->next = stages;
+		stages = stage;
+		stages_kept++;
+		stage = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	free(stage);
+}
+
+struct aw_batch *aw_batch_get(void)
+{
+	pthread_mutex_lock(&lock);
+	struct aw_batch *batch = batches;
+
+	if (batch) {
+		batches = batch->next;
+		batches_kept--;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!batch)
+		batch = malloc(sizeof(*batch));
+	if (batch)
+		batch->iov_count = batch->iov_sent = 0;
+	return batch;
+}
+
+void aw_batch_put(struct aw_batch *batch)
+{
+	pthread_mutex_lock(&lock);
+	if (batches_kept < KEEP_MAX) {
+		batch->next = batches;
+		batches = batch;
+		batches_kept++;
+		batch = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	free(batch);
+}
+
+void aw_pool_flush(void)
+{
+	pthread_mutex_lock(&lock);
+	while (stages) {
+		struct aw_stage *next = stages->next;
+
+		free(stages);
+		stages = next;
+	}
+	while (batches) {
+		struct aw_batch *next = batches->next;
+
+		free(batches);
+		batches = next;
+	}
+	stages_kept = batches_kept = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+void aw_pool_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Buffers that a QP borrows while octets are under way: a stage for a half-received FPDU, a batch for
+// octets the socket did not take. An idle QP holds neither; freed ones are kept warm for the next.
+#ifndef NET_POOL_H
+#define NET_POOL_H
+
+#include "core/tx.h"
+#include "wire/fpdu.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A whole FPDU always fits, with room to receive several at once; sized to an L2 cache. */
+#define AW_STAGE_OCTETS (256u * 1024)
+/* A batch is closed at this many octets; its arena holds that and one more FPDU. */
+#define AW_BATCH_OCTETS (256u * 1024)
+#define AW_BATCH_IOV 256
+
+struct aw_stage {
+	struct aw_stage *next; /* in the pool */
+	size_t len; /* octets at buf that were not used yet */
+	uint8_t buf[AW_STAGE_OCTETS];
+};
+
+struct aw_batch {
+	struct aw_batch *next; /* in the pool */
+	struct aw_iov iov[AW_BATCH_IOV];
+	unsigned int iov_count;
+	unsigned int iov_sent; /* entries that are wholly sent */
+	uint8_t arena[AW_BATCH_OCTETS + AW_TX_ARENA_MIN];
+};
+
+/* NULL when memory is out. len is 0. */
+struct aw_stage *aw_stage_get(void);
+void aw_stage_put(struct aw_stage *stage);
+
+/* NULL when memory is out. iov_count and iov_sent are 0. */
+struct aw_batch *aw_batch_get(void);
+void aw_batch_put(struct aw_batch *batch);
+
+/* Frees what is kept. Called as the engine stops. */
+void aw_pool_flush(void);
+
+/* In the child of a fork: forget that another thread may have held the locks. */
+void aw_pool_child(void);
+
+#endif

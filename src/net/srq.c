@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A shared receive queue: the core's RQ behind a lock, and its limit event.
+#include "net/srq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void *make_rq(struct aw_rq *rq, uint32_t capacity, uint32_t sge_max)
+{
+	void *mem = calloc(1, aw_rq_mem_size(capacity, sge_max));
+
+	if (mem)
+		aw_rq_init(rq, mem, capacity, sge_max);
+	return mem;
+}
+
+int aw_srq_init(struct aw_srq *srq, uint32_t capacity, uint32_t sge_max)
+{
+	if (capacity < 1 || capacity > AW_WR_MAX || sge_max < 1 || sge_max > AW_SGE_MAX)
+		return EINVAL;
+	*srq = (struct aw_srq){ .sge_max = sge_max };
+	srq->mem = make_rq(&srq->rq, capacity, sge_max);
+	if (!srq->mem)
+		return ENOMEM;
+	pthread_mutex_init(&srq->lock, NULL);
+	return 0;
+}
+
+void aw_srq_fini(struct aw_srq *srq)
+{
+	if (srq->async)
+		aw_channel_forget(srq->async, &srq->limit_event);
+	pthread_mutex_destroy(&srq->lock);
+	free(srq->mem);
+}
+
+int aw_srq_post(struct aw_srq *srq, uint64_t wr_id, const struct aw_sge *sge, uint32_t count)
+{
+	bool posted;
+
+	if (count > srq->sge_max)
+		return EINVAL;
+	pthread_mutex_lock(&srq->lock);
+	posted = aw_rq_post(&srq->rq, wr_id, sge, count);
+	pthread_mutex_unlock(&srq->lock);
+	return posted ? 0 : ENOMEM;
+}
+
+/* Under the lock: whether the limit was crossed just now; it is then disarmed. */
+static bool limit_reached(struct aw_srq *srq)
+{
+	if (aw_rq_count(&srq->rq) >= srq->limit)
+		return false;
+	srq->limit = 0;
+	return true;
+}
+
+bool aw_srq_take(struct aw_srq *srq, struct aw_rwqe *recv)
+{
+	bool taken;
+
+	pthread_mutex_lock(&srq->lock);
+	taken = aw_rq_take(&srq->rq, recv);
+	if (taken && limit_reached(srq) && srq->async)
+		aw_channel_raise(srq->async, &srq->limit_event);
+	pthread_mutex_unlock(&srq->lock);
+	return taken;
+}
+
+int aw_srq_set_limit(struct aw_srq *srq, uint32_t limit)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&srq->lock);
+	if (limit > srq->rq.capacity)
+		err = EINVAL;
+	else
+		srq->limit = limit;
+	pthread_mutex_unlock(&srq->lock);
+	return err;
+}
+
+/* Moves all receives to a ring that has the room, in order. */
+static void move(struct aw_rq *from, struct aw_rq *to)
+{
+	struct aw_rwqe recv;
+
+	while (aw_rq_take(from, &recv))
+		aw_rq_post(to, recv.wr_id, recv.sge, recv.sge_count);
+}
+
+int aw_srq_resize(struct aw_srq *srq, uint32_t capacity)
+{
+	struct aw_rq rq;
+	void *mem, *unused;
+	bool fits;
+
+	if (capacity < 1 || capacity > AW_WR_MAX)
+		return EINVAL;
+	mem = make_rq(&rq, capacity, srq->sge_max);
+	if (!mem)
+		return ENOMEM;
+	pthread_mutex_lock(&srq->lock);
+	fits = aw_rq_count(&srq->rq) <= capacity && srq->limit <= capacity;
+	if (fits) {
+		move(&srq->rq, &rq);
+		srq->rq = rq;
+		unused = srq->mem;
+		srq->mem = mem;
+	} else {
+		unused = mem;
+	}
+	pthread_mutex_unlock(&srq->lock);
+	free(unused);
+	return fits ? 0 : EINVAL;
+}

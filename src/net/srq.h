@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A shared receive queue: one ring of receives for many QPs, with its limit event.
+#ifndef NET_SRQ_H
+#define NET_SRQ_H
+
+#include "core/queue.h"
+#include "net/channel.h"
+
+#include <pthread.h>
+
+struct aw_srq {
+	pthread_mutex_t lock; /* comes after QP locks, guards all */
+	struct aw_rq rq;
+	void *mem;
+	uint32_t sge_max;
+	uint32_t limit; /* 0: not armed */
+	struct aw_channel *async; /* or NULL */
+	struct aw_source limit_event;
+};
+
+/* object: what an async event names. 0 or ENOMEM, EINVAL. */
+int aw_srq_init(struct aw_srq *srq, uint32_t capacity, uint32_t sge_max);
+void aw_srq_fini(struct aw_srq *srq);
+/* 0, ENOMEM when full, EINVAL for too many SGEs. */
+int aw_srq_post(struct aw_srq *srq, uint64_t wr_id, const struct aw_sge *sge, uint32_t count);
+bool aw_srq_take(struct aw_srq *srq, struct aw_rwqe *recv);
+/* Arms the limit: the next take that leaves fewer than limit raises the event once. EINVAL. */
+int aw_srq_set_limit(struct aw_srq *srq, uint32_t limit);
+/* Grows or shrinks the ring; EINVAL when more are posted than fit. */
+int aw_srq_resize(struct aw_srq *srq, uint32_t capacity);
+
+#endif

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Life of a user-space QP, and the door to it: create, destroy, post, poll, close.
+#include "net/uqp.h"
+
+#include "net/engine.h"
+#include "net/lend.h"
+#include "net/pool.h"
+#include "net/uqp_sock.h"
+#include "ring/table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* QP numbers 0 and 1 mean something else on other transports; start clear of them. */
+#define QPN_FIRST 16
+
+static struct aw_table qps;
+static pthread_once_t qps_once = PTHREAD_ONCE_INIT;
+static int qps_err;
+
+static void fork_prepare(void)
+{
+	aw_table_fork_prepare(&qps);
+}
+
+static void fork_parent(void)
+{
+	aw_table_fork_parent(&qps);
+}
+
+/* Other threads of the parent may have held the locks of these. */
+static void fork_child(void)
+{
+	aw_table_fork_child(&qps);
+	aw_pool_child();
+	aw_lend_child();
+}
+
+static void make_table(void)
+{
+	qps_err = aw_table_init(&qps, AW_QP_MAX);
+	if (!qps_err)
+		qps_err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+static bool attr_valid(const struct aw_uqp_attr *a)
+{
+	return a->send_cq && a->recv_cq && a->send_wr_max <= AW_WR_MAX &&
+	       a->recv_wr_max <= AW_WR_MAX && a->send_sge_max <= AW_SGE_MAX &&
+	       a->recv_sge_max <= AW_SGE_MAX && a->inline_max <= AW_INLINE_MAX;
+}
+
+static size_t round16(size_t n)
+{
+	return (n + 15) & ~(size_t)15;
+}
+
+/* One piece of memory holds all queues; pages of it that are never used are never touched. */
+static int make_queues(struct aw_uqp *qp)
+{
+	const struct aw_uqp_attr *a = &qp->attr;
+	size_t sq = round16(aw_sq_mem_size(a->send_wr_max, a->send_sge_max, a->inline_max));
+	size_t rq = round16(aw_rq_mem_size(a->srq ? 0 : a->recv_wr_max, a->recv_sge_max));
+	size_t irq = AW_RD_MAX * sizeof(struct aw_irq_entry);
+	size_t orq = AW_RD_MAX * sizeof(struct aw_orq_entry);
+
+	qp->mem = calloc(1, sq + rq + irq + orq);
+	return qp->mem ? 0 : ENOMEM;
+}
+
+/* The core and RQ afresh over the memory; what they held is gone. */
+static void init_queues(struct aw_uqp *qp)
+{
+	const struct aw_uqp_attr *a = &qp->attr;
+	uint8_t *mem = qp->mem;
+	size_t sq = round16(aw_sq_mem_size(a->send_wr_max, a->send_sge_max, a->inline_max));
+	uint32_t recvs = a->srq ? 0 : a->recv_wr_max;
+	size_t rq = round16(aw_rq_mem_size(recvs, a->recv_sge_max));
+	struct aw_qp_mem m = {
+		.sq = mem,
+		.sq_capacity = a->send_wr_max,
+		.sge_max = a->send_sge_max,
+		.inline_max = a->inline_max,
+		.irq = (struct aw_irq_entry *)(mem + sq + rq),
+		.irq_capacity = AW_RD_MAX,
+		.srq = a->srq != NULL,
+	};
+
+	m.orq = (struct aw_orq_entry *)(m.irq + AW_RD_MAX);
+	m.orq_capacity = AW_RD_MAX;
+	aw_rq_init(&qp->rq, mem + sq, recvs, a->recv_sge_max);
+	aw_qp_init(&qp->core, &m, &aw_uqp_ops, qp, a->pd);
+	qp->core.sig_all = a->sig_all;
+}
+
+static int join_cqs(struct aw_uqp *qp)
+{
+	int err = aw_cq_join(qp->attr.send_cq, qp);
+
+	if (err || qp->attr.recv_cq == qp->attr.send_cq)
+		return err;
+	err = aw_cq_join(qp->attr.recv_cq, qp);
+	if (err)
+		aw_cq_leave(qp->attr.send_cq, qp);
+	return err;
+}
+
+static void leave_cqs(struct aw_uqp *qp)
+{
+	aw_cq_leave(qp->attr.send_cq, qp);
+	if (qp->attr.recv_cq != qp->attr.send_cq)
+		aw_cq_leave(qp->attr.recv_cq, qp);
+}
+
+static void forget_cqes(struct aw_uqp *qp)
+{
+	aw_cq_forget_qp(qp->attr.send_cq, qp);
+	aw_cq_forget_qp(qp->attr.recv_cq, qp);
+	atomic_store_explicit(&qp->unpolled, 0, memory_order_relaxed);
+}
+
+int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
+{
+	if (!attr_valid(attr))
+		return EINVAL;
+	pthread_once(&qps_once, make_table);
+	if (qps_err)
+		return qps_err;
+	struct aw_uqp *qp = calloc(1, sizeof(*qp));
+
+	if (!qp)
+		return ENOMEM;
+	qp->attr = *attr;
+	qp->fd = -1;
+	pthread_mutex_init(&qp->lock, NULL);
+	pthread_cond_init(&qp->delivered, NULL);
+	int err = make_queues(qp);
+
+	if (err)
+		goto free_qp;
+	init_queues(qp);
+	err = join_cqs(qp);
+	if (err)
+		goto free_queues;
+	qp->handle = aw_table_insert(&qps, qp, NULL);
+	err = ENOMEM;
+	if (qp->handle == AW_TABLE_NONE)
+		goto leave;
+	qp->qpn = qp->handle + QPN_FIRST;
+	*out = qp;
+	return 0;
+
+leave:
+	leave_cqs(qp);
+free_queues:
+	free(qp->mem);
+free_qp:
+	free(qp);
+	return err;
+}
+
+void aw_uqp_destroy(struct aw_uqp *qp)
+{
+	leave_cqs(qp);
+	aw_table_remove_wait(&qps, qp->handle);
+	pthread_mutex_lock(&qp->lock);
+	aw_uqp_drop_socket(qp);
+	while (qp->deliveries > 0)
+		pthread_cond_wait(&qp->delivered, &qp->lock);
+	pthread_mutex_unlock(&qp->lock);
+	forget_cqes(qp);
+	pthread_cond_destroy(&qp->delivered);
+	pthread_mutex_destroy(&qp->lock);
+	free(qp->mem);
+	free(qp);
+}
+
+struct aw_uqp *aw_uqp_get(uint32_t qpn)
+{
+	pthread_once(&qps_once, make_table);
+	if (qps_err || qpn < QPN_FIRST)
+		return NULL;
+	return aw_table_get(&qps, qpn - QPN_FIRST);
+}
+
+void aw_uqp_put(struct aw_uqp *qp)
+{
+	aw_table_put(&qps, qp->handle);
+}
+
+/* Calls the listeners for what became due, with no lock held, then lets the lock go. */
+static void unlock(struct aw_uqp *qp)
+{
+	uint32_t events = qp->events_due & ~qp->events_told;
+
+	if (!events) {
+		pthread_mutex_unlock(&qp->lock);
+		return;
+	}
+	aw_uqp_fn *fn[2] = { qp->listener[0], qp->listener[1] };
+	void *arg[2] = { qp->listener_arg[0], qp->listener_arg[1] };
+
+	qp->events_told |= events;
+	qp->deliveries++;
+	pthread_mutex_unlock(&qp->lock);
+	for (int i = 0; i < 2; i++)
+		if (fn[i])
+			fn[i](arg[i], events);
+	pthread_mutex_lock(&qp->lock);
+	qp->deliveries--;
+	pthread_cond_broadcast(&qp->delivered);
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg)
+{
+	pthread_mutex_lock(&qp->lock);
+	while (qp->deliveries > 0)
+		pthread_cond_wait(&qp->delivered, &qp->lock);
+	qp->listener[owner] = fn;
+	qp->listener_arg[owner] = arg;
+	uint32_t missed = qp->events_told;
+
+	pthread_mutex_unlock(&qp->lock);
+	if (fn && missed)
+		fn(arg, missed);
+}
+
+int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream)
+{
+	pthread_mutex_lock(&qp->lock);
+	int err = qp->attached || qp->core.state != AW_QP_IDLE ? EINVAL : 0;
+
+	if (!err)
+		err = aw_uqp_take_socket(qp, fd, stream);
+	if (!err)
+		aw_uqp_serve(qp);
+	unlock(qp);
+	return err;
+}
+
+void aw_uqp_close(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	aw_qp_close(&qp->core);
+	aw_uqp_serve(qp);
+	unlock(qp);
+}
+
+void aw_uqp_abort(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	aw_qp_abort(&qp->core, AW_OK);
+	aw_uqp_serve(qp);
+	unlock(qp);
+}
+
+void aw_uqp_reset(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	aw_uqp_drop_socket(qp);
+	init_queues(qp);
+	qp->attached = false;
+	qp->events_due = qp->events_told = 0;
+	pthread_mutex_unlock(&qp->lock);
+	forget_cqes(qp);
+}
+
+enum aw_qp_state aw_uqp_state(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	enum aw_qp_state state = qp->core.state;
+
+	pthread_mutex_unlock(&qp->lock);
+	return state;
+}
+
+void aw_uqp_send_begin(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+}
+
+struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp)
+{
+	uint32_t held = atomic_load_explicit(&qp->unpolled, memory_order_relaxed);
+
+	if (aw_sq_count(&qp->core.sq) + held >= qp->core.sq.capacity)
+		return NULL;
+	return aw_sq_reserve(&qp->core.sq);
+}
+
+void aw_uqp_send_commit(struct aw_uqp *qp)
+{
+	aw_qp_post(&qp->core);
+}
+
+void aw_uqp_send_end(struct aw_uqp *qp)
+{
+	aw_uqp_push(qp);
+	unlock(qp);
+}
+
+/* A receive that was posted after the stream's end is flushed like those before it. */
+static void flush_recv(struct aw_uqp *qp)
+{
+	struct aw_rwqe recv;
+
+	while (aw_rq_take(&qp->rq, &recv))
+		aw_uqp_ops.complete(qp, AW_RQ,
+				    &(struct aw_cqe){ .wr_id = recv.wr_id,
+						      .status = AW_WC_WR_FLUSH_ERR,
+						      .op = AW_OP_SEND,
+						      .flags = AW_WC_SOLICITED });
+}
+
+int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count)
+{
+	if (qp->attr.srq || count > qp->attr.recv_sge_max)
+		return EINVAL;
+	pthread_mutex_lock(&qp->lock);
+	bool posted = aw_rq_post(&qp->rq, wr_id, sge, count);
+
+	if (posted && qp->core.state == AW_QP_ERROR)
+		flush_recv(qp);
+	pthread_mutex_unlock(&qp->lock);
+	return posted ? 0 : ENOMEM;
+}
+
+bool aw_uqp_progress(struct aw_uqp *qp)
+{
+	if (pthread_mutex_trylock(&qp->lock) != 0)
+		return false;
+	if (qp->fd >= 0)
+		aw_uqp_serve(qp);
+	unlock(qp);
+	return true;
+}
+
+/* The progress thread's turn: the QP may be gone, or be left to a thread that polls. */
+void aw_uqp_on_event(uint32_t handle)
+{
+	struct aw_uqp *qp = aw_table_get(&qps, handle);
+
+	if (!qp)
+		return;
+	pthread_mutex_lock(&qp->lock);
+	if (qp->fd >= 0 && !qp->lent && aw_lend_wanted(qp))
+		aw_uqp_lend(qp);
+	else if (qp->fd >= 0)
+		aw_uqp_serve(qp);
+	unlock(qp);
+	aw_table_put(&qps, handle);
+}
+
+/* No stream outlives this: a peer that does not answer our FIN loses its connection. */
+void aw_uqp_on_deadline(uint32_t handle)
+{
+	struct aw_uqp *qp = aw_table_get(&qps, handle);
+
+	if (!qp)
+		return;
+	pthread_mutex_lock(&qp->lock);
+	if (qp->fd >= 0) {
+		aw_qp_abort(&qp->core, qp->core.error);
+		aw_uqp_serve(qp);
+	}
+	unlock(qp);
+	aw_table_put(&qps, handle);
+}
+
+void aw_uqp_take_back(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	if (qp->lent) {
+		aw_lend_end(qp);
+		aw_uqp_listen_again(qp);
+	}
+	pthread_mutex_unlock(&qp->lock);
+}

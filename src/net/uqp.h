@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A QP in user space: the core's machine, its lock, and the TCP socket under it. Posts transmit
+// inline; pollers and the progress thread receive. Set-up gives it a socket (aw_uqp_attach); the
+// stream's end takes it away again.
+#ifndef NET_UQP_H
+#define NET_UQP_H
+
+#include "core/qp.h"
+#include "net/cq.h"
+#include "net/srq.h"
+#include "net/watch.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#define AW_QP_MAX (1u << 17)
+
+/* What an owner (verbs, rdma_cm) hears. Delivered with no lock held, each at most once a stream. */
+enum aw_uqp_event {
+	AW_UQP_READY = 1, /* the first FPDU of the peer arrived */
+	AW_UQP_CLOSED = 2, /* the stream is ending or over: FIN, reset, Terminate, or our close done */
+	AW_UQP_FATAL = 4, /* it ended in an error: async IBV_EVENT_QP_FATAL */
+	AW_UQP_LAST_WQE = 8, /* SRQ: no receive of the SRQ is taken by this QP any more */
+};
+
+typedef void aw_uqp_fn(void *arg, uint32_t events);
+
+struct aw_uqp_attr {
+	struct aw_cq *send_cq;
+	struct aw_cq *recv_cq;
+	struct aw_srq *srq; /* or NULL */
+	const void *pd;
+	uint32_t send_wr_max, recv_wr_max; /* 0 to AW_WR_MAX */
+	uint32_t send_sge_max, recv_sge_max; /* 0 to AW_SGE_MAX */
+	uint32_t inline_max; /* 0 to AW_INLINE_MAX */
+	bool sig_all;
+};
+
+struct aw_stage;
+struct aw_batch;
+struct aw_uqp_watch;
+
+struct aw_uqp {
+	/* fixed after create */
+	uint32_t qpn; /* 24 bits, never 0 or 1 */
+	uint32_t handle;
+	struct aw_uqp_attr attr;
+	void *mem;
+
+	pthread_mutex_t lock; /* guards what follows */
+	struct aw_qp core;
+	struct aw_rq rq;
+	bool attached; /* a socket is or was there since the last reset */
+	int fd; /* -1: none */
+	struct aw_uqp_watch *watch; /* of fd, on the heap: it may outlive the QP by a moment */
+	uint32_t generation; /* aw_engine_generation() when attached */
+	uint32_t listens_for; /* epoll events that matter now, for every set that fd is in */
+	bool lent; /* left to pollers: the progress thread listens for nothing */
+	uint32_t polls_seen; /* polls_now() at the progress thread's last look */
+	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
+	bool reset_seen; /* the socket is dead: close, do not linger */
+	bool ending; /* a close or Terminate has begun, and its deadline runs */
+	bool fin_sent;
+	bool tx_blocked; /* the socket took less than it was given */
+	struct aw_stage *stage; /* octets of a half-received FPDU, or NULL */
+	struct aw_batch *batch; /* octets that the socket did not take yet, or NULL */
+	uint32_t events_due, events_told;
+	uint32_t deliveries; /* listeners running now */
+	pthread_cond_t delivered;
+	aw_uqp_fn *listener[2]; /* enum aw_uqp_owner */
+	void *listener_arg[2];
+	_Atomic uint32_t unpolled; /* send CQEs in the CQ: they hold their SQ slots */
+};
+
+enum aw_uqp_owner {
+	AW_UQP_VERBS,
+	AW_UQP_CM,
+};
+
+/*
+ * 0, or EINVAL (a limit), ENOMEM. The caller holds an engine reference for the QP's life.
+ */
+int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **qp);
+
+/* Ends the stream (octets that TCP holds still go out), forgets its CQEs, frees it. */
+void aw_uqp_destroy(struct aw_uqp *qp);
+
+/*
+ * Who hears of events; fn NULL to stop. Returns only when a delivery under way has ended, so it
+ * must not be called from one. Events that are already due come at once, in the caller.
+ */
+void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg);
+
+/*
+ * The QP with this number, held until aw_uqp_put; NULL when there is none. For rdma_cm, where a
+ * program gives only the number.
+ */
+struct aw_uqp *aw_uqp_get(uint32_t qpn);
+void aw_uqp_put(struct aw_uqp *qp);
+
+/*
+ * Gives a connected, non-blocking socket whose start-up is done; from here fd is the QP's.
+ * stream's emss is filled in here. 0, or EINVAL (already attached, in error), ENOMEM.
+ */
+int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream);
+
+/* Graceful close; abort with flush (modify to ERR); back to IDLE (modify to RESET). */
+void aw_uqp_close(struct aw_uqp *qp);
+void aw_uqp_abort(struct aw_uqp *qp);
+void aw_uqp_reset(struct aw_uqp *qp);
+
+enum aw_qp_state aw_uqp_state(struct aw_uqp *qp);
+
+/*
+ * Posting sends: begin takes the lock; fill the slot that aw_uqp_send_slot gives (NULL: queue
+ * full) and commit it, any number of times; end transmits and gives the lock back. Commit is
+ * optional (a WR that proved invalid is simply not committed).
+ */
+void aw_uqp_send_begin(struct aw_uqp *qp);
+struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp);
+void aw_uqp_send_commit(struct aw_uqp *qp);
+void aw_uqp_send_end(struct aw_uqp *qp);
+
+/* 0, ENOMEM (full), EINVAL (too many SGEs, or the QP uses an SRQ). In ERROR it flushes at once. */
+int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count);
+
+/* One round of inline progress: receive, then transmit what became due. False: lock was taken. */
+bool aw_uqp_progress(struct aw_uqp *qp);
+
+/* For net/cq.c: ends the lending to pollers; puts the socket, if any, into a CQ's epoll set. */
+void aw_uqp_take_back(struct aw_uqp *qp);
+void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd);
+
+/* For net/lend.c, with the QP lock: the progress thread listens to the socket again. */
+void aw_uqp_listen_again(struct aw_uqp *qp);
+
+#endif

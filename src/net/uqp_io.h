@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Inside the user-space QP: moving octets. Callers hold the QP lock.
+#ifndef NET_UQP_IO_H
+#define NET_UQP_IO_H
+
+#include "net/uqp.h"
+
+/* Reads what the socket has, within a budget, and gives it to the core. */
+void aw_uqp_receive(struct aw_uqp *qp);
+
+/* Sends what the core has due, until nothing is, or the socket is full, or the budget is used. */
+void aw_uqp_transmit(struct aw_uqp *qp);
+
+/* What the core calls. */
+extern const struct aw_ops aw_uqp_ops;
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What the core calls: the region table, plain copies, the queues and CQs of this process.
+#include "net/crc.h"
+#include "net/mrtab.h"
+#include "net/uqp_io.h"
+
+#include <string.h>
+
+static const struct aw_mr *mr_get(void *ctx, uint32_t stag)
+{
+	(void)ctx;
+	return aw_mr_get(stag);
+}
+
+static void mr_put(void *ctx, const struct aw_mr *mr)
+{
+	(void)ctx;
+	aw_mr_put(mr);
+}
+
+static void copy(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+{
+	(void)ctx;
+	memcpy(dst, src, len);
+}
+
+static enum aw_error invalidate(void *ctx, uint32_t stag)
+{
+	struct aw_uqp *qp = ctx;
+
+	return aw_mr_invalidate(stag, qp->attr.pd, qp);
+}
+
+static bool recv_take(void *ctx, struct aw_rwqe *recv)
+{
+	struct aw_uqp *qp = ctx;
+
+	return qp->attr.srq ? aw_srq_take(qp->attr.srq, recv) : aw_rq_take(&qp->rq, recv);
+}
+
+static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
+{
+	struct aw_uqp *qp = ctx;
+	struct aw_cq_entry entry = { .cqe = *cqe, .qp = qp, .qpn = qp->qpn, .queue = queue };
+
+	aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);
+}
+
+const struct aw_ops aw_uqp_ops = {
+	.mr_get = mr_get,
+	.mr_put = mr_put,
+	.place = copy,
+	.gather = copy,
+	.invalidate = invalidate,
+	.recv_take = recv_take,
+	.complete = complete,
+	.crc32c = aw_crc32c,
+};

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Receive: from the socket into a borrowed stage, then through the core. The stage stays with the
+// QP only while it holds the beginning of an FPDU.
+#include "core/rx.h"
+#include "net/pool.h"
+#include "net/uqp_io.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define READS_MAX 4 /* a round: leave others their turn */
+
+static void stream_lost(struct aw_uqp *qp)
+{
+	qp->reset_seen = true;
+	aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
+}
+
+/* Gives the stage's octets to the core and moves the rest to the front. */
+static void use(struct aw_uqp *qp, struct aw_stage *stage)
+{
+	size_t used = aw_rx_octets(&qp->core, stage->buf, stage->len);
+
+	stage->len -= used;
+	if (stage->len > 0 && used > 0)
+		memmove(stage->buf, stage->buf + used, stage->len);
+}
+
+/* One read. True when the socket may have more. */
+static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
+{
+	size_t room = sizeof(stage->buf) - stage->len;
+	ssize_t n = recv(qp->fd, stage->buf + stage->len, room, MSG_DONTWAIT);
+
+	if (n > 0) {
+		stage->len += (size_t)n;
+		use(qp, stage);
+		return (size_t)n == room;
+	}
+	if (n == 0)
+		aw_qp_peer_closed(&qp->core, stage->len);
+	else if (errno != EAGAIN && errno != EINTR)
+		stream_lost(qp);
+	return false;
+}
+
+void aw_uqp_receive(struct aw_uqp *qp)
+{
+	struct aw_stage *stage = qp->stage ? qp->stage : aw_stage_get();
+
+	if (!stage)
+		return; /* the octets wait in the socket until memory is there again */
+	qp->stage = NULL;
+	for (int i = 0; i < READS_MAX; i++)
+		if (qp->core.peer_closed || qp->core.state == AW_QP_ERROR || !read_once(qp, stage))
+			break;
+	if (stage->len > 0 && qp->core.state != AW_QP_ERROR)
+		qp->stage = stage;
+	else
+		aw_stage_put(stage);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Inside the user-space QP: its socket, from attach to the last close. Callers hold the QP lock,
+// but for the two entry points of the progress thread.
+#ifndef NET_UQP_SOCK_H
+#define NET_UQP_SOCK_H
+
+#include "net/uqp.h"
+#include "net/uqp_io.h"
+
+/* How long a graceful close may take: what was posted, our FIN, the peer's. */
+#define AW_CLOSE_MS 10000
+/* How long a Terminate may take to get into the socket. */
+#define AW_TERMINATE_MS 1000
+
+/* Starts the stream on fd. On failure fd stays the caller's. 0, ENOMEM, EMFILE. */
+int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream);
+
+/* Gives the socket up; what TCP holds still reaches the peer. The core is left as it is. */
+void aw_uqp_drop_socket(struct aw_uqp *qp);
+
+/* Receive, transmit, and see to what follows from it: FIN, events, the end. */
+void aw_uqp_serve(struct aw_uqp *qp);
+
+/* The same without the receiving: after posts. */
+void aw_uqp_push(struct aw_uqp *qp);
+
+/* Leaves the socket to polling threads. */
+void aw_uqp_lend(struct aw_uqp *qp);
+
+/* The progress thread's entry points; they look the QP up. No lock held. */
+void aw_uqp_on_event(uint32_t handle);
+void aw_uqp_on_deadline(uint32_t handle);
+
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Transmit: the core's FPDUs in batches, one sendmsg each. A batch stays with the QP only while
+// the socket has not taken all of it.
+#include "core/tx.h"
+
+#include "net/pool.h"
+#include "net/uqp_io.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define BATCHES_MAX 16 /* a round: leave others their turn */
+
+_Static_assert(sizeof(struct aw_iov) == sizeof(struct iovec) &&
+		       offsetof(struct aw_iov, base) == offsetof(struct iovec, iov_base) &&
+		       offsetof(struct aw_iov, len) == offsetof(struct iovec, iov_len),
+	       "aw_iov is passed to sendmsg as iovec");
+
+/* A batch of what is due now; NULL when nothing is. */
+static struct aw_batch *fill(struct aw_uqp *qp)
+{
+	struct aw_batch *batch = aw_batch_get();
+
+	if (!batch)
+		return NULL;
+	struct aw_tx_out out = {
+		.arena = batch->arena,
+		.arena_len = sizeof(batch->arena),
+		.iov = batch->iov,
+		.iov_max = AW_BATCH_IOV,
+	};
+
+	while (out.octets < AW_BATCH_OCTETS && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
+		;
+	batch->iov_count = out.iov_count;
+	if (out.iov_count > 0)
+		return batch;
+	aw_batch_put(batch);
+	return NULL;
+}
+
+/* Drops n octets from the front of the batch. */
+static void advance(struct aw_batch *batch, size_t n)
+{
+	while (n > 0) {
+		struct aw_iov *iov = &batch->iov[batch->iov_sent];
+
+		if (n < iov->len) {
+			iov->base = (uint8_t *)iov->base + n;
+			iov->len -= n;
+			return;
+		}
+		n -= iov->len;
+		batch->iov_sent++;
+	}
+}
+
+/* One sendmsg of the QP's batch. True when the socket took all of it. */
+static bool send_batch(struct aw_uqp *qp)
+{
+	struct aw_batch *batch = qp->batch;
+	struct msghdr msg = {
+		.msg_iov = (struct iovec *)&batch->iov[batch->iov_sent],
+		.msg_iovlen = batch->iov_count - batch->iov_sent,
+	};
+	ssize_t n = sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n >= 0) {
+		advance(batch, (size_t)n);
+		aw_tx_sent(&qp->core, (size_t)n);
+		return batch->iov_sent == batch->iov_count;
+	}
+	if (errno == EFAULT) {
+		/* The program unmapped memory that a WR still names. */
+		aw_qp_abort(&qp->core, AW_E_LOCAL_CATASTROPHIC);
+	} else if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS) {
+		qp->reset_seen = true;
+		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
+	}
+	return false;
+}
+
+void aw_uqp_transmit(struct aw_uqp *qp)
+{
+	qp->tx_blocked = false;
+	for (int i = 0; i < BATCHES_MAX; i++) {
+		if (!qp->batch)
+			qp->batch = fill(qp);
+		if (!qp->batch)
+			return;
+		if (!send_batch(qp))
+			break;
+		aw_batch_put(qp->batch);
+		qp->batch = NULL;
+	}
+	qp->tx_blocked = qp->core.state != AW_QP_ERROR;
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Watches: the table that keeps them while a handler runs, and the list of deadlines. An epoll
+// event carries handle and serial, so that one that was fetched before a watch ended finds nothing.
+#include "net/watch.h"
+
+#include "net/engine.h"
+#include "ring/table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#define WATCH_MAX (1u << 18)
+#define MS_NS 1000000u
+
+static struct aw_table table;
+static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(timer_list, aw_watch) timers = TAILQ_HEAD_INITIALIZER(timers); /* by deadline */
+static uint32_t next_serial; /* guarded by timer_lock */
+
+int aw_watch_init(void)
+{
+	return aw_table_init(&table, WATCH_MAX);
+}
+
+static void release(void *object)
+{
+	struct aw_watch *w = object;
+
+	if (w->release)
+		w->release(w);
+}
+
+static uint64_t key_of(const struct aw_watch *w)
+{
+	return (uint64_t)w->serial << 32 | w->handle;
+}
+
+static int control(int op, const struct aw_watch *w, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.u64 = key_of(w) };
+
+	return epoll_ctl(aw_engine_epfd(), op, w->fd, &ev) == 0 ? 0 : errno;
+}
+
+static uint32_t take_serial(void)
+{
+	uint32_t serial;
+
+	pthread_mutex_lock(&timer_lock);
+	serial = next_serial++;
+	pthread_mutex_unlock(&timer_lock);
+	return serial;
+}
+
+int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+		 void (*release_fn)(struct aw_watch *w))
+{
+	int epfd = aw_engine_start();
+	uint32_t handle;
+	int err;
+
+	if (epfd < 0)
+		return -epfd;
+	handle = aw_table_reserve(&table);
+	if (handle == AW_TABLE_NONE)
+		return ENOMEM;
+	*w = (struct aw_watch){
+		.fd = fd,
+		.handle = handle,
+		.serial = take_serial(),
+		.fn = fn,
+		.release = release_fn,
+	};
+	err = fd >= 0 && events ? control(EPOLL_CTL_ADD, w, events) : 0;
+	if (err) {
+		aw_table_cancel(&table, handle);
+		return err;
+	}
+	/* An event that comes first finds nothing yet; it is level triggered and comes again. */
+	aw_table_publish(&table, handle, w, release);
+	return 0;
+}
+
+void aw_watch_events(struct aw_watch *w, uint32_t events)
+{
+	if (w->fd < 0)
+		return;
+	if (events == 0)
+		control(EPOLL_CTL_DEL, w, 0);
+	else if (control(EPOLL_CTL_MOD, w, events) == ENOENT)
+		control(EPOLL_CTL_ADD, w, events);
+}
+
+void aw_watch_drop_fd(struct aw_watch *w)
+{
+	aw_watch_events(w, 0);
+	w->fd = -1;
+}
+
+static bool is_first(const struct aw_watch *w)
+{
+	return w == TAILQ_FIRST(&timers);
+}
+
+static void unlist(struct aw_watch *w)
+{
+	if (w->deadline_ns)
+		TAILQ_REMOVE(&timers, w, timer);
+	w->deadline_ns = 0;
+}
+
+/* Durations are few and constant, so the place is at or near the end. */
+static void list(struct aw_watch *w, uint64_t deadline_ns)
+{
+	struct aw_watch *before = TAILQ_LAST(&timers, timer_list);
+
+	while (before && before->deadline_ns > deadline_ns)
+		before = TAILQ_PREV(before, timer_list, timer);
+	w->deadline_ns = deadline_ns;
+	if (before)
+		TAILQ_INSERT_AFTER(&timers, before, w, timer);
+	else
+		TAILQ_INSERT_HEAD(&timers, w, timer);
+}
+
+void aw_watch_deadline(struct aw_watch *w, uint32_t ms)
+{
+	bool earlier = false;
+
+	pthread_mutex_lock(&timer_lock);
+	unlist(w);
+	if (ms > 0 && !w->ended) {
+		list(w, aw_now_ns() + (uint64_t)ms * MS_NS);
+		earlier = is_first(w);
+	}
+	pthread_mutex_unlock(&timer_lock);
+	if (earlier && !aw_engine_is_self())
+		aw_engine_kick();
+}
+
+static void end(struct aw_watch *w)
+{
+	aw_watch_events(w, 0);
+	pthread_mutex_lock(&timer_lock);
+	unlist(w);
+	w->ended = true;
+	pthread_mutex_unlock(&timer_lock);
+}
+
+void aw_watch_remove(struct aw_watch *w)
+{
+	end(w);
+	aw_table_remove(&table, w->handle);
+}
+
+void aw_watch_remove_wait(struct aw_watch *w)
+{
+	assert(!aw_engine_is_self());
+	end(w);
+	aw_table_remove_wait(&table, w->handle);
+}
+
+void aw_watch_dispatch(uint64_t key, uint32_t events)
+{
+	uint32_t handle = (uint32_t)key;
+	struct aw_watch *w = aw_table_get(&table, handle);
+
+	if (!w)
+		return;
+	if (key_of(w) == key)
+		w->fn(w, events);
+	aw_table_put(&table, handle);
+}
+
+/* Takes one watch whose deadline is over off the list. False: none; *next is the next, or 0. */
+static bool take_due(uint64_t now, uint64_t *key, uint64_t *next)
+{
+	struct aw_watch *w;
+	bool due;
+
+	pthread_mutex_lock(&timer_lock);
+	w = TAILQ_FIRST(&timers);
+	*next = w ? w->deadline_ns : 0;
+	due = w && w->deadline_ns <= now;
+	if (due) {
+		*key = key_of(w);
+		unlist(w);
+	}
+	pthread_mutex_unlock(&timer_lock);
+	return due;
+}
+
+uint64_t aw_watch_run_timers(void)
+{
+	uint64_t now = aw_now_ns();
+	uint64_t key, next;
+
+	while (take_due(now, &key, &next))
+		aw_watch_dispatch(key, AW_WATCH_TIMEOUT);
+	return next;
+}
+
+void aw_watch_fork_prepare(void)
+{
+	pthread_mutex_lock(&timer_lock);
+	aw_table_fork_prepare(&table);
+}
+
+void aw_watch_fork_parent(void)
+{
+	aw_table_fork_parent(&table);
+	pthread_mutex_unlock(&timer_lock);
+}
+
+/* What the parent watches stays in the table until its owner removes it, but never fires here. */
+void aw_watch_fork_child(void)
+{
+	while (!TAILQ_EMPTY(&timers))
+		unlist(TAILQ_FIRST(&timers));
+	aw_table_fork_child(&table);
+	pthread_mutex_unlock(&timer_lock);
+}

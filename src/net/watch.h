@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One fd and one deadline that the progress thread looks after for somebody. The handler runs on
+// the progress thread only, with no lock held, and never again once remove has returned and a
+// running one has ended.
+#ifndef NET_WATCH_H
+#define NET_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#define AW_WATCH_TIMEOUT 0x40000000u /* in events, beside EPOLLIN, EPOLLOUT, EPOLLHUP ... */
+
+struct aw_watch;
+typedef void aw_watch_fn(struct aw_watch *w, uint32_t events);
+
+struct aw_watch {
+	/* fixed after add */
+	int fd;
+	uint32_t handle;
+	uint32_t serial; /* tells it from an earlier owner of the handle */
+	aw_watch_fn *fn;
+	void (*release)(struct aw_watch *w);
+	/* guarded by the timer lock */
+	bool ended; /* removed: takes no deadline any more */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+	TAILQ_ENTRY(aw_watch) timer;
+};
+
+/*
+ * Starts the engine's care for fd (may be -1: deadline only) with these epoll events (level
+ * triggered). release (may be NULL) is called once when nothing can touch w any more; it may
+ * free w. Returns 0, ENOMEM, EMFILE or what epoll_ctl says. The caller holds an engine reference.
+ */
+int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+		 void (*release)(struct aw_watch *w));
+
+/*
+ * Changes the events; 0 means none (a hang-up is not reported either). Any thread, but not once
+ * aw_watch_remove was called: w's owner orders the two.
+ */
+void aw_watch_events(struct aw_watch *w, uint32_t events);
+
+/* Ends the care for the fd, so that it can be closed or handed on; w lives on. Ordered likewise. */
+void aw_watch_drop_fd(struct aw_watch *w);
+
+/* From now on in ms; 0 cancels. One deadline a watch: a new one replaces the old. Any thread. */
+void aw_watch_deadline(struct aw_watch *w, uint32_t ms);
+
+/* Ends the care; does not close fd. May be called from the handler itself. Any thread, once. */
+void aw_watch_remove(struct aw_watch *w);
+
+/* The same, and waits for a handler that is running. Not from a handler. */
+void aw_watch_remove_wait(struct aw_watch *w);
+
+/* For net/engine.c. key: of the epoll event. run_timers returns the next deadline or 0. */
+int aw_watch_init(void);
+void aw_watch_dispatch(uint64_t key, uint32_t events);
+uint64_t aw_watch_run_timers(void);
+void aw_watch_fork_prepare(void);
+void aw_watch_fork_parent(void);
+void aw_watch_fork_child(void);
+
+#endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// rdma_accept and rdma_reject: what the program answers to a Request. In the peer-to-peer model
+// ESTABLISHED waits for the peer's first FPDU, before which this end must not transmit
+// (RFC 6581 6); else it follows the Reply.
+#include "rdmacm/event.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/reply_timer.h"
+#include "rdmacm/stream.h"
+
+static uint8_t at_most(uint8_t n, uint16_t max)
+{
+	return n < max ? n : (uint8_t)max;
+}
+
+/* From REQUESTED on: nobody else ends the conn now. NULL in any other state. */
+static struct aw_conn *take_conn(struct aw_cm_id *cm, enum aw_cm_state next)
+{
+	pthread_mutex_lock(&cm->lock);
+	struct aw_conn *conn = cm->state == AW_CM_REQUESTED ? cm->conn : NULL;
+
+	if (conn) {
+		cm->conn = NULL;
+		aw_cm_id_enter(cm, next);
+	}
+	pthread_mutex_unlock(&cm->lock);
+	return conn;
+}
+
+static int reply(struct aw_cm_id *cm, struct aw_conn *conn, const struct rdma_conn_param *param)
+{
+	const struct aw_mpa_result *result = &aw_conn_info(conn)->result;
+	struct aw_uqp *uqp = aw_cm_stream_hold(cm);
+
+	if (!uqp)
+		return EINVAL;
+	cm->ird = at_most(aw_cm_param_ird(param), result->ird);
+	cm->ord = at_most(aw_cm_param_ord(param), result->ord);
+	int err = aw_conn_accept(conn, uqp, cm->ird, cm->ord, param ? param->private_data : NULL,
+				 param ? param->private_data_len : 0);
+
+	aw_uqp_put(uqp);
+	return err;
+}
+
+/* The peer may have been faster: settle sees what the QP was heard to do meanwhile. */
+static void on_replied(struct aw_cm_id *cm, bool p2p)
+{
+	pthread_mutex_lock(&cm->lock);
+	cm->attached = true;
+	aw_cm_id_enter(cm, AW_CM_REPLIED);
+	if (!p2p)
+		cm->uqp_events |= AW_UQP_READY;
+	aw_cm_reply_timer_start(cm);
+	aw_cm_stream_sync(cm);
+	aw_cm_stream_settle(cm);
+	pthread_mutex_unlock(&cm->lock);
+}
+
+int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
+{
+	if (!id || !aw_cm_param_valid(id, conn_param))
+		return aw_cm_fail(EINVAL);
+	struct aw_cm_id *cm = aw_cm_id_of(id);
+
+	if (cm->state != AW_CM_REQUESTED || aw_cm_stream_claim(cm, conn_param) != 0)
+		return aw_cm_fail(EINVAL);
+	struct aw_conn *conn = take_conn(cm, AW_CM_ACCEPTING);
+
+	if (!conn)
+		return aw_cm_fail(EINVAL);
+	bool p2p = aw_conn_info(conn)->result.p2p;
+	int err = reply(cm, conn, conn_param);
+
+	aw_conn_destroy(conn);
+	if (err) {
+		aw_cm_id_advance(cm, AW_CM_ACCEPTING, AW_CM_FAILED);
+		return aw_cm_fail(err);
+	}
+	on_replied(cm, p2p);
+	return aw_cm_id_complete(cm);
+}
+
+int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
+{
+	if (!id || (private_data_len && !private_data))
+		return aw_cm_fail(EINVAL);
+	struct aw_conn *conn = take_conn(aw_cm_id_of(id), AW_CM_FAILED);
+
+	if (!conn)
+		return aw_cm_fail(EINVAL);
+	int err = aw_conn_reject(conn, private_data, private_data_len);
+
+	aw_conn_destroy(conn);
+	return aw_cm_fail(err);
+}
+
+/*
+ * For CONNECT_RESPONSE, which iWARP does not have: the peer is answered by the QP's first FPDU
+ * and ESTABLISHED comes by itself.
+ */
+int rdma_establish(struct rdma_cm_id *id)
+{
+	(void)id;
+	return aw_cm_fail(EINVAL);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Socket addresses of both families: pure functions.
+#ifndef RDMACM_ADDRESS_H
+#define RDMACM_ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include <infiniband/verbs.h>
+
+/* The length of an address of this family; 0 for a family that we do not have. */
+socklen_t aw_address_len(int family);
+
+/* Port in network order. */
+uint16_t aw_address_port(const struct sockaddr *sa);
+void aw_address_set_port(struct sockaddr *sa, uint16_t port);
+
+bool aw_address_is_wildcard(const struct sockaddr *sa);
+
+/* The wildcard of family with port 0. */
+void aw_address_wildcard(int family, struct sockaddr_storage *sa);
+
+/* As many octets as the family has; the rest is zero. */
+void aw_address_copy(struct sockaddr_storage *to, const struct sockaddr *from);
+
+/* The same, but an IPv4 address mapped into IPv6 (of a dual-stack listener) becomes IPv4. */
+void aw_address_copy_unmapped(struct sockaddr_storage *to, const struct sockaddr *from);
+
+/* The GID that means the same: the address itself, or ::ffff:a.b.c.d. */
+void aw_address_gid(const struct sockaddr *sa, union ibv_gid *gid);
+
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// rdma_bind_addr and the addresses that follow from it. Port N of RDMA_PS_TCP is TCP port N.
+#include "rdmacm/bind.h"
+
+#include "rdmacm/address.h"
+#include "rdmacm/devices.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/socket.h"
+
+#include <unistd.h>
+
+/* A wildcard names no device. */
+static int name_device(struct aw_cm_id *cm)
+{
+	if (aw_address_is_wildcard(&cm->id.route.addr.src_addr))
+		return 0;
+	aw_address_gid(&cm->id.route.addr.src_addr, &cm->id.route.addr.addr.ibaddr.sgid);
+	return aw_cm_device_set(&cm->id);
+}
+
+int aw_cm_bind(struct aw_cm_id *cm, const struct sockaddr *addr)
+{
+	if (!aw_address_len(addr->sa_family))
+		return EAFNOSUPPORT;
+	if (cm->state != AW_CM_IDLE)
+		return EINVAL;
+	int err = aw_cm_socket_bind(cm, addr);
+
+	if (err)
+		return err;
+	err = name_device(cm);
+	if (err) {
+		close(cm->fd);
+		cm->fd = -1;
+		return err;
+	}
+	aw_cm_id_advance(cm, AW_CM_IDLE, AW_CM_BOUND);
+	return 0;
+}
+
+int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	if (!id || !addr)
+		return aw_cm_fail(EINVAL);
+	return aw_cm_fail(aw_cm_bind(aw_cm_id_of(id), addr));
+}
+
+__be16 rdma_get_src_port(struct rdma_cm_id *id)
+{
+	return aw_address_port(&id->route.addr.src_addr);
+}
+
+__be16 rdma_get_dst_port(struct rdma_cm_id *id)
+{
+	return aw_address_port(&id->route.addr.dst_addr);
+}

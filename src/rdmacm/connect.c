@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// rdma_connect: the initiator's start-up. Each comes to exactly one event: ESTABLISHED, REJECTED,
+// UNREACHABLE or CONNECT_ERROR, as Linux's rdma_cm gives them for iWARP.
+#include "rdmacm/address.h"
+#include "rdmacm/event.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/socket.h"
+#include "rdmacm/stream.h"
+
+#include <unistd.h>
+
+static enum rdma_cm_event_type event_of(int err)
+{
+	if (err == ECONNREFUSED || err == ECONNRESET)
+		return RDMA_CM_EVENT_REJECTED;
+	if (err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH)
+		return RDMA_CM_EVENT_UNREACHABLE;
+	return RDMA_CM_EVENT_CONNECT_ERROR;
+}
+
+static void on_failed(struct aw_cm_id *cm, int err)
+{
+	pthread_mutex_lock(&cm->lock);
+	if (cm->state == AW_CM_CONNECTING) {
+		aw_cm_id_enter(cm, AW_CM_FAILED);
+		aw_cm_event_tell(cm, event_of(err), -err);
+	}
+	pthread_mutex_unlock(&cm->lock);
+}
+
+static void on_rejected(struct aw_cm_id *cm, const struct aw_mpa_result *result)
+{
+	pthread_mutex_lock(&cm->lock);
+	if (cm->state == AW_CM_CONNECTING) {
+		struct aw_cm_event *ev =
+			aw_cm_event_create(cm, RDMA_CM_EVENT_REJECTED, -ECONNREFUSED);
+
+		aw_cm_id_enter(cm, AW_CM_FAILED);
+		if (ev)
+			aw_cm_event_describe(ev, result);
+		aw_cm_event_raise(ev);
+	}
+	pthread_mutex_unlock(&cm->lock);
+}
+
+/* The QP has the socket and is held. */
+static void on_attached(struct aw_cm_id *cm, const struct aw_conn_info *info)
+{
+	pthread_mutex_lock(&cm->lock);
+	cm->attached = true;
+	if (cm->state == AW_CM_CONNECTING) {
+		struct aw_cm_event *ev = aw_cm_event_create(cm, RDMA_CM_EVENT_ESTABLISHED, 0);
+
+		aw_address_copy(&cm->id.route.addr.src_storage,
+				(const struct sockaddr *)&info->local);
+		aw_cm_id_enter(cm, AW_CM_CONNECTED);
+		if (ev)
+			aw_cm_event_describe(ev, &info->result);
+		aw_cm_stream_sync(cm);
+		aw_cm_event_raise(ev);
+		aw_cm_stream_settle(cm);
+	}
+	pthread_mutex_unlock(&cm->lock);
+}
+
+static void on_accepted(struct aw_cm_id *cm, struct aw_conn *conn)
+{
+	struct aw_uqp *uqp = aw_cm_stream_hold(cm);
+	int err = uqp ? aw_conn_attach(conn, uqp) : ECONNABORTED;
+
+	if (err)
+		on_failed(cm, err);
+	else
+		on_attached(cm, aw_conn_info(conn));
+	if (uqp)
+		aw_uqp_put(uqp);
+}
+
+/* True: conn is ours to end; false: the id is being destroyed and ends it. */
+static bool take_conn(struct aw_cm_id *cm)
+{
+	pthread_mutex_lock(&cm->lock);
+	bool taken = cm->state == AW_CM_CONNECTING;
+
+	if (taken) {
+		cm->conn = NULL;
+		cm->conn_done = true;
+	}
+	pthread_mutex_unlock(&cm->lock);
+	return taken;
+}
+
+static void on_conn(void *arg, struct aw_conn *conn, enum aw_conn_event event)
+{
+	struct aw_cm_id *cm = aw_cm_id_get(arg);
+
+	if (!cm)
+		return;
+	if (take_conn(cm)) {
+		switch (event) {
+		case AW_CONN_ACCEPTED:
+			on_accepted(cm, conn);
+			break;
+		case AW_CONN_REJECTED:
+			on_rejected(cm, &aw_conn_info(conn)->result);
+			break;
+		case AW_CONN_FAILED:
+			on_failed(cm, aw_conn_info(conn)->err);
+			break;
+		case AW_CONN_REQUEST:
+			break;
+		}
+		aw_conn_destroy(conn);
+	}
+	aw_cm_id_put(cm);
+}
+
+static int make_socket(struct aw_cm_id *cm)
+{
+	struct sockaddr_storage src = cm->id.route.addr.src_storage;
+	int err = cm->fd < 0 ? aw_cm_socket_bind_late(cm, (struct sockaddr *)&src) : 0;
+
+	if (!err)
+		aw_cm_socket_set_reuse(cm->fd, true);
+	return err;
+}
+
+static int prepare(struct aw_cm_id *cm, const struct rdma_conn_param *param)
+{
+	int err = aw_cm_id_hold_engine(cm);
+
+	if (!err)
+		err = make_socket(cm);
+	if (!err)
+		err = aw_cm_stream_claim(cm, param);
+	return err;
+}
+
+/* The conn may have come to its event, and be gone, before this thread learns of it. */
+static void keep_conn(struct aw_cm_id *cm, struct aw_conn *conn)
+{
+	pthread_mutex_lock(&cm->lock);
+	if (!cm->conn_done)
+		cm->conn = conn;
+	pthread_mutex_unlock(&cm->lock);
+}
+
+static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
+{
+	const struct aw_mpa_local local = {
+		.revision = 2,
+		.crc = true,
+		.p2p = true,
+		.rtr = MPA_RTR_SEND | MPA_RTR_WRITE | MPA_RTR_READ,
+		.ird = aw_cm_param_ird(param),
+		.ord = aw_cm_param_ord(param),
+	};
+	struct aw_conn *conn;
+	int fd = cm->fd;
+
+	cm->fd = -1;
+	int err = aw_conn_connect(fd, &cm->id.route.addr.dst_addr, &local,
+				  param ? param->private_data : NULL,
+				  param ? param->private_data_len : 0,
+				  on_conn, aw_cm_id_arg(cm), &conn);
+
+	if (err)
+		close(fd);
+	else
+		keep_conn(cm, conn);
+	return err;
+}
+
+int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
+{
+	if (!id || !aw_cm_param_valid(id, conn_param))
+		return aw_cm_fail(EINVAL);
+	struct aw_cm_id *cm = aw_cm_id_of(id);
+
+	if (!aw_cm_id_advance(cm, AW_CM_ROUTE_RESOLVED, AW_CM_CONNECTING))
+		return aw_cm_fail(EINVAL);
+	int err = prepare(cm, conn_param);
+
+	if (err) {
+		aw_cm_id_advance(cm, AW_CM_CONNECTING, AW_CM_ROUTE_RESOLVED);
+		return aw_cm_fail(err);
+	}
+	err = start(cm, conn_param);
+	if (err)
+		on_failed(cm, err);
+	return aw_cm_id_complete(cm);
+}

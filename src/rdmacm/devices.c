@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The shared context and its default PD. The child of a fork gets its own.
+#include "rdmacm/devices.h"
+
+#include "net/engine.h"
+#include "verbs/private.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static struct ibv_context *shared;
+static struct ibv_pd *default_pd;
+static uint32_t generation;
+
+/* The lock is held. */
+static int open_shared(void)
+{
+	struct ibv_context *context;
+
+	if (shared && generation == aw_engine_generation())
+		return 0;
+	int err = avb_context_shared_get(&context);
+
+	if (err)
+		return err;
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+
+	if (!pd) {
+		err = errno;
+		avb_context_shared_put(context);
+		return err;
+	}
+	shared = context;
+	default_pd = pd;
+	generation = aw_engine_generation();
+	return 0;
+}
+
+int aw_cm_device_set(struct rdma_cm_id *id)
+{
+	pthread_mutex_lock(&lock);
+	int err = open_shared();
+
+	if (!err) {
+		id->verbs = shared;
+		id->pd = default_pd;
+		id->port_num = 1;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+struct ibv_context **rdma_get_devices(int *num_devices)
+{
+	struct ibv_context **list = calloc(2, sizeof(struct ibv_context *));
+
+	if (!list) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	pthread_mutex_lock(&lock);
+	int err = open_shared();
+
+	list[0] = shared;
+	pthread_mutex_unlock(&lock);
+	if (err) {
+		free(list);
+		errno = err;
+		return NULL;
+	}
+	if (num_devices)
+		*num_devices = 1;
+	return list;
+}
+
+void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Options between adapters of one vendor (ECE). MPA start-up has no field for them, so what the
+// peer offers is always nothing, and what we would offer stays here.
+#include "rdmacm/fail.h"
+
+#include <string.h>
+
+#include <rdma/rdma_cma.h>
+
+int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+	return aw_cm_fail(!id || id->qp || !ece ? EINVAL : 0);
+}
+
+int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+	if (!id || id->qp || !ece)
+		return aw_cm_fail(EINVAL);
+	memset(ece, 0, sizeof(*ece));
+	return 0;
+}
+
+int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
+{
+	return rdma_reject(id, private_data, private_data_len);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Endpoints: a synchronous id with its QP in one call, or a listener that makes such ids.
+#include "rdmacm/fail.h"
+#include "rdmacm/id.h"
+
+#include <stdlib.h>
+
+#include <rdma/rdma_verbs.h>
+
+#define RESOLVE_MS 2000
+
+/* For the QPs of ids that rdma_get_request will give. */
+static int keep_attr(struct aw_cm_id *cm, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	cm->ep_pd = pd;
+	if (!attr)
+		return 0;
+	cm->ep_attr = malloc(sizeof(*attr));
+	if (!cm->ep_attr)
+		return aw_cm_fail(ENOMEM);
+	*cm->ep_attr = *attr;
+	cm->ep_attr->qp_type = cm->id.qp_type;
+	return 0;
+}
+
+static int make_passive(struct rdma_cm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
+			const struct ibv_qp_init_attr *attr)
+{
+	if (rdma_bind_addr(id, res->ai_src_addr) < 0)
+		return -1;
+	return keep_attr(aw_cm_id_of(id), pd, attr);
+}
+
+static int make_active(struct rdma_cm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
+		       struct ibv_qp_init_attr *attr)
+{
+	if (rdma_resolve_addr(id, res->ai_src_addr, res->ai_dst_addr, RESOLVE_MS) < 0 ||
+	    rdma_resolve_route(id, RESOLVE_MS) < 0)
+		return -1;
+	if (!attr)
+		return 0;
+	attr->qp_type = id->qp_type;
+	return rdma_create_qp(id, pd, attr);
+}
+
+int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res, struct ibv_pd *pd,
+		   struct ibv_qp_init_attr *qp_init_attr)
+{
+	struct rdma_cm_id *ep;
+
+	if (!id || !res)
+		return aw_cm_fail(EINVAL);
+	if (rdma_create_id(NULL, &ep, NULL, (enum rdma_port_space)res->ai_port_space) < 0)
+		return -1;
+	int ret = res->ai_flags & RAI_PASSIVE ? make_passive(ep, res, pd, qp_init_attr) :
+						make_active(ep, res, pd, qp_init_attr);
+
+	if (ret == 0) {
+		*id = ep;
+		return 0;
+	}
+	int err = errno;
+
+	rdma_destroy_ep(ep);
+	return aw_cm_fail(err);
+}
+
+void rdma_destroy_ep(struct rdma_cm_id *id)
+{
+	if (!id)
+		return;
+	rdma_destroy_qp(id);
+	rdma_destroy_srq(id);
+	rdma_destroy_id(id);
+}
+
+/* A Request whose QP cannot be made is rejected. */
+static int equip(const struct aw_cm_id *listener, struct rdma_cm_event *event)
+{
+	struct rdma_cm_id *id = event->id;
+
+	if (!listener->ep_attr)
+		return 0;
+	struct ibv_qp_init_attr attr = *listener->ep_attr;
+
+	if (rdma_create_qp(id, listener->ep_pd, &attr) == 0)
+		return 0;
+	int err = errno;
+
+	rdma_ack_cm_event(event);
+	rdma_destroy_id(id);
+	return aw_cm_fail(err);
+}
+
+int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
+{
+	struct rdma_cm_event *event;
+
+	if (!listen || !id || !aw_cm_id_of(listen)->sync)
+		return aw_cm_fail(EINVAL);
+	aw_cm_id_release_event(aw_cm_id_of(listen));
+	if (rdma_get_cm_event(listen->channel, &event) < 0 ||
+	    equip(aw_cm_id_of(listen), event) < 0)
+		return -1;
+	*id = event->id;
+	(*id)->event = event;
+	return 0;
+}

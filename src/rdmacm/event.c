@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Events: made by callbacks, taken by the program, acked. A destroyed id waits for its acks.
+#include "rdmacm/event.h"
+
+#include "net/log.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/listen.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct aw_cm_event *aw_cm_event_create(struct aw_cm_id *owner, enum rdma_cm_event_type type,
+				       int status)
+{
+	struct aw_cm_event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev) {
+		aw_log(AW_LOG_ERROR, "%s lost: out of memory", rdma_event_str(type));
+		return NULL;
+	}
+	ev->owner = owner;
+	ev->event.id = &owner->id;
+	ev->event.event = type;
+	ev->event.status = status;
+	return ev;
+}
+
+/* What this end allows, and no more than the peer will use. */
+static uint8_t depth(const struct aw_mpa_result *result, uint16_t own, uint16_t peer)
+{
+	uint16_t n = result->enhanced && peer < own ? peer : own;
+
+	return n < AW_RD_MAX ? (uint8_t)n : AW_RD_MAX;
+}
+
+void aw_cm_event_describe(struct aw_cm_event *ev, const struct aw_mpa_result *result)
+{
+	struct rdma_conn_param *conn = &ev->event.param.conn;
+
+	conn->responder_resources = depth(result, result->ird, result->peer_ord);
+	conn->initiator_depth = depth(result, result->ord, result->peer_ird);
+	conn->private_data_len = result->pd_len < AW_CM_PD_MAX ? (uint8_t)result->pd_len :
+								 AW_CM_PD_MAX;
+	if (conn->private_data_len == 0)
+		return;
+	memcpy(ev->private_data, result->pd, conn->private_data_len);
+	conn->private_data = ev->private_data;
+}
+
+void aw_cm_event_raise(struct aw_cm_event *ev)
+{
+	if (ev)
+		aw_cm_channel_push(ev->owner->id.channel, ev);
+}
+
+void aw_cm_event_tell(struct aw_cm_id *cm, enum rdma_cm_event_type type, int status)
+{
+	aw_cm_event_raise(aw_cm_event_create(cm, type, status));
+}
+
+void aw_cm_event_wait_acked(struct aw_cm_id *cm)
+{
+	pthread_mutex_lock(&cm->lock);
+	while (cm->events_acked != atomic_load_explicit(&cm->events_taken, memory_order_relaxed))
+		pthread_cond_wait(&cm->acked, &cm->lock);
+	pthread_mutex_unlock(&cm->lock);
+}
+
+int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	struct aw_cm_event *ev;
+
+	if (!channel || !event)
+		return aw_cm_fail(EINVAL);
+	int err = aw_cm_channel_take(channel, &ev);
+
+	if (!err && ev->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		err = aw_cm_listen_hand_over(ev, channel);
+	if (err)
+		return aw_cm_fail(err);
+	*event = &ev->event;
+	return 0;
+}
+
+int rdma_ack_cm_event(struct rdma_cm_event *event)
+{
+	if (!event)
+		return aw_cm_fail(EINVAL);
+	struct aw_cm_event *ev = (struct aw_cm_event *)event;
+	struct aw_cm_id *owner = ev->owner;
+
+	free(ev);
+	pthread_mutex_lock(&owner->lock);
+	owner->events_acked++;
+	pthread_cond_broadcast(&owner->acked);
+	pthread_mutex_unlock(&owner->lock);
+	return 0;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The queue and its fd. The fd is an eventfd that is 1 while the queue holds events and 0 while it
+// is empty, both changed under the lock: so events can be taken back (destroy, migrate) without
+// leaving an fd that promises one. Readers wait in poll, never in read.
+#include "rdmacm/event_channel.h"
+
+#include "rdmacm/fail.h"
+#include "rdmacm/event.h"
+#include "rdmacm/id.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct aw_cm_channel {
+	struct rdma_event_channel channel; /* the program's view; must be first */
+	pthread_mutex_t lock; /* guards what follows */
+	struct aw_cm_event_list queue;
+};
+
+static struct aw_cm_channel *of(struct rdma_event_channel *channel)
+{
+	return (struct aw_cm_channel *)channel;
+}
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	struct aw_cm_channel *ch = calloc(1, sizeof(*ch));
+
+	if (!ch) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	ch->channel.fd = eventfd(0, EFD_CLOEXEC);
+	if (ch->channel.fd < 0) {
+		free(ch);
+		return NULL;
+	}
+	pthread_mutex_init(&ch->lock, NULL);
+	TAILQ_INIT(&ch->queue);
+	return &ch->channel;
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	struct aw_cm_channel *ch = of(channel);
+
+	if (!channel)
+		return;
+	close(ch->channel.fd);
+	pthread_mutex_destroy(&ch->lock);
+	free(ch);
+}
+
+/* The lock is held; was says whether the queue held any before the change. */
+static void match_fd(struct aw_cm_channel *ch, bool was)
+{
+	bool is = !TAILQ_EMPTY(&ch->queue);
+
+	if (is && !was)
+		(void)!eventfd_write(ch->channel.fd, 1);
+	if (was && !is)
+		(void)!eventfd_read(ch->channel.fd, &(eventfd_t){ 0 });
+}
+
+void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *ev)
+{
+	struct aw_cm_channel *ch = of(channel);
+
+	pthread_mutex_lock(&ch->lock);
+	bool was = !TAILQ_EMPTY(&ch->queue);
+
+	TAILQ_INSERT_TAIL(&ch->queue, ev, entry);
+	match_fd(ch, was);
+	pthread_mutex_unlock(&ch->lock);
+}
+
+static struct aw_cm_event *take_first(struct aw_cm_channel *ch)
+{
+	pthread_mutex_lock(&ch->lock);
+	struct aw_cm_event *ev = TAILQ_FIRST(&ch->queue);
+
+	if (ev) {
+		TAILQ_REMOVE(&ch->queue, ev, entry);
+		atomic_fetch_add_explicit(&ev->owner->events_taken, 1, memory_order_relaxed);
+		match_fd(ch, true);
+	}
+	pthread_mutex_unlock(&ch->lock);
+	return ev;
+}
+
+int aw_cm_channel_take(struct rdma_event_channel *channel, struct aw_cm_event **ev)
+{
+	struct aw_cm_channel *ch = of(channel);
+
+	while (!(*ev = take_first(ch))) {
+		struct pollfd pfd = { .fd = ch->channel.fd, .events = POLLIN };
+		int flags = fcntl(pfd.fd, F_GETFL);
+
+		if (flags < 0)
+			return errno;
+		if (flags & O_NONBLOCK)
+			return EAGAIN;
+		if (poll(&pfd, 1, -1) < 0)
+			return errno;
+	}
+	return 0;
+}
+
+bool aw_cm_channel_empty(struct rdma_event_channel *channel)
+{
+	struct aw_cm_channel *ch = of(channel);
+
+	pthread_mutex_lock(&ch->lock);
+	bool empty = TAILQ_EMPTY(&ch->queue);
+
+	pthread_mutex_unlock(&ch->lock);
+	return empty;
+}
+
+void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm_id *owner,
+			  struct aw_cm_event_list *list)
+{
+	struct aw_cm_channel *ch = of(channel);
+	struct aw_cm_event *ev, *next;
+
+	if (!ch)
+		return;
+	pthread_mutex_lock(&ch->lock);
+	bool was = !TAILQ_EMPTY(&ch->queue);
+
+	for (ev = TAILQ_FIRST(&ch->queue); ev; ev = next) {
+		next = TAILQ_NEXT(ev, entry);
+		if (ev->owner != owner)
+			continue;
+		TAILQ_REMOVE(&ch->queue, ev, entry);
+		TAILQ_INSERT_TAIL(list, ev, entry);
+	}
+	match_fd(ch, was);
+	pthread_mutex_unlock(&ch->lock);
+}

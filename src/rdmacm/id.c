@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Life of an id: created, found by callbacks, moved from state to state, destroyed.
+#include "rdmacm/id.h"
+
+#include "net/engine.h"
+#include "net/log.h"
+#include "ring/table.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/event.h"
+#include "rdmacm/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define IDS_MAX (1u << 20)
+#define TO(state) (1u << (state))
+
+static const uint32_t arrows[] = {
+	[AW_CM_IDLE] = TO(AW_CM_BOUND) | TO(AW_CM_ADDR_RESOLVED) | TO(AW_CM_REQUESTED),
+	[AW_CM_BOUND] = TO(AW_CM_ADDR_RESOLVED) | TO(AW_CM_LISTENING),
+	[AW_CM_ADDR_RESOLVED] = TO(AW_CM_ROUTE_RESOLVED),
+	[AW_CM_ROUTE_RESOLVED] = TO(AW_CM_CONNECTING),
+	[AW_CM_LISTENING] = TO(AW_CM_BOUND),
+	[AW_CM_CONNECTING] = TO(AW_CM_CONNECTED) | TO(AW_CM_FAILED) | TO(AW_CM_ROUTE_RESOLVED),
+	[AW_CM_REQUESTED] = TO(AW_CM_ACCEPTING) | TO(AW_CM_FAILED),
+	[AW_CM_ACCEPTING] = TO(AW_CM_REPLIED) | TO(AW_CM_FAILED),
+	[AW_CM_REPLIED] = TO(AW_CM_CONNECTED) | TO(AW_CM_DISCONNECTED) | TO(AW_CM_FAILED),
+	[AW_CM_CONNECTED] = TO(AW_CM_DISCONNECTED),
+	[AW_CM_DISCONNECTED] = 0,
+	[AW_CM_FAILED] = 0,
+	[AW_CM_ENDED] = 0,
+};
+
+static struct aw_table ids;
+static pthread_once_t ids_once = PTHREAD_ONCE_INIT;
+static int ids_err;
+
+static void make_table(void)
+{
+	ids_err = aw_table_init(&ids, IDS_MAX);
+}
+
+int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw_cm_id **out)
+{
+	pthread_once(&ids_once, make_table);
+	if (ids_err)
+		return ids_err;
+	struct aw_cm_id *cm = calloc(1, sizeof(*cm));
+
+	if (!cm)
+		return ENOMEM;
+	cm->id.channel = channel;
+	cm->id.context = context;
+	cm->id.ps = RDMA_PS_TCP;
+	cm->id.qp_type = IBV_QPT_RC;
+	cm->fd = -1;
+	pthread_mutex_init(&cm->lock, NULL);
+	pthread_cond_init(&cm->acked, NULL);
+	cm->handle = aw_table_insert(&ids, cm, NULL);
+	if (cm->handle == AW_TABLE_NONE) {
+		free(cm);
+		return ENOMEM;
+	}
+	*out = cm;
+	return 0;
+}
+
+/* From here on callbacks find nothing to do. Returns the state before. */
+static enum aw_cm_state end(struct aw_cm_id *cm, struct aw_conn **conn)
+{
+	pthread_mutex_lock(&cm->lock);
+	enum aw_cm_state state = cm->state;
+
+	*conn = cm->conn;
+	cm->conn = NULL;
+	aw_cm_id_enter(cm, AW_CM_ENDED);
+	pthread_mutex_unlock(&cm->lock);
+	return state;
+}
+
+static void stop_net(struct aw_cm_id *cm)
+{
+	struct aw_conn *conn;
+	enum aw_cm_state state = end(cm, &conn);
+
+	if (cm->listener)
+		aw_listener_destroy(cm->listener);
+	if (conn && state == AW_CM_REQUESTED)
+		aw_conn_reject(conn, NULL, 0);
+	if (conn)
+		aw_conn_destroy(conn);
+	aw_cm_stream_release(cm);
+	aw_table_remove_wait(&ids, cm->handle);
+	aw_cm_stream_close(cm);
+	if (cm->fd >= 0)
+		close(cm->fd);
+}
+
+/* Events that the program has not seen go, and with a Request's event the id it would have got. */
+static void drop_events(struct aw_cm_id *cm)
+{
+	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct aw_cm_event *ev;
+
+	aw_cm_channel_remove(cm->id.channel, cm, &list);
+	while ((ev = TAILQ_FIRST(&list))) {
+		TAILQ_REMOVE(&list, ev, entry);
+		if (ev->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			aw_cm_id_destroy(aw_cm_id_of(ev->event.id));
+		free(ev);
+	}
+}
+
+void aw_cm_id_destroy(struct aw_cm_id *cm)
+{
+	stop_net(cm);
+	drop_events(cm);
+	aw_cm_id_release_event(cm);
+	aw_cm_event_wait_acked(cm);
+	if (cm->sync)
+		rdma_destroy_event_channel(cm->id.channel);
+	if (cm->engine_held)
+		aw_engine_put();
+	free(cm->ep_attr);
+	pthread_cond_destroy(&cm->acked);
+	pthread_mutex_destroy(&cm->lock);
+	free(cm);
+}
+
+void *aw_cm_id_arg(const struct aw_cm_id *cm)
+{
+	return (void *)(uintptr_t)cm->handle;
+}
+
+struct aw_cm_id *aw_cm_id_get(void *arg)
+{
+	return aw_table_get(&ids, (uint32_t)(uintptr_t)arg);
+}
+
+void aw_cm_id_put(struct aw_cm_id *cm)
+{
+	aw_table_put(&ids, cm->handle);
+}
+
+void aw_cm_id_enter(struct aw_cm_id *cm, enum aw_cm_state state)
+{
+	assert(state == AW_CM_ENDED || (arrows[cm->state] & TO(state)));
+	cm->state = state;
+}
+
+bool aw_cm_id_advance(struct aw_cm_id *cm, enum aw_cm_state from, enum aw_cm_state to)
+{
+	pthread_mutex_lock(&cm->lock);
+	bool is = cm->state == from;
+
+	if (is)
+		aw_cm_id_enter(cm, to);
+	pthread_mutex_unlock(&cm->lock);
+	return is;
+}
+
+int aw_cm_id_hold_engine(struct aw_cm_id *cm)
+{
+	int err = cm->engine_held ? 0 : aw_engine_get();
+
+	if (!err)
+		cm->engine_held = true;
+	return err;
+}
+
+void aw_cm_id_release_event(struct aw_cm_id *cm)
+{
+	struct rdma_cm_event *event = cm->id.event;
+
+	cm->id.event = NULL;
+	if (cm->sync && event)
+		rdma_ack_cm_event(event);
+}
+
+int aw_cm_id_complete(struct aw_cm_id *cm)
+{
+	if (!cm->sync)
+		return 0;
+	aw_cm_id_release_event(cm);
+	int ret = rdma_get_cm_event(cm->id.channel, &cm->id.event);
+
+	if (ret)
+		return ret;
+	if (cm->id.event->event == RDMA_CM_EVENT_REJECTED)
+		return aw_cm_fail(ECONNREFUSED);
+	return aw_cm_fail(-cm->id.event->status);
+}
+
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+		   enum rdma_port_space ps)
+{
+	if (!id)
+		return aw_cm_fail(EINVAL);
+	if (ps != RDMA_PS_TCP) {
+		aw_log(AW_LOG_WARN, "rdma_create_id: port space 0x%x: iwarp has RDMA_PS_TCP only",
+		       (unsigned int)ps);
+		return aw_cm_fail(EPROTONOSUPPORT);
+	}
+	struct rdma_event_channel *own = channel ? NULL : rdma_create_event_channel();
+
+	if (!channel && !own)
+		return -1;
+	struct aw_cm_id *cm;
+	int err = aw_cm_id_create(channel ? channel : own, context, &cm);
+
+	if (err) {
+		if (own)
+			rdma_destroy_event_channel(own);
+		return aw_cm_fail(err);
+	}
+	cm->sync = own != NULL;
+	*id = &cm->id;
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *id)
+{
+	if (!id)
+		return aw_cm_fail(EINVAL);
+	aw_cm_id_destroy(aw_cm_id_of(id));
+	return 0;
+}

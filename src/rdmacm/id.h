@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What stands behind a struct rdma_cm_id: its socket or connection, its state, its event counts.
+// Callbacks of net/ find it by its handle and take its lock. The lock is never held around a call
+// into net/ that can call back or wait for a callback; it comes before the lock of a channel.
+#ifndef RDMACM_ID_H
+#define RDMACM_ID_H
+
+#include "net/conn.h"
+#include "net/listener.h"
+#include "net/watch.h"
+#include "rdmacm/event_channel.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rdma/rdma_cma.h>
+
+enum aw_cm_state {
+	AW_CM_IDLE,
+	AW_CM_BOUND, /* has a socket with an address */
+	AW_CM_ADDR_RESOLVED,
+	AW_CM_ROUTE_RESOLVED,
+	AW_CM_LISTENING,
+	AW_CM_CONNECTING, /* our Request is on its way */
+	AW_CM_REQUESTED, /* a peer's Request waits for accept or reject */
+	AW_CM_ACCEPTING,
+	AW_CM_REPLIED, /* accepted; the peer's first FPDU is due */
+	AW_CM_CONNECTED,
+	AW_CM_DISCONNECTED,
+	AW_CM_FAILED, /* start-up failed or was rejected */
+	AW_CM_ENDED, /* being destroyed: callbacks leave it alone */
+};
+
+struct aw_cm_id {
+	struct rdma_cm_id id; /* the program's view; must be first */
+	uint32_t handle; /* fixed after create */
+
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t acked;
+	enum aw_cm_state state;
+	bool sync; /* the channel is our own and calls wait for their event */
+	bool engine_held;
+	bool reuse_addr, af_only, tos_set;
+	uint8_t tos;
+	int fd; /* the TCP socket until a connection or listener takes it, or -1 */
+	struct aw_conn *conn; /* CONNECTING and REQUESTED, while it is ours to destroy */
+	bool conn_done; /* CONNECTING: its one event came */
+	struct aw_listener *listener;
+	uint32_t backlog; /* LISTENING: the most Requests the program has not seen yet */
+	uint32_t requests; /* and how many there are */
+	uint32_t qpn;
+	struct aw_uqp *uqp; /* to tell a QP from a later one of the same number; may be stale */
+	uint32_t uqp_events;
+	bool attached; /* the QP got our socket */
+	bool disconnecting;
+	uint8_t ird, ord; /* what was agreed on */
+	struct aw_cm_timer *timer; /* REPLIED: how long the peer may be silent */
+	uint32_t events_acked;
+	_Atomic uint32_t events_taken; /* written under the channel's lock */
+	struct ibv_pd *ep_pd; /* rdma_create_ep: for the ids of Requests */
+	struct ibv_qp_init_attr *ep_attr;
+};
+
+static inline struct aw_cm_id *aw_cm_id_of(struct rdma_cm_id *id)
+{
+	return (struct aw_cm_id *)id;
+}
+
+/* A fresh id on channel. 0 or ENOMEM. */
+int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw_cm_id **cm);
+
+/* Ends what the id has under way, drops its unread events, waits for acks, frees it. */
+void aw_cm_id_destroy(struct aw_cm_id *cm);
+
+/* What callbacks get as their argument, and the id it means, held; NULL when it is gone. */
+void *aw_cm_id_arg(const struct aw_cm_id *cm);
+struct aw_cm_id *aw_cm_id_get(void *arg);
+void aw_cm_id_put(struct aw_cm_id *cm);
+
+/* The one place where the state changes; the lock is held. */
+void aw_cm_id_enter(struct aw_cm_id *cm, enum aw_cm_state state);
+
+/* enter, if the state is from; else false. Takes the lock. */
+bool aw_cm_id_advance(struct aw_cm_id *cm, enum aw_cm_state from, enum aw_cm_state to);
+
+/* The id's own reference to the progress engine, once. 0 or an errno. */
+int aw_cm_id_hold_engine(struct aw_cm_id *cm);
+
+/*
+ * For a synchronous id: waits for the next event, keeps it in id->event, and turns its status
+ * into errno. 0 or -1. For others: 0 at once.
+ */
+int aw_cm_id_complete(struct aw_cm_id *cm);
+
+/* Gives a synchronous id's event back. */
+void aw_cm_id_release_event(struct aw_cm_id *cm);
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// rdma_listen. The backlog bounds the Requests that the program has not taken yet, as in Linux's
+// rdma_cm; the next one is rejected.
+#include "rdmacm/listen.h"
+
+#include "net/log.h"
+#include "rdmacm/address.h"
+#include "rdmacm/bind.h"
+#include "rdmacm/devices.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/socket.h"
+
+#include <stdlib.h>
+
+#define BACKLOG_MAX 1024
+
+static bool reserve(struct aw_cm_id *listener)
+{
+	pthread_mutex_lock(&listener->lock);
+	bool room = listener->state == AW_CM_LISTENING && listener->requests < listener->backlog;
+
+	if (room)
+		listener->requests++;
+	pthread_mutex_unlock(&listener->lock);
+	return room;
+}
+
+static void unreserve(struct aw_cm_id *listener)
+{
+	pthread_mutex_lock(&listener->lock);
+	listener->requests--;
+	pthread_mutex_unlock(&listener->lock);
+}
+
+static void set_addresses(struct rdma_addr *addr, const struct aw_conn_info *info)
+{
+	aw_address_copy_unmapped(&addr->src_storage, (const struct sockaddr *)&info->local);
+	aw_address_copy_unmapped(&addr->dst_storage, (const struct sockaddr *)&info->peer);
+	aw_address_gid(&addr->src_addr, &addr->addr.ibaddr.sgid);
+	aw_address_gid(&addr->dst_addr, &addr->addr.ibaddr.dgid);
+}
+
+/* It has no channel until the program takes it. On failure conn is left alone. */
+static struct aw_cm_id *make_id(struct aw_cm_id *listener, struct aw_conn *conn)
+{
+	struct aw_cm_id *cm;
+
+	if (aw_cm_id_create(NULL, listener->id.context, &cm) != 0)
+		return NULL;
+	if (aw_cm_id_hold_engine(cm) != 0 || aw_cm_device_set(&cm->id) != 0) {
+		aw_cm_id_destroy(cm);
+		return NULL;
+	}
+	set_addresses(&cm->id.route.addr, aw_conn_info(conn));
+	aw_cm_id_advance(cm, AW_CM_IDLE, AW_CM_REQUESTED);
+	return cm;
+}
+
+/* A peer that goes away before accept is found out by accept. */
+static void on_lost(void *arg, struct aw_conn *conn, enum aw_conn_event event)
+{
+	(void)arg;
+	(void)conn;
+	(void)event;
+}
+
+/* A place in the backlog is reserved. */
+static bool offer(struct aw_cm_id *listener, struct aw_conn *conn)
+{
+	struct aw_cm_event *ev = aw_cm_event_create(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct aw_cm_id *cm = ev ? make_id(listener, conn) : NULL;
+
+	if (!cm) {
+		free(ev);
+		return false;
+	}
+	aw_conn_listen_to(conn, on_lost, NULL);
+	cm->conn = conn;
+	ev->event.id = &cm->id;
+	ev->event.listen_id = &listener->id;
+	aw_cm_event_describe(ev, &aw_conn_info(conn)->result);
+	pthread_mutex_lock(&listener->lock);
+	aw_cm_event_raise(ev);
+	pthread_mutex_unlock(&listener->lock);
+	return true;
+}
+
+static bool take_request(struct aw_cm_id *listener, struct aw_conn *conn)
+{
+	if (!reserve(listener)) {
+		aw_log(AW_LOG_WARN, "request rejected: backlog %u full", listener->backlog);
+		return false;
+	}
+	if (offer(listener, conn))
+		return true;
+	unreserve(listener);
+	return false;
+}
+
+static void on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event)
+{
+	struct aw_cm_id *listener = aw_cm_id_get(arg);
+
+	(void)event;
+	if (!listener || !take_request(listener, conn)) {
+		aw_conn_reject(conn, NULL, 0);
+		aw_conn_destroy(conn);
+	}
+	if (listener)
+		aw_cm_id_put(listener);
+}
+
+static bool is_sync(struct aw_cm_id *cm)
+{
+	pthread_mutex_lock(&cm->lock);
+	bool sync = cm->sync;
+
+	pthread_mutex_unlock(&cm->lock);
+	return sync;
+}
+
+int aw_cm_listen_hand_over(struct aw_cm_event *ev, struct rdma_event_channel *channel)
+{
+	struct aw_cm_id *cm = aw_cm_id_of(ev->event.id);
+	bool sync = is_sync(ev->owner);
+
+	unreserve(ev->owner);
+	cm->id.channel = sync ? rdma_create_event_channel() : channel;
+	cm->sync = sync && cm->id.channel;
+	if (cm->id.channel)
+		return 0;
+	int err = errno;
+
+	aw_cm_id_destroy(cm);
+	rdma_ack_cm_event(&ev->event);
+	return err;
+}
+
+static int start(struct aw_cm_id *cm)
+{
+	const struct aw_mpa_local local = {
+		.revision = 2,
+		.crc = true,
+		.rtr = MPA_RTR_SEND | MPA_RTR_WRITE | MPA_RTR_READ,
+		.ird = AW_RD_MAX,
+		.ord = AW_RD_MAX,
+	};
+	struct aw_listener *listener;
+	int err = aw_listener_create(cm->fd, (int)cm->backlog, &local, on_request,
+				     aw_cm_id_arg(cm), &listener);
+
+	if (err)
+		return err;
+	cm->fd = -1;
+	cm->listener = listener;
+	return 0;
+}
+
+static int bind_default(struct aw_cm_id *cm)
+{
+	struct sockaddr_storage any;
+
+	if (cm->state != AW_CM_IDLE)
+		return 0;
+	aw_address_wildcard(AF_INET, &any);
+	return aw_cm_bind(cm, (struct sockaddr *)&any);
+}
+
+int rdma_listen(struct rdma_cm_id *id, int backlog)
+{
+	if (!id)
+		return aw_cm_fail(EINVAL);
+	struct aw_cm_id *cm = aw_cm_id_of(id);
+	int err = bind_default(cm);
+
+	if (!err)
+		err = aw_cm_id_hold_engine(cm);
+	if (err)
+		return aw_cm_fail(err);
+	cm->backlog = backlog > 0 && backlog < BACKLOG_MAX ? (uint32_t)backlog : BACKLOG_MAX;
+	if (!aw_cm_id_advance(cm, AW_CM_BOUND, AW_CM_LISTENING))
+		return aw_cm_fail(EINVAL);
+	aw_cm_socket_set_reuse(cm->fd, true);
+	err = start(cm);
+	if (err) {
+		aw_cm_socket_set_reuse(cm->fd, cm->reuse_addr);
+		aw_cm_id_advance(cm, AW_CM_LISTENING, AW_CM_BOUND);
+	}
+	return aw_cm_fail(err);
+}

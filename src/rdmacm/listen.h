@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// From a listener's Request to an id of the program.
+#ifndef RDMACM_LISTEN_H
+#define RDMACM_LISTEN_H
+
+#include "rdmacm/event.h"
+
+/*
+ * The program takes the event of a Request from channel: its id becomes the program's. 0; or
+ * EMFILE, ENFILE, ENOMEM, and the Request was rejected and the event is gone.
+ */
+int aw_cm_listen_hand_over(struct aw_cm_event *ev, struct rdma_event_channel *channel);
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// rdma_migrate_id: an id and its unread events move to another channel; with NULL the id becomes
+// synchronous on a channel of its own.
+#include "rdmacm/event.h"
+#include "rdmacm/fail.h"
+
+static void move(struct aw_cm_id *cm, struct rdma_event_channel *to, bool sync)
+{
+	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct aw_cm_event *ev;
+
+	pthread_mutex_lock(&cm->lock);
+	aw_cm_channel_remove(cm->id.channel, cm, &list);
+	while ((ev = TAILQ_FIRST(&list))) {
+		TAILQ_REMOVE(&list, ev, entry);
+		aw_cm_channel_push(to, ev);
+	}
+	cm->id.channel = to;
+	cm->sync = sync;
+	pthread_mutex_unlock(&cm->lock);
+}
+
+int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
+{
+	if (!id)
+		return aw_cm_fail(EINVAL);
+	struct aw_cm_id *cm = aw_cm_id_of(id);
+	struct rdma_event_channel *own = channel ? NULL : rdma_create_event_channel();
+	struct rdma_event_channel *old = cm->sync ? id->channel : NULL;
+
+	if (!channel && !own)
+		return -1;
+	aw_cm_id_release_event(cm);
+	move(cm, channel ? channel : own, own != NULL);
+	aw_cm_event_wait_acked(cm);
+	rdma_destroy_event_channel(old);
+	return 0;
+}

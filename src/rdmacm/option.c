@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// rdma_set_option.
+#include "rdmacm/fail.h"
+#include "rdmacm/socket.h"
+
+#include <string.h>
+
+static int set_tos(struct aw_cm_id *cm, const void *val)
+{
+	memcpy(&cm->tos, val, sizeof(cm->tos));
+	cm->tos_set = true;
+	aw_cm_socket_set_tos(cm, cm->fd);
+	return 0;
+}
+
+static int set_reuse_addr(struct aw_cm_id *cm, const void *val)
+{
+	int on;
+
+	memcpy(&on, val, sizeof(on));
+	if (cm->state != AW_CM_IDLE && (!on || cm->state == AW_CM_LISTENING))
+		return EINVAL;
+	cm->reuse_addr = on;
+	if (cm->fd >= 0)
+		aw_cm_socket_set_reuse(cm->fd, on);
+	return 0;
+}
+
+/* TCP decides at bind whether the other family is in use, so later is too late. */
+static int set_af_only(struct aw_cm_id *cm, const void *val)
+{
+	int on;
+
+	memcpy(&on, val, sizeof(on));
+	if (cm->state != AW_CM_IDLE)
+		return EINVAL;
+	cm->af_only = on;
+	return 0;
+}
+
+/* TCP measures its own; the value is taken and has no effect. */
+static int set_ack_timeout(struct aw_cm_id *cm, const void *val)
+{
+	(void)cm;
+	(void)val;
+	return 0;
+}
+
+static const struct {
+	size_t len;
+	int (*set)(struct aw_cm_id *cm, const void *val);
+} options[] = {
+	[RDMA_OPTION_ID_TOS] = { sizeof(uint8_t), set_tos },
+	[RDMA_OPTION_ID_REUSEADDR] = { sizeof(int), set_reuse_addr },
+	[RDMA_OPTION_ID_AFONLY] = { sizeof(int), set_af_only },
+	[RDMA_OPTION_ID_ACK_TIMEOUT] = { sizeof(uint8_t), set_ack_timeout },
+};
+
+int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen)
+{
+	size_t count = sizeof(options) / sizeof(options[0]);
+
+	if (!id || !optval)
+		return aw_cm_fail(EINVAL);
+	if (level != RDMA_OPTION_ID || optname < 0 || (size_t)optname >= count)
+		return aw_cm_fail(ENOSYS);
+	if (optlen != options[optname].len)
+		return aw_cm_fail(EINVAL);
+	return aw_cm_fail(options[optname].set(aw_cm_id_of(id), optval));
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The QP of an id.
+#include "rdmacm/cqs.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/stream.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include <rdma/rdma_verbs.h>
+
+static int check_create(const struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	if (!id->verbs || id->qp)
+		return EINVAL;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+		attr->pd = id->pd;
+	}
+	if (attr->pd->context != id->verbs || attr->qp_type != id->qp_type)
+		return EINVAL;
+	return 0;
+}
+
+static int create_cqs(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	if (id->srq && !attr->srq)
+		attr->srq = id->srq;
+	if (aw_cm_cqs_create(id, attr->send_cq ? 0 : attr->cap.max_send_wr,
+			     attr->recv_cq ? 0 : attr->cap.max_recv_wr) < 0)
+		return errno;
+	if (!attr->send_cq)
+		attr->send_cq = id->send_cq;
+	if (!attr->recv_cq)
+		attr->recv_cq = id->recv_cq ? id->recv_cq : attr->send_cq;
+	if (!attr->send_cq)
+		attr->send_cq = attr->recv_cq;
+	return attr->send_cq ? 0 : EINVAL;
+}
+
+int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	if (!id || !attr)
+		return aw_cm_fail(EINVAL);
+	int err = check_create(id, attr);
+
+	if (!err)
+		err = create_cqs(id, attr);
+	if (err)
+		return aw_cm_fail(err);
+	struct ibv_qp *qp = ibv_create_qp_ex(id->verbs, attr);
+
+	if (!qp) {
+		err = errno;
+		aw_cm_cqs_destroy(id);
+		return aw_cm_fail(err);
+	}
+	id->pd = qp->pd;
+	id->qp = qp;
+	return 0;
+}
+
+int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *qp_init_attr)
+{
+	struct ibv_qp_init_attr_ex attr = { 0 };
+	/* The short form ends in padding where the long one goes on with comp_mask. */
+	const size_t common = offsetof(struct ibv_qp_init_attr_ex, comp_mask);
+
+	if (!id || !qp_init_attr)
+		return aw_cm_fail(EINVAL);
+	memcpy(&attr, qp_init_attr, common);
+	attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+	attr.pd = pd;
+	int ret = rdma_create_qp_ex(id, &attr);
+
+	if (ret == 0)
+		memcpy(qp_init_attr, &attr, common);
+	return ret;
+}
+
+/* The connection ends with its QP, which says nothing any more: so the id is told here. */
+static struct ibv_qp *take_qp(struct aw_cm_id *cm)
+{
+	pthread_mutex_lock(&cm->lock);
+	struct ibv_qp *qp = cm->id.qp;
+
+	cm->id.qp = NULL;
+	cm->uqp = NULL;
+	cm->uqp_events |= AW_UQP_CLOSED;
+	aw_cm_stream_settle(cm);
+	pthread_mutex_unlock(&cm->lock);
+	return qp;
+}
+
+void rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	if (!id || !id->qp)
+		return;
+	aw_cm_stream_release(aw_cm_id_of(id));
+	ibv_destroy_qp(take_qp(aw_cm_id_of(id)));
+	aw_cm_cqs_destroy(id);
+}
+
+int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *qp_attr_mask)
+{
+	if (!id || !qp_attr || !qp_attr_mask || !id->verbs)
+		return aw_cm_fail(EINVAL);
+	if (qp_attr->qp_state == IBV_QPS_RTS) {
+		*qp_attr_mask = 0;
+		return 0;
+	}
+	if (qp_attr->qp_state != IBV_QPS_INIT && qp_attr->qp_state != IBV_QPS_RTR)
+		return aw_cm_fail(EINVAL);
+	qp_attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+	qp_attr->port_num = id->port_num;
+	*qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PORT;
+	return 0;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Binding a TCP socket with the port rules of rdma_cm: a port that another id or program holds is
+// in use, one where only old connections remain is free. SO_REUSEADDR alone would let two ids bind
+// one port; without it a server could not be started again at once. So both are tried in turn.
+#include "rdmacm/socket.h"
+
+#include "rdmacm/address.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <unistd.h>
+
+void aw_cm_socket_set_reuse(int fd, bool on)
+{
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ on }, sizeof(int));
+}
+
+void aw_cm_socket_set_tos(const struct aw_cm_id *cm, int fd)
+{
+	int tos = cm->tos;
+
+	if (fd < 0 || !cm->tos_set)
+		return;
+	setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+	setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
+}
+
+static int open_socket(const struct aw_cm_id *cm, int family)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	if (fd < 0)
+		return -1;
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ cm->af_only }, sizeof(int));
+	aw_cm_socket_set_tos(cm, fd);
+	return fd;
+}
+
+static int bind_port(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr)
+{
+	socklen_t len = aw_address_len(addr->sa_family);
+
+	aw_cm_socket_set_reuse(fd, cm->reuse_addr);
+	if (bind(fd, addr, len) == 0)
+		return 0;
+	if (errno != EADDRINUSE || cm->reuse_addr)
+		return errno;
+	aw_cm_socket_set_reuse(fd, true);
+	int err = bind(fd, addr, len) < 0 ? errno : 0;
+
+	aw_cm_socket_set_reuse(fd, false);
+	return err;
+}
+
+static int bind_late(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr)
+{
+	(void)cm;
+	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &(int){ 1 }, sizeof(int));
+	return bind(fd, addr, aw_address_len(addr->sa_family)) < 0 ? errno : 0;
+}
+
+static int make(struct aw_cm_id *cm, const struct sockaddr *addr,
+		int (*bind_fn)(const struct aw_cm_id *, int, const struct sockaddr *))
+{
+	struct sockaddr_storage *src = &cm->id.route.addr.src_storage;
+	socklen_t len = sizeof(*src);
+	int fd = open_socket(cm, addr->sa_family);
+
+	if (fd < 0)
+		return errno;
+	int err = bind_fn(cm, fd, addr);
+
+	if (err) {
+		close(fd);
+		return err;
+	}
+	getsockname(fd, (struct sockaddr *)src, &len);
+	cm->fd = fd;
+	return 0;
+}
+
+int aw_cm_socket_bind(struct aw_cm_id *cm, const struct sockaddr *addr)
+{
+	return make(cm, addr, bind_port);
+}
+
+int aw_cm_socket_bind_late(struct aw_cm_id *cm, const struct sockaddr *addr)
+{
+	return make(cm, addr, bind_late);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The TCP socket of an id before a connection or a listener takes it.
+#ifndef RDMACM_SOCKET_H
+#define RDMACM_SOCKET_H
+
+#include "rdmacm/id.h"
+
+/*
+ * Gives cm a socket bound to addr, with its port known at once (port 0: any), and sets the id's
+ * source address. Without the lock; the caller owns the id meanwhile. 0 or socket(2)'s or
+ * bind(2)'s error.
+ */
+int aw_cm_socket_bind(struct aw_cm_id *cm, const struct sockaddr *addr);
+
+/* The same for one about to connect: the port is picked by connect(2). */
+int aw_cm_socket_bind_late(struct aw_cm_id *cm, const struct sockaddr *addr);
+
+/* What connections inherit: their ports can be bound again after they ended. */
+void aw_cm_socket_set_reuse(int fd, bool on);
+
+void aw_cm_socket_set_tos(const struct aw_cm_id *cm, int fd);
+
+#endif

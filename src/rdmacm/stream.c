@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// From the QP's events to the id's: ESTABLISHED when a responder's peer is ready, DISCONNECTED
+// once, whoever ends the stream. As Linux's rdma_cm over iWARP, no TIMEWAIT_EXIT follows: TCP
+// looks after old segments itself.
+#include "rdmacm/stream.h"
+
+#include "rdmacm/event.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/reply_timer.h"
+#include "verbs/private.h"
+
+static bool depth_valid(uint8_t depth)
+{
+	return depth == RDMA_MAX_RESP_RES || depth <= AW_RD_MAX;
+}
+
+bool aw_cm_param_valid(const struct rdma_cm_id *id, const struct rdma_conn_param *param)
+{
+	if (!param)
+		return id->qp != NULL;
+	return depth_valid(param->responder_resources) && depth_valid(param->initiator_depth) &&
+	       (param->private_data || !param->private_data_len);
+}
+
+static uint8_t depth_of(uint8_t depth)
+{
+	return depth == RDMA_MAX_RESP_RES ? AW_RD_MAX : depth;
+}
+
+uint8_t aw_cm_param_ird(const struct rdma_conn_param *param)
+{
+	return param ? depth_of(param->responder_resources) : AW_RD_MAX;
+}
+
+uint8_t aw_cm_param_ord(const struct rdma_conn_param *param)
+{
+	return param ? depth_of(param->initiator_depth) : AW_RD_MAX;
+}
+
+/* Any thread, no lock held. */
+static void on_uqp(void *arg, uint32_t events)
+{
+	struct aw_cm_id *cm = aw_cm_id_get(arg);
+
+	if (!cm)
+		return;
+	pthread_mutex_lock(&cm->lock);
+	if (cm->state != AW_CM_ENDED) {
+		cm->uqp_events |= events;
+		aw_cm_stream_sync(cm);
+		aw_cm_stream_settle(cm);
+	}
+	pthread_mutex_unlock(&cm->lock);
+	aw_cm_id_put(cm);
+}
+
+int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
+{
+	uint32_t qpn = cm->id.qp ? cm->id.qp->qp_num : param ? param->qp_num : 0;
+	struct aw_uqp *uqp = aw_uqp_get(qpn);
+
+	if (!uqp)
+		return EINVAL;
+	bool idle = aw_uqp_state(uqp) == AW_QP_IDLE;
+
+	if (idle) {
+		pthread_mutex_lock(&cm->lock);
+		cm->qpn = qpn;
+		cm->uqp = uqp;
+		cm->uqp_events = 0;
+		pthread_mutex_unlock(&cm->lock);
+		aw_uqp_listen(uqp, AW_UQP_CM, on_uqp, aw_cm_id_arg(cm));
+	}
+	aw_uqp_put(uqp);
+	return idle ? 0 : EINVAL;
+}
+
+struct aw_uqp *aw_cm_stream_hold(struct aw_cm_id *cm)
+{
+	pthread_mutex_lock(&cm->lock);
+	struct aw_uqp *claimed = cm->uqp;
+	uint32_t qpn = cm->qpn;
+
+	pthread_mutex_unlock(&cm->lock);
+	struct aw_uqp *uqp = claimed ? aw_uqp_get(qpn) : NULL;
+
+	if (!uqp || uqp == claimed)
+		return uqp;
+	aw_uqp_put(uqp);
+	return NULL;
+}
+
+static bool is_ours(const struct aw_cm_id *cm, struct aw_uqp *uqp)
+{
+	pthread_mutex_lock(&uqp->lock);
+	bool ours = uqp->listener[AW_UQP_CM] == on_uqp &&
+		    uqp->listener_arg[AW_UQP_CM] == aw_cm_id_arg(cm);
+
+	pthread_mutex_unlock(&uqp->lock);
+	return ours;
+}
+
+void aw_cm_stream_release(struct aw_cm_id *cm)
+{
+	struct aw_uqp *uqp = aw_cm_stream_hold(cm);
+
+	if (!uqp)
+		return;
+	if (is_ours(cm, uqp)) {
+		aw_uqp_listen(uqp, AW_UQP_CM, NULL, NULL);
+	} else {
+		pthread_mutex_lock(&cm->lock);
+		cm->uqp = NULL;
+		pthread_mutex_unlock(&cm->lock);
+	}
+	aw_uqp_put(uqp);
+}
+
+void aw_cm_stream_close(struct aw_cm_id *cm)
+{
+	struct aw_uqp *uqp = cm->attached ? aw_cm_stream_hold(cm) : NULL;
+
+	if (!uqp)
+		return;
+	if (!(cm->uqp_events & AW_UQP_CLOSED))
+		aw_uqp_close(uqp);
+	aw_uqp_put(uqp);
+}
+
+void aw_cm_stream_sync(struct aw_cm_id *cm)
+{
+	if (cm->id.qp && avb_qp_uqp(cm->id.qp) == cm->uqp)
+		avb_qp_state_sync(cm->id.qp);
+}
+
+static void establish(struct aw_cm_id *cm)
+{
+	struct aw_cm_event *ev = aw_cm_event_create(cm, RDMA_CM_EVENT_ESTABLISHED, 0);
+
+	aw_cm_reply_timer_stop(cm);
+	aw_cm_id_enter(cm, AW_CM_CONNECTED);
+	if (ev) {
+		ev->event.param.conn.responder_resources = cm->ird;
+		ev->event.param.conn.initiator_depth = cm->ord;
+	}
+	aw_cm_event_raise(ev);
+}
+
+static void lose_reply(struct aw_cm_id *cm)
+{
+	aw_cm_reply_timer_stop(cm);
+	aw_cm_id_enter(cm, AW_CM_FAILED);
+	aw_cm_event_tell(cm, RDMA_CM_EVENT_CONNECT_ERROR, -ECONNRESET);
+}
+
+static void disconnected(struct aw_cm_id *cm)
+{
+	aw_cm_reply_timer_stop(cm);
+	aw_cm_id_enter(cm, AW_CM_DISCONNECTED);
+	aw_cm_event_tell(cm, RDMA_CM_EVENT_DISCONNECTED, 0);
+}
+
+void aw_cm_stream_settle(struct aw_cm_id *cm)
+{
+	bool closed = cm->uqp_events & AW_UQP_CLOSED;
+
+	if (cm->state == AW_CM_REPLIED && (cm->uqp_events & AW_UQP_READY))
+		establish(cm);
+	if (cm->state == AW_CM_REPLIED && closed && !cm->disconnecting)
+		lose_reply(cm);
+	if (closed && (cm->state == AW_CM_CONNECTED || cm->state == AW_CM_REPLIED))
+		disconnected(cm);
+}
+
+/* The QP's part of rdma_disconnect; a QP that is gone took the stream with it. */
+static void close_claimed(struct aw_cm_id *cm)
+{
+	struct aw_uqp *uqp = aw_cm_stream_hold(cm);
+
+	if (uqp) {
+		aw_uqp_close(uqp);
+		aw_uqp_put(uqp);
+		return;
+	}
+	pthread_mutex_lock(&cm->lock);
+	cm->uqp_events |= AW_UQP_CLOSED;
+	aw_cm_stream_settle(cm);
+	pthread_mutex_unlock(&cm->lock);
+}
+
+/* A synchronous id whose peer was first has its event waiting, or has seen it already. */
+static int complete_over(struct aw_cm_id *cm)
+{
+	return cm->sync && !aw_cm_channel_empty(cm->id.channel) ? aw_cm_id_complete(cm) : 0;
+}
+
+int rdma_disconnect(struct rdma_cm_id *id)
+{
+	if (!id)
+		return aw_cm_fail(EINVAL);
+	struct aw_cm_id *cm = aw_cm_id_of(id);
+
+	pthread_mutex_lock(&cm->lock);
+	enum aw_cm_state state = cm->state;
+
+	cm->disconnecting = true;
+	pthread_mutex_unlock(&cm->lock);
+	if (state == AW_CM_DISCONNECTED)
+		return complete_over(cm);
+	if (state != AW_CM_CONNECTED && state != AW_CM_REPLIED)
+		return aw_cm_fail(EINVAL);
+	close_claimed(cm);
+	return aw_cm_id_complete(cm);
+}
+
+/* The peer's first FPDU is handled by the QP itself; Linux does nothing here for iWARP either. */
+int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
+{
+	(void)event;
+	if (!id || aw_cm_id_of(id)->state < AW_CM_CONNECTING)
+		return aw_cm_fail(EINVAL);
+	return 0;
+}

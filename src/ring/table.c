@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Handles to objects. A slot's word counts references and says in its bits what the slot is; who
+// makes it all zero but for the references, and then drops the last of those, releases the
+// object. That happens once, since each step is one atomic operation on the one word.
+#include "ring/table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	REFERENCES = 0x0fffffff,
+	FORKED = 0x10000000, /* was held at a fork: some references may never be put */
+	AWAITED = 0x20000000, /* aw_table_remove_wait sleeps on the word and releases itself */
+	OWNED = 0x40000000, /* inserted and not removed */
+};
+#define LIVE 0x80000000u /* aw_table_get may find it */
+
+static struct aw_slot *slot_of(struct aw_table *t, uint32_t handle)
+{
+	struct aw_slot *chunk;
+
+	if (handle >= t->capacity)
+		return NULL;
+	/* Acquire: pairs with the release store in grow. */
+	chunk = atomic_load_explicit(&t->chunks[handle / AW_TABLE_CHUNK], memory_order_acquire);
+	return chunk ? &chunk[handle % AW_TABLE_CHUNK] : NULL;
+}
+
+int aw_table_init(struct aw_table *t, uint32_t capacity)
+{
+	uint32_t chunks = capacity / AW_TABLE_CHUNK + !!(capacity % AW_TABLE_CHUNK);
+
+	*t = (struct aw_table){
+		.capacity = chunks * AW_TABLE_CHUNK,
+		.chunks = calloc(chunks, sizeof(*t->chunks)),
+		.free_head = AW_TABLE_NONE,
+		.free_tail = AW_TABLE_NONE,
+	};
+	if (!t->chunks)
+		return ENOMEM;
+	pthread_mutex_init(&t->lock, NULL);
+	return 0;
+}
+
+void aw_table_fini(struct aw_table *t)
+{
+	assert(t->count == 0);
+	for (uint32_t i = 0; i < t->capacity / AW_TABLE_CHUNK; i++)
+		free(atomic_load_explicit(&t->chunks[i], memory_order_relaxed));
+	free(t->chunks);
+	t->chunks = NULL;
+	pthread_mutex_destroy(&t->lock);
+}
+
+/* The chunk at the end of what is used. Under the lock. */
+static bool grow(struct aw_table *t)
+{
+	struct aw_slot *chunk = calloc(AW_TABLE_CHUNK, sizeof(*chunk));
+
+	if (!chunk)
+		return false;
+	/* Release: pairs with the acquire load in slot_of; a reader sees zeroed words. */
+	atomic_store_explicit(&t->chunks[t->used / AW_TABLE_CHUNK], chunk, memory_order_release);
+	return true;
+}
+
+static uint32_t take_free(struct aw_table *t)
+{
+	uint32_t handle = t->free_head;
+
+	if (handle == AW_TABLE_NONE)
+		return AW_TABLE_NONE;
+	t->free_head = slot_of(t, handle)->next_free;
+	if (t->free_head == AW_TABLE_NONE)
+		t->free_tail = AW_TABLE_NONE;
+	return handle;
+}
+
+/* Unused handles of the last chunk come first: a freed one then rests for longest. */
+static uint32_t take_handle(struct aw_table *t)
+{
+	uint32_t handle;
+
+	if (t->used % AW_TABLE_CHUNK != 0)
+		return t->used++;
+	handle = take_free(t);
+	if (handle != AW_TABLE_NONE)
+		return handle;
+	if (t->used == t->capacity || !grow(t))
+		return AW_TABLE_NONE;
+	return t->used++;
+}
+
+uint32_t aw_table_reserve(struct aw_table *t)
+{
+	uint32_t handle;
+
+	pthread_mutex_lock(&t->lock);
+	handle = take_handle(t);
+	if (handle != AW_TABLE_NONE)
+		t->count++;
+	pthread_mutex_unlock(&t->lock);
+	return handle;
+}
+
+void aw_table_publish(struct aw_table *t, uint32_t handle, void *object,
+		      void (*release)(void *object))
+{
+	struct aw_slot *slot = slot_of(t, handle);
+
+	atomic_store_explicit(&slot->object, object, memory_order_relaxed);
+	slot->release = release;
+	/* Release: pairs with the acquire in aw_table_get; who finds it sees the object whole. */
+	atomic_store_explicit(&slot->word, LIVE | OWNED, memory_order_release);
+}
+
+uint32_t aw_table_insert(struct aw_table *t, void *object, void (*release)(void *object))
+{
+	uint32_t handle = aw_table_reserve(t);
+
+	if (handle != AW_TABLE_NONE)
+		aw_table_publish(t, handle, object, release);
+	return handle;
+}
+
+static void uncount(struct aw_table *t)
+{
+	pthread_mutex_lock(&t->lock);
+	assert(t->count > 0);
+	t->count--;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void give_back(struct aw_table *t, uint32_t handle)
+{
+	pthread_mutex_lock(&t->lock);
+	slot_of(t, handle)->next_free = AW_TABLE_NONE;
+	if (t->free_tail == AW_TABLE_NONE)
+		t->free_head = handle;
+	else
+		slot_of(t, t->free_tail)->next_free = handle;
+	t->free_tail = handle;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void aw_table_cancel(struct aw_table *t, uint32_t handle)
+{
+	uncount(t);
+	give_back(t, handle);
+}
+
+void *aw_table_get(struct aw_table *t, uint32_t handle)
+{
+	struct aw_slot *slot = slot_of(t, handle);
+	uint32_t word;
+
+	if (!slot)
+		return NULL;
+	word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+	do {
+		if (!(word & LIVE))
+			return NULL;
+		assert((word & REFERENCES) < REFERENCES);
+		/* Acquire: pairs with the release in aw_table_publish. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&slot->word, &word, word + 1, memory_order_acquire, memory_order_relaxed));
+	return atomic_load_explicit(&slot->object, memory_order_relaxed);
+}
+
+/* Nobody can reach the object any more. */
+static void finish(struct aw_table *t, uint32_t handle)
+{
+	struct aw_slot *slot = slot_of(t, handle);
+	void *object = atomic_load_explicit(&slot->object, memory_order_relaxed);
+	void (*release)(void *object) = slot->release;
+
+	/* Relaxed: the lock in give_back orders it before the slot's next use. */
+	atomic_store_explicit(&slot->word, 0, memory_order_relaxed);
+	give_back(t, handle);
+	if (release)
+		release(object);
+}
+
+void aw_table_put(struct aw_table *t, uint32_t handle)
+{
+	struct aw_slot *slot = slot_of(t, handle);
+	/*
+	 * Release: this thread's use of the object comes before its end, in finish or behind
+	 * aw_table_remove_wait. Acquire: when finish runs here, all others' use does too. Both
+	 * pair with each other, with remove_bits and with the load in wait_unreferenced.
+	 */
+	uint32_t old = atomic_fetch_sub_explicit(&slot->word, 1, memory_order_acq_rel);
+
+	assert(old & REFERENCES);
+	if ((old & REFERENCES) > 1 || (old & OWNED))
+		return;
+	/* From here on an awaited slot may be gone: only its address is used. */
+	if (old & AWAITED)
+		syscall(SYS_futex, &slot->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	else
+		finish(t, handle);
+}
+
+void aw_table_hide(struct aw_table *t, uint32_t handle)
+{
+	/* Relaxed: no memory is handed over; the caller's reference keeps the object. */
+	uint32_t old =
+		atomic_fetch_and_explicit(&slot_of(t, handle)->word, ~LIVE, memory_order_relaxed);
+
+	assert(old & REFERENCES);
+	(void)old;
+}
+
+/* Ends the slot's life in one step; returns the word as it was. */
+static uint32_t remove_bits(struct aw_slot *slot, uint32_t awaited)
+{
+	uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+	uint32_t next;
+
+	do {
+		assert(word & OWNED);
+		next = word & ~(LIVE | OWNED);
+		if ((word & REFERENCES) && !(word & FORKED))
+			next |= awaited;
+		/* Acquire: pairs with the release in aw_table_put; release: with its acquire. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&slot->word, &word, next, memory_order_acq_rel, memory_order_relaxed));
+	return word;
+}
+
+void aw_table_remove(struct aw_table *t, uint32_t handle)
+{
+	uncount(t);
+	if (!(remove_bits(slot_of(t, handle), 0) & REFERENCES))
+		finish(t, handle);
+}
+
+static void wait_unreferenced(struct aw_slot *slot)
+{
+	uint32_t word;
+
+	/* Acquire: pairs with the release in aw_table_put. */
+	while ((word = atomic_load_explicit(&slot->word, memory_order_acquire)) & REFERENCES)
+		syscall(SYS_futex, &slot->word, FUTEX_WAIT_PRIVATE, word, NULL, NULL, 0);
+}
+
+void aw_table_remove_wait(struct aw_table *t, uint32_t handle)
+{
+	struct aw_slot *slot = slot_of(t, handle);
+	uint32_t old;
+
+	uncount(t);
+	old = remove_bits(slot, AWAITED);
+	if ((old & REFERENCES) && (old & FORKED))
+		return;
+	wait_unreferenced(slot);
+	finish(t, handle);
+}
+
+uint32_t aw_table_count(struct aw_table *t)
+{
+	uint32_t count;
+
+	pthread_mutex_lock(&t->lock);
+	count = t->count;
+	pthread_mutex_unlock(&t->lock);
+	return count;
+}
+
+void aw_table_fork_prepare(struct aw_table *t)
+{
+	pthread_mutex_lock(&t->lock);
+}
+
+void aw_table_fork_parent(struct aw_table *t)
+{
+	pthread_mutex_unlock(&t->lock);
+}
+
+void aw_table_fork_child(struct aw_table *t)
+{
+	for (uint32_t handle = 0; handle < t->used; handle++) {
+		struct aw_slot *slot = slot_of(t, handle);
+		uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+
+		/* Relaxed: the child of a fork has one thread. */
+		if (word & REFERENCES)
+			atomic_store_explicit(&slot->word, word | FORKED, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&t->lock);
+}

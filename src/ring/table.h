@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Handles to objects: a look-up that takes no lock and holds what it finds. STags, QP numbers,
+// watches and cm ids are handles. Memory orders: table.c.
+#ifndef RING_TABLE_H
+#define RING_TABLE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define AW_TABLE_CHUNK 1024
+#define AW_TABLE_NONE UINT32_MAX
+
+struct aw_slot {
+	_Atomic uint32_t word; /* references, and the bits of table.c */
+	uint32_t next_free;
+	void *_Atomic object;
+	void (*release)(void *object);
+};
+
+struct aw_table {
+	uint32_t capacity; /* handles: a multiple of AW_TABLE_CHUNK */
+	struct aw_slot *_Atomic *chunks; /* published once, freed by fini */
+	pthread_mutex_t lock; /* guards what follows */
+	uint32_t used; /* handles ever given out */
+	uint32_t free_head, free_tail; /* oldest freed first, so that handles rest before reuse */
+	uint32_t count;
+};
+
+/* 0, or ENOMEM. capacity is rounded up to whole chunks; memory grows a chunk at a time. */
+int aw_table_init(struct aw_table *t, uint32_t capacity);
+/* Nothing may be live. */
+void aw_table_fini(struct aw_table *t);
+
+/*
+ * A handle for object, live at once; AW_TABLE_NONE when the table is full or memory is out.
+ * release may be NULL; else it is called once, by whoever drops the last reference after
+ * aw_table_remove.
+ */
+uint32_t aw_table_insert(struct aw_table *t, void *object, void (*release)(void *object));
+
+/*
+ * The same in two steps, for objects that must know their handle before anybody can find them.
+ * A reserved handle is published, or else given back by cancel.
+ */
+uint32_t aw_table_reserve(struct aw_table *t);
+void aw_table_publish(struct aw_table *t, uint32_t handle, void *object,
+		      void (*release)(void *object));
+void aw_table_cancel(struct aw_table *t, uint32_t handle);
+
+/* The object, held; NULL when the handle is not live. Any number is safe to ask. */
+void *aw_table_get(struct aw_table *t, uint32_t handle);
+void aw_table_put(struct aw_table *t, uint32_t handle);
+
+/* From now on aw_table_get finds nothing, though the handle stays taken. The caller holds it. */
+void aw_table_hide(struct aw_table *t, uint32_t handle);
+
+/* From now on aw_table_get finds nothing. release runs when the last reference goes (now, if none). */
+void aw_table_remove(struct aw_table *t, uint32_t handle);
+
+/* The same, but returns only when no reference is left; the caller must hold none. */
+void aw_table_remove_wait(struct aw_table *t, uint32_t handle);
+
+/* Objects inserted and not removed. */
+uint32_t aw_table_count(struct aw_table *t);
+
+/*
+ * For pthread_atfork. In the child, references of threads that are gone are never put:
+ * aw_table_remove_wait does not wait for those, and release does not run.
+ */
+void aw_table_fork_prepare(struct aw_table *t);
+void aw_table_fork_parent(struct aw_table *t);
+void aw_table_fork_child(struct aw_table *t);
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Asynchronous events of a context: reading and acknowledging. Objects raise them themselves.
+#include "verbs/ack.h"
+#include "verbs/context.h"
+
+#include <errno.h>
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	void *object;
+	int kind;
+	int err = aw_channel_read(&vb_context_of(context)->async, &object, &kind);
+
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	event->element.qp = object; /* or cq or srq: all are pointers */
+	event->event_type = (enum ibv_event_type)kind;
+	return 0;
+}
+
+static void ack_cq(struct ibv_cq *cq)
+{
+	vb_ack_add((struct vb_ack){ &cq->mutex, &cq->cond, &cq->async_events_completed }, 1);
+}
+
+static void ack_qp(struct ibv_qp *qp)
+{
+	vb_ack_add((struct vb_ack){ &qp->mutex, &qp->cond, &qp->events_completed }, 1);
+}
+
+static void ack_srq(struct ibv_srq *srq)
+{
+	vb_ack_add((struct vb_ack){ &srq->mutex, &srq->cond, &srq->events_completed }, 1);
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		ack_cq(event->element.cq);
+		break;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		ack_qp(event->element.qp);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		ack_srq(event->element.srq);
+		break;
+	case IBV_EVENT_DEVICE_FATAL:
+	case IBV_EVENT_PORT_ACTIVE:
+	case IBV_EVENT_PORT_ERR:
+	case IBV_EVENT_LID_CHANGE:
+	case IBV_EVENT_PKEY_CHANGE:
+	case IBV_EVENT_SM_CHANGE:
+	case IBV_EVENT_CLIENT_REREGISTER:
+	case IBV_EVENT_GID_CHANGE:
+	case IBV_EVENT_WQ_FATAL:
+		break;
+	}
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The device's attributes. Every limit told here is enforced where the object is made.
+#include "verbs/context.h"
+#include "verbs/guid.h"
+#include "verbs/limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	VENDOR_ID = 0x024157, /* locally administered: we own no OUI */
+	VENDOR_PART_ID = 1,
+	HW_VER = 1,
+};
+
+static const uint64_t page_size_cap = ~UINT64_C(0xfff);
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	(void)context;
+	memset(attr, 0, sizeof(*attr));
+	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%s", AW_VERSION);
+	attr->node_guid = vb_guid();
+	attr->sys_image_guid = attr->node_guid;
+	attr->vendor_id = VENDOR_ID;
+	attr->vendor_part_id = VENDOR_PART_ID;
+	attr->hw_ver = HW_VER;
+	attr->device_cap_flags = IBV_DEVICE_SRQ_RESIZE;
+	attr->atomic_cap = IBV_ATOMIC_NONE;
+	attr->phys_port_cnt = 1;
+	attr->max_pkeys = 1;
+
+	attr->max_pd = VB_PD_MAX;
+	attr->max_mr = AW_MR_MAX;
+	attr->max_mr_size = UINT64_MAX;
+	attr->page_size_cap = page_size_cap;
+	attr->max_cq = VB_CQ_MAX;
+	attr->max_cqe = AW_CQE_MAX;
+	attr->max_qp = VB_QP_MAX;
+	attr->max_qp_wr = AW_WR_MAX;
+	attr->max_sge = AW_SGE_MAX;
+	attr->max_sge_rd = AW_SGE_MAX;
+	attr->max_qp_rd_atom = AW_RD_MAX;
+	attr->max_qp_init_rd_atom = AW_RD_MAX;
+	attr->max_res_rd_atom = AW_RD_MAX * VB_QP_MAX;
+	attr->max_srq = VB_SRQ_MAX;
+	attr->max_srq_wr = AW_WR_MAX;
+	attr->max_srq_sge = AW_SGE_MAX;
+	return 0;
+}
+
+int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+		       struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct ibv_device_attr_ex now;
+
+	if (input && input->comp_mask)
+		return EINVAL;
+	if (attr_size < sizeof(now.orig_attr))
+		return EINVAL;
+	memset(&now, 0, sizeof(now));
+	ibv_query_device(context, &now.orig_attr);
+	now.device_cap_flags_ex = now.orig_attr.device_cap_flags;
+	now.phys_port_cnt_ex = now.orig_attr.phys_port_cnt;
+	if (attr_size > sizeof(now)) {
+		memset((char *)attr + sizeof(now), 0, attr_size - sizeof(now));
+		attr_size = sizeof(now);
+	}
+	memcpy(attr, &now, attr_size);
+	return 0;
+}

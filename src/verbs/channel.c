@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Completion channels: where CQs that were armed say so. The fd is real: it can be polled and be
+// made non-blocking.
+#include "verbs/channel.h"
+
+#include "verbs/ack.h"
+#include "verbs/context.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct vb_channel *channel = calloc(1, sizeof(*channel));
+	int err = channel ? aw_channel_init(&channel->events) : ENOMEM;
+
+	if (err) {
+		free(channel);
+		errno = err;
+		return NULL;
+	}
+	channel->ibv.context = context;
+	channel->ibv.fd = channel->events.fd;
+	vb_context_get(context);
+	return &channel->ibv;
+}
+
+/* EBUSY while a CQ uses it. */
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	struct ibv_context *context = channel->context;
+	bool used;
+
+	pthread_mutex_lock(&context->mutex);
+	used = channel->refcnt > 0;
+	pthread_mutex_unlock(&context->mutex);
+	if (used)
+		return EBUSY;
+	aw_channel_fini(&vb_channel_of(channel)->events);
+	free(channel);
+	vb_context_put(context);
+	return 0;
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+	void *object;
+	int kind;
+	int err = aw_channel_read(&vb_channel_of(channel)->events, &object, &kind);
+
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	*cq = object;
+	*cq_context = (*cq)->cq_context;
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	struct vb_ack ack = { &cq->mutex, &cq->cond, &cq->comp_events_completed };
+
+	vb_ack_add(ack, nevents);
+}

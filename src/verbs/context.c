@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Opening and closing the device. A context holds the progress engine; the program's open and each
+// object hold the context. One lock, held for a few instructions and never around a call, guards
+// all counts; it is taken around fork so that the child finds it free.
+#include "verbs/context.h"
+
+#include "net/engine.h"
+#include "verbs/limits.h"
+#include "verbs/private.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vb_context *context_shared; /* guarded by context_lock */
+
+static int context_open(struct ibv_device *device, struct vb_context **context);
+static void context_close(struct vb_context *context);
+static struct vb_context *shared_take(void);
+static struct vb_context *shared_offer(struct vb_context *fresh);
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct vb_context *context;
+	int err = device ? context_open(device, &context) : EINVAL;
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	return &context->verbs.context;
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	vb_context_put(context);
+	return 0;
+}
+
+int avb_context_shared_get(struct ibv_context **context)
+{
+	struct vb_context *held = shared_take();
+	struct ibv_device **list;
+	int err;
+
+	if (!held) {
+		list = ibv_get_device_list(NULL);
+		if (!list)
+			return ENOMEM;
+		err = context_open(list[0], &held);
+		ibv_free_device_list(list);
+		if (err)
+			return err;
+		held = shared_offer(held);
+	}
+	*context = &held->verbs.context;
+	return 0;
+}
+
+void avb_context_shared_put(struct ibv_context *context)
+{
+	vb_context_put(context);
+}
+
+void vb_context_get(struct ibv_context *context)
+{
+	pthread_mutex_lock(&context_lock);
+	vb_context_of(context)->refs++;
+	pthread_mutex_unlock(&context_lock);
+}
+
+void vb_context_put(struct ibv_context *context)
+{
+	struct vb_context *vb = vb_context_of(context);
+	bool last;
+
+	pthread_mutex_lock(&context_lock);
+	last = !--vb->refs;
+	if (last && context_shared == vb)
+		context_shared = NULL;
+	pthread_mutex_unlock(&context_lock);
+	if (last)
+		context_close(vb);
+}
+
+static void context_lock_take(void)
+{
+	pthread_mutex_lock(&context_lock);
+}
+
+static void context_lock_give(void)
+{
+	pthread_mutex_unlock(&context_lock);
+}
+
+static __attribute__((constructor)) void context_prepare_for_fork(void)
+{
+	pthread_atfork(context_lock_take, context_lock_give, context_lock_give);
+}
+
+/* The shared context, held; NULL when there is none or it was opened before a fork. */
+static struct vb_context *shared_take(void)
+{
+	uint32_t generation = aw_engine_generation();
+	struct vb_context *shared;
+
+	pthread_mutex_lock(&context_lock);
+	shared = context_shared;
+	if (shared && shared->generation == generation)
+		shared->refs++;
+	else
+		shared = NULL;
+	pthread_mutex_unlock(&context_lock);
+	return shared;
+}
+
+/* Makes fresh the shared context unless another thread was first. Returns the one it is, held. */
+static struct vb_context *shared_offer(struct vb_context *fresh)
+{
+	struct vb_context *shared;
+
+	pthread_mutex_lock(&context_lock);
+	shared = context_shared;
+	if (shared && shared->generation == fresh->generation)
+		shared->refs++;
+	else
+		shared = context_shared = fresh;
+	pthread_mutex_unlock(&context_lock);
+	if (shared != fresh)
+		vb_context_put(&fresh->verbs.context);
+	return shared;
+}
+
+/* A slot that stays NULL makes its inline function answer EOPNOTSUPP. */
+static void context_fill(struct vb_context *vb, struct ibv_device *device)
+{
+	struct ibv_context *context = &vb->verbs.context;
+
+	context->device = device;
+	context->cmd_fd = -1;
+	context->async_fd = vb->async.fd;
+	context->num_comp_vectors = VB_COMP_VECTORS;
+	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	context->ops.poll_cq = vb_poll_cq;
+	context->ops.req_notify_cq = vb_req_notify_cq;
+	context->ops.post_send = vb_post_send;
+	context->ops.post_recv = vb_post_recv;
+	context->ops.post_srq_recv = vb_post_srq_recv;
+
+	vb->verbs.sz = sizeof(vb->verbs);
+	vb->verbs.query_port = vb_query_port;
+	vb->verbs.query_device_ex = vb_query_device_ex;
+	vb->verbs.create_cq_ex = vb_create_cq_ex;
+	vb->verbs.create_qp_ex = vb_create_qp_ex;
+	vb->verbs.create_srq_ex = vb_create_srq_ex;
+	vb->verbs.alloc_td = vb_alloc_td;
+	vb->verbs.dealloc_td = vb_dealloc_td;
+	vb->verbs.alloc_parent_domain = vb_alloc_parent_domain;
+}
+
+static int context_open(struct ibv_device *device, struct vb_context **context)
+{
+	struct vb_context *vb = calloc(1, sizeof(*vb));
+	int err;
+
+	if (!vb)
+		return ENOMEM;
+	err = aw_channel_init(&vb->async);
+	if (err)
+		goto free_context;
+	err = aw_engine_get();
+	if (err)
+		goto fini_channel;
+
+	pthread_mutex_init(&vb->verbs.context.mutex, NULL);
+	vb->generation = aw_engine_generation();
+	vb->refs = 1;
+	context_fill(vb, device);
+	*context = vb;
+	return 0;
+
+fini_channel:
+	aw_channel_fini(&vb->async);
+free_context:
+	free(vb);
+	return err;
+}
+
+static void context_close(struct vb_context *vb)
+{
+	aw_engine_put();
+	aw_channel_fini(&vb->async);
+	pthread_mutex_destroy(&vb->verbs.context.mutex);
+	free(vb);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An open device. Objects made in it hold it, so that closing it before them is safe.
+// In this directory vb_ names what is linked and stays inside the library; avb_ is exported.
+#ifndef VERBS_CONTEXT_H
+#define VERBS_CONTEXT_H
+
+#include "net/channel.h"
+
+#include <infiniband/verbs.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct vb_context {
+	struct verbs_context verbs; /* what a program has points to the ibv_context at its end */
+	struct aw_channel async;
+	uint32_t generation; /* the engine's when it was opened */
+	uint32_t refs; /* guarded by context.c */
+};
+
+static inline struct vb_context *vb_context_of(struct ibv_context *context)
+{
+	size_t offset = offsetof(struct vb_context, verbs) + offsetof(struct verbs_context, context);
+
+	return (struct vb_context *)((char *)context - offset);
+}
+
+void vb_context_get(struct ibv_context *context);
+/* The last one closes it. */
+void vb_context_put(struct ibv_context *context);
+
+/* What the inline functions of verbs.h call. In qp_post.c, srq.c, cq.c and so on. */
+int vb_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+int vb_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int vb_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int vb_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int vb_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
+		  size_t attr_size);
+int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+		       struct ibv_device_attr_ex *attr, size_t attr_size);
+struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+struct ibv_srq *vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+struct ibv_td *vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+int vb_dealloc_td(struct ibv_td *td);
+struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context,
+				      struct ibv_parent_domain_init_attr *attr);
+
+#endif

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// CQs: life, size, arming and the plain poll. Holds as many CQEs as were asked for; one more is an
+// overrun, which the context hears of and which ends the CQ.
+#include "verbs/cq.h"
+
+#include "verbs/ack.h"
+#include "verbs/channel.h"
+#include "verbs/context.h"
+#include "verbs/limits.h"
+#include "verbs/pd.h"
+#include "verbs/wc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define WC_FLAGS_SUPPORTED ((uint64_t)IBV_WC_STANDARD_FLAGS)
+#define ATTR_SUPPORTED (IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)
+
+enum {
+	POLL_BATCH = 16
+};
+
+static struct vb_limit cqs = { .max = VB_CQ_MAX };
+
+static int cq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr,
+		     struct vb_cq **created);
+static int attr_ex_check(const struct ibv_cq_init_attr_ex *attr);
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+			     struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = cqe < 0 ? 0 : (uint32_t)cqe,
+		.cq_context = cq_context,
+		.channel = channel,
+		.comp_vector = (uint32_t)comp_vector,
+	};
+	struct vb_cq *cq;
+	int err = cq_create(context, &attr, &cq);
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	return ibv_cq_ex_to_cq(&cq->ibv);
+}
+
+struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	struct vb_cq *cq;
+	int err = attr_ex_check(attr);
+
+	if (!err)
+		err = cq_create(context, attr, &cq);
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS)
+		cq->single_threaded = attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && attr->parent_domain) {
+		cq->parent = attr->parent_domain;
+		vb_pd_get(cq->parent);
+	}
+	vb_cq_ex_init(cq);
+	return &cq->ibv;
+}
+
+int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	int err;
+
+	if (cqe < 1 || cqe > (int)AW_CQE_MAX)
+		return EINVAL;
+	err = aw_cq_resize(&vb_cq_of(cq)->aw, (uint32_t)cqe);
+	if (!err)
+		cq->cqe = cqe;
+	return err;
+}
+
+/* Reads no more events of this CQ, and returns when those that were read are acknowledged. */
+static void events_end(struct vb_cq *cq)
+{
+	struct ibv_cq *ibv = ibv_cq_ex_to_cq(&cq->ibv);
+	struct vb_ack comp = { &ibv->mutex, &ibv->cond, &ibv->comp_events_completed };
+	struct vb_ack async = { &ibv->mutex, &ibv->cond, &ibv->async_events_completed };
+
+	if (cq->aw.channel)
+		aw_channel_forget(cq->aw.channel, &cq->aw.event);
+	aw_channel_forget(cq->aw.async, &cq->aw.async_error);
+	vb_ack_wait(comp, cq->aw.event.taken);
+	vb_ack_wait(async, cq->aw.async_error.taken);
+}
+
+static void channel_use(struct ibv_comp_channel *channel, int change)
+{
+	if (!channel)
+		return;
+	pthread_mutex_lock(&channel->context->mutex);
+	channel->refcnt += change;
+	pthread_mutex_unlock(&channel->context->mutex);
+}
+
+/* EBUSY while a QP uses it. */
+int ibv_destroy_cq(struct ibv_cq *ibv_cq)
+{
+	struct vb_cq *cq = vb_cq_of(ibv_cq);
+	struct ibv_context *context = ibv_cq->context;
+
+	if (atomic_load_explicit(&cq->users, memory_order_acquire))
+		return EBUSY;
+	events_end(cq);
+	aw_cq_fini(&cq->aw);
+	channel_use(ibv_cq->channel, -1);
+	if (cq->parent)
+		vb_pd_put(cq->parent);
+	pthread_mutex_destroy(&cq->poll_lock);
+	pthread_cond_destroy(&ibv_cq->cond);
+	pthread_mutex_destroy(&ibv_cq->mutex);
+	free(cq);
+	vb_limit_give(&cqs);
+	vb_context_put(context);
+	return 0;
+}
+
+int vb_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	aw_cq_arm(&vb_cq_of(cq)->aw, solicited_only ? AW_ARM_SOLICITED : AW_ARM_NEXT);
+	return 0;
+}
+
+int vb_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	struct aw_cq_entry entries[POLL_BATCH];
+	int done = 0;
+
+	if (num_entries < 0)
+		return -EINVAL;
+	while (done < num_entries) {
+		int want = num_entries - done < POLL_BATCH ? num_entries - done : POLL_BATCH;
+		int got = aw_cq_poll(&vb_cq_of(cq)->aw, entries, want);
+
+		/* After the CQ broke, what it held is still given out first. */
+		if (got < 0)
+			return done ? done : got;
+		for (int i = 0; i < got; i++)
+			vb_wc_fill(&wc[done + i], &entries[i]);
+		done += got;
+		if (got < want)
+			break;
+	}
+	return done;
+}
+
+static int attr_ex_check(const struct ibv_cq_init_attr_ex *attr)
+{
+	if (attr->comp_mask & ~(uint32_t)ATTR_SUPPORTED)
+		return EOPNOTSUPP;
+	if (attr->wc_flags & ~WC_FLAGS_SUPPORTED)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+		return EOPNOTSUPP;
+	return 0;
+}
+
+static void cq_fill(struct vb_cq *cq, struct ibv_context *context,
+		    const struct ibv_cq_init_attr_ex *attr)
+{
+	static _Atomic uint32_t handles;
+	struct ibv_cq *ibv = ibv_cq_ex_to_cq(&cq->ibv);
+
+	ibv->context = context;
+	ibv->channel = attr->channel;
+	ibv->cq_context = attr->cq_context;
+	ibv->handle = atomic_fetch_add_explicit(&handles, 1, memory_order_relaxed);
+	ibv->cqe = (int)attr->cqe;
+	pthread_mutex_init(&ibv->mutex, NULL);
+	pthread_cond_init(&ibv->cond, NULL);
+	pthread_mutex_init(&cq->poll_lock, NULL);
+	cq->aw.async = &vb_context_of(context)->async;
+	aw_source_init(&cq->aw.async_error, ibv, IBV_EVENT_CQ_ERR);
+	channel_use(attr->channel, 1);
+	vb_context_get(context);
+}
+
+static int cq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr,
+		     struct vb_cq **created)
+{
+	struct aw_channel *events = attr->channel ? &vb_channel_of(attr->channel)->events : NULL;
+	struct vb_cq *cq;
+	int err = ENOMEM;
+
+	if (attr->cqe < 1 || attr->cqe > AW_CQE_MAX || attr->comp_vector >= VB_COMP_VECTORS)
+		return EINVAL;
+	if (attr->channel && attr->channel->context != context)
+		return EINVAL;
+	if (!vb_limit_take(&cqs))
+		return ENOMEM;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		goto give;
+	err = aw_cq_init(&cq->aw, attr->cqe, events, cq);
+	if (err)
+		goto free_cq;
+	cq_fill(cq, context, attr);
+	*created = cq;
+	return 0;
+
+free_cq:
+	free(cq);
+give:
+	vb_limit_give(&cqs);
+	return err;
+}

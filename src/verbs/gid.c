@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The GID table. An IPv4 address is shown as ::ffff:a.b.c.d, an IPv6 address as itself. IPv4 comes
+// before IPv6 and link-local addresses, and loopback last, since programs like to use GID 0.
+#include "verbs/gid.h"
+
+#include "verbs/unlisted.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
+
+enum rank {
+	RANK_IPV4,
+	RANK_IPV6,
+	RANK_IPV6_LINK,
+	RANK_LOOPBACK_IPV4,
+	RANK_LOOPBACK_IPV6,
+	RANK_COUNT,
+	RANK_NONE = RANK_COUNT,
+};
+
+static int gid_entry(struct ibv_context *context, uint32_t port_num, uint32_t index,
+		     struct ibv_gid_entry *entry);
+static enum rank rank_of(const struct ifaddrs *ifa);
+static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa);
+
+int vb_gids_read(struct vb_gids *gids)
+{
+	struct ifaddrs *list;
+
+	if (getifaddrs(&list))
+		return errno;
+	gids->count = 0;
+	for (enum rank rank = 0; rank < RANK_COUNT; rank++)
+		for (const struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next)
+			if (rank_of(ifa) == rank)
+				gid_add(gids, ifa);
+	freeifaddrs(list);
+	return 0;
+}
+
+void vb_gid_entry_write(void *dst, const struct ibv_gid_entry *entry, size_t entry_size)
+{
+	size_t known = entry_size < sizeof(*entry) ? entry_size : sizeof(*entry);
+
+	memcpy(dst, entry, known);
+	memset((char *)dst + known, 0, entry_size - known);
+}
+
+/* Returns -1 with errno EINVAL for a port or index that is not there. */
+int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
+{
+	struct ibv_gid_entry entry;
+	int err = index < 0 ? EINVAL : gid_entry(context, port_num, (uint32_t)index, &entry);
+
+	if (err == ENODATA) {
+		memset(gid, 0, sizeof(*gid));
+		return 0;
+	}
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	*gid = entry.gid;
+	return 0;
+}
+
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index,
+		      struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
+{
+	struct ibv_gid_entry found;
+	int err;
+
+	if (flags)
+		return EOPNOTSUPP;
+	err = gid_entry(context, port_num, gid_index, &found);
+	if (err)
+		return err;
+	vb_gid_entry_write(entry, &found, entry_size);
+	return 0;
+}
+
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+			     size_t max_entries, uint32_t flags, size_t entry_size)
+{
+	struct vb_gids gids;
+	int err;
+
+	(void)context;
+	if (flags)
+		return -EOPNOTSUPP;
+	err = vb_gids_read(&gids);
+	if (err)
+		return -err;
+	if (!max_entries || gids.count > max_entries)
+		return -EINVAL;
+	for (size_t i = 0; i < gids.count; i++)
+		vb_gid_entry_write((char *)entries + i * entry_size, &gids.entries[i], entry_size);
+	return (ssize_t)gids.count;
+}
+
+int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
+		       enum ibv_gid_type_sysfs *type)
+{
+	struct ibv_gid_entry entry;
+	int err = gid_entry(context, port_num, index, &entry);
+
+	if (err && err != ENODATA) {
+		errno = err;
+		return -1;
+	}
+	*type = IBV_GID_TYPE_SYSFS_IB_ROCE_V1;
+	return 0;
+}
+
+/* A table is never shorter than one entry; without any address that one is empty: ENODATA. */
+static int gid_entry(struct ibv_context *context, uint32_t port_num, uint32_t index,
+		     struct ibv_gid_entry *entry)
+{
+	struct vb_gids gids;
+	int err;
+
+	(void)context;
+	if (port_num != VB_PORT)
+		return EINVAL;
+	err = vb_gids_read(&gids);
+	if (err)
+		return err;
+	if (index >= gids.count)
+		return index ? EINVAL : ENODATA;
+	*entry = gids.entries[index];
+	return 0;
+}
+
+static enum rank rank_of(const struct ifaddrs *ifa)
+{
+	bool loopback = ifa->ifa_flags & IFF_LOOPBACK;
+	const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)ifa->ifa_addr;
+
+	if (!ifa->ifa_addr || !(ifa->ifa_flags & IFF_UP))
+		return RANK_NONE;
+	if (ifa->ifa_addr->sa_family == AF_INET)
+		return loopback ? RANK_LOOPBACK_IPV4 : RANK_IPV4;
+	if (ifa->ifa_addr->sa_family != AF_INET6)
+		return RANK_NONE;
+	if (loopback)
+		return RANK_LOOPBACK_IPV6;
+	return IN6_IS_ADDR_LINKLOCAL(&ipv6->sin6_addr) ? RANK_IPV6_LINK : RANK_IPV6;
+}
+
+static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa)
+{
+	struct ibv_gid_entry *entry = &gids->entries[gids->count];
+
+	if (gids->count == VB_GID_MAX)
+		return;
+	memset(entry, 0, sizeof(*entry));
+	if (ifa->ifa_addr->sa_family == AF_INET) {
+		memset(entry->gid.raw + 10, 0xff, 2);
+		memcpy(entry->gid.raw + 12, &((struct sockaddr_in *)ifa->ifa_addr)->sin_addr, 4);
+	} else {
+		memcpy(entry->gid.raw, &((struct sockaddr_in6 *)ifa->ifa_addr)->sin6_addr, 16);
+	}
+	entry->gid_index = (uint32_t)gids->count++;
+	entry->port_num = VB_PORT;
+	entry->gid_type = IBV_GID_TYPE_IB;
+	entry->ndev_ifindex = if_nametoindex(ifa->ifa_name);
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The GID table: the addresses of the interfaces that are up, read afresh each time.
+#ifndef VERBS_GID_H
+#define VERBS_GID_H
+
+#include "verbs/limits.h"
+
+#include <infiniband/verbs.h>
+#include <stddef.h>
+
+struct vb_gids {
+	size_t count;
+	struct ibv_gid_entry entries[VB_GID_MAX];
+};
+
+/* 0, or an errno of getifaddrs. What is more than VB_GID_MAX is left out. */
+int vb_gids_read(struct vb_gids *gids);
+
+/* Lays entry out as a program sees it that knows entry_size octets of it. */
+void vb_gid_entry_write(void *dst, const struct ibv_gid_entry *entry, size_t entry_size);
+
+#endif

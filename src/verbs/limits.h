@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// How many objects and how large: what ibv_query_device says and every create holds to. The limits
+// of one WR or one queue are the core's.
+#ifndef VERBS_LIMITS_H
+#define VERBS_LIMITS_H
+
+#include "core/types.h"
+#include "net/cq.h"
+#include "net/mrtab.h"
+#include "net/uqp.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VB_QP_MAX 65536
+#define VB_CQ_MAX 65536
+#define VB_SRQ_MAX 65536
+#define VB_PD_MAX 65536
+#define VB_COMP_VECTORS 1
+#define VB_PORT 1 /* the only port */
+#define VB_GID_MAX 256 /* ibv_global_route.sgid_index is 8 bits wide */
+
+_Static_assert(VB_QP_MAX <= AW_QP_MAX, "the driver holds as many QPs as we promise");
+
+/* Objects of one kind in this process. */
+struct vb_limit {
+	_Atomic uint32_t count;
+	uint32_t max;
+};
+
+/* False when there are as many as may be. Order: the count guards no other memory. */
+static inline bool vb_limit_take(struct vb_limit *limit)
+{
+	if (atomic_fetch_add_explicit(&limit->count, 1, memory_order_relaxed) < limit->max)
+		return true;
+	atomic_fetch_sub_explicit(&limit->count, 1, memory_order_relaxed);
+	return false;
+}
+
+static inline void vb_limit_give(struct vb_limit *limit)
+{
+	atomic_fetch_sub_explicit(&limit->count, 1, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// MRs. lkey, rkey and handle are the STag. Nothing is pinned, and an STag names memory by address:
+// a program must deregister before it unmaps, as with any device.
+#include "core/types.h"
+#include "net/mrtab.h"
+#include "verbs/limits.h"
+#include "verbs/pd.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* verbs.h hides these names behind macros that choose between them. */
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define ACCESS_USED                                                                \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
+/* A promise about the pages that makes no difference here. */
+#define ACCESS_IGNORED IBV_ACCESS_HUGETLB
+
+_Static_assert(AW_ACCESS_LOCAL_WRITE == (int)IBV_ACCESS_LOCAL_WRITE, "the core has verbs' numbers");
+_Static_assert(AW_ACCESS_REMOTE_WRITE == (int)IBV_ACCESS_REMOTE_WRITE, "likewise");
+_Static_assert(AW_ACCESS_REMOTE_READ == (int)IBV_ACCESS_REMOTE_READ, "likewise");
+_Static_assert(AW_ACCESS_REMOTE_ATOMIC == (int)IBV_ACCESS_REMOTE_ATOMIC, "likewise");
+_Static_assert(AW_ACCESS_MW_BIND == (int)IBV_ACCESS_MW_BIND, "likewise");
+_Static_assert(AW_ACCESS_ZERO_BASED == (int)IBV_ACCESS_ZERO_BASED, "likewise");
+
+struct vb_mr {
+	struct ibv_mr ibv;
+	struct aw_mr regions[2]; /* one is registered; the other is for ibv_rereg_mr */
+	struct aw_mr *region;
+};
+
+static int access_check(unsigned int access);
+static int mr_create(struct ibv_pd *pd, const struct aw_mr *want, struct vb_mr **mr);
+static int mr_change(struct vb_mr *mr, const struct aw_mr *want);
+
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			     unsigned int access)
+{
+	struct aw_mr want = {
+		.access = access & ACCESS_USED,
+		.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+		.len = length,
+		.host = addr,
+		.pd = vb_pd_key(pd),
+	};
+	struct vb_mr *mr;
+	int err = access_check(access);
+
+	if (!err)
+		err = mr_create(pd, &want, &mr);
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	return &mr->ibv;
+}
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return reg_mr(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
+}
+
+struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			       int access)
+{
+	return reg_mr(pd, addr, length, iova, (unsigned int)access);
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				unsigned int access)
+{
+	return reg_mr(pd, addr, length, iova, access);
+}
+
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access)
+{
+	(void)pd;
+	(void)offset;
+	(void)length;
+	(void)iova;
+	(void)fd;
+	(void)access;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+/*
+ * The MR gets new keys, as the man page allows. It is registered anew before the old one goes, so
+ * that a failure leaves it as it was: always IBV_REREG_MR_ERR_INPUT, with errno.
+ */
+int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		 int access)
+{
+	struct vb_mr *mr = (struct vb_mr *)ibv_mr;
+	struct aw_mr want = *mr->region;
+	int err = flags && !(flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) ? 0 : EINVAL;
+
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		if (!pd)
+			err = EINVAL;
+		else
+			want.pd = vb_pd_key(pd);
+	}
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS && !err) {
+		err = access_check((unsigned int)access);
+		want.access = (unsigned int)access & ACCESS_USED;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		want.host = addr;
+		want.len = length;
+		want.iova = want.access & AW_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+	}
+	if (!err)
+		err = mr_change(mr, &want);
+	if (err) {
+		errno = err;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		vb_pd_get(pd);
+		vb_pd_put(ibv_mr->pd);
+		ibv_mr->pd = pd;
+	}
+	return 0;
+}
+
+int ibv_dereg_mr(struct ibv_mr *ibv_mr)
+{
+	struct vb_mr *mr = (struct vb_mr *)ibv_mr;
+
+	aw_mr_remove(mr->region);
+	vb_pd_put(ibv_mr->pd);
+	free(mr);
+	return 0;
+}
+
+static int access_check(unsigned int access)
+{
+	unsigned int remote_writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
+	if (access & IBV_ACCESS_ON_DEMAND)
+		return EOPNOTSUPP;
+	if (access & ~(unsigned int)(ACCESS_USED | ACCESS_IGNORED))
+		return EINVAL;
+	if (access & remote_writes && !(access & IBV_ACCESS_LOCAL_WRITE))
+		return EINVAL;
+	return 0;
+}
+
+/* Neither the addresses nor the tagged offsets of an MR wrap. */
+static int range_check(const struct aw_mr *want)
+{
+	if (want->len > UINTPTR_MAX - (uintptr_t)want->host)
+		return EINVAL;
+	if (want->len > UINT64_MAX - want->iova)
+		return EINVAL;
+	return 0;
+}
+
+static void keys_show(struct vb_mr *mr)
+{
+	mr->ibv.addr = mr->region->host;
+	mr->ibv.length = mr->region->len;
+	mr->ibv.handle = mr->region->stag;
+	mr->ibv.lkey = mr->region->stag;
+	mr->ibv.rkey = mr->region->stag;
+}
+
+static int mr_create(struct ibv_pd *pd, const struct aw_mr *want, struct vb_mr **created)
+{
+	struct vb_mr *mr;
+	int err = range_check(want);
+
+	if (err)
+		return err;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return ENOMEM;
+	mr->region = &mr->regions[0];
+	*mr->region = *want;
+	err = aw_mr_add(mr->region);
+	if (err) {
+		free(mr);
+		return err;
+	}
+	mr->ibv.context = pd->context;
+	mr->ibv.pd = pd;
+	keys_show(mr);
+	vb_pd_get(pd);
+	*created = mr;
+	return 0;
+}
+
+static int mr_change(struct vb_mr *mr, const struct aw_mr *want)
+{
+	struct aw_mr *old = mr->region;
+	struct aw_mr *fresh = &mr->regions[old == &mr->regions[0]];
+	int err = range_check(want);
+
+	if (err)
+		return err;
+	*fresh = *want;
+	err = aw_mr_add(fresh);
+	if (err)
+		return err;
+	aw_mr_remove(old);
+	mr->region = fresh;
+	keys_show(mr);
+	return 0;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The one port: always active, an Ethernet link, one P_Key. Its active MTU is that of the
+// interface of GID 0; what TCP then uses for a connection is TCP's own.
+#include "verbs/context.h"
+#include "verbs/gid.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The exported function, whose attributes are those of old programs, not the inline one. */
+#undef ibv_query_port
+
+enum {
+	ATTR_OLD_SIZE = offsetof(struct ibv_port_attr, port_cap_flags2),
+	WIDTH_4X = 2,
+	SPEED_2_5_GBPS = 1, /* a lane: 10 Gb/s in all, a nominal figure */
+	PHYS_STATE_LINK_UP = 5,
+	PKEY_DEFAULT = 0xffff,
+};
+
+_Static_assert(ATTR_OLD_SIZE == 48, "what ibv_query_port wrote before rdma-core 25");
+
+static enum ibv_mtu port_mtu(const struct vb_gids *gids);
+
+int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
+		  size_t attr_size)
+{
+	struct ibv_port_attr now = {
+		.state = IBV_PORT_ACTIVE,
+		.max_mtu = IBV_MTU_4096,
+		.port_cap_flags = IBV_PORT_CM_SUP,
+		.max_msg_sz = AW_MSG_MAX,
+		.pkey_tbl_len = 1,
+		.max_vl_num = 1,
+		.active_width = WIDTH_4X,
+		.active_speed = SPEED_2_5_GBPS,
+		.phys_state = PHYS_STATE_LINK_UP,
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+	};
+	struct vb_gids gids;
+	int err;
+
+	(void)context;
+	if (port_num != VB_PORT)
+		return EINVAL;
+	err = vb_gids_read(&gids);
+	if (err)
+		return err;
+	now.gid_tbl_len = gids.count ? (int)gids.count : 1;
+	now.active_mtu = port_mtu(&gids);
+	if (attr_size > sizeof(now)) {
+		memset((char *)attr + sizeof(now), 0, attr_size - sizeof(now));
+		attr_size = sizeof(now);
+	}
+	memcpy(attr, &now, attr_size);
+	return 0;
+}
+
+int ibv_query_port(struct ibv_context *context, uint8_t port_num,
+		   struct _compat_ibv_port_attr *port_attr)
+{
+	return vb_query_port(context, port_num, (struct ibv_port_attr *)port_attr, ATTR_OLD_SIZE);
+}
+
+int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
+{
+	(void)context;
+	if (port_num != VB_PORT || index != 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	*pkey = PKEY_DEFAULT;
+	return 0;
+}
+
+/* Octets, or 0 when it cannot be told. */
+static int interface_mtu(uint32_t ifindex)
+{
+	struct ifreq request = { 0 };
+	int fd, mtu = 0;
+
+	if (!if_indextoname(ifindex, request.ifr_name))
+		return 0;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	if (!ioctl(fd, SIOCGIFMTU, &request))
+		mtu = request.ifr_mtu;
+	close(fd);
+	return mtu;
+}
+
+static enum ibv_mtu port_mtu(const struct vb_gids *gids)
+{
+	enum ibv_mtu mtu = IBV_MTU_4096;
+	int octets = gids->count ? interface_mtu(gids->entries[0].ndev_ifindex) : 0;
+
+	if (!octets)
+		return IBV_MTU_1024;
+	while (mtu > IBV_MTU_256 && octets < 128 << mtu)
+		mtu--;
+	return mtu;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Life of a QP. Only RC; the queues have exactly the sizes asked for, except that a WR may always
+// have one SGE.
+#include "verbs/qp.h"
+
+#include "verbs/ack.h"
+#include "verbs/context.h"
+#include "verbs/cq.h"
+#include "verbs/limits.h"
+#include "verbs/pd.h"
+#include "verbs/private.h"
+#include "verbs/srq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ATTR_KNOWN                                                        \
+	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |            \
+	 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+#define SEND_OPS                                                          \
+	((uint64_t)(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND |     \
+		    IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_LOCAL_INV | \
+		    IBV_QP_EX_WITH_SEND_WITH_INV))
+
+static struct vb_limit qps = { .max = VB_QP_MAX };
+
+static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr);
+static int attr_ex_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr);
+static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct vb_qp **created);
+static void qp_event(void *arg, uint32_t events);
+static void users_change(struct vb_qp *qp, int change);
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct vb_qp *qp;
+	int err = attr_check(pd, attr);
+
+	if (!err)
+		err = qp_create(pd, attr, &qp);
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	return &qp->ibv.qp_base;
+}
+
+struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr_ex)
+{
+	/* The one begins with the other. */
+	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
+	struct ibv_qp *qp;
+	int err = attr_ex_check(context, attr_ex);
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	qp = ibv_create_qp(attr_ex->pd, attr);
+	if (qp && attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		vb_qp_wr_init(vb_qp_of(qp));
+	return qp;
+}
+
+/* Waits until events that were read are acknowledged. */
+int ibv_destroy_qp(struct ibv_qp *ibv)
+{
+	struct vb_qp *qp = vb_qp_of(ibv);
+	struct aw_channel *async = &vb_context_of(ibv->context)->async;
+	struct vb_ack ack = { &ibv->mutex, &ibv->cond, &ibv->events_completed };
+
+	aw_uqp_listen(qp->uqp, AW_UQP_VERBS, NULL, NULL);
+	aw_uqp_destroy(qp->uqp);
+	aw_channel_forget(async, &qp->fatal);
+	aw_channel_forget(async, &qp->last_wqe);
+	aw_channel_forget(async, &qp->established);
+	vb_ack_wait(ack, qp->fatal.taken + qp->last_wqe.taken + qp->established.taken);
+	users_change(qp, -1);
+	pthread_cond_destroy(&ibv->cond);
+	pthread_mutex_destroy(&ibv->mutex);
+	free(qp);
+	vb_limit_give(&qps);
+	return 0;
+}
+
+struct aw_uqp *avb_qp_uqp(struct ibv_qp *qp)
+{
+	return vb_qp_of(qp)->uqp;
+}
+
+static int cap_check(const struct ibv_qp_cap *cap, bool srq)
+{
+	if (cap->max_send_wr > AW_WR_MAX || cap->max_send_sge > AW_SGE_MAX ||
+	    cap->max_inline_data > AW_INLINE_MAX)
+		return EINVAL;
+	/* With an SRQ the receive sizes are ignored. */
+	if (!srq && (cap->max_recv_wr > AW_WR_MAX || cap->max_recv_sge > AW_SGE_MAX))
+		return EINVAL;
+	return 0;
+}
+
+static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	if (attr->qp_type != IBV_QPT_RC)
+		return EOPNOTSUPP;
+	if (!pd || !attr->send_cq || !attr->recv_cq)
+		return EINVAL;
+	if (attr->send_cq->context != pd->context || attr->recv_cq->context != pd->context ||
+	    (attr->srq && attr->srq->context != pd->context))
+		return EINVAL;
+	return cap_check(&attr->cap, attr->srq);
+}
+
+static int attr_ex_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->comp_mask & ~(uint32_t)ATTR_KNOWN)
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
+		return EINVAL;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && attr->send_ops_flags & ~SEND_OPS)
+		return EOPNOTSUPP;
+	return 0;
+}
+
+static void cap_grant(struct ibv_qp_cap *cap, bool srq)
+{
+	if (!cap->max_send_sge)
+		cap->max_send_sge = 1;
+	if (srq)
+		cap->max_recv_wr = cap->max_recv_sge = 0;
+	else if (!cap->max_recv_sge)
+		cap->max_recv_sge = 1;
+}
+
+static int uqp_create(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr, struct aw_uqp **uqp)
+{
+	struct aw_uqp_attr want = {
+		.send_cq = &vb_cq_of(attr->send_cq)->aw,
+		.recv_cq = &vb_cq_of(attr->recv_cq)->aw,
+		.srq = attr->srq ? &vb_srq_of(attr->srq)->aw : NULL,
+		.pd = vb_pd_key(pd),
+		.send_wr_max = attr->cap.max_send_wr,
+		.recv_wr_max = attr->cap.max_recv_wr,
+		.send_sge_max = attr->cap.max_send_sge,
+		.recv_sge_max = attr->cap.max_recv_sge,
+		.inline_max = attr->cap.max_inline_data,
+		.sig_all = attr->sq_sig_all,
+	};
+
+	return aw_uqp_create(&want, uqp);
+}
+
+static void qp_fill(struct vb_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp *ibv = &qp->ibv.qp_base;
+
+	ibv->context = pd->context;
+	ibv->qp_context = attr->qp_context;
+	ibv->pd = pd;
+	ibv->send_cq = attr->send_cq;
+	ibv->recv_cq = attr->recv_cq;
+	ibv->srq = attr->srq;
+	ibv->handle = qp->uqp->handle;
+	ibv->qp_num = qp->uqp->qpn;
+	ibv->state = IBV_QPS_INIT;
+	ibv->qp_type = attr->qp_type;
+	pthread_mutex_init(&ibv->mutex, NULL);
+	pthread_cond_init(&ibv->cond, NULL);
+	aw_source_init(&qp->fatal, ibv, IBV_EVENT_QP_FATAL);
+	aw_source_init(&qp->last_wqe, ibv, IBV_EVENT_QP_LAST_WQE_REACHED);
+	aw_source_init(&qp->established, ibv, IBV_EVENT_COMM_EST);
+	users_change(qp, 1);
+}
+
+static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct vb_qp **created)
+{
+	struct vb_qp *qp;
+	int err = ENOMEM;
+
+	if (!vb_limit_take(&qps))
+		return ENOMEM;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		goto give;
+	qp->init = *attr;
+	cap_grant(&qp->init.cap, attr->srq);
+	err = uqp_create(pd, &qp->init, &qp->uqp);
+	if (err)
+		goto free_qp;
+	qp_fill(qp, pd, attr);
+	aw_uqp_listen(qp->uqp, AW_UQP_VERBS, qp_event, qp);
+	attr->cap = qp->init.cap;
+	*created = qp;
+	return 0;
+
+free_qp:
+	free(qp);
+give:
+	vb_limit_give(&qps);
+	return err;
+}
+
+/*
+ * COMM_EST is for the end that may not send before it heard of the other: the responder
+ * (RFC 5044 7.1.2).
+ */
+static void qp_event(void *arg, uint32_t events)
+{
+	struct vb_qp *qp = arg;
+	struct aw_channel *async = &vb_context_of(qp->ibv.qp_base.context)->async;
+
+	if (events & AW_UQP_READY && !qp->uqp->core.stream.initiator)
+		aw_channel_raise(async, &qp->established);
+	if (events & AW_UQP_FATAL)
+		aw_channel_raise(async, &qp->fatal);
+	if (events & AW_UQP_LAST_WQE)
+		aw_channel_raise(async, &qp->last_wqe);
+}
+
+/* What a QP uses cannot be destroyed before it. */
+static void users_change(struct vb_qp *qp, int change)
+{
+	struct ibv_qp *ibv = &qp->ibv.qp_base;
+	/* Release pairs with the acquire where the used object is destroyed. */
+	memory_order order = memory_order_release;
+
+	atomic_fetch_add_explicit(&vb_cq_of(ibv->send_cq)->users, (uint32_t)change, order);
+	atomic_fetch_add_explicit(&vb_cq_of(ibv->recv_cq)->users, (uint32_t)change, order);
+	if (ibv->srq)
+		atomic_fetch_add_explicit(&vb_srq_of(ibv->srq)->users, (uint32_t)change, order);
+	atomic_fetch_add_explicit(&vb_pd_of(ibv->pd)->users, (uint32_t)change, order);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A QP as verbs see it, over the QP of the driver.
+#ifndef VERBS_QP_H
+#define VERBS_QP_H
+
+#include "net/uqp.h"
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct vb_qp {
+	/* fixed after create */
+	struct ibv_qp_ex ibv; /* begins with a whole struct ibv_qp; wr_start says if it is extended */
+	struct aw_uqp *uqp;
+	struct ibv_qp_init_attr init; /* cap as granted */
+
+	_Atomic bool reset; /* modified to RESET and not to INIT again: takes no receives */
+
+	/* raised on the context's channel */
+	struct aw_source fatal;
+	struct aw_source last_wqe;
+	struct aw_source established;
+
+	struct ibv_qp_attr attr; /* what was modified; guarded by the ibv_qp's mutex */
+
+	/* ibv_wr_start to ibv_wr_complete or _abort, which hold the driver's QP lock */
+	struct aw_swqe *wr; /* the last one built, or NULL */
+	uint32_t wr_count; /* built and not committed */
+	int wr_err; /* the first error */
+};
+
+static inline struct vb_qp *vb_qp_of(struct ibv_qp *qp)
+{
+	return (struct vb_qp *)qp;
+}
+
+/* The state that verbs show: the core's, and RESET or INIT where the core has only IDLE. */
+enum ibv_qp_state vb_qp_state(struct vb_qp *qp);
+
+/* Fills in the functions that build WRs. */
+void vb_qp_wr_init(struct vb_qp *qp);
+
+#endif

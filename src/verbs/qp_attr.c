@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// States and attributes of a QP. As with any RNIC, only rdma_cm gives a QP its connection: a
+// program may close it gracefully (SQD), abort it (ERR) and start over (RESET), but cannot move it
+// to RTR or RTS. Nothing here waits for the peer. Draft of the RNIC verbs (hilland-verbs) 6.2.
+#include "verbs/limits.h"
+#include "verbs/private.h"
+#include "verbs/qp.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Attributes that mean something on other transports: taken and shown again. */
+#define ATTR_KEPT                                                                              \
+	(IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY | IBV_QP_ACCESS_FLAGS | \
+	 IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT |      \
+	 IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC |       \
+	 IBV_QP_MIN_RNR_TIMER | IBV_QP_SQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_DEST_QPN)
+#define ATTR_UNSUPPORTED \
+	(IBV_QP_QKEY | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT)
+
+enum move {
+	MOVE_NONE, /* stays where it is */
+	MOVE_INIT,
+	MOVE_RESET,
+	MOVE_CLOSE,
+	MOVE_ABORT,
+	MOVE_REFUSED,
+};
+
+static int attr_check(const struct ibv_qp_attr *attr, int mask);
+static enum move move_of(enum ibv_qp_state from, enum ibv_qp_state to);
+static void attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask);
+static void move_do(struct vb_qp *qp, enum move move);
+
+int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+{
+	struct vb_qp *qp = vb_qp_of(ibv);
+	enum ibv_qp_state state = vb_qp_state(qp);
+	enum move move = MOVE_NONE;
+	int err = attr_check(attr, mask);
+
+	if (err)
+		return err;
+	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != state)
+		return EINVAL;
+	if (mask & IBV_QP_STATE)
+		move = move_of(state, attr->qp_state);
+	if (move == MOVE_REFUSED)
+		return EINVAL;
+	pthread_mutex_lock(&ibv->mutex);
+	attr_keep(&qp->attr, attr, mask);
+	pthread_mutex_unlock(&ibv->mutex);
+	move_do(qp, move);
+	avb_qp_state_sync(ibv);
+	return 0;
+}
+
+/* All attributes are filled in, whatever the mask asks for. */
+int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init_attr)
+{
+	struct vb_qp *qp = vb_qp_of(ibv);
+
+	(void)mask;
+	pthread_mutex_lock(&ibv->mutex);
+	*attr = qp->attr;
+	pthread_mutex_unlock(&ibv->mutex);
+	avb_qp_state_sync(ibv);
+	attr->qp_state = attr->cur_qp_state = ibv->state;
+	attr->path_mtu = attr->path_mtu ? attr->path_mtu : IBV_MTU_4096;
+	attr->path_mig_state = IBV_MIG_MIGRATED;
+	attr->cap = qp->init.cap;
+	attr->port_num = VB_PORT;
+
+	pthread_mutex_lock(&qp->uqp->lock);
+	if (qp->uqp->attached) {
+		attr->max_rd_atomic = (uint8_t)qp->uqp->core.stream.ord;
+		attr->max_dest_rd_atomic = (uint8_t)qp->uqp->core.stream.ird;
+	}
+	pthread_mutex_unlock(&qp->uqp->lock);
+	*init_attr = qp->init;
+	return 0;
+}
+
+/* Octets of a message are placed in order, but one FPDU's are copied in any order. */
+int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+{
+	(void)qp;
+	(void)op;
+	(void)flags;
+	return 0;
+}
+
+int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	(void)qp;
+	(void)ece;
+	return EOPNOTSUPP;
+}
+
+int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	(void)qp;
+	(void)ece;
+	return EOPNOTSUPP;
+}
+
+enum ibv_qp_state vb_qp_state(struct vb_qp *qp)
+{
+	switch (aw_uqp_state(qp->uqp)) {
+	case AW_QP_IDLE:
+		return atomic_load_explicit(&qp->reset, memory_order_relaxed) ? IBV_QPS_RESET :
+										IBV_QPS_INIT;
+	case AW_QP_RTS:
+		return IBV_QPS_RTS;
+	case AW_QP_CLOSING:
+		return IBV_QPS_SQD;
+	case AW_QP_TERMINATE:
+	case AW_QP_ERROR:
+		return IBV_QPS_ERR;
+	}
+	__builtin_unreachable();
+}
+
+void avb_qp_state_sync(struct ibv_qp *ibv)
+{
+	enum ibv_qp_state state = vb_qp_state(vb_qp_of(ibv));
+
+	pthread_mutex_lock(&ibv->mutex);
+	ibv->state = state;
+	pthread_mutex_unlock(&ibv->mutex);
+}
+
+static int attr_check(const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & ~(ATTR_KEPT | ATTR_UNSUPPORTED))
+		return EINVAL;
+	if (mask & ATTR_UNSUPPORTED)
+		return EOPNOTSUPP;
+	if (mask & IBV_QP_PORT && attr->port_num != VB_PORT)
+		return EINVAL;
+	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index)
+		return EINVAL;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > AW_RD_MAX)
+		return EINVAL;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > AW_RD_MAX)
+		return EINVAL;
+	return 0;
+}
+
+static enum move move_of(enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	switch (to) {
+	case IBV_QPS_RESET:
+		return MOVE_RESET;
+	case IBV_QPS_ERR:
+		return MOVE_ABORT;
+	case IBV_QPS_INIT:
+		return from == IBV_QPS_RESET || from == IBV_QPS_INIT ? MOVE_INIT : MOVE_REFUSED;
+	case IBV_QPS_SQD:
+		if (from == IBV_QPS_RTS)
+			return MOVE_CLOSE;
+		return from == IBV_QPS_SQD ? MOVE_NONE : MOVE_REFUSED;
+	case IBV_QPS_RTS:
+		return from == IBV_QPS_RTS ? MOVE_NONE : MOVE_REFUSED;
+	case IBV_QPS_RTR:
+	case IBV_QPS_SQE:
+	case IBV_QPS_UNKNOWN:
+		return MOVE_REFUSED;
+	}
+	return MOVE_REFUSED;
+}
+
+static void move_do(struct vb_qp *qp, enum move move)
+{
+	switch (move) {
+	case MOVE_INIT:
+		atomic_store_explicit(&qp->reset, false, memory_order_relaxed);
+		break;
+	case MOVE_RESET:
+		aw_uqp_reset(qp->uqp);
+		atomic_store_explicit(&qp->reset, true, memory_order_relaxed);
+		break;
+	case MOVE_CLOSE:
+		aw_uqp_close(qp->uqp);
+		break;
+	case MOVE_ABORT:
+		aw_uqp_abort(qp->uqp);
+		break;
+	case MOVE_NONE:
+	case MOVE_REFUSED:
+		break;
+	}
+}
+
+static void attr_keep_path(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_AV)
+		kept->ah_attr = attr->ah_attr;
+	if (mask & IBV_QP_PATH_MTU)
+		kept->path_mtu = attr->path_mtu;
+	if (mask & IBV_QP_DEST_QPN)
+		kept->dest_qp_num = attr->dest_qp_num;
+	if (mask & IBV_QP_RQ_PSN)
+		kept->rq_psn = attr->rq_psn;
+	if (mask & IBV_QP_SQ_PSN)
+		kept->sq_psn = attr->sq_psn;
+	if (mask & IBV_QP_TIMEOUT)
+		kept->timeout = attr->timeout;
+	if (mask & IBV_QP_RETRY_CNT)
+		kept->retry_cnt = attr->retry_cnt;
+	if (mask & IBV_QP_RNR_RETRY)
+		kept->rnr_retry = attr->rnr_retry;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		kept->min_rnr_timer = attr->min_rnr_timer;
+}
+
+static void attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+		memset(kept, 0, sizeof(*kept));
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		kept->qp_access_flags = attr->qp_access_flags;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		kept->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		kept->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
+		kept->en_sqd_async_notify = attr->en_sqd_async_notify;
+	attr_keep_path(kept, attr, mask);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// ibv_post_send and ibv_post_recv. The WRs before the first bad one are posted; a bad one leaves
+// no trace. What can only be seen at work (keys, bounds, rights) ends in a completion instead.
+#include "verbs/context.h"
+#include "verbs/recv.h"
+#include "verbs/send.h"
+
+#include <errno.h>
+
+#define SEND_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
+
+static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr);
+static int recv_post(struct vb_qp *qp, const struct ibv_recv_wr *wr);
+
+/* EINVAL before the QP is connected, ENOMEM when the send queue is full. */
+int vb_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct vb_qp *qp = vb_qp_of(ibv);
+	int err = 0;
+
+	aw_uqp_send_begin(qp->uqp);
+	for (; wr; wr = wr->next) {
+		err = send_post(qp, wr);
+		if (err)
+			break;
+	}
+	aw_uqp_send_end(qp->uqp);
+	if (err)
+		*bad_wr = wr;
+	return err;
+}
+
+/* EINVAL in RESET and for a QP with an SRQ, ENOMEM when the receive queue is full. */
+int vb_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	for (; wr; wr = wr->next) {
+		int err = recv_post(vb_qp_of(ibv), wr);
+
+		if (err) {
+			*bad_wr = wr;
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* 0, or EOPNOTSUPP for what iWARP or this device lacks, EINVAL for no opcode at all. */
+static int send_op(enum ibv_wr_opcode opcode, enum aw_op *op)
+{
+	switch (opcode) {
+	case IBV_WR_RDMA_WRITE:
+		*op = AW_OP_WRITE;
+		return 0;
+	case IBV_WR_SEND:
+		*op = AW_OP_SEND;
+		return 0;
+	case IBV_WR_SEND_WITH_INV:
+		*op = AW_OP_SEND_INV;
+		return 0;
+	case IBV_WR_RDMA_READ:
+		*op = AW_OP_READ;
+		return 0;
+	case IBV_WR_LOCAL_INV:
+		*op = AW_OP_LOCAL_INV;
+		return 0;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_SEND_WITH_IMM:
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+	case IBV_WR_BIND_MW:
+	case IBV_WR_TSO:
+	case IBV_WR_DRIVER1:
+	case IBV_WR_ATOMIC_WRITE:
+		return EOPNOTSUPP;
+	}
+	return EINVAL;
+}
+
+static int send_data(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_send_wr *wr)
+{
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->init.cap.max_send_sge)
+		return EINVAL;
+	if (!(wr->send_flags & IBV_SEND_INLINE))
+		return vb_send_sges(qp, wqe, wr->sg_list, (size_t)wr->num_sge);
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+		int err = vb_send_inline(qp, wqe, (const void *)(uintptr_t)sge->addr, sge->length);
+
+		if (err)
+			return err;
+	}
+	return wr->num_sge ? 0 : vb_send_inline(qp, wqe, NULL, 0);
+}
+
+static int send_fill(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_send_wr *wr)
+{
+	enum aw_op op;
+	int err = send_op(wr->opcode, &op);
+
+	if (err)
+		return err;
+	if (wr->send_flags & ~(unsigned int)SEND_FLAGS)
+		return EINVAL;
+	vb_send_begin(wqe, op, wr->wr_id, wr->send_flags);
+	if (op == AW_OP_LOCAL_INV) {
+		wqe->stag = wr->invalidate_rkey;
+		return 0;
+	}
+	if (op == AW_OP_SEND_INV)
+		wqe->inv_or_imm = wr->invalidate_rkey;
+	if (op == AW_OP_WRITE || op == AW_OP_READ) {
+		wqe->to = wr->wr.rdma.remote_addr;
+		wqe->stag = wr->wr.rdma.rkey;
+	}
+	return send_data(qp, wqe, wr);
+}
+
+static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct aw_swqe *wqe;
+	int err;
+
+	if (qp->uqp->core.state == AW_QP_IDLE)
+		return EINVAL;
+	wqe = aw_uqp_send_slot(qp->uqp);
+	if (!wqe)
+		return ENOMEM;
+	err = send_fill(qp, wqe, wr);
+	if (!err)
+		aw_uqp_send_commit(qp->uqp);
+	return err;
+}
+
+static int recv_post(struct vb_qp *qp, const struct ibv_recv_wr *wr)
+{
+	if (atomic_load_explicit(&qp->reset, memory_order_relaxed))
+		return EINVAL;
+	if (!vb_recv_wr_valid(wr, qp->init.cap.max_recv_sge))
+		return EINVAL;
+	return aw_uqp_recv(qp->uqp, wr->wr_id, (const struct aw_sge *)wr->sg_list,
+			   (uint32_t)wr->num_sge);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The ibv_wr_* calls. ibv_wr_start takes the QP lock; WRs are built in the free slots behind the
+// send queue's tail, where nothing looks, and count only when ibv_wr_complete commits them all. The
+// first error makes the rest do nothing and is what ibv_wr_complete returns.
+#include "verbs/send.h"
+
+#include <errno.h>
+
+static struct vb_qp *qp_of(struct ibv_qp_ex *qp)
+{
+	return (struct vb_qp *)qp;
+}
+
+/* The free slot behind those built so far, NULL when the queue would be over-full. */
+static struct aw_swqe *slot_next(struct vb_qp *qp)
+{
+	const struct aw_sq *sq = &qp->uqp->core.sq;
+	uint32_t held = atomic_load_explicit(&qp->uqp->unpolled, memory_order_relaxed);
+
+	if (aw_sq_count(sq) + held + qp->wr_count >= sq->capacity)
+		return NULL;
+	return aw_sq_at(sq, sq->tail + qp->wr_count);
+}
+
+static void fail(struct vb_qp *qp, int err)
+{
+	qp->wr_err = err;
+	qp->wr = NULL;
+}
+
+/* Begins a WR; NULL after an error. */
+static struct aw_swqe *build(struct vb_qp *qp, enum aw_op op)
+{
+	if (qp->wr_err)
+		return NULL;
+	qp->wr = slot_next(qp);
+	if (!qp->wr) {
+		fail(qp, ENOMEM);
+		return NULL;
+	}
+	vb_send_begin(qp->wr, op, qp->ibv.wr_id, qp->ibv.wr_flags);
+	qp->wr_count++;
+	return qp->wr;
+}
+
+static void build_rdma(struct vb_qp *qp, enum aw_op op, uint32_t rkey, uint64_t remote_addr)
+{
+	struct aw_swqe *wqe = build(qp, op);
+
+	if (wqe) {
+		wqe->stag = rkey;
+		wqe->to = remote_addr;
+	}
+}
+
+static void wr_start(struct ibv_qp_ex *ibv)
+{
+	struct vb_qp *qp = qp_of(ibv);
+
+	aw_uqp_send_begin(qp->uqp);
+	qp->wr = NULL;
+	qp->wr_count = 0;
+	qp->wr_err = qp->uqp->core.state == AW_QP_IDLE ? EINVAL : 0;
+}
+
+static int wr_complete(struct ibv_qp_ex *ibv)
+{
+	struct vb_qp *qp = qp_of(ibv);
+	int err = qp->wr_err;
+
+	for (; !err && qp->wr_count; qp->wr_count--)
+		aw_uqp_send_commit(qp->uqp);
+	aw_uqp_send_end(qp->uqp);
+	return err;
+}
+
+static void wr_abort(struct ibv_qp_ex *ibv)
+{
+	aw_uqp_send_end(qp_of(ibv)->uqp);
+}
+
+static void wr_send(struct ibv_qp_ex *ibv)
+{
+	build(qp_of(ibv), AW_OP_SEND);
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ibv, uint32_t invalidate_rkey)
+{
+	struct aw_swqe *wqe = build(qp_of(ibv), AW_OP_SEND_INV);
+
+	if (wqe)
+		wqe->inv_or_imm = invalidate_rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ibv, uint32_t invalidate_rkey)
+{
+	struct aw_swqe *wqe = build(qp_of(ibv), AW_OP_LOCAL_INV);
+
+	if (wqe)
+		wqe->stag = invalidate_rkey;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr)
+{
+	build_rdma(qp_of(ibv), AW_OP_WRITE, rkey, remote_addr);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr)
+{
+	build_rdma(qp_of(ibv), AW_OP_READ, rkey, remote_addr);
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ibv, size_t num_sge, const struct ibv_sge *sg_list)
+{
+	struct vb_qp *qp = qp_of(ibv);
+	int err = qp->wr ? vb_send_sges(qp, qp->wr, sg_list, num_sge) : 0;
+
+	if (err)
+		fail(qp, err);
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ibv, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	struct ibv_sge sge = { addr, length, lkey };
+
+	wr_set_sge_list(ibv, 1, &sge);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *ibv, size_t num_buf,
+				    const struct ibv_data_buf *buf_list)
+{
+	struct vb_qp *qp = qp_of(ibv);
+	int err = 0;
+
+	for (size_t i = 0; qp->wr && !err && i < num_buf; i++)
+		err = vb_send_inline(qp, qp->wr, buf_list[i].addr, buf_list[i].length);
+	if (err)
+		fail(qp, err);
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ibv, void *addr, size_t length)
+{
+	struct ibv_data_buf buf = { addr, length };
+
+	wr_set_inline_data_list(ibv, 1, &buf);
+}
+
+/* Builders of operations that create_qp_ex refuses stay NULL. */
+void vb_qp_wr_init(struct vb_qp *qp)
+{
+	qp->ibv.wr_start = wr_start;
+	qp->ibv.wr_complete = wr_complete;
+	qp->ibv.wr_abort = wr_abort;
+	qp->ibv.wr_send = wr_send;
+	qp->ibv.wr_send_inv = wr_send_inv;
+	qp->ibv.wr_local_inv = wr_local_inv;
+	qp->ibv.wr_rdma_write = wr_rdma_write;
+	qp->ibv.wr_rdma_read = wr_rdma_read;
+	qp->ibv.wr_set_sge = wr_set_sge;
+	qp->ibv.wr_set_sge_list = wr_set_sge_list;
+	qp->ibv.wr_set_inline_data = wr_set_inline_data;
+	qp->ibv.wr_set_inline_data_list = wr_set_inline_data_list;
+}

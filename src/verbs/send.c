@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Filling in a send WQE in place.
+#include "verbs/send.h"
+
+#include "verbs/recv.h"
+
+#include <errno.h>
+#include <string.h>
+
+_Static_assert(AW_WR_FENCE == (int)IBV_SEND_FENCE, "the core has verbs' numbers");
+_Static_assert(AW_WR_SIGNALED == (int)IBV_SEND_SIGNALED, "likewise");
+_Static_assert(AW_WR_SOLICITED == (int)IBV_SEND_SOLICITED, "likewise");
+_Static_assert(AW_WR_INLINE == (int)IBV_SEND_INLINE, "likewise");
+
+void vb_send_begin(struct aw_swqe *wqe, enum aw_op op, uint64_t wr_id, unsigned int flags)
+{
+	memset(wqe, 0, offsetof(struct aw_swqe, sge));
+	wqe->wr_id = wr_id;
+	wqe->op = (uint8_t)op;
+	wqe->flags = flags & (AW_WR_FENCE | AW_WR_SIGNALED | AW_WR_SOLICITED);
+}
+
+int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_sge *sge,
+		 size_t count)
+{
+	uint64_t octets;
+
+	if (count > qp->init.cap.max_send_sge)
+		return EINVAL;
+	octets = vb_sge_octets(sge, (uint32_t)count);
+	if (octets > AW_MSG_MAX)
+		return EINVAL;
+	for (size_t i = 0; i < count; i++)
+		wqe->sge[i] = (struct aw_sge){ sge[i].addr, sge[i].length, sge[i].lkey };
+	wqe->sge_count = (uint8_t)count;
+	wqe->len = (uint32_t)octets;
+	return 0;
+}
+
+static bool inline_allowed(enum aw_op op)
+{
+	switch (op) {
+	case AW_OP_WRITE:
+	case AW_OP_WRITE_IMM:
+	case AW_OP_SEND:
+	case AW_OP_SEND_IMM:
+	case AW_OP_SEND_INV:
+		return true;
+	case AW_OP_READ:
+	case AW_OP_LOCAL_INV:
+	case AW_OP_BIND_MW:
+	case AW_OP_CMP_SWAP:
+	case AW_OP_FETCH_ADD:
+		return false;
+	}
+	return false;
+}
+
+int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *octets, size_t len)
+{
+	if (!inline_allowed(wqe->op) || len > qp->init.cap.max_inline_data - wqe->len)
+		return EINVAL;
+	if (len)
+		memcpy(wqe->data + wqe->len, octets, len);
+	wqe->flags |= AW_WR_INLINE;
+	wqe->len += (uint32_t)len;
+	return 0;
+}

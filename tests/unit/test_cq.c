@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The completion ring by itself: order, bounds, resize, overflow, arming.
+#include "net/cq.h"
+
+#include "net/uqp.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/eventfd.h>
+
+#include <cmocka.h>
+
+static struct aw_uqp qp1, qp2;
+
+static void push(struct aw_cq *cq, struct aw_uqp *qp, uint64_t wr_id, uint32_t flags)
+{
+	aw_cq_push(cq, &(struct aw_cq_entry){ .cqe = { .wr_id = wr_id, .flags = flags },
+					      .qp = qp,
+					      .queue = AW_SQ });
+}
+
+static void poll__keeps_order_over_the_wrap(void **state)
+{
+	struct aw_cq cq;
+	struct aw_cq_entry out[3];
+
+	(void)state;
+	assert_int_equal(aw_cq_init(&cq, 3, NULL, NULL), 0);
+	for (uint64_t i = 0; i < 20; i += 2) {
+		push(&cq, &qp1, i, 0);
+		push(&cq, &qp1, i + 1, 0);
+		assert_int_equal(qp1.unpolled, 2);
+		assert_int_equal(aw_cq_poll(&cq, out, 3), 2);
+		assert_int_equal(out[0].cqe.wr_id, i);
+		assert_int_equal(out[1].cqe.wr_id, i + 1);
+		assert_int_equal(qp1.unpolled, 0);
+	}
+	aw_cq_fini(&cq);
+}
+
+static void push__at_the_bound_fits_one_past_overflows(void **state)
+{
+	struct aw_cq cq;
+	struct aw_cq_entry out[4];
+
+	(void)state;
+	assert_int_equal(aw_cq_init(&cq, 2, NULL, NULL), 0);
+	push(&cq, &qp1, 1, 0);
+	push(&cq, &qp1, 2, 0);
+	assert_false(cq.overflowed);
+	push(&cq, &qp1, 3, 0);
+	assert_true(cq.overflowed);
+	assert_int_equal(aw_cq_poll(&cq, out, 4), 2);
+	assert_int_equal(aw_cq_poll(&cq, out, 4), -EIO);
+	aw_cq_fini(&cq);
+}
+
+static void init__refuses_none_and_too_many(void **state)
+{
+	struct aw_cq cq;
+
+	(void)state;
+	assert_int_equal(aw_cq_init(&cq, 0, NULL, NULL), EINVAL);
+	assert_int_equal(aw_cq_init(&cq, AW_CQE_MAX + 1, NULL, NULL), EINVAL);
+	assert_int_equal(aw_cq_init(&cq, AW_CQE_MAX, NULL, NULL), 0);
+	aw_cq_fini(&cq);
+}
+
+static void resize__keeps_what_waits(void **state)
+{
+	struct aw_cq cq;
+	struct aw_cq_entry out[8];
+
+	(void)state;
+	assert_int_equal(aw_cq_init(&cq, 3, NULL, NULL), 0);
+	push(&cq, &qp1, 0, 0);
+	assert_int_equal(aw_cq_poll(&cq, out, 1), 1);
+	for (uint64_t i = 1; i <= 3; i++)
+		push(&cq, &qp1, i, 0);
+	assert_int_equal(aw_cq_resize(&cq, 2), EINVAL);
+	assert_int_equal(aw_cq_resize(&cq, 4), 0);
+	push(&cq, &qp1, 4, 0);
+	assert_int_equal(aw_cq_poll(&cq, out, 8), 4);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(out[i].cqe.wr_id, i + 1);
+	aw_cq_fini(&cq);
+}
+
+static void forget_qp__takes_only_its_own(void **state)
+{
+	struct aw_cq cq;
+	struct aw_cq_entry out[8];
+
+	(void)state;
+	assert_int_equal(aw_cq_init(&cq, 8, NULL, NULL), 0);
+	for (uint64_t i = 0; i < 6; i++)
+		push(&cq, i % 2 ? &qp1 : &qp2, i, 0);
+	aw_cq_forget_qp(&cq, &qp2);
+	qp2.unpolled = 0;
+	assert_int_equal(aw_cq_poll(&cq, out, 8), 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(out[i].cqe.wr_id, 2 * i + 1);
+	aw_cq_fini(&cq);
+}
+
+static void arm__raises_once_and_solicited_only_for_solicited(void **state)
+{
+	struct aw_channel ch;
+	struct aw_cq cq;
+	void *object;
+	eventfd_t n;
+	int kind;
+
+	(void)state;
+	assert_int_equal(aw_channel_init(&ch), 0);
+	assert_int_equal(aw_cq_init(&cq, 16, &ch, &cq), 0);
+	push(&cq, &qp1, 1, 0);
+	aw_cq_arm(&cq, AW_ARM_SOLICITED);
+	push(&cq, &qp1, 2, 0);
+	assert_int_equal(cq.event.pending, 0);
+	push(&cq, &qp1, 3, AW_WC_SOLICITED);
+	push(&cq, &qp1, 4, AW_WC_SOLICITED);
+	assert_int_equal(cq.event.pending, 1);
+	assert_int_equal(aw_channel_read(&ch, &object, &kind), 0);
+	assert_ptr_equal(object, &cq);
+	aw_cq_arm(&cq, AW_ARM_NEXT);
+	aw_cq_arm(&cq, AW_ARM_SOLICITED);
+	push(&cq, &qp1, 5, 0);
+	assert_int_equal(cq.event.pending, 1);
+	assert_int_equal(eventfd_read(ch.fd, &n), 0);
+	aw_cq_fini(&cq);
+	aw_channel_fini(&ch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(poll__keeps_order_over_the_wrap),
+		cmocka_unit_test(push__at_the_bound_fits_one_past_overflows),
+		cmocka_unit_test(init__refuses_none_and_too_many),
+		cmocka_unit_test(resize__keeps_what_waits),
+		cmocka_unit_test(forget_qp__takes_only_its_own),
+		cmocka_unit_test(arm__raises_once_and_solicited_only_for_solicited),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
