@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # How a C test is added. Every ctest test has one label that names its suite:
-# unit prop sim fuzz abi system stress lint.
+# unit prop sim fuzz verbs abi system stress lint.
 
 # aw_c_test(<name> LABEL <suite> SOURCES <file>... [LIBS <target>...] [ARGS <arg>...]
 #           [TIMEOUT <seconds>]): a program in <build>/tests, run by ctest as <suite>.<name>.

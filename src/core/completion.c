@@ -80,7 +80,6 @@ void aw_completion_receive(struct aw_qp *qp, struct aw_cqe *cqe)
 	AW_PROMISE(send->active);
 	cqe->wr_id = send->recv.wr_id;
 	send->active = false;
-	send->placed = 0;
 	qp->ops->complete(qp->ctx, AW_RQ, cqe);
 }
 

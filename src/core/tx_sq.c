@@ -10,6 +10,8 @@
 /* Some peers take no STag of 0, even where nothing is placed (RFC 5041 5.2 asks for none). */
 #define STAG_OF_NOTHING 1
 
+_Static_assert(AW_INLINE_MAX <= AW_TX_COPY_MAX, "inline octets are never lent");
+
 static struct aw_swqe *next_wqe(const struct aw_qp *qp)
 {
 	return aw_sq_at(&qp->sq, qp->sq.next);
@@ -19,7 +21,7 @@ bool aw_tx_sq_waits(const struct aw_qp *qp)
 {
 	const struct aw_swqe *wqe = next_wqe(qp);
 
-	if (qp->sq.next == qp->sq.tail || wqe->done || qp->tx_offset > 0)
+	if (qp->sq.next == qp->sq.tail)
 		return false;
 	if ((wqe->flags & AW_WR_FENCE) && qp->orq_count > 0)
 		return true;
@@ -193,7 +195,7 @@ static enum aw_tx next_segment(struct aw_qp *qp, struct aw_tx_out *out, struct a
 	}
 	seg.hdr = segment_hdr(qp, wqe, n == left);
 	seg.len = n;
-	seg.copy = wqe->flags & AW_WR_INLINE;
+	seg.copy = false;
 	tx = aw_tx_frame(qp, out, &seg);
 	aw_spans_put(qp, &seg.payload);
 	if (tx == AW_TX_FPDU)

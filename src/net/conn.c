@@ -26,12 +26,17 @@ const struct aw_conn_info *aw_conn_info(const struct aw_conn *c)
 	return &c->info;
 }
 
+/* In the child of a fork: the connection is the parent's, and the lock may stay taken for ever. */
+static bool is_inherited(const struct aw_conn *c)
+{
+	return c->generation != aw_engine_generation();
+}
+
 static void release(struct aw_watch *w)
 {
 	struct aw_conn *c = (struct aw_conn *)w;
 
-	/* In the child of a fork the connection is the parent's. */
-	if (c->generation == aw_engine_generation())
+	if (!is_inherited(c))
 		aw_conn_close_fd(c->fd);
 	else if (c->fd >= 0)
 		close(c->fd);
@@ -92,21 +97,21 @@ static int prepare_request(struct aw_conn *c, const void *pd, size_t pd_len)
 	return 0;
 }
 
-int aw_conn_connect(int fd, const struct sockaddr *peer, const struct aw_mpa_local *local,
-		    const void *pd, size_t pd_len, aw_conn_fn *fn, void *arg, struct aw_conn **out)
+int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
+		    struct aw_conn **out)
 {
-	struct aw_conn *c = create(fd, local, fn, arg);
-	socklen_t len = aw_addr_len(peer);
+	struct aw_conn *c = create(fd, ask->local, fn, arg);
+	socklen_t len = aw_addr_len(ask->peer);
 	int err;
 
 	if (!c)
 		return ENOMEM;
-	err = len ? prepare_request(c, pd, pd_len) : EINVAL;
+	err = len ? prepare_request(c, ask->pd, ask->pd_len) : EINVAL;
 	if (err)
 		goto discard;
-	memcpy(&c->info.peer, peer, len);
+	memcpy(&c->info.peer, ask->peer, len);
 	c->state = AW_CONN_CONNECTING;
-	if (connect(fd, peer, len) != 0 && errno != EINPROGRESS) {
+	if (connect(fd, ask->peer, len) != 0 && errno != EINPROGRESS) {
 		err = errno;
 		aw_log(AW_LOG_INFO, "connection failed peer %s cause %s",
 		       aw_addr_text(&c->info.peer).text, strerror(err));
@@ -142,6 +147,8 @@ int aw_conn_respond(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn, vo
 
 void aw_conn_listen_to(struct aw_conn *c, aw_conn_fn *fn, void *arg)
 {
+	if (is_inherited(c))
+		return;
 	pthread_mutex_lock(&c->lock);
 	while (c->telling && !aw_engine_is_self())
 		pthread_cond_wait(&c->told, &c->lock);
@@ -209,6 +216,8 @@ int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t 
 	int fd = -1;
 	int err;
 
+	if (is_inherited(c))
+		return EINVAL;
 	pthread_mutex_lock(&c->lock);
 	err = check_answer(c, pd_len);
 	if (!err)
@@ -230,6 +239,8 @@ int aw_conn_reject(struct aw_conn *c, const void *pd, size_t pd_len)
 	int fd = -1;
 	int err;
 
+	if (is_inherited(c))
+		return EINVAL;
 	pthread_mutex_lock(&c->lock);
 	err = check_answer(c, pd_len);
 	if (!err) {
@@ -247,6 +258,8 @@ int aw_conn_attach(struct aw_conn *c, struct aw_uqp *qp)
 {
 	int fd = -1;
 
+	if (is_inherited(c))
+		return EINVAL;
 	pthread_mutex_lock(&c->lock);
 	if (c->state == AW_CONN_READY) {
 		aw_conn_set_state(c, AW_CONN_OVER);
@@ -258,8 +271,7 @@ int aw_conn_attach(struct aw_conn *c, struct aw_uqp *qp)
 
 void aw_conn_destroy(struct aw_conn *c)
 {
-	/* What the parent of a fork made has no thread here, and its lock may stay taken for ever. */
-	if (c->generation != aw_engine_generation()) {
+	if (is_inherited(c)) {
 		aw_watch_remove(&c->watch);
 		return;
 	}

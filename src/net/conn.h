@@ -35,13 +35,20 @@ typedef void aw_conn_fn(void *arg, struct aw_conn *conn, enum aw_conn_event even
 /* Valid from the event on, for the conn's life. */
 const struct aw_conn_info *aw_conn_info(const struct aw_conn *conn);
 
+/* What an initiator wants of whom; all of it borrowed for the call. */
+struct aw_conn_ask {
+	const struct sockaddr *peer;
+	const struct aw_mpa_local *local;
+	const void *pd;
+	size_t pd_len;
+};
+
 /*
  * Starts connecting. fd is a non-blocking TCP socket, bound or not, and the conn's from here on
  * success. Exactly one event follows. 0, or EINVAL (pd too long), ENOMEM, or connect(2)'s error
  * when it is known at once.
  */
-int aw_conn_connect(int fd, const struct sockaddr *peer, const struct aw_mpa_local *local,
-		    const void *pd, size_t pd_len, aw_conn_fn *fn, void *arg,
+int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **conn);
 
 /*

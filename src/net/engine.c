@@ -6,6 +6,7 @@
 
 #include "net/linger.h"
 #include "net/log.h"
+#include "net/pool.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -175,6 +176,7 @@ static bool leave(void)
 	if (!unwanted)
 		return false;
 	aw_linger_flush();
+	aw_pool_flush();
 	pthread_mutex_lock(&engine.life);
 	unwanted = engine.refs == 0;
 	if (unwanted) {

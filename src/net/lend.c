@@ -90,8 +90,12 @@ void aw_lend_end(struct aw_uqp *qp)
 	pthread_mutex_unlock(&lock);
 }
 
-void aw_lend_child(void)
+void aw_lend_fork_prepare(void)
 {
-	pthread_mutex_init(&lock, NULL);
-	TAILQ_INIT(&lent);
+	pthread_mutex_lock(&lock);
+}
+
+void aw_lend_fork_done(void)
+{
+	pthread_mutex_unlock(&lock);
 }

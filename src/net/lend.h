@@ -14,7 +14,8 @@ bool aw_lend_wanted(struct aw_uqp *qp);
 void aw_lend_begin(struct aw_uqp *qp);
 void aw_lend_end(struct aw_uqp *qp);
 
-/* In the child of a fork: nothing is lent. */
-void aw_lend_child(void);
+/* Around a fork, so that parent and child go on with a whole list. */
+void aw_lend_fork_prepare(void);
+void aw_lend_fork_done(void);
 
 #endif

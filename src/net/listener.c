@@ -42,7 +42,9 @@ struct aw_listener {
 	uint32_t telling; /* handlers of half-open connections at work */
 	pthread_cond_t told;
 
-	uint64_t failed_count; /* the progress thread's */
+	/* the progress thread's */
+	uint64_t failed_count;
+	bool starved; /* said once, until an accept succeeds */
 };
 
 static void release(struct aw_watch *w)
@@ -152,7 +154,10 @@ static bool is_passing(int err)
 
 static void pause_accepts(struct aw_listener *l, int err)
 {
-	aw_log(AW_LOG_WARN, "listener cannot accept: %s; again in %d ms", strerror(err), PAUSE_MS);
+	if (!l->starved)
+		aw_log(AW_LOG_WARN, "listener cannot accept: %s; tries every %d ms", strerror(err),
+		       PAUSE_MS);
+	l->starved = true;
 	l->paused = true;
 	aw_watch_deadline(&l->watch, PAUSE_MS);
 }
@@ -164,6 +169,7 @@ static void accept_some(struct aw_listener *l)
 		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
+			l->starved = false;
 			start_half_open(l, fd);
 		} else if (errno == EAGAIN) {
 			break;

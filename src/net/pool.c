@@ -95,7 +95,12 @@ void aw_pool_flush(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void aw_pool_child(void)
+void aw_pool_fork_prepare(void)
 {
-	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_lock(&lock);
+}
+
+void aw_pool_fork_done(void)
+{
+	pthread_mutex_unlock(&lock);
 }

@@ -41,7 +41,8 @@ void aw_batch_put(struct aw_batch *batch);
 /* Frees what is kept. Called as the engine stops. */
 void aw_pool_flush(void);
 
-/* In the child of a fork: forget that another thread may have held the locks. */
-void aw_pool_child(void);
+/* Around a fork, so that parent and child go on with whole lists. */
+void aw_pool_fork_prepare(void);
+void aw_pool_fork_done(void);
 
 #endif

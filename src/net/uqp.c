@@ -23,19 +23,22 @@ static int qps_err;
 static void fork_prepare(void)
 {
 	aw_table_fork_prepare(&qps);
+	aw_lend_fork_prepare();
+	aw_pool_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+	aw_pool_fork_done();
+	aw_lend_fork_done();
 	aw_table_fork_parent(&qps);
 }
 
-/* Other threads of the parent may have held the locks of these. */
 static void fork_child(void)
 {
+	aw_pool_fork_done();
+	aw_lend_fork_done();
 	aw_table_fork_child(&qps);
-	aw_pool_child();
-	aw_lend_child();
 }
 
 static void make_table(void)
@@ -302,19 +305,6 @@ void aw_uqp_send_end(struct aw_uqp *qp)
 	unlock(qp);
 }
 
-/* A receive that was posted after the stream's end is flushed like those before it. */
-static void flush_recv(struct aw_uqp *qp)
-{
-	struct aw_rwqe recv;
-
-	while (aw_rq_take(&qp->rq, &recv))
-		aw_uqp_ops.complete(qp, AW_RQ,
-				    &(struct aw_cqe){ .wr_id = recv.wr_id,
-						      .status = AW_WC_WR_FLUSH_ERR,
-						      .op = AW_OP_SEND,
-						      .flags = AW_WC_SOLICITED });
-}
-
 int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count)
 {
 	if (qp->attr.srq || count > qp->attr.recv_sge_max)
@@ -322,8 +312,8 @@ int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uin
 	pthread_mutex_lock(&qp->lock);
 	bool posted = aw_rq_post(&qp->rq, wr_id, sge, count);
 
-	if (posted && qp->core.state == AW_QP_ERROR)
-		flush_recv(qp);
+	if (posted)
+		aw_qp_recv_posted(&qp->core);
 	pthread_mutex_unlock(&qp->lock);
 	return posted ? 0 : ENOMEM;
 }

@@ -103,17 +103,24 @@ static void return_buffers(struct aw_uqp *qp)
 	qp->tx_blocked = false;
 }
 
+/* In the child of a fork the connection, and every epoll set it is in, is the parent's alone. */
+static bool is_inherited(const struct aw_uqp *qp)
+{
+	return qp->generation != aw_engine_generation();
+}
+
 void aw_uqp_drop_socket(struct aw_uqp *qp)
 {
 	if (qp->fd < 0)
 		return;
 	if (qp->lent)
 		aw_lend_end(qp);
-	each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
+	if (!is_inherited(qp))
+		each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
 	aw_watch_remove(&qp->watch->watch);
 	qp->watch = NULL;
 	return_buffers(qp);
-	if (qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
+	if (is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
 		close(qp->fd);
 	else
 		aw_linger(qp->fd);
@@ -166,8 +173,10 @@ static void finish_ending(struct aw_uqp *qp)
 {
 	if (!qp->ending || qp->batch || !aw_qp_tx_finished(&qp->core))
 		return;
-	if (!qp->fin_sent)
+	if (!qp->fin_sent) {
+		aw_qp_close(&qp->core); /* what is posted from now on flushes */
 		shutdown(qp->fd, SHUT_WR);
+	}
 	qp->fin_sent = true;
 	if (qp->core.peer_closed || qp->core.state == AW_QP_TERMINATE)
 		aw_qp_abort(&qp->core, qp->core.error);
@@ -234,27 +243,26 @@ static void settle(struct aw_uqp *qp)
 	}
 }
 
-/* In the child of a fork the connection is the parent's alone: here it is lost. */
-static bool inherited(struct aw_uqp *qp)
+/* Whether octets may move; in the child of a fork the stream is found to be lost instead. */
+static bool is_usable(struct aw_uqp *qp)
 {
-	if (qp->fd < 0 || qp->generation == aw_engine_generation())
+	if (qp->fd < 0)
 		return false;
-	qp->lent = false;
-	qp->reset_seen = true;
-	aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
-	return true;
+	if (is_inherited(qp))
+		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
+	return !is_inherited(qp);
 }
 
 void aw_uqp_push(struct aw_uqp *qp)
 {
-	if (qp->fd >= 0 && !inherited(qp))
+	if (is_usable(qp))
 		aw_uqp_transmit(qp);
 	settle(qp);
 }
 
 void aw_uqp_serve(struct aw_uqp *qp)
 {
-	if (qp->fd >= 0 && !inherited(qp))
+	if (is_usable(qp))
 		aw_uqp_receive(qp);
 	aw_uqp_push(qp);
 }

@@ -16,6 +16,14 @@
 
 const char core_other_pd;
 
+const uint8_t core_siw_send[40] = {
+	0x00, 0x22, 0x41, 0x43, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x56, 0x09, 0x3c, 0x0e, 0x93, 0x70,
+	0xf5, 0x55, 0x89, 0x00, 0x00, 0x00, 0x00, 0x40, 0x22, 0xe6, 0x22, 0x25,
+};
+
+const uint8_t core_data[65535] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, [65500] = 10 };
+
 static const struct aw_mr *op_mr_get(void *ctx, uint32_t stag)
 {
 	struct core_end *end = ctx;
@@ -128,6 +136,7 @@ static void end_init(struct core_end *end, const struct aw_stream *stream)
 
 	assert_true(aw_sq_mem_size(CORE_SQ, AW_SGE_MAX, AW_INLINE_MAX) <= sizeof(end->sq_mem));
 	assert_true(aw_rq_mem_size(CORE_RQ, AW_SGE_MAX) <= sizeof(end->rq_mem));
+	memset(end->arena, 0xee, sizeof(end->arena));
 	aw_rq_init(&end->rq, end->rq_mem, CORE_RQ, AW_SGE_MAX);
 	aw_qp_init(&end->qp, &mem, &ops, end, end);
 	core_mr_add(end, CORE_STAG, ~0u, 0, CORE_MEM);
@@ -142,6 +151,20 @@ struct core_end *core_end_create(const struct aw_stream *stream)
 	assert_non_null(end);
 	end_init(end, stream);
 	return end;
+}
+
+struct core_end *core_responder(void)
+{
+	struct aw_stream stream = core_stream(false, 1448);
+
+	return core_end_create(&stream);
+}
+
+struct core_end *core_initiator(uint32_t emss)
+{
+	struct aw_stream stream = core_stream(true, emss);
+
+	return core_end_create(&stream);
 }
 
 struct core_pair *core_pair_create(const struct aw_stream *a, const struct aw_stream *b)
@@ -286,6 +309,53 @@ void core_pump(struct core_pair *pair)
 const struct core_cqe *core_cqe(struct core_end *end)
 {
 	return end->read < end->logged ? &end->log[end->read++] : NULL;
+}
+
+void core_expect_sq(struct core_end *end, enum aw_op op, enum aw_wc_status status)
+{
+	const struct core_cqe *c = core_cqe(end);
+
+	assert_non_null(c);
+	assert_int_equal(c->queue, AW_SQ);
+	assert_int_equal(c->cqe.wr_id, op);
+	assert_int_equal(c->cqe.op, op);
+	assert_int_equal(c->cqe.status, status);
+}
+
+struct ddp_hdr core_untagged(enum rdmap_opcode op, uint32_t qn, uint32_t msn, uint32_t mo)
+{
+	return (struct ddp_hdr){
+		.last = true,
+		.ulp_ctrl = rdmap_ctrl(op),
+		.qn = qn,
+		.msn = msn,
+		.mo = mo,
+	};
+}
+
+struct ddp_hdr core_tagged(enum rdmap_opcode op, uint32_t stag, uint64_t to)
+{
+	return (struct ddp_hdr){
+		.tagged = true,
+		.last = true,
+		.ulp_ctrl = rdmap_ctrl(op),
+		.stag = stag,
+		.to = to,
+	};
+}
+
+enum aw_error core_ulpdu(struct core_end *end, const struct ddp_hdr *hdr, size_t len)
+{
+	uint8_t *p = malloc(DDP_UNTAGGED_LEN + len);
+	size_t at;
+	enum aw_error err;
+
+	assert_non_null(p);
+	at = ddp_put(hdr, p);
+	memcpy(p + at, core_data, len);
+	err = aw_rx_ulpdu(&end->qp, p, at + len);
+	free(p);
+	return err;
 }
 
 size_t core_fpdu(uint8_t *p, const struct ddp_hdr *hdr, const void *payload, size_t len)

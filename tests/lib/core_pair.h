@@ -53,6 +53,10 @@ struct core_pair {
 /* A stream as most tests want it: CRC, no markers, IRD and ORD CORE_READS, FPDUs up to emss. */
 struct aw_stream core_stream(bool initiator, uint32_t emss);
 
+/* A responder, an initiator in RTS; IRD and ORD CORE_READS. */
+struct core_end *core_responder(void);
+struct core_end *core_initiator(uint32_t emss);
+
 struct core_end *core_end_create(const struct aw_stream *stream);
 struct core_pair *core_pair_create(const struct aw_stream *a, const struct aw_stream *b);
 /* RTS on both sides, and the responder has heard of the initiator. */
@@ -81,6 +85,20 @@ void core_pump(struct core_pair *pair);
 
 /* The next completion not yet looked at; NULL when there is none. */
 const struct core_cqe *core_cqe(struct core_end *end);
+
+/* Expects the next completion to be of the SQ, of this op and status. */
+void core_expect_sq(struct core_end *end, enum aw_op op, enum aw_wc_status status);
+
+/* Live octets of a siw peer: a whole FPDU with a Send of 16 octets, behind 20 octets of headers. */
+extern const uint8_t core_siw_send[40];
+
+/* Payload for injected segments: begins 1 to 9. */
+extern const uint8_t core_data[65535];
+
+/* Headers with L set; and a segment of len octets of core_data straight behind the CRC check. */
+struct ddp_hdr core_untagged(enum rdmap_opcode op, uint32_t qn, uint32_t msn, uint32_t mo);
+struct ddp_hdr core_tagged(enum rdmap_opcode op, uint32_t stag, uint64_t to);
+enum aw_error core_ulpdu(struct core_end *end, const struct ddp_hdr *hdr, size_t len);
 
 /* Writes an FPDU without markers to p; returns its octets. */
 size_t core_fpdu(uint8_t *p, const struct ddp_hdr *hdr, const void *payload, size_t len);

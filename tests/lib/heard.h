@@ -17,7 +17,10 @@ struct heard {
 	bool destroy; /* every conn, from its event */
 };
 
-#define HEARD_INIT { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER }
+#define HEARD_INIT                                                                  \
+	{                                                                           \
+		.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER \
+	}
 
 /* An aw_conn_fn; arg is the struct heard. */
 void heard_fn(void *arg, struct aw_conn *conn, enum aw_conn_event event);

@@ -16,8 +16,8 @@
 
 socklen_t tcp_addr_len(const struct sockaddr_storage *addr)
 {
-	return addr->ss_family == AF_INET ? sizeof(struct sockaddr_in) :
-					    sizeof(struct sockaddr_in6);
+	return addr->ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					  : sizeof(struct sockaddr_in6);
 }
 
 static int patient(int fd)

@@ -41,6 +41,8 @@ static void aw_mr_check__bounds(void **state)
 	assert_int_equal(check(&mr, 1099, 2), AW_E_RDMAP_BOUNDS);
 	assert_int_equal(check(&mr, 1100, 1), AW_E_RDMAP_BOUNDS);
 	assert_int_equal(check(&mr, 999, 1), AW_E_RDMAP_BOUNDS);
+	assert_int_equal(check(&mr, 1101, 0), AW_E_RDMAP_BOUNDS);
+	assert_int_equal(check(&mr, 1101, 1), AW_E_RDMAP_BOUNDS);
 	assert_int_equal(check(&mr, 0, 1), AW_E_RDMAP_BOUNDS);
 	assert_int_equal(check(&mr, 999, 102), AW_E_RDMAP_BOUNDS);
 }

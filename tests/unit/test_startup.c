@@ -325,6 +325,25 @@ static void aw_mpa_on_reply__rtr_choice(void **state)
 	assert_int_equal(result.rtr, 0);
 }
 
+static void aw_mpa_on_reply__p2p_not_asked_for(void **state)
+{
+	static const uint8_t pd[] = { 0xc0, 5, 0xc0, 5 };
+	struct mpa_frame frame = {
+		.kind = MPA_REPLY,
+		.flags = MPA_FLAG_ENHANCED,
+		.revision = 2,
+		.pd = pd,
+		.pd_len = sizeof(pd),
+	};
+	struct aw_mpa_local local = usual;
+	struct aw_mpa_result result;
+
+	(void)state;
+	local.p2p = false;
+	assert_int_equal(aw_mpa_on_reply(&local, &frame, &result), AW_SETUP_OK);
+	assert_false(result.p2p);
+}
+
 static void aw_mpa_on_reply__revisions(void **state)
 {
 	struct mpa_enhanced enh = { 0 };
@@ -398,6 +417,7 @@ int main(void)
 		cmocka_unit_test(aw_mpa_on_reply__ord_and_ird),
 		cmocka_unit_test(aw_mpa_on_reply__insufficient_ird),
 		cmocka_unit_test(aw_mpa_on_reply__rtr_choice),
+		cmocka_unit_test(aw_mpa_on_reply__p2p_not_asked_for),
 		cmocka_unit_test(aw_mpa_on_reply__revisions),
 		cmocka_unit_test(aw_mpa_on_reply__revision_above_ours),
 		cmocka_unit_test(aw_mpa_on_reply__crc_and_markers),

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A listener among good peers, bad ones and too many.
+#include "net/listener.h"
+
+#include "../lib/heard.h"
+#include "../lib/proc.h"
+#include "../lib/tcp.h"
+#include "net/bounds.h"
+#include "net/engine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define PEERS 8
+
+static const struct aw_mpa_local local = { .revision = 2, .ird = 16, .ord = 16 };
+
+struct scene {
+	int fds;
+	struct aw_listener *listener;
+	struct sockaddr_storage addr;
+	int peer[PEERS];
+	struct heard heard;
+};
+
+static int setup(void **state)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+	int fd;
+
+	if (aw_engine_get() != 0)
+		return -1;
+	s->fds = proc_fds();
+	s->heard = (struct heard)HEARD_INIT;
+	memset(s->peer, -1, sizeof(s->peer));
+	fd = tcp_bind(AF_INET, &s->addr);
+	*state = s;
+	return aw_listener_create(fd, 64, &local, heard_fn, &s->heard, &s->listener);
+}
+
+/* The bounds change while no thread is there to read them. */
+static int setup_impatient(void **state)
+{
+	aw_bounds.startup_ms = 30;
+	return setup(state);
+}
+
+static int setup_bounded(void **state)
+{
+	aw_bounds.half_open_max = 3;
+	return setup(state);
+}
+
+static int teardown(void **state)
+{
+	struct scene *s = *state;
+
+	if (s->listener)
+		aw_listener_destroy(s->listener);
+	for (unsigned int i = 0; !s->heard.destroy && i < s->heard.count; i++)
+		aw_conn_destroy(s->heard.conn[i]);
+	for (int i = 0; i < PEERS; i++)
+		if (s->peer[i] >= 0)
+			close(s->peer[i]);
+	while (proc_fds() != s->fds)
+		sched_yield();
+	free(s);
+	aw_engine_put();
+	aw_bounds.half_open_max = AW_HALF_OPEN_MAX;
+	aw_bounds.startup_ms = AW_CONN_STARTUP_MS;
+	return 0;
+}
+
+static void send_request(int fd)
+{
+	const struct mpa_frame frame = { .kind = MPA_REQUEST, .revision = 1 };
+	uint8_t octets[MPA_FRAME_MAX];
+
+	tcp_send(fd, octets, mpa_build(&frame, octets));
+}
+
+static void listener_create__requests_arrive(void **state)
+{
+	struct scene *s = *state;
+
+	for (unsigned int i = 0; i < PEERS; i++) {
+		s->peer[i] = tcp_connect(&s->addr);
+		send_request(s->peer[i]);
+		heard_await(&s->heard, i, AW_CONN_REQUEST);
+	}
+}
+
+static void listener_create__port_in_use(void **state)
+{
+	struct scene *s = *state;
+	struct aw_listener *second;
+	int one = 1;
+	int fd = tcp_socket(AF_INET);
+
+	/* Bound beside the first, which listens since: only listen(2) can find out. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (struct sockaddr *)&s->addr, tcp_addr_len(&s->addr)) == 0)
+		assert_int_equal(aw_listener_create(fd, 1, &local, heard_fn, &s->heard, &second),
+				 EADDRINUSE);
+	else
+		assert_int_equal(errno, EADDRINUSE);
+	close(fd);
+}
+
+static void listener_create__ipv6(void **state)
+{
+	struct scene *s = *state;
+	struct sockaddr_storage addr;
+	struct aw_listener *six;
+	int fd = tcp_bind(AF_INET6, &addr);
+
+	assert_int_equal(aw_listener_create(fd, 1, &local, heard_fn, &s->heard, &six), 0);
+	s->peer[0] = tcp_connect(&addr);
+	send_request(s->peer[0]);
+	struct aw_conn *conn = heard_await(&s->heard, 0, AW_CONN_REQUEST);
+
+	assert_int_equal(aw_conn_info(conn)->local.ss_family, AF_INET6);
+	assert_memory_equal(&aw_conn_info(conn)->local, &addr, tcp_addr_len(&addr));
+	aw_listener_destroy(six);
+}
+
+static void listener_bad_peers__good_one_is_heard(void **state)
+{
+	struct scene *s = *state;
+
+	for (int i = 0; i < PEERS; i++)
+		s->peer[i] = tcp_connect(&s->addr);
+	tcp_send(s->peer[0], "SSH-2.0-OpenSSH\r\n", 17);
+	tcp_send(s->peer[1], "MPA ID Req", 10);
+	shutdown(s->peer[1], SHUT_WR);
+	tcp_reset(s->peer[2]);
+	tcp_send(s->peer[3], "MPA ID Req Frame\0\1\377\377", 20);
+	tcp_send(s->peer[4], "MPA ID Rep Frame\0\1\0\0", 20);
+	tcp_send(s->peer[5], "MPA ID Req Frame\0\11\0\0", 20);
+	s->peer[2] = -1;
+	tcp_assert_over(s->peer[0]);
+	tcp_assert_over(s->peer[1]);
+	for (int i = 3; i <= 5; i++)
+		tcp_assert_over(s->peer[i]);
+	send_request(s->peer[7]);
+	heard_await(&s->heard, 0, AW_CONN_REQUEST);
+	assert_int_equal(heard_count(&s->heard), 1);
+}
+
+static void listener_silent_peers__time_out(void **state)
+{
+	struct scene *s = *state;
+
+	for (int i = 0; i < PEERS; i++)
+		s->peer[i] = tcp_connect(&s->addr);
+	for (int i = 0; i < PEERS; i++)
+		tcp_assert_over(s->peer[i]);
+	assert_int_equal(heard_count(&s->heard), 0);
+}
+
+static void listener_half_open__bound(void **state)
+{
+	struct scene *s = *state;
+	struct pollfd p;
+
+	for (int i = 0; i < 3; i++)
+		s->peer[i] = tcp_connect(&s->addr);
+	while (proc_fds() < s->fds + 1 + 3 + 3)
+		sched_yield();
+	/* One more waits in TCP's backlog, whatever it sends. */
+	s->peer[3] = tcp_connect(&s->addr);
+	send_request(s->peer[3]);
+	p = (struct pollfd){ .fd = s->peer[3], .events = POLLIN };
+	assert_int_equal(poll(&p, 1, 50), 0);
+	assert_int_equal(heard_count(&s->heard), 0);
+	/* A place becomes free by a Request, and again by a peer that leaves. */
+	send_request(s->peer[0]);
+	heard_await(&s->heard, 0, AW_CONN_REQUEST);
+	heard_await(&s->heard, 1, AW_CONN_REQUEST);
+	s->peer[4] = tcp_connect(&s->addr);
+	s->peer[5] = tcp_connect(&s->addr);
+	send_request(s->peer[5]);
+	close(s->peer[1]);
+	s->peer[1] = -1;
+	heard_await(&s->heard, 2, AW_CONN_REQUEST);
+}
+
+static void listener_no_fds__pauses_and_goes_on(void **state)
+{
+	struct scene *s = *state;
+	struct rlimit before, none;
+
+	s->peer[0] = tcp_socket(AF_INET);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = (rlim_t)s->peer[0] + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	connect(s->peer[0], (struct sockaddr *)&s->addr, tcp_addr_len(&s->addr));
+	struct pollfd p = { .fd = s->peer[0], .events = POLLOUT };
+
+	assert_int_equal(poll(&p, 1, -1), 1);
+	send_request(s->peer[0]);
+	p.events = POLLIN;
+	assert_int_equal(poll(&p, 1, 30), 0);
+	assert_int_equal(heard_count(&s->heard), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	heard_await(&s->heard, 0, AW_CONN_REQUEST);
+}
+
+static void listener_destroy__with_half_open(void **state)
+{
+	struct scene *s = *state;
+
+	for (int i = 0; i < PEERS; i++)
+		s->peer[i] = tcp_connect(&s->addr);
+	while (proc_fds() < s->fds + 1 + 2 * PEERS)
+		sched_yield();
+	aw_listener_destroy(s->listener);
+	s->listener = NULL;
+	for (int i = 0; i < PEERS; i++)
+		tcp_assert_over(s->peer[i]);
+}
+
+/* Requests come while the listener goes; each conn is either ours or gone with it. */
+static void listener_destroy__while_requests_come(void **state)
+{
+	struct scene *s = *state;
+
+	s->heard.destroy = true;
+	aw_listener_destroy(s->listener);
+	for (int round = 0; round < 30; round++) {
+		int fd = tcp_bind(AF_INET, &s->addr);
+		unsigned int count;
+
+		assert_int_equal(
+			aw_listener_create(fd, 64, &local, heard_fn, &s->heard, &s->listener), 0);
+		for (int i = 0; i < PEERS; i++) {
+			s->peer[i] = tcp_connect(&s->addr);
+			send_request(s->peer[i]);
+		}
+		aw_listener_destroy(s->listener);
+		count = heard_count(&s->heard);
+		for (int i = 0; i < PEERS; i++) {
+			tcp_assert_over(s->peer[i]);
+			close(s->peer[i]);
+			s->peer[i] = -1;
+		}
+		assert_int_equal(heard_count(&s->heard), count);
+	}
+	s->listener = NULL;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(listener_create__requests_arrive),
+		TEST(listener_create__port_in_use),
+		TEST(listener_create__ipv6),
+		TEST(listener_bad_peers__good_one_is_heard),
+		cmocka_unit_test_setup_teardown(listener_silent_peers__time_out, setup_impatient,
+						teardown),
+		cmocka_unit_test_setup_teardown(listener_half_open__bound, setup_bounded, teardown),
+		TEST(listener_no_fds__pauses_and_goes_on),
+		TEST(listener_destroy__with_half_open),
+		TEST(listener_destroy__while_requests_come),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

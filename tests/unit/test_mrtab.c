@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The MRs of the process: which memory is taken, what its STag finds, and when it ends.
+#include "net/mrtab.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	MANY = 3000,
+	ROUNDS = 3000,
+};
+
+static uint8_t memory[4096];
+static int pd, other_pd, qp, other_qp;
+
+static struct aw_mr mr_over(uint8_t *host, uint64_t len)
+{
+	return (struct aw_mr){
+		.iova = (uint64_t)(uintptr_t)host,
+		.host = host,
+		.len = len,
+		.pd = &pd,
+	};
+}
+
+static void mr_add__is_found_by_its_stag_only(void **state)
+{
+	struct aw_mr mr = mr_over(memory, sizeof(memory));
+
+	(void)state;
+	assert_int_equal(aw_mr_add(&mr), 0);
+	assert_ptr_equal(aw_mr_get(mr.stag), &mr);
+	aw_mr_put(&mr);
+	for (uint32_t bit = 1; bit; bit <<= 1)
+		assert_null(aw_mr_get(mr.stag ^ bit));
+	assert_null(aw_mr_get(0));
+	assert_null(aw_mr_get(1));
+	uint32_t stag = mr.stag;
+
+	aw_mr_remove(&mr);
+	assert_null(aw_mr_get(stag));
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void mr_add__stags_differ_and_are_never_special(void **state)
+{
+	struct aw_mr *mrs = calloc(MANY, sizeof(*mrs));
+	uint32_t *stags = calloc(MANY, sizeof(*stags));
+	uint32_t neighbours = 0;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		mrs[i] = mr_over(memory, sizeof(memory));
+		assert_int_equal(aw_mr_add(&mrs[i]), 0);
+		assert_true(mrs[i].stag > 1);
+		stags[i] = mrs[i].stag;
+		neighbours += i > 0 && stags[i] - stags[i - 1] < 0x1000;
+	}
+	/* A random 32-bit step is that small once in a million. */
+	assert_true(neighbours < 10);
+	qsort(stags, MANY, sizeof(*stags), by_value);
+	for (int i = 1; i < MANY; i++)
+		assert_int_not_equal(stags[i], stags[i - 1]);
+	for (int i = 0; i < MANY; i++) {
+		assert_ptr_equal(aw_mr_get(mrs[i].stag), &mrs[i]);
+		aw_mr_put(&mrs[i]);
+		aw_mr_remove(&mrs[i]);
+	}
+	free(stags);
+	free(mrs);
+}
+
+static void mr_add__length_zero(void **state)
+{
+	struct aw_mr mr = mr_over(NULL, 0);
+
+	(void)state;
+	assert_int_equal(aw_mr_add(&mr), 0);
+	aw_mr_remove(&mr);
+}
+
+static void mr_add__unmapped(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *map = mmap(NULL, 3 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct aw_mr mr = mr_over(map, 3 * page);
+
+	(void)state;
+	assert_int_equal(aw_mr_add(&mr), 0);
+	aw_mr_remove(&mr);
+	munmap(map + page, page);
+	mr = mr_over(map, 3 * page);
+	assert_int_equal(aw_mr_add(&mr), EFAULT);
+	mr = mr_over(map, page + 1);
+	assert_int_equal(aw_mr_add(&mr), EFAULT);
+	mr = mr_over(map, page);
+	assert_int_equal(aw_mr_add(&mr), 0);
+	aw_mr_remove(&mr);
+	mr = mr_over(map + 2 * page - 1, 2);
+	assert_int_equal(aw_mr_add(&mr), EFAULT);
+	mr = mr_over(NULL, 1);
+	assert_int_equal(aw_mr_add(&mr), EFAULT);
+	munmap(map, 3 * page);
+}
+
+static void mr_add__wraps(void **state)
+{
+	struct aw_mr mr = mr_over(memory, UINT64_MAX);
+
+	(void)state;
+	assert_int_equal(aw_mr_add(&mr), EINVAL);
+	mr = mr_over(memory, UINT64_MAX - (uintptr_t)memory);
+	assert_int_equal(aw_mr_add(&mr), EINVAL);
+	mr = mr_over(memory, 16);
+	mr.iova = UINT64_MAX - 14;
+	assert_int_equal(aw_mr_add(&mr), EINVAL);
+	mr.iova = UINT64_MAX - 15;
+	assert_int_equal(aw_mr_add(&mr), 0);
+	aw_mr_remove(&mr);
+}
+
+static void mr_invalidate__window_of_this_qp(void **state)
+{
+	struct aw_mr mw = mr_over(memory, sizeof(memory));
+
+	(void)state;
+	mw.qp = &qp;
+	assert_int_equal(aw_mr_add(&mw), 0);
+	assert_int_equal(aw_mr_invalidate(mw.stag, &pd, &other_qp), AW_E_RDMAP_NOT_ASSOCIATED);
+	assert_int_equal(aw_mr_invalidate(mw.stag, &other_pd, &qp), AW_E_RDMAP_NOT_ASSOCIATED);
+	assert_int_equal(aw_mr_invalidate(mw.stag, &pd, &qp), AW_OK);
+	assert_null(aw_mr_get(mw.stag));
+	assert_int_equal(aw_mr_invalidate(mw.stag, &pd, &qp), AW_E_RDMAP_STAG);
+	aw_mr_remove(&mw);
+}
+
+static void mr_invalidate__plain_mr(void **state)
+{
+	struct aw_mr mr = mr_over(memory, sizeof(memory));
+
+	(void)state;
+	assert_int_equal(aw_mr_add(&mr), 0);
+	assert_int_equal(aw_mr_invalidate(mr.stag, &pd, &qp), AW_E_RDMAP_CANNOT_INVALIDATE);
+	assert_int_equal(aw_mr_invalidate(mr.stag, &other_pd, &qp), AW_E_RDMAP_NOT_ASSOCIATED);
+	assert_ptr_equal(aw_mr_get(mr.stag), &mr);
+	aw_mr_put(&mr);
+	aw_mr_remove(&mr);
+}
+
+struct shared {
+	_Atomic uint32_t stag;
+	_Atomic bool stop;
+	_Atomic int wrong;
+};
+
+/* A placement as a QP makes it: the memory is ours from get to put. */
+static void *place(void *arg)
+{
+	struct shared *s = arg;
+
+	while (!s->stop) {
+		const struct aw_mr *mr = aw_mr_get(s->stag);
+
+		if (!mr)
+			continue;
+		mr->host[0] = 1;
+		s->wrong += mr->host[0] != 1;
+		mr->host[0] = 0;
+		aw_mr_put(mr);
+	}
+	return NULL;
+}
+
+static void mr_remove__waits_for_a_placement(void **state)
+{
+	struct shared s = { .stag = 0 };
+	pthread_t thread;
+
+	(void)state;
+	pthread_create(&thread, NULL, place, &s);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct aw_mr *mr = malloc(sizeof(*mr));
+
+		*mr = mr_over(memory, sizeof(memory));
+		assert_int_equal(aw_mr_add(mr), 0);
+		s.stag = mr->stag;
+		aw_mr_remove(mr);
+		memory[0] = 2; /* nobody places now */
+		s.wrong += memory[0] != 2;
+		memset(mr, 0xff, sizeof(*mr));
+		free(mr);
+	}
+	s.stop = true;
+	pthread_join(thread, NULL);
+	assert_int_equal(s.wrong, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mr_add__is_found_by_its_stag_only),
+		cmocka_unit_test(mr_add__stags_differ_and_are_never_special),
+		cmocka_unit_test(mr_add__length_zero),
+		cmocka_unit_test(mr_add__unmapped),
+		cmocka_unit_test(mr_add__wraps),
+		cmocka_unit_test(mr_invalidate__window_of_this_qp),
+		cmocka_unit_test(mr_invalidate__plain_mr),
+		cmocka_unit_test(mr_remove__waits_for_a_placement),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

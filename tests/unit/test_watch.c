@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Watches, deadlines, the tick and the engine under them: what fires, what does not any more, and
+// what is left when all is over.
+#include "net/engine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../lib/proc.h"
+
+/* Linked in by the thread sanitizer, which cannot follow threads that a forked child starts. */
+extern void __tsan_init(void) __attribute__((weak));
+
+struct probe {
+	struct aw_watch watch; /* first */
+	_Atomic uint32_t calls;
+	_Atomic uint32_t events;
+	_Atomic uint32_t released;
+	_Atomic bool remove_self;
+	_Atomic bool hold, holding;
+	_Atomic uint32_t again_ms;
+};
+
+static void on_watch(struct aw_watch *w, uint32_t events)
+{
+	struct probe *p = (struct probe *)w;
+
+	p->holding = true;
+	while (p->hold)
+		sched_yield();
+	if (p->remove_self)
+		aw_watch_remove(w);
+	else if (!(events & AW_WATCH_TIMEOUT))
+		aw_watch_events(w, 0);
+	else if (p->again_ms)
+		aw_watch_deadline(w, p->again_ms);
+	p->events |= events;
+	p->calls++;
+}
+
+static void on_release(struct aw_watch *w)
+{
+	((struct probe *)w)->released++;
+}
+
+static int setup(void **state)
+{
+	struct probe *p = calloc(1, sizeof(*p));
+
+	*state = p;
+	return aw_engine_get();
+}
+
+static int teardown(void **state)
+{
+	aw_engine_put();
+	free(*state);
+	return 0;
+}
+
+static void await(_Atomic uint32_t *value, uint32_t at_least)
+{
+	while (*value < at_least)
+		sched_yield();
+}
+
+static int readable_fd(void)
+{
+	return eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+static void watch_add__event_arrives(void **state)
+{
+	struct probe *p = *state;
+	int fd = readable_fd();
+
+	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
+	await(&p->calls, 1);
+	assert_int_equal(p->events, EPOLLIN);
+	aw_watch_remove_wait(&p->watch);
+	assert_int_equal(p->released, 1);
+	close(fd);
+}
+
+static void watch_add__bad_fds(void **state)
+{
+	struct probe *p = *state;
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	assert_int_equal(aw_watch_add(&p->watch, 1000000, EPOLLIN, on_watch, on_release), EBADF);
+	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
+	struct probe second = { .calls = 0 };
+
+	assert_int_equal(aw_watch_add(&second.watch, fd, EPOLLIN, on_watch, on_release), EEXIST);
+	aw_watch_remove_wait(&p->watch);
+	assert_int_equal(second.released, 0);
+	close(fd);
+}
+
+static void watch_events__none_and_again(void **state)
+{
+	struct probe *p = *state;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(aw_watch_add(&p->watch, ends[0], 0, on_watch, on_release), 0);
+	close(ends[1]); /* a hang-up, which nobody asked for */
+	aw_watch_deadline(&p->watch, 5);
+	await(&p->calls, 1);
+	assert_int_equal(p->events, AW_WATCH_TIMEOUT);
+	aw_watch_events(&p->watch, EPOLLIN);
+	await(&p->calls, 2);
+	assert_int_equal(p->events, AW_WATCH_TIMEOUT | EPOLLHUP);
+	aw_watch_remove_wait(&p->watch);
+	close(ends[0]);
+}
+
+static void watch_drop_fd__fd_is_free_and_deadline_runs(void **state)
+{
+	struct probe *p = *state;
+	struct probe second = { .calls = 0 };
+	int fd = readable_fd();
+
+	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLPRI, on_watch, on_release), 0);
+	aw_watch_drop_fd(&p->watch);
+	assert_int_equal(aw_watch_add(&second.watch, fd, EPOLLIN, on_watch, NULL), 0);
+	await(&second.calls, 1);
+	uint32_t before = p->calls;
+
+	aw_watch_deadline(&p->watch, 1);
+	await(&p->calls, before + 1);
+	assert_true(p->events & AW_WATCH_TIMEOUT);
+	aw_watch_remove_wait(&p->watch);
+	/* That did not touch the fd of the second. */
+	before = second.calls;
+	aw_watch_events(&second.watch, EPOLLIN);
+	await(&second.calls, before + 1);
+	aw_watch_remove_wait(&second.watch);
+	close(fd);
+}
+
+static void watch_deadline__fires_not_early(void **state)
+{
+	struct probe *p = *state;
+	uint64_t start = aw_now_ns();
+
+	assert_int_equal(aw_watch_add(&p->watch, -1, 0, on_watch, on_release), 0);
+	aw_watch_deadline(&p->watch, 20);
+	await(&p->calls, 1);
+	assert_true(aw_now_ns() - start >= 20000000);
+	aw_watch_remove_wait(&p->watch);
+}
+
+static void watch_deadline__order_cancel_and_replace(void **state)
+{
+	struct probe late = { .calls = 0 }, off = { .calls = 0 }, soon = { .calls = 0 };
+
+	(void)state;
+	assert_int_equal(aw_watch_add(&late.watch, -1, 0, on_watch, on_release), 0);
+	assert_int_equal(aw_watch_add(&off.watch, -1, 0, on_watch, on_release), 0);
+	assert_int_equal(aw_watch_add(&soon.watch, -1, 0, on_watch, on_release), 0);
+	aw_watch_deadline(&late.watch, 60000);
+	aw_watch_deadline(&off.watch, 3);
+	aw_watch_deadline(&off.watch, 0);
+	aw_watch_deadline(&soon.watch, 10);
+	await(&soon.calls, 1);
+	assert_int_equal(late.calls, 0);
+	assert_int_equal(off.calls, 0);
+	aw_watch_deadline(&late.watch, 1);
+	await(&late.calls, 1);
+	aw_watch_remove_wait(&late.watch);
+	aw_watch_remove_wait(&off.watch);
+	aw_watch_remove_wait(&soon.watch);
+	assert_int_equal(late.released + off.released + soon.released, 3);
+}
+
+static void watch_deadline__set_again_by_the_handler(void **state)
+{
+	struct probe *p = *state;
+
+	p->again_ms = 1;
+	assert_int_equal(aw_watch_add(&p->watch, -1, 0, on_watch, on_release), 0);
+	aw_watch_deadline(&p->watch, 1);
+	await(&p->calls, 3);
+	aw_watch_remove_wait(&p->watch);
+}
+
+static void watch_remove__from_the_handler(void **state)
+{
+	struct probe *p = *state;
+	int fd = readable_fd();
+
+	p->remove_self = true;
+	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
+	await(&p->released, 1);
+	assert_int_equal(p->calls, 1);
+	close(fd);
+}
+
+static void watch_remove__release_waits_for_the_handler(void **state)
+{
+	struct probe *p = *state;
+	int fd = readable_fd();
+
+	p->hold = true;
+	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
+	while (!p->holding)
+		sched_yield();
+	aw_watch_remove(&p->watch);
+	assert_int_equal(p->released, 0);
+	p->hold = false;
+	await(&p->released, 1);
+	close(fd);
+}
+
+static void *let_go(void *arg)
+{
+	struct probe *p = arg;
+
+	for (int i = 0; i < 100; i++)
+		sched_yield();
+	p->hold = false;
+	return NULL;
+}
+
+static void watch_remove_wait__waits_for_the_handler(void **state)
+{
+	struct probe *p = *state;
+	int fd = readable_fd();
+	pthread_t thread;
+
+	p->hold = true;
+	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
+	while (!p->holding)
+		sched_yield();
+	pthread_create(&thread, NULL, let_go, p);
+	aw_watch_remove_wait(&p->watch);
+	assert_int_equal(p->calls, 1);
+	assert_int_equal(p->released, 1);
+	pthread_join(thread, NULL);
+	close(fd);
+}
+
+/* The engine. */
+
+static _Atomic uint32_t ticks;
+
+static bool three_ticks(void)
+{
+	return ++ticks % 3 != 0;
+}
+
+static void engine_tick__runs_while_it_returns_true(void **state)
+{
+	(void)state;
+	ticks = 0;
+	aw_engine_set_tick(three_ticks);
+	aw_engine_kick_tick();
+	await(&ticks, 3);
+	aw_engine_set_tick(NULL);
+	assert_int_equal(ticks, 3);
+}
+
+static void engine_put__leaves_nothing(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		int fds = proc_fds(), threads = proc_threads();
+
+		assert_int_equal(aw_engine_get(), 0);
+		assert_int_equal(aw_engine_get(), 0);
+		assert_int_equal(proc_fds(), fds + 2);
+		assert_int_equal(proc_threads(), threads + 1);
+		aw_engine_put();
+		aw_engine_put();
+		assert_int_equal(proc_fds(), fds);
+		/* A joined thread leaves the list a moment later. */
+		while (proc_threads() != threads)
+			sched_yield();
+	}
+}
+
+static void put_in_handler(struct aw_watch *w, uint32_t events)
+{
+	(void)events;
+	aw_watch_remove(w);
+	aw_engine_put();
+}
+
+static void engine_put__on_the_progress_thread(void **state)
+{
+	struct probe probe = { .calls = 0 }, *p = &probe;
+	int threads = proc_threads();
+
+	(void)state;
+	assert_int_equal(aw_engine_get(), 0);
+	assert_int_equal(aw_watch_add(&p->watch, -1, 0, put_in_handler, on_release), 0);
+	aw_watch_deadline(&p->watch, 1);
+	await(&p->released, 1);
+	while (proc_threads() != threads)
+		sched_yield();
+	/* And it starts again. */
+	assert_int_equal(aw_engine_get(), 0);
+	aw_engine_put();
+}
+
+static void *get_and_put(void *arg)
+{
+	int *failed = arg;
+
+	for (int i = 0; i < 200; i++) {
+		struct probe p = { .calls = 0 };
+
+		*failed |= aw_engine_get();
+		*failed |= aw_watch_add(&p.watch, -1, 0, on_watch, on_release);
+		aw_watch_deadline(&p.watch, 10000);
+		aw_watch_remove_wait(&p.watch);
+		aw_engine_put();
+	}
+	return NULL;
+}
+
+static void engine_threads__start_and_stop(void **state)
+{
+	pthread_t threads[3];
+	int failed[3] = { 0 };
+	int fds = proc_fds();
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, get_and_put, &failed[i]);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(failed[0] | failed[1] | failed[2], 0);
+	assert_int_equal(proc_fds(), fds);
+}
+
+/* Exit status: the number of the step that went wrong. */
+static int in_child(struct probe *inherited, uint32_t generation)
+{
+	struct probe own = { .calls = 0 };
+	int threads = proc_threads();
+
+	if (aw_engine_generation() == generation)
+		return 1;
+	aw_watch_remove_wait(&inherited->watch);
+	if (inherited->released != 1 || inherited->calls != 0)
+		return 2;
+	/* The parent's reference, which the child has too, starts the thread. */
+	if (aw_watch_add(&own.watch, -1, 0, on_watch, on_release) != 0)
+		return 3;
+	aw_watch_deadline(&own.watch, 1);
+	await(&own.calls, 1);
+	aw_watch_remove_wait(&own.watch);
+	aw_engine_put();
+	while (proc_threads() != threads)
+		sched_yield();
+	return 0;
+}
+
+static void engine_fork__child_starts_afresh(void **state)
+{
+	struct probe *p = *state;
+	uint32_t generation = aw_engine_generation();
+	int status;
+
+	if (__tsan_init)
+		skip();
+	assert_int_equal(aw_watch_add(&p->watch, -1, 0, on_watch, on_release), 0);
+	aw_watch_deadline(&p->watch, 60000);
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(in_child(p, generation));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	/* The parent's engine did not notice. */
+	aw_watch_deadline(&p->watch, 1);
+	await(&p->calls, 1);
+	aw_watch_remove_wait(&p->watch);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(watch_add__event_arrives),
+		TEST(watch_add__bad_fds),
+		TEST(watch_events__none_and_again),
+		TEST(watch_drop_fd__fd_is_free_and_deadline_runs),
+		TEST(watch_deadline__fires_not_early),
+		TEST(watch_deadline__order_cancel_and_replace),
+		TEST(watch_deadline__set_again_by_the_handler),
+		TEST(watch_remove__from_the_handler),
+		TEST(watch_remove__release_waits_for_the_handler),
+		TEST(watch_remove_wait__waits_for_the_handler),
+		TEST(engine_tick__runs_while_it_returns_true),
+		cmocka_unit_test(engine_put__leaves_nothing),
+		cmocka_unit_test(engine_put__on_the_progress_thread),
+		cmocka_unit_test(engine_threads__start_and_stop),
+		TEST(engine_fork__child_starts_afresh),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
