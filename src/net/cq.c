@@ -230,13 +230,25 @@ static void make_epoll(struct aw_cq *cq)
 		aw_uqp_join_epoll(cq->qps[i], cq->epfd);
 }
 
+/* A QP joins a CQ once, though it may use it for both its queues. */
+static uint32_t *slot_of(const struct aw_cq *cq, struct aw_uqp *qp)
+{
+	return &qp->cq_slot[cq == qp->attr.send_cq ? 0 : 1];
+}
+
+static void put_at(struct aw_cq *cq, uint32_t slot, struct aw_uqp *qp)
+{
+	cq->qps[slot] = qp;
+	*slot_of(cq, qp) = slot;
+}
+
 int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&cq->qps_lock);
 	int err = cq->qps_count == cq->qps_room ? grow(cq) : 0;
 
 	if (!err) {
-		cq->qps[cq->qps_count++] = qp;
+		put_at(cq, cq->qps_count++, qp);
 		if (cq->epfd < 0 && cq->qps_count > DIRECT_MAX)
 			make_epoll(cq);
 	}
@@ -247,11 +259,7 @@ int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp)
 void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&cq->qps_lock);
-	for (uint32_t i = 0; i < cq->qps_count; i++) {
-		if (cq->qps[i] == qp) {
-			cq->qps[i] = cq->qps[--cq->qps_count];
-			break;
-		}
-	}
+	assert(cq->qps[*slot_of(cq, qp)] == qp);
+	put_at(cq, *slot_of(cq, qp), cq->qps[--cq->qps_count]);
 	pthread_mutex_unlock(&cq->qps_lock);
 }

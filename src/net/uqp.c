@@ -60,16 +60,14 @@ static size_t round16(size_t n)
 	return (n + 15) & ~(size_t)15;
 }
 
-/* One piece of memory holds all queues; pages of it that are never used are never touched. */
+/* One piece of memory holds both queues; pages of it that are never used are never touched. */
 static int make_queues(struct aw_uqp *qp)
 {
 	const struct aw_uqp_attr *a = &qp->attr;
 	size_t sq = round16(aw_sq_mem_size(a->send_wr_max, a->send_sge_max, a->inline_max));
 	size_t rq = round16(aw_rq_mem_size(a->srq ? 0 : a->recv_wr_max, a->recv_sge_max));
-	size_t irq = AW_RD_MAX * sizeof(struct aw_irq_entry);
-	size_t orq = AW_RD_MAX * sizeof(struct aw_orq_entry);
 
-	qp->mem = calloc(1, sq + rq + irq + orq);
+	qp->mem = calloc(1, sq + rq);
 	return qp->mem ? 0 : ENOMEM;
 }
 
@@ -79,21 +77,15 @@ static void init_queues(struct aw_uqp *qp)
 	const struct aw_uqp_attr *a = &qp->attr;
 	uint8_t *mem = qp->mem;
 	size_t sq = round16(aw_sq_mem_size(a->send_wr_max, a->send_sge_max, a->inline_max));
-	uint32_t recvs = a->srq ? 0 : a->recv_wr_max;
-	size_t rq = round16(aw_rq_mem_size(recvs, a->recv_sge_max));
-	struct aw_qp_mem m = {
+	const struct aw_qp_mem m = {
 		.sq = mem,
 		.sq_capacity = a->send_wr_max,
 		.sge_max = a->send_sge_max,
 		.inline_max = a->inline_max,
-		.irq = (struct aw_irq_entry *)(mem + sq + rq),
-		.irq_capacity = AW_RD_MAX,
 		.srq = a->srq != NULL,
 	};
 
-	m.orq = (struct aw_orq_entry *)(m.irq + AW_RD_MAX);
-	m.orq_capacity = AW_RD_MAX;
-	aw_rq_init(&qp->rq, mem + sq, recvs, a->recv_sge_max);
+	aw_rq_init(&qp->rq, mem + sq, a->srq ? 0 : a->recv_wr_max, a->recv_sge_max);
 	aw_qp_init(&qp->core, &m, &aw_uqp_ops, qp, a->pd);
 	qp->core.sig_all = a->sig_all;
 }
@@ -176,6 +168,7 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	forget_cqes(qp);
 	pthread_cond_destroy(&qp->delivered);
 	pthread_mutex_destroy(&qp->lock);
+	free(qp->reads);
 	free(qp->mem);
 	free(qp);
 }
@@ -264,6 +257,8 @@ void aw_uqp_reset(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
 	aw_uqp_drop_socket(qp);
+	free(qp->reads);
+	qp->reads = NULL;
 	init_queues(qp);
 	qp->attached = false;
 	qp->events_due = qp->events_told = 0;

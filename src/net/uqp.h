@@ -48,9 +48,12 @@ struct aw_uqp {
 	struct aw_uqp_attr attr;
 	void *mem;
 
+	uint32_t cq_slot[2]; /* where in send_cq's and recv_cq's qps; guarded by their qps_lock */
+
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_qp core;
 	struct aw_rq rq;
+	void *reads; /* IRQ and ORQ, as long as the stream's depths ask */
 	bool attached; /* a socket is or was there since the last reset */
 	int fd; /* -1: none */
 	struct aw_uqp_watch *watch; /* of fd, on the heap: it may outlive the QP by a moment */

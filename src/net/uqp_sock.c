@@ -67,7 +67,25 @@ void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd)
 	pthread_mutex_unlock(&qp->lock);
 }
 
-int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
+/* IRQ and ORQ as deep as was agreed; a depth of 0 still gets an entry, for a Read RTR. */
+static int make_reads(struct aw_uqp *qp, const struct aw_stream *stream)
+{
+	struct aw_qp *core = &qp->core;
+	uint32_t ird = stream->ird + 1, ord = stream->ord + 1;
+	struct aw_irq_entry *irq = calloc(1, ird * sizeof(*irq) + ord * sizeof(*core->orq));
+
+	if (!irq)
+		return ENOMEM;
+	free(qp->reads);
+	qp->reads = irq;
+	core->irq = irq;
+	core->irq_capacity = ird;
+	core->orq = (struct aw_orq_entry *)(irq + ird);
+	core->orq_capacity = ord;
+	return 0;
+}
+
+static int make_watch(struct aw_uqp *qp, int fd)
 {
 	struct aw_uqp_watch *w = calloc(1, sizeof(*w));
 
@@ -76,11 +94,21 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	w->handle = qp->handle;
 	int err = aw_watch_add(&w->watch, fd, EPOLLIN, on_watch, free_watch);
 
-	if (err) {
+	if (err)
 		free(w);
+	else
+		qp->watch = w;
+	return err;
+}
+
+int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
+{
+	int err = make_reads(qp, stream);
+
+	if (!err)
+		err = make_watch(qp, fd);
+	if (err)
 		return err;
-	}
-	qp->watch = w;
 	qp->fd = fd;
 	qp->attached = true;
 	qp->generation = aw_engine_generation();

@@ -19,7 +19,8 @@ struct vb_context {
 
 static inline struct vb_context *vb_context_of(struct ibv_context *context)
 {
-	size_t offset = offsetof(struct vb_context, verbs) + offsetof(struct verbs_context, context);
+	size_t offset =
+		offsetof(struct vb_context, verbs) + offsetof(struct verbs_context, context);
 
 	return (struct vb_context *)((char *)context - offset);
 }

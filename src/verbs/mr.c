@@ -15,7 +15,7 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-#define ACCESS_USED                                                                \
+#define ACCESS_USED                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
 /* A promise about the pages that makes no difference here. */

@@ -14,13 +14,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define ATTR_KNOWN                                                        \
-	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |            \
-	 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-#define SEND_OPS                                                          \
-	((uint64_t)(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND |     \
-		    IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_LOCAL_INV | \
-		    IBV_QP_EX_WITH_SEND_WITH_INV))
+#define ATTR_KNOWN \
+	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+#define SEND_OPS                                                                                 \
+	((uint64_t)(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ | \
+		    IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV))
 
 static struct vb_limit qps = { .max = VB_QP_MAX };
 

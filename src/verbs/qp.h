@@ -12,7 +12,8 @@
 
 struct vb_qp {
 	/* fixed after create */
-	struct ibv_qp_ex ibv; /* begins with a whole struct ibv_qp; wr_start says if it is extended */
+	struct ibv_qp_ex
+		ibv; /* begins with a whole struct ibv_qp; wr_start says if it is extended */
 	struct aw_uqp *uqp;
 	struct ibv_qp_init_attr init; /* cap as granted */
 

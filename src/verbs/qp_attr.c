@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // States and attributes of a QP. As with any RNIC, only rdma_cm gives a QP its connection: a
 // program may close it gracefully (SQD), abort it (ERR) and start over (RESET), but cannot move it
-// to RTR or RTS. Nothing here waits for the peer. Draft of the RNIC verbs (hilland-verbs) 6.2.
+// to RTR or RTS. Nothing here waits for the peer.
 #include "verbs/limits.h"
 #include "verbs/private.h"
 #include "verbs/qp.h"
@@ -10,10 +10,10 @@
 #include <string.h>
 
 /* Attributes that mean something on other transports: taken and shown again. */
-#define ATTR_KEPT                                                                              \
+#define ATTR_KEPT                                                                             \
 	(IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY | IBV_QP_ACCESS_FLAGS | \
-	 IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT |      \
-	 IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC |       \
+	 IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT |     \
+	 IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC |      \
 	 IBV_QP_MIN_RNR_TIMER | IBV_QP_SQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_DEST_QPN)
 #define ATTR_UNSUPPORTED \
 	(IBV_QP_QKEY | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT)
@@ -109,8 +109,8 @@ enum ibv_qp_state vb_qp_state(struct vb_qp *qp)
 {
 	switch (aw_uqp_state(qp->uqp)) {
 	case AW_QP_IDLE:
-		return atomic_load_explicit(&qp->reset, memory_order_relaxed) ? IBV_QPS_RESET :
-										IBV_QPS_INIT;
+		return atomic_load_explicit(&qp->reset, memory_order_relaxed) ? IBV_QPS_RESET
+									      : IBV_QPS_INIT;
 	case AW_QP_RTS:
 		return IBV_QPS_RTS;
 	case AW_QP_CLOSING:

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// CQs and completion channels. Completions come from QPs in error, which flush what is posted.
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+
+static bool readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* A QP that completes every receive at once. */
+static struct ibv_qp *flusher_make(struct fixture *f)
+{
+	struct ibv_qp *qp = qp_make(f);
+
+	assert_int_equal(qp_move(qp, IBV_QPS_ERR), 0);
+	return qp;
+}
+
+static void complete(struct ibv_qp *qp, uint64_t wr_id)
+{
+	struct ibv_recv_wr wr = { .wr_id = wr_id }, *bad;
+
+	assert_int_equal(ibv_post_recv(qp, &wr, &bad), 0);
+}
+
+static void create_cq__limits(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_device_attr attr;
+	struct ibv_cq *cq;
+
+	assert_int_equal(ibv_query_device(f->context, &attr), 0);
+	cq = ibv_create_cq(f->context, attr.max_cqe, NULL, NULL, 0);
+	assert_non_null(cq);
+	assert_true(cq->cqe >= attr.max_cqe);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	cq = ibv_create_cq(f->context, 1, NULL, NULL, f->context->num_comp_vectors - 1);
+	assert_non_null(cq);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	FAILS_WITH(EINVAL, ibv_create_cq(f->context, attr.max_cqe + 1, NULL, NULL, 0));
+	FAILS_WITH(EINVAL, ibv_create_cq(f->context, 0, NULL, NULL, 0));
+	FAILS_WITH(EINVAL, ibv_create_cq(f->context, -1, NULL, NULL, 0));
+	FAILS_WITH(EINVAL, ibv_create_cq(f->context, 1, NULL, NULL, -1));
+	FAILS_WITH(EINVAL, ibv_create_cq(f->context, 1, NULL, NULL, f->context->num_comp_vectors));
+}
+
+static void create_cq_ex__flags(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_cq_init_attr_ex attr = { .cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(f->context, &attr);
+
+	assert_non_null(cq);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	attr.wc_flags = IBV_WC_EX_WITH_CVLAN;
+	FAILS_WITH(EOPNOTSUPP, ibv_create_cq_ex(f->context, &attr));
+	attr = (struct ibv_cq_init_attr_ex){ .cqe = 4, .comp_mask = 1 << 5 };
+	FAILS_WITH(EOPNOTSUPP, ibv_create_cq_ex(f->context, &attr));
+	attr = (struct ibv_cq_init_attr_ex){ .cqe = 4,
+					     .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+					     .flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN };
+	FAILS_WITH(EOPNOTSUPP, ibv_create_cq_ex(f->context, &attr));
+	attr = (struct ibv_cq_init_attr_ex){ .cqe = 0 };
+	FAILS_WITH(EINVAL, ibv_create_cq_ex(f->context, &attr));
+}
+
+static void destroy_cq__busy_while_a_qp_uses_it(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = qp_make(f);
+
+	assert_int_equal(ibv_destroy_cq(f->cq), EBUSY);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+static void destroy_comp_channel__busy_while_a_cq_uses_it(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(ibv_destroy_comp_channel(f->channel), EBUSY);
+}
+
+static void poll_cq__empty_and_none_asked(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_poll_cq(f->cq, 1, &wc), 0);
+	assert_int_equal(ibv_poll_cq(f->cq, 0, &wc), 0);
+	assert_true(ibv_poll_cq(f->cq, -1, &wc) < 0);
+}
+
+static void poll_cq__flushed_receives_in_order(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = flusher_make(f);
+	struct ibv_wc wc[CQE_MAX];
+
+	for (uint64_t i = 0; i < 40; i++)
+		complete(qp, i);
+	assert_int_equal(ibv_poll_cq(f->cq, CQE_MAX, wc), 40);
+	for (uint64_t i = 0; i < 40; i++) {
+		assert_int_equal(wc[i].wr_id, i);
+		assert_int_equal(wc[i].status, IBV_WC_WR_FLUSH_ERR);
+		assert_int_equal(wc[i].qp_num, qp->qp_num);
+	}
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+static void destroy_qp__takes_its_completions_along(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *a = flusher_make(f), *b = flusher_make(f);
+	struct ibv_wc wc[4];
+
+	complete(a, 1);
+	complete(b, 2);
+	complete(a, 3);
+	assert_int_equal(ibv_destroy_qp(a), 0);
+	assert_int_equal(ibv_poll_cq(f->cq, 4, wc), 1);
+	assert_int_equal(wc[0].wr_id, 2);
+	assert_int_equal(ibv_destroy_qp(b), 0);
+}
+
+static void resize_cq__keeps_what_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = flusher_make(f);
+	struct ibv_wc wc[4];
+
+	complete(qp, 1);
+	complete(qp, 2);
+	assert_int_equal(ibv_resize_cq(f->cq, 1), EINVAL);
+	assert_int_equal(ibv_resize_cq(f->cq, 0), EINVAL);
+	assert_int_equal(f->cq->cqe, CQE_MAX);
+	assert_int_equal(ibv_resize_cq(f->cq, 2), 0);
+	assert_true(f->cq->cqe >= 2);
+	assert_int_equal(ibv_poll_cq(f->cq, 4, wc), 2);
+	assert_int_equal(wc[1].wr_id, 2);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+static void poll_cq__overrun_raises_cq_err(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = flusher_make(f);
+	struct ibv_async_event event;
+	struct ibv_wc wc[2];
+
+	assert_int_equal(ibv_resize_cq(f->cq, 1), 0);
+	complete(qp, 1);
+	complete(qp, 2);
+	event = async_wait(f->context);
+	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
+	assert_ptr_equal(event.element.cq, f->cq);
+	ibv_ack_async_event(&event);
+	assert_int_equal(ibv_poll_cq(f->cq, 2, wc), 1);
+	assert_true(ibv_poll_cq(f->cq, 2, wc) < 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+static void get_cq_event__nonblocking_has_none(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	assert_true(fcntl(f->channel->fd, F_GETFD) & FD_CLOEXEC);
+	assert_false(readable(f->channel->fd));
+	assert_int_equal(ibv_get_cq_event(f->channel, &cq, &cq_context), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+static void get_cq_event__once_an_arming(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = flusher_make(f);
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	complete(qp, 1);
+	assert_false(readable(f->channel->fd));
+	assert_int_equal(ibv_req_notify_cq(f->cq, 0), 0);
+	assert_false(readable(f->channel->fd));
+	complete(qp, 2);
+	complete(qp, 3);
+	assert_true(readable(f->channel->fd));
+	assert_int_equal(ibv_get_cq_event(f->channel, &cq, &cq_context), 0);
+	assert_ptr_equal(cq, f->cq);
+	assert_ptr_equal(cq_context, f);
+	assert_false(readable(f->channel->fd));
+	ibv_ack_cq_events(cq, 1);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+/* A flush is an error, and an error is an event for who waits for solicited ones. */
+static void req_notify_cq__solicited_only_hears_errors(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = flusher_make(f);
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	assert_int_equal(ibv_req_notify_cq(f->cq, 1), 0);
+	complete(qp, 1);
+	assert_int_equal(ibv_get_cq_event(f->channel, &cq, &cq_context), 0);
+	ibv_ack_cq_events(cq, 1);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+static void destroy_cq__forgets_unread_events(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp_init_attr attr = qp_attr(f);
+	struct ibv_qp *qp;
+
+	attr.send_cq = attr.recv_cq = ibv_create_cq(f->context, 4, NULL, f->channel, 0);
+	qp = ibv_create_qp(f->pd, &attr);
+	assert_int_equal(qp_move(qp, IBV_QPS_ERR), 0);
+	assert_int_equal(ibv_req_notify_cq(attr.recv_cq, 0), 0);
+	complete(qp, 1);
+	assert_true(readable(f->channel->fd));
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(attr.recv_cq), 0);
+	assert_false(readable(f->channel->fd));
+}
+
+static int cq_destroy(void *cq)
+{
+	return ibv_destroy_cq(cq);
+}
+
+static void cq_ack(void *cq)
+{
+	ibv_ack_cq_events(cq, 1);
+}
+
+static void destroy_cq__waits_for_acknowledgements(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp_init_attr attr = qp_attr(f);
+	struct ibv_qp *qp;
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	attr.send_cq = attr.recv_cq = ibv_create_cq(f->context, 4, NULL, f->channel, 0);
+	qp = ibv_create_qp(f->pd, &attr);
+	assert_int_equal(qp_move(qp, IBV_QPS_ERR), 0);
+	assert_int_equal(ibv_req_notify_cq(attr.recv_cq, 0), 0);
+	complete(qp, 1);
+	assert_int_equal(ibv_get_cq_event(f->channel, &cq, &cq_context), 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	destroy_waits(cq_destroy, cq, cq_ack, cq);
+}
+
+static void start_poll__reads_one_by_one(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(f->context, &cq_attr);
+	struct ibv_qp_init_attr attr = qp_attr(f);
+	struct ibv_poll_cq_attr poll_attr = { 0 }, bad = { .comp_mask = 1 };
+	struct ibv_qp *qp;
+
+	attr.send_cq = attr.recv_cq = ibv_cq_ex_to_cq(cq);
+	qp = ibv_create_qp(f->pd, &attr);
+	assert_int_equal(qp_move(qp, IBV_QPS_ERR), 0);
+	assert_int_equal(ibv_start_poll(cq, &poll_attr), ENOENT);
+	assert_int_equal(ibv_start_poll(cq, &bad), EINVAL);
+	complete(qp, 1);
+	complete(qp, 2);
+	assert_int_equal(ibv_start_poll(cq, &poll_attr), 0);
+	assert_int_equal(cq->wr_id, 1);
+	assert_int_equal(cq->status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_RECV);
+	assert_int_equal(ibv_wc_read_qp_num(cq), qp->qp_num);
+	assert_int_equal(ibv_wc_read_slid(cq) | ibv_wc_read_sl(cq) | ibv_wc_read_src_qp(cq), 0);
+	assert_int_equal(ibv_next_poll(cq), 0);
+	assert_int_equal(cq->wr_id, 2);
+	assert_int_equal(ibv_next_poll(cq), ENOENT);
+	ibv_end_poll(cq);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
+static void modify_cq__unsupported(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE };
+
+	assert_int_equal(ibv_modify_cq(f->cq, &attr), EOPNOTSUPP);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(create_cq__limits),
+		WITH(create_cq_ex__flags),
+		WITH(destroy_cq__busy_while_a_qp_uses_it),
+		WITH(destroy_comp_channel__busy_while_a_cq_uses_it),
+		WITH(poll_cq__empty_and_none_asked),
+		WITH(poll_cq__flushed_receives_in_order),
+		WITH(destroy_qp__takes_its_completions_along),
+		WITH(resize_cq__keeps_what_waits),
+		WITH(poll_cq__overrun_raises_cq_err),
+		WITH(get_cq_event__nonblocking_has_none),
+		WITH(get_cq_event__once_an_arming),
+		WITH(req_notify_cq__solicited_only_hears_errors),
+		WITH(destroy_cq__forgets_unread_events),
+		WITH(destroy_cq__waits_for_acknowledgements),
+		WITH(start_poll__reads_one_by_one),
+		WITH(modify_cq__unsupported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// fork: the child may use the library afresh, and the parent's connections go on.
+#include "pair.h"
+
+#include "verbs/private.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void octet_send(struct pair *p, uint8_t octet)
+{
+	struct ibv_sge sge = side_sge(&p->a, 0, 1);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	p->a.memory[0] = octet;
+	side_recv(&p->b, 1, 0, 1);
+	wr.send_flags = IBV_SEND_SIGNALED;
+	assert_int_equal(ibv_post_send(p->a.qp, &wr, &bad), 0);
+	assert_int_equal(wc_wait(p->b.recv_cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(wc_wait(p->a.send_cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(p->b.memory[0], octet);
+}
+
+/* Ends the process: 0 when the job was done, something else when an assertion failed. */
+static void child_run(void (*job)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		alarm(30);
+		job();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static struct ibv_context *parents_shared;
+
+static void child_connects(void)
+{
+	void *state;
+	struct pair p;
+
+	fixture_setup(&state);
+	pair_make(&p, state, NULL);
+	octet_send(&p, 3);
+	pair_destroy(&p);
+	fixture_teardown(&state);
+}
+
+static void child_shares_anew(void)
+{
+	struct ibv_context *a, *b;
+
+	if (avb_context_shared_get(&a) || avb_context_shared_get(&b) || a != b)
+		_exit(2);
+	if (a == parents_shared)
+		_exit(3);
+	avb_context_shared_put(a);
+	avb_context_shared_put(b);
+}
+
+static void fork__child_connects_while_the_parent_goes_on(void **state)
+{
+	struct pair p;
+
+	pair_make(&p, *state, NULL);
+	octet_send(&p, 1);
+	child_run(child_connects);
+	octet_send(&p, 2);
+	pair_destroy(&p);
+}
+
+static void context_shared_get__one_for_all_and_another_in_the_child(void **state)
+{
+	struct ibv_context *again;
+	struct ibv_pd *pd;
+
+	(void)state;
+	assert_int_equal(avb_context_shared_get(&parents_shared), 0);
+	assert_int_equal(avb_context_shared_get(&again), 0);
+	assert_ptr_equal(parents_shared, again);
+	avb_context_shared_put(again);
+	child_run(child_shares_anew);
+	pd = ibv_alloc_pd(again);
+	avb_context_shared_put(again);
+	/* The PD keeps it where it is. */
+	assert_int_equal(avb_context_shared_get(&again), 0);
+	assert_ptr_equal(parents_shared, again);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	avb_context_shared_put(again);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(fork__child_connects_while_the_parent_goes_on),
+		cmocka_unit_test(context_shared_get__one_for_all_and_another_in_the_child),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// PDs, parent domains and MRs.
+#include "fixture.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+enum {
+	LENGTH = 8192,
+	REMOTE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+};
+
+static uint8_t memory[LENGTH];
+
+static void dealloc_pd__busy_while_an_mr_lives(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(f->context);
+	struct ibv_mr *mr = ibv_reg_mr(pd, memory, LENGTH, REMOTE);
+
+	assert_non_null(mr);
+	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+static void alloc_parent_domain__stands_for_its_pd(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_td_init_attr td_attr = { 0 };
+	struct ibv_td *td = ibv_alloc_td(f->context, &td_attr);
+	struct ibv_pd *pd = ibv_alloc_pd(f->context);
+	struct ibv_parent_domain_init_attr attr = { .pd = pd, .td = td };
+	struct ibv_pd *parent = ibv_alloc_parent_domain(f->context, &attr);
+	struct ibv_mr *mr = ibv_reg_mr(parent, memory, LENGTH, REMOTE);
+
+	assert_non_null(mr);
+	assert_int_equal(ibv_dealloc_td(td), EBUSY);
+	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+	assert_int_equal(ibv_dealloc_pd(parent), EBUSY);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(parent), 0);
+	assert_int_equal(ibv_dealloc_td(td), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+static void alloc_parent_domain__bad_arguments(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_parent_domain_init_attr no_pd = { .pd = NULL };
+	struct ibv_parent_domain_init_attr allocators = {
+		.pd = f->pd,
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS,
+	};
+
+	FAILS_WITH(EINVAL, ibv_alloc_parent_domain(f->context, &no_pd));
+	FAILS_WITH(EOPNOTSUPP, ibv_alloc_parent_domain(f->context, &allocators));
+}
+
+static void reg_mr__shows_what_was_asked(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *a = ibv_reg_mr(f->pd, memory, LENGTH, REMOTE);
+	struct ibv_mr *b = ibv_reg_mr(f->pd, memory, LENGTH, REMOTE);
+
+	assert_ptr_equal(a->addr, memory);
+	assert_int_equal(a->length, LENGTH);
+	assert_ptr_equal(a->pd, f->pd);
+	assert_ptr_equal(a->context, f->context);
+	assert_int_not_equal(a->lkey, b->lkey);
+	assert_int_not_equal(a->rkey, b->rkey);
+	assert_int_equal(ibv_dereg_mr(a), 0);
+	assert_int_equal(ibv_dereg_mr(b), 0);
+}
+
+static void reg_mr__access_flags(void **state)
+{
+	static const int good[] = { 0,
+				    IBV_ACCESS_LOCAL_WRITE,
+				    IBV_ACCESS_REMOTE_READ,
+				    IBV_ACCESS_ZERO_BASED | IBV_ACCESS_REMOTE_READ,
+				    REMOTE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
+				    REMOTE | IBV_ACCESS_RELAXED_ORDERING,
+				    REMOTE | IBV_ACCESS_HUGETLB };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		struct ibv_mr *mr = ibv_reg_mr(f->pd, memory, LENGTH, good[i]);
+
+		assert_non_null(mr);
+		assert_int_equal(ibv_dereg_mr(mr), 0);
+	}
+	FAILS_WITH(EINVAL, ibv_reg_mr(f->pd, memory, LENGTH, IBV_ACCESS_REMOTE_WRITE));
+	FAILS_WITH(EINVAL, ibv_reg_mr(f->pd, memory, LENGTH, IBV_ACCESS_REMOTE_ATOMIC));
+	FAILS_WITH(EINVAL, ibv_reg_mr(f->pd, memory, LENGTH, 1 << 12));
+	FAILS_WITH(EOPNOTSUPP, ibv_reg_mr(f->pd, memory, LENGTH, IBV_ACCESS_ON_DEMAND));
+	FAILS_WITH(EOPNOTSUPP, ibv_reg_dmabuf_mr(f->pd, 0, LENGTH, 0, 0, REMOTE));
+}
+
+static void reg_mr__ranges(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *empty = ibv_reg_mr(f->pd, memory, 0, REMOTE);
+	struct ibv_mr *top = ibv_reg_mr_iova(f->pd, memory, LENGTH, UINT64_MAX - LENGTH, REMOTE);
+	void *hole = mmap(NULL, LENGTH, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_non_null(empty);
+	assert_non_null(top);
+	assert_int_equal(munmap(hole, LENGTH), 0);
+	FAILS_WITH(EFAULT, ibv_reg_mr(f->pd, hole, LENGTH, REMOTE));
+	FAILS_WITH(EINVAL, ibv_reg_mr(f->pd, memory, SIZE_MAX, REMOTE));
+	FAILS_WITH(EINVAL, ibv_reg_mr_iova(f->pd, memory, LENGTH, UINT64_MAX - 1, REMOTE));
+	assert_int_equal(ibv_dereg_mr(top), 0);
+	assert_int_equal(ibv_dereg_mr(empty), 0);
+}
+
+static void rereg_mr__changes_translation_pd_and_access(void **state)
+{
+	int all = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD |
+		  IBV_REREG_MR_CHANGE_ACCESS;
+	struct fixture *f = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(f->context);
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, memory, LENGTH, IBV_ACCESS_LOCAL_WRITE);
+
+	assert_int_equal(ibv_rereg_mr(mr, all, pd, memory + 16, 32, REMOTE), 0);
+	assert_ptr_equal(mr->addr, memory + 16);
+	assert_int_equal(mr->length, 32);
+	assert_ptr_equal(mr->pd, pd);
+	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, f->pd, NULL, 0, 0), 0);
+	assert_int_equal(mr->length, 32);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void rereg_mr__a_failure_leaves_it(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, memory, LENGTH, IBV_ACCESS_LOCAL_WRITE);
+	uint32_t lkey = mr->lkey;
+
+	assert_int_equal(ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(mr, 1 << 3, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				      IBV_ACCESS_REMOTE_WRITE),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory, SIZE_MAX,
+				      0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(mr->lkey, lkey);
+	assert_int_equal(mr->length, LENGTH);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(dealloc_pd__busy_while_an_mr_lives),
+		WITH(alloc_parent_domain__stands_for_its_pd),
+		WITH(alloc_parent_domain__bad_arguments),
+		WITH(reg_mr__shows_what_was_asked),
+		WITH(reg_mr__access_flags),
+		WITH(reg_mr__ranges),
+		WITH(rereg_mr__changes_translation_pd_and_access),
+		WITH(rereg_mr__a_failure_leaves_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
