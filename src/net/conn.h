@@ -12,6 +12,9 @@
 #define AW_CONN_STARTUP_MS \
 	10000 /* from TCP up to the frame being whole; also for TCP's own connect */
 
+/* A refused connection is tried again, after pauses of 1, 2, 4 ... ms: 127 ms in all. */
+#define AW_CONN_REFUSALS_MAX 7
+
 struct aw_conn;
 
 enum aw_conn_event {

@@ -4,6 +4,7 @@
 // RFC 5044 7.1, RFC 6581.
 #include "net/conn_machine.h"
 #include "net/addr.h"
+#include "net/bounds.h"
 #include "net/engine.h"
 #include "net/linger.h"
 #include "net/log.h"
@@ -18,7 +19,8 @@
 #define BIT(n) (1u << (n))
 
 static const uint32_t arrows[] = {
-	[AW_CONN_CONNECTING] = BIT(AW_CONN_SENDING) | BIT(AW_CONN_OVER),
+	[AW_CONN_CONNECTING] = BIT(AW_CONN_REFUSED) | BIT(AW_CONN_SENDING) | BIT(AW_CONN_OVER),
+	[AW_CONN_REFUSED] = BIT(AW_CONN_CONNECTING) | BIT(AW_CONN_OVER),
 	[AW_CONN_SENDING] = BIT(AW_CONN_AWAIT_REPLY) | BIT(AW_CONN_OVER),
 	[AW_CONN_AWAIT_REPLY] = BIT(AW_CONN_READY) | BIT(AW_CONN_OVER),
 	[AW_CONN_AWAIT_REQUEST] = BIT(AW_CONN_DECIDING) | BIT(AW_CONN_OVER),
@@ -33,6 +35,7 @@ static const struct {
 	bool deadline;
 } waits[] = {
 	[AW_CONN_CONNECTING] = { EPOLLOUT, true },
+	[AW_CONN_REFUSED] = { 0, true },
 	[AW_CONN_SENDING] = { EPOLLOUT, true },
 	[AW_CONN_AWAIT_REPLY] = { EPOLLIN, true },
 	[AW_CONN_AWAIT_REQUEST] = { EPOLLIN, true },
@@ -176,6 +179,41 @@ static void step_send(struct aw_conn *c)
 		fail_frame(c, io);
 }
 
+/*
+ * A server that closes its listener and opens another on the same port (perftest does, between its
+ * two connections) is away for a moment, and TCP brings a client there sooner than an adapter
+ * would. Pauses of 1, 2, 4 ... ms; false when that did not help.
+ */
+static bool pause_refused(struct aw_conn *c)
+{
+	if (c->refusals == AW_CONN_REFUSALS_MAX)
+		return false;
+	aw_conn_set_state(c, AW_CONN_REFUSED);
+	aw_watch_deadline(&c->watch, 1u << c->refusals++);
+	return true;
+}
+
+static int try_connect(struct aw_conn *c)
+{
+	const struct sockaddr *peer = (const struct sockaddr *)&c->info.peer;
+
+	return connect(c->fd, peer, aw_addr_len(peer)) == 0 ? 0 : errno;
+}
+
+static void connect_again(struct aw_conn *c)
+{
+	int err = try_connect(c);
+
+	/* Linux: the first call after a failure only clears the old attempt away. */
+	if (err == ECONNABORTED)
+		err = try_connect(c);
+	aw_conn_set_state(c, AW_CONN_CONNECTING);
+	if (err == 0 || err == EINPROGRESS)
+		aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
+	else if (err != ECONNREFUSED || !pause_refused(c))
+		fail(c, err, strerror(err));
+}
+
 static void step_connect(struct aw_conn *c)
 {
 	socklen_t len = sizeof(c->info.local);
@@ -184,6 +222,8 @@ static void step_connect(struct aw_conn *c)
 
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &err_len) != 0)
 		err = errno;
+	if (err == ECONNREFUSED && pause_refused(c))
+		return;
 	if (err) {
 		fail(c, err, strerror(err));
 		return;
@@ -219,6 +259,7 @@ static void step_decide(struct aw_conn *c)
 
 static void (*const steps[])(struct aw_conn *c) = {
 	[AW_CONN_CONNECTING] = step_connect,
+	[AW_CONN_REFUSED] = NULL,
 	[AW_CONN_SENDING] = step_send,
 	[AW_CONN_AWAIT_REPLY] = step_reply,
 	[AW_CONN_AWAIT_REQUEST] = step_request,
@@ -241,6 +282,8 @@ static void step(struct aw_conn *c, uint32_t events)
 	if (!(events & AW_WATCH_TIMEOUT)) {
 		if (steps[c->state])
 			steps[c->state](c);
+	} else if (c->state == AW_CONN_REFUSED) {
+		connect_again(c);
 	} else if (waits[c->state].deadline) {
 		fail(c, ETIMEDOUT, timeout_causes[c->state]);
 	}

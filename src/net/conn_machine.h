@@ -8,6 +8,7 @@
 
 enum aw_conn_state {
 	AW_CONN_CONNECTING, /* initiator: TCP's handshake is under way */
+	AW_CONN_REFUSED, /* initiator: nobody listened; a pause before the next try */
 	AW_CONN_SENDING, /* initiator: the socket has not taken all of the Request */
 	AW_CONN_AWAIT_REPLY,
 	AW_CONN_AWAIT_REQUEST,
@@ -25,6 +26,7 @@ struct aw_conn {
 	pthread_mutex_t lock; /* guards what follows; no event runs under it */
 	enum aw_conn_state state;
 	bool destroyed;
+	uint32_t refusals;
 	int fd; /* -1: given away or closed */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
 	struct aw_frame_buf out;

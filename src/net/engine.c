@@ -28,6 +28,7 @@
 #define SLICE_NS 100000u /* the shortest the kernel gives */
 
 static struct {
+	pthread_mutex_t handling; /* the thread holds it while handlers run, forks keep them out */
 	pthread_mutex_t life;
 	pthread_cond_t left; /* running became false */
 	uint32_t refs;
@@ -42,6 +43,7 @@ static struct {
 	/* changes only where there is one thread */
 	uint32_t generation;
 } engine = {
+	.handling = PTHREAD_MUTEX_INITIALIZER,
 	.life = PTHREAD_MUTEX_INITIALIZER,
 	.left = PTHREAD_COND_INITIALIZER,
 	.epfd = -1,
@@ -51,6 +53,7 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int once_err;
 static _Thread_local bool self;
+static _Thread_local bool forking; /* holds handling */
 
 bool aw_engine_is_self(void)
 {
@@ -100,8 +103,23 @@ void aw_engine_kick_tick(void)
 
 /* Fork. Order of locks as everywhere: linger, life, then the watches'. */
 
+void aw_engine_fork_prepare(void)
+{
+	if (!forking)
+		pthread_mutex_lock(&engine.handling);
+	forking = true;
+}
+
+void aw_engine_fork_done(void)
+{
+	if (forking)
+		pthread_mutex_unlock(&engine.handling);
+	forking = false;
+}
+
 static void fork_prepare(void)
 {
+	aw_engine_fork_prepare();
 	aw_linger_fork_prepare();
 	pthread_mutex_lock(&engine.life);
 	aw_watch_fork_prepare();
@@ -112,6 +130,7 @@ static void fork_parent(void)
 	aw_watch_fork_parent();
 	pthread_mutex_unlock(&engine.life);
 	aw_linger_fork_parent();
+	aw_engine_fork_done();
 }
 
 static void close_fds(void)
@@ -133,6 +152,7 @@ static void fork_child(void)
 	aw_watch_fork_child();
 	pthread_mutex_unlock(&engine.life);
 	aw_linger_fork_child();
+	aw_engine_fork_done();
 }
 
 static void init_once(void)
@@ -225,6 +245,7 @@ static bool serve(int ms)
 	bool kicked = false;
 	uint64_t kicks;
 
+	pthread_mutex_lock(&engine.handling);
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.u64 == KICK)
 			kicked = read(atomic_load_explicit(&engine.kickfd, memory_order_relaxed),
@@ -232,6 +253,7 @@ static bool serve(int ms)
 		else
 			aw_watch_dispatch(events[i].data.u64, events[i].events);
 	}
+	pthread_mutex_unlock(&engine.handling);
 	return kicked;
 }
 
@@ -245,10 +267,12 @@ static void *run(void *unused)
 	for (;;) {
 		bool kicked = serve(wait_ms(next_deadline, next_tick));
 
+		pthread_mutex_lock(&engine.handling);
 		if (kicked || (next_tick && aw_now_ns() >= next_tick))
 			next_tick = run_tick() ? aw_now_ns() + MS_NS : 0;
 		/* Last: all of the above may set deadlines, and kicks nobody when it does. */
 		next_deadline = aw_watch_run_timers();
+		pthread_mutex_unlock(&engine.handling);
 		if (kicked && leave())
 			return NULL;
 	}

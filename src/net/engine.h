@@ -44,4 +44,12 @@ int aw_engine_start(void);
 int aw_engine_epfd(void);
 void aw_engine_kick(void);
 
+/*
+ * For handlers of pthread_atfork that take locks, first and last: no watch's handler runs between
+ * the two, so that the child inherits no lock, reference or delivery of a thread it does not have.
+ * Any of several handlers may be first.
+ */
+void aw_engine_fork_prepare(void);
+void aw_engine_fork_done(void);
+
 #endif

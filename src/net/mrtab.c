@@ -4,6 +4,7 @@
 // (RFC 5042 6.1.1), and a look-up still goes straight to its slot.
 #include "net/mrtab.h"
 
+#include "net/engine.h"
 #include "net/log.h"
 #include "ring/table.h"
 
@@ -29,17 +30,20 @@ static int once_err;
 
 static void fork_prepare(void)
 {
+	aw_engine_fork_prepare();
 	aw_table_fork_prepare(&table);
 }
 
 static void fork_parent(void)
 {
 	aw_table_fork_parent(&table);
+	aw_engine_fork_done();
 }
 
 static void fork_child(void)
 {
 	aw_table_fork_child(&table);
+	aw_engine_fork_done();
 }
 
 static void init_once(void)

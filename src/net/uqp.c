@@ -22,6 +22,7 @@ static int qps_err;
 
 static void fork_prepare(void)
 {
+	aw_engine_fork_prepare();
 	aw_table_fork_prepare(&qps);
 	aw_lend_fork_prepare();
 	aw_pool_fork_prepare();
@@ -32,6 +33,7 @@ static void fork_parent(void)
 	aw_pool_fork_done();
 	aw_lend_fork_done();
 	aw_table_fork_parent(&qps);
+	aw_engine_fork_done();
 }
 
 static void fork_child(void)
@@ -39,6 +41,7 @@ static void fork_child(void)
 	aw_pool_fork_done();
 	aw_lend_fork_done();
 	aw_table_fork_child(&qps);
+	aw_engine_fork_done();
 }
 
 static void make_table(void)

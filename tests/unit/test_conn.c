@@ -6,6 +6,7 @@
 #include "../lib/conn_scene.h"
 #include "../lib/tcp.h"
 #include "net/bounds.h"
+#include "net/conn_machine.h"
 #include "wire/crc32c.h"
 #include "wire/octets.h"
 
@@ -16,6 +17,8 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -119,6 +122,30 @@ static void conn_connect__refused(void **state)
 		assert_int_equal(err, ECONNREFUSED);
 	else
 		scene_failed(s, ECONNREFUSED);
+}
+
+static uint32_t refusals_of(struct aw_conn *conn)
+{
+	pthread_mutex_lock(&conn->lock);
+	uint32_t refusals = conn->refusals;
+
+	pthread_mutex_unlock(&conn->lock);
+	return refusals;
+}
+
+static void conn_connect__refused_at_first(void **state)
+{
+	struct scene *s = *state;
+
+	close(s->listener);
+	s->listener = tcp_bind(AF_INET, &s->addr); /* refuses, until it listens */
+	assert_int_equal(fcntl(s->listener, F_SETFL, 0), 0);
+	assert_int_equal(start(s, &scene_plain, NULL, 0), 0);
+	while (refusals_of(s->conn) == 0 && heard_count(&s->heard) == 0)
+		sched_yield();
+	assert_int_equal(listen(s->listener, 1), 0);
+	s->peer = tcp_accept(s->listener);
+	assert_int_equal(heard_count(&s->heard), 0);
 }
 
 static void conn_connect__no_answer_to_tcp(void **state)
@@ -367,6 +394,7 @@ int main(void)
 		TEST(conn_connect__reply_in_pieces),
 		TEST(conn_connect__rejected),
 		TEST(conn_connect__refused),
+		TEST(conn_connect__refused_at_first),
 		TEST(conn_connect__no_answer_to_tcp),
 		TEST(conn_connect__silent_peer),
 		TEST(conn_connect__closed_without_a_reply),
