@@ -62,7 +62,7 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 		return aw_cm_fail(EINVAL);
 	struct aw_cm_id *cm = aw_cm_id_of(id);
 
-	if (cm->state != AW_CM_REQUESTED || aw_cm_stream_claim(cm, conn_param) != 0)
+	if (aw_cm_id_state(cm) != AW_CM_REQUESTED || aw_cm_stream_claim(cm, conn_param) != 0)
 		return aw_cm_fail(EINVAL);
 	struct aw_conn *conn = take_conn(cm, AW_CM_ACCEPTING);
 

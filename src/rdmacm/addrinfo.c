@@ -65,8 +65,9 @@ static int fill_active(struct rdma_addrinfo *rai, const struct addrinfo *ai,
 
 	if (!err)
 		err = copy_name(&rai->ai_dst_canonname, ai->ai_canonname);
-	return err ? err : copy_address(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr,
-					hints->ai_src_len);
+	return err ? err
+		   : copy_address(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr,
+				  hints->ai_src_len);
 }
 
 static int from_addrinfo(const struct addrinfo *ai, const struct rdma_addrinfo *hints,
@@ -84,8 +85,8 @@ static int from_addrinfo(const struct addrinfo *ai, const struct rdma_addrinfo *
 		*tail = rai;
 		tail = &rai->ai_next;
 		rai->ai_family = ai->ai_family;
-		if (hints->ai_flags & RAI_PASSIVE ? fill_passive(rai, ai) :
-						    fill_active(rai, ai, hints))
+		if (hints->ai_flags & RAI_PASSIVE ? fill_passive(rai, ai)
+						  : fill_active(rai, ai, hints))
 			goto no_memory;
 	}
 	if (!head)

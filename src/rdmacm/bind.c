@@ -22,7 +22,7 @@ int aw_cm_bind(struct aw_cm_id *cm, const struct sockaddr *addr)
 {
 	if (!aw_address_len(addr->sa_family))
 		return EAFNOSUPPORT;
-	if (cm->state != AW_CM_IDLE)
+	if (aw_cm_id_state(cm) != AW_CM_IDLE)
 		return EINVAL;
 	int err = aw_cm_socket_bind(cm, addr);
 

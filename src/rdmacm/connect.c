@@ -155,14 +155,17 @@ static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 		.ird = aw_cm_param_ird(param),
 		.ord = aw_cm_param_ord(param),
 	};
+	const struct aw_conn_ask ask = {
+		.peer = &cm->id.route.addr.dst_addr,
+		.local = &local,
+		.pd = param ? param->private_data : NULL,
+		.pd_len = param ? param->private_data_len : 0,
+	};
 	struct aw_conn *conn;
 	int fd = cm->fd;
 
 	cm->fd = -1;
-	int err = aw_conn_connect(fd, &cm->id.route.addr.dst_addr, &local,
-				  param ? param->private_data : NULL,
-				  param ? param->private_data_len : 0,
-				  on_conn, aw_cm_id_arg(cm), &conn);
+	int err = aw_conn_connect(fd, &ask, on_conn, aw_cm_id_arg(cm), &conn);
 
 	if (err)
 		close(fd);

@@ -52,8 +52,8 @@ int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res, struct ibv
 		return aw_cm_fail(EINVAL);
 	if (rdma_create_id(NULL, &ep, NULL, (enum rdma_port_space)res->ai_port_space) < 0)
 		return -1;
-	int ret = res->ai_flags & RAI_PASSIVE ? make_passive(ep, res, pd, qp_init_attr) :
-						make_active(ep, res, pd, qp_init_attr);
+	int ret = res->ai_flags & RAI_PASSIVE ? make_passive(ep, res, pd, qp_init_attr)
+					      : make_active(ep, res, pd, qp_init_attr);
 
 	if (ret == 0) {
 		*id = ep;
@@ -99,8 +99,7 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 	if (!listen || !id || !aw_cm_id_of(listen)->sync)
 		return aw_cm_fail(EINVAL);
 	aw_cm_id_release_event(aw_cm_id_of(listen));
-	if (rdma_get_cm_event(listen->channel, &event) < 0 ||
-	    equip(aw_cm_id_of(listen), event) < 0)
+	if (rdma_get_cm_event(listen->channel, &event) < 0 || equip(aw_cm_id_of(listen), event) < 0)
 		return -1;
 	*id = event->id;
 	(*id)->event = event;

@@ -40,8 +40,8 @@ void aw_cm_event_describe(struct aw_cm_event *ev, const struct aw_mpa_result *re
 
 	conn->responder_resources = depth(result, result->ird, result->peer_ord);
 	conn->initiator_depth = depth(result, result->ord, result->peer_ird);
-	conn->private_data_len = result->pd_len < AW_CM_PD_MAX ? (uint8_t)result->pd_len :
-								 AW_CM_PD_MAX;
+	conn->private_data_len = result->pd_len < AW_CM_PD_MAX ? (uint8_t)result->pd_len
+							       : AW_CM_PD_MAX;
 	if (conn->private_data_len == 0)
 		return;
 	memcpy(ev->private_data, result->pd, conn->private_data_len);

@@ -3,7 +3,6 @@
 #ifndef RDMACM_EVENT_H
 #define RDMACM_EVENT_H
 
-#include "core/startup.h"
 #include "rdmacm/id.h"
 
 #include <stdint.h>

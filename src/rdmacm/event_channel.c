@@ -2,11 +2,13 @@
 // The queue and its fd. The fd is an eventfd that is 1 while the queue holds events and 0 while it
 // is empty, both changed under the lock: so events can be taken back (destroy, migrate) without
 // leaving an fd that promises one. Readers wait in poll, never in read.
+#define _GNU_SOURCE /* dup3 */
 #include "rdmacm/event_channel.h"
 
-#include "rdmacm/fail.h"
 #include "rdmacm/event.h"
+#include "rdmacm/fail.h"
 #include "rdmacm/id.h"
+#include "rdmacm/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,13 +20,44 @@
 
 struct aw_cm_channel {
 	struct rdma_event_channel channel; /* the program's view; must be first */
+	uint32_t process; /* whose it is */
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_cm_event_list queue;
 };
 
+static pthread_mutex_t adopting = PTHREAD_MUTEX_INITIALIZER;
+
+static void reset(struct aw_cm_channel *ch)
+{
+	ch->process = aw_cm_process();
+	pthread_mutex_init(&ch->lock, NULL);
+	TAILQ_INIT(&ch->queue);
+}
+
+/* The events and the eventfd are the parent's: the child starts empty, with its own. */
+static void adopt(struct aw_cm_channel *ch)
+{
+	int flags = fcntl(ch->channel.fd, F_GETFL);
+	int fd = eventfd(0, EFD_CLOEXEC | (flags & O_NONBLOCK ? EFD_NONBLOCK : 0));
+
+	if (fd >= 0) {
+		dup3(fd, ch->channel.fd, O_CLOEXEC);
+		close(fd);
+	}
+	reset(ch);
+}
+
 static struct aw_cm_channel *of(struct rdma_event_channel *channel)
 {
-	return (struct aw_cm_channel *)channel;
+	struct aw_cm_channel *ch = (struct aw_cm_channel *)channel;
+
+	if (ch->process == aw_cm_process())
+		return ch;
+	pthread_mutex_lock(&adopting);
+	if (ch->process != aw_cm_process())
+		adopt(ch);
+	pthread_mutex_unlock(&adopting);
+	return ch;
 }
 
 struct rdma_event_channel *rdma_create_event_channel(void)
@@ -40,17 +73,16 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 		free(ch);
 		return NULL;
 	}
-	pthread_mutex_init(&ch->lock, NULL);
-	TAILQ_INIT(&ch->queue);
+	reset(ch);
 	return &ch->channel;
 }
 
 void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
-	struct aw_cm_channel *ch = of(channel);
-
 	if (!channel)
 		return;
+	struct aw_cm_channel *ch = of(channel);
+
 	close(ch->channel.fd);
 	pthread_mutex_destroy(&ch->lock);
 	free(ch);
@@ -125,11 +157,11 @@ bool aw_cm_channel_empty(struct rdma_event_channel *channel)
 void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm_id *owner,
 			  struct aw_cm_event_list *list)
 {
+	if (!channel)
+		return;
 	struct aw_cm_channel *ch = of(channel);
 	struct aw_cm_event *ev, *next;
 
-	if (!ch)
-		return;
 	pthread_mutex_lock(&ch->lock);
 	bool was = !TAILQ_EMPTY(&ch->queue);
 

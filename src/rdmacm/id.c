@@ -4,10 +4,11 @@
 
 #include "net/engine.h"
 #include "net/log.h"
-#include "ring/table.h"
-#include "rdmacm/fail.h"
 #include "rdmacm/event.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/process.h"
 #include "rdmacm/stream.h"
+#include "ring/table.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -37,9 +38,29 @@ static struct aw_table ids;
 static pthread_once_t ids_once = PTHREAD_ONCE_INIT;
 static int ids_err;
 
+static void fork_prepare(void)
+{
+	aw_engine_fork_prepare();
+	aw_table_fork_prepare(&ids);
+}
+
+static void fork_parent(void)
+{
+	aw_table_fork_parent(&ids);
+	aw_engine_fork_done();
+}
+
+static void fork_child(void)
+{
+	aw_table_fork_child(&ids);
+	aw_engine_fork_done();
+}
+
 static void make_table(void)
 {
 	ids_err = aw_table_init(&ids, IDS_MAX);
+	if (!ids_err)
+		ids_err = pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw_cm_id **out)
@@ -56,6 +77,7 @@ int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw
 	cm->id.ps = RDMA_PS_TCP;
 	cm->id.qp_type = IBV_QPT_RC;
 	cm->fd = -1;
+	cm->process = aw_cm_process();
 	pthread_mutex_init(&cm->lock, NULL);
 	pthread_cond_init(&cm->acked, NULL);
 	cm->handle = aw_table_insert(&ids, cm, NULL);
@@ -113,8 +135,35 @@ static void drop_events(struct aw_cm_id *cm)
 	}
 }
 
+bool aw_cm_id_inherited(const struct aw_cm_id *cm)
+{
+	return cm->process != aw_cm_process();
+}
+
+/* Without a word to the peer, who is the parent's; nor are there callbacks to wait for. */
+static void drop_inherited(struct aw_cm_id *cm)
+{
+	if (cm->listener)
+		aw_listener_destroy(cm->listener);
+	if (cm->conn)
+		aw_conn_destroy(cm->conn);
+	aw_table_remove(&ids, cm->handle);
+	if (cm->fd >= 0)
+		close(cm->fd);
+	if (cm->sync)
+		rdma_destroy_event_channel(cm->id.channel);
+	if (cm->engine_held)
+		aw_engine_put();
+	free(cm->ep_attr);
+	free(cm);
+}
+
 void aw_cm_id_destroy(struct aw_cm_id *cm)
 {
+	if (aw_cm_id_inherited(cm)) {
+		drop_inherited(cm);
+		return;
+	}
 	stop_net(cm);
 	drop_events(cm);
 	aw_cm_id_release_event(cm);
@@ -148,6 +197,15 @@ void aw_cm_id_enter(struct aw_cm_id *cm, enum aw_cm_state state)
 {
 	assert(state == AW_CM_ENDED || (arrows[cm->state] & TO(state)));
 	cm->state = state;
+}
+
+enum aw_cm_state aw_cm_id_state(struct aw_cm_id *cm)
+{
+	pthread_mutex_lock(&cm->lock);
+	enum aw_cm_state state = cm->state;
+
+	pthread_mutex_unlock(&cm->lock);
+	return state;
 }
 
 bool aw_cm_id_advance(struct aw_cm_id *cm, enum aw_cm_state from, enum aw_cm_state to)

@@ -35,6 +35,7 @@ enum aw_cm_state {
 struct aw_cm_id {
 	struct rdma_cm_id id; /* the program's view; must be first */
 	uint32_t handle; /* fixed after create */
+	uint32_t process; /* likewise: whose it is */
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t acked;
@@ -73,6 +74,9 @@ int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw
 /* Ends what the id has under way, drops its unread events, waits for acks, frees it. */
 void aw_cm_id_destroy(struct aw_cm_id *cm);
 
+/* Was it made before a fork that this process came from? Its lock is not to be taken then. */
+bool aw_cm_id_inherited(const struct aw_cm_id *cm);
+
 /* What callbacks get as their argument, and the id it means, held; NULL when it is gone. */
 void *aw_cm_id_arg(const struct aw_cm_id *cm);
 struct aw_cm_id *aw_cm_id_get(void *arg);
@@ -80,6 +84,8 @@ void aw_cm_id_put(struct aw_cm_id *cm);
 
 /* The one place where the state changes; the lock is held. */
 void aw_cm_id_enter(struct aw_cm_id *cm, enum aw_cm_state state);
+
+enum aw_cm_state aw_cm_id_state(struct aw_cm_id *cm);
 
 /* enter, if the state is from; else false. Takes the lock. */
 bool aw_cm_id_advance(struct aw_cm_id *cm, enum aw_cm_state from, enum aw_cm_state to);

@@ -146,8 +146,8 @@ static int start(struct aw_cm_id *cm)
 		.ord = AW_RD_MAX,
 	};
 	struct aw_listener *listener;
-	int err = aw_listener_create(cm->fd, (int)cm->backlog, &local, on_request,
-				     aw_cm_id_arg(cm), &listener);
+	int err = aw_listener_create(cm->fd, (int)cm->backlog, &local, on_request, aw_cm_id_arg(cm),
+				     &listener);
 
 	if (err)
 		return err;
@@ -160,7 +160,7 @@ static int bind_default(struct aw_cm_id *cm)
 {
 	struct sockaddr_storage any;
 
-	if (cm->state != AW_CM_IDLE)
+	if (aw_cm_id_state(cm) != AW_CM_IDLE)
 		return 0;
 	aw_address_wildcard(AF_INET, &any);
 	return aw_cm_bind(cm, (struct sockaddr *)&any);

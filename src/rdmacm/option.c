@@ -18,7 +18,9 @@ static int set_reuse_addr(struct aw_cm_id *cm, const void *val)
 	int on;
 
 	memcpy(&on, val, sizeof(on));
-	if (cm->state != AW_CM_IDLE && (!on || cm->state == AW_CM_LISTENING))
+	enum aw_cm_state state = aw_cm_id_state(cm);
+
+	if (state != AW_CM_IDLE && (!on || state == AW_CM_LISTENING))
 		return EINVAL;
 	cm->reuse_addr = on;
 	if (cm->fd >= 0)
@@ -32,7 +34,7 @@ static int set_af_only(struct aw_cm_id *cm, const void *val)
 	int on;
 
 	memcpy(&on, val, sizeof(on));
-	if (cm->state != AW_CM_IDLE)
+	if (aw_cm_id_state(cm) != AW_CM_IDLE)
 		return EINVAL;
 	cm->af_only = on;
 	return 0;

@@ -96,8 +96,15 @@ void rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	if (!id || !id->qp)
 		return;
-	aw_cm_stream_release(aw_cm_id_of(id));
-	ibv_destroy_qp(take_qp(aw_cm_id_of(id)));
+	struct aw_cm_id *cm = aw_cm_id_of(id);
+
+	if (aw_cm_id_inherited(cm)) {
+		ibv_destroy_qp(id->qp);
+		id->qp = NULL;
+	} else {
+		aw_cm_stream_release(cm);
+		ibv_destroy_qp(take_qp(cm));
+	}
 	aw_cm_cqs_destroy(id);
 }
 

@@ -19,8 +19,7 @@ struct aw_cm_timer {
 static bool expire(struct aw_cm_id *cm, struct aw_watch *watch)
 {
 	pthread_mutex_lock(&cm->lock);
-	bool silent = cm->state == AW_CM_REPLIED && cm->timer &&
-		      &cm->timer->watch == watch;
+	bool silent = cm->state == AW_CM_REPLIED && cm->timer && &cm->timer->watch == watch;
 
 	if (silent) {
 		aw_cm_reply_timer_stop(cm);
@@ -38,9 +37,8 @@ static void on_deadline(struct aw_watch *watch, uint32_t events)
 
 	if (!cm)
 		return;
-	struct aw_uqp *uqp = (events & AW_WATCH_TIMEOUT) && expire(cm, watch) ?
-				     aw_cm_stream_hold(cm) :
-				     NULL;
+	struct aw_uqp *uqp =
+		(events & AW_WATCH_TIMEOUT) && expire(cm, watch) ? aw_cm_stream_hold(cm) : NULL;
 
 	if (uqp) {
 		aw_uqp_abort(uqp);

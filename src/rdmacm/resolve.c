@@ -54,7 +54,7 @@ static int resolve(struct aw_cm_id *cm, const struct sockaddr *dst)
 	const struct sockaddr *src = &cm->id.route.addr.src_addr;
 
 	aw_address_wildcard(dst->sa_family, &any);
-	if (cm->state == AW_CM_IDLE)
+	if (aw_cm_id_state(cm) == AW_CM_IDLE)
 		src = (const struct sockaddr *)&any;
 	int err = ask_routing(src, dst, &from, &to);
 
@@ -74,14 +74,16 @@ static void tell_resolved(struct aw_cm_id *cm, int err)
 	pthread_mutex_unlock(&cm->lock);
 }
 
-static int check_resolve(const struct aw_cm_id *cm, const struct sockaddr *src,
+static int check_resolve(struct aw_cm_id *cm, const struct sockaddr *src,
 			 const struct sockaddr *dst)
 {
+	enum aw_cm_state state = aw_cm_id_state(cm);
+
 	if (!aw_address_len(dst->sa_family))
 		return EAFNOSUPPORT;
-	if (cm->state != AW_CM_IDLE && cm->state != AW_CM_BOUND)
+	if (state != AW_CM_IDLE && state != AW_CM_BOUND)
 		return EINVAL;
-	if (cm->state == AW_CM_BOUND && cm->id.route.addr.src_addr.sa_family != dst->sa_family)
+	if (state == AW_CM_BOUND && cm->id.route.addr.src_addr.sa_family != dst->sa_family)
 		return EINVAL;
 	return src && src->sa_family && src->sa_family != dst->sa_family ? EINVAL : 0;
 }
@@ -92,7 +94,7 @@ int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr, struct s
 	if (!id || !dst_addr)
 		return aw_cm_fail(EINVAL);
 	struct aw_cm_id *cm = aw_cm_id_of(id);
-	bool binds = src_addr && src_addr->sa_family && cm->state == AW_CM_IDLE;
+	bool binds = src_addr && src_addr->sa_family && aw_cm_id_state(cm) == AW_CM_IDLE;
 	int err = check_resolve(cm, src_addr, dst_addr);
 
 	(void)timeout_ms;

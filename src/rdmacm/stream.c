@@ -217,7 +217,7 @@ int rdma_disconnect(struct rdma_cm_id *id)
 int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	(void)event;
-	if (!id || aw_cm_id_of(id)->state < AW_CM_CONNECTING)
+	if (!id || aw_cm_id_state(aw_cm_id_of(id)) < AW_CM_CONNECTING)
 		return aw_cm_fail(EINVAL);
 	return 0;
 }

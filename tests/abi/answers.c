@@ -2,6 +2,7 @@
 //
 // answers LIBIBVERBS LIBRDMACM: calls the pure functions of our libraries and of the system's with
 // the same arguments and compares the answers. Exits 77 where the system has no such libraries.
+#define _GNU_SOURCE /* dlmopen */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,10 +129,11 @@ static void compare_verbs(void *const libs[2])
 	compare_files(libs);
 }
 
-// The system's library is the one the loader finds; ours is opened by its path.
+// The system's library is the one the loader finds; ours is opened by its path. The system's has a
+// namespace to itself: in one namespace our librdmacm would be given its libibverbs.
 static int open_both(const char *path, const char *soname, void *libs[2])
 {
-	libs[THEIRS] = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+	libs[THEIRS] = dlmopen(LM_ID_NEWLM, soname, RTLD_NOW | RTLD_LOCAL);
 	if (!libs[THEIRS]) {
 		printf("%s\n", dlerror());
 		return 77;

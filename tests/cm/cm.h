@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What the tests of rdma_cm share: ids on either side of a connection within one process.
+#ifndef TESTS_CM_H
+#define TESTS_CM_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <netinet/in.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+
+#define EVENT_MS 20000 /* far more than any event takes: a test that needs it has failed */
+
+struct cm_ends {
+	struct rdma_event_channel *passive, *active;
+	struct rdma_cm_id *listener, *server, *client;
+};
+
+/* An address with port in host order. */
+struct sockaddr_storage cm_address(const char *ip, uint16_t port);
+
+/* The next event, which must be of this type and status; ack it. */
+struct rdma_cm_event *cm_expect(struct rdma_event_channel *channel, enum rdma_cm_event_type type,
+				int status);
+void cm_expect_ack(struct rdma_event_channel *channel, enum rdma_cm_event_type type, int status);
+
+/* Nothing waits on the channel. */
+void cm_expect_none(struct rdma_event_channel *channel);
+
+/* A new id bound to ip and any port. */
+struct rdma_cm_id *cm_bound(struct rdma_event_channel *channel, const char *ip);
+
+/* The same, listening. */
+struct rdma_cm_id *cm_listener(struct rdma_event_channel *channel, const char *ip, int backlog);
+
+/* A new id with its route to ip and port (host order) resolved, and a QP. */
+struct rdma_cm_id *cm_resolved(struct rdma_event_channel *channel, const char *ip, uint16_t port);
+
+void cm_make_qp(struct rdma_cm_id *id);
+
+/* With its QP. */
+void cm_destroy(struct rdma_cm_id *id);
+
+uint16_t cm_port(struct rdma_cm_id *id);
+
+/* Both channels, a listener on ip, and a client resolved to it. */
+void cm_ends_open(struct cm_ends *ends, const char *ip);
+/* connect on the client, the Request's id with a QP in ends->server. */
+void cm_ends_request(struct cm_ends *ends);
+/* The same, accepted and established on both ends. */
+void cm_ends_connect(struct cm_ends *ends);
+/* rdma_disconnect on the client, DISCONNECTED on both. */
+void cm_ends_disconnect(struct cm_ends *ends);
+void cm_ends_close(struct cm_ends *ends);
+
+#define CM_CHILD_SKIPS 77
+
+/* Runs fn in the child of a fork and returns its exit status; a failed assertion is 1. */
+int cm_in_child(void (*fn)(void));
+
+/* Shortens what start-up may take. */
+void cm_set_startup_ms(uint32_t ms);
+
+#endif

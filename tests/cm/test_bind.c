@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Addresses and ports: port N of RDMA_PS_TCP is TCP port N.
+#include "cm.h"
+#include "raw.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct rdma_event_channel *channel;
+
+static int open_channel(void **state)
+{
+	(void)state;
+	channel = rdma_create_event_channel();
+	return channel ? 0 : -1;
+}
+
+static int close_channel(void **state)
+{
+	(void)state;
+	cm_expect_none(channel);
+	rdma_destroy_event_channel(channel);
+	return 0;
+}
+
+static struct rdma_cm_id *fresh(void)
+{
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	return id;
+}
+
+static void assert_bind(struct rdma_cm_id *id, const char *ip, uint16_t port, int err)
+{
+	struct sockaddr_storage ss = cm_address(ip, port);
+	int ret = rdma_bind_addr(id, (struct sockaddr *)&ss);
+
+	assert_int_equal(ret ? errno : 0, err);
+}
+
+static void set_option(struct rdma_cm_id *id, int option, int value)
+{
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, option, &value, sizeof(value)), 0);
+}
+
+/* Connects to ip:port, where a listener of ours is; the Request's id. */
+static struct rdma_cm_id *knock(const char *ip, uint16_t port, struct rdma_cm_id **client)
+{
+	struct rdma_event_channel *active = rdma_create_event_channel();
+
+	*client = cm_resolved(active, ip, port);
+	assert_int_equal(rdma_connect(*client, NULL), 0);
+	struct rdma_cm_event *event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct rdma_cm_id *server = event->id;
+
+	rdma_ack_cm_event(event);
+	return server;
+}
+
+static void hang_up(struct rdma_cm_id *server, struct rdma_cm_id *client)
+{
+	struct rdma_event_channel *active = client->channel;
+
+	cm_destroy(server);
+	cm_destroy(client);
+	rdma_destroy_event_channel(active);
+}
+
+static void knock_once(const char *ip, uint16_t port)
+{
+	struct rdma_cm_id *client;
+	struct rdma_cm_id *server = knock(ip, port, &client);
+
+	hang_up(server, client);
+}
+
+static void bind__port_is_tcp_port(void **state)
+{
+	struct rdma_cm_id *id = cm_listener(channel, "127.0.0.1", 1);
+
+	(void)state;
+	close(raw_connect(cm_port(id)));
+	rdma_destroy_id(id);
+}
+
+static void bind__port_in_use(void **state)
+{
+	struct rdma_cm_id *bound = cm_bound(channel, "127.0.0.1");
+	struct rdma_cm_id *listener = cm_listener(channel, "127.0.0.1", 1);
+	struct rdma_cm_id *id = fresh();
+	uint16_t port;
+	int tcp = raw_listen(&port);
+
+	(void)state;
+	assert_bind(id, "127.0.0.1", cm_port(bound), EADDRINUSE);
+	assert_bind(id, "127.0.0.1", cm_port(listener), EADDRINUSE);
+	assert_bind(id, "127.0.0.1", port, EADDRINUSE);
+	assert_bind(id, "127.0.0.1", 0, 0);
+	close(tcp);
+	rdma_destroy_id(id);
+	rdma_destroy_id(listener);
+	rdma_destroy_id(bound);
+}
+
+static void bind__twice(void **state)
+{
+	struct rdma_cm_id *id = cm_bound(channel, "127.0.0.1");
+
+	(void)state;
+	assert_bind(id, "127.0.0.1", 0, EINVAL);
+	rdma_destroy_id(id);
+}
+
+static void bind__foreign_address(void **state)
+{
+	struct sockaddr_storage unix_address = { .ss_family = AF_UNIX };
+	struct rdma_cm_id *id = fresh();
+
+	(void)state;
+	assert_bind(id, "192.0.2.1", 0, EADDRNOTAVAIL);
+	assert_bind(id, "2001:db8::1", 0, EADDRNOTAVAIL);
+	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&unix_address), -1);
+	assert_int_equal(errno, EAFNOSUPPORT);
+	rdma_destroy_id(id);
+}
+
+/* Connections that a server left behind do not keep its port from it. */
+static void bind__again_after_connections(void **state)
+{
+	struct rdma_cm_id *listener = cm_listener(channel, "127.0.0.1", 1), *client;
+	uint16_t port = cm_port(listener);
+	struct rdma_cm_id *server = knock("127.0.0.1", port, &client);
+
+	(void)state;
+	cm_make_qp(server);
+	assert_int_equal(rdma_accept(server, NULL), 0);
+	cm_expect_ack(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	rdma_destroy_id(listener);
+	listener = fresh();
+	assert_bind(listener, "127.0.0.1", port, 0);
+	assert_int_equal(rdma_listen(listener, 1), 0);
+	rdma_disconnect(server);
+	cm_expect_ack(channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+	hang_up(server, client);
+	rdma_destroy_id(listener);
+	listener = fresh();
+	assert_bind(listener, "127.0.0.1", port, 0);
+	rdma_destroy_id(listener);
+}
+
+static void bind__reuse(void **state)
+{
+	struct rdma_cm_id *a = fresh(), *b = fresh();
+
+	(void)state;
+	set_option(a, RDMA_OPTION_ID_REUSEADDR, 1);
+	set_option(b, RDMA_OPTION_ID_REUSEADDR, 1);
+	assert_bind(a, "127.0.0.1", 0, 0);
+	assert_bind(b, "127.0.0.1", cm_port(a), 0);
+	assert_int_equal(rdma_listen(a, 1), 0);
+	assert_int_equal(rdma_listen(b, 1), -1);
+	assert_int_equal(errno, EADDRINUSE);
+	rdma_destroy_id(a);
+	assert_int_equal(rdma_listen(b, 1), 0);
+	rdma_destroy_id(b);
+}
+
+static void bind__device(void **state)
+{
+	struct rdma_cm_id *wildcard = cm_bound(channel, "0.0.0.0");
+	struct rdma_cm_id *loopback = cm_bound(channel, "127.0.0.1");
+
+	(void)state;
+	assert_null(wildcard->verbs);
+	assert_non_null(loopback->verbs);
+	assert_non_null(loopback->pd);
+	rdma_destroy_id(wildcard);
+	rdma_destroy_id(loopback);
+}
+
+static void listen__wildcard(void **state)
+{
+	struct rdma_cm_id *listener = cm_listener(channel, "0.0.0.0", 1), *client;
+	struct rdma_cm_id *server = knock("127.0.0.1", cm_port(listener), &client);
+
+	(void)state;
+	assert_non_null(server->verbs);
+	hang_up(server, client);
+	rdma_destroy_id(listener);
+}
+
+static void listen__wildcard_of_both(void **state)
+{
+	struct rdma_cm_id *listener = cm_listener(channel, "::", 2), *client;
+	struct rdma_cm_id *server = knock("::1", cm_port(listener), &client);
+
+	(void)state;
+	assert_int_equal(rdma_get_local_addr(server)->sa_family, AF_INET6);
+	hang_up(server, client);
+	server = knock("127.0.0.1", cm_port(listener), &client);
+	assert_int_equal(rdma_get_local_addr(server)->sa_family, AF_INET);
+	assert_int_equal(rdma_get_peer_addr(server)->sa_family, AF_INET);
+	hang_up(server, client);
+	rdma_destroy_id(listener);
+}
+
+/* One port for both families; another program may have it in the second. */
+static void bind_pair(struct rdma_cm_id **v6, struct rdma_cm_id **v4)
+{
+	for (int tries = 0; tries < 16; tries++) {
+		*v6 = fresh();
+		*v4 = fresh();
+		set_option(*v6, RDMA_OPTION_ID_AFONLY, 1);
+		assert_bind(*v6, "::", 0, 0);
+		struct sockaddr_storage ss = cm_address("0.0.0.0", cm_port(*v6));
+
+		if (rdma_bind_addr(*v4, (struct sockaddr *)&ss) == 0)
+			return;
+		assert_int_equal(errno, EADDRINUSE);
+		rdma_destroy_id(*v6);
+		rdma_destroy_id(*v4);
+	}
+	fail_msg("no port is free in both families");
+}
+
+static void listen__wildcard_of_one(void **state)
+{
+	struct rdma_cm_id *v6, *v4;
+
+	(void)state;
+	bind_pair(&v6, &v4);
+	assert_int_equal(rdma_listen(v6, 1), 0);
+	assert_int_equal(rdma_listen(v4, 1), 0);
+	knock_once("::1", cm_port(v6));
+	knock_once("127.0.0.1", cm_port(v6));
+	rdma_destroy_id(v4);
+	rdma_destroy_id(v6);
+}
+
+static void listen__unbound(void **state)
+{
+	struct rdma_cm_id *listener = fresh();
+
+	(void)state;
+	assert_int_equal(rdma_listen(listener, 1), 0);
+	assert_int_not_equal(rdma_get_src_port(listener), 0);
+	knock_once("127.0.0.1", cm_port(listener));
+	assert_int_equal(rdma_listen(listener, 1), -1);
+	assert_int_equal(errno, EINVAL);
+	rdma_destroy_id(listener);
+}
+
+static void resolve__source(void **state)
+{
+	struct rdma_cm_id *listener = cm_listener(channel, "127.0.0.1", 1);
+	struct sockaddr_storage src = cm_address("127.0.0.2", 0), local;
+	struct sockaddr_storage dst = cm_address("127.0.0.1", cm_port(listener));
+	struct rdma_event_channel *active = rdma_create_event_channel();
+	struct rdma_cm_id *client;
+
+	(void)state;
+	assert_int_equal(rdma_create_id(active, &client, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(
+		rdma_resolve_addr(client, (struct sockaddr *)&src, (struct sockaddr *)&dst, 1), 0);
+	cm_expect_ack(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	memcpy(&local, rdma_get_local_addr(client), sizeof(local));
+	assert_int_not_equal(((struct sockaddr_in *)&local)->sin_port, 0);
+	((struct sockaddr_in *)&local)->sin_port = 0;
+	assert_memory_equal(&local, &src, sizeof(struct sockaddr_in));
+	assert_int_equal(rdma_resolve_route(client, 1), 0);
+	cm_expect_ack(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	cm_make_qp(client);
+	assert_int_equal(rdma_connect(client, NULL), 0);
+	struct rdma_cm_event *event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+
+	assert_int_equal(rdma_get_dst_port(event->id), rdma_get_src_port(client));
+	struct rdma_cm_id *server = event->id;
+
+	rdma_ack_cm_event(event);
+	hang_up(server, client);
+	rdma_destroy_id(listener);
+}
+
+static void resolve__families_differ(void **state)
+{
+	struct sockaddr_storage src = cm_address("127.0.0.1", 0), dst = cm_address("::1", 1);
+	struct rdma_cm_id *id = fresh();
+
+	(void)state;
+	assert_int_equal(rdma_resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&dst, 1),
+			 -1);
+	assert_int_equal(errno, EINVAL);
+	rdma_destroy_id(id);
+}
+
+static void create__port_space(void **state)
+{
+	struct rdma_cm_id *id;
+
+	(void)state;
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_UDP), -1);
+	assert_int_equal(errno, EPROTONOSUPPORT);
+}
+
+static void option__bad(void **state)
+{
+	struct rdma_cm_id *id = cm_bound(channel, "127.0.0.1");
+	int on = 1;
+
+	(void)state;
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, 77, &on, sizeof(on)), -1);
+	assert_int_equal(errno, ENOSYS);
+	assert_int_equal(rdma_set_option(id, 5, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)), -1);
+	assert_int_equal(errno, ENOSYS);
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &on, 4), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &on, 1), 0);
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &on, 1),
+			 0);
+	rdma_destroy_id(id);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_channel, close_channel)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(bind__port_is_tcp_port),
+		TEST(bind__port_in_use),
+		TEST(bind__twice),
+		TEST(bind__foreign_address),
+		TEST(bind__again_after_connections),
+		TEST(bind__reuse),
+		TEST(bind__device),
+		TEST(listen__wildcard),
+		TEST(listen__wildcard_of_both),
+		TEST(listen__wildcard_of_one),
+		TEST(listen__unbound),
+		TEST(resolve__source),
+		TEST(resolve__families_differ),
+		TEST(create__port_space),
+		TEST(option__bad),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

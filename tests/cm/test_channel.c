@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Event channels: a pollable fd, blocking or not, and ids that move between them.
+#include "cm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static struct rdma_cm_id *resolving(struct rdma_event_channel *channel)
+{
+	struct sockaddr_storage ss = cm_address("127.0.0.1", 1);
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&ss, 1), 0);
+	return id;
+}
+
+static void channel__non_blocking(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_event *event;
+
+	(void)state;
+	assert_true(fcntl(channel->fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(fcntl(channel->fd, F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(rdma_get_cm_event(channel, &event), -1);
+	assert_int_equal(errno, EAGAIN);
+	struct rdma_cm_id *id = resolving(channel);
+
+	cm_expect_ack(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(rdma_get_cm_event(channel, &event), -1);
+	assert_int_equal(errno, EAGAIN);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+}
+
+static void *get_and_ack(void *arg)
+{
+	struct rdma_cm_event *event;
+
+	if (rdma_get_cm_event(arg, &event) < 0)
+		return NULL;
+	rdma_ack_cm_event(event);
+	return arg;
+}
+
+static void channel__blocks_readers(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	pthread_t readers[2];
+	struct rdma_cm_id *ids[2];
+	void *ret;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&readers[i], NULL, get_and_ack, channel), 0);
+	for (int i = 0; i < 2; i++)
+		ids[i] = resolving(channel);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(readers[i], &ret), 0);
+		assert_ptr_equal(ret, channel);
+	}
+	cm_expect_none(channel);
+	for (int i = 0; i < 2; i++)
+		rdma_destroy_id(ids[i]);
+	rdma_destroy_event_channel(channel);
+}
+
+static void channel__many_events_in_order(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *ids[50];
+
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		ids[i] = resolving(channel);
+	for (int i = 0; i < 50; i++) {
+		struct rdma_cm_event *event = cm_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+
+		assert_ptr_equal(event->id, ids[i]);
+		rdma_ack_cm_event(event);
+	}
+	cm_expect_none(channel);
+	for (int i = 0; i < 50; i++)
+		rdma_destroy_id(ids[i]);
+	rdma_destroy_event_channel(channel);
+}
+
+static void migrate__takes_events_along(void **state)
+{
+	struct rdma_event_channel *a = rdma_create_event_channel();
+	struct rdma_event_channel *b = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolving(a), *stays = resolving(a);
+
+	(void)state;
+	assert_int_equal(rdma_migrate_id(id, b), 0);
+	assert_ptr_equal(id->channel, b);
+	cm_expect_ack(b, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	cm_expect_none(b);
+	cm_expect_ack(a, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	cm_expect_none(a);
+	assert_int_equal(rdma_resolve_route(id, 1), 0);
+	cm_expect_none(a);
+	cm_expect_ack(b, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	rdma_destroy_id(stays);
+	rdma_destroy_event_channel(a);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(b);
+}
+
+static void migrate__to_sync_and_back(void **state)
+{
+	struct rdma_event_channel *a = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolving(a);
+
+	(void)state;
+	cm_expect_ack(a, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(rdma_migrate_id(id, NULL), 0);
+	assert_ptr_not_equal(id->channel, a);
+	assert_int_equal(rdma_resolve_route(id, 1), 0);
+	assert_non_null(id->event);
+	assert_int_equal(id->event->event, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(rdma_migrate_id(id, a), 0);
+	assert_ptr_equal(id->channel, a);
+	assert_null(id->event);
+	cm_make_qp(id);
+	assert_int_equal(rdma_connect(id, NULL), 0);
+	cm_expect_ack(a, RDMA_CM_EVENT_REJECTED, -ECONNREFUSED);
+	cm_destroy(id);
+	rdma_destroy_event_channel(a);
+}
+
+static void migrate__listener_with_request(void **state)
+{
+	struct rdma_event_channel *other = rdma_create_event_channel();
+	struct cm_ends ends;
+
+	(void)state;
+	cm_ends_open(&ends, "127.0.0.1");
+	assert_int_equal(rdma_connect(ends.client, NULL), 0);
+	struct pollfd pfd = { .fd = ends.passive->fd, .events = POLLIN };
+
+	assert_int_equal(poll(&pfd, 1, EVENT_MS), 1);
+	assert_int_equal(rdma_migrate_id(ends.listener, other), 0);
+	struct rdma_cm_event *event = cm_expect(other, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+
+	ends.server = event->id;
+	assert_ptr_equal(ends.server->channel, other);
+	rdma_ack_cm_event(event);
+	cm_make_qp(ends.server);
+	assert_int_equal(rdma_migrate_id(ends.server, ends.passive), 0);
+	assert_int_equal(rdma_accept(ends.server, NULL), 0);
+	cm_expect_ack(ends.active, RDMA_CM_EVENT_ESTABLISHED, 0);
+	cm_expect_ack(ends.passive, RDMA_CM_EVENT_ESTABLISHED, 0);
+	cm_ends_disconnect(&ends);
+	cm_ends_close(&ends);
+	rdma_destroy_event_channel(other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(channel__non_blocking),
+		cmocka_unit_test(channel__blocks_readers),
+		cmocka_unit_test(channel__many_events_in_order),
+		cmocka_unit_test(migrate__takes_events_along),
+		cmocka_unit_test(migrate__to_sync_and_back),
+		cmocka_unit_test(migrate__listener_with_request),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

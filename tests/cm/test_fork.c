@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Processes: the child of a fork uses the library afresh and cannot hurt the parent's connections;
+// a peer that is killed is a disconnected one.
+#include "cm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct cm_ends shared;
+
+static void connect_in_child(void)
+{
+	struct cm_ends ends;
+
+	cm_ends_open(&ends, "127.0.0.1");
+	cm_ends_connect(&ends);
+	cm_ends_disconnect(&ends);
+	cm_ends_close(&ends);
+}
+
+static void destroy_in_child(void)
+{
+	cm_ends_close(&shared);
+	connect_in_child();
+}
+
+static void send_one(void)
+{
+	uint8_t octets[4];
+	struct ibv_mr *to = rdma_reg_msgs(shared.server, octets, sizeof(octets));
+	struct ibv_mr *from = rdma_reg_msgs(shared.client, "fork", 4);
+	struct ibv_wc wc;
+
+	assert_int_equal(rdma_post_recv(shared.server, NULL, octets, sizeof(octets), to), 0);
+	assert_int_equal(rdma_post_send(shared.client, NULL, from->addr, 4, from, 0), 0);
+	assert_int_equal(rdma_get_recv_comp(shared.server, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_memory_equal(octets, "fork", 4);
+	rdma_dereg_mr(to);
+	rdma_dereg_mr(from);
+}
+
+static void fork__child_starts_afresh(void **state)
+{
+	(void)state;
+	cm_ends_open(&shared, "127.0.0.1");
+	cm_ends_connect(&shared);
+	assert_int_equal(cm_in_child(connect_in_child), 0);
+	send_one();
+	cm_ends_disconnect(&shared);
+	cm_ends_close(&shared);
+}
+
+/* The parent's event is the parent's; an id of the child's own works on the channel. */
+static void use_channel_in_child(void)
+{
+	struct rdma_cm_event *event;
+
+	assert_int_equal(rdma_get_cm_event(shared.active, &event), -1);
+	assert_int_equal(errno, EAGAIN);
+	cm_destroy(cm_resolved(shared.active, "127.0.0.1", 1));
+	cm_expect_none(shared.active);
+}
+
+static void fork__channel_is_not_shared(void **state)
+{
+	struct sockaddr_storage ss = cm_address("127.0.0.1", 1);
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	(void)state;
+	shared.active = rdma_create_event_channel();
+	assert_int_equal(fcntl(shared.active->fd, F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(rdma_create_id(shared.active, &id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_get_cm_event(shared.active, &event), -1);
+	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&ss, 1), 0);
+	assert_int_equal(cm_in_child(use_channel_in_child), 0);
+	cm_expect_ack(shared.active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(shared.active);
+}
+
+static void fork__child_destroys_inherited(void **state)
+{
+	(void)state;
+	cm_ends_open(&shared, "127.0.0.1");
+	cm_ends_connect(&shared);
+	assert_int_equal(cm_in_child(destroy_in_child), 0);
+	send_one();
+	cm_ends_disconnect(&shared);
+	cm_ends_close(&shared);
+}
+
+static void fork__child_destroys_inherited_request(void **state)
+{
+	(void)state;
+	cm_ends_open(&shared, "127.0.0.1");
+	cm_ends_request(&shared);
+	assert_int_equal(cm_in_child(destroy_in_child), 0);
+	assert_int_equal(rdma_accept(shared.server, NULL), 0);
+	cm_expect_ack(shared.active, RDMA_CM_EVENT_ESTABLISHED, 0);
+	cm_expect_ack(shared.passive, RDMA_CM_EVENT_ESTABLISHED, 0);
+	send_one();
+	cm_ends_disconnect(&shared);
+	cm_ends_close(&shared);
+}
+
+/* Connects to the parent and waits to be killed. */
+static void be_client(int port_pipe)
+{
+	uint16_t port;
+
+	if (read(port_pipe, &port, sizeof(port)) != sizeof(port))
+		_exit(1);
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = cm_resolved(channel, "127.0.0.1", port);
+
+	rdma_connect(id, NULL);
+	cm_expect_ack(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	for (;;)
+		pause();
+}
+
+static void peer__killed(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *listener, *id;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	pid_t child = fork();
+
+	if (child == 0)
+		be_client(fds[0]);
+	listener = cm_listener(channel, "127.0.0.1", 1);
+	uint16_t port = cm_port(listener);
+
+	assert_int_equal(write(fds[1], &port, sizeof(port)), sizeof(port));
+	struct rdma_cm_event *event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+
+	id = event->id;
+	rdma_ack_cm_event(event);
+	cm_make_qp(id);
+	assert_int_equal(rdma_accept(id, NULL), 0);
+	cm_expect_ack(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	cm_expect_ack(channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+	cm_destroy(id);
+	rdma_destroy_id(listener);
+	cm_expect_none(channel);
+	rdma_destroy_event_channel(channel);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fork__child_starts_afresh),
+		cmocka_unit_test(fork__channel_is_not_shared),
+		cmocka_unit_test(fork__child_destroys_inherited),
+		cmocka_unit_test(fork__child_destroys_inherited_request),
+		cmocka_unit_test(peer__killed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
