@@ -132,10 +132,11 @@ static enum aw_error hold_payload(const struct aw_qp *qp, struct aw_swqe *wqe, u
 		.offset = qp->tx_offset,
 		.len = n,
 	};
+	uint8_t *data = wqe->data; /* as long as the slot's stride allows */
 
 	if (!(wqe->flags & AW_WR_INLINE))
 		return aw_spans_hold(qp, &stretch, spans);
-	aw_spans_own(spans, wqe->data + qp->tx_offset, n);
+	aw_spans_own(spans, data + qp->tx_offset, n);
 	return AW_OK;
 }
 

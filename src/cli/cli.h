@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What the files of the anywarp command share: its subcommands, its exit statuses, and where
+// our two libraries are.
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+enum cli_status {
+	CLI_OK = 0,
+	CLI_FAILED = 1,
+	CLI_USAGE = 2,
+	CLI_RUN_FAILED = 125, // 'run' itself failed, as with env(1) and timeout(1)
+	CLI_NOT_EXECUTABLE = 126,
+	CLI_NOT_FOUND = 127,
+};
+
+// A subcommand. argv[0] is its own name; the result is the exit status.
+struct cli_command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+	const char *help;
+};
+
+extern const struct cli_command aw_cli_run;
+extern const struct cli_command aw_cli_doctor;
+extern const struct cli_command aw_cli_help;
+
+// Every subcommand in the order in which help lists them, ended by NULL.
+extern const struct cli_command *const aw_cli_commands[];
+
+// The subcommand of that name, or NULL.
+const struct cli_command *aw_cli_find(const char *name);
+
+#define CLI_VERBS_LIB "libibverbs.so.1"
+#define CLI_RDMACM_LIB "librdmacm.so.1"
+
+// Writes the directory that holds both our libraries. On failure returns false, and dir
+// is where a build tree has them.
+__attribute__((warn_unused_result)) bool aw_libdir_find(char dir[PATH_MAX]);
+
+// Puts dir before all others in LD_LIBRARY_PATH. False when out of memory.
+__attribute__((warn_unused_result)) bool aw_libdir_export(const char *dir);
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// anywarp doctor: what works on this machine, what does not, and what to do about it. It changes
+// nothing and talks to no other machine.
+#include "cli/doctor.h"
+
+#include "cli/cli.h"
+#include "cli/finding.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROBE_FLAG "--probe"
+
+// LD_LIBRARY_PATH is read when a program starts, so the libraries are tried in a new process.
+static void exec_probe(const char *dir)
+{
+	if (aw_libdir_export(dir))
+		execl("/proc/self/exe", "anywarp", "doctor", PROBE_FLAG, dir, (char *)NULL);
+	aw_finding_print(FINDING_FAIL, "libraries", "check that /proc is mounted",
+			 "cannot start a process to try them: %s", strerror(errno));
+	_exit(CLI_FAILED);
+}
+
+static bool probe_in_child(const char *dir)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child < 0) {
+		aw_finding_print(FINDING_FAIL, "libraries", "raise the process limit (ulimit -u)",
+				 "cannot fork: %s", strerror(errno));
+		return false;
+	}
+	if (child == 0)
+		exec_probe(dir);
+	if (waitpid(child, &status, 0) != child)
+		return false;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		aw_finding_print(FINDING_FAIL, "connection", "check the firewall of loopback",
+				 "two ends did not connect over loopback in time");
+	else if (WIFSIGNALED(status))
+		aw_finding_print(FINDING_FAIL, "libraries", "report it as a bug",
+				 "the process that tried them died of signal %d", WTERMSIG(status));
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool check_libraries(void)
+{
+	char dir[PATH_MAX];
+
+	if (!aw_libdir_find(dir)) {
+		aw_finding_print(FINDING_FAIL, "libraries",
+				 "build them ('./dev build') or install anywarp again",
+				 CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s", dir);
+		return false;
+	}
+	return probe_in_child(dir);
+}
+
+// What is preloaded is found before anything in LD_LIBRARY_PATH.
+static void check_preload(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	if (preload && (strstr(preload, "libibverbs") || strstr(preload, "librdmacm")))
+		aw_finding_print(FINDING_FAIL, "environment", "unset LD_PRELOAD",
+				 "LD_PRELOAD puts another library before anywarp's: %s", preload);
+	else
+		aw_finding_print(FINDING_OK, "environment", NULL,
+				 "nothing is preloaded before anywarp's libraries");
+}
+
+static int doctor(int argc, char **argv)
+{
+	bool libraries_work;
+
+	if (argc == 3 && !strcmp(argv[1], PROBE_FLAG))
+		return aw_doctor_probe(argv[2]);
+	if (argc > 1) {
+		fprintf(stderr, "anywarp doctor: unknown argument '%s': it takes none\n", argv[1]);
+		return CLI_USAGE;
+	}
+	check_preload();
+	libraries_work = check_libraries();
+	aw_doctor_system();
+	if (!libraries_work || aw_finding_any_failed()) {
+		puts("\nRDMA programs do not run over anywarp here; see the lines with 'fail'.");
+		return CLI_FAILED;
+	}
+	puts("\nRDMA programs run over anywarp here: anywarp run -- PROGRAM");
+	return CLI_OK;
+}
+
+const struct cli_command aw_cli_doctor = {
+	.name = "doctor",
+	.run = doctor,
+	.summary = "tell what works on this machine and why not",
+	.help = "usage: anywarp doctor\n"
+		"\n"
+		"Tries what an RDMA program needs of anywarp on this machine: the libraries, the\n"
+		"device and its addresses, a connection over loopback, the limits. One line for\n"
+		"each: 'ok'; 'warn', slower or less, but works; or 'fail', with a remedy.\n"
+		"\n"
+		"The exit status is 0 when RDMA programs run here, 1 when they do not.\n",
+};

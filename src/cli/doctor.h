@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The parts of 'anywarp doctor'. Each prints its findings (cli/finding.h).
+#ifndef CLI_DOCTOR_H
+#define CLI_DOCTOR_H
+
+// What the machine allows: loopback TCP, file descriptors, socket buffers, namespaces.
+void aw_doctor_system(void);
+
+// Loads both libraries as a program would, and looks at the device. Returns the exit status.
+// Runs in a process whose LD_LIBRARY_PATH begins with dir.
+int aw_doctor_probe(const char *dir);
+
+// Connects two ends over loopback with the loaded librdmacm and sends a message.
+void aw_doctor_link(void *rdmacm);
+
+#endif

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Loads our libraries the way a program's loader does and looks at the device they show. Only
+// the public headers are used; every call goes through dlsym.
+#define _GNU_SOURCE // dladdr, RTLD_NOLOAD
+#include "cli/cli.h"
+#include "cli/doctor.h"
+#include "cli/finding.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ISAL_LIB "libisal.so.2"
+#define GIDS_MAX 256
+#define LINK_SECONDS_MAX 15
+#define BUG "report it as a bug of anywarp"
+
+// The calls of libibverbs that the probe makes.
+struct verbs_calls {
+	__typeof__(&ibv_get_device_list) get_device_list;
+	__typeof__(&ibv_free_device_list) free_device_list;
+	__typeof__(&ibv_get_device_name) get_device_name;
+	__typeof__(&ibv_open_device) open_device;
+	__typeof__(&ibv_close_device) close_device;
+	__typeof__(&ibv_query_device) query_device;
+	__typeof__(&ibv_query_gid) query_gid;
+};
+
+static bool find_calls(void *lib, struct verbs_calls *calls)
+{
+	calls->get_device_list = dlsym(lib, "ibv_get_device_list");
+	calls->free_device_list = dlsym(lib, "ibv_free_device_list");
+	calls->get_device_name = dlsym(lib, "ibv_get_device_name");
+	calls->open_device = dlsym(lib, "ibv_open_device");
+	calls->close_device = dlsym(lib, "ibv_close_device");
+	calls->query_device = dlsym(lib, "ibv_query_device");
+	calls->query_gid = dlsym(lib, "ibv_query_gid");
+	return calls->get_device_list && calls->free_device_list && calls->get_device_name &&
+	       calls->open_device && calls->close_device && calls->query_device && calls->query_gid;
+}
+
+// Whether the loader took the library from dir; tells when it did not.
+static bool came_from(const char *dir, const char *name, void *symbol)
+{
+	char real[PATH_MAX];
+	Dl_info info;
+
+	if (!symbol || !dladdr(symbol, &info) || !realpath(info.dli_fname, real)) {
+		aw_finding_print(FINDING_FAIL, name, BUG, "its calls cannot be found");
+		return false;
+	}
+	if (strncmp(real, dir, strlen(dir)) != 0) {
+		aw_finding_print(FINDING_FAIL, name,
+				 "look for an RPATH, LD_PRELOAD or ld.so.preload",
+				 "the loader took %s, not the one in %s", real, dir);
+		return false;
+	}
+	aw_finding_print(FINDING_OK, name, NULL, "%s", real);
+	return true;
+}
+
+static void *load(const char *dir, const char *name, const char *symbol)
+{
+	void *lib = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+
+	if (!lib) {
+		aw_finding_print(FINDING_FAIL, name, "build or install anywarp again",
+				 "it does not load: %s", dlerror());
+		return NULL;
+	}
+	return came_from(dir, name, dlsym(lib, symbol)) ? lib : NULL;
+}
+
+static void print_gid(int index, const union ibv_gid *gid)
+{
+	char text[INET6_ADDRSTRLEN];
+	bool is_v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid->raw);
+
+	if (is_v4)
+		inet_ntop(AF_INET, gid->raw + 12, text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, gid->raw, text, sizeof(text));
+	aw_finding_print(FINDING_OK, "address", NULL, "GID %d is %s", index, text);
+}
+
+static void check_gids(const struct verbs_calls *calls, struct ibv_context *context)
+{
+	static const union ibv_gid none;
+	union ibv_gid gid;
+	int index;
+
+	for (index = 0; index < GIDS_MAX; index++) {
+		if (calls->query_gid(context, 1, index, &gid) != 0 ||
+		    !memcmp(&gid, &none, sizeof(gid)))
+			break;
+		print_gid(index, &gid);
+	}
+	if (index == 0)
+		aw_finding_print(FINDING_FAIL, "address",
+				 "bring an interface up: ip link set lo up",
+				 "the device has no address");
+}
+
+static void check_device(const struct verbs_calls *calls, struct ibv_device *device)
+{
+	const char *name = calls->get_device_name(device);
+	struct ibv_context *context = calls->open_device(device);
+	struct ibv_device_attr attr;
+
+	if (!context) {
+		aw_finding_print(FINDING_FAIL, "device", BUG, "%s does not open: %s", name,
+				 strerror(errno));
+		return;
+	}
+	if (calls->query_device(context, &attr) == 0)
+		aw_finding_print(FINDING_OK, "device", NULL, "%s, up to %d QPs of %d WRs", name,
+				 attr.max_qp, attr.max_qp_wr);
+	else
+		aw_finding_print(FINDING_FAIL, "device", BUG, "%s cannot be queried", name);
+	check_gids(calls, context);
+	calls->close_device(context);
+}
+
+static void check_devices(const struct verbs_calls *calls)
+{
+	int count = 0;
+	struct ibv_device **list = calls->get_device_list(&count);
+
+	if (list && count > 0)
+		check_device(calls, list[0]);
+	else
+		aw_finding_print(FINDING_FAIL, "device", BUG, "the library shows no device");
+	if (list)
+		calls->free_device_list(list);
+}
+
+static void check_crc(void)
+{
+	if (dlopen(ISAL_LIB, RTLD_NOW | RTLD_NOLOAD))
+		aw_finding_print(FINDING_OK, "CRC32c", NULL, "from ISA-L");
+	else
+		aw_finding_print(FINDING_WARN, "CRC32c", "install libisal-dev and build again",
+				 "from the portable table: correct, but large messages are slower");
+}
+
+int aw_doctor_probe(const char *dir)
+{
+	struct verbs_calls calls;
+	void *verbs = load(dir, CLI_VERBS_LIB, "ibv_get_device_list");
+	void *rdmacm = load(dir, CLI_RDMACM_LIB, "rdma_create_id");
+
+	if (!verbs || !rdmacm)
+		return CLI_FAILED;
+	if (!find_calls(verbs, &calls)) {
+		aw_finding_print(FINDING_FAIL, CLI_VERBS_LIB, BUG, "a call is missing");
+		return CLI_FAILED;
+	}
+	check_crc();
+	check_devices(&calls);
+	alarm(LINK_SECONDS_MAX);
+	aw_doctor_link(rdmacm);
+	alarm(0);
+	return aw_finding_any_failed() ? CLI_FAILED : CLI_OK;
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The findings about the machine itself. Sockets stay on loopback; settings are only read.
+#define _GNU_SOURCE // unshare
+#include "cli/doctor.h"
+
+#include "cli/finding.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FD_WANTED 1024
+#define TCP_BUFFER_WANTED (1L << 20)
+#define BACKLOG_WANTED 128
+
+static bool connect_to(const struct sockaddr *addr, socklen_t len)
+{
+	int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool connected;
+	int error;
+
+	if (fd < 0)
+		return false;
+	connected = connect(fd, addr, len) == 0;
+	error = errno;
+	close(fd);
+	errno = error;
+	return connected;
+}
+
+// Listens on a free port of the address and connects to it. False with errno set.
+static bool loopback_connects(struct sockaddr *addr, socklen_t len)
+{
+	int listener = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool connected;
+	int error;
+
+	if (listener < 0)
+		return false;
+	connected = bind(listener, addr, len) == 0 && listen(listener, 1) == 0 &&
+		    getsockname(listener, addr, &len) == 0 && connect_to(addr, len);
+	error = errno;
+	close(listener);
+	errno = error;
+	return connected;
+}
+
+static void check_loopback(void)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+
+	if (loopback_connects((struct sockaddr *)&v4, sizeof(v4)))
+		aw_finding_print(FINDING_OK, "TCP over IPv4", NULL, "127.0.0.1 connects");
+	else
+		aw_finding_print(FINDING_FAIL, "TCP over IPv4",
+				 "bring loopback up (ip link set lo up); check the firewall",
+				 "127.0.0.1 does not connect: %s", strerror(errno));
+	if (loopback_connects((struct sockaddr *)&v6, sizeof(v6)))
+		aw_finding_print(FINDING_OK, "TCP over IPv6", NULL, "::1 connects");
+	else
+		aw_finding_print(FINDING_WARN, "TCP over IPv6",
+				 "use IPv4 addresses, or enable IPv6 on this machine",
+				 "::1 does not connect: %s", strerror(errno));
+}
+
+static void check_fd_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	if (limit.rlim_cur < FD_WANTED)
+		aw_finding_print(FINDING_WARN, "file descriptors", "raise it: ulimit -n 65536",
+				 "the limit is %llu, and every connection takes one",
+				 (unsigned long long)limit.rlim_cur);
+	else
+		aw_finding_print(FINDING_OK, "file descriptors", NULL,
+				 "the limit is %llu, and every connection takes one",
+				 (unsigned long long)limit.rlim_cur);
+}
+
+// The last number in a file of /proc/sys, or -1.
+static long read_last_number(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	long number = -1;
+
+	if (!file)
+		return -1;
+	while (fscanf(file, "%ld", &number) == 1)
+		continue;
+	fclose(file);
+	return number;
+}
+
+static void check_setting(const char *what, const char *path, long wanted, const char *remedy)
+{
+	long value = read_last_number(path);
+
+	if (value < 0)
+		aw_finding_print(FINDING_WARN, what, NULL, "%s cannot be read", path);
+	else if (value < wanted)
+		aw_finding_print(FINDING_WARN, what, remedy, "%ld; below %ld throughput suffers",
+				 value, wanted);
+	else
+		aw_finding_print(FINDING_OK, what, NULL, "%ld", value);
+}
+
+static bool namespaces_work(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 ? 0 : 1);
+	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+static void check_namespaces(void)
+{
+	if (namespaces_work())
+		aw_finding_print(FINDING_OK, "namespaces", NULL,
+				 "network namespaces can be made (only anywarp's own tests do)");
+	else
+		aw_finding_print(FINDING_WARN, "namespaces", "none needed to run programs",
+				 "network namespaces cannot be made; some of anywarp's own tests "
+				 "will be skipped");
+}
+
+void aw_doctor_system(void)
+{
+	check_loopback();
+	check_fd_limit();
+	check_setting("TCP send buffer", "/proc/sys/net/ipv4/tcp_wmem", TCP_BUFFER_WANTED,
+		      "sysctl -w net.ipv4.tcp_wmem='4096 16384 4194304'");
+	check_setting("TCP recv buffer", "/proc/sys/net/ipv4/tcp_rmem", TCP_BUFFER_WANTED,
+		      "sysctl -w net.ipv4.tcp_rmem='4096 131072 6291456'");
+	check_setting("listen backlog", "/proc/sys/net/core/somaxconn", BACKLOG_WANTED,
+		      "sysctl -w net.core.somaxconn=4096");
+	check_namespaces();
+}

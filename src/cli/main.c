@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The anywarp command: picks the subcommand.
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct cli_command *const aw_cli_commands[] = {
+	&aw_cli_run,
+	&aw_cli_doctor,
+	&aw_cli_help,
+	NULL,
+};
+
+const struct cli_command *aw_cli_find(const char *name)
+{
+	for (size_t i = 0; aw_cli_commands[i]; i++) {
+		if (!strcmp(aw_cli_commands[i]->name, name))
+			return aw_cli_commands[i];
+	}
+	return NULL;
+}
+
+static bool is_one_of(const char *arg, const char *brief, const char *whole)
+{
+	return !strcmp(arg, brief) || !strcmp(arg, whole);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "help";
+	const struct cli_command *command;
+
+	if (is_one_of(name, "-V", "--version")) {
+		puts("anywarp " AW_VERSION);
+		return CLI_OK;
+	}
+	if (is_one_of(name, "-h", "--help"))
+		name = "help";
+	command = aw_cli_find(name);
+	if (!command) {
+		fprintf(stderr, "anywarp: no subcommand '%s': 'anywarp help' lists them\n", name);
+		return CLI_USAGE;
+	}
+	if (argc < 2)
+		return command->run(argc, argv);
+	return command->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""A program that runs while its starter watches: its output, the port it listens on, its end.
+Every wait has a time-out. Used by the demo and by the system tests."""
+
+import collections
+import os
+import random
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+SECONDS_MAX = 60
+POLL_SECONDS = 0.005
+LISTEN_STATE = "0A"
+TEXT_SHOWN_MAX = 3000
+# Below the range from which the kernel picks the ports of outgoing connections.
+PORTS = range(10000, 32000)
+
+
+class Trouble(Exception):
+    """A program did not do what was waited for; the text says which and what it printed."""
+
+
+def free_port():
+    """A port on which nobody listens here, unlikely to be picked twice at the same time."""
+    while True:
+        port = random.SystemRandom().choice(PORTS)
+        with socket.socket(socket.AF_INET6) as probe:
+            try:
+                probe.bind(("::", port))
+            except OSError:
+                continue
+            return port
+
+
+def is_listening(pid, port):
+    """Whether a TCP socket listens on the port, in the network namespace of the process."""
+    for table in ("tcp", "tcp6"):
+        try:
+            with open(f"/proc/{pid}/net/{table}", encoding="ascii") as file:
+                rows = [line.split() for line in file.readlines()[1:]]
+        except OSError:
+            continue
+        if any(row[1].endswith(f":{port:04X}") and row[3] == LISTEN_STATE for row in rows):
+            return True
+    return False
+
+
+class Program:
+    """One process. The file with its output belongs to it and goes when it is closed."""
+
+    def __init__(self, argv, env=None):
+        self.argv = argv
+        self.began = time.monotonic()
+        self.file = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL,
+                                        stdout=self.file, stderr=subprocess.STDOUT,
+                                        start_new_session=True)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def name(self):
+        return " ".join(self.argv)
+
+    def status(self):
+        """The exit status, negative for a signal; None while it runs."""
+        return self.process.poll()
+
+    def output(self):
+        size = os.fstat(self.file.fileno()).st_size
+        return os.pread(self.file.fileno(), size, 0).decode("utf-8", "replace")
+
+    def report(self):
+        """What a reader of a failed run wants to see."""
+        text = self.output()
+        if len(text) > TEXT_SHOWN_MAX:
+            half = TEXT_SHOWN_MAX // 2
+            text = f"{text[:half]}\n[{len(text) - 2 * half} characters]\n{text[-half:]}"
+        state = {None: "still running"}.get(self.status(), f"ended with status {self.status()}")
+        return f"$ {shlex.join(self.argv)}\n({state})\n{text}"
+
+    def wait_until(self, condition, what, seconds=SECONDS_MAX):
+        """The first true value of condition(); Trouble when the process ends or time runs out."""
+        deadline = time.monotonic() + seconds
+        while True:
+            ended = self.status() is not None
+            value = condition()
+            if value:
+                return value
+            if ended:
+                raise Trouble(f"ended with status {self.status()} before {what}")
+            if time.monotonic() > deadline:
+                raise Trouble(f"no {what} within {seconds} s")
+            time.sleep(POLL_SECONDS)
+
+    def wait_listening(self, port, seconds=SECONDS_MAX):
+        self.wait_until(lambda: is_listening(self.pid, port), f"listener on port {port}", seconds)
+
+    def wait_output(self, pattern, seconds=SECONDS_MAX):
+        return self.wait_until(lambda: re.search(pattern, self.output()), f"'{pattern}'", seconds)
+
+    def wait_exit(self, seconds=SECONDS_MAX):
+        try:
+            return self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            raise Trouble(f"did not end within {seconds} s") from error
+
+    def kill(self, signum=signal.SIGKILL):
+        """Ends what still runs of it, with everything it started."""
+        if self.process.poll() is None:
+            os.killpg(self.pid, signum)
+            try:
+                self.process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.pid, signal.SIGKILL)
+                self.process.wait()
+
+    def close(self):
+        self.kill()
+        self.file.close()
+
+
+# problem is empty when both ends did well.
+PairOutcome = collections.namedtuple("PairOutcome", "problem client server seconds")
+
+
+def problem_of(who, status):
+    if status < 0:
+        return f"{who} died of signal {-status}"
+    return f"{who} ended with status {status}" if status else ""
+
+
+def finish_pair(server, client, seconds):
+    """Waits for both ends; the server has only the time that the client left."""
+    deadline = time.monotonic() + seconds
+    who = "client"
+    try:
+        problem = problem_of(who, client.wait_exit(seconds))
+        if problem:
+            return problem
+        who = "server"
+        return problem_of(who, server.wait_exit(max(1.0, deadline - time.monotonic())))
+    except Trouble as trouble:
+        return f"{who} {trouble}"
+
+
+def run_pair(server_argv, client_argv, port, env=None, seconds=SECONDS_MAX):
+    """Starts the server, waits for its port, runs the client, waits for both."""
+    began = time.monotonic()
+    server = Program(server_argv, env)
+    client = None
+    try:
+        server.wait_listening(port, seconds)
+        client = Program(client_argv, env)
+        problem = finish_pair(server, client, seconds)
+    except Trouble as trouble:
+        problem = f"server {trouble}"
+    reports = client.report() if client else "", server.report()
+    text = client.output() if client else ""
+    for program in (client, server):
+        if program:
+            program.close()
+    problem = problem and "\n".join((problem, *reports))
+    return PairOutcome(problem, text, reports[1], time.monotonic() - began)

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+cat <<'HELP'
+usage: ./dev COMMAND [ARGUMENTS]
+
+  demo                     run Debian's own RDMA programs over anywarp and print one table
+  test [FILTERS]           build all presets, run every test, print totals
+                             --only LABEL    one suite: unit prop sim fuzz verbs cm abi system
+                             stress
+                                             (--system, --interop ... are short for it)
+                             --preset NAME   one build: release asan tsan fuzz
+                             -R REGEX        only the tests whose name matches
+  build [PRESET]           build into build/PRESET: release (default) debug asan tsan fuzz
+  lint [--fix]             format, include arrows, freestanding, size, words, licence
+  fuzz [TARGET] [SECONDS]  fuzz one target, or each in turn (default 60 seconds)
+  bench                    measure throughput and latency beside raw TCP
+  help                     this text
+
+Every command installs the Debian packages it needs when they are missing and it may
+(root, or sudo without a password); otherwise it names them and stops with status 2.
+HELP

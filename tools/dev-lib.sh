@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Shared by the commands of ./dev: packages, builds, messages. Sourced, never run.
+
+packages_build="build-essential cmake ninja-build pkg-config libibverbs-dev librdmacm-dev
+	libisal-dev libcmocka-dev"
+packages_run="$packages_build rdmacm-utils ibverbs-utils perftest python3 iproute2 util-linux"
+packages_fuzz="$packages_build clang libclang-rt-14-dev"
+packages_test="$packages_run $packages_fuzz python3-pytest tshark qperf abigail-tools"
+packages_lint="$packages_build python3 git clang-format-14"
+
+say() {
+	printf '== %s\n' "$*"
+}
+
+die() {
+	printf 'dev: %s\n' "$*" >&2
+	exit 2
+}
+
+package_is_installed() {
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# How to become root without asking; empty for root itself, 'no' when there is no way.
+root_prefix() {
+	if [ "$(id -u)" -eq 0 ]; then
+		echo ""
+	elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+		echo "sudo -n"
+	else
+		echo "no"
+	fi
+}
+
+install_packages() {
+	local as_root
+	as_root=$(root_prefix)
+	local how="apt-get update && apt-get install --no-install-recommends $*"
+	if [ "$as_root" = no ]; then
+		die "missing packages: $*. Run as root: $how"
+	fi
+	say "installing: $*"
+	mkdir -p build/logs
+	if ! { $as_root apt-get update &&
+		$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y \
+			--no-install-recommends "$@"; } >build/logs/apt.log 2>&1 </dev/null; then
+		tail -n 20 build/logs/apt.log >&2
+		die "could not install: $*. See build/logs/apt.log, then run as root: $how"
+	fi
+}
+
+need_packages() {
+	command -v dpkg-query >/dev/null ||
+		die "not a Debian system: install what these packages hold, as on Debian 12: $(echo $*)"
+	local package
+	local -a missing=()
+	for package in $*; do
+		package_is_installed "$package" || missing+=("$package")
+	done
+	[ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
+}
+
+# Configures and builds one preset; the log is shown only when it fails. Of the
+# fuzz preset only the fuzz targets are wanted.
+build_preset() {
+	local preset=$1 log="build/logs/build-$1.log" target=all
+	[ "$preset" != fuzz ] || target=fuzzers
+	mkdir -p build/logs
+	say "building $preset"
+	if ! { cmake --preset "$preset" && cmake --build "build/$preset" --target "$target"; } >"$log" 2>&1; then
+		tail -n 60 "$log" >&2
+		die "the $preset build failed; the whole log is $log"
+	fi
+}
