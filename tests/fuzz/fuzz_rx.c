@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A stream of any octets into one QP. The string gives the stream's parameters, what every
+// callback answers, what the program posts, then the octets, which the harness makes FPDUs of
+// (right length, right CRC) in one mode and feeds as they are in the other.
+#include "fuzz.h"
+
+#include "core/qp.h"
+#include "core/rx.h"
+#include "core/tx.h"
+#include "wire/crc32c.h"
+#include "wire/fpdu.h"
+#include "wire/octets.h"
+
+#include <string.h>
+
+enum {
+	MRS = 6,
+	MR_LEN = 4096,
+	SQ_CAPACITY = 16,
+	READS = 4,
+	SGE_MAX = 4,
+	INLINE_MAX = 64,
+	STREAM_MAX = 16384,
+	IOVS = AW_TX_IOV_MIN,
+};
+
+struct harness {
+	struct bytes answers;
+	struct aw_qp qp;
+	struct aw_mr mr[MRS];
+	bool granted[MRS];
+	uint32_t held;
+	uint32_t posted, completed; /* WRs: all are signalled */
+	uint32_t taken, received;
+	uint8_t pd;
+	uint8_t *arena;
+	uint8_t *octets; /* the FPDU or the piece being fed */
+};
+
+static uint8_t memory[MRS][MR_LEN];
+
+static const struct aw_mr *mr_get(void *ctx, uint32_t stag)
+{
+	struct harness *h = ctx;
+	uint32_t i = stag & 0xff;
+
+	if (i >= MRS || bytes_u8(&h->answers) == 0xff)
+		return NULL;
+	h->held++;
+	return &h->mr[i];
+}
+
+static void mr_put(void *ctx, const struct aw_mr *mr)
+{
+	struct harness *h = ctx;
+
+	FUZZ_CHECK(h->held > 0 && mr >= h->mr && mr < h->mr + MRS);
+	h->held--;
+}
+
+static void check_inside(const struct harness *h, const uint8_t *p, size_t len, bool write)
+{
+	size_t off = (size_t)(p - memory[0]);
+
+	if (len == 0)
+		return;
+	FUZZ_CHECK(h->held > 0);
+	FUZZ_CHECK(p >= memory[0] && off < sizeof(memory));
+	FUZZ_CHECK(len <= MR_LEN - off % MR_LEN);
+	FUZZ_CHECK(!write || h->granted[off / MR_LEN]);
+}
+
+static void place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+{
+	check_inside(ctx, dst, len, true);
+	memcpy(dst, src, len);
+}
+
+static void gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+{
+	check_inside(ctx, src, len, false);
+	memcpy(dst, src, len);
+}
+
+static enum aw_error invalidate(void *ctx, uint32_t stag)
+{
+	static const enum aw_error answers[] = { AW_OK, AW_E_RDMAP_STAG, AW_E_RDMAP_NOT_ASSOCIATED,
+						 AW_E_RDMAP_CANNOT_INVALIDATE };
+	struct harness *h = ctx;
+
+	(void)stag;
+	return answers[bytes_u8(&h->answers) % 4];
+}
+
+/* SGEs over MRs 0 and 1, which may be written locally, or one that no MR stands behind. */
+static uint32_t draw_sges(struct bytes *b, struct aw_sge *sge, uint8_t *count)
+{
+	uint32_t sum = 0;
+
+	*count = bytes_u8(b) % (SGE_MAX + 1);
+	for (uint32_t i = 0; i < *count; i++) {
+		uint8_t which = bytes_u8(b);
+		uint32_t len = bytes_u16(b) % (MR_LEN / 2);
+
+		sge[i] = (struct aw_sge){ bytes_u8(b), len, which < 240 ? which % 2u : which };
+		sum += len;
+	}
+	return sum;
+}
+
+static bool recv_take(void *ctx, struct aw_rwqe *recv)
+{
+	struct harness *h = ctx;
+	uint8_t count;
+
+	if (h->taken >= 64 || bytes_u8(&h->answers) % 8 == 7)
+		return false;
+	recv->wr_id = h->taken++;
+	recv->len = draw_sges(&h->answers, recv->sge, &count);
+	recv->sge_count = count;
+	return true;
+}
+
+static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
+{
+	struct harness *h = ctx;
+
+	if (queue == AW_SQ) {
+		FUZZ_CHECK(cqe->wr_id == h->completed && h->completed < h->posted);
+		h->completed++;
+	} else {
+		FUZZ_CHECK(cqe->wr_id == h->received && h->received < h->taken);
+		h->received++;
+	}
+}
+
+static const struct aw_ops ops = {
+	.mr_get = mr_get,
+	.mr_put = mr_put,
+	.place = place,
+	.gather = gather,
+	.invalidate = invalidate,
+	.recv_take = recv_take,
+	.complete = complete,
+	.crc32c = crc32c_update,
+};
+
+static void init_mrs(struct harness *h)
+{
+	static const uint32_t access[MRS] = {
+		AW_ACCESS_LOCAL_WRITE,
+		AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_READ,
+		AW_ACCESS_REMOTE_READ,
+		AW_ACCESS_REMOTE_WRITE,
+		0,
+		~0u,
+	};
+
+	memset(memory, 0x5a, sizeof(memory));
+	for (uint32_t i = 0; i < MRS; i++) {
+		bool ours = i != 5; /* another PD's */
+
+		h->mr[i] = (struct aw_mr){
+			.stag = i,
+			.access = access[i],
+			.iova = i == 3 ? UINT64_MAX - MR_LEN + 1 : 0,
+			.len = MR_LEN,
+			.host = memory[i],
+			.pd = ours ? (void *)&h->pd : (void *)h,
+		};
+		h->granted[i] = ours &&
+				(access[i] & (AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE));
+	}
+}
+
+static void post(struct harness *h, struct bytes *b)
+{
+	static const enum aw_op kinds[] = { AW_OP_READ, AW_OP_SEND, AW_OP_WRITE, AW_OP_SEND_INV,
+					    AW_OP_LOCAL_INV };
+	struct aw_swqe *wqe = aw_sq_reserve(&h->qp.sq);
+
+	if (!wqe)
+		return;
+	wqe->wr_id = h->posted++;
+	wqe->op = (uint8_t)kinds[bytes_u8(b) % 5];
+	wqe->flags = AW_WR_SIGNALED | (bytes_u8(b) & (AW_WR_FENCE | AW_WR_SOLICITED));
+	wqe->stag = bytes_u8(b);
+	wqe->to = bytes_u16(b);
+	wqe->inv_or_imm = bytes_u8(b);
+	wqe->len = draw_sges(b, wqe->sge, &wqe->sge_count);
+	aw_qp_post(&h->qp);
+}
+
+static void transmit(struct harness *h)
+{
+	struct aw_iov iov[IOVS];
+	struct aw_tx_out out = {
+		.arena = h->arena,
+		.arena_len = AW_TX_ARENA_MIN,
+		.iov = iov,
+		.iov_max = IOVS,
+	};
+	size_t sum = 0;
+
+	for (int i = 0; i < 8 && aw_tx_next(&h->qp, &out) == AW_TX_FPDU; i++)
+		;
+	FUZZ_CHECK(out.iov_count <= IOVS && out.arena_used <= AW_TX_ARENA_MIN);
+	for (unsigned int i = 0; i < out.iov_count; i++)
+		sum += iov[i].len;
+	FUZZ_CHECK(sum == out.octets);
+	aw_tx_sent(&h->qp, sum);
+	FUZZ_CHECK(h->held == 0);
+}
+
+/* The outstanding Read's sink STag in place of a placeholder: a peer knows it. */
+static void name_read(struct harness *h, uint8_t *ulpdu, size_t len)
+{
+	if (len >= 14 && (ulpdu[0] & DDP_CTRL_TAGGED) && get_be32(ulpdu + 2) == 0x61616161 &&
+	    h->qp.orq_count)
+		put_be32(ulpdu + 2, h->qp.orq[h->qp.orq_head].sink_stag);
+}
+
+/* A right FPDU around the next octets of the string; its length, 0 when they are at an end. */
+static size_t next_fpdu(struct harness *h, struct bytes *b)
+{
+	size_t len = bytes_u16(b) % 2048;
+	size_t plain = fpdu_size(len);
+	uint8_t fpdu[4096];
+	size_t size = plain;
+
+	if (!b->left)
+		return 0;
+	memset(fpdu, 0, sizeof(fpdu));
+	put_be16(fpdu, (uint16_t)len);
+	for (size_t i = 0; i < len; i++)
+		fpdu[2 + i] = bytes_u8(b);
+	name_read(h, fpdu + 2, len);
+	if (h->qp.stream.markers_rx)
+		size = fpdu_insert_markers(h->octets, fpdu, plain, (uint32_t)h->qp.rx_pos);
+	else
+		memcpy(h->octets, fpdu, plain);
+	put_le32(h->octets + size - 4,
+		 crc32c_final(crc32c_update(CRC32C_INIT, h->octets, size - 4)));
+	return size;
+}
+
+static void feed_fpdus(struct harness *h, struct bytes *b)
+{
+	size_t size;
+
+	while ((size = next_fpdu(h, b)) != 0) {
+		FUZZ_CHECK(aw_rx_octets(&h->qp, h->octets, size) == size);
+		FUZZ_CHECK(h->held == 0);
+		if (bytes_u8(b) & 1)
+			transmit(h);
+		if (h->qp.state == AW_QP_ERROR)
+			return;
+	}
+}
+
+static void feed_raw(struct harness *h, struct bytes *b)
+{
+	size_t staged = 0;
+
+	while (b->left && staged < STREAM_MAX / 2) {
+		size_t n = 1 + bytes_u8(b);
+		size_t used;
+
+		bytes_take(b, h->octets + staged, n);
+		staged += n;
+		used = aw_rx_octets(&h->qp, h->octets, staged);
+		FUZZ_CHECK(used <= staged && h->held == 0);
+		staged -= used;
+		memmove(h->octets, h->octets + used, staged);
+	}
+	aw_qp_peer_closed(&h->qp, staged);
+	FUZZ_CHECK(!staged || h->qp.error);
+}
+
+static void run(struct harness *h, struct bytes *b)
+{
+	uint8_t bits = bytes_u8(b);
+	struct aw_stream stream = {
+		.initiator = bits & 1,
+		.crc = bits & 2,
+		.markers_tx = bits & 4,
+		.markers_rx = bits & 8,
+		.p2p = bits & 16,
+		.rtr = bits & 1 ? MPA_RTR_WRITE << (bits >> 5 & 1) : 7,
+		.ird = 1 + (bits >> 5 & 1) * (READS - 1),
+		.ord = 1 + (bits >> 6 & 1) * (READS - 1),
+		.emss = 128 + bytes_u16(b),
+		.stag_seed = 0xfffffffe,
+	};
+	uint8_t posts = bytes_u8(b) % SQ_CAPACITY;
+
+	aw_qp_start(&h->qp, &stream);
+	for (uint8_t i = 0; i < posts; i++)
+		post(h, b);
+	transmit(h);
+	if (bits & 0x80)
+		feed_raw(h, b);
+	else
+		feed_fpdus(h, b);
+	transmit(h);
+	for (uint8_t i = 0; i < posts % 4; i++)
+		post(h, b);
+	aw_qp_abort(&h->qp, AW_OK);
+}
+
+static void check_untouched(const struct harness *h)
+{
+	for (uint32_t i = 0; i < MRS; i++)
+		for (uint32_t at = 0; at < MR_LEN && !h->granted[i]; at++)
+			FUZZ_CHECK(memory[i][at] == 0x5a);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static struct aw_irq_entry irq[READS];
+	static struct aw_orq_entry orq[READS];
+	struct bytes b = { data, len };
+	struct harness h = { 0 };
+	struct aw_qp_mem mem = {
+		.sq_capacity = SQ_CAPACITY,
+		.sge_max = SGE_MAX,
+		.inline_max = INLINE_MAX,
+		.irq = irq,
+		.irq_capacity = READS,
+		.orq = orq,
+		.orq_capacity = READS,
+	};
+	size_t answers = bytes_u8(&b);
+
+	h.answers = (struct bytes){ b.p, answers < b.left ? answers : b.left };
+	b.p += h.answers.left;
+	b.left -= h.answers.left;
+	mem.sq = malloc(aw_sq_mem_size(mem.sq_capacity, mem.sge_max, mem.inline_max));
+	h.arena = malloc(AW_TX_ARENA_MIN);
+	h.octets = malloc(STREAM_MAX);
+	init_mrs(&h);
+	aw_qp_init(&h.qp, &mem, &ops, &h, &h.pd);
+	run(&h, &b);
+	FUZZ_CHECK(h.qp.state == AW_QP_ERROR && h.held == 0);
+	FUZZ_CHECK(h.completed == h.posted && h.received == h.taken);
+	check_untouched(&h);
+	free(mem.sq);
+	free(h.arena);
+	free(h.octets);
+	return 0;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// sim --seed N [--steps M] [--verbose]   one world; its trace when it fails
+// sim --seeds A..B | --fresh COUNT       many; from a base that is printed
+// sim --regressions FILE                 the seeds of a file, one a line
+#include "world.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	STEPS_MAX = 4000,
+	FAILURES_SHOWN = 5
+};
+
+static struct world world;
+static uint64_t seed_now;
+static uint32_t steps_max = STEPS_MAX;
+static bool verbose;
+
+static struct {
+	uint64_t seeds, failures, events;
+} totals;
+
+/* Present only under a sanitizer. */
+void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
+
+static void tell_seed(void)
+{
+	printf("seed %llu died at step %u\n", (unsigned long long)seed_now, world.step);
+	trace_print(&world.trace);
+	fflush(stdout);
+}
+
+static void on_signal(int number)
+{
+	signal(number, SIG_DFL);
+	tell_seed();
+	raise(number);
+}
+
+static void catch_deaths(void)
+{
+	if (__sanitizer_set_death_callback)
+		__sanitizer_set_death_callback(tell_seed);
+	signal(SIGABRT, on_signal);
+	signal(SIGILL, on_signal);
+	signal(SIGTRAP, on_signal);
+	if (!__sanitizer_set_death_callback)
+		signal(SIGSEGV, on_signal);
+}
+
+static void run_seed(uint64_t seed)
+{
+	seed_now = seed;
+	world_init(&world, (struct rng){ .state = seed * 0xd1342543de82ef95u + 1 }, steps_max,
+		   verbose);
+	totals.seeds++;
+	if (!world_run(&world) && totals.failures++ < FAILURES_SHOWN) {
+		trace_print(&world.trace);
+		printf("seed %llu FAILS at step %u: %s\n", (unsigned long long)seed, world.step,
+		       world.why);
+	} else if (world.failed) {
+		printf("seed %llu FAILS: %s\n", (unsigned long long)seed, world.why);
+	}
+	totals.events += world.events;
+	world_fini(&world);
+}
+
+static void run_range(uint64_t first, uint64_t last)
+{
+	for (uint64_t seed = first; seed <= last; seed++)
+		run_seed(seed);
+}
+
+static int run_file(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char line[256];
+
+	if (!file) {
+		perror(path);
+		return 2;
+	}
+	while (fgets(line, sizeof(line), file))
+		if (line[0] >= '0' && line[0] <= '9')
+			run_seed(strtoull(line, NULL, 10));
+	fclose(file);
+	return 0;
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* The one place that asks the world outside for a seed; it is printed to be replayed. */
+static void run_fresh(uint64_t count)
+{
+	uint64_t base = (uint64_t)time(NULL) * 1000;
+
+	printf("seeds %llu..%llu\n", (unsigned long long)base,
+	       (unsigned long long)(base + count - 1));
+	fflush(stdout);
+	run_range(base, base + count - 1);
+}
+
+static int usage(void)
+{
+	fputs("usage: sim [--steps M] [--verbose] --seed N | --seeds A..B | --fresh COUNT | "
+	      "--regressions FILE\n",
+	      stderr);
+	return 2;
+}
+
+static int run_argument(const char *name, const char *value)
+{
+	const char *dots = strstr(value, "..");
+
+	if (strcmp(name, "--seed") == 0)
+		run_seed(strtoull(value, NULL, 10));
+	else if (strcmp(name, "--seeds") == 0 && dots)
+		run_range(strtoull(value, NULL, 10), strtoull(dots + 2, NULL, 10));
+	else if (strcmp(name, "--fresh") == 0)
+		run_fresh(strtoull(value, NULL, 10));
+	else if (strcmp(name, "--regressions") == 0)
+		return run_file(value);
+	else
+		return usage();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = NULL, *value = NULL;
+	double start = now(), seconds;
+	int status;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--verbose") == 0) {
+			verbose = true;
+			continue;
+		}
+		if (i + 1 == argc)
+			return usage();
+		if (strcmp(argv[i], "--steps") == 0) {
+			steps_max = (uint32_t)strtoul(argv[++i], NULL, 10);
+			continue;
+		}
+		name = argv[i];
+		value = argv[++i];
+	}
+	if (!name)
+		return usage();
+	catch_deaths();
+	status = run_argument(name, value);
+	seconds = now() - start;
+	printf("seeds %llu  failures %llu  events %llu  %.0f/s\n", (unsigned long long)totals.seeds,
+	       (unsigned long long)totals.failures, (unsigned long long)totals.events,
+	       (double)totals.seeds / (seconds + 1e-9));
+	return status ? status : totals.failures != 0;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The core's way out, as the simulator supplies it. Every call is held against what the core
+// promises: octets move only within MRs it holds, and STags are looked up, never remembered.
+#include "world.h"
+
+#include "wire/crc32c.h"
+
+#include <string.h>
+
+static const struct aw_mr *get(void *ctx, uint32_t stag)
+{
+	struct end *end = ctx;
+	struct region *region = memory_find(end->host, stag);
+
+	if (!region || !region->live)
+		return NULL;
+	region->refs++;
+	return &region->mr;
+}
+
+static void put(void *ctx, const struct aw_mr *mr)
+{
+	struct end *end = ctx;
+	struct region *region = (struct region *)(uintptr_t)mr; /* mr is its first member */
+
+	if (region->refs == 0)
+		world_fail(end->world, "%c: an MR was put that was not held", end->name);
+	else
+		region->refs--;
+}
+
+static void check_within(struct end *end, const uint8_t *p, size_t len, const char *what)
+{
+	for (unsigned int i = 0; i < end->host->region_count; i++) {
+		const struct region *region = &end->host->region[i];
+		const uint8_t *first = memory_at(region, 0);
+
+		if (p >= first && p <= first + region->mr.len) {
+			if (!region->refs || len > (size_t)(first + region->mr.len - p))
+				world_fail(end->world, "%c: %s of %zu octets outside a held MR",
+					   end->name, what, len);
+			return;
+		}
+	}
+	if (len)
+		world_fail(end->world, "%c: %s of %zu octets in no MR", end->name, what, len);
+}
+
+static void place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+{
+	check_within(ctx, dst, len, "placement");
+	memcpy(dst, src, len);
+}
+
+static void gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+{
+	check_within(ctx, src, len, "gathering");
+	memcpy(dst, src, len);
+}
+
+static enum aw_error invalidate(void *ctx, uint32_t stag)
+{
+	struct end *end = ctx;
+	struct region *region = memory_find(end->host, stag);
+
+	if (!region || !region->live)
+		return AW_E_RDMAP_STAG;
+	if (region->mr.pd != &end->host->pd)
+		return AW_E_RDMAP_NOT_ASSOCIATED;
+	if (region->role != ROLE_SPARE)
+		return AW_E_RDMAP_CANNOT_INVALIDATE;
+	TRACE(end, "STag %08llx is invalidated", stag);
+	region->live = false;
+	if (end->conn->untrusted)
+		memcpy(memory_shadow_at(region, 0), memory_at(region, 0), region->mr.len);
+	return AW_OK;
+}
+
+static bool recv_take(void *ctx, struct aw_rwqe *rwqe)
+{
+	struct end *end = ctx;
+	struct aw_rq *rq = end->host->use_srq ? &end->host->srq : &end->rq;
+
+	if (end->host->use_srq && end->qp.state == AW_QP_ERROR)
+		world_fail(end->world, "%c: an ERROR QP takes receives from the SRQ", end->name);
+	if (!aw_rq_take(rq, rwqe))
+		return false;
+	check_taken(end, rwqe);
+	return true;
+}
+
+static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
+{
+	struct end *end = ctx;
+
+	end->world->events++;
+	TRACE(end, "completes %llx with status %llu len %llu", cqe->wr_id, cqe->status,
+	      cqe->byte_len);
+	if (queue == AW_SQ)
+		check_sq_cqe(end, cqe);
+	else
+		check_rq_cqe(end, cqe);
+}
+
+const struct aw_ops node_ops = {
+	.mr_get = get,
+	.mr_put = put,
+	.place = place,
+	.gather = gather,
+	.invalidate = invalidate,
+	.recv_take = recv_take,
+	.complete = complete,
+	.crc32c = crc32c_update,
+};

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What a simulated world is made of: two hosts, up to three connections between them, and the
+// memory, queues and octet pipes that go with those. One seed makes one world; one thread runs it.
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include "core/qp.h"
+#include "core/startup.h"
+#include "core/tx.h"
+#include "pipe.h"
+#include "rng.h"
+#include "trace.h"
+#include "watch.h"
+
+#define CONNS_MAX 3
+#define REGIONS_MAX 16
+#define RED_ZONE 256 /* octets before and behind every MR */
+#define IOV_MAX_SIM 96
+#define RD_MAX_SIM 16
+#define CANARY 0xa5
+
+struct world;
+struct end;
+struct sink;
+
+/* What an MR is there for. Sources never change, so what was sent from them is known. */
+enum role {
+	ROLE_SOURCE, /* gathered from, read by the peer */
+	ROLE_RECV, /* receives are placed here */
+	ROLE_WRITE, /* the peer writes here */
+	ROLE_READ, /* our Reads are placed here */
+	ROLE_SPARE, /* to be invalidated */
+	ROLE_FOREIGN, /* another PD's */
+};
+
+struct region {
+	struct aw_mr mr;
+	enum role role;
+	bool live; /* found by its STag */
+	bool named; /* a posted WR invalidates it */
+	uint32_t refs;
+	uint8_t *memory; /* red zone, mr.len octets, red zone */
+	uint8_t *shadow; /* the same, as it ought to be */
+	size_t cursor; /* where the next sink is looked for */
+	struct sink *sinks; /* pieces that may change now */
+};
+
+/* A piece of a region that an operation may change. */
+struct sink {
+	struct region *region;
+	size_t off;
+	uint32_t len;
+	const uint8_t *want; /* what may come to stand there */
+	uint32_t want_len; /* octets behind these stay as they are */
+	bool held; /* linked in region->sinks */
+	struct sink *next;
+};
+
+struct host {
+	struct world *world;
+	struct region region[REGIONS_MAX];
+	unsigned int region_count;
+	uint8_t pd, foreign_pd; /* their addresses are the PDs */
+	bool use_srq;
+	bool recv_frozen; /* no more receives are posted */
+	struct aw_rq srq;
+	void *srq_mem;
+	uint32_t srq_recv_len;
+	uint32_t srq_posted, srq_promised; /* receives; Sends that will take one */
+};
+
+/* What is wrong on purpose with a WR. */
+enum bad {
+	BAD_NOT,
+	BAD_WRITE_STAG,
+	BAD_WRITE_BOUNDS,
+	BAD_WRITE_RIGHT,
+	BAD_WRITE_PD,
+	BAD_WRITE_WRAP,
+	BAD_READ_STAG,
+	BAD_READ_BOUNDS,
+	BAD_READ_RIGHT,
+	BAD_READ_PD,
+	BAD_SEND_LONG,
+	BAD_SEND_NO_RECV,
+	BAD_INV_STAG,
+	BAD_INV_SOURCE,
+	BAD_LKEY,
+	BAD_LOCAL_INV,
+	BAD_COUNT,
+};
+
+/* A single violation in an honest stream. */
+enum surgery {
+	SURGERY_NONE,
+	SURGERY_QN,
+	SURGERY_MSN,
+	SURGERY_MO,
+	SURGERY_DDP_VERSION,
+	SURGERY_RDMAP_VERSION,
+	SURGERY_OPCODE,
+	SURGERY_RESPONSE_STAG,
+	SURGERY_RESPONSE_TO,
+	SURGERY_RESPONSE_LONG,
+	SURGERY_CRC,
+	SURGERY_MARKER,
+	SURGERY_COUNT,
+};
+
+/* A posted WR of a send queue. */
+struct wr {
+	uint32_t index;
+	enum aw_op op;
+	uint8_t flags;
+	enum bad bad;
+	uint32_t len;
+	uint32_t stag;
+	uint32_t inv;
+	uint64_t to;
+	uint8_t *data; /* len octets: sent, or what a Read must bring */
+	struct sink sink[AW_SGE_MAX];
+	unsigned int sink_count;
+	struct region *touches; /* LOCAL_INV, SEND_INV */
+	bool misfit; /* a Send that no receive can hold */
+	uint32_t message; /* Sends: how many came before on this QP */
+	bool before_close; /* by either program */
+	bool emitted; /* its last octet was given to the wire */
+	uint64_t end_pos; /* when emitted: stream position behind it */
+	bool succeeded, confirmed; /* confirmed: its Write was seen at the peer */
+};
+
+/* A posted receive. */
+struct recv {
+	uint64_t wr_id;
+	uint32_t len;
+	struct sink sink[AW_SGE_MAX];
+	unsigned int sink_count;
+	struct end *taker;
+	bool completed;
+};
+
+enum phase {
+	PHASE_REQUEST, /* initiator: request goes out */
+	PHASE_WAIT, /* a frame is due from the peer */
+	PHASE_REPLY, /* responder: reply goes out */
+	PHASE_STREAM,
+	PHASE_OVER, /* start-up failed or was refused */
+};
+
+/* One end of a connection: a QP, its driver's state and its program's. */
+struct end {
+	struct world *world;
+	struct conn *conn;
+	struct host *host;
+	struct end *peer;
+	char name; /* in traces */
+	bool initiator;
+
+	/* the driver */
+	struct aw_qp qp;
+	struct aw_qp_mem mem;
+	struct aw_rq rq;
+	void *rq_mem;
+	struct pipe out, *in;
+	uint8_t *stage;
+	size_t stage_cap, stage_len;
+	uint8_t *arena; /* arena_len octets and a canary */
+	size_t arena_len;
+	struct aw_iov iov[IOV_MAX_SIM + 1];
+	unsigned int iov_max, iov_count, iov_at;
+	size_t iov_off;
+	uint64_t taken; /* octets of the stream that the pipe took */
+	bool fin_seen, over;
+	uint64_t flip_after, cut_after; /* octets of what this end transmits; UINT64_MAX: never */
+	uint32_t read_max, write_max; /* octets a turn */
+	uint32_t asleep_until; /* step */
+
+	/* start-up */
+	enum phase phase;
+	struct aw_mpa_local local;
+	struct aw_mpa_result result;
+	uint8_t frame[MPA_FRAME_MAX];
+	size_t frame_len, frame_off;
+	uint8_t pd[64], pd_got[MPA_PD_MAX];
+	size_t pd_len;
+
+	/* the program */
+	uint32_t budget; /* WRs still to post */
+	uint32_t close_at, abort_at; /* when so many are left; UINT32_MAX: never */
+	bool closed, aborted; /* by the program */
+	struct wr **wr;
+	uint32_t wr_count, wr_cap, done;
+	bool failed_wr; /* a bad completion was seen: from here every WR has one */
+	struct recv **recv;
+	uint32_t recv_count, recv_cap;
+	uint32_t sends; /* posted by this end */
+	uint32_t taken_recvs, done_recvs;
+	struct recv **order; /* receives in the order taken */
+	struct watch watch; /* of what this end transmits */
+};
+
+struct conn {
+	struct world *world;
+	struct end end[2];
+	bool untrusted; /* octets change on the way and no CRC tells: contents are not compared */
+	enum surgery surgery; /* of a hostile end: the one thing it does */
+	enum aw_error surgery_error; /* once done: what it must lead to */
+	uint64_t surgery_pos; /* pipe position behind it */
+	bool expect_clean; /* nothing may go wrong */
+	bool hostile; /* end[1]'s FPDUs are mutated */
+	unsigned int hostility; /* percent of FPDUs */
+	enum bad bad; /* the one bad WR that was posted */
+	struct end *bad_poster;
+	bool faulty; /* flip, cut */
+	bool torn; /* a fault or an abort struck */
+};
+
+struct plan {
+	uint32_t len_max; /* largest message */
+	unsigned int conns;
+	bool bad; /* one WR of each connection is wrong */
+	bool dereg;
+	bool flip, cut_fin, cut_rst, hostile;
+	bool close, abort;
+	unsigned int post_percent;
+};
+
+struct world {
+	uint32_t step, steps_max;
+	uint64_t events;
+	struct rng rng;
+	struct plan plan;
+	struct host host[2];
+	struct conn conn[CONNS_MAX];
+	struct recv **srq_recv[2]; /* in the order posted */
+	uint32_t srq_recv_count[2], srq_recv_cap[2];
+	bool dereg_done;
+	struct trace trace;
+	bool failed;
+	char why[256];
+};
+
+/* world.c */
+void world_init(struct world *w, struct rng rng, uint32_t steps_max, bool verbose);
+/* Runs it to its end; false when a check failed (why tells which). */
+bool world_run(struct world *w);
+void world_fini(struct world *w);
+/* Remembers the first thing that went wrong. */
+void world_fail(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* plan.c */
+/* Draws the plan; then, with the hosts made, each connection by it. */
+void plan_draw(struct world *w);
+void plan_conns(struct world *w);
+
+/* memory.c */
+void memory_init(struct host *host);
+void memory_fini(struct host *host);
+struct region *memory_find(struct host *host, uint32_t stag);
+/* A random live region of that role, or NULL. */
+struct region *memory_pick(struct host *host, enum role role);
+uint8_t *memory_at(const struct region *region, size_t off);
+uint8_t *memory_shadow_at(const struct region *region, size_t off);
+/* Takes [off, off + len) for an operation; false when there is no free piece of that size. */
+bool memory_claim(struct region *region, uint32_t len, struct sink *sink);
+void memory_release(struct sink *sink);
+/* Takes what stands in the sink as right from now on. */
+void memory_settle(struct sink *sink);
+/* The same for an operation that did not end well: each octet is the old one or the one wanted. */
+void memory_accept(struct world *w, struct sink *sink, bool anything);
+/* Does the sink hold what was wanted, and the old octets behind that? */
+bool memory_matches(const struct sink *sink);
+void memory_check(struct world *w);
+
+/* node.c */
+void node_init(struct end *end);
+void node_fini(struct end *end);
+void node_start(struct end *end);
+/* Takes up to n octets from the wire; false when nothing happened. */
+bool node_receive(struct end *end, size_t n);
+/* Gives up to n octets to the wire, and closes what is to be closed; false: nothing happened. */
+bool node_transmit(struct end *end, size_t n);
+/* The connection is lost for this end. */
+void node_abort(struct end *end, enum aw_error why);
+extern const struct aw_ops node_ops;
+
+/* setup.c */
+void setup_init(struct end *end);
+/* Octets staged while no stream runs. */
+void setup_receive(struct end *end);
+void setup_sent(struct end *end);
+
+/* traffic.c */
+void traffic_receives(struct end *end);
+bool traffic_post(struct end *end);
+
+/* lists.c: an SGE list over regions for a WR of len octets. */
+unsigned int lists_source(struct end *end, uint32_t len, struct aw_sge *sge, uint8_t *data);
+unsigned int lists_sink(struct end *end, enum role role, uint32_t len, struct sink *sink);
+void lists_release(struct sink *sink, unsigned int count);
+void lists_sges(const struct sink *sink, unsigned int count, struct aw_sge *sge);
+
+/* bad.c */
+void bad_make(struct end *end, struct wr *wr, struct aw_sge *sge);
+enum aw_error bad_error(enum bad bad);
+enum bad bad_draw(struct end *end);
+
+/* hostile.c: changes an FPDU that was given out, or puts others in its place; new length. */
+size_t hostile_mutate(struct end *end, uint8_t *fpdu, size_t len);
+/* Makes a ULPDU of that length, which stands at fpdu + 2, an FPDU; returns its octets. */
+size_t hostile_seal(struct end *end, uint8_t *fpdu, size_t ulpdu);
+
+/* surgery.c: the same for a connection with one surgery. */
+size_t surgery_apply(struct end *end, uint8_t *fpdu, size_t len);
+void surgery_check(struct conn *conn);
+
+/* check_cqe.c: every WR and receive completes once, in order, with the right outcome. */
+void check_sq_cqe(struct end *end, const struct aw_cqe *cqe);
+void check_rq_cqe(struct end *end, const struct aw_cqe *cqe);
+void check_taken(struct end *end, const struct aw_rwqe *rwqe);
+/* wr succeeded, with a CQE or without. */
+void check_succeeded(struct end *end, struct wr *wr);
+
+/* check_end.c: what must hold of a connection as a whole. */
+/* A responder is silent until an FPDU came (RFC 5044 7.1.2): nothing can be asked of it. */
+bool check_muted(const struct end *end);
+void check_setup(struct conn *conn);
+void check_live(struct conn *conn);
+void check_over(struct conn *conn);
+
+#endif
