@@ -4,7 +4,7 @@
 declare -A suites=(
 	[release]='.*'
 	[asan]='^(unit|prop|sim|fuzz|verbs|cm|stress|system)$'
-	[tsan]='^(unit|sim|verbs|cm|stress|system)$'
+	[tsan]='^(unit|verbs|cm|stress|system)$'
 	[fuzz]='^fuzz$'
 )
 presets="release asan tsan fuzz"

@@ -50,15 +50,21 @@ def is_listening(pid, port):
     return False
 
 
+def read_whole(file):
+    size = os.fstat(file.fileno()).st_size
+    return os.pread(file.fileno(), size, 0).decode("utf-8", "replace")
+
+
 class Program:
-    """One process. The file with its output belongs to it and goes when it is closed."""
+    """One process. The files with its output belong to it and go when it is closed. They are two,
+    because a buffered standard output is cut wherever a line of standard error falls."""
 
     def __init__(self, argv, env=None):
         self.argv = argv
         self.began = time.monotonic()
-        self.file = tempfile.TemporaryFile()
+        self.files = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
         self.process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL,
-                                        stdout=self.file, stderr=subprocess.STDOUT,
+                                        stdout=self.files[0], stderr=self.files[1],
                                         start_new_session=True)
 
     @property
@@ -74,8 +80,8 @@ class Program:
         return self.process.poll()
 
     def output(self):
-        size = os.fstat(self.file.fileno()).st_size
-        return os.pread(self.file.fileno(), size, 0).decode("utf-8", "replace")
+        """Standard output so far, then standard error."""
+        return "".join(read_whole(file) for file in self.files)
 
     def report(self):
         """What a reader of a failed run wants to see."""
@@ -124,7 +130,8 @@ class Program:
 
     def close(self):
         self.kill()
-        self.file.close()
+        for file in self.files:
+            file.close()
 
 
 # problem is empty when both ends did well.
