@@ -2,6 +2,7 @@
 // The ring under one lock; overflow raises CQ_ERR and fails the QPs (their settle looks).
 #include "net/cq.h"
 
+#include "net/lend.h"
 #include "net/uqp.h"
 
 #include <assert.h>
@@ -188,24 +189,15 @@ void aw_cq_forget_qp(struct aw_cq *cq, const struct aw_uqp *qp)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-/* A program that sleeps until an event must not find its QPs left to pollers. */
-static void take_back_lent(struct aw_cq *cq)
-{
-	if (atomic_load_explicit(&cq->lent, memory_order_relaxed) == 0)
-		return;
-	pthread_mutex_lock(&cq->qps_lock);
-	for (uint32_t i = 0; i < cq->qps_count; i++)
-		aw_uqp_take_back(cq->qps[i]);
-	pthread_mutex_unlock(&cq->qps_lock);
-}
-
 void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
 {
 	pthread_mutex_lock(&cq->lock);
 	if ((int)arm > cq->armed)
 		cq->armed = arm;
 	pthread_mutex_unlock(&cq->lock);
-	take_back_lent(cq);
+	/* A program that sleeps until the event must not find its QPs left to pollers. */
+	if (atomic_load_explicit(&cq->lent, memory_order_relaxed) > 0)
+		aw_lend_recall(cq);
 }
 
 static int grow(struct aw_cq *cq)

@@ -7,9 +7,12 @@
 /* Polls in vain between two events that say "somebody spins": a program that only looks now and
  * then, or that finds its completions at once, stays below it. */
 #define POLLS_MIN 16
+/* So many QPs that stay lent does a tick look at: thousands take it several ticks. */
+#define LOOKS_MAX 1024
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, aw_uqp) lent = TAILQ_HEAD_INITIALIZER(lent);
+static TAILQ_HEAD(, aw_uqp) lent = TAILQ_HEAD_INITIALIZER(lent); /* next to look at first */
+static uint32_t lent_count;
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
 static uint32_t polls_now(const struct aw_uqp *qp)
@@ -32,38 +35,73 @@ bool aw_lend_wanted(struct aw_uqp *qp)
 	uint32_t now = polls_now(qp), since = now - qp->polls_seen;
 
 	qp->polls_seen = now;
-	return since >= POLLS_MIN && !armed(qp);
+	return since >= POLLS_MIN && !armed(qp) && !qp->out_of_reach;
 }
 
 static void unlist(struct aw_uqp *qp)
 {
 	TAILQ_REMOVE(&lent, qp, lent_entry);
+	lent_count--;
 	qp->lent = false;
 	atomic_fetch_sub_explicit(&qp->attr.send_cq->lent, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&qp->attr.recv_cq->lent, 1, memory_order_relaxed);
 }
 
-/* True while something is lent. A QP that is busy right now is looked at next time. */
+/* Where the kernel has no memory to listen again, it stays lent and the next tick tries. */
+static void take_back(struct aw_uqp *qp)
+{
+	if (aw_uqp_listen_again(qp) == 0)
+		unlist(qp);
+}
+
+/* Looks at the first QP, which goes to the end. True when it stays lent: one that is busy does. */
+static bool look(void)
+{
+	struct aw_uqp *qp = TAILQ_FIRST(&lent);
+	bool stays;
+
+	TAILQ_REMOVE(&lent, qp, lent_entry);
+	TAILQ_INSERT_TAIL(&lent, qp, lent_entry);
+	if (pthread_mutex_trylock(&qp->lock) != 0)
+		return true;
+	if (polls_now(qp) == qp->polls_seen || armed(qp) || qp->out_of_reach)
+		take_back(qp);
+	qp->polls_seen = polls_now(qp);
+	stays = qp->lent;
+	pthread_mutex_unlock(&qp->lock);
+	return stays;
+}
+
+/* True while something is lent. */
 static bool tick(void)
+{
+	uint32_t left, stay = 0;
+
+	pthread_mutex_lock(&lock);
+	for (left = lent_count; left > 0 && stay < LOOKS_MAX; left--)
+		stay += look();
+	bool more = lent_count > 0;
+
+	pthread_mutex_unlock(&lock);
+	return more;
+}
+
+void aw_lend_recall(const struct aw_cq *cq)
 {
 	struct aw_uqp *qp, *next;
 
 	pthread_mutex_lock(&lock);
 	for (qp = TAILQ_FIRST(&lent); qp; qp = next) {
 		next = TAILQ_NEXT(qp, lent_entry);
+		if (qp->attr.send_cq != cq && qp->attr.recv_cq != cq)
+			continue;
+		/* A tick finds who is busy now: the CQ is armed. */
 		if (pthread_mutex_trylock(&qp->lock) != 0)
 			continue;
-		if (polls_now(qp) == qp->polls_seen || armed(qp)) {
-			unlist(qp);
-			aw_uqp_listen_again(qp);
-		}
-		qp->polls_seen = polls_now(qp);
+		take_back(qp);
 		pthread_mutex_unlock(&qp->lock);
 	}
-	bool more = !TAILQ_EMPTY(&lent);
-
 	pthread_mutex_unlock(&lock);
-	return more;
 }
 
 static void set_tick(void)
@@ -76,6 +114,7 @@ void aw_lend_begin(struct aw_uqp *qp)
 	pthread_once(&registered, set_tick);
 	pthread_mutex_lock(&lock);
 	TAILQ_INSERT_TAIL(&lent, qp, lent_entry);
+	lent_count++;
 	qp->lent = true;
 	atomic_fetch_add_explicit(&qp->attr.send_cq->lent, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&qp->attr.recv_cq->lent, 1, memory_order_relaxed);
@@ -95,7 +134,15 @@ void aw_lend_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-void aw_lend_fork_done(void)
+void aw_lend_fork_parent(void)
 {
+	pthread_mutex_unlock(&lock);
+}
+
+/* Their connections are the parent's: nobody here is to listen to them again. */
+void aw_lend_fork_child(void)
+{
+	while (!TAILQ_EMPTY(&lent))
+		unlist(TAILQ_FIRST(&lent));
 	pthread_mutex_unlock(&lock);
 }

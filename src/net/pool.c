@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define KEEP_MAX 16 /* of each kind; beyond that they go back to the heap */
 
@@ -14,7 +15,7 @@ _Static_assert(AW_BATCH_IOV >= AW_TX_IOV_MIN, "a batch holds any FPDU");
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct aw_stage *stages;
 static struct aw_batch *batches;
-static unsigned int stages_kept, batches_kept;
+static unsigned int stages_kept, batches_kept, batches_out;
 
 struct aw_stage *aw_stage_get(void)
 {
@@ -55,18 +56,23 @@ struct aw_batch *aw_batch_get(void)
 		batches = batch->next;
 		batches_kept--;
 	}
+	batches_out++;
 	pthread_mutex_unlock(&lock);
 	if (!batch)
 		batch = malloc(sizeof(*batch));
 	if (batch)
 		batch->iov_count = batch->iov_sent = 0;
+	else
+		aw_batch_put(NULL);
 	return batch;
 }
 
+/* NULL: one that could not be made. */
 void aw_batch_put(struct aw_batch *batch)
 {
 	pthread_mutex_lock(&lock);
-	if (batches_kept < KEEP_MAX) {
+	batches_out--;
+	if (batch && batches_kept < KEEP_MAX) {
 		batch->next = batches;
 		batches = batch;
 		batches_kept++;
@@ -74,6 +80,58 @@ void aw_batch_put(struct aw_batch *batch)
 	}
 	pthread_mutex_unlock(&lock);
 	free(batch);
+}
+
+unsigned int aw_batches_out(void)
+{
+	pthread_mutex_lock(&lock);
+	unsigned int out = batches_out;
+
+	pthread_mutex_unlock(&lock);
+	return out;
+}
+
+static bool in_arena(const struct aw_batch *batch, const struct aw_iov *iov)
+{
+	return (uintptr_t)iov->base - (uintptr_t)batch->arena < sizeof(batch->arena);
+}
+
+static bool overlaps(const struct aw_iov *iov, const void *start, size_t len)
+{
+	uintptr_t p = (uintptr_t)iov->base, other = (uintptr_t)start;
+
+	return p < other ? other - p < iov->len && len > 0 : p - other < len;
+}
+
+/* The arena's first free octet. */
+static uint8_t *arena_end(struct aw_batch *batch)
+{
+	uint8_t *end = batch->arena;
+
+	for (unsigned int i = 0; i < batch->iov_count; i++) {
+		const struct aw_iov *iov = &batch->iov[i];
+
+		if (in_arena(batch, iov) && (uint8_t *)iov->base + iov->len > end)
+			end = (uint8_t *)iov->base + iov->len;
+	}
+	return end;
+}
+
+/* The arena has the room: it could hold every octet of a batch. */
+void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len)
+{
+	uint8_t *end = arena_end(batch);
+
+	for (unsigned int i = batch->iov_sent; i < batch->iov_count; i++) {
+		struct aw_iov *iov = &batch->iov[i];
+
+		if (in_arena(batch, iov) || !overlaps(iov, start, len))
+			continue;
+		assert(iov->len <= (size_t)(batch->arena + sizeof(batch->arena) - end));
+		memcpy(end, iov->base, iov->len);
+		iov->base = end;
+		end += iov->len;
+	}
 }
 
 void aw_pool_flush(void)

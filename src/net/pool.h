@@ -38,6 +38,12 @@ void aw_stage_put(struct aw_stage *stage);
 struct aw_batch *aw_batch_get(void);
 void aw_batch_put(struct aw_batch *batch);
 
+/* Batches handed out and not put. */
+unsigned int aw_batches_out(void);
+
+/* Copies what is not sent of [start, start + len) into the arena: that memory may go then. */
+void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len);
+
 /* Frees what is kept. Called as the engine stops. */
 void aw_pool_flush(void);
 

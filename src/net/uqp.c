@@ -31,7 +31,7 @@ static void fork_prepare(void)
 static void fork_parent(void)
 {
 	aw_pool_fork_done();
-	aw_lend_fork_done();
+	aw_lend_fork_parent();
 	aw_table_fork_parent(&qps);
 	aw_engine_fork_done();
 }
@@ -39,7 +39,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
 	aw_pool_fork_done();
-	aw_lend_fork_done();
+	aw_lend_fork_child();
 	aw_table_fork_child(&qps);
 	aw_engine_fork_done();
 }
@@ -159,13 +159,19 @@ free_qp:
 	return err;
 }
 
+/*
+ * In this order: the progress thread can find it no more; its socket is in no epoll set any more;
+ * and then no poller has it in hand, for pollers hold the lock that leaving a CQ takes.
+ */
 void aw_uqp_destroy(struct aw_uqp *qp)
 {
-	leave_cqs(qp);
 	aw_table_remove_wait(&qps, qp->handle);
 	pthread_mutex_lock(&qp->lock);
 	aw_uqp_drop_socket(qp);
-	while (qp->deliveries > 0)
+	pthread_mutex_unlock(&qp->lock);
+	leave_cqs(qp);
+	pthread_mutex_lock(&qp->lock);
+	while (qp->delivering)
 		pthread_cond_wait(&qp->delivered, &qp->lock);
 	pthread_mutex_unlock(&qp->lock);
 	forget_cqes(qp);
@@ -189,34 +195,44 @@ void aw_uqp_put(struct aw_uqp *qp)
 	aw_table_put(&qps, qp->handle);
 }
 
-/* Calls the listeners for what became due, with no lock held, then lets the lock go. */
-static void unlock(struct aw_uqp *qp)
+/* Calls the listeners with no lock held. */
+static void deliver(struct aw_uqp *qp, uint32_t events)
 {
-	uint32_t events = qp->events_due & ~qp->events_told;
-
-	if (!events) {
-		pthread_mutex_unlock(&qp->lock);
-		return;
-	}
 	aw_uqp_fn *fn[2] = { qp->listener[0], qp->listener[1] };
 	void *arg[2] = { qp->listener_arg[0], qp->listener_arg[1] };
 
 	qp->events_told |= events;
-	qp->deliveries++;
 	pthread_mutex_unlock(&qp->lock);
 	for (int i = 0; i < 2; i++)
 		if (fn[i])
 			fn[i](arg[i], events);
 	pthread_mutex_lock(&qp->lock);
-	qp->deliveries--;
-	pthread_cond_broadcast(&qp->delivered);
+}
+
+/*
+ * Tells of what became due, then lets the lock go. One thread at a time tells, and tells also of
+ * what becomes due meanwhile: so nobody hears of the end before the beginning.
+ */
+static void unlock(struct aw_uqp *qp)
+{
+	uint32_t events;
+
+	if (!qp->delivering) {
+		while ((events = qp->events_due & ~qp->events_told)) {
+			qp->delivering = true;
+			deliver(qp, events);
+		}
+		if (qp->delivering)
+			pthread_cond_broadcast(&qp->delivered);
+		qp->delivering = false;
+	}
 	pthread_mutex_unlock(&qp->lock);
 }
 
 void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg)
 {
 	pthread_mutex_lock(&qp->lock);
-	while (qp->deliveries > 0)
+	while (qp->delivering)
 		pthread_cond_wait(&qp->delivered, &qp->lock);
 	qp->listener[owner] = fn;
 	qp->listener_arg[owner] = arg;
@@ -276,6 +292,28 @@ enum aw_qp_state aw_uqp_state(struct aw_uqp *qp)
 
 	pthread_mutex_unlock(&qp->lock);
 	return state;
+}
+
+void aw_uqp_unlend(const void *pd, const void *start, size_t len)
+{
+	/* Whoever could still find the region had a batch before it did. */
+	if (aw_batches_out() == 0)
+		return;
+	uint32_t end = aw_table_end(&qps);
+
+	for (uint32_t handle = 0; handle < end; handle++) {
+		struct aw_uqp *qp = aw_table_get(&qps, handle);
+
+		if (!qp)
+			continue;
+		if (qp->attr.pd == pd) {
+			pthread_mutex_lock(&qp->lock);
+			if (qp->batch)
+				aw_batch_unlend(qp->batch, start, len);
+			pthread_mutex_unlock(&qp->lock);
+		}
+		aw_table_put(&qps, handle);
+	}
 }
 
 void aw_uqp_send_begin(struct aw_uqp *qp)
@@ -356,14 +394,4 @@ void aw_uqp_on_deadline(uint32_t handle)
 	}
 	unlock(qp);
 	aw_table_put(&qps, handle);
-}
-
-void aw_uqp_take_back(struct aw_uqp *qp)
-{
-	pthread_mutex_lock(&qp->lock);
-	if (qp->lent) {
-		aw_lend_end(qp);
-		aw_uqp_listen_again(qp);
-	}
-	pthread_mutex_unlock(&qp->lock);
 }

@@ -16,10 +16,14 @@
 
 #define AW_QP_MAX (1u << 17)
 
-/* What an owner (verbs, rdma_cm) hears. Delivered with no lock held, each at most once a stream. */
+/*
+ * What an owner (verbs, rdma_cm) hears: one call at a time, each event at most once a stream. No
+ * lock is held but, where a poller found out, the qps_lock of its CQ.
+ */
 enum aw_uqp_event {
 	AW_UQP_READY = 1, /* the first FPDU of the peer arrived */
-	AW_UQP_CLOSED = 2, /* the stream is ending or over: FIN, reset, Terminate, or our close done */
+	AW_UQP_CLOSED =
+		2, /* the stream is ending or over: FIN, reset, Terminate, or our close done */
 	AW_UQP_FATAL = 4, /* it ended in an error: async IBV_EVENT_QP_FATAL */
 	AW_UQP_LAST_WQE = 8, /* SRQ: no receive of the SRQ is taken by this QP any more */
 };
@@ -62,6 +66,7 @@ struct aw_uqp {
 	bool lent; /* left to pollers: the progress thread listens for nothing */
 	uint32_t polls_seen; /* polls_now() at the progress thread's last look */
 	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
+	bool out_of_reach; /* a CQ's epoll set did not take fd: not to be left to pollers */
 	bool reset_seen; /* the socket is dead: close, do not linger */
 	bool ending; /* a close or Terminate has begun, and its deadline runs */
 	bool fin_sent;
@@ -69,7 +74,7 @@ struct aw_uqp {
 	struct aw_stage *stage; /* octets of a half-received FPDU, or NULL */
 	struct aw_batch *batch; /* octets that the socket did not take yet, or NULL */
 	uint32_t events_due, events_told;
-	uint32_t deliveries; /* listeners running now */
+	bool delivering; /* listeners run now */
 	pthread_cond_t delivered;
 	aw_uqp_fn *listener[2]; /* enum aw_uqp_owner */
 	void *listener_arg[2];
@@ -116,6 +121,12 @@ void aw_uqp_reset(struct aw_uqp *qp);
 enum aw_qp_state aw_uqp_state(struct aw_uqp *qp);
 
 /*
+ * After aw_mr_remove of a region of pd: when this returns no QP reads [start, start + len) any more,
+ * not even for octets that wait for the socket.
+ */
+void aw_uqp_unlend(const void *pd, const void *start, size_t len);
+
+/*
  * Posting sends: begin takes the lock; fill the slot that aw_uqp_send_slot gives (NULL: queue
  * full) and commit it, any number of times; end transmits and gives the lock back. Commit is
  * optional (a WR that proved invalid is simply not committed).
@@ -131,11 +142,11 @@ int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uin
 /* One round of inline progress: receive, then transmit what became due. False: lock was taken. */
 bool aw_uqp_progress(struct aw_uqp *qp);
 
-/* For net/cq.c: ends the lending to pollers; puts the socket, if any, into a CQ's epoll set. */
-void aw_uqp_take_back(struct aw_uqp *qp);
+/* For net/cq.c: puts the socket, if any, into a CQ's epoll set. */
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd);
 
-/* For net/lend.c, with the QP lock: the progress thread listens to the socket again. */
-void aw_uqp_listen_again(struct aw_uqp *qp);
+/* For net/lend.c, with the QP lock: the progress thread listens to the socket again. 0 or ENOMEM,
+ * ENOSPC. */
+int aw_uqp_listen_again(struct aw_uqp *qp);
 
 #endif

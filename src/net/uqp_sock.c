@@ -46,24 +46,29 @@ static uint32_t segment_size(int fd)
 	return (uint32_t)mss;
 }
 
-/* Calls f for each epoll set of a CQ that the socket belongs into. */
+static void control(struct aw_uqp *qp, int epfd, int op, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = qp };
+
+	if (epoll_ctl(epfd, op, qp->fd, &ev) != 0 && op == EPOLL_CTL_ADD && errno != EEXIST)
+		qp->out_of_reach = true;
+}
+
+/* For each epoll set of a CQ that the socket belongs into. */
 static void each_cq_epoll(struct aw_uqp *qp, int op, uint32_t events)
 {
 	struct aw_cq *cqs[2] = { qp->attr.send_cq, qp->attr.recv_cq };
-	struct epoll_event ev = { .events = events, .data.ptr = qp };
 
 	for (int i = 0; i < 2; i++)
 		if (cqs[i]->epfd >= 0 && (i == 0 || cqs[1] != cqs[0]))
-			epoll_ctl(cqs[i]->epfd, op, qp->fd, &ev);
+			control(qp, cqs[i]->epfd, op, events);
 }
 
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd)
 {
 	pthread_mutex_lock(&qp->lock);
-	struct epoll_event ev = { .events = qp->listens_for, .data.ptr = qp };
-
 	if (qp->fd >= 0)
-		epoll_ctl(epfd, EPOLL_CTL_ADD, qp->fd, &ev);
+		control(qp, epfd, EPOLL_CTL_ADD, qp->listens_for);
 	pthread_mutex_unlock(&qp->lock);
 }
 
@@ -113,7 +118,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	qp->attached = true;
 	qp->generation = aw_engine_generation();
 	qp->listens_for = EPOLLIN;
-	qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked = false;
+	qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->out_of_reach = false;
 	each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
 	stream->emss = segment_size(fd);
 	aw_qp_start(&qp->core, stream);
@@ -173,10 +178,9 @@ static void listen_for(struct aw_uqp *qp)
 		aw_watch_events(&qp->watch->watch, events);
 }
 
-void aw_uqp_listen_again(struct aw_uqp *qp)
+int aw_uqp_listen_again(struct aw_uqp *qp)
 {
-	if (qp->fd >= 0)
-		aw_watch_events(&qp->watch->watch, qp->listens_for);
+	return aw_watch_events(&qp->watch->watch, qp->listens_for);
 }
 
 void aw_uqp_lend(struct aw_uqp *qp)

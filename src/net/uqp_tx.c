@@ -18,13 +18,9 @@ _Static_assert(sizeof(struct aw_iov) == sizeof(struct iovec) &&
 		       offsetof(struct aw_iov, len) == offsetof(struct iovec, iov_len),
 	       "aw_iov is passed to sendmsg as iovec");
 
-/* A batch of what is due now; NULL when nothing is. */
-static struct aw_batch *fill(struct aw_uqp *qp)
+/* Puts what is due now into the batch. False when nothing is. */
+static bool fill(struct aw_uqp *qp, struct aw_batch *batch)
 {
-	struct aw_batch *batch = aw_batch_get();
-
-	if (!batch)
-		return NULL;
 	struct aw_tx_out out = {
 		.arena = batch->arena,
 		.arena_len = sizeof(batch->arena),
@@ -35,10 +31,7 @@ static struct aw_batch *fill(struct aw_uqp *qp)
 	while (out.octets < AW_BATCH_OCTETS && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
 		;
 	batch->iov_count = out.iov_count;
-	if (out.iov_count > 0)
-		return batch;
-	aw_batch_put(batch);
-	return NULL;
+	return out.iov_count > 0;
 }
 
 /* Drops n octets from the front of the batch. */
@@ -82,18 +75,29 @@ static bool send_batch(struct aw_uqp *qp)
 	return false;
 }
 
+static void put_batch(struct aw_uqp *qp)
+{
+	aw_batch_put(qp->batch);
+	qp->batch = NULL;
+}
+
 void aw_uqp_transmit(struct aw_uqp *qp)
 {
 	qp->tx_blocked = false;
 	for (int i = 0; i < BATCHES_MAX; i++) {
+		bool empty = !qp->batch;
+
+		if (empty)
+			qp->batch = aw_batch_get();
 		if (!qp->batch)
-			qp->batch = fill(qp);
-		if (!qp->batch)
+			break; /* what is due waits for memory as it would for the socket */
+		if (empty && !fill(qp, qp->batch)) {
+			put_batch(qp);
 			return;
+		}
 		if (!send_batch(qp))
 			break;
-		aw_batch_put(qp->batch);
-		qp->batch = NULL;
+		put_batch(qp);
 	}
 	qp->tx_blocked = qp->core.state != AW_QP_ERROR;
 }

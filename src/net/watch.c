@@ -13,14 +13,19 @@
 
 #define WATCH_MAX (1u << 18)
 #define MS_NS 1000000u
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct aw_table table;
 static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(timer_list, aw_watch) timers = TAILQ_HEAD_INITIALIZER(timers); /* by deadline */
+/* Each list holds durations of one power of two in the order of their deadlines. */
+TAILQ_HEAD(timer_list, aw_watch);
+static struct timer_list timers[32];
 static uint32_t next_serial; /* guarded by timer_lock */
 
 int aw_watch_init(void)
 {
+	for (size_t i = 0; i < ARRAY_LEN(timers); i++)
+		TAILQ_INIT(&timers[i]);
 	return aw_table_init(&table, WATCH_MAX);
 }
 
@@ -83,14 +88,18 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 	return 0;
 }
 
-void aw_watch_events(struct aw_watch *w, uint32_t events)
+int aw_watch_events(struct aw_watch *w, uint32_t events)
 {
+	int err;
+
 	if (w->fd < 0)
-		return;
-	if (events == 0)
+		return 0;
+	if (events == 0) {
 		control(EPOLL_CTL_DEL, w, 0);
-	else if (control(EPOLL_CTL_MOD, w, events) == ENOENT)
-		control(EPOLL_CTL_ADD, w, events);
+		return 0;
+	}
+	err = control(EPOLL_CTL_MOD, w, events);
+	return err == ENOENT ? control(EPOLL_CTL_ADD, w, events) : err;
 }
 
 void aw_watch_drop_fd(struct aw_watch *w)
@@ -99,30 +108,42 @@ void aw_watch_drop_fd(struct aw_watch *w)
 	w->fd = -1;
 }
 
-static bool is_first(const struct aw_watch *w)
+/* The watch whose deadline is next, or NULL. */
+static struct aw_watch *first(void)
 {
-	return w == TAILQ_FIRST(&timers);
+	struct aw_watch *next = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(timers); i++) {
+		struct aw_watch *w = TAILQ_FIRST(&timers[i]);
+
+		if (w && (!next || w->deadline_ns < next->deadline_ns))
+			next = w;
+	}
+	return next;
 }
 
 static void unlist(struct aw_watch *w)
 {
 	if (w->deadline_ns)
-		TAILQ_REMOVE(&timers, w, timer);
+		TAILQ_REMOVE(w->timers, w, timer);
 	w->deadline_ns = 0;
 }
 
-/* Durations are few and constant, so the place is at or near the end. */
-static void list(struct aw_watch *w, uint64_t deadline_ns)
+/* Durations are few and constant, so that the place in a list is at or near its end. */
+static void list(struct aw_watch *w, uint32_t ms)
 {
-	struct aw_watch *before = TAILQ_LAST(&timers, timer_list);
+	uint64_t deadline_ns = aw_now_ns() + (uint64_t)ms * MS_NS;
+	struct timer_list *among = &timers[31 - __builtin_clz(ms)];
+	struct aw_watch *before = TAILQ_LAST(among, timer_list);
 
 	while (before && before->deadline_ns > deadline_ns)
 		before = TAILQ_PREV(before, timer_list, timer);
 	w->deadline_ns = deadline_ns;
+	w->timers = among;
 	if (before)
-		TAILQ_INSERT_AFTER(&timers, before, w, timer);
+		TAILQ_INSERT_AFTER(among, before, w, timer);
 	else
-		TAILQ_INSERT_HEAD(&timers, w, timer);
+		TAILQ_INSERT_HEAD(among, w, timer);
 }
 
 void aw_watch_deadline(struct aw_watch *w, uint32_t ms)
@@ -132,8 +153,8 @@ void aw_watch_deadline(struct aw_watch *w, uint32_t ms)
 	pthread_mutex_lock(&timer_lock);
 	unlist(w);
 	if (ms > 0 && !w->ended) {
-		list(w, aw_now_ns() + (uint64_t)ms * MS_NS);
-		earlier = is_first(w);
+		list(w, ms);
+		earlier = w == first();
 	}
 	pthread_mutex_unlock(&timer_lock);
 	if (earlier && !aw_engine_is_self())
@@ -181,7 +202,7 @@ static bool take_due(uint64_t now, uint64_t *key, uint64_t *next)
 	bool due;
 
 	pthread_mutex_lock(&timer_lock);
-	w = TAILQ_FIRST(&timers);
+	w = first();
 	*next = w ? w->deadline_ns : 0;
 	due = w && w->deadline_ns <= now;
 	if (due) {
@@ -217,8 +238,10 @@ void aw_watch_fork_parent(void)
 /* What the parent watches stays in the table until its owner removes it, but never fires here. */
 void aw_watch_fork_child(void)
 {
-	while (!TAILQ_EMPTY(&timers))
-		unlist(TAILQ_FIRST(&timers));
+	struct aw_watch *w;
+
+	while ((w = first()))
+		unlist(w);
 	aw_table_fork_child(&table);
 	pthread_mutex_unlock(&timer_lock);
 }

@@ -24,6 +24,7 @@ struct aw_watch {
 	/* guarded by the timer lock */
 	bool ended; /* removed: takes no deadline any more */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+	struct timer_list *timers; /* the list it is in, while it has a deadline */
 	TAILQ_ENTRY(aw_watch) timer;
 };
 
@@ -37,9 +38,9 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 
 /*
  * Changes the events; 0 means none (a hang-up is not reported either). Any thread, but not once
- * aw_watch_remove was called: w's owner orders the two.
+ * aw_watch_remove was called: w's owner orders the two. 0, or ENOMEM, ENOSPC when it had none.
  */
-void aw_watch_events(struct aw_watch *w, uint32_t events);
+int aw_watch_events(struct aw_watch *w, uint32_t events);
 
 /* Ends the care for the fd, so that it can be closed or handed on; w lives on. Ordered likewise. */
 void aw_watch_drop_fd(struct aw_watch *w);

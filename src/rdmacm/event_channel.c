@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The queue and its fd. The fd is an eventfd that is 1 while the queue holds events and 0 while it
 // is empty, both changed under the lock: so events can be taken back (destroy, migrate) without
-// leaving an fd that promises one. Readers wait in poll, never in read.
-#define _GNU_SOURCE /* dup3 */
+// leaving an fd that promises one. Readers wait on a futex, never in read: as with the kernel's
+// rdma_cm, a signal handler's SA_RESTART decides whether their call goes on (poll would always end).
+#define _GNU_SOURCE /* dup3, syscall */
 #include "rdmacm/event_channel.h"
 
 #include "rdmacm/event.h"
@@ -11,11 +12,12 @@
 #include "rdmacm/process.h"
 
 #include <fcntl.h>
-#include <poll.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct aw_cm_channel {
@@ -23,6 +25,7 @@ struct aw_cm_channel {
 	uint32_t process; /* whose it is */
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_cm_event_list queue;
+	_Atomic uint32_t pushes; /* what readers wait to see change; written under the lock */
 };
 
 static pthread_mutex_t adopting = PTHREAD_MUTEX_INITIALIZER;
@@ -108,6 +111,9 @@ void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *
 
 	TAILQ_INSERT_TAIL(&ch->queue, ev, entry);
 	match_fd(ch, was);
+	atomic_fetch_add_explicit(&ch->pushes, 1, memory_order_relaxed);
+	/* Under the lock, as the channel may be destroyed by who takes the event. */
+	syscall(SYS_futex, &ch->pushes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	pthread_mutex_unlock(&ch->lock);
 }
 
@@ -125,22 +131,32 @@ static struct aw_cm_event *take_first(struct aw_cm_channel *ch)
 	return ev;
 }
 
+/* Until there was another push than the first seen ones. 0 or EINTR. */
+static int wait_push(struct aw_cm_channel *ch, uint32_t seen)
+{
+	if (syscall(SYS_futex, &ch->pushes, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0) < 0)
+		return errno == EAGAIN ? 0 : errno;
+	return 0;
+}
+
 int aw_cm_channel_take(struct rdma_event_channel *channel, struct aw_cm_event **ev)
 {
 	struct aw_cm_channel *ch = of(channel);
 
-	while (!(*ev = take_first(ch))) {
-		struct pollfd pfd = { .fd = ch->channel.fd, .events = POLLIN };
-		int flags = fcntl(pfd.fd, F_GETFL);
+	for (;;) {
+		/* Before the look: a push behind it is then seen here or ends the wait. */
+		uint32_t seen = atomic_load_explicit(&ch->pushes, memory_order_relaxed);
+		int flags = fcntl(ch->channel.fd, F_GETFL), err;
 
+		*ev = take_first(ch);
+		if (*ev)
+			return 0;
 		if (flags < 0)
-			return errno;
-		if (flags & O_NONBLOCK)
-			return EAGAIN;
-		if (poll(&pfd, 1, -1) < 0)
-			return errno;
+			return EBADF;
+		err = flags & O_NONBLOCK ? EAGAIN : wait_push(ch, seen);
+		if (err)
+			return err;
 	}
-	return 0;
 }
 
 bool aw_cm_channel_empty(struct rdma_event_channel *channel)

@@ -7,6 +7,7 @@
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/process.h"
+#include "rdmacm/reply_timer.h"
 #include "rdmacm/stream.h"
 #include "ring/table.h"
 
@@ -97,6 +98,7 @@ static enum aw_cm_state end(struct aw_cm_id *cm, struct aw_conn **conn)
 
 	*conn = cm->conn;
 	cm->conn = NULL;
+	aw_cm_reply_timer_stop(cm);
 	aw_cm_id_enter(cm, AW_CM_ENDED);
 	pthread_mutex_unlock(&cm->lock);
 	return state;

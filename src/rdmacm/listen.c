@@ -177,9 +177,9 @@ int rdma_listen(struct rdma_cm_id *id, int backlog)
 		err = aw_cm_id_hold_engine(cm);
 	if (err)
 		return aw_cm_fail(err);
-	cm->backlog = backlog > 0 && backlog < BACKLOG_MAX ? (uint32_t)backlog : BACKLOG_MAX;
 	if (!aw_cm_id_advance(cm, AW_CM_BOUND, AW_CM_LISTENING))
 		return aw_cm_fail(EINVAL);
+	cm->backlog = backlog > 0 && backlog < BACKLOG_MAX ? (uint32_t)backlog : BACKLOG_MAX;
 	aw_cm_socket_set_reuse(cm->fd, true);
 	err = start(cm);
 	if (err) {

@@ -6,6 +6,7 @@
 #include "rdmacm/devices.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
+#include "rdmacm/socket.h"
 
 #include <netinet/in.h>
 #include <unistd.h>
@@ -48,21 +49,32 @@ static void set_addresses(struct aw_cm_id *cm, const struct sockaddr_storage *fr
 	aw_address_gid(&addr->dst_addr, &addr->addr.ibaddr.dgid);
 }
 
+/* When all ports are taken TCP chooses at connect, which can share one between destinations. */
+static int take_port(struct aw_cm_id *cm)
+{
+	struct sockaddr_storage src = cm->id.route.addr.src_storage;
+	int err = aw_cm_socket_bind_any(cm, (struct sockaddr *)&src);
+
+	return err == EADDRINUSE ? 0 : err;
+}
+
 static int resolve(struct aw_cm_id *cm, const struct sockaddr *dst)
 {
 	struct sockaddr_storage any, from, to;
 	const struct sockaddr *src = &cm->id.route.addr.src_addr;
+	bool bound = aw_cm_id_state(cm) == AW_CM_BOUND;
 
 	aw_address_wildcard(dst->sa_family, &any);
-	if (aw_cm_id_state(cm) == AW_CM_IDLE)
+	if (!bound)
 		src = (const struct sockaddr *)&any;
 	int err = ask_routing(src, dst, &from, &to);
 
 	if (!err)
 		err = aw_cm_device_set(&cm->id);
-	if (!err)
-		set_addresses(cm, &from, dst, &to);
-	return err;
+	if (err)
+		return err;
+	set_addresses(cm, &from, dst, &to);
+	return bound ? 0 : take_port(cm);
 }
 
 static void tell_resolved(struct aw_cm_id *cm, int err)

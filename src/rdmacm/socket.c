@@ -54,6 +54,12 @@ static int bind_port(const struct aw_cm_id *cm, int fd, const struct sockaddr *a
 	return err;
 }
 
+static int bind_any(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr)
+{
+	(void)cm;
+	return bind(fd, addr, aw_address_len(addr->sa_family)) < 0 ? errno : 0;
+}
+
 static int bind_late(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr)
 {
 	(void)cm;
@@ -84,6 +90,11 @@ static int make(struct aw_cm_id *cm, const struct sockaddr *addr,
 int aw_cm_socket_bind(struct aw_cm_id *cm, const struct sockaddr *addr)
 {
 	return make(cm, addr, bind_port);
+}
+
+int aw_cm_socket_bind_any(struct aw_cm_id *cm, const struct sockaddr *addr)
+{
+	return make(cm, addr, bind_any);
 }
 
 int aw_cm_socket_bind_late(struct aw_cm_id *cm, const struct sockaddr *addr)

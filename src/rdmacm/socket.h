@@ -12,6 +12,9 @@
  */
 int aw_cm_socket_bind(struct aw_cm_id *cm, const struct sockaddr *addr);
 
+/* The same for an id that will connect: any port that nobody else has, EADDRINUSE without one. */
+int aw_cm_socket_bind_any(struct aw_cm_id *cm, const struct sockaddr *addr);
+
 /* The same for one about to connect: the port is picked by connect(2). */
 int aw_cm_socket_bind_late(struct aw_cm_id *cm, const struct sockaddr *addr);
 

@@ -262,6 +262,16 @@ void aw_table_remove_wait(struct aw_table *t, uint32_t handle)
 	finish(t, handle);
 }
 
+uint32_t aw_table_end(struct aw_table *t)
+{
+	uint32_t used;
+
+	pthread_mutex_lock(&t->lock);
+	used = t->used;
+	pthread_mutex_unlock(&t->lock);
+	return used;
+}
+
 uint32_t aw_table_count(struct aw_table *t)
 {
 	uint32_t count;

@@ -62,6 +62,9 @@ void aw_table_remove(struct aw_table *t, uint32_t handle);
 /* The same, but returns only when no reference is left; the caller must hold none. */
 void aw_table_remove_wait(struct aw_table *t, uint32_t handle);
 
+/* No handle from here on was ever given out: where a walk over all of them ends. */
+uint32_t aw_table_end(struct aw_table *t);
+
 /* Objects inserted and not removed. */
 uint32_t aw_table_count(struct aw_table *t);
 

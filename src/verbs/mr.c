@@ -2,7 +2,9 @@
 // MRs. lkey, rkey and handle are the STag. Nothing is pinned, and an STag names memory by address:
 // a program must deregister before it unmaps, as with any device.
 #include "core/types.h"
+#include "net/engine.h"
 #include "net/mrtab.h"
+#include "net/uqp.h"
 #include "verbs/limits.h"
 #include "verbs/pd.h"
 
@@ -32,8 +34,10 @@ struct vb_mr {
 	struct ibv_mr ibv;
 	struct aw_mr regions[2]; /* one is registered; the other is for ibv_rereg_mr */
 	struct aw_mr *region;
+	uint32_t generation; /* aw_engine_generation() when made */
 };
 
+static void region_remove(const struct vb_mr *mr, struct aw_mr *region);
 static int access_check(unsigned int access);
 static int mr_create(struct ibv_pd *pd, const struct aw_mr *want, struct vb_mr **mr);
 static int mr_change(struct vb_mr *mr, const struct aw_mr *want);
@@ -134,10 +138,21 @@ int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 {
 	struct vb_mr *mr = (struct vb_mr *)ibv_mr;
 
-	aw_mr_remove(mr->region);
+	region_remove(mr, mr->region);
 	vb_pd_put(ibv_mr->pd);
 	free(mr);
 	return 0;
+}
+
+/*
+ * The memory is the program's when this returns. In the child of a fork nobody sends from what the
+ * parent registered.
+ */
+static void region_remove(const struct vb_mr *mr, struct aw_mr *region)
+{
+	aw_mr_remove(region);
+	if (mr->generation == aw_engine_generation())
+		aw_uqp_unlend(region->pd, region->host, region->len);
 }
 
 static int access_check(unsigned int access)
@@ -183,6 +198,7 @@ static int mr_create(struct ibv_pd *pd, const struct aw_mr *want, struct vb_mr *
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return ENOMEM;
+	mr->generation = aw_engine_generation();
 	mr->region = &mr->regions[0];
 	*mr->region = *want;
 	err = aw_mr_add(mr->region);
@@ -210,7 +226,7 @@ static int mr_change(struct vb_mr *mr, const struct aw_mr *want)
 	err = aw_mr_add(fresh);
 	if (err)
 		return err;
-	aw_mr_remove(old);
+	region_remove(mr, old);
 	mr->region = fresh;
 	keys_show(mr);
 	return 0;

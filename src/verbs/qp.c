@@ -121,8 +121,13 @@ static int attr_ex_check(struct ibv_context *context, const struct ibv_qp_init_a
 	return 0;
 }
 
+/* Adapters give inline room unasked, and programs rely on it: rdma_xclient asks for none. */
+#define INLINE_MIN 64
+
 static void cap_grant(struct ibv_qp_cap *cap, bool srq)
 {
+	if (cap->max_inline_data < INLINE_MIN)
+		cap->max_inline_data = INLINE_MIN;
 	if (!cap->max_send_sge)
 		cap->max_send_sge = 1;
 	if (srq)

@@ -17,7 +17,7 @@ struct vb_qp {
 	struct aw_uqp *uqp;
 	struct ibv_qp_init_attr init; /* cap as granted */
 
-	_Atomic bool reset; /* modified to RESET and not to INIT again: takes no receives */
+	_Atomic bool reset; /* modified to RESET and not to INIT again: IDLE shows as RESET */
 
 	/* raised on the context's channel */
 	struct aw_source fatal;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // States and attributes of a QP. As with any RNIC, only rdma_cm gives a QP its connection: a
 // program may close it gracefully (SQD), abort it (ERR) and start over (RESET), but cannot move it
-// to RTR or RTS. Nothing here waits for the peer.
+// to RTS, and RTR, which iWARP does not have, changes nothing. Nothing here waits for the peer.
 #include "verbs/limits.h"
 #include "verbs/private.h"
 #include "verbs/qp.h"
@@ -161,9 +161,10 @@ static enum move move_of(enum ibv_qp_state from, enum ibv_qp_state to)
 		if (from == IBV_QPS_RTS)
 			return MOVE_CLOSE;
 		return from == IBV_QPS_SQD ? MOVE_NONE : MOVE_REFUSED;
+	case IBV_QPS_RTR:
+		return from == IBV_QPS_INIT || from == IBV_QPS_RTS ? MOVE_NONE : MOVE_REFUSED;
 	case IBV_QPS_RTS:
 		return from == IBV_QPS_RTS ? MOVE_NONE : MOVE_REFUSED;
-	case IBV_QPS_RTR:
 	case IBV_QPS_SQE:
 	case IBV_QPS_UNKNOWN:
 		return MOVE_REFUSED;

@@ -25,7 +25,7 @@ int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_s
 {
 	uint64_t octets;
 
-	if (count > qp->init.cap.max_send_sge)
+	if (count > qp->init.cap.max_send_sge || wqe->flags & AW_WR_INLINE)
 		return EINVAL;
 	octets = vb_sge_octets(sge, (uint32_t)count);
 	if (octets > AW_MSG_MAX)
@@ -58,7 +58,9 @@ static bool inline_allowed(enum aw_op op)
 
 int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *octets, size_t len)
 {
-	if (!inline_allowed(wqe->op) || len > qp->init.cap.max_inline_data - wqe->len)
+	/* Without SGEs wqe->len counts the octets inline, which are at most max_inline_data. */
+	if (!inline_allowed(wqe->op) || wqe->sge_count ||
+	    len > qp->init.cap.max_inline_data - wqe->len)
 		return EINVAL;
 	if (len)
 		memcpy(wqe->data + wqe->len, octets, len);

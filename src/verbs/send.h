@@ -10,13 +10,13 @@
 /* An empty WQE of this kind. flags: those of enum ibv_send_flags that the core knows are kept. */
 void vb_send_begin(struct aw_swqe *wqe, enum aw_op op, uint64_t wr_id, unsigned int flags);
 
-/* 0, or EINVAL: more SGEs than the QP takes, more octets than a message has. */
+/* 0, or EINVAL: more SGEs than the QP takes, more octets than a message has, octets inline. */
 int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_sge *sge,
 		 size_t count);
 
 /*
  * Copies octets behind those already inline. 0, or EINVAL: more than the QP takes inline, or a
- * WQE that sends none.
+ * WQE that sends none or has SGEs.
  */
 int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *octets, size_t len);
 

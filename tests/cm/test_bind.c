@@ -283,6 +283,29 @@ static void resolve__source(void **state)
 	rdma_destroy_id(listener);
 }
 
+/* As Linux's rdma_cm, which binds an id that resolves to a port of its own. */
+static void resolve__any_port(void **state)
+{
+	struct rdma_cm_id *listener = cm_listener(channel, "127.0.0.1", 1);
+	struct rdma_event_channel *active = rdma_create_event_channel();
+	struct rdma_cm_id *client = cm_resolved(active, "127.0.0.1", cm_port(listener));
+	uint16_t port = cm_port(client);
+
+	(void)state;
+	assert_int_not_equal(port, 0);
+	assert_int_equal(((struct sockaddr_in *)rdma_get_local_addr(client))->sin_port,
+			 htons(port));
+	assert_int_equal(rdma_connect(client, NULL), 0);
+	struct rdma_cm_event *event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct rdma_cm_id *server = event->id;
+
+	assert_int_equal(cm_port(client), port);
+	assert_int_equal(rdma_get_dst_port(server), htons(port));
+	rdma_ack_cm_event(event);
+	hang_up(server, client);
+	rdma_destroy_id(listener);
+}
+
 static void resolve__families_differ(void **state)
 {
 	struct sockaddr_storage src = cm_address("127.0.0.1", 0), dst = cm_address("::1", 1);
@@ -339,6 +362,7 @@ int main(void)
 		TEST(listen__wildcard_of_one),
 		TEST(listen__unbound),
 		TEST(resolve__source),
+		TEST(resolve__any_port),
 		TEST(resolve__families_differ),
 		TEST(create__port_space),
 		TEST(option__bad),

@@ -4,9 +4,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <unistd.h>
+
+#define SIGNALS 10000 /* enough to meet the thread while it waits */
 
 static struct rdma_cm_id *resolving(struct rdma_event_channel *channel)
 {
@@ -67,6 +74,69 @@ static void channel__blocks_readers(void **state)
 	for (int i = 0; i < 2; i++)
 		rdma_destroy_id(ids[i]);
 	rdma_destroy_event_channel(channel);
+}
+
+struct interrupted {
+	struct rdma_event_channel *channel;
+	struct rdma_cm_event *event;
+	int err; /* of rdma_get_cm_event, or 0 */
+	_Atomic bool over;
+};
+
+static void on_signal(int signal)
+{
+	(void)signal;
+}
+
+static void *get_interrupted(void *arg)
+{
+	struct interrupted *reader = arg;
+
+	reader->err = rdma_get_cm_event(reader->channel, &reader->event) ? errno : 0;
+	reader->over = true;
+	return NULL;
+}
+
+/* Starts a thread that waits for an event and signals it up to count times, until it gives up. */
+static void interrupt(struct interrupted *reader, pthread_t *thread, int flags, int count)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
+
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	assert_int_equal(pthread_create(thread, NULL, get_interrupted, reader), 0);
+	for (int sent = 0; sent < count && !reader->over; sent++) {
+		assert_int_equal(pthread_kill(*thread, SIGUSR1), 0);
+		sched_yield();
+	}
+}
+
+/* As a system call that waits: the program decides with SA_RESTART. */
+static void channel__restarts_after_a_signal(void **state)
+{
+	struct interrupted reader = { .channel = rdma_create_event_channel() };
+	struct rdma_cm_id *id;
+	pthread_t thread;
+
+	(void)state;
+	interrupt(&reader, &thread, SA_RESTART, SIGNALS);
+	id = resolving(reader.channel);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(reader.err, 0);
+	assert_int_equal(rdma_ack_cm_event(reader.event), 0);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(reader.channel);
+}
+
+static void channel__interrupted_by_a_signal(void **state)
+{
+	struct interrupted reader = { .channel = rdma_create_event_channel() };
+	pthread_t thread;
+
+	(void)state;
+	interrupt(&reader, &thread, 0, INT_MAX);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(reader.err, EINTR);
+	rdma_destroy_event_channel(reader.channel);
 }
 
 static void channel__many_events_in_order(void **state)
@@ -165,6 +235,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(channel__non_blocking),
 		cmocka_unit_test(channel__blocks_readers),
+		cmocka_unit_test(channel__restarts_after_a_signal),
+		cmocka_unit_test(channel__interrupted_by_a_signal),
 		cmocka_unit_test(channel__many_events_in_order),
 		cmocka_unit_test(migrate__takes_events_along),
 		cmocka_unit_test(migrate__to_sync_and_back),

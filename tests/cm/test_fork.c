@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Processes: the child of a fork uses the library afresh and cannot hurt the parent's connections;
-// a peer that is killed is a disconnected one.
+// a peer that is killed, or exits without a word, is a disconnected one.
 #include "cm.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -109,8 +110,13 @@ static void fork__child_destroys_inherited_request(void **state)
 	cm_ends_close(&shared);
 }
 
-/* Connects to the parent and waits to be killed. */
-static void be_client(int port_pipe)
+enum client_end {
+	KILLED,
+	EXITS, /* with exit(3), and everything still open */
+};
+
+/* Connects to the parent, posts, and exits or waits to be killed. */
+static void be_client(int port_pipe, enum client_end end)
 {
 	uint16_t port;
 
@@ -121,22 +127,25 @@ static void be_client(int port_pipe)
 
 	rdma_connect(id, NULL);
 	cm_expect_ack(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	assert_int_equal(rdma_post_send(id, NULL, &port, sizeof(port), NULL, IBV_SEND_INLINE), 0);
+	if (end == EXITS)
+		exit(0);
 	for (;;)
 		pause();
 }
 
-static void peer__killed(void **state)
+/* A client that goes without a word is disconnected, what it sent has arrived, and we go on. */
+static void expect_gone(enum client_end end)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *listener, *id;
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	pid_t child = fork();
 
 	if (child == 0)
-		be_client(fds[0]);
+		be_client(fds[0], end);
 	listener = cm_listener(channel, "127.0.0.1", 1);
 	uint16_t port = cm_port(listener);
 
@@ -146,17 +155,39 @@ static void peer__killed(void **state)
 	id = event->id;
 	rdma_ack_cm_event(event);
 	cm_make_qp(id);
+	struct ibv_mr *mr = rdma_reg_msgs(id, &port, sizeof(port));
+
+	assert_non_null(mr);
+	assert_int_equal(rdma_post_recv(id, NULL, &port, sizeof(port), mr), 0);
 	assert_int_equal(rdma_accept(id, NULL), 0);
 	cm_expect_ack(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
-	assert_int_equal(kill(child, SIGKILL), 0);
+	struct ibv_wc wc;
+
+	assert_int_equal(rdma_get_recv_comp(id, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	if (end == KILLED)
+		assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	cm_expect_ack(channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+	assert_int_equal(rdma_dereg_mr(mr), 0);
 	cm_destroy(id);
 	rdma_destroy_id(listener);
 	cm_expect_none(channel);
 	rdma_destroy_event_channel(channel);
 	close(fds[0]);
 	close(fds[1]);
+}
+
+static void peer__killed(void **state)
+{
+	(void)state;
+	expect_gone(KILLED);
+}
+
+static void peer__exits(void **state)
+{
+	(void)state;
+	expect_gone(EXITS);
 }
 
 int main(void)
@@ -167,6 +198,7 @@ int main(void)
 		cmocka_unit_test(fork__child_destroys_inherited),
 		cmocka_unit_test(fork__child_destroys_inherited_request),
 		cmocka_unit_test(peer__killed),
+		cmocka_unit_test(peer__exits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

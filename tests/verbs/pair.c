@@ -52,7 +52,7 @@ static void side_destroy(struct side *s)
 	assert_int_equal(ibv_destroy_cq(s->recv_cq), 0);
 }
 
-static void sockets_connect(int fds[2])
+void pair_sockets(int fds[2])
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -71,7 +71,7 @@ static void sockets_connect(int fds[2])
 	fd_make_nonblocking(fds[1]);
 }
 
-static void attach(struct ibv_qp *qp, int fd, bool initiator)
+void pair_attach(struct ibv_qp *qp, int fd, bool initiator)
 {
 	struct aw_stream stream = {
 		.initiator = initiator,
@@ -93,9 +93,9 @@ void pair_make(struct pair *p, struct fixture *f, struct ibv_srq *srq)
 	p->f = f;
 	side_make(&p->a, f, NULL);
 	side_make(&p->b, f, srq);
-	sockets_connect(fds);
-	attach(p->b.qp, fds[1], false);
-	attach(p->a.qp, fds[0], true);
+	pair_sockets(fds);
+	pair_attach(p->b.qp, fds[1], false);
+	pair_attach(p->a.qp, fds[0], true);
 }
 
 void pair_destroy(struct pair *p)

@@ -28,6 +28,10 @@ struct pair {
 void pair_make(struct pair *p, struct fixture *f, struct ibv_srq *srq);
 void pair_destroy(struct pair *p);
 
+/* The two ends of a TCP connection, non-blocking; and one given to a QP in INIT. */
+void pair_sockets(int fds[2]);
+void pair_attach(struct ibv_qp *qp, int fd, bool initiator);
+
 /* A piece of the memory; and a receive into one. */
 struct ibv_sge side_sge(const struct side *s, size_t offset, uint32_t length);
 void side_recv(struct side *s, uint64_t wr_id, size_t offset, uint32_t length);

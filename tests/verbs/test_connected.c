@@ -219,6 +219,32 @@ static void modify_qp__reset_and_the_qp_is_new(void **state)
 	pair_destroy(&p);
 }
 
+/* From RESET too: the kernel's rdma_cm connects a QP without asking for INIT first. */
+static void modify_qp__reset_and_connected_again(void **state)
+{
+	struct pair p;
+	int fds[2];
+
+	pair_make(&p, *state, NULL);
+	side_recv(&p.b, 1, 0, 100);
+	side_recv(&p.b, 2, 0, 100);
+	send_octets(&p, 1, 0);
+	wc_wait(p.b.recv_cq);
+	assert_int_equal(qp_move(p.a.qp, IBV_QPS_RESET), 0);
+	assert_int_equal(qp_move(p.b.qp, IBV_QPS_RESET), 0);
+	assert_int_equal(qp_move(p.b.qp, IBV_QPS_INIT), 0);
+	side_recv(&p.b, 3, 0, 100);
+	pair_sockets(fds);
+	pair_attach(p.b.qp, fds[1], false);
+	pair_attach(p.a.qp, fds[0], true);
+	assert_int_equal(p.a.qp->state, IBV_QPS_RTS);
+	side_recv(&p.a, 4, 0, 100);
+	send_octets(&p, 5, 0);
+	assert_int_equal(wc_wait(p.b.recv_cq).wr_id, 3);
+	assert_int_equal(wc_wait(p.a.send_cq).status, IBV_WC_SUCCESS);
+	pair_destroy(&p);
+}
+
 static void get_async_event__comm_est_at_the_responder(void **state)
 {
 	struct fixture *f = *state;
@@ -484,6 +510,7 @@ int main(void)
 		WITH(modify_qp__sqd_closes_gracefully),
 		WITH(modify_qp__err_flushes_both_queues),
 		WITH(modify_qp__reset_and_the_qp_is_new),
+		WITH(modify_qp__reset_and_connected_again),
 		WITH(get_async_event__comm_est_at_the_responder),
 		WITH(post_send__invalid_rkey_ends_both_qps),
 		WITH(post_send__invalid_lkey_is_a_local_error),

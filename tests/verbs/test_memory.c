@@ -3,7 +3,6 @@
 #include "fixture.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 enum {
 	LENGTH = 8192,
@@ -102,11 +101,10 @@ static void reg_mr__ranges(void **state)
 	struct fixture *f = *state;
 	struct ibv_mr *empty = ibv_reg_mr(f->pd, memory, 0, REMOTE);
 	struct ibv_mr *top = ibv_reg_mr_iova(f->pd, memory, LENGTH, UINT64_MAX - LENGTH, REMOTE);
-	void *hole = mmap(NULL, LENGTH, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *hole = (void *)4096; /* below vm.mmap_min_addr: no thread maps anything there */
 
 	assert_non_null(empty);
 	assert_non_null(top);
-	assert_int_equal(munmap(hole, LENGTH), 0);
 	FAILS_WITH(EFAULT, ibv_reg_mr(f->pd, hole, LENGTH, REMOTE));
 	FAILS_WITH(EINVAL, ibv_reg_mr(f->pd, memory, SIZE_MAX, REMOTE));
 	FAILS_WITH(EINVAL, ibv_reg_mr_iova(f->pd, memory, LENGTH, UINT64_MAX - 1, REMOTE));

@@ -124,7 +124,6 @@ static void modify_qp__states_without_a_connection(void **state)
 
 	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
 	assert_int_equal(qp_move(qp, IBV_QPS_INIT), 0);
-	assert_int_equal(qp_move(qp, IBV_QPS_RTR), EINVAL);
 	assert_int_equal(qp_move(qp, IBV_QPS_RTS), EINVAL);
 	assert_int_equal(qp_move(qp, IBV_QPS_SQD), EINVAL);
 	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
@@ -137,6 +136,22 @@ static void modify_qp__states_without_a_connection(void **state)
 	assert_int_equal(qp_state(qp), IBV_QPS_RESET);
 	assert_int_equal(qp_move(qp, IBV_QPS_INIT), 0);
 	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+/* iWARP has no such state, but programs walk through it as rdma_init_qp_attr's man page says. */
+static void modify_qp__rtr_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = qp_make(f);
+
+	assert_int_equal(qp_move(qp, IBV_QPS_RTR), 0);
+	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
+	assert_int_equal(qp->state, IBV_QPS_INIT);
+	assert_int_equal(qp_move(qp, IBV_QPS_RESET), 0);
+	assert_int_equal(qp_move(qp, IBV_QPS_RTR), EINVAL);
+	assert_int_equal(qp_move(qp, IBV_QPS_ERR), 0);
+	assert_int_equal(qp_move(qp, IBV_QPS_RTR), EINVAL);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
@@ -189,6 +204,22 @@ static void post_recv__refused_in_reset(void **state)
 	assert_ptr_equal(bad, &wr);
 	assert_int_equal(qp_move(qp, IBV_QPS_INIT), 0);
 	assert_int_equal(ibv_post_recv(qp, &wr, &bad), 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+static void post_recv__flushed_in_error_after_reset(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = qp_make(f);
+	struct ibv_recv_wr wr = { .wr_id = 9 }, *bad;
+	struct ibv_wc wc;
+
+	assert_int_equal(qp_move(qp, IBV_QPS_RESET), 0);
+	assert_int_equal(qp_move(qp, IBV_QPS_ERR), 0);
+	assert_int_equal(ibv_post_recv(qp, &wr, &bad), 0);
+	assert_int_equal(ibv_poll_cq(f->cq, 1, &wc), 1);
+	assert_int_equal(wc.wr_id, 9);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
@@ -398,6 +429,27 @@ static void wr_complete__full_queue(void **state)
 	assert_int_equal(ibv_destroy_qp(&qp->qp_base), 0);
 }
 
+/* A WR has SGEs or inline data. One that is given both must not write past its slot. */
+static void wr_set_inline_data__not_beside_sges(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp_ex *qp = qp_ex_make(f);
+	uint8_t octets[INLINE_MAX] = { 0 };
+
+	assert_int_equal(qp_move(&qp->qp_base, IBV_QPS_ERR), 0);
+	ibv_wr_start(qp);
+	ibv_wr_send(qp);
+	ibv_wr_set_sge(qp, 0, 0, 1 << 20);
+	ibv_wr_set_inline_data(qp, octets, INLINE_MAX);
+	assert_int_equal(ibv_wr_complete(qp), EINVAL);
+	ibv_wr_start(qp);
+	ibv_wr_send(qp);
+	ibv_wr_set_inline_data(qp, octets, INLINE_MAX);
+	ibv_wr_set_sge(qp, 0, 0, 1 << 20);
+	assert_int_equal(ibv_wr_complete(qp), EINVAL);
+	assert_int_equal(ibv_destroy_qp(&qp->qp_base), 0);
+}
+
 static void wr_abort__leaves_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -437,9 +489,11 @@ int main(void)
 		WITH(create_qp__needs_cqs_of_its_context),
 		WITH(create_qp_ex__send_ops),
 		WITH(modify_qp__states_without_a_connection),
+		WITH(modify_qp__rtr_changes_nothing),
 		WITH(modify_qp__attributes),
 		WITH(post_send__refused_before_a_connection),
 		WITH(post_recv__refused_in_reset),
+		WITH(post_recv__flushed_in_error_after_reset),
 		WITH(post_recv__errors),
 		WITH(modify_qp__error_flushes_receives_in_order),
 		WITH(modify_qp__reset_forgets_completions),
@@ -449,6 +503,7 @@ int main(void)
 		WITH(wr_complete__refused_before_a_connection),
 		WITH(wr_complete__all_or_none),
 		WITH(wr_complete__full_queue),
+		WITH(wr_set_inline_data__not_beside_sges),
 		WITH(wr_abort__leaves_nothing),
 		WITH(set_ece__unsupported),
 	};

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The pair over loopback.
+#include "uqp_pair.h"
+
+#include "net/engine.h"
+#include "net/mrtab.h"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void tcp_pair(int fd[2])
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(addr);
+	int one = 1, lfd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(lfd, (struct sockaddr *)&addr, len), 0);
+	assert_int_equal(listen(lfd, 1), 0);
+	getsockname(lfd, (struct sockaddr *)&addr, &len);
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(connect(fd[0], (struct sockaddr *)&addr, len), 0);
+	fd[1] = accept(lfd, NULL, NULL);
+	assert_true(fd[1] >= 0);
+	close(lfd);
+	for (int i = 0; i < 2; i++)
+		setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+static void on_event(void *arg, uint32_t events)
+{
+	atomic_fetch_or(&((struct end *)arg)->events, events);
+}
+
+static void make(struct end *e, const void *pd, struct aw_cq *cq, struct aw_srq *srq)
+{
+	struct aw_uqp_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.srq = srq,
+		.pd = pd,
+		.send_wr_max = 64,
+		.recv_wr_max = 64,
+		.send_sge_max = 4,
+		.recv_sge_max = 4,
+		.inline_max = 64,
+	};
+
+	assert_int_equal(aw_uqp_create(&attr, &e->qp), 0);
+	aw_uqp_listen(e->qp, AW_UQP_VERBS, on_event, e);
+	e->buf = calloc(1, BUF_OCTETS);
+	e->mr = (struct aw_mr){
+		.access = AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_READ,
+		.iova = (uintptr_t)e->buf,
+		.len = BUF_OCTETS,
+		.host = e->buf,
+		.pd = pd,
+	};
+	assert_int_equal(aw_mr_add(&e->mr), 0);
+}
+
+void end_make(struct end *e, const void *pd, struct aw_srq *srq)
+{
+	assert_int_equal(aw_cq_init(&e->cq, 1024, NULL, NULL), 0);
+	make(e, pd, &e->cq, srq);
+}
+
+void end_make_on(struct end *e, const void *pd, struct aw_cq *cq)
+{
+	make(e, pd, cq, NULL);
+}
+
+void end_destroy(struct end *e)
+{
+	bool own_cq = e->qp->attr.send_cq == &e->cq;
+
+	aw_uqp_destroy(e->qp);
+	if (own_cq)
+		aw_cq_fini(&e->cq);
+	aw_mr_remove(&e->mr);
+	free(e->buf);
+}
+
+void pair_attach(struct pair *p)
+{
+	struct aw_stream s = { .initiator = true, .crc = true, .ird = 16, .ord = 16 };
+	int fd[2];
+
+	tcp_pair(fd);
+	s.initiator = false;
+	assert_int_equal(aw_uqp_attach(p->b.qp, fd[1], &s), 0);
+	s.initiator = true;
+	assert_int_equal(aw_uqp_attach(p->a.qp, fd[0], &s), 0);
+}
+
+int pair_setup(void **state)
+{
+	struct pair *p = calloc(1, sizeof(*p));
+
+	assert_int_equal(aw_engine_get(), 0);
+	end_make(&p->a, &p->pd, NULL);
+	end_make(&p->b, &p->pd, NULL);
+	pair_attach(p);
+	*state = p;
+	return 0;
+}
+
+int pair_teardown(void **state)
+{
+	struct pair *p = *state;
+
+	end_destroy(&p->a);
+	end_destroy(&p->b);
+	aw_engine_put();
+	free(p);
+	return 0;
+}
+
+struct aw_cq_entry end_wait_cqe(struct end *e)
+{
+	struct aw_cq_entry entry;
+	uint64_t start = aw_now_ns();
+
+	while (aw_cq_poll(&e->cq, &entry, 1) != 1) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+	return entry;
+}
+
+void end_wait_event(struct end *e, uint32_t event)
+{
+	uint64_t start = aw_now_ns();
+
+	while (!(atomic_load(&e->events) & event)) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+}
+
+struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len)
+{
+	return (struct aw_sge){ (uintptr_t)e->buf + offset, len, e->mr.stag };
+}
+
+void end_post(struct end *e, enum aw_op op, struct end *peer, uint32_t len)
+{
+	aw_uqp_send_begin(e->qp);
+	struct aw_swqe *w = aw_uqp_send_slot(e->qp);
+
+	assert_non_null(w);
+	*w = (struct aw_swqe){ .wr_id = 7,
+			       .op = op,
+			       .flags = AW_WR_SIGNALED,
+			       .len = len,
+			       .sge_count = 1,
+			       .stag = peer->mr.stag,
+			       .to = (uintptr_t)peer->buf,
+			       .sge = { end_sge(e, 0, len) } };
+	aw_uqp_send_commit(e->qp);
+	aw_uqp_send_end(e->qp);
+}
+
+__attribute__((no_sanitize("thread"))) uint8_t octet_at(const uint8_t *p)
+{
+	return *(const volatile uint8_t *)p;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Two QPs of the driver in one process, connected over loopback TCP, each with a CQ and memory.
+#ifndef TESTS_LIB_UQP_PAIR_H
+#define TESTS_LIB_UQP_PAIR_H
+
+#include "net/uqp.h"
+
+#include <stddef.h>
+
+#define BUF_OCTETS (3u << 20)
+#define UQP_PAIR_WAIT_NS 20000000000ull
+
+struct end {
+	struct aw_cq cq;
+	struct aw_uqp *qp;
+	uint8_t *buf;
+	struct aw_mr mr;
+	_Atomic uint32_t events;
+};
+
+struct pair {
+	struct end a, b; /* a is the initiator */
+	int pd;
+};
+
+/* A QP with a CQ, or with one that is given; and the way back. */
+void end_make(struct end *e, const void *pd, struct aw_srq *srq);
+void end_make_on(struct end *e, const void *pd, struct aw_cq *cq);
+void end_destroy(struct end *e);
+
+/* Both ends onto the two sockets of a new connection. */
+void pair_attach(struct pair *p);
+
+/* For cmocka: *state is a connected struct pair, and the engine runs. */
+int pair_setup(void **state);
+int pair_teardown(void **state);
+
+struct aw_cq_entry end_wait_cqe(struct end *e);
+void end_wait_event(struct end *e, uint32_t event);
+struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len);
+
+/* A signalled WR over the first octets of e's memory and of peer's. */
+void end_post(struct end *e, enum aw_op op, struct end *peer, uint32_t len);
+
+/* An octet that a peer may be writing: watching memory is a race by design. */
+uint8_t octet_at(const uint8_t *p);
+
+#endif
