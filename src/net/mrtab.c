@@ -96,6 +96,37 @@ static uint32_t handle_of(uint32_t stag)
 	return unscramble(stag >> KEY_BITS);
 }
 
+/* Brings one page in as a peer's access would, but with an error where that would be a fault. */
+static bool can_reach(uintptr_t at, bool write)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	return madvise((void *)(at & ~(page - 1)), page,
+		       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
+}
+
+/* Before Linux 5.14 the kernel cannot be asked; then every page counts as good. */
+static bool kernel_tells(void)
+{
+	static uint8_t octet;
+
+	return can_reach((uintptr_t)&octet, true);
+}
+
+/*
+ * The first and the last page stand for all: a region is as a rule one mapping, and touching every
+ * page of a large one would pin its memory in all but name.
+ */
+static int check_access(const struct aw_mr *mr)
+{
+	uintptr_t first = (uintptr_t)mr->host;
+	bool write = mr->access & (AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE);
+
+	if (mr->len == 0 || (can_reach(first, write) && can_reach(first + mr->len - 1, write)))
+		return 0;
+	return kernel_tells() ? EFAULT : 0;
+}
+
 static int check_mapped(const struct aw_mr *mr)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -122,6 +153,8 @@ int aw_mr_add(struct aw_mr *mr)
 	if (once_err)
 		return once_err;
 	err = check_mapped(mr);
+	if (!err)
+		err = check_access(mr);
 	if (err)
 		return err;
 	if (getentropy(&key, sizeof(key)) != 0)

@@ -9,9 +9,10 @@
 #define AW_MR_MAX (1u << 20)
 
 /*
- * Registers *mr (all but stag filled in) and sets its stag. 0, EFAULT (not mapped), EINVAL
- * (addresses or tagged offsets wrap), ENOMEM (more than AW_MR_MAX), EIO (no randomness). len may
- * be 0. The caller keeps mr's memory until aw_mr_remove returns.
+ * Registers *mr (all but stag filled in) and sets its stag. 0, EFAULT (not mapped, or its first
+ * or last page cannot be accessed as its rights ask), EINVAL (addresses or tagged offsets wrap),
+ * ENOMEM (more than AW_MR_MAX), EIO (no randomness). len may be 0. The caller keeps mr's memory
+ * until aw_mr_remove returns.
  */
 int aw_mr_add(struct aw_mr *mr);
 /* The STag is dead at once; returns when nobody holds mr any more. The caller must not hold it. */

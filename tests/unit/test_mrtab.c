@@ -120,6 +120,32 @@ static void mr_add__unmapped(void **state)
 	munmap(map, 3 * page);
 }
 
+static int add_and_remove(uint8_t *host, uint32_t access)
+{
+	struct aw_mr mr = { .access = access, .iova = 1, .len = 100, .host = host, .pd = &mr };
+	int err = aw_mr_add(&mr);
+
+	if (!err)
+		aw_mr_remove(&mr);
+	return err;
+}
+
+static void mr_add__only_what_it_may_touch(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *mapped = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	assert_int_equal(add_and_remove(mapped, AW_ACCESS_REMOTE_READ), 0);
+	assert_int_equal(add_and_remove(mapped, AW_ACCESS_LOCAL_WRITE), EFAULT);
+	assert_int_equal(mprotect(mapped, page, PROT_NONE), 0);
+	assert_int_equal(add_and_remove(mapped, 0), EFAULT);
+	assert_int_equal(mprotect(mapped, page, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(add_and_remove(mapped, AW_ACCESS_LOCAL_WRITE), 0);
+	munmap(mapped, page);
+}
+
 static void mr_add__wraps(void **state)
 {
 	struct aw_mr mr = mr_over(memory, UINT64_MAX);
@@ -219,6 +245,7 @@ int main(void)
 		cmocka_unit_test(mr_add__stags_differ_and_are_never_special),
 		cmocka_unit_test(mr_add__length_zero),
 		cmocka_unit_test(mr_add__unmapped),
+		cmocka_unit_test(mr_add__only_what_it_may_touch),
 		cmocka_unit_test(mr_add__wraps),
 		cmocka_unit_test(mr_invalidate__window_of_this_qp),
 		cmocka_unit_test(mr_invalidate__plain_mr),
