@@ -39,7 +39,8 @@ static uint8_t *map_pieces(struct aw_mr *mr, const void *pd)
 	return base;
 }
 
-static void post(struct end *e, enum aw_op op, const struct aw_mr *local, const struct aw_mr *remote)
+static void post(struct end *e, enum aw_op op, const struct aw_mr *local,
+		 const struct aw_mr *remote)
 {
 	aw_uqp_send_begin(e->qp);
 	struct aw_swqe *w = aw_uqp_send_slot(e->qp);
