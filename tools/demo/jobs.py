@@ -62,8 +62,8 @@ def unit(job):
 
 
 def figure(job, output):
-    """The average that perftest printed: Gb/s or microseconds."""
-    column = 3 if unit(job) == "Gb/s" else 5
+    """What perftest printed: its average in Gb/s, or its typical (median) microseconds."""
+    column = 3 if unit(job) == "Gb/s" else 4
     rows = re.findall(rf"(?m)^ *{job.size} .*$", output)
     return float(rows[-1].split()[column])
 
@@ -71,3 +71,7 @@ def figure(job, output):
 def ratio(job, ours, raw):
     """Above 1 is better than TCP."""
     return ours / raw if unit(job) == "Gb/s" else raw / ours
+
+
+def best(job, figures):
+    return max(figures) if unit(job) == "Gb/s" else min(figures)

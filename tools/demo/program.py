@@ -134,8 +134,9 @@ class Program:
             file.close()
 
 
-# problem is empty when both ends did well.
-PairOutcome = collections.namedtuple("PairOutcome", "problem client server seconds")
+# problem is empty when both ends did well, else it ends in what both printed; client is the
+# client's output.
+PairOutcome = collections.namedtuple("PairOutcome", "problem client seconds")
 
 
 def problem_of(who, status):
@@ -161,18 +162,18 @@ def finish_pair(server, client, seconds):
 def run_pair(server_argv, client_argv, port, env=None, seconds=SECONDS_MAX):
     """Starts the server, waits for its port, runs the client, waits for both."""
     began = time.monotonic()
-    server = Program(server_argv, env)
-    client = None
+    programs = [Program(server_argv, env)]
     try:
-        server.wait_listening(port, seconds)
-        client = Program(client_argv, env)
-        problem = finish_pair(server, client, seconds)
-    except Trouble as trouble:
-        problem = f"server {trouble}"
-    reports = client.report() if client else "", server.report()
-    text = client.output() if client else ""
-    for program in (client, server):
-        if program:
-            program.close()
-    problem = problem and "\n".join((problem, *reports))
-    return PairOutcome(problem, text, reports[1], time.monotonic() - began)
+        try:
+            programs[0].wait_listening(port, seconds)
+            programs.append(Program(client_argv, env))
+            problem = finish_pair(*programs, seconds)
+        except Trouble as trouble:
+            problem = f"server {trouble}"
+        if problem:
+            problem = "\n".join([problem, *(each.report() for each in programs)])
+        client = programs[1].output() if len(programs) > 1 else ""
+        return PairOutcome(problem, client, time.monotonic() - began)
+    finally:
+        for each in programs:
+            each.close()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // What TCP itself does between two processes: the measure that other numbers are put beside.
 // One connection with TCP_NODELAY; the client tells the server what to do in its first octets.
-// Prints microseconds (one way, or there and back for 'read') or Gb/s. Never part of a test.
+// Prints microseconds (one way, or there and back for 'read') or Gb/s.
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,7 +18,7 @@
 #define READ_REQUEST_OCTETS 64
 #define LAT_SECONDS 0.3
 #define BW_SECONDS 0.5
-#define WARM_ROUNDS 100
+#define ROUNDS_MAX 100000
 
 struct job {
 	uint32_t is_bw;
@@ -130,17 +130,30 @@ static void round_trip(int fd, const struct job *job)
 		die("round trip");
 }
 
+static int compare(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* The median, which is what perftest calls typical. */
 static double measure_lat(int fd, const struct job *job)
 {
-	double start;
-	unsigned int rounds;
+	static double samples[ROUNDS_MAX];
+	double begin = seconds_now(), last = begin;
+	size_t rounds = 0;
 
-	for (rounds = 0; rounds < WARM_ROUNDS; rounds++)
+	while (rounds < ROUNDS_MAX && last - begin < LAT_SECONDS) {
+		double now;
+
 		round_trip(fd, job);
-	start = seconds_now();
-	for (rounds = 0; seconds_now() - start < LAT_SECONDS; rounds++)
-		round_trip(fd, job);
-	return (seconds_now() - start) / rounds * 1e6;
+		now = seconds_now();
+		samples[rounds++] = now - last;
+		last = now;
+	}
+	qsort(samples, rounds, sizeof(samples[0]), compare);
+	return samples[rounds / 2] * 1e6;
 }
 
 static double measure_bw(int fd, const struct job *job)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The anywarp command as a user meets it. ANYWARP_BUILD names the build directory."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
+ANYWARP = BUILD / "bin" / "anywarp"
+LIBDIR = str(BUILD / "lib")
+
+
+def anywarp(*args, command=ANYWARP, **env):
+    return subprocess.run([str(command), *args], capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, env={**os.environ, **env}, check=False)
+
+
+def test_version_names_the_project():
+    done = anywarp("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("anywarp 0.")
+
+
+@pytest.mark.parametrize("args", [(), ("help",), ("--help",), ("-h",)])
+def test_help_lists_every_subcommand(args):
+    done = anywarp(*args)
+    assert done.returncode == 0
+    for name in ("run", "doctor", "help", "--version"):
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("name", ["run", "doctor", "help"])
+def test_help_of_a_subcommand_shows_its_usage(name):
+    done = anywarp("help", name)
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"usage: anywarp {name}")
+
+
+@pytest.mark.parametrize("args", [("fly",), ("help", "fly"), ("--fly",)])
+def test_unknown_subcommand_points_to_help(args):
+    done = anywarp(*args)
+    assert done.returncode == 2
+    assert "fly" in done.stderr and "anywarp help" in done.stderr
+
+
+def test_run_puts_our_libraries_first_and_keeps_the_rest():
+    done = anywarp("run", "--", "sh", "-c", "echo $LD_LIBRARY_PATH", LD_LIBRARY_PATH="/a:/b")
+    assert done.returncode == 0
+    assert done.stdout == f"{LIBDIR}:/a:/b\n"
+
+
+def test_run_passes_arguments_and_status_unchanged():
+    done = anywarp("run", "sh", "-c", 'printf "%s|" "$@"; exit 42', "sh", "--log", "a b", "--")
+    assert done.returncode == 42
+    assert done.stdout == "--log|a b|--|"
+
+
+@pytest.mark.parametrize("args", [("--log", "debug"), ("--log=debug",)])
+def test_run_log_sets_the_level(args):
+    done = anywarp("run", *args, "--", "sh", "-c", "echo $ANYWARP_LOG")
+    assert done.stdout == "debug\n"
+
+
+@pytest.mark.parametrize("args", [("--log", "loud", "true"), ("--log",), ("--log=", "true")])
+def test_run_wrong_log_level_names_the_right_ones(args):
+    done = anywarp("run", *args)
+    assert done.returncode == 125
+    assert "error warn info debug" in done.stderr
+
+
+def test_run_without_a_program_gives_an_example():
+    done = anywarp("run", "--")
+    assert done.returncode == 125
+    assert "no program to run" in done.stderr and "rping" in done.stderr
+
+
+def test_run_unknown_option_is_refused():
+    done = anywarp("run", "--fast", "true")
+    assert done.returncode == 125
+    assert "--fast" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["no-such-program", "/no/such/program"])
+def test_run_missing_program_is_127(name):
+    done = anywarp("run", name)
+    assert done.returncode == 127
+    assert name in done.stderr and "install" in done.stderr
+
+
+def test_run_program_without_execute_bit_is_126(tmp_path):
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    done = anywarp("run", str(program))
+    assert done.returncode == 126
+    assert "chmod +x" in done.stderr
+
+
+def test_run_program_with_missing_interpreter_is_126(tmp_path):
+    program = tmp_path / "program"
+    program.write_text("#!/no/such/interpreter\n")
+    program.chmod(0o755)
+    done = anywarp("run", str(program))
+    assert done.returncode == 126
+    assert "interpreter" in done.stderr
+
+
+def test_run_without_libraries_says_where_it_looked(tmp_path):
+    lone = tmp_path / "bin" / "anywarp"
+    lone.parent.mkdir()
+    shutil.copy(ANYWARP, lone)
+    done = anywarp("run", "true", command=lone)
+    assert done.returncode == 125
+    assert str(tmp_path) in done.stderr and "./dev build" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's program")
+def test_run_notes_a_set_user_id_program(tmp_path):
+    program = tmp_path / "program"
+    shutil.copy("/bin/true", program)
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    done = anywarp("run", str(program))
+    assert done.returncode == 0
+    assert "set-user-ID" in done.stderr and "copy" in done.stderr
+
+
+def test_doctor_finds_that_the_main_job_works():
+    done = anywarp("doctor")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for what in ("libibverbs.so.1", "librdmacm.so.1", "device", "address", "connection",
+                 "TCP over IPv4"):
+        assert f"ok    {what}" in done.stdout
+    assert "\nfail" not in done.stdout
+
+
+def test_doctor_tells_what_is_preloaded_before_us():
+    done = anywarp("doctor", LD_PRELOAD="/no/such/libibverbs.so.1")
+    assert done.returncode == 1
+    assert "fail  environment" in done.stdout and "unset LD_PRELOAD" in done.stdout
+
+
+def test_doctor_fails_without_libraries(tmp_path):
+    lone = tmp_path / "bin" / "anywarp"
+    lone.parent.mkdir()
+    shutil.copy(ANYWARP, lone)
+    done = anywarp("doctor", command=lone)
+    assert done.returncode == 1
+    assert "fail  libraries" in done.stdout
+
+
+def test_doctor_takes_no_argument():
+    done = anywarp("doctor", "now")
+    assert done.returncode == 2
+    assert "now" in done.stderr
