@@ -15,6 +15,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -25,10 +26,37 @@ struct aw_cm_channel {
 	uint32_t process; /* whose it is */
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_cm_event_list queue;
+	bool destroyed;
 	_Atomic uint32_t pushes; /* what readers wait to see change; written under the lock */
 };
 
 static pthread_mutex_t adopting = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * rping and its like destroy a channel while their other thread is about to read it. With the
+ * kernel's rdma_cm that thread hangs until the process exits; so it does here, and to this end
+ * the memory of the last channels destroyed is kept.
+ */
+#define GRAVES 64
+static struct {
+	pthread_mutex_t lock;
+	unsigned int next;
+	struct aw_cm_channel *channel[GRAVES];
+} graves = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void bury(struct aw_cm_channel *ch)
+{
+	pthread_mutex_lock(&graves.lock);
+	struct aw_cm_channel *oldest = graves.channel[graves.next];
+
+	graves.channel[graves.next] = ch;
+	graves.next = (graves.next + 1) % GRAVES;
+	pthread_mutex_unlock(&graves.lock);
+	if (!oldest)
+		return;
+	pthread_mutex_destroy(&oldest->lock);
+	free(oldest);
+}
 
 static void reset(struct aw_cm_channel *ch)
 {
@@ -86,9 +114,11 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 		return;
 	struct aw_cm_channel *ch = of(channel);
 
+	pthread_mutex_lock(&ch->lock);
+	ch->destroyed = true;
 	close(ch->channel.fd);
-	pthread_mutex_destroy(&ch->lock);
-	free(ch);
+	pthread_mutex_unlock(&ch->lock);
+	bury(ch);
 }
 
 /* The lock is held; was says whether the queue held any before the change. */
@@ -139,6 +169,16 @@ static int wait_push(struct aw_cm_channel *ch, uint32_t seen)
 	return 0;
 }
 
+/* The fd's flags; 0, so that the reader waits, when the channel is no more; -1 for a closed fd. */
+static int flags_of(struct aw_cm_channel *ch)
+{
+	pthread_mutex_lock(&ch->lock);
+	int flags = ch->destroyed ? 0 : fcntl(ch->channel.fd, F_GETFL);
+
+	pthread_mutex_unlock(&ch->lock);
+	return flags;
+}
+
 int aw_cm_channel_take(struct rdma_event_channel *channel, struct aw_cm_event **ev)
 {
 	struct aw_cm_channel *ch = of(channel);
@@ -146,7 +186,7 @@ int aw_cm_channel_take(struct rdma_event_channel *channel, struct aw_cm_event **
 	for (;;) {
 		/* Before the look: a push behind it is then seen here or ends the wait. */
 		uint32_t seen = atomic_load_explicit(&ch->pushes, memory_order_relaxed);
-		int flags = fcntl(ch->channel.fd, F_GETFL), err;
+		int flags = flags_of(ch), err;
 
 		*ev = take_first(ch);
 		if (*ev)

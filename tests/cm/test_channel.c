@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SIGNALS 10000 /* enough to meet the thread while it waits */
@@ -230,6 +232,55 @@ static void migrate__listener_with_request(void **state)
 	rdma_destroy_event_channel(other);
 }
 
+struct late {
+	struct rdma_event_channel *channel;
+	_Atomic pid_t tid;
+	_Atomic bool returned;
+};
+
+static void *get_late(void *arg)
+{
+	struct late *late = arg;
+	struct rdma_cm_event *event;
+
+	late->tid = (pid_t)syscall(SYS_gettid);
+	(void)!rdma_get_cm_event(late->channel, &event);
+	late->returned = true;
+	return NULL;
+}
+
+/* Whether the thread sleeps, which it does nowhere but in the channel's wait. */
+static bool waits(pid_t tid)
+{
+	char path[64], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+		return false;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(file);
+	return state == 'S';
+}
+
+/* As with the kernel's rdma_cm: rping's second thread would end the process with an error. */
+static void channel__late_reader_of_a_destroyed_one_waits(void **state)
+{
+	static struct late late; /* the thread outlives the test */
+	pthread_t thread;
+
+	(void)state;
+	late.channel = rdma_create_event_channel();
+	rdma_destroy_event_channel(late.channel);
+	assert_int_equal(pthread_create(&thread, NULL, get_late, &late), 0);
+	pthread_detach(thread);
+	while (!late.returned && !(late.tid && waits(late.tid)))
+		sched_yield();
+	assert_false(late.returned);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +288,7 @@ int main(void)
 		cmocka_unit_test(channel__blocks_readers),
 		cmocka_unit_test(channel__restarts_after_a_signal),
 		cmocka_unit_test(channel__interrupted_by_a_signal),
+		cmocka_unit_test(channel__late_reader_of_a_destroyed_one_waits),
 		cmocka_unit_test(channel__many_events_in_order),
 		cmocka_unit_test(migrate__takes_events_along),
 		cmocka_unit_test(migrate__to_sync_and_back),

@@ -298,7 +298,8 @@ static void qp__shared_receive_queue(void **state)
 	assert_int_equal(rdma_accept(ends.server, NULL), 0);
 	cm_expect_ack(ends.active, RDMA_CM_EVENT_ESTABLISHED, 0);
 	cm_expect_ack(ends.passive, RDMA_CM_EVENT_ESTABLISHED, 0);
-	struct ibv_mr *from = rdma_reg_msgs(ends.client, "shared", 6);
+	char text[] = "shared";
+	struct ibv_mr *from = rdma_reg_msgs(ends.client, text, 6);
 
 	assert_int_equal(rdma_post_send(ends.client, NULL, from->addr, 6, from, 0), 0);
 	assert_int_equal(rdma_get_recv_comp(ends.server, &wc), 1);

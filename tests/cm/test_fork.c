@@ -32,8 +32,9 @@ static void destroy_in_child(void)
 static void send_one(void)
 {
 	uint8_t octets[4];
+	char text[] = "fork";
 	struct ibv_mr *to = rdma_reg_msgs(shared.server, octets, sizeof(octets));
-	struct ibv_mr *from = rdma_reg_msgs(shared.client, "fork", 4);
+	struct ibv_mr *from = rdma_reg_msgs(shared.client, text, 4);
 	struct ibv_wc wc;
 
 	assert_int_equal(rdma_post_recv(shared.server, NULL, octets, sizeof(octets), to), 0);

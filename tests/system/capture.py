@@ -2,6 +2,7 @@
 """Captures what goes over a wire, and reads it through tshark's MPA and DDP/RDMAP dissectors."""
 
 import collections
+import os
 import re
 import subprocess
 
@@ -40,9 +41,15 @@ class Capture:
         try:
             self.dumpcap.wait_output("File: ")
         except program.Trouble as trouble:
-            text = self.dumpcap.output()
+            said = [line for line in self.dumpcap.output().splitlines() if "ermission" in line]
             self.dumpcap.close()
-            raise NotAllowed(f"dumpcap {trouble}: {text}") from trouble
+            raise NotAllowed(f"dumpcap {trouble}: {' '.join(said[:1])}") from trouble
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.dumpcap.close()
 
     def stop(self):
         """Returns once everything sent so far is in the file."""
@@ -75,7 +82,9 @@ def columns(names):
 
 
 def tshark(path, *arguments):
-    return subprocess.run(["tshark", "-r", path, *TSHARK_OPTIONS, *arguments],
+    """Without the user's own preferences."""
+    env = {**os.environ, "HOME": os.path.dirname(path)}
+    return subprocess.run(["tshark", "-r", path, *TSHARK_OPTIONS, *arguments], env=env,
                           check=True, text=True, capture_output=True).stdout
 
 

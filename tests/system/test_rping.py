@@ -4,6 +4,7 @@ unprivileged user, many clients on one server."""
 
 import os
 import shutil
+import tempfile
 
 import beds
 import pytest
@@ -90,15 +91,15 @@ def test_server_restarts_on_its_port_at_once(start, port):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_unprivileged_user(start, port, tmp_path_factory):
-    """The build directory may be out of the user's reach; a copy of the libraries is not."""
-    folder = tmp_path_factory.mktemp("nobody")
-    for parent in (folder, *folder.parents[:2]):
-        if parent.stat().st_uid == 0 and str(parent) != "/tmp":
-            parent.chmod(0o755)
-    shutil.copytree(conftest.BUILD / "lib", folder / "lib", symlinks=True,
-                    ignore=shutil.ignore_patterns("static"))
-    env = {**conftest.environment(start.logs), "LD_LIBRARY_PATH": str(folder / "lib")}
+def test_unprivileged_user(start, port):
+    """The build directory may be out of the user's reach; a copy of the libraries is not. It is not
+    under pytest's own folder, which every run of pytest closes to others again."""
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
               "--bounding-set=-all"]
-    rping(start, port, f"-C {PINGS} -v -V -S {BIG}", prefix=nobody, env=env)
+    with tempfile.TemporaryDirectory(prefix="anywarp-nobody-") as folder:
+        os.chmod(folder, 0o755)
+        libraries = os.path.join(folder, "lib")
+        shutil.copytree(conftest.BUILD / "lib", libraries, symlinks=True,
+                        ignore=shutil.ignore_patterns("static"))
+        env = {**conftest.environment(start.logs), "LD_LIBRARY_PATH": libraries}
+        rping(start, port, f"-C {PINGS} -v -V -S {BIG}", prefix=nobody, env=env)
