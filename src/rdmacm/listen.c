@@ -146,7 +146,8 @@ static int start(struct aw_cm_id *cm)
 		.ord = AW_RD_MAX,
 	};
 	struct aw_listener *listener;
-	int err = aw_listener_create(cm->fd, (int)cm->backlog, &local, on_request, aw_cm_id_arg(cm),
+	/* The program's backlog counts Requests; silent strangers in TCP's must not use it up. */
+	int err = aw_listener_create(cm->fd, SOMAXCONN, &local, on_request, aw_cm_id_arg(cm),
 				     &listener);
 
 	if (err)
