@@ -3,6 +3,7 @@
 Every wait has a time-out. Used by the demo and by the system tests."""
 
 import collections
+import ctypes
 import os
 import random
 import re
@@ -19,6 +20,8 @@ LISTEN_STATE = "0A"
 TEXT_SHOWN_MAX = 3000
 # Below the range from which the kernel picks the ports of outgoing connections.
 PORTS = range(10000, 32000)
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
 
 
 class Trouble(Exception):
@@ -50,6 +53,11 @@ def is_listening(pid, port):
     return False
 
 
+def end_with_starter():
+    """In the new process: it dies with us, even if we are killed."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def read_whole(file):
     size = os.fstat(file.fileno()).st_size
     return os.pread(file.fileno(), size, 0).decode("utf-8", "replace")
@@ -65,7 +73,7 @@ class Program:
         self.files = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
         self.process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL,
                                         stdout=self.files[0], stderr=self.files[1],
-                                        start_new_session=True)
+                                        start_new_session=True, preexec_fn=end_with_starter)
 
     @property
     def pid(self):
