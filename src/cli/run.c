@@ -104,6 +104,9 @@ static int explain_exec_error(const char *name, int error)
 	char path[PATH_MAX];
 	bool found = find_program(name, path);
 
+	/* execvp says so, too, when a directory of PATH may not be searched: then nothing was found. */
+	if (error == EACCES && !found && !strchr(name, '/'))
+		error = ENOENT;
 	switch (error) {
 	case ENOENT:
 	case ENOTDIR:

@@ -90,6 +90,15 @@ def test_run_missing_program_is_127(name):
     assert name in done.stderr and "install" in done.stderr
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may search every directory")
+def test_run_missing_program_is_127_past_a_directory_that_is_closed(tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    done = anywarp("run", "no-such-program", PATH=f"{closed}:{os.environ['PATH']}")
+    assert done.returncode == 127
+    assert "no program 'no-such-program'" in done.stderr
+
+
 def test_run_program_without_execute_bit_is_126(tmp_path):
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
