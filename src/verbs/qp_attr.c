@@ -2,6 +2,7 @@
 // States and attributes of a QP. As with any RNIC, only rdma_cm gives a QP its connection: a
 // program may close it gracefully (SQD), abort it (ERR) and start over (RESET), but cannot move it
 // to RTS, and RTR, which iWARP does not have, changes nothing. Nothing here waits for the peer.
+#include "net/log.h"
 #include "verbs/limits.h"
 #include "verbs/private.h"
 #include "verbs/qp.h"
@@ -32,6 +33,17 @@ static enum move move_of(enum ibv_qp_state from, enum ibv_qp_state to);
 static void attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask);
 static void move_do(struct vb_qp *qp, enum move move);
 
+/* What most programs that exchange QP numbers themselves come to; the program says only "failed". */
+static int refuse(const struct ibv_qp *ibv, enum ibv_qp_state to)
+{
+	if (to == IBV_QPS_RTS)
+		aw_log(AW_LOG_ERROR,
+		       "qp 0x%x: modify to rts refused: an iwarp qp is connected by rdma_cm alone "
+		       "(perftest: add -R at both ends)",
+		       ibv->qp_num);
+	return EINVAL;
+}
+
 int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	struct vb_qp *qp = vb_qp_of(ibv);
@@ -46,7 +58,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (mask & IBV_QP_STATE)
 		move = move_of(state, attr->qp_state);
 	if (move == MOVE_REFUSED)
-		return EINVAL;
+		return refuse(ibv, attr->qp_state);
 	pthread_mutex_lock(&ibv->mutex);
 	attr_keep(&qp->attr, attr, mask);
 	pthread_mutex_unlock(&ibv->mutex);

@@ -105,3 +105,11 @@ def test_qperf(start, port, test):
     client = start(f"qperf 127.0.0.1 -lp {port} -cm 1 -t 1 {test}")
     assert client.wait_exit(SECONDS_MAX) == 0
     assert re.search(r"(latency|bw) += +[\d.]+", client.output())
+
+
+def test_without_rdma_cm_the_remedy_is_told(start, port):
+    server = start.server("ib_write_lat -s 4", port)
+    client = start(f"ib_write_lat -s 4 -p {port} 127.0.0.1")
+    assert client.wait_exit() != 0
+    assert server.wait_exit() != 0
+    assert "connected by rdma_cm alone (perftest: add -R" in client.output()
