@@ -166,12 +166,15 @@ enum aw_setup aw_mpa_on_reply(const struct aw_mpa_local *local, const struct mpa
 	return setup;
 }
 
-/* The RTRs to offer: what the peer asked for and we take; or, failing that, what we take. */
+/*
+ * The RTRs to offer: what the peer asked for and we take; or, failing that, what we take. Without
+ * an IRD the Read is offered only where there is no other: RFC 6581 9.2 demands at least one.
+ */
 static uint8_t offer_rtr(const struct aw_mpa_local *local, uint8_t asked)
 {
 	uint8_t takes = local->rtr;
 
-	if (local->ird == 0)
+	if (local->ird == 0 && takes != MPA_RTR_READ)
 		takes &= (uint8_t)~MPA_RTR_READ;
 	return takes & asked ? takes & asked : takes;
 }

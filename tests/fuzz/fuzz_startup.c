@@ -89,7 +89,7 @@ static void check_responder(struct bytes *b, const struct aw_mpa_local *local,
 	if (aw_mpa_on_request(local, frame, &r) != AW_SETUP_OK)
 		return;
 	FUZZ_CHECK(frame->kind == MPA_REQUEST && r.revision <= local->revision);
-	FUZZ_CHECK(!r.p2p || (r.rtr <= 7 && (r.rtr || local->ird == 0)));
+	FUZZ_CHECK(!r.p2p || (r.rtr <= 7 && r.rtr));
 	FUZZ_CHECK(!local->crc || r.crc);
 	FUZZ_CHECK(r.ird <= local->ird || (r.rtr & MPA_RTR_READ));
 	FUZZ_CHECK(r.ord <= local->ord);

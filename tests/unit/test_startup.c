@@ -232,6 +232,9 @@ static void aw_mpa_on_request__read_rtr_needs_ird(void **state)
 	assert_int_equal(ask(&a, &b, AW_SETUP_OK).ird, 1);
 	b.ird = 0;
 	assert_int_equal(ask(&a, &b, AW_SETUP_OK).rtr, MPA_RTR_WRITE | MPA_RTR_SEND);
+	b.rtr = MPA_RTR_READ; /* there must be one: RFC 6581 9.2 */
+	assert_int_equal(ask(&a, &b, AW_SETUP_OK).rtr, MPA_RTR_READ);
+	assert_int_equal(ask(&a, &b, AW_SETUP_OK).ird, 1);
 }
 
 static void aw_mpa_reply__reject(void **state)
