@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/finding.h"
+#include "net/policy.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -75,6 +76,25 @@ static void check_preload(void)
 				 "nothing is preloaded before anywarp's libraries");
 }
 
+// Said only when it is not what everybody has.
+static void check_policy(void)
+{
+	const char *list = getenv(AW_POLICY_ENV);
+	char text[AW_POLICY_TEXT_MAX];
+	char why[AW_POLICY_WHY_MAX];
+	struct aw_policy policy;
+
+	if (!aw_policy_parse(list, &policy, why)) {
+		aw_finding_print(FINDING_FAIL, "MPA policy", "correct or unset " AW_POLICY_ENV,
+				 AW_POLICY_ENV ": %s", why);
+		return;
+	}
+	if (aw_policy_is_default(&policy))
+		return;
+	aw_policy_print(&policy, text);
+	aw_finding_print(FINDING_OK, "MPA policy", NULL, "by " AW_POLICY_ENV ": %s", text);
+}
+
 static int doctor(int argc, char **argv)
 {
 	bool libraries_work;
@@ -86,6 +106,7 @@ static int doctor(int argc, char **argv)
 		return CLI_USAGE;
 	}
 	check_preload();
+	check_policy();
 	libraries_work = check_libraries();
 	aw_doctor_system();
 	if (!libraries_work || aw_finding_any_failed()) {

@@ -3,6 +3,8 @@
 // nothing else for the program: no fd, no signal, no directory.
 #include "cli/cli.h"
 
+#include "net/policy.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +26,13 @@ static bool is_log_level(const char *level)
 // What the options say. command is NULL-terminated and empty when none was given.
 struct run_options {
 	const char *log;
+	const char *mpa;
 	char **command;
+};
+
+struct option {
+	const char *name;
+	bool (*parse)(const char *value, struct run_options *options);
 };
 
 static bool parse_log(const char *level, struct run_options *options)
@@ -37,6 +45,42 @@ static bool parse_log(const char *level, struct run_options *options)
 	return true;
 }
 
+static bool parse_mpa(const char *list, struct run_options *options)
+{
+	char why[AW_POLICY_WHY_MAX] = "needs a list, for example markers=on,crc=off";
+	struct aw_policy policy;
+
+	if (!list || !aw_policy_parse(list, &policy, why)) {
+		fprintf(stderr, "anywarp run: --mpa: %s\n", why);
+		return false;
+	}
+	options->mpa = list;
+	return true;
+}
+
+static const struct option options_known[] = {
+	{ "--log", parse_log },
+	{ "--mpa", parse_mpa },
+};
+
+// Takes "--name value" or "--name=value" at *arg, which is left at its last word.
+static bool parse_option(char ***arg, struct run_options *options)
+{
+	for (size_t i = 0; i < sizeof(options_known) / sizeof(options_known[0]); i++) {
+		const struct option *option = &options_known[i];
+		size_t len = strlen(option->name);
+
+		if (strncmp(**arg, option->name, len) != 0)
+			continue;
+		if ((**arg)[len] == '=')
+			return option->parse(**arg + len + 1, options);
+		if (!(**arg)[len])
+			return option->parse((*arg)[1] ? *++*arg : NULL, options);
+	}
+	fprintf(stderr, "anywarp run: unknown option '%s': see 'anywarp help run'\n", **arg);
+	return false;
+}
+
 static bool parse(char **argv, struct run_options *options)
 {
 	char **arg = argv + 1;
@@ -46,17 +90,8 @@ static bool parse(char **argv, struct run_options *options)
 			arg++;
 			break;
 		}
-		if (!strncmp(*arg, "--log=", 6)) {
-			if (!parse_log(*arg + 6, options))
-				return false;
-		} else if (!strcmp(*arg, "--log")) {
-			if (!parse_log(*++arg, options))
-				return false;
-		} else {
-			fprintf(stderr,
-				"anywarp run: unknown option '%s': see 'anywarp help run'\n", *arg);
+		if (!parse_option(&arg, options))
 			return false;
-		}
 	}
 	options->command = arg;
 	return true;
@@ -145,7 +180,8 @@ static bool set_environment(const struct run_options *options)
 		return false;
 	}
 	if (!aw_libdir_export(dir) ||
-	    (options->log && setenv("ANYWARP_LOG", options->log, 1) != 0)) {
+	    (options->log && setenv("ANYWARP_LOG", options->log, 1) != 0) ||
+	    (options->mpa && setenv(AW_POLICY_ENV, options->mpa, 1) != 0)) {
 		fprintf(stderr, "anywarp run: cannot set the environment: out of memory\n");
 		return false;
 	}
@@ -175,7 +211,7 @@ const struct cli_command aw_cli_run = {
 	.name = "run",
 	.run = run,
 	.summary = "run an RDMA program over anywarp",
-	.help = "usage: anywarp run [--log LEVEL] [--] PROGRAM [ARGUMENTS]\n"
+	.help = "usage: anywarp run [--log LEVEL] [--mpa LIST] [--] PROGRAM [ARGUMENTS]\n"
 		"\n"
 		"Runs PROGRAM, unmodified, with anywarp's libibverbs.so.1 and librdmacm.so.1 in\n"
 		"place of the system's. That is all it does: LD_LIBRARY_PATH set by hand works as\n"
@@ -183,6 +219,20 @@ const struct cli_command aw_cli_run = {
 		"\n"
 		"  --log LEVEL   tell on standard error what happens: error (default), warn, info\n"
 		"                or debug\n"
+		"  --mpa LIST    how connections are set up, for both ends of PROGRAM: a list of\n"
+		"                key=value with commas between, as in markers=on,crc=off:\n"
+		"                  markers=on|off     ask the peer for markers (default off)\n"
+		"                  crc=on|off         ask for CRCs (default on); off only when\n"
+		"                                     the peer does not ask for them either\n"
+		"                  revision=1|2       the highest MPA revision (default 2)\n"
+		"                  p2p=on|off         connecting: ask for peer-to-peer set-up\n"
+		"                                     (default on)\n"
+		"                  rtr=send+write+read  the ready-to-receive messages to use, one\n"
+		"                                     or more of them (default all)\n"
+		"                  extensions=on|off  offer atomics and immediates to an anywarp\n"
+		"                                     peer (default on)\n"
+		"                  ird_ord=auto|ulp   agree on the depths of RDMA Reads, or leave\n"
+		"                                     it to the programs (default auto)\n"
 		"\n"
 		"The exit status is PROGRAM's; 127 when there is no such program, 126 when it\n"
 		"cannot be executed, 125 when anywarp itself failed.\n"

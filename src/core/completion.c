@@ -16,7 +16,7 @@ static void complete_send(struct aw_qp *qp, const struct aw_swqe *wqe, enum aw_w
 		.wr_id = wqe->wr_id,
 		.status = status,
 		.op = (enum aw_op)wqe->op,
-		.byte_len = wqe->op == AW_OP_READ ? wqe->len : 0,
+		.byte_len = wqe->op == AW_OP_READ || aw_op_is_atomic(wqe->op) ? wqe->len : 0,
 	};
 
 	if (status == AW_WC_SUCCESS && !qp->sig_all && !(wqe->flags & AW_WR_SIGNALED))

@@ -9,7 +9,7 @@ enum aw_error aw_mr_check(const struct aw_mr *mr, const void *pd, const void *qp
 		return AW_E_RDMAP_STAG;
 	if (mr->pd != pd || (mr->qp && mr->qp != qp))
 		return AW_E_RDMAP_NOT_ASSOCIATED;
-	if ((mr->access & access) != access)
+	if ((mr->access & access) != access || (mr->window && !(access & AW_ACCESS_REMOTE)))
 		return AW_E_RDMAP_ACCESS;
 	/* RFC 5041 7.1: the 64-bit sum must not wrap; 2^64 itself is the end of the last octet. */
 	if (len > 0 && to > UINT64_MAX - (len - 1))

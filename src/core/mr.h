@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A memory region as the core sees it, and the checks of RFC 5040 7.2 and RFC 5041 7.1 on it.
+// A memory region or bound window as the core sees it, and the checks of RFC 5040 7.2 and RFC 5041
+// 7.1 on it.
 // Pure: no look-up, no reference counting; those belong to the driver.
 #ifndef CORE_MR_H
 #define CORE_MR_H
@@ -7,19 +8,21 @@
 #include "core/types.h"
 
 struct aw_mr {
-	uint32_t stag; /* also the lkey */
+	uint32_t stag; /* also the lkey, but of a window */
 	uint32_t access; /* enum aw_access */
 	uint64_t iova; /* tagged offset of the first octet */
 	uint64_t len;
 	uint8_t *host; /* address of the first octet in this process */
 	const void *pd; /* compared, never followed */
 	const void *qp; /* non-NULL: only this struct aw_qp may use it (type 2 memory window) */
+	bool window; /* a memory window: for the peer alone, no SGE may name it */
+	uint32_t windows; /* the driver's: windows bound to it */
 };
 
 /*
  * May [to, to + len) of mr be used by a QP of pd with all rights in access? AW_OK, or one of
  * AW_E_RDMAP_NOT_ASSOCIATED (other PD or QP), _ACCESS, _TO_WRAP, _BOUNDS, checked in that
- * order. mr may be NULL: AW_E_RDMAP_STAG.
+ * order. mr may be NULL: AW_E_RDMAP_STAG. access without a remote right is an SGE's.
  */
 enum aw_error aw_mr_check(const struct aw_mr *mr, const void *pd, const void *qp, uint32_t access,
 			  uint64_t to, uint64_t len);

@@ -6,6 +6,7 @@
 
 #include "core/mr.h"
 #include "core/types.h"
+#include "wire/rdmap.h"
 
 struct aw_ops {
 	/*
@@ -25,6 +26,18 @@ struct aw_ops {
 	 * AW_E_RDMAP_CANNOT_INVALIDATE (an MR that is not meant for it).
 	 */
 	enum aw_error (*invalidate)(void *ctx, uint32_t stag);
+
+	/*
+	 * Binds a memory window as an AW_OP_BIND_MW asks: AW_WC_SUCCESS, or AW_WC_MW_BIND_ERR (its
+	 * MR does not allow it) and nothing changed.
+	 */
+	enum aw_wc_status (*bind)(void *ctx, const struct aw_swqe *wqe);
+
+	/*
+	 * RFC 7306 5.1: one atomic operation on 8 octets of a held MR, aligned to 8; returns what
+	 * they held before. Atomic towards every other one, of whatever QP.
+	 */
+	uint64_t (*atomic)(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req);
 
 	/* Takes the next receive from the RQ or SRQ; false when there is none. */
 	bool (*recv_take)(void *ctx, struct aw_rwqe *recv);

@@ -15,6 +15,7 @@ void aw_qp_init(struct aw_qp *qp, const struct aw_qp_mem *mem, const struct aw_o
 		.ctx = ctx,
 		.pd = pd,
 		.srq = mem->srq,
+		.remote_access = AW_ACCESS_REMOTE,
 		.irq = mem->irq,
 		.irq_capacity = mem->irq_capacity,
 		.orq = mem->orq,
@@ -43,6 +44,13 @@ void aw_qp_start(struct aw_qp *qp, const struct aw_stream *stream)
 	qp->rtr_awaited = !stream->initiator && stream->p2p && (stream->rtr & MPA_RTR_SEND);
 	AW_PROMISE(!qp->rtr_due || stream->rtr != MPA_RTR_READ || qp->stream.ord > 0);
 	aw_machine_go(qp, AW_QP_RTS);
+}
+
+void aw_qp_set_emss(struct aw_qp *qp, uint32_t emss)
+{
+	AW_PROMISE(qp->state != AW_QP_IDLE);
+	qp->stream.emss = emss;
+	qp->mulpdu = aw_tx_mulpdu(&qp->stream);
 }
 
 static bool takes_posts(const struct aw_qp *qp)

@@ -23,15 +23,22 @@ enum aw_qp_state {
 
 /* An inbound Read Request being answered (or, RFC 7306, an atomic). */
 struct aw_irq_entry {
-	struct rdmap_read_req req; /* advanced as segments go out */
+	bool atomic;
+	bool executed; /* atomic: once and for all; its response may still have to wait */
+	uint64_t original; /* executed: what was there before */
+	union {
+		struct rdmap_read_req req; /* advanced as segments go out */
+		struct rdmap_atomic_req atomic_req;
+	};
 };
 
-/* An outstanding Read of ours. */
+/* An outstanding Read or atomic of ours. */
 struct aw_orq_entry {
 	uint32_t sq_index;
-	uint32_t sink_stag; /* valid for this one Read only */
+	uint32_t sink_stag; /* valid for this one Read only; of an atomic its Request Identifier */
 	uint32_t received; /* octets placed so far */
 	bool rtr; /* RFC 6581 9.2: the RTR, no WR stands behind it */
+	bool atomic;
 };
 
 /* Memory that the driver gives for the QP's life. */
@@ -59,6 +66,7 @@ struct aw_stream {
 	uint32_t ord;
 	uint32_t emss; /* octets of one TCP segment: an FPDU is no larger */
 	uint32_t stag_seed; /* random: where the one-shot sink STags start */
+	bool extensions; /* as in struct aw_mpa_result */
 };
 
 /* A Send being received. */
@@ -70,6 +78,14 @@ struct aw_rx_send {
 	struct aw_rwqe recv;
 };
 
+/* What an Immediate leans on (docs/extensions.md). */
+struct aw_rx_imm {
+	bool held; /* data belongs to the Send that must follow */
+	uint32_t data;
+	bool write_ended; /* write_len is of a whole Write, which no Immediate completed yet */
+	uint64_t write_len; /* octets of the Write that came last, so far */
+};
+
 struct aw_qp {
 	/* fixed after init */
 	const struct aw_ops *ops;
@@ -77,6 +93,7 @@ struct aw_qp {
 	const void *pd;
 	bool srq;
 	bool sig_all; /* the driver's to set after init: every WR is signalled */
+	uint32_t remote_access; /* the driver's likewise: what a peer may at all (enum aw_access) */
 	uint32_t irq_capacity;
 	uint32_t orq_capacity;
 	struct aw_irq_entry *irq;
@@ -88,13 +105,15 @@ struct aw_qp {
 	enum aw_qp_state state;
 	enum aw_error error; /* why TERMINATE or ERROR; AW_OK for a clean close */
 	enum aw_error peer_error; /* what a received Terminate said */
+	bool peer_mirrored; /* and that its sender has its bits reversed; for the log */
 	bool peer_ready; /* a valid FPDU arrived: a responder may transmit */
 	bool peer_closed; /* FIN seen */
 	bool local_closed; /* aw_qp_close was called */
 
 	/* transmit */
 	struct aw_sq sq;
-	uint32_t tx_offset; /* octets of the WR at sq.next that went into FPDUs */
+	bool tx_begun; /* of the WR at sq.next something went into FPDUs */
+	uint32_t tx_offset; /* octets of its payload that did */
 	uint32_t tx_msn[4]; /* by QN */
 	uint64_t tx_pos; /* octets given out by aw_tx_next */
 	uint64_t sent_pos; /* octets that TCP took */
@@ -112,6 +131,7 @@ struct aw_qp {
 	uint32_t rx_msn[4];
 	bool rtr_awaited; /* the first message may be a Send that is an RTR */
 	struct aw_rx_send rx_send;
+	struct aw_rx_imm rx_imm;
 	uint32_t irq_head, irq_count;
 	uint32_t orq_head, orq_count;
 	uint32_t next_sink_stag;
@@ -123,6 +143,9 @@ void aw_qp_init(struct aw_qp *qp, const struct aw_qp_mem *mem, const struct aw_o
 
 /* IDLE to RTS: start-up is done and the next octet in each direction is the stream's first. */
 void aw_qp_start(struct aw_qp *qp, const struct aw_stream *stream);
+
+/* TCP's segments have this size now: so have the FPDUs from here on (RFC 5044 3). After start. */
+void aw_qp_set_emss(struct aw_qp *qp, uint32_t emss);
 
 /*
  * Posts the WR that was filled in at aw_sq_reserve(&qp->sq). Allowed in every state but IDLE; in

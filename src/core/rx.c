@@ -9,9 +9,10 @@
 /* RFC 5041 7.1 as far as the queue alone tells; TCP keeps order, so only one MSN and MO is due. */
 static enum aw_error check_untagged(const struct aw_qp *qp, const struct ddp_hdr *hdr)
 {
+	uint32_t qn_max = qp->stream.extensions ? DDP_QN_ATOMIC : DDP_QN_TERMINATE;
 	uint32_t mo_due;
 
-	if (hdr->qn > DDP_QN_TERMINATE)
+	if (hdr->qn > qn_max)
 		return AW_E_DDP_QN;
 	if (hdr->msn != qp->rx_msn[hdr->qn])
 		return AW_E_DDP_MSN_RANGE;
@@ -53,10 +54,11 @@ static enum aw_error deliver(struct aw_qp *qp, const struct aw_rx_seg *seg)
 		return aw_rx_terminate(qp, seg);
 	case RDMAP_IMM:
 	case RDMAP_IMM_SE:
+		return aw_rx_immediate(qp, seg);
 	case RDMAP_ATOMIC_REQ:
+		return aw_rx_atomic_request(qp, seg);
 	case RDMAP_ATOMIC_RESP:
-		/* RFC 7306: only where the peer agreed to them. */
-		return AW_E_RDMAP_OPCODE;
+		return aw_rx_atomic_response(qp, seg);
 	}
 	return AW_E_RDMAP_OPCODE;
 }

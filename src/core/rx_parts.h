@@ -13,11 +13,31 @@ struct aw_rx_seg {
 	uint32_t len;
 };
 
+/*
+ * May the peer do this to the MR (NULL: none) of the STag that it named? As aw_mr_check, and
+ * AW_E_RDMAP_ACCESS where the QP grants nobody that right.
+ */
+static inline enum aw_error aw_rx_check(const struct aw_qp *qp, const struct aw_mr *mr,
+					uint32_t access, uint64_t to, uint64_t len)
+{
+	enum aw_error err = aw_mr_check(mr, qp->pd, qp, access, to, len);
+
+	return !err && (access & ~qp->remote_access) ? AW_E_RDMAP_ACCESS : err;
+}
+
 enum aw_error aw_rx_write(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 enum aw_error aw_rx_send(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 enum aw_error aw_rx_read_request(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 enum aw_error aw_rx_read_response(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
+enum aw_error aw_rx_immediate(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
+enum aw_error aw_rx_atomic_request(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
+enum aw_error aw_rx_atomic_response(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 /* AW_OK leaves the QP in ERROR. */
 enum aw_error aw_rx_terminate(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
+
+/* Places octets that the oldest Read or atomic of ours asked for, behind those it has. */
+enum aw_error aw_rx_sink_place(struct aw_qp *qp, const uint8_t *data, uint32_t len) AW_MUST_USE;
+/* The oldest Read or atomic of ours is done. */
+void aw_rx_sink_done(struct aw_qp *qp);
 
 #endif

@@ -15,7 +15,7 @@ static enum aw_error check_source(const struct aw_qp *qp, const struct rdmap_rea
 	if (req->size == 0)
 		return AW_OK;
 	mr = qp->ops->mr_get(qp->ctx, req->src_stag);
-	err = aw_mr_check(mr, qp->pd, qp, AW_ACCESS_REMOTE_READ, req->src_to, req->size);
+	err = aw_rx_check(qp, mr, AW_ACCESS_REMOTE_READ, req->src_to, req->size);
 	if (mr)
 		qp->ops->mr_put(qp->ctx, mr);
 	return err;
@@ -59,16 +59,16 @@ static enum aw_error check_response(const struct aw_qp *qp, const struct aw_orq_
 	return AW_OK;
 }
 
-static enum aw_error place_response(struct aw_qp *qp, const struct aw_orq_entry *entry,
-				    const struct aw_rx_seg *seg)
+enum aw_error aw_rx_sink_place(struct aw_qp *qp, const uint8_t *data, uint32_t len)
 {
+	struct aw_orq_entry *entry = aw_orq_at(qp, 0);
 	struct aw_swqe *wqe = aw_sq_at(&qp->sq, entry->sq_index);
 	const struct aw_stretch stretch = {
 		.sge = wqe->sge,
 		.sge_count = wqe->sge_count,
 		.access = AW_ACCESS_LOCAL_WRITE,
 		.offset = entry->received,
-		.len = seg->len,
+		.len = len,
 	};
 	struct aw_spans spans;
 
@@ -77,30 +77,32 @@ static enum aw_error place_response(struct aw_qp *qp, const struct aw_orq_entry 
 		wqe->status = AW_WC_LOC_PROT_ERR;
 		return AW_E_LOCAL_CATASTROPHIC;
 	}
-	aw_spans_place(qp, &spans, seg->data);
+	aw_spans_place(qp, &spans, data);
 	aw_spans_put(qp, &spans);
+	entry->received += len;
 	return AW_OK;
 }
 
-enum aw_error aw_rx_read_response(struct aw_qp *qp, const struct aw_rx_seg *seg)
+void aw_rx_sink_done(struct aw_qp *qp)
 {
-	struct aw_orq_entry *entry;
-	enum aw_error err;
+	const struct aw_orq_entry *entry = aw_orq_at(qp, 0);
 
-	if (qp->orq_count == 0)
-		return AW_E_RDMAP_OPCODE;
-	entry = aw_orq_at(qp, 0);
-	err = check_response(qp, entry, seg);
-	if (!err && seg->len > 0)
-		err = place_response(qp, entry, seg);
-	if (err)
-		return err;
-	entry->received += seg->len;
-	if (!seg->hdr.last)
-		return AW_OK;
 	if (!entry->rtr)
 		aw_sq_at(&qp->sq, entry->sq_index)->done = true;
 	aw_orq_pop(qp);
 	aw_completion_retire(qp);
-	return AW_OK;
+}
+
+enum aw_error aw_rx_read_response(struct aw_qp *qp, const struct aw_rx_seg *seg)
+{
+	enum aw_error err;
+
+	if (qp->orq_count == 0 || aw_orq_at(qp, 0)->atomic)
+		return AW_E_RDMAP_OPCODE;
+	err = check_response(qp, aw_orq_at(qp, 0), seg);
+	if (!err && seg->len > 0)
+		err = aw_rx_sink_place(qp, seg->data, seg->len);
+	if (!err && seg->hdr.last)
+		aw_rx_sink_done(qp);
+	return err;
 }

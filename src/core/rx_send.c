@@ -28,6 +28,9 @@ static enum aw_error begin_or_continue(struct aw_qp *qp, enum rdmap_opcode op)
 
 	if (send->active)
 		return op == send->op ? AW_OK : AW_E_RDMAP_OPCODE;
+	/* A completion has room for one of the two. */
+	if (qp->rx_imm.held && has_invalidate(op))
+		return AW_E_RDMAP_OPCODE;
 	if (!qp->ops->recv_take(qp->ctx, &send->recv))
 		return AW_E_DDP_NO_BUFFER;
 	send->active = true;
@@ -78,16 +81,23 @@ static enum aw_error invalidate(struct aw_qp *qp, uint32_t stag)
 
 static void complete(struct aw_qp *qp, const struct aw_rx_seg *seg)
 {
-	bool inv = has_invalidate(seg->op);
 	struct aw_cqe cqe = {
 		.status = AW_WC_SUCCESS,
-		.op = inv ? AW_OP_SEND_INV : AW_OP_SEND,
+		.op = AW_OP_SEND,
 		.byte_len = qp->rx_send.placed,
-		.inv_or_imm = inv ? seg->hdr.ulp_rsvd : 0,
-		.flags = (inv ? AW_WC_WITH_INV : 0) |
-			 (has_solicited(seg->op) ? AW_WC_SOLICITED : 0),
+		.flags = has_solicited(seg->op) ? AW_WC_SOLICITED : 0,
 	};
 
+	if (has_invalidate(seg->op)) {
+		cqe.op = AW_OP_SEND_INV;
+		cqe.inv_or_imm = seg->hdr.ulp_rsvd;
+		cqe.flags |= AW_WC_WITH_INV;
+	} else if (qp->rx_imm.held) {
+		cqe.op = AW_OP_SEND_IMM;
+		cqe.inv_or_imm = qp->rx_imm.data;
+		cqe.flags |= AW_WC_WITH_IMM;
+		qp->rx_imm.held = false;
+	}
 	aw_completion_receive(qp, &cqe);
 }
 

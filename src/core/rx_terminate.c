@@ -11,10 +11,13 @@ static bool is_protection(enum aw_error err)
 	return aw_error_type(err) == 1 && aw_error_layer(err) <= 1;
 }
 
-static enum aw_wc_status status_of(enum aw_error err)
+static enum aw_wc_status status_of(enum aw_error err, const struct aw_swqe *wqe)
 {
 	if (is_protection(err))
 		return AW_WC_REM_ACCESS_ERR;
+	/* RFC 7306 8.2: its address is not aligned. */
+	if (err == AW_E_RDMAP_STREAM_CATASTROPHIC && aw_op_is_atomic(wqe->op))
+		return AW_WC_REM_INV_REQ_ERR;
 	if (err == AW_E_DDP_TOO_LONG || err == AW_E_RDMAP_CANNOT_INVALIDATE)
 		return AW_WC_REM_INV_REQ_ERR;
 	return AW_WC_REM_OP_ERR;
@@ -32,11 +35,11 @@ static struct aw_swqe *read_of(const struct aw_qp *qp, const uint8_t *rdmap)
 	}
 	if (!entry && qp->orq_count > 0)
 		entry = aw_orq_at(qp, 0);
-	return entry && !entry->rtr ? aw_sq_at(&qp->sq, entry->sq_index) : NULL;
+	return entry && !entry->rtr && !entry->atomic ? aw_sq_at(&qp->sq, entry->sq_index) : NULL;
 }
 
-/* The Read whose Request has this MSN: those outstanding have the last MSNs that were sent. */
-static struct aw_swqe *read_at(const struct aw_qp *qp, uint32_t msn)
+/* The WR whose request has this MSN: those outstanding have the last MSNs that were sent. */
+static struct aw_swqe *request_at(const struct aw_qp *qp, uint32_t msn)
 {
 	uint32_t i = msn - (qp->tx_msn[DDP_QN_READ] - qp->orq_count);
 
@@ -45,20 +48,32 @@ static struct aw_swqe *read_at(const struct aw_qp *qp, uint32_t msn)
 	return aw_sq_at(&qp->sq, aw_orq_at(qp, i)->sq_index);
 }
 
+static bool is_of_write(const struct aw_swqe *wqe, const struct ddp_hdr *hdr, enum rdmap_opcode op)
+{
+	return op == RDMAP_WRITE && hdr->tagged && hdr->stag == wqe->stag &&
+	       hdr->to - wqe->to < wqe->len;
+}
+
+static bool is_message(const struct ddp_hdr *hdr, uint32_t msn)
+{
+	return !hdr->tagged && hdr->qn == DDP_QN_SEND && hdr->msn == msn;
+}
+
 static bool is_cause(const struct aw_swqe *wqe, const struct ddp_hdr *hdr, enum rdmap_opcode op)
 {
 	switch ((enum aw_op)wqe->op) {
 	case AW_OP_WRITE:
-		return op == RDMAP_WRITE && hdr->tagged && hdr->stag == wqe->stag &&
-		       hdr->to - wqe->to < wqe->len;
+		return is_of_write(wqe, hdr, op);
+	case AW_OP_WRITE_IMM:
+		return is_of_write(wqe, hdr, op) || is_message(hdr, wqe->msn);
 	case AW_OP_SEND:
 	case AW_OP_SEND_INV:
-		return !hdr->tagged && hdr->qn == DDP_QN_SEND && wqe->msn == hdr->msn;
+		return is_message(hdr, wqe->msn);
+	case AW_OP_SEND_IMM:
+		return is_message(hdr, wqe->msn) || is_message(hdr, wqe->msn + 1);
 	case AW_OP_READ:
 	case AW_OP_LOCAL_INV:
 	case AW_OP_BIND_MW:
-	case AW_OP_WRITE_IMM:
-	case AW_OP_SEND_IMM:
 	case AW_OP_CMP_SWAP:
 	case AW_OP_FETCH_ADD:
 		return false;
@@ -69,15 +84,15 @@ static bool is_cause(const struct aw_swqe *wqe, const struct ddp_hdr *hdr, enum 
 /* The WR of the segment whose DDP header came back; NULL when it completed before, or is unclear. */
 static struct aw_swqe *wr_of(const struct aw_qp *qp, const struct term_msg *msg)
 {
-	uint32_t begun = qp->sq.next + (qp->tx_offset > 0);
+	uint32_t begun = qp->sq.next + qp->tx_begun;
 	enum rdmap_opcode op;
 	struct ddp_hdr hdr;
 
 	if (ddp_get(msg->ddp, msg->ddp_len, &hdr) ||
 	    rdmap_ctrl_get(hdr.ulp_ctrl, hdr.tagged, hdr.qn, &op))
 		return NULL;
-	if (op == RDMAP_READ_REQ)
-		return read_at(qp, hdr.msn);
+	if (op == RDMAP_READ_REQ || op == RDMAP_ATOMIC_REQ)
+		return request_at(qp, hdr.msn);
 	for (uint32_t i = qp->sq.head; i != begun; i++) {
 		struct aw_swqe *wqe = aw_sq_at(&qp->sq, i);
 
@@ -123,9 +138,10 @@ enum aw_error aw_rx_terminate(struct aw_qp *qp, const struct aw_rx_seg *seg)
 	wqe = cause(qp, &msg);
 	if (wqe) {
 		wqe->done = true;
-		wqe->status = (uint8_t)status_of(msg.error);
+		wqe->status = (uint8_t)status_of(msg.error, wqe);
 	}
 	qp->peer_error = msg.error;
+	qp->peer_mirrored = msg.mirrored;
 	aw_machine_end(qp, msg.error);
 	return AW_OK;
 }

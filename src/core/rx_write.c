@@ -21,19 +21,35 @@ static enum aw_error as_ddp(enum aw_error err)
 	return err;
 }
 
-enum aw_error aw_rx_write(struct aw_qp *qp, const struct aw_rx_seg *seg)
+static enum aw_error place(struct aw_qp *qp, const struct aw_rx_seg *seg)
 {
 	const struct aw_mr *mr;
 	enum aw_error err;
 
-	/* RFC 5041 5.2: of a segment without payload neither STag nor TO is checked. */
-	if (seg->len == 0)
-		return AW_OK;
 	mr = qp->ops->mr_get(qp->ctx, seg->hdr.stag);
-	err = aw_mr_check(mr, qp->pd, qp, AW_ACCESS_REMOTE_WRITE, seg->hdr.to, seg->len);
+	err = aw_rx_check(qp, mr, AW_ACCESS_REMOTE_WRITE, seg->hdr.to, seg->len);
 	if (!err)
 		qp->ops->place(qp->ctx, aw_mr_at(mr, seg->hdr.to), seg->data, seg->len);
 	if (mr)
 		qp->ops->mr_put(qp->ctx, mr);
 	return as_ddp(err);
+}
+
+/* How long the Write is, for an Immediate that may complete it. */
+static void count(struct aw_rx_imm *imm, const struct aw_rx_seg *seg)
+{
+	if (imm->write_ended)
+		imm->write_len = 0;
+	imm->write_len += seg->len;
+	imm->write_ended = seg->hdr.last;
+}
+
+enum aw_error aw_rx_write(struct aw_qp *qp, const struct aw_rx_seg *seg)
+{
+	/* RFC 5041 5.2: of a segment without payload neither STag nor TO is checked. */
+	enum aw_error err = seg->len > 0 ? place(qp, seg) : AW_OK;
+
+	if (!err)
+		count(&qp->rx_imm, seg);
+	return err;
 }

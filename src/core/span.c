@@ -2,6 +2,7 @@
 // From SGE lists to checked, held memory.
 #include "core/span.h"
 
+#include "core/atomic.h"
 #include "core/promise.h"
 
 #include <string.h>
@@ -58,6 +59,29 @@ void aw_spans_put(const struct aw_qp *qp, const struct aw_spans *spans)
 		if (spans->at[i].mr)
 			qp->ops->mr_put(qp->ctx, spans->at[i].mr);
 	}
+}
+
+enum aw_error aw_spans_hold_atomic(const struct aw_qp *qp, const struct rdmap_atomic_req *req,
+				   struct aw_spans *spans)
+{
+	const struct aw_sge sge = { req->to, AW_ATOMIC_LEN, req->stag };
+	const struct aw_stretch stretch = {
+		.sge = &sge,
+		.sge_count = 1,
+		.access = AW_ACCESS_REMOTE_ATOMIC,
+		.len = AW_ATOMIC_LEN,
+	};
+	enum aw_error err = aw_spans_hold(qp, &stretch, spans);
+
+	if (err)
+		return err;
+	if (!(qp->remote_access & AW_ACCESS_REMOTE_ATOMIC))
+		err = AW_E_RDMAP_ACCESS;
+	else if ((uintptr_t)spans->at[0].p % AW_ATOMIC_LEN != 0)
+		err = AW_E_RDMAP_STREAM_CATASTROPHIC;
+	if (err)
+		aw_spans_put(qp, spans);
+	return err;
 }
 
 enum aw_error aw_spans_check(const struct aw_qp *qp, const struct aw_stretch *stretch)

@@ -31,6 +31,13 @@ enum aw_error aw_spans_hold(const struct aw_qp *qp, const struct aw_stretch *str
 			    struct aw_spans *spans) AW_MUST_USE;
 void aw_spans_put(const struct aw_qp *qp, const struct aw_spans *spans);
 
+/*
+ * The octets that an Atomic Request is about, as the peer may use them: with RFC 7306 8.2's
+ * alignment of the address they have here. On an error none is held.
+ */
+enum aw_error aw_spans_hold_atomic(const struct aw_qp *qp, const struct rdmap_atomic_req *req,
+				   struct aw_spans *spans) AW_MUST_USE;
+
 /* Whether the stretch could be held now. */
 enum aw_error aw_spans_check(const struct aw_qp *qp, const struct aw_stretch *stretch) AW_MUST_USE;
 

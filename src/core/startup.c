@@ -39,8 +39,10 @@ size_t aw_mpa_pd_max(bool enhanced)
 /* RFC 6581 10: the enhanced format MUST NOT be used when nothing of it is desired. */
 static bool wants_enhanced(const struct aw_mpa_local *local)
 {
-	return local->revision >= REVISION_ENHANCED &&
-	       (local->p2p || local->ird != MPA_IRD_ORD_NONE || local->ord != MPA_IRD_ORD_NONE);
+	bool depths = !local->ird_ord_ulp &&
+		      (local->ird != MPA_IRD_ORD_NONE || local->ord != MPA_IRD_ORD_NONE);
+
+	return local->revision >= REVISION_ENHANCED && (local->p2p || depths);
 }
 
 /* Writes a frame; enh is NULL for a plain one. */
@@ -69,12 +71,13 @@ size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t p
 	const struct mpa_enhanced enh = {
 		.p2p = local->p2p,
 		.rtr = local->p2p ? local->rtr : 0,
-		.ird = local->ird,
-		.ord = local->ord,
+		.ird = local->ird_ord_ulp ? MPA_IRD_ORD_NONE : local->ird,
+		.ord = local->ird_ord_ulp ? MPA_IRD_ORD_NONE : local->ord,
 	};
 	struct mpa_frame frame = {
 		.kind = MPA_REQUEST,
-		.flags = (local->markers ? MPA_FLAG_MARKERS : 0) | (local->crc ? MPA_FLAG_CRC : 0),
+		.flags = (local->markers ? MPA_FLAG_MARKERS : 0) | (local->crc ? MPA_FLAG_CRC : 0) |
+			 (enhanced && local->extensions ? MPA_FLAG_EXT_OFFER : 0),
 		.revision = enhanced ? REVISION_ENHANCED : REVISION_PLAIN,
 	};
 
@@ -116,13 +119,20 @@ static enum aw_setup read_frame(const struct aw_mpa_local *local, const struct m
 }
 
 /* RFC 6581 9.2: one that both ends support, the cheapest first. 0 when there is none. */
-static uint8_t choose_rtr(uint8_t common, uint16_t ord)
+static uint8_t choose_rtr(uint8_t common, uint16_t peer_ird)
 {
 	if (common & MPA_RTR_WRITE)
 		return MPA_RTR_WRITE;
-	if ((common & MPA_RTR_READ) && ord > 0)
+	if ((common & MPA_RTR_READ) && peer_ird > 0)
 		return MPA_RTR_READ;
 	return common & MPA_RTR_SEND;
+}
+
+/* An answer that offers as well is our Request's flags sent back, as some peers do. */
+static bool agrees(const struct aw_mpa_local *local, const struct mpa_frame *reply)
+{
+	return local->extensions && (reply->flags & MPA_FLAG_EXT_AGREE) &&
+	       !(reply->flags & (MPA_FLAG_EXT_OFFER | MPA_FLAG_REJECT));
 }
 
 static enum aw_setup negotiate_reply(const struct aw_mpa_local *local,
@@ -136,9 +146,12 @@ static enum aw_setup negotiate_reply(const struct aw_mpa_local *local,
 	result->ord = min_u16(local->ord, enh->ird);
 	result->p2p = local->p2p && enh->p2p;
 	if (result->p2p)
-		result->rtr = choose_rtr(local->rtr & enh->rtr, result->ord);
+		result->rtr = choose_rtr(local->rtr & enh->rtr, enh->ird);
 	if (result->p2p && result->rtr == 0)
 		return AW_SETUP_NO_RTR;
+	/* RFC 6581 9.1: the RTR needs an entry, though the ULP reads nothing. */
+	if (result->rtr == MPA_RTR_READ && result->ord == 0)
+		result->ord = 1;
 	if (enh->ord != MPA_IRD_ORD_NONE && enh->ord > local->ird)
 		return AW_SETUP_IRD;
 	return AW_SETUP_OK;
@@ -160,6 +173,7 @@ enum aw_setup aw_mpa_on_reply(const struct aw_mpa_local *local, const struct mpa
 	got.rejected = reply->flags & MPA_FLAG_REJECT;
 	if (got.enhanced) {
 		enh = mpa_enhanced_get(reply->pd);
+		got.extensions = agrees(local, reply);
 		setup = negotiate_reply(local, &enh, &got);
 	}
 	*result = got;
@@ -184,7 +198,7 @@ static void negotiate_request(const struct aw_mpa_local *local, const struct mpa
 {
 	result->peer_ird = enh->ird;
 	result->peer_ord = enh->ord;
-	result->ird = min_u16(local->ird, enh->ord);
+	result->ird = local->ird_ord_ulp ? local->ird : min_u16(local->ird, enh->ord);
 	result->ord = min_u16(local->ord, enh->ird);
 	result->p2p = enh->p2p;
 	if (!enh->p2p)
@@ -209,6 +223,7 @@ enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct m
 		return setup;
 	if (got.enhanced) {
 		enh = mpa_enhanced_get(request->pd);
+		got.extensions = local->extensions && (request->flags & MPA_FLAG_EXT_OFFER);
 		negotiate_request(local, &enh, &got);
 	}
 	*result = got;
@@ -219,16 +234,18 @@ size_t aw_mpa_reply(const struct aw_mpa_local *local, const struct aw_mpa_result
 		    bool reject, const void *pd, size_t pd_len, uint8_t *buf)
 {
 	/* RFC 6581 9.1: what the Request left to the ULPs is left to them in the Reply too. */
+	bool ulp = local->ird_ord_ulp;
 	const struct mpa_enhanced enh = {
 		.p2p = result->p2p,
 		.rtr = result->p2p ? result->rtr : 0,
-		.ird = result->peer_ord == MPA_IRD_ORD_NONE ? MPA_IRD_ORD_NONE : result->ird,
-		.ord = result->peer_ird == MPA_IRD_ORD_NONE ? MPA_IRD_ORD_NONE : result->ord,
+		.ird = ulp || result->peer_ord == MPA_IRD_ORD_NONE ? MPA_IRD_ORD_NONE : result->ird,
+		.ord = ulp || result->peer_ird == MPA_IRD_ORD_NONE ? MPA_IRD_ORD_NONE : result->ord,
 	};
 	struct mpa_frame frame = {
 		.kind = MPA_REPLY,
 		.flags = (local->markers ? MPA_FLAG_MARKERS : 0) |
-			 (result->crc ? MPA_FLAG_CRC : 0) | (reject ? MPA_FLAG_REJECT : 0),
+			 (result->crc ? MPA_FLAG_CRC : 0) | (reject ? MPA_FLAG_REJECT : 0) |
+			 (result->extensions && !reject ? MPA_FLAG_EXT_AGREE : 0),
 		.revision = result->revision,
 	};
 

@@ -17,6 +17,8 @@ struct aw_mpa_local {
 	uint8_t rtr; /* mask of enum mpa_rtr we can send (initiator) or take (responder) */
 	uint16_t ird; /* Reads we can take at once; MPA_IRD_ORD_NONE: not negotiated */
 	uint16_t ord; /* Reads we want to have outstanding; likewise */
+	bool extensions; /* offer, or agree to, RFC 7306 as docs/extensions.md has it */
+	bool ird_ord_ulp; /* ird and ord hold, but the ULPs agree on them: 0x3fff on the wire */
 };
 
 /* What a start-up came to; all of it final except as said. */
@@ -33,6 +35,7 @@ struct aw_mpa_result {
 	uint16_t ord;
 	uint16_t peer_ird; /* as the peer sent them; 0 when not enhanced */
 	uint16_t peer_ord;
+	bool extensions; /* enhanced: offered, and agreed to */
 	const uint8_t *pd; /* the ULP's private data; borrowed from the frame */
 	uint16_t pd_len;
 };

@@ -6,6 +6,7 @@
 #include "core/completion.h"
 #include "core/machine.h"
 #include "core/promise.h"
+#include "core/reads.h"
 #include "core/tx_parts.h"
 
 /* RFC 5044 7.1.2 rule 4: a responder sends nothing before a valid FPDU arrived. */
@@ -50,7 +51,7 @@ static enum aw_tx next_message(struct aw_qp *qp, struct aw_tx_out *out)
 	}
 	if (qp->irq_count == 0 || !aw_machine_runs(qp))
 		return AW_TX_NONE;
-	tx = aw_tx_response(qp, out);
+	tx = aw_irq_head(qp)->atomic ? aw_tx_atomic_response(qp, out) : aw_tx_response(qp, out);
 	qp->serve_irq_next &= tx != AW_TX_FPDU;
 	return tx;
 }
@@ -59,8 +60,10 @@ enum aw_tx aw_tx_next(struct aw_qp *qp, struct aw_tx_out *out)
 {
 	enum aw_tx tx;
 
-	if (must_wait_for_peer(qp))
+	if (must_wait_for_peer(qp)) {
+		aw_tx_local(qp);
 		return AW_TX_NONE;
+	}
 	if (aw_machine_runs(qp)) {
 		tx = next_message(qp, out);
 		if (aw_machine_runs(qp))

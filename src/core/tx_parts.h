@@ -10,6 +10,12 @@
 /* The SQ: whatever is next in it. */
 enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
 
+/*
+ * Passes over WRs that need no FPDU: flushed ones, and local operations, which run here. Those need
+ * not wait for the peer's first FPDU.
+ */
+void aw_tx_local(struct aw_qp *qp);
+
 /* True when the WR at the SQ's next waits for Reads of ours to complete. */
 bool aw_tx_sq_waits(const struct aw_qp *qp);
 
@@ -26,6 +32,11 @@ struct aw_tx_read {
 };
 enum aw_tx aw_tx_read_request(struct aw_qp *qp, struct aw_tx_out *out,
 			      const struct aw_tx_read *read) AW_MUST_USE;
+
+/* The Atomic Request of the WR at the SQ's next; takes the ORQ entry, which has room. */
+enum aw_tx aw_tx_atomic_request(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
+/* The response to the oldest inbound request, an atomic, which is executed first. */
+enum aw_tx aw_tx_atomic_response(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
 
 /* RFC 6581 9.2: the initiator's first message. */
 enum aw_tx aw_tx_rtr(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;

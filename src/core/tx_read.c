@@ -4,6 +4,7 @@
 #include "core/machine.h"
 #include "core/promise.h"
 #include "core/reads.h"
+#include "core/rx_parts.h"
 #include "core/tx_parts.h"
 
 enum aw_tx aw_tx_read_request(struct aw_qp *qp, struct aw_tx_out *out,
@@ -81,7 +82,7 @@ static enum aw_error hold_source(const struct aw_qp *qp, const struct rdmap_read
 	if (n == 0)
 		return AW_OK;
 	mr = qp->ops->mr_get(qp->ctx, req->src_stag);
-	err = aw_mr_check(mr, qp->pd, qp, AW_ACCESS_REMOTE_READ, req->src_to, req->size);
+	err = aw_rx_check(qp, mr, AW_ACCESS_REMOTE_READ, req->src_to, req->size);
 	if (err) {
 		if (mr)
 			qp->ops->mr_put(qp->ctx, mr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The SQ's WRs, strictly in order, as DDP segments. A WR is checked as a whole before its first
 // octet goes out; what it reads of the program's memory is checked again for every segment.
+#include "core/atomic.h"
 #include "core/completion.h"
 #include "core/machine.h"
 #include "core/promise.h"
@@ -17,6 +18,12 @@ static struct aw_swqe *next_wqe(const struct aw_qp *qp)
 	return aw_sq_at(&qp->sq, qp->sq.next);
 }
 
+/* Answered by the peer, and outstanding until then: ORD bounds them together. */
+static bool is_request(const struct aw_swqe *wqe)
+{
+	return wqe->op == AW_OP_READ || aw_op_is_atomic(wqe->op);
+}
+
 bool aw_tx_sq_waits(const struct aw_qp *qp)
 {
 	const struct aw_swqe *wqe = next_wqe(qp);
@@ -25,9 +32,8 @@ bool aw_tx_sq_waits(const struct aw_qp *qp)
 		return false;
 	if ((wqe->flags & AW_WR_FENCE) && qp->orq_count > 0)
 		return true;
-	/* After the peer's FIN nothing can answer a Read. */
-	return wqe->op == AW_OP_READ && qp->stream.ord > 0 &&
-	       (aw_orq_is_full(qp) || qp->peer_closed);
+	/* After the peer's FIN nothing can answer it. */
+	return is_request(wqe) && qp->stream.ord > 0 && (aw_orq_is_full(qp) || qp->peer_closed);
 }
 
 /* The WR at next needs no more transmission. */
@@ -37,6 +43,7 @@ static void pass(struct aw_qp *qp)
 
 	wqe->end_pos = qp->tx_pos;
 	qp->sq.next++;
+	qp->tx_begun = false;
 	qp->tx_offset = 0;
 }
 
@@ -50,8 +57,19 @@ static void run_local_inv(struct aw_qp *qp, struct aw_swqe *wqe)
 	qp->sq.next++;
 }
 
-/* Passes over WRs that need no FPDU: flushed ones, and local operations, which run here. */
-static void run_local(struct aw_qp *qp)
+static void run_bind(struct aw_qp *qp, struct aw_swqe *wqe)
+{
+	enum aw_wc_status status = qp->ops->bind(qp->ctx, wqe);
+
+	if (status != AW_WC_SUCCESS) {
+		aw_machine_fail_wr(qp, wqe, status);
+		return;
+	}
+	wqe->done = true;
+	qp->sq.next++;
+}
+
+void aw_tx_local(struct aw_qp *qp)
 {
 	while (aw_machine_runs(qp) && qp->sq.next != qp->sq.tail && !aw_tx_sq_waits(qp)) {
 		struct aw_swqe *wqe = next_wqe(qp);
@@ -60,6 +78,8 @@ static void run_local(struct aw_qp *qp)
 			qp->sq.next++;
 		else if (wqe->op == AW_OP_LOCAL_INV)
 			run_local_inv(qp, wqe);
+		else if (wqe->op == AW_OP_BIND_MW)
+			run_bind(qp, wqe);
 		else
 			break;
 	}
@@ -76,38 +96,55 @@ static struct aw_stretch whole_of(const struct aw_swqe *wqe, uint32_t access)
 	};
 }
 
-/* What is wrong with a WR that is about to start: a status, or SUCCESS. */
-static enum aw_wc_status check_wr(const struct aw_qp *qp, const struct aw_swqe *wqe)
+static enum aw_wc_status check_payload(const struct aw_qp *qp, const struct aw_swqe *wqe,
+				       uint32_t access)
 {
-	struct aw_stretch whole = whole_of(wqe, 0);
+	const struct aw_stretch whole = whole_of(wqe, access);
 
-	switch ((enum aw_op)wqe->op) {
-	case AW_OP_READ:
-		if (qp->stream.ord == 0)
-			return AW_WC_LOC_QP_OP_ERR;
-		whole.access = AW_ACCESS_LOCAL_WRITE;
-		break;
-	case AW_OP_WRITE:
-		if (wqe->len <= aw_tx_payload_max(qp, true))
-			return AW_WC_SUCCESS; /* its one segment is checked all the same */
-		break;
-	case AW_OP_SEND:
-	case AW_OP_SEND_INV:
-		if (wqe->len <= aw_tx_payload_max(qp, false))
-			return AW_WC_SUCCESS;
-		break;
-	case AW_OP_LOCAL_INV:
-	case AW_OP_BIND_MW:
-	case AW_OP_WRITE_IMM:
-	case AW_OP_SEND_IMM:
-	case AW_OP_CMP_SWAP:
-	case AW_OP_FETCH_ADD:
-		return AW_WC_LOC_QP_OP_ERR;
-	}
 	return aw_spans_check(qp, &whole) ? AW_WC_LOC_PROT_ERR : AW_WC_SUCCESS;
 }
 
-static enum aw_tx next_read(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_swqe *wqe)
+static enum aw_wc_status check_request(const struct aw_qp *qp, const struct aw_swqe *wqe)
+{
+	if (qp->stream.ord == 0)
+		return AW_WC_LOC_QP_OP_ERR;
+	if (aw_op_is_atomic(wqe->op) && wqe->len != AW_ATOMIC_LEN)
+		return AW_WC_LOC_LEN_ERR;
+	return check_payload(qp, wqe, AW_ACCESS_LOCAL_WRITE);
+}
+
+/* What is wrong with a WR that is about to start: a status, or SUCCESS. */
+static enum aw_wc_status check_wr(const struct aw_qp *qp, const struct aw_swqe *wqe)
+{
+	bool tagged = false;
+
+	if (aw_op_is_extension(wqe->op) && !qp->stream.extensions)
+		return AW_WC_LOC_QP_OP_ERR;
+	switch ((enum aw_op)wqe->op) {
+	case AW_OP_READ:
+	case AW_OP_CMP_SWAP:
+	case AW_OP_FETCH_ADD:
+		return check_request(qp, wqe);
+	case AW_OP_WRITE:
+	case AW_OP_WRITE_IMM:
+		tagged = true;
+		break;
+	case AW_OP_SEND:
+	case AW_OP_SEND_INV:
+		break;
+	case AW_OP_SEND_IMM:
+		/* Its Immediate goes out before the payload is looked at. */
+		return check_payload(qp, wqe, 0);
+	case AW_OP_LOCAL_INV:
+	case AW_OP_BIND_MW:
+		return AW_WC_LOC_QP_OP_ERR;
+	}
+	if (wqe->len <= aw_tx_payload_max(qp, tagged))
+		return AW_WC_SUCCESS; /* its one segment is checked all the same */
+	return check_payload(qp, wqe, 0);
+}
+
+static enum aw_tx next_request(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_swqe *wqe)
 {
 	const struct aw_tx_read read = {
 		.sq_index = qp->sq.next,
@@ -115,7 +152,8 @@ static enum aw_tx next_read(struct aw_qp *qp, struct aw_tx_out *out, const struc
 		.src_stag = wqe->stag,
 		.src_to = wqe->to,
 	};
-	enum aw_tx tx = aw_tx_read_request(qp, out, &read);
+	enum aw_tx tx = wqe->op == AW_OP_READ ? aw_tx_read_request(qp, out, &read)
+					      : aw_tx_atomic_request(qp, out);
 
 	if (tx == AW_TX_FPDU)
 		pass(qp);
@@ -147,9 +185,14 @@ static enum rdmap_opcode send_opcode(const struct aw_swqe *wqe)
 	return wqe->flags & AW_WR_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND;
 }
 
+static bool is_write(const struct aw_swqe *wqe)
+{
+	return wqe->op == AW_OP_WRITE || wqe->op == AW_OP_WRITE_IMM;
+}
+
 static struct ddp_hdr segment_hdr(const struct aw_qp *qp, const struct aw_swqe *wqe, bool last)
 {
-	if (wqe->op == AW_OP_WRITE) {
+	if (is_write(wqe)) {
 		return (struct ddp_hdr){
 			.tagged = true,
 			.last = last,
@@ -168,23 +211,69 @@ static struct ddp_hdr segment_hdr(const struct aw_qp *qp, const struct aw_swqe *
 	};
 }
 
+/* Something of it was taken by the batch. */
+static void begin(struct aw_qp *qp, struct aw_swqe *wqe)
+{
+	if (!qp->tx_begun)
+		wqe->msn = qp->tx_msn[DDP_QN_SEND];
+	qp->tx_begun = true;
+}
+
 /* A segment of n octets was taken by the batch. */
 static void advance(struct aw_qp *qp, struct aw_swqe *wqe, uint32_t n)
 {
-	bool is_send = wqe->op != AW_OP_WRITE;
-
-	wqe->msn = is_send ? qp->tx_msn[DDP_QN_SEND] : 0;
+	begin(qp, wqe);
 	qp->tx_offset += n;
-	if (qp->tx_offset < wqe->len)
+	if (qp->tx_offset < wqe->len || wqe->op == AW_OP_WRITE_IMM)
 		return;
-	qp->tx_msn[DDP_QN_SEND] += is_send;
+	qp->tx_msn[DDP_QN_SEND] += !is_write(wqe);
 	wqe->done = true;
 	pass(qp);
 }
 
+/* A Write's Immediate comes behind its payload, a Send's before. */
+static bool immediate_is_due(const struct aw_qp *qp, const struct aw_swqe *wqe)
+{
+	return (wqe->op == AW_OP_WRITE_IMM && qp->tx_offset == wqe->len) ||
+	       (wqe->op == AW_OP_SEND_IMM && !qp->tx_begun);
+}
+
+static enum aw_tx next_immediate(struct aw_qp *qp, struct aw_tx_out *out, struct aw_swqe *wqe)
+{
+	bool of_write = wqe->op == AW_OP_WRITE_IMM;
+	bool solicited = of_write && (wqe->flags & AW_WR_SOLICITED);
+	const struct rdmap_imm imm = {
+		.data = wqe->inv_or_imm,
+		.length = of_write ? wqe->len : RDMAP_IMM_OF_SEND,
+	};
+	uint8_t octets[RDMAP_IMM_LEN];
+	struct aw_tx_seg seg = {
+		.hdr.last = true,
+		.hdr.ulp_ctrl = rdmap_ctrl(solicited ? RDMAP_IMM_SE : RDMAP_IMM),
+		.hdr.qn = DDP_QN_SEND,
+		.hdr.msn = qp->tx_msn[DDP_QN_SEND],
+		.len = sizeof(octets),
+		.copy = true,
+	};
+	enum aw_tx tx;
+
+	rdmap_imm_put(&imm, octets);
+	aw_spans_own(&seg.payload, octets, sizeof(octets));
+	tx = aw_tx_frame(qp, out, &seg);
+	if (tx != AW_TX_FPDU)
+		return tx;
+	begin(qp, wqe);
+	qp->tx_msn[DDP_QN_SEND]++;
+	if (of_write) {
+		wqe->done = true;
+		pass(qp);
+	}
+	return tx;
+}
+
 static enum aw_tx next_segment(struct aw_qp *qp, struct aw_tx_out *out, struct aw_swqe *wqe)
 {
-	uint32_t max = aw_tx_payload_max(qp, wqe->op == AW_OP_WRITE);
+	uint32_t max = aw_tx_payload_max(qp, is_write(wqe));
 	uint32_t left = wqe->len - qp->tx_offset;
 	uint32_t n = left < max ? left : max;
 	struct aw_tx_seg seg;
@@ -209,17 +298,19 @@ enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out)
 	enum aw_wc_status status;
 	struct aw_swqe *wqe;
 
-	run_local(qp);
+	aw_tx_local(qp);
 	if (!aw_machine_runs(qp) || qp->sq.next == qp->sq.tail || aw_tx_sq_waits(qp))
 		return AW_TX_NONE;
 	wqe = next_wqe(qp);
-	status = qp->tx_offset == 0 ? check_wr(qp, wqe) : AW_WC_SUCCESS;
+	status = qp->tx_begun ? AW_WC_SUCCESS : check_wr(qp, wqe);
 	if (status != AW_WC_SUCCESS) {
 		aw_machine_fail_wr(qp, wqe, status);
 		return AW_TX_NONE;
 	}
-	if (wqe->op == AW_OP_READ)
-		return next_read(qp, out, wqe);
+	if (is_request(wqe))
+		return next_request(qp, out, wqe);
+	if (immediate_is_due(qp, wqe))
+		return next_immediate(qp, out, wqe);
 	return next_segment(qp, out, wqe);
 }
 

@@ -44,6 +44,17 @@ enum aw_op {
 	AW_OP_FETCH_ADD,
 };
 
+/* RFC 7306: only where start-up agreed on it. */
+static inline bool aw_op_is_atomic(enum aw_op op)
+{
+	return op == AW_OP_CMP_SWAP || op == AW_OP_FETCH_ADD;
+}
+
+static inline bool aw_op_is_extension(enum aw_op op)
+{
+	return op == AW_OP_WRITE_IMM || op == AW_OP_SEND_IMM || aw_op_is_atomic(op);
+}
+
 enum aw_wr_flag {
 	AW_WR_FENCE = 1,
 	AW_WR_SIGNALED = 2,
@@ -60,6 +71,9 @@ enum aw_access {
 	AW_ACCESS_MW_BIND = 16,
 	AW_ACCESS_ZERO_BASED = 32,
 };
+
+/* What a peer may be granted. */
+#define AW_ACCESS_REMOTE (AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_READ | AW_ACCESS_REMOTE_ATOMIC)
 
 /* The numbers of enum ibv_wc_status. */
 enum aw_wc_status {
@@ -80,20 +94,21 @@ enum aw_wc_status {
 /* A WR on the send queue, filled by the poster in place (aw_sq_reserve, aw_sq_commit). */
 struct aw_swqe {
 	uint64_t wr_id;
-	uint64_t to; /* remote tagged offset: Write, Read, atomics */
-	uint32_t stag; /* remote STag; for LOCAL_INV the local one */
-	uint32_t inv_or_imm; /* STag to invalidate (SEND_INV), or immediate data */
+	uint64_t to; /* remote tagged offset: Write, Read, atomics; BIND_MW: its first address */
+	uint32_t stag; /* remote STag; for LOCAL_INV the local one; BIND_MW: the window's next */
+	uint32_t inv_or_imm; /* STag to invalidate (SEND_INV), immediate data, or lkey (BIND_MW) */
 	uint32_t len; /* octets of the message: sum of the SGEs, or inline octets */
 	uint8_t op; /* enum aw_op */
 	uint8_t flags; /* enum aw_wr_flag */
 	uint8_t sge_count; /* 0 when inline */
 	uint8_t done; /* core: nothing more will happen to it but its completion */
 	uint8_t status; /* core: enum aw_wc_status once done */
-	uint8_t pad[3];
-	uint32_t msn; /* core: of a Send */
+	uint8_t access; /* BIND_MW: enum aw_access */
+	uint8_t pad[2];
+	uint32_t msn; /* core: of its first message on QN 0 */
 	uint64_t end_pos; /* core: stream position behind its last octet */
-	uint64_t compare_add; /* atomics */
-	uint64_t swap; /* atomics */
+	uint64_t compare_add; /* atomics; BIND_MW: octets */
+	uint64_t swap; /* atomics; BIND_MW: the driver's own, which window */
 	union {
 		struct aw_sge sge[1]; /* sge_count of them: the slot's stride has the room */
 		uint8_t data[16]; /* len inline octets, likewise */
@@ -123,7 +138,7 @@ struct aw_cqe {
 	uint64_t wr_id;
 	enum aw_wc_status status;
 	enum aw_op op; /* AW_RQ: SEND, SEND_INV, SEND_IMM or WRITE_IMM as received */
-	uint32_t byte_len; /* octets received (AW_RQ) or read (AW_OP_READ) */
+	uint32_t byte_len; /* octets received or, WRITE_IMM, written (AW_RQ); read, atomics: 8 */
 	uint32_t inv_or_imm;
 	uint32_t flags; /* enum aw_wc_flag */
 	uint32_t vendor_err; /* the enum aw_error behind a bad status, or 0 */

@@ -45,10 +45,32 @@ static void release(struct aw_watch *w)
 	free(c);
 }
 
+static void set_option(int fd, int level, int name, int value)
+{
+	setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* TCP counts these in seconds, and takes no 0. */
+static int seconds(uint32_t ms)
+{
+	return ms < 1000 ? 1 : (int)(ms / 1000);
+}
+
+/* For the socket's life, also under a QP. */
+static void set_options(int fd)
+{
+	uint32_t lost_ms = aw_bounds.lost_ms;
+
+	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds(lost_ms / 2));
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds(lost_ms / 8));
+	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)lost_ms);
+}
+
 static struct aw_conn *create(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg)
 {
 	struct aw_conn *c = calloc(1, sizeof(*c));
-	int one = 1;
 
 	if (!c)
 		return NULL;
@@ -59,7 +81,7 @@ static struct aw_conn *create(int fd, const struct aw_mpa_local *local, aw_conn_
 	c->arg = arg;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->told, NULL);
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	set_options(fd);
 	return c;
 }
 
@@ -127,6 +149,21 @@ discard:
 	return err;
 }
 
+void aw_conn_asked(const struct aw_conn *c, struct aw_conn_ask *ask)
+{
+	struct mpa_frame frame = { 0 };
+	size_t used, front;
+
+	mpa_parse(c->out.octets, c->out.len, &frame, &used);
+	front = frame.flags & MPA_FLAG_ENHANCED ? MPA_ENH_LEN : 0;
+	*ask = (struct aw_conn_ask){
+		.peer = (const struct sockaddr *)&c->info.peer,
+		.local = &c->local,
+		.pd = frame.pd + front,
+		.pd_len = frame.pd_len - front,
+	};
+}
+
 int aw_conn_respond(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **out)
 {
@@ -188,6 +225,33 @@ static int lower(struct aw_mpa_result *result, uint16_t ird, uint16_t ord)
 	return 0;
 }
 
+/*
+ * RFC 6581 9.3: of an error of our own the peer hears by a Terminate; from an initiator, since a
+ * responder sends no FPDU before one has arrived (RFC 5044 7.1.2).
+ */
+static void end_stream(const struct aw_conn *c, int fd)
+{
+	aw_conn_terminate_fd(fd, AW_E_MPA_LOCAL, c->info.result.markers_tx);
+}
+
+static const char *on_off(bool on)
+{
+	return on ? "on" : "off";
+}
+
+/* What the two ends came to, for who wonders whose wish it was. */
+static void log_agreed(const struct aw_conn *c, bool initiator)
+{
+	const struct aw_mpa_result *r = &c->info.result;
+
+	aw_log(AW_LOG_DEBUG,
+	       "connection agreed peer %s as %s revision %u crc %s markers sent %s received %s "
+	       "p2p %s rtr 0x%x ird %u ord %u extensions %s",
+	       aw_addr_text(&c->info.peer).text, initiator ? "initiator" : "responder", r->revision,
+	       on_off(r->crc), on_off(r->markers_tx), on_off(r->markers_rx), on_off(r->p2p), r->rtr,
+	       r->ird, r->ord, on_off(r->extensions));
+}
+
 static int give_socket(const struct aw_conn *c, bool initiator, int fd, struct aw_uqp *qp)
 {
 	const struct aw_mpa_result *result = &c->info.result;
@@ -200,12 +264,16 @@ static int give_socket(const struct aw_conn *c, bool initiator, int fd, struct a
 		.rtr = result->rtr,
 		.ird = result->ird,
 		.ord = result->ord,
+		.extensions = result->extensions,
 	};
 	int err = EIO;
 
+	log_agreed(c, initiator);
 	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) == 0)
 		err = aw_uqp_attach(qp, fd, &stream);
-	if (err)
+	if (err && initiator)
+		end_stream(c, fd);
+	else if (err)
 		aw_conn_close_fd(fd);
 	return err;
 }
@@ -271,14 +339,21 @@ int aw_conn_attach(struct aw_conn *c, struct aw_uqp *qp)
 
 void aw_conn_destroy(struct aw_conn *c)
 {
+	int fd = -1;
+
 	if (is_inherited(c)) {
 		aw_watch_remove(&c->watch);
 		return;
 	}
 	pthread_mutex_lock(&c->lock);
 	c->destroyed = true;
-	aw_watch_drop_fd(&c->watch);
+	if (c->state == AW_CONN_READY)
+		fd = aw_conn_take_fd(c);
+	else
+		aw_watch_drop_fd(&c->watch);
 	pthread_mutex_unlock(&c->lock);
+	if (fd >= 0)
+		end_stream(c, fd);
 	if (aw_engine_is_self())
 		aw_watch_remove(&c->watch);
 	else

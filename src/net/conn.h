@@ -12,6 +12,15 @@
 #define AW_CONN_STARTUP_MS \
 	10000 /* from TCP up to the frame being whole; also for TCP's own connect */
 
+/*
+ * A peer that acknowledges nothing for so long is lost: neither our octets, nor, when there are
+ * none under way, TCP's own questions, which begin after half of it (TCP_USER_TIMEOUT, keep-alive).
+ * As iWARP adapters do, who ask too; TCP alone would take a quarter of an hour, or never find out.
+ * RFC 9293 3.8.3 wants at least 100 seconds. It also ends a stream that a peer which lives on takes
+ * no octet from for so long.
+ */
+#define AW_CONN_LOST_MS 120000
+
 /* A refused connection is tried again, after pauses of 1, 2, 4 ... ms: 127 ms in all. */
 #define AW_CONN_REFUSALS_MAX 7
 
@@ -29,8 +38,9 @@ struct aw_conn_info {
 	struct sockaddr_storage peer;
 	struct aw_mpa_result
 		result; /* REQUEST, ACCEPTED, REJECTED; pd borrowed for the conn's life */
-	int err; /* FAILED: ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ECONNRESET, EPROTO ... */
-	bool no_reply; /* FAILED: the peer ended at our revision 2 Request; it may know only 1 */
+	int err; /* FAILED: ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ECONNRESET, EPROTO, EOPNOTSUPP
+		    (no common RTR), ENOMEM (the peer wants more IRD than there is) ... */
+	bool plain_only; /* FAILED: the peer took a revision 2 Request for malformed, or for 1 */
 };
 
 typedef void aw_conn_fn(void *arg, struct aw_conn *conn, enum aw_conn_event event);
@@ -53,6 +63,9 @@ struct aw_conn_ask {
  */
 int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **conn);
+
+/* What an initiator asked, to ask it again; borrowed for the conn's life. */
+void aw_conn_asked(const struct aw_conn *conn, struct aw_conn_ask *ask);
 
 /*
  * Who hears of FAILED after a REQUEST was handed over (the new id); also of one that happened

@@ -12,11 +12,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #define BIT(n) (1u << (n))
+#define CAUSE_MAX 128 /* octets of a cause's words */
 
 static const uint32_t arrows[] = {
 	[AW_CONN_CONNECTING] = BIT(AW_CONN_REFUSED) | BIT(AW_CONN_SENDING) | BIT(AW_CONN_OVER),
@@ -71,6 +73,16 @@ void aw_conn_close_fd(int fd)
 	close(fd);
 }
 
+void aw_conn_terminate_fd(int fd, enum aw_error error, bool markers)
+{
+	uint8_t fpdu[AW_SETUP_TERM_MAX];
+	size_t len = aw_setup_term(error, markers, fpdu);
+	ssize_t sent = send(fd, fpdu, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	(void)sent; /* the connection ends either way */
+	aw_linger(fd);
+}
+
 static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_event event)
 {
 	aw_conn_set_state(c, next);
@@ -78,13 +90,20 @@ static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_ev
 	c->due_event = event;
 }
 
-/* A stranger's doing is info; so is what the program hears of in so many words. */
+/* The two ends do not understand each other: the program's error number alone does not tell why. */
+static bool is_discord(int err)
+{
+	return err == EPROTO || err == EOPNOTSUPP || err == ENOMEM;
+}
+
+/* A stranger's doing is info; so is what the program hears of in so many words, or is mended. */
 static void log_failure(const struct aw_conn *c, const char *cause)
 {
 	bool stranger = c->state == AW_CONN_AWAIT_REQUEST || c->state == AW_CONN_DECIDING;
+	bool warn = !stranger && !c->info.plain_only && is_discord(c->info.err);
 
-	aw_log(!stranger && c->info.err == EPROTO ? AW_LOG_WARN : AW_LOG_INFO,
-	       "connection failed peer %s cause %s", aw_addr_text(&c->info.peer).text, cause);
+	aw_log(warn ? AW_LOG_WARN : AW_LOG_INFO, "connection failed peer %s cause %s",
+	       aw_addr_text(&c->info.peer).text, cause);
 }
 
 static void fail(struct aw_conn *c, int err, const char *cause)
@@ -131,19 +150,56 @@ static enum aw_error terminate_of(enum aw_setup setup)
 	return AW_OK;
 }
 
-static void terminate(struct aw_conn *c, enum aw_error error, bool markers)
+static int err_of(enum aw_setup setup)
 {
-	uint8_t fpdu[AW_SETUP_TERM_MAX];
-	size_t len = aw_setup_term(error, markers, fpdu);
-	int fd = aw_conn_take_fd(c);
-	ssize_t sent = send(fd, fpdu, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (setup == AW_SETUP_NO_RTR)
+		return EOPNOTSUPP;
+	return setup == AW_SETUP_IRD ? ENOMEM : EPROTO;
+}
 
-	(void)sent; /* the connection ends either way */
-	aw_linger(fd);
+/* A whole frame that means nothing good. */
+static void fail_setup(struct aw_conn *c, enum aw_setup setup, const struct mpa_frame *frame)
+{
+	char cause[CAUSE_MAX];
+
+	if (setup == AW_SETUP_REVISION)
+		snprintf(cause, sizeof(cause), "mpa revision %u not supported, only 1 to %u",
+			 frame->revision, c->local.revision);
+	else if (setup == AW_SETUP_WRONG_KIND)
+		snprintf(cause, sizeof(cause), "%s",
+			 frame->kind == MPA_REQUEST
+				 ? "a request where a reply is due: both ends are initiators"
+				 : "a reply where a request is due");
+	else
+		snprintf(cause, sizeof(cause), "%s", aw_setup_text(setup));
+	fail(c, err_of(setup), cause);
+}
+
+/* The peer's own doing; a time-out of TCP's is not. */
+static bool has_ended(enum aw_frame_io io)
+{
+	return io == AW_FRAME_CLOSED || (io == AW_FRAME_LOST && errno == ECONNRESET);
+}
+
+/*
+ * RFC 6581 10: a Reply of revision 1 to a Request of revision 2 is of a peer that took RFC 6581's
+ * octets for private data. What it agreed to is not what was asked.
+ */
+static void judge_reply(struct aw_conn *c, uint8_t asked)
+{
+	if (c->info.result.rejected) {
+		conclude(c, AW_CONN_OVER, AW_CONN_REJECTED);
+	} else if (c->info.result.revision < asked) {
+		c->info.plain_only = true;
+		fail(c, EPROTO, "a reply of mpa revision 1 to a request of revision 2");
+	} else {
+		conclude(c, AW_CONN_READY, AW_CONN_ACCEPTED);
+	}
 }
 
 static void step_reply(struct aw_conn *c)
 {
+	uint8_t asked = c->info.result.revision;
 	struct mpa_frame frame;
 	enum aw_frame_io io = aw_frame_recv(c->fd, &c->in, &frame);
 	enum aw_setup setup;
@@ -151,22 +207,19 @@ static void step_reply(struct aw_conn *c)
 	if (io == AW_FRAME_MORE)
 		return;
 	if (io != AW_FRAME_DONE) {
-		c->info.no_reply = (io == AW_FRAME_CLOSED || io == AW_FRAME_LOST) &&
-				   c->in.done == 0 && c->info.result.revision > 1;
+		c->info.plain_only = asked > 1 && c->in.done == 0 && has_ended(io);
 		fail_frame(c, io);
 		return;
 	}
 	setup = aw_mpa_on_reply(&c->local, &frame, &c->info.result);
 	if (setup == AW_SETUP_OK) {
-		if (c->info.result.rejected)
-			conclude(c, AW_CONN_OVER, AW_CONN_REJECTED);
-		else
-			conclude(c, AW_CONN_READY, AW_CONN_ACCEPTED);
+		judge_reply(c, asked);
 		return;
 	}
 	if (terminate_of(setup) != AW_OK)
-		terminate(c, terminate_of(setup), frame.flags & MPA_FLAG_MARKERS);
-	fail(c, EPROTO, aw_setup_text(setup));
+		aw_conn_terminate_fd(aw_conn_take_fd(c), terminate_of(setup),
+				     frame.flags & MPA_FLAG_MARKERS);
+	fail_setup(c, setup, &frame);
 }
 
 static void step_send(struct aw_conn *c)
@@ -249,7 +302,7 @@ static void step_request(struct aw_conn *c)
 	if (setup == AW_SETUP_OK)
 		conclude(c, AW_CONN_DECIDING, AW_CONN_REQUEST);
 	else
-		fail(c, EPROTO, aw_setup_text(setup));
+		fail_setup(c, setup, &frame);
 }
 
 static void step_decide(struct aw_conn *c)

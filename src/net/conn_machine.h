@@ -5,6 +5,7 @@
 
 #include "net/conn.h"
 #include "net/frame.h"
+#include "wire/error.h"
 
 enum aw_conn_state {
 	AW_CONN_CONNECTING, /* initiator: TCP's handshake is under way */
@@ -50,5 +51,8 @@ int aw_conn_take_fd(struct aw_conn *conn);
 
 /* Tells the peer (a FIN even where the child of a fork holds the socket too) and closes. */
 void aw_conn_close_fd(int fd);
+
+/* Sends a Terminate as the stream's first FPDU, behind which the socket closes. */
+void aw_conn_terminate_fd(int fd, enum aw_error error, bool markers);
 
 #endif

@@ -7,6 +7,7 @@
 #include "net/linger.h"
 #include "net/log.h"
 #include "net/pool.h"
+#include "ring/once.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -50,8 +51,7 @@ static struct {
 	.kickfd = -1,
 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int once_err;
+static struct aw_once once = AW_ONCE_INIT;
 static _Thread_local bool self;
 static _Thread_local bool forking; /* holds handling */
 
@@ -155,11 +155,16 @@ static void fork_child(void)
 	aw_engine_fork_done();
 }
 
-static void init_once(void)
+static int init_once(void)
 {
-	once_err = aw_watch_init();
-	if (!once_err)
-		once_err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	int err = aw_watch_init();
+
+	if (err)
+		return err;
+	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	if (err)
+		aw_watch_fini();
+	return err;
 }
 
 /* The thread. */
@@ -364,11 +369,10 @@ int aw_engine_start(void)
 
 int aw_engine_get(void)
 {
-	int err;
+	int err = aw_once_run(&once, init_once);
 
-	pthread_once(&once, init_once);
-	if (once_err)
-		return once_err;
+	if (err)
+		return err;
 	pthread_mutex_lock(&engine.life);
 	err = start();
 	if (!err)

@@ -60,10 +60,8 @@ static void release(struct aw_watch *w)
 /* Under the lock: accepts go on exactly while nothing speaks against it. */
 static void set_events(struct aw_listener *l)
 {
-	bool accepting = !l->paused && l->half_open_count < aw_bounds.half_open_max;
-
 	if (!l->closing)
-		aw_watch_events(&l->watch, accepting ? EPOLLIN : 0);
+		aw_watch_events(&l->watch, l->paused ? 0 : EPOLLIN);
 }
 
 /* Takes it out of the list, unless destroy has: then it is destroy's. */
@@ -78,8 +76,6 @@ static bool claim(struct half_open *h)
 		TAILQ_REMOVE(&l->half_open, h, entry);
 		l->half_open_count--;
 		l->telling++;
-		if (l->half_open_count + 1 == aw_bounds.half_open_max)
-			set_events(l);
 	}
 	pthread_mutex_unlock(&l->lock);
 	return mine;
@@ -114,6 +110,31 @@ static void on_half_open(void *arg, struct aw_conn *conn, enum aw_conn_event eve
 	else
 		drop(l, conn);
 	told(l);
+}
+
+/*
+ * A client that behaves sends its Request at once: who has kept his back longest is the one to go,
+ * so that strangers who stay silent cannot keep anybody out.
+ */
+static void drop_oldest(struct aw_listener *l)
+{
+	struct half_open *h = TAILQ_FIRST(&l->half_open);
+
+	TAILQ_REMOVE(&l->half_open, h, entry);
+	l->half_open_count--;
+	drop(l, h->conn);
+	free(h);
+}
+
+/* Out of files or memory: what a stranger holds is the next one's. */
+static bool make_room(struct aw_listener *l, int err)
+{
+	if (err != EMFILE && err != ENFILE && err != ENOBUFS && err != ENOMEM)
+		return false;
+	if (l->half_open_count == 0)
+		return false;
+	drop_oldest(l);
+	return true;
 }
 
 /* Takes over an accepted socket; closes it when there is no memory for it. */
@@ -165,20 +186,22 @@ static void pause_accepts(struct aw_listener *l, int err)
 /* Under the lock, as its callees; the half-open connections' events wait for this thread. */
 static void accept_some(struct aw_listener *l)
 {
-	for (int i = 0; i < ACCEPTS_MAX && l->half_open_count < aw_bounds.half_open_max; i++) {
+	for (int i = 0; i < ACCEPTS_MAX; i++) {
 		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
 			l->starved = false;
+			if (l->half_open_count >= aw_bounds.half_open_max)
+				drop_oldest(l);
 			start_half_open(l, fd);
 		} else if (errno == EAGAIN) {
 			break;
-		} else if (!is_passing(errno)) {
+		} else if (!is_passing(errno) && !make_room(l, errno)) {
 			pause_accepts(l, errno);
 			break;
 		}
 	}
-	if (l->paused || l->half_open_count >= aw_bounds.half_open_max)
+	if (l->paused)
 		set_events(l);
 }
 

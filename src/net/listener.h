@@ -5,7 +5,8 @@
 
 #include "net/conn.h"
 
-#define AW_HALF_OPEN_MAX 1024 /* connections a listener without a whole Request; more wait in TCP */
+#define AW_HALF_OPEN_MAX \
+	1024 /* connections a listener without a whole Request; then the oldest go */
 
 struct aw_listener;
 

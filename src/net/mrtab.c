@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The MRs of this process. An STag is a table handle, scrambled by a secret permutation of 24
-// bits, and 8 bits of the registration's own: a peer cannot tell one STag from another
-// (RFC 5042 6.1.1), and a look-up still goes straight to its slot.
+// The STags of this process. One is a table handle, scrambled by a secret permutation of 24 bits,
+// and 8 bits of the registration's own: a peer cannot tell one STag from another (RFC 5042
+// 6.1.1), and a look-up still goes straight to its slot.
 #include "net/mrtab.h"
 
 #include "net/engine.h"
 #include "net/log.h"
+#include "net/mw.h"
+#include "ring/once.h"
 #include "ring/table.h"
 
 #include <errno.h>
@@ -17,16 +19,16 @@
 
 enum {
 	KEY_BITS = 8,
+	KEY_MASK = (1 << KEY_BITS) - 1,
 	HALF_BITS = 12,
 	HALF_MASK = (1 << HALF_BITS) - 1,
 	ROUNDS = 4,
-	STAG_SPECIAL_MAX = 1, /* 0 and 1 go onto the wire in zero-length operations */
+	UNUSABLE = 1, /* the handle that scrambles to 0 */
 };
 
 static struct aw_table table;
 static uint64_t round_keys[ROUNDS][2];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int once_err;
+static struct aw_once once = AW_ONCE_INIT;
 
 static void fork_prepare(void)
 {
@@ -46,16 +48,21 @@ static void fork_child(void)
 	aw_engine_fork_done();
 }
 
-static void init_once(void)
+static int init_once(void)
 {
+	int err;
+
 	if (getentropy(round_keys, sizeof(round_keys)) != 0) {
 		aw_log(AW_LOG_ERROR, "no random numbers for stags: %s", strerror(errno));
-		once_err = EIO;
-		return;
+		return EIO;
 	}
-	once_err = aw_table_init(&table, AW_MR_MAX);
-	if (!once_err)
-		once_err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	err = aw_table_init(&table, AW_MR_MAX + AW_MW_MAX + UNUSABLE);
+	if (err)
+		return err;
+	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	if (err)
+		aw_table_fini(&table);
+	return err;
 }
 
 /* A random multiplier's upper bits: cheap, and even over the inputs. */
@@ -145,27 +152,15 @@ static int check_mapped(const struct aw_mr *mr)
 
 int aw_mr_add(struct aw_mr *mr)
 {
-	uint8_t key;
-	uint32_t handle;
-	int err;
+	int err = check_mapped(mr);
 
-	pthread_once(&once, init_once);
-	if (once_err)
-		return once_err;
-	err = check_mapped(mr);
 	if (!err)
 		err = check_access(mr);
+	if (!err)
+		err = aw_stag_reserve(&mr->stag);
 	if (err)
 		return err;
-	if (getentropy(&key, sizeof(key)) != 0)
-		return EIO;
-	handle = aw_table_reserve(&table);
-	if (handle == AW_TABLE_NONE)
-		return ENOMEM;
-	mr->stag = scramble(handle) << KEY_BITS | key;
-	if (mr->stag <= STAG_SPECIAL_MAX)
-		mr->stag += STAG_SPECIAL_MAX + 1;
-	aw_table_publish(&table, handle, mr, NULL);
+	aw_stag_publish(mr);
 	return 0;
 }
 
@@ -174,13 +169,12 @@ void aw_mr_remove(struct aw_mr *mr)
 	aw_table_remove_wait(&table, handle_of(mr->stag));
 }
 
-const struct aw_mr *aw_mr_get(uint32_t stag)
+struct aw_mr *aw_mr_get(uint32_t stag)
 {
 	uint32_t handle;
-	const struct aw_mr *mr;
+	struct aw_mr *mr;
 
-	pthread_once(&once, init_once);
-	if (once_err)
+	if (aw_once_run(&once, init_once))
 		return NULL;
 	handle = handle_of(stag);
 	mr = aw_table_get(&table, handle);
@@ -196,23 +190,67 @@ void aw_mr_put(const struct aw_mr *mr)
 	aw_table_put(&table, handle_of(mr->stag));
 }
 
-static enum aw_error may_invalidate(const struct aw_mr *mr, const void *pd, const void *qp)
+/* STags 0 and 1 go onto the wire in zero-length operations, and so are nobody's. */
+static uint32_t reserve(void)
 {
-	if (mr->pd != pd || (mr->qp && mr->qp != qp))
-		return AW_E_RDMAP_NOT_ASSOCIATED;
-	return mr->qp ? AW_OK : AW_E_RDMAP_CANNOT_INVALIDATE;
+	uint32_t handle = aw_table_reserve(&table), next;
+
+	if (handle == AW_TABLE_NONE || scramble(handle) != 0)
+		return handle;
+	next = aw_table_reserve(&table);
+	aw_table_cancel(&table, handle);
+	return next;
 }
 
-enum aw_error aw_mr_invalidate(uint32_t stag, const void *pd, const void *qp)
+int aw_stag_reserve(uint32_t *stag)
 {
-	const struct aw_mr *mr = aw_mr_get(stag);
-	enum aw_error err;
+	uint8_t key;
+	uint32_t handle;
+	int err = aw_once_run(&once, init_once);
 
-	if (!mr)
-		return AW_E_RDMAP_STAG;
-	err = may_invalidate(mr, pd, qp);
-	if (err == AW_OK)
-		aw_table_hide(&table, handle_of(stag));
-	aw_mr_put(mr);
-	return err;
+	if (err)
+		return err;
+	if (getentropy(&key, sizeof(key)) != 0)
+		return EIO;
+	handle = reserve();
+	if (handle == AW_TABLE_NONE)
+		return ENOMEM;
+	*stag = scramble(handle) << KEY_BITS | key;
+	return 0;
+}
+
+void aw_stag_cancel(uint32_t stag)
+{
+	aw_table_cancel(&table, handle_of(stag));
+}
+
+int aw_stag_rekey(uint32_t stag, uint32_t *fresh)
+{
+	uint8_t random;
+
+	if (getentropy(&random, sizeof(random)) != 0)
+		return EIO;
+	/* 1 to KEY_MASK further on: any key but this one. */
+	*fresh = (stag & ~(uint32_t)KEY_MASK) | ((stag + 1 + random % KEY_MASK) & KEY_MASK);
+	return 0;
+}
+
+bool aw_stag_same_index(uint32_t a, uint32_t b)
+{
+	return a >> KEY_BITS == b >> KEY_BITS;
+}
+
+void aw_stag_publish(struct aw_mr *mr)
+{
+	aw_table_publish(&table, handle_of(mr->stag), mr, NULL);
+}
+
+void aw_stag_hide(uint32_t stag)
+{
+	aw_table_hide(&table, handle_of(stag));
+}
+
+void aw_stag_withdraw_wait(uint32_t stag)
+{
+	aw_table_withdraw_wait(&table, handle_of(stag));
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The memory regions of this process: STags from the system's random source, look-up without a
-// lock, deregistration that waits for a placement under way. Pins nothing.
+// The memory regions and bound windows of this process: STags from the system's random source,
+// look-up without a lock, deregistration that waits for a placement under way. Pins nothing.
 #ifndef NET_MRTAB_H
 #define NET_MRTAB_H
 
 #include "core/mr.h"
 
-#define AW_MR_MAX (1u << 20)
+#define AW_MR_MAX (1u << 20) /* the owner counts; there are STags for as many MRs and all windows */
 
 /*
  * Registers *mr (all but stag filled in) and sets its stag. 0, EFAULT (not mapped, or its first
  * or last page cannot be accessed as its rights ask), EINVAL (addresses or tagged offsets wrap),
- * ENOMEM (more than AW_MR_MAX), EIO (no randomness). len may be 0. The caller keeps mr's memory
+ * ENOMEM (no STag left), EIO (no randomness). len may be 0. The caller keeps mr's memory
  * until aw_mr_remove returns.
  */
 int aw_mr_add(struct aw_mr *mr);
@@ -19,13 +19,23 @@ int aw_mr_add(struct aw_mr *mr);
 void aw_mr_remove(struct aw_mr *mr);
 
 /* As struct aw_ops.mr_get and mr_put. */
-const struct aw_mr *aw_mr_get(uint32_t stag);
+struct aw_mr *aw_mr_get(uint32_t stag);
 void aw_mr_put(const struct aw_mr *mr);
 
 /*
- * Makes the STag unusable though the MR object lives on, until aw_mr_remove. Only what belongs to
- * one QP can be invalidated (RFC 5040 5.4: a type 2 memory window); errors as in core/ops.h.
+ * An STag apart from its memory, for net/mw.c. reserve: 0, ENOMEM, EIO (no randomness); its lowest
+ * 8 bits are a key that its owner may change while it is not published. A published one may be
+ * hidden, and must be withdrawn before it is published again or cancelled; the caller of
+ * withdraw_wait must not hold it. As aw_table's functions of these names.
  */
-enum aw_error aw_mr_invalidate(uint32_t stag, const void *pd, const void *qp);
+int aw_stag_reserve(uint32_t *stag);
+void aw_stag_cancel(uint32_t stag);
+void aw_stag_publish(struct aw_mr *mr); /* mr->stag is set */
+void aw_stag_hide(uint32_t stag);
+void aw_stag_withdraw_wait(uint32_t stag);
+
+/* The same index with another, random key. 0 or EIO. */
+int aw_stag_rekey(uint32_t stag, uint32_t *fresh);
+bool aw_stag_same_index(uint32_t a, uint32_t b);
 
 #endif

@@ -10,12 +10,24 @@
 #define KEEP_MAX 16 /* of each kind; beyond that they go back to the heap */
 
 _Static_assert(AW_STAGE_OCTETS >= 2 * FPDU_MAX, "a stage holds a whole FPDU behind a partial one");
+_Static_assert(AW_STAGE_COPY_MAX < FPDU_MAX, "a stage that is not copied holds any FPDU");
 _Static_assert(AW_BATCH_IOV >= AW_TX_IOV_MIN, "a batch holds any FPDU");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct aw_stage *stages;
 static struct aw_batch *batches;
-static unsigned int stages_kept, batches_kept, batches_out;
+static unsigned int stages_free, stages_kept, batches_kept, batches_out;
+
+static struct aw_stage *make_stage(size_t size)
+{
+	struct aw_stage *stage = malloc(sizeof(*stage) + size);
+
+	if (!stage)
+		return NULL;
+	stage->size = (uint32_t)size;
+	stage->kept = false;
+	return stage;
+}
 
 struct aw_stage *aw_stage_get(void)
 {
@@ -24,27 +36,79 @@ struct aw_stage *aw_stage_get(void)
 
 	if (stage) {
 		stages = stage->next;
-		stages_kept--;
+		stages_free--;
 	}
 	pthread_mutex_unlock(&lock);
 	if (!stage)
-		stage = malloc(sizeof(*stage));
+		stage = make_stage(AW_STAGE_OCTETS);
 	if (stage)
 		stage->len = 0;
 	return stage;
 }
 
+/* Under the lock. */
+static void set_kept(struct aw_stage *stage, bool kept)
+{
+	stages_kept += (unsigned int)kept - (unsigned int)stage->kept;
+	stage->kept = kept;
+}
+
 void aw_stage_put(struct aw_stage *stage)
 {
 	pthread_mutex_lock(&lock);
-	if (stages_kept < KEEP_MAX) {
+	set_kept(stage, false);
+	if (stage->size == AW_STAGE_OCTETS && stages_free < KEEP_MAX) {
 		stage->next = stages;
 		stages = stage;
-		stages_kept++;
+		stages_free++;
 		stage = NULL;
 	}
 	pthread_mutex_unlock(&lock);
 	free(stage);
+}
+
+static bool may_keep(struct aw_stage *stage)
+{
+	pthread_mutex_lock(&lock);
+	set_kept(stage, stages_kept < AW_STAGES_KEPT_MAX);
+	pthread_mutex_unlock(&lock);
+	return stage->kept;
+}
+
+/* Moves what waits from one stage to another. */
+static struct aw_stage *move_rest(struct aw_stage *to, struct aw_stage *from)
+{
+	to->len = from->len;
+	memcpy(to->buf, from->buf, from->len);
+	aw_stage_put(from);
+	return to;
+}
+
+struct aw_stage *aw_stage_keep(struct aw_stage *stage)
+{
+	struct aw_stage *small;
+
+	if (stage->size < AW_STAGE_OCTETS || may_keep(stage))
+		return stage;
+	assert(stage->len < FPDU_MAX);
+	small = make_stage(stage->len <= AW_STAGE_COPY_MAX ? stage->len : FPDU_MAX);
+	return small ? move_rest(small, stage) : stage;
+}
+
+struct aw_stage *aw_stage_resume(struct aw_stage *stage)
+{
+	struct aw_stage *whole;
+
+	if (stage->size == AW_STAGE_OCTETS) {
+		pthread_mutex_lock(&lock);
+		set_kept(stage, false);
+		pthread_mutex_unlock(&lock);
+		return stage;
+	}
+	if (stage->len > AW_STAGE_COPY_MAX)
+		return stage;
+	whole = aw_stage_get();
+	return whole ? move_rest(whole, stage) : NULL;
 }
 
 struct aw_batch *aw_batch_get(void)
@@ -80,6 +144,19 @@ void aw_batch_put(struct aw_batch *batch)
 	}
 	pthread_mutex_unlock(&lock);
 	free(batch);
+}
+
+bool aw_pool_warm(void)
+{
+	struct aw_stage *stage = aw_stage_get();
+	struct aw_batch *batch = aw_batch_get();
+	bool both = stage && batch;
+
+	if (stage)
+		aw_stage_put(stage);
+	if (batch)
+		aw_batch_put(batch);
+	return both;
 }
 
 unsigned int aw_batches_out(void)
@@ -149,7 +226,7 @@ void aw_pool_flush(void)
 		free(batches);
 		batches = next;
 	}
-	stages_kept = batches_kept = 0;
+	stages_free = batches_kept = 0;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -7,19 +7,26 @@
 #include "core/tx.h"
 #include "wire/fpdu.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* A whole FPDU always fits, with room to receive several at once; sized to an L2 cache. */
 #define AW_STAGE_OCTETS (256u * 1024)
+/* So many QPs may keep a stage of that size; the halves of FPDUs of all others wait in less. */
+#define AW_STAGES_KEPT_MAX 64
+/* A rest of so few octets is copied between stages; with more it waits where the others can come. */
+#define AW_STAGE_COPY_MAX 4096
 /* A batch is closed at this many octets; its arena holds that and one more FPDU. */
 #define AW_BATCH_OCTETS (256u * 1024)
 #define AW_BATCH_IOV 256
 
 struct aw_stage {
 	struct aw_stage *next; /* in the pool */
+	uint32_t size; /* of buf: AW_STAGE_OCTETS, or less while it waits */
+	bool kept; /* a whole one that waits with a QP */
 	size_t len; /* octets at buf that were not used yet */
-	uint8_t buf[AW_STAGE_OCTETS];
+	uint8_t buf[];
 };
 
 struct aw_batch {
@@ -34,9 +41,21 @@ struct aw_batch {
 struct aw_stage *aw_stage_get(void);
 void aw_stage_put(struct aw_stage *stage);
 
+/*
+ * What waits with a QP, in place of stage, until its FPDU is whole: stage itself, or one of the size
+ * that half an FPDU needs. Peers who never finish theirs cost no more than what they sent.
+ */
+struct aw_stage *aw_stage_keep(struct aw_stage *stage);
+
+/* Back from aw_stage_keep, with room for more. NULL when memory is out: stage goes on waiting. */
+struct aw_stage *aw_stage_resume(struct aw_stage *stage);
+
 /* NULL when memory is out. iov_count and iov_sent are 0. */
 struct aw_batch *aw_batch_get(void);
 void aw_batch_put(struct aw_batch *batch);
+
+/* Makes sure that one of each could be had now, as a new stream needs; false when memory is out. */
+bool aw_pool_warm(void);
 
 /* Batches handed out and not put. */
 unsigned int aw_batches_out(void);

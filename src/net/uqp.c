@@ -6,6 +6,7 @@
 #include "net/lend.h"
 #include "net/pool.h"
 #include "net/uqp_sock.h"
+#include "ring/once.h"
 #include "ring/table.h"
 
 #include <assert.h>
@@ -17,8 +18,7 @@
 #define QPN_FIRST 16
 
 static struct aw_table qps;
-static pthread_once_t qps_once = PTHREAD_ONCE_INIT;
-static int qps_err;
+static struct aw_once qps_once = AW_ONCE_INIT;
 
 static void fork_prepare(void)
 {
@@ -44,11 +44,16 @@ static void fork_child(void)
 	aw_engine_fork_done();
 }
 
-static void make_table(void)
+static int make_table(void)
 {
-	qps_err = aw_table_init(&qps, AW_QP_MAX);
-	if (!qps_err)
-		qps_err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	int err = aw_table_init(&qps, AW_QP_MAX);
+
+	if (err)
+		return err;
+	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	if (err)
+		aw_table_fini(&qps);
+	return err;
 }
 
 static bool attr_valid(const struct aw_uqp_attr *a)
@@ -123,9 +128,10 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 {
 	if (!attr_valid(attr))
 		return EINVAL;
-	pthread_once(&qps_once, make_table);
-	if (qps_err)
-		return qps_err;
+	int err = aw_once_run(&qps_once, make_table);
+
+	if (err)
+		return err;
 	struct aw_uqp *qp = calloc(1, sizeof(*qp));
 
 	if (!qp)
@@ -134,8 +140,7 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 	qp->fd = -1;
 	pthread_mutex_init(&qp->lock, NULL);
 	pthread_cond_init(&qp->delivered, NULL);
-	int err = make_queues(qp);
-
+	err = make_queues(qp);
 	if (err)
 		goto free_qp;
 	init_queues(qp);
@@ -174,6 +179,7 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	while (qp->delivering)
 		pthread_cond_wait(&qp->delivered, &qp->lock);
 	pthread_mutex_unlock(&qp->lock);
+	aw_mw_forget_qp(qp);
 	forget_cqes(qp);
 	pthread_cond_destroy(&qp->delivered);
 	pthread_mutex_destroy(&qp->lock);
@@ -184,8 +190,7 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 
 struct aw_uqp *aw_uqp_get(uint32_t qpn)
 {
-	pthread_once(&qps_once, make_table);
-	if (qps_err || qpn < QPN_FIRST)
+	if (aw_once_run(&qps_once, make_table) || qpn < QPN_FIRST)
 		return NULL;
 	return aw_table_get(&qps, qpn - QPN_FIRST);
 }
@@ -248,6 +253,8 @@ int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	pthread_mutex_lock(&qp->lock);
 	int err = qp->attached || qp->core.state != AW_QP_IDLE ? EINVAL : 0;
 
+	if (!err && !aw_pool_warm())
+		err = ENOMEM;
 	if (!err)
 		err = aw_uqp_take_socket(qp, fd, stream);
 	if (!err)
@@ -278,6 +285,7 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	aw_uqp_drop_socket(qp);
 	free(qp->reads);
 	qp->reads = NULL;
+	aw_mw_forget_qp(qp);
 	init_queues(qp);
 	qp->attached = false;
 	qp->events_due = qp->events_told = 0;
@@ -380,7 +388,10 @@ void aw_uqp_on_event(uint32_t handle)
 	aw_table_put(&qps, handle);
 }
 
-/* No stream outlives this: a peer that does not answer our FIN loses its connection. */
+/*
+ * No stream outlives its ending's: a peer that does not answer our FIN loses its connection. Before,
+ * it is the time to look for memory again.
+ */
 void aw_uqp_on_deadline(uint32_t handle)
 {
 	struct aw_uqp *qp = aw_table_get(&qps, handle);
@@ -389,7 +400,8 @@ void aw_uqp_on_deadline(uint32_t handle)
 		return;
 	pthread_mutex_lock(&qp->lock);
 	if (qp->fd >= 0) {
-		aw_qp_abort(&qp->core, qp->core.error);
+		if (qp->ending)
+			aw_qp_abort(&qp->core, qp->core.error);
 		aw_uqp_serve(qp);
 	}
 	unlock(qp);

@@ -7,6 +7,7 @@
 
 #include "core/qp.h"
 #include "net/cq.h"
+#include "net/mw.h"
 #include "net/srq.h"
 #include "net/watch.h"
 
@@ -24,8 +25,10 @@ enum aw_uqp_event {
 	AW_UQP_READY = 1, /* the first FPDU of the peer arrived */
 	AW_UQP_CLOSED =
 		2, /* the stream is ending or over: FIN, reset, Terminate, or our close done */
-	AW_UQP_FATAL = 4, /* it ended in an error: async IBV_EVENT_QP_FATAL */
+	AW_UQP_FATAL = 4, /* it ended in an error, but for the two causes that follow */
 	AW_UQP_LAST_WQE = 8, /* SRQ: no receive of the SRQ is taken by this QP any more */
+	AW_UQP_ACCESS_ERR = 16, /* it ended since the peer went for memory that it may not */
+	AW_UQP_REQ_ERR = 32, /* it ended since the peer sent what cannot be carried out */
 };
 
 typedef void aw_uqp_fn(void *arg, uint32_t events);
@@ -53,6 +56,7 @@ struct aw_uqp {
 	void *mem;
 
 	uint32_t cq_slot[2]; /* where in send_cq's and recv_cq's qps; guarded by their qps_lock */
+	struct aw_mw_list windows; /* of type 2 that it bound; guarded by mw.c's lock */
 
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_qp core;
@@ -71,6 +75,9 @@ struct aw_uqp {
 	bool ending; /* a close or Terminate has begun, and its deadline runs */
 	bool fin_sent;
 	bool tx_blocked; /* the socket took less than it was given */
+	bool starved; /* no buffer was to be had: a deadline says when to try again */
+	bool starving_told; /* the log knows */
+	uint64_t emss_pos; /* of the stream, where TCP's segment size was asked last */
 	struct aw_stage *stage; /* octets of a half-received FPDU, or NULL */
 	struct aw_batch *batch; /* octets that the socket did not take yet, or NULL */
 	uint32_t events_due, events_told;

@@ -11,6 +11,12 @@ void aw_uqp_receive(struct aw_uqp *qp);
 /* Sends what the core has due, until nothing is, or the socket is full, or the budget is used. */
 void aw_uqp_transmit(struct aw_uqp *qp);
 
+/*
+ * No buffer for its octets: they wait, and the progress thread tries again in a while, since the
+ * socket stays ready and nothing tells when memory is there. A stream that is ending does not wait.
+ */
+void aw_uqp_starve(struct aw_uqp *qp);
+
 /* What the core calls. */
 extern const struct aw_ops aw_uqp_ops;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // What the core calls: the region table, plain copies, the queues and CQs of this process.
+#include "core/atomic.h"
 #include "net/crc.h"
 #include "net/mrtab.h"
+#include "net/mw.h"
 #include "net/uqp_io.h"
 
 #include <string.h>
@@ -26,9 +28,25 @@ static void copy(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 
 static enum aw_error invalidate(void *ctx, uint32_t stag)
 {
-	struct aw_uqp *qp = ctx;
+	return aw_mw_invalidate(ctx, stag);
+}
 
-	return aw_mr_invalidate(stag, qp->attr.pd, qp);
+static enum aw_wc_status bind(void *ctx, const struct aw_swqe *wqe)
+{
+	return aw_mw_bind(ctx, wqe);
+}
+
+/* Order: what the program's threads did to the memory before, and do after, is seen both ways. */
+static uint64_t atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req)
+{
+	uint64_t *word = (uint64_t *)(void *)at;
+	uint64_t old = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+	(void)ctx;
+	while (!__atomic_compare_exchange_n(word, &old, aw_atomic_next(req, old), true,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+	return old;
 }
 
 static bool recv_take(void *ctx, struct aw_rwqe *recv)
@@ -52,6 +70,8 @@ const struct aw_ops aw_uqp_ops = {
 	.place = copy,
 	.gather = copy,
 	.invalidate = invalidate,
+	.bind = bind,
+	.atomic = atomic,
 	.recv_take = recv_take,
 	.complete = complete,
 	.crc32c = aw_crc32c,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Receive: from the socket into a borrowed stage, then through the core. The stage stays with the
-// QP only while it holds the beginning of an FPDU.
+// Receive: from the socket into a borrowed stage, then through the core. A stage stays with the
+// QP only while it holds the beginning of an FPDU, and only few QPs keep a large one.
 #include "core/rx.h"
 #include "net/pool.h"
 #include "net/uqp_io.h"
@@ -17,6 +17,14 @@ static void stream_lost(struct aw_uqp *qp)
 	aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
 }
 
+void aw_uqp_starve(struct aw_uqp *qp)
+{
+	if (qp->ending)
+		aw_qp_abort(&qp->core, AW_E_LOCAL_CATASTROPHIC);
+	else
+		qp->starved = true;
+}
+
 /* Gives the stage's octets to the core and moves the rest to the front. */
 static void use(struct aw_uqp *qp, struct aw_stage *stage)
 {
@@ -30,7 +38,7 @@ static void use(struct aw_uqp *qp, struct aw_stage *stage)
 /* One read. True when the socket may have more. */
 static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 {
-	size_t room = sizeof(stage->buf) - stage->len;
+	size_t room = stage->size - stage->len;
 	ssize_t n = recv(qp->fd, stage->buf + stage->len, room, MSG_DONTWAIT);
 
 	if (n > 0) {
@@ -47,16 +55,18 @@ static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 
 void aw_uqp_receive(struct aw_uqp *qp)
 {
-	struct aw_stage *stage = qp->stage ? qp->stage : aw_stage_get();
+	struct aw_stage *stage = qp->stage ? aw_stage_resume(qp->stage) : aw_stage_get();
 
-	if (!stage)
-		return; /* the octets wait in the socket until memory is there again */
+	if (!stage) {
+		aw_uqp_starve(qp);
+		return;
+	}
 	qp->stage = NULL;
 	for (int i = 0; i < READS_MAX; i++)
 		if (qp->core.peer_closed || qp->core.state == AW_QP_ERROR || !read_once(qp, stage))
 			break;
 	if (stage->len > 0 && qp->core.state != AW_QP_ERROR)
-		qp->stage = stage;
+		qp->stage = aw_stage_keep(stage);
 	else
 		aw_stage_put(stage);
 }

@@ -2,6 +2,7 @@
 // The socket under a QP: which epoll sets it is in and for what, FIN and linger at the end.
 #include "net/uqp_sock.h"
 
+#include "net/addr.h"
 #include "net/engine.h"
 #include "net/lend.h"
 #include "net/linger.h"
@@ -16,9 +17,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define AW_MEMORY_RETRY_MS 10
+
 struct aw_uqp_watch {
 	struct aw_watch watch;
 	uint32_t handle; /* of the QP, which may be gone when an event comes */
+	struct sockaddr_storage peer; /* for the log: a socket that was reset does not tell */
 };
 
 static void on_watch(struct aw_watch *w, uint32_t events)
@@ -36,7 +40,7 @@ static void free_watch(struct aw_watch *w)
 	free(w);
 }
 
-static uint32_t segment_size(int fd)
+uint32_t aw_uqp_segment_size(int fd)
 {
 	int mss = 0;
 	socklen_t len = sizeof(mss);
@@ -93,10 +97,12 @@ static int make_reads(struct aw_uqp *qp, const struct aw_stream *stream)
 static int make_watch(struct aw_uqp *qp, int fd)
 {
 	struct aw_uqp_watch *w = calloc(1, sizeof(*w));
+	socklen_t len = sizeof(w->peer);
 
 	if (!w)
 		return ENOMEM;
 	w->handle = qp->handle;
+	getpeername(fd, (struct sockaddr *)&w->peer, &len);
 	int err = aw_watch_add(&w->watch, fd, EPOLLIN, on_watch, free_watch);
 
 	if (err)
@@ -118,9 +124,11 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	qp->attached = true;
 	qp->generation = aw_engine_generation();
 	qp->listens_for = EPOLLIN;
-	qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->out_of_reach = false;
+	qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->out_of_reach =
+		qp->starved = qp->starving_told = false;
 	each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
-	stream->emss = segment_size(fd);
+	stream->emss = aw_uqp_segment_size(fd);
+	qp->emss_pos = 0;
 	aw_qp_start(&qp->core, stream);
 	return 0;
 }
@@ -160,9 +168,11 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	qp->fd = -1;
 }
 
-/* What matters now: input until the peer's FIN, room while octets wait. */
+/* What matters now: input until the peer's FIN, room while octets wait; nothing without memory. */
 static uint32_t wanted(const struct aw_uqp *qp)
 {
+	if (qp->starved)
+		return 0;
 	return (qp->core.peer_closed ? 0 : EPOLLIN) | (qp->tx_blocked ? EPOLLOUT : 0);
 }
 
@@ -219,25 +229,53 @@ static bool overflowed(const struct aw_uqp *qp)
 	return qp->attr.send_cq->overflowed || qp->attr.recv_cq->overflowed;
 }
 
+/* Whose doing it was, in words, and as RFC 5040 4.8 numbers it: layer, type, code. */
+static void log_error(const struct aw_uqp *qp, enum aw_log_level level, const char *what,
+		      enum aw_error error)
+{
+	aw_log(level, "qp 0x%x peer %s: %s: %s (%u/%u/0x%02x)", qp->qpn,
+	       aw_addr_text(&qp->watch->peer).text, what, aw_error_text(error),
+	       aw_error_layer(error), aw_error_type(error), aw_error_code(error));
+}
+
 /* Once, when the stream is found to have ended in an error. */
 static void log_end(const struct aw_uqp *qp)
 {
 	const struct aw_qp *core = &qp->core;
 
-	if (core->peer_error)
-		aw_log(AW_LOG_WARN, "qp 0x%x: peer terminated the stream: %s", qp->qpn,
-		       aw_error_text(core->peer_error));
+	if (core->peer_error && core->peer_mirrored)
+		log_error(qp, AW_LOG_WARN,
+			  "peer terminated the stream, layer and type swapped as by siw on x86",
+			  aw_error_mirrored(core->peer_error));
+	else if (core->peer_error)
+		log_error(qp, AW_LOG_WARN, "peer terminated the stream", core->peer_error);
 	else if (core->error == AW_E_MPA_CLOSED)
-		aw_log(AW_LOG_INFO, "qp 0x%x: peer vanished: %s", qp->qpn,
-		       aw_error_text(core->error));
+		log_error(qp, AW_LOG_INFO, "peer vanished", core->error);
+	else if (core->error == AW_E_LOCAL_CATASTROPHIC)
+		log_error(qp, AW_LOG_WARN, "stream terminated, by an error of this end",
+			  core->error);
 	else if (core->error)
-		aw_log(AW_LOG_WARN, "qp 0x%x: stream terminated: %s", qp->qpn,
-		       aw_error_text(core->error));
+		log_error(qp, AW_LOG_WARN, "stream terminated, by an error of the peer",
+			  core->error);
 }
 
-static bool failed(const struct aw_qp *core)
+/*
+ * How the stream failed, as an event, or 0. What the peer asked for in vain is told apart: layers
+ * 0 and 1 have type 1 for protection errors and type 2 for other bad messages (RFC 5040 4.8).
+ */
+static uint32_t failure(const struct aw_qp *core)
 {
-	return core->peer_error || (core->error && core->error != AW_E_MPA_CLOSED);
+	enum aw_error err = core->error;
+
+	if (core->peer_error)
+		return AW_UQP_FATAL;
+	if (err == AW_OK || err == AW_E_MPA_CLOSED)
+		return 0;
+	if (aw_error_layer(err) > 1 || aw_error_type(err) == 0)
+		return AW_UQP_FATAL;
+	if (aw_error_type(err) == 1 && err != AW_E_DDP_TAGGED_VERSION)
+		return AW_UQP_ACCESS_ERR;
+	return AW_UQP_REQ_ERR;
 }
 
 static void note_events(struct aw_uqp *qp)
@@ -249,17 +287,34 @@ static void note_events(struct aw_uqp *qp)
 		qp->events_due |= AW_UQP_READY;
 	if (qp->attached && (over || core->peer_closed))
 		qp->events_due |= AW_UQP_CLOSED;
-	if (qp->attached && over && failed(core))
-		qp->events_due |= AW_UQP_FATAL;
+	if (qp->attached && over)
+		qp->events_due |= failure(core);
 	if (core->state == AW_QP_ERROR && qp->attr.srq)
 		qp->events_due |= AW_UQP_LAST_WQE;
+}
+
+/* RFC 5040 7.1 rule 1: the peer hears of it, though what completes from here on is lost. */
+static void end_overflowed(struct aw_uqp *qp)
+{
+	aw_qp_terminate(&qp->core, AW_E_LOCAL_CATASTROPHIC);
+	if (qp->fd >= 0)
+		aw_uqp_transmit(qp);
+}
+
+/* A stream that is ending has a deadline already, and is not starved. */
+static void await_memory(struct aw_uqp *qp)
+{
+	if (!qp->starving_told)
+		aw_log(AW_LOG_WARN, "qp 0x%x waits for memory for a buffer", qp->qpn);
+	qp->starving_told = true;
+	aw_watch_deadline(&qp->watch->watch, AW_MEMORY_RETRY_MS);
 }
 
 /* Follows the core's state with the socket. */
 static void settle(struct aw_uqp *qp)
 {
-	if (overflowed(qp) && qp->core.state != AW_QP_ERROR)
-		aw_qp_abort(&qp->core, AW_E_LOCAL_CATASTROPHIC);
+	if (overflowed(qp) && qp->core.state < AW_QP_TERMINATE)
+		end_overflowed(qp);
 	if (qp->fd >= 0) {
 		begin_ending(qp);
 		finish_ending(qp);
@@ -272,6 +327,8 @@ static void settle(struct aw_uqp *qp)
 		aw_uqp_drop_socket(qp);
 	} else {
 		listen_for(qp);
+		if (qp->starved)
+			await_memory(qp);
 	}
 }
 
@@ -294,6 +351,7 @@ void aw_uqp_push(struct aw_uqp *qp)
 
 void aw_uqp_serve(struct aw_uqp *qp)
 {
+	qp->starved = false;
 	if (is_usable(qp))
 		aw_uqp_receive(qp);
 	aw_uqp_push(qp);

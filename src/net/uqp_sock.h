@@ -15,6 +15,9 @@
 /* Starts the stream on fd. On failure fd stays the caller's. 0, ENOMEM, EMFILE. */
 int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream);
 
+/* Octets of one of TCP's segments, as the path allows now. */
+uint32_t aw_uqp_segment_size(int fd);
+
 /* Gives the socket up; what TCP holds still reaches the peer. The core is left as it is. */
 void aw_uqp_drop_socket(struct aw_uqp *qp);
 

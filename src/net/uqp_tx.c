@@ -4,7 +4,7 @@
 #include "core/tx.h"
 
 #include "net/pool.h"
-#include "net/uqp_io.h"
+#include "net/uqp_sock.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -12,11 +12,21 @@
 #include <sys/uio.h>
 
 #define BATCHES_MAX 16 /* a round: leave others their turn */
+#define EMSS_OCTETS (1u << 20) /* how often TCP is asked for its segment size */
 
 _Static_assert(sizeof(struct aw_iov) == sizeof(struct iovec) &&
 		       offsetof(struct aw_iov, base) == offsetof(struct iovec, iov_base) &&
 		       offsetof(struct aw_iov, len) == offsetof(struct iovec, iov_len),
 	       "aw_iov is passed to sendmsg as iovec");
+
+/* RFC 5044 3: a change of the path is followed, though not at each FPDU's cost of a system call. */
+static void follow_path(struct aw_uqp *qp)
+{
+	if (qp->core.tx_pos - qp->emss_pos < EMSS_OCTETS)
+		return;
+	qp->emss_pos = qp->core.tx_pos;
+	aw_qp_set_emss(&qp->core, aw_uqp_segment_size(qp->fd));
+}
 
 /* Puts what is due now into the batch. False when nothing is. */
 static bool fill(struct aw_uqp *qp, struct aw_batch *batch)
@@ -28,6 +38,7 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch)
 		.iov_max = AW_BATCH_IOV,
 	};
 
+	follow_path(qp);
 	while (out.octets < AW_BATCH_OCTETS && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
 		;
 	batch->iov_count = out.iov_count;
@@ -84,13 +95,18 @@ static void put_batch(struct aw_uqp *qp)
 void aw_uqp_transmit(struct aw_uqp *qp)
 {
 	qp->tx_blocked = false;
+	/* What waits in a batch was flushed with its WR: that memory is the program's again. */
+	if (qp->core.state == AW_QP_ERROR)
+		return;
 	for (int i = 0; i < BATCHES_MAX; i++) {
 		bool empty = !qp->batch;
 
 		if (empty)
 			qp->batch = aw_batch_get();
-		if (!qp->batch)
-			break; /* what is due waits for memory as it would for the socket */
+		if (!qp->batch) {
+			aw_uqp_starve(qp);
+			return;
+		}
 		if (empty && !fill(qp, qp->batch)) {
 			put_batch(qp);
 			return;

@@ -56,6 +56,7 @@ void aw_watch_remove_wait(struct aw_watch *w);
 
 /* For net/engine.c. key: of the epoll event. run_timers returns the next deadline or 0. */
 int aw_watch_init(void);
+void aw_watch_fini(void);
 void aw_watch_dispatch(uint64_t key, uint32_t events);
 uint64_t aw_watch_run_timers(void);
 void aw_watch_fork_prepare(void);

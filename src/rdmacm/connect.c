@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rdma_connect: the initiator's start-up. Each comes to exactly one event: ESTABLISHED, REJECTED,
 // UNREACHABLE or CONNECT_ERROR, as Linux's rdma_cm gives them for iWARP.
+#include "net/log.h"
 #include "rdmacm/address.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
+#include "rdmacm/policy.h"
 #include "rdmacm/socket.h"
 #include "rdmacm/stream.h"
 
+#include <string.h>
 #include <unistd.h>
 
 static enum rdma_cm_event_type event_of(int err)
@@ -76,6 +79,8 @@ static void on_accepted(struct aw_cm_id *cm, struct aw_conn *conn)
 		aw_uqp_put(uqp);
 }
 
+static void on_conn(void *arg, struct aw_conn *conn, enum aw_conn_event event);
+
 /* True: conn is ours to end; false: the id is being destroyed and ends it. */
 static bool take_conn(struct aw_cm_id *cm)
 {
@@ -88,6 +93,73 @@ static bool take_conn(struct aw_cm_id *cm)
 	}
 	pthread_mutex_unlock(&cm->lock);
 	return taken;
+}
+
+static int connect_from(struct aw_cm_id *cm, bool any_port, const struct aw_conn_ask *ask,
+			struct aw_conn **conn)
+{
+	int fd;
+	int err = aw_cm_socket_again(cm, &cm->id.route.addr.src_addr, any_port, &fd);
+
+	if (err)
+		return err;
+	err = aw_conn_connect(fd, ask, on_conn, aw_cm_id_arg(cm), conn);
+	if (err)
+		close(fd);
+	return err;
+}
+
+/* From the source port of the first try, unless TCP still keeps it. */
+static int connect_again(struct aw_cm_id *cm, const struct aw_conn_ask *ask, struct aw_conn **conn)
+{
+	int err = connect_from(cm, false, ask, conn);
+
+	if (err == EADDRINUSE || err == EADDRNOTAVAIL)
+		err = connect_from(cm, true, ask, conn);
+	return err;
+}
+
+/* True: conn is the id's now. False: the id was destroyed meanwhile. */
+static bool adopt_conn(struct aw_cm_id *cm, struct aw_conn *conn)
+{
+	pthread_mutex_lock(&cm->lock);
+	bool wanted = cm->state == AW_CM_CONNECTING;
+
+	if (wanted)
+		cm->conn = conn;
+	pthread_mutex_unlock(&cm->lock);
+	return wanted;
+}
+
+/*
+ * RFC 6581 10: a responder that knows only revision 1 closes on the enhanced Request. It is asked
+ * once more, plainly, over another connection: then there is no RTR, so that this end has to send
+ * first, and IRD and ORD are what the programs know of each other. A Reply with R is an answer,
+ * and a time-out is no sign of revision 1, which is closed at once: neither is asked again. False
+ * when it could not be, and the first failure stands. On the progress thread: nothing is heard of
+ * the new conn before this returned.
+ */
+static bool ask_plainly(struct aw_cm_id *cm, const struct aw_conn *failed)
+{
+	struct aw_conn_ask ask;
+	struct aw_conn *conn;
+
+	aw_conn_asked(failed, &ask);
+	struct aw_mpa_local local = *ask.local;
+
+	local.revision = 1;
+	ask.local = &local;
+	int err = connect_again(cm, &ask, &conn);
+
+	if (err) {
+		aw_log(AW_LOG_WARN, "no second connection for mpa revision 1: %s", strerror(err));
+		return false;
+	}
+	aw_log(AW_LOG_INFO, "qp 0x%x: the peer may know mpa revision 1 only: asks it again so",
+	       cm->qpn);
+	if (!adopt_conn(cm, conn))
+		aw_conn_destroy(conn);
+	return true;
 }
 
 static void on_conn(void *arg, struct aw_conn *conn, enum aw_conn_event event)
@@ -105,7 +177,8 @@ static void on_conn(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 			on_rejected(cm, &aw_conn_info(conn)->result);
 			break;
 		case AW_CONN_FAILED:
-			on_failed(cm, aw_conn_info(conn)->err);
+			if (!aw_conn_info(conn)->plain_only || !ask_plainly(cm, conn))
+				on_failed(cm, aw_conn_info(conn)->err);
 			break;
 		case AW_CONN_REQUEST:
 			break;
@@ -147,11 +220,7 @@ static void keep_conn(struct aw_cm_id *cm, struct aw_conn *conn)
 
 static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 {
-	const struct aw_mpa_local local = {
-		.revision = 2,
-		.crc = true,
-		.p2p = true,
-		.rtr = MPA_RTR_SEND | MPA_RTR_WRITE | MPA_RTR_READ,
+	struct aw_mpa_local local = {
 		.ird = aw_cm_param_ird(param),
 		.ord = aw_cm_param_ord(param),
 	};
@@ -163,9 +232,12 @@ static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 	};
 	struct aw_conn *conn;
 	int fd = cm->fd;
+	int err = aw_cm_policy_local(&local);
 
+	if (err)
+		return err;
 	cm->fd = -1;
-	int err = aw_conn_connect(fd, &ask, on_conn, aw_cm_id_arg(cm), &conn);
+	err = aw_conn_connect(fd, &ask, on_conn, aw_cm_id_arg(cm), &conn);
 
 	if (err)
 		close(fd);
@@ -182,8 +254,10 @@ int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 
 	if (!aw_cm_id_advance(cm, AW_CM_ROUTE_RESOLVED, AW_CM_CONNECTING))
 		return aw_cm_fail(EINVAL);
-	int err = prepare(cm, conn_param);
+	int err = aw_cm_policy_check();
 
+	if (!err)
+		err = prepare(cm, conn_param);
 	if (err) {
 		aw_cm_id_advance(cm, AW_CM_CONNECTING, AW_CM_ROUTE_RESOLVED);
 		return aw_cm_fail(err);

@@ -6,19 +6,30 @@
 #include "rdmacm/fail.h"
 #include "rdmacm/listen.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+int aw_cm_event_spare(struct aw_cm_id *cm)
+{
+	cm->spare = malloc(sizeof(struct aw_cm_event));
+	return cm->spare ? 0 : ENOMEM;
+}
+
+/* A program waits for its events: one that is lost for want of memory would hang it. */
 struct aw_cm_event *aw_cm_event_create(struct aw_cm_id *owner, enum rdma_cm_event_type type,
 				       int status)
 {
-	struct aw_cm_event *ev = calloc(1, sizeof(*ev));
+	struct aw_cm_event *ev = malloc(sizeof(*ev));
 
+	if (!ev)
+		ev = atomic_exchange(&owner->spare, NULL);
 	if (!ev) {
 		aw_log(AW_LOG_ERROR, "%s lost: out of memory", rdma_event_str(type));
 		return NULL;
 	}
+	memset(ev, 0, sizeof(*ev));
 	ev->owner = owner;
 	ev->event.id = &owner->id;
 	ev->event.event = type;
@@ -26,10 +37,22 @@ struct aw_cm_event *aw_cm_event_create(struct aw_cm_id *owner, enum rdma_cm_even
 	return ev;
 }
 
-/* What this end allows, and no more than the peer will use. */
+void aw_cm_event_destroy(struct aw_cm_event *ev)
+{
+	struct aw_cm_event *none = NULL;
+
+	if (ev && !atomic_compare_exchange_strong(&ev->owner->spare, &none, ev))
+		free(ev);
+}
+
+/*
+ * What this end allows, and no more than the peer will use; of a peer that rejects, what it said
+ * that it needs (RFC 6581 9.1).
+ */
 static uint8_t depth(const struct aw_mpa_result *result, uint16_t own, uint16_t peer)
 {
-	uint16_t n = result->enhanced && peer < own ? peer : own;
+	bool peer_says = result->enhanced && (result->rejected || peer < own);
+	uint16_t n = peer_says ? peer : own;
 
 	return n < AW_RD_MAX ? (uint8_t)n : AW_RD_MAX;
 }
@@ -90,7 +113,7 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 	struct aw_cm_event *ev = (struct aw_cm_event *)event;
 	struct aw_cm_id *owner = ev->owner;
 
-	free(ev);
+	aw_cm_event_destroy(ev);
 	pthread_mutex_lock(&owner->lock);
 	owner->events_acked++;
 	pthread_cond_broadcast(&owner->acked);

@@ -17,9 +17,15 @@ struct aw_cm_event {
 	uint8_t private_data[AW_CM_PD_MAX];
 };
 
-/* NULL when memory is out, which is logged. */
+/* 0, and an event is kept for when memory is out; or ENOMEM. */
+int aw_cm_event_spare(struct aw_cm_id *cm);
+
+/* NULL when memory is out and the spare event is in use, which is logged. */
 struct aw_cm_event *aw_cm_event_create(struct aw_cm_id *owner, enum rdma_cm_event_type type,
 				       int status);
+
+/* ev may be NULL; its owner is there. */
+void aw_cm_event_destroy(struct aw_cm_event *ev);
 
 /* Private data and read limits as a peer's start-up frame brought them. */
 void aw_cm_event_describe(struct aw_cm_event *ev, const struct aw_mpa_result *result);

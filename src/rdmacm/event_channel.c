@@ -199,15 +199,19 @@ int aw_cm_channel_take(struct rdma_event_channel *channel, struct aw_cm_event **
 	}
 }
 
-bool aw_cm_channel_empty(struct rdma_event_channel *channel)
+bool aw_cm_channel_holds(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
 {
 	struct aw_cm_channel *ch = of(channel);
+	struct aw_cm_event *ev;
 
 	pthread_mutex_lock(&ch->lock);
-	bool empty = TAILQ_EMPTY(&ch->queue);
-
+	TAILQ_FOREACH(ev, &ch->queue, entry)
+	{
+		if (ev->event.event == type)
+			break;
+	}
 	pthread_mutex_unlock(&ch->lock);
-	return empty;
+	return ev != NULL;
 }
 
 void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm_id *owner,

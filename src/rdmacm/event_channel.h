@@ -22,8 +22,8 @@ void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *
  */
 int aw_cm_channel_take(struct rdma_event_channel *channel, struct aw_cm_event **ev);
 
-/* No event waits now. */
-bool aw_cm_channel_empty(struct rdma_event_channel *channel);
+/* An event of this type waits now. */
+bool aw_cm_channel_holds(struct rdma_event_channel *channel, enum rdma_cm_event_type type);
 
 /* Moves the events that owner has waiting to list, in their order. channel may be NULL. */
 void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm_id *owner,

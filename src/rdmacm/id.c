@@ -7,8 +7,9 @@
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/process.h"
-#include "rdmacm/reply_timer.h"
 #include "rdmacm/stream.h"
+#include "rdmacm/timer.h"
+#include "ring/once.h"
 #include "ring/table.h"
 
 #include <assert.h>
@@ -36,8 +37,7 @@ static const uint32_t arrows[] = {
 };
 
 static struct aw_table ids;
-static pthread_once_t ids_once = PTHREAD_ONCE_INIT;
-static int ids_err;
+static struct aw_once ids_once = AW_ONCE_INIT;
 
 static void fork_prepare(void)
 {
@@ -57,22 +57,32 @@ static void fork_child(void)
 	aw_engine_fork_done();
 }
 
-static void make_table(void)
+static int make_table(void)
 {
-	ids_err = aw_table_init(&ids, IDS_MAX);
-	if (!ids_err)
-		ids_err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	int err = aw_table_init(&ids, IDS_MAX);
+
+	if (err)
+		return err;
+	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	if (err)
+		aw_table_fini(&ids);
+	return err;
 }
 
 int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw_cm_id **out)
 {
-	pthread_once(&ids_once, make_table);
-	if (ids_err)
-		return ids_err;
+	int err = aw_once_run(&ids_once, make_table);
+
+	if (err)
+		return err;
 	struct aw_cm_id *cm = calloc(1, sizeof(*cm));
 
 	if (!cm)
 		return ENOMEM;
+	if (aw_cm_event_spare(cm) != 0) {
+		free(cm);
+		return ENOMEM;
+	}
 	cm->id.channel = channel;
 	cm->id.context = context;
 	cm->id.ps = RDMA_PS_TCP;
@@ -83,6 +93,7 @@ int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw
 	pthread_cond_init(&cm->acked, NULL);
 	cm->handle = aw_table_insert(&ids, cm, NULL);
 	if (cm->handle == AW_TABLE_NONE) {
+		free(cm->spare);
 		free(cm);
 		return ENOMEM;
 	}
@@ -98,7 +109,7 @@ static enum aw_cm_state end(struct aw_cm_id *cm, struct aw_conn **conn)
 
 	*conn = cm->conn;
 	cm->conn = NULL;
-	aw_cm_reply_timer_stop(cm);
+	aw_cm_timer_stop(cm);
 	aw_cm_id_enter(cm, AW_CM_ENDED);
 	pthread_mutex_unlock(&cm->lock);
 	return state;
@@ -157,6 +168,7 @@ static void drop_inherited(struct aw_cm_id *cm)
 	if (cm->engine_held)
 		aw_engine_put();
 	free(cm->ep_attr);
+	free(cm->spare);
 	free(cm);
 }
 
@@ -175,6 +187,7 @@ void aw_cm_id_destroy(struct aw_cm_id *cm)
 	if (cm->engine_held)
 		aw_engine_put();
 	free(cm->ep_attr);
+	free(cm->spare);
 	pthread_cond_destroy(&cm->acked);
 	pthread_mutex_destroy(&cm->lock);
 	free(cm);

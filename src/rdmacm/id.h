@@ -46,7 +46,7 @@ struct aw_cm_id {
 	uint8_t tos;
 	int fd; /* the TCP socket until a connection or listener takes it, or -1 */
 	struct aw_conn *conn; /* CONNECTING and REQUESTED, while it is ours to destroy */
-	bool conn_done; /* CONNECTING: its one event came */
+	bool conn_done; /* CONNECTING: the first conn came to its one event */
 	struct aw_listener *listener;
 	uint32_t backlog; /* LISTENING: the most Requests the program has not seen yet */
 	uint32_t requests; /* and how many there are */
@@ -56,7 +56,8 @@ struct aw_cm_id {
 	bool attached; /* the QP got our socket */
 	bool disconnecting;
 	uint8_t ird, ord; /* what was agreed on */
-	struct aw_cm_timer *timer; /* REPLIED: how long the peer may be silent */
+	struct aw_cm_timer *timer; /* of REPLIED: a silent peer; of DISCONNECTED: timewait */
+	struct aw_cm_event *_Atomic spare; /* for when memory is out; NULL: in use */
 	uint32_t events_acked;
 	_Atomic uint32_t events_taken; /* written under the channel's lock */
 	struct ibv_pd *ep_pd; /* rdma_create_ep: for the ids of Requests */

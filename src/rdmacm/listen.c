@@ -8,6 +8,7 @@
 #include "rdmacm/bind.h"
 #include "rdmacm/devices.h"
 #include "rdmacm/fail.h"
+#include "rdmacm/policy.h"
 #include "rdmacm/socket.h"
 
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static bool offer(struct aw_cm_id *listener, struct aw_conn *conn)
 	struct aw_cm_id *cm = ev ? make_id(listener, conn) : NULL;
 
 	if (!cm) {
-		free(ev);
+		aw_cm_event_destroy(ev);
 		return false;
 	}
 	aw_conn_listen_to(conn, on_lost, NULL);
@@ -138,18 +139,18 @@ int aw_cm_listen_hand_over(struct aw_cm_event *ev, struct rdma_event_channel *ch
 
 static int start(struct aw_cm_id *cm)
 {
-	const struct aw_mpa_local local = {
-		.revision = 2,
-		.crc = true,
-		.rtr = MPA_RTR_SEND | MPA_RTR_WRITE | MPA_RTR_READ,
+	struct aw_mpa_local local = {
 		.ird = AW_RD_MAX,
 		.ord = AW_RD_MAX,
 	};
 	struct aw_listener *listener;
-	/* The program's backlog counts Requests; silent strangers in TCP's must not use it up. */
-	int err = aw_listener_create(cm->fd, SOMAXCONN, &local, on_request, aw_cm_id_arg(cm),
-				     &listener);
+	int err = aw_cm_policy_local(&local);
 
+	if (err)
+		return err;
+	/* The program's backlog counts Requests; silent strangers in TCP's must not use it up. */
+	err = aw_listener_create(cm->fd, SOMAXCONN, &local, on_request, aw_cm_id_arg(cm),
+				 &listener);
 	if (err)
 		return err;
 	cm->fd = -1;

@@ -9,7 +9,4 @@
 /* REPLIED was entered; the lock is held. Out of memory: there is no bound. */
 void aw_cm_reply_timer_start(struct aw_cm_id *cm);
 
-/* REPLIED is left; the lock is held. */
-void aw_cm_reply_timer_stop(struct aw_cm_id *cm);
-
 #endif

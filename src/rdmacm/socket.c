@@ -87,6 +87,27 @@ static int make(struct aw_cm_id *cm, const struct sockaddr *addr,
 	return 0;
 }
 
+int aw_cm_socket_again(const struct aw_cm_id *cm, const struct sockaddr *src, bool any_port,
+		       int *out)
+{
+	struct sockaddr_storage addr;
+	int fd = open_socket(cm, src->sa_family);
+
+	if (fd < 0)
+		return errno;
+	aw_address_copy(&addr, src);
+	if (any_port)
+		aw_address_set_port((struct sockaddr *)&addr, 0);
+	aw_cm_socket_set_reuse(fd, true);
+	int err = bind_late(cm, fd, (struct sockaddr *)&addr);
+
+	if (err)
+		close(fd);
+	else
+		*out = fd;
+	return err;
+}
+
 int aw_cm_socket_bind(struct aw_cm_id *cm, const struct sockaddr *addr)
 {
 	return make(cm, addr, bind_port);

@@ -18,6 +18,13 @@ int aw_cm_socket_bind_any(struct aw_cm_id *cm, const struct sockaddr *addr);
 /* The same for one about to connect: the port is picked by connect(2). */
 int aw_cm_socket_bind_late(struct aw_cm_id *cm, const struct sockaddr *addr);
 
+/*
+ * A socket for a second connection of an id: bound to src, with its port or any. *out is the
+ * caller's, and cm's own socket and addresses stay as they are. 0, or socket(2)'s or bind(2)'s error.
+ */
+int aw_cm_socket_again(const struct aw_cm_id *cm, const struct sockaddr *src, bool any_port,
+		       int *out);
+
 /* What connections inherit: their ports can be bound again after they ended. */
 void aw_cm_socket_set_reuse(int fd, bool on);
 

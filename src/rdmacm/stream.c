@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // From the QP's events to the id's: ESTABLISHED when a responder's peer is ready, DISCONNECTED
-// once, whoever ends the stream. As Linux's rdma_cm over iWARP, no TIMEWAIT_EXIT follows: TCP
-// looks after old segments itself.
+// once, whoever ends the stream, and TIMEWAIT_EXIT after it.
 #include "rdmacm/stream.h"
 
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
-#include "rdmacm/reply_timer.h"
+#include "rdmacm/timer.h"
+#include "rdmacm/timewait.h"
 #include "verbs/private.h"
 
 static bool depth_valid(uint8_t depth)
@@ -75,19 +75,24 @@ int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 	return idle ? 0 : EINVAL;
 }
 
-struct aw_uqp *aw_cm_stream_hold(struct aw_cm_id *cm)
+/* The lock is held. */
+static struct aw_uqp *hold(const struct aw_cm_id *cm)
 {
-	pthread_mutex_lock(&cm->lock);
-	struct aw_uqp *claimed = cm->uqp;
-	uint32_t qpn = cm->qpn;
+	struct aw_uqp *uqp = cm->uqp ? aw_uqp_get(cm->qpn) : NULL;
 
-	pthread_mutex_unlock(&cm->lock);
-	struct aw_uqp *uqp = claimed ? aw_uqp_get(qpn) : NULL;
-
-	if (!uqp || uqp == claimed)
+	if (!uqp || uqp == cm->uqp)
 		return uqp;
 	aw_uqp_put(uqp);
 	return NULL;
+}
+
+struct aw_uqp *aw_cm_stream_hold(struct aw_cm_id *cm)
+{
+	pthread_mutex_lock(&cm->lock);
+	struct aw_uqp *uqp = hold(cm);
+
+	pthread_mutex_unlock(&cm->lock);
+	return uqp;
 }
 
 static bool is_ours(const struct aw_cm_id *cm, struct aw_uqp *uqp)
@@ -98,6 +103,23 @@ static bool is_ours(const struct aw_cm_id *cm, struct aw_uqp *uqp)
 
 	pthread_mutex_unlock(&uqp->lock);
 	return ours;
+}
+
+/* A QP that was reset may be in another connection by now, or wait for one. */
+bool aw_cm_stream_is_over(struct aw_cm_id *cm)
+{
+	struct aw_uqp *uqp = aw_cm_stream_hold(cm);
+	bool over = true;
+
+	if (!uqp)
+		return true;
+	if (is_ours(cm, uqp)) {
+		enum aw_qp_state state = aw_uqp_state(uqp);
+
+		over = state == AW_QP_ERROR || state == AW_QP_IDLE;
+	}
+	aw_uqp_put(uqp);
+	return over;
 }
 
 void aw_cm_stream_release(struct aw_cm_id *cm)
@@ -137,7 +159,7 @@ static void establish(struct aw_cm_id *cm)
 {
 	struct aw_cm_event *ev = aw_cm_event_create(cm, RDMA_CM_EVENT_ESTABLISHED, 0);
 
-	aw_cm_reply_timer_stop(cm);
+	aw_cm_timer_stop(cm);
 	aw_cm_id_enter(cm, AW_CM_CONNECTED);
 	if (ev) {
 		ev->event.param.conn.responder_resources = cm->ird;
@@ -146,30 +168,77 @@ static void establish(struct aw_cm_id *cm)
 	aw_cm_event_raise(ev);
 }
 
-static void lose_reply(struct aw_cm_id *cm)
+static void lose_reply(struct aw_cm_id *cm, int status)
 {
-	aw_cm_reply_timer_stop(cm);
+	aw_cm_timer_stop(cm);
 	aw_cm_id_enter(cm, AW_CM_FAILED);
-	aw_cm_event_tell(cm, RDMA_CM_EVENT_CONNECT_ERROR, -ECONNRESET);
+	aw_cm_event_tell(cm, RDMA_CM_EVENT_CONNECT_ERROR, status);
 }
 
-static void disconnected(struct aw_cm_id *cm)
+static void disconnected(struct aw_cm_id *cm, int status)
 {
-	aw_cm_reply_timer_stop(cm);
+	aw_cm_timer_stop(cm);
 	aw_cm_id_enter(cm, AW_CM_DISCONNECTED);
-	aw_cm_event_tell(cm, RDMA_CM_EVENT_DISCONNECTED, 0);
+	aw_cm_event_tell(cm, RDMA_CM_EVENT_DISCONNECTED, status);
+	aw_cm_timewait_start(cm);
+}
+
+/* Why the stream ended: the Terminates either way. */
+static void read_errors(const struct aw_cm_id *cm, enum aw_error *own, enum aw_error *peer)
+{
+	struct aw_uqp *uqp = hold(cm);
+
+	*own = *peer = AW_OK;
+	if (!uqp)
+		return;
+	pthread_mutex_lock(&uqp->lock);
+	*own = uqp->core.error;
+	*peer = uqp->core.peer_error;
+	pthread_mutex_unlock(&uqp->lock);
+	aw_uqp_put(uqp);
+}
+
+/* RFC 6581 9: an initiator that cannot do what was replied says so by its first FPDU. 0: not so. */
+static int status_of_refusal(enum aw_error peer)
+{
+	if (peer == AW_E_MPA_NO_MATCHING_RTR)
+		return -EOPNOTSUPP;
+	return peer == AW_E_MPA_INSUFFICIENT_IRD ? -ENOMEM : 0;
+}
+
+/* Linux's iWARP says 0 always. But a stream that was terminated did not end as it should. */
+static int status_of_end(enum aw_error own, enum aw_error peer)
+{
+	if (peer)
+		return -EREMOTEIO;
+	if (own == AW_E_LOCAL_CATASTROPHIC)
+		return -EIO;
+	return own && own != AW_E_MPA_CLOSED ? -EPROTO : 0;
+}
+
+static void settle_end(struct aw_cm_id *cm)
+{
+	enum aw_error own, peer;
+
+	read_errors(cm, &own, &peer);
+	int refusal = status_of_refusal(peer);
+
+	if (cm->state == AW_CM_REPLIED && refusal)
+		lose_reply(cm, refusal);
+	if (cm->state == AW_CM_REPLIED && (cm->uqp_events & AW_UQP_READY))
+		establish(cm);
+	if (cm->state == AW_CM_REPLIED && !cm->disconnecting)
+		lose_reply(cm, -ECONNRESET);
+	if (cm->state == AW_CM_CONNECTED || cm->state == AW_CM_REPLIED)
+		disconnected(cm, status_of_end(own, peer));
 }
 
 void aw_cm_stream_settle(struct aw_cm_id *cm)
 {
-	bool closed = cm->uqp_events & AW_UQP_CLOSED;
-
-	if (cm->state == AW_CM_REPLIED && (cm->uqp_events & AW_UQP_READY))
+	if (cm->uqp_events & AW_UQP_CLOSED)
+		settle_end(cm);
+	else if (cm->state == AW_CM_REPLIED && (cm->uqp_events & AW_UQP_READY))
 		establish(cm);
-	if (cm->state == AW_CM_REPLIED && closed && !cm->disconnecting)
-		lose_reply(cm);
-	if (closed && (cm->state == AW_CM_CONNECTED || cm->state == AW_CM_REPLIED))
-		disconnected(cm);
 }
 
 /* The QP's part of rdma_disconnect; a QP that is gone took the stream with it. */
@@ -191,7 +260,9 @@ static void close_claimed(struct aw_cm_id *cm)
 /* A synchronous id whose peer was first has its event waiting, or has seen it already. */
 static int complete_over(struct aw_cm_id *cm)
 {
-	return cm->sync && !aw_cm_channel_empty(cm->id.channel) ? aw_cm_id_complete(cm) : 0;
+	return cm->sync && aw_cm_channel_holds(cm->id.channel, RDMA_CM_EVENT_DISCONNECTED)
+		       ? aw_cm_id_complete(cm)
+		       : 0;
 }
 
 int rdma_disconnect(struct rdma_cm_id *id)
@@ -203,7 +274,7 @@ int rdma_disconnect(struct rdma_cm_id *id)
 	pthread_mutex_lock(&cm->lock);
 	enum aw_cm_state state = cm->state;
 
-	cm->disconnecting = true;
+	cm->disconnecting |= state == AW_CM_CONNECTED || state == AW_CM_REPLIED;
 	pthread_mutex_unlock(&cm->lock);
 	if (state == AW_CM_DISCONNECTED)
 		return complete_over(cm);

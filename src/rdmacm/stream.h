@@ -22,6 +22,9 @@ struct aw_uqp *aw_cm_stream_hold(struct aw_cm_id *cm);
 /* Stops listening to the QP, if it is still this id's. Not from a callback, without the lock. */
 void aw_cm_stream_release(struct aw_cm_id *cm);
 
+/* Nothing of the stream is left: the QP can be reset and connected again. Without the lock. */
+bool aw_cm_stream_is_over(struct aw_cm_id *cm);
+
 /* Closes the stream if it was this id's and is not over. Without the lock. */
 void aw_cm_stream_close(struct aw_cm_id *cm);
 

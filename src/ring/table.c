@@ -212,7 +212,7 @@ void aw_table_hide(struct aw_table *t, uint32_t handle)
 	uint32_t old =
 		atomic_fetch_and_explicit(&slot_of(t, handle)->word, ~LIVE, memory_order_relaxed);
 
-	assert(old & REFERENCES);
+	assert(old & (REFERENCES | OWNED));
 	(void)old;
 }
 
@@ -249,17 +249,31 @@ static void wait_unreferenced(struct aw_slot *slot)
 		syscall(SYS_futex, &slot->word, FUTEX_WAIT_PRIVATE, word, NULL, NULL, 0);
 }
 
+/* False when there are references that are never put. */
+static bool unpublish_wait(struct aw_slot *slot)
+{
+	uint32_t old = remove_bits(slot, AWAITED);
+
+	if ((old & REFERENCES) && (old & FORKED))
+		return false;
+	wait_unreferenced(slot);
+	return true;
+}
+
 void aw_table_remove_wait(struct aw_table *t, uint32_t handle)
 {
-	struct aw_slot *slot = slot_of(t, handle);
-	uint32_t old;
-
 	uncount(t);
-	old = remove_bits(slot, AWAITED);
-	if ((old & REFERENCES) && (old & FORKED))
-		return;
-	wait_unreferenced(slot);
-	finish(t, handle);
+	if (unpublish_wait(slot_of(t, handle)))
+		finish(t, handle);
+}
+
+void aw_table_withdraw_wait(struct aw_table *t, uint32_t handle)
+{
+	struct aw_slot *slot = slot_of(t, handle);
+
+	unpublish_wait(slot);
+	/* Relaxed: wait_unreferenced had the acquire; publish or cancel hands the slot on. */
+	atomic_store_explicit(&slot->word, 0, memory_order_relaxed);
 }
 
 uint32_t aw_table_end(struct aw_table *t)

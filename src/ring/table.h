@@ -53,8 +53,17 @@ void aw_table_cancel(struct aw_table *t, uint32_t handle);
 void *aw_table_get(struct aw_table *t, uint32_t handle);
 void aw_table_put(struct aw_table *t, uint32_t handle);
 
-/* From now on aw_table_get finds nothing, though the handle stays taken. The caller holds it. */
+/*
+ * From now on aw_table_get finds nothing, though the handle stays taken. The caller holds it, or
+ * knows that it is published.
+ */
 void aw_table_hide(struct aw_table *t, uint32_t handle);
+
+/*
+ * Takes publish back: returns when no reference is left (the caller must hold none), and the handle
+ * is a reserved one again. release is not called.
+ */
+void aw_table_withdraw_wait(struct aw_table *t, uint32_t handle);
 
 /* From now on aw_table_get finds nothing. release runs when the last reference goes (now, if none). */
 void aw_table_remove(struct aw_table *t, uint32_t handle);

@@ -26,13 +26,15 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	attr->vendor_id = VENDOR_ID;
 	attr->vendor_part_id = VENDOR_PART_ID;
 	attr->hw_ver = HW_VER;
-	attr->device_cap_flags = IBV_DEVICE_SRQ_RESIZE;
-	attr->atomic_cap = IBV_ATOMIC_NONE;
+	attr->device_cap_flags = IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+				 IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	attr->atomic_cap = IBV_ATOMIC_GLOB;
 	attr->phys_port_cnt = 1;
 	attr->max_pkeys = 1;
 
 	attr->max_pd = VB_PD_MAX;
 	attr->max_mr = AW_MR_MAX;
+	attr->max_mw = AW_MW_MAX;
 	attr->max_mr_size = UINT64_MAX;
 	attr->page_size_cap = page_size_cap;
 	attr->max_cq = VB_CQ_MAX;

@@ -147,6 +147,9 @@ static void context_fill(struct vb_context *vb, struct ibv_device *device)
 	context->ops.post_send = vb_post_send;
 	context->ops.post_recv = vb_post_recv;
 	context->ops.post_srq_recv = vb_post_srq_recv;
+	context->ops.alloc_mw = vb_alloc_mw;
+	context->ops.bind_mw = vb_bind_mw;
+	context->ops.dealloc_mw = vb_dealloc_mw;
 
 	vb->verbs.sz = sizeof(vb->verbs);
 	vb->verbs.query_port = vb_query_port;

@@ -35,6 +35,9 @@ int vb_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int vb_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int vb_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int vb_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int vb_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+int vb_dealloc_mw(struct ibv_mw *mw);
 int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
 		  size_t attr_size);
 int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,

@@ -71,7 +71,7 @@ static uint32_t read_byte_len(struct ibv_cq_ex *cq)
 /* The immediate data, or the invalidated rkey. */
 static __be32 read_imm_data(struct ibv_cq_ex *cq)
 {
-	return cq_of(cq)->current.cqe.inv_or_imm;
+	return vb_wc_imm_or_rkey(&cq_of(cq)->current);
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *cq)

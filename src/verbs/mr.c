@@ -4,6 +4,7 @@
 #include "core/types.h"
 #include "net/engine.h"
 #include "net/mrtab.h"
+#include "net/mw.h"
 #include "net/uqp.h"
 #include "verbs/limits.h"
 #include "verbs/pd.h"
@@ -37,6 +38,9 @@ struct vb_mr {
 	uint32_t generation; /* aw_engine_generation() when made */
 };
 
+static struct vb_limit mrs = { .max = AW_MR_MAX };
+
+static bool windows_forbid(struct aw_mr *region);
 static void region_remove(const struct vb_mr *mr, struct aw_mr *region);
 static int access_check(unsigned int access);
 static int mr_create(struct ibv_pd *pd, const struct aw_mr *want, struct vb_mr **mr);
@@ -96,13 +100,20 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 
 /*
  * The MR gets new keys, as the man page allows. It is registered anew before the old one goes, so
- * that a failure leaves it as it was: always IBV_REREG_MR_ERR_INPUT, with errno.
+ * that a failure leaves it as it was: always IBV_REREG_MR_ERR_INPUT, with errno, which is EBUSY
+ * while a memory window is bound to it.
  */
 int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
 	struct vb_mr *mr = (struct vb_mr *)ibv_mr;
-	struct aw_mr want = *mr->region;
+	struct aw_mr want = {
+		.access = mr->region->access,
+		.iova = mr->region->iova,
+		.len = mr->region->len,
+		.host = mr->region->host,
+		.pd = mr->region->pd,
+	};
 	int err = flags && !(flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) ? 0 : EINVAL;
 
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
@@ -134,14 +145,23 @@ int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr
 	return 0;
 }
 
+/* EBUSY while a memory window is bound to it. */
 int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 {
 	struct vb_mr *mr = (struct vb_mr *)ibv_mr;
 
+	if (!windows_forbid(mr->region))
+		return EBUSY;
 	region_remove(mr, mr->region);
 	vb_pd_put(ibv_mr->pd);
 	free(mr);
+	vb_limit_give(&mrs);
 	return 0;
+}
+
+static bool windows_forbid(struct aw_mr *region)
+{
+	return !(region->access & AW_ACCESS_MW_BIND) || aw_mw_forbid(region);
 }
 
 /*
@@ -195,23 +215,30 @@ static int mr_create(struct ibv_pd *pd, const struct aw_mr *want, struct vb_mr *
 
 	if (err)
 		return err;
-	mr = calloc(1, sizeof(*mr));
-	if (!mr)
+	if (!vb_limit_take(&mrs))
 		return ENOMEM;
+	mr = calloc(1, sizeof(*mr));
+	err = ENOMEM;
+	if (!mr)
+		goto give;
 	mr->generation = aw_engine_generation();
 	mr->region = &mr->regions[0];
 	*mr->region = *want;
 	err = aw_mr_add(mr->region);
-	if (err) {
-		free(mr);
-		return err;
-	}
+	if (err)
+		goto free_mr;
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
 	keys_show(mr);
 	vb_pd_get(pd);
 	*created = mr;
 	return 0;
+
+free_mr:
+	free(mr);
+give:
+	vb_limit_give(&mrs);
+	return err;
 }
 
 static int mr_change(struct vb_mr *mr, const struct aw_mr *want)
@@ -226,6 +253,10 @@ static int mr_change(struct vb_mr *mr, const struct aw_mr *want)
 	err = aw_mr_add(fresh);
 	if (err)
 		return err;
+	if (!windows_forbid(old)) {
+		aw_mr_remove(fresh);
+		return EBUSY;
+	}
 	region_remove(mr, old);
 	mr->region = fresh;
 	keys_show(mr);

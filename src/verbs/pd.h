@@ -16,7 +16,7 @@ struct vb_pd {
 	struct ibv_pd ibv;
 	struct vb_pd *base; /* the PD itself; what MRs and QPs are compared by */
 	struct vb_td *td; /* of a parent domain, or NULL */
-	_Atomic uint32_t users; /* MRs, QPs, SRQs and parent domains */
+	_Atomic uint32_t users; /* MRs, windows, QPs, SRQs and parent domains */
 };
 
 static inline struct vb_pd *vb_pd_of(struct ibv_pd *pd)

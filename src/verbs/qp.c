@@ -18,7 +18,22 @@
 	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 #define SEND_OPS                                                                                 \
 	((uint64_t)(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ | \
-		    IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV))
+		    IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV |                    \
+		    IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |                \
+		    IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |           \
+		    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD))
+
+/* How the stream ended is one of three: as from adapters, access and request errors come alone. */
+static const struct {
+	uint32_t event; /* enum aw_uqp_event */
+	enum ibv_event_type type;
+} sources[VB_QP_SOURCES] = {
+	{ AW_UQP_READY, IBV_EVENT_COMM_EST },
+	{ AW_UQP_FATAL, IBV_EVENT_QP_FATAL },
+	{ AW_UQP_REQ_ERR, IBV_EVENT_QP_REQ_ERR },
+	{ AW_UQP_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR },
+	{ AW_UQP_LAST_WQE, IBV_EVENT_QP_LAST_WQE_REACHED },
+};
 
 static struct vb_limit qps = { .max = VB_QP_MAX };
 
@@ -65,13 +80,15 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	struct vb_qp *qp = vb_qp_of(ibv);
 	struct aw_channel *async = &vb_context_of(ibv->context)->async;
 	struct vb_ack ack = { &ibv->mutex, &ibv->cond, &ibv->events_completed };
+	uint32_t taken = 0;
 
 	aw_uqp_listen(qp->uqp, AW_UQP_VERBS, NULL, NULL);
 	aw_uqp_destroy(qp->uqp);
-	aw_channel_forget(async, &qp->fatal);
-	aw_channel_forget(async, &qp->last_wqe);
-	aw_channel_forget(async, &qp->established);
-	vb_ack_wait(ack, qp->fatal.taken + qp->last_wqe.taken + qp->established.taken);
+	for (int i = 0; i < VB_QP_SOURCES; i++) {
+		aw_channel_forget(async, &qp->source[i]);
+		taken += qp->source[i].taken;
+	}
+	vb_ack_wait(ack, taken);
 	users_change(qp, -1);
 	pthread_cond_destroy(&ibv->cond);
 	pthread_mutex_destroy(&ibv->mutex);
@@ -170,9 +187,8 @@ static void qp_fill(struct vb_qp *qp, struct ibv_pd *pd, const struct ibv_qp_ini
 	ibv->qp_type = attr->qp_type;
 	pthread_mutex_init(&ibv->mutex, NULL);
 	pthread_cond_init(&ibv->cond, NULL);
-	aw_source_init(&qp->fatal, ibv, IBV_EVENT_QP_FATAL);
-	aw_source_init(&qp->last_wqe, ibv, IBV_EVENT_QP_LAST_WQE_REACHED);
-	aw_source_init(&qp->established, ibv, IBV_EVENT_COMM_EST);
+	for (int i = 0; i < VB_QP_SOURCES; i++)
+		aw_source_init(&qp->source[i], ibv, (int)sources[i].type);
 	users_change(qp, 1);
 }
 
@@ -213,12 +229,11 @@ static void qp_event(void *arg, uint32_t events)
 	struct vb_qp *qp = arg;
 	struct aw_channel *async = &vb_context_of(qp->ibv.qp_base.context)->async;
 
-	if (events & AW_UQP_READY && !qp->uqp->core.stream.initiator)
-		aw_channel_raise(async, &qp->established);
-	if (events & AW_UQP_FATAL)
-		aw_channel_raise(async, &qp->fatal);
-	if (events & AW_UQP_LAST_WQE)
-		aw_channel_raise(async, &qp->last_wqe);
+	if (qp->uqp->core.stream.initiator)
+		events &= ~(uint32_t)AW_UQP_READY;
+	for (int i = 0; i < VB_QP_SOURCES; i++)
+		if (events & sources[i].event)
+			aw_channel_raise(async, &qp->source[i]);
 }
 
 /* What a QP uses cannot be destroyed before it. */

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define VB_QP_SOURCES 5 /* kinds of async events */
+
 struct vb_qp {
 	/* fixed after create */
 	struct ibv_qp_ex
@@ -19,12 +21,11 @@ struct vb_qp {
 
 	_Atomic bool reset; /* modified to RESET and not to INIT again: IDLE shows as RESET */
 
-	/* raised on the context's channel */
-	struct aw_source fatal;
-	struct aw_source last_wqe;
-	struct aw_source established;
+	struct aw_source source[VB_QP_SOURCES]; /* raised on the context's channel */
 
 	struct ibv_qp_attr attr; /* what was modified; guarded by the ibv_qp's mutex */
+
+	bool refusal_told; /* why a post is refused was logged; the driver's QP lock guards it */
 
 	/* ibv_wr_start to ibv_wr_complete or _abort, which hold the driver's QP lock */
 	struct aw_swqe *wr; /* the last one built, or NULL */

@@ -2,6 +2,7 @@
 // States and attributes of a QP. As with any RNIC, only rdma_cm gives a QP its connection: a
 // program may close it gracefully (SQD), abort it (ERR) and start over (RESET), but cannot move it
 // to RTS, and RTR, which iWARP does not have, changes nothing. Nothing here waits for the peer.
+// IBV_EVENT_SQ_DRAINED is never raised: iWARP knows no SQ that drains and goes on, its SQD closes.
 #include "net/log.h"
 #include "verbs/limits.h"
 #include "verbs/private.h"
@@ -32,6 +33,7 @@ static int attr_check(const struct ibv_qp_attr *attr, int mask);
 static enum move move_of(enum ibv_qp_state from, enum ibv_qp_state to);
 static void attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask);
 static void move_do(struct vb_qp *qp, enum move move);
+static void access_grant(struct vb_qp *qp, unsigned int access);
 
 /* What most programs that exchange QP numbers themselves come to; the program says only "failed". */
 static int refuse(const struct ibv_qp *ibv, enum ibv_qp_state to)
@@ -63,6 +65,8 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	attr_keep(&qp->attr, attr, mask);
 	pthread_mutex_unlock(&ibv->mutex);
 	move_do(qp, move);
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		access_grant(qp, attr->qp_access_flags);
 	avb_qp_state_sync(ibv);
 	return 0;
 }
@@ -85,6 +89,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	attr->port_num = VB_PORT;
 
 	pthread_mutex_lock(&qp->uqp->lock);
+	attr->qp_access_flags |= qp->uqp->core.remote_access;
 	if (qp->uqp->attached) {
 		attr->max_rd_atomic = (uint8_t)qp->uqp->core.stream.ord;
 		attr->max_dest_rd_atomic = (uint8_t)qp->uqp->core.stream.ird;
@@ -204,6 +209,17 @@ static void move_do(struct vb_qp *qp, enum move move)
 	case MOVE_REFUSED:
 		break;
 	}
+}
+
+/*
+ * What a peer may do at all, whatever its STag says. Until a program says otherwise that is
+ * everything: Linux's rdma_cm too grants an iWARP QP all that there is there, Writes and Reads.
+ */
+static void access_grant(struct vb_qp *qp, unsigned int access)
+{
+	pthread_mutex_lock(&qp->uqp->lock);
+	qp->uqp->core.remote_access = access & AW_ACCESS_REMOTE;
+	pthread_mutex_unlock(&qp->uqp->lock);
 }
 
 static void attr_keep_path(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask)

@@ -2,9 +2,11 @@
 // ibv_post_send and ibv_post_recv. The WRs before the first bad one are posted; a bad one leaves
 // no trace. What can only be seen at work (keys, bounds, rights) ends in a completion instead.
 #include "verbs/context.h"
+#include "verbs/mw.h"
 #include "verbs/recv.h"
 #include "verbs/send.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 
 #define SEND_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
@@ -12,7 +14,10 @@
 static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr);
 static int recv_post(struct vb_qp *qp, const struct ibv_recv_wr *wr);
 
-/* EINVAL before the QP is connected, ENOMEM when the send queue is full. */
+/*
+ * EINVAL before the QP is connected, ENOMEM when the send queue is full, EOPNOTSUPP for immediate
+ * data and atomics towards a peer that did not agree to them.
+ */
 int vb_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct vb_qp *qp = vb_qp_of(ibv);
@@ -64,10 +69,20 @@ static int send_op(enum ibv_wr_opcode opcode, enum aw_op *op)
 		*op = AW_OP_LOCAL_INV;
 		return 0;
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		*op = AW_OP_WRITE_IMM;
+		return 0;
 	case IBV_WR_SEND_WITH_IMM:
+		*op = AW_OP_SEND_IMM;
+		return 0;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		*op = AW_OP_CMP_SWAP;
+		return 0;
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		*op = AW_OP_FETCH_ADD;
+		return 0;
 	case IBV_WR_BIND_MW:
+		*op = AW_OP_BIND_MW;
+		return 0;
 	case IBV_WR_TSO:
 	case IBV_WR_DRIVER1:
 	case IBV_WR_ATOMIC_WRITE:
@@ -92,27 +107,57 @@ static int send_data(const struct vb_qp *qp, struct aw_swqe *wqe, const struct i
 	return wr->num_sge ? 0 : vb_send_inline(qp, wqe, NULL, 0);
 }
 
-static int send_fill(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_send_wr *wr)
+/* What the WR says of the operation itself, which depends on its kind. */
+static void send_operation(struct aw_swqe *wqe, const struct ibv_send_wr *wr)
+{
+	switch ((enum aw_op)wqe->op) {
+	case AW_OP_SEND:
+	case AW_OP_BIND_MW:
+		break;
+	case AW_OP_SEND_INV:
+		wqe->inv_or_imm = wr->invalidate_rkey;
+		break;
+	case AW_OP_SEND_IMM:
+		wqe->inv_or_imm = ntohl(wr->imm_data);
+		break;
+	case AW_OP_LOCAL_INV:
+		wqe->stag = wr->invalidate_rkey;
+		break;
+	case AW_OP_WRITE_IMM:
+		wqe->inv_or_imm = ntohl(wr->imm_data);
+		__attribute__((fallthrough));
+	case AW_OP_WRITE:
+	case AW_OP_READ:
+		wqe->to = wr->wr.rdma.remote_addr;
+		wqe->stag = wr->wr.rdma.rkey;
+		break;
+	case AW_OP_CMP_SWAP:
+	case AW_OP_FETCH_ADD:
+		wqe->to = wr->wr.atomic.remote_addr;
+		wqe->stag = wr->wr.atomic.rkey;
+		wqe->compare_add = wr->wr.atomic.compare_add;
+		wqe->swap = wr->wr.atomic.swap;
+		break;
+	}
+}
+
+static int send_fill(struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_send_wr *wr)
 {
 	enum aw_op op;
 	int err = send_op(wr->opcode, &op);
 
+	if (!err)
+		err = vb_send_agreed(qp, op);
 	if (err)
 		return err;
 	if (wr->send_flags & ~(unsigned int)SEND_FLAGS)
 		return EINVAL;
 	vb_send_begin(wqe, op, wr->wr_id, wr->send_flags);
-	if (op == AW_OP_LOCAL_INV) {
-		wqe->stag = wr->invalidate_rkey;
-		return 0;
-	}
-	if (op == AW_OP_SEND_INV)
-		wqe->inv_or_imm = wr->invalidate_rkey;
-	if (op == AW_OP_WRITE || op == AW_OP_READ) {
-		wqe->to = wr->wr.rdma.remote_addr;
-		wqe->stag = wr->wr.rdma.rkey;
-	}
-	return send_data(qp, wqe, wr);
+	if (op == AW_OP_BIND_MW)
+		return vb_mw_fill(wqe, IBV_MW_TYPE_2, wr->bind_mw.mw, wr->bind_mw.rkey,
+				  &wr->bind_mw.bind_info);
+	send_operation(wqe, wr);
+	return op == AW_OP_LOCAL_INV ? 0 : send_data(qp, wqe, wr);
 }
 
 static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr)

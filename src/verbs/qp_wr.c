@@ -2,8 +2,10 @@
 // The ibv_wr_* calls. ibv_wr_start takes the QP lock; WRs are built in the free slots behind the
 // send queue's tail, where nothing looks, and count only when ibv_wr_complete commits them all. The
 // first error makes the rest do nothing and is what ibv_wr_complete returns.
+#include "verbs/mw.h"
 #include "verbs/send.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 
 static struct vb_qp *qp_of(struct ibv_qp_ex *qp)
@@ -31,11 +33,16 @@ static void fail(struct vb_qp *qp, int err)
 /* Begins a WR; NULL after an error. */
 static struct aw_swqe *build(struct vb_qp *qp, enum aw_op op)
 {
-	if (qp->wr_err)
+	int err = qp->wr_err;
+
+	if (err)
 		return NULL;
+	err = vb_send_agreed(qp, op);
 	qp->wr = slot_next(qp);
-	if (!qp->wr) {
-		fail(qp, ENOMEM);
+	if (!err && !qp->wr)
+		err = ENOMEM;
+	if (err) {
+		fail(qp, err);
 		return NULL;
 	}
 	vb_send_begin(qp->wr, op, qp->ibv.wr_id, qp->ibv.wr_flags);
@@ -43,7 +50,8 @@ static struct aw_swqe *build(struct vb_qp *qp, enum aw_op op)
 	return qp->wr;
 }
 
-static void build_rdma(struct vb_qp *qp, enum aw_op op, uint32_t rkey, uint64_t remote_addr)
+static struct aw_swqe *build_rdma(struct vb_qp *qp, enum aw_op op, uint32_t rkey,
+				  uint64_t remote_addr)
 {
 	struct aw_swqe *wqe = build(qp, op);
 
@@ -51,6 +59,7 @@ static void build_rdma(struct vb_qp *qp, enum aw_op op, uint32_t rkey, uint64_t 
 		wqe->stag = rkey;
 		wqe->to = remote_addr;
 	}
+	return wqe;
 }
 
 static void wr_start(struct ibv_qp_ex *ibv)
@@ -100,6 +109,17 @@ static void wr_local_inv(struct ibv_qp_ex *ibv, uint32_t invalidate_rkey)
 		wqe->stag = invalidate_rkey;
 }
 
+static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *bind_info)
+{
+	struct vb_qp *qp = qp_of(ibv);
+	struct aw_swqe *wqe = build(qp, AW_OP_BIND_MW);
+	int err = wqe ? vb_mw_fill(wqe, IBV_MW_TYPE_2, mw, rkey, bind_info) : 0;
+
+	if (err)
+		fail(qp, err);
+}
+
 static void wr_rdma_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr)
 {
 	build_rdma(qp_of(ibv), AW_OP_WRITE, rkey, remote_addr);
@@ -108,6 +128,43 @@ static void wr_rdma_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_
 static void wr_rdma_read(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr)
 {
 	build_rdma(qp_of(ibv), AW_OP_READ, rkey, remote_addr);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ibv, __be32 imm_data)
+{
+	struct aw_swqe *wqe = build(qp_of(ibv), AW_OP_SEND_IMM);
+
+	if (wqe)
+		wqe->inv_or_imm = ntohl(imm_data);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr,
+			      __be32 imm_data)
+{
+	struct aw_swqe *wqe = build_rdma(qp_of(ibv), AW_OP_WRITE_IMM, rkey, remote_addr);
+
+	if (wqe)
+		wqe->inv_or_imm = ntohl(imm_data);
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr,
+			      uint64_t compare, uint64_t swap)
+{
+	struct aw_swqe *wqe = build_rdma(qp_of(ibv), AW_OP_CMP_SWAP, rkey, remote_addr);
+
+	if (wqe) {
+		wqe->compare_add = compare;
+		wqe->swap = swap;
+	}
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr,
+				uint64_t add)
+{
+	struct aw_swqe *wqe = build_rdma(qp_of(ibv), AW_OP_FETCH_ADD, rkey, remote_addr);
+
+	if (wqe)
+		wqe->compare_add = add;
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ibv, size_t num_sge, const struct ibv_sge *sg_list)
@@ -153,9 +210,14 @@ void vb_qp_wr_init(struct vb_qp *qp)
 	qp->ibv.wr_abort = wr_abort;
 	qp->ibv.wr_send = wr_send;
 	qp->ibv.wr_send_inv = wr_send_inv;
+	qp->ibv.wr_send_imm = wr_send_imm;
 	qp->ibv.wr_local_inv = wr_local_inv;
+	qp->ibv.wr_bind_mw = wr_bind_mw;
 	qp->ibv.wr_rdma_write = wr_rdma_write;
+	qp->ibv.wr_rdma_write_imm = wr_rdma_write_imm;
 	qp->ibv.wr_rdma_read = wr_rdma_read;
+	qp->ibv.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	qp->ibv.wr_atomic_fetch_add = wr_atomic_fetch_add;
 	qp->ibv.wr_set_sge = wr_set_sge;
 	qp->ibv.wr_set_sge_list = wr_set_sge_list;
 	qp->ibv.wr_set_inline_data = wr_set_inline_data;

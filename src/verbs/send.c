@@ -2,6 +2,8 @@
 // Filling in a send WQE in place.
 #include "verbs/send.h"
 
+#include "core/atomic.h"
+#include "net/log.h"
 #include "verbs/recv.h"
 
 #include <errno.h>
@@ -20,6 +22,21 @@ void vb_send_begin(struct aw_swqe *wqe, enum aw_op op, uint64_t wr_id, unsigned 
 	wqe->flags = flags & (AW_WR_FENCE | AW_WR_SIGNALED | AW_WR_SOLICITED);
 }
 
+int vb_send_agreed(struct vb_qp *qp, enum aw_op op)
+{
+	const struct aw_qp *core = &qp->uqp->core;
+
+	if (!aw_op_is_extension(op) || core->stream.extensions || core->state == AW_QP_ERROR)
+		return 0;
+	if (!qp->refusal_told)
+		aw_log(AW_LOG_ERROR,
+		       "qp 0x%x: immediate data and atomics refused: the peer did not agree to "
+		       "them (both ends must be anywarp with extensions=on in ANYWARP_MPA)",
+		       qp->uqp->qpn);
+	qp->refusal_told = true;
+	return EOPNOTSUPP;
+}
+
 int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_sge *sge,
 		 size_t count)
 {
@@ -28,7 +45,7 @@ int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_s
 	if (count > qp->init.cap.max_send_sge || wqe->flags & AW_WR_INLINE)
 		return EINVAL;
 	octets = vb_sge_octets(sge, (uint32_t)count);
-	if (octets > AW_MSG_MAX)
+	if (octets > AW_MSG_MAX || (aw_op_is_atomic(wqe->op) && octets != AW_ATOMIC_LEN))
 		return EINVAL;
 	for (size_t i = 0; i < count; i++)
 		wqe->sge[i] = (struct aw_sge){ sge[i].addr, sge[i].length, sge[i].lkey };

@@ -10,7 +10,16 @@
 /* An empty WQE of this kind. flags: those of enum ibv_send_flags that the core knows are kept. */
 void vb_send_begin(struct aw_swqe *wqe, enum aw_op op, uint64_t wr_id, unsigned int flags);
 
-/* 0, or EINVAL: more SGEs than the QP takes, more octets than a message has, octets inline. */
+/*
+ * 0, or EOPNOTSUPP: immediate data or an atomic, and the peer did not agree to such at start-up,
+ * which is logged once a QP. A QP in ERROR takes all, to flush it.
+ */
+int vb_send_agreed(struct vb_qp *qp, enum aw_op op);
+
+/*
+ * 0, or EINVAL: more SGEs than the QP takes, more octets than a message has, not the 8 of an
+ * atomic's result, octets inline.
+ */
 int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_sge *sge,
 		 size_t count);
 

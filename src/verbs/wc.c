@@ -2,6 +2,7 @@
 // From the core's CQE to the verbs' work completion. The status numbers are the same.
 #include "verbs/wc.h"
 
+#include <arpa/inet.h>
 #include <stddef.h>
 
 _Static_assert(AW_WC_SUCCESS == (int)IBV_WC_SUCCESS, "the core has verbs' numbers");
@@ -47,6 +48,14 @@ enum ibv_wc_opcode vb_wc_opcode(const struct aw_cq_entry *entry)
 	return entry->cqe.op == AW_OP_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
 }
 
+/* An rkey is a number; immediate data are octets, as the sender gave them. */
+__be32 vb_wc_imm_or_rkey(const struct aw_cq_entry *entry)
+{
+	bool imm = entry->cqe.flags & AW_WC_WITH_IMM;
+
+	return imm ? htonl(entry->cqe.inv_or_imm) : entry->cqe.inv_or_imm;
+}
+
 unsigned int vb_wc_flags(const struct aw_cq_entry *entry)
 {
 	unsigned int flags = 0;
@@ -66,7 +75,7 @@ void vb_wc_fill(struct ibv_wc *wc, const struct aw_cq_entry *entry)
 		.opcode = vb_wc_opcode(entry),
 		.vendor_err = entry->cqe.vendor_err,
 		.byte_len = entry->cqe.byte_len,
-		.invalidated_rkey = entry->cqe.inv_or_imm,
+		.imm_data = vb_wc_imm_or_rkey(entry),
 		.qp_num = entry->qpn,
 		.wc_flags = vb_wc_flags(entry),
 	};

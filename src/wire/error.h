@@ -64,6 +64,16 @@ static inline uint8_t aw_error_code(enum aw_error e)
 	return (uint32_t)e & 0xff;
 }
 
+/*
+ * What a peer means that sends the Terminate's bit-fields from the wrong end, as Linux's siw does on
+ * x86: layer and type change places. For a log line; RFC 5040 4.8 has the receiver ignore the
+ * reserved bits that give such a peer away.
+ */
+static inline enum aw_error aw_error_mirrored(enum aw_error e)
+{
+	return (enum aw_error)AW_ERROR(aw_error_type(e), aw_error_layer(e), aw_error_code(e));
+}
+
 /* Words for a log line: "ddp: no buffer available". Static storage; never NULL. */
 const char *aw_error_text(enum aw_error e);
 

@@ -44,14 +44,13 @@ size_t fpdu_marked_fit(uint32_t pos, size_t room)
 
 size_t fpdu_mulpdu(size_t emss, int markers_on)
 {
-	size_t max = markers_on ? FPDU_ULPDU_MARKED_MAX : FPDU_ULPDU_MAX;
 	size_t cost = OVERHEAD + emss % 4;
 
 	if (markers_on)
 		cost += FPDU_MARKER_LEN * (emss / FPDU_MARKER_EVERY + !!(emss % FPDU_MARKER_EVERY));
 	if (emss < MULPDU_MIN + cost)
 		return MULPDU_MIN;
-	return emss - cost < max ? emss - cost : max;
+	return emss - cost < FPDU_MULPDU_MAX ? emss - cost : FPDU_MULPDU_MAX;
 }
 
 static size_t min_size(size_t a, size_t b)

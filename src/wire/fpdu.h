@@ -10,7 +10,8 @@
 
 #define FPDU_LEN_FIELD 2
 #define FPDU_CRC_LEN 4
-#define FPDU_ULPDU_MAX 65535
+#define FPDU_ULPDU_MAX 65535 /* what a peer's length field can say */
+#define FPDU_MULPDU_MAX 64768 /* RFC 5044 3: the longest that may be sent */
 /* With markers: of a longer one the last marker could be too far for its 16-bit FPDUPTR. */
 #define FPDU_ULPDU_MARKED_MAX 65022
 #define FPDU_MARKER_LEN 4
@@ -53,7 +54,7 @@ size_t fpdu_marked_fit(uint32_t pos, size_t room);
 /*
  * Largest ULPDU such that its FPDU fits emss octets, markers counted at their worst place when
  * markers_on (RFC 5044 4.5 MULPDU; its formula may stay 4 octets below). At least 128, at most
- * FPDU_ULPDU_MAX, or FPDU_ULPDU_MARKED_MAX with markers.
+ * FPDU_MULPDU_MAX.
  */
 size_t fpdu_mulpdu(size_t emss, int markers_on);
 

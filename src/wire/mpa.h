@@ -26,6 +26,9 @@ enum mpa_flag {
 	MPA_FLAG_CRC = 0x40, /* C: I want CRCs checked */
 	MPA_FLAG_REJECT = 0x20, /* R: replies only */
 	MPA_FLAG_ENHANCED = 0x10, /* S: RFC 6581 data leads the private data */
+	/* Reserved bits, which receivers do not check; docs/extensions.md. */
+	MPA_FLAG_EXT_OFFER = 0x04, /* requests only */
+	MPA_FLAG_EXT_AGREE = 0x02, /* replies only, with the one above clear */
 };
 
 enum mpa_rtr {

@@ -36,6 +36,11 @@ enum {
 	RESP_ORIGINAL = 4,
 };
 
+enum {
+	IMM_DATA = 0,
+	IMM_LENGTH = 4,
+};
+
 /* RFC 5040 figure 4 and RFC 7306 figure 2. */
 static const struct {
 	const char *text;
@@ -129,6 +134,20 @@ struct rdmap_atomic_resp rdmap_atomic_resp_get(const uint8_t *p)
 	return (struct rdmap_atomic_resp){
 		.request_id = get_be32(p + RESP_REQUEST_ID),
 		.original = get_be64(p + RESP_ORIGINAL),
+	};
+}
+
+void rdmap_imm_put(const struct rdmap_imm *imm, uint8_t *p)
+{
+	put_be32(p + IMM_DATA, imm->data);
+	put_be32(p + IMM_LENGTH, imm->length);
+}
+
+struct rdmap_imm rdmap_imm_get(const uint8_t *p)
+{
+	return (struct rdmap_imm){
+		.data = get_be32(p + IMM_DATA),
+		.length = get_be32(p + IMM_LENGTH),
 	};
 }
 

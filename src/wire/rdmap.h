@@ -60,6 +60,14 @@ struct rdmap_atomic_resp {
 	uint64_t original;
 };
 
+#define RDMAP_IMM_OF_SEND UINT32_MAX /* instead of a length */
+
+/* The 8 octets of Immediate Data as two anywarp ends use them (docs/extensions.md). */
+struct rdmap_imm {
+	uint32_t data; /* the program's */
+	uint32_t length; /* of the Write that it completes; or RDMAP_IMM_OF_SEND */
+};
+
 static inline uint8_t rdmap_ctrl(enum rdmap_opcode op)
 {
 	return (uint8_t)(RDMAP_VERSION << 6 | op);
@@ -78,6 +86,8 @@ void rdmap_atomic_req_put(const struct rdmap_atomic_req *req, uint8_t *p);
 struct rdmap_atomic_req rdmap_atomic_req_get(const uint8_t *p);
 void rdmap_atomic_resp_put(const struct rdmap_atomic_resp *resp, uint8_t *p);
 struct rdmap_atomic_resp rdmap_atomic_resp_get(const uint8_t *p);
+void rdmap_imm_put(const struct rdmap_imm *imm, uint8_t *p);
+struct rdmap_imm rdmap_imm_get(const uint8_t *p);
 
 /* "send with invalidate" and the like, for logs. Never NULL. */
 const char *rdmap_opcode_text(enum rdmap_opcode op);

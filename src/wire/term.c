@@ -18,6 +18,7 @@ enum {
 	HDR_CTRL_SEG_LEN = 0x80, /* M */
 	HDR_CTRL_DDP = 0x40, /* D */
 	HDR_CTRL_RDMAP = 0x20, /* R; all below is reserved */
+	HDR_CTRL_MIRRORED = 0x07, /* the three from the other end */
 };
 
 size_t term_put(const struct term_msg *msg, uint8_t *p)
@@ -97,6 +98,7 @@ bool term_get(const uint8_t *p, size_t len, struct term_msg *msg)
 		.has_seg_len = ctrl[HDR_CTRL] & HDR_CTRL_SEG_LEN,
 		.has_ddp = ctrl[HDR_CTRL] & HDR_CTRL_DDP,
 		.has_rdmap = ctrl[HDR_CTRL] & HDR_CTRL_RDMAP,
+		.mirrored = ctrl[HDR_CTRL] & HDR_CTRL_MIRRORED,
 	};
 	if ((got.has_seg_len || got.has_ddp) && !get_seg_len(&p, &len, &got))
 		return false;

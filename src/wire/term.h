@@ -21,6 +21,7 @@ struct term_msg {
 	bool has_seg_len; /* M */
 	bool has_ddp; /* D */
 	bool has_rdmap; /* R */
+	bool mirrored; /* M, D or R where a reversed bit-field has them: see aw_error_mirrored */
 	uint16_t seg_len; /* DDP segment length as handed up by MPA */
 	uint8_t ddp_len; /* 14 or 18 when has_ddp */
 	const uint8_t *ddp; /* borrowed */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Both ends of a connection in one process and one thread: calls never wait for the peer.
+#define _GNU_SOURCE /* memfd_create */
 #include "cm.h"
 
 #include "net/bounds.h"
@@ -10,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -182,10 +184,44 @@ int cm_in_child(void (*fn)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/* An assertion that fails in fn is heard of by the result of the child that this should run in. */
+void cm_expect_log(void (*fn)(void), const char *words)
+{
+	int saved = dup(STDERR_FILENO), log = memfd_create("log", 0);
+	char text[4096];
+	ssize_t len;
+
+	dup2(log, STDERR_FILENO);
+	fn();
+	dup2(saved, STDERR_FILENO);
+	len = pread(log, text, sizeof(text) - 1, 0);
+	assert_true(len >= 0);
+	text[len] = '\0';
+	close(log);
+	close(saved);
+	if (!strstr(text, words))
+		fail_msg("not in the log: %s\n%s", words, text);
+}
+
+static struct aw_bounds *bounds(void)
+{
+	struct aw_bounds *b = dlsym(RTLD_DEFAULT, "aw_bounds");
+
+	assert_non_null(b);
+	return b;
+}
+
 void cm_set_startup_ms(uint32_t ms)
 {
-	struct aw_bounds *bounds = dlsym(RTLD_DEFAULT, "aw_bounds");
+	bounds()->startup_ms = ms;
+}
 
-	assert_non_null(bounds);
-	bounds->startup_ms = ms;
+void cm_set_lost_ms(uint32_t ms)
+{
+	bounds()->lost_ms = ms;
+}
+
+void cm_set_timewait_ms(uint32_t ms)
+{
+	bounds()->timewait_ms = ms;
 }

@@ -63,7 +63,16 @@ void cm_ends_close(struct cm_ends *ends);
 /* Runs fn in the child of a fork and returns its exit status; a failed assertion is 1. */
 int cm_in_child(void (*fn)(void));
 
+/* What the library says on standard error while fn runs contains the words. */
+void cm_expect_log(void (*fn)(void), const char *words);
+
 /* Shortens what start-up may take. */
 void cm_set_startup_ms(uint32_t ms);
+
+/* The same for how long a peer may be silent though asked. */
+void cm_set_lost_ms(uint32_t ms);
+
+/* The same for the time from DISCONNECTED to TIMEWAIT_EXIT. */
+void cm_set_timewait_ms(uint32_t ms);
 
 #endif

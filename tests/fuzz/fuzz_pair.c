@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static struct world world;
 	struct rng rng = { .state = 1, .octets = data, .left = len };
 
-	world_init(&world, rng, STEPS_MAX, false);
+	world_init(&world, rng, GENERATION, STEPS_MAX, false);
 	if (!world_run(&world)) {
 		trace_print(&world.trace);
 		fprintf(stderr, "%s\n", world.why);

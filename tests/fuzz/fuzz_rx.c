@@ -4,6 +4,7 @@
 // (right length, right CRC) in one mode and feeds as they are in the other.
 #include "fuzz.h"
 
+#include "core/atomic.h"
 #include "core/qp.h"
 #include "core/rx.h"
 #include "core/tx.h"
@@ -14,7 +15,10 @@
 #include <string.h>
 
 enum {
-	MRS = 6,
+	MRS = 8,
+	OTHER_PD = 5,
+	WINDOW = 6, /* of this QP */
+	OTHER_WINDOW = 7, /* of another */
 	MR_LEN = 4096,
 	SQ_CAPACITY = 16,
 	READS = 4,
@@ -37,7 +41,7 @@ struct harness {
 	uint8_t *octets; /* the FPDU or the piece being fed */
 };
 
-static uint8_t memory[MRS][MR_LEN];
+static _Alignas(16) uint8_t memory[MRS][MR_LEN];
 
 static const struct aw_mr *mr_get(void *ctx, uint32_t stag)
 {
@@ -92,6 +96,26 @@ static enum aw_error invalidate(void *ctx, uint32_t stag)
 	return answers[bytes_u8(&h->answers) % 4];
 }
 
+static enum aw_wc_status bind(void *ctx, const struct aw_swqe *wqe)
+{
+	struct harness *h = ctx;
+
+	(void)wqe;
+	return bytes_u8(&h->answers) % 4 ? AW_WC_SUCCESS : AW_WC_MW_BIND_ERR;
+}
+
+static uint64_t atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req)
+{
+	uint64_t old, next;
+
+	check_inside(ctx, at, AW_ATOMIC_LEN, true);
+	FUZZ_CHECK((uintptr_t)at % AW_ATOMIC_LEN == 0);
+	memcpy(&old, at, sizeof(old));
+	next = aw_atomic_next(req, old);
+	memcpy(at, &next, sizeof(next));
+	return old;
+}
+
 /* SGEs over MRs 0 and 1, which may be written locally, or one that no MR stands behind. */
 static uint32_t draw_sges(struct bytes *b, struct aw_sge *sge, uint8_t *count)
 {
@@ -140,6 +164,8 @@ static const struct aw_ops ops = {
 	.place = place,
 	.gather = gather,
 	.invalidate = invalidate,
+	.bind = bind,
+	.atomic = atomic,
 	.recv_take = recv_take,
 	.complete = complete,
 	.crc32c = crc32c_update,
@@ -149,16 +175,20 @@ static void init_mrs(struct harness *h)
 {
 	static const uint32_t access[MRS] = {
 		AW_ACCESS_LOCAL_WRITE,
-		AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_READ,
+		AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE,
 		AW_ACCESS_REMOTE_READ,
 		AW_ACCESS_REMOTE_WRITE,
 		0,
 		~0u,
+		AW_ACCESS_REMOTE,
+		AW_ACCESS_REMOTE,
 	};
+
+	const void *const users[MRS] = { [WINDOW] = &h->qp, [OTHER_WINDOW] = h };
 
 	memset(memory, 0x5a, sizeof(memory));
 	for (uint32_t i = 0; i < MRS; i++) {
-		bool ours = i != 5; /* another PD's */
+		bool ours = i != OTHER_PD && i != OTHER_WINDOW;
 
 		h->mr[i] = (struct aw_mr){
 			.stag = i,
@@ -166,7 +196,9 @@ static void init_mrs(struct harness *h)
 			.iova = i == 3 ? UINT64_MAX - MR_LEN + 1 : 0,
 			.len = MR_LEN,
 			.host = memory[i],
-			.pd = ours ? (void *)&h->pd : (void *)h,
+			.pd = i != OTHER_PD ? (void *)&h->pd : (void *)h,
+			.window = i == WINDOW || i == OTHER_WINDOW,
+			.qp = users[i],
 		};
 		h->granted[i] = ours &&
 				(access[i] & (AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE));
@@ -175,19 +207,24 @@ static void init_mrs(struct harness *h)
 
 static void post(struct harness *h, struct bytes *b)
 {
-	static const enum aw_op kinds[] = { AW_OP_READ, AW_OP_SEND, AW_OP_WRITE, AW_OP_SEND_INV,
-					    AW_OP_LOCAL_INV };
+	static const enum aw_op kinds[] = { AW_OP_READ,	     AW_OP_SEND,      AW_OP_WRITE,
+					    AW_OP_SEND_INV,  AW_OP_LOCAL_INV, AW_OP_CMP_SWAP,
+					    AW_OP_FETCH_ADD, AW_OP_WRITE_IMM, AW_OP_SEND_IMM,
+					    AW_OP_BIND_MW };
 	struct aw_swqe *wqe = aw_sq_reserve(&h->qp.sq);
 
 	if (!wqe)
 		return;
 	wqe->wr_id = h->posted++;
-	wqe->op = (uint8_t)kinds[bytes_u8(b) % 5];
+	wqe->op = (uint8_t)kinds[bytes_u8(b) % 10];
 	wqe->flags = AW_WR_SIGNALED | (bytes_u8(b) & (AW_WR_FENCE | AW_WR_SOLICITED));
 	wqe->stag = bytes_u8(b);
 	wqe->to = bytes_u16(b);
 	wqe->inv_or_imm = bytes_u8(b);
 	wqe->len = draw_sges(b, wqe->sge, &wqe->sge_count);
+	/* One that no FetchAdd or CmpSwap can have is refused at once. */
+	if (aw_op_is_atomic((enum aw_op)wqe->op) && wqe->sge_count == 1 && wqe->len > 8)
+		wqe->len = wqe->sge[0].len = AW_ATOMIC_LEN;
 	aw_qp_post(&h->qp);
 }
 
@@ -212,12 +249,15 @@ static void transmit(struct harness *h)
 	FUZZ_CHECK(h->held == 0);
 }
 
-/* The outstanding Read's sink STag in place of a placeholder: a peer knows it. */
+/* The outstanding Read's sink STag, or Request Identifier, in place of a placeholder: a peer knows it. */
 static void name_read(struct harness *h, uint8_t *ulpdu, size_t len)
 {
 	if (len >= 14 && (ulpdu[0] & DDP_CTRL_TAGGED) && get_be32(ulpdu + 2) == 0x61616161 &&
 	    h->qp.orq_count)
 		put_be32(ulpdu + 2, h->qp.orq[h->qp.orq_head].sink_stag);
+	if (len >= DDP_UNTAGGED_LEN + 4 && !(ulpdu[0] & DDP_CTRL_TAGGED) && h->qp.orq_count &&
+	    get_be32(ulpdu + DDP_UNTAGGED_LEN) == 0x61616161)
+		put_be32(ulpdu + DDP_UNTAGGED_LEN, h->qp.orq[h->qp.orq_head].sink_stag);
 }
 
 /* A right FPDU around the next octets of the string; its length, 0 when they are at an end. */
@@ -279,7 +319,7 @@ static void feed_raw(struct harness *h, struct bytes *b)
 
 static void run(struct harness *h, struct bytes *b)
 {
-	uint8_t bits = bytes_u8(b);
+	uint8_t bits = bytes_u8(b), rights = b->left ? b->p[--b->left] : 0xff;
 	struct aw_stream stream = {
 		.initiator = bits & 1,
 		.crc = bits & 2,
@@ -291,8 +331,12 @@ static void run(struct harness *h, struct bytes *b)
 		.ord = 1 + (bits >> 6 & 1) * (READS - 1),
 		.emss = 128 + bytes_u16(b),
 		.stag_seed = 0xfffffffe,
+		.extensions = rights & 1,
 	};
 	uint8_t posts = bytes_u8(b) % SQ_CAPACITY;
+
+	if (!(rights & 2))
+		h->qp.remote_access = rights & AW_ACCESS_REMOTE;
 
 	aw_qp_start(&h->qp, &stream);
 	for (uint8_t i = 0; i < posts; i++)

@@ -10,6 +10,7 @@
 static struct aw_mpa_local draw_local(struct bytes *b)
 {
 	uint8_t bits = bytes_u8(b);
+	uint16_t ird = bits & 0x80 ? bytes_u16(b) & MPA_IRD_ORD_NONE : bytes_u8(b);
 
 	return (struct aw_mpa_local){
 		.revision = (uint8_t)(1 + (bits & 1)),
@@ -17,8 +18,10 @@ static struct aw_mpa_local draw_local(struct bytes *b)
 		.crc = bits & 4,
 		.p2p = (bits & 8) && (bits & 1),
 		.rtr = (bits >> 4 & 7) ? bits >> 4 & 7 : MPA_RTR_WRITE,
-		.ird = bits & 0x80 ? bytes_u16(b) & MPA_IRD_ORD_NONE : bytes_u8(b),
+		.ird = ird,
 		.ord = bits & 0x80 ? bytes_u16(b) & MPA_IRD_ORD_NONE : bytes_u8(b),
+		.extensions = ird & 1,
+		.ird_ord_ulp = (ird & 6) == 6,
 	};
 }
 
@@ -57,6 +60,7 @@ static void check_initiator(const struct aw_mpa_local *local, const struct mpa_f
 	if (aw_mpa_on_reply(local, frame, &r) != AW_SETUP_OK || r.rejected)
 		return;
 	FUZZ_CHECK(frame->kind == MPA_REPLY);
+	FUZZ_CHECK(!r.extensions || (local->extensions && r.enhanced));
 	FUZZ_CHECK(!r.p2p || (single_bit(r.rtr) && (r.rtr & local->rtr)));
 	FUZZ_CHECK(!local->crc || r.crc);
 	FUZZ_CHECK(r.markers_rx == local->markers);
@@ -89,6 +93,7 @@ static void check_responder(struct bytes *b, const struct aw_mpa_local *local,
 	if (aw_mpa_on_request(local, frame, &r) != AW_SETUP_OK)
 		return;
 	FUZZ_CHECK(frame->kind == MPA_REQUEST && r.revision <= local->revision);
+	FUZZ_CHECK(!r.extensions || (local->extensions && r.enhanced));
 	FUZZ_CHECK(!r.p2p || (r.rtr <= 7 && r.rtr));
 	FUZZ_CHECK(!local->crc || r.crc);
 	FUZZ_CHECK(r.ird <= local->ird || (r.rtr & MPA_RTR_READ));
@@ -115,10 +120,12 @@ static void check_pair(struct bytes *b)
 	FUZZ_CHECK(mpa_parse(buf, len, &frame, &used) == MPA_PARSE_OK && used == len);
 	if (aw_mpa_on_reply(&first, &frame, &near) != AW_SETUP_OK)
 		return;
+	FUZZ_CHECK(near.extensions == far.extensions);
+	FUZZ_CHECK(near.extensions == (near.enhanced && first.extensions && second.extensions));
 	FUZZ_CHECK(near.crc == far.crc && near.p2p == far.p2p && !near.rejected);
 	FUZZ_CHECK(near.markers_tx == far.markers_rx && near.markers_rx == far.markers_tx);
 	FUZZ_CHECK(!near.p2p || (near.rtr & far.rtr));
-	if (near.enhanced)
+	if (near.enhanced && !first.ird_ord_ulp && !second.ird_ord_ulp)
 		FUZZ_CHECK(near.ord <= far.ird || second.ird == MPA_IRD_ORD_NONE ||
 			   first.ord == MPA_IRD_ORD_NONE);
 }

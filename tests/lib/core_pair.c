@@ -2,6 +2,7 @@
 // The ops and buffers of core_pair.h.
 #include "core_pair.h"
 
+#include "core/atomic.h"
 #include "wire/fpdu.h"
 #include "wire/octets.h"
 
@@ -83,6 +84,30 @@ static enum aw_error op_invalidate(void *ctx, uint32_t stag)
 	return AW_E_RDMAP_STAG;
 }
 
+static enum aw_wc_status op_bind(void *ctx, const struct aw_swqe *wqe)
+{
+	struct core_end *end = ctx;
+
+	assert_int_equal(end->held, 0); /* whoever binds may wait for those who hold */
+	end->binds++;
+	end->bound = *wqe;
+	return end->bind_status;
+}
+
+static uint64_t op_atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req)
+{
+	struct core_end *end = ctx;
+	uint64_t old, next;
+
+	assert_true(end->held > 0);
+	assert_true(at >= end->mem && at + AW_ATOMIC_LEN <= end->mem + CORE_MEM);
+	memcpy(&old, at, sizeof(old));
+	next = aw_atomic_next(req, old);
+	memcpy(at, &next, sizeof(next));
+	end->executed++;
+	return old;
+}
+
 static bool op_recv_take(void *ctx, struct aw_rwqe *recv)
 {
 	struct core_end *end = ctx;
@@ -104,6 +129,8 @@ static const struct aw_ops ops = {
 	.place = op_place,
 	.gather = op_gather,
 	.invalidate = op_invalidate,
+	.bind = op_bind,
+	.atomic = op_atomic,
 	.recv_take = op_recv_take,
 	.complete = op_complete,
 	.crc32c = crc32c_update,

@@ -28,10 +28,14 @@ struct core_end {
 	struct aw_mr mr[CORE_MRS]; /* pd NULL: no such MR */
 	unsigned int held; /* mr_get without its mr_put */
 	unsigned int placed; /* calls */
+	unsigned int executed; /* atomics */
 	uint32_t invalidated; /* the last STag */
+	enum aw_wc_status bind_status; /* how binds end; a test may set it */
+	unsigned int binds;
+	struct aw_swqe bound; /* the last one */
 	struct core_cqe log[CORE_CQES];
 	unsigned int logged, read; /* read: by core_cqe */
-	uint8_t mem[CORE_MEM];
+	_Alignas(16) uint8_t mem[CORE_MEM];
 	uint8_t wire[CORE_WIRE]; /* what it transmitted, less what was delivered */
 	size_t wire_len;
 	uint64_t sq_mem[16384];

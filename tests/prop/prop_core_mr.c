@@ -22,7 +22,7 @@ static enum aw_error expected(const struct aw_mr *mr, const void *const owner[2]
 
 	if (mr->pd != owner[0] || (mr->qp && mr->qp != owner[1]))
 		return AW_E_RDMAP_NOT_ASSOCIATED;
-	if ((mr->access & access) != access)
+	if ((mr->access & access) != access || (mr->window && access < AW_ACCESS_REMOTE_WRITE))
 		return AW_E_RDMAP_ACCESS;
 	if (end > (unsigned __int128)1 << 64)
 		return AW_E_RDMAP_TO_WRAP;
@@ -40,6 +40,7 @@ void prop_run(struct bytes *b)
 		.iova = draw_edge(b),
 		.pd = &pds[bits & 1],
 		.qp = bound[bits >> 1 & 3],
+		.window = (bits & 6) == 6,
 	};
 	uint32_t access = bits & 8 ? 0 : 1u << (bits >> 4 & 3);
 	const uint64_t range[2] = { bits & 0x80 ? mr.iova + bytes_u8(b) : draw_edge(b),

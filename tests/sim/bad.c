@@ -24,6 +24,18 @@ static const struct {
 	[BAD_INV_SOURCE] = { AW_OP_SEND, AW_E_RDMAP_CANNOT_INVALIDATE },
 	[BAD_LKEY] = { AW_OP_WRITE, AW_OK },
 	[BAD_LOCAL_INV] = { AW_OP_LOCAL_INV, AW_OK },
+	[BAD_QP_WRITE] = { AW_OP_WRITE, AW_E_RDMAP_ACCESS },
+	[BAD_QP_READ] = { AW_OP_READ, AW_E_RDMAP_ACCESS },
+	[BAD_WINDOW_RIGHT] = { AW_OP_WRITE, AW_E_RDMAP_ACCESS },
+	[BAD_WINDOW_STALE] = { AW_OP_WRITE, AW_E_DDP_TAGGED_STAG },
+	[BAD_WINDOW_QP] = { AW_OP_WRITE, AW_E_DDP_TAGGED_NOT_ASSOCIATED },
+	[BAD_BIND] = { AW_OP_BIND_MW, AW_OK },
+	[BAD_ATOMIC_STAG] = { AW_OP_FETCH_ADD, AW_E_RDMAP_STAG },
+	[BAD_ATOMIC_BOUNDS] = { AW_OP_FETCH_ADD, AW_E_RDMAP_BOUNDS },
+	[BAD_ATOMIC_RIGHT] = { AW_OP_FETCH_ADD, AW_E_RDMAP_ACCESS },
+	[BAD_ATOMIC_PD] = { AW_OP_FETCH_ADD, AW_E_RDMAP_NOT_ASSOCIATED },
+	[BAD_ATOMIC_ALIGN] = { AW_OP_FETCH_ADD, AW_E_RDMAP_STREAM_CATASTROPHIC },
+	[BAD_NOT_AGREED] = { AW_OP_FETCH_ADD, AW_OK },
 	[BAD_COUNT] = { AW_OP_WRITE, AW_OK },
 };
 
@@ -39,7 +51,8 @@ enum bad bad_draw(struct end *end)
 
 	if (!end->world->plan.bad || end->conn->bad || !end->wr_count || rng_percent(rng, 80))
 		return BAD_NOT;
-	return (enum bad)rng_range(rng, BAD_NOT + 1, BAD_COUNT - 1);
+	return (enum bad)rng_range(rng, BAD_NOT + 1,
+				   (end->world->plan.extended ? BAD_COUNT : BAD_FIRST_COUNT) - 1);
 }
 
 static uint32_t unknown_stag(struct host *host)
@@ -84,6 +97,26 @@ static bool spoil_target(struct end *end, struct wr *wr)
 	return true;
 }
 
+static bool spoil_atomic(struct end *end, struct wr *wr)
+{
+	struct host *there = end->peer->host;
+	const struct region *target = memory_find(there, wr->stag);
+
+	if (!target)
+		return false;
+	if (wr->bad == BAD_ATOMIC_STAG)
+		wr->stag = unknown_stag(there);
+	else if (wr->bad == BAD_ATOMIC_BOUNDS)
+		aim(wr, target, (target->mr.len + 7) / 8 * 8);
+	else if (wr->bad == BAD_ATOMIC_RIGHT)
+		aim(wr, memory_pick(there, ROLE_RECV), 0);
+	else if (wr->bad == BAD_ATOMIC_PD)
+		aim(wr, memory_pick(there, ROLE_FOREIGN), 0);
+	else
+		wr->to += rng_range(&end->world->rng, 1, 7);
+	return true;
+}
+
 static bool spoil(struct end *end, struct wr *wr, struct aw_sge *sge)
 {
 	struct region *source = memory_pick(end->peer->host, ROLE_SOURCE);
@@ -100,6 +133,18 @@ static bool spoil(struct end *end, struct wr *wr, struct aw_sge *sge)
 		wr->stag = unknown_stag(end->host);
 		return true;
 	}
+	if (wr->bad == BAD_QP_WRITE || wr->bad == BAD_QP_READ)
+		return wr->len &&
+		       !(end->peer->grants & (wr->bad == BAD_QP_WRITE ? AW_ACCESS_REMOTE_WRITE
+								      : AW_ACCESS_REMOTE_READ));
+	if (wr->bad == BAD_WINDOW_RIGHT || wr->bad == BAD_WINDOW_STALE || wr->bad == BAD_WINDOW_QP)
+		return windows_spoil(end, wr);
+	if (wr->bad == BAD_BIND)
+		return true;
+	if (wr->bad == BAD_NOT_AGREED)
+		return !end->qp.stream.extensions;
+	if (wr->op == AW_OP_FETCH_ADD)
+		return spoil_atomic(end, wr);
 	if (wr->op == AW_OP_WRITE || wr->op == AW_OP_READ)
 		return spoil_target(end, wr);
 	if (wr->bad == BAD_SEND_LONG || wr->bad == BAD_SEND_NO_RECV)
@@ -117,6 +162,7 @@ void bad_make(struct end *end, struct wr *wr, struct aw_sge *sge)
 		TRACE(end, "the next WR is wrong in way %llu", wr->bad);
 		end->conn->bad = wr->bad;
 		end->conn->bad_poster = end;
+		end->conn->expect_clean = false;
 	} else {
 		wr->bad = BAD_NOT;
 	}

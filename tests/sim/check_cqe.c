@@ -23,7 +23,8 @@ static void check_read(struct end *end, struct wr *wr)
 void check_succeeded(struct end *end, struct wr *wr)
 {
 	wr->succeeded = true;
-	if (wr->bad == BAD_LKEY || wr->bad == BAD_LOCAL_INV)
+	if (wr->bad == BAD_LKEY || wr->bad == BAD_LOCAL_INV || wr->bad == BAD_BIND ||
+	    wr->bad == BAD_NOT_AGREED)
 		world_fail(end->world, "%c: bad WR %u succeeds", end->name, wr->index);
 	if (wr->op == AW_OP_LOCAL_INV) {
 		if (wr->touches->live)
@@ -31,10 +32,16 @@ void check_succeeded(struct end *end, struct wr *wr)
 				   wr->index);
 		return;
 	}
+	if ((wr->op == AW_OP_BIND_MW || aw_op_is_atomic(wr->op)) && wr->executed != 1 &&
+	    !end->conn->untrusted)
+		world_fail(end->world, "%c: WR %u was executed %u times", end->name, wr->index,
+			   wr->executed);
+	if (wr->op == AW_OP_BIND_MW)
+		return;
 	if (!wr->emitted || wr->end_pos > end->taken)
 		world_fail(end->world, "%c: WR %u succeeds before its octets are sent", end->name,
 			   wr->index);
-	if (wr->op == AW_OP_READ)
+	if (is_request(wr->op))
 		check_read(end, wr);
 }
 
@@ -58,7 +65,7 @@ static void failed(struct end *end, struct wr *wr, const struct aw_cqe *cqe)
 	if (must_succeed(end, wr))
 		world_fail(end->world, "%c: WR %u fails with status %d error %05x", end->name,
 			   wr->index, cqe->status, cqe->vendor_err);
-	if (wr->op != AW_OP_READ)
+	if (!is_request(wr->op))
 		return;
 	for (unsigned int i = 0; i < wr->sink_count; i++) {
 		memory_accept(end->world, &wr->sink[i], end->conn->untrusted);
@@ -102,7 +109,7 @@ void check_sq_cqe(struct end *end, const struct aw_cqe *cqe)
 		world_fail(end->world, "%c: WR %u succeeds behind a failure", end->name, index);
 	if (!end->qp.sig_all && !(wr->flags & AW_WR_SIGNALED))
 		world_fail(end->world, "%c: unsignalled WR %u has a CQE", end->name, index);
-	if (wr->op == AW_OP_READ && cqe->byte_len != wr->len)
+	if (is_request(wr->op) && cqe->byte_len != wr->len)
 		world_fail(end->world, "%c: Read of %u says %u", end->name, wr->len, cqe->byte_len);
 	check_succeeded(end, wr);
 }
@@ -113,7 +120,7 @@ static struct wr *message(const struct end *peer, uint32_t n)
 	for (uint32_t i = 0; i < peer->wr_count; i++) {
 		struct wr *wr = peer->wr[i];
 
-		if ((wr->op == AW_OP_SEND || wr->op == AW_OP_SEND_INV) && wr->message == n)
+		if (takes_recv(wr->op) && wr->message == n)
 			return wr;
 	}
 	return NULL;
@@ -162,7 +169,7 @@ void check_taken(struct end *end, const struct aw_rwqe *rwqe)
 		world_fail(end->world, "%c: receive of %u is taken as %u", end->name, recv->len,
 			   rwqe->len);
 	recv->taker = end;
-	if (wr && !end->over && end->qp.state != AW_QP_ERROR)
+	if (wr && wr->op != AW_OP_WRITE_IMM && !end->over && end->qp.state != AW_QP_ERROR)
 		set_wants(recv, wr);
 	if (end->taken_recvs % ORDER_STEP == 0)
 		end->order = realloc(end->order, (end->taken_recvs + ORDER_STEP) * sizeof(recv));
@@ -174,10 +181,10 @@ static void confirm_writes(struct end *end, const struct wr *upto)
 {
 	struct end *peer = end->peer;
 
-	for (uint32_t i = 0; i < upto->index; i++) {
+	for (uint32_t i = 0; i <= upto->index; i++) {
 		struct wr *wr = peer->wr[i];
 
-		if (wr->op != AW_OP_WRITE || wr->confirmed)
+		if (!is_write(wr->op) || wr->confirmed)
 			continue;
 		if (!memory_matches(&wr->sink[0]))
 			world_fail(end->world, "%c: Write WR %u is not placed before a later Send",
@@ -192,6 +199,7 @@ static void check_message(struct end *end, struct recv *recv, const struct aw_cq
 {
 	struct wr *wr = message(end->peer, end->done_recvs - 1);
 	bool inv = wr && wr->op == AW_OP_SEND_INV;
+	bool imm = wr && (wr->op == AW_OP_SEND_IMM || wr->op == AW_OP_WRITE_IMM);
 
 	if (!wr || wr->bad || cqe->byte_len != wr->len) {
 		world_fail(end->world, "%c: receive %llx of %u octets is not what was sent",
@@ -199,7 +207,8 @@ static void check_message(struct end *end, struct recv *recv, const struct aw_cq
 		return;
 	}
 	if (cqe->op != wr->op || !!(cqe->flags & AW_WC_WITH_INV) != inv ||
-	    (inv && cqe->inv_or_imm != wr->inv) ||
+	    !!(cqe->flags & AW_WC_WITH_IMM) != imm ||
+	    ((inv || imm) && cqe->inv_or_imm != wr->inv) ||
 	    !(cqe->flags & AW_WC_SOLICITED) != !(wr->flags & AW_WR_SOLICITED))
 		world_fail(end->world, "%c: receive of WR %u has op %d flags %x", end->name,
 			   wr->index, cqe->op, cqe->flags);
@@ -226,7 +235,7 @@ void check_rq_cqe(struct end *end, const struct aw_cqe *cqe)
 	end->done_recvs++;
 	if (cqe->status == AW_WC_SUCCESS && !end->conn->untrusted)
 		check_message(end, recv, cqe);
-	if (cqe->status == AW_WC_SUCCESS && cqe->byte_len > recv->len)
+	if (cqe->status == AW_WC_SUCCESS && cqe->op != AW_OP_WRITE_IMM && cqe->byte_len > recv->len)
 		world_fail(end->world, "%c: %u octets in a receive of %u", end->name, cqe->byte_len,
 			   recv->len);
 	for (unsigned int i = 0; i < recv->sink_count; i++) {

@@ -21,6 +21,9 @@ void check_setup(struct conn *conn)
 	    a->markers_rx != la->markers || b->markers_rx != lb->markers)
 		world_fail(conn->world, "markers: %d%d and %d%d", a->markers_tx, a->markers_rx,
 			   b->markers_tx, b->markers_rx);
+	if (a->extensions != b->extensions ||
+	    a->extensions != (a->enhanced && la->extensions && lb->extensions))
+		world_fail(conn->world, "extensions: %d and %d", a->extensions, b->extensions);
 	if (a->p2p != b->p2p || (a->p2p && (!(a->rtr & b->rtr) || a->rtr & (a->rtr - 1))))
 		world_fail(conn->world, "p2p %d and %d, RTR %x and %x", a->p2p, b->p2p, a->rtr,
 			   b->rtr);
@@ -106,7 +109,7 @@ static void check_writes(struct end *end)
 	for (uint32_t i = 0; i < end->wr_count; i++) {
 		struct wr *wr = end->wr[i];
 
-		if (wr->op != AW_OP_WRITE || wr->confirmed)
+		if (!is_write(wr->op) || wr->confirmed)
 			continue;
 		if (wr->succeeded && end->conn->expect_clean && !memory_matches(&wr->sink[0]))
 			world_fail(end->world, "%c: Write WR %u was not placed", end->name,

@@ -72,6 +72,31 @@ static size_t put_tagged(struct end *end, uint8_t *p, uint8_t opcode, size_t pay
 	return 14 + payload;
 }
 
+/* RFC 7306: what is due, or next to it; its octets. */
+static size_t put_extension(struct end *end, uint8_t *p, uint8_t opcode)
+{
+	struct rng *rng = &end->world->rng;
+	const struct watch *victim = &end->peer->watch;
+	uint64_t to;
+
+	if (opcode == 10) {
+		put_be32(p, rng_percent(rng, 90) ? 2 * (uint32_t)rng_below(rng, 2)
+						 : (uint32_t)rng_below(rng, 16));
+		put_be32(p + 8, some_stag(end, &to, 8));
+		put_be64(p + 12, rng_percent(rng, 70) ? to & ~7ull : to);
+		rng_fill(rng, p + 20, 32);
+		return 52;
+	}
+	if (opcode == 11) {
+		put_be32(p, victim->read[victim->read_head % WATCH_READS].sink_stag +
+				    (uint32_t)rng_below(rng, 2));
+		rng_fill(rng, p + 4, 8);
+		return 12;
+	}
+	put_be32(p + 4, rng_percent(rng, 40) ? UINT32_MAX : (uint32_t)rng_below(rng, 3000));
+	return 8;
+}
+
 static size_t put_untagged(struct end *end, uint8_t *p, uint8_t opcode, size_t payload)
 {
 	struct rng *rng = &end->world->rng;
@@ -93,6 +118,8 @@ static size_t put_untagged(struct end *end, uint8_t *p, uint8_t opcode, size_t p
 		put_be32(p + 18 + 16, some_stag(end, &to, 64));
 		put_be64(p + 18 + 20, to);
 	}
+	if (end->world->plan.extended && opcode >= 8 && rng_percent(rng, 90))
+		payload = put_extension(end, p + 18, opcode);
 	return 18 + payload;
 }
 
@@ -100,7 +127,8 @@ static size_t invent(struct end *end, uint8_t *fpdu)
 {
 	struct rng *rng = &end->world->rng;
 	size_t payload = rng_below(rng, rng_percent(rng, 50) ? 4 : INVENTED_MAX);
-	uint8_t opcode = (uint8_t)rng_below(rng, rng_percent(rng, 80) ? 8 : 16);
+	uint8_t opcode = (uint8_t)rng_below(
+		rng, rng_percent(rng, 80) && !end->world->plan.extended ? 8 : 16);
 	bool tagged = opcode == 0 || opcode == 2;
 
 	if (rng_percent(rng, 10)) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// sim --seed N [--steps M] [--verbose]   one world; its trace when it fails
+// sim --seed [G:]N [--steps M] [--verbose] one world; its trace when it fails
 // sim --seeds A..B | --fresh COUNT       many; from a base that is printed
 // sim --regressions FILE                 the seeds of a file, one a line
+// sim --splits | --severs | --flips      a fixed exchange, struck at its every octet
+#include "splits.h"
 #include "world.h"
 
 #include <signal.h>
@@ -53,18 +55,18 @@ static void catch_deaths(void)
 		signal(SIGSEGV, on_signal);
 }
 
-static void run_seed(uint64_t seed)
+static void run_seed(unsigned int generation, uint64_t seed)
 {
 	seed_now = seed;
-	world_init(&world, (struct rng){ .state = seed * 0xd1342543de82ef95u + 1 }, steps_max,
-		   verbose);
+	world_init(&world, (struct rng){ .state = seed * 0xd1342543de82ef95u + 1 }, generation,
+		   steps_max, verbose);
 	totals.seeds++;
 	if (!world_run(&world) && totals.failures++ < FAILURES_SHOWN) {
 		trace_print(&world.trace);
-		printf("seed %llu FAILS at step %u: %s\n", (unsigned long long)seed, world.step,
-		       world.why);
+		printf("seed %u:%llu FAILS at step %u: %s\n", generation, (unsigned long long)seed,
+		       world.step, world.why);
 	} else if (world.failed) {
-		printf("seed %llu FAILS: %s\n", (unsigned long long)seed, world.why);
+		printf("seed %u:%llu FAILS: %s\n", generation, (unsigned long long)seed, world.why);
 	}
 	totals.events += world.events;
 	world_fini(&world);
@@ -73,7 +75,18 @@ static void run_seed(uint64_t seed)
 static void run_range(uint64_t first, uint64_t last)
 {
 	for (uint64_t seed = first; seed <= last; seed++)
-		run_seed(seed);
+		run_seed(GENERATION, seed);
+}
+
+/* SEED, or GENERATION:SEED. */
+static void run_named(const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	if (colon)
+		run_seed((unsigned int)strtoul(text, NULL, 10), strtoull(colon + 1, NULL, 10));
+	else
+		run_seed(GENERATION, strtoull(text, NULL, 10));
 }
 
 static int run_file(const char *path)
@@ -87,7 +100,7 @@ static int run_file(const char *path)
 	}
 	while (fgets(line, sizeof(line), file))
 		if (line[0] >= '0' && line[0] <= '9')
-			run_seed(strtoull(line, NULL, 10));
+			run_named(line);
 	fclose(file);
 	return 0;
 }
@@ -114,7 +127,7 @@ static void run_fresh(uint64_t count)
 static int usage(void)
 {
 	fputs("usage: sim [--steps M] [--verbose] --seed N | --seeds A..B | --fresh COUNT | "
-	      "--regressions FILE\n",
+	      "--regressions FILE | --splits | --severs | --flips\n",
 	      stderr);
 	return 2;
 }
@@ -124,7 +137,7 @@ static int run_argument(const char *name, const char *value)
 	const char *dots = strstr(value, "..");
 
 	if (strcmp(name, "--seed") == 0)
-		run_seed(strtoull(value, NULL, 10));
+		run_named(value);
 	else if (strcmp(name, "--seeds") == 0 && dots)
 		run_range(strtoull(value, NULL, 10), strtoull(dots + 2, NULL, 10));
 	else if (strcmp(name, "--fresh") == 0)
@@ -136,12 +149,35 @@ static int run_argument(const char *name, const char *value)
 	return 0;
 }
 
+/* Runs what argument names, if it is one of these; false when it is not. */
+static bool run_octets(const char *argument, int *status)
+{
+	static const struct {
+		const char *name;
+		bool (*run)(void);
+	} modes[] = {
+		{ "--splits", splits_run },
+		{ "--severs", severs_run },
+		{ "--flips", flips_run },
+	};
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(argument, modes[i].name) != 0)
+			continue;
+		*status = !modes[i].run();
+		return true;
+	}
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = NULL, *value = NULL;
 	double start = now(), seconds;
-	int status;
+	int status = 0;
 
+	if (argc == 2 && run_octets(argv[1], &status))
+		return status;
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--verbose") == 0) {
 			verbose = true;

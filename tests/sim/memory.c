@@ -20,6 +20,7 @@ static const struct {
 	  0 },
 	{ ROLE_FOREIGN, AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_READ, 1,
 	  0 },
+	{ ROLE_ATOMIC, AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_ATOMIC, 1, 0 },
 };
 
 static size_t whole_len(const struct region *region)
@@ -64,7 +65,10 @@ static void region_add(struct host *host, unsigned int kind)
 void memory_init(struct host *host)
 {
 	for (unsigned int kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
-		for (unsigned int i = 0; i < kinds[kind].count; i++)
+		for (unsigned int i = 0;
+		     i < kinds[kind].count &&
+		     (kinds[kind].role != ROLE_ATOMIC || host->world->plan.extended);
+		     i++)
 			region_add(host, kind);
 }
 
@@ -107,12 +111,41 @@ uint8_t *memory_shadow_at(const struct region *region, size_t off)
 	return region->shadow + RED_ZONE + off;
 }
 
+struct region *memory_add_window(struct host *host)
+{
+	struct region *region;
+
+	if (host->region_count == REGIONS_MAX)
+		return NULL;
+	region = &host->region[host->region_count++];
+	region->role = ROLE_WINDOW;
+	region->mr.stag = fresh_stag(host);
+	return region;
+}
+
 static struct sink *overlapping(const struct region *region, size_t off, uint32_t len)
 {
 	for (struct sink *s = region->sinks; s; s = s->next)
 		if (off < s->off + s->len && s->off < off + len)
 			return s;
 	return NULL;
+}
+
+static void hold(struct region *region, size_t off, uint32_t len, struct sink *sink)
+{
+	*sink = (struct sink){ .region = region, .off = off, .len = len, .held = len != 0 };
+	if (!sink->held)
+		return;
+	sink->next = region->sinks;
+	region->sinks = sink;
+}
+
+bool memory_claim_at(struct region *region, size_t off, uint32_t len, struct sink *sink)
+{
+	if (overlapping(region, off, len))
+		return false;
+	hold(region, off, len, sink);
+	return true;
 }
 
 bool memory_claim(struct region *region, uint32_t len, struct sink *sink)
@@ -129,12 +162,7 @@ bool memory_claim(struct region *region, uint32_t len, struct sink *sink)
 			off = other->off + other->len;
 			continue;
 		}
-		*sink = (struct sink){ .region = region, .off = off, .len = len };
-		sink->held = len != 0;
-		if (sink->held) {
-			sink->next = region->sinks;
-			region->sinks = sink;
-		}
+		hold(region, off, len, sink);
 		region->cursor = off + len;
 		return true;
 	}
@@ -194,6 +222,8 @@ static void region_check(struct world *w, const struct region *region, char host
 	if (region->refs)
 		world_fail(w, "host %c: MR %08x is held %u times at the end", host, region->mr.stag,
 			   region->refs);
+	if (region->role == ROLE_WINDOW)
+		return;
 	if (memcmp(region->memory, region->shadow, whole_len(region)) == 0)
 		return;
 	while (region->memory[i] == region->shadow[i])
@@ -212,7 +242,7 @@ void memory_check(struct world *w)
 		for (unsigned int i = 0; i < w->host[h].region_count; i++) {
 			struct region *region = &w->host[h].region[i];
 
-			if (anything && region->live &&
+			if (anything && region->live && region->role != ROLE_WINDOW &&
 			    region->mr.access & AW_ACCESS_REMOTE_WRITE &&
 			    region->role != ROLE_FOREIGN)
 				memcpy(memory_shadow_at(region, 0), memory_at(region, 0),

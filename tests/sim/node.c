@@ -6,6 +6,7 @@
 #include "core/rx.h"
 #include "wire/fpdu.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,10 @@ void node_init(struct end *end)
 	rq_init(end);
 	aw_qp_init(&end->qp, &end->mem, &node_ops, end, &end->host->pd);
 	end->qp.sig_all = rng_percent(rng, 20);
+	end->grants = AW_ACCESS_REMOTE;
+	if (end->world->plan.extended && rng_percent(rng, 15))
+		end->grants = (uint32_t)rng_next(rng) & AW_ACCESS_REMOTE;
+	end->qp.remote_access = end->grants;
 	end->stage_cap = FPDU_MAX + rng_below(rng, rng_percent(rng, 50) ? 1 : 3 * FPDU_MAX);
 	end->stage = malloc(end->stage_cap);
 	end->arena_len =
@@ -100,6 +105,7 @@ void node_start(struct end *end)
 		.emss = rng_percent(rng, 20) ? (uint32_t)rng_range(rng, 1, 70000)
 					     : emss[rng_below(rng, 7)],
 		.stag_seed = (uint32_t)rng_next(rng),
+		.extensions = end->result.extensions,
 	};
 
 	end->phase = PHASE_STREAM;
@@ -268,6 +274,9 @@ static bool batch(struct end *end)
 	unsigned int fpdus = (unsigned int)rng_range(&end->world->rng, 1, 40);
 	enum aw_tx tx = AW_TX_FPDU;
 
+	if (end->world->plan.extended && rng_percent(&end->world->rng, 30))
+		fpdus = UINT_MAX; /* until it is full */
+
 	for (unsigned int i = 0; i < fpdus && tx == AW_TX_FPDU; i++) {
 		unsigned int at = out.iov_count ? out.iov_count - 1 : 0;
 		size_t from = out.iov_count ? out.iov[at].len : 0;
@@ -317,6 +326,33 @@ static bool push(struct end *end, size_t n)
 	if (sum)
 		aw_tx_sent(&end->qp, sum);
 	return sum != 0;
+}
+
+/* What a driver gives a deadline to (net/conn.c, net/uqp_sock.c). */
+static bool is_timed(const struct end *end)
+{
+	if (end->phase != PHASE_STREAM)
+		return end->phase != PHASE_OVER;
+	return end->qp.state == AW_QP_CLOSING || end->qp.state == AW_QP_TERMINATE;
+}
+
+void node_tick(struct end *end)
+{
+	uint32_t timeout = end->world->plan.timeout;
+
+	if (end->over || !timeout || !is_timed(end)) {
+		end->deadline = 0;
+		return;
+	}
+	if (!end->deadline)
+		end->deadline = end->world->step + timeout;
+	if (end->world->step < end->deadline)
+		return;
+	TRACE(end, "time is over in phase %llu state %llu", end->phase, end->qp.state);
+	end->conn->torn = true;
+	end->timed_out = true;
+	end->deadline = 0;
+	node_abort(end, end->phase == PHASE_STREAM ? end->qp.error : AW_E_MPA_CLOSED);
 }
 
 static bool send_frame(struct end *end)

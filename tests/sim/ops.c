@@ -15,6 +15,8 @@ static const struct aw_mr *get(void *ctx, uint32_t stag)
 	if (!region || !region->live)
 		return NULL;
 	region->refs++;
+	if (region->parent)
+		region->parent->refs++;
 	return &region->mr;
 }
 
@@ -27,6 +29,8 @@ static void put(void *ctx, const struct aw_mr *mr)
 		world_fail(end->world, "%c: an MR was put that was not held", end->name);
 	else
 		region->refs--;
+	if (region->parent)
+		region->parent->refs--;
 }
 
 static void check_within(struct end *end, const uint8_t *p, size_t len, const char *what)
@@ -35,6 +39,8 @@ static void check_within(struct end *end, const uint8_t *p, size_t len, const ch
 		const struct region *region = &end->host->region[i];
 		const uint8_t *first = memory_at(region, 0);
 
+		if (region->role == ROLE_WINDOW)
+			continue;
 		if (p >= first && p <= first + region->mr.len) {
 			if (!region->refs || len > (size_t)(first + region->mr.len - p))
 				world_fail(end->world, "%c: %s of %zu octets outside a held MR",
@@ -67,13 +73,26 @@ static enum aw_error invalidate(void *ctx, uint32_t stag)
 		return AW_E_RDMAP_STAG;
 	if (region->mr.pd != &end->host->pd)
 		return AW_E_RDMAP_NOT_ASSOCIATED;
-	if (region->role != ROLE_SPARE)
+	if (region->role != ROLE_SPARE && region->role != ROLE_WINDOW)
 		return AW_E_RDMAP_CANNOT_INVALIDATE;
+	if (region->role == ROLE_WINDOW && region->mr.qp != &end->qp)
+		return AW_E_RDMAP_NOT_ASSOCIATED;
 	TRACE(end, "STag %08llx is invalidated", stag);
 	region->live = false;
-	if (end->conn->untrusted)
+	if (end->conn->untrusted && region->role != ROLE_WINDOW)
 		memcpy(memory_shadow_at(region, 0), memory_at(region, 0), region->mr.len);
 	return AW_OK;
+}
+
+static uint64_t atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req)
+{
+	check_within(ctx, at, sizeof(uint64_t), "atomic");
+	return extensions_execute(ctx, at, req);
+}
+
+static enum aw_wc_status bind_window(void *ctx, const struct aw_swqe *wqe)
+{
+	return windows_bind(ctx, wqe);
 }
 
 static bool recv_take(void *ctx, struct aw_rwqe *rwqe)
@@ -108,6 +127,8 @@ const struct aw_ops node_ops = {
 	.place = place,
 	.gather = gather,
 	.invalidate = invalidate,
+	.bind = bind_window,
+	.atomic = atomic,
 	.recv_take = recv_take,
 	.complete = complete,
 	.crc32c = crc32c_update,

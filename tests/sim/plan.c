@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // What a seed has in store: how large, how many, and which faults. About a third of all seeds is
-// without any fault but fragmentation and stalls, so that nothing may go wrong there.
+// without any fault but fragmentation and stalls, so that nothing may go wrong there. Generation 1
+// of the worlds has RFC 5040's operations, generation 2 all; what is new draws nothing in the old.
 #include "world.h"
 
 #define FUZZED_LEN_MAX 4000
@@ -91,13 +92,16 @@ static void plan_conn(struct world *w, struct conn *conn)
 	conn->hostile = plan->hostile;
 	conn->hostility = (unsigned int)rng_range(&w->rng, 1, rng_percent(&w->rng, 50) ? 10 : 60);
 	if (plan->hostile && rng_percent(&w->rng, 50))
-		conn->surgery = (enum surgery)rng_range(&w->rng, 1, SURGERY_COUNT - 1);
+		conn->surgery = (enum surgery)rng_range(
+			&w->rng, 1, (plan->extended ? SURGERY_COUNT : SURGERY_FIRST_COUNT) - 1);
 	conn->untrusted = plan->hostile;
 	conn->faulty = plan->flip || plan->cut_fin || plan->cut_rst;
-	conn->expect_clean = !(conn->faulty || plan->hostile || plan->bad || plan->dereg ||
-			       plan->close || plan->abort);
+	/* What its programs do wrong, or when they end it, spoils no other connection. */
+	conn->expect_clean = !(conn->faulty || plan->hostile || plan->dereg || plan->timeout);
 	for (int i = 0; i < 2; i++) {
 		plan_end(conn, &conn->end[i], &w->rng);
+		conn->expect_clean &= conn->end[i].close_at == UINT32_MAX &&
+				      conn->end[i].abort_at == UINT32_MAX;
 		node_init(&conn->end[i]);
 	}
 	plan_wire(conn, faulty, &w->rng);
@@ -115,6 +119,11 @@ void plan_draw(struct world *w)
 	if (!w->plan.hostile && !w->plan.flip && rng_percent(rng, 40))
 		w->plan.conns = (unsigned int)rng_range(rng, 2, CONNS_MAX);
 	w->plan.post_percent = (unsigned int)rng_range(rng, 5, 60);
+	w->plan.extended = w->generation > 1 && rng_percent(rng, 75);
+	if (w->generation > 1 && rng_percent(rng, 8)) {
+		w->plan.timeout = (uint32_t)rng_range(rng, 20, 1500);
+		w->plan.close |= rng_percent(rng, 60);
+	}
 }
 
 void plan_conns(struct world *w)

@@ -33,6 +33,8 @@ void setup_init(struct end *end)
 		.ird = draw_depth(rng),
 		.ord = draw_depth(rng),
 	};
+	end->local.extensions = end->world->plan.extended &&
+				(rng_percent(rng, 80) || surgery >= SURGERY_FIRST_COUNT);
 	end->local.p2p = end->initiator && end->local.revision == 2 && rng_percent(rng, 50);
 	end->pd_len = rng_below(rng, sizeof(end->pd));
 	rng_fill(rng, end->pd, sizeof(end->pd));

@@ -11,7 +11,11 @@ enum {
 	ULPDU = 2,
 	TAGGED = 14,
 	UNTAGGED = 18,
-	READ_RESPONSE = 2
+	READ_RESPONSE = 2,
+	IMMEDIATE = 8,
+	IMMEDIATE_SE = 9,
+	ATOMIC_REQUEST = 10,
+	ATOMIC_RESPONSE = 11,
 };
 
 struct cut {
@@ -59,6 +63,25 @@ static bool spoil_response(struct cut *cut, enum surgery kind)
 	return true;
 }
 
+/* RFC 7306 8, and docs/extensions.md for the Immediate. */
+static bool spoil_extension(struct cut *cut, enum surgery kind)
+{
+	uint8_t *payload = cut->p + UNTAGGED;
+	bool imm = cut->opcode == IMMEDIATE || cut->opcode == IMMEDIATE_SE;
+
+	if (kind == SURGERY_IMM_LENGTH && imm && get_be32(payload + 4) != UINT32_MAX)
+		put_be32(payload + 4, get_be32(payload + 4) + 1 + cut->dice % 100);
+	else if (kind == SURGERY_ATOMIC_OP && cut->opcode == ATOMIC_REQUEST)
+		put_be32(payload, get_be32(payload) + 1 + 2 * (cut->dice % 7));
+	else if (kind == SURGERY_ATOMIC_SHORT && cut->opcode == ATOMIC_REQUEST)
+		cut->len -= 1 + cut->dice % 20;
+	else if (kind == SURGERY_ATOMIC_ID && cut->opcode == ATOMIC_RESPONSE)
+		put_be32(payload, get_be32(payload) + 1 + cut->dice % 1000);
+	else
+		return false;
+	return true;
+}
+
 static bool spoil(struct cut *cut, enum surgery kind)
 {
 	switch (kind) {
@@ -79,6 +102,11 @@ static bool spoil(struct cut *cut, enum surgery kind)
 	case SURGERY_RESPONSE_TO:
 	case SURGERY_RESPONSE_LONG:
 		return spoil_response(cut, kind);
+	case SURGERY_IMM_LENGTH:
+	case SURGERY_ATOMIC_OP:
+	case SURGERY_ATOMIC_SHORT:
+	case SURGERY_ATOMIC_ID:
+		return spoil_extension(cut, kind);
 	}
 	return false;
 }
@@ -96,6 +124,10 @@ static enum aw_error error_of(enum surgery kind, bool tagged)
 		[SURGERY_RESPONSE_LONG] = AW_E_DDP_TAGGED_BOUNDS,
 		[SURGERY_CRC] = AW_E_MPA_CRC,
 		[SURGERY_MARKER] = AW_E_MPA_MARKER,
+		[SURGERY_IMM_LENGTH] = AW_E_RDMAP_OP_UNSPECIFIED,
+		[SURGERY_ATOMIC_OP] = AW_E_RDMAP_OPCODE,
+		[SURGERY_ATOMIC_SHORT] = AW_E_RDMAP_OP_UNSPECIFIED,
+		[SURGERY_ATOMIC_ID] = AW_E_RDMAP_OP_UNSPECIFIED,
 	};
 
 	if (kind == SURGERY_DDP_VERSION)
@@ -161,7 +193,9 @@ void surgery_check(struct conn *conn)
 {
 	struct end *victim = &conn->end[0];
 
-	if (!conn->surgery_error || victim->in->read < conn->surgery_pos || victim->aborted)
+	/* A driver out of time or patience says nothing more. */
+	if (!conn->surgery_error || victim->in->read < conn->surgery_pos || victim->aborted ||
+	    victim->timed_out)
 		return;
 	if (victim->qp.error != conn->surgery_error || !victim->watch.terminated ||
 	    victim->watch.term_error != (conn->surgery_error & 0xffff))

@@ -8,7 +8,7 @@
 
 #define RECVS_PER_CALL 4
 
-static uint32_t edge_len(struct end *end, uint32_t max)
+uint32_t traffic_len(struct end *end, uint32_t max)
 {
 	struct rng *rng = &end->world->rng;
 	uint32_t mulpdu = end->qp.mulpdu;
@@ -65,7 +65,7 @@ static void drop_recv(struct recv *recv)
 static void post_to_rq(struct end *end)
 {
 	uint64_t wr_id = (uint64_t)(0x5200 + end->name) << 32 | end->recv_count;
-	struct recv *recv = new_recv(end, edge_len(end, end->world->plan.len_max), wr_id);
+	struct recv *recv = new_recv(end, traffic_len(end, end->world->plan.len_max), wr_id);
 	uint32_t before = aw_rq_count(&end->rq);
 
 	if (!recv)
@@ -115,8 +115,7 @@ void traffic_receives(struct end *end)
 	}
 }
 
-/* Longest Send that the receive it will meet can hold; UINT32_MAX when there is none. */
-static uint32_t credit(const struct end *end)
+uint32_t traffic_credit(const struct end *end)
 {
 	const struct end *peer = end->peer;
 
@@ -143,7 +142,7 @@ static bool make_misfit(struct end *end, struct wr *wr, uint32_t max)
 
 static bool make_send(struct end *end, struct wr *wr)
 {
-	uint32_t max = credit(end);
+	uint32_t max = traffic_credit(end);
 	struct rng *rng = &end->world->rng;
 
 	if (wr->bad == BAD_SEND_LONG || wr->bad == BAD_SEND_NO_RECV)
@@ -151,11 +150,16 @@ static bool make_send(struct end *end, struct wr *wr)
 	if (max == UINT32_MAX)
 		return false;
 	wr->op = AW_OP_SEND;
-	wr->len = rng_percent(rng, 30) ? max : edge_len(end, max);
+	wr->len = rng_percent(rng, 30) ? max : traffic_len(end, max);
 	if (rng_percent(rng, 30))
 		wr->flags |= AW_WR_SOLICITED;
 	if (rng_percent(rng, 10))
 		wr->touches = memory_pick(end->peer->host, ROLE_SPARE);
+	if (end->world->plan.extended && !wr->touches && rng_percent(rng, 10))
+		wr->touches = windows_pick_used(end);
+	/* A Read through a window must have come back before that ends. */
+	if (wr->touches && wr->touches->role == ROLE_WINDOW)
+		wr->flags |= AW_WR_FENCE;
 	if (wr->touches) {
 		wr->op = AW_OP_SEND_INV;
 		wr->inv = wr->touches->mr.stag;
@@ -163,12 +167,20 @@ static bool make_send(struct end *end, struct wr *wr)
 	return true;
 }
 
+/* Does the peer's QP allow it? Or is it to be wrong in just that? */
+static bool granted(const struct end *end, const struct wr *wr, uint32_t access, enum bad bad)
+{
+	return wr->bad == bad || end->peer->grants & access;
+}
+
 static bool make_write(struct end *end, struct wr *wr)
 {
 	struct region *region = memory_pick(end->peer->host, ROLE_WRITE);
 
 	wr->op = AW_OP_WRITE;
-	wr->len = edge_len(end, end->world->plan.len_max);
+	wr->len = traffic_len(end, end->world->plan.len_max);
+	if (!granted(end, wr, AW_ACCESS_REMOTE_WRITE, BAD_QP_WRITE))
+		return false;
 	if (!region || !memory_claim(region, wr->len, wr->sink))
 		return false;
 	wr->sink_count = 1;
@@ -183,7 +195,10 @@ static bool make_read(struct end *end, struct wr *wr, uint8_t *data)
 	size_t off;
 
 	wr->op = AW_OP_READ;
-	wr->len = edge_len(end, end->world->plan.len_max);
+	wr->len = traffic_len(end, end->world->plan.len_max);
+	wr->sink_count = 0;
+	if (!granted(end, wr, AW_ACCESS_REMOTE_READ, BAD_QP_READ))
+		return false;
 	wr->sink_count = lists_sink(end, ROLE_READ, wr->len, wr->sink);
 	if (!region || !end->qp.stream.ord || wr->sink_count == UINT32_MAX)
 		return false;
@@ -199,6 +214,8 @@ static bool make_local_inv(struct end *end, struct wr *wr)
 {
 	struct region *region = memory_pick(end->host, ROLE_SPARE);
 
+	if (end->world->plan.extended && rng_percent(&end->world->rng, 50))
+		region = windows_pick_unused(end);
 	if (!region)
 		return false;
 	wr->op = AW_OP_LOCAL_INV;
@@ -207,9 +224,24 @@ static bool make_local_inv(struct end *end, struct wr *wr)
 	return true;
 }
 
-static bool make(struct end *end, struct wr *wr, uint8_t *data)
+static bool make_extended(struct end *end, struct wr *wr)
 {
 	uint64_t draw = rng_below(&end->world->rng, 100);
+
+	if (draw < 70 || wr->bad == BAD_NOT_AGREED)
+		return extensions_make(end, wr);
+	if (draw < 80 || wr->bad == BAD_BIND)
+		return windows_make_bind(end, wr);
+	return windows_make_access(end, wr);
+}
+
+static bool make(struct end *end, struct wr *wr, uint8_t *data)
+{
+	uint64_t draw;
+
+	if (end->world->plan.extended && rng_percent(&end->world->rng, 40))
+		return make_extended(end, wr);
+	draw = rng_below(&end->world->rng, 100);
 
 	if (draw < 45)
 		return make_send(end, wr);
@@ -228,8 +260,8 @@ static void draw_flags(struct end *end, struct wr *wr)
 		wr->flags |= AW_WR_SIGNALED;
 	if (rng_percent(rng, 15))
 		wr->flags |= AW_WR_FENCE;
-	if ((wr->op == AW_OP_SEND || wr->op == AW_OP_SEND_INV || wr->op == AW_OP_WRITE) &&
-	    wr->len <= end->mem.inline_max && rng_percent(rng, 50))
+	if ((takes_recv(wr->op) || is_write(wr->op)) && wr->len <= end->mem.inline_max &&
+	    rng_percent(rng, 50))
 		wr->flags |= AW_WR_INLINE;
 }
 
@@ -239,10 +271,10 @@ static void fill_payload(struct end *end, struct wr *wr, struct aw_swqe *wqe)
 	if (wr->flags & AW_WR_INLINE) {
 		rng_fill(&end->world->rng, wr->data, wr->len);
 		memcpy(wqe->data, wr->data, wr->len);
-	} else if (wr->op == AW_OP_READ) {
+	} else if (is_request(wr->op)) {
 		wqe->sge_count = (uint8_t)wr->sink_count;
 		lists_sges(wr->sink, wr->sink_count, wqe->sge);
-	} else if (wr->op != AW_OP_LOCAL_INV) {
+	} else if (!is_local(wr->op)) {
 		wqe->sge_count = (uint8_t)lists_source(end, wr->len, wqe->sge, wr->data);
 	}
 	bad_make(end, wr, wqe->sge);
@@ -262,13 +294,13 @@ static void set_wants(struct wr *wr)
 static void account(struct end *end, struct wr *wr)
 {
 	wr->before_close = !end->closed && !end->peer->closed;
-	if (wr->op == AW_OP_SEND || wr->op == AW_OP_SEND_INV) {
+	if (takes_recv(wr->op)) {
 		wr->message = end->sends++;
 		if (end->peer->host->use_srq)
 			end->peer->host->srq_promised++;
 	}
 	/* From now on no other WR picks it; it stays an MR that may be invalidated. */
-	if (wr->touches && !wr->bad)
+	if (wr->touches && !wr->bad && wr->op != AW_OP_BIND_MW)
 		wr->touches->named = true;
 	end->wr = grown(end->wr, &end->wr_cap, end->wr_count);
 	end->wr[end->wr_count++] = wr;
@@ -284,9 +316,12 @@ static void commit(struct end *end, struct wr *wr, struct aw_swqe *wqe)
 	wqe->to = wr->to;
 	wqe->stag = wr->stag;
 	wqe->inv_or_imm = wr->inv;
+	wqe->compare_add = wr->operand[0];
+	wqe->swap = wr->operand[1];
 	wqe->len = wr->len;
 	wqe->op = (uint8_t)wr->op;
 	wqe->flags = wr->flags;
+	wqe->access = wr->op == AW_OP_BIND_MW ? (uint8_t)wr->touches->mr.access : 0;
 	account(end, wr);
 	TRACE(end, "posts WR %llu op %llu len %llu", wr->index, wr->op, wr->len);
 	aw_qp_post(&end->qp);

@@ -74,19 +74,22 @@ uint32_t watch_reads_outstanding(struct end *end)
 static void add_read(struct end *end, const struct segment *seg, struct wr *wr)
 {
 	struct watch *watch = &end->watch;
+	bool atomic = seg->opcode == 10;
+	uint32_t id = be32(seg->payload + (atomic ? 4 : 0));
 
 	if (!end->conn->untrusted && wr && watch_reads_outstanding(end) >= end->qp.stream.ord)
 		wrong(end, "ORD exceeded", seg);
 	for (uint32_t i = watch->read_head; i != watch->read_tail; i++)
-		if (watch->read[i % WATCH_READS].sink_stag == be32(seg->payload))
+		if (watch->read[i % WATCH_READS].sink_stag == id)
 			wrong(end, "two Reads have one sink STag", seg);
 	if (watch->read_tail - watch->read_head == WATCH_READS)
 		watch->read_head++;
 	watch->read[watch->read_tail++ % WATCH_READS] = (struct watch_read){
 		.wr = wr,
-		.sink_stag = be32(seg->payload),
-		.sink_to = be64(seg->payload + 4),
-		.size = be32(seg->payload + 12),
+		.atomic = atomic,
+		.sink_stag = id,
+		.sink_to = atomic ? 0 : be64(seg->payload + 4),
+		.size = atomic ? 0 : be32(seg->payload + 12),
 	};
 }
 
@@ -106,16 +109,18 @@ static void on_rtr(struct end *end, const struct segment *seg)
 		add_read(end, seg, NULL);
 }
 
-/* The opcode of RFC 5040 figure 4 that a WR has on the wire. */
+/* The opcode of RFC 5040 figure 4, RFC 7306 figure 1 that a WR has on the wire. */
 static unsigned int opcode_of(const struct wr *wr)
 {
 	bool solicited = wr->flags & AW_WR_SOLICITED;
 
-	if (wr->op == AW_OP_WRITE)
+	if (is_write(wr->op))
 		return 0;
 	if (wr->op == AW_OP_READ)
 		return 1;
-	if (wr->op == AW_OP_SEND)
+	if (aw_op_is_atomic(wr->op))
+		return 10;
+	if (wr->op == AW_OP_SEND || wr->op == AW_OP_SEND_IMM)
 		return solicited ? 5 : 3;
 	return solicited ? 6 : 4;
 }
@@ -132,14 +137,50 @@ static void check_read_request(struct end *end, const struct segment *seg, struc
 	wr->emitted = true;
 }
 
+/* RFC 7306 5.2.1, without masks: a FetchAdd of one field, a CmpSwap of all bits. */
+static void check_atomic_request(struct end *end, const struct segment *seg, struct wr *wr)
+{
+	bool swap = wr->op == AW_OP_CMP_SWAP;
+	const uint8_t *p = seg->payload;
+
+	wr->emitted = true;
+	if (seg->len != 52 || !seg->last || seg->mo || be32(p) != (swap ? 2u : 0u) ||
+	    be32(p + 8) != wr->stag || be64(p + 12) != wr->to ||
+	    be64(p + 20) != wr->operand[swap ? 1 : 0] || be64(p + 28) != (swap ? UINT64_MAX : 0) ||
+	    be64(p + 36) != (swap ? wr->operand[0] : 0) || be64(p + 44) != UINT64_MAX)
+		wrong(end, "bad Atomic Request", seg);
+	else
+		add_read(end, seg, wr);
+}
+
+/* The Immediate of docs/extensions.md: behind its Write, before its Send. */
+static void check_immediate(struct end *end, const struct segment *seg, struct wr *wr)
+{
+	bool write = wr->op == AW_OP_WRITE_IMM;
+	bool solicited = write && wr->flags & AW_WR_SOLICITED;
+
+	if (seg->opcode != (solicited ? 9 : 8) || seg->len != 8 || !seg->last || seg->mo ||
+	    be32(seg->payload) != wr->inv ||
+	    be32(seg->payload + 4) != (write ? wr->len : UINT32_MAX))
+		wrong(end, "bad Immediate", seg);
+	end->watch.imm_seen = true;
+	wr->emitted = write;
+}
+
+static bool immediate_is_due(const struct watch *watch, const struct wr *wr)
+{
+	return (wr->op == AW_OP_SEND_IMM && !watch->imm_seen) ||
+	       (wr->op == AW_OP_WRITE_IMM && watch->off == wr->len);
+}
+
 static void check_payload(struct end *end, const struct segment *seg, struct wr *wr)
 {
 	struct watch *watch = &end->watch;
 
-	if (wr->op == AW_OP_WRITE && wr->len &&
+	if (is_write(wr->op) && wr->len &&
 	    (seg->stag != wr->stag || seg->to != wr->to + watch->off))
 		wrong(end, "Write to another place", seg);
-	if (wr->op != AW_OP_WRITE && seg->mo != watch->off)
+	if (!is_write(wr->op) && seg->mo != watch->off)
 		wrong(end, "wrong MO", seg);
 	if (wr->op == AW_OP_SEND_INV && seg->inv != wr->inv)
 		wrong(end, "wrong STag to invalidate", seg);
@@ -151,7 +192,7 @@ static void check_payload(struct end *end, const struct segment *seg, struct wr 
 	if (memcmp(seg->payload, wr->data + watch->off, seg->len) != 0)
 		wrong(end, "payload differs from what was posted", seg);
 	watch->off += (uint32_t)seg->len;
-	wr->emitted = seg->last;
+	wr->emitted = seg->last && wr->op != AW_OP_WRITE_IMM;
 }
 
 static void on_request(struct end *end, const struct segment *seg)
@@ -159,29 +200,49 @@ static void on_request(struct end *end, const struct segment *seg)
 	struct watch *watch = &end->watch;
 	struct wr *wr;
 
-	while (watch->next_wr < end->wr_count && end->wr[watch->next_wr]->op == AW_OP_LOCAL_INV)
+	while (watch->next_wr < end->wr_count && is_local(end->wr[watch->next_wr]->op))
 		watch->next_wr++;
 	if (watch->next_wr == end->wr_count) {
 		wrong(end, "a message that nobody posted", seg);
 		return;
 	}
 	wr = end->wr[watch->next_wr];
-	if (seg->opcode != opcode_of(wr)) {
+	if (!immediate_is_due(watch, wr) && seg->opcode != opcode_of(wr)) {
 		wrong(end, "another WR is due", seg);
 		return;
 	}
-	if (watch->off == 0 && wr->flags & AW_WR_FENCE && !end->conn->untrusted &&
-	    watch_reads_outstanding(end))
+	if (watch->off == 0 && !watch->imm_seen && wr->flags & AW_WR_FENCE &&
+	    !end->conn->untrusted && watch_reads_outstanding(end))
 		wrong(end, "fence passed a Read", seg);
+	if (aw_op_is_extension(wr->op) && !end->qp.stream.extensions)
+		wrong(end, "RFC 7306 without agreement", seg);
 	if (wr->op == AW_OP_READ)
 		check_read_request(end, seg, wr);
+	else if (aw_op_is_atomic(wr->op))
+		check_atomic_request(end, seg, wr);
+	else if (immediate_is_due(watch, wr))
+		check_immediate(end, seg, wr);
 	else
 		check_payload(end, seg, wr);
 	if (wr->emitted) {
 		wr->end_pos = watch->pos;
 		watch->next_wr++;
 		watch->off = 0;
+		watch->imm_seen = false;
 	}
+}
+
+static void check_atomic_response(struct end *end, const struct segment *seg,
+				  const struct watch_read *read)
+{
+	uint64_t original;
+
+	memcpy(&original, read->wr->data, sizeof(original));
+	if (seg->len != 12 || !seg->last || seg->mo || be32(seg->payload) != read->sink_stag ||
+	    be64(seg->payload + 4) != original)
+		wrong(end, "bad Atomic Response", seg);
+	if (read->wr->executed != 1)
+		wrong(end, "Atomic Response without the operation", seg);
 }
 
 static void on_response(struct end *end, const struct segment *seg)
@@ -198,8 +259,13 @@ static void on_response(struct end *end, const struct segment *seg)
 		asker->read_next += seg->last;
 		return;
 	}
-	if (seg->len > read->size - read->answered ||
-	    seg->last != (read->answered + seg->len == read->size) || (!seg->len && read->size))
+	if (read->atomic != (seg->opcode == 11))
+		wrong(end, "a response to another request", seg);
+	else if (read->atomic)
+		check_atomic_response(end, seg, read);
+	else if (seg->len > read->size - read->answered ||
+		 seg->last != (read->answered + seg->len == read->size) ||
+		 (!seg->len && read->size))
 		wrong(end, "Read Response of another length", seg);
 	else if (read->size &&
 		 (seg->stag != read->sink_stag || seg->to != read->sink_to + read->answered))
@@ -223,8 +289,8 @@ static void on_terminate(struct end *end, const struct segment *seg)
 
 static void check_order(struct end *end, const struct segment *seg)
 {
-	static const uint8_t qn_of[] = { [1] = 1, [7] = 2 };
-	unsigned int qn = seg->opcode <= 7 ? qn_of[seg->opcode] : 4;
+	static const uint8_t qn_of[] = { [1] = 1, [7] = 2, [10] = 1, [11] = 3 };
+	unsigned int qn = seg->opcode <= 11 ? qn_of[seg->opcode] : 4;
 
 	if (end->watch.terminated)
 		wrong(end, "FPDU behind the Terminate", seg);
@@ -254,7 +320,7 @@ void watch_fpdu(struct end *end, const uint8_t *fpdu, size_t len)
 	check_order(end, &seg);
 	if (seg.opcode == 7)
 		on_terminate(end, &seg);
-	else if (seg.opcode == 2)
+	else if (seg.opcode == 2 || seg.opcode == 11)
 		on_response(end, &seg);
 	else if (end->initiator && end->qp.stream.p2p && end->watch.fpdus == 1)
 		on_rtr(end, &seg);

@@ -16,7 +16,8 @@ struct wr;
 
 struct watch_read {
 	struct wr *wr; /* NULL: an RTR */
-	uint32_t sink_stag;
+	bool atomic;
+	uint32_t sink_stag; /* of an atomic its Request Identifier */
 	uint64_t sink_to;
 	uint32_t size;
 	uint32_t answered; /* octets */
@@ -31,6 +32,7 @@ struct watch {
 	uint32_t msn[4];
 	uint32_t next_wr; /* the WR whose octets come next */
 	uint32_t off; /* octets of it that were seen */
+	bool imm_seen; /* its Send's Immediate was */
 	struct watch_read read[WATCH_READS]; /* Read Requests of this end */
 	uint32_t read_head, read_next, read_tail; /* delivered, to be answered, free */
 	bool in_response; /* this end is in the middle of a Read Response */

@@ -13,7 +13,8 @@
 #include "watch.h"
 
 #define CONNS_MAX 3
-#define REGIONS_MAX 16
+#define REGIONS_MAX 24
+#define GENERATION 2 /* what a seed may have in store: see plan.c */
 #define RED_ZONE 256 /* octets before and behind every MR */
 #define IOV_MAX_SIM 96
 #define RD_MAX_SIM 16
@@ -31,6 +32,8 @@ enum role {
 	ROLE_READ, /* our Reads are placed here */
 	ROLE_SPARE, /* to be invalidated */
 	ROLE_FOREIGN, /* another PD's */
+	ROLE_ATOMIC, /* for the peer's atomics alone */
+	ROLE_WINDOW, /* over a part of another region */
 };
 
 struct region {
@@ -43,6 +46,11 @@ struct region {
 	uint8_t *shadow; /* the same, as it ought to be */
 	size_t cursor; /* where the next sink is looked for */
 	struct sink *sinks; /* pieces that may change now */
+
+	/* a window; memory, shadow and sinks are its parent's */
+	struct region *parent;
+	struct end *user; /* who may name it */
+	bool used;
 };
 
 /* A piece of a region that an operation may change. */
@@ -87,6 +95,19 @@ enum bad {
 	BAD_INV_SOURCE,
 	BAD_LKEY,
 	BAD_LOCAL_INV,
+	BAD_FIRST_COUNT, /* generation 1 has those above */
+	BAD_QP_WRITE = BAD_FIRST_COUNT,
+	BAD_QP_READ,
+	BAD_WINDOW_RIGHT,
+	BAD_WINDOW_STALE,
+	BAD_WINDOW_QP,
+	BAD_BIND,
+	BAD_ATOMIC_STAG,
+	BAD_ATOMIC_BOUNDS,
+	BAD_ATOMIC_RIGHT,
+	BAD_ATOMIC_PD,
+	BAD_ATOMIC_ALIGN,
+	BAD_NOT_AGREED,
 	BAD_COUNT,
 };
 
@@ -104,6 +125,11 @@ enum surgery {
 	SURGERY_RESPONSE_LONG,
 	SURGERY_CRC,
 	SURGERY_MARKER,
+	SURGERY_FIRST_COUNT, /* generation 1 has those above */
+	SURGERY_IMM_LENGTH = SURGERY_FIRST_COUNT,
+	SURGERY_ATOMIC_OP,
+	SURGERY_ATOMIC_SHORT,
+	SURGERY_ATOMIC_ID,
 	SURGERY_COUNT,
 };
 
@@ -117,10 +143,12 @@ struct wr {
 	uint32_t stag;
 	uint32_t inv;
 	uint64_t to;
+	uint64_t operand[2]; /* of an atomic: add, or compare and swap */
 	uint8_t *data; /* len octets: sent, or what a Read must bring */
 	struct sink sink[AW_SGE_MAX];
 	unsigned int sink_count;
-	struct region *touches; /* LOCAL_INV, SEND_INV */
+	struct region *touches; /* LOCAL_INV, SEND_INV, BIND_MW */
+	uint32_t executed; /* times: an atomic at the peer, a BIND_MW here */
 	bool misfit; /* a Send that no receive can hold */
 	uint32_t message; /* Sends: how many came before on this QP */
 	bool before_close; /* by either program */
@@ -174,6 +202,8 @@ struct end {
 	uint64_t flip_after, cut_after; /* octets of what this end transmits; UINT64_MAX: never */
 	uint32_t read_max, write_max; /* octets a turn */
 	uint32_t asleep_until; /* step */
+	uint32_t deadline; /* step at which its driver's timer ends it; 0: none runs */
+	bool timed_out;
 
 	/* start-up */
 	enum phase phase;
@@ -193,7 +223,9 @@ struct end {
 	bool failed_wr; /* a bad completion was seen: from here every WR has one */
 	struct recv **recv;
 	uint32_t recv_count, recv_cap;
-	uint32_t sends; /* posted by this end */
+	uint32_t sends; /* posted by this end: messages that take a receive */
+	uint32_t atomics; /* executed for the peer */
+	uint32_t grants; /* what its QP allows a peer */
 	uint32_t taken_recvs, done_recvs;
 	struct recv **order; /* receives in the order taken */
 	struct watch watch; /* of what this end transmits */
@@ -222,11 +254,14 @@ struct plan {
 	bool dereg;
 	bool flip, cut_fin, cut_rst, hostile;
 	bool close, abort;
+	uint32_t timeout; /* steps that start-up, or an ending, may take; 0: as many as it likes */
 	unsigned int post_percent;
+	bool extended; /* RFC 7306, windows, QPs with fewer rights */
 };
 
 struct world {
 	uint32_t step, steps_max;
+	unsigned int generation;
 	uint64_t events;
 	struct rng rng;
 	struct plan plan;
@@ -241,7 +276,33 @@ struct world {
 };
 
 /* world.c */
-void world_init(struct world *w, struct rng rng, uint32_t steps_max, bool verbose);
+/* generation: 1 to GENERATION. A seed means the same world for ever within its generation. */
+void world_init(struct world *w, struct rng rng, unsigned int generation, uint32_t steps_max,
+		bool verbose);
+/* Does a message of this kind take a receive? */
+static inline bool takes_recv(enum aw_op op)
+{
+	return op == AW_OP_SEND || op == AW_OP_SEND_INV || op == AW_OP_SEND_IMM ||
+	       op == AW_OP_WRITE_IMM;
+}
+
+static inline bool is_write(enum aw_op op)
+{
+	return op == AW_OP_WRITE || op == AW_OP_WRITE_IMM;
+}
+
+/* Is it answered by the peer? */
+static inline bool is_request(enum aw_op op)
+{
+	return op == AW_OP_READ || aw_op_is_atomic(op);
+}
+
+/* Done without a word to the peer? */
+static inline bool is_local(enum aw_op op)
+{
+	return op == AW_OP_LOCAL_INV || op == AW_OP_BIND_MW;
+}
+
 /* Runs it to its end; false when a check failed (why tells which). */
 bool world_run(struct world *w);
 void world_fini(struct world *w);
@@ -263,6 +324,10 @@ uint8_t *memory_at(const struct region *region, size_t off);
 uint8_t *memory_shadow_at(const struct region *region, size_t off);
 /* Takes [off, off + len) for an operation; false when there is no free piece of that size. */
 bool memory_claim(struct region *region, uint32_t len, struct sink *sink);
+/* The same at one place. */
+bool memory_claim_at(struct region *region, size_t off, uint32_t len, struct sink *sink);
+/* One more region, without memory; NULL when there are too many. */
+struct region *memory_add_window(struct host *host);
 void memory_release(struct sink *sink);
 /* Takes what stands in the sink as right from now on. */
 void memory_settle(struct sink *sink);
@@ -280,6 +345,8 @@ void node_start(struct end *end);
 bool node_receive(struct end *end, size_t n);
 /* Gives up to n octets to the wire, and closes what is to be closed; false: nothing happened. */
 bool node_transmit(struct end *end, size_t n);
+/* Its timer, by the virtual clock: starts with start-up and with an ending, and ends those. */
+void node_tick(struct end *end);
 /* The connection is lost for this end. */
 void node_abort(struct end *end, enum aw_error why);
 extern const struct aw_ops node_ops;
@@ -293,6 +360,24 @@ void setup_sent(struct end *end);
 /* traffic.c */
 void traffic_receives(struct end *end);
 bool traffic_post(struct end *end);
+/* Longest Send that the receive it will meet can hold; UINT32_MAX when there is none. */
+uint32_t traffic_credit(const struct end *end);
+/* A length up to max, mostly at an edge. */
+uint32_t traffic_len(struct end *end, uint32_t max);
+
+/* extensions.c: RFC 7306. */
+bool extensions_make(struct end *end, struct wr *wr);
+uint64_t extensions_execute(struct end *end, uint8_t *at, const struct rdmap_atomic_req *req);
+
+/* windows.c: type 2 memory windows. False: the WR was not made. */
+bool windows_make_bind(struct end *end, struct wr *wr);
+bool windows_make_access(struct end *end, struct wr *wr);
+/* A Send that invalidates one of the peer's; one of ours that the peer never used. */
+struct region *windows_pick_used(struct end *end);
+struct region *windows_pick_unused(struct end *end);
+enum aw_wc_status windows_bind(struct end *end, const struct aw_swqe *wqe);
+/* Makes an access wrong. */
+bool windows_spoil(struct end *end, struct wr *wr);
 
 /* lists.c: an SGE list over regions for a WR of len octets. */
 unsigned int lists_source(struct end *end, uint32_t len, struct aw_sge *sge, uint8_t *data);

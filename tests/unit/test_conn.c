@@ -18,6 +18,8 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -78,6 +80,62 @@ static void conn_connect__request_and_reply(void **state)
 	assert_int_equal(recv(s->qp.fd, octets, sizeof(octets), 0), 3);
 	assert_memory_equal(octets, "qp!", 3);
 	assert_int_equal(aw_conn_attach(s->conn, &s->qp.uqp), EINVAL);
+}
+
+/* What start-up came to reaches the QP; siw sends the Request's flags back, which is no answer. */
+static void conn_connect__extensions(void **state)
+{
+	static const struct {
+		uint8_t flags;
+		bool agreed;
+	} cases[] = { { MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE, true },
+		      { MPA_FLAG_ENHANCED | MPA_FLAG_CRC | MPA_FLAG_EXT_OFFER, false } };
+	struct aw_mpa_local local = scene_enhanced;
+	struct scene *s = *state;
+
+	local.extensions = true;
+	for (unsigned int i = 0; i < 2; i++) {
+		uint8_t octets[MPA_FRAME_MAX];
+
+		start_and_read(s, &local);
+		tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, cases[i].flags, 2));
+		heard_await(&s->heard, i, AW_CONN_ACCEPTED);
+		assert_int_equal(aw_conn_attach(s->conn, &s->qp.uqp), 0);
+		assert_int_equal(s->qp.stream.extensions, cases[i].agreed);
+		aw_conn_destroy(s->conn);
+		close(s->peer);
+		close(s->qp.fd);
+		s->conn = NULL;
+		s->peer = s->qp.fd = -1;
+	}
+}
+
+static int option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int value = -1;
+
+	assert_int_equal(getsockopt(fd, level, name, &value, &len), 0);
+	return value;
+}
+
+/* Of the socket that the QP has: a peer that is gone without a word is found out in two minutes. */
+static void conn_attach__peer_can_be_lost(void **state)
+{
+	struct scene *s = *state;
+	uint8_t octets[MPA_FRAME_MAX];
+
+	assert_int_equal(start(s, &scene_enhanced, NULL, 0), 0);
+	s->peer = tcp_accept(s->listener);
+	tcp_recv(s->peer, octets, MPA_HDR_LEN + MPA_ENH_LEN);
+	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, MPA_FLAG_ENHANCED, 2));
+	heard_await(&s->heard, 0, AW_CONN_ACCEPTED);
+	assert_int_equal(aw_conn_attach(s->conn, &s->qp.uqp), 0);
+	assert_int_equal(option(s->qp.fd, IPPROTO_TCP, TCP_USER_TIMEOUT), AW_CONN_LOST_MS);
+	assert_int_equal(option(s->qp.fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+	assert_int_equal(option(s->qp.fd, IPPROTO_TCP, TCP_KEEPIDLE), 60);
+	assert_int_equal(option(s->qp.fd, IPPROTO_TCP, TCP_KEEPINTVL), 15);
+	assert_int_equal(option(s->qp.fd, IPPROTO_TCP, TCP_NODELAY), 1);
 }
 
 static void conn_connect__reply_in_pieces(void **state)
@@ -172,7 +230,7 @@ static void conn_connect__silent_peer(void **state)
 
 	aw_bounds.startup_ms = 30;
 	start_and_read(s, &scene_enhanced);
-	assert_false(scene_failed(s, ETIMEDOUT).no_reply);
+	assert_false(scene_failed(s, ETIMEDOUT).plain_only);
 	tcp_assert_over(s->peer);
 }
 
@@ -182,7 +240,7 @@ static void conn_connect__closed_without_a_reply(void **state)
 
 	start_and_read(s, &scene_enhanced);
 	shutdown(s->peer, SHUT_WR);
-	assert_true(scene_failed(s, ECONNRESET).no_reply);
+	assert_true(scene_failed(s, ECONNRESET).plain_only);
 }
 
 static void conn_connect__reset_without_a_reply(void **state)
@@ -192,7 +250,7 @@ static void conn_connect__reset_without_a_reply(void **state)
 	start_and_read(s, &scene_enhanced);
 	tcp_reset(s->peer);
 	s->peer = -1;
-	assert_true(scene_failed(s, ECONNRESET).no_reply);
+	assert_true(scene_failed(s, ECONNRESET).plain_only);
 }
 
 static void conn_connect__closed_without_a_reply_revision_1(void **state)
@@ -201,7 +259,50 @@ static void conn_connect__closed_without_a_reply_revision_1(void **state)
 
 	start_and_read(s, &scene_plain);
 	shutdown(s->peer, SHUT_WR);
-	assert_false(scene_failed(s, ECONNRESET).no_reply);
+	assert_false(scene_failed(s, ECONNRESET).plain_only);
+}
+
+static void conn_connect__reply_of_revision_1(void **state)
+{
+	struct scene *s = *state;
+	uint8_t octets[MPA_FRAME_MAX];
+	struct aw_conn_info info;
+
+	start_and_read(s, &scene_enhanced);
+	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, 0, 1));
+	info = scene_failed(s, EPROTO);
+	assert_true(info.plain_only);
+}
+
+/* A rejection is an answer, whatever its revision. */
+static void conn_connect__reject_of_revision_1(void **state)
+{
+	struct scene *s = *state;
+	uint8_t octets[MPA_FRAME_MAX];
+
+	start_and_read(s, &scene_enhanced);
+	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, MPA_FLAG_REJECT, 1));
+	s->conn = heard_await(&s->heard, 0, AW_CONN_REJECTED);
+	assert_false(aw_conn_info(s->conn)->plain_only);
+}
+
+static void conn_asked__is_what_was_asked(void **state)
+{
+	const struct aw_mpa_local *const locals[] = { &scene_enhanced, &scene_plain };
+	struct scene *s = *state;
+	struct aw_conn_ask ask;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(start(s, locals[i], "abc", 3), 0);
+		aw_conn_asked(s->conn, &ask);
+		assert_int_equal(ask.pd_len, 3);
+		assert_memory_equal(ask.pd, "abc", 3);
+		assert_int_equal(ask.local->revision, locals[i]->revision);
+		assert_memory_equal(ask.peer, &s->addr, tcp_addr_len(&s->addr));
+		aw_conn_destroy(s->conn);
+		s->conn = NULL;
+		close(tcp_accept(s->listener));
+	}
 }
 
 static void conn_connect__half_a_reply_and_fin(void **state)
@@ -212,7 +313,7 @@ static void conn_connect__half_a_reply_and_fin(void **state)
 	start_and_read(s, &scene_enhanced);
 	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, MPA_FLAG_ENHANCED, 2) - 1);
 	shutdown(s->peer, SHUT_WR);
-	assert_false(scene_failed(s, ECONNRESET).no_reply);
+	assert_false(scene_failed(s, ECONNRESET).plain_only);
 }
 
 static void fail_with(struct scene *s, const void *octets, size_t len)
@@ -285,7 +386,7 @@ static void conn_connect__no_common_rtr(void **state)
 			 octets + MPA_HDR_LEN);
 	start_and_read(s, &scene_enhanced);
 	tcp_send(s->peer, octets, len);
-	scene_failed(s, EPROTO);
+	scene_failed(s, EOPNOTSUPP);
 	assert_terminate(s->peer, false, 0x07);
 }
 
@@ -300,7 +401,7 @@ static void conn_connect__ird_too_small(void **state)
 		octets + MPA_HDR_LEN);
 	start_and_read(s, &scene_enhanced);
 	tcp_send(s->peer, octets, len);
-	scene_failed(s, EPROTO);
+	scene_failed(s, ENOMEM);
 	assert_terminate(s->peer, true, 0x06);
 }
 
@@ -348,7 +449,21 @@ static void conn_attach__qp_refuses(void **state)
 	heard_await(&s->heard, 0, AW_CONN_ACCEPTED);
 	s->qp.err = ENOMEM;
 	assert_int_equal(aw_conn_attach(s->conn, &s->qp.uqp), ENOMEM);
-	tcp_assert_over(s->peer);
+	assert_terminate(s->peer, false, 0x05); /* RFC 6581 9.3: a local error */
+}
+
+/* RFC 6581 9.3: whoever wanted the connection is gone when the peer has accepted it. */
+static void conn_destroy__accepted(void **state)
+{
+	struct scene *s = *state;
+	uint8_t octets[MPA_FRAME_MAX];
+
+	start_and_read(s, &scene_enhanced);
+	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, MPA_FLAG_ENHANCED, 2));
+	heard_await(&s->heard, 0, AW_CONN_ACCEPTED);
+	aw_conn_destroy(s->conn);
+	s->conn = NULL;
+	assert_terminate(s->peer, false, 0x05);
 }
 
 static void conn_destroy__from_its_event(void **state)
@@ -391,6 +506,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(conn_connect__request_and_reply),
+		TEST(conn_connect__extensions),
+		TEST(conn_attach__peer_can_be_lost),
 		TEST(conn_connect__reply_in_pieces),
 		TEST(conn_connect__rejected),
 		TEST(conn_connect__refused),
@@ -400,6 +517,9 @@ int main(void)
 		TEST(conn_connect__closed_without_a_reply),
 		TEST(conn_connect__reset_without_a_reply),
 		TEST(conn_connect__closed_without_a_reply_revision_1),
+		TEST(conn_connect__reply_of_revision_1),
+		TEST(conn_connect__reject_of_revision_1),
+		TEST(conn_asked__is_what_was_asked),
 		TEST(conn_connect__half_a_reply_and_fin),
 		TEST(conn_connect__wrong_key),
 		TEST(conn_connect__private_data_too_long),
@@ -409,6 +529,7 @@ int main(void)
 		TEST(conn_connect__ird_too_small),
 		TEST(conn_connect__private_data_sizes),
 		TEST(conn_attach__qp_refuses),
+		TEST(conn_destroy__accepted),
 		TEST(conn_destroy__from_its_event),
 		TEST(conn_destroy__in_the_child_of_a_fork),
 	};

@@ -74,6 +74,25 @@ static void conn_accept__reply_then_qp(void **state)
 	assert_int_equal(aw_conn_reject(s->conn, NULL, 0), EINVAL);
 }
 
+/* What start-up came to reaches the peer and the QP. */
+static void conn_accept__extensions(void **state)
+{
+	struct aw_mpa_local local = scene_enhanced;
+	struct scene *s = *state;
+	uint8_t octets[MPA_FRAME_MAX];
+	struct mpa_frame frame;
+
+	local.extensions = true;
+	respond(s, &local);
+	tcp_send(s->peer, octets,
+		 scene_frame(octets, MPA_REQUEST, MPA_FLAG_ENHANCED | MPA_FLAG_EXT_OFFER, 2));
+	heard_await(&s->heard, 0, AW_CONN_REQUEST);
+	assert_int_equal(aw_conn_accept(s->conn, &s->qp.uqp, 3, 2, NULL, 0), 0);
+	frame = read_reply(s, octets, MPA_HDR_LEN + MPA_ENH_LEN);
+	assert_int_equal(frame.flags, MPA_FLAG_CRC | MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE);
+	assert_true(s->qp.stream.extensions);
+}
+
 static void conn_accept__bounds(void **state)
 {
 	struct scene *s = *state;
@@ -219,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(conn_accept__reply_then_qp),
+		TEST(conn_accept__extensions),
 		TEST(conn_accept__bounds),
 		TEST(conn_accept__revision_1),
 		TEST(conn_accept__peer_left),

@@ -141,9 +141,9 @@ static void fpdu_mulpdu__fits_and_next_does_not(void **state)
 
 		assert_true(worst_size(plain, 0) <= emss);
 		assert_true(worst_size(marked, 1) <= emss);
-		if (plain < FPDU_ULPDU_MAX)
+		if (plain < FPDU_MULPDU_MAX)
 			assert_true(worst_size(plain + 1, 0) > emss);
-		if (marked < FPDU_ULPDU_MARKED_MAX && emss % 4 == 0)
+		if (marked < FPDU_MULPDU_MAX && emss % 4 == 0)
 			assert_true(worst_size(marked + 1, 1) > emss);
 	}
 }
@@ -164,8 +164,11 @@ static void fpdu_mulpdu__bounds(void **state)
 	assert_int_equal(fpdu_mulpdu(0, 1), 128);
 	assert_int_equal(fpdu_mulpdu(136, 0), 130);
 	assert_int_equal(fpdu_mulpdu(133, 0), 128);
-	assert_int_equal(fpdu_mulpdu(SIZE_MAX, 0), FPDU_ULPDU_MAX);
-	assert_int_equal(fpdu_mulpdu(SIZE_MAX, 1), FPDU_ULPDU_MARKED_MAX);
+	/* RFC 5044 3: not all that the length field could say. */
+	assert_int_equal(fpdu_mulpdu(64774, 0), 64768 - 2);
+	assert_int_equal(fpdu_mulpdu(64776, 0), 64768);
+	assert_int_equal(fpdu_mulpdu(SIZE_MAX, 0), 64768);
+	assert_int_equal(fpdu_mulpdu(SIZE_MAX, 1), 64768);
 }
 
 /* The ULPDU of RFC 5044's figures 5 and 6: a Send of 24 zero octets. */

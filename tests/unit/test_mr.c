@@ -77,6 +77,20 @@ static void aw_mr_check__who_may(void **state)
 	assert_int_equal(check(&mr, 0, 1), AW_OK);
 }
 
+/* Without a remote right the access is an SGE's, which no window is for. */
+static void aw_mr_check__window_is_for_the_peer_alone(void **state)
+{
+	struct aw_mr mr = mr_at(0);
+
+	(void)state;
+	assert_int_equal(aw_mr_check(&mr, &pd, &qp, 0, 0, 1), AW_OK);
+	mr.window = true;
+	assert_int_equal(check(&mr, 0, 1), AW_OK);
+	assert_int_equal(aw_mr_check(&mr, &pd, &qp, 0, 0, 1), AW_E_RDMAP_ACCESS);
+	assert_int_equal(aw_mr_check(&mr, &pd, &qp, AW_ACCESS_LOCAL_WRITE, 0, 1),
+			 AW_E_RDMAP_ACCESS);
+}
+
 static void aw_mr_check__order_of_errors(void **state)
 {
 	struct aw_mr mr = mr_at(0);
@@ -103,6 +117,7 @@ int main(void)
 		cmocka_unit_test(aw_mr_check__bounds),
 		cmocka_unit_test(aw_mr_check__top_of_address_space),
 		cmocka_unit_test(aw_mr_check__who_may),
+		cmocka_unit_test(aw_mr_check__window_is_for_the_peer_alone),
 		cmocka_unit_test(aw_mr_check__order_of_errors),
 		cmocka_unit_test(aw_mr_at__offset),
 	};

@@ -22,7 +22,7 @@ enum {
 };
 
 static uint8_t memory[4096];
-static int pd, other_pd, qp, other_qp;
+static int pd;
 
 static struct aw_mr mr_over(uint8_t *host, uint64_t len)
 {
@@ -162,32 +162,50 @@ static void mr_add__wraps(void **state)
 	aw_mr_remove(&mr);
 }
 
-static void mr_invalidate__window_of_this_qp(void **state)
-{
-	struct aw_mr mw = mr_over(memory, sizeof(memory));
-
-	(void)state;
-	mw.qp = &qp;
-	assert_int_equal(aw_mr_add(&mw), 0);
-	assert_int_equal(aw_mr_invalidate(mw.stag, &pd, &other_qp), AW_E_RDMAP_NOT_ASSOCIATED);
-	assert_int_equal(aw_mr_invalidate(mw.stag, &other_pd, &qp), AW_E_RDMAP_NOT_ASSOCIATED);
-	assert_int_equal(aw_mr_invalidate(mw.stag, &pd, &qp), AW_OK);
-	assert_null(aw_mr_get(mw.stag));
-	assert_int_equal(aw_mr_invalidate(mw.stag, &pd, &qp), AW_E_RDMAP_STAG);
-	aw_mr_remove(&mw);
-}
-
-static void mr_invalidate__plain_mr(void **state)
+/* As a window has it: one index, a key at a time. */
+static void stag_publish__is_found_by_its_key_of_the_moment_only(void **state)
 {
 	struct aw_mr mr = mr_over(memory, sizeof(memory));
+	uint32_t old, fresh;
 
 	(void)state;
-	assert_int_equal(aw_mr_add(&mr), 0);
-	assert_int_equal(aw_mr_invalidate(mr.stag, &pd, &qp), AW_E_RDMAP_CANNOT_INVALIDATE);
-	assert_int_equal(aw_mr_invalidate(mr.stag, &other_pd, &qp), AW_E_RDMAP_NOT_ASSOCIATED);
+	assert_int_equal(aw_stag_reserve(&mr.stag), 0);
+	assert_null(aw_mr_get(mr.stag));
+	aw_stag_publish(&mr);
 	assert_ptr_equal(aw_mr_get(mr.stag), &mr);
 	aw_mr_put(&mr);
-	aw_mr_remove(&mr);
+	old = mr.stag;
+	aw_stag_withdraw_wait(old);
+	assert_null(aw_mr_get(old));
+	assert_int_equal(aw_stag_rekey(old, &fresh), 0);
+	mr.stag = fresh;
+	aw_stag_publish(&mr);
+	assert_null(aw_mr_get(old));
+	assert_ptr_equal(aw_mr_get(fresh), &mr);
+	aw_mr_put(&mr);
+	aw_stag_hide(old);
+	assert_null(aw_mr_get(fresh));
+	aw_stag_withdraw_wait(old);
+	aw_stag_cancel(old);
+}
+
+static void stag_rekey__every_key_but_this_one(void **state)
+{
+	uint32_t fresh;
+
+	(void)state;
+	for (uint32_t stag = 0x12345600; stag < 0x12345700; stag += 51) {
+		uint32_t seen[256] = { 0 }, kinds = 0;
+
+		for (int i = 0; i < ROUNDS; i++) {
+			assert_int_equal(aw_stag_rekey(stag, &fresh), 0);
+			assert_int_equal(fresh >> 8, 0x123456);
+			kinds += !seen[fresh & 0xff]++;
+		}
+		assert_int_equal(seen[stag & 0xff], 0);
+		/* Each of 255 is missed by all of 3000 draws with a chance of one in 100000. */
+		assert_true(kinds >= 252);
+	}
 }
 
 struct shared {
@@ -247,8 +265,8 @@ int main(void)
 		cmocka_unit_test(mr_add__unmapped),
 		cmocka_unit_test(mr_add__only_what_it_may_touch),
 		cmocka_unit_test(mr_add__wraps),
-		cmocka_unit_test(mr_invalidate__window_of_this_qp),
-		cmocka_unit_test(mr_invalidate__plain_mr),
+		cmocka_unit_test(stag_publish__is_found_by_its_key_of_the_moment_only),
+		cmocka_unit_test(stag_rekey__every_key_but_this_one),
 		cmocka_unit_test(mr_remove__waits_for_a_placement),
 	};
 

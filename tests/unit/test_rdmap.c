@@ -172,6 +172,22 @@ static void rdmap_atomic_resp__octets(void **state)
 	assert_int_equal(got.original, resp.original);
 }
 
+/* docs/extensions.md. */
+static void rdmap_imm__octets(void **state)
+{
+	static const uint8_t golden[RDMAP_IMM_LEN] = { 0x01, 0x02, 0x03, 0x04,
+						       0x11, 0x12, 0x13, 0x14 };
+	struct rdmap_imm imm = { 0x01020304, 0x11121314 };
+	struct rdmap_imm got = rdmap_imm_get(golden);
+	uint8_t wire[RDMAP_IMM_LEN];
+
+	(void)state;
+	rdmap_imm_put(&imm, wire);
+	assert_memory_equal(wire, golden, sizeof(golden));
+	assert_int_equal(got.data, imm.data);
+	assert_int_equal(got.length, imm.length);
+}
+
 static void rdmap_opcode_text__all_values(void **state)
 {
 	(void)state;
@@ -193,6 +209,7 @@ int main(void)
 		cmocka_unit_test(rdmap_atomic_req_get__octets),
 		cmocka_unit_test(rdmap_atomic_req_get__reserved_bits_are_ignored),
 		cmocka_unit_test(rdmap_atomic_resp__octets),
+		cmocka_unit_test(rdmap_imm__octets),
 		cmocka_unit_test(rdmap_opcode_text__all_values),
 	};
 

@@ -102,7 +102,7 @@ static void aw_rx_ulpdu__opcode_errors(void **state)
 		hdr = core_untagged((enum rdmap_opcode)op, DDP_QN_SEND, 1, 0);
 		if (!fits)
 			assert_int_equal(verdict(&hdr, 8), AW_E_RDMAP_OPCODE);
-		if (op != RDMAP_READ_REQ) {
+		if (op != RDMAP_READ_REQ && op != RDMAP_ATOMIC_REQ) {
 			hdr = core_untagged((enum rdmap_opcode)op, DDP_QN_READ, 1, 0);
 			assert_int_equal(verdict(&hdr, 28), AW_E_RDMAP_OPCODE);
 		}

@@ -268,6 +268,34 @@ static void aw_mpa_on_reply__ord_and_ird(void **state)
 	assert_memory_equal(result.pd, "hi", 2);
 }
 
+/*
+ * The ULPs agree on the depths: 0x3fff either way. A responder's ORD is at most the initiator's IRD
+ * all the same (RFC 6581 9.1), and without peer-to-peer nothing enhanced is wanted (10).
+ */
+static void aw_mpa__depths_left_to_the_ulps(void **state)
+{
+	struct aw_mpa_local ulp = usual, shallow = usual;
+	struct aw_mpa_result result;
+	uint8_t buf[MPA_FRAME_MAX];
+	struct mpa_enhanced enh;
+
+	(void)state;
+	ulp.ird_ord_ulp = true;
+	shallow.ird = 3;
+	result = ask(&ulp, &usual, AW_SETUP_OK);
+	assert_int_equal(result.peer_ird, MPA_IRD_ORD_NONE);
+	assert_int_equal(result.peer_ord, MPA_IRD_ORD_NONE);
+	result = ask(&shallow, &ulp, AW_SETUP_OK);
+	assert_int_equal(result.ird, ulp.ird);
+	assert_int_equal(result.ord, 3);
+	aw_mpa_reply(&ulp, &result, false, NULL, 0, buf);
+	enh = mpa_enhanced_get(buf + MPA_HDR_LEN);
+	assert_int_equal(enh.ird, MPA_IRD_ORD_NONE);
+	assert_int_equal(enh.ord, MPA_IRD_ORD_NONE);
+	ulp.p2p = false;
+	assert_int_equal(aw_mpa_request(&ulp, NULL, 0, buf), MPA_HDR_LEN);
+}
+
 static enum aw_setup on_reply(const struct mpa_enhanced *enh, uint8_t revision,
 			      struct aw_mpa_result *result)
 {
@@ -393,6 +421,89 @@ static void aw_mpa_on_reply__crc_and_markers(void **state)
 	}
 }
 
+/* docs/extensions.md: offered by an enhanced Request, agreed to by an enhanced Reply. */
+static void aw_mpa_extensions__when_both_want_them(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		struct aw_mpa_local a = usual, b = usual;
+		uint8_t request[MPA_FRAME_MAX], reply[MPA_FRAME_MAX];
+		struct aw_mpa_result at_b;
+
+		a.extensions = i & 1;
+		b.extensions = i & 2;
+		aw_mpa_request(&a, NULL, 0, request);
+		assert_int_equal(request[16], a.extensions ? 0x54 : 0x50);
+		at_b = ask(&a, &b, AW_SETUP_OK);
+		assert_int_equal(at_b.extensions, i == 3);
+		aw_mpa_reply(&b, &at_b, false, NULL, 0, reply);
+		assert_int_equal(reply[16], i == 3 ? 0x52 : 0x50);
+		assert_int_equal(agree(&a, &b, AW_SETUP_OK).extensions, i == 3);
+		aw_mpa_reply(&b, &at_b, true, NULL, 0, reply);
+		assert_int_equal(reply[16], 0x70);
+	}
+}
+
+/* What an initiator that offered makes of a Reply with these flags; of any other, nothing. */
+static void aw_mpa_extensions__replies(void **state)
+{
+	static const struct {
+		uint8_t flags, revision;
+		bool agreed;
+	} cases[] = {
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE, 2, true },
+		{ MPA_FLAG_ENHANCED, 2, false },
+		/* The Request's flags sent back, as siw does; and a peer that sets all it can. */
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_OFFER, 2, false },
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_OFFER | MPA_FLAG_EXT_AGREE, 2, false },
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE | MPA_FLAG_REJECT, 2, false },
+		{ MPA_FLAG_EXT_AGREE, 2, false },
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE, 1, false },
+	};
+	static const uint8_t pd[] = { 0xc0, 5, 0xc0, 5 };
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct mpa_frame frame = {
+			.kind = MPA_REPLY,
+			.flags = cases[i].flags,
+			.revision = cases[i].revision,
+			.pd = pd,
+			.pd_len = sizeof(pd),
+		};
+		struct aw_mpa_local local = usual;
+		struct aw_mpa_result result;
+
+		assert_int_equal(aw_mpa_on_reply(&local, &frame, &result), AW_SETUP_OK);
+		assert_false(result.extensions);
+		local.extensions = true;
+		assert_int_equal(aw_mpa_on_reply(&local, &frame, &result), AW_SETUP_OK);
+		assert_int_equal(result.extensions, cases[i].agreed);
+	}
+}
+
+/* Without the enhanced format there is nothing that says what the bits mean. */
+static void aw_mpa_extensions__not_without_the_enhanced_format(void **state)
+{
+	struct mpa_frame frame = { .kind = MPA_REQUEST, .revision = 1 };
+	struct aw_mpa_local a = plain, b = usual;
+	uint8_t buf[MPA_FRAME_MAX];
+	struct aw_mpa_result result;
+
+	(void)state;
+	a.extensions = b.extensions = true;
+	aw_mpa_request(&a, NULL, 0, buf);
+	assert_int_equal(buf[16], 0x40);
+	frame.flags = MPA_FLAG_EXT_OFFER;
+	assert_int_equal(aw_mpa_on_request(&b, &frame, &result), AW_SETUP_OK);
+	assert_false(result.extensions);
+	frame.revision = 2;
+	assert_int_equal(aw_mpa_on_request(&b, &frame, &result), AW_SETUP_OK);
+	assert_false(result.extensions);
+	aw_mpa_reply(&b, &result, false, NULL, 0, buf);
+	assert_int_equal(buf[16], 0x40);
+}
+
 static void aw_setup_text__each(void **state)
 {
 	(void)state;
@@ -418,12 +529,16 @@ int main(void)
 		cmocka_unit_test(aw_mpa_on_request__read_rtr_needs_ird),
 		cmocka_unit_test(aw_mpa_reply__reject),
 		cmocka_unit_test(aw_mpa_on_reply__ord_and_ird),
+		cmocka_unit_test(aw_mpa__depths_left_to_the_ulps),
 		cmocka_unit_test(aw_mpa_on_reply__insufficient_ird),
 		cmocka_unit_test(aw_mpa_on_reply__rtr_choice),
 		cmocka_unit_test(aw_mpa_on_reply__p2p_not_asked_for),
 		cmocka_unit_test(aw_mpa_on_reply__revisions),
 		cmocka_unit_test(aw_mpa_on_reply__revision_above_ours),
 		cmocka_unit_test(aw_mpa_on_reply__crc_and_markers),
+		cmocka_unit_test(aw_mpa_extensions__when_both_want_them),
+		cmocka_unit_test(aw_mpa_extensions__replies),
+		cmocka_unit_test(aw_mpa_extensions__not_without_the_enhanced_format),
 		cmocka_unit_test(aw_setup_text__each),
 	};
 

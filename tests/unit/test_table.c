@@ -292,6 +292,59 @@ static void table_remove_wait__waits_for_the_holder(void **state)
 	}
 }
 
+/* As a window does it: the handle stays, what is behind it changes once nobody holds it. */
+static void table_withdraw_wait__waits_and_the_handle_is_reserved(void **state)
+{
+	uint32_t handle = aw_table_reserve(*state);
+
+	for (int i = 0; i < 200; i++) {
+		int object = 0;
+		struct holder h = { .t = *state, .object = &object, .handle = handle };
+		pthread_t thread;
+
+		aw_table_publish(*state, handle, &object, count_release);
+		assert_ptr_equal(aw_table_get(*state, handle), &object);
+		pthread_create(&thread, NULL, hold, &h);
+		aw_table_hide(*state, handle);
+		assert_null(aw_table_get(*state, handle));
+		aw_table_withdraw_wait(*state, handle);
+		assert_int_equal(object, 42);
+		assert_null(aw_table_get(*state, handle));
+		assert_int_equal(aw_table_count(*state), 1);
+		pthread_join(thread, NULL);
+	}
+	aw_table_cancel(*state, handle);
+	assert_int_equal(released, 0);
+}
+
+static void table_withdraw_wait__not_hidden(void **state)
+{
+	uint32_t handle = aw_table_reserve(*state);
+	int object = 0;
+
+	aw_table_publish(*state, handle, &object, NULL);
+	aw_table_withdraw_wait(*state, handle);
+	assert_null(aw_table_get(*state, handle));
+	aw_table_cancel(*state, handle);
+}
+
+static void table_fork_child__withdraws_at_once(void **state)
+{
+	uint32_t handle = aw_table_reserve(*state);
+	int object = 0, other = 0;
+
+	aw_table_publish(*state, handle, &object, NULL);
+	assert_non_null(aw_table_get(*state, handle));
+	aw_table_fork_prepare(*state);
+	aw_table_fork_child(*state);
+	aw_table_withdraw_wait(*state, handle);
+	aw_table_publish(*state, handle, &other, NULL);
+	assert_ptr_equal(aw_table_get(*state, handle), &other);
+	aw_table_put(*state, handle);
+	aw_table_withdraw_wait(*state, handle);
+	aw_table_cancel(*state, handle);
+}
+
 static void table_fork_child__waits_for_nobody(void **state)
 {
 	int object = 0;
@@ -326,6 +379,9 @@ int main(void)
 		TEST(table_hide__keeps_the_handle_taken),
 		TEST(table_threads__nothing_dead_is_found),
 		TEST(table_remove_wait__waits_for_the_holder),
+		TEST(table_withdraw_wait__waits_and_the_handle_is_reserved),
+		TEST(table_withdraw_wait__not_hidden),
+		TEST(table_fork_child__withdraws_at_once),
 		TEST(table_fork_child__waits_for_nobody),
 	};
 

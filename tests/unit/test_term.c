@@ -98,6 +98,7 @@ static void term_get__everything(void **state)
 	assert_ptr_equal(msg.ddp, wire + 6);
 	assert_true(msg.has_rdmap);
 	assert_ptr_equal(msg.rdmap, wire + 24);
+	assert_false(msg.mirrored);
 }
 
 static void term_get__tagged_header(void **state)
@@ -138,6 +139,8 @@ static void term_get__siw(void **state)
 	assert_int_equal(aw_error_layer(msg.error), 2);
 	assert_int_equal(aw_error_type(msg.error), 1);
 	assert_false(msg.has_ddp);
+	assert_true(msg.mirrored);
+	assert_int_equal(aw_error_mirrored(msg.error), AW_E_DDP_TOO_LONG);
 }
 
 /* All eight header controls, both DDP header lengths: the exact length passes, one less fails. */

@@ -286,6 +286,7 @@ static void terminate_in__siw_bits(void **state)
 	hear(end, "\x21\x05\x03\x00\x00\x2e", 6);
 	assert_int_equal(end->qp.state, AW_QP_ERROR);
 	assert_int_equal(end->qp.peer_error, AW_ERROR(2, 1, 5));
+	assert_true(end->qp.peer_mirrored);
 	expect(end, AW_OP_READ, AW_WC_WR_FLUSH_ERR);
 	core_end_destroy(end);
 }

@@ -186,6 +186,81 @@ static void aw_tx_next__local_inv_at_its_turn(void **state)
 	core_pair_destroy(pair);
 }
 
+/* The peer may use what the Send behind it tells of, and no Read before it may still be under way. */
+static void aw_tx_next__bind_before_what_follows(void **state)
+{
+	struct core_pair *pair = core_pair_ready(1448);
+	struct aw_swqe *wqe;
+
+	(void)state;
+	core_recv(&pair->b, 1, 0, 100);
+	core_post(&pair->a, AW_OP_READ, 0, 1, 0);
+	wqe = core_wr(&pair->a, AW_OP_BIND_MW, 0, 0);
+	wqe->stag = 0x9901;
+	wqe->flags |= AW_WR_FENCE;
+	aw_qp_post(&pair->a.qp);
+	core_post(&pair->a, AW_OP_SEND, 0, 1, 0);
+	core_tx(&pair->a);
+	assert_int_equal(pair->a.binds, 0);
+	core_deliver(&pair->a, &pair->b);
+	core_tx(&pair->b);
+	core_deliver(&pair->b, &pair->a);
+	assert_true(core_tx_one(&pair->a));
+	assert_int_equal(pair->a.binds, 1);
+	assert_int_equal(pair->a.bound.stag, 0x9901);
+	assert_false(core_tx_one(&pair->a));
+	core_expect_sq(&pair->a, AW_OP_READ, AW_WC_SUCCESS);
+	core_expect_sq(&pair->a, AW_OP_BIND_MW, AW_WC_SUCCESS);
+	core_expect_sq(&pair->a, AW_OP_SEND, AW_WC_SUCCESS);
+	core_pair_destroy(pair);
+}
+
+static void aw_tx_next__bind_unsignalled(void **state)
+{
+	struct core_end *end = core_initiator(1448);
+
+	(void)state;
+	core_wr(end, AW_OP_BIND_MW, 0, 0)->flags &= (uint8_t)~AW_WR_SIGNALED;
+	aw_qp_post(&end->qp);
+	core_tx(end);
+	assert_int_equal(end->binds, 1);
+	assert_null(core_cqe(end));
+	assert_int_equal(aw_sq_count(&end->qp.sq), 0);
+	core_end_destroy(end);
+}
+
+/* The rkey may go to the peer in another way, which the peer waits for before it says a word. */
+static void aw_tx_next__bind_before_the_peer_is_heard(void **state)
+{
+	struct core_end *end = core_responder();
+
+	(void)state;
+	core_wr(end, AW_OP_BIND_MW, 0, 0);
+	aw_qp_post(&end->qp);
+	core_post(end, AW_OP_SEND, 0, 1, 0);
+	assert_false(core_tx_one(end));
+	assert_int_equal(end->binds, 1);
+	core_expect_sq(end, AW_OP_BIND_MW, AW_WC_SUCCESS);
+	assert_null(core_cqe(end));
+	core_end_destroy(end);
+}
+
+static void aw_tx_next__bind_fails(void **state)
+{
+	struct core_end *end = core_initiator(1448);
+
+	(void)state;
+	end->bind_status = AW_WC_MW_BIND_ERR;
+	core_wr(end, AW_OP_BIND_MW, 0, 0);
+	aw_qp_post(&end->qp);
+	core_post(end, AW_OP_SEND, 0, 1, 0);
+	core_tx(end);
+	core_expect_sq(end, AW_OP_BIND_MW, AW_WC_MW_BIND_ERR);
+	core_expect_sq(end, AW_OP_SEND, AW_WC_WR_FLUSH_ERR);
+	assert_int_equal(end->qp.error, AW_E_LOCAL_CATASTROPHIC);
+	core_end_destroy(end);
+}
+
 static void aw_tx_next__local_inv_fails(void **state)
 {
 	struct core_end *end = core_initiator(1448);
@@ -296,10 +371,10 @@ static void aw_tx_next__mr_gone_midway_and_lost(void **state)
 	core_end_destroy(end);
 }
 
-static void aw_tx_next__unsupported_ops_fail(void **state)
+static void aw_tx_next__extensions_not_agreed_on_fail(void **state)
 {
-	static const enum aw_op ops[] = { AW_OP_BIND_MW, AW_OP_WRITE_IMM, AW_OP_SEND_IMM,
-					  AW_OP_CMP_SWAP, AW_OP_FETCH_ADD };
+	static const enum aw_op ops[] = { AW_OP_WRITE_IMM, AW_OP_SEND_IMM, AW_OP_CMP_SWAP,
+					  AW_OP_FETCH_ADD };
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
@@ -481,11 +556,15 @@ int main(void)
 		cmocka_unit_test(aw_tx_next__fence_waits_for_reads),
 		cmocka_unit_test(aw_tx_next__local_inv_at_its_turn),
 		cmocka_unit_test(aw_tx_next__local_inv_fails),
+		cmocka_unit_test(aw_tx_next__bind_before_what_follows),
+		cmocka_unit_test(aw_tx_next__bind_unsignalled),
+		cmocka_unit_test(aw_tx_next__bind_before_the_peer_is_heard),
+		cmocka_unit_test(aw_tx_next__bind_fails),
 		cmocka_unit_test(aw_tx_next__bad_lkey),
 		cmocka_unit_test(aw_tx_next__read_sink_needs_local_write),
 		cmocka_unit_test(aw_tx_next__mr_gone_midway),
 		cmocka_unit_test(aw_tx_next__mr_gone_midway_and_lost),
-		cmocka_unit_test(aw_tx_next__unsupported_ops_fail),
+		cmocka_unit_test(aw_tx_next__extensions_not_agreed_on_fail),
 		cmocka_unit_test(aw_tx_next__responder_waits),
 		cmocka_unit_test(aw_tx_next__rtr_goes_first),
 		cmocka_unit_test(aw_tx_next__responses_and_sq_take_turns),

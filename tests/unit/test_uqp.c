@@ -6,8 +6,10 @@
 #include "../lib/uqp_pair.h"
 #include "net/engine.h"
 #include "net/mrtab.h"
+#include "net/uqp_sock.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -16,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -126,8 +130,9 @@ static void no_receive__terminates_both_ends(void **state)
 	struct pair *p = *state;
 
 	end_post(&p->a, AW_OP_SEND, &p->b, 0); /* no receive is posted there */
-	end_wait_event(&p->b, AW_UQP_FATAL);
+	end_wait_event(&p->b, AW_UQP_REQ_ERR);
 	end_wait_event(&p->a, AW_UQP_FATAL);
+	assert_false(p->b.events & (AW_UQP_FATAL | AW_UQP_ACCESS_ERR));
 	assert_int_equal(p->b.qp->core.error, AW_E_DDP_NO_BUFFER);
 	assert_int_equal(p->a.qp->core.peer_error, AW_E_DDP_NO_BUFFER);
 }
@@ -277,6 +282,46 @@ static void destroy__while_a_poller_has_its_event(void **state)
 		end_destroy(&others[i]);
 }
 
+/* Reads until one socket has sent all that it was given; its QP's lock is held. */
+static bool drain(int from, int to)
+{
+	static uint8_t octets[65536];
+	uint64_t start = aw_now_ns();
+	int unsent;
+
+	do {
+		while (recv(to, octets, sizeof(octets), MSG_DONTWAIT) > 0)
+			;
+		if (ioctl(from, SIOCOUTQ, &unsent) != 0)
+			return false;
+	} while (unsent > 0 && aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+	return unsent == 0 && recv(to, octets, 1, MSG_DONTWAIT) < 0;
+}
+
+/* What was flushed is the program's again: though the socket has room now, nothing goes out. */
+static void abort__sends_nothing_more(void **state)
+{
+	struct pair *p = *state;
+	struct aw_uqp *a = p->a.qp, *b = p->b.qp;
+	bool waits, drained;
+	uint8_t octet;
+	ssize_t n;
+
+	pthread_mutex_lock(&b->lock); /* it takes nothing */
+	for (int i = 0; i < 60 && !a->tx_blocked; i++)
+		end_post(&p->a, AW_OP_WRITE, &p->b, BUF_OCTETS);
+	pthread_mutex_lock(&a->lock);
+	waits = a->batch;
+	drained = drain(a->fd, b->fd);
+	aw_qp_abort(&a->core, AW_OK);
+	aw_uqp_serve(a);
+	pthread_mutex_unlock(&a->lock);
+	n = recv(b->fd, &octet, 1, MSG_DONTWAIT);
+	pthread_mutex_unlock(&b->lock);
+	assert_true(waits && drained);
+	assert_true(n <= 0);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
 
 int main(void)
@@ -292,6 +337,7 @@ int main(void)
 		CASE(create__refuses_what_is_over_a_limit),
 		CASE(listen__hears_in_order),
 		CASE(destroy__while_a_poller_has_its_event),
+		CASE(abort__sends_nothing_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A QP that finds no memory for a batch or a stage goes on by itself once there is some.
-#include <stdbool.h>
+// A QP that finds no memory for a batch or a stage waits for it without spinning, and goes on by
+// itself once there is some. A stream does not begin where there is none, and may end.
+#include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 
-static _Atomic bool no_memory;
+/* Requests of up to so many octets find nothing. */
+static _Atomic size_t failing_max;
+static _Atomic unsigned int attempts; /* that failed */
 
 static void *pool_malloc(size_t n)
 {
-	return no_memory ? NULL : malloc(n);
+	if (n > failing_max)
+		return malloc(n);
+	attempts++;
+	return NULL;
 }
 
 /* The pool itself, over that. */
@@ -25,9 +32,12 @@ static void *pool_malloc(size_t n)
 
 #include <cmocka.h>
 
-static void run_out(void)
+/* Half of what net/ waits, for what a timer may be early. */
+#define RETRY_NS_MIN 5000000ull
+
+static void run_out(size_t octets_max)
 {
-	no_memory = true;
+	failing_max = octets_max;
 	aw_pool_flush();
 }
 
@@ -41,30 +51,69 @@ static void await_octet(const uint8_t *octet, uint8_t value)
 	}
 }
 
+static void await_attempts(unsigned int count)
+{
+	uint64_t start = aw_now_ns();
+
+	for (unsigned int first = attempts; attempts - first < count;) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+	/* A spin would make thousands of them; a loaded machine makes fewer, never more. */
+	assert_true(aw_now_ns() - start > (count - 1) * RETRY_NS_MIN);
+}
+
 static void post__without_a_batch(void **state)
 {
 	struct pair *p = *state;
 
 	p->a.buf[0] = 1;
-	run_out();
+	run_out(SIZE_MAX);
 	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-	no_memory = false;
+	await_attempts(4);
+	failing_max = 0;
 	await_octet(p->b.buf, 1);
 	assert_int_equal(end_wait_cqe(&p->a).cqe.status, AW_WC_SUCCESS);
 }
 
+/* a has a batch; b finds no stage. */
 static void receive__without_a_stage(void **state)
 {
 	struct pair *p = *state;
 
 	p->a.buf[0] = 1;
+	run_out(sizeof(struct aw_batch) - 1);
 	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	await_attempts(4);
+	failing_max = 0;
 	await_octet(p->b.buf, 1);
-	p->a.buf[0] = 2;
-	run_out();
+}
+
+/* Nobody waits for memory to say farewell. */
+static void close__without_memory(void **state)
+{
+	struct pair *p = *state;
+
+	run_out(SIZE_MAX);
 	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-	no_memory = false;
-	await_octet(p->b.buf, 2);
+	aw_uqp_close(p->a.qp);
+	end_wait_event(&p->a, AW_UQP_CLOSED);
+	failing_max = 0;
+	assert_int_equal(end_wait_cqe(&p->a).cqe.status, AW_WC_WR_FLUSH_ERR);
+}
+
+static void attach__without_memory(void **state)
+{
+	struct aw_stream stream = { .initiator = true };
+	struct pair *p = *state;
+	struct end late;
+
+	end_make(&late, &p->pd, NULL);
+	run_out(SIZE_MAX);
+	assert_int_equal(aw_uqp_attach(late.qp, -1, &stream), ENOMEM);
+	failing_max = 0;
+	assert_int_equal(aw_uqp_state(late.qp), AW_QP_IDLE);
+	end_destroy(&late);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
@@ -74,6 +123,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(post__without_a_batch),
 		CASE(receive__without_a_stage),
+		CASE(close__without_memory),
+		CASE(attach__without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,9 +15,12 @@
 #include <unistd.h>
 
 enum {
-	ALL_RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+	ALL_RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
 	ALL_OPS = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_WRITE |
-		  IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_LOCAL_INV,
+		  IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |
+		  IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+		  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
 };
 
 static void side_make(struct side *s, struct fixture *f, struct ibv_srq *srq)
@@ -71,7 +74,7 @@ void pair_sockets(int fds[2])
 	fd_make_nonblocking(fds[1]);
 }
 
-void pair_attach(struct ibv_qp *qp, int fd, bool initiator)
+static void attach(struct ibv_qp *qp, int fd, bool initiator, bool extensions)
 {
 	struct aw_stream stream = {
 		.initiator = initiator,
@@ -79,13 +82,19 @@ void pair_attach(struct ibv_qp *qp, int fd, bool initiator)
 		.ird = PAIR_RD,
 		.ord = PAIR_RD,
 		.stag_seed = qp->qp_num * 1000,
+		.extensions = extensions,
 	};
 
 	assert_int_equal(aw_uqp_attach(avb_qp_uqp(qp), fd, &stream), 0);
 	avb_qp_state_sync(qp);
 }
 
-void pair_make(struct pair *p, struct fixture *f, struct ibv_srq *srq)
+void pair_attach(struct ibv_qp *qp, int fd, bool initiator)
+{
+	attach(qp, fd, initiator, true);
+}
+
+static void make(struct pair *p, struct fixture *f, struct ibv_srq *srq, bool extensions)
 {
 	int fds[2];
 
@@ -94,8 +103,18 @@ void pair_make(struct pair *p, struct fixture *f, struct ibv_srq *srq)
 	side_make(&p->a, f, NULL);
 	side_make(&p->b, f, srq);
 	pair_sockets(fds);
-	pair_attach(p->b.qp, fds[1], false);
-	pair_attach(p->a.qp, fds[0], true);
+	attach(p->b.qp, fds[1], false, extensions);
+	attach(p->a.qp, fds[0], true, extensions);
+}
+
+void pair_make(struct pair *p, struct fixture *f, struct ibv_srq *srq)
+{
+	make(p, f, srq, true);
+}
+
+void pair_make_plain(struct pair *p, struct fixture *f)
+{
+	make(p, f, NULL, false);
 }
 
 void pair_destroy(struct pair *p)

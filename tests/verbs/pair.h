@@ -24,8 +24,10 @@ struct pair {
 	struct side b;
 };
 
-/* srq: what b receives from, or NULL. */
+/* srq: what b receives from, or NULL. The two ends agreed to RFC 7306's operations. */
 void pair_make(struct pair *p, struct fixture *f, struct ibv_srq *srq);
+/* They did not. */
+void pair_make_plain(struct pair *p, struct fixture *f);
 void pair_destroy(struct pair *p);
 
 /* The two ends of a TCP connection, non-blocking; and one given to a QP in INIT. */

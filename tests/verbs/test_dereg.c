@@ -82,7 +82,12 @@ static void touch_and_forget(struct toucher *t, struct pair *p, enum ibv_wr_opco
 	assert_null(complaint);
 }
 
-/* Acknowledges QP_FATAL of both QPs of p. */
+static bool is_failure(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_ACCESS_ERR;
+}
+
+/* Acknowledges the failure of both QPs of p. */
 static void expect_fatal(struct fixture *f, const struct pair *p)
 {
 	bool a = false, b = false;
@@ -90,7 +95,7 @@ static void expect_fatal(struct fixture *f, const struct pair *p)
 	while (!a || !b) {
 		struct ibv_async_event event = async_wait(f->context);
 
-		if (event.event_type == IBV_EVENT_QP_FATAL) {
+		if (is_failure(event.event_type)) {
 			a |= event.element.qp == p->a.qp;
 			b |= event.element.qp == p->b.qp;
 			assert_true(event.element.qp == p->a.qp || event.element.qp == p->b.qp);

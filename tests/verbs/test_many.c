@@ -61,14 +61,56 @@ static void create_qp__as_many_as_promised(void **state)
 	free(qps);
 }
 
+/* Of no octets: what is counted is the STags. */
+static void reg_mr__as_many_as_promised(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_device_attr dev;
+	struct ibv_mr **mrs;
+	int count = 0;
+
+	assert_int_equal(ibv_query_device(f->context, &dev), 0);
+	mrs = calloc((size_t)dev.max_mr, sizeof(struct ibv_mr *));
+	while (count < dev.max_mr && (mrs[count] = ibv_reg_mr(f->pd, NULL, 0, 0)))
+		count++;
+	assert_int_equal(count, dev.max_mr);
+	FAILS_WITH(ENOMEM, ibv_reg_mr(f->pd, NULL, 0, 0));
+	/* Windows have STags of their own. */
+	struct ibv_mw *mw = ibv_alloc_mw(f->pd, IBV_MW_TYPE_1);
+
+	assert_non_null(mw);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	while (count--)
+		assert_int_equal(ibv_dereg_mr(mrs[count]), 0);
+	free(mrs);
+}
+
+static void alloc_mw__as_many_as_promised(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_device_attr dev;
+	struct ibv_mw **mws;
+	int count = 0;
+
+	assert_int_equal(ibv_query_device(f->context, &dev), 0);
+	mws = calloc((size_t)dev.max_mw, sizeof(struct ibv_mw *));
+	while (count < dev.max_mw && (mws[count] = ibv_alloc_mw(f->pd, IBV_MW_TYPE_2)))
+		count++;
+	assert_int_equal(count, dev.max_mw);
+	FAILS_WITH(ENOMEM, ibv_alloc_mw(f->pd, IBV_MW_TYPE_2));
+	while (count--)
+		assert_int_equal(ibv_dealloc_mw(mws[count]), 0);
+	free(mws);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(alloc_pd__as_many_as_promised),
-		WITH(create_cq__as_many_as_promised),
-		WITH(create_qp__as_many_as_promised),
+		WITH(alloc_pd__as_many_as_promised),  WITH(create_cq__as_many_as_promised),
+		WITH(create_qp__as_many_as_promised), WITH(reg_mr__as_many_as_promised),
+		WITH(alloc_mw__as_many_as_promised),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,7 +105,7 @@ static void create_qp_ex__send_ops(void **state)
 	assert_non_null(qp);
 	assert_ptr_equal(ibv_qp_to_qp_ex(qp), qp);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
-	attr = qp_attr_ex(f, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
+	attr = qp_attr_ex(f, IBV_QP_EX_WITH_TSO);
 	FAILS_WITH(EOPNOTSUPP, ibv_create_qp_ex(f->context, &attr));
 	attr = qp_attr_ex(f, IBV_QP_EX_WITH_SEND);
 	attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
@@ -290,8 +290,9 @@ static void post_send__checks_each_wr(void **state)
 		{ { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_IP_CSUM }, EINVAL },
 		{ { .opcode = IBV_WR_SEND, .num_sge = 2, .send_flags = IBV_SEND_INLINE }, EINVAL },
 		{ { .opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_INLINE }, EINVAL },
-		{ { .opcode = IBV_WR_ATOMIC_CMP_AND_SWP }, EOPNOTSUPP },
-		{ { .opcode = IBV_WR_SEND_WITH_IMM }, EOPNOTSUPP },
+		{ { .opcode = IBV_WR_ATOMIC_CMP_AND_SWP }, EINVAL },
+		{ { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .num_sge = 1 }, EINVAL },
+		{ { .opcode = IBV_WR_SEND_WITH_IMM }, 0 },
 		{ { .opcode = IBV_WR_TSO }, EOPNOTSUPP },
 		{ { .opcode = (enum ibv_wr_opcode)99 }, EINVAL },
 		{ { .opcode = IBV_WR_SEND }, 0 },

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// ANYWARP_MPA, read once a process. A list that is wrong fails every connection: a user who asked
+// for something must not get something else.
+#define _GNU_SOURCE /* secure_getenv */
+#include "rdmacm/policy.h"
+
+#include "net/log.h"
+#include "net/policy.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct aw_policy policy;
+static int policy_err;
+
+static void read_environment(void)
+{
+	char text[AW_POLICY_TEXT_MAX];
+	char why[AW_POLICY_WHY_MAX];
+
+	if (!aw_policy_parse(secure_getenv(AW_POLICY_ENV), &policy, why)) {
+		policy_err = EINVAL;
+		aw_log(AW_LOG_ERROR, "%s: %s", AW_POLICY_ENV, why);
+		return;
+	}
+	if (aw_policy_is_default(&policy))
+		return;
+	aw_policy_print(&policy, text);
+	aw_log(AW_LOG_INFO, "mpa policy %s", text);
+}
+
+int aw_cm_policy_check(void)
+{
+	pthread_once(&once, read_environment);
+	return policy_err;
+}
+
+int aw_cm_policy_local(struct aw_mpa_local *local)
+{
+	int err = aw_cm_policy_check();
+
+	if (err)
+		return err;
+	local->revision = policy.revision;
+	local->markers = policy.markers;
+	local->crc = policy.crc;
+	local->p2p = policy.p2p;
+	local->rtr = policy.rtr;
+	local->extensions = policy.extensions;
+	local->ird_ord_ulp = policy.ird_ord_ulp;
+	return 0;
+}

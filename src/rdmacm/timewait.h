@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// RDMA_CM_EVENT_TIMEWAIT_EXIT: the QP of a connection that ended is ready for another one.
+#ifndef RDMACM_TIMEWAIT_H
+#define RDMACM_TIMEWAIT_H
+
+#include "rdmacm/id.h"
+
+/* DISCONNECTED was entered; the lock is held. */
+void aw_cm_timewait_start(struct aw_cm_id *cm);
+
+#endif

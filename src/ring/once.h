@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What a process sets up once, when it is first needed. Unlike pthread_once it may fail, for want
+// of memory say, and is then tried again by whoever needs it next.
+#ifndef RING_ONCE_H
+#define RING_ONCE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct aw_once {
+	pthread_mutex_t lock; /* held while init runs */
+	_Atomic bool done;
+};
+
+#define AW_ONCE_INIT                              \
+	{                                         \
+		.lock = PTHREAD_MUTEX_INITIALIZER \
+	}
+
+/* 0 once init has returned 0; else its error. init leaves nothing behind when it fails. */
+static inline int aw_once_run(struct aw_once *once, int (*init)(void))
+{
+	int err = 0;
+
+	/* Acquire: pairs with the release below; who sees done sees what init made. */
+	if (atomic_load_explicit(&once->done, memory_order_acquire))
+		return 0;
+	pthread_mutex_lock(&once->lock);
+	if (!atomic_load_explicit(&once->done, memory_order_relaxed)) {
+		err = init();
+		atomic_store_explicit(&once->done, !err, memory_order_release);
+	}
+	pthread_mutex_unlock(&once->lock);
+	return err;
+}
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Memory windows: life, and the WRs that bind them. Type 1 gets a new random key from us with each
+// bind; of type 2 the program chooses the key, the rkey's lowest 8 bits. Type 2 is what the
+// specifications call 2B: bound to a QP, not to a PD.
+#include "verbs/mw.h"
+
+#include "net/mrtab.h"
+#include "net/mw.h"
+#include "verbs/context.h"
+#include "verbs/pd.h"
+#include "verbs/send.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define BIND_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
+/* LOCAL_WRITE means nothing for a window; programs say it all the same, rdma-core's tests too. */
+#define BIND_ACCESS                                                                    \
+	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
+	 IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE)
+
+struct vb_mw {
+	struct ibv_mw ibv;
+	struct aw_mw *aw;
+};
+
+static int bind_post(struct vb_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind);
+
+/* EINVAL for an unknown type, ENOMEM, EIO without randomness. */
+struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	bool known = type == IBV_MW_TYPE_1 || type == IBV_MW_TYPE_2;
+	struct vb_mw *mw = known ? calloc(1, sizeof(*mw)) : NULL;
+	int err = known ? ENOMEM : EINVAL;
+
+	if (mw)
+		err = aw_mw_create(vb_pd_key(pd), type == IBV_MW_TYPE_2, &mw->aw);
+	if (err) {
+		free(mw);
+		errno = err;
+		return NULL;
+	}
+	mw->ibv.context = pd->context;
+	mw->ibv.pd = pd;
+	mw->ibv.rkey = mw->aw->stag;
+	mw->ibv.handle = mw->aw->handle;
+	mw->ibv.type = type;
+	vb_pd_get(pd);
+	return &mw->ibv;
+}
+
+int vb_dealloc_mw(struct ibv_mw *ibv_mw)
+{
+	struct vb_mw *mw = (struct vb_mw *)ibv_mw;
+
+	aw_mw_destroy(mw->aw);
+	vb_pd_put(ibv_mw->pd);
+	free(mw);
+	return 0;
+}
+
+/* EINVAL before the QP is connected, ENOMEM when the send queue is full, EIO without randomness. */
+int vb_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct vb_qp *qp = vb_qp_of(ibv);
+	int err;
+
+	aw_uqp_send_begin(qp->uqp);
+	err = bind_post(qp, mw, bind);
+	aw_uqp_send_end(qp->uqp);
+	return err;
+}
+
+int vb_mw_fill(struct aw_swqe *wqe, enum ibv_mw_type type, struct ibv_mw *mw, uint32_t rkey,
+	       const struct ibv_mw_bind_info *info)
+{
+	unsigned int access = info->mw_access_flags & ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
+
+	if (!mw || mw->type != type || access & ~(unsigned int)BIND_ACCESS)
+		return EINVAL;
+	if (!info->mr && (info->addr || info->length))
+		return EINVAL;
+	wqe->to = info->addr;
+	wqe->compare_add = info->length;
+	wqe->inv_or_imm = info->mr ? info->mr->lkey : 0;
+	wqe->stag = rkey;
+	wqe->access = (uint8_t)access;
+	wqe->swap = mw->handle;
+	return 0;
+}
+
+static int bind_post(struct vb_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
+{
+	struct aw_swqe *wqe;
+	uint32_t rkey;
+	int err;
+
+	if (qp->uqp->core.state == AW_QP_IDLE || bind->send_flags & ~(unsigned int)BIND_FLAGS)
+		return EINVAL;
+	wqe = aw_uqp_send_slot(qp->uqp);
+	if (!wqe)
+		return ENOMEM;
+	vb_send_begin(wqe, AW_OP_BIND_MW, bind->wr_id, bind->send_flags);
+	err = aw_stag_rekey(mw->rkey, &rkey);
+	if (!err)
+		err = vb_mw_fill(wqe, IBV_MW_TYPE_1, mw, rkey, &bind->bind_info);
+	if (err)
+		return err;
+	aw_uqp_send_commit(qp->uqp);
+	mw->rkey = rkey;
+	return 0;
+}

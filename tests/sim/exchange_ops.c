@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The core's way out in the fixed exchange: its MRs, its receives and the logs of completions.
+#include "exchange.h"
+
+#include "wire/crc32c.h"
+
+#include <string.h>
+
+static void blame(struct party *party, const char *wrong)
+{
+	if (!party->exchange->wrong)
+		party->exchange->wrong = wrong;
+}
+
+static const struct aw_mr *get(void *ctx, uint32_t stag)
+{
+	struct party *party = ctx;
+	uint32_t i = stag - EXCHANGE_STAG;
+
+	if (i >= STAGS || party->outcome.invalid[i])
+		return NULL;
+	party->held++;
+	return &party->mr[i];
+}
+
+static void put(void *ctx, const struct aw_mr *mr)
+{
+	struct party *party = ctx;
+
+	if (!mr || !party->held)
+		blame(party, "an MR was put that was not held");
+	party->held--;
+}
+
+static void copy_within(void *ctx, uint8_t *dst, const uint8_t *src, size_t len,
+			const uint8_t *ours)
+{
+	struct party *party = ctx;
+	const uint8_t *mem = party->outcome.mem;
+
+	if (!party->held || ours < mem || len > sizeof(party->outcome.mem) ||
+	    ours > mem + sizeof(party->outcome.mem) - len)
+		blame(party, "octets moved outside an MR");
+	else
+		memcpy(dst, src, len);
+}
+
+static void place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+{
+	copy_within(ctx, dst, src, len, dst);
+}
+
+static void gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+{
+	copy_within(ctx, dst, src, len, src);
+}
+
+static enum aw_error invalidate(void *ctx, uint32_t stag)
+{
+	struct party *party = ctx;
+	uint32_t i = stag - EXCHANGE_STAG;
+
+	if (i >= STAGS || party->outcome.invalid[i])
+		return AW_E_RDMAP_STAG;
+	if (i < ZONES)
+		return AW_E_RDMAP_CANNOT_INVALIDATE;
+	party->outcome.invalid[i] = true;
+	return AW_OK;
+}
+
+static enum aw_wc_status bind_window(void *ctx, const struct aw_swqe *wqe)
+{
+	struct party *party = ctx;
+
+	(void)wqe;
+	party->outcome.binds++;
+	return AW_WC_SUCCESS;
+}
+
+static uint64_t atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req)
+{
+	struct party *party = ctx;
+	uint64_t old, next;
+
+	memcpy(&old, at, sizeof(old));
+	next = exchange_atomic(req, old);
+	copy_within(ctx, at, (const uint8_t *)&next, sizeof(next), at);
+	party->outcome.atomics++;
+	return old;
+}
+
+static bool recv_take(void *ctx, struct aw_rwqe *recv)
+{
+	struct party *party = ctx;
+
+	if (!exchange_recv(party, party->received, recv))
+		return false;
+	party->received++;
+	return true;
+}
+
+static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
+{
+	struct party *party = ctx;
+	struct log *log = &party->outcome.queue[queue];
+
+	if (log->count == ITEMS_MAX)
+		blame(party, "more completions than WRs");
+	else
+		log->cqe[log->count++] = *cqe;
+}
+
+const struct aw_ops exchange_ops = {
+	.mr_get = get,
+	.mr_put = put,
+	.place = place,
+	.gather = gather,
+	.invalidate = invalidate,
+	.bind = bind_window,
+	.atomic = atomic,
+	.recv_take = recv_take,
+	.complete = complete,
+	.crc32c = crc32c_update,
+};
