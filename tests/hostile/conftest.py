@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""One victim for all the tests of a file: it must survive each of them. ctest sets ANYWARP_BUILD,
+and for a sanitizer build ANYWARP_SAN."""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
+sys.dont_write_bytecode = True
+
+from attacker import Victim  # noqa: E402
+
+if "ANYWARP_BUILD" not in os.environ:
+    sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --hostile")
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory):
+    victim = Victim(os.environ["ANYWARP_BUILD"], tmp_path_factory.mktemp("victim"))
+    yield victim
+    victim.quit()
+
+
+@pytest.fixture
+def victim(process):
+    """The process, unharmed before a test and after it."""
+    before = process.honest_rounds()
+    yield process
+    assert process.ask("check") == "ok"
+    process.wait_honest(before)
