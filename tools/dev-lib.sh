@@ -5,7 +5,10 @@ packages_build="build-essential cmake ninja-build pkg-config libibverbs-dev libr
 	libisal-dev libcmocka-dev"
 packages_run="$packages_build rdmacm-utils ibverbs-utils perftest python3 iproute2 util-linux"
 packages_fuzz="$packages_build clang libclang-rt-14-dev"
-packages_test="$packages_run $packages_fuzz python3-pytest tshark qperf abigail-tools"
+packages_test="$packages_run $packages_fuzz python3-pytest tshark qperf abigail-tools
+	haproxy nginx-core libnginx-mod-stream socat"
+packages_interop="$packages_run python3-pytest tshark qemu-system-x86 busybox-static ibverbs-providers
+	cpio kmod xz-utils"
 packages_lint="$packages_build python3 git clang-format-14"
 
 say() {
@@ -58,6 +61,14 @@ need_packages() {
 		package_is_installed "$package" || missing+=("$package")
 	done
 	[ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
+}
+
+# What apt knows may be older than what it is to download, or nothing at all.
+refresh_package_lists() {
+	local as_root
+	as_root=$(root_prefix)
+	[ "$as_root" = no ] || $as_root apt-get update >build/logs/apt.log 2>&1 </dev/null ||
+		say "apt-get update failed: see build/logs/apt.log"
 }
 
 # Configures and builds one preset; the log is shown only when it fails. Of the

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""MPA, DDP and RDMAP as octets, for hand-made peers. Written from the RFCs alone and sharing
-nothing with the product, so that a mistake cannot hide on both ends. Checks nothing: a test must
-be able to build what is wrong. RFC 5044 4 and 7.1, RFC 5041 4, RFC 5040 4."""
+"""MPA, DDP and RDMAP as octets, for hand-made peers and captures. Written from the RFCs alone and
+sharing nothing with the product, so that a mistake cannot hide on both ends. Checks nothing: a test
+must be able to build what is wrong. RFC 5044 4 and 7.1, RFC 5041 4, RFC 5040 4, RFC 7306."""
 
 import collections
 import struct
@@ -13,12 +13,15 @@ MARKERS, CRC, REJECT, ENHANCED = 0x80, 0x40, 0x20, 0x10
 MARKER_EVERY = 512
 
 (WRITE, READ_REQUEST, READ_RESPONSE, SEND, SEND_INVALIDATE, SEND_SE, SEND_SE_INVALIDATE,
- TERMINATE) = range(8)
-QN_SEND, QN_READ, QN_TERMINATE = range(3)
+ TERMINATE, IMMEDIATE, IMMEDIATE_SE, ATOMIC_REQUEST, ATOMIC_RESPONSE) = range(12)
+QN_SEND, QN_READ, QN_TERMINATE, QN_ATOMIC_RESPONSE = range(4)
 
 MpaFrame = collections.namedtuple("MpaFrame", "key flags revision private")
 Segment = collections.namedtuple(
     "Segment", "tagged last opcode stag to qn msn mo payload", defaults=(b"",))
+# first, length_at and end are positions in the octets of full operation; markers are (position, its
+# four octets); covered is what the CRC covers.
+Fpdu = collections.namedtuple("Fpdu", "first length_at end ulpdu pad markers covered crc")
 Terminate = collections.namedtuple("Terminate", "layer etype code")
 
 
@@ -52,6 +55,65 @@ def fpdu(ulpdu, crc_flip=0, length=None):
     body = struct.pack(">H", len(ulpdu) if length is None else length) + ulpdu
     body += bytes(-len(body) % 4)
     return body + struct.pack("<I", crc32c(body) ^ crc_flip)
+
+
+def marked(fpdu_octets, position, pointer_shift=0):
+    """The FPDU (as fpdu() builds it) with its markers, where the stream is at that position. The
+    CRC is made anew; pointer_shift makes its FPDUPTRs lie."""
+    octets, length_at = b"", None
+    body = fpdu_octets[:-4]
+    while body or (position + len(octets)) % MARKER_EVERY == 0:
+        at = position + len(octets)
+        if at % MARKER_EVERY == 0:
+            pointer = 0 if length_at is None else at - length_at
+            octets += struct.pack(">HH", 0, pointer + pointer_shift)
+            continue
+        length_at = at if length_at is None else length_at
+        room = MARKER_EVERY - at % MARKER_EVERY
+        octets, body = octets + body[:room], body[room:]
+    return octets + struct.pack("<I", crc32c(octets))
+
+
+class Octets:
+    """Gives out the octets of full operation; the markers on the way are collected."""
+
+    def __init__(self, octets, markers_on):
+        self.octets, self.markers_on, self.at = octets, markers_on, 0
+        self.markers = []
+
+    def take(self, count):
+        """The next octets that are no marker; fewer where the stream ends."""
+        taken = b""
+        while len(taken) < count and self.at < len(self.octets):
+            self.pass_marker()
+            end = self.at + count - len(taken)
+            if self.markers_on:
+                end = min(end, self.at - self.at % MARKER_EVERY + MARKER_EVERY)
+            taken += self.octets[self.at:end]
+            self.at = min(end, len(self.octets))
+        return taken
+
+    def pass_marker(self):
+        if self.markers_on and self.at % MARKER_EVERY == 0:
+            self.markers.append((self.at, self.octets[self.at:self.at + 4]))
+            self.at = min(self.at + 4, len(self.octets))
+
+
+def fpdus(octets, markers_on):
+    """(the FPDUs that are whole, where the first one that is not begins). A marker just before an
+    FPDU belongs to it, RFC 5044 4.4."""
+    source, found = Octets(octets, markers_on), []
+    while True:
+        first, source.markers = source.at, []
+        source.pass_marker()
+        length_at, head = source.at, source.take(2)
+        length = int.from_bytes(head, "big")
+        body = source.take(length + -(length + 2) % 4)
+        crc = source.take(4)
+        if len(crc) < 4:
+            return found, first
+        found.append(Fpdu(first, length_at, source.at, body[:length], body[length:],
+                          source.markers, octets[first:source.at - 4], crc))
 
 
 def control(opcode, tagged, last, ddp_version=1, rdmap_version=1):

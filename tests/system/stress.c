@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Threads that share two CQs and all QPs, posting Sends and Writes in both directions, while one
-// more makes and destroys connections on the same CQs. Every completion must come exactly once,
-// every Send arrive exactly once, every Write be in place at the end. Prints its seed.
+// Eight threads: six share two CQs, an SRQ, the MRs and all QPs, posting Sends and Writes in both
+// directions; two make and destroy connections on the same CQs, and CQs, SRQs and MRs of their own,
+// all the while. Every completion must come exactly once, every Send arrive exactly once, every
+// Write be in place at the end. Prints its seed.
 #include "link.h"
 
 #include <pthread.h>
@@ -12,7 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-#define THREADS 4
+#define TRAFFIC_THREADS 6
+#define PASSERS 2
 #define LINKS 4
 #define ENDS (2 * LINKS)
 #define SQ_DEPTH 32
@@ -31,6 +33,7 @@ struct end {
 	struct end *peer;
 	atomic_int sq_free;
 	atomic_int rq_posted;
+	atomic_int *receives; /* its own rq_posted, or the SRQ's */
 };
 
 enum op_state {
@@ -49,12 +52,17 @@ struct op {
 /* Fixed after set-up, but for the atomics and the buffers, of which each op has its own slot. */
 static struct {
 	unsigned int op_count;
+	unsigned int send_count;
 	unsigned int seed;
 	struct ibv_cq *send_cq, *recv_cq;
 	struct ibv_mr *out_mr, *in_mr, *target_mr;
+	struct ibv_pd *pd;
+	struct ibv_srq *srq; /* of the ends of every second link */
+	atomic_int srq_posted;
 	struct end ends[ENDS];
 	atomic_uint ops_taken, ops_completed, sends_received;
-	atomic_uint passing_completed;
+	atomic_uint passing_completed[PASSERS];
+	atomic_uint passed;
 	atomic_bool is_over;
 } world;
 
@@ -84,8 +92,11 @@ static void post_recv(unsigned int slot)
 	struct ibv_sge sge = { (uintptr_t)in[slot], SLOT_OCTETS, world.in_mr->lkey };
 	struct ibv_recv_wr wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	CHECK(ibv_post_recv(end->qp, &wr, &bad) == 0);
-	atomic_fetch_add(&end->rq_posted, 1);
+	if (end->qp->srq)
+		CHECK(ibv_post_srq_recv(end->qp->srq, &wr, &bad) == 0);
+	else
+		CHECK(ibv_post_recv(end->qp, &wr, &bad) == 0);
+	atomic_fetch_add(end->receives, 1);
 }
 
 static void post_op(unsigned int number)
@@ -114,7 +125,7 @@ static void on_sent(const struct ibv_wc *wc)
 			ibv_wc_status_str(wc->status));
 	CHECK(wc->status == IBV_WC_SUCCESS);
 	if (wc->wr_id & PASSING) {
-		atomic_fetch_add(&world.passing_completed, 1);
+		atomic_fetch_add(&world.passing_completed[wc->wr_id & ~PASSING], 1);
 		return;
 	}
 	CHECK(wc->wr_id < world.op_count);
@@ -171,7 +182,7 @@ static void *traffic(void *arg)
 
 		while (!take(&end->sq_free))
 			poll_both();
-		while (ops[number].is_send && !take(&end->peer->rq_posted))
+		while (ops[number].is_send && !take(end->peer->receives))
 			poll_both();
 		post_op(number);
 	}
@@ -180,23 +191,71 @@ static void *traffic(void *arg)
 	return NULL;
 }
 
-/* Uses a connection of its own once; its completion goes to whoever polls first. */
-static void pass(struct meeting *meeting, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+/* A CQ and an SRQ that nothing uses come and go beside those that are in use. */
+static void pass_objects(struct ibv_context *verbs)
 {
-	unsigned int before = atomic_load(&world.passing_completed);
-	struct ibv_send_wr wr = { .wr_id = PASSING,
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_cq *cq = ibv_create_cq(verbs, 16, NULL, NULL, 0);
+	struct ibv_srq *srq = ibv_create_srq(world.pd, &attr);
+
+	CHECK(cq && srq);
+	CHECK(ibv_destroy_srq(srq) == 0 && ibv_destroy_cq(cq) == 0);
+}
+
+/* Posts a Write to memory registered for it alone; its completion goes to whoever polls first. */
+static void pass_write(const struct link *link, unsigned int passer)
+{
+	unsigned int before = atomic_load(&world.passing_completed[passer]);
+	unsigned char from[SLOT_OCTETS] = { 0 }, to[SLOT_OCTETS];
+	struct ibv_mr *out_mr = ibv_reg_mr(world.pd, from, sizeof(from), 0);
+	struct ibv_mr *in_mr = ibv_reg_mr(world.pd, to, sizeof(to),
+					  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_sge sge = { (uintptr_t)from, sizeof(from), 0 };
+	struct ibv_send_wr wr = { .wr_id = PASSING | passer,
+				  .sg_list = &sge,
+				  .num_sge = 1,
 				  .opcode = IBV_WR_RDMA_WRITE,
 				  .send_flags = IBV_SEND_SIGNALED },
 			   *bad;
+
+	CHECK(out_mr && in_mr);
+	sge.lkey = out_mr->lkey;
+	wr.wr.rdma.remote_addr = (uintptr_t)to;
+	wr.wr.rdma.rkey = in_mr->rkey;
+	CHECK(ibv_post_send(link->active->qp, &wr, &bad) == 0);
+	while (atomic_load(&world.passing_completed[passer]) == before)
+		poll_both();
+	CHECK(ibv_dereg_mr(out_mr) == 0 && ibv_dereg_mr(in_mr) == 0);
+}
+
+static bool all_arrived(void)
+{
+	return atomic_load(&world.ops_completed) >= world.op_count &&
+	       atomic_load(&world.sends_received) >= world.send_count;
+}
+
+/* Makes, uses and destroys what is its own until all traffic has arrived. */
+static void *pass(void *arg)
+{
+	unsigned int passer = *(unsigned int *)arg;
+	struct ibv_qp_init_attr attr = { .cap = { SQ_DEPTH, RQ_DEPTH, 1, 1, 0 },
+					 .send_cq = world.send_cq,
+					 .recv_cq = world.recv_cq,
+					 .qp_type = IBV_QPT_RC };
+	struct meeting meeting;
 	struct link link;
 
-	link_open(meeting, pd, attr, &link);
-	wr.wr.rdma.remote_addr = (uintptr_t)target[0];
-	wr.wr.rdma.rkey = world.target_mr->rkey;
-	CHECK(ibv_post_send(link.active->qp, &wr, &bad) == 0);
-	while (atomic_load(&world.passing_completed) == before)
-		poll_both();
-	link_close(meeting, &link);
+	meeting_open(&meeting);
+	while (!all_arrived()) {
+		attr.srq = attr.srq ? NULL : world.srq;
+		link_open(&meeting, world.pd, &attr, &link);
+		pass_objects(link.active->verbs);
+		pass_write(&link, passer);
+		link_close(&meeting, &link);
+		atomic_fetch_add(&world.passed, 1);
+	}
+	meeting_close(&meeting);
+	return NULL;
 }
 
 static void prepare_ops(void)
@@ -207,6 +266,7 @@ static void prepare_ops(void)
 		random = random * 1664525 + 1013904223;
 		ops[number].end = &world.ends[(random >> 16) % ENDS];
 		ops[number].is_send = (random >> 24) & 1;
+		world.send_count += ops[number].is_send;
 		for (unsigned int at = 0; at < SLOT_OCTETS; at++)
 			out[number][at] = pattern(number, at);
 		memcpy(out[number], &number, sizeof(number));
@@ -220,6 +280,7 @@ static void prepare_link(unsigned int index, const struct link *link)
 	for (unsigned int i = 0; i < 2; i++) {
 		pair[i].qp = i == 0 ? link->active->qp : link->passive->qp;
 		pair[i].peer = &pair[1 - i];
+		pair[i].receives = pair[i].qp->srq ? &world.srq_posted : &pair[i].rq_posted;
 		atomic_store(&pair[i].sq_free, SQ_DEPTH);
 		for (unsigned int slot = 0; slot < RQ_DEPTH; slot++)
 			post_recv((2 * index + i) * RQ_DEPTH + slot);
@@ -235,32 +296,22 @@ static void register_buffers(struct ibv_pd *pd)
 	CHECK(world.out_mr && world.in_mr && world.target_mr);
 }
 
-static unsigned int count_sends(void)
+static void run(void)
 {
-	unsigned int sends = 0;
+	pthread_t traffic_threads[TRAFFIC_THREADS], passers[PASSERS];
+	unsigned int numbers[PASSERS];
 
-	for (unsigned int number = 0; number < world.op_count; number++)
-		sends += ops[number].is_send;
-	return sends;
-}
-
-static unsigned int run(struct meeting *meeting, struct ibv_pd *pd,
-			const struct ibv_qp_init_attr *attr)
-{
-	pthread_t threads[THREADS];
-	unsigned int sends = count_sends(), passed = 0;
-
-	for (int i = 0; i < THREADS; i++)
-		CHECK(pthread_create(&threads[i], NULL, traffic, NULL) == 0);
-	while (atomic_load(&world.ops_completed) < world.op_count ||
-	       atomic_load(&world.sends_received) < sends) {
-		pass(meeting, pd, attr);
-		passed++;
+	for (int i = 0; i < TRAFFIC_THREADS; i++)
+		CHECK(pthread_create(&traffic_threads[i], NULL, traffic, NULL) == 0);
+	for (unsigned int i = 0; i < PASSERS; i++) {
+		numbers[i] = i;
+		CHECK(pthread_create(&passers[i], NULL, pass, &numbers[i]) == 0);
 	}
+	for (int i = 0; i < PASSERS; i++)
+		CHECK(pthread_join(passers[i], NULL) == 0);
 	atomic_store(&world.is_over, true);
-	for (int i = 0; i < THREADS; i++)
-		CHECK(pthread_join(threads[i], NULL) == 0);
-	return passed;
+	for (int i = 0; i < TRAFFIC_THREADS; i++)
+		CHECK(pthread_join(traffic_threads[i], NULL) == 0);
 }
 
 /* A Write is in place when a later Send has arrived; a link's end proves the same. */
@@ -272,58 +323,88 @@ static void check_writes(void)
 	}
 }
 
-static void release_verbs(struct ibv_pd *pd)
+static void create_objects(struct meeting *meeting)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = ENDS * RQ_DEPTH, .max_sge = 1 } };
+	struct rdma_cm_id *pilot = meeting_resolve(meeting);
+
+	world.pd = ibv_alloc_pd(pilot->verbs);
+	world.send_cq = ibv_create_cq(pilot->verbs, CQ_DEPTH, NULL, NULL, 0);
+	world.recv_cq = ibv_create_cq(pilot->verbs, CQ_DEPTH, NULL, NULL, 0);
+	CHECK(world.pd && world.send_cq && world.recv_cq);
+	world.srq = ibv_create_srq(world.pd, &attr);
+	CHECK(world.srq && rdma_destroy_id(pilot) == 0);
+	register_buffers(world.pd);
+}
+
+static void destroy_objects(void)
 {
 	CHECK(ibv_dereg_mr(world.out_mr) == 0);
 	CHECK(ibv_dereg_mr(world.in_mr) == 0);
 	CHECK(ibv_dereg_mr(world.target_mr) == 0);
+	CHECK(ibv_destroy_srq(world.srq) == 0);
 	CHECK(ibv_destroy_cq(world.send_cq) == 0);
 	CHECK(ibv_destroy_cq(world.recv_cq) == 0);
-	CHECK(ibv_dealloc_pd(pd) == 0);
+	CHECK(ibv_dealloc_pd(world.pd) == 0);
 }
 
-static void prepare_world(int argc, char **argv)
+/* Everything anew but the seed, which goes on. */
+static void prepare_world(unsigned int op_count, unsigned int seed)
 {
-	world.op_count = argc > 1 ? (unsigned int)atoi(argv[1]) : OPS_DEFAULT;
-	world.seed = argc > 2 ? (unsigned int)atoi(argv[2]) : (unsigned int)time(NULL);
-	CHECK(world.op_count > 0 && world.op_count <= OPS_MAX);
-	printf("stress %u %u\n", world.op_count, world.seed);
-	fflush(stdout);
+	memset(&world, 0, sizeof(world));
+	memset(ops, 0, sizeof(ops));
+	memset(target, 0, sizeof(target));
+	world.op_count = op_count;
+	world.seed = seed;
 	prepare_ops();
 }
 
-/* Arguments: the number of ops, the seed. */
-int main(int argc, char **argv)
+static void open_links(struct meeting *meeting, struct link *links)
 {
 	struct ibv_qp_init_attr attr = { .cap = { SQ_DEPTH, RQ_DEPTH, 1, 1, 0 },
+					 .send_cq = world.send_cq,
+					 .recv_cq = world.recv_cq,
 					 .qp_type = IBV_QPT_RC };
-	struct meeting meeting, passing_meeting;
-	struct link links[LINKS];
-	struct rdma_cm_id *pilot;
-	struct ibv_pd *pd;
-	unsigned int passed;
 
-	prepare_world(argc, argv);
-	give_up_after(PROGRAM_SECONDS_MAX);
-	meeting_open(&meeting);
-	meeting_open(&passing_meeting);
-	pilot = meeting_resolve(&meeting);
-	pd = ibv_alloc_pd(pilot->verbs);
-	attr.send_cq = world.send_cq = ibv_create_cq(pilot->verbs, CQ_DEPTH, NULL, NULL, 0);
-	attr.recv_cq = world.recv_cq = ibv_create_cq(pilot->verbs, CQ_DEPTH, NULL, NULL, 0);
-	CHECK(pd && world.send_cq && world.recv_cq && rdma_destroy_id(pilot) == 0);
-	register_buffers(pd);
 	for (unsigned int i = 0; i < LINKS; i++) {
-		link_open(&meeting, pd, &attr, &links[i]);
+		attr.srq = i % 2 ? world.srq : NULL;
+		link_open(meeting, world.pd, &attr, &links[i]);
 		prepare_link(i, &links[i]);
 	}
-	passed = run(&passing_meeting, pd, &attr);
+}
+
+static void play(struct meeting *meeting)
+{
+	struct link links[LINKS];
+
+	create_objects(meeting);
+	open_links(meeting, links);
+	run();
 	for (unsigned int i = 0; i < LINKS; i++)
-		link_close(&meeting, &links[i]);
+		link_close(meeting, &links[i]);
 	check_writes();
-	release_verbs(pd);
-	meeting_close(&passing_meeting);
+	destroy_objects();
+	printf("%u ops, %u connections came and went\n", world.op_count,
+	       atomic_load(&world.passed));
+}
+
+/* Arguments: the number of ops a round, of rounds, the seed. */
+int main(int argc, char **argv)
+{
+	unsigned int op_count = argc > 1 ? (unsigned int)atoi(argv[1]) : OPS_DEFAULT;
+	unsigned int rounds = argc > 2 ? (unsigned int)atoi(argv[2]) : 1;
+	unsigned int seed = argc > 3 ? (unsigned int)atoi(argv[3]) : (unsigned int)time(NULL);
+	struct meeting meeting;
+
+	CHECK(op_count > 0 && op_count <= OPS_MAX);
+	printf("stress %u %u %u\n", op_count, rounds, seed);
+	fflush(stdout);
+	give_up_after(PROGRAM_SECONDS_MAX);
+	meeting_open(&meeting);
+	for (unsigned int i = 0; i < rounds; i++) {
+		prepare_world(op_count, seed + i);
+		play(&meeting);
+	}
 	meeting_close(&meeting);
-	printf("%u ops, %u connections came and went\n", world.op_count, passed);
 	return 0;
 }

@@ -55,10 +55,10 @@ def octets_of(packet):
     return ip + tcp
 
 
-def write(path, lines):
+def write(path, ordered):
     with open(path, "wb") as file:
         file.write(PCAP_HEADER)
-        for number, packet in enumerate(packets(lines)):
+        for number, packet in enumerate(ordered):
             octets = octets_of(packet)
             file.write(struct.pack("<IIII", number // 1000000, number % 1000000,
                                    len(octets), len(octets)) + octets)

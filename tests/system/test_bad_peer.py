@@ -263,7 +263,9 @@ def test_server_that_never_replies_is_given_up(by_hand):
 
 def test_bad_crc_ends_the_client_and_the_server_hears_why(by_hand):
     client, peer, request = by_hand
-    peer.send(iwarp.start_frame(key=iwarp.KEY_REPLY, revision=1))
+    # A is 0: no ready-to-receive message, so that the client's own is the first.
+    peer.send(iwarp.start_frame(key=iwarp.KEY_REPLY, flags=iwarp.CRC | iwarp.ENHANCED, revision=2,
+                                private=bytes([0, 1, 0, 1])))
     assert peer.recv_segment().opcode == iwarp.SEND
     peer.send_ulpdu(send(1), crc_flip=0x80000000)
     assert peer.recv_terminate() == Terminate(2, 0, 2)

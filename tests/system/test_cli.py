@@ -71,6 +71,32 @@ def test_run_wrong_log_level_names_the_right_ones(args):
     assert "error warn info debug" in done.stderr
 
 
+@pytest.mark.parametrize("args", [("--mpa", "crc=off,rtr=read"), ("--mpa=crc=off,rtr=read",)])
+def test_run_mpa_sets_the_policy(args):
+    done = anywarp("run", *args, "--", "sh", "-c", "echo $ANYWARP_MPA")
+    assert done.stdout == "crc=off,rtr=read\n"
+
+
+@pytest.mark.parametrize("args, words", [
+    (("--mpa", "crc=maybe", "true"), "'crc=maybe': crc must be on, off"),
+    (("--mpa=revision=1,p2p=on", "true"), "'p2p': needs revision=2"),
+    (("--mpa",), "needs a list"),
+])
+def test_run_wrong_mpa_list_names_the_mistake(args, words):
+    done = anywarp("run", *args)
+    assert done.returncode == 125
+    assert words in done.stderr
+
+
+def test_doctor_shows_a_policy_that_is_not_the_default():
+    assert "MPA policy" not in anywarp("doctor").stdout
+    shown = anywarp("doctor", ANYWARP_MPA="markers=on")
+    assert "markers=on,crc=on,revision=2" in shown.stdout
+    wrong = anywarp("doctor", ANYWARP_MPA="markers=yes")
+    assert wrong.returncode == 1
+    assert "fail  MPA policy" in wrong.stdout and "'markers=yes'" in wrong.stdout
+
+
 def test_run_without_a_program_gives_an_example():
     done = anywarp("run", "--")
     assert done.returncode == 125

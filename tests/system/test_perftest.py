@@ -97,14 +97,45 @@ def test_between_namespaces(start, port, veth, program):
     assert_figures(perftest(start, port, f"{program} -s 65536 -n 300", veth), [65536])
 
 
-@pytest.mark.parametrize("test", ["rc_lat", "rc_bw", "rc_rdma_read_lat", "rc_rdma_read_bw"])
+@pytest.mark.parametrize("kind", ["FETCH_AND_ADD", "CMP_AND_SWAP"])
+@pytest.mark.parametrize("program", ["ib_atomic_bw", "ib_atomic_lat"])
+def test_atomics(start, port, program, kind):
+    rows = perftest(start, port, f"{program} -A {kind} -n 200")
+    assert_figures(rows, [8])
+
+
+def test_atomics_options(start, port):
+    """More under way at once than the peers agreed on, and over several QPs."""
+    assert_figures(perftest(start, port, "ib_atomic_bw -n 200 -o 16 -t 128"), [8])
+    assert_figures(perftest(start, port, "ib_atomic_bw -n 200 -o 1 -q 4"), [8])
+
+
+@pytest.mark.parametrize("off", ["server", "client"])
+def test_atomics_where_one_end_has_them_off(start, port, off):
+    """The post fails, the reason is told, and what needs no extension goes on."""
+    prefixes = {"server": (), "client": ()}
+    prefixes[off] = ("env", "ANYWARP_MPA=extensions=off")
+    server = start.server("ib_atomic_lat -n 10 -R -F", port, prefix=prefixes["server"])
+    client = start(f"ib_atomic_lat -n 10 -R -F -p {port} 127.0.0.1", prefix=prefixes["client"])
+    assert client.wait_exit(SECONDS_MAX) != 0
+    server.wait_exit(SECONDS_MAX)
+    said = "immediate data and atomics refused: the peer did not agree"
+    assert client.output().count(said) == 1
+    assert "extensions=on in ANYWARP_MPA" in client.output()
+
+
+# The Write tests need immediate data; those that begin with ver_ verify each result.
+@pytest.mark.parametrize("test", ["rc_lat", "rc_bw", "rc_rdma_read_lat", "rc_rdma_read_bw",
+                                  "rc_rdma_write_lat", "rc_rdma_write_bw",
+                                  "rc_rdma_write_poll_lat", "rc_compare_swap_mr",
+                                  "rc_fetch_add_mr", "ver_rc_compare_swap",
+                                  "ver_rc_fetch_add"])
 def test_qperf(start, port, test):
-    """qperf's Write tests need immediate data, which iWARP has not."""
     server = start(f"qperf -lp {port}")
     server.wait_listening(port)
     client = start(f"qperf 127.0.0.1 -lp {port} -cm 1 -t 1 {test}")
     assert client.wait_exit(SECONDS_MAX) == 0
-    assert re.search(r"(latency|bw) += +[\d.]+", client.output())
+    assert re.search(r"(latency|bw|msg_rate) += +[\d.]+", client.output())
 
 
 def test_without_rdma_cm_the_remedy_is_told(start, port):
