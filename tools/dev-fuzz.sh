@@ -3,8 +3,10 @@ need_packages "$packages_fuzz"
 
 target=""
 seconds=60
+long=""
 for argument in "$@"; do
 	case $argument in
+	--long) long=1 && seconds=30 ;; # then they are CPU minutes, and the corpora are renewed
 	*[!0-9]*) target=$argument ;;
 	*) seconds=$argument ;;
 	esac
@@ -18,6 +20,10 @@ if [ -n "$target" ]; then
 	[ -x "build/fuzz/tests/$target" ] ||
 		die "fuzz: no target '$target'; there are: $(echo $fuzzers)"
 	fuzzers=$target
+fi
+
+if [ -n "$long" ]; then
+	exec tests/fuzz/long.sh build/fuzz "$seconds" ${target:+"$target"}
 fi
 
 # What the fuzzer finds stays in build/fuzz/corpus; the seeds under tests/ are only read.

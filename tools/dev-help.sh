@@ -5,13 +5,17 @@ usage: ./dev COMMAND [ARGUMENTS]
   demo                     run Debian's own RDMA programs over anywarp and print one table
   test [FILTERS]           build all presets, run every test, print totals
                              --only LABEL    one suite: unit prop sim fuzz verbs cm abi system
-                             stress
+                             hostile stress
                                              (--system, --interop ... are short for it)
                              --preset NAME   one build: release asan tsan fuzz
+                             --interop      against Linux's siw in a virtual machine; only
+                                            when asked for
                              -R REGEX        only the tests whose name matches
   build [PRESET]           build into build/PRESET: release (default) debug asan tsan fuzz
   lint [--fix]             format, include arrows, freestanding, size, words, licence
+  rfc [--quiet] [RFC ...]  every MUST of the RFCs, the code that keeps it and the test; fails on a hole
   fuzz [TARGET] [SECONDS]  fuzz one target, or each in turn (default 60 seconds)
+  fuzz --long [TARGET] [MINUTES]  for CPU minutes (default 30); renews the corpora, tells coverage
   bench                    measure throughput and latency beside raw TCP
   help                     this text
 

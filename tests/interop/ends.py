@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The two ends of every test here: Debian's programs on our libraries on the host, the very same
+programs on siw in the guest. A Link says which of the two is the server."""
+
+import collections
+import re
+import shlex
+
+import capture
+import guest as guests
+import program
+
+# Emulation on a loaded machine: a wait that ends badly is rare and may cost this much.
+SECONDS_MAX = 240
+
+
+class HostEnd:
+    """mpa is what ANYWARP_MPA says to the programs started from then on."""
+
+    address, address6 = guests.HOST
+
+    def __init__(self, guest, build):
+        self.into, self.build = guest.network.into, build
+        self.mpa = ""
+
+    def start(self, line):
+        return program.Program([*self.into, "env", f"LD_LIBRARY_PATH={self.build}/lib",
+                                "ANYWARP_LOG=info", f"ANYWARP_MPA={self.mpa}", "stdbuf", "-oL",
+                                *shlex.split(line)])
+
+    def capture(self, path, port):
+        """Of this port on the tap. The datagram that ends it goes to the guest."""
+        return capture.Capture(path, "tap0", guests.GUEST[0], port, self.into)
+
+
+class GuestEnd:
+    address, address6 = guests.GUEST
+
+    def __init__(self, guest):
+        self.guest = guest
+
+    def start(self, line):
+        return self.guest.start(line)
+
+
+def is_farewell_lost(end, said):
+    """On a slow machine the peer has answered siw's last Send and closed before siw gets to complete
+    it, which it then does with an error. All measuring is over by then."""
+    return isinstance(end, GuestEnd) and "Failed to close connection between" in said
+
+
+class Link(collections.namedtuple("Link", "server client started")):
+    """started are the programs of one test, to be ended when it is over."""
+
+    def start_server(self, line, port):
+        server = self.run(self.server, f"{line} -p {port}")
+        server.wait_listening(port, SECONDS_MAX)
+        return server
+
+    def start_client(self, line, port):
+        """line has {address} where the server's goes; {address6} for IPv6."""
+        line = line.format(address=self.server.address, address6=self.server.address6)
+        return self.run(self.client, f"{line} -p {port}")
+
+    def run(self, end, line):
+        running = end.start(line)
+        self.started.append(running)
+        return running
+
+    def pair(self, port, server_line, client_line):
+        """Both end well; what each printed, server first."""
+        server = self.start_server(server_line, port)
+        client = self.start_client(client_line, port)
+        assert client.wait_exit(SECONDS_MAX) == 0
+        assert server.wait_exit(SECONDS_MAX) == 0
+        return server.output(), client.output()
+
+    def perftest(self, port, name, options):
+        """The sizes that the client measured."""
+        line = f"{name} -R -F {options}"
+        server = self.start_server(line, port)
+        client = self.start_client(line + " {address}", port)
+        status = client.wait_exit(SECONDS_MAX)
+        said = client.output()
+        assert status == 0 or is_farewell_lost(self.client, said)
+        assert server.wait_exit(SECONDS_MAX) == 0
+        return [int(size) for size in re.findall(r"(?m)^ +(\d+) +\d+ +[\d.]+ ", said)]
+
+    def rping(self, port, options, count=10):
+        """Pings that both ends verify. rping ends with status 0 even when it is disconnected early:
+        its lines are counted."""
+        line = f"-V -v -C {count} {options}"
+        server, client = self.pair(port, f"rping -s {line}", f"rping -c -a {{address}} {line}")
+        assert client.count("ping data: ") == server.count("server ping data: ") == count

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Start-ups that end after siw's Reply and before an RTR. Linux's iw_cm panics then (docs/interop.md),
+so each test has a guest of its own; what our program hears is looked at."""
+
+import conftest
+import ends
+import pytest
+
+
+@pytest.fixture
+def guest():
+    with conftest.boot() as booted:
+        yield booted
+
+
+@pytest.mark.parametrize("policy, words", [
+    # siw answers an offer of Send with Write, which was not offered.
+    ("rtr=send", "no ready-to-receive message that both ends support"),
+    # siw answers 0x3FFF with numbers.
+    ("ird_ord=ulp", "the peer wants more inbound reads than there is room for"),
+])
+def test_nothing_in_common(anywarp_initiates, host, port, policy, words):
+    host.mpa = policy
+    anywarp_initiates.start_server("rping -s", port)
+    client = anywarp_initiates.start_client("rping -c -a {address} -v -C 5", port)
+    assert client.wait_exit(ends.SECONDS_MAX) != 0
+    assert "RDMA_CM_EVENT_CONNECT_ERROR" in client.output()
+    assert words in client.output()
