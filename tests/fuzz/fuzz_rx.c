@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A stream of any octets into one QP. The string gives the stream's parameters, what every
 // callback answers, what the program posts, then the octets, which the harness makes FPDUs of
-// (right length, right CRC) in one mode and feeds as they are in the other.
+// (right length, right CRC), of their octets or field by field, or feeds as they are.
 #include "fuzz.h"
+#include "message.h"
 
 #include "core/atomic.h"
 #include "core/qp.h"
@@ -34,6 +35,7 @@ struct harness {
 	struct aw_mr mr[MRS];
 	bool granted[MRS];
 	uint32_t held;
+	bool by_field; /* segments are drawn field by field */
 	uint32_t posted, completed; /* WRs: all are signalled */
 	uint32_t taken, received;
 	uint8_t pd;
@@ -260,21 +262,14 @@ static void name_read(struct harness *h, uint8_t *ulpdu, size_t len)
 		put_be32(ulpdu + DDP_UNTAGGED_LEN, h->qp.orq[h->qp.orq_head].sink_stag);
 }
 
-/* A right FPDU around the next octets of the string; its length, 0 when they are at an end. */
-static size_t next_fpdu(struct harness *h, struct bytes *b)
+/* A right FPDU around the ULPDU of len octets at fpdu + 2; its length. */
+static size_t frame(struct harness *h, uint8_t *fpdu, size_t len)
 {
-	size_t len = bytes_u16(b) % 2048;
 	size_t plain = fpdu_size(len);
-	uint8_t fpdu[4096];
 	size_t size = plain;
 
-	if (!b->left)
-		return 0;
-	memset(fpdu, 0, sizeof(fpdu));
 	put_be16(fpdu, (uint16_t)len);
-	for (size_t i = 0; i < len; i++)
-		fpdu[2 + i] = bytes_u8(b);
-	name_read(h, fpdu + 2, len);
+	memset(fpdu + 2 + len, 0, plain - 2 - len);
 	if (h->qp.stream.markers_rx)
 		size = fpdu_insert_markers(h->octets, fpdu, plain, (uint32_t)h->qp.rx_pos);
 	else
@@ -282,6 +277,23 @@ static size_t next_fpdu(struct harness *h, struct bytes *b)
 	put_le32(h->octets + size - 4,
 		 crc32c_final(crc32c_update(CRC32C_INIT, h->octets, size - 4)));
 	return size;
+}
+
+/* The next FPDU of the string; its length, 0 when that is at an end. */
+static size_t next_fpdu(struct harness *h, struct bytes *b)
+{
+	uint8_t fpdu[4096];
+	size_t len;
+
+	if (!b->left)
+		return 0;
+	if (h->by_field)
+		return frame(h, fpdu, message_put(&h->qp, b, fpdu + 2));
+	len = bytes_u16(b) % 2048;
+	for (size_t i = 0; i < len; i++)
+		fpdu[2 + i] = bytes_u8(b);
+	name_read(h, fpdu + 2, len);
+	return frame(h, fpdu, len);
 }
 
 static void feed_fpdus(struct harness *h, struct bytes *b)
@@ -335,6 +347,7 @@ static void run(struct harness *h, struct bytes *b)
 	};
 	uint8_t posts = bytes_u8(b) % SQ_CAPACITY;
 
+	h->by_field = rights & 16;
 	if (!(rights & 2))
 		h->qp.remote_access = rights & AW_ACCESS_REMOTE;
 

@@ -64,8 +64,10 @@ static void check_initiator(const struct aw_mpa_local *local, const struct mpa_f
 	FUZZ_CHECK(!r.p2p || (single_bit(r.rtr) && (r.rtr & local->rtr)));
 	FUZZ_CHECK(!local->crc || r.crc);
 	FUZZ_CHECK(r.markers_rx == local->markers);
-	FUZZ_CHECK(r.ord <= local->ord || local->ord == MPA_IRD_ORD_NONE);
 	FUZZ_CHECK(!r.p2p || r.rtr != MPA_RTR_READ || r.ord > 0);
+	/* RFC 6581 9.1: an RTR that is a Read has an entry even where the ULP wants none. */
+	FUZZ_CHECK(r.ord <= local->ord || local->ord == MPA_IRD_ORD_NONE ||
+		   (r.p2p && r.rtr == MPA_RTR_READ && r.ord == 1));
 	FUZZ_CHECK(r.pd_len <= frame->pd_len);
 }
 

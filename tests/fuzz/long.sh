@@ -14,8 +14,8 @@ shift 2
 [ $# -gt 0 ] || set -- fuzz_startup fuzz_rx fuzz_pair
 length_max=2048 # octets: what a corpus keeps is replayed by every test run
 
-cpu_seconds() { # of this shell's children that have ended
-	times | awk 'NR == 2 { gsub("[ms]", " "); print int($1 * 60 + $2 + $3 * 60 + $4) }'
+cpu_seconds() { # of this script's children that have ended: proc(5), cutime and cstime
+	awk -v ticks="$(getconf CLK_TCK)" '{ print int(($16 + $17) / ticks) }' "/proc/$$/stat"
 }
 
 stat_of() { # of libFuzzer's final statistics

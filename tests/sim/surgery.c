@@ -193,9 +193,9 @@ void surgery_check(struct conn *conn)
 {
 	struct end *victim = &conn->end[0];
 
-	/* A driver out of time or patience says nothing more. */
+	/* A driver out of time or patience says nothing more, and hears nothing. */
 	if (!conn->surgery_error || victim->in->read < conn->surgery_pos || victim->aborted ||
-	    victim->timed_out)
+	    victim->timed_out || victim->peer->timed_out)
 		return;
 	if (victim->qp.error != conn->surgery_error || !victim->watch.terminated ||
 	    victim->watch.term_error != (conn->surgery_error & 0xffff))
