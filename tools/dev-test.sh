@@ -44,15 +44,17 @@ run_preset() {
 	if [ -n "$only" ] && ! [[ $only =~ $labels ]]; then
 		return
 	fi
+	local report=build/logs/test-$preset
+	[ "$only" != interop ] || report=build/logs/test-interop
 	build_preset "$preset"
 	say "testing $preset"
-	rm -f "build/logs/test-$preset.xml"
+	rm -f "$report.xml"
 	$(fixed_layout "$preset") ctest --test-dir "build/$preset" -L "$labels" "${except[@]}" "${filters[@]}" \
 		-j "$(nproc)" --timeout 300 --no-tests=ignore --test-output-truncation head \
 		--test-output-size-passed 100000 --test-output-size-failed 1000000 \
-		--output-junit "$PWD/build/logs/test-$preset.xml" --output-log \
-		"$PWD/build/logs/test-$preset.log" 2>/dev/null | grep -E 'Test +#|No tests' || true
-	reports+=("build/logs/test-$preset.xml")
+		--output-junit "$PWD/$report.xml" --output-log "$PWD/$report.log" 2>/dev/null |
+		grep -E 'Test +#|No tests' || true
+	reports+=("$report.xml")
 }
 
 # The kernel with siw, in build/interop; what is there is not made again.

@@ -44,9 +44,15 @@ class GuestEnd:
 
 
 def is_farewell_lost(end, said):
-    """On a slow machine the peer has answered siw's last Send and closed before siw gets to complete
-    it, which it then does with an error. All measuring is over by then."""
+    """siw completes its last Send with an error when the peer has answered and closed (by a FIN)
+    before siw gets to complete it. All measuring is over by then."""
     return isinstance(end, GuestEnd) and "Failed to close connection between" in said
+
+
+def is_rping_race(end, said):
+    """rping destroys its event channel while a thread of its own reads it. On rdma-core that thread
+    may see it first, and then says so and ends the program with an error; on our library it waits."""
+    return isinstance(end, GuestEnd) and "rdma_get_cm_event: Bad file descriptor" in said
 
 
 class Link(collections.namedtuple("Link", "server client started")):
@@ -71,8 +77,9 @@ class Link(collections.namedtuple("Link", "server client started")):
         """Both end well; what each printed, server first."""
         server = self.start_server(server_line, port)
         client = self.start_client(client_line, port)
-        assert client.wait_exit(SECONDS_MAX) == 0
-        assert server.wait_exit(SECONDS_MAX) == 0
+        for end, running in ((self.client, client), (self.server, server)):
+            status = running.wait_exit(SECONDS_MAX)
+            assert status == 0 or is_rping_race(end, running.output())
         return server.output(), client.output()
 
     def perftest(self, port, name, options):
