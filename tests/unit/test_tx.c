@@ -283,6 +283,7 @@ static void aw_tx_next__bad_lkey(void **state)
 	for (unsigned int i = 0; i < 6; i++) {
 		struct core_end *end = core_initiator(1448);
 		struct aw_swqe *wqe;
+		struct aw_sge *sge;
 		struct ddp_hdr hdr;
 		size_t len;
 
@@ -290,11 +291,12 @@ static void aw_tx_next__bad_lkey(void **state)
 		core_tx(end);
 		end->wire_len = 0;
 		wqe = core_wr(end, ops[i % 3], 0, 5000);
+		sge = wqe->sge; /* as many as the slot has room for */
 		wqe->sge_count = 2;
-		wqe->sge[0].len = 4999;
-		wqe->sge[1] = (struct aw_sge){ CORE_IOVA, 1, i < 3 ? 0xbad : CORE_STAG };
+		sge[0].len = 4999;
+		sge[1] = (struct aw_sge){ CORE_IOVA, 1, i < 3 ? 0xbad : CORE_STAG };
 		if (i >= 3)
-			wqe->sge[1].addr = CORE_IOVA + CORE_MEM;
+			sge[1].addr = CORE_IOVA + CORE_MEM;
 		aw_qp_post(&end->qp);
 		core_post(end, AW_OP_WRITE, 0, 1, 0);
 		core_recv(end, 77, 0, 10);

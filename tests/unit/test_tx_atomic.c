@@ -131,15 +131,16 @@ static void atomic__scattered(void **state)
 {
 	struct core_pair *pair = extended_pair();
 	struct aw_swqe *wqe = fill(&pair->a, AW_OP_FETCH_ADD, 0, 1);
+	struct aw_sge *sge = wqe->sge; /* as many as the slot has room for */
 	const uint64_t before = 0x1122334455667788;
 	uint64_t got;
 
 	(void)state;
 	memcpy(pair->b.mem + COUNTER, &before, 8);
 	wqe->sge_count = 3;
-	wqe->sge[0] = (struct aw_sge){ CORE_IOVA + 100, 3, CORE_STAG };
-	wqe->sge[1] = (struct aw_sge){ CORE_IOVA + 200, 0, CORE_STAG };
-	wqe->sge[2] = (struct aw_sge){ CORE_IOVA + 300, 5, CORE_STAG };
+	sge[0] = (struct aw_sge){ CORE_IOVA + 100, 3, CORE_STAG };
+	sge[1] = (struct aw_sge){ CORE_IOVA + 200, 0, CORE_STAG };
+	sge[2] = (struct aw_sge){ CORE_IOVA + 300, 5, CORE_STAG };
 	aw_qp_post(&pair->a.qp);
 	core_pump(pair);
 	core_expect_sq(&pair->a, AW_OP_FETCH_ADD, AW_WC_SUCCESS);
