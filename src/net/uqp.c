@@ -266,7 +266,8 @@ int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 void aw_uqp_close(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
-	aw_qp_close(&qp->core);
+	if (qp->attached)
+		aw_qp_close(&qp->core);
 	aw_uqp_serve(qp);
 	unlock(qp);
 }
@@ -279,10 +280,22 @@ void aw_uqp_abort(struct aw_uqp *qp)
 	unlock(qp);
 }
 
+/* Under the lock, which is given back meanwhile: whoever hears of the stream learns that it ended. */
+static void tell_of_reset(struct aw_uqp *qp)
+{
+	if (qp->attached)
+		qp->events_due |= AW_UQP_CLOSED;
+	unlock(qp);
+	pthread_mutex_lock(&qp->lock);
+	while (qp->delivering)
+		pthread_cond_wait(&qp->delivered, &qp->lock);
+}
+
 void aw_uqp_reset(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
 	aw_uqp_drop_socket(qp);
+	tell_of_reset(qp);
 	free(qp->reads);
 	qp->reads = NULL;
 	aw_mw_forget_qp(qp);
@@ -399,6 +412,7 @@ void aw_uqp_on_deadline(uint32_t handle)
 	if (!qp)
 		return;
 	pthread_mutex_lock(&qp->lock);
+	qp->retry_due = false;
 	if (qp->fd >= 0) {
 		if (qp->ending)
 			aw_qp_abort(&qp->core, qp->core.error);

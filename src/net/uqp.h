@@ -76,6 +76,7 @@ struct aw_uqp {
 	bool fin_sent;
 	bool tx_blocked; /* the socket took less than it was given */
 	bool starved; /* no buffer was to be had: a deadline says when to try again */
+	bool retry_due; /* that deadline runs */
 	bool starving_told; /* the log knows */
 	uint64_t emss_pos; /* of the stream, where TCP's segment size was asked last */
 	struct aw_stage *stage; /* octets of a half-received FPDU, or NULL */

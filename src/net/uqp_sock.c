@@ -125,7 +125,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	qp->generation = aw_engine_generation();
 	qp->listens_for = EPOLLIN;
 	qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->out_of_reach =
-		qp->starved = qp->starving_told = false;
+		qp->starved = qp->retry_due = qp->starving_told = false;
 	each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
 	stream->emss = aw_uqp_segment_size(fd);
 	qp->emss_pos = 0;
@@ -301,9 +301,12 @@ static void end_overflowed(struct aw_uqp *qp)
 		aw_uqp_transmit(qp);
 }
 
-/* A stream that is ending has a deadline already, and is not starved. */
+/* A post, which may find memory for itself alone, does not put the next try off. */
 static void await_memory(struct aw_uqp *qp)
 {
+	if (qp->retry_due && !qp->ending)
+		return;
+	qp->retry_due = true;
 	if (!qp->starving_told)
 		aw_log(AW_LOG_WARN, "qp 0x%x waits for memory for a buffer", qp->qpn);
 	qp->starving_told = true;

@@ -121,11 +121,16 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	bury(ch);
 }
 
-/* The lock is held; was says whether the queue held any before the change. */
+/*
+ * The lock is held; was says whether the queue held any before the change. Once the channel is
+ * destroyed the fd's number may be another file's, whatever ids still push.
+ */
 static void match_fd(struct aw_cm_channel *ch, bool was)
 {
 	bool is = !TAILQ_EMPTY(&ch->queue);
 
+	if (ch->destroyed)
+		return;
 	if (is && !was)
 		(void)!eventfd_write(ch->channel.fd, 1);
 	if (was && !is)

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -281,6 +282,33 @@ static void channel__late_reader_of_a_destroyed_one_waits(void **state)
 	assert_false(late.returned);
 }
 
+/*
+ * A program that destroys its channel before its ids breaks the rules, but what it opens next gets
+ * the fd's number and must not get the channel's octets.
+ */
+static void channel__destroyed_before_its_ids(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_storage ss = cm_address("127.0.0.1", 1);
+	struct rdma_cm_id *id;
+	uint64_t count;
+	int number = channel->fd;
+
+	(void)state;
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	rdma_destroy_event_channel(channel);
+	int other = eventfd(0, EFD_NONBLOCK);
+
+	assert_int_equal(other, number);
+	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&ss, 1), 0);
+	assert_int_equal(read(other, &count, sizeof(count)), -1);
+	assert_int_equal(write(other, &(uint64_t){ 5 }, sizeof(uint64_t)), sizeof(uint64_t));
+	rdma_destroy_id(id);
+	assert_int_equal(read(other, &count, sizeof(count)), sizeof(count));
+	assert_int_equal(count, 5);
+	close(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +317,7 @@ int main(void)
 		cmocka_unit_test(channel__restarts_after_a_signal),
 		cmocka_unit_test(channel__interrupted_by_a_signal),
 		cmocka_unit_test(channel__late_reader_of_a_destroyed_one_waits),
+		cmocka_unit_test(channel__destroyed_before_its_ids),
 		cmocka_unit_test(channel__many_events_in_order),
 		cmocka_unit_test(migrate__takes_events_along),
 		cmocka_unit_test(migrate__to_sync_and_back),

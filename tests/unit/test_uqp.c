@@ -260,6 +260,19 @@ static void begin_destroy(struct end *e, struct end *peer)
 	doomed.hold = true;
 }
 
+/* A reset that was faster: the close means the old stream, not the next one. */
+static void close__of_no_stream_is_nothing(void **state)
+{
+	struct pair *p = *state;
+
+	aw_uqp_reset(p->a.qp);
+	aw_uqp_reset(p->b.qp);
+	aw_uqp_close(p->a.qp);
+	pair_attach(p);
+	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	assert_int_equal(end_wait_cqe(&p->a).cqe.status, AW_WC_SUCCESS);
+}
+
 static void destroy__while_a_poller_has_its_event(void **state)
 {
 	struct pair *p = *state;
@@ -336,6 +349,7 @@ int main(void)
 		CASE(reset__makes_it_usable_again),
 		CASE(create__refuses_what_is_over_a_limit),
 		CASE(listen__hears_in_order),
+		CASE(close__of_no_stream_is_nothing),
 		CASE(destroy__while_a_poller_has_its_event),
 		CASE(abort__sends_nothing_more),
 	};
