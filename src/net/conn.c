@@ -359,3 +359,15 @@ void aw_conn_destroy(struct aw_conn *c)
 	else
 		aw_watch_remove_wait(&c->watch);
 }
+
+bool aw_conn_is_silent(struct aw_conn *conn)
+{
+	bool silent;
+	uint8_t octet;
+
+	pthread_mutex_lock(&conn->lock);
+	silent = conn->state == AW_CONN_AWAIT_REQUEST && conn->fd >= 0 &&
+		 recv(conn->fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+	pthread_mutex_unlock(&conn->lock);
+	return silent;
+}

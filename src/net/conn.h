@@ -106,4 +106,10 @@ void aw_conn_destroy(struct aw_conn *conn);
 int aw_conn_respond(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **conn);
 
+/*
+ * For net/listener.c: whether a responder still waits for its Request while nothing of it lies there
+ * to be read.
+ */
+bool aw_conn_is_silent(struct aw_conn *conn);
+
 #endif

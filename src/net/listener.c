@@ -114,27 +114,32 @@ static void on_half_open(void *arg, struct aw_conn *conn, enum aw_conn_event eve
 
 /*
  * A client that behaves sends its Request at once: who has kept his back longest is the one to go,
- * so that strangers who stay silent cannot keep anybody out.
+ * so that strangers who stay silent cannot keep anybody out. NULL: of each there is input to read,
+ * and this thread comes to it next.
  */
-static void drop_oldest(struct aw_listener *l)
+static struct half_open *oldest_silent(struct aw_listener *l)
 {
-	struct half_open *h = TAILQ_FIRST(&l->half_open);
+	struct half_open *h;
 
+	TAILQ_FOREACH(h, &l->half_open, entry)
+	{
+		if (aw_conn_is_silent(h->conn))
+			return h;
+	}
+	return NULL;
+}
+
+static void drop_half_open(struct aw_listener *l, struct half_open *h)
+{
 	TAILQ_REMOVE(&l->half_open, h, entry);
 	l->half_open_count--;
 	drop(l, h->conn);
 	free(h);
 }
 
-/* Out of files or memory: what a stranger holds is the next one's. */
-static bool make_room(struct aw_listener *l, int err)
+static bool is_shortage(int err)
 {
-	if (err != EMFILE && err != ENFILE && err != ENOBUFS && err != ENOMEM)
-		return false;
-	if (l->half_open_count == 0)
-		return false;
-	drop_oldest(l);
-	return true;
+	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
 }
 
 /* Takes over an accepted socket; closes it when there is no memory for it. */
@@ -183,24 +188,46 @@ static void pause_accepts(struct aw_listener *l, int err)
 	aw_watch_deadline(&l->watch, PAUSE_MS);
 }
 
+/* Out of files or memory: what a silent stranger holds is the next one's. False: nobody has any. */
+static bool make_room(struct aw_listener *l)
+{
+	struct half_open *silent = oldest_silent(l);
+
+	if (silent)
+		drop_half_open(l, silent);
+	return silent;
+}
+
+/* The next one; false when that is all for now. */
+static bool accept_one(struct aw_listener *l)
+{
+	bool full = l->half_open_count >= aw_bounds.half_open_max;
+	struct half_open *silent = full ? oldest_silent(l) : NULL;
+	int fd = full && !silent ? -1 : accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0) {
+		l->starved = false;
+		if (silent)
+			drop_half_open(l, silent);
+		start_half_open(l, fd);
+		return true;
+	}
+	if ((full && !silent) || errno == EAGAIN)
+		return false;
+	if (is_passing(errno))
+		return true;
+	if (!is_shortage(errno) || l->half_open_count == 0)
+		pause_accepts(l, errno);
+	else
+		return make_room(l);
+	return false;
+}
+
 /* Under the lock, as its callees; the half-open connections' events wait for this thread. */
 static void accept_some(struct aw_listener *l)
 {
-	for (int i = 0; i < ACCEPTS_MAX; i++) {
-		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd >= 0) {
-			l->starved = false;
-			if (l->half_open_count >= aw_bounds.half_open_max)
-				drop_oldest(l);
-			start_half_open(l, fd);
-		} else if (errno == EAGAIN) {
-			break;
-		} else if (!is_passing(errno) && !make_room(l, errno)) {
-			pause_accepts(l, errno);
-			break;
-		}
-	}
+	for (int i = 0; i < ACCEPTS_MAX && accept_one(l); i++)
+		continue;
 	if (l->paused)
 		set_events(l);
 }

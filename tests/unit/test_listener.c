@@ -35,19 +35,31 @@ struct scene {
 	struct heard heard;
 };
 
-static int setup(void **state)
+/* A bound socket and no listener yet. */
+static int setup_bound(void **state, int *fd)
 {
 	struct scene *s = calloc(1, sizeof(*s));
-	int fd;
 
 	if (aw_engine_get() != 0)
 		return -1;
 	s->fds = proc_fds();
 	s->heard = (struct heard)HEARD_INIT;
 	memset(s->peer, -1, sizeof(s->peer));
-	fd = tcp_bind(AF_INET, &s->addr);
+	*fd = tcp_bind(AF_INET, &s->addr);
 	*state = s;
+	return 0;
+}
+
+static int listen_on(struct scene *s, int fd)
+{
 	return aw_listener_create(fd, 64, &local, heard_fn, &s->heard, &s->listener);
+}
+
+static int setup(void **state)
+{
+	int fd;
+
+	return setup_bound(state, &fd) == 0 ? listen_on(*state, fd) : -1;
 }
 
 /* The bounds change while no thread is there to read them. */
@@ -61,6 +73,31 @@ static int setup_bounded(void **state)
 {
 	aw_bounds.half_open_max = 3;
 	return setup(state);
+}
+
+static void send_request(int fd)
+{
+	const struct mpa_frame frame = { .kind = MPA_REQUEST, .revision = 1 };
+	uint8_t octets[MPA_FRAME_MAX];
+
+	tcp_send(fd, octets, mpa_build(&frame, octets));
+}
+
+/* More than may be half-open at once are there, with their Requests, before anybody looks. */
+static int setup_crowd(void **state)
+{
+	struct scene *s;
+	int fd;
+
+	aw_bounds.half_open_max = 3;
+	if (setup_bound(state, &fd) != 0 || listen(fd, PEERS) != 0)
+		return -1;
+	s = *state;
+	for (int i = 0; i < PEERS; i++) {
+		s->peer[i] = tcp_connect(&s->addr);
+		send_request(s->peer[i]);
+	}
+	return listen_on(s, fd);
 }
 
 static int teardown(void **state)
@@ -81,14 +118,6 @@ static int teardown(void **state)
 	aw_bounds.half_open_max = AW_HALF_OPEN_MAX;
 	aw_bounds.startup_ms = AW_CONN_STARTUP_MS;
 	return 0;
-}
-
-static void send_request(int fd)
-{
-	const struct mpa_frame frame = { .kind = MPA_REQUEST, .revision = 1 };
-	uint8_t octets[MPA_FRAME_MAX];
-
-	tcp_send(fd, octets, mpa_build(&frame, octets));
 }
 
 static void listener_create__requests_arrive(void **state)
@@ -198,6 +227,15 @@ static void listener_half_open__bound(void **state)
 	}
 }
 
+/* Who has sent its Request is not silent, though it was not read yet. */
+static void listener_half_open__requests_are_not_dropped(void **state)
+{
+	struct scene *s = *state;
+
+	for (unsigned int i = 0; i < PEERS; i++)
+		heard_await(&s->heard, i, AW_CONN_REQUEST);
+}
+
 static void listener_no_fds__pauses_and_goes_on(void **state)
 {
 	struct scene *s = *state;
@@ -275,6 +313,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(listener_silent_peers__time_out, setup_impatient,
 						teardown),
 		cmocka_unit_test_setup_teardown(listener_half_open__bound, setup_bounded, teardown),
+		cmocka_unit_test_setup_teardown(listener_half_open__requests_are_not_dropped,
+						setup_crowd, teardown),
 		TEST(listener_no_fds__pauses_and_goes_on),
 		TEST(listener_destroy__with_half_open),
 		TEST(listener_destroy__while_requests_come),
