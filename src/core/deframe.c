@@ -32,23 +32,35 @@ static bool crc_is_right(const struct aw_qp *qp, const uint8_t *buf, size_t size
 	return crc32c_final(crc) == get_le32(buf + size - FPDU_CRC_LEN);
 }
 
-/* One FPDU of size octets. A framing error has no DDP header to report (RFC 5040 figure 10). */
-static void take_fpdu(struct aw_qp *qp, uint8_t *buf, size_t size)
+/* False when it is no FPDU. A framing error has no DDP header to report (RFC 5040 figure 10). */
+static bool verify(struct aw_qp *qp, uint8_t *buf, size_t size)
 {
 	int markers_are_bad = 0;
 
 	if (qp->stream.crc && !crc_is_right(qp, buf, size)) {
 		aw_qp_terminate(qp, AW_E_MPA_CRC);
-		return;
+		return false;
 	}
 	if (qp->stream.markers_rx)
 		fpdu_remove_markers(buf, size, (uint32_t)qp->rx_pos, &markers_are_bad);
-	if (markers_are_bad) {
+	if (markers_are_bad)
 		aw_qp_terminate(qp, AW_E_MPA_MARKER);
-		return;
+	return !markers_are_bad;
+}
+
+/* One FPDU of size octets. False when it has to wait for a receive: it was verified then. */
+static bool take_fpdu(struct aw_qp *qp, uint8_t *buf, size_t size)
+{
+	if (qp->rx_held == 0 && !verify(qp, buf, size))
+		return true;
+	qp->rx_held = 0;
+	if (aw_rx_ulpdu(qp, buf + FPDU_LEN_FIELD, get_be16(buf)) == AW_E_DDP_NO_BUFFER &&
+	    aw_machine_runs(qp)) {
+		qp->rx_held = size;
+		return false;
 	}
 	qp->rx_pos += size;
-	(void)aw_rx_ulpdu(qp, buf + FPDU_LEN_FIELD, get_be16(buf));
+	return true;
 }
 
 size_t aw_rx_octets(struct aw_qp *qp, uint8_t *buf, size_t len)
@@ -56,11 +68,10 @@ size_t aw_rx_octets(struct aw_qp *qp, uint8_t *buf, size_t len)
 	size_t used = 0;
 
 	while (aw_machine_runs(qp)) {
-		size_t size = wire_size(qp, buf + used, len - used);
+		size_t size = qp->rx_held ? qp->rx_held : wire_size(qp, buf + used, len - used);
 
-		if (size == 0 || size > len - used)
+		if (size == 0 || size > len - used || !take_fpdu(qp, buf + used, size))
 			return used;
-		take_fpdu(qp, buf + used, size);
 		used += size;
 	}
 	return len;

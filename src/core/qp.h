@@ -93,6 +93,7 @@ struct aw_qp {
 	const void *pd;
 	bool srq;
 	bool sig_all; /* the driver's to set after init: every WR is signalled */
+	bool rnr_holds; /* the driver's at any time: a message without a receive waits for one */
 	uint32_t remote_access; /* the driver's likewise: what a peer may at all (enum aw_access) */
 	uint32_t irq_capacity;
 	uint32_t orq_capacity;
@@ -128,6 +129,7 @@ struct aw_qp {
 
 	/* receive */
 	uint64_t rx_pos; /* stream position of the next unread octet */
+	size_t rx_held; /* octets on the wire of a verified FPDU that waits for a receive, or 0 */
 	uint32_t rx_msn[4];
 	bool rtr_awaited; /* the first message may be a Send that is an RTR */
 	struct aw_rx_send rx_send;

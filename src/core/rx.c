@@ -94,6 +94,16 @@ static void report(struct aw_qp *qp, const uint8_t *ulpdu, size_t len, enum aw_e
 	aw_machine_terminate(qp, &msg);
 }
 
+/*
+ * RFC 5041 7.1 has an error for a message without a buffer, not a moment at which that is decided:
+ * a driver may hold the stream until the program posts. The segment has changed nothing so far.
+ */
+static bool waits_for_receive(const struct aw_qp *qp, const struct aw_rx_seg *seg,
+			      enum aw_error err)
+{
+	return err == AW_E_DDP_NO_BUFFER && seg->hdr.qn == DDP_QN_SEND && qp->rnr_holds;
+}
+
 enum aw_error aw_rx_ulpdu(struct aw_qp *qp, const uint8_t *ulpdu, size_t len)
 {
 	struct aw_rx_seg seg;
@@ -107,7 +117,7 @@ enum aw_error aw_rx_ulpdu(struct aw_qp *qp, const uint8_t *ulpdu, size_t len)
 	if (!err)
 		err = deliver(qp, &seg);
 	qp->rtr_awaited = false;
-	if (err)
+	if (err && !waits_for_receive(qp, &seg, err))
 		report(qp, ulpdu, len, err);
 	return err;
 }

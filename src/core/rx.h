@@ -8,7 +8,8 @@
 /*
  * Takes every whole FPDU at the start of buf: verifies its CRC, then its DDP and RDMAP rules,
  * then places it. Markers are taken out in place, so buf is written to. Returns the octets used;
- * the rest is the beginning of an FPDU and must come again, with more behind it. After an error
+ * the rest is the beginning of an FPDU and must come again, with more behind it. Where rx_held is set
+ * it is whole, waits for a receive, and must come again unchanged. After an error
  * the state is TERMINATE (or ERROR) and all octets count as used. Needs at most FPDU_MAX octets
  * to get on.
  */

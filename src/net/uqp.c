@@ -5,6 +5,7 @@
 #include "net/engine.h"
 #include "net/lend.h"
 #include "net/pool.h"
+#include "net/rnr.h"
 #include "net/uqp_sock.h"
 #include "ring/once.h"
 #include "ring/table.h"
@@ -268,6 +269,7 @@ void aw_uqp_close(struct aw_uqp *qp)
 	pthread_mutex_lock(&qp->lock);
 	if (qp->attached)
 		aw_qp_close(&qp->core);
+	aw_rnr_end(qp);
 	aw_uqp_serve(qp);
 	unlock(qp);
 }
@@ -371,7 +373,9 @@ int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uin
 
 	if (posted)
 		aw_qp_recv_posted(&qp->core);
-	pthread_mutex_unlock(&qp->lock);
+	if (posted && aw_rnr_waits(qp))
+		aw_uqp_serve(qp);
+	unlock(qp);
 	return posted ? 0 : ENOMEM;
 }
 

@@ -76,8 +76,10 @@ struct aw_uqp {
 	bool fin_sent;
 	bool tx_blocked; /* the socket took less than it was given */
 	bool starved; /* no buffer was to be had: a deadline says when to try again */
-	bool retry_due; /* that deadline runs */
+	bool retry_due; /* that deadline runs, or the one of net/rnr.h */
 	bool starving_told; /* the log knows */
+	uint64_t rnr_pos; /* of the stream, where a message found no receive (net/rnr.h) */
+	uint64_t rnr_until_ns; /* and how long it may wait for one */
 	uint64_t emss_pos; /* of the stream, where TCP's segment size was asked last */
 	struct aw_stage *stage; /* octets of a half-received FPDU, or NULL */
 	struct aw_batch *batch; /* octets that the socket did not take yet, or NULL */

@@ -3,9 +3,11 @@
 // QP only while it holds the beginning of an FPDU, and only few QPs keep a large one.
 #include "core/rx.h"
 #include "net/pool.h"
+#include "net/rnr.h"
 #include "net/uqp_io.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -35,6 +37,28 @@ static void use(struct aw_uqp *qp, struct aw_stage *stage)
 		memmove(stage->buf, stage->buf + used, stage->len);
 }
 
+/* A held stream is not read, so nothing else tells that the peer is gone. */
+static bool is_reset(const struct aw_uqp *qp)
+{
+	struct pollfd pollfd = { .fd = qp->fd };
+
+	return poll(&pollfd, 1, 0) > 0;
+}
+
+/* What waits for a receive, once more. */
+static void retry_held(struct aw_uqp *qp, struct aw_stage *stage)
+{
+	aw_rnr_try(qp);
+	use(qp, stage);
+	if (aw_rnr_waits(qp) && is_reset(qp))
+		stream_lost(qp);
+}
+
+static bool may_read(const struct aw_uqp *qp)
+{
+	return !qp->core.peer_closed && qp->core.state != AW_QP_ERROR && !aw_rnr_waits(qp);
+}
+
 /* One read. True when the socket may have more. */
 static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 {
@@ -62,8 +86,10 @@ void aw_uqp_receive(struct aw_uqp *qp)
 		return;
 	}
 	qp->stage = NULL;
+	if (qp->core.rx_held)
+		retry_held(qp, stage);
 	for (int i = 0; i < READS_MAX; i++)
-		if (qp->core.peer_closed || qp->core.state == AW_QP_ERROR || !read_once(qp, stage))
+		if (!may_read(qp) || !read_once(qp, stage))
 			break;
 	if (stage->len > 0 && qp->core.state != AW_QP_ERROR)
 		qp->stage = aw_stage_keep(stage);

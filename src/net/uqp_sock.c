@@ -8,6 +8,7 @@
 #include "net/linger.h"
 #include "net/log.h"
 #include "net/pool.h"
+#include "net/rnr.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -130,6 +131,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	stream->emss = aw_uqp_segment_size(fd);
 	qp->emss_pos = 0;
 	aw_qp_start(&qp->core, stream);
+	aw_rnr_begin(qp);
 	return 0;
 }
 
@@ -168,12 +170,17 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	qp->fd = -1;
 }
 
-/* What matters now: input until the peer's FIN, room while octets wait; nothing without memory. */
+/*
+ * What matters now: input until the peer's FIN, but not while it is held for a receive; room while
+ * octets wait; nothing without memory.
+ */
 static uint32_t wanted(const struct aw_uqp *qp)
 {
+	bool reads = !qp->core.peer_closed && !aw_rnr_waits(qp);
+
 	if (qp->starved)
 		return 0;
-	return (qp->core.peer_closed ? 0 : EPOLLIN) | (qp->tx_blocked ? EPOLLOUT : 0);
+	return (reads ? EPOLLIN : 0) | (qp->tx_blocked ? EPOLLOUT : 0);
 }
 
 static void listen_for(struct aw_uqp *qp)
@@ -301,16 +308,24 @@ static void end_overflowed(struct aw_uqp *qp)
 		aw_uqp_transmit(qp);
 }
 
-/* A post, which may find memory for itself alone, does not put the next try off. */
-static void await_memory(struct aw_uqp *qp)
+static void tell_starving(struct aw_uqp *qp)
 {
-	if (qp->retry_due && !qp->ending)
-		return;
-	qp->retry_due = true;
 	if (!qp->starving_told)
 		aw_log(AW_LOG_WARN, "qp 0x%x waits for memory for a buffer", qp->qpn);
 	qp->starving_told = true;
-	aw_watch_deadline(&qp->watch->watch, AW_MEMORY_RETRY_MS);
+}
+
+/* What no event tells of is tried again later. A post in between does not put that off. */
+static void await_retry(struct aw_uqp *qp)
+{
+	if (!qp->starved && !aw_rnr_waits(qp))
+		return;
+	if (qp->starved)
+		tell_starving(qp);
+	if (qp->retry_due && !qp->ending)
+		return;
+	qp->retry_due = true;
+	aw_watch_deadline(&qp->watch->watch, qp->starved ? AW_MEMORY_RETRY_MS : AW_RNR_RETRY_MS);
 }
 
 /* Follows the core's state with the socket. */
@@ -330,8 +345,7 @@ static void settle(struct aw_uqp *qp)
 		aw_uqp_drop_socket(qp);
 	} else {
 		listen_for(qp);
-		if (qp->starved)
-			await_memory(qp);
+		await_retry(qp);
 	}
 }
 

@@ -145,6 +145,19 @@ void end_wait_event(struct end *e, uint32_t event)
 	}
 }
 
+void end_wait_held(struct end *e)
+{
+	uint64_t start = aw_now_ns();
+	bool held = false;
+
+	while (!held) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		pthread_mutex_lock(&e->qp->lock);
+		held = e->qp->core.rx_held > 0;
+		pthread_mutex_unlock(&e->qp->lock);
+	}
+}
+
 struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len)
 {
 	return (struct aw_sge){ (uintptr_t)e->buf + offset, len, e->mr.stag };

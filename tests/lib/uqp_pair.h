@@ -37,6 +37,8 @@ int pair_teardown(void **state);
 
 struct aw_cq_entry end_wait_cqe(struct end *e);
 void end_wait_event(struct end *e, uint32_t event);
+/* Until the stream is held: a message waits there for a receive. */
+void end_wait_held(struct end *e);
 struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len);
 
 /* A signalled WR over the first octets of e's memory and of peer's. */

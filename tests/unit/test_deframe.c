@@ -132,6 +132,16 @@ static size_t marked_stream(uint8_t *octets)
 	return first + size;
 }
 
+/* The same two Sends without markers. */
+static size_t plain_stream(uint8_t *octets)
+{
+	struct ddp_hdr hdr = core_untagged(RDMAP_SEND, DDP_QN_SEND, 1, 0);
+	size_t first = core_fpdu(octets, &hdr, core_data, 464);
+
+	hdr.msn = 2;
+	return first + core_fpdu(octets + first, &hdr, core_data, 24);
+}
+
 static void aw_rx_octets__markers_golden(void **state)
 {
 	struct aw_stream stream = core_stream(false, 1448);
@@ -150,6 +160,76 @@ static void aw_rx_octets__markers_golden(void **state)
 	assert_int_equal(end->logged, 2);
 	assert_int_equal(end->log[1].cqe.byte_len, 24);
 	assert_int_equal(end->log[1].cqe.status, AW_WC_SUCCESS);
+	core_end_destroy(end);
+}
+
+/* Held for a receive, an FPDU that was verified, and freed of its markers, comes again as it is. */
+static void aw_rx_octets__held_for_a_receive(void **state)
+{
+	(void)state;
+	for (int markers = 0; markers < 2; markers++) {
+		struct aw_stream stream = core_stream(false, 1448);
+		struct core_end *end;
+		uint8_t octets[1000];
+		size_t size, first;
+
+		stream.markers_rx = markers;
+		end = core_end_create(&stream);
+		end->qp.rnr_holds = true;
+		if (markers)
+			size = marked_stream(octets);
+		else
+			size = plain_stream(octets);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(aw_rx_octets(&end->qp, octets, size), 0);
+		assert_int_equal(end->qp.state, AW_QP_RTS);
+		assert_int_equal(end->logged, 0);
+		core_recv(end, 1, 0, 464);
+		first = aw_rx_octets(&end->qp, octets, size);
+		assert_true(first > 464 && first < size);
+		assert_int_equal(end->logged, 1);
+		core_recv(end, 2, 0, 24);
+		assert_int_equal(aw_rx_octets(&end->qp, octets + first, size - first),
+				 size - first);
+		assert_int_equal(end->log[1].cqe.byte_len, 24);
+		assert_int_equal(end->qp.rx_held, 0);
+		core_end_destroy(end);
+	}
+}
+
+static void aw_rx_octets__held_until_the_driver_gives_up(void **state)
+{
+	struct core_end *end = core_responder();
+	uint8_t octets[1000];
+	size_t size = plain_stream(octets);
+
+	(void)state;
+	end->qp.rnr_holds = true;
+	assert_int_equal(aw_rx_octets(&end->qp, octets, size), 0);
+	end->qp.rnr_holds = false;
+	assert_int_equal(aw_rx_octets(&end->qp, octets, size), size);
+	assert_int_equal(end->qp.error, AW_E_DDP_NO_BUFFER);
+	assert_true(core_tx_one(end));
+	assert_memory_equal(end->wire + 2 + DDP_UNTAGGED_LEN, "\x12\x02", 2);
+	core_end_destroy(end);
+}
+
+/* RFC 5040 5.2.1: the queue of Read Requests has its depth from start-up, and no patience. */
+static void aw_rx_octets__read_requests_are_not_held(void **state)
+{
+	struct core_end *end = core_responder();
+	struct ddp_hdr hdr = core_untagged(RDMAP_READ_REQ, DDP_QN_READ, 1, 0);
+	struct rdmap_read_req req = {
+		.sink_stag = 1, .size = 1, .src_stag = CORE_STAG, .src_to = CORE_IOVA
+	};
+	uint8_t payload[RDMAP_READ_REQ_LEN];
+
+	(void)state;
+	end->qp.rnr_holds = true;
+	rdmap_read_req_put(&req, payload);
+	for (uint32_t i = 0; i <= CORE_READS; i++, hdr.msn++)
+		core_inject(end, &hdr, payload, sizeof(payload));
+	assert_int_equal(end->qp.error, AW_E_DDP_NO_BUFFER);
 	core_end_destroy(end);
 }
 
@@ -214,6 +294,9 @@ int main(void)
 		cmocka_unit_test(aw_rx_octets__several_and_a_part),
 		cmocka_unit_test(aw_rx_octets__nothing_after_an_error),
 		cmocka_unit_test(aw_rx_octets__markers_golden),
+		cmocka_unit_test(aw_rx_octets__held_for_a_receive),
+		cmocka_unit_test(aw_rx_octets__held_until_the_driver_gives_up),
+		cmocka_unit_test(aw_rx_octets__read_requests_are_not_held),
 		cmocka_unit_test(aw_rx_octets__marker_error),
 		cmocka_unit_test(aw_rx_octets__largest_fpdu),
 	};

@@ -125,6 +125,63 @@ static void close__flushes_both_ends(void **state)
 	assert_false(p->b.events & AW_UQP_FATAL);
 }
 
+static void expect_nothing_ended(const struct pair *p)
+{
+	assert_int_equal(aw_uqp_state(p->a.qp), AW_QP_RTS);
+	assert_int_equal(aw_uqp_state(p->b.qp), AW_QP_RTS);
+}
+
+/* Posted late: the stream is held, nothing is lost, and what is behind comes in order. */
+static void no_receive__waits_for_one(void **state)
+{
+	struct pair *p = *state;
+	struct aw_sge sge = end_sge(&p->b, 0, 16);
+
+	for (int i = 0; i < 8; i++)
+		end_post(&p->a, AW_OP_SEND, &p->b, 16);
+	end_post(&p->a, AW_OP_WRITE, &p->b, 16);
+	for (int i = 0; i < 9; i++)
+		assert_int_equal(end_wait_cqe(&p->a).cqe.status, AW_WC_SUCCESS);
+	end_wait_held(&p->b);
+	for (uint64_t i = 0; i < 8; i++) {
+		expect_nothing_ended(p);
+		assert_int_equal(aw_uqp_recv(p->b.qp, i, &sge, 1), 0);
+		struct aw_cq_entry entry = end_wait_cqe(&p->b);
+
+		assert_int_equal(entry.cqe.status, AW_WC_SUCCESS);
+		assert_int_equal(entry.cqe.wr_id, i);
+	}
+	assert_int_equal(p->b.qp->core.rx_held, 0);
+	expect_nothing_ended(p);
+}
+
+/* Who is held hears of the peer's end all the same: well before the wait is over. */
+static void no_receive__peer_resets(void **state)
+{
+	struct pair *p = *state;
+	struct linger now = { .l_onoff = 1 };
+
+	end_post(&p->a, AW_OP_SEND, &p->b, 16);
+	end_wait_held(&p->b);
+	assert_int_equal(setsockopt(p->a.qp->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	p->a.qp->reset_seen = true; /* closed, not lingered over */
+	aw_uqp_abort(p->a.qp);
+	end_wait_event(&p->b, AW_UQP_CLOSED);
+	assert_int_equal(p->b.qp->core.error, AW_E_MPA_CLOSED);
+}
+
+/* Who closes does not wait for what it would flush. */
+static void no_receive__close_does_not_wait(void **state)
+{
+	struct pair *p = *state;
+
+	end_post(&p->a, AW_OP_SEND, &p->b, 16);
+	end_wait_held(&p->b);
+	aw_uqp_close(p->b.qp);
+	assert_int_equal(p->b.qp->core.error, AW_E_DDP_NO_BUFFER);
+	end_wait_event(&p->a, AW_UQP_FATAL);
+}
+
 static void no_receive__terminates_both_ends(void **state)
 {
 	struct pair *p = *state;
@@ -345,6 +402,9 @@ int main(void)
 		CASE(post_read__fetches_though_the_source_calls_nothing),
 		CASE(send_slot__holds_until_polled),
 		CASE(close__flushes_both_ends),
+		CASE(no_receive__waits_for_one),
+		CASE(no_receive__peer_resets),
+		CASE(no_receive__close_does_not_wait),
 		CASE(no_receive__terminates_both_ends),
 		CASE(reset__makes_it_usable_again),
 		CASE(create__refuses_what_is_over_a_limit),

@@ -209,6 +209,35 @@ static void post_send__write_with_imm_takes_from_an_srq(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
+/* Behind the poster's back the progress thread looks at the SRQ until there is one. */
+static void post_send__write_with_imm_waits_for_an_srq(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(f->pd, &attr);
+	struct ibv_recv_wr recv = { .wr_id = 5 }, *bad;
+	struct ibv_send_wr wr;
+	struct aw_uqp *uqp;
+	struct pair p;
+	bool held = false;
+
+	assert_non_null(srq);
+	pair_make(&p, f, srq);
+	wr = wr_of(&p, IBV_WR_RDMA_WRITE_WITH_IMM);
+	assert_int_equal(post(&p, &wr, 100), 0);
+	uqp = avb_qp_uqp(p.b.qp);
+	while (!held) {
+		assert_int_equal(qp_state(p.b.qp), IBV_QPS_RTS);
+		pthread_mutex_lock(&uqp->lock);
+		held = uqp->core.rx_held > 0;
+		pthread_mutex_unlock(&uqp->lock);
+	}
+	assert_int_equal(ibv_post_srq_recv(srq, &recv, &bad), 0);
+	assert_int_equal(expect_received(&p, IBV_WC_RECV_RDMA_WITH_IMM, 100).wr_id, 5);
+	pair_destroy(&p);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
 static void post_send__fetch_add(void **state)
 {
 	struct ibv_send_wr wr;
@@ -510,6 +539,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(post_send__write_with_imm_without_a_receive,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(post_send__write_with_imm_takes_from_an_srq,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(post_send__write_with_imm_waits_for_an_srq,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(post_send__fetch_add, fixture_setup,
 						fixture_teardown),
