@@ -10,7 +10,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-for folder in ("tools/demo", "tests/system"):
+for folder in ("tools/lib", "tests/system"):
     sys.path.insert(0, str(ROOT / folder))
 sys.dont_write_bytecode = True
 
@@ -23,7 +23,7 @@ if not {"ANYWARP_BUILD", "ANYWARP_GUEST"} <= set(os.environ):
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 # What Debian's siw has; a test that changed one leaves the next as it was.
 SIW_DEFAULTS = {"mpa_crc_required": 0, "mpa_crc_strict": 0, "mpa_version": 2, "peer_to_peer": 0,
-                "rtr_type": 0x00C0, "look_again": 1}
+                "rtr_type": 0x00C0, "look_again": 1, "flush_late": 1}
 SIW_INITIATES, ANYWARP_INITIATES = "siw_initiates", "anywarp_initiates"
 PORTS = itertools.count(20000)
 
@@ -90,14 +90,16 @@ def mtu(request, guest):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A failed test shows what each of its programs printed."""
+    """A failed test shows what each of its programs printed, and the state of the guest."""
     outcome = yield
     report = outcome.get_result()
     link = getattr(item, "link", None)
     if report.when != "call" or not report.failed or not link:
         return
+    texts = []
     try:
-        texts = [started.report() for started in link.started]
+        texts += [started.report() for started in link.started]
+        texts.append(item.funcargs["guest"].state())
     except program.Trouble as trouble:
-        texts = [str(trouble)]
+        texts.append(str(trouble))
     report.sections.append(("programs", "\n".join(texts)))

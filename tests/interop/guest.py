@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A virtual machine whose kernel drives siw, and the tap between it and a network namespace of this
 machine. It is emulated, for a /dev/kvm that is there need not work; ANYWARP_ACCEL=kvm tries it.
-Programs in the guest are watched as those on the host are (tools/demo/program.py)."""
+Programs in the guest are watched as those on the host are (tools/lib/program.py)."""
 
 import base64
 import contextlib
@@ -99,6 +99,11 @@ class Guest:
             raise program.Trouble(f"in the guest, status {status.decode()}:\n{script}\n{text}")
         return text
 
+    def state(self):
+        """For the report of a failed test: its TCP connections, what its kernel said, and the stacks
+        of tasks that are blocked."""
+        return self.exec("cat /proc/net/tcp\necho w >/proc/sysrq-trigger\ndmesg | tail -n 60")
+
     def start(self, line):
         return GuestProgram(self, f"/run/program{next(self.numbers)}", line)
 
@@ -167,7 +172,14 @@ class GuestProgram:
         return int(text) if text else None
 
     def report(self):
-        return f"guest$ {self.line}\n(status {self.status()})\n{self.output()}"
+        status = self.status()
+        where = self.threads() if status is None else ""
+        return f"guest$ {self.line}\n(status {status})\n{self.output()}{where}"
+
+    def threads(self):
+        """Where each thread of one that should have ended stands in the kernel."""
+        return self.guest.exec(f"for task in /proc/$(cat {self.folder}/pid)/task/*; do\n"
+                               "grep -E '^(Name|State)' $task/status; cat $task/stack; done; true")
 
     def wait_until(self, condition, what, seconds):
         for _ in polls(seconds):
@@ -194,6 +206,9 @@ class GuestProgram:
             if status is not None:
                 return status
         raise program.Trouble(f"did not end within {seconds} s")
+
+    def signal(self, name):
+        self.guest.exec(f"kill -{name} -$(cat {self.folder}/pid)")
 
     def kill(self):
         if self.status() is None:

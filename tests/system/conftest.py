@@ -12,7 +12,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools" / "demo"))
+sys.path.insert(0, str(ROOT / "tools" / "lib"))
 sys.dont_write_bytecode = True
 
 import beds  # noqa: E402

@@ -6,14 +6,17 @@ usage: demo.py BUILD_DIR YARDSTICK [--measure-only]"""
 
 import collections
 import os
+import pathlib
 import re
 import shlex
 import sys
 import time
 
-import beds
-import jobs
-import program
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+
+import beds  # noqa: E402
+import jobs  # noqa: E402
+import program  # noqa: E402
 
 MTUS = (1500, 9000)
 JOB_SECONDS_MAX = 30

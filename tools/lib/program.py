@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A program that runs while its starter watches: its output, the port it listens on, its end.
-Every wait has a time-out. Used by the demo and by the system tests."""
+Every wait has a time-out. Used by the demo, by the bench and by the system tests."""
 
 import collections
 import ctypes
