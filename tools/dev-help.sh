@@ -16,7 +16,10 @@ usage: ./dev COMMAND [ARGUMENTS]
   rfc [--quiet] [RFC ...]  every MUST of the RFCs, the code that keeps it and the test; fails on a hole
   fuzz [TARGET] [SECONDS]  fuzz one target, or each in turn (default 60 seconds)
   fuzz --long [TARGET] [MINUTES]  for CPU minutes (default 30); renews the corpora, tells coverage
-  bench                    measure throughput and latency beside raw TCP
+  bench [ARGUMENTS]        measure anywarp beside raw TCP, libfabric and UCX; a table, a page with
+                           plots and results.json, in build/bench-results unless --out says
+                           otherwise. The arguments are those of 'anywarp help bench':
+                             --short, --full, --only NAME, --rounds N, --out DIR
   help                     this text
 
 Every command installs the Debian packages it needs when they are missing and it may

@@ -5,10 +5,12 @@ packages_build="build-essential cmake ninja-build pkg-config libibverbs-dev libr
 	libisal-dev libcmocka-dev"
 packages_run="$packages_build rdmacm-utils ibverbs-utils perftest python3 iproute2 util-linux"
 packages_fuzz="$packages_build clang libclang-rt-14-dev"
-packages_test="$packages_run $packages_fuzz python3-pytest tshark qperf abigail-tools
+packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib tshark qperf abigail-tools
 	haproxy nginx-core libnginx-mod-stream socat"
 packages_interop="$packages_run python3-pytest tshark qemu-system-x86 busybox-static ibverbs-providers
 	cpio kmod xz-utils"
+packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
+	iproute2 util-linux git"
 packages_lint="$packages_build python3 git clang-format-14"
 
 say() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // What the files of the anywarp command share: its subcommands, its exit statuses, and where
-// our two libraries are.
+// our two libraries and the bench are.
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -26,6 +26,7 @@ struct cli_command {
 
 extern const struct cli_command aw_cli_run;
 extern const struct cli_command aw_cli_doctor;
+extern const struct cli_command aw_cli_bench;
 extern const struct cli_command aw_cli_help;
 
 // Every subcommand in the order in which help lists them, ended by NULL.
@@ -43,5 +44,9 @@ __attribute__((warn_unused_result)) bool aw_libdir_find(char dir[PATH_MAX]);
 
 // Puts dir before all others in LD_LIBRARY_PATH. False when out of memory.
 __attribute__((warn_unused_result)) bool aw_libdir_export(const char *dir);
+
+// Writes the first of the places, told from the executable's directory and ended by NULL, that
+// holds the file. On failure returns false, and dir is the last of them.
+bool aw_beside_find(const char *const *places, const char *file, char dir[PATH_MAX]);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Finds the directory of our libibverbs.so.1 and librdmacm.so.1, and puts it before the system's.
+// Finds what lies beside the executable: the directory of our libibverbs.so.1 and librdmacm.so.1,
+// which it puts before the system's, and those of the bench.
 #define _GNU_SOURCE // asprintf
 #include "cli/cli.h"
 
@@ -50,7 +51,7 @@ static bool beside(const char *bin, const char *relative, char dir[PATH_MAX])
 		return false;
 	if (!realpath(joined, dir))
 		memcpy(dir, joined, (size_t)len + 1);
-	return holds_both(dir);
+	return true;
 }
 
 bool aw_libdir_find(char dir[PATH_MAX])
@@ -58,12 +59,26 @@ bool aw_libdir_find(char dir[PATH_MAX])
 	char bin[PATH_MAX];
 
 	// The installed place goes first: beside an installed bin/, ../lib is the system's own.
-	if (executable_dir(bin) &&
-	    (beside(bin, AW_LIBDIR_FROM_BIN, dir) || beside(bin, "../lib", dir)))
+	if (executable_dir(bin) && ((beside(bin, AW_LIBDIR_FROM_BIN, dir) && holds_both(dir)) ||
+				    (beside(bin, "../lib", dir) && holds_both(dir))))
 		return true;
 	if (holds_both(AW_LIBDIR)) {
 		strcpy(dir, AW_LIBDIR);
 		return true;
+	}
+	return false;
+}
+
+bool aw_beside_find(const char *const *places, const char *file, char dir[PATH_MAX])
+{
+	char bin[PATH_MAX];
+
+	dir[0] = '\0';
+	if (!executable_dir(bin))
+		return false;
+	for (size_t i = 0; places[i]; i++) {
+		if (beside(bin, places[i], dir) && holds_file(dir, file))
+			return true;
 	}
 	return false;
 }

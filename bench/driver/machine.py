@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What a reader has to know of the machine and of the programs, to judge the numbers."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+
+
+def first_match(path, pattern):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            found = re.search(pattern, file.read(), re.M)
+    except OSError:
+        return None
+    return found[1].strip() if found else None
+
+
+def output_of(*argv):
+    if not shutil.which(argv[0]):
+        return None
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout
+
+
+def version_in(text, pattern):
+    found = re.search(pattern, text or "", re.M)
+    return found[1] if found else None
+
+
+def memory_octets():
+    kib = first_match("/proc/meminfo", r"^MemTotal:\s+(\d+)")
+    return int(kib) * 1024 if kib else None
+
+
+def machine():
+    return {
+        "kernel": f"{platform.system()} {platform.release()}",
+        "cpu": first_match("/proc/cpuinfo", r"^model name\s*:\s*(.*)") or platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_octets": memory_octets(),
+        "governor": first_match("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", r"(\S+)"),
+        "virtual": "yes" if first_match("/proc/cpuinfo", r"^flags.*\b(hypervisor)\b") else None,
+    }
+
+
+def anywarp_version(given):
+    """What the sources are at, where they are under git; else what the command says."""
+    here = os.path.dirname(os.path.realpath(__file__))
+    described = output_of("git", "-C", here, "describe", "--always", "--dirty", "--tags")
+    return f"{given} ({described.strip()})" if described and described.strip() else given
+
+
+def versions(anywarp):
+    return {
+        "anywarp": anywarp_version(anywarp),
+        "libfabric": version_in(output_of("fi_info", "--version"), r"^libfabric: (\S+)"),
+        "ucx": version_in(output_of("ucx_info", "-v"), r"[Vv]ersion (\S+)"),
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What is measured. A group is one table and one plot; a point is one row of it; the series of a
+point run in turn, round after round. Which worker does it, and with which keys, stands here and
+nowhere else."""
+
+import collections
+
+from values import KI, MI
+
+# x is what the rows differ in; values are what the table shows of each series, the first being
+# the one that is plotted and compared.
+Group = collections.namedtuple("Group", "title x values")
+# keys go to the program as key=value; reference names the series that ratios are taken to.
+Series = collections.namedtuple("Series", "name program test keys reference")
+# run_seconds is what a run takes beyond the time it measures, roughly: for the time left.
+Point = collections.namedtuple("Point", "group bed x series run_seconds")
+
+GROUPS = {
+    "latency": Group("Latency: half a round trip (Read: a whole one)", "octets", ("latency", "latency_p99")),
+    "worst": Group("Slowest of 20,000 half round trips, 4 octets", "octets",
+                   ("slowest", "latency")),
+    "bandwidth": Group("Bandwidth, one way", "octets",
+                       ("bandwidth", "cpu_per_gb", "cpu_per_million")),
+    "bandwidth-bi": Group("Bandwidth, both ways at once (sum)", "octets", ("bandwidth",)),
+    "window": Group("Bandwidth by window, 64 Ki octets", "window", ("bandwidth",)),
+    "window-small": Group("Message rate by window, 64 octets", "window", ("rate",)),
+    "rate": Group("Message rate", "octets", ("rate", "cpu_per_million")),
+    "threads": Group("Message rate by threads, 64 octets, a connection each", "threads",
+                     ("rate",)),
+    "connect": Group("Connection set-up", "connections",
+                     ("connect", "first_octet", "connects_per_second")),
+    "streams": Group("Multi-stream: connections between two processes, 64 Ki octets",
+                     "connections", ("bandwidth",)),
+    "hotspot": Group("Hot-spot: one server, 64 octets there and back", "clients", ("latency", "rate")),
+    "fan-in": Group("Fan-in: many senders, one receiver, 64 Ki octets", "peers",
+                    ("bandwidth",)),
+    "fan-out": Group("Fan-out: one sender, many receivers, 64 Ki octets", "peers",
+                     ("bandwidth",)),
+    "idle": Group("Idle connections: memory of a process for each", "connections",
+                  ("memory", "poll", "poll_busy10", "idle_cpu")),
+    "others-latency": Group("Beside libfabric and UCX: ping-pong, half a round trip, mean",
+                            "octets", ("latency_mean",)),
+    "others-bandwidth": Group("Beside UCX: bandwidth, one way", "octets", ("bandwidth",)),
+}
+
+# What it takes two processes to begin, meet and end.
+PAIR_SECONDS = 0.06
+BEDS = ("loopback", "veth-1500", "veth-9000")
+WINDOW = 64
+SMALL_WINDOW = 128
+
+LATENCY_SIZES = (1, 4, 16, 64, 256, KI, 4 * KI, 16 * KI, 64 * KI, 256 * KI, MI)
+BANDWIDTH_SIZES = (64, 256, KI, 4 * KI, 16 * KI, 64 * KI, 256 * KI, MI, 4 * MI, 16 * MI)
+WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+# What each length of a run takes of the list above; limit is the seconds after which it had better
+# be over, or None.
+Form = collections.namedtuple(
+    "Form", "rounds seconds limit latency bandwidth bidirectional windows rates streams hotspot fan idle "
+    "veth_latency veth_bandwidth mtus")
+
+FORMS = {
+    "full": Form(7, 0.35, None, LATENCY_SIZES, BANDWIDTH_SIZES, BANDWIDTH_SIZES, WINDOWS, (8, 64, 512),
+                 (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
+                 (1, 2, 4, 8, 16), (1, 10, 100, 1000, 10000), (4, KI, 64 * KI),
+                 (KI, 16 * KI, 64 * KI, 256 * KI, MI), (1500, 9000)),
+    "default": Form(7, 0.3, None, (4, 64, KI, 16 * KI, 64 * KI, MI), (64, KI, 16 * KI, 64 * KI, MI, 16 * MI),
+                    (KI, 64 * KI, MI), (1, 4, 16, 128), (64,), (1, 8, 64), (1, 16, 128, 512),
+                    (1, 4, 16), (100, 10000), (4,), (64 * KI, MI), (1500, 9000)),
+    "short": Form(3, 0.15, 110, (4,), (64 * KI, MI), (), (), (64,), (), (512,), (), (1000,), (),
+                  (64 * KI, MI), (1500,)),
+}
+
+
+def tcp(name, test, **keys):
+    return Series(name, "tcp", test, keys, None)
+
+
+def verbs(name, reference, test, **keys):
+    return Series(name, "verbs", test, keys, reference)
+
+
+def latency_series(size):
+    return (
+        tcp("tcp-block", "latency", op="send", mode="block", size=size),
+        tcp("tcp-spin", "latency", op="send", mode="spin", size=size),
+        tcp("tcp-epoll", "latency", op="send", mode="epoll", size=size),
+        verbs("send-spin", "tcp-spin", "latency", op="send", mode="spin", size=size),
+        verbs("send-event", "tcp-block", "latency", op="send", mode="event", size=size),
+        verbs("write", "tcp-block", "latency", op="write", mode="spin", size=size),
+        verbs("write-cq", "tcp-spin", "latency", op="write-cq", mode="spin", size=size),
+        # A Read is there and back in one: no half of it stands beside TCP's.
+        verbs("read", None, "latency", op="read", mode="spin", size=size),
+    )
+
+
+def latency(form):
+    return [Point("latency", "loopback", size, latency_series(size), PAIR_SECONDS) for size in form.latency]
+
+
+def worst(_):
+    runs = {"mode": "block", "size": 4, "iterations": 20000}
+    spins = {**runs, "mode": "spin"}
+    return [Point("worst", "loopback", 4, (
+        tcp("tcp-block", "latency", op="send", **runs),
+        tcp("tcp-spin", "latency", op="send", **spins),
+        verbs("write", "tcp-block", "latency", op="write", **spins)), 0.3)]
+
+
+def bandwidth_series(size, direction, ops=("send", "write", "read"), window=WINDOW):
+    keys = {"size": size, "window": window, "direction": direction, "batch": 1}
+    return (tcp("tcp", "bandwidth", op="send", **keys),
+            *(verbs(op, "tcp", "bandwidth", op=op, **keys) for op in ops))
+
+
+def one_way(size):
+    """The pollers, and both ends asleep while there is nothing to do: what CPU seconds are
+    compared by, since TCP's ends sleep as well."""
+    pollers = bandwidth_series(size, "uni")
+    keys = {**pollers[0].keys, "mode": "event"}
+    return (*pollers, *(verbs(f"{op}-event", "tcp", "bandwidth", **{**keys, "op": op})
+                        for op in ("send", "write")))
+
+
+def bandwidth(form):
+    return [Point("bandwidth", "loopback", size, one_way(size), PAIR_SECONDS)
+            for size in form.bandwidth]
+
+
+def bidirectional(form):
+    return [Point("bandwidth-bi", "loopback", size, bandwidth_series(size, "bi", ("send", "write")), PAIR_SECONDS)
+            for size in form.bidirectional]
+
+
+def windows(form):
+    points = [Point("window", "loopback", window,
+                    bandwidth_series(64 * KI, "uni", window=window), PAIR_SECONDS)
+              for window in form.windows]
+    return points + [Point("window-small", "loopback", window,
+                           bandwidth_series(64, "uni", window=window), PAIR_SECONDS)
+                     for window in form.windows]
+
+
+def rate(form):
+    points = []
+    for size in form.rates:
+        keys = {"size": size, "window": SMALL_WINDOW, "direction": "uni"}
+        series = [tcp("tcp", "bandwidth", op="send", batch=1, **keys),
+                  tcp("tcp-batch16", "bandwidth", op="send", batch=16, **keys)]
+        for op in ("send", "write"):
+            series += [verbs(op, "tcp", "bandwidth", op=op, batch=1, **keys),
+                       verbs(f"{op}-batch16", "tcp-batch16", "bandwidth", op=op, batch=16, **keys)]
+        points.append(Point("rate", "loopback", size, tuple(series), PAIR_SECONDS))
+    return points
+
+
+def threads(_):
+    keys = {"op": "send", "size": 64, "window": SMALL_WINDOW, "direction": "uni", "batch": 1}
+    one, two = {"streams": 1, "threads": 1, **keys}, {"streams": 1, "threads": 2, **keys}
+    series = (tcp("tcp-1", "bandwidth", **one), tcp("tcp-2", "bandwidth", **two),
+              verbs("send-1", "tcp-1", "bandwidth", **one),
+              verbs("send-2", "send-1", "bandwidth", **two))
+    return [Point("threads", "loopback", 2, series, PAIR_SECONDS)]
+
+
+def connect(_):
+    series = (tcp("tcp", "connect", count=300), verbs("verbs", "tcp", "connect", count=300))
+    return [Point("connect", "loopback", 300, series, 0.1)]
+
+
+def streams(form):
+    points = []
+    for count in form.streams:
+        keys = {"size": 64 * KI, "window": 16, "direction": "uni", "batch": 1, "streams": count}
+        series = (tcp("tcp", "bandwidth", op="send", **keys),
+                  verbs("send", "tcp", "bandwidth", op="send", **keys),
+                  verbs("write", "tcp", "bandwidth", op="write", **keys))
+        points.append(Point("streams", "loopback", count, series, PAIR_SECONDS))
+    return points
+
+
+def hotspot(form):
+    points = []
+    for clients in form.hotspot:
+        keys = {"clients": clients, "size": 64}
+        series = (tcp("tcp-epoll", "hotspot", mode="epoll", **keys),
+                  verbs("send-event", "tcp-epoll", "hotspot", mode="event", **keys),
+                  verbs("send-spin", "tcp-epoll", "hotspot", mode="spin", **keys))
+        points.append(Point("hotspot", "loopback", clients, series, PAIR_SECONDS + clients / 2000))
+    return points
+
+
+def fan(form):
+    points = []
+    for way in ("in", "out"):
+        for peers in form.fan:
+            keys = {"size": 64 * KI, "window": 16, "direction": "uni", "batch": 1, "fan": way,
+                    "peers": peers}
+            series = (tcp("tcp", "bandwidth", op="send", **keys),
+                      verbs("send", "tcp", "bandwidth", op="send", **keys),
+                      verbs("write", "tcp", "bandwidth", op="write", **keys))
+            points.append(Point(f"fan-{way}", "loopback", peers, series, PAIR_SECONDS))
+    return points
+
+
+def idle(form):
+    return [Point("idle", "loopback", count, (
+        tcp("tcp", "idle", connections=count),
+        verbs("verbs", "tcp", "idle", connections=count)), 4.2 + count / 4000)
+        for count in form.idle]
+
+
+def veth(form):
+    points = []
+    for mtu in form.mtus:
+        bed = f"veth-{mtu}"
+        points += [Point("latency", bed, size, latency_series(size), PAIR_SECONDS)
+                   for size in form.veth_latency]
+        points += [Point("bandwidth", bed, size, bandwidth_series(size, "uni"), PAIR_SECONDS)
+                   for size in form.veth_bandwidth]
+    return points
+
+
+def libfabric(endpoint, size):
+    return Series(f"libfabric-{endpoint}", "libfabric", "latency",
+                  {"endpoint": endpoint, "size": size}, "tcp-spin")
+
+
+def ucx(test, size, reference):
+    return Series(f"ucx-{test}", "ucx", test, {"size": size}, reference)
+
+
+def others_latency(size):
+    return (tcp("tcp-spin", "latency", op="send", mode="spin", size=size),
+            verbs("send-spin", "tcp-spin", "latency", op="send", mode="spin", size=size),
+            verbs("write", "tcp-spin", "latency", op="write", mode="spin", size=size),
+            libfabric("msg", size), libfabric("rdm", size),
+            ucx("tag_lat", size, "tcp-spin"), ucx("put_lat", size, "tcp-spin"))
+
+
+def others_bandwidth(size):
+    return (*bandwidth_series(size, "uni", ops=("send", "write")),
+            ucx("tag_bw", size, "tcp"), ucx("put_bw", size, "tcp"))
+
+
+def others(_):
+    """Ping-pong at the large sizes, too: it is all that libfabric's packaged program does."""
+    return ([Point("others-latency", "loopback", size, others_latency(size), 0.4)
+             for size in (4, 64 * KI, MI)] +
+            [Point("others-bandwidth", "loopback", size, others_bandwidth(size), 0.4)
+             for size in (64 * KI, MI)])
+
+
+MAKERS = (latency, worst, bandwidth, bidirectional, windows, rate, threads, connect, streams,
+          hotspot, fan, idle, others, veth)
+
+
+def key(point):
+    return f"{point.group}/{point.bed}/{point.x}"
+
+
+def is_named(point, text):
+    """Whether the key, or what follows one of its slashes, begins with the text."""
+    return f"/{text}" in f"/{key(point)}"
+
+
+def all_points(form_name, only=()):
+    """Every point of that form, those of one bed together. only: texts of which one must name the
+    point."""
+    points = [point for make in MAKERS for point in make(FORMS[form_name])]
+    wanted = [point for point in points if not only or any(is_named(point, text) for text in only)]
+    return sorted(wanted, key=lambda point: BEDS.index(point.bed))

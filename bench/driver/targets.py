@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What anywarp is held to: each target compares two series that ran in turn in one point, round by
+round. A row of all_rows() is {"what", "bound": text, "median", "min", "max" (null where not
+measured), "met": true | false | null, "note"}."""
+
+import collections
+
+import record
+import stats
+import values
+from values import KI, MI
+
+SOCKET_OCTETS_MAX = 8 * KI
+SLOWEST_MS_MAX = 5
+IDLE_CPU_PERCENT_MAX = 0.1
+CORES_FOR_THREADS = 4
+
+# One number for each round comes of measure(point record), None where a run failed. unit follows
+# the number; at_least says on which side of the bound it is to be; judge says which number of all
+# rounds is held to it.
+Target = collections.namedtuple("Target", "what point measure bound at_least unit judge")
+
+
+def pick(point, name, value):
+    return record.numbers(record.find_series(point, name), value)
+
+
+def over(ours, theirs, value):
+    """The ratio of two series of a point."""
+    return lambda point: stats.paired_ratios(pick(point, ours, value), pick(point, theirs, value))
+
+
+def alone(name, value):
+    return lambda point: [each for each in pick(point, name, value) if each is not None]
+
+
+def beyond_socket(point):
+    """What a connection costs the process that has it, beyond what one of raw TCP costs."""
+    ours, tcp = pick(point, "verbs", "memory"), pick(point, "tcp", "memory")
+    return [our - raw for our, raw in zip(ours, tcp) if None not in (our, raw)]
+
+
+def idle_poll(point):
+    idle, busy = pick(point, "verbs", "poll"), pick(point, "verbs", "poll_busy10")
+    return stats.paired_ratios(idle, busy)
+
+
+def at_least(what, point, measure, bound):
+    return Target(what, point, measure, bound, True, "", "median")
+
+
+def at_most(what, point, measure, bound, unit=""):
+    return Target(what, point, measure, bound, False, unit, "median")
+
+
+def bandwidth():
+    rows = []
+    for bed, name, bound in (("loopback", "loopback", 0.95), ("veth-1500", "veth, MTU 1500", 0.80)):
+        for size in (64 * KI, MI):
+            rows += [at_least(f"bandwidth, {op.capitalize()}, {values.octets(size)}, {name} / TCP",
+                              f"bandwidth/{bed}/{size}", over(op, "tcp", "bandwidth"), bound)
+                     for op in ("write", "send")]
+    return rows + [at_least("bandwidth, Read, 1 Mi, loopback / TCP", f"bandwidth/loopback/{MI}",
+                            over("read", "tcp", "bandwidth"), 0.90)]
+
+
+def latency():
+    lat = "latency/loopback/4"
+    return [
+        at_most("latency, 4 octets, Send, CQ polled / spinning TCP", lat,
+                over("send-spin", "tcp-spin", "latency"), 1.25),
+        at_most("latency, 4 octets, Send, CQ events / blocking TCP", lat,
+                over("send-event", "tcp-block", "latency"), 1.25),
+        at_most("latency, 4 octets, Write, memory polled / blocking TCP", "worst/loopback/4",
+                over("write", "tcp-block", "latency"), 1.1),
+        at_most("slowest of 20,000 of these Writes", "worst/loopback/4",
+                lambda point: [us / 1000 for us in alone("write", "slowest")(point)],
+                SLOWEST_MS_MAX, " ms")._replace(judge="max"),
+    ]
+
+
+def small_and_many():
+    rows = [at_least(f"message rate, 64 octets, {op.capitalize()} one a post, window 128 / TCP one a "
+                     "send", "rate/loopback/64", over(op, "tcp", "rate"), 4)
+            for op in ("write", "send")]
+    rows += [at_most(f"CPU per GB, 1 Mi, {op.capitalize()} with events, both ends / TCP",
+                     f"bandwidth/loopback/{MI}", over(f"{op}-event", "tcp", "cpu_per_gb"), 1.3)
+             for op in ("write", "send")]
+    return rows + [
+        at_most("connection set-up / TCP", "connect/loopback/300",
+                over("verbs", "tcp", "connect"), 2),
+        at_most("hot-spot, 512 clients, latency / TCP", "hotspot/loopback/512",
+                over("send-event", "tcp-epoll", "latency"), 1.3),
+    ]
+
+
+def idle():
+    point = "idle/loopback/10000"
+    return [
+        at_most("10,000 idle: octets for each, beyond TCP's", point, beyond_socket,
+                SOCKET_OCTETS_MAX),
+        at_most("10,000 idle: poll_cq / with 10 busy ones", point, idle_poll, 1),
+        at_most("10,000 idle: CPU of a process", point, alone("verbs", "idle_cpu"),
+                IDLE_CPU_PERCENT_MAX, " %"),
+    ]
+
+
+def threads():
+    return [at_least("message rate, 2 threads / 1", "threads/loopback/2",
+                     over("send-2", "send-1", "rate"), 1.8)]
+
+
+def others():
+    rows = []
+    for size in (64 * KI, MI):
+        shown = values.octets(size)
+        rows += [
+            at_least(f"bandwidth, {shown}, Send / UCX tag", f"others-bandwidth/loopback/{size}",
+                     over("send", "ucx-tag_bw", "bandwidth"), 1),
+            at_least(f"bandwidth, {shown}, Write / UCX put", f"others-bandwidth/loopback/{size}",
+                     over("write", "ucx-put_bw", "bandwidth"), 1),
+            *(at_most(f"ping-pong, {shown}, Send / libfabric {endpoint}",
+                      f"others-latency/loopback/{size}",
+                      over("send-spin", f"libfabric-{endpoint}", "latency_mean"), 1)
+              for endpoint in ("msg", "rdm"))]
+    small = "others-latency/loopback/4"
+    pairs = (("Send", "send-spin", "libfabric msg", "libfabric-msg"),
+             ("Send", "send-spin", "libfabric rdm", "libfabric-rdm"),
+             ("Send", "send-spin", "UCX tag", "ucx-tag_lat"),
+             ("Write", "write", "UCX put", "ucx-put_lat"))
+    return rows + [at_most(f"polled latency, 4 octets, {op} / {name}", small,
+                           over(ours, theirs, "latency_mean"), 1)
+                   for op, ours, name, theirs in pairs]
+
+
+def all_targets():
+    return [*bandwidth(), *latency(), *small_and_many(), *idle(), *threads(), *others()]
+
+
+def bound_text(target):
+    return f"{'>=' if target.at_least else '<='} {target.bound:g}{target.unit}"
+
+
+def why_nothing(results, target):
+    """Why no round has a number."""
+    point = next((each for each in results["points"] if each["key"] == target.point), None)
+    if point is None:
+        bed = target.point.split("/")[1]
+        why = [each["why"] for each in results["skipped"] if each["what"] == bed]
+        return why[0] if why else "not in this run"
+    for series in point["series"]:
+        if "skipped" in series:
+            return series["skipped"]
+        if record.has_failed(series):
+            return "a run failed"
+    return "not measured"
+
+
+def row(results, target):
+    point = next((each for each in results["points"] if each["key"] == target.point), None)
+    found = stats.summary(target.measure(point)) if point else None
+    text = {"what": target.what, "bound": bound_text(target), "point": target.point,
+            "unit": target.unit, "note": ""}
+    if not found:
+        return {**text, "median": None, "min": None, "max": None, "met": None,
+                "note": why_nothing(results, target)}
+    judged = found[target.judge]
+    met = judged >= target.bound if target.at_least else judged <= target.bound
+    return {**text, **found, "met": met}
+
+
+def all_rows(results):
+    rows = [row(results, target) for target in all_targets()]
+    cores = results["machine"].get("cores") or 0
+    for each in rows:
+        if each["point"].startswith("threads/") and cores < CORES_FOR_THREADS:
+            each["met"] = None
+            each["note"] = f"not visible here: {cores} cores, {CORES_FOR_THREADS} are needed"
+    return rows

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Our own programs: bench-tcp and bench-verbs. PROGRAM server ADDRESS PORT prints "ready" and
+serves one session; PROGRAM client ADDRESS PORT TEST key=value ... prints one JSON object."""
+
+import json
+import os
+
+import pair
+import program
+
+PROGRAMS = {"tcp": "bench-tcp", "verbs": "bench-verbs"}
+# Beyond what a run measures: thousands of connections are made, two processes begin and end.
+SECONDS_MAX = 30
+SECONDS_PER_THOUSAND = 6
+TIMED_TESTS = ("latency", "bandwidth", "hotspot")
+
+
+class Worker:
+    """Runs the series of one of the two programs."""
+
+    def __init__(self, name, folder, libraries):
+        self.path = os.path.join(folder, PROGRAMS[name])
+        self.env = dict(os.environ)
+        # Ours for our own programs alone: libfabric and UCX load libibverbs as well.
+        if libraries and name == "verbs":
+            old = self.env.get("LD_LIBRARY_PATH")
+            self.env["LD_LIBRARY_PATH"] = f"{libraries}:{old}" if old else libraries
+
+    def missing(self):
+        """Why it cannot run, or None."""
+        if os.access(self.path, os.X_OK):
+            return None
+        return f"no program {self.path}: build it ('./dev build') or install anywarp again"
+
+    def arguments(self, series, seconds):
+        keys = dict(series.keys)
+        if series.test in TIMED_TESTS and "iterations" not in keys:
+            keys["seconds"] = seconds
+        return [series.test, *(f"{key}={value}" for key, value in keys.items())]
+
+    def run(self, bed, series, seconds):
+        """The JSON of one run."""
+        port = program.free_port()
+        where = [bed.address, str(port)]
+        output = pair.run(pair.Pair(
+            bed=bed, port=port, ready="ready", env=self.env,
+            server=[self.path, "server", *where],
+            client=[self.path, "client", *where, *self.arguments(series, seconds)],
+            seconds=time_out(series, seconds)))
+        try:
+            return json.loads(output)
+        except ValueError as error:
+            raise pair.Failure(f"client printed no JSON: {output.strip()[:200]!r}") from error
+
+
+def time_out(series, seconds):
+    many = max(series.keys.get(key, 0) for key in ("connections", "clients"))
+    return SECONDS_MAX + 4 * seconds + SECONDS_PER_THOUSAND * many / 1000

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Lets the driver's tests import its modules, and starts the driver with workers that only speak."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+DRIVER = ROOT / "bench" / "driver"
+for folder in (DRIVER, ROOT / "tools" / "lib"):
+    sys.path.insert(0, str(folder))
+sys.dont_write_bytecode = True
+
+
+def fake_workers(folder):
+    """A folder with bench-tcp and bench-verbs that measure nothing."""
+    for name in ("bench-tcp", "bench-verbs"):
+        path = folder / name
+        shutil.copy(HERE / "fake_worker.py", path)
+        path.chmod(0o755)
+    return folder
+
+
+def command(workers, out, *args):
+    return [sys.executable, "-B", str(DRIVER / "main.py"), f"--workers={workers}", "--out",
+            str(out), "--short", *args]
+
+
+def bench(workers, out, *args, **env):
+    """A whole run of the driver, on loopback unless args say otherwise."""
+    return subprocess.run(command(workers, out, *args), capture_output=True, text=True,
+                          timeout=120, env={**os.environ, **env}, check=False)
