@@ -7,10 +7,12 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 enum {
 	LONG = 200000, /* octets: several FPDUs of any size */
+	EVENT_MS = 10000,
 	COUNTER = 4096, /* where in b's memory */
 };
 
@@ -151,6 +153,7 @@ static void post_send__imm_solicited(void **state)
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE_WITH_IMM,
 						      IBV_WR_SEND_WITH_IMM };
 	struct fixture *f = *state;
+	struct pollfd readable = { .fd = f->channel->fd, .events = POLLIN };
 	struct pair p;
 
 	pair_make(&p, f, NULL);
@@ -165,6 +168,8 @@ static void post_send__imm_solicited(void **state)
 		wr.send_flags |= solicited ? IBV_SEND_SOLICITED : 0;
 		assert_int_equal(post(&p, &wr, 6), 0);
 		expect_received(&p, i / 2 ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM, 6);
+		/* Who polls may see the completion a moment before the event is raised. */
+		assert_int_equal(poll(&readable, 1, solicited ? EVENT_MS : 0), solicited);
 		assert_int_equal(ibv_get_cq_event(f->channel, &cq, &arg), solicited ? 0 : -1);
 		if (solicited)
 			ibv_ack_cq_events(cq, 1);
