@@ -4,4 +4,4 @@ build_preset release
 cc -O2 -o build/release/tcp_yardstick tools/demo/tcp_yardstick.c
 build/release/bin/anywarp doctor || die "demo: programs do not run here; 'anywarp doctor' says why"
 say "Debian's own programs over anywarp"
-python3 -B tools/demo/demo.py build/release build/release/tcp_yardstick "$@"
+python3 -B tools/demo/demo.py build/release build/release/tcp_yardstick

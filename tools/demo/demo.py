@@ -2,7 +2,7 @@
 """Runs Debian's own RDMA programs over anywarp, two processes on this machine, and prints one
 table of what ran and how fast, beside raw TCP measured in the same run.
 
-usage: demo.py BUILD_DIR YARDSTICK [--measure-only]"""
+usage: demo.py BUILD_DIR YARDSTICK"""
 
 import collections
 import os
@@ -131,9 +131,9 @@ def run_beds(demo, loopback_jobs):
     return None
 
 
-def main(build, yardstick, measure_only):
+def main(build, yardstick):
     demo = Demo(build, yardstick)
-    why_fewer = run_beds(demo, ([] if measure_only else jobs.programs()) + jobs.measured())
+    why_fewer = run_beds(demo, jobs.programs() + jobs.measured())
     print_table(demo.rows)
     if why_fewer:
         print(f"Only loopback: {why_fewer}")
@@ -146,4 +146,4 @@ def main(build, yardstick, measure_only):
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2], "--measure-only" in sys.argv[3:])
+    main(sys.argv[1], sys.argv[2])
