@@ -13,6 +13,8 @@ Totals = collections.namedtuple("Totals", "passed failed skipped seconds")
 NOTHING = Totals(0, 0, 0, 0.0)
 TAIL_LINES = 60
 CMOCKA = re.compile(r"\[ *(PASSED|FAILED|SKIPPED) *\] (\d+) test\(s\)")
+# What pytest says of a failed assertion; a long report of what the programs printed follows it.
+REASON, REASONS_MAX = re.compile(r"E {2,}|[\w/.]+:\d+: \w+"), 40
 PYTEST = re.compile(r"^=* ?((?:\d+ \w+(?:, )?)+) in [\d.]+s", re.M)
 
 
@@ -48,7 +50,10 @@ def totals_of(case):
 
 def print_failure(preset, case):
     output = (case.findtext("system-out") or "").rstrip().splitlines()
-    print(f"\n---- failed: {case.get('name')} ({preset}); the end of what it printed:")
+    reasons = [line for line in output[:-TAIL_LINES] if REASON.match(line)]
+    print(f"\n---- failed: {case.get('name')} ({preset})")
+    print("\n".join(reasons[:REASONS_MAX]))
+    print("the end of what it printed:")
     print("\n".join(output[-TAIL_LINES:]))
 
 

@@ -90,7 +90,8 @@ def mtu(request, guest):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A failed test shows what each of its programs printed, and the state of the guest."""
+    """A failed test shows the state of the guest and what each of its programs printed; the programs
+    come last, for of a long report the end is shown."""
     outcome = yield
     report = outcome.get_result()
     link = getattr(item, "link", None)
@@ -98,8 +99,8 @@ def pytest_runtest_makereport(item, call):
         return
     texts = []
     try:
-        texts += [started.report() for started in link.started]
         texts.append(item.funcargs["guest"].state())
+        texts += [started.report() for started in link.started]
     except program.Trouble as trouble:
         texts.append(str(trouble))
     report.sections.append(("programs", "\n".join(texts)))

@@ -77,10 +77,14 @@ class Link(collections.namedtuple("Link", "server client started")):
         """Both end well; what each printed, server first."""
         server = self.start_server(server_line, port)
         client = self.start_client(client_line, port)
-        for end, running in ((self.client, client), (self.server, server)):
-            status = running.wait_exit(SECONDS_MAX)
-            assert status == 0 or is_rping_race(end, running.output())
+        self.wait_rping(self.client, client)
+        self.wait_rping(self.server, server)
         return server.output(), client.output()
+
+    @staticmethod
+    def wait_rping(end, running):
+        status = running.wait_exit(SECONDS_MAX)
+        assert status == 0 or is_rping_race(end, running.output()), running.report()
 
     def perftest(self, port, name, options):
         """The sizes that the client measured."""
@@ -89,8 +93,8 @@ class Link(collections.namedtuple("Link", "server client started")):
         client = self.start_client(line + " {address}", port)
         status = client.wait_exit(SECONDS_MAX)
         said = client.output()
-        assert status == 0 or is_farewell_lost(self.client, said)
-        assert server.wait_exit(SECONDS_MAX) == 0
+        assert status == 0 or is_farewell_lost(self.client, said), client.report()
+        assert server.wait_exit(SECONDS_MAX) == 0, server.report()
         return [int(size) for size in re.findall(r"(?m)^ +(\d+) +\d+ +[\d.]+ ", said)]
 
     def rping(self, port, options, count=10):

@@ -174,7 +174,7 @@ class GuestProgram:
     def report(self):
         status = self.status()
         where = self.threads() if status is None else ""
-        return f"guest$ {self.line}\n(status {status})\n{self.output()}{where}"
+        return f"guest$ {self.line}\n(status {status})\n{program.both_ends(self.output())}{where}"
 
     def threads(self):
         """Where each thread of one that should have ended stands in the kernel."""

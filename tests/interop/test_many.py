@@ -24,7 +24,7 @@ def test_sixty_four_connections_at_once(link, port):
     both = [link.start_server(line, each) for each in ports]
     both += [link.start_client(line + " -s {address}", each) for each in ports]
     for program in reversed(both):
-        assert program.wait_exit(ends.SECONDS_MAX) == 0
+        assert program.wait_exit(ends.SECONDS_MAX) == 0, program.report()
         assert "return status 0" in program.output()
 
 
@@ -36,6 +36,6 @@ def test_a_server_with_threads_for_each_client(link, port):
         clients.append(link.start_client(f"rping -c -a {{address}} -V -v -C {PINGS} -S 1000", port))
         clients[-1].wait_output("ping data: ", ends.SECONDS_MAX)
     for client in clients:
-        assert client.wait_exit(ends.SECONDS_MAX) == 0
-        assert client.output().count("ping data: ") == PINGS
+        link.wait_rping(link.client, client)
+        assert client.output().count("ping data: ") == PINGS, client.report()
     assert server.status() is None

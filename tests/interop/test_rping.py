@@ -25,6 +25,6 @@ def test_a_persistent_server_serves_one_client_after_the_other(link, port):
     server = link.start_server("rping -s -P", port)
     for _ in range(3):
         client = link.start_client("rping -c -a {address} -V -v -C 10", port)
-        assert client.wait_exit(60) == 0
+        link.wait_rping(link.client, client)
         assert client.output().count("ping data: ") == 10
     assert server.status() is None

@@ -63,6 +63,14 @@ def read_whole(file):
     return os.pread(file.fileno(), size, 0).decode("utf-8", "replace")
 
 
+def both_ends(text):
+    """What a report shows of a long output."""
+    if len(text) <= TEXT_SHOWN_MAX:
+        return text
+    half = TEXT_SHOWN_MAX // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters]\n{text[-half:]}"
+
+
 class Program:
     """One process. The files with its output belong to it and go when it is closed. They are two,
     because a buffered standard output is cut wherever a line of standard error falls."""
@@ -93,12 +101,8 @@ class Program:
 
     def report(self):
         """What a reader of a failed run wants to see."""
-        text = self.output()
-        if len(text) > TEXT_SHOWN_MAX:
-            half = TEXT_SHOWN_MAX // 2
-            text = f"{text[:half]}\n[{len(text) - 2 * half} characters]\n{text[-half:]}"
         state = {None: "still running"}.get(self.status(), f"ended with status {self.status()}")
-        return f"$ {shlex.join(self.argv)}\n({state})\n{text}"
+        return f"$ {shlex.join(self.argv)}\n({state})\n{both_ends(self.output())}"
 
     def wait_until(self, condition, what, seconds=SECONDS_MAX):
         """The first true value of condition(); Trouble when the process ends or time runs out."""
