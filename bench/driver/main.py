@@ -129,7 +129,8 @@ def measure(options, settings, wanted):
     """Everything that results.json holds; what was measured when it is interrupted."""
     began, started = time.monotonic(), datetime.datetime.now().astimezone()
     how = progress.Progress(sys.stderr, *runner.guess(wanted, settings))
-    run = runner.Runner(settings, programs(options), how)
+    run = runner.Runner(settings, programs(options), how,
+                        lambda: workers.handover_ns(options.workers))
     signal.signal(signal.SIGTERM, interrupt)
     interrupted = False
     try:

@@ -3,13 +3,15 @@
 
 {
   "schema": 1,
-  "machine":  {"kernel", "cpu", "cores", "memory_octets", "governor" or null, "virtual" or null},
+  "machine":  {"kernel", "cpu", "cores", "memory_octets", "governor" or null, "virtual" or null,
+               "handover_ns": summary of all rounds (below), or null},
   "versions": {"anywarp", "libfabric", "ucx", "python"}: text, or null where not installed,
   "settings": {"form": "full" | "default" | "short", "rounds", "seconds" of a timed run,
                "only": [text], "command", "started": ISO 8601, "took_seconds",
                "interrupted": bool},
   "points": [{
       "key": "GROUP/BED/X", "group", "bed": "loopback" | "veth-MTU", "x": number,
+      "handover_ns": [what one CPU needed to hand a word to another before each round, or null],
       "series": [{
           "name", "program": "tcp" | "verbs" | "libfabric" | "ucx", "test", "keys": {key: value},
           "reference": name of the series of raw TCP that ratios are taken to, or null,
@@ -61,6 +63,8 @@ def finish(results):
     """Adds all that follows from the rounds."""
     for point in results["points"]:
         add_summaries(point)
+    results["machine"]["handover_ns"] = stats.summary([
+        each for point in results["points"] for each in point.get("handover_ns", ()) if each is not None])
     results["targets"] = targets.all_rows(results)
     return results
 

@@ -49,17 +49,19 @@ def guess(wanted, settings):
 
 def new_record(point):
     return {"key": points.key(point), "group": point.group, "bed": point.bed, "x": point.x,
-            "series": [{"name": series.name, "program": series.program, "test": series.test,
+            "handover_ns": [], "series": [{"name": series.name, "program": series.program, "test": series.test,
                         "keys": series.keys, "reference": series.reference, "rounds": []}
                        for series in point.series]}
 
 
 class Runner:
     """programs: {name: what has missing() and run(bed, series, seconds)}. What was measured is in
-    records and what was not in skipped at any time, also after an interrupt."""
+    records and what was not in skipped at any time, also after an interrupt. handover() measures the
+    machine, before each round."""
 
-    def __init__(self, settings, programs, progress):
+    def __init__(self, settings, programs, progress, handover=lambda: None):
         self.settings, self.programs, self.progress = settings, programs, progress
+        self.handover = handover
         self.records = []
         self.skipped = []
         self.late = False
@@ -97,6 +99,7 @@ class Runner:
                 self.progress.done(len(point.series), len(point.series) *
                                    series_seconds(point, self.settings))
                 continue
+            record["handover_ns"].append(self.handover())
             for row, series in zip(record["series"], point.series):
                 self.run_once(bed, (point, series, number), row)
 

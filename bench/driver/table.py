@@ -100,6 +100,13 @@ def target_lines(results):
     return lines
 
 
+def handover(ns):
+    """Two CPUs that share no cache, or not always the same two, explain many a number."""
+    if ns:
+        yield (f"from one CPU to another {ns['median']:.0f} ns "
+               f"({ns['min']:.0f} .. {ns['max']:.0f})")
+
+
 def about(results):
     machine, versions, settings = results["machine"], results["versions"], results["settings"]
     names = [f"{name} {version}" for name, version in versions.items() if version]
@@ -108,6 +115,7 @@ def about(results):
         + (", virtual" if machine.get("virtual") else "")
         + (f", governor {machine['governor']}" if machine.get("governor") else "")
         + f"; {machine['kernel']}",
+        *handover(machine.get("handover_ns")),
         "; ".join(names),
         f"{settings['form']} form, {settings['rounds']} rounds in turn of {settings['seconds']} s; "
         f"{settings['started']}, took {settings['took_seconds'] / 60:.1f} min"

@@ -4,10 +4,12 @@ serves one session; PROGRAM client ADDRESS PORT TEST key=value ... prints one JS
 
 import json
 import os
+import subprocess
 
 import pair
 import program
 
+HANDOVER, HANDOVER_SECONDS_MAX = "bench-handover", 12
 PROGRAMS = {"tcp": "bench-tcp", "verbs": "bench-verbs"}
 # Beyond what a run measures: thousands of connections are made, two processes begin and end.
 SECONDS_MAX = 30
@@ -51,6 +53,16 @@ class Worker:
             return json.loads(output)
         except ValueError as error:
             raise pair.Failure(f"client printed no JSON: {output.strip()[:200]!r}") from error
+
+
+def handover_ns(folder):
+    """What one CPU needs to hand a word to another, now; None where that cannot be measured."""
+    try:
+        done = subprocess.run([os.path.join(folder, HANDOVER)], capture_output=True, text=True,
+                              timeout=HANDOVER_SECONDS_MAX, check=True)
+        return json.loads(done.stdout)["handover_ns"]
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
 
 
 def time_out(series, seconds):

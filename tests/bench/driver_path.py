@@ -16,8 +16,8 @@ sys.dont_write_bytecode = True
 
 
 def fake_workers(folder):
-    """A folder with bench-tcp and bench-verbs that measure nothing."""
-    for name in ("bench-tcp", "bench-verbs"):
+    """A folder with measuring programs that measure nothing."""
+    for name in ("bench-tcp", "bench-verbs", "bench-handover"):
         path = folder / name
         shutil.copy(HERE / "fake_worker.py", path)
         path.chmod(0o755)

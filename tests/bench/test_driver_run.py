@@ -49,7 +49,17 @@ def test_results_hold_every_round_and_what_follows(workers, tmp_path):
     assert len(write["rounds"]) == 3
     assert write["summary"]["bandwidth"]["count"] == write["ratio"]["count"] == 3
     assert results["machine"]["cores"] >= 1 and results["settings"]["rounds"] == 3
+    assert results["points"][0]["handover_ns"] == [55.0] * 3
+    assert "from one CPU to another 55 ns (55 .. 55)" in done.stdout
     assert "64 Ki" in done.stdout and "bandwidth, Write, 64 Ki, loopback / TCP" in done.stdout
+
+
+def test_a_machine_whose_handover_cannot_be_measured(workers, tmp_path):
+    (workers / "bench-handover").unlink()
+    done = bench(workers, tmp_path, *PART, "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    assert load(tmp_path)["machine"]["handover_ns"] is None
+    assert "from one CPU" not in done.stdout
 
 
 @pytest.mark.parametrize("how, words", [("exit", "client ended with status 1: fake: no memory"),

@@ -263,3 +263,20 @@ def established(pid):
         except FileNotFoundError:
             pass
     return sum(f"socket:[{inode}]" in links for inode in inodes)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU has no other to hand to")
+def test_handover():
+    done = subprocess.run([BUILD / "bench" / "bench-handover"], env=ENVIRONMENT, capture_output=True,
+                          text=True, timeout=SECONDS_MAX, check=False)
+    assert done.returncode == 0, done.stderr
+    assert 1 < json.loads(done.stdout)["handover_ns"] < 1e6
+
+
+def test_handover_with_one_cpu():
+    one = min(os.sched_getaffinity(0))
+    done = subprocess.run(["taskset", "-c", str(one), BUILD / "bench" / "bench-handover"],
+                          env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS_MAX,
+                          check=False)
+    assert done.returncode == 1
+    assert "one CPU alone" in done.stderr
