@@ -139,7 +139,7 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 		       aw_addr_text(&c->info.peer).text, strerror(err));
 		goto discard;
 	}
-	err = begin(c, EPOLLOUT, out);
+	err = begin(c, aw_conn_send_early(c), out);
 	if (err)
 		goto discard;
 	return 0;

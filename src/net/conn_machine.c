@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -46,14 +47,19 @@ static const struct {
 	[AW_CONN_OVER] = { 0, false },
 };
 
-void aw_conn_set_state(struct aw_conn *c, enum aw_conn_state next)
+static void enter(struct aw_conn *c, enum aw_conn_state next)
 {
 	assert(arrows[c->state] & BIT(next));
+	c->state = next;
+}
+
+void aw_conn_set_state(struct aw_conn *c, enum aw_conn_state next)
+{
 	if (c->fd >= 0 && waits[next].events != waits[c->state].events)
 		aw_watch_events(&c->watch, waits[next].events);
 	if (!waits[next].deadline)
 		aw_watch_deadline(&c->watch, 0);
-	c->state = next;
+	enter(c, next);
 }
 
 int aw_conn_take_fd(struct aw_conn *c)
@@ -224,8 +230,13 @@ static void step_reply(struct aw_conn *c)
 
 static void step_send(struct aw_conn *c)
 {
-	enum aw_frame_io io = aw_frame_send(c->fd, &c->out);
+	enum aw_frame_io io;
 
+	if (c->early_errno) {
+		fail(c, c->early_errno, strerror(c->early_errno));
+		return;
+	}
+	io = aw_frame_send(c->fd, &c->out);
 	if (io == AW_FRAME_DONE)
 		aw_conn_set_state(c, AW_CONN_AWAIT_REPLY);
 	else if (io != AW_FRAME_MORE)
@@ -267,9 +278,45 @@ static void connect_again(struct aw_conn *c)
 		fail(c, err, strerror(err));
 }
 
-static void step_connect(struct aw_conn *c)
+static void learn_local(struct aw_conn *c)
 {
 	socklen_t len = sizeof(c->info.local);
+
+	getsockname(c->fd, (struct sockaddr *)&c->info.local, &len);
+}
+
+/* And nothing else: an error is told by step_connect, which knows what to do about it. */
+static bool is_writable(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
+
+	return poll(&pollfd, 1, 0) > 0 && pollfd.revents == POLLOUT;
+}
+
+uint32_t aw_conn_send_early(struct aw_conn *c)
+{
+	if (is_writable(c->fd)) {
+		learn_local(c);
+		enter(c, AW_CONN_SENDING);
+		switch (aw_frame_send(c->fd, &c->out)) {
+		case AW_FRAME_DONE:
+			enter(c, AW_CONN_AWAIT_REPLY);
+			break;
+		case AW_FRAME_LOST:
+			c->early_errno = errno;
+			break;
+		case AW_FRAME_MORE:
+		case AW_FRAME_CLOSED:
+		case AW_FRAME_BAD_KEY:
+		case AW_FRAME_BAD_LENGTH:
+			break;
+		}
+	}
+	return waits[c->state].events;
+}
+
+static void step_connect(struct aw_conn *c)
+{
 	socklen_t err_len = sizeof(int);
 	int err = 0;
 
@@ -281,7 +328,7 @@ static void step_connect(struct aw_conn *c)
 		fail(c, err, strerror(err));
 		return;
 	}
-	getsockname(c->fd, (struct sockaddr *)&c->info.local, &len);
+	learn_local(c);
 	aw_conn_set_state(c, AW_CONN_SENDING);
 	step_send(c);
 }

@@ -31,6 +31,7 @@ struct aw_conn {
 	int fd; /* -1: given away or closed */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
 	struct aw_frame_buf out;
+	int early_errno; /* the Request could not be sent: the progress thread tells of it */
 	struct aw_conn_info info; /* written before the event that tells of it */
 	bool due; /* due_event is to be told */
 	enum aw_conn_event due_event;
@@ -42,6 +43,12 @@ struct aw_conn {
 
 /* The watch's handler. */
 void aw_conn_on_watch(struct aw_watch *w, uint32_t events);
+
+/*
+ * After connect, before there is a watch: on loopback TCP's handshake is over when connect returns,
+ * and then the Request goes out here. Returns the epoll events to wait for.
+ */
+uint32_t aw_conn_send_early(struct aw_conn *conn);
 
 /* The only place where a state changes. With the lock. */
 void aw_conn_set_state(struct aw_conn *conn, enum aw_conn_state next);

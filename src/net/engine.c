@@ -264,11 +264,13 @@ static bool serve(int ms)
 
 static void *run(void *unused)
 {
-	uint64_t next_deadline = 0, next_tick = 0;
+	uint64_t next_deadline, next_tick = 0;
 
 	(void)unused;
 	self = true;
 	shorten_slice();
+	/* What was set while no thread ran kicked nobody. */
+	next_deadline = aw_watch_run_timers();
 	for (;;) {
 		bool kicked = serve(wait_ms(next_deadline, next_tick));
 

@@ -21,6 +21,12 @@ static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
 TAILQ_HEAD(timer_list, aw_watch);
 static struct timer_list timers[32];
 static uint32_t next_serial; /* guarded by timer_lock */
+/*
+ * When the progress thread looks at deadlines without being asked; 0: never. Guarded by timer_lock.
+ * It stays when the deadline that it was set for is cancelled: start-ups follow each other, each with
+ * a deadline that never comes, and only the first one then has to wake the thread.
+ */
+static uint64_t wakes_ns;
 
 int aw_watch_init(void)
 {
@@ -82,29 +88,36 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		.serial = take_serial(),
 		.fn = fn,
 		.release = release_fn,
+		.in_set = fd >= 0 && events,
 	};
-	err = fd >= 0 && events ? control(EPOLL_CTL_ADD, w, events) : 0;
-	if (err) {
-		aw_table_cancel(&table, handle);
-		return err;
-	}
-	/* An event that comes first finds nothing yet; it is level triggered and comes again. */
+	/*
+	 * First: the progress thread may run from the next call on, even in this thread's place. An
+	 * event that found nothing would come again and again until the scheduler ends its turn.
+	 */
 	aw_table_publish(&table, handle, w, release);
-	return 0;
+	err = w->in_set ? control(EPOLL_CTL_ADD, w, events) : 0;
+	if (err) {
+		aw_table_withdraw_wait(&table, handle);
+		aw_table_cancel(&table, handle);
+	}
+	return err;
 }
 
 int aw_watch_events(struct aw_watch *w, uint32_t events)
 {
-	int err;
+	bool was = w->in_set;
+	int err = 0;
 
 	if (w->fd < 0)
 		return 0;
-	if (events == 0) {
+	w->in_set = events != 0;
+	if (events)
+		err = control(was ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, w, events);
+	else if (was)
 		control(EPOLL_CTL_DEL, w, 0);
-		return 0;
-	}
-	err = control(EPOLL_CTL_MOD, w, events);
-	return err == ENOENT ? control(EPOLL_CTL_ADD, w, events) : err;
+	if (err)
+		w->in_set = was;
+	return err;
 }
 
 void aw_watch_drop_fd(struct aw_watch *w)
@@ -159,7 +172,9 @@ void aw_watch_deadline(struct aw_watch *w, uint32_t ms)
 	unlist(w);
 	if (ms > 0 && !w->ended) {
 		list(w, ms);
-		earlier = w == first();
+		earlier = wakes_ns == 0 || w->deadline_ns < wakes_ns;
+		if (earlier)
+			wakes_ns = w->deadline_ns;
 	}
 	pthread_mutex_unlock(&timer_lock);
 	if (earlier && !aw_engine_is_self())
@@ -200,7 +215,17 @@ void aw_watch_dispatch(uint64_t key, uint32_t events)
 	aw_table_put(&table, handle);
 }
 
-/* Takes one watch whose deadline is over off the list. False: none; *next is the next, or 0. */
+/* With w the first: when to look again. Under the lock. */
+static uint64_t next_look(const struct aw_watch *w, uint64_t now)
+{
+	if (wakes_ns <= now)
+		wakes_ns = 0;
+	if (w && (wakes_ns == 0 || w->deadline_ns < wakes_ns))
+		wakes_ns = w->deadline_ns;
+	return wakes_ns;
+}
+
+/* Takes one watch whose deadline is over off the list. False: none; *next is the next look, or 0. */
 static bool take_due(uint64_t now, uint64_t *key, uint64_t *next)
 {
 	struct aw_watch *w;
@@ -208,11 +233,12 @@ static bool take_due(uint64_t now, uint64_t *key, uint64_t *next)
 
 	pthread_mutex_lock(&timer_lock);
 	w = first();
-	*next = w ? w->deadline_ns : 0;
 	due = w && w->deadline_ns <= now;
 	if (due) {
 		*key = key_of(w);
 		unlist(w);
+	} else {
+		*next = next_look(w, now);
 	}
 	pthread_mutex_unlock(&timer_lock);
 	return due;
@@ -247,6 +273,7 @@ void aw_watch_fork_child(void)
 
 	while ((w = first()))
 		unlist(w);
+	wakes_ns = 0;
 	aw_table_fork_child(&table);
 	pthread_mutex_unlock(&timer_lock);
 }

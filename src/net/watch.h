@@ -21,6 +21,8 @@ struct aw_watch {
 	uint32_t serial; /* tells it from an earlier owner of the handle */
 	aw_watch_fn *fn;
 	void (*release)(struct aw_watch *w);
+	/* whoever orders the calls for the fd guards it */
+	bool in_set; /* of epoll: it has events */
 	/* guarded by the timer lock */
 	bool ended; /* removed: takes no deadline any more */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
@@ -54,7 +56,7 @@ void aw_watch_remove(struct aw_watch *w);
 /* The same, and waits for a handler that is running. Not from a handler. */
 void aw_watch_remove_wait(struct aw_watch *w);
 
-/* For net/engine.c. key: of the epoll event. run_timers returns the next deadline or 0. */
+/* For net/engine.c. key: of the epoll event. run_timers returns when to call it next, or 0. */
 int aw_watch_init(void);
 void aw_watch_fini(void);
 void aw_watch_dispatch(uint64_t key, uint32_t events);

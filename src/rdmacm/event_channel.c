@@ -27,6 +27,7 @@ struct aw_cm_channel {
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_cm_event_list queue;
 	bool destroyed;
+	uint32_t readers; /* that wait for the next push, or are about to */
 	_Atomic uint32_t pushes; /* what readers wait to see change; written under the lock */
 };
 
@@ -63,6 +64,7 @@ static void reset(struct aw_cm_channel *ch)
 	ch->process = aw_cm_process();
 	pthread_mutex_init(&ch->lock, NULL);
 	TAILQ_INIT(&ch->queue);
+	ch->readers = 0;
 }
 
 /* The events and the eventfd are the parent's: the child starts empty, with its own. */
@@ -148,11 +150,13 @@ void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *
 	match_fd(ch, was);
 	atomic_fetch_add_explicit(&ch->pushes, 1, memory_order_relaxed);
 	/* Under the lock, as the channel may be destroyed by who takes the event. */
-	syscall(SYS_futex, &ch->pushes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	if (ch->readers > 0)
+		syscall(SYS_futex, &ch->pushes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	pthread_mutex_unlock(&ch->lock);
 }
 
-static struct aw_cm_event *take_first(struct aw_cm_channel *ch)
+/* NULL: there is none, and who waits for one is counted. */
+static struct aw_cm_event *take_first(struct aw_cm_channel *ch, bool waits)
 {
 	pthread_mutex_lock(&ch->lock);
 	struct aw_cm_event *ev = TAILQ_FIRST(&ch->queue);
@@ -161,6 +165,8 @@ static struct aw_cm_event *take_first(struct aw_cm_channel *ch)
 		TAILQ_REMOVE(&ch->queue, ev, entry);
 		atomic_fetch_add_explicit(&ev->owner->events_taken, 1, memory_order_relaxed);
 		match_fd(ch, true);
+	} else if (waits) {
+		ch->readers++;
 	}
 	pthread_mutex_unlock(&ch->lock);
 	return ev;
@@ -169,9 +175,14 @@ static struct aw_cm_event *take_first(struct aw_cm_channel *ch)
 /* Until there was another push than the first seen ones. 0 or EINTR. */
 static int wait_push(struct aw_cm_channel *ch, uint32_t seen)
 {
+	int err = 0;
+
 	if (syscall(SYS_futex, &ch->pushes, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0) < 0)
-		return errno == EAGAIN ? 0 : errno;
-	return 0;
+		err = errno == EAGAIN ? 0 : errno;
+	pthread_mutex_lock(&ch->lock);
+	ch->readers--;
+	pthread_mutex_unlock(&ch->lock);
+	return err;
 }
 
 /* The fd's flags; 0, so that the reader waits, when the channel is no more; -1 for a closed fd. */
@@ -193,7 +204,7 @@ int aw_cm_channel_take(struct rdma_event_channel *channel, struct aw_cm_event **
 		uint32_t seen = atomic_load_explicit(&ch->pushes, memory_order_relaxed);
 		int flags = flags_of(ch), err;
 
-		*ev = take_first(ch);
+		*ev = take_first(ch, flags >= 0 && !(flags & O_NONBLOCK));
 		if (*ev)
 			return 0;
 		if (flags < 0)
