@@ -277,6 +277,7 @@ static void *run(void *unused)
 		pthread_mutex_lock(&engine.handling);
 		if (kicked || (next_tick && aw_now_ns() >= next_tick))
 			next_tick = run_tick() ? aw_now_ns() + MS_NS : 0;
+		aw_watch_run_after();
 		/* Last: all of the above may set deadlines, and kicks nobody when it does. */
 		next_deadline = aw_watch_run_timers();
 		pthread_mutex_unlock(&engine.handling);

@@ -20,6 +20,7 @@ static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Each list holds durations of one power of two in the order of their deadlines. */
 TAILQ_HEAD(timer_list, aw_watch);
 static struct timer_list timers[32];
+static STAILQ_HEAD(, aw_after) afters = STAILQ_HEAD_INITIALIZER(afters); /* the progress thread's */
 static uint32_t next_serial; /* guarded by timer_lock */
 /*
  * When the progress thread looks at deadlines without being asked; 0: never. Guarded by timer_lock.
@@ -181,6 +182,22 @@ void aw_watch_deadline(struct aw_watch *w, uint32_t ms)
 		aw_engine_kick();
 }
 
+void aw_watch_after(struct aw_after *after)
+{
+	assert(aw_engine_is_self());
+	STAILQ_INSERT_TAIL(&afters, after, entry);
+}
+
+void aw_watch_run_after(void)
+{
+	struct aw_after *after;
+
+	while ((after = STAILQ_FIRST(&afters))) {
+		STAILQ_REMOVE_HEAD(&afters, entry);
+		after->fn(after);
+	}
+}
+
 static void end(struct aw_watch *w)
 {
 	aw_watch_events(w, 0);
@@ -213,6 +230,7 @@ void aw_watch_dispatch(uint64_t key, uint32_t events)
 	if (key_of(w) == key)
 		w->fn(w, events);
 	aw_table_put(&table, handle);
+	aw_watch_run_after();
 }
 
 /* With w the first: when to look again. Under the lock. */

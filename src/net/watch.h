@@ -56,6 +56,19 @@ void aw_watch_remove(struct aw_watch *w);
 /* The same, and waits for a handler that is running. Not from a handler. */
 void aw_watch_remove_wait(struct aw_watch *w);
 
+/*
+ * What a handler wants done once it has returned: to wake the program's thread, which would take the
+ * CPU over at once and find held whatever the handler holds. Only on the progress thread; fn runs
+ * there, once for each call, with no lock held and no watch's handler running.
+ */
+struct aw_after {
+	void (*fn)(struct aw_after *after);
+	STAILQ_ENTRY(aw_after) entry;
+};
+
+void aw_watch_after(struct aw_after *after);
+void aw_watch_run_after(void);
+
 /* For net/engine.c. key: of the epoll event. run_timers returns when to call it next, or 0. */
 int aw_watch_init(void);
 void aw_watch_fini(void);

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The queue and its fd. The fd is an eventfd that is 1 while the queue holds events and 0 while it
-// is empty, both changed under the lock: so events can be taken back (destroy, migrate) without
-// leaving an fd that promises one. Readers wait on a futex, never in read: as with the kernel's
+// is empty, so that events can be taken back (destroy, migrate) without leaving an fd that promises one.
+// It is written with the lock given back, as who is woken wants the lock at once. Readers wait on a futex, never in read: as with the kernel's
 // rdma_cm, a signal handler's SA_RESTART decides whether their call goes on (poll would always end).
 #define _GNU_SOURCE /* dup3, syscall */
 #include "rdmacm/event_channel.h"
 
+#include "net/engine.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/id.h"
 #include "rdmacm/process.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -27,9 +31,14 @@ struct aw_cm_channel {
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_cm_event_list queue;
 	bool destroyed;
+	bool raised; /* the fd is 1, or who set this is about to make it so */
+	bool wake_due; /* somebody has this at hand still, to wake readers */
+	struct aw_after after;
 	uint32_t readers; /* that wait for the next push, or are about to */
 	_Atomic uint32_t pushes; /* what readers wait to see change; written under the lock */
 };
+
+static void wake_after(struct aw_after *after);
 
 static pthread_mutex_t adopting = PTHREAD_MUTEX_INITIALIZER;
 
@@ -45,6 +54,16 @@ static struct {
 	struct aw_cm_channel *channel[GRAVES];
 } graves = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* Then its memory is in use; it hardly will be, so many channels later. */
+static bool is_wake_due(struct aw_cm_channel *ch)
+{
+	pthread_mutex_lock(&ch->lock);
+	bool due = ch->wake_due;
+
+	pthread_mutex_unlock(&ch->lock);
+	return due;
+}
+
 static void bury(struct aw_cm_channel *ch)
 {
 	pthread_mutex_lock(&graves.lock);
@@ -53,7 +72,7 @@ static void bury(struct aw_cm_channel *ch)
 	graves.channel[graves.next] = ch;
 	graves.next = (graves.next + 1) % GRAVES;
 	pthread_mutex_unlock(&graves.lock);
-	if (!oldest)
+	if (!oldest || is_wake_due(oldest))
 		return;
 	pthread_mutex_destroy(&oldest->lock);
 	free(oldest);
@@ -62,8 +81,10 @@ static void bury(struct aw_cm_channel *ch)
 static void reset(struct aw_cm_channel *ch)
 {
 	ch->process = aw_cm_process();
+	ch->after.fn = wake_after;
 	pthread_mutex_init(&ch->lock, NULL);
 	TAILQ_INIT(&ch->queue);
+	ch->raised = ch->wake_due = false;
 	ch->readers = 0;
 }
 
@@ -110,6 +131,17 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return &ch->channel;
 }
 
+/* Whoever set raised writes with no lock, and soon. */
+static void lower_fd(struct aw_cm_channel *ch)
+{
+	struct pollfd pollfd = { .fd = ch->channel.fd, .events = POLLIN };
+
+	while (ch->raised && eventfd_read(ch->channel.fd, &(eventfd_t){ 0 }) < 0 &&
+	       (errno == EAGAIN || errno == EINTR))
+		poll(&pollfd, 1, -1);
+	ch->raised = false;
+}
+
 void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
 	if (!channel)
@@ -118,41 +150,62 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 
 	pthread_mutex_lock(&ch->lock);
 	ch->destroyed = true;
+	lower_fd(ch);
 	close(ch->channel.fd);
 	pthread_mutex_unlock(&ch->lock);
 	bury(ch);
 }
 
 /*
- * The lock is held; was says whether the queue held any before the change. Once the channel is
- * destroyed the fd's number may be another file's, whatever ids still push.
+ * Makes the fd say that there are events, and wakes a reader. Once the channel is destroyed the fd's
+ * number may be another file's, whatever ids still push; behind the lock only the fd, which destroy
+ * leaves open until it is written, and the address of pushes are used.
  */
-static void match_fd(struct aw_cm_channel *ch, bool was)
+static void wake(struct aw_cm_channel *ch)
 {
-	bool is = !TAILQ_EMPTY(&ch->queue);
+	pthread_mutex_lock(&ch->lock);
+	bool raises = !TAILQ_EMPTY(&ch->queue) && !ch->raised && !ch->destroyed;
+	bool wakes = ch->readers > 0;
+	int fd = ch->channel.fd;
 
-	if (ch->destroyed)
-		return;
-	if (is && !was)
-		(void)!eventfd_write(ch->channel.fd, 1);
-	if (was && !is)
-		(void)!eventfd_read(ch->channel.fd, &(eventfd_t){ 0 });
+	ch->raised |= raises;
+	ch->wake_due = false;
+	pthread_mutex_unlock(&ch->lock);
+	if (raises)
+		(void)!eventfd_write(fd, 1);
+	if (wakes)
+		syscall(SYS_futex, &ch->pushes, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
+static void wake_after(struct aw_after *after)
+{
+	wake((struct aw_cm_channel *)((char *)after - offsetof(struct aw_cm_channel, after)));
+}
+
+/* On the progress thread not before its handler returned: the program's thread wants its locks. */
 void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *ev)
 {
 	struct aw_cm_channel *ch = of(channel);
+	bool later = aw_engine_is_self();
 
 	pthread_mutex_lock(&ch->lock);
-	bool was = !TAILQ_EMPTY(&ch->queue);
+	bool ours = !ch->wake_due;
 
 	TAILQ_INSERT_TAIL(&ch->queue, ev, entry);
-	match_fd(ch, was);
 	atomic_fetch_add_explicit(&ch->pushes, 1, memory_order_relaxed);
-	/* Under the lock, as the channel may be destroyed by who takes the event. */
-	if (ch->readers > 0)
-		syscall(SYS_futex, &ch->pushes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	ch->wake_due = true;
+	if (ours && later)
+		aw_watch_after(&ch->after);
 	pthread_mutex_unlock(&ch->lock);
+	if (ours && !later)
+		wake(ch);
+}
+
+/* Under the lock, when events were taken. */
+static void match_fd(struct aw_cm_channel *ch)
+{
+	if (TAILQ_EMPTY(&ch->queue) && !ch->destroyed)
+		lower_fd(ch);
 }
 
 /* NULL: there is none, and who waits for one is counted. */
@@ -164,7 +217,7 @@ static struct aw_cm_event *take_first(struct aw_cm_channel *ch, bool waits)
 	if (ev) {
 		TAILQ_REMOVE(&ch->queue, ev, entry);
 		atomic_fetch_add_explicit(&ev->owner->events_taken, 1, memory_order_relaxed);
-		match_fd(ch, true);
+		match_fd(ch);
 	} else if (waits) {
 		ch->readers++;
 	}
@@ -239,8 +292,6 @@ void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm
 	struct aw_cm_event *ev, *next;
 
 	pthread_mutex_lock(&ch->lock);
-	bool was = !TAILQ_EMPTY(&ch->queue);
-
 	for (ev = TAILQ_FIRST(&ch->queue); ev; ev = next) {
 		next = TAILQ_NEXT(ev, entry);
 		if (ev->owner != owner)
@@ -248,6 +299,6 @@ void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm
 		TAILQ_REMOVE(&ch->queue, ev, entry);
 		TAILQ_INSERT_TAIL(list, ev, entry);
 	}
-	match_fd(ch, was);
+	match_fd(ch);
 	pthread_mutex_unlock(&ch->lock);
 }
