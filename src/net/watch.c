@@ -89,14 +89,13 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		.serial = take_serial(),
 		.fn = fn,
 		.release = release_fn,
-		.in_set = fd >= 0 && events,
 	};
 	/*
 	 * First: the progress thread may run from the next call on, even in this thread's place. An
 	 * event that found nothing would come again and again until the scheduler ends its turn.
 	 */
 	aw_table_publish(&table, handle, w, release);
-	err = w->in_set ? control(EPOLL_CTL_ADD, w, events) : 0;
+	err = fd >= 0 && events ? control(EPOLL_CTL_ADD, w, events) : 0;
 	if (err) {
 		aw_table_withdraw_wait(&table, handle);
 		aw_table_cancel(&table, handle);
@@ -106,19 +105,16 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 
 int aw_watch_events(struct aw_watch *w, uint32_t events)
 {
-	bool was = w->in_set;
-	int err = 0;
+	int err;
 
 	if (w->fd < 0)
 		return 0;
-	w->in_set = events != 0;
-	if (events)
-		err = control(was ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, w, events);
-	else if (was)
+	if (events == 0) {
 		control(EPOLL_CTL_DEL, w, 0);
-	if (err)
-		w->in_set = was;
-	return err;
+		return 0;
+	}
+	err = control(EPOLL_CTL_MOD, w, events);
+	return err == ENOENT ? control(EPOLL_CTL_ADD, w, events) : err;
 }
 
 void aw_watch_drop_fd(struct aw_watch *w)

@@ -21,8 +21,6 @@ struct aw_watch {
 	uint32_t serial; /* tells it from an earlier owner of the handle */
 	aw_watch_fn *fn;
 	void (*release)(struct aw_watch *w);
-	/* whoever orders the calls for the fd guards it */
-	bool in_set; /* of epoll: it has events */
 	/* guarded by the timer lock */
 	bool ended; /* removed: takes no deadline any more */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
