@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Events behind an eventfd. Its counter and the pending counts are changed together under the
-// lock, so the fd is readable exactly while an event is pending. A reader takes its turn from the
-// fd before the lock: a turn whose event was forgotten meanwhile finds nothing and is void.
+// lock, so the fd is readable exactly while an event is pending, but for those that the thread which
+// raised them is about to read. A reader takes its turn from the fd before the event: a turn whose
+// event was forgotten meanwhile finds nothing and is void.
 #include "net/channel.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+static _Thread_local struct aw_channel *held; /* the caller serves for it */
 
 int aw_channel_init(struct aw_channel *ch)
 {
@@ -17,11 +19,17 @@ int aw_channel_init(struct aw_channel *ch)
 		return errno;
 	pthread_mutex_init(&ch->lock, NULL);
 	TAILQ_INIT(&ch->queue);
+	ch->unwritten = 0;
+	ch->epfd = -1;
+	ch->waiters = ch->wakes = ch->generation = 0;
+	ch->arrival_ns = 0;
 	return 0;
 }
 
 void aw_channel_fini(struct aw_channel *ch)
 {
+	if (ch->epfd >= 0)
+		close(ch->epfd);
 	close(ch->fd);
 	pthread_mutex_destroy(&ch->lock);
 }
@@ -31,48 +39,52 @@ void aw_source_init(struct aw_source *src, void *object, int kind)
 	*src = (struct aw_source){ .object = object, .kind = kind };
 }
 
+/* Cannot block: the counter has 64 bits, the pending counts have 32. */
+static void add_turns(struct aw_channel *ch, uint64_t turns)
+{
+	ssize_t written = write(ch->fd, &turns, sizeof(turns));
+
+	(void)written;
+}
+
 void aw_channel_raise(struct aw_channel *ch, struct aw_source *src)
 {
-	uint64_t one = 1;
-	ssize_t written;
-
 	pthread_mutex_lock(&ch->lock);
 	if (src->pending++ == 0)
 		TAILQ_INSERT_TAIL(&ch->queue, src, entry);
-	/* Cannot block: the counter has 64 bits, the pending counts have 32. */
-	written = write(ch->fd, &one, sizeof(one));
-	(void)written;
+	if (held == ch)
+		ch->unwritten++;
+	else
+		add_turns(ch, 1);
 	pthread_mutex_unlock(&ch->lock);
 }
 
 /* The oldest source gives one event and goes behind the others with the rest. */
-static struct aw_source *take(struct aw_channel *ch)
+static bool take(struct aw_channel *ch, void **object, int *kind)
 {
 	struct aw_source *src = TAILQ_FIRST(&ch->queue);
 
 	if (!src)
-		return NULL;
+		return false;
+	*object = src->object;
+	*kind = src->kind;
 	TAILQ_REMOVE(&ch->queue, src, entry);
 	src->taken++;
 	if (--src->pending > 0)
 		TAILQ_INSERT_TAIL(&ch->queue, src, entry);
-	return src;
+	return true;
 }
 
 int aw_channel_read(struct aw_channel *ch, void **object, int *kind)
 {
-	struct aw_source *src = NULL;
+	bool taken = false;
 	uint64_t turn;
 
-	while (!src) {
+	while (!taken) {
 		if (read(ch->fd, &turn, sizeof(turn)) < 0)
 			return errno;
 		pthread_mutex_lock(&ch->lock);
-		src = take(ch);
-		if (src) {
-			*object = src->object;
-			*kind = src->kind;
-		}
+		taken = take(ch, object, kind);
 		pthread_mutex_unlock(&ch->lock);
 	}
 	return 0;
@@ -87,6 +99,39 @@ static bool take_turn(struct aw_channel *ch)
 	return preadv2(ch->fd, &iov, 1, -1, RWF_NOWAIT) > 0;
 }
 
+bool aw_channel_take(struct aw_channel *ch, void **object, int *kind)
+{
+	bool taken;
+
+	pthread_mutex_lock(&ch->lock);
+	/* Where another reader has the turn, the event is that one's. */
+	taken = !TAILQ_EMPTY(&ch->queue) && take_turn(ch) && take(ch, object, kind);
+	pthread_mutex_unlock(&ch->lock);
+	return taken;
+}
+
+void aw_channel_hold(struct aw_channel *ch)
+{
+	held = ch;
+}
+
+bool aw_channel_release(struct aw_channel *ch, void **object, int *kind)
+{
+	bool taken = false;
+
+	held = NULL;
+	pthread_mutex_lock(&ch->lock);
+	if (ch->unwritten > 0) {
+		taken = take(ch, object, kind);
+		ch->unwritten--;
+	}
+	if (ch->unwritten > 0)
+		add_turns(ch, ch->unwritten);
+	ch->unwritten = 0;
+	pthread_mutex_unlock(&ch->lock);
+	return taken;
+}
+
 uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src)
 {
 	uint32_t forgotten;
@@ -96,8 +141,12 @@ uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src)
 	if (forgotten > 0)
 		TAILQ_REMOVE(&ch->queue, src, entry);
 	src->pending = 0;
-	for (uint32_t i = 0; i < forgotten && take_turn(ch); i++)
-		;
+	for (uint32_t i = 0; i < forgotten; i++) {
+		if (ch->unwritten > 0)
+			ch->unwritten--;
+		else if (!take_turn(ch))
+			break;
+	}
 	pthread_mutex_unlock(&ch->lock);
 	return forgotten;
 }

@@ -5,6 +5,8 @@
 #define NET_CHANNEL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -22,6 +24,13 @@ struct aw_channel {
 	int fd; /* eventfd in semaphore mode, close-on-exec; the program may set O_NONBLOCK */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;
+	uint32_t unwritten; /* events of queue that fd does not tell of (yet): for who raised them */
+	/* channel_wait.c */
+	_Atomic int epfd; /* fd and the sockets of QPs lent to the channel; -1 before a first sleep */
+	_Atomic uint32_t generation; /* of the engine when epfd was made: a child's are others */
+	_Atomic uint32_t waiters; /* threads that sleep on epfd */
+	_Atomic uint32_t wakes; /* how often one woke */
+	_Atomic uint64_t arrival_ns; /* when octets last came while one slept (net/lend.c) */
 };
 
 /* 0, or EMFILE, ENFILE, ENOMEM. */
@@ -38,6 +47,17 @@ void aw_channel_raise(struct aw_channel *ch, struct aw_source *src);
  * *kind are written on success.
  */
 int aw_channel_read(struct aw_channel *ch, void **object, int *kind);
+
+/*
+ * For a thread that is about to serve QPs, and for the same when it has: events of ch that it raises
+ * in between wait for it in memory. It takes one, if there is, and must take it; others that wait are
+ * then told of by the fd. False: there was none.
+ */
+void aw_channel_hold(struct aw_channel *ch);
+bool aw_channel_release(struct aw_channel *ch, void **object, int *kind);
+
+/* An event if there is one now, whatever O_NONBLOCK says. */
+bool aw_channel_take(struct aw_channel *ch, void **object, int *kind);
 
 /* Forgets unread events of src (before its object goes). Returns how many there were. */
 uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src);

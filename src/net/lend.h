@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Lending: while a thread polls a CQ in vain and so serves its QPs itself, the progress thread
-// stops listening to them, else every arrival would wake both. A millisecond after the polling
-// stopped it takes them back (some more when thousands are lent). Lock order: QP lock, then lend's own.
+// stops listening to them, else every arrival would wake both. Likewise while a thread sleeps on a
+// completion channel: the QPs of its armed CQs are lent to the channel, and it serves them. A
+// millisecond after the polling or sleeping stopped the progress thread takes them back (some more
+// when thousands are lent). Lock order: QP lock, then lend's own.
 #ifndef NET_LEND_H
 #define NET_LEND_H
 
@@ -10,11 +12,14 @@
 /* Is some thread polling hard enough for qp to be left to it? Call at an event; QP lock held. */
 bool aw_lend_wanted(struct aw_uqp *qp);
 
-/* Puts qp on, or takes it off, the list. QP lock held. */
-void aw_lend_begin(struct aw_uqp *qp);
+/* The channel whose waiter is to serve qp from now on, or NULL. Call likewise, before serving it. */
+struct aw_channel *aw_lend_channel(struct aw_uqp *qp);
+
+/* Puts qp on, or takes it off, the list; to: a channel, or NULL for pollers. QP lock held. */
+void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to);
 void aw_lend_end(struct aw_uqp *qp);
 
-/* cq was armed: takes its QPs back, now or, where one is busy, within a tick. No lock held. */
+/* cq was armed: takes back its QPs that no waiter of its channel serves, now or, where one is busy, within a tick. No lock held. */
 void aw_lend_recall(const struct aw_cq *cq);
 
 /* Around a fork; the child has lent nothing. */

@@ -389,6 +389,30 @@ bool aw_uqp_progress(struct aw_uqp *qp)
 	return true;
 }
 
+/* A waiter's turn: it has slept, so that it may as well wait for who has the QP in hand. */
+void aw_uqp_on_wake(uint32_t handle)
+{
+	struct aw_uqp *qp = aw_table_get(&qps, handle);
+
+	if (!qp)
+		return;
+	pthread_mutex_lock(&qp->lock);
+	if (qp->fd >= 0)
+		aw_uqp_serve(qp);
+	unlock(qp);
+	aw_table_put(&qps, handle);
+}
+
+/* Serves it, and leaves it to a waiter from then on. Who is armed must be asked before. */
+static void serve_and_lend(struct aw_uqp *qp)
+{
+	struct aw_channel *to = aw_lend_channel(qp);
+
+	aw_uqp_serve(qp);
+	if (to && qp->fd >= 0)
+		aw_uqp_lend_to(qp, to);
+}
+
 /* The progress thread's turn: the QP may be gone, or be left to a thread that polls. */
 void aw_uqp_on_event(uint32_t handle)
 {
@@ -400,7 +424,7 @@ void aw_uqp_on_event(uint32_t handle)
 	if (qp->fd >= 0 && !qp->lent && aw_lend_wanted(qp))
 		aw_uqp_lend(qp);
 	else if (qp->fd >= 0)
-		aw_uqp_serve(qp);
+		serve_and_lend(qp);
 	unlock(qp);
 	aw_table_put(&qps, handle);
 }

@@ -67,8 +67,11 @@ struct aw_uqp {
 	struct aw_uqp_watch *watch; /* of fd, on the heap: it may outlive the QP by a moment */
 	uint32_t generation; /* aw_engine_generation() when attached */
 	uint32_t listens_for; /* epoll events that matter now, for every set that fd is in */
-	bool lent; /* left to pollers: the progress thread listens for nothing */
+	bool lent; /* left to others: the progress thread listens for nothing */
+	struct aw_channel *lent_to; /* to who sleeps there; NULL: to pollers, or not lent */
 	uint32_t polls_seen; /* polls_now() at the progress thread's last look */
+	uint32_t wakes_seen; /* lent_to's wakes, likewise */
+	uint32_t looks_idle; /* looks since anything happened there */
 	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
 	bool out_of_reach; /* a CQ's epoll set did not take fd: not to be left to pollers */
 	bool reset_seen; /* the socket is dead: close, do not linger */
@@ -155,8 +158,8 @@ bool aw_uqp_progress(struct aw_uqp *qp);
 /* For net/cq.c: puts the socket, if any, into a CQ's epoll set. */
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd);
 
-/* For net/lend.c, with the QP lock: the progress thread listens to the socket again. 0 or ENOMEM,
- * ENOSPC. */
+/* For net/lend.c, with the QP lock: the progress thread listens to the socket again, and nobody who
+ * sleeps on a channel does. 0 or ENOMEM, ENOSPC. */
 int aw_uqp_listen_again(struct aw_uqp *qp);
 
 #endif

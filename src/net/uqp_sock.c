@@ -3,6 +3,7 @@
 #include "net/uqp_sock.h"
 
 #include "net/addr.h"
+#include "net/channel_wait.h"
 #include "net/engine.h"
 #include "net/lend.h"
 #include "net/linger.h"
@@ -156,6 +157,8 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 {
 	if (qp->fd < 0)
 		return;
+	if (qp->lent_to && !is_inherited(qp))
+		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
 	if (qp->lent)
 		aw_lend_end(qp);
 	if (!is_inherited(qp))
@@ -193,17 +196,31 @@ static void listen_for(struct aw_uqp *qp)
 	each_cq_epoll(qp, EPOLL_CTL_MOD, events);
 	if (!qp->lent)
 		aw_watch_events(&qp->watch->watch, events);
+	else if (qp->lent_to && aw_channel_watch(qp->lent_to, qp->fd, qp->handle, events) != 0)
+		qp->out_of_reach = true; /* the next tick takes it back */
 }
 
 int aw_uqp_listen_again(struct aw_uqp *qp)
 {
-	return aw_watch_events(&qp->watch->watch, qp->listens_for);
+	int err = aw_watch_events(&qp->watch->watch, qp->listens_for);
+
+	if (!err && qp->lent_to)
+		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
+	return err;
 }
 
 void aw_uqp_lend(struct aw_uqp *qp)
 {
 	aw_watch_events(&qp->watch->watch, 0);
-	aw_lend_begin(qp);
+	aw_lend_begin(qp, NULL);
+}
+
+void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to)
+{
+	if (aw_channel_watch(to, qp->fd, qp->handle, qp->listens_for) != 0)
+		return;
+	aw_watch_events(&qp->watch->watch, 0);
+	aw_lend_begin(qp, to);
 }
 
 /* The deadline starts with the ending, so that a peer that takes nothing cannot delay the flush. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Inside the user-space QP: its socket, from attach to the last close. Callers hold the QP lock,
-// but for the two entry points of the progress thread.
+// but for the entry points of the progress thread and of waiters.
 #ifndef NET_UQP_SOCK_H
 #define NET_UQP_SOCK_H
 
@@ -27,10 +27,14 @@ void aw_uqp_serve(struct aw_uqp *qp);
 /* The same without the receiving: after posts. */
 void aw_uqp_push(struct aw_uqp *qp);
 
-/* Leaves the socket to polling threads. */
+/* Leaves the socket to polling threads, or to those that sleep on a channel, if that can be. */
 void aw_uqp_lend(struct aw_uqp *qp);
+void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to);
 
-/* The progress thread's entry points; they look the QP up. No lock held. */
+/* For a thread that slept on a channel. It looks the QP up. No lock held. */
+void aw_uqp_on_wake(uint32_t handle);
+
+/* The progress thread's entry points; likewise. */
 void aw_uqp_on_event(uint32_t handle);
 void aw_uqp_on_deadline(uint32_t handle);
 

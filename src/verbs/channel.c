@@ -3,6 +3,7 @@
 // made non-blocking.
 #include "verbs/channel.h"
 
+#include "net/channel_wait.h"
 #include "verbs/ack.h"
 #include "verbs/context.h"
 
@@ -47,7 +48,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 {
 	void *object;
 	int kind;
-	int err = aw_channel_read(&vb_channel_of(channel)->events, &object, &kind);
+	int err = aw_channel_await(&vb_channel_of(channel)->events, &object, &kind);
 
 	if (err) {
 		errno = err;

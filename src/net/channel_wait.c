@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The channel's own epoll set, and the thread that sleeps there. It behaves as if it slept in read(2)
+// on the channel's fd; where there can be no set, and in the child of a fork, it does just that.
+#include "net/channel_wait.h"
+
+#include "net/engine.h"
+#include "net/uqp_sock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 16 /* served before the program has its turn */
+#define CHANNEL_FD UINT64_MAX /* the key of the channel's fd: no handle is this large */
+
+static int make_set(struct aw_channel *ch)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = CHANNEL_FD };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (epfd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, ch->fd, &ev) != 0) {
+		close(epfd);
+		epfd = -1;
+	}
+	return epfd;
+}
+
+/* Whether there is a set to sleep on: the first who asks makes it. The parent's is not ours. */
+static bool has_set(struct aw_channel *ch)
+{
+	if (ch->epfd < 0) {
+		pthread_mutex_lock(&ch->lock);
+		if (ch->epfd < 0) {
+			ch->generation = aw_engine_generation();
+			ch->epfd = make_set(ch);
+		}
+		pthread_mutex_unlock(&ch->lock);
+	}
+	return ch->epfd >= 0 && ch->generation == aw_engine_generation();
+}
+
+bool aw_channel_has_waiter(const struct aw_channel *ch)
+{
+	return atomic_load_explicit(&ch->waiters, memory_order_relaxed) > 0 &&
+	       ch->generation == aw_engine_generation();
+}
+
+int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.u64 = handle };
+
+	if (events == 0) {
+		epoll_ctl(ch->epfd, EPOLL_CTL_DEL, fd, &ev);
+		return 0;
+	}
+	if (epoll_ctl(ch->epfd, EPOLL_CTL_MOD, fd, &ev) == 0)
+		return 0;
+	return epoll_ctl(ch->epfd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : errno;
+}
+
+static void leave(void *arg)
+{
+	struct aw_channel *ch = arg;
+
+	atomic_fetch_add_explicit(&ch->wakes, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&ch->waiters, 1, memory_order_relaxed);
+}
+
+/* Until something is ready. A thread that is cancelled meanwhile waits no more. */
+static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, int cancel_state)
+{
+	int n;
+
+	atomic_fetch_add_explicit(&ch->waiters, 1, memory_order_relaxed);
+	pthread_cleanup_push(leave, ch);
+	pthread_setcancelstate(cancel_state, NULL);
+	n = epoll_wait(ch->epfd, ready, EVENTS_MAX, -1);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cleanup_pop(1);
+	return n;
+}
+
+/*
+ * epoll_wait ends at every signal, even at one without a handler that stops and continues the
+ * process. read(2) goes on after a handler with SA_RESTART. Which signal it was cannot be told: so it
+ * ends here where there is a handler that would end it.
+ */
+static bool interrupts(void)
+{
+	struct sigaction sa;
+	sigset_t blocked;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	for (int sig = 1; sig <= SIGRTMAX; sig++)
+		if (!sigismember(&blocked, sig) && sigaction(sig, NULL, &sa) == 0 &&
+		    sa.sa_handler != SIG_DFL && sa.sa_handler != SIG_IGN &&
+		    !(sa.sa_flags & SA_RESTART))
+			return true;
+	return false;
+}
+
+/* Serves what woke us, all of it, so that no QP starves behind another. True with an event. */
+static bool serve(struct aw_channel *ch, const struct epoll_event *ready, int n, void **object,
+		  int *kind)
+{
+	aw_channel_hold(ch);
+	for (int i = 0; i < n; i++)
+		if (ready[i].data.u64 != CHANNEL_FD)
+			aw_uqp_on_wake((uint32_t)ready[i].data.u64);
+	return aw_channel_release(ch, object, kind) || aw_channel_take(ch, object, kind);
+}
+
+static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **object, int *kind)
+{
+	struct epoll_event ready[EVENTS_MAX];
+	int n;
+
+	do {
+		n = sleep_on(ch, ready, cancel_state);
+		if (n < 0 && (errno != EINTR || interrupts()))
+			return errno;
+	} while (!serve(ch, ready, n, object, kind));
+	return 0;
+}
+
+/* A thread is cancelled only where it sleeps: elsewhere it would leave locks behind. */
+int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
+{
+	int cancel_state, flags, err = 0;
+	bool sleeps = false;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (!aw_channel_take(ch, object, kind)) {
+		flags = fcntl(ch->fd, F_GETFL);
+		sleeps = flags >= 0 && !(flags & O_NONBLOCK) && has_set(ch);
+		err = sleeps ? sleep_and_serve(ch, cancel_state, object, kind) : EAGAIN;
+	}
+	pthread_setcancelstate(cancel_state, NULL);
+	return err && !sleeps ? aw_channel_read(ch, object, kind) : err;
+}
