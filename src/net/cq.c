@@ -14,6 +14,8 @@
 /* Up to here a poller asks each QP's socket; beyond, one epoll set says which have octets. */
 #define DIRECT_MAX 4
 #define EPOLL_BATCH 32
+/* Polls in vain between two sleeps of a program that works by events: before and after it arms. */
+#define POLLS_AWAKE 2
 
 int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object)
 {
@@ -114,9 +116,30 @@ static void serve_ready(struct aw_cq *cq)
 		aw_uqp_progress(ev[i].data.ptr);
 }
 
+/*
+ * Who has slept on the channel served the QPs as it woke, and will as it sleeps again: to ask the
+ * sockets in between would cost a system call each time, mostly for nothing. Who polls on is served.
+ */
+static bool sleeps_soon(struct aw_cq *cq)
+{
+	uint32_t wakes;
+
+	if (!cq->channel)
+		return false;
+	wakes = atomic_load_explicit(&cq->channel->wakes, memory_order_relaxed);
+	if (atomic_exchange_explicit(&cq->wakes_seen, wakes, memory_order_relaxed) != wakes)
+		atomic_store_explicit(&cq->polls_awake, 0, memory_order_relaxed);
+	if (atomic_load_explicit(&cq->polls_awake, memory_order_relaxed) >= POLLS_AWAKE || wakes == 0)
+		return false;
+	atomic_fetch_add_explicit(&cq->polls_awake, 1, memory_order_relaxed);
+	return true;
+}
+
 /* One thread at a time serves; another that polls the same CQ meanwhile just finds it empty. */
 static void serve(struct aw_cq *cq)
 {
+	if (sleeps_soon(cq))
+		return;
 	atomic_fetch_add_explicit(&cq->empty_polls, 1, memory_order_relaxed);
 	if (pthread_mutex_trylock(&cq->qps_lock) != 0)
 		return;
