@@ -24,9 +24,11 @@ struct aw_channel {
 	int fd; /* eventfd in semaphore mode, close-on-exec; the program may set O_NONBLOCK */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;
-	uint32_t unwritten; /* events of queue that fd does not tell of (yet): for who raised them */
+	uint32_t
+		unwritten; /* events of queue that fd does not tell of (yet): for who raised them */
 	/* channel_wait.c */
-	_Atomic int epfd; /* fd and the sockets of QPs lent to the channel; -1 before a first sleep */
+	_Atomic int
+		epfd; /* fd and the sockets of QPs lent to the channel; -1 before a first sleep */
 	_Atomic uint32_t generation; /* of the engine when epfd was made: a child's are others */
 	_Atomic uint32_t waiters; /* threads that sleep on epfd */
 	_Atomic uint32_t wakes; /* how often one woke */

@@ -129,7 +129,8 @@ static bool sleeps_soon(struct aw_cq *cq)
 	wakes = atomic_load_explicit(&cq->channel->wakes, memory_order_relaxed);
 	if (atomic_exchange_explicit(&cq->wakes_seen, wakes, memory_order_relaxed) != wakes)
 		atomic_store_explicit(&cq->polls_awake, 0, memory_order_relaxed);
-	if (atomic_load_explicit(&cq->polls_awake, memory_order_relaxed) >= POLLS_AWAKE || wakes == 0)
+	if (atomic_load_explicit(&cq->polls_awake, memory_order_relaxed) >= POLLS_AWAKE ||
+	    wakes == 0)
 		return false;
 	atomic_fetch_add_explicit(&cq->polls_awake, 1, memory_order_relaxed);
 	return true;

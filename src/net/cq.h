@@ -44,7 +44,8 @@ struct aw_cq {
 	_Atomic int epfd; /* over the fds of qps once they are many; -1 before */
 
 	_Atomic uint32_t empty_polls; /* grows while a thread polls in vain: who serves the QPs */
-	_Atomic uint32_t wakes_seen, polls_awake; /* of the channel, and polls since (sleeps_soon) */
+	_Atomic uint32_t wakes_seen,
+		polls_awake; /* of the channel, and polls since (sleeps_soon) */
 	_Atomic uint32_t lent; /* QPs the progress thread leaves to pollers of this CQ */
 };
 

@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A thread that sleeps on a completion channel serves the QPs lent to it, and is to anybody else a
+// thread in read(2).
+#include "net/channel_wait.h"
+
+#include "../lib/uqp_pair.h"
+#include "net/engine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum {
+	RECVS = 32, /* posted at b */
+	WAITERS = 3,
+	MESSAGES = 300,
+};
+
+static struct aw_channel ch, other_ch;
+static struct aw_source wake; /* raised to end waiters */
+static _Atomic int engine_waits_ms; /* what the progress thread last chose to sleep */
+
+/* Before the C library's: how long the progress thread sleeps says whether there is a tick. */
+int epoll_wait(int epfd, struct epoll_event *ev, int max, int ms)
+{
+	if (epfd == aw_engine_epfd())
+		engine_waits_ms = ms;
+	return epoll_pwait(epfd, ev, max, ms, NULL); /* where a thread can be cancelled, too */
+}
+
+struct waiter {
+	pthread_t thread;
+	struct end *end;
+	_Atomic uint32_t cqes;
+	_Atomic bool stop;
+	_Atomic int err; /* what ended it */
+};
+
+/* All that is there, each receive posted anew. */
+static void drain(struct waiter *w)
+{
+	struct aw_cq_entry entry;
+	struct aw_sge sge = end_sge(w->end, 0, 16);
+
+	while (aw_cq_poll(&w->end->cq, &entry, 1) == 1) {
+		assert_int_equal(aw_uqp_recv(w->end->qp, 1, &sge, 1), 0);
+		w->cqes++;
+	}
+}
+
+static void *work_by_events(void *arg)
+{
+	struct waiter *w = arg;
+	void *object;
+	int kind;
+
+	while (!w->stop) {
+		aw_cq_arm(&w->end->cq, AW_ARM_NEXT);
+		drain(w);
+		w->err = aw_channel_await(&ch, &object, &kind);
+		if (w->err)
+			break;
+		drain(w);
+	}
+	return NULL;
+}
+
+static void begin(struct waiter *w, struct end *e)
+{
+	*w = (struct waiter){ .end = e };
+	assert_int_equal(pthread_create(&w->thread, NULL, work_by_events, w), 0);
+}
+
+static void end(struct waiter *w)
+{
+	w->stop = true;
+	aw_channel_raise(&ch, &wake);
+	pthread_join(w->thread, NULL);
+	assert_int_equal(w->err, 0);
+}
+
+static void until_asleep(uint32_t count)
+{
+	uint64_t start = aw_now_ns();
+
+	while (ch.waiters != count) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+}
+
+static void until_received(struct waiter *w, uint32_t cqes)
+{
+	uint64_t start = aw_now_ns();
+
+	while (w->cqes < cqes) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+}
+
+static void send_one(struct pair *p)
+{
+	end_post(&p->a, AW_OP_SEND, &p->b, 4);
+	end_wait_cqe(&p->a);
+}
+
+static bool is_lent_to(struct aw_uqp *qp, const struct aw_channel *to)
+{
+	pthread_mutex_lock(&qp->lock);
+	bool lent = qp->lent && qp->lent_to == to;
+
+	pthread_mutex_unlock(&qp->lock);
+	return lent;
+}
+
+static void until_taken_back(struct aw_uqp *qp)
+{
+	uint64_t start = aw_now_ns();
+
+	while (is_lent_to(qp, &ch)) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+}
+
+/*
+ * Messages come until b's QP is lent to the channel. From then on the progress thread, and its tick,
+ * stand still until thaw.
+ */
+static void lend_and_freeze(struct pair *p, struct waiter *w)
+{
+	uint64_t start = aw_now_ns();
+
+	for (;;) {
+		uint32_t had = w->cqes;
+
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		until_asleep(1);
+		send_one(p);
+		until_received(w, had + 1);
+		until_asleep(1);
+		aw_engine_fork_prepare();
+		if (is_lent_to(p->b.qp, &ch))
+			return;
+		aw_engine_fork_done();
+	}
+}
+
+static void thaw(void)
+{
+	aw_engine_fork_done();
+}
+
+static int setup(void **state)
+{
+	assert_int_equal(pair_setup(state), 0);
+	struct pair *p = *state;
+	struct aw_sge sge = end_sge(&p->b, 0, 16);
+
+	aw_source_init(&wake, &wake, 0);
+	assert_int_equal(aw_channel_init(&ch), 0);
+	assert_int_equal(aw_channel_init(&other_ch), 0);
+	p->b.cq.channel = &ch;
+	for (int i = 0; i < RECVS; i++)
+		assert_int_equal(aw_uqp_recv(p->b.qp, 1, &sge, 1), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	pair_teardown(state);
+	aw_channel_fini(&ch);
+	aw_channel_fini(&other_ch);
+	return 0;
+}
+
+/* The progress thread stands still, and arming changes nothing: each message is the waiter's. */
+static void channel_await__serves(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w;
+
+	begin(&w, &p->b);
+	lend_and_freeze(p, &w);
+	uint32_t had = w.cqes;
+
+	for (uint32_t i = 1; i <= MESSAGES; i++) {
+		send_one(p);
+		until_received(&w, had + i);
+	}
+	until_asleep(1);
+	assert_true(is_lent_to(p->b.qp, &ch));
+	assert_int_equal(p->b.cq.lent, 0);
+	thaw();
+	end(&w);
+}
+
+static void watch_memory(struct end *e, struct end *peer)
+{
+	const uint8_t *last = e->buf + 99;
+	uint64_t start = aw_now_ns();
+
+	peer->buf[99] = (uint8_t)(octet_at(last) + 1);
+	end_post(peer, AW_OP_WRITE, e, 100);
+	while (octet_at(last) != peer->buf[99]) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+	end_wait_cqe(peer);
+}
+
+static void channel_await__no_waiter_any_more(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w;
+
+	begin(&w, &p->b);
+	lend_and_freeze(p, &w);
+	end(&w);
+	assert_true(is_lent_to(p->b.qp, &ch));
+	thaw();
+	watch_memory(&p->b, &p->a);
+	until_taken_back(p->b.qp);
+}
+
+static void *just_wait(void *unused)
+{
+	void *object;
+	int kind;
+
+	aw_channel_await(&ch, &object, &kind);
+	return unused;
+}
+
+static void channel_await__cancelled(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w;
+	pthread_t thread;
+	void *result;
+
+	begin(&w, &p->b);
+	lend_and_freeze(p, &w);
+	end(&w);
+	assert_int_equal(pthread_create(&thread, NULL, just_wait, NULL), 0);
+	until_asleep(1);
+	pthread_cancel(thread);
+	pthread_join(thread, &result);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+	assert_int_equal(ch.waiters, 0);
+	thaw();
+	watch_memory(&p->b, &p->a);
+}
+
+/* Somebody sleeps there, but nothing comes: the QP goes back, and the tick ends. */
+static void channel_await__idle(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w;
+	uint64_t start = aw_now_ns();
+
+	begin(&w, &p->b);
+	lend_and_freeze(p, &w);
+	thaw();
+	until_taken_back(p->b.qp);
+	while (engine_waits_ms != -1) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+	assert_int_equal(ch.waiters, 1);
+	end(&w);
+}
+
+static void channel_await__beside_a_poller(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w, poller = { .end = &p->b };
+	uint64_t start = aw_now_ns();
+
+	begin(&w, &p->b);
+	for (int i = 0; i < MESSAGES; i++) {
+		end_post(&p->a, AW_OP_SEND, &p->b, 4);
+		end_wait_cqe(&p->a);
+		if (i % 3)
+			drain(&poller);
+	}
+	while (w.cqes + poller.cqes < MESSAGES) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+	end(&w);
+}
+
+static void channel_await__several(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w[WAITERS];
+	uint64_t start = aw_now_ns();
+	uint32_t sum = 0;
+
+	for (int i = 0; i < WAITERS; i++)
+		begin(&w[i], &p->b);
+	for (int i = 0; i < MESSAGES; i++)
+		send_one(p);
+	while (sum != MESSAGES) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+		sum = 0;
+		for (int i = 0; i < WAITERS; i++)
+			sum += w[i].cqes;
+	}
+	/* Any of them takes it. */
+	for (int i = 0; i < WAITERS; i++)
+		w[i].stop = true;
+	for (int i = 0; i < WAITERS; i++)
+		aw_channel_raise(&ch, &wake);
+	for (int i = 0; i < WAITERS; i++)
+		end(&w[i]);
+}
+
+static void channel_await__nonblocking(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w;
+	struct epoll_event none;
+	void *object;
+	int kind;
+
+	begin(&w, &p->b);
+	lend_and_freeze(p, &w);
+	end(&w);
+	assert_int_equal(fcntl(ch.fd, F_SETFL, fcntl(ch.fd, F_GETFL) | O_NONBLOCK), 0);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
+	aw_channel_raise(&ch, &wake);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
+	assert_ptr_equal(object, &wake);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
+	assert_int_equal(epoll_wait(ch.epfd, &none, 1, 0), 0);
+	thaw();
+}
+
+static void channel_await__ends_with_the_qp(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w;
+
+	begin(&w, &p->b);
+	lend_and_freeze(p, &w);
+	aw_uqp_reset(p->b.qp);
+	assert_false(p->b.qp->lent);
+	assert_null(p->b.qp->lent_to);
+	assert_int_equal(p->b.cq.lent, 0);
+	thaw();
+	end(&w);
+}
+
+/* b's sends complete on a CQ of another channel. */
+static void add_send_cq(struct pair *p, struct aw_cq *send_cq)
+{
+	struct aw_uqp_attr attr = p->b.qp->attr;
+	struct aw_sge sge = end_sge(&p->b, 0, 16);
+
+	assert_int_equal(aw_cq_init(send_cq, 16, &other_ch, send_cq), 0);
+	attr.send_cq = send_cq;
+	aw_uqp_reset(p->a.qp);
+	aw_uqp_destroy(p->b.qp);
+	assert_int_equal(aw_uqp_create(&attr, &p->b.qp), 0);
+	for (int i = 0; i < RECVS; i++)
+		assert_int_equal(aw_uqp_recv(p->b.qp, 1, &sge, 1), 0);
+	pair_attach(p);
+}
+
+static void end_send_cq(struct pair *p, struct aw_cq *send_cq)
+{
+	struct aw_uqp_attr attr = p->b.qp->attr;
+
+	attr.send_cq = &p->b.cq;
+	aw_uqp_destroy(p->b.qp);
+	assert_int_equal(aw_uqp_create(&attr, &p->b.qp), 0);
+	aw_cq_fini(send_cq);
+}
+
+/* The waiter here would not know of an event there. */
+static void channel_await__armed_elsewhere(void **state)
+{
+	struct pair *p = *state;
+	struct aw_cq send_cq;
+	struct waiter w;
+
+	add_send_cq(p, &send_cq);
+	begin(&w, &p->b);
+	lend_and_freeze(p, &w);
+	assert_int_equal(send_cq.lent, 1);
+	aw_cq_arm(&send_cq, AW_ARM_NEXT);
+	assert_false(is_lent_to(p->b.qp, &ch));
+	assert_int_equal(send_cq.lent, 0);
+	thaw();
+	for (uint32_t had = w.cqes, i = 1; i <= 20; i++) {
+		send_one(p);
+		until_received(&w, had + i);
+	}
+	assert_false(is_lent_to(p->b.qp, &ch));
+	end(&w);
+	end_send_cq(p, &send_cq);
+}
+
+static _Atomic int signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+static void handle(int flags)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
+
+	assert_int_equal(sigaction(SIGUSR1, &sa, NULL), 0);
+	signals = 0;
+}
+
+static void channel_await__interrupted(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w;
+
+	handle(0);
+	begin(&w, &p->b);
+	until_asleep(1);
+	/* One that comes just before it sleeps is lost, as with read(2). */
+	while (!w.err) {
+		pthread_kill(w.thread, SIGUSR1);
+		sched_yield();
+	}
+	pthread_join(w.thread, NULL);
+	assert_int_equal(w.err, EINTR);
+}
+
+static void channel_await__restarted(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w;
+
+	handle(SA_RESTART);
+	begin(&w, &p->b);
+	for (int i = 1; i <= 20; i++) {
+		until_asleep(1);
+		pthread_kill(w.thread, SIGUSR1);
+		while (signals < i)
+			sched_yield();
+	}
+	until_asleep(1);
+	end(&w);
+}
+
+/* In the child the connection and the set are the parent's: the channel is a plain fd. */
+static int child(struct pair *p)
+{
+	void *object;
+	int kind;
+
+	if (p->b.qp->lent || p->b.cq.lent || aw_channel_has_waiter(&ch))
+		return 1;
+	aw_channel_raise(&ch, &wake);
+	if (aw_channel_await(&ch, &object, &kind) != 0 || object != &wake)
+		return 2;
+	return 0;
+}
+
+static void channel_await__fork(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w;
+	int status;
+
+	begin(&w, &p->b);
+	lend_and_freeze(p, &w);
+	thaw();
+	end(&w);
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(child(p));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	watch_memory(&p->b, &p->a);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(channel_await__serves),	      CASE(channel_await__no_waiter_any_more),
+		CASE(channel_await__cancelled),	      CASE(channel_await__idle),
+		CASE(channel_await__beside_a_poller), CASE(channel_await__several),
+		CASE(channel_await__nonblocking),     CASE(channel_await__ends_with_the_qp),
+		CASE(channel_await__armed_elsewhere), CASE(channel_await__interrupted),
+		CASE(channel_await__restarted),	      CASE(channel_await__fork),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
