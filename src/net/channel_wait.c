@@ -83,6 +83,13 @@ static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, int cancel
 	return n;
 }
 
+/* What a thread raises by a fault of its own does not end its sleep, though many handle it. */
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
+	       sig == SIGTRAP || sig == SIGSYS || sig == SIGABRT;
+}
+
 /*
  * epoll_wait ends at every signal, even at one without a handler that stops and continues the
  * process. read(2) goes on after a handler with SA_RESTART. Which signal it was cannot be told: so it
@@ -95,9 +102,9 @@ static bool interrupts(void)
 
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	for (int sig = 1; sig <= SIGRTMAX; sig++)
-		if (!sigismember(&blocked, sig) && sigaction(sig, NULL, &sa) == 0 &&
-		    sa.sa_handler != SIG_DFL && sa.sa_handler != SIG_IGN &&
-		    !(sa.sa_flags & SA_RESTART))
+		if (!is_fault(sig) && !sigismember(&blocked, sig) &&
+		    sigaction(sig, NULL, &sa) == 0 && sa.sa_handler != SIG_DFL &&
+		    sa.sa_handler != SIG_IGN && !(sa.sa_flags & SA_RESTART))
 			return true;
 	return false;
 }
