@@ -126,6 +126,42 @@ static void channel_forget__last_one(void **state)
 	assert_empty();
 }
 
+/* What the holder raised needs no turn of the fd: the first is its own, the others are told of. */
+static void channel_hold__first_in_memory(void **state)
+{
+	void *object;
+	int kind;
+
+	(void)state;
+	aw_channel_hold(&ch);
+	aw_channel_raise(&ch, &a);
+	aw_channel_raise(&ch, &b);
+	assert_false(is_readable());
+	assert_true(aw_channel_release(&ch, &object, &kind));
+	assert_ptr_equal(object, &object_a);
+	assert_true(is_readable());
+	assert_next(&object_b, 2);
+	assert_empty();
+	aw_channel_raise(&ch, &a);
+	assert_true(is_readable());
+}
+
+static void channel_hold__forgotten_meanwhile(void **state)
+{
+	void *object;
+	int kind;
+
+	(void)state;
+	aw_channel_raise(&ch, &b);
+	aw_channel_hold(&ch);
+	aw_channel_raise(&ch, &a);
+	assert_int_equal(aw_channel_forget(&ch, &a), 1);
+	assert_false(aw_channel_release(&ch, &object, &kind));
+	assert_true(aw_channel_take(&ch, &object, &kind));
+	assert_ptr_equal(object, &object_b);
+	assert_empty();
+}
+
 static void *raise_many(void *src)
 {
 	for (int i = 0; i < RAISES; i++)
@@ -174,6 +210,8 @@ int main(void)
 		TEST(channel_raise__counts_and_takes_turns),
 		TEST(channel_forget__others_stay),
 		TEST(channel_forget__last_one),
+		TEST(channel_hold__first_in_memory),
+		TEST(channel_hold__forgotten_meanwhile),
 		TEST(channel_threads__each_event_once),
 	};
 
