@@ -19,7 +19,10 @@ struct aw_channel *aw_lend_channel(struct aw_uqp *qp);
 void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to);
 void aw_lend_end(struct aw_uqp *qp);
 
-/* cq was armed: takes back its QPs that no waiter of its channel serves, now or, where one is busy, within a tick. No lock held. */
+/*
+ * cq was armed: takes back its QPs that no waiter of its channel serves, now or, where one is busy,
+ * within a tick. No lock held.
+ */
 void aw_lend_recall(const struct aw_cq *cq);
 
 /* Around a fork; the child has lent nothing. */

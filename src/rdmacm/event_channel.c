@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The queue and its fd. The fd is an eventfd that is 1 while the queue holds events and 0 while it
-// is empty, so that events can be taken back (destroy, migrate) without leaving an fd that promises one.
-// It is written with the lock given back, as who is woken wants the lock at once. Readers wait on a futex, never in read: as with the kernel's
-// rdma_cm, a signal handler's SA_RESTART decides whether their call goes on (poll would always end).
+// is empty, so that events can be taken back (destroy, migrate) without leaving an fd that promises
+// one. It is written with the lock given back, as who is woken wants the lock at once. Readers wait on
+// a futex, never in read: as with the kernel's rdma_cm, a signal handler's SA_RESTART decides whether
+// their call goes on (poll would always end).
 #define _GNU_SOURCE /* dup3, syscall */
 #include "rdmacm/event_channel.h"
 
