@@ -117,10 +117,11 @@ static void post_read(struct exchange *x, size_t size)
 	end_post(x->end, &wr, x->end->memory.in, size);
 }
 
+/* The peer makes its next data when it has our note: that waits for the response, else they may mix. */
 static void read_act(struct exchange *x, size_t size)
 {
 	post_read(x, size);
-	post_note(x, IBV_WR_SEND, 0);
+	post_note(x, IBV_WR_SEND, IBV_SEND_FENCE);
 }
 
 static void read_verify(struct exchange *x, size_t size, const struct ibv_wc *message)
