@@ -7,6 +7,7 @@
 #include "net/uqp_sock.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -102,11 +103,26 @@ static void put_batch(struct aw_uqp *qp)
 	qp->batch = NULL;
 }
 
+/*
+ * A full socket is asked, not tried: a send in vain takes the socket's lock from the peer's
+ * acknowledgements, and TCP tells of room only when there is enough of it to be worth a send.
+ */
+static bool has_room(const struct aw_uqp *qp)
+{
+	struct pollfd pollfd = { .fd = qp->fd, .events = POLLOUT };
+
+	return !qp->tx_blocked || poll(&pollfd, 1, 0) != 0;
+}
+
 void aw_uqp_transmit(struct aw_uqp *qp)
 {
-	qp->tx_blocked = false;
 	/* What waits in a batch was flushed with its WR: that memory is the program's again. */
-	if (qp->core.state == AW_QP_ERROR)
+	bool over = qp->core.state == AW_QP_ERROR;
+
+	if (!over && !has_room(qp))
+		return;
+	qp->tx_blocked = false;
+	if (over)
 		return;
 	for (int i = 0; i < BATCHES_MAX; i++) {
 		bool empty = !qp->batch;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A QP whose socket is full: what it does not try.
+#include <errno.h>
+#include <sys/socket.h>
+
+static _Atomic unsigned int refused; /* sends of which the socket took nothing */
+
+static ssize_t count_refused(ssize_t n)
+{
+	if (n < 0 && errno == EAGAIN)
+		refused++;
+	return n;
+}
+
+static ssize_t counted_send(int fd, const void *buf, size_t len, int flags)
+{
+	return count_refused(send(fd, buf, len, flags));
+}
+
+static ssize_t counted_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return count_refused(sendmsg(fd, msg, flags));
+}
+
+/* Transmit itself, over those. */
+#define send counted_send
+#define sendmsg counted_sendmsg
+#include "net/uqp_tx.c"
+#undef send
+#undef sendmsg
+
+#include "../lib/uqp_pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum {
+	POLLS = 1000,
+	WRITES_MAX = 60,
+};
+
+static bool is_full(struct end *e)
+{
+	pthread_mutex_lock(&e->qp->lock);
+	bool full = e->qp->tx_blocked;
+
+	pthread_mutex_unlock(&e->qp->lock);
+	return full;
+}
+
+/* The peer takes nothing until its lock is given back. */
+static void fill_socket(struct pair *p)
+{
+	int writes = 0;
+
+	pthread_mutex_lock(&p->b.qp->lock);
+	while (!is_full(&p->a) && writes++ < WRITES_MAX)
+		end_post(&p->a, AW_OP_WRITE, &p->b, BUF_OCTETS);
+}
+
+static void poll_often(struct end *e)
+{
+	struct aw_cq_entry entry;
+
+	for (int i = 0; i < POLLS; i++)
+		aw_cq_poll(&e->cq, &entry, 1);
+}
+
+static void full__is_not_tried(void **state)
+{
+	struct pair *p = *state;
+	bool full;
+
+	fill_socket(p);
+	refused = 0;
+	poll_often(&p->a);
+	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	full = is_full(&p->a);
+	pthread_mutex_unlock(&p->b.qp->lock);
+	assert_true(full);
+	assert_int_equal(refused, 0);
+}
+
+static void full__goes_on_when_there_is_room(void **state)
+{
+	struct pair *p = *state;
+	uint32_t writes;
+
+	fill_socket(p);
+	pthread_mutex_unlock(&p->b.qp->lock);
+	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	for (writes = p->a.qp->core.sq.tail; writes > 0; writes--)
+		assert_int_equal(end_wait_cqe(&p->a).cqe.status, AW_WC_SUCCESS);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(full__is_not_tried),
+		CASE(full__goes_on_when_there_is_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
