@@ -21,6 +21,11 @@
 
 #define AW_MEMORY_RETRY_MS 10
 
+/* Segments longer than jumbo frames: both ends are on this host. */
+#define LOCAL_SEGMENT_OCTETS 16384
+/* The kernel doubles it, and grants it wherever its limit (net.core.wmem_max) is the default one. */
+#define LOCAL_SEND_BUFFER (208 * 1024)
+
 struct aw_uqp_watch {
 	struct aw_watch watch;
 	uint32_t handle; /* of the QP, which may be gone when an event comes */
@@ -114,6 +119,18 @@ static int make_watch(struct aw_uqp *qp, int fd)
 	return err;
 }
 
+/*
+ * Between two ends of one host no octets are under way. A send buffer that grows to megabytes, as TCP's
+ * does, only puts them out of the cache before the peer copies them.
+ */
+static void bound_send_buffer(int fd, uint32_t segment_size)
+{
+	int octets = LOCAL_SEND_BUFFER;
+
+	if (segment_size >= LOCAL_SEGMENT_OCTETS)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &octets, sizeof(octets));
+}
+
 int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 {
 	int err = make_reads(qp, stream);
@@ -130,6 +147,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 		qp->starved = qp->retry_due = qp->starving_told = false;
 	each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
 	stream->emss = aw_uqp_segment_size(fd);
+	bound_send_buffer(fd, stream->emss);
 	qp->emss_pos = 0;
 	aw_qp_start(&qp->core, stream);
 	aw_rnr_begin(qp);

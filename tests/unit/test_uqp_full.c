@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A QP whose socket is full: what it does not try.
+// A QP's full socket: when it is one, and what is not tried then.
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -29,16 +29,24 @@ static ssize_t counted_sendmsg(int fd, const struct msghdr *msg, int flags)
 #undef send
 #undef sendmsg
 
+#include "../lib/tcp.h"
 #include "../lib/uqp_pair.h"
+#include "net/engine.h"
 
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 enum {
 	POLLS = 1000,
 	WRITES_MAX = 60,
+	SEND_BUFFER_MAX = 2 * 208 * 1024, /* as the kernel counts */
+	NETWORK_SEGMENT = 1448,
 };
 
 static bool is_full(struct end *e)
@@ -95,6 +103,52 @@ static void full__goes_on_when_there_is_room(void **state)
 		assert_int_equal(end_wait_cqe(&p->a).cqe.status, AW_WC_SUCCESS);
 }
 
+static int send_buffer(int fd)
+{
+	int octets = 0;
+	socklen_t len = sizeof(octets);
+
+	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &octets, &len), 0);
+	return octets;
+}
+
+static void send_buffer__is_small_on_one_host(void **state)
+{
+	struct pair *p = *state;
+
+	assert_in_range(send_buffer(p->a.qp->fd), 1, SEND_BUFFER_MAX);
+	for (int i = 0; i < 4; i++) {
+		end_post(&p->a, AW_OP_WRITE, &p->b, BUF_OCTETS);
+		assert_int_equal(end_wait_cqe(&p->a).cqe.status, AW_WC_SUCCESS);
+	}
+	assert_in_range(send_buffer(p->a.qp->fd), 1, SEND_BUFFER_MAX);
+}
+
+/* TCP makes it as large as the path needs. */
+static void send_buffer__is_left_alone_on_a_network(void **state)
+{
+	struct aw_stream stream = { .initiator = true, .crc = true };
+	struct sockaddr_storage addr;
+	struct end end = { .events = 0 };
+	int pd = 0, segment = NETWORK_SEGMENT, before;
+	int listener = tcp_listen(1, &addr), fd = tcp_socket(AF_INET), peer;
+
+	(void)state;
+	assert_int_equal(aw_engine_get(), 0);
+	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof(segment)), 0);
+	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, tcp_addr_len(&addr)), 0);
+	peer = tcp_accept(listener);
+	end_make(&end, &pd, NULL);
+	before = send_buffer(fd);
+	assert_int_equal(aw_uqp_attach(end.qp, fd, &stream), 0);
+	assert_int_equal(send_buffer(fd), before);
+	end_destroy(&end);
+	close(peer);
+	close(listener);
+	aw_engine_put();
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
 
 int main(void)
@@ -102,6 +156,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(full__is_not_tried),
 		CASE(full__goes_on_when_there_is_room),
+		CASE(send_buffer__is_small_on_one_host),
+		cmocka_unit_test(send_buffer__is_left_alone_on_a_network),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
