@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -136,20 +137,26 @@ static bool sleeps_soon(struct aw_cq *cq)
 	return true;
 }
 
-/* One thread at a time serves; another that polls the same CQ meanwhile just finds it empty. */
-static void serve(struct aw_cq *cq)
+/*
+ * One thread at a time serves; another that polls the same CQ meanwhile just finds it empty. True
+ * when a QP has more to send than its socket takes.
+ */
+static bool serve(struct aw_cq *cq)
 {
+	bool full = false;
+
 	if (sleeps_soon(cq))
-		return;
+		return false;
 	atomic_fetch_add_explicit(&cq->empty_polls, 1, memory_order_relaxed);
 	if (pthread_mutex_trylock(&cq->qps_lock) != 0)
-		return;
+		return false;
 	if (cq->epfd >= 0 && cq->qps_count > DIRECT_MAX)
 		serve_ready(cq);
 	else
 		for (uint32_t i = 0; i < cq->qps_count; i++)
-			aw_uqp_progress(cq->qps[i]);
+			full |= aw_uqp_progress(cq->qps[i]);
 	pthread_mutex_unlock(&cq->qps_lock);
+	return full;
 }
 
 int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
@@ -160,8 +167,13 @@ int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 		return n;
 	if (cq->overflowed)
 		return -EIO;
-	serve(cq);
-	return take(cq, out, max);
+	bool full = serve(cq);
+
+	n = take(cq, out, max);
+	/* Nothing happens before the peer takes octets, and it may be waiting for this very CPU. */
+	if (n == 0 && full)
+		sched_yield();
+	return n;
 }
 
 static bool wakes(enum aw_arm arm, const struct aw_cqe *cqe)

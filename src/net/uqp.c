@@ -385,8 +385,10 @@ bool aw_uqp_progress(struct aw_uqp *qp)
 		return false;
 	if (qp->fd >= 0)
 		aw_uqp_serve(qp);
+	bool full = qp->tx_blocked;
+
 	unlock(qp);
-	return true;
+	return full;
 }
 
 /* A waiter's turn: it has slept, so that it may as well wait for who has the QP in hand. */

@@ -152,7 +152,10 @@ void aw_uqp_send_end(struct aw_uqp *qp);
 /* 0, ENOMEM (full), EINVAL (too many SGEs, or the QP uses an SRQ). In ERROR it flushes at once. */
 int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count);
 
-/* One round of inline progress: receive, then transmit what became due. False: lock was taken. */
+/*
+ * One round of inline progress: receive, then transmit what became due. True while the socket is full;
+ * false also where another thread has the lock.
+ */
 bool aw_uqp_progress(struct aw_uqp *qp);
 
 /* For net/cq.c: puts the socket, if any, into a CQ's epoll set. */
