@@ -21,8 +21,9 @@ int aw_channel_init(struct aw_channel *ch)
 	TAILQ_INIT(&ch->queue);
 	ch->unwritten = 0;
 	ch->epfd = -1;
-	ch->waiters = ch->wakes = ch->generation = 0;
-	ch->arrival_ns = 0;
+	ch->hands = (struct aw_hands){ 0 };
+	ch->waiters = ch->generation = 0;
+	ch->arrival_ns = ch->woke_ns = 0;
 	return 0;
 }
 

@@ -4,6 +4,8 @@
 #ifndef NET_CHANNEL_H
 #define NET_CHANNEL_H
 
+#include "net/hands.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,7 +33,8 @@ struct aw_channel {
 		epfd; /* fd and the sockets of QPs lent to the channel; -1 before a first sleep */
 	_Atomic uint32_t generation; /* of the engine when epfd was made: a child's are others */
 	_Atomic uint32_t waiters; /* threads that sleep on epfd */
-	_Atomic uint32_t wakes; /* how often one woke */
+	struct aw_hands hands; /* theirs: a turn is a wake */
+	_Atomic uint64_t woke_ns; /* when one last woke */
 	_Atomic uint64_t arrival_ns; /* when octets last came while one slept (net/lend.c) */
 };
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 16 /* served before the program has its turn */
+#define AWAKE_NS 10000000u /* who woke so lately is busy with it and expected back */
 #define CHANNEL_FD UINT64_MAX /* the key of the channel's fd: no handle is this large */
 
 static int make_set(struct aw_channel *ch)
@@ -48,6 +49,14 @@ bool aw_channel_has_waiter(const struct aw_channel *ch)
 	       ch->generation == aw_engine_generation();
 }
 
+bool aw_channel_is_attended(const struct aw_channel *ch)
+{
+	if (ch->epfd < 0 || ch->generation != aw_engine_generation())
+		return false;
+	return aw_channel_has_waiter(ch) ||
+	       aw_now_ns() - atomic_load_explicit(&ch->woke_ns, memory_order_relaxed) < AWAKE_NS;
+}
+
 int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.u64 = handle };
@@ -65,7 +74,8 @@ static void leave(void *arg)
 {
 	struct aw_channel *ch = arg;
 
-	atomic_fetch_add_explicit(&ch->wakes, 1, memory_order_relaxed);
+	atomic_store_explicit(&ch->woke_ns, aw_now_ns(), memory_order_relaxed);
+	atomic_fetch_add_explicit(&ch->hands.turns, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&ch->waiters, 1, memory_order_relaxed);
 }
 

@@ -15,6 +15,9 @@ int aw_channel_await(struct aw_channel *ch, void **object, int *kind);
 /* Does a thread of this process sleep so that a socket in the channel's set would wake it? */
 bool aw_channel_has_waiter(const struct aw_channel *ch);
 
+/* Does one, or did one a moment ago, so that it works on what woke it and will sleep there again? */
+bool aw_channel_is_attended(const struct aw_channel *ch);
+
 /*
  * The events of fd that wake a waiter, which then serves the QP with that handle; 0: none. Only while
  * the channel has had a waiter in this process. 0, or ENOMEM, ENOSPC.

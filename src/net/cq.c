@@ -91,6 +91,7 @@ static void rebase(struct aw_cq *cq)
 
 static int take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 {
+	uint32_t received = 0;
 	int n = 0;
 
 	if (atomic_load_explicit(&cq->ready, memory_order_acquire) == 0)
@@ -100,14 +101,18 @@ static int take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 		out[n] = *entry_at(cq, cq->head++);
 		if (out[n].queue == AW_SQ)
 			atomic_fetch_sub_explicit(&out[n].qp->unpolled, 1, memory_order_relaxed);
+		else
+			received = 1;
 		n++;
 	}
+	atomic_fetch_add_explicit(&cq->hands.takes, received, memory_order_relaxed);
 	rebase(cq);
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
 	pthread_mutex_unlock(&cq->lock);
 	return n;
 }
 
+/* A poll that serves many counts for as many: it comes the more seldom. */
 static void serve_ready(struct aw_cq *cq)
 {
 	struct epoll_event ev[EPOLL_BATCH];
@@ -115,6 +120,8 @@ static void serve_ready(struct aw_cq *cq)
 
 	for (int i = 0; i < n; i++)
 		aw_uqp_progress(ev[i].data.ptr);
+	if (n > 0)
+		atomic_fetch_add_explicit(&cq->hands.turns, (uint32_t)n, memory_order_relaxed);
 }
 
 /*
@@ -127,7 +134,7 @@ static bool sleeps_soon(struct aw_cq *cq)
 
 	if (!cq->channel)
 		return false;
-	wakes = atomic_load_explicit(&cq->channel->wakes, memory_order_relaxed);
+	wakes = atomic_load_explicit(&cq->channel->hands.turns, memory_order_relaxed);
 	if (atomic_exchange_explicit(&cq->wakes_seen, wakes, memory_order_relaxed) != wakes)
 		atomic_store_explicit(&cq->polls_awake, 0, memory_order_relaxed);
 	if (atomic_load_explicit(&cq->polls_awake, memory_order_relaxed) >= POLLS_AWAKE ||
@@ -147,7 +154,7 @@ static bool serve(struct aw_cq *cq)
 
 	if (sleeps_soon(cq))
 		return false;
-	atomic_fetch_add_explicit(&cq->empty_polls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cq->hands.turns, 1, memory_order_relaxed);
 	if (pthread_mutex_trylock(&cq->qps_lock) != 0)
 		return false;
 	if (cq->epfd >= 0 && cq->qps_count > DIRECT_MAX)
@@ -232,7 +239,7 @@ void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
 		cq->armed = arm;
 	pthread_mutex_unlock(&cq->lock);
 	/* A program that sleeps until the event must not find its QPs left to pollers. */
-	if (atomic_load_explicit(&cq->lent, memory_order_relaxed) > 0)
+	if (atomic_load(&cq->lent) > 0)
 		aw_lend_recall(cq);
 }
 

@@ -43,9 +43,9 @@ struct aw_cq {
 	uint32_t qps_count, qps_room;
 	_Atomic int epfd; /* over the fds of qps once they are many; -1 before */
 
-	_Atomic uint32_t empty_polls; /* grows while a thread polls in vain: who serves the QPs */
+	struct aw_hands hands; /* of those who poll */
 	_Atomic uint32_t wakes_seen,
-		polls_awake; /* of the channel, and polls since (sleeps_soon) */
+		polls_awake; /* the channel's turns, and polls since (sleeps_soon) */
 	_Atomic uint32_t lent; /* QPs the progress thread leaves to pollers of this CQ */
 };
 

@@ -4,32 +4,43 @@
 
 #include "net/channel_wait.h"
 #include "net/engine.h"
+#include "net/uqp_sock.h"
+#include "ring/table.h"
 
-/* Polls in vain between two events that say "somebody spins": a program that only looks now and
- * then, or that finds its completions at once, stays below it. */
-#define POLLS_MIN 16
+/* Pollers' turns between two events of a QP that say "somebody spins": a program that only looks now
+ * and then, or that finds its completions at once, stays below it. */
+#define TURNS_MIN 16
 /* So many QPs that stay lent does a tick look at: thousands take it several ticks. */
 #define LOOKS_MAX 1024
 
+/*
+ * Hands that did nothing for a tick have perhaps only lost the CPU, for a time slice of some
+ * milliseconds. So the progress thread first serves the QP itself and leaves it lent: to take many
+ * back and to lend them again would cost more than a message each.
+ */
+#define SILENT_TICKS 4
 /*
  * A QP is lent to a channel when octets come as often as this, and taken back when so many ticks
  * passed with nothing happening there: a process that sleeps has no tick.
  */
 #define BRISK_NS 10000000u
-#define IDLE_LOOKS 10
+#define IDLE_TICKS 10
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, aw_uqp) lent = TAILQ_HEAD_INITIALIZER(lent); /* next to look at first */
 static uint32_t lent_count;
+static TAILQ_HEAD(, aw_hands) in_use = TAILQ_HEAD_INITIALIZER(in_use); /* QPs are lent to them */
+static uint32_t looks_due; /* until each QP was looked at since this was last wanted */
+static _Atomic bool strays; /* a lent QP may have to be taken back, whatever the hands do */
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
 static uint32_t polls_now(const struct aw_uqp *qp)
 {
-	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
-	uint32_t polls = atomic_load_explicit(&a->empty_polls, memory_order_relaxed);
+	struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
+	uint32_t polls = atomic_load_explicit(&a->hands.turns, memory_order_relaxed);
 
 	if (a != b)
-		polls += atomic_load_explicit(&b->empty_polls, memory_order_relaxed);
+		polls += atomic_load_explicit(&b->hands.turns, memory_order_relaxed);
 	return polls;
 }
 
@@ -43,24 +54,29 @@ bool aw_lend_wanted(struct aw_uqp *qp)
 	uint32_t now = polls_now(qp), since = now - qp->polls_seen;
 
 	qp->polls_seen = now;
-	return since >= POLLS_MIN && !armed(qp) && !qp->out_of_reach;
+	return since >= TURNS_MIN && !armed(qp) && !qp->out_of_reach;
 }
 
-/* The channel of the CQs that are armed; NULL when there is none, or more than one. */
-static struct aw_channel *armed_channel(const struct aw_uqp *qp)
+/*
+ * The channel of the CQs that are armed; while none is, since who slept there is busy, of both.
+ * NULL when there is none, or more than one.
+ */
+static struct aw_channel *channel_of(const struct aw_uqp *qp)
 {
 	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
 
+	if (a->channel == b->channel)
+		return a->channel;
 	if (a->armed == AW_ARM_NONE)
 		return b->armed == AW_ARM_NONE ? NULL : b->channel;
-	return b->armed == AW_ARM_NONE || b->channel == a->channel ? a->channel : NULL;
+	return b->armed == AW_ARM_NONE ? a->channel : NULL;
 }
 
 struct aw_channel *aw_lend_channel(struct aw_uqp *qp)
 {
-	struct aw_channel *ch = qp->lent || qp->out_of_reach ? NULL : armed_channel(qp);
+	struct aw_channel *ch = qp->lent || qp->out_of_reach ? NULL : channel_of(qp);
 
-	if (!ch || !aw_channel_has_waiter(ch))
+	if (!ch || !aw_channel_is_attended(ch))
 		return NULL;
 	uint64_t now = aw_now_ns();
 	uint64_t before = atomic_exchange_explicit(&ch->arrival_ns, now, memory_order_relaxed);
@@ -75,13 +91,47 @@ static void count(struct aw_uqp *qp, uint32_t change)
 
 	for (int i = 0; i < 2; i++)
 		if (!qp->lent_to || cqs[i]->channel != qp->lent_to)
-			atomic_fetch_add_explicit(&cqs[i]->lent, change, memory_order_relaxed);
+			atomic_fetch_add(&cqs[i]->lent, change);
+}
+
+/*
+ * Who still takes what was received serves when the CQ is empty. Send completions are no such sign:
+ * posting alone brings them.
+ */
+static uint32_t activity(const struct aw_hands *hands)
+{
+	return atomic_load_explicit(&hands->turns, memory_order_relaxed) +
+	       atomic_load_explicit(&hands->takes, memory_order_relaxed);
+}
+
+static void put_into(struct aw_hands *hands)
+{
+	if (hands->lent++ > 0)
+		return;
+	TAILQ_INSERT_TAIL(&in_use, hands, entry);
+	hands->seen = activity(hands);
+	hands->ticks_idle = 0;
+}
+
+static void take_from(struct aw_hands *hands)
+{
+	if (--hands->lent == 0)
+		TAILQ_REMOVE(&in_use, hands, entry);
+}
+
+static void each_hands(struct aw_uqp *qp, void (*fn)(struct aw_hands *))
+{
+	fn(&qp->attr.send_cq->hands);
+	fn(&qp->attr.recv_cq->hands);
+	if (qp->lent_to)
+		fn(&qp->lent_to->hands);
 }
 
 static void unlist(struct aw_uqp *qp)
 {
 	TAILQ_REMOVE(&lent, qp, lent_entry);
 	lent_count--;
+	each_hands(qp, take_from);
 	count(qp, -1u);
 	qp->lent = false;
 	qp->lent_to = NULL;
@@ -92,6 +142,8 @@ static void take_back(struct aw_uqp *qp)
 {
 	if (aw_uqp_listen_again(qp) == 0)
 		unlist(qp);
+	else
+		atomic_store_explicit(&strays, true, memory_order_relaxed);
 }
 
 /* Has a CQ been armed of which nobody hears who serves the QP? */
@@ -105,49 +157,85 @@ static bool is_misplaced(const struct aw_uqp *qp)
 	       (b->armed != AW_ARM_NONE && b->channel != qp->lent_to);
 }
 
-/* Has its channel a waiter, not just for good, or had one since the last look? */
-static bool is_attended(struct aw_uqp *qp)
+/* Ticks since any of the hands that it is in did anything. */
+static uint32_t ticks_idle(const struct aw_uqp *qp)
 {
-	uint32_t seen = qp->wakes_seen;
+	uint32_t a = qp->attr.send_cq->hands.ticks_idle, b = qp->attr.recv_cq->hands.ticks_idle;
+	uint32_t least = a < b ? a : b;
 
-	if (!qp->lent_to)
-		return false;
-	qp->wakes_seen = atomic_load_explicit(&qp->lent_to->wakes, memory_order_relaxed);
-	if (qp->wakes_seen != seen)
-		qp->looks_idle = 0;
-	else if (!aw_channel_has_waiter(qp->lent_to) || ++qp->looks_idle >= IDLE_LOOKS)
-		return false;
-	return true;
+	if (qp->lent_to && qp->lent_to->hands.ticks_idle < least)
+		least = qp->lent_to->hands.ticks_idle;
+	return least;
 }
 
-/* Looks at the first QP, which goes to the end. True when it stays lent: one that is busy does. */
-static bool look(void)
+/*
+ * Looks at the first QP, which goes to the end. True when it stays lent: one that is busy does, and
+ * the next tick looks again. *due: the handle of one that nobody served, or AW_TABLE_NONE.
+ */
+static bool look(uint32_t *due)
 {
 	struct aw_uqp *qp = TAILQ_FIRST(&lent);
-	bool stays;
+	uint32_t idle = ticks_idle(qp);
+	bool asleep = qp->lent_to && aw_channel_has_waiter(qp->lent_to);
+	bool attended = idle < (asleep ? IDLE_TICKS : SILENT_TICKS), stays;
 
+	*due = AW_TABLE_NONE;
 	TAILQ_REMOVE(&lent, qp, lent_entry);
 	TAILQ_INSERT_TAIL(&lent, qp, lent_entry);
-	if (pthread_mutex_trylock(&qp->lock) != 0)
+	if (pthread_mutex_trylock(&qp->lock) != 0) {
+		atomic_store_explicit(&strays, true, memory_order_relaxed);
 		return true;
-	bool attended = is_attended(qp) || polls_now(qp) != qp->polls_seen;
-
+	}
 	if (!attended || is_misplaced(qp) || qp->out_of_reach)
 		take_back(qp);
-	qp->polls_seen = polls_now(qp);
 	stays = qp->lent;
+	if (stays && idle > 0 && !asleep)
+		*due = qp->handle;
 	pthread_mutex_unlock(&qp->lock);
 	return stays;
 }
 
-/* True while something is lent. */
+/* With the lock given back: a QP that is served may end, and leave the list. */
+static void serve(uint32_t due)
+{
+	pthread_mutex_unlock(&lock);
+	aw_uqp_on_wake(due);
+	pthread_mutex_lock(&lock);
+}
+
+/* As many of the QPs as a tick may look at; the next one goes on. */
+static void look_around(void)
+{
+	uint32_t due, stay = 0;
+
+	for (; looks_due > 0 && lent_count > 0 && stay < LOOKS_MAX; looks_due--) {
+		stay += look(&due);
+		if (due != AW_TABLE_NONE)
+			serve(due);
+	}
+}
+
+static bool is_idle(struct aw_hands *hands)
+{
+	uint32_t now = activity(hands);
+
+	hands->ticks_idle = now == hands->seen ? hands->ticks_idle + 1 : 0;
+	hands->seen = now;
+	return hands->ticks_idle > 0;
+}
+
+/* Where all hands are busy no QP needs a look. True while something is lent. */
 static bool tick(void)
 {
-	uint32_t left, stay = 0;
+	struct aw_hands *hands;
+	bool wanted = atomic_exchange_explicit(&strays, false, memory_order_relaxed);
 
 	pthread_mutex_lock(&lock);
-	for (left = lent_count; left > 0 && stay < LOOKS_MAX; left--)
-		stay += look();
+	TAILQ_FOREACH(hands, &in_use, entry)
+	wanted |= is_idle(hands);
+	if (wanted)
+		looks_due = lent_count;
+	look_around();
 	bool more = lent_count > 0;
 
 	pthread_mutex_unlock(&lock);
@@ -166,8 +254,10 @@ void aw_lend_recall(const struct aw_cq *cq)
 		if (qp->lent_to && qp->lent_to == cq->channel)
 			continue;
 		/* A tick finds who is busy now: the CQ is armed. */
-		if (pthread_mutex_trylock(&qp->lock) != 0)
+		if (pthread_mutex_trylock(&qp->lock) != 0) {
+			atomic_store_explicit(&strays, true, memory_order_relaxed);
 			continue;
+		}
 		take_back(qp);
 		pthread_mutex_unlock(&qp->lock);
 	}
@@ -184,16 +274,24 @@ void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to)
 	pthread_once(&registered, set_tick);
 	pthread_mutex_lock(&lock);
 	TAILQ_INSERT_TAIL(&lent, qp, lent_entry);
-	lent_count++;
+	bool first = lent_count++ == 0;
+
 	qp->lent = true;
 	qp->lent_to = to;
-	qp->polls_seen = polls_now(qp);
-	qp->looks_idle = 0;
-	if (to)
-		qp->wakes_seen = atomic_load_explicit(&to->wakes, memory_order_relaxed);
+	each_hands(qp, put_into);
 	count(qp, 1);
+	/* Who armed before that saw nothing to recall (aw_cq_arm). */
+	if (is_misplaced(qp))
+		atomic_store_explicit(&strays, true, memory_order_relaxed);
 	pthread_mutex_unlock(&lock);
-	aw_engine_kick_tick();
+	if (first)
+		aw_engine_kick_tick();
+}
+
+void aw_lend_stray(struct aw_uqp *qp)
+{
+	qp->out_of_reach = true;
+	atomic_store_explicit(&strays, true, memory_order_relaxed);
 }
 
 void aw_lend_end(struct aw_uqp *qp)

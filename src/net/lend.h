@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Lending: while a thread polls a CQ in vain and so serves its QPs itself, the progress thread
 // stops listening to them, else every arrival would wake both. Likewise while a thread sleeps on a
-// completion channel: the QPs of its armed CQs are lent to the channel, and it serves them. A
-// millisecond after the polling or sleeping stopped the progress thread takes them back (some more
-// when thousands are lent). Lock order: QP lock, then lend's own.
+// completion channel: the QPs of its CQs are lent to the channel, and it serves them. A millisecond
+// after the polling or sleeping stopped the progress thread serves them, and takes them back some
+// milliseconds later (some more when thousands are lent). Lock order: QP lock, then lend's own.
 #ifndef NET_LEND_H
 #define NET_LEND_H
 
@@ -18,6 +18,9 @@ struct aw_channel *aw_lend_channel(struct aw_uqp *qp);
 /* Puts qp on, or takes it off, the list; to: a channel, or NULL for pollers. QP lock held. */
 void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to);
 void aw_lend_end(struct aw_uqp *qp);
+
+/* qp cannot be reached by those whom it is, or would be, lent to: a tick takes it back. QP lock held. */
+void aw_lend_stray(struct aw_uqp *qp);
 
 /*
  * cq was armed: takes back its QPs that no waiter of its channel serves, now or, where one is busy,

@@ -69,9 +69,7 @@ struct aw_uqp {
 	uint32_t listens_for; /* epoll events that matter now, for every set that fd is in */
 	bool lent; /* left to others: the progress thread listens for nothing */
 	struct aw_channel *lent_to; /* to who sleeps there; NULL: to pollers, or not lent */
-	uint32_t polls_seen; /* polls_now() at the progress thread's last look */
-	uint32_t wakes_seen; /* lent_to's wakes, likewise */
-	uint32_t looks_idle; /* looks since anything happened there */
+	uint32_t polls_seen; /* pollers' turns at the last event (net/lend.c) */
 	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
 	bool out_of_reach; /* a CQ's epoll set did not take fd: not to be left to pollers */
 	bool reset_seen; /* the socket is dead: close, do not linger */

@@ -62,7 +62,7 @@ static void control(struct aw_uqp *qp, int epfd, int op, uint32_t events)
 	struct epoll_event ev = { .events = events, .data.ptr = qp };
 
 	if (epoll_ctl(epfd, op, qp->fd, &ev) != 0 && op == EPOLL_CTL_ADD && errno != EEXIST)
-		qp->out_of_reach = true;
+		aw_lend_stray(qp);
 }
 
 /* For each epoll set of a CQ that the socket belongs into. */
@@ -215,7 +215,7 @@ static void listen_for(struct aw_uqp *qp)
 	if (!qp->lent)
 		aw_watch_events(&qp->watch->watch, events);
 	else if (qp->lent_to && aw_channel_watch(qp->lent_to, qp->fd, qp->handle, events) != 0)
-		qp->out_of_reach = true; /* the next tick takes it back */
+		aw_lend_stray(qp);
 }
 
 int aw_uqp_listen_again(struct aw_uqp *qp)

@@ -5,6 +5,7 @@
 
 #include "../lib/uqp_pair.h"
 #include "net/engine.h"
+#include "net/lend.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -233,6 +234,38 @@ static void channel_await__no_waiter_any_more(void **state)
 	thaw();
 	watch_memory(&p->b, &p->a);
 	until_taken_back(p->b.qp);
+}
+
+static struct aw_channel *would_lend(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	struct aw_channel *to = aw_lend_channel(qp);
+
+	pthread_mutex_unlock(&qp->lock);
+	return to;
+}
+
+/* Who woke a moment ago and is busy is expected back, armed or not; who woke long ago is not. */
+static void channel_await__busy(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w;
+
+	begin(&w, &p->b);
+	until_asleep(1);
+	end(&w);
+	p->b.cq.armed = AW_ARM_NONE;
+	aw_engine_fork_prepare();
+	would_lend(p->b.qp); /* the first of two that come soon after each other */
+	ch.woke_ns = aw_now_ns();
+	struct aw_channel *lately = would_lend(p->b.qp);
+
+	ch.woke_ns = aw_now_ns() - 1000000000u;
+	struct aw_channel *long_ago = would_lend(p->b.qp);
+
+	thaw();
+	assert_ptr_equal(lately, &ch);
+	assert_null(long_ago);
 }
 
 static void *just_wait(void *unused)
@@ -504,12 +537,19 @@ static void channel_await__fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(channel_await__serves),	      CASE(channel_await__no_waiter_any_more),
-		CASE(channel_await__cancelled),	      CASE(channel_await__idle),
-		CASE(channel_await__beside_a_poller), CASE(channel_await__several),
-		CASE(channel_await__nonblocking),     CASE(channel_await__ends_with_the_qp),
-		CASE(channel_await__armed_elsewhere), CASE(channel_await__interrupted),
-		CASE(channel_await__restarted),	      CASE(channel_await__fork),
+		CASE(channel_await__serves),
+		CASE(channel_await__no_waiter_any_more),
+		CASE(channel_await__busy),
+		CASE(channel_await__cancelled),
+		CASE(channel_await__idle),
+		CASE(channel_await__beside_a_poller),
+		CASE(channel_await__several),
+		CASE(channel_await__nonblocking),
+		CASE(channel_await__ends_with_the_qp),
+		CASE(channel_await__armed_elsewhere),
+		CASE(channel_await__interrupted),
+		CASE(channel_await__restarted),
+		CASE(channel_await__fork),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

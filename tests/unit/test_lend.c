@@ -5,6 +5,7 @@
 
 #include "../lib/uqp_pair.h"
 #include "net/engine.h"
+#include "net/uqp_sock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -31,6 +32,57 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
 }
 
+/* While it is closed the progress thread waits before it sleeps, until it is let through once. */
+static struct {
+	_Atomic bool closed, reached;
+	_Atomic uint32_t lets_through;
+} gate;
+
+/* Likewise. */
+int epoll_wait(int epfd, struct epoll_event *ev, int max, int ms)
+{
+	if (epfd == aw_engine_epfd()) {
+		while (gate.closed && gate.lets_through == 0) {
+			gate.reached = true;
+			sched_yield();
+		}
+		gate.reached = false;
+		if (gate.closed)
+			gate.lets_through--;
+	}
+	return epoll_pwait(epfd, ev, max, ms, NULL);
+}
+
+static void until_at_gate(void)
+{
+	uint64_t start = aw_now_ns();
+
+	while (!gate.reached || gate.lets_through > 0) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+}
+
+static void close_gate(void)
+{
+	gate.closed = true;
+	aw_engine_kick();
+	until_at_gate();
+}
+
+static int teardown(void **state)
+{
+	gate.closed = false;
+	return pair_teardown(state);
+}
+
+static void tick_once(void)
+{
+	aw_engine_kick();
+	gate.lets_through = 1;
+	until_at_gate();
+}
+
 static bool is_lent(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
@@ -55,6 +107,16 @@ static void poll_until_lent(struct end *e, struct end *peer)
 	}
 }
 
+static void until_taken_back(struct aw_uqp *qp)
+{
+	uint64_t start = aw_now_ns();
+
+	while (is_lent(qp)) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+}
+
 static void watch_memory(struct end *e, struct end *peer)
 {
 	const uint8_t *last = e->buf + 9;
@@ -75,7 +137,89 @@ static void lend__comes_back_to_who_watches_memory(void **state)
 
 	poll_until_lent(&p->b, &p->a);
 	watch_memory(&p->b, &p->a);
+	until_taken_back(p->b.qp);
+}
+
+enum {
+	PAUSE = 3, /* ticks that are no reason to take a QP back */
+	TICKS_MAX = 8, /* after so many it was */
+};
+
+static void poll_in_vain_once(struct end *e)
+{
+	struct aw_cq_entry entry;
+
+	assert_int_equal(aw_cq_poll(&e->cq, &entry, 1), 0);
+}
+
+/* Who pauses is stood in for. */
+static void lend__survives_a_pause(void **state)
+{
+	struct pair *p = *state;
+
+	poll_until_lent(&p->b, &p->a);
+	close_gate();
+	for (int round = 0; round < 3; round++) {
+		poll_in_vain_once(&p->b);
+		tick_once();
+		for (uint8_t i = 1; i <= PAUSE; i++) {
+			p->a.buf[9]++;
+			end_post(&p->a, AW_OP_WRITE, &p->b, 10);
+			end_wait_cqe(&p->a);
+			assert_int_not_equal(octet_at(p->b.buf + 9), p->a.buf[9]);
+			tick_once();
+			assert_int_equal(octet_at(p->b.buf + 9), p->a.buf[9]);
+			assert_true(is_lent(p->b.qp));
+		}
+	}
+	for (int i = 0; i < TICKS_MAX; i++)
+		tick_once();
 	assert_false(is_lent(p->b.qp));
+}
+
+enum {
+	MESSAGES = 12,
+};
+
+/* Who takes what was received has not stopped; who takes send completions alone may have. */
+static void lend__stays_with_who_takes_receives(void **state)
+{
+	struct pair *p = *state;
+	struct aw_sge sge = end_sge(&p->b, 0, 16);
+	struct aw_cq_entry entry;
+
+	poll_until_lent(&p->b, &p->a);
+	close_gate();
+	for (int i = 0; i < MESSAGES; i++) {
+		assert_int_equal(aw_uqp_recv(p->b.qp, 1, &sge, 1), 0);
+		end_post(&p->a, AW_OP_SEND, &p->b, 4);
+		end_wait_cqe(&p->a);
+	}
+	for (int i = 0; i < MESSAGES; i++) {
+		assert_int_equal(aw_cq_poll(&p->b.cq, &entry, 1), 1);
+		tick_once();
+		assert_true(is_lent(p->b.qp));
+	}
+	for (int i = 0; i < TICKS_MAX; i++) {
+		end_post(&p->b, AW_OP_WRITE, &p->a, 4);
+		end_wait_cqe(&p->b);
+		tick_once();
+	}
+	assert_false(is_lent(p->b.qp));
+}
+
+/* The kernel has no memory to listen again. */
+static void lend__served_where_it_cannot_come_back(void **state)
+{
+	struct pair *p = *state;
+
+	poll_until_lent(&p->b, &p->a);
+	full_epfd = aw_engine_epfd();
+	for (int i = 0; i < 20; i++)
+		watch_memory(&p->b, &p->a);
+	assert_true(is_lent(p->b.qp));
+	full_epfd = -1;
+	until_taken_back(p->b.qp);
 }
 
 static void lend__comes_back_to_who_arms(void **state)
@@ -92,6 +236,38 @@ static void lend__comes_back_to_who_arms(void **state)
 	assert_int_equal(p->b.cq.lent, 0);
 }
 
+/* Whoever polls on meanwhile: it is the sleeper that must be woken. */
+static void lend__comes_back_to_who_armed_when_busy(void **state)
+{
+	struct pair *p = *state;
+
+	poll_until_lent(&p->b, &p->a);
+	close_gate();
+	pthread_mutex_lock(&p->b.qp->lock);
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	pthread_mutex_unlock(&p->b.qp->lock);
+	assert_true(is_lent(p->b.qp));
+	poll_in_vain_once(&p->b);
+	tick_once();
+	assert_false(is_lent(p->b.qp));
+}
+
+static void lend__comes_back_to_who_armed_before(void **state)
+{
+	struct pair *p = *state;
+
+	poll_until_lent(&p->b, &p->a);
+	close_gate();
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	assert_false(is_lent(p->b.qp));
+	pthread_mutex_lock(&p->b.qp->lock);
+	aw_uqp_lend(p->b.qp);
+	pthread_mutex_unlock(&p->b.qp->lock);
+	poll_in_vain_once(&p->b);
+	tick_once();
+	assert_false(is_lent(p->b.qp));
+}
+
 static void lend__ends_with_the_qp(void **state)
 {
 	struct pair *p = *state;
@@ -99,6 +275,7 @@ static void lend__ends_with_the_qp(void **state)
 	poll_until_lent(&p->b, &p->a);
 	aw_uqp_reset(p->b.qp);
 	assert_int_equal(p->b.cq.lent, 0);
+	assert_int_equal(p->b.cq.hands.lent, 0);
 }
 
 enum {
@@ -142,34 +319,76 @@ static bool was_lent(struct end *e, struct end *peer)
 	return lent;
 }
 
+static void make_others(struct pair *p, struct end *others)
+{
+	aw_uqp_reset(p->a.qp);
+	aw_uqp_reset(p->b.qp);
+	for (int i = 0; i < OTHERS; i++)
+		end_make_on(&others[i], &p->pd, &p->b.cq);
+	assert_true(p->b.cq.epfd >= 0);
+}
+
+static void destroy_others(struct end *others)
+{
+	for (int i = 0; i < OTHERS; i++)
+		end_destroy(&others[i]);
+}
+
+/* Who serves many at once polls the more seldom. */
+static void lend__counts_what_a_poll_serves(void **state)
+{
+	struct pair *p = *state;
+	struct end others[OTHERS];
+
+	make_others(p, others);
+	pair_attach(p);
+	aw_engine_fork_prepare();
+	poll_in_vain_once(&p->b);
+	uint32_t before = p->b.cq.hands.turns;
+
+	poll_in_vain_once(&p->b);
+	uint32_t between = p->b.cq.hands.turns;
+
+	end_post(&p->a, AW_OP_WRITE, &p->b, 10);
+	end_wait_cqe(&p->a);
+	poll_in_vain_once(&p->b);
+	uint32_t after = p->b.cq.hands.turns;
+
+	aw_engine_fork_done();
+	destroy_others(others);
+	assert_int_equal(between, before + 1);
+	assert_int_equal(after, between + 2);
+}
+
 static void lend__not_where_the_poller_cannot_see_it(void **state)
 {
 	struct pair *p = *state;
 	struct end others[OTHERS];
 	bool lent;
 
-	aw_uqp_reset(p->a.qp);
-	aw_uqp_reset(p->b.qp);
-	for (int i = 0; i < OTHERS; i++)
-		end_make_on(&others[i], &p->pd, &p->b.cq);
+	make_others(p, others);
 	full_epfd = p->b.cq.epfd;
-	assert_true(full_epfd >= 0);
 	pair_attach(p);
 	lent = was_lent(&p->b, &p->a);
 	full_epfd = -1;
-	for (int i = 0; i < OTHERS; i++)
-		end_destroy(&others[i]);
+	destroy_others(others);
 	assert_false(lent);
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, pair_setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(lend__comes_back_to_who_watches_memory),
+		CASE(lend__survives_a_pause),
+		CASE(lend__stays_with_who_takes_receives),
+		CASE(lend__served_where_it_cannot_come_back),
 		CASE(lend__comes_back_to_who_arms),
+		CASE(lend__comes_back_to_who_armed_when_busy),
+		CASE(lend__comes_back_to_who_armed_before),
 		CASE(lend__ends_with_the_qp),
+		CASE(lend__counts_what_a_poll_serves),
 		CASE(lend__not_where_the_poller_cannot_see_it),
 	};
 

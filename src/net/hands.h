@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Whose hands a lent QP is in (net/lend.h): the pollers of a CQ, the waiters of a channel.
+#ifndef NET_HANDS_H
+#define NET_HANDS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+/* Embedded in CQs and channels; zero at first. */
+struct aw_hands {
+	/* Grows as these threads serve: with each poll in vain, each QP it found ready, each wake. */
+	_Atomic uint32_t turns;
+	/* Grows as they take what serving gave: with each poll that had receives. */
+	_Atomic uint32_t takes;
+	/* guarded by lend.c's lock */
+	TAILQ_ENTRY(aw_hands) entry; /* while QPs are lent */
+	uint32_t lent; /* QPs: twice one whose queues share the CQ */
+	uint32_t seen; /* turns and takes at the last tick */
+	uint32_t ticks_idle; /* since they grew */
+};
+
+#endif
