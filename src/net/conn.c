@@ -56,8 +56,7 @@ static int seconds(uint32_t ms)
 	return ms < 1000 ? 1 : (int)(ms / 1000);
 }
 
-/* For the socket's life, also under a QP. */
-static void set_options(int fd)
+void aw_conn_set_options(int fd)
 {
 	uint32_t lost_ms = aw_bounds.lost_ms;
 
@@ -81,7 +80,6 @@ static struct aw_conn *create(int fd, const struct aw_mpa_local *local, aw_conn_
 	c->arg = arg;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->told, NULL);
-	set_options(fd);
 	return c;
 }
 
@@ -132,6 +130,7 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 	if (err)
 		goto discard;
 	memcpy(&c->info.peer, ask->peer, len);
+	aw_conn_set_options(fd);
 	c->state = AW_CONN_CONNECTING;
 	if (connect(fd, ask->peer, len) != 0 && errno != EINPROGRESS) {
 		err = errno;
@@ -244,6 +243,8 @@ static void log_agreed(const struct aw_conn *c, bool initiator)
 {
 	const struct aw_mpa_result *r = &c->info.result;
 
+	if (aw_log_level() < AW_LOG_DEBUG)
+		return; /* the peer as text costs more than all the rest */
 	aw_log(AW_LOG_DEBUG,
 	       "connection agreed peer %s as %s revision %u crc %s markers sent %s received %s "
 	       "p2p %s rtr 0x%x ird %u ord %u extensions %s",

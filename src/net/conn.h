@@ -98,6 +98,9 @@ int aw_conn_attach(struct aw_conn *conn, struct aw_uqp *qp);
  */
 void aw_conn_destroy(struct aw_conn *conn);
 
+/* What every socket has for its life, also under a QP. An accepted one has it from its listener. */
+void aw_conn_set_options(int fd);
+
 /*
  * For net/listener.c: a responder on an accepted, non-blocking socket, which is the conn's on
  * success. fn gets one event, REQUEST or FAILED; after a REQUEST aw_conn_listen_to decides who

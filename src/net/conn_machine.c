@@ -66,7 +66,10 @@ int aw_conn_take_fd(struct aw_conn *c)
 {
 	int fd = c->fd;
 
-	aw_watch_drop_fd(&c->watch);
+	if (waits[c->state].events != 0)
+		aw_watch_drop_fd(&c->watch);
+	else
+		aw_watch_forget_fd(&c->watch);
 	c->fd = -1;
 	return fd;
 }

@@ -57,6 +57,11 @@ bool aw_lend_wanted(struct aw_uqp *qp)
 	return since >= TURNS_MIN && !armed(qp) && !qp->out_of_reach;
 }
 
+void aw_lend_attach(struct aw_uqp *qp)
+{
+	qp->polls_seen = polls_now(qp);
+}
+
 /*
  * The channel of the CQs that are armed; while none is, since who slept there is busy, of both.
  * NULL when there is none, or more than one.

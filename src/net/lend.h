@@ -9,6 +9,9 @@
 
 #include "net/uqp.h"
 
+/* A stream begins: what was polled before says nothing of it. QP lock held. */
+void aw_lend_attach(struct aw_uqp *qp);
+
 /* Is some thread polling hard enough for qp to be left to it? Call at an event; QP lock held. */
 bool aw_lend_wanted(struct aw_uqp *qp);
 

@@ -272,6 +272,8 @@ int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw
 
 	if (!l)
 		return ENOMEM;
+	/* What is accepted inherits them. */
+	aw_conn_set_options(fd);
 	err = listen(fd, backlog) == 0 ? 0 : errno;
 	if (!err) {
 		/* Events want the lock, and so find *out written. */

@@ -143,6 +143,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	qp->attached = true;
 	qp->generation = aw_engine_generation();
 	qp->listens_for = EPOLLIN;
+	aw_lend_attach(qp);
 	qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->out_of_reach =
 		qp->starved = qp->retry_due = qp->starving_told = false;
 	each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);

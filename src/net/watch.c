@@ -123,6 +123,11 @@ void aw_watch_drop_fd(struct aw_watch *w)
 	w->fd = -1;
 }
 
+void aw_watch_forget_fd(struct aw_watch *w)
+{
+	w->fd = -1;
+}
+
 /* The watch whose deadline is next, or NULL. */
 static struct aw_watch *first(void)
 {

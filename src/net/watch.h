@@ -45,6 +45,9 @@ int aw_watch_events(struct aw_watch *w, uint32_t events);
 /* Ends the care for the fd, so that it can be closed or handed on; w lives on. Ordered likewise. */
 void aw_watch_drop_fd(struct aw_watch *w);
 
+/* The same where there are no events already: the kernel need not be asked. */
+void aw_watch_forget_fd(struct aw_watch *w);
+
 /* From now on in ms; 0 cancels. One deadline a watch: a new one replaces the old. Any thread. */
 void aw_watch_deadline(struct aw_watch *w, uint32_t ms);
 

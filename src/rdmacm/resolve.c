@@ -11,7 +11,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-/* The local address that a connection from src (any port) to dst would have, and dst itself. */
+/* The local address that a connection from src (any port) to dst would have, and a wildcard's dst. */
 static int ask_routing(const struct sockaddr *src, const struct sockaddr *dst,
 		       struct sockaddr_storage *from, struct sockaddr_storage *to)
 {
@@ -26,7 +26,7 @@ static int ask_routing(const struct sockaddr *src, const struct sockaddr *dst,
 	aw_address_set_port((struct sockaddr *)&any_port, 0);
 	if ((!aw_address_is_wildcard(src) && bind(fd, (struct sockaddr *)&any_port, len) < 0) ||
 	    connect(fd, dst, len) < 0 || getsockname(fd, (struct sockaddr *)from, &from_len) < 0 ||
-	    getpeername(fd, (struct sockaddr *)to, &to_len) < 0)
+	    (aw_address_is_wildcard(dst) && getpeername(fd, (struct sockaddr *)to, &to_len) < 0))
 		err = errno;
 	close(fd);
 	return err;

@@ -335,6 +335,23 @@ static void destroy_others(struct end *others)
 }
 
 /* Who serves many at once polls the more seldom. */
+/* The CQ was polled in vain long before: no sign that this QP is polled for. */
+static void lend__not_at_the_first_event(void **state)
+{
+	struct pair *p = *state;
+
+	aw_uqp_reset(p->a.qp);
+	aw_uqp_reset(p->b.qp);
+	for (int i = 0; i < 50; i++)
+		poll_in_vain_once(&p->b);
+	pair_attach(p);
+	pthread_mutex_lock(&p->b.qp->lock);
+	bool wanted = aw_lend_wanted(p->b.qp);
+
+	pthread_mutex_unlock(&p->b.qp->lock);
+	assert_false(wanted);
+}
+
 static void lend__counts_what_a_poll_serves(void **state)
 {
 	struct pair *p = *state;
@@ -388,6 +405,7 @@ int main(void)
 		CASE(lend__comes_back_to_who_armed_when_busy),
 		CASE(lend__comes_back_to_who_armed_before),
 		CASE(lend__ends_with_the_qp),
+		CASE(lend__not_at_the_first_event),
 		CASE(lend__counts_what_a_poll_serves),
 		CASE(lend__not_where_the_poller_cannot_see_it),
 	};

@@ -6,6 +6,7 @@
 #include "../lib/proc.h"
 #include "../lib/tcp.h"
 #include "net/bounds.h"
+#include "net/conn_machine.h"
 #include "net/engine.h"
 
 #include <setjmp.h>
@@ -16,6 +17,8 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -129,6 +132,31 @@ static void listener_create__requests_arrive(void **state)
 		send_request(s->peer[i]);
 		heard_await(&s->heard, i, AW_CONN_REQUEST);
 	}
+}
+
+static int option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int value = -1;
+
+	assert_int_equal(getsockopt(fd, level, name, &value, &len), 0);
+	return value;
+}
+
+/* As of an initiator's socket (test_conn.c). */
+static void listener_create__peer_can_be_lost(void **state)
+{
+	struct scene *s = *state;
+	struct aw_conn *conn;
+
+	s->peer[0] = tcp_connect(&s->addr);
+	send_request(s->peer[0]);
+	conn = heard_await(&s->heard, 0, AW_CONN_REQUEST);
+	assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_USER_TIMEOUT), AW_CONN_LOST_MS);
+	assert_int_equal(option(conn->fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+	assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPIDLE), 60);
+	assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL), 15);
+	assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_NODELAY), 1);
 }
 
 static void listener_create__port_in_use(void **state)
@@ -307,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(listener_create__requests_arrive),
+		TEST(listener_create__peer_can_be_lost),
 		TEST(listener_create__port_in_use),
 		TEST(listener_create__ipv6),
 		TEST(listener_bad_peers__good_one_is_heard),
