@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +26,8 @@
 #define EVENTS_MAX 64 /* fetched at once */
 #define KICK UINT64_MAX /* the key of the kick's fd: no watch has it */
 #define MS_NS 1000000u
-#define WAIT_MS_MAX 3600000
+#define NS_PER_S 1000000000u
+#define WAIT_NS_MAX (3600ull * NS_PER_S)
 #define SLICE_NS 100000u /* the shortest the kernel gives */
 
 static struct {
@@ -37,7 +39,7 @@ static struct {
 	bool running;
 	bool to_join; /* the thread left and somebody must join it */
 	pthread_t thread;
-	bool (*tick)(void);
+	aw_tick_fn *ticks[AW_TICKS];
 	/* set with the lock; read without it by those who hold a reference; -1: not running */
 	_Atomic int epfd;
 	_Atomic int kickfd;
@@ -89,10 +91,10 @@ void aw_engine_kick(void)
 	(void)written; /* a full counter means that a kick is waiting already */
 }
 
-void aw_engine_set_tick(bool (*tick)(void))
+void aw_engine_set_tick(enum aw_tick which, aw_tick_fn *fn)
 {
 	pthread_mutex_lock(&engine.life);
-	engine.tick = tick;
+	engine.ticks[which] = fn;
 	pthread_mutex_unlock(&engine.life);
 }
 
@@ -217,36 +219,47 @@ static bool leave(void)
 	return unwanted;
 }
 
-static bool run_tick(void)
+/* Those that are due, or all; when to run each again. */
+static void run_ticks(uint64_t next[AW_TICKS], bool all)
 {
-	bool (*tick)(void);
+	aw_tick_fn *ticks[AW_TICKS];
+	uint64_t now = aw_now_ns();
 
 	pthread_mutex_lock(&engine.life);
-	tick = engine.tick;
+	memcpy(ticks, engine.ticks, sizeof(ticks));
 	pthread_mutex_unlock(&engine.life);
-	return tick && tick();
+	for (int i = 0; i < AW_TICKS; i++)
+		if (all || (next[i] && now >= next[i]))
+			next[i] = ticks[i] ? ticks[i](now) : 0;
 }
 
-/* What epoll_wait is to wait: to the next deadline or tick; -1 without either. */
-static int wait_ms(uint64_t next_deadline, uint64_t next_tick)
+static uint64_t earlier(uint64_t a, uint64_t b)
 {
-	uint64_t next = next_deadline;
-	uint64_t now, ms;
+	return a && (!b || a < b) ? a : b;
+}
 
-	if (next_tick && (!next || next_tick < next))
-		next = next_tick;
-	if (!next)
-		return -1;
-	now = aw_now_ns();
-	ms = next <= now ? 0 : (next - now + MS_NS - 1) / MS_NS;
-	return ms < WAIT_MS_MAX ? (int)ms : WAIT_MS_MAX;
+/* Until there is an event, or that time (0: for ever). Before Linux 5.11 it is milliseconds. */
+static int await(struct epoll_event *events, uint64_t until_ns)
+{
+	uint64_t now = until_ns ? aw_now_ns() : 0;
+	uint64_t ns = until_ns > now ? until_ns - now : 0;
+	struct timespec ts = { (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
+	int epfd = aw_engine_epfd();
+	int count = epoll_pwait2(epfd, events, EVENTS_MAX, until_ns ? &ts : NULL, NULL);
+
+	if (count >= 0 || errno != ENOSYS)
+		return count;
+	if (ns > WAIT_NS_MAX)
+		ns = WAIT_NS_MAX;
+	return epoll_wait(epfd, events, EVENTS_MAX,
+			  until_ns ? (int)((ns + MS_NS - 1) / MS_NS) : -1);
 }
 
 /* One fetch of events and their handlers. True when there was a kick. */
-static bool serve(int ms)
+static bool serve(uint64_t until_ns)
 {
 	struct epoll_event events[EVENTS_MAX];
-	int count = epoll_wait(aw_engine_epfd(), events, EVENTS_MAX, ms);
+	int count = await(events, until_ns);
 	bool kicked = false;
 	uint64_t kicks;
 
@@ -264,25 +277,25 @@ static bool serve(int ms)
 
 static void *run(void *unused)
 {
-	uint64_t next_deadline, next_tick = 0;
+	uint64_t next_ticks[AW_TICKS], next = 0;
+	bool kicked = true; /* what was set while no thread ran kicked nobody */
 
 	(void)unused;
 	self = true;
 	shorten_slice();
-	/* What was set while no thread ran kicked nobody. */
-	next_deadline = aw_watch_run_timers();
+	prctl(PR_SET_TIMERSLACK, 1);
 	for (;;) {
-		bool kicked = serve(wait_ms(next_deadline, next_tick));
-
 		pthread_mutex_lock(&engine.handling);
-		if (kicked || (next_tick && aw_now_ns() >= next_tick))
-			next_tick = run_tick() ? aw_now_ns() + MS_NS : 0;
+		run_ticks(next_ticks, kicked);
 		aw_watch_run_after();
 		/* Last: all of the above may set deadlines, and kicks nobody when it does. */
-		next_deadline = aw_watch_run_timers();
+		next = aw_watch_run_timers();
 		pthread_mutex_unlock(&engine.handling);
 		if (kicked && leave())
 			return NULL;
+		for (int i = 0; i < AW_TICKS; i++)
+			next = earlier(next_ticks[i], next);
+		kicked = serve(next);
 	}
 }
 

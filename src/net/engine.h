@@ -26,10 +26,17 @@ bool aw_engine_is_self(void);
 uint64_t aw_now_ns(void);
 
 /*
- * Work for the progress thread about once a millisecond while it returns true; called first
- * after a kick. One registrant: the lending of QPs to polling threads (net/lend.c).
+ * Work for the progress thread: called after a kick, and again at the time that it returned
+ * (CLOCK_MONOTONIC in nanoseconds; 0: only after a kick).
  */
-void aw_engine_set_tick(bool (*tick)(void));
+enum aw_tick {
+	AW_TICK_LEND, /* net/lend.c */
+	AW_TICKS
+};
+
+typedef uint64_t aw_tick_fn(uint64_t now_ns);
+
+void aw_engine_set_tick(enum aw_tick which, aw_tick_fn *fn);
 void aw_engine_kick_tick(void);
 
 /*

@@ -12,6 +12,7 @@
 #define TURNS_MIN 16
 /* So many QPs that stay lent does a tick look at: thousands take it several ticks. */
 #define LOOKS_MAX 1024
+#define LOOK_NS 1000000u /* between two ticks */
 
 /*
  * Hands that did nothing for a tick have perhaps only lost the CPU, for a time slice of some
@@ -229,12 +230,13 @@ static bool is_idle(struct aw_hands *hands)
 	return hands->ticks_idle > 0;
 }
 
-/* Where all hands are busy no QP needs a look. True while something is lent. */
-static bool tick(void)
+/* Where all hands are busy no QP needs a look. When to look again, or 0 where nothing is lent. */
+static uint64_t tick(uint64_t now_ns)
 {
 	struct aw_hands *hands;
 	bool wanted = atomic_exchange_explicit(&strays, false, memory_order_relaxed);
 
+	(void)now_ns;
 	pthread_mutex_lock(&lock);
 	TAILQ_FOREACH(hands, &in_use, entry)
 	wanted |= is_idle(hands);
@@ -244,7 +246,7 @@ static bool tick(void)
 	bool more = lent_count > 0;
 
 	pthread_mutex_unlock(&lock);
-	return more;
+	return more ? aw_now_ns() + LOOK_NS : 0;
 }
 
 void aw_lend_recall(const struct aw_cq *cq)
@@ -271,7 +273,7 @@ void aw_lend_recall(const struct aw_cq *cq)
 
 static void set_tick(void)
 {
-	aw_engine_set_tick(tick);
+	aw_engine_set_tick(AW_TICK_LEND, tick);
 }
 
 void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to)

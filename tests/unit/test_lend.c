@@ -39,7 +39,8 @@ static struct {
 } gate;
 
 /* Likewise. */
-int epoll_wait(int epfd, struct epoll_event *ev, int max, int ms)
+int epoll_pwait2(int epfd, struct epoll_event *ev, int max, const struct timespec *timeout,
+		 const sigset_t *mask)
 {
 	if (epfd == aw_engine_epfd()) {
 		while (gate.closed && gate.lets_through == 0) {
@@ -50,7 +51,7 @@ int epoll_wait(int epfd, struct epoll_event *ev, int max, int ms)
 		if (gate.closed)
 			gate.lets_through--;
 	}
-	return epoll_pwait(epfd, ev, max, ms, NULL);
+	return (int)syscall(SYS_epoll_pwait2, epfd, ev, max, timeout, mask, 0);
 }
 
 static void until_at_gate(void)

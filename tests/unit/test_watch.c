@@ -12,17 +12,35 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../lib/proc.h"
 
 /* Linked in by the thread sanitizer, which cannot follow threads that a forked child starts. */
 extern void __tsan_init(void) __attribute__((weak));
+
+static _Atomic bool before_5_11; /* the kernel is */
+static _Atomic uint32_t refused; /* calls, then */
+
+/* Before the C library's. */
+int epoll_pwait2(int epfd, struct epoll_event *events, int max, const struct timespec *timeout,
+		 const sigset_t *mask)
+{
+	if (before_5_11) {
+		refused++;
+		errno = ENOSYS;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_pwait2, epfd, events, max, timeout, mask, _NSIG / 8);
+}
 
 struct probe {
 	struct aw_watch watch; /* first */
@@ -258,20 +276,38 @@ static void watch_remove_wait__waits_for_the_handler(void **state)
 
 static _Atomic uint32_t ticks;
 
-static bool three_ticks(void)
+static uint64_t three_ticks(uint64_t now_ns)
 {
-	return ++ticks % 3 != 0;
+	return ++ticks % 3 != 0 ? now_ns + 1 : 0;
 }
 
-static void engine_tick__runs_while_it_returns_true(void **state)
+static void engine_tick__runs_when_it_says(void **state)
 {
 	(void)state;
 	ticks = 0;
-	aw_engine_set_tick(three_ticks);
+	aw_engine_set_tick(AW_TICK_LEND, three_ticks);
 	aw_engine_kick_tick();
 	await(&ticks, 3);
-	aw_engine_set_tick(NULL);
+	aw_engine_set_tick(AW_TICK_LEND, NULL);
 	assert_int_equal(ticks, 3);
+}
+
+static uint64_t three_slow_ticks(uint64_t now_ns)
+{
+	return ++ticks % 3 != 0 ? now_ns + 5000000 : 0;
+}
+
+static void engine_tick__sleeps_before_5_11_as_well(void **state)
+{
+	(void)state;
+	ticks = refused = 0;
+	before_5_11 = true;
+	aw_engine_set_tick(AW_TICK_LEND, three_slow_ticks);
+	aw_engine_kick_tick();
+	await(&ticks, 3);
+	aw_engine_set_tick(AW_TICK_LEND, NULL);
+	before_5_11 = false;
+	assert_in_range(refused, 1, 20);
 }
 
 static void engine_put__leaves_nothing(void **state)
@@ -409,7 +445,8 @@ int main(void)
 		TEST(watch_remove__from_the_handler),
 		TEST(watch_remove__release_waits_for_the_handler),
 		TEST(watch_remove_wait__waits_for_the_handler),
-		TEST(engine_tick__runs_while_it_returns_true),
+		TEST(engine_tick__runs_when_it_says),
+		TEST(engine_tick__sleeps_before_5_11_as_well),
 		cmocka_unit_test(engine_put__leaves_nothing),
 		cmocka_unit_test(engine_put__on_the_progress_thread),
 		cmocka_unit_test(engine_threads__start_and_stop),
