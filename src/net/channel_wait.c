@@ -4,6 +4,7 @@
 #include "net/channel_wait.h"
 
 #include "net/engine.h"
+#include "net/hold.h"
 #include "net/uqp_sock.h"
 
 #include <errno.h>
@@ -149,6 +150,7 @@ int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
 	int cancel_state, flags, err = 0;
 	bool sleeps = false;
 
+	aw_hold_release();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (!aw_channel_take(ch, object, kind)) {
 		flags = fcntl(ch->fd, F_GETFL);

@@ -2,6 +2,7 @@
 // The ring under one lock; overflow raises CQ_ERR and fails the QPs (their settle looks).
 #include "net/cq.h"
 
+#include "net/hold.h"
 #include "net/lend.h"
 #include "net/uqp.h"
 
@@ -168,8 +169,10 @@ static bool serve(struct aw_cq *cq)
 
 int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 {
-	int n = take(cq, out, max);
+	int n;
 
+	aw_hold_polled(cq);
+	n = take(cq, out, max);
 	if (n > 0 || max <= 0)
 		return n;
 	if (cq->overflowed)
@@ -238,6 +241,8 @@ void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
 	if ((int)arm > cq->armed)
 		cq->armed = arm;
 	pthread_mutex_unlock(&cq->lock);
+	/* Who holds posts from here on sees that the CQ is armed. */
+	aw_hold_armed(cq);
 	/* A program that sleeps until the event must not find its QPs left to pollers. */
 	if (atomic_load(&cq->lent) > 0)
 		aw_lend_recall(cq);

@@ -44,6 +44,12 @@ struct aw_cq {
 	_Atomic int epfd; /* over the fds of qps once they are many; -1 before */
 
 	struct aw_hands hands; /* of those who poll */
+	/* hold.c */
+	_Atomic uint32_t polls;
+	_Atomic uint32_t holding; /* QPs that hold posts */
+	_Atomic bool burst; /* posts came in one: the next poll says when it was */
+	_Atomic uint64_t polled_ns; /* when that was */
+
 	_Atomic uint32_t wakes_seen,
 		polls_awake; /* the channel's turns, and polls since (sleeps_soon) */
 	_Atomic uint32_t lent; /* QPs the progress thread leaves to pollers of this CQ */

@@ -239,7 +239,9 @@ static uint64_t tick(uint64_t now_ns)
 	(void)now_ns;
 	pthread_mutex_lock(&lock);
 	TAILQ_FOREACH(hands, &in_use, entry)
-	wanted |= is_idle(hands);
+	{
+		wanted |= is_idle(hands);
+	}
 	if (wanted)
 		looks_due = lent_count;
 	look_around();

@@ -25,6 +25,7 @@ static void fork_prepare(void)
 {
 	aw_engine_fork_prepare();
 	aw_table_fork_prepare(&qps);
+	aw_hold_fork_prepare();
 	aw_lend_fork_prepare();
 	aw_pool_fork_prepare();
 }
@@ -33,6 +34,7 @@ static void fork_parent(void)
 {
 	aw_pool_fork_done();
 	aw_lend_fork_parent();
+	aw_hold_fork_parent();
 	aw_table_fork_parent(&qps);
 	aw_engine_fork_done();
 }
@@ -41,6 +43,7 @@ static void fork_child(void)
 {
 	aw_pool_fork_done();
 	aw_lend_fork_child();
+	aw_hold_fork_child();
 	aw_table_fork_child(&qps);
 	aw_engine_fork_done();
 }
@@ -166,11 +169,12 @@ free_qp:
 }
 
 /*
- * In this order: the progress thread can find it no more; its socket is in no epoll set any more;
- * and then no poller has it in hand, for pollers hold the lock that leaving a CQ takes.
+ * In this order: it holds nothing; the progress thread can find it no more; its socket is in no epoll
+ * set any more; and then no poller has it in hand, for pollers hold the lock that leaving a CQ takes.
  */
 void aw_uqp_destroy(struct aw_uqp *qp)
 {
+	aw_uqp_on_release(qp->handle);
 	aw_table_remove_wait(&qps, qp->handle);
 	pthread_mutex_lock(&qp->lock);
 	aw_uqp_drop_socket(qp);
@@ -187,6 +191,13 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	free(qp->reads);
 	free(qp->mem);
 	free(qp);
+}
+
+/* What is held leaves. Under the lock. */
+static void let_go(struct aw_uqp *qp)
+{
+	if (qp->hold.listed)
+		aw_uqp_push(qp);
 }
 
 struct aw_uqp *aw_uqp_get(uint32_t qpn)
@@ -277,6 +288,7 @@ void aw_uqp_close(struct aw_uqp *qp)
 void aw_uqp_abort(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
+	let_go(qp);
 	aw_qp_abort(&qp->core, AW_OK);
 	aw_uqp_serve(qp);
 	unlock(qp);
@@ -296,6 +308,7 @@ static void tell_of_reset(struct aw_uqp *qp)
 void aw_uqp_reset(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
+	let_go(qp);
 	aw_uqp_drop_socket(qp);
 	tell_of_reset(qp);
 	free(qp->reads);
@@ -344,23 +357,38 @@ void aw_uqp_send_begin(struct aw_uqp *qp)
 	pthread_mutex_lock(&qp->lock);
 }
 
+static bool has_slot(const struct aw_uqp *qp, uint32_t ahead)
+{
+	uint32_t unpolled = atomic_load_explicit(&qp->unpolled, memory_order_relaxed);
+
+	return aw_sq_count(&qp->core.sq) + unpolled + ahead < qp->core.sq.capacity;
+}
+
+struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead)
+{
+	/* What is held may be unsignalled, and need its slots no more once it is sent. */
+	if (!has_slot(qp, ahead))
+		let_go(qp);
+	return has_slot(qp, ahead) ? aw_sq_at(&qp->core.sq, qp->core.sq.tail + ahead) : NULL;
+}
+
 struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp)
 {
-	uint32_t held = atomic_load_explicit(&qp->unpolled, memory_order_relaxed);
-
-	if (aw_sq_count(&qp->core.sq) + held >= qp->core.sq.capacity)
-		return NULL;
-	return aw_sq_reserve(&qp->core.sq);
+	return aw_uqp_send_slot_ahead(qp, 0);
 }
 
 void aw_uqp_send_commit(struct aw_uqp *qp)
 {
+	qp->hold.octets += aw_sq_at(&qp->core.sq, qp->core.sq.tail)->len;
 	aw_qp_post(&qp->core);
 }
 
 void aw_uqp_send_end(struct aw_uqp *qp)
 {
-	aw_uqp_push(qp);
+	if (!aw_hold_posted(qp)) {
+		aw_uqp_push(qp);
+		aw_hold_stamp(qp);
+	}
 	unlock(qp);
 }
 
@@ -402,6 +430,46 @@ void aw_uqp_on_wake(uint32_t handle)
 	if (qp->fd >= 0)
 		aw_uqp_serve(qp);
 	unlock(qp);
+	aw_table_put(&qps, handle);
+}
+
+void aw_uqp_on_release(uint32_t handle)
+{
+	struct aw_uqp *qp = aw_table_get(&qps, handle);
+
+	if (!qp)
+		return;
+	pthread_mutex_lock(&qp->lock);
+	let_go(qp);
+	unlock(qp);
+	aw_table_put(&qps, handle);
+}
+
+void aw_uqp_on_late(uint32_t handle)
+{
+	struct aw_uqp *qp = aw_table_get(&qps, handle);
+
+	if (!qp)
+		return;
+	pthread_mutex_lock(&qp->lock);
+	if (aw_hold_is_late(qp)) {
+		aw_hold_charge(qp);
+		let_go(qp);
+	}
+	unlock(qp);
+	aw_table_put(&qps, handle);
+}
+
+void aw_uqp_on_exit(uint32_t handle)
+{
+	struct aw_uqp *qp = aw_table_get(&qps, handle);
+
+	if (!qp)
+		return;
+	if (pthread_mutex_trylock(&qp->lock) == 0) {
+		let_go(qp);
+		unlock(qp);
+	}
 	aw_table_put(&qps, handle);
 }
 

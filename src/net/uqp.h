@@ -7,6 +7,7 @@
 
 #include "core/qp.h"
 #include "net/cq.h"
+#include "net/hold.h"
 #include "net/mw.h"
 #include "net/srq.h"
 #include "net/watch.h"
@@ -71,6 +72,7 @@ struct aw_uqp {
 	struct aw_channel *lent_to; /* to who sleeps there; NULL: to pollers, or not lent */
 	uint32_t polls_seen; /* pollers' turns at the last event (net/lend.c) */
 	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
+	struct aw_hold hold;
 	bool out_of_reach; /* a CQ's epoll set did not take fd: not to be left to pollers */
 	bool reset_seen; /* the socket is dead: close, do not linger */
 	bool ending; /* a close or Terminate has begun, and its deadline runs */
@@ -139,11 +141,13 @@ void aw_uqp_unlend(const void *pd, const void *start, size_t len);
 
 /*
  * Posting sends: begin takes the lock; fill the slot that aw_uqp_send_slot gives (NULL: queue
- * full) and commit it, any number of times; end transmits and gives the lock back. Commit is
- * optional (a WR that proved invalid is simply not committed).
+ * full) and commit it, any number of times; end transmits, unless the posts are held, and gives the
+ * lock back. Commit is optional (a WR that proved invalid is simply not committed). ahead: slots that
+ * are filled and not committed yet.
  */
 void aw_uqp_send_begin(struct aw_uqp *qp);
 struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp);
+struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead);
 void aw_uqp_send_commit(struct aw_uqp *qp);
 void aw_uqp_send_end(struct aw_uqp *qp);
 

@@ -5,6 +5,7 @@
 #include "net/addr.h"
 #include "net/channel_wait.h"
 #include "net/engine.h"
+#include "net/hold.h"
 #include "net/lend.h"
 #include "net/linger.h"
 #include "net/log.h"
@@ -397,6 +398,7 @@ static bool is_usable(struct aw_uqp *qp)
 
 void aw_uqp_push(struct aw_uqp *qp)
 {
+	aw_hold_end(qp);
 	if (is_usable(qp))
 		aw_uqp_transmit(qp);
 	settle(qp);

@@ -34,6 +34,14 @@ void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to);
 /* For a thread that slept on a channel. It looks the QP up. No lock held. */
 void aw_uqp_on_wake(uint32_t handle);
 
+/*
+ * For net/hold.c, likewise: what the QP holds leaves. late: if it is still held too long; at_exit: unless
+ * the QP is in somebody's hands, who may be whom a signal interrupted to end the process.
+ */
+void aw_uqp_on_release(uint32_t handle);
+void aw_uqp_on_late(uint32_t handle);
+void aw_uqp_on_exit(uint32_t handle);
+
 /* The progress thread's entry points; likewise. */
 void aw_uqp_on_event(uint32_t handle);
 void aw_uqp_on_deadline(uint32_t handle);

@@ -170,6 +170,7 @@ static bool windows_forbid(struct aw_mr *region)
  */
 static void region_remove(const struct vb_mr *mr, struct aw_mr *region)
 {
+	aw_hold_release();
 	aw_mr_remove(region);
 	if (mr->generation == aw_engine_generation())
 		aw_uqp_unlend(region->pd, region->host, region->len);

@@ -13,17 +13,6 @@ static struct vb_qp *qp_of(struct ibv_qp_ex *qp)
 	return (struct vb_qp *)qp;
 }
 
-/* The free slot behind those built so far, NULL when the queue would be over-full. */
-static struct aw_swqe *slot_next(struct vb_qp *qp)
-{
-	const struct aw_sq *sq = &qp->uqp->core.sq;
-	uint32_t held = atomic_load_explicit(&qp->uqp->unpolled, memory_order_relaxed);
-
-	if (aw_sq_count(sq) + held + qp->wr_count >= sq->capacity)
-		return NULL;
-	return aw_sq_at(sq, sq->tail + qp->wr_count);
-}
-
 static void fail(struct vb_qp *qp, int err)
 {
 	qp->wr_err = err;
@@ -38,7 +27,7 @@ static struct aw_swqe *build(struct vb_qp *qp, enum aw_op op)
 	if (err)
 		return NULL;
 	err = vb_send_agreed(qp, op);
-	qp->wr = slot_next(qp);
+	qp->wr = aw_uqp_send_slot_ahead(qp->uqp, qp->wr_count);
 	if (!err && !qp->wr)
 		err = ENOMEM;
 	if (err) {

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Posts that are held: which, by what they leave, and that they leave without it too.
+#include "net/hold.h"
+
+#include "../lib/uqp_pair.h"
+#include "net/channel_wait.h"
+#include "net/engine.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Linked in by the thread sanitizer, which cannot follow threads that a forked child starts. */
+extern void __tsan_init(void) __attribute__((weak));
+
+enum {
+	OCTET_FPDU = 24, /* a Write of one octet on the wire */
+};
+
+/* Until it is let go again, what is held is held for longer than it may be. */
+static void stop_progress_thread(void)
+{
+	aw_engine_fork_prepare();
+}
+
+static void start_progress_thread(void)
+{
+	aw_engine_fork_done();
+}
+
+static int teardown(void **state)
+{
+	start_progress_thread();
+	return pair_teardown(state);
+}
+
+static bool holds(struct end *e)
+{
+	pthread_mutex_lock(&e->qp->lock);
+	bool listed = e->qp->hold.listed;
+
+	pthread_mutex_unlock(&e->qp->lock);
+	return listed;
+}
+
+static uint32_t credits(struct end *e)
+{
+	pthread_mutex_lock(&e->qp->lock);
+	uint32_t n = e->qp->hold.credits;
+
+	pthread_mutex_unlock(&e->qp->lock);
+	return n;
+}
+
+static void set_credits(struct end *e, uint32_t n)
+{
+	pthread_mutex_lock(&e->qp->lock);
+	e->qp->hold.credits = n;
+	pthread_mutex_unlock(&e->qp->lock);
+}
+
+static void drain(struct end *e)
+{
+	struct aw_cq_entry entry[64];
+
+	while (aw_cq_poll(&e->cq, entry, 64) > 0)
+		;
+}
+
+/*
+ * Posts Writes of one octet, its number: the first leaves and has its CQE; the second is held, or else,
+ * where the thread was interrupted in between, it tries again.
+ */
+static uint8_t hold_one_of(struct end *e, struct end *peer)
+{
+	uint64_t start = aw_now_ns();
+	uint8_t number = e->buf[0];
+
+	do {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		drain(e);
+		end_post(e, AW_OP_WRITE, peer, 1);
+		set_credits(e, AW_HOLD_CREDITS_MAX);
+		e->buf[0] = ++number;
+		end_post(e, AW_OP_WRITE, peer, 1);
+	} while (!holds(e));
+	return number;
+}
+
+static uint8_t hold_one(struct pair *p)
+{
+	stop_progress_thread();
+	return hold_one_of(&p->a, &p->b);
+}
+
+static void expect_arrival(struct pair *p, uint8_t number)
+{
+	uint64_t start = aw_now_ns();
+
+	start_progress_thread();
+	while (octet_at(p->b.buf) != number) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+}
+
+/* It left by what was just done. */
+static void expect_gone(struct pair *p, uint8_t number)
+{
+	assert_false(holds(&p->a));
+	assert_int_equal(p->a.cq.holding, 0);
+	expect_arrival(p, number);
+}
+
+static void lone__leaves_at_once(void **state)
+{
+	struct pair *p = *state;
+
+	for (int i = 0; i < 100; i++) {
+		set_credits(&p->a, AW_HOLD_CREDITS_MAX);
+		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+		assert_false(holds(&p->a));
+		drain(&p->a);
+	}
+}
+
+static void lone__leaves_at_once_without_polls(void **state)
+{
+	struct pair *p = *state;
+
+	for (int i = 0; i < 50; i++) {
+		set_credits(&p->a, AW_HOLD_CREDITS_MAX);
+		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+		assert_false(holds(&p->a));
+		for (uint64_t start = aw_now_ns(); aw_now_ns() - start < AW_HOLD_GAP_NS;)
+			;
+	}
+}
+
+static void burst__leaves_at_once_without_credit(void **state)
+{
+	struct pair *p = *state;
+
+	for (int i = 0; i < 60; i++) {
+		set_credits(&p->a, AW_HOLD_PRICE - 1);
+		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+		assert_false(holds(&p->a));
+	}
+}
+
+/* Two posts, a pause, a poll. */
+static void burst(struct pair *p, uint64_t pause_ns)
+{
+	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	for (uint64_t start = aw_now_ns(); aw_now_ns() - start < pause_ns;)
+		;
+	drain(&p->a);
+}
+
+/* Bursts until the QP has that credit. */
+static void burst_until(struct pair *p, uint32_t credit, uint64_t pause_ns)
+{
+	uint64_t begin = aw_now_ns();
+
+	while (credits(&p->a) != credit) {
+		assert_true(aw_now_ns() - begin < UQP_PAIR_WAIT_NS);
+		burst(p, pause_ns);
+	}
+}
+
+static void credit__is_earned_by_polls_right_behind(void **state)
+{
+	struct pair *p = *state;
+
+	assert_int_equal(credits(&p->a), 0);
+	burst_until(p, AW_HOLD_PRICE, 0);
+	burst_until(p, AW_HOLD_CREDITS_MAX, 0);
+	for (int i = 0; i < 100; i++) {
+		burst(p, 0);
+		assert_in_range(credits(&p->a), 0, AW_HOLD_CREDITS_MAX);
+	}
+}
+
+static void credit__is_lost_by_late_polls(void **state)
+{
+	struct pair *p = *state;
+
+	set_credits(&p->a, AW_HOLD_PRICE - 1);
+	burst_until(p, 0, 2 * AW_HOLD_GAP_NS);
+}
+
+static void held__leaves_at_a_poll(void **state)
+{
+	struct pair *p = *state;
+	struct aw_cq_entry entry;
+	uint8_t number = hold_one(p);
+
+	/* It finds a CQE, and so has no other cause to serve the QP. */
+	assert_int_equal(aw_cq_poll(&p->a.cq, &entry, 1), 1);
+	expect_gone(p, number);
+}
+
+/* The pair with another QP at a. */
+static void remake(struct pair *p, const struct aw_uqp_attr *attr)
+{
+	aw_uqp_destroy(p->a.qp);
+	aw_uqp_reset(p->b.qp);
+	assert_int_equal(aw_uqp_create(attr, &p->a.qp), 0);
+	pair_attach(p);
+}
+
+static void held__leaves_at_a_poll_of_the_other_cq(void **state)
+{
+	struct pair *p = *state;
+	struct aw_uqp_attr attr = p->a.qp->attr;
+	struct aw_cq_entry entry = { .queue = AW_RQ };
+	struct aw_cq other;
+	uint8_t number;
+
+	assert_int_equal(aw_cq_init(&other, 1, NULL, NULL), 0);
+	attr.recv_cq = &other;
+	remake(p, &attr);
+	aw_cq_push(&other, &entry);
+	number = hold_one(p);
+	assert_int_equal(aw_cq_poll(&other, &entry, 1), 1);
+	expect_gone(p, number);
+	attr.recv_cq = &p->a.cq;
+	remake(p, &attr);
+	aw_cq_fini(&other);
+}
+
+static void held__leaves_as_the_cq_is_armed(void **state)
+{
+	struct pair *p = *state;
+	uint8_t number = hold_one(p);
+
+	aw_cq_arm(&p->a.cq, AW_ARM_NEXT);
+	expect_gone(p, number);
+}
+
+static void armed__nothing_is_held(void **state)
+{
+	struct pair *p = *state;
+
+	aw_cq_arm(&p->a.cq, AW_ARM_SOLICITED);
+	for (int i = 0; i < 60; i++) {
+		set_credits(&p->a, AW_HOLD_CREDITS_MAX);
+		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+		assert_false(holds(&p->a));
+	}
+	assert_int_equal(p->a.cq.holding, 0);
+}
+
+static void held__leaves_before_a_sleep_on_a_channel(void **state)
+{
+	struct pair *p = *state;
+	struct aw_channel ch;
+	uint8_t number;
+	void *object;
+	int kind;
+
+	assert_int_equal(aw_channel_init(&ch), 0);
+	fcntl(ch.fd, F_SETFL, O_NONBLOCK);
+	number = hold_one(p);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
+	expect_gone(p, number);
+	aw_channel_fini(&ch);
+}
+
+/* A list without CQEs, as if it had taken no time: neither is it late, nor what is held old. */
+static void post_silently(struct end *e, uint32_t count)
+{
+	aw_uqp_send_begin(e->qp);
+	while (count-- > 0) {
+		struct aw_swqe *w = aw_uqp_send_slot(e->qp);
+
+		assert_non_null(w);
+		*w = (struct aw_swqe){ .op = AW_OP_WRITE };
+		aw_uqp_send_commit(e->qp);
+	}
+	e->qp->hold.posted_ns = e->qp->hold.since_ns = aw_now_ns();
+	aw_uqp_send_end(e->qp);
+}
+
+static void held__is_bounded_in_posts(void **state)
+{
+	struct pair *p = *state;
+	struct aw_uqp_attr attr = p->a.qp->attr;
+	uint64_t start = aw_now_ns();
+
+	attr.send_wr_max = 4 * AW_HOLD_POSTS_MAX;
+	remake(p, &attr);
+	/* A thread that is interrupted in between begins another burst. */
+	do {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		hold_one(p);
+		post_silently(&p->a, AW_HOLD_POSTS_MAX - 2);
+	} while (!holds(&p->a));
+	hold_one(p);
+	post_silently(&p->a, AW_HOLD_POSTS_MAX - 1);
+	assert_false(holds(&p->a));
+}
+
+static void held__leaves_at_the_post_that_finds_it_old(void **state)
+{
+	struct pair *p = *state;
+
+	hold_one(p);
+	pthread_mutex_lock(&p->a.qp->lock);
+	p->a.qp->hold.since_ns -= AW_HOLD_NS;
+	pthread_mutex_unlock(&p->a.qp->lock);
+	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	assert_false(holds(&p->a));
+}
+
+static void held__leaves_at_a_large_post(void **state)
+{
+	struct pair *p = *state;
+	uint8_t number = hold_one(p);
+
+	end_post(&p->a, AW_OP_WRITE, &p->b, AW_HOLD_OCTETS_MAX);
+	expect_gone(p, number);
+	hold_one(p); /* it counts no more */
+}
+
+/* The next call of such a program may well be no post. */
+static void held__leaves_at_the_post_that_fills_the_queue(void **state)
+{
+	struct pair *p = *state;
+	struct aw_uqp *qp = p->a.qp;
+
+	hold_one(p);
+	while (aw_sq_count(&qp->core.sq) + qp->unpolled < qp->attr.send_wr_max)
+		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	assert_false(holds(&p->a));
+}
+
+/* Those that were held need no slot any more once they left. */
+static void held__leaves_where_a_list_needs_its_slots(void **state)
+{
+	struct pair *p = *state;
+	uint32_t room = p->a.qp->attr.send_wr_max - 1;
+
+	hold_one(p);
+	drain(&p->a);
+	for (int i = 0; i < 10 || !holds(&p->a); i++)
+		post_silently(&p->a, 1);
+	aw_uqp_send_begin(p->a.qp);
+	assert_non_null(aw_uqp_send_slot_ahead(p->a.qp, room));
+	aw_uqp_send_end(p->a.qp);
+	assert_false(holds(&p->a));
+}
+
+static void held__leaves_with_the_close(void **state)
+{
+	struct pair *p = *state;
+	uint8_t number = hold_one(p);
+
+	aw_uqp_close(p->a.qp);
+	expect_gone(p, number);
+}
+
+static void held__leaves_before_the_reset(void **state)
+{
+	struct pair *p = *state;
+	uint8_t number = hold_one(p);
+
+	aw_uqp_reset(p->a.qp);
+	expect_gone(p, number);
+}
+
+static void held__leaves_before_the_abort(void **state)
+{
+	struct pair *p = *state;
+	uint8_t number = hold_one(p);
+
+	aw_uqp_abort(p->a.qp);
+	expect_gone(p, number);
+}
+
+static void held__leaves_before_the_destruction(void **state)
+{
+	struct pair *p = *state;
+	uint8_t number = hold_one(p);
+
+	end_destroy(&p->a);
+	expect_arrival(p, number);
+	end_make(&p->a, &p->pd, NULL);
+}
+
+static void held__leaves_though_the_program_calls_nothing(void **state)
+{
+	struct pair *p = *state;
+
+	for (int i = 0; i < 20; i++) {
+		uint8_t number = hold_one(p);
+
+		expect_arrival(p, number);
+		assert_int_equal(credits(&p->a), AW_HOLD_CREDITS_MAX - AW_HOLD_PRICE);
+	}
+}
+
+/* The child destroys what it inherited; nothing of it is sent, and nothing hangs. */
+static void fork__leaves_what_is_held_to_the_parent(void **state)
+{
+	struct pair *p = *state;
+	struct aw_cq_entry entry;
+	uint8_t number = hold_one(p);
+	int status;
+
+	start_progress_thread();
+	pid_t child = fork();
+
+	if (child == 0) {
+		bool held = p->a.qp->hold.listed || p->a.cq.holding > 0;
+
+		aw_cq_poll(&p->a.cq, &entry, 1);
+		aw_uqp_destroy(p->a.qp);
+		_exit(held);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	expect_arrival(p, number);
+	assert_int_equal(aw_uqp_state(p->a.qp), AW_QP_RTS);
+	assert_int_equal(aw_uqp_state(p->b.qp), AW_QP_RTS);
+}
+
+/* A process of its own, of which only the socket is seen: it writes how much it posted. */
+static void post_and_exit(int lfd, int told)
+{
+	struct aw_stream s = { .initiator = true, .crc = true, .ird = 1, .ord = 1 };
+	int fd = socket(AF_INET, SOCK_STREAM, 0), pd;
+	struct sockaddr_in addr;
+	socklen_t len = sizeof(addr);
+	struct end e;
+	uint8_t number;
+
+	getsockname(lfd, (struct sockaddr *)&addr, &len);
+	if (connect(fd, (struct sockaddr *)&addr, len) != 0 || aw_engine_get() != 0)
+		_exit(1);
+	end_make(&e, &pd, NULL);
+	if (aw_uqp_attach(e.qp, fd, &s) != 0)
+		_exit(1);
+	stop_progress_thread();
+	number = hold_one_of(&e, &e);
+	if (write(told, &number, 1) != 1)
+		_exit(1);
+	exit(0);
+}
+
+static size_t octets_until_end(int fd)
+{
+	uint8_t buf[4096];
+	size_t total = 0;
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		total += (size_t)n;
+	close(fd);
+	return total;
+}
+
+static void exit__lets_go(void **state)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int lfd = socket(AF_INET, SOCK_STREAM, 0), told[2];
+	uint8_t number = 0;
+	pid_t child;
+
+	(void)state;
+	if (__tsan_init)
+		skip();
+	assert_int_equal(bind(lfd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(lfd, 1), 0);
+	assert_int_equal(pipe(told), 0);
+	child = fork();
+	if (child == 0)
+		post_and_exit(lfd, told[1]);
+	close(told[1]);
+	assert_int_equal(read(told[0], &number, 1), 1);
+	/* Two at a time: the lone one and the one that was held. */
+	assert_int_equal(octets_until_end(accept(lfd, NULL, NULL)), 2 * number * OCTET_FPDU);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(told[0]);
+	close(lfd);
+}
+
+int main(void)
+{
+#define HOLD_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, teardown)
+	const struct CMUnitTest tests[] = {
+		HOLD_TEST(lone__leaves_at_once),
+		HOLD_TEST(lone__leaves_at_once_without_polls),
+		HOLD_TEST(burst__leaves_at_once_without_credit),
+		HOLD_TEST(credit__is_earned_by_polls_right_behind),
+		HOLD_TEST(credit__is_lost_by_late_polls),
+		HOLD_TEST(held__leaves_at_a_poll),
+		HOLD_TEST(held__leaves_at_a_poll_of_the_other_cq),
+		HOLD_TEST(held__leaves_as_the_cq_is_armed),
+		HOLD_TEST(armed__nothing_is_held),
+		HOLD_TEST(held__leaves_before_a_sleep_on_a_channel),
+		HOLD_TEST(held__is_bounded_in_posts),
+		HOLD_TEST(held__leaves_at_the_post_that_finds_it_old),
+		HOLD_TEST(held__leaves_at_a_large_post),
+		HOLD_TEST(held__leaves_at_the_post_that_fills_the_queue),
+		HOLD_TEST(held__leaves_where_a_list_needs_its_slots),
+		HOLD_TEST(held__leaves_with_the_close),
+		HOLD_TEST(held__leaves_before_the_reset),
+		HOLD_TEST(held__leaves_before_the_abort),
+		HOLD_TEST(held__leaves_before_the_destruction),
+		HOLD_TEST(held__leaves_though_the_program_calls_nothing),
+		HOLD_TEST(fork__leaves_what_is_held_to_the_parent),
+		cmocka_unit_test(exit__lets_go),
+	};
+
+	return cmocka_run_group_tests_name("hold", tests, NULL, NULL);
+}
