@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A middlebox that is no good: it passes one connection on and flips a bit of one octet."""
 
+import contextlib
 import socket
 import threading
 
@@ -37,6 +38,9 @@ class Spoiler:
                 if not octets:
                     sink.shutdown(socket.SHUT_WR)
             except OSError:
+                # One end was reset: the other one hears of an end as well.
                 octets = b""
+                with contextlib.suppress(OSError):
+                    sink.shutdown(socket.SHUT_RDWR)
             if not octets:
                 return
