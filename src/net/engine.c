@@ -219,18 +219,24 @@ static bool leave(void)
 	return unwanted;
 }
 
+static uint64_t run_tick(int which, uint64_t now)
+{
+	aw_tick_fn *tick;
+
+	pthread_mutex_lock(&engine.life);
+	tick = engine.ticks[which];
+	pthread_mutex_unlock(&engine.life);
+	return tick ? tick(now) : 0;
+}
+
 /* Those that are due, or all; when to run each again. */
 static void run_ticks(uint64_t next[AW_TICKS], bool all)
 {
-	aw_tick_fn *ticks[AW_TICKS];
 	uint64_t now = aw_now_ns();
 
-	pthread_mutex_lock(&engine.life);
-	memcpy(ticks, engine.ticks, sizeof(ticks));
-	pthread_mutex_unlock(&engine.life);
 	for (int i = 0; i < AW_TICKS; i++)
 		if (all || (next[i] && now >= next[i]))
-			next[i] = ticks[i] ? ticks[i](now) : 0;
+			next[i] = run_tick(i, now);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -238,7 +244,10 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a && (!b || a < b) ? a : b;
 }
 
-/* Until there is an event, or that time (0: for ever). Before Linux 5.11 it is milliseconds. */
+/*
+ * Until there is an event, or that time (0: for ever). Before Linux 5.11, and in sandboxes that know
+ * no newer system calls, it is milliseconds.
+ */
 static int await(struct epoll_event *events, uint64_t until_ns)
 {
 	uint64_t now = until_ns ? aw_now_ns() : 0;
@@ -247,7 +256,7 @@ static int await(struct epoll_event *events, uint64_t until_ns)
 	int epfd = aw_engine_epfd();
 	int count = epoll_pwait2(epfd, events, EVENTS_MAX, until_ns ? &ts : NULL, NULL);
 
-	if (count >= 0 || errno != ENOSYS)
+	if (count >= 0 || (errno != ENOSYS && errno != EPERM))
 		return count;
 	if (ns > WAIT_NS_MAX)
 		ns = WAIT_NS_MAX;
