@@ -419,45 +419,47 @@ bool aw_uqp_progress(struct aw_uqp *qp)
 	return full;
 }
 
-/* A waiter's turn: it has slept, so that it may as well wait for who has the QP in hand. */
-void aw_uqp_on_wake(uint32_t handle)
+/* For who knows a QP by its handle alone: it may be gone. */
+static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp))
 {
 	struct aw_uqp *qp = aw_table_get(&qps, handle);
 
 	if (!qp)
 		return;
 	pthread_mutex_lock(&qp->lock);
-	if (qp->fd >= 0)
-		aw_uqp_serve(qp);
+	act(qp);
 	unlock(qp);
 	aw_table_put(&qps, handle);
+}
+
+static void serve_attached(struct aw_uqp *qp)
+{
+	if (qp->fd >= 0)
+		aw_uqp_serve(qp);
+}
+
+/* A waiter's turn: it has slept, so that it may as well wait for who has the QP in hand. */
+void aw_uqp_on_wake(uint32_t handle)
+{
+	with_qp(handle, serve_attached);
 }
 
 void aw_uqp_on_release(uint32_t handle)
 {
-	struct aw_uqp *qp = aw_table_get(&qps, handle);
+	with_qp(handle, let_go);
+}
 
-	if (!qp)
+static void let_go_late(struct aw_uqp *qp)
+{
+	if (!aw_hold_is_late(qp))
 		return;
-	pthread_mutex_lock(&qp->lock);
+	aw_hold_charge(qp);
 	let_go(qp);
-	unlock(qp);
-	aw_table_put(&qps, handle);
 }
 
 void aw_uqp_on_late(uint32_t handle)
 {
-	struct aw_uqp *qp = aw_table_get(&qps, handle);
-
-	if (!qp)
-		return;
-	pthread_mutex_lock(&qp->lock);
-	if (aw_hold_is_late(qp)) {
-		aw_hold_charge(qp);
-		let_go(qp);
-	}
-	unlock(qp);
-	aw_table_put(&qps, handle);
+	with_qp(handle, let_go_late);
 }
 
 void aw_uqp_on_exit(uint32_t handle)
@@ -483,39 +485,33 @@ static void serve_and_lend(struct aw_uqp *qp)
 		aw_uqp_lend_to(qp, to);
 }
 
-/* The progress thread's turn: the QP may be gone, or be left to a thread that polls. */
-void aw_uqp_on_event(uint32_t handle)
+static void serve_or_lend(struct aw_uqp *qp)
 {
-	struct aw_uqp *qp = aw_table_get(&qps, handle);
-
-	if (!qp)
-		return;
-	pthread_mutex_lock(&qp->lock);
 	if (qp->fd >= 0 && !qp->lent && aw_lend_wanted(qp))
 		aw_uqp_lend(qp);
 	else if (qp->fd >= 0)
 		serve_and_lend(qp);
-	unlock(qp);
-	aw_table_put(&qps, handle);
+}
+
+/* The progress thread's turn: the QP may be left to a thread that polls. */
+void aw_uqp_on_event(uint32_t handle)
+{
+	with_qp(handle, serve_or_lend);
 }
 
 /*
  * No stream outlives its ending's: a peer that does not answer our FIN loses its connection. Before,
  * it is the time to look for memory again.
  */
+static void meet_deadline(struct aw_uqp *qp)
+{
+	qp->retry_due = false;
+	if (qp->fd >= 0 && qp->ending)
+		aw_qp_abort(&qp->core, qp->core.error);
+	serve_attached(qp);
+}
+
 void aw_uqp_on_deadline(uint32_t handle)
 {
-	struct aw_uqp *qp = aw_table_get(&qps, handle);
-
-	if (!qp)
-		return;
-	pthread_mutex_lock(&qp->lock);
-	qp->retry_due = false;
-	if (qp->fd >= 0) {
-		if (qp->ending)
-			aw_qp_abort(&qp->core, qp->core.error);
-		aw_uqp_serve(qp);
-	}
-	unlock(qp);
-	aw_table_put(&qps, handle);
+	with_qp(handle, meet_deadline);
 }
