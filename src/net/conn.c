@@ -117,6 +117,16 @@ static int prepare_request(struct aw_conn *c, const void *pd, size_t pd_len)
 	return 0;
 }
 
+static int connect_tcp(const struct aw_conn *c, const struct sockaddr *peer, socklen_t len)
+{
+	int err = connect(c->fd, peer, len) != 0 && errno != EINPROGRESS ? errno : 0;
+
+	if (err)
+		aw_log(AW_LOG_INFO, "connection failed peer %s cause %s",
+		       aw_addr_text(&c->info.peer).text, strerror(err));
+	return err;
+}
+
 int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **out)
 {
@@ -132,13 +142,10 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 	memcpy(&c->info.peer, ask->peer, len);
 	aw_conn_set_options(fd);
 	c->state = AW_CONN_CONNECTING;
-	if (connect(fd, ask->peer, len) != 0 && errno != EINPROGRESS) {
-		err = errno;
-		aw_log(AW_LOG_INFO, "connection failed peer %s cause %s",
-		       aw_addr_text(&c->info.peer).text, strerror(err));
-		goto discard;
-	}
-	err = begin(c, aw_conn_send_early(c), out);
+	c->given = ask->connected;
+	err = c->given ? 0 : connect_tcp(c, ask->peer, len);
+	if (!err)
+		err = begin(c, aw_conn_send_early(c), out);
 	if (err)
 		goto discard;
 	return 0;

@@ -40,7 +40,8 @@ struct aw_conn_info {
 		result; /* REQUEST, ACCEPTED, REJECTED; pd borrowed for the conn's life */
 	int err; /* FAILED: ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ECONNRESET, EPROTO, EOPNOTSUPP
 		    (no common RTR), ENOMEM (the peer wants more IRD than there is) ... */
-	bool plain_only; /* FAILED: the peer took a revision 2 Request for malformed, or for 1 */
+	bool plain_only; /* FAILED: the peer took a revision 2 Request for malformed, or for 1; over
+			    another connection it can be asked again */
 };
 
 typedef void aw_conn_fn(void *arg, struct aw_conn *conn, enum aw_conn_event event);
@@ -51,6 +52,7 @@ const struct aw_conn_info *aw_conn_info(const struct aw_conn *conn);
 /* What an initiator wants of whom; all of it borrowed for the call. */
 struct aw_conn_ask {
 	const struct sockaddr *peer;
+	bool connected; /* the socket is, to peer: there is no other one, and no second try */
 	const struct aw_mpa_local *local;
 	const void *pd;
 	size_t pd_len;
@@ -102,7 +104,7 @@ void aw_conn_destroy(struct aw_conn *conn);
 void aw_conn_set_options(int fd);
 
 /*
- * For net/listener.c: a responder on an accepted, non-blocking socket, which is the conn's on
+ * For net/listener.c: a responder on a connected, non-blocking socket, which is the conn's on
  * success. fn gets one event, REQUEST or FAILED; after a REQUEST aw_conn_listen_to decides who
  * hears. 0 or what aw_watch_add says.
  */

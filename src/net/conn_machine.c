@@ -199,7 +199,7 @@ static void judge_reply(struct aw_conn *c, uint8_t asked)
 	if (c->info.result.rejected) {
 		conclude(c, AW_CONN_OVER, AW_CONN_REJECTED);
 	} else if (c->info.result.revision < asked) {
-		c->info.plain_only = true;
+		c->info.plain_only = !c->given;
 		fail(c, EPROTO, "a reply of mpa revision 1 to a request of revision 2");
 	} else {
 		conclude(c, AW_CONN_READY, AW_CONN_ACCEPTED);
@@ -216,7 +216,7 @@ static void step_reply(struct aw_conn *c)
 	if (io == AW_FRAME_MORE)
 		return;
 	if (io != AW_FRAME_DONE) {
-		c->info.plain_only = asked > 1 && c->in.done == 0 && has_ended(io);
+		c->info.plain_only = asked > 1 && !c->given && c->in.done == 0 && has_ended(io);
 		fail_frame(c, io);
 		return;
 	}
@@ -325,7 +325,7 @@ static void step_connect(struct aw_conn *c)
 
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &err_len) != 0)
 		err = errno;
-	if (err == ECONNREFUSED && pause_refused(c))
+	if (err == ECONNREFUSED && !c->given && pause_refused(c))
 		return;
 	if (err) {
 		fail(c, err, strerror(err));

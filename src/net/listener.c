@@ -28,7 +28,7 @@ struct half_open {
 struct aw_listener {
 	struct aw_watch watch; /* first: the watch is the listener, and its release frees it */
 	/* fixed after create */
-	int fd;
+	int fd; /* -1: connections are given */
 	uint32_t generation;
 	struct aw_mpa_local local;
 	aw_conn_fn *fn;
@@ -51,7 +51,8 @@ static void release(struct aw_watch *w)
 {
 	struct aw_listener *l = (struct aw_listener *)w;
 
-	close(l->fd);
+	if (l->fd >= 0)
+		close(l->fd);
 	pthread_cond_destroy(&l->told);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
@@ -105,7 +106,7 @@ static void on_half_open(void *arg, struct aw_conn *conn, enum aw_conn_event eve
 	if (!claim(h))
 		return;
 	free(h);
-	if (event == AW_CONN_REQUEST)
+	if (event == AW_CONN_REQUEST || l->fd < 0)
 		l->fn(l->arg, conn, event);
 	else
 		drop(l, conn);
@@ -142,20 +143,22 @@ static bool is_shortage(int err)
 	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
 }
 
-/* Takes over an accepted socket; closes it when there is no memory for it. */
-static void start_half_open(struct aw_listener *l, int fd)
+static int start_half_open(struct aw_listener *l, int fd)
 {
 	struct half_open *h = calloc(1, sizeof(*h));
+	int err;
 
-	if (h)
-		h->listener = l;
-	if (!h || aw_conn_respond(fd, &l->local, on_half_open, h, &h->conn) != 0) {
+	if (!h)
+		return ENOMEM;
+	h->listener = l;
+	err = aw_conn_respond(fd, &l->local, on_half_open, h, &h->conn);
+	if (err) {
 		free(h);
-		close(fd);
-		return;
+		return err;
 	}
 	TAILQ_INSERT_TAIL(&l->half_open, h, entry);
 	l->half_open_count++;
+	return 0;
 }
 
 /* The connection was lost before it was taken: the next one may be there (accept(2)). */
@@ -209,7 +212,8 @@ static bool accept_one(struct aw_listener *l)
 		l->starved = false;
 		if (silent)
 			drop_half_open(l, silent);
-		start_half_open(l, fd);
+		if (start_half_open(l, fd) != 0)
+			close(fd);
 		return true;
 	}
 	if ((full && !silent) || errno == EAGAIN)
@@ -264,6 +268,25 @@ static struct aw_listener *create(int fd, const struct aw_mpa_local *local, aw_c
 	return l;
 }
 
+static void discard(struct aw_listener *l)
+{
+	l->fd = -1; /* the caller's */
+	release(&l->watch);
+}
+
+/* Events want the lock, and so find *out written. */
+static int begin(struct aw_listener *l, struct aw_listener **out)
+{
+	int err;
+
+	pthread_mutex_lock(&l->lock);
+	err = aw_watch_add(&l->watch, l->fd, EPOLLIN, on_watch, release);
+	if (!err)
+		*out = l;
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
 int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw_conn_fn *fn,
 		       void *arg, struct aw_listener **out)
 {
@@ -274,20 +297,31 @@ int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw
 		return ENOMEM;
 	/* What is accepted inherits them. */
 	aw_conn_set_options(fd);
-	err = listen(fd, backlog) == 0 ? 0 : errno;
-	if (!err) {
-		/* Events want the lock, and so find *out written. */
-		pthread_mutex_lock(&l->lock);
-		err = aw_watch_add(&l->watch, fd, EPOLLIN, on_watch, release);
-		if (!err)
-			*out = l;
-		pthread_mutex_unlock(&l->lock);
-	}
-	if (err) {
-		pthread_cond_destroy(&l->told);
-		pthread_mutex_destroy(&l->lock);
-		free(l);
-	}
+	err = listen(fd, backlog) == 0 ? begin(l, out) : errno;
+	if (err)
+		discard(l);
+	return err;
+}
+
+int aw_listener_create_given(const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
+			     struct aw_listener **out)
+{
+	struct aw_listener *l = create(-1, local, fn, arg);
+	int err = l ? begin(l, out) : ENOMEM;
+
+	if (err && l)
+		discard(l);
+	return err;
+}
+
+int aw_listener_give(struct aw_listener *l, int fd)
+{
+	int err;
+
+	aw_conn_set_options(fd);
+	pthread_mutex_lock(&l->lock);
+	err = start_half_open(l, fd);
+	pthread_mutex_unlock(&l->lock);
 	return err;
 }
 

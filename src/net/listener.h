@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A listening TCP socket that turns connections into Requests. Bounds what strangers can hold.
+// A listening TCP socket that turns connections into Requests. Bounds what strangers can hold. Or,
+// without a socket of its own, what turns connections that the program has made into Requests.
 #ifndef NET_LISTENER_H
 #define NET_LISTENER_H
 
@@ -17,6 +18,20 @@ struct aw_listener;
  */
 int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw_conn_fn *fn,
 		       void *arg, struct aw_listener **listener);
+
+/*
+ * The same without a socket: all its connections come by aw_listener_give, which are as many as the
+ * program has fds. fn also gets FAILED of those that send no Request, with a conn to be destroyed. 0,
+ * ENOMEM, or what aw_watch_add says.
+ */
+int aw_listener_create_given(const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
+			     struct aw_listener **listener);
+
+/*
+ * fd is a connected, non-blocking TCP socket, the listener's from here on success. One event of it
+ * follows. 0, ENOMEM, or what aw_watch_add says.
+ */
+int aw_listener_give(struct aw_listener *listener, int fd);
 
 /* Closes it and its half-open connections; no event comes after it returned. Not from an event. */
 void aw_listener_destroy(struct aw_listener *listener);

@@ -73,6 +73,15 @@ void aw_address_copy_unmapped(struct sockaddr_storage *to, const struct sockaddr
 	memcpy(&sin->sin_addr, &in6(from)->sin6_addr.s6_addr[12], sizeof(sin->sin_addr));
 }
 
+void aw_address_set_ends(struct rdma_addr *addr, const struct sockaddr_storage *local,
+			 const struct sockaddr_storage *peer)
+{
+	aw_address_copy_unmapped(&addr->src_storage, (const struct sockaddr *)local);
+	aw_address_copy_unmapped(&addr->dst_storage, (const struct sockaddr *)peer);
+	aw_address_gid(&addr->src_addr, &addr->addr.ibaddr.sgid);
+	aw_address_gid(&addr->dst_addr, &addr->addr.ibaddr.dgid);
+}
+
 void aw_address_gid(const struct sockaddr *sa, union ibv_gid *gid)
 {
 	memset(gid, 0, sizeof(*gid));

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 
 /* The length of an address of this family; 0 for a family that we do not have. */
 socklen_t aw_address_len(int family);
@@ -26,6 +27,10 @@ void aw_address_copy(struct sockaddr_storage *to, const struct sockaddr *from);
 
 /* The same, but an IPv4 address mapped into IPv6 (of a dual-stack listener) becomes IPv4. */
 void aw_address_copy_unmapped(struct sockaddr_storage *to, const struct sockaddr *from);
+
+/* Both ends of a connection, mapped addresses as IPv4, with their GIDs. */
+void aw_address_set_ends(struct rdma_addr *addr, const struct sockaddr_storage *local,
+			 const struct sockaddr_storage *peer);
 
 /* The GID that means the same: the address itself, or ::ffff:a.b.c.d. */
 void aw_address_gid(const struct sockaddr *sa, union ibv_gid *gid);

@@ -226,6 +226,7 @@ static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 	};
 	const struct aw_conn_ask ask = {
 		.peer = &cm->id.route.addr.dst_addr,
+		.connected = cm->fd_connected,
 		.local = &local,
 		.pd = param ? param->private_data : NULL,
 		.pd_len = param ? param->private_data_len : 0,

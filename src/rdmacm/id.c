@@ -21,7 +21,8 @@
 #define TO(state) (1u << (state))
 
 static const uint32_t arrows[] = {
-	[AW_CM_IDLE] = TO(AW_CM_BOUND) | TO(AW_CM_ADDR_RESOLVED) | TO(AW_CM_REQUESTED),
+	[AW_CM_IDLE] = TO(AW_CM_BOUND) | TO(AW_CM_ADDR_RESOLVED) | TO(AW_CM_ROUTE_RESOLVED) |
+		       TO(AW_CM_REQUESTED),
 	[AW_CM_BOUND] = TO(AW_CM_ADDR_RESOLVED) | TO(AW_CM_LISTENING),
 	[AW_CM_ADDR_RESOLVED] = TO(AW_CM_ROUTE_RESOLVED),
 	[AW_CM_ROUTE_RESOLVED] = TO(AW_CM_CONNECTING),
@@ -115,13 +116,20 @@ static enum aw_cm_state end(struct aw_cm_id *cm, struct aw_conn **conn)
 	return state;
 }
 
+static void destroy_listeners(struct aw_cm_id *cm)
+{
+	if (cm->listener)
+		aw_listener_destroy(cm->listener);
+	if (cm->given)
+		aw_listener_destroy(cm->given);
+}
+
 static void stop_net(struct aw_cm_id *cm)
 {
 	struct aw_conn *conn;
 	enum aw_cm_state state = end(cm, &conn);
 
-	if (cm->listener)
-		aw_listener_destroy(cm->listener);
+	destroy_listeners(cm);
 	if (conn && state == AW_CM_REQUESTED)
 		aw_conn_reject(conn, NULL, 0);
 	if (conn)
@@ -156,8 +164,7 @@ bool aw_cm_id_inherited(const struct aw_cm_id *cm)
 /* Without a word to the peer, who is the parent's; nor are there callbacks to wait for. */
 static void drop_inherited(struct aw_cm_id *cm)
 {
-	if (cm->listener)
-		aw_listener_destroy(cm->listener);
+	destroy_listeners(cm);
 	if (cm->conn)
 		aw_conn_destroy(cm->conn);
 	aw_table_remove(&ids, cm->handle);

@@ -42,12 +42,14 @@ struct aw_cm_id {
 	enum aw_cm_state state;
 	bool sync; /* the channel is our own and calls wait for their event */
 	bool engine_held;
+	bool fd_connected; /* the program did it */
 	bool reuse_addr, af_only, tos_set;
 	uint8_t tos;
 	int fd; /* the TCP socket until a connection or listener takes it, or -1 */
 	struct aw_conn *conn; /* CONNECTING and REQUESTED, while it is ours to destroy */
 	bool conn_done; /* CONNECTING: the first conn came to its one event */
 	struct aw_listener *listener;
+	struct aw_listener *given; /* of sockets that the program has connected */
 	uint32_t backlog; /* LISTENING: the most Requests the program has not seen yet */
 	uint32_t requests; /* and how many there are */
 	uint32_t qpn;

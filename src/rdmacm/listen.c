@@ -33,14 +33,6 @@ static void unreserve(struct aw_cm_id *listener)
 	pthread_mutex_unlock(&listener->lock);
 }
 
-static void set_addresses(struct rdma_addr *addr, const struct aw_conn_info *info)
-{
-	aw_address_copy_unmapped(&addr->src_storage, (const struct sockaddr *)&info->local);
-	aw_address_copy_unmapped(&addr->dst_storage, (const struct sockaddr *)&info->peer);
-	aw_address_gid(&addr->src_addr, &addr->addr.ibaddr.sgid);
-	aw_address_gid(&addr->dst_addr, &addr->addr.ibaddr.dgid);
-}
-
 /* It has no channel until the program takes it. On failure conn is left alone. */
 static struct aw_cm_id *make_id(struct aw_cm_id *listener, struct aw_conn *conn)
 {
@@ -52,7 +44,9 @@ static struct aw_cm_id *make_id(struct aw_cm_id *listener, struct aw_conn *conn)
 		aw_cm_id_destroy(cm);
 		return NULL;
 	}
-	set_addresses(&cm->id.route.addr, aw_conn_info(conn));
+	const struct aw_conn_info *info = aw_conn_info(conn);
+
+	aw_address_set_ends(&cm->id.route.addr, &info->local, &info->peer);
 	aw_cm_id_advance(cm, AW_CM_IDLE, AW_CM_REQUESTED);
 	return cm;
 }
@@ -65,8 +59,7 @@ static void on_lost(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 	(void)event;
 }
 
-/* A place in the backlog is reserved. */
-static bool offer(struct aw_cm_id *listener, struct aw_conn *conn)
+bool aw_cm_listen_offer(struct aw_cm_id *listener, struct aw_conn *conn)
 {
 	struct aw_cm_event *ev = aw_cm_event_create(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
 	struct aw_cm_id *cm = ev ? make_id(listener, conn) : NULL;
@@ -92,7 +85,7 @@ static bool take_request(struct aw_cm_id *listener, struct aw_conn *conn)
 		aw_log(AW_LOG_WARN, "request rejected: backlog %u full", listener->backlog);
 		return false;
 	}
-	if (offer(listener, conn))
+	if (aw_cm_listen_offer(listener, conn))
 		return true;
 	unreserve(listener);
 	return false;

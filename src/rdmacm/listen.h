@@ -6,6 +6,12 @@
 #include "rdmacm/event.h"
 
 /*
+ * The event of a Request for the program; the listener has counted the Request. False: out of memory,
+ * and conn is left alone.
+ */
+bool aw_cm_listen_offer(struct aw_cm_id *listener, struct aw_conn *conn);
+
+/*
  * The program takes the event of a Request from channel: its id becomes the program's. 0; or
  * EMFILE, ENFILE, ENOMEM, and the Request was rejected and the event is gone.
  */

@@ -60,12 +60,12 @@ def nodes_of(library):
 
 
 def nodes_wanted(facts):
-    """Public nodes follow one another; a private one stands alone."""
+    """rdma-core's public nodes follow one another; a private one stands alone, and so do ours."""
     wanted, previous = {}, None
     for node in dict.fromkeys(node for node, _ in facts):
-        private = "PRIVATE" in node
-        wanted[node] = None if private else previous
-        previous = previous if private else node
+        alone = "PRIVATE" in node or node.startswith("ANYWARP")
+        wanted[node] = None if alone else previous
+        previous = previous if alone else node
     return wanted
 
 

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Connections over TCP sockets that the program has connected: include/anywarp/cm.h.
+#define _GNU_SOURCE /* O_ASYNC */
+#include "anywarp/cm.h"
+
+#include "rdmacm/address.h"
+#include "rdmacm/devices.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/listen.h"
+#include "rdmacm/policy.h"
+#include "rdmacm/socket.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+struct ends {
+	struct sockaddr_storage local, peer;
+};
+
+static int read_ends(int fd, struct ends *ends)
+{
+	socklen_t protocol_len = sizeof(int), local_len = sizeof(ends->local);
+	socklen_t peer_len = sizeof(ends->peer);
+	int protocol;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &protocol_len) < 0)
+		return errno;
+	if (protocol != IPPROTO_TCP)
+		return EPROTONOSUPPORT;
+	if (getpeername(fd, (struct sockaddr *)&ends->peer, &peer_len) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&ends->local, &local_len) < 0)
+		return errno;
+	return 0;
+}
+
+/* From here on it is as a socket that the library has made. */
+static void take_over(const struct aw_cm_id *cm, int fd)
+{
+	static const struct linger no_linger;
+	static const int one = 1, zero;
+
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	fcntl(fd, F_SETFL, (fcntl(fd, F_GETFL) | O_NONBLOCK) & ~O_ASYNC);
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &no_linger, sizeof(no_linger));
+	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_CORK, &zero, sizeof(zero));
+	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &zero, sizeof(zero));
+	aw_cm_socket_set_tos(cm, fd);
+}
+
+static int initiate(struct aw_cm_id *cm, int fd)
+{
+	struct ends ends;
+	int err = aw_cm_id_state(cm) == AW_CM_IDLE ? read_ends(fd, &ends) : EINVAL;
+
+	if (!err)
+		err = aw_cm_device_set(&cm->id);
+	if (err)
+		return err;
+	if (!aw_cm_id_advance(cm, AW_CM_IDLE, AW_CM_ROUTE_RESOLVED))
+		return EINVAL;
+	take_over(cm, fd);
+	aw_address_set_ends(&cm->id.route.addr, &ends.local, &ends.peer);
+	cm->fd = fd;
+	cm->fd_connected = true;
+	return 0;
+}
+
+int anywarp_cm_initiate(struct rdma_cm_id *id, int fd)
+{
+	return aw_cm_fail(id ? initiate(aw_cm_id_of(id), fd) : EINVAL);
+}
+
+static void tell_failed(struct aw_cm_id *cm, int err)
+{
+	pthread_mutex_lock(&cm->lock);
+	if (cm->state != AW_CM_ENDED)
+		aw_cm_event_tell(cm, RDMA_CM_EVENT_CONNECT_ERROR, -err);
+	pthread_mutex_unlock(&cm->lock);
+}
+
+/* True: conn is the event's id's. */
+static bool take_request(struct aw_cm_id *cm, struct aw_conn *conn)
+{
+	pthread_mutex_lock(&cm->lock);
+	cm->requests++;
+	pthread_mutex_unlock(&cm->lock);
+	if (aw_cm_listen_offer(cm, conn))
+		return true;
+	pthread_mutex_lock(&cm->lock);
+	cm->requests--;
+	pthread_mutex_unlock(&cm->lock);
+	aw_conn_reject(conn, NULL, 0);
+	tell_failed(cm, ENOMEM);
+	return false;
+}
+
+static void on_given(void *arg, struct aw_conn *conn, enum aw_conn_event event)
+{
+	struct aw_cm_id *cm = aw_cm_id_get(arg);
+	bool taken = cm && event == AW_CONN_REQUEST && take_request(cm, conn);
+
+	if (cm && event == AW_CONN_FAILED)
+		tell_failed(cm, aw_conn_info(conn)->err);
+	if (!taken)
+		aw_conn_destroy(conn);
+	if (cm)
+		aw_cm_id_put(cm);
+}
+
+/* Another thread may have been faster. */
+static struct aw_listener *keep_first(struct aw_cm_id *cm, struct aw_listener *listener)
+{
+	pthread_mutex_lock(&cm->lock);
+	bool first = !cm->given;
+
+	if (first)
+		cm->given = listener;
+	pthread_mutex_unlock(&cm->lock);
+	if (!first)
+		aw_listener_destroy(listener);
+	return cm->given;
+}
+
+static int make_listener(struct aw_cm_id *cm, struct aw_listener **listener)
+{
+	struct aw_mpa_local local = {
+		.ird = AW_RD_MAX,
+		.ord = AW_RD_MAX,
+	};
+	int err = aw_cm_policy_local(&local);
+
+	if (!err)
+		err = aw_listener_create_given(&local, on_given, aw_cm_id_arg(cm), listener);
+	if (!err)
+		*listener = keep_first(cm, *listener);
+	return err;
+}
+
+/* The listener of cm, made when it is first needed. Only the id's end takes it away. */
+static int find_listener(struct aw_cm_id *cm, struct aw_listener **listener)
+{
+	pthread_mutex_lock(&cm->lock);
+	*listener = cm->given;
+	int err = cm->state == AW_CM_IDLE ? aw_cm_id_hold_engine(cm) : EINVAL;
+
+	pthread_mutex_unlock(&cm->lock);
+	return err || *listener ? err : make_listener(cm, listener);
+}
+
+static int respond(struct aw_cm_id *cm, int fd)
+{
+	struct aw_listener *listener;
+	struct ends ends;
+	int flags = fcntl(fd, F_GETFL), closes = fcntl(fd, F_GETFD);
+	int err = read_ends(fd, &ends);
+
+	if (!err)
+		err = find_listener(cm, &listener);
+	if (err)
+		return err;
+	take_over(cm, fd);
+	err = aw_listener_give(listener, fd);
+	if (err) {
+		fcntl(fd, F_SETFL, flags);
+		fcntl(fd, F_SETFD, closes);
+	}
+	return err;
+}
+
+int anywarp_cm_respond(struct rdma_cm_id *listen_id, int fd)
+{
+	return aw_cm_fail(listen_id ? respond(aw_cm_id_of(listen_id), fd) : EINVAL);
+}
