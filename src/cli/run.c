@@ -1,210 +1,51 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// anywarp run: puts our libraries before the system's and becomes the program. It must change
-// nothing else for the program: no fd, no signal, no directory.
+// anywarp run: an RDMA program on our libraries.
 #include "cli/cli.h"
+#include "cli/launch.h"
 
-#include "net/policy.h"
-
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static const char *const log_levels[] = { "error", "warn", "info", "debug" };
-
-static bool is_log_level(const char *level)
-{
-	for (size_t i = 0; i < sizeof(log_levels) / sizeof(log_levels[0]); i++) {
-		if (!strcmp(log_levels[i], level))
-			return true;
-	}
-	return false;
-}
-
-// What the options say. command is NULL-terminated and empty when none was given.
-struct run_options {
-	const char *log;
-	const char *mpa;
-	char **command;
-};
-
-struct option {
-	const char *name;
-	bool (*parse)(const char *value, struct run_options *options);
-};
-
-static bool parse_log(const char *level, struct run_options *options)
-{
-	if (!level || !is_log_level(level)) {
-		fprintf(stderr, "anywarp run: --log needs one of: error warn info debug\n");
-		return false;
-	}
-	options->log = level;
-	return true;
-}
-
-static bool parse_mpa(const char *list, struct run_options *options)
-{
-	char why[AW_POLICY_WHY_MAX] = "needs a list, for example markers=on,crc=off";
-	struct aw_policy policy;
-
-	if (!list || !aw_policy_parse(list, &policy, why)) {
-		fprintf(stderr, "anywarp run: --mpa: %s\n", why);
-		return false;
-	}
-	options->mpa = list;
-	return true;
-}
-
-static const struct option options_known[] = {
-	{ "--log", parse_log },
-	{ "--mpa", parse_mpa },
-};
-
-// Takes "--name value" or "--name=value" at *arg, which is left at its last word.
-static bool parse_option(char ***arg, struct run_options *options)
-{
-	for (size_t i = 0; i < sizeof(options_known) / sizeof(options_known[0]); i++) {
-		const struct option *option = &options_known[i];
-		size_t len = strlen(option->name);
-
-		if (strncmp(**arg, option->name, len) != 0)
-			continue;
-		if ((**arg)[len] == '=')
-			return option->parse(**arg + len + 1, options);
-		if (!(**arg)[len])
-			return option->parse((*arg)[1] ? *++*arg : NULL, options);
-	}
-	fprintf(stderr, "anywarp run: unknown option '%s': see 'anywarp help run'\n", **arg);
-	return false;
-}
-
-static bool parse(char **argv, struct run_options *options)
+// command is what comes behind the options, ended by NULL.
+static bool parse(char **argv, struct launch *launch, char ***command)
 {
 	char **arg = argv + 1;
 
 	for (; *arg && **arg == '-'; arg++) {
+		enum launch_option option;
+
 		if (!strcmp(*arg, "--")) {
 			arg++;
 			break;
 		}
-		if (!parse_option(&arg, options))
+		option = aw_launch_option(launch, &arg);
+		if (option == LAUNCH_OTHER)
+			fprintf(stderr,
+				"anywarp run: unknown option '%s': see 'anywarp help run'\n", *arg);
+		if (option != LAUNCH_TAKEN)
 			return false;
 	}
-	options->command = arg;
-	return true;
-}
-
-// Writes the path that execvp would run; false when there is none.
-static bool find_program(const char *name, char path[PATH_MAX])
-{
-	const char *dirs = getenv("PATH");
-
-	if (strchr(name, '/')) {
-		snprintf(path, PATH_MAX, "%s", name);
-		return access(path, F_OK) == 0;
-	}
-	while (dirs && *dirs) {
-		int len = (int)strcspn(dirs, ":");
-
-		snprintf(path, PATH_MAX, "%.*s/%s", len, dirs, name);
-		if (access(path, X_OK) == 0)
-			return true;
-		dirs += len;
-		dirs += *dirs == ':';
-	}
-	return false;
-}
-
-// The loader ignores LD_LIBRARY_PATH in a program that gains privileges: ld.so(8).
-static void warn_if_privileged(const char *name)
-{
-	char path[PATH_MAX];
-	struct stat file;
-
-	if (!find_program(name, path) || stat(path, &file) != 0)
-		return;
-	if ((file.st_mode & S_ISUID && file.st_uid != geteuid()) ||
-	    (file.st_mode & S_ISGID && file.st_gid != getegid()))
-		fprintf(stderr,
-			"anywarp run: note: %s is set-user-ID or set-group-ID, so the loader will "
-			"ignore anywarp's libraries: run a copy of it without that bit\n",
-			path);
-}
-
-static int explain_exec_error(const char *name, int error)
-{
-	char path[PATH_MAX];
-	bool found = find_program(name, path);
-
-	/* execvp says so, too, when a directory of PATH may not be searched: then nothing was found. */
-	if (error == EACCES && !found && !strchr(name, '/'))
-		error = ENOENT;
-	switch (error) {
-	case ENOENT:
-	case ENOTDIR:
-		if (found)
-			fprintf(stderr,
-				"anywarp run: %s: the interpreter or loader it names does not "
-				"exist: check its first line, or build it for this machine\n",
-				path);
-		else
-			fprintf(stderr,
-				"anywarp run: no program '%s': check the spelling, give its path, "
-				"or install the package that has it\n",
-				name);
-		return found ? CLI_NOT_EXECUTABLE : CLI_NOT_FOUND;
-	case EACCES:
-		fprintf(stderr,
-			"anywarp run: %s may not be executed: make it executable (chmod +x), and "
-			"check its directory and mount options\n",
-			name);
-		return CLI_NOT_EXECUTABLE;
-	default:
-		fprintf(stderr, "anywarp run: %s: %s\n", name, strerror(error));
-		return CLI_NOT_EXECUTABLE;
-	}
-}
-
-static bool set_environment(const struct run_options *options)
-{
-	char dir[PATH_MAX];
-
-	if (!aw_libdir_find(dir)) {
-		fprintf(stderr,
-			"anywarp run: " CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s: "
-			"build them ('./dev build') or install anywarp again\n",
-			dir);
-		return false;
-	}
-	if (!aw_libdir_export(dir) ||
-	    (options->log && setenv("ANYWARP_LOG", options->log, 1) != 0) ||
-	    (options->mpa && setenv(AW_POLICY_ENV, options->mpa, 1) != 0)) {
-		fprintf(stderr, "anywarp run: cannot set the environment: out of memory\n");
-		return false;
-	}
+	*command = arg;
 	return true;
 }
 
 static int run(int argc, char **argv)
 {
-	struct run_options options = { 0 };
+	struct launch launch = { .who = "anywarp run" };
+	char dir[PATH_MAX];
+	char **command;
 
 	(void)argc;
-	if (!parse(argv, &options))
+	if (!parse(argv, &launch, &command))
 		return CLI_RUN_FAILED;
-	if (!*options.command) {
+	if (!*command) {
 		fprintf(stderr, "anywarp run: no program to run: for example "
 				"'anywarp run -- rping -s -v'\n");
 		return CLI_RUN_FAILED;
 	}
-	if (!set_environment(&options))
+	if (!aw_launch_environment(&launch, dir))
 		return CLI_RUN_FAILED;
-	warn_if_privileged(options.command[0]);
-	execvp(options.command[0], options.command);
-	return explain_exec_error(options.command[0], errno);
+	return aw_launch_exec(&launch, command);
 }
 
 const struct cli_command aw_cli_run = {
