@@ -5,7 +5,9 @@
 
 #include "cli/cli.h"
 #include "cli/finding.h"
+#include "cli/sockets.h"
 #include "net/policy.h"
+#include "xsock/rules.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -95,6 +97,31 @@ static void check_policy(void)
 	aw_finding_print(FINDING_OK, "MPA policy", NULL, "by " AW_POLICY_ENV ": %s", text);
 }
 
+// Without the library RDMA programs run all the same.
+static void check_sockets(void)
+{
+	const char *text = getenv(AW_XS_RULES_ENV);
+	char why[AW_XS_RULES_WHY_MAX], dir[PATH_MAX];
+	struct aw_xs_rules *rules;
+	int line = aw_xs_rules_parse(text, &rules, why, sizeof(why));
+
+	if (line) {
+		aw_finding_print(FINDING_FAIL, "sockets rules", "correct or unset " AW_XS_RULES_ENV,
+				 AW_XS_RULES_ENV ":%d: %s", line, why);
+		return;
+	}
+	aw_xs_rules_destroy(rules);
+	if (!aw_libdir_find(dir))
+		return; /* check_libraries tells */
+	if (!aw_sockets_library_in(dir))
+		aw_finding_print(FINDING_WARN, "sockets", "build it ('./dev build')",
+				 "no " SOCKETS_LIB " in %s: no sockets programs over anywarp", dir);
+	else
+		aw_finding_print(FINDING_OK, "sockets", NULL,
+				 "sockets programs: anywarp sockets -- PROGRAM%s",
+				 text ? ", by the rules in " AW_XS_RULES_ENV : "");
+}
+
 static int doctor(int argc, char **argv)
 {
 	bool libraries_work;
@@ -108,6 +135,7 @@ static int doctor(int argc, char **argv)
 	check_preload();
 	check_policy();
 	libraries_work = check_libraries();
+	check_sockets();
 	aw_doctor_system();
 	if (!libraries_work || aw_finding_any_failed()) {
 		puts("\nRDMA programs do not run over anywarp here; see the lines with 'fail'.");

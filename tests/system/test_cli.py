@@ -28,11 +28,11 @@ def test_version_names_the_project():
 def test_help_lists_every_subcommand(args):
     done = anywarp(*args)
     assert done.returncode == 0
-    for name in ("run", "doctor", "help", "--version"):
+    for name in ("run", "sockets", "doctor", "help", "--version"):
         assert f"\n  {name} " in done.stdout
 
 
-@pytest.mark.parametrize("name", ["run", "doctor", "help"])
+@pytest.mark.parametrize("name", ["run", "sockets", "doctor", "help"])
 def test_help_of_a_subcommand_shows_its_usage(name):
     done = anywarp("help", name)
     assert done.returncode == 0
@@ -95,6 +95,17 @@ def test_doctor_shows_a_policy_that_is_not_the_default():
     wrong = anywarp("doctor", ANYWARP_MPA="markers=yes")
     assert wrong.returncode == 1
     assert "fail  MPA policy" in wrong.stdout and "'markers=yes'" in wrong.stdout
+
+
+def test_doctor_tells_of_sockets():
+    told = anywarp("doctor", ANYWARP_SOCKETS_RULES="on port=1")
+    assert told.returncode == 0
+    library = BUILD / "lib" / "libanywarp-sockets.so"
+    assert (", by the rules in ANYWARP_SOCKETS_RULES" if library.exists() else
+            "no libanywarp-sockets.so in ") in told.stdout
+    wrong = anywarp("doctor", ANYWARP_SOCKETS_RULES="off\non port=0")
+    assert wrong.returncode == 1
+    assert "fail  sockets rules" in wrong.stdout and "RULES:2: '0': port must" in wrong.stdout
 
 
 def test_run_without_a_program_gives_an_example():

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// anywarp sockets: an unmodified sockets program with libanywarp-sockets.so preloaded, by rules that
+// were checked before it starts.
+#define _GNU_SOURCE // asprintf
+#include "cli/sockets.h"
+
+#include "cli/cli.h"
+#include "cli/launch.h"
+#include "xsock/rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct sockets_options {
+	struct launch launch;
+	struct sockets_rules rules;
+	bool check;
+	const char *status; // the process, or NULL
+	char **command; // empty when none was given
+};
+
+static bool need(const char *name, const char *what, const char *value)
+{
+	if (value)
+		return true;
+	fprintf(stderr, SOCKETS_WHO ": %s needs %s\n", name, what);
+	return false;
+}
+
+static bool parse_option(char ***arg, struct sockets_options *options)
+{
+	enum launch_option common = aw_launch_option(&options->launch, arg);
+	const char *value;
+
+	if (common != LAUNCH_OTHER)
+		return common == LAUNCH_TAKEN;
+	if (aw_launch_value(arg, "--rules", &value))
+		return need("--rules", "a file", value) &&
+		       aw_sockets_rules_read(&options->rules, value);
+	if (aw_launch_value(arg, "--rule", &value))
+		return need("--rule", "a rule, for example 'on port=5201'", value) &&
+		       aw_sockets_rules_add(&options->rules, "--rule", value);
+	if (aw_launch_value(arg, "--status", &options->status))
+		return need("--status", "the number of a process", options->status);
+	if (!strcmp(**arg, "--check")) {
+		options->check = true;
+		return true;
+	}
+	fprintf(stderr, SOCKETS_WHO ": unknown option '%s': see 'anywarp help sockets'\n", **arg);
+	return false;
+}
+
+static bool parse(char **argv, struct sockets_options *options)
+{
+	char **arg = argv + 1;
+
+	for (; *arg && **arg == '-'; arg++) {
+		if (!strcmp(*arg, "--")) {
+			arg++;
+			break;
+		}
+		if (!parse_option(&arg, options))
+			return false;
+	}
+	options->command = arg;
+	return true;
+}
+
+// With no rule on the command line those of the environment hold, and have to be right, too.
+static bool take_environment(struct sockets_rules *rules)
+{
+	const char *text = getenv(AW_XS_RULES_ENV);
+
+	return rules->text || !text || aw_sockets_rules_add(rules, AW_XS_RULES_ENV, text);
+}
+
+static int check(const struct sockets_rules *rules)
+{
+	if (rules->len)
+		fputs(rules->text, stdout);
+	else
+		puts("# no rules: every socket is in auto");
+	return CLI_OK;
+}
+
+// Puts the library before what is preloaded already.
+static bool preload(const char *dir)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *joined;
+	bool done;
+
+	if (strpbrk(dir, " :\t\n")) {
+		fprintf(stderr,
+			SOCKETS_WHO ": LD_PRELOAD cannot name '%s', for a blank or a colon in it: "
+				    "install anywarp somewhere else\n",
+			dir);
+		return false;
+	}
+	if (asprintf(&joined, "%s/" SOCKETS_LIB "%s%s", dir, old && *old ? ":" : "",
+		     old ? old : "") < 0)
+		return false;
+	done = setenv("LD_PRELOAD", joined, 1) == 0;
+	free(joined);
+	return done;
+}
+
+bool aw_sockets_library_in(const char *dir)
+{
+	char path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s/" SOCKETS_LIB, dir);
+
+	return len > 0 && (size_t)len < sizeof(path) && access(path, R_OK) == 0;
+}
+
+static bool check_library(const char *dir)
+{
+	if (aw_sockets_library_in(dir))
+		return true;
+	fprintf(stderr,
+		SOCKETS_WHO ": no " SOCKETS_LIB " in %s: build it ('./dev build') or install "
+			    "anywarp again\n",
+		dir);
+	return false;
+}
+
+static bool set_environment(const struct sockets_options *options)
+{
+	char dir[PATH_MAX];
+
+	if (!aw_launch_environment(&options->launch, dir) || !check_library(dir) || !preload(dir))
+		return false;
+	if (!options->rules.text)
+		return true;
+	if (setenv(AW_XS_RULES_ENV, options->rules.text, 1) == 0)
+		return true;
+	fprintf(stderr, SOCKETS_WHO ": cannot set the environment: out of memory\n");
+	return false;
+}
+
+static int sockets(int argc, char **argv)
+{
+	struct sockets_options options = { .launch = { .who = SOCKETS_WHO } };
+
+	(void)argc;
+	if (!parse(argv, &options))
+		return CLI_USAGE;
+	if (options.status)
+		return aw_sockets_status(options.status);
+	if (!take_environment(&options.rules))
+		return CLI_USAGE;
+	if (options.check)
+		return check(&options.rules);
+	if (!*options.command) {
+		fprintf(stderr, SOCKETS_WHO ": no program to run: for example "
+					    "'anywarp sockets -- iperf3 -s'\n");
+		return CLI_USAGE;
+	}
+	if (!set_environment(&options))
+		return CLI_RUN_FAILED;
+	return aw_launch_exec(&options.launch, options.command);
+}
+
+const struct cli_command aw_cli_sockets = {
+	.name = "sockets",
+	.run = sockets,
+	.summary = "run a sockets program over anywarp",
+	.help = "usage: anywarp sockets [--rules FILE] [--rule TEXT]... [--log LEVEL] [--mpa LIST]\n"
+		"                       [--] PROGRAM [ARGUMENTS]\n"
+		"       anywarp sockets --check [--rules FILE] [--rule TEXT]...\n"
+		"       anywarp sockets --status PID\n"
+		"\n"
+		"Runs PROGRAM, unmodified, so that its TCP connections become iWARP where the rules\n"
+		"say so; all others stay what they are. Without rules every socket is in 'auto': it\n"
+		"is iWARP with a peer that runs so, too, and plain TCP with any other.\n"
+		"\n"
+		"  --rule TEXT   a rule; may be given again, and so may --rules. Order counts: the\n"
+		"                first rule that matches a socket decides, and with none it is off:\n"
+		"                  on|auto|off [program=GLOB] [local=ADDR[/LEN]]\n"
+		"                  [remote=ADDR[/LEN]] [port=N|N-M] [listen|connect]\n"
+		"                port is the listener's, at either end\n"
+		"  --rules FILE  a file of rules, one a line; '#' begins a comment\n"
+		"  --check       print the rules as they are understood, and run nothing\n"
+		"  --status PID  print which fds of that process are in iWARP mode\n"
+		"  --log LEVEL   tell on standard error what happens: error (default), warn, info\n"
+		"                or debug\n"
+		"  --mpa LIST    how connections are set up; see 'anywarp help run'\n"
+		"\n"
+		"The exit status is PROGRAM's; 2 for wrong usage or a wrong rule, which is named\n"
+		"with its line; 127 when there is no such program, 126 when it cannot be executed,\n"
+		"125 when anywarp itself failed.\n"
+		"\n"
+		"  anywarp sockets -- iperf3 -s\n"
+		"  anywarp sockets --rule 'on port=5201' -- iperf3 -c 192.0.2.7\n",
+};

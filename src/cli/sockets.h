@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The parts of 'anywarp sockets'. Errors are told on standard error.
+#ifndef CLI_SOCKETS_H
+#define CLI_SOCKETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SOCKETS_WHO "anywarp sockets"
+#define SOCKETS_LIB "libanywarp-sockets.so"
+
+// Rules in the order in which they were given. Zeroed before the first; text is from malloc.
+struct sockets_rules {
+	char *text; // as ANYWARP_SOCKETS_RULES takes it, or NULL
+	size_t len;
+};
+
+// Adds what the text of a source, of which errors speak, says. False where that is wrong.
+__attribute__((warn_unused_result)) bool aw_sockets_rules_add(struct sockets_rules *rules,
+							      const char *source, const char *text);
+// The same with a file.
+__attribute__((warn_unused_result)) bool aw_sockets_rules_read(struct sockets_rules *rules,
+							       const char *path);
+
+bool aw_sockets_library_in(const char *dir);
+
+// Prints the fds of the process that are in iWARP mode. The exit status.
+int aw_sockets_status(const char *pid);
+
+#endif

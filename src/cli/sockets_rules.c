@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The rules of a command line, from its files and its words, as one text for the library.
+#include "cli/sockets.h"
+
+#include "xsock/rules.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool out_of_memory(void)
+{
+	fprintf(stderr, SOCKETS_WHO ": out of memory\n");
+	return false;
+}
+
+// Reads a text, or tells of its mistake as "source:line: why", which editors can jump to.
+static struct aw_xs_rules *read_text(const char *source, const char *text)
+{
+	char why[AW_XS_RULES_WHY_MAX];
+	struct aw_xs_rules *rules;
+	int line = aw_xs_rules_parse(text, &rules, why, sizeof(why));
+
+	if (!line)
+		return rules;
+	if (line < 0)
+		(void)out_of_memory();
+	else
+		fprintf(stderr, "%s:%d: %s\n", source, line, why);
+	return NULL;
+}
+
+// A line for each rule.
+static bool append(struct sockets_rules *all, const struct aw_xs_rules *rules)
+{
+	size_t count = aw_xs_rules_count(rules);
+	char *text = realloc(all->text, all->len + count * AW_XS_RULE_TEXT_MAX + 1);
+
+	if (!text)
+		return out_of_memory();
+	all->text = text;
+	text[all->len] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		aw_xs_rules_print(rules, i, text + all->len);
+		all->len += strlen(text + all->len);
+		memcpy(text + all->len, "\n", 2);
+		all->len++;
+	}
+	return true;
+}
+
+bool aw_sockets_rules_add(struct sockets_rules *all, const char *source, const char *text)
+{
+	struct aw_xs_rules *rules = read_text(source, text);
+	bool fits = rules && append(all, rules);
+
+	aw_xs_rules_destroy(rules);
+	if (!fits)
+		return false;
+	/* What is right alone may be too much together. */
+	rules = read_text("all rules", all->text);
+	fits = rules != NULL;
+	aw_xs_rules_destroy(rules);
+	return fits;
+}
+
+static bool cannot_read(const char *path, int error)
+{
+	fprintf(stderr, SOCKETS_WHO ": cannot read the rules of %s: %s\n", path, strerror(error));
+	return false;
+}
+
+// Fills text, of AW_XS_RULES_TEXT_MAX + 1 octets; what is too long is still too long in it.
+static bool read_file(const char *path, char *text)
+{
+	FILE *file = fopen(path, "re");
+	size_t len;
+	int error;
+
+	if (!file)
+		return cannot_read(path, errno);
+	errno = 0;
+	len = fread(text, 1, AW_XS_RULES_TEXT_MAX, file);
+	error = ferror(file) ? errno : 0;
+	fclose(file);
+	if (error)
+		return cannot_read(path, error);
+	text[len] = '\0';
+	if (strlen(text) == len)
+		return true;
+	fprintf(stderr, SOCKETS_WHO ": %s is no text: it has a NUL octet in it\n", path);
+	return false;
+}
+
+bool aw_sockets_rules_read(struct sockets_rules *all, const char *path)
+{
+	static char text[AW_XS_RULES_TEXT_MAX + 1];
+
+	return read_file(path, text) && aw_sockets_rules_add(all, path, text);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// anywarp sockets --status: asks a process, by the socket that the library has in it, which of its
+// fds are in iWARP mode. The answer is another process's: it is shown, never trusted.
+#define _GNU_SOURCE // struct ucred
+#include "cli/sockets.h"
+
+#include "cli/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define DIRECTORY "/tmp/anywarp-%u"
+#define ANSWER_TIMEOUT_S 5
+#define LINE_MAX_OCTETS 512
+
+enum {
+	FIELDS = 8
+};
+
+static const char *const titles[FIELDS] = {
+	"fd", "mode", "peer", "octets in", "octets out", "send credits", "receive credits", "state",
+};
+static const int widths[FIELDS] = { 6, 4, 30, 14, 14, 12, 15, 0 };
+
+__attribute__((format(printf, 1, 2))) static bool fail(const char *format, ...)
+{
+	va_list args;
+
+	fputs(SOCKETS_WHO ": ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return false;
+}
+
+static bool read_pid(const char *text, pid_t *pid)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (!isdigit((unsigned char)*text) || *end || number < 1 || number > 1 << 22)
+		return fail("--status needs the number of a process, not '%s'", text);
+	*pid = (pid_t)number;
+	return true;
+}
+
+// The directory of a process in /proc belongs to its effective user.
+static bool find_owner(pid_t pid, uid_t *owner)
+{
+	char path[32];
+	struct stat proc;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (stat(path, &proc) != 0) {
+		if (kill(pid, 0) != 0 && errno == ESRCH)
+			return fail("no process %d: 'pgrep -a NAME' finds the number of one",
+				    (int)pid);
+		return fail("cannot look at process %d: %s: check that /proc is mounted", (int)pid,
+			    strerror(errno));
+	}
+	*owner = proc.st_uid;
+	if (geteuid() == 0 || geteuid() == *owner)
+		return true;
+	return fail("process %d is not yours but of uid %u: ask as that user or as root", (int)pid,
+		    (unsigned)*owner);
+}
+
+// Nobody else may have put a socket there for us to find.
+static bool check_directory(const char *path, uid_t owner)
+{
+	struct stat dir;
+
+	if (lstat(path, &dir) != 0)
+		return errno == ENOENT || fail("%s: %s", path, strerror(errno));
+	if (S_ISDIR(dir.st_mode) && dir.st_uid == owner && (dir.st_mode & 0777) == 0700)
+		return true;
+	return fail("%s is not a directory of uid %u with mode 0700: remove it, and start the "
+		    "process anew",
+		    path, (unsigned)owner);
+}
+
+// Whether the library is in the process. True, too, where that cannot be seen.
+static bool has_library(pid_t pid)
+{
+	char line[LINE_MAX_OCTETS];
+	bool found = false;
+	FILE *maps;
+
+	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
+	maps = fopen(line, "re");
+	if (!maps)
+		return true;
+	while (!found && fgets(line, sizeof(line), maps))
+		found = strstr(line, SOCKETS_LIB);
+	fclose(maps);
+	return found;
+}
+
+// There is no socket, or nobody at it.
+static bool nobody_answers(pid_t pid, int error)
+{
+	if (error != ENOENT && error != ECONNREFUSED)
+		return fail("cannot ask process %d: %s", (int)pid, strerror(error));
+	if (!has_library(pid))
+		return fail(
+			"process %d does not run under 'anywarp sockets': start it so, or with " SOCKETS_LIB
+			" in LD_PRELOAD",
+			(int)pid);
+	printf("process %d has had no socket in iWARP mode\n", (int)pid);
+	return true;
+}
+
+// Whoever answers, the process or its keeper, has to be of the user whose process was asked.
+static bool check_peer(int fd, uid_t owner)
+{
+	struct ucred peer = { 0 };
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == owner)
+		return true;
+	return fail("it is process %d of uid %u that answers, and not uid %u: do not believe it",
+		    (int)peer.pid, (unsigned)peer.uid, (unsigned)owner);
+}
+
+static void print_field(const char *text, size_t i)
+{
+	int width = widths[i];
+
+	if (i == 0 || i == 3 || i == 4 || i == 5 || i == 6)
+		printf("%*s", width, text);
+	else
+		printf("%-*s", width, text);
+	fputs(i + 1 < FIELDS ? "  " : "\n", stdout);
+}
+
+// A line of eight fields; what is beyond them is no table, and octets of a terminal's stay out.
+static bool print_line(char *line)
+{
+	char *fields[FIELDS + 1], *save = NULL;
+	size_t count = 0;
+
+	for (char *p = line; *p; p++) {
+		if (!isprint((unsigned char)*p) && *p != '\n')
+			*p = '?';
+	}
+	for (char *field = strtok_r(line, " \n", &save); field && count <= FIELDS;
+	     field = strtok_r(NULL, " \n", &save))
+		fields[count++] = field;
+	if (count != FIELDS)
+		return false;
+	for (size_t i = 0; i < FIELDS; i++)
+		print_field(fields[i], i);
+	return true;
+}
+
+static bool print_table(int fd, pid_t pid)
+{
+	char line[LINE_MAX_OCTETS];
+	FILE *answer = fdopen(fd, "r");
+	bool right = answer;
+
+	for (size_t i = 0; i < FIELDS; i++)
+		print_field(titles[i], i);
+	errno = 0;
+	while (right && fgets(line, sizeof(line), answer))
+		right = print_line(line);
+	if (!right)
+		(void)fail("process %d does not answer as it should: is it another version?",
+			   (int)pid);
+	else if (ferror(answer) && errno == EAGAIN)
+		right = fail("process %d does not answer within %d seconds: is it stopped?",
+			     (int)pid, ANSWER_TIMEOUT_S);
+	else if (ferror(answer))
+		right = fail("process %d did not end its answer: %s", (int)pid, strerror(errno));
+	if (answer)
+		fclose(answer);
+	else
+		close(fd);
+	return right;
+}
+
+static bool ask(pid_t pid, const char *directory, uid_t owner)
+{
+	struct timeval timeout = { .tv_sec = ANSWER_TIMEOUT_S };
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return fail("no socket: %s", strerror(errno));
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s/sockets.%d", directory, (int)pid);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+		int error = errno;
+
+		close(fd);
+		return nobody_answers(pid, error);
+	}
+	if (!check_peer(fd, owner)) {
+		close(fd);
+		return false;
+	}
+	return print_table(fd, pid);
+}
+
+int aw_sockets_status(const char *text)
+{
+	char directory[sizeof(DIRECTORY) + 16];
+	uid_t owner = 0;
+	pid_t pid = 0;
+
+	if (!read_pid(text, &pid))
+		return CLI_USAGE;
+	if (!find_owner(pid, &owner))
+		return CLI_FAILED;
+	snprintf(directory, sizeof(directory), DIRECTORY, (unsigned)owner);
+	if (!check_directory(directory, owner))
+		return CLI_FAILED;
+	return ask(pid, directory, owner) ? CLI_OK : CLI_FAILED;
+}
