@@ -151,6 +151,7 @@ static void set_options(int fd)
 	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_CORK, &one, sizeof(one)), 0);
 	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &one, sizeof(one)), 0);
 	assert_int_equal(fcntl(fd, F_SETFL, O_ASYNC), 0);
+	assert_int_equal(fcntl(fd, F_SETFD, 0), 0);
 }
 
 static int option(int fd, int level, int name)
@@ -230,6 +231,31 @@ static void adopt__many(void **state)
 	rdma_destroy_event_channel(passive);
 }
 
+/* Whatever it was given, it can still become a listener, and owes its backlog nothing. */
+static void adopt__id_stays_fresh(void **state)
+{
+	struct sockaddr_storage any = cm_address("127.0.0.1", 0);
+	struct cm_ends ends, more = { 0 };
+	int fds[2];
+
+	(void)state;
+	given_pair(fds);
+	given_open(&ends, fds);
+	cm_ends_connect(&ends);
+	assert_int_equal(rdma_bind_addr(ends.listener, (struct sockaddr *)&any), 0);
+	assert_int_equal(rdma_listen(ends.listener, 1), 0);
+	more.passive = ends.passive;
+	more.active = ends.active;
+	more.client = cm_resolved(more.active, "127.0.0.1", cm_port(ends.listener));
+	cm_ends_connect(&more);
+	given_talk(&more);
+	cm_destroy(more.client);
+	cm_expect_ack(ends.passive, RDMA_CM_EVENT_DISCONNECTED, 0);
+	cm_destroy(more.server);
+	given_talk(&ends);
+	cm_ends_close(&ends);
+}
+
 /* Private data and a rejection go both ways as ever. */
 static void adopt__rejected(void **state)
 {
@@ -294,6 +320,7 @@ int main(void)
 		cmocka_unit_test(adopt__addresses),
 		cmocka_unit_test(adopt__options_of_the_program),
 		cmocka_unit_test(adopt__many),
+		cmocka_unit_test(adopt__id_stays_fresh),
 		cmocka_unit_test(adopt__rejected),
 		cmocka_unit_test(adopt__synchronous),
 	};
