@@ -10,7 +10,7 @@ packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib ts
 packages_interop="$packages_run python3-pytest tshark qemu-system-x86 busybox-static ibverbs-providers
 	cpio kmod xz-utils"
 packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
-	iproute2 util-linux git"
+	iproute2 util-linux git libtirpc-dev vsftpd tnftp"
 packages_lint="$packages_build python3 git clang-format-14"
 
 say() {

@@ -25,6 +25,7 @@ import progress  # noqa: E402
 import record  # noqa: E402
 import results  # noqa: E402
 import runner  # noqa: E402
+import sockets  # noqa: E402
 import table  # noqa: E402
 import workers  # noqa: E402
 
@@ -118,7 +119,8 @@ def programs(options):
     for each in ours.values():
         if each.missing():
             fail(each.missing())
-    return {**ours, "libfabric": others.Libfabric(), "ucx": others.Ucx()}
+    return {**ours, **sockets.programs(options.workers, options.libraries),
+            "libfabric": others.Libfabric(), "ucx": others.Ucx()}
 
 
 def interrupt(*_):

@@ -38,6 +38,14 @@ GROUPS = {
                      ("bandwidth",)),
     "idle": Group("Idle connections: memory of a process for each", "connections",
                   ("memory", "poll", "poll_busy10", "idle_cpu")),
+    "sockets-latency": Group("A sockets program, untouched: half a round trip", "octets",
+                             ("latency", "latency_p99")),
+    "sockets-bandwidth": Group("A sockets program, untouched: bandwidth, one way", "octets",
+                               ("bandwidth", "cpu_per_gb")),
+    "sockets-rate": Group("A sockets program, untouched: messages one a send", "octets",
+                          ("rate", "cpu_per_million")),
+    "rpc": Group("Empty ONC RPC by libtirpc", "octets", ("latency_whole", "latency_p99_whole")),
+    "ftp": Group("FTP from memory, vsftpd to tnftp", "octets", ("bandwidth",)),
     "others-latency": Group("Beside libfabric and UCX: ping-pong, half a round trip, mean",
                             "octets", ("latency_mean",)),
     "others-bandwidth": Group("Beside UCX: bandwidth, one way", "octets", ("bandwidth",)),
@@ -211,6 +219,41 @@ def idle(form):
         for count in form.idle]
 
 
+def socket_series(test, whole=True, **keys):
+    """A sockets program as it is, under the library, and over iWARP."""
+    names = (("tcp", "tcp", None), ("pass-through", "sockets-off", "tcp"), ("iwarp", "sockets-on", "tcp"))
+    return tuple(Series(name, program if whole else f"{test}-{program}", test, keys, reference)
+                 for name, program, reference in names)
+
+
+def sockets(form):
+    """What SOVIA reports of its sockets, too: files of 19 and 145 MB, and an empty RPC. A run of little
+    time has what the targets need."""
+    points = socket_points()
+    if form.limit:
+        needed = ("sockets-latency/loopback/64", f"sockets-bandwidth/loopback/{64 * KI}", "sockets-rate")
+        return [point for point in points if key(point).startswith(needed)]
+    return points
+
+
+def socket_points():
+    points = [Point("sockets-latency", "loopback", size,
+                    socket_series("latency", op="send", mode=mode, size=size), PAIR_SECONDS)
+              for size, mode in ((64, "block"), (4 * KI, "block"))]
+    stream = {"op": "send", "direction": "uni", "batch": 1}
+    points += [Point("sockets-bandwidth", "loopback", size,
+                     socket_series("bandwidth", size=size, **stream), PAIR_SECONDS)
+               for size in (4 * KI, 64 * KI, MI)]
+    rate = socket_series("bandwidth", size=64, **stream)
+    combined = {**rate[-1].keys, "combine": "on"}
+    rate = (*rate, rate[0]._replace(name="tcp-combined", keys=combined),
+            rate[-1]._replace(name="iwarp-combined", keys=combined))
+    points.append(Point("sockets-rate", "loopback", 64, rate, PAIR_SECONDS))
+    points.append(Point("rpc", "loopback", 0, socket_series("rpc", whole=False), PAIR_SECONDS))
+    return points + [Point("ftp", "loopback", size, socket_series("ftp", whole=False, size=size), 0.4)
+                     for size in (19 * MI, 145 * MI)]
+
+
 def veth(form):
     points = []
     for mtu in form.mtus:
@@ -253,7 +296,7 @@ def others(_):
 
 
 MAKERS = (latency, worst, bandwidth, bidirectional, windows, rate, threads, connect, streams,
-          hotspot, fan, idle, others, veth)
+          hotspot, fan, idle, sockets, others, veth)
 
 
 def key(point):

@@ -51,7 +51,7 @@ def title(group, value, bed, number):
     return f"{group.title}{kind}, {values.VALUES[value].unit}, {BED_NAMES[bed]}"
 
 
-VALUE_NAMES = {"latency_p99": "99 % below", "latency": "median", "cpu_per_gb": "CPU per GB",
+VALUE_NAMES = {"latency_p99": "99 % below", "latency_p99_whole": "99 % below", "latency": "median", "cpu_per_gb": "CPU per GB",
                "cpu_per_million": "CPU per million messages", "first_octet": "to the first octet",
                "connects_per_second": "a second", "rate": "messages a second",
                "poll": "poll_cq", "poll_busy10": "poll_cq with 10 busy",

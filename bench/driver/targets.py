@@ -134,7 +134,24 @@ def others():
 
 
 def all_targets():
-    return [*bandwidth(), *latency(), *small_and_many(), *idle(), *threads(), *others()]
+    return [*bandwidth(), *latency(), *small_and_many(), *idle(), *threads(), *sockets(), *others()]
+
+
+def sockets():
+    """Programs that know nothing of RDMA."""
+    lat, large, small = ("sockets-latency/loopback/64", f"sockets-bandwidth/loopback/{64 * KI}",
+                         "sockets-rate/loopback/64")
+    return [
+        at_most("sockets, pass-through, latency, 64 octets / no library", lat,
+                over("pass-through", "tcp", "latency"), 1.02),
+        at_least("sockets, pass-through, bandwidth, 64 Ki / no library", large,
+                 over("pass-through", "tcp", "bandwidth"), 0.98),
+        at_most("sockets, iWARP, latency, 64 octets / TCP", lat, over("iwarp", "tcp", "latency"), 1.35),
+        at_least("sockets, iWARP, bandwidth, 64 Ki / TCP", large,
+                 over("iwarp", "tcp", "bandwidth"), 0.85),
+        at_least("sockets, iWARP, 64 octets streamed, combined / TCP_NODELAY", small,
+                 over("iwarp-combined", "tcp", "rate"), 1),
+    ]
 
 
 def bound_text(target):

@@ -39,6 +39,8 @@ VALUES = {
     "latency": Value(usec("median"), "µs", 1, 2, "less"),
     "latency_mean": Value(usec("mean"), "µs", 1, 2, "less"),
     "latency_p99": Value(usec("p99"), "µs", 1, 2, "less"),
+    "latency_whole": Value(usec("median"), "µs", 1, 2, "less"),
+    "latency_p99_whole": Value(usec("p99"), "µs", 1, 2, "less"),
     "slowest": Value(usec("max"), "ms", 1e-3, 2, "less"),
     "bandwidth": Value(lambda run: run.get("octets_per_second"), "MB/s", 1e-6, 0, "more"),
     "rate": Value(lambda run: run.get("messages_per_second"), "M/s", 1e-6, 3, "more"),

@@ -36,6 +36,7 @@ static const char *const op_names[] = { "send", "write", "write-cq", "read", NUL
 static const char *const mode_names[] = { "block", "spin", "epoll", "event", NULL };
 static const char *const direction_names[] = { "uni", "bi", NULL };
 static const char *const fan_names[] = { "none", "in", "out", NULL };
+static const char *const combine_names[] = { "off", "on", NULL };
 
 #define AT(field) offsetof(struct args, field)
 
@@ -52,6 +53,7 @@ static const struct key keys[] = {
 	{ "threads", AT(threads), BIT(TEST_BANDWIDTH), KIND_COUNT, 1, 64, NULL },
 	{ "fan", AT(fan), BIT(TEST_BANDWIDTH), KIND_CHOICE, 0, 0, fan_names },
 	{ "peers", AT(peers), BIT(TEST_BANDWIDTH), KIND_COUNT, 1, 64, NULL },
+	{ "combine", AT(combine), BIT(TEST_BANDWIDTH), KIND_CHOICE, 0, 0, combine_names },
 	{ "count", AT(count), BIT(TEST_CONNECT), KIND_COUNT, 1, 1000000, NULL },
 	{ "clients", AT(clients), BIT(TEST_HOTSPOT), KIND_COUNT, 1, 512, NULL },
 	{ "connections", AT(connections), BIT(TEST_IDLE), KIND_COUNT, 1, 10000, NULL },
@@ -302,6 +304,8 @@ static bool agree_bandwidth(const struct args *args, const struct args_rules *ru
 			      "batch=%" PRIu64 " exceeds window=%" PRIu64
 			      ": a batch is posted at once, give a larger window",
 			      args->batch, args->window);
+	if (args->combine && !rules->has_combine)
+		return refuse(why, "combine=on is for streams of octets: messages stay apart here");
 	return true;
 }
 

@@ -48,6 +48,7 @@ enum fan {
 struct args {
 	enum test test;
 	uint64_t op, mode, direction, fan;
+	uint64_t combine; /* small messages may share a segment: TCP_NODELAY is not set */
 	uint64_t size; /* octets a message */
 	double seconds;
 	uint64_t iterations; /* 0: as many as the seconds allow */
@@ -60,6 +61,7 @@ struct args_rules {
 	uint32_t modes[TEST_COUNT]; /* bits 1 << enum mode; 0: the test takes no mode */
 	uint64_t mode_default[TEST_COUNT];
 	bool has_window; /* a batch is posted at once and so no larger than the window */
+	bool has_combine;
 };
 
 /*

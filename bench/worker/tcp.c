@@ -54,9 +54,9 @@ uint8_t *tcp_buffer(size_t octets)
 	return buf;
 }
 
-static int delay_nothing(int fd)
+static int delay_nothing(const struct session *session, int fd)
 {
-	int on = 1;
+	int on = session->args.combine == 0;
 
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
 		fail_errno("TCP_NODELAY");
@@ -72,7 +72,7 @@ int tcp_connect_one(const struct session *session)
 	if (connect(fd, (const struct sockaddr *)&session->at,
 		    control_address_size(&session->at)) != 0)
 		fail_errno("cannot connect to port %u", control_port(&session->at));
-	return delay_nothing(fd);
+	return delay_nothing(session, fd);
 }
 
 int tcp_accept_one(const struct session *session)
@@ -86,7 +86,7 @@ int tcp_accept_one(const struct session *session)
 	fd = accept4(tcp.listener, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0)
 		fail_errno("accept");
-	return delay_nothing(fd);
+	return delay_nothing(session, fd);
 }
 
 size_t tcp_got(ssize_t result)
@@ -141,7 +141,8 @@ const struct transport transport = {
 			      [TEST_HOTSPOT] = 1u << MODE_EPOLL | 1u << MODE_SPIN },
 		   .mode_default = { [TEST_LATENCY] = MODE_BLOCK,
 				     [TEST_BANDWIDTH] = MODE_BLOCK,
-				     [TEST_HOTSPOT] = MODE_EPOLL } },
+				     [TEST_HOTSPOT] = MODE_EPOLL },
+		   .has_combine = true },
 	.listen = tcp_listen,
 	.accept = tcp_accept,
 	.connect = tcp_connect,

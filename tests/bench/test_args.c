@@ -111,6 +111,8 @@ static void args_read__what_does_not_go_together(void **state)
 	assert_refused("bandwidth fan=in streams=2", "streams=1");
 	assert_refused("bandwidth batch=17 window=16", "larger window");
 	read_good("bandwidth batch=16 window=16");
+	assert_refused("bandwidth combine=on", "messages stay apart");
+	read_good("bandwidth combine=off");
 	assert_refused("hotspot size=65537", "65536");
 }
 
