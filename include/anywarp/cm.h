@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What anywarp's librdmacm.so.1 has beyond rdma-core's (symbol version ANYWARP_1.0): a connection
- * over a TCP socket that is connected already, as RFC 5044 7.1.3 has it ("delayed start-up"). A program
- * that also runs over rdma-core's library finds the functions by dlsym(3).
+ * over a TCP socket that is connected already, as RFC 5044 7.1.3 has it ("delayed start-up"), and
+ * connections that go on in the child of a fork. A program that also runs over rdma-core's library
+ * finds the functions by dlsym(3).
  */
 #ifndef ANYWARP_CM_H
 #define ANYWARP_CM_H
@@ -58,6 +59,69 @@ int anywarp_cm_initiate(struct rdma_cm_id *id, int fd);
  * is wrong), EBADF, ENOTSOCK, EPROTONOSUPPORT (not TCP), ENOTCONN, EAGAIN, EMFILE, ENOMEM.
  */
 int anywarp_cm_respond(struct rdma_cm_id *listen_id, int fd);
+
+/*
+ * In the child of an ordinary fork the library starts afresh: connections stay the parent's. They
+ * move to the child like this:
+ *
+ *	parent                                  child
+ *	anywarp_fork_hold();
+ *	fork();
+ *	anywarp_cm_forget(id);                  anywarp_fork_take(&id, 1);
+ *	anywarp_fork_release();
+ *
+ * The child goes on where the parent stopped, in the midst of a message or of an FPDU, and the peer
+ * notices nothing, also if the parent is killed meanwhile. One of the two may go on with a
+ * connection: the parent forgets, before it releases, every one that the child takes.
+ *
+ * From hold up to take or release all calls are this one thread's: no other thread is in a
+ * call of the library, none sleeps in ibv_get_cq_event, and in between come but the calls above, fork
+ * and rdma_destroy_event_channel or ibv verbs that destroy. No event is unacknowledged.
+ */
+
+/*
+ * Sends what posts are held back, and stops the library's own thread between two of its jobs, until
+ * anywarp_fork_release. Children that this thread forks meanwhile are for anywarp_fork_take; what other
+ * threads fork waits.
+ *
+ * 0; or -1 with errno ENOMEM, or EINVAL: it is held already.
+ */
+int anywarp_fork_hold(void);
+
+/*
+ * In the parent: goes on with what was not forgotten. 0; or -1 with errno EINVAL: nothing is held, or
+ * this is the child.
+ */
+int anywarp_fork_release(void);
+
+/*
+ * In the child: goes on with the count ids, and with the QPs, CQs, SRQs, MRs, PDs, channels and
+ * contexts, at the same addresses, with the same keys and fds. Completion, async and event channels
+ * keep their fds' numbers and O_NONBLOCK, but are files of their own from the fork on; an epoll set
+ * is shared with the parent by fork(2), so that the child puts them into a new one. Posts, unpolled
+ * completions, events that wait and deadlines are as in the parent at the fork. A Request that waits
+ * in the channel of a listening id goes with it; a listening id that the parent does not forget
+ * listens in both.
+ *
+ * Every other id is lost here as after an ordinary fork, and its sockets are closed in this process, with
+ * no octet to the peer, who has the parent still: it, and its QP, can only be destroyed.
+ *
+ * The child can hold in its turn, for a child of its own.
+ *
+ * 0; or -1 with errno EINVAL: this is not a child for it, or an id is NULL; nothing was done. Or EAGAIN,
+ * EMFILE, ENFILE, ENOMEM, ENOSPC: then the call can be made again, with the same ids.
+ */
+int anywarp_fork_take(struct rdma_cm_id *const *ids, int count);
+
+/*
+ * Between hold and release, or in the child before take: destroys id and its QP (and the CQs that
+ * rdma_create_qp made) with no octet to the peer and no shutdown(2), so that the connection lives on in
+ * the other process. Requests that wait in id's channel are forgotten likewise. MRs, and CQs and
+ * channels of the program's own, stay; they are destroyed as ever, now or later.
+ *
+ * 0; or -1 with errno EINVAL: id is NULL, or nothing is held.
+ */
+int anywarp_cm_forget(struct rdma_cm_id *id);
 
 #ifdef __cplusplus
 }

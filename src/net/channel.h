@@ -23,7 +23,9 @@ struct aw_source {
 };
 
 struct aw_channel {
+	TAILQ_ENTRY(aw_channel) entry; /* among all; guarded by channel.c's lock */
 	int fd; /* eventfd in semaphore mode, close-on-exec; the program may set O_NONBLOCK */
+	bool shared; /* fd is the parent's: a child that carries on got none of its own */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;
 	uint32_t
@@ -66,5 +68,14 @@ bool aw_channel_take(struct aw_channel *ch, void **object, int *kind);
 
 /* Forgets unread events of src (before its object goes). Returns how many there were. */
 uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src);
+
+/*
+ * For net/engine.c and net/carry.c. In a child that carries on each channel has an eventfd of its own, by the same number
+ * and with what waits. take_over: those that had none to get then. 0, or EMFILE, ENFILE, ENOMEM.
+ */
+void aw_channel_fork_prepare(void);
+void aw_channel_fork_parent(void);
+void aw_channel_fork_child(bool carries);
+int aw_channel_take_over(void);
 
 #endif

@@ -100,6 +100,9 @@ int aw_conn_attach(struct aw_conn *conn, struct aw_uqp *qp);
  */
 void aw_conn_destroy(struct aw_conn *conn);
 
+/* The same without a word to the peer, whom another process has, too. The progress thread is held. */
+void aw_conn_forget(struct aw_conn *conn);
+
 /* What every socket has for its life, also under a QP. An accepted one has it from its listener. */
 void aw_conn_set_options(int fd);
 

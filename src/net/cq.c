@@ -19,6 +19,9 @@
 /* Polls in vain between two sleeps of a program that works by events: before and after it arms. */
 #define POLLS_AWAKE 2
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(cq_list, aw_cq) all = TAILQ_HEAD_INITIALIZER(all);
+
 int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object)
 {
 	if (capacity == 0 || capacity > AW_CQE_MAX)
@@ -31,12 +34,18 @@ int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, 
 	aw_source_init(&cq->async_error, object, 0);
 	pthread_mutex_init(&cq->lock, NULL);
 	pthread_mutex_init(&cq->qps_lock, NULL);
+	pthread_mutex_lock(&lock);
+	TAILQ_INSERT_TAIL(&all, cq, entry);
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
 void aw_cq_fini(struct aw_cq *cq)
 {
 	assert(cq->qps_count == 0);
+	pthread_mutex_lock(&lock);
+	TAILQ_REMOVE(&all, cq, entry);
+	pthread_mutex_unlock(&lock);
 	if (cq->channel)
 		aw_channel_forget(cq->channel, &cq->event);
 	if (cq->async)
@@ -302,4 +311,41 @@ void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp)
 	assert(cq->qps[*slot_of(cq, qp)] == qp);
 	put_at(cq, *slot_of(cq, qp), cq->qps[--cq->qps_count]);
 	pthread_mutex_unlock(&cq->qps_lock);
+}
+
+void aw_cq_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void aw_cq_fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void aw_cq_fork_child(bool carries)
+{
+	struct aw_cq *cq;
+
+	TAILQ_FOREACH(cq, &all, entry)
+	{
+		if (!carries || cq->epfd < 0)
+			continue;
+		close(cq->epfd);
+		cq->epfd = -1;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void aw_cq_rejoin(void)
+{
+	struct aw_cq *cq;
+
+	pthread_mutex_lock(&lock);
+	TAILQ_FOREACH(cq, &all, entry)
+	{
+		if (cq->epfd < 0 && cq->qps_count > DIRECT_MAX)
+			make_epoll(cq);
+	}
+	pthread_mutex_unlock(&lock);
 }

@@ -53,6 +53,7 @@ struct aw_cq {
 	_Atomic uint32_t wakes_seen,
 		polls_awake; /* the channel's turns, and polls since (sleeps_soon) */
 	_Atomic uint32_t lent; /* QPs the progress thread leaves to pollers of this CQ */
+	TAILQ_ENTRY(aw_cq) entry; /* among all; guarded by cq.c's lock */
 };
 
 enum aw_arm {
@@ -86,5 +87,14 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry);
 void aw_cq_forget_qp(struct aw_cq *cq, const struct aw_uqp *qp);
 int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp);
 void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp);
+
+/*
+ * For net/uqp.c and net/carry.c: in a child that carries on the parent's epoll sets are left at once, and rejoin makes
+ * those that are wanted. Without one (EMFILE) a CQ asks the sockets of its QPs.
+ */
+void aw_cq_fork_prepare(void);
+void aw_cq_fork_parent(void);
+void aw_cq_fork_child(bool carries);
+void aw_cq_rejoin(void);
 
 #endif

@@ -4,6 +4,7 @@
 // A started thread leaves only by itself, when it finds that no reference is left.
 #include "net/engine.h"
 
+#include "net/channel.h"
 #include "net/linger.h"
 #include "net/log.h"
 #include "net/pool.h"
@@ -45,6 +46,7 @@ static struct {
 	_Atomic int kickfd;
 	/* changes only where there is one thread */
 	uint32_t generation;
+	bool carried; /* the child of a fork that carries, before take */
 } engine = {
 	.handling = PTHREAD_MUTEX_INITIALIZER,
 	.life = PTHREAD_MUTEX_INITIALIZER,
@@ -56,6 +58,7 @@ static struct {
 static struct aw_once once = AW_ONCE_INIT;
 static _Thread_local bool self;
 static _Thread_local bool forking; /* holds handling */
+static _Thread_local bool held; /* likewise, and forks carry */
 
 bool aw_engine_is_self(void)
 {
@@ -107,14 +110,14 @@ void aw_engine_kick_tick(void)
 
 void aw_engine_fork_prepare(void)
 {
-	if (!forking)
+	if (!forking && !held)
 		pthread_mutex_lock(&engine.handling);
 	forking = true;
 }
 
 void aw_engine_fork_done(void)
 {
-	if (forking)
+	if (forking && !held)
 		pthread_mutex_unlock(&engine.handling);
 	forking = false;
 }
@@ -123,6 +126,7 @@ static void fork_prepare(void)
 {
 	aw_engine_fork_prepare();
 	aw_linger_fork_prepare();
+	aw_channel_fork_prepare();
 	pthread_mutex_lock(&engine.life);
 	aw_watch_fork_prepare();
 }
@@ -131,6 +135,7 @@ static void fork_parent(void)
 {
 	aw_watch_fork_parent();
 	pthread_mutex_unlock(&engine.life);
+	aw_channel_fork_parent();
 	aw_linger_fork_parent();
 	aw_engine_fork_done();
 }
@@ -148,12 +153,14 @@ static void fork_child(void)
 	engine.running = false;
 	engine.to_join = false;
 	engine.leavers = 0;
-	engine.generation++;
+	engine.generation += !held;
+	engine.carried = held;
 	pthread_cond_init(&engine.left, NULL);
 	self = false;
-	aw_watch_fork_child();
+	aw_watch_fork_child(held);
 	pthread_mutex_unlock(&engine.life);
-	aw_linger_fork_child();
+	aw_channel_fork_child(held);
+	aw_linger_fork_child(held);
 	aw_engine_fork_done();
 }
 
@@ -425,8 +432,49 @@ void aw_engine_put(void)
 	engine.refs--;
 	if (engine.refs == 0 && engine.running) {
 		aw_engine_kick();
-		if (!self)
+		if (!self && !held)
 			await_end();
 	}
 	pthread_mutex_unlock(&engine.life);
+}
+
+/* Carrying on in a child. */
+
+int aw_engine_hold(void)
+{
+	int err = held || self ? EINVAL : aw_once_run(&once, init_once);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&engine.handling);
+	held = true;
+	return 0;
+}
+
+bool aw_engine_is_held(void)
+{
+	return held;
+}
+
+bool aw_engine_is_carried(void)
+{
+	return held && engine.carried;
+}
+
+void aw_engine_resume(void)
+{
+	engine.carried = false;
+	held = false;
+	pthread_mutex_unlock(&engine.handling);
+	aw_engine_kick();
+}
+
+int aw_engine_restart(void)
+{
+	int err;
+
+	pthread_mutex_lock(&engine.life);
+	err = engine.refs > 0 ? start() : 0;
+	pthread_mutex_unlock(&engine.life);
+	return err || aw_engine_epfd() < 0 ? err : aw_watch_rejoin();
 }

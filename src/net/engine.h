@@ -60,4 +60,17 @@ void aw_engine_kick(void);
 void aw_engine_fork_prepare(void);
 void aw_engine_fork_done(void);
 
+/*
+ * Carrying on in a child (net/carry.h). From hold to resume no handler and no tick runs, and a fork of
+ * this thread carries: the child has the same generation. hold: 0, or EINVAL (held already), ENOMEM.
+ */
+int aw_engine_hold(void);
+/* Is this thread in between? In a handler of pthread_atfork: does this fork carry? */
+bool aw_engine_is_held(void);
+/* Is it, and in a child that carries on? */
+bool aw_engine_is_carried(void);
+void aw_engine_resume(void);
+/* In the child: the thread, which is held still, and its epoll set. 0, or an errno; then again. */
+int aw_engine_restart(void);
+
 #endif

@@ -283,10 +283,11 @@ void aw_hold_fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void aw_hold_fork_child(void)
+void aw_hold_fork_child(bool carries)
 {
-	while (!TAILQ_EMPTY(&holding))
+	while (!carries && !TAILQ_EMPTY(&holding))
 		unlist(TAILQ_FIRST(&holding));
-	looking = held = false;
+	if (!carries)
+		looking = held = false;
 	pthread_mutex_unlock(&lock);
 }

@@ -53,9 +53,9 @@ void aw_hold_armed(struct aw_cq *cq);
 /* What is held anywhere leaves: this thread is about to sleep, or memory to go. No lock held. */
 void aw_hold_release(void);
 
-/* Around a fork; the child holds nothing: the stream is the parent's. */
+/* Around a fork; the child holds nothing: the stream is the parent's, unless the child carries on. */
 void aw_hold_fork_prepare(void);
 void aw_hold_fork_parent(void);
-void aw_hold_fork_child(void);
+void aw_hold_fork_child(bool carries);
 
 #endif

@@ -320,10 +320,15 @@ void aw_lend_fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Their connections are the parent's: nobody here is to listen to them again. */
-void aw_lend_fork_child(void)
+/* Their connections are the parent's: nobody here is to listen to them again, unless it carries on. */
+void aw_lend_fork_child(bool carries)
 {
-	while (!TAILQ_EMPTY(&lent))
-		unlist(TAILQ_FIRST(&lent));
+	struct aw_uqp *qp;
+
+	while ((qp = TAILQ_FIRST(&lent))) {
+		unlist(qp);
+		if (carries)
+			aw_uqp_rejoin(qp);
+	}
 	pthread_mutex_unlock(&lock);
 }

@@ -31,9 +31,9 @@ void aw_lend_stray(struct aw_uqp *qp);
  */
 void aw_lend_recall(const struct aw_cq *cq);
 
-/* Around a fork; the child has lent nothing. */
+/* Around a fork; the child has lent nothing. Where it carries on, the QPs are to be listened to again. */
 void aw_lend_fork_prepare(void);
 void aw_lend_fork_parent(void);
-void aw_lend_fork_child(void);
+void aw_lend_fork_child(bool carries);
 
 #endif

@@ -137,13 +137,20 @@ void aw_linger_fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The watches stay in the child's table, dead and unreachable: their memory is not freed. */
-void aw_linger_fork_child(void)
+/*
+ * The watches stay in the child's table, dead and unreachable: their memory is not freed. Where the
+ * child carries on, its table is in use, and they leave it.
+ */
+void aw_linger_fork_child(bool carries)
 {
 	struct lingerer *l;
 
-	TAILQ_FOREACH(l, &lingerers, entry)
-	close(l->fd);
-	TAILQ_INIT(&lingerers);
+	if (!carries) {
+		TAILQ_FOREACH(l, &lingerers, entry)
+		close(l->fd);
+		TAILQ_INIT(&lingerers);
+	}
 	pthread_mutex_unlock(&lock);
+	if (carries)
+		aw_linger_flush();
 }

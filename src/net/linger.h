@@ -4,6 +4,8 @@
 #ifndef NET_LINGER_H
 #define NET_LINGER_H
 
+#include <stdbool.h>
+
 #define AW_LINGER_MS 2000
 
 /*
@@ -15,9 +17,12 @@ void aw_linger(int fd);
 /* Closes what still lingers; called as the engine stops. */
 void aw_linger_flush(void);
 
-/* For net/engine.c. The child closes its copies; the connections are the parent's. */
+/*
+ * For net/engine.c. The child closes its copies; the connections are the parent's, also where the child
+ * carries on with others.
+ */
 void aw_linger_fork_prepare(void);
 void aw_linger_fork_parent(void);
-void aw_linger_fork_child(void);
+void aw_linger_fork_child(bool carries);
 
 #endif

@@ -36,4 +36,7 @@ int aw_listener_give(struct aw_listener *listener, int fd);
 /* Closes it and its half-open connections; no event comes after it returned. Not from an event. */
 void aw_listener_destroy(struct aw_listener *listener);
 
+/* The same without a word to anybody: the other process has them, too. The progress thread is held. */
+void aw_listener_forget(struct aw_listener *listener);
+
 #endif

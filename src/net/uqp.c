@@ -28,10 +28,12 @@ static void fork_prepare(void)
 	aw_hold_fork_prepare();
 	aw_lend_fork_prepare();
 	aw_pool_fork_prepare();
+	aw_cq_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+	aw_cq_fork_parent();
 	aw_pool_fork_done();
 	aw_lend_fork_parent();
 	aw_hold_fork_parent();
@@ -41,9 +43,12 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
+	bool carries = aw_engine_is_held();
+
+	aw_cq_fork_child(carries);
 	aw_pool_fork_done();
-	aw_lend_fork_child();
-	aw_hold_fork_child();
+	aw_lend_fork_child(carries);
+	aw_hold_fork_child(carries);
 	aw_table_fork_child(&qps);
 	aw_engine_fork_done();
 }
@@ -292,6 +297,30 @@ void aw_uqp_abort(struct aw_uqp *qp)
 	aw_qp_abort(&qp->core, AW_OK);
 	aw_uqp_serve(qp);
 	unlock(qp);
+}
+
+void aw_uqp_forget(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	aw_hold_end(qp);
+	qp->reset_seen = true;
+	aw_uqp_drop_socket(qp);
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp))
+{
+	uint32_t end = aw_table_end(&qps);
+
+	for (uint32_t handle = 0; handle < end; handle++) {
+		struct aw_uqp *qp = aw_table_get(&qps, handle);
+
+		if (!qp)
+			continue;
+		if (!keeps(qp))
+			aw_uqp_forget(qp);
+		aw_table_put(&qps, handle);
+	}
 }
 
 /* Under the lock, which is given back meanwhile: whoever hears of the stream learns that it ended. */

@@ -131,6 +131,13 @@ void aw_uqp_close(struct aw_uqp *qp);
 void aw_uqp_abort(struct aw_uqp *qp);
 void aw_uqp_reset(struct aw_uqp *qp);
 
+/*
+ * The connection goes on in another process: the socket is closed here, without a word, and nobody hears
+ * of it. All that is left to do is to destroy or reset the QP. others: all but those that keeps keeps.
+ */
+void aw_uqp_forget(struct aw_uqp *qp);
+void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp));
+
 enum aw_qp_state aw_uqp_state(struct aw_uqp *qp);
 
 /*

@@ -229,6 +229,12 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 	return err;
 }
 
+/* There is no set to join yet; the watch keeps what for. */
+void aw_uqp_rejoin(struct aw_uqp *qp)
+{
+	aw_watch_events(&qp->watch->watch, qp->listens_for);
+}
+
 void aw_uqp_lend(struct aw_uqp *qp)
 {
 	aw_watch_events(&qp->watch->watch, 0);

@@ -31,6 +31,9 @@ void aw_uqp_push(struct aw_uqp *qp);
 void aw_uqp_lend(struct aw_uqp *qp);
 void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to);
 
+/* For net/lend.c, in a child that carries on: the progress thread is to listen to the socket. */
+void aw_uqp_rejoin(struct aw_uqp *qp);
+
 /* For a thread that slept on a channel. It looks the QP up. No lock held. */
 void aw_uqp_on_wake(uint32_t handle);
 

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
 
 #define WATCH_MAX (1u << 18)
@@ -87,8 +88,10 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		.fd = fd,
 		.handle = handle,
 		.serial = take_serial(),
+		.generation = aw_engine_generation(),
 		.fn = fn,
 		.release = release_fn,
+		.events = events,
 	};
 	/*
 	 * First: the progress thread may run from the next call on, even in this thread's place. An
@@ -109,6 +112,7 @@ int aw_watch_events(struct aw_watch *w, uint32_t events)
 
 	if (w->fd < 0)
 		return 0;
+	atomic_store_explicit(&w->events, events, memory_order_relaxed);
 	if (events == 0) {
 		control(EPOLL_CTL_DEL, w, 0);
 		return 0;
@@ -285,14 +289,42 @@ void aw_watch_fork_parent(void)
 	pthread_mutex_unlock(&timer_lock);
 }
 
-/* What the parent watches stays in the table until its owner removes it, but never fires here. */
-void aw_watch_fork_child(void)
+/*
+ * What the parent watches stays in the table until its owner removes it, but never fires here. In a
+ * child that carries on it will, once it has joined the new epoll set; the deadlines stand.
+ */
+void aw_watch_fork_child(bool carries)
 {
 	struct aw_watch *w;
 
-	while ((w = first()))
+	while (!carries && (w = first()))
 		unlist(w);
 	wakes_ns = 0;
 	aw_table_fork_child(&table);
 	pthread_mutex_unlock(&timer_lock);
+}
+
+static int rejoin(const struct aw_watch *w)
+{
+	uint32_t events = atomic_load_explicit(&w->events, memory_order_relaxed);
+	bool joins = w->fd >= 0 && events && w->generation == aw_engine_generation();
+	int err = joins ? control(EPOLL_CTL_ADD, w, events) : 0;
+
+	return err == EEXIST ? 0 : err;
+}
+
+int aw_watch_rejoin(void)
+{
+	uint32_t end_handle = aw_table_end(&table);
+	int err = 0;
+
+	for (uint32_t handle = 0; handle < end_handle && !err; handle++) {
+		struct aw_watch *w = aw_table_get(&table, handle);
+
+		if (!w)
+			continue;
+		err = rejoin(w);
+		aw_table_put(&table, handle);
+	}
+	return err;
 }

@@ -19,8 +19,10 @@ struct aw_watch {
 	int fd;
 	uint32_t handle;
 	uint32_t serial; /* tells it from an earlier owner of the handle */
+	uint32_t generation; /* of the engine: a child does not watch for its parent */
 	aw_watch_fn *fn;
 	void (*release)(struct aw_watch *w);
+	_Atomic uint32_t events; /* what is waited for on fd: for a child that carries on */
 	/* guarded by the timer lock */
 	bool ended; /* removed: takes no deadline any more */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
@@ -77,6 +79,9 @@ void aw_watch_dispatch(uint64_t key, uint32_t events);
 uint64_t aw_watch_run_timers(void);
 void aw_watch_fork_prepare(void);
 void aw_watch_fork_parent(void);
-void aw_watch_fork_child(void);
+void aw_watch_fork_child(bool carries);
+
+/* In a child that carries on: all that is watched, into its new epoll set. 0, or ENOMEM, ENOSPC. */
+int aw_watch_rejoin(void);
 
 #endif

@@ -42,6 +42,7 @@ struct aw_cm_id {
 	enum aw_cm_state state;
 	bool sync; /* the channel is our own and calls wait for their event */
 	bool engine_held;
+	bool carried; /* into this process, by anywarp_fork_take */
 	bool fd_connected; /* the program did it */
 	bool reuse_addr, af_only, tos_set;
 	uint8_t tos;
@@ -76,6 +77,16 @@ int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw
 
 /* Ends what the id has under way, drops its unread events, waits for acks, frees it. */
 void aw_cm_id_destroy(struct aw_cm_id *cm);
+
+/*
+ * The same with no octet to the peer, who goes on with another process. The progress thread is held.
+ * strand: all but the destroying, which is the program's still; then the id is as one that was inherited.
+ */
+void aw_cm_id_forget(struct aw_cm_id *cm);
+void aw_cm_id_strand(struct aw_cm_id *cm);
+
+/* fn for every id that there is. */
+void aw_cm_id_each(void (*fn)(struct aw_cm_id *cm));
 
 /* Was it made before a fork that this process came from? Its lock is not to be taken then. */
 bool aw_cm_id_inherited(const struct aw_cm_id *cm);

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* A number that changes in the child of a fork. */
+/* A number that changes in the child of a fork, but not in one that carries on (anywarp_fork_hold). */
 uint32_t aw_cm_process(void);
 
 #endif

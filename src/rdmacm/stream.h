@@ -28,6 +28,12 @@ bool aw_cm_stream_is_over(struct aw_cm_id *cm);
 /* Closes the stream if it was this id's and is not over. Without the lock. */
 void aw_cm_stream_close(struct aw_cm_id *cm);
 
+/* The stream goes on in another process: the QP gives its socket up without a word. */
+void aw_cm_stream_forget(struct aw_cm_id *cm);
+
+/* Is qp in the connection of an id that this process carries on? */
+bool aw_cm_stream_is_carried(struct aw_uqp *qp);
+
 /* What the QP was heard to do becomes state and events. The lock is held. */
 void aw_cm_stream_settle(struct aw_cm_id *cm);
 

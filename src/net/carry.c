@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The order in which a child that carries on comes to life: the progress thread last.
+#include "net/carry.h"
+
+#include "net/channel.h"
+#include "net/cq.h"
+#include "net/engine.h"
+
+int aw_carry_take(void)
+{
+	int err = aw_channel_take_over();
+
+	if (!err)
+		err = aw_engine_restart();
+	if (err)
+		return err;
+	aw_cq_rejoin();
+	aw_engine_resume();
+	return 0;
+}
