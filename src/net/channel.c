@@ -5,6 +5,8 @@
 // event was forgotten meanwhile finds nothing and is void.
 #include "net/channel.h"
 
+#include "net/engine.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -28,6 +30,7 @@ int aw_channel_init(struct aw_channel *ch)
 	ch->hands = (struct aw_hands){ 0 };
 	ch->waiters = ch->generation = 0;
 	ch->arrival_ns = ch->woke_ns = 0;
+	ch->made_in = aw_engine_generation();
 	ch->shared = false;
 	pthread_mutex_lock(&lock);
 	TAILQ_INSERT_TAIL(&channels, ch, entry);
@@ -215,9 +218,11 @@ void aw_channel_fork_child(bool carries)
 {
 	struct aw_channel *ch;
 
-	if (carries)
-		TAILQ_FOREACH(ch, &channels, entry)
-	carry(ch);
+	TAILQ_FOREACH(ch, &channels, entry)
+	{
+		if (carries && ch->made_in == aw_engine_generation())
+			carry(ch);
+	}
 	pthread_mutex_unlock(&lock);
 }
 

@@ -25,6 +25,7 @@ struct aw_source {
 struct aw_channel {
 	TAILQ_ENTRY(aw_channel) entry; /* among all; guarded by channel.c's lock */
 	int fd; /* eventfd in semaphore mode, close-on-exec; the program may set O_NONBLOCK */
+	uint32_t made_in; /* the engine's generation: a child leaves its parent's fds alone */
 	bool shared; /* fd is the parent's: a child that carries on got none of its own */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;

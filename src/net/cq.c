@@ -2,6 +2,7 @@
 // The ring under one lock; overflow raises CQ_ERR and fails the QPs (their settle looks).
 #include "net/cq.h"
 
+#include "net/engine.h"
 #include "net/hold.h"
 #include "net/lend.h"
 #include "net/uqp.h"
@@ -27,6 +28,7 @@ int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, 
 	if (capacity == 0 || capacity > AW_CQE_MAX)
 		return EINVAL;
 	*cq = (struct aw_cq){ .channel = channel, .capacity = capacity, .epfd = -1 };
+	cq->made_in = aw_engine_generation();
 	cq->ring = malloc(capacity * sizeof(*cq->ring));
 	if (!cq->ring)
 		return ENOMEM;
@@ -329,7 +331,7 @@ void aw_cq_fork_child(bool carries)
 
 	TAILQ_FOREACH(cq, &all, entry)
 	{
-		if (!carries || cq->epfd < 0)
+		if (!carries || cq->epfd < 0 || cq->made_in != aw_engine_generation())
 			continue;
 		close(cq->epfd);
 		cq->epfd = -1;
@@ -344,7 +346,8 @@ void aw_cq_rejoin(void)
 	pthread_mutex_lock(&lock);
 	TAILQ_FOREACH(cq, &all, entry)
 	{
-		if (cq->epfd < 0 && cq->qps_count > DIRECT_MAX)
+		if (cq->epfd < 0 && cq->qps_count > DIRECT_MAX &&
+		    cq->made_in == aw_engine_generation())
 			make_epoll(cq);
 	}
 	pthread_mutex_unlock(&lock);

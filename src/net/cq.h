@@ -54,6 +54,7 @@ struct aw_cq {
 		polls_awake; /* the channel's turns, and polls since (sleeps_soon) */
 	_Atomic uint32_t lent; /* QPs the progress thread leaves to pollers of this CQ */
 	TAILQ_ENTRY(aw_cq) entry; /* among all; guarded by cq.c's lock */
+	uint32_t made_in; /* the engine's generation */
 };
 
 enum aw_arm {

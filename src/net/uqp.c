@@ -317,7 +317,7 @@ void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp))
 
 		if (!qp)
 			continue;
-		if (!keeps(qp))
+		if (qp->generation == aw_engine_generation() && !keeps(qp))
 			aw_uqp_forget(qp);
 		aw_table_put(&qps, handle);
 	}

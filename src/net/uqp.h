@@ -133,7 +133,8 @@ void aw_uqp_reset(struct aw_uqp *qp);
 
 /*
  * The connection goes on in another process: the socket is closed here, without a word, and nobody hears
- * of it. All that is left to do is to destroy or reset the QP. others: all but those that keeps keeps.
+ * of it. All that is left to do is to destroy or reset the QP. others: all of
+ * this process but those that keeps keeps.
  */
 void aw_uqp_forget(struct aw_uqp *qp);
 void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp));

@@ -43,20 +43,7 @@ static void unmark(struct aw_cm_id *cm)
 	cm->carried = false;
 }
 
-/* The id of a Request that waits is nobody's yet; it goes with its listening id. */
-static void mark_request(struct aw_cm_event *ev)
-{
-	if (ev->event.event == RDMA_CM_EVENT_CONNECT_REQUEST && ev->owner->carried)
-		aw_cm_id_of(ev->event.id)->carried = true;
-}
-
-static void mark_requests(struct aw_cm_id *cm)
-{
-	if (cm->carried && !aw_cm_id_inherited(cm))
-		aw_cm_channel_each(cm->id.channel, mark_request);
-}
-
-/* Requests that wait are destroyed with their listening id. */
+/* The id of a Request that waits has no channel yet: it goes, or stays, with its listening id. */
 static void strand_other(struct aw_cm_id *cm)
 {
 	if (!cm->carried && cm->id.channel && !aw_cm_id_inherited(cm))
@@ -68,7 +55,6 @@ static void keep(struct rdma_cm_id *const *ids, int count)
 	aw_cm_id_each(unmark);
 	for (int i = 0; i < count; i++)
 		aw_cm_id_of(ids[i])->carried = true;
-	aw_cm_id_each(mark_requests);
 	aw_cm_id_each(strand_other);
 	aw_uqp_forget_others(aw_cm_stream_is_carried);
 }

@@ -315,22 +315,6 @@ void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm
 	pthread_mutex_unlock(&ch->lock);
 }
 
-void aw_cm_channel_each(struct rdma_event_channel *channel, void (*fn)(struct aw_cm_event *ev))
-{
-	struct aw_cm_event *ev;
-
-	if (!channel)
-		return;
-	struct aw_cm_channel *ch = of(channel);
-
-	pthread_mutex_lock(&ch->lock);
-	TAILQ_FOREACH(ev, &ch->queue, entry)
-	{
-		fn(ev);
-	}
-	pthread_mutex_unlock(&ch->lock);
-}
-
 /* Fork. */
 
 static int replace_fd(struct aw_cm_channel *ch)

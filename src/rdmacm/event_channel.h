@@ -29,9 +29,6 @@ bool aw_cm_channel_holds(struct rdma_event_channel *channel, enum rdma_cm_event_
 void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm_id *owner,
 			  struct aw_cm_event_list *list);
 
-/* fn for every event that waits in channel, in their order. channel may be NULL. */
-void aw_cm_channel_each(struct rdma_event_channel *channel, void (*fn)(struct aw_cm_event *ev));
-
 /*
  * Around a fork. In a child that carries on each channel has an eventfd of its own, by the same number and
  * with the events that wait. take_over: those that had none to get then. 0, or EMFILE, ENFILE, ENOMEM.

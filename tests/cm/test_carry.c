@@ -23,24 +23,26 @@ enum then {
 };
 
 struct plan {
-	uint16_t port[2];
+	int ports; /* a pipe that tells them */
 	enum then then;
 	bool sleeps;
 	unsigned int forks; /* child of child of child ... */
 	int done; /* a pipe: who has come to its end well says so */
 };
 
-static struct rdma_cm_id *connected(struct echo *e, uint16_t port)
+static void connect_next(const struct plan *plan, struct echo *e)
 {
-	struct sockaddr_storage ss = cm_address("127.0.0.1", port);
+	struct sockaddr_storage ss;
 	struct rdma_cm_id *id;
+	uint16_t port;
 
+	assert_int_equal(read(plan->ports, &port, sizeof(port)), sizeof(port));
+	ss = cm_address("127.0.0.1", port);
 	assert_int_equal(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), 0);
 	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&ss, 1000), 0);
 	assert_int_equal(rdma_resolve_route(id, 1000), 0);
 	echo_open(e, id);
 	assert_int_equal(rdma_connect(id, NULL), 0);
-	return id;
 }
 
 static void say_done(const struct plan *plan)
@@ -105,9 +107,9 @@ static void hold_and_carry(const struct plan *plan)
 
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	signal(SIGABRT, SIG_DFL);
-	connected(&e, plan->port[0]);
+	connect_next(plan, &e);
 	if (plan->then == GOES_ON)
-		connected(&other, plan->port[1]);
+		connect_next(plan, &other);
 	answer_and_fork(plan, &e, &other);
 }
 
@@ -118,11 +120,14 @@ struct asker {
 	struct echo echo;
 };
 
-static uint16_t listen_for_one(struct asker *a)
+static void listen_for_one(struct asker *a, int ports)
 {
+	uint16_t port;
+
 	a->channel = rdma_create_event_channel();
 	a->listener = cm_listener(a->channel, "127.0.0.1", 1);
-	return cm_port(a->listener);
+	port = cm_port(a->listener);
+	assert_int_equal(write(ports, &port, sizeof(port)), sizeof(port));
 }
 
 static void accept_one(struct asker *a)
@@ -172,19 +177,20 @@ static int count_done(int fd)
 
 static void run(enum then then, bool sleeps, unsigned int forks)
 {
-	int count = then == GOES_ON ? 2 : 1, fds[2], status;
+	int count = then == GOES_ON ? 2 : 1, fds[2], ports[2], status;
 	struct asker askers[2];
 
 	assert_int_equal(pipe(fds), 0);
-	struct plan plan = { .then = then, .sleeps = sleeps, .forks = forks, .done = fds[1] };
-
-	for (int i = 0; i < count; i++)
-		plan.port[i] = listen_for_one(&askers[i]);
+	assert_int_equal(pipe(ports), 0);
+	struct plan plan = { ports[0], then, sleeps, forks, fds[1] };
+	/* Before anything else: sanitizers do not like threads that have just begun at a fork. */
 	pid_t pid = fork();
 
 	if (pid == 0)
 		hold_and_carry(&plan);
 	close(fds[1]);
+	for (int i = 0; i < count; i++)
+		listen_for_one(&askers[i], ports[1]);
 	for (int i = 0; i < count; i++)
 		accept_one(&askers[i]);
 	ask_all(askers, count);
@@ -194,6 +200,8 @@ static void run(enum then then, bool sleeps, unsigned int forks)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(then <= KILLED_LATER ? WIFSIGNALED(status) : WIFEXITED(status));
 	close(fds[0]);
+	close(ports[0]);
+	close(ports[1]);
 }
 
 static void carry__parent_is_killed_at_once(void **state)
