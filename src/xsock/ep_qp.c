@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The endpoint's verbs objects: orders become WRs, completions become messages and room. Receives complete into
+// a CQ that is armed for who waits; sends into one of their own, which is looked at when their room is needed.
+#include "xsock/ep_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define POLL_MAX 32 /* completions at once */
+#define CHAIN_MAX 16 /* orders posted at once */
+#define SQ_EXTRA 2u /* for nudges */
+
+static int make_cqs(struct aw_xs_ep *ep, uint32_t sends)
+{
+	struct ibv_context *verbs = ep->id->verbs;
+
+	ep->channel = ibv_create_comp_channel(verbs);
+	if (!ep->channel)
+		return -errno;
+	ep->send_cq.cq = ibv_create_cq(verbs, (int)sends, ep, ep->channel, 0);
+	ep->recv_cq.cq = ibv_create_cq(verbs, (int)ep->recv_count, ep, ep->channel, 0);
+	return ep->send_cq.cq && ep->recv_cq.cq ? 0 : -errno;
+}
+
+static int register_memory(struct aw_xs_ep *ep)
+{
+	struct ibv_pd *pd = ep->id->pd;
+	const int written = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	struct aw_xs_memory *mem = &ep->stream.mem;
+
+	ep->send_mr = ibv_reg_mr(pd, ep->memory, ep->recv_at, 0);
+	ep->recv_mr = ibv_reg_mr(pd, ep->memory + ep->recv_at, mem->recv_len, written);
+	ep->target_mr = ibv_reg_mr(pd, mem->target, aw_xs_target_len(mem->iomaps), written);
+	ep->messages_mr = ibv_reg_mr(pd, ep->memory + ep->messages_at,
+				     (size_t)ep->recv_count * AW_XS_MSG_LEN,
+				     IBV_ACCESS_LOCAL_WRITE);
+	if (!ep->send_mr || !ep->recv_mr || !ep->target_mr || !ep->messages_mr)
+		return -errno;
+	mem->recv_key = ep->recv_mr->rkey;
+	mem->target_key = ep->target_mr->rkey;
+	return 0;
+}
+
+/* count receives, from message slot first on. */
+static int post_receives(struct aw_xs_ep *ep, uint32_t first, uint32_t count)
+{
+	struct ibv_recv_wr wr[POLL_MAX], *bad;
+	struct ibv_sge sge[POLL_MAX];
+
+	for (uint32_t done = 0; done < count;) {
+		uint32_t n = 0;
+
+		for (; n < POLL_MAX && done < count; n++, done++) {
+			uint32_t slot = (first + done) % ep->recv_count;
+
+			sge[n] = (struct ibv_sge){
+				.addr = (uintptr_t)ep->memory + ep->messages_at +
+					slot * AW_XS_MSG_LEN,
+				.length = AW_XS_MSG_LEN,
+				.lkey = ep->messages_mr->lkey,
+			};
+			wr[n] = (struct ibv_recv_wr){
+				.wr_id = slot,
+				.next = wr + n + 1,
+				.sg_list = sge + n,
+				.num_sge = 1,
+			};
+		}
+		wr[n - 1].next = NULL;
+		if (ibv_post_recv(ep->id->qp, wr, &bad) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int make_qp(struct aw_xs_ep *ep, uint32_t sends)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_context = ep,
+		.send_cq = ep->send_cq.cq,
+		.recv_cq = ep->recv_cq.cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = sends,
+			.max_recv_wr = ep->recv_count,
+			.max_send_sge = 2,
+			.max_recv_sge = 1,
+			.max_inline_data = ep->options.inline_data,
+		},
+	};
+
+	if (rdma_create_qp(ep->id, NULL, &attr) != 0)
+		return -errno;
+	ep->inline_max = attr.cap.max_inline_data;
+	return ep->inline_max < AW_XS_MSG_LEN ? -EOPNOTSUPP : 0;
+}
+
+int aw_xs_ep_qp_create(struct aw_xs_ep *ep)
+{
+	uint32_t sends = ep->options.sq_size + AW_XS_SQ_SPARE + SQ_EXTRA;
+	int err;
+
+	ep->lends = aw_xs_cm_extension("anywarp_cm_initiate") != NULL;
+	ep->recv_count = ep->options.rq_size + AW_XS_RQ_SPARE;
+	err = make_cqs(ep, sends);
+	if (!err)
+		err = make_qp(ep, sends);
+	if (!err)
+		err = register_memory(ep);
+	if (!err)
+		err = post_receives(ep, 0, ep->recv_count);
+	return err;
+}
+
+static void drop_mr(struct ibv_mr **mr)
+{
+	if (*mr)
+		ibv_dereg_mr(*mr);
+	*mr = NULL;
+}
+
+static void drop_cq(struct aw_xs_cq *cq)
+{
+	if (!cq->cq)
+		return;
+	ibv_ack_cq_events(cq->cq, cq->unacked);
+	ibv_destroy_cq(cq->cq);
+	cq->cq = NULL;
+}
+
+/* What callers have under way ends with the QP. */
+static void fail_others(struct aw_xs_ep *ep)
+{
+	for (; ep->others > 0; ep->others--) {
+		struct aw_xs_other *other = &ep->other[ep->other_first];
+
+		ep->other_first = (ep->other_first + 1) % AW_XS_OTHERS_MAX;
+		if (other->done)
+			other->done(other->arg, ECONNABORTED);
+	}
+}
+
+void aw_xs_ep_qp_destroy(struct aw_xs_ep *ep)
+{
+	if (ep->id && ep->id->qp)
+		rdma_destroy_qp(ep->id);
+	fail_others(ep);
+	drop_mr(&ep->send_mr);
+	drop_mr(&ep->recv_mr);
+	drop_mr(&ep->target_mr);
+	drop_mr(&ep->messages_mr);
+	drop_cq(&ep->send_cq);
+	drop_cq(&ep->recv_cq);
+	if (ep->channel)
+		ibv_destroy_comp_channel(ep->channel);
+	ep->channel = NULL;
+}
+
+/* What a send's completion has to tell. */
+static uint64_t send_id(enum aw_xs_kind kind, uint32_t wrs, uint32_t octets)
+{
+	return (uint64_t)octets << 16 | wrs << 8 | kind;
+}
+
+struct chain {
+	struct ibv_send_wr wr[2 * CHAIN_MAX];
+	struct ibv_sge sge[3 * CHAIN_MAX];
+	uint8_t msg[CHAIN_MAX][AW_XS_MSG_LEN];
+	uint32_t wrs, sges, orders;
+};
+
+/* Fits by construction: an order has at most two spans and a message. */
+static struct ibv_send_wr *add_wr(struct chain *c, enum ibv_wr_opcode opcode)
+{
+	struct ibv_send_wr *wr = &c->wr[c->wrs];
+
+	*wr = (struct ibv_send_wr){ .opcode = opcode, .sg_list = &c->sge[c->sges] };
+	if (c->wrs > 0)
+		c->wr[c->wrs - 1].next = wr;
+	c->wrs++;
+	return wr;
+}
+
+static void add_sge(struct chain *c, struct ibv_send_wr *wr, const uint8_t *octets, uint32_t len,
+		    uint32_t lkey)
+{
+	c->sge[c->sges++] = (struct ibv_sge){ (uintptr_t)octets, len, lkey };
+	wr->num_sge++;
+}
+
+static void add_order(const struct aw_xs_ep *ep, struct chain *c, const struct aw_xs_order *order)
+{
+	struct ibv_send_wr *wr = NULL;
+	uint32_t len = 0;
+
+	if (order->spans > 0) {
+		wr = add_wr(c, IBV_WR_RDMA_WRITE);
+		wr->wr.rdma.remote_addr = order->addr;
+		wr->wr.rdma.rkey = order->key;
+		for (uint32_t i = 0; i < order->spans; i++) {
+			add_sge(c, wr, order->span[i].octets, order->span[i].len,
+				ep->send_mr->lkey);
+			len += order->span[i].len;
+		}
+		wr->send_flags = len <= ep->inline_max ? IBV_SEND_INLINE : 0;
+	}
+	if (order->has_msg) {
+		memcpy(c->msg[c->orders], order->msg, AW_XS_MSG_LEN);
+		wr = add_wr(c, IBV_WR_SEND);
+		add_sge(c, wr, c->msg[c->orders], AW_XS_MSG_LEN, 0);
+		wr->send_flags = IBV_SEND_INLINE;
+	}
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	wr->wr_id = send_id(order->kind, order->wrs, order->octets);
+	c->orders++;
+}
+
+static int post_chain(struct aw_xs_ep *ep, struct chain *c)
+{
+	struct ibv_send_wr *bad;
+
+	if (c->wrs == 0)
+		return 0;
+	if (ibv_post_send(ep->id->qp, c->wr, &bad) == 0)
+		return 0;
+	aw_xs_ep_over(ep, 0);
+	return -ECONNRESET;
+}
+
+int aw_xs_ep_post_order(struct aw_xs_ep *ep, const struct aw_xs_order *order)
+{
+	struct chain c;
+
+	c.wrs = c.sges = c.orders = 0;
+	add_order(ep, &c, order);
+	return post_chain(ep, &c);
+}
+
+/* True: the chain is full, and there may be more. */
+static bool pump_chain(struct aw_xs_ep *ep, uint32_t min)
+{
+	struct aw_xs_order order;
+	struct chain c;
+
+	c.wrs = c.sges = c.orders = 0;
+	while (c.orders < CHAIN_MAX && aw_xs_stream_next(&ep->stream, min, &order))
+		add_order(ep, &c, &order);
+	return post_chain(ep, &c) == 0 && c.orders == CHAIN_MAX;
+}
+
+void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min)
+{
+	if (ep->phase != AW_XS_PHASE_UP)
+		return;
+	if (ep->maps_due > 0)
+		aw_xs_ep_announce_maps(ep);
+	while (pump_chain(ep, min))
+		;
+}
+
+/* Both ends' violations and losses come here. */
+static void on_receive(struct aw_xs_ep *ep, const struct ibv_wc *wc)
+{
+	const uint8_t *octets = ep->memory + ep->messages_at + wc->wr_id * AW_XS_MSG_LEN;
+
+	ep->news++;
+	if (aw_xs_stream_message(&ep->stream, octets, wc->byte_len) == 0)
+		return;
+	rdma_disconnect(ep->id);
+	aw_xs_ep_over(ep, EPROTO);
+	ep->error = EPROTO;
+}
+
+/* True when there may be more. */
+static bool take_receives(struct aw_xs_ep *ep)
+{
+	struct ibv_wc wc[POLL_MAX];
+	int n = ibv_poll_cq(ep->recv_cq.cq, POLL_MAX, wc);
+	bool lost = n < 0;
+
+	for (int i = 0; i < n; i++) {
+		if (wc[i].status == IBV_WC_SUCCESS)
+			on_receive(ep, &wc[i]);
+		else
+			lost = true;
+	}
+	if (!lost && n > 0)
+		lost = post_receives(ep, (uint32_t)wc[0].wr_id, (uint32_t)n) != 0;
+	if (lost && ep->phase != AW_XS_PHASE_OVER)
+		aw_xs_ep_over(ep, 0);
+	return n == POLL_MAX;
+}
+
+static void end_other(struct aw_xs_ep *ep, int err)
+{
+	struct aw_xs_other *other = &ep->other[ep->other_first];
+
+	ep->other_first = (ep->other_first + 1) % AW_XS_OTHERS_MAX;
+	ep->others--;
+	if (other->done)
+		other->done(other->arg, err);
+}
+
+static void on_sent(struct aw_xs_ep *ep, const struct ibv_wc *wc)
+{
+	enum aw_xs_kind kind = wc->wr_id & 0xff;
+
+	aw_xs_stream_done(&ep->stream, kind, wc->wr_id >> 8 & 0xff, (uint32_t)(wc->wr_id >> 16));
+	if (kind != AW_XS_OTHER)
+		ep->news++;
+	else
+		end_other(ep, wc->status == IBV_WC_SUCCESS ? 0 : ECONNRESET);
+}
+
+void aw_xs_ep_reap_sends(struct aw_xs_ep *ep)
+{
+	struct ibv_wc wc[POLL_MAX];
+	int n;
+
+	if (!ep->send_cq.cq)
+		return;
+	do {
+		n = ibv_poll_cq(ep->send_cq.cq, POLL_MAX, wc);
+		for (int i = 0; i < n; i++)
+			if (wc[i].status == IBV_WC_SUCCESS || (wc[i].wr_id & 0xff) == AW_XS_OTHER)
+				on_sent(ep, &wc[i]);
+	} while (n == POLL_MAX);
+}
+
+/* Room in the ring, the SQ or the notes that completions would give is looked for only when it is needed. */
+static bool needs_room(const struct aw_xs_stream *s)
+{
+	return s->put - s->freed > s->mem.send_len / 2 || s->sq_used > s->sq_size / 2 ||
+	       s->notes_used > AW_XS_NOTES / 2;
+}
+
+void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min)
+{
+	if (ep->phase == AW_XS_PHASE_IDLE || ep->phase == AW_XS_PHASE_OVER)
+		return;
+	if (ep->phase != AW_XS_PHASE_UP)
+		aw_xs_ep_cm_progress(ep);
+	if (ep->phase != AW_XS_PHASE_UP)
+		return;
+	while (take_receives(ep))
+		;
+	if (ep->others > 0 || needs_room(&ep->stream))
+		aw_xs_ep_reap_sends(ep);
+	aw_xs_ep_pump(ep, min);
+}
+
+int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
+		  void (*done)(void *arg, int err), void *arg)
+{
+	struct ibv_send_wr own = *wr, *bad;
+	int err = 0;
+
+	pthread_mutex_lock(&ep->lock);
+	aw_xs_ep_progress(ep, 0);
+	if (ep->phase != AW_XS_PHASE_UP)
+		err = ep->stream.error ? -EPIPE : -ENOTCONN;
+	else if (wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_READ)
+		err = -EINVAL;
+	else if (ep->others == AW_XS_OTHERS_MAX || !aw_xs_stream_other(&ep->stream))
+		err = -EAGAIN;
+	if (!err) {
+		own.next = NULL;
+		own.wr_id = send_id(AW_XS_OTHER, 1, 0);
+		own.send_flags |= IBV_SEND_SIGNALED;
+		ep->other[(ep->other_first + ep->others) % AW_XS_OTHERS_MAX] =
+			(struct aw_xs_other){ done, arg };
+		ep->others++;
+		err = -ibv_post_send(ep->id->qp, &own, &bad);
+		if (err) {
+			ep->others--;
+			ep->stream.sq_used--;
+		}
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return err;
+}
+
+/* Its place in the SQ is beyond what the stream uses. */
+void aw_xs_ep_nudge(struct aw_xs_ep *ep)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = send_id(AW_XS_OTHER, 0, 0),
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	struct ibv_send_wr *bad;
+
+	if (!ep->id || !ep->id->qp || ep->phase < AW_XS_PHASE_UP)
+		return;
+	if (ep->others == AW_XS_OTHERS_MAX)
+		return;
+	if (!ep->send_cq.armed && ibv_req_notify_cq(ep->send_cq.cq, 0) == 0)
+		ep->send_cq.armed = true;
+	ep->other[(ep->other_first + ep->others) % AW_XS_OTHERS_MAX] = (struct aw_xs_other){ 0 };
+	ep->others++;
+	if (ibv_post_send(ep->id->qp, &wr, &bad) != 0)
+		ep->others--;
+}

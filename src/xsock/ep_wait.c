@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Readiness, and sleeping until it changes. One thread at a time sleeps on the completion channel for the
+// endpoint; others wait for it. A thread of an event loop sleeps in a poll(2) of its own. Who takes an event
+// from the channel that another one may need lets it come once more.
+#define _GNU_SOURCE /* ppoll, POLLRDHUP */
+#include "xsock/ep_impl.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define LOWAT 2048u /* octets of room that make an endpoint writable */
+#define SETUP_NS 100000000 /* who waits for set-up looks so often whether it was shut down */
+
+static bool has_end(const struct aw_xs_ep *ep)
+{
+	return ep->stream.error || ep->stream.rx_end != AW_XS_OPEN;
+}
+
+static bool is_writable(const struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+	size_t low = s->mem.send_len / 4 < LOWAT ? s->mem.send_len / 4 : LOWAT;
+
+	if (ep->phase < AW_XS_PHASE_UP)
+		return false;
+	return s->error || s->tx_wanted != AW_XS_OPEN || s->rx_end == AW_XS_GONE ||
+	       aw_xs_stream_room(s) >= low;
+}
+
+short aw_xs_ep_bits(const struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+	bool over = s->error || aw_xs_stream_is_done(s);
+	int bits = 0;
+
+	if (ep->phase == AW_XS_PHASE_IDLE)
+		return POLLHUP | POLLOUT;
+	if (aw_xs_stream_pending(s) > 0 || has_end(ep) || ep->rd_shut)
+		bits |= POLLIN;
+	if (is_writable(ep))
+		bits |= POLLOUT;
+	if (aw_xs_stream_is_urgent(s))
+		bits |= POLLPRI;
+	if (has_end(ep) || ep->rd_shut)
+		bits |= POLLRDHUP;
+	if (over)
+		bits |= POLLHUP;
+	if (ep->error)
+		bits |= POLLERR;
+	return (short)bits;
+}
+
+static void arm_cq(struct aw_xs_cq *cq)
+{
+	if (!cq->armed && ibv_req_notify_cq(cq->cq, 0) == 0)
+		cq->armed = true;
+}
+
+/* True: nothing came that is not known. */
+bool aw_xs_ep_arm_locked(struct aw_xs_ep *ep, bool sends)
+{
+	uint64_t before = ep->news;
+
+	if (ep->phase == AW_XS_PHASE_OVER || ep->phase == AW_XS_PHASE_IDLE)
+		return false;
+	if (ep->phase == AW_XS_PHASE_UP) {
+		arm_cq(&ep->recv_cq);
+		if (sends)
+			arm_cq(&ep->send_cq);
+	}
+	aw_xs_ep_progress(ep, 0);
+	if (sends && ep->phase == AW_XS_PHASE_UP) {
+		aw_xs_ep_reap_sends(ep);
+		aw_xs_ep_pump(ep, 0);
+	}
+	return ep->news == before;
+}
+
+/* Is there something that only the completion of a send can change? */
+static bool awaits_sends(const struct aw_xs_ep *ep)
+{
+	return ep->others > 0 || !is_writable(ep);
+}
+
+/* An event that is known to be there, or that who sleeps waits for. 0 or a negative errno. */
+static int take_cq_event(struct aw_xs_ep *ep, struct aw_xs_cq **which)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(ep->channel, &cq, &context) != 0)
+		return -errno;
+	*which = cq == ep->recv_cq.cq ? &ep->recv_cq : &ep->send_cq;
+	return 0;
+}
+
+static void settle_event(struct aw_xs_cq *cq)
+{
+	cq->armed = false;
+	if (++cq->unacked < AW_XS_UNACKED_MAX)
+		return;
+	ibv_ack_cq_events(cq->cq, cq->unacked);
+	cq->unacked = 0;
+}
+
+static void tell_sleepers(struct aw_xs_ep *ep)
+{
+	bool self = ep->poller && pthread_equal(ep->poller_id, pthread_self());
+	bool poller = ep->poller && !self && ep->poller_news != ep->news;
+	bool sleeper = ep->sleeping && ep->sleeper_news != ep->news;
+
+	if (poller)
+		ep->poller_news = ep->news;
+	if (sleeper)
+		ep->sleeper_news = ep->news;
+	if (ep->waiters > 0)
+		pthread_cond_broadcast(&ep->changed);
+	if ((poller || sleeper) && (ep->event_taken || ep->silent_news))
+		aw_xs_ep_nudge(ep);
+	ep->event_taken = ep->silent_news = false;
+}
+
+void aw_xs_ep_unlock(struct aw_xs_ep *ep)
+{
+	tell_sleepers(ep);
+	pthread_mutex_unlock(&ep->lock);
+}
+
+void aw_xs_ep_fds(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS])
+{
+	pthread_mutex_lock(&ep->lock);
+	fds[0] = (struct pollfd){ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN };
+	pthread_mutex_unlock(&ep->lock);
+}
+
+/* What is readable at once: events of old armings, which would wake who polls again and again. */
+static void drain_events(struct aw_xs_ep *ep)
+{
+	struct pollfd fds[AW_XS_EP_FDS] = {
+		{ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN },
+		{ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN },
+	};
+	struct aw_xs_cq *cq = NULL;
+
+	if (!ep->recv_cq.armed && !ep->send_cq.armed)
+		fds[0].fd = -1;
+	while (poll(fds, AW_XS_EP_FDS, 0) > 0) {
+		if (fds[1].revents) {
+			aw_xs_ep_cm_progress(ep);
+			fds[1].fd = -1;
+		}
+		if (!fds[0].revents)
+			continue;
+		if (ep->sleeping || take_cq_event(ep, &cq) != 0)
+			return;
+		settle_event(cq);
+		ep->event_taken = true;
+	}
+}
+
+bool aw_xs_ep_arm(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	drain_events(ep);
+	bool quiet = aw_xs_ep_arm_locked(ep, awaits_sends(ep));
+
+	tell_sleepers(ep);
+	ep->poller = quiet;
+	ep->poller_id = pthread_self();
+	ep->poller_news = ep->news;
+	pthread_mutex_unlock(&ep->lock);
+	return quiet;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u),
+				  .tv_nsec = (long)(ns % 1000000000u) };
+}
+
+/* With the lock given back. Without a time limit the sleep is in ibv_get_cq_event, which makes progress. */
+static int sleep_unlocked(struct aw_xs_ep *ep, int64_t left_ns, struct aw_xs_cq **cq)
+{
+	struct pollfd fds[AW_XS_EP_FDS] = {
+		{ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN },
+		{ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN },
+	};
+	bool up = ep->phase == AW_XS_PHASE_UP;
+	struct timespec limit;
+	int n;
+
+	*cq = NULL;
+	if (up && left_ns < 0 && ep->lends)
+		return take_cq_event(ep, cq);
+	if (!up && (left_ns < 0 || left_ns > SETUP_NS))
+		left_ns = SETUP_NS;
+	limit = timespec_of(left_ns < 0 ? 0 : (uint64_t)left_ns);
+	n = ppoll(fds, AW_XS_EP_FDS, left_ns < 0 ? NULL : &limit, NULL);
+	if (n < 0)
+		return -errno;
+	return fds[0].revents ? take_cq_event(ep, cq) : 0;
+}
+
+/* The thread that sleeps for all. The lock is held before and after. */
+static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
+{
+	struct aw_xs_cq *cq = NULL;
+	int err;
+
+	ep->sleeping = true;
+	ep->sleeper_news = ep->news;
+	pthread_mutex_unlock(&ep->lock);
+	err = sleep_unlocked(ep, left_ns, &cq);
+	pthread_mutex_lock(&ep->lock);
+	ep->sleeping = false;
+	if (cq) {
+		settle_event(cq);
+		ep->event_taken = true;
+	} else if (!err && ep->events) {
+		aw_xs_ep_cm_progress(ep);
+	}
+	return err;
+}
+
+static int sleep_following(struct aw_xs_ep *ep, uint64_t end_ns, bool limited)
+{
+	struct timespec end = timespec_of(end_ns);
+
+	if (limited)
+		pthread_cond_timedwait(&ep->changed, &ep->lock, &end);
+	else
+		pthread_cond_wait(&ep->changed, &ep->lock);
+	return 0;
+}
+
+/* One sleep at most. 0 or a negative errno. */
+static int wait_turn(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t end_ns)
+{
+	int err;
+
+	if (!aw_xs_ep_arm_locked(ep, sends || ep->others > 0))
+		return 0;
+	if (ep->sleeping)
+		return sleep_following(ep, end_ns, left_ns >= 0);
+	err = sleep_leading(ep, left_ns);
+	aw_xs_ep_progress(ep, 0);
+	tell_sleepers(ep);
+	return err;
+}
+
+typedef bool wait_until(struct aw_xs_ep *ep, short events);
+
+static bool is_ready(struct aw_xs_ep *ep, short events)
+{
+	return aw_xs_ep_bits(ep) & (events | POLLERR | POLLHUP);
+}
+
+static bool is_drained(struct aw_xs_ep *ep, short events)
+{
+	(void)events;
+	return aw_xs_ep_is_flushed(ep);
+}
+
+/* 1: it holds. 0: the time is over. Else a negative errno. The lock is held. */
+static int wait_for(struct aw_xs_ep *ep, wait_until *until, short events, int64_t timeout_ns)
+{
+	bool limited = timeout_ns >= 0, sends = until == is_drained || events & POLLOUT;
+	uint64_t end = limited ? aw_xs_now_ns() + (uint64_t)timeout_ns : 0;
+	int64_t left = timeout_ns;
+	int err = 0;
+
+	aw_xs_ep_progress(ep, 0);
+	while (!until(ep, events)) {
+		if (err || (limited && left <= 0))
+			return err;
+		ep->waiters++;
+		err = wait_turn(ep, sends, left, end);
+		ep->waiters--;
+		if (limited)
+			left = (int64_t)(end - aw_xs_now_ns());
+	}
+	return 1;
+}
+
+int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
+{
+	pthread_mutex_lock(&ep->lock);
+	int result = wait_for(ep, is_ready, events, timeout_ns);
+
+	if (result > 0)
+		result = aw_xs_ep_bits(ep);
+	aw_xs_ep_unlock(ep);
+	return result;
+}
+
+int aw_xs_ep_drain(struct aw_xs_ep *ep, int64_t timeout_ns)
+{
+	pthread_mutex_lock(&ep->lock);
+	int result = wait_for(ep, is_drained, 0, timeout_ns);
+
+	if (result > 0)
+		result = ep->stream.error;
+	else if (result == 0)
+		result = -ETIMEDOUT;
+	aw_xs_ep_unlock(ep);
+	return result;
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Sending: what is to be posted next. Credits go first, since the peer may be waiting for them; then the
+// urgent mark, octets, and the end.
+#include "xsock/stream.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define DATA_MAX (1u << 16) /* octets of a message: the peer is to begin before all has come */
+
+static uint32_t least(uint64_t a, uint64_t b)
+{
+	return (uint32_t)(a < b ? a : b);
+}
+
+size_t aw_xs_stream_room(const struct aw_xs_stream *s)
+{
+	return s->mem.send_len - (size_t)(s->put - s->freed);
+}
+
+/* n octets, for which there is room. */
+static void ring_put(struct aw_xs_stream *s, const uint8_t *octets, size_t n)
+{
+	size_t at = s->put % s->mem.send_len;
+	size_t first = least(n, s->mem.send_len - at);
+
+	memcpy(s->mem.send + at, octets, first);
+	memcpy(s->mem.send, octets + first, n - first);
+	s->put += n;
+}
+
+size_t aw_xs_stream_put(struct aw_xs_stream *s, const struct iovec *iov, int n)
+{
+	size_t room = aw_xs_stream_room(s);
+	size_t taken = 0;
+
+	for (int i = 0; i < n && room > 0; i++) {
+		size_t len = iov[i].iov_len < room ? iov[i].iov_len : room;
+
+		if (len > 0)
+			ring_put(s, iov[i].iov_base, len);
+		room -= len;
+		taken += len;
+	}
+	return taken;
+}
+
+/* All that is put and not posted is of the stream: iowrite waits for that. */
+void aw_xs_stream_put_urgent(struct aw_xs_stream *s)
+{
+	s->urgent_out = s->octets_out + (s->put - s->posted) - 1;
+	s->urgent_due = true;
+}
+
+/* The send ring's octets from posted on. */
+static void add_spans(const struct aw_xs_stream *s, struct aw_xs_order *order, uint32_t n)
+{
+	uint32_t at = (uint32_t)(s->posted % s->mem.send_len);
+	uint32_t first = least(n, s->mem.send_len - at);
+
+	order->span[order->spans++] = (struct aw_xs_span){ s->mem.send + at, first };
+	if (n > first)
+		order->span[order->spans++] = (struct aw_xs_span){ s->mem.send, n - first };
+	order->octets = n;
+	order->wrs++;
+}
+
+static void add_msg(struct aw_xs_stream *s, struct aw_xs_order *order, enum aw_xs_op op,
+		    uint32_t data)
+{
+	aw_xs_msg_put(order->msg, s->tx_net, op, data);
+	order->has_msg = true;
+	order->wrs++;
+}
+
+/* Room in the SQ: octets leave some of it to what lets them flow. */
+static bool sq_has(const struct aw_xs_stream *s, uint32_t wrs, bool spare)
+{
+	return s->sq_used + wrs <= s->sq_size + (spare ? AW_XS_SQ_SPARE : 0);
+}
+
+static bool has_credit(const struct aw_xs_stream *s)
+{
+	return s->seq != s->seq_limit;
+}
+
+static uint8_t *next_note(struct aw_xs_stream *s)
+{
+	uint8_t *note = s->mem.notes + (size_t)s->notes_next * AW_XS_IOMAP_LEN;
+
+	s->notes_next = (s->notes_next + 1) % AW_XS_NOTES;
+	s->notes_used++;
+	return note;
+}
+
+/* A buffer of the receive ring that was emptied, and an entry for it at the peer. */
+static bool has_buffer(const struct aw_xs_stream *s)
+{
+	uint32_t entries = least(s->peer_sgl.len, AW_XS_SGL_MAX);
+
+	return s->got + s->mem.recv_len - s->adv >= s->chunk && s->adv_open < entries &&
+	       s->notes_used < AW_XS_NOTES && s->rx_end == AW_XS_OPEN;
+}
+
+static void advertise(struct aw_xs_stream *s, struct aw_xs_order *order)
+{
+	const struct aw_xs_sge sge = {
+		.addr = (uintptr_t)s->mem.recv + s->adv % s->mem.recv_len,
+		.key = s->mem.recv_key,
+		.len = s->chunk,
+	};
+	uint8_t *note = next_note(s);
+
+	aw_xs_sge_put(note, s->peer_net, &sge);
+	order->span[order->spans++] = (struct aw_xs_span){ note, AW_XS_SGE_LEN };
+	order->addr = s->peer_sgl.addr + (uint64_t)s->peer_sgl_next * AW_XS_SGE_LEN;
+	order->key = s->peer_sgl.key;
+	order->wrs++;
+	s->peer_sgl_next = (s->peer_sgl_next + 1) % s->peer_sgl.len;
+	s->adv += s->chunk;
+	s->adv_end[s->adv_open++] = s->adv;
+}
+
+static bool next_credit(struct aw_xs_stream *s, struct aw_xs_order *order)
+{
+	bool buffer = has_buffer(s);
+	uint32_t unsaid = (uint16_t)(s->rseq - s->rseq_told);
+	uint32_t mark = buffer && s->anywarp ? AW_XS_CREDIT_SGE : 0;
+
+	if (!buffer && unsaid < s->rq_size / 2)
+		return false;
+	if (!sq_has(s, 2, true))
+		return false;
+	order->kind = AW_XS_CREDIT;
+	if (buffer)
+		advertise(s, order);
+	s->rseq_told = s->rseq;
+	add_msg(s, order, AW_XS_OP_CREDIT, (uint16_t)(s->rseq + s->rq_size) | mark);
+	return true;
+}
+
+static bool next_urgent(struct aw_xs_stream *s, struct aw_xs_order *order)
+{
+	if (!s->urgent_due || !has_credit(s) || !sq_has(s, 1, false))
+		return false;
+	order->kind = AW_XS_URGENT;
+	s->urgent_due = false;
+	s->seq++;
+	add_msg(s, order, AW_XS_OP_URGENT, (uint32_t)(s->urgent_out - s->octets_out) + 1);
+	return true;
+}
+
+/* Fills the peer's oldest buffer before the next. */
+static void use_run(struct aw_xs_stream *s, struct aw_xs_order *order, uint32_t n)
+{
+	struct aw_xs_sge *run = &s->run[0];
+
+	order->addr = run->addr;
+	order->key = run->key;
+	run->addr += n;
+	run->len -= n;
+	s->window -= n;
+	if (run->len > 0)
+		return;
+	s->runs--;
+	memmove(run, run + 1, s->runs * sizeof(*run));
+}
+
+static bool next_data(struct aw_xs_stream *s, uint32_t min, struct aw_xs_order *order)
+{
+	uint64_t waiting = s->put - s->posted;
+	uint32_t n;
+
+	if (waiting == 0 || s->runs == 0 || !has_credit(s) || !sq_has(s, 2, false))
+		return false;
+	if (waiting < min && s->tx_wanted == AW_XS_OPEN)
+		return false;
+	n = least(least(waiting, s->run[0].len), DATA_MAX);
+	order->kind = AW_XS_DATA;
+	add_spans(s, order, n);
+	use_run(s, order, n);
+	s->posted += n;
+	s->octets_out += n;
+	s->seq++;
+	add_msg(s, order, AW_XS_OP_DATA, n);
+	return true;
+}
+
+/* The last of two that say so ends the connection. */
+static bool next_end(struct aw_xs_stream *s, struct aw_xs_order *order)
+{
+	bool gone = s->tx_wanted == AW_XS_GONE || s->rx_end != AW_XS_OPEN;
+
+	if (s->tx_wanted <= s->tx_end || s->put != s->posted || !sq_has(s, 1, true))
+		return false;
+	if (aw_xs_stream_is_done(s))
+		return false;
+	order->kind = AW_XS_CTRL;
+	s->tx_end = gone ? AW_XS_GONE : AW_XS_SHUT;
+	add_msg(s, order, AW_XS_OP_CTRL, gone ? AW_XS_CTRL_DISCONNECT : AW_XS_CTRL_SHUTDOWN);
+	return true;
+}
+
+bool aw_xs_stream_next(struct aw_xs_stream *s, uint32_t min, struct aw_xs_order *order)
+{
+	*order = (struct aw_xs_order){ 0 };
+	if (!s->open || s->rx_end == AW_XS_GONE || s->tx_end == AW_XS_GONE)
+		return false;
+	if (!next_credit(s, order) && !next_urgent(s, order) && !next_data(s, min, order) &&
+	    !next_end(s, order))
+		return false;
+	s->sq_used += order->wrs;
+	return true;
+}
+
+void aw_xs_stream_done(struct aw_xs_stream *s, enum aw_xs_kind kind, uint32_t wrs, uint32_t octets)
+{
+	s->sq_used -= wrs;
+	s->freed += octets;
+	if ((kind == AW_XS_CREDIT || kind == AW_XS_IOMAP) && wrs == 2)
+		s->notes_used--;
+}
+
+void aw_xs_stream_end(struct aw_xs_stream *s, enum aw_xs_end end)
+{
+	if (end > s->tx_wanted)
+		s->tx_wanted = end;
+}
+
+bool aw_xs_stream_has_ended(const struct aw_xs_stream *s)
+{
+	return s->error || s->rx_end == AW_XS_GONE || s->tx_end == AW_XS_GONE ||
+	       (s->tx_end == AW_XS_SHUT && (s->tx_wanted == AW_XS_SHUT || s->rx_end == AW_XS_SHUT));
+}
+
+bool aw_xs_stream_other(struct aw_xs_stream *s)
+{
+	if (!s->open || !sq_has(s, 1, false))
+		return false;
+	s->sq_used++;
+	return true;
+}
+
+bool aw_xs_stream_iomap(struct aw_xs_stream *s, uint32_t index, const struct aw_xs_iomap *map,
+			struct aw_xs_order *order)
+{
+	uint8_t *note;
+
+	*order = (struct aw_xs_order){ .kind = AW_XS_IOMAP };
+	if (!s->open || index >= s->peer_iomap.len || !has_credit(s) || !sq_has(s, 2, false) ||
+	    s->notes_used == AW_XS_NOTES)
+		return false;
+	note = next_note(s);
+	aw_xs_iomap_put(note, s->peer_net, map);
+	order->span[order->spans++] = (struct aw_xs_span){ note, AW_XS_IOMAP_LEN };
+	order->addr = s->peer_iomap.addr + (uint64_t)index * AW_XS_IOMAP_LEN;
+	order->key = s->peer_iomap.key;
+	order->wrs++;
+	s->seq++;
+	add_msg(s, order, AW_XS_OP_IOMAP, index);
+	s->sq_used += order->wrs;
+	return true;
+}
+
+/* The peer may be writing the entry: what is read of it names memory of its own, whatever it is. */
+static bool find_map(const struct aw_xs_stream *s, uint64_t offset, struct aw_xs_iomap *map)
+{
+	const uint8_t *entry = s->mem.target + AW_XS_SGL_MAX * AW_XS_SGE_LEN;
+
+	for (uint16_t i = 0; i < s->mem.iomaps; i++, entry += AW_XS_IOMAP_LEN) {
+		uint8_t octets[AW_XS_IOMAP_LEN];
+
+		memcpy(octets, entry, sizeof(octets));
+		aw_xs_iomap_get(octets, aw_xs_host_is_net(), map);
+		if (offset >= map->offset && offset - map->offset < map->sge.len)
+			return true;
+	}
+	return false;
+}
+
+int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *octets, size_t len,
+			     uint64_t offset, struct aw_xs_order *order)
+{
+	struct aw_xs_iomap map;
+	uint32_t n;
+
+	*order = (struct aw_xs_order){ .kind = AW_XS_IOWRITE };
+	if (!find_map(s, offset, &map))
+		return 0;
+	n = least(least(len, aw_xs_stream_room(s)), map.sge.len - (offset - map.offset));
+	n = least(n, DATA_MAX);
+	if (n == 0 || !s->open || s->put != s->posted || !sq_has(s, 1, false))
+		return len ? -EAGAIN : 0;
+	ring_put(s, octets, n);
+	add_spans(s, order, n);
+	s->posted += n;
+	order->addr = map.sge.addr + (offset - map.offset);
+	order->key = map.sge.key;
+	s->sq_used += order->wrs;
+	return n;
+}
