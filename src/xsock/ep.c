@@ -100,8 +100,18 @@ int aw_xs_ep_create(const struct aw_xs_options *o, struct aw_xs_ep **created)
 	pthread_cond_init(&ep->changed, &attr);
 	pthread_condattr_destroy(&attr);
 	TAILQ_INIT(&ep->maps);
+	aw_xs_service_join(ep);
 	*created = ep;
 	return 0;
+}
+
+bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	if (ep->phase == AW_XS_PHASE_IDLE || ep->phase == AW_XS_PHASE_OVER)
+		return false;
+	return s->put != s->posted || (s->tx_wanted > s->tx_end && !aw_xs_stream_has_ended(s));
 }
 
 /* The ids before their channel; the QP before its CQs, and those before what they complete into. */

@@ -141,6 +141,13 @@ struct rdma_cm_id *aw_xs_ep_id(struct aw_xs_ep *ep);
 int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
 		  void (*done)(void *arg, int err), void *arg);
 
+/*
+ * Octets of the stream straight from the caller's registered memory, in order with aw_xs_ep_send: how many were taken,
+ * or -EAGAIN; done is called once, as of post, when that memory may be used again.
+ */
+ssize_t aw_xs_ep_send_zero(struct aw_xs_ep *ep, const void *buf, size_t len, uint32_t lkey,
+			   void (*done)(void *arg, int err), void *arg);
+
 /* Waits until no closed endpoint of this process lingers any more. At exit this happens by itself. */
 int aw_xs_ep_drain_all(int64_t timeout_ns);
 

@@ -30,6 +30,7 @@ struct aw_xs_cq {
 	uint32_t unacked;
 };
 
+/* A WR that is not the stream's, or not only. */
 struct aw_xs_other {
 	void (*done)(void *arg, int err);
 	void *arg;
@@ -86,7 +87,16 @@ struct aw_xs_ep {
 	pthread_t poller_id;
 	uint64_t poller_news;
 
-	/* guarded by the reaper's lock */
+	uint32_t calls; /* made so far */
+	bool listed; /* the service knows that it is behind */
+
+	/* guarded by the service's lock */
+	TAILQ_ENTRY(aw_xs_ep) live_entry;
+	TAILQ_ENTRY(aw_xs_ep) behind_entry;
+	bool is_behind, is_left; /* in its list of those; nobody's but the service's, at exit */
+	uint32_t calls_seen, idle_ticks;
+
+	/* the service's, once it lingers */
 	TAILQ_ENTRY(aw_xs_ep) entry;
 	uint64_t stalled_since_ns, stalled_at;
 };
@@ -118,15 +128,27 @@ void aw_xs_ep_free_maps(struct aw_xs_ep *ep);
 short aw_xs_ep_bits(const struct aw_xs_ep *ep);
 /* Gives the lock back, and wakes who sleeps and has missed something. */
 void aw_xs_ep_unlock(struct aw_xs_ep *ep);
-/* Arms, and looks once more: false where something came. */
-bool aw_xs_ep_arm_locked(struct aw_xs_ep *ep, bool sends);
+/* As aw_xs_ep_arm. */
+bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep);
 
 /* ep.c */
 void aw_xs_ep_free(struct aw_xs_ep *ep);
 /* Nothing that was taken is left to be sent, and the end was told, or none can be. */
 bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep);
 
-/* ep_linger.c */
-void aw_xs_linger(struct aw_xs_ep *ep);
+/*
+ * ep_service.c: the one thread that serves endpoints that have octets to send and nobody who calls. join and leave: an
+ * endpoint's life. behind: with the endpoint's lock. linger: from here on it is the service's.
+ */
+void aw_xs_service_join(struct aw_xs_ep *ep);
+void aw_xs_service_leave(struct aw_xs_ep *ep);
+void aw_xs_service_behind(struct aw_xs_ep *ep);
+void aw_xs_service_linger(struct aw_xs_ep *ep);
+
+/* ep_linger.c: one turn of an endpoint that was closed; true once it may be freed. */
+bool aw_xs_ep_linger(struct aw_xs_ep *ep);
+
+/* Has it something to send that waits for the peer, or for TCP? The lock is held. */
+bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep);
 
 #endif

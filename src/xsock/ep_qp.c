@@ -8,7 +8,7 @@
 
 #define POLL_MAX 32 /* completions at once */
 #define CHAIN_MAX 16 /* orders posted at once */
-#define SQ_EXTRA 2u /* for nudges */
+#define KIND_OTHER 0x80u /* in a send's id: a caller hears of it as well */
 
 static int make_cqs(struct aw_xs_ep *ep, uint32_t sends)
 {
@@ -97,7 +97,7 @@ static int make_qp(struct aw_xs_ep *ep, uint32_t sends)
 
 int aw_xs_ep_qp_create(struct aw_xs_ep *ep)
 {
-	uint32_t sends = ep->options.sq_size + AW_XS_SQ_SPARE + SQ_EXTRA;
+	uint32_t sends = ep->options.sq_size + AW_XS_SQ_SPARE + AW_XS_OTHERS_MAX;
 	int err;
 
 	ep->lends = aw_xs_cm_extension("anywarp_cm_initiate") != NULL;
@@ -303,13 +303,16 @@ static void end_other(struct aw_xs_ep *ep, int err)
 
 static void on_sent(struct aw_xs_ep *ep, const struct ibv_wc *wc)
 {
-	enum aw_xs_kind kind = wc->wr_id & 0xff;
+	uint32_t kind = wc->wr_id & 0xff, wrs = wc->wr_id >> 8 & 0xff;
+	bool sent = wc->status == IBV_WC_SUCCESS;
 
-	aw_xs_stream_done(&ep->stream, kind, wc->wr_id >> 8 & 0xff, (uint32_t)(wc->wr_id >> 16));
-	if (kind != AW_XS_OTHER)
+	if (wrs > 0 && sent) {
+		aw_xs_stream_done(&ep->stream, kind & ~KIND_OTHER, wrs,
+				  (uint32_t)(wc->wr_id >> 16));
 		ep->news++;
-	else
-		end_other(ep, wc->status == IBV_WC_SUCCESS ? 0 : ECONNRESET);
+	}
+	if (kind & KIND_OTHER)
+		end_other(ep, sent ? 0 : ECONNRESET);
 }
 
 void aw_xs_ep_reap_sends(struct aw_xs_ep *ep)
@@ -322,8 +325,7 @@ void aw_xs_ep_reap_sends(struct aw_xs_ep *ep)
 	do {
 		n = ibv_poll_cq(ep->send_cq.cq, POLL_MAX, wc);
 		for (int i = 0; i < n; i++)
-			if (wc[i].status == IBV_WC_SUCCESS || (wc[i].wr_id & 0xff) == AW_XS_OTHER)
-				on_sent(ep, &wc[i]);
+			on_sent(ep, &wc[i]);
 	} while (n == POLL_MAX);
 }
 
@@ -336,6 +338,7 @@ static bool needs_room(const struct aw_xs_stream *s)
 
 void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min)
 {
+	ep->calls++;
 	if (ep->phase == AW_XS_PHASE_IDLE || ep->phase == AW_XS_PHASE_OVER)
 		return;
 	if (ep->phase != AW_XS_PHASE_UP)
@@ -349,55 +352,101 @@ void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min)
 	aw_xs_ep_pump(ep, min);
 }
 
+/* Puts a callback behind the others; the WR is about to be posted. */
+static void add_other(struct aw_xs_ep *ep, void (*done)(void *arg, int err), void *arg)
+{
+	uint32_t at = (ep->other_first + ep->others++) % AW_XS_OTHERS_MAX;
+
+	ep->other[at] = (struct aw_xs_other){ done, arg };
+}
+
+static int post_other(struct aw_xs_ep *ep, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+	int err;
+
+	wr->next = NULL;
+	wr->wr_id = send_id(KIND_OTHER, 0, 0);
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	err = ibv_post_send(ep->id->qp, wr, &bad);
+	if (err)
+		ep->others--;
+	return -err;
+}
+
+/* Whether a caller's WR may be posted. */
+static int other_refusal(const struct aw_xs_ep *ep)
+{
+	if (ep->phase != AW_XS_PHASE_UP)
+		return ep->phase == AW_XS_PHASE_OVER ? -EPIPE : -ENOTCONN;
+	return ep->others == AW_XS_OTHERS_MAX ? -EAGAIN : 0;
+}
+
 int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
 		  void (*done)(void *arg, int err), void *arg)
 {
-	struct ibv_send_wr own = *wr, *bad;
-	int err = 0;
+	struct ibv_send_wr own = *wr;
+	int err;
 
+	if (wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_READ)
+		return -EINVAL;
 	pthread_mutex_lock(&ep->lock);
 	aw_xs_ep_progress(ep, 0);
-	if (ep->phase != AW_XS_PHASE_UP)
-		err = ep->stream.error ? -EPIPE : -ENOTCONN;
-	else if (wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_READ)
-		err = -EINVAL;
-	else if (ep->others == AW_XS_OTHERS_MAX || !aw_xs_stream_other(&ep->stream))
-		err = -EAGAIN;
+	err = other_refusal(ep);
 	if (!err) {
-		own.next = NULL;
-		own.wr_id = send_id(AW_XS_OTHER, 1, 0);
-		own.send_flags |= IBV_SEND_SIGNALED;
-		ep->other[(ep->other_first + ep->others) % AW_XS_OTHERS_MAX] =
-			(struct aw_xs_other){ done, arg };
-		ep->others++;
-		err = -ibv_post_send(ep->id->qp, &own, &bad);
-		if (err) {
-			ep->others--;
-			ep->stream.sq_used--;
-		}
+		add_other(ep, done, arg);
+		err = post_other(ep, &own);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	aw_xs_ep_unlock(ep);
 	return err;
 }
 
-/* Its place in the SQ is beyond what the stream uses. */
+/* One message of a send_zero; the caller hears of the last. */
+static size_t send_direct(struct aw_xs_ep *ep, const uint8_t *octets, size_t len, uint32_t lkey,
+			  struct aw_xs_other other)
+{
+	struct aw_xs_order order;
+	struct chain c = { .wrs = 0 };
+	uint32_t n = aw_xs_stream_direct(&ep->stream, len, &order);
+
+	if (n == 0)
+		return 0;
+	order.span[order.spans++] = (struct aw_xs_span){ octets, n };
+	add_order(ep, &c, &order);
+	c.sge[0].lkey = lkey;
+	c.wr[c.wrs - 1].wr_id |= KIND_OTHER;
+	add_other(ep, other.done, other.arg);
+	post_chain(ep, &c);
+	return n;
+}
+
+ssize_t aw_xs_ep_send_zero(struct aw_xs_ep *ep, const void *buf, size_t len, uint32_t lkey,
+			   void (*done)(void *arg, int err), void *arg)
+{
+	ssize_t taken;
+
+	pthread_mutex_lock(&ep->lock);
+	aw_xs_ep_progress(ep, 0);
+	taken = other_refusal(ep);
+	if (!taken && ep->stream.tx_wanted != AW_XS_OPEN)
+		taken = -EPIPE;
+	if (!taken)
+		taken = (ssize_t)send_direct(ep, buf, len, lkey, (struct aw_xs_other){ done, arg });
+	if (taken == 0 && len > 0)
+		taken = -EAGAIN;
+	aw_xs_ep_unlock(ep);
+	return taken;
+}
+
+/* Its place in the SQ is one of the others'. */
 void aw_xs_ep_nudge(struct aw_xs_ep *ep)
 {
-	struct ibv_send_wr wr = {
-		.wr_id = send_id(AW_XS_OTHER, 0, 0),
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
-	};
-	struct ibv_send_wr *bad;
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 
-	if (!ep->id || !ep->id->qp || ep->phase < AW_XS_PHASE_UP)
-		return;
-	if (ep->others == AW_XS_OTHERS_MAX)
+	if (!ep->id || !ep->id->qp || ep->phase < AW_XS_PHASE_UP || ep->others == AW_XS_OTHERS_MAX)
 		return;
 	if (!ep->send_cq.armed && ibv_req_notify_cq(ep->send_cq.cq, 0) == 0)
 		ep->send_cq.armed = true;
-	ep->other[(ep->other_first + ep->others) % AW_XS_OTHERS_MAX] = (struct aw_xs_other){ 0 };
-	ep->others++;
-	if (ibv_post_send(ep->id->qp, &wr, &bad) != 0)
-		ep->others--;
+	add_other(ep, NULL, NULL);
+	(void)post_other(ep, &wr);
 }

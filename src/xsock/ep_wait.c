@@ -57,7 +57,7 @@ static void arm_cq(struct aw_xs_cq *cq)
 }
 
 /* True: nothing came that is not known. */
-bool aw_xs_ep_arm_locked(struct aw_xs_ep *ep, bool sends)
+static bool arm(struct aw_xs_ep *ep, bool sends)
 {
 	uint64_t before = ep->news;
 
@@ -79,7 +79,7 @@ bool aw_xs_ep_arm_locked(struct aw_xs_ep *ep, bool sends)
 /* Is there something that only the completion of a send can change? */
 static bool awaits_sends(const struct aw_xs_ep *ep)
 {
-	return ep->others > 0 || !is_writable(ep);
+	return ep->others > 0 || !is_writable(ep) || ep->stream.put != ep->stream.posted;
 }
 
 /* An event that is known to be there, or that who sleeps waits for. 0 or a negative errno. */
@@ -123,6 +123,8 @@ static void tell_sleepers(struct aw_xs_ep *ep)
 void aw_xs_ep_unlock(struct aw_xs_ep *ep)
 {
 	tell_sleepers(ep);
+	if (!ep->listed && ep->waiters == 0 && aw_xs_ep_is_behind(ep))
+		aw_xs_service_behind(ep);
 	pthread_mutex_unlock(&ep->lock);
 }
 
@@ -159,17 +161,24 @@ static void drain_events(struct aw_xs_ep *ep)
 	}
 }
 
-bool aw_xs_ep_arm(struct aw_xs_ep *ep)
+bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep)
 {
-	pthread_mutex_lock(&ep->lock);
 	drain_events(ep);
-	bool quiet = aw_xs_ep_arm_locked(ep, awaits_sends(ep));
+	bool quiet = arm(ep, awaits_sends(ep));
 
 	tell_sleepers(ep);
 	ep->poller = quiet;
 	ep->poller_id = pthread_self();
 	ep->poller_news = ep->news;
-	pthread_mutex_unlock(&ep->lock);
+	return quiet;
+}
+
+bool aw_xs_ep_arm(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	bool quiet = aw_xs_ep_arm_poller(ep);
+
+	aw_xs_ep_unlock(ep);
 	return quiet;
 }
 
@@ -239,7 +248,7 @@ static int wait_turn(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t 
 {
 	int err;
 
-	if (!aw_xs_ep_arm_locked(ep, sends || ep->others > 0))
+	if (!arm(ep, sends || awaits_sends(ep)))
 		return 0;
 	if (ep->sleeping)
 		return sleep_following(ep, end_ns, left_ns >= 0);

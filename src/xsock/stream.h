@@ -38,7 +38,6 @@ enum aw_xs_kind {
 	AW_XS_IOMAP,
 	AW_XS_IOWRITE,
 	AW_XS_CTRL,
-	AW_XS_OTHER, /* not the stream's: only its place in the SQ */
 };
 
 struct aw_xs_span {
@@ -157,6 +156,12 @@ void aw_xs_stream_end(struct aw_xs_stream *s, enum aw_xs_end end);
 /* True once that was posted, and with it all that was put; or where it cannot be any more. */
 bool aw_xs_stream_has_ended(const struct aw_xs_stream *s);
 
+/*
+ * Octets of the stream from memory of the caller's instead of the ring, if nothing is put that is not posted:
+ * how many, at most len, the order's spans to be filled in; 0: no room.
+ */
+uint32_t aw_xs_stream_direct(struct aw_xs_stream *s, size_t len, struct aw_xs_order *order);
+
 /* Tells the peer of map, its entry index. False: no room, try again after some order is done. */
 bool aw_xs_stream_iomap(struct aw_xs_stream *s, uint32_t index, const struct aw_xs_iomap *map,
 			struct aw_xs_order *order);
@@ -164,9 +169,6 @@ bool aw_xs_stream_iomap(struct aw_xs_stream *s, uint32_t index, const struct aw_
 /* Writes to where the peer's map has offset: octets taken; 0 where it has none; -EAGAIN: no room. */
 int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *octets, size_t len,
 			     uint64_t offset, struct aw_xs_order *order);
-
-/* Takes a place in the SQ for a WR that is not the stream's. */
-bool aw_xs_stream_other(struct aw_xs_stream *s);
 
 /* --- receiving --- */
 

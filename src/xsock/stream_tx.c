@@ -233,12 +233,24 @@ bool aw_xs_stream_has_ended(const struct aw_xs_stream *s)
 	       (s->tx_end == AW_XS_SHUT && (s->tx_wanted == AW_XS_SHUT || s->rx_end == AW_XS_SHUT));
 }
 
-bool aw_xs_stream_other(struct aw_xs_stream *s)
+uint32_t aw_xs_stream_direct(struct aw_xs_stream *s, size_t len, struct aw_xs_order *order)
 {
-	if (!s->open || !sq_has(s, 1, false))
-		return false;
-	s->sq_used++;
-	return true;
+	uint32_t n;
+
+	*order = (struct aw_xs_order){ .kind = AW_XS_DATA };
+	if (!s->open || s->rx_end == AW_XS_GONE || s->tx_wanted != AW_XS_OPEN ||
+	    s->put != s->posted || s->runs == 0 || !has_credit(s) || !sq_has(s, 2, false))
+		return 0;
+	n = least(least(len, s->run[0].len), DATA_MAX);
+	if (n == 0)
+		return 0;
+	order->wrs++;
+	use_run(s, order, n);
+	s->octets_out += n;
+	s->seq++;
+	add_msg(s, order, AW_XS_OP_DATA, n);
+	s->sq_used += order->wrs;
+	return n;
 }
 
 bool aw_xs_stream_iomap(struct aw_xs_stream *s, uint32_t index, const struct aw_xs_iomap *map,
