@@ -279,6 +279,8 @@ static int wait_for(struct aw_xs_ep *ep, wait_until *until, short events, int64_
 	int64_t left = timeout_ns;
 	int err = 0;
 
+	if (ep->others > 0)
+		aw_xs_ep_progress(ep, 0);
 	while (!until(ep, events)) {
 		if (err || (limited && left <= 0))
 			return err;

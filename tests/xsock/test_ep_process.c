@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Ends in two processes, and how the one notices what became of the other.
+#include "ends.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The peer that is killed is no end in order. */
+static void ep_wait__peer_is_killed(void **state)
+{
+	int fd[2];
+
+	(void)state;
+	ends_sockets(fd);
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct aw_xs_ep *ep = ends_create(NULL);
+
+		aw_xs_ep_initiate(ep, fd[0]);
+		ends_recv_text(ep, "die", 0);
+		kill(getpid(), SIGKILL);
+	}
+	close(fd[0]);
+	struct aw_xs_ep *ep = ends_create(NULL);
+
+	assert_int_equal(aw_xs_ep_respond(ep, fd[1]), 0);
+	ends_send_text(ep, "die", 0);
+	ends_wait(ep, POLLERR);
+	ends_expect(ep, -ECONNRESET);
+	waitpid(child, NULL, 0);
+	aw_xs_ep_close(ep, false);
+}
+
+/* exit(3) without a close, as programs do it. */
+static void ep_exit__what_was_taken_arrives(void **state)
+{
+	int fd[2], status;
+
+	(void)state;
+	ends_sockets(fd);
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct aw_xs_ep *ep = ends_create(&(struct aw_xs_options){ .sndbuf = 1 << 20 });
+
+		ends_create(NULL);
+		aw_xs_ep_initiate(ep, fd[0]);
+		ends_send(ep, 0, 1 << 20);
+		exit(0);
+	}
+	close(fd[0]);
+	struct aw_xs_ep *ep = ends_create(NULL);
+
+	assert_int_equal(aw_xs_ep_respond(ep, fd[1]), 0);
+	ends_recv(ep, 0, 1 << 20);
+	ends_wait(ep, POLLHUP);
+	ends_expect(ep, 0);
+	aw_xs_ep_close(ep, false);
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ep_wait__peer_is_killed),
+		cmocka_unit_test(ep_exit__what_was_taken_arrives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
