@@ -74,9 +74,10 @@ int anywarp_cm_respond(struct rdma_cm_id *listen_id, int fd);
  * notices nothing, also if the parent is killed meanwhile. One of the two may go on with a
  * connection: the parent forgets, before it releases, every one that the child takes.
  *
- * From hold up to take or release all calls are this one thread's: no other thread is in a
- * call of the library, none sleeps in ibv_get_cq_event, and in between come but the calls above, fork
- * and rdma_destroy_event_channel or ibv verbs that destroy. No event is unacknowledged.
+ * From hold up to take or release all calls are this one thread's: no other thread is in a call of the
+ * library, nor sleeps in one, and in between come but the calls above, fork(3) (which runs the handlers of
+ * pthread_atfork; vfork and _Fork do not), and calls that destroy what a forgotten id has left. No
+ * event is unacknowledged.
  */
 
 /*

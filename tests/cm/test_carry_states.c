@@ -8,11 +8,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define SHORT_MS 30
+#define LONG_MESSAGES 6
+#define LONG_OCTETS (3u << 20) /* more than a socket takes */
+#define FPDU_OCTETS_MAX 66000
 
 static void idle(void)
 {
@@ -80,6 +84,63 @@ static void half_an_fpdu(void)
 		carry(expect_halves);
 		half_close(&half);
 	}
+}
+
+static uint8_t pattern(uint32_t msn, size_t at)
+{
+	return (uint8_t)(msn * 31 + at % 251);
+}
+
+/* Takes one FPDU, which must go on where the one before ended; true at its message's end. */
+static bool read_segment(uint32_t msn, size_t *at)
+{
+	static uint8_t in[FPDU_OCTETS_MAX];
+	size_t len;
+
+	raw_recv(half.fd, in, 2);
+	len = word(in);
+	raw_recv(half.fd, in + 2, ((2 + len + 3) & ~(size_t)3) + 4 - 2);
+	assert_int_equal(in[3] & 0xf, 3);
+	assert_int_equal(word(in + 14), msn);
+	assert_int_equal((size_t)word(in + 16) << 16 | word(in + 18), *at);
+	for (size_t i = 20; i < 2 + len; i++, (*at)++)
+		if (in[i] != pattern(msn, *at))
+			fail_msg("message %u octet %zu is 0x%x", msn, *at, in[i]);
+	return in[2] & 0x40;
+}
+
+static void read_messages(void)
+{
+	struct ibv_wc wc;
+
+	for (uint32_t msn = 1; msn <= LONG_MESSAGES; msn++) {
+		size_t at = 0;
+
+		while (!read_segment(msn, &at))
+			continue;
+		assert_int_equal(at, LONG_OCTETS);
+		assert_int_equal(rdma_get_send_comp(half.id, &wc), 1);
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	}
+	half_alive();
+}
+
+/* The peer takes nothing: a batch that is sent in part, and messages behind it, are in memory. */
+static void full_socket(void)
+{
+	static uint8_t memory[LONG_MESSAGES][LONG_OCTETS];
+	struct ibv_mr *mr;
+
+	establish(&half, 0);
+	mr = rdma_reg_msgs(half.id, memory, sizeof(memory));
+	for (uint32_t msn = 1; msn <= LONG_MESSAGES; msn++) {
+		uint8_t *p = memory[msn - 1];
+
+		for (size_t i = 0; i < LONG_OCTETS; i++)
+			p[i] = pattern(msn, i);
+		assert_int_equal(rdma_post_send(half.id, NULL, p, LONG_OCTETS, mr, 0), 0);
+	}
+	carry(read_messages);
 }
 
 static void expect_event(void)
@@ -293,6 +354,7 @@ int main(void)
 		TEST(idle),
 		TEST(forget_is_silent),
 		TEST(half_an_fpdu),
+		TEST(full_socket),
 		TEST(completion_event),
 		TEST(connection_event),
 		TEST(deadline),
