@@ -329,6 +329,72 @@ static void listener_destroy__while_requests_come(void **state)
 	s->listener = NULL;
 }
 
+/* Without a socket of its own, which setup's is not needed for. */
+static void make_given(struct scene *s)
+{
+	aw_listener_destroy(s->listener);
+	assert_int_equal(aw_listener_create_given(&local, heard_fn, &s->heard, &s->listener), 0);
+}
+
+static void give_peer(struct scene *s, int i)
+{
+	struct sockaddr_storage addr;
+	int listener = tcp_listen(1, &addr), fd;
+
+	s->peer[i] = tcp_connect(&addr);
+	fd = tcp_accept(listener);
+	tcp_unblock(fd);
+	close(listener);
+	assert_int_equal(aw_listener_give(s->listener, fd), 0);
+}
+
+/* Each comes to its one event, be it that it failed. */
+static void listener_give__each_is_heard(void **state)
+{
+	struct scene *s = *state;
+
+	make_given(s);
+	for (unsigned int i = 0; i < PEERS; i++) {
+		give_peer(s, (int)i);
+		if (i % 2 == 0)
+			send_request(s->peer[i]);
+		else
+			tcp_reset(s->peer[i]);
+		heard_await(&s->heard, i, i % 2 == 0 ? AW_CONN_REQUEST : AW_CONN_FAILED);
+		s->peer[i] = i % 2 == 0 ? s->peer[i] : -1;
+	}
+	give_peer(s, 1);
+	aw_listener_destroy(s->listener);
+	s->listener = NULL;
+	tcp_assert_over(s->peer[1]);
+	assert_int_equal(heard_count(&s->heard), PEERS);
+}
+
+/* Somebody else has the sockets, too: the peers do not notice. */
+static void listener_forget__no_word(void **state)
+{
+	struct sockaddr_storage addr;
+	struct scene *s = *state;
+	int listener = tcp_listen(1, &addr), fd, copy;
+	uint8_t octet;
+
+	make_given(s);
+	s->peer[0] = tcp_connect(&addr);
+	fd = tcp_accept(listener);
+	tcp_unblock(fd);
+	copy = dup(fd);
+	assert_int_equal(aw_listener_give(s->listener, fd), 0);
+	assert_int_equal(aw_engine_hold(), 0);
+	aw_listener_forget(s->listener);
+	aw_engine_resume();
+	s->listener = NULL;
+	assert_int_equal(recv(s->peer[0], &octet, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(copy);
+	tcp_assert_over(s->peer[0]);
+	close(listener);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -347,6 +413,8 @@ int main(void)
 		TEST(listener_no_fds__pauses_and_goes_on),
 		TEST(listener_destroy__with_half_open),
 		TEST(listener_destroy__while_requests_come),
+		TEST(listener_give__each_is_heard),
+		TEST(listener_forget__no_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
