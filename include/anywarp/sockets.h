@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Extended sockets: which sockets are iWARP, and for programs that link with -lanywarp-sockets, what
+ * RDMA has beyond a stream: memory that the peer writes and reads by itself, operations that complete
+ * later, sends without a copy. libanywarp-sockets(7) tells of the modes, anywarp_sockets(3) of the calls.
+ */
+#ifndef ANYWARP_SOCKETS_H
+#define ANYWARP_SOCKETS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* setsockopt and getsockopt of a TCP socket, with an int. */
+#define SOL_IWARP 0x6957
+#define IWARP_MODE 1
+#define IWARP_ROLE 2
+
+/* IWARP_MODE: before connect or listen, or on a connection that has carried no octet yet. */
+#define IWARP_OFF 0
+#define IWARP_ON 1 /* the peer must be in iWARP mode, too */
+#define IWARP_AUTO 2 /* iWARP if the peer is, plain TCP if not */
+
+/* IWARP_ROLE: who starts iWARP, where connect and accept do not tell. */
+#define IWARP_ACTIVE 1 /* as the end that connects */
+#define IWARP_PASSIVE 2 /* as the end that accepts */
+
+/*
+ * The calls below return -1 with errno where they fail, or NULL. Of each connection they may be made in
+ * any thread.
+ */
+
+/*
+ * Makes a connected TCP socket an extended one: iWARP, by an end in this very process. Both programs do
+ * so, one of them IWARP_ACTIVE and the other IWARP_PASSIVE, when all that either has sent is
+ * received; it waits until they have agreed. What a socket can do, fd still can. The connection lives
+ * as long as this process: a child may use its octets, but makes none of these calls.
+ *
+ * EINVAL (role), EBADF, ENOTCONN, EOPNOTSUPP (no TCP socket, or iWARP already), ECONNRESET, EPROTO,
+ * ETIMEDOUT (the peer does not do the same), ENOENT (the libraries are not there), ENOMEM, EMFILE, ENODEV.
+ */
+int iwarp_start(int fd, int role);
+
+/* What the peer may do with registered memory. Without either it is for sends and our own operations. */
+#define IWARP_REMOTE_READ 1
+#define IWARP_REMOTE_WRITE 2
+
+struct iwarp_mr;
+
+/*
+ * Registers len octets, at least one, at addr for the connection of fd; they stay the program's. They
+ * must stay mapped until iwarp_dereg_mr, which waits for nothing: no operation with them may be under
+ * way. What is left at close(fd) still has to be deregistered, in any order.
+ *
+ * EINVAL, EBADF, EFAULT (not mapped so), ENOMEM; EOPNOTSUPP (fd is no extended socket, or the peer's end
+ * does not know of such calls), as with all calls below.
+ */
+struct iwarp_mr *iwarp_reg_mr(int fd, void *addr, size_t len, int access);
+int iwarp_dereg_mr(struct iwarp_mr *mr);
+
+/*
+ * The name of registered memory, for the peer, to be sent as it is. The same octets on any machine.
+ * Who has it can do what access grants, until iwarp_dereg_mr or the end of the connection.
+ */
+struct iwarp_key {
+	uint8_t octets[24];
+};
+
+int iwarp_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key);
+
+/*
+ * Copies len octets, 1 to 1 GiB, between mr and the peer's memory, at these offsets in them; the peer's program
+ * does nothing for it and does not notice. One completion comes with the cookie. Memory is not reused, or
+ * looked at, before. A Write is placed before any octet that is sent on the socket after the call.
+ *
+ * EINVAL (key is none), ERANGE (not within mr, or key's memory), EAGAIN (too many are under way: take completions
+ * first), ENOTCONN, ECONNRESET.
+ */
+int iwarp_write(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
+		uint64_t key_offset, uint64_t cookie);
+int iwarp_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
+	       uint64_t key_offset, uint64_t cookie);
+
+/*
+ * Octets of the stream, as send(2) and recv(2) have them, in order with those, but the call does not wait:
+ * a completion tells when buf is the program's again. iwarp_send_mr sends from registered memory without
+ * a copy. A send completes when all its octets are on their way; a receive when there are some, len at
+ * the most, and with 0 at the end of the stream. EAGAIN as above, EPIPE, EINVAL (len is 0).
+ */
+int iwarp_send_async(int fd, const void *buf, size_t len, uint64_t cookie);
+int iwarp_send_mr(struct iwarp_mr *mr, size_t offset, size_t len, uint64_t cookie);
+int iwarp_recv_async(int fd, void *buf, size_t len, uint64_t cookie);
+
+struct iwarp_completion {
+	uint64_t cookie;
+	size_t octets; /* that it has moved */
+	int error; /* 0 or an errno: ECONNRESET and the like; EACCES (the peer's memory does not allow it) */
+};
+
+/*
+ * An fd of the connection's completion queue, which poll(2) and the like find readable while there is a
+ * completion. It is the connection's: it goes with close(fd) and is not read or closed.
+ */
+int iwarp_cq_fd(int fd);
+
+/* Takes up to n completions, oldest first, and returns how many; 0 where there is none. */
+int iwarp_cq_poll(int fd, struct iwarp_completion *completions, int n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Asks the question and remembers who says no.
+#include "xsock/preload/ask.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "xsock/preload/fdtab.h"
+#include "xsock/preload/libc.h"
+#include "xsock/question.h"
+
+#define ASK_MS 10
+#define ASK_MS_MAX 10000
+#define REFUSALS 64
+#define REFUSAL_NS 10000000000
+
+/* Who has said no; the oldest gives way. Under the table's lock. */
+static struct refusal {
+	uint8_t ip[16];
+	uint16_t port;
+	int64_t until_ns;
+} refusals[REFUSALS];
+static unsigned refusals_next;
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static bool has_refused(const uint8_t ip[16], uint16_t port)
+{
+	int64_t now = now_ns();
+	bool found = false;
+
+	aw_fdtab_lock();
+	for (int i = 0; i < REFUSALS; i++) {
+		if (refusals[i].until_ns > now && refusals[i].port == port &&
+		    memcmp(refusals[i].ip, ip, 16) == 0)
+			found = true;
+	}
+	aw_fdtab_unlock();
+	return found;
+}
+
+static void note_refusal(const uint8_t ip[16], uint16_t port)
+{
+	struct refusal *refusal;
+
+	aw_fdtab_lock();
+	refusal = &refusals[refusals_next++ % REFUSALS];
+	memcpy(refusal->ip, ip, 16);
+	refusal->port = port;
+	refusal->until_ns = now_ns() + REFUSAL_NS;
+	aw_fdtab_unlock();
+}
+
+static int wait_ms(void)
+{
+	const char *text = getenv("ANYWARP_SOCKETS_ASK_MS");
+	long ms = text && *text ? strtol(text, NULL, 10) : ASK_MS;
+
+	return ms < 0 || ms > ASK_MS_MAX ? ASK_MS : (int)ms;
+}
+
+static socklen_t length_of(const struct sockaddr_storage *addr)
+{
+	return addr->ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					  : sizeof(struct sockaddr_in6);
+}
+
+/* A UDP socket from the connection's own address to the server's. */
+static int open_question(const struct sockaddr_storage *local,
+			 const struct sockaddr_storage *remote)
+{
+	struct sockaddr_storage from = *local;
+	int fd = aw_libc()->socket(remote->ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	if (from.ss_family == AF_INET)
+		((struct sockaddr_in *)&from)->sin_port = 0;
+	else
+		((struct sockaddr_in6 *)&from)->sin6_port = 0;
+	if (aw_libc()->bind(fd, (struct sockaddr *)&from, length_of(&from)) != 0 ||
+	    aw_libc()->connect(fd, (const struct sockaddr *)remote, length_of(remote)) != 0) {
+		aw_libc()->close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+enum answer {
+	ANSWER_NONE,
+	ANSWER_NO, /* this connection; the next one may be another matter */
+	ANSWER_YES,
+};
+
+static bool is_answer(const uint8_t *answer, const uint8_t *question)
+{
+	return memcmp(answer, AW_QUESTION_ANSWERS, 8) == 0 &&
+	       answer[AW_QUESTION_VERSION_AT] == AW_QUESTION_VERSION &&
+	       memcmp(answer + AW_QUESTION_NONCE_AT, question + AW_QUESTION_NONCE_AT,
+		      AW_QUESTION_NONCE_LEN) == 0;
+}
+
+/* Waits for an answer with our nonce; other datagrams are passed over. */
+static enum answer hear(int fd, const uint8_t *question)
+{
+	int64_t end = now_ns() + wait_ms() * INT64_C(1000000);
+
+	for (;;) {
+		struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+		int64_t left = end - now_ns();
+		uint8_t answer[AW_QUESTION_LEN];
+		ssize_t got;
+
+		if (left <= 0)
+			return ANSWER_NONE;
+		if (aw_libc()->poll(&pollfd, 1, (int)((left + 999999) / 1000000)) <= 0)
+			continue;
+		got = aw_libc()->recv(fd, answer, sizeof(answer), 0);
+		if (got < 0 && errno != EAGAIN && errno != EINTR)
+			return ANSWER_NONE;
+		if (got == AW_QUESTION_LEN && is_answer(answer, question))
+			return answer[AW_QUESTION_YES_AT] == 1 ? ANSWER_YES : ANSWER_NO;
+	}
+}
+
+bool aw_ask_server(const struct sockaddr_storage *local, const struct sockaddr_storage *remote)
+{
+	uint8_t question[AW_QUESTION_LEN] = AW_QUESTION_ASKS, server[16];
+	uint16_t port, client_port;
+	enum answer answer = ANSWER_NONE;
+	int fd;
+
+	if (!aw_question_addr((const struct sockaddr *)remote, server, &port) ||
+	    !aw_question_addr((const struct sockaddr *)local, question + AW_QUESTION_ADDR_AT,
+			      &client_port) ||
+	    has_refused(server, port))
+		return false;
+	question[AW_QUESTION_VERSION_AT] = AW_QUESTION_VERSION;
+	memcpy(question + AW_QUESTION_PORT_AT, &client_port, sizeof(client_port));
+	if (getrandom(question + AW_QUESTION_NONCE_AT, AW_QUESTION_NONCE_LEN, 0) !=
+	    AW_QUESTION_NONCE_LEN)
+		return false;
+	fd = open_question(local, remote);
+	if (fd < 0)
+		return false;
+	if (aw_libc()->send(fd, question, sizeof(question), MSG_NOSIGNAL) > 0)
+		answer = hear(fd, question);
+	aw_libc()->close(fd);
+	if (answer == ANSWER_NONE)
+		note_refusal(server, port);
+	return answer == ANSWER_YES;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The table: an octet for the wrappers and a pointer for the rest, both by fd.
+#include "xsock/preload/fdtab.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+_Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
+_Atomic(unsigned) aw_fdtab_touchy;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t left_starting = PTHREAD_COND_INITIALIZER;
+static sigset_t signals_before; /* under the lock */
+static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
+static int top; /* above every fd that has a socket; under the lock */
+static pid_t owner; /* whose memory this is */
+
+void aw_fdtab_lock(void)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	pthread_mutex_lock(&lock);
+	signals_before = before;
+}
+
+void aw_fdtab_unlock(void)
+{
+	sigset_t before = signals_before;
+
+	pthread_mutex_unlock(&lock);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void aw_fdtab_wait(void)
+{
+	sigset_t before = signals_before;
+
+	pthread_cond_wait(&left_starting, &lock);
+	signals_before = before;
+}
+
+static void after_fork_in_child(void)
+{
+	owner = getpid();
+	pthread_cond_init(&left_starting, NULL);
+	aw_fdtab_unlock();
+}
+
+__attribute__((constructor)) static void prepare(void)
+{
+	owner = getpid();
+	pthread_atfork(aw_fdtab_lock, aw_fdtab_unlock, after_fork_in_child);
+}
+
+/* The child of vfork runs in its parent's memory; its fds are its own. */
+static bool is_vfork_child(void)
+{
+	return owner && getpid() != owner;
+}
+
+static bool is_touchy(enum aw_fd_state state)
+{
+	return state >= AW_FD_CONNECTING;
+}
+
+static void put_state(int fd, enum aw_fd_state state)
+{
+	atomic_store_explicit(&aw_fdtab_states[fd], (uint8_t)state, memory_order_relaxed);
+}
+
+void aw_fdtab_hold(struct aw_sock *sock)
+{
+	sock->users++;
+}
+
+static void free_unused(struct aw_sock *sock)
+{
+	if (sock->fds || sock->users)
+		return;
+	if (is_touchy(sock->state))
+		atomic_fetch_sub_explicit(&aw_fdtab_touchy, 1, memory_order_relaxed);
+	while (sock->watches) {
+		struct aw_watch *watch = sock->watches;
+
+		sock->watches = watch->next;
+		free(watch);
+	}
+	free(sock);
+}
+
+void aw_fdtab_release(struct aw_sock *sock)
+{
+	assert(sock->users);
+	sock->users--;
+	free_unused(sock);
+}
+
+static void detach(int fd)
+{
+	struct aw_sock *sock = socks[fd];
+
+	put_state(fd, AW_FD_NONE);
+	socks[fd] = NULL;
+	if (!sock)
+		return;
+	assert(sock->fds);
+	sock->fds--;
+	free_unused(sock);
+}
+
+static void attach(int fd, struct aw_sock *sock)
+{
+	detach(fd);
+	socks[fd] = sock;
+	sock->fds++;
+	if (fd >= top)
+		top = fd + 1;
+	put_state(fd, sock->state);
+}
+
+void aw_fdtab_mark(int fd)
+{
+	aw_fdtab_forget(fd);
+	if ((unsigned)fd < AW_FDTAB_MAX && !is_vfork_child())
+		put_state(fd, AW_FD_CANDIDATE);
+}
+
+bool aw_fdtab_add(int fd, const struct aw_sock *like)
+{
+	struct aw_sock *sock;
+	struct stat file;
+
+	if ((unsigned)fd >= AW_FDTAB_MAX || is_vfork_child() || fstat(fd, &file) != 0)
+		return false;
+	sock = malloc(sizeof(*sock));
+	if (!sock)
+		return false;
+	*sock = *like;
+	sock->fds = sock->users = 0;
+	sock->watches = NULL;
+	sock->dev = file.st_dev;
+	sock->ino = file.st_ino;
+	aw_fdtab_lock();
+	if (is_touchy(sock->state))
+		atomic_fetch_add_explicit(&aw_fdtab_touchy, 1, memory_order_relaxed);
+	attach(fd, sock);
+	aw_fdtab_unlock();
+	return true;
+}
+
+void aw_fdtab_copy(int from, int to)
+{
+	if (from == to ||
+	    (aw_fdtab_state(from) == AW_FD_NONE && aw_fdtab_state(to) == AW_FD_NONE) ||
+	    (unsigned)to >= AW_FDTAB_MAX || (unsigned)from >= AW_FDTAB_MAX || is_vfork_child())
+		return;
+	aw_fdtab_lock();
+	detach(to);
+	if (socks[from])
+		attach(to, socks[from]);
+	else if (aw_fdtab_state(from) == AW_FD_CANDIDATE)
+		put_state(to, AW_FD_CANDIDATE);
+	aw_fdtab_unlock();
+}
+
+void aw_fdtab_forget(int fd)
+{
+	if (aw_fdtab_state(fd) == AW_FD_NONE || is_vfork_child())
+		return;
+	aw_fdtab_lock();
+	detach(fd);
+	aw_fdtab_unlock();
+}
+
+void aw_fdtab_forget_range(unsigned first, unsigned last)
+{
+	if (is_vfork_child())
+		return;
+	aw_fdtab_lock();
+	for (unsigned fd = first; fd <= last && fd < (unsigned)top; fd++) {
+		if (aw_fdtab_state((int)fd) != AW_FD_INTERNAL)
+			detach((int)fd);
+	}
+	aw_fdtab_unlock();
+}
+
+void aw_fdtab_hide(int fd)
+{
+	if ((unsigned)fd >= AW_FDTAB_MAX)
+		return;
+	aw_fdtab_lock();
+	detach(fd);
+	put_state(fd, AW_FD_INTERNAL);
+	aw_fdtab_unlock();
+}
+
+struct aw_sock *aw_fdtab_get(int fd)
+{
+	struct aw_sock *sock = (unsigned)fd < AW_FDTAB_MAX ? socks[fd] : NULL;
+	struct stat file;
+
+	if (!sock)
+		return NULL;
+	if (fstat(fd, &file) == 0 && file.st_dev == sock->dev && file.st_ino == sock->ino)
+		return sock;
+	if (!is_vfork_child() && sock->state != AW_FD_STARTING)
+		detach(fd);
+	return NULL;
+}
+
+int aw_fdtab_next(const struct aw_sock *sock, int after)
+{
+	for (int fd = after + 1; fd < top; fd++) {
+		if (socks[fd] == sock)
+			return fd;
+	}
+	return -1;
+}
+
+void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state)
+{
+	bool was_touchy = is_touchy(sock->state);
+
+	if (is_touchy(state) && !was_touchy)
+		atomic_fetch_add_explicit(&aw_fdtab_touchy, 1, memory_order_relaxed);
+	if (!is_touchy(state) && was_touchy)
+		atomic_fetch_sub_explicit(&aw_fdtab_touchy, 1, memory_order_relaxed);
+	if (sock->state == AW_FD_STARTING)
+		pthread_cond_broadcast(&left_starting);
+	sock->state = state;
+	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd))
+		put_state(fd, state);
+}
+
+void aw_fdtab_drop(struct aw_sock *sock)
+{
+	aw_fdtab_hold(sock);
+	aw_fdtab_set_state(sock, AW_FD_NONE);
+	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd))
+		detach(fd);
+	aw_fdtab_release(sock);
+}
+
+void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg)
+{
+	for (int fd = 0; fd < top; fd++) {
+		if (socks[fd])
+			see(socks[fd], fd, arg);
+	}
+}

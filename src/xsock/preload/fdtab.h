@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Which fds of the program are, or may become, iWARP sockets. A wrapper reads one octet of the
+// table without a lock; all else is done under its lock, with all signals blocked, since a handler
+// may close an fd. The lock is never held across a call that may block or come back to us.
+#ifndef XSOCK_PRELOAD_FDTAB_H
+#define XSOCK_PRELOAD_FDTAB_H
+
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "xsock/rules.h"
+
+/* An fd from here on is never in iWARP mode. */
+#define AW_FDTAB_MAX 65536
+
+/* From CONNECTING on a call has to wait for, or start, something first. */
+enum aw_fd_state {
+	AW_FD_NONE, /* not ours: straight to libc */
+	AW_FD_CANDIDATE, /* a stream socket that is neither connected nor listens */
+	AW_FD_LISTENER,
+	AW_FD_BRIDGED, /* one end of a pair whose other end the keeper has */
+	AW_FD_INTERNAL, /* of this library; the program does not know it */
+	AW_FD_CONNECTING, /* connect is under way, or done and not looked at */
+	AW_FD_PENDING, /* connected, still TCP; MPA starts at the first touch */
+	AW_FD_STARTING, /* a thread is at it */
+};
+
+enum aw_role {
+	AW_ROLE_ACTIVE = 1, /* sends the MPA Request */
+	AW_ROLE_PASSIVE = 2,
+};
+
+/* One registration in an epoll set, as the program made it. */
+struct aw_watch {
+	struct aw_watch *next;
+	int epfd, fd;
+	struct epoll_event event;
+};
+
+/* A socket; all its fds of this process share it. Under the table's lock. */
+struct aw_sock {
+	enum aw_fd_state state;
+	enum aw_xs_mode mode;
+	bool mode_asked; /* by setsockopt: the rules are not asked any more */
+	enum aw_role role; /* 0: not known */
+	unsigned fds;
+	unsigned users; /* who works on it without the lock */
+	dev_t dev;
+	ino_t ino; /* what the fds must be, or the table is out of date */
+	int domain;
+	bool connect_told; /* a non-blocking connect's success was told by a second connect */
+	struct linger linger;
+	struct sockaddr_storage local, remote; /* once bridged */
+	struct aw_watch *watches; /* while it is not bridged */
+};
+
+extern _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
+/* Sockets in CONNECTING, PENDING or STARTING. None: poll and the like have nothing to look for. */
+extern _Atomic(unsigned) aw_fdtab_touchy;
+
+static inline enum aw_fd_state aw_fdtab_state(int fd)
+{
+	if ((unsigned)fd >= AW_FDTAB_MAX)
+		return AW_FD_NONE;
+	return (enum aw_fd_state)atomic_load_explicit(&aw_fdtab_states[fd], memory_order_relaxed);
+}
+
+static inline bool aw_fdtab_is_touchy(int fd)
+{
+	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_CONNECTING, 0);
+}
+
+static inline bool aw_fdtab_any_touchy(void)
+{
+	return __builtin_expect(atomic_load_explicit(&aw_fdtab_touchy, memory_order_relaxed) != 0,
+				0);
+}
+
+void aw_fdtab_lock(void);
+void aw_fdtab_unlock(void);
+
+/* A fresh stream socket: one octet and no more, which aw_fdtab_add may follow. */
+void aw_fdtab_mark(int fd);
+/*
+ * A new socket behind fd, like the given one but for its file; what fd was is forgotten. False: no
+ * memory, a number beyond the table, or a child of vfork, which must not change its parent's table.
+ */
+bool aw_fdtab_add(int fd, const struct aw_sock *like);
+/* to becomes another fd of from's socket; what it was is forgotten. Both without the lock. */
+void aw_fdtab_copy(int from, int to);
+/* fd is about to be closed, or its number given to something else. */
+void aw_fdtab_forget(int fd);
+void aw_fdtab_forget_range(unsigned first, unsigned last);
+/* Keeps fd from the program. */
+void aw_fdtab_hide(int fd);
+
+/* The rest needs the lock. */
+
+/* fd's socket; NULL where it has none, or the fd turns out to be another file by now. */
+struct aw_sock *aw_fdtab_get(int fd);
+/* The next fd of the socket above after; -1: no more. Begin with -1. */
+int aw_fdtab_next(const struct aw_sock *sock, int after);
+void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state);
+/* All its fds become plain ones. */
+void aw_fdtab_drop(struct aw_sock *sock);
+/* Keeps it alive without the lock. */
+void aw_fdtab_hold(struct aw_sock *sock);
+void aw_fdtab_release(struct aw_sock *sock);
+/* Sleeps, the lock given back meanwhile, until a socket has left STARTING. */
+void aw_fdtab_wait(void);
+/* Calls see for each socket once. */
+void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg);
+
+#endif

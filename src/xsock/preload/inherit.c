@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Writes and reads the variables. A socket is "INODE:STATE:MODE:ROLE:LOCAL:REMOTE", with commas
+// between sockets; the addresses are a bridged one's, in hex.
+#include "xsock/preload/inherit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xsock/preload/fdtab.h"
+#include "xsock/preload/keeper.h"
+#include "xsock/preload/libc.h"
+#include "xsock/preload/touch.h"
+
+#define ADDR_OCTETS sizeof(struct sockaddr_in6)
+#define ADDR_HEX (2 * ADDR_OCTETS)
+#define SOCKET_TEXT_MAX (64 + 2 * ADDR_HEX)
+#define FDS_MAX 4096
+
+struct text {
+	char *at;
+	size_t len, size;
+};
+
+static void put_hex(char *to, const void *from)
+{
+	const unsigned char *octets = from;
+
+	for (size_t i = 0; i < ADDR_OCTETS; i++)
+		sprintf(to + 2 * i, "%02x", octets[i]);
+}
+
+static bool get_hex(const char *from, void *to)
+{
+	unsigned char *octets = to;
+
+	for (size_t i = 0; i < ADDR_OCTETS; i++) {
+		if (sscanf(from + 2 * i, "%2hhx", &octets[i]) != 1)
+			return false;
+	}
+	return true;
+}
+
+static bool grow(struct text *text, size_t more)
+{
+	size_t size = text->size ? text->size : 1024;
+	char *at;
+
+	while (size < text->len + more)
+		size *= 2;
+	if (size == text->size)
+		return true;
+	at = realloc(text->at, size);
+	if (!at)
+		return false;
+	text->at = at;
+	text->size = size;
+	return true;
+}
+
+/* Once a socket: at its first fd. */
+static void write_socket(struct aw_sock *sock, int fd, void *arg)
+{
+	struct text *text = arg;
+	char local[ADDR_HEX + 1] = "", remote[ADDR_HEX + 1] = "";
+
+	if (fd != aw_fdtab_next(sock, -1) || sock->state == AW_FD_CANDIDATE ||
+	    !grow(text, SOCKET_TEXT_MAX))
+		return;
+	if (sock->state == AW_FD_BRIDGED) {
+		put_hex(local, &sock->local);
+		put_hex(remote, &sock->remote);
+	}
+	text->len += (size_t)sprintf(text->at + text->len, "%s%lu:%d:%d:%d:%s:%s",
+				     text->len ? "," : "", (unsigned long)sock->ino, sock->state,
+				     (int)sock->mode, (int)sock->role, local, remote);
+}
+
+static bool is_ours(const char *entry)
+{
+	return strncmp(entry, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS)) == 0 ||
+	       strncmp(entry, AW_INHERIT_KEEPER "=", sizeof(AW_INHERIT_KEEPER)) == 0;
+}
+
+/* One piece: the pointers, then the two strings. */
+static char **assemble(char *const env[], const struct text *fds, int keeper)
+{
+	size_t count = 0, kept = 0, room;
+	char **copy, *strings;
+
+	while (env && env[count])
+		count++;
+	room = (count + 3) * sizeof(*copy);
+	copy = malloc(room + sizeof(AW_INHERIT_FDS) + fds->len + 1 + sizeof(AW_INHERIT_KEEPER) +
+		      32);
+	if (!copy)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_ours(env[i]))
+			copy[kept++] = env[i];
+	}
+	strings = (char *)copy + room;
+	if (fds->len) {
+		copy[kept++] = strings;
+		strings += sprintf(strings, AW_INHERIT_FDS "=%.*s", (int)fds->len, fds->at) + 1;
+	}
+	if (keeper >= 0) {
+		struct stat file = { 0 };
+
+		fstat(keeper, &file);
+		copy[kept++] = strings;
+		sprintf(strings, AW_INHERIT_KEEPER "=%d:%lu", keeper, (unsigned long)file.st_ino);
+	}
+	copy[kept] = NULL;
+	return copy;
+}
+
+char **aw_inherit_env(char *const env[])
+{
+	int keeper = aw_keeper_control();
+	struct text text = { 0 };
+	char **copy;
+
+	aw_fdtab_lock();
+	aw_fdtab_each(write_socket, &text);
+	aw_fdtab_unlock();
+	if (!text.len && keeper < 0)
+		return NULL;
+	copy = assemble(env, &text, keeper);
+	free(text.at);
+	if (copy && keeper >= 0)
+		aw_libc()->fcntl(keeper, F_SETFD, 0);
+	return copy;
+}
+
+void aw_inherit_undo(char **env)
+{
+	int saved = errno, keeper = aw_keeper_control();
+
+	if (env && keeper >= 0)
+		aw_libc()->fcntl(keeper, F_SETFD, FD_CLOEXEC);
+	free(env);
+	errno = saved;
+}
+
+struct survivors {
+	int fds[FDS_MAX];
+	int count;
+};
+
+static void find_survivor(struct aw_sock *sock, int fd, void *arg)
+{
+	struct survivors *found = arg;
+	int flags = aw_libc()->fcntl(fd, F_GETFD);
+
+	if (sock->state >= AW_FD_CONNECTING && flags >= 0 && !(flags & FD_CLOEXEC) &&
+	    found->count < FDS_MAX)
+		found->fds[found->count++] = fd;
+}
+
+void aw_inherit_settle(void)
+{
+	static struct survivors found; /* exec is the last thing that a process does */
+
+	if (!aw_fdtab_any_touchy())
+		return;
+	found.count = 0;
+	aw_fdtab_lock();
+	aw_fdtab_each(find_survivor, &found);
+	aw_fdtab_unlock();
+	for (int i = 0; i < found.count; i++)
+		(void)aw_touch_slow(found.fds[i], AW_TOUCH_WRITE, false);
+}
+
+/* One socket of the variable, at whichever fds it has now. */
+static void take_socket(const char *text, const int *fds, const struct stat *files, int count)
+{
+	struct aw_sock sock = { 0 };
+	unsigned long ino;
+	int state, mode, role, at = 0, first = -1;
+
+	if (sscanf(text, "%lu:%d:%d:%d:%n", &ino, &state, &mode, &role, &at) != 4 || !at)
+		return;
+	sock.state = (enum aw_fd_state)state;
+	sock.mode = (enum aw_xs_mode)mode;
+	sock.role = (enum aw_role)role;
+	if (sock.state == AW_FD_BRIDGED &&
+	    (!get_hex(text + at, &sock.local) || !get_hex(text + at + ADDR_HEX + 1, &sock.remote)))
+		return;
+	if (sock.state == AW_FD_STARTING)
+		return;
+	for (int i = 0; i < count; i++) {
+		if (!S_ISSOCK(files[i].st_mode) || files[i].st_ino != ino)
+			continue;
+		if (first < 0 && aw_fdtab_add(fds[i], &sock))
+			first = fds[i];
+		else if (first >= 0)
+			aw_fdtab_copy(first, fds[i]);
+	}
+}
+
+static int list_fds(int *fds, struct stat *files)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int count = 0;
+
+	while (dir && count < FDS_MAX && (entry = readdir(dir))) {
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] != '.' && fd != dirfd(dir) && fstat(fd, &files[count]) == 0)
+			fds[count++] = fd;
+	}
+	if (dir)
+		closedir(dir);
+	return count;
+}
+
+static void take_sockets(const char *text)
+{
+	int *fds = calloc(FDS_MAX, sizeof(*fds));
+	struct stat *files = calloc(FDS_MAX, sizeof(*files));
+
+	if (fds && files) {
+		int count = list_fds(fds, files);
+
+		for (; text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
+			take_socket(text, fds, files, count);
+	}
+	free(files);
+	free(fds);
+}
+
+static void take_keeper(const char *text)
+{
+	unsigned long ino;
+	struct stat file;
+	int fd;
+
+	if (sscanf(text, "%d:%lu", &fd, &ino) == 2 && fstat(fd, &file) == 0 &&
+	    S_ISSOCK(file.st_mode) && file.st_ino == ino)
+		aw_keeper_inherit(fd);
+}
+
+/* stdio reads and writes behind our back: what came as fd 0, 1 or 2 is settled at once. */
+__attribute__((constructor(200))) static void inherit(void)
+{
+	const char *keeper = getenv(AW_INHERIT_KEEPER), *fds = getenv(AW_INHERIT_FDS);
+
+	if (keeper)
+		take_keeper(keeper);
+	if (fds)
+		take_sockets(fds);
+	unsetenv(AW_INHERIT_KEEPER);
+	unsetenv(AW_INHERIT_FDS);
+	for (int fd = 0; fds && fd <= 2; fd++)
+		(void)aw_touch(fd, AW_TOUCH_WRITE, false);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Gives orders to the keeper.
+#include "xsock/preload/keeper.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "xsock/preload/fdtab.h"
+#include "xsock/preload/libc.h"
+#include "xsock/preload/say.h"
+#include "xsock/preload/spawn.h"
+
+#define HIGH_FD 1024 /* where the program does not expect an fd of its own */
+
+/* Under the table's lock. */
+static int control = -1;
+static struct stat control_file; /* what control must be */
+
+static bool same_file(int fd, const struct stat *file)
+{
+	struct stat now;
+
+	return fstat(fd, &now) == 0 && now.st_dev == file->st_dev && now.st_ino == file->st_ino;
+}
+
+/* Moves fd away from the numbers that a program uses. */
+static int move_high(int fd)
+{
+	struct rlimit limit = { .rlim_cur = HIGH_FD };
+	int floor = HIGH_FD, high;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < 2 * HIGH_FD)
+		floor = (int)(limit.rlim_cur - limit.rlim_cur / 8);
+	high = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, floor);
+	if (high < 0)
+		return fd;
+	aw_libc()->close(fd);
+	return high;
+}
+
+/* A copy of control that is surely the keeper's, or -1: somebody may have closed it behind us. */
+static int borrow(void)
+{
+	int fd = -1;
+
+	aw_fdtab_lock();
+	if (control >= 0 && same_file(control, &control_file))
+		fd = aw_libc()->fcntl(control, F_DUPFD_CLOEXEC, 0);
+	else
+		control = -1;
+	aw_fdtab_unlock();
+	return fd;
+}
+
+int aw_keeper_control(void)
+{
+	int fd;
+
+	aw_fdtab_lock();
+	fd = control >= 0 && same_file(control, &control_file) ? control : -1;
+	aw_fdtab_unlock();
+	return fd;
+}
+
+static void adopt(int fd)
+{
+	aw_fdtab_hide(fd);
+	aw_fdtab_lock();
+	control = fd;
+	fstat(fd, &control_file);
+	aw_fdtab_unlock();
+}
+
+void aw_keeper_inherit(int fd)
+{
+	aw_libc()->fcntl(fd, F_SETFD, FD_CLOEXEC);
+	adopt(fd);
+}
+
+int aw_keeper_wake(void)
+{
+	int ends[2], fd = borrow(), err;
+
+	if (fd >= 0) {
+		aw_libc()->close(fd);
+		return 0;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return errno;
+	err = aw_spawn_keeper(ends[1]);
+	aw_libc()->close(ends[1]);
+	if (err) {
+		aw_libc()->close(ends[0]);
+		return err;
+	}
+	adopt(move_high(ends[0]));
+	return 0;
+}
+
+void aw_keeper_evade(int fd)
+{
+	int moved;
+
+	if (aw_fdtab_state(fd) != AW_FD_INTERNAL)
+		return;
+	aw_fdtab_forget(fd);
+	if (fd != aw_keeper_control())
+		return;
+	moved = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+	if (moved >= 0)
+		adopt(moved);
+}
+
+void aw_keeper_begin(struct aw_order *order, enum aw_order_kind kind)
+{
+	memset(order, 0, sizeof(*order));
+	order->magic = AW_ORDER_MAGIC;
+	order->kind = (uint8_t)kind;
+	order->pid = getpid();
+	order->fd = -1;
+}
+
+static int send_order(int to, const struct aw_order *order, const int *fds, int count)
+{
+	char room[CMSG_SPACE(sizeof(int) * AW_ORDER_FDS)] = { 0 };
+	struct iovec iov = { .iov_base = (void *)order, .iov_len = sizeof(*order) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *head;
+	ssize_t sent;
+
+	if (count) {
+		msg.msg_control = room;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)count);
+		head = CMSG_FIRSTHDR(&msg);
+		head->cmsg_level = SOL_SOCKET;
+		head->cmsg_type = SCM_RIGHTS;
+		head->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)count);
+		memcpy(CMSG_DATA(head), fds, sizeof(int) * (size_t)count);
+	}
+	do
+		sent = aw_libc()->sendmsg(to, &msg, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? errno : 0;
+}
+
+static void lose_keeper(void)
+{
+	aw_fdtab_lock();
+	if (control >= 0 && same_file(control, &control_file))
+		aw_libc()->close(control);
+	control = -1;
+	aw_fdtab_unlock();
+}
+
+int aw_keeper_tell(const struct aw_order *order, const int *fds, int count)
+{
+	int err = 0;
+
+	/* Once more with a new one, where the old one is dead. */
+	for (int attempt = 0; attempt < 2; attempt++) {
+		int to;
+
+		err = aw_keeper_wake();
+		if (err)
+			return err;
+		to = borrow();
+		if (to < 0)
+			return errno;
+		err = send_order(to, order, fds, count);
+		aw_libc()->close(to);
+		if (err != EPIPE && err != ECONNRESET)
+			break;
+		lose_keeper();
+	}
+	return err;
+}
+
+static int receive_answer(int from, struct aw_answer *answer)
+{
+	ssize_t got;
+
+	do
+		got = aw_libc()->recv(from, answer, sizeof(*answer), 0);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return errno;
+	return got == (ssize_t)sizeof(*answer) ? 0 : ECONNRESET;
+}
+
+int aw_keeper_ask(const struct aw_order *order, bool wake, struct aw_answer *answer)
+{
+	int ends[2], err;
+
+	if (!wake && aw_keeper_control() < 0)
+		return ENOTCONN;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return errno;
+	err = aw_keeper_tell(order, &ends[1], 1);
+	aw_libc()->close(ends[1]);
+	if (!err)
+		err = receive_answer(ends[0], answer);
+	aw_libc()->close(ends[0]);
+	return err;
+}

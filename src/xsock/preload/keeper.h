@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The keeper, as the program sees it: a process of its own, started when first needed, to which the
+// program, its children and what they exec hand their iWARP connections. It outlives them for as
+// long as there is something to send.
+#ifndef XSOCK_PRELOAD_KEEPER_H
+#define XSOCK_PRELOAD_KEEPER_H
+
+#include <stdbool.h>
+
+#include "xsock/order.h"
+
+/* Starts it unless there is one. 0 or an errno. */
+int aw_keeper_wake(void);
+/* Fills in what every order has. */
+void aw_keeper_begin(struct aw_order *order, enum aw_order_kind kind);
+/* Gives an order; the keeper gets duplicates of fds. 0 or an errno. */
+int aw_keeper_tell(const struct aw_order *order, const int *fds, int count);
+/* The same, and waits for the answer. wake: start a keeper if there is none. 0 or an errno. */
+int aw_keeper_ask(const struct aw_order *order, bool wake, struct aw_answer *answer);
+
+/* Our end of the pair, -1 without a keeper; what is inherited by exec is taken up. */
+int aw_keeper_control(void);
+void aw_keeper_inherit(int control);
+/* The program wants this fd number: move away. */
+void aw_keeper_evade(int fd);
+
+#endif

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Which mode the rules of ANYWARP_SOCKETS_RULES give a socket of this program.
+#ifndef XSOCK_PRELOAD_MODE_H
+#define XSOCK_PRELOAD_MODE_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "xsock/rules.h"
+
+/* Whether any socket that connects (or listens) may be in iWARP mode. */
+bool aw_mode_may(bool listening);
+/* Whether the connections of a listener at local may be. */
+bool aw_mode_may_accept(const struct sockaddr *local);
+enum aw_xs_mode aw_mode_connecting(const struct sockaddr *local, const struct sockaddr *remote);
+enum aw_xs_mode aw_mode_accepted(const struct sockaddr *local, const struct sockaddr *remote);
+
+#endif

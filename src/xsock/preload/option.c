@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: getsockopt and setsockopt. IWARP_MODE says whether a socket is in iWARP mode; on a bridged
+// socket the pair has what is about reading and writing, the keeper's TCP socket the rest.
+#include "xsock/preload/option.h"
+
+#include <anywarp/sockets.h>
+#include <errno.h>
+#include <string.h>
+
+#include "xsock/preload/keeper.h"
+#include "xsock/preload/libc.h"
+#include "xsock/preload/touch.h"
+
+enum place {
+	PLACE_NEAR, /* our end of the pair */
+	PLACE_TCP, /* the keeper's TCP socket */
+	PLACE_BOTH,
+	PLACE_FIXED, /* what a TCP socket always says */
+	PLACE_ERROR,
+	PLACE_LINGER, /* TCP's, and we wait by it */
+	PLACE_NOWHERE,
+};
+
+struct rule {
+	int name;
+	enum place place;
+};
+
+static enum place place_of(int level, int name)
+{
+	static const struct rule rules[] = {
+		{ SO_TYPE, PLACE_NEAR },	  { SO_RCVTIMEO, PLACE_NEAR },
+		{ SO_SNDTIMEO, PLACE_NEAR },	  { SO_RCVLOWAT, PLACE_NEAR },
+		{ SO_SNDLOWAT, PLACE_NEAR },	  { SO_OOBINLINE, PLACE_NEAR },
+		{ SO_PEEK_OFF, PLACE_NEAR },	  { SO_ACCEPTCONN, PLACE_NEAR },
+		{ SO_SNDBUF, PLACE_BOTH },	  { SO_RCVBUF, PLACE_BOTH },
+		{ SO_DOMAIN, PLACE_FIXED },	  { SO_PROTOCOL, PLACE_FIXED },
+		{ SO_ERROR, PLACE_ERROR },	  { SO_LINGER, PLACE_LINGER },
+		{ SO_ZEROCOPY, PLACE_NOWHERE },	  { SO_ATTACH_FILTER, PLACE_NOWHERE },
+		{ SO_ATTACH_BPF, PLACE_NOWHERE }, { SO_TIMESTAMPING, PLACE_NOWHERE },
+	};
+
+	if (level != SOL_SOCKET)
+		return PLACE_TCP;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		if (rules[i].name == name)
+			return rules[i].place;
+	}
+	return PLACE_TCP;
+}
+
+/* A bridged fd's socket as it is now; false where fd is something else by now. */
+static bool look_up(int fd, struct aw_sock *like)
+{
+	struct aw_sock *sock;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock)
+		*like = *sock;
+	aw_fdtab_unlock();
+	return sock != NULL;
+}
+
+static int failed(int err)
+{
+	errno = err;
+	return err ? -1 : 0;
+}
+
+static int give(const void *from, size_t have, void *value, socklen_t *len)
+{
+	if (*len > have)
+		*len = (socklen_t)have;
+	memcpy(value, from, *len);
+	return 0;
+}
+
+static int get_from_keeper(const struct aw_sock *sock, int level, int name, void *value,
+			   socklen_t *len)
+{
+	struct aw_answer answer;
+	struct aw_order order;
+	int err;
+
+	aw_keeper_begin(&order, AW_ORDER_GET_OPTION);
+	order.ino = sock->ino;
+	order.level = level;
+	order.name = name;
+	order.len = *len < AW_ORDER_VALUE_MAX ? (int32_t)*len : AW_ORDER_VALUE_MAX;
+	err = aw_keeper_ask(&order, false, &answer);
+	if (err)
+		return failed(err);
+	if (answer.error)
+		return failed(answer.error);
+	return give(answer.value, (size_t)answer.len, value, len);
+}
+
+static int set_at_keeper(const struct aw_sock *sock, int level, int name, const void *value,
+			 socklen_t len)
+{
+	struct aw_answer answer;
+	struct aw_order order;
+	int err;
+
+	if (len > AW_ORDER_VALUE_MAX)
+		return failed(EINVAL);
+	aw_keeper_begin(&order, AW_ORDER_SET_OPTION);
+	order.ino = sock->ino;
+	order.level = level;
+	order.name = name;
+	order.len = (int32_t)len;
+	memcpy(order.value, value, len);
+	err = aw_keeper_ask(&order, false, &answer);
+	return failed(err ? err : answer.error);
+}
+
+/* Why the keeper has ended the connection, else what the pair says. */
+static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t *len)
+{
+	int near = 0;
+	socklen_t near_len = sizeof(near);
+	struct aw_answer answer;
+	struct aw_order order;
+
+	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ERROR, &near, &near_len) != 0)
+		return -1;
+	aw_keeper_begin(&order, AW_ORDER_ERROR);
+	order.ino = sock->ino;
+	if (aw_keeper_ask(&order, false, &answer) == 0 && answer.error)
+		near = answer.error;
+	return give(&near, sizeof(near), value, len);
+}
+
+static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
+{
+	struct aw_sock sock;
+	int fixed;
+
+	if (!look_up(fd, &sock))
+		return aw_libc()->getsockopt(fd, level, name, value, len);
+	switch (place_of(level, name)) {
+	case PLACE_NEAR:
+		return aw_libc()->getsockopt(fd, level, name, value, len);
+	case PLACE_TCP:
+	case PLACE_BOTH:
+	case PLACE_LINGER:
+		return get_from_keeper(&sock, level, name, value, len);
+	case PLACE_FIXED:
+		fixed = name == SO_DOMAIN ? sock.local.ss_family : IPPROTO_TCP;
+		return give(&fixed, sizeof(fixed), value, len);
+	case PLACE_ERROR:
+		return get_error(fd, &sock, value, len);
+	case PLACE_NOWHERE:
+		break;
+	}
+	return failed(ENOPROTOOPT);
+}
+
+static int set_linger(int fd, const struct aw_sock *like, const void *value, socklen_t len)
+{
+	struct aw_sock *sock;
+	int result;
+
+	if (len < sizeof(struct linger))
+		return failed(EINVAL);
+	result = set_at_keeper(like, SOL_SOCKET, SO_LINGER, value, len);
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (result == 0 && sock)
+		memcpy(&sock->linger, value, sizeof(sock->linger));
+	aw_fdtab_unlock();
+	return result;
+}
+
+static int set_bridged(int fd, int level, int name, const void *value, socklen_t len)
+{
+	struct aw_sock sock;
+
+	if (!look_up(fd, &sock))
+		return aw_libc()->setsockopt(fd, level, name, value, len);
+	switch (place_of(level, name)) {
+	case PLACE_BOTH:
+		if (set_at_keeper(&sock, level, name, value, len) != 0)
+			return -1;
+		return aw_libc()->setsockopt(fd, level, name, value, len);
+	case PLACE_NEAR:
+		return aw_libc()->setsockopt(fd, level, name, value, len);
+	case PLACE_TCP:
+		return set_at_keeper(&sock, level, name, value, len);
+	case PLACE_LINGER:
+		return set_linger(fd, &sock, value, len);
+	case PLACE_FIXED:
+	case PLACE_ERROR:
+	case PLACE_NOWHERE:
+		break;
+	}
+	return failed(ENOPROTOOPT);
+}
+
+/* The last fd of this process that is closed waits, as TCP's does. */
+void aw_option_linger(int fd)
+{
+	struct aw_sock *sock;
+	struct aw_answer answer;
+	struct aw_order order;
+	int ms = 0;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock && sock->fds == 1 && sock->linger.l_onoff && sock->linger.l_linger > 0) {
+		ms = sock->linger.l_linger * 1000;
+		aw_keeper_begin(&order, AW_ORDER_DRAIN);
+		order.ino = sock->ino;
+	}
+	aw_fdtab_unlock();
+	if (!ms)
+		return;
+	order.len = sizeof(ms);
+	memcpy(order.value, &ms, sizeof(ms));
+	(void)aw_keeper_ask(&order, false, &answer);
+}
+
+static bool is_stream(int fd)
+{
+	int type = 0, domain = 0;
+	socklen_t type_len = sizeof(type), domain_len = sizeof(domain);
+
+	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) == 0 &&
+	       aw_libc()->getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) == 0 &&
+	       type == SOCK_STREAM && (domain == AF_INET || domain == AF_INET6);
+}
+
+static bool is_connected(int fd)
+{
+	struct sockaddr_storage remote;
+	socklen_t len = sizeof(remote);
+
+	return aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len) == 0;
+}
+
+static bool is_listening(int fd)
+{
+	int listening = 0;
+	socklen_t len = sizeof(listening);
+
+	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len);
+	return listening;
+}
+
+/* A record for fd in the state that it is in. Who was accepted waits, who made the socket begins. */
+static bool make_record(int fd)
+{
+	struct aw_sock like = { .state = AW_FD_CANDIDATE };
+	struct aw_sock *sock;
+	bool made = aw_fdtab_state(fd) == AW_FD_CANDIDATE;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	aw_fdtab_unlock();
+	if (sock)
+		return true;
+	if (is_listening(fd))
+		like.state = AW_FD_LISTENER;
+	like.role = made ? AW_ROLE_ACTIVE : AW_ROLE_PASSIVE;
+	return aw_fdtab_add(fd, &like);
+}
+
+static int set_mode(int fd, enum aw_xs_mode mode)
+{
+	bool start = is_connected(fd) && mode != AW_XS_OFF;
+	struct aw_sock *sock;
+
+	if (!make_record(fd))
+		return failed(ENOMEM);
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock) {
+		sock->mode = mode;
+		sock->mode_asked = true;
+		if (start && sock->state != AW_FD_STARTING)
+			aw_fdtab_set_state(sock, AW_FD_PENDING);
+		else if (mode == AW_XS_OFF && sock->state == AW_FD_PENDING)
+			aw_fdtab_drop(sock);
+	}
+	aw_fdtab_unlock();
+	return start ? aw_touch_slow(fd, mode == AW_XS_ON ? AW_TOUCH_WRITE : AW_TOUCH_POLL, true)
+		     : 0;
+}
+
+static int set_role(int fd, int role)
+{
+	struct aw_sock *sock;
+
+	if (!make_record(fd))
+		return failed(ENOMEM);
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock)
+		sock->role = (enum aw_role)role;
+	aw_fdtab_unlock();
+	return 0;
+}
+
+static int set_iwarp(int fd, int name, const void *value, socklen_t len)
+{
+	int number;
+
+	if (!is_stream(fd))
+		return failed(aw_fdtab_state(fd) == AW_FD_BRIDGED ? EISCONN : EOPNOTSUPP);
+	if (len < sizeof(number))
+		return failed(EINVAL);
+	memcpy(&number, value, sizeof(number));
+	if (name == IWARP_MODE && number >= IWARP_OFF && number <= IWARP_AUTO)
+		return set_mode(fd, (enum aw_xs_mode)number);
+	if (name == IWARP_ROLE && (number == IWARP_ACTIVE || number == IWARP_PASSIVE))
+		return set_role(fd, number);
+	return failed(name == IWARP_MODE || name == IWARP_ROLE ? EINVAL : ENOPROTOOPT);
+}
+
+static int get_iwarp(int fd, int name, void *value, socklen_t *len)
+{
+	struct aw_sock sock = { .mode = AW_XS_OFF };
+	int number;
+
+	if (name != IWARP_MODE && name != IWARP_ROLE)
+		return failed(ENOPROTOOPT);
+	if (!look_up(fd, &sock) && !is_stream(fd))
+		return failed(EOPNOTSUPP);
+	number = name == IWARP_MODE ? (int)sock.mode : (int)sock.role;
+	if (sock.state == AW_FD_BRIDGED && name == IWARP_MODE)
+		number = IWARP_ON;
+	return give(&number, sizeof(number), value, len);
+}
+
+AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (aw_touch(fd, AW_TOUCH_POLL, true))
+		return -1;
+	if (__builtin_expect(level == SOL_IWARP, 0))
+		return get_iwarp(fd, name, value, len);
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		return get_bridged(fd, level, name, value, len);
+	return aw_libc()->getsockopt(fd, level, name, value, len);
+}
+
+AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	if (__builtin_expect(level == SOL_IWARP, 0))
+		return set_iwarp(fd, name, value, len);
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		return set_bridged(fd, level, name, value, len);
+	return aw_libc()->setsockopt(fd, level, name, value, len);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Starts the keeper. Two clones, each in our memory until it execs or exits: the first one raises no
+// signal at its end and is seen by no plain wait(2); the second one, the keeper, is nobody's child.
+#include "xsock/preload/spawn.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "xsock/order.h"
+#include "xsock/preload/libc.h"
+#include "xsock/preload/say.h"
+
+#define STACK_OCTETS (64u << 10)
+
+struct birth {
+	int control;
+	char **env;
+	char *stack; /* of the second clone */
+	int err;
+};
+
+static char path[PATH_MAX]; /* fixed once loaded: the program may chroot or change directory */
+
+__attribute__((constructor)) static void find_keeper(void)
+{
+	Dl_info info;
+	char *slash;
+
+	if (!dladdr((void *)&aw_spawn_keeper, &info) || !realpath(info.dli_fname, path))
+		return;
+	slash = strrchr(path, '/');
+	if (!slash || (size_t)(slash + 1 - path) + sizeof(AW_KEEPER_NAME) > sizeof(path))
+		path[0] = '\0';
+	else
+		strcpy(slash + 1, AW_KEEPER_NAME);
+}
+
+static int become_keeper(void *arg)
+{
+	struct birth *birth = arg;
+	char *argv[] = { path, NULL };
+
+	if (birth->control == AW_KEEPER_CONTROL)
+		aw_libc()->fcntl(AW_KEEPER_CONTROL, F_SETFD, 0);
+	else
+		aw_libc()->dup2(birth->control, AW_KEEPER_CONTROL);
+	aw_libc()->execve(path, argv, birth->env);
+	birth->err = errno;
+	_exit(127);
+}
+
+static int bear_keeper(void *arg)
+{
+	struct birth *birth = arg;
+
+	if (clone(become_keeper, birth->stack + STACK_OCTETS, CLONE_VM | CLONE_VFORK | SIGCHLD,
+		  birth) < 0)
+		birth->err = errno;
+	_exit(0);
+}
+
+/* The keeper must not preload us: its sockets are TCP. */
+static char **environment(void)
+{
+	size_t n = 0, kept = 0;
+	char **env;
+
+	while (environ && environ[n])
+		n++;
+	env = calloc(n + 1, sizeof(*env));
+	for (size_t i = 0; env && i < n; i++) {
+		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+			env[kept++] = environ[i];
+	}
+	return env;
+}
+
+static int bear(struct birth *birth, char *stacks)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	birth->stack = stacks + STACK_OCTETS;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	pid = clone(bear_keeper, stacks + STACK_OCTETS, CLONE_VM | CLONE_VFORK, birth);
+	if (pid < 0)
+		birth->err = errno;
+	else
+		while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return birth->err;
+}
+
+int aw_spawn_keeper(int control)
+{
+	struct birth birth = { .control = control };
+	char *stacks;
+	int err;
+
+	if (!path[0])
+		return ENOENT;
+	birth.env = environment();
+	if (!birth.env)
+		return ENOMEM;
+	stacks = mmap(NULL, 2 * STACK_OCTETS, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (stacks == MAP_FAILED) {
+		free(birth.env);
+		return ENOMEM;
+	}
+	err = bear(&birth, stacks);
+	if (err)
+		aw_say(AW_SAY_ERROR, "cannot start %s: %s", path, strerror(err));
+	munmap(stacks, 2 * STACK_OCTETS);
+	free(birth.env);
+	return err;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The swap. What the program has set on the open file and on the socket goes with it.
+#include "xsock/preload/swap.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "xsock/preload/keeper.h"
+#include "xsock/preload/libc.h"
+#include "xsock/preload/say.h"
+#include "xsock/preload/watch.h"
+
+enum {
+	NEAR,
+	FAR,
+};
+
+static void copy_option(int from, int to, int name)
+{
+	uint8_t value[64];
+	socklen_t len = sizeof(value);
+
+	if (aw_libc()->getsockopt(from, SOL_SOCKET, name, value, &len) == 0)
+		aw_libc()->setsockopt(to, SOL_SOCKET, name, value, len);
+}
+
+/* Flags, time-outs, and who gets SIGIO and SIGURG; the TCP socket raises none from now on. */
+static void copy_file(int from, int to)
+{
+	static const int options[] = { SO_RCVTIMEO, SO_SNDTIMEO, SO_OOBINLINE };
+	int flags = aw_libc()->fcntl(from, F_GETFL);
+	struct f_owner_ex owner, nobody = { .type = F_OWNER_PID };
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		copy_option(from, to, options[i]);
+	if (aw_libc()->fcntl(from, F_GETOWN_EX, &owner) == 0 && owner.pid) {
+		aw_libc()->fcntl(to, F_SETOWN_EX, &owner);
+		aw_libc()->fcntl(to, F_SETSIG, aw_libc()->fcntl(from, F_GETSIG));
+		aw_libc()->fcntl(from, F_SETOWN_EX, &nobody);
+	}
+	aw_libc()->fcntl(to, F_SETFL, flags & (O_NONBLOCK | O_ASYNC));
+	if (flags & O_ASYNC)
+		aw_libc()->fcntl(from, F_SETFL, flags & ~O_ASYNC);
+}
+
+static bool read_names(int fd, struct sockaddr_storage *local, struct sockaddr_storage *remote)
+{
+	socklen_t local_len = sizeof(*local), remote_len = sizeof(*remote);
+
+	return aw_libc()->getsockname(fd, (struct sockaddr *)local, &local_len) == 0 &&
+	       aw_libc()->getpeername(fd, (struct sockaddr *)remote, &remote_len) == 0;
+}
+
+static int give_to_keeper(const struct aw_sock *sock, int fd, int far, const struct stat *file)
+{
+	int nodelay = 0, fds[] = { fd, far };
+	socklen_t len = sizeof(nodelay);
+	struct aw_order order;
+
+	aw_keeper_begin(&order, AW_ORDER_START);
+	aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &len);
+	order.ino = file->st_ino;
+	order.role = (uint8_t)sock->role;
+	order.mode = (uint8_t)sock->mode;
+	order.nodelay = nodelay != 0;
+	order.fd = fd;
+	order.local = sock->local;
+	order.remote = sock->remote;
+	return aw_keeper_tell(&order, fds, 2);
+}
+
+/* The fds of sock that are no longer swappable (closed behind our back) are left out by the kernel. */
+static void replace_everywhere(struct aw_sock *sock, int near, const struct stat *file)
+{
+	aw_fdtab_lock();
+	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd)) {
+		int err = aw_watch_swap(sock, fd, near);
+
+		if (err)
+			aw_say(AW_SAY_ERROR, "cannot replace fd %d: %s", fd, strerror(err));
+	}
+	sock->dev = file->st_dev;
+	sock->ino = file->st_ino;
+	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
+	aw_fdtab_unlock();
+}
+
+int aw_swap_socket(struct aw_sock *sock, int fd)
+{
+	int ends[2], err;
+	struct stat file;
+
+	if (!read_names(fd, &sock->local, &sock->remote))
+		return errno;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+		return errno;
+	fstat(ends[NEAR], &file);
+	copy_file(fd, ends[NEAR]);
+	err = give_to_keeper(sock, fd, ends[FAR], &file);
+	if (!err)
+		replace_everywhere(sock, ends[NEAR], &file);
+	aw_libc()->close(ends[NEAR]);
+	aw_libc()->close(ends[FAR]);
+	return err;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Decides at the first touch. A client in `auto` asks the server; a server in `auto` looks for the key of
+// the MPA Request, and where the program speaks first, whether the client has asked.
+#include "xsock/preload/touch.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "xsock/preload/ask.h"
+#include "xsock/preload/keeper.h"
+#include "xsock/preload/libc.h"
+#include "xsock/preload/say.h"
+#include "xsock/preload/swap.h"
+#include "xsock/preload/watch.h"
+
+#define KEY "MPA ID Req Frame" /* RFC 5044 7.1 */
+#define KEY_LEN 16
+#define KEY_REST_MS 200 /* a key comes in one piece, as a rule */
+
+enum verdict {
+	VERDICT_IWARP,
+	VERDICT_PLAIN,
+	VERDICT_REFUSED, /* the connect has failed */
+	VERDICT_LATER, /* nothing to go by yet */
+	VERDICT_FAILED, /* errno is the call's */
+};
+
+struct touched {
+	int fd;
+	enum aw_touch kind;
+	bool dontwait;
+};
+
+static short poll_one(int fd, short events, int timeout_ms)
+{
+	struct pollfd pollfd = { .fd = fd, .events = events };
+
+	return aw_libc()->poll(&pollfd, 1, timeout_ms) > 0 ? pollfd.revents : 0;
+}
+
+static bool may_wait(const struct touched *t)
+{
+	return t->kind != AW_TOUCH_POLL && !t->dontwait &&
+	       !(aw_libc()->fcntl(t->fd, F_GETFL) & O_NONBLOCK);
+}
+
+/* The first octets look like a key but are too few: the rest, or another octet, comes soon. */
+static enum verdict judge_rest(int fd, uint8_t *octets)
+{
+	int lowat = KEY_LEN, before = 1;
+	socklen_t len = sizeof(before);
+	ssize_t got;
+
+	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, &len);
+	aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat));
+	poll_one(fd, POLLIN, KEY_REST_MS);
+	aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, sizeof(before));
+	got = aw_libc()->recv(fd, octets, KEY_LEN, MSG_PEEK | MSG_DONTWAIT);
+	return got == KEY_LEN && memcmp(octets, KEY, KEY_LEN) == 0 ? VERDICT_IWARP : VERDICT_PLAIN;
+}
+
+/* Something can be read: octets, or the end. flags tell whether that is certain. */
+static enum verdict judge_octets(int fd, int flags)
+{
+	uint8_t octets[KEY_LEN];
+	ssize_t got = aw_libc()->recv(fd, octets, KEY_LEN, MSG_PEEK | flags);
+
+	if (got < 0)
+		return VERDICT_FAILED;
+	if (got == 0 || memcmp(octets, KEY, (size_t)got) != 0)
+		return VERDICT_PLAIN;
+	return got == KEY_LEN ? VERDICT_IWARP : judge_rest(fd, octets);
+}
+
+/* An error is left where it is, for the program. */
+static enum verdict judge_readable(int fd, short revents)
+{
+	enum verdict verdict;
+
+	if (revents & POLLERR)
+		return VERDICT_PLAIN;
+	verdict = judge_octets(fd, MSG_DONTWAIT);
+	return verdict == VERDICT_FAILED ? VERDICT_LATER : verdict;
+}
+
+/* The program speaks first. If its client has not asked by now, it is told no if it ever does. */
+static enum verdict judge_silent(int fd)
+{
+	socklen_t local_len = sizeof(struct sockaddr_storage), remote_len = local_len;
+	struct aw_answer answer;
+	struct aw_order order;
+
+	aw_keeper_begin(&order, AW_ORDER_DECIDE);
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&order.local, &local_len) != 0 ||
+	    aw_libc()->getpeername(fd, (struct sockaddr *)&order.remote, &remote_len) != 0 ||
+	    aw_keeper_ask(&order, false, &answer) != 0)
+		return VERDICT_PLAIN;
+	return answer.error ? VERDICT_PLAIN : VERDICT_IWARP;
+}
+
+static enum verdict judge_client(const struct touched *t)
+{
+	short revents;
+
+	if (t->kind == AW_TOUCH_READ)
+		return judge_octets(t->fd, t->dontwait ? MSG_DONTWAIT : 0);
+	revents = poll_one(t->fd, POLLIN, t->kind == AW_TOUCH_WRITE ? AW_TOUCH_GRACE_MS : 0);
+	if (revents)
+		return judge_readable(t->fd, revents);
+	return t->kind == AW_TOUCH_WRITE ? judge_silent(t->fd) : VERDICT_LATER;
+}
+
+static enum verdict judge_server(int fd)
+{
+	struct sockaddr_storage local, remote;
+	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
+
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
+	    aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) != 0)
+		return VERDICT_PLAIN;
+	return aw_ask_server(&local, &remote) ? VERDICT_IWARP : VERDICT_PLAIN;
+}
+
+/* Whether connect has come to its end, waiting for it if the call may. */
+static enum verdict judge_connect(const struct touched *t)
+{
+	struct sockaddr_storage remote;
+	socklen_t len = sizeof(remote);
+
+	if (!poll_one(t->fd, POLLOUT, 0)) {
+		if (!may_wait(t)) {
+			errno = EAGAIN;
+			return t->kind == AW_TOUCH_POLL ? VERDICT_LATER : VERDICT_FAILED;
+		}
+		if (!poll_one(t->fd, POLLOUT, -1))
+			return VERDICT_FAILED;
+	}
+	/* A connect that failed leaves a plain socket, which tells the error. */
+	return aw_libc()->getpeername(t->fd, (struct sockaddr *)&remote, &len) == 0
+		       ? VERDICT_IWARP
+		       : VERDICT_REFUSED;
+}
+
+static enum verdict judge(const struct aw_sock *sock, const struct touched *t)
+{
+	if (sock->state == AW_FD_CONNECTING) {
+		enum verdict verdict = judge_connect(t);
+
+		if (verdict != VERDICT_IWARP)
+			return verdict;
+	}
+	if (sock->mode == AW_XS_ON)
+		return VERDICT_IWARP;
+	return sock->role == AW_ROLE_ACTIVE ? judge_server(t->fd) : judge_client(t);
+}
+
+static void go_plain(struct aw_sock *sock)
+{
+	aw_fdtab_lock();
+	aw_watch_narrow(sock);
+	if (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING)
+		aw_fdtab_drop(sock);
+	aw_fdtab_unlock();
+}
+
+/* The program may try another address. */
+static void go_back(struct aw_sock *sock)
+{
+	aw_fdtab_lock();
+	aw_watch_narrow(sock);
+	if (sock->state == AW_FD_CONNECTING)
+		aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
+	aw_fdtab_unlock();
+}
+
+/* A client in auto goes on plainly; to anything else the peer speaks MPA, or has to. */
+static int give_up(struct aw_sock *sock, int fd, int err)
+{
+	bool plain = sock->mode == AW_XS_AUTO && sock->role == AW_ROLE_ACTIVE;
+
+	aw_say(AW_SAY_ERROR, "fd %d cannot be iWARP: %s%s", fd, strerror(err),
+	       plain ? ", so it is TCP" : "");
+	aw_fdtab_lock();
+	aw_watch_narrow(sock);
+	aw_fdtab_drop(sock);
+	aw_fdtab_unlock();
+	if (plain)
+		return 0;
+	aw_libc()->shutdown(fd, SHUT_RDWR);
+	errno = err;
+	return -1;
+}
+
+/* One thread starts, others wait for it. */
+static int start(struct aw_sock *sock, int fd)
+{
+	int err;
+
+	aw_fdtab_lock();
+	while (sock->state == AW_FD_STARTING)
+		aw_fdtab_wait();
+	if (sock->state != AW_FD_CONNECTING && sock->state != AW_FD_PENDING) {
+		aw_fdtab_unlock();
+		return 0;
+	}
+	aw_fdtab_set_state(sock, AW_FD_STARTING);
+	aw_fdtab_unlock();
+	err = aw_swap_socket(sock, fd);
+	return err ? give_up(sock, fd, err) : 0;
+}
+
+static int carry_out(struct aw_sock *sock, int fd, enum verdict verdict)
+{
+	switch (verdict) {
+	case VERDICT_IWARP:
+		return start(sock, fd);
+	case VERDICT_PLAIN:
+		go_plain(sock);
+		return 0;
+	case VERDICT_REFUSED:
+		go_back(sock);
+		return 0;
+	case VERDICT_LATER:
+		return 0;
+	case VERDICT_FAILED:
+		return -1;
+	}
+	return 0;
+}
+
+/* What fd's socket is like, held; false where there is nothing to decide any more. */
+static bool look_up(int fd, struct aw_sock **sock, struct aw_sock *like)
+{
+	bool touchy;
+
+	aw_fdtab_lock();
+	*sock = aw_fdtab_get(fd);
+	while (*sock && (*sock)->state == AW_FD_STARTING) {
+		aw_fdtab_wait();
+		*sock = aw_fdtab_get(fd);
+	}
+	touchy = *sock && (*sock)->state >= AW_FD_CONNECTING;
+	if (touchy) {
+		aw_fdtab_hold(*sock);
+		*like = **sock;
+	}
+	aw_fdtab_unlock();
+	return touchy;
+}
+
+int aw_touch_slow(int fd, enum aw_touch kind, bool dontwait)
+{
+	struct touched t = { .fd = fd, .kind = kind, .dontwait = dontwait };
+	struct aw_sock *sock, like;
+	int saved = errno, result;
+
+	if (!look_up(fd, &sock, &like))
+		return 0;
+	result = carry_out(sock, fd, judge(&like, &t));
+	if (result == 0)
+		errno = saved;
+	saved = errno;
+	aw_fdtab_lock();
+	aw_fdtab_release(sock);
+	aw_fdtab_unlock();
+	errno = saved;
+	return result;
+}

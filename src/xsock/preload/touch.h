@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What happens when the program first uses a connected socket of iWARP mode: it is found out whether
+// it becomes iWARP, and if so, MPA starts and the socket is swapped.
+#ifndef XSOCK_PRELOAD_TOUCH_H
+#define XSOCK_PRELOAD_TOUCH_H
+
+#include <stdbool.h>
+
+#include "xsock/preload/fdtab.h"
+
+enum aw_touch {
+	AW_TOUCH_READ, /* may wait as a read on fd would */
+	AW_TOUCH_WRITE, /* decides now */
+	AW_TOUCH_POLL, /* does not wait: fd may stay touchy */
+};
+
+/* The slow half of aw_touch. 0: go on with libc's call; -1 with errno. */
+int aw_touch_slow(int fd, enum aw_touch kind, bool dontwait);
+
+static inline int aw_touch(int fd, enum aw_touch kind, bool dontwait)
+{
+	return aw_fdtab_is_touchy(fd) ? aw_touch_slow(fd, kind, dontwait) : 0;
+}
+
+/* How much of the peer's question is waited for before a server's first octets go out plainly. */
+#define AW_TOUCH_GRACE_MS 5
+
+#endif

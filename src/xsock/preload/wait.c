@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Polls, settles what has become ready, and polls again.
+#include "xsock/preload/wait.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xsock/preload/libc.h"
+#include "xsock/preload/touch.h"
+
+#define NS 1000000000
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * NS + now.tv_nsec;
+}
+
+struct aw_deadline aw_deadline_after(const struct timespec *timeout)
+{
+	struct aw_deadline deadline = { .at_ns = -1 };
+
+	if (timeout && timeout->tv_sec < INT64_MAX / NS / 2)
+		deadline.at_ns = now_ns() + (int64_t)timeout->tv_sec * NS + timeout->tv_nsec;
+	return deadline;
+}
+
+struct aw_deadline aw_deadline_after_ms(int timeout_ms)
+{
+	struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
+
+	return aw_deadline_after(timeout_ms < 0 ? NULL : &timeout);
+}
+
+const struct timespec *aw_deadline_left(const struct aw_deadline *deadline, struct timespec *left)
+{
+	int64_t ns;
+
+	if (deadline->at_ns < 0)
+		return NULL;
+	ns = deadline->at_ns - now_ns();
+	if (ns < 0)
+		ns = 0;
+	left->tv_sec = ns / NS;
+	left->tv_nsec = ns % NS;
+	return left;
+}
+
+/* What of fds is touchy is asked for its start-up, too. Returns whether any is. */
+static bool widen(struct pollfd *wide, const struct pollfd *fds, nfds_t count)
+{
+	bool any = false;
+
+	for (nfds_t i = 0; i < count; i++) {
+		wide[i] = fds[i];
+		if (fds[i].fd < 0 || !aw_fdtab_is_touchy(fds[i].fd))
+			continue;
+		aw_touch_slow(fds[i].fd, AW_TOUCH_POLL, true);
+		if (!aw_fdtab_is_touchy(fds[i].fd))
+			continue;
+		any = true;
+		wide[i].events |= aw_fdtab_state(fds[i].fd) == AW_FD_CONNECTING ? POLLOUT : POLLIN;
+	}
+	return any;
+}
+
+/* Settles what is touchy and ready; tells whether that has changed anything. */
+static bool settle(const struct pollfd *wide, nfds_t count)
+{
+	bool changed = false;
+
+	for (nfds_t i = 0; i < count; i++) {
+		if (wide[i].fd < 0 || !wide[i].revents || !aw_fdtab_is_touchy(wide[i].fd))
+			continue;
+		aw_touch_slow(wide[i].fd, AW_TOUCH_POLL, true);
+		changed |= !aw_fdtab_is_touchy(wide[i].fd);
+	}
+	return changed;
+}
+
+/* Copies what the program has asked for. Returns how many fds that are. */
+static int narrow(struct pollfd *fds, const struct pollfd *wide, nfds_t count)
+{
+	int ready = 0;
+
+	for (nfds_t i = 0; i < count; i++) {
+		fds[i].revents = wide[i].revents & (fds[i].events | POLLERR | POLLHUP | POLLNVAL);
+		ready += fds[i].revents != 0;
+	}
+	return ready;
+}
+
+int aw_wait_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		 const sigset_t *mask)
+{
+	struct aw_deadline deadline = aw_deadline_after(timeout);
+	struct pollfd *wide = calloc(count ? count : 1, sizeof(*wide));
+	struct timespec left;
+	int ready;
+
+	if (!wide) {
+		errno = ENOMEM;
+		return -1;
+	}
+	do {
+		bool any = widen(wide, fds, count);
+
+		ready = aw_libc()->ppoll(wide, count, aw_deadline_left(&deadline, &left), mask);
+		if (ready > 0 && any && settle(wide, count))
+			ready = -EAGAIN;
+		else if (ready >= 0) {
+			bool over = ready == 0;
+
+			ready = narrow(fds, wide, count);
+			if (!ready && !over)
+				ready = -EAGAIN;
+		}
+	} while (ready == -EAGAIN);
+	free(wide);
+	return ready;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The memory of epoll registrations of sockets that may yet be swapped: epoll knows a file, not its
+// number, so the new file behind the number has to be registered as the old one was.
+#ifndef XSOCK_PRELOAD_WATCH_H
+#define XSOCK_PRELOAD_WATCH_H
+
+#include <sys/epoll.h>
+
+#include "xsock/preload/fdtab.h"
+
+/* All with the table's lock. */
+
+/* What a successful epoll_ctl(epfd, op, fd, event) has done to a socket that is not bridged yet. */
+void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct epoll_event *event);
+/*
+ * Swaps the file of fd for that of new, and takes fd's registrations along; what was one-shot and has
+ * fired stays silent. 0 or an errno; then all is as it was.
+ */
+int aw_watch_swap(struct aw_sock *sock, int fd, int new_fd);
+/* While it connects its sets must also tell of POLLOUT, whatever the program wants to know. */
+void aw_watch_widen(struct aw_sock *sock);
+void aw_watch_narrow(struct aw_sock *sock);
+/* The watch of a touchy socket in set epfd that told data; NULL: none. */
+struct aw_watch *aw_watch_find(int epfd, epoll_data_t data, struct aw_sock **sock);
+
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: epoll. Registrations of what may still be swapped are remembered, and what tells of the
+// start-up alone is kept from the program.
+#include <errno.h>
+#include <string.h>
+
+#include "xsock/preload/libc.h"
+#include "xsock/preload/mode.h"
+#include "xsock/preload/touch.h"
+#include "xsock/preload/wait.h"
+#include "xsock/preload/watch.h"
+
+/* A fresh socket needs a record once something is to be remembered of it. */
+static void make_record(int fd)
+{
+	static const struct aw_sock fresh = { .state = AW_FD_CANDIDATE };
+	bool missing;
+
+	aw_fdtab_lock();
+	missing = !aw_fdtab_get(fd);
+	aw_fdtab_unlock();
+	if (missing && aw_mode_may(false))
+		aw_fdtab_add(fd, &fresh);
+}
+
+static int control(int epfd, int op, int fd, struct epoll_event *event)
+{
+	struct epoll_event wide;
+	struct aw_sock *sock;
+	int result;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (event && op != EPOLL_CTL_DEL && sock && sock->state == AW_FD_CONNECTING) {
+		wide = *event;
+		wide.events |= EPOLLOUT;
+		result = aw_libc()->epoll_ctl(epfd, op, fd, &wide);
+	} else {
+		result = aw_libc()->epoll_ctl(epfd, op, fd, event);
+	}
+	if (result == 0 && sock && sock->state != AW_FD_BRIDGED && sock->state != AW_FD_LISTENER)
+		aw_watch_note(sock, epfd, op, fd, event);
+	aw_fdtab_unlock();
+	return result;
+}
+
+AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	switch (aw_fdtab_state(fd)) {
+	case AW_FD_NONE:
+	case AW_FD_LISTENER:
+	case AW_FD_BRIDGED:
+		return aw_libc()->epoll_ctl(epfd, op, fd, event);
+	case AW_FD_INTERNAL:
+		errno = EBADF;
+		return -1;
+	case AW_FD_CANDIDATE:
+		make_record(fd);
+		return control(epfd, op, fd, event);
+	case AW_FD_CONNECTING:
+	case AW_FD_PENDING:
+	case AW_FD_STARTING:
+		aw_touch_slow(fd, AW_TOUCH_POLL, true);
+		return control(epfd, op, fd, event);
+	}
+	return aw_libc()->epoll_ctl(epfd, op, fd, event);
+}
+
+/* What an event's data is registered for, if that may still be swapped. */
+static int touchy_fd_of(int epfd, const struct epoll_event *event, uint32_t *wanted)
+{
+	struct aw_watch *watch;
+	struct aw_sock *sock;
+	int fd = -1;
+
+	aw_fdtab_lock();
+	watch = aw_watch_find(epfd, event->data, &sock);
+	if (watch) {
+		fd = watch->fd;
+		*wanted = watch->event.events;
+	}
+	aw_fdtab_unlock();
+	return fd;
+}
+
+/* Whether the program is to see this event, and which part of it. */
+static bool is_for_program(int epfd, struct epoll_event *event)
+{
+	uint32_t wanted;
+	int fd = touchy_fd_of(epfd, event, &wanted);
+
+	if (fd < 0)
+		return true;
+	aw_touch_slow(fd, AW_TOUCH_POLL, true);
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		return false; /* its new registration tells what there is */
+	event->events &= wanted | EPOLLERR | EPOLLHUP;
+	return event->events != 0;
+}
+
+static int filter(int epfd, struct epoll_event *events, int count)
+{
+	int kept = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct epoll_event event = events[i];
+
+		if (is_for_program(epfd, &event))
+			events[kept++] = event;
+	}
+	return kept;
+}
+
+/* Whoever has registered before the connection began is in a set that a wait may have to look at. */
+static int wait_touchy(int epfd, struct epoll_event *events, int max,
+		       const struct timespec *timeout, const sigset_t *mask)
+{
+	struct aw_deadline deadline = aw_deadline_after(timeout);
+	struct timespec left;
+	int count, kept;
+
+	do {
+		count = aw_libc()->epoll_pwait2(epfd, events, max,
+						aw_deadline_left(&deadline, &left), mask);
+		kept = count > 0 ? filter(epfd, events, count) : count;
+	} while (count > 0 && !kept);
+	return kept;
+}
+
+static int wait_touchy_ms(int epfd, struct epoll_event *events, int max, int timeout_ms,
+			  const sigset_t *mask)
+{
+	struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
+
+	return wait_touchy(epfd, events, max, timeout_ms < 0 ? NULL : &timeout, mask);
+}
+
+/*
+ * A wait that begins while nothing is touchy may be joined by another thread's connect; its events then
+ * pass unfiltered, and the program finds that there is nothing to be had: as with any spurious wake-up.
+ */
+AW_WRAPPER int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
+{
+	if (aw_fdtab_any_touchy())
+		return wait_touchy_ms(epfd, events, max, timeout_ms, NULL);
+	return aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
+}
+
+AW_WRAPPER int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms,
+			   const sigset_t *mask)
+{
+	if (aw_fdtab_any_touchy())
+		return wait_touchy_ms(epfd, events, max, timeout_ms, mask);
+	return aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask);
+}
+
+AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
+			    const struct timespec *timeout, const sigset_t *mask)
+{
+	if (aw_fdtab_any_touchy())
+		return wait_touchy(epfd, events, max, timeout, mask);
+	return aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
+}

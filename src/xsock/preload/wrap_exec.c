@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: exec and posix_spawn, which tell the new program of its sockets.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "xsock/preload/inherit.h"
+#include "xsock/preload/libc.h"
+
+/* Room for the arguments of the list forms: ARG_MAX has far fewer in practice. */
+#define LIST_MAX 4096
+
+AW_WRAPPER int execve(const char *path, char *const argv[], char *const env[])
+{
+	char **more;
+	int result;
+
+	aw_inherit_settle();
+	more = aw_inherit_env(env);
+	result = aw_libc()->execve(path, argv, more ? more : env);
+	aw_inherit_undo(more);
+	return result;
+}
+
+AW_WRAPPER int execvpe(const char *file, char *const argv[], char *const env[])
+{
+	char **more;
+	int result;
+
+	aw_inherit_settle();
+	more = aw_inherit_env(env);
+	result = aw_libc()->execvpe(file, argv, more ? more : env);
+	aw_inherit_undo(more);
+	return result;
+}
+
+AW_WRAPPER int fexecve(int fd, char *const argv[], char *const env[])
+{
+	char **more;
+	int result;
+
+	aw_inherit_settle();
+	more = aw_inherit_env(env);
+	result = aw_libc()->fexecve(fd, argv, more ? more : env);
+	aw_inherit_undo(more);
+	return result;
+}
+
+AW_WRAPPER int execv(const char *path, char *const argv[])
+{
+	return execve(path, argv, environ);
+}
+
+AW_WRAPPER int execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, environ);
+}
+
+/* Collects arguments up to the NULL; false when there are too many. */
+static bool collect(const char *first, va_list args, char *argv[LIST_MAX])
+{
+	size_t count = 0;
+
+	argv[count] = (char *)first;
+	while (argv[count]) {
+		if (++count == LIST_MAX) {
+			errno = E2BIG;
+			return false;
+		}
+		argv[count] = va_arg(args, char *);
+	}
+	return true;
+}
+
+AW_WRAPPER int execl(const char *path, const char *arg, ...)
+{
+	char *argv[LIST_MAX];
+	va_list args;
+	bool fits;
+
+	va_start(args, arg);
+	fits = collect(arg, args, argv);
+	va_end(args);
+	return fits ? execve(path, argv, environ) : -1;
+}
+
+AW_WRAPPER int execlp(const char *file, const char *arg, ...)
+{
+	char *argv[LIST_MAX];
+	va_list args;
+	bool fits;
+
+	va_start(args, arg);
+	fits = collect(arg, args, argv);
+	va_end(args);
+	return fits ? execvpe(file, argv, environ) : -1;
+}
+
+AW_WRAPPER int execle(const char *path, const char *arg, ...)
+{
+	char *argv[LIST_MAX];
+	char *const *env;
+	va_list args;
+	bool fits;
+
+	va_start(args, arg);
+	fits = collect(arg, args, argv);
+	env = va_arg(args, char *const *);
+	va_end(args);
+	return fits ? execve(path, argv, env) : -1;
+}
+
+AW_WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			   const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+	char **more = aw_inherit_env(env);
+	int err = aw_libc()->posix_spawn(pid, path, actions, attr, argv, more ? more : env);
+
+	aw_inherit_undo(more);
+	return err;
+}
+
+AW_WRAPPER int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			    const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+	char **more = aw_inherit_env(env);
+	int err = aw_libc()->posix_spawnp(pid, file, actions, attr, argv, more ? more : env);
+
+	aw_inherit_undo(more);
+	return err;
+}

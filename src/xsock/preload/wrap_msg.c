@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: send and recv. Where AF_UNIX, which a bridged fd is, treats a flag or an address otherwise
+// than TCP, TCP's way is restored.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xsock/preload/libc.h"
+#include "xsock/preload/touch.h"
+
+#define DISCARD_OCTETS 65536
+
+static bool is_bridged(int fd)
+{
+	return aw_fdtab_state(fd) == AW_FD_BRIDGED;
+}
+
+AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
+{
+	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
+		return -1;
+	return aw_libc()->send(fd, buf, len, flags);
+}
+
+/* TCP ignores the address of a connected socket. */
+AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
+			  socklen_t to_len)
+{
+	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
+		return -1;
+	if (is_bridged(fd))
+		return aw_libc()->send(fd, buf, len, flags);
+	return aw_libc()->sendto(fd, buf, len, flags, to, to_len);
+}
+
+/* Another process is to have these: what is pending must be told apart here and now. */
+static int touch_passed(const struct msghdr *msg)
+{
+	struct cmsghdr *head = msg->msg_controllen ? CMSG_FIRSTHDR(msg) : NULL;
+
+	for (; head; head = CMSG_NXTHDR((struct msghdr *)msg, head)) {
+		size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		const unsigned char *fds = CMSG_DATA(head);
+
+		if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, fds + i * sizeof(fd), sizeof(fd));
+			if (aw_touch(fd, AW_TOUCH_WRITE, false))
+				return -1;
+		}
+	}
+	return 0;
+}
+
+AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct msghdr bare;
+
+	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
+		return -1;
+	if (aw_fdtab_any_touchy() && touch_passed(msg))
+		return -1;
+	if (!is_bridged(fd))
+		return aw_libc()->sendmsg(fd, msg, flags);
+	bare = *msg;
+	bare.msg_name = NULL;
+	bare.msg_namelen = 0;
+	bare.msg_control = NULL;
+	bare.msg_controllen = 0;
+	return aw_libc()->sendmsg(fd, &bare, flags);
+}
+
+AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
+{
+	unsigned done = 0;
+
+	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
+		return -1;
+	if (!is_bridged(fd))
+		return aw_libc()->sendmmsg(fd, msgs, count, flags);
+	for (; done < count; done++) {
+		ssize_t sent = sendmsg(fd, &msgs[done].msg_hdr, flags);
+
+		if (sent < 0)
+			break;
+		msgs[done].msg_len = (unsigned)sent;
+	}
+	return done || !count ? (int)done : -1;
+}
+
+/* TCP's MSG_TRUNC: octets are thrown away, and the buffer, if any, is not touched. */
+static ssize_t discard(int fd, size_t len, int flags)
+{
+	size_t room = len < DISCARD_OCTETS ? len : DISCARD_OCTETS;
+	void *waste = malloc(room ? room : 1);
+	ssize_t got;
+
+	if (!waste) {
+		errno = ENOMEM;
+		return -1;
+	}
+	got = aw_libc()->recv(fd, waste, room, flags & ~MSG_TRUNC);
+	free(waste);
+	return got;
+}
+
+/* A bridged fd's recv with a flag that AF_UNIX does not have. */
+static bool is_odd(int fd, int flags)
+{
+	return flags & (MSG_TRUNC | MSG_ERRQUEUE) && is_bridged(fd);
+}
+
+static ssize_t recv_oddly(int fd, size_t len, int flags)
+{
+	if (!(flags & MSG_ERRQUEUE))
+		return discard(fd, len, flags);
+	errno = EAGAIN; /* the queue of errors is empty */
+	return -1;
+}
+
+AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
+{
+	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
+		return -1;
+	if (is_odd(fd, flags))
+		return recv_oddly(fd, len, flags);
+	return aw_libc()->recv(fd, buf, len, flags);
+}
+
+AW_WRAPPER ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
+{
+	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
+		return -1;
+	if (is_odd(fd, flags))
+		return recv_oddly(fd, len, flags);
+	return aw_libc()->__recv_chk(fd, buf, len, room, flags);
+}
+
+AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
+			    socklen_t *from_len)
+{
+	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
+		return -1;
+	if (is_odd(fd, flags))
+		return recv_oddly(fd, len, flags);
+	return aw_libc()->recvfrom(fd, buf, len, flags, from, from_len);
+}
+
+/* Its last two arguments, an address and its length, are pointers: where they lie is the same. */
+AW_WRAPPER ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, ...)
+{
+	struct sockaddr *from;
+	socklen_t *from_len;
+	va_list args;
+
+	va_start(args, flags);
+	from = va_arg(args, struct sockaddr *);
+	from_len = va_arg(args, socklen_t *);
+	va_end(args);
+	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
+		return -1;
+	if (is_odd(fd, flags))
+		return recv_oddly(fd, len, flags);
+	if (len > room)
+		abort(); /* as libc does */
+	return aw_libc()->recvfrom(fd, buf, len, flags, from, from_len);
+}
+
+static size_t room_of(const struct msghdr *msg)
+{
+	size_t room = 0;
+
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		room += msg->msg_iov[i].iov_len;
+	return room;
+}
+
+AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
+		return -1;
+	if (is_odd(fd, flags))
+		return recv_oddly(fd, room_of(msg), flags);
+	return aw_libc()->recvmsg(fd, msg, flags);
+}
+
+AW_WRAPPER int recvmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags,
+			struct timespec *timeout)
+{
+	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
+		return -1;
+	if (is_odd(fd, flags))
+		return (int)recv_oddly(fd, 0, flags | MSG_ERRQUEUE);
+	return aw_libc()->recvmmsg(fd, msgs, count, flags, timeout);
+}

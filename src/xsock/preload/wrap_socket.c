@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: how a socket comes to be, listens, and connects. The program's fd is a plain TCP socket all
+// along; what is decided here is whether it becomes iWARP when first used.
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "xsock/preload/keeper.h"
+#include "xsock/preload/libc.h"
+#include "xsock/preload/mode.h"
+#include "xsock/preload/option.h"
+#include "xsock/preload/say.h"
+#include "xsock/preload/swap.h"
+#include "xsock/preload/touch.h"
+#include "xsock/preload/watch.h"
+
+/* The verbs libraries' own sockets, in a program that has them, are none of our business. */
+static bool is_verbs(const void *caller)
+{
+	const char *name;
+	Dl_info info;
+
+	if (!dladdr(caller, &info) || !info.dli_fname)
+		return false;
+	name = strrchr(info.dli_fname, '/');
+	name = name ? name + 1 : info.dli_fname;
+	return strncmp(name, "librdmacm.so", 12) == 0 || strncmp(name, "libibverbs.so", 13) == 0;
+}
+
+AW_WRAPPER int socket(int domain, int type, int protocol)
+{
+	int fd = aw_libc()->socket(domain, type, protocol);
+
+	if (fd < 0)
+		return fd;
+	aw_fdtab_forget(fd);
+	if ((domain == AF_INET || domain == AF_INET6) &&
+	    (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM &&
+	    (protocol == 0 || protocol == IPPROTO_TCP) && !is_verbs(__builtin_return_address(0)))
+		aw_fdtab_mark(fd);
+	return fd;
+}
+
+static bool is_udp(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+	       type == SOCK_DGRAM;
+}
+
+/* The keeper answers questions at a listener's port, until the program wants that port for itself. */
+AW_WRAPPER int bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct aw_answer answer;
+	struct aw_order order;
+	int result = aw_libc()->bind(fd, addr, len);
+
+	if (result == 0 || errno != EADDRINUSE || len > sizeof(order.local) ||
+	    aw_keeper_control() < 0 || !is_udp(fd))
+		return result;
+	aw_keeper_begin(&order, AW_ORDER_RELEASE);
+	memcpy(&order.local, addr, len);
+	if (aw_keeper_ask(&order, false, &answer) != 0) {
+		errno = EADDRINUSE;
+		return -1;
+	}
+	return aw_libc()->bind(fd, addr, len);
+}
+
+/* What the program has asked for by setsockopt, or off. */
+static enum aw_xs_mode asked_mode(int fd, bool *asked)
+{
+	enum aw_xs_mode mode = AW_XS_OFF;
+	struct aw_sock *sock;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	*asked = sock && sock->mode_asked;
+	if (*asked)
+		mode = sock->mode;
+	aw_fdtab_unlock();
+	return mode;
+}
+
+static void announce(int fd, const struct sockaddr_storage *local)
+{
+	struct aw_order order;
+	struct stat file;
+	int err;
+
+	aw_keeper_begin(&order, AW_ORDER_LISTEN);
+	fstat(fd, &file);
+	order.ino = file.st_ino;
+	order.local = *local;
+	order.fd = fd;
+	err = aw_keeper_tell(&order, NULL, 0);
+	if (err)
+		aw_say(AW_SAY_WARN, "fd %d: nobody answers clients in auto: %s", fd, strerror(err));
+}
+
+AW_WRAPPER int listen(int fd, int backlog)
+{
+	struct aw_sock like = { .state = AW_FD_LISTENER, .role = AW_ROLE_PASSIVE };
+	struct sockaddr_storage local = { 0 };
+	socklen_t len = sizeof(local);
+	int result = aw_libc()->listen(fd, backlog);
+
+	if (result != 0 || aw_fdtab_state(fd) != AW_FD_CANDIDATE ||
+	    aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
+		return result;
+	like.mode = asked_mode(fd, &like.mode_asked);
+	if (like.mode_asked ? like.mode == AW_XS_OFF
+			    : !aw_mode_may_accept((const struct sockaddr *)&local))
+		return result;
+	if (aw_fdtab_add(fd, &like))
+		announce(fd, &local);
+	return 0;
+}
+
+/* The mode of a connection that listener has accepted. */
+static enum aw_xs_mode accepted_mode(int listener, int fd)
+{
+	struct sockaddr_storage local, remote;
+	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
+	bool asked;
+	enum aw_xs_mode mode = asked_mode(listener, &asked);
+
+	if (asked)
+		return mode;
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
+	    aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) != 0)
+		return AW_XS_OFF;
+	return aw_mode_accepted((struct sockaddr *)&local, (struct sockaddr *)&remote);
+}
+
+static int take(int listener, int fd)
+{
+	struct aw_sock like = { .state = AW_FD_PENDING, .role = AW_ROLE_PASSIVE };
+	int saved = errno;
+
+	if (fd < 0)
+		return fd;
+	aw_fdtab_forget(fd);
+	if (aw_fdtab_state(listener) != AW_FD_LISTENER)
+		return fd;
+	like.mode = accepted_mode(listener, fd);
+	if (like.mode != AW_XS_OFF)
+		aw_fdtab_add(fd, &like);
+	errno = saved;
+	return fd;
+}
+
+AW_WRAPPER int accept(int listener, struct sockaddr *addr, socklen_t *len)
+{
+	return take(listener, aw_libc()->accept(listener, addr, len));
+}
+
+AW_WRAPPER int accept4(int listener, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	return take(listener, aw_libc()->accept4(listener, addr, len, flags));
+}
+
+static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
+{
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
+	bool asked;
+	enum aw_xs_mode mode = asked_mode(fd, &asked);
+
+	if (asked)
+		return mode;
+	if (!aw_mode_may(false) || aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
+		return AW_XS_OFF;
+	return aw_mode_connecting((struct sockaddr *)&local, remote);
+}
+
+static bool set_connecting(int fd, enum aw_xs_mode mode)
+{
+	struct aw_sock like = { .state = AW_FD_CANDIDATE };
+	struct aw_sock *sock;
+	bool known;
+
+	aw_fdtab_lock();
+	known = aw_fdtab_get(fd) != NULL;
+	aw_fdtab_unlock();
+	if (!known && !aw_fdtab_add(fd, &like))
+		return false;
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock) {
+		sock->mode = mode;
+		sock->role = AW_ROLE_ACTIVE;
+		aw_fdtab_set_state(sock, AW_FD_CONNECTING);
+		aw_watch_widen(sock);
+	}
+	aw_fdtab_unlock();
+	return sock != NULL;
+}
+
+/* A blocking connect that is over starts MPA here; any other one when the program looks at it. */
+static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	enum aw_xs_mode mode;
+	int result;
+
+	if (len < sizeof(sa_family_t) ||
+	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
+		return aw_libc()->connect(fd, addr, len);
+	mode = connecting_mode(fd, addr);
+	result = aw_libc()->connect(fd, addr, len);
+	if (mode == AW_XS_OFF || (result != 0 && errno != EINPROGRESS && errno != EINTR))
+		return result;
+	if (!set_connecting(fd, mode)) {
+		aw_say(AW_SAY_ERROR, "fd %d cannot be iWARP: no room for it", fd);
+		return result;
+	}
+	if (result == 0)
+		return aw_touch_slow(fd, AW_TOUCH_WRITE, false);
+	return result;
+}
+
+/* The first connect after the connection stands succeeds, as TCP's does. */
+static int connect_bridged(int fd)
+{
+	struct aw_sock *sock;
+	bool told = true;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock) {
+		told = sock->connect_told;
+		sock->connect_told = true;
+	}
+	aw_fdtab_unlock();
+	if (!told)
+		return 0;
+	errno = EISCONN;
+	return -1;
+}
+
+AW_WRAPPER int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int result;
+
+	switch (aw_fdtab_state(fd)) {
+	case AW_FD_NONE:
+	case AW_FD_LISTENER:
+	case AW_FD_INTERNAL:
+		break;
+	case AW_FD_CANDIDATE:
+		return connect_first(fd, addr, len);
+	case AW_FD_BRIDGED:
+		return connect_bridged(fd);
+	case AW_FD_CONNECTING:
+		result = aw_libc()->connect(fd, addr, len);
+		if (result == 0)
+			return aw_touch_slow(fd, AW_TOUCH_WRITE, false);
+		return result;
+	case AW_FD_PENDING:
+	case AW_FD_STARTING:
+		errno = EISCONN;
+		return -1;
+	}
+	return aw_libc()->connect(fd, addr, len);
+}
+
+static int bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
+{
+	struct sockaddr_storage name;
+	struct aw_sock *sock;
+	socklen_t full;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock)
+		name = remote ? sock->remote : sock->local;
+	aw_fdtab_unlock();
+	if (!sock)
+		return remote ? aw_libc()->getpeername(fd, addr, len)
+			      : aw_libc()->getsockname(fd, addr, len);
+	full = name.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+	memcpy(addr, &name, *len < full ? *len : full);
+	*len = full;
+	return 0;
+}
+
+AW_WRAPPER int getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		return bridged_name(fd, false, addr, len);
+	return aw_libc()->getsockname(fd, addr, len);
+}
+
+AW_WRAPPER int getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		return bridged_name(fd, true, addr, len);
+	return aw_libc()->getpeername(fd, addr, len);
+}
