@@ -86,11 +86,14 @@ static enum aw_xs_mode asked_mode(int fd, bool *asked)
 
 static void announce(int fd, const struct sockaddr_storage *local)
 {
+	int v6only = 0, err;
+	socklen_t len = sizeof(v6only);
 	struct aw_order order;
 	struct stat file;
-	int err;
 
 	aw_keeper_begin(&order, AW_ORDER_LISTEN);
+	aw_libc()->getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, &len);
+	order.level = v6only;
 	fstat(fd, &file);
 	order.ino = file.st_ino;
 	order.local = *local;

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The bridge. One buffer each way; a direction reads only while its buffer is empty.
+#include "xsock/keeper/bridge.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BUFFER_OCTETS 65536
+#define ROUNDS 32 /* before others have their turn */
+
+/* Octets on their way in one direction. */
+struct stretch {
+	uint8_t *octets;
+	size_t at, len;
+	bool urgent; /* the one octet is out of band */
+	bool eof; /* nothing follows */
+	bool told; /* and the other side knows */
+	bool lost; /* the other side takes nothing any more */
+};
+
+struct aw_bridge {
+	struct aw_loop *loop;
+	struct aw_source far_source, ep_source[AW_XS_EP_FDS];
+	struct aw_bridge_start start;
+	struct stretch out, in; /* from the program; to it */
+	int error;
+	bool is_over;
+};
+
+static void end(struct aw_bridge *bridge, bool abort)
+{
+	bridge->is_over = true;
+	aw_loop_set(bridge->loop, &bridge->far_source, -1, 0);
+	for (int i = 0; i < AW_XS_EP_FDS; i++)
+		aw_loop_set(bridge->loop, &bridge->ep_source[i], -1, 0);
+	bridge->start.over(bridge, bridge->error, bridge->start.arg);
+	aw_xs_ep_close(bridge->start.ep, abort);
+	close(bridge->start.far);
+	if (bridge->start.tcp >= 0)
+		close(bridge->start.tcp);
+	for (int i = 0; i < AW_XS_EP_FDS; i++)
+		bridge->ep_source[i].is_dead = true;
+	aw_loop_bury(bridge->loop, &bridge->far_source);
+}
+
+static void bury(struct aw_source *source)
+{
+	struct aw_bridge *bridge = source->owner;
+
+	free(bridge->in.octets);
+	free(bridge->out.octets);
+	free(bridge);
+}
+
+/* Takes from the program; an urgent octet by itself. */
+static void fill_out(struct aw_bridge *bridge)
+{
+	struct stretch *out = &bridge->out;
+	size_t room = BUFFER_OCTETS;
+	int urgent = 0;
+	ssize_t got;
+
+	ioctl(bridge->start.far, SIOCATMARK, &urgent);
+	if (urgent)
+		room = 1;
+	got = recv(bridge->start.far, out->octets, room, MSG_DONTWAIT);
+	if (got > 0) {
+		out->at = 0;
+		out->len = (size_t)got;
+		out->urgent = urgent;
+	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+		out->eof =
+			true; /* ECONNRESET: closed with octets unread; what was written has come */
+	}
+}
+
+static bool drain_out(struct aw_bridge *bridge)
+{
+	struct stretch *out = &bridge->out;
+	struct iovec iov = { out->octets + out->at, out->len };
+	ssize_t taken = aw_xs_ep_send(bridge->start.ep, &iov, 1, out->urgent ? MSG_OOB : 0);
+
+	if (taken == -EOPNOTSUPP && out->urgent) { /* the peer knows of no urgent octets */
+		out->urgent = false;
+		return true;
+	}
+	if (taken == -EAGAIN || taken == 0)
+		return false;
+	if (taken < 0) {
+		bridge->error = (int)-taken;
+		out->lost = true;
+		out->len = 0;
+		shutdown(bridge->start.far, SHUT_RD); /* who writes gets EPIPE */
+		return true;
+	}
+	out->at += (size_t)taken;
+	out->len -= (size_t)taken;
+	return true;
+}
+
+/* Program to peer. Returns whether something has moved. */
+static bool move_out(struct aw_bridge *bridge, short ready)
+{
+	struct stretch *out = &bridge->out;
+
+	if (out->len)
+		return drain_out(bridge);
+	if (out->eof && !out->told) {
+		out->told = true;
+		(void)aw_xs_ep_shutdown(bridge->start.ep, SHUT_WR);
+		return true;
+	}
+	if (out->eof || out->lost || !(ready & POLLOUT))
+		return false;
+	fill_out(bridge);
+	return out->len || out->eof;
+}
+
+static void fill_in(struct aw_bridge *bridge, short ready)
+{
+	struct stretch *in = &bridge->in;
+	struct iovec iov = { in->octets, BUFFER_OCTETS };
+	bool urgent = ready & POLLPRI && aw_xs_ep_at_mark(bridge->start.ep);
+	ssize_t got = aw_xs_ep_recv(bridge->start.ep, &iov, 1, urgent ? MSG_OOB : 0);
+
+	if (got == -EAGAIN || (got == -EINVAL && urgent))
+		return;
+	if (got <= 0) {
+		in->eof = true;
+		if (got < 0)
+			bridge->error = (int)-got;
+		return;
+	}
+	in->at = 0;
+	in->len = (size_t)got;
+	in->urgent = urgent;
+}
+
+static bool drain_in(struct aw_bridge *bridge)
+{
+	struct stretch *in = &bridge->in;
+	ssize_t taken = send(bridge->start.far, in->octets + in->at, in->len,
+			     MSG_DONTWAIT | MSG_NOSIGNAL | (in->urgent ? MSG_OOB : 0));
+
+	if (taken < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (taken < 0) { /* the program reads no more: TCP, too, takes and forgets */
+		in->lost = true;
+		taken = (ssize_t)in->len;
+	}
+	in->at += (size_t)taken;
+	in->len -= (size_t)taken;
+	return true;
+}
+
+/* Peer to program. */
+static bool move_in(struct aw_bridge *bridge, short ready)
+{
+	struct stretch *in = &bridge->in;
+
+	if (in->len && in->lost)
+		in->len = 0;
+	if (in->len)
+		return drain_in(bridge);
+	if (in->eof && !in->told) {
+		in->told = true;
+		shutdown(bridge->start.far, SHUT_WR);
+		return true;
+	}
+	if (in->eof || !(ready & (POLLIN | POLLPRI | POLLRDHUP | POLLHUP | POLLERR)))
+		return false;
+	fill_in(bridge, ready);
+	return in->len || in->eof;
+}
+
+static bool program_has_closed(const struct aw_bridge *bridge)
+{
+	struct pollfd pollfd = { .fd = bridge->start.far };
+
+	return poll(&pollfd, 1, 0) > 0 && pollfd.revents & POLLHUP;
+}
+
+/*
+ * Over when both directions are, or the program has closed. An error ends the connection once the
+ * program has been given what came before it.
+ */
+static bool is_finished(const struct aw_bridge *bridge)
+{
+	const struct stretch *in = &bridge->in, *out = &bridge->out;
+
+	if (out->told && (in->told || program_has_closed(bridge)))
+		return true;
+	if (in->told && bridge->error)
+		return true;
+	return out->lost && (in->told || in->lost);
+}
+
+static bool is_reset_on_close(const struct aw_bridge *bridge)
+{
+	return bridge->start.linger.l_onoff && !bridge->start.linger.l_linger &&
+	       program_has_closed(bridge);
+}
+
+/* The endpoint's fds may be others by now. */
+static void follow_fds(struct aw_bridge *bridge)
+{
+	struct pollfd fds[AW_XS_EP_FDS];
+
+	aw_xs_ep_fds(bridge->start.ep, fds);
+	for (int i = 0; i < AW_XS_EP_FDS; i++)
+		(void)aw_loop_set(bridge->loop, &bridge->ep_source[i], fds[i].fd,
+				  (uint32_t)fds[i].events);
+}
+
+void aw_bridge_pump(struct aw_bridge *bridge)
+{
+	for (int round = 0; round < ROUNDS && !bridge->is_over; round++) {
+		short ready = aw_xs_ep_ready(bridge->start.ep);
+		bool moved = move_out(bridge, ready);
+
+		moved |= move_in(bridge, ready);
+		if (is_finished(bridge)) {
+			end(bridge, is_reset_on_close(bridge));
+			return;
+		}
+		if (moved)
+			continue;
+		follow_fds(bridge);
+		if (aw_xs_ep_arm(bridge->start.ep))
+			return;
+	}
+	if (!bridge->is_over)
+		aw_loop_again(bridge->loop, &bridge->far_source);
+}
+
+static void ready(struct aw_source *source, uint32_t events)
+{
+	(void)events;
+	aw_bridge_pump(source->owner);
+}
+
+static void source_init(struct aw_bridge *bridge, struct aw_source *source)
+{
+	source->fd = -1;
+	source->owner = bridge;
+	source->ready = ready;
+	source->bury = bury;
+}
+
+int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
+		     struct aw_bridge **out)
+{
+	struct aw_bridge *bridge = calloc(1, sizeof(*bridge));
+	int on = 1, err = ENOMEM;
+
+	if (!bridge)
+		return ENOMEM;
+	bridge->loop = loop;
+	bridge->start = *start;
+	bridge->in.octets = malloc(BUFFER_OCTETS);
+	bridge->out.octets = malloc(BUFFER_OCTETS);
+	source_init(bridge, &bridge->far_source);
+	for (int i = 0; i < AW_XS_EP_FDS; i++)
+		source_init(bridge, &bridge->ep_source[i]);
+	setsockopt(start->far, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	if (bridge->in.octets && bridge->out.octets)
+		err = aw_loop_set(loop, &bridge->far_source, start->far,
+				  EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET);
+	if (err) {
+		bury(&bridge->far_source);
+		return err;
+	}
+	aw_loop_again(loop, &bridge->far_source);
+	*out = bridge;
+	return 0;
+}
+
+uint64_t aw_bridge_ino(const struct aw_bridge *bridge)
+{
+	return bridge->start.ino;
+}
+
+int aw_bridge_tcp(const struct aw_bridge *bridge)
+{
+	return bridge->start.tcp;
+}
+
+struct aw_xs_ep *aw_bridge_ep(const struct aw_bridge *bridge)
+{
+	return bridge->start.ep;
+}
+
+size_t aw_bridge_unread(const struct aw_bridge *bridge)
+{
+	int unread = 0;
+
+	ioctl(bridge->start.far, FIONREAD, &unread);
+	return (size_t)unread;
+}
+
+size_t aw_bridge_unsent(const struct aw_bridge *bridge)
+{
+	return bridge->out.len;
+}
+
+void aw_bridge_set_linger(struct aw_bridge *bridge, const struct linger *linger)
+{
+	bridge->start.linger = *linger;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Begins connections, finds them, and remembers how they ended.
+#include "xsock/keeper/conns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "xsock/keeper/listeners.h"
+#include "xsock/preload/say.h"
+
+#define ENDS 4096
+
+static struct aw_conn *conns;
+static size_t count;
+
+/* A ring of how the last ones ended. */
+static struct ended {
+	uint64_t ino;
+	int error;
+} ended[ENDS];
+static unsigned ended_next;
+
+static void note_end(uint64_t ino, int error)
+{
+	if (!error)
+		return;
+	ended[ended_next % ENDS] = (struct ended){ ino, error };
+	ended_next++;
+}
+
+static void over(struct aw_bridge *bridge, int error, void *arg)
+{
+	struct aw_conn **at = &conns, *conn = arg;
+
+	(void)bridge;
+	note_end(conn->ino, error);
+	if (error)
+		aw_say(AW_SAY_INFO, "a connection has ended: %s", strerror(error));
+	while (*at != conn)
+		at = &(*at)->next;
+	*at = conn->next;
+	count--;
+	free(conn);
+}
+
+static int begin(struct aw_xs_ep *ep, uint8_t role, int tcp)
+{
+	int result = role == 1 ? aw_xs_ep_initiate(ep, tcp) : aw_xs_ep_respond(ep, tcp);
+
+	return -result;
+}
+
+/* The endpoint, under way over tcp, which is then its own. */
+static int make_ep(const struct aw_order *order, int tcp, struct aw_xs_ep **ep)
+{
+	struct aw_xs_options options = { .nodelay = order->nodelay };
+	int err = -aw_xs_ep_create(&options, ep);
+
+	if (err)
+		return err;
+	err = begin(*ep, order->role, tcp);
+	if (err)
+		aw_xs_ep_close(*ep, true);
+	return err;
+}
+
+static int start(struct aw_loop *loop, struct aw_conn *conn, const struct aw_order *order, int tcp,
+		 int far)
+{
+	struct aw_bridge_start begun = {
+		.far = far, .ino = order->ino, .over = over, .arg = conn, .tcp = -1
+	};
+	socklen_t len = sizeof(begun.linger);
+	int err;
+
+	getsockopt(tcp, SOL_SOCKET, SO_LINGER, &begun.linger, &len);
+	begun.tcp = fcntl(tcp, F_DUPFD_CLOEXEC, 0);
+	err = make_ep(order, tcp, &begun.ep);
+	if (err) {
+		close(begun.tcp);
+		return err;
+	}
+	err = aw_bridge_create(loop, &begun, &conn->bridge);
+	if (err) {
+		aw_xs_ep_close(begun.ep, true);
+		close(begun.tcp);
+		return -err; /* the endpoint has had the socket */
+	}
+	return 0;
+}
+
+void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp, int far)
+{
+	struct aw_conn *conn = calloc(1, sizeof(*conn));
+	int err = conn ? 0 : ENOMEM;
+
+	aw_listeners_forget(&order->local, &order->remote);
+	if (!err) {
+		conn->ino = order->ino;
+		conn->mode = order->mode;
+		conn->remote = order->remote;
+		err = start(loop, conn, order, tcp, far);
+	}
+	if (!err) {
+		conn->next = conns;
+		conns = conn;
+		count++;
+		return;
+	}
+	aw_say(AW_SAY_ERROR, "a connection cannot become iWARP: %s", strerror(abs(err)));
+	note_end(order->ino, abs(err));
+	free(conn);
+	close(far);
+	if (err > 0)
+		close(tcp);
+}
+
+struct aw_bridge *aw_conns_find(uint64_t ino)
+{
+	for (struct aw_conn *conn = conns; conn; conn = conn->next) {
+		if (conn->ino == ino)
+			return conn->bridge;
+	}
+	return NULL;
+}
+
+int aw_conns_error(uint64_t ino)
+{
+	for (unsigned i = 0; i < ENDS; i++) {
+		if (ended[i].ino == ino)
+			return ended[i].error;
+	}
+	return 0;
+}
+
+size_t aw_conns_count(void)
+{
+	return count;
+}
+
+const struct aw_conn *aw_conns_first(void)
+{
+	return conns;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The connections that the keeper carries, by the inode of the program's end of the pair.
+#ifndef XSOCK_KEEPER_CONNS_H
+#define XSOCK_KEEPER_CONNS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xsock/keeper/bridge.h"
+#include "xsock/order.h"
+
+/* Begins one. The fds are the keeper's from here on. */
+void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp, int far);
+/* NULL: there is none (any more). */
+struct aw_bridge *aw_conns_find(uint64_t ino);
+/* The errno that a connection ended with, or 0. */
+int aw_conns_error(uint64_t ino);
+size_t aw_conns_count(void);
+
+/* One line of `anywarp sockets --status` a connection: calls see with each. */
+struct aw_conn {
+	struct aw_conn *next;
+	struct aw_bridge *bridge;
+	uint64_t ino;
+	uint8_t mode;
+	struct sockaddr_storage remote;
+};
+const struct aw_conn *aw_conns_first(void);
+
+#endif

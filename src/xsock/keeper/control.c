@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Reads orders and carries them out, one after the other.
+#include "xsock/keeper/control.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "xsock/keeper/conns.h"
+#include "xsock/keeper/listeners.h"
+#include "xsock/keeper/status.h"
+#include "xsock/order.h"
+#include "xsock/preload/say.h"
+
+/* Somebody waits until a connection has sent what it has. */
+struct drain {
+	struct drain *next;
+	uint64_t ino;
+	int64_t until_ms;
+	int reply;
+};
+
+static struct aw_source source = { .fd = -1 };
+static struct aw_loop *loop;
+static struct drain *drains;
+static bool is_over;
+
+static void answer(int reply, int error, const void *value, size_t len)
+{
+	struct aw_answer sent = { .error = error, .len = (int32_t)len };
+
+	if (len)
+		memcpy(sent.value, value, len);
+	(void)send(reply, &sent, sizeof(sent), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void get_option(const struct aw_order *order, int reply)
+{
+	struct aw_bridge *bridge = aw_conns_find(order->ino);
+	uint8_t value[AW_ORDER_VALUE_MAX];
+	socklen_t len = (socklen_t)order->len;
+
+	if (order->len < 0 || order->len > AW_ORDER_VALUE_MAX)
+		answer(reply, EINVAL, NULL, 0);
+	else if (!bridge)
+		answer(reply, ENOTCONN, NULL, 0);
+	else if (getsockopt(aw_bridge_tcp(bridge), order->level, order->name, value, &len) != 0)
+		answer(reply, errno, NULL, 0);
+	else
+		answer(reply, 0, value, len);
+}
+
+/* The endpoint combines small messages or not, and SO_LINGER is the bridge's to obey. */
+static int set_at(struct aw_bridge *bridge, const struct aw_order *order)
+{
+	int on = 0;
+
+	if (order->level == SOL_SOCKET && order->name == SO_LINGER) {
+		struct linger linger;
+
+		memcpy(&linger, order->value, sizeof(linger));
+		aw_bridge_set_linger(bridge, &linger);
+		return 0;
+	}
+	if (order->level == IPPROTO_TCP && order->name == TCP_CORK)
+		return 0; /* the endpoint's messages must not wait in TCP */
+	if (setsockopt(aw_bridge_tcp(bridge), order->level, order->name, order->value,
+		       (socklen_t)order->len) != 0)
+		return errno;
+	if (order->level == IPPROTO_TCP && order->name == TCP_NODELAY) {
+		memcpy(&on, order->value, sizeof(on));
+		aw_xs_ep_set_nodelay(aw_bridge_ep(bridge), on != 0);
+	}
+	return 0;
+}
+
+static void set_option(const struct aw_order *order, int reply)
+{
+	struct aw_bridge *bridge = aw_conns_find(order->ino);
+
+	if (order->len < 0 || order->len > AW_ORDER_VALUE_MAX)
+		answer(reply, EINVAL, NULL, 0);
+	else
+		answer(reply, bridge ? set_at(bridge, order) : 0, NULL, 0);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Returns whether reply is kept. */
+static bool add_drain(const struct aw_order *order, int reply)
+{
+	struct drain *drain = calloc(1, sizeof(*drain));
+	int ms = 0;
+
+	if (!drain)
+		return false;
+	memcpy(&ms, order->value, sizeof(ms));
+	*drain = (struct drain){ drains, order->ino, now_ms() + ms, reply };
+	drains = drain;
+	return true;
+}
+
+static bool has_drained(uint64_t ino)
+{
+	struct aw_bridge *bridge = aw_conns_find(ino);
+
+	return !bridge || (!aw_bridge_unread(bridge) && !aw_bridge_unsent(bridge) &&
+			   !aw_xs_ep_unsent(aw_bridge_ep(bridge)));
+}
+
+bool aw_control_review(void)
+{
+	struct drain **at = &drains;
+
+	while (*at) {
+		struct drain *drain = *at;
+		bool done = has_drained(drain->ino);
+
+		if (!done && now_ms() < drain->until_ms) {
+			at = &drain->next;
+			continue;
+		}
+		answer(drain->reply, done ? 0 : ETIMEDOUT, NULL, 0);
+		close(drain->reply);
+		*at = drain->next;
+		free(drain);
+	}
+	return drains != NULL;
+}
+
+/* An order with an answer. Returns whether reply is kept. */
+static bool do_answered(const struct aw_order *order, int reply)
+{
+	switch ((enum aw_order_kind)order->kind) {
+	case AW_ORDER_DECIDE:
+		answer(reply, aw_listeners_decide(&order->local, &order->remote) ? 0 : EAGAIN, NULL,
+		       0);
+		return false;
+	case AW_ORDER_GET_OPTION:
+		get_option(order, reply);
+		return false;
+	case AW_ORDER_SET_OPTION:
+		set_option(order, reply);
+		return false;
+	case AW_ORDER_DRAIN:
+		return add_drain(order, reply);
+	case AW_ORDER_RELEASE:
+		aw_listeners_release(&order->local);
+		answer(reply, 0, NULL, 0);
+		return false;
+	case AW_ORDER_ERROR:
+		answer(reply, aw_conns_error(order->ino), NULL, 0);
+		return false;
+	case AW_ORDER_START:
+	case AW_ORDER_LISTEN:
+		break;
+	}
+	return false;
+}
+
+static void carry_out(const struct aw_order *order, int *fds, int count)
+{
+	if (order->kind == AW_ORDER_START && count == 2) {
+		aw_status_serve(loop, order->pid);
+		aw_conns_start(loop, order, fds[0], fds[1]);
+		return;
+	}
+	if (order->kind == AW_ORDER_LISTEN && count == 0) {
+		aw_listeners_add(order->ino, &order->local, order->level != 0);
+		return;
+	}
+	if (count == 1 && do_answered(order, fds[0]))
+		return;
+	for (int i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+static int take_fds(struct msghdr *msg, int *fds)
+{
+	struct cmsghdr *head = CMSG_FIRSTHDR(msg);
+	size_t octets;
+
+	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+		return 0;
+	octets = head->cmsg_len - CMSG_LEN(0);
+	memcpy(fds, CMSG_DATA(head), octets);
+	return (int)(octets / sizeof(int));
+}
+
+/* Returns whether there may be more. */
+static bool take_order(void)
+{
+	char room[CMSG_SPACE(sizeof(int) * AW_ORDER_FDS)];
+	int fds[AW_ORDER_FDS], count;
+	struct aw_order order;
+	struct iovec iov = { &order, sizeof(order) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = room,
+			      .msg_controllen = sizeof(room) };
+	ssize_t got = recvmsg(source.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (got < 0)
+		return errno == EINTR;
+	if (got == 0) {
+		is_over = true;
+		aw_loop_set(loop, &source, -1, 0);
+		return false;
+	}
+	count = take_fds(&msg, fds);
+	if (got == (ssize_t)sizeof(order) && order.magic == AW_ORDER_MAGIC) {
+		carry_out(&order, fds, count);
+		return true;
+	}
+	aw_say(AW_SAY_ERROR, "the keeper does not know an order of %zd octets", got);
+	for (int i = 0; i < count; i++)
+		close(fds[i]);
+	return true;
+}
+
+static void ready(struct aw_source *s, uint32_t events)
+{
+	(void)s;
+	(void)events;
+	while (!is_over && take_order())
+		;
+}
+
+int aw_control_init(struct aw_loop *l, int fd)
+{
+	loop = l;
+	source.ready = ready;
+	return aw_loop_set(loop, &source, fd, EPOLLIN);
+}
+
+bool aw_control_is_over(void)
+{
+	return is_over;
+}

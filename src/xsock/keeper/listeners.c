@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One UDP socket for each address that the program listens at. It shares its port with nobody, so that
+// no datagram of the program's is ever taken.
+#include "xsock/keeper/listeners.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "xsock/keeper/procnet.h"
+#include "xsock/preload/say.h"
+#include "xsock/question.h"
+
+#define INODES 64 /* listeners of one address: one for each worker with SO_REUSEPORT */
+#define ANSWERS 4096
+#define YES_NS INT64_C(1000000000) /* the MPA Request follows at once */
+#define NO_NS INT64_C(60000000000)
+
+struct listener {
+	struct listener *next;
+	struct aw_source source; /* fd -1: the port is not to be had */
+	struct sockaddr_storage local;
+	bool v6only, released;
+	uint64_t inodes[INODES];
+	int count;
+};
+
+/* What a client was answered, by its address and both ports. */
+struct answered {
+	uint8_t ip[16];
+	uint16_t port, local_port;
+	bool yes;
+	int64_t until_ns;
+};
+
+static struct aw_loop *loop;
+static struct listener *listeners;
+static struct answered answers[ANSWERS]; /* by hash; a newcomer takes the place of who is there */
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static struct answered *slot_of(const uint8_t ip[16], uint16_t port, uint16_t local_port)
+{
+	uint32_t hash = 2166136261u;
+
+	for (int i = 0; i < 16; i++)
+		hash = (hash ^ ip[i]) * 16777619u;
+	hash = (hash ^ port) * 16777619u;
+	hash = (hash ^ local_port) * 16777619u;
+	return &answers[(hash ^ hash >> 16) % ANSWERS];
+}
+
+static bool is_for(const struct answered *answer, const uint8_t ip[16], uint16_t port,
+		   uint16_t local_port)
+{
+	return answer->until_ns > now_ns() && answer->port == port &&
+	       answer->local_port == local_port && memcmp(answer->ip, ip, 16) == 0;
+}
+
+/* What was answered before stands; else it is as wanted now. */
+static bool settle(const uint8_t ip[16], uint16_t port, uint16_t local_port, bool wanted)
+{
+	struct answered *answer = slot_of(ip, port, local_port);
+
+	if (is_for(answer, ip, port, local_port))
+		return answer->yes;
+	memcpy(answer->ip, ip, 16);
+	answer->port = port;
+	answer->local_port = local_port;
+	answer->yes = wanted;
+	answer->until_ns = now_ns() + (wanted ? YES_NS : NO_NS);
+	return wanted;
+}
+
+static bool names(const struct sockaddr_storage *local, const struct sockaddr_storage *remote,
+		  uint8_t ip[16], uint16_t *port, uint16_t *local_port)
+{
+	uint8_t local_ip[16];
+
+	return aw_question_addr((const struct sockaddr *)local, local_ip, local_port) &&
+	       aw_question_addr((const struct sockaddr *)remote, ip, port);
+}
+
+bool aw_listeners_decide(const struct sockaddr_storage *local,
+			 const struct sockaddr_storage *remote)
+{
+	uint16_t port, local_port;
+	uint8_t ip[16];
+
+	return names(local, remote, ip, &port, &local_port) && settle(ip, port, local_port, false);
+}
+
+void aw_listeners_forget(const struct sockaddr_storage *local,
+			 const struct sockaddr_storage *remote)
+{
+	uint16_t port, local_port;
+	uint8_t ip[16];
+
+	if (names(local, remote, ip, &port, &local_port) &&
+	    is_for(slot_of(ip, port, local_port), ip, port, local_port))
+		slot_of(ip, port, local_port)->until_ns = 0;
+}
+
+void aw_listeners_init(struct aw_loop *l)
+{
+	loop = l;
+}
+
+/* Forgets the inodes that listen no more; false: none is left. */
+static bool listens(struct listener *listener)
+{
+	int kept = 0;
+
+	for (int i = 0; i < listener->count; i++) {
+		if (aw_procnet_listens(listener->inodes[i], listener->local.ss_family == AF_INET6))
+			listener->inodes[kept++] = listener->inodes[i];
+	}
+	listener->count = kept;
+	return kept > 0;
+}
+
+static void unbind(struct listener *listener)
+{
+	int fd = listener->source.fd;
+
+	aw_loop_set(loop, &listener->source, -1, 0);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The answer leaves from the address that was asked. */
+static void reply(int fd, struct msghdr *question, const uint8_t *octets)
+{
+	struct iovec iov = { (void *)octets, AW_QUESTION_LEN };
+	struct msghdr msg = *question;
+
+	msg.msg_iov = &iov;
+	msg.msg_iovlen = 1;
+	msg.msg_flags = 0;
+	(void)sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* A client behind an address translator does not know who it is to us: no. */
+static bool may_be_iwarp(struct listener *listener, const struct sockaddr_storage *from,
+			 const uint8_t *octets)
+{
+	uint8_t ip[16], local_ip[16];
+	uint16_t udp_port, port, local_port;
+
+	memcpy(&port, octets + AW_QUESTION_PORT_AT, sizeof(port));
+	return aw_question_addr((const struct sockaddr *)from, ip, &udp_port) &&
+	       aw_question_addr((const struct sockaddr *)&listener->local, local_ip, &local_port) &&
+	       memcmp(ip, octets + AW_QUESTION_ADDR_AT, sizeof(ip)) == 0 && listens(listener) &&
+	       settle(ip, port, local_port, true);
+}
+
+static void answer_one(struct listener *listener, int fd, struct msghdr *msg, uint8_t *octets)
+{
+	if (memcmp(octets, AW_QUESTION_ASKS, 8) != 0 ||
+	    octets[AW_QUESTION_VERSION_AT] != AW_QUESTION_VERSION)
+		return;
+	octets[AW_QUESTION_YES_AT] = may_be_iwarp(listener, msg->msg_name, octets);
+	memcpy(octets, AW_QUESTION_ANSWERS, 8);
+	reply(fd, msg, octets);
+}
+
+static void hear(struct aw_source *source, uint32_t events)
+{
+	struct listener *listener = source->owner;
+	int fd = source->fd;
+
+	(void)events;
+	for (;;) {
+		uint8_t octets[AW_QUESTION_LEN + 1];
+		struct sockaddr_storage from;
+		struct iovec iov = { octets, sizeof(octets) };
+		char room[256];
+		struct msghdr msg = { .msg_name = &from,
+				      .msg_namelen = sizeof(from),
+				      .msg_iov = &iov,
+				      .msg_iovlen = 1,
+				      .msg_control = room,
+				      .msg_controllen = sizeof(room) };
+		ssize_t got = recvmsg(fd, &msg, MSG_DONTWAIT);
+
+		if (got < 0)
+			break;
+		if (got == AW_QUESTION_LEN)
+			answer_one(listener, fd, &msg, octets);
+	}
+	if (!listener->count)
+		unbind(listener);
+}
+
+static void bind_udp(struct listener *listener)
+{
+	bool ipv6 = listener->local.ss_family == AF_INET6;
+	int fd = socket(listener->local.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1, only = listener->v6only;
+
+	if (fd < 0)
+		return;
+	if (ipv6) {
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
+	}
+	if (!ipv6 || !only)
+		setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&listener->local,
+		 ipv6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)) != 0 ||
+	    aw_loop_set(loop, &listener->source, fd, EPOLLIN) != 0) {
+		aw_say(AW_SAY_INFO, "no UDP port to answer clients in auto at: %s",
+		       strerror(errno));
+		close(fd);
+	}
+}
+
+static struct listener *find(const struct sockaddr_storage *local)
+{
+	struct listener *listener = listeners;
+
+	while (listener && memcmp(&listener->local, local, sizeof(*local)) != 0)
+		listener = listener->next;
+	return listener;
+}
+
+static void bury(struct aw_source *source)
+{
+	free(source->owner);
+}
+
+void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v6only)
+{
+	struct listener *listener = find(local);
+
+	if (!listener) {
+		listener = calloc(1, sizeof(*listener));
+		if (!listener)
+			return;
+		listener->source = (struct aw_source){
+			.fd = -1, .ready = hear, .bury = bury, .owner = listener
+		};
+		listener->local = *local;
+		listener->v6only = v6only;
+		listener->next = listeners;
+		listeners = listener;
+	}
+	if (listener->count == INODES)
+		(void)listens(listener);
+	if (listener->count < INODES)
+		listener->inodes[listener->count++] = ino;
+	if (listener->source.fd < 0 && !listener->released)
+		bind_udp(listener);
+}
+
+static uint16_t port_of(const struct sockaddr_storage *addr)
+{
+	uint8_t ip[16];
+	uint16_t port = 0;
+
+	(void)aw_question_addr((const struct sockaddr *)addr, ip, &port);
+	return port;
+}
+
+void aw_listeners_release(const struct sockaddr_storage *local)
+{
+	for (struct listener *listener = listeners; listener; listener = listener->next) {
+		if (port_of(&listener->local) != port_of(local))
+			continue;
+		listener->released = true;
+		unbind(listener);
+	}
+}
+
+bool aw_listeners_review(void)
+{
+	struct listener **at = &listeners;
+
+	while (*at) {
+		struct listener *listener = *at;
+
+		if (!listens(listener)) {
+			*at = listener->next;
+			unbind(listener);
+			aw_loop_bury(loop, &listener->source);
+			continue;
+		}
+		if (listener->source.fd < 0 && !listener->released)
+			bind_udp(listener);
+		at = &listener->next;
+	}
+	return listeners != NULL;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The keeper: a process of its own that carries iWARP connections for programs with the preloaded
+// library. It ends when no process can give it orders and all connections are over.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "xsock/keeper/conns.h"
+#include "xsock/keeper/control.h"
+#include "xsock/keeper/listeners.h"
+#include "xsock/keeper/loop.h"
+#include "xsock/keeper/status.h"
+#include "xsock/order.h"
+#include "xsock/preload/say.h"
+
+#define REVIEW_MS 1000
+#define DRAIN_MS 5 /* while somebody waits for a connection to drain */
+#define LINGER_NS INT64_C(120000000000)
+
+/* Nothing of the program stays with us: its pipes must end when it does. */
+static void leave_program(void)
+{
+	int null;
+
+	(void)close_range(AW_KEEPER_CONTROL + 1, ~0u, 0);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	if (!getenv("ANYWARP_LOG"))
+		dup2(null, STDERR_FILENO);
+	close(null);
+	setsid();
+	if (chdir("/") != 0)
+		aw_say(AW_SAY_WARN, "cannot leave the program's directory: %s", strerror(errno));
+}
+
+static void settle_signals(void)
+{
+	static const int ignored[] = { SIGPIPE, SIGHUP, SIGINT, SIGQUIT, SIGTSTP };
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+}
+
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void run(struct aw_loop *loop)
+{
+	int64_t reviewed = now_ms();
+	bool listening = true, draining = false;
+
+	while (!aw_control_is_over() || aw_conns_count() || listening || draining) {
+		aw_loop_turn(loop, draining ? DRAIN_MS : REVIEW_MS);
+		draining = aw_control_review();
+		if (aw_control_is_over() || now_ms() - reviewed >= REVIEW_MS) {
+			listening = aw_listeners_review();
+			aw_status_review(loop, false);
+			reviewed = now_ms();
+		}
+	}
+	aw_status_review(loop, true);
+	aw_loop_turn(loop, 0);
+}
+
+int main(void)
+{
+	struct aw_loop loop;
+
+	leave_program();
+	settle_signals();
+	raise_limit();
+	if (aw_loop_init(&loop) != 0 || aw_control_init(&loop, AW_KEEPER_CONTROL) != 0) {
+		aw_say(AW_SAY_ERROR, "the keeper cannot work: %s", strerror(errno));
+		return 1;
+	}
+	aw_listeners_init(&loop);
+	run(&loop);
+	(void)aw_xs_ep_drain_all(LINGER_NS);
+	return 0;
+}

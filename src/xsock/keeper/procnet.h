@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Looks in /proc/net/tcp and tcp6 whether a socket still listens: some process has it open.
+#ifndef XSOCK_KEEPER_PROCNET_H
+#define XSOCK_KEEPER_PROCNET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool aw_procnet_listens(uint64_t ino, bool ipv6);
+
+#endif

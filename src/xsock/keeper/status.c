@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The status sockets. Which fds of a process are connections is what /proc says at that moment.
+#include "xsock/keeper/status.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "xsock/keeper/conns.h"
+#include "xsock/preload/say.h"
+
+#define LINE_OCTETS 256
+
+struct process {
+	struct process *next;
+	struct aw_source source;
+	pid_t pid;
+	struct sockaddr_un name;
+};
+
+static struct process *processes;
+
+static const char *state_name(enum aw_xs_state state)
+{
+	switch (state) {
+	case AW_XS_IDLE:
+		return "idle";
+	case AW_XS_CONNECTING:
+		return "connecting";
+	case AW_XS_ESTABLISHED:
+		return "established";
+	case AW_XS_CLOSED:
+		return "closed";
+	case AW_XS_FAILED:
+		return "failed";
+	}
+	return "unknown";
+}
+
+static void print_peer(const struct sockaddr_storage *peer, char text[INET6_ADDRSTRLEN + 16])
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
+	char ip[INET6_ADDRSTRLEN] = "-";
+
+	if (peer->ss_family == AF_INET) {
+		inet_ntop(AF_INET, &v4->sin_addr, ip, sizeof(ip));
+		sprintf(text, "%s:%u", ip, ntohs(v4->sin_port));
+	} else {
+		inet_ntop(AF_INET6, &v6->sin6_addr, ip, sizeof(ip));
+		sprintf(text, "[%s]:%u", ip, ntohs(v6->sin6_port));
+	}
+}
+
+static void tell(int to, int fd, const struct aw_conn *conn)
+{
+	char peer[INET6_ADDRSTRLEN + 16], line[LINE_OCTETS];
+	struct aw_xs_stats stats;
+	int len;
+
+	aw_xs_ep_stats(aw_bridge_ep(conn->bridge), &stats);
+	print_peer(&conn->remote, peer);
+	len = snprintf(line, sizeof(line), "%d %s %s %llu %llu %u %u %s\n", fd,
+		       conn->mode == 2 ? "auto" : "on", peer, (unsigned long long)stats.octets_in,
+		       (unsigned long long)stats.octets_out, stats.send_credits,
+		       stats.receive_credits, state_name(stats.state));
+	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static const struct aw_conn *conn_of(uint64_t ino)
+{
+	const struct aw_conn *conn = aw_conns_first();
+
+	while (conn && conn->ino != ino)
+		conn = conn->next;
+	return conn;
+}
+
+static void tell_all(int to, pid_t pid)
+{
+	char path[64], target[64];
+	struct dirent *entry;
+	DIR *dir;
+
+	sprintf(path, "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+		const struct aw_conn *conn = NULL;
+		unsigned long ino;
+
+		if (len <= 0)
+			continue;
+		target[len] = '\0';
+		if (sscanf(target, "socket:[%lu]", &ino) == 1)
+			conn = conn_of(ino);
+		if (conn)
+			tell(to, atoi(entry->d_name), conn);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void ready(struct aw_source *source, uint32_t events)
+{
+	struct process *process = source->owner;
+	int to = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
+
+	(void)events;
+	if (to < 0)
+		return;
+	tell_all(to, process->pid);
+	close(to);
+}
+
+static void bury(struct aw_source *source)
+{
+	free(source->owner);
+}
+
+/* Only a directory of our own, that nobody else can write to, will do. */
+static bool make_directory(char *path, size_t size)
+{
+	struct stat dir;
+
+	snprintf(path, size, "/tmp/anywarp-%u", (unsigned)geteuid());
+	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+		return false;
+	return lstat(path, &dir) == 0 && S_ISDIR(dir.st_mode) && dir.st_uid == geteuid() &&
+	       !(dir.st_mode & 022);
+}
+
+static int listen_at(struct process *process)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	unlink(process->name.sun_path);
+	if (bind(fd, (struct sockaddr *)&process->name, sizeof(process->name)) == 0 &&
+	    listen(fd, 8) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+void aw_status_serve(struct aw_loop *loop, pid_t pid)
+{
+	struct process *process = processes;
+	char path[64];
+	int fd;
+
+	while (process && process->pid != pid)
+		process = process->next;
+	if (process || !make_directory(path, sizeof(path)))
+		return;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return;
+	process->pid = pid;
+	process->source =
+		(struct aw_source){ .fd = -1, .ready = ready, .bury = bury, .owner = process };
+	process->name.sun_family = AF_UNIX;
+	snprintf(process->name.sun_path, sizeof(process->name.sun_path), "%s/sockets.%d", path,
+		 (int)pid);
+	fd = listen_at(process);
+	if (fd < 0 || aw_loop_set(loop, &process->source, fd, EPOLLIN) != 0) {
+		aw_say(AW_SAY_WARN, "no status at %s: %s", process->name.sun_path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		free(process);
+		return;
+	}
+	process->next = processes;
+	processes = process;
+}
+
+void aw_status_review(struct aw_loop *loop, bool all)
+{
+	struct process **at = &processes;
+
+	while (*at) {
+		struct process *process = *at;
+		int fd = process->source.fd;
+
+		if (!all && (kill(process->pid, 0) == 0 || errno != ESRCH)) {
+			at = &process->next;
+			continue;
+		}
+		*at = process->next;
+		aw_loop_set(loop, &process->source, -1, 0);
+		close(fd);
+		unlink(process->name.sun_path);
+		aw_loop_bury(loop, &process->source);
+	}
+}

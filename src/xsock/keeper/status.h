@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Tells `anywarp sockets --status PID` of the connections of a process: a socket for each process at
+// /tmp/anywarp-UID/sockets.PID, which writes a line an fd and closes.
+#ifndef XSOCK_KEEPER_STATUS_H
+#define XSOCK_KEEPER_STATUS_H
+
+#include <sys/types.h>
+
+#include "xsock/keeper/loop.h"
+
+/* Answers for pid from here on. */
+void aw_status_serve(struct aw_loop *loop, pid_t pid);
+/* Stops answering for processes that are gone; all: for every one. */
+void aw_status_review(struct aw_loop *loop, bool all);
+
+#endif
