@@ -33,6 +33,15 @@ struct aw_bridge {
 	bool is_over;
 };
 
+/* A far end that is closed with octets unread would fail the program's writes with ECONNRESET. */
+static void hang_up(struct aw_bridge *bridge)
+{
+	shutdown(bridge->start.far, SHUT_RDWR);
+	while (recv(bridge->start.far, bridge->out.octets, BUFFER_OCTETS, MSG_DONTWAIT) > 0)
+		;
+	close(bridge->start.far);
+}
+
 static void end(struct aw_bridge *bridge, bool abort)
 {
 	bridge->is_over = true;
@@ -41,7 +50,7 @@ static void end(struct aw_bridge *bridge, bool abort)
 		aw_loop_set(bridge->loop, &bridge->ep_source[i], -1, 0);
 	bridge->start.over(bridge, bridge->error, bridge->start.arg);
 	aw_xs_ep_close(bridge->start.ep, abort);
-	close(bridge->start.far);
+	hang_up(bridge);
 	if (bridge->start.tcp >= 0)
 		close(bridge->start.tcp);
 	for (int i = 0; i < AW_XS_EP_FDS; i++)
@@ -104,6 +113,19 @@ static bool drain_out(struct aw_bridge *bridge)
 	return true;
 }
 
+static bool program_has_closed(const struct aw_bridge *bridge)
+{
+	struct pollfd pollfd = { .fd = bridge->start.far };
+
+	return poll(&pollfd, 1, 0) > 0 && pollfd.revents & POLLHUP;
+}
+
+static bool is_reset_on_close(const struct aw_bridge *bridge)
+{
+	return bridge->start.linger.l_onoff && !bridge->start.linger.l_linger &&
+	       program_has_closed(bridge);
+}
+
 /* Program to peer. Returns whether something has moved. */
 static bool move_out(struct aw_bridge *bridge, short ready)
 {
@@ -113,7 +135,8 @@ static bool move_out(struct aw_bridge *bridge, short ready)
 		return drain_out(bridge);
 	if (out->eof && !out->told) {
 		out->told = true;
-		(void)aw_xs_ep_shutdown(bridge->start.ep, SHUT_WR);
+		if (!is_reset_on_close(bridge))
+			(void)aw_xs_ep_shutdown(bridge->start.ep, SHUT_WR);
 		return true;
 	}
 	if (out->eof || out->lost || !(ready & POLLOUT))
@@ -179,13 +202,6 @@ static bool move_in(struct aw_bridge *bridge, short ready)
 	return in->len || in->eof;
 }
 
-static bool program_has_closed(const struct aw_bridge *bridge)
-{
-	struct pollfd pollfd = { .fd = bridge->start.far };
-
-	return poll(&pollfd, 1, 0) > 0 && pollfd.revents & POLLHUP;
-}
-
 /*
  * Over when both directions are, or the program has closed. An error ends the connection once the
  * program has been given what came before it.
@@ -199,12 +215,6 @@ static bool is_finished(const struct aw_bridge *bridge)
 	if (in->told && bridge->error)
 		return true;
 	return out->lost && (in->told || in->lost);
-}
-
-static bool is_reset_on_close(const struct aw_bridge *bridge)
-{
-	return bridge->start.linger.l_onoff && !bridge->start.linger.l_linger &&
-	       program_has_closed(bridge);
 }
 
 /* The endpoint's fds may be others by now. */

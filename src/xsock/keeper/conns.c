@@ -130,8 +130,12 @@ struct aw_bridge *aw_conns_find(uint64_t ino)
 int aw_conns_error(uint64_t ino)
 {
 	for (unsigned i = 0; i < ENDS; i++) {
-		if (ended[i].ino == ino)
-			return ended[i].error;
+		int error = ended[i].error;
+
+		if (ended[i].ino != ino || !error)
+			continue;
+		ended[i].error = 0;
+		return error;
 	}
 	return 0;
 }

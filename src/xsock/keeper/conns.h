@@ -13,7 +13,7 @@
 void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp, int far);
 /* NULL: there is none (any more). */
 struct aw_bridge *aw_conns_find(uint64_t ino);
-/* The errno that a connection ended with, or 0. */
+/* The errno that a connection ended with, or 0; told once, like SO_ERROR. */
 int aw_conns_error(uint64_t ino);
 size_t aw_conns_count(void);
 

@@ -115,21 +115,41 @@ static int set_at_keeper(const struct aw_sock *sock, int level, int name, const 
 	return failed(err ? err : answer.error);
 }
 
-/* Why the keeper has ended the connection, else what the pair says. */
+/* Why the keeper has ended the connection, as long as nobody was told. */
+static int ask_error(const struct aw_sock *sock)
+{
+	struct aw_answer answer;
+	struct aw_order order;
+
+	aw_keeper_begin(&order, AW_ORDER_ERROR);
+	order.ino = sock->ino;
+	return aw_keeper_ask(&order, false, &answer) == 0 ? answer.error : 0;
+}
+
+/* Why the connection has ended, else what the pair says. */
 static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t *len)
 {
 	int near = 0;
 	socklen_t near_len = sizeof(near);
-	struct aw_answer answer;
-	struct aw_order order;
+	int err;
 
 	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ERROR, &near, &near_len) != 0)
 		return -1;
-	aw_keeper_begin(&order, AW_ORDER_ERROR);
-	order.ino = sock->ino;
-	if (aw_keeper_ask(&order, false, &answer) == 0 && answer.error)
-		near = answer.error;
+	err = ask_error(sock);
+	if (err)
+		near = err;
 	return give(&near, sizeof(near), value, len);
+}
+
+int aw_option_end(int fd)
+{
+	struct aw_sock sock;
+	int saved = errno, err = 0;
+
+	if (look_up(fd, &sock))
+		err = ask_error(&sock);
+	errno = err ? err : saved;
+	return err ? -1 : 0;
 }
 
 static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
@@ -144,8 +164,9 @@ static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
 		return aw_libc()->getsockopt(fd, level, name, value, len);
 	case PLACE_TCP:
 	case PLACE_BOTH:
-	case PLACE_LINGER:
 		return get_from_keeper(&sock, level, name, value, len);
+	case PLACE_LINGER:
+		return give(&sock.linger, sizeof(sock.linger), value, len);
 	case PLACE_FIXED:
 		fixed = name == SO_DOMAIN ? sock.local.ss_family : IPPROTO_TCP;
 		return give(&fixed, sizeof(fixed), value, len);

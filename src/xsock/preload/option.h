@@ -6,4 +6,10 @@
 /* A close that has to wait, by SO_LINGER, until what was written is on its way. */
 void aw_option_linger(int fd);
 
+/*
+ * A read of a bridged fd has told the end of the stream: 0 where that is all, else -1 with the errno that
+ * the connection has failed with.
+ */
+int aw_option_end(int fd);
+
 #endif

@@ -52,8 +52,9 @@ static bool read_names(int fd, struct sockaddr_storage *local, struct sockaddr_s
 	       aw_libc()->getpeername(fd, (struct sockaddr *)remote, &remote_len) == 0;
 }
 
-static int give_to_keeper(const struct aw_sock *sock, int fd, int far, const struct stat *file)
+static int give_to_keeper(const struct aw_sock *sock, int fd, int far, void *arg)
 {
+	const struct stat *file = arg;
 	int nodelay = 0, fds[] = { fd, far };
 	socklen_t len = sizeof(nodelay);
 	struct aw_order order;
@@ -86,8 +87,9 @@ static void replace_everywhere(struct aw_sock *sock, int near, const struct stat
 	aw_fdtab_unlock();
 }
 
-int aw_swap_socket(struct aw_sock *sock, int fd)
+static int swap(struct aw_sock *sock, int fd, aw_swap_give *give, void *arg)
 {
+	socklen_t len = sizeof(sock->linger);
 	int ends[2], err;
 	struct stat file;
 
@@ -96,11 +98,22 @@ int aw_swap_socket(struct aw_sock *sock, int fd)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
 	fstat(ends[NEAR], &file);
+	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &sock->linger, &len);
 	copy_file(fd, ends[NEAR]);
-	err = give_to_keeper(sock, fd, ends[FAR], &file);
+	err = give(sock, fd, ends[FAR], give == give_to_keeper ? &file : arg);
 	if (!err)
 		replace_everywhere(sock, ends[NEAR], &file);
 	aw_libc()->close(ends[NEAR]);
 	aw_libc()->close(ends[FAR]);
 	return err;
+}
+
+int aw_swap_socket(struct aw_sock *sock, int fd)
+{
+	return swap(sock, fd, give_to_keeper, NULL);
+}
+
+int aw_swap_socket_to(struct aw_sock *sock, int fd, aw_swap_give *give, void *arg)
+{
+	return swap(sock, fd, give, arg);
 }

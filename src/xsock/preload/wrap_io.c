@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrappers: octets to and from an fd. A bridged one is the kernel's own, so there is only the first
 // touch to see to.
+#include "xsock/preload/end.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/touch.h"
 
@@ -8,27 +9,29 @@ AW_WRAPPER ssize_t read(int fd, void *buf, size_t count)
 {
 	if (aw_touch(fd, AW_TOUCH_READ, false))
 		return -1;
-	return aw_libc()->read(fd, buf, count);
+	return aw_end_of_read(fd, aw_libc()->read(fd, buf, count), count);
 }
 
 AW_WRAPPER ssize_t __read_chk(int fd, void *buf, size_t count, size_t room)
 {
 	if (aw_touch(fd, AW_TOUCH_READ, false))
 		return -1;
-	return aw_libc()->__read_chk(fd, buf, count, room);
+	return aw_end_of_read(fd, aw_libc()->__read_chk(fd, buf, count, room), count);
 }
 
 AW_WRAPPER ssize_t readv(int fd, const struct iovec *iov, int count)
 {
 	if (aw_touch(fd, AW_TOUCH_READ, false))
 		return -1;
-	return aw_libc()->readv(fd, iov, count);
+	return aw_end_of_read(fd, aw_libc()->readv(fd, iov, count), count > 0);
 }
 
 AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
 {
 	if (aw_touch(fd, AW_TOUCH_WRITE, false))
 		return -1;
+	if (aw_end_is_ours(fd))
+		return aw_end_of_write(aw_libc()->send(fd, buf, count, MSG_NOSIGNAL), 0);
 	return aw_libc()->write(fd, buf, count);
 }
 
@@ -36,6 +39,11 @@ AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	if (aw_touch(fd, AW_TOUCH_WRITE, false))
 		return -1;
+	if (aw_end_is_ours(fd) && count > 0) {
+		struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
+
+		return aw_end_of_write(aw_libc()->sendmsg(fd, &msg, MSG_NOSIGNAL), 0);
+	}
 	return aw_libc()->writev(fd, iov, count);
 }
 

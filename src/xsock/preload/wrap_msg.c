@@ -6,20 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xsock/preload/end.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/touch.h"
 
 #define DISCARD_OCTETS 65536
 
-static bool is_bridged(int fd)
-{
-	return aw_fdtab_state(fd) == AW_FD_BRIDGED;
-}
-
 AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
 	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
 		return -1;
+	if (aw_end_is_ours(fd))
+		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
 	return aw_libc()->send(fd, buf, len, flags);
 }
 
@@ -29,8 +27,8 @@ AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const 
 {
 	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
 		return -1;
-	if (is_bridged(fd))
-		return aw_libc()->send(fd, buf, len, flags);
+	if (aw_end_is_ours(fd))
+		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
 	return aw_libc()->sendto(fd, buf, len, flags, to, to_len);
 }
 
@@ -64,14 +62,14 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 		return -1;
 	if (aw_fdtab_any_touchy() && touch_passed(msg))
 		return -1;
-	if (!is_bridged(fd))
+	if (!aw_end_is_ours(fd))
 		return aw_libc()->sendmsg(fd, msg, flags);
 	bare = *msg;
 	bare.msg_name = NULL;
 	bare.msg_namelen = 0;
 	bare.msg_control = NULL;
 	bare.msg_controllen = 0;
-	return aw_libc()->sendmsg(fd, &bare, flags);
+	return aw_end_of_write(aw_libc()->sendmsg(fd, &bare, flags | MSG_NOSIGNAL), flags);
 }
 
 AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
@@ -80,7 +78,7 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 
 	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
 		return -1;
-	if (!is_bridged(fd))
+	if (!aw_end_is_ours(fd))
 		return aw_libc()->sendmmsg(fd, msgs, count, flags);
 	for (; done < count; done++) {
 		ssize_t sent = sendmsg(fd, &msgs[done].msg_hdr, flags);
@@ -111,7 +109,7 @@ static ssize_t discard(int fd, size_t len, int flags)
 /* A bridged fd's recv with a flag that AF_UNIX does not have. */
 static bool is_odd(int fd, int flags)
 {
-	return flags & (MSG_TRUNC | MSG_ERRQUEUE) && is_bridged(fd);
+	return flags & (MSG_TRUNC | MSG_ERRQUEUE) && aw_end_is_ours(fd);
 }
 
 static ssize_t recv_oddly(int fd, size_t len, int flags)
@@ -128,7 +126,7 @@ AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
 		return -1;
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, len, flags);
-	return aw_libc()->recv(fd, buf, len, flags);
+	return aw_end_of_read(fd, aw_libc()->recv(fd, buf, len, flags), len);
 }
 
 AW_WRAPPER ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
@@ -137,7 +135,7 @@ AW_WRAPPER ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int fl
 		return -1;
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, len, flags);
-	return aw_libc()->__recv_chk(fd, buf, len, room, flags);
+	return aw_end_of_read(fd, aw_libc()->__recv_chk(fd, buf, len, room, flags), len);
 }
 
 AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
@@ -147,7 +145,7 @@ AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct soc
 		return -1;
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, len, flags);
-	return aw_libc()->recvfrom(fd, buf, len, flags, from, from_len);
+	return aw_end_of_read(fd, aw_libc()->recvfrom(fd, buf, len, flags, from, from_len), len);
 }
 
 /* Its last two arguments, an address and its length, are pointers: where they lie is the same. */
@@ -167,7 +165,7 @@ AW_WRAPPER ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, in
 		return recv_oddly(fd, len, flags);
 	if (len > room)
 		abort(); /* as libc does */
-	return aw_libc()->recvfrom(fd, buf, len, flags, from, from_len);
+	return aw_end_of_read(fd, aw_libc()->recvfrom(fd, buf, len, flags, from, from_len), len);
 }
 
 static size_t room_of(const struct msghdr *msg)
@@ -185,7 +183,7 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 		return -1;
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, room_of(msg), flags);
-	return aw_libc()->recvmsg(fd, msg, flags);
+	return aw_end_of_read(fd, aw_libc()->recvmsg(fd, msg, flags), room_of(msg));
 }
 
 AW_WRAPPER int recvmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags,

@@ -179,7 +179,8 @@ static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
 	return aw_mode_connecting((struct sockaddr *)&local, remote);
 }
 
-static bool set_connecting(int fd, enum aw_xs_mode mode)
+/* told: this connect succeeds, and a second one does not. */
+static bool set_connecting(int fd, enum aw_xs_mode mode, bool told)
 {
 	struct aw_sock like = { .state = AW_FD_CANDIDATE };
 	struct aw_sock *sock;
@@ -195,6 +196,7 @@ static bool set_connecting(int fd, enum aw_xs_mode mode)
 	if (sock) {
 		sock->mode = mode;
 		sock->role = AW_ROLE_ACTIVE;
+		sock->connect_told = told;
 		aw_fdtab_set_state(sock, AW_FD_CONNECTING);
 		aw_watch_widen(sock);
 	}
@@ -215,7 +217,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	result = aw_libc()->connect(fd, addr, len);
 	if (mode == AW_XS_OFF || (result != 0 && errno != EINPROGRESS && errno != EINTR))
 		return result;
-	if (!set_connecting(fd, mode)) {
+	if (!set_connecting(fd, mode, result == 0)) {
 		aw_say(AW_SAY_ERROR, "fd %d cannot be iWARP: no room for it", fd);
 		return result;
 	}

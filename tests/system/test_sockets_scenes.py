@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What an ordinary sockets program can do, it can do with the preloaded library: over iWARP, and where
+one end is plain. sockets_peer.py has the scenes; each passes over bare TCP, too."""
+
+import os
+import pathlib
+import sys
+
+import conftest
+import pytest
+
+import sockets_peer
+
+PEER = pathlib.Path(__file__).with_name("sockets_peer.py")
+LIBRARY = conftest.BUILD / "lib" / "libanywarp-sockets.so"
+# Neither interpreter nor kernel know the option without the library.
+SCENES = sorted(set(sockets_peer.CONNECT) - {"delayed"})
+SIGKILLED = -9
+# Each end's rules; None is an end without the library.
+PAIRS = {"tcp": (None, None), "on": ("on", "on"), "auto": ("auto", "auto"),
+         "plain_client": ("auto", None), "plain_server": (None, "auto")}
+
+
+def environment(logs, rules):
+    """Of a program under test with the library before libc, or without it."""
+    env = conftest.environment(logs)
+    if rules is None:
+        return env
+    env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), str(LIBRARY)]))
+    env["ANYWARP_SOCKETS_RULES"] = rules
+    return env
+
+
+class Ends:
+    def __init__(self, port):
+        self.port = port
+        self.programs = []
+
+    def start(self, role, scene, env):
+        argv = [sys.executable, str(PEER), role, scene, str(self.port)]
+        program = conftest.program.Program(argv, env=env)
+        self.programs.append(program)
+        return program
+
+    def report(self):
+        return "\n".join(program.report() for program in self.programs)
+
+
+def play(scene, pair, port, logs):
+    server_rules, client_rules = pair
+    ends = Ends(port)
+    try:
+        if scene in sockets_peer.SERVE:
+            server = ends.start("serve", scene, environment(logs, server_rules))
+            server.wait_listening(port)
+        client = ends.start("connect", scene, environment(logs, client_rules))
+        assert client.wait_exit() == 0, ends.report()
+        if scene in sockets_peer.SERVE:
+            wanted = SIGKILLED if scene == "killed" else 0
+            assert server.wait_exit() == wanted, ends.report()
+    finally:
+        for program in ends.programs:
+            program.close()
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("scene", SCENES)
+def test_scene(scene, pair, port, tmp_path):
+    play(scene, PAIRS[pair], port, tmp_path)
+
+
+def test_delayed_start(port, tmp_path):
+    """By setsockopt, whatever the rules say."""
+    play("delayed", ("off", "off"), port, tmp_path)
