@@ -30,6 +30,7 @@ struct aw_bridge {
 	struct aw_bridge_start start;
 	struct stretch out, in; /* from the program; to it */
 	int error;
+	bool unread; /* the program has closed without reading all: TCP resets */
 	bool is_over;
 };
 
@@ -122,8 +123,8 @@ static bool program_has_closed(const struct aw_bridge *bridge)
 
 static bool is_reset_on_close(const struct aw_bridge *bridge)
 {
-	return bridge->start.linger.l_onoff && !bridge->start.linger.l_linger &&
-	       program_has_closed(bridge);
+	return bridge->unread || (bridge->start.linger.l_onoff && !bridge->start.linger.l_linger &&
+				  program_has_closed(bridge));
 }
 
 /* Program to peer. Returns whether something has moved. */
@@ -156,8 +157,7 @@ static void fill_in(struct aw_bridge *bridge, short ready)
 		return;
 	if (got <= 0) {
 		in->eof = true;
-		if (got < 0)
-			bridge->error = (int)-got;
+		bridge->error = got < 0 ? (int)-got : aw_xs_ep_error(bridge->start.ep);
 		return;
 	}
 	in->at = 0;
@@ -210,6 +210,8 @@ static bool is_finished(const struct aw_bridge *bridge)
 {
 	const struct stretch *in = &bridge->in, *out = &bridge->out;
 
+	if (bridge->unread && out->told && !bridge->error && aw_xs_ep_unsent(bridge->start.ep))
+		return false; /* what was written comes before the reset */
 	if (out->told && (in->told || program_has_closed(bridge)))
 		return true;
 	if (in->told && bridge->error)

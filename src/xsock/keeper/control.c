@@ -155,6 +155,10 @@ static bool do_answered(const struct aw_order *order, int reply)
 		return false;
 	case AW_ORDER_DRAIN:
 		return add_drain(order, reply);
+	case AW_ORDER_LISTEN:
+		aw_listeners_add(order->ino, &order->local, order->level != 0);
+		answer(reply, 0, NULL, 0);
+		return false;
 	case AW_ORDER_RELEASE:
 		aw_listeners_release(&order->local);
 		answer(reply, 0, NULL, 0);
@@ -163,7 +167,6 @@ static bool do_answered(const struct aw_order *order, int reply)
 		answer(reply, aw_conns_error(order->ino), NULL, 0);
 		return false;
 	case AW_ORDER_START:
-	case AW_ORDER_LISTEN:
 		break;
 	}
 	return false;
@@ -174,10 +177,6 @@ static void carry_out(const struct aw_order *order, int *fds, int count)
 	if (order->kind == AW_ORDER_START && count == 2) {
 		aw_status_serve(loop, order->pid);
 		aw_conns_start(loop, order, fds[0], fds[1]);
-		return;
-	}
-	if (order->kind == AW_ORDER_LISTEN && count == 0) {
-		aw_listeners_add(order->ino, &order->local, order->level != 0);
 		return;
 	}
 	if (count == 1 && do_answered(order, fds[0]))

@@ -18,6 +18,7 @@
 #define ANSWERS 4096
 #define YES_NS INT64_C(1000000000) /* the MPA Request follows at once */
 #define NO_NS INT64_C(60000000000)
+#define GONE_NS INT64_C(1000000000)
 
 struct listener {
 	struct listener *next;
@@ -26,6 +27,7 @@ struct listener {
 	bool v6only, released;
 	uint64_t inodes[INODES];
 	int count;
+	int64_t seen_ns; /* when it was last known to listen */
 };
 
 /* What a client was answered, by its address and both ports. */
@@ -115,6 +117,15 @@ void aw_listeners_init(struct aw_loop *l)
 	loop = l;
 }
 
+static uint16_t port_of(const struct sockaddr_storage *addr)
+{
+	uint8_t ip[16];
+	uint16_t port = 0;
+
+	(void)aw_question_addr((const struct sockaddr *)addr, ip, &port);
+	return port;
+}
+
 /* Forgets the inodes that listen no more; false: none is left. */
 static bool listens(struct listener *listener)
 {
@@ -125,7 +136,16 @@ static bool listens(struct listener *listener)
 			listener->inodes[kept++] = listener->inodes[i];
 	}
 	listener->count = kept;
+	if (kept)
+		listener->seen_ns = now_ns();
 	return kept > 0;
+}
+
+/* A program may accept one connection, close its listener, and only then be asked. */
+static bool has_listened(struct listener *listener)
+{
+	return listens(listener) || (now_ns() - listener->seen_ns < GONE_NS &&
+				     !aw_procnet_port_listens(port_of(&listener->local)));
 }
 
 static void unbind(struct listener *listener)
@@ -159,8 +179,8 @@ static bool may_be_iwarp(struct listener *listener, const struct sockaddr_storag
 	memcpy(&port, octets + AW_QUESTION_PORT_AT, sizeof(port));
 	return aw_question_addr((const struct sockaddr *)from, ip, &udp_port) &&
 	       aw_question_addr((const struct sockaddr *)&listener->local, local_ip, &local_port) &&
-	       memcmp(ip, octets + AW_QUESTION_ADDR_AT, sizeof(ip)) == 0 && listens(listener) &&
-	       settle(ip, port, local_port, true);
+	       memcmp(ip, octets + AW_QUESTION_ADDR_AT, sizeof(ip)) == 0 &&
+	       has_listened(listener) && settle(ip, port, local_port, true);
 }
 
 static void answer_one(struct listener *listener, int fd, struct msghdr *msg, uint8_t *octets)
@@ -197,8 +217,6 @@ static void hear(struct aw_source *source, uint32_t events)
 		if (got == AW_QUESTION_LEN)
 			answer_one(listener, fd, &msg, octets);
 	}
-	if (!listener->count)
-		unbind(listener);
 }
 
 static void bind_udp(struct listener *listener)
@@ -258,17 +276,9 @@ void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v
 		(void)listens(listener);
 	if (listener->count < INODES)
 		listener->inodes[listener->count++] = ino;
+	listener->seen_ns = now_ns();
 	if (listener->source.fd < 0 && !listener->released)
 		bind_udp(listener);
-}
-
-static uint16_t port_of(const struct sockaddr_storage *addr)
-{
-	uint8_t ip[16];
-	uint16_t port = 0;
-
-	(void)aw_question_addr((const struct sockaddr *)addr, ip, &port);
-	return port;
 }
 
 void aw_listeners_release(const struct sockaddr_storage *local)
@@ -288,7 +298,7 @@ bool aw_listeners_review(void)
 	while (*at) {
 		struct listener *listener = *at;
 
-		if (!listens(listener)) {
+		if (!has_listened(listener)) {
 			*at = listener->next;
 			unbind(listener);
 			aw_loop_bury(loop, &listener->source);

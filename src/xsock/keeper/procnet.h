@@ -7,5 +7,7 @@
 #include <stdint.h>
 
 bool aw_procnet_listens(uint64_t ino, bool ipv6);
+/* Whether anybody listens at the port, which is in network order. */
+bool aw_procnet_port_listens(uint16_t port);
 
 #endif

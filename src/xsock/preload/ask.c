@@ -14,16 +14,18 @@
 
 #define ASK_MS 10
 #define ASK_MS_MAX 10000
-#define REFUSALS 64
-#define REFUSAL_NS 10000000000
+#define PATIENT_MS 1000 /* for a server that has said yes before */
+#define SERVERS 64
+#define SILENT_NS 10000000000
 
-/* Who has said no; the oldest gives way. Under the table's lock. */
-static struct refusal {
+/* What servers are known to be like; the oldest gives way. Under the table's lock. */
+static struct server {
 	uint8_t ip[16];
 	uint16_t port;
-	int64_t until_ns;
-} refusals[REFUSALS];
-static unsigned refusals_next;
+	bool answers;
+	int64_t silent_until_ns;
+} servers[SERVERS];
+static unsigned servers_next;
 
 static int64_t now_ns(void)
 {
@@ -33,39 +35,43 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static bool has_refused(const uint8_t ip[16], uint16_t port)
+static struct server look_up(const uint8_t ip[16], uint16_t port)
 {
-	int64_t now = now_ns();
-	bool found = false;
+	struct server found = { .port = port };
 
 	aw_fdtab_lock();
-	for (int i = 0; i < REFUSALS; i++) {
-		if (refusals[i].until_ns > now && refusals[i].port == port &&
-		    memcmp(refusals[i].ip, ip, 16) == 0)
-			found = true;
+	for (int i = 0; i < SERVERS; i++) {
+		if (servers[i].port == port && memcmp(servers[i].ip, ip, 16) == 0)
+			found = servers[i];
 	}
 	aw_fdtab_unlock();
 	return found;
 }
 
-static void note_refusal(const uint8_t ip[16], uint16_t port)
+static void note(const uint8_t ip[16], uint16_t port, bool answers)
 {
-	struct refusal *refusal;
+	struct server *server = NULL;
 
 	aw_fdtab_lock();
-	refusal = &refusals[refusals_next++ % REFUSALS];
-	memcpy(refusal->ip, ip, 16);
-	refusal->port = port;
-	refusal->until_ns = now_ns() + REFUSAL_NS;
+	for (int i = 0; i < SERVERS; i++) {
+		if (servers[i].port == port && memcmp(servers[i].ip, ip, 16) == 0)
+			server = &servers[i];
+	}
+	if (!server)
+		server = &servers[servers_next++ % SERVERS];
+	memcpy(server->ip, ip, 16);
+	server->port = port;
+	server->answers = answers;
+	server->silent_until_ns = answers ? 0 : now_ns() + SILENT_NS;
 	aw_fdtab_unlock();
 }
 
-static int wait_ms(void)
+int aw_ask_wait_ms(int ms)
 {
 	const char *text = getenv("ANYWARP_SOCKETS_ASK_MS");
-	long ms = text && *text ? strtol(text, NULL, 10) : ASK_MS;
+	long told = text && *text ? strtol(text, NULL, 10) : ms;
 
-	return ms < 0 || ms > ASK_MS_MAX ? ASK_MS : (int)ms;
+	return told < 0 || told > ASK_MS_MAX ? ms : (int)told;
 }
 
 static socklen_t length_of(const struct sockaddr_storage *addr)
@@ -96,7 +102,8 @@ static int open_question(const struct sockaddr_storage *local,
 }
 
 enum answer {
-	ANSWER_NONE,
+	ANSWER_NONE, /* silence */
+	ANSWER_REFUSED, /* there is nobody to answer */
 	ANSWER_NO, /* this connection; the next one may be another matter */
 	ANSWER_YES,
 };
@@ -110,9 +117,9 @@ static bool is_answer(const uint8_t *answer, const uint8_t *question)
 }
 
 /* Waits for an answer with our nonce; other datagrams are passed over. */
-static enum answer hear(int fd, const uint8_t *question)
+static enum answer hear(int fd, const uint8_t *question, int wait_ms)
 {
-	int64_t end = now_ns() + wait_ms() * INT64_C(1000000);
+	int64_t end = now_ns() + wait_ms * INT64_C(1000000);
 
 	for (;;) {
 		struct pollfd pollfd = { .fd = fd, .events = POLLIN };
@@ -126,7 +133,7 @@ static enum answer hear(int fd, const uint8_t *question)
 			continue;
 		got = aw_libc()->recv(fd, answer, sizeof(answer), 0);
 		if (got < 0 && errno != EAGAIN && errno != EINTR)
-			return ANSWER_NONE;
+			return ANSWER_REFUSED;
 		if (got == AW_QUESTION_LEN && is_answer(answer, question))
 			return answer[AW_QUESTION_YES_AT] == 1 ? ANSWER_YES : ANSWER_NO;
 	}
@@ -137,12 +144,15 @@ bool aw_ask_server(const struct sockaddr_storage *local, const struct sockaddr_s
 	uint8_t question[AW_QUESTION_LEN] = AW_QUESTION_ASKS, server[16];
 	uint16_t port, client_port;
 	enum answer answer = ANSWER_NONE;
+	struct server known;
 	int fd;
 
 	if (!aw_question_addr((const struct sockaddr *)remote, server, &port) ||
 	    !aw_question_addr((const struct sockaddr *)local, question + AW_QUESTION_ADDR_AT,
-			      &client_port) ||
-	    has_refused(server, port))
+			      &client_port))
+		return false;
+	known = look_up(server, port);
+	if (known.silent_until_ns > now_ns())
 		return false;
 	question[AW_QUESTION_VERSION_AT] = AW_QUESTION_VERSION;
 	memcpy(question + AW_QUESTION_PORT_AT, &client_port, sizeof(client_port));
@@ -153,9 +163,9 @@ bool aw_ask_server(const struct sockaddr_storage *local, const struct sockaddr_s
 	if (fd < 0)
 		return false;
 	if (aw_libc()->send(fd, question, sizeof(question), MSG_NOSIGNAL) > 0)
-		answer = hear(fd, question);
+		answer = hear(fd, question, known.answers ? PATIENT_MS : aw_ask_wait_ms(ASK_MS));
 	aw_libc()->close(fd);
-	if (answer == ANSWER_NONE)
-		note_refusal(server, port);
+	if (answer != ANSWER_NONE || !known.answers)
+		note(server, port, answer == ANSWER_YES || answer == ANSWER_NO);
 	return answer == ANSWER_YES;
 }

@@ -6,7 +6,13 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* ANYWARP_SOCKETS_ASK_MS: how long to wait, 10 unless told. A no is remembered for 10 seconds. */
+/* How long either end waits for the other to make itself known: ANYWARP_SOCKETS_ASK_MS, or else ms. */
+int aw_ask_wait_ms(int ms);
+
+/*
+ * Waits for 10 ms unless told otherwise, and is not asked again for 10 seconds after silence; for a server
+ * that has ever answered, for a second.
+ */
 bool aw_ask_server(const struct sockaddr_storage *local, const struct sockaddr_storage *remote);
 
 #endif

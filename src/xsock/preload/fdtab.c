@@ -6,7 +6,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include "xsock/preload/touch.h"
 
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 _Atomic(unsigned) aw_fdtab_touchy;
@@ -16,12 +19,27 @@ static pthread_cond_t left_starting = PTHREAD_COND_INITIALIZER;
 static sigset_t signals_before; /* under the lock */
 static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
 static int top; /* above every fd that has a socket; under the lock */
-static pid_t owner; /* whose memory this is */
+/*
+ * Whose memory this is. It is in a page that the kernel clears in the child of every fork, by
+ * whatever call, but not in a child that has our memory.
+ */
+static pid_t no_page, *owner = &no_page;
+
+/* A fork by clone(2) itself ran no handler of pthread_atfork; who held the lock is not here. */
+static void notice_fork(void)
+{
+	if (__builtin_expect(*owner != 0, 1))
+		return;
+	*owner = getpid();
+	pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&left_starting, NULL);
+}
 
 void aw_fdtab_lock(void)
 {
 	sigset_t all, before;
 
+	notice_fork();
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	pthread_mutex_lock(&lock);
@@ -44,23 +62,45 @@ void aw_fdtab_wait(void)
 	signals_before = before;
 }
 
+/* Parent and child may both go on with what is pending, and one connection starts but once. */
+static void before_fork(void)
+{
+	aw_touch_pending();
+	aw_fdtab_lock();
+}
+
 static void after_fork_in_child(void)
 {
-	owner = getpid();
+	*owner = getpid();
 	pthread_cond_init(&left_starting, NULL);
 	aw_fdtab_unlock();
 }
 
+static pid_t *wiped_page(void)
+{
+	size_t octets = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return &no_page;
+	if (madvise(page, octets, MADV_WIPEONFORK) == 0)
+		return page;
+	munmap(page, octets);
+	return &no_page;
+}
+
 __attribute__((constructor)) static void prepare(void)
 {
-	owner = getpid();
-	pthread_atfork(aw_fdtab_lock, aw_fdtab_unlock, after_fork_in_child);
+	owner = wiped_page();
+	*owner = getpid();
+	pthread_atfork(before_fork, aw_fdtab_unlock, after_fork_in_child);
 }
 
 /* The child of vfork runs in its parent's memory; its fds are its own. */
 static bool is_vfork_child(void)
 {
-	return owner && getpid() != owner;
+	notice_fork();
+	return getpid() != *owner;
 }
 
 static bool is_touchy(enum aw_fd_state state)

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "xsock/preload/libc.h"
@@ -37,6 +39,19 @@ static int level_now(void)
 	return known;
 }
 
+/* A service's stderr may be its connection; only a logger's socket has a peer with a name. */
+static bool is_for_log(int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t len = sizeof(peer);
+	struct stat file;
+
+	if (fstat(fd, &file) != 0 || !S_ISSOCK(file.st_mode))
+		return true;
+	return aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+	       peer.sun_family == AF_UNIX && len > sizeof(peer.sun_family);
+}
+
 void aw_say(enum aw_say_level level, const char *format, ...)
 {
 	int saved = errno, head, rest;
@@ -45,8 +60,10 @@ void aw_say(enum aw_say_level level, const char *format, ...)
 	va_list args;
 	ssize_t written;
 
-	if ((int)level > level_now())
+	if ((int)level > level_now() || !is_for_log(STDERR_FILENO)) {
+		errno = saved;
 		return;
+	}
 	head = snprintf(line, sizeof(line), "anywarp[%d] %s: ", (int)getpid(), words[level]);
 	va_start(args, format);
 	rest = vsnprintf(line + head, sizeof(line) - (size_t)head, format, args);

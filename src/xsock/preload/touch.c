@@ -17,6 +17,9 @@
 #define KEY_LEN 16
 #define KEY_REST_MS 200 /* a key comes in one piece, as a rule */
 
+#define REQUEST_MS 1000 /* from a yes to the MPA Request */
+#define PENDING_MAX 256 /* settled at a time */
+
 enum verdict {
 	VERDICT_IWARP,
 	VERDICT_PLAIN,
@@ -104,10 +107,17 @@ static enum verdict judge_client(const struct touched *t)
 
 	if (t->kind == AW_TOUCH_READ)
 		return judge_octets(t->fd, t->dontwait ? MSG_DONTWAIT : 0);
-	revents = poll_one(t->fd, POLLIN, t->kind == AW_TOUCH_WRITE ? AW_TOUCH_GRACE_MS : 0);
+	revents = poll_one(t->fd, POLLIN,
+			   t->kind == AW_TOUCH_WRITE ? aw_ask_wait_ms(AW_TOUCH_GRACE_MS) : 0);
 	if (revents)
 		return judge_readable(t->fd, revents);
-	return t->kind == AW_TOUCH_WRITE ? judge_silent(t->fd) : VERDICT_LATER;
+	if (t->kind != AW_TOUCH_WRITE)
+		return VERDICT_LATER;
+	if (judge_silent(t->fd) == VERDICT_PLAIN)
+		return VERDICT_PLAIN;
+	/* It was told yes. Did it hear that in time? */
+	revents = poll_one(t->fd, POLLIN, REQUEST_MS);
+	return revents ? judge_readable(t->fd, revents) : VERDICT_PLAIN;
 }
 
 static enum verdict judge_server(int fd)
@@ -118,6 +128,8 @@ static enum verdict judge_server(int fd)
 	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
 	    aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) != 0)
 		return VERDICT_PLAIN;
+	if (poll_one(fd, POLLIN, 0))
+		return VERDICT_PLAIN; /* who has spoken already speaks plainly */
 	return aw_ask_server(&local, &remote) ? VERDICT_IWARP : VERDICT_PLAIN;
 }
 
@@ -265,4 +277,35 @@ int aw_touch_slow(int fd, enum aw_touch kind, bool dontwait)
 	aw_fdtab_unlock();
 	errno = saved;
 	return result;
+}
+
+struct pending {
+	int fds[PENDING_MAX];
+	int count, above;
+};
+
+static void find_pending(struct aw_sock *sock, int fd, void *arg)
+{
+	struct pending *found = arg;
+
+	if (sock->state == AW_FD_PENDING && fd > found->above && found->count < PENDING_MAX)
+		found->fds[found->count++] = fd;
+}
+
+void aw_touch_pending(void)
+{
+	struct pending found = { .above = -1 };
+
+	if (!aw_fdtab_any_touchy())
+		return;
+	do {
+		found.count = 0;
+		aw_fdtab_lock();
+		aw_fdtab_each(find_pending, &found);
+		aw_fdtab_unlock();
+		for (int i = 0; i < found.count; i++) {
+			(void)aw_touch(found.fds[i], AW_TOUCH_WRITE, false);
+			found.above = found.fds[i];
+		}
+	} while (found.count == PENDING_MAX);
 }

@@ -22,6 +22,9 @@ static inline int aw_touch(int fd, enum aw_touch kind, bool dontwait)
 	return aw_fdtab_is_touchy(fd) ? aw_touch_slow(fd, kind, dontwait) : 0;
 }
 
+/* Settles what is pending, as a write would, before two processes may use it. */
+void aw_touch_pending(void);
+
 /* How much of the peer's question is waited for before a server's first octets go out plainly. */
 #define AW_TOUCH_GRACE_MS 5
 

@@ -84,10 +84,12 @@ static enum aw_xs_mode asked_mode(int fd, bool *asked)
 	return mode;
 }
 
+/* Clients may ask from now on: it waits until somebody is there to answer. */
 static void announce(int fd, const struct sockaddr_storage *local)
 {
 	int v6only = 0, err;
 	socklen_t len = sizeof(v6only);
+	struct aw_answer answer;
 	struct aw_order order;
 	struct stat file;
 
@@ -98,7 +100,7 @@ static void announce(int fd, const struct sockaddr_storage *local)
 	order.ino = file.st_ino;
 	order.local = *local;
 	order.fd = fd;
-	err = aw_keeper_tell(&order, NULL, 0);
+	err = aw_keeper_ask(&order, true, &answer);
 	if (err)
 		aw_say(AW_SAY_WARN, "fd %d: nobody answers clients in auto: %s", fd, strerror(err));
 }
