@@ -5,8 +5,10 @@ packages_build="build-essential cmake ninja-build pkg-config libibverbs-dev libr
 	libisal-dev libcmocka-dev"
 packages_run="$packages_build rdmacm-utils ibverbs-utils perftest python3 iproute2 util-linux"
 packages_fuzz="$packages_build clang libclang-rt-14-dev"
+packages_programs="iperf3 redis-server redis-tools memcached nginx-core curl wrk postgresql openssh-server
+	openssh-client openssh-sftp-server vsftpd tnftp rpcsvc-proto libtirpc-dev openbsd-inetd socat golang-go"
 packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib tshark qperf abigail-tools
-	haproxy nginx-core libnginx-mod-stream socat"
+	haproxy libnginx-mod-stream $packages_programs"
 packages_interop="$packages_run python3-pytest tshark qemu-system-x86 busybox-static ibverbs-providers
 	cpio kmod xz-utils"
 packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
@@ -37,6 +39,19 @@ root_prefix() {
 	fi
 }
 
+# For a shell of root: installs its arguments, and starts none of the servers among them, which
+# policy-rc.d is asked about: the tests start their own.
+install_script='
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+	trap "rm -f $policy" EXIT
+	trap "exit 1" HUP INT TERM
+	printf "#!/bin/sh\nexit 101\n" >"$policy"
+	chmod 755 "$policy"
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update && apt-get install -y --no-install-recommends "$@"'
+
 install_packages() {
 	local as_root
 	as_root=$(root_prefix)
@@ -46,9 +61,7 @@ install_packages() {
 	fi
 	say "installing: $*"
 	mkdir -p build/logs
-	if ! { $as_root apt-get update &&
-		$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y \
-			--no-install-recommends "$@"; } >build/logs/apt.log 2>&1 </dev/null; then
+	if ! $as_root sh -c "$install_script" sh "$@" >build/logs/apt.log 2>&1 </dev/null; then
 		tail -n 20 build/logs/apt.log >&2
 		die "could not install: $*. See build/logs/apt.log, then run as root: $how"
 	fi
