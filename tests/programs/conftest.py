@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Unmodified programs in every mode of `anywarp sockets`. ctest sets ANYWARP_BUILD."""
+
+import os
+import pathlib
+import shutil
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools" / "lib"))
+sys.dont_write_bytecode = True
+
+import scene as scenes  # noqa: E402
+import tap  # noqa: E402
+
+if "ANYWARP_BUILD" not in os.environ:
+    sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --system")
+BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
+
+
+@pytest.fixture(scope="session")
+def install():
+    folder = scenes.new_folder()
+    made = scenes.Install(BUILD, folder)
+    yield made
+    made.wait_gone()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--mode", action="append", choices=[mode.name for mode in scenes.MODES],
+                     help="only this mode, or these")
+
+
+def pytest_generate_tests(metafunc):
+    """Every test that has a scene runs in every mode, or says itself in which."""
+    marked = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "scene" in metafunc.fixturenames and "mode" not in marked:
+        wanted = metafunc.config.getoption("--mode")
+        modes = [mode for mode in scenes.MODES if not wanted or mode.name in wanted]
+        metafunc.parametrize("mode", modes, ids=lambda mode: mode.name)
+
+
+@pytest.fixture
+def scene(mode, install, request):
+    try:
+        made = scenes.Scene(mode, install)
+    except tap.NotAllowed as error:
+        pytest.skip(str(error))
+    request.node.scene = made
+    yield made
+    made.close()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """A test that did well is judged before it counts as passed."""
+    outcome = yield
+    made = pyfuncitem.funcargs.get("scene")
+    if made and outcome.excinfo is None:
+        made.judge_all()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failed test shows what each of its programs printed, and what the tap saw."""
+    outcome = yield
+    report = outcome.get_result()
+    made = getattr(item, "scene", None)
+    if report.when == "call" and report.failed and made:
+        report.sections.append(("programs", made.report()))

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Where a test of unmodified programs happens: a directory, servers on free ports, clients, and the
+mode that all of them run in. What went over the wire is judged from outside (tap.py), so a program
+that quietly fell back to TCP fails its test."""
+
+import collections
+import filecmp
+import os
+import pathlib
+import random
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import program
+import tap
+
+ADDRESS = "127.0.0.1"
+PYTHON = "/usr/bin/python3"  # Debian's
+SECONDS_MAX = 60
+REPORTED_MAX = 8  # programs
+# Small enough for loopback in a moment, and sizes around the edges of buffers.
+SIZES = (0, 1, 4096, 65535, 65537, 3_000_017)
+
+# How long two ends in `auto` wait for each other: a busy machine is no plain peer.
+PATIENCE = {"ANYWARP_SOCKETS_ASK_MS": 5000}
+
+# server and client are rules of `anywarp sockets`, or None: without our library. iwarp tells
+# whether every connection has to be one over iWARP.
+Mode = collections.namedtuple("Mode", "name server client iwarp")
+MODES = (
+    Mode("plain", None, None, False),
+    Mode("off", "off", "off", False),
+    Mode("on", "on", "on", True),
+    Mode("auto", "auto", "auto", True),
+    Mode("plain_client", "auto", None, False),
+    Mode("plain_server", None, "auto", False),
+)
+
+
+class Install:
+    """What the programs load, in a directory that every user may read."""
+
+    def __init__(self, build, folder):
+        self.folder = folder
+        for part, pattern in (("bin", "anywarp"), ("lib", "lib*.so*"), ("lib", "anywarp-*")):
+            target = folder / part
+            target.mkdir(exist_ok=True)
+            for path in sorted((build / part).glob(pattern)):
+                shutil.copy2(path, target / path.name, follow_symlinks=False)
+        open_to_all(folder)
+
+    def prefix(self, rule):
+        """What goes before a command line for it to run by the rule."""
+        if rule is None:
+            return []
+        rules = [argument for each in rule.splitlines() for argument in ("--rule", each)]
+        return [str(self.folder / "bin" / "anywarp"), "sockets", *rules, "--"]
+
+    def processes(self):
+        """Those that run a program of ours, as the library may start one."""
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/exe"):
+            try:
+                if self.folder in path.readlink().parents:
+                    found.append(int(path.parent.name))
+            except OSError:  # it has ended, or is not ours to look at
+                continue
+        return found
+
+    def wait_gone(self, seconds=SECONDS_MAX):
+        """Everything of ours ends by itself once the programs are gone."""
+        deadline = time.monotonic() + seconds
+        while left := self.processes():
+            assert time.monotonic() < deadline, f"processes stay behind: {left}"
+            time.sleep(program.POLL_SECONDS)
+
+
+def open_to_all(folder):
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
+
+
+def new_folder():
+    """A temporary directory that other users may enter, as servers change to theirs."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="anywarp-test-"))
+    folder.chmod(0o755)
+    return folder
+
+
+def as_user(name):
+    """What goes before a command line for root to run it as another user."""
+    if name is None or os.geteuid() != 0:
+        return []
+    return ["setpriv", "--reuid", name, "--regid", group_of(name), "--clear-groups", "--"]
+
+
+def group_of(name):
+    return subprocess.run(["id", "-gn", name], check=True, capture_output=True,
+                          text=True).stdout.strip()
+
+
+def random_file(path, octets):
+    """Octets that no two files share; their seed is their name and size, so a failure repeats."""
+    path.write_bytes(random.Random(f"{path.name} {octets}").randbytes(octets))
+    path.chmod(0o644)
+    return path
+
+
+class Scene:
+    """One test's: everything it starts ends with it."""
+
+    def __init__(self, mode, install):
+        self.mode, self.install = mode, install
+        self.folder = new_folder()
+        self.home = self.folder / "home"
+        self.home.mkdir(mode=0o755)
+        self.tap = tap.Tap()
+        self.programs, self.ports, self.judged = [], [], set()
+
+    def port(self):
+        """A free port for a server; every connection to it is judged at the end."""
+        self.ports.append(program.free_port())
+        return self.ports[-1]
+
+    def file(self, name, octets):
+        return random_file(self.folder / name, octets)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def directory(self, name, user=None):
+        path = self.folder / name
+        path.mkdir(mode=0o755)
+        if user and os.geteuid() == 0:
+            shutil.chown(path, user, group_of(user))
+        return path
+
+    def start(self, line, rule, user=None, **env):
+        """A command line, split as a shell would, or a list."""
+        argv = shlex.split(line) if isinstance(line, str) else [str(each) for each in line]
+        settings = [f"{name}={value}" for name, value in env.items()]
+        if self.mode.name == "auto":
+            settings += [f"{name}={value}" for name, value in PATIENCE.items()]
+        whole = [*as_user(user), "env", f"--chdir={self.folder}", f"HOME={self.home}", *settings,
+                 *self.install.prefix(rule), *argv]
+        self.programs.append(program.Program(whole))
+        return self.programs[-1]
+
+    def server(self, line, port, rule="mode", user=None, **env):
+        """Starts a server and waits until it listens."""
+        started = self.start(line, self.mode.server if rule == "mode" else rule, user, **env)
+        started.wait_listening(port, SECONDS_MAX)
+        return started
+
+    def client(self, line, user=None, status=0, rule="mode", **env):
+        """Runs a client to its end and gives what it printed."""
+        started = self.start(line, self.mode.client if rule == "mode" else rule, user, **env)
+        ended = started.wait_exit(SECONDS_MAX)
+        if ended != status:
+            raise program.Trouble(f"{line} ended with status {ended}")
+        return started.output()
+
+    def status(self, started):
+        """What `anywarp sockets --status` tells of a program, or why it does not."""
+        command = [*self.install.prefix("off")[:2], "--status", str(started.pid)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX,
+                              check=False)
+        return done.stdout + done.stderr
+
+    def stop(self, started, signum=signal.SIGTERM):
+        """Ends one server as its user would, and waits for it."""
+        os.kill(started.pid, signum)
+        return started.wait_exit(SECONDS_MAX)
+
+    def judge(self, port, iwarp=None, unused=False):
+        """Whether all connections to the port so far were what the mode wants. unused: the server
+        may have closed some without looking at them, and so without a Reply."""
+        iwarp = self.mode.iwarp if iwarp is None else iwarp
+        seen = self.tap.seen(port)
+        assert seen.opened, f"nobody connected to port {port}"
+        wanted = seen.opened if iwarp else 0
+        assert seen.requests == wanted, f"port {port}: {seen}"
+        assert seen.replies == wanted or unused and seen.replies < wanted, f"port {port}: {seen}"
+        self.judged.add(port)
+
+    def judge_all(self):
+        """Of every port that was not judged by the test itself."""
+        for port in self.ports:
+            if port not in self.judged:
+                self.judge(port)
+
+    def report(self):
+        ports = [f"port {port}: {self.tap.seen(port)}" for port in self.ports]
+        shown = [started.report() for started in self.programs]
+        if len(shown) > REPORTED_MAX:
+            shown[REPORTED_MAX // 2:-REPORTED_MAX // 2] = [f"[{len(shown) - REPORTED_MAX} programs]"]
+        return "\n".join([*shown, *ports])
+
+    def close(self):
+        for started in reversed(self.programs):
+            started.close()
+        self.tap.socket.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def same_file(left, right):
+    """Octet by octet, not by size and time."""
+    return filecmp.cmp(left, right, shallow=False)

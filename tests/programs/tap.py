@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What went over the loopback, seen by the kernel and not by our library: who opened TCP connections
+to which port, and on which of them MPA Start frames (RFC 5044 7.1) were the first octets. A filter in
+the kernel lets nothing else through, so a tap costs a transfer next to nothing."""
+
+import collections
+import ctypes
+import socket
+import struct
+
+SO_ATTACH_FILTER, SO_RCVBUFFORCE = 26, 33
+BUFFER_OCTETS = 32 * 2**20
+SYN = 0x02
+REJECTED = 0x20  # of a Reply's flags
+KEY_OCTETS = 16
+REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
+
+# Of a packet from its IPv4 header on: the first SYN of a connection, or octets that begin with "MPA ".
+FILTER = (
+    (0xB1, 0, 0, 0),            # x = length of the IPv4 header
+    (0x50, 0, 0, 13),           # a = TCP's flags
+    (0x54, 0, 0, 0x12),         # of them SYN and ACK
+    (0x15, 7, 0, SYN),
+    (0x50, 0, 0, 12),           # a = length of the TCP header
+    (0x74, 0, 0, 2),
+    (0x54, 0, 0, 0x3C),
+    (0x0C, 0, 0, 0),            # x += a
+    (0x07, 0, 0, 0),
+    (0x40, 0, 0, 0),            # a = the first four octets behind it
+    (0x15, 0, 1, 0x4D504120),
+    (0x06, 0, 0, 256),
+    (0x06, 0, 0, 0),
+)
+
+# How often each was seen on a listener's port; replies are those that accept.
+Seen = collections.namedtuple("Seen", "opened requests replies", defaults=(0, 0, 0))
+
+
+class NotAllowed(Exception):
+    """Looking at packets needs CAP_NET_RAW."""
+
+
+def assembled():
+    """FILTER as struct sock_fprog, and what has to live as long as it."""
+    code = b"".join(struct.pack("HBBI", *each) for each in FILTER)
+    octets = ctypes.create_string_buffer(code, len(code))
+    return struct.pack("HP", len(FILTER), ctypes.addressof(octets)), octets
+
+
+class Tap:
+    """Sees from its construction on."""
+
+    def __init__(self):
+        try:
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+        except PermissionError as error:
+            raise NotAllowed("no CAP_NET_RAW: nothing could prove what went over the wire") from error
+        program, octets = assembled()
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
+        del octets
+        self.enlarge()
+        self.socket.setblocking(False)
+        self.opened, self.requests, self.replies = ({}, {}, {})
+
+    def enlarge(self):
+        try:
+            self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_OCTETS)
+        except PermissionError:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_OCTETS)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def drain(self):
+        """Takes in what waits. A packet is in the socket before the sender's call returns."""
+        while True:
+            try:
+                packet = self.socket.recv(512)
+            except BlockingIOError:
+                return
+            self.note(packet)
+
+    def note(self, packet):
+        """Counts connections, not packets: a retransmission is the same connection's."""
+        tcp = packet[(packet[0] & 0xF) * 4:]
+        source, target = struct.unpack(">HH", tcp[:4])
+        octets = tcp[(tcp[12] >> 4) * 4:]
+        key = octets[:KEY_OCTETS]
+        if tcp[13] & 0x12 == SYN:
+            self.opened.setdefault(target, set()).add((source, tcp[4:8]))
+        elif key == REQUEST:
+            self.requests.setdefault(target, set()).add((source, tcp[4:8]))
+        elif key == REPLY and not octets[KEY_OCTETS] & REJECTED:
+            self.replies.setdefault(source, set()).add((target, tcp[4:8]))
+
+    def seen(self, port):
+        """The Seen of a listener's port so far."""
+        self.drain()
+        return Seen(*(len(table.get(port, ())) for table in
+                      (self.opened, self.requests, self.replies)))
+
+    def ports(self):
+        """Every port to which a connection was opened, or that saw a Start frame."""
+        self.drain()
+        return sorted({*self.opened, *self.requests, *self.replies})

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""memcached: several threads with libevent, sendmsg of many pieces."""
+
+import pathlib
+
+import scene as scenes
+
+CLIENT = pathlib.Path(__file__).with_name("memcached_client.py")
+
+
+def test_memcached(scene):
+    port = scene.port()
+    scene.server(f"memcached -l {scenes.ADDRESS} -p {port} -U 0 -t 4", port, user="nobody")
+    said = scene.client(f"{scenes.PYTHON} {CLIENT} {scenes.ADDRESS} {port}")
+    assert "every value is right" in said
