@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Each test runs in three modes: 'plain' (the kernel's TCP alone, which proves the test), 'pass'
+(libanywarp-sockets.so loaded, every socket left to TCP) and 'iwarp' (each connection over iWARP).
+ctest sets ANYWARP_BUILD, and for a sanitizer build ANYWARP_SAN and ANYWARP_PRELOAD (its run-time
+library)."""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools" / "lib"))
+sys.path.insert(0, str(ROOT / "tests" / "system"))
+sys.dont_write_bytecode = True
+
+import program  # noqa: E402
+
+if "ANYWARP_BUILD" not in os.environ:
+    sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --system")
+BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
+SANITIZER = os.environ.get("ANYWARP_SAN", "")
+SOCKETS = BUILD / "lib" / "libanywarp-sockets.so"
+RULES = {"pass": "off", "iwarp": "on"}
+MODES = [mode for mode in ("plain", *RULES)
+         if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp").split()]
+
+
+class Mode:
+    """How a program is started in one of the modes."""
+
+    def __init__(self, name, logs, rules=None):
+        self.name = name
+        self.logs = pathlib.Path(logs)
+        self.rules = rules or RULES.get(name)
+        self.programs = []
+
+    def environment(self, **more):
+        env = {**os.environ, **more}
+        preload = [os.environ.get("ANYWARP_PRELOAD", "")] if SANITIZER else []
+        if self.name != "plain":
+            preload.append(str(SOCKETS))
+            env["ANYWARP_SOCKETS_RULES"] = self.rules
+        env["LD_PRELOAD"] = " ".join(filter(None, preload))
+        # Programs that are not instrumented free little when they end: leaks are not looked at.
+        env["ASAN_OPTIONS"] = ("detect_leaks=0:verify_asan_link_order=0:exitcode=99:"
+                               f"log_path={self.logs}/report")
+        env["UBSAN_OPTIONS"] = f"print_stacktrace=1:log_path={self.logs}/report"
+        return env
+
+    def start(self, argv, **more):
+        started = program.Program([str(arg) for arg in argv], self.environment(**more))
+        self.programs.append(started)
+        return started
+
+    def reports(self):
+        return "\n".join([started.report() for started in self.programs] +
+                         [path.read_text(errors="replace") for path in self.sanitizer_reports()])
+
+    def sanitizer_reports(self):
+        return sorted(self.logs.glob("report*"))
+
+    def close(self):
+        found = self.sanitizer_reports()
+        reports = self.reports() if found else ""
+        for started in self.programs:
+            started.close()
+        assert not found, reports
+
+
+@pytest.fixture(params=MODES)
+def mode(request, tmp_path):
+    yield from open_mode(request, tmp_path, request.param)
+
+
+@pytest.fixture
+def plain(tmp_path):
+    """For the end that has nothing of ours."""
+    opened = Mode("plain", tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def iwarp(request, tmp_path):
+    yield from open_mode(request, tmp_path, "iwarp")
+
+
+def open_mode(request, logs, name):
+    if name != "plain" and not SOCKETS.exists():
+        pytest.skip("this build has no libanywarp-sockets.so")
+    opened = Mode(name, logs)
+    request.node.mode = opened
+    yield opened
+    opened.close()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failed test shows what each of its programs printed."""
+    outcome = yield
+    report = outcome.get_result()
+    mode = getattr(item, "mode", None)
+    if report.when == "call" and report.failed and mode:
+        report.sections.append(("programs", mode.reports()))

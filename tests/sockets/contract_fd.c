@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Descriptors: dup, dup2 and dup3, numbers that are used again, close in another thread.
+#include "contract.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void touch(struct ends *e)
+{
+	send_text(e->client, "x");
+	expect_text(e->server, "x");
+}
+
+/* The end is told when the last of them is closed. */
+static void dup_shares(void)
+{
+	for (int touched = 0; touched < 2; touched++) {
+		struct ends e;
+		struct pollfd p;
+		ends_open(&e);
+		if (touched)
+			touch(&e);
+		int two = dup(e.client), three = dup3(e.client, 77, O_CLOEXEC);
+		CHECK(two >= 0 && three == 77 && fcntl(77, F_GETFD) == FD_CLOEXEC);
+		send_text(e.client, "1");
+		send_text(two, "2");
+		send_text(three, "3");
+		expect_text(e.server, "123");
+		set_nonblocking(two, true);
+		CHECK(fcntl(three, F_GETFL) & O_NONBLOCK);
+		set_nonblocking(two, false);
+		CHECK(!close(e.client) && !close(three));
+		p = (struct pollfd){ e.server, POLLIN, 0 };
+		CHECK(poll(&p, 1, 20) == 0);
+		send_text(e.server, "back");
+		expect_text(two, "back");
+		CHECK(!close(two));
+		expect_end(e.server);
+	}
+}
+
+/* A dup of an accepted socket made before its first octet. */
+static void dup_untouched(void)
+{
+	struct ends e;
+	ends_open(&e);
+	int two = dup(e.server);
+	CHECK(!close(e.server));
+	send_text(e.client, "ask");
+	expect_text(two, "ask");
+	int three = dup(e.client);
+	send_text(three, "three");
+	expect_text(two, "three");
+	send_text(two, "tell");
+	expect_text(e.client, "tell");
+	close(three);
+	close(e.client);
+	expect_end(two);
+}
+
+/* dup2 over a connection closes it; over itself it does nothing. */
+static void dup2_over(void)
+{
+	for (int touched = 0; touched < 2; touched++) {
+		struct ends e;
+		int pipes[2];
+		char octet;
+		ends_open(&e);
+		CHECK(!pipe(pipes));
+		if (touched)
+			touch(&e);
+		CHECK(dup2(e.client, e.client) == e.client);
+		CHECK(dup3(e.client, e.client, 0) == -1 && errno == EINVAL);
+		send_text(e.client, "before");
+		CHECK(dup2(pipes[1], e.client) == e.client);
+		CHECK(write(e.client, "p", 1) == 1 && read(pipes[0], &octet, 1) == 1);
+		expect_text(e.server, "before");
+		expect_end(e.server);
+		close(e.client);
+		close(e.server);
+	}
+}
+
+/* One connection over another. */
+static void dup2_connection(void)
+{
+	struct ends a, b;
+	ends_open(&a);
+	ends_open(&b);
+	touch(&a);
+	touch(&b);
+	CHECK(dup2(a.client, b.client) == b.client);
+	expect_end(b.server);
+	send_text(b.client, "through b");
+	expect_text(a.server, "through b");
+	close(a.client);
+	send_text(b.client, "again");
+	expect_text(a.server, "again");
+	close(b.client);
+	expect_end(a.server);
+}
+
+static void standard_fds(void)
+{
+	struct ends e;
+	ends_open(&e);
+	touch(&e);
+	CHECK(dup2(e.client, STDIN_FILENO) == 0 && dup2(e.client, STDOUT_FILENO) == 1);
+	close(e.client);
+	CHECK(write(STDOUT_FILENO, "out", 3) == 3);
+	expect_text(e.server, "out");
+	send_text(e.server, "in");
+	expect_text(STDIN_FILENO, "in");
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	expect_end(e.server);
+}
+
+/* The number of a closed connection is a file, a pipe, the next connection. */
+static void number_used_again(void)
+{
+	struct ends e, next;
+	struct stat st;
+	char got[8];
+	for (int i = 0; i < 4; i++) {
+		ends_open(&e);
+		if (i % 2)
+			touch(&e);
+		close(e.listener);
+		int number = e.client;
+		CHECK(!close(e.client));
+		int file = open("/dev/zero", O_RDWR);
+		CHECK(file == e.listener || file == number);
+		CHECK(dup2(file, number) == number);
+		CHECK(read(number, got, 8) == 8 && !memcmp(got, "\0\0\0\0\0\0\0", 8));
+		CHECK(write(number, "x", 1) == 1);
+		CHECK(send(number, "x", 1, 0) == -1 && errno == ENOTSOCK);
+		CHECK(!fstat(number, &st) && S_ISCHR(st.st_mode));
+		expect_end(e.server);
+		CHECK(!close(number));
+		ends_open(&next);
+		send_text(next.client, "next");
+		expect_text(next.server, "next");
+		close(next.client);
+		close(next.server);
+		close(next.listener);
+		close(e.server);
+		close(file);
+	}
+}
+
+static void close_ranges(void)
+{
+	struct ends e;
+	ends_open(&e);
+	touch(&e);
+	CHECK(!close_range((unsigned)e.client, (unsigned)e.client, 0));
+	CHECK(fcntl(e.client, F_GETFD) == -1 && errno == EBADF);
+	expect_end(e.server);
+	close(e.server);
+	ends_open(&e);
+	touch(&e);
+	int low = e.client < e.server ? e.client : e.server;
+	int kept = dup(e.server);
+	CHECK(dup2(kept, 0) == 0);
+	closefrom(low < 3 ? 3 : low);
+	expect_end(0);
+	ends_open(&e);
+	touch(&e);
+	CHECK(!close_range(3, ~0U, CLOSE_RANGE_CLOEXEC));
+	CHECK(fcntl(e.client, F_GETFD) == FD_CLOEXEC);
+	touch(&e);
+}
+
+struct read_task {
+	int fd;
+	ssize_t result;
+	char octet;
+};
+
+static void *read_one(void *arg)
+{
+	struct read_task *t = arg;
+	t->result = read(t->fd, &t->octet, 1);
+	return NULL;
+}
+
+/* Who reads already keeps the connection until its call returns; then the peer sees the end. */
+static void close_in_another_thread(void)
+{
+	struct ends e;
+	pthread_t thread;
+	ends_open(&e);
+	touch(&e);
+	struct read_task task = { e.server, -2, 0 };
+	CHECK(!pthread_create(&thread, NULL, read_one, &task));
+	poll(NULL, 0, 50);
+	CHECK(!close(e.server));
+	send_text(e.client, "z");
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(task.result == 1 && task.octet == 'z');
+	expect_end(e.client);
+	CHECK(fcntl(e.server, F_GETFD) == -1 && errno == EBADF);
+}
+
+/* Connections opened, used and closed by many threads at once never meet. */
+static void *churn(void *arg)
+{
+	char word[32];
+	for (int i = 0; i < 20; i++) {
+		struct ends e;
+		ends_open(&e);
+		snprintf(word, sizeof(word), "thread %p round %d", arg, i);
+		send_text(e.client, word);
+		expect_text(e.server, word);
+		close(e.listener);
+		close(i % 2 ? e.client : e.server);
+		expect_end(i % 2 ? e.server : e.client);
+		close(i % 2 ? e.server : e.client);
+	}
+	return NULL;
+}
+
+static void threads_churn(void)
+{
+	pthread_t threads[6];
+	char names[6];
+	for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+		CHECK(!pthread_create(&threads[i], NULL, churn, &names[i]));
+	for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+		CHECK(!pthread_join(threads[i], NULL));
+}
+
+static const struct row rows[] = {
+	{ "dup_shares", dup_shares },	    { "dup_untouched", dup_untouched },
+	{ "dup2_over", dup2_over },	    { "dup2_connection", dup2_connection },
+	{ "standard_fds", standard_fds },   { "number_used_again", number_used_again },
+	{ "close_ranges", close_ranges },   { "close_in_another_thread", close_in_another_thread },
+	{ "threads_churn", threads_churn },
+};
+const struct rows fd_rows = { rows, ARRAY_LEN(rows) };

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// MSG_ flags, and the time-outs and low-water mark that decide when a call returns.
+#include "contract.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static void peek(void)
+{
+	struct ends e;
+	char got[16];
+	ends_open(&e);
+	send_text(e.client, "peeked");
+	for (int again = 0; again < 2; again++) {
+		CHECK(recv(e.server, got, 3, MSG_PEEK) == 3 && !memcmp(got, "pee", 3));
+		wait_readable_octets(e.server, 6);
+		CHECK(recv(e.server, got, 16, MSG_PEEK | MSG_DONTWAIT) == 6);
+		CHECK(!memcmp(got, "peeked", 6));
+	}
+	expect_text(e.server, "peeked");
+	CHECK(recv(e.server, got, 16, MSG_PEEK | MSG_DONTWAIT) == -1 && errno == EAGAIN);
+	close(e.client);
+	CHECK(recv(e.server, got, 16, MSG_PEEK) == 0);
+	CHECK(recv(e.server, got, 16, 0) == 0);
+}
+
+static void *send_in_parts(void *arg)
+{
+	int fd = *(int *)arg;
+	char part[100];
+	for (int i = 0; i < 10; i++) {
+		pattern_fill(part, sizeof(part), (uint64_t)i * sizeof(part));
+		send_all(fd, part, sizeof(part));
+		poll(NULL, 0, 1);
+	}
+	return NULL;
+}
+
+static void waitall(void)
+{
+	struct ends e;
+	pthread_t thread;
+	char got[1000];
+	ends_open(&e);
+	CHECK(!pthread_create(&thread, NULL, send_in_parts, &e.client));
+	CHECK(recv(e.server, got, sizeof(got), MSG_WAITALL) == sizeof(got));
+	pattern_check(got, sizeof(got), 0);
+	CHECK(!pthread_join(thread, NULL));
+	/* The end comes before all is there. */
+	send_text(e.client, "rest");
+	CHECK(!shutdown(e.client, SHUT_WR));
+	CHECK(recv(e.server, got, sizeof(got), MSG_WAITALL) == 4);
+	CHECK(recv(e.server, got, sizeof(got), MSG_WAITALL) == 0);
+}
+
+static void dontwait(void)
+{
+	struct ends e;
+	char octet;
+	ends_open(&e);
+	for (int touched = 0; touched < 2; touched++) {
+		CHECK(recv(e.server, &octet, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+		size_t taken = fill_up(e.client);
+		CHECK(send(e.client, "x", 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+		expect_pattern(e.server, taken);
+		CHECK(wait_for(e.client, POLLOUT) == POLLOUT);
+	}
+}
+
+/* Held back for what follows, and none of it lost. */
+static void more(void)
+{
+	struct ends e;
+	ends_open(&e);
+	CHECK(send(e.client, "held ", 5, MSG_MORE) == 5);
+	CHECK(send(e.client, "back", 4, 0) == 4);
+	expect_text(e.server, "held back");
+	CHECK(send(e.client, "at last", 7, MSG_MORE) == 7);
+	CHECK(!shutdown(e.client, SHUT_WR));
+	expect_text(e.server, "at last");
+	expect_end(e.server);
+}
+
+/* tcp(7): the octets are thrown away. */
+static void trunc_discards(void)
+{
+	struct ends e;
+	char got[8] = "--------";
+	ends_open(&e);
+	send_text(e.client, "away kept");
+	wait_readable_octets(e.server, 9);
+	CHECK(recv(e.server, got, 5, MSG_TRUNC) == 5 && !memcmp(got, "--------", 8));
+	expect_text(e.server, "kept");
+}
+
+static void no_error_queue(void)
+{
+	struct ends e;
+	char got[8], control[64];
+	struct iovec iov = { got, sizeof(got) };
+	struct msghdr msg = { NULL, 0, &iov, 1, control, sizeof(control), 0 };
+	ends_open(&e);
+	send_text(e.client, "x");
+	wait_readable_octets(e.server, 1);
+	CHECK(recvmsg(e.server, &msg, MSG_ERRQUEUE) == -1 && errno == EAGAIN);
+	expect_text(e.server, "x");
+}
+
+static void set_timeout(int fd, int option, int ms)
+{
+	struct timeval t = { ms / 1000, ms % 1000 * 1000 }, seen = { -1, -1 };
+	socklen_t len = sizeof(seen);
+	CHECK(!setsockopt(fd, SOL_SOCKET, option, &t, sizeof(t)));
+	CHECK(!getsockopt(fd, SOL_SOCKET, option, &seen, &len) && len == sizeof(seen));
+	CHECK(seen.tv_sec == t.tv_sec && seen.tv_usec / 10000 == t.tv_usec / 10000);
+}
+
+static void receive_timeout(void)
+{
+	struct ends e;
+	char got[8];
+	ends_open(&e);
+	for (int touched = 0; touched < 2; touched++) {
+		set_timeout(e.server, SO_RCVTIMEO, 60);
+		int64_t began = now_ms();
+		CHECK(recv(e.server, got, 8, 0) == -1 && errno == EAGAIN);
+		CHECK(now_ms() - began >= 50 && now_ms() - began < WAIT_MS);
+		send_text(e.client, "part");
+		wait_readable_octets(e.server, 4);
+		CHECK(recv(e.server, got, 8, MSG_WAITALL) == 4);
+		set_timeout(e.server, SO_RCVTIMEO, 0);
+		send_text(e.client, "x");
+		CHECK(recv(e.server, got, 1, 0) == 1);
+	}
+}
+
+/* Set before there is a connection, on the listener too, from which TCP inherits it. */
+static void receive_timeout_before(void)
+{
+	struct sockaddr_in name;
+	char octet;
+	int listener = listener_open(&name), client = socket(AF_INET, SOCK_STREAM, 0);
+	set_timeout(listener, SO_RCVTIMEO, 70);
+	set_timeout(client, SO_RCVTIMEO, 70);
+	CHECK(accept(listener, NULL, NULL) == -1 && errno == EAGAIN);
+	CHECK(!connect(client, (struct sockaddr *)&name, sizeof(name)));
+	int server = accept(listener, NULL, NULL);
+	CHECK(recv(client, &octet, 1, 0) == -1 && errno == EAGAIN);
+	CHECK(recv(server, &octet, 1, 0) == -1 && errno == EAGAIN);
+}
+
+static void send_timeout(void)
+{
+	struct ends e;
+	static char big[1 << 20];
+	size_t taken = 0;
+	ssize_t n;
+	ends_open(&e);
+	set_timeout(e.client, SO_SNDTIMEO, 60);
+	int64_t began = now_ms();
+	do {
+		pattern_fill(big, sizeof(big), taken);
+		n = send(e.client, big, sizeof(big), 0);
+		CHECK(n > 0 || errno == EAGAIN);
+		taken += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	CHECK(now_ms() - began >= 50 && now_ms() - began < WAIT_MS);
+	expect_pattern(e.server, taken);
+	send_text(e.client, "goes on");
+	expect_text(e.server, "goes on");
+}
+
+/* A low-water mark holds for poll, too. */
+static void low_water(void)
+{
+	struct ends e;
+	int mark = 10;
+	ends_open(&e);
+	send_text(e.client, "x");
+	expect_text(e.server, "x");
+	CHECK(!setsockopt(e.server, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)));
+	send_text(e.client, "01234");
+	wait_readable_octets(e.server, 5);
+	struct pollfd p = { .fd = e.server, .events = POLLIN };
+	CHECK(poll(&p, 1, 30) == 0);
+	send_text(e.client, "56789");
+	CHECK(wait_for(e.server, POLLIN) == POLLIN);
+	expect_text(e.server, "0123456789");
+}
+
+static const struct row rows[] = {
+	{ "peek", peek },
+	{ "waitall", waitall },
+	{ "dontwait", dontwait },
+	{ "more", more },
+	{ "trunc_discards", trunc_discards },
+	{ "no_error_queue", no_error_queue },
+	{ "receive_timeout", receive_timeout },
+	{ "receive_timeout_before", receive_timeout_before },
+	{ "send_timeout", send_timeout },
+	{ "low_water", low_water },
+};
+const struct rows flag_rows = { rows, ARRAY_LEN(rows) };

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The calls that carry octets: each form once, in both directions, with its counts.
+#include "contract.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define BULK (24 << 20)
+
+static void plain_calls(void)
+{
+	struct ends e;
+	char got[16];
+	ends_open(&e);
+	CHECK(write(e.client, "write", 5) == 5);
+	CHECK(wait_for(e.server, POLLIN) == POLLIN);
+	CHECK(read(e.server, got, sizeof(got)) == 5 && !memcmp(got, "write", 5));
+	CHECK(send(e.server, "send", 4, 0) == 4);
+	CHECK(wait_for(e.client, POLLIN) == POLLIN);
+	CHECK(recv(e.client, got, sizeof(got), 0) == 4 && !memcmp(got, "send", 4));
+	CHECK(sendto(e.client, "to", 2, 0, NULL, 0) == 2);
+	struct sockaddr_in from;
+	socklen_t len = sizeof(from);
+	CHECK(wait_for(e.server, POLLIN) == POLLIN);
+	/* TCP leaves no address. */
+	CHECK(recvfrom(e.server, got, 16, 0, (struct sockaddr *)&from, &len) == 2 && len == 0);
+	CHECK(write(e.client, "", 0) == 0 && send(e.client, "", 0, 0) == 0);
+	struct pollfd p = { .fd = e.server, .events = POLLIN };
+	CHECK(poll(&p, 1, 50) == 0);
+	CHECK(write(e.client, "x", 1) == 1 && wait_for(e.server, POLLIN) == POLLIN);
+	CHECK(recv(e.server, got, 0, 0) == 0);
+	expect_text(e.server, "x");
+}
+
+/* Linux's TCP takes no notice of it, where a unix socket says EISCONN. */
+static void address_is_ignored(void)
+{
+	struct ends e;
+	struct sockaddr_in name;
+	socklen_t len = sizeof(name);
+	ends_open(&e);
+	CHECK(!getpeername(e.client, (struct sockaddr *)&name, &len));
+	for (int touched = 0; touched < 2; touched++) {
+		struct iovec iov = { "msg", 3 };
+		struct msghdr msg = { &name, len, &iov, 1, NULL, 0, 0 };
+		CHECK(sendto(e.client, "to", 2, 0, (struct sockaddr *)&name, len) == 2);
+		CHECK(sendmsg(e.client, &msg, 0) == 3);
+		expect_text(e.server, "tomsg");
+	}
+}
+
+static void vector_calls(void)
+{
+	struct ends e;
+	char a[3], b[64];
+	ends_open(&e);
+	struct iovec out[] = { { "one", 3 }, { "", 0 }, { "three", 5 } };
+	struct iovec in[] = { { a, sizeof(a) }, { b, sizeof(b) } };
+	CHECK(writev(e.client, out, 3) == 8);
+	wait_readable_octets(e.server, 8);
+	CHECK(readv(e.server, in, 2) == 8 && !memcmp(a, "one", 3) && !memcmp(b, "three", 5));
+	struct msghdr msg = { .msg_iov = out, .msg_iovlen = 3 };
+	CHECK(sendmsg(e.server, &msg, 0) == 8);
+	wait_readable_octets(e.client, 8);
+	struct sockaddr_in name;
+	char control[64];
+	msg = (struct msghdr){ &name, sizeof(name), in, 2, control, sizeof(control), 77 };
+	CHECK(recvmsg(e.client, &msg, 0) == 8 && !memcmp(b, "three", 5));
+	CHECK(msg.msg_namelen == 0 && msg.msg_controllen == 0 && !(msg.msg_flags & ~MSG_EOR));
+	CHECK(syscall(SYS_writev, e.client, out, 5000) == -1 && errno == EINVAL);
+	CHECK(preadv(e.server, in, 2, 0) == -1 && errno == ESPIPE);
+	CHECK(preadv2(e.server, in, 2, -1, RWF_NOWAIT) == -1 && errno == EAGAIN);
+	CHECK(pwritev2(e.client, out, 3, -1, 0) == 8);
+	wait_readable_octets(e.server, 8);
+	CHECK(preadv2(e.server, in, 2, -1, 0) == 8);
+}
+
+static void many_message_calls(void)
+{
+	struct ends e;
+	char got[2][4];
+	ends_open(&e);
+	struct iovec out[] = { { "first", 5 }, { "second", 6 } };
+	struct mmsghdr msgs[2] = { { .msg_hdr = { .msg_iov = &out[0], .msg_iovlen = 1 } },
+				   { .msg_hdr = { .msg_iov = &out[1], .msg_iovlen = 1 } } };
+	CHECK(sendmmsg(e.client, msgs, 2, 0) == 2);
+	CHECK(msgs[0].msg_len == 5 && msgs[1].msg_len == 6);
+	wait_readable_octets(e.server, 11);
+	struct iovec in[] = { { got[0], 4 }, { got[1], 4 } };
+	struct mmsghdr room[2] = { { .msg_hdr = { .msg_iov = &in[0], .msg_iovlen = 1 } },
+				   { .msg_hdr = { .msg_iov = &in[1], .msg_iovlen = 1 } } };
+	CHECK(recvmmsg(e.server, room, 2, 0, NULL) == 2);
+	CHECK(room[0].msg_len == 4 && room[1].msg_len == 4);
+	CHECK(!memcmp(got[0], "firs", 4) && !memcmp(got[1], "tsec", 4));
+	CHECK(recvmmsg(e.server, room, 2, MSG_WAITFORONE, NULL) == 1 && room[0].msg_len == 3);
+	CHECK(recvmmsg(e.server, room, 2, MSG_DONTWAIT, NULL) == -1 && errno == EAGAIN);
+}
+
+static int memory_file(size_t len)
+{
+	int fd = memfd_create("pattern", 0);
+	CHECK(fd >= 0 && !ftruncate(fd, (off_t)len));
+	void *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(map != MAP_FAILED);
+	pattern_fill(map, len, 0);
+	munmap(map, len);
+	return fd;
+}
+
+struct task {
+	int fd;
+	size_t len;
+};
+
+static void *reader(void *arg)
+{
+	struct task *t = arg;
+	expect_pattern(t->fd, t->len);
+	return NULL;
+}
+
+static void sendfile_call(void)
+{
+	struct ends e;
+	const size_t len = 3 << 20;
+	int file = memory_file(len);
+	off_t at = 0;
+	pthread_t thread;
+	ends_open(&e);
+	struct task task = { e.server, len };
+	CHECK(!pthread_create(&thread, NULL, reader, &task));
+	while (at < (off_t)len / 2) {
+		off_t before = at;
+		ssize_t n = sendfile(e.client, file, &at, len / 2 - (size_t)at);
+		CHECK(n > 0 && at == before + n);
+	}
+	CHECK(lseek(file, 0, SEEK_CUR) == 0);
+	CHECK(lseek(file, at, SEEK_SET) == at);
+	while (at < (off_t)len) {
+		ssize_t n = sendfile(e.client, file, NULL, len);
+		CHECK(n > 0);
+		at += n;
+	}
+	CHECK(lseek(file, 0, SEEK_CUR) == (off_t)len);
+	CHECK(sendfile(e.client, file, NULL, 1) == 0);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(sendfile(file, e.server, NULL, 1) == -1 && errno == EINVAL);
+}
+
+static void splice_call(void)
+{
+	struct ends e;
+	int in[2], out[2];
+	char got[16];
+	ends_open(&e);
+	CHECK(!pipe(in) && !pipe(out));
+	CHECK(write(in[1], "through pipes", 13) == 13);
+	CHECK(splice(in[0], NULL, e.client, NULL, 100, 0) == 13);
+	wait_readable_octets(e.server, 13);
+	CHECK(splice(e.server, NULL, out[1], NULL, 7, SPLICE_F_MOVE) == 7);
+	CHECK(read(out[0], got, sizeof(got)) == 7 && !memcmp(got, "through", 7));
+	expect_text(e.server, " pipes");
+	set_nonblocking(e.server, true);
+	CHECK(splice(e.server, NULL, out[1], NULL, 7, 0) == -1 && errno == EAGAIN);
+	set_nonblocking(e.server, false);
+	shutdown(e.client, SHUT_WR);
+	CHECK(wait_for(e.server, POLLIN) & POLLIN);
+	CHECK(splice(e.server, NULL, out[1], NULL, 7, 0) == 0);
+}
+
+/* As Go and static programs do: not through libc. */
+static void raw_calls(void)
+{
+	struct ends e;
+	char got[8];
+	ends_open(&e);
+	send_text(e.client, "begin");
+	expect_text(e.server, "begin");
+	CHECK(syscall(SYS_write, e.client, "raw", 3) == 3);
+	CHECK(wait_for(e.server, POLLIN) == POLLIN);
+	CHECK(syscall(SYS_read, e.server, got, 8) == 3 && !memcmp(got, "raw", 3));
+	CHECK(syscall(SYS_sendto, e.server, "kernel", 6, 0, NULL, 0) == 6);
+	struct pollfd p = { .fd = e.client, .events = POLLIN };
+	CHECK(syscall(SYS_poll, &p, 1, WAIT_MS) == 1 && p.revents == POLLIN);
+	CHECK(syscall(SYS_recvfrom, e.client, got, 8, 0, NULL, NULL) == 6);
+	CHECK(!syscall(SYS_shutdown, e.client, SHUT_WR));
+	expect_end(e.server);
+	CHECK(!syscall(SYS_close, e.server));
+	expect_end(e.client);
+}
+
+static void *bulk_writer(void *arg)
+{
+	struct task *t = arg;
+	uint8_t *chunk = malloc(1 << 20);
+	for (size_t at = 0; at < t->len; at += 1 << 20) {
+		pattern_fill(chunk, 1 << 20, at);
+		send_all(t->fd, chunk, 1 << 20);
+	}
+	CHECK(!shutdown(t->fd, SHUT_WR));
+	free(chunk);
+	return NULL;
+}
+
+/* Both ways at once, threads on one fd. */
+static void bulk_both_ways(void)
+{
+	struct ends e;
+	pthread_t threads[4];
+	ends_open(&e);
+	struct task tasks[] = { { e.client, BULK }, { e.server, BULK } };
+	for (int i = 0; i < 2; i++) {
+		CHECK(!pthread_create(&threads[i], NULL, bulk_writer, &tasks[i]));
+		CHECK(!pthread_create(&threads[2 + i], NULL, reader, &tasks[i]));
+	}
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	expect_end(e.client);
+	expect_end(e.server);
+}
+
+static void stdio_streams(void)
+{
+	struct ends e;
+	char line[64], *long_line = NULL;
+	size_t room = 0;
+	ends_open(&e);
+	FILE *client = fdopen(e.client, "r+"), *server = fdopen(e.server, "w");
+	FILE *server_in = fdopen(dup(e.server), "r");
+	CHECK(client && server && server_in);
+	setvbuf(server, NULL, _IOLBF, 0);
+	CHECK(fprintf(client, "GET %s %d\n", "/", 11) == 9 && !fflush(client));
+	CHECK(fgets(line, sizeof(line), server_in) && !strcmp(line, "GET / 11\n"));
+	fprintf(server, "answer %d\n", 1);
+	CHECK(getline(&long_line, &room, client) == 9 && !strcmp(long_line, "answer 1\n"));
+	CHECK(dprintf(e.client, "direct\n") == 7);
+	CHECK(fscanf(server_in, "%63s", line) == 1 && !strcmp(line, "direct"));
+	CHECK(fputs("last", client) >= 0 && !fflush(client) && !shutdown(fileno(client), SHUT_WR));
+	CHECK(getc(server_in) == '\n');
+	CHECK(fread(line, 1, sizeof(line), server_in) == 4 && feof(server_in));
+	CHECK(!fclose(server) && !fclose(server_in));
+	CHECK(getc(client) == EOF && feof(client) && !ferror(client));
+	CHECK(!fclose(client));
+	free(long_line);
+}
+
+static void bad_memory(void)
+{
+	struct ends e;
+	ends_open(&e);
+	for (int touched = 0; touched < 2; touched++) {
+		send_text(e.client, "kept");
+		wait_readable_octets(e.server, 4);
+		CHECK(syscall(SYS_recvfrom, e.server, (void *)8, 4, 0, NULL, NULL) == -1);
+		CHECK(errno == EFAULT);
+		CHECK(syscall(SYS_sendto, e.client, (void *)8, 4, 0, NULL, 0) == -1);
+		CHECK(errno == EFAULT);
+		expect_text(e.server, "kept");
+	}
+}
+
+static const struct row rows[] = {
+	{ "plain_calls", plain_calls },	    { "address_is_ignored", address_is_ignored },
+	{ "vector_calls", vector_calls },   { "many_message_calls", many_message_calls },
+	{ "sendfile_call", sendfile_call }, { "splice_call", splice_call },
+	{ "raw_calls", raw_calls },	    { "bulk_both_ways", bulk_both_ways },
+	{ "stdio_streams", stdio_streams }, { "bad_memory", bad_memory },
+};
+const struct rows io_rows = { rows, ARRAY_LEN(rows) };

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Connections passed to others over a unix socket, also to programs that run without the library. And what
+// such programs do with a connection that they were handed.
+#include "contract.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int echo(int fd)
+{
+	char room[4096];
+	ssize_t n;
+	alarm(20);
+	while ((n = read(fd, room, sizeof(room))) > 0)
+		send_all(fd, room, (size_t)n);
+	return n != 0;
+}
+
+static int drain(int fd)
+{
+	char room[4096];
+	alarm(20);
+	while (read(fd, room, sizeof(room)) > 0)
+		;
+	return 0;
+}
+
+int role_main(const char *word, int fd)
+{
+	if (!strcmp(word, "echo"))
+		return echo(fd);
+	if (!strcmp(word, "drain"))
+		return drain(fd);
+	if (!strcmp(word, "take"))
+		return echo(fd_recv(fd));
+	fprintf(stderr, "%s: no such role\n", word);
+	return 2;
+}
+
+static void use(int client, pid_t other)
+{
+	send_text(client, "to whom it was passed");
+	expect_text(client, "to whom it was passed");
+	CHECK(!shutdown(client, SHUT_WR));
+	expect_end(client);
+	reap(other);
+}
+
+static void pass_to(bool without, bool touched)
+{
+	int channel[2];
+	struct ends e;
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, channel));
+	pid_t other = spawn_self("take", channel[1], without);
+	ends_open(&e);
+	if (touched) {
+		send_text(e.client, "touched");
+		expect_text(e.server, "touched");
+	}
+	fd_send(channel[0], e.server);
+	close(e.server);
+	use(e.client, other);
+	close(e.client);
+}
+
+static void pass_within(void)
+{
+	for (int touched = 0; touched < 2; touched++) {
+		int channel[2];
+		struct ends e;
+		ends_open(&e);
+		CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, channel));
+		if (touched) {
+			send_text(e.client, "x");
+			expect_text(e.server, "x");
+		}
+		fd_send(channel[0], e.server);
+		int again = fd_recv(channel[1]);
+		CHECK(again >= 0 && again != e.server);
+		send_text(e.client, "12");
+		expect_text(again, "1");
+		expect_text(e.server, "2");
+		close(e.server);
+		send_text(again, "back");
+		expect_text(e.client, "back");
+		close(again);
+		expect_end(e.client);
+	}
+}
+
+static void pass_to_process(void)
+{
+	pass_to(false, false);
+	pass_to(false, true);
+}
+
+static void pass_to_process_without(void)
+{
+	pass_to(true, true);
+	pass_to(true, false);
+}
+
+/* An accepted socket that nobody touched goes to a program without the library. */
+static void exec_without(void)
+{
+	for (int touched = 0; touched < 2; touched++) {
+		struct ends e;
+		ends_open(&e);
+		if (touched) {
+			send_text(e.client, "x");
+			expect_text(e.server, "x");
+		}
+		pid_t child = spawn_self("echo", e.server, true);
+		close(e.server);
+		send_text(e.client, "without");
+		expect_text(e.client, "without");
+		/* The child has both ends: it ends by its parent's leave only. */
+		CHECK(!shutdown(e.client, SHUT_WR));
+		expect_end(e.client);
+		reap(child);
+		close(e.client);
+	}
+}
+
+/* A listener is inherited, and one is passed. */
+static void pass_listener(void)
+{
+	struct sockaddr_in name;
+	int channel[2];
+	int listener = listener_open(&name);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, channel));
+	fd_send(channel[0], listener);
+	close(listener);
+	int again = fd_recv(channel[1]);
+	int client = client_open(&name);
+	int server = accept(again, NULL, NULL);
+	CHECK(server >= 0);
+	send_text(client, "x");
+	expect_text(server, "x");
+	send_text(server, "y");
+	expect_text(client, "y");
+}
+
+static const struct row rows[] = {
+	{ "pass_within", pass_within },
+	{ "pass_to_process", pass_to_process },
+	{ "pass_to_process_without", pass_to_process_without },
+	{ "exec_without", exec_without },
+	{ "pass_listener", pass_listener },
+};
+const struct rows pass_rows = { rows, ARRAY_LEN(rows) };

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Connections across fork and exec, and ends that die.
+#include "contract.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORKERS 4
+#define CLIENTS 16
+
+static void touch(struct ends *e)
+{
+	send_text(e->client, "x");
+	expect_text(e->server, "x");
+}
+
+static pid_t fork_checked(void)
+{
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0)
+		alarm(20);
+	return child;
+}
+
+/* Parent and child both write and read, and the end is told by the last close. */
+static void fork_shares(void)
+{
+	for (int touched = 0; touched < 2; touched++) {
+		struct ends e;
+		ends_open(&e);
+		if (touched)
+			touch(&e);
+		pid_t child = fork_checked();
+		if (child == 0) {
+			close(e.server);
+			expect_text(e.client, "to the child");
+			send_text(e.client, "from the child");
+			_exit(0);
+		}
+		send_text(e.server, "to the child");
+		expect_text(e.server, "from the child");
+		reap(child);
+		struct pollfd p = { e.server, POLLIN, 0 };
+		CHECK(poll(&p, 1, 20) == 0);
+		send_text(e.server, "to the parent");
+		expect_text(e.client, "to the parent");
+		send_text(e.client, "from the parent");
+		expect_text(e.server, "from the parent");
+		close(e.client);
+		expect_end(e.server);
+		close(e.server);
+	}
+}
+
+/* The child goes on when the parent has gone. */
+static void fork_outlives(void)
+{
+	for (int touched = 0; touched < 2; touched++) {
+		struct ends e;
+		int ready[2];
+		char octet;
+		ends_open(&e);
+		CHECK(!pipe(ready));
+		pid_t parent = fork_checked();
+		if (parent == 0) {
+			int client = e.client;
+			close(e.server);
+			if (touched) {
+				send_text(client, "parent ");
+				expect_text(client, "hello");
+			}
+			if (fork() > 0)
+				_exit(0);
+			close(ready[1]);
+			CHECK(read(ready[0], &octet, 1) == 0);
+			expect_text(client, "still there?");
+			send_text(client, "child");
+			_exit(0);
+		}
+		close(e.client);
+		if (touched) {
+			expect_text(e.server, "parent ");
+			send_text(e.server, "hello");
+		}
+		reap(parent);
+		close(ready[1]);
+		send_text(e.server, "still there?");
+		expect_text(e.server, "child");
+		expect_end(e.server);
+		close(e.server);
+		close(ready[0]);
+	}
+}
+
+/* The classical server: accept, fork, the parent closes, the child serves. */
+static void fork_a_connection(void)
+{
+	struct sockaddr_in name;
+	int listener = listener_open(&name);
+	pid_t server = fork_checked();
+	if (server == 0) {
+		for (int i = 0; i < CLIENTS; i++) {
+			int fd = accept(listener, NULL, NULL);
+			CHECK(fd >= 0);
+			if (fork() == 0) {
+				close(listener);
+				expect_text(fd, "ask");
+				send_text(fd, "answer");
+				_exit(0);
+			}
+			close(fd);
+		}
+		while (wait(NULL) > 0)
+			;
+		_exit(0);
+	}
+	int fds[CLIENTS];
+	for (int i = 0; i < CLIENTS; i++)
+		fds[i] = client_open(&name);
+	for (int i = 0; i < CLIENTS; i++)
+		send_text(fds[i], "ask");
+	for (int i = 0; i < CLIENTS; i++) {
+		expect_text(fds[i], "answer");
+		expect_end(fds[i]);
+	}
+	reap(server);
+}
+
+/* Workers that accept from one listener. */
+static void fork_before_accept(void)
+{
+	struct sockaddr_in name;
+	int listener = listener_open(&name);
+	pid_t workers[WORKERS];
+	for (int i = 0; i < WORKERS; i++) {
+		workers[i] = fork_checked();
+		if (workers[i] == 0) {
+			for (int served = 0; served < CLIENTS / WORKERS; served++) {
+				int fd = accept(listener, NULL, NULL);
+				CHECK(fd >= 0);
+				expect_text(fd, "ask");
+				send_text(fd, "answer");
+				close(fd);
+			}
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		int fd = client_open(&name);
+		send_text(fd, "ask");
+		expect_text(fd, "answer");
+		expect_end(fd);
+		close(fd);
+	}
+	for (int i = 0; i < WORKERS; i++)
+		reap(workers[i]);
+}
+
+/* A parent reads what a child does not: one stream, each octet once. */
+static void fork_one_stream(void)
+{
+	struct ends e;
+	int turn[2], back[2];
+	char octet, got[11] = "";
+	ends_open(&e);
+	CHECK(!pipe(turn) && !pipe(back));
+	touch(&e);
+	pid_t child = fork_checked();
+	if (child == 0) {
+		for (int i = 0; i < 5; i++) {
+			CHECK(read(turn[0], &octet, 1) == 1);
+			recv_exact(e.server, &octet, 1);
+			CHECK(write(back[1], &octet, 1) == 1);
+		}
+		_exit(0);
+	}
+	send_text(e.client, "0123456789");
+	for (int i = 0; i < 5; i++) {
+		recv_exact(e.server, got + 2 * i, 1);
+		CHECK(write(turn[1], "", 1) == 1);
+		CHECK(read(back[0], got + 2 * i + 1, 1) == 1);
+	}
+	CHECK(!strcmp(got, "0123456789"));
+	reap(child);
+}
+
+static void exec_keeps(void)
+{
+	for (int touched = 0; touched < 2; touched++) {
+		struct ends e;
+		ends_open(&e);
+		if (touched)
+			touch(&e);
+		CHECK(!fcntl(e.client, F_SETFD, FD_CLOEXEC));
+		pid_t child = spawn_self("echo", e.server, false);
+		close(e.server);
+		send_text(e.client, "across exec");
+		expect_text(e.client, "across exec");
+		CHECK(!shutdown(e.client, SHUT_WR));
+		expect_end(e.client);
+		reap(child);
+		close(e.client);
+	}
+}
+
+/* Octets that came before exec, and were not read, are there after it. */
+static void exec_keeps_unread(void)
+{
+	struct ends e;
+	ends_open(&e);
+	touch(&e);
+	send_text(e.client, "unread ");
+	wait_readable_octets(e.server, 7);
+	CHECK(!fcntl(e.client, F_SETFD, FD_CLOEXEC));
+	pid_t child = spawn_self("echo", e.server, false);
+	close(e.server);
+	send_text(e.client, "and new");
+	expect_text(e.client, "unread and new");
+	CHECK(!shutdown(e.client, SHUT_WR));
+	expect_end(e.client);
+	reap(child);
+}
+
+/* exec in the process that made the connection, without a fork: what serves it is gone. */
+static void exec_in_place(void)
+{
+	struct sockaddr_in name;
+	for (int touched = 0; touched < 2; touched++) {
+		int listener = listener_open(&name);
+		pid_t server = fork_checked();
+		if (server == 0) {
+			int fd = accept(listener, NULL, NULL);
+			if (touched)
+				expect_text(fd, "x");
+			exec_self("echo", fd, false);
+		}
+		close(listener);
+		int fd = client_open(&name);
+		if (touched)
+			send_text(fd, "x");
+		send_text(fd, "across exec");
+		expect_text(fd, "across exec");
+		CHECK(!shutdown(fd, SHUT_WR));
+		expect_end(fd);
+		reap(server);
+		close(fd);
+	}
+}
+
+static void exec_closes(void)
+{
+	struct ends e;
+	int kept[2];
+	ends_open(&e);
+	touch(&e);
+	CHECK(!pipe(kept));
+	CHECK(!fcntl(e.server, F_SETFD, FD_CLOEXEC) && !fcntl(e.client, F_SETFD, FD_CLOEXEC));
+	CHECK(!fcntl(kept[1], F_SETFD, FD_CLOEXEC));
+	pid_t child = spawn_self("drain", kept[0], false);
+	close(e.server);
+	expect_end(e.client);
+	close(kept[1]);
+	reap(child);
+}
+
+static pid_t inetd(struct sockaddr_in *name, char *const argv[])
+{
+	int listener = listener_open(name);
+	pid_t child = fork_checked();
+	if (child == 0) {
+		int fd = accept(listener, NULL, NULL);
+		CHECK(fd >= 0);
+		CHECK(dup2(fd, 0) == 0 && dup2(fd, 1) == 1);
+		closefrom(3);
+		execv(argv[0], argv);
+		_exit(1);
+	}
+	close(listener);
+	return child;
+}
+
+static void inetd_style(void)
+{
+	struct sockaddr_in name;
+	char *cat[] = { "/bin/cat", NULL };
+	char *shell[] = { "/bin/sh", "-c", "read line; echo got $line; cat /etc/hostname | wc -l",
+			  NULL };
+	pid_t child = inetd(&name, cat);
+	int fd = client_open(&name);
+	send_text(fd, "through cat\n");
+	expect_text(fd, "through cat\n");
+	CHECK(!shutdown(fd, SHUT_WR));
+	expect_end(fd);
+	reap(child);
+	child = inetd(&name, shell);
+	fd = client_open(&name);
+	send_text(fd, "a line\n");
+	expect_text(fd, "got a line\n1\n");
+	expect_end(fd);
+	reap(child);
+}
+
+/* popen, system and posix_spawn while connections are open. */
+static void spawns_beside(void)
+{
+	struct ends e;
+	char line[32];
+	ends_open(&e);
+	touch(&e);
+	for (int i = 0; i < 3; i++) {
+		FILE *pipe = popen("echo popen", "r");
+		CHECK(pipe && fgets(line, sizeof(line), pipe) && !strcmp(line, "popen\n"));
+		CHECK(pclose(pipe) == 0);
+		CHECK(system("exit 3") == 3 << 8);
+		touch(&e);
+	}
+	close(e.client);
+	expect_end(e.server);
+}
+
+static void killed(int signal, bool touched)
+{
+	struct ends e;
+	ends_open(&e);
+	if (touched)
+		touch(&e);
+	pid_t child = fork_checked();
+	if (child == 0) {
+		close(e.client);
+		send_text(e.server, "last words");
+		if (signal)
+			raise(signal);
+		_exit(7);
+	}
+	close(e.server);
+	expect_text(e.client, "last words");
+	CHECK(waitpid(child, NULL, 0) == child);
+	char octet;
+	CHECK(wait_for(e.client, POLLIN) & POLLIN);
+	ssize_t n = recv(e.client, &octet, 1, 0);
+	CHECK(n == 0 || (n == -1 && errno == ECONNRESET));
+	close(e.client);
+}
+
+static void exit_ends(void)
+{
+	for (int touched = 0; touched < 2; touched++) {
+		killed(0, touched);
+		killed(SIGKILL, touched);
+		killed(SIGTERM, touched);
+	}
+}
+
+/* What was written before exit arrives, however much there is. */
+static void exit_delivers(void)
+{
+	struct sockaddr_in name;
+	int listener = listener_open(&name);
+	for (int way = 0; way < 3; way++) {
+		size_t taken;
+		int told[2];
+		CHECK(!pipe(told));
+		pid_t child = fork_checked();
+		if (child == 0) {
+			int fd = client_open(&name);
+			taken = fill_up(fd);
+			CHECK(write(told[1], &taken, sizeof(taken)) == sizeof(taken));
+			if (way == 0)
+				exit(0);
+			if (way == 1)
+				_exit(0);
+			quick_exit(0);
+		}
+		int fd = accept(listener, NULL, NULL);
+		CHECK(read(told[0], &taken, sizeof(taken)) == sizeof(taken));
+		expect_pattern(fd, taken);
+		expect_end(fd);
+		reap(child);
+		close(fd);
+	}
+}
+
+static const struct row rows[] = {
+	{ "fork_shares", fork_shares },
+	{ "fork_outlives", fork_outlives },
+	{ "fork_a_connection", fork_a_connection },
+	{ "fork_before_accept", fork_before_accept },
+	{ "fork_one_stream", fork_one_stream },
+	{ "exec_keeps", exec_keeps },
+	{ "exec_keeps_unread", exec_keeps_unread },
+	{ "exec_in_place", exec_in_place },
+	{ "exec_closes", exec_closes },
+	{ "inetd_style", inetd_style },
+	{ "spawns_beside", spawns_beside },
+	{ "exit_ends", exit_ends },
+	{ "exit_delivers", exit_delivers },
+};
+const struct rows process_rows = { rows, ARRAY_LEN(rows) };

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Signals that come while a call waits, with and without SA_RESTART; whose thread they come to.
+#include "contract.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t signals;
+static volatile sig_atomic_t elsewhere;
+static pid_t main_tid;
+
+static void count_signal(int number)
+{
+	(void)number;
+	signals++;
+	elsewhere += gettid() != main_tid;
+}
+
+static void handle(int number, int flags)
+{
+	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
+	main_tid = gettid();
+	CHECK(!sigaction(number, &action, NULL));
+}
+
+struct poker {
+	pthread_t thread, victim;
+	int fd; /* after some signals a word is sent here */
+	volatile bool over;
+};
+
+static void *poke(void *arg)
+{
+	struct poker *p = arg;
+	for (int i = 0; !p->over; i++) {
+		pthread_kill(p->victim, SIGUSR1);
+		poll(NULL, 0, 2);
+		if (i == 20 && p->fd >= 0)
+			send_text(p->fd, "word");
+	}
+	return NULL;
+}
+
+static void poker_start(struct poker *p, int fd)
+{
+	p->victim = pthread_self();
+	p->fd = fd;
+	p->over = false;
+	CHECK(!pthread_create(&p->thread, NULL, poke, p));
+}
+
+static void poker_stop(struct poker *p)
+{
+	p->over = true;
+	CHECK(!pthread_join(p->thread, NULL));
+}
+
+static void interrupted(void)
+{
+	struct sockaddr_in name;
+	struct poker p;
+	char got[8];
+	int listener = listener_open(&name), client = client_open(&name);
+	int server = accept(listener, NULL, NULL);
+	struct iovec iov = { got, 8 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	handle(SIGUSR1, 0);
+	for (int touched = 0; touched < 2; touched++) {
+		poker_start(&p, -1);
+		CHECK(read(server, got, 8) == -1 && errno == EINTR);
+		CHECK(recv(server, got, 8, 0) == -1 && errno == EINTR);
+		CHECK(recv(server, got, 8, MSG_PEEK) == -1 && errno == EINTR);
+		CHECK(recv(server, got, 8, MSG_WAITALL) == -1 && errno == EINTR);
+		CHECK(recvmsg(server, &msg, 0) == -1 && errno == EINTR);
+		CHECK(readv(server, &iov, 1) == -1 && errno == EINTR);
+		CHECK(accept(listener, NULL, NULL) == -1 && errno == EINTR);
+		poker_stop(&p);
+		send_text(client, "x");
+		expect_text(server, "x");
+	}
+	CHECK(signals > 0 && elsewhere == 0);
+}
+
+static void waits_interrupted(void)
+{
+	struct ends e;
+	struct poker p;
+	struct epoll_event event = { .events = EPOLLIN };
+	int set = epoll_create1(0);
+	ends_open(&e);
+	send_text(e.client, "x");
+	expect_text(e.server, "x");
+	CHECK(!epoll_ctl(set, EPOLL_CTL_ADD, e.server, &event));
+	handle(SIGUSR1, SA_RESTART);
+	poker_start(&p, -1);
+	struct pollfd pfd = { e.server, POLLIN, 0 };
+	fd_set in;
+	FD_ZERO(&in);
+	FD_SET(e.server, &in);
+	CHECK(poll(&pfd, 1, -1) == -1 && errno == EINTR);
+	CHECK(ppoll(&pfd, 1, NULL, NULL) == -1 && errno == EINTR);
+	CHECK(select(e.server + 1, &in, NULL, NULL, NULL) == -1 && errno == EINTR);
+	CHECK(epoll_wait(set, &event, 1, -1) == -1 && errno == EINTR);
+	poker_stop(&p);
+}
+
+static void restarted(void)
+{
+	struct ends e;
+	struct poker p;
+	char got[8];
+	ends_open(&e);
+	handle(SIGUSR1, SA_RESTART);
+	for (int touched = 0; touched < 2; touched++) {
+		poker_start(&p, e.client);
+		CHECK(read(e.server, got, 8) == 4 && !memcmp(got, "word", 4));
+		poker_stop(&p);
+		CHECK(signals >= 20);
+	}
+}
+
+/* signal(7): with a time-out there is no restart. */
+static void timeout_not_restarted(void)
+{
+	struct ends e;
+	struct poker p;
+	struct timeval t = { 5, 0 };
+	char got[8];
+	ends_open(&e);
+	handle(SIGUSR1, SA_RESTART);
+	CHECK(!setsockopt(e.server, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)));
+	poker_start(&p, -1);
+	CHECK(recv(e.server, got, 8, 0) == -1 && errno == EINTR);
+	poker_stop(&p);
+}
+
+/* What was carried before the signal is counted, not lost, not doubled. */
+static void write_counts(void)
+{
+	struct ends e;
+	struct poker p;
+	static uint8_t big[8 << 20];
+	ends_open(&e);
+	handle(SIGUSR1, 0);
+	pattern_fill(big, sizeof(big), 0);
+	size_t taken = 0;
+	poker_start(&p, -1);
+	ssize_t n = write(e.client, big, sizeof(big));
+	CHECK(n > 0 && (size_t)n < sizeof(big));
+	taken += (size_t)n;
+	do {
+		n = write(e.client, big + taken, sizeof(big) - taken);
+		CHECK(n > 0 || errno == EINTR);
+		taken += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	poker_stop(&p);
+	expect_pattern(e.server, taken);
+	CHECK(send(e.client, "z", 1, 0) == 1);
+	expect_text(e.server, "z");
+}
+
+static void waitall_counts(void)
+{
+	struct ends e;
+	struct poker p;
+	char got[8];
+	ends_open(&e);
+	handle(SIGUSR1, 0);
+	send_text(e.client, "abc");
+	wait_readable_octets(e.server, 3);
+	poker_start(&p, -1);
+	CHECK(recv(e.server, got, 8, MSG_WAITALL) == 3 && !memcmp(got, "abc", 3));
+	poker_stop(&p);
+}
+
+/* The library's threads take no signal of the program's. */
+static void signals_come_to_us(void)
+{
+	struct ends e;
+	sigset_t all, pending;
+	struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
+	ends_open(&e);
+	send_text(e.client, "x");
+	expect_text(e.server, "x");
+	handle(SIGALRM, SA_RESTART);
+	CHECK(!setitimer(ITIMER_REAL, &often, NULL));
+	while (signals < 20)
+		poll(NULL, 0, 1);
+	CHECK(!setitimer(ITIMER_REAL, &never, NULL) && elsewhere == 0);
+	sigfillset(&all);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &all, NULL));
+	signals = 0;
+	CHECK(!kill(getpid(), SIGALRM) && !kill(getpid(), SIGTERM));
+	send_text(e.client, "x");
+	expect_text(e.server, "x");
+	CHECK(!sigpending(&pending) && sigismember(&pending, SIGTERM) && signals == 0);
+}
+
+static void signal_driven(void)
+{
+	struct ends e;
+	int64_t deadline = now_ms() + WAIT_MS;
+	ends_open(&e);
+	send_text(e.client, "x");
+	expect_text(e.server, "x");
+	handle(SIGIO, SA_RESTART);
+	CHECK(!fcntl(e.server, F_SETOWN, getpid()));
+	CHECK(!fcntl(e.server, F_SETFL, fcntl(e.server, F_GETFL) | O_ASYNC));
+	signals = 0;
+	send_text(e.client, "x");
+	while (!signals) {
+		CHECK(now_ms() < deadline);
+		poll(NULL, 0, 1);
+	}
+	expect_text(e.server, "x");
+}
+
+/* The handler itself uses connections. */
+static struct ends in_handler;
+
+static void use_connection(int number)
+{
+	int err = errno;
+	(void)number;
+	char octet;
+	if (write(in_handler.client, "h", 1) == 1 && read(in_handler.server, &octet, 1) == 1)
+		signals++;
+	errno = err;
+}
+
+static void used_in_handler(void)
+{
+	struct ends e;
+	struct sigaction action = { .sa_handler = use_connection, .sa_flags = SA_RESTART };
+	struct itimerval often = { { 0, 500 }, { 0, 500 } }, never = { { 0, 0 }, { 0, 0 } };
+	ends_open(&in_handler);
+	ends_open(&e);
+	send_text(in_handler.client, "x");
+	expect_text(in_handler.server, "x");
+	CHECK(!sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &often, NULL));
+	for (int i = 0; signals < 50 && i < 1000000; i++) {
+		send_text(e.client, "main");
+		expect_text(e.server, "main");
+	}
+	CHECK(!setitimer(ITIMER_REAL, &never, NULL) && signals >= 50);
+}
+
+static const struct row rows[] = {
+	{ "interrupted", interrupted },
+	{ "waits_interrupted", waits_interrupted },
+	{ "restarted", restarted },
+	{ "timeout_not_restarted", timeout_not_restarted },
+	{ "write_counts", write_counts },
+	{ "waitall_counts", waitall_counts },
+	{ "signals_come_to_us", signals_come_to_us },
+	{ "signal_driven", signal_driven },
+	{ "used_in_handler", used_in_handler },
+};
+const struct rows signal_rows = { rows, ARRAY_LEN(rows) };

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// MSG_OOB: one octet aside or in line, its mark, SIGURG and POLLPRI.
+#include "contract.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t urgent_signals;
+
+static void count_urgent(int number)
+{
+	(void)number;
+	urgent_signals++;
+}
+
+static void touch(struct ends *e)
+{
+	send_text(e->client, "x");
+	expect_text(e->server, "x");
+}
+
+static void urgent_aside(void)
+{
+	struct ends e;
+	char got[16];
+	ends_open(&e);
+	touch(&e);
+	CHECK(recv(e.server, got, 1, MSG_OOB) == -1 && errno == EINVAL);
+	send_text(e.client, "before");
+	CHECK(send(e.client, "u", 1, MSG_OOB) == 1);
+	send_text(e.client, "after");
+	CHECK(wait_for(e.server, POLLPRI) & POLLPRI);
+	CHECK(recv(e.server, got, 1, MSG_OOB | MSG_PEEK) == 1 && got[0] == 'u');
+	CHECK(recv(e.server, got, 1, MSG_OOB) == 1 && got[0] == 'u');
+	CHECK(recv(e.server, got, 1, MSG_OOB) == -1 && errno == EINVAL);
+	expect_text(e.server, "beforeafter");
+	struct pollfd p = { e.server, POLLPRI, 0 };
+	CHECK(poll(&p, 1, 0) == 0);
+}
+
+/* Reads stop at the mark; sockatmark tells of it. */
+static void urgent_mark(void)
+{
+	struct ends e;
+	char got[16];
+	int at = -1;
+	ends_open(&e);
+	touch(&e);
+	CHECK(sockatmark(e.server) == 0);
+	CHECK(send(e.client, "12u", 3, MSG_OOB) == 3);
+	send_text(e.client, "34");
+	wait_readable_octets(e.server, 2);
+	CHECK(wait_for(e.server, POLLPRI) & POLLPRI);
+	CHECK(sockatmark(e.server) == 0);
+	CHECK(recv(e.server, got, 16, 0) == 2 && !memcmp(got, "12", 2));
+	CHECK(sockatmark(e.server) == 1 && !ioctl(e.server, SIOCATMARK, &at) && at == 1);
+	CHECK(recv(e.server, got, 1, MSG_OOB) == 1 && got[0] == 'u');
+	expect_text(e.server, "34");
+	CHECK(sockatmark(e.server) == 0);
+}
+
+static void urgent_in_line(void)
+{
+	struct ends e;
+	char got[16];
+	int on = 1;
+	ends_open(&e);
+	touch(&e);
+	CHECK(!setsockopt(e.server, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)));
+	send_text(e.client, "12");
+	CHECK(send(e.client, "u", 1, MSG_OOB) == 1);
+	send_text(e.client, "34");
+	wait_readable_octets(e.server, 5);
+	CHECK(recv(e.server, got, 1, MSG_OOB) == -1 && errno == EINVAL);
+	CHECK(recv(e.server, got, 16, 0) == 2 && !memcmp(got, "12", 2));
+	CHECK(sockatmark(e.server) == 1);
+	CHECK(recv(e.server, got, 16, 0) == 3 && !memcmp(got, "u34", 3));
+}
+
+static void urgent_signal(void)
+{
+	struct ends e;
+	char got;
+	int64_t deadline = now_ms() + WAIT_MS;
+	struct sigaction action = { .sa_handler = count_urgent, .sa_flags = SA_RESTART };
+	for (int touched = 0; touched < 2; touched++) {
+		urgent_signals = 0;
+		ends_open(&e);
+		CHECK(!sigaction(SIGURG, &action, NULL));
+		/* Before the first octet: it has to hold later. */
+		CHECK(!fcntl(e.server, F_SETOWN, getpid()));
+		if (touched)
+			touch(&e);
+		struct pollfd p = { e.server, POLLIN, 0 };
+		CHECK(poll(&p, 1, 0) == 0);
+		CHECK(send(e.client, "u", 1, MSG_OOB) == 1);
+		while (!urgent_signals) {
+			CHECK(now_ms() < deadline);
+			poll(NULL, 0, 1);
+		}
+		CHECK(recv(e.server, &got, 1, MSG_OOB) == 1 && got == 'u');
+	}
+}
+
+static void urgent_waits(void)
+{
+	struct ends e;
+	char got;
+	fd_set except;
+	struct epoll_event event = { .events = EPOLLPRI | EPOLLET };
+	int set = epoll_create1(0);
+	ends_open(&e);
+	touch(&e);
+	CHECK(!epoll_ctl(set, EPOLL_CTL_ADD, e.server, &event));
+	CHECK(send(e.client, "u", 1, MSG_OOB) == 1);
+	FD_ZERO(&except);
+	FD_SET(e.server, &except);
+	CHECK(select(e.server + 1, NULL, NULL, &except, NULL) == 1 && FD_ISSET(e.server, &except));
+	CHECK(epoll_wait(set, &event, 1, WAIT_MS) == 1 && event.events & EPOLLPRI);
+	CHECK(recv(e.server, &got, 1, MSG_OOB) == 1 && got == 'u');
+}
+
+/* The second overtakes the first, whose octet becomes one of the stream. */
+static void urgent_twice(void)
+{
+	struct ends e;
+	char got[8];
+	ends_open(&e);
+	touch(&e);
+	CHECK(send(e.client, "ab", 2, MSG_OOB) == 2);
+	CHECK(wait_for(e.server, POLLPRI) & POLLPRI);
+	CHECK(send(e.client, "cd", 2, MSG_OOB) == 2);
+	wait_readable_octets(e.server, 3);
+	CHECK(recv(e.server, got, 8, MSG_OOB) == 1 && got[0] == 'd');
+	expect_text(e.server, "abc");
+}
+
+static const struct row rows[] = {
+	{ "urgent_aside", urgent_aside },     { "urgent_mark", urgent_mark },
+	{ "urgent_in_line", urgent_in_line }, { "urgent_signal", urgent_signal },
+	{ "urgent_waits", urgent_waits },     { "urgent_twice", urgent_twice },
+};
+const struct rows urgent_rows = { rows, ARRAY_LEN(rows) };

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""How a TCP socket behaves, row by row (contract_*.c): the same in all modes."""
+
+import subprocess
+
+import conftest
+import pytest
+
+CONTRACT = conftest.BUILD / "tests" / "contract"
+ROWS = subprocess.run([CONTRACT, "--list"], capture_output=True, text=True, check=True,
+                      env={"ASAN_OPTIONS": "detect_leaks=0"}).stdout.split()
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_row(mode, row):
+    run = mode.start([CONTRACT, row])
+    assert run.wait_exit() == 0, run.report()
