@@ -67,11 +67,20 @@ build_guest() {
 		die "no virtual machine, no interop tests: $(tail -n 3 build/logs/guest.log)"
 }
 
+# libuv's own tests, in build/libuv; they are skipped where their sources cannot be fetched.
+build_libuv() {
+	[[ "$presets" == *release* && "${only:-system}" == system ]] || return 0
+	mkdir -p build/logs
+	tests/sockets/build-libuv build/libuv >build/logs/libuv.log 2>&1 ||
+		say "no tests of libuv: $(tail -n 1 build/logs/libuv.log)"
+}
+
 parse_filters "$@"
 if [ "$only" = interop ]; then
 	build_guest
 else
 	need_packages "$packages_test"
+	build_libuv
 fi
 reports=()
 for preset in $presets; do

@@ -54,6 +54,11 @@ class Mode:
         self.programs.append(started)
         return started
 
+    def forget(self, started):
+        """Its output is not needed any more."""
+        self.programs.remove(started)
+        started.close()
+
     def reports(self):
         return "\n".join([started.report() for started in self.programs] +
                          [path.read_text(errors="replace") for path in self.sanitizer_reports()])

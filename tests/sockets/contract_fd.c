@@ -181,13 +181,24 @@ static void close_ranges(void)
 
 struct read_task {
 	int fd;
+	_Atomic pid_t tid;
 	ssize_t result;
 	char octet;
 };
 
+static bool is_asleep(pid_t tid)
+{
+	char path[64], text[256] = "";
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	int fd = open(path, O_RDONLY);
+	CHECK(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && !close(fd));
+	return strstr(text, ") S") != NULL;
+}
+
 static void *read_one(void *arg)
 {
 	struct read_task *t = arg;
+	t->tid = gettid();
 	t->result = read(t->fd, &t->octet, 1);
 	return NULL;
 }
@@ -199,9 +210,10 @@ static void close_in_another_thread(void)
 	pthread_t thread;
 	ends_open(&e);
 	touch(&e);
-	struct read_task task = { e.server, -2, 0 };
+	struct read_task task = { .fd = e.server };
 	CHECK(!pthread_create(&thread, NULL, read_one, &task));
-	poll(NULL, 0, 50);
+	while (!task.tid || !is_asleep(task.tid))
+		poll(NULL, 0, 1);
 	CHECK(!close(e.server));
 	send_text(e.client, "z");
 	CHECK(!pthread_join(thread, NULL));

@@ -33,6 +33,8 @@ enum shape {
 	TURNS
 };
 #define SHAPES 4
+static const char *const shapes[] = { "alone", "threads", "processes", "turns" };
+static const char *const closings[] = { "shuts early", "shuts late", "closes at total" };
 
 struct plan {
 	uint32_t seed;
@@ -219,7 +221,10 @@ static void end_main(const struct plan *p, int side, int fd)
 	struct rng r = { p->seed * 2 + (unsigned)side + 1000003 };
 	enum shape shape = (enum shape)rng_below(&r, SHAPES);
 	enum closing closing = p->closing[side];
-	struct end e = { .side = side ? "server" : "client", .rng = r, .fd = fd };
+	char who[64];
+	snprintf(who, sizeof(who), "%s %s, %s%s", side ? "server" : "client", shapes[shape],
+		 closings[closing], p->born_before_fork ? ", born before fork" : "");
+	struct end e = { .side = who, .rng = r, .fd = fd };
 	e.does_in = e.does_out = true;
 	e.out = (struct flow){ p->seed * 2 + (unsigned)side, 0, p->totals[side] };
 	e.in = (struct flow){ p->seed * 2 + !side, 0, p->totals[!side] };

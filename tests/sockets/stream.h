@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define CHECK(claim) ((claim) ? (void)0 : stream_failed(__FILE__, __LINE__, #claim))
@@ -35,7 +36,7 @@ enum waiter {
 #define WAITERS 7
 
 struct end {
-	const char *side;
+	const char *side, *call; /* the last one */
 	struct rng rng;
 	int fd;
 	bool blocking; /* fd is, and a call may wait in the kernel */
@@ -66,6 +67,11 @@ size_t rng_size(struct rng *r, size_t max);
 void flow_fill(const struct flow *f, uint64_t offset, void *octets, size_t len);
 /* The very octets that come at its offset, which it leaves. */
 void flow_check(const struct flow *f, const void *octets, size_t len);
+
+struct call {
+	const char *name;
+	ssize_t (*run)(struct end *e);
+};
 
 /* What a call did: octets carried, or one of these. */
 #define STEP_AGAIN (-1) /* it would have waited */

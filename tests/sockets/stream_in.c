@@ -42,6 +42,8 @@ static ssize_t by_read(struct end *e)
 
 static ssize_t by_raw_read(struct end *e)
 {
+	if (!e->in.offset && !e->out.offset)
+		return by_read(e);
 	return syscall(SYS_read, e->fd, room.octets, room.len);
 }
 
@@ -130,22 +132,31 @@ static ssize_t by_splice(struct end *e)
 	return n;
 }
 
-static ssize_t (*const with_flags[])(struct end *) = { by_recv,	 by_recvfrom, by_recvmsg, by_peek,
-						       by_count, by_waitall,  by_recvmmsg };
-static ssize_t (*const without_flags[])(struct end *) = { by_read, by_raw_read, by_readv,
-							  by_splice };
+static const struct call with_flags[] = {
+	{ "recv", by_recv },	     { "recvfrom", by_recvfrom }, { "recvmsg", by_recvmsg },
+	{ "recv peek", by_peek },    { "recv count", by_count },  { "recv waitall", by_waitall },
+	{ "recvmmsg", by_recvmmsg },
+};
+static const struct call without_flags[] = {
+	{ "read", by_read },
+	{ "raw read", by_raw_read },
+	{ "readv", by_readv },
+	{ "splice in", by_splice },
+};
 
-static ssize_t call(struct end *e)
+static const struct call *choose(struct end *e)
 {
 	prepare(e);
 	if (e->calls_dontwait || rng_chance(&e->rng, 2))
-		return with_flags[rng_below(&e->rng, ARRAY_LEN(with_flags))](e);
-	return without_flags[rng_below(&e->rng, ARRAY_LEN(without_flags))](e);
+		return &with_flags[rng_below(&e->rng, ARRAY_LEN(with_flags))];
+	return &without_flags[rng_below(&e->rng, ARRAY_LEN(without_flags))];
 }
 
 long step_in(struct end *e)
 {
-	ssize_t n = call(e);
+	const struct call *call = choose(e);
+	e->call = call->name;
+	ssize_t n = call->run(e);
 	if (n > 0) {
 		flow_check(&e->in, room.octets, (size_t)n);
 		e->in.offset += (size_t)n;

@@ -20,10 +20,11 @@ void stream_failed(const char *file, int line, const char *claim)
 	const struct end *e = watched;
 	if (e)
 		snprintf(text, sizeof(text),
-			 "%s: in %llu of %llu, out %llu of %llu, waiter %d, %s: ", e->side,
+			 "%s: in %llu of %llu, out %llu of %llu, waiter %d, %s, %s: ", e->side,
 			 (unsigned long long)e->in.offset, (unsigned long long)e->in.total,
 			 (unsigned long long)e->out.offset, (unsigned long long)e->out.total,
-			 e->waiter, e->blocking ? "blocking" : "not blocking");
+			 e->waiter, e->blocking ? "blocking" : "not blocking",
+			 e->call ? e->call : "no call");
 	fprintf(stderr, "%s%s:%d: not so: %s (errno %s)\n", text, file, line, claim, strerror(err));
 	_exit(1);
 }

@@ -45,8 +45,11 @@ static ssize_t by_write(struct end *e)
 	return write(e->fd, load.octets, load.len);
 }
 
+/* Not the first octets of a connection: these the library has to see. */
 static ssize_t by_raw_write(struct end *e)
 {
+	if (!e->in.offset && !e->out.offset)
+		return by_write(e);
 	return syscall(SYS_write, e->fd, load.octets, load.len);
 }
 
@@ -113,24 +116,32 @@ static ssize_t by_splice(struct end *e)
 	return n;
 }
 
-static ssize_t (*const with_flags[])(struct end *) = { by_send, by_sendto, by_sendmsg,
-						       by_sendmmsg };
-static ssize_t (*const without_flags[])(struct end *) = { by_write, by_raw_write, by_writev,
-							  by_sendfile, by_splice };
+static const struct call with_flags[] = {
+	{ "send", by_send },
+	{ "sendto", by_sendto },
+	{ "sendmsg", by_sendmsg },
+	{ "sendmmsg", by_sendmmsg },
+};
+static const struct call without_flags[] = {
+	{ "write", by_write },	     { "raw write", by_raw_write }, { "writev", by_writev },
+	{ "sendfile", by_sendfile }, { "splice out", by_splice },
+};
 
-static ssize_t call(struct end *e)
+static const struct call *choose(struct end *e)
 {
 	if (e->staged)
-		return by_splice(e);
+		return &without_flags[ARRAY_LEN(without_flags) - 1];
 	prepare(e, rng_size(&e->rng, e->out.total - e->out.offset));
 	if (e->calls_dontwait || rng_chance(&e->rng, 2))
-		return with_flags[rng_below(&e->rng, ARRAY_LEN(with_flags))](e);
-	return without_flags[rng_below(&e->rng, ARRAY_LEN(without_flags))](e);
+		return &with_flags[rng_below(&e->rng, ARRAY_LEN(with_flags))];
+	return &without_flags[rng_below(&e->rng, ARRAY_LEN(without_flags))];
 }
 
 long step_out(struct end *e)
 {
-	ssize_t n = call(e);
+	const struct call *call = choose(e);
+	e->call = call->name;
+	ssize_t n = call->run(e);
 	if (n > 0) {
 		e->out.offset += (size_t)n;
 		return n;
