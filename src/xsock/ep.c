@@ -9,7 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUFFER_DEFAULT (1u << 17)
+#define SEND_DEFAULT (1u << 19)
+#define RECV_DEFAULT (1u << 19)
+#define RECV_START (1u << 17) /* the ring grows when octets fill it */
 #define QUEUE_DEFAULT 384u
 #define INLINE_DEFAULT 64u
 #define PAGE 4096u
@@ -29,18 +31,27 @@ static uint32_t bound(uint32_t value, uint32_t standard, uint32_t least, uint32_
 	return value < least ? least : value > most ? most : value;
 }
 
-/* recv: in equal steps. */
 static void settle_options(struct aw_xs_options *to, const struct aw_xs_options *from)
 {
 	if (from)
 		*to = *from;
-	to->sndbuf = bound(to->sndbuf, BUFFER_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
-	to->rcvbuf = bound(to->rcvbuf, BUFFER_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
-	to->rcvbuf -= to->rcvbuf % AW_XS_SGL_MAX;
+	to->sndbuf = bound(to->sndbuf, SEND_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
+	to->rcvbuf = bound(to->rcvbuf, RECV_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
 	to->sq_size = (uint16_t)bound(to->sq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
 	to->rq_size = (uint16_t)bound(to->rq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
 	to->inline_data = bound(to->inline_data, INLINE_DEFAULT, AW_XS_MSG_LEN, 512);
 	to->iomap_size = aw_xs_iomaps_round(to->iomap_size);
+}
+
+/* A ring of at most len octets that comes of doubling a start in whole steps. */
+static void settle_ring(struct aw_xs_memory *mem, uint32_t len)
+{
+	uint32_t start = len, times = 1;
+
+	for (; start > RECV_START; start /= 2)
+		times *= 2;
+	mem->recv_start = start - start % AW_XS_SGL_MAX;
+	mem->recv_len = mem->recv_start * times;
 }
 
 static size_t pages(size_t len)
@@ -71,10 +82,10 @@ static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
 		.send_len = o->sndbuf,
 		.notes = ep->memory + notes_at,
 		.recv = ep->memory + ep->recv_at,
-		.recv_len = o->rcvbuf,
 		.target = ep->memory + ep->target_at,
 		.iomaps = o->iomap_size,
 	};
+	settle_ring(mem, o->rcvbuf);
 	return 0;
 }
 

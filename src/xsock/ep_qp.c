@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define POLL_MAX 32 /* completions at once */
+#define SEND_LAZY 65536u /* octets of the send ring that may be free without our having looked */
 #define CHAIN_MAX 16 /* orders posted at once */
 #define KIND_OTHER 0x80u /* in a send's id: a caller hears of it as well */
 
@@ -332,8 +333,8 @@ void aw_xs_ep_reap_sends(struct aw_xs_ep *ep)
 /* Room in the ring, the SQ or the notes that completions would give is looked for only when it is needed. */
 static bool needs_room(const struct aw_xs_stream *s)
 {
-	return s->put - s->freed > s->mem.send_len / 2 || s->sq_used > s->sq_size / 2 ||
-	       s->notes_used > AW_XS_NOTES / 2;
+	return s->put - s->freed > SEND_LAZY || s->put - s->freed > s->mem.send_len / 2 ||
+	       s->sq_used > s->sq_size / 2 || s->notes_used > AW_XS_NOTES / 2;
 }
 
 void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min)

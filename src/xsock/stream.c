@@ -28,7 +28,7 @@ void aw_xs_stream_hello(const struct aw_xs_stream *s, uint8_t octets[AW_XS_HELLO
 		.anywarp = true,
 		.ext = AW_XS_EXT_URGENT,
 		.sgl = { (uintptr_t)s->mem.target, s->mem.target_key, AW_XS_SGL_MAX },
-		.data = { (uintptr_t)s->mem.recv, s->mem.recv_key, s->mem.recv_len / 2 },
+		.data = { (uintptr_t)s->mem.recv, s->mem.recv_key, s->mem.recv_start / 2 },
 	};
 
 	aw_xs_hello_put(octets, &hello);
@@ -68,8 +68,9 @@ static void advertise_first(struct aw_xs_stream *s)
 {
 	bool fine = s->anywarp && s->peer_sgl.len >= AW_XS_SGL_MAX;
 
-	s->chunk = s->mem.recv_len / (fine ? AW_XS_SGL_MAX : 2);
-	s->adv = s->mem.recv_len / 2;
+	s->chunks = fine ? AW_XS_SGL_MAX : 2;
+	s->recv_used = s->mem.recv_start;
+	s->adv = s->adv_at = s->recv_used / 2;
 	s->adv_end[s->adv_open++] = s->adv;
 	s->peer_sgl_next = 1;
 	s->sgl_next = 1;

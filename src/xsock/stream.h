@@ -22,8 +22,8 @@
 /* All registered by who drives the stream; the target with the right to be written, and so recv. */
 struct aw_xs_memory {
 	uint8_t *send, *recv;
-	uint32_t send_len,
-		recv_len; /* AW_XS_RING_MIN to _MAX; recv_len in steps of AW_XS_SGL_MAX */
+	uint32_t send_len, recv_len; /* AW_XS_RING_MIN to _MAX */
+	uint32_t recv_start; /* the receive ring begins with so much: recv_len by a power of 2 */
 	uint8_t *target; /* aw_xs_target_len(iomaps) octets: the SGL and the I/O map, zeroed */
 	uint16_t iomaps; /* aw_xs_iomaps_round */
 	uint8_t *
@@ -77,10 +77,11 @@ struct aw_xs_stream {
 	bool peer_net, tx_net, rx_net; /* byte orders: of the peer, of messages either way */
 	struct aw_xs_sge peer_sgl, peer_iomap; /* tables that we write; len counts entries */
 	uint16_t peer_credits; /* as many as the peer can ever grant ahead */
-	uint32_t chunk; /* octets of an advertised buffer but the first */
+	uint32_t chunks; /* the receive ring is advertised in so many */
 
 	/* sending; positions in octets since the start of either ring */
 	uint64_t put, posted, freed; /* of the send ring, freed <= posted <= put */
+	uint64_t put_base; /* the position that is at the ring's start */
 	uint64_t octets_out; /* stream octets posted */
 	uint16_t seq, seq_limit; /* messages that need credit: sent, granted */
 	struct aw_xs_sge run[AW_XS_SGL_MAX]; /* advertised by the peer, taken over, not full */
@@ -95,6 +96,9 @@ struct aw_xs_stream {
 
 	/* receiving */
 	uint64_t adv, came, got; /* advertised, received, consumed: got <= came <= adv */
+	/* In octets of the ring, which at recv_used begins anew; a place at its end may stand for that. */
+	uint32_t recv_used, adv_at, got_at;
+	bool bulk; /* it has been filled well since it began anew */
 	uint16_t rseq, rseq_told; /* messages with credit that came; at the last grant */
 	uint32_t peer_sgl_next;
 	uint32_t adv_open; /* buffers advertised that the peer has not filled */

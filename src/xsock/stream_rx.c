@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define BULK_PART 4u /* a ring filled to such a part could be larger */
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -33,6 +35,7 @@ static bool on_data(struct aw_xs_stream *s, uint32_t n)
 	if (s->rx_end != AW_XS_OPEN || n > s->adv - s->came || !take_credit(s))
 		return false;
 	s->came += n;
+	s->bulk |= s->came - s->got >= s->recv_used / BULK_PART;
 	close_buffers(s);
 	return true;
 }
@@ -174,10 +177,18 @@ size_t aw_xs_stream_pending(const struct aw_xs_stream *s)
 	return (size_t)(span_end(s, start) - start);
 }
 
+/* Where in the ring a position is, of an octet that came. */
+static size_t place_of(const struct aw_xs_stream *s, uint64_t position)
+{
+	size_t at = s->got_at + (size_t)(position - s->got);
+
+	return at < s->recv_used ? at : at - s->recv_used;
+}
+
 static void ring_get(const struct aw_xs_stream *s, uint64_t from, uint8_t *octets, size_t n)
 {
-	size_t at = from % s->mem.recv_len;
-	size_t first = (size_t)least(n, s->mem.recv_len - at);
+	size_t at = place_of(s, from);
+	size_t first = (size_t)least(n, s->recv_used - at);
 
 	memcpy(octets, s->mem.recv + at, first);
 	memcpy(octets + first, s->mem.recv, n - first);
@@ -185,6 +196,9 @@ static void ring_get(const struct aw_xs_stream *s, uint64_t from, uint8_t *octet
 
 static void consume(struct aw_xs_stream *s, uint64_t to)
 {
+	s->got_at += (uint32_t)(to - s->got);
+	if (s->got_at > s->recv_used)
+		s->got_at -= s->recv_used;
 	s->got = to;
 	if (s->urgent_known && s->urgent_in < to)
 		s->urgent_known = false;
@@ -219,7 +233,7 @@ int aw_xs_stream_get_urgent(struct aw_xs_stream *s, bool peek, uint8_t *octet)
 		return -EINVAL;
 	if (s->came <= s->urgent_in)
 		return -EAGAIN;
-	*octet = s->mem.recv[s->urgent_in % s->mem.recv_len];
+	*octet = s->mem.recv[place_of(s, s->urgent_in)];
 	if (!peek)
 		s->urgent_read = true;
 	return 0;

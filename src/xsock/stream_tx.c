@@ -18,12 +18,15 @@ size_t aw_xs_stream_room(const struct aw_xs_stream *s)
 	return s->mem.send_len - (size_t)(s->put - s->freed);
 }
 
-/* n octets, for which there is room. */
+/* n octets, for which there is room. An empty ring begins anew, so that little of it is ever touched. */
 static void ring_put(struct aw_xs_stream *s, const uint8_t *octets, size_t n)
 {
-	size_t at = s->put % s->mem.send_len;
-	size_t first = least(n, s->mem.send_len - at);
+	size_t first, at;
 
+	if (s->put == s->freed)
+		s->put_base = s->put;
+	at = (s->put - s->put_base) % s->mem.send_len;
+	first = least(n, s->mem.send_len - at);
 	memcpy(s->mem.send + at, octets, first);
 	memcpy(s->mem.send, octets + first, n - first);
 	s->put += n;
@@ -55,7 +58,7 @@ void aw_xs_stream_put_urgent(struct aw_xs_stream *s)
 /* The send ring's octets from posted on. */
 static void add_spans(const struct aw_xs_stream *s, struct aw_xs_order *order, uint32_t n)
 {
-	uint32_t at = (uint32_t)(s->posted % s->mem.send_len);
+	uint32_t at = (uint32_t)((s->posted - s->put_base) % s->mem.send_len);
 	uint32_t first = least(n, s->mem.send_len - at);
 
 	order->span[order->spans++] = (struct aw_xs_span){ s->mem.send + at, first };
@@ -93,31 +96,52 @@ static uint8_t *next_note(struct aw_xs_stream *s)
 	return note;
 }
 
+/*
+ * At the ring's end: twice the ring where the octets fill it, else from its start again. What is in the ring
+ * lies before its end then, so that it stays where it is.
+ */
+static void turn_ring(struct aw_xs_stream *s)
+{
+	if (s->bulk && s->recv_used < s->mem.recv_len) {
+		s->recv_used *= 2;
+	} else {
+		s->adv_at = 0;
+		if (s->got_at == s->recv_used)
+			s->got_at = 0;
+	}
+	s->bulk = false;
+}
+
 /* A buffer of the receive ring that was emptied, and an entry for it at the peer. */
-static bool has_buffer(const struct aw_xs_stream *s)
+static bool has_buffer(struct aw_xs_stream *s)
 {
 	uint32_t entries = least(s->peer_sgl.len, AW_XS_SGL_MAX);
+	uint32_t used = s->recv_used;
 
-	return s->got + s->mem.recv_len - s->adv >= s->chunk && s->adv_open < entries &&
-	       s->notes_used < AW_XS_NOTES && s->rx_end == AW_XS_OPEN;
+	if (s->adv_open == entries || s->notes_used == AW_XS_NOTES || s->rx_end != AW_XS_OPEN)
+		return false;
+	if (s->adv_at == used && s->bulk && used < s->mem.recv_len)
+		return true;
+	return used - (s->adv - s->got) >= used / s->chunks;
 }
 
 static void advertise(struct aw_xs_stream *s, struct aw_xs_order *order)
 {
-	const struct aw_xs_sge sge = {
-		.addr = (uintptr_t)s->mem.recv + s->adv % s->mem.recv_len,
-		.key = s->mem.recv_key,
-		.len = s->chunk,
-	};
+	struct aw_xs_sge sge = { .key = s->mem.recv_key };
 	uint8_t *note = next_note(s);
 
+	if (s->adv_at == s->recv_used)
+		turn_ring(s);
+	sge.addr = (uintptr_t)s->mem.recv + s->adv_at;
+	sge.len = s->recv_used / s->chunks;
 	aw_xs_sge_put(note, s->peer_net, &sge);
 	order->span[order->spans++] = (struct aw_xs_span){ note, AW_XS_SGE_LEN };
 	order->addr = s->peer_sgl.addr + (uint64_t)s->peer_sgl_next * AW_XS_SGE_LEN;
 	order->key = s->peer_sgl.key;
 	order->wrs++;
 	s->peer_sgl_next = (s->peer_sgl_next + 1) % s->peer_sgl.len;
-	s->adv += s->chunk;
+	s->adv += sge.len;
+	s->adv_at += sge.len;
 	s->adv_end[s->adv_open++] = s->adv;
 }
 

@@ -24,10 +24,11 @@ static struct aw_xs_memory make_memory(struct bytes *b)
 {
 	struct aw_xs_memory mem = {
 		.send_len = AW_XS_RING_MIN + bytes_u8(b),
-		.recv_len = AW_XS_RING_MIN + bytes_u8(b) * AW_XS_SGL_MAX,
+		.recv_start = AW_XS_RING_MIN + bytes_u8(b) * AW_XS_SGL_MAX,
 		.iomaps = MAPS,
 	};
 
+	mem.recv_len = mem.recv_start << bytes_u8(b) % 3;
 	mem.send = memory(mem.send_len);
 	mem.recv = memory(mem.recv_len);
 	mem.target = memory(aw_xs_target_len(MAPS));
@@ -155,7 +156,8 @@ static void check_bounds(void)
 	FUZZ_CHECK(s->freed <= s->posted && s->posted <= s->put);
 	FUZZ_CHECK(s->put - s->freed <= s->mem.send_len);
 	FUZZ_CHECK(s->got <= s->came && s->came <= s->adv);
-	FUZZ_CHECK(s->adv - s->got <= s->mem.recv_len);
+	FUZZ_CHECK(s->adv - s->got <= s->recv_used && s->recv_used <= s->mem.recv_len);
+	FUZZ_CHECK(s->got_at <= s->recv_used && s->adv_at <= s->recv_used);
 	FUZZ_CHECK(s->runs <= AW_XS_SGL_MAX && s->adv_open <= AW_XS_SGL_MAX);
 	FUZZ_CHECK(s->notes_used <= AW_XS_NOTES);
 	FUZZ_CHECK(aw_xs_stream_pending(s) <= s->mem.recv_len);

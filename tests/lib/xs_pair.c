@@ -95,7 +95,8 @@ static void end_init(struct pair *pair, struct end *end)
 	uint16_t seq = bytes_bool(b) ? (uint16_t)-bytes_u8(b) : 0;
 
 	mem->send_len = AW_XS_RING_MIN + (uint32_t)bytes_range(b, 0, 4096);
-	mem->recv_len = AW_XS_RING_MIN + (uint32_t)bytes_range(b, 0, 512) * AW_XS_SGL_MAX;
+	mem->recv_start = AW_XS_RING_MIN + (uint32_t)bytes_range(b, 0, 512) * AW_XS_SGL_MAX;
+	mem->recv_len = mem->recv_start << bytes_u8(b) % 3;
 	mem->iomaps = MAPS;
 	mem->send = memory(pair, mem->send_len);
 	mem->recv = memory(pair, mem->recv_len);
@@ -185,9 +186,9 @@ static bool complete(struct end *end)
 static void check_data(struct pair *pair, struct end *from, const struct packet *packet)
 {
 	struct end *to = peer_of(pair, from);
-	uint64_t at = (uintptr_t)to->mem.recv + from->delivered % to->mem.recv_len;
+	const uint8_t *at = (const uint8_t *)(uintptr_t)packet->order.addr;
 
-	HOLDS(packet->order.key == 1 && packet->order.addr == at);
+	HOLDS(packet->order.key == 1 && within(at, packet->len, to->mem.recv, to->mem.recv_len));
 	HOLDS(from->delivered + packet->len <= to->stream.adv);
 	HOLDS(packet->len > 0 && packet->len == packet->order.octets);
 	for (uint32_t i = 0; i < packet->len; i++)

@@ -19,7 +19,7 @@
 
 static struct scene {
 	struct aw_xs_stream s;
-	uint8_t send[LEN], recv[LEN];
+	uint8_t send[LEN], recv[2 * LEN];
 	uint8_t target[AW_XS_SGL_MAX * AW_XS_SGE_LEN + MAPS * AW_XS_IOMAP_LEN];
 	uint8_t notes[AW_XS_NOTES * AW_XS_IOMAP_LEN];
 	struct aw_xs_order order;
@@ -42,7 +42,8 @@ static void init(void)
 		.send = scene.send,
 		.recv = scene.recv,
 		.send_len = LEN,
-		.recv_len = LEN,
+		.recv_len = 2 * LEN,
+		.recv_start = LEN,
 		.target = scene.target,
 		.iomaps = MAPS,
 		.notes = scene.notes,
@@ -476,7 +477,7 @@ static void stream_message__urgent_only_where_agreed(void **state)
 static void stream_get__buffers_are_told_of_again(void **state)
 {
 	(void)state;
-	assert_int_equal(hear(AW_XS_OP_DATA, LEN / 2 + 10), 0);
+	assert_int_equal(hear(AW_XS_OP_DATA, LEN / 8), 0);
 	assert_int_equal(get_octets(LEN / 8 - 1), LEN / 8 - 1);
 	assert_false(next());
 	assert_int_equal(get_octets(1), 1);
@@ -484,6 +485,67 @@ static void stream_get__buffers_are_told_of_again(void **state)
 	said(AW_XS_OP_CREDIT, (QUEUE + 1) | AW_XS_CREDIT_SGE);
 	assert_int_equal(scene.order.addr, PEER_SGL + 5 * AW_XS_SGE_LEN);
 	assert_false(next());
+}
+
+/* Twice as large at its end, if it was filled; octets that are in it stay where they are. */
+static void stream_get__the_ring_grows(void **state)
+{
+	struct aw_xs_sge sge;
+
+	(void)state;
+	scene.recv[LEN - 1] = 'a';
+	scene.recv[LEN] = 'b';
+	assert_int_equal(hear(AW_XS_OP_DATA, LEN), 0);
+	assert_true(next());
+	aw_xs_sge_get(scene.order.span[0].octets, aw_xs_host_is_net(), &sge);
+	assert_int_equal(sge.addr, (uintptr_t)scene.recv + LEN);
+	assert_int_equal(sge.len, 2 * LEN / AW_XS_SGL_MAX);
+	while (next())
+		done();
+	assert_int_equal(s->adv, 2 * LEN);
+	assert_int_equal(get_octets(LEN - 1), LEN - 1);
+	assert_int_equal(hear(AW_XS_OP_DATA, LEN), 0);
+	assert_int_equal(aw_xs_stream_pending(s), LEN + 1);
+	assert_int_equal(get_octets(2), 2);
+	while (next())
+		done();
+	assert_int_equal(s->adv, 2 * LEN + 2 * LEN / AW_XS_SGL_MAX * 4);
+	assert_int_equal(s->adv_at, 2 * LEN / AW_XS_SGL_MAX * 4);
+}
+
+/* Who has read all of it stands at its end, which is its start once octets go on there. */
+static void stream_get__at_the_end_of_a_ring_that_then_grows(void **state)
+{
+	uint8_t octet;
+	struct iovec iov = { &octet, 1 };
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(hear(AW_XS_OP_DATA, LEN / 8), 0);
+		assert_int_equal(get_octets(LEN), LEN / 8);
+	}
+	while (next())
+		done();
+	assert_int_equal(s->adv, 2 * LEN);
+	assert_int_equal(hear(AW_XS_OP_DATA, LEN), 0);
+	scene.recv[0] = 'a';
+	while (next())
+		done();
+	assert_int_equal(s->recv_used, 2 * LEN);
+	assert_int_equal(aw_xs_stream_get(s, &iov, 1, false), 1);
+	assert_int_equal(octet, 'a');
+}
+
+static void stream_get__the_ring_stays_where_little_is_in_it(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 64; i++) {
+		assert_int_equal(hear(AW_XS_OP_DATA, LEN / 8), 0);
+		assert_int_equal(get_octets(LEN), LEN / 8);
+		while (next())
+			done();
+	}
+	assert_int_equal(s->recv_used, LEN);
 }
 
 static void stream_get__stops_at_the_mark(void **state)
@@ -548,6 +610,9 @@ int main(void)
 		cmocka_unit_test_setup(stream_message__octets_behind_the_end, setup),
 		cmocka_unit_test(stream_message__urgent_only_where_agreed),
 		cmocka_unit_test_setup(stream_get__buffers_are_told_of_again, setup),
+		cmocka_unit_test_setup(stream_get__the_ring_grows, setup),
+		cmocka_unit_test_setup(stream_get__at_the_end_of_a_ring_that_then_grows, setup),
+		cmocka_unit_test_setup(stream_get__the_ring_stays_where_little_is_in_it, setup),
 		cmocka_unit_test_setup(stream_get__stops_at_the_mark, setup),
 		cmocka_unit_test_setup(stream_get__urgent_inline, setup),
 	};

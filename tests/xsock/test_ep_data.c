@@ -26,8 +26,8 @@ static void ep_send__as_much_as_fits(void **state)
 	while ((n = aw_xs_ep_send(ends.client, &iov, 1, 0)) > 0)
 		taken += (size_t)n;
 	assert_int_equal(n, -EAGAIN);
-	assert_true(taken >= 1 << 17);
-	assert_true(taken <= 3 << 17);
+	assert_true(taken >= 1 << 19);
+	assert_true(taken <= 3 << 19);
 	assert_true(aw_xs_ep_unsent(ends.client) > 0);
 	assert_int_equal(aw_xs_ep_ready(ends.client) & POLLOUT, 0);
 	assert_int_equal(aw_xs_ep_drain(ends.client, 1), -ETIMEDOUT);
