@@ -25,13 +25,11 @@ void *aw_xs_cm_extension(const char *name)
 
 void aw_xs_ep_over(struct aw_xs_ep *ep, int error)
 {
-	int before = ep->stream.error;
-
 	if (error)
 		aw_xs_stream_fail(&ep->stream, -error);
 	else
 		aw_xs_stream_over(&ep->stream);
-	if (!before && ep->stream.error)
+	if (ep->phase != AW_XS_PHASE_OVER)
 		ep->error = -ep->stream.error;
 	ep->phase = AW_XS_PHASE_OVER;
 	ep->news++;
@@ -119,6 +117,7 @@ static int established(struct aw_xs_ep *ep, const struct rdma_conn_param *reply)
 	aw_xs_stream_open(&ep->stream);
 	ep->phase = AW_XS_PHASE_UP;
 	ep->news++;
+	aw_xs_ep_pump(ep, 0);
 	return 0;
 }
 

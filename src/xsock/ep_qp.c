@@ -269,7 +269,6 @@ static void on_receive(struct aw_xs_ep *ep, const struct ibv_wc *wc)
 		return;
 	rdma_disconnect(ep->id);
 	aw_xs_ep_over(ep, EPROTO);
-	ep->error = EPROTO;
 }
 
 /* True when there may be more. */
