@@ -194,12 +194,13 @@ static void ring_get(const struct aw_xs_stream *s, uint64_t from, uint8_t *octet
 	memcpy(octets + first, s->mem.recv, n - first);
 }
 
+/* The ring's end is its start once a buffer was advertised there; before, the ring may yet grow. */
 static void consume(struct aw_xs_stream *s, uint64_t to)
 {
 	s->got_at += (uint32_t)(to - s->got);
-	if (s->got_at > s->recv_used)
-		s->got_at -= s->recv_used;
 	s->got = to;
+	if (s->got_at > s->recv_used || (s->got_at == s->recv_used && s->adv > to))
+		s->got_at -= s->recv_used;
 	if (s->urgent_known && s->urgent_in < to)
 		s->urgent_known = false;
 }

@@ -165,6 +165,28 @@ static void stream_get__at_the_end_of_a_ring_that_then_grows(void **state)
 	assert_int_equal(octet, 'a');
 }
 
+/* The same where the next octets were on their way already. */
+static void stream_get__at_the_start_of_a_ring_that_then_grows(void **state)
+{
+	uint8_t octet;
+	struct iovec iov = { &octet, 1 };
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(one_hear(AW_XS_OP_DATA, ONE_LEN / 8), 0);
+		assert_int_equal(one_get_octets(ONE_LEN), ONE_LEN / 8);
+		while (one_next())
+			one_done();
+	}
+	assert_int_equal(one_hear(AW_XS_OP_DATA, ONE_LEN), 0);
+	one.recv[0] = 'a';
+	while (one_next())
+		one_done();
+	assert_int_equal(one.s.recv_used, 2 * ONE_LEN);
+	assert_int_equal(aw_xs_stream_get(&one.s, &iov, 1, false), 1);
+	assert_int_equal(octet, 'a');
+}
+
 static void stream_get__the_ring_stays_where_little_is_in_it(void **state)
 {
 	(void)state;
@@ -226,6 +248,8 @@ int main(void)
 		cmocka_unit_test_setup(stream_get__buffers_are_told_of_again, one_setup),
 		cmocka_unit_test_setup(stream_get__the_ring_grows, one_setup),
 		cmocka_unit_test_setup(stream_get__at_the_end_of_a_ring_that_then_grows, one_setup),
+		cmocka_unit_test_setup(stream_get__at_the_start_of_a_ring_that_then_grows,
+				       one_setup),
 		cmocka_unit_test_setup(stream_get__the_ring_stays_where_little_is_in_it, one_setup),
 		cmocka_unit_test_setup(stream_get__stops_at_the_mark, one_setup),
 		cmocka_unit_test_setup(stream_get__urgent_inline, one_setup),

@@ -149,6 +149,8 @@ void ends_recv_text(struct aw_xs_ep *ep, const char *text, int flags)
 	char got[100];
 	size_t len = 0;
 
+	if (flags & MSG_OOB)
+		ends_wait(ep, POLLPRI);
 	while (len < strlen(text)) {
 		struct iovec iov = { got + len, strlen(text) - len };
 		ssize_t n = aw_xs_ep_recv(ep, &iov, 1, flags);
