@@ -4,6 +4,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -109,6 +110,49 @@ def test_files_that_cannot_be_read(tmp_path):
     done = sockets("--rules", tmp_path / "binary", "--check")
     assert done.returncode == 2
     assert "NUL" in done.stderr
+
+
+# --- the manual
+
+MAN = pathlib.Path(__file__).resolve().parents[2] / "man"
+
+
+def test_the_manual_has_every_option():
+    helped = subprocess.run([str(ANYWARP), "help", "sockets"], capture_output=True, text=True,
+                            check=True).stdout
+    page = (MAN / "anywarp-sockets.1").read_text().replace("\\-", "-")
+    options = set(re.findall(r"--[a-z]+", helped))
+    assert len(options) == 6
+    for option in options:
+        assert re.search(rf"^\.(B|BI) {option}\b", page, re.M), option
+
+
+def test_the_rules_of_the_manual_are_right(rules):
+    page = (MAN / "anywarp-sockets.1").read_text()
+    example = page.split("A file of rules:")[1].split(".RS\n")[1].split(".RE")[0]
+    done = sockets("--check", "--rules", rules(example))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 4
+
+
+def test_the_manual_has_every_call():
+    header = (MAN.parent / "include" / "anywarp" / "sockets.h").read_text()
+    page = (MAN / "anywarp_sockets.3").read_text()
+    calls = set(re.findall(r"\b(iwarp_\w+)\(", header))
+    assert len(calls) == 11
+    name = page.split(".SH NAME")[1].split(".SH SYNOPSIS")[0]
+    assert set(re.findall(r"iwarp_\w+", name)) == calls
+
+
+@pytest.mark.parametrize("page", ["anywarp-sockets.1", "libanywarp-sockets.7",
+                                  "anywarp_sockets.3"])
+def test_the_manual_is_set_without_a_warning(page):
+    groff = shutil.which("groff")
+    if not groff:
+        pytest.skip("no groff")
+    done = subprocess.run([groff, "-man", "-ww", "-Tutf8", str(MAN / page)], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0 and done.stderr == ""
 
 
 # --- the program
