@@ -48,6 +48,7 @@ struct aw_sock {
 	enum aw_xs_mode mode;
 	bool mode_asked; /* by setsockopt: the rules are not asked any more */
 	enum aw_role role; /* 0: not known */
+	bool extended; /* carried by the engine of this process, not by the keeper */
 	unsigned fds;
 	unsigned users; /* who works on it without the lock */
 	dev_t dev;

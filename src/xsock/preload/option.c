@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "xsock/preload/extended.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/touch.h"
@@ -83,6 +84,8 @@ static int get_from_keeper(const struct aw_sock *sock, int level, int name, void
 	struct aw_order order;
 	int err;
 
+	if (sock->extended)
+		return aw_extended_get_option(sock, level, name, value, len);
 	aw_keeper_begin(&order, AW_ORDER_GET_OPTION);
 	order.ino = sock->ino;
 	order.level = level;
@@ -103,6 +106,8 @@ static int set_at_keeper(const struct aw_sock *sock, int level, int name, const 
 	struct aw_order order;
 	int err;
 
+	if (sock->extended)
+		return aw_extended_set_option(sock, level, name, value, len);
 	if (len > AW_ORDER_VALUE_MAX)
 		return failed(EINVAL);
 	aw_keeper_begin(&order, AW_ORDER_SET_OPTION);
@@ -133,6 +138,8 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 	socklen_t near_len = sizeof(near);
 	int err;
 
+	if (sock->extended)
+		return aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, value, len);
 	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ERROR, &near, &near_len) != 0)
 		return -1;
 	err = ask_error(sock);

@@ -52,9 +52,8 @@ static bool read_names(int fd, struct sockaddr_storage *local, struct sockaddr_s
 	       aw_libc()->getpeername(fd, (struct sockaddr *)remote, &remote_len) == 0;
 }
 
-static int give_to_keeper(const struct aw_sock *sock, int fd, int far, void *arg)
+int aw_swap_to_keeper(const struct aw_sock *sock, int fd, int far, const struct stat *file)
 {
-	const struct stat *file = arg;
 	int nodelay = 0, fds[] = { fd, far };
 	socklen_t len = sizeof(nodelay);
 	struct aw_order order;
@@ -87,7 +86,7 @@ static void replace_everywhere(struct aw_sock *sock, int near, const struct stat
 	aw_fdtab_unlock();
 }
 
-static int swap(struct aw_sock *sock, int fd, aw_swap_give *give, void *arg)
+int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give)
 {
 	socklen_t len = sizeof(sock->linger);
 	int ends[2], err;
@@ -100,20 +99,10 @@ static int swap(struct aw_sock *sock, int fd, aw_swap_give *give, void *arg)
 	fstat(ends[NEAR], &file);
 	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &sock->linger, &len);
 	copy_file(fd, ends[NEAR]);
-	err = give(sock, fd, ends[FAR], give == give_to_keeper ? &file : arg);
+	err = give(sock, fd, ends[FAR], &file);
 	if (!err)
 		replace_everywhere(sock, ends[NEAR], &file);
 	aw_libc()->close(ends[NEAR]);
 	aw_libc()->close(ends[FAR]);
 	return err;
-}
-
-int aw_swap_socket(struct aw_sock *sock, int fd)
-{
-	return swap(sock, fd, give_to_keeper, NULL);
-}
-
-int aw_swap_socket_to(struct aw_sock *sock, int fd, aw_swap_give *give, void *arg)
-{
-	return swap(sock, fd, give, arg);
 }

@@ -6,12 +6,14 @@
 
 #include "xsock/preload/fdtab.h"
 
-/* Has the socket behind tcp and the pair's far end carried on by somebody, who duplicates both. 0 or an errno. */
-typedef int aw_swap_give(const struct aw_sock *sock, int tcp, int far, void *arg);
+/*
+ * Gives the connection, and the far end of the pair whose near end file is, to who will carry it. Both
+ * fds stay the caller's. 0 or an errno; then nothing has changed.
+ */
+typedef int aw_swap_give(const struct aw_sock *sock, int tcp, int far, const struct stat *file);
+aw_swap_give aw_swap_to_keeper;
 
 /* sock is STARTING and held, fd one of its fds; without the lock. 0 (BRIDGED) or an errno (as before). */
-int aw_swap_socket(struct aw_sock *sock, int fd);
-/* The same, to somebody else than the keeper. */
-int aw_swap_socket_to(struct aw_sock *sock, int fd, aw_swap_give *give, void *arg);
+int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give);
 
 #endif

@@ -217,7 +217,7 @@ static int start(struct aw_sock *sock, int fd)
 	}
 	aw_fdtab_set_state(sock, AW_FD_STARTING);
 	aw_fdtab_unlock();
-	err = aw_swap_socket(sock, fd);
+	err = aw_swap_socket(sock, fd, aw_swap_to_keeper);
 	return err ? give_up(sock, fd, err) : 0;
 }
 

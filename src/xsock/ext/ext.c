@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The connections of this process, found by the file that stands at the program's fd, and their beginning
+// and end. A child of fork has none of them.
+#include "xsock/ext/ext.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS INT64_C(1000000000)
+#define START_NS (15 * NS) /* the library's own limits are shorter */
+#define EXIT_S 30 /* what is left at exit(3) gets so long */
+
+TAILQ_HEAD(ext_list, aw_ext);
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t pump_ended = PTHREAD_COND_INITIALIZER;
+static struct ext_list table = TAILQ_HEAD_INITIALIZER(table);
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool is_file(int fd, ino_t ino)
+{
+	struct stat file;
+
+	return fstat(fd, &file) == 0 && file.st_ino == ino;
+}
+
+struct aw_ext *aw_ext_find(ino_t ino)
+{
+	struct aw_ext *ext;
+
+	pthread_mutex_lock(&table_lock);
+	TAILQ_FOREACH(ext, &table, entry)
+	{
+		if (ext->ino == ino)
+			break;
+	}
+	if (ext)
+		ext->refs++;
+	pthread_mutex_unlock(&table_lock);
+	return ext;
+}
+
+struct aw_ext *aw_ext_get(int fd)
+{
+	struct aw_ext *ext;
+	struct stat file;
+
+	if (fstat(fd, &file) != 0)
+		return NULL;
+	ext = S_ISSOCK(file.st_mode) ? aw_ext_find(file.st_ino) : NULL;
+	if (!ext)
+		errno = EOPNOTSUPP;
+	return ext;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void free_ops(struct aw_ext_ops *ops)
+{
+	struct aw_ext_op *op;
+
+	while ((op = TAILQ_FIRST(ops))) {
+		TAILQ_REMOVE(ops, op, entry);
+		free(op);
+	}
+}
+
+/* Nobody knows it any more. */
+static void destroy(struct aw_ext *ext)
+{
+	if (ext->posted)
+		return; /* deregistered too early: what is still told must find its place */
+	close_fd(&ext->far);
+	close_fd(&ext->tcp);
+	close_fd(&ext->wake);
+	close_fd(&ext->cq_fd);
+	free(ext->out.octets);
+	free(ext->in.octets);
+	free_ops(&ext->done);
+	pthread_mutex_destroy(&ext->lock);
+	pthread_mutex_destroy(&ext->cq_lock);
+	free(ext);
+}
+
+void aw_ext_put(struct aw_ext *ext)
+{
+	int saved = errno;
+	bool last;
+
+	pthread_mutex_lock(&table_lock);
+	last = --ext->refs == 0;
+	pthread_mutex_unlock(&table_lock);
+	if (last)
+		destroy(ext);
+	errno = saved;
+}
+
+bool aw_ext_use(struct aw_ext *ext)
+{
+	bool open;
+
+	pthread_mutex_lock(&table_lock);
+	open = ext->users > 0;
+	if (open)
+		ext->users++;
+	pthread_mutex_unlock(&table_lock);
+	return open;
+}
+
+/* The endpoint carries what is left by itself. */
+void aw_ext_unuse(struct aw_ext *ext)
+{
+	bool last;
+
+	pthread_mutex_lock(&table_lock);
+	last = --ext->users == 0;
+	pthread_mutex_unlock(&table_lock);
+	if (last)
+		aw_xs_ep_close(ext->ep, false);
+}
+
+/* The program may take completions still: the table keeps it until its fd is another file. */
+void aw_ext_pump_over(struct aw_ext *ext)
+{
+	(void)aw_xs_ep_shutdown(ext->ep, SHUT_RDWR);
+	pthread_mutex_lock(&ext->lock);
+	close_fd(&ext->far);
+	close_fd(&ext->tcp);
+	pthread_mutex_unlock(&ext->lock);
+	aw_ext_unuse(ext);
+	pthread_mutex_lock(&table_lock);
+	ext->pumping = false;
+	pthread_cond_broadcast(&pump_ended);
+	pthread_mutex_unlock(&table_lock);
+	aw_ext_put(ext);
+}
+
+/* Forgets what the program has closed. */
+static void sweep(void)
+{
+	struct ext_list closed = TAILQ_HEAD_INITIALIZER(closed);
+	struct aw_ext *ext, *next;
+
+	pthread_mutex_lock(&table_lock);
+	for (ext = TAILQ_FIRST(&table); ext; ext = next) {
+		next = TAILQ_NEXT(ext, entry);
+		if (!ext->pumping && !is_file(ext->fd, ext->ino)) {
+			TAILQ_REMOVE(&table, ext, entry);
+			TAILQ_INSERT_TAIL(&closed, ext, entry);
+		}
+	}
+	pthread_mutex_unlock(&table_lock);
+	while ((ext = TAILQ_FIRST(&closed))) {
+		TAILQ_REMOVE(&closed, ext, entry);
+		aw_ext_put(ext);
+	}
+}
+
+/* A child must keep no end of the pairs, or the program would never hear of theirs. */
+static void forget_in_child(void)
+{
+	struct aw_ext *ext;
+
+	pthread_mutex_init(&table_lock, NULL);
+	TAILQ_FOREACH(ext, &table, entry)
+	{
+		close_fd(&ext->far);
+		close_fd(&ext->wake);
+	}
+	TAILQ_INIT(&table);
+}
+
+static void tell_pump(struct aw_ext *ext)
+{
+	pthread_mutex_lock(&ext->lock);
+	ext->leaving = true;
+	pthread_mutex_unlock(&ext->lock);
+	(void)eventfd_write(ext->wake, 1);
+}
+
+/* exit(3): what the program has written still goes. What the endpoints have taken is their business. */
+static void leave(void)
+{
+	struct timespec end;
+	struct aw_ext *ext;
+	int error = 0;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += EXIT_S;
+	pthread_mutex_lock(&table_lock);
+	TAILQ_FOREACH(ext, &table, entry)
+	{
+		if (ext->pumping)
+			tell_pump(ext);
+	}
+	TAILQ_FOREACH(ext, &table, entry)
+	{
+		while (ext->pumping && !error)
+			error = pthread_cond_timedwait(&pump_ended, &table_lock, &end);
+	}
+	pthread_mutex_unlock(&table_lock);
+}
+
+/* Behind the first endpoint, so that leave() comes before what endpoints do at exit(3). */
+static void prepare(void)
+{
+	pthread_atfork(NULL, NULL, forget_in_child);
+	atexit(leave);
+}
+
+/* 0 or an errno; then destroy() frees what there is. */
+static int allocate(struct aw_ext *ext, const struct aw_ext_order *order)
+{
+	pthread_mutex_init(&ext->lock, NULL);
+	pthread_mutex_init(&ext->cq_lock, NULL);
+	TAILQ_INIT(&ext->sends);
+	TAILQ_INIT(&ext->recvs);
+	TAILQ_INIT(&ext->done);
+	ext->tcp = ext->wake = ext->cq_fd = -1;
+	ext->fd = order->fd;
+	ext->ino = order->ino;
+	ext->pid = getpid();
+	ext->users = 1; /* the pump's */
+	ext->refs = 2; /* the table's, and the pump's */
+	ext->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ext->cq_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ext->tcp = fcntl(order->tcp, F_DUPFD_CLOEXEC, order->tcp);
+	if (ext->tcp < 0 || ext->wake < 0 || ext->cq_fd < 0)
+		return errno;
+	ext->out.octets = malloc(AW_EXT_BUFFER);
+	ext->in.octets = malloc(AW_EXT_BUFFER);
+	return ext->out.octets && ext->in.octets ? 0 : ENOMEM;
+}
+
+/* Until both ends have agreed. What came of it later is told by the stream. 0 or an errno. */
+static int await(struct aw_ext *ext)
+{
+	struct aw_xs_stats stats;
+	int bits, error;
+
+	do
+		bits = aw_xs_ep_wait(ext->ep, POLLOUT, START_NS);
+	while (bits == -EINTR);
+	if (bits < 0)
+		return -bits;
+	if (bits == 0)
+		return ETIMEDOUT;
+	aw_xs_ep_stats(ext->ep, &stats);
+	ext->peer_knows = stats.anywarp_peer;
+	if (stats.state == AW_XS_ESTABLISHED || stats.state == AW_XS_CLOSED || ext->peer_knows)
+		return 0;
+	error = aw_xs_ep_error(ext->ep);
+	return error ? error : ECONNRESET;
+}
+
+static int connect_ep(struct aw_ext *ext, const struct aw_ext_order *order)
+{
+	struct aw_xs_options options = { .nodelay = order->nodelay };
+	int error = -aw_xs_ep_create(&options, &ext->ep);
+
+	if (!error)
+		error = order->role == IWARP_ACTIVE ? -aw_xs_ep_initiate(ext->ep, order->tcp)
+						    : -aw_xs_ep_respond(ext->ep, order->tcp);
+	if (error) {
+		close(order->tcp);
+		return error;
+	}
+	return await(ext);
+}
+
+/* Signals are for the program's threads. */
+static int start_pump(struct aw_ext *ext)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, NULL, aw_ext_pump, ext);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!error)
+		pthread_detach(thread);
+	return error;
+}
+
+static void enter(struct aw_ext *ext)
+{
+	pthread_mutex_lock(&table_lock);
+	ext->pumping = true;
+	TAILQ_INSERT_TAIL(&table, ext, entry);
+	pthread_mutex_unlock(&table_lock);
+}
+
+static void withdraw(struct aw_ext *ext)
+{
+	pthread_mutex_lock(&table_lock);
+	TAILQ_REMOVE(&table, ext, entry);
+	pthread_mutex_unlock(&table_lock);
+}
+
+static int start(struct aw_ext *ext, const struct aw_ext_order *order)
+{
+	int on = 1, error = connect_ep(ext, order);
+
+	if (error)
+		return error;
+	pthread_once(&once, prepare);
+	/* Urgent octets go in line. */
+	setsockopt(ext->far, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	enter(ext);
+	error = start_pump(ext);
+	if (error)
+		withdraw(ext);
+	return error;
+}
+
+static int refuse(const struct aw_ext_order *order, int error)
+{
+	close(order->tcp);
+	close(order->far);
+	return error;
+}
+
+int aw_ext_start(const struct aw_ext_order *order)
+{
+	struct aw_ext *ext;
+	int error;
+
+	sweep();
+	ext = calloc(1, sizeof(*ext));
+	if (!ext)
+		return refuse(order, ENOMEM);
+	ext->far = order->far;
+	error = allocate(ext, order);
+	if (error)
+		close(order->tcp);
+	else
+		error = start(ext, order);
+	if (error && ext->ep)
+		aw_xs_ep_close(ext->ep, true);
+	if (error)
+		destroy(ext);
+	return error;
+}
+
+__attribute__((visibility("default"))) const struct aw_ext_calls aw_ext_calls = {
+	.version = AW_EXT_VERSION,
+	.start = aw_ext_start,
+	.get_option = aw_ext_get_option,
+	.set_option = aw_ext_set_option,
+	.reg_mr = aw_ext_reg_mr,
+	.dereg_mr = aw_ext_dereg_mr,
+	.mr_key = aw_ext_mr_key,
+	.write = aw_ext_write,
+	.read = aw_ext_read,
+	.send_async = aw_ext_send_async,
+	.send_mr = aw_ext_send_mr,
+	.recv_async = aw_ext_recv_async,
+	.cq_fd = aw_ext_cq_fd,
+	.cq_poll = aw_ext_cq_poll,
+};

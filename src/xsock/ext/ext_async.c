@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Octets of the stream that do not go through the pair. They keep their place among those that do: a
+// send knows how many octets of the pair go before it, a receive first takes what is in the pair.
+#include "xsock/ext/ext.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/* Octets that the program has written to the pair and the pump has not taken. */
+static uint64_t in_pair(const struct aw_ext *ext)
+{
+	int octets = 0;
+
+	return ioctl(ext->far, FIONREAD, &octets) == 0 && octets > 0 ? (uint64_t)octets : 0;
+}
+
+/* The lock is held. */
+static int send_error(const struct aw_ext *ext)
+{
+	if (ext->error)
+		return ext->error;
+	return ext->over || ext->out_told ? EPIPE : 0;
+}
+
+int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like)
+{
+	struct aw_ext_op *op;
+	int error;
+
+	if (ext->pid != getpid())
+		return fail(EOPNOTSUPP);
+	op = aw_ext_op_create(ext, like->cookie);
+	if (!op)
+		return -1;
+	op->octets = like->octets;
+	op->from = like->from;
+	op->lkey = like->lkey;
+	op->zero_copy = like->zero_copy;
+	pthread_mutex_lock(&ext->lock);
+	error = send_error(ext);
+	if (!error) {
+		op->mark = ext->taken + in_pair(ext);
+		TAILQ_INSERT_TAIL(&ext->sends, op, entry);
+		aw_ext_progress(ext);
+		aw_ext_wake(ext);
+	}
+	pthread_mutex_unlock(&ext->lock);
+	if (!error)
+		return 0;
+	aw_ext_op_discard(op);
+	return fail(error);
+}
+
+int aw_ext_send_async(int fd, const void *buf, size_t len, uint64_t cookie)
+{
+	struct aw_ext_op like = { .cookie = cookie, .octets = len, .from = buf };
+	struct aw_ext *ext;
+	int result;
+
+	if (!buf || !len)
+		return fail(EINVAL);
+	ext = aw_ext_get(fd);
+	if (!ext)
+		return -1;
+	result = aw_ext_send(ext, &like);
+	aw_ext_put(ext);
+	return result;
+}
+
+/* What came before is in the pair; nothing joins it while the lock is held. */
+static bool take_from_pair(struct aw_ext_op *op, int fd)
+{
+	ssize_t got = recv(fd, op->to, op->octets, MSG_DONTWAIT);
+
+	if (got <= 0 && !(got == 0 && op->ext->in_told))
+		return false;
+	op->moved = got > 0 ? (size_t)got : 0;
+	aw_ext_op_complete(op, 0);
+	return true;
+}
+
+static void receive(struct aw_ext_op *op, int fd)
+{
+	struct aw_ext *ext = op->ext;
+
+	if (TAILQ_EMPTY(&ext->recvs) && take_from_pair(op, fd))
+		return;
+	if (ext->over) {
+		aw_ext_op_complete(op, ext->error);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&ext->recvs, op, entry);
+	aw_ext_progress(ext);
+	aw_ext_wake(ext);
+}
+
+int aw_ext_recv_async(int fd, void *buf, size_t len, uint64_t cookie)
+{
+	struct aw_ext_op *op;
+	struct aw_ext *ext;
+
+	if (!buf || !len)
+		return fail(EINVAL);
+	ext = aw_ext_get(fd);
+	if (!ext)
+		return -1;
+	op = aw_ext_op_create(ext, cookie);
+	if (op) {
+		op->to = buf;
+		op->octets = len;
+		pthread_mutex_lock(&ext->lock);
+		receive(op, fd);
+		pthread_mutex_unlock(&ext->lock);
+	}
+	aw_ext_put(ext);
+	return op ? 0 : -1;
+}

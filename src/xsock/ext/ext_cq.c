@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Operations and their completions. The fd of the queue is an eventfd that is readable exactly while
+// there is a completion.
+#include "xsock/ext/ext.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct aw_ext_op *aw_ext_op_create(struct aw_ext *ext, uint64_t cookie)
+{
+	struct aw_ext_op *op = calloc(1, sizeof(*op));
+	bool room;
+
+	if (!op)
+		return NULL;
+	op->ext = ext;
+	op->cookie = cookie;
+	pthread_mutex_lock(&ext->cq_lock);
+	room = ext->ops < AW_EXT_OPS_MAX;
+	if (room)
+		ext->ops++;
+	pthread_mutex_unlock(&ext->cq_lock);
+	if (room)
+		return op;
+	free(op);
+	errno = EAGAIN;
+	return NULL;
+}
+
+void aw_ext_op_discard(struct aw_ext_op *op)
+{
+	struct aw_ext *ext = op->ext;
+
+	pthread_mutex_lock(&ext->cq_lock);
+	ext->ops--;
+	pthread_mutex_unlock(&ext->cq_lock);
+	free(op);
+}
+
+void aw_ext_op_complete(struct aw_ext_op *op, int error)
+{
+	struct aw_ext *ext = op->ext;
+
+	op->error = error;
+	pthread_mutex_lock(&ext->cq_lock);
+	if (TAILQ_EMPTY(&ext->done))
+		(void)eventfd_write(ext->cq_fd, 1);
+	TAILQ_INSERT_TAIL(&ext->done, op, entry);
+	pthread_mutex_unlock(&ext->cq_lock);
+}
+
+void aw_ext_count_post(struct aw_ext *ext, int posts)
+{
+	pthread_mutex_lock(&ext->cq_lock);
+	ext->posted += (unsigned)posts;
+	pthread_mutex_unlock(&ext->cq_lock);
+}
+
+void aw_ext_end_post(struct aw_ext *ext)
+{
+	aw_ext_count_post(ext, -1);
+	if (atomic_load(&ext->wake_on_done)) /* set by aw_ext_progress, before it tries */
+		(void)eventfd_write(ext->wake, 1);
+}
+
+void aw_ext_note_post(struct aw_ext *ext)
+{
+	pthread_mutex_lock(&ext->cq_lock);
+	ext->posts++;
+	pthread_mutex_unlock(&ext->cq_lock);
+}
+
+static int take(struct aw_ext *ext, struct iwarp_completion *completions, int n)
+{
+	struct aw_ext_op *op;
+	eventfd_t count;
+	int taken = 0;
+
+	pthread_mutex_lock(&ext->cq_lock);
+	while (taken < n && (op = TAILQ_FIRST(&ext->done))) {
+		completions[taken++] = (struct iwarp_completion){
+			.cookie = op->cookie,
+			.octets = op->moved,
+			.error = op->error,
+		};
+		TAILQ_REMOVE(&ext->done, op, entry);
+		ext->ops--;
+		free(op);
+	}
+	if (taken && TAILQ_EMPTY(&ext->done))
+		(void)eventfd_read(ext->cq_fd, &count);
+	pthread_mutex_unlock(&ext->cq_lock);
+	return taken;
+}
+
+static void make_progress(struct aw_ext *ext)
+{
+	pthread_mutex_lock(&ext->lock);
+	if (!TAILQ_EMPTY(&ext->sends) || !TAILQ_EMPTY(&ext->recvs))
+		aw_ext_progress(ext);
+	else if (!ext->over && aw_ext_any_posted(ext))
+		(void)aw_xs_ep_ready(ext->ep);
+	aw_ext_wake(ext);
+	pthread_mutex_unlock(&ext->lock);
+}
+
+/* Who finds nothing makes the progress himself, and looks again. */
+int aw_ext_cq_poll(int fd, struct iwarp_completion *completions, int n)
+{
+	struct aw_ext *ext;
+	int taken;
+
+	if (n < 0 || (n && !completions)) {
+		errno = EINVAL;
+		return -1;
+	}
+	ext = aw_ext_get(fd);
+	if (!ext)
+		return -1;
+	taken = take(ext, completions, n);
+	if (!taken && n) {
+		make_progress(ext);
+		taken = take(ext, completions, n);
+	}
+	aw_ext_put(ext);
+	return taken;
+}
+
+int aw_ext_cq_fd(int fd)
+{
+	struct aw_ext *ext = aw_ext_get(fd);
+	int cq_fd;
+
+	if (!ext)
+		return -1;
+	cq_fd = ext->cq_fd;
+	aw_ext_put(ext);
+	return cq_fd;
+}

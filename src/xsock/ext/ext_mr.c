@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Registered memory, and what moves it without the peer's program. A key is 24 octets, in network order:
+// address (8), length (8), STag (4), "iWK1". It comes from the peer's program: its octets are checked
+// for what they claim, and the peer's end checks them again.
+#include "xsock/ext/ext.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEY_MAGIC 0x69574b31u
+#define ONE_SIDED_MAX ((size_t)1 << 30)
+
+struct iwarp_mr {
+	struct aw_ext *ext;
+	struct ibv_mr *mr;
+	uint8_t *addr;
+	size_t len;
+};
+
+struct key {
+	uint64_t addr, len;
+	uint32_t stag;
+};
+
+static int fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+static void put_key(const struct key *key, struct iwarp_key *wire)
+{
+	uint64_t addr = htobe64(key->addr), len = htobe64(key->len);
+	uint32_t stag = htobe32(key->stag), magic = htobe32(KEY_MAGIC);
+
+	memcpy(wire->octets, &addr, 8);
+	memcpy(wire->octets + 8, &len, 8);
+	memcpy(wire->octets + 16, &stag, 4);
+	memcpy(wire->octets + 20, &magic, 4);
+}
+
+static bool get_key(const struct iwarp_key *wire, struct key *key)
+{
+	uint64_t addr, len;
+	uint32_t stag, magic;
+
+	memcpy(&addr, wire->octets, 8);
+	memcpy(&len, wire->octets + 8, 8);
+	memcpy(&stag, wire->octets + 16, 4);
+	memcpy(&magic, wire->octets + 20, 4);
+	*key = (struct key){ be64toh(addr), be64toh(len), be32toh(stag) };
+	return be32toh(magic) == KEY_MAGIC && key->len <= UINT64_MAX - key->addr;
+}
+
+static struct ibv_mr *register_memory(struct aw_ext *ext, void *addr, size_t len, int access)
+{
+	struct ibv_pd *pd = aw_xs_ep_pd(ext->ep);
+	int rights = IBV_ACCESS_LOCAL_WRITE;
+
+	if (!ext->peer_knows || !pd) {
+		errno = pd ? EOPNOTSUPP : ENOTCONN;
+		return NULL;
+	}
+	if (access & IWARP_REMOTE_READ)
+		rights |= IBV_ACCESS_REMOTE_READ;
+	if (access & IWARP_REMOTE_WRITE)
+		rights |= IBV_ACCESS_REMOTE_WRITE;
+	return ibv_reg_mr(pd, addr, len, rights);
+}
+
+static struct iwarp_mr *create(struct aw_ext *ext, void *addr, size_t len, int access)
+{
+	struct iwarp_mr *mr = calloc(1, sizeof(*mr));
+
+	if (!mr)
+		return NULL;
+	*mr = (struct iwarp_mr){ ext, register_memory(ext, addr, len, access), addr, len };
+	if (mr->mr)
+		return mr;
+	free(mr);
+	return NULL;
+}
+
+struct iwarp_mr *aw_ext_reg_mr(int fd, void *addr, size_t len, int access)
+{
+	struct iwarp_mr *mr;
+	struct aw_ext *ext;
+
+	if (!addr || !len || access & ~(IWARP_REMOTE_READ | IWARP_REMOTE_WRITE)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	ext = aw_ext_get(fd);
+	if (!ext)
+		return NULL;
+	if (!aw_ext_use(ext)) {
+		aw_ext_put(ext);
+		errno = ENOTCONN;
+		return NULL;
+	}
+	mr = create(ext, addr, len, access);
+	if (!mr) {
+		int error = errno;
+
+		aw_ext_unuse(ext);
+		aw_ext_put(ext);
+		errno = error;
+	}
+	return mr;
+}
+
+int aw_ext_dereg_mr(struct iwarp_mr *mr)
+{
+	int error;
+
+	if (!mr)
+		return fail(EINVAL);
+	error = ibv_dereg_mr(mr->mr);
+	if (error)
+		return fail(error);
+	aw_ext_unuse(mr->ext);
+	aw_ext_put(mr->ext);
+	free(mr);
+	return 0;
+}
+
+int aw_ext_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key)
+{
+	if (!mr || !key)
+		return fail(EINVAL);
+	put_key(&(struct key){ (uintptr_t)mr->addr, mr->len, mr->mr->rkey }, key);
+	return 0;
+}
+
+static bool is_within(uint64_t offset, uint64_t len, uint64_t whole)
+{
+	return offset <= whole && len <= whole - offset;
+}
+
+/* Under the endpoint's lock. */
+static void posted_done(void *arg, int error)
+{
+	struct aw_ext_op *op = arg;
+	struct aw_ext *ext = op->ext;
+
+	op->moved = error ? 0 : op->octets;
+	aw_ext_end_post(ext);
+	aw_ext_op_complete(op, error);
+}
+
+static int post(struct aw_ext *ext, const struct ibv_send_wr *wr, size_t len, uint64_t cookie)
+{
+	struct aw_ext_op *op;
+	int error;
+
+	if (ext->pid != getpid())
+		return fail(EOPNOTSUPP);
+	op = aw_ext_op_create(ext, cookie);
+	if (!op)
+		return -1;
+	op->octets = len;
+	aw_ext_count_post(ext, 1);
+	error = -aw_xs_ep_post(ext->ep, wr, posted_done, op);
+	if (error) {
+		aw_ext_count_post(ext, -1);
+		aw_ext_op_discard(op);
+		return fail(error);
+	}
+	aw_ext_note_post(ext);
+	/* What is over at once needs no pump. */
+	(void)aw_xs_ep_ready(ext->ep);
+	pthread_mutex_lock(&ext->lock);
+	aw_ext_wake(ext);
+	pthread_mutex_unlock(&ext->lock);
+	return 0;
+}
+
+static int one_sided(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *wire,
+		     struct ibv_send_wr *wr)
+{
+	struct key key;
+
+	if (!mr || !wire || !len || len > ONE_SIDED_MAX || !get_key(wire, &key))
+		return fail(EINVAL);
+	/* wr has the key's offset until here. */
+	if (!is_within(offset, len, mr->len) || !is_within(wr->wr.rdma.remote_addr, len, key.len))
+		return fail(ERANGE);
+	wr->wr.rdma.remote_addr += key.addr;
+	wr->wr.rdma.rkey = key.stag;
+	*wr->sg_list = (struct ibv_sge){
+		.addr = (uintptr_t)mr->addr + offset,
+		.length = (uint32_t)len,
+		.lkey = mr->mr->lkey,
+	};
+	return 0;
+}
+
+int aw_ext_write(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
+		 uint64_t key_offset, uint64_t cookie)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma.remote_addr = key_offset,
+	};
+
+	if (one_sided(mr, offset, len, key, &wr) != 0)
+		return -1;
+	return post(mr->ext, &wr, len, cookie);
+}
+
+int aw_ext_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
+		uint64_t key_offset, uint64_t cookie)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_READ,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma.remote_addr = key_offset,
+	};
+
+	if (one_sided(mr, offset, len, key, &wr) != 0)
+		return -1;
+	return post(mr->ext, &wr, len, cookie);
+}
+
+int aw_ext_send_mr(struct iwarp_mr *mr, size_t offset, size_t len, uint64_t cookie)
+{
+	struct aw_ext_op like = { .cookie = cookie, .octets = len, .zero_copy = true };
+
+	if (!mr || !len)
+		return fail(EINVAL);
+	if (!is_within(offset, len, mr->len))
+		return fail(ERANGE);
+	like.from = mr->addr + offset;
+	like.lkey = mr->mr->lkey;
+	return aw_ext_send(mr->ext, &like);
+}

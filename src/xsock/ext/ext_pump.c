@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Carries octets between the program's pair and the endpoint, as far as each takes them. Any call may
+// do so; the pump is the thread that does it when nobody calls, and it sees the end of everything.
+#define _GNU_SOURCE /* POLLRDHUP */
+#include "xsock/ext/ext.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ZERO_RETRY_MS 1
+
+enum {
+	POLL_FAR = AW_XS_EP_FDS,
+	POLL_WAKE,
+	POLL_FDS,
+};
+
+static void complete_head(struct aw_ext_ops *ops, int error)
+{
+	struct aw_ext_op *op = TAILQ_FIRST(ops);
+
+	TAILQ_REMOVE(ops, op, entry);
+	aw_ext_op_complete(op, error);
+}
+
+/* Off the queue; the last part, if one is still under way, completes it. */
+static void finish_zero(struct aw_ext *ext, struct aw_ext_op *op)
+{
+	bool last;
+
+	TAILQ_REMOVE(&ext->sends, op, entry);
+	pthread_mutex_lock(&ext->cq_lock);
+	op->all_taken = true;
+	last = !op->parts;
+	pthread_mutex_unlock(&ext->cq_lock);
+	if (last)
+		aw_ext_op_complete(op, op->error);
+}
+
+/* Parts of it that are under way are told of before it is the program's again. */
+static void fail_send(struct aw_ext *ext, struct aw_ext_op *op, int error)
+{
+	pthread_mutex_lock(&ext->cq_lock);
+	if (!op->error)
+		op->error = error;
+	pthread_mutex_unlock(&ext->cq_lock);
+	if (op->zero_copy)
+		finish_zero(ext, op);
+	else
+		complete_head(&ext->sends, error);
+}
+
+/* The connection is broken: nothing of it is left to wait for. */
+static void fail_all(struct aw_ext *ext, int error)
+{
+	struct aw_ext_op *op;
+
+	if (!ext->error)
+		ext->error = error;
+	while ((op = TAILQ_FIRST(&ext->sends)))
+		fail_send(ext, op, error);
+	while (!TAILQ_EMPTY(&ext->recvs))
+		complete_head(&ext->recvs, error);
+	ext->out_ended = ext->out_told = ext->in_ended = ext->in_told = true;
+	shutdown(ext->far, SHUT_RDWR);
+}
+
+/* The endpoint has told why, or what a call of it has said is all there is. */
+static void fail_by(struct aw_ext *ext, ssize_t result)
+{
+	int error = aw_xs_ep_error(ext->ep);
+
+	fail_all(ext, error ? error : (int)-result);
+}
+
+/* Up to the place of the first send, if there is one. */
+static bool take_from_pair(struct aw_ext *ext)
+{
+	struct aw_ext_op *send = TAILQ_FIRST(&ext->sends);
+	size_t limit = AW_EXT_BUFFER;
+	ssize_t got;
+
+	if (ext->out.at < ext->out.end || ext->out_ended)
+		return false;
+	if (send && send->mark - ext->taken < limit)
+		limit = (size_t)(send->mark - ext->taken);
+	if (!limit)
+		return false;
+	got = recv(ext->far, ext->out.octets, limit, MSG_DONTWAIT);
+	if (got == 0 || (got < 0 && (errno != EAGAIN || ext->leaving) && errno != EINTR))
+		ext->out_ended = true;
+	if (got <= 0)
+		return false;
+	ext->out.at = 0;
+	ext->out.end = (size_t)got;
+	ext->taken += (uint64_t)got;
+	return true;
+}
+
+static bool send_octets(struct aw_ext *ext, const uint8_t *octets, size_t len, size_t *sent)
+{
+	struct iovec iov = { .iov_base = (void *)octets, .iov_len = len };
+	ssize_t taken = aw_xs_ep_send(ext->ep, &iov, 1, 0);
+
+	if (taken < 0 && taken != -EAGAIN)
+		fail_by(ext, taken);
+	if (taken <= 0)
+		return false;
+	*sent += (size_t)taken;
+	return true;
+}
+
+static bool push_buffer(struct aw_ext *ext)
+{
+	struct aw_ext_buffer *out = &ext->out;
+
+	return out->at < out->end &&
+	       send_octets(ext, out->octets + out->at, out->end - out->at, &out->at);
+}
+
+/* A part of a send from registered memory is over. Under the endpoint's lock. */
+static void part_done(void *arg, int error)
+{
+	struct aw_ext_op *op = arg;
+	struct aw_ext *ext = op->ext;
+	bool last;
+
+	pthread_mutex_lock(&ext->cq_lock);
+	op->parts--;
+	if (!op->error)
+		op->error = error;
+	last = op->all_taken && !op->parts;
+	pthread_mutex_unlock(&ext->cq_lock);
+	if (last)
+		aw_ext_op_complete(op, op->error);
+	aw_ext_end_post(ext);
+}
+
+static void count_parts(struct aw_ext_op *op, int parts)
+{
+	aw_ext_count_post(op->ext, parts);
+	pthread_mutex_lock(&op->ext->cq_lock);
+	op->parts += (unsigned)parts;
+	pthread_mutex_unlock(&op->ext->cq_lock);
+}
+
+/* What the endpoint has taken is the program's again when each part is done. */
+static bool send_zero(struct aw_ext *ext, struct aw_ext_op *op)
+{
+	ssize_t taken;
+
+	count_parts(op, 1);
+	taken = aw_xs_ep_send_zero(ext->ep, op->from + op->moved, op->octets - op->moved, op->lkey,
+				   part_done, op);
+	if (taken > 0) {
+		aw_ext_note_post(ext);
+		op->moved += (size_t)taken;
+		return true;
+	}
+	count_parts(op, -1);
+	if (taken < 0 && taken != -EAGAIN)
+		fail_by(ext, taken);
+	return false;
+}
+
+/* All that goes before it is out of the pair. */
+static bool is_due(const struct aw_ext *ext, const struct aw_ext_op *send)
+{
+	return send && (send->mark == ext->taken || ext->out_ended);
+}
+
+static bool push_send(struct aw_ext *ext)
+{
+	struct aw_ext_op *op = TAILQ_FIRST(&ext->sends);
+
+	if (ext->out.at < ext->out.end || !is_due(ext, op))
+		return false;
+	if (op->zero_copy) {
+		if (!send_zero(ext, op))
+			return false;
+		if (op->moved == op->octets)
+			finish_zero(ext, op);
+		return true;
+	}
+	if (!send_octets(ext, op->from + op->moved, op->octets - op->moved, &op->moved))
+		return false;
+	if (op->moved == op->octets)
+		complete_head(&ext->sends, 0);
+	return true;
+}
+
+static void tell_end_out(struct aw_ext *ext)
+{
+	if (!ext->out_ended || ext->out_told || ext->out.at < ext->out.end ||
+	    !TAILQ_EMPTY(&ext->sends))
+		return;
+	ext->out_told = true;
+	(void)aw_xs_ep_shutdown(ext->ep, SHUT_WR);
+}
+
+/* Into buf; false where nothing came. */
+static bool receive_octets(struct aw_ext *ext, uint8_t *buf, size_t len, size_t *got)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = len };
+	ssize_t came;
+
+	if (ext->in_ended)
+		return false;
+	came = aw_xs_ep_recv(ext->ep, &iov, 1, 0);
+	if (came == 0)
+		ext->in_ended = true;
+	else if (came < 0 && came != -EAGAIN)
+		fail_by(ext, came);
+	if (came <= 0)
+		return false;
+	*got = (size_t)came;
+	return true;
+}
+
+static bool fill_buffer(struct aw_ext *ext)
+{
+	struct aw_ext_buffer *in = &ext->in;
+
+	if (in->at < in->end || !receive_octets(ext, in->octets, AW_EXT_BUFFER, &in->end))
+		return false;
+	in->at = 0;
+	return true;
+}
+
+static size_t copy_out(struct aw_ext_buffer *in, uint8_t *to, size_t len)
+{
+	size_t n = in->end - in->at < len ? in->end - in->at : len;
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = in->octets[in->at + i];
+	in->at += n;
+	return n;
+}
+
+/* What waited for room in the pair goes to a receive first. */
+static bool serve_recv(struct aw_ext *ext)
+{
+	struct aw_ext_op *op = TAILQ_FIRST(&ext->recvs);
+	struct aw_ext_buffer *in = &ext->in;
+
+	if (!op)
+		return false;
+	if (in->at < in->end)
+		op->moved = copy_out(in, op->to, op->octets);
+	else if (!receive_octets(ext, op->to, op->octets, &op->moved) && !ext->in_ended)
+		return false;
+	if (TAILQ_EMPTY(&ext->recvs))
+		return false; /* they have failed */
+	complete_head(&ext->recvs, 0);
+	return true;
+}
+
+/* To the program by the pair. Octets for a program that reads no more are for nobody. */
+static bool put_to_pair(struct aw_ext *ext)
+{
+	struct aw_ext_buffer *in = &ext->in;
+	ssize_t put;
+
+	if (in->at == in->end)
+		return false;
+	put = send(ext->far, in->octets + in->at, in->end - in->at, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (put < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	in->at = put < 0 ? in->end : in->at + (size_t)put;
+	return true;
+}
+
+static bool progress_in(struct aw_ext *ext)
+{
+	if (!TAILQ_EMPTY(&ext->recvs))
+		return serve_recv(ext);
+	if (ext->in.at == ext->in.end && !fill_buffer(ext))
+		return false;
+	return put_to_pair(ext);
+}
+
+static void tell_end_in(struct aw_ext *ext)
+{
+	if (!ext->in_ended || ext->in_told || ext->in.at < ext->in.end)
+		return;
+	ext->in_told = true;
+	shutdown(ext->far, SHUT_WR);
+}
+
+static bool is_ended(struct aw_ext *ext)
+{
+	return aw_xs_ep_state(ext->ep) >= AW_XS_CLOSED;
+}
+
+/* Which ends of posts the pump is woken by. */
+static void note_wishes(struct aw_ext *ext)
+{
+	atomic_store(&ext->wake_on_done,
+		     !TAILQ_EMPTY(&ext->sends) || (ext->out_told && ext->in_told));
+}
+
+static void move_octets(struct aw_ext *ext)
+{
+	bool more = true;
+
+	while (more && !ext->error) {
+		more = take_from_pair(ext);
+		more = push_buffer(ext) || more;
+		more = push_send(ext) || more;
+		more = progress_in(ext) || more;
+	}
+}
+
+void aw_ext_progress(struct aw_ext *ext)
+{
+	if (ext->over)
+		return;
+	note_wishes(ext);
+	(void)aw_xs_ep_ready(ext->ep);
+	move_octets(ext);
+	if (ext->error)
+		return;
+	tell_end_out(ext);
+	tell_end_in(ext);
+	/* A peer that is gone takes nothing any more. */
+	if (ext->in_told && is_ended(ext))
+		ext->out_ended = ext->out_told = true;
+	note_wishes(ext);
+}
+
+/* What the pump should wait for at the far end. */
+static short far_events(const struct aw_ext *ext)
+{
+	const struct aw_ext_op *send = TAILQ_FIRST(&ext->sends);
+	bool reads = !ext->out_ended && ext->out.at == ext->out.end &&
+		     (!send || send->mark != ext->taken);
+
+	return (short)((reads ? POLLIN : 0) | (ext->in.at < ext->in.end ? POLLOUT : 0));
+}
+
+bool aw_ext_any_posted(struct aw_ext *ext)
+{
+	bool any;
+
+	pthread_mutex_lock(&ext->cq_lock);
+	any = ext->posted > 0;
+	pthread_mutex_unlock(&ext->cq_lock);
+	return any;
+}
+
+/* Whose end the pump, if it sleeps, will not hear of: it armed for what was posted before. */
+static bool has_new_posts(struct aw_ext *ext)
+{
+	bool any;
+
+	pthread_mutex_lock(&ext->cq_lock);
+	any = ext->posted > 0 && ext->posts != ext->posts_seen;
+	pthread_mutex_unlock(&ext->cq_lock);
+	return any;
+}
+
+static uint64_t count_posts(struct aw_ext *ext)
+{
+	uint64_t posts;
+
+	pthread_mutex_lock(&ext->cq_lock);
+	posts = ext->posts;
+	pthread_mutex_unlock(&ext->cq_lock);
+	return posts;
+}
+
+void aw_ext_wake(struct aw_ext *ext)
+{
+	if (!ext->asleep || (far_events(ext) == ext->far_events && !has_new_posts(ext) &&
+			     !ext->error && !(ext->out_told && ext->in_told)))
+		return;
+	ext->asleep = false; /* once is enough */
+	(void)eventfd_write(ext->wake, 1);
+}
+
+static bool is_over(struct aw_ext *ext, short far_revents)
+{
+	bool gone = far_revents & POLLHUP || ext->leaving;
+
+	if (ext->error)
+		return true;
+	return ext->out_told && (ext->in_told || gone) &&
+	       (!aw_ext_any_posted(ext) || is_ended(ext));
+}
+
+/* An end that was heard of is not to be heard of again and again. */
+static struct pollfd poll_far(struct aw_ext *ext, short far_revents)
+{
+	struct pollfd pollfd = { .fd = ext->far };
+
+	pthread_mutex_lock(&ext->lock);
+	pollfd.events = ext->far_events;
+	pthread_mutex_unlock(&ext->lock);
+	if (far_revents & POLLHUP && !pollfd.events)
+		pollfd.fd = -1;
+	return pollfd;
+}
+
+/*
+ * What of the endpoint's readiness there is something to do with. Another thread may have changed it since the
+ * pump has tried, and only what changes from here on is told. timeout_ms: a send without a copy also waits for
+ * what is no readiness.
+ */
+static short wishes(struct aw_ext *ext, int *timeout_ms)
+{
+	const struct aw_ext_op *send;
+	bool out, in;
+
+	pthread_mutex_lock(&ext->lock);
+	send = TAILQ_FIRST(&ext->sends);
+	out = ext->out.at < ext->out.end;
+	*timeout_ms = !out && is_due(ext, send) && send->zero_copy ? ZERO_RETRY_MS : -1;
+	out = out || (is_due(ext, send) && !send->zero_copy);
+	in = !ext->in_ended && ext->in.at == ext->in.end;
+	pthread_mutex_unlock(&ext->lock);
+	return (short)((out ? POLLOUT : 0) | (in ? POLLIN : 0));
+}
+
+/* Sleeps until there may be something to do. An endpoint at its end has nothing to tell. */
+static void doze(struct aw_ext *ext, short *far_revents)
+{
+	bool ended = is_ended(ext);
+	struct pollfd fds[POLL_FDS];
+	int timeout_ms = -1;
+	eventfd_t count;
+
+	if (!ended &&
+	    (!aw_xs_ep_arm(ext->ep) || aw_xs_ep_ready(ext->ep) & wishes(ext, &timeout_ms)))
+		return;
+	aw_xs_ep_fds(ext->ep, fds);
+	for (size_t i = 0; ended && i < AW_XS_EP_FDS; i++)
+		fds[i].fd = -1;
+	fds[POLL_FAR] = poll_far(ext, *far_revents);
+	fds[POLL_WAKE] = (struct pollfd){ .fd = ext->wake, .events = POLLIN };
+	if (poll(fds, POLL_FDS, timeout_ms) < 0)
+		return;
+	if (fds[POLL_WAKE].revents)
+		(void)eventfd_read(ext->wake, &count);
+	*far_revents |= fds[POLL_FAR].revents & POLLHUP;
+}
+
+void *aw_ext_pump(void *arg)
+{
+	struct aw_ext *ext = arg;
+	short far_revents = 0;
+
+	pthread_mutex_lock(&ext->lock);
+	for (;;) {
+		ext->asleep = false;
+		aw_ext_progress(ext);
+		if (is_over(ext, far_revents))
+			break;
+		ext->far_events = far_events(ext);
+		ext->posts_seen = count_posts(ext);
+		ext->asleep = true;
+		pthread_mutex_unlock(&ext->lock);
+		doze(ext, &far_revents);
+		pthread_mutex_lock(&ext->lock);
+	}
+	fail_all(ext, ext->error ? ext->error : ENOTCONN);
+	ext->over = true;
+	pthread_mutex_unlock(&ext->lock);
+	aw_ext_pump_over(ext);
+	return NULL;
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The calls of anywarp/sockets.h. The engine is in a library of its own, which a program that makes
+// none of them never loads.
+#include "xsock/preload/extended.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xsock/ext/calls.h"
+#include "xsock/preload/libc.h"
+#include "xsock/preload/say.h"
+#include "xsock/preload/swap.h"
+
+#define HIGH_FD 1024
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct aw_ext_calls *engine; /* NULL: there is none */
+
+/* Beside this library; its own libraries are beside it, unless LD_LIBRARY_PATH says otherwise. */
+static bool engine_path(char path[PATH_MAX])
+{
+	Dl_info info;
+	char *slash;
+
+	if (!dladdr((void *)&engine_path, &info) || !realpath(info.dli_fname, path))
+		return false;
+	slash = strrchr(path, '/');
+	if (!slash || (size_t)(slash + 1 - path) + sizeof(AW_EXT_ENGINE) > PATH_MAX)
+		return false;
+	strcpy(slash + 1, AW_EXT_ENGINE);
+	return true;
+}
+
+static void load_engine(void)
+{
+	const struct aw_ext_calls *calls;
+	char path[PATH_MAX];
+	void *library;
+
+	library = engine_path(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	calls = library ? dlsym(library, AW_EXT_CALLS) : NULL;
+	if (calls && strcmp(calls->version, AW_EXT_VERSION) == 0) {
+		engine = calls;
+		return;
+	}
+	if (calls)
+		aw_say(AW_SAY_ERROR, "%s is of version %s, not " AW_EXT_VERSION, path,
+		       calls->version);
+	else
+		aw_say(AW_SAY_ERROR, "no extended sockets: %s", dlerror());
+}
+
+static bool is_loaded(void)
+{
+	pthread_once(&once, load_engine);
+	if (!engine)
+		errno = ENOENT;
+	return engine;
+}
+
+/* A duplicate that the table does not know, beyond the numbers that a program uses. */
+static int high_copy(int fd)
+{
+	int copy = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	return copy >= 0 ? copy : aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static int give_to_engine(const struct aw_sock *sock, int fd, int far, const struct stat *file)
+{
+	struct aw_ext_order order = {
+		.tcp = high_copy(fd),
+		.far = high_copy(far),
+		.fd = fd,
+		.ino = file->st_ino,
+		.role = (int)sock->role,
+	};
+	socklen_t len = sizeof(order.nodelay);
+
+	if (order.tcp < 0 || order.far < 0) {
+		aw_libc()->close(order.tcp);
+		return EMFILE;
+	}
+	aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &order.nodelay, &len);
+	return engine->start(&order);
+}
+
+/* 0 or an errno. */
+static int check_tcp(int fd)
+{
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(int), peer_len = sizeof(peer);
+	int protocol = 0;
+
+	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) != 0)
+		return errno == ENOTSOCK ? EOPNOTSUPP : errno;
+	if (protocol != IPPROTO_TCP)
+		return EOPNOTSUPP;
+	return aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0 ? 0 : errno;
+}
+
+/* fd's socket, held and STARTING, be it one that the rules have left alone. 0 or an errno. */
+static int claim(int fd, int role, struct aw_sock **claimed)
+{
+	struct aw_sock like = { .state = AW_FD_PENDING, .mode = AW_XS_ON };
+	struct aw_sock *sock;
+	int err = 0;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	aw_fdtab_unlock();
+	if (!sock && !aw_fdtab_add(fd, &like))
+		return ENOMEM;
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	while (sock && sock->state == AW_FD_STARTING) {
+		aw_fdtab_wait();
+		sock = aw_fdtab_get(fd);
+	}
+	if (!sock)
+		err = EBADF;
+	else if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_INTERNAL)
+		err = EOPNOTSUPP;
+	if (!err) {
+		sock->role = (enum aw_role)role;
+		sock->mode = AW_XS_ON;
+		sock->extended = true;
+		aw_fdtab_set_state(sock, AW_FD_STARTING);
+		aw_fdtab_hold(sock);
+		*claimed = sock;
+	}
+	aw_fdtab_unlock();
+	return err;
+}
+
+static int start(int fd, int role)
+{
+	struct aw_sock *sock;
+	int err = claim(fd, role, &sock);
+
+	if (err)
+		return err;
+	err = aw_swap_socket(sock, fd, give_to_engine);
+	aw_fdtab_lock();
+	if (err)
+		aw_fdtab_drop(sock);
+	aw_fdtab_release(sock);
+	aw_fdtab_unlock();
+	return err;
+}
+
+AW_WRAPPER int iwarp_start(int fd, int role)
+{
+	int err;
+
+	if (role != IWARP_ACTIVE && role != IWARP_PASSIVE) {
+		errno = EINVAL;
+		return -1;
+	}
+	err = check_tcp(fd);
+	if (!err && !is_loaded())
+		return -1;
+	if (!err)
+		err = start(fd, role);
+	if (!err)
+		return 0;
+	errno = err;
+	return -1;
+}
+
+/* Of a connection that was started; without one there is no engine either. */
+static bool is_started(void)
+{
+	if (engine)
+		return true;
+	errno = EOPNOTSUPP;
+	return false;
+}
+
+int aw_extended_get_option(const struct aw_sock *sock, int level, int name, void *value,
+			   socklen_t *len)
+{
+	return is_started() ? engine->get_option(sock->ino, level, name, value, len) : -1;
+}
+
+int aw_extended_set_option(const struct aw_sock *sock, int level, int name, const void *value,
+			   socklen_t len)
+{
+	return is_started() ? engine->set_option(sock->ino, level, name, value, len) : -1;
+}
+
+AW_WRAPPER struct iwarp_mr *iwarp_reg_mr(int fd, void *addr, size_t len, int access)
+{
+	return is_started() ? engine->reg_mr(fd, addr, len, access) : NULL;
+}
+
+AW_WRAPPER int iwarp_dereg_mr(struct iwarp_mr *mr)
+{
+	return is_started() ? engine->dereg_mr(mr) : -1;
+}
+
+AW_WRAPPER int iwarp_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key)
+{
+	return is_started() ? engine->mr_key(mr, key) : -1;
+}
+
+AW_WRAPPER int iwarp_write(struct iwarp_mr *mr, size_t offset, size_t len,
+			   const struct iwarp_key *key, uint64_t key_offset, uint64_t cookie)
+{
+	return is_started() ? engine->write(mr, offset, len, key, key_offset, cookie) : -1;
+}
+
+AW_WRAPPER int iwarp_read(struct iwarp_mr *mr, size_t offset, size_t len,
+			  const struct iwarp_key *key, uint64_t key_offset, uint64_t cookie)
+{
+	return is_started() ? engine->read(mr, offset, len, key, key_offset, cookie) : -1;
+}
+
+AW_WRAPPER int iwarp_send_async(int fd, const void *buf, size_t len, uint64_t cookie)
+{
+	return is_started() ? engine->send_async(fd, buf, len, cookie) : -1;
+}
+
+AW_WRAPPER int iwarp_send_mr(struct iwarp_mr *mr, size_t offset, size_t len, uint64_t cookie)
+{
+	return is_started() ? engine->send_mr(mr, offset, len, cookie) : -1;
+}
+
+AW_WRAPPER int iwarp_recv_async(int fd, void *buf, size_t len, uint64_t cookie)
+{
+	return is_started() ? engine->recv_async(fd, buf, len, cookie) : -1;
+}
+
+AW_WRAPPER int iwarp_cq_fd(int fd)
+{
+	return is_started() ? engine->cq_fd(fd) : -1;
+}
+
+AW_WRAPPER int iwarp_cq_poll(int fd, struct iwarp_completion *completions, int n)
+{
+	return is_started() ? engine->cq_poll(fd, completions, n) : -1;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Sockets that the engine of this process carries (aw_sock.extended), for who else must know of them.
+#ifndef XSOCK_PRELOAD_EXTENDED_H
+#define XSOCK_PRELOAD_EXTENDED_H
+
+#include "xsock/preload/fdtab.h"
+
+/* TCP's options, and SO_ERROR. As getsockopt(2) and setsockopt(2). */
+int aw_extended_get_option(const struct aw_sock *sock, int level, int name, void *value,
+			   socklen_t *len);
+int aw_extended_set_option(const struct aw_sock *sock, int level, int name, const void *value,
+			   socklen_t len);
+
+#endif

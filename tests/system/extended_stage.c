@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "extended.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SEED 1
+
+static const char *scene_now = "none";
+static uint64_t random_state;
+
+void need(bool holds, const char *claim, const char *file, int line)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "%s:%d: scene %s, pid %d: does not hold: %s (%s)\n", file, line, scene_now,
+		(int)getpid(), claim, strerror(errno));
+	abort();
+}
+
+/* Steele, Lea and Flood's SplitMix64. */
+size_t draw(size_t low, size_t high)
+{
+	uint64_t z = random_state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return low + (z ^ z >> 31) % (high - low + 1);
+}
+
+struct extent draw_extent(size_t size)
+{
+	size_t most = draw(0, 3) ? 5000 : size;
+	struct extent e = { .len = draw(1, most) };
+
+	e.offset = draw(0, size - e.len);
+	return e;
+}
+
+void write_all(int fd, const void *buf, size_t len)
+{
+	for (size_t at = 0; at < len;) {
+		ssize_t n = write(fd, (const char *)buf + at, len - at);
+
+		NEED(n > 0);
+		at += (size_t)n;
+	}
+}
+
+void read_all(int fd, void *buf, size_t len)
+{
+	NEED(recv(fd, buf, len, MSG_WAITALL) == (ssize_t)len);
+}
+
+void await_taken(int fd)
+{
+	struct iwarp_completion done;
+
+	NEED(iwarp_send_async(fd, "", 1, 77) == 0);
+	done = next_completion(fd);
+	NEED(done.cookie == 77 && !done.error);
+}
+
+struct iwarp_mr *offer(int fd, void *at, size_t len, int access)
+{
+	struct iwarp_mr *mr = iwarp_reg_mr(fd, at, len, access);
+	struct iwarp_key key;
+
+	NEED(mr && iwarp_mr_key(mr, &key) == 0);
+	write_all(fd, &key, sizeof(key));
+	return mr;
+}
+
+struct iwarp_key take_key(int fd)
+{
+	struct iwarp_key key;
+
+	read_all(fd, &key, sizeof(key));
+	return key;
+}
+
+struct iwarp_completion next_completion(int fd)
+{
+	struct pollfd pollfd = { .fd = iwarp_cq_fd(fd), .events = POLLIN };
+	struct iwarp_completion done;
+
+	NEED(pollfd.fd >= 0);
+	NEED(poll(&pollfd, 1, 30000) == 1);
+	NEED(iwarp_cq_poll(fd, &done, 1) == 1);
+	return done;
+}
+
+void await(int fd, uint64_t cookie, size_t octets, int error)
+{
+	struct iwarp_completion done = next_completion(fd);
+
+	NEED(done.cookie == cookie);
+	NEED(done.error == error);
+	NEED(done.octets == octets);
+}
+
+static pid_t child;
+
+bool in_child(void)
+{
+	child = fork();
+	NEED(child >= 0);
+	return child == 0;
+}
+
+bool child_is_well(void)
+{
+	int status;
+
+	return waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* The rules have no say: the scene starts iWARP itself. */
+static int new_socket(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0), off = IWARP_OFF;
+
+	NEED(fd >= 0);
+	NEED(setsockopt(fd, SOL_IWARP, IWARP_MODE, &off, sizeof(off)) == 0);
+	return fd;
+}
+
+static int listen_at(struct sockaddr_in *address)
+{
+	socklen_t len = sizeof(*address);
+	int fd = new_socket();
+
+	*address = (struct sockaddr_in){ .sin_family = AF_INET,
+					 .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	NEED(bind(fd, (struct sockaddr *)address, len) == 0 && listen(fd, 1) == 0 &&
+	     getsockname(fd, (struct sockaddr *)address, &len) == 0);
+	return fd;
+}
+
+static void be_asker(const struct scene *scene, const struct sockaddr_in *address)
+{
+	int fd = new_socket();
+
+	alarm(120);
+	NEED(connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0);
+	NEED(iwarp_start(fd, IWARP_ACTIVE) == 0);
+	scene->ask(fd);
+	close(fd);
+	exit(0);
+}
+
+void play(const struct scene *scene)
+{
+	struct sockaddr_in address;
+	int listener = listen_at(&address), fd, status;
+	pid_t asker;
+
+	scene_now = scene->name;
+	random_state = SEED;
+	printf("%s, seed %d\n", scene->name, SEED);
+	fflush(stdout);
+	alarm(120);
+	asker = fork();
+	NEED(asker >= 0);
+	if (!asker)
+		be_asker(scene, &address);
+	fd = accept(listener, NULL, NULL);
+	NEED(fd >= 0);
+	close(listener);
+	NEED(iwarp_start(fd, IWARP_PASSIVE) == 0);
+	scene->serve(fd);
+	close(fd);
+	NEED(waitpid(asker, &status, 0) == asker);
+	NEED(scene->asker_dies_of ? WIFSIGNALED(status) && WTERMSIG(status) == scene->asker_dies_of
+				  : status == 0);
+}
+
+void play_without_connection(void)
+{
+	int ends[2], tcp = new_socket();
+	struct iwarp_completion done;
+	char octet = 0;
+
+	scene_now = "without a connection";
+	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+	NEED_ERRNO(iwarp_start(tcp, 0), EINVAL);
+	NEED_ERRNO(iwarp_start(tcp, IWARP_ACTIVE), ENOTCONN);
+	NEED_ERRNO(iwarp_start(ends[0], IWARP_ACTIVE), EOPNOTSUPP);
+	NEED_ERRNO(iwarp_start(-1, IWARP_ACTIVE), EBADF);
+	NEED_ERRNO(iwarp_start(STDIN_FILENO, IWARP_ACTIVE), EOPNOTSUPP);
+	NEED_ERRNO(iwarp_reg_mr(tcp, &octet, 1, 0) ? 0 : -1, EOPNOTSUPP);
+	NEED_ERRNO(iwarp_cq_fd(ends[1]), EOPNOTSUPP);
+	NEED_ERRNO(iwarp_cq_poll(tcp, &done, 1), EOPNOTSUPP);
+	NEED_ERRNO(iwarp_send_async(tcp, &octet, 1, 0), EOPNOTSUPP);
+	NEED_ERRNO(iwarp_recv_async(STDIN_FILENO, &octet, 1, 0), EOPNOTSUPP);
+	close(tcp);
+	close(ends[0]);
+	close(ends[1]);
+}
