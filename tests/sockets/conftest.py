@@ -88,7 +88,7 @@ def plain(tmp_path):
 
 
 @pytest.fixture
-def iwarp(request, tmp_path):
+def only_iwarp(request, tmp_path):
     yield from open_mode(request, tmp_path, "iwarp")
 
 

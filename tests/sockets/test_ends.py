@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Ends that are killed, sharers that are killed, crowds. Who survives sees the end or an error in time,
+and every octet before it is right (mob.c checks)."""
+
+import os
+import random
+import re
+import resource
+import signal
+
+import conftest
+import pytest
+
+MOB = conftest.BUILD / "tests" / "mob"
+SEED = int(os.environ.get("ANYWARP_SEED", random.SystemRandom().randrange(1 << 30)))
+KILLS = 3 if conftest.SANITIZER else 12
+LIFE_US_MAX = 60000
+SECONDS_MAX = 30
+CROWD = 4096
+FDS_EACH = 6  # that the library's own process may need for a connection
+ENDED = r"(end|reset|pipe)$"
+
+
+@pytest.fixture
+def rng(request):
+    print(f"seed {SEED}")
+    return random.Random(f"{SEED} {request.node.name}")
+
+
+class Server:
+    def __init__(self, mode):
+        self.program = mode.start([MOB, "serve"])
+        self.port = int(self.program.wait_output(r"port (\d+)\n", SECONDS_MAX)[1])
+
+    def lines(self, pattern):
+        return re.findall(f"^{pattern}", self.program.output(), re.M)
+
+    def wait_lines(self, pattern, count):
+        self.program.wait_until(lambda: len(self.lines(pattern)) >= count,
+                                f"{count} lines '{pattern}'", SECONDS_MAX)
+
+
+def serve_one(mode, server):
+    client = mode.start([MOB, "echo", server.port])
+    assert client.wait_exit(SECONDS_MAX) == 0, client.report()
+
+
+@pytest.mark.parametrize("role,other", [("flood", "sink"), ("sink", "flood")])
+def test_client_is_killed(mode, rng, role, other):
+    server = Server(mode)
+    for count in range(1, KILLS + 1):
+        life = 1 + rng.randrange(LIFE_US_MAX)
+        client = mode.start([MOB, role, server.port, "--die-after-us", life])
+        assert client.wait_exit(SECONDS_MAX) == -signal.SIGKILL, client.report()
+        # It may have died before it said what it wanted.
+        served = len(server.lines("serving "))
+        server.wait_lines(rf"{other} \d+ {ENDED}", served)
+    assert not server.lines(".*wrong"), server.program.report()
+    serve_one(mode, server)
+
+
+@pytest.mark.parametrize("role", ["flood", "sink"])
+def test_server_is_killed(mode, role):
+    server = Server(mode)
+    for count in range(1, KILLS + 1):
+        client = mode.start([MOB, role, server.port])
+        server.wait_lines("serving ", count)
+        os.kill(int(server.lines(r"serving (\d+)")[-1]), signal.SIGKILL)
+        assert client.wait_exit(SECONDS_MAX) == 0, client.report()
+        assert re.search(rf"^{role} \d+ {ENDED}", client.output(), re.M), client.report()
+    serve_one(mode, server)
+
+
+@pytest.mark.parametrize("victim", [0, 1], ids=["parent", "child"])
+def test_sharer_is_killed(mode, victim):
+    """Two processes write to one connection; when one is killed the other goes on, and when that one
+    is, too, the peer sees the end."""
+    server = Server(mode)
+    client = mode.start([MOB, "records", server.port])
+    writers = list(map(int, client.wait_output(r"writers (\d+) (\d+)\n").groups()))
+    server.wait_lines("serving ", 1)
+    cpu = [cpu_ticks(writer) for writer in writers]
+    client.wait_until(lambda: cpu_ticks(writers[1]) >= cpu[1], "writers")
+    os.kill(writers[victim], signal.SIGKILL)
+    goes_on_for(client if victim == 1 else server.program, writers[1 - victim])
+    os.kill(writers[1 - victim], signal.SIGKILL)
+    server.wait_lines(rf"records \d+ \d+ {ENDED}", 1)
+    counts = list(map(int, server.lines(r"records (\d+) (\d+)")[0]))
+    assert counts[1 - victim] > counts[victim], counts
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[2])
+
+
+def goes_on_for(watched, pid, turns=100):
+    """So many times the process slept and was awake again: it writes one record each."""
+    until = cpu_ticks(pid) + turns
+    watched.wait_until(lambda: cpu_ticks(pid) >= until, "further records", SECONDS_MAX)
+
+
+@pytest.mark.skipif(bool(conftest.SANITIZER), reason="a sanitizer needs too much memory for it")
+def test_crowd(mode):
+    """4,096 connections between two processes at once, or as many as the limit of fds allows."""
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[1] // FDS_EACH
+    count = min(CROWD, allowed)
+    server = Server(mode)
+    client = mode.start([MOB, "crowd", server.port, count])
+    assert client.wait_exit(3 * SECONDS_MAX) == 0, client.report()
+    serve_one(mode, server)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Peers that are not what the rule says, and peers that mean harm: plain servers for a client that is to
+speak iWARP, plain clients for such a server, and the library's own Request with octets changed. The
+program gets an error or the end, nothing of the start-up's octets, and the next peer is served."""
+
+import contextlib
+import random
+import select
+import socket
+import struct
+import threading
+
+import conftest
+import iwarp
+import pytest
+from test_ends import MOB, SECONDS_MAX, Server, rng, serve_one  # noqa: F401
+
+RESET = struct.pack("ii", 1, 0)
+# Longer than the start-up's time-out.
+SILENCE_SECONDS_MAX = 45
+
+
+def is_echoing(sock):
+    while octets := sock.recv(4096):
+        sock.sendall(octets)
+
+
+def is_silent(sock):
+    while sock.recv(4096):
+        pass
+
+
+def closes(sock):
+    sock.recv(1)
+
+
+def closes_unread(sock):
+    sock.recv(1, socket.MSG_PEEK)
+
+
+def greets(sock):
+    sock.sendall(b"220 a plain service\r\n" * 10)
+    is_silent(sock)
+
+
+def resets(sock):
+    sock.recv(1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+
+
+def answers_half(sock):
+    sock.recv(4096)
+    sock.sendall(iwarp.KEY_REPLY[:9])
+
+
+def rejects(sock):
+    sock.recv(4096)
+    sock.sendall(iwarp.start_frame(iwarp.KEY_REPLY, iwarp.CRC | iwarp.REJECT))
+    is_silent(sock)
+
+
+def accepts_without_sockets(sock):
+    """An iWARP service, but not one of sockets."""
+    sock.recv(4096)
+    sock.sendall(iwarp.start_frame(iwarp.KEY_REPLY, iwarp.CRC))
+    is_silent(sock)
+
+
+@contextlib.contextmanager
+def stranger(behaviour):
+    """A plain server, for as many clients as come."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                sock = listener.accept()[0]
+                with sock, contextlib.suppress(OSError):
+                    behaviour(sock)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield listener.getsockname()[1]
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+
+
+@pytest.mark.parametrize("behaviour", [
+    is_echoing, is_silent, closes, closes_unread, greets, resets, answers_half, rejects,
+    accepts_without_sockets], ids=lambda behaviour: behaviour.__name__)
+def test_server_is_none(only_iwarp, behaviour):
+    """The client ends by itself, with an error, and has read no octet."""
+    with stranger(behaviour) as port:
+        client = only_iwarp.start([MOB, "echo", port])
+        assert client.wait_exit(SILENCE_SECONDS_MAX) == 1, client.report()
+        assert "wrong" not in client.output(), client.report()
+
+
+def words():
+    request = iwarp.start_frame(flags=iwarp.CRC, revision=2)
+    return {
+        "nothing": b"", "an octet": b"M", "http": b"GET / HTTP/1.0\r\n\r\n",
+        "half a key": iwarp.KEY_REQUEST[:8], "a key": iwarp.KEY_REQUEST,
+        "a reply": iwarp.start_frame(iwarp.KEY_REPLY), "a request of another": request,
+        "a request with zeroes": iwarp.start_frame(private=bytes(100)),
+        "a long request": iwarp.start_frame(private=bytes(512), private_length=65535),
+        "noise": bytes(range(256)) * 64,
+    }
+
+
+@pytest.mark.parametrize("word", words())
+@pytest.mark.parametrize("stays", [False, True], ids=["closes", "stays"])
+def test_client_is_none(only_iwarp, word, stays):
+    server = Server(only_iwarp)
+    with socket.create_connection(("127.0.0.1", server.port), SECONDS_MAX) as sock:
+        sock.sendall(words()[word])
+        if not stays:
+            sock.shutdown(socket.SHUT_WR)
+        serve_one(only_iwarp, server)
+    serve_one(only_iwarp, server)
+    assert server.program.status() is None
+
+
+def request_of(mode):
+    """The first frame of a client of ours."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = mode.start([MOB, "echo", listener.getsockname()[1]])
+        listener.settimeout(SECONDS_MAX)
+        sock = listener.accept()[0]
+        with sock:
+            sock.settimeout(SECONDS_MAX)
+            octets = b""
+            while len(octets) < iwarp.START_OCTETS or len(octets) < whole(octets):
+                octets += sock.recv(4096)
+        client.wait_exit(SECONDS_MAX)
+        mode.forget(client)
+        return octets
+
+
+def whole(octets):
+    return iwarp.START_OCTETS + struct.unpack(">H", octets[18:20])[0]
+
+
+def say(port, octets, behind):
+    """Says the octets; once answered says what is behind, in any case reads until the other ends it.
+    Whether it was answered."""
+    answered = False
+    with socket.create_connection(("127.0.0.1", port), SECONDS_MAX) as sock:
+        with contextlib.suppress(OSError):
+            sock.sendall(octets)
+            if select.select([sock], [], [], 0.2)[0] and sock.recv(4096):
+                answered = True
+                sock.sendall(behind)
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(65536):
+                pass
+    return answered
+
+
+def random_fpdu(rng):
+    """Right as an FPDU: what is in it is the server's to check."""
+    opcode = rng.choice([iwarp.WRITE, iwarp.READ_REQUEST, iwarp.SEND, iwarp.SEND_SE, iwarp.IMMEDIATE,
+                         iwarp.IMMEDIATE_SE, iwarp.TERMINATE, rng.randrange(16)])
+    payload = rng.randbytes(rng.choice([0, 4, 8, 16, 28, rng.randrange(1400)]))
+    if opcode in (iwarp.WRITE, iwarp.READ_RESPONSE):
+        return iwarp.fpdu(iwarp.tagged(opcode, rng.randrange(1 << 32), rng.randrange(1 << 64),
+                                       payload))
+    queue = {iwarp.READ_REQUEST: 1, iwarp.TERMINATE: 2}.get(opcode, 0)
+    return iwarp.fpdu(iwarp.untagged(opcode, queue, rng.choice([1, 1, 2, 9]), payload))
+
+
+ROUNDS = 20 if conftest.SANITIZER else 60
+
+
+def test_client_means_harm(only_iwarp, rng):  # noqa: F811
+    """A Request of ours, whole or with an octet changed, then messages that no library sends."""
+    server = Server(only_iwarp)
+    request = request_of(only_iwarp)
+    answered = 0
+    for turn in range(ROUNDS):
+        octets = bytearray(request)
+        if turn % 2:
+            octets[rng.randrange(16, len(octets))] = rng.randrange(256)
+        behind = b"".join(random_fpdu(rng) for _ in range(rng.randrange(12)))
+        answered += say(server.port, bytes(octets), behind)
+        if turn % 10 == 9:
+            serve_one(only_iwarp, server)
+    assert answered >= ROUNDS // 4
+    assert not server.lines(".*wrong"), server.program.report()
+    assert server.program.status() is None
