@@ -3,9 +3,9 @@
 
 packages_build="build-essential cmake ninja-build pkg-config libibverbs-dev librdmacm-dev
 	libisal-dev libcmocka-dev"
-packages_run="$packages_build rdmacm-utils ibverbs-utils perftest python3 iproute2 util-linux"
+packages_run="$packages_build rdmacm-utils ibverbs-utils perftest iperf3 python3 iproute2 util-linux"
 packages_fuzz="$packages_build clang libclang-rt-14-dev"
-packages_programs="iperf3 redis-server redis-tools memcached nginx-core curl wrk postgresql openssh-server
+packages_programs="redis-server redis-tools memcached nginx-core curl wrk postgresql openssh-server
 	openssh-client openssh-sftp-server vsftpd tnftp rpcsvc-proto libtirpc-dev openbsd-inetd socat golang-go"
 packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib tshark qperf abigail-tools
 	haproxy libnginx-mod-stream libpython3.11-testsuite python3-pip $packages_programs"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Runs Debian's own RDMA programs over anywarp, two processes on this machine, and prints one
-table of what ran and how fast, beside raw TCP measured in the same run.
+"""Runs Debian's own RDMA programs, and a sockets program, over anywarp, two processes on this machine,
+and prints one table of what ran and how fast, beside raw TCP measured in the same run.
 
 usage: demo.py BUILD_DIR YARDSTICK"""
 
@@ -32,7 +32,7 @@ class Demo:
     """Collects rows while it tells how far it is."""
 
     def __init__(self, build, yardstick):
-        self.launcher = [os.path.join(build, "bin", "anywarp"), "run", "--"]
+        self.anywarp = os.path.join(build, "bin", "anywarp")
         self.yardstick = yardstick
         self.rows = []
         self.total = 0
@@ -74,7 +74,7 @@ class Demo:
 
     def program(self, bed, job):
         """(problem or '', figure or None) of one run."""
-        launch = shlex.join(self.launcher) + " "
+        launch = shlex.join([self.anywarp, *job.under, "--"]) + " "
         outcome = self.pair(bed, launch + job.server, launch + job.client)
         if outcome.problem:
             return outcome.problem, None

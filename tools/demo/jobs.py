@@ -10,8 +10,9 @@ LAT_ITERATIONS = {64: 5000, 65536: 2000}
 
 # server and client are command lines with {address} and {port} left open; wanted is a pattern
 # that the client must print; yardsticks are what tcp_yardstick measures for it, and empty for a
-# job that is not timed.
-Job = collections.namedtuple("Job", "name size server client wanted yardsticks")
+# job that is not timed. under is what of 'anywarp' both run under.
+Job = collections.namedtuple("Job", "name size server client wanted yardsticks under",
+                             defaults=(("run",),))
 
 
 def untimed(name, what, server, client, wanted):
@@ -24,6 +25,12 @@ def rping():
                    r"(?:ping data: [^\n]*\n){100}")
 
 
+def iperf3():
+    """A sockets program, untouched: with this rule it cannot fall back to TCP."""
+    return Job("iperf3", "a second", "iperf3 -s -1 -p {port}", "iperf3 -c {address} -p {port} -t 1",
+               r"(?m)sec .*receiver$", (), ("sockets", "--rule", "on"))
+
+
 def programs():
     return [
         rping(),
@@ -31,6 +38,7 @@ def programs():
                 "rdma_client -s {address} -p {port}", r"rdma_client: end 0"),
         untimed("ucmatose", "10 connections", "ucmatose -b {address} -p {port} -c 10 -C 10",
                 "ucmatose -s {address} -p {port} -c 10 -C 10", r"return status 0"),
+        iperf3(),
     ]
 
 
