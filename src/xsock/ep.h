@@ -83,6 +83,8 @@ int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns);
 #define AW_XS_EP_FDS 2
 void aw_xs_ep_fds(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS]);
 bool aw_xs_ep_arm(struct aw_xs_ep *ep);
+/* The same where other threads make progress, too: false also if one of events holds, whoever brought it about. */
+bool aw_xs_ep_arm_for(struct aw_xs_ep *ep, short events);
 
 /*
  * How many octets were taken: -EAGAIN where none can be, -EPIPE where our direction is over, -ECONNRESET, ...

@@ -175,8 +175,13 @@ bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep)
 
 bool aw_xs_ep_arm(struct aw_xs_ep *ep)
 {
+	return aw_xs_ep_arm_for(ep, 0);
+}
+
+bool aw_xs_ep_arm_for(struct aw_xs_ep *ep, short events)
+{
 	pthread_mutex_lock(&ep->lock);
-	bool quiet = aw_xs_ep_arm_poller(ep);
+	bool quiet = aw_xs_ep_arm_poller(ep) && !(aw_xs_ep_bits(ep) & events);
 
 	aw_xs_ep_unlock(ep);
 	return quiet;
