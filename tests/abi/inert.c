@@ -79,7 +79,7 @@ static enum answer answer_today(const char *name)
 		return NOTHING;
 	if (any_of(name, null))
 		return NULL_POINTER;
-	if (any_of(name, minus_one) || (name[0] == 'r' && !starts(name, "rdma_")))
+	if (any_of(name, minus_one))
 		return MINUS_ONE;
 	if (any_of(name, error_number) || starts(name, "ibv_cmd_"))
 		return ERROR_NUMBER;
