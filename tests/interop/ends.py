@@ -5,6 +5,7 @@ programs on siw in the guest. A Link says which of the two is the server."""
 import collections
 import re
 import shlex
+import subprocess
 
 import capture
 import guest as guests
@@ -28,6 +29,10 @@ class HostEnd:
                                 "ANYWARP_LOG=info", f"ANYWARP_MPA={self.mpa}", "stdbuf", "-oL",
                                 *shlex.split(line)])
 
+    def shell(self, script):
+        """What a script without use of the network prints."""
+        return subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True).stdout
+
     def capture(self, path, port):
         """Of this port on the tap. The datagram that ends it goes to the guest."""
         return capture.Capture(path, "tap0", guests.GUEST[0], port, self.into)
@@ -41,6 +46,9 @@ class GuestEnd:
 
     def start(self, line):
         return self.guest.start(line)
+
+    def shell(self, script):
+        return self.guest.exec(script)
 
 
 def is_farewell_lost(end, said):

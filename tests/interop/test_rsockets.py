@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The programs for rsockets of Debian on our libraries, and the very same on rdma-core and siw."""
+
+import re
+import select
+
+import ends
+import pytest
+
+MODES = {"nonblocking": "", "blocking": "-T b", "polling": "-T a", "sleeping": "-T b -T a"}
+ROW = r"(?m)^\w+ +[\d.]+[kmg]? +\d+[kmb]? +\d+[kmb]? +[\d.]+[kmg]? +[\d.]+s +[\d.]+ +[\d.]+$"
+
+
+def is_hung_up_early(end, status, options):
+    """rdma-core's rpoll tells POLLHUP once the peer is gone, with octets still to be read; rstream
+    gives up then, with its revents as the status. The server, which heard everything, is done."""
+    return isinstance(end, ends.GuestEnd) and "-T a" in options and status & select.POLLHUP
+
+
+def stream(link, port, name, options, address="{address}", server_options=""):
+    server = link.start_server(f"{name} {options} {server_options}", port)
+    client = link.start_client(f"{name} -s {address} {options}", port)
+    status = client.wait_exit(ends.SECONDS_MAX)
+    assert server.wait_exit(ends.SECONDS_MAX) == 0, server.report()
+    assert "failed" not in server.output() + client.output()
+    assert len(re.findall(ROW, server.output())) == 1
+    if not is_hung_up_early(link.client, status, options):
+        assert status == 0, client.report()
+        assert len(re.findall(ROW, client.output())) == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("size", [1, 1000, 65536, 1000000])
+def test_stream_is_verified(link, port, size, mode):
+    count = min(200, 4000000 // size)
+    stream(link, port, "rstream", f"-T v -S {size} -C {count} -I 2 {MODES[mode]}")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("size", [17, 1000, 65536, 1000000])
+def test_direct_writes_are_verified(link, port, size, mode):
+    count = min(200, 4000000 // size)
+    stream(link, port, "riostream", f"-T v -S {size} -C {count} -I 2 {MODES[mode]}")
+
+
+@pytest.mark.parametrize("buffers", [2048, 10000, 1000000])
+def test_buffer_sizes(link, port, buffers):
+    stream(link, port, "rstream", f"-T v -T b -S 65536 -C 20 -I 2 -B {buffers}")
+
+
+def test_over_ipv6(link, port):
+    stream(link, port, "rstream", "-T v -T b -S 1000 -C 100", "{address6}", "-b ::")
+
+
+@pytest.mark.parametrize("size", [1, 65536, 3000001])
+def test_copies_are_whole(link, port, size):
+    """The client says what came to be of its file; both files are summed."""
+    server = link.start_server("rcopy", port)
+    link.client.shell(f"head -c {size} /dev/urandom >/tmp/source{port}")
+    client = link.start_client(f"rcopy /tmp/source{port} {{address}}:/tmp/target{port}", port)
+    assert client.wait_exit(240) == 0, client.report() + server.report()
+    assert link.client.shell(f"md5sum </tmp/source{port}") == \
+        link.server.shell(f"md5sum </tmp/target{port}")
+    link.client.shell(f"rm /tmp/source{port}")
+    link.server.shell(f"rm /tmp/target{port}")
