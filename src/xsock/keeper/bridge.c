@@ -85,8 +85,8 @@ static void fill_out(struct aw_bridge *bridge)
 		out->len = (size_t)got;
 		out->urgent = urgent;
 	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-		out->eof =
-			true; /* ECONNRESET: closed with octets unread; what was written has come */
+		bridge->unread = got < 0 && errno == ECONNRESET;
+		out->eof = true;
 	}
 }
 
@@ -103,7 +103,8 @@ static bool drain_out(struct aw_bridge *bridge)
 	if (taken == -EAGAIN || taken == 0)
 		return false;
 	if (taken < 0) {
-		bridge->error = (int)-taken;
+		if (taken != -EPIPE) /* a peer that reads no more may still send */
+			bridge->error = (int)-taken;
 		out->lost = true;
 		out->len = 0;
 		shutdown(bridge->start.far, SHUT_RD); /* who writes gets EPIPE */
@@ -157,7 +158,10 @@ static void fill_in(struct aw_bridge *bridge, short ready)
 		return;
 	if (got <= 0) {
 		in->eof = true;
-		bridge->error = got < 0 ? (int)-got : aw_xs_ep_error(bridge->start.ep);
+		if (got < 0)
+			bridge->error = (int)-got;
+		else if (!bridge->error)
+			bridge->error = aw_xs_ep_error(bridge->start.ep);
 		return;
 	}
 	in->at = 0;
@@ -193,7 +197,8 @@ static bool move_in(struct aw_bridge *bridge, short ready)
 		return drain_in(bridge);
 	if (in->eof && !in->told) {
 		in->told = true;
-		shutdown(bridge->start.far, SHUT_WR);
+		if (!bridge->error) /* an error ends both ways at once */
+			shutdown(bridge->start.far, SHUT_WR);
 		return true;
 	}
 	if (in->eof || !(ready & (POLLIN | POLLPRI | POLLRDHUP | POLLHUP | POLLERR)))

@@ -27,6 +27,8 @@ static void note_end(uint64_t ino, int error)
 {
 	if (!error)
 		return;
+	if (error != ETIMEDOUT)
+		error = ECONNRESET; /* the program was connected; the log has the cause */
 	ended[ended_next % ENDS] = (struct ended){ ino, error };
 	ended_next++;
 }
@@ -76,6 +78,7 @@ static int start(struct aw_loop *loop, struct aw_conn *conn, const struct aw_ord
 	socklen_t len = sizeof(begun.linger);
 	int err;
 
+	aw_options_read(&conn->options, tcp);
 	getsockopt(tcp, SOL_SOCKET, SO_LINGER, &begun.linger, &len);
 	begun.tcp = fcntl(tcp, F_DUPFD_CLOEXEC, 0);
 	err = make_ep(order, tcp, &begun.ep);
@@ -118,13 +121,13 @@ void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp,
 		close(tcp);
 }
 
-struct aw_bridge *aw_conns_find(uint64_t ino)
+struct aw_conn *aw_conns_find(uint64_t ino)
 {
-	for (struct aw_conn *conn = conns; conn; conn = conn->next) {
-		if (conn->ino == ino)
-			return conn->bridge;
-	}
-	return NULL;
+	struct aw_conn *conn = conns;
+
+	while (conn && conn->ino != ino)
+		conn = conn->next;
+	return conn;
 }
 
 int aw_conns_error(uint64_t ino)

@@ -7,24 +7,27 @@
 #include <stdint.h>
 
 #include "xsock/keeper/bridge.h"
+#include "xsock/keeper/options.h"
 #include "xsock/order.h"
 
-/* Begins one. The fds are the keeper's from here on. */
-void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp, int far);
-/* NULL: there is none (any more). */
-struct aw_bridge *aw_conns_find(uint64_t ino);
-/* The errno that a connection ended with, or 0; told once, like SO_ERROR. */
-int aw_conns_error(uint64_t ino);
-size_t aw_conns_count(void);
-
-/* One line of `anywarp sockets --status` a connection: calls see with each. */
 struct aw_conn {
 	struct aw_conn *next;
 	struct aw_bridge *bridge;
 	uint64_t ino;
 	uint8_t mode;
 	struct sockaddr_storage remote;
+	struct aw_options options;
 };
+
+/* NULL: there is none (any more). */
+struct aw_conn *aw_conns_find(uint64_t ino);
+
+/* Begins one. The fds are the keeper's from here on. */
+void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp, int far);
+/* The errno that a connection ended with, or 0; told once, like SO_ERROR. */
+int aw_conns_error(uint64_t ino);
+size_t aw_conns_count(void);
+
 const struct aw_conn *aw_conns_first(void);
 
 #endif

@@ -3,8 +3,6 @@
 #include "xsock/keeper/control.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,63 +28,29 @@ static struct aw_loop *loop;
 static struct drain *drains;
 static bool is_over;
 
-static void answer(int reply, int error, const void *value, size_t len)
+static void answer(int reply, int error)
 {
-	struct aw_answer sent = { .error = error, .len = (int32_t)len };
+	struct aw_answer sent = { .error = error };
 
-	if (len)
-		memcpy(sent.value, value, len);
 	(void)send(reply, &sent, sizeof(sent), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void get_option(const struct aw_order *order, int reply)
 {
-	struct aw_bridge *bridge = aw_conns_find(order->ino);
-	uint8_t value[AW_ORDER_VALUE_MAX];
-	socklen_t len = (socklen_t)order->len;
+	struct aw_conn *conn = aw_conns_find(order->ino);
+	struct aw_answer got = { .error = ENOTCONN };
 
-	if (order->len < 0 || order->len > AW_ORDER_VALUE_MAX)
-		answer(reply, EINVAL, NULL, 0);
-	else if (!bridge)
-		answer(reply, ENOTCONN, NULL, 0);
-	else if (getsockopt(aw_bridge_tcp(bridge), order->level, order->name, value, &len) != 0)
-		answer(reply, errno, NULL, 0);
-	else
-		answer(reply, 0, value, len);
+	if (conn)
+		got.error = aw_options_get(&conn->options, conn->bridge, order, &got);
+	(void)send(reply, &got, sizeof(got), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* The endpoint combines small messages or not, and SO_LINGER is the bridge's to obey. */
-static int set_at(struct aw_bridge *bridge, const struct aw_order *order)
-{
-	int on = 0;
-
-	if (order->level == SOL_SOCKET && order->name == SO_LINGER) {
-		struct linger linger;
-
-		memcpy(&linger, order->value, sizeof(linger));
-		aw_bridge_set_linger(bridge, &linger);
-		return 0;
-	}
-	if (order->level == IPPROTO_TCP && order->name == TCP_CORK)
-		return 0; /* the endpoint's messages must not wait in TCP */
-	if (setsockopt(aw_bridge_tcp(bridge), order->level, order->name, order->value,
-		       (socklen_t)order->len) != 0)
-		return errno;
-	if (order->level == IPPROTO_TCP && order->name == TCP_NODELAY) {
-		memcpy(&on, order->value, sizeof(on));
-		aw_xs_ep_set_nodelay(aw_bridge_ep(bridge), on != 0);
-	}
-	return 0;
-}
-
+/* Of a connection that is over an option can still be set, as TCP's can. */
 static void set_option(const struct aw_order *order, int reply)
 {
-	struct aw_bridge *bridge = aw_conns_find(order->ino);
+	struct aw_conn *conn = aw_conns_find(order->ino);
 
-	if (order->len < 0 || order->len > AW_ORDER_VALUE_MAX)
-		answer(reply, EINVAL, NULL, 0);
-	else
-		answer(reply, bridge ? set_at(bridge, order) : 0, NULL, 0);
+	answer(reply, conn ? aw_options_set(&conn->options, conn->bridge, order) : 0);
 }
 
 static int64_t now_ms(void)
@@ -113,10 +77,10 @@ static bool add_drain(const struct aw_order *order, int reply)
 
 static bool has_drained(uint64_t ino)
 {
-	struct aw_bridge *bridge = aw_conns_find(ino);
+	const struct aw_conn *conn = aw_conns_find(ino);
 
-	return !bridge || (!aw_bridge_unread(bridge) && !aw_bridge_unsent(bridge) &&
-			   !aw_xs_ep_unsent(aw_bridge_ep(bridge)));
+	return !conn || (!aw_bridge_unread(conn->bridge) && !aw_bridge_unsent(conn->bridge) &&
+			 !aw_xs_ep_unsent(aw_bridge_ep(conn->bridge)));
 }
 
 bool aw_control_review(void)
@@ -131,7 +95,7 @@ bool aw_control_review(void)
 			at = &drain->next;
 			continue;
 		}
-		answer(drain->reply, done ? 0 : ETIMEDOUT, NULL, 0);
+		answer(drain->reply, done ? 0 : ETIMEDOUT);
 		close(drain->reply);
 		*at = drain->next;
 		free(drain);
@@ -144,8 +108,7 @@ static bool do_answered(const struct aw_order *order, int reply)
 {
 	switch ((enum aw_order_kind)order->kind) {
 	case AW_ORDER_DECIDE:
-		answer(reply, aw_listeners_decide(&order->local, &order->remote) ? 0 : EAGAIN, NULL,
-		       0);
+		answer(reply, aw_listeners_decide(&order->local, &order->remote) ? 0 : EAGAIN);
 		return false;
 	case AW_ORDER_GET_OPTION:
 		get_option(order, reply);
@@ -157,14 +120,14 @@ static bool do_answered(const struct aw_order *order, int reply)
 		return add_drain(order, reply);
 	case AW_ORDER_LISTEN:
 		aw_listeners_add(order->ino, &order->local, order->level != 0);
-		answer(reply, 0, NULL, 0);
+		answer(reply, 0);
 		return false;
 	case AW_ORDER_RELEASE:
 		aw_listeners_release(&order->local);
-		answer(reply, 0, NULL, 0);
+		answer(reply, 0);
 		return false;
 	case AW_ORDER_ERROR:
-		answer(reply, aw_conns_error(order->ino), NULL, 0);
+		answer(reply, aw_conns_error(order->ino));
 		return false;
 	case AW_ORDER_START:
 		break;

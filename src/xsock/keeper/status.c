@@ -76,15 +76,6 @@ static void tell(int to, int fd, const struct aw_conn *conn)
 	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static const struct aw_conn *conn_of(uint64_t ino)
-{
-	const struct aw_conn *conn = aw_conns_first();
-
-	while (conn && conn->ino != ino)
-		conn = conn->next;
-	return conn;
-}
-
 static void tell_all(int to, pid_t pid)
 {
 	char path[64], target[64];
@@ -102,7 +93,7 @@ static void tell_all(int to, pid_t pid)
 			continue;
 		target[len] = '\0';
 		if (sscanf(target, "socket:[%lu]", &ino) == 1)
-			conn = conn_of(ino);
+			conn = aw_conns_find(ino);
 		if (conn)
 			tell(to, atoi(entry->d_name), conn);
 	}

@@ -10,6 +10,7 @@
 #include "xsock/preload/extended.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/name.h"
 #include "xsock/preload/touch.h"
 
 enum place {
@@ -361,22 +362,53 @@ static int get_iwarp(int fd, int name, void *value, socklen_t *len)
 	return give(&number, sizeof(number), value, len);
 }
 
+/* An AF_UNIX socket that is asked for TCP's options may be a bridged fd from another process. */
+static bool is_foreign(int fd, int level, int name)
+{
+	return aw_fdtab_state(fd) == AW_FD_NONE &&
+	       (level == IPPROTO_TCP || level == IPPROTO_IP || level == IPPROTO_IPV6 ||
+		(level == SOL_SOCKET && (name == SO_DOMAIN || name == SO_PROTOCOL)));
+}
+
+static bool is_unix(int fd)
+{
+	int domain = 0;
+	socklen_t len = sizeof(domain);
+
+	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+	       domain == AF_UNIX;
+}
+
 AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
+	socklen_t room = len ? *len : 0;
+	int result, saved = errno;
+
 	if (aw_touch(fd, AW_TOUCH_POLL, true))
 		return -1;
 	if (__builtin_expect(level == SOL_IWARP, 0))
 		return get_iwarp(fd, name, value, len);
 	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return get_bridged(fd, level, name, value, len);
-	return aw_libc()->getsockopt(fd, level, name, value, len);
+	result = aw_libc()->getsockopt(fd, level, name, value, len);
+	if (!is_foreign(fd, level, name) || (result == 0 && level != SOL_SOCKET) || !is_unix(fd) ||
+	    !aw_name_adopt(fd))
+		return result;
+	*len = room;
+	errno = saved;
+	return get_bridged(fd, level, name, value, len);
 }
 
 AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
+	int result;
+
 	if (__builtin_expect(level == SOL_IWARP, 0))
 		return set_iwarp(fd, name, value, len);
 	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return set_bridged(fd, level, name, value, len);
-	return aw_libc()->setsockopt(fd, level, name, value, len);
+	result = aw_libc()->setsockopt(fd, level, name, value, len);
+	if (result == 0 || !is_foreign(fd, level, name) || !aw_name_adopt(fd))
+		return result;
+	return set_bridged(fd, level, name, value, len);
 }

@@ -8,6 +8,7 @@
 
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/name.h"
 #include "xsock/preload/say.h"
 #include "xsock/preload/watch.h"
 
@@ -99,6 +100,7 @@ int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give)
 	fstat(ends[NEAR], &file);
 	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &sock->linger, &len);
 	copy_file(fd, ends[NEAR]);
+	aw_name_bind(ends[NEAR], sock, file.st_ino);
 	err = give(sock, fd, ends[FAR], &file);
 	if (!err)
 		replace_everywhere(sock, ends[NEAR], &file);

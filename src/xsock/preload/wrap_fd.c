@@ -6,6 +6,7 @@
 #include <linux/sockios.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
@@ -149,16 +150,41 @@ AW_WRAPPER int fcntl64(int fd, int cmd, ...)
 	return result;
 }
 
+/* TCP counts as far as the urgent mark, AF_UNIX beyond; a peek stops where a read would. */
+static void count_to_mark(int fd, int *count)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLPRI };
+	socklen_t len = sizeof(int);
+	int in_line = 0;
+	void *octets;
+	ssize_t got;
+
+	if (*count <= 0 || aw_libc()->poll(&pollfd, 1, 0) <= 0 || !(pollfd.revents & POLLPRI) ||
+	    aw_libc()->getsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, &len) != 0 || in_line)
+		return;
+	octets = malloc((size_t)*count);
+	if (!octets)
+		return;
+	got = aw_libc()->recv(fd, octets, (size_t)*count, MSG_PEEK | MSG_DONTWAIT);
+	if (got >= 0)
+		*count = (int)got;
+	free(octets);
+}
+
 /* How many octets there are to read is known once it is known what they are. */
 AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
 	void *arg;
+	int result;
 
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
 	if ((request == FIONREAD || request == SIOCATMARK) && aw_touch(fd, AW_TOUCH_POLL, true))
 		return -1;
-	return aw_libc()->ioctl(fd, request, arg);
+	result = aw_libc()->ioctl(fd, request, arg);
+	if (result == 0 && request == FIONREAD && aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		count_to_mark(fd, arg);
+	return result;
 }

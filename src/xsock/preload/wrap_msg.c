@@ -8,6 +8,7 @@
 
 #include "xsock/preload/end.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/received.h"
 #include "xsock/preload/touch.h"
 
 #define DISCARD_OCTETS 65536
@@ -32,12 +33,12 @@ AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const 
 	return aw_libc()->sendto(fd, buf, len, flags, to, to_len);
 }
 
-/* Another process is to have these: what is pending must be told apart here and now. */
-static int touch_passed(const struct msghdr *msg)
+/* Calls see with each fd that msg carries, until one fails. */
+static int each_fd(struct msghdr *msg, int (*see)(int fd))
 {
 	struct cmsghdr *head = msg->msg_controllen ? CMSG_FIRSTHDR(msg) : NULL;
 
-	for (; head; head = CMSG_NXTHDR((struct msghdr *)msg, head)) {
+	for (; head; head = CMSG_NXTHDR(msg, head)) {
 		size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		const unsigned char *fds = CMSG_DATA(head);
 
@@ -47,10 +48,25 @@ static int touch_passed(const struct msghdr *msg)
 			int fd;
 
 			memcpy(&fd, fds + i * sizeof(fd), sizeof(fd));
-			if (aw_touch(fd, AW_TOUCH_WRITE, false))
+			if (see(fd))
 				return -1;
 		}
 	}
+	return 0;
+}
+
+/* Another process is to have it: what is pending must be told apart here and now. */
+static int pass(int fd)
+{
+	return aw_touch(fd, AW_TOUCH_WRITE, false);
+}
+
+static int receive(int fd)
+{
+	int saved = errno;
+
+	aw_socket_received(fd);
+	errno = saved;
 	return 0;
 }
 
@@ -60,7 +76,7 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
 		return -1;
-	if (aw_fdtab_any_touchy() && touch_passed(msg))
+	if (aw_fdtab_any_touchy() && each_fd((struct msghdr *)msg, pass))
 		return -1;
 	if (!aw_end_is_ours(fd))
 		return aw_libc()->sendmsg(fd, msg, flags);
@@ -179,11 +195,16 @@ static size_t room_of(const struct msghdr *msg)
 
 AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
+	ssize_t got;
+
 	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
 		return -1;
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, room_of(msg), flags);
-	return aw_end_of_read(fd, aw_libc()->recvmsg(fd, msg, flags), room_of(msg));
+	got = aw_libc()->recvmsg(fd, msg, flags);
+	if (__builtin_expect(got >= 0 && msg->msg_controllen, 0))
+		(void)each_fd(msg, receive);
+	return aw_end_of_read(fd, got, room_of(msg));
 }
 
 AW_WRAPPER int recvmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags,

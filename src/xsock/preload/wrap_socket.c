@@ -8,7 +8,9 @@
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
+#include "xsock/preload/name.h"
 #include "xsock/preload/option.h"
+#include "xsock/preload/received.h"
 #include "xsock/preload/say.h"
 #include "xsock/preload/swap.h"
 #include "xsock/preload/touch.h"
@@ -293,16 +295,53 @@ static int bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *l
 	return 0;
 }
 
+/* What looks like AF_UNIX may be a bridged fd that came from another process. */
+static int name_of(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
+{
+	socklen_t room = *len;
+	int result;
+
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		return bridged_name(fd, remote, addr, len);
+	result = remote ? aw_libc()->getpeername(fd, addr, len)
+			: aw_libc()->getsockname(fd, addr, len);
+	if (result != 0 || room < sizeof(addr->sa_family) || addr->sa_family != AF_UNIX ||
+	    !aw_name_adopt(fd))
+		return result;
+	*len = room;
+	return bridged_name(fd, remote, addr, len);
+}
+
 AW_WRAPPER int getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
-		return bridged_name(fd, false, addr, len);
-	return aw_libc()->getsockname(fd, addr, len);
+	return name_of(fd, false, addr, len);
 }
 
 AW_WRAPPER int getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
-		return bridged_name(fd, true, addr, len);
-	return aw_libc()->getpeername(fd, addr, len);
+	return name_of(fd, true, addr, len);
+}
+
+/* A listener from another process is as the rules have it for one of our own. */
+void aw_socket_received(int fd)
+{
+	struct aw_sock like = { .state = AW_FD_LISTENER, .role = AW_ROLE_PASSIVE };
+	struct sockaddr_storage local = { 0 };
+	socklen_t len = sizeof(local), int_len = sizeof(int);
+	int listens = 0;
+
+	aw_fdtab_forget(fd);
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
+		return;
+	if (local.ss_family == AF_UNIX) {
+		(void)aw_name_adopt(fd);
+		return;
+	}
+	if (local.ss_family != AF_INET && local.ss_family != AF_INET6)
+		return;
+	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &int_len);
+	if (!listens || !aw_mode_may_accept((struct sockaddr *)&local))
+		return;
+	if (aw_fdtab_add(fd, &like))
+		announce(fd, &local);
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Writes and reads the name: PREFIX, then in hex the family, address, port and scope of either end, and
+// the inode, which makes it one of its kind.
+#include "xsock/preload/name.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "xsock/preload/libc.h"
+#include "xsock/question.h"
+
+#define PREFIX "anywarp:"
+#define PREFIX_LEN (sizeof(PREFIX) - 1)
+#define IP_OCTETS 16
+#define END_HEX (2 * (IP_OCTETS + 2))
+
+static void put_end(char *text, const struct sockaddr_storage *addr)
+{
+	uint8_t octets[IP_OCTETS + 2] = { 0 };
+	uint16_t port = 0;
+
+	(void)aw_question_addr((const struct sockaddr *)addr, octets, &port);
+	memcpy(octets + IP_OCTETS, &port, sizeof(port));
+	for (size_t i = 0; i < sizeof(octets); i++)
+		sprintf(text + 2 * i, "%02x", octets[i]);
+}
+
+static bool get_end(const char *text, bool ipv6, struct sockaddr_storage *addr)
+{
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)addr;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)addr;
+	uint8_t octets[IP_OCTETS + 2];
+
+	for (size_t i = 0; i < sizeof(octets); i++) {
+		if (sscanf(text + 2 * i, "%2hhx", &octets[i]) != 1)
+			return false;
+	}
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = ipv6 ? AF_INET6 : AF_INET;
+	if (ipv6) {
+		memcpy(&v6->sin6_addr, octets, IP_OCTETS);
+		memcpy(&v6->sin6_port, octets + IP_OCTETS, 2);
+	} else {
+		memcpy(&v4->sin_addr, octets + 12, 4);
+		memcpy(&v4->sin_port, octets + IP_OCTETS, 2);
+	}
+	return true;
+}
+
+static uint32_t scope_of(const struct sockaddr_storage *addr)
+{
+	return addr->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)addr)->sin6_scope_id : 0;
+}
+
+void aw_name_bind(int near, const struct aw_sock *sock, ino_t ino)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	char *text = name.sun_path + 1;
+
+	text += sprintf(text, PREFIX "%c", sock->local.ss_family == AF_INET6 ? '6' : '4');
+	put_end(text, &sock->local);
+	put_end(text + END_HEX, &sock->remote);
+	text += 2 * END_HEX;
+	text += sprintf(text, "%08x%08lx", scope_of(&sock->local), (unsigned long)ino);
+	(void)aw_libc()->bind(near, (struct sockaddr *)&name, (socklen_t)(text - (char *)&name));
+}
+
+static bool read_name(const struct sockaddr_un *name, socklen_t len, struct aw_sock *sock)
+{
+	const char *text = name->sun_path + 1 + PREFIX_LEN + 1;
+	bool ipv6;
+	unsigned scope;
+
+	if (len < offsetof(struct sockaddr_un, sun_path) + 1 + PREFIX_LEN + 1 + 2 * END_HEX + 8 ||
+	    name->sun_family != AF_UNIX || name->sun_path[0] ||
+	    memcmp(name->sun_path + 1, PREFIX, PREFIX_LEN) != 0)
+		return false;
+	ipv6 = text[-1] == '6';
+	if (!get_end(text, ipv6, &sock->local) || !get_end(text + END_HEX, ipv6, &sock->remote))
+		return false;
+	if (ipv6 && sscanf(text + 2 * END_HEX, "%8x", &scope) == 1) {
+		((struct sockaddr_in6 *)&sock->local)->sin6_scope_id = scope;
+		((struct sockaddr_in6 *)&sock->remote)->sin6_scope_id = scope;
+	}
+	return true;
+}
+
+bool aw_name_adopt(int fd)
+{
+	struct aw_sock sock = { .state = AW_FD_BRIDGED, .mode = AW_XS_ON };
+	struct sockaddr_un name = { 0 };
+	socklen_t len = sizeof(name);
+
+	return aw_fdtab_state(fd) == AW_FD_NONE &&
+	       aw_libc()->getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
+	       read_name(&name, len, &sock) && aw_fdtab_add(fd, &sock);
+}

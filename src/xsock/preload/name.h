@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The program's end of a pair is bound to an abstract name that tells both TCP addresses: a process that
+// got it by SCM_RIGHTS, or by an exec that lost our environment, still knows what it has.
+#ifndef XSOCK_PRELOAD_NAME_H
+#define XSOCK_PRELOAD_NAME_H
+
+#include <stdbool.h>
+
+#include "xsock/preload/fdtab.h"
+
+void aw_name_bind(int near, const struct aw_sock *sock, ino_t ino);
+/* Whether fd, of which the table knows nothing, turns out to be a bridged one; from here on it is. */
+bool aw_name_adopt(int fd);
+
+#endif
