@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The keeper's bridge over an endpoint of our own, which takes and gives octets in random pieces, echoes
+// them, and ends and fails when told.
+#include "xsock/keeper/bridge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROOM 10000
+#define TOTAL 3000000
+#define TURNS_MAX 2000000
+
+/* The peer of this endpoint sends back what it gets, and the end. */
+struct aw_xs_ep {
+	uint8_t octets[ROOM];
+	size_t len;
+	bool shut, aborted, closed;
+	int fails; /* an errno, once the octets are gone */
+	int fd;
+};
+
+static struct aw_xs_ep ep;
+static struct aw_loop loop;
+static struct aw_bridge *bridge;
+static int near, ended = -1;
+
+short aw_xs_ep_ready(struct aw_xs_ep *e)
+{
+	return (short)((e->len || e->shut || e->fails ? POLLIN : 0) |
+		       (e->len < ROOM || e->fails ? POLLOUT : 0) | (e->fails ? POLLERR : 0));
+}
+
+static size_t piece(size_t most)
+{
+	return most ? 1 + (size_t)rand() % most : 0;
+}
+
+ssize_t aw_xs_ep_send(struct aw_xs_ep *e, const struct iovec *iov, int n, int flags)
+{
+	size_t room = ROOM - e->len;
+	size_t take = piece(iov->iov_len < room ? iov->iov_len : room);
+
+	(void)flags;
+	assert_int_equal(n, 1);
+	if (e->fails)
+		return -e->fails;
+	if (!take)
+		return -EAGAIN;
+	memcpy(e->octets + e->len, iov->iov_base, take);
+	e->len += take;
+	return (ssize_t)take;
+}
+
+ssize_t aw_xs_ep_recv(struct aw_xs_ep *e, const struct iovec *iov, int n, int flags)
+{
+	size_t give = piece(iov->iov_len < e->len ? iov->iov_len : e->len);
+
+	(void)flags;
+	assert_int_equal(n, 1);
+	if (!give)
+		return e->fails ? -e->fails : e->shut ? 0 : -EAGAIN;
+	memcpy(iov->iov_base, e->octets, give);
+	memmove(e->octets, e->octets + give, e->len - give);
+	e->len -= give;
+	return (ssize_t)give;
+}
+
+int aw_xs_ep_shutdown(struct aw_xs_ep *e, int how)
+{
+	assert_int_equal(how, SHUT_WR);
+	e->shut = true;
+	return 0;
+}
+
+void aw_xs_ep_close(struct aw_xs_ep *e, bool abort)
+{
+	e->closed = true;
+	e->aborted = abort;
+}
+
+bool aw_xs_ep_arm(struct aw_xs_ep *e)
+{
+	(void)e;
+	return true;
+}
+
+void aw_xs_ep_fds(struct aw_xs_ep *e, struct pollfd fds[AW_XS_EP_FDS])
+{
+	fds[0] = (struct pollfd){ .fd = e->fd, .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = -1 };
+}
+
+int aw_xs_ep_error(struct aw_xs_ep *e)
+{
+	(void)e;
+	return 0;
+}
+
+size_t aw_xs_ep_unsent(struct aw_xs_ep *e)
+{
+	(void)e;
+	return 0;
+}
+
+bool aw_xs_ep_at_mark(struct aw_xs_ep *e)
+{
+	(void)e;
+	return false;
+}
+
+static void over(struct aw_bridge *b, int error, void *arg)
+{
+	assert_ptr_equal(b, bridge);
+	assert_ptr_equal(arg, &ep);
+	assert_int_equal(ended, -1);
+	ended = error;
+}
+
+static int set_up(void **state)
+{
+	struct aw_bridge_start start = { .tcp = -1, .ino = 7, .ep = &ep, .over = over, .arg = &ep };
+	int ends[2];
+
+	(void)state;
+	memset(&ep, 0, sizeof(ep));
+	ended = -1;
+	ep.fd = eventfd(0, 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+	near = ends[0];
+	start.far = ends[1];
+	assert_int_equal(aw_loop_init(&loop), 0);
+	assert_int_equal(aw_bridge_create(&loop, &start, &bridge), 0);
+	assert_int_equal(aw_bridge_ino(bridge), 7);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	if (near >= 0)
+		close(near);
+	near = -1;
+	for (int i = 0; i < TURNS_MAX && ended < 0; i++)
+		aw_loop_turn(&loop, 0);
+	aw_loop_turn(&loop, 0);
+	close(loop.epfd);
+	close(ep.fd);
+	return ep.closed ? 0 : -1;
+}
+
+static void turn(void)
+{
+	for (int i = 0; i < 3; i++)
+		aw_loop_turn(&loop, 0);
+}
+
+static uint8_t octet_at(size_t at)
+{
+	return (uint8_t)(at * 2654435761u >> 13);
+}
+
+/* Writes and reads random pieces until all has come back, then the end. */
+static void bridge__no_octet_is_lost_or_doubled(void **state)
+{
+	static uint8_t octets[100000];
+	size_t written = 0, got = 0;
+	unsigned seed = (unsigned)time(NULL);
+	bool end = false;
+
+	(void)state;
+	printf("seed %u\n", seed);
+	srand(seed);
+	while (!end) {
+		size_t len = piece(sizeof(octets));
+		ssize_t n;
+
+		if (len > TOTAL - written)
+			len = TOTAL - written;
+		for (size_t i = 0; i < len; i++)
+			octets[i] = octet_at(written + i);
+		n = len ? send(near, octets, len, MSG_NOSIGNAL) : 0;
+		written += n > 0 ? (size_t)n : 0;
+		if (written == TOTAL)
+			shutdown(near, SHUT_WR);
+		aw_loop_turn(&loop, 0);
+		n = recv(near, octets, piece(sizeof(octets)), 0);
+		for (ssize_t i = 0; i < n; i++)
+			assert_int_equal(octets[i], octet_at(got + (size_t)i));
+		got += n > 0 ? (size_t)n : 0;
+		end = n == 0;
+	}
+	assert_int_equal(got, TOTAL);
+	turn();
+	assert_int_equal(ended, 0);
+	assert_false(ep.aborted);
+}
+
+/* Who does not read holds who writes. */
+static void bridge__is_full_at_last(void **state)
+{
+	static uint8_t octets[65536];
+	size_t written = 0;
+
+	(void)state;
+	for (int silent = 0; silent < 10; silent++) {
+		ssize_t n = send(near, octets, sizeof(octets), MSG_NOSIGNAL);
+
+		turn();
+		if (n > 0) {
+			written += (size_t)n;
+			silent = 0;
+		}
+	}
+	assert_true(written < 10 * sizeof(octets) + 1000000);
+	assert_int_equal(ended, -1);
+}
+
+static void bridge__a_close_ends_in_order(void **state)
+{
+	(void)state;
+	assert_int_equal(send(near, "last", 4, 0), 4);
+	close(near);
+	near = -1;
+	turn();
+	assert_int_equal(ended, 0);
+	assert_true(ep.closed && !ep.aborted && ep.shut);
+}
+
+static void bridge__a_close_by_linger_resets(void **state)
+{
+	struct linger linger = { .l_onoff = 1 };
+
+	(void)state;
+	turn();
+	aw_bridge_set_linger(bridge, &linger);
+	close(near);
+	near = -1;
+	turn();
+	assert_int_equal(ended, 0);
+	assert_true(ep.closed && ep.aborted && !ep.shut);
+}
+
+static void bridge__a_close_with_octets_unread_resets(void **state)
+{
+	(void)state;
+	assert_int_equal(send(near, "echo", 4, 0), 4);
+	turn();
+	turn();
+	close(near);
+	near = -1;
+	turn();
+	assert_true(ep.closed && ep.aborted && !ep.shut);
+}
+
+/* Octets that came before a failure are still read, then the end; writes fail. */
+static void bridge__a_failure_comes_after_the_octets(void **state)
+{
+	char got[8];
+
+	(void)state;
+	memcpy(ep.octets, "before", 6);
+	ep.len = 6;
+	ep.fails = ECONNRESET;
+	turn();
+	assert_int_equal(recv(near, got, sizeof(got), 0), 6);
+	turn();
+	assert_int_equal(ended, ECONNRESET);
+	assert_int_equal(recv(near, got, sizeof(got), 0), 0);
+	assert_int_equal(send(near, "x", 1, MSG_NOSIGNAL), -1);
+	assert_int_equal(errno, EPIPE);
+}
+
+static void bridge__goes_on_after_one_direction(void **state)
+{
+	char got[8];
+
+	(void)state;
+	assert_int_equal(send(near, "half", 4, 0), 4);
+	turn();
+	assert_int_equal(recv(near, got, sizeof(got), 0), 4);
+	ep.shut = true; /* the peer ends its direction */
+	assert_int_equal(eventfd_write(ep.fd, 1), 0);
+	turn();
+	assert_int_equal(recv(near, got, sizeof(got), 0), 0);
+	assert_int_equal(ended, -1);
+	assert_int_equal(send(near, "more", 4, 0), 4);
+	turn();
+	assert_int_equal(ep.len, 4);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(bridge__no_octet_is_lost_or_doubled),
+		TEST(bridge__is_full_at_last),
+		TEST(bridge__a_close_ends_in_order),
+		TEST(bridge__a_close_by_linger_resets),
+		TEST(bridge__a_close_with_octets_unread_resets),
+		TEST(bridge__a_failure_comes_after_the_octets),
+		TEST(bridge__goes_on_after_one_direction),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

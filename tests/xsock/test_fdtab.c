@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The table of fds: what it forgets, shares and notices.
+#include "xsock/preload/fdtab.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "xsock/preload/touch.h"
+
+static int settled;
+
+/* What a fork has settled before. */
+void aw_touch_pending(void)
+{
+	settled++;
+}
+
+static int new_socket(enum aw_fd_state state)
+{
+	struct aw_sock like = { .state = state, .mode = AW_XS_ON };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_true(fd >= 0);
+	assert_true(aw_fdtab_add(fd, &like));
+	return fd;
+}
+
+static void end_socket(int fd)
+{
+	aw_fdtab_forget(fd);
+	close(fd);
+}
+
+static struct aw_sock *get(int fd)
+{
+	struct aw_sock *sock;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	aw_fdtab_unlock();
+	return sock;
+}
+
+static void fdtab__knows_nothing_of_other_fds(void **state)
+{
+	(void)state;
+	assert_int_equal(aw_fdtab_state(0), AW_FD_NONE);
+	assert_int_equal(aw_fdtab_state(-1), AW_FD_NONE);
+	assert_int_equal(aw_fdtab_state(AW_FDTAB_MAX), AW_FD_NONE);
+	assert_null(get(0));
+	assert_null(get(-1));
+	assert_null(get(AW_FDTAB_MAX));
+}
+
+static void fdtab__refuses_a_number_beyond_it(void **state)
+{
+	struct aw_sock like = { .state = AW_FD_PENDING };
+
+	(void)state;
+	assert_false(aw_fdtab_add(AW_FDTAB_MAX, &like));
+	assert_false(aw_fdtab_add(-1, &like));
+	aw_fdtab_mark(AW_FDTAB_MAX);
+	aw_fdtab_forget(AW_FDTAB_MAX);
+	aw_fdtab_copy(0, AW_FDTAB_MAX);
+	assert_false(aw_fdtab_any_touchy());
+}
+
+static void fdtab__counts_what_is_touchy(void **state)
+{
+	int first = new_socket(AW_FD_PENDING), second = new_socket(AW_FD_CANDIDATE);
+
+	(void)state;
+	assert_true(aw_fdtab_any_touchy());
+	assert_true(aw_fdtab_is_touchy(first));
+	assert_false(aw_fdtab_is_touchy(second));
+	end_socket(first);
+	assert_false(aw_fdtab_any_touchy());
+	end_socket(second);
+}
+
+static void fdtab__shares_a_socket_among_its_fds(void **state)
+{
+	int fd = new_socket(AW_FD_PENDING), other = dup(fd);
+	struct aw_sock *sock;
+
+	(void)state;
+	aw_fdtab_copy(fd, other);
+	sock = get(fd);
+	assert_ptr_equal(get(other), sock);
+	aw_fdtab_lock();
+	assert_int_equal(aw_fdtab_next(sock, -1), fd);
+	assert_int_equal(aw_fdtab_next(sock, fd), other);
+	assert_int_equal(aw_fdtab_next(sock, other), -1);
+	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
+	aw_fdtab_unlock();
+	assert_int_equal(aw_fdtab_state(other), AW_FD_BRIDGED);
+	end_socket(fd);
+	assert_ptr_equal(get(other), sock);
+	end_socket(other);
+}
+
+static void fdtab__a_copy_of_a_plain_fd_forgets(void **state)
+{
+	int fd = new_socket(AW_FD_PENDING), plain = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)state;
+	dup2(plain, fd);
+	aw_fdtab_copy(plain, fd);
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_NONE);
+	assert_false(aw_fdtab_any_touchy());
+	close(fd);
+	close(plain);
+}
+
+/* libc closes an fd by itself, and the number comes back as another file. */
+static void fdtab__notices_a_number_used_again(void **state)
+{
+	int fd = new_socket(AW_FD_PENDING), other = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)state;
+	dup2(other, fd);
+	assert_null(get(fd));
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_NONE);
+	assert_false(aw_fdtab_any_touchy());
+	close(fd);
+	close(other);
+}
+
+static void fdtab__forgets_a_range(void **state)
+{
+	int fds[] = { new_socket(AW_FD_PENDING), new_socket(AW_FD_PENDING),
+		      new_socket(AW_FD_PENDING) };
+
+	(void)state;
+	aw_fdtab_forget_range((unsigned)fds[1], ~0u);
+	assert_int_equal(aw_fdtab_state(fds[0]), AW_FD_PENDING);
+	assert_int_equal(aw_fdtab_state(fds[1]), AW_FD_NONE);
+	assert_int_equal(aw_fdtab_state(fds[2]), AW_FD_NONE);
+	for (int i = 0; i < 3; i++)
+		end_socket(fds[i]);
+}
+
+static void fdtab__hides_its_own(void **state)
+{
+	int fd = dup(0);
+
+	(void)state;
+	aw_fdtab_hide(fd);
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_INTERNAL);
+	aw_fdtab_forget_range(0, ~0u);
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_INTERNAL);
+	end_socket(fd);
+}
+
+/* Who holds a socket has it after its last fd is gone. */
+static void fdtab__a_held_socket_stays(void **state)
+{
+	int fd = new_socket(AW_FD_STARTING);
+	struct aw_sock *sock;
+
+	(void)state;
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	aw_fdtab_hold(sock);
+	aw_fdtab_unlock();
+	end_socket(fd);
+	assert_true(aw_fdtab_any_touchy());
+	aw_fdtab_lock();
+	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
+	aw_fdtab_release(sock);
+	aw_fdtab_unlock();
+	assert_false(aw_fdtab_any_touchy());
+}
+
+/* The child of vfork has our memory and other fds. */
+static void fdtab__a_child_of_vfork_changes_nothing(void **state)
+{
+	int fd = new_socket(AW_FD_PENDING), status;
+	pid_t pid = vfork();
+
+	(void)state;
+	if (pid == 0) {
+		aw_fdtab_forget(fd);
+		aw_fdtab_copy(0, fd);
+		aw_fdtab_mark(fd);
+		aw_fdtab_forget_range(0, ~0u);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_PENDING);
+	end_socket(fd);
+}
+
+static void fdtab__a_forked_child_has_its_own(void **state)
+{
+	int fd = new_socket(AW_FD_PENDING), status, before = settled;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		aw_fdtab_forget(fd);
+		_exit(aw_fdtab_state(fd) == AW_FD_NONE && !aw_fdtab_any_touchy() ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_PENDING);
+	assert_true(settled > before);
+	end_socket(fd);
+}
+
+static void *wait_for_start(void *arg)
+{
+	struct aw_sock *sock = arg;
+
+	aw_fdtab_lock();
+	while (sock->state == AW_FD_STARTING)
+		aw_fdtab_wait();
+	aw_fdtab_unlock();
+	return arg;
+}
+
+static void fdtab__wakes_who_waits_for_a_start(void **state)
+{
+	int fd = new_socket(AW_FD_STARTING);
+	struct aw_sock *sock = get(fd);
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_start, sock), 0);
+	aw_fdtab_lock();
+	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
+	aw_fdtab_unlock();
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, sock);
+	end_socket(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fdtab__knows_nothing_of_other_fds),
+		cmocka_unit_test(fdtab__refuses_a_number_beyond_it),
+		cmocka_unit_test(fdtab__counts_what_is_touchy),
+		cmocka_unit_test(fdtab__shares_a_socket_among_its_fds),
+		cmocka_unit_test(fdtab__a_copy_of_a_plain_fd_forgets),
+		cmocka_unit_test(fdtab__notices_a_number_used_again),
+		cmocka_unit_test(fdtab__forgets_a_range),
+		cmocka_unit_test(fdtab__hides_its_own),
+		cmocka_unit_test(fdtab__a_held_socket_stays),
+		cmocka_unit_test(fdtab__a_child_of_vfork_changes_nothing),
+		cmocka_unit_test(fdtab__a_forked_child_has_its_own),
+		cmocka_unit_test(fdtab__wakes_who_waits_for_a_start),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
