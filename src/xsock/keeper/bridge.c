@@ -235,6 +235,13 @@ static void follow_fds(struct aw_bridge *bridge)
 				  (uint32_t)fds[i].events);
 }
 
+/* The endpoint is ready for ever. */
+static void leave_fds(struct aw_bridge *bridge)
+{
+	for (int i = 0; i < AW_XS_EP_FDS; i++)
+		(void)aw_loop_set(bridge->loop, &bridge->ep_source[i], -1, 0);
+}
+
 void aw_bridge_pump(struct aw_bridge *bridge)
 {
 	for (int round = 0; round < ROUNDS && !bridge->is_over; round++) {
@@ -248,6 +255,10 @@ void aw_bridge_pump(struct aw_bridge *bridge)
 		}
 		if (moved)
 			continue;
+		if (bridge->in.told && ready & (POLLHUP | POLLERR)) {
+			leave_fds(bridge); /* only the program is waited for */
+			return;
+		}
 		follow_fds(bridge);
 		if (aw_xs_ep_arm(bridge->start.ep))
 			return;

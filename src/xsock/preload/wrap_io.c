@@ -30,21 +30,14 @@ AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
 {
 	if (aw_touch(fd, AW_TOUCH_WRITE, false))
 		return -1;
-	if (aw_end_is_ours(fd))
-		return aw_end_of_write(aw_libc()->send(fd, buf, count, MSG_NOSIGNAL), 0);
-	return aw_libc()->write(fd, buf, count);
+	return aw_end_of_plain_write(fd, aw_libc()->write(fd, buf, count));
 }
 
 AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	if (aw_touch(fd, AW_TOUCH_WRITE, false))
 		return -1;
-	if (aw_end_is_ours(fd) && count > 0) {
-		struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
-
-		return aw_end_of_write(aw_libc()->sendmsg(fd, &msg, MSG_NOSIGNAL), 0);
-	}
-	return aw_libc()->writev(fd, iov, count);
+	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
 }
 
 AW_WRAPPER ssize_t sendfile(int out, int in, off_t *offset, size_t count)
