@@ -52,8 +52,6 @@ static void end(struct aw_bridge *bridge, bool abort)
 	bridge->start.over(bridge, bridge->error, bridge->start.arg);
 	aw_xs_ep_close(bridge->start.ep, abort);
 	hang_up(bridge);
-	if (bridge->start.tcp >= 0)
-		close(bridge->start.tcp);
 	for (int i = 0; i < AW_XS_EP_FDS; i++)
 		bridge->ep_source[i].is_dead = true;
 	aw_loop_bury(bridge->loop, &bridge->far_source);
@@ -316,7 +314,13 @@ uint64_t aw_bridge_ino(const struct aw_bridge *bridge)
 
 int aw_bridge_tcp(const struct aw_bridge *bridge)
 {
-	return bridge->start.tcp;
+	const struct stat *file = &bridge->start.tcp_file;
+	struct stat now;
+
+	return fstat(bridge->start.tcp, &now) == 0 && now.st_dev == file->st_dev &&
+			       now.st_ino == file->st_ino
+		       ? bridge->start.tcp
+		       : -1;
 }
 
 struct aw_xs_ep *aw_bridge_ep(const struct aw_bridge *bridge)

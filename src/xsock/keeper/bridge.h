@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "xsock/ep.h"
 #include "xsock/keeper/loop.h"
@@ -16,7 +17,8 @@ struct aw_bridge;
 /* What a bridge is begun with. */
 struct aw_bridge_start {
 	int far; /* the pair's end; the bridge's own */
-	int tcp; /* a duplicate of the connection's socket, for its options; the bridge's own; or -1 */
+	int tcp; /* the connection's socket, which is the endpoint's; or -1 */
+	struct stat tcp_file; /* what it is: the endpoint may close it at any time */
 	uint64_t ino; /* of the near end: the bridge's name */
 	struct aw_xs_ep *ep; /* under way; the bridge's own */
 	struct linger linger;
@@ -30,6 +32,7 @@ int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
 		     struct aw_bridge **bridge);
 
 uint64_t aw_bridge_ino(const struct aw_bridge *bridge);
+/* For options; -1: it is closed. */
 int aw_bridge_tcp(const struct aw_bridge *bridge);
 struct aw_xs_ep *aw_bridge_ep(const struct aw_bridge *bridge);
 /* Octets that the program has written and the bridge has not taken; that the bridge holds. */

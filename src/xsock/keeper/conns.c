@@ -3,7 +3,6 @@
 #include "xsock/keeper/conns.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -72,24 +71,21 @@ static int make_ep(const struct aw_order *order, int tcp, struct aw_xs_ep **ep)
 static int start(struct aw_loop *loop, struct aw_conn *conn, const struct aw_order *order, int tcp,
 		 int far)
 {
-	struct aw_bridge_start begun = {
-		.far = far, .ino = order->ino, .over = over, .arg = conn, .tcp = -1
-	};
+	struct aw_bridge_start begun = { .far = far, .ino = order->ino, .over = over, .arg = conn };
 	socklen_t len = sizeof(begun.linger);
 	int err;
 
 	aw_options_read(&conn->options, tcp);
 	getsockopt(tcp, SOL_SOCKET, SO_LINGER, &begun.linger, &len);
-	begun.tcp = fcntl(tcp, F_DUPFD_CLOEXEC, 0);
+	begun.tcp = tcp;
+	if (fstat(tcp, &begun.tcp_file) != 0)
+		return errno;
 	err = make_ep(order, tcp, &begun.ep);
-	if (err) {
-		close(begun.tcp);
+	if (err)
 		return err;
-	}
 	err = aw_bridge_create(loop, &begun, &conn->bridge);
 	if (err) {
 		aw_xs_ep_close(begun.ep, true);
-		close(begun.tcp);
 		return -err; /* the endpoint has had the socket */
 	}
 	return 0;

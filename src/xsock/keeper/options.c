@@ -49,7 +49,7 @@ int aw_options_get(const struct aw_options *options, const struct aw_bridge *bri
 		return 0;
 	}
 	if (getsockopt(aw_bridge_tcp(bridge), order->level, order->name, answer->value, &len) != 0)
-		return errno;
+		return errno == EBADF ? ENOTCONN : errno;
 	answer->len = (int32_t)len;
 	return 0;
 }

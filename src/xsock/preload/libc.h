@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -39,7 +40,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	F(select) F(pselect) F(epoll_ctl) F(epoll_wait) F(epoll_pwait) \
 	F(epoll_pwait2) F(getsockopt) F(setsockopt) F(getsockname) F(getpeername) \
 	F(fdopen) F(fclose) F(execve) F(execvpe) F(fexecve) \
-	F(posix_spawn) F(posix_spawnp) F(syscall)
+	F(posix_spawn) F(posix_spawnp) F(syscall) F(prctl)
 // clang-format on
 
 struct aw_libc {

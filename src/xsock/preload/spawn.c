@@ -42,7 +42,10 @@ __attribute__((constructor)) static void find_keeper(void)
 		strcpy(slash + 1, AW_KEEPER_NAME);
 }
 
-static int become_keeper(void *arg)
+/* The sanitizers take a stack of ours for broken when it is left for good. */
+#define NOT_SANITIZED __attribute__((no_sanitize_address, no_sanitize_thread))
+
+NOT_SANITIZED static int become_keeper(void *arg)
 {
 	struct birth *birth = arg;
 	char *argv[] = { path, NULL };
@@ -56,7 +59,7 @@ static int become_keeper(void *arg)
 	_exit(127);
 }
 
-static int bear_keeper(void *arg)
+NOT_SANITIZED static int bear_keeper(void *arg)
 {
 	struct birth *birth = arg;
 

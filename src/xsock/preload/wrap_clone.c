@@ -8,6 +8,7 @@
 
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
+#include "xsock/preload/sandbox.h"
 #include "xsock/preload/say.h"
 #include "xsock/preload/touch.h"
 
@@ -40,7 +41,7 @@ static bool is_refused(long number)
 /* libc's takes six arguments, whatever the call needs, and so does this one. */
 AW_WRAPPER long syscall(long number, ...)
 {
-	long a[ARGUMENTS];
+	long a[ARGUMENTS], result;
 	va_list list;
 
 	va_start(list, number);
@@ -51,5 +52,8 @@ AW_WRAPPER long syscall(long number, ...)
 		return -1;
 	if (aw_fdtab_any_touchy() && is_fork(number, a))
 		aw_touch_pending();
-	return aw_libc()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	result = aw_libc()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (result == 0 && number == SYS_seccomp)
+		aw_sandbox_enter();
+	return result;
 }

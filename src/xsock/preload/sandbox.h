@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Whether this process is in a seccomp sandbox.
+#ifndef XSOCK_PRELOAD_SANDBOX_H
+#define XSOCK_PRELOAD_SANDBOX_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+extern _Atomic(bool) aw_sandbox_on;
+
+static inline void aw_sandbox_enter(void)
+{
+	atomic_store_explicit(&aw_sandbox_on, true, memory_order_relaxed);
+}
+
+static inline bool aw_sandbox_is_on(void)
+{
+	return atomic_load_explicit(&aw_sandbox_on, memory_order_relaxed);
+}
+
+#endif
