@@ -341,14 +341,37 @@ static void check_bounds(struct pair *pair, const struct end *end)
 	HOLDS(s->notes_used <= AW_XS_NOTES);
 }
 
+/* Octets that arrive at once. */
+static void flow(struct pair *pair, struct end *end, size_t len)
+{
+	put(pair, end, len, false);
+	pump(pair, end, 0);
+	while (transmit(pair, end) || deliver(pair, end) || complete(end))
+		;
+	take_messages(pair, peer_of(pair, end), MESSAGES_MAX);
+	pump(pair, peer_of(pair, end), 0);
+	while (transmit(pair, peer_of(pair, end)) || deliver(pair, peer_of(pair, end)))
+		;
+	take_messages(pair, end, MESSAGES_MAX);
+}
+
+/* Few octets, any number, or such as end where buffers do. */
+static size_t draw_len(struct bytes *b, const struct end *to, uint8_t what)
+{
+	if (what & 64)
+		return to->mem.recv_start / AW_XS_SGL_MAX * (bytes_u8(b) % 9);
+	return what & 32 ? bytes_u8(b) : bytes_u16(b) % 9001;
+}
+
 static void step(struct pair *pair)
 {
 	struct bytes *b = pair->b;
 	uint8_t what = bytes_u8(b);
 	struct end *end = &pair->end[what >> 7];
-	size_t len = what & 64 ? bytes_u8(b) : bytes_u16(b) % 9001;
+	bool gets = what % 15 == 8 || what % 15 == 9;
+	size_t len = draw_len(b, gets ? end : peer_of(pair, end), what);
 
-	switch (what % 14) {
+	switch (what % 15) {
 	case 0:
 	case 1:
 		put(pair, end, len, false);
@@ -373,7 +396,7 @@ static void step(struct pair *pair)
 		break;
 	case 8:
 	case 9:
-		get(pair, end, len, what % 14 == 9);
+		get(pair, end, len, what % 15 == 9);
 		break;
 	case 10:
 		get_urgent(pair, end);
@@ -390,6 +413,9 @@ static void step(struct pair *pair)
 			end->ended = true;
 		}
 		end->stream.urgent_inline = len & 1;
+		break;
+	case 14:
+		flow(pair, end, len);
 		break;
 	}
 	check_bounds(pair, end);
