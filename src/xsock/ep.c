@@ -14,6 +14,8 @@
 #define RECV_START (1u << 17) /* the ring grows when octets fill it */
 #define QUEUE_DEFAULT 384u
 #define INLINE_DEFAULT 64u
+#define COMBINE_WRS 64u /* posted and not known to be done */
+#define COMBINE_OCTETS 4096u
 #define PAGE 4096u
 
 uint64_t aw_xs_now_ns(void)
@@ -225,6 +227,20 @@ static size_t length_of(const struct iovec *iov, int n)
 	return len;
 }
 
+/*
+ * How many octets are a message at least. Fewer wait while so many messages are with TCP that it has not taken: they go with what is sent
+ * next, or when it has. The peer's credits do the same where the peer is behind.
+ */
+static uint32_t combine(struct aw_xs_ep *ep, int flags)
+{
+	if (flags & MSG_MORE)
+		return COMBINE_OCTETS;
+	if (ep->nodelay || flags & MSG_OOB || ep->stream.sq_used < COMBINE_WRS)
+		return 0;
+	aw_xs_ep_reap_sends(ep);
+	return ep->stream.sq_used < COMBINE_WRS ? 0 : COMBINE_OCTETS;
+}
+
 static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
 {
 	int refusal = send_refusal(ep, flags);
@@ -240,7 +256,7 @@ static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 		return ep->stream.error ? send_refusal(ep, flags) : -EAGAIN;
 	if (flags & MSG_OOB && taken == len)
 		aw_xs_stream_put_urgent(&ep->stream);
-	aw_xs_ep_pump(ep, 0);
+	aw_xs_ep_pump(ep, combine(ep, flags));
 	return (ssize_t)taken;
 }
 
