@@ -150,6 +150,7 @@ short aw_xs_ep_ready(struct aw_xs_ep *ep)
 	if (ep->poller && pthread_equal(ep->poller_id, pthread_self()))
 		ep->poller = false;
 	aw_xs_ep_progress(ep, 0);
+	ep->ready_news = ep->news;
 	short bits = aw_xs_ep_bits(ep);
 
 	aw_xs_ep_unlock(ep);

@@ -86,6 +86,7 @@ struct aw_xs_ep {
 	bool poller; /* some thread armed for a poll(2) of its own and did not come back yet */
 	pthread_t poller_id;
 	uint64_t poller_news;
+	uint64_t ready_news; /* as aw_xs_ep_ready last told them */
 
 	uint32_t calls; /* made so far */
 	bool listed; /* the service knows that it is behind */
@@ -128,6 +129,8 @@ void aw_xs_ep_free_maps(struct aw_xs_ep *ep);
 short aw_xs_ep_bits(const struct aw_xs_ep *ep);
 /* Gives the lock back, and wakes who sleeps and has missed something. */
 void aw_xs_ep_unlock(struct aw_xs_ep *ep);
+/* Wakes who sleeps and has missed something. */
+void aw_xs_ep_tell(struct aw_xs_ep *ep);
 /* As aw_xs_ep_arm. */
 bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep);
 

@@ -97,6 +97,12 @@ static void unlist(struct aw_xs_ep *ep)
 	service.behind_count--;
 }
 
+/* Who sleeps in a poll(2) of its own must find the events; there is one such sleeper at a time. */
+static bool has_poller(const struct aw_xs_ep *ep)
+{
+	return ep->poller && !pthread_equal(ep->poller_id, pthread_self());
+}
+
 /* Somebody calls, or called lately: it is theirs. The endpoint's lock is held. */
 static void watch_behind(struct turn *turn, struct aw_xs_ep *ep)
 {
@@ -105,7 +111,10 @@ static void watch_behind(struct turn *turn, struct aw_xs_ep *ep)
 	ep->idle_ticks = aw_xs_ep_is_behind(ep) ? 0 : ep->idle_ticks + 1;
 	if (!busy && ep->idle_ticks == 0) {
 		aw_xs_ep_progress(ep, 0);
-		sleep_on(turn, ep);
+		if (has_poller(ep))
+			aw_xs_ep_tell(ep);
+		else
+			sleep_on(turn, ep);
 	}
 	ep->calls_seen = ep->calls;
 	if (ep->idle_ticks > IDLE_TICKS) {

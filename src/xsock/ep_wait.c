@@ -103,7 +103,7 @@ static void settle_event(struct aw_xs_cq *cq)
 	cq->unacked = 0;
 }
 
-static void tell_sleepers(struct aw_xs_ep *ep)
+void aw_xs_ep_tell(struct aw_xs_ep *ep)
 {
 	bool self = ep->poller && pthread_equal(ep->poller_id, pthread_self());
 	bool poller = ep->poller && !self && ep->poller_news != ep->news;
@@ -122,7 +122,7 @@ static void tell_sleepers(struct aw_xs_ep *ep)
 
 void aw_xs_ep_unlock(struct aw_xs_ep *ep)
 {
-	tell_sleepers(ep);
+	aw_xs_ep_tell(ep);
 	if (!ep->listed && ep->waiters == 0 && aw_xs_ep_is_behind(ep))
 		aw_xs_service_behind(ep);
 	pthread_mutex_unlock(&ep->lock);
@@ -166,7 +166,7 @@ bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep)
 	drain_events(ep);
 	bool quiet = arm(ep, awaits_sends(ep));
 
-	tell_sleepers(ep);
+	aw_xs_ep_tell(ep);
 	ep->poller = quiet;
 	ep->poller_id = pthread_self();
 	ep->poller_news = ep->news;
@@ -181,7 +181,9 @@ bool aw_xs_ep_arm(struct aw_xs_ep *ep)
 bool aw_xs_ep_arm_for(struct aw_xs_ep *ep, short events)
 {
 	pthread_mutex_lock(&ep->lock);
-	bool quiet = aw_xs_ep_arm_poller(ep) && !(aw_xs_ep_bits(ep) & events);
+	/* Another thread may have found something since the caller looked. */
+	bool quiet = aw_xs_ep_arm_poller(ep) && ep->news == ep->ready_news &&
+		     !(aw_xs_ep_bits(ep) & events);
 
 	aw_xs_ep_unlock(ep);
 	return quiet;
@@ -259,7 +261,7 @@ static int wait_turn(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t 
 		return sleep_following(ep, end_ns, left_ns >= 0);
 	err = sleep_leading(ep, left_ns);
 	aw_xs_ep_progress(ep, 0);
-	tell_sleepers(ep);
+	aw_xs_ep_tell(ep);
 	return err;
 }
 

@@ -11,7 +11,7 @@
 static bool is_child;
 
 /* The leak checker asks: it takes the threads of a child of a fork for ended ones. */
-int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)
 {
