@@ -61,7 +61,7 @@ static bool arm(struct aw_xs_ep *ep, bool sends)
 {
 	uint64_t before = ep->news;
 
-	if (ep->phase == AW_XS_PHASE_OVER || ep->phase == AW_XS_PHASE_IDLE)
+	if (ep->phase == AW_XS_PHASE_IDLE)
 		return false;
 	if (ep->phase == AW_XS_PHASE_UP) {
 		arm_cq(&ep->recv_cq);

@@ -258,6 +258,30 @@ static void ep_arm__event_loop(void **state)
 	ends_close(&ends);
 }
 
+/* Once its end was told, nothing is left to come. */
+static void ep_arm__of_one_that_is_over(void **state)
+{
+	struct pollfd fds[AW_XS_EP_FDS];
+	struct ends ends;
+	bool asleep = false;
+
+	(void)state;
+	ends_open(&ends, NULL);
+	aw_xs_ep_close(ends.client, false);
+	ends.client = NULL;
+	ends_wait(ends.server, POLLHUP);
+	assert_int_equal(aw_xs_ep_drain_all(LONG), 0);
+	for (int i = 0; i < 1000 && !asleep; i++) {
+		aw_xs_ep_ready(ends.server);
+		if (!aw_xs_ep_arm(ends.server))
+			continue;
+		aw_xs_ep_fds(ends.server, fds);
+		asleep = poll(fds, AW_XS_EP_FDS, 20) == 0;
+	}
+	assert_true(asleep);
+	ends_close(&ends);
+}
+
 /* One thread sleeps in wait, one in poll(2): both hear. */
 static void ep_arm__beside_a_waiter(void **state)
 {
@@ -390,6 +414,7 @@ int main(void)
 		cmocka_unit_test(ep_wait__shut_down_by_another_thread),
 		cmocka_unit_test(ep_wait__four_threads_both_ways),
 		cmocka_unit_test(ep_arm__event_loop),
+		cmocka_unit_test(ep_arm__of_one_that_is_over),
 		cmocka_unit_test(ep_arm__beside_a_waiter),
 		cmocka_unit_test(ep_iowrite__where_the_peer_maps),
 		cmocka_unit_test(ep_send_zero__in_order),
