@@ -310,3 +310,14 @@ def connect_passing(port):
     sock = dial(port)
     sock.sendall(b"1234")
     assert read_exactly(sock, 4) == b"4321"
+
+
+@serve
+def serve_untouched(port):
+    """Accepted and closed: the end, and no reset, though the client's start-up lies unread."""
+    accept(port).close()
+
+
+@connect
+def connect_untouched(port):
+    assert dial(port).recv(1) == b""

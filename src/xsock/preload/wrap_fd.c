@@ -13,9 +13,29 @@
 #include "xsock/preload/option.h"
 #include "xsock/preload/touch.h"
 
+static bool is_aborted(int fd)
+{
+	struct linger linger = { 0 };
+	socklen_t len = sizeof(linger);
+
+	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) == 0 &&
+	       linger.l_onoff && !linger.l_linger;
+}
+
+/* The peer's MPA Request, left unread in a socket that is closed, would make its end a reset. */
+static void answer_first(int fd)
+{
+	int saved = errno;
+
+	if (aw_fdtab_state(fd) == AW_FD_PENDING && !is_aborted(fd))
+		(void)aw_touch_slow(fd, AW_TOUCH_WRITE, true);
+	errno = saved;
+}
+
 /* False: the program does not know this fd. */
 static bool leave(int fd)
 {
+	answer_first(fd);
 	switch (aw_fdtab_state(fd)) {
 	case AW_FD_NONE:
 		return true;
