@@ -195,22 +195,13 @@ static struct timespec timespec_of(uint64_t ns)
 				  .tv_nsec = (long)(ns % 1000000000u) };
 }
 
-/* With the lock given back. Without a time limit the sleep is in ibv_get_cq_event, which makes progress. */
-static int sleep_unlocked(struct aw_xs_ep *ep, int64_t left_ns, struct aw_xs_cq **cq)
+/* With the lock given back. */
+static int sleep_unlocked(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS], int64_t left_ns,
+			  struct aw_xs_cq **cq)
 {
-	struct pollfd fds[AW_XS_EP_FDS] = {
-		{ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN },
-		{ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN },
-	};
-	bool up = ep->phase == AW_XS_PHASE_UP;
 	struct timespec limit;
 	int n;
 
-	*cq = NULL;
-	if (up && left_ns < 0 && ep->lends)
-		return take_cq_event(ep, cq);
-	if (!up && (left_ns < 0 || left_ns > SETUP_NS))
-		left_ns = SETUP_NS;
 	limit = timespec_of(left_ns < 0 ? 0 : (uint64_t)left_ns);
 	n = ppoll(fds, AW_XS_EP_FDS, left_ns < 0 ? NULL : &limit, NULL);
 	if (n < 0)
@@ -218,16 +209,29 @@ static int sleep_unlocked(struct aw_xs_ep *ep, int64_t left_ns, struct aw_xs_cq 
 	return fds[0].revents ? take_cq_event(ep, cq) : 0;
 }
 
-/* The thread that sleeps for all. The lock is held before and after. */
+/*
+ * The thread that sleeps for all. The lock is held before and after. Without a time limit the sleep is in
+ * ibv_get_cq_event, which makes progress.
+ */
 static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 {
+	struct pollfd fds[AW_XS_EP_FDS] = {
+		{ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN },
+		{ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN },
+	};
+	bool up = ep->phase == AW_XS_PHASE_UP;
 	struct aw_xs_cq *cq = NULL;
 	int err;
 
+	if (!up && (left_ns < 0 || left_ns > SETUP_NS))
+		left_ns = SETUP_NS;
 	ep->sleeping = true;
 	ep->sleeper_news = ep->news;
 	pthread_mutex_unlock(&ep->lock);
-	err = sleep_unlocked(ep, left_ns, &cq);
+	if (up && left_ns < 0 && ep->lends)
+		err = take_cq_event(ep, &cq);
+	else
+		err = sleep_unlocked(ep, fds, left_ns, &cq);
 	pthread_mutex_lock(&ep->lock);
 	ep->sleeping = false;
 	if (cq) {
