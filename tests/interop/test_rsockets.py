@@ -30,7 +30,7 @@ def stream(link, port, name, options, address="{address}", server_options=""):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("size", [1, 1000, 65536, 1000000])
+@pytest.mark.parametrize("size", [16, 1000, 65536, 1000000])
 def test_stream_is_verified(link, port, size, mode):
     count = min(200, 4000000 // size)
     stream(link, port, "rstream", f"-T v -S {size} -C {count} -I 2 {MODES[mode]}")
