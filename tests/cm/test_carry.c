@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MESSAGES 400
-#define FORK_EVERY 40 /* messages */
+#define MESSAGES 120
+#define FORK_EVERY 12 /* messages */
 
 /* What a parent does once it has forked. */
 enum then {
