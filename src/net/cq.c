@@ -6,6 +6,7 @@
 #include "net/hold.h"
 #include "net/lend.h"
 #include "net/uqp.h"
+#include "ring/once.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,11 +23,46 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(cq_list, aw_cq) all = TAILQ_HEAD_INITIALIZER(all);
+static struct aw_once once = AW_ONCE_INIT;
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* What a child that carries on did to the parent's epoll sets, the parent would miss. */
+static void fork_child(void)
+{
+	struct aw_cq *cq;
+
+	TAILQ_FOREACH(cq, &all, entry)
+	{
+		if (!aw_engine_is_held() || cq->epfd < 0 || cq->made_in != aw_engine_generation())
+			continue;
+		close(cq->epfd);
+		cq->epfd = -1;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static int watch_forks(void)
+{
+	return pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
 
 int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object)
 {
 	if (capacity == 0 || capacity > AW_CQE_MAX)
 		return EINVAL;
+	int err = aw_once_run(&once, watch_forks);
+
+	if (err)
+		return err;
 	*cq = (struct aw_cq){ .channel = channel, .capacity = capacity, .epfd = -1 };
 	cq->made_in = aw_engine_generation();
 	cq->ring = malloc(capacity * sizeof(*cq->ring));
@@ -313,30 +349,6 @@ void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp)
 	assert(cq->qps[*slot_of(cq, qp)] == qp);
 	put_at(cq, *slot_of(cq, qp), cq->qps[--cq->qps_count]);
 	pthread_mutex_unlock(&cq->qps_lock);
-}
-
-void aw_cq_fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void aw_cq_fork_parent(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-void aw_cq_fork_child(bool carries)
-{
-	struct aw_cq *cq;
-
-	TAILQ_FOREACH(cq, &all, entry)
-	{
-		if (!carries || cq->epfd < 0 || cq->made_in != aw_engine_generation())
-			continue;
-		close(cq->epfd);
-		cq->epfd = -1;
-	}
-	pthread_mutex_unlock(&lock);
 }
 
 void aw_cq_rejoin(void)

@@ -90,12 +90,9 @@ int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp);
 void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp);
 
 /*
- * For net/uqp.c and net/carry.c: in a child that carries on the parent's epoll sets are left at once, and rejoin makes
- * those that are wanted. Without one (EMFILE) a CQ asks the sockets of its QPs.
+ * For net/carry.c: a child that carries on left the parent's epoll sets at the fork; this makes those that
+ * are wanted. Without one (EMFILE) a CQ asks the sockets of its QPs.
  */
-void aw_cq_fork_prepare(void);
-void aw_cq_fork_parent(void);
-void aw_cq_fork_child(bool carries);
 void aw_cq_rejoin(void);
 
 #endif

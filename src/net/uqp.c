@@ -28,12 +28,10 @@ static void fork_prepare(void)
 	aw_hold_fork_prepare();
 	aw_lend_fork_prepare();
 	aw_pool_fork_prepare();
-	aw_cq_fork_prepare();
 }
 
 static void fork_parent(void)
 {
-	aw_cq_fork_parent();
 	aw_pool_fork_done();
 	aw_lend_fork_parent();
 	aw_hold_fork_parent();
@@ -45,7 +43,6 @@ static void fork_child(void)
 {
 	bool carries = aw_engine_is_held();
 
-	aw_cq_fork_child(carries);
 	aw_pool_fork_done();
 	aw_lend_fork_child(carries);
 	aw_hold_fork_child(carries);

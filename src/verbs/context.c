@@ -169,12 +169,12 @@ static int context_open(struct ibv_device *device, struct vb_context **context)
 
 	if (!vb)
 		return ENOMEM;
-	err = aw_channel_init(&vb->async);
-	if (err)
-		goto free_context;
 	err = aw_engine_get();
 	if (err)
-		goto fini_channel;
+		goto free_context;
+	err = aw_channel_init(&vb->async);
+	if (err)
+		goto put_engine;
 
 	pthread_mutex_init(&vb->verbs.context.mutex, NULL);
 	vb->generation = aw_engine_generation();
@@ -183,8 +183,8 @@ static int context_open(struct ibv_device *device, struct vb_context **context)
 	*context = vb;
 	return 0;
 
-fini_channel:
-	aw_channel_fini(&vb->async);
+put_engine:
+	aw_engine_put();
 free_context:
 	free(vb);
 	return err;
