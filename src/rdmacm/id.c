@@ -200,7 +200,7 @@ void aw_cm_id_destroy(struct aw_cm_id *cm)
 	free(cm);
 }
 
-static void forget_net(struct aw_cm_id *cm)
+void aw_cm_id_strand(struct aw_cm_id *cm)
 {
 	struct aw_conn *conn;
 
@@ -222,15 +222,9 @@ static void forget_net(struct aw_cm_id *cm)
 void aw_cm_id_forget(struct aw_cm_id *cm)
 {
 	if (!aw_cm_id_inherited(cm))
-		forget_net(cm);
+		aw_cm_id_strand(cm);
 	rdma_destroy_qp(&cm->id);
 	aw_cm_id_destroy(cm);
-}
-
-void aw_cm_id_strand(struct aw_cm_id *cm)
-{
-	forget_net(cm);
-	cm->process--;
 }
 
 void aw_cm_id_each(void (*fn)(struct aw_cm_id *cm))

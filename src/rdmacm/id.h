@@ -80,7 +80,7 @@ void aw_cm_id_destroy(struct aw_cm_id *cm);
 
 /*
  * The same with no octet to the peer, who goes on with another process. The progress thread is held.
- * strand: all but the destroying, which is the program's still; then the id is as one that was inherited.
+ * strand: all but the destroying, which is the program's still.
  */
 void aw_cm_id_forget(struct aw_cm_id *cm);
 void aw_cm_id_strand(struct aw_cm_id *cm);

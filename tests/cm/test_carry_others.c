@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -37,10 +38,22 @@ static void others_are_left(void)
 }
 
 static int done; /* a pipe: who has come to its end well says so */
+static uint16_t left_port; /* somebody listened there */
+
+static void expect_refused(uint16_t port)
+{
+	struct sockaddr_storage ss = cm_address("127.0.0.1", port);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&ss, sizeof(struct sockaddr_in)), -1);
+	assert_int_equal(errno, ECONNREFUSED);
+	close(fd);
+}
 
 static void outlive_parent(void)
 {
 	raw_expect_end(other.fd);
+	expect_refused(left_port);
 	expect_silence(half.fd);
 	half_alive();
 	assert_int_equal(write(done, "d", 1), 1);
@@ -57,6 +70,8 @@ static void others_are_closed(void)
 
 	if (pid == 0) {
 		done = fds[1];
+		/* It goes before the connection: the kernel closes the lowest fd first. */
+		left_port = cm_port(cm_listener(rdma_create_event_channel(), "127.0.0.1", 1));
 		establish(&half, 0);
 		establish(&other, 1);
 		fork_taker(&half.id, 1, outlive_parent);
@@ -104,12 +119,14 @@ static void establish_on_common_cq(int i)
 	cm_expect_ack(h->channel, RDMA_CM_EVENT_ESTABLISHED, 0);
 }
 
-/* A message for each of the ids comes, and nothing else. */
+/* A message for each of the ids comes, and nothing else. Who polls so much is left to serve them itself. */
 static void poll_common_cq(int from, int to)
 {
 	struct ibv_wc wc;
 
 	for (int i = from; i < to; i++) {
+		for (int turn = 0; turn < 100; turn++)
+			assert_int_equal(ibv_poll_cq(common_cq, 1, &wc), 0);
 		send_text(many[i].fd, "to one");
 		while (ibv_poll_cq(common_cq, 1, &wc) == 0)
 			continue;
@@ -155,8 +172,15 @@ static void limit_files(rlim_t most)
 /* No file for the child's own event channel and engine: what it shares would be the parent's. */
 static void short_of_files(void)
 {
+	struct pollfd pfd = { .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
 	establish(&half, 0);
+	pfd.fd = half.id->recv_cq_channel->fd;
+	assert_int_equal(ibv_req_notify_cq(half.id->recv_cq, 0), 0);
 	send_text(half.fd, "event");
+	assert_int_equal(poll(&pfd, 1, EVENT_MS), 1);
 	assert_int_equal(anywarp_fork_hold(), 0);
 	limit_files(3);
 	pid_t pid = fork();
@@ -166,14 +190,18 @@ static void short_of_files(void)
 		assert_int_equal(errno, EMFILE);
 		limit_files(256);
 		assert_int_equal(anywarp_fork_take(&half.id, 1), 0);
+		assert_int_equal(ibv_get_cq_event(half.id->recv_cq_channel, &cq, &context), 0);
 		expect_text(&half, 0, "event");
+		/* Left in the channel: the parent's fd is none of this process's. */
 		shutdown(half.fd, SHUT_WR);
-		cm_expect_ack(half.channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+		pfd.fd = half.channel->fd;
+		assert_int_equal(poll(&pfd, 1, EVENT_MS), 1);
 		_exit(0);
 	}
 	expect_exit(pid);
 	limit_files(256);
 	cm_expect_none(half.channel);
+	assert_int_equal(poll(&pfd, 1, 0), 1);
 	forget(&half);
 	assert_int_equal(anywarp_fork_release(), 0);
 }

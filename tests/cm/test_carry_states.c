@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define SHORT_MS 30
@@ -92,14 +94,14 @@ static uint8_t pattern(uint32_t msn, size_t at)
 }
 
 /* Takes one FPDU, which must go on where the one before ended; true at its message's end. */
-static bool read_segment(uint32_t msn, size_t *at)
+static bool read_segment(int fd, uint32_t msn, size_t *at)
 {
 	static uint8_t in[FPDU_OCTETS_MAX];
 	size_t len;
 
-	raw_recv(half.fd, in, 2);
+	raw_recv(fd, in, 2);
 	len = word(in);
-	raw_recv(half.fd, in + 2, ((2 + len + 3) & ~(size_t)3) + 4 - 2);
+	raw_recv(fd, in + 2, ((2 + len + 3) & ~(size_t)3) + 4 - 2);
 	assert_int_equal(in[3] & 0xf, 3);
 	assert_int_equal(word(in + 14), msn);
 	assert_int_equal((size_t)word(in + 16) << 16 | word(in + 18), *at);
@@ -109,38 +111,77 @@ static bool read_segment(uint32_t msn, size_t *at)
 	return in[2] & 0x40;
 }
 
-static void read_messages(void)
+static void read_messages(int fd)
 {
-	struct ibv_wc wc;
-
 	for (uint32_t msn = 1; msn <= LONG_MESSAGES; msn++) {
 		size_t at = 0;
 
-		while (!read_segment(msn, &at))
+		while (!read_segment(fd, msn, &at))
 			continue;
 		assert_int_equal(at, LONG_OCTETS);
+	}
+}
+
+static void read_on(void)
+{
+	struct ibv_wc wc;
+
+	read_messages(half.fd);
+	for (int i = 0; i < LONG_MESSAGES; i++) {
 		assert_int_equal(rdma_get_send_comp(half.id, &wc), 1);
 		assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	}
 	half_alive();
 }
 
-/* The peer takes nothing: a batch that is sent in part, and messages behind it, are in memory. */
-static void full_socket(void)
+static void post_long_messages(struct half *h)
 {
 	static uint8_t memory[LONG_MESSAGES][LONG_OCTETS];
-	struct ibv_mr *mr;
+	struct ibv_mr *mr = rdma_reg_msgs(h->id, memory, sizeof(memory));
 
-	establish(&half, 0);
-	mr = rdma_reg_msgs(half.id, memory, sizeof(memory));
 	for (uint32_t msn = 1; msn <= LONG_MESSAGES; msn++) {
 		uint8_t *p = memory[msn - 1];
 
 		for (size_t i = 0; i < LONG_OCTETS; i++)
 			p[i] = pattern(msn, i);
-		assert_int_equal(rdma_post_send(half.id, NULL, p, LONG_OCTETS, mr, 0), 0);
+		assert_int_equal(rdma_post_send(h->id, NULL, p, LONG_OCTETS, mr, 0), 0);
 	}
-	carry(read_messages);
+}
+
+/* The peer takes nothing: a batch that is sent in part, and messages behind it, are in memory. */
+static void full_socket(void)
+{
+	establish(&half, 0);
+	post_long_messages(&half);
+	carry(read_on);
+}
+
+static int go[2];
+
+static void live_until_told(void)
+{
+	char octet;
+
+	half_alive();
+	assert_int_equal(read(go[0], &octet, 1), 1);
+}
+
+/* Its id is destroyed, so that nobody can name it; it is the parent's alone to send the rest. */
+static void closing_stream(void)
+{
+	assert_int_equal(pipe(go), 0);
+	establish(&half, 0);
+	establish(&other, 1);
+	post_long_messages(&other);
+	rdma_destroy_id(other.id);
+	pid_t pid = fork_taker(&half.id, 1, live_until_told);
+
+	forget(&half);
+	assert_int_equal(anywarp_fork_release(), 0);
+	read_messages(other.fd);
+	raw_expect_end(other.fd);
+	assert_int_equal(write(go[1], "g", 1), 1);
+	expect_exit(pid);
 }
 
 static void expect_event(void)
@@ -166,6 +207,26 @@ static void expect_event(void)
 	expect_text(&half, 1, "next");
 }
 
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* In vain, until a signal: who has slept there has an epoll set for it, which is not the child's. */
+static void sleep_on_channel(void)
+{
+	struct sigaction sa = { .sa_handler = on_alarm };
+	struct itimerval soon = { .it_value.tv_usec = 1000, .it_interval.tv_usec = 1000 };
+	struct ibv_cq *cq;
+	void *context;
+
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	assert_int_equal(ibv_get_cq_event(half.id->recv_cq_channel, &cq, &context), -1);
+	assert_int_equal(errno, EINTR);
+	setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
+}
+
 /* It waits at the fork; each process has one, and a file of its own that tells of it. */
 static void completion_event(void)
 {
@@ -175,6 +236,7 @@ static void completion_event(void)
 
 	make_fpdu(2, "next");
 	establish(&half, 0);
+	sleep_on_channel();
 	pfd.fd = half.id->recv_cq_channel->fd;
 	assert_int_equal(fcntl(pfd.fd, F_SETFL, O_NONBLOCK), 0);
 	assert_int_equal(ibv_req_notify_cq(half.id->recv_cq, 0), 0);
@@ -355,6 +417,7 @@ int main(void)
 		TEST(forget_is_silent),
 		TEST(half_an_fpdu),
 		TEST(full_socket),
+		TEST(closing_stream),
 		TEST(completion_event),
 		TEST(connection_event),
 		TEST(deadline),
