@@ -42,6 +42,7 @@ void await_taken(int fd);
 struct iwarp_mr *offer(int fd, void *at, size_t len, int access);
 struct iwarp_key take_key(int fd);
 
+bool has_completion(int fd);
 /* Waits for it at the queue's fd. */
 struct iwarp_completion next_completion(int fd);
 void await(int fd, uint64_t cookie, size_t octets, int error);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define SEED 1
+#define SCENE_S 120
 
 static const char *scene_now = "none";
 static uint64_t random_state;
@@ -86,6 +87,13 @@ struct iwarp_key take_key(int fd)
 	return key;
 }
 
+bool has_completion(int fd)
+{
+	struct pollfd pollfd = { .fd = iwarp_cq_fd(fd), .events = POLLIN };
+
+	return poll(&pollfd, 1, 0) == 1;
+}
+
 struct iwarp_completion next_completion(int fd)
 {
 	struct pollfd pollfd = { .fd = iwarp_cq_fd(fd), .events = POLLIN };
@@ -148,38 +156,53 @@ static void be_asker(const struct scene *scene, const struct sockaddr_in *addres
 {
 	int fd = new_socket();
 
-	alarm(120);
 	NEED(connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0);
 	NEED(iwarp_start(fd, IWARP_ACTIVE) == 0);
 	scene->ask(fd);
 	close(fd);
-	exit(0);
 }
 
-void play(const struct scene *scene)
+static void be_server(const struct scene *scene, int listener)
 {
-	struct sockaddr_in address;
-	int listener = listen_at(&address), fd, status;
-	pid_t asker;
+	int fd = accept(listener, NULL, NULL);
 
-	scene_now = scene->name;
-	random_state = SEED;
-	printf("%s, seed %d\n", scene->name, SEED);
-	fflush(stdout);
-	alarm(120);
-	asker = fork();
-	NEED(asker >= 0);
-	if (!asker)
-		be_asker(scene, &address);
-	fd = accept(listener, NULL, NULL);
 	NEED(fd >= 0);
 	close(listener);
 	NEED(iwarp_start(fd, IWARP_PASSIVE) == 0);
 	scene->serve(fd);
 	close(fd);
+}
+
+/* Both ends are children, so that every scene is its processes' first. */
+void play(const struct scene *scene)
+{
+	struct sockaddr_in address;
+	int listener = listen_at(&address), status;
+	pid_t server, asker;
+
+	scene_now = scene->name;
+	random_state = SEED;
+	printf("%s, seed %d\n", scene->name, SEED);
+	fflush(stdout);
+	server = fork();
+	NEED(server >= 0);
+	if (!server) {
+		alarm(SCENE_S);
+		be_server(scene, listener);
+		exit(0);
+	}
+	close(listener);
+	asker = fork();
+	NEED(asker >= 0);
+	if (!asker) {
+		alarm(SCENE_S);
+		be_asker(scene, &address);
+		exit(0);
+	}
 	NEED(waitpid(asker, &status, 0) == asker);
 	NEED(scene->asker_dies_of ? WIFSIGNALED(status) && WTERMSIG(status) == scene->asker_dies_of
 				  : status == 0);
+	NEED(waitpid(server, &status, 0) == server && status == 0);
 }
 
 void play_without_connection(void)
