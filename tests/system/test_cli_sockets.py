@@ -403,3 +403,49 @@ def test_status_of_a_program_that_has_no_socket():
         program.communicate("\n")
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"process {program.pid} has had no socket in iWARP mode\n"
+
+
+SERVER = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+connection = listener.accept()[0]
+print(connection.recv(5), connection.fileno(), flush=True)
+sys.stdin.read()
+"""
+CLIENT = """
+import socket, sys
+connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+connection.sendall(b"hello")
+print("sent", connection.fileno(), flush=True)
+sys.stdin.read()
+"""
+
+
+def program(rule, *arguments):
+    return subprocess.Popen([str(ANYWARP), "sockets", "--rule", rule, "--", sys.executable, "-c",
+                             *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def rows_of(pid):
+    done = sockets("--status", pid)
+    assert done.returncode == 0, done.stderr
+    return [line.split() for line in done.stdout.splitlines()[1:]]
+
+
+@needs_library
+def test_status_of_both_ends_of_a_connection():
+    with program("on listen", SERVER) as server:
+        port = server.stdout.readline().strip()
+        with program("on connect", CLIENT, port) as client:
+            client_fd = client.stdout.readline().split()[1]
+            server_fd = server.stdout.readline().split()[1]
+            asked, = rows_of(client.pid)
+            served, = rows_of(server.pid)
+            client.communicate()
+        server.communicate()
+    assert asked[:5] == [client_fd, "on", f"127.0.0.1:{port}", "0", "5"]
+    assert asked[7] == "established"
+    assert served[:2] == [server_fd, "on"] and served[2].startswith("127.0.0.1:")
+    assert served[3:5] == ["5", "0"]
+    assert all(int(credits) > 0 for credits in asked[5:7] + served[5:7])
