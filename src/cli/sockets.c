@@ -140,27 +140,33 @@ static bool set_environment(const struct sockets_options *options)
 	return false;
 }
 
-static int sockets(int argc, char **argv)
+static int do_as_told(struct sockets_options *options)
 {
-	struct sockets_options options = { .launch = { .who = SOCKETS_WHO } };
-
-	(void)argc;
-	if (!parse(argv, &options))
+	if (options->status)
+		return aw_sockets_status(options->status);
+	if (!take_environment(&options->rules))
 		return CLI_USAGE;
-	if (options.status)
-		return aw_sockets_status(options.status);
-	if (!take_environment(&options.rules))
-		return CLI_USAGE;
-	if (options.check)
-		return check(&options.rules);
-	if (!*options.command) {
+	if (options->check)
+		return check(&options->rules);
+	if (!*options->command) {
 		fprintf(stderr, SOCKETS_WHO ": no program to run: for example "
 					    "'anywarp sockets -- iperf3 -s'\n");
 		return CLI_USAGE;
 	}
-	if (!set_environment(&options))
+	if (!set_environment(options))
 		return CLI_RUN_FAILED;
-	return aw_launch_exec(&options.launch, options.command);
+	return aw_launch_exec(&options->launch, options->command);
+}
+
+static int sockets(int argc, char **argv)
+{
+	struct sockets_options options = { .launch = { .who = SOCKETS_WHO } };
+	int status;
+
+	(void)argc;
+	status = parse(argv, &options) ? do_as_told(&options) : CLI_USAGE;
+	free(options.rules.text);
+	return status;
 }
 
 const struct cli_command aw_cli_sockets = {

@@ -17,6 +17,10 @@ ANYWARP = BUILD / "bin" / "anywarp"
 LIBDIR = BUILD / "lib"
 LIBRARY = LIBDIR / "libanywarp-sockets.so"
 STRANGER = 61234  # a user that nobody is
+# A sanitizer's run-time library has to be in programs that were built without it.
+PRELOADED = {"LD_PRELOAD": os.environ.get("ANYWARP_PRELOAD", ""),
+             "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
+             } if os.environ.get("ANYWARP_SAN") else {}
 
 needs_library = pytest.mark.skipif(not LIBRARY.exists(), reason="no libanywarp-sockets.so")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
@@ -178,30 +182,32 @@ def test_wrong_usage(args, words):
 def test_environment_of_the_program(rules):
     script = 'echo "$ANYWARP_SOCKETS_RULES|$LD_PRELOAD|$LD_LIBRARY_PATH|$ANYWARP_LOG|$ANYWARP_MPA"'
     done = sockets("--rules", rules("on  port=1 # x\noff\n"), "--log=warn", "--mpa", "crc=off", "--",
-                   "sh", "-c", script, LD_LIBRARY_PATH="/a:/b")
+                   "sh", "-c", script, LD_LIBRARY_PATH="/a:/b", **PRELOADED)
     assert done.returncode == 0, done.stderr
-    before = os.environ.get("LD_PRELOAD", "")
+    before = PRELOADED.get("LD_PRELOAD") or os.environ.get("LD_PRELOAD", "")
     preload = f"{LIBRARY}:{before}" if before else str(LIBRARY)
     assert done.stdout == f"on port=1\noff\n|{preload}|{LIBDIR}:/a:/b|warn|crc=off\n"
 
 
 @needs_library
 def test_what_was_preloaded_stays_behind_ours():
-    old = os.environ.get("LD_PRELOAD") or "/lib/x86_64-linux-gnu/libdl.so.2"
-    done = sockets("--", "sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD=old)
+    old = PRELOADED.get("LD_PRELOAD") or "libdl.so.2"
+    done = sockets("--", "sh", "-c", "echo $LD_PRELOAD", **{**PRELOADED, "LD_PRELOAD": old})
     assert done.stdout == f"{LIBRARY}:{old}\n"
 
 
 @needs_library
 def test_without_rules_those_of_the_environment_stay():
     script = "echo ${ANYWARP_SOCKETS_RULES-unset}"
-    assert sockets("sh", "-c", script).stdout == "unset\n"
-    assert sockets("sh", "-c", script, ANYWARP_SOCKETS_RULES=" on  listen").stdout == "on listen\n"
+    assert sockets("sh", "-c", script, **PRELOADED).stdout == "unset\n"
+    done = sockets("sh", "-c", script, ANYWARP_SOCKETS_RULES=" on  listen", **PRELOADED)
+    assert done.stdout == "on listen\n"
 
 
 @needs_library
 def test_arguments_and_status_pass_unchanged():
-    done = sockets("--rule", "off", "sh", "-c", 'printf "%s|" "$@"; exit 42', "sh", "--rule", "--")
+    done = sockets("--rule", "off", "sh", "-c", 'printf "%s|" "$@"; exit 42', "sh", "--rule", "--",
+                   **PRELOADED)
     assert done.returncode == 42
     assert done.stdout == "--rule|--|"
 
@@ -397,7 +403,8 @@ def test_status_needs_a_number(pid):
 def test_status_of_a_program_that_has_no_socket():
     with subprocess.Popen([str(ANYWARP), "sockets", "--rule", "off", "--", "sh", "-c",
                            "echo ready; read line"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as program:
+                          stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, **PRELOADED}) as program:
         assert program.stdout.readline() == "ready\n"
         done = sockets("--status", program.pid)
         program.communicate("\n")
@@ -424,7 +431,8 @@ sys.stdin.read()
 
 def program(rule, *arguments):
     return subprocess.Popen([str(ANYWARP), "sockets", "--rule", rule, "--", sys.executable, "-c",
-                             *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                             *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                            env={**os.environ, **PRELOADED})
 
 
 def rows_of(pid):
