@@ -97,7 +97,7 @@ int iwarp_recv_async(int fd, void *buf, size_t len, uint64_t cookie);
 struct iwarp_completion {
 	uint64_t cookie;
 	size_t octets; /* that it has moved */
-	int error; /* 0 or an errno: ECONNRESET and the like; EACCES (the peer's memory does not allow it) */
+	int error; /* 0 or an errno; ECONNRESET also where the peer's memory does not allow it */
 };
 
 /*
