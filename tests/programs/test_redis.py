@@ -11,10 +11,10 @@ SETTINGS = "--save '' --appendonly no --protected-mode no --repl-diskless-sync-d
 KINDS = ("PING_INLINE", "PING_MBULK", "SET", "GET", "MSET (10 keys)")
 
 
-def serve(scene, more=""):
+def serve(scene, more="", rule="mode"):
     port = scene.port()
     server = scene.server(f"redis-server --port {port} --bind {scenes.ADDRESS} "
-                          f"--dir {scene.folder} {SETTINGS} {more}", port)
+                          f"--dir {scene.folder} {SETTINGS} {more}", port, rule=rule)
     return server, port
 
 
@@ -47,15 +47,17 @@ def test_a_replica_and_a_fork_in_between(scene):
     server, port = serve(scene)
     path = scene.file("value", 1_000_003)
     cli(scene, port, f"-x set key <{path}")
-    replica, second = serve(scene, f"--dbfilename second --replicaof {scenes.ADDRESS} {port}")
+    replica, second = serve(scene, f"--dbfilename second --replicaof {scenes.ADDRESS} {port}",
+                            rule=scene.mode.client)
     replica.wait_output("Finished with success")
     server.wait_output("RDB transfer terminated with success")
     assert "saving started" in cli(scene, port, "bgsave")
     cli(scene, second, f"--raw get key >{path}.got")
     assert path.with_suffix(".got").read_bytes() == path.read_bytes() + b"\n"
-    assert cli(scene, port, "set other 17").strip() == "OK"
-    assert cli(scene, port, "wait 1 5000").strip() == "1"
+    orders = scene.write("orders", "set other 17\nwait 1 0\n")  # wait is for one's own writes
+    assert cli(scene, port, f"<{orders}").split() == ["OK", "1"]
     assert cli(scene, second, "get other").strip() == "17"
+    scene.judge(second, iwarp=scene.mode.client in ("on", "auto"))
 
 
 def test_the_status_tells_of_the_connection(scene):
