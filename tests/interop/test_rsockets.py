@@ -29,21 +29,21 @@ def stream(link, port, name, options, address="{address}", server_options=""):
         assert len(re.findall(ROW, client.output())) == 1
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("size", [16, 1000, 65536, 1000000])
+@pytest.mark.parametrize("size, mode", [(16, "nonblocking"), (1000, "polling"), (65536, "blocking"),
+                                        (1000000, "sleeping")])
 def test_stream_is_verified(link, port, size, mode):
     count = min(200, 4000000 // size)
     stream(link, port, "rstream", f"-T v -S {size} -C {count} -I 2 {MODES[mode]}")
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("size", [17, 1000, 65536, 1000000])
+@pytest.mark.parametrize("size, mode", [(17, "sleeping"), (1000, "blocking"), (65536, "polling"),
+                                        (1000000, "nonblocking")])
 def test_direct_writes_are_verified(link, port, size, mode):
     count = min(200, 4000000 // size)
     stream(link, port, "riostream", f"-T v -S {size} -C {count} -I 2 {MODES[mode]}")
 
 
-@pytest.mark.parametrize("buffers", [2048, 10000, 1000000])
+@pytest.mark.parametrize("buffers", [2048, 1000000])
 def test_buffer_sizes(link, port, buffers):
     stream(link, port, "rstream", f"-T v -T b -S 65536 -C 20 -I 2 -B {buffers}")
 
@@ -52,7 +52,7 @@ def test_over_ipv6(link, port):
     stream(link, port, "rstream", "-T v -T b -S 1000 -C 100", "{address6}", "-b ::")
 
 
-@pytest.mark.parametrize("size", [1, 65536, 3000001])
+@pytest.mark.parametrize("size", [1, 3000001])
 def test_copies_are_whole(link, port, size):
     """The client says what came to be of its file; both files are summed."""
     server = link.start_server("rcopy", port)
