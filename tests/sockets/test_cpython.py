@@ -6,7 +6,9 @@ import subprocess
 import pytest
 
 PYTHON = "/usr/bin/python3"
-SECONDS_MAX = 200
+SECONDS_MAX = 100
+# With ports of its own: the tests look for free ones, and bind them later.
+ALONE = ["unshare", "-rn", "sh", "-c", 'ip link set lo up; exec "$@"', "alone"]
 CLASSES = [
     "BasicTCPTest", "BasicTCPTest2", "SendmsgTCPTest", "RecvmsgTCPTest", "RecvmsgIntoTCPTest",
     "InterruptedSendTimeoutTest", "TCPCloserTest", "NonBlockingTCPTests",
@@ -32,6 +34,10 @@ for name in sys.argv[1:]:
 """
 
 
+def no_namespaces():
+    return subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode != 0
+
+
 def list_tests():
     """The names of each class's tests, or a skip where the package is not installed."""
     if subprocess.run([PYTHON, "-c", "import test.test_socket"], capture_output=True).returncode:
@@ -41,15 +47,16 @@ def list_tests():
     return [line.split() for line in listed]
 
 
+@pytest.mark.skipif(no_namespaces(), reason="no network namespaces of our own")
 def test_socket(mode):
     """All classes at once: most of their time they wait."""
     left_out = LEFT_OUT[mode.name]
     classes = [[test for test in tests if ".".join(test.split(".")[-2:]) not in left_out]
                for tests in list_tests()]
     assert sum(map(len, classes)) >= TESTS_MIN
-    runs = [mode.start([PYTHON, "-m", "unittest", "-v", *tests], TMPDIR=str(mode.logs))
+    runs = [mode.start([*ALONE, PYTHON, "-m", "unittest", "-v", *tests], TMPDIR=str(mode.logs))
             for tests in classes]
     failed = [run for run in runs if run.wait_exit(SECONDS_MAX) != 0]
     for run in set(runs) - set(failed):
         mode.forget(run)
-    assert not failed, [run.argv[4] for run in failed]
+    assert not failed, [run.argv[-1] for run in failed]
