@@ -10,8 +10,15 @@ CONTRACT = conftest.BUILD / "tests" / "contract"
 ROWS = subprocess.run([CONTRACT, "--list"], capture_output=True, text=True, check=True,
                       env={"ASAN_OPTIONS": "detect_leaks=0"}).stdout.split()
 
+# What iWARP mode does otherwise, each with its reason.
+OTHERWISE = {
+    "low_water": "the program's end is a unix socket, whose poll takes no notice of SO_RCVLOWAT",
+}
+
 
 @pytest.mark.parametrize("row", ROWS)
 def test_row(mode, row):
+    if mode.name == "iwarp" and row in OTHERWISE:
+        pytest.skip(OTHERWISE[row])
     run = mode.start([CONTRACT, row])
     assert run.wait_exit() == 0, run.report()
