@@ -169,6 +169,47 @@ static void write_counts(void)
 	expect_text(e.server, "z");
 }
 
+static void *drain(void *arg)
+{
+	static uint8_t chunk[65536];
+	uint64_t at = 0;
+	ssize_t n;
+	while ((n = read(*(int *)arg, chunk, sizeof(chunk))) > 0) {
+		pattern_check(chunk, (size_t)n, at);
+		at += (uint64_t)n;
+	}
+	CHECK(n == 0);
+	return (void *)(uintptr_t)at;
+}
+
+/* Behind a message that was taken in part no other goes out. */
+static void many_messages_count(void)
+{
+	struct ends e;
+	struct poker p;
+	pthread_t thread;
+	void *drained;
+	static uint8_t big[3 << 20];
+	uint64_t at = 0;
+	ends_open(&e);
+	handle(SIGUSR1, 0);
+	CHECK(!pthread_create(&thread, NULL, drain, &e.server));
+	poker_start(&p, -1);
+	for (int i = 0; i < 25; i++) {
+		struct iovec iov[] = { { big, 2 << 20 }, { big + (2 << 20), 1 << 20 } };
+		struct mmsghdr msgs[] = { { .msg_hdr = { .msg_iov = &iov[0], .msg_iovlen = 1 } },
+					  { .msg_hdr = { .msg_iov = &iov[1], .msg_iovlen = 1 } } };
+		pattern_fill(big, sizeof(big), at);
+		int n = sendmmsg(e.client, msgs, 2, 0);
+		CHECK(n > 0 || errno == EINTR);
+		for (int m = 0; m < n; m++)
+			at += msgs[m].msg_len;
+	}
+	poker_stop(&p);
+	CHECK(!shutdown(e.client, SHUT_WR) && !pthread_join(thread, &drained));
+	CHECK((uintptr_t)drained == at);
+}
+
 static void waitall_counts(void)
 {
 	struct ends e;
@@ -256,14 +297,10 @@ static void used_in_handler(void)
 }
 
 static const struct row rows[] = {
-	{ "interrupted", interrupted },
-	{ "waits_interrupted", waits_interrupted },
-	{ "restarted", restarted },
-	{ "timeout_not_restarted", timeout_not_restarted },
-	{ "write_counts", write_counts },
-	{ "waitall_counts", waitall_counts },
-	{ "signals_come_to_us", signals_come_to_us },
-	{ "signal_driven", signal_driven },
-	{ "used_in_handler", used_in_handler },
+	{ "interrupted", interrupted },	      { "waits_interrupted", waits_interrupted },
+	{ "restarted", restarted },	      { "timeout_not_restarted", timeout_not_restarted },
+	{ "write_counts", write_counts },     { "many_messages_count", many_messages_count },
+	{ "waitall_counts", waitall_counts }, { "signals_come_to_us", signals_come_to_us },
+	{ "signal_driven", signal_driven },   { "used_in_handler", used_in_handler },
 };
 const struct rows signal_rows = { rows, ARRAY_LEN(rows) };

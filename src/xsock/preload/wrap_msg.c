@@ -88,6 +88,16 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	return aw_end_of_write(aw_libc()->sendmsg(fd, &bare, flags | MSG_NOSIGNAL), flags);
 }
 
+static size_t length_of(const struct msghdr *msg)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		len += msg->msg_iov[i].iov_len;
+	return len;
+}
+
+/* As the kernel's: behind a message that was taken in part no other goes out. */
 AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 {
 	unsigned done = 0;
@@ -96,12 +106,14 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 		return -1;
 	if (!aw_end_is_ours(fd))
 		return aw_libc()->sendmmsg(fd, msgs, count, flags);
-	for (; done < count; done++) {
+	while (done < count) {
 		ssize_t sent = sendmsg(fd, &msgs[done].msg_hdr, flags);
 
 		if (sent < 0)
 			break;
 		msgs[done].msg_len = (unsigned)sent;
+		if ((size_t)sent < length_of(&msgs[done++].msg_hdr))
+			break;
 	}
 	return done || !count ? (int)done : -1;
 }
