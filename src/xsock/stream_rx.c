@@ -89,11 +89,17 @@ static bool on_credit(struct aw_xs_stream *s, uint32_t data)
 	return true;
 }
 
+static uint64_t readable_start(const struct aw_xs_stream *s);
+static void consume(struct aw_xs_stream *s, uint64_t to);
+
 static bool on_urgent(struct aw_xs_stream *s, uint32_t distance)
 {
 	if (!(s->ext & AW_XS_EXT_URGENT) || distance == 0 || s->rx_end != AW_XS_OPEN ||
 	    !take_credit(s))
 		return false;
+	/* The one before was received aside: it must not fall back into the stream. */
+	if (s->urgent_read && readable_start(s) > s->got)
+		consume(s, s->got + 1);
 	s->urgent_in = s->came + distance - 1;
 	s->urgent_known = true;
 	s->urgent_read = false;
