@@ -236,11 +236,25 @@ static bool deliver(struct pair *pair, struct end *from)
 	return true;
 }
 
+/* A second mark leaves behind the first one's octet, if that was received aside. */
+static void take_message(struct pair *pair, struct end *end, const uint8_t *octets)
+{
+	struct aw_xs_stream *s = &end->stream;
+	bool aside = aw_xs_stream_at_mark(s) && s->urgent_read && !s->urgent_inline;
+	uint64_t got = s->got;
+
+	HOLDS(aw_xs_stream_message(s, octets, AW_XS_MSG_LEN) == 0);
+	if (s->got == got)
+		return;
+	HOLDS(aside && s->got == got + 1);
+	peer_of(pair, end)->got++;
+}
+
 static void take_messages(struct pair *pair, struct end *end, uint32_t n)
 {
 	n = n < end->messages ? n : end->messages;
 	for (uint32_t i = 0; i < n; i++)
-		HOLDS(aw_xs_stream_message(&end->stream, end->message[i], AW_XS_MSG_LEN) == 0);
+		take_message(pair, end, end->message[i]);
 	end->messages -= n;
 	memmove(end->message, end->message[n], (size_t)end->messages * AW_XS_MSG_LEN);
 }
