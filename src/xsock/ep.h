@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,6 +74,14 @@ enum aw_xs_state aw_xs_ep_state(struct aw_xs_ep *ep);
  * made in the caller's thread. A timeout below 0 is none. 0: the time is over; -EINTR: a signal.
  */
 int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns);
+/* The same; signals: the thread's mask while it sleeps, as with ppoll(2), but not atomically. NULL: as it is. */
+int aw_xs_ep_pwait(struct aw_xs_ep *ep, short events, int64_t timeout_ns, const sigset_t *signals);
+
+/*
+ * While an endpoint is kicked, nobody sleeps in aw_xs_ep_wait: who does, or would, gets -ECANCELED. Who is to be
+ * out of the endpoint before something is done to it is called out like this.
+ */
+void aw_xs_ep_kick(struct aw_xs_ep *ep, bool kicked);
 
 /*
  * For event loops. `ready; arm; poll(fds)`, in this order each time: where arm is false, something has happened
@@ -149,6 +158,16 @@ int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
  */
 ssize_t aw_xs_ep_send_zero(struct aw_xs_ep *ep, const void *buf, size_t len, uint32_t lkey,
 			   void (*done)(void *arg, int err), void *arg);
+
+/*
+ * An endpoint that goes on in the child of a fork (anywarp/cm.h). ids: what the child has to take; fills in at most
+ * AW_XS_EP_IDS and returns how many. No thread is in a call of this header from here on. taken: in the child,
+ * after anywarp_fork_take. forget: in the parent, instead of close; the caller passes anywarp_cm_forget.
+ */
+#define AW_XS_EP_IDS 2
+int aw_xs_ep_ids(struct aw_xs_ep *ep, struct rdma_cm_id *ids[AW_XS_EP_IDS]);
+void aw_xs_ep_taken(struct aw_xs_ep *ep);
+void aw_xs_ep_forget(struct aw_xs_ep *ep, int (*forget)(struct rdma_cm_id *id));
 
 /* Waits until no closed endpoint of this process lingers any more. At exit this happens by itself. */
 int aw_xs_ep_drain_all(int64_t timeout_ns);

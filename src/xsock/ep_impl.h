@@ -82,6 +82,8 @@ struct aw_xs_ep {
 	bool lends; /* who sleeps in ibv_get_cq_event makes progress, and is woken by the end as well */
 	uint32_t waiters; /* threads in aw_xs_ep_wait */
 	bool sleeping; /* one of them, on the channel */
+	pthread_t sleeper;
+	bool kicked; /* and nobody may wait */
 	uint64_t sleeper_news;
 	bool poller; /* some thread armed for a poll(2) of its own and did not come back yet */
 	pthread_t poller_id;
@@ -147,6 +149,9 @@ void aw_xs_service_join(struct aw_xs_ep *ep);
 void aw_xs_service_leave(struct aw_xs_ep *ep);
 void aw_xs_service_behind(struct aw_xs_ep *ep);
 void aw_xs_service_linger(struct aw_xs_ep *ep);
+/* It is in no call, and begins none, in between; but for that, nothing changes. */
+void aw_xs_service_pause(void);
+void aw_xs_service_resume(void);
 
 /* ep_linger.c: one turn of an endpoint that was closed; true once it may be freed. */
 bool aw_xs_ep_linger(struct aw_xs_ep *ep);

@@ -39,7 +39,7 @@ static bool is_pointless(const struct aw_xs_ep *ep)
 	const struct aw_xs_stream *s = &ep->stream;
 
 	return ep->phase == AW_XS_PHASE_IDLE || ep->phase == AW_XS_PHASE_OVER ||
-	       (ep->phase < AW_XS_PHASE_UP && s->put == 0);
+	       (ep->phase < AW_XS_PHASE_REQUEST && s->put == 0);
 }
 
 bool aw_xs_ep_linger(struct aw_xs_ep *ep)

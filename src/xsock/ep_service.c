@@ -26,8 +26,10 @@ static struct {
 	uint32_t behind_count;
 	bool running, prepared;
 	int wake_fd;
+	pthread_mutex_t turning; /* held by the thread but while it sleeps; before all others */
 } service = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.turning = PTHREAD_MUTEX_INITIALIZER,
 	.live = TAILQ_HEAD_INITIALIZER(service.live),
 	.behind = TAILQ_HEAD_INITIALIZER(service.behind),
 	.lingering = TAILQ_HEAD_INITIALIZER(service.lingering),
@@ -175,6 +177,7 @@ static void *run(void *arg)
 	uint64_t value;
 
 	for (;;) {
+		pthread_mutex_lock(&service.turning);
 		ssize_t n = read(service.wake_fd, &value, sizeof(value));
 
 		(void)n;
@@ -186,16 +189,28 @@ static void *run(void *arg)
 		turn_behind(&turn);
 		pthread_mutex_unlock(&service.lock);
 		turn_lingering(&turn);
+		pthread_mutex_unlock(&service.turning);
 		poll(turn.fds, turn.count, turn.timeout_ms);
 	}
 	return arg;
+}
+
+static void make_idle(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&service.idle, &attr);
+	pthread_condattr_destroy(&attr);
 }
 
 /* A child of a fork has no thread, and nothing that lingers. */
 static void start_afresh(void)
 {
 	pthread_mutex_init(&service.lock, NULL);
-	pthread_cond_init(&service.idle, NULL);
+	pthread_mutex_init(&service.turning, NULL);
+	make_idle();
 	TAILQ_INIT(&service.live);
 	TAILQ_INIT(&service.behind);
 	TAILQ_INIT(&service.lingering);
@@ -230,14 +245,9 @@ static void at_exit(void)
 
 static void prepare(void)
 {
-	pthread_condattr_t attr;
-
 	if (service.prepared)
 		return;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&service.idle, &attr);
-	pthread_condattr_destroy(&attr);
+	make_idle();
 	pthread_atfork(NULL, NULL, start_afresh);
 	atexit(at_exit);
 	service.prepared = true;
@@ -267,6 +277,16 @@ static int start(void)
 	pthread_detach(thread);
 	service.running = true;
 	return 0;
+}
+
+void aw_xs_service_pause(void)
+{
+	pthread_mutex_lock(&service.turning);
+}
+
+void aw_xs_service_resume(void)
+{
+	pthread_mutex_unlock(&service.turning);
 }
 
 void aw_xs_service_join(struct aw_xs_ep *ep)

@@ -11,6 +11,10 @@
 #define LOWAT 2048u /* octets of room that make an endpoint writable */
 #define SETUP_NS 100000000 /* who waits for set-up looks so often whether it was shut down */
 
+/* The mask of signals while the thread sleeps, if it is not as it is. */
+static _Thread_local bool has_mask;
+static _Thread_local sigset_t sleep_mask;
+
 static bool has_end(const struct aw_xs_ep *ep)
 {
 	return ep->stream.error || ep->stream.rx_end != AW_XS_OPEN;
@@ -195,6 +199,18 @@ static struct timespec timespec_of(uint64_t ns)
 				  .tv_nsec = (long)(ns % 1000000000u) };
 }
 
+static void let_signals(sigset_t *mine)
+{
+	if (has_mask)
+		pthread_sigmask(SIG_SETMASK, &sleep_mask, mine);
+}
+
+static void block_signals(const sigset_t *mine)
+{
+	if (has_mask)
+		pthread_sigmask(SIG_SETMASK, mine, NULL);
+}
+
 /* With the lock given back. */
 static int sleep_unlocked(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS], int64_t left_ns,
 			  struct aw_xs_cq **cq)
@@ -221,17 +237,21 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 	};
 	bool up = ep->phase == AW_XS_PHASE_UP;
 	struct aw_xs_cq *cq = NULL;
+	sigset_t mine;
 	int err;
 
 	if (!up && (left_ns < 0 || left_ns > SETUP_NS))
 		left_ns = SETUP_NS;
 	ep->sleeping = true;
+	ep->sleeper = pthread_self();
 	ep->sleeper_news = ep->news;
 	pthread_mutex_unlock(&ep->lock);
+	let_signals(&mine);
 	if (up && left_ns < 0 && ep->lends)
 		err = take_cq_event(ep, &cq);
 	else
 		err = sleep_unlocked(ep, fds, left_ns, &cq);
+	block_signals(&mine);
 	pthread_mutex_lock(&ep->lock);
 	ep->sleeping = false;
 	if (cq) {
@@ -246,22 +266,27 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 static int sleep_following(struct aw_xs_ep *ep, uint64_t end_ns, bool limited)
 {
 	struct timespec end = timespec_of(end_ns);
+	sigset_t mine;
 
+	let_signals(&mine);
 	if (limited)
 		pthread_cond_timedwait(&ep->changed, &ep->lock, &end);
 	else
 		pthread_cond_wait(&ep->changed, &ep->lock);
+	block_signals(&mine);
 	return 0;
 }
 
-/* One sleep at most. 0 or a negative errno. */
+/*
+ * One sleep at most. Who sleeps already, and is here again, has left its sleep by a signal's handler, and perhaps
+ * for good (siglongjmp). 0 or a negative errno. */
 static int wait_turn(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t end_ns)
 {
 	int err;
 
 	if (!arm(ep, sends || awaits_sends(ep)))
 		return 0;
-	if (ep->sleeping)
+	if (ep->sleeping && !pthread_equal(ep->sleeper, pthread_self()))
 		return sleep_following(ep, end_ns, left_ns >= 0);
 	err = sleep_leading(ep, left_ns);
 	aw_xs_ep_progress(ep, 0);
@@ -293,6 +318,8 @@ static int wait_for(struct aw_xs_ep *ep, wait_until *until, short events, int64_
 	if (ep->others > 0)
 		aw_xs_ep_progress(ep, 0);
 	while (!until(ep, events)) {
+		if (ep->kicked)
+			return -ECANCELED;
 		if (err || (limited && left <= 0))
 			return err;
 		ep->waiters++;
@@ -313,6 +340,29 @@ int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
 		result = aw_xs_ep_bits(ep);
 	aw_xs_ep_unlock(ep);
 	return result;
+}
+
+int aw_xs_ep_pwait(struct aw_xs_ep *ep, short events, int64_t timeout_ns, const sigset_t *signals)
+{
+	int result;
+
+	has_mask = signals != NULL;
+	if (signals)
+		sleep_mask = *signals;
+	result = aw_xs_ep_wait(ep, events, timeout_ns);
+	has_mask = false;
+	return result;
+}
+
+void aw_xs_ep_kick(struct aw_xs_ep *ep, bool kicked)
+{
+	pthread_mutex_lock(&ep->lock);
+	ep->kicked = kicked;
+	if (kicked) {
+		ep->news++;
+		ep->silent_news = true;
+	}
+	aw_xs_ep_unlock(ep);
 }
 
 int aw_xs_ep_drain(struct aw_xs_ep *ep, int64_t timeout_ns)
