@@ -16,11 +16,13 @@ struct pong {
 static struct pong begin(const struct args *args, bool client)
 {
 	struct pong pong = { .fd = tcp.fds[0],
-			     .set = tcp_set(tcp.fds, 1, EPOLLIN),
+			     .set = -1,
 			     .mode = (enum mode)args->mode,
 			     .out_octets = args->size,
 			     .in_octets = args->size };
 
+	if (pong.mode == MODE_EPOLL)
+		pong.set = tcp_set(tcp.fds, 1, EPOLLIN);
 	if (args->op == OP_READ && client)
 		pong.out_octets = REQUEST_OCTETS;
 	else if (args->op == OP_READ)
@@ -32,7 +34,8 @@ static struct pong begin(const struct args *args, bool client)
 
 static void end(struct pong *pong)
 {
-	close(pong->set);
+	if (pong->set >= 0)
+		close(pong->set);
 	free(pong->out);
 	free(pong->in);
 }
