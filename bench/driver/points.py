@@ -220,8 +220,9 @@ def idle(form):
 
 
 def socket_series(test, whole=True, **keys):
-    """A sockets program as it is, under the library, and over iWARP."""
-    names = (("tcp", "tcp", None), ("pass-through", "sockets-off", "tcp"), ("iwarp", "sockets-on", "tcp"))
+    """A sockets program as it is, under the library, and over iWARP: by the keeper and by itself."""
+    names = (("tcp", "tcp", None), ("pass-through", "sockets-off", "tcp"),
+             ("iwarp-keeper", "sockets-keeper", "tcp"), ("iwarp", "sockets-on", "tcp"))
     return tuple(Series(name, program if whole else f"{test}-{program}", test, keys, reference)
                  for name, program, reference in names)
 

@@ -16,8 +16,8 @@ LIBRARY = conftest.BUILD / "lib" / "libanywarp-sockets.so"
 # Neither interpreter nor kernel know the option without the library.
 SCENES = sorted(set(sockets_peer.CONNECT) - {"delayed"})
 SIGKILLED = -9
-# Each end's rules; None is an end without the library.
-PAIRS = {"tcp": (None, None), "on": ("on", "on"), "auto": ("auto", "auto"),
+# Each end's rules; None is an end without the library, "direct" is `on` without the keeper in between.
+PAIRS = {"tcp": (None, None), "on": ("on", "on"), "direct": ("direct", "direct"), "auto": ("auto", "auto"),
          "plain_client": ("auto", None), "plain_server": (None, "auto")}
 
 
@@ -27,7 +27,8 @@ def environment(logs, rules):
     if rules is None:
         return env
     env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), str(LIBRARY)]))
-    env["ANYWARP_SOCKETS_RULES"] = rules
+    env["ANYWARP_SOCKETS_RULES"] = "on" if rules == "direct" else rules
+    env["ANYWARP_SOCKETS_DIRECT"] = "on" if rules == "direct" else ""
     return env
 
 
@@ -48,6 +49,9 @@ class Ends:
 
 def play(scene, pair, port, logs):
     server_rules, client_rules = pair
+    if scene == "killed" and server_rules == "direct":
+        # Who is killed takes its direct connections along: nobody is left to tell their end.
+        server_rules = "on"
     ends = Ends(port)
     try:
         if scene in sockets_peer.SERVE:

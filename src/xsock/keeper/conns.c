@@ -117,6 +117,32 @@ void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp,
 		close(tcp);
 }
 
+int aw_conns_adopt(struct aw_loop *loop, const struct aw_conn *like,
+		   const struct aw_bridge_start *begun)
+{
+	struct aw_conn *conn = malloc(sizeof(*conn));
+	struct aw_bridge_start own = *begun;
+	int err;
+
+	if (!conn)
+		return ENOMEM;
+	*conn = *like;
+	aw_options_read(&conn->options, begun->tcp);
+	own.over = over;
+	own.arg = conn;
+	err = fstat(own.tcp, &own.tcp_file) != 0 ? errno : 0;
+	if (!err)
+		err = aw_bridge_create(loop, &own, &conn->bridge);
+	if (err) {
+		free(conn);
+		return err;
+	}
+	conn->next = conns;
+	conns = conn;
+	count++;
+	return 0;
+}
+
 struct aw_conn *aw_conns_find(uint64_t ino)
 {
 	struct aw_conn *conn = conns;

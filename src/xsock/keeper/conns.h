@@ -29,5 +29,8 @@ int aw_conns_error(uint64_t ino);
 size_t aw_conns_count(void);
 
 const struct aw_conn *aw_conns_first(void);
+/* A connection like like that stands already; start's end is seen to. 0 or an errno. */
+int aw_conns_adopt(struct aw_loop *loop, const struct aw_conn *like,
+		   const struct aw_bridge_start *start);
 
 #endif

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "xsock/keeper/carriers.h"
 #include "xsock/keeper/conns.h"
 #include "xsock/keeper/listeners.h"
 #include "xsock/keeper/status.h"
@@ -103,6 +104,12 @@ bool aw_control_review(void)
 	return drains != NULL;
 }
 
+/* What is about a connection that is not here may be about one of a carrier's, which then answers. */
+static bool is_carried(const struct aw_order *order, int reply)
+{
+	return order->ino && !aw_conns_find(order->ino) && aw_carriers_pass(order, reply);
+}
+
 /* An order with an answer. Returns whether reply is kept. */
 static bool do_answered(const struct aw_order *order, int reply)
 {
@@ -129,7 +136,15 @@ static bool do_answered(const struct aw_order *order, int reply)
 	case AW_ORDER_ERROR:
 		answer(reply, aw_conns_error(order->ino));
 		return false;
+	case AW_ORDER_STATUS:
+		aw_status_tell(reply, order->pid);
+		return false;
+	case AW_ORDER_CARRIER:
+		aw_status_serve(loop, order->pid);
+		aw_carriers_add(order, reply);
+		return true;
 	case AW_ORDER_START:
+	case AW_ORDER_DIRECT:
 		break;
 	}
 	return false;
@@ -142,7 +157,11 @@ static void carry_out(const struct aw_order *order, int *fds, int count)
 		aw_conns_start(loop, order, fds[0], fds[1]);
 		return;
 	}
-	if (count == 1 && do_answered(order, fds[0]))
+	if (order->kind == AW_ORDER_DIRECT && count == 0) {
+		aw_listeners_forget(&order->local, &order->remote);
+		return;
+	}
+	if (count == 1 && !is_carried(order, fds[0]) && do_answered(order, fds[0]))
 		return;
 	for (int i = 0; i < count; i++)
 		close(fds[i]);

@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "xsock/keeper/carriers.h"
 #include "xsock/keeper/conns.h"
 #include "xsock/preload/say.h"
 
@@ -76,7 +77,7 @@ static void tell(int to, int fd, const struct aw_conn *conn)
 	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void tell_all(int to, pid_t pid)
+void aw_status_tell(int to, pid_t pid)
 {
 	char path[64], target[64];
 	struct dirent *entry;
@@ -104,12 +105,16 @@ static void tell_all(int to, pid_t pid)
 static void ready(struct aw_source *source, uint32_t events)
 {
 	struct process *process = source->owner;
+	const struct aw_order order = { .magic = AW_ORDER_MAGIC,
+					.kind = AW_ORDER_STATUS,
+					.pid = process->pid };
 	int to = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
 
 	(void)events;
 	if (to < 0)
 		return;
-	tell_all(to, process->pid);
+	aw_status_tell(to, process->pid);
+	aw_carriers_tell(&order, to);
 	close(to);
 }
 

@@ -10,6 +10,8 @@
 
 /* Answers for pid from here on. */
 void aw_status_serve(struct aw_loop *loop, pid_t pid);
+/* Writes the lines of pid to a socket. */
+void aw_status_tell(int to, pid_t pid);
 /* Stops answering for processes that are gone; all: for every one. */
 void aw_status_review(struct aw_loop *loop, bool all);
 

@@ -73,7 +73,7 @@ static int high_copy(int fd)
 	return copy >= 0 ? copy : aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-static int give_to_engine(const struct aw_sock *sock, int fd, int far, const struct stat *file)
+static int give_to_engine(struct aw_sock *sock, int fd, int far, const struct stat *file)
 {
 	struct aw_ext_order order = {
 		.tcp = high_copy(fd),
@@ -126,7 +126,8 @@ static int claim(int fd, int role, struct aw_sock **claimed)
 	}
 	if (!sock)
 		err = EBADF;
-	else if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_INTERNAL)
+	else if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_DIRECT ||
+		 sock->state == AW_FD_INTERNAL)
 		err = EOPNOTSUPP;
 	if (!err) {
 		sock->role = (enum aw_role)role;

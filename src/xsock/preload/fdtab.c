@@ -9,15 +9,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "xsock/preload/direct.h"
 #include "xsock/preload/touch.h"
 
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 _Atomic(unsigned) aw_fdtab_touchy;
+_Atomic(unsigned) aw_fdtab_directs;
+_Atomic(struct aw_direct *) aw_fdtab_direct[AW_FDTAB_MAX];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t left_starting = PTHREAD_COND_INITIALIZER;
 static sigset_t signals_before; /* under the lock */
 static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
+static struct aw_direct *dead; /* to be closed without the lock; under it */
 static int top; /* above every fd that has a socket; under the lock */
 /*
  * Whose memory this is. It is in a page that the kernel clears in the child of every fork, by
@@ -49,9 +53,13 @@ void aw_fdtab_lock(void)
 void aw_fdtab_unlock(void)
 {
 	sigset_t before = signals_before;
+	struct aw_direct *closed = dead;
 
+	dead = NULL;
 	pthread_mutex_unlock(&lock);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (closed)
+		aw_direct_bury(closed);
 }
 
 void aw_fdtab_wait(void)
@@ -62,10 +70,14 @@ void aw_fdtab_wait(void)
 	signals_before = before;
 }
 
-/* Parent and child may both go on with what is pending, and one connection starts but once. */
+/*
+ * Parent and child may both go on with what is pending, and one connection starts but once. A carrier, born by who
+ * borrows our memory, goes on with nothing of it.
+ */
 static void before_fork(void)
 {
-	aw_touch_pending();
+	if (!aw_fdtab_is_borrowed())
+		aw_touch_pending();
 	aw_fdtab_lock();
 }
 
@@ -113,6 +125,24 @@ static void put_state(int fd, enum aw_fd_state state)
 	atomic_store_explicit(&aw_fdtab_states[fd], (uint8_t)state, memory_order_relaxed);
 }
 
+static void put_sock(int fd, const struct aw_sock *sock)
+{
+	if (sock->state == AW_FD_DIRECT)
+		atomic_store(&aw_fdtab_direct[fd], sock->direct);
+	else if (sock->direct)
+		atomic_store(&aw_fdtab_direct[fd], NULL);
+	put_state(fd, sock->state);
+}
+
+/* The numbers of sockets that are touchy, and direct. */
+static void count(enum aw_fd_state state, unsigned one)
+{
+	if (is_touchy(state))
+		atomic_fetch_add_explicit(&aw_fdtab_touchy, one, memory_order_relaxed);
+	if (state == AW_FD_DIRECT)
+		atomic_fetch_add(&aw_fdtab_directs, one);
+}
+
 void aw_fdtab_hold(struct aw_sock *sock)
 {
 	sock->users++;
@@ -122,8 +152,12 @@ static void free_unused(struct aw_sock *sock)
 {
 	if (sock->fds || sock->users)
 		return;
-	if (is_touchy(sock->state))
-		atomic_fetch_sub_explicit(&aw_fdtab_touchy, 1, memory_order_relaxed);
+	count(sock->state, -1u);
+	if (sock->direct) {
+		sock->direct->linger = sock->linger;
+		sock->direct->next = dead;
+		dead = sock->direct;
+	}
 	while (sock->watches) {
 		struct aw_watch *watch = sock->watches;
 
@@ -148,6 +182,8 @@ static void detach(int fd)
 	socks[fd] = NULL;
 	if (!sock)
 		return;
+	if (sock->direct)
+		atomic_store(&aw_fdtab_direct[fd], NULL);
 	assert(sock->fds);
 	sock->fds--;
 	free_unused(sock);
@@ -160,7 +196,7 @@ static void attach(int fd, struct aw_sock *sock)
 	sock->fds++;
 	if (fd >= top)
 		top = fd + 1;
-	put_state(fd, sock->state);
+	put_sock(fd, sock);
 }
 
 void aw_fdtab_mark(int fd)
@@ -183,11 +219,11 @@ bool aw_fdtab_add(int fd, const struct aw_sock *like)
 	*sock = *like;
 	sock->fds = sock->users = 0;
 	sock->watches = NULL;
+	sock->direct = NULL;
 	sock->dev = file.st_dev;
 	sock->ino = file.st_ino;
 	aw_fdtab_lock();
-	if (is_touchy(sock->state))
-		atomic_fetch_add_explicit(&aw_fdtab_touchy, 1, memory_order_relaxed);
+	count(sock->state, 1);
 	attach(fd, sock);
 	aw_fdtab_unlock();
 	return true;
@@ -229,6 +265,22 @@ void aw_fdtab_forget_range(unsigned first, unsigned last)
 	aw_fdtab_unlock();
 }
 
+void aw_fdtab_clear(void)
+{
+	for (int fd = 0; fd < top; fd++) {
+		put_state(fd, AW_FD_NONE);
+		atomic_store(&aw_fdtab_direct[fd], NULL);
+		socks[fd] = NULL;
+	}
+	atomic_store(&aw_fdtab_touchy, 0);
+	atomic_store(&aw_fdtab_directs, 0);
+}
+
+bool aw_fdtab_is_borrowed(void)
+{
+	return is_vfork_child();
+}
+
 void aw_fdtab_hide(int fd)
 {
 	if ((unsigned)fd >= AW_FDTAB_MAX)
@@ -264,17 +316,13 @@ int aw_fdtab_next(const struct aw_sock *sock, int after)
 
 void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state)
 {
-	bool was_touchy = is_touchy(sock->state);
-
-	if (is_touchy(state) && !was_touchy)
-		atomic_fetch_add_explicit(&aw_fdtab_touchy, 1, memory_order_relaxed);
-	if (!is_touchy(state) && was_touchy)
-		atomic_fetch_sub_explicit(&aw_fdtab_touchy, 1, memory_order_relaxed);
+	count(state, 1);
+	count(sock->state, -1u);
 	if (sock->state == AW_FD_STARTING)
 		pthread_cond_broadcast(&left_starting);
 	sock->state = state;
 	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd))
-		put_state(fd, state);
+		put_sock(fd, sock);
 }
 
 void aw_fdtab_drop(struct aw_sock *sock)

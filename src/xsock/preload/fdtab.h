@@ -18,13 +18,17 @@
 /* An fd from here on is never in iWARP mode. */
 #define AW_FDTAB_MAX 65536
 
-/* From CONNECTING on a call has to wait for, or start, something first. */
+/*
+ * From CONNECTING on a call has to wait for, or start, something first. On a direct one that has no direct form,
+ * too: it becomes bridged.
+ */
 enum aw_fd_state {
 	AW_FD_NONE, /* not ours: straight to libc */
 	AW_FD_CANDIDATE, /* a stream socket that is neither connected nor listens */
 	AW_FD_LISTENER,
 	AW_FD_BRIDGED, /* one end of a pair whose other end the keeper has */
 	AW_FD_INTERNAL, /* of this library; the program does not know it */
+	AW_FD_DIRECT, /* one end of a pair, and the endpoint is in this process */
 	AW_FD_CONNECTING, /* connect is under way, or done and not looked at */
 	AW_FD_PENDING, /* connected, still TCP; MPA starts at the first touch */
 	AW_FD_STARTING, /* a thread is at it */
@@ -58,11 +62,15 @@ struct aw_sock {
 	struct linger linger;
 	struct sockaddr_storage local, remote; /* once bridged */
 	struct aw_watch *watches; /* while it is not bridged */
+	struct aw_direct *direct; /* while the endpoint is in this process */
 };
 
 extern _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
-/* Sockets in CONNECTING, PENDING or STARTING. None: poll and the like have nothing to look for. */
+/* Sockets in CONNECTING, PENDING or STARTING, and in DIRECT. None: poll and the like have nothing to look for. */
 extern _Atomic(unsigned) aw_fdtab_touchy;
+extern _Atomic(unsigned) aw_fdtab_directs;
+/* Of fds that are direct. */
+extern _Atomic(struct aw_direct *) aw_fdtab_direct[AW_FDTAB_MAX];
 
 static inline enum aw_fd_state aw_fdtab_state(int fd)
 {
@@ -73,12 +81,20 @@ static inline enum aw_fd_state aw_fdtab_state(int fd)
 
 static inline bool aw_fdtab_is_touchy(int fd)
 {
-	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_CONNECTING, 0);
+	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_DIRECT, 0);
+}
+
+/* A direct one is in no epoll set. */
+static inline bool aw_fdtab_any_starting(void)
+{
+	return __builtin_expect(atomic_load_explicit(&aw_fdtab_touchy, memory_order_relaxed) != 0,
+				0);
 }
 
 static inline bool aw_fdtab_any_touchy(void)
 {
-	return __builtin_expect(atomic_load_explicit(&aw_fdtab_touchy, memory_order_relaxed) != 0,
+	return aw_fdtab_any_starting() ||
+	       __builtin_expect(atomic_load_explicit(&aw_fdtab_directs, memory_order_relaxed) != 0,
 				0);
 }
 
@@ -97,6 +113,10 @@ void aw_fdtab_copy(int from, int to);
 /* fd is about to be closed, or its number given to something else. */
 void aw_fdtab_forget(int fd);
 void aw_fdtab_forget_range(unsigned first, unsigned last);
+/* The table of a process that has none of the program's fds. */
+void aw_fdtab_clear(void);
+/* A child of vfork, whose table is its parent's. */
+bool aw_fdtab_is_borrowed(void);
 /* Keeps fd from the program. */
 void aw_fdtab_hide(int fd);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xsock/preload/direct.h"
 #include "xsock/preload/fdtab.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
@@ -67,7 +68,7 @@ static void write_socket(struct aw_sock *sock, int fd, void *arg)
 	char local[ADDR_HEX + 1] = "", remote[ADDR_HEX + 1] = "";
 
 	if (fd != aw_fdtab_next(sock, -1) || sock->state == AW_FD_CANDIDATE ||
-	    !grow(text, SOCKET_TEXT_MAX))
+	    sock->state == AW_FD_DIRECT || !grow(text, SOCKET_TEXT_MAX))
 		return;
 	if (sock->state == AW_FD_BRIDGED) {
 		put_hex(local, &sock->local);
@@ -164,6 +165,7 @@ void aw_inherit_settle(void)
 {
 	static struct survivors found; /* exec is the last thing that a process does */
 
+	aw_direct_exec();
 	if (!aw_fdtab_any_touchy())
 		return;
 	found.count = 0;
@@ -189,7 +191,7 @@ static void take_socket(const char *text, const int *fds, const struct stat *fil
 	if (sock.state == AW_FD_BRIDGED &&
 	    (!get_hex(text + at, &sock.local) || !get_hex(text + at + ADDR_HEX + 1, &sock.remote)))
 		return;
-	if (sock.state == AW_FD_STARTING)
+	if (sock.state == AW_FD_STARTING || sock.state == AW_FD_DIRECT)
 		return;
 	for (int i = 0; i < count; i++) {
 		if (!S_ISSOCK(files[i].st_mode) || files[i].st_ino != ino)

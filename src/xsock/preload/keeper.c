@@ -26,7 +26,7 @@ static bool same_file(int fd, const struct stat *file)
 }
 
 /* Moves fd away from the numbers that a program uses. */
-static int move_high(int fd)
+int aw_keeper_move_high(int fd)
 {
 	struct rlimit limit = { .rlim_cur = HIGH_FD };
 	int floor = HIGH_FD, high;
@@ -96,7 +96,7 @@ int aw_keeper_wake(void)
 		aw_libc()->close(ends[0]);
 		return err;
 	}
-	adopt(move_high(ends[0]));
+	adopt(aw_keeper_move_high(ends[0]));
 	return 0;
 }
 

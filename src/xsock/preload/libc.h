@@ -6,11 +6,14 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
@@ -40,7 +43,9 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	F(select) F(pselect) F(epoll_ctl) F(epoll_wait) F(epoll_pwait) \
 	F(epoll_pwait2) F(getsockopt) F(setsockopt) F(getsockname) F(getpeername) \
 	F(fdopen) F(fclose) F(execve) F(execvpe) F(fexecve) \
-	F(posix_spawn) F(posix_spawnp) F(syscall) F(prctl)
+	F(posix_spawn) F(posix_spawnp) F(syscall) F(prctl) F(fork) F(vfork) F(daemon) \
+	F(forkpty) F(system) F(popen) F(_exit) F(quick_exit) F(sigaction) F(signal) \
+	F(vdprintf) F(eventfd) F(epoll_create1)
 // clang-format on
 
 struct aw_libc {

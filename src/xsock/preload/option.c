@@ -5,8 +5,10 @@
 
 #include <anywarp/sockets.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <string.h>
 
+#include "xsock/preload/direct.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
@@ -79,15 +81,44 @@ static int give(const void *from, size_t have, void *value, socklen_t *len)
 	return 0;
 }
 
-static int get_from_keeper(const struct aw_sock *sock, int level, int name, void *value,
+/* A direct socket's TCP socket is ours. */
+static int get_directly(struct aw_direct *direct, int level, int name, void *value, socklen_t *len)
+{
+	int result = aw_libc()->getsockopt(direct->tcp, level, name, value, len);
+
+	aw_direct_leave(direct);
+	return result;
+}
+
+static int set_directly(struct aw_direct *direct, int level, int name, const void *value,
+			socklen_t len)
+{
+	int result = 0, on;
+
+	if (level == SOL_SOCKET && name == SO_LINGER)
+		result = 0; /* by us, and not by TCP */
+	else if (level != IPPROTO_TCP || name != TCP_CORK)
+		result = aw_libc()->setsockopt(direct->tcp, level, name, value, len);
+	if (result == 0 && level == IPPROTO_TCP && name == TCP_NODELAY) {
+		memcpy(&on, value, sizeof(on));
+		aw_direct_engine->set_nodelay(direct->ep, on != 0);
+	}
+	aw_direct_leave(direct);
+	return result;
+}
+
+static int get_from_keeper(int fd, const struct aw_sock *sock, int level, int name, void *value,
 			   socklen_t *len)
 {
+	struct aw_direct *direct = aw_direct_enter(fd);
 	struct aw_answer answer;
 	struct aw_order order;
 	int err;
 
 	if (sock->extended)
 		return aw_extended_get_option(sock, level, name, value, len);
+	if (direct)
+		return get_directly(direct, level, name, value, len);
 	aw_keeper_begin(&order, AW_ORDER_GET_OPTION);
 	order.ino = sock->ino;
 	order.level = level;
@@ -101,15 +132,18 @@ static int get_from_keeper(const struct aw_sock *sock, int level, int name, void
 	return give(answer.value, (size_t)answer.len, value, len);
 }
 
-static int set_at_keeper(const struct aw_sock *sock, int level, int name, const void *value,
+static int set_at_keeper(int fd, const struct aw_sock *sock, int level, int name, const void *value,
 			 socklen_t len)
 {
+	struct aw_direct *direct = aw_direct_enter(fd);
 	struct aw_answer answer;
 	struct aw_order order;
 	int err;
 
 	if (sock->extended)
 		return aw_extended_set_option(sock, level, name, value, len);
+	if (direct)
+		return set_directly(direct, level, name, value, len);
 	if (len > AW_ORDER_VALUE_MAX)
 		return failed(EINVAL);
 	aw_keeper_begin(&order, AW_ORDER_SET_OPTION);
@@ -119,6 +153,8 @@ static int set_at_keeper(const struct aw_sock *sock, int level, int name, const 
 	order.len = (int32_t)len;
 	memcpy(order.value, value, len);
 	err = aw_keeper_ask(&order, false, &answer);
+	if (err == ECONNRESET && aw_direct_is_on())
+		return 0; /* its carrier has just gone, and the connection before */
 	return failed(err ? err : answer.error);
 }
 
@@ -138,10 +174,16 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 {
 	int near = 0;
 	socklen_t near_len = sizeof(near);
+	struct aw_direct *direct = aw_direct_enter(fd);
 	int err;
 
 	if (sock->extended)
 		return aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, value, len);
+	if (direct) {
+		near = aw_direct_engine->error(direct->ep);
+		aw_direct_leave(direct);
+		return give(&near, sizeof(near), value, len);
+	}
 	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ERROR, &near, &near_len) != 0)
 		return -1;
 	err = ask_error(sock);
@@ -173,7 +215,7 @@ static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
 		return aw_libc()->getsockopt(fd, level, name, value, len);
 	case PLACE_TCP:
 	case PLACE_BOTH:
-		return get_from_keeper(&sock, level, name, value, len);
+		return get_from_keeper(fd, &sock, level, name, value, len);
 	case PLACE_LINGER:
 		return give(&sock.linger, sizeof(sock.linger), value, len);
 	case PLACE_FIXED:
@@ -194,12 +236,26 @@ static int set_linger(int fd, const struct aw_sock *like, const void *value, soc
 
 	if (len < sizeof(struct linger))
 		return failed(EINVAL);
-	result = set_at_keeper(like, SOL_SOCKET, SO_LINGER, value, len);
+	result = set_at_keeper(fd, like, SOL_SOCKET, SO_LINGER, value, len);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	if (result == 0 && sock)
 		memcpy(&sock->linger, value, sizeof(sock->linger));
 	aw_fdtab_unlock();
+	return result;
+}
+
+/* Time-outs are the kernel's to obey, or ours. The kernel alone has the rest. */
+static int set_near(int fd, int level, int name, const void *value, socklen_t len)
+{
+	int result;
+
+	if (name != SO_RCVTIMEO && name != SO_SNDTIMEO && name != SO_SNDLOWAT &&
+	    aw_fdtab_state(fd) == AW_FD_DIRECT && aw_direct_convert(fd))
+		return -1;
+	result = aw_libc()->setsockopt(fd, level, name, value, len);
+	if (result == 0)
+		aw_direct_read_timeouts(fd);
 	return result;
 }
 
@@ -211,13 +267,13 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	switch (place_of(level, name)) {
 	case PLACE_BOTH:
-		if (set_at_keeper(&sock, level, name, value, len) != 0)
+		if (set_at_keeper(fd, &sock, level, name, value, len) != 0)
 			return -1;
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	case PLACE_NEAR:
-		return aw_libc()->setsockopt(fd, level, name, value, len);
+		return set_near(fd, level, name, value, len);
 	case PLACE_TCP:
-		return set_at_keeper(&sock, level, name, value, len);
+		return set_at_keeper(fd, &sock, level, name, value, len);
 	case PLACE_LINGER:
 		return set_linger(fd, &sock, value, len);
 	case PLACE_FIXED:
@@ -234,6 +290,7 @@ void aw_option_linger(int fd)
 	struct aw_sock *sock;
 	struct aw_answer answer;
 	struct aw_order order;
+	struct aw_direct *direct;
 	int ms = 0;
 
 	aw_fdtab_lock();
@@ -246,6 +303,12 @@ void aw_option_linger(int fd)
 	aw_fdtab_unlock();
 	if (!ms)
 		return;
+	direct = aw_direct_enter(fd);
+	if (direct) {
+		(void)aw_direct_engine->drain(direct->ep, INT64_C(1000000) * ms);
+		aw_direct_leave(direct);
+		return;
+	}
 	order.len = sizeof(ms);
 	memcpy(order.value, &ms, sizeof(ms));
 	(void)aw_keeper_ask(&order, false, &answer);
@@ -332,12 +395,19 @@ static int set_role(int fd, int role)
 	return 0;
 }
 
+static bool is_paired(int fd)
+{
+	enum aw_fd_state state = aw_fdtab_state(fd);
+
+	return state == AW_FD_BRIDGED || state == AW_FD_DIRECT;
+}
+
 static int set_iwarp(int fd, int name, const void *value, socklen_t len)
 {
 	int number;
 
 	if (!is_stream(fd))
-		return failed(aw_fdtab_state(fd) == AW_FD_BRIDGED ? EISCONN : EOPNOTSUPP);
+		return failed(is_paired(fd) ? EISCONN : EOPNOTSUPP);
 	if (len < sizeof(number))
 		return failed(EINVAL);
 	memcpy(&number, value, sizeof(number));
@@ -358,7 +428,7 @@ static int get_iwarp(int fd, int name, void *value, socklen_t *len)
 	if (!look_up(fd, &sock) && !is_stream(fd))
 		return failed(EOPNOTSUPP);
 	number = name == IWARP_MODE ? (int)sock.mode : (int)sock.role;
-	if (sock.state == AW_FD_BRIDGED && name == IWARP_MODE)
+	if ((sock.state == AW_FD_BRIDGED || sock.direct) && name == IWARP_MODE)
 		number = IWARP_ON;
 	return give(&number, sizeof(number), value, len);
 }
@@ -385,11 +455,11 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 	socklen_t room = len ? *len : 0;
 	int result, saved = errno;
 
-	if (aw_touch(fd, AW_TOUCH_POLL, true))
+	if (aw_fdtab_state(fd) != AW_FD_DIRECT && aw_touch(fd, AW_TOUCH_POLL, true))
 		return -1;
 	if (__builtin_expect(level == SOL_IWARP, 0))
 		return get_iwarp(fd, name, value, len);
-	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+	if (is_paired(fd))
 		return get_bridged(fd, level, name, value, len);
 	result = aw_libc()->getsockopt(fd, level, name, value, len);
 	if (!is_foreign(fd, level, name) || (result == 0 && level != SOL_SOCKET) || !is_unix(fd) ||
@@ -406,7 +476,7 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 
 	if (__builtin_expect(level == SOL_IWARP, 0))
 		return set_iwarp(fd, name, value, len);
-	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+	if (is_paired(fd))
 		return set_bridged(fd, level, name, value, len);
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
 	if (result == 0 || !is_foreign(fd, level, name) || !aw_name_adopt(fd))

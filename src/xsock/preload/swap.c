@@ -53,7 +53,7 @@ static bool read_names(int fd, struct sockaddr_storage *local, struct sockaddr_s
 	       aw_libc()->getpeername(fd, (struct sockaddr *)remote, &remote_len) == 0;
 }
 
-int aw_swap_to_keeper(const struct aw_sock *sock, int fd, int far, const struct stat *file)
+int aw_swap_to_keeper(struct aw_sock *sock, int fd, int far, const struct stat *file)
 {
 	int nodelay = 0, fds[] = { fd, far };
 	socklen_t len = sizeof(nodelay);
@@ -83,7 +83,7 @@ static void replace_everywhere(struct aw_sock *sock, int near, const struct stat
 	}
 	sock->dev = file->st_dev;
 	sock->ino = file->st_ino;
-	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
+	aw_fdtab_set_state(sock, sock->direct ? AW_FD_DIRECT : AW_FD_BRIDGED);
 	aw_fdtab_unlock();
 }
 

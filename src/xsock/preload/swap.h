@@ -10,10 +10,10 @@
  * Gives the connection, and the far end of the pair whose near end file is, to who will carry it. Both
  * fds stay the caller's. 0 or an errno; then nothing has changed.
  */
-typedef int aw_swap_give(const struct aw_sock *sock, int tcp, int far, const struct stat *file);
+typedef int aw_swap_give(struct aw_sock *sock, int tcp, int far, const struct stat *file);
 aw_swap_give aw_swap_to_keeper;
 
-/* sock is STARTING and held, fd one of its fds; without the lock. 0 (BRIDGED) or an errno (as before). */
+/* sock is STARTING and held, fd one of its fds; without the lock. 0 (BRIDGED or DIRECT) or an errno (as before). */
 int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "xsock/preload/ask.h"
+#include "xsock/preload/direct.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/say.h"
@@ -32,6 +33,7 @@ struct touched {
 	int fd;
 	enum aw_touch kind;
 	bool dontwait;
+	bool direct; /* the call has a direct form */
 };
 
 static short poll_one(int fd, short events, int timeout_ms)
@@ -204,9 +206,9 @@ static int give_up(struct aw_sock *sock, int fd, int err)
 }
 
 /* One thread starts, others wait for it. */
-static int start(struct aw_sock *sock, int fd)
+static int start(struct aw_sock *sock, const struct touched *t)
 {
-	int err;
+	int err = ENOTSUP;
 
 	aw_fdtab_lock();
 	while (sock->state == AW_FD_STARTING)
@@ -217,15 +219,18 @@ static int start(struct aw_sock *sock, int fd)
 	}
 	aw_fdtab_set_state(sock, AW_FD_STARTING);
 	aw_fdtab_unlock();
-	err = aw_swap_socket(sock, fd, aw_swap_to_keeper);
-	return err ? give_up(sock, fd, err) : 0;
+	if (t->direct && !t->dontwait && aw_direct_may(sock, t->fd))
+		err = aw_swap_socket(sock, t->fd, aw_direct_give);
+	if (err)
+		err = aw_swap_socket(sock, t->fd, aw_swap_to_keeper);
+	return err ? give_up(sock, t->fd, err) : 0;
 }
 
-static int carry_out(struct aw_sock *sock, int fd, enum verdict verdict)
+static int carry_out(struct aw_sock *sock, const struct touched *t, enum verdict verdict)
 {
 	switch (verdict) {
 	case VERDICT_IWARP:
-		return start(sock, fd);
+		return start(sock, t);
 	case VERDICT_PLAIN:
 		go_plain(sock);
 		return 0;
@@ -260,15 +265,14 @@ static bool look_up(int fd, struct aw_sock **sock, struct aw_sock *like)
 	return touchy;
 }
 
-int aw_touch_slow(int fd, enum aw_touch kind, bool dontwait)
+static int touch(const struct touched *t)
 {
-	struct touched t = { .fd = fd, .kind = kind, .dontwait = dontwait };
 	struct aw_sock *sock, like;
 	int saved = errno, result;
 
-	if (!look_up(fd, &sock, &like))
+	if (!look_up(t->fd, &sock, &like))
 		return 0;
-	result = carry_out(sock, fd, judge(&like, &t));
+	result = carry_out(sock, t, judge(&like, t));
 	if (result == 0)
 		errno = saved;
 	saved = errno;
@@ -308,4 +312,19 @@ void aw_touch_pending(void)
 			found.above = found.fds[i];
 		}
 	} while (found.count == PENDING_MAX);
+	aw_direct_convert_all(false);
+}
+
+int aw_touch_slow(int fd, enum aw_touch kind, bool dontwait)
+{
+	struct touched t = { .fd = fd, .kind = kind, .dontwait = dontwait };
+
+	return touch(&t) ? -1 : aw_direct_convert(fd);
+}
+
+int aw_touch_direct(int fd, enum aw_touch kind, bool dontwait)
+{
+	struct touched t = { .fd = fd, .kind = kind, .dontwait = dontwait, .direct = true };
+
+	return touch(&t);
 }

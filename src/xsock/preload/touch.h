@@ -17,6 +17,9 @@ enum aw_touch {
 /* The slow half of aw_touch. 0: go on with libc's call; -1 with errno. */
 int aw_touch_slow(int fd, enum aw_touch kind, bool dontwait);
 
+/* The same before a call that has a direct form: fd may be, or become, a direct one. */
+int aw_touch_direct(int fd, enum aw_touch kind, bool dontwait);
+
 static inline int aw_touch(int fd, enum aw_touch kind, bool dontwait)
 {
 	return aw_fdtab_is_touchy(fd) ? aw_touch_slow(fd, kind, dontwait) : 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrapper: syscall, for programs that fork by it and so past pthread_atfork, and for those that would reach
-// sockets by io_uring, which sees files and no wrappers. No other call is looked at.
+// sockets by io_uring, which sees files and no wrappers, or by calls that our other wrappers do not see.
 #include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 
+#include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
 #include "xsock/preload/sandbox.h"
@@ -26,6 +27,67 @@ static bool is_fork(long number, const long *arguments)
 	default:
 		return false;
 	}
+}
+
+/* Where number has an fd that it reads, writes or waits for: which argument; -1: not of these. */
+static int fd_argument(long number)
+{
+	switch (number) {
+	case SYS_read:
+	case SYS_write:
+	case SYS_readv:
+	case SYS_writev:
+	case SYS_recvfrom:
+	case SYS_sendto:
+	case SYS_recvmsg:
+	case SYS_sendmsg:
+	case SYS_recvmmsg:
+	case SYS_sendmmsg:
+	case SYS_shutdown:
+	case SYS_sendfile:
+	case SYS_ioctl:
+	case SYS_fcntl:
+	case SYS_dup:
+	case SYS_dup3:
+	case SYS_close:
+		return 0;
+	case SYS_splice:
+	case SYS_epoll_ctl:
+		return 2;
+	default:
+		return -1;
+	}
+}
+
+static bool is_wait(long number)
+{
+	switch (number) {
+	case SYS_ppoll:
+	case SYS_pselect6:
+#ifdef SYS_poll
+	case SYS_poll:
+	case SYS_select:
+#endif
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The kernel's own socket is to be there for calls that pass our wrappers. */
+static int prepare(long number, const long *arguments)
+{
+	int which = fd_argument(number);
+
+	if (is_fork(number, arguments))
+		aw_touch_pending();
+	if (!aw_direct_is_on())
+		return 0;
+	if (number == SYS_seccomp || is_wait(number))
+		aw_direct_convert_all(false);
+	if (number == SYS_splice && aw_touch((int)arguments[0], AW_TOUCH_READ, false))
+		return -1;
+	return which < 0 ? 0 : aw_touch((int)arguments[which], AW_TOUCH_WRITE, false);
 }
 
 /* Programs that use io_uring do without where the kernel has none. */
@@ -50,8 +112,8 @@ AW_WRAPPER long syscall(long number, ...)
 	va_end(list);
 	if (is_refused(number))
 		return -1;
-	if (aw_fdtab_any_touchy() && is_fork(number, a))
-		aw_touch_pending();
+	if (aw_fdtab_any_touchy() && prepare(number, a))
+		return -1;
 	result = aw_libc()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (result == 0 && number == SYS_seccomp)
 		aw_sandbox_enter();

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
 #include "xsock/preload/touch.h"
@@ -52,11 +53,14 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	case AW_FD_BRIDGED:
 		return aw_libc()->epoll_ctl(epfd, op, fd, event);
 	case AW_FD_INTERNAL:
+		if (aw_direct_is_engine(__builtin_return_address(0)))
+			return aw_libc()->epoll_ctl(epfd, op, fd, event);
 		errno = EBADF;
 		return -1;
 	case AW_FD_CANDIDATE:
 		make_record(fd);
 		return control(epfd, op, fd, event);
+	case AW_FD_DIRECT:
 	case AW_FD_CONNECTING:
 	case AW_FD_PENDING:
 	case AW_FD_STARTING:
@@ -141,7 +145,7 @@ static int wait_touchy_ms(int epfd, struct epoll_event *events, int max, int tim
  */
 AW_WRAPPER int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
 {
-	if (aw_fdtab_any_touchy())
+	if (aw_fdtab_any_starting())
 		return wait_touchy_ms(epfd, events, max, timeout_ms, NULL);
 	return aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
 }
@@ -149,7 +153,7 @@ AW_WRAPPER int epoll_wait(int epfd, struct epoll_event *events, int max, int tim
 AW_WRAPPER int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms,
 			   const sigset_t *mask)
 {
-	if (aw_fdtab_any_touchy())
+	if (aw_fdtab_any_starting())
 		return wait_touchy_ms(epfd, events, max, timeout_ms, mask);
 	return aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask);
 }
@@ -157,7 +161,7 @@ AW_WRAPPER int epoll_pwait(int epfd, struct epoll_event *events, int max, int ti
 AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
 			    const struct timespec *timeout, const sigset_t *mask)
 {
-	if (aw_fdtab_any_touchy())
+	if (aw_fdtab_any_starting())
 		return wait_touchy(epfd, events, max, timeout, mask);
 	return aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "xsock/preload/direct.h"
 #include "xsock/preload/inherit.h"
 #include "xsock/preload/libc.h"
 
@@ -113,8 +114,12 @@ AW_WRAPPER int execle(const char *path, const char *arg, ...)
 AW_WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			   const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
-	char **more = aw_inherit_env(env);
-	int err = aw_libc()->posix_spawn(pid, path, actions, attr, argv, more ? more : env);
+	char **more;
+	int err;
+
+	aw_direct_convert_all(false);
+	more = aw_inherit_env(env);
+	err = aw_libc()->posix_spawn(pid, path, actions, attr, argv, more ? more : env);
 
 	aw_inherit_undo(more);
 	return err;
@@ -123,8 +128,12 @@ AW_WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_
 AW_WRAPPER int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			    const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
-	char **more = aw_inherit_env(env);
-	int err = aw_libc()->posix_spawnp(pid, file, actions, attr, argv, more ? more : env);
+	char **more;
+	int err;
+
+	aw_direct_convert_all(false);
+	more = aw_inherit_env(env);
+	err = aw_libc()->posix_spawnp(pid, file, actions, attr, argv, more ? more : env);
 
 	aw_inherit_undo(more);
 	return err;

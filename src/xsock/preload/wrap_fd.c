@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "xsock/preload/direct.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/option.h"
@@ -33,16 +34,21 @@ static void answer_first(int fd)
 }
 
 /* False: the program does not know this fd. */
-static bool leave(int fd)
+static bool leave(int fd, const void *caller)
 {
 	answer_first(fd);
 	switch (aw_fdtab_state(fd)) {
 	case AW_FD_NONE:
 		return true;
 	case AW_FD_INTERNAL:
-		errno = EBADF;
-		return false;
+		if (!aw_direct_is_engine(caller)) {
+			errno = EBADF;
+			return false;
+		}
+		aw_fdtab_forget(fd);
+		return true;
 	case AW_FD_BRIDGED:
+	case AW_FD_DIRECT:
 		aw_option_linger(fd);
 		aw_fdtab_forget(fd);
 		return true;
@@ -59,7 +65,7 @@ static bool leave(int fd)
 
 AW_WRAPPER int close(int fd)
 {
-	return leave(fd) ? aw_libc()->close(fd) : -1;
+	return leave(fd, __builtin_return_address(0)) ? aw_libc()->close(fd) : -1;
 }
 
 AW_WRAPPER int fclose(FILE *file)
@@ -67,23 +73,37 @@ AW_WRAPPER int fclose(FILE *file)
 	int fd = file ? fileno(file) : -1;
 
 	if (fd >= 0)
-		leave(fd);
+		leave(fd, NULL);
 	return aw_libc()->fclose(file);
 }
 
-/* All but the keeper's fd. */
+/* The next one that the program does not know, or one beyond last: the keeper's, and the engine's. */
+static unsigned next_hidden(unsigned first, unsigned last)
+{
+	unsigned control = (unsigned)aw_keeper_control();
+
+	if (!aw_direct_engine)
+		return control >= first && control <= last ? control : last + 1;
+	for (unsigned fd = first; fd <= last && fd < AW_FDTAB_MAX; fd++)
+		if (aw_fdtab_state((int)fd) == AW_FD_INTERNAL)
+			return fd;
+	return last + 1;
+}
+
+/* All that the program knows. */
 static int close_around(unsigned first, unsigned last, int flags)
 {
-	int hidden = aw_keeper_control();
+	unsigned hidden = next_hidden(first, last);
 
-	if (hidden < 0 || (unsigned)hidden < first || (unsigned)hidden > last)
-		return aw_libc()->close_range(first, last, flags);
-	if ((unsigned)hidden > first &&
-	    aw_libc()->close_range(first, (unsigned)hidden - 1, flags) != 0)
-		return -1;
-	if ((unsigned)hidden == last)
-		return 0;
-	return aw_libc()->close_range((unsigned)hidden + 1, last, flags);
+	while (hidden != last + 1) {
+		if (hidden > first && aw_libc()->close_range(first, hidden - 1, flags) != 0)
+			return -1;
+		if (hidden == last)
+			return 0;
+		first = hidden + 1;
+		hidden = next_hidden(first, last);
+	}
+	return aw_libc()->close_range(first, last, flags);
 }
 
 AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
@@ -99,7 +119,7 @@ AW_WRAPPER void closefrom(int first)
 {
 	unsigned from = first < 0 ? 0 : (unsigned)first;
 
-	if (aw_keeper_control() < 0)
+	if (!aw_direct_engine && aw_keeper_control() < 0)
 		aw_libc()->closefrom(first);
 	else
 		close_around(from, UINT_MAX, 0);
@@ -115,12 +135,21 @@ AW_WRAPPER int dup(int fd)
 	return new;
 }
 
+/* stdio reads and writes what is to be fd 0, 1 or 2 behind our back. */
+static void prepare_dup(int fd, int new)
+{
+	if (fd == new)
+		return;
+	aw_keeper_evade(new);
+	if (new <= STDERR_FILENO && aw_fdtab_state(fd) == AW_FD_DIRECT)
+		(void)aw_direct_convert(fd);
+}
+
 AW_WRAPPER int dup2(int fd, int new)
 {
 	int result;
 
-	if (fd != new)
-		aw_keeper_evade(new);
+	prepare_dup(fd, new);
 	result = aw_libc()->dup2(fd, new);
 	if (result >= 0)
 		aw_fdtab_copy(fd, new);
@@ -131,12 +160,41 @@ AW_WRAPPER int dup3(int fd, int new, int flags)
 {
 	int result;
 
-	if (fd != new)
-		aw_keeper_evade(new);
+	prepare_dup(fd, new);
 	result = aw_libc()->dup3(fd, new, flags);
 	if (result >= 0)
 		aw_fdtab_copy(fd, new);
 	return result;
+}
+
+/* What a direct one has no form for. */
+static void prepare_fcntl(int fd, int cmd, const void *arg)
+{
+	if (aw_fdtab_state(fd) != AW_FD_DIRECT)
+		return;
+	if ((cmd == F_SETFL && (intptr_t)arg & (O_NONBLOCK | O_ASYNC)) || cmd == F_SETOWN ||
+	    cmd == F_SETOWN_EX || cmd == F_SETSIG)
+		(void)aw_direct_convert(fd);
+}
+
+/* False: libc's ioctl is to be made. */
+static bool ioctl_directly(int fd, unsigned long request, void *arg)
+{
+	struct aw_direct *direct;
+
+	if (request != FIONREAD && request != SIOCOUTQ) {
+		if (request == FIONBIO || request == FIOASYNC || request == FIOSETOWN ||
+		    request == SIOCSPGRP || request == SIOCATMARK)
+			(void)aw_direct_convert(fd);
+		return false;
+	}
+	direct = aw_direct_enter(fd);
+	if (!direct)
+		return false;
+	*(int *)arg = (int)(request == FIONREAD ? aw_direct_engine->pending(direct->ep)
+						: aw_direct_engine->unsent(direct->ep));
+	aw_direct_leave(direct);
+	return true;
 }
 
 /* Every command's argument is an int or a pointer: a register either way. */
@@ -149,6 +207,7 @@ AW_WRAPPER int fcntl(int fd, int cmd, ...)
 	va_start(args, cmd);
 	arg = va_arg(args, void *);
 	va_end(args);
+	prepare_fcntl(fd, cmd, arg);
 	result = aw_libc()->fcntl(fd, cmd, arg);
 	if (result >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
 		aw_fdtab_copy(fd, result);
@@ -164,6 +223,7 @@ AW_WRAPPER int fcntl64(int fd, int cmd, ...)
 	va_start(args, cmd);
 	arg = va_arg(args, void *);
 	va_end(args);
+	prepare_fcntl(fd, cmd, arg);
 	result = aw_libc()->fcntl64(fd, cmd, arg);
 	if (result >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
 		aw_fdtab_copy(fd, result);
@@ -201,10 +261,30 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (aw_fdtab_state(fd) == AW_FD_DIRECT && ioctl_directly(fd, request, arg))
+		return 0;
 	if ((request == FIONREAD || request == SIOCATMARK) && aw_touch(fd, AW_TOUCH_POLL, true))
 		return -1;
 	result = aw_libc()->ioctl(fd, request, arg);
 	if (result == 0 && request == FIONREAD && aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		count_to_mark(fd, arg);
 	return result;
+}
+
+/* The engine's are hidden: a program that closes all that it has must not close these. */
+static int hide(int fd, const void *caller)
+{
+	if (fd >= 0 && aw_direct_engine && aw_direct_is_engine(caller))
+		aw_fdtab_hide(fd);
+	return fd;
+}
+
+AW_WRAPPER int eventfd(unsigned value, int flags)
+{
+	return hide(aw_libc()->eventfd(value, flags), __builtin_return_address(0));
+}
+
+AW_WRAPPER int epoll_create1(int flags)
+{
+	return hide(aw_libc()->epoll_create1(flags), __builtin_return_address(0));
 }

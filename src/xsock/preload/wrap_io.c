@@ -1,42 +1,65 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrappers: octets to and from an fd. A bridged one is the kernel's own, so there is only the first
-// touch to see to.
+// touch to see to, and direct ones.
+#include <errno.h>
+
+#include "xsock/preload/direct.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/touch.h"
 
+/* A vector of one. */
+static inline struct iovec one(const void *buf, size_t len)
+{
+	return (struct iovec){ (void *)buf, len };
+}
+
 AW_WRAPPER ssize_t read(int fd, void *buf, size_t count)
 {
-	if (aw_touch(fd, AW_TOUCH_READ, false))
-		return -1;
+	if (aw_fdtab_is_touchy(fd)) {
+		struct iovec iov = one(buf, count);
+		ssize_t got;
+
+		if (aw_direct_receive(fd, &iov, 1, 0, &got))
+			return got;
+	}
 	return aw_end_of_read(fd, aw_libc()->read(fd, buf, count), count);
 }
 
 AW_WRAPPER ssize_t __read_chk(int fd, void *buf, size_t count, size_t room)
 {
-	if (aw_touch(fd, AW_TOUCH_READ, false))
-		return -1;
+	if (aw_fdtab_is_touchy(fd) && count <= room)
+		return read(fd, buf, count);
 	return aw_end_of_read(fd, aw_libc()->__read_chk(fd, buf, count, room), count);
 }
 
 AW_WRAPPER ssize_t readv(int fd, const struct iovec *iov, int count)
 {
-	if (aw_touch(fd, AW_TOUCH_READ, false))
-		return -1;
+	ssize_t got;
+
+	if (aw_fdtab_is_touchy(fd) && aw_direct_receive(fd, iov, count, 0, &got))
+		return got;
 	return aw_end_of_read(fd, aw_libc()->readv(fd, iov, count), count > 0);
 }
 
 AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
 {
-	if (aw_touch(fd, AW_TOUCH_WRITE, false))
-		return -1;
+	if (aw_fdtab_is_touchy(fd)) {
+		struct iovec iov = one(buf, count);
+		ssize_t sent;
+
+		if (aw_direct_transmit(fd, &iov, 1, 0, &sent))
+			return sent;
+	}
 	return aw_end_of_plain_write(fd, aw_libc()->write(fd, buf, count));
 }
 
 AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 {
-	if (aw_touch(fd, AW_TOUCH_WRITE, false))
-		return -1;
+	ssize_t sent;
+
+	if (aw_fdtab_is_touchy(fd) && aw_direct_transmit(fd, iov, count, 0, &sent))
+		return sent;
 	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
 }
 
@@ -71,9 +94,24 @@ AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 	return aw_libc()->fdopen(fd, mode);
 }
 
+static int shut_down(struct aw_direct *direct, int how)
+{
+	int err = -aw_direct_engine->shutdown(direct->ep, how);
+
+	aw_direct_leave(direct);
+	errno = err ? err : errno;
+	return err ? -1 : 0;
+}
+
 AW_WRAPPER int shutdown(int fd, int how)
 {
-	if (aw_touch(fd, AW_TOUCH_WRITE, false))
-		return -1;
+	if (aw_fdtab_is_touchy(fd)) {
+		struct aw_direct *direct = aw_direct_enter(fd);
+
+		if (direct)
+			return shut_down(direct, how);
+		if (aw_touch_slow(fd, AW_TOUCH_WRITE, false))
+			return -1;
+	}
 	return aw_libc()->shutdown(fd, how);
 }

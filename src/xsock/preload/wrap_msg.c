@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xsock/preload/direct.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/received.h"
@@ -13,10 +14,26 @@
 
 #define DISCARD_OCTETS 65536
 
+static bool send_directly(int fd, const void *buf, size_t len, int flags, ssize_t *sent)
+{
+	struct iovec iov = { (void *)buf, len };
+
+	return aw_direct_transmit(fd, &iov, 1, flags, sent);
+}
+
+static bool receive_directly(int fd, void *buf, size_t len, int flags, ssize_t *got)
+{
+	struct iovec iov = { buf, len };
+
+	return aw_direct_receive(fd, &iov, 1, flags, got);
+}
+
 AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
-	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
-		return -1;
+	ssize_t sent;
+
+	if (aw_fdtab_is_touchy(fd) && send_directly(fd, buf, len, flags, &sent))
+		return sent;
 	if (aw_end_is_ours(fd))
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
 	return aw_libc()->send(fd, buf, len, flags);
@@ -26,8 +43,10 @@ AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
 AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
 			  socklen_t to_len)
 {
-	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
-		return -1;
+	ssize_t sent;
+
+	if (aw_fdtab_is_touchy(fd) && send_directly(fd, buf, len, flags, &sent))
+		return sent;
 	if (aw_end_is_ours(fd))
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
 	return aw_libc()->sendto(fd, buf, len, flags, to, to_len);
@@ -73,9 +92,11 @@ static int receive(int fd)
 AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct msghdr bare;
+	ssize_t sent;
 
-	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
-		return -1;
+	if (aw_fdtab_is_touchy(fd) &&
+	    aw_direct_transmit(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &sent))
+		return sent;
 	if (aw_fdtab_any_touchy() && each_fd((struct msghdr *)msg, pass))
 		return -1;
 	if (!aw_end_is_ours(fd))
@@ -102,9 +123,9 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 {
 	unsigned done = 0;
 
-	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
+	if (!aw_direct_is_on() && aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
 		return -1;
-	if (!aw_end_is_ours(fd))
+	if (!aw_end_is_ours(fd) && !(aw_direct_is_on() && aw_fdtab_is_touchy(fd)))
 		return aw_libc()->sendmmsg(fd, msgs, count, flags);
 	while (done < count) {
 		ssize_t sent = sendmsg(fd, &msgs[done].msg_hdr, flags);
@@ -150,8 +171,10 @@ static ssize_t recv_oddly(int fd, size_t len, int flags)
 
 AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
-	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
-		return -1;
+	ssize_t got;
+
+	if (aw_fdtab_is_touchy(fd) && receive_directly(fd, buf, len, flags, &got))
+		return got;
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, len, flags);
 	return aw_end_of_read(fd, aw_libc()->recv(fd, buf, len, flags), len);
@@ -159,8 +182,8 @@ AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
 
 AW_WRAPPER ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
 {
-	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
-		return -1;
+	if (aw_fdtab_is_touchy(fd) && len <= room)
+		return recv(fd, buf, len, flags);
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, len, flags);
 	return aw_end_of_read(fd, aw_libc()->__recv_chk(fd, buf, len, room, flags), len);
@@ -169,8 +192,13 @@ AW_WRAPPER ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int fl
 AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
 			    socklen_t *from_len)
 {
-	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
-		return -1;
+	ssize_t got;
+
+	if (aw_fdtab_is_touchy(fd) && receive_directly(fd, buf, len, flags, &got)) {
+		if (got >= 0 && from && from_len)
+			*from_len = 0; /* as TCP does */
+		return got;
+	}
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, len, flags);
 	return aw_end_of_read(fd, aw_libc()->recvfrom(fd, buf, len, flags, from, from_len), len);
@@ -187,8 +215,8 @@ AW_WRAPPER ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, in
 	from = va_arg(args, struct sockaddr *);
 	from_len = va_arg(args, socklen_t *);
 	va_end(args);
-	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
-		return -1;
+	if (aw_fdtab_is_touchy(fd) && len <= room)
+		return recvfrom(fd, buf, len, flags, from, from_len);
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, len, flags);
 	if (len > room)
@@ -209,8 +237,15 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	ssize_t got;
 
-	if (aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT))
-		return -1;
+	if (aw_fdtab_is_touchy(fd) &&
+	    aw_direct_receive(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &got)) {
+		if (got >= 0) {
+			msg->msg_namelen = 0;
+			msg->msg_controllen = 0;
+			msg->msg_flags = 0;
+		}
+		return got;
+	}
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, room_of(msg), flags);
 	got = aw_libc()->recvmsg(fd, msg, flags);

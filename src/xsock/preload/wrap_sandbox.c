@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 
+#include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
 
 _Atomic(bool) aw_sandbox_on;
@@ -20,6 +21,8 @@ AW_WRAPPER int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
+	if (option == PR_SET_SECCOMP)
+		aw_direct_convert_all(false);
 	result = aw_libc()->prctl(option, a[0], a[1], a[2], a[3]);
 	if (result == 0 && option == PR_SET_SECCOMP)
 		aw_sandbox_enter();

@@ -226,7 +226,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 		return result;
 	}
 	if (result == 0)
-		return aw_touch_slow(fd, AW_TOUCH_WRITE, false);
+		return aw_touch_direct(fd, AW_TOUCH_WRITE, false);
 	return result;
 }
 
@@ -261,6 +261,7 @@ AW_WRAPPER int connect(int fd, const struct sockaddr *addr, socklen_t len)
 	case AW_FD_CANDIDATE:
 		return connect_first(fd, addr, len);
 	case AW_FD_BRIDGED:
+	case AW_FD_DIRECT:
 		return connect_bridged(fd);
 	case AW_FD_CONNECTING:
 		result = aw_libc()->connect(fd, addr, len);
@@ -295,13 +296,21 @@ static int bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *l
 	return 0;
 }
 
+/* STARTING may be on the way from one to the other. */
+static bool is_paired(int fd)
+{
+	enum aw_fd_state state = aw_fdtab_state(fd);
+
+	return state == AW_FD_BRIDGED || state == AW_FD_DIRECT;
+}
+
 /* What looks like AF_UNIX may be a bridged fd that came from another process. */
 static int name_of(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
 {
 	socklen_t room = *len;
 	int result;
 
-	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+	if (is_paired(fd))
 		return bridged_name(fd, remote, addr, len);
 	result = remote ? aw_libc()->getpeername(fd, addr, len)
 			: aw_libc()->getsockname(fd, addr, len);

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The carrier's life. What it has of the program, but for its connections, is given up at once: the
+// program's pipes must end when the program does.
+#include "xsock/direct/carrier.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "anywarp/cm.h"
+#include "xsock/ep.h"
+#include "xsock/ep_impl.h"
+#include "xsock/keeper/conns.h"
+#include "xsock/keeper/control.h"
+#include "xsock/keeper/loop.h"
+
+#define TURN_MS 1000
+#define DRAIN_MS 5 /* while somebody waits for a connection to drain */
+#define LINGER_NS INT64_C(120000000000)
+#define FDS_MAX 65536
+
+struct cargo {
+	const struct aw_direct_load *loads;
+	int count, control;
+};
+
+static _Noreturn void leave(void)
+{
+	syscall(SYS_exit_group, 0);
+	abort();
+}
+
+/* The libraries' own files are all of the anonymous kind, but for their TCP sockets. */
+static bool is_kept(const struct cargo *cargo, int dir, const char *name)
+{
+	char target[32] = "";
+	int fd = atoi(name);
+
+	if (fd == cargo->control || fd == dir)
+		return true;
+	for (int i = 0; i < cargo->count; i++) {
+		const struct aw_direct_load *load = &cargo->loads[i];
+
+		if (fd == load->far || fd == load->tcp || fd == load->stream)
+			return true;
+	}
+	return readlinkat(dir, name, target, sizeof(target) - 1) < 0 ||
+	       strncmp(target, "anon_inode:", 11) == 0;
+}
+
+static void close_others(const struct cargo *cargo)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] != '.' && fd > STDERR_FILENO &&
+		    !is_kept(cargo, dirfd(dir), entry->d_name))
+			syscall(SYS_close, fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void leave_program(const struct cargo *cargo)
+{
+	int null;
+
+	close_others(cargo);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++) {
+		if (fd != STDERR_FILENO || !getenv("ANYWARP_LOG"))
+			syscall(SYS_dup3, null, fd, 0);
+	}
+	if (null > STDERR_FILENO)
+		close(null);
+	setsid();
+	if (chdir("/") != 0)
+		errno = 0; /* the program's directory stays in use */
+	prctl(PR_SET_NAME, "anywarp-carrier");
+}
+
+/* The program's handlers are not for us. */
+static void settle_signals(void)
+{
+	static const int ignored[] = { SIGPIPE, SIGHUP, SIGINT, SIGQUIT, SIGTSTP };
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+}
+
+static int take(const struct cargo *cargo)
+{
+	struct rdma_cm_id **ids =
+		calloc((size_t)cargo->count * AW_XS_EP_IDS, sizeof(struct rdma_cm_id *));
+	int (*take_ids)(struct rdma_cm_id *const *, int) =
+		(int (*)(struct rdma_cm_id *const *, int))aw_xs_cm_extension("anywarp_fork_take");
+	int count = 0, err = 0;
+
+	if (!ids || !take_ids)
+		return ENOMEM;
+	for (int i = 0; i < cargo->count; i++)
+		count += aw_xs_ep_ids(cargo->loads[i].ep, ids + count);
+	if (take_ids(ids, count) != 0)
+		err = errno;
+	free(ids);
+	for (int i = 0; i < cargo->count; i++)
+		aw_xs_ep_taken(cargo->loads[i].ep);
+	return err;
+}
+
+static int begin(const struct cargo *cargo, struct aw_loop *loop)
+{
+	int err = aw_loop_init(loop);
+
+	if (!err)
+		err = aw_control_init(loop, cargo->control);
+	for (int i = 0; i < cargo->count && !err; i++) {
+		const struct aw_direct_load *load = &cargo->loads[i];
+		struct aw_conn conn = { .ino = load->ino,
+					.mode = load->mode,
+					.remote = load->remote };
+		struct aw_bridge_start start = { .far = load->far,
+						 .tcp = load->tcp,
+						 .ino = load->ino,
+						 .ep = load->ep,
+						 .linger = load->linger };
+
+		err = aw_conns_adopt(loop, &conn, &start);
+	}
+	return err;
+}
+
+_Noreturn void aw_carrier_run(const struct aw_direct_load *loads, int count, int control)
+{
+	struct cargo cargo = { loads, count, control };
+	struct aw_loop loop;
+	bool draining = false;
+	int err;
+
+	settle_signals();
+	err = take(&cargo);
+	leave_program(&cargo); /* after take, which closes what is the parent's */
+	if (!err)
+		err = begin(&cargo, &loop);
+	if (send(control, &err, sizeof(err), MSG_NOSIGNAL) < 0 || err)
+		leave();
+	while (aw_conns_count() || draining) {
+		aw_loop_turn(&loop, draining ? DRAIN_MS : TURN_MS);
+		draining = aw_control_review();
+	}
+	(void)aw_xs_ep_drain_all(LINGER_NS);
+	leave();
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The engine's table of calls, how a connection begins, and the parent's part of handing some to a carrier.
+#include "xsock/direct/calls.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "anywarp/cm.h"
+#include "xsock/direct/carrier.h"
+#include "xsock/ep.h"
+#include "xsock/ep_impl.h"
+#include "xsock/order.h"
+
+#define STACK_OCTETS (256u << 10)
+/* Who has asked waits for the answer, and what is written next goes out at once, and is not lost with us. */
+#define ANSWER_NS 2000000000
+
+/* Endpoints come and go one at a time, and never while some are carried. */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
+
+static int start_alone(int role, bool nodelay, int tcp, struct aw_xs_ep **ep)
+{
+	struct aw_xs_options options = { .nodelay = nodelay };
+	int err = -aw_xs_ep_create(&options, ep);
+
+	if (err)
+		return err;
+	err = -(role == 1 ? aw_xs_ep_initiate(*ep, tcp) : aw_xs_ep_respond(*ep, tcp));
+	if (err)
+		aw_xs_ep_close(*ep, true);
+	return err;
+}
+
+static int start(int role, bool nodelay, int tcp, struct aw_xs_ep **ep)
+{
+	int err;
+
+	pthread_mutex_lock(&life);
+	err = start_alone(role, nodelay, tcp, ep);
+	pthread_mutex_unlock(&life);
+	if (!err && role != 1)
+		(void)aw_xs_ep_wait(*ep, POLLOUT, ANSWER_NS);
+	return err;
+}
+
+static void end(struct aw_xs_ep *ep, bool abort)
+{
+	pthread_mutex_lock(&life);
+	aw_xs_ep_close(ep, abort);
+	pthread_mutex_unlock(&life);
+}
+
+/* The functions of the library in use; NULL where it is not ours. */
+struct carrying {
+	int (*hold)(void);
+	int (*release)(void);
+	int (*forget)(struct rdma_cm_id *id);
+};
+
+static int find_carrying(struct carrying *found)
+{
+	found->hold = (int (*)(void))aw_xs_cm_extension("anywarp_fork_hold");
+	found->release = (int (*)(void))aw_xs_cm_extension("anywarp_fork_release");
+	found->forget = (int (*)(struct rdma_cm_id *))aw_xs_cm_extension("anywarp_cm_forget");
+	return found->hold && found->release && found->forget ? 0 : EOPNOTSUPP;
+}
+
+struct birth {
+	const struct aw_direct_load *loads;
+	int count;
+	pid_t (*fork)(void);
+	int control;
+	int err;
+};
+
+/*
+ * In the program's memory, while the program's thread waits: whom fork makes here is nobody's child as soon
+ * as we are gone, and we raise no signal and are seen by no plain wait(2).
+ */
+static int bear(void *arg)
+{
+	struct birth *birth = arg;
+	pid_t pid = birth->fork();
+
+	if (pid == 0)
+		aw_carrier_run(birth->loads, birth->count, birth->control);
+	if (pid < 0)
+		birth->err = errno;
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+static int give_birth(struct birth *birth)
+{
+	char *stack = mmap(NULL, STACK_OCTETS, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	pid_t pid;
+
+	if (stack == MAP_FAILED)
+		return ENOMEM;
+	pid = clone(bear, stack + STACK_OCTETS, CLONE_VM | CLONE_VFORK, birth);
+	if (pid < 0)
+		birth->err = errno;
+	else
+		while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+			;
+	munmap(stack, STACK_OCTETS);
+	return birth->err;
+}
+
+/* Whether the carrier has taken all. */
+static int await_answer(int control)
+{
+	int err = ECHILD;
+	ssize_t got = recv(control, &err, sizeof(err), 0);
+
+	return got == (ssize_t)sizeof(err) ? err : ECHILD;
+}
+
+static int carry_held(const struct aw_direct_load *loads, int count, pid_t (*fork)(void),
+		      const int ends[2])
+{
+	struct birth birth = { .loads = loads, .count = count, .fork = fork, .control = ends[1] };
+	int err = give_birth(&birth);
+
+	close(ends[1]);
+	return err ? err : await_answer(ends[0]);
+}
+
+static int carry_alone(const struct aw_direct_load *loads, int count, pid_t (*fork)(void),
+		       int *control)
+{
+	struct carrying do_;
+	int ends[2], err = find_carrying(&do_);
+
+	if (err)
+		return err;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return errno;
+	aw_xs_service_pause();
+	if (do_.hold() != 0) {
+		err = errno;
+		aw_xs_service_resume();
+		close(ends[0]);
+		close(ends[1]);
+		return err;
+	}
+	err = carry_held(loads, count, fork, ends);
+	for (int i = 0; i < count && !err; i++)
+		aw_xs_ep_forget(loads[i].ep, do_.forget);
+	do_.release();
+	aw_xs_service_resume();
+	if (err)
+		close(ends[0]);
+	else
+		*control = ends[0];
+	return err;
+}
+
+static int carry(const struct aw_direct_load *loads, int count, pid_t (*fork)(void), int *control)
+{
+	int err;
+
+	pthread_mutex_lock(&life);
+	err = carry_alone(loads, count, fork, control);
+	pthread_mutex_unlock(&life);
+	return err;
+}
+
+__attribute__((visibility("default"))) const struct aw_direct_calls aw_direct_calls = {
+	.version = AW_VERSION,
+	.start = start,
+	.send = aw_xs_ep_send,
+	.recv = aw_xs_ep_recv,
+	.wait = aw_xs_ep_pwait,
+	.kick = aw_xs_ep_kick,
+	.shutdown = aw_xs_ep_shutdown,
+	.close = end,
+	.drain = aw_xs_ep_drain,
+	.drain_all = aw_xs_ep_drain_all,
+	.pending = aw_xs_ep_pending,
+	.unsent = aw_xs_ep_unsent,
+	.error = aw_xs_ep_error,
+	.set_nodelay = aw_xs_ep_set_nodelay,
+	.carry = carry,
+};

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Carriers: keepers born of a program, each with the connections that were direct there. Orders that are about one
+// of these are passed on.
+#ifndef XSOCK_KEEPER_CARRIERS_H
+#define XSOCK_KEEPER_CARRIERS_H
+
+#include <stdbool.h>
+
+#include "xsock/order.h"
+
+/* AW_ORDER_CARRIER; control is ours from here on. */
+void aw_carriers_add(const struct aw_order *order, int control);
+/* To the carrier of order's connection, and fd with it. False: it has none. */
+bool aw_carriers_pass(const struct aw_order *order, int fd);
+/* To all of them. */
+void aw_carriers_tell(const struct aw_order *order, int fd);
+
+#endif

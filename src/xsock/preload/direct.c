@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// How a direct connection begins, is closed, and becomes a bridged one.
+#include "xsock/preload/direct.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "xsock/preload/keeper.h"
+#include "xsock/preload/libc.h"
+#include "xsock/preload/sandbox.h"
+#include "xsock/preload/say.h"
+
+#define DIRECT_MAX 256 /* more of them are the keeper's: each has some fds of this process */
+#define LOWEST_FD 3 /* stdio reads and writes the others */
+#define LEAVE_NS 50000
+#define LEAVE_TURNS 40000 /* who is not out by then has left by siglongjmp */
+#define MS INT64_C(1000000)
+#define FLUSH_MS 20
+#define FAREWELL_MS 1000
+
+const struct aw_direct_calls *aw_direct_engine;
+bool aw_direct_wanted;
+
+static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct aw_direct_calls *loaded;
+static struct aw_direct *unused; /* under the table's lock */
+/* 1 in the process whose memory this is; a fork that we do not see wipes it. */
+static _Atomic(int) *alive;
+static _Atomic(bool) has_handlers;
+
+/* Another library's constructor may come before; its connections are the keeper's. */
+__attribute__((constructor)) static void read_environment(void)
+{
+	const char *mode = getenv("ANYWARP_SOCKETS_DIRECT");
+
+	aw_direct_wanted = mode && strcmp(mode, "on") == 0;
+}
+
+static void load_engine(void)
+{
+	char path[PATH_MAX + sizeof(AW_DIRECT_ENGINE)];
+	Dl_info info;
+	void *engine;
+
+	if (!dladdr((void *)&aw_direct_convert_all, &info) || !realpath(info.dli_fname, path))
+		return;
+	strcpy(strrchr(path, '/') + 1, AW_DIRECT_ENGINE);
+	engine = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	loaded = engine ? dlsym(engine, AW_DIRECT_CALLS) : NULL;
+	if (!loaded || strcmp(loaded->version, AW_VERSION) != 0) {
+		aw_say(AW_SAY_INFO, "no direct connections: %s", engine ? path : dlerror());
+		loaded = NULL;
+	}
+	alive = mmap(NULL, sizeof(*alive), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		     0);
+	if (alive == MAP_FAILED || madvise((void *)alive, sizeof(*alive), MADV_WIPEONFORK) != 0)
+		loaded = NULL;
+	aw_direct_engine = loaded;
+}
+
+static bool is_plain_file(int fd)
+{
+	struct f_owner_ex owner;
+
+	return !(aw_libc()->fcntl(fd, F_GETFL) & (O_NONBLOCK | O_ASYNC)) &&
+	       (aw_libc()->fcntl(fd, F_GETOWN_EX, &owner) != 0 || owner.pid == 0);
+}
+
+bool aw_direct_may(struct aw_sock *sock, int fd)
+{
+	bool may;
+
+	if (!aw_direct_is_on() || aw_sandbox_is_on())
+		return false;
+	aw_fdtab_lock();
+	may = !sock->watches && aw_fdtab_next(sock, -1) >= LOWEST_FD &&
+	      atomic_load(&aw_fdtab_directs) < DIRECT_MAX;
+	aw_fdtab_unlock();
+	if (!may || !is_plain_file(fd))
+		return false;
+	pthread_once(&once, load_engine);
+	return loaded != NULL;
+}
+
+static struct aw_direct *take_unused(void)
+{
+	struct aw_direct *direct;
+
+	aw_fdtab_lock();
+	direct = unused;
+	if (direct)
+		unused = direct->next;
+	aw_fdtab_unlock();
+	return direct ? direct : calloc(1, sizeof(*direct));
+}
+
+static void put_unused(struct aw_direct *direct)
+{
+	aw_fdtab_lock();
+	direct->ep = NULL;
+	direct->next = unused;
+	unused = direct;
+	aw_fdtab_unlock();
+}
+
+static int64_t timeout_of(int fd, int name)
+{
+	struct timeval timeout = { 0 };
+	socklen_t len = sizeof(timeout);
+
+	aw_libc()->getsockopt(fd, SOL_SOCKET, name, &timeout, &len);
+	if (!timeout.tv_sec && !timeout.tv_usec)
+		return -1;
+	return (int64_t)timeout.tv_sec * 1000 * MS + timeout.tv_usec * 1000;
+}
+
+static void read_timeouts(struct aw_direct *direct, int fd)
+{
+	atomic_store(&direct->receive_ns, timeout_of(fd, SO_RCVTIMEO));
+	atomic_store(&direct->send_ns, timeout_of(fd, SO_SNDTIMEO));
+}
+
+void aw_direct_read_timeouts(int fd)
+{
+	struct aw_direct *direct = aw_direct_enter(fd);
+
+	if (!direct)
+		return;
+	read_timeouts(direct, fd);
+	aw_direct_leave(direct);
+}
+
+/* A duplicate that the program does not know. */
+static int duplicate(int fd)
+{
+	int copy = aw_keeper_move_high(aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 0));
+
+	if (copy >= 0)
+		aw_fdtab_hide(copy);
+	return copy;
+}
+
+static void close_hidden(int fd)
+{
+	aw_fdtab_forget(fd);
+	aw_libc()->close(fd);
+}
+
+static void close_files(struct aw_direct *direct)
+{
+	close_hidden(direct->far);
+	close_hidden(direct->tcp);
+}
+
+/* Before what the engine has registered, which would wait for ever. */
+static void register_end(void)
+{
+	atexit(aw_direct_end);
+}
+
+static int start_on(struct aw_direct *direct, const struct aw_sock *sock, int fd)
+{
+	int nodelay = 0;
+	socklen_t len = sizeof(nodelay);
+
+	aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &len);
+	if (direct->far < 0 || direct->tcp < 0 || direct->stream < 0)
+		return EMFILE;
+	return loaded->start((int)sock->role, nodelay != 0, direct->stream, &direct->ep);
+}
+
+int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *file)
+{
+	struct aw_direct *direct = take_unused();
+	struct aw_order order;
+	int err;
+
+	(void)file;
+	if (!direct)
+		return ENOMEM;
+	direct->far = duplicate(far);
+	direct->tcp = duplicate(fd);
+	direct->stream = duplicate(fd);
+	read_timeouts(direct, fd);
+	err = start_on(direct, sock, fd);
+	if (err) {
+		close_files(direct);
+		close_hidden(direct->stream);
+		put_unused(direct);
+		return err;
+	}
+	atomic_store(alive, 1);
+	sock->direct = direct;
+	pthread_once(&at_exit_once, register_end);
+	aw_keeper_begin(&order, AW_ORDER_DIRECT);
+	order.local = sock->local;
+	order.remote = sock->remote;
+	if (aw_keeper_control() >= 0)
+		(void)aw_keeper_tell(&order, NULL, 0);
+	return 0;
+}
+
+bool aw_direct_is_engine(const void *caller)
+{
+	static const char *const names[] = { "librdmacm.so", "libibverbs.so", AW_DIRECT_ENGINE };
+	const char *name;
+	Dl_info info;
+
+	if (!aw_direct_engine || !dladdr(caller, &info) || !info.dli_fname)
+		return false;
+	name = strrchr(info.dli_fname, '/');
+	name = name ? name + 1 : info.dli_fname;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+bool aw_direct_is_alive(void)
+{
+	return alive && atomic_load_explicit(alive, memory_order_relaxed);
+}
+
+bool aw_direct_has_handlers(void)
+{
+	return atomic_load_explicit(&has_handlers, memory_order_relaxed);
+}
+
+void aw_direct_note_handler(void)
+{
+	atomic_store(&has_handlers, true);
+}
+
+struct aw_direct *aw_direct_enter(int fd)
+{
+	struct aw_direct *direct = atomic_load(&aw_fdtab_direct[fd]);
+
+	if (!direct || !aw_direct_is_alive())
+		return NULL;
+	atomic_fetch_add(&direct->users, 1);
+	if (atomic_load(&aw_fdtab_direct[fd]) == direct)
+		return direct;
+	aw_direct_leave(direct);
+	return NULL;
+}
+
+void aw_direct_leave(struct aw_direct *direct)
+{
+	atomic_fetch_sub_explicit(&direct->users, 1, memory_order_release);
+}
+
+/* No fd leads to it any more: calls out who is in. False: somebody will not come. */
+static bool call_out(struct aw_direct *direct)
+{
+	const struct timespec turn = { .tv_nsec = LEAVE_NS };
+
+	for (int i = 0; atomic_load(&direct->users) && i < LEAVE_TURNS; i++) {
+		if (i % 16 == 0)
+			loaded->kick(direct->ep, true);
+		nanosleep(&turn, NULL);
+	}
+	loaded->kick(direct->ep, false);
+	if (!atomic_load(&direct->users))
+		return true;
+	aw_say(AW_SAY_WARN, "a thread has not come back from a call on a connection");
+	return false;
+}
+
+void aw_direct_bury(struct aw_direct *dead)
+{
+	int saved = errno;
+
+	while (dead) {
+		struct aw_direct *direct = dead;
+		bool abort = direct->linger.l_onoff && !direct->linger.l_linger;
+
+		dead = direct->next;
+		if (!aw_direct_is_alive()) /* the connection is another process's */
+			continue;
+		if (call_out(direct)) {
+			loaded->close(direct->ep, abort);
+			close_files(direct);
+			put_unused(direct);
+		} else {
+			loaded->shutdown(direct->ep, SHUT_RDWR);
+		}
+	}
+	errno = saved;
+}
+
+/* The carrier knows no fd of the program. */
+static pid_t fork_carrier(void)
+{
+	pid_t pid = aw_libc()->fork();
+
+	if (pid == 0)
+		aw_fdtab_clear();
+	return pid;
+}
+
+static void introduce(int control, const struct aw_direct_load *loads, int count)
+{
+	const int most = AW_ORDER_VALUE_MAX / (int)sizeof(uint64_t);
+	struct aw_order order;
+
+	aw_keeper_begin(&order, AW_ORDER_CARRIER);
+	for (int i = 0; i < count; i++) {
+		memcpy(order.value + (size_t)(i % most) * sizeof(uint64_t), &loads[i].ino,
+		       sizeof(uint64_t));
+		order.len = (i % most + 1) * (int)sizeof(uint64_t);
+		if (i % most == most - 1 || i == count - 1)
+			(void)aw_keeper_tell(&order, &control, 1);
+	}
+}
+
+static struct aw_direct_load load_of(const struct aw_sock *sock)
+{
+	return (struct aw_direct_load){
+		.ep = sock->direct->ep,
+		.far = sock->direct->far,
+		.tcp = sock->direct->tcp,
+		.stream = sock->direct->stream,
+		.ino = sock->ino,
+		.mode = (uint8_t)sock->mode,
+		.linger = sock->linger,
+		.remote = sock->remote,
+	};
+}
+
+/* Nobody is in a call of an endpoint by now. */
+static int carry(struct aw_sock *const *socks, int count)
+{
+	struct aw_direct_load *loads = calloc((size_t)count, sizeof(*loads));
+	sigset_t all, before;
+	int err = loads ? 0 : ENOMEM, control;
+
+	for (int i = 0; i < count && !err; i++)
+		loads[i] = load_of(socks[i]);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (!err)
+		err = loaded->carry(loads, count, fork_carrier, &control);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!err) {
+		introduce(control, loads, count);
+		aw_libc()->close(control);
+	} else {
+		aw_say(AW_SAY_ERROR, "cannot hand connections on: %s", strerror(err));
+	}
+	free(loads);
+	return err;
+}
+
+/* What has become of a socket that was claimed. */
+static void settle(struct aw_sock *sock, bool moved)
+{
+	struct aw_direct *direct = sock->direct;
+
+	if (moved) {
+		close_files(direct);
+		put_unused(direct);
+	}
+	aw_fdtab_lock();
+	if (moved)
+		sock->direct = NULL;
+	aw_fdtab_set_state(sock, moved ? AW_FD_BRIDGED : AW_FD_DIRECT);
+	aw_fdtab_release(sock);
+	aw_fdtab_unlock();
+}
+
+/*
+ * All direct sockets: no thread may be in any endpoint meanwhile. The first ones, so many, are to move. All are held and
+ * STARTING.
+ */
+struct claimed {
+	struct aw_sock *socks[DIRECT_MAX];
+	int count, moving;
+	bool surviving; /* those move that are open after an exec */
+	const struct aw_sock *one; /* or one alone */
+};
+
+static bool is_moving(const struct claimed *claimed, const struct aw_sock *sock, int fd)
+{
+	if (claimed->one)
+		return sock == claimed->one;
+	return !claimed->surviving || !(aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC);
+}
+
+static void claim_each(struct aw_sock *sock, int fd, void *arg)
+{
+	struct claimed *claimed = arg;
+
+	if (sock->state != AW_FD_DIRECT || claimed->count == DIRECT_MAX)
+		return;
+	aw_fdtab_hold(sock);
+	aw_fdtab_set_state(sock, AW_FD_STARTING);
+	claimed->socks[claimed->count++] = sock;
+	if (is_moving(claimed, sock, fd)) {
+		claimed->socks[claimed->count - 1] = claimed->socks[claimed->moving];
+		claimed->socks[claimed->moving++] = sock;
+	}
+}
+
+static bool any_moving(struct claimed *claimed)
+{
+	bool any = false;
+
+	for (int fd = LOWEST_FD; !any && fd < AW_FDTAB_MAX; fd++) {
+		struct aw_sock *sock = aw_fdtab_state(fd) == AW_FD_DIRECT ? aw_fdtab_get(fd) : NULL;
+
+		any = sock && is_moving(claimed, sock, fd);
+	}
+	return any;
+}
+
+static int convert(struct claimed *claimed)
+{
+	int err = 0;
+
+	for (int i = 0; i < claimed->count; i++)
+		if (!call_out(claimed->socks[i]->direct))
+			err = EDEADLK;
+	if (!err && claimed->moving)
+		err = carry(claimed->socks, claimed->moving);
+	for (int i = 0; i < claimed->count; i++)
+		settle(claimed->socks[i], !err && i < claimed->moving);
+	return err;
+}
+
+int aw_direct_convert(int fd)
+{
+	struct claimed claimed = { 0 };
+	int err;
+
+	if (!aw_direct_is_on())
+		return 0;
+	aw_fdtab_lock();
+	claimed.one = aw_fdtab_get(fd);
+	while (claimed.one && claimed.one->state == AW_FD_STARTING) {
+		aw_fdtab_wait();
+		claimed.one = aw_fdtab_get(fd);
+	}
+	if (claimed.one && claimed.one->state == AW_FD_DIRECT && aw_direct_is_alive())
+		aw_fdtab_each(claim_each, &claimed);
+	aw_fdtab_unlock();
+	if (!claimed.count)
+		return 0;
+	err = convert(&claimed);
+	errno = err ? err : errno;
+	return err ? -1 : 0;
+}
+
+void aw_direct_convert_all(bool surviving)
+{
+	struct claimed claimed = { .surviving = surviving };
+	int saved = errno;
+
+	if (!atomic_load(&aw_fdtab_directs) || !aw_direct_is_alive() || aw_fdtab_is_borrowed())
+		return;
+	aw_fdtab_lock();
+	if (any_moving(&claimed))
+		aw_fdtab_each(claim_each, &claimed);
+	aw_fdtab_unlock();
+	if (claimed.count)
+		(void)convert(&claimed);
+	errno = saved;
+}
+
+/* Without the lock: the engine may close fds of its own, by our wrapper. */
+static bool is_any_unsent(void)
+{
+	bool any = false;
+
+	for (int fd = LOWEST_FD; !any && fd < AW_FDTAB_MAX; fd++) {
+		struct aw_direct *direct = aw_fdtab_state(fd) == AW_FD_DIRECT ? aw_direct_enter(fd)
+									      : NULL;
+
+		if (!direct)
+			continue;
+		any = loaded->unsent(direct->ep) > 0;
+		aw_direct_leave(direct);
+	}
+	return any;
+}
+
+/* What is not flushed soon needs somebody to live on for it; the rest is closed here. */
+void aw_direct_end(void)
+{
+	const struct timespec turn = { .tv_nsec = MS };
+
+	if (!loaded || !aw_direct_is_alive() || aw_fdtab_is_borrowed())
+		return;
+	for (int ms = 0; ms < FLUSH_MS && is_any_unsent(); ms++)
+		nanosleep(&turn, NULL);
+	if (is_any_unsent())
+		aw_direct_convert_all(false);
+	for (int fd = LOWEST_FD; atomic_load(&aw_fdtab_directs) && fd < AW_FDTAB_MAX; fd++) {
+		if (aw_fdtab_state(fd) == AW_FD_DIRECT)
+			aw_fdtab_forget(fd);
+	}
+	loaded->drain_all(FAREWELL_MS * MS);
+}
+
+void aw_direct_exec(void)
+{
+	if (!loaded || !aw_direct_is_alive() || aw_fdtab_is_borrowed())
+		return;
+	aw_direct_convert_all(false);
+	loaded->drain_all(FAREWELL_MS * MS);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	aw_direct_end();
+}

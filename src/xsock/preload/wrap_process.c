@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: what direct connections must not be there for, or must hear of: forks, the process's end, and
+// handlers of signals. libc's own calls of these functions among themselves pass no wrapper.
+#include <pty.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "xsock/preload/direct.h"
+#include "xsock/preload/libc.h"
+
+AW_WRAPPER pid_t fork(void)
+{
+	aw_direct_convert_all(false);
+	return aw_libc()->fork();
+}
+
+/* The child runs on our caller's stack: libc's vfork is jumped to. */
+typedef pid_t vfork_fn(void);
+__attribute__((used)) vfork_fn *aw_process_vfork(void);
+
+vfork_fn *aw_process_vfork(void)
+{
+	aw_direct_convert_all(false);
+	return aw_libc()->vfork;
+}
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl vfork\n"
+	".type vfork, @function\n"
+	"vfork:\n"
+	"	subq $8, %rsp\n"
+	"	call aw_process_vfork\n"
+	"	addq $8, %rsp\n"
+	"	jmp *%rax\n"
+	".size vfork, . - vfork\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+	".globl vfork\n"
+	".type vfork, %function\n"
+	"vfork:\n"
+	"	stp x29, x30, [sp, #-16]!\n"
+	"	bl aw_process_vfork\n"
+	"	ldp x29, x30, [sp], #16\n"
+	"	br x0\n"
+	".size vfork, . - vfork\n");
+#else
+AW_WRAPPER pid_t vfork(void)
+{
+	return fork();
+}
+#endif
+
+AW_WRAPPER int daemon(int nochdir, int noclose)
+{
+	aw_direct_convert_all(false);
+	return aw_libc()->daemon(nochdir, noclose);
+}
+
+AW_WRAPPER int forkpty(int *master, char *name, const struct termios *terminal,
+		       const struct winsize *size)
+{
+	aw_direct_convert_all(false);
+	return aw_libc()->forkpty(master, name, terminal, size);
+}
+
+AW_WRAPPER int system(const char *command)
+{
+	aw_direct_convert_all(true);
+	return aw_libc()->system(command);
+}
+
+AW_WRAPPER FILE *popen(const char *command, const char *mode)
+{
+	aw_direct_convert_all(true);
+	return aw_libc()->popen(command, mode);
+}
+
+AW_WRAPPER _Noreturn void _exit(int status)
+{
+	aw_direct_end();
+	aw_libc()->_exit(status);
+	abort();
+}
+
+AW_WRAPPER _Noreturn void _Exit(int status)
+{
+	_exit(status);
+}
+
+AW_WRAPPER _Noreturn void quick_exit(int status)
+{
+	aw_direct_end();
+	aw_libc()->quick_exit(status);
+	abort();
+}
+
+static void note(sighandler_t handler)
+{
+	if (handler != SIG_DFL && handler != SIG_IGN)
+		aw_direct_note_handler();
+}
+
+AW_WRAPPER int sigaction(int sig, const struct sigaction *action, struct sigaction *before)
+{
+	if (action)
+		note(action->sa_handler);
+	return aw_libc()->sigaction(sig, action, before);
+}
+
+AW_WRAPPER sighandler_t signal(int sig, sighandler_t handler)
+{
+	note(handler);
+	return aw_libc()->signal(sig, handler);
+}
+
+/* These write inside libc. */
+AW_WRAPPER int vdprintf(int fd, const char *format, va_list args)
+{
+	(void)aw_direct_convert(fd);
+	return aw_libc()->vdprintf(fd, format, args);
+}
+
+AW_WRAPPER int dprintf(int fd, const char *format, ...)
+{
+	va_list args;
+	int result;
+
+	va_start(args, format);
+	result = vdprintf(fd, format, args);
+	va_end(args);
+	return result;
+}

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""direct_load.py echo PORT | through PORT WAY: a program whose connection leaves direct mode by WAY while two of its
+threads read and write it. What comes back is what was sent, to the octet."""
+
+import os
+import pathlib
+import random
+import select
+import socket
+import subprocess
+import sys
+import threading
+
+OCTETS = 4 << 20
+
+
+def echo(port):
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(1)
+    print("listening", flush=True)
+    conn, _ = listener.accept()
+    while octets := conn.recv(65536):
+        conn.sendall(octets)
+
+
+def by_fork(sock):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def by_epoll(sock):
+    select.epoll().register(sock, select.EPOLLIN)
+
+
+def by_poll(sock):
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    poll.poll(0)
+
+
+def by_system(sock):
+    sock.set_inheritable(True)
+    os.system("true")
+
+
+WAYS = {
+    "nothing": lambda sock: None,
+    "poll": by_poll,
+    "epoll": by_epoll,
+    "select": lambda sock: select.select([sock], [], [], 0),
+    "fork": by_fork,
+    "spawn": lambda sock: subprocess.run(["true"], check=True),
+    "system": by_system,
+    "dup2": lambda sock: os.dup2(sock.fileno(), 0),
+}
+
+
+def through(port, way):
+    sock = socket.create_connection(("127.0.0.1", port))
+    sent, came, half = random.randbytes(OCTETS), bytearray(), threading.Event()
+
+    def read():
+        while len(came) < OCTETS:
+            octets = sock.recv(random.randint(1, 100_000))
+            if not octets:
+                break
+            came.extend(octets)
+            if len(came) > OCTETS // 4:
+                half.set()
+        half.set()
+
+    def write():
+        at = 0
+        while at < OCTETS:
+            step = random.randint(1, 150_000)
+            sock.sendall(sent[at:at + step])
+            at += step
+
+    threads = [threading.Thread(target=read), threading.Thread(target=write)]
+    for thread in threads:
+        thread.start()
+    half.wait()
+    is_direct = "libanywarp-direct.so" in pathlib.Path("/proc/self/maps").read_text(encoding="utf-8")
+    assert is_direct == (os.environ.get("ANYWARP_SOCKETS_DIRECT") == "on")
+    WAYS[way](sock)
+    for thread in threads:
+        thread.join()
+    assert came == sent
+    assert sock.getpeername() == ("127.0.0.1", port)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "echo":
+        echo(int(sys.argv[2]))
+    else:
+        through(int(sys.argv[2]), sys.argv[3])
