@@ -222,7 +222,7 @@ static void ask_echo(int fd, const char *text)
 
 static void ask_member(int fd, int member, int round)
 {
-	char text[32];
+	char text[64];
 	snprintf(text, sizeof(text), "member %d round %d", member, round);
 	ask_echo(fd, text);
 }
