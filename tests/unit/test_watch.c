@@ -451,9 +451,10 @@ static void engine_hold__no_handler_runs(void **state)
 
 	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
 	for (int i = 0; i < 100; i++) {
-		uint32_t calls = p->calls;
-
 		assert_int_equal(aw_engine_hold(), 0);
+
+		uint32_t calls = p->calls; /* of the turn before there may be one more until here */
+
 		assert_int_equal(aw_engine_hold(), EINVAL);
 		assert_true(aw_engine_is_held());
 		assert_false(aw_engine_is_carried());
