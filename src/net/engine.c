@@ -466,7 +466,10 @@ void aw_engine_resume(void)
 	engine.carried = false;
 	held = false;
 	pthread_mutex_unlock(&engine.handling);
+	/* The thread may be leaving, with its fds. */
+	pthread_mutex_lock(&engine.life);
 	aw_engine_kick();
+	pthread_mutex_unlock(&engine.life);
 }
 
 int aw_engine_restart(void)
