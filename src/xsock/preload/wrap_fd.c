@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "xsock/preload/direct.h"
 #include "xsock/preload/keeper.h"
@@ -181,6 +182,7 @@ static void prepare_fcntl(int fd, int cmd, const void *arg)
 static bool ioctl_directly(int fd, unsigned long request, void *arg)
 {
 	struct aw_direct *direct;
+	int count;
 
 	if (request != FIONREAD && request != SIOCOUTQ) {
 		if (request == FIONBIO || request == FIOASYNC || request == FIOSETOWN ||
@@ -191,8 +193,9 @@ static bool ioctl_directly(int fd, unsigned long request, void *arg)
 	direct = aw_direct_enter(fd);
 	if (!direct)
 		return false;
-	*(int *)arg = (int)(request == FIONREAD ? aw_direct_engine->pending(direct->ep)
-						: aw_direct_engine->unsent(direct->ep));
+	count = (int)(request == FIONREAD ? aw_direct_engine->pending(direct->ep)
+					  : aw_direct_engine->unsent(direct->ep));
+	memcpy(arg, &count, sizeof(count));
 	aw_direct_leave(direct);
 	return true;
 }
@@ -230,24 +233,30 @@ AW_WRAPPER int fcntl64(int fd, int cmd, ...)
 	return result;
 }
 
-/* TCP counts as far as the urgent mark, AF_UNIX beyond; a peek stops where a read would. */
-static void count_to_mark(int fd, int *count)
+/*
+ * TCP counts as far as the urgent mark, AF_UNIX beyond; a peek stops where a read would. The program's int may
+ * lie anywhere: Python's does.
+ */
+static void count_to_mark(int fd, void *answer)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLPRI };
+	int count;
 	socklen_t len = sizeof(int);
 	int in_line = 0;
 	void *octets;
 	ssize_t got;
 
-	if (*count <= 0 || aw_libc()->poll(&pollfd, 1, 0) <= 0 || !(pollfd.revents & POLLPRI) ||
+	memcpy(&count, answer, sizeof(count));
+	if (count <= 0 || aw_libc()->poll(&pollfd, 1, 0) <= 0 || !(pollfd.revents & POLLPRI) ||
 	    aw_libc()->getsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, &len) != 0 || in_line)
 		return;
-	octets = malloc((size_t)*count);
+	octets = malloc((size_t)count);
 	if (!octets)
 		return;
-	got = aw_libc()->recv(fd, octets, (size_t)*count, MSG_PEEK | MSG_DONTWAIT);
+	got = aw_libc()->recv(fd, octets, (size_t)count, MSG_PEEK | MSG_DONTWAIT);
+	count = (int)got;
 	if (got >= 0)
-		*count = (int)got;
+		memcpy(answer, &count, sizeof(count));
 	free(octets);
 }
 
