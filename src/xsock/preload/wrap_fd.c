@@ -200,36 +200,40 @@ static bool ioctl_directly(int fd, unsigned long request, void *arg)
 	return true;
 }
 
+typedef int fcntl_fn(int fd, int cmd, ...);
+
 /* Every command's argument is an int or a pointer: a register either way. */
+static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
+{
+	void *arg = va_arg(args, void *);
+	int result;
+
+	prepare_fcntl(fd, cmd, arg);
+	result = call(fd, cmd, arg);
+	if (result >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
+		aw_fdtab_copy(fd, result);
+	return result;
+}
+
 AW_WRAPPER int fcntl(int fd, int cmd, ...)
 {
 	va_list args;
-	void *arg;
 	int result;
 
 	va_start(args, cmd);
-	arg = va_arg(args, void *);
+	result = call_fcntl(aw_libc()->fcntl, fd, cmd, args);
 	va_end(args);
-	prepare_fcntl(fd, cmd, arg);
-	result = aw_libc()->fcntl(fd, cmd, arg);
-	if (result >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
-		aw_fdtab_copy(fd, result);
 	return result;
 }
 
 AW_WRAPPER int fcntl64(int fd, int cmd, ...)
 {
 	va_list args;
-	void *arg;
 	int result;
 
 	va_start(args, cmd);
-	arg = va_arg(args, void *);
+	result = call_fcntl(aw_libc()->fcntl64, fd, cmd, args);
 	va_end(args);
-	prepare_fcntl(fd, cmd, arg);
-	result = aw_libc()->fcntl64(fd, cmd, arg);
-	if (result >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
-		aw_fdtab_copy(fd, result);
 	return result;
 }
 
