@@ -3,11 +3,14 @@
 #include "contract.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -199,6 +202,66 @@ static void close_with_unread(void)
 	CHECK(recv(e.client, &octet, 1, 0) == -1 && errno == ECONNRESET);
 }
 
+static void by_close(int fd)
+{
+	CHECK(!close(fd));
+}
+
+static void by_raw_close(int fd)
+{
+	CHECK(!syscall(SYS_close, fd));
+}
+
+static void by_close_range(int fd)
+{
+	CHECK(!close_range((unsigned)fd, (unsigned)fd, 0));
+}
+
+static void by_dup2(int fd)
+{
+	CHECK(dup2(STDERR_FILENO, fd) == fd);
+}
+
+static void by_exit(int fd)
+{
+	(void)fd;
+	exit(0);
+}
+
+static void by_sudden_exit(int fd)
+{
+	(void)fd;
+	_exit(0);
+}
+
+static void by_exec(int fd)
+{
+	CHECK(!fcntl(fd, F_SETFD, FD_CLOEXEC));
+	execl("/bin/true", "true", (char *)NULL);
+	CHECK(!"exec");
+}
+
+/* Who is accepted and let go, in whatever way, without a look at the connection: its peer sees the end. */
+static void untouched(void)
+{
+	static void (*const ways[])(int fd) = { by_close, by_raw_close,	  by_close_range, by_dup2,
+						by_exit,  by_sudden_exit, by_exec };
+	struct sockaddr_in name;
+	int listener = listener_open(&name);
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+		pid_t child = fork();
+		CHECK(child >= 0);
+		if (child == 0) {
+			ways[i](accept(listener, NULL, NULL));
+			_exit(0);
+		}
+		int client = client_open(&name);
+		expect_end(client);
+		CHECK(!close(client));
+		reap(child);
+	}
+}
+
 static void write_to_closed(void)
 {
 	struct ends e;
@@ -252,6 +315,7 @@ static const struct row rows[] = {
 	{ "linger_waits", linger_waits },
 	{ "close_delivers", close_delivers },
 	{ "close_with_unread", close_with_unread },
+	{ "untouched", untouched },
 	{ "write_to_closed", write_to_closed },
 	{ "sigpipe", sigpipe },
 };

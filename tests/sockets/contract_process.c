@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -309,6 +310,49 @@ static void inetd_style(void)
 	reap(child);
 }
 
+static pid_t by_posix_spawn(int fd)
+{
+	char number[16], *argv[] = { "/proc/self/exe", "--echo", number, NULL };
+	pid_t child;
+	snprintf(number, sizeof(number), "%d", fd);
+	CHECK(!posix_spawn(&child, argv[0], NULL, NULL, argv, environ));
+	return child;
+}
+
+static pid_t by_vfork(int fd)
+{
+	char number[16];
+	snprintf(number, sizeof(number), "%d", fd);
+	pid_t child = vfork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		execl("/proc/self/exe", "contract", "--echo", number, (char *)NULL);
+		_exit(1);
+	}
+	return child;
+}
+
+/* The classical server without a fork: who is begun serves, and the parent closes. */
+static void spawn_a_connection(void)
+{
+	static pid_t (*const ways[])(int fd) = { by_posix_spawn, by_vfork };
+	for (int i = 0; i < 4; i++) {
+		struct ends e;
+		ends_open(&e);
+		CHECK(!fcntl(e.client, F_SETFD, FD_CLOEXEC));
+		if (i & 2)
+			touch(&e);
+		pid_t child = ways[i & 1](e.server);
+		CHECK(!close(e.server));
+		send_text(e.client, "for the child");
+		expect_text(e.client, "for the child");
+		CHECK(!shutdown(e.client, SHUT_WR));
+		expect_end(e.client);
+		reap(child);
+		CHECK(!close(e.client) && !close(e.listener));
+	}
+}
+
 /* popen, system and posix_spawn while connections are open. */
 static void spawns_beside(void)
 {
@@ -400,6 +444,7 @@ static const struct row rows[] = {
 	{ "exec_in_place", exec_in_place },
 	{ "exec_closes", exec_closes },
 	{ "inetd_style", inetd_style },
+	{ "spawn_a_connection", spawn_a_connection },
 	{ "spawns_beside", spawns_beside },
 	{ "exit_ends", exit_ends },
 	{ "exit_delivers", exit_delivers },

@@ -42,7 +42,6 @@ tcp_write_queue_order tcp_write_ready tcp_write_to_half_open_connection tcp_writ
 LEFT_OUT = {"plain": {}, "pass": {}, "iwarp": {
     "multiple_listen": "closes a listener with a client in it, and wants that one to connect first",
     "tcp_write_in_a_row": "wants room for one octet more wherever 10 MB have just gone out",
-    "tcp_create_early_accept": "a fault: who is accepted and closed untouched at times sees a reset",
     "tcp_try_write_error": "wants the peer's close to be known before the buffers are full",
 }}
 SHARD = """

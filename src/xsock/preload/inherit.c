@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +167,7 @@ void aw_inherit_settle(void)
 	static struct survivors found; /* exec is the last thing that a process does */
 
 	aw_direct_exec();
-	if (!aw_fdtab_any_touchy())
+	if (!aw_fdtab_any_touchy() || aw_fdtab_is_borrowed())
 		return;
 	found.count = 0;
 	aw_fdtab_lock();
@@ -174,6 +175,7 @@ void aw_inherit_settle(void)
 	aw_fdtab_unlock();
 	for (int i = 0; i < found.count; i++)
 		(void)aw_touch_slow(found.fds[i], AW_TOUCH_WRITE, false);
+	aw_touch_closing_range(0, UINT_MAX);
 }
 
 /* One socket of the variable, at whichever fds it has now. */

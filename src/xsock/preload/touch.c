@@ -4,6 +4,7 @@
 #include "xsock/preload/touch.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "xsock/preload/ask.h"
@@ -284,35 +285,78 @@ static int touch(const struct touched *t)
 }
 
 struct pending {
+	unsigned first, last;
 	int fds[PENDING_MAX];
-	int count, above;
+	int count;
 };
 
 static void find_pending(struct aw_sock *sock, int fd, void *arg)
 {
 	struct pending *found = arg;
 
-	if (sock->state == AW_FD_PENDING && fd > found->above && found->count < PENDING_MAX)
+	if (sock->state == AW_FD_PENDING && (unsigned)fd >= found->first &&
+	    (unsigned)fd <= found->last && found->count < PENDING_MAX)
 		found->fds[found->count++] = fd;
 }
 
-void aw_touch_pending(void)
+/* Calls settle for the pending ones from first to last. */
+static void each_pending(unsigned first, unsigned last, void (*settle)(int fd))
 {
-	struct pending found = { .above = -1 };
+	struct pending found = { .first = first, .last = last };
 
-	if (!aw_fdtab_any_touchy())
-		return;
 	do {
 		found.count = 0;
 		aw_fdtab_lock();
 		aw_fdtab_each(find_pending, &found);
 		aw_fdtab_unlock();
 		for (int i = 0; i < found.count; i++) {
-			(void)aw_touch(found.fds[i], AW_TOUCH_WRITE, false);
-			found.above = found.fds[i];
+			settle(found.fds[i]);
+			found.first = (unsigned)found.fds[i] + 1;
 		}
 	} while (found.count == PENDING_MAX);
+}
+
+static void decide(int fd)
+{
+	(void)aw_touch(fd, AW_TOUCH_WRITE, false);
+}
+
+void aw_touch_pending(void)
+{
+	if (!aw_fdtab_any_touchy())
+		return;
+	each_pending(0, UINT_MAX, decide);
 	aw_direct_convert_all(false);
+}
+
+static bool is_aborted(int fd)
+{
+	struct linger linger = { 0 };
+	socklen_t len = sizeof(linger);
+
+	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) == 0 &&
+	       linger.l_onoff && !linger.l_linger;
+}
+
+/* The fds of a child of vfork are its own, their sockets its parent's. */
+void aw_touch_closing(int fd)
+{
+	int saved = errno;
+
+	if (aw_fdtab_state(fd) == AW_FD_PENDING && !aw_fdtab_is_borrowed() && !is_aborted(fd))
+		(void)aw_touch_slow(fd, AW_TOUCH_WRITE, true);
+	errno = saved;
+}
+
+void aw_touch_closing_range(unsigned first, unsigned last)
+{
+	if (aw_fdtab_any_starting() && !aw_fdtab_is_borrowed())
+		each_pending(first, last, aw_touch_closing);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	aw_touch_closing_range(0, UINT_MAX);
 }
 
 int aw_touch_slow(int fd, enum aw_touch kind, bool dontwait)

@@ -28,6 +28,13 @@ static inline int aw_touch(int fd, enum aw_touch kind, bool dontwait)
 /* Settles what is pending, as a write would, before two processes may use it. */
 void aw_touch_pending(void);
 
+/*
+ * fd, or what there is from first to last, is about to be closed. The peer's MPA Request, left unread in a socket
+ * that is closed, would make its end a reset: it is answered first, unless the program wants a reset.
+ */
+void aw_touch_closing(int fd);
+void aw_touch_closing_range(unsigned first, unsigned last);
+
 /* How much of the peer's question is waited for before a server's first octets go out plainly. */
 #define AW_TOUCH_GRACE_MS 5
 

@@ -49,7 +49,6 @@ static int fd_argument(long number)
 	case SYS_fcntl:
 	case SYS_dup:
 	case SYS_dup3:
-	case SYS_close:
 		return 0;
 	case SYS_splice:
 	case SYS_epoll_ctl:
@@ -115,6 +114,8 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 	va_end(list);
 	if (is_refused(number))
 		return -1;
+	if (number == SYS_close && aw_fdtab_state((int)a[0]) != AW_FD_NONE)
+		return close((int)a[0]);
 	if (aw_fdtab_any_touchy() && prepare(number, a))
 		return -1;
 	result = aw_libc()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);

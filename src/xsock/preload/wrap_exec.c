@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "xsock/preload/direct.h"
 #include "xsock/preload/inherit.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/touch.h"
 
 /* Room for the arguments of the list forms: ARG_MAX has far fewer in practice. */
 #define LIST_MAX 4096
@@ -111,15 +111,18 @@ AW_WRAPPER int execle(const char *path, const char *arg, ...)
 	return fits ? execve(path, argv, env) : -1;
 }
 
+/* The child may go on with what is pending, as after a fork. */
+static char **prepare_spawn(char *const env[])
+{
+	aw_touch_pending();
+	return aw_inherit_env(env);
+}
+
 AW_WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			   const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
-	char **more;
-	int err;
-
-	aw_direct_convert_all(false);
-	more = aw_inherit_env(env);
-	err = aw_libc()->posix_spawn(pid, path, actions, attr, argv, more ? more : env);
+	char **more = prepare_spawn(env);
+	int err = aw_libc()->posix_spawn(pid, path, actions, attr, argv, more ? more : env);
 
 	aw_inherit_undo(more);
 	return err;
@@ -128,12 +131,8 @@ AW_WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_
 AW_WRAPPER int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			    const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
-	char **more;
-	int err;
-
-	aw_direct_convert_all(false);
-	more = aw_inherit_env(env);
-	err = aw_libc()->posix_spawnp(pid, file, actions, attr, argv, more ? more : env);
+	char **more = prepare_spawn(env);
+	int err = aw_libc()->posix_spawnp(pid, file, actions, attr, argv, more ? more : env);
 
 	aw_inherit_undo(more);
 	return err;

@@ -15,29 +15,10 @@
 #include "xsock/preload/option.h"
 #include "xsock/preload/touch.h"
 
-static bool is_aborted(int fd)
-{
-	struct linger linger = { 0 };
-	socklen_t len = sizeof(linger);
-
-	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) == 0 &&
-	       linger.l_onoff && !linger.l_linger;
-}
-
-/* The peer's MPA Request, left unread in a socket that is closed, would make its end a reset. */
-static void answer_first(int fd)
-{
-	int saved = errno;
-
-	if (aw_fdtab_state(fd) == AW_FD_PENDING && !is_aborted(fd))
-		(void)aw_touch_slow(fd, AW_TOUCH_WRITE, true);
-	errno = saved;
-}
-
 /* False: the program does not know this fd. */
 static bool leave(int fd, const void *caller)
 {
-	answer_first(fd);
+	aw_touch_closing(fd);
 	switch (aw_fdtab_state(fd)) {
 	case AW_FD_NONE:
 		return true;
@@ -109,8 +90,11 @@ static int close_around(unsigned first, unsigned last, int flags)
 
 AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
 {
-	int result = close_around(first, last, flags);
+	int result;
 
+	if (!(flags & CLOSE_RANGE_CLOEXEC))
+		aw_touch_closing_range(first, last);
+	result = close_around(first, last, flags);
 	if (result == 0 && !(flags & CLOSE_RANGE_CLOEXEC))
 		aw_fdtab_forget_range(first, last);
 	return result;
@@ -120,6 +104,7 @@ AW_WRAPPER void closefrom(int first)
 {
 	unsigned from = first < 0 ? 0 : (unsigned)first;
 
+	aw_touch_closing_range(from, UINT_MAX);
 	if (!aw_direct_engine && aw_keeper_control() < 0)
 		aw_libc()->closefrom(first);
 	else
@@ -142,6 +127,7 @@ static void prepare_dup(int fd, int new)
 	if (fd == new)
 		return;
 	aw_keeper_evade(new);
+	aw_touch_closing(new);
 	if (new <= STDERR_FILENO && aw_fdtab_state(fd) == AW_FD_DIRECT)
 		(void)aw_direct_convert(fd);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: what direct connections must not be there for, or must hear of: forks, the process's end, and
-// handlers of signals. libc's own calls of these functions among themselves pass no wrapper.
+// Wrappers: what pending and direct connections must not be there for, or must hear of: forks, the process's end,
+// and handlers of signals. libc's own calls of these functions among themselves pass no wrapper.
+#include <limits.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 
 #include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/touch.h"
 
 AW_WRAPPER pid_t fork(void)
 {
@@ -21,7 +23,7 @@ __attribute__((used)) vfork_fn *aw_process_vfork(void);
 
 vfork_fn *aw_process_vfork(void)
 {
-	aw_direct_convert_all(false);
+	aw_touch_pending();
 	return aw_libc()->vfork;
 }
 
@@ -79,6 +81,7 @@ AW_WRAPPER FILE *popen(const char *command, const char *mode)
 
 AW_WRAPPER _Noreturn void _exit(int status)
 {
+	aw_touch_closing_range(0, UINT_MAX);
 	aw_direct_end();
 	aw_libc()->_exit(status);
 	abort();
@@ -91,6 +94,7 @@ AW_WRAPPER _Noreturn void _Exit(int status)
 
 AW_WRAPPER _Noreturn void quick_exit(int status)
 {
+	aw_touch_closing_range(0, UINT_MAX);
 	aw_direct_end();
 	aw_libc()->quick_exit(status);
 	abort();
