@@ -35,9 +35,11 @@ static struct {
 	pthread_mutex_t handling; /* the thread holds it while handlers run, forks keep them out */
 	pthread_mutex_t life;
 	pthread_cond_t left; /* running became false */
+	pthread_cond_t begun; /* starting became false */
 	uint32_t refs;
 	uint32_t leavers; /* callers of aw_engine_put that wait for the thread to leave */
 	bool running;
+	bool starting; /* the thread is created, and has not come to run yet */
 	bool to_join; /* the thread left and somebody must join it */
 	pthread_t thread;
 	aw_tick_fn *ticks[AW_TICKS];
@@ -51,6 +53,7 @@ static struct {
 	.handling = PTHREAD_MUTEX_INITIALIZER,
 	.life = PTHREAD_MUTEX_INITIALIZER,
 	.left = PTHREAD_COND_INITIALIZER,
+	.begun = PTHREAD_COND_INITIALIZER,
 	.epfd = -1,
 	.kickfd = -1,
 };
@@ -122,12 +125,32 @@ void aw_engine_fork_done(void)
 	forking = false;
 }
 
+/* Under life, which the thread that left needs no more. */
+static void reap(void)
+{
+	if (engine.to_join)
+		pthread_join(engine.thread, NULL);
+	engine.to_join = false;
+}
+
+/*
+ * A thread that comes or goes is with the C library, a sanitizer or the program's allocator, and may hold
+ * a lock of theirs, which the child of a fork would then never get. Under life.
+ */
+static void settle(void)
+{
+	while (engine.starting)
+		pthread_cond_wait(&engine.begun, &engine.life);
+	reap();
+}
+
 static void fork_prepare(void)
 {
 	aw_engine_fork_prepare();
 	aw_linger_fork_prepare();
 	aw_channel_fork_prepare();
 	pthread_mutex_lock(&engine.life);
+	settle();
 	aw_watch_fork_prepare();
 }
 
@@ -156,6 +179,7 @@ static void fork_child(void)
 	engine.generation += !held;
 	engine.carried = held;
 	pthread_cond_init(&engine.left, NULL);
+	pthread_cond_init(&engine.begun, NULL);
 	self = false;
 	aw_watch_fork_child(held);
 	pthread_mutex_unlock(&engine.life);
@@ -209,8 +233,10 @@ static bool leave(void)
 	pthread_mutex_unlock(&engine.life);
 	if (!unwanted)
 		return false;
+	pthread_mutex_lock(&engine.handling);
 	aw_linger_flush();
 	aw_pool_flush();
+	pthread_mutex_unlock(&engine.handling);
 	pthread_mutex_lock(&engine.life);
 	unwanted = engine.refs == 0;
 	if (unwanted) {
@@ -291,6 +317,14 @@ static bool serve(uint64_t until_ns)
 	return kicked;
 }
 
+static void begin(void)
+{
+	pthread_mutex_lock(&engine.life);
+	engine.starting = false;
+	pthread_cond_broadcast(&engine.begun);
+	pthread_mutex_unlock(&engine.life);
+}
+
 static void *run(void *unused)
 {
 	uint64_t next_ticks[AW_TICKS], next = 0;
@@ -298,6 +332,7 @@ static void *run(void *unused)
 
 	(void)unused;
 	self = true;
+	begin();
 	shorten_slice();
 	prctl(PR_SET_TIMERSLACK, 1);
 	for (;;) {
@@ -359,14 +394,6 @@ static int create_thread(void)
 	return err;
 }
 
-/* Under life, which the thread that left needs no more. */
-static void reap(void)
-{
-	if (engine.to_join)
-		pthread_join(engine.thread, NULL);
-	engine.to_join = false;
-}
-
 /* Under life, for somebody who holds a reference. */
 static int start(void)
 {
@@ -383,7 +410,7 @@ static int start(void)
 		close_fds();
 		return err;
 	}
-	engine.running = true;
+	engine.running = engine.starting = true;
 	return 0;
 }
 
@@ -447,6 +474,9 @@ int aw_engine_hold(void)
 	if (err)
 		return err;
 	pthread_mutex_lock(&engine.handling);
+	pthread_mutex_lock(&engine.life);
+	settle();
+	pthread_mutex_unlock(&engine.life);
 	held = true;
 	return 0;
 }
@@ -465,10 +495,12 @@ void aw_engine_resume(void)
 {
 	engine.carried = false;
 	held = false;
-	pthread_mutex_unlock(&engine.handling);
-	/* The thread may be leaving, with its fds. */
+	/* The thread may be leaving, with its fds; not before its last reference's end waits for it. */
 	pthread_mutex_lock(&engine.life);
+	pthread_mutex_unlock(&engine.handling);
 	aw_engine_kick();
+	if (engine.refs == 0 && engine.running)
+		await_end();
 	pthread_mutex_unlock(&engine.life);
 }
 
