@@ -27,6 +27,11 @@ extern "C" {
  * told by shutdown(2), so that it ends for them as well.
  *
  * On failure fd is the caller's still, with its flags as they were, and the id is as before.
+ *
+ * The peer's program may come late, as to any TCP connection: for its Request, its Reply, or the first
+ * message behind a Reply, either end waits as long as TCP finds the peer there. Once the first octet of a
+ * Request or Reply is here, the rest has ten seconds, and so has that message if rdma_accept waits
+ * for it itself (an id of rdma_create_id(NULL, ...)).
  */
 
 /*
@@ -44,13 +49,13 @@ int anywarp_cm_initiate(struct rdma_cm_id *id, int fd);
 /*
  * The passive end: awaits the peer's MPA Request on fd. listen_id, fresh from rdma_create_id, needs
  * no address and stays fresh; it may be given any number of sockets. Of each comes exactly one
- * event on listen_id's channel, within ten seconds:
+ * event on listen_id's channel:
  *
  * - RDMA_CM_EVENT_CONNECT_REQUEST with the new id in event->id, for rdma_accept or rdma_reject, and
  *   listen_id in event->listen_id, all as if the peer had come through a listener; or
  * - RDMA_CM_EVENT_CONNECT_ERROR of listen_id: there was no Request. event->status is -ECONNRESET (the
- *   peer left), -EPROTO (it does not speak MPA), -ETIMEDOUT, -ENOMEM or what TCP says. The socket is
- *   closed. Who must know which of several sockets it was has an id for each.
+ *   peer left), -EPROTO (it does not speak MPA), -ETIMEDOUT (below), -ENOMEM or what TCP says. The
+ *   socket is closed. Who must know which of several sockets it was has an id for each.
  *
  * rdma_destroy_id of listen_id ends what is under way and closes those sockets; the ids that the
  * program has taken live on.

@@ -143,8 +143,8 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 	memcpy(&c->info.peer, ask->peer, len);
 	aw_conn_set_options(fd);
 	c->state = AW_CONN_CONNECTING;
-	c->given = ask->connected;
-	err = c->given ? 0 : connect_tcp(c, ask->peer, len);
+	c->info.given = ask->connected;
+	err = c->info.given ? 0 : connect_tcp(c, ask->peer, len);
 	if (!err)
 		err = begin(c, aw_conn_send_early(c), out);
 	if (err)
@@ -171,7 +171,7 @@ void aw_conn_asked(const struct aw_conn *c, struct aw_conn_ask *ask)
 	};
 }
 
-int aw_conn_respond(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
+int aw_conn_respond(int fd, bool given, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **out)
 {
 	struct aw_conn *c = create(fd, local, fn, arg);
@@ -182,6 +182,7 @@ int aw_conn_respond(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn, vo
 		return ENOMEM;
 	getsockname(fd, (struct sockaddr *)&c->info.local, &local_len);
 	getpeername(fd, (struct sockaddr *)&c->info.peer, &peer_len);
+	c->info.given = given;
 	c->state = AW_CONN_AWAIT_REQUEST;
 	err = begin(c, EPOLLIN, out);
 	if (err)

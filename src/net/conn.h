@@ -9,8 +9,11 @@
 
 #include <sys/socket.h>
 
-#define AW_CONN_STARTUP_MS \
-	10000 /* from TCP up to the frame being whole; also for TCP's own connect */
+/*
+ * From TCP up to the frame being whole; also for TCP's own connect. On a socket that the program has given it runs
+ * from the frame's first octet: there TCP may have accepted long before the peer's program does.
+ */
+#define AW_CONN_STARTUP_MS 10000
 
 /*
  * A peer that acknowledges nothing for so long is lost: neither our octets, nor, when there are
@@ -38,6 +41,7 @@ struct aw_conn_info {
 	struct sockaddr_storage peer;
 	struct aw_mpa_result
 		result; /* REQUEST, ACCEPTED, REJECTED; pd borrowed for the conn's life */
+	bool given; /* the program has connected the socket */
 	int err; /* FAILED: ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ECONNRESET, EPROTO, EOPNOTSUPP
 		    (no common RTR), ENOMEM (the peer wants more IRD than there is) ... */
 	bool plain_only; /* FAILED: the peer took a revision 2 Request for malformed, or for 1; over
@@ -52,7 +56,7 @@ const struct aw_conn_info *aw_conn_info(const struct aw_conn *conn);
 /* What an initiator wants of whom; all of it borrowed for the call. */
 struct aw_conn_ask {
 	const struct sockaddr *peer;
-	bool connected; /* the socket is, to peer: there is no other one, and no second try */
+	bool connected; /* the socket is, to peer, and given: there is no other one, and no second try */
 	const struct aw_mpa_local *local;
 	const void *pd;
 	size_t pd_len;
@@ -107,11 +111,11 @@ void aw_conn_forget(struct aw_conn *conn);
 void aw_conn_set_options(int fd);
 
 /*
- * For net/listener.c: a responder on a connected, non-blocking socket, which is the conn's on
- * success. fn gets one event, REQUEST or FAILED; after a REQUEST aw_conn_listen_to decides who
- * hears. 0 or what aw_watch_add says.
+ * For net/listener.c: a responder on a connected, non-blocking socket, given or accepted, which is the
+ * conn's on success. fn gets one event, REQUEST or FAILED; after a REQUEST aw_conn_listen_to decides
+ * who hears. 0 or what aw_watch_add says.
  */
-int aw_conn_respond(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
+int aw_conn_respond(int fd, bool given, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **conn);
 
 /*

@@ -115,6 +115,32 @@ static void log_failure(const struct aw_conn *c, const char *cause)
 	       aw_addr_text(&c->info.peer).text, cause);
 }
 
+/*
+ * A socket that the program has connected or accepted is like TCP's: the peer's program may come to it at any
+ * time, and who is not there any more TCP finds out. Who has begun his frame has come.
+ */
+static bool is_patient(const struct aw_conn *c)
+{
+	return c->info.given && c->in.done == 0;
+}
+
+/* For who wonders: it may be that the peer's program is to come to it, or that it never will. */
+static void log_waits(const struct aw_conn *c)
+{
+	aw_log(AW_LOG_INFO, "connection waits on peer %s: %s", aw_addr_text(&c->info.peer).text,
+	       c->state == AW_CONN_AWAIT_REQUEST ? "no mpa request yet" : "no mpa reply yet");
+}
+
+static enum aw_frame_io receive(struct aw_conn *c, struct mpa_frame *frame)
+{
+	bool patient = is_patient(c);
+	enum aw_frame_io io = aw_frame_recv(c->fd, &c->in, frame);
+
+	if (io == AW_FRAME_MORE && patient && !is_patient(c))
+		aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
+	return io;
+}
+
 static void fail(struct aw_conn *c, int err, const char *cause)
 {
 	c->info.err = err;
@@ -199,7 +225,7 @@ static void judge_reply(struct aw_conn *c, uint8_t asked)
 	if (c->info.result.rejected) {
 		conclude(c, AW_CONN_OVER, AW_CONN_REJECTED);
 	} else if (c->info.result.revision < asked) {
-		c->info.plain_only = !c->given;
+		c->info.plain_only = !c->info.given;
 		fail(c, EPROTO, "a reply of mpa revision 1 to a request of revision 2");
 	} else {
 		conclude(c, AW_CONN_READY, AW_CONN_ACCEPTED);
@@ -210,13 +236,14 @@ static void step_reply(struct aw_conn *c)
 {
 	uint8_t asked = c->info.result.revision;
 	struct mpa_frame frame;
-	enum aw_frame_io io = aw_frame_recv(c->fd, &c->in, &frame);
+	enum aw_frame_io io = receive(c, &frame);
 	enum aw_setup setup;
 
 	if (io == AW_FRAME_MORE)
 		return;
 	if (io != AW_FRAME_DONE) {
-		c->info.plain_only = asked > 1 && !c->given && c->in.done == 0 && has_ended(io);
+		c->info.plain_only = asked > 1 && !c->info.given && c->in.done == 0 &&
+				     has_ended(io);
 		fail_frame(c, io);
 		return;
 	}
@@ -325,7 +352,7 @@ static void step_connect(struct aw_conn *c)
 
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &err_len) != 0)
 		err = errno;
-	if (err == ECONNREFUSED && !c->given && pause_refused(c))
+	if (err == ECONNREFUSED && !c->info.given && pause_refused(c))
 		return;
 	if (err) {
 		fail(c, err, strerror(err));
@@ -339,7 +366,7 @@ static void step_connect(struct aw_conn *c)
 static void step_request(struct aw_conn *c)
 {
 	struct mpa_frame frame;
-	enum aw_frame_io io = aw_frame_recv(c->fd, &c->in, &frame);
+	enum aw_frame_io io = receive(c, &frame);
 	enum aw_setup setup;
 
 	if (io == AW_FRAME_MORE)
@@ -387,6 +414,8 @@ static void step(struct aw_conn *c, uint32_t events)
 			steps[c->state](c);
 	} else if (c->state == AW_CONN_REFUSED) {
 		connect_again(c);
+	} else if (waits[c->state].deadline && is_patient(c)) {
+		log_waits(c);
 	} else if (waits[c->state].deadline) {
 		fail(c, ETIMEDOUT, timeout_causes[c->state]);
 	}

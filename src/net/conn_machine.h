@@ -23,7 +23,6 @@ struct aw_conn {
 	/* fixed after create */
 	struct aw_mpa_local local;
 	uint32_t generation;
-	bool given; /* the program connected the socket */
 
 	pthread_mutex_t lock; /* guards what follows; no event runs under it */
 	enum aw_conn_state state;

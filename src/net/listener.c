@@ -151,7 +151,7 @@ static int start_half_open(struct aw_listener *l, int fd)
 	if (!h)
 		return ENOMEM;
 	h->listener = l;
-	err = aw_conn_respond(fd, &l->local, on_half_open, h, &h->conn);
+	err = aw_conn_respond(fd, l->fd < 0, &l->local, on_half_open, h, &h->conn);
 	if (err) {
 		free(h);
 		return err;

@@ -42,15 +42,19 @@ static int reply(struct aw_cm_id *cm, struct aw_conn *conn, const struct rdma_co
 	return err;
 }
 
-/* The peer may have been faster: settle sees what the QP was heard to do meanwhile. */
-static void on_replied(struct aw_cm_id *cm, bool p2p)
+/*
+ * The peer may have been faster: settle sees what the QP was heard to do meanwhile. On a given socket the
+ * peer's first FPDU may take as long as its Request (net/conn_machine.c), unless this call waits for it.
+ */
+static void on_replied(struct aw_cm_id *cm, bool p2p, bool given)
 {
 	pthread_mutex_lock(&cm->lock);
 	cm->attached = true;
 	aw_cm_id_enter(cm, AW_CM_REPLIED);
 	if (!p2p)
 		cm->uqp_events |= AW_UQP_READY;
-	aw_cm_reply_timer_start(cm);
+	if (!given || cm->sync)
+		aw_cm_reply_timer_start(cm);
 	aw_cm_stream_sync(cm);
 	aw_cm_stream_settle(cm);
 	pthread_mutex_unlock(&cm->lock);
@@ -68,7 +72,7 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 
 	if (!conn)
 		return aw_cm_fail(EINVAL);
-	bool p2p = aw_conn_info(conn)->result.p2p;
+	bool p2p = aw_conn_info(conn)->result.p2p, given = aw_conn_info(conn)->given;
 	int err = reply(cm, conn, conn_param);
 
 	aw_conn_destroy(conn);
@@ -76,7 +80,7 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 		aw_cm_id_advance(cm, AW_CM_ACCEPTING, AW_CM_FAILED);
 		return aw_cm_fail(err);
 	}
-	on_replied(cm, p2p);
+	on_replied(cm, p2p, given);
 	return aw_cm_id_complete(cm);
 }
 

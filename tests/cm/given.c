@@ -38,6 +38,35 @@ void given_open(struct cm_ends *ends, int fds[2])
 	cm_make_qp(ends->client);
 }
 
+static void open_half(struct half *half, int (*give)(struct rdma_cm_id *id, int fd))
+{
+	int fds[2];
+
+	memset(half, 0, sizeof(*half));
+	half->listener = -1;
+	half->channel = rdma_create_event_channel();
+	half->id = given_id(half->channel);
+	given_pair(fds);
+	half->fd = fds[1];
+	assert_int_equal(give(half->id, fds[0]), 0);
+}
+
+void given_open_initiator(struct half *half)
+{
+	uint8_t request[RAW_REQUEST_LEN];
+
+	open_half(half, anywarp_cm_initiate);
+	cm_make_qp(half->id);
+	assert_int_equal(rdma_connect(half->id, NULL), 0);
+	raw_recv(half->fd, request, sizeof(request));
+	assert_memory_equal(request, raw_request, 16);
+}
+
+void given_open_responder(struct half *half)
+{
+	open_half(half, anywarp_cm_respond);
+}
+
 static void send_one(struct rdma_cm_id *from, struct rdma_cm_id *to)
 {
 	char octets[6];

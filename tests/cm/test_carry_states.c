@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // anywarp_fork_take in each state that a connection, a listening id or a channel may be in.
 #include "anywarp/cm.h"
+#include "given.h"
 #include "raw.h"
 #include "start_up.h"
 #include "taker.h"
@@ -410,6 +411,63 @@ static void responder_of_a_given_socket(void)
 	carry(hear_rest_of_given);
 }
 
+/* Behind the start-up's bound, which does not hold for a given socket. */
+static void outlast_start_up(void)
+{
+	struct half own;
+
+	half_open_client(&own);
+	cm_expect_ack(own.channel, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	half_close(&own);
+}
+
+static void hear_late_request(void)
+{
+	outlast_start_up();
+	raw_send(half.fd, raw_request, sizeof(raw_request));
+	take_request();
+}
+
+static void late_request(void)
+{
+	cm_set_startup_ms(SHORT_MS);
+	given_open_responder(&half);
+	outlast_start_up();
+	carry(hear_late_request);
+}
+
+static void hear_late_reply(void)
+{
+	outlast_start_up();
+	send_reply(half.fd, C, 0, 1);
+	cm_expect_ack(half.channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	post_recv(&half, 0);
+	half_alive();
+}
+
+static void late_reply(void)
+{
+	cm_set_startup_ms(SHORT_MS);
+	given_open_initiator(&half);
+	outlast_start_up();
+	carry(hear_late_reply);
+}
+
+static void expect_no_rest(void)
+{
+	cm_expect_ack(half.channel, RDMA_CM_EVENT_CONNECT_ERROR, -ETIMEDOUT);
+	raw_expect_end(half.fd);
+}
+
+/* The bound of a frame that has begun goes along. */
+static void half_a_late_request(void)
+{
+	cm_set_startup_ms(10 * SHORT_MS);
+	given_open_responder(&half);
+	raw_send(half.fd, raw_request, 7);
+	carry(expect_no_rest);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +485,9 @@ int main(void)
 		TEST(request_taken),
 		TEST(listening),
 		TEST(responder_of_a_given_socket),
+		TEST(late_request),
+		TEST(late_reply),
+		TEST(half_a_late_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static void respond(struct scene *s, const struct aw_mpa_local *local)
 	s->peer = tcp_connect(&s->addr);
 	fd = tcp_accept(s->listener);
 	tcp_unblock(fd);
-	assert_int_equal(aw_conn_respond(fd, local, heard_fn, &s->heard, &s->conn), 0);
+	assert_int_equal(aw_conn_respond(fd, false, local, heard_fn, &s->heard, &s->conn), 0);
 }
 
 static void request(struct scene *s, uint8_t flags, uint8_t revision)
