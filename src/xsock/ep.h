@@ -25,6 +25,8 @@ struct aw_xs_options {
 	uint32_t inline_data; /* octets */
 	uint16_t iomap_size; /* buffers that the peer may map for us: 0 is none */
 	bool nodelay; /* small messages are not combined */
+	uint32_t
+		patience_ms; /* a closed one's, with a peer that has not answered the start-up yet */
 };
 
 enum aw_xs_state {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Closing. An endpoint that still has octets to send, or an end to tell, lingers: the service turns it until it is
 // done. What the peer sends meanwhile is taken and dropped, since a peer that cannot send may not receive
-// either. One that gets nowhere for a minute is given up.
+// either. One that gets nowhere for a minute is given up, unless its maker has more patience with late peers.
 #include "xsock/ep_impl.h"
 
 #include <stdlib.h>
@@ -42,6 +42,15 @@ static bool is_pointless(const struct aw_xs_ep *ep)
 	       (ep->phase < AW_XS_PHASE_REQUEST && s->put == 0);
 }
 
+static uint64_t stall_max(const struct aw_xs_ep *ep)
+{
+	if (ep->disconnecting)
+		return FAREWELL_NS;
+	if (ep->phase < AW_XS_PHASE_UP && ep->options.patience_ms)
+		return ep->options.patience_ms * UINT64_C(1000000);
+	return STALL_NS;
+}
+
 bool aw_xs_ep_linger(struct aw_xs_ep *ep)
 {
 	uint64_t now = aw_xs_now_ns();
@@ -55,8 +64,7 @@ bool aw_xs_ep_linger(struct aw_xs_ep *ep)
 	if (!ep->disconnecting)
 		note_progress(ep, now);
 	say_farewell(ep, now);
-	over = is_pointless(ep) ||
-	       now - ep->stalled_since_ns > (ep->disconnecting ? FAREWELL_NS : STALL_NS);
+	over = is_pointless(ep) || now - ep->stalled_since_ns > stall_max(ep);
 	pthread_mutex_unlock(&ep->lock);
 	return over;
 }

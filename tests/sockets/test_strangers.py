@@ -87,7 +87,7 @@ def stranger(behaviour):
 
 
 @pytest.mark.parametrize("behaviour", [
-    is_echoing, is_silent, closes, closes_unread, greets, resets, answers_half, rejects,
+    is_echoing, closes, closes_unread, greets, resets, answers_half, rejects,
     accepts_without_sockets], ids=lambda behaviour: behaviour.__name__)
 def test_server_is_none(only_iwarp, behaviour):
     """The client ends by itself, with an error, and has read no octet."""
@@ -95,6 +95,16 @@ def test_server_is_none(only_iwarp, behaviour):
         client = only_iwarp.start([MOB, "echo", port])
         assert client.wait_exit(SILENCE_SECONDS_MAX) == 1, client.report()
         assert "wrong" not in client.output(), client.report()
+
+
+def test_server_is_silent(only_iwarp):
+    """It may be one that comes to its connections late: it is waited for, and its end is the client's."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = only_iwarp.start([MOB, "echo", listener.getsockname()[1]])
+        with listener.accept()[0] as sock:
+            assert sock.recv(4096).startswith(iwarp.KEY_REQUEST)
+    assert client.wait_exit(SECONDS_MAX) == 1, client.report()
+    assert "wrong" not in client.output(), client.report()
 
 
 def words():

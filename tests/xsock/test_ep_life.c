@@ -10,9 +10,9 @@
 
 static void ep_create__bounds(void **state)
 {
-	const struct aw_xs_options least = { 1, 1, 1, 1, 1, 1, true };
+	const struct aw_xs_options least = { 1, 1, 1, 1, 1, 1, true, 1 };
 	const struct aw_xs_options most = { UINT32_MAX, UINT32_MAX, UINT16_MAX, UINT16_MAX,
-					    UINT32_MAX, UINT16_MAX, true };
+					    UINT32_MAX, UINT16_MAX, true,	UINT32_MAX };
 	struct ends ends;
 
 	(void)state;
@@ -46,6 +46,31 @@ static void ep_connect__carries_octets(void **state)
 	assert_int_equal(stats.octets_in, 6);
 	assert_in_range(stats.send_credits, 383, 384);
 	ends_close(&ends);
+}
+
+/* Closed before the peer's program has come to the connection. */
+static void ep_close__patience(void **state)
+{
+	const struct aw_xs_options options = { .patience_ms = 50 };
+	struct aw_xs_ep *ep = ends_create(&options);
+	struct timeval limit = { .tv_sec = LONG / SECOND };
+	uint8_t octets[1024];
+	ssize_t got;
+	int fd[2];
+
+	(void)state;
+	ends_sockets(fd);
+	assert_int_equal(aw_xs_ep_initiate(ep, fd[0]), 0);
+	ends_send_text(ep, "late", 0);
+	aw_xs_ep_close(ep, false);
+	setsockopt(fd[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	assert_true(recv(fd[1], octets, 20, MSG_WAITALL) == 20);
+	assert_memory_equal(octets, "MPA ID Req Frame", 16);
+	do
+		got = recv(fd[1], octets, sizeof(octets), 0);
+	while (got > 0);
+	assert_true(got == 0 || errno == ECONNRESET);
+	close(fd[1]);
 }
 
 static void ep_connect__once(void **state)
@@ -228,6 +253,7 @@ int main(void)
 		cmocka_unit_test(ep_create__bounds),
 		cmocka_unit_test(ep_connect__carries_octets),
 		cmocka_unit_test(ep_connect__once),
+		cmocka_unit_test(ep_close__patience),
 		cmocka_unit_test(ep_connect__refused),
 		cmocka_unit_test(ep_send__before_the_connection),
 		cmocka_unit_test(ep_respond__no_peer_of_ours),

@@ -57,7 +57,10 @@ static int begin(struct aw_xs_ep *ep, uint8_t role, int tcp)
 /* The endpoint, under way over tcp, which is then its own. */
 static int make_ep(const struct aw_order *order, int tcp, struct aw_xs_ep **ep)
 {
-	struct aw_xs_options options = { .nodelay = order->nodelay };
+	struct aw_xs_options options = {
+		.nodelay = order->nodelay,
+		.patience_ms = AW_CONNS_PATIENCE_MS,
+	};
 	int err = -aw_xs_ep_create(&options, ep);
 
 	if (err)

@@ -10,6 +10,9 @@
 #include "xsock/keeper/options.h"
 #include "xsock/order.h"
 
+/* A program that has written and closed may be gone when its server comes to the connection. */
+#define AW_CONNS_PATIENCE_MS 600000
+
 struct aw_conn {
 	struct aw_conn *next;
 	struct aw_bridge *bridge;

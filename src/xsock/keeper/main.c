@@ -22,7 +22,7 @@
 
 #define REVIEW_MS 1000
 #define DRAIN_MS 5 /* while somebody waits for a connection to drain */
-#define LINGER_NS INT64_C(120000000000)
+#define LINGER_NS ((AW_CONNS_PATIENCE_MS + 120000) * INT64_C(1000000))
 
 /* Nothing of the program stays with us: its pipes must end when it does. */
 static void leave_program(void)
