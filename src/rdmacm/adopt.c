@@ -3,11 +3,11 @@
 #define _GNU_SOURCE /* O_ASYNC */
 #include "anywarp/cm.h"
 
+#include "net/policy_env.h"
 #include "rdmacm/address.h"
 #include "rdmacm/devices.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/listen.h"
-#include "rdmacm/policy.h"
 #include "rdmacm/socket.h"
 
 #include <fcntl.h>
@@ -129,7 +129,7 @@ static int make_listener(struct aw_cm_id *cm, struct aw_listener **listener)
 		.ird = AW_RD_MAX,
 		.ord = AW_RD_MAX,
 	};
-	int err = aw_cm_policy_local(&local);
+	int err = aw_policy_local(&local);
 
 	if (!err)
 		err = aw_listener_create_given(&local, on_given, aw_cm_id_arg(cm), listener);

@@ -2,10 +2,10 @@
 // rdma_connect: the initiator's start-up. Each comes to exactly one event: ESTABLISHED, REJECTED,
 // UNREACHABLE or CONNECT_ERROR, as Linux's rdma_cm gives them for iWARP.
 #include "net/log.h"
+#include "net/policy_env.h"
 #include "rdmacm/address.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
-#include "rdmacm/policy.h"
 #include "rdmacm/socket.h"
 #include "rdmacm/stream.h"
 
@@ -233,7 +233,7 @@ static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 	};
 	struct aw_conn *conn;
 	int fd = cm->fd;
-	int err = aw_cm_policy_local(&local);
+	int err = aw_policy_local(&local);
 
 	if (err)
 		return err;
@@ -255,7 +255,7 @@ int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 
 	if (!aw_cm_id_advance(cm, AW_CM_ROUTE_RESOLVED, AW_CM_CONNECTING))
 		return aw_cm_fail(EINVAL);
-	int err = aw_cm_policy_check();
+	int err = aw_policy_check();
 
 	if (!err)
 		err = prepare(cm, conn_param);

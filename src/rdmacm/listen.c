@@ -4,11 +4,11 @@
 #include "rdmacm/listen.h"
 
 #include "net/log.h"
+#include "net/policy_env.h"
 #include "rdmacm/address.h"
 #include "rdmacm/bind.h"
 #include "rdmacm/devices.h"
 #include "rdmacm/fail.h"
-#include "rdmacm/policy.h"
 #include "rdmacm/socket.h"
 
 #include <stdlib.h>
@@ -137,7 +137,7 @@ static int start(struct aw_cm_id *cm)
 		.ord = AW_RD_MAX,
 	};
 	struct aw_listener *listener;
-	int err = aw_cm_policy_local(&local);
+	int err = aw_policy_local(&local);
 
 	if (err)
 		return err;

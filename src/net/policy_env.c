@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // ANYWARP_MPA, read once a process. A list that is wrong fails every connection: a user who asked
 // for something must not get something else.
-#define _GNU_SOURCE /* secure_getenv */
-#include "rdmacm/policy.h"
+#include "net/policy_env.h"
 
 #include "net/log.h"
 #include "net/policy.h"
@@ -31,15 +30,15 @@ static void read_environment(void)
 	aw_log(AW_LOG_INFO, "mpa policy %s", text);
 }
 
-int aw_cm_policy_check(void)
+int aw_policy_check(void)
 {
 	pthread_once(&once, read_environment);
 	return policy_err;
 }
 
-int aw_cm_policy_local(struct aw_mpa_local *local)
+int aw_policy_local(struct aw_mpa_local *local)
 {
-	int err = aw_cm_policy_check();
+	int err = aw_policy_check();
 
 	if (err)
 		return err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The process's MPA policy, from the environment to what start-up is told.
-#ifndef RDMACM_POLICY_H
-#define RDMACM_POLICY_H
+#ifndef NET_POLICY_ENV_H
+#define NET_POLICY_ENV_H
 
 #include "net/conn.h"
 
@@ -9,9 +9,9 @@
  * What ANYWARP_MPA says, read on the first call. 0 with local's policy written and its ird and ord
  * left alone, or EINVAL: the list is wrong, which was logged once.
  */
-int aw_cm_policy_local(struct aw_mpa_local *local);
+int aw_policy_local(struct aw_mpa_local *local);
 
 /* The same without a result, for calls that must not begin what cannot go on. */
-int aw_cm_policy_check(void);
+int aw_policy_check(void);
 
 #endif
