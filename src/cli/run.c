@@ -4,7 +4,35 @@
 #include "cli/launch.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static bool is_persona(const char *word)
+{
+	return word && (!strcmp(word, "iwarp") || !strcmp(word, "roce"));
+}
+
+static enum launch_option take_persona(const char *word)
+{
+	if (!is_persona(word)) {
+		fprintf(stderr, "anywarp run: --persona needs one of: iwarp roce\n");
+		return LAUNCH_WRONG;
+	}
+	if (setenv("ANYWARP_PERSONA", word, 1) != 0) {
+		fprintf(stderr, "anywarp run: cannot set the environment: out of memory\n");
+		return LAUNCH_WRONG;
+	}
+	return LAUNCH_TAKEN;
+}
+
+static enum launch_option take_option(struct launch *launch, char ***arg)
+{
+	const char *value;
+
+	if (aw_launch_value(arg, "--persona", &value))
+		return take_persona(value);
+	return aw_launch_option(launch, arg);
+}
 
 // command is what comes behind the options, ended by NULL.
 static bool parse(char **argv, struct launch *launch, char ***command)
@@ -18,7 +46,7 @@ static bool parse(char **argv, struct launch *launch, char ***command)
 			arg++;
 			break;
 		}
-		option = aw_launch_option(launch, &arg);
+		option = take_option(launch, &arg);
 		if (option == LAUNCH_OTHER)
 			fprintf(stderr,
 				"anywarp run: unknown option '%s': see 'anywarp help run'\n", *arg);
@@ -52,7 +80,8 @@ const struct cli_command aw_cli_run = {
 	.name = "run",
 	.run = run,
 	.summary = "run an RDMA program over anywarp",
-	.help = "usage: anywarp run [--log LEVEL] [--mpa LIST] [--] PROGRAM [ARGUMENTS]\n"
+	.help = "usage: anywarp run [--log LEVEL] [--mpa LIST] [--persona NAME] [--] PROGRAM\n"
+		"                   [ARGUMENTS]\n"
 		"\n"
 		"Runs PROGRAM, unmodified, with anywarp's libibverbs.so.1 and librdmacm.so.1 in\n"
 		"place of the system's. That is all it does: LD_LIBRARY_PATH set by hand works as\n"
@@ -60,6 +89,9 @@ const struct cli_command aw_cli_run = {
 		"\n"
 		"  --log LEVEL   tell on standard error what happens: error (default), warn, info\n"
 		"                or debug\n"
+		"  --persona NAME  what the device shows itself as: iwarp (default), connected by\n"
+		"                rdma_cm alone; or roce, for programs that exchange QP numbers and\n"
+		"                GIDs themselves. Both ends must have the same.\n"
 		"  --mpa LIST    how connections are set up, for both ends of PROGRAM: a list of\n"
 		"                key=value with commas between, as in markers=on,crc=off:\n"
 		"                  markers=on|off     ask the peer for markers (default off)\n"
@@ -79,5 +111,6 @@ const struct cli_command aw_cli_run = {
 		"cannot be executed, 125 when anywarp itself failed.\n"
 		"\n"
 		"  anywarp run -- rping -s -v\n"
-		"  anywarp run --log info -- ib_write_bw -R 192.0.2.7\n",
+		"  anywarp run --log info -- ib_write_bw -R 192.0.2.7\n"
+		"  anywarp run --persona roce -- ibv_rc_pingpong -g 0 192.0.2.7\n",
 };

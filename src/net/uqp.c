@@ -4,7 +4,9 @@
 
 #include "net/engine.h"
 #include "net/lend.h"
+#include "net/persona.h"
 #include "net/pool.h"
+#include "net/qpn.h"
 #include "net/rnr.h"
 #include "net/uqp_sock.h"
 #include "ring/once.h"
@@ -28,10 +30,12 @@ static void fork_prepare(void)
 	aw_hold_fork_prepare();
 	aw_lend_fork_prepare();
 	aw_pool_fork_prepare();
+	aw_qpn_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+	aw_qpn_fork_done();
 	aw_pool_fork_done();
 	aw_lend_fork_parent();
 	aw_hold_fork_parent();
@@ -43,6 +47,7 @@ static void fork_child(void)
 {
 	bool carries = aw_engine_is_held();
 
+	aw_qpn_fork_done();
 	aw_pool_fork_done();
 	aw_lend_fork_child(carries);
 	aw_hold_fork_child(carries);
@@ -130,6 +135,20 @@ static void forget_cqes(struct aw_uqp *qp)
 	atomic_store_explicit(&qp->unpolled, 0, memory_order_relaxed);
 }
 
+/* Into the table, and its number. The persona decides what a number is. */
+static int take_number(struct aw_uqp *qp)
+{
+	qp->handle = aw_table_insert(&qps, qp, NULL);
+	if (qp->handle == AW_TABLE_NONE)
+		return ENOMEM;
+	qp->qpn = qp->handle + QPN_FIRST;
+	int err = aw_persona_is_roce() ? aw_qpn_take(AW_QPN_RC, qp->handle, &qp->qpn) : 0;
+
+	if (err)
+		aw_table_remove_wait(&qps, qp->handle);
+	return err;
+}
+
 int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 {
 	if (!attr_valid(attr))
@@ -153,11 +172,9 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 	err = join_cqs(qp);
 	if (err)
 		goto free_queues;
-	qp->handle = aw_table_insert(&qps, qp, NULL);
-	err = ENOMEM;
-	if (qp->handle == AW_TABLE_NONE)
+	err = take_number(qp);
+	if (err)
 		goto leave;
-	qp->qpn = qp->handle + QPN_FIRST;
 	*out = qp;
 	return 0;
 
@@ -176,6 +193,8 @@ free_qp:
  */
 void aw_uqp_destroy(struct aw_uqp *qp)
 {
+	if (aw_persona_is_roce())
+		aw_qpn_give(qp->qpn);
 	aw_uqp_on_release(qp->handle);
 	aw_table_remove_wait(&qps, qp->handle);
 	pthread_mutex_lock(&qp->lock);
@@ -206,7 +225,8 @@ struct aw_uqp *aw_uqp_get(uint32_t qpn)
 {
 	if (aw_once_run(&qps_once, make_table) || qpn < QPN_FIRST)
 		return NULL;
-	return aw_table_get(&qps, qpn - QPN_FIRST);
+	return aw_table_get(&qps,
+			    aw_persona_is_roce() ? aw_qpn_handle(AW_QPN_RC, qpn) : qpn - QPN_FIRST);
 }
 
 void aw_uqp_put(struct aw_uqp *qp)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The QP of an id.
+#include "net/persona.h"
 #include "rdmacm/cqs.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/stream.h"
@@ -38,6 +39,19 @@ static int create_cqs(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 	return attr->send_cq ? 0 : EINVAL;
 }
 
+/* As Linux's rdma_cm leaves a new QP; an iWARP one begins so. */
+static int move_to_init(struct rdma_cm_id *id, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	int mask;
+
+	if (!aw_persona_is_roce())
+		return 0;
+	if (rdma_init_qp_attr(id, &attr, &mask) != 0)
+		return errno;
+	return ibv_modify_qp(qp, &attr, mask);
+}
+
 int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	if (!id || !attr)
@@ -50,8 +64,10 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		return aw_cm_fail(err);
 	struct ibv_qp *qp = ibv_create_qp_ex(id->verbs, attr);
 
-	if (!qp) {
-		err = errno;
+	err = qp ? move_to_init(id, qp) : errno;
+	if (err) {
+		if (qp)
+			ibv_destroy_qp(qp);
 		aw_cm_cqs_destroy(id);
 		return aw_cm_fail(err);
 	}
@@ -121,6 +137,9 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *q
 	qp_attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 				   IBV_ACCESS_REMOTE_ATOMIC;
 	qp_attr->port_num = id->port_num;
+	qp_attr->pkey_index = 0;
 	*qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PORT;
+	if (aw_persona_is_roce())
+		*qp_attr_mask |= IBV_QP_PKEY_INDEX;
 	return 0;
 }

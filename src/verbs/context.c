@@ -47,7 +47,7 @@ int avb_context_shared_get(struct ibv_context **context)
 	if (!held) {
 		list = ibv_get_device_list(NULL);
 		if (!list)
-			return ENOMEM;
+			return errno;
 		err = context_open(list[0], &held);
 		ibv_free_device_list(list);
 		if (err)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The one device, which is always there: its list, name and GUID.
+#include "net/persona.h"
 #include "verbs/guid.h"
 
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 /* verbs.h hides this name behind a macro for programs that link providers statically. */
@@ -29,16 +31,29 @@ static struct vb_device device = {
 	},
 };
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void take_persona(void)
+{
+	if (!aw_persona_is_roce())
+		return;
+	device.ibv.node_type = IBV_NODE_CA;
+	device.ibv.transport_type = IBV_TRANSPORT_IB;
+}
+
+/* EINVAL: the environment asks for a persona that there is not. */
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
-	struct ibv_device **list = calloc(2, sizeof(struct ibv_device *));
+	int err = aw_persona_check();
+	struct ibv_device **list = err ? NULL : calloc(2, sizeof(struct ibv_device *));
 
 	if (num_devices)
 		*num_devices = list ? 1 : 0;
 	if (!list) {
-		errno = ENOMEM;
+		errno = err ? err : ENOMEM;
 		return NULL;
 	}
+	pthread_once(&once, take_persona);
 	list[0] = &device.ibv;
 	return list;
 }

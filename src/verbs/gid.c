@@ -3,6 +3,7 @@
 // before IPv6 and link-local addresses, and loopback last, since programs like to use GID 0.
 #include "verbs/gid.h"
 
+#include "net/persona.h"
 #include "verbs/unlisted.h"
 
 #include <errno.h>
@@ -111,7 +112,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 		errno = err;
 		return -1;
 	}
-	*type = IBV_GID_TYPE_SYSFS_IB_ROCE_V1;
+	*type = aw_persona_is_roce() ? IBV_GID_TYPE_SYSFS_ROCE_V2 : IBV_GID_TYPE_SYSFS_IB_ROCE_V1;
 	return 0;
 }
 
@@ -165,6 +166,6 @@ static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa)
 	}
 	entry->gid_index = (uint32_t)gids->count++;
 	entry->port_num = VB_PORT;
-	entry->gid_type = IBV_GID_TYPE_IB;
+	entry->gid_type = aw_persona_is_roce() ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
 	entry->ndev_ifindex = if_nametoindex(ifa->ifa_name);
 }

@@ -19,6 +19,7 @@
 #define VB_PD_MAX 65536
 #define VB_COMP_VECTORS 1
 #define VB_PORT 1 /* the only port */
+#define VB_LID 1 /* in the roce persona: this host */
 #define VB_GID_MAX 256 /* ibv_global_route.sgid_index is 8 bits wide */
 
 _Static_assert(VB_QP_MAX <= AW_QP_MAX, "the driver holds as many QPs as we promise");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The one port: always active, an Ethernet link, one P_Key. Its active MTU is that of the
 // interface of GID 0; what TCP then uses for a connection is TCP's own.
+#include "net/persona.h"
 #include "verbs/context.h"
 #include "verbs/gid.h"
 
@@ -25,6 +26,7 @@ enum {
 _Static_assert(ATTR_OLD_SIZE == 48, "what ibv_query_port wrote before rdma-core 25");
 
 static enum ibv_mtu port_mtu(const struct vb_gids *gids);
+static void port_roce(struct ibv_port_attr *attr);
 
 int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
 		  size_t attr_size)
@@ -52,6 +54,8 @@ int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
 		return err;
 	now.gid_tbl_len = gids.count ? (int)gids.count : 1;
 	now.active_mtu = port_mtu(&gids);
+	if (aw_persona_is_roce())
+		port_roce(&now);
 	if (attr_size > sizeof(now)) {
 		memset((char *)attr + sizeof(now), 0, attr_size - sizeof(now));
 		attr_size = sizeof(now);
@@ -75,6 +79,17 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __b
 	}
 	*pkey = PKEY_DEFAULT;
 	return 0;
+}
+
+/*
+ * A LID for programs that exchange no GID: it is this host's, and leads to the loopback address
+ * (net/pair.h).
+ */
+static void port_roce(struct ibv_port_attr *attr)
+{
+	attr->lid = attr->sm_lid = VB_LID;
+	attr->port_cap_flags |= IBV_PORT_IP_BASED_GIDS;
+	attr->flags = IBV_QPF_GRH_REQUIRED;
 }
 
 /* Octets, or 0 when it cannot be told. */

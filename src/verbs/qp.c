@@ -3,6 +3,7 @@
 // have one SGE.
 #include "verbs/qp.h"
 
+#include "net/persona.h"
 #include "verbs/ack.h"
 #include "verbs/context.h"
 #include "verbs/cq.h"
@@ -183,7 +184,9 @@ static void qp_fill(struct vb_qp *qp, struct ibv_pd *pd, const struct ibv_qp_ini
 	ibv->srq = attr->srq;
 	ibv->handle = qp->uqp->handle;
 	ibv->qp_num = qp->uqp->qpn;
-	ibv->state = IBV_QPS_INIT;
+	ibv->state = aw_persona_is_roce() ? IBV_QPS_RESET : IBV_QPS_INIT;
+	atomic_init(&qp->walked, ibv->state);
+	atomic_init(&qp->reset, ibv->state == IBV_QPS_RESET);
 	ibv->qp_type = attr->qp_type;
 	pthread_mutex_init(&ibv->mutex, NULL);
 	pthread_cond_init(&ibv->cond, NULL);

@@ -20,6 +20,8 @@ struct vb_qp {
 	struct ibv_qp_init_attr init; /* cap as granted */
 
 	_Atomic bool reset; /* modified to RESET and not to INIT again: IDLE shows as RESET */
+	/* roce persona: the state that the program led it to. Changes with the ibv_qp's mutex */
+	_Atomic enum ibv_qp_state walked;
 
 	struct aw_source source[VB_QP_SOURCES]; /* raised on the context's channel */
 
@@ -40,6 +42,18 @@ static inline struct vb_qp *vb_qp_of(struct ibv_qp *qp)
 
 /* The state that verbs show: the core's, and RESET or INIT where the core has only IDLE. */
 enum ibv_qp_state vb_qp_state(struct vb_qp *qp);
+
+/*
+ * What ibv_modify_qp does in the roce persona, where it also connects (qp_roce.c). From RESET on, which a
+ * QP of that persona begins in.
+ */
+int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask);
+enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp);
+
+/* For qp_roce.c: the checks and acts that both personas share, in qp_attr.c. */
+int vb_qp_attr_check(const struct ibv_qp_attr *attr, int mask);
+void vb_qp_attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask);
+void vb_qp_access_grant(struct vb_qp *qp, unsigned int access);
 
 /* Fills in the functions that build WRs. */
 void vb_qp_wr_init(struct vb_qp *qp);

@@ -4,6 +4,7 @@
 // to RTS, and RTR, which iWARP does not have, changes nothing. Nothing here waits for the peer.
 // IBV_EVENT_SQ_DRAINED is never raised: iWARP knows no SQ that drains and goes on, its SQD closes.
 #include "net/log.h"
+#include "net/persona.h"
 #include "verbs/limits.h"
 #include "verbs/private.h"
 #include "verbs/qp.h"
@@ -29,11 +30,8 @@ enum move {
 	MOVE_REFUSED,
 };
 
-static int attr_check(const struct ibv_qp_attr *attr, int mask);
 static enum move move_of(enum ibv_qp_state from, enum ibv_qp_state to);
-static void attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask);
 static void move_do(struct vb_qp *qp, enum move move);
-static void access_grant(struct vb_qp *qp, unsigned int access);
 
 /* What most programs that exchange QP numbers themselves come to; the program says only "failed". */
 static int refuse(const struct ibv_qp *ibv, enum ibv_qp_state to)
@@ -51,8 +49,11 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	struct vb_qp *qp = vb_qp_of(ibv);
 	enum ibv_qp_state state = vb_qp_state(qp);
 	enum move move = MOVE_NONE;
-	int err = attr_check(attr, mask);
+	int err;
 
+	if (aw_persona_is_roce())
+		return vb_qp_roce_modify(qp, attr, mask);
+	err = vb_qp_attr_check(attr, mask);
 	if (err)
 		return err;
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != state)
@@ -62,11 +63,11 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (move == MOVE_REFUSED)
 		return refuse(ibv, attr->qp_state);
 	pthread_mutex_lock(&ibv->mutex);
-	attr_keep(&qp->attr, attr, mask);
+	vb_qp_attr_keep(&qp->attr, attr, mask);
 	pthread_mutex_unlock(&ibv->mutex);
 	move_do(qp, move);
 	if (mask & IBV_QP_ACCESS_FLAGS)
-		access_grant(qp, attr->qp_access_flags);
+		vb_qp_access_grant(qp, attr->qp_access_flags);
 	avb_qp_state_sync(ibv);
 	return 0;
 }
@@ -124,6 +125,8 @@ int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 
 enum ibv_qp_state vb_qp_state(struct vb_qp *qp)
 {
+	if (aw_persona_is_roce())
+		return vb_qp_roce_state(qp);
 	switch (aw_uqp_state(qp->uqp)) {
 	case AW_QP_IDLE:
 		return atomic_load_explicit(&qp->reset, memory_order_relaxed) ? IBV_QPS_RESET
@@ -148,7 +151,7 @@ void avb_qp_state_sync(struct ibv_qp *ibv)
 	pthread_mutex_unlock(&ibv->mutex);
 }
 
-static int attr_check(const struct ibv_qp_attr *attr, int mask)
+int vb_qp_attr_check(const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & ~(ATTR_KEPT | ATTR_UNSUPPORTED))
 		return EINVAL;
@@ -215,7 +218,7 @@ static void move_do(struct vb_qp *qp, enum move move)
  * What a peer may do at all, whatever its STag says. Until a program says otherwise that is
  * everything: Linux's rdma_cm too grants an iWARP QP all that there is there, Writes and Reads.
  */
-static void access_grant(struct vb_qp *qp, unsigned int access)
+void vb_qp_access_grant(struct vb_qp *qp, unsigned int access)
 {
 	pthread_mutex_lock(&qp->uqp->lock);
 	qp->uqp->core.remote_access = access & AW_ACCESS_REMOTE;
@@ -244,7 +247,7 @@ static void attr_keep_path(struct ibv_qp_attr *kept, const struct ibv_qp_attr *a
 		kept->min_rnr_timer = attr->min_rnr_timer;
 }
 
-static void attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask)
+void vb_qp_attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
 		memset(kept, 0, sizeof(*kept));
