@@ -4,6 +4,8 @@
 //   IDLE --> RTS --> CLOSING
 //             |         |
 //             +----+----+--> TERMINATE          and from each of the four to ERROR
+//
+// RTS goes back to IDLE where the stream ended unused (aw_qp_recall).
 #include "core/machine.h"
 
 #include "core/completion.h"
@@ -11,7 +13,10 @@
 
 static const bool arrows[][AW_QP_ERROR + 1] = {
 	[AW_QP_IDLE] = { [AW_QP_RTS] = true, [AW_QP_ERROR] = true },
-	[AW_QP_RTS] = { [AW_QP_CLOSING] = true, [AW_QP_TERMINATE] = true, [AW_QP_ERROR] = true },
+	[AW_QP_RTS] = { [AW_QP_IDLE] = true,
+			[AW_QP_CLOSING] = true,
+			[AW_QP_TERMINATE] = true,
+			[AW_QP_ERROR] = true },
 	[AW_QP_CLOSING] = { [AW_QP_TERMINATE] = true, [AW_QP_ERROR] = true },
 	[AW_QP_TERMINATE] = { [AW_QP_ERROR] = true },
 	[AW_QP_ERROR] = { false },

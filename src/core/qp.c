@@ -55,14 +55,16 @@ void aw_qp_set_emss(struct aw_qp *qp, uint32_t emss)
 
 static bool takes_posts(const struct aw_qp *qp)
 {
-	return aw_machine_runs(qp) && !qp->local_closed;
+	bool early = qp->posts_early && qp->state == AW_QP_IDLE;
+
+	return (early || aw_machine_runs(qp)) && !qp->local_closed;
 }
 
 void aw_qp_post(struct aw_qp *qp)
 {
 	struct aw_swqe *wqe = aw_sq_at(&qp->sq, qp->sq.tail);
 
-	AW_PROMISE(qp->state != AW_QP_IDLE);
+	AW_PROMISE(qp->state != AW_QP_IDLE || qp->posts_early);
 	wqe->done = !takes_posts(qp);
 	wqe->status = wqe->done ? AW_WC_WR_FLUSH_ERR : AW_WC_SUCCESS;
 	wqe->end_pos = 0;
@@ -96,6 +98,29 @@ void aw_qp_peer_closed(struct aw_qp *qp, size_t rest)
 void aw_qp_abort(struct aw_qp *qp, enum aw_error why)
 {
 	aw_machine_end(qp, why);
+}
+
+void aw_qp_give_up(struct aw_qp *qp, enum aw_wc_status status)
+{
+	AW_PROMISE(status != AW_WC_SUCCESS);
+	if (qp->state < AW_QP_TERMINATE && aw_sq_count(&qp->sq) > 0) {
+		struct aw_swqe *wqe = aw_sq_at(&qp->sq, qp->sq.head);
+
+		wqe->done = true;
+		wqe->status = (uint8_t)status;
+	}
+	aw_machine_end(qp, AW_E_MPA_CLOSED);
+}
+
+void aw_qp_recall(struct aw_qp *qp)
+{
+	AW_PROMISE(qp->sq.next == qp->sq.head && !qp->tx_begun && !qp->rx_send.active);
+	aw_machine_go(qp, AW_QP_IDLE);
+	qp->peer_ready = qp->peer_closed = qp->rtr_due = qp->rtr_awaited = false;
+	qp->tx_pos = qp->sent_pos = qp->rx_pos = 0;
+	qp->rx_held = 0;
+	qp->rx_imm = (struct aw_rx_imm){ 0 };
+	qp->irq_head = qp->irq_count = qp->orq_head = qp->orq_count = 0;
 }
 
 void aw_qp_terminate(struct aw_qp *qp, enum aw_error why)

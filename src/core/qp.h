@@ -93,6 +93,7 @@ struct aw_qp {
 	const void *pd;
 	bool srq;
 	bool sig_all; /* the driver's to set after init: every WR is signalled */
+	bool posts_early; /* the driver's to set after init: WRs posted in IDLE wait for the start */
 	bool rnr_holds; /* the driver's at any time: a message without a receive waits for one */
 	uint32_t remote_access; /* the driver's likewise: what a peer may at all (enum aw_access) */
 	uint32_t irq_capacity;
@@ -150,8 +151,8 @@ void aw_qp_start(struct aw_qp *qp, const struct aw_stream *stream);
 void aw_qp_set_emss(struct aw_qp *qp, uint32_t emss);
 
 /*
- * Posts the WR that was filled in at aw_sq_reserve(&qp->sq). Allowed in every state but IDLE; in
- * ERROR and TERMINATE, and after aw_qp_close, it completes with a flush error once all older WRs
+ * Posts the WR that was filled in at aw_sq_reserve(&qp->sq). Allowed in every state but IDLE, and
+ * there with posts_early; in ERROR and TERMINATE, and after aw_qp_close, it completes with a flush error once all older WRs
  * have completed. Transmission is aw_tx_next's.
  */
 void aw_qp_post(struct aw_qp *qp);
@@ -173,6 +174,18 @@ void aw_qp_peer_closed(struct aw_qp *qp, size_t rest);
  * driver transmits no octet any more, whatever was given out. why: AW_OK after a clean close.
  */
 void aw_qp_abort(struct aw_qp *qp, enum aw_error why);
+
+/*
+ * Nobody answers any more: the oldest WR fails with status, which is no success, and all else is
+ * flushed. To ERROR.
+ */
+void aw_qp_give_up(struct aw_qp *qp, enum aw_wc_status status);
+
+/*
+ * RTS to IDLE: the stream ended before any message of the ULP's was begun, here or there. What is posted
+ * waits for another one.
+ */
+void aw_qp_recall(struct aw_qp *qp);
 
 /*
  * A local failure that the peer should hear of: to TERMINATE with its message due. Without a
