@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The order of two ends is that of their GIDs as octets, then of their QPNs: every pair of ends has
+// one, and nobody has to agree on anything first (as BGP does, RFC 4271 6.8).
+#include "net/pair.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#define IPV4_AT 12 /* of ::ffff:a.b.c.d */
+
+static const uint8_t ipv4_prefix[IPV4_AT] = { [10] = 0xff, [11] = 0xff };
+
+static bool gid_is_ipv4(const uint8_t *gid)
+{
+	return !memcmp(gid, ipv4_prefix, IPV4_AT);
+}
+
+static void gid_of_ipv4(uint8_t *gid, const struct in_addr *addr)
+{
+	memcpy(gid, ipv4_prefix, IPV4_AT);
+	memcpy(gid + IPV4_AT, addr, sizeof(*addr));
+}
+
+void aw_pair_loopback_gid(uint8_t gid[PAIR_GID_LEN])
+{
+	const struct in_addr loopback = { htonl(INADDR_LOOPBACK) };
+
+	gid_of_ipv4(gid, &loopback);
+}
+
+void aw_pair_address(const struct aw_pair_end *end, uint16_t port, struct sockaddr_storage *addr)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)addr;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)addr;
+
+	memset(addr, 0, sizeof(*addr));
+	if (gid_is_ipv4(end->gid)) {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+		memcpy(&in->sin_addr, end->gid + IPV4_AT, sizeof(in->sin_addr));
+		return;
+	}
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = htons(port);
+	memcpy(&in6->sin6_addr, end->gid, PAIR_GID_LEN);
+	if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
+		in6->sin6_scope_id = end->scope;
+}
+
+static int compare(const struct aw_pair_end *a, const struct aw_pair_end *b)
+{
+	int order = memcmp(a->gid, b->gid, PAIR_GID_LEN);
+
+	return order ? order : (a->qpn > b->qpn) - (a->qpn < b->qpn);
+}
+
+bool aw_pair_is_caller(const struct aw_pair *told)
+{
+	return compare(&told->local, &told->remote) < 0;
+}
+
+bool aw_pair_is_self(const struct aw_pair *told)
+{
+	return compare(&told->local, &told->remote) == 0;
+}
+
+bool aw_pair_is_from(const struct pair *request, const struct sockaddr_storage *peer)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
+	uint8_t gid[PAIR_GID_LEN];
+
+	if (peer->ss_family == AF_INET)
+		gid_of_ipv4(gid, &in->sin_addr);
+	else if (peer->ss_family == AF_INET6)
+		memcpy(gid, &in6->sin6_addr, PAIR_GID_LEN);
+	else
+		return false;
+	return !memcmp(gid, request->src_gid, PAIR_GID_LEN);
+}
+
+enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *request)
+{
+	if (request->dst_qpn != told->local.qpn)
+		return PAIR_NO_QP;
+	if (request->src_qpn != told->remote.qpn ||
+	    memcmp(request->src_gid, told->remote.gid, PAIR_GID_LEN) != 0)
+		return PAIR_OTHER_PEER;
+	return PAIR_OK;
+}
+
+static enum aw_pair_verdict judge_call(enum aw_pair_phase phase, const struct aw_pair *told)
+{
+	bool ours_stays = phase == AW_PAIR_ASKED && aw_pair_is_caller(told);
+
+	return ours_stays ? AW_PAIR_HOLD : AW_PAIR_ACCEPT;
+}
+
+enum aw_pair_verdict aw_pair_judge(enum aw_pair_phase phase, const struct aw_pair *told,
+				   const struct pair *request)
+{
+	switch (phase) {
+	case AW_PAIR_UNTOLD:
+	case AW_PAIR_JOINED:
+	case AW_PAIR_OVER:
+		/* The peer may be ahead: it was reset, and this end will be. */
+		return AW_PAIR_HOLD;
+	case AW_PAIR_WAITING:
+	case AW_PAIR_CALLING:
+	case AW_PAIR_ASKED:
+		break;
+	}
+	return aw_pair_match(told, request) ? AW_PAIR_REJECT : judge_call(phase, told);
+}

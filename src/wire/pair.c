@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Offsets within the private data, behind the octets of RFC 6581 9.
+#include "wire/pair.h"
+
+#include "wire/octets.h"
+
+#include <string.h>
+
+enum {
+	MAGIC = 0, /* 4 octets */
+	VERSION = 4,
+	ANSWER = 5,
+	RESERVED = 6, /* 2 octets, zero; not looked at */
+	INCARNATION = 8,
+	SRC_QPN = 12, /* of each the upper octet is zero */
+	DST_QPN = 16,
+	SRC_GID = 20,
+};
+
+_Static_assert(SRC_GID + PAIR_GID_LEN == PAIR_LEN, "the GID is the last");
+
+static const uint8_t magic[4] = { 'a', 'w', 'R', 'C' };
+
+void pair_put(const struct pair *pair, uint8_t *p)
+{
+	memcpy(p + MAGIC, magic, sizeof(magic));
+	p[VERSION] = PAIR_VERSION;
+	p[ANSWER] = (uint8_t)pair->answer;
+	put_be16(p + RESERVED, 0);
+	put_be32(p + INCARNATION, pair->incarnation);
+	put_be32(p + SRC_QPN, pair->src_qpn);
+	put_be32(p + DST_QPN, pair->dst_qpn);
+	memcpy(p + SRC_GID, pair->src_gid, PAIR_GID_LEN);
+}
+
+bool pair_get(const uint8_t *p, size_t len, struct pair *pair)
+{
+	if (len < PAIR_LEN || memcmp(p + MAGIC, magic, sizeof(magic)) != 0 ||
+	    p[VERSION] != PAIR_VERSION || p[ANSWER] > PAIR_MALFORMED ||
+	    get_be32(p + SRC_QPN) > PAIR_QPN_MAX || get_be32(p + DST_QPN) > PAIR_QPN_MAX)
+		return false;
+	*pair = (struct pair){
+		.answer = (enum pair_answer)p[ANSWER],
+		.incarnation = get_be32(p + INCARNATION),
+		.src_qpn = get_be32(p + SRC_QPN),
+		.dst_qpn = get_be32(p + DST_QPN),
+	};
+	memcpy(pair->src_gid, p + SRC_GID, PAIR_GID_LEN);
+	return true;
+}

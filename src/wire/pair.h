@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The private data of connections that ibv_modify_qp makes: which two QPs of the roce persona the
+// connection is between (docs/roce-persona.md). Octets to values and back.
+#ifndef WIRE_PAIR_H
+#define WIRE_PAIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PAIR_LEN 36
+#define PAIR_VERSION 1
+#define PAIR_GID_LEN 16
+#define PAIR_QPN_MAX 0xffffffu
+
+/* Why a Request is answered with a rejecting Reply; 0 in a Request and in an accepting Reply. */
+enum pair_answer {
+	PAIR_OK,
+	PAIR_NO_QP, /* there is no such QP */
+	PAIR_OTHER_PEER, /* the QP was told to connect to another one */
+	PAIR_ADDRESS, /* the source GID is not where the TCP connection comes from */
+	PAIR_BUSY, /* another connection between the two stands, or is preferred */
+	PAIR_MALFORMED, /* no private data of this kind and version */
+};
+
+struct pair {
+	enum pair_answer answer;
+	uint32_t incarnation; /* grows each time that the source QP goes to RTR */
+	uint32_t src_qpn; /* 24 bits */
+	uint32_t dst_qpn; /* likewise */
+	uint8_t src_gid[PAIR_GID_LEN];
+};
+
+/* Writes PAIR_LEN octets. */
+void pair_put(const struct pair *pair, uint8_t *p);
+
+/* Octets behind the first PAIR_LEN are for later versions. False: not of this kind, or too short. */
+bool pair_get(const uint8_t *p, size_t len, struct pair *pair);
+
+#endif
