@@ -389,6 +389,16 @@ void aw_conn_forget(struct aw_conn *c)
 	aw_watch_remove(&c->watch);
 }
 
+bool aw_conn_has_asked(struct aw_conn *conn)
+{
+	bool asked;
+
+	pthread_mutex_lock(&conn->lock);
+	asked = conn->state != AW_CONN_CONNECTING && conn->state != AW_CONN_REFUSED;
+	pthread_mutex_unlock(&conn->lock);
+	return asked;
+}
+
 bool aw_conn_is_silent(struct aw_conn *conn)
 {
 	bool silent;

@@ -107,6 +107,9 @@ void aw_conn_destroy(struct aw_conn *conn);
 /* The same without a word to the peer, whom another process has, too. The progress thread is held. */
 void aw_conn_forget(struct aw_conn *conn);
 
+/* Initiator: whether the Request, or a part of it, may have reached the peer. */
+bool aw_conn_has_asked(struct aw_conn *conn);
+
 /* What every socket has for its life, also under a QP. An accepted one has it from its listener. */
 void aw_conn_set_options(int fd);
 

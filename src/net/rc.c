@@ -1,19 +1,345 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// RC connections of the roce persona.
-#include "net/rc.h"
+// A QP's connecting: what the program tells it, and what is due by the clock. Connections that are
+// given up are destroyed with the lock given back.
+#include "net/rc_impl.h"
 
+#include "net/addr.h"
+#include "net/bounds.h"
+#include "net/engine.h"
+#include "net/log.h"
 #include "net/policy_env.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define MS_NS UINT64_C(1000000)
+#define SOON_MS 1 /* the soonest that the progress thread can be asked for */
+
+static _Atomic uint32_t incarnations;
+
+static void on_clock(struct aw_watch *w, uint32_t events);
+
+int aw_rc_create(struct aw_uqp *qp, struct aw_rc **out)
+{
+	struct aw_rc *rc = calloc(1, sizeof(*rc));
+	int err;
+
+	if (!rc)
+		return ENOMEM;
+	rc->qp = qp;
+	rc->generation = aw_engine_generation();
+	pthread_mutex_init(&rc->lock, NULL);
+	err = aw_watch_add(&rc->watch, -1, 0, on_clock, NULL);
+	if (err) {
+		pthread_mutex_destroy(&rc->lock);
+		free(rc);
+		return err;
+	}
+	*out = rc;
+	return 0;
+}
+
+void aw_rc_drop(struct aw_rc_litter *litter, struct aw_conn *conn)
+{
+	assert(litter->count < sizeof(litter->conns) / sizeof(litter->conns[0]));
+	litter->conns[litter->count++] = conn;
+}
+
+void aw_rc_sweep(struct aw_rc_litter *litter)
+{
+	while (litter->count > 0)
+		aw_conn_destroy(litter->conns[--litter->count]);
+}
+
+void aw_rc_end(struct aw_rc *rc)
+{
+	struct aw_rc_litter litter = { .count = 0 };
+
+	pthread_mutex_lock(&rc->lock);
+	rc->ended = true;
+	rc->phase = AW_PAIR_OVER;
+	aw_rc_drop_call(rc, &litter);
+	aw_rc_drop_held(rc, &litter);
+	pthread_mutex_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
+	aw_watch_remove_wait(&rc->watch);
+}
+
+void aw_rc_destroy(struct aw_rc *rc)
+{
+	if (!rc->ended)
+		aw_watch_remove_wait(&rc->watch);
+	pthread_mutex_destroy(&rc->lock);
+	free(rc);
+}
+
+enum aw_pair_phase aw_rc_phase(const struct aw_rc *rc)
+{
+	if (rc->phase == AW_PAIR_CALLING && aw_conn_has_asked(rc->call))
+		return AW_PAIR_ASKED;
+	return rc->phase;
+}
+
+struct pair aw_rc_pair(const struct aw_rc *rc, enum pair_answer answer)
+{
+	const struct aw_pair *told = &rc->told.pair;
+	struct pair pair = {
+		.answer = answer,
+		.incarnation = rc->incarnation,
+		.src_qpn = told->local.qpn,
+		.dst_qpn = told->remote.qpn,
+	};
+
+	for (int i = 0; i < PAIR_GID_LEN; i++)
+		pair.src_gid[i] = told->local.gid[i];
+	return pair;
+}
+
+void aw_rc_look(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	bool open = rc->phase == AW_PAIR_WAITING || rc->phase == AW_PAIR_CALLING;
+
+	if (!open || aw_uqp_state(rc->qp) != AW_QP_ERROR)
+		return;
+	rc->phase = AW_PAIR_OVER;
+	rc->call_ns = 0;
+	aw_rc_drop_call(rc, litter);
+}
+
+/* The QP's streams are made here from now on, and what is posted waits for the first one. */
+static void mark_qp(struct aw_rc *rc)
+{
+	struct aw_uqp *qp = rc->qp;
+
+	pthread_mutex_lock(&qp->lock);
+	qp->by_rc = true;
+	qp->rnr_ms = 0;
+	qp->retry_ms = 0;
+	pthread_mutex_unlock(&qp->lock);
+}
+
+static void begin(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	const struct aw_pair *pair = &rc->told.pair;
+
+	if (aw_pair_is_self(pair))
+		aw_rc_join_self(rc);
+	else if (aw_rc_answer_held(rc, litter))
+		return;
+	else if (aw_pair_is_caller(pair))
+		aw_rc_call(rc);
+	else
+		rc->call_ns = aw_now_ns() + AW_RC_YIELD_MS * MS_NS;
+}
+
+int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
+{
+	struct aw_rc_litter litter = { .count = 0 };
+
+	if (rc->generation != aw_engine_generation())
+		return EINVAL;
+	pthread_mutex_lock(&rc->lock);
+	rc->told = *told;
+	rc->ord = AW_RD_MAX;
+	rc->calls = 0;
+	/* Order: a number and no more. */
+	rc->incarnation = atomic_fetch_add_explicit(&incarnations, 1, memory_order_relaxed) + 1;
+	rc->phase = AW_PAIR_WAITING;
+	mark_qp(rc);
+	begin(rc, &litter);
+	aw_rc_set_clock(rc);
+	pthread_mutex_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
+	return 0;
+}
+
+/* A stream that stands already was agreed on without the program's bound. With the QP's lock. */
+static void bound_ord(struct aw_uqp *qp, uint16_t ord)
+{
+	if (qp->core.state != AW_QP_IDLE && qp->core.stream.ord > ord)
+		qp->core.stream.ord = ord;
+}
+
+void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready)
+{
+	struct aw_uqp *qp = rc->qp;
+
+	pthread_mutex_lock(&rc->lock);
+	rc->ord = ready->ord;
+	pthread_mutex_lock(&qp->lock);
+	qp->core.posts_early = true;
+	qp->retry_ms = ready->retry_ms;
+	qp->rnr_ms = ready->rnr_ms;
+	bound_ord(qp, ready->ord);
+	pthread_mutex_unlock(&qp->lock);
+	pthread_mutex_unlock(&rc->lock);
+}
+
+void aw_rc_joined(struct aw_rc *rc)
+{
+	rc->phase = AW_PAIR_JOINED;
+	rc->call_ns = 0;
+	rc->calls = 0;
+	pthread_mutex_lock(&rc->qp->lock);
+	bound_ord(rc->qp, rc->ord);
+	pthread_mutex_unlock(&rc->qp->lock);
+}
+
+void aw_rc_stop(struct aw_rc *rc, bool over)
+{
+	struct aw_rc_litter litter = { .count = 0 };
+
+	pthread_mutex_lock(&rc->lock);
+	rc->phase = over ? AW_PAIR_OVER : AW_PAIR_UNTOLD;
+	rc->call_ns = 0;
+	aw_rc_drop_call(rc, &litter);
+	pthread_mutex_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
+}
+
+/*
+ * The clock. What the QP's lock guards is looked at by the progress thread, which takes both locks; who
+ * holds the QP's alone asks for it.
+ */
+
+static bool has_posts(const struct aw_uqp *qp)
+{
+	return qp->core.state < AW_QP_TERMINATE && aw_sq_count(&qp->core.sq) > 0;
+}
+
+static uint32_t patience_ms(const struct aw_uqp *qp)
+{
+	/* After a stream that was used another one will not come. */
+	if (qp->lost || qp->retry_ms > aw_bounds.patience_ms)
+		return qp->retry_ms;
+	return aw_bounds.patience_ms;
+}
+
+void aw_rc_follow(struct aw_uqp *qp)
+{
+	bool waits = qp->fd < 0 && has_posts(qp) && qp->retry_ms > 0;
+
+	if (waits && !qp->fail_ns)
+		qp->fail_ns = aw_now_ns() + patience_ms(qp) * MS_NS;
+	else if (!(qp->lost && !qp->touched))
+		return;
+	aw_watch_deadline(&qp->rc->watch, SOON_MS);
+}
+
+/*
+ * The stream ended before anybody used it: the peer was reset, say, and will come again. On InfiniBand that
+ * would be no end at all.
+ */
+static bool recall(struct aw_uqp *qp)
+{
+	const struct aw_sq *sq = &qp->core.sq;
+	bool unused;
+
+	pthread_mutex_lock(&qp->lock);
+	unused = qp->lost && !qp->touched && qp->core.state == AW_QP_RTS && sq->next == sq->head &&
+		 !qp->core.tx_begun;
+	if (unused) {
+		aw_qp_recall(&qp->core);
+		qp->attached = qp->lost = false;
+		qp->events_due = qp->events_told = 0;
+		qp->fail_ns = 0;
+		aw_rc_follow(qp);
+	}
+	pthread_mutex_unlock(&qp->lock);
+	return unused;
+}
+
+static void look_after_stream(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	if (rc->phase != AW_PAIR_JOINED || !recall(rc->qp))
+		return;
+	rc->phase = AW_PAIR_WAITING;
+	if (!aw_rc_answer_held(rc, litter))
+		aw_rc_call_later(rc);
+}
+
+static void log_given_up(const struct aw_rc *rc)
+{
+	struct sockaddr_storage addr;
+
+	aw_pair_address(&rc->told.pair.remote, (uint16_t)(rc->told.pair.remote.qpn >> 8), &addr);
+	aw_log(AW_LOG_WARN, "qp 0x%x: peer qp 0x%x at %s did not answer in time", rc->qp->qpn,
+	       rc->told.pair.remote.qpn, aw_addr_text(&addr).text);
+}
+
+/* When what is posted fails, or 0. */
+static uint64_t fail_time(struct aw_uqp *qp)
+{
+	uint64_t at;
+
+	pthread_mutex_lock(&qp->lock);
+	at = qp->fd < 0 && has_posts(qp) ? qp->fail_ns : 0;
+	pthread_mutex_unlock(&qp->lock);
+	return at;
+}
+
+static void fail_in_time(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *litter)
+{
+	uint64_t at = fail_time(rc->qp);
+
+	if (!at || now_ns < at)
+		return;
+	log_given_up(rc);
+	rc->phase = AW_PAIR_OVER;
+	rc->call_ns = 0;
+	aw_rc_drop_call(rc, litter);
+	aw_uqp_give_up(rc->qp, AW_WC_RETRY_EXC_ERR);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a && (!b || a < b) ? a : b;
+}
+
+void aw_rc_set_clock(struct aw_rc *rc)
+{
+	uint64_t now_ns = aw_now_ns();
+	uint64_t at = earlier(rc->call_ns, fail_time(rc->qp));
+	uint64_t ms;
+
+	for (int i = 0; i < AW_RC_HELD_MAX; i++)
+		if (rc->held[i].conn)
+			at = earlier(rc->held[i].until_ns, at);
+	ms = at > now_ns ? (at - now_ns + MS_NS - 1) / MS_NS : SOON_MS;
+	aw_watch_deadline(&rc->watch, at ? (uint32_t)ms : 0);
+}
+
+static void on_clock(struct aw_watch *w, uint32_t events)
+{
+	struct aw_rc *rc = (struct aw_rc *)w;
+	struct aw_rc_litter litter = { .count = 0 };
+	uint64_t now_ns = aw_now_ns();
+
+	(void)events;
+	pthread_mutex_lock(&rc->lock);
+	if (!rc->ended) {
+		aw_rc_look(rc, &litter);
+		look_after_stream(rc, &litter);
+		aw_rc_expire_held(rc, now_ns, &litter);
+		fail_in_time(rc, now_ns, &litter);
+		if (rc->phase == AW_PAIR_WAITING && rc->call_ns && now_ns >= rc->call_ns)
+			aw_rc_call(rc);
+		aw_rc_set_clock(rc);
+	}
+	pthread_mutex_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
+}
 
 int aw_rc_mpa_local(struct aw_mpa_local *local)
 {
 	*local = (struct aw_mpa_local){ .ird = AW_RD_MAX, .ord = AW_RD_MAX };
-	return aw_policy_local(local);
-}
+	int err = aw_policy_local(local);
 
-void aw_rc_on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event)
-{
-	(void)arg;
-	if (event == AW_CONN_REQUEST)
-		aw_conn_reject(conn, NULL, 0);
-	aw_conn_destroy(conn);
+	/* Either end may send first, and the depths are the QPs': RFC 6581 is not a matter of taste here. */
+	local->revision = 2;
+	local->p2p = true;
+	local->ird_ord_ulp = false;
+	return err;
 }

@@ -4,8 +4,12 @@
 
 #include "net/engine.h"
 
+#define MS_NS UINT64_C(1000000)
+
 void aw_rnr_begin(struct aw_uqp *qp)
 {
+	if (!qp->by_rc)
+		qp->rnr_ms = AW_RNR_MS;
 	qp->core.rnr_holds = true;
 	qp->rnr_pos = UINT64_MAX;
 }
@@ -27,8 +31,15 @@ void aw_rnr_try(struct aw_uqp *qp)
 
 	if (qp->rnr_pos != qp->core.rx_pos) {
 		qp->rnr_pos = qp->core.rx_pos;
-		qp->rnr_until_ns = now + AW_RNR_MS * 1000000ULL;
-	} else if (now >= qp->rnr_until_ns) {
+		qp->rnr_since_ns = now;
+	} else if (qp->rnr_ms && now - qp->rnr_since_ns >= qp->rnr_ms * MS_NS) {
 		aw_rnr_end(qp);
 	}
+}
+
+uint32_t aw_rnr_retry_ms(const struct aw_uqp *qp)
+{
+	bool is_long = aw_now_ns() - qp->rnr_since_ns >= AW_RNR_MS * MS_NS;
+
+	return is_long ? AW_RNR_RETRY_LATE_MS : AW_RNR_RETRY_MS;
 }

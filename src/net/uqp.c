@@ -7,6 +7,7 @@
 #include "net/persona.h"
 #include "net/pool.h"
 #include "net/qpn.h"
+#include "net/rc.h"
 #include "net/rnr.h"
 #include "net/uqp_sock.h"
 #include "ring/once.h"
@@ -142,10 +143,17 @@ static int take_number(struct aw_uqp *qp)
 	if (qp->handle == AW_TABLE_NONE)
 		return ENOMEM;
 	qp->qpn = qp->handle + QPN_FIRST;
-	int err = aw_persona_is_roce() ? aw_qpn_take(AW_QPN_RC, qp->handle, &qp->qpn) : 0;
+	if (!aw_persona_is_roce())
+		return 0;
+	int err = aw_rc_create(qp, &qp->rc);
 
-	if (err)
+	if (!err)
+		err = aw_qpn_take(AW_QPN_RC, qp->handle, &qp->qpn);
+	if (err) {
 		aw_table_remove_wait(&qps, qp->handle);
+		if (qp->rc)
+			aw_rc_destroy(qp->rc);
+	}
 	return err;
 }
 
@@ -188,15 +196,19 @@ free_qp:
 }
 
 /*
- * In this order: it holds nothing; the progress thread can find it no more; its socket is in no epoll
+ * In this order: nobody asks for it, and it calls nobody; it holds nothing; the progress thread can find it no more; its socket is in no epoll
  * set any more; and then no poller has it in hand, for pollers hold the lock that leaving a CQ takes.
  */
 void aw_uqp_destroy(struct aw_uqp *qp)
 {
-	if (aw_persona_is_roce())
+	if (qp->rc) {
 		aw_qpn_give(qp->qpn);
+		aw_rc_end(qp->rc);
+	}
 	aw_uqp_on_release(qp->handle);
 	aw_table_remove_wait(&qps, qp->handle);
+	if (qp->rc)
+		aw_rc_destroy(qp->rc);
 	pthread_mutex_lock(&qp->lock);
 	aw_uqp_drop_socket(qp);
 	pthread_mutex_unlock(&qp->lock);
@@ -316,6 +328,15 @@ void aw_uqp_abort(struct aw_uqp *qp)
 	unlock(qp);
 }
 
+void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status)
+{
+	pthread_mutex_lock(&qp->lock);
+	let_go(qp);
+	aw_qp_give_up(&qp->core, status);
+	aw_uqp_serve(qp);
+	unlock(qp);
+}
+
 void aw_uqp_forget(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
@@ -361,7 +382,8 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	qp->reads = NULL;
 	aw_mw_forget_qp(qp);
 	init_queues(qp);
-	qp->attached = false;
+	qp->attached = qp->by_rc = qp->lost = false;
+	qp->fail_ns = 0;
 	qp->events_due = qp->events_told = 0;
 	pthread_mutex_unlock(&qp->lock);
 	forget_cqes(qp);

@@ -47,6 +47,7 @@ struct aw_uqp_attr {
 
 struct aw_stage;
 struct aw_batch;
+struct aw_rc;
 struct aw_uqp_watch;
 
 struct aw_uqp {
@@ -55,6 +56,7 @@ struct aw_uqp {
 	uint32_t handle;
 	struct aw_uqp_attr attr;
 	void *mem;
+	struct aw_rc *rc; /* roce persona: whom it connects to by itself; or NULL */
 
 	uint32_t cq_slot[2]; /* where in send_cq's and recv_cq's qps; guarded by their qps_lock */
 	struct aw_mw_list windows; /* of type 2 that it bound; guarded by mw.c's lock */
@@ -74,6 +76,11 @@ struct aw_uqp {
 	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
 	struct aw_hold hold;
 	bool out_of_reach; /* a CQ's epoll set did not take fd: not to be left to pollers */
+	bool by_rc; /* ibv_modify_qp named its peer: rc makes its streams */
+	bool touched; /* by_rc: a message was begun on the stream, here or there */
+	bool lost; /* by_rc: the stream ended, of which the program has heard nothing yet */
+	uint64_t fail_ns; /* by_rc: without a stream until then, what is posted fails; 0: never */
+	uint32_t retry_ms; /* by_rc: how long a post may wait; 0: for ever */
 	bool reset_seen; /* the socket is dead: close, do not linger */
 	bool ending; /* a close or Terminate has begun, and its deadline runs */
 	bool fin_sent;
@@ -82,7 +89,8 @@ struct aw_uqp {
 	bool retry_due; /* that deadline runs, or the one of net/rnr.h */
 	bool starving_told; /* the log knows */
 	uint64_t rnr_pos; /* of the stream, where a message found no receive (net/rnr.h) */
-	uint64_t rnr_until_ns; /* and how long it may wait for one */
+	uint64_t rnr_since_ns; /* and since when it waits for one */
+	uint32_t rnr_ms; /* and how long it may; 0: for ever */
 	uint64_t emss_pos; /* of the stream, where TCP's segment size was asked last */
 	struct aw_stage *stage; /* octets of a half-received FPDU, or NULL */
 	struct aw_batch *batch; /* octets that the socket did not take yet, or NULL */
@@ -138,6 +146,9 @@ void aw_uqp_reset(struct aw_uqp *qp);
  */
 void aw_uqp_forget(struct aw_uqp *qp);
 void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp));
+
+/* Nobody is there: the oldest WR posted fails with status, all else is flushed. */
+void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status);
 
 enum aw_qp_state aw_uqp_state(struct aw_uqp *qp);
 

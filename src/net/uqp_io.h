@@ -12,6 +12,15 @@ void aw_uqp_receive(struct aw_uqp *qp);
 void aw_uqp_transmit(struct aw_uqp *qp);
 
 /*
+ * Whether the end of the stream that the peer or the network brings about is not told: in the roce persona
+ * a QP learns of it by what it posts, as on InfiniBand, where a connection is no more than two QPs' states.
+ */
+static inline bool aw_uqp_ends_quietly(const struct aw_uqp *qp)
+{
+	return qp->by_rc && qp->core.state == AW_QP_RTS;
+}
+
+/*
  * No buffer for its octets: they wait, and the progress thread tries again in a while, since the
  * socket stays ready and nothing tells when memory is there. A stream that is ending does not wait.
  */

@@ -8,9 +8,15 @@
 
 #include <string.h>
 
+/* What no message of the ULP's does without: net/rc.c asks whether there was one. */
+static void touch(void *ctx)
+{
+	((struct aw_uqp *)ctx)->touched = true;
+}
+
 static const struct aw_mr *mr_get(void *ctx, uint32_t stag)
 {
-	(void)ctx;
+	touch(ctx);
 	return aw_mr_get(stag);
 }
 
@@ -53,6 +59,7 @@ static bool recv_take(void *ctx, struct aw_rwqe *recv)
 {
 	struct aw_uqp *qp = ctx;
 
+	touch(qp);
 	return qp->attr.srq ? aw_srq_take(qp->attr.srq, recv) : aw_rq_take(&qp->rq, recv);
 }
 
@@ -61,6 +68,7 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 	struct aw_uqp *qp = ctx;
 	struct aw_cq_entry entry = { .cqe = *cqe, .qp = qp, .qpn = qp->qpn, .queue = queue };
 
+	touch(qp);
 	aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);
 }
 

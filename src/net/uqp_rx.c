@@ -16,7 +16,18 @@
 static void stream_lost(struct aw_uqp *qp)
 {
 	qp->reset_seen = true;
-	aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
+	if (aw_uqp_ends_quietly(qp))
+		qp->lost = true;
+	else
+		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
+}
+
+static void peer_closed(struct aw_uqp *qp, size_t rest)
+{
+	if (aw_uqp_ends_quietly(qp))
+		qp->lost = true;
+	else
+		aw_qp_peer_closed(&qp->core, rest);
 }
 
 void aw_uqp_starve(struct aw_uqp *qp)
@@ -50,13 +61,15 @@ static void retry_held(struct aw_uqp *qp, struct aw_stage *stage)
 {
 	aw_rnr_try(qp);
 	use(qp, stage);
-	if (aw_rnr_waits(qp) && is_reset(qp))
+	/* What the peer sees as sent before it left is the program's all the same, in the roce persona. */
+	if (aw_rnr_waits(qp) && !qp->by_rc && is_reset(qp))
 		stream_lost(qp);
 }
 
 static bool may_read(const struct aw_uqp *qp)
 {
-	return !qp->core.peer_closed && qp->core.state != AW_QP_ERROR && !aw_rnr_waits(qp);
+	return !qp->lost && !qp->core.peer_closed && qp->core.state != AW_QP_ERROR &&
+	       !aw_rnr_waits(qp);
 }
 
 /* One read. True when the socket may have more. */
@@ -71,7 +84,7 @@ static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 		return (size_t)n == room;
 	}
 	if (n == 0)
-		aw_qp_peer_closed(&qp->core, stage->len);
+		peer_closed(qp, stage->len);
 	else if (errno != EAGAIN && errno != EINTR)
 		stream_lost(qp);
 	return false;
@@ -91,7 +104,7 @@ void aw_uqp_receive(struct aw_uqp *qp)
 	for (int i = 0; i < READS_MAX; i++)
 		if (!may_read(qp) || !read_once(qp, stage))
 			break;
-	if (stage->len > 0 && qp->core.state != AW_QP_ERROR)
+	if (stage->len > 0 && !qp->lost && qp->core.state != AW_QP_ERROR)
 		qp->stage = aw_stage_keep(stage);
 	else
 		aw_stage_put(stage);

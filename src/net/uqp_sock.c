@@ -10,6 +10,7 @@
 #include "net/linger.h"
 #include "net/log.h"
 #include "net/pool.h"
+#include "net/rc.h"
 #include "net/rnr.h"
 
 #include <errno.h>
@@ -145,8 +146,9 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	qp->generation = aw_engine_generation();
 	qp->listens_for = EPOLLIN;
 	aw_lend_attach(qp);
-	qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->out_of_reach =
-		qp->starved = qp->retry_due = qp->starving_told = false;
+	qp->fail_ns = 0;
+	qp->touched = qp->lost = qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked =
+		qp->out_of_reach = qp->starved = qp->retry_due = qp->starving_told = false;
 	each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
 	stream->emss = aw_uqp_segment_size(fd);
 	bound_send_buffer(fd, stream->emss);
@@ -368,7 +370,8 @@ static void await_retry(struct aw_uqp *qp)
 	if (qp->retry_due && !qp->ending)
 		return;
 	qp->retry_due = true;
-	aw_watch_deadline(&qp->watch->watch, qp->starved ? AW_MEMORY_RETRY_MS : AW_RNR_RETRY_MS);
+	aw_watch_deadline(&qp->watch->watch,
+			  qp->starved ? AW_MEMORY_RETRY_MS : aw_rnr_retry_ms(qp));
 }
 
 /* Follows the core's state with the socket. */
@@ -376,6 +379,10 @@ static void settle(struct aw_uqp *qp)
 {
 	if (overflowed(qp) && qp->core.state < AW_QP_TERMINATE)
 		end_overflowed(qp);
+	if (qp->lost && qp->fd >= 0)
+		aw_uqp_drop_socket(qp);
+	if (qp->by_rc)
+		aw_rc_follow(qp);
 	if (qp->fd >= 0) {
 		begin_ending(qp);
 		finish_ending(qp);

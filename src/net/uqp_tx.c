@@ -90,7 +90,9 @@ static bool send_batch(struct aw_uqp *qp)
 	if (errno == EFAULT) {
 		/* The program unmapped memory that a WR still names. */
 		aw_qp_abort(&qp->core, AW_E_LOCAL_CATASTROPHIC);
-	} else if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS) {
+	} else if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS &&
+		   !aw_uqp_ends_quietly(qp)) {
+		/* Quietly it ends where everything was read that came before. */
 		qp->reset_seen = true;
 		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
 	}
@@ -117,7 +119,7 @@ static bool has_room(const struct aw_uqp *qp)
 void aw_uqp_transmit(struct aw_uqp *qp)
 {
 	/* What waits in a batch was flushed with its WR: that memory is the program's again. */
-	bool over = qp->core.state == AW_QP_ERROR;
+	bool over = qp->core.state == AW_QP_ERROR || qp->lost;
 
 	if (!over && !has_room(qp))
 		return;

@@ -90,8 +90,9 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	attr->port_num = VB_PORT;
 
 	pthread_mutex_lock(&qp->uqp->lock);
-	attr->qp_access_flags |= qp->uqp->core.remote_access;
-	if (qp->uqp->attached) {
+	if (!aw_persona_is_roce())
+		attr->qp_access_flags |= qp->uqp->core.remote_access;
+	if (qp->uqp->attached && !qp->uqp->by_rc) {
 		attr->max_rd_atomic = (uint8_t)qp->uqp->core.stream.ord;
 		attr->max_dest_rd_atomic = (uint8_t)qp->uqp->core.stream.ird;
 	}

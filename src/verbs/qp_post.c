@@ -165,7 +165,7 @@ static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr)
 	struct aw_swqe *wqe;
 	int err;
 
-	if (qp->uqp->core.state == AW_QP_IDLE)
+	if (!vb_qp_may_send(qp))
 		return EINVAL;
 	wqe = aw_uqp_send_slot(qp->uqp);
 	if (!wqe)

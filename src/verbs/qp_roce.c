@@ -1,10 +1,29 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// ibv_modify_qp in the roce persona: the program walks the QP from RESET to RTS and says there whom
-// it is connected to. Nothing here waits for the peer.
+// ibv_modify_qp in the roce persona: the program walks the QP from RESET to RTS and says on the way
+// whom it is connected to. Nothing here waits for the peer: net/rc.h connects.
+#include "net/log.h"
+#include "net/qpn.h"
+#include "net/rc.h"
+#include "net/rnr.h"
+#include "verbs/gid.h"
+#include "verbs/private.h"
 #include "verbs/qp.h"
 #include "verbs/qp_rule.h"
 
 #include <errno.h>
+#include <string.h>
+
+#define QPN_MAX 0xffffffu
+#define COUNT_MAX 7 /* retry_cnt and rnr_retry have three bits; 7 RNR retries are endless */
+#define CODE_MAX 31 /* timeout and min_rnr_timer have five */
+#define RNR_RETRY_ENDLESS 7
+
+/* min_rnr_timer in units of 10 us: InfiniBand's codes. */
+static const uint32_t rnr_timers[CODE_MAX + 1] = {
+	65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	  32,
+	48,    64,   96,   128,	 192,  256,   384,   512,   768,   1024,  1536,
+	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+};
 
 static enum ibv_qp_state walked(const struct vb_qp *qp)
 {
@@ -29,6 +48,34 @@ enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp)
 	return walked(qp);
 }
 
+bool vb_qp_may_send(struct vb_qp *qp)
+{
+	const struct aw_qp *core = &qp->uqp->core;
+
+	if (core->state == AW_QP_IDLE)
+		return core->posts_early;
+	/* A connection that stands already does not make it RTS. */
+	return walked(qp) != IBV_QPS_RTR || core->state >= AW_QP_TERMINATE;
+}
+
+static int range_check(const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_PATH_MTU &&
+	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096))
+		return EINVAL;
+	if (mask & IBV_QP_DEST_QPN && attr->dest_qp_num > QPN_MAX)
+		return EINVAL;
+	if (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > CODE_MAX)
+		return EINVAL;
+	if (mask & IBV_QP_TIMEOUT && attr->timeout > CODE_MAX)
+		return EINVAL;
+	if (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > COUNT_MAX)
+		return EINVAL;
+	if (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > COUNT_MAX)
+		return EINVAL;
+	return 0;
+}
+
 static int check(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_attr *attr, int mask)
 {
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
@@ -37,34 +84,145 @@ static int check(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_a
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
 		return EINVAL;
 	err = vb_qp_rule_check(qp->ibv.qp_base.qp_type, from, to, mask);
-	return err ? err : vb_qp_attr_check(attr, mask);
+	if (!err)
+		err = vb_qp_attr_check(attr, mask);
+	return err ? err : range_check(attr, mask);
 }
 
-static void move(struct vb_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to)
+static int ends_by_lid(const struct ibv_ah_attr *ah, struct aw_pair *pair)
 {
-	if (to == IBV_QPS_RESET)
+	if (ah->dlid != VB_LID) {
+		aw_log(AW_LOG_ERROR,
+		       "lid %u: a lid leads to this host alone, where it is %u; to another one leads "
+		       "a gid (ah_attr.is_global)",
+		       ah->dlid, VB_LID);
+		return EINVAL;
+	}
+	aw_pair_loopback_gid(pair->local.gid);
+	aw_pair_loopback_gid(pair->remote.gid);
+	return 0;
+}
+
+static int ends_by_gid(const struct ibv_global_route *grh, struct aw_pair *pair)
+{
+	static const union ibv_gid none;
+	struct vb_gids gids;
+	int err = vb_gids_read(&gids);
+
+	if (err)
+		return err;
+	if (grh->sgid_index >= gids.count || !memcmp(&grh->dgid, &none, sizeof(none)))
+		return EINVAL;
+	const struct ibv_gid_entry *own = &gids.entries[grh->sgid_index];
+
+	memcpy(pair->local.gid, own->gid.raw, sizeof(pair->local.gid));
+	memcpy(pair->remote.gid, grh->dgid.raw, sizeof(pair->remote.gid));
+	pair->local.scope = pair->remote.scope = own->ndev_ifindex;
+	return 0;
+}
+
+static int to_rtr(struct vb_qp *qp, const struct ibv_qp_attr *attr)
+{
+	const struct ibv_ah_attr *ah = &attr->ah_attr;
+	struct aw_rc_told told = {
+		.pair.local.qpn = qp->uqp->qpn,
+		.pair.remote.qpn = attr->dest_qp_num,
+		.ird = attr->max_dest_rd_atomic,
+	};
+	int err;
+
+	/* No QPN of this persona: what rdma_init_qp_attr says of a QP that rdma_cm connects. */
+	if (!aw_qpn_port(attr->dest_qp_num))
+		return 0;
+	err = ah->is_global ? ends_by_gid(&ah->grh, &told.pair) : ends_by_lid(ah, &told.pair);
+	return err ? err : aw_rc_tell(qp->uqp->rc, &told);
+}
+
+/* 4.096 us * 2^timeout for each of the tries; 0: for ever. */
+static uint32_t retry_ms(const struct ibv_qp_attr *attr)
+{
+	uint64_t ns = (UINT64_C(4096) << attr->timeout) * (attr->retry_cnt + 1u);
+
+	return attr->timeout ? (uint32_t)(ns / 1000000) + 1 : 0;
+}
+
+static uint32_t rnr_ms(const struct ibv_qp_attr *attr)
+{
+	uint32_t ms = rnr_timers[attr->min_rnr_timer] * (attr->rnr_retry + 1u) / 100;
+
+	if (attr->rnr_retry == RNR_RETRY_ENDLESS)
+		return 0;
+	return ms > AW_RNR_MS ? ms : AW_RNR_MS;
+}
+
+/* With what was given here and before. */
+static void to_rts(struct vb_qp *qp)
+{
+	const struct ibv_qp_attr *attr = &qp->attr;
+	const struct aw_rc_ready ready = {
+		.ord = attr->max_rd_atomic,
+		.retry_ms = retry_ms(attr),
+		.rnr_ms = rnr_ms(attr),
+	};
+
+	if (aw_qpn_port(attr->dest_qp_num))
+		aw_rc_ready(qp->uqp->rc, &ready);
+}
+
+static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_attr *attr)
+{
+	int err = 0;
+
+	switch (attr->qp_state) {
+	case IBV_QPS_RESET:
+		aw_rc_stop(qp->uqp->rc, false);
 		aw_uqp_reset(qp->uqp);
-	else if (to == IBV_QPS_ERR && from != to)
+		break;
+	case IBV_QPS_ERR:
+		aw_rc_stop(qp->uqp->rc, true);
 		aw_uqp_abort(qp->uqp);
-	atomic_store_explicit(&qp->reset, to == IBV_QPS_RESET, memory_order_relaxed);
-	atomic_store_explicit(&qp->walked, to, memory_order_relaxed);
+		break;
+	case IBV_QPS_RTR:
+		err = to_rtr(qp, attr);
+		break;
+	case IBV_QPS_RTS:
+		if (from == IBV_QPS_RTR)
+			to_rts(qp);
+		break;
+	case IBV_QPS_INIT:
+	case IBV_QPS_SQD:
+	case IBV_QPS_SQE:
+	case IBV_QPS_UNKNOWN:
+		break;
+	}
+	if (err)
+		return err;
+	atomic_store_explicit(&qp->reset, attr->qp_state == IBV_QPS_RESET, memory_order_relaxed);
+	atomic_store_explicit(&qp->walked, attr->qp_state, memory_order_relaxed);
+	return 0;
 }
 
 int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_qp *ibv = &qp->ibv.qp_base;
 	enum ibv_qp_state from = vb_qp_roce_state(qp);
+	struct ibv_qp_attr before;
 	int err = check(qp, from, attr, mask);
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&ibv->mutex);
+	before = qp->attr;
 	vb_qp_attr_keep(&qp->attr, attr, mask);
 	pthread_mutex_unlock(&ibv->mutex);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		vb_qp_access_grant(qp, attr->qp_access_flags);
 	if (mask & IBV_QP_STATE)
-		move(qp, from, attr->qp_state);
-	ibv->state = vb_qp_roce_state(qp);
-	return 0;
+		err = move(qp, from, attr);
+	pthread_mutex_lock(&ibv->mutex);
+	if (err)
+		qp->attr = before;
+	pthread_mutex_unlock(&ibv->mutex);
+	avb_qp_state_sync(ibv);
+	return err;
 }

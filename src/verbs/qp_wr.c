@@ -58,7 +58,7 @@ static void wr_start(struct ibv_qp_ex *ibv)
 	aw_uqp_send_begin(qp->uqp);
 	qp->wr = NULL;
 	qp->wr_count = 0;
-	qp->wr_err = qp->uqp->core.state == AW_QP_IDLE ? EINVAL : 0;
+	qp->wr_err = vb_qp_may_send(qp) ? 0 : EINVAL;
 }
 
 static int wr_complete(struct ibv_qp_ex *ibv)

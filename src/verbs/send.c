@@ -28,6 +28,8 @@ int vb_send_agreed(struct vb_qp *qp, enum aw_op op)
 
 	if (!aw_op_is_extension(op) || core->stream.extensions || core->state == AW_QP_ERROR)
 		return 0;
+	if (core->state == AW_QP_IDLE)
+		return 0; /* it will be seen when the WR's turn comes */
 	if (!qp->refusal_told)
 		aw_log(AW_LOG_ERROR,
 		       "qp 0x%x: immediate data and atomics refused: the peer did not agree to "

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The inside of net/rc.h: rc.c is its life and its clock, rc_call.c the connections that it makes,
+// rc_answer.c those that come.
+#ifndef NET_RC_IMPL_H
+#define NET_RC_IMPL_H
+
+#include "net/rc.h"
+
+struct aw_rc_held {
+	struct aw_conn *conn; /* NULL: free */
+	struct pair request;
+	uint64_t until_ns;
+};
+
+struct aw_rc {
+	struct aw_watch watch; /* first; the clock alone */
+	/* fixed after create */
+	struct aw_uqp *qp;
+	uint32_t generation;
+
+	pthread_mutex_t lock; /* guards what follows */
+	bool ended;
+	enum aw_pair_phase phase; /* CALLING stands for ASKED as well: the conn knows */
+	struct aw_rc_told told;
+	uint32_t incarnation;
+	uint16_t ord;
+	struct aw_conn *call; /* of our own, not answered yet */
+	uint32_t calls; /* in vain */
+	uint64_t call_ns; /* when to call; 0: not by time */
+	struct aw_rc_held held[AW_RC_HELD_MAX];
+};
+
+/*
+ * Conns that were taken out of an rc under its lock, to be destroyed without it: their events want it.
+ */
+struct aw_rc_litter {
+	struct aw_conn *conns[AW_RC_HELD_MAX + 4];
+	uint32_t count;
+};
+
+void aw_rc_drop(struct aw_rc_litter *litter, struct aw_conn *conn);
+void aw_rc_sweep(struct aw_rc_litter *litter);
+
+/* All of these with the lock. */
+
+/* Sets the clock to what is due first. */
+void aw_rc_set_clock(struct aw_rc *rc);
+
+/* The QP may have failed before it was connected. */
+void aw_rc_look(struct aw_rc *rc, struct aw_rc_litter *litter);
+
+enum aw_pair_phase aw_rc_phase(const struct aw_rc *rc);
+struct pair aw_rc_pair(const struct aw_rc *rc, enum pair_answer answer);
+
+/* Begins a call, or says when to try again. */
+void aw_rc_call(struct aw_rc *rc);
+void aw_rc_call_later(struct aw_rc *rc);
+/* Gives up the call under way, if any. */
+void aw_rc_drop_call(struct aw_rc *rc, struct aw_rc_litter *litter);
+/* A QP that is its own peer. */
+void aw_rc_join_self(struct aw_rc *rc);
+
+/* The QP has its socket. */
+void aw_rc_joined(struct aw_rc *rc);
+
+/* Takes the latest Request held that is the peer's; what is held of others is rejected. */
+bool aw_rc_answer_held(struct aw_rc *rc, struct aw_rc_litter *litter);
+/* Of the peer's Requests those up to that incarnation are no longer wanted. */
+void aw_rc_drop_held_until(struct aw_rc *rc, uint32_t incarnation, struct aw_rc_litter *litter);
+/* Those that waited too long; and all. */
+void aw_rc_expire_held(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *litter);
+void aw_rc_drop_held(struct aw_rc *rc, struct aw_rc_litter *litter);
+
+#endif
