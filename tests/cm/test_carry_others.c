@@ -26,7 +26,6 @@ static void only_half_alive(void)
 }
 
 /* The child has no part in what it did not take: its end is the parent's. */
-/* The child has no part in what it did not take: its end is the parent's. */
 static void others_are_left(void)
 {
 	establish(&half, 0);
@@ -37,7 +36,8 @@ static void others_are_left(void)
 	raw_expect_end(other.fd);
 }
 
-static int done; /* a pipe: who has come to its end well says so */
+/* Pipes: the parent is gone, with all of its files; who has come to its end well says so. */
+static int gone[2], done[2];
 static uint16_t left_port; /* somebody listened there */
 
 static void expect_refused(uint16_t port)
@@ -52,34 +52,37 @@ static void expect_refused(uint16_t port)
 
 static void outlive_parent(void)
 {
+	char octet;
+
+	assert_int_equal(read(gone[0], &octet, 1), 1);
 	raw_expect_end(other.fd);
 	expect_refused(left_port);
 	expect_silence(half.fd);
 	half_alive();
-	assert_int_equal(write(done, "d", 1), 1);
+	assert_int_equal(write(done[1], "d", 1), 1);
 }
 
 /* Nor does it keep one open: the peer of a killed process hears of it. */
 static void others_are_closed(void)
 {
-	int fds[2];
 	char octet;
 
-	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(pipe(gone), 0);
+	assert_int_equal(pipe(done), 0);
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		done = fds[1];
-		/* It goes before the connection: the kernel closes the lowest fd first. */
+		close(gone[1]);
 		left_port = cm_port(cm_listener(rdma_create_event_channel(), "127.0.0.1", 1));
 		establish(&half, 0);
 		establish(&other, 1);
 		fork_taker(&half.id, 1, outlive_parent);
 		raise(SIGKILL);
 	}
-	close(fds[1]);
+	close(done[1]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(read(fds[0], &octet, 1), 1);
+	assert_int_equal(write(gone[1], "g", 1), 1);
+	assert_int_equal(read(done[0], &octet, 1), 1);
 }
 
 static struct half many[MANY];
