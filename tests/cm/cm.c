@@ -4,6 +4,7 @@
 #include "cm.h"
 
 #include "net/bounds.h"
+#include "net/conn.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -224,4 +225,13 @@ void cm_set_lost_ms(uint32_t ms)
 void cm_set_timewait_ms(uint32_t ms)
 {
 	bounds()->timewait_ms = ms;
+}
+
+int cm_reset_bounds(void **state)
+{
+	(void)state;
+	cm_set_startup_ms(AW_CONN_STARTUP_MS);
+	cm_set_lost_ms(AW_CONN_LOST_MS);
+	cm_set_timewait_ms(AW_TIMEWAIT_MS);
+	return 0;
 }

@@ -341,14 +341,7 @@ static void fallback__synchronous(void **state)
 	half_close(&half);
 }
 
-static int reset_bounds(void **state)
-{
-	(void)state;
-	cm_set_startup_ms(10000);
-	return 0;
-}
-
-#define TEST(f) cmocka_unit_test_setup(f, reset_bounds)
+#define TEST(f) cmocka_unit_test_setup(f, cm_reset_bounds)
 
 int main(void)
 {
