@@ -13,5 +13,6 @@ struct aw_bounds aw_bounds = {
 	.half_open_max = AW_HALF_OPEN_MAX,
 	.linger_ms = AW_LINGER_MS,
 	.patience_ms = AW_RC_PATIENCE_MS,
+	.yield_ms = AW_RC_YIELD_MS,
 	.timewait_ms = AW_TIMEWAIT_MS,
 };

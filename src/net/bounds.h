@@ -15,6 +15,7 @@ struct aw_bounds {
 	uint32_t half_open_max; /* AW_HALF_OPEN_MAX */
 	uint32_t linger_ms; /* AW_LINGER_MS */
 	uint32_t patience_ms; /* AW_RC_PATIENCE_MS */
+	uint32_t yield_ms; /* AW_RC_YIELD_MS */
 	uint32_t timewait_ms; /* AW_TIMEWAIT_MS */
 };
 

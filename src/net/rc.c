@@ -128,10 +128,10 @@ static void begin(struct aw_rc *rc, struct aw_rc_litter *litter)
 		aw_rc_join_self(rc);
 	else if (aw_rc_answer_held(rc, litter))
 		return;
-	else if (aw_pair_is_caller(pair))
+	else if (aw_pair_is_caller(pair) || !aw_bounds.yield_ms)
 		aw_rc_call(rc);
 	else
-		rc->call_ns = aw_now_ns() + AW_RC_YIELD_MS * MS_NS;
+		rc->call_ns = aw_now_ns() + aw_bounds.yield_ms * MS_NS;
 }
 
 int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
@@ -217,29 +217,33 @@ static uint32_t patience_ms(const struct aw_uqp *qp)
 	return aw_bounds.patience_ms;
 }
 
+/* The stream ended before a message was begun on it, here or there. With the QP's lock. */
+static bool ended_unused(const struct aw_uqp *qp)
+{
+	const struct aw_sq *sq = &qp->core.sq;
+
+	return qp->lost && !qp->touched && qp->core.state == AW_QP_RTS && sq->next == sq->head &&
+	       !qp->core.tx_begun;
+}
+
 void aw_rc_follow(struct aw_uqp *qp)
 {
 	bool waits = qp->fd < 0 && has_posts(qp) && qp->retry_ms > 0;
 
 	if (waits && !qp->fail_ns)
 		qp->fail_ns = aw_now_ns() + patience_ms(qp) * MS_NS;
-	else if (!(qp->lost && !qp->touched))
+	else if (!ended_unused(qp))
 		return;
 	aw_watch_deadline(&qp->rc->watch, SOON_MS);
 }
 
-/*
- * The stream ended before anybody used it: the peer was reset, say, and will come again. On InfiniBand that
- * would be no end at all.
- */
+/* The peer was reset, say, and will come again. On InfiniBand an unused stream's end would be none. */
 static bool recall(struct aw_uqp *qp)
 {
-	const struct aw_sq *sq = &qp->core.sq;
 	bool unused;
 
 	pthread_mutex_lock(&qp->lock);
-	unused = qp->lost && !qp->touched && qp->core.state == AW_QP_RTS && sq->next == sq->head &&
-		 !qp->core.tx_begun;
+	unused = ended_unused(qp);
 	if (unused) {
 		aw_qp_recall(&qp->core);
 		qp->attached = qp->lost = false;
@@ -269,21 +273,19 @@ static void log_given_up(const struct aw_rc *rc)
 	       rc->told.pair.remote.qpn, aw_addr_text(&addr).text);
 }
 
-/* When what is posted fails, or 0. */
-static uint64_t fail_time(struct aw_uqp *qp)
+/* When what is posted fails, or 0. With the QP's lock. */
+static uint64_t fail_time(const struct aw_uqp *qp)
 {
-	uint64_t at;
-
-	pthread_mutex_lock(&qp->lock);
-	at = qp->fd < 0 && has_posts(qp) ? qp->fail_ns : 0;
-	pthread_mutex_unlock(&qp->lock);
-	return at;
+	return qp->fd < 0 && has_posts(qp) ? qp->fail_ns : 0;
 }
 
 static void fail_in_time(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *litter)
 {
-	uint64_t at = fail_time(rc->qp);
+	uint64_t at;
 
+	pthread_mutex_lock(&rc->qp->lock);
+	at = fail_time(rc->qp);
+	pthread_mutex_unlock(&rc->qp->lock);
 	if (!at || now_ns < at)
 		return;
 	log_given_up(rc);
@@ -298,17 +300,27 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a && (!b || a < b) ? a : b;
 }
 
-void aw_rc_set_clock(struct aw_rc *rc)
+static uint32_t ms_until(uint64_t at_ns)
 {
 	uint64_t now_ns = aw_now_ns();
-	uint64_t at = earlier(rc->call_ns, fail_time(rc->qp));
-	uint64_t ms;
+
+	if (!at_ns)
+		return 0;
+	return at_ns > now_ns ? (uint32_t)((at_ns - now_ns + MS_NS - 1) / MS_NS) : SOON_MS;
+}
+
+/* With the QP's lock as well: what it says of the clock meanwhile must not be undone. */
+void aw_rc_set_clock(struct aw_rc *rc)
+{
+	uint64_t at = rc->call_ns;
 
 	for (int i = 0; i < AW_RC_HELD_MAX; i++)
 		if (rc->held[i].conn)
 			at = earlier(rc->held[i].until_ns, at);
-	ms = at > now_ns ? (at - now_ns + MS_NS - 1) / MS_NS : SOON_MS;
-	aw_watch_deadline(&rc->watch, at ? (uint32_t)ms : 0);
+	pthread_mutex_lock(&rc->qp->lock);
+	at = earlier(fail_time(rc->qp), at);
+	aw_watch_deadline(&rc->watch, ended_unused(rc->qp) ? SOON_MS : ms_until(at));
+	pthread_mutex_unlock(&rc->qp->lock);
 }
 
 static void on_clock(struct aw_watch *w, uint32_t events)

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// QPs that ibv_modify_qp connects: whoever is first, by whatever address, and both at once.
+#include "walk.h"
+
+#include "net/bounds.h"
+#include "net/engine.h"
+
+#include <string.h>
+
+enum {
+	AGAIN = 200,
+	MANY = 600, /* more than two ports have numbers for */
+};
+
+struct two {
+	struct walker a, b;
+};
+
+static void two_make(struct two *t, struct fixture *f)
+{
+	walker_make(&t->a, f);
+	walker_make(&t->b, f);
+}
+
+static void two_destroy(struct two *t)
+{
+	walker_destroy(&t->a);
+	walker_destroy(&t->b);
+}
+
+static void two_walk(struct two *t, const struct route *route)
+{
+	walk(&t->a, route, t->b.qp->qp_num);
+	walk(&t->b, route, t->a.qp->qp_num);
+}
+
+static void two_talk(struct two *t)
+{
+	walker_talk(&t->a, &t->b);
+	walker_talk(&t->b, &t->a);
+}
+
+static void talk_by(struct fixture *f, const struct route *route)
+{
+	struct two t;
+
+	two_make(&t, f);
+	two_walk(&t, route);
+	two_talk(&t);
+	two_destroy(&t);
+}
+
+static void connect__by_ipv4(void **state)
+{
+	struct route route = route_loopback(*state);
+
+	talk_by(*state, &route);
+}
+
+static void connect__by_ipv6(void **state)
+{
+	struct route route = route_by(*state, "::1");
+
+	talk_by(*state, &route);
+}
+
+static void connect__by_lid(void **state)
+{
+	struct route route = route_by_lid();
+
+	talk_by(*state, &route);
+}
+
+/* Every order of the two ends' steps from INIT to RTS, either end first. */
+static void connect__in_any_order(void **state)
+{
+	static const char *const orders[] = { "AaBb", "ABab", "ABba", "BAab", "BAba", "BbAa" };
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct two t;
+
+	two_make(&t, f);
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		walk_init(&t.a);
+		walk_init(&t.b);
+		for (const char *step = orders[i]; *step; step++) {
+			struct walker *self = *step == 'A' || *step == 'a' ? &t.a : &t.b;
+			struct walker *peer = self == &t.a ? &t.b : &t.a;
+
+			if (*step == 'A' || *step == 'B')
+				walk_rtr(self, &route, peer->qp->qp_num);
+			else
+				walk_rts(self);
+		}
+		two_talk(&t);
+		walk_reset(&t.a);
+		walk_reset(&t.b);
+	}
+	two_destroy(&t);
+}
+
+/* With the progress thread held both have called before either hears of the other. */
+static void collide(struct fixture *f, bool a_first)
+{
+	struct route route = route_loopback(f);
+	uint32_t yield_ms = aw_bounds.yield_ms;
+	struct two t;
+
+	two_make(&t, f);
+	aw_bounds.yield_ms = 0;
+	assert_int_equal(aw_engine_hold(), 0);
+	walk(a_first ? &t.a : &t.b, &route, a_first ? t.b.qp->qp_num : t.a.qp->qp_num);
+	walk(a_first ? &t.b : &t.a, &route, a_first ? t.a.qp->qp_num : t.b.qp->qp_num);
+	aw_engine_resume();
+	two_talk(&t);
+	aw_bounds.yield_ms = yield_ms;
+	two_destroy(&t);
+}
+
+static void connect__both_call(void **state)
+{
+	collide(*state, true);
+	collide(*state, false);
+}
+
+/* What is posted before the peer is there goes out when it is, in order. */
+static void post__before_the_peer_is_told(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct two t;
+
+	two_make(&t, f);
+	walk(&t.a, &route, t.b.qp->qp_num);
+	memset(t.a.memory, 7, 64);
+	walker_post(&t.a, IBV_WR_RDMA_WRITE, 64, &t.b);
+	walker_post(&t.a, IBV_WR_SEND, 1, NULL);
+	walk_init(&t.b);
+	walker_recv(&t.b, 1);
+	walk_rtr(&t.b, &route, t.a.qp->qp_num);
+	walker_received(&t.b, IBV_WC_SUCCESS);
+	assert_int_equal(t.b.memory[63], 7);
+	walker_sent(&t.a, IBV_WC_SUCCESS);
+	walker_sent(&t.a, IBV_WC_SUCCESS);
+	two_destroy(&t);
+}
+
+/* More Reads than either end takes at once. */
+static void read__depths_are_agreed_on(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct two t;
+
+	two_make(&t, f);
+	memset(t.b.memory, 9, 64);
+	two_walk(&t, &route);
+	for (int i = 0; i < WR_MAX; i++)
+		walker_post(&t.a, IBV_WR_RDMA_READ, 64, &t.b);
+	for (int i = 0; i < WR_MAX; i++)
+		walker_sent(&t.a, IBV_WC_SUCCESS);
+	assert_int_equal(t.a.memory[63], 9);
+	two_destroy(&t);
+}
+
+static void self__send_write_and_read(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct walker w, target;
+
+	walker_make(&w, f);
+	walker_make(&target, f); /* its memory alone */
+	walk(&w, &route, w.qp->qp_num);
+	walker_talk(&w, &w);
+	memset(w.memory, 3, 64);
+	walker_post(&w, IBV_WR_RDMA_WRITE, 64, &target);
+	walker_sent(&w, IBV_WC_SUCCESS);
+	memset(w.memory, 0, 64);
+	walker_post(&w, IBV_WR_RDMA_READ, 64, &target);
+	walker_sent(&w, IBV_WC_SUCCESS);
+	assert_int_equal(w.memory[63], 3);
+	walker_destroy(&w);
+	walker_destroy(&target);
+}
+
+/* The same numbers again and again: nothing of one connection reaches the next. */
+static void reset__and_again(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct two t;
+
+	two_make(&t, f);
+	for (int i = 0; i < AGAIN; i++) {
+		two_walk(&t, &route);
+		walker_post(&t.b, IBV_WR_SEND, 1, NULL); /* a leftover: nobody receives it */
+		walker_talk(&t.a, &t.b);
+		walk_reset(i % 2 ? &t.a : &t.b);
+		walk_reset(i % 2 ? &t.b : &t.a);
+	}
+	two_destroy(&t);
+}
+
+/* One end is through its next walk before the other one has left the last. */
+static void reset__one_end_is_ahead(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct two t;
+
+	two_make(&t, f);
+	two_walk(&t, &route);
+	for (int i = 0; i < AGAIN; i++) {
+		struct walker *first = i % 2 ? &t.a : &t.b, *second = i % 2 ? &t.b : &t.a;
+
+		two_talk(&t);
+		walk_reset(first);
+		walk(first, &route, second->qp->qp_num);
+		walk_reset(second);
+		walk(second, &route, first->qp->qp_num);
+	}
+	two_talk(&t);
+	two_destroy(&t);
+}
+
+/* To its peer a QP that was reset before anything was said is the same as before. */
+static void reset__of_an_unused_connection(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct two t;
+
+	two_make(&t, f);
+	two_walk(&t, &route);
+	for (int i = 0; i < 10; i++) {
+		walk_reset(&t.a);
+		walk(&t.a, &route, t.b.qp->qp_num);
+	}
+	two_talk(&t);
+	two_destroy(&t);
+}
+
+static void reset__to_another_peer(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct walker third;
+	struct two t;
+
+	two_make(&t, f);
+	walker_make(&third, f);
+	two_walk(&t, &route);
+	two_talk(&t);
+	walk(&third, &route, t.a.qp->qp_num);
+	walk_reset(&t.a);
+	walk(&t.a, &route, third.qp->qp_num);
+	walker_talk(&t.a, &third);
+	walker_talk(&third, &t.a);
+	walker_destroy(&third);
+	two_destroy(&t);
+}
+
+static void connect__many(void **state)
+{
+	static struct two many[MANY / 2];
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+
+	for (int i = 0; i < MANY / 2; i++)
+		two_make(&many[i], f);
+	for (int i = 0; i < MANY / 2; i++)
+		walk(&many[i].a, &route, many[i].b.qp->qp_num);
+	for (int i = MANY / 2 - 1; i >= 0; i--)
+		walk(&many[i].b, &route, many[i].a.qp->qp_num);
+	for (int i = 0; i < MANY / 2; i++)
+		two_talk(&many[i]);
+	for (int i = 0; i < MANY / 2; i++)
+		two_destroy(&many[i]);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(connect__by_ipv4),
+		WITH(connect__by_ipv6),
+		WITH(connect__by_lid),
+		WITH(connect__in_any_order),
+		WITH(connect__both_call),
+		WITH(post__before_the_peer_is_told),
+		WITH(read__depths_are_agreed_on),
+		WITH(self__send_write_and_read),
+		WITH(reset__and_again),
+		WITH(reset__one_end_is_ahead),
+		WITH(reset__of_an_unused_connection),
+		WITH(reset__to_another_peer),
+		WITH(connect__many),
+	};
+
+	walk_persona();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
