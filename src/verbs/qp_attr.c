@@ -39,7 +39,8 @@ static int refuse(const struct ibv_qp *ibv, enum ibv_qp_state to)
 	if (to == IBV_QPS_RTS)
 		aw_log(AW_LOG_ERROR,
 		       "qp 0x%x: modify to rts refused: an iwarp qp is connected by rdma_cm alone "
-		       "(perftest: add -R at both ends)",
+		       "(perftest: add -R at both ends), or in the roce persona by itself (both "
+		       "ends: anywarp run --persona roce)",
 		       ibv->qp_num);
 	return EINVAL;
 }
