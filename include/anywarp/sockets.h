@@ -40,7 +40,8 @@ extern "C" {
  * as long as this process: a child may use its octets, but makes none of these calls.
  *
  * EINVAL (role), EBADF, ENOTCONN, EOPNOTSUPP (no TCP socket, or iWARP already), ECONNRESET, EPROTO,
- * ETIMEDOUT (the peer does not do the same), ENOENT (the libraries are not there), ENOMEM, EMFILE, ENODEV.
+ * ETIMEDOUT (the peer does not do the same), ENOENT (the libraries are not there), ENOMEM, EMFILE, ENODEV,
+ * ECONNREFUSED and EPROTONOSUPPORT (no place to meet, where a verbs library takes no sockets).
  */
 int iwarp_start(int fd, int role);
 

@@ -49,9 +49,19 @@ int aw_xs_ep_create(const struct aw_xs_options *o, struct aw_xs_ep **ep);
 
 /* Each returns 0 when under way: POLLOUT, or POLLERR, tells of the end. Once an endpoint. */
 int aw_xs_ep_connect(struct aw_xs_ep *ep, const struct sockaddr *src, const struct sockaddr *dst);
-/* fd is an established TCP socket; the endpoint's own where 0 is returned. -EOPNOTSUPP: not this library */
+/* Whether librdmacm takes sockets (anywarp/cm.h). Else the two calls behind are -EOPNOTSUPP. */
+bool aw_xs_ep_takes_sockets(void);
+/* fd is an established TCP socket; the endpoint's own where 0 is returned. */
 int aw_xs_ep_initiate(struct aw_xs_ep *ep, int fd);
 int aw_xs_ep_respond(struct aw_xs_ep *ep, int fd);
+/*
+ * A ticket goes with what connect asks, behind the protocol's own octets: for who has given it, to know us by.
+ * refusal: what a peer that rejected has said, at most max octets of it; how many there are, 0 of other ends.
+ */
+#define AW_XS_TICKET_AT 40
+#define AW_XS_TICKET_LEN 16
+void aw_xs_ep_set_ticket(struct aw_xs_ep *ep, const uint8_t ticket[AW_XS_TICKET_LEN]);
+size_t aw_xs_ep_refusal(struct aw_xs_ep *ep, void *octets, size_t max);
 /*
  * Takes the id of RDMA_CM_EVENT_CONNECT_REQUEST and answers the peer; where that fails the id is rejected and
  * destroyed. The event is the caller's and must not be acknowledged before the call; afterwards it must be.

@@ -23,6 +23,12 @@ void *aw_xs_cm_extension(const char *name)
 	return function;
 }
 
+bool aw_xs_ep_takes_sockets(void)
+{
+	return aw_xs_cm_extension("anywarp_cm_initiate") &&
+	       aw_xs_cm_extension("anywarp_cm_respond");
+}
+
 void aw_xs_ep_over(struct aw_xs_ep *ep, int error)
 {
 	if (error)
@@ -71,16 +77,48 @@ static struct rdma_conn_param *fill_param(struct aw_xs_ep *ep, struct rdma_conn_
 	return param;
 }
 
+_Static_assert(AW_XS_TICKET_AT == AW_XS_HELLO_LEN, "the ticket is behind the hello");
+
 static int ask(struct aw_xs_ep *ep)
 {
 	struct rdma_conn_param param;
-	uint8_t hello[AW_XS_HELLO_LEN];
+	uint8_t hello[AW_XS_HELLO_LEN + AW_XS_TICKET_LEN];
 	int err = aw_xs_ep_qp_create(ep);
 
 	if (err)
 		return err;
 	ep->phase = AW_XS_PHASE_REPLY;
-	return rdma_connect(ep->id, fill_param(ep, &param, hello)) ? -errno : 0;
+	fill_param(ep, &param, hello);
+	if (ep->has_ticket) {
+		memcpy(hello + AW_XS_TICKET_AT, ep->ticket, AW_XS_TICKET_LEN);
+		param.private_data_len = sizeof(hello);
+	}
+	return rdma_connect(ep->id, &param) ? -errno : 0;
+}
+
+void aw_xs_ep_set_ticket(struct aw_xs_ep *ep, const uint8_t ticket[AW_XS_TICKET_LEN])
+{
+	pthread_mutex_lock(&ep->lock);
+	memcpy(ep->ticket, ticket, AW_XS_TICKET_LEN);
+	ep->has_ticket = true;
+	pthread_mutex_unlock(&ep->lock);
+}
+
+size_t aw_xs_ep_refusal(struct aw_xs_ep *ep, void *octets, size_t max)
+{
+	size_t len;
+
+	pthread_mutex_lock(&ep->lock);
+	len = ep->refusal_len < max ? ep->refusal_len : max;
+	memcpy(octets, ep->refusal, len);
+	pthread_mutex_unlock(&ep->lock);
+	return len;
+}
+
+static void note_refusal(struct aw_xs_ep *ep, const struct rdma_conn_param *said)
+{
+	ep->refusal_len = said->private_data_len;
+	memcpy(ep->refusal, said->private_data, ep->refusal_len);
 }
 
 static int answer(struct aw_xs_ep *ep, const struct rdma_conn_param *request)
@@ -157,7 +195,9 @@ static int on_event(struct aw_xs_ep *ep, const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
+		return -reason_of(event);
 	case RDMA_CM_EVENT_REJECTED:
+		note_refusal(ep, &event->param.conn);
 		return -reason_of(event);
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		return -ENODEV;

@@ -60,6 +60,10 @@ struct aw_xs_ep {
 	struct aw_xs_stream stream;
 	int error; /* positive, until it was told */
 	bool nodelay, rd_shut, disconnecting;
+	bool has_ticket;
+	uint8_t ticket[AW_XS_TICKET_LEN];
+	uint8_t refusal[UINT8_MAX]; /* of a peer that has rejected */
+	uint8_t refusal_len;
 
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;

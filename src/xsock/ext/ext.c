@@ -14,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS INT64_C(1000000000)
-#define START_NS (10 * NS) /* for the peer's program to do the same */
 #define EXIT_S 30 /* what is left at exit(3) gets so long */
 
 TAILQ_HEAD(ext_list, aw_ext);
@@ -245,42 +243,6 @@ static int allocate(struct aw_ext *ext, const struct aw_ext_order *order)
 	return ext->out.octets && ext->in.octets ? 0 : ENOMEM;
 }
 
-/* Until both ends have agreed. What came of it later is told by the stream. 0 or an errno. */
-static int await(struct aw_ext *ext)
-{
-	struct aw_xs_stats stats;
-	int bits, error;
-
-	do
-		bits = aw_xs_ep_wait(ext->ep, POLLOUT, START_NS);
-	while (bits == -EINTR);
-	if (bits < 0)
-		return -bits;
-	if (bits == 0)
-		return ETIMEDOUT;
-	aw_xs_ep_stats(ext->ep, &stats);
-	ext->peer_knows = stats.anywarp_peer;
-	if (stats.state == AW_XS_ESTABLISHED || stats.state == AW_XS_CLOSED || ext->peer_knows)
-		return 0;
-	error = aw_xs_ep_error(ext->ep);
-	return error ? error : ECONNRESET;
-}
-
-static int connect_ep(struct aw_ext *ext, const struct aw_ext_order *order)
-{
-	struct aw_xs_options options = { .nodelay = order->nodelay };
-	int error = -aw_xs_ep_create(&options, &ext->ep);
-
-	if (!error)
-		error = order->role == IWARP_ACTIVE ? -aw_xs_ep_initiate(ext->ep, order->tcp)
-						    : -aw_xs_ep_respond(ext->ep, order->tcp);
-	if (error) {
-		close(order->tcp);
-		return error;
-	}
-	return await(ext);
-}
-
 /* Signals are for the program's threads. */
 static int start_pump(struct aw_ext *ext)
 {
@@ -314,7 +276,7 @@ static void withdraw(struct aw_ext *ext)
 
 static int start(struct aw_ext *ext, const struct aw_ext_order *order)
 {
-	int on = 1, error = connect_ep(ext, order);
+	int on = 1, error = aw_ext_connect(ext, order);
 
 	if (error)
 		return error;

@@ -112,6 +112,9 @@ void aw_ext_op_discard(struct aw_ext_op *op);
 /* Takes the operation; no lock but the endpoint's and above need be held. */
 void aw_ext_op_complete(struct aw_ext_op *op, int error);
 
+/* ext_connect.c: the endpoint, agreed with the peer's. Takes order's tcp. 0 or an errno. */
+int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_order *order);
+
 /* ext.c: the pump's last word. */
 void aw_ext_pump_over(struct aw_ext *ext);
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Listens for one connection. The port is open to anybody: only the ticket counts.
+#define _GNU_SOURCE /* POLLRDHUP */
+#include "xsock/ext/ext_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "xsock/ext/ext_tcp.h"
+
+#define BACKLOG 8 /* strangers that may stand in the way for a moment */
+
+static void set_port(struct sockaddr_storage *address, uint16_t port)
+{
+	if (address->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)address)->sin_port = htons(port);
+}
+
+static int listen_at(struct aw_ext_place *place, const struct sockaddr_storage *local)
+{
+	struct sockaddr_storage address = *local;
+
+	set_port(&address, 0);
+	place->events = rdma_create_event_channel();
+	if (!place->events || fcntl(place->events->fd, F_SETFL, O_NONBLOCK) != 0 ||
+	    rdma_create_id(place->events, &place->id, NULL, RDMA_PS_TCP) != 0 ||
+	    rdma_bind_addr(place->id, (struct sockaddr *)&address) != 0 ||
+	    rdma_listen(place->id, BACKLOG) != 0)
+		return errno;
+	place->place.port = ntohs(rdma_get_src_port(place->id));
+	if (getentropy(place->place.ticket, AW_RENDEZVOUS_TICKET_LEN) != 0)
+		return errno;
+	return 0;
+}
+
+int aw_ext_place_open(struct aw_ext_place *place, const struct sockaddr_storage *local)
+{
+	int err;
+
+	memset(place, 0, sizeof(*place));
+	err = listen_at(place, local);
+	if (!err)
+		place->place.status = AW_PLACE_READY;
+	else if (err == ENODEV || err == EADDRNOTAVAIL || err == ENOENT)
+		place->place.status = AW_PLACE_NO_DEVICE;
+	else
+		place->place.status = AW_PLACE_NONE;
+	return err;
+}
+
+static bool has_ticket(const struct aw_ext_place *place, const struct rdma_conn_param *request)
+{
+	return request->private_data &&
+	       request->private_data_len >= AW_XS_TICKET_AT + AW_XS_TICKET_LEN &&
+	       memcmp((const uint8_t *)request->private_data + AW_XS_TICKET_AT, place->place.ticket,
+		      AW_XS_TICKET_LEN) == 0;
+}
+
+/* True: it was for us, and *err tells what came of it. */
+static bool take(struct aw_ext_place *place, struct aw_xs_ep *ep, struct rdma_cm_event *event,
+		 int *err)
+{
+	struct rdma_cm_id *id = event->id;
+	bool ours = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+	bool meant = ours && has_ticket(place, &event->param.conn);
+
+	if (meant)
+		*err = -aw_xs_ep_accept(ep, event);
+	else if (ours)
+		rdma_reject(id, NULL, 0);
+	rdma_ack_cm_event(event);
+	if (ours && !meant)
+		rdma_destroy_id(id);
+	return meant;
+}
+
+int aw_ext_place_await(struct aw_ext_place *place, struct aw_xs_ep *ep, int tcp, int64_t until_ns)
+{
+	struct pollfd fds[] = {
+		{ .fd = place->events->fd, .events = POLLIN },
+		{ .fd = tcp, .events = POLLRDHUP },
+	};
+	struct rdma_cm_event *event;
+
+	for (;;) {
+		int err, left = aw_ext_left_ms(until_ns), ready = left ? poll(fds, 2, left) : 0;
+
+		if (ready < 0 && errno != EINTR)
+			return errno;
+		if (ready == 0)
+			return ETIMEDOUT;
+		if (ready > 0 && fds[1].revents)
+			return ECONNRESET;
+		while (rdma_get_cm_event(place->events, &event) == 0) {
+			if (take(place, ep, event, &err))
+				return err;
+		}
+	}
+}
+
+void aw_ext_place_close(struct aw_ext_place *place)
+{
+	if (place->id)
+		rdma_destroy_id(place->id);
+	if (place->events)
+		rdma_destroy_event_channel(place->events);
+}
