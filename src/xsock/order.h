@@ -17,6 +17,7 @@
 enum aw_order_kind {
 	AW_ORDER_START, /* fds: the TCP socket, the far end of the pair */
 	AW_ORDER_LISTEN, /* answer questions for the listener ino at local */
+	AW_ORDER_ACCEPTED, /* remote's connection to local is the program's, whose listener is about to go */
 	AW_ORDER_DECIDE, /* has remote asked for its connection to local? No: it never will be iWARP */
 	AW_ORDER_GET_OPTION, /* of the connection ino */
 	AW_ORDER_SET_OPTION,

@@ -144,6 +144,7 @@ static bool do_answered(const struct aw_order *order, int reply)
 		aw_carriers_add(order, reply);
 		return true;
 	case AW_ORDER_START:
+	case AW_ORDER_ACCEPTED:
 	case AW_ORDER_DIRECT:
 		break;
 	}
@@ -159,6 +160,10 @@ static void carry_out(const struct aw_order *order, int *fds, int count)
 	}
 	if (order->kind == AW_ORDER_DIRECT && count == 0) {
 		aw_listeners_forget(&order->local, &order->remote);
+		return;
+	}
+	if (order->kind == AW_ORDER_ACCEPTED && count == 0) {
+		aw_listeners_accepted(&order->local, &order->remote);
 		return;
 	}
 	if (count == 1 && !is_carried(order, fds[0]) && do_answered(order, fds[0]))

@@ -30,11 +30,17 @@ struct listener {
 	int64_t seen_ns; /* when it was last known to listen */
 };
 
+enum answer {
+	ANSWER_NO,
+	ANSWER_YES,
+	ANSWER_OPEN, /* the program has accepted the connection; nobody has asked */
+};
+
 /* What a client was answered, by its address and both ports. */
 struct answered {
 	uint8_t ip[16];
 	uint16_t port, local_port;
-	bool yes;
+	enum answer answer;
 	int64_t until_ns;
 };
 
@@ -68,19 +74,25 @@ static bool is_for(const struct answered *answer, const uint8_t ip[16], uint16_t
 	       answer->local_port == local_port && memcmp(answer->ip, ip, 16) == 0;
 }
 
-/* What was answered before stands; else it is as wanted now. */
-static bool settle(const uint8_t ip[16], uint16_t port, uint16_t local_port, bool wanted)
+static void put(const uint8_t ip[16], uint16_t port, uint16_t local_port, enum answer answer)
 {
-	struct answered *answer = slot_of(ip, port, local_port);
+	struct answered *slot = slot_of(ip, port, local_port);
 
-	if (is_for(answer, ip, port, local_port))
-		return answer->yes;
-	memcpy(answer->ip, ip, 16);
-	answer->port = port;
-	answer->local_port = local_port;
-	answer->yes = wanted;
-	answer->until_ns = now_ns() + (wanted ? YES_NS : NO_NS);
-	return wanted;
+	memcpy(slot->ip, ip, 16);
+	slot->port = port;
+	slot->local_port = local_port;
+	slot->answer = answer;
+	slot->until_ns = now_ns() + (answer == ANSWER_YES ? YES_NS : NO_NS);
+}
+
+/* What was answered before stands; else it is as wanted now. */
+static bool settle(const uint8_t ip[16], uint16_t port, uint16_t local_port, enum answer wanted)
+{
+	const struct answered *slot = slot_of(ip, port, local_port);
+
+	if (!is_for(slot, ip, port, local_port) || slot->answer == ANSWER_OPEN)
+		put(ip, port, local_port, wanted);
+	return slot->answer == ANSWER_YES;
 }
 
 static bool names(const struct sockaddr_storage *local, const struct sockaddr_storage *remote,
@@ -98,7 +110,19 @@ bool aw_listeners_decide(const struct sockaddr_storage *local,
 	uint16_t port, local_port;
 	uint8_t ip[16];
 
-	return names(local, remote, ip, &port, &local_port) && settle(ip, port, local_port, false);
+	return names(local, remote, ip, &port, &local_port) &&
+	       settle(ip, port, local_port, ANSWER_NO);
+}
+
+void aw_listeners_accepted(const struct sockaddr_storage *local,
+			   const struct sockaddr_storage *remote)
+{
+	uint16_t port, local_port;
+	uint8_t ip[16];
+
+	if (names(local, remote, ip, &port, &local_port) &&
+	    !is_for(slot_of(ip, port, local_port), ip, port, local_port))
+		put(ip, port, local_port, ANSWER_OPEN);
 }
 
 void aw_listeners_forget(const struct sockaddr_storage *local,
@@ -141,11 +165,36 @@ static bool listens(struct listener *listener)
 	return kept > 0;
 }
 
-/* A program may accept one connection, close its listener, and only then be asked. */
+/* The port is kept a little longer, for who was accepted and has yet to ask. */
 static bool has_listened(struct listener *listener)
 {
-	return listens(listener) || (now_ns() - listener->seen_ns < GONE_NS &&
-				     !aw_procnet_port_listens(port_of(&listener->local)));
+	return listens(listener) || now_ns() - listener->seen_ns < GONE_NS;
+}
+
+static bool is_known(uint64_t ino)
+{
+	for (const struct listener *listener = listeners; listener; listener = listener->next) {
+		for (int i = 0; i < listener->count; i++) {
+			if (listener->inodes[i] == ino)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Whether a connection to listener is the program's. While it listens it may be a stranger's who shares the port
+ * (SO_REUSEPORT); once it does not, the port may be a stranger's altogether.
+ */
+static bool is_programs(struct listener *listener, const uint8_t ip[16], uint16_t port,
+			uint16_t local_port)
+{
+	const struct answered *slot = slot_of(ip, port, local_port);
+
+	if (is_for(slot, ip, port, local_port))
+		return slot->answer != ANSWER_NO;
+	return listens(listener) &&
+	       (listener->count == INODES || !aw_procnet_has_stranger(local_port, is_known));
 }
 
 static void unbind(struct listener *listener)
@@ -180,7 +229,8 @@ static bool may_be_iwarp(struct listener *listener, const struct sockaddr_storag
 	return aw_question_addr((const struct sockaddr *)from, ip, &udp_port) &&
 	       aw_question_addr((const struct sockaddr *)&listener->local, local_ip, &local_port) &&
 	       memcmp(ip, octets + AW_QUESTION_ADDR_AT, sizeof(ip)) == 0 &&
-	       has_listened(listener) && settle(ip, port, local_port, true);
+	       is_programs(listener, ip, port, local_port) &&
+	       settle(ip, port, local_port, ANSWER_YES);
 }
 
 static void answer_one(struct listener *listener, int fd, struct msghdr *msg, uint8_t *octets)

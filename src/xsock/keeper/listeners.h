@@ -14,6 +14,9 @@
 void aw_listeners_init(struct aw_loop *loop);
 /* The listener ino is at local. v6only: IPv6 alone. */
 void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v6only);
+/* remote's connection was accepted by the program, whose listener at local need not be there when it asks. */
+void aw_listeners_accepted(const struct sockaddr_storage *local,
+			   const struct sockaddr_storage *remote);
 /* The program wants the UDP port. */
 void aw_listeners_release(const struct sockaddr_storage *local);
 /* Whether remote has asked for its connection to local; if not, it will be told no. */

@@ -22,8 +22,9 @@ static bool read_row(FILE *file, struct row *row)
 	       row->state == STATE_LISTEN;
 }
 
-/* Whether one listens that has the inode, or without one, the port. */
-static bool find(bool ipv6, uint64_t ino, uint16_t port)
+/* Whether is_wanted says so of one that listens; unknown: where nobody can tell. */
+static bool find(bool ipv6, bool unknown, bool (*is_wanted)(const struct row *row, const void *arg),
+		 const void *arg)
 {
 	FILE *file = fopen(ipv6 ? "/proc/net/tcp6" : "/proc/net/tcp", "re");
 	char head[512];
@@ -31,21 +32,41 @@ static bool find(bool ipv6, uint64_t ino, uint16_t port)
 	struct row row;
 
 	if (!file)
-		return true; /* not known: the program's word stands */
+		return unknown;
 	if (fgets(head, sizeof(head), file)) {
 		while (!found && read_row(file, &row))
-			found = ino ? row.inode == ino : row.port == port;
+			found = is_wanted(&row, arg);
 	}
 	fclose(file);
 	return found;
 }
 
-bool aw_procnet_listens(uint64_t ino, bool ipv6)
+static bool has_inode(const struct row *row, const void *arg)
 {
-	return find(ipv6, ino, 0);
+	return row->inode == *(const uint64_t *)arg;
 }
 
-bool aw_procnet_port_listens(uint16_t port)
+/* Where nobody can tell, the program's word stands. */
+bool aw_procnet_listens(uint64_t ino, bool ipv6)
 {
-	return find(false, 0, ntohs(port)) || find(true, 0, ntohs(port));
+	return find(ipv6, true, has_inode, &ino);
+}
+
+struct place {
+	uint16_t port;
+	bool (*is_known)(uint64_t ino);
+};
+
+static bool is_stranger(const struct row *row, const void *arg)
+{
+	const struct place *place = arg;
+
+	return row->port == place->port && !place->is_known(row->inode);
+}
+
+bool aw_procnet_has_stranger(uint16_t port, bool (*is_known)(uint64_t ino))
+{
+	const struct place place = { ntohs(port), is_known };
+
+	return find(false, false, is_stranger, &place) || find(true, false, is_stranger, &place);
 }

@@ -14,6 +14,7 @@
 #include "xsock/preload/libc.h"
 #include "xsock/preload/option.h"
 #include "xsock/preload/touch.h"
+#include "xsock/preload/unlisten.h"
 
 /* False: the program does not know this fd. */
 static bool leave(int fd, const void *caller)
@@ -34,8 +35,11 @@ static bool leave(int fd, const void *caller)
 		aw_option_linger(fd);
 		aw_fdtab_forget(fd);
 		return true;
-	case AW_FD_CANDIDATE:
 	case AW_FD_LISTENER:
+		aw_socket_unlisten(fd);
+		aw_fdtab_forget(fd);
+		return true;
+	case AW_FD_CANDIDATE:
 	case AW_FD_CONNECTING:
 	case AW_FD_PENDING:
 	case AW_FD_STARTING:

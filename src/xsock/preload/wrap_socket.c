@@ -14,7 +14,10 @@
 #include "xsock/preload/say.h"
 #include "xsock/preload/swap.h"
 #include "xsock/preload/touch.h"
+#include "xsock/preload/unlisten.h"
 #include "xsock/preload/watch.h"
+
+#define ACCEPTED_MAX 16 /* of a listener that goes, undecided; others become plain */
 
 /* The verbs libraries' own sockets, in a program that has them, are none of our business. */
 static bool is_verbs(const void *caller)
@@ -124,6 +127,53 @@ AW_WRAPPER int listen(int fd, int backlog)
 	if (aw_fdtab_add(fd, &like))
 		announce(fd, &local);
 	return 0;
+}
+
+struct accepted {
+	struct sockaddr_storage local;
+	struct aw_order orders[ACCEPTED_MAX];
+	int count;
+};
+
+static bool same_port(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	return ((const struct sockaddr_in *)a)->sin_port ==
+	       ((const struct sockaddr_in *)b)->sin_port;
+}
+
+static void note_accepted(struct aw_sock *sock, int fd, void *arg)
+{
+	struct accepted *found = arg;
+	struct aw_order *order = &found->orders[found->count];
+	socklen_t local_len = sizeof(order->local), remote_len = local_len;
+
+	if (sock->state != AW_FD_PENDING || sock->role != AW_ROLE_PASSIVE ||
+	    sock->mode != AW_XS_AUTO || found->count == ACCEPTED_MAX)
+		return;
+	aw_keeper_begin(order, AW_ORDER_ACCEPTED);
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&order->local, &local_len) == 0 &&
+	    aw_libc()->getpeername(fd, (struct sockaddr *)&order->remote, &remote_len) == 0 &&
+	    same_port(&order->local, &found->local))
+		found->count++;
+}
+
+/* Who was accepted may ask when the listener is gone, and another program is at its port. */
+void aw_socket_unlisten(int listener)
+{
+	struct accepted found;
+	socklen_t len = sizeof(found.local);
+	int saved = errno;
+
+	found.count = 0;
+	if (aw_fdtab_any_starting() && aw_keeper_control() >= 0 &&
+	    aw_libc()->getsockname(listener, (struct sockaddr *)&found.local, &len) == 0) {
+		aw_fdtab_lock();
+		aw_fdtab_each(note_accepted, &found);
+		aw_fdtab_unlock();
+	}
+	for (int i = 0; i < found.count; i++)
+		(void)aw_keeper_tell(&found.orders[i], NULL, 0);
+	errno = saved;
 }
 
 /* The mode of a connection that listener has accepted. */

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Who asks the keeper whether a connection may become iWARP is told yes for the program's own connections
+// alone, and never after its server was told that nobody has asked.
+#include "xsock/keeper/listeners.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "xsock/question.h"
+
+#define ANSWER_MS 5000
+
+static struct aw_loop loop;
+
+struct scene {
+	int listener, client;
+	struct sockaddr_storage local, remote;
+};
+
+/* A TCP socket that shares its port. */
+static int shared_socket(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)), 0);
+	return fd;
+}
+
+static void listen_at(int fd, struct sockaddr_storage *local)
+{
+	socklen_t len = sizeof(struct sockaddr_in);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)local, len), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)local, &len), 0);
+}
+
+/* A program's listener and a client of it. */
+static void open_scene(struct scene *s)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(any);
+	struct stat file;
+
+	memset(s, 0, sizeof(*s));
+	memcpy(&s->local, &any, sizeof(any));
+	s->listener = shared_socket();
+	listen_at(s->listener, &s->local);
+	s->client = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(connect(s->client, (struct sockaddr *)&s->local, len), 0);
+	assert_int_equal(getsockname(s->client, (struct sockaddr *)&s->remote, &len), 0);
+	assert_int_equal(fstat(s->listener, &file), 0);
+	aw_listeners_add(file.st_ino, &s->local, false);
+}
+
+static void close_scene(struct scene *s)
+{
+	if (s->listener >= 0)
+		close(s->listener);
+	close(s->client);
+}
+
+/* What the client is answered. */
+static bool ask(const struct scene *s)
+{
+	uint8_t octets[AW_QUESTION_LEN] = AW_QUESTION_ASKS;
+	struct sockaddr_in from = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct timeval limit = { .tv_sec = ANSWER_MS / 1000 };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	uint16_t port = 0;
+
+	octets[AW_QUESTION_VERSION_AT] = AW_QUESTION_VERSION;
+	assert_true(aw_question_addr((const struct sockaddr *)&s->remote,
+				     octets + AW_QUESTION_ADDR_AT, &port));
+	memcpy(octets + AW_QUESTION_PORT_AT, &port, sizeof(port));
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&s->local, sizeof(from)), 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	assert_int_equal(send(fd, octets, sizeof(octets), 0), sizeof(octets));
+	aw_loop_turn(&loop, ANSWER_MS);
+	assert_int_equal(recv(fd, octets, sizeof(octets), 0), sizeof(octets));
+	assert_memory_equal(octets, AW_QUESTION_ANSWERS, 8);
+	close(fd);
+	return octets[AW_QUESTION_YES_AT] == 1;
+}
+
+static void stop_listening(struct scene *s)
+{
+	close(s->listener);
+	s->listener = -1;
+}
+
+static void listeners__who_asks_first_is_told_yes(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s);
+	assert_true(ask(&s));
+	assert_true(aw_listeners_decide(&s.local, &s.remote));
+	close_scene(&s);
+}
+
+static void listeners__who_asks_late_is_told_no(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s);
+	assert_false(aw_listeners_decide(&s.local, &s.remote));
+	assert_false(ask(&s));
+	aw_listeners_forget(&s.local, &s.remote);
+	assert_true(ask(&s));
+	close_scene(&s);
+}
+
+/* The connection may be theirs. */
+static void listeners__with_strangers_at_the_port_it_is_no(void **state)
+{
+	struct scene s;
+	int stranger = shared_socket();
+
+	(void)state;
+	open_scene(&s);
+	listen_at(stranger, &s.local);
+	assert_false(ask(&s));
+	close(stranger);
+	aw_listeners_forget(&s.local, &s.remote);
+	assert_true(ask(&s));
+	close_scene(&s);
+}
+
+static void listeners__once_the_listener_is_gone_it_is_no(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s);
+	stop_listening(&s);
+	assert_false(ask(&s));
+	close_scene(&s);
+}
+
+static void listeners__but_for_whom_the_program_has_accepted(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s);
+	aw_listeners_accepted(&s.local, &s.remote);
+	stop_listening(&s);
+	assert_true(ask(&s));
+	assert_true(aw_listeners_decide(&s.local, &s.remote));
+	close_scene(&s);
+	open_scene(&s);
+	aw_listeners_accepted(&s.local, &s.remote);
+	assert_false(aw_listeners_decide(&s.local, &s.remote));
+	assert_false(ask(&s));
+	close_scene(&s);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	aw_listeners_init(&loop);
+	return aw_loop_init(&loop);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(listeners__who_asks_first_is_told_yes),
+		cmocka_unit_test(listeners__who_asks_late_is_told_no),
+		cmocka_unit_test(listeners__with_strangers_at_the_port_it_is_no),
+		cmocka_unit_test(listeners__once_the_listener_is_gone_it_is_no),
+		cmocka_unit_test(listeners__but_for_whom_the_program_has_accepted),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}
