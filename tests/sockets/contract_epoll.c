@@ -120,6 +120,25 @@ static void epoll_oneshot(void)
 	none(set);
 }
 
+/* The one event is for the program, whatever the connection's start-up has told the set. */
+static void epoll_oneshot_first(void)
+{
+	struct sockaddr_in name;
+	int set = epoll_create1(0), listener = listener_open(&name);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	CHECK(!connect(fd, (struct sockaddr *)&name, sizeof(name)) || errno == EINPROGRESS);
+	int server = accept(listener, NULL, NULL);
+	control(set, EPOLL_CTL_ADD, server, EPOLLIN | EPOLLONESHOT, 1);
+	none(set);
+	control(set, EPOLL_CTL_ADD, fd, EPOLLOUT | EPOLLONESHOT, 2);
+	CHECK(next(set, 2) == EPOLLOUT);
+	none(set);
+	send_text(fd, "x");
+	CHECK(next(set, 1) == EPOLLIN);
+	none(set);
+	expect_text(server, "x");
+}
+
 /* A registration made before connect holds for the connection. */
 static void epoll_before_connect(void)
 {
@@ -228,6 +247,7 @@ static const struct row rows[] = {
 	{ "epoll_edge", epoll_edge },
 	{ "epoll_edge_out", epoll_edge_out },
 	{ "epoll_oneshot", epoll_oneshot },
+	{ "epoll_oneshot_first", epoll_oneshot_first },
 	{ "epoll_before_connect", epoll_before_connect },
 	{ "epoll_sets", epoll_sets },
 	{ "epoll_other_kinds", epoll_other_kinds },

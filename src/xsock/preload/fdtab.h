@@ -44,6 +44,7 @@ struct aw_watch {
 	struct aw_watch *next;
 	int epfd, fd;
 	struct epoll_event event;
+	bool told; /* one-shot, and the program has had its event */
 };
 
 /* A socket; all its fds of this process share it. Under the table's lock. */

@@ -40,14 +40,7 @@ void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct 
 	(*at)->epfd = epfd;
 	(*at)->fd = fd;
 	(*at)->event = *event;
-}
-
-/* One-shot registrations are off once they have fired; what would fire now has fired. */
-static bool has_fired(int fd, const struct epoll_event *event)
-{
-	struct pollfd pollfd = { .fd = fd, .events = (short)(event->events & 0xff) };
-
-	return event->events & EPOLLONESHOT && aw_libc()->poll(&pollfd, 1, 0) > 0;
+	(*at)->told = false;
 }
 
 /* Takes fd out of its sets; what is no longer registered there is forgotten. */
@@ -59,7 +52,7 @@ static void leave_sets(struct aw_sock *sock, int fd)
 		struct aw_watch *watch = *at;
 
 		if (watch->fd == fd) {
-			if (has_fired(fd, &watch->event))
+			if (watch->told)
 				watch->event.events = EPOLLONESHOT;
 			if (aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_DEL, fd, NULL) != 0) {
 				discard(at);

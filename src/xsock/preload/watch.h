@@ -14,7 +14,7 @@
 void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct epoll_event *event);
 /*
  * Swaps the file of fd for that of new, and takes fd's registrations along; what was one-shot and has
- * fired stays silent. 0 or an errno; then all is as it was.
+ * been told stays silent. 0 or an errno; then all is as it was.
  */
 int aw_watch_swap(struct aw_sock *sock, int fd, int new_fd);
 /* While it connects its sets must also tell of POLLOUT, whatever the program wants to know. */

@@ -87,6 +87,22 @@ static int touchy_fd_of(int epfd, const struct epoll_event *event, uint32_t *wan
 	return fd;
 }
 
+/* The program sees the event, unless the swap came first: the new registration tells what there is. */
+static bool is_told(int epfd, const struct epoll_event *event, int fd)
+{
+	struct aw_watch *watch;
+	struct aw_sock *sock;
+	bool told;
+
+	aw_fdtab_lock();
+	watch = aw_watch_find(epfd, event->data, &sock);
+	if (watch)
+		watch->told = watch->event.events & EPOLLONESHOT;
+	told = watch || aw_fdtab_state(fd) != AW_FD_BRIDGED;
+	aw_fdtab_unlock();
+	return told;
+}
+
 /* Whether the program is to see this event, and which part of it. */
 static bool is_for_program(int epfd, struct epoll_event *event)
 {
@@ -96,10 +112,8 @@ static bool is_for_program(int epfd, struct epoll_event *event)
 	if (fd < 0)
 		return true;
 	aw_touch_slow(fd, AW_TOUCH_POLL, true);
-	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
-		return false; /* its new registration tells what there is */
 	event->events &= wanted | EPOLLERR | EPOLLHUP;
-	return event->events != 0;
+	return event->events && is_told(epfd, event, fd);
 }
 
 static int filter(int epfd, struct epoll_event *events, int count)
