@@ -7,10 +7,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "xsock/preload/direct.h"
 #include "xsock/preload/touch.h"
+
+#define NS 1000000000
+#define WAKE_NS 200000000 /* who has something to read wakes sooner */
 
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 _Atomic(unsigned) aw_fdtab_touchy;
@@ -18,11 +22,12 @@ _Atomic(unsigned) aw_fdtab_directs;
 _Atomic(struct aw_direct *) aw_fdtab_direct[AW_FDTAB_MAX];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t left_starting = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static sigset_t signals_before; /* under the lock */
 static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
 static struct aw_direct *dead; /* to be closed without the lock; under it */
 static int top; /* above every fd that has a socket; under the lock */
+static _Thread_local unsigned sleeps; /* this thread's own, below a signal's handler */
 /*
  * Whose memory this is. It is in a page that the kernel clears in the child of every fork, by
  * whatever call, but not in a child that has our memory.
@@ -36,7 +41,7 @@ static void notice_fork(void)
 		return;
 	*owner = getpid();
 	pthread_mutex_init(&lock, NULL);
-	pthread_cond_init(&left_starting, NULL);
+	pthread_cond_init(&changed, NULL);
 }
 
 void aw_fdtab_lock(void)
@@ -66,7 +71,38 @@ void aw_fdtab_wait(void)
 {
 	sigset_t before = signals_before;
 
-	pthread_cond_wait(&left_starting, &lock);
+	pthread_cond_wait(&changed, &lock);
+	signals_before = before;
+}
+
+void aw_fdtab_sleep(struct aw_sock *sock)
+{
+	aw_fdtab_hold(sock);
+	sock->sleepers++;
+	sleeps++;
+}
+
+void aw_fdtab_woken(struct aw_sock *sock)
+{
+	sleeps--;
+	if (--sock->sleepers == 0)
+		pthread_cond_broadcast(&changed);
+	aw_fdtab_release(sock);
+}
+
+/* In vain where a sleeper has been left for good (siglongjmp). */
+void aw_fdtab_let_wake(const struct aw_sock *sock)
+{
+	sigset_t before = signals_before;
+	struct timespec end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_nsec += WAKE_NS;
+	end.tv_sec += end.tv_nsec / NS;
+	end.tv_nsec %= NS;
+	while (sock->sleepers > sleeps &&
+	       pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &end) == 0)
+		;
 	signals_before = before;
 }
 
@@ -84,7 +120,7 @@ static void before_fork(void)
 static void after_fork_in_child(void)
 {
 	*owner = getpid();
-	pthread_cond_init(&left_starting, NULL);
+	pthread_cond_init(&changed, NULL);
 	aw_fdtab_unlock();
 }
 
@@ -217,7 +253,7 @@ bool aw_fdtab_add(int fd, const struct aw_sock *like)
 	if (!sock)
 		return false;
 	*sock = *like;
-	sock->fds = sock->users = 0;
+	sock->fds = sock->users = sock->sleepers = 0;
 	sock->watches = NULL;
 	sock->direct = NULL;
 	sock->dev = file.st_dev;
@@ -319,7 +355,7 @@ void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state)
 	count(state, 1);
 	count(sock->state, -1u);
 	if (sock->state == AW_FD_STARTING)
-		pthread_cond_broadcast(&left_starting);
+		pthread_cond_broadcast(&changed);
 	sock->state = state;
 	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd))
 		put_sock(fd, sock);

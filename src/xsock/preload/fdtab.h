@@ -56,6 +56,7 @@ struct aw_sock {
 	bool extended; /* carried by the engine of this process, not by the keeper */
 	unsigned fds;
 	unsigned users; /* who works on it without the lock */
+	unsigned sleepers; /* who waits for what the peer sends first */
 	dev_t dev;
 	ino_t ino; /* what the fds must be, or the table is out of date */
 	int domain;
@@ -133,8 +134,15 @@ void aw_fdtab_drop(struct aw_sock *sock);
 /* Keeps it alive without the lock. */
 void aw_fdtab_hold(struct aw_sock *sock);
 void aw_fdtab_release(struct aw_sock *sock);
-/* Sleeps, the lock given back meanwhile, until a socket has left STARTING. */
+/* Sleeps, the lock given back meanwhile, until a socket has left STARTING, or has no more sleepers. */
 void aw_fdtab_wait(void);
+/*
+ * A thread is about to wait for what comes on sock, which is touchy, and has waited. Who starts sock lets all of them
+ * see what has come before somebody else takes it: they would sleep on.
+ */
+void aw_fdtab_sleep(struct aw_sock *sock);
+void aw_fdtab_woken(struct aw_sock *sock);
+void aw_fdtab_let_wake(const struct aw_sock *sock);
 /* Calls see for each socket once. */
 void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg);
 

@@ -13,6 +13,7 @@
 #include "xsock/preload/libc.h"
 #include "xsock/preload/say.h"
 #include "xsock/preload/swap.h"
+#include "xsock/preload/wait.h"
 #include "xsock/preload/watch.h"
 
 #define KEY "MPA ID Req Frame" /* RFC 5044 7.1 */
@@ -37,11 +38,18 @@ struct touched {
 	bool direct; /* the call has a direct form */
 };
 
+/* Without a time limit a signal ends it. With one it does not: what would be decided by that may be wrong. */
 static short poll_one(int fd, short events, int timeout_ms)
 {
+	struct aw_deadline deadline = aw_deadline_after_ms(timeout_ms);
 	struct pollfd pollfd = { .fd = fd, .events = events };
+	struct timespec left;
+	int ready;
 
-	return aw_libc()->poll(&pollfd, 1, timeout_ms) > 0 ? pollfd.revents : 0;
+	do
+		ready = aw_libc()->ppoll(&pollfd, 1, aw_deadline_left(&deadline, &left), NULL);
+	while (ready < 0 && errno == EINTR && timeout_ms >= 0);
+	return ready > 0 ? pollfd.revents : 0;
 }
 
 static bool may_wait(const struct touched *t)
@@ -219,6 +227,7 @@ static int start(struct aw_sock *sock, const struct touched *t)
 		return 0;
 	}
 	aw_fdtab_set_state(sock, AW_FD_STARTING);
+	aw_fdtab_let_wake(sock);
 	aw_fdtab_unlock();
 	if (t->direct && !t->dontwait && aw_direct_may(sock, t->fd))
 		err = aw_swap_socket(sock, t->fd, aw_direct_give);
@@ -246,34 +255,63 @@ static int carry_out(struct aw_sock *sock, const struct touched *t, enum verdict
 	return 0;
 }
 
-/* What fd's socket is like, held; false where there is nothing to decide any more. */
-static bool look_up(int fd, struct aw_sock **sock, struct aw_sock *like)
+/* What fd's socket is like, held; NULL where there is nothing to decide any more. With the lock. */
+static struct aw_sock *look_up(int fd)
 {
-	bool touchy;
+	struct aw_sock *sock = aw_fdtab_get(fd);
+
+	while (sock && sock->state == AW_FD_STARTING) {
+		aw_fdtab_wait();
+		sock = aw_fdtab_get(fd);
+	}
+	if (!sock || sock->state < AW_FD_CONNECTING)
+		return NULL;
+	aw_fdtab_hold(sock);
+	return sock;
+}
+
+struct aw_sock *aw_touch_sleep(int fd)
+{
+	struct aw_sock *sock;
 
 	aw_fdtab_lock();
-	*sock = aw_fdtab_get(fd);
-	while (*sock && (*sock)->state == AW_FD_STARTING) {
-		aw_fdtab_wait();
-		*sock = aw_fdtab_get(fd);
-	}
-	touchy = *sock && (*sock)->state >= AW_FD_CONNECTING;
-	if (touchy) {
-		aw_fdtab_hold(*sock);
-		*like = **sock;
+	sock = look_up(fd);
+	if (sock) {
+		aw_fdtab_sleep(sock);
+		aw_fdtab_release(sock);
 	}
 	aw_fdtab_unlock();
-	return touchy;
+	return sock;
+}
+
+void aw_touch_woken(struct aw_sock *sock)
+{
+	int saved = errno;
+
+	aw_fdtab_lock();
+	aw_fdtab_woken(sock);
+	aw_fdtab_unlock();
+	errno = saved;
 }
 
 static int touch(const struct touched *t)
 {
-	struct aw_sock *sock, like;
 	int saved = errno, result;
+	struct aw_sock *sock, like;
+	enum verdict verdict;
 
-	if (!look_up(t->fd, &sock, &like))
+	aw_fdtab_lock();
+	sock = look_up(t->fd);
+	if (sock) {
+		aw_fdtab_sleep(sock);
+		like = *sock;
+	}
+	aw_fdtab_unlock();
+	if (!sock)
 		return 0;
-	result = carry_out(sock, t, judge(&like, t));
+	verdict = judge(&like, t);
+	aw_touch_woken(sock);
+	result = carry_out(sock, t, verdict);
 	if (result == 0)
 		errno = saved;
 	saved = errno;

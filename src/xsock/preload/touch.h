@@ -35,6 +35,10 @@ void aw_touch_pending(void);
 void aw_touch_closing(int fd);
 void aw_touch_closing_range(unsigned first, unsigned last);
 
+/* The thread is about to sleep until something comes on fd, or connects it: NULL where fd is not touchy. */
+struct aw_sock *aw_touch_sleep(int fd);
+void aw_touch_woken(struct aw_sock *sock);
+
 /* How much of the peer's question is waited for before a server's first octets go out plainly. */
 #define AW_TOUCH_GRACE_MS 5
 

@@ -49,34 +49,63 @@ const struct timespec *aw_deadline_left(const struct aw_deadline *deadline, stru
 	return left;
 }
 
+/* An fd that is waited for, and its socket if it is touchy. */
+struct wide {
+	struct pollfd *fds;
+	struct aw_sock **socks;
+	nfds_t count;
+};
+
+static bool make_wide(struct wide *wide, nfds_t count)
+{
+	wide->count = count;
+	wide->fds = calloc(count ? count : 1, sizeof(*wide->fds) + sizeof(*wide->socks));
+	wide->socks = (struct aw_sock **)(wide->fds + count);
+	return wide->fds != NULL;
+}
+
 /* What of fds is touchy is asked for its start-up, too. Returns whether any is. */
-static bool widen(struct pollfd *wide, const struct pollfd *fds, nfds_t count)
+static bool widen(struct wide *wide, const struct pollfd *fds)
 {
 	bool any = false;
 
-	for (nfds_t i = 0; i < count; i++) {
-		wide[i] = fds[i];
+	for (nfds_t i = 0; i < wide->count; i++) {
+		wide->fds[i] = fds[i];
+		wide->socks[i] = NULL;
 		if (fds[i].fd < 0 || !aw_fdtab_is_touchy(fds[i].fd))
 			continue;
 		aw_touch_slow(fds[i].fd, AW_TOUCH_POLL, true);
-		if (!aw_fdtab_is_touchy(fds[i].fd))
+		wide->socks[i] = aw_touch_sleep(fds[i].fd);
+		if (!wide->socks[i])
 			continue;
 		any = true;
-		wide[i].events |= aw_fdtab_state(fds[i].fd) == AW_FD_CONNECTING ? POLLOUT : POLLIN;
+		wide->fds[i].events |= aw_fdtab_state(fds[i].fd) == AW_FD_CONNECTING ? POLLOUT
+										     : POLLIN;
 	}
 	return any;
 }
 
-/* Settles what is touchy and ready; tells whether that has changed anything. */
-static bool settle(const struct pollfd *wide, nfds_t count)
+static void wake(struct wide *wide)
+{
+	for (nfds_t i = 0; i < wide->count; i++) {
+		if (wide->socks[i])
+			aw_touch_woken(wide->socks[i]);
+	}
+}
+
+/* Settles what was touchy and is ready; tells whether that, or another thread, has changed anything. */
+static bool settle(const struct wide *wide)
 {
 	bool changed = false;
 
-	for (nfds_t i = 0; i < count; i++) {
-		if (wide[i].fd < 0 || !wide[i].revents || !aw_fdtab_is_touchy(wide[i].fd))
+	for (nfds_t i = 0; i < wide->count; i++) {
+		int fd = wide->fds[i].fd;
+
+		if (!wide->socks[i] || !wide->fds[i].revents)
 			continue;
-		aw_touch_slow(wide[i].fd, AW_TOUCH_POLL, true);
-		changed |= !aw_fdtab_is_touchy(wide[i].fd);
+		if (aw_fdtab_is_touchy(fd))
+			aw_touch_slow(fd, AW_TOUCH_POLL, true);
+		changed |= !aw_fdtab_is_touchy(fd);
 	}
 	return changed;
 }
@@ -97,28 +126,30 @@ int aw_wait_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 		 const sigset_t *mask)
 {
 	struct aw_deadline deadline = aw_deadline_after(timeout);
-	struct pollfd *wide = calloc(count ? count : 1, sizeof(*wide));
 	struct timespec left;
+	struct wide wide;
 	int ready;
 
-	if (!wide) {
+	if (!make_wide(&wide, count)) {
 		errno = ENOMEM;
 		return -1;
 	}
 	do {
-		bool any = widen(wide, fds, count);
+		bool any = widen(&wide, fds);
 
-		ready = aw_libc()->ppoll(wide, count, aw_deadline_left(&deadline, &left), mask);
-		if (ready > 0 && any && settle(wide, count))
+		ready = aw_libc()->ppoll(wide.fds, count, aw_deadline_left(&deadline, &left), mask);
+		if (any)
+			wake(&wide);
+		if (ready > 0 && any && settle(&wide))
 			ready = -EAGAIN;
 		else if (ready >= 0) {
 			bool over = ready == 0;
 
-			ready = narrow(fds, wide, count);
+			ready = narrow(fds, wide.fds, count);
 			if (!ready && !over)
 				ready = -EAGAIN;
 		}
 	} while (ready == -EAGAIN);
-	free(wide);
+	free(wide.fds);
 	return ready;
 }

@@ -268,6 +268,11 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 		return 0;
 	if ((request == FIONREAD || request == SIOCATMARK) && aw_touch(fd, AW_TOUCH_POLL, true))
 		return -1;
+	/* Nothing has come so far; what comes now may be the MPA Request. */
+	if (request == FIONREAD && aw_fdtab_state(fd) == AW_FD_PENDING) {
+		memcpy(arg, &(int){ 0 }, sizeof(int));
+		return 0;
+	}
 	result = aw_libc()->ioctl(fd, request, arg);
 	if (result == 0 && request == FIONREAD && aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		count_to_mark(fd, arg);
