@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Each test runs in three modes: 'plain' (the kernel's TCP alone, which proves the test), 'pass'
-(libanywarp-sockets.so loaded, every socket left to TCP) and 'iwarp' (each connection over iWARP).
+(libanywarp-sockets.so loaded, every socket left to TCP) and 'iwarp' (each connection over iWARP);
+some in 'auto' as well, where both ends find out whether the other one speaks iWARP.
 ctest sets ANYWARP_BUILD, and for a sanitizer build ANYWARP_SAN and ANYWARP_PRELOAD (its run-time
 library)."""
 
@@ -22,9 +23,10 @@ if "ANYWARP_BUILD" not in os.environ:
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 SANITIZER = os.environ.get("ANYWARP_SAN", "")
 SOCKETS = BUILD / "lib" / "libanywarp-sockets.so"
-RULES = {"pass": "off", "iwarp": "on"}
-MODES = [mode for mode in ("plain", *RULES)
-         if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp").split()]
+RULES = {"pass": "off", "iwarp": "on", "auto": "auto"}
+MODES_AND_AUTO = [mode for mode in ("plain", *RULES)
+                  if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto").split()]
+MODES = [mode for mode in MODES_AND_AUTO if mode != "auto"]
 
 
 class Mode:

@@ -6,12 +6,14 @@ import os
 import random
 
 import conftest
+import pytest
 
 STREAM = conftest.BUILD / "tests" / "stream"
 RUNS = 40 if conftest.SANITIZER else int(os.environ.get("ANYWARP_RUNS", 400))
 SECONDS_MAX = 200
 
 
+@pytest.mark.parametrize("mode", conftest.MODES_AND_AUTO, indirect=True)
 def test_stream(mode):
     seed = os.environ.get("ANYWARP_SEED", random.SystemRandom().randrange(1 << 31))
     runs = 1 if "ANYWARP_SEED" in os.environ else RUNS
