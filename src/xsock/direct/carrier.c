@@ -129,6 +129,7 @@ static int begin(const struct cargo *cargo, struct aw_loop *loop)
 
 	if (!err)
 		err = aw_control_init(loop, cargo->control);
+	aw_conns_report_to(cargo->control);
 	for (int i = 0; i < cargo->count && !err; i++) {
 		const struct aw_direct_load *load = &cargo->loads[i];
 		struct aw_conn conn = { .ino = load->ino,
@@ -143,6 +144,14 @@ static int begin(const struct cargo *cargo, struct aw_loop *loop)
 		err = aw_conns_adopt(loop, &conn, &start);
 	}
 	return err;
+}
+
+/* Who orders us is answered, or hears that we are gone, before what lingers takes its time. */
+static void sign_off(struct aw_loop *loop, int control)
+{
+	shutdown(control, SHUT_RD);
+	aw_loop_turn(loop, 0);
+	close(control);
 }
 
 _Noreturn void aw_carrier_run(const struct aw_direct_load *loads, int count, int control)
@@ -163,6 +172,7 @@ _Noreturn void aw_carrier_run(const struct aw_direct_load *loads, int count, int
 		aw_loop_turn(&loop, draining ? DRAIN_MS : TURN_MS);
 		draining = aw_control_review();
 	}
+	sign_off(&loop, control);
 	(void)aw_xs_ep_drain_all(LINGER_NS);
 	leave();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A list; who cannot be told anything is gone, and its connections with it.
+// A list; who cannot be told anything is gone, and its connections with it. How these have ended it has told before.
 #include "xsock/keeper/carriers.h"
 
 #include <errno.h>
@@ -8,18 +8,80 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "xsock/keeper/conns.h"
+
 #define INOS (AW_ORDER_VALUE_MAX / sizeof(uint64_t))
 
 struct carrier {
 	struct carrier *next;
-	int control;
+	struct aw_loop *loop;
+	struct aw_source source; /* its control */
 	size_t count;
 	uint64_t inos[INOS];
 };
 
 static struct carrier *carriers;
 
-void aw_carriers_add(const struct aw_order *order, int control)
+/* False: there is no more, for now or for ever. */
+static bool hear_one(const struct carrier *carrier, bool *is_gone)
+{
+	struct aw_order order;
+	ssize_t got = recv(carrier->source.fd, &order, sizeof(order), MSG_DONTWAIT);
+	int error;
+
+	if (got == (ssize_t)sizeof(order) && order.kind == AW_ORDER_ENDED) {
+		memcpy(&error, order.value, sizeof(error));
+		aw_conns_note(order.ino, error);
+	}
+	*is_gone = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+	return got > 0;
+}
+
+static void drop(struct carrier *carrier)
+{
+	struct carrier **at = &carriers;
+	int control = carrier->source.fd;
+
+	while (*at != carrier)
+		at = &(*at)->next;
+	*at = carrier->next;
+	aw_loop_set(carrier->loop, &carrier->source, -1, 0);
+	close(control);
+	aw_loop_bury(carrier->loop, &carrier->source);
+}
+
+static void hear(struct carrier *carrier)
+{
+	bool is_gone = false;
+
+	while (hear_one(carrier, &is_gone))
+		;
+	if (is_gone)
+		drop(carrier);
+}
+
+void aw_carriers_hear(void)
+{
+	struct carrier *carrier, *next;
+
+	for (carrier = carriers; carrier; carrier = next) {
+		next = carrier->next;
+		hear(carrier);
+	}
+}
+
+static void ready(struct aw_source *source, uint32_t events)
+{
+	(void)events;
+	hear(source->owner);
+}
+
+static void bury(struct aw_source *source)
+{
+	free(source->owner);
+}
+
+void aw_carriers_add(struct aw_loop *loop, const struct aw_order *order, int control)
 {
 	struct carrier *carrier = calloc(1, sizeof(*carrier));
 
@@ -28,7 +90,15 @@ void aw_carriers_add(const struct aw_order *order, int control)
 		close(control);
 		return;
 	}
-	carrier->control = control;
+	carrier->loop = loop;
+	carrier->source = (struct aw_source){
+		.fd = -1, .ready = ready, .bury = bury, .owner = carrier
+	};
+	if (aw_loop_set(loop, &carrier->source, control, EPOLLIN) != 0) {
+		free(carrier);
+		close(control);
+		return;
+	}
 	carrier->count = (size_t)order->len / sizeof(uint64_t);
 	memcpy(carrier->inos, order->value, carrier->count * sizeof(uint64_t));
 	carrier->next = carriers;
@@ -50,17 +120,8 @@ static bool tell(const struct carrier *carrier, const struct aw_order *order, in
 	head->cmsg_type = SCM_RIGHTS;
 	head->cmsg_len = CMSG_LEN(sizeof(fd));
 	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
-	return sendmsg(carrier->control, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
+	return sendmsg(carrier->source.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
 	       (errno != EPIPE && errno != ECONNRESET);
-}
-
-static void drop(struct carrier **at)
-{
-	struct carrier *carrier = *at;
-
-	*at = carrier->next;
-	close(carrier->control);
-	free(carrier);
 }
 
 static bool has(const struct carrier *carrier, uint64_t ino)
@@ -73,25 +134,18 @@ static bool has(const struct carrier *carrier, uint64_t ino)
 
 bool aw_carriers_pass(const struct aw_order *order, int fd)
 {
-	for (struct carrier **at = &carriers; *at; at = &(*at)->next) {
-		if (!has(*at, order->ino))
-			continue;
-		if (tell(*at, order, fd))
-			return true;
-		drop(at);
-		return false;
-	}
+	struct carrier *carrier = carriers;
+
+	while (carrier && !has(carrier, order->ino))
+		carrier = carrier->next;
+	if (!carrier || tell(carrier, order, fd))
+		return carrier != NULL;
+	hear(carrier);
 	return false;
 }
 
 void aw_carriers_tell(const struct aw_order *order, int fd)
 {
-	struct carrier **at = &carriers;
-
-	while (*at) {
-		if (tell(*at, order, fd))
-			at = &(*at)->next;
-		else
-			drop(at);
-	}
+	for (const struct carrier *carrier = carriers; carrier; carrier = carrier->next)
+		(void)tell(carrier, order, fd);
 }

@@ -6,10 +6,13 @@
 
 #include <stdbool.h>
 
+#include "xsock/keeper/loop.h"
 #include "xsock/order.h"
 
 /* AW_ORDER_CARRIER; control is ours from here on. */
-void aw_carriers_add(const struct aw_order *order, int control);
+void aw_carriers_add(struct aw_loop *loop, const struct aw_order *order, int control);
+/* Notes what they have told and nobody has read yet. */
+void aw_carriers_hear(void);
 /* To the carrier of order's connection, and fd with it. False: it has none. */
 bool aw_carriers_pass(const struct aw_order *order, int fd);
 /* To all of them. */

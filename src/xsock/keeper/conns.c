@@ -21,6 +21,24 @@ static struct ended {
 	int error;
 } ended[ENDS];
 static unsigned ended_next;
+static int above = -1;
+
+void aw_conns_note(uint64_t ino, int error)
+{
+	ended[ended_next % ENDS] = (struct ended){ ino, error };
+	ended_next++;
+}
+
+/* Before the program can see the end, so that whoever is asked afterwards knows. */
+static bool report(uint64_t ino, int error)
+{
+	struct aw_order order = { .magic = AW_ORDER_MAGIC, .kind = AW_ORDER_ENDED, .ino = ino };
+
+	order.len = sizeof(error);
+	memcpy(order.value, &error, sizeof(error));
+	return above >= 0 && send(above, &order, sizeof(order), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+				     (ssize_t)sizeof(order);
+}
 
 static void note_end(uint64_t ino, int error)
 {
@@ -28,8 +46,13 @@ static void note_end(uint64_t ino, int error)
 		return;
 	if (error != ETIMEDOUT)
 		error = ECONNRESET; /* the program was connected; the log has the cause */
-	ended[ended_next % ENDS] = (struct ended){ ino, error };
-	ended_next++;
+	if (!report(ino, error))
+		aw_conns_note(ino, error);
+}
+
+void aw_conns_report_to(int control)
+{
+	above = control;
 }
 
 static void over(struct aw_bridge *bridge, int error, void *arg)

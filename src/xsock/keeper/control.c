@@ -104,6 +104,18 @@ bool aw_control_review(void)
 	return drains != NULL;
 }
 
+/* Of one that a carrier had, too. Returns whether there was something to tell. */
+static bool tell_error(const struct aw_order *order, int reply)
+{
+	int error;
+
+	aw_carriers_hear();
+	error = aw_conns_error(order->ino);
+	if (error)
+		answer(reply, error);
+	return error != 0;
+}
+
 /* What is about a connection that is not here may be about one of a carrier's, which then answers. */
 static bool is_carried(const struct aw_order *order, int reply)
 {
@@ -134,18 +146,19 @@ static bool do_answered(const struct aw_order *order, int reply)
 		answer(reply, 0);
 		return false;
 	case AW_ORDER_ERROR:
-		answer(reply, aw_conns_error(order->ino));
+		answer(reply, 0); /* tell_error knows of none */
 		return false;
 	case AW_ORDER_STATUS:
 		aw_status_tell(reply, order->pid);
 		return false;
 	case AW_ORDER_CARRIER:
 		aw_status_serve(loop, order->pid);
-		aw_carriers_add(order, reply);
+		aw_carriers_add(loop, order, reply);
 		return true;
 	case AW_ORDER_START:
 	case AW_ORDER_ACCEPTED:
 	case AW_ORDER_DIRECT:
+	case AW_ORDER_ENDED:
 		break;
 	}
 	return false;
@@ -166,7 +179,8 @@ static void carry_out(const struct aw_order *order, int *fds, int count)
 		aw_listeners_accepted(&order->local, &order->remote);
 		return;
 	}
-	if (count == 1 && !is_carried(order, fds[0]) && do_answered(order, fds[0]))
+	if (count == 1 && !(order->kind == AW_ORDER_ERROR && tell_error(order, fds[0])) &&
+	    !is_carried(order, fds[0]) && do_answered(order, fds[0]))
 		return;
 	for (int i = 0; i < count; i++)
 		close(fds[i]);
