@@ -129,6 +129,8 @@ int aw_xs_ep_shutdown(struct aw_xs_ep *ep, int how);
  * its own, also past the return of main. abort: the peer gets a reset and nothing more.
  */
 void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort);
+/* The same, in order unless there are octets that nobody has received: then the peer gets a reset after the rest. */
+void aw_xs_ep_close_unread(struct aw_xs_ep *ep);
 
 /* Waits until the peer has room for, and TCP has, all that was taken: for SO_LINGER. 0, -ETIMEDOUT, -EINTR, error */
 int aw_xs_ep_drain(struct aw_xs_ep *ep, int64_t timeout_ns);

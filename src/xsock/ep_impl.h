@@ -64,6 +64,7 @@ struct aw_xs_ep {
 	uint8_t ticket[AW_XS_TICKET_LEN];
 	uint8_t refusal[UINT8_MAX]; /* of a peer that has rejected */
 	uint8_t refusal_len;
+	bool resets; /* once it is flushed, instead of an end in order */
 
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;

@@ -21,6 +21,14 @@ static void note_progress(struct aw_xs_ep *ep, uint64_t now)
 	}
 }
 
+static void fail_qp(struct aw_xs_ep *ep)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (ep->id && ep->id->qp)
+		ibv_modify_qp(ep->id->qp, &attr, IBV_QP_STATE);
+}
+
 /* What was taken is sent and the end told: now the connection's end, unless it is over. */
 static void say_farewell(struct aw_xs_ep *ep, uint64_t now)
 {
@@ -29,7 +37,9 @@ static void say_farewell(struct aw_xs_ep *ep, uint64_t now)
 	ep->disconnecting = true;
 	ep->stalled_since_ns = now;
 	ep->stalled_at = UINT64_MAX;
-	if (!ep->id || rdma_disconnect(ep->id) != 0)
+	if (ep->resets)
+		fail_qp(ep);
+	if (ep->resets || !ep->id || rdma_disconnect(ep->id) != 0)
 		aw_xs_ep_over(ep, 0);
 }
 
@@ -78,11 +88,34 @@ static void forget(struct aw_xs_ep *ep)
 
 static void reset(struct aw_xs_ep *ep)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	if (ep->id && ep->id->qp)
-		ibv_modify_qp(ep->id->qp, &attr, IBV_QP_STATE);
+	fail_qp(ep);
 	aw_xs_ep_free(ep);
+}
+
+/* Whoever closes wants no more; what was taken before goes out first, and the end behind it. */
+static void linger(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	aw_xs_ep_progress(ep, 0);
+	if (!ep->resets)
+		aw_xs_stream_end(&ep->stream, AW_XS_GONE);
+	aw_xs_stream_discard(&ep->stream);
+	aw_xs_ep_pump(ep, 0);
+	bool pointless = is_pointless(ep);
+
+	pthread_mutex_unlock(&ep->lock);
+	if (pointless)
+		aw_xs_ep_free(ep);
+	else
+		aw_xs_service_linger(ep);
+}
+
+void aw_xs_ep_close_unread(struct aw_xs_ep *ep)
+{
+	bool unread = ep->pid == getpid() && aw_xs_ep_pending(ep) > 0;
+
+	ep->resets = unread;
+	aw_xs_ep_close(ep, unread && !aw_xs_ep_unsent(ep));
 }
 
 void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort)
@@ -94,20 +127,8 @@ void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort)
 	aw_xs_service_leave(ep);
 	if (ep->is_left)
 		return;
-	if (abort) {
+	if (abort)
 		reset(ep);
-		return;
-	}
-	pthread_mutex_lock(&ep->lock);
-	aw_xs_ep_progress(ep, 0);
-	aw_xs_stream_end(&ep->stream, AW_XS_GONE);
-	aw_xs_stream_discard(&ep->stream);
-	aw_xs_ep_pump(ep, 0);
-	bool pointless = is_pointless(ep);
-
-	pthread_mutex_unlock(&ep->lock);
-	if (pointless)
-		aw_xs_ep_free(ep);
 	else
-		aw_xs_service_linger(ep);
+		linger(ep);
 }

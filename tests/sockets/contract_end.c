@@ -262,6 +262,24 @@ static void untouched(void)
 	}
 }
 
+/* The same where nobody ever polls; what was written before comes first. */
+static void close_with_unread_unpolled(void)
+{
+	struct ends e;
+	char got[4];
+	ends_open(&e);
+	send_text(e.client, "x");
+	CHECK(read(e.server, got, 1) == 1);
+	send_text(e.client, "never read");
+	wait_readable_octets(e.server, 10);
+	send_text(e.server, "last");
+	wait_readable_octets(e.client, 4);
+	CHECK(!close(e.server));
+	CHECK(recv(e.client, got, 4, MSG_WAITALL) == 4 && !memcmp(got, "last", 4));
+	CHECK(read(e.client, got, 1) == -1 && errno == ECONNRESET);
+	CHECK(read(e.client, got, 1) == 0);
+}
+
 static void write_to_closed(void)
 {
 	struct ends e;
@@ -316,6 +334,7 @@ static const struct row rows[] = {
 	{ "close_delivers", close_delivers },
 	{ "close_with_unread", close_with_unread },
 	{ "untouched", untouched },
+	{ "close_with_unread_unpolled", close_with_unread_unpolled },
 	{ "write_to_closed", write_to_closed },
 	{ "sigpipe", sigpipe },
 };

@@ -12,6 +12,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "xsock/kept.h"
+
 #define AW_DIRECT_ENGINE "libanywarp-direct.so"
 #define AW_DIRECT_CALLS "aw_direct_calls"
 
@@ -25,6 +27,7 @@ struct aw_direct_load {
 	uint64_t ino; /* of the near end */
 	uint8_t mode;
 	struct linger linger;
+	struct aw_kept kept;
 	struct sockaddr_storage remote;
 };
 

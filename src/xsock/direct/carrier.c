@@ -134,6 +134,7 @@ static int begin(const struct cargo *cargo, struct aw_loop *loop)
 		const struct aw_direct_load *load = &cargo->loads[i];
 		struct aw_conn conn = { .ino = load->ino,
 					.mode = load->mode,
+					.kept = load->kept,
 					.remote = load->remote };
 		struct aw_bridge_start start = { .far = load->far,
 						 .tcp = load->tcp,

@@ -53,7 +53,10 @@ static int start(int role, bool nodelay, int tcp, struct aw_xs_ep **ep)
 static void end(struct aw_xs_ep *ep, bool abort)
 {
 	pthread_mutex_lock(&life);
-	aw_xs_ep_close(ep, abort);
+	if (abort)
+		aw_xs_ep_close(ep, true);
+	else
+		aw_xs_ep_close_unread(ep);
 	pthread_mutex_unlock(&life);
 }
 

@@ -101,7 +101,7 @@ static int start(struct aw_loop *loop, struct aw_conn *conn, const struct aw_ord
 	socklen_t len = sizeof(begun.linger);
 	int err;
 
-	aw_options_read(&conn->options, tcp);
+	aw_kept_read(&conn->kept, tcp);
 	getsockopt(tcp, SOL_SOCKET, SO_LINGER, &begun.linger, &len);
 	begun.tcp = tcp;
 	if (fstat(tcp, &begun.tcp_file) != 0)
@@ -153,7 +153,6 @@ int aw_conns_adopt(struct aw_loop *loop, const struct aw_conn *like,
 	if (!conn)
 		return ENOMEM;
 	*conn = *like;
-	aw_options_read(&conn->options, begun->tcp);
 	own.over = over;
 	own.arg = conn;
 	err = fstat(own.tcp, &own.tcp_file) != 0 ? errno : 0;

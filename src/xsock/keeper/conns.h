@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "xsock/keeper/bridge.h"
-#include "xsock/keeper/options.h"
+#include "xsock/kept.h"
 #include "xsock/order.h"
 
 /* A program that has written and closed may be gone when its server comes to the connection. */
@@ -19,7 +19,7 @@ struct aw_conn {
 	uint64_t ino;
 	uint8_t mode;
 	struct sockaddr_storage remote;
-	struct aw_options options;
+	struct aw_kept kept;
 };
 
 /* NULL: there is none (any more). */

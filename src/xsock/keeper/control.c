@@ -12,6 +12,7 @@
 #include "xsock/keeper/carriers.h"
 #include "xsock/keeper/conns.h"
 #include "xsock/keeper/listeners.h"
+#include "xsock/keeper/options.h"
 #include "xsock/keeper/status.h"
 #include "xsock/order.h"
 #include "xsock/preload/say.h"
@@ -42,7 +43,7 @@ static void get_option(const struct aw_order *order, int reply)
 	struct aw_answer got = { .error = ENOTCONN };
 
 	if (conn)
-		got.error = aw_options_get(&conn->options, conn->bridge, order, &got);
+		got.error = aw_options_get(&conn->kept, conn->bridge, order, &got);
 	(void)send(reply, &got, sizeof(got), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -51,7 +52,7 @@ static void set_option(const struct aw_order *order, int reply)
 {
 	struct aw_conn *conn = aw_conns_find(order->ino);
 
-	answer(reply, conn ? aw_options_set(&conn->options, conn->bridge, order) : 0);
+	answer(reply, conn ? aw_options_set(&conn->kept, conn->bridge, order) : 0);
 }
 
 static int64_t now_ms(void)

@@ -190,6 +190,7 @@ int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *fil
 	direct->tcp = duplicate(fd);
 	direct->stream = duplicate(fd);
 	read_timeouts(direct, fd);
+	aw_kept_read(&direct->kept, fd);
 	err = start_on(direct, sock, fd);
 	if (err) {
 		close_files(direct);
@@ -331,6 +332,7 @@ static struct aw_direct_load load_of(const struct aw_sock *sock)
 		.ino = sock->ino,
 		.mode = (uint8_t)sock->mode,
 		.linger = sock->linger,
+		.kept = sock->direct->kept,
 		.remote = sock->remote,
 	};
 }

@@ -84,8 +84,13 @@ static int give(const void *from, size_t have, void *value, socklen_t *len)
 /* A direct socket's TCP socket is ours. */
 static int get_directly(struct aw_direct *direct, int level, int name, void *value, socklen_t *len)
 {
-	int result = aw_libc()->getsockopt(direct->tcp, level, name, value, len);
+	const int *kept = aw_kept_find(&direct->kept, level, name);
+	int result = 0;
 
+	if (kept)
+		give(kept, sizeof(*kept), value, len);
+	else
+		result = aw_libc()->getsockopt(direct->tcp, level, name, value, len);
 	aw_direct_leave(direct);
 	return result;
 }
@@ -93,15 +98,14 @@ static int get_directly(struct aw_direct *direct, int level, int name, void *val
 static int set_directly(struct aw_direct *direct, int level, int name, const void *value,
 			socklen_t len)
 {
-	int result = 0, on;
+	int result = 0, set;
 
-	if (level == SOL_SOCKET && name == SO_LINGER)
-		result = 0; /* by us, and not by TCP */
-	else if (level != IPPROTO_TCP || name != TCP_CORK)
+	if (aw_kept_find(&direct->kept, level, name)) {
+		result = failed(aw_kept_set(&direct->kept, level, name, value, len, &set));
+		if (result == 0 && level == IPPROTO_TCP && name == TCP_NODELAY)
+			aw_direct_engine->set_nodelay(direct->ep, set != 0);
+	} else if (level != SOL_SOCKET || name != SO_LINGER) { /* which is obeyed by us, not by TCP */
 		result = aw_libc()->setsockopt(direct->tcp, level, name, value, len);
-	if (result == 0 && level == IPPROTO_TCP && name == TCP_NODELAY) {
-		memcpy(&on, value, sizeof(on));
-		aw_direct_engine->set_nodelay(direct->ep, on != 0);
 	}
 	aw_direct_leave(direct);
 	return result;
