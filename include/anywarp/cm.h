@@ -129,6 +129,31 @@ int anywarp_fork_take(struct rdma_cm_id *const *ids, int count);
  */
 int anywarp_cm_forget(struct rdma_cm_id *id);
 
+/*
+ * A process that is killed says no more. Another one may end its connection in its place: it has a duplicate of
+ * the TCP socket, and shares the memory of a note that the library keeps of what there is left to do.
+ */
+struct anywarp_cm_note {
+	uint32_t words[4]; /* the library's; zero at first */
+};
+
+/*
+ * Keeps note of id's connection from here on, until the id's QP is destroyed or another note, or NULL for none, takes
+ * its place. Who carries a connection over to a child ends the note before anywarp_fork_hold.
+ *
+ * 0; or -1 with errno EINVAL: id is NULL, or has no QP that is, or is about to be, connected.
+ */
+int anywarp_cm_keep_note(struct rdma_cm_id *id, struct anywarp_cm_note *note);
+
+/*
+ * In the other process, once the first is dead: the octets that bring the peer one more Send, of len octets, on the
+ * connection's TCP socket. How many they are; or 0: not all that was posted is with TCP, the stream is over or
+ * has markers, or they are more than room. A program that posted no more than it told of ends in order with it;
+ * where the answer is 0 octets are lost, and shutdown(2) lets the peer find that out.
+ */
+size_t anywarp_cm_last_send(const struct anywarp_cm_note *note, const void *octets, size_t len,
+			    void *fpdu, size_t room);
+
 #ifdef __cplusplus
 }
 #endif

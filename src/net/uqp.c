@@ -457,6 +457,7 @@ void aw_uqp_send_end(struct aw_uqp *qp)
 		aw_uqp_push(qp);
 		aw_hold_stamp(qp);
 	}
+	aw_note_settle(qp);
 	unlock(qp);
 }
 

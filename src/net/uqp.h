@@ -9,6 +9,7 @@
 #include "net/cq.h"
 #include "net/hold.h"
 #include "net/mw.h"
+#include "net/note.h"
 #include "net/srq.h"
 #include "net/watch.h"
 
@@ -93,6 +94,7 @@ struct aw_uqp {
 	uint32_t rnr_ms; /* and how long it may; 0: for ever */
 	uint64_t emss_pos; /* of the stream, where TCP's segment size was asked last */
 	struct aw_stage *stage; /* octets of a half-received FPDU, or NULL */
+	struct aw_note *note; /* of who cares what a kill would leave, or NULL */
 	struct aw_batch *batch; /* octets that the socket did not take yet, or NULL */
 	uint32_t events_due, events_told;
 	bool delivering; /* listeners run now */

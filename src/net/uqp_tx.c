@@ -3,6 +3,7 @@
 // the socket has not taken all of it.
 #include "core/tx.h"
 
+#include "net/note.h"
 #include "net/pool.h"
 #include "net/uqp_sock.h"
 
@@ -139,6 +140,7 @@ void aw_uqp_transmit(struct aw_uqp *qp)
 			put_batch(qp);
 			return;
 		}
+		aw_note_stir(qp);
 		if (!send_batch(qp))
 			break;
 		put_batch(qp);

@@ -138,6 +138,7 @@ void aw_xs_ep_free(struct aw_xs_ep *ep)
 		rdma_destroy_id(ep->listen_id);
 	if (ep->events)
 		rdma_destroy_event_channel(ep->events);
+	aw_xs_ep_drop_will(ep);
 	munmap(ep->memory, ep->memory_len);
 	pthread_cond_destroy(&ep->changed);
 	pthread_mutex_destroy(&ep->lock);
@@ -175,7 +176,7 @@ int aw_xs_ep_error(struct aw_xs_ep *ep)
 	return error;
 }
 
-static enum aw_xs_state state_of(const struct aw_xs_ep *ep)
+enum aw_xs_state aw_xs_ep_state_of(const struct aw_xs_ep *ep)
 {
 	switch (ep->phase) {
 	case AW_XS_PHASE_IDLE:
@@ -197,7 +198,7 @@ static enum aw_xs_state state_of(const struct aw_xs_ep *ep)
 enum aw_xs_state aw_xs_ep_state(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
-	enum aw_xs_state state = state_of(ep);
+	enum aw_xs_state state = aw_xs_ep_state_of(ep);
 
 	aw_xs_ep_unlock(ep);
 	return state;
@@ -257,6 +258,8 @@ static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 		return ep->stream.error ? send_refusal(ep, flags) : -EAGAIN;
 	if (flags & MSG_OOB && taken == len)
 		aw_xs_stream_put_urgent(&ep->stream);
+	if (ep->will_on)
+		aw_xs_ep_will_behind(ep);
 	aw_xs_ep_pump(ep, combine(ep, flags));
 	return (ssize_t)taken;
 }
@@ -438,7 +441,7 @@ void aw_xs_ep_stats(struct aw_xs_ep *ep, struct aw_xs_stats *stats)
 
 	pthread_mutex_lock(&ep->lock);
 	*stats = (struct aw_xs_stats){
-		.state = state_of(ep),
+		.state = aw_xs_ep_state_of(ep),
 		.anywarp_peer = s->anywarp,
 		.octets_in = s->came,
 		.octets_out = s->octets_out,

@@ -183,6 +183,15 @@ int aw_xs_ep_ids(struct aw_xs_ep *ep, struct rdma_cm_id *ids[AW_XS_EP_IDS]);
 void aw_xs_ep_taken(struct aw_xs_ep *ep);
 void aw_xs_ep_forget(struct aw_xs_ep *ep, int (*forget)(struct rdma_cm_id *id));
 
+/*
+ * What is left to be done if this process is killed is kept written in will, shared memory of AW_XS_WILL_OCTETS that
+ * somebody else looks at when the pipe's end lifeline is closed. Both are the endpoint's. Before initiate or respond.
+ * suspended: the connection is about to go on elsewhere, or has not.
+ */
+struct aw_xs_will;
+void aw_xs_ep_set_will(struct aw_xs_ep *ep, struct aw_xs_will *will, int lifeline);
+void aw_xs_ep_suspend_will(struct aw_xs_ep *ep, bool suspended);
+
 /* Waits until no closed endpoint of this process lingers any more. At exit this happens by itself. */
 int aw_xs_ep_drain_all(int64_t timeout_ns);
 

@@ -154,6 +154,7 @@ static int established(struct aw_xs_ep *ep, const struct rdma_conn_param *reply)
 	}
 	aw_xs_stream_open(&ep->stream);
 	ep->phase = AW_XS_PHASE_UP;
+	aw_xs_ep_begin_will(ep);
 	ep->news++;
 	aw_xs_ep_pump(ep, 0);
 	return 0;

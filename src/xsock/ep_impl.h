@@ -5,6 +5,7 @@
 
 #include "xsock/ep.h"
 #include "xsock/stream.h"
+#include "xsock/will.h"
 
 #include <pthread.h>
 #include <sys/queue.h>
@@ -95,6 +96,10 @@ struct aw_xs_ep {
 	uint64_t poller_news;
 	uint64_t ready_news; /* as aw_xs_ep_ready last told them */
 
+	struct aw_xs_will *will; /* or NULL */
+	bool will_on; /* it is kept up to date */
+	int lifeline; /* the pipe that ends with us, if there is a will */
+
 	uint32_t calls; /* made so far */
 	bool listed; /* the service knows that it is behind */
 
@@ -141,7 +146,21 @@ void aw_xs_ep_tell(struct aw_xs_ep *ep);
 /* As aw_xs_ep_arm. */
 bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep);
 
+/* ep_will.c. The lock is held. begin: the connection is there. forget: in who carries the endpoint on. */
+void aw_xs_ep_begin_will(struct aw_xs_ep *ep);
+void aw_xs_ep_write_will(struct aw_xs_ep *ep);
+/* Octets were taken; whether all of them can be posted is about to be seen. */
+void aw_xs_ep_will_behind(struct aw_xs_ep *ep);
+void aw_xs_ep_drop_will(struct aw_xs_ep *ep);
+void aw_xs_ep_forget_will(struct aw_xs_ep *ep);
+static inline void aw_xs_ep_note(struct aw_xs_ep *ep)
+{
+	if (ep->will_on)
+		aw_xs_ep_write_will(ep);
+}
+
 /* ep.c */
+enum aw_xs_state aw_xs_ep_state_of(const struct aw_xs_ep *ep);
 void aw_xs_ep_free(struct aw_xs_ep *ep);
 /* Nothing that was taken is left to be sent, and the end was told, or none can be. */
 bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep);

@@ -75,6 +75,7 @@ bool aw_xs_ep_linger(struct aw_xs_ep *ep)
 		note_progress(ep, now);
 	say_farewell(ep, now);
 	over = is_pointless(ep) || now - ep->stalled_since_ns > stall_max(ep);
+	aw_xs_ep_note(ep);
 	pthread_mutex_unlock(&ep->lock);
 	return over;
 }
@@ -103,6 +104,7 @@ static void linger(struct aw_xs_ep *ep)
 	aw_xs_ep_pump(ep, 0);
 	bool pointless = is_pointless(ep);
 
+	aw_xs_ep_note(ep);
 	pthread_mutex_unlock(&ep->lock);
 	if (pointless)
 		aw_xs_ep_free(ep);

@@ -135,6 +135,7 @@ static void turn_behind(struct turn *turn)
 		if (pthread_mutex_trylock(&ep->lock) != 0)
 			continue;
 		watch_behind(turn, ep);
+		aw_xs_ep_note(ep);
 		pthread_mutex_unlock(&ep->lock);
 	}
 	if (!TAILQ_EMPTY(&service.behind))
@@ -237,6 +238,7 @@ static void at_exit(void)
 		aw_xs_service_leave(ep);
 		pthread_mutex_lock(&ep->lock);
 		aw_xs_stream_end(&ep->stream, AW_XS_GONE);
+		aw_xs_ep_note(ep);
 		pthread_mutex_unlock(&ep->lock);
 		aw_xs_service_linger(ep);
 	}

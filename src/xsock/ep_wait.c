@@ -127,6 +127,7 @@ void aw_xs_ep_tell(struct aw_xs_ep *ep)
 void aw_xs_ep_unlock(struct aw_xs_ep *ep)
 {
 	aw_xs_ep_tell(ep);
+	aw_xs_ep_note(ep);
 	if (!ep->listed && ep->waiters == 0 && aw_xs_ep_is_behind(ep))
 		aw_xs_service_behind(ep);
 	pthread_mutex_unlock(&ep->lock);

@@ -12,7 +12,7 @@
 #define AW_KEEPER_CONTROL 3 /* the keeper's end, as it finds it */
 #define AW_ORDER_MAGIC 0x61775831u
 #define AW_ORDER_VALUE_MAX 512
-#define AW_ORDER_FDS 2
+#define AW_ORDER_FDS 3
 
 enum aw_order_kind {
 	AW_ORDER_START, /* fds: the TCP socket, the far end of the pair */
@@ -23,7 +23,7 @@ enum aw_order_kind {
 	AW_ORDER_SET_OPTION,
 	AW_ORDER_DRAIN, /* answered when all of ino is on its way, or after value, an int of ms */
 	AW_ORDER_RELEASE, /* the program wants the UDP address local */
-	AW_ORDER_DIRECT, /* a connection between local and remote has begun in the program itself */
+	AW_ORDER_DIRECT, /* one has begun in the program itself; fds: its TCP socket, its lifeline, its will */
 	AW_ORDER_CARRIER, /* fd: who orders another keeper, which has the connections in value, an array of inos */
 	AW_ORDER_STATUS, /* to a carrier: the program pid, line by line */
 	AW_ORDER_ERROR, /* why did the connection ino end: an errno or 0 */

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """direct_load.py echo PORT | through PORT WAY: a program whose connection leaves direct mode by WAY while two of its
-threads read and write it. What comes back is what was sent, to the octet."""
+threads read and write it. What comes back is what was sent, to the octet. Or: witness PORT | die PORT HOW: one whose
+direct connection was left in the state HOW when it was killed, and the peer, which tells how it ended."""
 
 import os
 import pathlib
 import random
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -93,8 +95,50 @@ def through(port, way):
     assert sock.getpeername() == ("127.0.0.1", port)
 
 
+def die_written(sock):
+    sock.sendall(b"all that there is")
+
+
+def die_writing(sock):
+    threading.Thread(target=sock.sendall, args=(bytes(64 << 20),)).start()
+    sock.recv(1)
+
+
+def die_unread(sock):
+    sock.sendall(b"w")
+    sock.recv(1)
+
+
+HOWS = {"written": die_written, "writing": die_writing, "unread": die_unread}
+
+
+def die(port, how):
+    sock = socket.create_connection(("127.0.0.1", port))
+    HOWS[how](sock)
+    print("ready", flush=True)
+    signal.pause()
+
+
+def witness(port):
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(1)
+    print("listening", flush=True)
+    conn, _ = listener.accept()
+    came = len(conn.recv(1))
+    conn.sendall(b"answer")
+    signal.sigwait([signal.SIGUSR1])
+    try:
+        while octets := conn.recv(65536):
+            came += len(octets)
+        print("end", came, flush=True)
+    except ConnectionResetError:
+        print("reset", came, flush=True)
+
+
+ROLES = {"echo": echo, "through": through, "die": die, "witness": witness}
+
 if __name__ == "__main__":
-    if sys.argv[1] == "echo":
-        echo(int(sys.argv[2]))
-    else:
-        through(int(sys.argv[2]), sys.argv[3])
+    ROLES[sys.argv[1]](int(sys.argv[2]), *sys.argv[3:])

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Connections leave direct mode in the midst of a transfer, by every way there is, and lose no octet. Who has not
-asked for direct mode has none of it."""
+asked for direct mode has none of it. And how they end when the program is killed."""
 
 import pathlib
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -12,6 +14,65 @@ import direct_load
 from test_sockets_scenes import environment
 
 LOAD = pathlib.Path(direct_load.__file__)
+
+
+# How a connection was left, and what its peer sees then.
+ENDS = {"written": "end 17", "writing": "reset", "unread": "reset 1"}
+
+
+class Pair:
+    """A program and its peer, both of direct_load.py."""
+
+    def __init__(self, logs, port):
+        self.env = environment(logs, "direct")
+        self.port = port
+        self.programs = []
+
+    def start(self, role, *args):
+        argv = [sys.executable, str(LOAD), role, str(self.port), *args]
+        self.programs.append(conftest.program.Program(argv, env=self.env))
+        return self.programs[-1]
+
+    def report(self):
+        return "\n".join(program.report() for program in self.programs)
+
+
+@pytest.fixture
+def pair(tmp_path):
+    opened = Pair(tmp_path, conftest.program.free_port())
+    yield opened
+    for program in opened.programs:
+        program.close()
+
+
+def leave(pair, how):
+    witness = pair.start("witness")
+    witness.wait_listening(pair.port)
+    victim = pair.start("die", how)
+    victim.wait_until(lambda: "ready" in victim.output(), "ready")
+    return witness, victim
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_killed(pair, how):
+    """In order where all is said, else as a reset, which is no end in order."""
+    witness, victim = leave(pair, how)
+    victim.process.kill()
+    victim.wait_exit()
+    witness.process.send_signal(signal.SIGUSR1)
+    assert witness.wait_exit() == 0, pair.report()
+    assert witness.output().splitlines()[-1].startswith(ENDS[how]), pair.report()
+
+
+def test_status(pair):
+    """What is direct is listed like what the keeper carries."""
+    witness, victim = leave(pair, "written")
+    done = subprocess.run([conftest.BUILD / "bin" / "anywarp", "sockets", "--status", str(victim.pid)],
+                          capture_output=True, text=True, check=True, timeout=60)
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert [row[1:5] + row[-1:] for row in rows] == [
+        ["on", f"127.0.0.1:{pair.port}", "6", "17", "established"]], done.stdout
+    witness.process.send_signal(signal.SIGUSR1)
 
 
 @pytest.mark.parametrize("mode", ["on", "off", None])

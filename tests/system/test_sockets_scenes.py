@@ -50,7 +50,7 @@ class Ends:
 def play(scene, pair, port, logs):
     server_rules, client_rules = pair
     if scene == "killed" and server_rules == "direct":
-        # Who is killed takes its direct connections along: nobody is left to tell their end.
+        # What waits for the peer's room dies with who wrote it, and the peer gets a reset (test_sockets_direct.py).
         server_rules = "on"
     ends = Ends(port)
     try:

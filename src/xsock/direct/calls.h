@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 
 #include "xsock/kept.h"
+#include "xsock/will.h"
 
 #define AW_DIRECT_ENGINE "libanywarp-direct.so"
 #define AW_DIRECT_CALLS "aw_direct_calls"
@@ -34,8 +35,12 @@ struct aw_direct_load {
 /* As in xsock/ep.h, where nothing else is said. */
 struct aw_direct_calls {
 	const char *version;
-	/* MPA over tcp, which is the endpoint's own on success. role: as an order's. 0 or an errno */
-	int (*start)(int role, bool nodelay, int tcp, struct aw_xs_ep **ep);
+	/*
+	 * MPA over tcp, which is the endpoint's own on success; will (or NULL) and lifeline (xsock/ep.h) are in any case. role: as
+	 * an order's. 0 or an errno
+	 */
+	int (*start)(int role, bool nodelay, int tcp, struct aw_xs_will *will, int lifeline,
+		     struct aw_xs_ep **ep);
 	ssize_t (*send)(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags);
 	ssize_t (*recv)(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags);
 	/* signals: the mask while it sleeps; NULL: the thread's own */

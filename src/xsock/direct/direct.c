@@ -25,25 +25,32 @@
 /* Endpoints come and go one at a time, and never while some are carried. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 
-static int start_alone(int role, bool nodelay, int tcp, struct aw_xs_ep **ep)
+static int start_alone(int role, bool nodelay, int tcp, struct aw_xs_will *will, int lifeline,
+		       struct aw_xs_ep **ep)
 {
 	struct aw_xs_options options = { .nodelay = nodelay };
 	int err = -aw_xs_ep_create(&options, ep);
 
-	if (err)
+	if (err) {
+		close(lifeline);
+		munmap(will, AW_XS_WILL_OCTETS);
 		return err;
+	}
+	if (will)
+		aw_xs_ep_set_will(*ep, will, lifeline);
 	err = -(role == 1 ? aw_xs_ep_initiate(*ep, tcp) : aw_xs_ep_respond(*ep, tcp));
 	if (err)
 		aw_xs_ep_close(*ep, true);
 	return err;
 }
 
-static int start(int role, bool nodelay, int tcp, struct aw_xs_ep **ep)
+static int start(int role, bool nodelay, int tcp, struct aw_xs_will *will, int lifeline,
+		 struct aw_xs_ep **ep)
 {
 	int err;
 
 	pthread_mutex_lock(&life);
-	err = start_alone(role, nodelay, tcp, ep);
+	err = start_alone(role, nodelay, tcp, will, lifeline, ep);
 	pthread_mutex_unlock(&life);
 	if (!err && role != 1)
 		(void)aw_xs_ep_wait(*ep, POLLOUT, ANSWER_NS);
@@ -137,6 +144,13 @@ static int carry_held(const struct aw_direct_load *loads, int count, pid_t (*for
 	return err ? err : await_answer(ends[0]);
 }
 
+/* Whoever of us is killed in between leaves the connection to the other one, who may not be there yet: it is reset. */
+static void suspend(const struct aw_direct_load *loads, int count, bool suspended)
+{
+	for (int i = 0; i < count; i++)
+		aw_xs_ep_suspend_will(loads[i].ep, suspended);
+}
+
 static int carry_alone(const struct aw_direct_load *loads, int count, pid_t (*fork)(void),
 		       int *control)
 {
@@ -147,10 +161,12 @@ static int carry_alone(const struct aw_direct_load *loads, int count, pid_t (*fo
 		return err;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
+	suspend(loads, count, true);
 	aw_xs_service_pause();
 	if (do_.hold() != 0) {
 		err = errno;
 		aw_xs_service_resume();
+		suspend(loads, count, false);
 		close(ends[0]);
 		close(ends[1]);
 		return err;
@@ -160,10 +176,12 @@ static int carry_alone(const struct aw_direct_load *loads, int count, pid_t (*fo
 		aw_xs_ep_forget(loads[i].ep, do_.forget);
 	do_.release();
 	aw_xs_service_resume();
-	if (err)
+	if (err) {
+		suspend(loads, count, false);
 		close(ends[0]);
-	else
+	} else {
 		*control = ends[0];
+	}
 	return err;
 }
 

@@ -91,9 +91,8 @@ void aw_carriers_add(struct aw_loop *loop, const struct aw_order *order, int con
 		return;
 	}
 	carrier->loop = loop;
-	carrier->source = (struct aw_source){
-		.fd = -1, .ready = ready, .bury = bury, .owner = carrier
-	};
+	carrier->source =
+		(struct aw_source){ .fd = -1, .ready = ready, .bury = bury, .owner = carrier };
 	if (aw_loop_set(loop, &carrier->source, control, EPOLLIN) != 0) {
 		free(carrier);
 		close(control);

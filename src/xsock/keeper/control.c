@@ -14,6 +14,7 @@
 #include "xsock/keeper/listeners.h"
 #include "xsock/keeper/options.h"
 #include "xsock/keeper/status.h"
+#include "xsock/keeper/wills.h"
 #include "xsock/order.h"
 #include "xsock/preload/say.h"
 
@@ -105,11 +106,13 @@ bool aw_control_review(void)
 	return drains != NULL;
 }
 
-/* Of one that a carrier had, too. Returns whether there was something to tell. */
-static bool tell_error(const struct aw_order *order, int reply)
+/* Why a connection has ended, also one that a carrier had. False: that is not known here, or not asked. */
+static bool is_told(const struct aw_order *order, int reply)
 {
 	int error;
 
+	if (order->kind != AW_ORDER_ERROR)
+		return false;
 	aw_carriers_hear();
 	error = aw_conns_error(order->ino);
 	if (error)
@@ -147,7 +150,7 @@ static bool do_answered(const struct aw_order *order, int reply)
 		answer(reply, 0);
 		return false;
 	case AW_ORDER_ERROR:
-		answer(reply, 0); /* tell_error knows of none */
+		answer(reply, 0); /* is_told knows of none */
 		return false;
 	case AW_ORDER_STATUS:
 		aw_status_tell(reply, order->pid);
@@ -172,16 +175,20 @@ static void carry_out(const struct aw_order *order, int *fds, int count)
 		aw_conns_start(loop, order, fds[0], fds[1]);
 		return;
 	}
-	if (order->kind == AW_ORDER_DIRECT && count == 0) {
+	if (order->kind == AW_ORDER_DIRECT) {
+		aw_status_serve(loop, order->pid);
 		aw_listeners_forget(&order->local, &order->remote);
+	}
+	if (order->kind == AW_ORDER_DIRECT && count == 3) {
+		aw_wills_add(loop, order, fds);
 		return;
 	}
 	if (order->kind == AW_ORDER_ACCEPTED && count == 0) {
 		aw_listeners_accepted(&order->local, &order->remote);
 		return;
 	}
-	if (count == 1 && !(order->kind == AW_ORDER_ERROR && tell_error(order, fds[0])) &&
-	    !is_carried(order, fds[0]) && do_answered(order, fds[0]))
+	if (count == 1 && !is_told(order, fds[0]) && !is_carried(order, fds[0]) &&
+	    do_answered(order, fds[0]))
 		return;
 	for (int i = 0; i < count; i++)
 		close(fds[i]);

@@ -17,6 +17,7 @@
 #include "xsock/keeper/listeners.h"
 #include "xsock/keeper/loop.h"
 #include "xsock/keeper/status.h"
+#include "xsock/keeper/wills.h"
 #include "xsock/order.h"
 #include "xsock/preload/say.h"
 
@@ -75,12 +76,14 @@ static void run(struct aw_loop *loop)
 	int64_t reviewed = now_ms();
 	bool listening = true, draining = false;
 
-	while (!aw_control_is_over() || aw_conns_count() || listening || draining) {
+	while (!aw_control_is_over() || aw_conns_count() || aw_wills_count() || listening ||
+	       draining) {
 		aw_loop_turn(loop, draining ? DRAIN_MS : REVIEW_MS);
 		draining = aw_control_review();
 		if (aw_control_is_over() || now_ms() - reviewed >= REVIEW_MS) {
 			listening = aw_listeners_review();
 			aw_status_review(loop, false);
+			aw_wills_review();
 			reviewed = now_ms();
 		}
 	}

@@ -17,6 +17,7 @@
 
 #include "xsock/keeper/carriers.h"
 #include "xsock/keeper/conns.h"
+#include "xsock/keeper/wills.h"
 #include "xsock/preload/say.h"
 
 #define LINE_OCTETS 256
@@ -62,19 +63,34 @@ static void print_peer(const struct sockaddr_storage *peer, char text[INET6_ADDR
 	}
 }
 
-static void tell(int to, int fd, const struct aw_conn *conn)
+static void tell(int to, int fd, uint8_t mode, const struct sockaddr_storage *remote,
+		 const struct aw_xs_stats *stats)
 {
 	char peer[INET6_ADDRSTRLEN + 16], line[LINE_OCTETS];
-	struct aw_xs_stats stats;
 	int len;
 
-	aw_xs_ep_stats(aw_bridge_ep(conn->bridge), &stats);
-	print_peer(&conn->remote, peer);
+	print_peer(remote, peer);
 	len = snprintf(line, sizeof(line), "%d %s %s %llu %llu %u %u %s\n", fd,
-		       conn->mode == 2 ? "auto" : "on", peer, (unsigned long long)stats.octets_in,
-		       (unsigned long long)stats.octets_out, stats.send_credits,
-		       stats.receive_credits, state_name(stats.state));
+		       mode == 2 ? "auto" : "on", peer, (unsigned long long)stats->octets_in,
+		       (unsigned long long)stats->octets_out, stats->send_credits,
+		       stats->receive_credits, state_name(stats->state));
 	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* What the program has for fd may be one of our connections, or a direct one. */
+static void tell_of(int to, int fd, uint64_t ino)
+{
+	const struct aw_conn *conn = aw_conns_find(ino);
+	struct sockaddr_storage remote;
+	struct aw_xs_stats stats;
+	uint8_t mode;
+
+	if (conn) {
+		aw_xs_ep_stats(aw_bridge_ep(conn->bridge), &stats);
+		tell(to, fd, conn->mode, &conn->remote, &stats);
+	} else if (aw_wills_find(ino, &mode, &remote, &stats)) {
+		tell(to, fd, mode, &remote, &stats);
+	}
 }
 
 void aw_status_tell(int to, pid_t pid)
@@ -87,16 +103,13 @@ void aw_status_tell(int to, pid_t pid)
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
-		const struct aw_conn *conn = NULL;
 		unsigned long ino;
 
 		if (len <= 0)
 			continue;
 		target[len] = '\0';
 		if (sscanf(target, "socket:[%lu]", &ino) == 1)
-			conn = aw_conns_find(ino);
-		if (conn)
-			tell(to, atoi(entry->d_name), conn);
+			tell_of(to, atoi(entry->d_name), ino);
 	}
 	if (dir)
 		closedir(dir);

@@ -166,24 +166,74 @@ static void register_end(void)
 	atexit(aw_direct_end);
 }
 
-static int start_on(struct aw_direct *direct, const struct aw_sock *sock, int fd)
+/* What the keeper has of a connection: to end it if we are killed, and to tell of it. */
+struct legacy {
+	struct aw_xs_will *will; /* NULL: nothing */
+	int memory, lifeline[2];
+};
+
+static void close_legacy(const struct legacy *legacy)
+{
+	const int fds[] = { legacy->memory, legacy->lifeline[0] };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			aw_libc()->close(fds[i]);
+}
+
+static void open_legacy(struct legacy *legacy)
+{
+	void *page = MAP_FAILED;
+
+	*legacy = (struct legacy){ .lifeline = { -1, -1 } };
+	legacy->memory = memfd_create("anywarp", MFD_CLOEXEC);
+	if (legacy->memory >= 0 && ftruncate(legacy->memory, AW_XS_WILL_OCTETS) == 0)
+		page = mmap(NULL, AW_XS_WILL_OCTETS, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    legacy->memory, 0);
+	if (page == MAP_FAILED)
+		return;
+	if (pipe2(legacy->lifeline, O_CLOEXEC) != 0) {
+		munmap(page, AW_XS_WILL_OCTETS);
+		return;
+	}
+	legacy->lifeline[1] = aw_keeper_move_high(legacy->lifeline[1]);
+	aw_fdtab_hide(legacy->lifeline[1]);
+	legacy->will = page;
+}
+
+static int start_on(struct aw_direct *direct, const struct aw_sock *sock, int fd,
+		    const struct legacy *legacy)
 {
 	int nodelay = 0;
 	socklen_t len = sizeof(nodelay);
 
 	aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &len);
-	if (direct->far < 0 || direct->tcp < 0 || direct->stream < 0)
-		return EMFILE;
-	return loaded->start((int)sock->role, nodelay != 0, direct->stream, &direct->ep);
+	return loaded->start((int)sock->role, nodelay != 0, direct->stream, legacy->will,
+			     legacy->lifeline[1], &direct->ep);
+}
+
+/* The keeper answers a peer's question about this connection no more, and hears of it. */
+static void tell_keeper(const struct aw_direct *direct, const struct aw_sock *sock, uint64_t ino,
+			const struct legacy *legacy)
+{
+	const int fds[] = { direct->tcp, legacy->lifeline[0], legacy->memory };
+	struct aw_order order;
+
+	aw_keeper_begin(&order, AW_ORDER_DIRECT);
+	order.ino = ino;
+	order.mode = (uint8_t)sock->mode;
+	order.local = sock->local;
+	order.remote = sock->remote;
+	if (aw_keeper_tell(&order, fds, legacy->will ? 3 : 0) != 0)
+		aw_say(AW_SAY_INFO, "the keeper does not know of a direct connection");
 }
 
 int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *file)
 {
 	struct aw_direct *direct = take_unused();
-	struct aw_order order;
-	int err;
+	struct legacy legacy;
+	int err = EMFILE;
 
-	(void)file;
 	if (!direct)
 		return ENOMEM;
 	direct->far = duplicate(far);
@@ -191,8 +241,15 @@ int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *fil
 	direct->stream = duplicate(fd);
 	read_timeouts(direct, fd);
 	aw_kept_read(&direct->kept, fd);
-	err = start_on(direct, sock, fd);
+	open_legacy(&legacy);
+	if (direct->far >= 0 && direct->tcp >= 0 && direct->stream >= 0) {
+		err = start_on(direct, sock, fd, &legacy);
+	} else if (legacy.will) {
+		munmap(legacy.will, AW_XS_WILL_OCTETS);
+		close_hidden(legacy.lifeline[1]);
+	}
 	if (err) {
+		close_legacy(&legacy);
 		close_files(direct);
 		close_hidden(direct->stream);
 		put_unused(direct);
@@ -201,11 +258,8 @@ int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *fil
 	atomic_store(alive, 1);
 	sock->direct = direct;
 	pthread_once(&at_exit_once, register_end);
-	aw_keeper_begin(&order, AW_ORDER_DIRECT);
-	order.local = sock->local;
-	order.remote = sock->remote;
-	if (aw_keeper_control() >= 0)
-		(void)aw_keeper_tell(&order, NULL, 0);
+	tell_keeper(direct, sock, file->st_ino, &legacy);
+	close_legacy(&legacy);
 	return 0;
 }
 

@@ -104,7 +104,8 @@ static int set_directly(struct aw_direct *direct, int level, int name, const voi
 		result = failed(aw_kept_set(&direct->kept, level, name, value, len, &set));
 		if (result == 0 && level == IPPROTO_TCP && name == TCP_NODELAY)
 			aw_direct_engine->set_nodelay(direct->ep, set != 0);
-	} else if (level != SOL_SOCKET || name != SO_LINGER) { /* which is obeyed by us, not by TCP */
+	} else if (level != SOL_SOCKET ||
+		   name != SO_LINGER) { /* which is obeyed by us, not by TCP */
 		result = aw_libc()->setsockopt(direct->tcp, level, name, value, len);
 	}
 	aw_direct_leave(direct);
