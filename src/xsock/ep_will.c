@@ -59,7 +59,7 @@ void aw_xs_ep_will_behind(struct aw_xs_ep *ep)
 /* A library that keeps no notes lets nobody end a connection: the will stays as it is. */
 void aw_xs_ep_begin_will(struct aw_xs_ep *ep)
 {
-	if (ep->will && keep_note(ep, &ep->will->note) != 0)
+	if (ep->will_on && keep_note(ep, &ep->will->note) != 0)
 		aw_xs_ep_drop_will(ep);
 }
 
