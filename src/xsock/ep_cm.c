@@ -227,6 +227,7 @@ static bool take_event(struct aw_xs_ep *ep)
 		       event->param.conn.private_data_len);
 	copy.param.conn.private_data = private_data;
 	rdma_ack_cm_event(event);
+	ep->event_taken = true;
 	err = on_event(ep, &copy);
 	if (err)
 		aw_xs_ep_over(ep, -err);

@@ -105,10 +105,19 @@ static bool has_poller(const struct aw_xs_ep *ep)
 	return ep->poller && !pthread_equal(ep->poller_id, pthread_self());
 }
 
+/*
+ * Before there is a connection only its poller can be woken by what comes, and by nobody else: who takes an event of
+ * set-up from under it leaves it asleep, with nothing armed.
+ */
+static bool is_pollers(const struct aw_xs_ep *ep)
+{
+	return ep->phase < AW_XS_PHASE_UP && has_poller(ep);
+}
+
 /* Somebody calls, or called lately: it is theirs. The endpoint's lock is held. */
 static void watch_behind(struct turn *turn, struct aw_xs_ep *ep)
 {
-	bool busy = ep->calls != ep->calls_seen || ep->waiters > 0;
+	bool busy = ep->calls != ep->calls_seen || ep->waiters > 0 || is_pollers(ep);
 
 	ep->idle_ticks = aw_xs_ep_is_behind(ep) ? 0 : ep->idle_ticks + 1;
 	if (!busy && ep->idle_ticks == 0) {
