@@ -148,3 +148,12 @@ bool aw_rq_take(struct aw_rq *rq, struct aw_rwqe *recv)
 	rq->head++;
 	return true;
 }
+
+bool aw_rq_take_fit(struct aw_rq *rq, uint32_t len, struct aw_rwqe *recv, bool *is_short)
+{
+	if (aw_rq_count(rq) > 0 && rq_at(rq, rq->head)->len < len) {
+		*is_short = true;
+		return false;
+	}
+	return aw_rq_take(rq, recv);
+}

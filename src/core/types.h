@@ -133,6 +133,7 @@ enum aw_wc_flag {
 	AW_WC_WITH_IMM = 1,
 	AW_WC_WITH_INV = 2,
 	AW_WC_SOLICITED = 4, /* the Send carried the solicited-event bit, or status is an error */
+	AW_WC_GRH = 8, /* a datagram: its buffer begins with 40 octets about its way */
 };
 
 struct aw_cqe {
@@ -143,6 +144,8 @@ struct aw_cqe {
 	uint32_t inv_or_imm;
 	uint32_t flags; /* enum aw_wc_flag */
 	uint32_t vendor_err; /* the enum aw_error behind a bad status, or 0 */
+	uint32_t src_qpn; /* of a datagram: the QP that sent it */
+	uint8_t sl; /* likewise: its service level */
 };
 
 #endif

@@ -91,6 +91,7 @@ void aw_cq_fini(struct aw_cq *cq)
 	if (cq->epfd >= 0)
 		close(cq->epfd);
 	free(cq->qps);
+	free(cq->socks);
 	free(cq->ring);
 	pthread_mutex_destroy(&cq->qps_lock);
 	pthread_mutex_destroy(&cq->lock);
@@ -210,6 +211,8 @@ static bool serve(struct aw_cq *cq)
 	else
 		for (uint32_t i = 0; i < cq->qps_count; i++)
 			full |= aw_uqp_progress(cq->qps[i]);
+	if (cq->socks_count > 0)
+		aw_cq_serve_socks(cq);
 	pthread_mutex_unlock(&cq->qps_lock);
 	return full;
 }

@@ -42,6 +42,9 @@ struct aw_cq {
 	struct aw_uqp **qps;
 	uint32_t qps_count, qps_room;
 	_Atomic int epfd; /* over the fds of qps once they are many; -1 before */
+	struct aw_cq_sock *socks; /* of UD QPs and their groups (cq_sock.c); likewise guarded */
+	_Atomic uint32_t socks_count;
+	uint32_t socks_room, socks_next;
 
 	struct aw_hands hands; /* of those who poll */
 	/* hold.c */
@@ -88,6 +91,15 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry);
 void aw_cq_forget_qp(struct aw_cq *cq, const struct aw_uqp *qp);
 int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp);
 void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp);
+
+/*
+ * For net/ud.c: whoever polls serves this socket, until it left as often as it joined. In cq_sock.c.
+ * join: 0 or ENOMEM. serve: with qps_lock held.
+ */
+struct aw_udsock;
+int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock);
+void aw_cq_leave_sock(struct aw_cq *cq, struct aw_udsock *sock);
+void aw_cq_serve_socks(struct aw_cq *cq);
 
 /*
  * For net/carry.c: a child that carries on left the parent's epoll sets at the fork; this makes those that

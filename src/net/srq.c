@@ -57,10 +57,17 @@ static bool limit_reached(struct aw_srq *srq)
 
 bool aw_srq_take(struct aw_srq *srq, struct aw_rwqe *recv)
 {
+	bool is_short;
+
+	return aw_srq_take_fit(srq, 0, recv, &is_short);
+}
+
+bool aw_srq_take_fit(struct aw_srq *srq, uint32_t len, struct aw_rwqe *recv, bool *is_short)
+{
 	bool taken;
 
 	pthread_mutex_lock(&srq->lock);
-	taken = aw_rq_take(&srq->rq, recv);
+	taken = aw_rq_take_fit(&srq->rq, len, recv, is_short);
 	if (taken && limit_reached(srq) && srq->async)
 		aw_channel_raise(srq->async, &srq->limit_event);
 	pthread_mutex_unlock(&srq->lock);

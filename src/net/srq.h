@@ -24,6 +24,8 @@ void aw_srq_fini(struct aw_srq *srq);
 /* 0, ENOMEM when full, EINVAL for too many SGEs. */
 int aw_srq_post(struct aw_srq *srq, uint64_t wr_id, const struct aw_sge *sge, uint32_t count);
 bool aw_srq_take(struct aw_srq *srq, struct aw_rwqe *recv);
+/* As aw_rq_take_fit. */
+bool aw_srq_take_fit(struct aw_srq *srq, uint32_t len, struct aw_rwqe *recv, bool *is_short);
 /* Arms the limit: the next take that leaves fewer than limit raises the event once. EINVAL. */
 int aw_srq_set_limit(struct aw_srq *srq, uint32_t limit);
 /* Grows or shrinks the ring; EINVAL when more are posted than fit. */

@@ -9,6 +9,7 @@
 #include "net/qpn.h"
 #include "net/rc.h"
 #include "net/rnr.h"
+#include "net/ud.h"
 #include "net/uqp_sock.h"
 #include "ring/once.h"
 #include "ring/table.h"
@@ -31,12 +32,14 @@ static void fork_prepare(void)
 	aw_hold_fork_prepare();
 	aw_lend_fork_prepare();
 	aw_pool_fork_prepare();
+	aw_ud_fork_prepare();
 	aw_qpn_fork_prepare();
 }
 
 static void fork_parent(void)
 {
 	aw_qpn_fork_done();
+	aw_ud_fork_done();
 	aw_pool_fork_done();
 	aw_lend_fork_parent();
 	aw_hold_fork_parent();
@@ -49,6 +52,7 @@ static void fork_child(void)
 	bool carries = aw_engine_is_held();
 
 	aw_qpn_fork_done();
+	aw_ud_fork_done();
 	aw_pool_fork_done();
 	aw_lend_fork_child(carries);
 	aw_hold_fork_child(carries);
@@ -110,11 +114,12 @@ static void init_queues(struct aw_uqp *qp)
 	qp->core.sig_all = a->sig_all;
 }
 
+/* What a poller serves of a UD QP is its socket, which is not its own (net/ud.h). */
 static int join_cqs(struct aw_uqp *qp)
 {
-	int err = aw_cq_join(qp->attr.send_cq, qp);
+	int err = qp->ud ? 0 : aw_cq_join(qp->attr.send_cq, qp);
 
-	if (err || qp->attr.recv_cq == qp->attr.send_cq)
+	if (err || qp->ud || qp->attr.recv_cq == qp->attr.send_cq)
 		return err;
 	err = aw_cq_join(qp->attr.recv_cq, qp);
 	if (err)
@@ -124,6 +129,8 @@ static int join_cqs(struct aw_uqp *qp)
 
 static void leave_cqs(struct aw_uqp *qp)
 {
+	if (qp->ud)
+		return;
 	aw_cq_leave(qp->attr.send_cq, qp);
 	if (qp->attr.recv_cq != qp->attr.send_cq)
 		aw_cq_leave(qp->attr.recv_cq, qp);
@@ -136,19 +143,42 @@ static void forget_cqes(struct aw_uqp *qp)
 	atomic_store_explicit(&qp->unpolled, 0, memory_order_relaxed);
 }
 
-/* Into the table, and its number. The persona decides what a number is. */
+static void give_number(struct aw_uqp *qp)
+{
+	if (qp->ud)
+		aw_ud_close(qp);
+	if (aw_persona_is_roce())
+		aw_qpn_give(qp->qpn);
+	if (qp->rc)
+		aw_rc_end(qp->rc);
+}
+
+/* The persona decides what a number is. */
 static int take_number(struct aw_uqp *qp)
+{
+	qp->qpn = qp->handle + QPN_FIRST;
+	int err = aw_persona_is_roce()
+			  ? aw_qpn_take(qp->ud ? AW_QPN_UD : AW_QPN_RC, qp->handle, &qp->qpn)
+			  : 0;
+
+	if (err || !qp->ud)
+		return err;
+	err = aw_ud_open(qp);
+	if (err)
+		aw_qpn_give(qp->qpn);
+	return err;
+}
+
+/* Into the table, and its number. */
+static int enlist(struct aw_uqp *qp)
 {
 	qp->handle = aw_table_insert(&qps, qp, NULL);
 	if (qp->handle == AW_TABLE_NONE)
 		return ENOMEM;
-	qp->qpn = qp->handle + QPN_FIRST;
-	if (!aw_persona_is_roce())
-		return 0;
-	int err = aw_rc_create(qp, &qp->rc);
+	int err = aw_persona_is_roce() && !qp->ud ? aw_rc_create(qp, &qp->rc) : 0;
 
 	if (!err)
-		err = aw_qpn_take(AW_QPN_RC, qp->handle, &qp->qpn);
+		err = take_number(qp);
 	if (err) {
 		aw_table_remove_wait(&qps, qp->handle);
 		if (qp->rc)
@@ -177,10 +207,13 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 	if (err)
 		goto free_qp;
 	init_queues(qp);
-	err = join_cqs(qp);
+	err = attr->ud_mtu ? aw_ud_create(qp) : 0;
 	if (err)
 		goto free_queues;
-	err = take_number(qp);
+	err = join_cqs(qp);
+	if (err)
+		goto free_ud;
+	err = enlist(qp);
 	if (err)
 		goto leave;
 	*out = qp;
@@ -188,6 +221,8 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 
 leave:
 	leave_cqs(qp);
+free_ud:
+	aw_ud_destroy(qp);
 free_queues:
 	free(qp->mem);
 free_qp:
@@ -201,10 +236,7 @@ free_qp:
  */
 void aw_uqp_destroy(struct aw_uqp *qp)
 {
-	if (qp->rc) {
-		aw_qpn_give(qp->qpn);
-		aw_rc_end(qp->rc);
-	}
+	give_number(qp);
 	aw_uqp_on_release(qp->handle);
 	aw_table_remove_wait(&qps, qp->handle);
 	if (qp->rc)
@@ -221,6 +253,7 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	forget_cqes(qp);
 	pthread_cond_destroy(&qp->delivered);
 	pthread_mutex_destroy(&qp->lock);
+	aw_ud_destroy(qp);
 	free(qp->reads);
 	free(qp->mem);
 	free(qp);
@@ -239,6 +272,13 @@ struct aw_uqp *aw_uqp_get(uint32_t qpn)
 		return NULL;
 	return aw_table_get(&qps,
 			    aw_persona_is_roce() ? aw_qpn_handle(AW_QPN_RC, qpn) : qpn - QPN_FIRST);
+}
+
+struct aw_uqp *aw_ud_get(uint32_t qpn)
+{
+	return aw_once_run(&qps_once, make_table)
+		       ? NULL
+		       : aw_table_get(&qps, aw_qpn_handle(AW_QPN_UD, qpn));
 }
 
 void aw_uqp_put(struct aw_uqp *qp)
@@ -278,6 +318,11 @@ static void unlock(struct aw_uqp *qp)
 		qp->delivering = false;
 	}
 	pthread_mutex_unlock(&qp->lock);
+}
+
+void aw_uqp_unlock(struct aw_uqp *qp)
+{
+	unlock(qp);
 }
 
 void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg)
@@ -418,62 +463,6 @@ void aw_uqp_unlend(const void *pd, const void *start, size_t len)
 		}
 		aw_table_put(&qps, handle);
 	}
-}
-
-void aw_uqp_send_begin(struct aw_uqp *qp)
-{
-	pthread_mutex_lock(&qp->lock);
-}
-
-static bool has_slot(const struct aw_uqp *qp, uint32_t ahead)
-{
-	uint32_t unpolled = atomic_load_explicit(&qp->unpolled, memory_order_relaxed);
-
-	return aw_sq_count(&qp->core.sq) + unpolled + ahead < qp->core.sq.capacity;
-}
-
-struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead)
-{
-	/* What is held may be unsignalled, and need its slots no more once it is sent. */
-	if (!has_slot(qp, ahead))
-		let_go(qp);
-	return has_slot(qp, ahead) ? aw_sq_at(&qp->core.sq, qp->core.sq.tail + ahead) : NULL;
-}
-
-struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp)
-{
-	return aw_uqp_send_slot_ahead(qp, 0);
-}
-
-void aw_uqp_send_commit(struct aw_uqp *qp)
-{
-	qp->hold.octets += aw_sq_at(&qp->core.sq, qp->core.sq.tail)->len;
-	aw_qp_post(&qp->core);
-}
-
-void aw_uqp_send_end(struct aw_uqp *qp)
-{
-	if (!aw_hold_posted(qp)) {
-		aw_uqp_push(qp);
-		aw_hold_stamp(qp);
-	}
-	aw_note_settle(qp);
-	unlock(qp);
-}
-
-int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count)
-{
-	if (qp->attr.srq || count > qp->attr.recv_sge_max)
-		return EINVAL;
-	pthread_mutex_lock(&qp->lock);
-	bool posted = aw_rq_post(&qp->rq, wr_id, sge, count);
-
-	if (posted)
-		aw_qp_recv_posted(&qp->core);
-	if (posted && aw_rnr_waits(qp))
-		aw_uqp_serve(qp);
-	unlock(qp);
-	return posted ? 0 : ENOMEM;
 }
 
 bool aw_uqp_progress(struct aw_uqp *qp)

@@ -44,9 +44,11 @@ struct aw_uqp_attr {
 	uint32_t send_sge_max, recv_sge_max; /* 0 to AW_SGE_MAX */
 	uint32_t inline_max; /* 0 to AW_INLINE_MAX */
 	bool sig_all;
+	uint32_t ud_mtu; /* of a UD QP (net/ud.h): octets a message; 0: an RC one */
 };
 
 struct aw_stage;
+struct aw_ud;
 struct aw_batch;
 struct aw_rc;
 struct aw_uqp_watch;
@@ -58,6 +60,7 @@ struct aw_uqp {
 	struct aw_uqp_attr attr;
 	void *mem;
 	struct aw_rc *rc; /* roce persona: whom it connects to by itself; or NULL */
+	struct aw_ud *ud; /* NULL: an RC QP */
 
 	uint32_t cq_slot[2]; /* where in send_cq's and recv_cq's qps; guarded by their qps_lock */
 	struct aw_mw_list windows; /* of type 2 that it bound; guarded by mw.c's lock */
@@ -180,6 +183,9 @@ int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uin
  * false also where another thread has the lock.
  */
 bool aw_uqp_progress(struct aw_uqp *qp);
+
+/* For net/ud.c: gives the lock back, and tells of events that are due. */
+void aw_uqp_unlock(struct aw_uqp *qp);
 
 /* For net/cq.c: puts the socket, if any, into a CQ's epoll set. */
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd);

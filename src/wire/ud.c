@@ -79,12 +79,20 @@ void ud_build(const struct ud_hdr *hdr, uint8_t *p)
 	put_be32(p + IMM, hdr->flags & UD_FLAG_IMM ? hdr->imm : 0);
 }
 
+void ud_addr_of_gid(const uint8_t *gid, uint8_t *addr)
+{
+	static const uint8_t roce_v1[12] = { 0xff, 0x0e, [10] = 0xff, [11] = 0xff };
+
+	memcpy(addr, gid, UD_ADDR_LEN);
+	if (memcmp(gid, roce_v1, sizeof(roce_v1)) == 0)
+		memcpy(addr, mapped, sizeof(mapped));
+}
+
 bool ud_addr_is_ipv4(const uint8_t *addr)
 {
 	return memcmp(addr, mapped, sizeof(mapped)) == 0;
 }
 
-/* Of RoCE's two ways to write an IPv4 group this knows the one that is an address. */
 bool ud_addr_is_multicast(const uint8_t *addr)
 {
 	if (ud_addr_is_ipv4(addr))

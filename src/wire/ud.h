@@ -50,6 +50,9 @@ bool ud_parse(const uint8_t *datagram, size_t len, struct ud_hdr *hdr);
 /* Writes UD_HDR_LEN octets. */
 void ud_build(const struct ud_hdr *hdr, uint8_t *p);
 
+/* The address that a GID means. RoCE v1 writes an IPv4 group as ff0e::ffff:a.b.c.d. */
+void ud_addr_of_gid(const uint8_t *gid, uint8_t *addr);
+
 bool ud_addr_is_ipv4(const uint8_t *addr);
 bool ud_addr_is_multicast(const uint8_t *addr);
 

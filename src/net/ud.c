@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Life and states of a UD QP. The core's machine knows of it only IDLE and ERROR, which flushes.
+#include "net/ud.h"
+
+#include "net/ud_group.h"
+#include "net/udsock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int aw_ud_create(struct aw_uqp *qp)
+{
+	struct aw_ud *ud = calloc(1, sizeof(*ud));
+
+	if (!ud)
+		return ENOMEM;
+	ud->mtu = qp->attr.ud_mtu;
+	qp->ud = ud;
+	return 0;
+}
+
+int aw_ud_open(struct aw_uqp *qp)
+{
+	int err = aw_udsock_get(qp->qpn, &qp->ud->sock);
+
+	if (err)
+		return err;
+	err = aw_cq_join_sock(qp->attr.recv_cq, qp->ud->sock);
+	if (err)
+		aw_udsock_put(qp->ud->sock);
+	return err;
+}
+
+void aw_ud_close(struct aw_uqp *qp)
+{
+	aw_ud_group_leave_all(qp);
+	aw_cq_leave_sock(qp->attr.recv_cq, qp->ud->sock);
+	aw_udsock_put(qp->ud->sock);
+}
+
+/* What was posted and is not sent gives its handles back. */
+static void drop_handles(struct aw_uqp *qp)
+{
+	const struct aw_sq *sq = &qp->core.sq;
+
+	for (uint32_t i = sq->head; i != sq->tail; i++)
+		aw_ud_drop_handle(aw_sq_at(sq, i));
+}
+
+void aw_ud_destroy(struct aw_uqp *qp)
+{
+	if (!qp->ud)
+		return;
+	drop_handles(qp);
+	free(qp->ud);
+}
+
+/* IBTA: everything flushes; of an SRQ this QP takes no receive any more. */
+void aw_ud_fail(struct aw_uqp *qp)
+{
+	qp->ud->state = AW_UD_ERR;
+	drop_handles(qp);
+	aw_qp_abort(&qp->core, AW_OK);
+	if (qp->attr.srq)
+		qp->events_due |= AW_UQP_LAST_WQE;
+}
+
+static void reset(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	drop_handles(qp);
+	qp->ud->state = AW_UD_RESET;
+	qp->ud->waits = false;
+	qp->ud->qkey = 0;
+	pthread_mutex_unlock(&qp->lock);
+	aw_uqp_reset(qp);
+}
+
+void aw_ud_move(struct aw_uqp *qp, enum aw_ud_state state)
+{
+	if (state == AW_UD_RESET) {
+		reset(qp);
+		return;
+	}
+	pthread_mutex_lock(&qp->lock);
+	if (state != AW_UD_ERR) {
+		qp->ud->state = state;
+		aw_ud_transmit(qp);
+	} else if (qp->ud->state != AW_UD_ERR) {
+		aw_ud_fail(qp);
+	}
+	aw_uqp_unlock(qp);
+}
+
+enum aw_ud_state aw_ud_state(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	enum aw_ud_state state = qp->ud->state;
+
+	pthread_mutex_unlock(&qp->lock);
+	return state;
+}
+
+void aw_ud_set_qkey(struct aw_uqp *qp, uint32_t qkey)
+{
+	pthread_mutex_lock(&qp->lock);
+	qp->ud->qkey = qkey;
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void aw_ud_fork_prepare(void)
+{
+	aw_ud_group_fork_prepare();
+	aw_udsock_fork_prepare();
+}
+
+void aw_ud_fork_done(void)
+{
+	aw_udsock_fork_done();
+	aw_ud_group_fork_done();
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Where a UD datagram goes: an address handle. A WR holds it, so that a program may destroy it once
+// the WR is posted.
+#ifndef NET_UD_AH_H
+#define NET_UD_AH_H
+
+#include "wire/ud.h"
+
+#include <stdatomic.h>
+
+struct aw_ah {
+	_Atomic uint32_t refs;
+	/* fixed after create */
+	uint8_t dst[UD_ADDR_LEN];
+	uint8_t src[UD_ADDR_LEN]; /* of this host, or all zero: as routing has it */
+	uint32_t ifindex; /* of src: where multicast and link-local datagrams leave */
+	uint8_t traffic_class;
+	uint8_t hop_limit; /* of multicast; 0: the system's own */
+	uint8_t sl;
+};
+
+/* A copy of *from with one reference; NULL: out of memory. */
+struct aw_ah *aw_ah_create(const struct aw_ah *from);
+struct aw_ah *aw_ah_get(struct aw_ah *ah);
+/* The last one frees it. */
+void aw_ah_put(struct aw_ah *ah);
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Receiving datagrams. Whatever does not fit is dropped without a word to its sender, who may be
+// anybody: a datagram takes a receive only when all of it will be placed there.
+#include "core/span.h"
+#include "net/log.h"
+#include "net/ud.h"
+
+static _Atomic uint32_t qkey_violations;
+
+uint32_t aw_ud_qkey_violations(void)
+{
+	return atomic_load_explicit(&qkey_violations, memory_order_relaxed);
+}
+
+/* A wrong Q_Key is a stranger, or a program's mistake: the port's counter tells, and one line. */
+static bool is_admitted(struct aw_uqp *qp, const struct ud_hdr *hdr)
+{
+	struct aw_ud *ud = qp->ud;
+
+	if (ud->state < AW_UD_RTR || ud->state == AW_UD_ERR)
+		return false;
+	if (ud->qkey == hdr->qkey)
+		return true;
+	atomic_fetch_add_explicit(&qkey_violations, 1, memory_order_relaxed);
+	if (!ud->told_key)
+		aw_log(AW_LOG_INFO, "qp 0x%x: datagram of qp 0x%x dropped: its q_key is not ours",
+		       qp->qpn, hdr->src_qpn);
+	ud->told_key = true;
+	return false;
+}
+
+/* The next receive if it has room for len octets; it stays posted if it has not. */
+static bool take(struct aw_uqp *qp, uint32_t len, struct aw_rwqe *recv)
+{
+	bool is_short = false;
+	bool taken = qp->attr.srq ? aw_srq_take_fit(qp->attr.srq, len, recv, &is_short)
+				  : aw_rq_take_fit(&qp->rq, len, recv, &is_short);
+
+	if (is_short && !qp->ud->told_short)
+		aw_log(AW_LOG_WARN,
+		       "qp 0x%x: datagram dropped: the receive is shorter than its %u octets (of "
+		       "which the first %u are a header)",
+		       qp->qpn, len, UD_GRH_LEN);
+	qp->ud->told_short |= is_short;
+	return taken;
+}
+
+static enum aw_wc_status place(struct aw_uqp *qp, const struct aw_rwqe *recv,
+			       const struct aw_ud_arrival *arrival)
+{
+	const struct aw_stretch stretch = {
+		.sge = recv->sge,
+		.sge_count = recv->sge_count,
+		.access = AW_ACCESS_LOCAL_WRITE,
+		.len = UD_GRH_LEN + arrival->len,
+	};
+	struct aw_spans spans;
+
+	if (aw_spans_hold(&qp->core, &stretch, &spans))
+		return AW_WC_LOC_PROT_ERR;
+	aw_spans_place(&qp->core, &spans, arrival->body);
+	aw_spans_put(&qp->core, &spans);
+	return AW_WC_SUCCESS;
+}
+
+static void complete(struct aw_uqp *qp, const struct aw_rwqe *recv, enum aw_wc_status status,
+		     const struct aw_ud_arrival *arrival)
+{
+	const struct ud_hdr *hdr = &arrival->hdr;
+	struct aw_cqe cqe = {
+		.wr_id = recv->wr_id,
+		.status = status,
+		.op = AW_OP_SEND,
+		.byte_len = UD_GRH_LEN + arrival->len,
+		.inv_or_imm = hdr->imm,
+		.src_qpn = hdr->src_qpn,
+		.sl = hdr->sl,
+		.flags = AW_WC_GRH,
+	};
+
+	if (hdr->flags & UD_FLAG_IMM) {
+		cqe.op = AW_OP_SEND_IMM;
+		cqe.flags |= AW_WC_WITH_IMM;
+	}
+	if (hdr->flags & UD_FLAG_SOLICITED || status != AW_WC_SUCCESS)
+		cqe.flags |= AW_WC_SOLICITED;
+	qp->core.ops->complete(qp->core.ctx, AW_RQ, &cqe);
+}
+
+void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival)
+{
+	enum aw_wc_status status = AW_WC_SUCCESS;
+	struct aw_rwqe recv;
+
+	pthread_mutex_lock(&qp->lock);
+	if (is_admitted(qp, &arrival->hdr) && take(qp, UD_GRH_LEN + arrival->len, &recv)) {
+		status = place(qp, &recv, arrival);
+		complete(qp, &recv, status, arrival);
+	}
+	/* The program gave memory that it may not use: as on an adapter, that is the QP's end. */
+	if (status != AW_WC_SUCCESS)
+		aw_ud_fail(qp);
+	aw_uqp_unlock(qp);
+}

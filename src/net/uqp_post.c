@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Posting to a user-space QP: WRs are filled in where they lie on the queue, and transmitted in the
+// call that ends the post, unless they are held.
+#include "net/hold.h"
+#include "net/rnr.h"
+#include "net/ud.h"
+#include "net/uqp_sock.h"
+
+#include <errno.h>
+
+/* What is held leaves. Under the lock. */
+static void release(struct aw_uqp *qp)
+{
+	if (qp->hold.listed)
+		aw_uqp_push(qp);
+}
+
+void aw_uqp_send_begin(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+}
+
+static bool has_slot(const struct aw_uqp *qp, uint32_t ahead)
+{
+	uint32_t unpolled = atomic_load_explicit(&qp->unpolled, memory_order_relaxed);
+
+	return aw_sq_count(&qp->core.sq) + unpolled + ahead < qp->core.sq.capacity;
+}
+
+struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead)
+{
+	/* What is held may be unsignalled, and need its slots no more once it is sent. */
+	if (!has_slot(qp, ahead))
+		release(qp);
+	return has_slot(qp, ahead) ? aw_sq_at(&qp->core.sq, qp->core.sq.tail + ahead) : NULL;
+}
+
+struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp)
+{
+	return aw_uqp_send_slot_ahead(qp, 0);
+}
+
+void aw_uqp_send_commit(struct aw_uqp *qp)
+{
+	if (qp->ud) {
+		aw_ud_commit(qp);
+		return;
+	}
+	qp->hold.octets += aw_sq_at(&qp->core.sq, qp->core.sq.tail)->len;
+	aw_qp_post(&qp->core);
+}
+
+void aw_uqp_send_end(struct aw_uqp *qp)
+{
+	if (qp->ud) {
+		aw_ud_transmit(qp);
+	} else if (!aw_hold_posted(qp)) {
+		aw_uqp_push(qp);
+		aw_hold_stamp(qp);
+	}
+	aw_note_settle(qp);
+	aw_uqp_unlock(qp);
+}
+
+int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count)
+{
+	if (qp->attr.srq || count > qp->attr.recv_sge_max)
+		return EINVAL;
+	pthread_mutex_lock(&qp->lock);
+	bool posted = aw_rq_post(&qp->rq, wr_id, sge, count);
+
+	if (posted)
+		aw_qp_recv_posted(&qp->core);
+	if (posted && aw_rnr_waits(qp))
+		aw_uqp_serve(qp);
+	aw_uqp_unlock(qp);
+	return posted ? 0 : ENOMEM;
+}
