@@ -1,19 +1,137 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// AHs are for UD QPs, which there are none of.
+// Address handles of UD QPs, so of the roce persona alone. A GID is an IP address; a LID is this
+// host's, and leads to its loopback address.
+#include "verbs/ah.h"
+
+#include "net/log.h"
+#include "net/persona.h"
+#include "verbs/gid.h"
+#include "verbs/limits.h"
+#include "verbs/pd.h"
+
 #include <errno.h>
-#include <infiniband/verbs.h>
-#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct vb_limit ahs = { .max = VB_AH_MAX };
+
+static int refuse(const char *why)
+{
+	aw_log(AW_LOG_WARN, "address handle refused: %s", why);
+	return EINVAL;
+}
+
+static bool is_zero(const uint8_t *addr)
+{
+	static const uint8_t zero[UD_ADDR_LEN];
+
+	return memcmp(addr, zero, UD_ADDR_LEN) == 0;
+}
+
+static int source_set(struct aw_ah *ah, uint8_t sgid_index)
+{
+	struct vb_gids gids;
+	int err = vb_gids_read(&gids);
+
+	if (err)
+		return err;
+	if (sgid_index >= gids.count)
+		return refuse("sgid_index is not in the GID table (ibv_devinfo -v shows it)");
+	memcpy(ah->src, gids.entries[sgid_index].gid.raw, UD_ADDR_LEN);
+	ah->ifindex = gids.entries[sgid_index].ndev_ifindex;
+	return 0;
+}
+
+static int global_fill(struct aw_ah *ah, const struct ibv_global_route *grh)
+{
+	int err = source_set(ah, grh->sgid_index);
+
+	if (err)
+		return err;
+	ud_addr_of_gid(grh->dgid.raw, ah->dst);
+	if (is_zero(ah->dst))
+		return refuse("the destination's GID is zero");
+	if (ud_addr_is_ipv4(ah->dst) != ud_addr_is_ipv4(ah->src))
+		return refuse("the source's GID is of IPv4 and the destination's of IPv6, or the "
+			      "other way round: choose another sgid_index");
+	ah->traffic_class = grh->traffic_class;
+	ah->hop_limit = grh->hop_limit;
+	return 0;
+}
+
+static int local_fill(struct aw_ah *ah, uint16_t dlid)
+{
+	static const uint8_t loopback[UD_ADDR_LEN] = { [10] = 0xff, 0xff, 127, 0, 0, 1 };
+
+	if (dlid != VB_LID)
+		return refuse("a LID leads no further than this host: give a GID (is_global)");
+	memcpy(ah->dst, loopback, sizeof(loopback));
+	return 0;
+}
+
+static int ah_fill(struct aw_ah *ah, const struct ibv_ah_attr *attr)
+{
+	if (attr->port_num != VB_PORT)
+		return refuse("there is port 1 only");
+	if (attr->sl > UD_SL_MAX)
+		return refuse("a service level is 0 to 15");
+	ah->sl = attr->sl;
+	return attr->is_global ? global_fill(ah, &attr->grh) : local_fill(ah, attr->dlid);
+}
+
+static int ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr, struct vb_ah **created)
+{
+	static _Atomic uint32_t handles;
+	struct aw_ah want = { 0 };
+	struct vb_ah *ah;
+	int err = ah_fill(&want, attr);
+
+	if (err)
+		return err;
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return ENOMEM;
+	ah->aw = aw_ah_create(&want);
+	if (!ah->aw) {
+		free(ah);
+		return ENOMEM;
+	}
+	ah->ibv.context = pd->context;
+	ah->ibv.pd = pd;
+	ah->ibv.handle = atomic_fetch_add_explicit(&handles, 1, memory_order_relaxed);
+	vb_pd_get(pd);
+	*created = ah;
+	return 0;
+}
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	(void)pd;
-	(void)attr;
-	errno = EOPNOTSUPP;
-	return NULL;
+	struct vb_ah *ah;
+	int err = aw_persona_is_roce() ? 0 : EOPNOTSUPP;
+
+	if (!err && !vb_limit_take(&ahs))
+		err = ENOMEM;
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	err = ah_create(pd, attr, &ah);
+	if (err) {
+		vb_limit_give(&ahs);
+		errno = err;
+		return NULL;
+	}
+	return &ah->ibv;
 }
 
-int ibv_destroy_ah(struct ibv_ah *ah)
+/* WRs that were posted with it keep what they need. */
+int ibv_destroy_ah(struct ibv_ah *ibv)
 {
-	(void)ah;
-	return EOPNOTSUPP;
+	struct vb_ah *ah = vb_ah_of(ibv);
+
+	vb_pd_put(ibv->pd);
+	aw_ah_put(ah->aw);
+	free(ah);
+	vb_limit_give(&ahs);
+	return 0;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The device's attributes. Every limit told here is enforced where the object is made.
+#include "net/persona.h"
+#include "net/ud.h"
 #include "verbs/context.h"
 #include "verbs/guid.h"
 #include "verbs/limits.h"
@@ -49,6 +51,12 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	attr->max_srq = VB_SRQ_MAX;
 	attr->max_srq_wr = AW_WR_MAX;
 	attr->max_srq_sge = AW_SGE_MAX;
+	if (!aw_persona_is_roce())
+		return 0;
+	attr->max_ah = VB_AH_MAX;
+	attr->max_mcast_grp = AW_UD_GROUPS;
+	attr->max_mcast_qp_attach = VB_QP_MAX;
+	attr->max_total_mcast_qp_attach = AW_UD_GROUPS_OF_QP * VB_QP_MAX;
 	return 0;
 }
 

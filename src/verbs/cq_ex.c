@@ -84,7 +84,17 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
 	return vb_wc_flags(&cq_of(cq)->current);
 }
 
-/* InfiniBand's source QP and LID: none here. */
+static uint32_t read_src_qp(struct ibv_cq_ex *cq)
+{
+	return cq_of(cq)->current.cqe.src_qpn;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *cq)
+{
+	return cq_of(cq)->current.cqe.sl;
+}
+
+/* InfiniBand's LIDs: none here. */
 static uint32_t read_zero_32(struct ibv_cq_ex *cq)
 {
 	(void)cq;
@@ -108,8 +118,8 @@ void vb_cq_ex_init(struct vb_cq *cq)
 	cq->ibv.read_imm_data = read_imm_data;
 	cq->ibv.read_qp_num = read_qp_num;
 	cq->ibv.read_wc_flags = read_wc_flags;
-	cq->ibv.read_src_qp = read_zero_32;
+	cq->ibv.read_src_qp = read_src_qp;
 	cq->ibv.read_slid = read_zero_32;
-	cq->ibv.read_sl = read_zero_8;
+	cq->ibv.read_sl = read_sl;
 	cq->ibv.read_dlid_path_bits = read_zero_8;
 }

@@ -1,25 +1,45 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
-// Verbs that iWARP has no meaning for: multicast groups, and layer 2 addresses of a peer (TCP
-// finds its own way).
+// Multicast groups of UD QPs. LIDs mean nothing here; nor do layer 2 addresses of a peer, since IP
+// finds its own way.
+#include "net/ud.h"
+#include "net/ud_group.h"
+#include "verbs/private.h"
+#include "verbs/qp.h"
+
 #include <errno.h>
 
-#include <infiniband/verbs.h>
+/* Both: EOPNOTSUPP for another QP than UD. */
+int avb_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex)
+{
+	uint8_t addr[UD_ADDR_LEN];
+
+	if (qp->qp_type != IBV_QPT_UD)
+		return EOPNOTSUPP;
+	ud_addr_of_gid(gid->raw, addr);
+	return aw_ud_group_join(vb_qp_of(qp)->uqp, addr, ifindex);
+}
+
+int avb_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex)
+{
+	uint8_t addr[UD_ADDR_LEN];
+
+	if (qp->qp_type != IBV_QPT_UD)
+		return EOPNOTSUPP;
+	ud_addr_of_gid(gid->raw, addr);
+	return aw_ud_group_leave(vb_qp_of(qp)->uqp, addr, ifindex);
+}
 
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	(void)qp;
-	(void)gid;
 	(void)lid;
-	return EOPNOTSUPP;
+	return avb_attach_mcast(qp, gid, 0);
 }
 
 int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	(void)qp;
-	(void)gid;
 	(void)lid;
-	return EOPNOTSUPP;
+	return avb_detach_mcast(qp, gid, 0);
 }
 
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,

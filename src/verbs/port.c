@@ -2,6 +2,7 @@
 // The one port: always active, an Ethernet link, one P_Key. Its active MTU is that of the
 // interface of GID 0; what TCP then uses for a connection is TCP's own.
 #include "net/persona.h"
+#include "net/ud.h"
 #include "verbs/context.h"
 #include "verbs/gid.h"
 
@@ -81,15 +82,25 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __b
 	return 0;
 }
 
+uint32_t vb_port_mtu(void)
+{
+	struct vb_gids gids;
+
+	return vb_gids_read(&gids) ? 0 : 128u << port_mtu(&gids);
+}
+
 /*
  * A LID for programs that exchange no GID: it is this host's, and leads to the loopback address
  * (net/pair.h).
  */
 static void port_roce(struct ibv_port_attr *attr)
 {
+	uint32_t violations = aw_ud_qkey_violations();
+
 	attr->lid = attr->sm_lid = VB_LID;
 	attr->port_cap_flags |= IBV_PORT_IP_BASED_GIDS;
 	attr->flags = IBV_QPF_GRH_REQUIRED;
+	attr->qkey_viol_cntr = violations < UINT16_MAX ? violations : UINT16_MAX;
 }
 
 /* Octets, or 0 when it cannot be told. */

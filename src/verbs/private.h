@@ -29,4 +29,10 @@ struct aw_uqp *avb_qp_uqp(struct ibv_qp *qp);
  */
 void avb_qp_state_sync(struct ibv_qp *qp);
 
+/*
+ * As ibv_attach_mcast and ibv_detach_mcast, but on one interface; 0: on all that have an address.
+ */
+int avb_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex);
+int avb_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex);
+
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Life of a QP. Only RC; the queues have exactly the sizes asked for, except that a WR may always
+// Life of a QP. RC, and in the roce persona UD; the queues have exactly the sizes asked for, except that a WR may always
 // have one SGE.
 #include "verbs/qp.h"
 
@@ -23,6 +23,7 @@
 		    IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |                \
 		    IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |           \
 		    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD))
+#define UD_SEND_OPS ((uint64_t)(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM))
 
 /* How the stream ended is one of three: as from adapters, access and request errors come alone. */
 static const struct {
@@ -116,7 +117,7 @@ static int cap_check(const struct ibv_qp_cap *cap, bool srq)
 
 static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
-	if (attr->qp_type != IBV_QPT_RC)
+	if (attr->qp_type != IBV_QPT_RC && !(attr->qp_type == IBV_QPT_UD && aw_persona_is_roce()))
 		return EOPNOTSUPP;
 	if (!pd || !attr->send_cq || !attr->recv_cq)
 		return EINVAL;
@@ -134,7 +135,8 @@ static int attr_ex_check(struct ibv_context *context, const struct ibv_qp_init_a
 		return EINVAL;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
 		return EOPNOTSUPP;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && attr->send_ops_flags & ~SEND_OPS)
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+	    attr->send_ops_flags & ~(attr->qp_type == IBV_QPT_UD ? UD_SEND_OPS : SEND_OPS))
 		return EOPNOTSUPP;
 	return 0;
 }
@@ -167,8 +169,11 @@ static int uqp_create(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr, st
 		.recv_sge_max = attr->cap.max_recv_sge,
 		.inline_max = attr->cap.max_inline_data,
 		.sig_all = attr->sq_sig_all,
+		.ud_mtu = attr->qp_type == IBV_QPT_UD ? vb_port_mtu() : 0,
 	};
 
+	if (attr->qp_type == IBV_QPT_UD && !want.ud_mtu)
+		return ENODEV;
 	return aw_uqp_create(&want, uqp);
 }
 

@@ -52,6 +52,10 @@ enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp);
 /* Whether a send may be posted in the state that the QP is in. With the driver's QP lock. */
 bool vb_qp_may_send(struct vb_qp *qp);
 
+/* Both for a UD QP (qp_ud.c). */
+int vb_qp_ud_modify(struct vb_qp *qp, const struct ibv_qp_attr *attr, int mask);
+enum ibv_qp_state vb_qp_ud_state(struct vb_qp *qp);
+
 /* For qp_roce.c: the checks and acts that both personas share, in qp_attr.c. */
 int vb_qp_attr_check(const struct ibv_qp_attr *attr, int mask);
 void vb_qp_attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask);

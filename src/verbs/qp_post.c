@@ -157,6 +157,11 @@ static int send_fill(struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_sen
 		return vb_mw_fill(wqe, IBV_MW_TYPE_2, wr->bind_mw.mw, wr->bind_mw.rkey,
 				  &wr->bind_mw.bind_info);
 	send_operation(wqe, wr);
+	if (qp->uqp->ud)
+		err = vb_send_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
+				      wr->wr.ud.remote_qkey);
+	if (err)
+		return err;
 	return op == AW_OP_LOCAL_INV ? 0 : send_data(qp, wqe, wr);
 }
 

@@ -4,6 +4,7 @@
 #include "net/log.h"
 #include "net/qpn.h"
 #include "net/rc.h"
+#include "net/ud.h"
 #include "net/rnr.h"
 #include "verbs/gid.h"
 #include "verbs/private.h"
@@ -32,6 +33,8 @@ static enum ibv_qp_state walked(const struct vb_qp *qp)
 
 enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp)
 {
+	if (qp->uqp->ud)
+		return vb_qp_ud_state(qp);
 	switch (aw_uqp_state(qp->uqp)) {
 	case AW_QP_TERMINATE:
 	case AW_QP_ERROR:
@@ -52,6 +55,8 @@ bool vb_qp_may_send(struct vb_qp *qp)
 {
 	const struct aw_qp *core = &qp->uqp->core;
 
+	if (qp->uqp->ud)
+		return aw_ud_may_post(qp->uqp);
 	if (core->state == AW_QP_IDLE)
 		return core->posts_early;
 	/* A connection that stands already does not make it RTS. */
@@ -205,10 +210,14 @@ static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_at
 int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_qp *ibv = &qp->ibv.qp_base;
-	enum ibv_qp_state from = vb_qp_roce_state(qp);
+	enum ibv_qp_state from;
 	struct ibv_qp_attr before;
-	int err = check(qp, from, attr, mask);
+	int err;
 
+	if (qp->uqp->ud)
+		return vb_qp_ud_modify(qp, attr, mask);
+	from = vb_qp_roce_state(qp);
+	err = check(qp, from, attr, mask);
 	if (err)
 		return err;
 	pthread_mutex_lock(&ibv->mutex);

@@ -61,10 +61,21 @@ static void wr_start(struct ibv_qp_ex *ibv)
 	qp->wr_err = vb_qp_may_send(qp) ? 0 : EINVAL;
 }
 
+/* A datagram without an address is found out only here. */
+static bool all_addressed(const struct vb_qp *qp)
+{
+	const struct aw_sq *sq = &qp->uqp->core.sq;
+
+	for (uint32_t i = 0; qp->uqp->ud && i < qp->wr_count; i++)
+		if (!aw_sq_at(sq, sq->tail + i)->to)
+			return false;
+	return true;
+}
+
 static int wr_complete(struct ibv_qp_ex *ibv)
 {
 	struct vb_qp *qp = qp_of(ibv);
-	int err = qp->wr_err;
+	int err = qp->wr_err ? qp->wr_err : all_addressed(qp) ? 0 : EINVAL;
 
 	for (; !err && qp->wr_count; qp->wr_count--)
 		aw_uqp_send_commit(qp->uqp);
@@ -156,6 +167,16 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t r
 		wqe->compare_add = add;
 }
 
+static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t remote_qpn,
+			   uint32_t remote_qkey)
+{
+	struct vb_qp *qp = qp_of(ibv);
+	int err = qp->wr ? vb_send_address(qp, qp->wr, ah, remote_qpn, remote_qkey) : 0;
+
+	if (err)
+		fail(qp, err);
+}
+
 static void wr_set_sge_list(struct ibv_qp_ex *ibv, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	struct vb_qp *qp = qp_of(ibv);
@@ -207,6 +228,7 @@ void vb_qp_wr_init(struct vb_qp *qp)
 	qp->ibv.wr_rdma_read = wr_rdma_read;
 	qp->ibv.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp->ibv.wr_atomic_fetch_add = wr_atomic_fetch_add;
+	qp->ibv.wr_set_ud_addr = wr_set_ud_addr;
 	qp->ibv.wr_set_sge = wr_set_sge;
 	qp->ibv.wr_set_sge_list = wr_set_sge_list;
 	qp->ibv.wr_set_inline_data = wr_set_inline_data;

@@ -4,6 +4,8 @@
 
 #include "core/atomic.h"
 #include "net/log.h"
+#include "net/ud.h"
+#include "verbs/ah.h"
 #include "verbs/recv.h"
 
 #include <errno.h>
@@ -22,10 +24,21 @@ void vb_send_begin(struct aw_swqe *wqe, enum aw_op op, uint64_t wr_id, unsigned 
 	wqe->flags = flags & (AW_WR_FENCE | AW_WR_SIGNALED | AW_WR_SOLICITED);
 }
 
+int vb_send_address(const struct vb_qp *qp, struct aw_swqe *wqe, struct ibv_ah *ah,
+		    uint32_t remote_qpn, uint32_t remote_qkey)
+{
+	if (!qp->uqp->ud || !ah || ah->pd != qp->ibv.qp_base.pd)
+		return EINVAL;
+	aw_ud_fill(qp->uqp, wqe, vb_ah_of(ah)->aw, remote_qpn, remote_qkey);
+	return 0;
+}
+
 int vb_send_agreed(struct vb_qp *qp, enum aw_op op)
 {
 	const struct aw_qp *core = &qp->uqp->core;
 
+	if (qp->uqp->ud)
+		return op == AW_OP_SEND || op == AW_OP_SEND_IMM ? 0 : EINVAL;
 	if (!aw_op_is_extension(op) || core->stream.extensions || core->state == AW_QP_ERROR)
 		return 0;
 	if (core->state == AW_QP_IDLE)

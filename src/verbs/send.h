@@ -10,8 +10,12 @@
 /* An empty WQE of this kind. flags: those of enum ibv_send_flags that the core knows are kept. */
 void vb_send_begin(struct aw_swqe *wqe, enum aw_op op, uint64_t wr_id, unsigned int flags);
 
+/* Where a datagram goes. 0, or EINVAL: no address handle, or another PD's. */
+int vb_send_address(const struct vb_qp *qp, struct aw_swqe *wqe, struct ibv_ah *ah,
+		    uint32_t remote_qpn, uint32_t remote_qkey);
+
 /*
- * 0, or EOPNOTSUPP: immediate data or an atomic, and the peer did not agree to such at start-up,
+ * 0, or EINVAL: a UD QP has only Sends; or EOPNOTSUPP: immediate data or an atomic, and the peer did not agree to such at start-up,
  * which is logged once a QP. A QP in ERROR takes all, to flush it.
  */
 int vb_send_agreed(struct vb_qp *qp, enum aw_op op);

@@ -64,6 +64,8 @@ unsigned int vb_wc_flags(const struct aw_cq_entry *entry)
 		flags |= IBV_WC_WITH_IMM;
 	if (entry->cqe.flags & AW_WC_WITH_INV)
 		flags |= IBV_WC_WITH_INV;
+	if (entry->cqe.flags & AW_WC_GRH)
+		flags |= IBV_WC_GRH;
 	return flags;
 }
 
@@ -77,6 +79,8 @@ void vb_wc_fill(struct ibv_wc *wc, const struct aw_cq_entry *entry)
 		.byte_len = entry->cqe.byte_len,
 		.imm_data = vb_wc_imm_or_rkey(entry),
 		.qp_num = entry->qpn,
+		.src_qp = entry->cqe.src_qpn,
+		.sl = entry->cqe.sl,
 		.wc_flags = vb_wc_flags(entry),
 	};
 }

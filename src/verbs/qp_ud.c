@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// ibv_modify_qp of a UD QP. SQD takes effect at once, since a datagram does when it is posted; so
+// IBV_EVENT_SQ_DRAINED is never raised.
+#include "net/ud.h"
+#include "verbs/limits.h"
+#include "verbs/qp.h"
+#include "verbs/qp_rule.h"
+
+#include <errno.h>
+
+static enum ibv_qp_state shown(enum aw_ud_state state)
+{
+	switch (state) {
+	case AW_UD_RESET:
+		return IBV_QPS_RESET;
+	case AW_UD_INIT:
+		return IBV_QPS_INIT;
+	case AW_UD_RTR:
+		return IBV_QPS_RTR;
+	case AW_UD_RTS:
+		return IBV_QPS_RTS;
+	case AW_UD_SQD:
+		return IBV_QPS_SQD;
+	case AW_UD_SQE:
+		return IBV_QPS_SQE;
+	case AW_UD_ERR:
+		return IBV_QPS_ERR;
+	}
+	__builtin_unreachable();
+}
+
+/* Of those that vb_qp_rule_check lets through. */
+static enum aw_ud_state meant(enum ibv_qp_state state)
+{
+	switch (state) {
+	case IBV_QPS_RESET:
+		return AW_UD_RESET;
+	case IBV_QPS_INIT:
+		return AW_UD_INIT;
+	case IBV_QPS_RTR:
+		return AW_UD_RTR;
+	case IBV_QPS_RTS:
+		return AW_UD_RTS;
+	case IBV_QPS_SQD:
+		return AW_UD_SQD;
+	case IBV_QPS_SQE:
+	case IBV_QPS_ERR:
+	case IBV_QPS_UNKNOWN:
+		return AW_UD_ERR;
+	}
+	return AW_UD_ERR;
+}
+
+enum ibv_qp_state vb_qp_ud_state(struct vb_qp *qp)
+{
+	return shown(aw_ud_state(qp->uqp));
+}
+
+static int check(enum ibv_qp_state from, const struct ibv_qp_attr *attr, int mask)
+{
+	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
+
+	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
+		return EINVAL;
+	if (mask & IBV_QP_PORT && attr->port_num != VB_PORT)
+		return EINVAL;
+	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index)
+		return EINVAL;
+	return vb_qp_rule_check(IBV_QPT_UD, from, to, mask);
+}
+
+int vb_qp_ud_modify(struct vb_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	struct ibv_qp *ibv = &qp->ibv.qp_base;
+	int err;
+
+	pthread_mutex_lock(&ibv->mutex);
+	err = check(vb_qp_ud_state(qp), attr, mask);
+	if (!err) {
+		vb_qp_attr_keep(&qp->attr, attr, mask);
+		if (mask & IBV_QP_QKEY) {
+			qp->attr.qkey = attr->qkey;
+			aw_ud_set_qkey(qp->uqp, attr->qkey);
+		}
+		if (mask & IBV_QP_STATE) {
+			aw_ud_move(qp->uqp, meant(attr->qp_state));
+			atomic_store_explicit(&qp->reset, attr->qp_state == IBV_QPS_RESET,
+					      memory_order_relaxed);
+		}
+		ibv->state = vb_qp_ud_state(qp);
+	}
+	pthread_mutex_unlock(&ibv->mutex);
+	return err;
+}
