@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Answering for a service. The latest questions are remembered: one that comes again while it waits for
+// the program is nothing new, and one that was answered gets the same answer.
+#include "net/engine.h"
+#include "net/sidr.h"
+#include "net/watch.h"
+#include "wire/sidr.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define KNOWN_MAX 256
+#define READS_MAX 16 /* a turn of the progress thread */
+
+/* Who asked whom what, and what the answer was. */
+struct known {
+	uint64_t id;
+	struct sockaddr_storage peer;
+	size_t len; /* of octets; 0: not answered yet */
+	uint8_t octets[SIDR_MAX];
+};
+
+struct aw_sidr_service {
+	struct aw_watch watch; /* must be first */
+	int fd, family;
+	uint16_t port; /* network order */
+	aw_sidr_request_fn *fn;
+	void *arg;
+	uint32_t generation;
+	pthread_mutex_t lock; /* guards what follows */
+	uint32_t refs; /* its owner, and requests */
+	uint32_t next;
+	struct known known[KNOWN_MAX];
+};
+
+static void on_event(struct aw_watch *w, uint32_t events);
+
+static void put(struct aw_sidr_service *service)
+{
+	pthread_mutex_lock(&service->lock);
+	bool last = --service->refs == 0;
+
+	pthread_mutex_unlock(&service->lock);
+	if (!last)
+		return;
+	close(service->fd);
+	pthread_mutex_destroy(&service->lock);
+	free(service);
+}
+
+static void release(struct aw_watch *w)
+{
+	put((struct aw_sidr_service *)w);
+}
+
+/* The kernel is to say which address was asked: the answer has to come from there. */
+static int prepare(struct aw_sidr_service *service)
+{
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local), family_len = sizeof(service->family);
+	int on = 1;
+
+	if (getsockopt(service->fd, SOL_SOCKET, SO_DOMAIN, &service->family, &family_len) != 0 ||
+	    getsockname(service->fd, (struct sockaddr *)&local, &len) != 0)
+		return errno;
+	service->port = service->family == AF_INET ? ((struct sockaddr_in *)&local)->sin_port
+						   : ((struct sockaddr_in6 *)&local)->sin6_port;
+	int failed =
+		service->family == AF_INET
+			? setsockopt(service->fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on))
+			: setsockopt(service->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
+
+	return failed ? errno : 0;
+}
+
+int aw_sidr_listen(int fd, aw_sidr_request_fn *fn, void *arg, struct aw_sidr_service **started)
+{
+	struct aw_sidr_service *service = calloc(1, sizeof(*service));
+	int err;
+
+	if (!service)
+		return ENOMEM;
+	service->fd = fd;
+	service->fn = fn;
+	service->arg = arg;
+	service->refs = 1;
+	service->generation = aw_engine_generation();
+	pthread_mutex_init(&service->lock, NULL);
+	err = prepare(service);
+	*started = service;
+	if (!err)
+		err = aw_watch_add(&service->watch, fd, EPOLLIN, on_event, release);
+	if (err) {
+		pthread_mutex_destroy(&service->lock);
+		free(service);
+	}
+	return err;
+}
+
+/* In the child of a fork the lock may be a lost thread's: what it guards is let be. */
+void aw_sidr_service_destroy(struct aw_sidr_service *service)
+{
+	if (service->generation != aw_engine_generation()) {
+		close(service->fd);
+		return;
+	}
+	if (aw_engine_is_self())
+		aw_watch_remove(&service->watch);
+	else
+		aw_watch_remove_wait(&service->watch);
+}
+
+/* Mapped addresses become IPv4. */
+static void set_address(struct sockaddr_storage *to, const struct in6_addr *addr, uint16_t port,
+			uint32_t scope)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)to;
+	struct sockaddr_in *in = (struct sockaddr_in *)to;
+
+	memset(to, 0, sizeof(*to));
+	if (IN6_IS_ADDR_V4MAPPED(addr)) {
+		in->sin_family = AF_INET;
+		in->sin_port = port;
+		memcpy(&in->sin_addr, &addr->s6_addr[12], sizeof(in->sin_addr));
+		return;
+	}
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = port;
+	in6->sin6_addr = *addr;
+	in6->sin6_scope_id = IN6_IS_ADDR_LINKLOCAL(addr) ? scope : 0;
+}
+
+static void name_peer(const struct aw_sidr_ends *ends, struct sockaddr_storage *peer)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&ends->peer;
+
+	if (ends->peer.ss_family == AF_INET)
+		*peer = ends->peer;
+	else
+		set_address(peer, &in6->sin6_addr, in6->sin6_port, in6->sin6_scope_id);
+}
+
+static struct msghdr message(struct aw_sidr_ends *ends, struct iovec *iov)
+{
+	return (struct msghdr){
+		.msg_name = &ends->peer,
+		.msg_namelen = ends->peer_len,
+		.msg_iov = iov,
+		.msg_iovlen = 1,
+		.msg_control = ends->control_len ? ends->control : NULL,
+		.msg_controllen = ends->control_len,
+	};
+}
+
+static ssize_t receive(struct aw_sidr_service *service, uint8_t *octets, size_t room,
+		       struct aw_sidr_ends *ends)
+{
+	struct iovec iov = { octets, room };
+	struct msghdr msg;
+	ssize_t n;
+
+	ends->peer_len = sizeof(ends->peer);
+	ends->control_len = sizeof(ends->control);
+	msg = message(ends, &iov);
+	n = recvmsg(service->fd, &msg, MSG_DONTWAIT);
+	ends->peer_len = msg.msg_namelen;
+	ends->control_len = msg.msg_controllen;
+	return n;
+}
+
+/* Whom the question was for. */
+static bool name_local(const struct aw_sidr_service *service, struct aw_sidr_ends *ends,
+		       struct sockaddr_storage *local)
+{
+	struct in6_addr mapped = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	struct msghdr msg = message(ends, NULL);
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	struct in6_pktinfo in6;
+	struct in_pktinfo in;
+
+	if (!c || (service->family == AF_INET) != (c->cmsg_level == IPPROTO_IP))
+		return false;
+	if (service->family == AF_INET6) {
+		memcpy(&in6, CMSG_DATA(c), sizeof(in6));
+		set_address(local, &in6.ipi6_addr, service->port, in6.ipi6_ifindex);
+		return true;
+	}
+	memcpy(&in, CMSG_DATA(c), sizeof(in));
+	memcpy(&mapped.s6_addr[12], &in.ipi_addr, sizeof(in.ipi_addr));
+	set_address(local, &mapped, service->port, 0);
+	return true;
+}
+
+static bool is_same(const struct known *known, uint64_t id, const struct sockaddr_storage *peer)
+{
+	return known->id == id && memcmp(&known->peer, peer, sizeof(*peer)) == 0;
+}
+
+/* The lock is held. */
+static struct known *find(struct aw_sidr_service *service, uint64_t id,
+			  const struct sockaddr_storage *peer)
+{
+	for (uint32_t i = 0; i < KNOWN_MAX; i++)
+		if (is_same(&service->known[i], id, peer))
+			return &service->known[i];
+	return NULL;
+}
+
+/* Back to who asked, from the address that was asked: what recvmsg(2) told is what sendmsg(2) takes. */
+static int send_to(const struct aw_sidr_service *service, struct known *known,
+		   struct aw_sidr_ends *ends)
+{
+	struct iovec iov = { known->octets, known->len };
+	struct msghdr msg = message(ends, &iov);
+
+	return sendmsg(service->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+/* True: it was heard before, and answered if it could be. The lock is held. */
+static bool answer_again(struct aw_sidr_service *service, const struct sidr_msg *msg,
+			 const struct sockaddr_storage *peer, struct aw_sidr_ends *ends)
+{
+	struct known *known = find(service, msg->id, peer);
+
+	if (!known || known->len == 0)
+		return known != NULL;
+	send_to(service, known, ends);
+	return true;
+}
+
+static void remember(struct aw_sidr_service *service, const struct aw_sidr_request *request)
+{
+	struct known *known = &service->known[service->next];
+
+	service->next = (service->next + 1) % KNOWN_MAX;
+	known->id = request->id;
+	known->peer = request->peer;
+	known->len = 0;
+}
+
+static void forget(struct aw_sidr_service *service, const struct aw_sidr_request *request)
+{
+	struct known *known = find(service, request->id, &request->peer);
+
+	if (known)
+		memset(known, 0, sizeof(*known));
+}
+
+static struct aw_sidr_request *make(struct aw_sidr_service *service, const struct sidr_msg *msg,
+				    struct aw_sidr_ends *ends)
+{
+	struct aw_sidr_request *request = calloc(1, sizeof(*request));
+
+	if (!request)
+		return NULL;
+	name_peer(ends, &request->peer);
+	if (!name_local(service, ends, &request->local)) {
+		free(request);
+		return NULL;
+	}
+	request->service = service;
+	request->ends = *ends;
+	request->id = msg->id;
+	request->pd_len = msg->pd_len;
+	memcpy(request->pd, msg->pd, msg->pd_len);
+	return request;
+}
+
+/* The lock is held, and given back while the program's side hears of it. */
+static void offer(struct aw_sidr_service *service, struct aw_sidr_request *request)
+{
+	remember(service, request);
+	service->refs++;
+	pthread_mutex_unlock(&service->lock);
+	bool taken = service->fn(service->arg, request);
+
+	pthread_mutex_lock(&service->lock);
+	if (taken)
+		return;
+	forget(service, request);
+	service->refs--;
+	free(request);
+}
+
+static void hear(struct aw_sidr_service *service, const struct sidr_msg *msg,
+		 struct aw_sidr_ends *ends)
+{
+	struct aw_sidr_request *request;
+	struct sockaddr_storage peer;
+
+	name_peer(ends, &peer);
+	pthread_mutex_lock(&service->lock);
+	if (!answer_again(service, msg, &peer, ends)) {
+		request = make(service, msg, ends);
+		if (request)
+			offer(service, request);
+	}
+	pthread_mutex_unlock(&service->lock);
+}
+
+static void on_event(struct aw_watch *w, uint32_t events)
+{
+	struct aw_sidr_service *service = (struct aw_sidr_service *)w;
+
+	(void)events;
+	for (int i = 0; i < READS_MAX; i++) {
+		uint8_t octets[SIDR_MAX + 1];
+		struct sidr_msg msg;
+		struct aw_sidr_ends ends;
+		ssize_t n = receive(service, octets, sizeof(octets), &ends);
+
+		if (n < 0)
+			return;
+		if (sidr_parse(octets, (size_t)n, &msg) && msg.kind == SIDR_REQUEST)
+			hear(service, &msg, &ends);
+	}
+}
+
+int aw_sidr_reply(struct aw_sidr_request *request, const struct aw_sidr_answer *answer)
+{
+	struct aw_sidr_service *service = request->service;
+	const struct sidr_msg msg = {
+		.kind = SIDR_REPLY,
+		.status = answer->status,
+		.id = request->id,
+		.qpn = answer->qpn,
+		.qkey = answer->qkey,
+		.pd_len = answer->pd_len,
+		.pd = answer->pd,
+	};
+	struct known lost, *known;
+	int err;
+
+	pthread_mutex_lock(&service->lock);
+	known = find(service, request->id, &request->peer);
+	if (!known)
+		known = &lost;
+	known->len = sidr_build(&msg, known->octets);
+	err = send_to(service, known, &request->ends);
+	pthread_mutex_unlock(&service->lock);
+	/* What is lost here is asked for again, as what is lost on the way. */
+	return err == EAGAIN || err == ENOBUFS ? 0 : err;
+}
+
+void aw_sidr_request_free(struct aw_sidr_request *request)
+{
+	put(request->service);
+	free(request);
+}
