@@ -12,6 +12,8 @@
 
 #define AW_SIDR_PD_MAX 255
 
+#define AW_SIDR_REJECTED 2 /* as InfiniBand's SIDR_REP says it */
+
 struct aw_sidr_answer {
 	uint8_t status; /* 0: success */
 	uint32_t qpn, qkey; /* of success */

@@ -6,6 +6,7 @@
 #include "rdmacm/fail.h"
 #include "rdmacm/reply_timer.h"
 #include "rdmacm/stream.h"
+#include "rdmacm/ud.h"
 
 static uint8_t at_most(uint8_t n, uint16_t max)
 {
@@ -62,9 +63,12 @@ static void on_replied(struct aw_cm_id *cm, bool p2p, bool given)
 
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 {
-	if (!id || !aw_cm_param_valid(id, conn_param))
+	struct aw_cm_id *cm = id ? aw_cm_id_of(id) : NULL;
+
+	if (cm && cm->ud)
+		return aw_cm_fail(aw_cm_ud_accept(cm, conn_param));
+	if (!cm || !aw_cm_param_valid(id, conn_param))
 		return aw_cm_fail(EINVAL);
-	struct aw_cm_id *cm = aw_cm_id_of(id);
 
 	if (aw_cm_id_state(cm) != AW_CM_REQUESTED || aw_cm_stream_claim(cm, conn_param) != 0)
 		return aw_cm_fail(EINVAL);
@@ -88,6 +92,8 @@ int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private
 {
 	if (!id || (private_data_len && !private_data))
 		return aw_cm_fail(EINVAL);
+	if (aw_cm_id_of(id)->ud)
+		return aw_cm_fail(aw_cm_ud_reject(aw_cm_id_of(id), private_data, private_data_len));
 	struct aw_conn *conn = take_conn(aw_cm_id_of(id), AW_CM_FAILED);
 
 	if (!conn)

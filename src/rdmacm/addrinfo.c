@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rdma_getaddrinfo. The results are plain heap memory, field by field: programs make such lists
 // themselves and have rdma_freeaddrinfo take them.
+#include "net/persona.h"
 #include "rdmacm/address.h"
 #include "rdmacm/fail.h"
 
@@ -14,6 +15,11 @@ static const struct rdma_addrinfo no_hints = {
 	.ai_qp_type = IBV_QPT_RC,
 	.ai_port_space = RDMA_PS_TCP,
 };
+
+static bool is_udp(const struct rdma_addrinfo *hints)
+{
+	return hints->ai_port_space == RDMA_PS_UDP || hints->ai_qp_type == IBV_QPT_UD;
+}
 
 /* 0 or EAI_MEMORY. */
 static int copy_address(struct sockaddr **to, socklen_t *to_len, const struct sockaddr *from,
@@ -46,8 +52,8 @@ static struct rdma_addrinfo *make(const struct rdma_addrinfo *hints)
 		return NULL;
 	rai->ai_flags = hints->ai_flags;
 	rai->ai_family = hints->ai_family;
-	rai->ai_qp_type = hints->ai_qp_type ? hints->ai_qp_type : IBV_QPT_RC;
-	rai->ai_port_space = hints->ai_port_space ? hints->ai_port_space : RDMA_PS_TCP;
+	rai->ai_qp_type = is_udp(hints) ? IBV_QPT_UD : IBV_QPT_RC;
+	rai->ai_port_space = is_udp(hints) ? RDMA_PS_UDP : RDMA_PS_TCP;
 	return rai;
 }
 
@@ -104,6 +110,10 @@ static int from_names(const char *node, const char *service, const struct rdma_a
 {
 	struct addrinfo ask = { .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP }, *answer;
 
+	if (is_udp(hints)) {
+		ask.ai_socktype = SOCK_DGRAM;
+		ask.ai_protocol = IPPROTO_UDP;
+	}
 	if (hints->ai_flags & RAI_FAMILY)
 		ask.ai_family = hints->ai_family;
 	if (hints->ai_flags & RAI_PASSIVE)
@@ -142,8 +152,12 @@ static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **
 	return 0;
 }
 
-static bool is_tcp(const struct rdma_addrinfo *hints)
+static bool is_known(const struct rdma_addrinfo *hints)
 {
+	if (is_udp(hints))
+		return aw_persona_is_roce() &&
+		       (!hints->ai_port_space || hints->ai_port_space == RDMA_PS_UDP) &&
+		       (!hints->ai_qp_type || hints->ai_qp_type == IBV_QPT_UD);
 	return (!hints->ai_port_space || hints->ai_port_space == RDMA_PS_TCP) &&
 	       (!hints->ai_qp_type || hints->ai_qp_type == IBV_QPT_RC);
 }
@@ -155,7 +169,7 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 		return aw_cm_fail(EINVAL);
 	if (!hints)
 		hints = &no_hints;
-	if (!is_tcp(hints))
+	if (!is_known(hints))
 		return EAI_SOCKTYPE;
 	if (node || service)
 		return from_names(node, service, hints, res);

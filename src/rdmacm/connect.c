@@ -8,6 +8,7 @@
 #include "rdmacm/fail.h"
 #include "rdmacm/socket.h"
 #include "rdmacm/stream.h"
+#include "rdmacm/ud.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -249,9 +250,15 @@ static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 
 int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 {
-	if (!id || !aw_cm_param_valid(id, conn_param))
+	struct aw_cm_id *cm = id ? aw_cm_id_of(id) : NULL;
+
+	if (cm && cm->ud) {
+		int ud_err = aw_cm_ud_connect(cm, conn_param);
+
+		return ud_err ? aw_cm_fail(ud_err) : aw_cm_id_complete(cm);
+	}
+	if (!cm || !aw_cm_param_valid(id, conn_param))
 		return aw_cm_fail(EINVAL);
-	struct aw_cm_id *cm = aw_cm_id_of(id);
 
 	if (!aw_cm_id_advance(cm, AW_CM_ROUTE_RESOLVED, AW_CM_CONNECTING))
 		return aw_cm_fail(EINVAL);

@@ -4,11 +4,13 @@
 
 #include "net/engine.h"
 #include "net/log.h"
+#include "net/persona.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/process.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/timer.h"
+#include "rdmacm/ud.h"
 #include "ring/once.h"
 #include "ring/table.h"
 
@@ -28,7 +30,7 @@ static const uint32_t arrows[] = {
 	[AW_CM_ROUTE_RESOLVED] = TO(AW_CM_CONNECTING),
 	[AW_CM_LISTENING] = TO(AW_CM_BOUND),
 	[AW_CM_CONNECTING] = TO(AW_CM_CONNECTED) | TO(AW_CM_FAILED) | TO(AW_CM_ROUTE_RESOLVED),
-	[AW_CM_REQUESTED] = TO(AW_CM_ACCEPTING) | TO(AW_CM_FAILED),
+	[AW_CM_REQUESTED] = TO(AW_CM_ACCEPTING) | TO(AW_CM_CONNECTED) | TO(AW_CM_FAILED),
 	[AW_CM_ACCEPTING] = TO(AW_CM_REPLIED) | TO(AW_CM_FAILED),
 	[AW_CM_REPLIED] = TO(AW_CM_CONNECTED) | TO(AW_CM_DISCONNECTED) | TO(AW_CM_FAILED),
 	[AW_CM_CONNECTED] = TO(AW_CM_DISCONNECTED),
@@ -130,6 +132,7 @@ static void stop_net(struct aw_cm_id *cm)
 	enum aw_cm_state state = end(cm, &conn);
 
 	destroy_listeners(cm);
+	aw_cm_ud_stop(cm);
 	if (conn && state == AW_CM_REQUESTED)
 		aw_conn_reject(conn, NULL, 0);
 	if (conn)
@@ -195,6 +198,7 @@ void aw_cm_id_destroy(struct aw_cm_id *cm)
 		aw_engine_put();
 	free(cm->ep_attr);
 	free(cm->spare);
+	aw_cm_ud_free(cm);
 	pthread_cond_destroy(&cm->acked);
 	pthread_mutex_destroy(&cm->lock);
 	free(cm);
@@ -311,7 +315,19 @@ int aw_cm_id_complete(struct aw_cm_id *cm)
 		return ret;
 	if (cm->id.event->event == RDMA_CM_EVENT_REJECTED)
 		return aw_cm_fail(ECONNREFUSED);
-	return aw_cm_fail(-cm->id.event->status);
+	/* In the UDP port space a refusal's status is InfiniBand's, above zero. */
+	return aw_cm_fail(cm->id.event->status > 0 ? ECONNREFUSED : -cm->id.event->status);
+}
+
+static bool has_port_space(enum rdma_port_space ps)
+{
+	if (ps == RDMA_PS_TCP || (ps == RDMA_PS_UDP && aw_persona_is_roce()))
+		return true;
+	aw_log(AW_LOG_WARN,
+	       "rdma_create_id: port space 0x%x: iwarp has RDMA_PS_TCP only, the roce persona "
+	       "(anywarp run --persona roce) RDMA_PS_UDP too",
+	       (unsigned int)ps);
+	return false;
 }
 
 int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
@@ -319,11 +335,8 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 {
 	if (!id)
 		return aw_cm_fail(EINVAL);
-	if (ps != RDMA_PS_TCP) {
-		aw_log(AW_LOG_WARN, "rdma_create_id: port space 0x%x: iwarp has RDMA_PS_TCP only",
-		       (unsigned int)ps);
+	if (!has_port_space(ps))
 		return aw_cm_fail(EPROTONOSUPPORT);
-	}
 	struct rdma_event_channel *own = channel ? NULL : rdma_create_event_channel();
 
 	if (!channel && !own)
@@ -331,6 +344,11 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 	struct aw_cm_id *cm;
 	int err = aw_cm_id_create(channel ? channel : own, context, &cm);
 
+	if (!err && ps == RDMA_PS_UDP) {
+		err = aw_cm_ud_create(cm);
+		if (err)
+			aw_cm_id_destroy(cm);
+	}
 	if (err) {
 		if (own)
 			rdma_destroy_event_channel(own);

@@ -32,6 +32,8 @@ enum aw_cm_state {
 	AW_CM_ENDED, /* being destroyed: callbacks leave it alone */
 };
 
+struct aw_cm_ud;
+
 struct aw_cm_id {
 	struct rdma_cm_id id; /* the program's view; must be first */
 	uint32_t handle; /* fixed after create */
@@ -53,6 +55,7 @@ struct aw_cm_id {
 	struct aw_listener *given; /* of sockets that the program has connected */
 	uint32_t backlog; /* LISTENING: the most Requests the program has not seen yet */
 	uint32_t requests; /* and how many there are */
+	struct aw_cm_ud *ud; /* of RDMA_PS_UDP; fixed after create */
 	uint32_t qpn;
 	struct aw_uqp *uqp; /* to tell a QP from a later one of the same number; may be stale */
 	uint32_t uqp_events;

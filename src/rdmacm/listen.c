@@ -10,12 +10,13 @@
 #include "rdmacm/devices.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/socket.h"
+#include "rdmacm/ud.h"
 
 #include <stdlib.h>
 
 #define BACKLOG_MAX 1024
 
-static bool reserve(struct aw_cm_id *listener)
+bool aw_cm_listen_reserve(struct aw_cm_id *listener)
 {
 	pthread_mutex_lock(&listener->lock);
 	bool room = listener->state == AW_CM_LISTENING && listener->requests < listener->backlog;
@@ -26,7 +27,7 @@ static bool reserve(struct aw_cm_id *listener)
 	return room;
 }
 
-static void unreserve(struct aw_cm_id *listener)
+void aw_cm_listen_unreserve(struct aw_cm_id *listener)
 {
 	pthread_mutex_lock(&listener->lock);
 	listener->requests--;
@@ -81,13 +82,13 @@ bool aw_cm_listen_offer(struct aw_cm_id *listener, struct aw_conn *conn)
 
 static bool take_request(struct aw_cm_id *listener, struct aw_conn *conn)
 {
-	if (!reserve(listener)) {
+	if (!aw_cm_listen_reserve(listener)) {
 		aw_log(AW_LOG_WARN, "request rejected: backlog %u full", listener->backlog);
 		return false;
 	}
 	if (aw_cm_listen_offer(listener, conn))
 		return true;
-	unreserve(listener);
+	aw_cm_listen_unreserve(listener);
 	return false;
 }
 
@@ -118,7 +119,7 @@ int aw_cm_listen_hand_over(struct aw_cm_event *ev, struct rdma_event_channel *ch
 	struct aw_cm_id *cm = aw_cm_id_of(ev->event.id);
 	bool sync = is_sync(ev->owner);
 
-	unreserve(ev->owner);
+	aw_cm_listen_unreserve(ev->owner);
 	cm->id.channel = sync ? rdma_create_event_channel() : channel;
 	cm->sync = sync && cm->id.channel;
 	if (cm->id.channel)
@@ -151,6 +152,18 @@ static int start(struct aw_cm_id *cm)
 	return 0;
 }
 
+static int start_of(struct aw_cm_id *cm)
+{
+	if (cm->ud)
+		return aw_cm_ud_listen(cm);
+	aw_cm_socket_set_reuse(cm->fd, true);
+	int err = start(cm);
+
+	if (err)
+		aw_cm_socket_set_reuse(cm->fd, cm->reuse_addr);
+	return err;
+}
+
 static int bind_default(struct aw_cm_id *cm)
 {
 	struct sockaddr_storage any;
@@ -175,11 +188,8 @@ int rdma_listen(struct rdma_cm_id *id, int backlog)
 	if (!aw_cm_id_advance(cm, AW_CM_BOUND, AW_CM_LISTENING))
 		return aw_cm_fail(EINVAL);
 	cm->backlog = backlog > 0 && backlog < BACKLOG_MAX ? (uint32_t)backlog : BACKLOG_MAX;
-	aw_cm_socket_set_reuse(cm->fd, true);
-	err = start(cm);
-	if (err) {
-		aw_cm_socket_set_reuse(cm->fd, cm->reuse_addr);
+	err = start_of(cm);
+	if (err)
 		aw_cm_id_advance(cm, AW_CM_LISTENING, AW_CM_BOUND);
-	}
 	return aw_cm_fail(err);
 }

@@ -11,6 +11,10 @@
  */
 bool aw_cm_listen_offer(struct aw_cm_id *listener, struct aw_conn *conn);
 
+/* Counts a Request, which the program's taking of its event undoes. False: the backlog is full. */
+bool aw_cm_listen_reserve(struct aw_cm_id *listener);
+void aw_cm_listen_unreserve(struct aw_cm_id *listener);
+
 /*
  * The program takes the event of a Request from channel: its id becomes the program's. 0; or
  * EMFILE, ENFILE, ENOMEM, and the Request was rejected and the event is gone.

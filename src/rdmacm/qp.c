@@ -4,6 +4,7 @@
 #include "rdmacm/cqs.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/stream.h"
+#include "rdmacm/ud.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -40,11 +41,13 @@ static int create_cqs(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 }
 
 /* As Linux's rdma_cm leaves a new QP; an iWARP one begins so. */
-static int move_to_init(struct rdma_cm_id *id, struct ibv_qp *qp)
+static int move_on(struct rdma_cm_id *id, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
 	int mask;
 
+	if (aw_cm_id_of(id)->ud)
+		return aw_cm_ud_qp_walk(aw_cm_id_of(id), qp);
 	if (!aw_persona_is_roce())
 		return 0;
 	if (rdma_init_qp_attr(id, &attr, &mask) != 0)
@@ -64,7 +67,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		return aw_cm_fail(err);
 	struct ibv_qp *qp = ibv_create_qp_ex(id->verbs, attr);
 
-	err = qp ? move_to_init(id, qp) : errno;
+	err = qp ? move_on(id, qp) : errno;
 	if (err) {
 		if (qp)
 			ibv_destroy_qp(qp);
@@ -128,6 +131,8 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *q
 {
 	if (!id || !qp_attr || !qp_attr_mask || !id->verbs)
 		return aw_cm_fail(EINVAL);
+	if (aw_cm_id_of(id)->ud)
+		return aw_cm_fail(aw_cm_ud_qp_attr(aw_cm_id_of(id), qp_attr, qp_attr_mask));
 	if (qp_attr->qp_state == IBV_QPS_RTS) {
 		*qp_attr_mask = 0;
 		return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Binding a TCP socket with the port rules of rdma_cm: a port that another id or program holds is
+// Binding a TCP socket, or a UDP one, with the port rules of rdma_cm: a port that another id or program holds is
 // in use, one where only old connections remain is free. SO_REUSEADDR alone would let two ids bind
 // one port; without it a server could not be started again at once. So both are tried in turn.
 #include "rdmacm/socket.h"
@@ -28,7 +28,8 @@ void aw_cm_socket_set_tos(const struct aw_cm_id *cm, int fd)
 
 static int open_socket(const struct aw_cm_id *cm, int family)
 {
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	int type = cm->ud ? SOCK_DGRAM : SOCK_STREAM;
+	int fd = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -1;
@@ -45,7 +46,7 @@ static int bind_port(const struct aw_cm_id *cm, int fd, const struct sockaddr *a
 	aw_cm_socket_set_reuse(fd, cm->reuse_addr);
 	if (bind(fd, addr, len) == 0)
 		return 0;
-	if (errno != EADDRINUSE || cm->reuse_addr)
+	if (errno != EADDRINUSE || cm->reuse_addr || cm->ud)
 		return errno;
 	aw_cm_socket_set_reuse(fd, true);
 	int err = bind(fd, addr, len) < 0 ? errno : 0;

@@ -261,6 +261,8 @@ static void settle_end(struct aw_cm_id *cm)
 
 void aw_cm_stream_settle(struct aw_cm_id *cm)
 {
+	if (cm->ud)
+		return;
 	if (cm->uqp_events & AW_UQP_CLOSED)
 		settle_end(cm);
 	else if (cm->state == AW_CM_REPLIED && (cm->uqp_events & AW_UQP_READY))
@@ -297,6 +299,8 @@ int rdma_disconnect(struct rdma_cm_id *id)
 		return aw_cm_fail(EINVAL);
 	struct aw_cm_id *cm = aw_cm_id_of(id);
 
+	if (cm->ud)
+		return aw_cm_fail(EINVAL); /* there is no connection, says Linux's rdma_cm too */
 	pthread_mutex_lock(&cm->lock);
 	enum aw_cm_state state = cm->state;
 

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// rdma_join_multicast and rdma_leave_multicast, for ids of the UDP port space. There is nobody to ask:
+// the event follows at once. A group is joined on the interface that the id is bound to.
+#include "rdmacm/address.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/ud.h"
+#include "verbs/private.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct aw_cm_group {
+	LIST_ENTRY(aw_cm_group) entry; /* guarded by the id's lock */
+	union ibv_gid gid;
+	uint32_t ifindex;
+	bool attached;
+};
+
+static bool is_multicast(const struct sockaddr *addr)
+{
+	if (addr->sa_family == AF_INET)
+		return IN_MULTICAST(ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr));
+	return addr->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_MULTICAST(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
+/* As the kernel, which attaches the QP that there is, and leaves it to the program where there is none. */
+static int attach(struct aw_cm_id *cm, struct aw_cm_group *group, bool send_only)
+{
+	int err = 0;
+
+	if (cm->id.qp && !send_only)
+		err = avb_attach_mcast(cm->id.qp, &group->gid, group->ifindex);
+	group->attached = cm->id.qp && !send_only && !err;
+	return err;
+}
+
+static void tell(struct aw_cm_id *cm, const struct aw_cm_group *group, int err, void *context)
+{
+	struct aw_cm_event *ev = aw_cm_event_create(
+		cm, err ? RDMA_CM_EVENT_MULTICAST_ERROR : RDMA_CM_EVENT_MULTICAST_JOIN, -err);
+
+	if (!ev)
+		return;
+	aw_cm_ud_describe(ev, &group->gid, AW_CM_QPN_MULTICAST, RDMA_UDP_QKEY);
+	ev->event.param.ud.private_data = context;
+	aw_cm_event_raise(ev);
+}
+
+static int join(struct aw_cm_id *cm, const struct sockaddr *addr, bool send_only, void *context)
+{
+	struct ibv_gid_entry source;
+	struct aw_cm_group *group;
+	int err;
+
+	if (!cm->ud || !cm->id.verbs || !is_multicast(addr))
+		return EINVAL;
+	err = aw_cm_ud_source(&cm->id, &source);
+	if (err)
+		return err;
+	group = calloc(1, sizeof(*group));
+	if (!group)
+		return ENOMEM;
+	aw_address_gid(addr, &group->gid);
+	group->ifindex = source.ndev_ifindex;
+	err = attach(cm, group, send_only);
+	pthread_mutex_lock(&cm->lock);
+	tell(cm, group, err, context);
+	if (!err)
+		LIST_INSERT_HEAD(&cm->ud->groups, group, entry);
+	pthread_mutex_unlock(&cm->lock);
+	if (err)
+		free(group);
+	return 0;
+}
+
+int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
+{
+	if (!id || !addr)
+		return aw_cm_fail(EINVAL);
+	struct aw_cm_id *cm = aw_cm_id_of(id);
+	int err = join(cm, addr, false, context);
+
+	return err ? aw_cm_fail(err) : aw_cm_id_complete(cm);
+}
+
+int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
+			   void *context)
+{
+	const uint32_t known = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
+
+	if (!id || !attr || attr->comp_mask != known || !attr->addr)
+		return aw_cm_fail(EINVAL);
+	if (attr->join_flags != RDMA_MC_JOIN_FLAG_FULLMEMBER &&
+	    attr->join_flags != RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER)
+		return aw_cm_fail(EINVAL);
+	struct aw_cm_id *cm = aw_cm_id_of(id);
+	int err = join(cm, attr->addr, attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+		       context);
+
+	return err ? aw_cm_fail(err) : aw_cm_id_complete(cm);
+}
+
+static struct aw_cm_group *take(struct aw_cm_id *cm, const union ibv_gid *gid)
+{
+	struct aw_cm_group *group;
+
+	pthread_mutex_lock(&cm->lock);
+	LIST_FOREACH(group, &cm->ud->groups, entry)
+	{
+		if (memcmp(&group->gid, gid, sizeof(*gid)) == 0)
+			break;
+	}
+	if (group)
+		LIST_REMOVE(group, entry);
+	pthread_mutex_unlock(&cm->lock);
+	return group;
+}
+
+int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	union ibv_gid gid;
+
+	if (!id || !addr || !aw_cm_id_of(id)->ud || !aw_address_len(addr->sa_family))
+		return aw_cm_fail(EINVAL);
+	aw_address_gid(addr, &gid);
+	struct aw_cm_group *group = take(aw_cm_id_of(id), &gid);
+
+	if (!group)
+		return aw_cm_fail(EADDRNOTAVAIL);
+	/* A QP that is gone, or another one, is in no group any more. */
+	if (group->attached && id->qp)
+		avb_detach_mcast(id->qp, &group->gid, group->ifindex);
+	free(group);
+	return 0;
+}
+
+void aw_cm_groups_drop(struct aw_cm_id *cm)
+{
+	struct aw_cm_group *group;
+
+	while ((group = LIST_FIRST(&cm->ud->groups))) {
+		LIST_REMOVE(group, entry);
+		free(group);
+	}
+}
