@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The UDP port space: a question and its answer, and multicast groups, as programs see them.
+#include "cm.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	RESOLVE_MS = 2000,
+	HDR_LEN = 24, /* of a question: docs/roce-ud.md */
+};
+
+static struct rdma_event_channel *passive, *active;
+
+static int open_channels(void **state)
+{
+	(void)state;
+	passive = rdma_create_event_channel();
+	active = rdma_create_event_channel();
+	return passive && active ? 0 : -1;
+}
+
+static int close_channels(void **state)
+{
+	(void)state;
+	cm_expect_none(passive);
+	cm_expect_none(active);
+	rdma_destroy_event_channel(passive);
+	rdma_destroy_event_channel(active);
+	return 0;
+}
+
+static struct rdma_cm_id *fresh(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_UDP), 0);
+	assert_int_equal(id->qp_type, IBV_QPT_UD);
+	return id;
+}
+
+static struct rdma_cm_id *listener(const char *ip, int backlog)
+{
+	struct sockaddr_storage ss = cm_address(ip, 0);
+	struct rdma_cm_id *id = fresh(passive);
+
+	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&ss), 0);
+	assert_int_equal(rdma_listen(id, backlog), 0);
+	return id;
+}
+
+static void make_qp(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr attr = { .cap = { 4, 4, 1, 1, 64 }, .qp_type = IBV_QPT_UD };
+
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+}
+
+static struct rdma_cm_id *resolved(const char *ip, uint16_t port)
+{
+	struct sockaddr_storage ss = cm_address(ip, port);
+	struct rdma_cm_id *id = fresh(active);
+
+	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&ss, RESOLVE_MS), 0);
+	cm_expect_ack(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(rdma_resolve_route(id, RESOLVE_MS), 0);
+	cm_expect_ack(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	make_qp(id);
+	return id;
+}
+
+static struct rdma_cm_id *take_request(const char *pd)
+{
+	struct rdma_cm_event *event = cm_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct rdma_cm_id *id = event->id;
+	size_t len = pd ? strlen(pd) : 0;
+
+	assert_int_equal(event->param.ud.private_data_len, len);
+	if (len)
+		assert_memory_equal(event->param.ud.private_data, pd, len);
+	rdma_ack_cm_event(event);
+	return id;
+}
+
+static struct rdma_conn_param param(const char *pd)
+{
+	return (struct rdma_conn_param){ .private_data = pd,
+					 .private_data_len = pd ? (uint8_t)strlen(pd) : 0 };
+}
+
+static void qp__is_in_rts_with_the_port_space_s_qkey(void **state)
+{
+	struct rdma_cm_id *id = resolved("127.0.0.1", 9);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	(void)state;
+	assert_int_equal(ibv_query_qp(id->qp, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
+	assert_int_equal(attr.qkey, RDMA_UDP_QKEY);
+	cm_destroy(id);
+}
+
+static void exchange(const char *ip)
+{
+	struct rdma_cm_id *listen_id = listener(ip, 4), *client, *server;
+	struct rdma_conn_param ask = param("who"), answer = param("me");
+	struct rdma_cm_event *event;
+	struct ibv_ah *ah;
+
+	client = resolved(ip, cm_port(listen_id));
+	assert_int_equal(rdma_connect(client, &ask), 0);
+	server = take_request("who");
+	assert_int_equal(rdma_get_dst_port(server), rdma_get_src_port(client));
+	make_qp(server);
+	assert_int_equal(rdma_accept(server, &answer), 0);
+	event = cm_expect(active, RDMA_CM_EVENT_ESTABLISHED, 0);
+	assert_int_equal(event->param.ud.qp_num, server->qp->qp_num);
+	assert_int_equal(event->param.ud.qkey, RDMA_UDP_QKEY);
+	assert_int_equal(event->param.ud.private_data_len, 2);
+	assert_memory_equal(event->param.ud.private_data, "me", 2);
+	ah = ibv_create_ah(client->pd, &event->param.ud.ah_attr);
+	assert_non_null(ah);
+	rdma_ack_cm_event(event);
+
+	uint8_t buf[100];
+	struct ibv_mr *mr = ibv_reg_mr(server->pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_wc wc;
+
+	assert_non_null(mr);
+	assert_int_equal(rdma_post_recv(server, NULL, buf, sizeof(buf), mr), 0);
+	assert_int_equal(rdma_post_ud_send(client, NULL, (void *)(uintptr_t) "data", 4, NULL,
+					   IBV_SEND_INLINE, ah, server->qp->qp_num),
+			 0);
+	assert_int_equal(rdma_get_recv_comp(server, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.src_qp, client->qp->qp_num);
+	assert_memory_equal(buf + 40, "data", 4);
+	assert_int_equal(rdma_disconnect(client), -1);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	cm_destroy(client);
+	cm_destroy(server);
+	rdma_destroy_id(listen_id);
+}
+
+static void connect__ipv4(void **state)
+{
+	(void)state;
+	exchange("127.0.0.1");
+}
+
+static void connect__ipv6(void **state)
+{
+	(void)state;
+	exchange("::1");
+}
+
+static void connect__rejected(void **state)
+{
+	struct rdma_cm_id *listen_id = listener("127.0.0.1", 4), *client, *server;
+	struct rdma_cm_event *event;
+
+	(void)state;
+	client = resolved("127.0.0.1", cm_port(listen_id));
+	assert_int_equal(rdma_connect(client, NULL), 0);
+	server = take_request(NULL);
+	assert_int_equal(rdma_reject(server, "no", 2), 0);
+	event = cm_expect(active, RDMA_CM_EVENT_UNREACHABLE, 2);
+	assert_int_equal(event->param.ud.private_data_len, 2);
+	rdma_ack_cm_event(event);
+	rdma_destroy_id(server);
+	cm_destroy(client);
+	rdma_destroy_id(listen_id);
+}
+
+static void connect__server_s_id_destroyed(void **state)
+{
+	struct rdma_cm_id *listen_id = listener("127.0.0.1", 4), *client;
+
+	(void)state;
+	client = resolved("127.0.0.1", cm_port(listen_id));
+	assert_int_equal(rdma_connect(client, NULL), 0);
+	rdma_destroy_id(take_request(NULL));
+	cm_expect_ack(active, RDMA_CM_EVENT_UNREACHABLE, 2);
+	cm_destroy(client);
+	rdma_destroy_id(listen_id);
+}
+
+static void connect__nobody_there(void **state)
+{
+	struct rdma_cm_id *listen_id = listener("127.0.0.1", 4), *client;
+	uint16_t port = cm_port(listen_id);
+
+	(void)state;
+	rdma_destroy_id(listen_id);
+	client = resolved("127.0.0.1", port);
+	assert_int_equal(rdma_connect(client, NULL), 0);
+	cm_expect_ack(active, RDMA_CM_EVENT_UNREACHABLE, -ECONNREFUSED);
+	cm_destroy(client);
+}
+
+/* The client asks again; a server that was busy has room by then. */
+static void connect__full_backlog_is_asked_again(void **state)
+{
+	struct rdma_cm_id *listen_id = listener("127.0.0.1", 1), *first, *second, *server;
+
+	(void)state;
+	first = resolved("127.0.0.1", cm_port(listen_id));
+	second = resolved("127.0.0.1", cm_port(listen_id));
+	assert_int_equal(rdma_connect(first, NULL), 0);
+	assert_int_equal(rdma_connect(second, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		server = take_request(NULL);
+		make_qp(server);
+		assert_int_equal(rdma_accept(server, NULL), 0);
+		cm_destroy(server);
+		cm_expect_ack(active, RDMA_CM_EVENT_ESTABLISHED, 0);
+	}
+	cm_destroy(first);
+	cm_destroy(second);
+	rdma_destroy_id(listen_id);
+}
+
+/* A question as a peer of our own making sends it. */
+static int ask_raw(uint16_t port, const uint8_t *octets, size_t len)
+{
+	struct sockaddr_storage ss = cm_address("127.0.0.1", port);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&ss, sizeof(struct sockaddr_in)), 0);
+	assert_int_equal(send(fd, octets, len, 0), len);
+	return fd;
+}
+
+static size_t answer_raw(int fd, uint8_t *octets, size_t room)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	assert_int_equal(poll(&pollfd, 1, EVENT_MS), 1);
+	return (size_t)recv(fd, octets, room, 0);
+}
+
+static const uint8_t question[HDR_LEN] = { 'a', 'w', 'S', 'I', 1, 1, 0, 0, 9, 8, 7, 6, 5, 4, 3, 2 };
+
+static void listen__the_same_question_has_the_same_answer(void **state)
+{
+	struct rdma_cm_id *listen_id = listener("127.0.0.1", 4), *server;
+	uint8_t first[300], second[300];
+	size_t len;
+	int fd;
+
+	(void)state;
+	fd = ask_raw(cm_port(listen_id), question, sizeof(question));
+	server = take_request(NULL);
+	/* Again while it waits, and again when it was answered: one id, one answer. */
+	assert_int_equal(send(fd, question, sizeof(question), 0), sizeof(question));
+	make_qp(server);
+	assert_int_equal(rdma_accept(server, NULL), 0);
+	len = answer_raw(fd, first, sizeof(first));
+	assert_int_equal(send(fd, question, sizeof(question), 0), sizeof(question));
+	assert_int_equal(answer_raw(fd, second, sizeof(second)), len);
+	assert_memory_equal(first, second, len);
+	assert_memory_equal(first + 8, question + 8, 8);
+	close(fd);
+	cm_destroy(server);
+	rdma_destroy_id(listen_id);
+}
+
+static void listen__what_is_no_question(void **state)
+{
+	struct rdma_cm_id *listen_id = listener("127.0.0.1", 4), *server;
+	uint8_t octets[HDR_LEN];
+
+	(void)state;
+	for (size_t i = 0; i < 8; i++) {
+		memcpy(octets, question, sizeof(octets));
+		octets[i] ^= 0x40;
+		close(ask_raw(cm_port(listen_id), octets, sizeof(octets)));
+	}
+	for (size_t len = 0; len < sizeof(question); len++)
+		close(ask_raw(cm_port(listen_id), question, len));
+	close(ask_raw(cm_port(listen_id), question, sizeof(question)));
+	server = take_request(NULL);
+	rdma_destroy_id(server);
+	rdma_destroy_id(listen_id);
+}
+
+static void sync__the_calls_wait(void **state)
+{
+	struct rdma_cm_id *listen_id = listener("127.0.0.1", 4), *client;
+	struct sockaddr_storage ss = cm_address("127.0.0.1", 9);
+
+	(void)state;
+	assert_int_equal(rdma_create_id(NULL, &client, NULL, RDMA_PS_UDP), 0);
+	assert_int_equal(rdma_resolve_addr(client, NULL, (struct sockaddr *)&ss, RESOLVE_MS), 0);
+	assert_int_equal(rdma_resolve_route(client, RESOLVE_MS), 0);
+	assert_int_equal(rdma_connect(client, NULL), -1);
+	assert_int_equal(errno, ECONNREFUSED);
+	rdma_destroy_id(client);
+	rdma_destroy_id(listen_id);
+}
+
+static struct rdma_cm_id *member(const char *group)
+{
+	struct sockaddr_storage src = cm_address("127.0.0.1", 0), dst = cm_address(group, 0);
+	struct rdma_cm_id *id = fresh(active);
+
+	assert_int_equal(rdma_resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&dst,
+					   RESOLVE_MS),
+			 0);
+	cm_expect_ack(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	make_qp(id);
+	return id;
+}
+
+static struct ibv_ah *join(struct rdma_cm_id *id, const char *group)
+{
+	struct sockaddr_storage ss = cm_address(group, 0);
+	struct rdma_cm_event *event;
+	struct ibv_ah *ah;
+
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&ss, id), 0);
+	event = cm_expect(active, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	assert_ptr_equal(event->param.ud.private_data, id);
+	assert_int_equal(event->param.ud.qp_num, 0xffffff);
+	assert_int_equal(event->param.ud.qkey, RDMA_UDP_QKEY);
+	ah = ibv_create_ah(id->pd, &event->param.ud.ah_attr);
+	assert_non_null(ah);
+	rdma_ack_cm_event(event);
+	return ah;
+}
+
+static void multicast__joined_and_left(void **state)
+{
+	struct rdma_cm_id *a = member("239.7.7.1"), *b = member("239.7.7.1");
+	struct ibv_ah *ah_a = join(a, "239.7.7.1"), *ah_b = join(b, "239.7.7.1");
+	struct sockaddr_storage group = cm_address("239.7.7.1", 0);
+	uint8_t buf[100];
+	struct ibv_mr *mr = ibv_reg_mr(b->pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_wc wc;
+
+	(void)state;
+	assert_non_null(mr);
+	assert_int_equal(rdma_post_recv(b, NULL, buf, sizeof(buf), mr), 0);
+	assert_int_equal(rdma_post_ud_send(a, NULL, (void *)(uintptr_t) "all", 3, NULL,
+					   IBV_SEND_INLINE, ah_a, 0xffffff),
+			 0);
+	assert_int_equal(rdma_get_recv_comp(b, &wc), 1);
+	assert_int_equal(wc.src_qp, a->qp->qp_num);
+	assert_memory_equal(buf + 40, "all", 3);
+	assert_int_equal(rdma_leave_multicast(b, (struct sockaddr *)&group), 0);
+	assert_int_equal(rdma_leave_multicast(b, (struct sockaddr *)&group), -1);
+	assert_int_equal(errno, EADDRNOTAVAIL);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_destroy_ah(ah_a), 0);
+	assert_int_equal(ibv_destroy_ah(ah_b), 0);
+	cm_destroy(a);
+	cm_destroy(b);
+}
+
+static void multicast__what_is_no_group(void **state)
+{
+	struct rdma_cm_id *id = member("239.7.7.2");
+	struct sockaddr_storage host = cm_address("127.0.0.1", 0);
+
+	(void)state;
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&host, NULL), -1);
+	assert_int_equal(errno, EINVAL);
+	cm_destroy(id);
+}
+
+static void addrinfo__of_the_port_space(void **state)
+{
+	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_UDP }, *res;
+
+	(void)state;
+	assert_int_equal(rdma_getaddrinfo("127.0.0.1", "7174", &hints, &res), 0);
+	assert_int_equal(res->ai_qp_type, IBV_QPT_UD);
+	assert_int_equal(res->ai_port_space, RDMA_PS_UDP);
+	rdma_freeaddrinfo(res);
+	hints.ai_qp_type = IBV_QPT_RC;
+	assert_int_not_equal(rdma_getaddrinfo("127.0.0.1", "7174", &hints, &res), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(qp__is_in_rts_with_the_port_space_s_qkey),
+		cmocka_unit_test(connect__ipv4),
+		cmocka_unit_test(connect__ipv6),
+		cmocka_unit_test(connect__rejected),
+		cmocka_unit_test(connect__server_s_id_destroyed),
+		cmocka_unit_test(connect__nobody_there),
+		cmocka_unit_test(connect__full_backlog_is_asked_again),
+		cmocka_unit_test(listen__the_same_question_has_the_same_answer),
+		cmocka_unit_test(listen__what_is_no_question),
+		cmocka_unit_test(sync__the_calls_wait),
+		cmocka_unit_test(multicast__joined_and_left),
+		cmocka_unit_test(multicast__what_is_no_group),
+		cmocka_unit_test(addrinfo__of_the_port_space),
+	};
+
+	setenv("ANYWARP_PERSONA", "roce", 1);
+	return cmocka_run_group_tests(tests, open_channels, close_channels);
+}
