@@ -68,12 +68,9 @@ static enum answer answer_today(const char *name)
 	};
 	static const char *const null[] = { "verbs_open_device", "_verbs_init_and_alloc_context",
 					    NULL };
-	static const char *const minus_one[] = { "ibv_read_ibdev_sysfs_file", "rdma_join_multicast",
-						 "rdma_join_multicast_ex", "rdma_leave_multicast",
-						 NULL };
-	static const char *const error_number[] = { "execute_ioctl", "ibv_attach_mcast",
-						    "ibv_detach_mcast",
-						    "ibv_resolve_eth_l2_from_gid", NULL };
+	static const char *const minus_one[] = { "ibv_read_ibdev_sysfs_file", NULL };
+	static const char *const error_number[] = { "execute_ioctl", "ibv_resolve_eth_l2_from_gid",
+						    NULL };
 
 	if (any_of(name, nothing))
 		return NOTHING;
