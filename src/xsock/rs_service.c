@@ -15,6 +15,7 @@
 #include "rs_table.h"
 
 #define FDS_EACH AW_XS_EP_FDS
+#define NO_MEMORY_MS 10 /* until it is tried again */
 
 struct watch {
 	int fd;
@@ -132,8 +133,8 @@ static bool make_room(struct round *round)
 	return true;
 }
 
-/* Without memory for all of them, as many as fit. */
-static void copy_watches(struct round *round)
+/* Without memory for all of them, as many as fit. False: not even the first. */
+static bool copy_watches(struct round *round)
 {
 	pthread_mutex_lock(&lock);
 	make_room(round);
@@ -141,6 +142,7 @@ static void copy_watches(struct round *round)
 	for (size_t i = 0; i < round->count; i++)
 		round->watches[i] = watched[i];
 	pthread_mutex_unlock(&lock);
+	return round->fds;
 }
 
 static void *run(void *arg)
@@ -150,7 +152,10 @@ static void *run(void *arg)
 	int fd = (int)(intptr_t)arg;
 
 	for (;;) {
-		copy_watches(&round);
+		if (!copy_watches(&round)) {
+			poll(NULL, 0, NO_MEMORY_MS);
+			continue;
+		}
 		round.fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
 		round.used = 1;
 		for (size_t i = 0; i < round.count; i++)
