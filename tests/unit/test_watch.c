@@ -342,22 +342,28 @@ static void engine_put__leaves_nothing(void **state)
 	}
 }
 
+/* Not before the call is over that set the deadline: until then somebody must hold a reference. */
 static void put_in_handler(struct aw_watch *w, uint32_t events)
 {
+	struct probe *p = (struct probe *)w;
+
 	(void)events;
+	while (p->hold)
+		sched_yield();
 	aw_watch_remove(w);
 	aw_engine_put();
 }
 
 static void engine_put__on_the_progress_thread(void **state)
 {
-	struct probe probe = { .calls = 0 }, *p = &probe;
+	struct probe probe = { .hold = true }, *p = &probe;
 	int threads = proc_threads();
 
 	(void)state;
 	assert_int_equal(aw_engine_get(), 0);
 	assert_int_equal(aw_watch_add(&p->watch, -1, 0, put_in_handler, on_release), 0);
 	aw_watch_deadline(&p->watch, 1);
+	p->hold = false;
 	await(&p->released, 1);
 	while (proc_threads() != threads)
 		sched_yield();
