@@ -2,6 +2,13 @@
 # How a C test is added. Every ctest test has one label that names its suite:
 # unit prop sim fuzz verbs abi system stress lint.
 
+# aw_test_parts(<name> SOURCES <file>... LIBS <target>...): what several programs share, compiled once.
+function(aw_test_parts name)
+	cmake_parse_arguments(T "" "" "SOURCES;LIBS" ${ARGN})
+	add_library(${name} STATIC ${T_SOURCES})
+	target_link_libraries(${name} PUBLIC ${T_LIBS})
+endfunction()
+
 # aw_c_test(<name> LABEL <suite> SOURCES <file>... [LIBS <target>...] [ARGS <arg>...]
 #           [TIMEOUT <seconds>]): a program in <build>/tests, run by ctest as <suite>.<name>.
 function(aw_c_test name)
