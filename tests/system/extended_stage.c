@@ -142,11 +142,12 @@ static int new_socket(void)
 
 static int listen_at(struct sockaddr_in *address)
 {
+	const char *own = getenv("ANYWARP_TEST_ADDRESS"); /* which a device has */
 	socklen_t len = sizeof(*address);
 	int fd = new_socket();
 
-	*address = (struct sockaddr_in){ .sin_family = AF_INET,
-					 .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	*address = (struct sockaddr_in){ .sin_family = AF_INET };
+	NEED(inet_pton(AF_INET, own ? own : "127.0.0.1", &address->sin_addr) == 1);
 	NEED(bind(fd, (struct sockaddr *)address, len) == 0 && listen(fd, 1) == 0 &&
 	     getsockname(fd, (struct sockaddr *)address, &len) == 0);
 	return fd;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Extended sockets over a librdmacm without anywarp's own calls, as rdma-core's is ('bare'): either end, and both,
-and peers that mean harm. interop/test_onesided.py does it with rdma-core's."""
+and peers that mean harm. interop/test_extended.py does it with rdma-core's."""
 
 import contextlib
 import ctypes

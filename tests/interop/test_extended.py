@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The example of extended sockets where an end has rdma-core's libraries and siw: one of the two ends, in either
-role, and both. The libraries of the extended calls are ours everywhere."""
+"""Extended sockets where an end has rdma-core's libraries and siw: the example, at one of the two ends, in either
+role, and at both; and scenes of system/extended.c. The libraries of the extended calls are ours everywhere."""
 
 import base64
 import gzip
@@ -10,7 +10,9 @@ import ends
 import pytest
 
 FILES = {"lib/libanywarp-sockets.so": "/usr/lib", "lib/libanywarp-xsock.so": "/usr/lib",
-         "examples/onesided": "/usr/bin"}
+         "examples/onesided": "/usr/bin", "tests/system_extended": "/usr/bin"}
+# Of system/extended.c; the others pass as well, and take a minute of emulation: writes, many, socket, leaves.
+SCENES = ("reads", "sends", "receives", "limits", "access", "killed")
 # What one script of the guest's may hold.
 PART_OCTETS = 48_000
 TEXT = "so_be_it"
@@ -59,3 +61,12 @@ def test_siw_serves(equipped, host, port):
 
 def test_anywarp_serves(equipped, host, port):
     play(port, host, ends.GuestEnd(equipped))
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_scene_on_siw(equipped, scene):
+    program = equipped.start(f"env ANYWARP_TEST_ADDRESS={ends.GuestEnd.address} system_extended {scene}")
+    try:
+        assert program.wait_exit(ends.SECONDS_MAX) == 0, program.report()
+    finally:
+        program.close()
