@@ -3,12 +3,12 @@
 and peers that mean harm. interop/test_extended.py does it with rdma-core's."""
 
 import contextlib
-import ctypes
 import errno
 import os
 import re
 import socket
 import struct
+import subprocess
 
 import conftest
 import iwarp
@@ -32,8 +32,9 @@ class Programs:
 
     def start(self, kind, port, *more):
         library = f"{BARE}:{LIB}" if kind == "bare" else str(LIB)
-        # The leak sanitizer does not bear the threads of a library that is loaded later.
-        env = {**conftest.environment(self.logs), "LD_LIBRARY_PATH": library, "ANYWARP_LOG": "debug"}
+        # As in test_onesided.py: the thread sanitizer does not know what a socket's octet orders.
+        env = {**conftest.environment(self.logs), "LD_LIBRARY_PATH": library, "ANYWARP_LOG": "debug",
+               "TSAN_OPTIONS": "report_bugs=0"}
         self.started.append(conftest.program.Program([str(ONESIDED), str(port), *more], env=env))
         return self.started[-1]
 
@@ -62,10 +63,11 @@ def programs(tmp_path):
 
 def test_bare_is_bare():
     """It is what it says, or the rest would show nothing."""
-    ctypes.CDLL(str(LIB / "libibverbs.so.1"), ctypes.RTLD_GLOBAL)
-    assert hasattr(ctypes.CDLL(str(LIB / "librdmacm.so.1")), "anywarp_cm_initiate")
-    with pytest.raises(AttributeError):
-        getattr(ctypes.CDLL(str(BARE / "librdmacm.so.1")), "anywarp_cm_initiate")
+    for folder, has in ((LIB, True), (BARE, False)):
+        names = subprocess.run(["nm", "-D", "--defined-only", str(folder / "librdmacm.so.1")], check=True,
+                               capture_output=True, text=True).stdout
+        assert " rdma_connect@@" in names
+        assert (" anywarp_cm_initiate@@" in names) == has
 
 
 @pytest.mark.parametrize("server,client", [("bare", "bare"), ("bare", "ours"), ("ours", "bare"), ("ours", "ours")])
