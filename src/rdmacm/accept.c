@@ -2,6 +2,7 @@
 // rdma_accept and rdma_reject: what the program answers to a Request. In the peer-to-peer model
 // ESTABLISHED waits for the peer's first FPDU, before which this end must not transmit
 // (RFC 6581 6); else it follows the Reply.
+#include "net/persona.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/reply_timer.h"
@@ -106,10 +107,13 @@ int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private
 
 /*
  * For CONNECT_RESPONSE, which iWARP does not have: the peer is answered by the QP's first FPDU
- * and ESTABLISHED comes by itself.
+ * and ESTABLISHED comes by itself. In the roce persona there is one where the id has no QP of its own,
+ * and nothing is left to do.
  */
 int rdma_establish(struct rdma_cm_id *id)
 {
-	(void)id;
-	return aw_cm_fail(EINVAL);
+	if (!id || !aw_persona_is_roce() || id->qp ||
+	    aw_cm_id_state(aw_cm_id_of(id)) != AW_CM_CONNECTED)
+		return aw_cm_fail(EINVAL);
+	return 0;
 }

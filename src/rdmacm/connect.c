@@ -2,6 +2,7 @@
 // rdma_connect: the initiator's start-up. Each comes to exactly one event: ESTABLISHED, REJECTED,
 // UNREACHABLE or CONNECT_ERROR, as Linux's rdma_cm gives them for iWARP.
 #include "net/log.h"
+#include "net/persona.h"
 #include "net/policy_env.h"
 #include "rdmacm/address.h"
 #include "rdmacm/event.h"
@@ -47,13 +48,20 @@ static void on_rejected(struct aw_cm_id *cm, const struct aw_mpa_result *result)
 	pthread_mutex_unlock(&cm->lock);
 }
 
+/* Who creates the QP elsewhere, walks it before the connection is established, as on InfiniBand. */
+static enum rdma_cm_event_type answered(const struct aw_cm_id *cm)
+{
+	return aw_persona_is_roce() && !cm->id.qp ? RDMA_CM_EVENT_CONNECT_RESPONSE
+						  : RDMA_CM_EVENT_ESTABLISHED;
+}
+
 /* The QP has the socket and is held. */
 static void on_attached(struct aw_cm_id *cm, const struct aw_conn_info *info)
 {
 	pthread_mutex_lock(&cm->lock);
 	cm->attached = true;
 	if (cm->state == AW_CM_CONNECTING) {
-		struct aw_cm_event *ev = aw_cm_event_create(cm, RDMA_CM_EVENT_ESTABLISHED, 0);
+		struct aw_cm_event *ev = aw_cm_event_create(cm, answered(cm), 0);
 
 		aw_address_copy(&cm->id.route.addr.src_storage,
 				(const struct sockaddr *)&info->local);

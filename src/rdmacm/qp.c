@@ -11,6 +11,10 @@
 
 #include <rdma/rdma_verbs.h>
 
+#define HOP_LIMIT 64
+#define TIMEOUT 14 /* 67 ms */
+#define RETRIES 7
+
 static int check_create(const struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	if (!id->verbs || id->qp)
@@ -127,12 +131,49 @@ void rdma_destroy_qp(struct rdma_cm_id *id)
 	aw_cm_cqs_destroy(id);
 }
 
+/*
+ * What ibv_modify_qp wants of a QP of the roce persona. The number 0 of the peer's QP, which none has, says that
+ * the connection is rdma_cm's.
+ */
+static int init_rtr(const struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	attr->path_mtu = IBV_MTU_4096;
+	attr->dest_qp_num = 0;
+	attr->rq_psn = 0;
+	attr->max_dest_rd_atomic = AW_RD_MAX;
+	attr->min_rnr_timer = 0;
+	attr->ah_attr = (struct ibv_ah_attr){
+		.is_global = 1,
+		.port_num = id->port_num,
+		.grh.dgid = id->route.addr.addr.ibaddr.dgid,
+		.grh.hop_limit = HOP_LIMIT,
+	};
+	*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	return 0;
+}
+
+static int init_rts(struct ibv_qp_attr *attr, int *mask)
+{
+	attr->timeout = TIMEOUT;
+	attr->retry_cnt = attr->rnr_retry = RETRIES;
+	attr->sq_psn = 0;
+	attr->max_rd_atomic = AW_RD_MAX;
+	*mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+	return 0;
+}
+
 int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *qp_attr_mask)
 {
 	if (!id || !qp_attr || !qp_attr_mask || !id->verbs)
 		return aw_cm_fail(EINVAL);
 	if (aw_cm_id_of(id)->ud)
 		return aw_cm_fail(aw_cm_ud_qp_attr(aw_cm_id_of(id), qp_attr, qp_attr_mask));
+	if (aw_persona_is_roce() && qp_attr->qp_state == IBV_QPS_RTR)
+		return init_rtr(id, qp_attr, qp_attr_mask);
+	if (aw_persona_is_roce() && qp_attr->qp_state == IBV_QPS_RTS)
+		return init_rts(qp_attr, qp_attr_mask);
 	if (qp_attr->qp_state == IBV_QPS_RTS) {
 		*qp_attr_mask = 0;
 		return 0;

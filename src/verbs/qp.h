@@ -40,6 +40,9 @@ static inline struct vb_qp *vb_qp_of(struct ibv_qp *qp)
 	return (struct vb_qp *)qp;
 }
 
+/* Writes the state below to qp->state. */
+void vb_qp_state_sync(struct ibv_qp *qp);
+
 /* The state that verbs show: the core's, and RESET or INIT where the core has only IDLE. */
 enum ibv_qp_state vb_qp_state(struct vb_qp *qp);
 
@@ -49,6 +52,8 @@ enum ibv_qp_state vb_qp_state(struct vb_qp *qp);
  */
 int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask);
 enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp);
+/* rdma_cm may have connected it. */
+void vb_qp_roce_follow_cm(struct vb_qp *qp);
 /* Whether a send may be posted in the state that the QP is in. With the driver's QP lock. */
 bool vb_qp_may_send(struct vb_qp *qp);
 

@@ -69,7 +69,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	move_do(qp, move);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		vb_qp_access_grant(qp, attr->qp_access_flags);
-	avb_qp_state_sync(ibv);
+	vb_qp_state_sync(ibv);
 	return 0;
 }
 
@@ -83,7 +83,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	pthread_mutex_lock(&ibv->mutex);
 	*attr = qp->attr;
 	pthread_mutex_unlock(&ibv->mutex);
-	avb_qp_state_sync(ibv);
+	vb_qp_state_sync(ibv);
 	attr->qp_state = attr->cur_qp_state = ibv->state;
 	attr->path_mtu = attr->path_mtu ? attr->path_mtu : IBV_MTU_4096;
 	attr->path_mig_state = IBV_MIG_MIGRATED;
@@ -145,6 +145,13 @@ enum ibv_qp_state vb_qp_state(struct vb_qp *qp)
 }
 
 void avb_qp_state_sync(struct ibv_qp *ibv)
+{
+	if (aw_persona_is_roce())
+		vb_qp_roce_follow_cm(vb_qp_of(ibv));
+	vb_qp_state_sync(ibv);
+}
+
+void vb_qp_state_sync(struct ibv_qp *ibv)
 {
 	enum ibv_qp_state state = vb_qp_state(vb_qp_of(ibv));
 

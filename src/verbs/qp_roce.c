@@ -7,7 +7,6 @@
 #include "net/rnr.h"
 #include "net/ud.h"
 #include "verbs/gid.h"
-#include "verbs/private.h"
 #include "verbs/qp.h"
 #include "verbs/qp_rule.h"
 
@@ -41,14 +40,20 @@ enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp)
 		return IBV_QPS_ERR;
 	case AW_QP_RTS:
 	case AW_QP_CLOSING:
-		/* rdma_cm connected it. */
-		if (walked(qp) == IBV_QPS_INIT)
-			return IBV_QPS_RTS;
-		break;
 	case AW_QP_IDLE:
 		break;
 	}
 	return walked(qp);
+}
+
+/* It leads its own QPs to RTS; those that a program created elsewhere are walked by the program. */
+void vb_qp_roce_follow_cm(struct vb_qp *qp)
+{
+	enum ibv_qp_state init = IBV_QPS_INIT;
+	enum aw_qp_state state = aw_uqp_state(qp->uqp);
+
+	if (state == AW_QP_RTS || state == AW_QP_CLOSING)
+		atomic_compare_exchange_strong(&qp->walked, &init, IBV_QPS_RTS);
 }
 
 bool vb_qp_may_send(struct vb_qp *qp)
@@ -232,6 +237,6 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (err)
 		qp->attr = before;
 	pthread_mutex_unlock(&ibv->mutex);
-	avb_qp_state_sync(ibv);
+	vb_qp_state_sync(ibv);
 	return err;
 }
