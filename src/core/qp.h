@@ -94,6 +94,7 @@ struct aw_qp {
 	bool srq;
 	bool sig_all; /* the driver's to set after init: every WR is signalled */
 	bool posts_early; /* the driver's to set after init: WRs posted in IDLE wait for the start */
+	bool sq_halts; /* the driver's at any time: WRs that were not begun yet wait */
 	bool rnr_holds; /* the driver's at any time: a message without a receive waits for one */
 	uint32_t remote_access; /* the driver's likewise: what a peer may at all (enum aw_access) */
 	uint32_t irq_capacity;

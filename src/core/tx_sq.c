@@ -30,6 +30,8 @@ bool aw_tx_sq_waits(const struct aw_qp *qp)
 
 	if (qp->sq.next == qp->sq.tail)
 		return false;
+	if (qp->sq_halts && !qp->tx_begun)
+		return true;
 	if ((wqe->flags & AW_WR_FENCE) && qp->orq_count > 0)
 		return true;
 	/* After the peer's FIN nothing can answer it. */

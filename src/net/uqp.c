@@ -382,6 +382,17 @@ void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status)
 	unlock(qp);
 }
 
+void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells)
+{
+	pthread_mutex_lock(&qp->lock);
+	qp->core.sq_halts = halts;
+	qp->drain_asked = halts && tells;
+	qp->events_due &= ~(uint32_t)AW_UQP_DRAINED;
+	qp->events_told &= ~(uint32_t)AW_UQP_DRAINED;
+	aw_uqp_push(qp);
+	unlock(qp);
+}
+
 void aw_uqp_forget(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
@@ -427,7 +438,7 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	qp->reads = NULL;
 	aw_mw_forget_qp(qp);
 	init_queues(qp);
-	qp->attached = qp->by_rc = qp->lost = false;
+	qp->attached = qp->by_rc = qp->lost = qp->drain_asked = false;
 	qp->fail_ns = 0;
 	qp->events_due = qp->events_told = 0;
 	pthread_mutex_unlock(&qp->lock);

@@ -31,6 +31,7 @@ enum aw_uqp_event {
 	AW_UQP_LAST_WQE = 8, /* SRQ: no receive of the SRQ is taken by this QP any more */
 	AW_UQP_ACCESS_ERR = 16, /* it ended since the peer went for memory that it may not */
 	AW_UQP_REQ_ERR = 32, /* it ended since the peer sent what cannot be carried out */
+	AW_UQP_DRAINED = 64, /* aw_uqp_halt asked: what was begun of the send queue is done */
 };
 
 typedef void aw_uqp_fn(void *arg, uint32_t events);
@@ -83,6 +84,7 @@ struct aw_uqp {
 	bool by_rc; /* ibv_modify_qp named its peer: rc makes its streams */
 	bool touched; /* by_rc: a message was begun on the stream, here or there */
 	bool lost; /* by_rc: the stream ended, of which the program has heard nothing yet */
+	bool drain_asked; /* who halted the send queue wants to hear that it is drained */
 	uint64_t fail_ns; /* by_rc: without a stream until then, what is posted fails; 0: never */
 	uint32_t retry_ms; /* by_rc: how long a post may wait; 0: for ever */
 	bool reset_seen; /* the socket is dead: close, do not linger */
@@ -151,6 +153,12 @@ void aw_uqp_reset(struct aw_uqp *qp);
  */
 void aw_uqp_forget(struct aw_uqp *qp);
 void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp));
+
+/*
+ * Lets WRs that were not begun yet wait, or go on; tells: with AW_UQP_DRAINED once those that were begun are
+ * done.
+ */
+void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells);
 
 /* Nobody is there: the oldest WR posted fails with status, all else is flushed. */
 void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status);

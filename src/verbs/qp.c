@@ -35,6 +35,7 @@ static const struct {
 	{ AW_UQP_REQ_ERR, IBV_EVENT_QP_REQ_ERR },
 	{ AW_UQP_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR },
 	{ AW_UQP_LAST_WQE, IBV_EVENT_QP_LAST_WQE_REACHED },
+	{ AW_UQP_DRAINED, IBV_EVENT_SQ_DRAINED },
 };
 
 static struct vb_limit qps = { .max = VB_QP_MAX };
@@ -230,15 +231,25 @@ give:
 
 /*
  * COMM_EST is for the end that may not send before it heard of the other: the responder
- * (RFC 5044 7.1.2).
+ * (RFC 5044 7.1.2); or, as on InfiniBand, a QP in RTR.
  */
+static bool hears_of_ready(const struct vb_qp *qp)
+{
+	if (qp->uqp->by_rc)
+		return atomic_load_explicit(&qp->walked, memory_order_relaxed) == IBV_QPS_RTR;
+	return !qp->uqp->core.stream.initiator;
+}
+
 static void qp_event(void *arg, uint32_t events)
 {
 	struct vb_qp *qp = arg;
 	struct aw_channel *async = &vb_context_of(qp->ibv.qp_base.context)->async;
 
-	if (qp->uqp->core.stream.initiator)
+	if (!hears_of_ready(qp))
 		events &= ~(uint32_t)AW_UQP_READY;
+	/* As on InfiniBand: what the peer refused, a completion tells. */
+	if (qp->uqp->by_rc && qp->uqp->core.peer_error)
+		events &= ~(uint32_t)AW_UQP_FATAL;
 	for (int i = 0; i < VB_QP_SOURCES; i++)
 		if (events & sources[i].event)
 			aw_channel_raise(async, &qp->source[i]);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VB_QP_SOURCES 5 /* kinds of async events */
+#define VB_QP_SOURCES 6 /* kinds of async events */
 
 struct vb_qp {
 	/* fixed after create */

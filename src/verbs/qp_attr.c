@@ -2,7 +2,7 @@
 // States and attributes of a QP. As with any RNIC, only rdma_cm gives a QP its connection: a
 // program may close it gracefully (SQD), abort it (ERR) and start over (RESET), but cannot move it
 // to RTS, and RTR, which iWARP does not have, changes nothing. Nothing here waits for the peer.
-// IBV_EVENT_SQ_DRAINED is never raised: iWARP knows no SQ that drains and goes on, its SQD closes.
+// IBV_EVENT_SQ_DRAINED is not raised here: iWARP knows no SQ that drains and goes on, its SQD closes.
 #include "net/log.h"
 #include "net/persona.h"
 #include "verbs/limits.h"

@@ -177,6 +177,7 @@ static void to_rts(struct vb_qp *qp)
 
 	if (aw_qpn_port(attr->dest_qp_num))
 		aw_rc_ready(qp->uqp->rc, &ready);
+	aw_uqp_halt(qp->uqp, false, false);
 }
 
 static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_attr *attr)
@@ -196,11 +197,14 @@ static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_at
 		err = to_rtr(qp, attr);
 		break;
 	case IBV_QPS_RTS:
-		if (from == IBV_QPS_RTR)
+		if (from != IBV_QPS_RTS)
 			to_rts(qp);
 		break;
-	case IBV_QPS_INIT:
 	case IBV_QPS_SQD:
+		if (from != IBV_QPS_SQD)
+			aw_uqp_halt(qp->uqp, true, qp->attr.en_sqd_async_notify);
+		break;
+	case IBV_QPS_INIT:
 	case IBV_QPS_SQE:
 	case IBV_QPS_UNKNOWN:
 		break;

@@ -5,7 +5,10 @@ perftest without rdma_cm, on one host, between two, through a firewall, and by t
 import os
 import re
 import shutil
+import signal
+import socket
 import tempfile
+import threading
 
 import conftest
 import pytest
@@ -85,6 +88,76 @@ def test_a_firewall_closes_one_way(start, port, veth1500, closed):
             pytest.skip(f"{line}: {done.output()}")
     output = pair(start, port, "ibv_rc_pingpong -g 0 -n 10", veth1500)
     assert "10 iters in " in output
+
+
+def read_some(listener):
+    """Takes a call, and its Request; what comes of it depends on who holds the connection."""
+    connection, _ = listener.accept()
+    connection.recv(1024)
+    return connection
+
+
+def answer_garbage(listener, held):
+    while True:
+        connection = read_some(listener)
+        connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+        held.append(connection)
+
+
+def close_at_once(listener, held):
+    while held is not None:
+        read_some(listener).close()
+
+
+def stay_silent(listener, held):
+    while True:
+        held.append(read_some(listener))
+
+
+def act(how, listener, held):
+    try:
+        how(listener, held)
+    except OSError:
+        pass  # the test is over
+
+
+def give_numbers(exchange, qp_port):
+    """The server's half of ibv_rc_pingpong's exchange: a QP number of that port, at 127.0.0.1."""
+    with exchange.accept()[0] as connection:
+        asked = connection.recv(128)
+        gid = "0" * 20 + "ffff7f000001"
+        connection.sendall(b"0000:%06x:000000:%s\0" % (qp_port << 8, gid.encode()))
+        assert len(asked) == len("0000:000000:000000:") + 32 + 1
+        connection.recv(128)
+
+
+def test_peers_that_never_answer(start):
+    """Nobody there, or who stays silent, closes, or speaks another protocol: each client's post fails by its
+    time-out, all of them within the few seconds that a connection may take."""
+    index, clients, held = gid_index(start, "::ffff:127.0.0.1"), [], []
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    ports = [listener.getsockname()[1] for listener in listeners] + [conftest.program.free_port()]
+    for how, listener in zip((answer_garbage, close_at_once, stay_silent), listeners):
+        threading.Thread(target=act, args=(how, listener, held), daemon=True).start()
+    for qp_port in ports:
+        with socket.create_server(("127.0.0.1", 0)) as exchange:
+            line = f"ibv_rc_pingpong -g {index} -p {exchange.getsockname()[1]} 127.0.0.1"
+            clients.append(start(line, prefix=ROCE))
+            give_numbers(exchange, qp_port)
+    for client in clients:
+        assert client.wait_exit(SECONDS_MAX) != 0
+        assert "transport retry counter exceeded" in client.output()
+    for each in listeners + held:
+        each.close()
+
+
+def test_the_peer_is_killed(start, port):
+    """While it is written to: the client hears of it by a completion, and ends."""
+    server = start.server("ib_write_bw -F -D 60 -s 4096", port, prefix=ROCE)
+    client = start(f"ib_write_bw -F -D 60 -s 4096 -p {port} 127.0.0.1", prefix=ROCE)
+    client.wait_output("remote address")
+    server.kill(signal.SIGKILL)
+    assert client.wait_exit(20) != 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")

@@ -5,12 +5,15 @@
 #include "net/bounds.h"
 #include "net/engine.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
 	AGAIN = 200,
 	MANY = 600, /* more than two ports have numbers for */
 };
+
+static int again = AGAIN;
 
 struct two {
 	struct walker a, b;
@@ -192,7 +195,7 @@ static void reset__and_again(void **state)
 	struct two t;
 
 	two_make(&t, f);
-	for (int i = 0; i < AGAIN; i++) {
+	for (int i = 0; i < again; i++) {
 		two_walk(&t, &route);
 		walker_post(&t.b, IBV_WR_SEND, 1, NULL); /* a leftover: nobody receives it */
 		walker_talk(&t.a, &t.b);
@@ -211,7 +214,7 @@ static void reset__one_end_is_ahead(void **state)
 
 	two_make(&t, f);
 	two_walk(&t, &route);
-	for (int i = 0; i < AGAIN; i++) {
+	for (int i = 0; i < again; i++) {
 		struct walker *first = i % 2 ? &t.a : &t.b, *second = i % 2 ? &t.b : &t.a;
 
 		two_talk(&t);
@@ -261,6 +264,37 @@ static void reset__to_another_peer(void **state)
 	two_destroy(&t);
 }
 
+/* What is posted in SQD waits for RTS; the other direction goes on. */
+static void sqd__halts_the_send_queue(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+	struct ibv_async_event event;
+	struct ibv_wc wc;
+	struct two t;
+
+	two_make(&t, f);
+	two_walk(&t, &route);
+	walker_talk(&t.a, &t.b);
+	assert_int_equal(ibv_modify_qp(t.a.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY),
+			 0);
+	do {
+		event = async_wait(f->context);
+		ibv_ack_async_event(&event);
+	} while (event.event_type != IBV_EVENT_SQ_DRAINED);
+	assert_ptr_equal(event.element.qp, t.a.qp);
+	walker_recv(&t.b, 1);
+	walker_post(&t.a, IBV_WR_SEND, 1, NULL);
+	walker_talk(&t.b, &t.a);
+	assert_int_equal(ibv_poll_cq(t.b.recv_cq, 1, &wc), 0);
+	assert_int_equal(qp_state(t.a.qp), IBV_QPS_SQD);
+	assert_int_equal(qp_move(t.a.qp, IBV_QPS_RTS), 0);
+	walker_sent(&t.a, IBV_WC_SUCCESS);
+	walker_received(&t.b, IBV_WC_SUCCESS);
+	two_destroy(&t);
+}
+
 static void connect__many(void **state)
 {
 	static struct two many[MANY / 2];
@@ -281,7 +315,8 @@ static void connect__many(void **state)
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
-int main(void)
+/* With a number: the resets alone, so many. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(connect__by_ipv4),
@@ -296,9 +331,14 @@ int main(void)
 		WITH(reset__one_end_is_ahead),
 		WITH(reset__of_an_unused_connection),
 		WITH(reset__to_another_peer),
+		WITH(sqd__halts_the_send_queue),
 		WITH(connect__many),
 	};
 
 	walk_persona();
+	if (argc > 1) {
+		again = atoi(argv[1]);
+		cmocka_set_test_filter("reset__*");
+	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
