@@ -48,7 +48,7 @@ static void users_change(struct vb_qp *qp, int change);
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	struct vb_qp *qp;
+	struct vb_qp *qp = NULL;
 	int err = attr_check(pd, attr);
 
 	if (!err)
