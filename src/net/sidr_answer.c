@@ -164,8 +164,9 @@ static ssize_t receive(struct aw_sidr_service *service, uint8_t *octets, size_t 
 	struct msghdr msg;
 	ssize_t n;
 
-	ends->peer_len = sizeof(ends->peer);
-	ends->control_len = sizeof(ends->control);
+	/* Peers are compared as a whole, with what is behind their addresses. */
+	*ends = (struct aw_sidr_ends){ .peer_len = sizeof(ends->peer),
+				       .control_len = sizeof(ends->control) };
 	msg = message(ends, &iov);
 	n = recvmsg(service->fd, &msg, MSG_DONTWAIT);
 	ends->peer_len = msg.msg_namelen;
