@@ -161,3 +161,15 @@ void ud_none(struct ud_scene *s)
 
 	assert_int_equal(ibv_poll_cq(s->f->cq, 1, &wc), 0);
 }
+
+void ud_check_way(struct ud_scene *s, struct ud_end *from, struct ud_end *to)
+{
+	ud_recv(to, 5, 200);
+	ud_send(s, from, to, "x", 1);
+	struct ibv_wc wc = wc_wait(s->f->cq);
+
+	assert_int_equal(wc.wr_id, 5);
+	assert_int_equal(wc.qp_num, to->qp->qp_num);
+	assert_int_equal(wc.src_qp, from->qp->qp_num);
+	ud_none(s);
+}

@@ -48,6 +48,9 @@ struct ibv_send_wr ud_wr(const struct ud_scene *s, struct ud_end *to);
 void ud_send(struct ud_scene *s, struct ud_end *from, struct ud_end *to, const char *text,
 	     uint32_t len);
 
+/* A datagram from the one to the other. */
+void ud_check_way(struct ud_scene *s, struct ud_end *from, struct ud_end *to);
+
 /* No receive completed. */
 void ud_none(struct ud_scene *s);
 
