@@ -71,12 +71,19 @@ int aw_swap_to_keeper(struct aw_sock *sock, int fd, int far, const struct stat *
 	return aw_keeper_tell(&order, fds, 2);
 }
 
-/* The fds of sock that are no longer swappable (closed behind our back) are left out by the kernel. */
+/* A number that was closed behind our back may be another file's by now. */
+static bool is_still(const struct aw_sock *sock, int fd)
+{
+	struct stat file;
+
+	return fstat(fd, &file) == 0 && file.st_dev == sock->dev && file.st_ino == sock->ino;
+}
+
 static void replace_everywhere(struct aw_sock *sock, int near, const struct stat *file)
 {
 	aw_fdtab_lock();
 	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd)) {
-		int err = aw_watch_swap(sock, fd, near);
+		int err = is_still(sock, fd) ? aw_watch_swap(sock, fd, near) : 0;
 
 		if (err)
 			aw_say(AW_SAY_ERROR, "cannot replace fd %d: %s", fd, strerror(err));
