@@ -20,10 +20,23 @@
 #define ADDR_HEX (2 * ADDR_OCTETS)
 #define SOCKET_TEXT_MAX (64 + 2 * ADDR_HEX)
 #define FDS_MAX 4096
+#define TEXT_MAX 65536 /* a string of the environment is of 128 KiB at most */
+
+/*
+ * Which sockets come first: those that only we can tell of, then those that stay open as they are. A bridged one that
+ * is left out still has its name.
+ */
+enum rank {
+	RANK_UNKNOWN,
+	RANK_OPEN,
+	RANK_OTHER,
+	RANKS,
+};
 
 struct text {
 	char *at;
 	size_t len, size;
+	enum rank rank; /* of what is written now */
 };
 
 static void put_hex(char *to, const void *from)
@@ -62,14 +75,22 @@ static bool grow(struct text *text, size_t more)
 	return true;
 }
 
+static enum rank rank_of(const struct aw_sock *sock, int fd)
+{
+	if (sock->state != AW_FD_BRIDGED)
+		return RANK_UNKNOWN;
+	return aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? RANK_OTHER : RANK_OPEN;
+}
+
 /* Once a socket: at its first fd. */
 static void write_socket(struct aw_sock *sock, int fd, void *arg)
 {
 	struct text *text = arg;
 	char local[ADDR_HEX + 1] = "", remote[ADDR_HEX + 1] = "";
 
-	if (fd != aw_fdtab_next(sock, -1) || sock->state == AW_FD_CANDIDATE ||
-	    sock->state == AW_FD_DIRECT || !grow(text, SOCKET_TEXT_MAX))
+	if (sock->state == AW_FD_CANDIDATE || sock->state == AW_FD_DIRECT ||
+	    rank_of(sock, fd) != text->rank || fd != aw_fdtab_next(sock, -1) ||
+	    text->len + SOCKET_TEXT_MAX > TEXT_MAX || !grow(text, SOCKET_TEXT_MAX))
 		return;
 	if (sock->state == AW_FD_BRIDGED) {
 		put_hex(local, &sock->local);
@@ -126,7 +147,8 @@ char **aw_inherit_env(char *const env[])
 	char **copy;
 
 	aw_fdtab_lock();
-	aw_fdtab_each(write_socket, &text);
+	for (text.rank = 0; text.rank < RANKS; text.rank++)
+		aw_fdtab_each(write_socket, &text);
 	aw_fdtab_unlock();
 	if (!text.len && keeper < 0)
 		return NULL;
