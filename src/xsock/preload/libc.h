@@ -9,6 +9,7 @@
 #include <pty.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@
 #include <unistd.h>
 
 /* What programs built with _FORTIFY_SOURCE call; no header declares them. */
+int __dprintf_chk(int fd, int flag, const char *format, ...);
+int __vdprintf_chk(int fd, int flag, const char *format, va_list args);
 ssize_t __read_chk(int fd, void *buf, size_t count, size_t room);
 ssize_t __recv_chk(int fd, void *buf, size_t count, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, ...);
@@ -45,7 +48,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	F(fdopen) F(fclose) F(execve) F(execvpe) F(fexecve) \
 	F(posix_spawn) F(posix_spawnp) F(syscall) F(prctl) F(fork) F(vfork) F(daemon) \
 	F(forkpty) F(system) F(popen) F(_exit) F(quick_exit) F(sigaction) F(signal) \
-	F(vdprintf) F(eventfd) F(epoll_create1)
+	F(vdprintf) F(__vdprintf_chk) F(preadv2) F(pwritev2) F(eventfd) F(epoll_create1)
 // clang-format on
 
 struct aw_libc {

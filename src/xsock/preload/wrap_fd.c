@@ -116,24 +116,33 @@ AW_WRAPPER void closefrom(int first)
 	aw_fdtab_forget_range(from, UINT_MAX);
 }
 
+/* stdio reads and writes fd 0, 1 and 2 behind our back: one of them may be what a copy of fd becomes. */
+static void settle_for_stdio(int fd)
+{
+	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+		if (aw_fdtab_is_touchy(fd) && aw_libc()->fcntl(i, F_GETFD) < 0)
+			(void)aw_touch_slow(fd, AW_TOUCH_WRITE, false);
+}
+
 AW_WRAPPER int dup(int fd)
 {
-	int new = aw_libc()->dup(fd);
+	int new;
 
+	settle_for_stdio(fd);
+	new = aw_libc()->dup(fd);
 	if (new >= 0)
 		aw_fdtab_copy(fd, new);
 	return new;
 }
 
-/* stdio reads and writes what is to be fd 0, 1 or 2 behind our back. */
 static void prepare_dup(int fd, int new)
 {
 	if (fd == new)
 		return;
 	aw_keeper_evade(new);
 	aw_touch_closing(new);
-	if (new <= STDERR_FILENO && aw_fdtab_state(fd) == AW_FD_DIRECT)
-		(void)aw_direct_convert(fd);
+	if (new <= STDERR_FILENO)
+		(void)aw_touch(fd, AW_TOUCH_WRITE, false);
 }
 
 AW_WRAPPER int dup2(int fd, int new)
@@ -198,6 +207,8 @@ static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
 	void *arg = va_arg(args, void *);
 	int result;
 
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
+		settle_for_stdio(fd);
 	prepare_fcntl(fd, cmd, arg);
 	result = call(fd, cmd, arg);
 	if (result >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))

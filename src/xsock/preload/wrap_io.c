@@ -63,6 +63,34 @@ AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
 }
 
+/*
+ * What of these a socket takes: -1 for the offset, and flags that say how to wait, which libc's call obeys.
+ */
+AW_WRAPPER ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+{
+	if (offset == -1 && aw_touch(fd, AW_TOUCH_READ, flags & RWF_NOWAIT))
+		return -1;
+	return aw_end_of_read(fd, aw_libc()->preadv2(fd, iov, count, offset, flags), count > 0);
+}
+
+AW_WRAPPER ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags)
+{
+	return preadv2(fd, iov, count, offset, flags);
+}
+
+AW_WRAPPER ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+{
+	if (offset == -1 && aw_touch(fd, AW_TOUCH_WRITE, flags & RWF_NOWAIT))
+		return -1;
+	return aw_end_of_plain_write(fd, aw_libc()->pwritev2(fd, iov, count, offset, flags));
+}
+
+AW_WRAPPER ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset,
+			       int flags)
+{
+	return pwritev2(fd, iov, count, offset, flags);
+}
+
 AW_WRAPPER ssize_t sendfile(int out, int in, off_t *offset, size_t count)
 {
 	if (aw_touch(out, AW_TOUCH_WRITE, false))

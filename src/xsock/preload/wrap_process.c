@@ -122,8 +122,16 @@ AW_WRAPPER sighandler_t signal(int sig, sighandler_t handler)
 /* These write inside libc. */
 AW_WRAPPER int vdprintf(int fd, const char *format, va_list args)
 {
-	(void)aw_direct_convert(fd);
+	if (aw_touch(fd, AW_TOUCH_WRITE, false))
+		return -1;
 	return aw_libc()->vdprintf(fd, format, args);
+}
+
+AW_WRAPPER int __vdprintf_chk(int fd, int flag, const char *format, va_list args)
+{
+	if (aw_touch(fd, AW_TOUCH_WRITE, false))
+		return -1;
+	return aw_libc()->__vdprintf_chk(fd, flag, format, args);
 }
 
 AW_WRAPPER int dprintf(int fd, const char *format, ...)
@@ -133,6 +141,17 @@ AW_WRAPPER int dprintf(int fd, const char *format, ...)
 
 	va_start(args, format);
 	result = vdprintf(fd, format, args);
+	va_end(args);
+	return result;
+}
+
+AW_WRAPPER int __dprintf_chk(int fd, int flag, const char *format, ...)
+{
+	va_list args;
+	int result;
+
+	va_start(args, format);
+	result = __vdprintf_chk(fd, flag, format, args);
 	va_end(args);
 	return result;
 }

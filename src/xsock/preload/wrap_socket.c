@@ -205,6 +205,8 @@ static int take(int listener, int fd)
 	like.mode = accepted_mode(listener, fd);
 	if (like.mode != AW_XS_OFF)
 		aw_fdtab_add(fd, &like);
+	if (fd <= STDERR_FILENO) /* stdio reads and writes it behind our back */
+		(void)aw_touch(fd, AW_TOUCH_WRITE, false);
 	errno = saved;
 	return fd;
 }
