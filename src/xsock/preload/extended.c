@@ -119,6 +119,7 @@ static int claim(int fd, int role, struct aw_sock **claimed)
 	if (!sock && !aw_fdtab_add(fd, &like))
 		return ENOMEM;
 	aw_fdtab_lock();
+	aw_fdtab_await_forks();
 	sock = aw_fdtab_get(fd);
 	while (sock && sock->state == AW_FD_STARTING) {
 		aw_fdtab_wait();

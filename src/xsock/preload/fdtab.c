@@ -3,6 +3,7 @@
 #include "xsock/preload/fdtab.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,6 +25,10 @@ _Atomic(struct aw_direct *) aw_fdtab_direct[AW_FDTAB_MAX];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static sigset_t signals_before; /* under the lock */
+static int cancel_before; /* likewise: who is cancelled would leave the lock behind */
+/* Sockets in STARTING; threads that fork: one excludes the other. Under the lock. */
+static unsigned starting, forks;
+static _Thread_local unsigned forks_here; /* of forks */
 static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
 static struct aw_direct *dead; /* to be closed without the lock; under it */
 static int top; /* above every fd that has a socket; under the lock */
@@ -42,26 +47,32 @@ static void notice_fork(void)
 	*owner = getpid();
 	pthread_mutex_init(&lock, NULL);
 	pthread_cond_init(&changed, NULL);
+	forks = 0;
 }
 
 void aw_fdtab_lock(void)
 {
 	sigset_t all, before;
+	int cancel;
 
 	notice_fork();
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&lock);
 	signals_before = before;
+	cancel_before = cancel;
 }
 
 void aw_fdtab_unlock(void)
 {
 	sigset_t before = signals_before;
 	struct aw_direct *closed = dead;
+	int cancel = cancel_before;
 
 	dead = NULL;
 	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(cancel, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (closed)
 		aw_direct_bury(closed);
@@ -70,9 +81,11 @@ void aw_fdtab_unlock(void)
 void aw_fdtab_wait(void)
 {
 	sigset_t before = signals_before;
+	int cancel = cancel_before;
 
 	pthread_cond_wait(&changed, &lock);
 	signals_before = before;
+	cancel_before = cancel;
 }
 
 void aw_fdtab_sleep(struct aw_sock *sock)
@@ -94,6 +107,7 @@ void aw_fdtab_woken(struct aw_sock *sock)
 void aw_fdtab_let_wake(const struct aw_sock *sock)
 {
 	sigset_t before = signals_before;
+	int cancel = cancel_before;
 	struct timespec end;
 
 	clock_gettime(CLOCK_MONOTONIC, &end);
@@ -104,6 +118,39 @@ void aw_fdtab_let_wake(const struct aw_sock *sock)
 	       pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &end) == 0)
 		;
 	signals_before = before;
+	cancel_before = cancel;
+}
+
+void aw_fdtab_await_forks(void)
+{
+	while (forks > forks_here)
+		aw_fdtab_wait();
+}
+
+void aw_fdtab_fork_begin(void)
+{
+	if (aw_fdtab_is_borrowed())
+		return;
+	aw_fdtab_lock();
+	while (starting)
+		aw_fdtab_wait();
+	forks++;
+	forks_here++;
+	aw_fdtab_unlock();
+}
+
+void aw_fdtab_fork_end(void)
+{
+	int saved = errno;
+
+	if (aw_fdtab_is_borrowed())
+		return;
+	aw_fdtab_lock();
+	forks--;
+	forks_here--;
+	pthread_cond_broadcast(&changed);
+	aw_fdtab_unlock();
+	errno = saved;
 }
 
 /*
@@ -112,15 +159,26 @@ void aw_fdtab_let_wake(const struct aw_sock *sock)
  */
 static void before_fork(void)
 {
-	if (!aw_fdtab_is_borrowed())
+	if (!aw_fdtab_is_borrowed() && !forks_here)
 		aw_touch_pending();
 	aw_fdtab_lock();
+}
+
+/* What another thread has accepted since the fork began is that thread's. */
+static void drop_pending(void)
+{
+	for (int fd = 0; fd < top; fd++)
+		if (socks[fd] && socks[fd]->state == AW_FD_PENDING)
+			aw_fdtab_drop(socks[fd]);
 }
 
 static void after_fork_in_child(void)
 {
 	*owner = getpid();
 	pthread_cond_init(&changed, NULL);
+	forks = forks_here;
+	if (forks)
+		drop_pending();
 	aw_fdtab_unlock();
 }
 
@@ -177,6 +235,8 @@ static void count(enum aw_fd_state state, unsigned one)
 		atomic_fetch_add_explicit(&aw_fdtab_touchy, one, memory_order_relaxed);
 	if (state == AW_FD_DIRECT)
 		atomic_fetch_add(&aw_fdtab_directs, one);
+	if (state == AW_FD_STARTING)
+		starting += one;
 }
 
 void aw_fdtab_hold(struct aw_sock *sock)

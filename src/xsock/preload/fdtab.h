@@ -121,6 +121,12 @@ void aw_fdtab_clear(void);
 bool aw_fdtab_is_borrowed(void);
 /* Keeps fd from the program. */
 void aw_fdtab_hide(int fd);
+/*
+ * Around a fork, after aw_touch_pending, and the end in both processes: meanwhile no other thread makes a socket
+ * STARTING. Without the lock.
+ */
+void aw_fdtab_fork_begin(void);
+void aw_fdtab_fork_end(void);
 
 /* The rest needs the lock. */
 
@@ -134,7 +140,7 @@ void aw_fdtab_drop(struct aw_sock *sock);
 /* Keeps it alive without the lock. */
 void aw_fdtab_hold(struct aw_sock *sock);
 void aw_fdtab_release(struct aw_sock *sock);
-/* Sleeps, the lock given back meanwhile, until a socket has left STARTING, or has no more sleepers. */
+/* Sleeps, the lock given back meanwhile, until a socket has left STARTING, or has no more sleepers, or no thread forks. */
 void aw_fdtab_wait(void);
 /*
  * A thread is about to wait for what comes on sock, which is touchy, and has waited. Who starts sock lets all of them
@@ -143,6 +149,8 @@ void aw_fdtab_wait(void);
 void aw_fdtab_sleep(struct aw_sock *sock);
 void aw_fdtab_woken(struct aw_sock *sock);
 void aw_fdtab_let_wake(const struct aw_sock *sock);
+/* Before a socket becomes STARTING: a child of a fork would have it so for ever. */
+void aw_fdtab_await_forks(void);
 /* Calls see for each socket once. */
 void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg);
 

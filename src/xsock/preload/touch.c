@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "xsock/preload/ask.h"
@@ -214,26 +216,52 @@ static int give_up(struct aw_sock *sock, int fd, int err)
 	return -1;
 }
 
-/* One thread starts, others wait for it. */
-static int start(struct aw_sock *sock, const struct touched *t)
+/* It is ours to start: STARTING from here on. */
+static bool claim(struct aw_sock *sock)
+{
+	bool claimed;
+
+	aw_fdtab_lock();
+	aw_fdtab_await_forks();
+	while (sock->state == AW_FD_STARTING)
+		aw_fdtab_wait();
+	claimed = sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING;
+	if (claimed) {
+		aw_fdtab_set_state(sock, AW_FD_STARTING);
+		aw_fdtab_let_wake(sock);
+	}
+	aw_fdtab_unlock();
+	return claimed;
+}
+
+static int start_claimed(struct aw_sock *sock, const struct touched *t)
 {
 	int err = ENOTSUP;
 
-	aw_fdtab_lock();
-	while (sock->state == AW_FD_STARTING)
-		aw_fdtab_wait();
-	if (sock->state != AW_FD_CONNECTING && sock->state != AW_FD_PENDING) {
-		aw_fdtab_unlock();
-		return 0;
-	}
-	aw_fdtab_set_state(sock, AW_FD_STARTING);
-	aw_fdtab_let_wake(sock);
-	aw_fdtab_unlock();
 	if (t->direct && !t->dontwait && aw_direct_may(sock, t->fd))
 		err = aw_swap_socket(sock, t->fd, aw_direct_give);
 	if (err)
 		err = aw_swap_socket(sock, t->fd, aw_swap_to_keeper);
 	return err ? give_up(sock, t->fd, err) : 0;
+}
+
+/*
+ * One thread starts, others wait for it: so would a handler of a signal that uses the fd, and for ever, and all of
+ * them for a thread that is cancelled.
+ */
+static int start(struct aw_sock *sock, const struct touched *t)
+{
+	int cancel, result = 0;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (claim(sock))
+		result = start_claimed(sock, t);
+	pthread_setcancelstate(cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return result;
 }
 
 static int carry_out(struct aw_sock *sock, const struct touched *t, enum verdict verdict)
@@ -294,6 +322,22 @@ void aw_touch_woken(struct aw_sock *sock)
 	errno = saved;
 }
 
+static void let_go(struct aw_sock *sock)
+{
+	int saved = errno;
+
+	aw_fdtab_lock();
+	aw_fdtab_release(sock);
+	aw_fdtab_unlock();
+	errno = saved;
+}
+
+static void give_in(void *sock)
+{
+	aw_touch_woken(sock);
+	let_go(sock);
+}
+
 static int touch(const struct touched *t)
 {
 	int saved = errno, result;
@@ -309,16 +353,14 @@ static int touch(const struct touched *t)
 	aw_fdtab_unlock();
 	if (!sock)
 		return 0;
+	pthread_cleanup_push(give_in, sock); /* who reads may be cancelled */
 	verdict = judge(&like, t);
+	pthread_cleanup_pop(false);
 	aw_touch_woken(sock);
 	result = carry_out(sock, t, verdict);
 	if (result == 0)
 		errno = saved;
-	saved = errno;
-	aw_fdtab_lock();
-	aw_fdtab_release(sock);
-	aw_fdtab_unlock();
-	errno = saved;
+	let_go(sock);
 	return result;
 }
 
@@ -365,6 +407,13 @@ void aw_touch_pending(void)
 		return;
 	each_pending(0, UINT_MAX, decide);
 	aw_direct_convert_all(false);
+}
+
+void aw_touch_before_shell(void)
+{
+	if (aw_fdtab_any_starting())
+		each_pending(0, UINT_MAX, decide);
+	aw_direct_convert_all(true);
 }
 
 static bool is_aborted(int fd)

@@ -25,8 +25,10 @@ static inline int aw_touch(int fd, enum aw_touch kind, bool dontwait)
 	return aw_fdtab_is_touchy(fd) ? aw_touch_slow(fd, kind, dontwait) : 0;
 }
 
-/* Settles what is pending, as a write would, before two processes may use it. */
+/* Settles what is pending, as a write would, before two processes may use it; and what is direct. */
 void aw_touch_pending(void);
+/* The same where the child at once becomes another program. */
+void aw_touch_before_shell(void);
 
 /*
  * fd, or what there is from first to last, is about to be closed. The peer's MPA Request, left unread in a socket

@@ -13,8 +13,13 @@
 
 AW_WRAPPER pid_t fork(void)
 {
-	aw_direct_convert_all(false);
-	return aw_libc()->fork();
+	pid_t pid;
+
+	aw_touch_pending();
+	aw_fdtab_fork_begin();
+	pid = aw_libc()->fork();
+	aw_fdtab_fork_end();
+	return pid;
 }
 
 /* The child runs on our caller's stack: libc's vfork is jumped to. */
@@ -56,26 +61,36 @@ AW_WRAPPER pid_t vfork(void)
 
 AW_WRAPPER int daemon(int nochdir, int noclose)
 {
-	aw_direct_convert_all(false);
-	return aw_libc()->daemon(nochdir, noclose);
+	int result;
+
+	aw_touch_pending();
+	aw_fdtab_fork_begin();
+	result = aw_libc()->daemon(nochdir, noclose);
+	aw_fdtab_fork_end();
+	return result;
 }
 
 AW_WRAPPER int forkpty(int *master, char *name, const struct termios *terminal,
 		       const struct winsize *size)
 {
-	aw_direct_convert_all(false);
-	return aw_libc()->forkpty(master, name, terminal, size);
+	int pid;
+
+	aw_touch_pending();
+	aw_fdtab_fork_begin();
+	pid = aw_libc()->forkpty(master, name, terminal, size);
+	aw_fdtab_fork_end();
+	return pid;
 }
 
 AW_WRAPPER int system(const char *command)
 {
-	aw_direct_convert_all(true);
+	aw_touch_before_shell();
 	return aw_libc()->system(command);
 }
 
 AW_WRAPPER FILE *popen(const char *command, const char *mode)
 {
-	aw_direct_convert_all(true);
+	aw_touch_before_shell();
 	return aw_libc()->popen(command, mode);
 }
 
