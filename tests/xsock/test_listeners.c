@@ -16,6 +16,8 @@
 #include "xsock/question.h"
 
 #define ANSWER_MS 5000
+#define CROWD 100 /* datagrams that a socket holds */
+#define A_TURN_MAX 25
 
 static struct aw_loop loop;
 
@@ -69,24 +71,38 @@ static void close_scene(struct scene *s)
 	close(s->client);
 }
 
-/* What the client is answered. */
-static bool ask(const struct scene *s)
+static void send_question(int fd, const struct sockaddr_storage *remote, uint16_t port)
 {
 	uint8_t octets[AW_QUESTION_LEN] = AW_QUESTION_ASKS;
+	uint16_t unused;
+
+	octets[AW_QUESTION_VERSION_AT] = AW_QUESTION_VERSION;
+	assert_true(aw_question_addr((const struct sockaddr *)remote, octets + AW_QUESTION_ADDR_AT,
+				     &unused));
+	memcpy(octets + AW_QUESTION_PORT_AT, &port, sizeof(port));
+	assert_int_equal(send(fd, octets, sizeof(octets), 0), sizeof(octets));
+}
+
+static int open_question(const struct scene *s)
+{
 	struct sockaddr_in from = { .sin_family = AF_INET,
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct timeval limit = { .tv_sec = ANSWER_MS / 1000 };
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-	uint16_t port = 0;
 
-	octets[AW_QUESTION_VERSION_AT] = AW_QUESTION_VERSION;
-	assert_true(aw_question_addr((const struct sockaddr *)&s->remote,
-				     octets + AW_QUESTION_ADDR_AT, &port));
-	memcpy(octets + AW_QUESTION_PORT_AT, &port, sizeof(port));
 	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
 	assert_int_equal(connect(fd, (const struct sockaddr *)&s->local, sizeof(from)), 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	assert_int_equal(send(fd, octets, sizeof(octets), 0), sizeof(octets));
+	return fd;
+}
+
+/* What the client is answered. */
+static bool ask(const struct scene *s)
+{
+	uint8_t octets[AW_QUESTION_LEN];
+	int fd = open_question(s);
+
+	send_question(fd, &s->remote, ((const struct sockaddr_in *)&s->remote)->sin_port);
 	aw_loop_turn(&loop, ANSWER_MS);
 	assert_int_equal(recv(fd, octets, sizeof(octets), 0), sizeof(octets));
 	assert_memory_equal(octets, AW_QUESTION_ANSWERS, 8);
@@ -169,6 +185,37 @@ static void listeners__but_for_whom_the_program_has_accepted(void **state)
 	close_scene(&s);
 }
 
+static int answers(int fd)
+{
+	uint8_t octets[AW_QUESTION_LEN];
+	int count = 0;
+
+	while (recv(fd, octets, sizeof(octets), MSG_DONTWAIT) == sizeof(octets))
+		count++;
+	return count;
+}
+
+/* Connections have their turn while somebody asks without end. */
+static void listeners__hear_so_many_a_turn(void **state)
+{
+	int fd, turns = 0, got = 0;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s);
+	fd = open_question(&s);
+	for (int i = 1; i <= CROWD; i++)
+		send_question(fd, &s.remote, htons((uint16_t)i));
+	while (got < CROWD) {
+		assert_true(turns++ <= CROWD);
+		aw_loop_turn(&loop, ANSWER_MS);
+		got += answers(fd);
+	}
+	assert_in_range(turns, CROWD / A_TURN_MAX, CROWD);
+	close(fd);
+	close_scene(&s);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -184,6 +231,7 @@ int main(void)
 		cmocka_unit_test(listeners__with_strangers_at_the_port_it_is_no),
 		cmocka_unit_test(listeners__once_the_listener_is_gone_it_is_no),
 		cmocka_unit_test(listeners__but_for_whom_the_program_has_accepted),
+		cmocka_unit_test(listeners__hear_so_many_a_turn),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

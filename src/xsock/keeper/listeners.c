@@ -18,6 +18,7 @@
 #define ANSWERS 4096
 #define YES_NS INT64_C(1000000000) /* the MPA Request follows at once */
 #define NO_NS INT64_C(60000000000)
+#define QUESTIONS 16 /* a turn */
 #define GONE_NS INT64_C(1000000000)
 
 struct listener {
@@ -28,6 +29,7 @@ struct listener {
 	uint64_t inodes[INODES];
 	int count;
 	int64_t seen_ns; /* when it was last known to listen */
+	bool looked, is_programs; /* this turn; whether the port is the program's alone */
 };
 
 enum answer {
@@ -193,8 +195,12 @@ static bool is_programs(struct listener *listener, const uint8_t ip[16], uint16_
 
 	if (is_for(slot, ip, port, local_port))
 		return slot->answer != ANSWER_NO;
-	return listens(listener) &&
-	       (listener->count == INODES || !aw_procnet_has_stranger(local_port, is_known));
+	if (!listener->looked)
+		listener->is_programs = listens(listener) &&
+					(listener->count == INODES ||
+					 !aw_procnet_has_stranger(local_port, is_known));
+	listener->looked = true;
+	return listener->is_programs;
 }
 
 static void unbind(struct listener *listener)
@@ -243,13 +249,15 @@ static void answer_one(struct listener *listener, int fd, struct msghdr *msg, ui
 	reply(fd, msg, octets);
 }
 
+/* Whoever asks without end must not keep us from the connections: so many a turn, and one look into /proc. */
 static void hear(struct aw_source *source, uint32_t events)
 {
 	struct listener *listener = source->owner;
 	int fd = source->fd;
 
 	(void)events;
-	for (;;) {
+	listener->looked = false;
+	for (int i = 0; i < QUESTIONS; i++) {
 		uint8_t octets[AW_QUESTION_LEN + 1];
 		struct sockaddr_storage from;
 		struct iovec iov = { octets, sizeof(octets) };
