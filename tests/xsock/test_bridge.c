@@ -27,6 +27,7 @@ struct aw_xs_ep {
 	size_t len;
 	bool shut, aborted, closed;
 	int fails; /* an errno, once the octets are gone */
+	bool urgent; /* the octets are */
 	int fd;
 };
 
@@ -37,7 +38,7 @@ static int near, ended = -1;
 
 short aw_xs_ep_ready(struct aw_xs_ep *e)
 {
-	return (short)((e->len || e->shut || e->fails ? POLLIN : 0) |
+	return (short)((e->len || e->shut || e->fails ? POLLIN : 0) | (e->urgent ? POLLPRI : 0) |
 		       (e->len < ROOM || e->fails ? POLLOUT : 0) | (e->fails ? POLLERR : 0));
 }
 
@@ -73,6 +74,7 @@ ssize_t aw_xs_ep_recv(struct aw_xs_ep *e, const struct iovec *iov, int n, int fl
 	memcpy(iov->iov_base, e->octets, give);
 	memmove(e->octets, e->octets + give, e->len - give);
 	e->len -= give;
+	e->urgent &= e->len > 0;
 	return (ssize_t)give;
 }
 
@@ -115,8 +117,20 @@ size_t aw_xs_ep_unsent(struct aw_xs_ep *e)
 
 bool aw_xs_ep_at_mark(struct aw_xs_ep *e)
 {
-	(void)e;
-	return false;
+	return e->urgent;
+}
+
+static int refusals, refusal; /* so many of the bridge's sends fail, with this errno */
+
+/* In place of libc's. */
+ssize_t send(int fd, const void *octets, size_t len, int flags)
+{
+	if (refusals && flags & MSG_DONTWAIT && (refusal != EOPNOTSUPP || flags & MSG_OOB)) {
+		refusals--;
+		errno = refusal;
+		return -1;
+	}
+	return sendto(fd, octets, len, flags, NULL, 0);
 }
 
 static void over(struct aw_bridge *b, int error, void *arg)
@@ -299,6 +313,28 @@ static void bridge__goes_on_after_one_direction(void **state)
 	assert_int_equal(ep.len, 4);
 }
 
+/* Neither is the program's doing: it gets every octet. */
+static void bridge__goes_on_when_the_kernel_refuses(void **state)
+{
+	static const int errors[] = { ENOBUFS, ENOMEM, EOPNOTSUPP };
+	char got[8];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		ep.octets[0] = '!';
+		ep.len = 1;
+		ep.urgent = errors[i] == EOPNOTSUPP;
+		refusals = 3;
+		refusal = errors[i];
+		assert_int_equal(eventfd_write(ep.fd, 1), 0);
+		for (int j = 0; j < 5; j++)
+			turn();
+		assert_int_equal(recv(near, got, sizeof(got), 0), 1);
+		refusals = 0;
+	}
+	assert_int_equal(ended, -1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -311,6 +347,7 @@ int main(void)
 		TEST(bridge__a_close_with_octets_unread_resets),
 		TEST(bridge__a_failure_comes_after_the_octets),
 		TEST(bridge__goes_on_after_one_direction),
+		TEST(bridge__goes_on_when_the_kernel_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,6 +175,14 @@ static bool drain_in(struct aw_bridge *bridge)
 
 	if (taken < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
+	if (taken < 0 && in->urgent && errno == EOPNOTSUPP) { /* nor does the kernel */
+		in->urgent = false;
+		return true;
+	}
+	if (taken < 0 && (errno == ENOBUFS || errno == ENOMEM)) {
+		aw_loop_again(bridge->loop, &bridge->far_source);
+		return false;
+	}
 	if (taken < 0) { /* the program reads no more: TCP, too, takes and forgets */
 		in->lost = true;
 		taken = (ssize_t)in->len;
