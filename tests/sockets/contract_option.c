@@ -228,7 +228,24 @@ static void ioctl_not_a_terminal(void)
 	CHECK(ftruncate(e.client, 0) == -1 && errno == EINVAL);
 }
 
+static void names_without_room(void)
+{
+	struct sockaddr_in name;
+	struct ends e;
+	ends_open(&e);
+	for (int touched = 0; touched < 2; touched++) {
+		socklen_t len = sizeof(name);
+		CHECK(getpeername(e.server, NULL, NULL) == -1 && errno == EFAULT);
+		CHECK(getsockname(e.server, (struct sockaddr *)&name, NULL) == -1 &&
+		      errno == EFAULT);
+		CHECK(getpeername(e.client, NULL, &len) == -1 && errno == EFAULT);
+		send_text(e.client, "word");
+		expect_text(e.server, "word");
+	}
+}
+
 static const struct row rows[] = {
+	{ "names_without_room", names_without_room },
 	{ "option_kind", option_kind },
 	{ "option_kept", option_kept },
 	{ "option_buffers", option_buffers },

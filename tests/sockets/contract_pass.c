@@ -3,6 +3,7 @@
 // such programs do with a connection that they were handed.
 #include "contract.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,27 @@ int role_main(const char *word, int fd)
 		return echo(fd_recv(fd));
 	fprintf(stderr, "%s: no such role\n", word);
 	return 2;
+}
+
+/* Control data whose length cannot be is the kernel's to refuse. */
+static void pass_out_of_bounds(void)
+{
+	static const size_t lengths[] = { 0, sizeof(struct cmsghdr) - 1, SIZE_MAX / 2 };
+	struct ends e;
+	int channel[2];
+	ends_open(&e);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, channel));
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		char octet = '!', control[CMSG_SPACE(sizeof(int))] = { 0 };
+		struct iovec iov = { &octet, 1 };
+		struct msghdr msg = { .msg_iov = &iov,
+				      .msg_iovlen = 1,
+				      .msg_control = control,
+				      .msg_controllen = sizeof(control) };
+		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+		*c = (struct cmsghdr){ lengths[i], SOL_SOCKET, SCM_RIGHTS };
+		CHECK(sendmsg(channel[0], &msg, 0) == -1 && errno == EINVAL);
+	}
 }
 
 static void use(int client, pid_t other)
@@ -145,6 +167,7 @@ static void pass_listener(void)
 }
 
 static const struct row rows[] = {
+	{ "pass_out_of_bounds", pass_out_of_bounds },
 	{ "pass_within", pass_within },
 	{ "pass_to_process", pass_to_process },
 	{ "pass_to_process_without", pass_to_process_without },

@@ -61,6 +61,11 @@ static int each_fd(struct msghdr *msg, int (*see)(int fd))
 		size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		const unsigned char *fds = CMSG_DATA(head);
 
+		/* One that is out of bounds is the kernel's to refuse. */
+		if (head->cmsg_len < CMSG_LEN(0) ||
+		    head->cmsg_len >
+			    msg->msg_controllen - (size_t)((char *)head - (char *)msg->msg_control))
+			return 0;
 		if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
 			continue;
 		for (size_t i = 0; i < count; i++) {

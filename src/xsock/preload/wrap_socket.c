@@ -359,8 +359,14 @@ static bool is_paired(int fd)
 /* What looks like AF_UNIX may be a bridged fd that came from another process. */
 static int name_of(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
 {
-	socklen_t room = *len;
+	socklen_t room;
 	int result;
+
+	if (!addr || !len) { /* which is an error, but for names of no length */
+		return remote ? aw_libc()->getpeername(fd, addr, len)
+			      : aw_libc()->getsockname(fd, addr, len);
+	}
+	room = *len;
 
 	if (is_paired(fd))
 		return bridged_name(fd, remote, addr, len);
