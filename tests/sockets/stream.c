@@ -292,14 +292,29 @@ static void start_ends(const struct plan *p, pid_t pids[2])
 		close(fds[side]);
 }
 
-/* Whether both ended well, in time. SIGCHLD is blocked. */
-static bool ends_did_well(pid_t pids[2])
+/* False: none ended, or a signal came. SIGCHLD is blocked. */
+static bool wait_child(int seconds)
 {
+	const struct timespec limit = { seconds, 0 };
 	sigset_t child;
-	struct timespec limit = { RUN_SECONDS, 0 };
-	bool well = true, in_time = true;
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
+	return sigtimedwait(&child, NULL, &limit) >= 0 || errno == EINTR;
+}
+
+/* Both tell how far they are, and so do their children. */
+static void ask_states(void)
+{
+	fprintf(stderr, "no end after %d s\n", RUN_SECONDS);
+	kill(0, SIGUSR1);
+	while (wait_child(1))
+		;
+}
+
+/* Whether both ended well, in time. */
+static bool ends_did_well(pid_t pids[2])
+{
+	bool well = true, in_time = true;
 	for (int left = 2; left > 0;) {
 		int status;
 		pid_t pid = waitpid(-1, &status, WNOHANG);
@@ -307,16 +322,16 @@ static bool ends_did_well(pid_t pids[2])
 			left--;
 			pids[pid == pids[1]] = 0;
 			well = well && status == 0;
-		} else if (in_time && well && sigtimedwait(&child, NULL, &limit) < 0) {
-			in_time = errno == EINTR;
+		} else if (in_time && well) {
+			in_time = wait_child(RUN_SECONDS);
+			if (!in_time)
+				ask_states();
 		}
 		if (!well || !in_time)
 			for (int side = 0; side < 2; side++)
 				if (pids[side])
 					kill(pids[side], SIGKILL);
 	}
-	if (!in_time)
-		fprintf(stderr, "no end after %d s\n", RUN_SECONDS);
 	return well && in_time;
 }
 
@@ -333,6 +348,8 @@ int main(int argc, char **argv)
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, NULL);
+	setpgid(0, 0);
+	signal(SIGUSR1, stream_tell_all);
 	for (uint32_t i = 0; i < runs; i++) {
 		struct plan p = plan_of(seed + i);
 		pid_t pids[2];

@@ -56,6 +56,8 @@ struct end {
 __attribute__((noreturn)) void stream_failed(const char *file, int line, const char *claim);
 /* Whose state a failure in this thread tells. */
 void stream_watch(const struct end *e);
+/* A signal's handler: tells what is watched in this process, and ends it. */
+void stream_tell_all(int number);
 
 uint64_t rng_next(struct rng *r);
 /* 0 to bound - 1 */

@@ -17,5 +17,5 @@ SECONDS_MAX = 200
 def test_stream(mode):
     seed = os.environ.get("ANYWARP_SEED", random.SystemRandom().randrange(1 << 31))
     runs = 1 if "ANYWARP_SEED" in os.environ else RUNS
-    run = mode.start([STREAM, "--seed", seed, "--runs", runs])
+    run = mode.start([STREAM, "--seed", seed, "--runs", runs], ANYWARP_LOG="info")
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
