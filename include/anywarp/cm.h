@@ -9,6 +9,7 @@
 #define ANYWARP_CM_H
 
 #include <rdma/rdma_cma.h>
+#include <signal.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -153,6 +154,13 @@ int anywarp_cm_keep_note(struct rdma_cm_id *id, struct anywarp_cm_note *note);
  */
 size_t anywarp_cm_last_send(const struct anywarp_cm_note *note, const void *octets, size_t len,
 			    void *fpdu, size_t room);
+
+/*
+ * The calling thread's mask of signals while it sleeps in ibv_get_cq_event, and nowhere else in the library, as ppoll(2)
+ * has one; mask is borrowed. NULL, as at first: the mask is as it is. A thread that has signals blocked
+ * but for these sleeps may leave one by siglongjmp out of a handler: no lock is held there.
+ */
+void anywarp_sleep_mask(const sigset_t *mask);
 
 #ifdef __cplusplus
 }

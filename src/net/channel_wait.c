@@ -18,6 +18,13 @@
 #define AWAKE_NS 10000000u /* who woke so lately is busy with it and expected back */
 #define CHANNEL_FD UINT64_MAX /* the key of the channel's fd: no handle is this large */
 
+static _Thread_local const sigset_t *sleep_mask; /* or NULL */
+
+void aw_channel_let(const sigset_t *mask)
+{
+	sleep_mask = mask;
+}
+
 static int make_set(struct aw_channel *ch)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = CHANNEL_FD };
@@ -80,17 +87,23 @@ static void leave(void *arg)
 	atomic_fetch_sub_explicit(&ch->waiters, 1, memory_order_relaxed);
 }
 
-/* Until something is ready. A thread that is cancelled meanwhile waits no more. */
+/* Of the C library's two kinds of clean-up this is the one that longjmp looks at, too. */
+extern void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
+				  void *arg);
+extern void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
+
+/* Until something is ready. A thread that is cancelled meanwhile, or jumps out of a handler, waits no more. */
 static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, int cancel_state)
 {
+	struct _pthread_cleanup_buffer left;
 	int n;
 
 	atomic_fetch_add_explicit(&ch->waiters, 1, memory_order_relaxed);
-	pthread_cleanup_push(leave, ch);
+	_pthread_cleanup_push(&left, leave, ch);
 	pthread_setcancelstate(cancel_state, NULL);
-	n = epoll_wait(ch->epfd, ready, EVENTS_MAX, -1);
+	n = epoll_pwait(ch->epfd, ready, EVENTS_MAX, -1, sleep_mask);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	pthread_cleanup_pop(1);
+	_pthread_cleanup_pop(&left, 1);
 	return n;
 }
 
@@ -111,7 +124,10 @@ static bool interrupts(void)
 	struct sigaction sa;
 	sigset_t blocked;
 
-	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	if (sleep_mask)
+		blocked = *sleep_mask;
+	else
+		pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	for (int sig = 1; sig <= SIGRTMAX; sig++)
 		if (!is_fault(sig) && !sigismember(&blocked, sig) &&
 		    sigaction(sig, NULL, &sa) == 0 && sa.sa_handler != SIG_DFL &&

@@ -6,6 +6,8 @@
 
 #include "net/channel.h"
 
+#include <signal.h>
+
 /*
  * As aw_channel_read, for completion channels: the oldest event; blocks as the fd's O_NONBLOCK says.
  * 0, or EAGAIN, EINTR. A cancellation point, but not while it serves.
@@ -23,5 +25,11 @@ bool aw_channel_is_attended(const struct aw_channel *ch);
  * the channel has had a waiter in this process. 0, or ENOMEM, ENOSPC.
  */
 int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t events);
+
+/*
+ * The calling thread's mask of signals while it sleeps in aw_channel_await, and nowhere else, as of ppoll(2); NULL: as
+ * it is. It is borrowed until the next call.
+ */
+void aw_channel_let(const sigset_t *mask);
 
 #endif

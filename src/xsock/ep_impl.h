@@ -85,6 +85,7 @@ struct aw_xs_ep {
 	uint64_t news; /* counts what changes readiness */
 	bool silent_news; /* some of it came without an event */
 	bool event_taken; /* and some with one that is gone from the channel */
+	void (*sleep_mask)(const sigset_t *mask); /* anywarp_sleep_mask, or NULL */
 	bool lends; /* who sleeps in ibv_get_cq_event makes progress, and is woken by the end as well */
 	uint32_t waiters; /* threads in aw_xs_ep_wait */
 	bool sleeping; /* one of them, on the channel */

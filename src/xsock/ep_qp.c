@@ -102,6 +102,7 @@ int aw_xs_ep_qp_create(struct aw_xs_ep *ep)
 	int err;
 
 	ep->lends = aw_xs_cm_extension("anywarp_cm_initiate") != NULL;
+	ep->sleep_mask = (void (*)(const sigset_t *))aw_xs_cm_extension("anywarp_sleep_mask");
 	ep->recv_count = ep->options.rq_size + AW_XS_RQ_SPARE;
 	err = make_cqs(ep, sends);
 	if (!err)

@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <time.h>
 
+#include "xsock/left.h"
+
 #define LOWAT 2048u /* octets of room that make an endpoint writable */
+#define SIGNALS_NS 10000000 /* who waits for another thread's sleep looks so often for signals */
 #define SETUP_NS 100000000 /* who waits for set-up looks so often whether it was shut down */
 
 /* The mask of signals while the thread sleeps, if it is not as it is. */
@@ -200,16 +203,10 @@ static struct timespec timespec_of(uint64_t ns)
 				  .tv_nsec = (long)(ns % 1000000000u) };
 }
 
-static void let_signals(sigset_t *mine)
+static void let(const struct aw_xs_ep *ep, const sigset_t *mask)
 {
-	if (has_mask)
-		pthread_sigmask(SIG_SETMASK, &sleep_mask, mine);
-}
-
-static void block_signals(const sigset_t *mine)
-{
-	if (has_mask)
-		pthread_sigmask(SIG_SETMASK, mine, NULL);
+	if (ep->sleep_mask)
+		ep->sleep_mask(mask);
 }
 
 /* With the lock given back. */
@@ -220,10 +217,35 @@ static int sleep_unlocked(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS], 
 	int n;
 
 	limit = timespec_of(left_ns < 0 ? 0 : (uint64_t)left_ns);
-	n = ppoll(fds, AW_XS_EP_FDS, left_ns < 0 ? NULL : &limit, NULL);
+	n = ppoll(fds, AW_XS_EP_FDS, left_ns < 0 ? NULL : &limit, has_mask ? &sleep_mask : NULL);
 	if (n < 0)
 		return -errno;
 	return fds[0].revents ? take_cq_event(ep, cq) : 0;
+}
+
+/* The library makes progress meanwhile. */
+static int sleep_lending(struct aw_xs_ep *ep, struct aw_xs_cq **cq)
+{
+	int err;
+
+	let(ep, has_mask ? &sleep_mask : NULL);
+	err = take_cq_event(ep, cq);
+	let(ep, NULL);
+	return err;
+}
+
+/* Who sleeps for all is gone for good: another one has to. */
+static void leave_sleep(void *arg)
+{
+	struct aw_xs_ep *ep = arg;
+
+	has_mask = false;
+	let(ep, NULL);
+	pthread_mutex_lock(&ep->lock);
+	ep->sleeping = false;
+	ep->waiters--;
+	pthread_cond_broadcast(&ep->changed);
+	pthread_mutex_unlock(&ep->lock);
 }
 
 /*
@@ -237,8 +259,8 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 		{ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN },
 	};
 	bool up = ep->phase == AW_XS_PHASE_UP;
+	struct _pthread_cleanup_buffer left;
 	struct aw_xs_cq *cq = NULL;
-	sigset_t mine;
 	int err;
 
 	if (!up && (left_ns < 0 || left_ns > SETUP_NS))
@@ -247,12 +269,12 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 	ep->sleeper = pthread_self();
 	ep->sleeper_news = ep->news;
 	pthread_mutex_unlock(&ep->lock);
-	let_signals(&mine);
+	aw_left_push(&left, leave_sleep, ep);
 	if (up && left_ns < 0 && ep->lends)
-		err = take_cq_event(ep, &cq);
+		err = sleep_lending(ep, &cq);
 	else
 		err = sleep_unlocked(ep, fds, left_ns, &cq);
-	block_signals(&mine);
+	aw_left_pop(&left, 0);
 	pthread_mutex_lock(&ep->lock);
 	ep->sleeping = false;
 	if (cq) {
@@ -264,18 +286,64 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 	return err;
 }
 
-static int sleep_following(struct aw_xs_ep *ep, uint64_t end_ns, bool limited)
+static void leave_following(void *arg)
 {
-	struct timespec end = timespec_of(end_ns);
+	struct aw_xs_ep *ep = arg;
+
+	has_mask = false;
+	pthread_mutex_lock(&ep->lock);
+	ep->waiters--;
+	pthread_mutex_unlock(&ep->lock);
+}
+
+/* A signal that is pending and let through has a handler, and no SA_RESTART. */
+static bool interrupts(void)
+{
+	struct sigaction action;
+	sigset_t pending;
+
+	sigpending(&pending);
+	for (int sig = 1; sig < NSIG; sig++) {
+		if (sigismember(&pending, sig) && !sigismember(&sleep_mask, sig) &&
+		    sigaction(sig, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+		    action.sa_handler != SIG_IGN && !(action.sa_flags & SA_RESTART))
+			return true;
+	}
+	return false;
+}
+
+/* Without the lock, since a handler may jump out of here, and never within a wait for a condition. */
+static int take_signals(struct aw_xs_ep *ep)
+{
+	struct _pthread_cleanup_buffer left;
+	bool interrupted = interrupts();
 	sigset_t mine;
 
-	let_signals(&mine);
+	pthread_mutex_unlock(&ep->lock);
+	aw_left_push(&left, leave_following, ep);
+	pthread_sigmask(SIG_SETMASK, &sleep_mask, &mine);
+	pthread_sigmask(SIG_SETMASK, &mine, NULL);
+	aw_left_pop(&left, 0);
+	pthread_mutex_lock(&ep->lock);
+	return interrupted ? -EINTR : 0;
+}
+
+/* Another thread sleeps for us. */
+static int sleep_following(struct aw_xs_ep *ep, uint64_t end_ns, bool limited)
+{
+	uint64_t soon_ns = aw_xs_now_ns() + SIGNALS_NS;
+	struct timespec end;
+
+	if (has_mask && (!limited || end_ns > soon_ns)) {
+		limited = true;
+		end_ns = soon_ns;
+	}
+	end = timespec_of(end_ns);
 	if (limited)
 		pthread_cond_timedwait(&ep->changed, &ep->lock, &end);
 	else
 		pthread_cond_wait(&ep->changed, &ep->lock);
-	block_signals(&mine);
-	return 0;
+	return has_mask ? take_signals(ep) : 0;
 }
 
 /*
@@ -345,13 +413,16 @@ int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
 
 int aw_xs_ep_pwait(struct aw_xs_ep *ep, short events, int64_t timeout_ns, const sigset_t *signals)
 {
+	const sigset_t mask_before = sleep_mask;
+	const bool had_mask = has_mask; /* by whom this one's handler has interrupted */
 	int result;
 
 	has_mask = signals != NULL;
 	if (signals)
 		sleep_mask = *signals;
 	result = aw_xs_ep_wait(ep, events, timeout_ns);
-	has_mask = false;
+	sleep_mask = mask_before;
+	has_mask = had_mask;
 	return result;
 }
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -112,6 +113,44 @@ static void waits_interrupted(void)
 	CHECK(select(e.server + 1, &in, NULL, NULL, NULL) == -1 && errno == EINTR);
 	CHECK(epoll_wait(set, &event, 1, -1) == -1 && errno == EINTR);
 	poker_stop(&p);
+}
+
+static sigjmp_buf away;
+
+static void jump(int number)
+{
+	(void)number;
+	siglongjmp(away, 1);
+}
+
+/* Out of a call that waits, for good: the connection goes on, and its end can be told. */
+static void jumped_out(void)
+{
+	struct ends e;
+	char got[8];
+	struct itimerval soon = { .it_value.tv_usec = 20000 };
+	volatile int jumps = 0;
+	ends_open(&e);
+	send_text(e.client, "x");
+	CHECK(read(e.server, got, 1) == 1);
+	CHECK(signal(SIGALRM, jump) != SIG_ERR);
+	if (sigsetjmp(away, 1))
+		jumps++;
+	if (jumps < 3) {
+		CHECK(!setitimer(ITIMER_REAL, &soon, NULL));
+		read(e.server, got, 8);
+		CHECK(!"comes back");
+	}
+	CHECK(signal(SIGALRM, SIG_DFL) != SIG_ERR);
+	alarm(20);
+	send_text(e.client, "after all");
+	CHECK(recv(e.server, got, 5, MSG_WAITALL) == 5 && !memcmp(got, "after", 5));
+	pid_t other = spawn_self("echo", e.server, false);
+	close(e.server);
+	expect_text(e.client, " all");
+	CHECK(!shutdown(e.client, SHUT_WR));
+	expect_end(e.client);
+	reap(other);
 }
 
 static void restarted(void)
@@ -297,10 +336,16 @@ static void used_in_handler(void)
 }
 
 static const struct row rows[] = {
-	{ "interrupted", interrupted },	      { "waits_interrupted", waits_interrupted },
-	{ "restarted", restarted },	      { "timeout_not_restarted", timeout_not_restarted },
-	{ "write_counts", write_counts },     { "many_messages_count", many_messages_count },
-	{ "waitall_counts", waitall_counts }, { "signals_come_to_us", signals_come_to_us },
-	{ "signal_driven", signal_driven },   { "used_in_handler", used_in_handler },
+	{ "interrupted", interrupted },
+	{ "jumped_out", jumped_out },
+	{ "waits_interrupted", waits_interrupted },
+	{ "restarted", restarted },
+	{ "timeout_not_restarted", timeout_not_restarted },
+	{ "write_counts", write_counts },
+	{ "many_messages_count", many_messages_count },
+	{ "waitall_counts", waitall_counts },
+	{ "signals_come_to_us", signals_come_to_us },
+	{ "signal_driven", signal_driven },
+	{ "used_in_handler", used_in_handler },
 };
 const struct rows signal_rows = { rows, ARRAY_LEN(rows) };

@@ -97,6 +97,7 @@ def through(port, way):
 
 def die_written(sock):
     sock.sendall(b"all that there is")
+    sock.recv(6, socket.MSG_WAITALL)
 
 
 def die_writing(sock):

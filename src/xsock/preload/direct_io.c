@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "xsock/left.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/touch.h"
@@ -153,16 +154,25 @@ static void transmit(struct aw_direct *direct, struct transfer *t, const struct 
 
 typedef void work_fn(struct aw_direct *direct, struct transfer *t, const struct shield *shield);
 
+/* Out of a handler by siglongjmp: the endpoint has seen to itself. */
+static void leave_for_good(void *direct)
+{
+	aw_direct_leave(direct);
+}
+
 /* With the endpoint, as far as it goes. False: it has none (any more). */
 static bool by_endpoint(int fd, struct transfer *t, work_fn *work)
 {
 	struct aw_direct *direct = aw_direct_enter(fd);
+	struct _pthread_cleanup_buffer left;
 	struct shield shield;
 
 	if (!direct)
 		return false;
 	raise_shield(&shield);
+	aw_left_push(&left, leave_for_good, direct);
 	work(direct, t, &shield);
+	aw_left_pop(&left, 0);
 	aw_direct_leave(direct);
 	lower_shield(&shield);
 	return true;

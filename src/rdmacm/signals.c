@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Signals of a thread that sleeps in the library: include/anywarp/cm.h.
+#include "anywarp/cm.h"
+#include "net/channel_wait.h"
+
+void anywarp_sleep_mask(const sigset_t *mask)
+{
+	aw_channel_let(mask);
+}
