@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// Verbs that came after Debian 12's rdma-core (44), for binaries that were built with newer headers.
+// What needs hardware that we are not (DMA handles, completion counters, dma-buf) says EOPNOTSUPP and
+// reads no argument.
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#define SPEED_UNITS_PER_LANE 25 /* of 100 Mb/s: 2.5 Gb/s */
+
+enum {
+	MR_HAS_IOVA = 1 << 0,
+	MR_HAS_ADDR = 1 << 1,
+	MR_KNOWN = (1 << 6) - 1
+};
+
+/* struct ibv_mr_init_attr of the newer headers, as far as what we read of it goes. */
+struct newer_mr_attr {
+	size_t length;
+	int access;
+	uint64_t comp_mask;
+	uint64_t iova;
+	void *addr;
+};
+
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, const struct newer_mr_attr *attr);
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
+
+static struct ibv_mr *no_mr(int err)
+{
+	errno = err;
+	return NULL;
+}
+
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, const struct newer_mr_attr *attr)
+{
+	uint64_t iova;
+
+	if (attr->comp_mask & ~(uint64_t)MR_KNOWN)
+		return no_mr(EINVAL);
+	if (attr->comp_mask & ~(uint64_t)(MR_HAS_IOVA | MR_HAS_ADDR) ||
+	    !(attr->comp_mask & MR_HAS_ADDR))
+		return no_mr(EOPNOTSUPP);
+	iova = attr->comp_mask & MR_HAS_IOVA ? attr->iova : (uintptr_t)attr->addr;
+	return ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova, (unsigned int)attr->access);
+}
+
+/* What a port's width counts: 4X is the widest that ours has. */
+static unsigned int lanes(uint8_t width)
+{
+	return width == 1 ? 1 : 4;
+}
+
+/* In units of 100 Mb/s, of all lanes together. */
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
+{
+	struct ibv_port_attr port;
+	int err;
+
+	if (port_num > UINT8_MAX)
+		return EINVAL;
+	err = ibv_query_port(context, (uint8_t)port_num, &port);
+	if (err)
+		return err;
+	*port_speed = (uint64_t)lanes(port.active_width) * port.active_speed * SPEED_UNITS_PER_LANE;
+	return 0;
+}
+
+static __attribute__((used)) int unsupported(void)
+{
+	return EOPNOTSUPP;
+}
+
+static __attribute__((used)) void *no_object(void)
+{
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+static __attribute__((used)) int no_fd(void)
+{
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+/* There is no such buffer. */
+static __attribute__((used)) void nothing(void)
+{
+}
+
+#define NOTHING __attribute__((alias("nothing")))
+#define UNSUPPORTED __attribute__((alias("unsupported")))
+#define NO_OBJECT __attribute__((alias("no_object")))
+#define NO_FD __attribute__((alias("no_fd")))
+
+int _ibv_query_comp_cntr_caps(void) UNSUPPORTED;
+void *ibv_alloc_buf(void) NO_OBJECT;
+void *ibv_alloc_dmah(void) NO_OBJECT;
+void *ibv_create_comp_cntr(void) NO_OBJECT;
+int ibv_dealloc_dmah(void) UNSUPPORTED;
+int ibv_destroy_comp_cntr(void) UNSUPPORTED;
+int ibv_dm_export_dmabuf_fd(void) NO_FD;
+int ibv_export_buf_dmabuf_fd(void) NO_FD;
+void ibv_free_buf(void) NOTHING;
+int ibv_inc_comp_cntr(void) UNSUPPORTED;
+int ibv_inc_err_comp_cntr(void) UNSUPPORTED;
+int ibv_qp_attach_comp_cntr(void) UNSUPPORTED;
+int ibv_read_comp_cntr(void) UNSUPPORTED;
+int ibv_read_err_comp_cntr(void) UNSUPPORTED;
+void *ibv_reg_buf_mr(void) NO_OBJECT;
+int ibv_set_comp_cntr(void) UNSUPPORTED;
+int ibv_set_err_comp_cntr(void) UNSUPPORTED;
