@@ -59,7 +59,7 @@ int vb_dealloc_mw(struct ibv_mw *ibv_mw)
 	return 0;
 }
 
-/* EINVAL before the QP is connected, ENOMEM when the send queue is full, EIO without randomness. */
+/* EINVAL before the QP may send, ENOMEM when the send queue is full, EIO without randomness. */
 int vb_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct vb_qp *qp = vb_qp_of(ibv);
@@ -95,7 +95,7 @@ static int bind_post(struct vb_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bi
 	uint32_t rkey;
 	int err;
 
-	if (qp->uqp->core.state == AW_QP_IDLE || bind->send_flags & ~(unsigned int)BIND_FLAGS)
+	if (!vb_qp_may_send(qp) || bind->send_flags & ~(unsigned int)BIND_FLAGS)
 		return EINVAL;
 	wqe = aw_uqp_send_slot(qp->uqp);
 	if (!wqe)

@@ -148,6 +148,31 @@ static void post__before_the_peer_is_told(void **state)
 	two_destroy(&t);
 }
 
+/* As any other WR: RTS is enough, whoever else is there. */
+static void bind_mw__before_the_peer_is_told(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	char memory[64] = { 0 };
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, memory, sizeof(memory),
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw = ibv_alloc_mw(f->pd, IBV_MW_TYPE_1);
+	struct ibv_mw_bind bind = {
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = { mr, (uintptr_t)memory, sizeof(memory), IBV_ACCESS_REMOTE_READ },
+	};
+	struct two t;
+
+	two_make(&t, f);
+	walk(&t.a, &route, t.b.qp->qp_num);
+	assert_int_equal(ibv_bind_mw(t.a.qp, mw, &bind), 0);
+	walk(&t.b, &route, t.a.qp->qp_num);
+	walker_sent(&t.a, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	two_destroy(&t);
+}
+
 /* More Reads than either end takes at once. */
 static void read__depths_are_agreed_on(void **state)
 {
@@ -325,6 +350,7 @@ int main(int argc, char **argv)
 		WITH(connect__in_any_order),
 		WITH(connect__both_call),
 		WITH(post__before_the_peer_is_told),
+		WITH(bind_mw__before_the_peer_is_told),
 		WITH(read__depths_are_agreed_on),
 		WITH(self__send_write_and_read),
 		WITH(reset__and_again),
