@@ -2,10 +2,21 @@
 // anywarp run: an RDMA program on our libraries.
 #include "cli/cli.h"
 #include "cli/launch.h"
+#include "cli/paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static bool device_files; // wanted, by the option
+
+/* In the roce persona the programs that want them find no device without. */
+static bool needs_device_files(void)
+{
+	const char *persona = getenv("ANYWARP_PERSONA");
+
+	return device_files || (persona && !strcmp(persona, "roce"));
+}
 
 static bool is_persona(const char *word)
 {
@@ -29,6 +40,10 @@ static enum launch_option take_option(struct launch *launch, char ***arg)
 {
 	const char *value;
 
+	if (!strcmp(**arg, "--device-files")) {
+		device_files = true;
+		return LAUNCH_TAKEN;
+	}
 	if (aw_launch_value(arg, "--persona", &value))
 		return take_persona(value);
 	return aw_launch_option(launch, arg);
@@ -71,7 +86,8 @@ static int run(int argc, char **argv)
 				"'anywarp run -- rping -s -v'\n");
 		return CLI_RUN_FAILED;
 	}
-	if (!aw_launch_environment(&launch, dir))
+	if (!aw_launch_environment(&launch, dir) ||
+	    (needs_device_files() && !aw_paths_export(launch.who, dir)))
 		return CLI_RUN_FAILED;
 	return aw_launch_exec(&launch, command);
 }
@@ -80,8 +96,8 @@ const struct cli_command aw_cli_run = {
 	.name = "run",
 	.run = run,
 	.summary = "run an RDMA program over anywarp",
-	.help = "usage: anywarp run [--log LEVEL] [--mpa LIST] [--persona NAME] [--] PROGRAM\n"
-		"                   [ARGUMENTS]\n"
+	.help = "usage: anywarp run [--log LEVEL] [--mpa LIST] [--persona NAME] [--device-files]\n"
+		"                   [--] PROGRAM [ARGUMENTS]\n"
 		"\n"
 		"Runs PROGRAM, unmodified, with anywarp's libibverbs.so.1 and librdmacm.so.1 in\n"
 		"place of the system's. That is all it does: LD_LIBRARY_PATH set by hand works as\n"
@@ -89,6 +105,9 @@ const struct cli_command aw_cli_run = {
 		"\n"
 		"  --log LEVEL   tell on standard error what happens: error (default), warn, info\n"
 		"                or debug\n"
+		"  --device-files  for programs that look for the device under /dev/infiniband or\n"
+		"                /sys/class/infiniband themselves (UCX, and MPI over it): leads them\n"
+		"                to files in a directory of yours; always so with --persona roce\n"
 		"  --persona NAME  what the device shows itself as: iwarp (default), connected by\n"
 		"                rdma_cm alone; or roce, for programs that exchange QP numbers and\n"
 		"                GIDs themselves. Both ends must have the same.\n"

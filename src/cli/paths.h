@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What a device's driver would show in /dev and /sys, for programs that look there themselves, and the
+// library that leads them to it (paths_preload.c).
+#ifndef CLI_PATHS_H
+#define CLI_PATHS_H
+
+#include <stdbool.h>
+
+#define CLI_PATHS_LIB "libanywarp-paths.so"
+
+// Makes them in a directory of the user's and sets ANYWARP_PATHS and LD_PRELOAD for the program. dir is
+// where our libraries are; who comes before every error. False when it cannot be, which is told.
+__attribute__((warn_unused_result)) bool aw_paths_export(const char *who, const char *dir);
+
+#endif
