@@ -10,6 +10,8 @@ usage: ./dev COMMAND [ARGUMENTS]
                              --preset NAME   one build: release asan tsan fuzz
                              --interop      against Linux's siw in a virtual machine; only
                                             when asked for
+                             --ecosystem    other people's RDMA programs in both personas,
+                                            and the table of them; only when asked for
                              -R REGEX        only the tests whose name matches
   build [PRESET]           build into build/PRESET: release (default) debug asan tsan fuzz
   lint [--fix]             format, include arrows, freestanding, size, words, licence

@@ -18,7 +18,7 @@ parse_filters() {
 		--preset) presets=${2:?--preset needs a name} && shift ;;
 		-R) filters+=(-R "${2:?-R needs a regular expression}") && shift ;;
 		--unit | --prop | --sim | --fuzz | --verbs | --cm | --faults | --abi | --system | --stress | \
-			--hostile | --interop)
+			--hostile | --interop | --ecosystem)
 			only=${1#--}
 			;;
 		*) die "test: unknown argument '$1'; see './dev help'" ;;
@@ -38,14 +38,15 @@ fixed_layout() {
 run_preset() {
 	local preset=$1
 	local labels=${suites[$preset]:-'.*'}
-	# Its virtual machine takes minutes: only who asks for it by name waits for it.
-	local except=(-LE '^interop$')
-	[ "$only" != interop ] || except=()
+	# The virtual machine and other people's programs take many minutes: only who asks for them by name
+	# waits for them.
+	local except=(-LE '^(interop|ecosystem)$')
+	! asked_by_name || except=()
 	if [ -n "$only" ] && ! [[ $only =~ $labels ]]; then
 		return
 	fi
 	local report=build/logs/test-$preset
-	[ "$only" != interop ] || report=build/logs/test-interop
+	! asked_by_name || report=build/logs/test-$only
 	build_preset "$preset"
 	say "testing $preset"
 	rm -f "$report.xml"
@@ -55,6 +56,20 @@ run_preset() {
 		--output-junit "$PWD/$report.xml" --output-log "$PWD/$report.log" 2>/dev/null |
 		grep -E 'Test +#|No tests' || true
 	reports+=("$report.xml")
+}
+
+asked_by_name() {
+	[ "$only" = interop ] || [ "$only" = ecosystem ]
+}
+
+# Packages one by one: what a distribution does not have is a row that says so.
+get_ecosystem() {
+	local package
+	for package in $packages_ecosystem; do
+		package_is_installed "$package" || (install_packages "$package") ||
+			say "not here: $package"
+	done
+	rm -rf build/release/ecosystem
 }
 
 # The kernel with siw, in build/interop; what is there is not made again.
@@ -78,6 +93,9 @@ build_libuv() {
 parse_filters "$@"
 if [ "$only" = interop ]; then
 	build_guest
+elif [ "$only" = ecosystem ]; then
+	presets=release
+	get_ecosystem
 else
 	need_packages "$packages_test"
 	build_libuv
@@ -86,4 +104,8 @@ reports=()
 for preset in $presets; do
 	run_preset "$preset"
 done
+if [ "$only" = ecosystem ]; then
+	python3 tests/ecosystem/table.py build/release/ecosystem docs/programs.md || table=wrong
+fi
 python3 tools/junit_totals.py "${reports[@]}"
+[ "${table:-right}" = right ]

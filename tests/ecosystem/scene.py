@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Where a test of unmodified RDMA programs happens: a directory, programs under `anywarp run`, and a
+judge of what went over the wire. The network namespace is this test file's alone (with-net), so what
+its kernel counted is what these programs sent."""
+
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+import program
+import tap
+
+HERE = pathlib.Path(__file__).resolve().parent
+LOOPBACK = "127.0.0.1"
+SECONDS_MAX = 60
+PERSONAS = ("iwarp", "roce")
+
+
+def need(*names):
+    """Skips a test whose programs are not installed, and so are no part of this run."""
+    missing = [name for name in names if not shutil.which(name)]
+    if missing:
+        pytest.skip(f"not installed: {' '.join(missing)}")
+
+
+def counted(file, group, name):
+    """A counter of this network namespace."""
+    with open(f"/proc/self/net/{file}", encoding="ascii") as lines:
+        rows = [line.split() for line in lines if line.startswith(f"{group}:")]
+    return int(dict(zip(rows[0], rows[1]))[name])
+
+
+class Wire:
+    """What went over it since it was made."""
+
+    def __init__(self):
+        self.tap = tap.Tap()
+        self.octets_before, self.datagrams_before = self.octets_now(), self.datagrams_now()
+
+    @staticmethod
+    def octets_now():
+        return counted("netstat", "IpExt", "OutOctets")
+
+    @staticmethod
+    def datagrams_now():
+        return counted("snmp", "Udp", "OutDatagrams")
+
+    def octets(self):
+        return self.octets_now() - self.octets_before
+
+    def datagrams(self):
+        return self.datagrams_now() - self.datagrams_before
+
+    def connections(self):
+        """Those over iWARP: an MPA Request that was accepted."""
+        return sum(self.tap.seen(port).replies for port in self.tap.ports())
+
+
+class Scene:
+    """One test's: everything it starts ends with it."""
+
+    def __init__(self, persona, build, folder):
+        self.persona, self.folder = persona, folder
+        self.anywarp = str(build / "bin" / "anywarp")
+        self.address = os.environ["ANYWARP_TEST_NET"]
+        self.wire = Wire()
+        self.programs = []
+
+    def port(self):
+        return program.free_port()
+
+    def prefix(self, *options):
+        """What a user writes before a program; the iwarp persona needs no word."""
+        chosen = [] if self.persona == "iwarp" else ["--persona", self.persona]
+        return [self.anywarp, "run", *chosen, *options, "--"]
+
+    def start(self, line, options=(), plain=False, **env):
+        """A command line, split as a shell would, or a list; plain: without anywarp."""
+        argv = shlex.split(line) if isinstance(line, str) else [str(each) for each in line]
+        need(argv[0])
+        settings = [f"{name}={value}" for name, value in env.items()]
+        before = [] if plain else self.prefix(*options)
+        whole = ["env", f"--chdir={self.folder}", *settings, *before, "stdbuf", "-oL", *argv]
+        self.programs.append(program.Program(whole))
+        return self.programs[-1]
+
+    def server(self, line, port, **how):
+        """Starts a server and waits until it listens."""
+        started = self.start(line, **how)
+        started.wait_listening(port, SECONDS_MAX)
+        return started
+
+    def run(self, line, status=0, seconds=SECONDS_MAX, **how):
+        """Runs a program to its end and gives what it printed."""
+        started = self.start(line, **how)
+        ended = started.wait_exit(seconds)
+        assert ended == status, f"{line} ended with status {ended}"
+        return started.output()
+
+    def compiled(self, compiler, source, *libraries):
+        """A program of this directory's, made by a compiler that a package brings."""
+        words = shlex.split(compiler)
+        need(words[0])
+        target = self.folder / pathlib.Path(source).stem
+        done = subprocess.run([*words, "-o", target, HERE / source, *libraries], capture_output=True,
+                              text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return target
+
+    def ends_well(self, *ended, seconds=SECONDS_MAX):
+        for each in ended:
+            status = each.wait_exit(seconds)
+            assert status == 0, f"{each.name} ended with status {status}"
+
+    def carried(self, connections=1, octets=0):
+        """That the programs' octets really went over iWARP."""
+        assert self.wire.connections() >= connections, "too few connections over iWARP"
+        assert self.wire.octets() >= octets, f"only {self.wire.octets()} octets went over the wire"
+
+    def carried_datagrams(self, least):
+        assert self.wire.datagrams() >= least, f"only {self.wire.datagrams()} datagrams were sent"
+
+    def report(self):
+        return "\n".join(started.report() for started in self.programs)
+
+    def close(self):
+        for started in reversed(self.programs):
+            started.close()
+        self.wire.tap.socket.close()

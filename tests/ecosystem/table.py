@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Prints program by persona by result, of what the tests left in a directory, and compares it with the
+table in a document: table.py DIRECTORY DOCUMENT. Status 1 where the two differ."""
+
+import collections
+import json
+import pathlib
+import re
+import sys
+
+PERSONAS = ("iwarp", "roce")
+NONE = "-"  # no test: the program needs what the persona has not
+
+
+def read_rows(folder):
+    """{program: {persona: [outcome, ...]}}, the programs in the order of the tests."""
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    for path in sorted(folder.glob("*.json")):
+        for row in json.loads(path.read_text(encoding="utf-8")):
+            found[row["program"]][row["persona"]].append(row)
+    return found
+
+
+def cell(rows):
+    """One word, or a few: what came of a program's tests in a persona."""
+    if not rows:
+        return NONE
+    count = collections.Counter(row["outcome"] for row in rows)
+    if count["failed"]:
+        return f"FAILED ({count['failed']} of {len(rows)})"
+    faults = [row for row in rows if row["fault"]]
+    if faults and not count["passed"]:
+        return "no"
+    if faults:
+        return f"in part ({count['passed']} of {len(rows)})"
+    if count["passed"]:
+        return "yes"
+    return "not run: " + rows[0]["reason"]
+
+
+def table(found):
+    return {name: tuple(cell(found[name][persona]) for persona in PERSONAS) for name in found}
+
+
+def documented(text):
+    """The same of a document: the first and the last two cells of each line of its table."""
+    rows = re.findall(r"(?m)^\| (.+?) \|.*\| ([^|]+) \| ([^|]+) \|$",
+                      text.partition("<!-- ecosystem -->")[2].partition("<!-- end -->")[0])
+    return {name: (iwarp, roce) for name, iwarp, roce in rows if name != "program"}
+
+
+def print_table(rows):
+    width = max(map(len, rows), default=7)
+    print(f"{'program':{width}}  {PERSONAS[0]:24}  {PERSONAS[1]}")
+    for name, (iwarp, roce) in rows.items():
+        print(f"{name:{width}}  {iwarp:24}  {roce}")
+
+
+def main(folder, document):
+    rows = table(read_rows(pathlib.Path(folder)))
+    print_table(rows)
+    told = documented(pathlib.Path(document).read_text(encoding="utf-8"))
+    wrong = [name for name in {**rows, **told} if rows.get(name) != told.get(name)]
+    for name in wrong:
+        print(f"{document} says of {name}: {told.get(name)}; the tests: {rows.get(name)}")
+    return 1 if wrong or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

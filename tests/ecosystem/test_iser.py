@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""iSER: Debian's tgt serves a disk to Debian's libiscsi. The same disk over plain iSCSI says what is
+tgt's own: over iSER nothing else may fail."""
+
+import filecmp
+import os
+import random
+import re
+import signal
+
+import pytest
+
+import scene as scenes
+
+pytestmark = pytest.mark.program("iSER: tgt with libiscsi (iscsi-test-cu, iscsi-perf, 1 GB copied)")
+
+INITIATOR = "iqn.2026-01.example:initiator"
+COPY_OCTETS = 2**30
+# Those that tgt implements. ExtendedCopy, which it does not, writes 1 MiB at once before it finds out,
+# twice what tgt's iSER takes, and libiscsi does not survive the refusal.
+SUITES = ("Inquiry", "Mandatory", "ModeSense6", "OrWrite", "Prefetch10", "PrinReadKeys", "ProutRegister",
+          "ProutReserve", "Read6", "Read10", "Read12", "Read16", "ReadCapacity10", "ReadCapacity16",
+          "ReportSupportedOpcodes", "Reserve6", "TestUnitReady", "Unmap", "Verify10", "Verify16",
+          "Write10", "Write12", "Write16", "WriteSame10", "WriteVerify10", "WriteVerify16")
+
+
+class Target:
+    """tgtd with a disk over iSER and one over TCP. Whoever asks it to end by a signal waits for ever."""
+
+    def __init__(self, scene):
+        scenes.need("tgtd", "tgtadm", "iscsi-inq")
+        self.scene = scene
+        self.env = {"TGT_IPC_SOCKET": scene.folder / "ipc"}
+        self.ports = {"iser": scene.port(), "iscsi": scene.port()}
+        self.process = scene.server(
+            ["tgtd", "-f", "-C", "7", "--iser", f"port={self.ports['iser']}", "--iscsi",
+             f"portal={scenes.LOOPBACK}:{self.ports['iscsi']}"], self.ports["iscsi"], **self.env)
+        self.disks = {kind: self.disk(kind, tid) for tid, kind in enumerate(self.ports, 1)}
+
+    def admin(self, kind, line):
+        self.scene.run(f"tgtadm -C 7 --lld {kind} --op {line}", plain=True, **self.env)
+
+    def disk(self, kind, tid, octets=64 * 2**20):
+        path = self.scene.folder / f"{kind}.disk"
+        with open(path, "wb") as file:
+            file.truncate(octets)
+        name = f"iqn.2026-01.example:{kind}"
+        self.admin(kind, f"new --mode target --tid {tid} -T {name}")
+        self.admin(kind, f"new --mode logicalunit --tid {tid} --lun 1 -b {path}")
+        self.admin(kind, f"bind --mode target --tid {tid} -I ALL")
+        self.admin(kind, f"bind --mode target --tid {tid} -Q {INITIATOR}")
+        return path
+
+    def url(self, kind):
+        address = self.scene.address if kind == "iser" else scenes.LOOPBACK
+        return f"{kind}://{address}:{self.ports[kind]}/iqn.2026-01.example:{kind}/1"
+
+
+@pytest.fixture
+def target(scene):
+    made = Target(scene)
+    yield made
+    os.kill(made.process.pid, signal.SIGKILL)
+
+
+def test_inquiry_and_capacity(scene, target):
+    assert "VIRTUAL-DISK" in scene.run(f"iscsi-inq -i {INITIATOR} {target.url('iser')}")
+    printed = scene.run(f"iscsi-readcapacity16 -i {INITIATOR} {target.url('iser')}")
+    assert f"Total size:{64 * 2**20}" in printed
+    scene.carried(connections=2)
+
+
+def test_iscsi_test_cu(scene, target):
+    results = {}
+    for kind in ("iscsi", "iser"):
+        for suite in SUITES:
+            line = f"iscsi-test-cu -d -i {INITIATOR} -t SCSI.{suite} {target.url(kind)}"
+            started = scene.start(line)
+            assert started.wait_exit(scenes.SECONDS_MAX) in (0, 1), line
+            printed = started.output()
+            summary = re.search(r"tests +\d+ +(\d+) +(\d+) +(\d+)", printed)
+            assert summary and int(summary.group(1)) > 0, line
+            results[kind, suite] = summary.groups()
+    different = [(suite, results["iscsi", suite], results["iser", suite])
+                 for suite in SUITES if results["iscsi", suite] != results["iser", suite]]
+    assert not different
+    scene.carried(connections=len(SUITES))
+
+
+def test_iscsi_perf(scene, target):
+    printed = scene.run(f"iscsi-perf -i {INITIATOR} -b 64 -m 8 -t 2 -x 1 {target.url('iser')}")
+    assert re.search(r"iops average [1-9]", printed) and "finished" in printed
+    scene.carried(octets=64 * 512 * 100)
+
+
+def random_file(path, octets):
+    """A megabyte of its own for each megabyte: a block in the wrong place is seen."""
+    with open(path, "wb") as file:
+        for index in range(octets // 2**20):
+            file.write(random.Random(index).randbytes(2**20))
+    return path
+
+
+def test_a_gigabyte_is_copied_and_compared(scene, target):
+    program = scene.compiled("cc -O1 -Wall", "iscsi_copy.c", "-liscsi")
+    source = random_file(scene.folder / "source", COPY_OCTETS)
+    target.admin("iser", "delete --mode target --force --tid 1")
+    disk = target.disk("iser", 1, COPY_OCTETS)
+    for action in ("write", "compare"):
+        printed = scene.run([program, action, source, target.url("iser"), INITIATOR], seconds=120)
+        assert f"{COPY_OCTETS} octets" in printed
+    assert filecmp.cmp(source, disk, shallow=False)
+    scene.carried(connections=2, octets=2 * COPY_OCTETS)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Debian's perftest and qperf. These prove that the programs work; how fast they are is not judged."""
+
+import re
+
+import pytest
+
+with_cm = pytest.mark.program("perftest with -R")
+without_cm = pytest.mark.program("perftest without -R")
+without_cm_ud = pytest.mark.program("perftest without -R, UD")
+only_roce = pytest.mark.personas("roce")
+
+LINES = ["ib_write_bw -s 65536 -n 500", "ib_read_bw -s 65536 -n 500", "ib_send_bw -s 65536 -n 500",
+         "ib_write_lat -s 8 -n 500", "ib_read_lat -s 8 -n 500", "ib_send_lat -s 8 -n 500",
+         "ib_atomic_bw -n 200", "ib_atomic_lat -n 200",
+         "ib_write_bw -q 4 -n 200", "ib_send_bw -q 4 -n 200", "ib_read_bw -q 4 -n 200",
+         "ib_send_lat -e -n 200", "ib_read_bw -e -n 200",
+         "ib_write_bw -b -n 200", "ib_send_bw -b -n 200", "ib_read_bw -b -n 200",
+         "ib_write_bw -a -n 10", "ib_read_bw -a -n 10", "ib_send_bw -a -n 10",
+         "ib_send_bw -r 32 --use-srq -n 200", "ib_write_bw -D 1"]
+
+
+def table(printed):
+    """{size in octets: the row's figures} of a perftest report."""
+    rows = re.findall(r"(?m)^ *(\d+)((?:[ \t]+[\d.]+)+)[ \t]*$", printed)
+    return {int(size): [float(figure) for figure in figures.split()] for size, figures in rows}
+
+
+def perftest(scene, line):
+    port = scene.port()
+    server = scene.server(f"{line} -F -p {port}", port)
+    client = scene.start(f"{line} -F -p {port} {scene.address}")
+    scene.ends_well(client, server)
+    return table(client.output())
+
+
+def wanted_sizes(line):
+    if " -a" in line:
+        return {2**power for power in range(1, 24)}
+    size = re.search(r"-s (\d+)", line)
+    return {int(size.group(1))} if size else None
+
+
+def judge(line, rows):
+    sizes = wanted_sizes(line)
+    assert rows and (sizes is None or set(rows) == sizes)
+    assert all(max(figures[1:]) > 0 for figures in rows.values())
+    qps = int((re.search(r"-q (\d+)", line) or [0, 1])[1])
+    count = re.search(r"-n (\d+)", line)
+    if count and " -b" not in line:
+        assert all(figures[0] == int(count.group(1)) * qps for figures in rows.values())
+    return sum(size * figures[0] for size, figures in rows.items()) if "_bw" in line else 0
+
+
+@with_cm
+@pytest.mark.parametrize("line", LINES)
+def test_with_rdma_cm(scene, line):
+    octets = judge(line, perftest(scene, f"{line} -R"))
+    scene.carried(octets=octets)
+
+
+@without_cm
+@only_roce
+@pytest.mark.parametrize("line", LINES)
+def test_without_rdma_cm(scene, line):
+    octets = judge(line, perftest(scene, line))
+    scene.carried(octets=octets)
+
+
+@without_cm_ud
+@only_roce
+@pytest.mark.parametrize("line", ["ib_send_lat -c UD -s 64 -n 200", "ib_send_bw -c UD -s 1024 -n 200"])
+def test_datagrams(scene, line):
+    judge(line, perftest(scene, line))
+    scene.carried_datagrams(200)
+
+
+@pytest.mark.program("qperf -cm 1")
+@pytest.mark.parametrize("test", ["rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_read_lat", "rc_rdma_read_bw",
+                                  "rc_rdma_write_lat", "rc_rdma_write_bw", "ver_rc_compare_swap",
+                                  "ver_rc_fetch_add"])
+def test_qperf_with_rdma_cm(scene, test):
+    qperf(scene, f"-cm 1 {test}")
+    scene.carried()
+
+
+@pytest.mark.program("qperf")
+@only_roce
+@pytest.mark.parametrize("test", ["rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_read_lat", "rc_rdma_read_bw",
+                                  "rc_rdma_write_lat", "rc_rdma_write_bw", "ver_rc_compare_swap",
+                                  "ver_rc_fetch_add"])
+def test_qperf(scene, test):
+    """It exchanges LID and QPN alone."""
+    qperf(scene, test)
+    scene.carried()
+
+
+@pytest.mark.program("qperf, UD")
+@only_roce
+@pytest.mark.parametrize("test", ["ud_lat", pytest.param("ud_bw", marks=pytest.mark.xfail(
+    reason="nothing is received", run=False))])
+def test_qperf_datagrams(scene, test):
+    qperf(scene, test)
+    scene.carried_datagrams(10)
+
+
+def qperf(scene, test):
+    port = scene.port()
+    scene.server(f"qperf -lp {port}", port)
+    printed = scene.run(f"qperf {scene.address} -lp {port} -t 1 {test}")
+    assert re.search(r"(latency|bw|msg_rate) += +[\d.]+", printed)
