@@ -5,10 +5,12 @@ and peers that mean harm. interop/test_extended.py does it with rdma-core's."""
 import contextlib
 import errno
 import os
+import pathlib
 import re
 import socket
 import struct
 import subprocess
+import sys
 
 import conftest
 import iwarp
@@ -16,6 +18,7 @@ import pytest
 
 ONESIDED = conftest.BUILD / "examples" / "onesided"
 LIB, BARE = conftest.BUILD / "lib", conftest.BUILD / "tests" / "bare"
+SOCKETS = LIB / "libanywarp-sockets.so"
 SECONDS_MAX = 60
 LOCALHOST = "127.0.0.1"
 TEXT = "so be it"
@@ -30,13 +33,17 @@ class Programs:
     def __init__(self, logs):
         self.logs, self.started = logs, []
 
+    def run(self, argv, preload=None, **more):
+        # As in test_onesided.py: the thread sanitizer does not know what a socket's octet orders.
+        env = {**conftest.environment(self.logs), "ANYWARP_LOG": "debug", "TSAN_OPTIONS": "report_bugs=0", **more}
+        if preload:
+            env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), str(preload)]))
+        self.started.append(conftest.program.Program(argv, env=env))
+        return self.started[-1]
+
     def start(self, kind, port, *more):
         library = f"{BARE}:{LIB}" if kind == "bare" else str(LIB)
-        # As in test_onesided.py: the thread sanitizer does not know what a socket's octet orders.
-        env = {**conftest.environment(self.logs), "LD_LIBRARY_PATH": library, "ANYWARP_LOG": "debug",
-               "TSAN_OPTIONS": "report_bugs=0"}
-        self.started.append(conftest.program.Program([str(ONESIDED), str(port), *more], env=env))
-        return self.started[-1]
+        return self.run([str(ONESIDED), str(port), *more], LD_LIBRARY_PATH=library)
 
     def serve(self, kind, port):
         server = self.start(kind, port)
@@ -79,6 +86,17 @@ def test_ends_meet(programs, port, server, client):
     assert f"the client wrote: {TEXT}" in serving.output()
     agreed = re.search(rf"agreed peer {LOCALHOST}:(\d+) as initiator", asking.output())
     assert (int(agreed[1]) == port) == (server == client == "ours"), programs.report()
+
+
+def test_keeper_has_its_own_library(programs, port):
+    """Whatever LD_LIBRARY_PATH says: it needs what only ours has. The scene checks that it is iWARP."""
+    peer = pathlib.Path(__file__).with_name("sockets_peer.py")
+    more = {"LD_LIBRARY_PATH": f"{BARE}:{LIB}", "ANYWARP_SOCKETS_RULES": "off"}
+    serving = programs.run([sys.executable, str(peer), "serve", "delayed", str(port)], SOCKETS, **more)
+    serving.wait_listening(port)
+    asking = programs.run([sys.executable, str(peer), "connect", "delayed", str(port)], SOCKETS, **more)
+    assert asking.wait_exit(SECONDS_MAX) == 0, programs.report()
+    assert serving.wait_exit(SECONDS_MAX) == 0, programs.report()
 
 
 def expect_error(program, number):

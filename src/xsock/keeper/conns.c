@@ -135,7 +135,9 @@ void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp,
 		count++;
 		return;
 	}
-	aw_say(AW_SAY_ERROR, "a connection cannot become iWARP: %s", strerror(abs(err)));
+	aw_say(AW_SAY_ERROR, "a connection cannot become iWARP: %s",
+	       abs(err) == EOPNOTSUPP ? "the librdmacm.so.1 beside the keeper is not anywarp's"
+				      : strerror(abs(err)));
 	note_end(order->ino, abs(err));
 	free(conn);
 	close(far);
