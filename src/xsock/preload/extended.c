@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,10 @@ static int give_to_engine(struct aw_sock *sock, int fd, int far, const struct st
 	socklen_t len = sizeof(order.nodelay);
 
 	if (order.tcp < 0 || order.far < 0) {
-		aw_libc()->close(order.tcp);
+		if (order.tcp >= 0)
+			aw_libc()->close(order.tcp);
+		if (order.far >= 0)
+			aw_libc()->close(order.far);
 		return EMFILE;
 	}
 	aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &order.nodelay, &len);
@@ -142,7 +146,7 @@ static int claim(int fd, int role, struct aw_sock **claimed)
 	return err;
 }
 
-static int start(int fd, int role)
+static int start_claimed(int fd, int role)
 {
 	struct aw_sock *sock;
 	int err = claim(fd, role, &sock);
@@ -155,6 +159,34 @@ static int start(int fd, int role)
 		aw_fdtab_drop(sock);
 	aw_fdtab_release(sock);
 	aw_fdtab_unlock();
+	return err;
+}
+
+/* Those that the program handles; others end or stop it as ever. */
+static void find_handled(sigset_t *handled)
+{
+	struct sigaction action;
+
+	sigemptyset(handled);
+	for (int sig = 1; sig < NSIG; sig++) {
+		if (sigaction(sig, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+		    action.sa_handler != SIG_IGN)
+			sigaddset(handled, sig);
+	}
+}
+
+/* A handler that uses the fd would wait for this very thread, and for one that is cancelled all others. */
+static int start(int fd, int role)
+{
+	sigset_t handled, before;
+	int cancel, err;
+
+	find_handled(&handled);
+	pthread_sigmask(SIG_BLOCK, &handled, &before);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	err = start_claimed(fd, role);
+	pthread_setcancelstate(cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }
 
