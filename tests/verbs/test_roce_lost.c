@@ -16,7 +16,7 @@
 
 enum {
 	PATIENCE_MS = 300,
-	WAIT_MS = 10000,
+	WAIT_MS = 5000, /* less than a call may take that a stranger could be held for */
 	STRANGERS = 20, /* more than a QP lets wait */
 };
 
