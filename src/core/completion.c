@@ -2,12 +2,13 @@
 // RFC 5040 5.5 rule 15: WRs complete in the order they were posted, good or bad.
 #include "core/completion.h"
 
+#include "core/ack.h"
 #include "core/promise.h"
 
 /* Nothing more will happen to it, and no octet of its payload is lent to TCP. */
 static bool is_over(const struct aw_qp *qp, const struct aw_swqe *wqe)
 {
-	return wqe->done && wqe->end_pos <= qp->sent_pos;
+	return wqe->done && wqe->end_pos <= aw_ack_reached(qp, wqe);
 }
 
 static void complete_send(struct aw_qp *qp, const struct aw_swqe *wqe, enum aw_wc_status status)

@@ -37,6 +37,7 @@ void aw_qp_start(struct aw_qp *qp, const struct aw_stream *stream)
 	qp->stream.ird = min_u32(stream->ird, qp->irq_capacity);
 	qp->stream.ord = min_u32(stream->ord, qp->orq_capacity);
 	qp->mulpdu = aw_tx_mulpdu(stream);
+	qp->acks &= qp->stream.ord > 0;
 	for (unsigned int qn = 0; qn < 4; qn++)
 		qp->tx_msn[qn] = qp->rx_msn[qn] = 1; /* RFC 5041 4.3 */
 	qp->next_sink_stag = stream->stag_seed;
@@ -118,9 +119,17 @@ void aw_qp_recall(struct aw_qp *qp)
 	aw_machine_go(qp, AW_QP_IDLE);
 	qp->peer_ready = qp->peer_closed = qp->rtr_due = qp->rtr_awaited = false;
 	qp->tx_pos = qp->sent_pos = qp->rx_pos = 0;
+	qp->acked_pos = qp->asked_pos = qp->need_pos = 0;
+	qp->ack_asked = false;
 	qp->rx_held = 0;
 	qp->rx_imm = (struct aw_rx_imm){ 0 };
 	qp->irq_head = qp->irq_count = qp->orq_head = qp->orq_count = 0;
+}
+
+void aw_qp_taken(struct aw_qp *qp)
+{
+	qp->acked_pos = qp->sent_pos;
+	aw_completion_retire(qp);
 }
 
 void aw_qp_terminate(struct aw_qp *qp, enum aw_error why)

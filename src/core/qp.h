@@ -37,8 +37,9 @@ struct aw_orq_entry {
 	uint32_t sq_index;
 	uint32_t sink_stag; /* valid for this one Read only; of an atomic its Request Identifier */
 	uint32_t received; /* octets placed so far */
-	bool rtr; /* RFC 6581 9.2: the RTR, no WR stands behind it */
+	bool rtr; /* RFC 6581 9.2: the RTR, or core/ack.h: no WR stands behind it */
 	bool atomic;
+	uint64_t ack_pos; /* stream position: once it is answered the peer has what is before */
 };
 
 /* Memory that the driver gives for the QP's life. */
@@ -94,6 +95,7 @@ struct aw_qp {
 	bool srq;
 	bool sig_all; /* the driver's to set after init: every WR is signalled */
 	bool posts_early; /* the driver's to set after init: WRs posted in IDLE wait for the start */
+	bool acks; /* the driver's, before the start: see core/ack.h */
 	bool sq_halts; /* the driver's at any time: WRs that were not begun yet wait */
 	bool rnr_holds; /* the driver's at any time: a message without a receive waits for one */
 	uint32_t remote_access; /* the driver's likewise: what a peer may at all (enum aw_access) */
@@ -120,6 +122,10 @@ struct aw_qp {
 	uint32_t tx_msn[4]; /* by QN */
 	uint64_t tx_pos; /* octets given out by aw_tx_next */
 	uint64_t sent_pos; /* octets that TCP took */
+	uint64_t acked_pos; /* acks: octets that the peer has processed, as far as is known */
+	uint64_t asked_pos; /* acks: those that some request under way asks for */
+	uint64_t need_pos; /* acks: those that WRs wait for */
+	bool ack_asked; /* acks: a request of its own is under way */
 	bool rtr_due;
 	bool term_due;
 	uint8_t term_len;
@@ -181,6 +187,9 @@ void aw_qp_abort(struct aw_qp *qp, enum aw_error why);
  * flushed. To ERROR.
  */
 void aw_qp_give_up(struct aw_qp *qp, enum aw_wc_status status);
+
+/* The peer's TCP has all that was sent, and there will be no more answers: acks are not waited for. */
+void aw_qp_taken(struct aw_qp *qp);
 
 /*
  * RTS to IDLE: the stream ended before any message of the ULP's was begun, here or there. What is posted

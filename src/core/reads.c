@@ -23,6 +23,7 @@ void aw_irq_pop(struct aw_qp *qp)
 struct aw_orq_entry *aw_orq_push(struct aw_qp *qp)
 {
 	AW_PROMISE(!aw_orq_is_full(qp));
+	qp->asked_pos = qp->tx_pos;
 	return aw_orq_at(qp, qp->orq_count++);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The Read in both directions, as far as it is received: the peer's Read Requests (RFC 5040
 // 5.2.1), and Read Responses to ours (5.2.2), which place nothing outside what was asked for.
+#include "core/ack.h"
 #include "core/completion.h"
 #include "core/reads.h"
 #include "core/rx_parts.h"
@@ -89,6 +90,7 @@ void aw_rx_sink_done(struct aw_qp *qp)
 
 	if (!entry->rtr)
 		aw_sq_at(&qp->sq, entry->sq_index)->done = true;
+	aw_ack_answered(qp, entry);
 	aw_orq_pop(qp);
 	aw_completion_retire(qp);
 }

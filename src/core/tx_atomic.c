@@ -58,6 +58,7 @@ enum aw_tx aw_tx_atomic_request(struct aw_qp *qp, struct aw_tx_out *out)
 		.sq_index = qp->sq.next,
 		.sink_stag = id,
 		.atomic = true,
+		.ack_pos = qp->tx_pos,
 	};
 	return AW_TX_FPDU;
 }

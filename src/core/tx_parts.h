@@ -40,5 +40,7 @@ enum aw_tx aw_tx_atomic_response(struct aw_qp *qp, struct aw_tx_out *out) AW_MUS
 
 /* RFC 6581 9.2: the initiator's first message. */
 enum aw_tx aw_tx_rtr(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
+/* core/ack.h: the request, if one is due. */
+enum aw_tx aw_tx_ack(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
 
 #endif

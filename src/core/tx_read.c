@@ -39,6 +39,7 @@ enum aw_tx aw_tx_read_request(struct aw_qp *qp, struct aw_tx_out *out,
 		.sq_index = read->sq_index,
 		.sink_stag = stag,
 		.rtr = read->rtr,
+		.ack_pos = qp->tx_pos,
 	};
 	return AW_TX_FPDU;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The SQ's WRs, strictly in order, as DDP segments. A WR is checked as a whole before its first
 // octet goes out; what it reads of the program's memory is checked again for every segment.
+#include "core/ack.h"
 #include "core/atomic.h"
 #include "core/completion.h"
 #include "core/machine.h"
@@ -44,6 +45,7 @@ static void pass(struct aw_qp *qp)
 	struct aw_swqe *wqe = next_wqe(qp);
 
 	wqe->end_pos = qp->tx_pos;
+	aw_ack_passed(qp, wqe);
 	qp->sq.next++;
 	qp->tx_begun = false;
 	qp->tx_offset = 0;
@@ -314,6 +316,15 @@ enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out)
 	if (immediate_is_due(qp, wqe))
 		return next_immediate(qp, out, wqe);
 	return next_segment(qp, out, wqe);
+}
+
+enum aw_tx aw_tx_ack(struct aw_qp *qp, struct aw_tx_out *out)
+{
+	static const struct aw_tx_read nothing = { .src_stag = STAG_OF_NOTHING, .rtr = true };
+	enum aw_tx tx = aw_ack_is_due(qp) ? aw_tx_read_request(qp, out, &nothing) : AW_TX_NONE;
+
+	qp->ack_asked |= tx == AW_TX_FPDU;
+	return tx;
 }
 
 enum aw_tx aw_tx_rtr(struct aw_qp *qp, struct aw_tx_out *out)

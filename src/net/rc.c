@@ -158,8 +158,8 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 /* A stream that stands already was agreed on without the program's bound. With the QP's lock. */
 static void bound_ord(struct aw_uqp *qp, uint16_t ord)
 {
-	if (qp->core.state != AW_QP_IDLE && qp->core.stream.ord > ord)
-		qp->core.stream.ord = ord;
+	if (qp->core.state != AW_QP_IDLE && qp->core.stream.ord > aw_rc_depth(ord))
+		qp->core.stream.ord = aw_rc_depth(ord);
 }
 
 void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready)

@@ -39,8 +39,8 @@ static bool accept_request(struct aw_rc *rc, struct aw_conn *conn)
 	int err;
 
 	pair_put(&reply, pd);
-	err = aw_conn_accept(conn, rc->qp, at_most(result->ird, rc->told.ird),
-			     at_most(result->ord, rc->ord), pd, sizeof(pd));
+	err = aw_conn_accept(conn, rc->qp, at_most(result->ird, aw_rc_depth(rc->told.ird)),
+			     at_most(result->ord, aw_rc_depth(rc->ord)), pd, sizeof(pd));
 	if (err) {
 		aw_log(AW_LOG_INFO, "qp 0x%x: the call of qp 0x%x was not answered: %s",
 		       rc->qp->qpn, rc->told.pair.remote.qpn, strerror(err));

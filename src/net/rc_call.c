@@ -49,8 +49,8 @@ static int connect_peer(struct aw_rc *rc, int fd)
 
 	if (err)
 		return err;
-	local.ird = rc->told.ird;
-	local.ord = rc->ord;
+	local.ird = aw_rc_depth(rc->told.ird);
+	local.ord = aw_rc_depth(rc->ord);
 	pair_put(&pair, pd);
 	aw_pair_address(&told->remote, aw_qpn_port(told->remote.qpn), &peer);
 	const struct aw_conn_ask ask = {
@@ -241,8 +241,8 @@ static int attach_mirror(struct aw_rc *rc, int fd)
 	struct aw_stream stream = {
 		.initiator = true,
 		.crc = true,
-		.ird = rc->told.ird,
-		.ord = rc->told.ird,
+		.ird = aw_rc_depth(rc->told.ird),
+		.ord = aw_rc_depth(rc->told.ird),
 		.extensions = true,
 	};
 

@@ -41,6 +41,12 @@ struct aw_rc_litter {
 void aw_rc_drop(struct aw_rc_litter *litter, struct aw_conn *conn);
 void aw_rc_sweep(struct aw_rc_litter *litter);
 
+/* What is negotiated: the acknowledgements of core/ack.h need one. */
+static inline uint16_t aw_rc_depth(uint16_t told)
+{
+	return told > 0 ? told : 1;
+}
+
 /* All of these with the lock. */
 
 /* Sets the clock to what is due first. */

@@ -7,8 +7,10 @@
 #include "net/uqp_io.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #define READS_MAX 4 /* a round: leave others their turn */
@@ -22,10 +24,23 @@ static void stream_lost(struct aw_uqp *qp)
 		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
 }
 
+/*
+ * A program may end as soon as it has what it waited for, before its answer to our last request: what its
+ * TCP has acknowledged counts as received.
+ */
+static void close_quietly(struct aw_uqp *qp)
+{
+	int unacknowledged = 1;
+
+	if (ioctl(qp->fd, SIOCOUTQ, &unacknowledged) == 0 && unacknowledged == 0)
+		aw_qp_taken(&qp->core);
+	qp->lost = true;
+}
+
 static void peer_closed(struct aw_uqp *qp, size_t rest)
 {
 	if (aw_uqp_ends_quietly(qp))
-		qp->lost = true;
+		close_quietly(qp);
 	else
 		aw_qp_peer_closed(&qp->core, rest);
 }

@@ -153,6 +153,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	stream->emss = aw_uqp_segment_size(fd);
 	bound_send_buffer(fd, stream->emss);
 	qp->emss_pos = 0;
+	qp->core.acks = qp->by_rc;
 	aw_qp_start(&qp->core, stream);
 	aw_rnr_begin(qp);
 	return 0;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Which WRs wait to be acknowledged, and what asks for it.
+#include "core/ack.h"
+
+#include "core/reads.h"
+
+static bool is_one_way(enum aw_op op)
+{
+	switch (op) {
+	case AW_OP_WRITE:
+	case AW_OP_WRITE_IMM:
+	case AW_OP_SEND:
+	case AW_OP_SEND_IMM:
+	case AW_OP_SEND_INV:
+		return true;
+	case AW_OP_READ:
+	case AW_OP_LOCAL_INV:
+	case AW_OP_BIND_MW:
+	case AW_OP_CMP_SWAP:
+	case AW_OP_FETCH_ADD:
+		return false;
+	}
+	return false;
+}
+
+/*
+ * While a message of the peer's waits for a receive, no answer behind it is read; and the program may post that
+ * receive only once its own Send is complete.
+ */
+uint64_t aw_ack_reached(const struct aw_qp *qp, const struct aw_swqe *wqe)
+{
+	return qp->acks && !qp->rx_held && is_one_way(wqe->op) ? qp->acked_pos : qp->sent_pos;
+}
+
+void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe)
+{
+	bool signaled = qp->sig_all || (wqe->flags & AW_WR_SIGNALED);
+
+	/* One that tells nobody of itself still needs its slot back in time. */
+	if (qp->acks && is_one_way(wqe->op) &&
+	    (signaled || aw_sq_count(&qp->sq) > qp->sq.capacity / 2))
+		qp->need_pos = qp->tx_pos;
+}
+
+bool aw_ack_is_due(const struct aw_qp *qp)
+{
+	return qp->acks && !qp->ack_asked && qp->need_pos > qp->asked_pos && !aw_orq_is_full(qp) &&
+	       !qp->peer_closed;
+}
+
+void aw_ack_answered(struct aw_qp *qp, const struct aw_orq_entry *entry)
+{
+	qp->acked_pos = entry->ack_pos;
+	if (entry->rtr)
+		qp->ack_asked = false;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Completions that say what they say on InfiniBand: the peer has processed the Write or Send, not only that
+// TCP took it. RDMAP has no acknowledgement; but a peer answers a Read Request after all that came before
+// it. So Reads and atomics of the program's acknowledge, and where there are none a Read of no octets does:
+// one at a time, behind what is due, for all that went out before.
+#ifndef CORE_ACK_H
+#define CORE_ACK_H
+
+#include "core/qp.h"
+
+/* The position that a WR's last octet must have come to before it completes. */
+uint64_t aw_ack_reached(const struct aw_qp *qp, const struct aw_swqe *wqe);
+
+/* The WR went out as a whole, up to tx_pos. */
+void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe);
+
+/* Whether a request of its own is to go out. */
+bool aw_ack_is_due(const struct aw_qp *qp);
+
+/* The oldest request was answered. */
+void aw_ack_answered(struct aw_qp *qp, const struct aw_orq_entry *entry);
+
+#endif

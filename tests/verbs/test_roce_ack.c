@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What a completion says in the roce persona: the peer has it, or has refused it.
+#include "walk.h"
+
+#include "net/engine.h"
+
+#include <string.h>
+
+enum {
+	POLLS = 1000,
+	ROUNDS = 300,
+};
+
+struct two {
+	struct walker a, b;
+};
+
+static void two_connect(struct two *t, struct fixture *f)
+{
+	struct route route = route_loopback(f);
+
+	walker_make(&t->a, f);
+	walker_make(&t->b, f);
+	walk(&t->a, &route, t->b.qp->qp_num);
+	walk(&t->b, &route, t->a.qp->qp_num);
+	walker_talk(&t->a, &t->b);
+	walker_talk(&t->b, &t->a);
+}
+
+static void two_destroy(struct two *t)
+{
+	walker_destroy(&t->a);
+	walker_destroy(&t->b);
+}
+
+static void nothing_completes(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; i < POLLS; i++)
+		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 0);
+}
+
+/* The progress thread serves the peer, whose CQs nobody polls; held, it leaves the octets to TCP. */
+static void write__completes_when_the_peer_has_it(void **state)
+{
+	struct two t;
+
+	two_connect(&t, *state);
+	memset(t.a.memory, 7, 64);
+	assert_int_equal(aw_engine_hold(), 0);
+	walker_post(&t.a, IBV_WR_RDMA_WRITE, 64, &t.b);
+	nothing_completes(t.a.send_cq);
+	aw_engine_resume();
+	walker_sent(&t.a, IBV_WC_SUCCESS);
+	assert_int_equal(t.b.memory[63], 7);
+	two_destroy(&t);
+}
+
+static void write__each_is_there_when_it_completes(void **state)
+{
+	struct two t;
+
+	two_connect(&t, *state);
+	for (int i = 1; i <= ROUNDS; i++) {
+		memset(t.a.memory, i, WALK_MEMORY);
+		walker_post(&t.a, IBV_WR_RDMA_WRITE, WALK_MEMORY, &t.b);
+		walker_sent(&t.a, IBV_WC_SUCCESS);
+		assert_memory_equal(t.a.memory, t.b.memory, WALK_MEMORY);
+	}
+	two_destroy(&t);
+}
+
+static void write__refused_by_the_peer(void **state)
+{
+	struct two t;
+
+	two_connect(&t, *state);
+	t.b.mr->rkey ^= 0x55;
+	walker_post(&t.a, IBV_WR_RDMA_WRITE, 64, &t.b);
+	walker_post(&t.a, IBV_WR_SEND, 1, NULL);
+	walker_sent(&t.a, IBV_WC_REM_ACCESS_ERR);
+	walker_sent(&t.a, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(qp_state(t.a.qp), IBV_QPS_ERR);
+	t.b.mr->rkey ^= 0x55;
+	two_destroy(&t);
+}
+
+static void send__completes_when_it_has_its_receive(void **state)
+{
+	struct two t;
+
+	two_connect(&t, *state);
+	walker_post(&t.a, IBV_WR_SEND, 16, NULL);
+	nothing_completes(t.a.send_cq);
+	walker_recv(&t.b, 1);
+	walker_received(&t.b, IBV_WC_SUCCESS);
+	walker_sent(&t.a, IBV_WC_SUCCESS);
+	two_destroy(&t);
+}
+
+/* Its own Send completes though the peer's, which it has no receive for yet, holds its answer up. */
+static void send__past_one_that_waits_here(void **state)
+{
+	struct two t;
+
+	two_connect(&t, *state);
+	walker_post(&t.b, IBV_WR_SEND, 16, NULL);
+	walker_recv(&t.b, 1);
+	walker_post(&t.a, IBV_WR_SEND, 16, NULL);
+	walker_sent(&t.a, IBV_WC_SUCCESS);
+	walker_recv(&t.a, 2);
+	walker_received(&t.a, IBV_WC_SUCCESS);
+	walker_received(&t.b, IBV_WC_SUCCESS);
+	walker_sent(&t.b, IBV_WC_SUCCESS);
+	two_destroy(&t);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(write__completes_when_the_peer_has_it),
+		WITH(write__each_is_there_when_it_completes),
+		WITH(write__refused_by_the_peer),
+		WITH(send__completes_when_it_has_its_receive),
+		WITH(send__past_one_that_waits_here),
+	};
+
+	walk_persona();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
