@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rdma_join_multicast and rdma_leave_multicast, for ids of the UDP port space. There is nobody to ask:
 // the event follows at once. A group is joined on the interface that the id is bound to.
+#include "net/persona.h"
 #include "rdmacm/address.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/ud.h"
@@ -77,6 +78,8 @@ static int join(struct aw_cm_id *cm, const struct sockaddr *addr, bool send_only
 
 int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
 {
+	if (!aw_persona_is_roce())
+		return aw_cm_fail(EOPNOTSUPP);
 	if (!id || !addr)
 		return aw_cm_fail(EINVAL);
 	struct aw_cm_id *cm = aw_cm_id_of(id);
@@ -90,6 +93,8 @@ int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex
 {
 	const uint32_t known = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
 
+	if (!aw_persona_is_roce())
+		return aw_cm_fail(EOPNOTSUPP);
 	if (!id || !attr || attr->comp_mask != known || !attr->addr)
 		return aw_cm_fail(EINVAL);
 	if (attr->join_flags != RDMA_MC_JOIN_FLAG_FULLMEMBER &&
@@ -122,6 +127,8 @@ int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	union ibv_gid gid;
 
+	if (!aw_persona_is_roce())
+		return aw_cm_fail(EOPNOTSUPP);
 	if (!id || !addr || !aw_cm_id_of(id)->ud || !aw_address_len(addr->sa_family))
 		return aw_cm_fail(EINVAL);
 	aw_address_gid(addr, &gid);

@@ -2,6 +2,7 @@
 //
 // Multicast groups of UD QPs. LIDs mean nothing here; nor do layer 2 addresses of a peer, since IP
 // finds its own way.
+#include "net/persona.h"
 #include "net/ud.h"
 #include "net/ud_group.h"
 #include "verbs/private.h"
@@ -14,7 +15,7 @@ int avb_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifind
 {
 	uint8_t addr[UD_ADDR_LEN];
 
-	if (qp->qp_type != IBV_QPT_UD)
+	if (!aw_persona_is_roce() || qp->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
 	ud_addr_of_gid(gid->raw, addr);
 	return aw_ud_group_join(vb_qp_of(qp)->uqp, addr, ifindex);
@@ -24,7 +25,7 @@ int avb_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifind
 {
 	uint8_t addr[UD_ADDR_LEN];
 
-	if (qp->qp_type != IBV_QPT_UD)
+	if (!aw_persona_is_roce() || qp->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
 	ud_addr_of_gid(gid->raw, addr);
 	return aw_ud_group_leave(vb_qp_of(qp)->uqp, addr, ifindex);
