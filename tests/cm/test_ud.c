@@ -106,9 +106,9 @@ static void qp__is_in_rts_with_the_port_space_s_qkey(void **state)
 	cm_destroy(id);
 }
 
-static void exchange(const char *ip)
+static void exchange(const char *bound, const char *ip)
 {
-	struct rdma_cm_id *listen_id = listener(ip, 4), *client, *server;
+	struct rdma_cm_id *listen_id = listener(bound, 4), *client, *server;
 	struct rdma_conn_param ask = param("who"), answer = param("me");
 	struct rdma_cm_event *event;
 	struct ibv_ah *ah;
@@ -152,13 +152,21 @@ static void exchange(const char *ip)
 static void connect__ipv4(void **state)
 {
 	(void)state;
-	exchange("127.0.0.1");
+	exchange("127.0.0.1", "127.0.0.1");
 }
 
 static void connect__ipv6(void **state)
 {
 	(void)state;
-	exchange("::1");
+	exchange("::1", "::1");
+}
+
+static void connect__any_address_of_both_families(void **state)
+{
+	(void)state;
+	exchange("0.0.0.0", "127.0.0.1");
+	exchange("::", "127.0.0.1");
+	exchange("::", "::1");
 }
 
 static void connect__rejected(void **state)
@@ -395,6 +403,7 @@ int main(void)
 		cmocka_unit_test(qp__is_in_rts_with_the_port_space_s_qkey),
 		cmocka_unit_test(connect__ipv4),
 		cmocka_unit_test(connect__ipv6),
+		cmocka_unit_test(connect__any_address_of_both_families),
 		cmocka_unit_test(connect__rejected),
 		cmocka_unit_test(connect__server_s_id_destroyed),
 		cmocka_unit_test(connect__nobody_there),
