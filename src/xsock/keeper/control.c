@@ -227,6 +227,9 @@ static bool take_order(void)
 		return false;
 	}
 	count = take_fds(&msg, fds);
+	if (msg.msg_flags & MSG_CTRUNC)
+		aw_say(AW_SAY_ERROR, "the keeper has no fd left and loses a connection: "
+				     "raise the hard limit of open files");
 	if (got == (ssize_t)sizeof(order) && order.magic == AW_ORDER_MAGIC) {
 		carry_out(&order, fds, count);
 		return true;
