@@ -152,36 +152,56 @@ static uint16_t port_of(const struct sockaddr_storage *addr)
 	return port;
 }
 
-/* Forgets the inodes that listen no more; false: none is left. */
-static bool listens(struct listener *listener)
+static bool has_inode(const uint64_t *inodes, int count, uint64_t ino)
 {
-	int kept = 0;
-
-	for (int i = 0; i < listener->count; i++) {
-		if (aw_procnet_listens(listener->inodes[i], listener->local.ss_family == AF_INET6))
-			listener->inodes[kept++] = listener->inodes[i];
+	for (int i = 0; i < count; i++) {
+		if (inodes[i] == ino)
+			return true;
 	}
-	listener->count = kept;
-	if (kept)
-		listener->seen_ns = now_ns();
-	return kept > 0;
-}
-
-/* The port is kept a little longer, for who was accepted and has yet to ask. */
-static bool has_listened(struct listener *listener)
-{
-	return listens(listener) || now_ns() - listener->seen_ns < GONE_NS;
+	return false;
 }
 
 static bool is_known(uint64_t ino)
 {
 	for (const struct listener *listener = listeners; listener; listener = listener->next) {
-		for (int i = 0; i < listener->count; i++) {
-			if (listener->inodes[i] == ino)
-				return true;
-		}
+		if (has_inode(listener->inodes, listener->count, ino))
+			return true;
 	}
 	return false;
+}
+
+/*
+ * Forgets the inodes that listen no more; false: none is left. strangers: whether somebody else listens there, too.
+ * Where nobody can tell, or there are more than can be told apart, the program's word stands.
+ */
+static bool look(struct listener *listener, bool *strangers)
+{
+	uint64_t found[INODES];
+	int kept = 0,
+	    count = aw_procnet_listeners(port_of(&listener->local),
+					 listener->local.ss_family == AF_INET6, found, INODES);
+
+	*strangers = false;
+	if (count >= 0 && count < INODES) {
+		for (int i = 0; i < count; i++)
+			*strangers |= !is_known(found[i]);
+		for (int i = 0; i < listener->count; i++) {
+			if (has_inode(found, count, listener->inodes[i]))
+				listener->inodes[kept++] = listener->inodes[i];
+		}
+		listener->count = kept;
+	}
+	if (listener->count)
+		listener->seen_ns = now_ns();
+	return listener->count > 0;
+}
+
+/* The port is kept a little longer, for who was accepted and has yet to ask. */
+static bool has_listened(struct listener *listener)
+{
+	bool strangers;
+
+	return look(listener, &strangers) || now_ns() - listener->seen_ns < GONE_NS;
 }
 
 /*
@@ -192,13 +212,12 @@ static bool is_programs(struct listener *listener, const uint8_t ip[16], uint16_
 			uint16_t local_port)
 {
 	const struct answered *slot = slot_of(ip, port, local_port);
+	bool strangers;
 
 	if (is_for(slot, ip, port, local_port))
 		return slot->answer != ANSWER_NO;
 	if (!listener->looked)
-		listener->is_programs = listens(listener) &&
-					(listener->count == INODES ||
-					 !aw_procnet_has_stranger(local_port, is_known));
+		listener->is_programs = look(listener, &strangers) && !strangers;
 	listener->looked = true;
 	return listener->is_programs;
 }
@@ -331,8 +350,8 @@ void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v
 		listeners = listener;
 	}
 	if (listener->count == INODES)
-		(void)listens(listener);
-	if (listener->count < INODES)
+		(void)has_listened(listener);
+	if (listener->count < INODES && !has_inode(listener->inodes, listener->count, ino))
 		listener->inodes[listener->count++] = ino;
 	listener->seen_ns = now_ns();
 	if (listener->source.fd < 0 && !listener->released)

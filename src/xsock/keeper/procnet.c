@@ -22,51 +22,21 @@ static bool read_row(FILE *file, struct row *row)
 	       row->state == STATE_LISTEN;
 }
 
-/* Whether is_wanted says so of one that listens; unknown: where nobody can tell. */
-static bool find(bool ipv6, bool unknown, bool (*is_wanted)(const struct row *row, const void *arg),
-		 const void *arg)
+int aw_procnet_listeners(uint16_t port, bool ipv6, uint64_t *inodes, int max)
 {
 	FILE *file = fopen(ipv6 ? "/proc/net/tcp6" : "/proc/net/tcp", "re");
 	char head[512];
-	bool found = false;
+	int count = 0;
 	struct row row;
 
 	if (!file)
-		return unknown;
+		return -1;
 	if (fgets(head, sizeof(head), file)) {
-		while (!found && read_row(file, &row))
-			found = is_wanted(&row, arg);
+		while (count < max && read_row(file, &row)) {
+			if (row.port == ntohs(port))
+				inodes[count++] = row.inode;
+		}
 	}
 	fclose(file);
-	return found;
-}
-
-static bool has_inode(const struct row *row, const void *arg)
-{
-	return row->inode == *(const uint64_t *)arg;
-}
-
-/* Where nobody can tell, the program's word stands. */
-bool aw_procnet_listens(uint64_t ino, bool ipv6)
-{
-	return find(ipv6, true, has_inode, &ino);
-}
-
-struct place {
-	uint16_t port;
-	bool (*is_known)(uint64_t ino);
-};
-
-static bool is_stranger(const struct row *row, const void *arg)
-{
-	const struct place *place = arg;
-
-	return row->port == place->port && !place->is_known(row->inode);
-}
-
-bool aw_procnet_has_stranger(uint16_t port, bool (*is_known)(uint64_t ino))
-{
-	const struct place place = { ntohs(port), is_known };
-
-	return find(false, false, is_stranger, &place) || find(true, false, is_stranger, &place);
+	return count;
 }

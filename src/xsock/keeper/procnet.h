@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Looks in /proc/net/tcp and tcp6 whether a socket still listens: some process has it open; and who else does.
+// Looks in /proc/net/tcp or tcp6 who listens at a port: some process has the socket open.
 #ifndef XSOCK_KEEPER_PROCNET_H
 #define XSOCK_KEEPER_PROCNET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-bool aw_procnet_listens(uint64_t ino, bool ipv6);
-/* Whether anybody listens at the port, which is in network order, that is not known. */
-bool aw_procnet_has_stranger(uint16_t port, bool (*is_known)(uint64_t ino));
+/* The inodes of at most max listeners at the port, which is in network order: how many; -1: nobody can tell. */
+int aw_procnet_listeners(uint16_t port, bool ipv6, uint64_t *inodes, int max);
 
 #endif
