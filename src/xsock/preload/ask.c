@@ -14,7 +14,7 @@
 
 #define ASK_MS 10
 #define ASK_MS_MAX 10000
-#define PATIENT_MS 1000 /* for a server that has said yes before */
+#define PATIENT_MS 1000
 #define SERVERS 64
 #define SILENT_NS 10000000000
 
@@ -72,6 +72,13 @@ int aw_ask_wait_ms(int ms)
 	long told = text && *text ? strtol(text, NULL, 10) : ms;
 
 	return told < 0 || told > ASK_MS_MAX ? ms : (int)told;
+}
+
+int aw_ask_patience_ms(void)
+{
+	int told = aw_ask_wait_ms(PATIENT_MS);
+
+	return told > PATIENT_MS ? told : PATIENT_MS;
 }
 
 static socklen_t length_of(const struct sockaddr_storage *addr)
@@ -163,7 +170,8 @@ bool aw_ask_server(const struct sockaddr_storage *local, const struct sockaddr_s
 	if (fd < 0)
 		return false;
 	if (aw_libc()->send(fd, question, sizeof(question), MSG_NOSIGNAL) > 0)
-		answer = hear(fd, question, known.answers ? PATIENT_MS : aw_ask_wait_ms(ASK_MS));
+		answer = hear(fd, question,
+			      known.answers ? aw_ask_patience_ms() : aw_ask_wait_ms(ASK_MS));
 	aw_libc()->close(fd);
 	if (answer != ANSWER_NONE || !known.answers)
 		note(server, port, answer == ANSWER_YES || answer == ANSWER_NO);

@@ -8,6 +8,8 @@
 
 /* How long either end waits for the other to make itself known: ANYWARP_SOCKETS_ASK_MS, or else ms. */
 int aw_ask_wait_ms(int ms);
+/* For one that has made itself known before: a second, or what ANYWARP_SOCKETS_ASK_MS says if that is longer. */
+int aw_ask_patience_ms(void);
 
 /*
  * Waits for 10 ms unless told otherwise, and is not asked again for 10 seconds after silence; for a server

@@ -22,7 +22,6 @@
 #define KEY_LEN 16
 #define KEY_REST_MS 200 /* a key comes in one piece, as a rule */
 
-#define REQUEST_MS 1000 /* from a yes to the MPA Request */
 #define PENDING_MAX 256 /* settled at a time */
 
 enum verdict {
@@ -129,7 +128,7 @@ static enum verdict judge_client(const struct touched *t)
 	if (judge_silent(t->fd) == VERDICT_PLAIN)
 		return VERDICT_PLAIN;
 	/* It was told yes. Did it hear that in time? */
-	revents = poll_one(t->fd, POLLIN, REQUEST_MS);
+	revents = poll_one(t->fd, POLLIN, aw_ask_patience_ms());
 	return revents ? judge_readable(t->fd, revents) : VERDICT_PLAIN;
 }
 
