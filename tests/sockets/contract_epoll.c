@@ -3,10 +3,14 @@
 #include "contract.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void control(int set, int op, int fd, uint32_t events, uint64_t data)
@@ -242,6 +246,21 @@ static void epoll_reset(void)
 	CHECK(recv(e.server, &octet, 1, 0) == -1 && errno == ECONNRESET);
 }
 
+/* One that does not know the newest system call; the library is not told of it. */
+static void epoll_in_an_old_sandbox(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_LEN(code), code };
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0));
+	epoll_before_connect();
+}
+
 static const struct row rows[] = {
 	{ "epoll_level", epoll_level },
 	{ "epoll_edge", epoll_edge },
@@ -249,6 +268,7 @@ static const struct row rows[] = {
 	{ "epoll_oneshot", epoll_oneshot },
 	{ "epoll_oneshot_first", epoll_oneshot_first },
 	{ "epoll_before_connect", epoll_before_connect },
+	{ "epoll_in_an_old_sandbox", epoll_in_an_old_sandbox },
 	{ "epoll_sets", epoll_sets },
 	{ "epoll_other_kinds", epoll_other_kinds },
 	{ "epoll_bad", epoll_bad },

@@ -2,6 +2,7 @@
 // Wrappers: epoll. Registrations of what may still be swapped are remembered, and what tells of the
 // start-up alone is kept from the program.
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "xsock/preload/direct.h"
@@ -129,6 +130,21 @@ static int filter(int epfd, struct epoll_event *events, int count)
 	return kept;
 }
 
+/* Kernels before 5.11, and sandboxes, know no epoll_pwait2: milliseconds then. */
+static int wait_once(int epfd, struct epoll_event *events, int max, const struct timespec *left,
+		     const sigset_t *mask)
+{
+	int64_t ms = -1;
+	int count = aw_libc()->epoll_pwait2 ? aw_libc()->epoll_pwait2(epfd, events, max, left, mask)
+					    : -1;
+
+	if (count >= 0 || (aw_libc()->epoll_pwait2 && errno != ENOSYS && errno != EPERM))
+		return count;
+	if (left)
+		ms = (int64_t)left->tv_sec * 1000 + (left->tv_nsec + 999999) / 1000000;
+	return aw_libc()->epoll_pwait(epfd, events, max, ms > INT_MAX ? INT_MAX : (int)ms, mask);
+}
+
 /* Whoever has registered before the connection began is in a set that a wait may have to look at. */
 static int wait_touchy(int epfd, struct epoll_event *events, int max,
 		       const struct timespec *timeout, const sigset_t *mask)
@@ -138,8 +154,7 @@ static int wait_touchy(int epfd, struct epoll_event *events, int max,
 	int count, kept;
 
 	do {
-		count = aw_libc()->epoll_pwait2(epfd, events, max,
-						aw_deadline_left(&deadline, &left), mask);
+		count = wait_once(epfd, events, max, aw_deadline_left(&deadline, &left), mask);
 		kept = count > 0 ? filter(epfd, events, count) : count;
 	} while (count > 0 && !kept);
 	return kept;
