@@ -315,7 +315,27 @@ def connect_full(port):
     sock.sendall(b"end")
 
 
-SOL_IWARP, IWARP_MODE, IWARP_ON = 0x6957, 1, 1
+SOL_IWARP, IWARP_MODE, IWARP_OFF, IWARP_ON = 0x6957, 1, 0, 1
+
+
+@serve
+def serve_called_off(port):
+    conn = accept(port)
+    assert conn.recv(5) == b"plain"
+    assert conn.getsockopt(SOL_IWARP, IWARP_MODE) == IWARP_OFF
+    conn.sendall(b"yes")
+
+
+@connect
+def connect_called_off(port):
+    """While the connection is on its way."""
+    sock = dial_nonblocking(port)
+    sock.setsockopt(SOL_IWARP, IWARP_MODE, IWARP_OFF)
+    sock.setblocking(True)
+    select.select([], [sock], [])
+    assert sock.getsockopt(SOL_IWARP, IWARP_MODE) == IWARP_OFF
+    sock.sendall(b"plain")
+    assert read_all(sock) == b"yes"
 
 
 @serve

@@ -15,6 +15,7 @@
 #include "xsock/preload/name.h"
 #include "xsock/preload/sandbox.h"
 #include "xsock/preload/touch.h"
+#include "xsock/preload/watch.h"
 
 enum place {
 	PLACE_NEAR, /* our end of the pair */
@@ -364,6 +365,12 @@ static bool make_record(int fd)
 	return aw_fdtab_add(fd, &like);
 }
 
+static void go_plain(struct aw_sock *sock)
+{
+	aw_watch_narrow(sock);
+	aw_fdtab_drop(sock);
+}
+
 static int set_mode(int fd, enum aw_xs_mode mode)
 {
 	bool start = is_connected(fd) && mode != AW_XS_OFF;
@@ -378,8 +385,9 @@ static int set_mode(int fd, enum aw_xs_mode mode)
 		sock->mode_asked = true;
 		if (start && sock->state != AW_FD_STARTING)
 			aw_fdtab_set_state(sock, AW_FD_PENDING);
-		else if (mode == AW_XS_OFF && sock->state == AW_FD_PENDING)
-			aw_fdtab_drop(sock);
+		else if (mode == AW_XS_OFF &&
+			 (sock->state == AW_FD_PENDING || sock->state == AW_FD_CONNECTING))
+			go_plain(sock);
 	}
 	aw_fdtab_unlock();
 	return start ? aw_touch_slow(fd, mode == AW_XS_ON ? AW_TOUCH_WRITE : AW_TOUCH_POLL, true)
