@@ -5,10 +5,12 @@ program gets an error or the end, nothing of the start-up's octets, and the next
 
 import contextlib
 import errno
+import os
 import random
 import select
 import socket
 import struct
+import sys
 import threading
 
 import conftest
@@ -16,6 +18,7 @@ import iwarp
 import pytest
 from test_ends import MOB, SECONDS_MAX, Server, rng, serve_one  # noqa: F401
 
+NOBODY = 65534
 RESET = struct.pack("ii", 1, 0)
 # Longer than the start-up's time-out.
 SILENCE_SECONDS_MAX = 45
@@ -207,3 +210,35 @@ def test_client_means_harm(only_iwarp, rng):  # noqa: F811
     assert answered >= ROUNDS // 4
     assert not server.lines(".*wrong"), server.program.report()
     assert server.program.status() is None
+
+
+# A server that becomes another program, which looks whether it can give its keeper orders.
+LOOK = """
+import os, socket
+kinds = []
+for fd in os.listdir("/proc/self/fd"):
+    try:
+        kinds.append(socket.socket(fileno=os.dup(int(fd))).type)
+    except OSError:
+        pass
+print("orders" if socket.SOCK_SEQPACKET in kinds else "no orders")
+"""
+BECOME = """
+import os, socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+user = int(sys.argv[1])
+if user != os.getuid():
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
+os.execv(sys.executable, [sys.executable, "-I", "-c", sys.argv[2]])
+"""
+
+
+@pytest.mark.parametrize("user", [os.getuid(), NOBODY])
+def test_keeper_of_root_takes_no_orders_of_others(only_iwarp, user):
+    if user == NOBODY and os.getuid() != 0:
+        pytest.skip("only root can become another user")
+    run = only_iwarp.start([sys.executable, "-I", "-c", BECOME, user, LOOK])
+    assert run.wait_exit() == 0, run.report()
+    assert run.output().strip() == ("no orders" if user == NOBODY else "orders"), run.report()

@@ -142,7 +142,7 @@ static char **assemble(char *const env[], const struct text *fds, int keeper)
 
 char **aw_inherit_env(char *const env[])
 {
-	int keeper = aw_keeper_control();
+	int keeper = aw_keeper_bequest();
 	struct text text = { 0 };
 	char **copy;
 
@@ -161,7 +161,7 @@ char **aw_inherit_env(char *const env[])
 
 void aw_inherit_undo(char **env)
 {
-	int saved = errno, keeper = aw_keeper_control();
+	int saved = errno, keeper = aw_keeper_bequest();
 
 	if (env && keeper >= 0)
 		aw_libc()->fcntl(keeper, F_SETFD, FD_CLOEXEC);

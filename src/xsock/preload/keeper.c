@@ -65,6 +65,19 @@ int aw_keeper_control(void)
 	return fd;
 }
 
+/* A keeper of root's must take no orders from what root's program becomes for somebody else. */
+int aw_keeper_bequest(void)
+{
+	int fd = aw_keeper_control();
+	struct ucred maker; /* of the pair; its keeper has the same ids */
+	socklen_t len = sizeof(maker);
+
+	if (fd < 0 || aw_libc()->getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &len) != 0 ||
+	    maker.uid != geteuid() || maker.gid != getegid())
+		return -1;
+	return fd;
+}
+
 static void adopt(int fd)
 {
 	aw_fdtab_hide(fd);

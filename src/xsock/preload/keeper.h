@@ -20,6 +20,8 @@ int aw_keeper_ask(const struct aw_order *order, bool wake, struct aw_answer *ans
 
 /* Our end of the pair, -1 without a keeper; what is inherited by exec is taken up. */
 int aw_keeper_control(void);
+/* The same for what is exec'ed: -1, too, where the keeper is of a user that we are not any more. */
+int aw_keeper_bequest(void);
 void aw_keeper_inherit(int control);
 /* Moves fd, which may be -1, away from the numbers that a program uses; returns where it is. */
 int aw_keeper_move_high(int fd);

@@ -159,6 +159,8 @@ static int set_at_keeper(int fd, const struct aw_sock *sock, int level, int name
 	order.len = (int32_t)len;
 	memcpy(order.value, value, len);
 	err = aw_keeper_ask(&order, false, &answer);
+	if (err == ENOTCONN)
+		return 0; /* no keeper takes orders of ours: as of a connection that is over */
 	if (err == ECONNRESET && aw_direct_is_on())
 		return 0; /* its carrier has just gone, and the connection before */
 	return failed(err ? err : answer.error);
