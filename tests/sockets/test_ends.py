@@ -4,6 +4,7 @@ and every octet before it is right (mob.c checks)."""
 
 import contextlib
 import os
+import pathlib
 import random
 import re
 import resource
@@ -72,6 +73,28 @@ def test_server_is_killed(mode, role):
         assert client.wait_exit(SECONDS_MAX) == 0, client.report()
         assert re.search(rf"^{role} \d+ {ENDED}", client.output(), re.M), client.report()
     serve_one(mode, server)
+
+
+def keepers_of(mark):
+    """The processes that carry connections for a program that was started with mark."""
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if ((process / "comm").read_text() == "anywarp-keeper\n"
+                    and f"MARK={mark}".encode() in (process / "environ").read_bytes().split(b"\0")):
+                yield int(process.name)
+
+
+def test_keeper_is_killed(only_iwarp, tmp_path):
+    """No clean end where octets are lost."""
+    server = Server(only_iwarp)
+    client = only_iwarp.start([MOB, "sink", server.port], MARK=str(tmp_path))
+    server.wait_lines("serving ", 1)
+    client.wait_until(lambda: list(keepers_of(tmp_path)), "a keeper", SECONDS_MAX)
+    for keeper in keepers_of(tmp_path):
+        os.kill(keeper, signal.SIGKILL)
+    assert client.wait_exit(SECONDS_MAX) == 0, client.report()
+    assert re.search(r"^sink \d+ reset$", client.output(), re.M), client.report()
+    serve_one(only_iwarp, server)
 
 
 @pytest.mark.parametrize("victim", [0, 1], ids=["parent", "child"])

@@ -60,6 +60,8 @@ struct aw_sock {
 	dev_t dev;
 	ino_t ino; /* what the fds must be, or the table is out of date */
 	int domain;
+	uint64_t keeper; /* who carries it: aw_keeper_number's; 0: not known */
+	bool orphaned; /* its keeper has died, and no call has told so */
 	bool connect_told; /* a non-blocking connect's success was told by a second connect */
 	struct linger linger;
 	struct sockaddr_storage local, remote; /* once bridged */

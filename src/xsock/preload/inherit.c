@@ -212,6 +212,7 @@ static void take_socket(const char *text, const int *fds, const struct stat *fil
 	sock.state = (enum aw_fd_state)state;
 	sock.mode = (enum aw_xs_mode)mode;
 	sock.role = (enum aw_role)role;
+	sock.keeper = aw_keeper_number();
 	if (sock.state == AW_FD_BRIDGED &&
 	    (!get_hex(text + at, &sock.local) || !get_hex(text + at + ADDR_HEX + 1, &sock.remote)))
 		return;

@@ -159,13 +159,53 @@ static int send_order(int to, const struct aw_order *order, const int *fds, int 
 	return sent < 0 ? errno : 0;
 }
 
+uint64_t aw_keeper_number(void)
+{
+	uint64_t number;
+
+	aw_fdtab_lock();
+	number = control >= 0 ? control_file.st_ino : 0;
+	aw_fdtab_unlock();
+	return number;
+}
+
+static void orphan(struct aw_sock *sock, int fd, void *arg)
+{
+	const uint64_t *keeper = arg;
+
+	(void)fd;
+	if (sock->state == AW_FD_BRIDGED && sock->keeper == *keeper) {
+		sock->keeper = 0;
+		sock->orphaned = true;
+	}
+}
+
+/* It was killed, and what it carried is lost with it. */
 static void lose_keeper(void)
 {
+	uint64_t number;
+
 	aw_fdtab_lock();
-	if (control >= 0 && same_file(control, &control_file))
-		aw_libc()->close(control);
+	number = control_file.st_ino;
+	if (control >= 0) {
+		if (same_file(control, &control_file))
+			aw_libc()->close(control);
+		aw_fdtab_each(orphan, &number);
+	}
 	control = -1;
 	aw_fdtab_unlock();
+}
+
+/* It was alive when it was told, and has not answered. */
+static bool has_died(void)
+{
+	struct pollfd pollfd = { .fd = borrow() };
+	bool died = pollfd.fd >= 0 && aw_libc()->poll(&pollfd, 1, 0) > 0 &&
+		    pollfd.revents & POLLHUP;
+
+	if (pollfd.fd >= 0)
+		aw_libc()->close(pollfd.fd);
+	return died;
 }
 
 int aw_keeper_tell(const struct aw_order *order, const int *fds, int count)
@@ -215,6 +255,8 @@ int aw_keeper_ask(const struct aw_order *order, bool wake, struct aw_answer *ans
 	aw_libc()->close(ends[1]);
 	if (!err)
 		err = receive_answer(ends[0], answer);
+	if (err == ECONNRESET && has_died())
+		lose_keeper();
 	aw_libc()->close(ends[0]);
 	return err;
 }

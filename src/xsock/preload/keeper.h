@@ -23,6 +23,8 @@ int aw_keeper_control(void);
 /* The same for what is exec'ed: -1, too, where the keeper is of a user that we are not any more. */
 int aw_keeper_bequest(void);
 void aw_keeper_inherit(int control);
+/* Which keeper there is; 0: none. */
+uint64_t aw_keeper_number(void);
 /* Moves fd, which may be -1, away from the numbers that a program uses; returns where it is. */
 int aw_keeper_move_high(int fd);
 /* The program wants this fd number: move away. */

@@ -166,15 +166,34 @@ static int set_at_keeper(int fd, const struct aw_sock *sock, int level, int name
 	return failed(err ? err : answer.error);
 }
 
+/* Whether the keeper has died; told once. */
+static bool is_orphaned(int fd)
+{
+	struct aw_sock *sock;
+	bool orphaned;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	orphaned = sock && sock->orphaned;
+	if (orphaned)
+		sock->orphaned = false;
+	aw_fdtab_unlock();
+	return orphaned;
+}
+
 /* Why the keeper has ended the connection, as long as nobody was told. */
-static int ask_error(const struct aw_sock *sock)
+static int ask_error(int fd, const struct aw_sock *sock)
 {
 	struct aw_answer answer;
 	struct aw_order order;
+	int err;
 
 	aw_keeper_begin(&order, AW_ORDER_ERROR);
 	order.ino = sock->ino;
-	return aw_keeper_ask(&order, false, &answer) == 0 ? answer.error : 0;
+	err = aw_keeper_ask(&order, false, &answer);
+	if (is_orphaned(fd))
+		return ECONNRESET;
+	return err ? 0 : answer.error;
 }
 
 /* Why the connection has ended, else what the pair says. */
@@ -194,7 +213,7 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 	}
 	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ERROR, &near, &near_len) != 0)
 		return -1;
-	err = ask_error(sock);
+	err = ask_error(fd, sock);
 	if (err)
 		near = err;
 	return give(&near, sizeof(near), value, len);
@@ -206,7 +225,7 @@ int aw_option_end(int fd)
 	int saved = errno, err = 0;
 
 	if (!aw_sandbox_is_on() && look_up(fd, &sock))
-		err = ask_error(&sock);
+		err = ask_error(fd, &sock);
 	errno = err ? err : saved;
 	return err ? -1 : 0;
 }

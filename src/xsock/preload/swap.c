@@ -55,7 +55,7 @@ static bool read_names(int fd, struct sockaddr_storage *local, struct sockaddr_s
 
 int aw_swap_to_keeper(struct aw_sock *sock, int fd, int far, const struct stat *file)
 {
-	int nodelay = 0, fds[] = { fd, far };
+	int nodelay = 0, fds[] = { fd, far }, err;
 	socklen_t len = sizeof(nodelay);
 	struct aw_order order;
 
@@ -68,7 +68,9 @@ int aw_swap_to_keeper(struct aw_sock *sock, int fd, int far, const struct stat *
 	order.fd = fd;
 	order.local = sock->local;
 	order.remote = sock->remote;
-	return aw_keeper_tell(&order, fds, 2);
+	err = aw_keeper_tell(&order, fds, 2);
+	sock->keeper = aw_keeper_number();
+	return err;
 }
 
 /* A number that was closed behind our back may be another file's by now. */
