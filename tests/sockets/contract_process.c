@@ -16,6 +16,7 @@
 
 #define WORKERS 4
 #define CLIENTS 16
+#define VFORKS 400
 
 static void touch(struct ends *e)
 {
@@ -433,7 +434,43 @@ static void exit_delivers(void)
 	}
 }
 
+/* In KiB. */
+static long memory_used(void)
+{
+	long all, resident;
+	FILE *file = fopen("/proc/self/statm", "re");
+	CHECK(file && fscanf(file, "%ld %ld", &all, &resident) == 2);
+	fclose(file);
+	return all * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void vfork_and_exec(void)
+{
+	static char *const argv[] = { "true", NULL };
+	pid_t child = vfork();
+	if (child == 0) {
+		execv("/bin/true", argv);
+		_exit(1);
+	}
+	reap(child);
+}
+
+/* What is prepared for an exec in a child of vfork must not stay with the parent. */
+static void vfork_leaves_nothing(void)
+{
+	struct ends e;
+	ends_open(&e);
+	touch(&e);
+	for (int i = 0; i < 10; i++)
+		vfork_and_exec();
+	long before = memory_used();
+	for (int i = 0; i < VFORKS; i++)
+		vfork_and_exec();
+	CHECK(memory_used() - before < VFORKS / 2);
+}
+
 static const struct row rows[] = {
+	{ "vfork_leaves_nothing", vfork_leaves_nothing },
 	{ "fork_shares", fork_shares },
 	{ "fork_outlives", fork_outlives },
 	{ "fork_a_connection", fork_a_connection },

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,6 +66,23 @@ static void fdtab__knows_nothing_of_other_fds(void **state)
 	assert_null(get(0));
 	assert_null(get(-1));
 	assert_null(get(AW_FDTAB_MAX));
+}
+
+/* A handler of a signal may open and close connections while its program is in malloc. */
+static void fdtab__is_not_in_mallocs_memory(void **state)
+{
+	struct mallinfo2 before, after;
+	int fds[100];
+
+	(void)state;
+	before = mallinfo2();
+	for (int i = 0; i < 100; i++)
+		fds[i] = new_socket(AW_FD_PENDING);
+	after = mallinfo2();
+	assert_int_equal(before.uordblks, after.uordblks);
+	for (int i = 0; i < 100; i++)
+		end_socket(fds[i]);
+	assert_false(aw_fdtab_any_touchy());
 }
 
 static void fdtab__refuses_a_number_beyond_it(void **state)
@@ -280,6 +298,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fdtab__knows_nothing_of_other_fds),
+		cmocka_unit_test(fdtab__is_not_in_mallocs_memory),
 		cmocka_unit_test(fdtab__refuses_a_number_beyond_it),
 		cmocka_unit_test(fdtab__counts_what_is_touchy),
 		cmocka_unit_test(fdtab__shares_a_socket_among_its_fds),

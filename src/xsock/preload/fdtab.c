@@ -30,6 +30,8 @@ static int cancel_before; /* likewise: who is cancelled would leave the lock beh
 static unsigned starting, forks;
 static _Thread_local unsigned forks_here; /* of forks */
 static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
+static struct aw_pool pool = { .octets = sizeof(struct aw_sock) };
+struct aw_pool aw_fdtab_watches = { .octets = sizeof(struct aw_watch) };
 static struct aw_direct *dead; /* to be closed without the lock; under it */
 static int top; /* above every fd that has a socket; under the lock */
 static _Thread_local unsigned sleeps; /* this thread's own, below a signal's handler */
@@ -258,9 +260,9 @@ static void free_unused(struct aw_sock *sock)
 		struct aw_watch *watch = sock->watches;
 
 		sock->watches = watch->next;
-		free(watch);
+		aw_pool_give(&aw_fdtab_watches, watch);
 	}
-	free(sock);
+	aw_pool_give(&pool, sock);
 }
 
 void aw_fdtab_release(struct aw_sock *sock)
@@ -309,16 +311,18 @@ bool aw_fdtab_add(int fd, const struct aw_sock *like)
 
 	if ((unsigned)fd >= AW_FDTAB_MAX || is_vfork_child() || fstat(fd, &file) != 0)
 		return false;
-	sock = malloc(sizeof(*sock));
-	if (!sock)
+	aw_fdtab_lock();
+	sock = aw_pool_take(&pool);
+	if (!sock) {
+		aw_fdtab_unlock();
 		return false;
+	}
 	*sock = *like;
 	sock->fds = sock->users = sock->sleepers = 0;
 	sock->watches = NULL;
 	sock->direct = NULL;
 	sock->dev = file.st_dev;
 	sock->ino = file.st_ino;
-	aw_fdtab_lock();
 	count(sock->state, 1);
 	attach(fd, sock);
 	aw_fdtab_unlock();

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "xsock/preload/memory.h"
 #include "xsock/rules.h"
 
 /* An fd from here on is never in iWARP mode. */
@@ -70,6 +71,8 @@ struct aw_sock {
 };
 
 extern _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
+/* Of struct aw_watch. */
+extern struct aw_pool aw_fdtab_watches;
 /* Sockets in CONNECTING, PENDING or STARTING, and in DIRECT. None: poll and the like have nothing to look for. */
 extern _Atomic(unsigned) aw_fdtab_touchy;
 extern _Atomic(unsigned) aw_fdtab_directs;

@@ -6,6 +6,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include "xsock/preload/fdtab.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/memory.h"
 #include "xsock/preload/touch.h"
 
 #define ADDR_OCTETS sizeof(struct sockaddr_in6)
@@ -34,8 +37,8 @@ enum rank {
 };
 
 struct text {
-	char *at;
-	size_t len, size;
+	char *at; /* of room for TEXT_MAX */
+	size_t len;
 	enum rank rank; /* of what is written now */
 };
 
@@ -58,23 +61,6 @@ static bool get_hex(const char *from, void *to)
 	return true;
 }
 
-static bool grow(struct text *text, size_t more)
-{
-	size_t size = text->size ? text->size : 1024;
-	char *at;
-
-	while (size < text->len + more)
-		size *= 2;
-	if (size == text->size)
-		return true;
-	at = realloc(text->at, size);
-	if (!at)
-		return false;
-	text->at = at;
-	text->size = size;
-	return true;
-}
-
 static enum rank rank_of(const struct aw_sock *sock, int fd)
 {
 	if (sock->state != AW_FD_BRIDGED)
@@ -90,7 +76,7 @@ static void write_socket(struct aw_sock *sock, int fd, void *arg)
 
 	if (sock->state == AW_FD_CANDIDATE || sock->state == AW_FD_DIRECT ||
 	    rank_of(sock, fd) != text->rank || fd != aw_fdtab_next(sock, -1) ||
-	    text->len + SOCKET_TEXT_MAX > TEXT_MAX || !grow(text, SOCKET_TEXT_MAX))
+	    text->len + SOCKET_TEXT_MAX > TEXT_MAX)
 		return;
 	if (sock->state == AW_FD_BRIDGED) {
 		put_hex(local, &sock->local);
@@ -107,56 +93,129 @@ static bool is_ours(const char *entry)
 	       strncmp(entry, AW_INHERIT_KEEPER "=", sizeof(AW_INHERIT_KEEPER)) == 0;
 }
 
-/* One piece: the pointers, then the two strings. */
-static char **assemble(char *const env[], const struct text *fds, int keeper)
+/* What is passed on: the two strings, then the pointers. */
+struct bequest {
+	size_t octets; /* of all of it */
+	struct bequest *outer; /* of a call that a signal's handler has interrupted */
+	bool borrowed; /* a child of vfork's */
+	char keeper[64];
+	char fds[sizeof(AW_INHERIT_FDS) + TEXT_MAX];
+	char *env[];
+};
+
+/* A child of vfork that has exec'ed has left its bequest in its parent's memory, and in the thread's care. */
+static pthread_key_t left_behind;
+static bool has_key;
+
+static void let_go(void *left)
 {
-	size_t count = 0, kept = 0, room;
-	char **copy, *strings;
+	struct bequest *bequest = left;
+
+	aw_memory_unmap(bequest, bequest->octets);
+}
+
+__attribute__((constructor)) static void make_key(void)
+{
+	has_key = pthread_key_create(&left_behind, let_go) == 0;
+}
+
+static size_t count_entries(char *const env[])
+{
+	size_t count = 0;
 
 	while (env && env[count])
 		count++;
-	room = (count + 3) * sizeof(*copy);
-	copy = malloc(room + sizeof(AW_INHERIT_FDS) + fds->len + 1 + sizeof(AW_INHERIT_KEEPER) +
-		      32);
-	if (!copy)
-		return NULL;
-	for (size_t i = 0; i < count; i++) {
-		if (!is_ours(env[i]))
-			copy[kept++] = env[i];
-	}
-	strings = (char *)copy + room;
-	if (fds->len) {
-		copy[kept++] = strings;
-		strings += sprintf(strings, AW_INHERIT_FDS "=%.*s", (int)fds->len, fds->at) + 1;
-	}
-	if (keeper >= 0) {
-		struct stat file = { 0 };
-
-		fstat(keeper, &file);
-		copy[kept++] = strings;
-		sprintf(strings, AW_INHERIT_KEEPER "=%d:%lu", keeper, (unsigned long)file.st_ino);
-	}
-	copy[kept] = NULL;
-	return copy;
+	return count;
 }
 
-char **aw_inherit_env(char *const env[])
+/* Who was before and is a child of vfork has exec'ed by now. */
+static struct bequest *outer_of(void)
 {
-	int keeper = aw_keeper_bequest();
-	struct text text = { 0 };
-	char **copy;
+	struct bequest *before = has_key ? pthread_getspecific(left_behind) : NULL, *outer = before;
+
+	if (before && before->borrowed) {
+		outer = before->outer;
+		aw_memory_unmap(before, before->octets);
+	}
+	return outer;
+}
+
+static struct bequest *new_bequest(char *const env[])
+{
+	size_t octets = sizeof(struct bequest) + (count_entries(env) + 3) * sizeof(char *);
+	struct bequest *bequest = aw_memory_map(octets), *outer = outer_of();
+
+	if (bequest) {
+		bequest->octets = octets;
+		bequest->outer = outer;
+		bequest->borrowed = aw_fdtab_is_borrowed();
+	}
+	if (has_key)
+		(void)pthread_setspecific(left_behind, bequest ? bequest : outer);
+	return bequest;
+}
+
+static void drop(struct bequest *bequest)
+{
+	if (has_key)
+		(void)pthread_setspecific(left_behind, bequest->outer);
+	aw_memory_unmap(bequest, bequest->octets);
+}
+
+static void write_sockets(struct bequest *bequest)
+{
+	struct text text = { .at = bequest->fds + sizeof(AW_INHERIT_FDS) };
 
 	aw_fdtab_lock();
 	for (text.rank = 0; text.rank < RANKS; text.rank++)
 		aw_fdtab_each(write_socket, &text);
 	aw_fdtab_unlock();
-	if (!text.len && keeper < 0)
+	if (text.len)
+		memcpy(bequest->fds, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS));
+}
+
+static void write_keeper(struct bequest *bequest, int keeper)
+{
+	struct stat file = { 0 };
+
+	if (keeper < 0)
+		return;
+	fstat(keeper, &file);
+	sprintf(bequest->keeper, AW_INHERIT_KEEPER "=%d:%lu", keeper, (unsigned long)file.st_ino);
+}
+
+/* False: env will do as it is. */
+static bool assemble(struct bequest *bequest, char *const env[])
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; env && env[i]; i++) {
+		if (!is_ours(env[i]))
+			bequest->env[kept++] = env[i];
+	}
+	if (bequest->fds[0])
+		bequest->env[kept++] = bequest->fds;
+	if (bequest->keeper[0])
+		bequest->env[kept++] = bequest->keeper;
+	return bequest->fds[0] || bequest->keeper[0];
+}
+
+char **aw_inherit_env(char *const env[])
+{
+	struct bequest *bequest = new_bequest(env);
+	int keeper = aw_keeper_bequest();
+
+	if (!bequest)
 		return NULL;
-	copy = assemble(env, &text, keeper);
-	free(text.at);
-	if (copy && keeper >= 0)
+	write_sockets(bequest);
+	write_keeper(bequest, keeper);
+	if (!assemble(bequest, env)) {
+		drop(bequest);
+		return NULL;
+	}
+	if (keeper >= 0)
 		aw_libc()->fcntl(keeper, F_SETFD, 0);
-	return copy;
+	return bequest->env;
 }
 
 void aw_inherit_undo(char **env)
@@ -165,7 +224,8 @@ void aw_inherit_undo(char **env)
 
 	if (env && keeper >= 0)
 		aw_libc()->fcntl(keeper, F_SETFD, FD_CLOEXEC);
-	free(env);
+	if (env)
+		drop((struct bequest *)((char *)env - offsetof(struct bequest, env)));
 	errno = saved;
 }
 

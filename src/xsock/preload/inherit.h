@@ -8,7 +8,7 @@
 #define AW_INHERIT_KEEPER "ANYWARP_SOCKETS_KEEPER"
 
 /*
- * env with what is to be passed on, malloc'ed as one piece; NULL: env as it is will do. The keeper's fd
+ * env with what is to be passed on, until aw_inherit_undo; NULL: env as it is will do. The keeper's fd
  * stays open across exec from here on, until aw_inherit_undo.
  */
 char **aw_inherit_env(char *const env[]);

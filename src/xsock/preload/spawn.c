@@ -10,11 +10,11 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "xsock/order.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/memory.h"
 #include "xsock/preload/say.h"
 
 #define STACK_OCTETS (64u << 10)
@@ -69,20 +69,24 @@ NOT_SANITIZED static int bear_keeper(void *arg)
 	_exit(0);
 }
 
-/* The keeper must not preload us: its sockets are TCP. */
-static char **environment(void)
+static size_t count_environment(void)
 {
-	size_t n = 0, kept = 0;
-	char **env;
+	size_t n = 0;
 
 	while (environ && environ[n])
 		n++;
-	env = calloc(n + 1, sizeof(*env));
-	for (size_t i = 0; env && i < n; i++) {
+	return n;
+}
+
+/* The keeper must not preload us: its sockets are TCP. env is zeroed, and has room for one more. */
+static void copy_environment(char **env, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
 		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
 			env[kept++] = environ[i];
 	}
-	return env;
 }
 
 static int bear(struct birth *birth, char *stacks)
@@ -105,25 +109,21 @@ static int bear(struct birth *birth, char *stacks)
 
 int aw_spawn_keeper(int control)
 {
+	size_t n = count_environment(), octets = 2 * STACK_OCTETS + (n + 1) * sizeof(char *);
 	struct birth birth = { .control = control };
 	char *stacks;
 	int err;
 
 	if (!path[0])
 		return ENOENT;
-	birth.env = environment();
-	if (!birth.env)
+	stacks = aw_memory_map(octets);
+	if (!stacks)
 		return ENOMEM;
-	stacks = mmap(NULL, 2 * STACK_OCTETS, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (stacks == MAP_FAILED) {
-		free(birth.env);
-		return ENOMEM;
-	}
+	birth.env = (char **)(stacks + 2 * STACK_OCTETS);
+	copy_environment(birth.env, n);
 	err = bear(&birth, stacks);
 	if (err)
 		aw_say(AW_SAY_ERROR, "cannot start %s: %s", path, strerror(err));
-	munmap(stacks, 2 * STACK_OCTETS);
-	free(birth.env);
+	aw_memory_unmap(stacks, octets);
 	return err;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "xsock/preload/libc.h"
+#include "xsock/preload/memory.h"
 #include "xsock/preload/touch.h"
 
 #define NS 1000000000
@@ -54,12 +55,14 @@ struct wide {
 	struct pollfd *fds;
 	struct aw_sock **socks;
 	nfds_t count;
+	size_t octets;
 };
 
 static bool make_wide(struct wide *wide, nfds_t count)
 {
 	wide->count = count;
-	wide->fds = calloc(count ? count : 1, sizeof(*wide->fds) + sizeof(*wide->socks));
+	wide->octets = (count ? count : 1) * (sizeof(*wide->fds) + sizeof(*wide->socks));
+	wide->fds = aw_memory_map(wide->octets);
 	wide->socks = (struct aw_sock **)(wide->fds + count);
 	return wide->fds != NULL;
 }
@@ -150,6 +153,6 @@ int aw_wait_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 				ready = -EAGAIN;
 		}
 	} while (ready == -EAGAIN);
-	free(wide.fds);
+	aw_memory_unmap(wide.fds, wide.octets);
 	return ready;
 }

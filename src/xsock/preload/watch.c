@@ -21,7 +21,7 @@ static void discard(struct aw_watch **at)
 	struct aw_watch *watch = *at;
 
 	*at = watch->next;
-	free(watch);
+	aw_pool_give(&aw_fdtab_watches, watch);
 }
 
 void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct epoll_event *event)
@@ -34,7 +34,7 @@ void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct 
 		return;
 	}
 	if (!*at)
-		*at = calloc(1, sizeof(**at));
+		*at = aw_pool_take(&aw_fdtab_watches);
 	if (!*at)
 		return;
 	(*at)->epfd = epfd;

@@ -9,6 +9,7 @@
 #include "xsock/preload/direct.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/memory.h"
 #include "xsock/preload/received.h"
 #include "xsock/preload/touch.h"
 
@@ -148,7 +149,7 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 static ssize_t discard(int fd, size_t len, int flags)
 {
 	size_t room = len < DISCARD_OCTETS ? len : DISCARD_OCTETS;
-	void *waste = malloc(room ? room : 1);
+	void *waste = aw_memory_map(DISCARD_OCTETS);
 	ssize_t got;
 
 	if (!waste) {
@@ -156,7 +157,7 @@ static ssize_t discard(int fd, size_t len, int flags)
 		return -1;
 	}
 	got = aw_libc()->recv(fd, waste, room, flags & ~MSG_TRUNC);
-	free(waste);
+	aw_memory_unmap(waste, DISCARD_OCTETS);
 	return got;
 }
 
