@@ -285,6 +285,7 @@ int aw_xs_ep_initiate(struct aw_xs_ep *ep, int fd)
 
 	if (err)
 		return err;
+	ep->socket = fd;
 	err = make_id(ep, &ep->id);
 	if (!err && initiate(ep->id, fd) != 0)
 		err = -errno;
@@ -303,6 +304,7 @@ int aw_xs_ep_respond(struct aw_xs_ep *ep, int fd)
 
 	if (err)
 		return err;
+	ep->socket = fd;
 	err = make_id(ep, &ep->listen_id);
 	if (!err && respond(ep->listen_id, fd) != 0)
 		err = -errno;

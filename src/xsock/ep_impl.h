@@ -69,6 +69,7 @@ struct aw_xs_ep {
 
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
+	int socket; /* that initiate or respond was given, as long as it is open */
 	struct rdma_cm_id *listen_id; /* respond: what the peer's request comes by */
 	struct ibv_comp_channel *channel;
 	struct aw_xs_cq send_cq, recv_cq;
@@ -107,6 +108,7 @@ struct aw_xs_ep {
 	/* guarded by the service's lock */
 	TAILQ_ENTRY(aw_xs_ep) live_entry;
 	TAILQ_ENTRY(aw_xs_ep) behind_entry;
+	bool is_live; /* in its list of those that nobody has closed */
 	bool is_behind, is_left; /* in its list of those; nobody's but the service's, at exit */
 	uint32_t calls_seen, idle_ticks;
 
@@ -177,6 +179,13 @@ void aw_xs_service_linger(struct aw_xs_ep *ep);
 /* It is in no call, and begins none, in between; but for that, nothing changes. */
 void aw_xs_service_pause(void);
 void aw_xs_service_resume(void);
+/*
+ * The process is about to end. exit: an endpoint with a will waits for its peer no more once it has said all. While
+ * paused: lingerers fills in who lingers and returns how many; let_go: it lingers no more, and is the caller's.
+ */
+void aw_xs_service_exit(void);
+int aw_xs_service_lingerers(struct aw_xs_ep **eps, int max);
+void aw_xs_service_let_go(struct aw_xs_ep *ep);
 
 /* ep_linger.c: one turn of an endpoint that was closed; true once it may be freed. */
 bool aw_xs_ep_linger(struct aw_xs_ep *ep);

@@ -22,9 +22,11 @@ static struct {
 		lock; /* guards what follows; behind an endpoint's lock, in which it may be tried */
 	pthread_cond_t idle; /* nobody lingers */
 	struct ep_list live, behind, lingering; /* lingering: not taken over yet */
+	struct ep_list turned; /* those that are; the thread's own, but while it is paused */
 	uint32_t lingering_count; /* with those that are */
 	uint32_t behind_count;
 	bool running, prepared;
+	bool exiting; /* who has said all is left as it is */
 	int wake_fd;
 	pthread_mutex_t turning; /* held by the thread but while it sleeps; before all others */
 } service = {
@@ -33,12 +35,12 @@ static struct {
 	.live = TAILQ_HEAD_INITIALIZER(service.live),
 	.behind = TAILQ_HEAD_INITIALIZER(service.behind),
 	.lingering = TAILQ_HEAD_INITIALIZER(service.lingering),
+	.turned = TAILQ_HEAD_INITIALIZER(service.turned),
 	.wake_fd = -1,
 };
 
 /* The thread's own. */
 struct turn {
-	struct ep_list lingering;
 	struct pollfd *fds;
 	size_t room, count;
 	int timeout_ms;
@@ -163,14 +165,28 @@ static void forget(struct aw_xs_ep *ep)
 	pthread_mutex_unlock(&service.lock);
 }
 
+/* Who has a will is seen off by whoever executes it. */
+static bool is_left_to_keeper(struct aw_xs_ep *ep)
+{
+	bool exiting;
+
+	pthread_mutex_lock(&service.lock);
+	exiting = service.exiting;
+	pthread_mutex_unlock(&service.lock);
+	if (!exiting || !ep->will_on || !ep->disconnecting)
+		return false;
+	ep->is_left = true;
+	return true;
+}
+
 static void turn_lingering(struct turn *turn)
 {
 	struct aw_xs_ep *ep, *next;
 
-	for (ep = TAILQ_FIRST(&turn->lingering); ep; ep = next) {
+	for (ep = TAILQ_FIRST(&service.turned); ep; ep = next) {
 		next = TAILQ_NEXT(ep, entry);
-		if (aw_xs_ep_linger(ep)) {
-			TAILQ_REMOVE(&turn->lingering, ep, entry);
+		if (aw_xs_ep_linger(ep) || is_left_to_keeper(ep)) {
+			TAILQ_REMOVE(&service.turned, ep, entry);
 			forget(ep);
 		} else {
 			pthread_mutex_lock(&ep->lock);
@@ -183,7 +199,7 @@ static void turn_lingering(struct turn *turn)
 
 static void *run(void *arg)
 {
-	struct turn turn = { .lingering = TAILQ_HEAD_INITIALIZER(turn.lingering) };
+	struct turn turn = { 0 };
 	uint64_t value;
 
 	for (;;) {
@@ -195,7 +211,7 @@ static void *run(void *arg)
 		turn.timeout_ms = -1;
 		add_fd(&turn, service.wake_fd);
 		pthread_mutex_lock(&service.lock);
-		TAILQ_CONCAT(&turn.lingering, &service.lingering, entry);
+		TAILQ_CONCAT(&service.turned, &service.lingering, entry);
 		turn_behind(&turn);
 		pthread_mutex_unlock(&service.lock);
 		turn_lingering(&turn);
@@ -224,6 +240,7 @@ static void start_afresh(void)
 	TAILQ_INIT(&service.live);
 	TAILQ_INIT(&service.behind);
 	TAILQ_INIT(&service.lingering);
+	TAILQ_INIT(&service.turned);
 	service.lingering_count = service.behind_count = 0;
 	service.running = false;
 	if (service.wake_fd >= 0)
@@ -305,13 +322,16 @@ void aw_xs_service_join(struct aw_xs_ep *ep)
 	pthread_mutex_lock(&service.lock);
 	prepare();
 	TAILQ_INSERT_TAIL(&service.live, ep, live_entry);
+	ep->is_live = true;
 	pthread_mutex_unlock(&service.lock);
 }
 
 void aw_xs_service_leave(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&service.lock);
-	TAILQ_REMOVE(&service.live, ep, live_entry);
+	if (ep->is_live)
+		TAILQ_REMOVE(&service.live, ep, live_entry);
+	ep->is_live = false;
 	if (ep->is_behind)
 		unlist(ep);
 	pthread_mutex_unlock(&service.lock);
@@ -348,6 +368,38 @@ void aw_xs_service_linger(struct aw_xs_ep *ep)
 	pthread_mutex_unlock(&service.lock);
 	if (!runs && !ep->is_left)
 		aw_xs_ep_free(ep);
+}
+
+void aw_xs_service_exit(void)
+{
+	pthread_mutex_lock(&service.lock);
+	service.exiting = true;
+	if (service.running)
+		wake();
+	pthread_mutex_unlock(&service.lock);
+}
+
+int aw_xs_service_lingerers(struct aw_xs_ep **eps, int max)
+{
+	struct aw_xs_ep *ep;
+	int count = 0;
+
+	pthread_mutex_lock(&service.lock);
+	TAILQ_CONCAT(&service.turned, &service.lingering, entry);
+	pthread_mutex_unlock(&service.lock);
+	TAILQ_FOREACH(ep, &service.turned, entry)
+	if (count < max)
+		eps[count++] = ep;
+	return count;
+}
+
+void aw_xs_service_let_go(struct aw_xs_ep *ep)
+{
+	TAILQ_REMOVE(&service.turned, ep, entry);
+	pthread_mutex_lock(&service.lock);
+	if (--service.lingering_count == 0)
+		pthread_cond_broadcast(&service.idle);
+	pthread_mutex_unlock(&service.lock);
 }
 
 int aw_xs_ep_drain_all(int64_t timeout_ns)

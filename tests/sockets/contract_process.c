@@ -469,6 +469,33 @@ static void vfork_leaves_nothing(void)
 	CHECK(memory_used() - before < VFORKS / 2);
 }
 
+/* Closed, and gone at once: the peer, who was not there yet, gets it all. */
+static void exit_after_close(void)
+{
+	static char octets[200000];
+	struct sockaddr_in name;
+	int listener = listener_open(&name);
+	pattern_fill(octets, sizeof(octets), 0);
+	for (int way = 0; way < 2; way++) {
+		pid_t child = fork_checked();
+		if (child == 0) {
+			int fd = client_open(&name);
+			send_all(fd, octets, sizeof(octets));
+			close(fd);
+			if (way == 0)
+				exit(0);
+			_exit(0);
+		}
+		int64_t began = now_ms();
+		reap(child);
+		CHECK(now_ms() - began < WAIT_MS);
+		int fd = accept(listener, NULL, NULL);
+		expect_pattern(fd, sizeof(octets));
+		expect_end(fd);
+		close(fd);
+	}
+}
+
 static const struct row rows[] = {
 	{ "vfork_leaves_nothing", vfork_leaves_nothing },
 	{ "fork_shares", fork_shares },
@@ -485,5 +512,6 @@ static const struct row rows[] = {
 	{ "spawns_beside", spawns_beside },
 	{ "exit_ends", exit_ends },
 	{ "exit_delivers", exit_delivers },
+	{ "exit_after_close", exit_after_close },
 };
 const struct rows process_rows = { rows, ARRAY_LEN(rows) };

@@ -52,6 +52,8 @@ struct aw_direct_calls {
 	int (*drain_all)(int64_t timeout_ns);
 	size_t (*pending)(struct aw_xs_ep *ep);
 	size_t (*unsent)(struct aw_xs_ep *ep);
+	/* There is something to be said to the peer that cannot be said yet. */
+	bool (*busy)(struct aw_xs_ep *ep);
 	int (*error)(struct aw_xs_ep *ep);
 	void (*set_nodelay)(struct aw_xs_ep *ep, bool nodelay);
 	/*
@@ -61,6 +63,11 @@ struct aw_direct_calls {
 	 */
 	int (*carry)(const struct aw_direct_load *loads, int count, pid_t (*fork)(void),
 		     int *control);
+	/*
+	 * Before the process ends: waits until what was closed has been said, for so long, and leaves the rest
+	 * to a carrier.
+	 */
+	void (*leave)(int64_t timeout_ns, pid_t (*fork)(void));
 };
 
 extern const struct aw_direct_calls aw_direct_calls;

@@ -123,6 +123,28 @@ static int take(const struct cargo *cargo)
 	return err;
 }
 
+static int adopt(struct aw_loop *loop, const struct aw_direct_load *load)
+{
+	struct aw_conn conn = {
+		.ino = load->ino, .mode = load->mode, .kept = load->kept, .remote = load->remote
+	};
+	struct aw_bridge_start start = { .far = load->far,
+					 .tcp = load->tcp,
+					 .ino = load->ino,
+					 .ep = load->ep,
+					 .linger = load->linger };
+
+	return aw_conns_adopt(loop, &conn, &start);
+}
+
+/* It was closed, and lingers on here. */
+static int see_off(struct aw_xs_ep *ep)
+{
+	aw_xs_service_leave(ep);
+	aw_xs_service_linger(ep);
+	return 0;
+}
+
 static int begin(const struct cargo *cargo, struct aw_loop *loop)
 {
 	int err = aw_loop_init(loop);
@@ -132,17 +154,8 @@ static int begin(const struct cargo *cargo, struct aw_loop *loop)
 	aw_conns_report_to(cargo->control);
 	for (int i = 0; i < cargo->count && !err; i++) {
 		const struct aw_direct_load *load = &cargo->loads[i];
-		struct aw_conn conn = { .ino = load->ino,
-					.mode = load->mode,
-					.kept = load->kept,
-					.remote = load->remote };
-		struct aw_bridge_start start = { .far = load->far,
-						 .tcp = load->tcp,
-						 .ino = load->ino,
-						 .ep = load->ep,
-						 .linger = load->linger };
 
-		err = aw_conns_adopt(loop, &conn, &start);
+		err = load->far < 0 ? see_off(load->ep) : adopt(loop, load);
 	}
 	return err;
 }

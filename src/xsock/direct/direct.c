@@ -18,6 +18,7 @@
 #include "xsock/ep_impl.h"
 #include "xsock/order.h"
 
+#define LINGERERS_MAX 1024
 #define STACK_OCTETS (256u << 10)
 /* Who has asked waits for the answer, and what is written next goes out at once, and is not lost with us. */
 #define ANSWER_NS 2000000000
@@ -151,8 +152,16 @@ static void suspend(const struct aw_direct_load *loads, int count, bool suspende
 		aw_xs_ep_suspend_will(loads[i].ep, suspended);
 }
 
-static int carry_alone(const struct aw_direct_load *loads, int count, pid_t (*fork)(void),
-		       int *control)
+static void forget(struct aw_xs_ep *ep, int (*forget_id)(struct rdma_cm_id *id))
+{
+	if (!ep->is_live)
+		aw_xs_service_let_go(ep);
+	aw_xs_ep_forget(ep, forget_id);
+}
+
+/* The service is paused. */
+static int carry_paused(const struct aw_direct_load *loads, int count, pid_t (*fork)(void),
+			int *control)
 {
 	struct carrying do_;
 	int ends[2], err = find_carrying(&do_);
@@ -162,10 +171,8 @@ static int carry_alone(const struct aw_direct_load *loads, int count, pid_t (*fo
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
 	suspend(loads, count, true);
-	aw_xs_service_pause();
 	if (do_.hold() != 0) {
 		err = errno;
-		aw_xs_service_resume();
 		suspend(loads, count, false);
 		close(ends[0]);
 		close(ends[1]);
@@ -173,9 +180,8 @@ static int carry_alone(const struct aw_direct_load *loads, int count, pid_t (*fo
 	}
 	err = carry_held(loads, count, fork, ends);
 	for (int i = 0; i < count && !err; i++)
-		aw_xs_ep_forget(loads[i].ep, do_.forget);
+		forget(loads[i].ep, do_.forget);
 	do_.release();
-	aw_xs_service_resume();
 	if (err) {
 		suspend(loads, count, false);
 		close(ends[0]);
@@ -185,12 +191,56 @@ static int carry_alone(const struct aw_direct_load *loads, int count, pid_t (*fo
 	return err;
 }
 
+/* Closed already: there is no fd to carry octets to. */
+static int list_lingerers(struct aw_direct_load loads[LINGERERS_MAX])
+{
+	struct aw_xs_ep *eps[LINGERERS_MAX];
+	int count = aw_xs_service_lingerers(eps, LINGERERS_MAX);
+
+	for (int i = 0; i < count; i++)
+		loads[i] = (struct aw_direct_load){
+			.ep = eps[i], .far = -1, .tcp = -1, .stream = eps[i]->socket
+		};
+	return count;
+}
+
+static int carry_lingerers(pid_t (*fork)(void))
+{
+	static struct aw_direct_load loads[LINGERERS_MAX];
+	int count, err, control;
+
+	aw_xs_service_pause();
+	count = list_lingerers(loads);
+	err = count ? carry_paused(loads, count, fork, &control) : 0;
+	aw_xs_service_resume();
+	if (count && !err)
+		close(control);
+	return err;
+}
+
+static void leave(int64_t timeout_ns, pid_t (*fork)(void))
+{
+	aw_xs_service_exit();
+	if (aw_xs_ep_drain_all(timeout_ns) == 0)
+		return;
+	pthread_mutex_lock(&life);
+	(void)carry_lingerers(fork);
+	pthread_mutex_unlock(&life);
+}
+
+static bool is_busy(struct aw_xs_ep *ep)
+{
+	return aw_xs_ep_unsent(ep) > 0 || aw_xs_ep_state(ep) == AW_XS_CONNECTING;
+}
+
 static int carry(const struct aw_direct_load *loads, int count, pid_t (*fork)(void), int *control)
 {
 	int err;
 
 	pthread_mutex_lock(&life);
-	err = carry_alone(loads, count, fork, control);
+	aw_xs_service_pause();
+	err = carry_paused(loads, count, fork, control);
+	aw_xs_service_resume();
 	pthread_mutex_unlock(&life);
 	return err;
 }
@@ -208,7 +258,9 @@ __attribute__((visibility("default"))) const struct aw_direct_calls aw_direct_ca
 	.drain_all = aw_xs_ep_drain_all,
 	.pending = aw_xs_ep_pending,
 	.unsent = aw_xs_ep_unsent,
+	.busy = is_busy,
 	.error = aw_xs_ep_error,
 	.set_nodelay = aw_xs_ep_set_nodelay,
 	.carry = carry,
+	.leave = leave,
 };

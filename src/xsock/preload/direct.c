@@ -23,7 +23,6 @@
 #define LEAVE_TURNS 40000 /* who is not out by then has left by siglongjmp */
 #define MS INT64_C(1000000)
 #define FLUSH_MS 20
-#define FAREWELL_MS 1000
 
 const struct aw_direct_calls *aw_direct_engine;
 bool aw_direct_wanted;
@@ -531,7 +530,7 @@ void aw_direct_convert_all(bool surviving)
 }
 
 /* Without the lock: the engine may close fds of its own, by our wrapper. */
-static bool is_any_unsent(void)
+static bool is_any_busy(void)
 {
 	bool any = false;
 
@@ -541,7 +540,7 @@ static bool is_any_unsent(void)
 
 		if (!direct)
 			continue;
-		any = loaded->unsent(direct->ep) > 0;
+		any = loaded->busy(direct->ep);
 		aw_direct_leave(direct);
 	}
 	return any;
@@ -554,15 +553,15 @@ void aw_direct_end(void)
 
 	if (!loaded || !aw_direct_is_alive() || aw_fdtab_is_borrowed())
 		return;
-	for (int ms = 0; ms < FLUSH_MS && is_any_unsent(); ms++)
+	for (int ms = 0; ms < FLUSH_MS && is_any_busy(); ms++)
 		nanosleep(&turn, NULL);
-	if (is_any_unsent())
+	if (is_any_busy())
 		aw_direct_convert_all(false);
 	for (int fd = LOWEST_FD; atomic_load(&aw_fdtab_directs) && fd < AW_FDTAB_MAX; fd++) {
 		if (aw_fdtab_state(fd) == AW_FD_DIRECT)
 			aw_fdtab_forget(fd);
 	}
-	loaded->drain_all(FAREWELL_MS * MS);
+	loaded->leave(FLUSH_MS * MS, fork_carrier);
 }
 
 void aw_direct_exec(void)
@@ -570,7 +569,7 @@ void aw_direct_exec(void)
 	if (!loaded || !aw_direct_is_alive() || aw_fdtab_is_borrowed())
 		return;
 	aw_direct_convert_all(false);
-	loaded->drain_all(FAREWELL_MS * MS);
+	loaded->leave(FLUSH_MS * MS, fork_carrier);
 }
 
 __attribute__((destructor)) static void end(void)
