@@ -14,11 +14,11 @@ ROWS = subprocess.run([CONTRACT, "--list"], capture_output=True, text=True, chec
 IWARP = {
     "low_water": "the program's end is a unix socket, whose poll takes no notice of SO_RCVLOWAT",
 }
-OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "auto": {
+OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "direct": IWARP, "auto": {
     **IWARP,
     "urgent_signal": "who waits for a signal alone has not used the connection, which has not begun",
 }}
-MODES = conftest.MODES if conftest.SANITIZER else conftest.MODES_AND_AUTO
+MODES = conftest.MODES if conftest.SANITIZER else conftest.ALL_MODES
 
 
 @pytest.mark.parametrize("mode", MODES, indirect=True)

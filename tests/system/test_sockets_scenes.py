@@ -28,7 +28,7 @@ def environment(logs, rules):
         return env
     env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), str(LIBRARY)]))
     env["ANYWARP_SOCKETS_RULES"] = "on" if rules == "direct" else rules
-    env["ANYWARP_SOCKETS_DIRECT"] = "on" if rules == "direct" else ""
+    env["ANYWARP_SOCKETS_DIRECT"] = "on" if rules == "direct" else "off"
     return env
 
 

@@ -13,10 +13,12 @@
 #include <time.h>
 
 #include "xsock/preload/keeper.h"
+#include "xsock/preload/legacy.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/sandbox.h"
 #include "xsock/preload/say.h"
 
+#define PATIENCE_MAX 8
 #define DIRECT_MAX 256 /* more of them are the keeper's: each has some fds of this process */
 #define LOWEST_FD 3 /* stdio reads and writes the others */
 #define LEAVE_NS 50000
@@ -34,6 +36,11 @@ static struct aw_direct *unused; /* under the table's lock */
 /* 1 in the process whose memory this is; a fork that we do not see wipes it. */
 static _Atomic(int) *alive;
 static _Atomic(bool) has_handlers;
+/*
+ * How often connections may still be handed on, each time to another process. One that has ended here gives another
+ * time: a program that polls for all that it has soon leaves them to the keeper from the start.
+ */
+static _Atomic(int) patience = PATIENCE_MAX;
 
 /* Another library's constructor may come before; its connections are the keeper's. */
 __attribute__((constructor)) static void read_environment(void)
@@ -77,7 +84,7 @@ bool aw_direct_may(struct aw_sock *sock, int fd)
 {
 	bool may;
 
-	if (!aw_direct_is_on() || aw_sandbox_is_on())
+	if (!aw_direct_is_on() || aw_sandbox_is_on() || atomic_load(&patience) <= 0)
 		return false;
 	aw_fdtab_lock();
 	may = !sock->watches && aw_fdtab_next(sock, -1) >= LOWEST_FD &&
@@ -165,43 +172,8 @@ static void register_end(void)
 	atexit(aw_direct_end);
 }
 
-/* What the keeper has of a connection: to end it if we are killed, and to tell of it. */
-struct legacy {
-	struct aw_xs_will *will; /* NULL: nothing */
-	int memory, lifeline[2];
-};
-
-static void close_legacy(const struct legacy *legacy)
-{
-	const int fds[] = { legacy->memory, legacy->lifeline[0] };
-
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (fds[i] >= 0)
-			aw_libc()->close(fds[i]);
-}
-
-static void open_legacy(struct legacy *legacy)
-{
-	void *page = MAP_FAILED;
-
-	*legacy = (struct legacy){ .lifeline = { -1, -1 } };
-	legacy->memory = memfd_create("anywarp", MFD_CLOEXEC);
-	if (legacy->memory >= 0 && ftruncate(legacy->memory, AW_XS_WILL_OCTETS) == 0)
-		page = mmap(NULL, AW_XS_WILL_OCTETS, PROT_READ | PROT_WRITE, MAP_SHARED,
-			    legacy->memory, 0);
-	if (page == MAP_FAILED)
-		return;
-	if (pipe2(legacy->lifeline, O_CLOEXEC) != 0) {
-		munmap(page, AW_XS_WILL_OCTETS);
-		return;
-	}
-	legacy->lifeline[1] = aw_keeper_move_high(legacy->lifeline[1]);
-	aw_fdtab_hide(legacy->lifeline[1]);
-	legacy->will = page;
-}
-
 static int start_on(struct aw_direct *direct, const struct aw_sock *sock, int fd,
-		    const struct legacy *legacy)
+		    const struct aw_legacy *legacy)
 {
 	int nodelay = 0;
 	socklen_t len = sizeof(nodelay);
@@ -213,7 +185,7 @@ static int start_on(struct aw_direct *direct, const struct aw_sock *sock, int fd
 
 /* The keeper answers a peer's question about this connection no more, and hears of it. */
 static void tell_keeper(const struct aw_direct *direct, const struct aw_sock *sock, uint64_t ino,
-			const struct legacy *legacy)
+			const struct aw_legacy *legacy)
 {
 	const int fds[] = { direct->tcp, legacy->lifeline[0], legacy->memory };
 	struct aw_order order;
@@ -230,7 +202,7 @@ static void tell_keeper(const struct aw_direct *direct, const struct aw_sock *so
 int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *file)
 {
 	struct aw_direct *direct = take_unused();
-	struct legacy legacy;
+	struct aw_legacy legacy;
 	int err = EMFILE;
 
 	if (!direct)
@@ -240,7 +212,7 @@ int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *fil
 	direct->stream = duplicate(fd);
 	read_timeouts(direct, fd);
 	aw_kept_read(&direct->kept, fd);
-	open_legacy(&legacy);
+	aw_legacy_open(&legacy);
 	if (direct->far >= 0 && direct->tcp >= 0 && direct->stream >= 0) {
 		err = start_on(direct, sock, fd, &legacy);
 	} else if (legacy.will) {
@@ -248,7 +220,7 @@ int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *fil
 		close_hidden(legacy.lifeline[1]);
 	}
 	if (err) {
-		close_legacy(&legacy);
+		aw_legacy_close(&legacy);
 		close_files(direct);
 		close_hidden(direct->stream);
 		put_unused(direct);
@@ -258,7 +230,7 @@ int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *fil
 	sock->direct = direct;
 	pthread_once(&at_exit_once, register_end);
 	tell_keeper(direct, sock, file->st_ino, &legacy);
-	close_legacy(&legacy);
+	aw_legacy_close(&legacy);
 	return 0;
 }
 
@@ -328,6 +300,12 @@ static bool call_out(struct aw_direct *direct)
 	return false;
 }
 
+static void gain_patience(void)
+{
+	if (atomic_load(&patience) < PATIENCE_MAX)
+		atomic_fetch_add(&patience, 1);
+}
+
 void aw_direct_bury(struct aw_direct *dead)
 {
 	int saved = errno;
@@ -341,6 +319,7 @@ void aw_direct_bury(struct aw_direct *dead)
 			continue;
 		if (call_out(direct)) {
 			loaded->close(direct->ep, abort);
+			gain_patience();
 			close_files(direct);
 			put_unused(direct);
 		} else {
@@ -390,20 +369,16 @@ static struct aw_direct_load load_of(const struct aw_sock *sock)
 	};
 }
 
-/* Nobody is in a call of an endpoint by now. */
+/* Nobody is in a call of an endpoint by now; signals are blocked. */
 static int carry(struct aw_sock *const *socks, int count)
 {
 	struct aw_direct_load *loads = calloc((size_t)count, sizeof(*loads));
-	sigset_t all, before;
 	int err = loads ? 0 : ENOMEM, control;
 
 	for (int i = 0; i < count && !err; i++)
 		loads[i] = load_of(socks[i]);
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
 	if (!err)
 		err = loaded->carry(loads, count, fork_carrier, &control);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!err) {
 		introduce(control, loads, count);
 		aw_libc()->close(control);
@@ -485,18 +460,31 @@ static int convert(struct claimed *claimed)
 			err = EDEADLK;
 	if (!err && claimed->moving)
 		err = carry(claimed->socks, claimed->moving);
+	if (claimed->moving)
+		atomic_fetch_sub(&patience, 1);
 	for (int i = 0; i < claimed->count; i++)
 		settle(claimed->socks[i], !err && i < claimed->moving);
 	return err;
 }
 
+/* A handler that came to what is STARTING would wait for its own thread. */
+static void block_signals(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
 int aw_direct_convert(int fd)
 {
 	struct claimed claimed = { 0 };
-	int err;
+	sigset_t before;
+	int err = 0;
 
 	if (!aw_direct_is_on())
 		return 0;
+	block_signals(&before);
 	aw_fdtab_lock();
 	claimed.one = aw_fdtab_get(fd);
 	while (claimed.one && claimed.one->state == AW_FD_STARTING) {
@@ -506,9 +494,9 @@ int aw_direct_convert(int fd)
 	if (claimed.one && claimed.one->state == AW_FD_DIRECT && aw_direct_is_alive())
 		aw_fdtab_each(claim_each, &claimed);
 	aw_fdtab_unlock();
-	if (!claimed.count)
-		return 0;
-	err = convert(&claimed);
+	if (claimed.count)
+		err = convert(&claimed);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = err ? err : errno;
 	return err ? -1 : 0;
 }
@@ -516,16 +504,19 @@ int aw_direct_convert(int fd)
 void aw_direct_convert_all(bool surviving)
 {
 	struct claimed claimed = { .surviving = surviving };
+	sigset_t before;
 	int saved = errno;
 
 	if (!atomic_load(&aw_fdtab_directs) || !aw_direct_is_alive() || aw_fdtab_is_borrowed())
 		return;
+	block_signals(&before);
 	aw_fdtab_lock();
 	if (any_moving(&claimed))
 		aw_fdtab_each(claim_each, &claimed);
 	aw_fdtab_unlock();
 	if (claimed.count)
 		(void)convert(&claimed);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = saved;
 }
 

@@ -290,11 +290,13 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	return result;
 }
 
-/* The engine's are hidden: a program that closes all that it has must not close these. */
+/* The engine's are hidden, where no program puts a file of its own or closes one that it does not have. */
 static int hide(int fd, const void *caller)
 {
-	if (fd >= 0 && aw_direct_engine && aw_direct_is_engine(caller))
-		aw_fdtab_hide(fd);
+	if (fd < 0 || !aw_direct_engine || !aw_direct_is_engine(caller))
+		return fd;
+	fd = aw_keeper_move_high(fd);
+	aw_fdtab_hide(fd);
 	return fd;
 }
 
