@@ -145,7 +145,7 @@ struct aw_cqe {
 	uint32_t flags; /* enum aw_wc_flag */
 	uint32_t vendor_err; /* the enum aw_error behind a bad status, or 0 */
 	uint32_t src_qpn; /* of a datagram: the QP that sent it */
-	uint8_t sl; /* likewise: its service level */
+	uint8_t sl; /* likewise: the service level that verbs show */
 };
 
 #endif

@@ -63,6 +63,15 @@ static enum aw_wc_status place(struct aw_uqp *qp, const struct aw_rwqe *recv,
 	return AW_WC_SUCCESS;
 }
 
+/*
+ * RoCE v2 has no service level. Where InfiniBand shows it, NVIDIA's adapters tell which header the first 40
+ * octets hold, and UCX looks there for the destination.
+ */
+enum {
+	L3_IPV6 = 1,
+	L3_IPV4 = 2,
+};
+
 static void complete(struct aw_uqp *qp, const struct aw_rwqe *recv, enum aw_wc_status status,
 		     const struct aw_ud_arrival *arrival)
 {
@@ -74,7 +83,7 @@ static void complete(struct aw_uqp *qp, const struct aw_rwqe *recv, enum aw_wc_s
 		.byte_len = UD_GRH_LEN + arrival->len,
 		.inv_or_imm = hdr->imm,
 		.src_qpn = hdr->src_qpn,
-		.sl = hdr->sl,
+		.sl = ud_addr_is_ipv4(arrival->route->dst) ? L3_IPV4 : L3_IPV6,
 		.flags = AW_WC_GRH,
 	};
 

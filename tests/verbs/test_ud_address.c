@@ -48,7 +48,7 @@ static void ah__by_lid(void **state)
 	ud_send(s, &s->a, &s->b, "lid", 3);
 	wc = wc_wait(s->f->cq);
 	assert_int_equal(wc.wr_id, 1);
-	assert_int_equal(wc.sl, 3);
+	assert_int_equal(wc.sl, 2); /* IPv4, as NVIDIA's adapters say it */
 	assert_int_equal(ibv_destroy_ah(s->ah), 0);
 	s->ah = ah;
 }
