@@ -201,3 +201,22 @@ def test_doctor_takes_no_argument():
     done = anywarp("doctor", "now")
     assert done.returncode == 2
     assert "now" in done.stderr
+
+
+def test_run_shows_the_device_s_files_where_they_are_wanted(tmp_path):
+    """A node that is a character device, an interface, and nothing else of the two directories."""
+    look = ("ls /sys/class/infiniband; test -c /dev/infiniband/uverbs_anywarp0 &&"
+            " ls /sys/class/infiniband/anywarp0/device/net")
+    done = anywarp("run", "--device-files", "--", "sh", "-c", look, XDG_RUNTIME_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "anywarp0" and len(done.stdout.splitlines()) >= 2
+    assert anywarp("run", "--", "sh", "-c", look, XDG_RUNTIME_DIR=str(tmp_path)).returncode != 0
+
+
+def test_run_does_not_trust_a_directory_of_somebody_else(tmp_path):
+    """Where others may write, they could lead the program anywhere."""
+    done = anywarp("run", "--device-files", "true", XDG_RUNTIME_DIR=str(tmp_path))
+    assert done.returncode == 0
+    next(tmp_path.iterdir()).chmod(0o777)
+    done = anywarp("run", "--device-files", "true", XDG_RUNTIME_DIR=str(tmp_path))
+    assert done.returncode == 125 and "XDG_RUNTIME_DIR" in done.stderr
