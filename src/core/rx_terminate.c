@@ -102,11 +102,19 @@ static struct aw_swqe *wr_of(const struct aw_qp *qp, const struct term_msg *msg)
 	return NULL;
 }
 
+/* An error of the peer's own, at its receive's memory say. What is not acknowledged, from the oldest, failed. */
+static struct aw_swqe *oldest_unacked(const struct aw_qp *qp, const struct term_msg *msg)
+{
+	if (!qp->acks || msg->error != AW_E_LOCAL_CATASTROPHIC || qp->sq.head == qp->sq.next)
+		return NULL;
+	return aw_sq_at(&qp->sq, qp->sq.head);
+}
+
 static struct aw_swqe *cause(const struct aw_qp *qp, const struct term_msg *msg)
 {
 	if (msg->has_rdmap)
 		return read_of(qp, msg->rdmap);
-	return msg->has_ddp ? wr_of(qp, msg) : NULL;
+	return msg->has_ddp ? wr_of(qp, msg) : oldest_unacked(qp, msg);
 }
 
 /* What is there of a Terminate whose headers are cut short: its control field. */

@@ -116,6 +116,23 @@ static void ack__not_without_depth(void **state)
 	core_pair_destroy(pair);
 }
 
+/* Its Terminate names no message. */
+static void ack__peer_fails_by_itself(void **state)
+{
+	struct core_pair *pair = pair_with(CORE_READS);
+
+	(void)state;
+	core_post(&pair->a, AW_OP_SEND, 0, 10, 0);
+	core_post(&pair->a, AW_OP_WRITE, 0, 10, 0);
+	core_tx(&pair->a);
+	aw_qp_terminate(&pair->b.qp, AW_E_LOCAL_CATASTROPHIC);
+	core_tx(&pair->b);
+	core_deliver(&pair->b, &pair->a);
+	core_expect_sq(&pair->a, AW_OP_SEND, AW_WC_REM_OP_ERR);
+	core_expect_sq(&pair->a, AW_OP_WRITE, AW_WC_WR_FLUSH_ERR);
+	core_pair_destroy(pair);
+}
+
 static void ack__none_comes_any_more(void **state)
 {
 	struct core_pair *pair = pair_with(CORE_READS);
@@ -137,6 +154,7 @@ int main(void)
 		cmocka_unit_test(ack__unsignalled_asks_for_none),
 		cmocka_unit_test(ack__unsignalled_fill_the_queue),
 		cmocka_unit_test(ack__not_without_depth),
+		cmocka_unit_test(ack__peer_fails_by_itself),
 		cmocka_unit_test(ack__none_comes_any_more),
 	};
 
