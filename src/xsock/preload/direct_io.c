@@ -77,6 +77,7 @@ static bool restarts(int64_t timeout_ns)
  */
 struct shield {
 	bool up;
+	int cancel; /* who is cancelled is so before it has begun, or while it sleeps */
 	sigset_t before;
 };
 
@@ -84,6 +85,7 @@ static void raise_shield(struct shield *shield)
 {
 	sigset_t all;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &shield->cancel);
 	shield->up = aw_direct_has_handlers();
 	if (!shield->up)
 		return;
@@ -95,6 +97,7 @@ static void lower_shield(const struct shield *shield)
 {
 	if (shield->up)
 		pthread_sigmask(SIG_SETMASK, &shield->before, NULL);
+	pthread_setcancelstate(shield->cancel, NULL);
 }
 
 /* Waits by the socket's rules; signals come through while it sleeps. */
@@ -107,8 +110,10 @@ static void await(struct aw_direct *direct, struct transfer *t, short events, in
 		t->err = EAGAIN;
 		return;
 	}
+	pthread_setcancelstate(shield->cancel, NULL);
 	ready = aw_direct_engine->wait(direct->ep, events, timeout_ns,
 				       shield->up ? &shield->before : NULL);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	if (ready > 0 || (ready == -EINTR && restarts(timeout_ns)))
 		return;
 	if (ready == 0)
@@ -163,10 +168,12 @@ static void leave_for_good(void *direct)
 /* With the endpoint, as far as it goes. False: it has none (any more). */
 static bool by_endpoint(int fd, struct transfer *t, work_fn *work)
 {
-	struct aw_direct *direct = aw_direct_enter(fd);
+	struct aw_direct *direct;
 	struct _pthread_cleanup_buffer left;
 	struct shield shield;
 
+	pthread_testcancel(); /* as libc's call would be cancelled */
+	direct = aw_direct_enter(fd);
 	if (!direct)
 		return false;
 	raise_shield(&shield);
