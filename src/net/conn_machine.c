@@ -127,8 +127,14 @@ static bool is_patient(const struct aw_conn *c)
 /* For who wonders: it may be that the peer's program is to come to it, or that it never will. */
 static void log_waits(const struct aw_conn *c)
 {
-	aw_log(AW_LOG_INFO, "connection waits on peer %s: %s", aw_addr_text(&c->info.peer).text,
-	       c->state == AW_CONN_AWAIT_REQUEST ? "no mpa request yet" : "no mpa reply yet");
+	const char *peer = aw_addr_text(&c->info.peer).text;
+
+	if (c->state == AW_CONN_AWAIT_REPLY)
+		aw_log(AW_LOG_WARN,
+		       "connection waits on peer %s: no mpa reply yet: its program comes late, or speaks no iwarp",
+		       peer);
+	else
+		aw_log(AW_LOG_INFO, "connection waits on peer %s: no mpa request yet", peer);
 }
 
 static enum aw_frame_io receive(struct aw_conn *c, struct mpa_frame *frame)

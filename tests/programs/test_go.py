@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 import pytest
 import scene as scenes
@@ -79,12 +80,17 @@ def test_server(scene, web, files):
 
 @pytest.mark.parametrize("mode", [scenes.Mode("mistaken", None, "on", True)],
                          ids=lambda mode: mode.name)
-def test_a_client_in_on_fails_in_time(scene, web, files):
-    """The server takes the MPA Request for the start of a line and waits for the rest; the client does
-    not wait for ever."""
+def test_a_client_in_on_says_what_it_waits_for(scene, web, files):
+    """The server takes the MPA Request for the start of a line and waits for the rest. It could be one that comes
+    late: the client waits as over TCP, says why, and ends when the server does."""
     port = scene.port()
-    scene.server(f"{web} serve {scenes.ADDRESS}:{port} {scene.folder}/files", port)
-    started = scene.start(["curl", "-sSf", *curl(scene, port, files[:1])], "on")
+    server = scene.server(f"{web} serve {scenes.ADDRESS}:{port} {scene.folder}/files", port)
+    started = scene.start(["curl", "-sSf", *curl(scene, port, files[:1])], "on", ANYWARP_LOG="warn")
+    deadline = time.monotonic() + scenes.SECONDS_MAX
+    while "no mpa reply yet" not in started.output():
+        assert time.monotonic() < deadline, started.report()
+        time.sleep(0.05)
+    scene.stop(server)
     assert started.wait_exit() == 56  # CURLE_RECV_ERROR
     seen = scene.tap.seen(port)
     assert seen.requests == seen.opened > 0 and seen.replies == 0
