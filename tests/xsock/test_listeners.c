@@ -110,6 +110,15 @@ static bool ask(const struct scene *s)
 	return octets[AW_QUESTION_YES_AT] == 1;
 }
 
+static struct scene *told; /* whose program's word is still on its way */
+
+static void take_orders(void)
+{
+	if (told)
+		aw_listeners_accepted(&told->local, &told->remote);
+	told = NULL;
+}
+
 static void stop_listening(struct scene *s)
 {
 	close(s->listener);
@@ -185,6 +194,19 @@ static void listeners__but_for_whom_the_program_has_accepted(void **state)
 	close_scene(&s);
 }
 
+/* It has told before it closed its listener; the question was heard first. */
+static void listeners__nor_for_whom_it_is_about_to_tell_of(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s);
+	stop_listening(&s);
+	told = &s;
+	assert_true(ask(&s));
+	close_scene(&s);
+}
+
 static int answers(int fd)
 {
 	uint8_t octets[AW_QUESTION_LEN];
@@ -219,7 +241,7 @@ static void listeners__hear_so_many_a_turn(void **state)
 static int set_up(void **state)
 {
 	(void)state;
-	aw_listeners_init(&loop);
+	aw_listeners_init(&loop, take_orders);
 	return aw_loop_init(&loop);
 }
 
@@ -231,6 +253,7 @@ int main(void)
 		cmocka_unit_test(listeners__with_strangers_at_the_port_it_is_no),
 		cmocka_unit_test(listeners__once_the_listener_is_gone_it_is_no),
 		cmocka_unit_test(listeners__but_for_whom_the_program_has_accepted),
+		cmocka_unit_test(listeners__nor_for_whom_it_is_about_to_tell_of),
 		cmocka_unit_test(listeners__hear_so_many_a_turn),
 	};
 

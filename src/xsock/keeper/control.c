@@ -248,6 +248,11 @@ static void ready(struct aw_source *s, uint32_t events)
 		;
 }
 
+void aw_control_catch_up(void)
+{
+	ready(&source, EPOLLIN);
+}
+
 int aw_control_init(struct aw_loop *l, int fd)
 {
 	loop = l;

@@ -8,6 +8,8 @@
 #include "xsock/keeper/loop.h"
 
 int aw_control_init(struct aw_loop *loop, int fd);
+/* Takes the orders that have come by now. */
+void aw_control_catch_up(void);
 /* No process can give orders any more. */
 bool aw_control_is_over(void);
 /* Answers who waits for a connection to drain. Returns whether anyone still waits. */

@@ -47,6 +47,7 @@ struct answered {
 };
 
 static struct aw_loop *loop;
+static void (*catch_up)(void);
 static struct listener *listeners;
 static struct answered answers[ANSWERS]; /* by hash; a newcomer takes the place of who is there */
 
@@ -138,9 +139,10 @@ void aw_listeners_forget(const struct sockaddr_storage *local,
 		slot_of(ip, port, local_port)->until_ns = 0;
 }
 
-void aw_listeners_init(struct aw_loop *l)
+void aw_listeners_init(struct aw_loop *l, void (*take_orders)(void))
 {
 	loop = l;
+	catch_up = take_orders;
 }
 
 static uint16_t port_of(const struct sockaddr_storage *addr)
@@ -216,9 +218,14 @@ static bool is_programs(struct listener *listener, const uint8_t ip[16], uint16_
 
 	if (is_for(slot, ip, port, local_port))
 		return slot->answer != ANSWER_NO;
-	if (!listener->looked)
+	if (!listener->looked) {
 		listener->is_programs = look(listener, &strangers) && !strangers;
-	listener->looked = true;
+		listener->looked = true;
+		/* Whose listener is gone has told before whom it had accepted. */
+		catch_up();
+		if (is_for(slot, ip, port, local_port))
+			return slot->answer != ANSWER_NO;
+	}
 	return listener->is_programs;
 }
 
@@ -265,7 +272,8 @@ static void answer_one(struct listener *listener, int fd, struct msghdr *msg, ui
 		return;
 	octets[AW_QUESTION_YES_AT] = may_be_iwarp(listener, msg->msg_name, octets);
 	memcpy(octets, AW_QUESTION_ANSWERS, 8);
-	reply(fd, msg, octets);
+	if (listener->source.fd == fd) /* the program may have asked for the port meanwhile */
+		reply(fd, msg, octets);
 }
 
 /* Whoever asks without end must not keep us from the connections: so many a turn, and one look into /proc. */
@@ -276,7 +284,7 @@ static void hear(struct aw_source *source, uint32_t events)
 
 	(void)events;
 	listener->looked = false;
-	for (int i = 0; i < QUESTIONS; i++) {
+	for (int i = 0; i < QUESTIONS && source->fd == fd; i++) {
 		uint8_t octets[AW_QUESTION_LEN + 1];
 		struct sockaddr_storage from;
 		struct iovec iov = { octets, sizeof(octets) };

@@ -102,7 +102,7 @@ int main(void)
 		aw_say(AW_SAY_ERROR, "the keeper cannot work: %s", strerror(errno));
 		return 1;
 	}
-	aw_listeners_init(&loop);
+	aw_listeners_init(&loop, aw_control_catch_up);
 	run(&loop);
 	(void)aw_xs_ep_drain_all(LINGER_NS);
 	return 0;
