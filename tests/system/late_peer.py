@@ -21,25 +21,32 @@ def answer(conn):
     conn.sendall(b"yes")
 
 
-def serve_accepts(port):
+def listener_at(port):
+    """Says so once clients in auto are answered, too, and not only the kernel listens."""
     listener = listen(port)
+    print("listens", flush=True)
+    return listener
+
+
+def serve_accepts(port):
+    listener = listener_at(port)
     wait_for_go()
     answer(listener.accept()[0])
 
 
 def serve_touches(port):
-    conn, _ = listen(port).accept()
+    conn, _ = listener_at(port).accept()
     wait_for_go()
     answer(conn)
 
 
 def serve_waits(port):
-    answer(listen(port).accept()[0])
+    answer(listener_at(port).accept()[0])
 
 
 def serve_forks(port):
     """The child waits on, and the parent is gone."""
-    conn, _ = listen(port).accept()
+    conn, _ = listener_at(port).accept()
     if os.fork() != 0:
         os._exit(0)
     answer(conn)

@@ -39,10 +39,12 @@ class Ends:
         self.fifo = where / "go"
         os.mkfifo(self.fifo)
         self.programs = []
+        self.ask_ms = 10
 
     def start(self, role, scene, rules):
         env = {**conftest.environment(self.where), "AW_GO": str(self.fifo), "ANYWARP_LOG": "info",
-               "ANYWARP_TEST_STARTUP_MS": str(STARTUP_MS), "LD_LIBRARY_PATH": str(self.where)}
+               "ANYWARP_TEST_STARTUP_MS": str(STARTUP_MS), "LD_LIBRARY_PATH": str(self.where),
+               "ANYWARP_SOCKETS_ASK_MS": str(self.ask_ms)}
         if rules:
             hurry = HURRY if rules == "direct" else None
             env["LD_PRELOAD"] = " ".join(str(library) for library in (env.get("LD_PRELOAD"), self.library, hurry)
@@ -88,8 +90,9 @@ def finish(ends):
     ("on", "speaks"), ("direct", "speaks"), ("auto", "speaks"), ("on", "polls"), ("on", "closes"), ("on", "forks"),
     ("direct", "forks")])
 def test_server_accepts_late(ends, rules, client):
+    ends.ask_ms = 5000  # auto at both ends; on a busy machine 10 ms may be too few
     server = ends.start("serve", "accepts", rules)
-    server.wait_listening(ends.port)
+    await_words(server, "listens")
     await_words(ends.start("connect", client, rules), NO_REPLY)
     ends.go()
     finish(ends)
@@ -97,7 +100,7 @@ def test_server_accepts_late(ends, rules, client):
 
 def test_server_touches_late(ends):
     server = ends.start("serve", "touches", "on")
-    server.wait_listening(ends.port)
+    await_words(server, "listens")
     await_words(ends.start("connect", "speaks", "on"), NO_REPLY)
     ends.go()
     finish(ends)
@@ -106,7 +109,7 @@ def test_server_touches_late(ends):
 @pytest.mark.parametrize("rules,server", [("on", "waits"), ("direct", "waits"), ("on", "forks"), ("direct", "forks")])
 def test_client_speaks_late(ends, rules, server):
     waiting = ends.start("serve", server, rules)
-    waiting.wait_listening(ends.port)
+    await_words(waiting, "listens")
     ends.start("connect", "waits", rules)
     await_words(waiting, NO_REQUEST)
     ends.go()
@@ -117,7 +120,7 @@ def test_client_speaks_late(ends, rules, server):
 @pytest.mark.parametrize("late", ["server", "client"])
 def test_plain_peer_notices_nothing(ends, rules, late):
     server = ends.start("serve", "accepts" if late == "server" else "waits", rules[0])
-    server.wait_listening(ends.port)
+    await_words(server, "listens")
     client = ends.start("connect", "speaks" if late == "server" else "waits", rules[1])
     if late == "client":
         await_words(client, "connected")
