@@ -4,32 +4,13 @@
 
 #include "core/reads.h"
 
-static bool is_one_way(enum aw_op op)
-{
-	switch (op) {
-	case AW_OP_WRITE:
-	case AW_OP_WRITE_IMM:
-	case AW_OP_SEND:
-	case AW_OP_SEND_IMM:
-	case AW_OP_SEND_INV:
-		return true;
-	case AW_OP_READ:
-	case AW_OP_LOCAL_INV:
-	case AW_OP_BIND_MW:
-	case AW_OP_CMP_SWAP:
-	case AW_OP_FETCH_ADD:
-		return false;
-	}
-	return false;
-}
-
 /*
  * While a message of the peer's waits for a receive, no answer behind it is read; and the program may post that
  * receive only once its own Send is complete.
  */
 uint64_t aw_ack_reached(const struct aw_qp *qp, const struct aw_swqe *wqe)
 {
-	return qp->acks && !qp->rx_held && is_one_way(wqe->op) ? qp->acked_pos : qp->sent_pos;
+	return qp->acks && !qp->rx_held && aw_op_is_one_way(wqe->op) ? qp->acked_pos : qp->sent_pos;
 }
 
 void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe)
@@ -37,7 +18,7 @@ void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe)
 	bool signaled = qp->sig_all || (wqe->flags & AW_WR_SIGNALED);
 
 	/* One that tells nobody of itself still needs its slot back in time. */
-	if (qp->acks && is_one_way(wqe->op) &&
+	if (qp->acks && aw_op_is_one_way(wqe->op) &&
 	    (signaled || aw_sq_count(&qp->sq) > qp->sq.capacity / 2))
 		qp->need_pos = qp->tx_pos;
 }

@@ -55,6 +55,26 @@ static inline bool aw_op_is_extension(enum aw_op op)
 	return op == AW_OP_WRITE_IMM || op == AW_OP_SEND_IMM || aw_op_is_atomic(op);
 }
 
+/* A Write or a Send: octets go to the peer, and nothing comes back. */
+static inline bool aw_op_is_one_way(enum aw_op op)
+{
+	switch (op) {
+	case AW_OP_WRITE:
+	case AW_OP_WRITE_IMM:
+	case AW_OP_SEND:
+	case AW_OP_SEND_IMM:
+	case AW_OP_SEND_INV:
+		return true;
+	case AW_OP_READ:
+	case AW_OP_LOCAL_INV:
+	case AW_OP_BIND_MW:
+	case AW_OP_CMP_SWAP:
+	case AW_OP_FETCH_ADD:
+		return false;
+	}
+	return false;
+}
+
 enum aw_wr_flag {
 	AW_WR_FENCE = 1,
 	AW_WR_SIGNALED = 2,

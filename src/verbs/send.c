@@ -69,29 +69,10 @@ int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_s
 	return 0;
 }
 
-static bool inline_allowed(enum aw_op op)
-{
-	switch (op) {
-	case AW_OP_WRITE:
-	case AW_OP_WRITE_IMM:
-	case AW_OP_SEND:
-	case AW_OP_SEND_IMM:
-	case AW_OP_SEND_INV:
-		return true;
-	case AW_OP_READ:
-	case AW_OP_LOCAL_INV:
-	case AW_OP_BIND_MW:
-	case AW_OP_CMP_SWAP:
-	case AW_OP_FETCH_ADD:
-		return false;
-	}
-	return false;
-}
-
 int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *octets, size_t len)
 {
 	/* Without SGEs wqe->len counts the octets inline, which are at most max_inline_data. */
-	if (!inline_allowed(wqe->op) || wqe->sge_count ||
+	if (!aw_op_is_one_way(wqe->op) || wqe->sge_count ||
 	    len > qp->init.cap.max_inline_data - wqe->len)
 		return EINVAL;
 	if (len)
