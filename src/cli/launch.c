@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Puts our libraries before the system's and becomes a program. It must change nothing else for the
 // program: no fd, no signal, no directory.
+#define _GNU_SOURCE // asprintf
 #include "cli/launch.h"
 
 #include "cli/cli.h"
@@ -103,6 +104,29 @@ static bool find_program(const char *name, char path[PATH_MAX])
 		dirs += *dirs == ':';
 	}
 	return false;
+}
+
+bool aw_launch_preload(const char *who, const char *dir, const char *library)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *joined;
+	bool done;
+
+	if (strpbrk(dir, " :\t\n")) {
+		fprintf(stderr,
+			"%s: LD_PRELOAD cannot name '%s', for a blank or a colon in it: "
+			"install anywarp somewhere else\n",
+			who, dir);
+		return false;
+	}
+	if (asprintf(&joined, "%s/%s%s%s", dir, library, old && *old ? ":" : "", old ? old : "") <
+	    0)
+		joined = NULL;
+	done = joined && setenv("LD_PRELOAD", joined, 1) == 0;
+	free(joined);
+	if (!done)
+		fprintf(stderr, "%s: cannot set the environment: out of memory\n", who);
+	return done;
 }
 
 // The loader ignores LD_LIBRARY_PATH in a program that gains privileges: ld.so(8).

@@ -30,6 +30,10 @@ enum launch_option aw_launch_option(struct launch *launch, char ***arg);
 __attribute__((warn_unused_result)) bool aw_launch_environment(const struct launch *launch,
 							       char dir[PATH_MAX]);
 
+// Has the program load the library in dir before what is preloaded already; who comes before every error.
+__attribute__((warn_unused_result)) bool aw_launch_preload(const char *who, const char *dir,
+							   const char *library);
+
 // Becomes the program, or tells why not and returns the exit status.
 int aw_launch_exec(const struct launch *launch, char **command);
 

@@ -2,8 +2,9 @@
 // The files are those that programs were seen to look for: UCX wants a character device of the name that
 // libibverbs told, for which /dev/null does, and pyverbs' tests want to know the network interface. They
 // stay when the program ends: another of the same user, in the same network, has the same ones.
-#define _GNU_SOURCE // asprintf
 #include "cli/paths.h"
+
+#include "cli/launch.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -103,20 +104,6 @@ static bool files_make(const char *root)
 	       interfaces_make(root);
 }
 
-static bool preload(const char *dir)
-{
-	const char *old = getenv("LD_PRELOAD");
-	char *joined;
-	bool done;
-
-	if (asprintf(&joined, "%s/" CLI_PATHS_LIB "%s%s", dir, old && *old ? ":" : "",
-		     old ? old : "") < 0)
-		return false;
-	done = setenv("LD_PRELOAD", joined, 1) == 0;
-	free(joined);
-	return done;
-}
-
 bool aw_paths_export(const char *who, const char *dir)
 {
 	char root[PATH_MAX];
@@ -128,8 +115,8 @@ bool aw_paths_export(const char *who, const char *dir)
 			who, root, strerror(errno));
 		return false;
 	}
-	if (setenv("ANYWARP_PATHS", root, 1) == 0 && preload(dir))
-		return true;
+	if (setenv("ANYWARP_PATHS", root, 1) == 0)
+		return aw_launch_preload(who, dir, CLI_PATHS_LIB);
 	fprintf(stderr, "%s: cannot set the environment: out of memory\n", who);
 	return false;
 }

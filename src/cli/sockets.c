@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // anywarp sockets: an unmodified sockets program with libanywarp-sockets.so preloaded, by rules that
 // were checked before it starts.
-#define _GNU_SOURCE // asprintf
 #include "cli/sockets.h"
 
 #include "cli/cli.h"
@@ -85,28 +84,6 @@ static int check(const struct sockets_rules *rules)
 	return CLI_OK;
 }
 
-// Puts the library before what is preloaded already.
-static bool preload(const char *dir)
-{
-	const char *old = getenv("LD_PRELOAD");
-	char *joined;
-	bool done;
-
-	if (strpbrk(dir, " :\t\n")) {
-		fprintf(stderr,
-			SOCKETS_WHO ": LD_PRELOAD cannot name '%s', for a blank or a colon in it: "
-				    "install anywarp somewhere else\n",
-			dir);
-		return false;
-	}
-	if (asprintf(&joined, "%s/" SOCKETS_LIB "%s%s", dir, old && *old ? ":" : "",
-		     old ? old : "") < 0)
-		return false;
-	done = setenv("LD_PRELOAD", joined, 1) == 0;
-	free(joined);
-	return done;
-}
-
 bool aw_sockets_library_in(const char *dir)
 {
 	char path[PATH_MAX];
@@ -130,7 +107,8 @@ static bool set_environment(const struct sockets_options *options)
 {
 	char dir[PATH_MAX];
 
-	if (!aw_launch_environment(&options->launch, dir) || !check_library(dir) || !preload(dir))
+	if (!aw_launch_environment(&options->launch, dir) || !check_library(dir) ||
+	    !aw_launch_preload(SOCKETS_WHO, dir, SOCKETS_LIB))
 		return false;
 	if (!options->rules.text)
 		return true;

@@ -244,7 +244,11 @@ def test_a_directory_that_the_loader_cannot_name(tmp_path):
     command = lone_tree(place, ["libibverbs.so.1", "librdmacm.so.1", "libanywarp-sockets.so"])
     done = sockets("true", command=command)
     assert done.returncode == 125
-    assert "LD_PRELOAD cannot name" in done.stderr
+    assert "anywarp sockets: LD_PRELOAD cannot name" in done.stderr
+    done = subprocess.run([command, "run", "--device-files", "true"], capture_output=True, text=True,
+                          env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}, check=False)
+    assert done.returncode == 125
+    assert "anywarp run: LD_PRELOAD cannot name" in done.stderr
 
 
 # --- the status of a process
