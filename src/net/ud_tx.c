@@ -131,6 +131,8 @@ static enum outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 			     1 + spans->count);
 	if (err == EAGAIN)
 		return WAITS;
+	if (err == EFAULT) /* registered, and unmapped since */
+		return FAILED;
 	if (err)
 		tell_lost(qp, err);
 	return SENT;

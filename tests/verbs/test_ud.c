@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static void modify__walks_as_the_manual_page_says(void **state)
 {
@@ -278,6 +280,27 @@ static void send__bad_memory_stops_the_send_queue_alone(void **state)
 	expect_next(s, 1);
 }
 
+/* Registration pins nothing: the kernel finds it out as it takes the datagram. */
+static void send__memory_that_was_unmapped_fails(void **state)
+{
+	struct ud_scene *s = *state;
+	size_t len = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr = ibv_reg_mr(s->f->pd, page, len, 0);
+	struct ibv_sge sge = { (uintptr_t)page, 4, 0 };
+	struct ibv_send_wr wr = ud_wr(s, &s->b), *bad;
+
+	assert_non_null(mr);
+	sge.lkey = mr->lkey;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	assert_int_equal(munmap(page, len), 0);
+	assert_int_equal(ibv_post_send(s->a.qp, &wr, &bad), 0);
+	assert_int_equal(wc_wait(s->sends).status, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(qp_state(s->a.qp), IBV_QPS_SQE);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
 static void receive__bad_memory_ends_the_qp(void **state)
 {
 	struct ud_scene *s = *state;
@@ -441,6 +464,8 @@ int main(void)
 						ud_teardown),
 		cmocka_unit_test_setup_teardown(send__bad_memory_stops_the_send_queue_alone,
 						ud_setup, ud_teardown),
+		cmocka_unit_test_setup_teardown(send__memory_that_was_unmapped_fails, ud_setup,
+						ud_teardown),
 		cmocka_unit_test_setup_teardown(receive__bad_memory_ends_the_qp, ud_setup,
 						ud_teardown),
 		cmocka_unit_test_setup_teardown(err__flushes_what_is_posted_and_will_be, ud_setup,
