@@ -4,6 +4,7 @@
 #include "verbs/ah.h"
 
 #include "net/log.h"
+#include "net/pair.h"
 #include "net/persona.h"
 #include "verbs/gid.h"
 #include "verbs/limits.h"
@@ -30,15 +31,15 @@ static bool is_zero(const uint8_t *addr)
 
 static int source_set(struct aw_ah *ah, uint8_t sgid_index)
 {
-	struct vb_gids gids;
-	int err = vb_gids_read(&gids);
+	struct ibv_gid_entry own;
+	int err = vb_gid_at(sgid_index, &own);
 
+	if (err == EINVAL)
+		return refuse("sgid_index is not in the GID table (ibv_devinfo -v shows it)");
 	if (err)
 		return err;
-	if (sgid_index >= gids.count)
-		return refuse("sgid_index is not in the GID table (ibv_devinfo -v shows it)");
-	memcpy(ah->src, gids.entries[sgid_index].gid.raw, UD_ADDR_LEN);
-	ah->ifindex = gids.entries[sgid_index].ndev_ifindex;
+	memcpy(ah->src, own.gid.raw, UD_ADDR_LEN);
+	ah->ifindex = own.ndev_ifindex;
 	return 0;
 }
 
@@ -61,11 +62,9 @@ static int global_fill(struct aw_ah *ah, const struct ibv_global_route *grh)
 
 static int local_fill(struct aw_ah *ah, uint16_t dlid)
 {
-	static const uint8_t loopback[UD_ADDR_LEN] = { [10] = 0xff, 0xff, 127, 0, 0, 1 };
-
 	if (dlid != VB_LID)
 		return refuse("a LID leads no further than this host: give a GID (is_global)");
-	memcpy(ah->dst, loopback, sizeof(loopback));
+	aw_pair_loopback_gid(ah->dst);
 	return 0;
 }
 

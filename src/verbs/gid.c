@@ -42,6 +42,19 @@ int vb_gids_read(struct vb_gids *gids)
 	return 0;
 }
 
+int vb_gid_at(uint32_t index, struct ibv_gid_entry *entry)
+{
+	struct vb_gids gids;
+	int err = vb_gids_read(&gids);
+
+	if (err)
+		return err;
+	if (index >= gids.count)
+		return EINVAL;
+	*entry = gids.entries[index];
+	return 0;
+}
+
 void vb_gid_entry_write(void *dst, const struct ibv_gid_entry *entry, size_t entry_size)
 {
 	size_t known = entry_size < sizeof(*entry) ? entry_size : sizeof(*entry);
@@ -120,19 +133,13 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 static int gid_entry(struct ibv_context *context, uint32_t port_num, uint32_t index,
 		     struct ibv_gid_entry *entry)
 {
-	struct vb_gids gids;
 	int err;
 
 	(void)context;
 	if (port_num != VB_PORT)
 		return EINVAL;
-	err = vb_gids_read(&gids);
-	if (err)
-		return err;
-	if (index >= gids.count)
-		return index ? EINVAL : ENODATA;
-	*entry = gids.entries[index];
-	return 0;
+	err = vb_gid_at(index, entry);
+	return err == EINVAL && index == 0 ? ENODATA : err;
 }
 
 static enum rank rank_of(const struct ifaddrs *ifa)

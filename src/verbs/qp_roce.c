@@ -116,18 +116,23 @@ static int ends_by_lid(const struct ibv_ah_attr *ah, struct aw_pair *pair)
 static int ends_by_gid(const struct ibv_global_route *grh, struct aw_pair *pair)
 {
 	static const union ibv_gid none;
-	struct vb_gids gids;
-	int err = vb_gids_read(&gids);
+	struct ibv_gid_entry own;
+	int err = vb_gid_at(grh->sgid_index, &own);
 
 	if (err)
 		return err;
-	if (grh->sgid_index >= gids.count || !memcmp(&grh->dgid, &none, sizeof(none)))
+	if (!memcmp(&grh->dgid, &none, sizeof(none)))
 		return EINVAL;
-	const struct ibv_gid_entry *own = &gids.entries[grh->sgid_index];
-
-	memcpy(pair->local.gid, own->gid.raw, sizeof(pair->local.gid));
+	if (ud_addr_is_ipv4(own.gid.raw) != ud_addr_is_ipv4(grh->dgid.raw)) {
+		aw_log(AW_LOG_ERROR,
+		       "gid %u is of %s, and the peer's (ah_attr.grh.dgid) is not: choose another "
+		       "sgid_index",
+		       grh->sgid_index, ud_addr_is_ipv4(own.gid.raw) ? "ipv4" : "ipv6");
+		return EINVAL;
+	}
+	memcpy(pair->local.gid, own.gid.raw, sizeof(pair->local.gid));
 	memcpy(pair->remote.gid, grh->dgid.raw, sizeof(pair->remote.gid));
-	pair->local.scope = pair->remote.scope = own->ndev_ifindex;
+	pair->local.scope = pair->remote.scope = own.ndev_ifindex;
 	return 0;
 }
 

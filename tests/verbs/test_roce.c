@@ -118,6 +118,9 @@ static void modify_qp__values_out_of_range(void **state)
 	RTR_REFUSES(min_rnr_timer, 32);
 	RTR_REFUSES(ah_attr.grh.sgid_index, 255);
 	RTR_REFUSES(ah_attr.grh.dgid, (union ibv_gid){ 0 });
+	/* From an IPv4 address to an IPv6 one, and the other way round. */
+	RTR_REFUSES(ah_attr.grh.dgid, route_by(f, "::1").gid);
+	RTR_REFUSES(ah_attr.grh.sgid_index, (uint8_t)route_by(f, "::1").gid_index);
 	route = route_by_lid();
 	RTR_REFUSES(ah_attr.dlid, 77);
 	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
