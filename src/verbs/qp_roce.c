@@ -170,8 +170,8 @@ static uint32_t rnr_ms(const struct ibv_qp_attr *attr)
 	return ms > AW_RNR_MS ? ms : AW_RNR_MS;
 }
 
-/* With what was given here and before. */
-static void to_rts(struct vb_qp *qp)
+/* With what was given here and before: in RTS and SQD some of it may be given anew. */
+static void tell_ready(struct vb_qp *qp)
 {
 	const struct ibv_qp_attr *attr = &qp->attr;
 	const struct aw_rc_ready ready = {
@@ -182,11 +182,12 @@ static void to_rts(struct vb_qp *qp)
 
 	if (aw_qpn_port(attr->dest_qp_num))
 		aw_rc_ready(qp->uqp->rc, &ready);
-	aw_uqp_halt(qp->uqp, false, false);
 }
 
-static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_attr *attr)
+/* en_sqd_async_notify is of the move that it comes with, and of no later one. */
+static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_attr *attr, int mask)
 {
+	bool notify = mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify;
 	int err = 0;
 
 	switch (attr->qp_state) {
@@ -203,11 +204,11 @@ static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_at
 		break;
 	case IBV_QPS_RTS:
 		if (from != IBV_QPS_RTS)
-			to_rts(qp);
+			aw_uqp_halt(qp->uqp, false, false);
 		break;
 	case IBV_QPS_SQD:
 		if (from != IBV_QPS_SQD)
-			aw_uqp_halt(qp->uqp, true, qp->attr.en_sqd_async_notify);
+			aw_uqp_halt(qp->uqp, true, notify);
 		break;
 	case IBV_QPS_INIT:
 	case IBV_QPS_SQE:
@@ -224,7 +225,7 @@ static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_at
 int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_qp *ibv = &qp->ibv.qp_base;
-	enum ibv_qp_state from;
+	enum ibv_qp_state from, to;
 	struct ibv_qp_attr before;
 	int err;
 
@@ -240,8 +241,11 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 	pthread_mutex_unlock(&ibv->mutex);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		vb_qp_access_grant(qp, attr->qp_access_flags);
+	to = mask & IBV_QP_STATE ? attr->qp_state : from;
+	if (to == IBV_QPS_RTS || to == IBV_QPS_SQD)
+		tell_ready(qp);
 	if (mask & IBV_QP_STATE)
-		err = move(qp, from, attr);
+		err = move(qp, from, attr, mask);
 	pthread_mutex_lock(&ibv->mutex);
 	if (err)
 		qp->attr = before;

@@ -4,7 +4,9 @@
 
 #include "net/bounds.h"
 #include "net/engine.h"
+#include "net/rnr.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,6 +322,62 @@ static void sqd__halts_the_send_queue(void **state)
 	two_destroy(&t);
 }
 
+/* Each move to SQD says for itself whether it is to be told of. */
+static void sqd__is_told_of_where_it_was_asked_for(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+	struct pollfd events = { .fd = f->context->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+	struct walker w;
+
+	walker_make(&w, f);
+	walk(&w, &route, w.qp->qp_num);
+	walker_talk(&w, &w);
+	assert_int_equal(ibv_modify_qp(w.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+	event = async_wait(f->context);
+	assert_int_equal(event.event_type, IBV_EVENT_SQ_DRAINED);
+	ibv_ack_async_event(&event);
+	assert_int_equal(qp_move(w.qp, IBV_QPS_RTS), 0);
+	assert_int_equal(qp_move(w.qp, IBV_QPS_SQD), 0); /* drained before the call is over */
+	assert_int_equal(poll(&events, 1, 0), 0);
+	walker_destroy(&w);
+}
+
+static uint32_t rnr_ms(const struct walker *w)
+{
+	struct aw_uqp *uqp = aw_uqp_get(w->qp->qp_num);
+	uint32_t ms = uqp->rnr_ms;
+
+	aw_uqp_put(uqp);
+	return ms;
+}
+
+static void rnr__timer_changes_in_rts(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct ibv_qp_attr rtr, rts = walk_attr_rts(), timer = { .min_rnr_timer = 31 };
+	struct walker w;
+
+	walker_make(&w, f);
+	rtr = walk_attr_rtr(&route, w.qp->qp_num);
+	rtr.min_rnr_timer = 0;
+	rts.rnr_retry = 1;
+	walk_init(&w);
+	assert_int_equal(ibv_modify_qp(w.qp, &rtr, WALK_RTR), 0);
+	assert_int_equal(ibv_modify_qp(w.qp, &rts, WALK_RTS), 0);
+	assert_int_equal(rnr_ms(&w), 2 * 65536 / 100);
+	assert_int_equal(ibv_modify_qp(w.qp, &timer, IBV_QP_MIN_RNR_TIMER), 0);
+	assert_int_equal(rnr_ms(&w), AW_RNR_MS);
+	timer.min_rnr_timer = 0;
+	assert_int_equal(qp_move(w.qp, IBV_QPS_SQD), 0);
+	assert_int_equal(ibv_modify_qp(w.qp, &timer, IBV_QP_MIN_RNR_TIMER), 0);
+	assert_int_equal(rnr_ms(&w), 2 * 65536 / 100);
+	walker_destroy(&w);
+}
+
 static void connect__many(void **state)
 {
 	static struct two many[MANY / 2];
@@ -358,6 +416,8 @@ int main(int argc, char **argv)
 		WITH(reset__of_an_unused_connection),
 		WITH(reset__to_another_peer),
 		WITH(sqd__halts_the_send_queue),
+		WITH(sqd__is_told_of_where_it_was_asked_for),
+		WITH(rnr__timer_changes_in_rts),
 		WITH(connect__many),
 	};
 
