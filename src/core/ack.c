@@ -25,7 +25,7 @@ void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe)
 
 bool aw_ack_is_due(const struct aw_qp *qp)
 {
-	return qp->acks && !qp->ack_asked && qp->need_pos > qp->asked_pos && !aw_orq_is_full(qp) &&
+	return !qp->ack_asked && qp->need_pos > qp->asked_pos && !aw_orq_is_full(qp) &&
 	       !qp->peer_closed;
 }
 

@@ -14,7 +14,7 @@ uint64_t aw_ack_reached(const struct aw_qp *qp, const struct aw_swqe *wqe);
 /* The WR went out as a whole, up to tx_pos. */
 void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe);
 
-/* Whether a request of its own is to go out. */
+/* Where completions wait for it (qp->acks): whether a request of its own is to go out. */
 bool aw_ack_is_due(const struct aw_qp *qp);
 
 /* The oldest request was answered. */

@@ -45,7 +45,7 @@ static enum aw_tx next_message(struct aw_qp *qp, struct aw_tx_out *out)
 		return aw_tx_rtr(qp, out);
 	if (qp->irq_count == 0 || !qp->serve_irq_next)
 		tx = aw_tx_sq(qp, out);
-	if (tx == AW_TX_NONE && aw_machine_runs(qp))
+	if (tx == AW_TX_NONE && qp->acks && aw_machine_runs(qp))
 		tx = aw_tx_ack(qp, out);
 	if (tx != AW_TX_NONE) {
 		qp->serve_irq_next |= tx == AW_TX_FPDU;

@@ -43,8 +43,7 @@ struct aw_cq {
 	uint32_t qps_count, qps_room;
 	_Atomic int epfd; /* over the fds of qps once they are many; -1 before */
 	struct aw_cq_sock *socks; /* of UD QPs and their groups (cq_sock.c); likewise guarded */
-	_Atomic uint32_t socks_count;
-	uint32_t socks_room, socks_next;
+	uint32_t socks_count, socks_room, socks_next;
 
 	struct aw_hands hands; /* of those who poll */
 	/* hold.c */

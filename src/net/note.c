@@ -15,8 +15,7 @@
 
 void aw_note_stir(struct aw_uqp *qp)
 {
-	if (qp->note)
-		atomic_store_explicit(&qp->note->rests, 0, memory_order_seq_cst);
+	atomic_store_explicit(&qp->note->rests, 0, memory_order_seq_cst);
 }
 
 /* Markers depend on where an FPDU lies: such a stream never rests. */
@@ -33,8 +32,6 @@ void aw_note_settle(struct aw_uqp *qp)
 {
 	struct aw_note *note = qp->note;
 
-	if (!note)
-		return;
 	atomic_store_explicit(&note->msn, qp->core.tx_msn[DDP_QN_SEND], memory_order_relaxed);
 	atomic_store_explicit(&note->crc, qp->core.stream.crc, memory_order_relaxed);
 	atomic_store_explicit(&note->rests, rests(qp), memory_order_release);
@@ -43,9 +40,11 @@ void aw_note_settle(struct aw_uqp *qp)
 void aw_uqp_note(struct aw_uqp *qp, struct aw_note *note)
 {
 	pthread_mutex_lock(&qp->lock);
-	aw_note_stir(qp);
+	if (qp->note)
+		aw_note_stir(qp);
 	qp->note = note;
-	aw_note_settle(qp);
+	if (note)
+		aw_note_settle(qp);
 	pthread_mutex_unlock(&qp->lock);
 }
 

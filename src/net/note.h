@@ -19,7 +19,7 @@ struct aw_note {
 /* From here on; NULL: no more. */
 void aw_uqp_note(struct aw_uqp *qp, struct aw_note *note);
 
-/* Octets are about to go out; octets have gone out, or were posted. */
+/* Of a QP that has one: octets are about to go out; octets have gone out, or were posted. */
 void aw_note_stir(struct aw_uqp *qp);
 void aw_note_settle(struct aw_uqp *qp);
 

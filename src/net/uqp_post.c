@@ -57,8 +57,9 @@ void aw_uqp_send_end(struct aw_uqp *qp)
 	} else if (!aw_hold_posted(qp)) {
 		aw_uqp_push(qp);
 		aw_hold_stamp(qp);
+	} else if (qp->note) {
+		aw_note_settle(qp);
 	}
-	aw_note_settle(qp);
 	aw_uqp_unlock(qp);
 }
 

@@ -418,7 +418,8 @@ void aw_uqp_push(struct aw_uqp *qp)
 	if (is_usable(qp))
 		aw_uqp_transmit(qp);
 	settle(qp);
-	aw_note_settle(qp);
+	if (qp->note)
+		aw_note_settle(qp);
 }
 
 void aw_uqp_serve(struct aw_uqp *qp)

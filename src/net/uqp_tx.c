@@ -140,7 +140,8 @@ void aw_uqp_transmit(struct aw_uqp *qp)
 			put_batch(qp);
 			return;
 		}
-		aw_note_stir(qp);
+		if (qp->note)
+			aw_note_stir(qp);
 		if (!send_batch(qp))
 			break;
 		put_batch(qp);

@@ -236,7 +236,7 @@ give:
 static bool hears_of_ready(const struct vb_qp *qp)
 {
 	if (qp->uqp->by_rc)
-		return atomic_load_explicit(&qp->walked, memory_order_relaxed) == IBV_QPS_RTR;
+		return vb_qp_walked(qp) == IBV_QPS_RTR;
 	return !qp->uqp->core.stream.initiator;
 }
 

@@ -3,6 +3,7 @@
 #ifndef VERBS_QP_H
 #define VERBS_QP_H
 
+#include "net/ud.h"
 #include "net/uqp.h"
 
 #include <infiniband/verbs.h>
@@ -40,6 +41,12 @@ static inline struct vb_qp *vb_qp_of(struct ibv_qp *qp)
 	return (struct vb_qp *)qp;
 }
 
+/* roce persona: the state that the program led it to. */
+static inline enum ibv_qp_state vb_qp_walked(const struct vb_qp *qp)
+{
+	return atomic_load_explicit(&qp->walked, memory_order_relaxed);
+}
+
 /* Writes the state below to qp->state. */
 void vb_qp_state_sync(struct ibv_qp *qp);
 
@@ -54,8 +61,19 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask);
 enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp);
 /* rdma_cm may have connected it. */
 void vb_qp_roce_follow_cm(struct vb_qp *qp);
+
 /* Whether a send may be posted in the state that the QP is in. With the driver's QP lock. */
-bool vb_qp_may_send(struct vb_qp *qp);
+static inline bool vb_qp_may_send(struct vb_qp *qp)
+{
+	const struct aw_qp *core = &qp->uqp->core;
+
+	if (qp->uqp->ud)
+		return aw_ud_may_post(qp->uqp);
+	if (core->state == AW_QP_IDLE)
+		return core->posts_early;
+	/* A connection that stands already does not make it RTS. */
+	return vb_qp_walked(qp) != IBV_QPS_RTR || core->state >= AW_QP_TERMINATE;
+}
 
 /* Both for a UD QP (qp_ud.c). */
 int vb_qp_ud_modify(struct vb_qp *qp, const struct ibv_qp_attr *attr, int mask);

@@ -25,11 +25,6 @@ static const uint32_t rnr_timers[CODE_MAX + 1] = {
 	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 };
 
-static enum ibv_qp_state walked(const struct vb_qp *qp)
-{
-	return atomic_load_explicit(&qp->walked, memory_order_relaxed);
-}
-
 enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp)
 {
 	if (qp->uqp->ud)
@@ -43,7 +38,7 @@ enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp)
 	case AW_QP_IDLE:
 		break;
 	}
-	return walked(qp);
+	return vb_qp_walked(qp);
 }
 
 /* It leads its own QPs to RTS; those that a program created elsewhere are walked by the program. */
@@ -54,18 +49,6 @@ void vb_qp_roce_follow_cm(struct vb_qp *qp)
 
 	if (state == AW_QP_RTS || state == AW_QP_CLOSING)
 		atomic_compare_exchange_strong(&qp->walked, &init, IBV_QPS_RTS);
-}
-
-bool vb_qp_may_send(struct vb_qp *qp)
-{
-	const struct aw_qp *core = &qp->uqp->core;
-
-	if (qp->uqp->ud)
-		return aw_ud_may_post(qp->uqp);
-	if (core->state == AW_QP_IDLE)
-		return core->posts_early;
-	/* A connection that stands already does not make it RTS. */
-	return walked(qp) != IBV_QPS_RTR || core->state >= AW_QP_TERMINATE;
 }
 
 static int range_check(const struct ibv_qp_attr *attr, int mask)
