@@ -21,7 +21,6 @@
 
 struct number {
 	bool taken;
-	enum aw_qpn_kind kind;
 	uint32_t handle;
 };
 
@@ -46,13 +45,13 @@ static TAILQ_HEAD(, port) ports = TAILQ_HEAD_INITIALIZER(ports);
 static int port_open(struct port **opened);
 static void port_close(struct port *port);
 
-static uint32_t number_take(struct port *port, enum aw_qpn_kind kind, uint32_t handle)
+static uint32_t number_take(struct port *port, uint32_t handle)
 {
 	uint32_t index = port->next;
 
 	while (port->numbers[index].taken)
 		index = (index + 1) % AW_QPN_OF_PORT;
-	port->numbers[index] = (struct number){ true, kind, handle };
+	port->numbers[index] = (struct number){ true, handle };
 	port->next = (index + 1) % AW_QPN_OF_PORT;
 	port->taken++;
 	return (uint32_t)port->port << AW_QPN_INDEX_BITS | index;
@@ -79,7 +78,7 @@ static struct port *port_find(uint32_t qpn)
 	return NULL;
 }
 
-int aw_qpn_take(enum aw_qpn_kind kind, uint32_t handle, uint32_t *qpn)
+int aw_qpn_take(uint32_t handle, uint32_t *qpn)
 {
 	struct port *port;
 	int err = 0;
@@ -92,7 +91,7 @@ int aw_qpn_take(enum aw_qpn_kind kind, uint32_t handle, uint32_t *qpn)
 			TAILQ_INSERT_TAIL(&ports, port, entry);
 	}
 	if (!err)
-		*qpn = number_take(port, kind, handle);
+		*qpn = number_take(port, handle);
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -114,14 +113,14 @@ void aw_qpn_give(uint32_t qpn)
 		port_close(port);
 }
 
-uint32_t aw_qpn_handle(enum aw_qpn_kind kind, uint32_t qpn)
+uint32_t aw_qpn_handle(uint32_t qpn)
 {
 	uint32_t handle = AW_TABLE_NONE;
 	struct port *port;
 
 	pthread_mutex_lock(&lock);
 	port = port_find(qpn);
-	if (port && port->numbers[qpn % AW_QPN_OF_PORT].kind == kind)
+	if (port)
 		handle = port->numbers[qpn % AW_QPN_OF_PORT].handle;
 	pthread_mutex_unlock(&lock);
 	return handle;

@@ -13,17 +13,12 @@
 #define AW_QPN_INDEX_BITS 8
 #define AW_QPN_OF_PORT (1u << AW_QPN_INDEX_BITS) /* QPs of one port */
 
-/* What a number belongs to, and where its handle is to be looked up. */
-enum aw_qpn_kind {
-	AW_QPN_RC,
-	AW_QPN_UD,
-};
-
 /*
- * A number for the QP of that handle. The caller holds an engine reference until it gave it back. 0, or
+ * A number for the QP of that handle, by which an RC one is found; AW_TABLE_NONE: a UD one, which
+ * its socket finds (net/udsock.h). The caller holds an engine reference until it gave it back. 0, or
  * EADDRINUSE (no port is free in both protocols), EMFILE, ENFILE, ENOMEM ...
  */
-int aw_qpn_take(enum aw_qpn_kind kind, uint32_t handle, uint32_t *qpn);
+int aw_qpn_take(uint32_t handle, uint32_t *qpn);
 
 /*
  * Gives it back. The last one of a port closes it, and waits for events of its listener: not from an event,
@@ -31,8 +26,8 @@ int aw_qpn_take(enum aw_qpn_kind kind, uint32_t handle, uint32_t *qpn);
  */
 void aw_qpn_give(uint32_t qpn);
 
-/* The handle of the QP with that number; AW_TABLE_NONE when there is none of this kind. */
-uint32_t aw_qpn_handle(enum aw_qpn_kind kind, uint32_t qpn);
+/* The handle of the RC QP with that number; AW_TABLE_NONE when there is none. */
+uint32_t aw_qpn_handle(uint32_t qpn);
 
 /* The UDP socket of its port (non-blocking, bound to any address, of both families if the host has
  * both), the number's until it is given back; -1 when there is no such number. */

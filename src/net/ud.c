@@ -4,6 +4,7 @@
 
 #include "net/ud_group.h"
 #include "net/udsock.h"
+#include "ring/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,11 +29,14 @@ int aw_ud_open(struct aw_uqp *qp)
 	err = aw_cq_join_sock(qp->attr.recv_cq, qp->ud->sock);
 	if (err)
 		aw_udsock_put(qp->ud->sock);
+	else
+		aw_udsock_assign(qp->ud->sock, qp->qpn, qp->handle);
 	return err;
 }
 
 void aw_ud_close(struct aw_uqp *qp)
 {
+	aw_udsock_assign(qp->ud->sock, qp->qpn, AW_TABLE_NONE);
 	aw_ud_group_leave_all(qp);
 	aw_cq_leave_sock(qp->attr.recv_cq, qp->ud->sock);
 	aw_udsock_put(qp->ud->sock);

@@ -80,8 +80,8 @@ void aw_ud_fail(struct aw_uqp *qp);
 /* For net/udsock.c: what arrived, to a QP that it names. No QP lock held. */
 void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival);
 
-/* The UD QP with this number, held until aw_uqp_put; NULL when there is none. */
-struct aw_uqp *aw_ud_get(uint32_t qpn);
+/* For net/udsock.c, which knows the handles of its UD QPs: held until aw_uqp_put, or NULL. */
+struct aw_uqp *aw_ud_get(uint32_t handle);
 
 /* Around a fork. */
 void aw_ud_fork_prepare(void);

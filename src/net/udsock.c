@@ -7,6 +7,7 @@
 #include "net/qpn.h"
 #include "net/ud.h"
 #include "net/udsock_io.h"
+#include "ring/table.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -56,6 +57,8 @@ static int make(int fd, struct aw_udsock **made)
 	sock->fd = fd;
 	sock->refs = 1;
 	sock->generation = aw_engine_generation();
+	for (uint32_t i = 0; i < AW_QPN_OF_PORT; i++)
+		sock->handles[i] = AW_TABLE_NONE;
 	sock->stage = malloc(sizeof(*sock->stage));
 	err = sock->stage ? aw_udsock_prepare(sock) : ENOMEM;
 	if (err) {
@@ -188,6 +191,22 @@ void aw_udsock_serve(struct aw_udsock *sock)
 	pthread_mutex_unlock(&sock->lock);
 }
 
+/* In the child of a fork nothing arrives for the parent's QPs, and the lock may be a lost thread's. */
+void aw_udsock_assign(struct aw_udsock *sock, uint32_t qpn, uint32_t handle)
+{
+	if (sock->generation != aw_engine_generation())
+		return;
+	pthread_mutex_lock(&sock->lock);
+	sock->handles[qpn % AW_QPN_OF_PORT] = handle;
+	pthread_mutex_unlock(&sock->lock);
+}
+
+/* The lock is held. */
+static struct aw_uqp *qp_at(const struct aw_udsock *sock, uint32_t index)
+{
+	return aw_ud_get(sock->handles[index % AW_QPN_OF_PORT]);
+}
+
 /* A number of this port's, or of nobody: another port's QP is not for whoever comes here. */
 static void deliver_to_port(void *arg, const struct aw_ud_arrival *arrival)
 {
@@ -196,7 +215,7 @@ static void deliver_to_port(void *arg, const struct aw_ud_arrival *arrival)
 
 	if (aw_qpn_port(arrival->hdr.dest_qpn) == sock->port &&
 	    !ud_addr_is_multicast(arrival->route->dst))
-		qp = aw_ud_get(arrival->hdr.dest_qpn);
+		qp = qp_at(sock, arrival->hdr.dest_qpn);
 	if (!qp)
 		return;
 	aw_ud_receive(qp, arrival);
@@ -258,8 +277,10 @@ static void give_room(struct aw_udsock *sock)
 	pthread_mutex_unlock(&sock->listen_lock);
 	listen_again(sock);
 	for (uint32_t i = 0; i < AW_QPN_OF_PORT; i++) {
-		struct aw_uqp *qp = aw_ud_get((uint32_t)sock->port << AW_QPN_INDEX_BITS | i);
+		pthread_mutex_lock(&sock->lock);
+		struct aw_uqp *qp = qp_at(sock, i);
 
+		pthread_mutex_unlock(&sock->lock);
 		if (!qp)
 			continue;
 		aw_ud_on_room(qp);

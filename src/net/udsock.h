@@ -30,6 +30,12 @@ int aw_udsock_create(int fd, aw_udsock_fn *deliver, void *arg, struct aw_udsock 
 /* The last one waits for the progress thread to leave it, so not from there. No CQ has it any more. */
 void aw_udsock_put(struct aw_udsock *sock);
 
+/*
+ * From here on the port's socket hands what arrives for that number to the UD QP of that handle;
+ * AW_TABLE_NONE: to nobody.
+ */
+void aw_udsock_assign(struct aw_udsock *sock, uint32_t qpn, uint32_t handle);
+
 /* A poller's turn. */
 void aw_udsock_serve(struct aw_udsock *sock);
 

@@ -3,6 +3,7 @@
 #ifndef NET_UDSOCK_IO_H
 #define NET_UDSOCK_IO_H
 
+#include "net/qpn.h"
 #include "net/udsock.h"
 #include "net/watch.h"
 
@@ -43,8 +44,9 @@ struct aw_udsock {
 	uint32_t turns_seen; /* the progress thread's */
 	struct aw_watch watch;
 
-	pthread_mutex_t lock; /* guards the stage, and what deliver looks at */
+	pthread_mutex_t lock; /* guards what follows, and what deliver looks at */
 	struct aw_ud_stage *stage;
+	uint32_t handles[AW_QPN_OF_PORT]; /* of the port's UD QPs; AW_TABLE_NONE: no such one */
 
 	pthread_mutex_t listen_lock; /* comes after QP locks; guards the watch's events */
 	bool wants_room;

@@ -158,7 +158,7 @@ static int take_number(struct aw_uqp *qp)
 {
 	qp->qpn = qp->handle + QPN_FIRST;
 	int err = aw_persona_is_roce()
-			  ? aw_qpn_take(qp->ud ? AW_QPN_UD : AW_QPN_RC, qp->handle, &qp->qpn)
+			  ? aw_qpn_take(qp->ud ? AW_TABLE_NONE : qp->handle, &qp->qpn)
 			  : 0;
 
 	if (err || !qp->ud)
@@ -270,15 +270,12 @@ struct aw_uqp *aw_uqp_get(uint32_t qpn)
 {
 	if (aw_once_run(&qps_once, make_table) || qpn < QPN_FIRST)
 		return NULL;
-	return aw_table_get(&qps,
-			    aw_persona_is_roce() ? aw_qpn_handle(AW_QPN_RC, qpn) : qpn - QPN_FIRST);
+	return aw_table_get(&qps, aw_persona_is_roce() ? aw_qpn_handle(qpn) : qpn - QPN_FIRST);
 }
 
-struct aw_uqp *aw_ud_get(uint32_t qpn)
+struct aw_uqp *aw_ud_get(uint32_t handle)
 {
-	return aw_once_run(&qps_once, make_table)
-		       ? NULL
-		       : aw_table_get(&qps, aw_qpn_handle(AW_QPN_UD, qpn));
+	return aw_table_get(&qps, handle);
 }
 
 void aw_uqp_put(struct aw_uqp *qp)
