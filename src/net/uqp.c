@@ -157,9 +157,8 @@ static void give_number(struct aw_uqp *qp)
 static int take_number(struct aw_uqp *qp)
 {
 	qp->qpn = qp->handle + QPN_FIRST;
-	int err = aw_persona_is_roce()
-			  ? aw_qpn_take(qp->ud ? AW_TABLE_NONE : qp->handle, &qp->qpn)
-			  : 0;
+	int err = aw_persona_is_roce() ? aw_qpn_take(qp->ud ? AW_TABLE_NONE : qp->handle, &qp->qpn)
+				       : 0;
 
 	if (err || !qp->ud)
 		return err;
