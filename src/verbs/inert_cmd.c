@@ -3,24 +3,7 @@
 // The commands with which a provider library (libmlx5 and its like) asks the kernel's uverbs for
 // something. Our device has no kernel part and no provider: every command answers EOPNOTSUPP and
 // touches nothing. They exist because a provider does not load without them.
-//
-// All are one function. It reads no argument, which every calling convention of Linux allows.
-#include <errno.h>
-#include <stddef.h>
-
-static __attribute__((used)) int unsupported(void)
-{
-	return EOPNOTSUPP;
-}
-
-// Answers a number of completions; less than none is an error.
-static __attribute__((used)) int unsupported_poll(void)
-{
-	return -EOPNOTSUPP;
-}
-
-#define UNSUPPORTED __attribute__((alias("unsupported")))
-#define UNSUPPORTED_POLL __attribute__((alias("unsupported_poll")))
+#include "verbs/inert.h"
 
 int execute_ioctl(void) UNSUPPORTED;
 int ibv_cmd_advise_mr(void) UNSUPPORTED;

@@ -3,15 +3,11 @@
 // The private names of newer releases of rdma-core. Their node has the number of the release that last
 // changed it, and a binary that was linked there (with libmlx5, say) does not load without that very
 // node. What the names do is what inert_cmd.c and inert_provider.c say.
-//
-// All of one answer are one function. It reads no argument, which every calling convention of Linux
-// allows.
-#include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "verbs/inert.h"
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #define AT(node, answer, name)                                                        \
 	extern __typeof__(answer) at_##node##_##name __attribute__((alias(#answer))); \
@@ -23,33 +19,6 @@
 	AT(65, answer, name)
 
 static __attribute__((used)) bool allowed;
-
-static __attribute__((used)) void nothing(void)
-{
-}
-
-static __attribute__((used)) int unsupported(void)
-{
-	return EOPNOTSUPP;
-}
-
-/* Answers a number of completions; less than none is an error. */
-static __attribute__((used)) int unsupported_poll(void)
-{
-	return -EOPNOTSUPP;
-}
-
-static __attribute__((used)) void *no_object(void)
-{
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-static __attribute__((used)) int absent(void)
-{
-	errno = ENOENT;
-	return -1;
-}
 
 static __attribute__((used)) unsigned int no_attrs(void)
 {

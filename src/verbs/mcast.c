@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
-// Multicast groups of UD QPs. LIDs mean nothing here; nor do layer 2 addresses of a peer, since IP
-// finds its own way.
+// Multicast groups of UD QPs. LIDs mean nothing here.
 #include "net/persona.h"
 #include "net/ud.h"
 #include "net/ud_group.h"
@@ -41,14 +39,4 @@ int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	(void)lid;
 	return avb_detach_mcast(qp, gid, 0);
-}
-
-int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
-				uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
-{
-	(void)context;
-	(void)attr;
-	(void)eth_mac;
-	(void)vid;
-	return EOPNOTSUPP;
 }

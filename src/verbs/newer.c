@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
 // Verbs that came after Debian 12's rdma-core (44), for binaries that were built with newer headers.
-// What needs hardware that we are not (DMA handles, completion counters, dma-buf) says EOPNOTSUPP and
-// reads no argument.
+// Those that have no function here are in inert_public.c.
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -68,48 +67,3 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_
 	*port_speed = (uint64_t)lanes(port.active_width) * port.active_speed * SPEED_UNITS_PER_LANE;
 	return 0;
 }
-
-static __attribute__((used)) int unsupported(void)
-{
-	return EOPNOTSUPP;
-}
-
-static __attribute__((used)) void *no_object(void)
-{
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-static __attribute__((used)) int no_fd(void)
-{
-	errno = EOPNOTSUPP;
-	return -1;
-}
-
-/* There is no such buffer. */
-static __attribute__((used)) void nothing(void)
-{
-}
-
-#define NOTHING __attribute__((alias("nothing")))
-#define UNSUPPORTED __attribute__((alias("unsupported")))
-#define NO_OBJECT __attribute__((alias("no_object")))
-#define NO_FD __attribute__((alias("no_fd")))
-
-int _ibv_query_comp_cntr_caps(void) UNSUPPORTED;
-void *ibv_alloc_buf(void) NO_OBJECT;
-void *ibv_alloc_dmah(void) NO_OBJECT;
-void *ibv_create_comp_cntr(void) NO_OBJECT;
-int ibv_dealloc_dmah(void) UNSUPPORTED;
-int ibv_destroy_comp_cntr(void) UNSUPPORTED;
-int ibv_dm_export_dmabuf_fd(void) NO_FD;
-int ibv_export_buf_dmabuf_fd(void) NO_FD;
-void ibv_free_buf(void) NOTHING;
-int ibv_inc_comp_cntr(void) UNSUPPORTED;
-int ibv_inc_err_comp_cntr(void) UNSUPPORTED;
-int ibv_qp_attach_comp_cntr(void) UNSUPPORTED;
-int ibv_read_comp_cntr(void) UNSUPPORTED;
-int ibv_read_err_comp_cntr(void) UNSUPPORTED;
-void *ibv_reg_buf_mr(void) NO_OBJECT;
-int ibv_set_comp_cntr(void) UNSUPPORTED;
-int ibv_set_err_comp_cntr(void) UNSUPPORTED;
