@@ -50,10 +50,20 @@ static void *next(const char *name)
 	return found;
 }
 
-static mode_t mode_of(int flags, va_list args)
+/* O_TMPFILE has O_DIRECTORY in it, which alone makes nothing. */
+static bool makes_file(int flags)
 {
-	return flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
 }
+
+/* What open is given behind its flags; there is nothing unless it makes a file. */
+#define MODE_BEHIND(flags, mode)                                       \
+	do {                                                           \
+		va_list args;                                          \
+		va_start(args, flags);                                 \
+		(mode) = makes_file(flags) ? va_arg(args, mode_t) : 0; \
+		va_end(args);                                          \
+	} while (0)
 
 static int open_by(const char *name, const char *path, int flags, mode_t mode)
 {
@@ -73,45 +83,33 @@ static int openat_by(const char *name, int dir, const char *path, int flags, mod
 
 EXPORT int open(const char *path, int flags, ...)
 {
-	va_list args;
 	mode_t mode;
 
-	va_start(args, flags);
-	mode = mode_of(flags, args);
-	va_end(args);
+	MODE_BEHIND(flags, mode);
 	return open_by("open", path, flags, mode);
 }
 
 EXPORT int open64(const char *path, int flags, ...)
 {
-	va_list args;
 	mode_t mode;
 
-	va_start(args, flags);
-	mode = mode_of(flags, args);
-	va_end(args);
+	MODE_BEHIND(flags, mode);
 	return open_by("open64", path, flags, mode);
 }
 
 EXPORT int openat(int dir, const char *path, int flags, ...)
 {
-	va_list args;
 	mode_t mode;
 
-	va_start(args, flags);
-	mode = mode_of(flags, args);
-	va_end(args);
+	MODE_BEHIND(flags, mode);
 	return openat_by("openat", dir, path, flags, mode);
 }
 
 EXPORT int openat64(int dir, const char *path, int flags, ...)
 {
-	va_list args;
 	mode_t mode;
 
-	va_start(args, flags);
-	mode = mode_of(flags, args);
-	va_end(args);
+	MODE_BEHIND(flags, mode);
 	return openat_by("openat64", dir, path, flags, mode);
 }
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -211,6 +212,17 @@ def test_run_shows_the_device_s_files_where_they_are_wanted(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "anywarp0" and len(done.stdout.splitlines()) >= 2
     assert anywarp("run", "--", "sh", "-c", look, XDG_RUNTIME_DIR=str(tmp_path)).returncode != 0
+
+
+def test_run_leaves_other_files_as_they_are(tmp_path):
+    """What is opened and made elsewhere, with the rights that the program says."""
+    make = ("import os, sys; os.umask(0); at = os.open(sys.argv[1], os.O_DIRECTORY);"
+            " made = [os.open('made', os.O_CREAT | os.O_RDWR, 0o640, dir_fd=at),"
+            " os.open('/dev/shm', os.O_TMPFILE | os.O_RDWR, 0o600)];"
+            " print(*[oct(os.fstat(fd).st_mode & 0o777) for fd in made])")
+    done = anywarp("run", "--device-files", "--", sys.executable, "-c", make, str(tmp_path),
+                   XDG_RUNTIME_DIR=str(tmp_path))
+    assert done.stdout.split() == ["0o640", "0o600"], done.stderr
 
 
 def test_run_does_not_trust_a_directory_of_somebody_else(tmp_path):
