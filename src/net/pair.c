@@ -7,22 +7,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#define IPV4_AT 12 /* of ::ffff:a.b.c.d */
-
-static const uint8_t ipv4_prefix[IPV4_AT] = { [10] = 0xff, [11] = 0xff };
-
-static bool gid_is_ipv4(const uint8_t *gid)
-{
-	return !memcmp(gid, ipv4_prefix, IPV4_AT);
-}
-
-static void gid_of_ipv4(uint8_t *gid, const struct in_addr *addr)
-{
-	memcpy(gid, ipv4_prefix, IPV4_AT);
-	memcpy(gid + IPV4_AT, addr, sizeof(*addr));
-}
-
-void aw_pair_loopback_gid(uint8_t gid[PAIR_GID_LEN])
+void aw_pair_loopback_gid(uint8_t gid[GID_LEN])
 {
 	const struct in_addr loopback = { htonl(INADDR_LOOPBACK) };
 
@@ -38,19 +23,19 @@ void aw_pair_address(const struct aw_pair_end *end, uint16_t port, struct sockad
 	if (gid_is_ipv4(end->gid)) {
 		in->sin_family = AF_INET;
 		in->sin_port = htons(port);
-		memcpy(&in->sin_addr, end->gid + IPV4_AT, sizeof(in->sin_addr));
+		memcpy(&in->sin_addr, end->gid + GID_IPV4_AT, sizeof(in->sin_addr));
 		return;
 	}
 	in6->sin6_family = AF_INET6;
 	in6->sin6_port = htons(port);
-	memcpy(&in6->sin6_addr, end->gid, PAIR_GID_LEN);
+	memcpy(&in6->sin6_addr, end->gid, GID_LEN);
 	if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
 		in6->sin6_scope_id = end->scope;
 }
 
 static int compare(const struct aw_pair_end *a, const struct aw_pair_end *b)
 {
-	int order = memcmp(a->gid, b->gid, PAIR_GID_LEN);
+	int order = memcmp(a->gid, b->gid, GID_LEN);
 
 	return order ? order : (a->qpn > b->qpn) - (a->qpn < b->qpn);
 }
@@ -69,15 +54,15 @@ bool aw_pair_is_from(const struct pair *request, const struct sockaddr_storage *
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
-	uint8_t gid[PAIR_GID_LEN];
+	uint8_t gid[GID_LEN];
 
 	if (peer->ss_family == AF_INET)
 		gid_of_ipv4(gid, &in->sin_addr);
 	else if (peer->ss_family == AF_INET6)
-		memcpy(gid, &in6->sin6_addr, PAIR_GID_LEN);
+		memcpy(gid, &in6->sin6_addr, GID_LEN);
 	else
 		return false;
-	return !memcmp(gid, request->src_gid, PAIR_GID_LEN);
+	return !memcmp(gid, request->src_gid, GID_LEN);
 }
 
 enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *request)
@@ -85,7 +70,7 @@ enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *re
 	if (request->dst_qpn != told->local.qpn)
 		return PAIR_NO_QP;
 	if (request->src_qpn != told->remote.qpn ||
-	    memcmp(request->src_gid, told->remote.gid, PAIR_GID_LEN) != 0)
+	    memcmp(request->src_gid, told->remote.gid, GID_LEN) != 0)
 		return PAIR_OTHER_PEER;
 	return PAIR_OK;
 }

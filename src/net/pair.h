@@ -10,7 +10,7 @@
 
 /* One end of a pair: a GID of RoCE v2, which is an IP address, and a QPN. */
 struct aw_pair_end {
-	uint8_t gid[PAIR_GID_LEN];
+	uint8_t gid[GID_LEN];
 	uint32_t scope; /* interface of a link-local GID */
 	uint32_t qpn;
 };
@@ -37,7 +37,7 @@ enum aw_pair_verdict {
 };
 
 /* The GIDs are of the two families; LIDs of this host stand for the loopback address. */
-void aw_pair_loopback_gid(uint8_t gid[PAIR_GID_LEN]);
+void aw_pair_loopback_gid(uint8_t gid[GID_LEN]);
 
 /* The address and the TCP port that lead to an end; port 0: the address alone. */
 void aw_pair_address(const struct aw_pair_end *end, uint16_t port, struct sockaddr_storage *addr);

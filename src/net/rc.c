@@ -8,6 +8,7 @@
 #include "net/engine.h"
 #include "net/log.h"
 #include "net/policy_env.h"
+#include "net/qpn.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -92,7 +93,7 @@ struct pair aw_rc_pair(const struct aw_rc *rc, enum pair_answer answer)
 		.dst_qpn = told->remote.qpn,
 	};
 
-	for (int i = 0; i < PAIR_GID_LEN; i++)
+	for (int i = 0; i < GID_LEN; i++)
 		pair.src_gid[i] = told->local.gid[i];
 	return pair;
 }
@@ -268,7 +269,7 @@ static void log_given_up(const struct aw_rc *rc)
 {
 	struct sockaddr_storage addr;
 
-	aw_pair_address(&rc->told.pair.remote, (uint16_t)(rc->told.pair.remote.qpn >> 8), &addr);
+	aw_pair_address(&rc->told.pair.remote, aw_qpn_port(rc->told.pair.remote.qpn), &addr);
 	aw_log(AW_LOG_WARN, "qp 0x%x: peer qp 0x%x at %s did not answer in time", rc->qp->qpn,
 	       rc->told.pair.remote.qpn, aw_addr_text(&addr).text);
 }

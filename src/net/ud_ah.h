@@ -11,8 +11,8 @@
 struct aw_ah {
 	_Atomic uint32_t refs;
 	/* fixed after create */
-	uint8_t dst[UD_ADDR_LEN];
-	uint8_t src[UD_ADDR_LEN]; /* of this host, or all zero: as routing has it */
+	uint8_t dst[GID_LEN];
+	uint8_t src[GID_LEN]; /* of this host, or all zero: as routing has it */
 	uint32_t ifindex; /* of src: where multicast and link-local datagrams leave */
 	uint8_t traffic_class;
 	uint8_t hop_limit; /* of multicast; 0: the system's own */

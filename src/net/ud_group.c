@@ -26,7 +26,7 @@
 struct aw_ud_group {
 	TAILQ_ENTRY(aw_ud_group) entry; /* guarded by lock, below */
 	/* fixed after open */
-	uint8_t addr[UD_ADDR_LEN];
+	uint8_t addr[GID_LEN];
 	uint32_t ifindex;
 	uint32_t generation;
 	struct aw_udsock *sock;
@@ -54,7 +54,7 @@ void aw_ud_group_fork_done(void)
 
 static bool is_same(const struct aw_ud_group *group, const uint8_t *addr, uint32_t ifindex)
 {
-	return group->ifindex == ifindex && memcmp(group->addr, addr, UD_ADDR_LEN) == 0;
+	return group->ifindex == ifindex && memcmp(group->addr, addr, GID_LEN) == 0;
 }
 
 static struct aw_ud_group *find(const uint8_t *addr, uint32_t ifindex)
@@ -75,7 +75,7 @@ static void deliver(void *arg, const struct aw_ud_arrival *arrival)
 	struct aw_ud_group *group = arg;
 
 	if (arrival->hdr.dest_qpn != UD_QPN_MULTICAST ||
-	    memcmp(arrival->route->dst, group->addr, UD_ADDR_LEN) != 0)
+	    memcmp(arrival->route->dst, group->addr, GID_LEN) != 0)
 		return;
 	for (uint32_t i = 0; i < group->count; i++)
 		aw_ud_receive(group->qps[i], arrival);
@@ -90,24 +90,11 @@ static void close_group(struct aw_ud_group *group)
 	free(group);
 }
 
-/* Nobody but this process's own threads takes the lock; of the parent's groups none is left to do so. */
-static void sock_lock(struct aw_ud_group *group)
-{
-	if (group->generation == aw_engine_generation())
-		aw_udsock_lock(group->sock);
-}
-
-static void sock_unlock(struct aw_ud_group *group)
-{
-	if (group->generation == aw_engine_generation())
-		aw_udsock_unlock(group->sock);
-}
-
 static int add(struct aw_ud_group *group, struct aw_uqp *qp)
 {
 	int err = 0;
 
-	sock_lock(group);
+	aw_udsock_lock(group->sock);
 	if (group->count == group->room) {
 		uint32_t room = group->room ? group->room * 2 : 4;
 		struct aw_uqp **qps = realloc(group->qps, room * sizeof(struct aw_uqp *));
@@ -121,19 +108,19 @@ static int add(struct aw_ud_group *group, struct aw_uqp *qp)
 	}
 	if (!err)
 		group->qps[group->count++] = qp;
-	sock_unlock(group);
+	aw_udsock_unlock(group->sock);
 	return err;
 }
 
 static void remove_qp(struct aw_ud_group *group, const struct aw_uqp *qp)
 {
-	sock_lock(group);
+	aw_udsock_lock(group->sock);
 	for (uint32_t i = 0; i < group->count; i++)
 		if (group->qps[i] == qp) {
 			group->qps[i] = group->qps[--group->count];
 			break;
 		}
-	sock_unlock(group);
+	aw_udsock_unlock(group->sock);
 }
 
 /* The lock is held. */
@@ -248,7 +235,7 @@ static int bind_ipv4(int fd, const uint8_t *addr)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(AW_UD_GROUP_PORT) };
 
-	memcpy(&in.sin_addr, addr + 12, sizeof(in.sin_addr));
+	memcpy(&in.sin_addr, addr + GID_IPV4_AT, sizeof(in.sin_addr));
 	set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	return bind_shared(fd, (struct sockaddr *)&in, sizeof(in));
 }
@@ -268,9 +255,9 @@ static int join_interface(int fd, const uint8_t *addr, uint32_t ifindex)
 	struct ipv6_mreq in6 = { .ipv6mr_interface = ifindex };
 	struct ip_mreqn in = { .imr_ifindex = (int)ifindex };
 
-	memcpy(&in6.ipv6mr_multiaddr, addr, UD_ADDR_LEN);
-	memcpy(&in.imr_multiaddr, addr + 12, sizeof(in.imr_multiaddr));
-	int failed = ud_addr_is_ipv4(addr)
+	memcpy(&in6.ipv6mr_multiaddr, addr, GID_LEN);
+	memcpy(&in.imr_multiaddr, addr + GID_IPV4_AT, sizeof(in.imr_multiaddr));
+	int failed = gid_is_ipv4(addr)
 			     ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &in, sizeof(in))
 			     : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &in6, sizeof(in6));
 
@@ -303,7 +290,7 @@ static size_t interfaces(int family, uint32_t *found)
 static int join_all(int fd, const uint8_t *addr)
 {
 	uint32_t found[INTERFACES_MAX];
-	size_t count = interfaces(ud_addr_is_ipv4(addr) ? AF_INET : AF_INET6, found);
+	size_t count = interfaces(gid_is_ipv4(addr) ? AF_INET : AF_INET6, found);
 	int err = ENODEV;
 	bool joined = false;
 
@@ -319,7 +306,7 @@ static int join_all(int fd, const uint8_t *addr)
 
 static int open_socket(const uint8_t *addr, uint32_t ifindex, int *opened)
 {
-	bool ipv4 = ud_addr_is_ipv4(addr);
+	bool ipv4 = gid_is_ipv4(addr);
 	int fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int err;
 
@@ -352,7 +339,7 @@ static int open_group(const uint8_t *addr, uint32_t ifindex, struct aw_ud_group 
 
 	if (!group)
 		return ENOMEM;
-	memcpy(group->addr, addr, UD_ADDR_LEN);
+	memcpy(group->addr, addr, GID_LEN);
 	group->ifindex = ifindex;
 	group->generation = aw_engine_generation();
 	err = open_socket(addr, ifindex, &fd);

@@ -83,7 +83,7 @@ static void complete(struct aw_uqp *qp, const struct aw_rwqe *recv, enum aw_wc_s
 		.byte_len = UD_GRH_LEN + arrival->len,
 		.inv_or_imm = hdr->imm,
 		.src_qpn = hdr->src_qpn,
-		.sl = ud_addr_is_ipv4(arrival->route->dst) ? L3_IPV4 : L3_IPV6,
+		.sl = gid_is_ipv4(arrival->route->dst) ? L3_IPV4 : L3_IPV6,
 		.flags = AW_WC_GRH,
 	};
 

@@ -34,7 +34,7 @@ void aw_ud_fill(const struct aw_uqp *qp, struct aw_swqe *wqe, struct aw_ah *ah, 
 		uint32_t qkey)
 {
 	wqe->to = (uintptr_t)ah;
-	wqe->stag = remote_qpn & UD_QPN_MAX;
+	wqe->stag = remote_qpn & QPN_MAX;
 	wqe->compare_add = qkey & QKEY_OWN ? qp->ud->qkey : qkey;
 }
 

@@ -169,14 +169,17 @@ void aw_udsock_fork_done(void)
 	pthread_mutex_unlock(&lock);
 }
 
+/* In the child of a fork the lock may be a lost thread's. */
 void aw_udsock_lock(struct aw_udsock *sock)
 {
-	pthread_mutex_lock(&sock->lock);
+	if (sock->generation == aw_engine_generation())
+		pthread_mutex_lock(&sock->lock);
 }
 
 void aw_udsock_unlock(struct aw_udsock *sock)
 {
-	pthread_mutex_unlock(&sock->lock);
+	if (sock->generation == aw_engine_generation())
+		pthread_mutex_unlock(&sock->lock);
 }
 
 /* Who finds another one reading leaves it at that. */
@@ -191,14 +194,11 @@ void aw_udsock_serve(struct aw_udsock *sock)
 	pthread_mutex_unlock(&sock->lock);
 }
 
-/* In the child of a fork nothing arrives for the parent's QPs, and the lock may be a lost thread's. */
 void aw_udsock_assign(struct aw_udsock *sock, uint32_t qpn, uint32_t handle)
 {
-	if (sock->generation != aw_engine_generation())
-		return;
-	pthread_mutex_lock(&sock->lock);
+	aw_udsock_lock(sock);
 	sock->handles[qpn % AW_QPN_OF_PORT] = handle;
-	pthread_mutex_unlock(&sock->lock);
+	aw_udsock_unlock(sock);
 }
 
 /* The lock is held. */

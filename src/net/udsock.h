@@ -39,7 +39,7 @@ void aw_udsock_assign(struct aw_udsock *sock, uint32_t qpn, uint32_t handle);
 /* A poller's turn. */
 void aw_udsock_serve(struct aw_udsock *sock);
 
-/* Around what the socket's deliver looks at. */
+/* Around what the socket's deliver looks at; of a parent's socket nothing is locked, and nobody looks. */
 void aw_udsock_lock(struct aw_udsock *sock);
 void aw_udsock_unlock(struct aw_udsock *sock);
 

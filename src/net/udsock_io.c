@@ -12,8 +12,6 @@
 #define RECEIVE_BUFFER \
 	(4 << 20) /* a burst that comes while nobody reads; the system may give less */
 
-static const struct in6_addr v4_mapped = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
-
 static int set(const struct aw_udsock *sock, int level, int option, int value)
 {
 	return setsockopt(sock->fd, level, option, &value, sizeof(value)) == 0 ? 0 : errno;
@@ -52,18 +50,12 @@ int aw_udsock_prepare(struct aw_udsock *sock)
 
 /* Receiving. */
 
-static void map_ipv4(uint8_t *to, const struct in_addr *from)
-{
-	memcpy(to, &v4_mapped, UD_ADDR_LEN);
-	memcpy(to + 12, from, sizeof(*from));
-}
-
 static void read_address(uint8_t *to, const struct sockaddr_storage *from)
 {
 	if (from->ss_family == AF_INET)
-		map_ipv4(to, &((const struct sockaddr_in *)from)->sin_addr);
+		gid_of_ipv4(to, &((const struct sockaddr_in *)from)->sin_addr);
 	else
-		memcpy(to, &((const struct sockaddr_in6 *)from)->sin6_addr, UD_ADDR_LEN);
+		memcpy(to, &((const struct sockaddr_in6 *)from)->sin6_addr, GID_LEN);
 }
 
 /* The kernel gives one octet for some of these and an int for others. */
@@ -84,7 +76,7 @@ static void read_ipv4(const struct cmsghdr *c, struct ud_route *route)
 
 	if (c->cmsg_type == IP_PKTINFO) {
 		memcpy(&info, CMSG_DATA(c), sizeof(info));
-		map_ipv4(route->dst, &info.ipi_addr);
+		gid_of_ipv4(route->dst, &info.ipi_addr);
 	} else if (c->cmsg_type == IP_TTL) {
 		route->hop_limit = octet_of(c);
 	} else if (c->cmsg_type == IP_TOS) {
@@ -98,7 +90,7 @@ static void read_ipv6(const struct cmsghdr *c, struct ud_route *route)
 
 	if (c->cmsg_type == IPV6_PKTINFO) {
 		memcpy(&info, CMSG_DATA(c), sizeof(info));
-		memcpy(route->dst, &info.ipi6_addr, UD_ADDR_LEN);
+		memcpy(route->dst, &info.ipi6_addr, GID_LEN);
 	} else if (c->cmsg_type == IPV6_HOPLIMIT) {
 		route->hop_limit = octet_of(c);
 	} else if (c->cmsg_type == IPV6_TCLASS) {
@@ -161,13 +153,6 @@ bool aw_udsock_read(struct aw_udsock *sock)
 
 /* Sending. */
 
-static bool is_zero(const uint8_t *addr)
-{
-	static const uint8_t zero[UD_ADDR_LEN];
-
-	return memcmp(addr, zero, UD_ADDR_LEN) == 0;
-}
-
 static bool is_link_local(const uint8_t *addr)
 {
 	return addr[0] == 0xfe && (addr[1] & 0xc0) == 0x80;
@@ -189,13 +174,13 @@ static socklen_t write_address(int family, const struct aw_ah *ah, uint16_t port
 	if (family == AF_INET) {
 		in->sin_family = AF_INET;
 		in->sin_port = htons(port);
-		memcpy(&in->sin_addr, ah->dst + 12, sizeof(in->sin_addr));
+		memcpy(&in->sin_addr, ah->dst + GID_IPV4_AT, sizeof(in->sin_addr));
 		return sizeof(*in);
 	}
 	in6->sin6_family = AF_INET6;
 	in6->sin6_port = htons(port);
 	in6->sin6_scope_id = leaves_by(ah);
-	memcpy(&in6->sin6_addr, ah->dst, UD_ADDR_LEN);
+	memcpy(&in6->sin6_addr, ah->dst, GID_LEN);
 	return sizeof(*in6);
 }
 
@@ -217,21 +202,21 @@ static void add_source(int family, const struct aw_ah *ah, struct msghdr *msg)
 	struct in_pktinfo in = { .ipi_ifindex = (int)leaves_by(ah) };
 
 	if (family == AF_INET) {
-		memcpy(&in.ipi_spec_dst, ah->src + 12, sizeof(in.ipi_spec_dst));
+		memcpy(&in.ipi_spec_dst, ah->src + GID_IPV4_AT, sizeof(in.ipi_spec_dst));
 		add_control(msg, IPPROTO_IP, IP_PKTINFO, &in, sizeof(in));
 	} else {
-		memcpy(&in6.ipi6_addr, ah->src, UD_ADDR_LEN);
+		memcpy(&in6.ipi6_addr, ah->src, GID_LEN);
 		add_control(msg, IPPROTO_IPV6, IPV6_PKTINFO, &in6, sizeof(in6));
 	}
 }
 
 static void add_controls(int family, const struct aw_ah *ah, struct msghdr *msg)
 {
-	bool ipv4 = ud_addr_is_ipv4(ah->dst);
+	bool ipv4 = gid_is_ipv4(ah->dst);
 	int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
 	int tclass = ah->traffic_class, hops = ah->hop_limit;
 
-	if (!is_zero(ah->src))
+	if (!gid_is_zero(ah->src))
 		add_source(family, ah, msg);
 	if (tclass)
 		add_control(msg, level, ipv4 ? IP_TOS : IPV6_TCLASS, &tclass, sizeof(tclass));
@@ -251,7 +236,7 @@ int aw_udsock_send(struct aw_udsock *sock, const struct aw_ah *ah, uint16_t port
 		.msg_control = control,
 	};
 
-	if (sock->family == AF_INET && !ud_addr_is_ipv4(ah->dst))
+	if (sock->family == AF_INET && !gid_is_ipv4(ah->dst))
 		return EAFNOSUPPORT;
 	if (ud_addr_is_multicast(ah->dst))
 		port = AW_UD_GROUP_PORT;

@@ -22,13 +22,6 @@ static int refuse(const char *why)
 	return EINVAL;
 }
 
-static bool is_zero(const uint8_t *addr)
-{
-	static const uint8_t zero[UD_ADDR_LEN];
-
-	return memcmp(addr, zero, UD_ADDR_LEN) == 0;
-}
-
 static int source_set(struct aw_ah *ah, uint8_t sgid_index)
 {
 	struct ibv_gid_entry own;
@@ -38,7 +31,7 @@ static int source_set(struct aw_ah *ah, uint8_t sgid_index)
 		return refuse("sgid_index is not in the GID table (ibv_devinfo -v shows it)");
 	if (err)
 		return err;
-	memcpy(ah->src, own.gid.raw, UD_ADDR_LEN);
+	memcpy(ah->src, own.gid.raw, GID_LEN);
 	ah->ifindex = own.ndev_ifindex;
 	return 0;
 }
@@ -50,9 +43,9 @@ static int global_fill(struct aw_ah *ah, const struct ibv_global_route *grh)
 	if (err)
 		return err;
 	ud_addr_of_gid(grh->dgid.raw, ah->dst);
-	if (is_zero(ah->dst))
+	if (gid_is_zero(ah->dst))
 		return refuse("the destination's GID is zero");
-	if (ud_addr_is_ipv4(ah->dst) != ud_addr_is_ipv4(ah->src))
+	if (gid_is_ipv4(ah->dst) != gid_is_ipv4(ah->src))
 		return refuse("the source's GID is of IPv4 and the destination's of IPv6, or the "
 			      "other way round: choose another sgid_index");
 	ah->traffic_class = grh->traffic_class;

@@ -11,7 +11,7 @@
 /* Both: EOPNOTSUPP for another QP than UD. */
 int avb_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex)
 {
-	uint8_t addr[UD_ADDR_LEN];
+	uint8_t addr[GID_LEN];
 
 	if (!aw_persona_is_roce() || qp->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
@@ -21,7 +21,7 @@ int avb_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifind
 
 int avb_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex)
 {
-	uint8_t addr[UD_ADDR_LEN];
+	uint8_t addr[GID_LEN];
 
 	if (!aw_persona_is_roce() || qp->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;

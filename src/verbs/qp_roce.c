@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define QPN_MAX 0xffffffu
 #define COUNT_MAX 7 /* retry_cnt and rnr_retry have three bits; 7 RNR retries are endless */
 #define CODE_MAX 31 /* timeout and min_rnr_timer have five */
 #define RNR_RETRY_ENDLESS 7
@@ -98,19 +97,18 @@ static int ends_by_lid(const struct ibv_ah_attr *ah, struct aw_pair *pair)
 
 static int ends_by_gid(const struct ibv_global_route *grh, struct aw_pair *pair)
 {
-	static const union ibv_gid none;
 	struct ibv_gid_entry own;
 	int err = vb_gid_at(grh->sgid_index, &own);
 
 	if (err)
 		return err;
-	if (!memcmp(&grh->dgid, &none, sizeof(none)))
+	if (gid_is_zero(grh->dgid.raw))
 		return EINVAL;
-	if (ud_addr_is_ipv4(own.gid.raw) != ud_addr_is_ipv4(grh->dgid.raw)) {
+	if (gid_is_ipv4(own.gid.raw) != gid_is_ipv4(grh->dgid.raw)) {
 		aw_log(AW_LOG_ERROR,
 		       "gid %u is of %s, and the peer's (ah_attr.grh.dgid) is not: choose another "
 		       "sgid_index",
-		       grh->sgid_index, ud_addr_is_ipv4(own.gid.raw) ? "ipv4" : "ipv6");
+		       grh->sgid_index, gid_is_ipv4(own.gid.raw) ? "ipv4" : "ipv6");
 		return EINVAL;
 	}
 	memcpy(pair->local.gid, own.gid.raw, sizeof(pair->local.gid));

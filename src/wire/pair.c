@@ -17,7 +17,7 @@ enum {
 	SRC_GID = 20,
 };
 
-_Static_assert(SRC_GID + PAIR_GID_LEN == PAIR_LEN, "the GID is the last");
+_Static_assert(SRC_GID + GID_LEN == PAIR_LEN, "the GID is the last");
 
 static const uint8_t magic[4] = { 'a', 'w', 'R', 'C' };
 
@@ -30,14 +30,14 @@ void pair_put(const struct pair *pair, uint8_t *p)
 	put_be32(p + INCARNATION, pair->incarnation);
 	put_be32(p + SRC_QPN, pair->src_qpn);
 	put_be32(p + DST_QPN, pair->dst_qpn);
-	memcpy(p + SRC_GID, pair->src_gid, PAIR_GID_LEN);
+	memcpy(p + SRC_GID, pair->src_gid, GID_LEN);
 }
 
 bool pair_get(const uint8_t *p, size_t len, struct pair *pair)
 {
 	if (len < PAIR_LEN || memcmp(p + MAGIC, magic, sizeof(magic)) != 0 ||
 	    p[VERSION] != PAIR_VERSION || p[ANSWER] > PAIR_MALFORMED ||
-	    get_be32(p + SRC_QPN) > PAIR_QPN_MAX || get_be32(p + DST_QPN) > PAIR_QPN_MAX)
+	    get_be32(p + SRC_QPN) > QPN_MAX || get_be32(p + DST_QPN) > QPN_MAX)
 		return false;
 	*pair = (struct pair){
 		.answer = (enum pair_answer)p[ANSWER],
@@ -45,6 +45,6 @@ bool pair_get(const uint8_t *p, size_t len, struct pair *pair)
 		.src_qpn = get_be32(p + SRC_QPN),
 		.dst_qpn = get_be32(p + DST_QPN),
 	};
-	memcpy(pair->src_gid, p + SRC_GID, PAIR_GID_LEN);
+	memcpy(pair->src_gid, p + SRC_GID, GID_LEN);
 	return true;
 }

@@ -4,14 +4,14 @@
 #ifndef WIRE_PAIR_H
 #define WIRE_PAIR_H
 
+#include "wire/gid.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PAIR_LEN 36
 #define PAIR_VERSION 1
-#define PAIR_GID_LEN 16
-#define PAIR_QPN_MAX 0xffffffu
 
 /* Why a Request is answered with a rejecting Reply; 0 in a Request and in an accepting Reply. */
 enum pair_answer {
@@ -28,7 +28,7 @@ struct pair {
 	uint32_t incarnation; /* grows each time that the source QP goes to RTR */
 	uint32_t src_qpn; /* 24 bits */
 	uint32_t dst_qpn; /* likewise */
-	uint8_t src_gid[PAIR_GID_LEN];
+	uint8_t src_gid[GID_LEN];
 };
 
 /* Writes PAIR_LEN octets. */

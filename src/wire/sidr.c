@@ -2,6 +2,7 @@
 // The header of service ID resolution, and private data behind it.
 #include "wire/sidr.h"
 
+#include "wire/gid.h"
 #include "wire/octets.h"
 
 #include <string.h>
@@ -20,7 +21,6 @@ enum {
 enum {
 	MAGIC_VALUE = 0x61775349, /* "awSI" */
 	VERSION_VALUE = 1,
-	QPN_MAX = 0xffffff,
 };
 
 static bool numbers_valid(const struct sidr_msg *msg)

@@ -35,11 +35,9 @@ enum {
 	IPV4_CHECKSUM = 10,
 };
 
-static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
 static bool numbers_valid(const struct ud_hdr *hdr)
 {
-	if (hdr->dest_qpn > UD_QPN_MAX || hdr->src_qpn > UD_QPN_MAX || hdr->sl > UD_SL_MAX)
+	if (hdr->dest_qpn > QPN_MAX || hdr->src_qpn > QPN_MAX || hdr->sl > UD_SL_MAX)
 		return false;
 	return hdr->flags & UD_FLAG_IMM || hdr->imm == 0;
 }
@@ -81,22 +79,18 @@ void ud_build(const struct ud_hdr *hdr, uint8_t *p)
 
 void ud_addr_of_gid(const uint8_t *gid, uint8_t *addr)
 {
-	static const uint8_t roce_v1[12] = { 0xff, 0x0e, [10] = 0xff, [11] = 0xff };
+	static const uint8_t roce_v1[GID_IPV4_AT] = { 0xff, 0x0e, [10] = 0xff, [11] = 0xff };
 
-	memcpy(addr, gid, UD_ADDR_LEN);
 	if (memcmp(gid, roce_v1, sizeof(roce_v1)) == 0)
-		memcpy(addr, mapped, sizeof(mapped));
-}
-
-bool ud_addr_is_ipv4(const uint8_t *addr)
-{
-	return memcmp(addr, mapped, sizeof(mapped)) == 0;
+		gid_of_ipv4(addr, gid + GID_IPV4_AT);
+	else
+		memcpy(addr, gid, GID_LEN);
 }
 
 bool ud_addr_is_multicast(const uint8_t *addr)
 {
-	if (ud_addr_is_ipv4(addr))
-		return (addr[12] & 0xf0) == 0xe0;
+	if (gid_is_ipv4(addr))
+		return (addr[GID_IPV4_AT] & 0xf0) == 0xe0;
 	return addr[0] == 0xff;
 }
 
@@ -121,8 +115,8 @@ static void ipv4_build(const struct ud_route *route, size_t udp_len, uint8_t *p)
 	put_be16(p + 6, IPV4_DONT_FRAGMENT);
 	p[8] = route->hop_limit;
 	p[9] = UDP_PROTOCOL;
-	memcpy(p + 12, route->src + sizeof(mapped), 4);
-	memcpy(p + 16, route->dst + sizeof(mapped), 4);
+	memcpy(p + 12, route->src + GID_IPV4_AT, 4);
+	memcpy(p + 16, route->dst + GID_IPV4_AT, 4);
 	put_be16(p + IPV4_CHECKSUM, ipv4_checksum(p));
 }
 
@@ -132,15 +126,15 @@ static void ipv6_build(const struct ud_route *route, size_t udp_len, uint8_t *p)
 	put_be16(p + 4, (uint16_t)udp_len);
 	p[6] = UDP_PROTOCOL;
 	p[7] = route->hop_limit;
-	memcpy(p + 8, route->src, UD_ADDR_LEN);
-	memcpy(p + 24, route->dst, UD_ADDR_LEN);
+	memcpy(p + 8, route->src, GID_LEN);
+	memcpy(p + 24, route->dst, GID_LEN);
 }
 
 void ud_grh_build(const struct ud_route *route, size_t len, uint8_t *p)
 {
 	size_t udp_len = UDP_HDR_LEN + UD_HDR_LEN + len;
 
-	if (ud_addr_is_ipv4(route->dst))
+	if (gid_is_ipv4(route->dst))
 		ipv4_build(route, udp_len, p);
 	else
 		ipv6_build(route, udp_len, p);

@@ -5,6 +5,8 @@
 #ifndef WIRE_UD_H
 #define WIRE_UD_H
 
+#include "wire/gid.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,8 +15,6 @@
 #define UD_PAYLOAD_MAX 4096 /* the largest MTU that InfiniBand has */
 #define UD_DATAGRAM_MAX (UD_HDR_LEN + UD_PAYLOAD_MAX)
 #define UD_GRH_LEN 40
-#define UD_ADDR_LEN 16 /* a GID; an IPv4 address is ::ffff:a.b.c.d */
-#define UD_QPN_MAX 0xffffffu
 #define UD_QPN_MULTICAST 0xffffffu
 #define UD_SL_MAX 15
 
@@ -34,8 +34,8 @@ struct ud_hdr {
 
 /* How a datagram came: what the network layer says of it. */
 struct ud_route {
-	uint8_t src[UD_ADDR_LEN];
-	uint8_t dst[UD_ADDR_LEN];
+	uint8_t src[GID_LEN];
+	uint8_t dst[GID_LEN];
 	uint8_t traffic_class;
 	uint8_t hop_limit;
 };
@@ -53,7 +53,6 @@ void ud_build(const struct ud_hdr *hdr, uint8_t *p);
 /* The address that a GID means. RoCE v1 writes an IPv4 group as ff0e::ffff:a.b.c.d. */
 void ud_addr_of_gid(const uint8_t *gid, uint8_t *addr);
 
-bool ud_addr_is_ipv4(const uint8_t *addr);
 bool ud_addr_is_multicast(const uint8_t *addr);
 
 /*

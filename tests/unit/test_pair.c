@@ -43,7 +43,7 @@ static void pair_get__as_documented(void **state)
 	assert_int_equal(pair.incarnation, 3);
 	assert_int_equal(pair.src_qpn, 0x123456);
 	assert_int_equal(pair.dst_qpn, 0xabcdef);
-	assert_memory_equal(pair.src_gid, value.src_gid, PAIR_GID_LEN);
+	assert_memory_equal(pair.src_gid, value.src_gid, GID_LEN);
 }
 
 static void pair_get__more_octets_are_a_later_version_s(void **state)

@@ -41,7 +41,7 @@ static struct pair request_of_peer(const struct aw_pair *told)
 {
 	struct pair request = { .src_qpn = told->remote.qpn, .dst_qpn = told->local.qpn };
 
-	memcpy(request.src_gid, told->remote.gid, PAIR_GID_LEN);
+	memcpy(request.src_gid, told->remote.gid, GID_LEN);
 	return request;
 }
 
@@ -192,7 +192,7 @@ static void is_from__mapped_address(void **state)
 	struct sockaddr_storage other = { .ss_family = AF_UNIX };
 
 	(void)state;
-	memcpy(&((struct sockaddr_in6 *)&addr)->sin6_addr, pair.remote.gid, PAIR_GID_LEN);
+	memcpy(&((struct sockaddr_in6 *)&addr)->sin6_addr, pair.remote.gid, GID_LEN);
 	assert_true(aw_pair_is_from(&request, &addr));
 	assert_false(aw_pair_is_from(&request, &other));
 }

@@ -112,11 +112,11 @@ static void ud_addr__of_both_families(void **state)
 	const uint8_t host6[16] = { 0x20, 1, 0x0d, 0xb8, [15] = 1 };
 
 	(void)state;
-	assert_true(ud_addr_is_ipv4(group4) && ud_addr_is_multicast(group4));
-	assert_true(ud_addr_is_ipv4(host4) && !ud_addr_is_multicast(host4));
+	assert_true(gid_is_ipv4(group4) && ud_addr_is_multicast(group4));
+	assert_true(gid_is_ipv4(host4) && !ud_addr_is_multicast(host4));
 	assert_false(ud_addr_is_multicast(beyond4));
-	assert_true(!ud_addr_is_ipv4(group6) && ud_addr_is_multicast(group6));
-	assert_true(!ud_addr_is_ipv4(host6) && !ud_addr_is_multicast(host6));
+	assert_true(!gid_is_ipv4(group6) && ud_addr_is_multicast(group6));
+	assert_true(!gid_is_ipv4(host6) && !ud_addr_is_multicast(host6));
 }
 
 static void ud_grh_build__ipv4(void **state)
