@@ -41,7 +41,7 @@ void aw_sidr_ask_destroy(struct aw_sidr_ask *ask);
 
 struct aw_sidr_service;
 
-/* The two ends of a datagram, as recvmsg(2) and sendmsg(2) have them. */
+/* The two ends of a datagram, as recvmsg(2) and sendmsg(2) have them: IPv4 may be mapped into IPv6. */
 struct aw_sidr_ends {
 	struct sockaddr_storage peer;
 	socklen_t peer_len;
@@ -53,8 +53,7 @@ struct aw_sidr_request {
 	struct aw_sidr_service *service; /* held */
 	struct aw_sidr_ends ends;
 	uint64_t id;
-	struct sockaddr_storage peer; /* who asks; mapped addresses are IPv4 */
-	struct sockaddr_storage local; /* whom, likewise */
+	struct sockaddr_storage local; /* who is asked; ends.peer asks */
 	uint8_t pd_len;
 	uint8_t pd[AW_SIDR_PD_MAX];
 };

@@ -115,36 +115,6 @@ void aw_sidr_service_destroy(struct aw_sidr_service *service)
 		aw_watch_remove_wait(&service->watch);
 }
 
-/* Mapped addresses become IPv4. */
-static void set_address(struct sockaddr_storage *to, const struct in6_addr *addr, uint16_t port,
-			uint32_t scope)
-{
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)to;
-	struct sockaddr_in *in = (struct sockaddr_in *)to;
-
-	memset(to, 0, sizeof(*to));
-	if (IN6_IS_ADDR_V4MAPPED(addr)) {
-		in->sin_family = AF_INET;
-		in->sin_port = port;
-		memcpy(&in->sin_addr, &addr->s6_addr[12], sizeof(in->sin_addr));
-		return;
-	}
-	in6->sin6_family = AF_INET6;
-	in6->sin6_port = port;
-	in6->sin6_addr = *addr;
-	in6->sin6_scope_id = IN6_IS_ADDR_LINKLOCAL(addr) ? scope : 0;
-}
-
-static void name_peer(const struct aw_sidr_ends *ends, struct sockaddr_storage *peer)
-{
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&ends->peer;
-
-	if (ends->peer.ss_family == AF_INET)
-		*peer = ends->peer;
-	else
-		set_address(peer, &in6->sin6_addr, in6->sin6_port, in6->sin6_scope_id);
-}
-
 static struct msghdr message(struct aw_sidr_ends *ends, struct iovec *iov)
 {
 	return (struct msghdr){
@@ -178,7 +148,8 @@ static ssize_t receive(struct aw_sidr_service *service, uint8_t *octets, size_t 
 static bool name_local(const struct aw_sidr_service *service, struct aw_sidr_ends *ends,
 		       struct sockaddr_storage *local)
 {
-	struct in6_addr mapped = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	struct sockaddr_in6 *to6 = (struct sockaddr_in6 *)local;
+	struct sockaddr_in *to = (struct sockaddr_in *)local;
 	struct msghdr msg = message(ends, NULL);
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	struct in6_pktinfo in6;
@@ -186,14 +157,18 @@ static bool name_local(const struct aw_sidr_service *service, struct aw_sidr_end
 
 	if (!c || (service->family == AF_INET) != (c->cmsg_level == IPPROTO_IP))
 		return false;
-	if (service->family == AF_INET6) {
-		memcpy(&in6, CMSG_DATA(c), sizeof(in6));
-		set_address(local, &in6.ipi6_addr, service->port, in6.ipi6_ifindex);
+	local->ss_family = (sa_family_t)service->family;
+	if (service->family == AF_INET) {
+		memcpy(&in, CMSG_DATA(c), sizeof(in));
+		to->sin_port = service->port;
+		to->sin_addr = in.ipi_addr;
 		return true;
 	}
-	memcpy(&in, CMSG_DATA(c), sizeof(in));
-	memcpy(&mapped.s6_addr[12], &in.ipi_addr, sizeof(in.ipi_addr));
-	set_address(local, &mapped, service->port, 0);
+	memcpy(&in6, CMSG_DATA(c), sizeof(in6));
+	to6->sin6_port = service->port;
+	to6->sin6_addr = in6.ipi6_addr;
+	if (IN6_IS_ADDR_LINKLOCAL(&in6.ipi6_addr))
+		to6->sin6_scope_id = in6.ipi6_ifindex;
 	return true;
 }
 
@@ -224,9 +199,9 @@ static int send_to(const struct aw_sidr_service *service, struct known *known,
 
 /* True: it was heard before, and answered if it could be. The lock is held. */
 static bool answer_again(struct aw_sidr_service *service, const struct sidr_msg *msg,
-			 const struct sockaddr_storage *peer, struct aw_sidr_ends *ends)
+			 struct aw_sidr_ends *ends)
 {
-	struct known *known = find(service, msg->id, peer);
+	struct known *known = find(service, msg->id, &ends->peer);
 
 	if (!known || known->len == 0)
 		return known != NULL;
@@ -240,13 +215,13 @@ static void remember(struct aw_sidr_service *service, const struct aw_sidr_reque
 
 	service->next = (service->next + 1) % KNOWN_MAX;
 	known->id = request->id;
-	known->peer = request->peer;
+	known->peer = request->ends.peer;
 	known->len = 0;
 }
 
 static void forget(struct aw_sidr_service *service, const struct aw_sidr_request *request)
 {
-	struct known *known = find(service, request->id, &request->peer);
+	struct known *known = find(service, request->id, &request->ends.peer);
 
 	if (known)
 		memset(known, 0, sizeof(*known));
@@ -259,7 +234,6 @@ static struct aw_sidr_request *make(struct aw_sidr_service *service, const struc
 
 	if (!request)
 		return NULL;
-	name_peer(ends, &request->peer);
 	if (!name_local(service, ends, &request->local)) {
 		free(request);
 		return NULL;
@@ -292,11 +266,9 @@ static void hear(struct aw_sidr_service *service, const struct sidr_msg *msg,
 		 struct aw_sidr_ends *ends)
 {
 	struct aw_sidr_request *request;
-	struct sockaddr_storage peer;
 
-	name_peer(ends, &peer);
 	pthread_mutex_lock(&service->lock);
-	if (!answer_again(service, msg, &peer, ends)) {
+	if (!answer_again(service, msg, ends)) {
 		request = make(service, msg, ends);
 		if (request)
 			offer(service, request);
@@ -338,7 +310,7 @@ int aw_sidr_reply(struct aw_sidr_request *request, const struct aw_sidr_answer *
 	int err;
 
 	pthread_mutex_lock(&service->lock);
-	known = find(service, request->id, &request->peer);
+	known = find(service, request->id, &request->ends.peer);
 	if (!known)
 		known = &lost;
 	known->len = sidr_build(&msg, known->octets);

@@ -15,7 +15,6 @@ int aw_ud_create(struct aw_uqp *qp)
 
 	if (!ud)
 		return ENOMEM;
-	ud->mtu = qp->attr.ud_mtu;
 	qp->ud = ud;
 	return 0;
 }

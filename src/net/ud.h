@@ -27,7 +27,6 @@ struct aw_ud_group;
 
 struct aw_ud {
 	struct aw_udsock *sock; /* of its number; fixed after open */
-	uint32_t mtu; /* octets a message; fixed after create */
 	/* guarded by the QP lock */
 	enum aw_ud_state state;
 	uint32_t qkey;

@@ -95,13 +95,13 @@ static enum aw_error payload(const struct aw_uqp *qp, struct aw_swqe *wqe, struc
  */
 static bool is_too_long(struct aw_uqp *qp, const struct aw_swqe *wqe)
 {
-	if (wqe->len <= qp->ud->mtu)
+	if (wqe->len <= qp->attr.ud_mtu)
 		return false;
 	if (!qp->ud->told_long)
 		aw_log(AW_LOG_WARN,
 		       "qp 0x%x: ud message of %u octets not sent: the active mtu is %u (a ud message "
 		       "is one datagram)",
-		       qp->qpn, wqe->len, qp->ud->mtu);
+		       qp->qpn, wqe->len, qp->attr.ud_mtu);
 	qp->ud->told_long = true;
 	return true;
 }

@@ -11,7 +11,6 @@
 
 #include <rdma/rdma_verbs.h>
 
-#define HOP_LIMIT 64
 #define TIMEOUT 14 /* 67 ms */
 #define RETRIES 7
 
@@ -146,7 +145,7 @@ static int init_rtr(const struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *
 		.is_global = 1,
 		.port_num = id->port_num,
 		.grh.dgid = id->route.addr.addr.ibaddr.dgid,
-		.grh.hop_limit = HOP_LIMIT,
+		.grh.hop_limit = AW_CM_HOP_LIMIT,
 	};
 	*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;

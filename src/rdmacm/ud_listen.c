@@ -19,7 +19,7 @@ static struct aw_cm_id *make_id(struct aw_cm_id *listener, const struct aw_sidr_
 		aw_cm_id_destroy(cm);
 		return NULL;
 	}
-	aw_address_set_ends(&cm->id.route.addr, &request->local, &request->peer);
+	aw_address_set_ends(&cm->id.route.addr, &request->local, &request->ends.peer);
 	aw_cm_id_advance(cm, AW_CM_IDLE, AW_CM_REQUESTED);
 	return cm;
 }

@@ -117,6 +117,10 @@ static void exchange(const char *bound, const char *ip)
 	assert_int_equal(rdma_connect(client, &ask), 0);
 	server = take_request("who");
 	assert_int_equal(rdma_get_dst_port(server), rdma_get_src_port(client));
+	assert_int_equal(rdma_get_peer_addr(server)->sa_family,
+			 rdma_get_local_addr(client)->sa_family);
+	assert_int_equal(rdma_get_local_addr(server)->sa_family,
+			 rdma_get_peer_addr(client)->sa_family);
 	make_qp(server);
 	assert_int_equal(rdma_accept(server, &answer), 0);
 	event = cm_expect(active, RDMA_CM_EVENT_ESTABLISHED, 0);
