@@ -258,13 +258,6 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	free(qp);
 }
 
-/* What is held leaves. Under the lock. */
-static void let_go(struct aw_uqp *qp)
-{
-	if (qp->hold.listed)
-		aw_uqp_push(qp);
-}
-
 struct aw_uqp *aw_uqp_get(uint32_t qpn)
 {
 	if (aw_once_run(&qps_once, make_table) || qpn < QPN_FIRST)
@@ -363,7 +356,7 @@ void aw_uqp_close(struct aw_uqp *qp)
 void aw_uqp_abort(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
-	let_go(qp);
+	aw_uqp_let_go(qp);
 	aw_qp_abort(&qp->core, AW_OK);
 	aw_uqp_serve(qp);
 	unlock(qp);
@@ -372,7 +365,7 @@ void aw_uqp_abort(struct aw_uqp *qp)
 void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status)
 {
 	pthread_mutex_lock(&qp->lock);
-	let_go(qp);
+	aw_uqp_let_go(qp);
 	aw_qp_give_up(&qp->core, status);
 	aw_uqp_serve(qp);
 	unlock(qp);
@@ -427,7 +420,7 @@ static void tell_of_reset(struct aw_uqp *qp)
 void aw_uqp_reset(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
-	let_go(qp);
+	aw_uqp_let_go(qp);
 	aw_uqp_drop_socket(qp);
 	tell_of_reset(qp);
 	free(qp->reads);
@@ -511,7 +504,7 @@ void aw_uqp_on_wake(uint32_t handle)
 
 void aw_uqp_on_release(uint32_t handle)
 {
-	with_qp(handle, let_go);
+	with_qp(handle, aw_uqp_let_go);
 }
 
 static void let_go_late(struct aw_uqp *qp)
@@ -519,7 +512,7 @@ static void let_go_late(struct aw_uqp *qp)
 	if (!aw_hold_is_late(qp))
 		return;
 	aw_hold_charge(qp);
-	let_go(qp);
+	aw_uqp_let_go(qp);
 }
 
 void aw_uqp_on_late(uint32_t handle)
@@ -534,7 +527,7 @@ void aw_uqp_on_exit(uint32_t handle)
 	if (!qp)
 		return;
 	if (pthread_mutex_trylock(&qp->lock) == 0) {
-		let_go(qp);
+		aw_uqp_let_go(qp);
 		unlock(qp);
 	}
 	aw_table_put(&qps, handle);

@@ -8,13 +8,6 @@
 
 #include <errno.h>
 
-/* What is held leaves. Under the lock. */
-static void release(struct aw_uqp *qp)
-{
-	if (qp->hold.listed)
-		aw_uqp_push(qp);
-}
-
 void aw_uqp_send_begin(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
@@ -31,7 +24,7 @@ struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead)
 {
 	/* What is held may be unsignalled, and need its slots no more once it is sent. */
 	if (!has_slot(qp, ahead))
-		release(qp);
+		aw_uqp_let_go(qp);
 	return has_slot(qp, ahead) ? aw_sq_at(&qp->core.sq, qp->core.sq.tail + ahead) : NULL;
 }
 

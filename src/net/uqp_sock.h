@@ -27,6 +27,13 @@ void aw_uqp_serve(struct aw_uqp *qp);
 /* The same without the receiving: after posts. */
 void aw_uqp_push(struct aw_uqp *qp);
 
+/* What is held leaves. */
+static inline void aw_uqp_let_go(struct aw_uqp *qp)
+{
+	if (qp->hold.listed)
+		aw_uqp_push(qp);
+}
+
 /* Leaves the socket to polling threads, or to those that sleep on a channel, if that can be. */
 void aw_uqp_lend(struct aw_uqp *qp);
 void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to);

@@ -192,7 +192,6 @@ static void qp_fill(struct vb_qp *qp, struct ibv_pd *pd, const struct ibv_qp_ini
 	ibv->qp_num = qp->uqp->qpn;
 	ibv->state = aw_persona_is_roce() ? IBV_QPS_RESET : IBV_QPS_INIT;
 	atomic_init(&qp->walked, ibv->state);
-	atomic_init(&qp->reset, ibv->state == IBV_QPS_RESET);
 	ibv->qp_type = attr->qp_type;
 	pthread_mutex_init(&ibv->mutex, NULL);
 	pthread_cond_init(&ibv->cond, NULL);

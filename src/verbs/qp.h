@@ -20,8 +20,10 @@ struct vb_qp {
 	struct aw_uqp *uqp;
 	struct ibv_qp_init_attr init; /* cap as granted */
 
-	_Atomic bool reset; /* modified to RESET and not to INIT again: IDLE shows as RESET */
-	/* roce persona: the state that the program led it to. Changes with the ibv_qp's mutex */
+	/*
+	 * The state that the program led it to; in the iwarp persona RESET, or INIT for all others. Where the
+	 * core says IDLE it is the QP's.
+	 */
 	_Atomic enum ibv_qp_state walked;
 
 	struct aw_source source[VB_QP_SOURCES]; /* raised on the context's channel */
@@ -41,10 +43,14 @@ static inline struct vb_qp *vb_qp_of(struct ibv_qp *qp)
 	return (struct vb_qp *)qp;
 }
 
-/* roce persona: the state that the program led it to. */
 static inline enum ibv_qp_state vb_qp_walked(const struct vb_qp *qp)
 {
 	return atomic_load_explicit(&qp->walked, memory_order_relaxed);
+}
+
+static inline void vb_qp_walk(struct vb_qp *qp, enum ibv_qp_state state)
+{
+	atomic_store_explicit(&qp->walked, state, memory_order_relaxed);
 }
 
 /* Writes the state below to qp->state. */

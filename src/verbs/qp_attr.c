@@ -131,8 +131,7 @@ enum ibv_qp_state vb_qp_state(struct vb_qp *qp)
 		return vb_qp_roce_state(qp);
 	switch (aw_uqp_state(qp->uqp)) {
 	case AW_QP_IDLE:
-		return atomic_load_explicit(&qp->reset, memory_order_relaxed) ? IBV_QPS_RESET
-									      : IBV_QPS_INIT;
+		return vb_qp_walked(qp);
 	case AW_QP_RTS:
 		return IBV_QPS_RTS;
 	case AW_QP_CLOSING:
@@ -205,11 +204,11 @@ static void move_do(struct vb_qp *qp, enum move move)
 {
 	switch (move) {
 	case MOVE_INIT:
-		atomic_store_explicit(&qp->reset, false, memory_order_relaxed);
+		vb_qp_walk(qp, IBV_QPS_INIT);
 		break;
 	case MOVE_RESET:
 		aw_uqp_reset(qp->uqp);
-		atomic_store_explicit(&qp->reset, true, memory_order_relaxed);
+		vb_qp_walk(qp, IBV_QPS_RESET);
 		break;
 	case MOVE_CLOSE:
 		aw_uqp_close(qp->uqp);

@@ -184,8 +184,7 @@ static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr)
 static int recv_post(struct vb_qp *qp, const struct ibv_recv_wr *wr)
 {
 	/* The mark stays when the QP goes on to another state without INIT. */
-	if (atomic_load_explicit(&qp->reset, memory_order_relaxed) &&
-	    vb_qp_state(qp) == IBV_QPS_RESET)
+	if (vb_qp_walked(qp) == IBV_QPS_RESET && vb_qp_state(qp) == IBV_QPS_RESET)
 		return EINVAL;
 	if (!vb_recv_wr_valid(wr, qp->init.cap.max_recv_sge))
 		return EINVAL;

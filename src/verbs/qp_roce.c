@@ -198,8 +198,7 @@ static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_at
 	}
 	if (err)
 		return err;
-	atomic_store_explicit(&qp->reset, attr->qp_state == IBV_QPS_RESET, memory_order_relaxed);
-	atomic_store_explicit(&qp->walked, attr->qp_state, memory_order_relaxed);
+	vb_qp_walk(qp, attr->qp_state);
 	return 0;
 }
 
@@ -227,10 +226,11 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 		tell_ready(qp);
 	if (mask & IBV_QP_STATE)
 		err = move(qp, from, attr, mask);
-	pthread_mutex_lock(&ibv->mutex);
-	if (err)
+	if (err) {
+		pthread_mutex_lock(&ibv->mutex);
 		qp->attr = before;
-	pthread_mutex_unlock(&ibv->mutex);
+		pthread_mutex_unlock(&ibv->mutex);
+	}
 	vb_qp_state_sync(ibv);
 	return err;
 }

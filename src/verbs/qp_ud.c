@@ -84,8 +84,7 @@ int vb_qp_ud_modify(struct vb_qp *qp, const struct ibv_qp_attr *attr, int mask)
 		}
 		if (mask & IBV_QP_STATE) {
 			aw_ud_move(qp->uqp, meant(attr->qp_state));
-			atomic_store_explicit(&qp->reset, attr->qp_state == IBV_QPS_RESET,
-					      memory_order_relaxed);
+			vb_qp_walk(qp, attr->qp_state);
 		}
 		ibv->state = vb_qp_ud_state(qp);
 	}
