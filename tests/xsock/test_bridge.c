@@ -277,6 +277,25 @@ static void bridge__a_close_with_octets_unread_resets(void **state)
 	assert_true(ep.closed && ep.aborted && !ep.shut);
 }
 
+/* The kernel says so once: to a send, if the program closes in the midst of it. */
+static void bridge__a_send_finds_octets_unread(void **state)
+{
+	(void)state;
+	turn();
+	memcpy(ep.octets, "late", 4);
+	ep.len = 4;
+	refusals = 1;
+	refusal = ECONNRESET;
+	assert_int_equal(eventfd_write(ep.fd, 1), 0);
+	turn();
+	assert_int_equal(refusals, 0);
+	close(near);
+	near = -1;
+	turn();
+	assert_int_equal(ended, 0);
+	assert_true(ep.closed && ep.aborted && !ep.shut);
+}
+
 /* Octets that came before a failure are still read, then the end; writes fail. */
 static void bridge__a_failure_comes_after_the_octets(void **state)
 {
@@ -345,6 +364,7 @@ int main(void)
 		TEST(bridge__a_close_ends_in_order),
 		TEST(bridge__a_close_by_linger_resets),
 		TEST(bridge__a_close_with_octets_unread_resets),
+		TEST(bridge__a_send_finds_octets_unread),
 		TEST(bridge__a_failure_comes_after_the_octets),
 		TEST(bridge__goes_on_after_one_direction),
 		TEST(bridge__goes_on_when_the_kernel_refuses),

@@ -83,7 +83,7 @@ static void fill_out(struct aw_bridge *bridge)
 		out->len = (size_t)got;
 		out->urgent = urgent;
 	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-		bridge->unread = got < 0 && errno == ECONNRESET;
+		bridge->unread |= got < 0 && errno == ECONNRESET;
 		out->eof = true;
 	}
 }
@@ -184,6 +184,7 @@ static bool drain_in(struct aw_bridge *bridge)
 		return false;
 	}
 	if (taken < 0) { /* the program reads no more: TCP, too, takes and forgets */
+		bridge->unread |= errno == ECONNRESET; /* told once: here, or to a read */
 		in->lost = true;
 		taken = (ssize_t)in->len;
 	}
