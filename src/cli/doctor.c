@@ -134,7 +134,9 @@ static int doctor(int argc, char **argv)
 	}
 	check_preload();
 	check_policy();
+	aw_doctor_persona();
 	libraries_work = check_libraries();
+	aw_doctor_device_files();
 	check_sockets();
 	aw_doctor_system();
 	if (!libraries_work || aw_finding_any_failed()) {
@@ -152,8 +154,8 @@ const struct cli_command aw_cli_doctor = {
 	.help = "usage: anywarp doctor\n"
 		"\n"
 		"Tries what an RDMA program needs of anywarp on this machine: the libraries, the\n"
-		"device and its addresses, a connection over loopback, the limits. One line for\n"
-		"each: 'ok'; 'warn', slower or less, but works; or 'fail', with a remedy.\n"
+		"device, its persona, files and addresses, a connection over loopback, the limits.\n"
+		"One line for each: 'ok'; 'warn', slower or less, but works; or 'fail', with a remedy.\n"
 		"\n"
 		"The exit status is 0 when RDMA programs run here, 1 when they do not.\n",
 };

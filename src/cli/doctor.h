@@ -6,6 +6,10 @@
 // What the machine allows: loopback TCP, file descriptors, socket buffers, namespaces.
 void aw_doctor_system(void);
 
+// What a program sees of the device: which persona is in force; the files under /dev and /sys, here or offered.
+void aw_doctor_persona(void);
+void aw_doctor_device_files(void);
+
 // Loads both libraries as a program would, and looks at the device. Returns the exit status.
 // Runs in a process whose LD_LIBRARY_PATH begins with dir.
 int aw_doctor_probe(const char *dir);

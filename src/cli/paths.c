@@ -34,16 +34,28 @@ static bool directory(const char *format, ...)
 	return len < (int)sizeof(path) && (mkdir(path, 0700) == 0 || errno == EEXIST);
 }
 
+static const char *base_path(void)
+{
+	const char *base = getenv("XDG_RUNTIME_DIR");
+
+	return base && *base ? base : "/tmp";
+}
+
+bool aw_paths_base(char base[PATH_MAX])
+{
+	return snprintf(base, PATH_MAX, "%s", base_path()) < PATH_MAX &&
+	       access(base, W_OK | X_OK) == 0;
+}
+
 /* One for each user and network namespace: interfaces are the namespace's. */
 static bool root_make(char root[PATH_MAX])
 {
-	const char *base = getenv("XDG_RUNTIME_DIR");
 	struct stat net, made;
 	int len;
 
 	if (stat("/proc/self/ns/net", &net) != 0)
 		net.st_ino = 0;
-	len = snprintf(root, PATH_MAX, "%s/anywarp-paths-%u-%llu", base && *base ? base : "/tmp",
+	len = snprintf(root, PATH_MAX, "%s/anywarp-paths-%u-%llu", base_path(),
 		       (unsigned int)geteuid(), (unsigned long long)net.st_ino);
 	if (len >= PATH_MAX || !directory("%s", root) || lstat(root, &made) != 0)
 		return false;

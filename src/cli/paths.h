@@ -4,6 +4,7 @@
 #ifndef CLI_PATHS_H
 #define CLI_PATHS_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #define CLI_PATHS_LIB "libanywarp-paths.so"
@@ -11,5 +12,8 @@
 // Makes them in a directory of the user's and sets ANYWARP_PATHS and LD_PRELOAD for the program. dir is
 // where our libraries are; who comes before every error. False when it cannot be, which is told.
 __attribute__((warn_unused_result)) bool aw_paths_export(const char *who, const char *dir);
+
+// The directory in which they would be made; false when this user cannot write there.
+__attribute__((warn_unused_result)) bool aw_paths_base(char base[PATH_MAX]);
 
 #endif

@@ -183,6 +183,44 @@ def test_doctor_finds_that_the_main_job_works():
     assert "\nfail" not in done.stdout
 
 
+@pytest.mark.parametrize("word, line", [
+    ("", "ok    persona           iwarp: "), ("iwarp", "ok    persona           iwarp: "),
+    ("roce", "ok    persona           roce, by ANYWARP_PERSONA")])
+def test_doctor_tells_the_persona(word, line):
+    told = anywarp("doctor", ANYWARP_PERSONA=word)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert line in told.stdout
+
+
+def test_doctor_fails_in_a_persona_that_there_is_not():
+    told = anywarp("doctor", ANYWARP_PERSONA="ib")
+    assert told.returncode == 1
+    assert "fail  persona           ANYWARP_PERSONA is 'ib'" in told.stdout
+    assert "set it to iwarp or roce" in told.stdout
+
+
+@pytest.mark.parametrize("path", ["/dev/infiniband", "/sys/class/infiniband"])
+def test_doctor_tells_of_the_device_s_files(path, tmp_path):
+    """Those of this machine, and those that a program under `anywarp run` sees, which doctor then is."""
+    env = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    here = "here" if os.path.exists(path) else "not here"
+    assert f"{path} is {here};" in anywarp("doctor", **env).stdout
+    assert not list(tmp_path.iterdir())
+    shown = anywarp("run", "--device-files", "--", str(ANYWARP), "doctor",
+                    ASAN_OPTIONS="verify_asan_link_order=0", **env)
+    assert f"{path} is here;" in shown.stdout
+
+
+def test_doctor_tells_what_device_files_would_offer(tmp_path):
+    offer = f"shows a program both, by files in {tmp_path}"
+    env = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    assert f"anywarp run --device-files {offer}" in anywarp("doctor", **env).stdout
+    assert f"anywarp run {offer}" in anywarp("doctor", ANYWARP_PERSONA="roce", **env).stdout
+    nowhere = anywarp("doctor", XDG_RUNTIME_DIR=str(tmp_path / "none"))
+    assert nowhere.returncode == 0
+    assert "warn  device files" in nowhere.stdout and "set XDG_RUNTIME_DIR" in nowhere.stdout
+
+
 def test_doctor_tells_what_is_preloaded_before_us():
     done = anywarp("doctor", LD_PRELOAD="/no/such/libibverbs.so.1")
     assert done.returncode == 1

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What a program would see of the device: its persona, and its files for programs that look for them
+// themselves. Nothing is made here; `anywarp run` does that.
+#include "cli/doctor.h"
+
+#include "cli/cli.h"
+#include "cli/finding.h"
+#include "cli/paths.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PERSONA_ENV "ANYWARP_PERSONA"
+
+static bool is_roce(void)
+{
+	const char *word = getenv(PERSONA_ENV);
+
+	return word && !strcmp(word, "roce");
+}
+
+void aw_doctor_persona(void)
+{
+	const char *word = getenv(PERSONA_ENV);
+
+	if (is_roce())
+		aw_finding_print(FINDING_OK, "persona", NULL,
+				 "roce, by " PERSONA_ENV ": ibv_modify_qp connects, and so does "
+				 "rdma_cm");
+	else if (!word || !*word || !strcmp(word, "iwarp"))
+		aw_finding_print(FINDING_OK, "persona", NULL,
+				 "iwarp: rdma_cm connects; for programs that exchange QP numbers "
+				 "themselves: anywarp run --persona roce");
+	else
+		aw_finding_print(FINDING_FAIL, "persona", "set it to iwarp or roce, or unset it",
+				 PERSONA_ENV " is '%s', and so there is no device", word);
+}
+
+// The machine's own, of an adapter's driver. Nothing of anywarp needs them.
+static void tell_what_is_here(void)
+{
+	static const char *const paths[] = { "/dev/infiniband", "/sys/class/infiniband" };
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		aw_finding_print(FINDING_OK, "device files", NULL,
+				 "%s is %s; anywarp does not need it", paths[i],
+				 access(paths[i], F_OK) == 0 ? "here" : "not here");
+}
+
+// What `anywarp run` would show in their place.
+static void tell_what_is_offered(const char *dir)
+{
+	char library[PATH_MAX], base[PATH_MAX];
+
+	if (snprintf(library, sizeof(library), "%s/%s", dir, CLI_PATHS_LIB) >= PATH_MAX ||
+	    access(library, R_OK) != 0)
+		aw_finding_print(FINDING_WARN, "device files", "build or install anywarp again",
+				 "--device-files has nothing to offer: no " CLI_PATHS_LIB " in %s",
+				 dir);
+	else if (!aw_paths_base(base))
+		aw_finding_print(FINDING_WARN, "device files",
+				 "set XDG_RUNTIME_DIR to a directory of yours",
+				 "--device-files has nowhere to put them: %s cannot be written to",
+				 base);
+	else
+		aw_finding_print(FINDING_OK, "device files", NULL,
+				 "%s shows a program both, by files in %s",
+				 is_roce() ? "anywarp run" : "anywarp run --device-files", base);
+}
+
+void aw_doctor_device_files(void)
+{
+	char dir[PATH_MAX];
+
+	tell_what_is_here();
+	if (aw_libdir_find(dir)) // else the finding about the libraries tells
+		tell_what_is_offered(dir);
+}
