@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A mesh by rdma_cm: each process calls those of lower rank, all at once, and takes the calls of the others.
+#include "mesh.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#define RESOLVE_MS 20000
+
+static void listen_on_loopback(struct mesh *mesh)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+
+	mesh->channel = rdma_create_event_channel();
+	CHECK(mesh->channel);
+	CHECK(rdma_create_id(mesh->channel, &mesh->listener, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_bind_addr(mesh->listener, (struct sockaddr *)&at) == 0);
+	CHECK(rdma_listen(mesh->listener, MESH_MAX) == 0);
+	mesh->verbs = mesh->listener->verbs;
+	mesh->hello.port = rdma_get_src_port(mesh->listener);
+}
+
+static void call(struct mesh *mesh, unsigned int rank)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = mesh->hellos[rank].port,
+				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct rdma_cm_id **id = &mesh->ids[rank];
+
+	CHECK(rdma_create_id(mesh->channel, id, id, RDMA_PS_TCP) == 0);
+	CHECK(rdma_resolve_addr(*id, NULL, (struct sockaddr *)&to, RESOLVE_MS) == 0);
+}
+
+static void equip_id(struct mesh *mesh, struct rdma_cm_id *id, unsigned int rank)
+{
+	struct ibv_qp_init_attr attr = mesh_qp_attr(mesh);
+
+	CHECK(rdma_create_qp(id, mesh->pd, &attr) == 0);
+	mesh->qps[rank] = id->qp;
+	mesh_post_recvs(mesh, rank);
+}
+
+static void on_route(struct mesh *mesh, struct rdma_cm_id *id)
+{
+	uint32_t me = mesh->rank;
+	struct rdma_conn_param param = { .private_data = &me,
+					 .private_data_len = sizeof(me),
+					 .responder_resources = 1,
+					 .initiator_depth = 1 };
+
+	equip_id(mesh, id, (unsigned int)((struct rdma_cm_id **)id->context - mesh->ids));
+	CHECK(rdma_connect(id, &param) == 0);
+}
+
+static void on_request(struct mesh *mesh, const struct rdma_cm_event *event)
+{
+	struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1 };
+	uint32_t rank;
+
+	CHECK(event->param.conn.private_data_len >= sizeof(rank));
+	memcpy(&rank, event->param.conn.private_data, sizeof(rank));
+	CHECK(rank > mesh->rank && rank < mesh->size && !mesh->ids[rank]);
+	mesh->ids[rank] = event->id;
+	equip_id(mesh, event->id, rank);
+	CHECK(rdma_accept(event->id, &param) == 0);
+}
+
+/* How many connections stand now that did not before. */
+static unsigned int take_event(struct mesh *mesh)
+{
+	struct rdma_cm_event *event;
+	unsigned int count = 0;
+
+	CHECK(rdma_get_cm_event(mesh->channel, &event) == 0);
+	if (event->event == RDMA_CM_EVENT_ADDR_RESOLVED) {
+		CHECK(rdma_resolve_route(event->id, RESOLVE_MS) == 0);
+	} else if (event->event == RDMA_CM_EVENT_ROUTE_RESOLVED) {
+		on_route(mesh, event->id);
+	} else if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		on_request(mesh, event);
+	} else if (event->event == RDMA_CM_EVENT_ESTABLISHED) {
+		count = 1;
+	} else {
+		fprintf(stderr, "rank %u: %s, status %d\n", mesh->rank,
+			rdma_event_str(event->event), event->status);
+		exit(1);
+	}
+	CHECK(rdma_ack_cm_event(event) == 0);
+	return count;
+}
+
+void mesh_connect_cm(struct mesh *mesh)
+{
+	listen_on_loopback(mesh);
+	mesh_equip(mesh);
+	mesh_exchange(mesh);
+	for (unsigned int rank = 0; rank < mesh->rank; rank++)
+		call(mesh, rank);
+	for (unsigned int stand = 0; stand < mesh->size - 1;)
+		stand += take_event(mesh);
+}
+
+void mesh_close_cm(struct mesh *mesh)
+{
+	for (unsigned int rank = 0; rank < mesh->size; rank++) {
+		if (rank == mesh->rank)
+			continue;
+		rdma_destroy_qp(mesh->ids[rank]);
+		CHECK(rdma_destroy_id(mesh->ids[rank]) == 0);
+	}
+	CHECK(rdma_destroy_id(mesh->listener) == 0);
+}
