@@ -224,6 +224,48 @@ static void fdtab__a_child_of_vfork_changes_nothing(void **state)
 	end_socket(fd);
 }
 
+static uint64_t ino_of(int fd)
+{
+	struct stat file;
+
+	return fstat(fd, &file) == 0 ? file.st_ino : 0;
+}
+
+/* What connects is who forks's: the child's fds are of a socket that never was connected. */
+static void expect_child(int fd, int copy, bool connects)
+{
+	uint64_t ino = ino_of(fd);
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		bool same = ino_of(fd) == ino && ino_of(copy) == ino, known = get(fd) && get(copy);
+		bool alike = ino_of(fd) && ino_of(fd) == ino_of(copy);
+
+		_exit(connects ? !(same && known) : same || known || !alike);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(ino_of(fd), ino);
+	assert_non_null(get(fd));
+}
+
+static void fdtab__what_connects_stays_with_who_forks(void **state)
+{
+	int fd = new_socket(AW_FD_CONNECTING), copy = dup(fd);
+
+	(void)state;
+	aw_fdtab_copy(fd, copy);
+	expect_child(fd, copy, false);
+	aw_fdtab_leave(true); /* daemon(3) */
+	expect_child(fd, copy, true);
+	aw_fdtab_leave(false);
+	expect_child(fd, copy, false);
+	end_socket(copy);
+	end_socket(fd);
+}
+
 static void fdtab__a_forked_child_has_its_own(void **state)
 {
 	int fd = new_socket(AW_FD_PENDING), status, before = settled;
@@ -309,6 +351,7 @@ int main(void)
 		cmocka_unit_test(fdtab__a_held_socket_stays),
 		cmocka_unit_test(fdtab__a_child_of_vfork_changes_nothing),
 		cmocka_unit_test(fdtab__a_forked_child_has_its_own),
+		cmocka_unit_test(fdtab__what_connects_stays_with_who_forks),
 		cmocka_unit_test(fdtab__wakes_who_waits_for_a_start),
 		cmocka_unit_test(fdtab__buries_a_direct_connection_with_its_last_fd),
 	};

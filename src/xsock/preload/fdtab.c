@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "xsock/preload/direct.h"
+#include "xsock/preload/libc.h"
+#include "xsock/preload/say.h"
 #include "xsock/preload/touch.h"
 
 #define NS 1000000000
@@ -29,6 +31,8 @@ static int cancel_before; /* likewise: who is cancelled would leave the lock beh
 /* Sockets in STARTING; threads that fork: one excludes the other. Under the lock. */
 static unsigned starting, forks;
 static _Thread_local unsigned forks_here; /* of forks */
+static _Thread_local bool is_leaving; /* this thread's child goes on in its place */
+static bool keeps; /* who forks keeps what connects; under the lock */
 static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
 static struct aw_pool pool = { .octets = sizeof(struct aw_sock) };
 struct aw_pool aw_fdtab_watches = { .octets = sizeof(struct aw_watch) };
@@ -49,7 +53,7 @@ static void notice_fork(void)
 	*owner = getpid();
 	pthread_mutex_init(&lock, NULL);
 	pthread_cond_init(&changed, NULL);
-	forks = 0;
+	forks = forks_here;
 }
 
 void aw_fdtab_lock(void)
@@ -161,9 +165,12 @@ void aw_fdtab_fork_end(void)
  */
 static void before_fork(void)
 {
-	if (!aw_fdtab_is_borrowed() && !forks_here)
+	bool borrowed = aw_fdtab_is_borrowed();
+
+	if (!borrowed && !forks_here)
 		aw_touch_pending();
 	aw_fdtab_lock();
+	keeps = !borrowed && !is_leaving;
 }
 
 /* What another thread has accepted since the fork began is that thread's. */
@@ -174,14 +181,63 @@ static void drop_pending(void)
 			aw_fdtab_drop(socks[fd]);
 }
 
-static void after_fork_in_child(void)
+/* What is the parent's connection alone is none here. Sets that it is in are the parent's, too. */
+static void disconnect(const struct aw_sock *sock)
+{
+	int fresh = aw_libc()->socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd)) {
+		int flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
+
+		aw_say(AW_SAY_ERROR,
+		       "fd %d was not connected yet at a fork: it is the parent's alone", fd);
+		if (fresh < 0 || aw_libc()->dup3(fresh, fd, flags) < 0)
+			aw_libc()->close(fd);
+	}
+	if (fresh >= 0)
+		aw_libc()->close(fresh);
+}
+
+/* What connects can be started by one process, and is by who has begun it. */
+static void drop_connecting(void)
+{
+	for (int fd = 0; fd < top; fd++) {
+		if (!socks[fd] || socks[fd]->state != AW_FD_CONNECTING)
+			continue;
+		disconnect(socks[fd]);
+		aw_fdtab_drop(socks[fd]);
+	}
+}
+
+static void born(void)
 {
 	*owner = getpid();
 	pthread_cond_init(&changed, NULL);
 	forks = forks_here;
 	if (forks)
 		drop_pending();
+	if (keeps)
+		drop_connecting();
 	aw_fdtab_unlock();
+}
+
+pid_t aw_fdtab_bare_fork(void)
+{
+	pid_t pid;
+
+	aw_fdtab_lock();
+	keeps = true;
+	pid = aw_libc()->_Fork();
+	if (pid == 0)
+		born();
+	else
+		aw_fdtab_unlock();
+	return pid;
+}
+
+void aw_fdtab_leave(bool leaving)
+{
+	is_leaving = leaving;
 }
 
 static pid_t *wiped_page(void)
@@ -201,7 +257,7 @@ __attribute__((constructor)) static void prepare(void)
 {
 	owner = wiped_page();
 	*owner = getpid();
-	pthread_atfork(before_fork, aw_fdtab_unlock, after_fork_in_child);
+	pthread_atfork(before_fork, aw_fdtab_unlock, born);
 }
 
 /* The child of vfork runs in its parent's memory; its fds are its own. */

@@ -132,6 +132,10 @@ void aw_fdtab_hide(int fd);
  */
 void aw_fdtab_fork_begin(void);
 void aw_fdtab_fork_end(void);
+/* libc's _Fork, which calls no handlers of pthread_atfork's. */
+pid_t aw_fdtab_bare_fork(void);
+/* Whether children that this thread forks go on in its place, and so with what connects. */
+void aw_fdtab_leave(bool leaving);
 
 /* The rest needs the lock. */
 

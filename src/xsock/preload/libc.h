@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -46,7 +47,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	F(select) F(pselect) F(epoll_ctl) F(epoll_wait) F(epoll_pwait) \
 	F(epoll_pwait2) F(getsockopt) F(setsockopt) F(getsockname) F(getpeername) \
 	F(fdopen) F(fclose) F(execve) F(execvpe) F(fexecve) \
-	F(posix_spawn) F(posix_spawnp) F(syscall) F(prctl) F(fork) F(vfork) F(daemon) \
+	F(posix_spawn) F(posix_spawnp) F(syscall) F(prctl) F(fork) F(_Fork) F(clone) F(vfork) F(daemon) \
 	F(forkpty) F(system) F(popen) F(_exit) F(quick_exit) F(sigaction) F(signal) \
 	F(vdprintf) F(__vdprintf_chk) F(preadv2) F(pwritev2) F(eventfd) F(epoll_create1)
 // clang-format on

@@ -23,6 +23,7 @@
 #define KEY_REST_MS 200 /* a key comes in one piece, as a rule */
 
 #define PENDING_MAX 256 /* settled at a time */
+#define CONNECT_MS 1500 /* for a connect before a fork: the kernel repeats its SYN after a second */
 
 enum verdict {
 	VERDICT_IWARP,
@@ -364,6 +365,7 @@ static int touch(const struct touched *t)
 }
 
 struct pending {
+	enum aw_fd_state state;
 	unsigned first, last;
 	int fds[PENDING_MAX];
 	int count;
@@ -373,15 +375,15 @@ static void find_pending(struct aw_sock *sock, int fd, void *arg)
 {
 	struct pending *found = arg;
 
-	if (sock->state == AW_FD_PENDING && (unsigned)fd >= found->first &&
+	if (sock->state == found->state && (unsigned)fd >= found->first &&
 	    (unsigned)fd <= found->last && found->count < PENDING_MAX)
 		found->fds[found->count++] = fd;
 }
 
-/* Calls settle for the pending ones from first to last. */
-static void each_pending(unsigned first, unsigned last, void (*settle)(int fd))
+/* Calls settle for those in state from first to last. */
+static void each_in(enum aw_fd_state state, unsigned first, unsigned last, void (*settle)(int fd))
 {
-	struct pending found = { .first = first, .last = last };
+	struct pending found = { .state = state, .first = first, .last = last };
 
 	do {
 		found.count = 0;
@@ -395,17 +397,63 @@ static void each_pending(unsigned first, unsigned last, void (*settle)(int fd))
 	} while (found.count == PENDING_MAX);
 }
 
+static void each_pending(unsigned first, unsigned last, void (*settle)(int fd))
+{
+	each_in(AW_FD_PENDING, first, last, settle);
+}
+
 static void decide(int fd)
 {
 	(void)aw_touch(fd, AW_TOUCH_WRITE, false);
 }
 
-void aw_touch_pending(void)
+/* What connects still when it has had its time is TCP, or the parent's alone. */
+static void decide_connecting(int fd)
+{
+	enum aw_xs_mode mode = AW_XS_OFF;
+	struct aw_sock *sock;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock && sock->state == AW_FD_CONNECTING)
+		mode = sock->mode;
+	aw_fdtab_unlock();
+	if (mode == AW_XS_OFF)
+		return;
+	(void)poll_one(fd, POLLOUT, mode == AW_XS_ON ? CONNECT_MS : 0);
+	(void)aw_touch_slow(fd, AW_TOUCH_WRITE, true);
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock && sock->state == AW_FD_CONNECTING && sock->mode == AW_XS_AUTO) {
+		aw_watch_narrow(sock);
+		aw_fdtab_drop(sock);
+	}
+	aw_fdtab_unlock();
+}
+
+static void decide_inherited(int fd)
+{
+	if (!(aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC))
+		decide_connecting(fd);
+}
+
+static void settle_all(void (*settle_connecting)(int fd))
 {
 	if (!aw_fdtab_any_touchy())
 		return;
 	each_pending(0, UINT_MAX, decide);
+	each_in(AW_FD_CONNECTING, 0, UINT_MAX, settle_connecting);
 	aw_direct_convert_all(false);
+}
+
+void aw_touch_pending(void)
+{
+	settle_all(decide_connecting);
+}
+
+void aw_touch_before_spawn(void)
+{
+	settle_all(decide_inherited);
 }
 
 void aw_touch_before_shell(void)

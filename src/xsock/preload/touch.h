@@ -25,8 +25,10 @@ static inline int aw_touch(int fd, enum aw_touch kind, bool dontwait)
 	return aw_fdtab_is_touchy(fd) ? aw_touch_slow(fd, kind, dontwait) : 0;
 }
 
-/* Settles what is pending, as a write would, before two processes may use it; and what is direct. */
+/* Settles what is pending, as a write would, or connects, before two processes may use it; and what is direct. */
 void aw_touch_pending(void);
+/* The same where the child has but what an exec leaves it. */
+void aw_touch_before_spawn(void);
 /* The same where the child at once becomes another program. */
 void aw_touch_before_shell(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrapper: syscall, for programs that fork by it and so past pthread_atfork, and for those that would reach
+// Wrappers: clone, for programs that fork by it, and syscall, for programs that fork by it and so past pthread_atfork, and for those that would reach
 // sockets by io_uring, which sees files and no wrappers, or by calls that our other wrappers do not see.
 #include <errno.h>
 #include <sched.h>
@@ -14,6 +14,24 @@
 #include "xsock/preload/touch.h"
 
 #define ARGUMENTS 6
+
+/* As with syscall below, it may have been passed fewer arguments. */
+__attribute__((no_sanitize("address"))) AW_WRAPPER int clone(int (*run)(void *), void *stack,
+							     int flags, void *arg, ...)
+{
+	pid_t *parent_tid, *child_tid;
+	va_list list;
+	void *tls;
+
+	va_start(list, arg);
+	parent_tid = va_arg(list, pid_t *);
+	tls = va_arg(list, void *);
+	child_tid = va_arg(list, pid_t *);
+	va_end(list);
+	if (!(flags & CLONE_VM))
+		aw_touch_pending();
+	return aw_libc()->clone(run, stack, flags, arg, parent_tid, tls, child_tid);
+}
 
 static bool is_fork(long number, const long *arguments)
 {

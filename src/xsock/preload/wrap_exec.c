@@ -114,7 +114,7 @@ AW_WRAPPER int execle(const char *path, const char *arg, ...)
 /* The child may go on with what is pending, as after a fork. */
 static char **prepare_spawn(char *const env[])
 {
-	aw_touch_pending();
+	aw_touch_before_spawn();
 	return aw_inherit_env(env);
 }
 

@@ -22,13 +22,24 @@ AW_WRAPPER pid_t fork(void)
 	return pid;
 }
 
+AW_WRAPPER pid_t _Fork(void)
+{
+	pid_t pid;
+
+	aw_touch_pending();
+	aw_fdtab_fork_begin();
+	pid = aw_fdtab_bare_fork();
+	aw_fdtab_fork_end();
+	return pid;
+}
+
 /* The child runs on our caller's stack: libc's vfork is jumped to. */
 typedef pid_t vfork_fn(void);
 __attribute__((used)) vfork_fn *aw_process_vfork(void);
 
 vfork_fn *aw_process_vfork(void)
 {
-	aw_touch_pending();
+	aw_touch_before_spawn();
 	return aw_libc()->vfork;
 }
 
@@ -65,7 +76,9 @@ AW_WRAPPER int daemon(int nochdir, int noclose)
 
 	aw_touch_pending();
 	aw_fdtab_fork_begin();
+	aw_fdtab_leave(true);
 	result = aw_libc()->daemon(nochdir, noclose);
+	aw_fdtab_leave(false);
 	aw_fdtab_fork_end();
 	return result;
 }
