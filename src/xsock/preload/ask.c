@@ -17,15 +17,24 @@
 #define PATIENT_MS 1000
 #define SERVERS 64
 #define SILENT_NS 10000000000
+#define MISSES_MAX 2 /* silences in a row after which a server is as one that has never answered */
 
 /* What servers are known to be like; the oldest gives way. Under the table's lock. */
 static struct server {
 	uint8_t ip[16];
 	uint16_t port;
 	bool answers;
+	unsigned misses; /* since it has answered */
 	int64_t silent_until_ns;
 } servers[SERVERS];
 static unsigned servers_next;
+
+enum answer {
+	ANSWER_NONE, /* silence */
+	ANSWER_REFUSED, /* there is nobody to answer */
+	ANSWER_NO, /* this connection; the next one may be another matter */
+	ANSWER_YES,
+};
 
 static int64_t now_ns(void)
 {
@@ -48,8 +57,10 @@ static struct server look_up(const uint8_t ip[16], uint16_t port)
 	return found;
 }
 
-static void note(const uint8_t ip[16], uint16_t port, bool answers)
+/* Who is silent after an answer is busy, or is not there any more: not every connection is to wait for it. */
+static void note(const uint8_t ip[16], uint16_t port, enum answer answer)
 {
+	bool heard = answer == ANSWER_YES || answer == ANSWER_NO;
 	struct server *server = NULL;
 
 	aw_fdtab_lock();
@@ -57,12 +68,15 @@ static void note(const uint8_t ip[16], uint16_t port, bool answers)
 		if (servers[i].port == port && memcmp(servers[i].ip, ip, 16) == 0)
 			server = &servers[i];
 	}
-	if (!server)
+	if (!server) {
 		server = &servers[servers_next++ % SERVERS];
-	memcpy(server->ip, ip, 16);
-	server->port = port;
-	server->answers = answers;
-	server->silent_until_ns = answers ? 0 : now_ns() + SILENT_NS;
+		*server = (struct server){ .port = port };
+		memcpy(server->ip, ip, 16);
+	}
+	server->misses = heard ? 0 : server->misses + 1;
+	server->answers = heard ||
+			  (server->answers && answer == ANSWER_NONE && server->misses < MISSES_MAX);
+	server->silent_until_ns = heard ? 0 : now_ns() + SILENT_NS;
 	aw_fdtab_unlock();
 }
 
@@ -107,13 +121,6 @@ static int open_question(const struct sockaddr_storage *local,
 	}
 	return fd;
 }
-
-enum answer {
-	ANSWER_NONE, /* silence */
-	ANSWER_REFUSED, /* there is nobody to answer */
-	ANSWER_NO, /* this connection; the next one may be another matter */
-	ANSWER_YES,
-};
 
 static bool is_answer(const uint8_t *answer, const uint8_t *question)
 {
@@ -173,7 +180,6 @@ bool aw_ask_server(const struct sockaddr_storage *local, const struct sockaddr_s
 		answer = hear(fd, question,
 			      known.answers ? aw_ask_patience_ms() : aw_ask_wait_ms(ASK_MS));
 	aw_libc()->close(fd);
-	if (answer != ANSWER_NONE || !known.answers)
-		note(server, port, answer == ANSWER_YES || answer == ANSWER_NO);
+	note(server, port, answer);
 	return answer == ANSWER_YES;
 }

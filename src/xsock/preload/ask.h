@@ -12,8 +12,8 @@ int aw_ask_wait_ms(int ms);
 int aw_ask_patience_ms(void);
 
 /*
- * Waits for 10 ms unless told otherwise, and is not asked again for 10 seconds after silence; for a server
- * that has ever answered, for a second.
+ * Waits for 10 ms unless told otherwise, and for a second where the server has answered before and was not silent
+ * twice since. After silence none is asked for 10 seconds.
  */
 bool aw_ask_server(const struct sockaddr_storage *local, const struct sockaddr_storage *remote);
 
