@@ -34,31 +34,39 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 
 /* While it is closed the progress thread waits before it sleeps, until it is let through once. */
 static struct {
-	_Atomic bool closed, reached;
-	_Atomic uint32_t lets_through;
+	_Atomic bool closed, waits; /* waits: the progress thread is there */
+	_Atomic uint32_t arrivals, lets_through;
 } gate;
+
+static void pass_gate(void)
+{
+	uint32_t once = 1;
+
+	if (!gate.closed)
+		return;
+	gate.waits = true;
+	gate.arrivals++;
+	while (gate.closed && gate.lets_through == 0)
+		sched_yield();
+	atomic_compare_exchange_strong(&gate.lets_through, &once, 0);
+	gate.waits = false;
+}
 
 /* Likewise. */
 int epoll_pwait2(int epfd, struct epoll_event *ev, int max, const struct timespec *timeout,
 		 const sigset_t *mask)
 {
-	if (epfd == aw_engine_epfd()) {
-		while (gate.closed && gate.lets_through == 0) {
-			gate.reached = true;
-			sched_yield();
-		}
-		gate.reached = false;
-		if (gate.closed)
-			gate.lets_through--;
-	}
+	if (epfd == aw_engine_epfd())
+		pass_gate();
 	return (int)syscall(SYS_epoll_pwait2, epfd, ev, max, timeout, mask, 0);
 }
 
-static void until_at_gate(void)
+/* Until the progress thread has been round, and is at the gate again. */
+static void until_round(uint32_t arrivals)
 {
 	uint64_t start = aw_now_ns();
 
-	while (!gate.reached || gate.lets_through > 0) {
+	while (gate.arrivals == arrivals) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		sched_yield();
 	}
@@ -66,22 +74,37 @@ static void until_at_gate(void)
 
 static void close_gate(void)
 {
+	uint32_t arrivals = gate.arrivals;
+
 	gate.closed = true;
 	aw_engine_kick();
-	until_at_gate();
+	until_round(arrivals);
+}
+
+static void open_gate(void)
+{
+	uint64_t start = aw_now_ns();
+
+	gate.closed = false;
+	while (gate.waits) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
 }
 
 static int teardown(void **state)
 {
-	gate.closed = false;
+	open_gate();
 	return pair_teardown(state);
 }
 
 static void tick_once(void)
 {
+	uint32_t arrivals = gate.arrivals;
+
 	aw_engine_kick();
 	gate.lets_through = 1;
-	until_at_gate();
+	until_round(arrivals);
 }
 
 static bool is_lent(struct aw_uqp *qp)
@@ -116,7 +139,7 @@ static void lend_behind_gate(struct pair *p)
 		close_gate();
 		if (is_lent(p->b.qp))
 			return;
-		gate.closed = false;
+		open_gate();
 	}
 }
 
@@ -315,9 +338,12 @@ static bool was_lent(struct end *e, struct end *peer)
 
 	assert_int_equal(pthread_create(&poller.thread, NULL, poll_in_vain, &poller), 0);
 	for (uint8_t round = 1; round < 100; round++) {
+		uint64_t start = aw_now_ns();
+
 		peer->buf[9] = round;
 		end_post(peer, AW_OP_WRITE, e, 10);
 		while (octet_at(e->buf + 9) != round) {
+			assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 			lent |= e->cq.lent > 0;
 			sched_yield();
 		}
@@ -343,7 +369,6 @@ static void destroy_others(struct end *others)
 		end_destroy(&others[i]);
 }
 
-/* Who serves many at once polls the more seldom. */
 /* The CQ was polled in vain long before: no sign that this QP is polled for. */
 static void lend__not_at_the_first_event(void **state)
 {
@@ -361,6 +386,7 @@ static void lend__not_at_the_first_event(void **state)
 	assert_false(wanted);
 }
 
+/* Who serves many at once polls the more seldom. */
 static void lend__counts_what_a_poll_serves(void **state)
 {
 	struct pair *p = *state;
