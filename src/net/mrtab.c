@@ -150,16 +150,37 @@ static int check_mapped(const struct aw_mr *mr)
 	return msync((void *)first, end - first, MS_ASYNC) == 0 ? 0 : EFAULT;
 }
 
-int aw_mr_add(struct aw_mr *mr)
+static int check_memory(const struct aw_mr *mr)
 {
 	int err = check_mapped(mr);
 
-	if (!err)
-		err = check_access(mr);
+	return err ? err : check_access(mr);
+}
+
+int aw_mr_add(struct aw_mr *mr)
+{
+	int err = check_memory(mr);
+
 	if (!err)
 		err = aw_stag_reserve(&mr->stag);
 	if (err)
 		return err;
+	aw_stag_publish(mr);
+	return 0;
+}
+
+int aw_mr_change(struct aw_mr *mr, const struct aw_mr *want, bool (*may)(struct aw_mr *mr))
+{
+	uint32_t stag = mr->stag;
+	int err = check_memory(want);
+
+	if (err)
+		return err;
+	if (!may(mr))
+		return EBUSY;
+	aw_stag_withdraw_wait(stag);
+	*mr = *want;
+	mr->stag = stag;
 	aw_stag_publish(mr);
 	return 0;
 }

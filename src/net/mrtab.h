@@ -15,6 +15,11 @@
  * until aw_mr_remove returns.
  */
 int aw_mr_add(struct aw_mr *mr);
+/*
+ * Makes *mr what *want says, under its STag. 0, or as aw_mr_add, and *mr is as it was; EBUSY, likewise, when
+ * `may` says no of it, which is asked last. Meanwhile nobody finds it, and it waits for who holds it.
+ */
+int aw_mr_change(struct aw_mr *mr, const struct aw_mr *want, bool (*may)(struct aw_mr *mr));
 /* The STag is dead at once; returns when nobody holds mr any more. The caller must not hold it. */
 void aw_mr_remove(struct aw_mr *mr);
 

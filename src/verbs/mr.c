@@ -33,7 +33,7 @@ _Static_assert(AW_ACCESS_ZERO_BASED == (int)IBV_ACCESS_ZERO_BASED, "likewise");
 
 struct vb_mr {
 	struct ibv_mr ibv;
-	struct aw_mr regions[2]; /* one is registered; the other is for ibv_rereg_mr */
+	struct aw_mr regions[2]; /* one is registered; the other is for a new translation */
 	struct aw_mr *region;
 	uint32_t generation; /* aw_engine_generation() when made */
 };
@@ -44,7 +44,7 @@ static bool windows_forbid(struct aw_mr *region);
 static void region_remove(const struct vb_mr *mr, struct aw_mr *region);
 static int access_check(unsigned int access);
 static int mr_create(struct ibv_pd *pd, const struct aw_mr *want, struct vb_mr **mr);
-static int mr_change(struct vb_mr *mr, const struct aw_mr *want);
+static int mr_change(struct vb_mr *mr, const struct aw_mr *want, bool moves);
 
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 			     unsigned int access)
@@ -99,9 +99,9 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 }
 
 /*
- * The MR gets new keys, as the man page allows. It is registered anew before the old one goes, so
- * that a failure leaves it as it was: always IBV_REREG_MR_ERR_INPUT, with errno, which is EBUSY
- * while a memory window is bound to it.
+ * Other memory gets new keys. Another PD or access leaves them, as with adapters: programs have told them to
+ * their peers. A failure leaves the MR as it was: always IBV_REREG_MR_ERR_INPUT, with errno, which is
+ * EBUSY while a memory window is bound to it.
  */
 int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
@@ -132,7 +132,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr
 		want.iova = want.access & AW_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
 	}
 	if (!err)
-		err = mr_change(mr, &want);
+		err = mr_change(mr, &want, flags & IBV_REREG_MR_CHANGE_TRANSLATION);
 	if (err) {
 		errno = err;
 		return IBV_REREG_MR_ERR_INPUT;
@@ -165,15 +165,21 @@ static bool windows_forbid(struct aw_mr *region)
 }
 
 /*
- * The memory is the program's when this returns. In the child of a fork nobody sends from what the
- * parent registered.
+ * No QP of pd sends from the region any more, which none finds. In the child of a fork nobody sends from what
+ * the parent registered.
  */
+static void region_unlend(const struct vb_mr *mr, const struct aw_mr *region, const void *pd)
+{
+	if (mr->generation == aw_engine_generation())
+		aw_uqp_unlend(pd, region->host, region->len);
+}
+
+/* The memory is the program's when this returns. */
 static void region_remove(const struct vb_mr *mr, struct aw_mr *region)
 {
 	aw_hold_release();
 	aw_mr_remove(region);
-	if (mr->generation == aw_engine_generation())
-		aw_uqp_unlend(region->pd, region->host, region->len);
+	region_unlend(mr, region, region->pd);
 }
 
 static int access_check(unsigned int access)
@@ -242,14 +248,13 @@ give:
 	return err;
 }
 
-static int mr_change(struct vb_mr *mr, const struct aw_mr *want)
+/* Registered anew before the old one goes. */
+static int mr_move(struct vb_mr *mr, const struct aw_mr *want)
 {
 	struct aw_mr *old = mr->region;
 	struct aw_mr *fresh = &mr->regions[old == &mr->regions[0]];
-	int err = range_check(want);
+	int err;
 
-	if (err)
-		return err;
 	*fresh = *want;
 	err = aw_mr_add(fresh);
 	if (err)
@@ -262,4 +267,25 @@ static int mr_change(struct vb_mr *mr, const struct aw_mr *want)
 	mr->region = fresh;
 	keys_show(mr);
 	return 0;
+}
+
+static int mr_adjust(struct vb_mr *mr, const struct aw_mr *want)
+{
+	const void *pd = mr->region->pd;
+	int err;
+
+	aw_hold_release();
+	err = aw_mr_change(mr->region, want, windows_forbid);
+	if (!err)
+		region_unlend(mr, mr->region, pd);
+	return err;
+}
+
+static int mr_change(struct vb_mr *mr, const struct aw_mr *want, bool moves)
+{
+	int err = range_check(want);
+
+	if (err)
+		return err;
+	return moves ? mr_move(mr, want) : mr_adjust(mr, want);
 }

@@ -344,6 +344,43 @@ static void dereg_mr__ends_remote_access(void **state)
 	pair_destroy(&p);
 }
 
+/* Programs have told the keys to their peers. */
+static void rereg_mr__access_and_pd_leave_the_keys(void **state)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
+	int read = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ;
+	int all = read | IBV_ACCESS_REMOTE_WRITE;
+	struct fixture *f = *state;
+	struct ibv_sge sge;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct pair p;
+	uint32_t key;
+
+	pair_make(&p, f, NULL);
+	mr = p.b.mr;
+	key = mr->rkey;
+	pd = ibv_alloc_pd(f->context);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), 0);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, read), 0);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS | IBV_REREG_MR_CHANGE_PD,
+				      f->pd, NULL, 0, all),
+			 0);
+	assert_int_equal(mr->rkey, key);
+	assert_int_equal(mr->lkey, key);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	p.a.memory[0] = 9;
+	sge = side_sge(&p.a, 0, 1);
+	wr.wr.rdma.remote_addr = (uintptr_t)p.b.memory;
+	wr.wr.rdma.rkey = key;
+	post(&p, &wr, &sge);
+	assert_int_equal(wc_wait(p.a.send_cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, read), 0);
+	post(&p, &wr, &sge);
+	expect_access_error(&p);
+	pair_destroy(&p);
+}
+
 static void rereg_mr__new_key_works_and_old_does_not(void **state)
 {
 	struct pair p;
@@ -523,6 +560,7 @@ int main(void)
 		WITH(post_send__invalid_rkey_ends_both_qps),
 		WITH(post_send__invalid_lkey_is_a_local_error),
 		WITH(dereg_mr__ends_remote_access),
+		WITH(rereg_mr__access_and_pd_leave_the_keys),
 		WITH(rereg_mr__new_key_works_and_old_does_not),
 		WITH(req_notify_cq__solicited_only),
 		WITH(post_srq_recv__receives_and_raises_the_limit),

@@ -209,7 +209,7 @@ static void drain(int fd)
 }
 
 /* A peer that takes nothing keeps the octets of a Write waiting in the program's memory. */
-static void dereg_mr__while_a_write_waits_for_the_socket(void **state)
+static void forget_under_waiting_writes(struct fixture *f, void (*forget)(struct side *s))
 {
 	struct pair p;
 	struct ibv_sge sge;
@@ -218,18 +218,17 @@ static void dereg_mr__while_a_write_waits_for_the_socket(void **state)
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 	int fds[2], few = 4096, done = 0;
 
-	pair_make(&p, *state, NULL);
+	pair_make(&p, f, NULL);
 	assert_int_equal(qp_move(p.a.qp, IBV_QPS_RESET), 0);
 	pair_sockets(fds);
 	setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &few, sizeof(few));
-	setsockopt(fds[1], SOL_SOCKET, SO_RCVBUF, &few, sizeof(few));
 	pair_attach(p.a.qp, fds[0], true);
 	sge = side_sge(&p.a, 0, PAIR_MEMORY);
 	wr.wr.rdma.rkey = 1234;
 	wr.send_flags = IBV_SEND_SIGNALED;
 	for (int i = 0; i < WR_MAX; i++)
 		assert_int_equal(ibv_post_send(p.a.qp, &wr, &bad), 0);
-	side_forget(&p.a);
+	forget(&p.a);
 	drain(fds[1]);
 	/* What was on its way arrives, as it was. */
 	while (!status) {
@@ -243,6 +242,26 @@ static void dereg_mr__while_a_write_waits_for_the_socket(void **state)
 	pair_destroy(&p);
 }
 
+static void dereg_mr__while_a_write_waits_for_the_socket(void **state)
+{
+	forget_under_waiting_writes(*state, side_forget);
+}
+
+/* The QP is of the PD that the MR was of before. */
+static void side_move_and_forget(struct side *s)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(s->mr->context);
+
+	assert_int_equal(ibv_rereg_mr(s->mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), 0);
+	side_forget(s);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+static void rereg_mr__while_a_write_waits_for_the_socket(void **state)
+{
+	forget_under_waiting_writes(*state, side_move_and_forget);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -253,6 +272,7 @@ int main(void)
 		WITH(dereg_mr__under_a_posted_receive),
 		WITH(dereg_mr__under_an_outstanding_read),
 		WITH(dereg_mr__while_a_write_waits_for_the_socket),
+		WITH(rereg_mr__while_a_write_waits_for_the_socket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
