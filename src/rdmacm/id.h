@@ -46,8 +46,8 @@ struct aw_cm_id {
 	bool engine_held;
 	bool carried; /* into this process, by anywarp_fork_take */
 	bool fd_connected; /* the program did it */
-	bool reuse_addr, af_only, tos_set;
-	uint8_t tos;
+	bool reuse_addr, af_only, tos_set, ack_timeout_set;
+	uint8_t tos, ack_timeout;
 	int fd; /* the TCP socket until a connection or listener takes it, or -1 */
 	struct aw_conn *conn; /* CONNECTING and REQUESTED, while it is ours to destroy */
 	bool conn_done; /* CONNECTING: the first conn came to its one event */

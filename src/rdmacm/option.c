@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define ACK_TIMEOUT_MAX 31 /* five bits */
+
 static int set_tos(struct aw_cm_id *cm, const void *val)
 {
 	memcpy(&cm->tos, val, sizeof(cm->tos));
@@ -40,11 +42,16 @@ static int set_af_only(struct aw_cm_id *cm, const void *val)
 	return 0;
 }
 
-/* TCP measures its own; the value is taken and has no effect. */
+/* TCP measures its own: the QP only shows it, and rdma_init_qp_attr gives it to who walks one. */
 static int set_ack_timeout(struct aw_cm_id *cm, const void *val)
 {
-	(void)cm;
-	(void)val;
+	uint8_t timeout;
+
+	memcpy(&timeout, val, sizeof(timeout));
+	if (cm->ud || timeout > ACK_TIMEOUT_MAX)
+		return EINVAL;
+	cm->ack_timeout = timeout;
+	cm->ack_timeout_set = true;
 	return 0;
 }
 

@@ -152,9 +152,9 @@ static int init_rtr(const struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *
 	return 0;
 }
 
-static int init_rts(struct ibv_qp_attr *attr, int *mask)
+static int init_rts(const struct aw_cm_id *cm, struct ibv_qp_attr *attr, int *mask)
 {
-	attr->timeout = TIMEOUT;
+	attr->timeout = cm->ack_timeout_set ? cm->ack_timeout : TIMEOUT;
 	attr->retry_cnt = attr->rnr_retry = RETRIES;
 	attr->sq_psn = 0;
 	attr->max_rd_atomic = AW_RD_MAX;
@@ -172,7 +172,7 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *q
 	if (aw_persona_is_roce() && qp_attr->qp_state == IBV_QPS_RTR)
 		return init_rtr(id, qp_attr, qp_attr_mask);
 	if (aw_persona_is_roce() && qp_attr->qp_state == IBV_QPS_RTS)
-		return init_rts(qp_attr, qp_attr_mask);
+		return init_rts(aw_cm_id_of(id), qp_attr, qp_attr_mask);
 	if (qp_attr->qp_state == IBV_QPS_RTS) {
 		*qp_attr_mask = 0;
 		return 0;

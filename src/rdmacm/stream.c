@@ -70,6 +70,8 @@ int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 		cm->uqp_events = 0;
 		pthread_mutex_unlock(&cm->lock);
 		aw_uqp_listen(uqp, AW_UQP_CM, on_uqp, aw_cm_id_arg(cm));
+		if (cm->id.qp && cm->ack_timeout_set)
+			avb_qp_timeout_show(cm->id.qp, cm->ack_timeout);
 	}
 	aw_uqp_put(uqp);
 	return idle ? 0 : EINVAL;

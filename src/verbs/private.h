@@ -29,6 +29,9 @@ struct aw_uqp *avb_qp_uqp(struct ibv_qp *qp);
  */
 void avb_qp_state_sync(struct ibv_qp *qp);
 
+/* What ibv_query_qp shows as the QP's timeout from now on, until a reset; TCP has its own. */
+void avb_qp_timeout_show(struct ibv_qp *qp, uint8_t timeout);
+
 /*
  * As ibv_attach_mcast and ibv_detach_mcast, but on one interface; 0: on all that have an address.
  */

@@ -150,6 +150,13 @@ void avb_qp_state_sync(struct ibv_qp *ibv)
 	vb_qp_state_sync(ibv);
 }
 
+void avb_qp_timeout_show(struct ibv_qp *ibv, uint8_t timeout)
+{
+	pthread_mutex_lock(&ibv->mutex);
+	vb_qp_of(ibv)->attr.timeout = timeout;
+	pthread_mutex_unlock(&ibv->mutex);
+}
+
 void vb_qp_state_sync(struct ibv_qp *ibv)
 {
 	enum ibv_qp_state state = vb_qp_state(vb_qp_of(ibv));

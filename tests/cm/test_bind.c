@@ -340,8 +340,13 @@ static void option__bad(void **state)
 	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &on, 4), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &on, 1), 0);
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &on, 4),
+			 -1);
+	assert_int_equal(errno, EINVAL);
+	on = 32; /* the field has five bits */
 	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &on, 1),
-			 0);
+			 -1);
+	assert_int_equal(errno, EINVAL);
 	rdma_destroy_id(id);
 }
 

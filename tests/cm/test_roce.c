@@ -30,6 +30,42 @@ static void id_s_qp__is_led_to_rts(void **state)
 	cm_ends_close(&ends);
 }
 
+static uint8_t timeout_of(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_TIMEOUT, &init), 0);
+	return attr.timeout;
+}
+
+static void option__ack_timeout_is_the_qp_s(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	uint8_t client = 21, server = 31;
+	struct cm_ends ends;
+	int mask;
+
+	(void)state;
+	cm_ends_open(&ends, "127.0.0.1");
+	assert_int_equal(rdma_set_option(ends.client, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
+					 &client, 1),
+			 0);
+	cm_ends_request(&ends);
+	assert_int_equal(rdma_set_option(ends.server, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
+					 &server, 1),
+			 0);
+	assert_int_equal(rdma_init_qp_attr(ends.server, &attr, &mask), 0);
+	assert_int_equal(attr.timeout, server);
+	assert_int_equal(rdma_accept(ends.server, NULL), 0);
+	assert_int_equal(timeout_of(ends.server->qp), server);
+	cm_expect_ack(ends.active, RDMA_CM_EVENT_ESTABLISHED, 0);
+	cm_expect_ack(ends.passive, RDMA_CM_EVENT_ESTABLISHED, 0);
+	assert_int_equal(timeout_of(ends.client->qp), client);
+	cm_ends_disconnect(&ends);
+	cm_ends_close(&ends);
+}
+
 /* A QP that no id knows. */
 static struct ibv_qp *qp_elsewhere(struct rdma_cm_id *id, struct ibv_cq **cq)
 {
@@ -139,6 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(id_s_qp__is_led_to_rts),
+		cmocka_unit_test(option__ack_timeout_is_the_qp_s),
 		cmocka_unit_test(qp_of_elsewhere__is_walked_by_the_program),
 	};
 
