@@ -30,7 +30,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	attr->hw_ver = HW_VER;
 	attr->device_cap_flags = IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
 				 IBV_DEVICE_MEM_WINDOW_TYPE_2B;
-	attr->atomic_cap = IBV_ATOMIC_GLOB;
+	/* They hold for the processor's own as well; but of an adapter UCX up to 1.13 expects the lesser word. */
+	attr->atomic_cap = aw_persona_is_roce() ? IBV_ATOMIC_HCA : IBV_ATOMIC_GLOB;
 	attr->phys_port_cnt = 1;
 	attr->max_pkeys = 1;
 

@@ -9,11 +9,14 @@ static void device__is_an_adapter_for_roce(void **state)
 {
 	struct fixture *f = *state;
 	struct ibv_device *device = f->context->device;
+	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	struct ibv_gid_entry entry;
 
 	assert_int_equal(device->node_type, IBV_NODE_CA);
 	assert_int_equal(device->transport_type, IBV_TRANSPORT_IB);
+	assert_int_equal(ibv_query_device(f->context, &attr), 0);
+	assert_int_equal(attr.atomic_cap, IBV_ATOMIC_HCA);
 	assert_int_equal(ibv_query_port(f->context, 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_ACTIVE);
 	assert_int_equal(port.link_layer, IBV_LINK_LAYER_ETHERNET);
