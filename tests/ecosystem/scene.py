@@ -3,6 +3,7 @@
 judge of what went over the wire. The network namespace is this test file's alone (with-net), so what
 its kernel counted is what these programs sent."""
 
+import contextlib
 import os
 import pathlib
 import shlex
@@ -93,6 +94,16 @@ class Scene:
         started = self.start(line, **how)
         started.wait_listening(port, SECONDS_MAX)
         return started
+
+    @contextlib.contextmanager
+    def jumbo_frames(self):
+        """The interface's MTU, and with it the device's, is as large as Ethernet has it."""
+        line = "ip link set aw0 mtu"
+        subprocess.run([*line.split(), "9000"], check=True)
+        try:
+            yield
+        finally:
+            subprocess.run([*line.split(), "1500"], check=True)
 
     def run(self, line, status=0, seconds=SECONDS_MAX, **how):
         """Runs a program to its end and gives what it printed."""

@@ -9,34 +9,47 @@ RANKS = 3
 KINDS = ("point", "collective", "onesided")
 OPENMPI = ("mpirun.openmpi --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 "
            "--mca btl self")
-OFI = OPENMPI + " --mca pml cm --mca mtl ofi --mca osc ^ucx --mca mtl_ofi_provider_include verbs;ofi_rxm"
+OFI = OPENMPI + " --mca pml cm --mca mtl ofi --mca osc pt2pt --mca mtl_ofi_provider_include verbs;ofi_rxm"
 UCX = OPENMPI + " --mca pml ucx --mca osc ucx"
-over_ucx = pytest.mark.xfail(reason="a UD endpoint of UCX hears no answer", run=False)
+in_libfabric = pytest.mark.program("Open MPI over libfabric (verbs;ofi_rxm)")
 UCX_ENV = {"UCX_TLS": "rc_verbs,ud_verbs,self", "UCX_NET_DEVICES": "anywarp0:1"}
 
 
-def run(scene, launcher, compiler, kind, **env):
+SECONDS_MAX, HANGING_SECONDS = 120, 10
+
+
+def run(scene, launcher, compiler, kind, seconds=SECONDS_MAX, **env):
     check = scene.compiled(f"{compiler} -O1", "mpi_check.c")
-    printed = scene.run([*launcher.split(), "-np", RANKS, check, kind], seconds=120, **env)
+    printed = scene.run(["timeout", seconds, *launcher.split(), "-np", RANKS, check, kind],
+                        seconds=seconds + 10, **env)
     octets = re.search(rf"compared (\d+) octets among {RANKS} ranks", printed)
     assert octets
     scene.carried(connections=RANKS - 1, octets=int(octets.group(1)))
 
 
-@pytest.mark.program("Open MPI over libfabric (verbs;ofi_rxm)")
+@in_libfabric
 def test_openmpi_over_libfabric(scene):
     run(scene, OFI, "mpicc.openmpi", "point")
 
 
-@pytest.mark.program("Open MPI over libfabric (verbs;ofi_rxm)")
-@pytest.mark.xfail(reason="MPI_Ssend, and so MPI_Barrier, never returns", run=False)
+@in_libfabric
+@pytest.mark.personas("roce")
 @pytest.mark.parametrize("kind", ("collective", "onesided"))
 def test_openmpi_over_libfabric_synchronous(scene, kind):
     run(scene, OFI, "mpicc.openmpi", kind)
 
 
+@in_libfabric
+@pytest.mark.personas("iwarp")
+@pytest.mark.xfail(strict=True, reason="Open MPI 4.1.4 posts the receive for MPI_Ssend's answer for rank 0's address, "
+                   "where a provider has no remote CQ data; libfabric gives no iWARP device any")
+@pytest.mark.parametrize("kind", ("collective", "onesided"))
+def test_openmpi_over_libfabric_hangs(scene, kind):
+    """Barriers are made of MPI_Ssend."""
+    run(scene, OFI, "mpicc.openmpi", kind, HANGING_SECONDS)
+
+
 @pytest.mark.program("Open MPI over UCX")
-@over_ucx
 @pytest.mark.personas("roce")
 @pytest.mark.parametrize("kind", KINDS)
 def test_openmpi_over_ucx(scene, kind):
@@ -44,7 +57,6 @@ def test_openmpi_over_ucx(scene, kind):
 
 
 @pytest.mark.program("MPICH over UCX")
-@over_ucx
 @pytest.mark.personas("roce")
 @pytest.mark.parametrize("kind", KINDS)
 def test_mpich_over_ucx(scene, kind):
