@@ -12,6 +12,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 
 import conftest
 import iwarp
@@ -210,6 +211,143 @@ def test_client_means_harm(only_iwarp, rng):  # noqa: F811
     assert answered >= ROUNDS // 4
     assert not server.lines(".*wrong"), server.program.report()
     assert server.program.status() is None
+
+
+# One thread for all clients, by whatever it waits; or one that accepts and tries a read, before another one waits.
+LOOP = """
+import os, select, socket, sys, threading
+how = sys.argv[1]
+listener = socket.create_server(("127.0.0.1", 0))
+clients = {}
+epoll = select.epoll() if how not in ("poll", "select") else None
+EDGE = select.EPOLLET
+FLAGS = select.EPOLLIN | {"edge": EDGE, "threads": EDGE, "oneshot": select.EPOLLONESHOT}.get(how, 0)
+
+def ready():
+    if epoll:
+        return [fd for fd, _ in epoll.poll()]
+    fds = [listener.fileno(), *clients]
+    if how == "select":
+        return select.select(fds, [], [])[0]
+    poll = select.poll()
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return [fd for fd, _ in poll.poll()]
+
+def serve(fd):
+    try:
+        while octets := clients[fd].recv(4096):
+            clients[fd].sendall(octets)
+    except BlockingIOError:
+        if how == "oneshot":
+            epoll.modify(fd, FLAGS)
+        return
+    if epoll:
+        epoll.unregister(fd)
+    clients.pop(fd).close()
+
+def take():
+    client = listener.accept()[0]
+    client.setblocking(False)
+    clients[client.fileno()] = client
+    if how == "threads":
+        serve(client.fileno())
+    if how == "greets":
+        client.sendall(b"hello")
+    if epoll:
+        epoll.register(client, FLAGS)
+
+def loop():
+    while True:
+        for fd in ready():
+            take() if fd == listener.fileno() else serve(fd)
+
+if how in ("threads", "greets"):
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 5)
+if how == "threads":
+    threading.Thread(target=loop, daemon=True).start()
+elif epoll:
+    epoll.register(listener, select.EPOLLIN)
+print("port", listener.getsockname()[1], flush=True)
+while how == "threads":
+    take()
+loop()
+"""
+
+
+@contextlib.contextmanager
+def loop(mode, how, doubt_ms):
+    """Connects to a server of one thread which gives the rest of a key so much time."""
+    server = mode.start([sys.executable, "-c", LOOP, how], ANYWARP_SOCKETS_ASK_MS=str(doubt_ms))
+    port = int(server.wait_output(r"port (\d+)\n").group(1))
+    with contextlib.ExitStack() as socks:
+        yield lambda: socks.enter_context(socket.create_connection(("127.0.0.1", port), ECHO_SECONDS_MAX))
+    assert server.status() is None, server.report()
+
+
+def expect(sock, octets):
+    got = b""
+    while len(got) < len(octets):
+        came = sock.recv(len(octets) - len(got))
+        assert came, got
+        got += came
+    assert got == octets
+
+
+@pytest.fixture
+def only_auto(request, tmp_path):
+    yield from conftest.open_mode(request, tmp_path, "auto")
+
+
+# The longest that it can be given, and what an echo takes at most.
+DOUBT_SECONDS, ECHO_SECONDS_MAX = 10, 8
+HALVES, GREET_SECONDS_MAX = 20, 0.15
+LOOPS = ["level", "edge", "oneshot", "poll", "select"]
+
+
+@pytest.mark.parametrize("how", LOOPS)
+def test_half_a_key_holds_nobody(only_auto, only_iwarp, how):
+    """The others are served while it may yet become a key; it is served as soon as it cannot."""
+    half, request = iwarp.KEY_REQUEST[:6], request_of(only_iwarp)
+    with loop(only_auto, how, DOUBT_SECONDS * 1000) as dial:
+        strangers = [dial() for _ in range(3)]
+        for sock in strangers:
+            sock.sendall(half)
+        other = dial()
+        for word in (b"some", b"words"):
+            other.sendall(word)
+            expect(other, word)
+        strangers[0].sendall(b"!")
+        expect(strangers[0], half + b"!")
+        strangers[1].shutdown(socket.SHUT_WR)
+        expect(strangers[1], half)
+        assert strangers[1].recv(1) == b""
+        assert not select.select([strangers[2]], [], [], 0)[0]
+        strangers[2].sendall(request[len(half):])
+        expect(strangers[2], iwarp.KEY_REPLY)
+
+
+@pytest.mark.parametrize("how", [*LOOPS, "threads"])
+def test_half_a_key_is_all(only_auto, how):
+    """Whoever says no more gets an answer."""
+    with loop(only_auto, how, 1) as dial:
+        for _ in range(2):
+            sock = dial()
+            sock.sendall(iwarp.KEY_REQUEST[:9])
+            expect(sock, iwarp.KEY_REQUEST[:9])
+            sock.sendall(b"plain")
+            expect(sock, b"plain")
+
+
+def test_half_a_key_is_greeted(only_auto):
+    """Nobody has asked: a server that speaks first spends little time on each."""
+    with loop(only_auto, "greets", 1) as dial:
+        began = time.monotonic()
+        for _ in range(HALVES):
+            sock = dial()
+            sock.sendall(iwarp.KEY_REQUEST[:9])
+            expect(sock, b"hello" + iwarp.KEY_REQUEST[:9])
+        assert time.monotonic() - began < HALVES * GREET_SECONDS_MAX
 
 
 # A server that becomes another program, which looks whether it can give its keeper orders.

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "xsock/ext/calls.h"
+#include "xsock/preload/doubt.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/say.h"
 #include "xsock/preload/swap.h"
@@ -138,6 +139,7 @@ static int claim(int fd, int role, struct aw_sock **claimed)
 		sock->role = (enum aw_role)role;
 		sock->mode = AW_XS_ON;
 		sock->extended = true;
+		aw_doubt_end(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
 		aw_fdtab_hold(sock);
 		*claimed = sock;

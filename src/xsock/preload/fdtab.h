@@ -64,6 +64,8 @@ struct aw_sock {
 	uint64_t keeper; /* who carries it: aw_keeper_number's; 0: not known */
 	bool orphaned; /* its keeper has died, and no call has told so */
 	bool connect_told; /* a non-blocking connect's success was told by a second connect */
+	int64_t doubt_ns; /* when it is over (doubt.h); 0: there is none */
+	int lowat; /* before it */
 	struct linger linger;
 	struct sockaddr_storage local, remote; /* once bridged */
 	struct aw_watch *watches; /* while it is not bridged */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "xsock/preload/direct.h"
+#include "xsock/preload/doubt.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
@@ -389,6 +390,7 @@ static bool make_record(int fd)
 static void go_plain(struct aw_sock *sock)
 {
 	aw_watch_narrow(sock);
+	aw_doubt_end(sock);
 	aw_fdtab_drop(sock);
 }
 

@@ -11,6 +11,7 @@
 
 #include "xsock/preload/ask.h"
 #include "xsock/preload/direct.h"
+#include "xsock/preload/doubt.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/say.h"
@@ -20,7 +21,6 @@
 
 #define KEY "MPA ID Req Frame" /* RFC 5044 7.1 */
 #define KEY_LEN 16
-#define KEY_REST_MS 200 /* a key comes in one piece, as a rule */
 
 #define PENDING_MAX 256 /* settled at a time */
 #define CONNECT_MS 1500 /* for a connect before a fork: the kernel repeats its SYN after a second */
@@ -61,41 +61,63 @@ static bool may_wait(const struct touched *t)
 }
 
 /* The first octets look like a key but are too few: the rest, or another octet, comes soon. */
-static enum verdict judge_rest(int fd, uint8_t *octets)
+static enum verdict await_rest(int fd, int ms)
 {
+	uint8_t octets[KEY_LEN];
 	int lowat = KEY_LEN, before = 1;
 	socklen_t len = sizeof(before);
 	ssize_t got;
 
 	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, &len);
 	aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat));
-	poll_one(fd, POLLIN, KEY_REST_MS);
+	poll_one(fd, POLLIN, ms);
 	aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, sizeof(before));
 	got = aw_libc()->recv(fd, octets, KEY_LEN, MSG_PEEK | MSG_DONTWAIT);
 	return got == KEY_LEN && memcmp(octets, KEY, KEY_LEN) == 0 ? VERDICT_IWARP : VERDICT_PLAIN;
 }
 
+static enum verdict judge_silent(int fd);
+
+/* Who must not wait looks again later. A write does not wait for who might be anybody, and has not asked. */
+static enum verdict judge_rest(const struct touched *t, size_t got)
+{
+	enum verdict verdict;
+
+	if (t->kind == AW_TOUCH_WRITE) {
+		verdict = await_rest(t->fd, aw_ask_wait_ms(AW_TOUCH_GRACE_MS));
+		if (verdict == VERDICT_IWARP || judge_silent(t->fd) == VERDICT_PLAIN)
+			return verdict;
+		return await_rest(t->fd, aw_doubt_ms());
+	}
+	if (may_wait(t))
+		return await_rest(t->fd, aw_doubt_ms());
+	if (!aw_doubt_lasts(t->fd, got))
+		return VERDICT_PLAIN;
+	errno = EAGAIN;
+	return t->kind == AW_TOUCH_POLL ? VERDICT_LATER : VERDICT_FAILED;
+}
+
 /* Something can be read: octets, or the end. flags tell whether that is certain. */
-static enum verdict judge_octets(int fd, int flags)
+static enum verdict judge_octets(const struct touched *t, int flags)
 {
 	uint8_t octets[KEY_LEN];
-	ssize_t got = aw_libc()->recv(fd, octets, KEY_LEN, MSG_PEEK | flags);
+	ssize_t got = aw_libc()->recv(t->fd, octets, KEY_LEN, MSG_PEEK | flags);
 
 	if (got < 0)
 		return VERDICT_FAILED;
 	if (got == 0 || memcmp(octets, KEY, (size_t)got) != 0)
 		return VERDICT_PLAIN;
-	return got == KEY_LEN ? VERDICT_IWARP : judge_rest(fd, octets);
+	return got == KEY_LEN ? VERDICT_IWARP : judge_rest(t, (size_t)got);
 }
 
 /* An error is left where it is, for the program. */
-static enum verdict judge_readable(int fd, short revents)
+static enum verdict judge_readable(const struct touched *t, short revents)
 {
 	enum verdict verdict;
 
 	if (revents & POLLERR)
 		return VERDICT_PLAIN;
-	verdict = judge_octets(fd, MSG_DONTWAIT);
+	verdict = judge_octets(t, MSG_DONTWAIT);
 	return verdict == VERDICT_FAILED ? VERDICT_LATER : verdict;
 }
 
@@ -114,23 +136,28 @@ static enum verdict judge_silent(int fd)
 	return answer.error ? VERDICT_PLAIN : VERDICT_IWARP;
 }
 
-static enum verdict judge_client(const struct touched *t)
+/* In doubt the kernel has a read wait for more octets than may ever come. */
+static enum verdict judge_client(const struct aw_sock *sock, const struct touched *t)
 {
 	short revents;
 
+	if (aw_doubt_is_over(sock))
+		return VERDICT_PLAIN;
+	if (t->kind == AW_TOUCH_READ && sock->doubt_ns && may_wait(t))
+		return await_rest(t->fd, aw_doubt_ms());
 	if (t->kind == AW_TOUCH_READ)
-		return judge_octets(t->fd, t->dontwait ? MSG_DONTWAIT : 0);
+		return judge_octets(t, t->dontwait ? MSG_DONTWAIT : 0);
 	revents = poll_one(t->fd, POLLIN,
 			   t->kind == AW_TOUCH_WRITE ? aw_ask_wait_ms(AW_TOUCH_GRACE_MS) : 0);
 	if (revents)
-		return judge_readable(t->fd, revents);
+		return judge_readable(t, revents);
 	if (t->kind != AW_TOUCH_WRITE)
 		return VERDICT_LATER;
 	if (judge_silent(t->fd) == VERDICT_PLAIN)
 		return VERDICT_PLAIN;
 	/* It was told yes. Did it hear that in time? */
 	revents = poll_one(t->fd, POLLIN, aw_ask_patience_ms());
-	return revents ? judge_readable(t->fd, revents) : VERDICT_PLAIN;
+	return revents ? judge_readable(t, revents) : VERDICT_PLAIN;
 }
 
 static enum verdict judge_server(int fd)
@@ -176,15 +203,17 @@ static enum verdict judge(const struct aw_sock *sock, const struct touched *t)
 	}
 	if (sock->mode == AW_XS_ON)
 		return VERDICT_IWARP;
-	return sock->role == AW_ROLE_ACTIVE ? judge_server(t->fd) : judge_client(t);
+	return sock->role == AW_ROLE_ACTIVE ? judge_server(t->fd) : judge_client(sock, t);
 }
 
 static void go_plain(struct aw_sock *sock)
 {
 	aw_fdtab_lock();
 	aw_watch_narrow(sock);
-	if (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING)
+	if (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING) {
+		aw_doubt_end(sock);
 		aw_fdtab_drop(sock);
+	}
 	aw_fdtab_unlock();
 }
 
@@ -227,6 +256,7 @@ static bool claim(struct aw_sock *sock)
 		aw_fdtab_wait();
 	claimed = sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING;
 	if (claimed) {
+		aw_doubt_end(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
 		aw_fdtab_let_wake(sock);
 	}

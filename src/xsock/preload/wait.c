@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xsock/preload/doubt.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/memory.h"
 #include "xsock/preload/touch.h"
@@ -48,6 +49,11 @@ const struct timespec *aw_deadline_left(const struct aw_deadline *deadline, stru
 	left->tv_sec = ns / NS;
 	left->tv_nsec = ns % NS;
 	return left;
+}
+
+bool aw_deadline_is_over(const struct aw_deadline *deadline)
+{
+	return deadline->at_ns >= 0 && now_ns() >= deadline->at_ns;
 }
 
 /* An fd that is waited for, and its socket if it is touchy. */
@@ -114,12 +120,16 @@ static bool settle(const struct wide *wide)
 }
 
 /* Copies what the program has asked for. Returns how many fds that are. */
-static int narrow(struct pollfd *fds, const struct pollfd *wide, nfds_t count)
+static int narrow(struct pollfd *fds, const struct wide *wide)
 {
 	int ready = 0;
 
-	for (nfds_t i = 0; i < count; i++) {
-		fds[i].revents = wide[i].revents & (fds[i].events | POLLERR | POLLHUP | POLLNVAL);
+	for (nfds_t i = 0; i < wide->count; i++) {
+		short told = fds[i].events | POLLERR | POLLHUP | POLLNVAL;
+
+		if (wide->socks[i] && aw_doubt_hides(fds[i].fd))
+			told &= ~(POLLIN | POLLRDNORM);
+		fds[i].revents = wide->fds[i].revents & told;
 		ready += fds[i].revents != 0;
 	}
 	return ready;
@@ -140,15 +150,15 @@ int aw_wait_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 	do {
 		bool any = widen(&wide, fds);
 
-		ready = aw_libc()->ppoll(wide.fds, count, aw_deadline_left(&deadline, &left), mask);
+		ready = aw_libc()->ppoll(wide.fds, count, aw_doubt_left(&deadline, &left), mask);
 		if (any)
 			wake(&wide);
 		if (ready > 0 && any && settle(&wide))
 			ready = -EAGAIN;
 		else if (ready >= 0) {
-			bool over = ready == 0;
+			bool over = ready == 0 && aw_deadline_is_over(&deadline);
 
-			ready = narrow(fds, wide.fds, count);
+			ready = narrow(fds, &wide);
 			if (!ready && !over)
 				ready = -EAGAIN;
 		}

@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -18,6 +19,7 @@ struct aw_deadline {
 };
 struct aw_deadline aw_deadline_after(const struct timespec *timeout);
 struct aw_deadline aw_deadline_after_ms(int timeout_ms);
+bool aw_deadline_is_over(const struct aw_deadline *deadline);
 /* What is left, for the next call; NULL: no end. */
 const struct timespec *aw_deadline_left(const struct aw_deadline *deadline, struct timespec *left);
 

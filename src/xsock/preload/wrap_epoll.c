@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "xsock/preload/direct.h"
+#include "xsock/preload/doubt.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
 #include "xsock/preload/touch.h"
@@ -42,6 +43,8 @@ static int control(int epfd, int op, int fd, struct epoll_event *event)
 	}
 	if (result == 0 && sock && sock->state != AW_FD_BRIDGED && sock->state != AW_FD_LISTENER)
 		aw_watch_note(sock, epfd, op, fd, event);
+	if (result == 0 && sock && sock->doubt_ns && op != EPOLL_CTL_DEL)
+		aw_doubt_rouse(sock);
 	aw_fdtab_unlock();
 	return result;
 }
@@ -104,6 +107,19 @@ static bool is_told(int epfd, const struct epoll_event *event, int fd)
 	return told;
 }
 
+/* What was kept from the program was none: a one-shot registration has yet to tell. */
+static void renew(int epfd, const struct epoll_event *event)
+{
+	struct aw_watch *watch;
+	struct aw_sock *sock;
+
+	aw_fdtab_lock();
+	watch = aw_watch_find(epfd, event->data, &sock);
+	if (watch && watch->event.events & EPOLLONESHOT && !watch->told)
+		aw_libc()->epoll_ctl(epfd, EPOLL_CTL_MOD, watch->fd, &watch->event);
+	aw_fdtab_unlock();
+}
+
 /* Whether the program is to see this event, and which part of it. */
 static bool is_for_program(int epfd, struct epoll_event *event)
 {
@@ -113,7 +129,11 @@ static bool is_for_program(int epfd, struct epoll_event *event)
 	if (fd < 0)
 		return true;
 	aw_touch_slow(fd, AW_TOUCH_POLL, true);
+	if (aw_doubt_hides(fd))
+		event->events &= ~(EPOLLIN | EPOLLRDNORM);
 	event->events &= wanted | EPOLLERR | EPOLLHUP;
+	if (!event->events)
+		renew(epfd, event);
 	return event->events && is_told(epfd, event, fd);
 }
 
@@ -154,9 +174,11 @@ static int wait_touchy(int epfd, struct epoll_event *events, int max,
 	int count, kept;
 
 	do {
-		count = wait_once(epfd, events, max, aw_deadline_left(&deadline, &left), mask);
+		count = wait_once(epfd, events, max, aw_doubt_left(&deadline, &left), mask);
+		if (count >= 0)
+			aw_doubt_settle();
 		kept = count > 0 ? filter(epfd, events, count) : count;
-	} while (count > 0 && !kept);
+	} while (!kept && (count > 0 || !aw_deadline_is_over(&deadline)));
 	return kept;
 }
 
