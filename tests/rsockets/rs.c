@@ -2,10 +2,13 @@
 #include "rs.h"
 
 #include <arpa/inet.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "lib/proc.h"
 
 int rs_guard(void **state)
 {
@@ -100,6 +103,12 @@ short rs_poll_one(int fd, short events)
 
 	assert_int_equal(rpoll(&one, 1, RS_WAIT_MS), 1);
 	return one.revents;
+}
+
+void rs_until_others_sleep(void)
+{
+	while (!proc_others_sleep())
+		sched_yield();
 }
 
 void rs_send_all(int fd, const void *octets, size_t len)

@@ -55,6 +55,9 @@ int rs_get(int fd, int level, int option);
 /* What rpoll says of one fd, which must be something within RS_WAIT_MS. */
 short rs_poll_one(int fd, short events);
 
+/* Until no thread but the caller runs: whoever was to sleep does. */
+void rs_until_others_sleep(void);
+
 void rs_send_all(int fd, const void *octets, size_t len);
 void rs_recv_all(int fd, void *octets, size_t len);
 

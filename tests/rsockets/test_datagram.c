@@ -119,7 +119,7 @@ static void rclose__ends_a_receive(void **state)
 
 	(void)state;
 	pthread_create(&thread, NULL, recv_one, &fd);
-	usleep(20000);
+	rs_until_others_sleep();
 	assert_int_equal(rclose(fd), 0);
 	pthread_join(thread, &result);
 	assert_int_equal((intptr_t)result, -EBADF);

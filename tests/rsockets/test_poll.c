@@ -4,6 +4,7 @@
 #include "rs.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
@@ -45,7 +46,7 @@ static void rpoll__of_the_end(void **state)
 	assert_int_equal(rs_poll_one(ends.server, POLLIN | POLLRDHUP), POLLIN | POLLRDHUP);
 	assert_int_equal(rclose(ends.client), 0);
 	while (!(rs_poll_one(ends.server, POLLIN) & POLLHUP))
-		usleep(1000);
+		sched_yield();
 	assert_int_equal(rclose(ends.server), 0);
 	assert_int_equal(rclose(ends.listener), 0);
 }
@@ -99,21 +100,21 @@ static void wakes(int which, void *(*thread)(void *), void *arg, struct rs_ends 
 
 static void *write_late(void *fd)
 {
-	usleep(20000);
+	rs_until_others_sleep();
 	assert_int_equal(write(*(int *)fd, "x", 1), 1);
 	return NULL;
 }
 
 static void *send_late(void *fd)
 {
-	usleep(20000);
+	rs_until_others_sleep();
 	rs_send_all(*(int *)fd, "x", 1);
 	return NULL;
 }
 
 static void *connect_late(void *listener)
 {
-	usleep(20000);
+	rs_until_others_sleep();
 	return (void *)(intptr_t)rs_client(*(int *)listener);
 }
 
@@ -185,7 +186,7 @@ static void rpoll__by_many_threads(void **state)
 		for (int i = 0; i < 8; i++)
 			pthread_create(&threads[i], NULL, i % 2 ? poll_alone : poll_both_kinds,
 				       &ends.server);
-		usleep(2000);
+		rs_until_others_sleep();
 		rs_send_all(ends.client, "x", 1);
 		for (int i = 0; i < 8; i++)
 			pthread_join(threads[i], NULL);
@@ -196,7 +197,7 @@ static void rpoll__by_many_threads(void **state)
 
 static void *close_late(void *fd)
 {
-	usleep(20000);
+	rs_until_others_sleep();
 	assert_int_equal(rclose(*(int *)fd), 0);
 	return NULL;
 }

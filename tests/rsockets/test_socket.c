@@ -3,6 +3,7 @@
 #include "rs.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -113,8 +114,7 @@ static intptr_t closed_under(void *(*call)(void *), int fd)
 	void *result;
 
 	assert_int_equal(pthread_create(&thread, NULL, call, &fd), 0);
-	// Whether it is asleep by now or not yet inside, it has to end.
-	usleep(20000);
+	rs_until_others_sleep();
 	assert_int_equal(rclose(fd), 0);
 	pthread_join(thread, &result);
 	return (intptr_t)result;
@@ -144,9 +144,8 @@ static void rclose__leaves_nothing(void **state)
 		if (i == 2)
 			fds = proc_fds();
 	}
-	for (int i = 0; i < RS_WAIT_MS && proc_fds() > fds; i++)
-		usleep(1000);
-	assert_true(proc_fds() <= fds);
+	while (proc_fds() > fds)
+		sched_yield();
 }
 
 static void use_parents(void *arg)
