@@ -6,11 +6,15 @@ program gets an error or the end, nothing of the start-up's octets, and the next
 import contextlib
 import errno
 import os
+import pathlib
 import random
 import select
+import shutil
 import socket
 import struct
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -380,3 +384,53 @@ def test_keeper_of_root_takes_no_orders_of_others(only_iwarp, user):
     run = only_iwarp.start([sys.executable, "-I", "-c", BECOME, user, LOOK])
     assert run.wait_exit() == 0, run.report()
     assert run.output().strip() == ("no orders" if user == NOBODY else "orders"), run.report()
+
+
+# A server that gives up its rights before, or behind, its first socket.
+GIVE_UP = """
+import encodings.idna, os, signal, socket, sys
+def give_up():
+    os.setgroups([])
+    os.setgid(int(sys.argv[2]))
+    os.setuid(int(sys.argv[2]))
+if sys.argv[1] == "before":
+    give_up()
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+if sys.argv[1] == "behind":
+    child = os.fork()
+    if child:
+        sys.exit(os.wait()[1])
+    give_up()
+server = listener.accept()[0]
+client.sendall(b"x")
+server.recv(1)
+client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+print("serves", os.getpid(), flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def open_libraries(monkeypatch):
+    """Where any user may read them."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="anywarp-test-"))
+    shutil.copytree(conftest.BUILD / "lib", folder / "lib", symlinks=True)
+    folder.chmod(0o755)
+    monkeypatch.setattr(conftest, "SOCKETS", folder / "lib" / conftest.SOCKETS.name)
+    yield
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(bool(conftest.SANITIZER), reason="the programs are other people's")
+@pytest.mark.parametrize("when", ["before", "behind"])
+def test_status_of_who_was_root(open_libraries, only_iwarp, when):
+    run = only_iwarp.start(["/usr/bin/python3", "-I", "-c", GIVE_UP, when, NOBODY])
+    pid = run.wait_output(r"serves (\d+)\n")[1]
+    status = subprocess.run([conftest.BUILD / "bin" / "anywarp", "sockets", "--status", pid],
+                            capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in status.splitlines()[1:]]
+    assert len(rows) == 2, status
+    assert {row[-1] for row in rows} == {"established"}, status
+    assert {row[4] for row in rows} == {"0", "1"}, status

@@ -125,6 +125,8 @@ void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp,
 	aw_listeners_forget(&order->local, &order->remote);
 	if (!err) {
 		conn->ino = order->ino;
+		conn->pid = order->pid;
+		conn->fd = order->fd;
 		conn->mode = order->mode;
 		conn->remote = order->remote;
 		err = start(loop, conn, order, tcp, far);

@@ -17,6 +17,8 @@ struct aw_conn {
 	struct aw_conn *next;
 	struct aw_bridge *bridge;
 	uint64_t ino;
+	pid_t pid; /* who began it, and fd there */
+	int fd;
 	uint8_t mode;
 	struct sockaddr_storage remote;
 	struct aw_kept kept;

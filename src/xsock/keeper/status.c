@@ -93,6 +93,14 @@ static void tell_of(int to, int fd, uint64_t ino)
 	}
 }
 
+/* A process that has changed users may show its fds to root alone: as they were at first, then. */
+static void tell_from_memory(int to, pid_t pid)
+{
+	for (const struct aw_conn *conn = aw_conns_first(); conn; conn = conn->next)
+		if (conn->pid == pid)
+			tell_of(to, conn->fd, conn->ino);
+}
+
 void aw_status_tell(int to, pid_t pid)
 {
 	char path[64], target[64];
@@ -101,6 +109,8 @@ void aw_status_tell(int to, pid_t pid)
 
 	sprintf(path, "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
+	if (!dir)
+		tell_from_memory(to, pid);
 	while (dir && (entry = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
 		unsigned long ino;
