@@ -11,28 +11,6 @@ enum {
 	ROUNDS = 300,
 };
 
-struct two {
-	struct walker a, b;
-};
-
-static void two_connect(struct two *t, struct fixture *f)
-{
-	struct route route = route_loopback(f);
-
-	walker_make(&t->a, f);
-	walker_make(&t->b, f);
-	walk(&t->a, &route, t->b.qp->qp_num);
-	walk(&t->b, &route, t->a.qp->qp_num);
-	walker_talk(&t->a, &t->b);
-	walker_talk(&t->b, &t->a);
-}
-
-static void two_destroy(struct two *t)
-{
-	walker_destroy(&t->a);
-	walker_destroy(&t->b);
-}
-
 static void nothing_completes(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;

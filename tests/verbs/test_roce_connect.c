@@ -17,34 +17,6 @@ enum {
 
 static int again = AGAIN;
 
-struct two {
-	struct walker a, b;
-};
-
-static void two_make(struct two *t, struct fixture *f)
-{
-	walker_make(&t->a, f);
-	walker_make(&t->b, f);
-}
-
-static void two_destroy(struct two *t)
-{
-	walker_destroy(&t->a);
-	walker_destroy(&t->b);
-}
-
-static void two_walk(struct two *t, const struct route *route)
-{
-	walk(&t->a, route, t->b.qp->qp_num);
-	walk(&t->b, route, t->a.qp->qp_num);
-}
-
-static void two_talk(struct two *t)
-{
-	walker_talk(&t->a, &t->b);
-	walker_talk(&t->b, &t->a);
-}
-
 static void talk_by(struct fixture *f, const struct route *route)
 {
 	struct two t;

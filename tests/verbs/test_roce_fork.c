@@ -16,7 +16,7 @@ enum {
 	PATIENCE_MS = 300,
 };
 
-static struct walker parent_s[2];
+static struct two parent_s;
 static int to_child[2], to_parent[2]; /* pipes: QP numbers */
 
 static void tell(int fd, uint32_t number)
@@ -64,50 +64,38 @@ static int child_end(pid_t pid)
 static void child_is_on_its_own(void)
 {
 	struct ibv_qp_attr init = walk_attr_init(), rtr;
-	struct walker a, b;
 	struct route route;
+	struct two t;
 	void *state;
 
 	fixture_setup(&state);
 	route = route_loopback(state);
-	walker_make(&a, state);
-	walker_make(&b, state);
+	two_connect(&t, state);
 	/* The parent's ports are not the child's. */
-	assert_int_not_equal(a.qp->qp_num >> 8, parent_s[0].qp->qp_num >> 8);
-	walk(&a, &route, b.qp->qp_num);
-	walk(&b, &route, a.qp->qp_num);
-	walker_talk(&a, &b);
-	walker_destroy(&a);
-	walker_destroy(&b);
+	assert_int_not_equal(t.a.qp->qp_num >> 8, parent_s.a.qp->qp_num >> 8);
+	two_destroy(&t);
 	fixture_teardown(&state);
 	/* And its QPs are dead here: they can be destroyed, and not connected. */
-	walk_reset(&parent_s[1]);
-	rtr = walk_attr_rtr(&route, parent_s[0].qp->qp_num);
-	assert_int_equal(ibv_modify_qp(parent_s[1].qp, &init, WALK_INIT), 0);
-	assert_int_equal(ibv_modify_qp(parent_s[1].qp, &rtr, WALK_RTR), EINVAL);
-	assert_int_equal(ibv_destroy_qp(parent_s[0].qp), 0);
-	assert_int_equal(ibv_destroy_qp(parent_s[1].qp), 0);
+	walk_reset(&parent_s.b);
+	rtr = walk_attr_rtr(&route, parent_s.a.qp->qp_num);
+	assert_int_equal(ibv_modify_qp(parent_s.b.qp, &init, WALK_INIT), 0);
+	assert_int_equal(ibv_modify_qp(parent_s.b.qp, &rtr, WALK_RTR), EINVAL);
+	assert_int_equal(ibv_destroy_qp(parent_s.a.qp), 0);
+	assert_int_equal(ibv_destroy_qp(parent_s.b.qp), 0);
 }
 
 static void fork__child_is_on_its_own(void **state)
 {
 	struct route route = route_loopback(*state);
-	struct walker *a = &parent_s[0], *b = &parent_s[1];
 
-	walker_make(a, *state);
-	walker_make(b, *state);
-	walk(a, &route, b->qp->qp_num);
-	walk(b, &route, a->qp->qp_num);
-	walker_talk(a, b);
+	two_connect(&parent_s, *state);
 	assert_int_equal(child_end(child_start(child_is_on_its_own)), 0);
-	walker_talk(a, b);
-	walk_reset(a);
-	walk_reset(b);
-	walk(a, &route, b->qp->qp_num);
-	walk(b, &route, a->qp->qp_num);
-	walker_talk(b, a);
-	walker_destroy(a);
-	walker_destroy(b);
+	two_talk(&parent_s);
+	walk_reset(&parent_s.a);
+	walk_reset(&parent_s.b);
+	two_walk(&parent_s, &route);
+	two_talk(&parent_s);
+	two_destroy(&parent_s);
 }
 
 static void child_connects_to_parent(void)

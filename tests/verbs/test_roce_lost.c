@@ -118,66 +118,48 @@ static void connect__to_nobody_for_ever(void **state)
 static void peer_destroyed__the_next_post_fails(void **state)
 {
 	struct fixture *f = *state;
-	struct route route = route_loopback(f);
-	struct walker a, b;
+	struct two t;
 	struct ibv_wc wc;
 
-	walker_make(&a, f);
-	walker_make(&b, f);
-	walk(&a, &route, b.qp->qp_num);
-	walk(&b, &route, a.qp->qp_num);
-	walker_talk(&a, &b);
-	walker_recv(&a, 1);
-	walker_destroy(&b);
-	fails_towards(f, a.qp->qp_num ^ 0x80); /* time goes by */
-	assert_int_equal(qp_state(a.qp), IBV_QPS_RTS);
-	assert_int_equal(ibv_poll_cq(a.recv_cq, 1, &wc), 0);
-	walker_post(&a, IBV_WR_SEND, 1, NULL);
-	walker_post(&a, IBV_WR_SEND, 1, NULL);
-	fails(&a);
-	walker_destroy(&a);
+	two_connect(&t, f);
+	walker_recv(&t.a, 1);
+	walker_destroy(&t.b);
+	fails_towards(f, t.a.qp->qp_num ^ 0x80); /* time goes by */
+	assert_int_equal(qp_state(t.a.qp), IBV_QPS_RTS);
+	assert_int_equal(ibv_poll_cq(t.a.recv_cq, 1, &wc), 0);
+	walker_post(&t.a, IBV_WR_SEND, 1, NULL);
+	walker_post(&t.a, IBV_WR_SEND, 1, NULL);
+	fails(&t.a);
+	walker_destroy(&t.a);
 }
 
 /* A message that was sent before the peer left is received all the same, whenever the program likes. */
 static void peer_destroyed__what_it_sent_is_received(void **state)
 {
-	struct fixture *f = *state;
-	struct route route = route_loopback(f);
-	struct walker a, b;
+	struct two t;
 
-	walker_make(&a, f);
-	walker_make(&b, f);
-	walk(&a, &route, b.qp->qp_num);
-	walk(&b, &route, a.qp->qp_num);
-	walker_talk(&a, &b);
-	memset(b.memory, 5, 16);
-	walker_post(&b, IBV_WR_SEND, 16, NULL);
-	walker_destroy(&b);
-	walker_recv(&a, 1);
-	walker_received(&a, IBV_WC_SUCCESS);
-	assert_int_equal(a.memory[15], 5);
-	walker_destroy(&a);
+	two_connect(&t, *state);
+	memset(t.b.memory, 5, 16);
+	walker_post(&t.b, IBV_WR_SEND, 16, NULL);
+	walker_destroy(&t.b);
+	walker_recv(&t.a, 1);
+	walker_received(&t.a, IBV_WC_SUCCESS);
+	assert_int_equal(t.a.memory[15], 5);
+	walker_destroy(&t.a);
 }
 
 /* A Read that the peer cannot answer any more. */
 static void peer_in_error__a_read_under_way_fails(void **state)
 {
-	struct fixture *f = *state;
-	struct route route = route_loopback(f);
-	struct walker a, b;
+	struct two t;
 
-	walker_make(&a, f);
-	walker_make(&b, f);
-	walk(&a, &route, b.qp->qp_num);
-	walk(&b, &route, a.qp->qp_num);
-	walker_talk(&a, &b);
-	assert_int_equal(qp_move(b.qp, IBV_QPS_ERR), 0);
-	walker_recv(&a, 1);
-	walker_post(&a, IBV_WR_RDMA_READ, 16, &b);
-	walker_post(&a, IBV_WR_SEND, 1, NULL);
-	fails(&a);
-	walker_destroy(&a);
-	walker_destroy(&b);
+	two_connect(&t, *state);
+	assert_int_equal(qp_move(t.b.qp, IBV_QPS_ERR), 0);
+	walker_recv(&t.a, 1);
+	walker_post(&t.a, IBV_WR_RDMA_READ, 16, &t.b);
+	walker_post(&t.a, IBV_WR_SEND, 1, NULL);
+	fails(&t.a);
+	two_destroy(&t);
 }
 
 /* Strangers. */
@@ -262,22 +244,19 @@ static void stranger__is_told_no(void **state)
 {
 	struct fixture *f = *state;
 	struct route route = route_loopback(f);
-	struct walker a, b;
+	struct two t;
 	struct pair pair;
 
-	walker_make(&a, f);
-	walker_make(&b, f);
-	walk(&a, &route, b.qp->qp_num);
-	assert_int_equal(answer_to(forged(b.qp->qp_num ^ 1, a.qp->qp_num)), PAIR_OTHER_PEER);
-	assert_int_equal(answer_to(forged(b.qp->qp_num, a.qp->qp_num ^ 0x80)), PAIR_NO_QP);
-	pair = forged(b.qp->qp_num, a.qp->qp_num);
+	two_make(&t, f);
+	walk(&t.a, &route, t.b.qp->qp_num);
+	assert_int_equal(answer_to(forged(t.b.qp->qp_num ^ 1, t.a.qp->qp_num)), PAIR_OTHER_PEER);
+	assert_int_equal(answer_to(forged(t.b.qp->qp_num, t.a.qp->qp_num ^ 0x80)), PAIR_NO_QP);
+	pair = forged(t.b.qp->qp_num, t.a.qp->qp_num);
 	pair.src_gid[15] = 2;
 	assert_int_equal(answer_to(pair), PAIR_ADDRESS);
-	walk(&b, &route, a.qp->qp_num);
-	walker_talk(&a, &b);
-	walker_talk(&b, &a);
-	walker_destroy(&a);
-	walker_destroy(&b);
+	walk(&t.b, &route, t.a.qp->qp_num);
+	two_talk(&t);
+	two_destroy(&t);
 }
 
 /* More than a QP lets wait, before it is told and while it is connected. */
@@ -286,52 +265,45 @@ static void stranger__many_wait_and_disturb_nobody(void **state)
 	struct fixture *f = *state;
 	struct route route = route_loopback(f);
 	int fds[2][STRANGERS];
-	struct walker a, b;
+	struct two t;
 
-	walker_make(&a, f);
-	walker_make(&b, f);
+	two_make(&t, f);
 	for (int round = 0; round < 2; round++) {
 		for (uint32_t i = 0; i < STRANGERS; i++) {
-			struct pair pair = forged(0x100 + i, a.qp->qp_num);
+			struct pair pair = forged(0x100 + i, t.a.qp->qp_num);
 
-			fds[round][i] = stranger_connect(a.qp->qp_num);
+			fds[round][i] = stranger_connect(t.a.qp->qp_num);
 			stranger_ask(fds[round][i], &pair);
 		}
 		assert_int_equal(stranger_hears(fds[round][0]), PAIR_BUSY);
 		if (round == 0) {
-			walk(&a, &route, b.qp->qp_num);
-			walk(&b, &route, a.qp->qp_num);
+			two_walk(&t, &route);
 		}
-		walker_talk(&a, &b);
-		walker_talk(&b, &a);
+		two_talk(&t);
 	}
 	for (int i = 1; i < STRANGERS; i++) {
 		close(fds[0][i]);
 		close(fds[1][i]);
 	}
-	walker_destroy(&a);
-	walker_destroy(&b);
+	two_destroy(&t);
 }
 
 static void stranger__speaks_another_protocol(void **state)
 {
 	struct fixture *f = *state;
 	struct route route = route_loopback(f);
-	struct walker a, b;
+	struct two t;
 	uint8_t octet;
 	int fd;
 
-	walker_make(&a, f);
-	walker_make(&b, f);
-	fd = stranger_connect(a.qp->qp_num);
+	two_make(&t, f);
+	fd = stranger_connect(t.a.qp->qp_num);
 	assert_int_equal(send(fd, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL), 18);
 	assert_true(recv(fd, &octet, 1, 0) <= 0);
 	close(fd);
-	walk(&a, &route, b.qp->qp_num);
-	walk(&b, &route, a.qp->qp_num);
-	walker_talk(&a, &b);
-	walker_destroy(&a);
-	walker_destroy(&b);
+	two_walk(&t, &route);
+	walker_talk(&t.a, &t.b);
+	two_destroy(&t);
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, fixture_teardown)

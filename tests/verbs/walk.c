@@ -201,3 +201,36 @@ void walker_talk(struct walker *from, struct walker *to)
 	assert_int_equal(walker_received(to, IBV_WC_SUCCESS).wr_id, mark);
 	assert_int_equal(to->memory[15], mark);
 }
+
+void two_make(struct two *t, struct fixture *f)
+{
+	walker_make(&t->a, f);
+	walker_make(&t->b, f);
+}
+
+void two_destroy(struct two *t)
+{
+	walker_destroy(&t->a);
+	walker_destroy(&t->b);
+}
+
+void two_walk(struct two *t, const struct route *route)
+{
+	walk(&t->a, route, t->b.qp->qp_num);
+	walk(&t->b, route, t->a.qp->qp_num);
+}
+
+void two_talk(struct two *t)
+{
+	walker_talk(&t->a, &t->b);
+	walker_talk(&t->b, &t->a);
+}
+
+void two_connect(struct two *t, struct fixture *f)
+{
+	struct route route = route_loopback(f);
+
+	two_make(t, f);
+	two_walk(t, &route);
+	two_talk(t);
+}

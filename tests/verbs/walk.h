@@ -66,4 +66,18 @@ struct ibv_wc walker_received(struct walker *w, enum ibv_wc_status status);
 /* A message from one to the other arrives, with what it carries. */
 void walker_talk(struct walker *from, struct walker *to);
 
+/* Two that are each other's peers. */
+struct two {
+	struct walker a, b;
+};
+
+void two_make(struct two *t, struct fixture *f);
+void two_destroy(struct two *t);
+/* Both from RESET. */
+void two_walk(struct two *t, const struct route *route);
+/* A message each way. */
+void two_talk(struct two *t);
+/* All of it, by the loopback address. */
+void two_connect(struct two *t, struct fixture *f);
+
 #endif
