@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tools" / "lib"), str(ROOT / "tests" / "programs")]
 sys.dont_write_bytecode = True
 
+import failures  # noqa: E402
 import scene as scenes  # noqa: E402
 
 if "ANYWARP_BUILD" not in os.environ:
@@ -44,7 +45,7 @@ def scene(persona, tmp_path, request):
     if "ANYWARP_TEST_NET" not in os.environ:
         pytest.skip("no network namespace is allowed here (unshare --net)")
     made = scenes.Scene(persona, BUILD, tmp_path)
-    request.node.scene = made
+    request.node.told = made.report
     yield made
     made.close()
 
@@ -54,9 +55,7 @@ def pytest_runtest_makereport(item, call):
     """A failed test shows what each of its programs printed; every test leaves its outcome."""
     outcome = yield
     report = outcome.get_result()
-    made = getattr(item, "scene", None)
-    if report.when == "call" and report.failed and made:
-        report.sections.append(("programs", made.report()))
+    failures.show(item, report)
     persona = getattr(item, "callspec", None) and item.callspec.params.get("persona")
     if persona in scenes.PERSONAS and (report.when == "call" or not report.passed):
         OUTCOMES.append(row(item, persona, report))

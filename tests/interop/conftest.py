@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 import ends  # noqa: E402
 import guest as guests  # noqa: E402
 import program  # noqa: E402
+from failures import pytest_runtest_makereport  # noqa: E402, F401
 
 if not {"ANYWARP_BUILD", "ANYWARP_GUEST"} <= set(os.environ):
     sys.exit("ANYWARP_BUILD and ANYWARP_GUEST are not set: use ./dev test --interop")
@@ -70,10 +71,21 @@ def open_link(request, guest, host, direction):
     both = (host, ends.GuestEnd(guest))
     server, client = both if direction == SIW_INITIATES else reversed(both)
     link = ends.Link(server, client, [])
-    request.node.link = link
+    request.node.told = lambda: tell(guest, link)
     yield link
     for started in link.started:
         started.close()
+
+
+def tell(guest, link):
+    """The programs come last, for of a long report the end is shown."""
+    texts = []
+    try:
+        texts.append(guest.state())
+        texts += [started.report() for started in link.started]
+    except program.Trouble as trouble:
+        texts.append(str(trouble))
+    return "\n".join(texts)
 
 
 @pytest.fixture
@@ -86,21 +98,3 @@ def mtu(request, guest):
     guest.set_mtu(request.param)
     yield request.param
     guest.set_mtu(guests.MTU_MAX)
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    """A failed test shows the state of the guest and what each of its programs printed; the programs
-    come last, for of a long report the end is shown."""
-    outcome = yield
-    report = outcome.get_result()
-    link = getattr(item, "link", None)
-    if report.when != "call" or not report.failed or not link:
-        return
-    texts = []
-    try:
-        texts.append(item.funcargs["guest"].state())
-        texts += [started.report() for started in link.started]
-    except program.Trouble as trouble:
-        texts.append(str(trouble))
-    report.sections.append(("programs", "\n".join(texts)))

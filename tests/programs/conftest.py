@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 
 import scene as scenes  # noqa: E402
 import tap  # noqa: E402
+from failures import pytest_runtest_makereport  # noqa: E402, F401
 
 if "ANYWARP_BUILD" not in os.environ:
     sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --system")
@@ -49,7 +50,7 @@ def scene(mode, install, request):
         made = scenes.Scene(mode, install)
     except tap.NotAllowed as error:
         pytest.skip(str(error))
-    request.node.scene = made
+    request.node.told = made.report
     yield made
     made.close()
 
@@ -61,13 +62,3 @@ def pytest_pyfunc_call(pyfuncitem):
     made = pyfuncitem.funcargs.get("scene")
     if made and outcome.excinfo is None:
         made.judge_all()
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    """A failed test shows what each of its programs printed, and what the tap saw."""
-    outcome = yield
-    report = outcome.get_result()
-    made = getattr(item, "scene", None)
-    if report.when == "call" and report.failed and made:
-        report.sections.append(("programs", made.report()))

@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "tests" / "system"))
 sys.dont_write_bytecode = True
 
 import program  # noqa: E402
+from failures import pytest_runtest_makereport  # noqa: E402, F401
 
 if "ANYWARP_BUILD" not in os.environ:
     sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --system")
@@ -102,16 +103,6 @@ def open_mode(request, logs, name):
     if name != "plain" and not SOCKETS.exists():
         pytest.skip("this build has no libanywarp-sockets.so")
     opened = Mode(name, logs)
-    request.node.mode = opened
+    request.node.told = opened.reports
     yield opened
     opened.close()
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    """A failed test shows what each of its programs printed."""
-    outcome = yield
-    report = outcome.get_result()
-    mode = getattr(item, "mode", None)
-    if report.when == "call" and report.failed and mode:
-        report.sections.append(("programs", mode.reports()))

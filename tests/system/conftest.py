@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 
 import beds  # noqa: E402
 import program  # noqa: E402
+from failures import pytest_runtest_makereport  # noqa: E402, F401
 
 if "ANYWARP_BUILD" not in os.environ:
     sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --system")
@@ -84,7 +85,7 @@ def start(tmp_path, request):
     logs.mkdir()
     logs.chmod(0o777)
     starter = Starter(logs)
-    request.node.starter = starter
+    request.node.told = starter.reports
     yield starter
     for started in starter.programs:
         started.kill()
@@ -97,16 +98,6 @@ def start(tmp_path, request):
 @pytest.fixture
 def port():
     return program.free_port()
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    """A failed test shows what each of its programs printed."""
-    outcome = yield
-    report = outcome.get_result()
-    starter = getattr(item, "starter", None)
-    if report.when == "call" and report.failed and starter:
-        report.sections.append(("programs", starter.reports()))
 
 
 @pytest.fixture(params=[1500, 9000], ids=lambda mtu: f"mtu{mtu}")
