@@ -38,10 +38,15 @@ enum answer {
 	ANSWER_OPEN, /* the program has accepted the connection; nobody has asked */
 };
 
-/* What a client was answered, by its address and both ports. */
-struct answered {
+/* By its address and both ports. */
+struct client {
 	uint8_t ip[16];
 	uint16_t port, local_port;
+};
+
+/* What a client was answered. */
+struct answered {
+	struct client client;
 	enum answer answer;
 	int64_t until_ns;
 };
@@ -59,84 +64,82 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static struct answered *slot_of(const uint8_t ip[16], uint16_t port, uint16_t local_port)
+static struct answered *slot_of(const struct client *client)
 {
 	uint32_t hash = 2166136261u;
 
 	for (int i = 0; i < 16; i++)
-		hash = (hash ^ ip[i]) * 16777619u;
-	hash = (hash ^ port) * 16777619u;
-	hash = (hash ^ local_port) * 16777619u;
+		hash = (hash ^ client->ip[i]) * 16777619u;
+	hash = (hash ^ client->port) * 16777619u;
+	hash = (hash ^ client->local_port) * 16777619u;
 	return &answers[(hash ^ hash >> 16) % ANSWERS];
 }
 
-static bool is_for(const struct answered *answer, const uint8_t ip[16], uint16_t port,
-		   uint16_t local_port)
+/* What the client was answered, or NULL. */
+static struct answered *find_answer(const struct client *client)
 {
-	return answer->until_ns > now_ns() && answer->port == port &&
-	       answer->local_port == local_port && memcmp(answer->ip, ip, 16) == 0;
+	struct answered *slot = slot_of(client);
+	bool found = slot->until_ns > now_ns() && slot->client.port == client->port &&
+		     slot->client.local_port == client->local_port &&
+		     memcmp(slot->client.ip, client->ip, sizeof(client->ip)) == 0;
+
+	return found ? slot : NULL;
 }
 
-static void put(const uint8_t ip[16], uint16_t port, uint16_t local_port, enum answer answer)
+static void put(const struct client *client, enum answer answer)
 {
-	struct answered *slot = slot_of(ip, port, local_port);
-
-	memcpy(slot->ip, ip, 16);
-	slot->port = port;
-	slot->local_port = local_port;
-	slot->answer = answer;
-	slot->until_ns = now_ns() + (answer == ANSWER_YES ? YES_NS : NO_NS);
+	*slot_of(client) = (struct answered){
+		.client = *client,
+		.answer = answer,
+		.until_ns = now_ns() + (answer == ANSWER_YES ? YES_NS : NO_NS),
+	};
 }
 
 /* What was answered before stands; else it is as wanted now. */
-static bool settle(const uint8_t ip[16], uint16_t port, uint16_t local_port, enum answer wanted)
+static bool settle(const struct client *client, enum answer wanted)
 {
-	const struct answered *slot = slot_of(ip, port, local_port);
+	const struct answered *before = find_answer(client);
 
-	if (!is_for(slot, ip, port, local_port) || slot->answer == ANSWER_OPEN)
-		put(ip, port, local_port, wanted);
-	return slot->answer == ANSWER_YES;
+	if (!before || before->answer == ANSWER_OPEN)
+		put(client, wanted);
+	return slot_of(client)->answer == ANSWER_YES;
 }
 
-static bool names(const struct sockaddr_storage *local, const struct sockaddr_storage *remote,
-		  uint8_t ip[16], uint16_t *port, uint16_t *local_port)
+static bool name(const struct sockaddr_storage *local, const struct sockaddr_storage *remote,
+		 struct client *client)
 {
 	uint8_t local_ip[16];
 
-	return aw_question_addr((const struct sockaddr *)local, local_ip, local_port) &&
-	       aw_question_addr((const struct sockaddr *)remote, ip, port);
+	return aw_question_addr((const struct sockaddr *)local, local_ip, &client->local_port) &&
+	       aw_question_addr((const struct sockaddr *)remote, client->ip, &client->port);
 }
 
 bool aw_listeners_decide(const struct sockaddr_storage *local,
 			 const struct sockaddr_storage *remote)
 {
-	uint16_t port, local_port;
-	uint8_t ip[16];
+	struct client client;
 
-	return names(local, remote, ip, &port, &local_port) &&
-	       settle(ip, port, local_port, ANSWER_NO);
+	return name(local, remote, &client) && settle(&client, ANSWER_NO);
 }
 
 void aw_listeners_accepted(const struct sockaddr_storage *local,
 			   const struct sockaddr_storage *remote)
 {
-	uint16_t port, local_port;
-	uint8_t ip[16];
+	struct client client;
 
-	if (names(local, remote, ip, &port, &local_port) &&
-	    !is_for(slot_of(ip, port, local_port), ip, port, local_port))
-		put(ip, port, local_port, ANSWER_OPEN);
+	if (name(local, remote, &client) && !find_answer(&client))
+		put(&client, ANSWER_OPEN);
 }
 
 void aw_listeners_forget(const struct sockaddr_storage *local,
 			 const struct sockaddr_storage *remote)
 {
-	uint16_t port, local_port;
-	uint8_t ip[16];
+	struct answered *before;
+	struct client client;
 
-	if (names(local, remote, ip, &port, &local_port) &&
-	    is_for(slot_of(ip, port, local_port), ip, port, local_port))
-		slot_of(ip, port, local_port)->until_ns = 0;
+	before = name(local, remote, &client) ? find_answer(&client) : NULL;
+	if (before)
+		before->until_ns = 0;
 }
 
 void aw_listeners_init(struct aw_loop *l, void (*take_orders)(void))
@@ -210,21 +213,21 @@ static bool has_listened(struct listener *listener)
  * Whether a connection to listener is the program's. While it listens it may be a stranger's who shares the port
  * (SO_REUSEPORT); once it does not, the port may be a stranger's altogether.
  */
-static bool is_programs(struct listener *listener, const uint8_t ip[16], uint16_t port,
-			uint16_t local_port)
+static bool is_programs(struct listener *listener, const struct client *client)
 {
-	const struct answered *slot = slot_of(ip, port, local_port);
+	const struct answered *before = find_answer(client);
 	bool strangers;
 
-	if (is_for(slot, ip, port, local_port))
-		return slot->answer != ANSWER_NO;
+	if (before)
+		return before->answer != ANSWER_NO;
 	if (!listener->looked) {
 		listener->is_programs = look(listener, &strangers) && !strangers;
 		listener->looked = true;
 		/* Whose listener is gone has told before whom it had accepted. */
 		catch_up();
-		if (is_for(slot, ip, port, local_port))
-			return slot->answer != ANSWER_NO;
+		before = find_answer(client);
+		if (before)
+			return before->answer != ANSWER_NO;
 	}
 	return listener->is_programs;
 }
@@ -254,15 +257,14 @@ static void reply(int fd, struct msghdr *question, const uint8_t *octets)
 static bool may_be_iwarp(struct listener *listener, const struct sockaddr_storage *from,
 			 const uint8_t *octets)
 {
-	uint8_t ip[16], local_ip[16];
-	uint16_t udp_port, port, local_port;
+	struct client client;
 
-	memcpy(&port, octets + AW_QUESTION_PORT_AT, sizeof(port));
-	return aw_question_addr((const struct sockaddr *)from, ip, &udp_port) &&
-	       aw_question_addr((const struct sockaddr *)&listener->local, local_ip, &local_port) &&
-	       memcmp(ip, octets + AW_QUESTION_ADDR_AT, sizeof(ip)) == 0 &&
-	       is_programs(listener, ip, port, local_port) &&
-	       settle(ip, port, local_port, ANSWER_YES);
+	if (!name(&listener->local, from, &client) ||
+	    memcmp(client.ip, octets + AW_QUESTION_ADDR_AT, sizeof(client.ip)) != 0)
+		return false;
+	/* The question's own port is a UDP port. */
+	memcpy(&client.port, octets + AW_QUESTION_PORT_AT, sizeof(client.port));
+	return is_programs(listener, &client) && settle(&client, ANSWER_YES);
 }
 
 static void answer_one(struct listener *listener, int fd, struct msghdr *msg, uint8_t *octets)
