@@ -35,6 +35,7 @@ static const char *const test_names[] = {
 static const char *const op_names[] = { "send", "write", "write-cq", "read", NULL };
 static const char *const mode_names[] = { "block", "spin", "epoll", "event", NULL };
 static const char *const direction_names[] = { "uni", "bi", NULL };
+static const char *const by_names[] = { "rdma_cm", "modify_qp", NULL };
 static const char *const fan_names[] = { "none", "in", "out", NULL };
 static const char *const combine_names[] = { "off", "on", NULL };
 
@@ -54,6 +55,7 @@ static const struct key keys[] = {
 	{ "fan", AT(fan), BIT(TEST_BANDWIDTH), KIND_CHOICE, 0, 0, fan_names },
 	{ "peers", AT(peers), BIT(TEST_BANDWIDTH), KIND_COUNT, 1, 64, NULL },
 	{ "combine", AT(combine), BIT(TEST_BANDWIDTH), KIND_CHOICE, 0, 0, combine_names },
+	{ "by", AT(by), BIT(TEST_LATENCY) | BIT(TEST_BANDWIDTH), KIND_CHOICE, 0, 0, by_names },
 	{ "count", AT(count), BIT(TEST_CONNECT), KIND_COUNT, 1, 1000000, NULL },
 	{ "clients", AT(clients), BIT(TEST_HOTSPOT), KIND_COUNT, 1, 512, NULL },
 	{ "connections", AT(connections), BIT(TEST_IDLE), KIND_COUNT, 1, 10000, NULL },
@@ -304,6 +306,9 @@ static bool agree_bandwidth(const struct args *args, const struct args_rules *ru
 			      "batch=%" PRIu64 " exceeds window=%" PRIu64
 			      ": a batch is posted at once, give a larger window",
 			      args->batch, args->window);
+	if (args->by && args->fan != FAN_NONE)
+		return refuse(why, "by=%s is between two processes: use fan=none",
+			      by_names[args->by]);
 	if (args->combine && !rules->has_combine)
 		return refuse(why, "combine=on is for streams of octets: messages stay apart here");
 	return true;
@@ -331,5 +336,8 @@ static bool agree(const struct args *args, const struct args_rules *rules, char 
 	if (args->test == TEST_HOTSPOT && args->size > HOTSPOT_SIZE_MAX)
 		return refuse(why, "size=%" PRIu64 ": the hot-spot test goes up to %u", args->size,
 			      HOTSPOT_SIZE_MAX);
+	if (args->by && !rules->has_by)
+		return refuse(why, "by=%s: there are no QPs here, leave it out",
+			      by_names[args->by]);
 	return args->test != TEST_BANDWIDTH || agree_bandwidth(args, rules, why);
 }

@@ -38,6 +38,10 @@ enum direction {
 	DIRECTION_UNI,
 	DIRECTION_BI
 };
+enum by {
+	BY_RDMA_CM,
+	BY_MODIFY_QP
+};
 enum fan {
 	FAN_NONE,
 	FAN_IN,
@@ -48,6 +52,7 @@ enum fan {
 struct args {
 	enum test test;
 	uint64_t op, mode, direction, fan;
+	uint64_t by; /* what connects */
 	uint64_t combine; /* small messages may share a segment: TCP_NODELAY is not set */
 	uint64_t size; /* octets a message */
 	double seconds;
@@ -62,6 +67,7 @@ struct args_rules {
 	uint64_t mode_default[TEST_COUNT];
 	bool has_window; /* a batch is posted at once and so no larger than the window */
 	bool has_combine;
+	bool has_by;
 };
 
 /*

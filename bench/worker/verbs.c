@@ -94,7 +94,7 @@ void verbs_prepare(struct session *session, struct ibv_context *context)
 		lane_prepare(&verbs.lanes[i]);
 }
 
-static int create_qp(struct verbs_link *link, uint32_t inline_octets)
+static bool create_qp(struct verbs_link *link, uint32_t inline_octets)
 {
 	const struct verbs_shape *shape = &verbs.shape;
 	struct ibv_qp_init_attr attr = { .send_cq = link->lane->send_cq,
@@ -106,7 +106,11 @@ static int create_qp(struct verbs_link *link, uint32_t inline_octets)
 						  .max_inline_data = inline_octets },
 					 .qp_type = IBV_QPT_RC };
 
-	return rdma_create_qp(link->id, verbs.pd, &attr);
+	if (!link->id)
+		link->qp = verbs_modify_create(&attr);
+	else
+		link->qp = rdma_create_qp(link->id, verbs.pd, &attr) == 0 ? link->id->qp : NULL;
+	return link->qp != NULL;
 }
 
 void verbs_link_prepare(struct verbs_link *link, struct rdma_cm_id *id)
@@ -120,10 +124,10 @@ void verbs_link_prepare(struct verbs_link *link, struct rdma_cm_id *id)
 	link->out = link->lane->buf;
 	link->in =
 		link->out + shape->out_octets + (shape->in_each ? in_lane * shape->in_octets : 0);
-	if (create_qp(link, shape->inline_octets) != 0) {
+	if (!create_qp(link, shape->inline_octets)) {
 		/* A device without room for so much inline data does without. */
 		verbs.shape.inline_octets = 0;
-		if (create_qp(link, 0) != 0)
+		if (!create_qp(link, 0))
 			fail_errno("no QP number %u with %u + %u WRs", number, shape->send_wr,
 				   shape->recv_wr);
 	}
@@ -137,7 +141,7 @@ void verbs_post_receive(struct verbs_link *link)
 			       link->lane->mr->lkey };
 	struct ibv_recv_wr wr = { .wr_id = link->number, .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	errno = ibv_post_recv(link->id->qp, &wr, &bad);
+	errno = ibv_post_recv(link->qp, &wr, &bad);
 	if (errno)
 		fail_errno("ibv_post_recv");
 }
@@ -159,7 +163,7 @@ void verbs_post(struct verbs_link *link, enum ibv_wr_opcode opcode, uint32_t oct
 		wr.send_flags |= IBV_SEND_INLINE;
 	wr.wr.rdma.remote_addr = read ? link->far.out : link->far.in;
 	wr.wr.rdma.rkey = link->far.key;
-	errno = ibv_post_send(link->id->qp, &wr, &bad);
+	errno = ibv_post_send(link->qp, &wr, &bad);
 	if (errno)
 		fail_errno("ibv_post_send of opcode %d", (int)opcode);
 }

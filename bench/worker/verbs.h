@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The verbs end of a session: connections by rdma_cm, and per thread the CQs and one registered
+// The verbs end of a session: connections by rdma_cm or ibv_modify_qp, and per thread the CQs and one registered
 // buffer that all its connections use.
 #ifndef BENCH_VERBS_H
 #define BENCH_VERBS_H
@@ -40,7 +40,8 @@ struct verbs_far {
 };
 
 struct verbs_link {
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id; /* NULL: by=modify_qp */
+	struct ibv_qp *qp;
 	struct verbs_lane *lane;
 	uint8_t *in, *out;
 	uint32_t number; /* wr_id of its receives */
@@ -110,6 +111,10 @@ struct rdma_cm_event *verbs_event(const struct session *session);
 /* Takes the next event, which must be of this type; far, where not NULL, takes what it brings. */
 void verbs_expect(const struct session *session, enum rdma_cm_event_type type,
 		  struct verbs_far *far);
+
+/* verbs_modify.c: so many connections more, which both ends make at the same time; and a QP, or NULL. */
+void verbs_modify(struct session *session, uint64_t count);
+struct ibv_qp *verbs_modify_create(struct ibv_qp_init_attr *attr);
 
 void verbs_ping(struct session *session, const struct until *until, struct stats *stats);
 void verbs_echo(struct session *session);

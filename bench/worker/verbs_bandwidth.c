@@ -96,7 +96,7 @@ static void post_list(struct stream *stream, struct ibv_send_wr *first)
 {
 	struct ibv_send_wr *bad;
 
-	errno = ibv_post_send(stream->link->id->qp, first, &bad);
+	errno = ibv_post_send(stream->link->qp, first, &bad);
 	if (errno)
 		fail_errno("ibv_post_send");
 }

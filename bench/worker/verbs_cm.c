@@ -77,6 +77,8 @@ void verbs_open(const struct session *session)
 
 void verbs_listen(struct session *session)
 {
+	if (session->args.by == BY_MODIFY_QP)
+		return;
 	verbs_open(session);
 	if (rdma_create_id(verbs.channel, &verbs.listener, NULL, RDMA_PS_TCP) != 0 ||
 	    rdma_bind_addr(verbs.listener, (struct sockaddr *)&session->at) != 0 ||
@@ -108,6 +110,10 @@ void verbs_accept(struct session *session, uint64_t count)
 {
 	uint64_t established = 0, last = verbs.count + count;
 
+	if (session->args.by == BY_MODIFY_QP) {
+		verbs_modify(session, count);
+		return;
+	}
 	while (established < count) {
 		struct rdma_cm_event *event = verbs_event(session);
 
@@ -160,6 +166,10 @@ uint64_t verbs_connect_link(struct session *session, struct verbs_link *link)
 
 void verbs_connect(struct session *session, uint64_t count)
 {
+	if (session->args.by == BY_MODIFY_QP) {
+		verbs_modify(session, count);
+		return;
+	}
 	verbs_open(session);
 	while (count-- > 0)
 		verbs_connect_link(session, &verbs.links[verbs.count++]);
@@ -171,7 +181,8 @@ const struct transport transport = {
 			      [TEST_BANDWIDTH] = 1u << MODE_SPIN | 1u << MODE_EVENT,
 			      [TEST_HOTSPOT] = 1u << MODE_SPIN | 1u << MODE_EVENT },
 		   .mode_default = { MODE_SPIN, MODE_SPIN, MODE_SPIN, MODE_SPIN, MODE_SPIN },
-		   .has_window = true },
+		   .has_window = true,
+		   .has_by = true },
 	.listen = verbs_listen,
 	.accept = verbs_accept,
 	.connect = verbs_connect,

@@ -61,7 +61,16 @@ BANDWIDTH = [
 HOTSPOT = {"tcp": ("epoll", "spin"), "verbs": ("event", "spin")}
 
 
+# By ibv_modify_qp, in the roce persona.
+MODIFY = [("latency", "op=send size=64"), ("latency", "op=write size=1"),
+          ("latency", "op=write-cq mode=event size=70000"), ("latency", "op=read size=64"),
+          ("bandwidth", "op=send size=64 window=128"), ("bandwidth", "op=read size=5000 threads=2"),
+          ("bandwidth", "op=write size=65536 direction=bi streams=3")]
+
+
 def runs():
+    for test, keys in MODIFY:
+        yield "verbs", test, f"by=modify_qp {keys} {MOMENT}"
     for transport in ("tcp", "verbs"):
         for keys in LATENCY[transport]:
             yield transport, "latency", f"{keys} {MOMENT}"
@@ -84,11 +93,11 @@ def path_of(transport):
 class Server:
     """A server that has said that it is ready."""
 
-    def __init__(self, transport, address):
+    def __init__(self, transport, address, persona="iwarp"):
         self.port = str(program.free_port())
         self.process = subprocess.Popen(
-            [path_of(transport), "server", address, self.port], env=ENVIRONMENT, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            [path_of(transport), "server", address, self.port], text=True,
+            env={**ENVIRONMENT, "ANYWARP_PERSONA": persona}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def __enter__(self):
         assert self.process.stdout.readline() == "ready\n", self.process.stderr.read()
@@ -104,8 +113,9 @@ class Server:
         return self.process.returncode, errors
 
 
-def client(transport, address, port, *args):
-    return subprocess.run([path_of(transport), "client", address, port, *args], env=ENVIRONMENT,
+def client(transport, address, port, *args, persona="iwarp"):
+    return subprocess.run([path_of(transport), "client", address, port, *args],
+                          env={**ENVIRONMENT, "ANYWARP_PERSONA": persona},
                           capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
 
 
@@ -166,8 +176,9 @@ CHECKS = {"latency": check_latency, "bandwidth": check_bandwidth, "hotspot": che
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize("transport, test, keys", runs())
 def test_makes_sense(address, transport, test, keys):
-    with Server(transport, address) as server:
-        ended = client(transport, address, server.port, test, *keys.split())
+    persona = "roce" if "by=modify_qp" in keys else "iwarp"
+    with Server(transport, address, persona) as server:
+        ended = client(transport, address, server.port, test, *keys.split(), persona=persona)
         assert ended.returncode == 0, ended.stderr
         assert server.end() == (0, "")
     assert ended.stderr == ""
@@ -203,9 +214,18 @@ def test_wrong_arguments(transport, args, cause):
     ("tcp", ["latency", "mode=event"]),
     ("verbs", ["latency", "mode=block"]),
     ("verbs", ["bandwidth", "window=4", "batch=5"]),
+    ("tcp", ["latency", "by=modify_qp"]),
+    ("verbs", ["bandwidth", "by=modify_qp", "fan=in"]),
 ])
 def test_not_for_this_transport(transport, args):
     assert client(transport, "127.0.0.1", "1", *args).returncode == 2
+
+
+def test_a_device_of_iwarp_is_connected_by_rdma_cm_alone():
+    with Server("verbs", "127.0.0.1") as server:
+        ended = client("verbs", "127.0.0.1", server.port, "latency", "by=modify_qp")
+        assert ended.returncode == 1 and "ANYWARP_PERSONA=roce" in ended.stderr
+        assert server.end()[0] == 1
 
 
 @pytest.mark.parametrize("transport", ["tcp", "verbs"])
