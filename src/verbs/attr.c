@@ -3,6 +3,7 @@
 #include "net/persona.h"
 #include "net/ud.h"
 #include "verbs/context.h"
+#include "verbs/dm.h"
 #include "verbs/guid.h"
 #include "verbs/limits.h"
 
@@ -73,6 +74,7 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 	memset(&now, 0, sizeof(now));
 	ibv_query_device(context, &now.orig_attr);
 	now.device_cap_flags_ex = now.orig_attr.device_cap_flags;
+	now.max_dm_size = VB_DM_MAX;
 	now.phys_port_cnt_ex = now.orig_attr.phys_port_cnt;
 	if (attr_size > sizeof(now)) {
 		memset((char *)attr + sizeof(now), 0, attr_size - sizeof(now));

@@ -2,6 +2,7 @@
 // Opening and closing the device. A context holds the progress engine; the program's open and each
 // object hold the context. One lock, held for a few instructions and never around a call, guards
 // all counts; it is taken around fork so that the child finds it free.
+#define _GNU_SOURCE // memfd_create
 #include "verbs/context.h"
 
 #include "net/engine.h"
@@ -11,11 +12,17 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct vb_context *context_shared; /* guarded by context_lock */
+/* Guarded by context_lock. */
+static struct vb_context *context_shared;
+static TAILQ_HEAD(vb_context_list, vb_context) contexts = TAILQ_HEAD_INITIALIZER(contexts);
 
-static int context_open(struct ibv_device *device, struct vb_context **context);
+static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context **context);
+static int context_open_anew(struct ibv_device *device, struct vb_context **context);
 static void context_close(struct vb_context *context);
 static struct vb_context *shared_take(void);
 static struct vb_context *shared_offer(struct vb_context *fresh);
@@ -23,7 +30,7 @@ static struct vb_context *shared_offer(struct vb_context *fresh);
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct vb_context *context;
-	int err = device ? context_open(device, &context) : EINVAL;
+	int err = device ? context_open_anew(device, &context) : EINVAL;
 
 	if (err) {
 		errno = err;
@@ -48,7 +55,7 @@ int avb_context_shared_get(struct ibv_context **context)
 		list = ibv_get_device_list(NULL);
 		if (!list)
 			return errno;
-		err = context_open(list[0], &held);
+		err = context_open_anew(list[0], &held);
 		ibv_free_device_list(list);
 		if (err)
 			return err;
@@ -61,6 +68,33 @@ int avb_context_shared_get(struct ibv_context **context)
 void avb_context_shared_put(struct ibv_context *context)
 {
 	vb_context_put(context);
+}
+
+int vb_context_import(int cmd_fd, struct vb_context **context)
+{
+	uint32_t generation = aw_engine_generation();
+	struct ibv_device *device = NULL;
+	struct vb_context *vb;
+	struct stat st;
+
+	if (fstat(cmd_fd, &st) != 0)
+		return EBADF;
+	pthread_mutex_lock(&context_lock);
+	TAILQ_FOREACH(vb, &contexts, entry)
+	{
+		if (vb->cmd_ino == st.st_ino && vb->cmd_dev == st.st_dev &&
+		    vb->generation == generation)
+			device = vb->verbs.context.device;
+	}
+	pthread_mutex_unlock(&context_lock);
+	return device ? context_open(device, cmd_fd, context) : EOPNOTSUPP;
+}
+
+bool vb_context_is_same(struct ibv_context *a, struct ibv_context *b)
+{
+	const struct vb_context *left = vb_context_of(a), *right = vb_context_of(b);
+
+	return left->cmd_ino == right->cmd_ino && left->cmd_dev == right->cmd_dev;
 }
 
 void vb_context_get(struct ibv_context *context)
@@ -77,6 +111,8 @@ void vb_context_put(struct ibv_context *context)
 
 	pthread_mutex_lock(&context_lock);
 	last = !--vb->refs;
+	if (last)
+		TAILQ_REMOVE(&contexts, vb, entry);
 	if (last && context_shared == vb)
 		context_shared = NULL;
 	pthread_mutex_unlock(&context_lock);
@@ -133,12 +169,12 @@ static struct vb_context *shared_offer(struct vb_context *fresh)
 }
 
 /* A slot that stays NULL makes its inline function answer EOPNOTSUPP. */
-static void context_fill(struct vb_context *vb, struct ibv_device *device)
+static void context_fill(struct vb_context *vb, struct ibv_device *device, int cmd_fd)
 {
 	struct ibv_context *context = &vb->verbs.context;
 
 	context->device = device;
-	context->cmd_fd = -1;
+	context->cmd_fd = cmd_fd;
 	context->async_fd = vb->async.fd;
 	context->num_comp_vectors = VB_COMP_VECTORS;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -160,33 +196,65 @@ static void context_fill(struct vb_context *vb, struct ibv_device *device)
 	vb->verbs.alloc_td = vb_alloc_td;
 	vb->verbs.dealloc_td = vb_dealloc_td;
 	vb->verbs.alloc_parent_domain = vb_alloc_parent_domain;
+	vb->verbs.alloc_dm = vb_alloc_dm;
+	vb->verbs.free_dm = vb_free_dm;
+	vb->verbs.reg_dm_mr = vb_reg_dm_mr;
 }
 
-static int context_open(struct ibv_device *device, struct vb_context **context)
+static int context_make(struct vb_context *vb)
 {
-	struct vb_context *vb = calloc(1, sizeof(*vb));
+	struct stat st;
 	int err;
 
-	if (!vb)
-		return ENOMEM;
+	if (fstat(vb->verbs.context.cmd_fd, &st) != 0)
+		return errno;
+	vb->cmd_dev = st.st_dev;
+	vb->cmd_ino = st.st_ino;
 	err = aw_engine_get();
 	if (err)
-		goto free_context;
+		return err;
 	err = aw_channel_init(&vb->async);
 	if (err)
-		goto put_engine;
+		aw_engine_put();
+	return err;
+}
 
+/* The fd is its own when it succeeds. */
+static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context **context)
+{
+	struct vb_context *vb;
+	int err;
+
+	vb = calloc(1, sizeof(*vb));
+	if (!vb)
+		return ENOMEM;
+	vb->verbs.context.cmd_fd = cmd_fd;
+	err = context_make(vb);
+	if (err) {
+		free(vb);
+		return err;
+	}
 	pthread_mutex_init(&vb->verbs.context.mutex, NULL);
 	vb->generation = aw_engine_generation();
 	vb->refs = 1;
-	context_fill(vb, device);
+	context_fill(vb, device, cmd_fd);
+	pthread_mutex_lock(&context_lock);
+	TAILQ_INSERT_TAIL(&contexts, vb, entry);
+	pthread_mutex_unlock(&context_lock);
 	*context = vb;
 	return 0;
+}
 
-put_engine:
-	aw_engine_put();
-free_context:
-	free(vb);
+/* Nothing is asked of its fd: it tells this context from others, as a device file's would. */
+static int context_open_anew(struct ibv_device *device, struct vb_context **context)
+{
+	int cmd_fd = memfd_create("anywarp", MFD_CLOEXEC), err;
+
+	if (cmd_fd < 0)
+		return errno;
+	err = context_open(device, cmd_fd, context);
+	if (err)
+		close(cmd_fd);
 	return err;
 }
 
@@ -194,6 +262,7 @@ static void context_close(struct vb_context *vb)
 {
 	aw_engine_put();
 	aw_channel_fini(&vb->async);
+	close(vb->verbs.context.cmd_fd);
 	pthread_mutex_destroy(&vb->verbs.context.mutex);
 	free(vb);
 }

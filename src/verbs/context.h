@@ -7,14 +7,23 @@
 #include "net/channel.h"
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
 
 struct vb_context {
 	struct verbs_context verbs; /* what a program has points to the ibv_context at its end */
 	struct aw_channel async;
 	uint32_t generation; /* the engine's when it was opened */
-	uint32_t refs; /* guarded by context.c */
+	/* of cmd_fd, which imports share */
+	dev_t cmd_dev;
+	ino_t cmd_ino;
+
+	/* guarded by context.c */
+	uint32_t refs;
+	TAILQ_ENTRY(vb_context) entry;
 };
 
 static inline struct vb_context *vb_context_of(struct ibv_context *context)
@@ -28,6 +37,14 @@ static inline struct vb_context *vb_context_of(struct ibv_context *context)
 void vb_context_get(struct ibv_context *context);
 /* The last one closes it. */
 void vb_context_put(struct ibv_context *context);
+
+/*
+ * Another context of the one that cmd_fd is a copy of; the fd becomes its own. 0, EBADF, ENOMEM, EMFILE;
+ * EOPNOTSUPP when it is no such fd of this process, whose parent's are none either.
+ */
+int vb_context_import(int cmd_fd, struct vb_context **context);
+/* The same, or by import. */
+bool vb_context_is_same(struct ibv_context *a, struct ibv_context *b);
 
 /* What the inline functions of verbs.h call. In qp_post.c, srq.c, cq.c and so on. */
 int vb_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
@@ -49,6 +66,10 @@ struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 struct ibv_srq *vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
 struct ibv_td *vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int vb_dealloc_td(struct ibv_td *td);
+struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+int vb_free_dm(struct ibv_dm *dm);
+struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length,
+			    unsigned int access);
 struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context,
 				      struct ibv_parent_domain_init_attr *attr);
 

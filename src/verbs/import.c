@@ -1,51 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Objects of another process. A device in user space has none to share.
+// A second context of a device that this process has open. Objects of another process are that one's:
+// its QPs and memory are nowhere else, and there is no kernel between the two that could share them.
+#include "net/log.h"
+#include "verbs/context.h"
+
 #include <errno.h>
-#include <infiniband/verbs.h>
-#include <stddef.h>
 
 struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	(void)cmd_fd;
-	errno = EOPNOTSUPP;
-	return NULL;
-}
+	struct vb_context *context;
+	int err = vb_context_import(cmd_fd, &context);
 
-struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
-{
-	(void)context;
-	(void)pd_handle;
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-void ibv_unimport_pd(struct ibv_pd *pd)
-{
-	(void)pd;
-}
-
-struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
-{
-	(void)pd;
-	(void)mr_handle;
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-void ibv_unimport_mr(struct ibv_mr *mr)
-{
-	(void)mr;
-}
-
-struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
-{
-	(void)context;
-	(void)dm_handle;
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-void ibv_unimport_dm(struct ibv_dm *dm)
-{
-	(void)dm;
+	if (err == EOPNOTSUPP)
+		aw_log(AW_LOG_ERROR,
+		       "ibv_import_device: fd %d is of no context of this process: a device in user "
+		       "space is not shared between processes; open it in each",
+		       cmd_fd);
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	return &context->verbs.context;
 }

@@ -6,6 +6,8 @@
 #include "net/mrtab.h"
 #include "net/mw.h"
 #include "net/uqp.h"
+#include "verbs/context.h"
+#include "verbs/dm.h"
 #include "verbs/limits.h"
 #include "verbs/pd.h"
 
@@ -34,7 +36,8 @@ _Static_assert(AW_ACCESS_ZERO_BASED == (int)IBV_ACCESS_ZERO_BASED, "likewise");
 struct vb_mr {
 	struct ibv_mr ibv;
 	struct aw_mr regions[2]; /* one is registered; the other is for a new translation */
-	struct aw_mr *region;
+	struct aw_mr *region; /* NULL: imported */
+	struct vb_dm *dm; /* whose memory it is, or NULL */
 	uint32_t generation; /* aw_engine_generation() when made */
 };
 
@@ -85,6 +88,56 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	return reg_mr(pd, addr, length, iova, access);
 }
 
+struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv_dm, uint64_t offset,
+			    size_t length, unsigned int access)
+{
+	struct vb_dm *dm = vb_dm_of(ibv_dm)->base;
+	struct ibv_mr *mr;
+
+	if (!(access & IBV_ACCESS_ZERO_BASED) || offset > dm->length ||
+	    length > dm->length - offset) {
+		errno = EINVAL;
+		return NULL;
+	}
+	mr = reg_mr(pd, dm->memory + offset, length, 0, access);
+	if (!mr)
+		return NULL;
+	mr->addr = NULL;
+	((struct vb_mr *)mr)->dm = dm;
+	vb_dm_get(dm);
+	return mr;
+}
+
+/* The keys of another context's; EINVAL for one of another PD. */
+struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
+{
+	struct aw_mr *region = aw_mr_get(mr_handle);
+	struct vb_mr *mr = NULL;
+	int err = EINVAL;
+
+	if (region && !region->window && region->pd == vb_pd_key(pd)) {
+		mr = calloc(1, sizeof(*mr));
+		err = ENOMEM;
+	}
+	if (mr) {
+		mr->ibv.context = pd->context;
+		mr->ibv.pd = pd;
+		mr->ibv.length = region->len;
+		mr->ibv.handle = mr->ibv.lkey = mr->ibv.rkey = mr_handle;
+		vb_pd_get(pd);
+	}
+	if (region)
+		aw_mr_put(region);
+	if (!mr)
+		errno = err;
+	return mr ? &mr->ibv : NULL;
+}
+
+void ibv_unimport_mr(struct ibv_mr *mr)
+{
+	ibv_dereg_mr(mr);
+}
+
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 				 int fd, int access)
 {
@@ -98,6 +151,13 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	return NULL;
 }
 
+static int rereg_check(const struct vb_mr *mr, int flags)
+{
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !mr->region)
+		return EINVAL;
+	return mr->dm && flags & IBV_REREG_MR_CHANGE_TRANSLATION ? EINVAL : 0;
+}
+
 /*
  * Other memory gets new keys. Another PD or access leaves them, as with adapters: programs have told them to
  * their peers. A failure leaves the MR as it was: always IBV_REREG_MR_ERR_INPUT, with errno, which is
@@ -107,15 +167,20 @@ int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr
 		 int access)
 {
 	struct vb_mr *mr = (struct vb_mr *)ibv_mr;
-	struct aw_mr want = {
+	int err = rereg_check(mr, flags);
+	struct aw_mr want;
+
+	if (err) {
+		errno = err;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	want = (struct aw_mr){
 		.access = mr->region->access,
 		.iova = mr->region->iova,
 		.len = mr->region->len,
 		.host = mr->region->host,
 		.pd = mr->region->pd,
 	};
-	int err = flags && !(flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) ? 0 : EINVAL;
-
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		if (!pd)
 			err = EINVAL;
@@ -145,17 +210,21 @@ int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr
 	return 0;
 }
 
-/* EBUSY while a memory window is bound to it. */
+/* EBUSY while a memory window is bound to it. An import is given back. */
 int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 {
 	struct vb_mr *mr = (struct vb_mr *)ibv_mr;
 
-	if (!windows_forbid(mr->region))
-		return EBUSY;
-	region_remove(mr, mr->region);
+	if (mr->region) {
+		if (!windows_forbid(mr->region))
+			return EBUSY;
+		region_remove(mr, mr->region);
+		vb_limit_give(&mrs);
+	}
+	if (mr->dm)
+		vb_dm_put(mr->dm);
 	vb_pd_put(ibv_mr->pd);
 	free(mr);
-	vb_limit_give(&mrs);
 	return 0;
 }
 

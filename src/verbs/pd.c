@@ -7,10 +7,12 @@
 #include "verbs/limits.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 static struct vb_limit pds = { .max = VB_PD_MAX };
-static _Atomic uint32_t pd_handles;
+
+static void pd_free(struct vb_pd *pd);
 
 static struct vb_pd *pd_alloc(struct ibv_context *context)
 {
@@ -22,7 +24,6 @@ static struct vb_pd *pd_alloc(struct ibv_context *context)
 	if (!pd)
 		goto give;
 	pd->ibv.context = context;
-	pd->ibv.handle = atomic_fetch_add_explicit(&pd_handles, 1, memory_order_relaxed);
 	pd->base = pd;
 	vb_context_get(context);
 	return pd;
@@ -34,21 +35,85 @@ none:
 	return NULL;
 }
 
+static void pd_share(struct vb_pd *pd)
+{
+	vb_share_add(&pd->shared, VB_KIND_PD, pd->ibv.context);
+	pd->ibv.handle = pd->shared.handle;
+}
+
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct vb_pd *pd = pd_alloc(context);
 
-	return pd ? &pd->ibv : NULL;
+	if (!pd)
+		return NULL;
+	pd_share(pd);
+	return &pd->ibv;
 }
 
-/* EBUSY while something made in it lives. */
+/* EBUSY while something made in it lives. An import is given back. */
 int ibv_dealloc_pd(struct ibv_pd *ibv_pd)
 {
 	struct vb_pd *pd = vb_pd_of(ibv_pd);
-	struct ibv_context *context = ibv_pd->context;
 
-	if (atomic_load_explicit(&pd->users, memory_order_acquire))
+	if (pd->imported) {
+		if (atomic_load_explicit(&pd->shared.users, memory_order_acquire) > 1)
+			return EBUSY;
+		vb_pd_put(ibv_pd);
+		return 0;
+	}
+	if (!vb_share_remove(&pd->shared))
 		return EBUSY;
+	pd_free(pd);
+	return 0;
+}
+
+struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
+{
+	struct vb_shared *shared = vb_share_take(context, VB_KIND_PD, pd_handle);
+	struct vb_pd *pd;
+
+	if (!shared) {
+		errno = ENOENT;
+		return NULL;
+	}
+	struct vb_pd *found = (void *)((char *)shared - offsetof(struct vb_pd, shared));
+
+	pd = pd_alloc(context);
+	if (pd) {
+		pd->base = found->base;
+		vb_pd_get(&pd->base->ibv);
+		pd->imported = true;
+		vb_pd_get(&pd->ibv);
+		pd->ibv.handle = pd_handle;
+	}
+	vb_pd_put(&found->ibv);
+	return pd ? &pd->ibv : NULL;
+}
+
+/* What was made in it goes on. */
+void ibv_unimport_pd(struct ibv_pd *pd)
+{
+	if (vb_pd_of(pd)->imported)
+		vb_pd_put(pd);
+	else
+		ibv_dealloc_pd(pd);
+}
+
+void vb_pd_put(struct ibv_pd *ibv_pd)
+{
+	struct vb_pd *pd = vb_pd_of(ibv_pd);
+	bool imported = pd->imported;
+
+	/* Release pairs with the acquire in vb_share_remove, and with the own one of the last user. */
+	if (atomic_fetch_sub_explicit(&pd->shared.users, 1, memory_order_acq_rel) == 1 && imported)
+		pd_free(pd);
+}
+
+static void pd_free(struct vb_pd *pd)
+{
+	struct ibv_context *context = pd->ibv.context;
+
 	if (pd->base != pd)
 		vb_pd_put(&pd->base->ibv);
 	if (pd->td)
@@ -56,7 +121,6 @@ int ibv_dealloc_pd(struct ibv_pd *ibv_pd)
 	free(pd);
 	vb_limit_give(&pds);
 	vb_context_put(context);
-	return 0;
 }
 
 struct ibv_td *vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
@@ -111,5 +175,6 @@ struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context,
 	pd->td = (struct vb_td *)attr->td;
 	if (pd->td)
 		atomic_fetch_add_explicit(&pd->td->users, 1, memory_order_relaxed);
+	pd_share(pd);
 	return &pd->ibv;
 }

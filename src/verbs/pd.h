@@ -3,6 +3,8 @@
 #ifndef VERBS_PD_H
 #define VERBS_PD_H
 
+#include "verbs/share.h"
+
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -16,7 +18,8 @@ struct vb_pd {
 	struct ibv_pd ibv;
 	struct vb_pd *base; /* the PD itself; what MRs and QPs are compared by */
 	struct vb_td *td; /* of a parent domain, or NULL */
-	_Atomic uint32_t users; /* MRs, windows, QPs, SRQs and parent domains */
+	bool imported; /* then it is a user of its own, until it is given back; the last user frees it */
+	struct vb_shared shared; /* users: MRs, windows, QPs, SRQs, parent domains and imports */
 };
 
 static inline struct vb_pd *vb_pd_of(struct ibv_pd *pd)
@@ -32,13 +35,10 @@ static inline const void *vb_pd_key(struct ibv_pd *pd)
 /* A user of a PD keeps it from being deallocated. */
 static inline void vb_pd_get(struct ibv_pd *pd)
 {
-	atomic_fetch_add_explicit(&vb_pd_of(pd)->users, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&vb_pd_of(pd)->shared.users, 1, memory_order_relaxed);
 }
 
-/* Release pairs with the acquire in ibv_dealloc_pd: the user is done with the PD's memory. */
-static inline void vb_pd_put(struct ibv_pd *pd)
-{
-	atomic_fetch_sub_explicit(&vb_pd_of(pd)->users, 1, memory_order_release);
-}
+/* The last user of an import frees it. */
+void vb_pd_put(struct ibv_pd *pd);
 
 #endif

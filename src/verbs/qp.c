@@ -265,5 +265,8 @@ static void users_change(struct vb_qp *qp, int change)
 	atomic_fetch_add_explicit(&vb_cq_of(ibv->recv_cq)->users, (uint32_t)change, order);
 	if (ibv->srq)
 		atomic_fetch_add_explicit(&vb_srq_of(ibv->srq)->users, (uint32_t)change, order);
-	atomic_fetch_add_explicit(&vb_pd_of(ibv->pd)->users, (uint32_t)change, order);
+	if (change > 0)
+		vb_pd_get(ibv->pd);
+	else
+		vb_pd_put(ibv->pd);
 }

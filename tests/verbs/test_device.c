@@ -196,15 +196,11 @@ static void unsupported__says_so(void **state)
 {
 	struct fixture *f = *state;
 	struct ibv_ah_attr ah = { .port_num = 1 };
-	struct ibv_alloc_dm_attr dm = { .length = 64 };
 	struct ibv_xrcd_init_attr xrcd = { 0 };
 
 	FAILS_WITH(EOPNOTSUPP, ibv_create_ah(f->pd, &ah));
-	FAILS_WITH(EOPNOTSUPP, ibv_alloc_dm(f->context, &dm));
 	FAILS_WITH(EOPNOTSUPP, ibv_open_xrcd(f->context, &xrcd));
 	FAILS_WITH(EOPNOTSUPP, ibv_alloc_null_mr(f->pd));
-	FAILS_WITH(EOPNOTSUPP, ibv_import_device(0));
-	FAILS_WITH(EOPNOTSUPP, ibv_import_pd(f->context, 0));
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)

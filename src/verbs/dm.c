@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Device memory: this device's is the program's, but counted, reached through its calls alone and only in
+// whole words, so that a program that goes wrong on an adapter does so here.
+#include "verbs/dm.h"
+
+#include "verbs/context.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	WORD = 4,
+	ALIGN_LOG_MIN = 6,
+	ALIGN_LOG_MAX = 12,
+};
+
+static _Atomic size_t octets_used;
+
+static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *host, size_t length);
+static int copy_from(void *host, struct ibv_dm *ibv, uint64_t offset, size_t length);
+
+static bool octets_take(size_t length)
+{
+	size_t used = atomic_load_explicit(&octets_used, memory_order_relaxed);
+
+	/* Relaxed: the count guards no other memory. */
+	do {
+		if (length > VB_DM_MAX - used)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&octets_used, &used, used + length, memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+static void octets_give(size_t length)
+{
+	atomic_fetch_sub_explicit(&octets_used, length, memory_order_relaxed);
+}
+
+static void show(struct vb_dm *dm, struct ibv_context *context)
+{
+	dm->ibv.context = context;
+	dm->ibv.memcpy_to_dm = copy_to;
+	dm->ibv.memcpy_from_dm = copy_from;
+	dm->ibv.comp_mask = IBV_DM_MASK_HANDLE;
+	dm->ibv.handle = dm->base->shared.handle;
+	vb_context_get(context);
+}
+
+static int memory_make(struct vb_dm *dm, const struct ibv_alloc_dm_attr *attr)
+{
+	uint32_t log = attr->log_align_req > ALIGN_LOG_MIN ? attr->log_align_req : ALIGN_LOG_MIN;
+	size_t align = (size_t)1 << log;
+	size_t room = (attr->length + align - 1) & ~(align - 1);
+
+	dm->memory = aligned_alloc(align, room);
+	if (!dm->memory)
+		return ENOMEM;
+	memset(dm->memory, 0, room);
+	dm->length = attr->length;
+	return 0;
+}
+
+struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
+{
+	struct vb_dm *dm = NULL;
+	int err = ENOMEM;
+
+	if (attr->comp_mask || !attr->length || attr->log_align_req > ALIGN_LOG_MAX) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (!octets_take(attr->length))
+		goto none;
+	dm = calloc(1, sizeof(*dm));
+	if (dm)
+		err = memory_make(dm, attr);
+	if (err)
+		goto give;
+	dm->base = dm;
+	vb_share_add(&dm->shared, VB_KIND_DM, context);
+	show(dm, context);
+	return &dm->ibv;
+
+give:
+	free(dm);
+	octets_give(attr->length);
+none:
+	errno = err;
+	return NULL;
+}
+
+/* EBUSY while an MR or an import uses it. An import is given back. */
+int vb_free_dm(struct ibv_dm *ibv)
+{
+	struct vb_dm *dm = vb_dm_of(ibv);
+	struct ibv_context *context = ibv->context;
+
+	if (dm->base != dm) {
+		vb_dm_put(dm->base);
+	} else {
+		if (!vb_share_remove(&dm->shared))
+			return EBUSY;
+		octets_give(dm->length);
+		free(dm->memory);
+	}
+	free(dm);
+	vb_context_put(context);
+	return 0;
+}
+
+struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
+{
+	struct vb_shared *shared = vb_share_take(context, VB_KIND_DM, dm_handle);
+	struct vb_dm *dm;
+
+	if (!shared) {
+		errno = ENOENT;
+		return NULL;
+	}
+	struct vb_dm *base = (void *)((char *)shared - offsetof(struct vb_dm, shared));
+
+	dm = calloc(1, sizeof(*dm));
+	if (!dm) {
+		vb_dm_put(base);
+		errno = ENOMEM;
+		return NULL;
+	}
+	dm->base = base;
+	show(dm, context);
+	return &dm->ibv;
+}
+
+void ibv_unimport_dm(struct ibv_dm *dm)
+{
+	vb_free_dm(dm);
+}
+
+static int words_check(const struct vb_dm *base, uint64_t offset, size_t length)
+{
+	if (offset % WORD || length % WORD)
+		return EINVAL;
+	return offset > base->length || length > base->length - offset ? EINVAL : 0;
+}
+
+static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *host, size_t length)
+{
+	struct vb_dm *base = vb_dm_of(ibv)->base;
+	int err = words_check(base, offset, length);
+
+	if (!err)
+		memcpy(base->memory + offset, host, length);
+	return err;
+}
+
+static int copy_from(void *host, struct ibv_dm *ibv, uint64_t offset, size_t length)
+{
+	const struct vb_dm *base = vb_dm_of(ibv)->base;
+	int err = words_check(base, offset, length);
+
+	if (!err)
+		memcpy(host, base->memory + offset, length);
+	return err;
+}
