@@ -162,6 +162,9 @@ size_t anywarp_cm_last_send(const struct anywarp_cm_note *note, const void *octe
  */
 void anywarp_sleep_mask(const sigset_t *mask);
 
+/* How long the calling thread sleeps in ibv_get_cq_event at the most, which is ETIMEDOUT then. Below 0, as at first: no limit. */
+void anywarp_sleep_limit(int64_t timeout_ns);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -16,13 +17,38 @@
 
 #define EVENTS_MAX 16 /* served before the program has its turn */
 #define AWAKE_NS 10000000u /* who woke so lately is busy with it and expected back */
+#define MS 1000000u
+#define LIMIT_MAX INT64_C(1000000000000) /* ns: who sleeps longer wakes in between */
 #define CHANNEL_FD UINT64_MAX /* the key of the channel's fd: no handle is this large */
 
 static _Thread_local const sigset_t *sleep_mask; /* or NULL */
+static _Thread_local int64_t sleep_limit_ns = -1; /* or none */
 
 void aw_channel_let(const sigset_t *mask)
 {
 	sleep_mask = mask;
+}
+
+void aw_channel_limit(int64_t timeout_ns)
+{
+	sleep_limit_ns = timeout_ns;
+}
+
+/* In milliseconds, as poll(2) has it; end_ns 0: there is no end. */
+static int left_ms(uint64_t end_ns)
+{
+	uint64_t now = end_ns ? aw_now_ns() : 0;
+
+	if (!end_ns)
+		return -1;
+	return now < end_ns ? (int)((end_ns - now + MS - 1) / MS) : 0;
+}
+
+static uint64_t end_of_sleep(void)
+{
+	uint64_t limit = sleep_limit_ns < LIMIT_MAX ? (uint64_t)sleep_limit_ns : LIMIT_MAX;
+
+	return sleep_limit_ns < 0 ? 0 : aw_now_ns() + limit;
 }
 
 static int make_set(struct aw_channel *ch)
@@ -93,7 +119,8 @@ extern void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (
 extern void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
 
 /* Until something is ready. A thread that is cancelled meanwhile, or jumps out of a handler, waits no more. */
-static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, int cancel_state)
+static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, uint64_t end_ns,
+		    int cancel_state)
 {
 	struct _pthread_cleanup_buffer left;
 	int n;
@@ -101,7 +128,7 @@ static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, int cancel
 	atomic_fetch_add_explicit(&ch->waiters, 1, memory_order_relaxed);
 	_pthread_cleanup_push(&left, leave, ch);
 	pthread_setcancelstate(cancel_state, NULL);
-	n = epoll_pwait(ch->epfd, ready, EVENTS_MAX, -1, sleep_mask);
+	n = epoll_pwait(ch->epfd, ready, EVENTS_MAX, left_ms(end_ns), sleep_mask);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	_pthread_cleanup_pop(&left, 1);
 	return n;
@@ -116,8 +143,8 @@ static bool is_fault(int sig)
 
 /*
  * epoll_wait ends at every signal, even at one without a handler that stops and continues the
- * process. read(2) goes on after a handler with SA_RESTART. Which signal it was cannot be told: so it
- * ends here where there is a handler that would end it.
+ * process. read(2) goes on after a handler with SA_RESTART, unless there is a time limit. Which
+ * signal it was cannot be told: so it ends here where there is a handler that would end it.
  */
 static bool interrupts(void)
 {
@@ -131,7 +158,8 @@ static bool interrupts(void)
 	for (int sig = 1; sig <= SIGRTMAX; sig++)
 		if (!is_fault(sig) && !sigismember(&blocked, sig) &&
 		    sigaction(sig, NULL, &sa) == 0 && sa.sa_handler != SIG_DFL &&
-		    sa.sa_handler != SIG_IGN && !(sa.sa_flags & SA_RESTART))
+		    sa.sa_handler != SIG_IGN &&
+		    (sleep_limit_ns >= 0 || !(sa.sa_flags & SA_RESTART)))
 			return true;
 	return false;
 }
@@ -150,29 +178,43 @@ static bool serve(struct aw_channel *ch, const struct epoll_event *ready, int n,
 static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **object, int *kind)
 {
 	struct epoll_event ready[EVENTS_MAX];
+	uint64_t end_ns = end_of_sleep();
 	int n;
 
 	do {
-		n = sleep_on(ch, ready, cancel_state);
+		n = sleep_on(ch, ready, end_ns, cancel_state);
 		if (n < 0 && (errno != EINTR || interrupts()))
 			return errno;
+		if (n == 0)
+			return ETIMEDOUT;
 	} while (!serve(ch, ready, n, object, kind));
 	return 0;
+}
+
+/* Without a set, or without waiting. */
+static int read_limited(struct aw_channel *ch, bool waits, void **object, int *kind)
+{
+	struct pollfd pollfd = { .fd = ch->fd, .events = POLLIN };
+
+	if (waits && sleep_limit_ns >= 0 && poll(&pollfd, 1, left_ms(end_of_sleep())) <= 0)
+		return pollfd.revents ? errno : ETIMEDOUT;
+	return aw_channel_read(ch, object, kind);
 }
 
 /* A thread is cancelled only where it sleeps: elsewhere it would leave locks behind. */
 int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
 {
 	int cancel_state, flags, err = 0;
-	bool sleeps = false;
+	bool waits = false, sleeps = false;
 
 	aw_hold_release();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (!aw_channel_take(ch, object, kind)) {
 		flags = fcntl(ch->fd, F_GETFL);
-		sleeps = flags >= 0 && !(flags & O_NONBLOCK) && has_set(ch);
+		waits = flags >= 0 && !(flags & O_NONBLOCK);
+		sleeps = waits && has_set(ch);
 		err = sleeps ? sleep_and_serve(ch, cancel_state, object, kind) : EAGAIN;
 	}
 	pthread_setcancelstate(cancel_state, NULL);
-	return err && !sleeps ? aw_channel_read(ch, object, kind) : err;
+	return err && !sleeps ? read_limited(ch, waits, object, kind) : err;
 }

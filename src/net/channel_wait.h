@@ -10,7 +10,7 @@
 
 /*
  * As aw_channel_read, for completion channels: the oldest event; blocks as the fd's O_NONBLOCK says.
- * 0, or EAGAIN, EINTR. A cancellation point, but not while it serves.
+ * 0, or EAGAIN, EINTR, ETIMEDOUT. A cancellation point, but not while it serves.
  */
 int aw_channel_await(struct aw_channel *ch, void **object, int *kind);
 
@@ -31,5 +31,7 @@ int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t ev
  * it is. It is borrowed until the next call.
  */
 void aw_channel_let(const sigset_t *mask);
+/* How long it sleeps there at the most, each time; below 0, as at first: without a limit. */
+void aw_channel_limit(int64_t timeout_ns);
 
 #endif

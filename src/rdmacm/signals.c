@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Signals of a thread that sleeps in the library: include/anywarp/cm.h.
+// How a thread sleeps in the library: include/anywarp/cm.h.
 #include "anywarp/cm.h"
 #include "net/channel_wait.h"
 
 void anywarp_sleep_mask(const sigset_t *mask)
 {
 	aw_channel_let(mask);
+}
+
+void anywarp_sleep_limit(int64_t timeout_ns)
+{
+	aw_channel_limit(timeout_ns);
 }
