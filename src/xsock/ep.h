@@ -18,6 +18,8 @@
 
 struct aw_xs_ep;
 
+#define AW_XS_EP_LITTLE 4096u /* octets: fewer may wait for others, to leave in one message */
+
 /* Zero stands for the default of each. */
 struct aw_xs_options {
 	uint32_t sndbuf, rcvbuf; /* octets */
@@ -27,6 +29,11 @@ struct aw_xs_options {
 	bool nodelay; /* small messages are not combined */
 	uint32_t
 		patience_ms; /* a closed one's, with a peer that has not answered the start-up yet */
+	/*
+	 * aw_xs_ep_send takes what can be posted at once, and that only while less than AW_XS_EP_LITTLE of what it took before is
+	 * not with TCP. MSG_DONTWAIT: so many at most. Without it whoever sends as much waits for TCP (aw_xs_ep_settle).
+	 */
+	bool prompt;
 };
 
 enum aw_xs_state {
@@ -134,6 +141,9 @@ void aw_xs_ep_close_unread(struct aw_xs_ep *ep);
 
 /* Waits until the peer has room for, and TCP has, all that was taken: for SO_LINGER. 0, -ETIMEDOUT, -EINTR, error */
 int aw_xs_ep_drain(struct aw_xs_ep *ep, int64_t timeout_ns);
+
+/* The same, but for the peer's room; signals: as of aw_xs_ep_pwait. Also -ECANCELED. */
+int aw_xs_ep_settle(struct aw_xs_ep *ep, int64_t timeout_ns, const sigset_t *signals);
 
 size_t aw_xs_ep_pending(struct aw_xs_ep *ep); /* FIONREAD */
 size_t aw_xs_ep_unsent(struct aw_xs_ep *ep); /* SIOCOUTQ: taken and not yet in the peer's hands */

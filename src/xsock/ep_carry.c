@@ -25,6 +25,7 @@ void aw_xs_ep_taken(struct aw_xs_ep *ep)
 	pthread_cond_init(&ep->changed, &attr);
 	pthread_condattr_destroy(&attr);
 	ep->pid = getpid();
+	ep->options.prompt = false; /* a carrier outlives who writes */
 	aw_xs_ep_forget_will(ep);
 	ep->listed = ep->is_behind = false;
 	aw_xs_service_join(ep);

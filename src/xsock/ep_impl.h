@@ -87,6 +87,7 @@ struct aw_xs_ep {
 	bool silent_news; /* some of it came without an event */
 	bool event_taken; /* and some with one that is gone from the channel */
 	void (*sleep_mask)(const sigset_t *mask); /* anywarp_sleep_mask, or NULL */
+	void (*sleep_limit)(int64_t timeout_ns); /* anywarp_sleep_limit, or NULL */
 	bool lends; /* who sleeps in ibv_get_cq_event makes progress, and is woken by the end as well */
 	uint32_t waiters; /* threads in aw_xs_ep_wait */
 	bool sleeping; /* one of them, on the channel */
@@ -102,6 +103,7 @@ struct aw_xs_ep {
 	bool will_on; /* it is kept up to date */
 	int lifeline; /* the pipe that ends with us, if there is a will */
 
+	uint64_t looked_ns; /* for credits, when it was ahead of the peer */
 	uint32_t calls; /* made so far */
 	bool listed; /* the service knows that it is behind */
 
@@ -167,6 +169,8 @@ enum aw_xs_state aw_xs_ep_state_of(const struct aw_xs_ep *ep);
 void aw_xs_ep_free(struct aw_xs_ep *ep);
 /* Nothing that was taken is left to be sent, and the end was told, or none can be. */
 bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep);
+/* So many octets are not with TCP yet that a prompt one takes no little more. */
+bool aw_xs_ep_is_full(struct aw_xs_ep *ep);
 
 /*
  * ep_service.c: the one thread that serves endpoints that have octets to send and nobody who calls. join and leave: an

@@ -30,8 +30,11 @@ static bool is_writable(const struct aw_xs_ep *ep)
 
 	if (ep->phase < AW_XS_PHASE_UP)
 		return false;
-	return s->error || s->tx_wanted != AW_XS_OPEN || s->rx_end == AW_XS_GONE ||
-	       aw_xs_stream_room(s) >= low;
+	if (s->error || s->tx_wanted != AW_XS_OPEN || s->rx_end == AW_XS_GONE)
+		return true;
+	if (ep->options.prompt)
+		return s->put - s->freed < AW_XS_EP_LITTLE && aw_xs_stream_postable(s) > 0;
+	return aw_xs_stream_room(s) >= low;
 }
 
 short aw_xs_ep_bits(const struct aw_xs_ep *ep)
@@ -203,10 +206,12 @@ static struct timespec timespec_of(uint64_t ns)
 				  .tv_nsec = (long)(ns % 1000000000u) };
 }
 
-static void let(const struct aw_xs_ep *ep, const sigset_t *mask)
+static void let(const struct aw_xs_ep *ep, const sigset_t *mask, int64_t left_ns)
 {
 	if (ep->sleep_mask)
 		ep->sleep_mask(mask);
+	if (ep->sleep_limit)
+		ep->sleep_limit(left_ns);
 }
 
 /* With the lock given back. */
@@ -224,14 +229,14 @@ static int sleep_unlocked(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS], 
 }
 
 /* The library makes progress meanwhile. */
-static int sleep_lending(struct aw_xs_ep *ep, struct aw_xs_cq **cq)
+static int sleep_lending(struct aw_xs_ep *ep, int64_t left_ns, struct aw_xs_cq **cq)
 {
 	int err;
 
-	let(ep, has_mask ? &sleep_mask : NULL);
+	let(ep, has_mask ? &sleep_mask : NULL, left_ns);
 	err = take_cq_event(ep, cq);
-	let(ep, NULL);
-	return err;
+	let(ep, NULL, -1);
+	return err == -ETIMEDOUT ? 0 : err;
 }
 
 /* Who sleeps for all is gone for good: another one has to. */
@@ -240,7 +245,7 @@ static void leave_sleep(void *arg)
 	struct aw_xs_ep *ep = arg;
 
 	has_mask = false;
-	let(ep, NULL);
+	let(ep, NULL, -1);
 	pthread_mutex_lock(&ep->lock);
 	ep->sleeping = false;
 	ep->waiters--;
@@ -249,8 +254,8 @@ static void leave_sleep(void *arg)
 }
 
 /*
- * The thread that sleeps for all. The lock is held before and after. Without a time limit the sleep is in
- * ibv_get_cq_event, which makes progress.
+ * The thread that sleeps for all. The lock is held before and after. The sleep is in ibv_get_cq_event, which makes
+ * progress, unless there is a time limit that it does not know.
  */
 static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 {
@@ -270,8 +275,8 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 	ep->sleeper_news = ep->news;
 	pthread_mutex_unlock(&ep->lock);
 	aw_left_push(&left, leave_sleep, ep);
-	if (up && left_ns < 0 && ep->lends)
-		err = sleep_lending(ep, &cq);
+	if (up && ep->lends && (left_ns < 0 || ep->sleep_limit))
+		err = sleep_lending(ep, left_ns, &cq);
 	else
 		err = sleep_unlocked(ep, fds, left_ns, &cq);
 	aw_left_pop(&left, 0);
@@ -376,10 +381,20 @@ static bool is_drained(struct aw_xs_ep *ep, short events)
 	return aw_xs_ep_is_flushed(ep);
 }
 
+static bool is_settled(struct aw_xs_ep *ep, short events)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	(void)events;
+	aw_xs_ep_reap_sends(ep);
+	return s->put == s->freed || s->error || s->rx_end == AW_XS_GONE ||
+	       ep->phase == AW_XS_PHASE_OVER;
+}
+
 /* 1: it holds. 0: the time is over. Else a negative errno. The lock is held. */
 static int wait_for(struct aw_xs_ep *ep, wait_until *until, short events, int64_t timeout_ns)
 {
-	bool limited = timeout_ns >= 0, sends = until == is_drained || events & POLLOUT;
+	bool limited = timeout_ns >= 0, sends = until != is_ready || events & POLLOUT;
 	uint64_t end = limited ? aw_xs_now_ns() + (uint64_t)timeout_ns : 0;
 	int64_t left = timeout_ns;
 	int err = 0;
@@ -400,7 +415,7 @@ static int wait_for(struct aw_xs_ep *ep, wait_until *until, short events, int64_
 	return 1;
 }
 
-int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
+static int wait_ready(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
 {
 	pthread_mutex_lock(&ep->lock);
 	int result = wait_for(ep, is_ready, events, timeout_ns);
@@ -411,18 +426,68 @@ int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
 	return result;
 }
 
-int aw_xs_ep_pwait(struct aw_xs_ep *ep, short events, int64_t timeout_ns, const sigset_t *signals)
+static int wait_drained(struct aw_xs_ep *ep, wait_until *until, int64_t timeout_ns)
 {
-	const sigset_t mask_before = sleep_mask;
-	const bool had_mask = has_mask; /* by whom this one's handler has interrupted */
-	int result;
+	pthread_mutex_lock(&ep->lock);
+	int result = wait_for(ep, until, 0, timeout_ns);
 
+	if (result > 0)
+		result = ep->stream.error;
+	else if (result == 0)
+		result = -ETIMEDOUT;
+	aw_xs_ep_unlock(ep);
+	return result;
+}
+
+/* What is to be put back once a wait with signals is over. */
+struct masked {
+	bool had; /* by whom this one's handler has interrupted */
+	sigset_t mask;
+};
+
+static void mask_sleep(struct masked *before, const sigset_t *signals)
+{
+	*before = (struct masked){ has_mask, sleep_mask };
 	has_mask = signals != NULL;
 	if (signals)
 		sleep_mask = *signals;
-	result = aw_xs_ep_wait(ep, events, timeout_ns);
-	sleep_mask = mask_before;
-	has_mask = had_mask;
+}
+
+static void unmask_sleep(const struct masked *before)
+{
+	sleep_mask = before->mask;
+	has_mask = before->had;
+}
+
+int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
+{
+	return wait_ready(ep, events, timeout_ns);
+}
+
+int aw_xs_ep_pwait(struct aw_xs_ep *ep, short events, int64_t timeout_ns, const sigset_t *signals)
+{
+	struct masked before;
+	int result;
+
+	mask_sleep(&before, signals);
+	result = wait_ready(ep, events, timeout_ns);
+	unmask_sleep(&before);
+	return result;
+}
+
+int aw_xs_ep_drain(struct aw_xs_ep *ep, int64_t timeout_ns)
+{
+	return wait_drained(ep, is_drained, timeout_ns);
+}
+
+int aw_xs_ep_settle(struct aw_xs_ep *ep, int64_t timeout_ns, const sigset_t *signals)
+{
+	struct masked before;
+	int result;
+
+	mask_sleep(&before, signals);
+	result = wait_drained(ep, is_settled, timeout_ns);
+	unmask_sleep(&before);
 	return result;
 }
 
@@ -435,17 +500,4 @@ void aw_xs_ep_kick(struct aw_xs_ep *ep, bool kicked)
 		ep->silent_news = true;
 	}
 	aw_xs_ep_unlock(ep);
-}
-
-int aw_xs_ep_drain(struct aw_xs_ep *ep, int64_t timeout_ns)
-{
-	pthread_mutex_lock(&ep->lock);
-	int result = wait_for(ep, is_drained, 0, timeout_ns);
-
-	if (result > 0)
-		result = ep->stream.error;
-	else if (result == 0)
-		result = -ETIMEDOUT;
-	aw_xs_ep_unlock(ep);
-	return result;
 }

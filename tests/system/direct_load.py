@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """direct_load.py echo PORT | through PORT WAY: a program whose connection leaves direct mode by WAY while two of its
 threads read and write it. What comes back is what was sent, to the octet. Or: witness PORT | die PORT HOW: one whose
-direct connection was left in the state HOW when it was killed, and the peer, which tells how it ended."""
+direct connection was left in the state HOW when it was killed, and the peer, which tells how it ended. Or: both_serve
+PORT | both_connect PORT: each writes much before it reads."""
 
 import os
 import pathlib
@@ -14,15 +15,20 @@ import sys
 import threading
 
 OCTETS = 4 << 20
+BOTH = 900_000
 
 
-def echo(port):
+def accept_one(port):
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
     listener.listen(1)
     print("listening", flush=True)
-    conn, _ = listener.accept()
+    return listener.accept()[0]
+
+
+def echo(port):
+    conn = accept_one(port)
     while octets := conn.recv(65536):
         conn.sendall(octets)
 
@@ -44,6 +50,19 @@ def by_poll(sock):
     poll.poll(0)
 
 
+def by_another(sock):
+    """Others leave it, and this one's calls are called out and go on."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    for _ in range(5):
+        one = socket.create_connection(listener.getsockname())
+        other, _ = listener.accept()
+        reader = threading.Thread(target=other.recv, args=(1,))
+        reader.start()
+        one.sendall(b"x")
+        reader.join()
+        by_poll(one)
+
+
 def by_system(sock):
     sock.set_inheritable(True)
     os.system("true")
@@ -53,6 +72,7 @@ WAYS = {
     "nothing": lambda sock: None,
     "poll": by_poll,
     "epoll": by_epoll,
+    "another": by_another,
     "select": lambda sock: select.select([sock], [], [], 0),
     "fork": by_fork,
     "spawn": lambda sock: subprocess.run(["true"], check=True),
@@ -95,14 +115,22 @@ def through(port, way):
     assert sock.getpeername() == ("127.0.0.1", port)
 
 
-def die_written(sock):
-    sock.sendall(b"all that there is")
+def die_written(sock, octets):
+    sock.sendall(bytes(int(octets)))
     sock.recv(6, socket.MSG_WAITALL)
 
 
-def die_writing(sock):
-    threading.Thread(target=sock.sendall, args=(bytes(64 << 20),)).start()
-    sock.recv(1)
+def die_writing(sock, tally):
+    """The file tally has as many octets as those whose write has returned."""
+    def write():
+        done = 0
+        with open(tally, "wb") as file:
+            while True:
+                done += sock.send(bytes(random.randint(4096, 100_000)))
+                os.ftruncate(file.fileno(), done)
+
+    threading.Thread(target=write).start()
+    sock.recv(6, socket.MSG_WAITALL)
 
 
 def die_unread(sock):
@@ -113,21 +141,32 @@ def die_unread(sock):
 HOWS = {"written": die_written, "writing": die_writing, "unread": die_unread}
 
 
-def die(port, how):
+def die(port, how, *args):
     sock = socket.create_connection(("127.0.0.1", port))
-    HOWS[how](sock)
+    HOWS[how](sock, *args)
     print("ready", flush=True)
     signal.pause()
 
 
+def both(sock):
+    """Both write, and then both read."""
+    sock.sendall(bytes(BOTH))
+    came = 0
+    while came < BOTH:
+        came += len(sock.recv(65536))
+
+
+def both_serve(port):
+    both(accept_one(port))
+
+
+def both_connect(port):
+    both(socket.create_connection(("127.0.0.1", port)))
+
+
 def witness(port):
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(1)
-    print("listening", flush=True)
-    conn, _ = listener.accept()
+    conn = accept_one(port)
     came = len(conn.recv(1))
     conn.sendall(b"answer")
     signal.sigwait([signal.SIGUSR1])
@@ -139,7 +178,8 @@ def witness(port):
         print("reset", came, flush=True)
 
 
-ROLES = {"echo": echo, "through": through, "die": die, "witness": witness}
+ROLES = {"echo": echo, "through": through, "die": die, "witness": witness, "both_serve": both_serve,
+         "both_connect": both_connect}
 
 if __name__ == "__main__":
     ROLES[sys.argv[1]](int(sys.argv[2]), *sys.argv[3:])

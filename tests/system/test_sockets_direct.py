@@ -16,8 +16,9 @@ from test_sockets_scenes import environment
 LOAD = pathlib.Path(direct_load.__file__)
 
 
-# How a connection was left, and what its peer sees then.
-ENDS = {"written": "end 17", "writing": "reset", "unread": "reset 1"}
+# How a connection was left, and what its peer sees then: by TCP alone, or once it has gone to where a kill loses nothing.
+ENDS = {("written", "17"): "end 17", ("written", "100000"): "end 100000", ("written", "600000"): "end 600000",
+        ("unread",): "reset 1"}
 
 
 class Pair:
@@ -45,28 +46,53 @@ def pair(tmp_path):
         program.close()
 
 
-def leave(pair, how):
+def leave(pair, *how):
     witness = pair.start("witness")
     witness.wait_listening(pair.port)
-    victim = pair.start("die", how)
+    victim = pair.start("die", *how)
     victim.wait_until(lambda: "ready" in victim.output(), "ready")
     return witness, victim
 
 
-@pytest.mark.parametrize("how", ENDS)
-def test_killed(pair, how):
-    """In order where all is said, else as a reset, which is no end in order."""
-    witness, victim = leave(pair, how)
+def kill(witness, victim, pair):
+    """What the witness has seen, which comes to it only now: how it ended, and after how many octets."""
     victim.process.kill()
     victim.wait_exit()
     witness.process.send_signal(signal.SIGUSR1)
     assert witness.wait_exit() == 0, pair.report()
-    assert witness.output().splitlines()[-1].startswith(ENDS[how]), pair.report()
+    return witness.output().splitlines()[-1]
+
+
+@pytest.mark.parametrize("how", ENDS, ids="-".join)
+def test_killed(pair, how):
+    """What was written is there. In order where all is said and read, else as a reset, which is no end in order."""
+    witness, victim = leave(pair, *how)
+    assert kill(witness, victim, pair).startswith(ENDS[how]), pair.report()
+
+
+@pytest.mark.parametrize("least", [1, 100_000, 700_000])
+def test_killed_while_it_writes(pair, tmp_path, least):
+    """What was written is there, whatever becomes of the write under way."""
+    tally = tmp_path / "tally"
+    tally.touch()
+    witness, victim = leave(pair, "writing", str(tally))
+    victim.wait_until(lambda: tally.stat().st_size >= least, f"{least} octets written")
+    how, came = kill(witness, victim, pair).split()
+    assert how in ("end", "reset") and int(came) >= tally.stat().st_size, pair.report()
+
+
+def test_both_write_first(pair):
+    """Each has room for what the other one does not read yet."""
+    server = pair.start("both_serve")
+    server.wait_listening(pair.port)
+    client = pair.start("both_connect")
+    assert client.wait_exit() == 0, pair.report()
+    assert server.wait_exit() == 0, pair.report()
 
 
 def test_status(pair):
     """What is direct is listed like what the keeper carries; the keeper may still be at its start."""
-    witness, victim = leave(pair, "written")
+    witness, victim = leave(pair, "written", "17")
 
     def rows():
         argv = [conftest.BUILD / "bin" / "anywarp", "sockets", "--status", str(victim.pid)]

@@ -49,9 +49,6 @@ class Ends:
 
 def play(scene, pair, port, logs):
     server_rules, client_rules = pair
-    if scene == "killed" and server_rules == "direct":
-        # What waits for the peer's room dies with who wrote it, and the peer gets a reset (test_sockets_direct.py).
-        server_rules = "on"
     ends = Ends(port)
     try:
         if scene in sockets_peer.SERVE:

@@ -41,6 +41,34 @@ static void ep_send__as_much_as_fits(void **state)
 	ends_close(&ends);
 }
 
+/* What a prompt endpoint takes is with TCP: of the last, little octets at the most are not. */
+static void ep_send__prompt(void **state)
+{
+	static uint8_t octets[1 << 20];
+	struct iovec much = { octets, sizeof(octets) }, few = { octets, 64 };
+	struct ends ends;
+	size_t taken;
+	ssize_t n;
+
+	(void)state;
+	ends_open(&ends, &(struct aw_xs_options){ .prompt = true });
+	taken = (size_t)aw_xs_ep_send(ends.client, &much, 1, 0);
+	assert_true(taken > AW_XS_EP_LITTLE && taken < 1 << 19);
+	assert_int_equal(aw_xs_ep_settle(ends.client, LONG, NULL), 0);
+	assert_int_equal(aw_xs_ep_unsent(ends.client), 0);
+	assert_int_equal(aw_xs_ep_send(ends.client, &few, 1, 0), -EAGAIN);
+	assert_int_equal(aw_xs_ep_wait(ends.client, POLLOUT, 1), 0);
+	ends_wait(ends.server, POLLIN);
+	while (taken > 0)
+		taken -= (size_t)aw_xs_ep_recv(ends.server, &much, 1, 0);
+	ends_wait(ends.client, POLLOUT);
+	assert_int_equal(aw_xs_ep_send(ends.client, &much, 1, MSG_DONTWAIT), AW_XS_EP_LITTLE);
+	while ((n = aw_xs_ep_send(ends.client, &few, 1, 0)) > 0)
+		assert_true(aw_xs_ep_unsent(ends.client) < 2 * AW_XS_EP_LITTLE);
+	assert_int_equal(n, -EAGAIN);
+	ends_close(&ends);
+}
+
 /* The sender makes no further call. */
 static void ep_send__goes_on_by_itself(void **state)
 {
@@ -405,6 +433,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ep_send__as_much_as_fits),
+		cmocka_unit_test(ep_send__prompt),
 		cmocka_unit_test(ep_send__goes_on_by_itself),
 		cmocka_unit_test(ep_send__no_octets),
 		cmocka_unit_test(ep_recv__peeks),

@@ -18,6 +18,8 @@
 #define AW_DIRECT_ENGINE "libanywarp-direct.so"
 #define AW_DIRECT_CALLS "aw_direct_calls"
 
+#define AW_DIRECT_LITTLE 4096 /* AW_XS_EP_LITTLE */
+
 struct aw_xs_ep;
 
 /* A connection that goes to a carrier, a process of its own. All that it names is the carrier's then. */
@@ -49,6 +51,7 @@ struct aw_direct_calls {
 	int (*shutdown)(struct aw_xs_ep *ep, int how);
 	void (*close)(struct aw_xs_ep *ep, bool abort);
 	int (*drain)(struct aw_xs_ep *ep, int64_t timeout_ns);
+	int (*settle)(struct aw_xs_ep *ep, int64_t timeout_ns, const sigset_t *signals);
 	int (*drain_all)(int64_t timeout_ns);
 	size_t (*pending)(struct aw_xs_ep *ep);
 	size_t (*unsent)(struct aw_xs_ep *ep);

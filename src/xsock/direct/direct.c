@@ -18,6 +18,8 @@
 #include "xsock/ep_impl.h"
 #include "xsock/order.h"
 
+_Static_assert(AW_DIRECT_LITTLE == AW_XS_EP_LITTLE, "one number, told twice");
+
 #define LINGERERS_MAX 1024
 #define STACK_OCTETS (256u << 10)
 /* Who has asked waits for the answer, and what is written next goes out at once, and is not lost with us. */
@@ -29,7 +31,7 @@ static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static int start_alone(int role, bool nodelay, int tcp, struct aw_xs_will *will, int lifeline,
 		       struct aw_xs_ep **ep)
 {
-	struct aw_xs_options options = { .nodelay = nodelay };
+	struct aw_xs_options options = { .nodelay = nodelay, .prompt = true };
 	int err = -aw_xs_ep_create(&options, ep);
 
 	if (err) {
@@ -255,6 +257,7 @@ __attribute__((visibility("default"))) const struct aw_direct_calls aw_direct_ca
 	.shutdown = aw_xs_ep_shutdown,
 	.close = end,
 	.drain = aw_xs_ep_drain,
+	.settle = aw_xs_ep_settle,
 	.drain_all = aw_xs_ep_drain_all,
 	.pending = aw_xs_ep_pending,
 	.unsent = aw_xs_ep_unsent,

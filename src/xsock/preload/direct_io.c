@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #include "xsock/left.h"
 #include "xsock/preload/direct.h"
@@ -15,13 +16,17 @@
 #define WINDOW 16 /* vectors a call of the endpoint */
 #define ENDED (-1) /* the stream */
 #define MOVED (-2) /* the connection: look at fd again */
+#define STUCK (-3) /* the peer makes no room */
+#define ROOM_NS INT64_C(20000000) /* for which it is waited so long here, and then by a carrier */
 
 /* A call under way. */
 struct transfer {
 	const struct iovec *iov;
 	int count, flags;
 	size_t done, len;
-	int err; /* why it is over: an errno, ENDED or MOVED; 0: it is not */
+	bool stays; /* the connection, however long it takes: it could not be handed on */
+	bool interrupted; /* before anything was taken for which TCP would have had room */
+	int err; /* why it is over: an errno, ENDED, MOVED or STUCK; 0: it is not */
 };
 
 static size_t length_of(const struct iovec *iov, int count)
@@ -100,9 +105,20 @@ static void lower_shield(const struct shield *shield)
 	pthread_setcancelstate(shield->cancel, NULL);
 }
 
+/* What a wait has brought; limit_ns: the socket's own. */
+static void judge(struct transfer *t, int ready, int64_t limit_ns)
+{
+	if (ready > 0 || (ready == -EINTR && restarts(limit_ns)))
+		return;
+	if (ready == 0)
+		t->err = EAGAIN;
+	else
+		t->err = ready == -ECANCELED ? MOVED : -ready;
+}
+
 /* Waits by the socket's rules; signals come through while it sleeps. */
 static void await(struct aw_direct *direct, struct transfer *t, short events, int64_t timeout_ns,
-		  const struct shield *shield)
+		  int64_t limit_ns, const struct shield *shield)
 {
 	int ready;
 
@@ -114,16 +130,12 @@ static void await(struct aw_direct *direct, struct transfer *t, short events, in
 	ready = aw_direct_engine->wait(direct->ep, events, timeout_ns,
 				       shield->up ? &shield->before : NULL);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	if (ready > 0 || (ready == -EINTR && restarts(timeout_ns)))
-		return;
-	if (ready == 0)
-		t->err = EAGAIN;
-	else
-		t->err = ready == -ECANCELED ? MOVED : -ready;
+	judge(t, ready, limit_ns);
 }
 
 static void receive(struct aw_direct *direct, struct transfer *t, const struct shield *shield)
 {
+	int64_t limit_ns = atomic_load(&direct->receive_ns);
 	bool whole = t->flags & MSG_WAITALL && !(t->flags & MSG_PEEK);
 	struct iovec window[WINDOW];
 
@@ -134,27 +146,76 @@ static void receive(struct aw_direct *direct, struct transfer *t, const struct s
 		if (got > 0)
 			t->done += (size_t)got;
 		else if (got == -EAGAIN)
-			await(direct, t, POLLIN, atomic_load(&direct->receive_ns), shield);
+			await(direct, t, POLLIN, limit_ns, limit_ns, shield);
 		else
 			t->err = got ? (int)-got : ENDED;
 	}
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* stuck_ns: when the peer's room will have been waited for long enough; 0: it begins now. */
+static void await_room(struct aw_direct *direct, struct transfer *t, int64_t *stuck_ns,
+		       const struct shield *shield)
+{
+	int64_t limit_ns = atomic_load(&direct->send_ns), left_ns;
+
+	if (t->stays || (limit_ns >= 0 && limit_ns <= ROOM_NS)) {
+		await(direct, t, POLLOUT, limit_ns, limit_ns, shield);
+		return;
+	}
+	if (!*stuck_ns)
+		*stuck_ns = now_ns() + ROOM_NS;
+	left_ns = *stuck_ns - now_ns();
+	await(direct, t, POLLOUT, left_ns > 0 ? left_ns : 0, limit_ns, shield);
+	t->interrupted = t->err == EINTR && !t->done;
+	if (t->interrupted || (t->err == EAGAIN && !(t->flags & MSG_DONTWAIT)))
+		t->err = STUCK;
+}
+
+/* What was taken is not to be lost with the process, from here on. Who may not wait for that does not. */
+static void hand_to_tcp(struct aw_direct *direct, struct transfer *t, const struct shield *shield)
+{
+	int64_t limit_ns = atomic_load(&direct->send_ns);
+	int err;
+
+	if (t->err || t->done < AW_DIRECT_LITTLE || t->flags & MSG_DONTWAIT)
+		return;
+	pthread_setcancelstate(shield->cancel, NULL);
+	do
+		err = aw_direct_engine->settle(direct->ep, limit_ns,
+					       shield->up ? &shield->before : NULL);
+	while (err == -EINTR && restarts(limit_ns));
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	if (err == -ECANCELED)
+		t->err = MOVED;
+}
+
 static void transmit(struct aw_direct *direct, struct transfer *t, const struct shield *shield)
 {
 	struct iovec window[WINDOW];
+	int64_t stuck_ns = 0;
 
 	while (!t->err && t->done < t->len) {
 		ssize_t taken = aw_direct_engine->send(direct->ep, window, look_out(t, window),
-						       t->flags & MSG_MORE);
+						       t->flags & (MSG_MORE | MSG_DONTWAIT));
 
-		if (taken >= 0)
+		if (taken >= 0) {
 			t->done += (size_t)taken;
-		else if (taken == -EAGAIN)
-			await(direct, t, POLLOUT, atomic_load(&direct->send_ns), shield);
-		else
+			stuck_ns = 0;
+		} else if (taken == -EAGAIN) {
+			await_room(direct, t, &stuck_ns, shield);
+		} else {
 			t->err = (int)-taken;
+		}
 	}
+	hand_to_tcp(direct, t, shield);
 }
 
 typedef void work_fn(struct aw_direct *direct, struct transfer *t, const struct shield *shield);
@@ -185,9 +246,10 @@ static bool by_endpoint(int fd, struct transfer *t, work_fn *work)
 	return true;
 }
 
-/* What the endpoint has begun goes on by the kernel. */
+/* What the endpoint has begun goes on by the kernel; who was interrupted waits no more. */
 static void go_on(int fd, struct transfer *t, bool sends)
 {
+	int flags = t->flags | (t->interrupted ? MSG_DONTWAIT : 0);
 	struct iovec window[WINDOW];
 
 	t->err = 0;
@@ -196,19 +258,19 @@ static void go_on(int fd, struct transfer *t, bool sends)
 		ssize_t n;
 
 		msg.msg_iovlen = (size_t)look_out(t, window);
-		n = sends ? aw_libc()->sendmsg(fd, &msg, t->flags)
-			  : aw_libc()->recvmsg(fd, &msg, t->flags);
+		n = sends ? aw_libc()->sendmsg(fd, &msg, flags)
+			  : aw_libc()->recvmsg(fd, &msg, flags);
 		if (n > 0)
 			t->done += (size_t)n;
 		else
 			t->err = n ? errno : ENDED;
 	}
+	if (t->interrupted && t->err == EAGAIN)
+		t->err = EINTR;
 }
 
-static void finish(int fd, struct transfer *t, bool sends, ssize_t *result)
+static void finish(const struct transfer *t, bool sends, ssize_t *result)
 {
-	if (t->err == MOVED)
-		go_on(fd, t, sends);
 	*result = (ssize_t)t->done;
 	if (t->done > 0 || t->err <= 0)
 		return;
@@ -228,15 +290,24 @@ static bool is_stranded(int fd, ssize_t *result)
 	return true;
 }
 
+/* Whether the call is to look at fd again: what was taken has gone with a connection that has moved. */
+static bool looks_again(int fd, struct transfer *t)
+{
+	if (t->err != MOVED && t->err != STUCK)
+		return false;
+	if (t->err == STUCK)
+		t->stays = aw_direct_convert(fd) != 0;
+	t->err = t->stays && t->interrupted ? EINTR : 0;
+	return !t->err;
+}
+
 static bool run(int fd, struct transfer *t, bool sends, ssize_t *result)
 {
 	for (;;) {
 		if (by_endpoint(fd, t, sends ? transmit : receive)) {
-			if (t->err == MOVED && !t->done) {
-				t->err = 0;
+			if (looks_again(fd, t))
 				continue;
-			}
-			finish(fd, t, sends, result);
+			finish(t, sends, result);
 			return true;
 		}
 		if (is_stranded(fd, result))
@@ -246,8 +317,13 @@ static bool run(int fd, struct transfer *t, bool sends, ssize_t *result)
 			*result = -1;
 			return true;
 		}
-		if (aw_fdtab_state(fd) != AW_FD_DIRECT)
+		if (aw_fdtab_state(fd) == AW_FD_DIRECT)
+			continue;
+		if (!t->done && !t->interrupted)
 			return false;
+		go_on(fd, t, sends);
+		finish(t, sends, result);
+		return true;
 	}
 }
 
