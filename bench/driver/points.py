@@ -46,6 +46,10 @@ GROUPS = {
                           ("rate", "cpu_per_million")),
     "rpc": Group("Empty ONC RPC by libtirpc", "octets", ("latency_whole", "latency_p99_whole")),
     "ftp": Group("FTP from memory, vsftpd to tnftp", "octets", ("bandwidth",)),
+    "roce-latency": Group("The roce persona, which acknowledges, beside iwarp: half a round trip",
+                          "octets", ("latency", "latency_p99")),
+    "roce-rate": Group("The roce persona, which acknowledges, beside iwarp: message rate",
+                       "octets", ("rate", "cpu_per_million")),
     "others-latency": Group("Beside libfabric and UCX: ping-pong, half a round trip, mean",
                             "octets", ("latency_mean",)),
     "others-bandwidth": Group("Beside UCX: bandwidth, one way", "octets", ("bandwidth",)),
@@ -66,18 +70,18 @@ WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)
 # be over, or None.
 Form = collections.namedtuple(
     "Form", "rounds seconds limit latency bandwidth bidirectional windows rates streams hotspot fan idle "
-    "veth_latency veth_bandwidth mtus")
+    "veth_latency veth_bandwidth mtus roce")
 
 FORMS = {
     "full": Form(7, 0.35, None, LATENCY_SIZES, BANDWIDTH_SIZES, BANDWIDTH_SIZES, WINDOWS, (8, 64, 512),
                  (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
                  (1, 2, 4, 8, 16), (1, 10, 100, 1000, 10000), (4, KI, 64 * KI),
-                 (KI, 16 * KI, 64 * KI, 256 * KI, MI), (1500, 9000)),
+                 (KI, 16 * KI, 64 * KI, 256 * KI, MI), (1500, 9000), (64,)),
     "default": Form(7, 0.3, None, (4, 64, KI, 16 * KI, 64 * KI, MI), (64, KI, 16 * KI, 64 * KI, MI, 16 * MI),
                     (KI, 64 * KI, MI), (1, 4, 16, 128), (64,), (1, 8, 64), (1, 16, 128, 512),
-                    (1, 4, 16), (100, 10000), (4,), (64 * KI, MI), (1500, 9000)),
+                    (1, 4, 16), (100, 10000), (4,), (64 * KI, MI), (1500, 9000), ()),
     "short": Form(3, 0.15, 110, (4,), (64 * KI, MI), (), (), (64,), (), (512,), (), (1000,), (),
-                  (64 * KI, MI), (1500,)),
+                  (64 * KI, MI), (1500,), ()),
 }
 
 
@@ -255,6 +259,26 @@ def socket_points():
                      for size in (19 * MI, 145 * MI)]
 
 
+def personas(test, ops, **keys):
+    """Each op over iWARP, and in the roce persona: there a Send or Write completes when the peer has it."""
+    made = []
+    for op in ops:
+        made += [verbs(op, None, test, op=op, **keys),
+                 Series(f"{op}-roce", "verbs-roce", test, {"op": op, "by": "modify_qp", **keys}, op)]
+    return tuple(made)
+
+
+def roce(form):
+    points = []
+    for size in form.roce:
+        latencies = personas("latency", ("send", "write", "write-cq"), mode="spin", size=size)
+        rates = personas("bandwidth", ("send", "write"), size=size, window=SMALL_WINDOW,
+                         direction="uni", batch=1)
+        points += [Point("roce-latency", "loopback", size, latencies, PAIR_SECONDS),
+                   Point("roce-rate", "loopback", size, rates, PAIR_SECONDS)]
+    return points
+
+
 def veth(form):
     points = []
     for mtu in form.mtus:
@@ -297,7 +321,7 @@ def others(_):
 
 
 MAKERS = (latency, worst, bandwidth, bidirectional, windows, rate, threads, connect, streams,
-          hotspot, fan, idle, sockets, others, veth)
+          hotspot, fan, idle, sockets, roce, others, veth)
 
 
 def key(point):

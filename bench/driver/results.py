@@ -13,8 +13,8 @@
       "key": "GROUP/BED/X", "group", "bed": "loopback" | "veth-MTU", "x": number,
       "handover_ns": [what one CPU needed to hand a word to another before each round, or null],
       "series": [{
-          "name", "program": "tcp" | "verbs" | "libfabric" | "ucx" | one of sockets.py, "test", "keys": {key: value},
-          "reference": name of the series of raw TCP that ratios are taken to, or null,
+          "name", "program": "tcp" | "verbs" | "verbs-roce" | "libfabric" | "ucx" | one of sockets.py, "test", "keys": {key: value},
+          "reference": name of the series that ratios are taken to, mostly raw TCP, or null,
           "rounds": [{"result": what the program printed} or {"failure": text}] in their order:
                     round N of every series of the point ran in turn,
           "skipped": text, only where it did not run,

@@ -10,7 +10,9 @@ import pair
 import program
 
 HANDOVER, HANDOVER_SECONDS_MAX = "bench-handover", 12
-PROGRAMS = {"tcp": "bench-tcp", "verbs": "bench-verbs"}
+# By the name that a series has for them, with what they are told by the environment.
+PROGRAMS = {"tcp": ("bench-tcp", {}), "verbs": ("bench-verbs", {}),
+            "verbs-roce": ("bench-verbs", {"ANYWARP_PERSONA": "roce"})}
 # Beyond what a run measures: thousands of connections are made, two processes begin and end.
 SECONDS_MAX = 30
 SECONDS_PER_THOUSAND = 6
@@ -21,10 +23,11 @@ class Worker:
     """Runs the series of one of the two programs."""
 
     def __init__(self, name, folder, libraries):
-        self.path = os.path.join(folder, PROGRAMS[name])
-        self.env = dict(os.environ)
+        program_name, settings = PROGRAMS[name]
+        self.path = os.path.join(folder, program_name)
+        self.env = {**os.environ, **settings}
         # Ours for our own programs alone: libfabric and UCX load libibverbs as well.
-        if libraries and name == "verbs":
+        if libraries and program_name == "bench-verbs":
             old = self.env.get("LD_LIBRARY_PATH")
             self.env["LD_LIBRARY_PATH"] = f"{libraries}:{old}" if old else libraries
 

@@ -24,12 +24,12 @@ def fake_workers(folder):
     return folder
 
 
-def command(workers, out, *args):
+def command(workers, out, *args, form="--short"):
     return [sys.executable, "-B", str(DRIVER / "main.py"), f"--workers={workers}", "--out",
-            str(out), "--short", *args]
+            str(out), form, *args]
 
 
-def bench(workers, out, *args, **env):
+def bench(workers, out, *args, form="--short", **env):
     """A whole run of the driver, on loopback unless args say otherwise."""
-    return subprocess.run(command(workers, out, *args), capture_output=True, text=True,
+    return subprocess.run(command(workers, out, *args, form=form), capture_output=True, text=True,
                           timeout=120, env={**os.environ, **env}, check=False)

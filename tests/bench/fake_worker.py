@@ -69,7 +69,8 @@ def note(transport, test):
     """Who ran, in order, for tests that want to know."""
     if "FAKE_LOG" in os.environ:
         with open(os.environ["FAKE_LOG"], "a", encoding="ascii") as file:
-            print(transport, *sys.argv[4:], file=file)
+            print(transport, *sys.argv[4:],
+                  f"persona={os.environ.get('ANYWARP_PERSONA', 'iwarp')}", file=file)
 
 
 def client(transport, address, port, test, *keys):

@@ -54,6 +54,20 @@ def test_results_hold_every_round_and_what_follows(workers, tmp_path):
     assert "64 Ki" in done.stdout and "bandwidth, Write, 64 Ki, loopback / TCP" in done.stdout
 
 
+def test_the_roce_persona_is_measured_beside_iwarp_in_the_full_form_alone(workers, tmp_path):
+    log = tmp_path / "log"
+    done = bench(workers, tmp_path, "--only", "roce", "--list")
+    assert done.returncode == 2
+    done = bench(workers, tmp_path, "--only", "roce-rate", "--rounds", "1", form="--full",
+                 FAKE_LOG=str(log))
+    assert done.returncode == 0, done.stderr
+    ran = [("op=send" in line, "by=modify_qp" in line, line.split()[-1])
+           for line in log.read_text().splitlines()]
+    assert ran == [(send, roce, "persona=roce" if roce else "persona=iwarp")
+                   for send in (True, False) for roce in (False, True)]
+    assert series_of(load(tmp_path), "write-roce")["ratio"]["count"] == 1
+
+
 def test_a_machine_whose_handover_cannot_be_measured(workers, tmp_path):
     (workers / "bench-handover").unlink()
     done = bench(workers, tmp_path, *PART, "--rounds", "1")
