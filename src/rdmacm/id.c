@@ -164,22 +164,30 @@ bool aw_cm_id_inherited(const struct aw_cm_id *cm)
 	return cm->process != aw_cm_process();
 }
 
-/* Without a word to the peer, who is the parent's; nor are there callbacks to wait for. */
-static void drop_inherited(struct aw_cm_id *cm)
+/* Nobody finds it any more. */
+static void release(struct aw_cm_id *cm)
 {
-	destroy_listeners(cm);
-	if (cm->conn)
-		aw_conn_destroy(cm->conn);
-	aw_table_remove(&ids, cm->handle);
-	if (cm->fd >= 0)
-		close(cm->fd);
 	if (cm->sync)
 		rdma_destroy_event_channel(cm->id.channel);
 	if (cm->engine_held)
 		aw_engine_put();
 	free(cm->ep_attr);
 	free(cm->spare);
+	aw_cm_ud_free(cm);
 	free(cm);
+}
+
+/* Without a word to the peer, who is the parent's; nor are there callbacks to wait for. */
+static void drop_inherited(struct aw_cm_id *cm)
+{
+	destroy_listeners(cm);
+	aw_cm_ud_drop_inherited(cm);
+	if (cm->conn)
+		aw_conn_destroy(cm->conn);
+	aw_table_remove(&ids, cm->handle);
+	if (cm->fd >= 0)
+		close(cm->fd);
+	release(cm);
 }
 
 void aw_cm_id_destroy(struct aw_cm_id *cm)
@@ -192,16 +200,9 @@ void aw_cm_id_destroy(struct aw_cm_id *cm)
 	drop_events(cm, aw_cm_id_destroy);
 	aw_cm_id_release_event(cm);
 	aw_cm_event_wait_acked(cm);
-	if (cm->sync)
-		rdma_destroy_event_channel(cm->id.channel);
-	if (cm->engine_held)
-		aw_engine_put();
-	free(cm->ep_attr);
-	free(cm->spare);
-	aw_cm_ud_free(cm);
 	pthread_cond_destroy(&cm->acked);
 	pthread_mutex_destroy(&cm->lock);
-	free(cm);
+	release(cm);
 }
 
 void aw_cm_id_strand(struct aw_cm_id *cm)

@@ -48,6 +48,15 @@ void aw_cm_ud_stop(struct aw_cm_id *cm)
 	ud->request = NULL;
 }
 
+/* A request is let be: its service's lock may be a lost thread's. */
+void aw_cm_ud_drop_inherited(struct aw_cm_id *cm)
+{
+	if (cm->ud && cm->ud->service)
+		aw_sidr_service_destroy(cm->ud->service);
+	if (cm->ud && cm->ud->ask)
+		aw_sidr_ask_destroy(cm->ud->ask);
+}
+
 int aw_cm_ud_source(const struct rdma_cm_id *id, struct ibv_gid_entry *entry)
 {
 	const union ibv_gid *own = &id->route.addr.addr.ibaddr.sgid;

@@ -37,6 +37,8 @@ int aw_cm_ud_qp_walk(const struct aw_cm_id *cm, struct ibv_qp *qp);
 
 /* Ends what is under way: state AW_CM_ENDED was entered. free: later, when nobody finds the id. */
 void aw_cm_ud_stop(struct aw_cm_id *cm);
+/* In its place, in the child of a fork: nobody is told, since whoever asked is the parent's. */
+void aw_cm_ud_drop_inherited(struct aw_cm_id *cm);
 void aw_cm_ud_free(struct aw_cm_id *cm);
 
 /* The id's own address in the GID table. 0, or EADDRNOTAVAIL. */

@@ -191,6 +191,49 @@ static void connect__rejected(void **state)
 	rdma_destroy_id(listen_id);
 }
 
+static struct rdma_cm_id *shared;
+
+/* Of this process, at that port. */
+static int sockets_at(uint16_t port)
+{
+	struct sockaddr_in sin;
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		socklen_t len = sizeof(sin);
+
+		if (getsockname(fd, (struct sockaddr *)&sin, &len) == 0 &&
+		    sin.sin_family == AF_INET && ntohs(sin.sin_port) == port)
+			count++;
+	}
+	return count;
+}
+
+static void destroy_in_child(void)
+{
+	uint16_t port = cm_port(shared);
+
+	assert_int_equal(sockets_at(port), 1);
+	rdma_destroy_id(shared);
+	assert_int_equal(sockets_at(port), 0);
+}
+
+/* The child's copy of the socket goes with its id, and the parent's listens on. */
+static void fork__child_destroys_the_listener(void **state)
+{
+	struct rdma_cm_id *client;
+
+	(void)state;
+	shared = listener("127.0.0.1", 4);
+	assert_int_equal(cm_in_child(destroy_in_child), 0);
+	client = resolved("127.0.0.1", cm_port(shared));
+	assert_int_equal(rdma_connect(client, NULL), 0);
+	rdma_destroy_id(take_request(NULL));
+	cm_expect_ack(active, RDMA_CM_EVENT_UNREACHABLE, 2);
+	cm_destroy(client);
+	rdma_destroy_id(shared);
+}
+
 static void connect__server_s_id_destroyed(void **state)
 {
 	struct rdma_cm_id *listen_id = listener("127.0.0.1", 4), *client;
@@ -410,6 +453,7 @@ int main(void)
 		cmocka_unit_test(connect__any_address_of_both_families),
 		cmocka_unit_test(connect__rejected),
 		cmocka_unit_test(connect__server_s_id_destroyed),
+		cmocka_unit_test(fork__child_destroys_the_listener),
 		cmocka_unit_test(connect__nobody_there),
 		cmocka_unit_test(connect__full_backlog_is_asked_again),
 		cmocka_unit_test(listen__the_same_question_has_the_same_answer),
