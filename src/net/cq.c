@@ -65,9 +65,10 @@ int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, 
 		return err;
 	*cq = (struct aw_cq){ .channel = channel, .capacity = capacity, .epfd = -1 };
 	cq->made_in = aw_engine_generation();
-	cq->ring = malloc(capacity * sizeof(*cq->ring));
-	if (!cq->ring)
-		return ENOMEM;
+	err = aw_mem_get(&cq->mem, NULL, AW_MEM_CQ, capacity * sizeof(*cq->ring));
+	if (err)
+		return err;
+	cq->ring = cq->mem.at;
 	aw_source_init(&cq->event, object, 0);
 	aw_source_init(&cq->async_error, object, 0);
 	pthread_mutex_init(&cq->lock, NULL);
@@ -92,7 +93,7 @@ void aw_cq_fini(struct aw_cq *cq)
 		close(cq->epfd);
 	free(cq->qps);
 	free(cq->socks);
-	free(cq->ring);
+	aw_mem_put(&cq->mem);
 	pthread_mutex_destroy(&cq->qps_lock);
 	pthread_mutex_destroy(&cq->lock);
 }
@@ -102,31 +103,49 @@ static struct aw_cq_entry *entry_at(const struct aw_cq *cq, uint32_t index)
 	return &cq->ring[index % cq->capacity];
 }
 
-int aw_cq_resize(struct aw_cq *cq, uint32_t capacity)
+int aw_cq_keep_in(struct aw_cq *cq, const struct aw_mem_source *source)
 {
-	if (capacity == 0 || capacity > AW_CQE_MAX)
-		return EINVAL;
-	struct aw_cq_entry *ring = malloc(capacity * sizeof(*ring));
+	cq->memory = source;
+	return source ? aw_cq_resize(cq, cq->capacity) : 0;
+}
 
-	if (!ring)
-		return ENOMEM;
-	pthread_mutex_lock(&cq->lock);
+/* The ring's memory is changed for mem; false when more CQEs are waiting than would fit. */
+static bool move_ring(struct aw_cq *cq, struct aw_mem *mem, uint32_t capacity)
+{
+	struct aw_cq_entry *ring = mem->at;
 	uint32_t count = cq->tail - cq->head;
+	struct aw_mem old = cq->mem;
 
-	if (count > capacity) {
-		pthread_mutex_unlock(&cq->lock);
-		free(ring);
-		return EINVAL;
-	}
+	if (count > capacity)
+		return false;
 	for (uint32_t i = 0; i < count; i++)
 		ring[i] = *entry_at(cq, cq->head + i);
-	free(cq->ring);
+	cq->mem = *mem;
 	cq->ring = ring;
 	cq->capacity = capacity;
 	cq->head = 0;
 	cq->tail = count;
+	*mem = old;
+	return true;
+}
+
+int aw_cq_resize(struct aw_cq *cq, uint32_t capacity)
+{
+	struct aw_mem mem;
+	bool moved;
+	int err;
+
+	if (capacity == 0 || capacity > AW_CQE_MAX)
+		return EINVAL;
+	err = aw_mem_get(&mem, cq->memory, AW_MEM_CQ, capacity * sizeof(*cq->ring));
+	if (err)
+		return err;
+	pthread_mutex_lock(&cq->lock);
+	moved = move_ring(cq, &mem, capacity);
 	pthread_mutex_unlock(&cq->lock);
-	return 0;
+	/* The one that is not the ring's, with no lock held. */
+	aw_mem_put(&mem);
+	return moved ? 0 : EINVAL;
 }
 
 /* Indices wrap where the ring does, so that index % capacity holds for every capacity. */

@@ -7,6 +7,7 @@
 
 #include "core/types.h"
 #include "net/channel.h"
+#include "net/mem.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,9 +30,11 @@ struct aw_cq {
 	struct aw_source event;
 	struct aw_channel *async; /* where an overflow is raised, or NULL */
 	struct aw_source async_error;
+	const struct aw_mem_source *memory; /* or NULL */
 
 	pthread_mutex_t lock;
 	struct aw_cq_entry *ring;
+	struct aw_mem mem; /* the ring's */
 	uint32_t capacity;
 	uint32_t head, tail;
 	_Atomic uint32_t ready; /* tail - head, for a look without the lock */
@@ -70,6 +73,8 @@ enum aw_arm {
  * channel and async may be NULL. 0 or ENOMEM, EINVAL.
  */
 int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object);
+/* Before it is used: takes its memory there from now on. 0 or ENOMEM. */
+int aw_cq_keep_in(struct aw_cq *cq, const struct aw_mem_source *source);
 /* No QP may use it any more. Unread channel events are forgotten. */
 void aw_cq_fini(struct aw_cq *cq);
 

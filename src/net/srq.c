@@ -5,13 +5,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void *make_rq(struct aw_rq *rq, uint32_t capacity, uint32_t sge_max)
+static int make_rq(const struct aw_srq *srq, uint32_t capacity, struct aw_mem *mem,
+		   struct aw_rq *rq)
 {
-	void *mem = calloc(1, aw_rq_mem_size(capacity, sge_max));
+	size_t size = aw_rq_mem_size(capacity, srq->sge_max);
+	int err = aw_mem_get(mem, srq->memory, AW_MEM_SRQ, size);
 
-	if (mem)
-		aw_rq_init(rq, mem, capacity, sge_max);
-	return mem;
+	if (!err)
+		aw_rq_init(rq, mem->at, capacity, srq->sge_max);
+	return err;
 }
 
 int aw_srq_init(struct aw_srq *srq, uint32_t capacity, uint32_t sge_max)
@@ -19,9 +21,10 @@ int aw_srq_init(struct aw_srq *srq, uint32_t capacity, uint32_t sge_max)
 	if (capacity < 1 || capacity > AW_WR_MAX || sge_max < 1 || sge_max > AW_SGE_MAX)
 		return EINVAL;
 	*srq = (struct aw_srq){ .sge_max = sge_max };
-	srq->mem = make_rq(&srq->rq, capacity, sge_max);
-	if (!srq->mem)
-		return ENOMEM;
+	int err = make_rq(srq, capacity, &srq->mem, &srq->rq);
+
+	if (err)
+		return err;
 	pthread_mutex_init(&srq->lock, NULL);
 	return 0;
 }
@@ -31,7 +34,13 @@ void aw_srq_fini(struct aw_srq *srq)
 	if (srq->async)
 		aw_channel_forget(srq->async, &srq->limit_event);
 	pthread_mutex_destroy(&srq->lock);
-	free(srq->mem);
+	aw_mem_put(&srq->mem);
+}
+
+int aw_srq_keep_in(struct aw_srq *srq, const struct aw_mem_source *source)
+{
+	srq->memory = source;
+	return source ? aw_srq_resize(srq, srq->rq.capacity) : 0;
 }
 
 int aw_srq_post(struct aw_srq *srq, uint64_t wr_id, const struct aw_sge *sge, uint32_t count)
@@ -99,14 +108,15 @@ static void move(struct aw_rq *from, struct aw_rq *to)
 int aw_srq_resize(struct aw_srq *srq, uint32_t capacity)
 {
 	struct aw_rq rq;
-	void *mem, *unused;
+	struct aw_mem mem, unused;
 	bool fits;
+	int err;
 
 	if (capacity < 1 || capacity > AW_WR_MAX)
 		return EINVAL;
-	mem = make_rq(&rq, capacity, srq->sge_max);
-	if (!mem)
-		return ENOMEM;
+	err = make_rq(srq, capacity, &mem, &rq);
+	if (err)
+		return err;
 	pthread_mutex_lock(&srq->lock);
 	fits = aw_rq_count(&srq->rq) <= capacity && srq->limit <= capacity;
 	if (fits) {
@@ -118,6 +128,6 @@ int aw_srq_resize(struct aw_srq *srq, uint32_t capacity)
 		unused = mem;
 	}
 	pthread_mutex_unlock(&srq->lock);
-	free(unused);
+	aw_mem_put(&unused);
 	return fits ? 0 : EINVAL;
 }

@@ -5,13 +5,15 @@
 
 #include "core/queue.h"
 #include "net/channel.h"
+#include "net/mem.h"
 
 #include <pthread.h>
 
 struct aw_srq {
 	pthread_mutex_t lock; /* comes after QP locks, guards all */
 	struct aw_rq rq;
-	void *mem;
+	struct aw_mem mem;
+	const struct aw_mem_source *memory; /* or NULL */
 	uint32_t sge_max;
 	uint32_t limit; /* 0: not armed */
 	struct aw_channel *async; /* or NULL */
@@ -20,6 +22,8 @@ struct aw_srq {
 
 /* object: what an async event names. 0 or ENOMEM, EINVAL. */
 int aw_srq_init(struct aw_srq *srq, uint32_t capacity, uint32_t sge_max);
+/* Before it is used: takes its memory there from now on. 0 or ENOMEM. */
+int aw_srq_keep_in(struct aw_srq *srq, const struct aw_mem_source *source);
 void aw_srq_fini(struct aw_srq *srq);
 /* 0, ENOMEM when full, EINVAL for too many SGEs. */
 int aw_srq_post(struct aw_srq *srq, uint64_t wr_id, const struct aw_sge *sge, uint32_t count);

@@ -91,15 +91,14 @@ static int make_queues(struct aw_uqp *qp)
 	size_t sq = round16(aw_sq_mem_size(a->send_wr_max, a->send_sge_max, a->inline_max));
 	size_t rq = round16(aw_rq_mem_size(a->srq ? 0 : a->recv_wr_max, a->recv_sge_max));
 
-	qp->mem = calloc(1, sq + rq);
-	return qp->mem ? 0 : ENOMEM;
+	return aw_mem_get(&qp->mem, a->memory, AW_MEM_QP, sq + rq);
 }
 
 /* The core and RQ afresh over the memory; what they held is gone. */
 static void init_queues(struct aw_uqp *qp)
 {
 	const struct aw_uqp_attr *a = &qp->attr;
-	uint8_t *mem = qp->mem;
+	uint8_t *mem = qp->mem.at;
 	size_t sq = round16(aw_sq_mem_size(a->send_wr_max, a->send_sge_max, a->inline_max));
 	const struct aw_qp_mem m = {
 		.sq = mem,
@@ -223,7 +222,7 @@ leave:
 free_ud:
 	aw_ud_destroy(qp);
 free_queues:
-	free(qp->mem);
+	aw_mem_put(&qp->mem);
 free_qp:
 	free(qp);
 	return err;
@@ -254,7 +253,7 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	pthread_mutex_destroy(&qp->lock);
 	aw_ud_destroy(qp);
 	free(qp->reads);
-	free(qp->mem);
+	aw_mem_put(&qp->mem);
 	free(qp);
 }
 

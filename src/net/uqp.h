@@ -41,6 +41,7 @@ struct aw_uqp_attr {
 	struct aw_cq *recv_cq;
 	struct aw_srq *srq; /* or NULL */
 	const void *pd;
+	const struct aw_mem_source *memory; /* of its queues; or NULL */
 	uint32_t send_wr_max, recv_wr_max; /* 0 to AW_WR_MAX */
 	uint32_t send_sge_max, recv_sge_max; /* 0 to AW_SGE_MAX */
 	uint32_t inline_max; /* 0 to AW_INLINE_MAX */
@@ -59,7 +60,7 @@ struct aw_uqp {
 	uint32_t qpn; /* 24 bits, never 0 or 1 */
 	uint32_t handle;
 	struct aw_uqp_attr attr;
-	void *mem;
+	struct aw_mem mem;
 	struct aw_rc *rc; /* roce persona: whom it connects to by itself; or NULL */
 	struct aw_ud *ud; /* NULL: an RC QP */
 

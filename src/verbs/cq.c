@@ -61,6 +61,12 @@ struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && attr->parent_domain) {
 		cq->parent = attr->parent_domain;
 		vb_pd_get(cq->parent);
+		err = aw_cq_keep_in(&cq->aw, vb_pd_memory(cq->parent));
+	}
+	if (err) {
+		ibv_destroy_cq(ibv_cq_ex_to_cq(&cq->ibv));
+		errno = err;
+		return NULL;
 	}
 	vb_cq_ex_init(cq);
 	return &cq->ibv;

@@ -153,28 +153,65 @@ int vb_dealloc_td(struct ibv_td *ibv_td)
 	return 0;
 }
 
-/* Allocators of the program's own are not supported: a program asks for them to save memory. */
-struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context,
-				      struct ibv_parent_domain_init_attr *attr)
+/* resource_type: no driver of rdma-core's in the upper half. */
+static void *memory_alloc(void *arg, size_t size, enum aw_mem_kind kind)
 {
-	struct vb_pd *pd;
+	struct vb_pd *pd = arg;
+	void *at = pd->alloc(&pd->ibv, pd->pd_context, size, AW_MEM_ALIGN, kind);
 
-	if (attr->comp_mask & ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
-	if (!attr->pd) {
-		errno = EINVAL;
-		return NULL;
-	}
-	pd = pd_alloc(context);
-	if (!pd)
-		return NULL;
+	return at == IBV_ALLOCATOR_USE_DEFAULT ? AW_MEM_DEFAULT : at;
+}
+
+static void memory_free(void *arg, void *at, enum aw_mem_kind kind)
+{
+	struct vb_pd *pd = arg;
+
+	pd->free(&pd->ibv, pd->pd_context, at, kind);
+}
+
+static int parent_check(const struct ibv_parent_domain_init_attr *attr)
+{
+	uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			 IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+
+	if (attr->comp_mask & ~known)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS &&
+	    (!attr->alloc || !attr->free))
+		return EINVAL;
+	return attr->pd ? 0 : EINVAL;
+}
+
+static void parent_fill(struct vb_pd *pd, const struct ibv_parent_domain_init_attr *attr)
+{
 	pd->base = vb_pd_of(attr->pd)->base;
 	vb_pd_get(&pd->base->ibv);
 	pd->td = (struct vb_td *)attr->td;
 	if (pd->td)
 		atomic_fetch_add_explicit(&pd->td->users, 1, memory_order_relaxed);
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+		pd->pd_context = attr->pd_context;
+	if (!(attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS))
+		return;
+	pd->alloc = attr->alloc;
+	pd->free = attr->free;
+	pd->memory = (struct aw_mem_source){ memory_alloc, memory_free, pd };
+}
+
+struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context,
+				      struct ibv_parent_domain_init_attr *attr)
+{
+	int err = parent_check(attr);
+	struct vb_pd *pd;
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	pd = pd_alloc(context);
+	if (!pd)
+		return NULL;
+	parent_fill(pd, attr);
 	pd_share(pd);
 	return &pd->ibv;
 }

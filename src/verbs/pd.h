@@ -3,6 +3,7 @@
 #ifndef VERBS_PD_H
 #define VERBS_PD_H
 
+#include "net/mem.h"
 #include "verbs/share.h"
 
 #include <infiniband/verbs.h>
@@ -17,7 +18,14 @@ struct vb_td {
 struct vb_pd {
 	struct ibv_pd ibv;
 	struct vb_pd *base; /* the PD itself; what MRs and QPs are compared by */
-	struct vb_td *td; /* of a parent domain, or NULL */
+	/* of a parent domain, or NULL */
+	struct vb_td *td;
+	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+		       uint64_t resource_type);
+	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
+	void *pd_context;
+	struct aw_mem_source memory; /* of what is made in it: calls alloc and free */
+
 	bool imported; /* then it is a user of its own, until it is given back; the last user frees it */
 	struct vb_shared shared; /* users: MRs, windows, QPs, SRQs, parent domains and imports */
 };
@@ -36,6 +44,12 @@ static inline const void *vb_pd_key(struct ibv_pd *pd)
 static inline void vb_pd_get(struct ibv_pd *pd)
 {
 	atomic_fetch_add_explicit(&vb_pd_of(pd)->shared.users, 1, memory_order_relaxed);
+}
+
+/* Where the queues of what is made in it lie; NULL: the heap. */
+static inline const struct aw_mem_source *vb_pd_memory(struct ibv_pd *pd)
+{
+	return vb_pd_of(pd)->alloc ? &vb_pd_of(pd)->memory : NULL;
 }
 
 /* The last user of an import frees it. */

@@ -164,6 +164,7 @@ static int uqp_create(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr, st
 		.recv_cq = &vb_cq_of(attr->recv_cq)->aw,
 		.srq = attr->srq ? &vb_srq_of(attr->srq)->aw : NULL,
 		.pd = vb_pd_key(pd),
+		.memory = vb_pd_memory(pd),
 		.send_wr_max = attr->cap.max_send_wr,
 		.recv_wr_max = attr->cap.max_recv_wr,
 		.send_sge_max = attr->cap.max_send_sge,

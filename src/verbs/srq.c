@@ -191,11 +191,16 @@ static int srq_create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr 
 	err = aw_srq_init(&srq->aw, attr->max_wr, sge_max);
 	if (err)
 		goto free_srq;
+	err = aw_srq_keep_in(&srq->aw, vb_pd_memory(pd));
+	if (err)
+		goto fini;
 	srq_fill(srq, pd, srq_context);
 	attr->max_sge = sge_max;
 	*created = srq;
 	return 0;
 
+fini:
+	aw_srq_fini(&srq->aw);
 free_srq:
 	free(srq);
 give:

@@ -3,6 +3,7 @@
 #include "fixture.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 enum {
 	LENGTH = 8192,
@@ -51,9 +52,127 @@ static void alloc_parent_domain__bad_arguments(void **state)
 		.pd = f->pd,
 		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS,
 	};
+	struct ibv_parent_domain_init_attr unknown = { .pd = f->pd, .comp_mask = 1 << 2 };
 
 	FAILS_WITH(EINVAL, ibv_alloc_parent_domain(f->context, &no_pd));
-	FAILS_WITH(EOPNOTSUPP, ibv_alloc_parent_domain(f->context, &allocators));
+	FAILS_WITH(EINVAL, ibv_alloc_parent_domain(f->context, &allocators));
+	FAILS_WITH(EOPNOTSUPP, ibv_alloc_parent_domain(f->context, &unknown));
+}
+
+/* A program's allocator: pieces of `room`, one behind the other. */
+struct heap {
+	struct ibv_pd *pd;
+	uint8_t *room;
+	size_t used;
+	int live;
+	enum {
+		HEAP_GIVES,
+		HEAP_FAILS,
+		HEAP_DEFERS
+	} mood;
+};
+
+#define HEAP_ROOM (1 << 20)
+
+static void *heap_alloc(struct ibv_pd *pd, void *context, size_t size, size_t alignment,
+			uint64_t resource_type)
+{
+	struct heap *heap = context;
+	void *at;
+
+	(void)resource_type;
+	heap->pd = pd;
+	if (heap->mood == HEAP_FAILS)
+		return NULL;
+	if (heap->mood == HEAP_DEFERS)
+		return IBV_ALLOCATOR_USE_DEFAULT;
+	heap->used = (heap->used + alignment - 1) / alignment * alignment;
+	assert_in_range(size, 1, HEAP_ROOM - heap->used);
+	at = heap->room + heap->used;
+	heap->used += size;
+	heap->live++;
+	return at;
+}
+
+static void heap_free(struct ibv_pd *pd, void *context, void *ptr, uint64_t resource_type)
+{
+	struct heap *heap = context;
+
+	(void)resource_type;
+	assert_ptr_equal(pd, heap->pd);
+	assert_in_range(((uint8_t *)ptr - heap->room), 0, HEAP_ROOM - 1);
+	heap->live--;
+}
+
+static struct ibv_pd *heap_domain(struct fixture *f, struct heap *heap)
+{
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = f->pd,
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+		.alloc = heap_alloc,
+		.free = heap_free,
+		.pd_context = heap,
+	};
+	struct ibv_pd *pd = ibv_alloc_parent_domain(f->context, &attr);
+
+	assert_non_null(pd);
+	return pd;
+}
+
+static struct ibv_cq_ex *cq_in(struct fixture *f, struct ibv_pd *pd)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 4,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+		.parent_domain = pd,
+	};
+
+	return ibv_create_cq_ex(f->context, &attr);
+}
+
+/* Makes and destroys a QP, an SRQ and a CQ there; returns how many pieces they took. */
+static int queues_take(struct fixture *f, struct ibv_pd *pd, struct heap *heap)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct fixture there = { .context = f->context, .pd = pd, .cq = f->cq };
+	struct ibv_cq_ex *cq = cq_in(f, pd);
+	struct ibv_srq *srq = ibv_create_srq(pd, &srq_attr);
+	struct ibv_qp *qp = qp_make(&there);
+	int live;
+
+	srq_attr.attr.max_wr = 8;
+	assert_non_null(cq);
+	assert_non_null(srq);
+	assert_int_equal(ibv_resize_cq(ibv_cq_ex_to_cq(cq), 8), 0);
+	assert_int_equal(ibv_modify_srq(srq, &srq_attr.attr, IBV_SRQ_MAX_WR), 0);
+	live = heap->live;
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	assert_int_equal(heap->live, 0);
+	return live;
+}
+
+static void alloc_parent_domain__allocates_by_the_program(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_qp_init_attr attr = qp_attr(f);
+	struct heap heap = { .room = malloc(HEAP_ROOM) };
+	struct ibv_pd *pd = heap_domain(f, &heap);
+
+	assert_non_null(heap.room);
+	assert_int_equal(queues_take(f, pd, &heap), 3);
+	assert_ptr_equal(heap.pd, pd);
+	heap.mood = HEAP_DEFERS;
+	assert_int_equal(queues_take(f, pd, &heap), 0);
+	heap.mood = HEAP_FAILS;
+	FAILS_WITH(ENOMEM, ibv_create_qp(pd, &attr));
+	FAILS_WITH(ENOMEM, ibv_create_srq(pd, &srq_attr));
+	FAILS_WITH(ENOMEM, cq_in(f, pd));
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	free(heap.room);
 }
 
 static void reg_mr__shows_what_was_asked(void **state)
@@ -161,6 +280,7 @@ int main(void)
 		WITH(dealloc_pd__busy_while_an_mr_lives),
 		WITH(alloc_parent_domain__stands_for_its_pd),
 		WITH(alloc_parent_domain__bad_arguments),
+		WITH(alloc_parent_domain__allocates_by_the_program),
 		WITH(reg_mr__shows_what_was_asked),
 		WITH(reg_mr__access_flags),
 		WITH(reg_mr__ranges),
