@@ -10,7 +10,7 @@ packages_programs="redis-server redis-tools memcached nginx-core curl wrk postgr
 packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib tshark qperf abigail-tools
 	groff-base procps haproxy libnginx-mod-stream libpython3.11-testsuite python3-pip $packages_programs"
 packages_ecosystem="$packages_run python3-pytest qperf libfabric-bin ucx-utils fio tgt libiscsi-bin
-	libiscsi-dev python3-pyverbs mpich libmpich-dev openmpi-bin libopenmpi-dev"
+	libiscsi-dev clang python3-pyverbs mpich libmpich-dev openmpi-bin libopenmpi-dev"
 packages_interop="$packages_run python3-pytest tshark qemu-system-x86 busybox-static ibverbs-providers
 	cpio kmod xz-utils"
 packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils

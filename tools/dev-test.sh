@@ -75,6 +75,17 @@ get_ecosystem() {
 	rm -rf build/release/ecosystem
 }
 
+# Crates that are to be fetched take the time they take: no test waits for them. Debian's newest cargo, in
+# cargo-web, replaces an older one, so that it is installed only where there is none.
+build_rust() {
+	mkdir -p build/logs
+	say "building examples/rust"
+	rm -f build/rust/debug/note
+	command -v cargo >/dev/null || (install_packages cargo-web) || say "not here: cargo-web"
+	cargo build --manifest-path examples/rust/Cargo.toml --target-dir build/rust >build/logs/rust.log 2>&1 ||
+		say "examples/rust is not built: see build/logs/rust.log"
+}
+
 # The kernel with siw, in build/interop; what is there is not made again.
 build_guest() {
 	need_packages "$packages_interop"
@@ -99,6 +110,7 @@ if [ "$only" = interop ]; then
 elif [ "$only" = ecosystem ]; then
 	presets=release
 	get_ecosystem
+	build_rust
 else
 	need_packages "$packages_test"
 	build_libuv
