@@ -24,9 +24,12 @@ _Static_assert(AW_DIRECT_LITTLE == AW_XS_EP_LITTLE, "one number, told twice");
 #define STACK_OCTETS (256u << 10)
 /* Who has asked waits for the answer, and what is written next goes out at once, and is not lost with us. */
 #define ANSWER_NS 2000000000
+#define SLICE_NS 5000000 /* of it, in which nobody can carry */
 
 /* Endpoints come and go one at a time, and never while some are carried. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
+/* Nor is anybody else at an endpoint then, in whom no fd leads to it: read by those, written by who carries. Before life. */
+static pthread_rwlock_t visits = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 static int start_alone(int role, bool nodelay, int tcp, struct aw_xs_will *will, int lifeline,
 		       struct aw_xs_ep **ep)
@@ -47,6 +50,17 @@ static int start_alone(int role, bool nodelay, int tcp, struct aw_xs_will *will,
 	return err;
 }
 
+static void await_peer(struct aw_xs_ep *ep)
+{
+	int ready = 0;
+
+	for (int64_t ns = 0; ready == 0 && ns < ANSWER_NS; ns += SLICE_NS) {
+		pthread_rwlock_rdlock(&visits);
+		ready = aw_xs_ep_wait(ep, POLLOUT, SLICE_NS);
+		pthread_rwlock_unlock(&visits);
+	}
+}
+
 static int start(int role, bool nodelay, int tcp, struct aw_xs_will *will, int lifeline,
 		 struct aw_xs_ep **ep)
 {
@@ -56,8 +70,15 @@ static int start(int role, bool nodelay, int tcp, struct aw_xs_will *will, int l
 	err = start_alone(role, nodelay, tcp, will, lifeline, ep);
 	pthread_mutex_unlock(&life);
 	if (!err && role != 1)
-		(void)aw_xs_ep_wait(*ep, POLLOUT, ANSWER_NS);
+		await_peer(*ep);
 	return err;
+}
+
+static void kick(struct aw_xs_ep *ep, bool kicked)
+{
+	pthread_rwlock_rdlock(&visits);
+	aw_xs_ep_kick(ep, kicked);
+	pthread_rwlock_unlock(&visits);
 }
 
 static void end(struct aw_xs_ep *ep, bool abort)
@@ -225,9 +246,11 @@ static void leave(int64_t timeout_ns, pid_t (*fork)(void))
 	aw_xs_service_exit();
 	if (aw_xs_ep_drain_all(timeout_ns) == 0)
 		return;
+	pthread_rwlock_wrlock(&visits);
 	pthread_mutex_lock(&life);
 	(void)carry_lingerers(fork);
 	pthread_mutex_unlock(&life);
+	pthread_rwlock_unlock(&visits);
 }
 
 static bool is_busy(struct aw_xs_ep *ep)
@@ -239,11 +262,13 @@ static int carry(const struct aw_direct_load *loads, int count, pid_t (*fork)(vo
 {
 	int err;
 
+	pthread_rwlock_wrlock(&visits);
 	pthread_mutex_lock(&life);
 	aw_xs_service_pause();
 	err = carry_paused(loads, count, fork, control);
 	aw_xs_service_resume();
 	pthread_mutex_unlock(&life);
+	pthread_rwlock_unlock(&visits);
 	return err;
 }
 
@@ -253,7 +278,7 @@ __attribute__((visibility("default"))) const struct aw_direct_calls aw_direct_ca
 	.send = aw_xs_ep_send,
 	.recv = aw_xs_ep_recv,
 	.wait = aw_xs_ep_pwait,
-	.kick = aw_xs_ep_kick,
+	.kick = kick,
 	.shutdown = aw_xs_ep_shutdown,
 	.close = end,
 	.drain = aw_xs_ep_drain,

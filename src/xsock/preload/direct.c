@@ -451,6 +451,13 @@ static bool any_moving(struct claimed *claimed)
 	return any;
 }
 
+/* With the lock; there is one to move, and nobody converts. */
+static void claim(struct claimed *claimed)
+{
+	aw_fdtab_convert_begin();
+	aw_fdtab_each(claim_each, claimed);
+}
+
 static int convert(struct claimed *claimed)
 {
 	int err = 0;
@@ -464,6 +471,9 @@ static int convert(struct claimed *claimed)
 		atomic_fetch_sub(&patience, 1);
 	for (int i = 0; i < claimed->count; i++)
 		settle(claimed->socks[i], !err && i < claimed->moving);
+	aw_fdtab_lock();
+	aw_fdtab_convert_end();
+	aw_fdtab_unlock();
 	return err;
 }
 
@@ -486,13 +496,15 @@ int aw_direct_convert(int fd)
 		return 0;
 	block_signals(&before);
 	aw_fdtab_lock();
+	aw_fdtab_await_convert();
 	claimed.one = aw_fdtab_get(fd);
 	while (claimed.one && claimed.one->state == AW_FD_STARTING) {
 		aw_fdtab_wait();
+		aw_fdtab_await_convert();
 		claimed.one = aw_fdtab_get(fd);
 	}
 	if (claimed.one && claimed.one->state == AW_FD_DIRECT && aw_direct_is_alive())
-		aw_fdtab_each(claim_each, &claimed);
+		claim(&claimed);
 	aw_fdtab_unlock();
 	if (claimed.count)
 		err = convert(&claimed);
@@ -507,12 +519,14 @@ void aw_direct_convert_all(bool surviving)
 	sigset_t before;
 	int saved = errno;
 
-	if (!atomic_load(&aw_fdtab_directs) || !aw_direct_is_alive() || aw_fdtab_is_borrowed())
+	if ((!atomic_load(&aw_fdtab_directs) && !aw_fdtab_is_converting()) ||
+	    !aw_direct_is_alive() || aw_fdtab_is_borrowed())
 		return;
 	block_signals(&before);
 	aw_fdtab_lock();
+	aw_fdtab_await_convert();
 	if (any_moving(&claimed))
-		aw_fdtab_each(claim_each, &claimed);
+		claim(&claimed);
 	aw_fdtab_unlock();
 	if (claimed.count)
 		(void)convert(&claimed);

@@ -17,6 +17,7 @@
 #include "xsock/preload/touch.h"
 
 #define NS 1000000000
+#define TRIES 16 /* to hand on what other threads begin meanwhile */
 #define WAKE_NS 200000000 /* who has something to read wakes sooner */
 
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
@@ -30,6 +31,7 @@ static sigset_t signals_before; /* under the lock */
 static int cancel_before; /* likewise: who is cancelled would leave the lock behind */
 /* Sockets in STARTING; threads that fork: one excludes the other. Under the lock. */
 static unsigned starting, forks;
+static _Atomic(bool) converting; /* likewise: nothing becomes direct meanwhile */
 static _Thread_local unsigned forks_here; /* of forks */
 static _Thread_local bool is_leaving; /* this thread's child goes on in its place */
 static bool keeps; /* who forks keeps what connects; under the lock */
@@ -54,6 +56,7 @@ static void notice_fork(void)
 	pthread_mutex_init(&lock, NULL);
 	pthread_cond_init(&changed, NULL);
 	forks = forks_here;
+	converting = false;
 }
 
 void aw_fdtab_lock(void)
@@ -133,16 +136,54 @@ void aw_fdtab_await_forks(void)
 		aw_fdtab_wait();
 }
 
-void aw_fdtab_fork_begin(void)
+bool aw_fdtab_is_converting(void)
 {
-	if (aw_fdtab_is_borrowed())
-		return;
+	return converting;
+}
+
+void aw_fdtab_await_convert(void)
+{
+	while (converting)
+		aw_fdtab_wait();
+}
+
+void aw_fdtab_convert_begin(void)
+{
+	aw_fdtab_await_convert();
+	converting = true;
+}
+
+void aw_fdtab_convert_end(void)
+{
+	converting = false;
+	pthread_cond_broadcast(&changed);
+}
+
+/* None begins from here on. False: there is one, begun since direct ones were handed on. */
+static bool try_to_begin(bool whatever)
+{
+	bool begins;
+
 	aw_fdtab_lock();
 	while (starting)
 		aw_fdtab_wait();
-	forks++;
-	forks_here++;
+	begins = whatever || !atomic_load(&aw_fdtab_directs);
+	forks += begins;
+	forks_here += begins;
 	aw_fdtab_unlock();
+	return begins;
+}
+
+/* What cannot be handed on does not keep the program from forking. */
+void aw_fdtab_fork_begin(void)
+{
+	int tries = 0;
+
+	if (aw_fdtab_is_borrowed())
+		return;
+	do
+		aw_touch_pending();
+	while (!try_to_begin(++tries == TRIES));
 }
 
 void aw_fdtab_fork_end(void)
@@ -214,6 +255,7 @@ static void born(void)
 	*owner = getpid();
 	pthread_cond_init(&changed, NULL);
 	forks = forks_here;
+	converting = false;
 	if (forks)
 		drop_pending();
 	if (keeps)

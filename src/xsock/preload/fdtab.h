@@ -128,9 +128,11 @@ void aw_fdtab_clear(void);
 bool aw_fdtab_is_borrowed(void);
 /* Keeps fd from the program. */
 void aw_fdtab_hide(int fd);
+/* Direct ones are being handed on. */
+bool aw_fdtab_is_converting(void);
 /*
- * Around a fork, after aw_touch_pending, and the end in both processes: meanwhile no other thread makes a socket
- * STARTING. Without the lock.
+ * Around a fork, and the end in both processes. begin settles what is pending or direct; from then on no other thread
+ * makes a socket STARTING. Without the lock.
  */
 void aw_fdtab_fork_begin(void);
 void aw_fdtab_fork_end(void);
@@ -140,6 +142,13 @@ pid_t aw_fdtab_bare_fork(void);
 void aw_fdtab_leave(bool leaving);
 
 /* The rest needs the lock. */
+/*
+ * Direct ones are about to be handed on, while no thread may be in a call of any: begin waits for who does that already.
+ * await: nobody does, so that one may become direct.
+ */
+void aw_fdtab_convert_begin(void);
+void aw_fdtab_convert_end(void);
+void aw_fdtab_await_convert(void);
 
 /* fd's socket; NULL where it has none, or the fd turns out to be another file by now. */
 struct aw_sock *aw_fdtab_get(int fd);

@@ -84,6 +84,7 @@ static bool is_still(const struct aw_sock *sock, int fd)
 static void replace_everywhere(struct aw_sock *sock, int near, const struct stat *file)
 {
 	aw_fdtab_lock();
+	aw_fdtab_await_convert();
 	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd)) {
 		int err = is_still(sock, fd) ? aw_watch_swap(sock, fd, near) : 0;
 

@@ -15,7 +15,6 @@ AW_WRAPPER pid_t fork(void)
 {
 	pid_t pid;
 
-	aw_touch_pending();
 	aw_fdtab_fork_begin();
 	pid = aw_libc()->fork();
 	aw_fdtab_fork_end();
@@ -26,7 +25,6 @@ AW_WRAPPER pid_t _Fork(void)
 {
 	pid_t pid;
 
-	aw_touch_pending();
 	aw_fdtab_fork_begin();
 	pid = aw_fdtab_bare_fork();
 	aw_fdtab_fork_end();
@@ -74,7 +72,6 @@ AW_WRAPPER int daemon(int nochdir, int noclose)
 {
 	int result;
 
-	aw_touch_pending();
 	aw_fdtab_fork_begin();
 	aw_fdtab_leave(true);
 	result = aw_libc()->daemon(nochdir, noclose);
@@ -88,7 +85,6 @@ AW_WRAPPER int forkpty(int *master, char *name, const struct termios *terminal,
 {
 	int pid;
 
-	aw_touch_pending();
 	aw_fdtab_fork_begin();
 	pid = aw_libc()->forkpty(master, name, terminal, size);
 	aw_fdtab_fork_end();
