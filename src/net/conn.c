@@ -288,6 +288,16 @@ static int give_socket(const struct aw_conn *c, bool initiator, int fd, struct a
 	return err;
 }
 
+/* Sends the Reply and takes the socket from c, also where that failed. Under the lock. */
+static int answer(struct aw_conn *c, bool reject, const void *pd, size_t pd_len, int *fd)
+{
+	int err = send_reply(c, reject, pd, pd_len);
+
+	aw_conn_set_state(c, AW_CONN_OVER);
+	*fd = aw_conn_take_fd(c);
+	return err;
+}
+
 int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t ord, const void *pd,
 		   size_t pd_len)
 {
@@ -300,11 +310,8 @@ int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t 
 	err = check_answer(c, pd_len);
 	if (!err)
 		err = lower(&c->info.result, ird, ord);
-	if (!err) {
-		err = send_reply(c, false, pd, pd_len);
-		aw_conn_set_state(c, AW_CONN_OVER);
-		fd = aw_conn_take_fd(c);
-	}
+	if (!err)
+		err = answer(c, false, pd, pd_len, &fd);
 	pthread_mutex_unlock(&c->lock);
 	if (!err)
 		return give_socket(c, false, fd, qp);
@@ -321,11 +328,8 @@ int aw_conn_reject(struct aw_conn *c, const void *pd, size_t pd_len)
 		return EINVAL;
 	pthread_mutex_lock(&c->lock);
 	err = check_answer(c, pd_len);
-	if (!err) {
-		err = send_reply(c, true, pd, pd_len);
-		aw_conn_set_state(c, AW_CONN_OVER);
-		fd = aw_conn_take_fd(c);
-	}
+	if (!err)
+		err = answer(c, true, pd, pd_len, &fd);
 	pthread_mutex_unlock(&c->lock);
 	if (fd >= 0)
 		aw_linger(fd);

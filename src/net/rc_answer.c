@@ -83,6 +83,13 @@ static void take_out(struct aw_rc_held *held, struct aw_rc_litter *litter)
 	held->conn = NULL;
 }
 
+static void reject_held(struct aw_rc_held *held, enum pair_answer answer,
+			struct aw_rc_litter *litter)
+{
+	reject(held->conn, &held->request, answer);
+	take_out(held, litter);
+}
+
 /* The peer left, or cannot wait any longer. */
 static void on_held(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 {
@@ -125,8 +132,7 @@ static void reject_strangers(struct aw_rc *rc, struct aw_rc_litter *litter)
 		answer = aw_pair_match(&rc->told.pair, &held->request);
 		if (!answer)
 			continue;
-		reject(held->conn, &held->request, answer);
-		take_out(held, litter);
+		reject_held(held, answer, litter);
 	}
 }
 
@@ -156,8 +162,7 @@ void aw_rc_drop_held_until(struct aw_rc *rc, uint32_t incarnation, struct aw_rc_
 		if (!held->conn || aw_pair_match(&rc->told.pair, &held->request) ||
 		    aw_pair_is_later(held->request.incarnation, incarnation))
 			continue;
-		reject(held->conn, &held->request, PAIR_BUSY);
-		take_out(held, litter);
+		reject_held(held, PAIR_BUSY, litter);
 	}
 }
 
@@ -168,8 +173,7 @@ void aw_rc_expire_held(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *l
 
 		if (!held->conn || now_ns < held->until_ns)
 			continue;
-		reject(held->conn, &held->request, PAIR_BUSY);
-		take_out(held, litter);
+		reject_held(held, PAIR_BUSY, litter);
 	}
 }
 

@@ -393,16 +393,11 @@ void aw_uqp_forget(struct aw_uqp *qp)
 void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp))
 {
 	uint32_t end = aw_table_end(&qps);
+	struct aw_uqp *qp;
 
-	for (uint32_t handle = 0; handle < end; handle++) {
-		struct aw_uqp *qp = aw_table_get(&qps, handle);
-
-		if (!qp)
-			continue;
+	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++))
 		if (qp->generation == aw_engine_generation() && !keeps(qp))
 			aw_uqp_forget(qp);
-		aw_table_put(&qps, handle);
-	}
 }
 
 /* Under the lock, which is given back meanwhile: whoever hears of the stream learns that it ended. */
@@ -448,19 +443,15 @@ void aw_uqp_unlend(const void *pd, const void *start, size_t len)
 	if (aw_batches_out() == 0)
 		return;
 	uint32_t end = aw_table_end(&qps);
+	struct aw_uqp *qp;
 
-	for (uint32_t handle = 0; handle < end; handle++) {
-		struct aw_uqp *qp = aw_table_get(&qps, handle);
-
-		if (!qp)
+	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++)) {
+		if (qp->attr.pd != pd)
 			continue;
-		if (qp->attr.pd == pd) {
-			pthread_mutex_lock(&qp->lock);
-			if (qp->batch)
-				aw_batch_unlend(qp->batch, start, len);
-			pthread_mutex_unlock(&qp->lock);
-		}
-		aw_table_put(&qps, handle);
+		pthread_mutex_lock(&qp->lock);
+		if (qp->batch)
+			aw_batch_unlend(qp->batch, start, len);
+		pthread_mutex_unlock(&qp->lock);
 	}
 }
 

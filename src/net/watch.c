@@ -316,15 +316,11 @@ static int rejoin(const struct aw_watch *w)
 int aw_watch_rejoin(void)
 {
 	uint32_t end_handle = aw_table_end(&table);
+	struct aw_watch *w;
 	int err = 0;
 
-	for (uint32_t handle = 0; handle < end_handle && !err; handle++) {
-		struct aw_watch *w = aw_table_get(&table, handle);
-
-		if (!w)
-			continue;
+	for (uint32_t at = 0; !err && (w = aw_table_walk(&table, &at, end_handle));
+	     aw_table_put(&table, at++))
 		err = rejoin(w);
-		aw_table_put(&table, handle);
-	}
 	return err;
 }

@@ -236,12 +236,10 @@ void aw_cm_id_each(void (*fn)(struct aw_cm_id *cm))
 {
 	uint32_t end_handle = aw_table_end(&ids);
 
-	for (uint32_t handle = 0; handle < end_handle; handle++) {
-		struct aw_cm_id *cm = aw_table_get(&ids, handle);
+	struct aw_cm_id *cm;
 
-		if (!cm)
-			continue;
-		aw_table_put(&ids, handle);
+	for (uint32_t at = 0; (cm = aw_table_walk(&ids, &at, end_handle)); at++) {
+		aw_table_put(&ids, at);
 		fn(cm);
 	}
 }

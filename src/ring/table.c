@@ -276,6 +276,15 @@ void aw_table_withdraw_wait(struct aw_table *t, uint32_t handle)
 	atomic_store_explicit(&slot->word, 0, memory_order_relaxed);
 }
 
+void *aw_table_walk(struct aw_table *t, uint32_t *handle, uint32_t end)
+{
+	void *object = NULL;
+
+	while (*handle < end && !(object = aw_table_get(t, *handle)))
+		++*handle;
+	return object;
+}
+
 uint32_t aw_table_end(struct aw_table *t)
 {
 	uint32_t used;

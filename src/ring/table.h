@@ -74,6 +74,12 @@ void aw_table_remove_wait(struct aw_table *t, uint32_t handle);
 /* No handle from here on was ever given out: where a walk over all of them ends. */
 uint32_t aw_table_end(struct aw_table *t);
 
+/*
+ * A walk up to there: the first object from *handle on, held, with its handle; NULL: none is left. What
+ * is inserted meanwhile may be missed.
+ */
+void *aw_table_walk(struct aw_table *t, uint32_t *handle, uint32_t end);
+
 /* Objects inserted and not removed. */
 uint32_t aw_table_count(struct aw_table *t);
 

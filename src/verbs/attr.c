@@ -6,6 +6,7 @@
 #include "verbs/dm.h"
 #include "verbs/guid.h"
 #include "verbs/limits.h"
+#include "verbs/sized.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -76,10 +77,6 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 	now.device_cap_flags_ex = now.orig_attr.device_cap_flags;
 	now.max_dm_size = VB_DM_MAX;
 	now.phys_port_cnt_ex = now.orig_attr.phys_port_cnt;
-	if (attr_size > sizeof(now)) {
-		memset((char *)attr + sizeof(now), 0, attr_size - sizeof(now));
-		attr_size = sizeof(now);
-	}
-	memcpy(attr, &now, attr_size);
+	vb_sized_write(attr, attr_size, &now, sizeof(now));
 	return 0;
 }

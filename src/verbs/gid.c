@@ -4,6 +4,7 @@
 #include "verbs/gid.h"
 
 #include "net/persona.h"
+#include "verbs/sized.h"
 #include "verbs/unlisted.h"
 
 #include <errno.h>
@@ -55,14 +56,6 @@ int vb_gid_at(uint32_t index, struct ibv_gid_entry *entry)
 	return 0;
 }
 
-void vb_gid_entry_write(void *dst, const struct ibv_gid_entry *entry, size_t entry_size)
-{
-	size_t known = entry_size < sizeof(*entry) ? entry_size : sizeof(*entry);
-
-	memcpy(dst, entry, known);
-	memset((char *)dst + known, 0, entry_size - known);
-}
-
 /* Returns -1 with errno EINVAL for a port or index that is not there. */
 int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
@@ -92,7 +85,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
 	err = gid_entry(context, port_num, gid_index, &found);
 	if (err)
 		return err;
-	vb_gid_entry_write(entry, &found, entry_size);
+	vb_sized_write(entry, entry_size, &found, sizeof(found));
 	return 0;
 }
 
@@ -111,7 +104,8 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	if (!max_entries || gids.count > max_entries)
 		return -EINVAL;
 	for (size_t i = 0; i < gids.count; i++)
-		vb_gid_entry_write((char *)entries + i * entry_size, &gids.entries[i], entry_size);
+		vb_sized_write((char *)entries + i * entry_size, entry_size, &gids.entries[i],
+			       sizeof(gids.entries[i]));
 	return (ssize_t)gids.count;
 }
 

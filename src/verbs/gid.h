@@ -19,7 +19,4 @@ int vb_gids_read(struct vb_gids *gids);
 /* The entry of that index: 0, EINVAL where there is none, or an errno of getifaddrs. */
 int vb_gid_at(uint32_t index, struct ibv_gid_entry *entry);
 
-/* Lays entry out as a program sees it that knows entry_size octets of it. */
-void vb_gid_entry_write(void *dst, const struct ibv_gid_entry *entry, size_t entry_size);
-
 #endif

@@ -8,25 +8,27 @@
 
 #include <errno.h>
 
-/* Both: EOPNOTSUPP for another QP than UD. */
-int avb_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex)
+typedef int group_fn(struct aw_uqp *qp, const uint8_t *addr, uint32_t ifindex);
+
+/* EOPNOTSUPP for another QP than UD. */
+static int with_group(group_fn *act, struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex)
 {
 	uint8_t addr[GID_LEN];
 
 	if (!aw_persona_is_roce() || qp->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
 	ud_addr_of_gid(gid->raw, addr);
-	return aw_ud_group_join(vb_qp_of(qp)->uqp, addr, ifindex);
+	return act(vb_qp_of(qp)->uqp, addr, ifindex);
+}
+
+int avb_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex)
+{
+	return with_group(aw_ud_group_join, qp, gid, ifindex);
 }
 
 int avb_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex)
 {
-	uint8_t addr[GID_LEN];
-
-	if (!aw_persona_is_roce() || qp->qp_type != IBV_QPT_UD)
-		return EOPNOTSUPP;
-	ud_addr_of_gid(gid->raw, addr);
-	return aw_ud_group_leave(vb_qp_of(qp)->uqp, addr, ifindex);
+	return with_group(aw_ud_group_leave, qp, gid, ifindex);
 }
 
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)

@@ -5,6 +5,7 @@
 #include "net/ud.h"
 #include "verbs/context.h"
 #include "verbs/gid.h"
+#include "verbs/sized.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -57,11 +58,7 @@ int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
 	now.active_mtu = port_mtu(&gids);
 	if (aw_persona_is_roce())
 		port_roce(&now);
-	if (attr_size > sizeof(now)) {
-		memset((char *)attr + sizeof(now), 0, attr_size - sizeof(now));
-		attr_size = sizeof(now);
-	}
-	memcpy(attr, &now, attr_size);
+	vb_sized_write(attr, attr_size, &now, sizeof(now));
 	return 0;
 }
 

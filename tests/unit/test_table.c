@@ -362,6 +362,26 @@ static void table_fork_child__waits_for_nobody(void **state)
 	assert_int_equal(object, 2);
 }
 
+static void table_walk__passes_every_live_handle(void **state)
+{
+	int objects[3];
+	uint32_t handles[3], at = 0, end;
+
+	for (int i = 0; i < 3; i++)
+		handles[i] = aw_table_insert(*state, &objects[i], NULL);
+	aw_table_remove(*state, handles[1]);
+	end = aw_table_end(*state);
+	assert_ptr_equal(aw_table_walk(*state, &at, end), &objects[0]);
+	assert_int_equal(at, handles[0]);
+	aw_table_put(*state, at++);
+	assert_ptr_equal(aw_table_walk(*state, &at, end), &objects[2]);
+	assert_int_equal(at, handles[2]);
+	aw_table_put(*state, at++);
+	assert_null(aw_table_walk(*state, &at, end));
+	aw_table_remove_wait(*state, handles[0]); /* nothing is held any more */
+	aw_table_remove_wait(*state, handles[2]);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -381,6 +401,7 @@ int main(void)
 		TEST(table_remove_wait__waits_for_the_holder),
 		TEST(table_withdraw_wait__waits_and_the_handle_is_reserved),
 		TEST(table_withdraw_wait__not_hidden),
+		TEST(table_walk__passes_every_live_handle),
 		TEST(table_fork_child__withdraws_at_once),
 		TEST(table_fork_child__waits_for_nobody),
 	};
