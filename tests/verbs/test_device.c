@@ -163,6 +163,28 @@ static void query_gid_table__has_the_loopback_address_last(void **state)
 	assert_true(seen);
 }
 
+/* The struct may grow, and a program may be of before or after that. */
+static void query_gid_ex__for_a_program_that_knows_more_or_less(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_gid_entry known;
+	struct {
+		struct ibv_gid_entry entry;
+		uint64_t newer;
+	} found;
+
+	assert_int_equal(ibv_query_gid_ex(f->context, 1, 0, &known, 0), 0);
+	memset(&found, 0xff, sizeof(found));
+	assert_int_equal(_ibv_query_gid_ex(f->context, 1, 0, &found.entry, 0, sizeof(found)), 0);
+	assert_memory_equal(&found.entry, &known, sizeof(known));
+	assert_int_equal(found.newer, 0);
+	memset(&found, 0xff, sizeof(found));
+	assert_int_equal(_ibv_query_gid_ex(f->context, 1, 0, &found.entry, 0, sizeof(known.gid)),
+			 0);
+	assert_memory_equal(&found.entry.gid, &known.gid, sizeof(known.gid));
+	assert_int_equal(found.entry.gid_index, UINT32_MAX);
+}
+
 static void query_gid_table__bad_arguments(void **state)
 {
 	struct fixture *f = *state;
@@ -217,6 +239,7 @@ int main(void)
 		WITH(query_port__old_function_writes_48_octets),
 		WITH(query_gid__every_index_of_the_table),
 		WITH(query_gid_table__has_the_loopback_address_last),
+		WITH(query_gid_ex__for_a_program_that_knows_more_or_less),
 		WITH(query_gid_table__bad_arguments),
 		WITH(query_pkey__one),
 		cmocka_unit_test(fork_init__never_needed),
