@@ -132,6 +132,11 @@ void cm_ends_open(struct cm_ends *ends, const char *ip)
 void cm_ends_request(struct cm_ends *ends)
 {
 	assert_int_equal(rdma_connect(ends->client, NULL), 0);
+	cm_ends_take_request(ends);
+}
+
+void cm_ends_take_request(struct cm_ends *ends)
+{
 	struct rdma_cm_event *event = cm_expect(ends->passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
 
 	ends->server = event->id;
@@ -142,6 +147,11 @@ void cm_ends_request(struct cm_ends *ends)
 void cm_ends_connect(struct cm_ends *ends)
 {
 	cm_ends_request(ends);
+	cm_ends_accept(ends);
+}
+
+void cm_ends_accept(struct cm_ends *ends)
+{
 	assert_int_equal(rdma_accept(ends->server, NULL), 0);
 	cm_expect_ack(ends->active, RDMA_CM_EVENT_ESTABLISHED, 0);
 	cm_expect_ack(ends->passive, RDMA_CM_EVENT_ESTABLISHED, 0);

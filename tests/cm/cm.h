@@ -50,9 +50,11 @@ uint16_t cm_port(struct rdma_cm_id *id);
 
 /* Both channels, a listener on ip, and a client resolved to it. */
 void cm_ends_open(struct cm_ends *ends, const char *ip);
-/* connect on the client, the Request's id with a QP in ends->server. */
+/* connect on the client, and the next: the Request's id with a QP in ends->server. */
 void cm_ends_request(struct cm_ends *ends);
-/* The same, accepted and established on both ends. */
+void cm_ends_take_request(struct cm_ends *ends);
+/* Accepted, and established on both ends; and all of it. */
+void cm_ends_accept(struct cm_ends *ends);
 void cm_ends_connect(struct cm_ends *ends);
 /* rdma_disconnect on the client, DISCONNECTED on both. */
 void cm_ends_disconnect(struct cm_ends *ends);

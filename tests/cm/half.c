@@ -46,6 +46,24 @@ void half_take_request(struct half *half)
 	cm_make_qp(half->server);
 }
 
+void half_accepted(struct half *half, uint8_t *reply)
+{
+	half_open_server(half);
+	raw_send(half->fd, raw_request, RAW_REQUEST_LEN);
+	half_take_request(half);
+	assert_int_equal(rdma_accept(half->server, NULL), 0);
+	raw_recv(half->fd, reply, RAW_REQUEST_LEN);
+}
+
+void half_established(struct half *half)
+{
+	uint8_t reply[RAW_REQUEST_LEN];
+
+	half_accepted(half, reply);
+	raw_send_fpdu(half->fd, raw_rtr_write, RAW_RTR_WRITE_LEN);
+	cm_expect_ack(half->channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+}
+
 void half_close(struct half *half)
 {
 	if (half->fd >= 0)

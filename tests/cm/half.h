@@ -21,6 +21,11 @@ void half_open_server(struct half *half);
 /* Its Request came: an id with a QP. */
 void half_take_request(struct half *half);
 
+/* All of that with the Request of raw.h, accepted: the Reply came. */
+void half_accepted(struct half *half, uint8_t *reply);
+/* And the client's first FPDU: ESTABLISHED. */
+void half_established(struct half *half);
+
 /* Ends whatever there is; no event may be left. */
 void half_close(struct half *half);
 

@@ -53,9 +53,7 @@ static void adopt__request_is_there_already(void **state)
 	ends.server = event->id;
 	rdma_ack_cm_event(event);
 	cm_make_qp(ends.server);
-	assert_int_equal(rdma_accept(ends.server, NULL), 0);
-	cm_expect_ack(ends.active, RDMA_CM_EVENT_ESTABLISHED, 0);
-	cm_expect_ack(ends.passive, RDMA_CM_EVENT_ESTABLISHED, 0);
+	cm_ends_accept(&ends);
 	given_talk(&ends);
 	cm_ends_close(&ends);
 }
@@ -91,14 +89,8 @@ static void adopt__respond_to_a_connect(void **state)
 	ends.client = cm_resolved(ends.active, "127.0.0.1", port);
 	assert_int_equal(rdma_connect(ends.client, NULL), 0);
 	assert_int_equal(anywarp_cm_respond(ends.listener, raw_accept(listener)), 0);
-	struct rdma_cm_event *event = cm_expect(ends.passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
-
-	ends.server = event->id;
-	rdma_ack_cm_event(event);
-	cm_make_qp(ends.server);
-	assert_int_equal(rdma_accept(ends.server, NULL), 0);
-	cm_expect_ack(ends.active, RDMA_CM_EVENT_ESTABLISHED, 0);
-	cm_expect_ack(ends.passive, RDMA_CM_EVENT_ESTABLISHED, 0);
+	cm_ends_take_request(&ends);
+	cm_ends_accept(&ends);
 	given_talk(&ends);
 	close(listener);
 	cm_ends_close(&ends);

@@ -178,14 +178,8 @@ static void connect__by_qp_number(void **state)
 	ends.client->qp = NULL;
 	param.qp_num = qp->qp_num;
 	assert_int_equal(rdma_connect(ends.client, &param), 0);
-	struct rdma_cm_event *event = cm_expect(ends.passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
-
-	ends.server = event->id;
-	rdma_ack_cm_event(event);
-	cm_make_qp(ends.server);
-	assert_int_equal(rdma_accept(ends.server, NULL), 0);
-	cm_expect_ack(ends.active, RDMA_CM_EVENT_ESTABLISHED, 0);
-	cm_expect_ack(ends.passive, RDMA_CM_EVENT_ESTABLISHED, 0);
+	cm_ends_take_request(&ends);
+	cm_ends_accept(&ends);
 	assert_int_equal(rdma_establish(ends.client), -1);
 	assert_int_equal(errno, EINVAL);
 	cm_ends_disconnect(&ends);
@@ -204,9 +198,7 @@ static void accept__needs_qp(void **state)
 	assert_int_equal(rdma_accept(ends.server, NULL), -1);
 	assert_int_equal(errno, EINVAL);
 	cm_make_qp(ends.server);
-	assert_int_equal(rdma_accept(ends.server, NULL), 0);
-	cm_expect_ack(ends.active, RDMA_CM_EVENT_ESTABLISHED, 0);
-	cm_expect_ack(ends.passive, RDMA_CM_EVENT_ESTABLISHED, 0);
+	cm_ends_accept(&ends);
 	cm_ends_disconnect(&ends);
 	cm_ends_close(&ends);
 }

@@ -12,20 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A connection that our listener accepted from a bare socket. */
-static void half_established(struct half *half)
-{
-	uint8_t reply[RAW_REQUEST_LEN];
-
-	half_open_server(half);
-	raw_send(half->fd, raw_request, RAW_REQUEST_LEN);
-	half_take_request(half);
-	assert_int_equal(rdma_accept(half->server, NULL), 0);
-	raw_recv(half->fd, reply, sizeof(reply));
-	raw_send_fpdu(half->fd, raw_rtr_write, RAW_RTR_WRITE_LEN);
-	cm_expect_ack(half->channel, RDMA_CM_EVENT_ESTABLISHED, 0);
-}
-
 /* The first that is more than the news of the peer's first message. */
 static void expect_async(struct ibv_context *context, enum ibv_event_type type)
 {

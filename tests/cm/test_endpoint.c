@@ -297,9 +297,7 @@ static void qp__shared_receive_queue(void **state)
 	struct ibv_mr *mr = rdma_reg_msgs(ends.server, octets, sizeof(octets));
 
 	assert_int_equal(rdma_post_recv(ends.server, NULL, octets, sizeof(octets), mr), 0);
-	assert_int_equal(rdma_accept(ends.server, NULL), 0);
-	cm_expect_ack(ends.active, RDMA_CM_EVENT_ESTABLISHED, 0);
-	cm_expect_ack(ends.passive, RDMA_CM_EVENT_ESTABLISHED, 0);
+	cm_ends_accept(&ends);
 	char text[] = "shared";
 	struct ibv_mr *from = rdma_reg_msgs(ends.client, text, 6);
 

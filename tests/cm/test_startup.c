@@ -104,16 +104,12 @@ static void server__reject(void **state)
 /* The responder must not transmit before the peer's first FPDU, which never comes. */
 static void server__silent_after_reply(void **state)
 {
-	uint8_t reply[24];
+	uint8_t reply[RAW_REQUEST_LEN];
 	struct half half;
 
 	(void)state;
 	cm_set_startup_ms(SHORT_MS);
-	half_open_server(&half);
-	raw_send(half.fd, raw_request, RAW_REQUEST_LEN);
-	half_take_request(&half);
-	assert_int_equal(rdma_accept(half.server, NULL), 0);
-	raw_recv(half.fd, reply, sizeof(reply));
+	half_accepted(&half, reply);
 	assert_memory_equal(reply, "MPA ID Rep Frame", 16);
 	cm_expect_ack(half.channel, RDMA_CM_EVENT_CONNECT_ERROR, -ETIMEDOUT);
 	raw_expect_end(half.fd);
@@ -122,15 +118,11 @@ static void server__silent_after_reply(void **state)
 
 static void server__client_closes_after_reply(void **state)
 {
-	uint8_t reply[24];
+	uint8_t reply[RAW_REQUEST_LEN];
 	struct half half;
 
 	(void)state;
-	half_open_server(&half);
-	raw_send(half.fd, raw_request, RAW_REQUEST_LEN);
-	half_take_request(&half);
-	assert_int_equal(rdma_accept(half.server, NULL), 0);
-	raw_recv(half.fd, reply, sizeof(reply));
+	half_accepted(&half, reply);
 	close(half.fd);
 	half.fd = -1;
 	cm_expect_ack(half.channel, RDMA_CM_EVENT_CONNECT_ERROR, -ECONNRESET);
@@ -139,15 +131,11 @@ static void server__client_closes_after_reply(void **state)
 
 static void server__disconnect_before_first_fpdu(void **state)
 {
-	uint8_t reply[24];
+	uint8_t reply[RAW_REQUEST_LEN];
 	struct half half;
 
 	(void)state;
-	half_open_server(&half);
-	raw_send(half.fd, raw_request, RAW_REQUEST_LEN);
-	half_take_request(&half);
-	assert_int_equal(rdma_accept(half.server, NULL), 0);
-	raw_recv(half.fd, reply, sizeof(reply));
+	half_accepted(&half, reply);
 	assert_int_equal(rdma_disconnect(half.server), 0);
 	close(half.fd);
 	half.fd = -1;

@@ -120,20 +120,6 @@ static void timewait__qp_is_ready(void **state)
 	cm_ends_close(&ends);
 }
 
-/* An accepted connection of a bare socket. */
-static void half_established(struct half *half)
-{
-	uint8_t reply[RAW_REQUEST_LEN];
-
-	half_open_server(half);
-	raw_send(half->fd, raw_request, RAW_REQUEST_LEN);
-	half_take_request(half);
-	assert_int_equal(rdma_accept(half->server, NULL), 0);
-	raw_recv(half->fd, reply, sizeof(reply));
-	raw_send_fpdu(half->fd, raw_rtr_write, RAW_RTR_WRITE_LEN);
-	cm_expect_ack(half->channel, RDMA_CM_EVENT_ESTABLISHED, 0);
-}
-
 /*
  * The peer closed its half, but does not take what is still to be sent to it: DISCONNECTED, but
  * the QP cannot be used again yet.

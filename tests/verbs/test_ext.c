@@ -530,42 +530,28 @@ static void poll_cq_ex__imm_data(void **state)
 	assert_int_equal(ibv_destroy_cq(qp.recv_cq), 0);
 }
 
+#define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(post_send__write_with_imm, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__send_with_imm, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__imm_inline_and_unsignalled,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__imm_solicited, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__write_with_imm_without_a_receive,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__write_with_imm_takes_from_an_srq,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__write_with_imm_waits_for_an_srq,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__fetch_add, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__cmp_swap, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__atomics_beyond_ord, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__atomic_refused, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__atomic_needs_8_octets, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(post_send__peer_did_not_agree, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(wr_api__all_four, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(wr_api__peer_did_not_agree, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(wr_api__atomic_needs_8_octets, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(poll_cq_ex__imm_data, fixture_setup,
-						fixture_teardown),
+		WITH(post_send__write_with_imm),
+		WITH(post_send__send_with_imm),
+		WITH(post_send__imm_inline_and_unsignalled),
+		WITH(post_send__imm_solicited),
+		WITH(post_send__write_with_imm_without_a_receive),
+		WITH(post_send__write_with_imm_takes_from_an_srq),
+		WITH(post_send__write_with_imm_waits_for_an_srq),
+		WITH(post_send__fetch_add),
+		WITH(post_send__cmp_swap),
+		WITH(post_send__atomics_beyond_ord),
+		WITH(post_send__atomic_refused),
+		WITH(post_send__atomic_needs_8_octets),
+		WITH(post_send__peer_did_not_agree),
+		WITH(wr_api__all_four),
+		WITH(wr_api__peer_did_not_agree),
+		WITH(wr_api__atomic_needs_8_octets),
+		WITH(poll_cq_ex__imm_data),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

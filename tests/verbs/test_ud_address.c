@@ -255,23 +255,21 @@ static void extended__refuses_other_operations(void **state)
 	FAILS_WITH(EOPNOTSUPP, ibv_create_qp_ex(s->f->context, &attr));
 }
 
+#define WITH(test) cmocka_unit_test_setup_teardown(test, ud_setup, ud_teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(ah__refuses_what_leads_nowhere, ud_setup,
-						ud_teardown),
-		cmocka_unit_test_setup_teardown(ah__by_lid, ud_setup, ud_teardown),
-		cmocka_unit_test_setup_teardown(ah__many, ud_setup, ud_teardown),
-		cmocka_unit_test_setup_teardown(mcast__to_all_that_are_attached, ud_setup,
-						ud_teardown),
-		cmocka_unit_test_setup_teardown(mcast__not_to_others, ud_setup, ud_teardown),
-		cmocka_unit_test_setup_teardown(mcast__as_roce_v1_writes_it, ud_setup, ud_teardown),
-		cmocka_unit_test_setup_teardown(mcast__refuses_what_is_no_group, ud_setup,
-						ud_teardown),
-		cmocka_unit_test_setup_teardown(mcast__groups_at_the_bound, ud_setup, ud_teardown),
-		cmocka_unit_test_setup_teardown(extended__sends_and_reads, ud_setup, ud_teardown),
-		cmocka_unit_test_setup_teardown(extended__refuses_other_operations, ud_setup,
-						ud_teardown),
+		WITH(ah__refuses_what_leads_nowhere),
+		WITH(ah__by_lid),
+		WITH(ah__many),
+		WITH(mcast__to_all_that_are_attached),
+		WITH(mcast__not_to_others),
+		WITH(mcast__as_roce_v1_writes_it),
+		WITH(mcast__refuses_what_is_no_group),
+		WITH(mcast__groups_at_the_bound),
+		WITH(extended__sends_and_reads),
+		WITH(extended__refuses_other_operations),
 	};
 
 	setenv("ANYWARP_PERSONA", "roce", 1);
