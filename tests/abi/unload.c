@@ -19,11 +19,14 @@ static int fail(const char *what)
 static int use_verbs(void *lib)
 {
 	struct ibv_device **(*list)(int *) = dlsym(lib, "ibv_get_device_list");
+	void (*free_list)(struct ibv_device **) = dlsym(lib, "ibv_free_device_list");
 	struct ibv_context *(*open_device)(struct ibv_device *) = dlsym(lib, "ibv_open_device");
 	int (*close_device)(struct ibv_context *) = dlsym(lib, "ibv_close_device");
 	struct ibv_device **devices = list ? list(NULL) : NULL;
 	struct ibv_context *context = devices && open_device ? open_device(devices[0]) : NULL;
 
+	if (devices && free_list)
+		free_list(devices);
 	return context && close_device ? close_device(context) : -1;
 }
 
