@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // So many processes, all-to-all: every pair connects, and each end of it Writes, Sends and at last Reads,
-// over and over. Whatever arrives is compared, octet by octet. Arguments: iwarp or roce, how many.
+// over and over. Whatever arrives is compared, octet by octet. Arguments: iwarp or roce, how
+// many, and how many connections each pair has.
 #include "mesh.h"
 
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -41,12 +43,13 @@ static const struct way ways[] = {
 };
 
 /* What peers write to, a place for each of two rounds; what is sent; what came of Sends and Reads. */
-static unsigned char in[RECVS][MESH_MAX][WRITE_OCTETS], out[MESH_MAX][WRITE_OCTETS + SEND_OCTETS],
-	received[MESH_MAX][RECVS][SEND_OCTETS], fetched[MESH_MAX][WRITE_OCTETS];
+static unsigned char in[RECVS][MESH_LINKS_MAX][WRITE_OCTETS],
+	out[MESH_LINKS_MAX][WRITE_OCTETS + SEND_OCTETS],
+	received[MESH_LINKS_MAX][RECVS][SEND_OCTETS], fetched[MESH_LINKS_MAX][WRITE_OCTETS];
 static struct ibv_mr *in_mr, *out_mr, *received_mr, *fetched_mr;
 
 /* Of one peer: completions of own WRs, and messages, in this process's life. */
-static unsigned int completed[MESH_MAX], messages[MESH_MAX];
+static unsigned int completed[MESH_LINKS_MAX], messages[MESH_LINKS_MAX];
 
 static struct ibv_mr *reg(struct mesh *mesh, void *memory, size_t size, int access)
 {
@@ -61,8 +64,8 @@ void mesh_equip(struct mesh *mesh)
 	mesh->pd = ibv_alloc_pd(mesh->verbs);
 	mesh->comp_channel = ibv_create_comp_channel(mesh->verbs);
 	CHECK(mesh->pd && mesh->comp_channel);
-	mesh->cq =
-		ibv_create_cq(mesh->verbs, MESH_MAX * MESH_WR_MAX * 2, NULL, mesh->comp_channel, 0);
+	mesh->cq = ibv_create_cq(mesh->verbs, (int)mesh_links(mesh) * MESH_WR_MAX * 2, NULL,
+				 mesh->comp_channel, 0);
 	CHECK(mesh->cq && ibv_req_notify_cq(mesh->cq, 0) == 0);
 	in_mr = reg(mesh, in, sizeof(in), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	out_mr = reg(mesh, out, sizeof(out), IBV_ACCESS_REMOTE_READ);
@@ -83,21 +86,21 @@ struct ibv_qp_init_attr mesh_qp_attr(const struct mesh *mesh)
 					  .qp_type = IBV_QPT_RC };
 }
 
-static void post_recv(struct mesh *mesh, unsigned int rank, unsigned int place)
+static void post_recv(struct mesh *mesh, unsigned int link, unsigned int place)
 {
-	struct ibv_sge sge = { (uintptr_t)received[rank][place], SEND_OCTETS, received_mr->lkey };
-	struct ibv_recv_wr wr = { .wr_id = rank * KINDS + KIND_RECV,
+	struct ibv_sge sge = { (uintptr_t)received[link][place], SEND_OCTETS, received_mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = link * KINDS + KIND_RECV,
 				  .sg_list = &sge,
 				  .num_sge = 1 };
 	struct ibv_recv_wr *bad;
 
-	CHECK(ibv_post_recv(mesh->qps[rank], &wr, &bad) == 0);
+	CHECK(ibv_post_recv(mesh->qps[link], &wr, &bad) == 0);
 }
 
-void mesh_post_recvs(struct mesh *mesh, unsigned int rank)
+void mesh_post_recvs(struct mesh *mesh, unsigned int link)
 {
 	for (unsigned int place = 0; place < RECVS; place++)
-		post_recv(mesh, rank, place);
+		post_recv(mesh, link, place);
 }
 
 /* With the parent, which hears all before it answers the first. */
@@ -126,11 +129,11 @@ static void mesh_meet(struct mesh *mesh)
 	get(mesh->parent, &octet, 1);
 }
 
-/* What goes from one rank to another in a round. */
-static void fill(unsigned char *octets, size_t len, unsigned int from, unsigned int to,
+/* What a rank sends on a link of its own in a round. */
+static void fill(unsigned char *octets, size_t len, unsigned int from, unsigned int link,
 		 unsigned int round)
 {
-	uint32_t state = (from * MESH_MAX + to) * ROUNDS + round + 1;
+	uint32_t state = (from * MESH_LINKS_MAX + link) * ROUNDS + round + 1;
 
 	for (size_t at = 0; at < len; at++) {
 		state = state * 1664525 + 1013904223;
@@ -139,85 +142,86 @@ static void fill(unsigned char *octets, size_t len, unsigned int from, unsigned 
 }
 
 static void check(const struct mesh *mesh, const unsigned char *octets, size_t from_octet,
-		  size_t len, unsigned int from, unsigned int round)
+		  size_t len, unsigned int link, unsigned int round)
 {
 	unsigned char wanted[WRITE_OCTETS + SEND_OCTETS];
 
-	fill(wanted, sizeof(wanted), from, mesh->rank, round);
+	fill(wanted, sizeof(wanted), mesh_peer(mesh, link), mesh_mirror(mesh, link), round);
 	CHECK(memcmp(octets, wanted + from_octet, len) == 0);
 }
 
-static void post(struct mesh *mesh, unsigned int rank, enum kind kind, struct ibv_send_wr wr,
+static void post(struct mesh *mesh, unsigned int link, enum kind kind, struct ibv_send_wr wr,
 		 struct ibv_sge sge)
 {
 	struct ibv_send_wr *bad;
 
-	wr.wr_id = rank * KINDS + kind;
+	wr.wr_id = link * KINDS + kind;
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
 	wr.send_flags = IBV_SEND_SIGNALED;
-	CHECK(ibv_post_send(mesh->qps[rank], &wr, &bad) == 0);
+	CHECK(ibv_post_send(mesh->qps[link], &wr, &bad) == 0);
 }
 
-static void post_round(struct mesh *mesh, unsigned int rank, unsigned int round)
+static void post_round(struct mesh *mesh, unsigned int link, unsigned int round)
 {
-	const struct mesh_hello *peer = &mesh->hellos[rank];
-	struct ibv_sge octets = { (uintptr_t)out[rank], WRITE_OCTETS, out_mr->lkey };
-	struct ibv_sge message = { (uintptr_t)out[rank] + WRITE_OCTETS, SEND_OCTETS, out_mr->lkey };
+	const struct mesh_hello *peer = &mesh->hellos[mesh_peer(mesh, link)];
+	struct ibv_sge octets = { (uintptr_t)out[link], WRITE_OCTETS, out_mr->lkey };
+	struct ibv_sge message = { (uintptr_t)out[link] + WRITE_OCTETS, SEND_OCTETS, out_mr->lkey };
 	struct ibv_send_wr write = { .opcode = IBV_WR_RDMA_WRITE },
 			   send = { .opcode = IBV_WR_SEND };
 
 	write.wr.rdma.remote_addr =
-		peer->in_addr + (round % RECVS * MESH_MAX + mesh->rank) * WRITE_OCTETS;
+		peer->in_addr +
+		(round % RECVS * MESH_LINKS_MAX + mesh_mirror(mesh, link)) * WRITE_OCTETS;
 	write.wr.rdma.rkey = peer->in_rkey;
-	fill(out[rank], sizeof(out[rank]), mesh->rank, rank, round);
-	post(mesh, rank, KIND_WRITE, write, octets);
-	post(mesh, rank, KIND_SEND, send, message);
+	fill(out[link], sizeof(out[link]), mesh->rank, link, round);
+	post(mesh, link, KIND_WRITE, write, octets);
+	post(mesh, link, KIND_SEND, send, message);
 }
 
 /* What the peer has sent last. */
-static void post_fetch(struct mesh *mesh, unsigned int rank, unsigned int round)
+static void post_fetch(struct mesh *mesh, unsigned int link, unsigned int round)
 {
-	const struct mesh_hello *peer = &mesh->hellos[rank];
-	struct ibv_sge octets = { (uintptr_t)fetched[rank], WRITE_OCTETS, fetched_mr->lkey };
+	const struct mesh_hello *peer = &mesh->hellos[mesh_peer(mesh, link)];
+	struct ibv_sge octets = { (uintptr_t)fetched[link], WRITE_OCTETS, fetched_mr->lkey };
 	struct ibv_send_wr read = { .opcode = IBV_WR_RDMA_READ };
 
 	(void)round;
-	read.wr.rdma.remote_addr = peer->out_addr + mesh->rank * sizeof(out[0]);
+	read.wr.rdma.remote_addr = peer->out_addr + mesh_mirror(mesh, link) * sizeof(out[0]);
 	read.wr.rdma.rkey = peer->out_rkey;
-	post(mesh, rank, KIND_READ, read, octets);
+	post(mesh, link, KIND_READ, read, octets);
 }
 
-static void check_fetched(struct mesh *mesh, unsigned int rank, unsigned int round)
+static void check_fetched(struct mesh *mesh, unsigned int link, unsigned int round)
 {
-	check(mesh, fetched[rank], 0, WRITE_OCTETS, rank, round);
+	check(mesh, fetched[link], 0, WRITE_OCTETS, link, round);
 }
 
 /* A message says that the Write before it is in place. */
-static void on_message(struct mesh *mesh, unsigned int rank, uint32_t octets)
+static void on_message(struct mesh *mesh, unsigned int link, uint32_t octets)
 {
-	unsigned int round = messages[rank]++, place = round % RECVS;
+	unsigned int round = messages[link]++, place = round % RECVS;
 
 	CHECK(octets == SEND_OCTETS);
-	check(mesh, received[rank][place], WRITE_OCTETS, SEND_OCTETS, rank, round);
-	check(mesh, in[place][rank], 0, WRITE_OCTETS, rank, round);
+	check(mesh, received[link][place], WRITE_OCTETS, SEND_OCTETS, link, round);
+	check(mesh, in[place][link], 0, WRITE_OCTETS, link, round);
 	if (round + RECVS < ROUNDS)
-		post_recv(mesh, rank, place);
+		post_recv(mesh, link, place);
 }
 
 static void on_completion(struct mesh *mesh, const struct ibv_wc *wc)
 {
-	unsigned int rank = (unsigned int)(wc->wr_id / KINDS), kind = wc->wr_id % KINDS;
+	unsigned int link = (unsigned int)(wc->wr_id / KINDS), kind = wc->wr_id % KINDS;
 
 	if (wc->status != IBV_WC_SUCCESS) {
-		fprintf(stderr, "rank %u, peer %u, %s: %s\n", mesh->rank, rank, kind_names[kind],
+		fprintf(stderr, "rank %u, link %u, %s: %s\n", mesh->rank, link, kind_names[kind],
 			ibv_wc_status_str(wc->status));
 		exit(1);
 	}
 	if (kind == KIND_RECV)
-		on_message(mesh, rank, wc->byte_len);
+		on_message(mesh, link, wc->byte_len);
 	else
-		completed[rank]++;
+		completed[link]++;
 }
 
 static bool poll_all(struct mesh *mesh)
@@ -246,8 +250,8 @@ static void sleep_for_event(struct mesh *mesh)
 
 static bool all_have(const struct mesh *mesh, const unsigned int *counts, unsigned int wanted)
 {
-	for (unsigned int rank = 0; rank < mesh->size; rank++) {
-		if (rank != mesh->rank && counts[rank] < wanted)
+	for (unsigned int link = 0; link < mesh_links(mesh); link++) {
+		if (mesh_peer(mesh, link) != mesh->rank && counts[link] < wanted)
 			return false;
 	}
 	return true;
@@ -263,12 +267,12 @@ static void await(struct mesh *mesh, unsigned int message_count, unsigned int co
 	}
 }
 
-/* Not everybody begins with rank 0. */
+/* Not everybody begins with link 0. */
 static void each_peer(struct mesh *mesh, void (*act)(struct mesh *, unsigned int, unsigned int),
 		      unsigned int round)
 {
-	for (unsigned int i = 1; i < mesh->size; i++)
-		act(mesh, (mesh->rank + i) % mesh->size, round);
+	for (unsigned int i = mesh->lanes; i < mesh_links(mesh); i++)
+		act(mesh, (mesh->rank * mesh->lanes + i) % mesh_links(mesh), round);
 }
 
 static void talk(struct mesh *mesh)
@@ -295,9 +299,8 @@ static void run(struct mesh *mesh, const struct way *way)
 
 /* The parent. */
 
-static void start(unsigned int rank, unsigned int size, const struct way *way, int fds[2])
+static void start(struct mesh *mesh, const struct way *way, int fds[2])
 {
-	static struct mesh mesh;
 	pid_t parent = getpid(), child;
 
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
@@ -309,8 +312,8 @@ static void start(unsigned int rank, unsigned int size, const struct way *way, i
 	}
 	CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent);
 	give_up_after(SECONDS_MAX);
-	mesh = (struct mesh){ .rank = rank, .size = size, .parent = fds[1] };
-	run(&mesh, way);
+	mesh->parent = fds[1];
+	run(mesh, way);
 	exit(0);
 }
 
@@ -373,22 +376,37 @@ static const struct way *way_named(const char *persona)
 	return NULL;
 }
 
+/* Each link is a socket. */
+static void raise_fd_limit(void)
+{
+	struct rlimit limit;
+
+	CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	limit.rlim_cur = limit.rlim_max;
+	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
 int main(int argc, char **argv)
 {
+	static struct mesh mesh;
 	int fds[MESH_MAX][2];
-	const struct way *way = argc == 3 ? way_named(argv[1]) : NULL;
-	unsigned int size = argc == 3 ? (unsigned int)strtoul(argv[2], NULL, 10) : 0;
+	const struct way *way = argc == 4 ? way_named(argv[1]) : NULL;
 
-	CHECK(way && size > 1 && size <= MESH_MAX);
+	CHECK(way);
+	mesh.size = (unsigned int)strtoul(argv[2], NULL, 10);
+	mesh.lanes = (unsigned int)strtoul(argv[3], NULL, 10);
+	CHECK(mesh.size > 1 && mesh.size <= MESH_MAX && mesh.lanes > 0);
+	CHECK(mesh.lanes <= MESH_LINKS_MAX / mesh.size);
 	CHECK(setenv("ANYWARP_PERSONA", way->persona, 1) == 0);
+	raise_fd_limit();
 	give_up_after(SECONDS_MAX);
 	say("");
-	for (unsigned int rank = 0; rank < size; rank++)
-		start(rank, size, way, fds[rank]);
-	introduce(fds, size);
-	meet(fds, size, "connections");
-	meet(fds, size, "traffic");
-	meet(fds, size, "end");
-	expect_success(size);
+	for (mesh.rank = 0; mesh.rank < mesh.size; mesh.rank++)
+		start(&mesh, way, fds[mesh.rank]);
+	introduce(fds, mesh.size);
+	meet(fds, mesh.size, "connections");
+	meet(fds, mesh.size, "traffic");
+	meet(fds, mesh.size, "end");
+	expect_success(mesh.size);
 	return 0;
 }

@@ -35,7 +35,7 @@ static union ibv_gid loopback_gid(const struct mesh *mesh, uint8_t *index)
 	}
 }
 
-static void make_qp(struct mesh *mesh, unsigned int rank)
+static void make_qp(struct mesh *mesh, unsigned int link)
 {
 	struct ibv_qp_init_attr init = mesh_qp_attr(mesh);
 	struct ibv_qp_attr attr = {
@@ -49,17 +49,17 @@ static void make_qp(struct mesh *mesh, unsigned int rank)
 	CHECK(ibv_modify_qp(qp, &attr,
 			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ==
 	      0);
-	mesh->qps[rank] = qp;
-	mesh->hello.qpns[rank] = qp->qp_num;
-	mesh_post_recvs(mesh, rank);
+	mesh->qps[link] = qp;
+	mesh->hello.qpns[link] = qp->qp_num;
+	mesh_post_recvs(mesh, link);
 }
 
-static void walk_qp(struct mesh *mesh, unsigned int rank, const union ibv_gid *gid, uint8_t index)
+static void walk_qp(struct mesh *mesh, unsigned int link, const union ibv_gid *gid, uint8_t index)
 {
 	struct ibv_qp_attr rtr = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = mesh->hellos[rank].qpns[mesh->rank],
+		.dest_qp_num = mesh->hellos[mesh_peer(mesh, link)].qpns[mesh_mirror(mesh, link)],
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = MIN_RNR_TIMER,
 		.ah_attr = { .port_num = 1,
@@ -74,11 +74,11 @@ static void walk_qp(struct mesh *mesh, unsigned int rank, const union ibv_gid *g
 		.max_rd_atomic = 1,
 	};
 
-	CHECK(ibv_modify_qp(mesh->qps[rank], &rtr,
+	CHECK(ibv_modify_qp(mesh->qps[link], &rtr,
 			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 				    IBV_QP_MIN_RNR_TIMER) == 0);
-	CHECK(ibv_modify_qp(mesh->qps[rank], &rts,
+	CHECK(ibv_modify_qp(mesh->qps[link], &rts,
 			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 				    IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
 }
@@ -91,21 +91,21 @@ void mesh_connect_walk(struct mesh *mesh)
 	open_device(mesh);
 	gid = loopback_gid(mesh, &index);
 	mesh_equip(mesh);
-	for (unsigned int rank = 0; rank < mesh->size; rank++) {
-		if (rank != mesh->rank)
-			make_qp(mesh, rank);
+	for (unsigned int link = 0; link < mesh_links(mesh); link++) {
+		if (mesh_peer(mesh, link) != mesh->rank)
+			make_qp(mesh, link);
 	}
 	mesh_exchange(mesh);
-	for (unsigned int rank = 0; rank < mesh->size; rank++) {
-		if (rank != mesh->rank)
-			walk_qp(mesh, rank, &gid, index);
+	for (unsigned int link = 0; link < mesh_links(mesh); link++) {
+		if (mesh_peer(mesh, link) != mesh->rank)
+			walk_qp(mesh, link, &gid, index);
 	}
 }
 
 void mesh_close_walk(struct mesh *mesh)
 {
-	for (unsigned int rank = 0; rank < mesh->size; rank++) {
-		if (rank != mesh->rank)
-			CHECK(ibv_destroy_qp(mesh->qps[rank]) == 0);
+	for (unsigned int link = 0; link < mesh_links(mesh); link++) {
+		if (mesh_peer(mesh, link) != mesh->rank)
+			CHECK(ibv_destroy_qp(mesh->qps[link]) == 0);
 	}
 }
