@@ -3,6 +3,7 @@
 // on the channel's fd; where there can be no set, and in the child of a fork, it does just that.
 #include "net/channel_wait.h"
 
+#include "net/cleanup.h"
 #include "net/engine.h"
 #include "net/hold.h"
 #include "net/uqp_sock.h"
@@ -112,11 +113,6 @@ static void leave(void *arg)
 	atomic_fetch_add_explicit(&ch->hands.turns, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&ch->waiters, 1, memory_order_relaxed);
 }
-
-/* Of the C library's two kinds of clean-up this is the one that longjmp looks at, too. */
-extern void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
-				  void *arg);
-extern void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
 
 /* Until something is ready. A thread that is cancelled meanwhile, or jumps out of a handler, waits no more. */
 static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, uint64_t end_ns,

@@ -90,16 +90,24 @@ void aw_cm_event_wait_acked(struct aw_cm_id *cm)
 	pthread_mutex_unlock(&cm->lock);
 }
 
+/*
+ * A cancellation point, as with the kernel's rdma_cm, but not while it holds locks. First of all, since who cancels a
+ * thread may take the channel from it next.
+ */
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	struct aw_cm_event *ev;
+	int cancel_state;
 
+	pthread_testcancel();
 	if (!channel || !event)
 		return aw_cm_fail(EINVAL);
-	int err = aw_cm_channel_take(channel, &ev);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	int err = aw_cm_channel_take(channel, cancel_state, &ev);
 
 	if (!err && ev->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		err = aw_cm_listen_hand_over(ev, channel);
+	pthread_setcancelstate(cancel_state, NULL);
 	if (err)
 		return aw_cm_fail(err);
 	*event = &ev->event;

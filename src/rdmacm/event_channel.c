@@ -7,6 +7,7 @@
 #define _GNU_SOURCE /* dup3, syscall */
 #include "rdmacm/event_channel.h"
 
+#include "net/cleanup.h"
 #include "net/engine.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
@@ -237,16 +238,32 @@ static struct aw_cm_event *take_first(struct aw_cm_channel *ch, bool waits)
 	return ev;
 }
 
-/* Until there was another push than the first seen ones. 0 or EINTR. */
-static int wait_push(struct aw_cm_channel *ch, uint32_t seen)
+static void wait_no_more(void *arg)
 {
-	int err = 0;
+	struct aw_cm_channel *ch = arg;
 
-	if (syscall(SYS_futex, &ch->pushes, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0) < 0)
-		err = errno == EAGAIN ? 0 : errno;
 	pthread_mutex_lock(&ch->lock);
 	ch->readers--;
 	pthread_mutex_unlock(&ch->lock);
+}
+
+/*
+ * Until there was another push than the first seen ones. 0 or EINTR. The C library's cancellation knows no futex:
+ * meanwhile the thread may be cancelled anywhere.
+ */
+static int wait_push(struct aw_cm_channel *ch, uint32_t seen, int cancel_state)
+{
+	struct _pthread_cleanup_buffer left;
+	int cancel_type, err = 0;
+
+	_pthread_cleanup_push(&left, wait_no_more, ch);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &cancel_type);
+	pthread_setcancelstate(cancel_state, NULL);
+	if (syscall(SYS_futex, &ch->pushes, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0) < 0)
+		err = errno == EAGAIN ? 0 : errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_setcanceltype(cancel_type, NULL);
+	_pthread_cleanup_pop(&left, 1);
 	return err;
 }
 
@@ -260,7 +277,8 @@ static int flags_of(struct aw_cm_channel *ch)
 	return flags;
 }
 
-int aw_cm_channel_take(struct rdma_event_channel *channel, struct aw_cm_event **ev)
+int aw_cm_channel_take(struct rdma_event_channel *channel, int cancel_state,
+		       struct aw_cm_event **ev)
 {
 	struct aw_cm_channel *ch = of(channel);
 
@@ -268,13 +286,14 @@ int aw_cm_channel_take(struct rdma_event_channel *channel, struct aw_cm_event **
 		/* Before the look: a push behind it is then seen here or ends the wait. */
 		uint32_t seen = atomic_load_explicit(&ch->pushes, memory_order_relaxed);
 		int flags = flags_of(ch), err;
+		bool waits = flags >= 0 && !(flags & O_NONBLOCK);
 
-		*ev = take_first(ch, flags >= 0 && !(flags & O_NONBLOCK));
+		*ev = take_first(ch, waits);
 		if (*ev)
 			return 0;
 		if (flags < 0)
 			return EBADF;
-		err = flags & O_NONBLOCK ? EAGAIN : wait_push(ch, seen);
+		err = waits ? wait_push(ch, seen, cancel_state) : EAGAIN;
 		if (err)
 			return err;
 	}

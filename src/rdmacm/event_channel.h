@@ -18,9 +18,11 @@ void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *
 
 /*
  * Takes the oldest event and counts it on its owner. Waits as the fd's O_NONBLOCK says. 0, or
- * EAGAIN, EINTR.
+ * EAGAIN, EINTR. The caller has disabled cancellation; in its sleep it
+ * is as cancel_state says.
  */
-int aw_cm_channel_take(struct rdma_event_channel *channel, struct aw_cm_event **ev);
+int aw_cm_channel_take(struct rdma_event_channel *channel, int cancel_state,
+		       struct aw_cm_event **ev);
 
 /* An event of this type waits now. */
 bool aw_cm_channel_holds(struct rdma_event_channel *channel, enum rdma_cm_event_type type);

@@ -205,4 +205,7 @@ void aw_xs_ep_suspend_will(struct aw_xs_ep *ep, bool suspended);
 /* Waits until no closed endpoint of this process lingers any more. At exit this happens by itself. */
 int aw_xs_ep_drain_all(int64_t timeout_ns);
 
+/* As rdma_get_cm_event, but no thread is cancelled in it: locks are held. */
+int aw_xs_ep_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
+
 #endif

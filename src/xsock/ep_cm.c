@@ -212,6 +212,16 @@ static int on_event(struct aw_xs_ep *ep, const struct rdma_cm_event *event)
 	}
 }
 
+int aw_xs_ep_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	int cancel_state, rc;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	rc = rdma_get_cm_event(channel, event);
+	pthread_setcancelstate(cancel_state, NULL);
+	return rc;
+}
+
 /* An event is acknowledged before its id may be destroyed, so what it says is copied. */
 static bool take_event(struct aw_xs_ep *ep)
 {
@@ -219,7 +229,7 @@ static bool take_event(struct aw_xs_ep *ep)
 	struct rdma_cm_event *event, copy;
 	int err;
 
-	if (rdma_get_cm_event(ep->events, &event) != 0)
+	if (aw_xs_ep_cm_event(ep->events, &event) != 0)
 		return false;
 	copy = *event;
 	if (event->param.conn.private_data)

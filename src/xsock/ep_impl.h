@@ -123,6 +123,7 @@ uint64_t aw_xs_now_ns(void);
 
 /* ep_cm.c: set-up and its end. The lock is held. */
 void aw_xs_ep_cm_progress(struct aw_xs_ep *ep);
+
 void aw_xs_ep_over(struct aw_xs_ep *ep, int error);
 /* By dlsym from the librdmacm in use; NULL where it is not ours. */
 void *aw_xs_cm_extension(const char *name);

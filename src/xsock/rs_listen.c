@@ -94,7 +94,7 @@ static void serve(struct aw_rs *rs)
 	struct rdma_cm_event *event;
 	struct aw_rs *accepted;
 
-	while (rs->queued < rs->queued_max && !rdma_get_cm_event(rs->channel, &event)) {
+	while (rs->queued < rs->queued_max && !aw_xs_ep_cm_event(rs->channel, &event)) {
 		accepted = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? set_up(rs, event) : NULL;
 		rdma_ack_cm_event(event);
 		if (accepted)

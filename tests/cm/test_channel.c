@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Event channels: a pollable fd, blocking or not, and ids that move between them.
+#define _GNU_SOURCE /* pthread_timedjoin_np */
 #include "cm.h"
 
 #include <errno.h>
@@ -14,9 +15,11 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SIGNALS 10000 /* enough to meet the thread while it waits */
+#define CANCELS 500 /* likewise */
 
 static struct rdma_cm_id *resolving(struct rdma_event_channel *channel)
 {
@@ -76,6 +79,41 @@ static void channel__blocks_readers(void **state)
 	cm_expect_none(channel);
 	for (int i = 0; i < 2; i++)
 		rdma_destroy_id(ids[i]);
+	rdma_destroy_event_channel(channel);
+}
+
+static void *get(void *arg)
+{
+	struct rdma_cm_event *event;
+
+	rdma_get_cm_event(arg, &event);
+	return arg;
+}
+
+/* As a system call that waits: libiscsi ends its thread so. It is met asleep, and on its way there. */
+static void channel__cancels_readers(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct timespec deadline;
+
+	(void)state;
+	for (int i = 0; i < CANCELS; i++) {
+		pthread_t reader;
+		void *ret;
+
+		assert_int_equal(pthread_create(&reader, NULL, get, channel), 0);
+		for (int yields = i % 8; yields > 0; yields--)
+			sched_yield();
+		assert_int_equal(pthread_cancel(reader), 0);
+		clock_gettime(CLOCK_REALTIME, &deadline);
+		deadline.tv_sec += EVENT_MS / 1000;
+		assert_int_equal(pthread_timedjoin_np(reader, &ret, &deadline), 0);
+		assert_ptr_equal(ret, PTHREAD_CANCELED);
+	}
+	struct rdma_cm_id *id = resolving(channel);
+
+	cm_expect_ack(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	rdma_destroy_id(id);
 	rdma_destroy_event_channel(channel);
 }
 
@@ -312,6 +350,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(channel__non_blocking),
 		cmocka_unit_test(channel__blocks_readers),
+		cmocka_unit_test(channel__cancels_readers),
 		cmocka_unit_test(channel__restarts_after_a_signal),
 		cmocka_unit_test(channel__interrupted_by_a_signal),
 		cmocka_unit_test(channel__late_reader_of_a_destroyed_one_waits),
