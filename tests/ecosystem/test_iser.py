@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """iSER: Debian's tgt serves a disk to Debian's libiscsi. The same disk over plain iSCSI says what is
-tgt's own: over iSER nothing else may fail."""
+tgt's own: over iSER nothing else may fail but what is libiscsi's own there."""
 
 import filecmp
 import os
 import random
 import re
 import signal
+import subprocess
 
 import pytest
 
@@ -16,13 +17,23 @@ pytestmark = pytest.mark.program("iSER: tgt with libiscsi (iscsi-test-cu, iscsi-
 
 INITIATOR, OTHER = "iqn.2026-01.example:initiator", "iqn.2026-01.example:other"
 COPY_OCTETS = 2**30
-# Those that tgt implements. ExtendedCopy, which it does not, writes 1 MiB at once before it finds out,
-# twice what tgt's iSER takes, and libiscsi does not survive the refusal. ProutReserve opens and closes
-# second sessions, which it often does not either.
+# Those that tgt implements, and that libiscsi 1.19 survives over iSER. What it does not: ExtendedCopy, which writes
+# 1 MiB at once, twice what tgt's iSER takes; Async, which has 1000 commands under way where libiscsi has 256
+# descriptors; further sessions within a test (ProutReserve, the rest of Reserve6), whose lists of descriptors it
+# never initialises.
 SUITES = ("Inquiry", "Mandatory", "ModeSense6", "OrWrite", "Prefetch10", "PrinReadKeys", "ProutRegister",
-          "Read6", "Read10", "Read12", "Read16", "ReadCapacity10", "ReadCapacity16",
-          "ReportSupportedOpcodes", "Reserve6", "TestUnitReady", "Unmap", "Verify10", "Verify16",
-          "Write10", "Write12", "Write16", "WriteSame10", "WriteVerify10", "WriteVerify16")
+          "Read6", *(f"Read10.{each}" for each in ("Simple", "BeyondEol", "ZeroBlocks", "ReadProtect", "DpoFua")),
+          "Read12", "Read16", "ReadCapacity10", "ReadCapacity16", "ReportSupportedOpcodes",
+          "Reserve6.Simple", "Reserve6.2Initiators", "TestUnitReady", "Unmap", "Verify10", "Verify16",
+          *(f"Write10.{each}" for each in ("Simple", "BeyondEol", "ZeroBlocks", "WriteProtect", "DpoFua")),
+          "Write12", "Write16", "WriteSame10", "WriteVerify10", "WriteVerify16")
+# Over iSER it takes what was asked for as the size of what came; these look at that: Inquiry's AllocLength and
+# BlockLimits, ModeSense6's Residuals. (run, passed, failed)
+OVER_ISER = {"Inquiry": ("7", "5", "2"), "ModeSense6": ("5", "4", "1")}
+# libiscsi frees a connection that its thread for rdma_cm's events may still be about to touch: its iSER never
+# disconnects, as it leaves iscsi_context.fd at -1. With one processor, which is not taken from that thread, it is
+# long past when the other one runs.
+FIFO = f"taskset -c {min(os.sched_getaffinity(0))} chrt -f 1 "
 
 
 class Target:
@@ -79,18 +90,20 @@ def run_suite(scene, line):
     return started.output()
 
 
-@pytest.mark.xfail(reason="at a disconnect libiscsi's thread for rdma_cm's events may crash", run=False)
 def test_iscsi_test_cu(scene, target):
+    if subprocess.run([*FIFO.split(), "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no SCHED_FIFO is allowed here (chrt), and without it libiscsi may crash")
     results = {}
     for kind in ("iscsi", "iser"):
         for suite in SUITES:
-            line = f"iscsi-test-cu -d -i {INITIATOR} -I {OTHER} -t SCSI.{suite} {target.url(kind)}"
+            line = f"{FIFO}iscsi-test-cu -d -i {INITIATOR} -I {OTHER} -t SCSI.{suite} {target.url(kind)}"
             printed = run_suite(scene, line)
             summary = re.search(r"tests +\d+ +(\d+) +(\d+) +(\d+)", printed)
             assert summary and int(summary.group(1)) > 0, line
             results[kind, suite] = summary.groups()
-    different = [(suite, results["iscsi", suite], results["iser", suite])
-                 for suite in SUITES if results["iscsi", suite] != results["iser", suite]]
+    wanted = {suite: OVER_ISER.get(suite, results["iscsi", suite]) for suite in SUITES}
+    different = [(suite, wanted[suite], results["iser", suite])
+                 for suite in SUITES if wanted[suite] != results["iser", suite]]
     assert not different
     scene.carried(connections=len(SUITES))
 
