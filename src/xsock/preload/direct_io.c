@@ -160,12 +160,16 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* stuck_ns: when the peer's room will have been waited for long enough; 0: it begins now. */
+/* Who may not wait would often find room in TCP. stuck_ns: when the peer's room will have been waited for long enough; 0: it begins now. */
 static void await_room(struct aw_direct *direct, struct transfer *t, int64_t *stuck_ns,
 		       const struct shield *shield)
 {
 	int64_t limit_ns = atomic_load(&direct->send_ns), left_ns;
 
+	if (t->flags & MSG_DONTWAIT) {
+		t->err = t->done || t->stays ? EAGAIN : STUCK;
+		return;
+	}
 	if (t->stays || (limit_ns >= 0 && limit_ns <= ROOM_NS)) {
 		await(direct, t, POLLOUT, limit_ns, limit_ns, shield);
 		return;
@@ -175,7 +179,7 @@ static void await_room(struct aw_direct *direct, struct transfer *t, int64_t *st
 	left_ns = *stuck_ns - now_ns();
 	await(direct, t, POLLOUT, left_ns > 0 ? left_ns : 0, limit_ns, shield);
 	t->interrupted = t->err == EINTR && !t->done;
-	if (t->interrupted || (t->err == EAGAIN && !(t->flags & MSG_DONTWAIT)))
+	if (t->interrupted || t->err == EAGAIN)
 		t->err = STUCK;
 }
 
