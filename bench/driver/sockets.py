@@ -33,15 +33,17 @@ seccomp_sandbox=NO
 
 
 def environment(libraries, rule):
-    """What makes a program run under the library with this one rule; None: as it is. "direct" is `on`,
-    and blocking connections are the program's own; otherwise they are the keeper's."""
+    """What makes a program run under the library with this one rule; None: as it is. "keeper" is `on`,
+    and the keeper carries all connections, those of programs that block, too."""
     env = dict(os.environ)
     if rule is None:
         return env
     env["LD_PRELOAD"] = " ".join(filter(None, (library(libraries), env.get("LD_PRELOAD"))))
     env["LD_LIBRARY_PATH"] = ":".join(filter(None, (libraries, env.get("LD_LIBRARY_PATH"))))
-    env["ANYWARP_SOCKETS_RULES"] = "on" if rule == "direct" else rule
-    env["ANYWARP_SOCKETS_DIRECT"] = "on" if rule == "direct" else "off"
+    env["ANYWARP_SOCKETS_RULES"] = "on" if rule == "keeper" else rule
+    env.pop("ANYWARP_SOCKETS_DIRECT", None)
+    if rule == "keeper":
+        env["ANYWARP_SOCKETS_DIRECT"] = "off"
     return env
 
 
@@ -146,7 +148,7 @@ def parse_tnftp(output, octets):
 
 def programs(folder, libraries):
     """By the name that a series has for them."""
-    rules = {"tcp": None, "sockets-off": "off", "sockets-on": "direct", "sockets-keeper": "on"}
+    rules = {"tcp": None, "sockets-off": "off", "sockets-on": "on", "sockets-keeper": "keeper"}
     return {**{name: Tcp(folder, libraries, rule) for name, rule in rules.items() if rule},
             **{f"rpc-{name}": Rpc(folder, libraries, rule) for name, rule in rules.items()},
             **{f"ftp-{name}": Ftp(libraries, rule) for name, rule in rules.items()}}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Each test runs in three modes: 'plain' (the kernel's TCP alone, which proves the test), 'pass'
-(libanywarp-sockets.so loaded, every socket left to TCP) and 'iwarp' (each connection over iWARP);
-some in 'auto' as well, where both ends find out whether the other one speaks iWARP, and the contract
-in 'direct', where a program that blocks carries its connections itself.
+(libanywarp-sockets.so loaded, every socket left to TCP) and 'iwarp' (each connection over iWARP, carried
+by the program itself while it blocks); some in 'auto' as well, where both ends find out whether the other
+one speaks iWARP, and the contract in 'keeper', where the keeper carries all.
 ctest sets ANYWARP_BUILD, and for a sanitizer build ANYWARP_SAN and ANYWARP_PRELOAD (its run-time
 library)."""
 
@@ -25,10 +25,10 @@ if "ANYWARP_BUILD" not in os.environ:
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 SANITIZER = os.environ.get("ANYWARP_SAN", "")
 SOCKETS = BUILD / "lib" / "libanywarp-sockets.so"
-RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "direct": "on"}
+RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "keeper": "on"}
 ALL_MODES = [mode for mode in ("plain", *RULES)
-             if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto direct").split()]
-MODES_AND_AUTO = [mode for mode in ALL_MODES if mode != "direct"]
+             if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto keeper").split()]
+MODES_AND_AUTO = [mode for mode in ALL_MODES if mode != "keeper"]
 MODES = [mode for mode in MODES_AND_AUTO if mode != "auto"]
 
 
@@ -47,8 +47,8 @@ class Mode:
         if self.name != "plain":
             preload.append(str(SOCKETS))
             env["ANYWARP_SOCKETS_RULES"] = self.rules
-        if self.name == "direct":
-            env["ANYWARP_SOCKETS_DIRECT"] = "on"
+        if self.name == "keeper":
+            env["ANYWARP_SOCKETS_DIRECT"] = "off"
         env["LD_PRELOAD"] = " ".join(filter(None, preload))
         # Programs that are not instrumented free little when they end: leaks are not looked at.
         env["ASAN_OPTIONS"] = ("detect_leaks=0:verify_asan_link_order=0:exitcode=99:"

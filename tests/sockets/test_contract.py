@@ -14,7 +14,7 @@ ROWS = subprocess.run([CONTRACT, "--list"], capture_output=True, text=True, chec
 IWARP = {
     "low_water": "the program's end is a unix socket, whose poll takes no notice of SO_RCVLOWAT",
 }
-OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "direct": IWARP, "auto": {
+OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "keeper": IWARP, "auto": {
     **IWARP,
     "urgent_signal": "who waits for a signal alone has not used the connection, which has not begun",
 }}

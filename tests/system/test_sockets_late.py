@@ -50,7 +50,8 @@ class Ends:
             env["LD_PRELOAD"] = " ".join(str(library) for library in (env.get("LD_PRELOAD"), self.library, hurry)
                                          if library)
             env["ANYWARP_SOCKETS_RULES"] = "on" if rules == "direct" else rules
-            env["ANYWARP_SOCKETS_DIRECT"] = "on" if rules == "direct" else "off"
+            if rules != "direct":
+                env["ANYWARP_SOCKETS_DIRECT"] = "off"
         started = conftest.program.Program([sys.executable, str(PEER), role, scene, str(self.port)], env=env)
         self.programs.append(started)
         return started

@@ -16,7 +16,7 @@ LIBRARY = conftest.BUILD / "lib" / "libanywarp-sockets.so"
 # Neither interpreter nor kernel know the option without the library.
 SCENES = sorted(set(sockets_peer.CONNECT) - {"delayed", "called_off"})
 SIGKILLED = -9
-# Each end's rules; None is an end without the library, "direct" is `on` without the keeper in between.
+# Each end's rules; None is an end without the library, "direct" is `on` as it is, and "on" with the keeper in between.
 PAIRS = {"tcp": (None, None), "on": ("on", "on"), "direct": ("direct", "direct"), "auto": ("auto", "auto"),
          "plain_client": ("auto", None), "plain_server": (None, "auto")}
 
@@ -28,7 +28,8 @@ def environment(logs, rules):
         return env
     env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), str(LIBRARY)]))
     env["ANYWARP_SOCKETS_RULES"] = "on" if rules == "direct" else rules
-    env["ANYWARP_SOCKETS_DIRECT"] = "on" if rules == "direct" else "off"
+    if rules == "on":
+        env["ANYWARP_SOCKETS_DIRECT"] = "off"
     return env
 
 

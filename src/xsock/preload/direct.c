@@ -47,7 +47,7 @@ __attribute__((constructor)) static void read_environment(void)
 {
 	const char *mode = getenv("ANYWARP_SOCKETS_DIRECT");
 
-	aw_direct_wanted = mode && strcmp(mode, "on") == 0;
+	aw_direct_wanted = !mode || strcmp(mode, "off") != 0;
 }
 
 static void load_engine(void)

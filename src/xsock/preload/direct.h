@@ -28,12 +28,12 @@ struct aw_direct {
 /* The engine; NULL until there is a direct connection. */
 extern const struct aw_direct_calls *aw_direct_engine;
 
-/* The program's user has asked for direct connections; otherwise there are none, and nothing here does anything. */
+/* Unless the program's user wants no direct connections; then there are none, and nothing here does anything. */
 extern bool aw_direct_wanted;
 
 static inline bool aw_direct_is_on(void)
 {
-	return __builtin_expect(aw_direct_wanted, 0);
+	return aw_direct_wanted;
 }
 
 /* Whether sock, about to start by a call that reads or writes fd, is to be direct. It is STARTING and held. */
