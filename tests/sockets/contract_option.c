@@ -244,7 +244,47 @@ static void names_without_room(void)
 	}
 }
 
+static void expect_options_fault(int fd, void *nowhere)
+{
+	static const int options[][2] = {
+		{ SOL_SOCKET, SO_KEEPALIVE }, { SOL_SOCKET, SO_RCVBUF },
+		{ SOL_SOCKET, SO_DOMAIN },    { SOL_SOCKET, SO_LINGER },
+		{ IPPROTO_TCP, TCP_NODELAY },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		socklen_t len = sizeof(struct linger);
+		int value, level = options[i][0], name = options[i][1];
+		CHECK(getsockopt(fd, level, name, nowhere, &len) == -1 && errno == EFAULT);
+		CHECK(getsockopt(fd, level, name, &value, nowhere) == -1 && errno == EFAULT);
+		CHECK(name == SO_DOMAIN ||
+		      (setsockopt(fd, level, name, nowhere, len) == -1 && errno == EFAULT));
+	}
+}
+
+/* EFAULT is an error like others. */
+static void no_memory_there(void)
+{
+	void *volatile null = NULL;
+	void *nowhere = null;
+	struct ends e;
+	ends_open(&e);
+	int fresh = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(connect(fresh, nowhere, sizeof(struct sockaddr_in)) == -1 && errno == EFAULT);
+	for (int touched = 0; touched < 2; touched++) {
+		CHECK(sendmsg(e.server, nowhere, 0) == -1 && errno == EFAULT);
+		CHECK(sendmmsg(e.server, nowhere, 1, 0) == -1 && errno == EFAULT);
+		CHECK(recvmsg(e.server, nowhere, MSG_DONTWAIT) == -1 && errno == EFAULT);
+		expect_options_fault(e.server, nowhere);
+		send_text(e.client, "word");
+		expect_text(e.server, "word");
+	}
+	struct sockaddr_in name;
+	socklen_t negative = (socklen_t)-1;
+	CHECK(getpeername(e.server, (struct sockaddr *)&name, &negative) == -1 && errno == EINVAL);
+}
+
 static const struct row rows[] = {
+	{ "no_memory_there", no_memory_there },
 	{ "names_without_room", names_without_room },
 	{ "option_kind", option_kind },
 	{ "option_kept", option_kept },

@@ -75,6 +75,12 @@ static int failed(int err)
 	return err ? -1 : 0;
 }
 
+/* The kernel would find out; we would die of it. */
+static bool is_nowhere(const void *value, socklen_t len)
+{
+	return !value && len;
+}
+
 static int give(const void *from, size_t have, void *value, socklen_t *len)
 {
 	if (*len > have)
@@ -236,6 +242,8 @@ static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
 	struct aw_sock sock;
 	int fixed;
 
+	if (!len || is_nowhere(value, *len))
+		return failed(EFAULT);
 	if (!look_up(fd, &sock))
 		return aw_libc()->getsockopt(fd, level, name, value, len);
 	switch (place_of(level, name)) {
@@ -291,6 +299,8 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 {
 	struct aw_sock sock;
 
+	if (is_nowhere(value, len))
+		return failed(EFAULT);
 	if (!look_up(fd, &sock))
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	switch (place_of(level, name)) {
@@ -446,6 +456,8 @@ static int set_iwarp(int fd, int name, const void *value, socklen_t len)
 		return failed(is_paired(fd) ? EISCONN : EOPNOTSUPP);
 	if (len < sizeof(number))
 		return failed(EINVAL);
+	if (!value)
+		return failed(EFAULT);
 	memcpy(&number, value, sizeof(number));
 	if (name == IWARP_MODE && number >= IWARP_OFF && number <= IWARP_AUTO)
 		return set_mode(fd, (enum aw_xs_mode)number);
@@ -459,6 +471,8 @@ static int get_iwarp(int fd, int name, void *value, socklen_t *len)
 	struct aw_sock sock = { .mode = AW_XS_OFF };
 	int number;
 
+	if (!len || is_nowhere(value, *len))
+		return failed(EFAULT);
 	if (name != IWARP_MODE && name != IWARP_ROLE)
 		return failed(ENOPROTOOPT);
 	if (!look_up(fd, &sock) && !is_stream(fd))
@@ -498,8 +512,8 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 	if (is_paired(fd))
 		return get_bridged(fd, level, name, value, len);
 	result = aw_libc()->getsockopt(fd, level, name, value, len);
-	if (!is_foreign(fd, level, name) || (result == 0 && level != SOL_SOCKET) || !is_unix(fd) ||
-	    !aw_name_adopt(fd))
+	if (!len || !is_foreign(fd, level, name) || (result == 0 && level != SOL_SOCKET) ||
+	    !is_unix(fd) || !aw_name_adopt(fd))
 		return result;
 	*len = room;
 	errno = saved;

@@ -100,6 +100,8 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	struct msghdr bare;
 	ssize_t sent;
 
+	if (!msg)
+		return aw_libc()->sendmsg(fd, msg, flags);
 	if (aw_fdtab_is_touchy(fd) &&
 	    aw_direct_transmit(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &sent))
 		return sent;
@@ -131,7 +133,7 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 
 	if (!aw_direct_is_on() && aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
 		return -1;
-	if (!aw_end_is_ours(fd) && !(aw_direct_is_on() && aw_fdtab_is_touchy(fd)))
+	if (!msgs || (!aw_end_is_ours(fd) && !(aw_direct_is_on() && aw_fdtab_is_touchy(fd))))
 		return aw_libc()->sendmmsg(fd, msgs, count, flags);
 	while (done < count) {
 		ssize_t sent = sendmsg(fd, &msgs[done].msg_hdr, flags);
@@ -243,6 +245,8 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	ssize_t got;
 
+	if (!msg)
+		return aw_libc()->recvmsg(fd, msg, flags);
 	if (aw_fdtab_is_touchy(fd) &&
 	    aw_direct_receive(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &got)) {
 		if (got >= 0) {

@@ -266,7 +266,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	enum aw_xs_mode mode;
 	int result;
 
-	if (len < sizeof(sa_family_t) ||
+	if (!addr || len < sizeof(sa_family_t) ||
 	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
 		return aw_libc()->connect(fd, addr, len);
 	mode = connecting_mode(fd, addr);
@@ -342,6 +342,10 @@ static int bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *l
 	if (!sock)
 		return remote ? aw_libc()->getpeername(fd, addr, len)
 			      : aw_libc()->getsockname(fd, addr, len);
+	if ((int)*len < 0) {
+		errno = EINVAL;
+		return -1;
+	}
 	full = name.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 	memcpy(addr, &name, *len < full ? *len : full);
 	*len = full;
