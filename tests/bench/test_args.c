@@ -113,6 +113,7 @@ static void args_read__what_does_not_go_together(void **state)
 	read_good("bandwidth batch=16 window=16");
 	assert_refused("bandwidth combine=on", "messages stay apart");
 	read_good("bandwidth combine=off");
+	assert_refused("latency by=modify_qp", "leave it out");
 	assert_refused("hotspot size=65537", "65536");
 }
 
