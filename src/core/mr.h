@@ -27,10 +27,10 @@ struct aw_mr {
 enum aw_error aw_mr_check(const struct aw_mr *mr, const void *pd, const void *qp, uint32_t access,
 			  uint64_t to, uint64_t len);
 
-/* Address of tagged offset `to`, which was checked. */
+/* Address of tagged offset `to`, which was checked. An on-demand MR may begin at 0. */
 static inline uint8_t *aw_mr_at(const struct aw_mr *mr, uint64_t to)
 {
-	return mr->host + (to - mr->iova);
+	return (uint8_t *)((uintptr_t)mr->host + (uintptr_t)(to - mr->iova));
 }
 
 #endif

@@ -16,6 +16,12 @@ struct aw_ops {
 	const struct aw_mr *(*mr_get)(void *ctx, uint32_t stag);
 	void (*mr_put)(void *ctx, const struct aw_mr *mr);
 
+	/*
+	 * Makes octets of a held AW_ACCESS_ON_DEMAND MR ready for the copy that follows, as a page fault
+	 * would; false where they are not mapped, or not writable.
+	 */
+	bool (*reach)(void *ctx, uint8_t *at, size_t len, bool write);
+
 	/* Copies checked octets into a held MR; and out of one. */
 	void (*place)(void *ctx, uint8_t *dst, const uint8_t *src, size_t len);
 	void (*gather)(void *ctx, uint8_t *dst, const uint8_t *src, size_t len);

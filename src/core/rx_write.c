@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Inbound Writes (RFC 5040 5.1): placed where the peer may write, seen by nobody until a Send.
 #include "core/rx_parts.h"
+#include "core/span.h"
 
 /*
  * DDP finds these (RFC 5041 7.1), so they are reported with DDP's codes; access rights are
@@ -23,13 +24,18 @@ static enum aw_error as_ddp(enum aw_error err)
 
 static enum aw_error place(struct aw_qp *qp, const struct aw_rx_seg *seg)
 {
+	struct aw_span span = { .len = seg->len };
 	const struct aw_mr *mr;
 	enum aw_error err;
 
 	mr = qp->ops->mr_get(qp->ctx, seg->hdr.stag);
 	err = aw_rx_check(qp, mr, AW_ACCESS_REMOTE_WRITE, seg->hdr.to, seg->len);
+	if (!err) {
+		span.p = aw_mr_at(mr, seg->hdr.to);
+		err = aw_span_reach(qp, mr, AW_ACCESS_REMOTE_WRITE, &span);
+	}
 	if (!err)
-		qp->ops->place(qp->ctx, aw_mr_at(mr, seg->hdr.to), seg->data, seg->len);
+		qp->ops->place(qp->ctx, span.p, seg->data, seg->len);
 	if (mr)
 		qp->ops->mr_put(qp->ctx, mr);
 	return as_ddp(err);

@@ -7,6 +7,18 @@
 
 #include <string.h>
 
+enum aw_error aw_span_reach(const struct aw_qp *qp, const struct aw_mr *mr, uint32_t access,
+			    const struct aw_span *span)
+{
+	const uint32_t writes = AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE |
+				AW_ACCESS_REMOTE_ATOMIC;
+
+	if (!(mr->access & AW_ACCESS_ON_DEMAND))
+		return AW_OK;
+	return qp->ops->reach(qp->ctx, span->p, span->len, access & writes) ? AW_OK
+									    : AW_E_RDMAP_BOUNDS;
+}
+
 /* Octets offset to offset + len of one SGE. */
 static enum aw_error hold_one(const struct aw_qp *qp, const struct aw_sge *sge, uint32_t access,
 			      struct aw_spans *spans, const uint32_t part[2])
@@ -15,13 +27,18 @@ static enum aw_error hold_one(const struct aw_qp *qp, const struct aw_sge *sge, 
 	const struct aw_mr *mr = qp->ops->mr_get(qp->ctx, sge->lkey);
 	/* From the SGE's start, so that an address which wraps is found out. */
 	enum aw_error err = aw_mr_check(mr, qp->pd, qp, access, sge->addr, (uint64_t)offset + len);
+	struct aw_span *span = &spans->at[spans->count];
 
+	if (!err) {
+		*span = (struct aw_span){ aw_mr_at(mr, sge->addr) + offset, len, mr };
+		err = aw_span_reach(qp, mr, access, span);
+	}
 	if (err) {
 		if (mr)
 			qp->ops->mr_put(qp->ctx, mr);
 		return err;
 	}
-	spans->at[spans->count++] = (struct aw_span){ aw_mr_at(mr, sge->addr) + offset, len, mr };
+	spans->count++;
 	return AW_OK;
 }
 

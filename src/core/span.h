@@ -26,6 +26,13 @@ struct aw_stretch {
 	uint32_t len; /* at most the list's sum, less offset */
 };
 
+/*
+ * Of a held MR that aw_mr_check was content with for this access: AW_OK, or AW_E_RDMAP_BOUNDS when it is on
+ * demand and these octets are not to be had.
+ */
+enum aw_error aw_span_reach(const struct aw_qp *qp, const struct aw_mr *mr, uint32_t access,
+			    const struct aw_span *span) AW_MUST_USE;
+
 /* Holds the MRs of a stretch. On an error none is held. */
 enum aw_error aw_spans_hold(const struct aw_qp *qp, const struct aw_stretch *stretch,
 			    struct aw_spans *spans) AW_MUST_USE;

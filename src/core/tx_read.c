@@ -84,12 +84,16 @@ static enum aw_error hold_source(const struct aw_qp *qp, const struct rdmap_read
 		return AW_OK;
 	mr = qp->ops->mr_get(qp->ctx, req->src_stag);
 	err = aw_rx_check(qp, mr, AW_ACCESS_REMOTE_READ, req->src_to, req->size);
+	if (!err) {
+		spans->at[0] = (struct aw_span){ aw_mr_at(mr, req->src_to), n, mr };
+		err = aw_span_reach(qp, mr, AW_ACCESS_REMOTE_READ, &spans->at[0]);
+	}
 	if (err) {
 		if (mr)
 			qp->ops->mr_put(qp->ctx, mr);
 		return err;
 	}
-	spans->at[spans->count++] = (struct aw_span){ aw_mr_at(mr, req->src_to), n, mr };
+	spans->count = 1;
 	return AW_OK;
 }
 

@@ -90,6 +90,7 @@ enum aw_access {
 	AW_ACCESS_REMOTE_ATOMIC = 8,
 	AW_ACCESS_MW_BIND = 16,
 	AW_ACCESS_ZERO_BASED = 32,
+	AW_ACCESS_ON_DEMAND = 64, /* what of it is mapped, and how, is found out at each access */
 };
 
 /* What a peer may be granted. */

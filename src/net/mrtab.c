@@ -103,21 +103,25 @@ static uint32_t handle_of(uint32_t stag)
 	return unscramble(stag >> KEY_BITS);
 }
 
-/* Brings one page in as a peer's access would, but with an error where that would be a fault. */
-static bool can_reach(uintptr_t at, bool write)
+static bool populate(const uint8_t *at, size_t len, bool write)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)at & ~(page - 1);
 
-	return madvise((void *)(at & ~(page - 1)), page,
+	return madvise((void *)start, (uintptr_t)at + len - start,
 		       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
 }
 
-/* Before Linux 5.14 the kernel cannot be asked; then every page counts as good. */
-static bool kernel_tells(void)
+bool aw_mr_can_tell(void)
 {
 	static uint8_t octet;
 
-	return can_reach((uintptr_t)&octet, true);
+	return populate(&octet, 1, true);
+}
+
+bool aw_mr_reach(const uint8_t *at, size_t len, bool write)
+{
+	return populate(at, len, write) || !aw_mr_can_tell();
 }
 
 /*
@@ -126,12 +130,13 @@ static bool kernel_tells(void)
  */
 static int check_access(const struct aw_mr *mr)
 {
-	uintptr_t first = (uintptr_t)mr->host;
 	bool write = mr->access & (AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE);
 
-	if (mr->len == 0 || (can_reach(first, write) && can_reach(first + mr->len - 1, write)))
+	if (mr->len == 0)
 		return 0;
-	return kernel_tells() ? EFAULT : 0;
+	return aw_mr_reach(mr->host, 1, write) && aw_mr_reach(mr->host + mr->len - 1, 1, write)
+		       ? 0
+		       : EFAULT;
 }
 
 static int check_mapped(const struct aw_mr *mr)
@@ -152,8 +157,11 @@ static int check_mapped(const struct aw_mr *mr)
 
 static int check_memory(const struct aw_mr *mr)
 {
-	int err = check_mapped(mr);
+	int err;
 
+	if (mr->access & AW_ACCESS_ON_DEMAND)
+		return 0;
+	err = check_mapped(mr);
 	return err ? err : check_access(mr);
 }
 

@@ -253,7 +253,7 @@ static bool rebind(struct aw_mw *mw, struct aw_uqp *qp, struct aw_mr *parent,
 		parent_put(old);
 	mw->mr = (struct aw_mr){
 		.stag = wqe->stag,
-		.access = wqe->access & AW_ACCESS_REMOTE,
+		.access = (wqe->access & AW_ACCESS_REMOTE) | (parent->access & AW_ACCESS_ON_DEMAND),
 		.iova = wqe->access & AW_ACCESS_ZERO_BASED ? 0 : wqe->to,
 		.len = wqe->compare_add,
 		.host = aw_mr_at(parent, wqe->to),

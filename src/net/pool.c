@@ -2,6 +2,8 @@
 // Two free lists, last in first out, so that what is handed out is warm in the cache.
 #include "net/pool.h"
 
+#include "net/mrtab.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -203,6 +205,9 @@ void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len)
 		struct aw_iov *iov = &batch->iov[i];
 
 		if (in_arena(batch, iov) || !overlaps(iov, start, len))
+			continue;
+		/* Gone already, as on-demand memory may be: the socket will say so. */
+		if (!aw_mr_reach(iov->base, iov->len, false))
 			continue;
 		assert(iov->len <= (size_t)(batch->arena + sizeof(batch->arena) - end));
 		memcpy(end, iov->base, iov->len);

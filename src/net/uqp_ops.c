@@ -26,6 +26,12 @@ static void mr_put(void *ctx, const struct aw_mr *mr)
 	aw_mr_put(mr);
 }
 
+static bool reach(void *ctx, uint8_t *at, size_t len, bool write)
+{
+	(void)ctx;
+	return aw_mr_reach(at, len, write);
+}
+
 static void copy(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 {
 	(void)ctx;
@@ -75,6 +81,7 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 const struct aw_ops aw_uqp_ops = {
 	.mr_get = mr_get,
 	.mr_put = mr_put,
+	.reach = reach,
 	.place = copy,
 	.gather = copy,
 	.invalidate = invalidate,

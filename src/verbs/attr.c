@@ -63,6 +63,23 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
+/* Nothing is pinned in any case: on demand only means that memory may come and go. */
+static struct ibv_odp_caps odp_caps(void)
+{
+	struct ibv_odp_caps caps = { 0 };
+
+	if (!aw_mr_can_tell())
+		return caps;
+	caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+	caps.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
+					      IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
+					      IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+	if (aw_persona_is_roce())
+		caps.per_transport_caps.ud_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
+						      IBV_ODP_SUPPORT_SRQ_RECV;
+	return caps;
+}
+
 int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 		       struct ibv_device_attr_ex *attr, size_t attr_size)
 {
@@ -75,6 +92,7 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 	memset(&now, 0, sizeof(now));
 	ibv_query_device(context, &now.orig_attr);
 	now.device_cap_flags_ex = now.orig_attr.device_cap_flags;
+	now.odp_caps = odp_caps();
 	now.max_dm_size = VB_DM_MAX;
 	now.phys_port_cnt_ex = now.orig_attr.phys_port_cnt;
 	vb_sized_write(attr, attr_size, &now, sizeof(now));

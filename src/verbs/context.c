@@ -196,6 +196,7 @@ static void context_fill(struct vb_context *vb, struct ibv_device *device, int c
 	vb->verbs.alloc_td = vb_alloc_td;
 	vb->verbs.dealloc_td = vb_dealloc_td;
 	vb->verbs.alloc_parent_domain = vb_alloc_parent_domain;
+	vb->verbs.advise_mr = vb_advise_mr;
 	vb->verbs.alloc_dm = vb_alloc_dm;
 	vb->verbs.free_dm = vb_free_dm;
 	vb->verbs.reg_dm_mr = vb_reg_dm_mr;

@@ -22,7 +22,8 @@
 
 #define ACCESS_USED                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
-	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |     \
+	 IBV_ACCESS_ON_DEMAND)
 /* A promise about the pages that makes no difference here. */
 #define ACCESS_IGNORED IBV_ACCESS_HUGETLB
 
@@ -32,6 +33,7 @@ _Static_assert(AW_ACCESS_REMOTE_READ == (int)IBV_ACCESS_REMOTE_READ, "likewise")
 _Static_assert(AW_ACCESS_REMOTE_ATOMIC == (int)IBV_ACCESS_REMOTE_ATOMIC, "likewise");
 _Static_assert(AW_ACCESS_MW_BIND == (int)IBV_ACCESS_MW_BIND, "likewise");
 _Static_assert(AW_ACCESS_ZERO_BASED == (int)IBV_ACCESS_ZERO_BASED, "likewise");
+_Static_assert(AW_ACCESS_ON_DEMAND == (int)IBV_ACCESS_ON_DEMAND, "likewise");
 
 struct vb_mr {
 	struct ibv_mr ibv;
@@ -256,7 +258,7 @@ static int access_check(unsigned int access)
 	unsigned int remote_writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
 	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
-	if (access & IBV_ACCESS_ON_DEMAND)
+	if (access & IBV_ACCESS_ON_DEMAND && !aw_mr_can_tell())
 		return EOPNOTSUPP;
 	if (access & ~(unsigned int)(ACCESS_USED | ACCESS_IGNORED))
 		return EINVAL;

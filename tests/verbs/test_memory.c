@@ -211,7 +211,6 @@ static void reg_mr__access_flags(void **state)
 	FAILS_WITH(EINVAL, ibv_reg_mr(f->pd, memory, LENGTH, IBV_ACCESS_REMOTE_WRITE));
 	FAILS_WITH(EINVAL, ibv_reg_mr(f->pd, memory, LENGTH, IBV_ACCESS_REMOTE_ATOMIC));
 	FAILS_WITH(EINVAL, ibv_reg_mr(f->pd, memory, LENGTH, 1 << 12));
-	FAILS_WITH(EOPNOTSUPP, ibv_reg_mr(f->pd, memory, LENGTH, IBV_ACCESS_ON_DEMAND));
 	FAILS_WITH(EOPNOTSUPP, ibv_reg_dmabuf_mr(f->pd, 0, LENGTH, 0, 0, REMOTE));
 }
 

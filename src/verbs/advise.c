@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// ibv_advise_mr: bringing parts of on-demand MRs in before they are used. It is done when the call returns,
+// asked for or not.
+#include "net/mrtab.h"
+#include "verbs/context.h"
+#include "verbs/pd.h"
+
+#include <errno.h>
+
+/* man ibv_advise_mr */
+static int range_check(const struct aw_mr *mr, const void *pd, bool write,
+		       const struct ibv_sge *sge)
+{
+	if (!mr)
+		return ENOENT;
+	if (mr->pd != pd)
+		return EPERM;
+	if (mr->window || !(mr->access & AW_ACCESS_ON_DEMAND))
+		return EINVAL;
+	if (write && !(mr->access & AW_ACCESS_LOCAL_WRITE))
+		return EPERM;
+	return aw_mr_check(mr, pd, NULL, 0, sge->addr, sge->length) ? EFAULT : 0;
+}
+
+static int range_advise(const void *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+			const struct ibv_sge *sge)
+{
+	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	struct aw_mr *mr = aw_mr_get(sge->lkey);
+	int err = range_check(mr, pd, write, sge);
+
+	/* Nothing is absent here that the CPU has. */
+	if (!err && sge->length && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
+	    !aw_mr_reach(aw_mr_at(mr, sge->addr), sge->length, write) &&
+	    flags & IBV_ADVISE_MR_FLAG_FLUSH)
+		err = EFAULT;
+	if (mr)
+		aw_mr_put(mr);
+	return err;
+}
+
+int vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		 struct ibv_sge *sg_list, uint32_t num_sge)
+{
+	int err = 0;
+
+	if (advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return ENOTSUP;
+	if (!num_sge || flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
+		return EINVAL;
+	for (uint32_t i = 0; i < num_sge && !err; i++)
+		err = range_advise(vb_pd_key(pd), advice, flags, &sg_list[i]);
+	return err;
+}
