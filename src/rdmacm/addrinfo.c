@@ -169,8 +169,11 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 		return aw_cm_fail(EINVAL);
 	if (!hints)
 		hints = &no_hints;
-	if (!is_known(hints))
+	if (!is_known(hints)) {
+		/* What programs print, though the returned number is the answer. */
+		errno = EPROTONOSUPPORT;
 		return EAI_SOCKTYPE;
+	}
 	if (node || service)
 		return from_names(node, service, hints, res);
 	return from_hints(hints, res);

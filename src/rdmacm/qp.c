@@ -5,6 +5,7 @@
 #include "rdmacm/fail.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/ud.h"
+#include "verbs/private.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -51,8 +52,10 @@ static int move_on(struct rdma_cm_id *id, struct ibv_qp *qp)
 
 	if (aw_cm_id_of(id)->ud)
 		return aw_cm_ud_qp_walk(aw_cm_id_of(id), qp);
-	if (!aw_persona_is_roce())
+	if (!aw_persona_is_roce()) {
+		avb_qp_state_sync(qp);
 		return 0;
+	}
 	if (rdma_init_qp_attr(id, &attr, &mask) != 0)
 		return errno;
 	return ibv_modify_qp(qp, &attr, mask);

@@ -191,8 +191,9 @@ static void qp_fill(struct vb_qp *qp, struct ibv_pd *pd, const struct ibv_qp_ini
 	ibv->srq = attr->srq;
 	ibv->handle = qp->uqp->handle;
 	ibv->qp_num = qp->uqp->qpn;
-	ibv->state = aw_persona_is_roce() ? IBV_QPS_RESET : IBV_QPS_INIT;
-	atomic_init(&qp->walked, ibv->state);
+	/* Until it is asked or moved, whatever it is in: as under rdma-core's library. */
+	ibv->state = IBV_QPS_RESET;
+	atomic_init(&qp->walked, aw_persona_is_roce() ? IBV_QPS_RESET : IBV_QPS_INIT);
 	ibv->qp_type = attr->qp_type;
 	pthread_mutex_init(&ibv->mutex, NULL);
 	pthread_cond_init(&ibv->cond, NULL);

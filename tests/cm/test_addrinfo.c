@@ -80,6 +80,7 @@ static void getaddrinfo__errors(void **state)
 	assert_int_equal(rdma_getaddrinfo("not.a.number", "1", &hints, &res), EAI_NONAME);
 	hints.ai_port_space = RDMA_PS_UDP;
 	assert_int_equal(rdma_getaddrinfo("127.0.0.1", "1", &hints, &res), EAI_SOCKTYPE);
+	assert_int_equal(errno, EPROTONOSUPPORT);
 	assert_null(res);
 }
 

@@ -264,6 +264,7 @@ static void qp__attr(void **state)
 
 	(void)state;
 	cm_ends_open(&ends, "127.0.0.1");
+	assert_int_equal(ends.client->qp->state, IBV_QPS_INIT);
 	assert_int_equal(rdma_init_qp_attr(ends.client, &attr, &mask), 0);
 	assert_int_equal(attr.qp_access_flags, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 						       IBV_ACCESS_REMOTE_ATOMIC);

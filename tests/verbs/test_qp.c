@@ -122,7 +122,10 @@ static void modify_qp__states_without_a_connection(void **state)
 	struct fixture *f = *state;
 	struct ibv_qp *qp = qp_make(f);
 
+	/* What a program sees before it asks, pyverbs' tests among them. */
+	assert_int_equal(qp->state, IBV_QPS_RESET);
 	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
+	assert_int_equal(qp->state, IBV_QPS_INIT);
 	assert_int_equal(qp_move(qp, IBV_QPS_INIT), 0);
 	assert_int_equal(qp_move(qp, IBV_QPS_RTS), EINVAL);
 	assert_int_equal(qp_move(qp, IBV_QPS_SQD), EINVAL);
