@@ -305,6 +305,14 @@ static bool looks_again(int fd, struct transfer *t)
 	return !t->err;
 }
 
+/* It is, or may be once more when another connection has been handed on: nobody reads what the kernel would take. */
+static bool may_be_direct(int fd)
+{
+	enum aw_fd_state state = aw_fdtab_state(fd);
+
+	return state == AW_FD_DIRECT || state == AW_FD_STARTING;
+}
+
 static bool run(int fd, struct transfer *t, bool sends, ssize_t *result)
 {
 	for (;;) {
@@ -321,7 +329,7 @@ static bool run(int fd, struct transfer *t, bool sends, ssize_t *result)
 			*result = -1;
 			return true;
 		}
-		if (aw_fdtab_state(fd) == AW_FD_DIRECT)
+		if (may_be_direct(fd))
 			continue;
 		if (!t->done && !t->interrupted)
 			return false;
