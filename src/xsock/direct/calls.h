@@ -57,6 +57,8 @@ struct aw_direct_calls {
 	size_t (*unsent)(struct aw_xs_ep *ep);
 	/* There is something to be said to the peer that cannot be said yet. */
 	bool (*busy)(struct aw_xs_ep *ep);
+	/* The peer has not answered the start-up yet. */
+	bool (*is_early)(struct aw_xs_ep *ep);
 	int (*error)(struct aw_xs_ep *ep);
 	void (*set_nodelay)(struct aw_xs_ep *ep, bool nodelay);
 	/*

@@ -253,6 +253,11 @@ static void leave(int64_t timeout_ns, pid_t (*fork)(void))
 	pthread_rwlock_unlock(&visits);
 }
 
+static bool is_early(struct aw_xs_ep *ep)
+{
+	return aw_xs_ep_state(ep) == AW_XS_CONNECTING;
+}
+
 static bool is_busy(struct aw_xs_ep *ep)
 {
 	return aw_xs_ep_unsent(ep) > 0 || aw_xs_ep_state(ep) == AW_XS_CONNECTING;
@@ -287,6 +292,7 @@ __attribute__((visibility("default"))) const struct aw_direct_calls aw_direct_ca
 	.pending = aw_xs_ep_pending,
 	.unsent = aw_xs_ep_unsent,
 	.busy = is_busy,
+	.is_early = is_early,
 	.error = aw_xs_ep_error,
 	.set_nodelay = aw_xs_ep_set_nodelay,
 	.carry = carry,

@@ -205,6 +205,7 @@ static void transmit(struct aw_direct *direct, struct transfer *t, const struct 
 {
 	struct iovec window[WINDOW];
 	int64_t stuck_ns = 0;
+	bool early = false;
 
 	while (!t->err && t->done < t->len) {
 		ssize_t taken = aw_direct_engine->send(direct->ep, window, look_out(t, window),
@@ -214,7 +215,10 @@ static void transmit(struct aw_direct *direct, struct transfer *t, const struct 
 			t->done += (size_t)taken;
 			stuck_ns = 0;
 		} else if (taken == -EAGAIN) {
+			early |= aw_direct_engine->is_early(direct->ep);
 			await_room(direct, t, &stuck_ns, shield);
+		} else if (early && taken == -EPIPE && !t->done) {
+			t->done = t->len; /* TCP would have taken them before it heard of the end */
 		} else {
 			t->err = (int)-taken;
 		}
