@@ -31,7 +31,7 @@ struct cargo {
 	int count, control;
 };
 
-static _Noreturn void leave(void)
+__attribute__((no_sanitize("address"))) static _Noreturn void leave(void)
 {
 	syscall(SYS_exit_group, 0);
 	abort();
@@ -168,7 +168,8 @@ static void sign_off(struct aw_loop *loop, int control)
 	close(control);
 }
 
-_Noreturn void aw_carrier_run(const struct aw_direct_load *loads, int count, int control)
+__attribute__((no_sanitize("address"))) _Noreturn void aw_carrier_run(
+	const struct aw_direct_load *loads, int count, int control)
 {
 	struct cargo cargo = { loads, count, control };
 	struct aw_loop loop;
