@@ -97,6 +97,24 @@ void aw_fdtab_wait(void)
 	cancel_before = cancel;
 }
 
+bool aw_fdtab_is_paired(int fd, bool begins)
+{
+	enum aw_fd_state state = aw_fdtab_state(fd);
+	const struct aw_sock *sock;
+
+	if (state == AW_FD_STARTING) {
+		aw_fdtab_lock();
+		sock = aw_fdtab_get(fd);
+		while (sock && sock->state == AW_FD_STARTING && (begins || sock->direct)) {
+			aw_fdtab_wait();
+			sock = aw_fdtab_get(fd);
+		}
+		state = sock ? sock->state : AW_FD_NONE;
+		aw_fdtab_unlock();
+	}
+	return state == AW_FD_BRIDGED || state == AW_FD_DIRECT;
+}
+
 void aw_fdtab_sleep(struct aw_sock *sock)
 {
 	aw_fdtab_hold(sock);

@@ -163,6 +163,11 @@ void aw_fdtab_release(struct aw_sock *sock);
 /* Sleeps, the lock given back meanwhile, until a socket has left STARTING, or has no more sleepers, or no thread forks. */
 void aw_fdtab_wait(void);
 /*
+ * fd is one end of a pair, of a bridged connection or a direct one. One that is just handed on is waited for; so is, with
+ * begins, one that is just begun, whose fd is a pair at some time. Without the lock.
+ */
+bool aw_fdtab_is_paired(int fd, bool begins);
+/*
  * A thread is about to wait for what comes on sock, which is touchy, and has waited. Who starts sock lets all of them
  * see what has come before somebody else takes it: they would sleep on.
  */

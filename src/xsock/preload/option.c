@@ -441,19 +441,12 @@ static int set_role(int fd, int role)
 	return 0;
 }
 
-static bool is_paired(int fd)
-{
-	enum aw_fd_state state = aw_fdtab_state(fd);
-
-	return state == AW_FD_BRIDGED || state == AW_FD_DIRECT;
-}
-
 static int set_iwarp(int fd, int name, const void *value, socklen_t len)
 {
 	int number;
 
 	if (!is_stream(fd))
-		return failed(is_paired(fd) ? EISCONN : EOPNOTSUPP);
+		return failed(aw_fdtab_is_paired(fd, false) ? EISCONN : EOPNOTSUPP);
 	if (len < sizeof(number))
 		return failed(EINVAL);
 	if (!value)
@@ -483,6 +476,12 @@ static int get_iwarp(int fd, int name, void *value, socklen_t *len)
 	return give(&number, sizeof(number), value, len);
 }
 
+/* Another thread has made a pair of fd while the kernel was asked. */
+static bool was_replaced(int fd)
+{
+	return (errno == EOPNOTSUPP || errno == ENOPROTOOPT) && aw_fdtab_is_paired(fd, true);
+}
+
 /* An AF_UNIX socket that is asked for TCP's options may be a bridged fd from another process. */
 static bool is_foreign(int fd, int level, int name)
 {
@@ -509,9 +508,13 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 		return -1;
 	if (__builtin_expect(level == SOL_IWARP, 0))
 		return get_iwarp(fd, name, value, len);
-	if (is_paired(fd))
+	if (aw_fdtab_is_paired(fd, false))
 		return get_bridged(fd, level, name, value, len);
 	result = aw_libc()->getsockopt(fd, level, name, value, len);
+	if (result != 0 && was_replaced(fd)) {
+		errno = saved;
+		return get_bridged(fd, level, name, value, len);
+	}
 	if (!len || !is_foreign(fd, level, name) || (result == 0 && level != SOL_SOCKET) ||
 	    !is_unix(fd) || !aw_name_adopt(fd))
 		return result;
@@ -526,10 +529,12 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 
 	if (__builtin_expect(level == SOL_IWARP, 0))
 		return set_iwarp(fd, name, value, len);
-	if (is_paired(fd))
+	if (aw_fdtab_is_paired(fd, false))
 		return set_bridged(fd, level, name, value, len);
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
-	if (result == 0 || !is_foreign(fd, level, name) || !aw_name_adopt(fd))
+	if (result == 0)
+		return 0;
+	if (!was_replaced(fd) && (!is_foreign(fd, level, name) || !aw_name_adopt(fd)))
 		return result;
 	return set_bridged(fd, level, name, value, len);
 }

@@ -352,14 +352,6 @@ static int bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *l
 	return 0;
 }
 
-/* STARTING may be on the way from one to the other. */
-static bool is_paired(int fd)
-{
-	enum aw_fd_state state = aw_fdtab_state(fd);
-
-	return state == AW_FD_BRIDGED || state == AW_FD_DIRECT;
-}
-
 /* What looks like AF_UNIX may be a bridged fd that came from another process. */
 static int name_of(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
 {
@@ -372,12 +364,12 @@ static int name_of(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
 	}
 	room = *len;
 
-	if (is_paired(fd))
+	if (aw_fdtab_is_paired(fd, false))
 		return bridged_name(fd, remote, addr, len);
 	result = remote ? aw_libc()->getpeername(fd, addr, len)
 			: aw_libc()->getsockname(fd, addr, len);
 	if (result != 0 || room < sizeof(addr->sa_family) || addr->sa_family != AF_UNIX ||
-	    !aw_name_adopt(fd))
+	    !(aw_fdtab_is_paired(fd, true) || aw_name_adopt(fd)))
 		return result;
 	*len = room;
 	return bridged_name(fd, remote, addr, len);
