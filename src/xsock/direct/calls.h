@@ -28,6 +28,8 @@ struct aw_direct_load {
 	int far, tcp; /* as a bridge has them */
 	int stream; /* the TCP socket that start was given */
 	uint64_t ino; /* of the near end */
+	pid_t pid; /* whose fd it is, for the status */
+	int fd;
 	uint8_t mode;
 	struct linger linger;
 	struct aw_kept kept;

@@ -125,9 +125,12 @@ static int take(const struct cargo *cargo)
 
 static int adopt(struct aw_loop *loop, const struct aw_direct_load *load)
 {
-	struct aw_conn conn = {
-		.ino = load->ino, .mode = load->mode, .kept = load->kept, .remote = load->remote
-	};
+	struct aw_conn conn = { .ino = load->ino,
+				.pid = load->pid,
+				.fd = load->fd,
+				.mode = load->mode,
+				.kept = load->kept,
+				.remote = load->remote };
 	struct aw_bridge_start start = { .far = load->far,
 					 .tcp = load->tcp,
 					 .ino = load->ino,

@@ -99,6 +99,7 @@ static void tell_from_memory(int to, pid_t pid)
 	for (const struct aw_conn *conn = aw_conns_first(); conn; conn = conn->next)
 		if (conn->pid == pid)
 			tell_of(to, conn->fd, conn->ino);
+	aw_wills_each(pid, tell_of, to);
 }
 
 void aw_status_tell(int to, pid_t pid)

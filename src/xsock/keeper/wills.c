@@ -26,6 +26,8 @@ struct will {
 	int socket;
 	const struct aw_xs_will *page;
 	uint64_t ino;
+	pid_t pid; /* the program, and its fd, as at first */
+	int fd;
 	uint8_t mode;
 	struct sockaddr_storage remote;
 	uint8_t last[LAST_OCTETS];
@@ -124,6 +126,11 @@ static size_t make_last(struct will *will)
 	return last_send(&page->note, msg, sizeof(msg), will->last, sizeof(will->last));
 }
 
+static bool is_void(const struct will *will)
+{
+	return atomic_load(&will->page->state) == AW_XS_WILL_VOID;
+}
+
 /* The program is dead, has another image, or has nothing to do with the connection any more. */
 static void on_lifeline(struct aw_source *source, uint32_t events)
 {
@@ -133,7 +140,7 @@ static void on_lifeline(struct aw_source *source, uint32_t events)
 	(void)events;
 	aw_loop_set(will->loop, source, -1, 0);
 	close(lifeline);
-	if (atomic_load(&will->page->state) == AW_XS_WILL_VOID) {
+	if (is_void(will)) {
 		drop(will);
 		return;
 	}
@@ -170,6 +177,8 @@ static struct will *make(struct aw_loop *loop, const struct aw_order *order, con
 	will->page = page;
 	will->socket = fds[0];
 	will->ino = order->ino;
+	will->pid = order->pid;
+	will->fd = order->fd;
 	will->mode = order->mode;
 	will->remote = order->remote;
 	source_init(&will->lifeline, will, on_lifeline);
@@ -213,7 +222,7 @@ bool aw_wills_find(uint64_t ino, uint8_t *mode, struct sockaddr_storage *remote,
 {
 	const struct will *will = wills;
 
-	while (will && will->ino != ino)
+	while (will && (will->ino != ino || is_void(will)))
 		will = will->next;
 	if (!will)
 		return false;
@@ -221,6 +230,13 @@ bool aw_wills_find(uint64_t ino, uint8_t *mode, struct sockaddr_storage *remote,
 	*remote = will->remote;
 	read_stats(will->page, stats);
 	return true;
+}
+
+void aw_wills_each(pid_t pid, void (*see)(int to, int fd, uint64_t ino), int to)
+{
+	for (const struct will *will = wills; will; will = will->next)
+		if (will->pid == pid)
+			see(to, will->fd, will->ino);
 }
 
 void aw_wills_review(void)

@@ -16,9 +16,11 @@
 
 /* AW_ORDER_DIRECT with its fds, which are ours from here on. */
 void aw_wills_add(struct aw_loop *loop, const struct aw_order *order, const int fds[3]);
-/* Of the connection whose near end is ino. False: there is none. */
+/* Of the connection whose near end is ino. False: there is none, or it is not direct any more. */
 bool aw_wills_find(uint64_t ino, uint8_t *mode, struct sockaddr_storage *remote,
 		   struct aw_xs_stats *stats);
+/* Calls see for what pid had begun, as it had it then. */
+void aw_wills_each(pid_t pid, void (*see)(int to, int fd, uint64_t ino), int to);
 /* Gives up what takes too long. */
 void aw_wills_review(void);
 size_t aw_wills_count(void);

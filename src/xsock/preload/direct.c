@@ -184,13 +184,14 @@ static int start_on(struct aw_direct *direct, const struct aw_sock *sock, int fd
 }
 
 /* The keeper answers a peer's question about this connection no more, and hears of it. */
-static void tell_keeper(const struct aw_direct *direct, const struct aw_sock *sock, uint64_t ino,
-			const struct aw_legacy *legacy)
+static void tell_keeper(const struct aw_direct *direct, const struct aw_sock *sock, int fd,
+			uint64_t ino, const struct aw_legacy *legacy)
 {
 	const int fds[] = { direct->tcp, legacy->lifeline[0], legacy->memory };
 	struct aw_order order;
 
 	aw_keeper_begin(&order, AW_ORDER_DIRECT);
+	order.fd = fd;
 	order.ino = ino;
 	order.mode = (uint8_t)sock->mode;
 	order.local = sock->local;
@@ -229,7 +230,7 @@ int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *fil
 	atomic_store(alive, 1);
 	sock->direct = direct;
 	pthread_once(&at_exit_once, register_end);
-	tell_keeper(direct, sock, file->st_ino, &legacy);
+	tell_keeper(direct, sock, fd, file->st_ino, &legacy);
 	aw_legacy_close(&legacy);
 	return 0;
 }
@@ -356,12 +357,19 @@ static void introduce(int control, const struct aw_direct_load *loads, int count
 
 static struct aw_direct_load load_of(const struct aw_sock *sock)
 {
+	int fd;
+
+	aw_fdtab_lock();
+	fd = aw_fdtab_next(sock, -1);
+	aw_fdtab_unlock();
 	return (struct aw_direct_load){
 		.ep = sock->direct->ep,
 		.far = sock->direct->far,
 		.tcp = sock->direct->tcp,
 		.stream = sock->direct->stream,
 		.ino = sock->ino,
+		.pid = getpid(),
+		.fd = fd,
 		.mode = (uint8_t)sock->mode,
 		.linger = sock->linger,
 		.kept = sock->direct->kept,
