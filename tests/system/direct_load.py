@@ -2,7 +2,7 @@
 """direct_load.py echo PORT | through PORT WAY: a program whose connection leaves direct mode by WAY while two of its
 threads read and write it. What comes back is what was sent, to the octet. Or: witness PORT | die PORT HOW: one whose
 direct connection was left in the state HOW when it was killed, and the peer, which tells how it ended. Or: both_serve
-PORT | both_connect PORT: each writes much before it reads."""
+PORT | both_connect PORT: each writes much before it reads. Or: leaver PORT | stayer PORT: one closes, the other one writes."""
 
 import os
 import pathlib
@@ -178,7 +178,24 @@ def witness(port):
         print("reset", came, flush=True)
 
 
-ROLES = {"echo": echo, "through": through, "die": die, "witness": witness, "both_serve": both_serve,
+def leaver(port):
+    accept_one(port).recv(1)
+
+
+def stayer(port):
+    """TCP hears only of what was written first that nobody wants it."""
+    sock = socket.create_connection(("127.0.0.1", port))
+    sock.sendall(b"x")
+    assert sock.recv(1) == b""
+    assert sock.send(b"two") == 3
+    try:
+        sock.send(b"more")
+    except BrokenPipeError:
+        return
+    raise AssertionError("it was taken")
+
+
+ROLES = {"leaver": leaver, "stayer": stayer, "echo": echo, "through": through, "die": die, "witness": witness, "both_serve": both_serve,
          "both_connect": both_connect}
 
 if __name__ == "__main__":

@@ -81,11 +81,13 @@ def test_killed_while_it_writes(pair, tmp_path, least):
     assert how in ("end", "reset") and int(came) >= tally.stat().st_size, pair.report()
 
 
-def test_both_write_first(pair):
-    """Each has room for what the other one does not read yet."""
-    server = pair.start("both_serve")
+@pytest.mark.parametrize("roles", [("both_serve", "both_connect"), ("leaver", "stayer")],
+                         ids=["write first", "closed"])
+def test_both(pair, roles):
+    """Each has room for what the other one does not read yet; and the first octets for who has closed are taken."""
+    server = pair.start(roles[0])
     server.wait_listening(pair.port)
-    client = pair.start("both_connect")
+    client = pair.start(roles[1])
     assert client.wait_exit() == 0, pair.report()
     assert server.wait_exit() == 0, pair.report()
 

@@ -61,6 +61,8 @@ struct aw_direct_calls {
 	bool (*busy)(struct aw_xs_ep *ep);
 	/* The peer has not answered the start-up yet. */
 	bool (*is_early)(struct aw_xs_ep *ep);
+	/* The peer has closed, in order; we have not. */
+	bool (*has_left)(struct aw_xs_ep *ep);
 	int (*error)(struct aw_xs_ep *ep);
 	void (*set_nodelay)(struct aw_xs_ep *ep, bool nodelay);
 	/*

@@ -259,6 +259,16 @@ static bool is_early(struct aw_xs_ep *ep)
 	return aw_xs_ep_state(ep) == AW_XS_CONNECTING;
 }
 
+static bool has_left(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	bool left = ep->stream.rx_end == AW_XS_GONE && ep->stream.tx_wanted == AW_XS_OPEN &&
+		    !ep->stream.error;
+
+	aw_xs_ep_unlock(ep);
+	return left;
+}
+
 static bool is_busy(struct aw_xs_ep *ep)
 {
 	return aw_xs_ep_unsent(ep) > 0 || aw_xs_ep_state(ep) == AW_XS_CONNECTING;
@@ -294,6 +304,7 @@ __attribute__((visibility("default"))) const struct aw_direct_calls aw_direct_ca
 	.unsent = aw_xs_ep_unsent,
 	.busy = is_busy,
 	.is_early = is_early,
+	.has_left = has_left,
 	.error = aw_xs_ep_error,
 	.set_nodelay = aw_xs_ep_set_nodelay,
 	.carry = carry,

@@ -209,6 +209,7 @@ int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *fil
 	if (!direct)
 		return ENOMEM;
 	direct->far = duplicate(far);
+	atomic_store(&direct->shunned, false);
 	direct->tcp = duplicate(fd);
 	direct->stream = duplicate(fd);
 	read_timeouts(direct, fd);

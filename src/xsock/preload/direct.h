@@ -20,6 +20,7 @@ struct aw_direct {
 	int tcp; /* a duplicate of stream, for its options */
 	int stream; /* the endpoint's */
 	_Atomic(int64_t) receive_ns, send_ns; /* time-outs; -1: none */
+	_Atomic(bool) shunned; /* the peer had closed when something was written */
 	struct aw_kept kept;
 	struct linger linger; /* once dead */
 	struct aw_direct *next; /* dead, or free */

@@ -201,6 +201,16 @@ static void hand_to_tcp(struct aw_direct *direct, struct transfer *t, const stru
 		t->err = MOVED;
 }
 
+/*
+ * TCP takes octets for a peer that has closed until it hears that they are not wanted: those that are written before
+ * the peer's answer to the start-up, and the first ones behind its end.
+ */
+static bool is_taken(struct aw_direct *direct, bool early)
+{
+	return early ||
+	       (aw_direct_engine->has_left(direct->ep) && !atomic_exchange(&direct->shunned, true));
+}
+
 static void transmit(struct aw_direct *direct, struct transfer *t, const struct shield *shield)
 {
 	struct iovec window[WINDOW];
@@ -217,8 +227,8 @@ static void transmit(struct aw_direct *direct, struct transfer *t, const struct 
 		} else if (taken == -EAGAIN) {
 			early |= aw_direct_engine->is_early(direct->ep);
 			await_room(direct, t, &stuck_ns, shield);
-		} else if (early && taken == -EPIPE && !t->done) {
-			t->done = t->len; /* TCP would have taken them before it heard of the end */
+		} else if (taken == -EPIPE && !t->done && is_taken(direct, early)) {
+			t->done = t->len;
 		} else {
 			t->err = (int)-taken;
 		}
