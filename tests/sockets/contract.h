@@ -61,6 +61,14 @@ void reap(pid_t child);
 /* Runs this program again: --WORD FD. without: not with what LD_PRELOAD names. Returns only in the parent. */
 pid_t spawn_self(const char *word, int fd, bool without);
 void exec_self(const char *word, int fd, bool without);
+enum exec_way {
+	BY_EXECVE,
+	BY_EXECVEAT,
+	BY_RAW_EXECVE, /* by syscall(2) */
+	BY_RAW_EXECVEAT,
+	EXEC_WAYS
+};
+_Noreturn void exec_self_by(const char *word, int fd, bool without, enum exec_way way);
 
 /* What spawn_self starts. */
 int role_main(const char *word, int fd);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -190,9 +191,33 @@ void reap(pid_t child)
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+static int raw_execve(const char *path, char *const argv[], char *const env[])
+{
+	return (int)syscall(SYS_execve, path, argv, env);
+}
+
+static int raw_execveat(const char *path, char *const argv[], char *const env[])
+{
+	return (int)syscall(SYS_execveat, AT_FDCWD, path, argv, env, 0);
+}
+
+static int by_execveat(const char *path, char *const argv[], char *const env[])
+{
+	return execveat(AT_FDCWD, path, argv, env, 0);
+}
+
 void exec_self(const char *word, int fd, bool without)
 {
+	exec_self_by(word, fd, without, BY_EXECVE);
+}
+
+void exec_self_by(const char *word, int fd, bool without, enum exec_way way)
+{
+	static int (*const ways[])(const char *path, char *const argv[],
+				   char *const env[]) = { execve, by_execveat, raw_execve,
+							  raw_execveat };
 	char role[32], number[16], self[4096];
+	char *const argv[] = { self, role, number, NULL };
 	snprintf(role, sizeof(role), "--%s", word);
 	snprintf(number, sizeof(number), "%d", fd);
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -200,7 +225,7 @@ void exec_self(const char *word, int fd, bool without)
 	self[n] = 0;
 	if (without)
 		unsetenv("LD_PRELOAD");
-	execl(self, self, role, number, (char *)NULL);
+	ways[way](self, argv, environ);
 	CHECK(!"exec");
 }
 

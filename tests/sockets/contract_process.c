@@ -237,14 +237,15 @@ static void exec_keeps_unread(void)
 static void exec_in_place(void)
 {
 	struct sockaddr_in name;
-	for (int touched = 0; touched < 2; touched++) {
+	for (int each = 0; each < 2 * EXEC_WAYS; each++) {
+		bool touched = each % 2;
 		int listener = listener_open(&name);
 		pid_t server = fork_checked();
 		if (server == 0) {
 			int fd = accept(listener, NULL, NULL);
 			if (touched)
 				expect_text(fd, "x");
-			exec_self("echo", fd, false);
+			exec_self_by("echo", fd, false, (enum exec_way)(each / 2));
 		}
 		close(listener);
 		int fd = client_open(&name);

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
@@ -134,6 +135,11 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 		return -1;
 	if (number == SYS_close && aw_fdtab_state((int)a[0]) != AW_FD_NONE)
 		return close((int)a[0]);
+	if (number == SYS_execve)
+		return execve((const char *)a[0], (char *const *)a[1], (char *const *)a[2]);
+	if (number == SYS_execveat)
+		return execveat((int)a[0], (const char *)a[1], (char *const *)a[2],
+				(char *const *)a[3], (int)a[4]);
 	if (aw_fdtab_any_touchy() && prepare(number, a))
 		return -1;
 	result = aw_libc()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 #include "xsock/preload/inherit.h"
 #include "xsock/preload/libc.h"
@@ -43,6 +44,18 @@ AW_WRAPPER int fexecve(int fd, char *const argv[], char *const env[])
 	aw_inherit_settle();
 	more = aw_inherit_env(env);
 	result = aw_libc()->fexecve(fd, argv, more ? more : env);
+	aw_inherit_undo(more);
+	return result;
+}
+
+AW_WRAPPER int execveat(int dir, const char *path, char *const argv[], char *const env[], int flags)
+{
+	char **more;
+	int result;
+
+	aw_inherit_settle();
+	more = aw_inherit_env(env);
+	result = (int)aw_libc()->syscall(SYS_execveat, dir, path, argv, more ? more : env, flags);
 	aw_inherit_undo(more);
 	return result;
 }
