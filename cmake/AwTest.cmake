@@ -9,6 +9,18 @@ function(aw_test_parts name)
 	target_link_libraries(${name} PUBLIC ${T_LIBS})
 endfunction()
 
+# aw_resets_test(<name> <target>): QPs reset and connected again, ten thousand times, a thousand under a sanitizer. In a
+# network of its own: so many
+# connections in TIME_WAIT take the ports that other tests look for.
+function(aw_resets_test name target)
+	set(resets 10000)
+	if(AW_SANITIZE)
+		set(resets 1000)
+	endif()
+	add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/lib/with-net" "$<TARGET_FILE:${target}>" ${resets})
+	set_tests_properties(${name} PROPERTIES LABELS stress TIMEOUT 240)
+endfunction()
+
 # aw_c_test(<name> LABEL <suite> SOURCES <file>... [LIBS <target>...] [ARGS <arg>...]
 #           [TIMEOUT <seconds>]): a program in <build>/tests, run by ctest as <suite>.<name>.
 function(aw_c_test name)

@@ -115,10 +115,8 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
 	struct vb_shared *shared = vb_share_take(context, VB_KIND_DM, dm_handle);
 	struct vb_dm *dm;
 
-	if (!shared) {
-		errno = ENOENT;
+	if (!shared)
 		return NULL;
-	}
 	struct vb_dm *base = (void *)((char *)shared - offsetof(struct vb_dm, shared));
 
 	dm = calloc(1, sizeof(*dm));

@@ -73,10 +73,8 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 	struct vb_shared *shared = vb_share_take(context, VB_KIND_PD, pd_handle);
 	struct vb_pd *pd;
 
-	if (!shared) {
-		errno = ENOENT;
+	if (!shared)
 		return NULL;
-	}
 	struct vb_pd *found = (void *)((char *)shared - offsetof(struct vb_pd, shared));
 
 	pd = pd_alloc(context);

@@ -5,6 +5,7 @@
 
 #include "verbs/context.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -64,5 +65,7 @@ struct vb_shared *vb_share_take(struct ibv_context *context, enum vb_kind kind, 
 	if (shared)
 		atomic_fetch_add_explicit(&shared->users, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&lock);
+	if (!shared)
+		errno = ENOENT;
 	return shared;
 }

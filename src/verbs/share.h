@@ -29,7 +29,7 @@ void vb_share_add(struct vb_shared *shared, enum vb_kind kind, struct ibv_contex
 /* False while it has users; else nobody finds it any more. */
 bool vb_share_remove(struct vb_shared *shared);
 
-/* The one that context may import, with one user more; NULL when there is none. */
+/* The one that context may import, with one user more; NULL with ENOENT when there is none. */
 struct vb_shared *vb_share_take(struct ibv_context *context, enum vb_kind kind, uint32_t handle);
 
 #endif

@@ -415,7 +415,7 @@ static int wait_for(struct aw_xs_ep *ep, wait_until *until, short events, int64_
 	return 1;
 }
 
-static int wait_ready(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
+int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
 {
 	pthread_mutex_lock(&ep->lock);
 	int result = wait_for(ep, is_ready, events, timeout_ns);
@@ -459,18 +459,13 @@ static void unmask_sleep(const struct masked *before)
 	has_mask = before->had;
 }
 
-int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
-{
-	return wait_ready(ep, events, timeout_ns);
-}
-
 int aw_xs_ep_pwait(struct aw_xs_ep *ep, short events, int64_t timeout_ns, const sigset_t *signals)
 {
 	struct masked before;
 	int result;
 
 	mask_sleep(&before, signals);
-	result = wait_ready(ep, events, timeout_ns);
+	result = aw_xs_ep_wait(ep, events, timeout_ns);
 	unmask_sleep(&before);
 	return result;
 }

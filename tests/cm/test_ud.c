@@ -218,32 +218,33 @@ static void destroy_in_child(void)
 	assert_int_equal(sockets_at(port), 0);
 }
 
-/* The child's copy of the socket goes with its id, and the parent's listens on. */
-static void fork__child_destroys_the_listener(void **state)
+/* A request that reaches listen_id, and whose id is destroyed. */
+static void let_request_go(struct rdma_cm_id *listen_id)
 {
-	struct rdma_cm_id *client;
+	struct rdma_cm_id *client = resolved("127.0.0.1", cm_port(listen_id));
 
-	(void)state;
-	shared = listener("127.0.0.1", 4);
-	assert_int_equal(cm_in_child(destroy_in_child), 0);
-	client = resolved("127.0.0.1", cm_port(shared));
 	assert_int_equal(rdma_connect(client, NULL), 0);
 	rdma_destroy_id(take_request(NULL));
 	cm_expect_ack(active, RDMA_CM_EVENT_UNREACHABLE, 2);
 	cm_destroy(client);
+}
+
+/* The child's copy of the socket goes with its id, and the parent's listens on. */
+static void fork__child_destroys_the_listener(void **state)
+{
+	(void)state;
+	shared = listener("127.0.0.1", 4);
+	assert_int_equal(cm_in_child(destroy_in_child), 0);
+	let_request_go(shared);
 	rdma_destroy_id(shared);
 }
 
 static void connect__server_s_id_destroyed(void **state)
 {
-	struct rdma_cm_id *listen_id = listener("127.0.0.1", 4), *client;
+	struct rdma_cm_id *listen_id = listener("127.0.0.1", 4);
 
 	(void)state;
-	client = resolved("127.0.0.1", cm_port(listen_id));
-	assert_int_equal(rdma_connect(client, NULL), 0);
-	rdma_destroy_id(take_request(NULL));
-	cm_expect_ack(active, RDMA_CM_EVENT_UNREACHABLE, 2);
-	cm_destroy(client);
+	let_request_go(listen_id);
 	rdma_destroy_id(listen_id);
 }
 

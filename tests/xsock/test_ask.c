@@ -114,15 +114,20 @@ static bool ask(const struct sockaddr_storage *name)
 	return aw_ask_server(&local, name);
 }
 
+static void meet_server(struct sockaddr_storage *name)
+{
+	open_server(name);
+	answers = true;
+	assert_true(ask(name));
+}
+
 /* Not every connection waits a second for it, and it is found again. */
 static void ask__a_server_that_falls_silent(void **state)
 {
 	struct sockaddr_storage name;
 
 	(void)state;
-	open_server(&name);
-	answers = true;
-	assert_true(ask(&name));
+	meet_server(&name);
 	answers = false;
 	assert_false(ask(&name));
 	assert_int_equal(waited_ms, 1000);
@@ -144,9 +149,7 @@ static void ask__a_server_that_stays_silent(void **state)
 	struct sockaddr_storage name;
 
 	(void)state;
-	open_server(&name);
-	answers = true;
-	assert_true(ask(&name));
+	meet_server(&name);
 	answers = false;
 	for (int i = 0; i < 4; i++) {
 		assert_false(ask(&name));
@@ -163,9 +166,7 @@ static void ask__a_server_that_is_gone(void **state)
 	struct sockaddr_storage name;
 
 	(void)state;
-	open_server(&name);
-	answers = true;
-	assert_true(ask(&name));
+	meet_server(&name);
 	close_server();
 	assert_false(ask(&name));
 	assert_int_equal(waited_ms, 0);
