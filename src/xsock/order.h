@@ -27,6 +27,7 @@ enum aw_order_kind {
 	AW_ORDER_CARRIER, /* fd: who orders another keeper, which has the connections in value, an array of inos */
 	AW_ORDER_STATUS, /* to a carrier: the program pid, line by line */
 	AW_ORDER_ERROR, /* why did the connection ino end: an errno or 0 */
+	AW_ORDER_PRESENT, /* the process pid has come to connections of another's */
 	AW_ORDER_ENDED, /* from a carrier: ino has ended, with the errno value */
 };
 

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -439,10 +440,16 @@ def program(rule, *arguments):
                             env={**os.environ, **PRELOADED})
 
 
-def rows_of(pid):
-    done = sockets("--status", pid)
-    assert done.returncode == 0, done.stderr
-    return [line.split() for line in done.stdout.splitlines()[1:]]
+def row_of(pid):
+    """The one that there is, or soon: a process does not wait until its keeper knows of it."""
+    end, rows = time.monotonic() + 20, []
+    while not rows:
+        assert time.monotonic() < end, f"no row of {pid}"
+        done = sockets("--status", pid)
+        assert done.returncode == 0, done.stderr
+        rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    row, = rows
+    return row
 
 
 @needs_library
@@ -452,8 +459,8 @@ def test_status_of_both_ends_of_a_connection():
         with program("on connect", CLIENT, port) as client:
             client_fd = client.stdout.readline().split()[1]
             server_fd = server.stdout.readline().split()[1]
-            asked, = rows_of(client.pid)
-            served, = rows_of(server.pid)
+            asked = row_of(client.pid)
+            served = row_of(server.pid)
             client.communicate()
         server.communicate()
     assert asked[:5] == [client_fd, "on", f"127.0.0.1:{port}", "0", "5"]
@@ -461,3 +468,34 @@ def test_status_of_both_ends_of_a_connection():
     assert served[:2] == [server_fd, "on"] and served[2].startswith("127.0.0.1:")
     assert served[3:5] == ["5", "0"]
     assert all(int(credits) > 0 for credits in asked[5:7] + served[5:7])
+
+
+FORKER = """
+import os, socket, subprocess, sys
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+connection = listener.accept()[0]
+connection.recv(5)
+if os.fork() == 0:
+    print(os.getpid(), connection.fileno(), flush=True)
+    sys.stdin.read()
+    os._exit(0)
+fd = connection.fileno()
+with subprocess.Popen(["sh", "-c", f"echo $$ {fd}; read line"], pass_fds=[fd]):
+    pass
+os.wait()
+"""
+
+
+@needs_library
+def test_status_of_processes_that_were_forked_and_exec_ed():
+    with program("on listen", FORKER) as server:
+        port = server.stdout.readline().strip()
+        with program("on connect", CLIENT, port) as client:
+            for _ in range(2):
+                pid, fd = server.stdout.readline().split()
+                row = row_of(int(pid))
+                assert row[:2] == [fd, "on"] and row[2].startswith("127.0.0.1:")
+                assert row[3:5] == ["5", "0"] and row[7] == "established"
+            client.communicate()
+        server.communicate()

@@ -162,6 +162,7 @@ static bool do_answered(const struct aw_order *order, int reply)
 	case AW_ORDER_START:
 	case AW_ORDER_ACCEPTED:
 	case AW_ORDER_DIRECT:
+	case AW_ORDER_PRESENT:
 	case AW_ORDER_ENDED:
 		break;
 	}
@@ -175,10 +176,10 @@ static void carry_out(const struct aw_order *order, int *fds, int count)
 		aw_conns_start(loop, order, fds[0], fds[1]);
 		return;
 	}
-	if (order->kind == AW_ORDER_DIRECT) {
+	if (order->kind == AW_ORDER_PRESENT || order->kind == AW_ORDER_DIRECT)
 		aw_status_serve(loop, order->pid);
+	if (order->kind == AW_ORDER_DIRECT)
 		aw_listeners_forget(&order->local, &order->remote);
-	}
 	if (order->kind == AW_ORDER_DIRECT && count == 3) {
 		aw_wills_add(loop, order, fds);
 		return;

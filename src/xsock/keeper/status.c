@@ -17,6 +17,7 @@
 
 #include "xsock/keeper/carriers.h"
 #include "xsock/keeper/conns.h"
+#include "xsock/keeper/control.h"
 #include "xsock/keeper/wills.h"
 #include "xsock/preload/say.h"
 
@@ -137,6 +138,7 @@ static void ready(struct aw_source *source, uint32_t events)
 	(void)events;
 	if (to < 0)
 		return;
+	aw_control_catch_up();
 	aw_status_tell(to, process->pid);
 	aw_carriers_tell(&order, to);
 	close(to);

@@ -23,6 +23,7 @@
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 _Atomic(unsigned) aw_fdtab_touchy;
 _Atomic(unsigned) aw_fdtab_directs;
+_Atomic(unsigned) aw_fdtab_bridged;
 _Atomic(struct aw_direct *) aw_fdtab_direct[AW_FDTAB_MAX];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -353,6 +354,8 @@ static void count(enum aw_fd_state state, unsigned one)
 		atomic_fetch_add_explicit(&aw_fdtab_touchy, one, memory_order_relaxed);
 	if (state == AW_FD_DIRECT)
 		atomic_fetch_add(&aw_fdtab_directs, one);
+	if (state == AW_FD_BRIDGED)
+		atomic_fetch_add_explicit(&aw_fdtab_bridged, one, memory_order_relaxed);
 	if (state == AW_FD_STARTING)
 		starting += one;
 }
@@ -490,6 +493,7 @@ void aw_fdtab_clear(void)
 	}
 	atomic_store(&aw_fdtab_touchy, 0);
 	atomic_store(&aw_fdtab_directs, 0);
+	atomic_store(&aw_fdtab_bridged, 0);
 }
 
 bool aw_fdtab_is_borrowed(void)

@@ -78,6 +78,8 @@ extern struct aw_pool aw_fdtab_watches;
 /* Sockets in CONNECTING, PENDING or STARTING, and in DIRECT. None: poll and the like have nothing to look for. */
 extern _Atomic(unsigned) aw_fdtab_touchy;
 extern _Atomic(unsigned) aw_fdtab_directs;
+/* Sockets in BRIDGED. */
+extern _Atomic(unsigned) aw_fdtab_bridged;
 /* Of fds that are direct. */
 extern _Atomic(struct aw_direct *) aw_fdtab_direct[AW_FDTAB_MAX];
 

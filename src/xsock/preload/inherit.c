@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "xsock/preload/direct.h"
 #include "xsock/preload/fdtab.h"
@@ -342,6 +343,7 @@ __attribute__((constructor(200))) static void inherit(void)
 		take_sockets(fds);
 	unsetenv(AW_INHERIT_KEEPER);
 	unsetenv(AW_INHERIT_FDS);
+	aw_keeper_present(getpid());
 	for (int fd = 0; fds && fd <= 2; fd++)
 		(void)aw_touch(fd, AW_TOUCH_WRITE, false);
 }

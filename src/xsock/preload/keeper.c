@@ -9,6 +9,7 @@
 
 #include "xsock/preload/fdtab.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/sandbox.h"
 #include "xsock/preload/say.h"
 #include "xsock/preload/spawn.h"
 
@@ -259,4 +260,16 @@ int aw_keeper_ask(const struct aw_order *order, bool wake, struct aw_answer *ans
 		lose_keeper();
 	aw_libc()->close(ends[0]);
 	return err;
+}
+
+void aw_keeper_present(pid_t pid)
+{
+	struct aw_order order;
+
+	if (!atomic_load_explicit(&aw_fdtab_bridged, memory_order_relaxed) || aw_sandbox_is_on() ||
+	    aw_keeper_control() < 0)
+		return;
+	aw_keeper_begin(&order, AW_ORDER_PRESENT);
+	order.pid = pid;
+	(void)aw_keeper_tell(&order, NULL, 0);
 }

@@ -6,6 +6,7 @@
 #define XSOCK_PRELOAD_KEEPER_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "xsock/order.h"
 
@@ -17,6 +18,8 @@ void aw_keeper_begin(struct aw_order *order, enum aw_order_kind kind);
 int aw_keeper_tell(const struct aw_order *order, const int *fds, int count);
 /* The same, and waits for the answer. wake: start a keeper if there is none. 0 or an errno. */
 int aw_keeper_ask(const struct aw_order *order, bool wake, struct aw_answer *answer);
+/* The process pid has our bridged sockets from here on, if there are any: its status can be asked for. */
+void aw_keeper_present(pid_t pid);
 
 /* Our end of the pair, -1 without a keeper; what is inherited by exec is taken up. */
 int aw_keeper_control(void);

@@ -6,29 +6,32 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "xsock/preload/direct.h"
+#include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/touch.h"
 
+/* In both processes. */
+static pid_t forked(pid_t pid)
+{
+	aw_fdtab_fork_end();
+	if (pid > 0)
+		aw_keeper_present(pid);
+	return pid;
+}
+
 AW_WRAPPER pid_t fork(void)
 {
-	pid_t pid;
-
 	aw_fdtab_fork_begin();
-	pid = aw_libc()->fork();
-	aw_fdtab_fork_end();
-	return pid;
+	return forked(aw_libc()->fork());
 }
 
 AW_WRAPPER pid_t _Fork(void)
 {
-	pid_t pid;
-
 	aw_fdtab_fork_begin();
-	pid = aw_fdtab_bare_fork();
-	aw_fdtab_fork_end();
-	return pid;
+	return forked(aw_fdtab_bare_fork());
 }
 
 /* The child runs on our caller's stack: libc's vfork is jumped to. */
@@ -77,18 +80,16 @@ AW_WRAPPER int daemon(int nochdir, int noclose)
 	result = aw_libc()->daemon(nochdir, noclose);
 	aw_fdtab_leave(false);
 	aw_fdtab_fork_end();
+	if (result == 0)
+		aw_keeper_present(getpid());
 	return result;
 }
 
 AW_WRAPPER int forkpty(int *master, char *name, const struct termios *terminal,
 		       const struct winsize *size)
 {
-	int pid;
-
 	aw_fdtab_fork_begin();
-	pid = aw_libc()->forkpty(master, name, terminal, size);
-	aw_fdtab_fork_end();
-	return pid;
+	return forked(aw_libc()->forkpty(master, name, terminal, size));
 }
 
 AW_WRAPPER int system(const char *command)
