@@ -3,6 +3,8 @@
 stream wherever they like. All must arrive whole and in order, and when a middlebox dies both ends
 must hear of it."""
 
+import itertools
+
 import capture
 import middlebox
 import pytest
@@ -88,8 +90,8 @@ def test_killed_middlebox(start, port, box_of, make):
     box = box_of(make, port)
     line = f"-n 3 -S {SIZES[make]}"
     ends = begin(start, port, box.port, f"{line} -C 1000000")
-    for end in ends:
-        end.wait_output("round 0")
+    for end, connection in itertools.product(ends, range(3)):
+        end.wait_output(f"connection {connection} round 0", SECONDS_MAX)
     box.kill()
     assert_ends(ends, LOST)
     for end in ends:
