@@ -3,27 +3,21 @@
 
 import os
 import pathlib
-import socket
 import subprocess
 import time
 
+import program
+
 ONESIDED = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve() / "examples" / "onesided"
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "onesided.c"
-
 
 # The leak sanitizer does not bear the threads of a library that is loaded later, and the thread
 # sanitizer does not know that an octet of the socket orders what the peer has written before.
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "report_bugs=0"}
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 def test_the_client_writes_into_the_servers_memory():
-    port = free_port()
+    port = str(program.free_port())
     with subprocess.Popen([str(ONESIDED), port], stdout=subprocess.PIPE, text=True,
                           stdin=subprocess.DEVNULL, env=ENVIRONMENT) as server:
         deadline = time.monotonic() + 30

@@ -20,6 +20,7 @@ LISTEN_STATE = "0A"
 TEXT_SHOWN_MAX = 3000
 # Below the range from which the kernel picks the ports of outgoing connections.
 PORTS = range(10000, 32000)
+CLAIMS = []  # a socket for each port that this process was given
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
@@ -28,8 +29,20 @@ class Trouble(Exception):
     """A program did not do what was waited for; the text says which and what it printed."""
 
 
+def claim_port(port):
+    """Whether no other test has it; as long as this process lives, no other one will."""
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        claim.bind(f"\0anywarp-test-port-{port}")
+    except OSError:
+        claim.close()
+        return False
+    CLAIMS.append(claim)
+    return True
+
+
 def free_port():
-    """A port on which nobody listens here, unlikely to be picked twice at the same time."""
+    """A port on which nobody listens here, and that no other test will be given."""
     while True:
         port = random.SystemRandom().choice(PORTS)
         with socket.socket(socket.AF_INET6) as probe:
@@ -37,7 +50,8 @@ def free_port():
                 probe.bind(("::", port))
             except OSError:
                 continue
-            return port
+            if claim_port(port):
+                return port
 
 
 def is_listening(pid, port):
