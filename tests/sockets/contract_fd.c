@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -250,11 +251,54 @@ static void threads_churn(void)
 		CHECK(!pthread_join(threads[i], NULL));
 }
 
+/* Without a poll, which would hand the connection on. */
+static void exchange(int fd, bool first)
+{
+	char octet = 'x';
+
+	CHECK(!first || send(fd, &octet, 1, 0) == 1);
+	CHECK(recv(fd, &octet, 1, 0) == 1);
+	CHECK(first || send(fd, &octet, 1, 0) == 1);
+}
+
+/* A process that may have few fds has room for as many connections as it looks. */
+static void few_fds(void)
+{
+	struct rlimit limit;
+	struct sockaddr_in name;
+	int listener = listener_open(&name);
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = 256;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	pid_t client = fork();
+	for (int i = 0; i < 100; i++) {
+		int fd = client ? accept(listener, NULL, NULL) : client_open(&name);
+		CHECK(fd >= 0);
+		exchange(fd, !client);
+	}
+	if (!client)
+		_exit(0);
+	reap(client);
+}
+
+/* A process that may write no file may have connections. */
+static void no_files(void)
+{
+	struct rlimit none = { 0, 0 };
+	struct ends e;
+
+	CHECK(!setrlimit(RLIMIT_FSIZE, &none));
+	ends_open(&e);
+	touch(&e);
+}
+
 static const struct row rows[] = {
 	{ "dup_shares", dup_shares },	    { "dup_untouched", dup_untouched },
 	{ "dup2_over", dup2_over },	    { "dup2_connection", dup2_connection },
 	{ "standard_fds", standard_fds },   { "number_used_again", number_used_again },
 	{ "close_ranges", close_ranges },   { "close_in_another_thread", close_in_another_thread },
-	{ "threads_churn", threads_churn },
+	{ "threads_churn", threads_churn }, { "few_fds", few_fds },
+	{ "no_files", no_files },
 };
 const struct rows fd_rows = { rows, ARRAY_LEN(rows) };

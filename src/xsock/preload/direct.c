@@ -90,7 +90,7 @@ bool aw_direct_may(struct aw_sock *sock, int fd)
 	may = !sock->watches && aw_fdtab_next(sock, -1) >= LOWEST_FD &&
 	      atomic_load(&aw_fdtab_directs) < DIRECT_MAX;
 	aw_fdtab_unlock();
-	if (!may || !is_plain_file(fd))
+	if (!may || !aw_legacy_is_within_limits(fd) || !is_plain_file(fd))
 		return false;
 	pthread_once(&once, load_engine);
 	return loaded != NULL;
