@@ -283,17 +283,42 @@ static void no_memory_there(void)
 	CHECK(getpeername(e.server, (struct sockaddr *)&name, &negative) == -1 && errno == EINVAL);
 }
 
+/* Whoever may ask for a control message gets one. */
+static void option_messages(void)
+{
+	static const int options[][2] = {
+		{ SOL_SOCKET, SO_TIMESTAMP },
+		{ SOL_SOCKET, SO_TIMESTAMPNS },
+		{ IPPROTO_TCP, TCP_INQ },
+	};
+	struct ends e;
+	ends_open(&e);
+	send_text(e.client, "x");
+	expect_text(e.server, "x");
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		int on = 1, off = 0, level = options[i][0], name = options[i][1];
+		char octet, control[256];
+		struct iovec data = { &octet, 1 };
+		struct msghdr msg = { .msg_iov = &data,
+				      .msg_iovlen = 1,
+				      .msg_control = control,
+				      .msg_controllen = sizeof(control) };
+		if (setsockopt(e.server, level, name, &on, sizeof(on)) != 0) {
+			CHECK(errno == ENOPROTOOPT);
+			continue;
+		}
+		send_text(e.client, "y");
+		CHECK(recvmsg(e.server, &msg, 0) == 1 && CMSG_FIRSTHDR(&msg));
+		CHECK(!setsockopt(e.server, level, name, &off, sizeof(off)));
+	}
+}
+
 static const struct row rows[] = {
-	{ "no_memory_there", no_memory_there },
-	{ "names_without_room", names_without_room },
-	{ "option_kind", option_kind },
-	{ "option_kept", option_kept },
-	{ "option_buffers", option_buffers },
-	{ "option_info", option_info },
-	{ "option_bad", option_bad },
-	{ "fcntl_calls", fcntl_calls },
-	{ "ioctl_calls", ioctl_calls },
-	{ "ioctl_unsent", ioctl_unsent },
-	{ "ioctl_not_a_terminal", ioctl_not_a_terminal },
+	{ "no_memory_there", no_memory_there }, { "names_without_room", names_without_room },
+	{ "option_kind", option_kind },		{ "option_kept", option_kept },
+	{ "option_buffers", option_buffers },	{ "option_info", option_info },
+	{ "option_bad", option_bad },		{ "option_messages", option_messages },
+	{ "fcntl_calls", fcntl_calls },		{ "ioctl_calls", ioctl_calls },
+	{ "ioctl_unsent", ioctl_unsent },	{ "ioctl_not_a_terminal", ioctl_not_a_terminal },
 };
 const struct rows option_rows = { rows, ARRAY_LEN(rows) };

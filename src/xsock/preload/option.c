@@ -45,10 +45,11 @@ static enum place place_of(int level, int name)
 		{ SO_ERROR, PLACE_ERROR },	  { SO_LINGER, PLACE_LINGER },
 		{ SO_ZEROCOPY, PLACE_NOWHERE },	  { SO_ATTACH_FILTER, PLACE_NOWHERE },
 		{ SO_ATTACH_BPF, PLACE_NOWHERE }, { SO_TIMESTAMPING, PLACE_NOWHERE },
+		{ SO_TIMESTAMP, PLACE_NOWHERE },  { SO_TIMESTAMPNS, PLACE_NOWHERE },
 	};
 
 	if (level != SOL_SOCKET)
-		return PLACE_TCP;
+		return level == IPPROTO_TCP && name == TCP_INQ ? PLACE_NOWHERE : PLACE_TCP;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		if (rules[i].name == name)
 			return rules[i].place;
