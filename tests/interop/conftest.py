@@ -24,7 +24,7 @@ if not {"ANYWARP_BUILD", "ANYWARP_GUEST"} <= set(os.environ):
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 # What Debian's siw has; a test that changed one leaves the next as it was.
 SIW_DEFAULTS = {"mpa_crc_required": 0, "mpa_crc_strict": 0, "mpa_version": 2, "peer_to_peer": 0,
-                "rtr_type": 0x00C0, "look_again": 1, "flush_late": 1}
+                "rtr_type": 0x00C0, "look_again": 1, "ready_first": 1, "flush_late": 1}
 SIW_INITIATES, ANYWARP_INITIATES = "siw_initiates", "anywarp_initiates"
 PORTS = itertools.count(20000)
 
