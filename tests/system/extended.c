@@ -295,6 +295,31 @@ static void killed_ask(int fd)
 	raise(SIGKILL);
 }
 
+/* Nor does a read take what was cut off for a whole stream, also where nothing was wrong when it was asked. */
+static void reset_serve(int fd)
+{
+	socklen_t len = sizeof(int);
+	int error = -1;
+	char octet;
+
+	NEED(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0);
+	read_all(fd, &octet, 1);
+	write_all(fd, &octet, 1);
+	NEED_ERRNO(read(fd, &octet, 1), ECONNRESET);
+	NEED(read(fd, &octet, 1) == 0);
+	NEED(iwarp_recv_async(fd, page, 1, 1) == 0);
+	NEED(next_completion(fd).error == ECONNRESET);
+}
+
+static void reset_ask(int fd)
+{
+	char octet = 'x';
+
+	write_all(fd, &octet, 1);
+	read_all(fd, &octet, 1);
+	raise(SIGKILL);
+}
+
 /* What sockets do goes on: names, options, poll, dup, and a child's use of the stream. */
 static void socket_serve(int fd)
 {
@@ -345,11 +370,17 @@ static void leaves_ask(int fd)
 }
 
 static const struct scene scenes[] = {
-	{ "writes", writes_serve, writes_ask, 0 }, { "reads", reads_serve, reads_ask, 0 },
-	{ "sends", sends_serve, sends_ask, 0 },	   { "receives", receives_serve, receives_ask, 0 },
-	{ "limits", limits_serve, limits_ask, 0 }, { "many", many_serve, many_ask, 0 },
-	{ "access", access_serve, access_ask, 0 }, { "killed", killed_serve, killed_ask, SIGKILL },
-	{ "socket", socket_serve, socket_ask, 0 }, { "leaves", leaves_serve, leaves_ask, 0 },
+	{ "writes", writes_serve, writes_ask, 0 },
+	{ "reads", reads_serve, reads_ask, 0 },
+	{ "sends", sends_serve, sends_ask, 0 },
+	{ "receives", receives_serve, receives_ask, 0 },
+	{ "limits", limits_serve, limits_ask, 0 },
+	{ "many", many_serve, many_ask, 0 },
+	{ "access", access_serve, access_ask, 0 },
+	{ "killed", killed_serve, killed_ask, SIGKILL },
+	{ "reset", reset_serve, reset_ask, SIGKILL },
+	{ "socket", socket_serve, socket_ask, 0 },
+	{ "leaves", leaves_serve, leaves_ask, 0 },
 };
 
 int main(int argc, char **argv)

@@ -76,15 +76,27 @@ int aw_ext_send_async(int fd, const void *buf, size_t len, uint64_t cookie)
 	return result;
 }
 
-/* What came before is in the pair; nothing joins it while the lock is held. */
+/* 0 where the peer has ended it in order. */
+static int error_of_end(const struct aw_ext *ext)
+{
+	return ext->error == ENOTCONN ? 0 : ext->error;
+}
+
+/*
+ * What came before is in the pair; nothing joins it while the lock is held. A recv that finds the end asks us why, and
+ * would wait for that lock.
+ */
 static bool take_from_pair(struct aw_ext_op *op, int fd)
 {
-	ssize_t got = recv(fd, op->to, op->octets, MSG_DONTWAIT);
+	int waiting = 0;
+	ssize_t got = 0;
 
-	if (got <= 0 && !(got == 0 && op->ext->in_told))
+	if (ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0)
+		got = recv(fd, op->to, op->octets, MSG_DONTWAIT);
+	if (got <= 0 && !op->ext->in_told)
 		return false;
 	op->moved = got > 0 ? (size_t)got : 0;
-	aw_ext_op_complete(op, 0);
+	aw_ext_op_complete(op, got > 0 ? 0 : error_of_end(op->ext));
 	return true;
 }
 

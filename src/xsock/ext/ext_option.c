@@ -21,7 +21,7 @@ static int take_error(struct aw_ext *ext)
 
 	if (error && ext->error_told)
 		error = 0;
-	ext->error_told = true;
+	ext->error_told = ext->error_told || error;
 	return error;
 }
 

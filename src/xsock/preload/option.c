@@ -231,8 +231,11 @@ int aw_option_end(int fd)
 {
 	struct aw_sock sock;
 	int saved = errno, err = 0;
+	socklen_t len = sizeof(err);
 
-	if (!aw_sandbox_is_on() && look_up(fd, &sock))
+	if (look_up(fd, &sock) && sock.extended)
+		(void)aw_extended_get_option(&sock, SOL_SOCKET, SO_ERROR, &err, &len);
+	else if (!aw_sandbox_is_on() && look_up(fd, &sock))
 		err = ask_error(fd, &sock);
 	errno = err ? err : saved;
 	return err ? -1 : 0;
