@@ -13,6 +13,9 @@ import program
 
 # Emulation on a loaded machine: a wait that ends badly is rare and may cost this much.
 SECONDS_MAX = 240
+# A row of perftest's: size and iterations, then times. These are infinite when perftest could not find
+# its processor's clock rate, as on a loaded machine, so that it divides by zero (docs/interop.md).
+PERFTEST_ROW = r"(?m)^ +(\d+) +\d+ +(?:[\d.]+|inf) "
 
 
 class HostEnd:
@@ -103,7 +106,7 @@ class Link(collections.namedtuple("Link", "server client started")):
         said = client.output()
         assert status == 0 or is_farewell_lost(self.client, said), client.report()
         assert server.wait_exit(SECONDS_MAX) == 0, server.report()
-        return [int(size) for size in re.findall(r"(?m)^ +(\d+) +\d+ +[\d.]+ ", said)]
+        return [int(size) for size in re.findall(PERFTEST_ROW, said)]
 
     def rping(self, port, options, count=10):
         """Pings that both ends verify. rping ends with status 0 even when it is disconnected early:
