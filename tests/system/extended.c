@@ -339,6 +339,8 @@ static void socket_serve(int fd)
 	read_all(copy, &octet, 1);
 	write_all(copy, &octet, 1);
 	NEED(read(copy, &octet, 1) == 0);
+	NEED(dup2(copy, fd) == fd); /* our caller closes it, whatever has the number by then */
+	close(copy);
 }
 
 static void socket_ask(int fd)
