@@ -19,7 +19,7 @@ static void print_overview(void)
 	     "  anywarp run -- rping -s -v\n"
 	     "  anywarp run -- rping -c -a 127.0.0.1 -v -C 5\n"
 	     "\n"
-	     "'anywarp help SUBCOMMAND' tells more; 'man anywarp' tells all.");
+	     "'anywarp SUBCOMMAND --help' tells more; 'man anywarp' tells all.");
 }
 
 static int help(int argc, char **argv)

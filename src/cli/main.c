@@ -41,5 +41,9 @@ int main(int argc, char **argv)
 	}
 	if (argc < 2)
 		return command->run(argc, argv);
+	if (argc > 2 && is_one_of(argv[2], "-h", "--help")) {
+		fputs(command->help, stdout);
+		return CLI_OK;
+	}
 	return command->run(argc - 1, argv + 1);
 }

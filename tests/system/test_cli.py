@@ -33,11 +33,12 @@ def test_help_lists_every_subcommand(args):
         assert f"\n  {name} " in done.stdout
 
 
-@pytest.mark.parametrize("name", ["run", "sockets", "doctor", "help"])
+@pytest.mark.parametrize("name", ["run", "sockets", "doctor", "help", "bench"])
 def test_help_of_a_subcommand_shows_its_usage(name):
     done = anywarp("help", name)
     assert done.returncode == 0
     assert done.stdout.startswith(f"usage: anywarp {name}")
+    assert anywarp(name, "--help").stdout == anywarp(name, "-h").stdout == done.stdout
 
 
 @pytest.mark.parametrize("args", [("fly",), ("help", "fly"), ("--fly",)])
