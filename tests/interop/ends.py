@@ -66,6 +66,15 @@ def is_rping_race(end, said):
     return isinstance(end, GuestEnd) and "rdma_get_cm_event: Bad file descriptor" in said
 
 
+def reset_count(end):
+    """Connections that this end's kernel has reset since octets came for a socket that was closed. What
+    it had still to send on them is lost."""
+    names, counts = (line.split() for line in
+                     end.shell("grep ^TcpExt: /proc/net/netstat").splitlines())
+    told = dict(zip(names[1:], map(int, counts[1:])))
+    return told["TCPAbortOnData"] + told["TCPAbortOnClose"]
+
+
 class Link(collections.namedtuple("Link", "server client started")):
     """started are the programs of one test, to be ended when it is over."""
 

@@ -5,9 +5,11 @@ import re
 import select
 
 import ends
+import program
 import pytest
 
 MODES = {"nonblocking": "", "blocking": "-T b", "polling": "-T a", "sleeping": "-T b -T a"}
+CUT_OFF_SECONDS, ATTEMPTS = 20, 3  # what is cut off, about one of a hundred, is done again
 ROW = r"(?m)^\w+ +[\d.]+[kmg]? +\d+[kmb]? +\d+[kmb]? +[\d.]+[kmg]? +[\d.]+s +[\d.]+ +[\d.]+$"
 
 
@@ -17,11 +19,35 @@ def is_hung_up_early(end, status, options):
     return isinstance(end, ends.GuestEnd) and "-T a" in options and status & select.POLLHUP
 
 
+def is_cut_off(end, client, resets_before):
+    """rstream as server closes once siw has completed what it sent, which is when TCP has it. If credits
+    of ours come behind that, the guest's TCP resets the connection and what it had not sent yet never
+    leaves it (docs/interop.md): the client waits for ever, or is told of a reset."""
+    if not isinstance(end, ends.GuestEnd) or ends.reset_count(end) == resets_before:
+        return False
+    try:
+        return client.wait_exit(CUT_OFF_SECONDS) != 0
+    except program.Trouble:
+        return True
+
+
+def run(link, port, client_line, server_line):
+    """Server and client, which have ended, and the client's status; None: siw cut them off."""
+    resets = ends.reset_count(link.server)
+    server = link.start_server(server_line, port)
+    client = link.start_client(client_line, port)
+    assert server.wait_exit(ends.SECONDS_MAX) == 0, server.report() + client.report()
+    if is_cut_off(link.server, client, resets):
+        client.kill()
+        return None
+    return server, client, client.wait_exit(ends.SECONDS_MAX)
+
+
 def stream(link, port, name, options, address="{address}", server_options=""):
-    server = link.start_server(f"{name} {options} {server_options}", port)
-    client = link.start_client(f"{name} -s {address} {options}", port)
-    status = client.wait_exit(ends.SECONDS_MAX)
-    assert server.wait_exit(ends.SECONDS_MAX) == 0, server.report()
+    lines = f"{name} -s {address} {options}", f"{name} {options} {server_options}"
+    whole = next(filter(None, (run(link, port, *lines) for _ in range(ATTEMPTS))), None)
+    assert whole, f"{ATTEMPTS} times the guest has reset the connection that its server had closed"
+    server, client, status = whole
     assert "failed" not in server.output() + client.output()
     assert len(re.findall(ROW, server.output())) == 1
     if not is_hung_up_early(link.client, status, options):
