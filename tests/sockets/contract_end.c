@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -322,7 +324,29 @@ static void sigpipe(void)
 	CHECK(pipe_signals == 4);
 }
 
+/* Where nothing but read, write and exit is left to a process. */
+static void end_in_a_strict_sandbox(void)
+{
+	struct ends e;
+	char octet = 0, last = 0;
+	ssize_t n;
+	ends_open(&e);
+	touch(&e);
+	pid_t child = fork();
+	if (!child) {
+		close(e.client);
+		CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT));
+		while ((n = read(e.server, &octet, 1)) > 0)
+			last = octet;
+		syscall(SYS_exit, n != 0 || last != 'z');
+	}
+	send_text(e.client, "yz");
+	close(e.client);
+	reap(child);
+}
+
 static const struct row rows[] = {
+	{ "end_in_a_strict_sandbox", end_in_a_strict_sandbox },
 	{ "half_close", half_close },
 	{ "shutdown_both", shutdown_both },
 	{ "shutdown_read", shutdown_read },

@@ -227,16 +227,24 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 	return give(&near, sizeof(near), value, len);
 }
 
+static int why_ended(int fd, const struct aw_sock *sock)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (!sock->extended)
+		return ask_error(fd, sock);
+	(void)aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, &err, &len);
+	return err;
+}
+
 int aw_option_end(int fd)
 {
 	struct aw_sock sock;
 	int saved = errno, err = 0;
-	socklen_t len = sizeof(err);
 
-	if (look_up(fd, &sock) && sock.extended)
-		(void)aw_extended_get_option(&sock, SOL_SOCKET, SO_ERROR, &err, &len);
-	else if (!aw_sandbox_is_on() && look_up(fd, &sock))
-		err = ask_error(fd, &sock);
+	if (!aw_sandbox_is_on() && look_up(fd, &sock))
+		err = why_ended(fd, &sock);
 	errno = err ? err : saved;
 	return err ? -1 : 0;
 }
