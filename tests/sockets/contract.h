@@ -4,6 +4,8 @@
 #ifndef CONTRACT_H
 #define CONTRACT_H
 
+#include "thread.h"
+
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,9 +95,9 @@ static void shutdown_wakes(void)
 	char octet;
 	ends_open(&e);
 	touch(&e);
-	CHECK(!pthread_create(&thread, NULL, shut_later, &e.server));
+	thread = thread_start(shut_later, &e.server);
 	CHECK(read(e.server, &octet, 1) == 0);
-	CHECK(!pthread_join(thread, NULL));
+	thread_join(thread);
 	expect_end(e.client);
 }
 
@@ -107,9 +106,9 @@ static void shutdown_listener(void)
 	struct sockaddr_in name;
 	pthread_t thread;
 	int listener = listener_open(&name);
-	CHECK(!pthread_create(&thread, NULL, shut_later, &listener));
+	thread = thread_start(shut_later, &listener);
 	CHECK(accept(listener, NULL, NULL) == -1 && errno == EINVAL);
-	CHECK(!pthread_join(thread, NULL));
+	thread_join(thread);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	CHECK(connect(fd, (struct sockaddr *)&name, sizeof(name)) == -1 && errno == ECONNREFUSED);
 }
@@ -170,10 +169,10 @@ static void linger_waits(void)
 	touch(&e);
 	CHECK(!setsockopt(e.client, SOL_SOCKET, SO_LINGER, &wait, sizeof(wait)));
 	struct ends task = { (int)fill_up(e.client), -1, e.server };
-	CHECK(!pthread_create(&thread, NULL, drain_later, &task));
+	thread = thread_start(drain_later, &task);
 	int64_t began = now_ms();
 	CHECK(!close(e.client) && now_ms() - began < WAIT_MS);
-	CHECK(!pthread_join(thread, NULL));
+	thread_join(thread);
 	expect_end(e.server);
 }
 

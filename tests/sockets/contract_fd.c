@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -212,12 +211,12 @@ static void close_in_another_thread(void)
 	ends_open(&e);
 	touch(&e);
 	struct read_task task = { .fd = e.server };
-	CHECK(!pthread_create(&thread, NULL, read_one, &task));
+	thread = thread_start(read_one, &task);
 	while (!task.tid || !is_asleep(task.tid))
 		poll(NULL, 0, 1);
 	CHECK(!close(e.server));
 	send_text(e.client, "z");
-	CHECK(!pthread_join(thread, NULL));
+	thread_join(thread);
 	CHECK(task.result == 1 && task.octet == 'z');
 	expect_end(e.client);
 	CHECK(fcntl(e.server, F_GETFD) == -1 && errno == EBADF);
@@ -246,9 +245,9 @@ static void threads_churn(void)
 	pthread_t threads[6];
 	char names[6];
 	for (size_t i = 0; i < ARRAY_LEN(threads); i++)
-		CHECK(!pthread_create(&threads[i], NULL, churn, &names[i]));
+		threads[i] = thread_start(churn, &names[i]);
 	for (size_t i = 0; i < ARRAY_LEN(threads); i++)
-		CHECK(!pthread_join(threads[i], NULL));
+		thread_join(threads[i]);
 }
 
 /* Without a poll, which would hand the connection on. */

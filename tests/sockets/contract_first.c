@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,7 +161,7 @@ static void first_cancelled(void)
 	void *result;
 	ends_open(&e);
 	send_text(e.client, "word");
-	CHECK(!pthread_create(&thread, NULL, read_cancelled, &e.server));
+	thread = thread_start(read_cancelled, &e.server);
 	CHECK(!pthread_join(thread, &result) && result == PTHREAD_CANCELED);
 	send_text(e.server, "back");
 	expect_text(e.server, "word");
@@ -182,7 +181,7 @@ static void first_beside_fork(void)
 		struct ends e;
 		pthread_t thread;
 		ends_open(&e);
-		CHECK(!pthread_create(&thread, NULL, write_first, &e.server));
+		thread = thread_start(write_first, &e.server);
 		for (volatile int turn = 0; turn < i * 977 % 60000; turn++)
 			;
 		pid_t child = fork();
@@ -192,7 +191,7 @@ static void first_beside_fork(void)
 			_exit(0);
 		}
 		reap(child);
-		CHECK(!pthread_join(thread, NULL));
+		thread_join(thread);
 		expect_text(e.client, "xx");
 		ends_close(&e);
 	}

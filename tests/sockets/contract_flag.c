@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -47,10 +46,10 @@ static void waitall(void)
 	pthread_t thread;
 	char got[1000];
 	ends_open(&e);
-	CHECK(!pthread_create(&thread, NULL, send_in_parts, &e.client));
+	thread = thread_start(send_in_parts, &e.client);
 	CHECK(recv(e.server, got, sizeof(got), MSG_WAITALL) == sizeof(got));
 	pattern_check(got, sizeof(got), 0);
-	CHECK(!pthread_join(thread, NULL));
+	thread_join(thread);
 	/* The end comes before all is there. */
 	send_text(e.client, "rest");
 	CHECK(!shutdown(e.client, SHUT_WR));

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,10 +135,9 @@ static void sendfile_call(void)
 	const size_t len = 3 << 20;
 	int file = memory_file(len);
 	off_t at = 0;
-	pthread_t thread;
 	ends_open(&e);
 	struct task task = { e.server, len };
-	CHECK(!pthread_create(&thread, NULL, reader, &task));
+	pthread_t thread = thread_start(reader, &task);
 	while (at < (off_t)len / 2) {
 		off_t before = at;
 		ssize_t n = sendfile(e.client, file, &at, len / 2 - (size_t)at);
@@ -154,7 +152,7 @@ static void sendfile_call(void)
 	}
 	CHECK(lseek(file, 0, SEEK_CUR) == (off_t)len);
 	CHECK(sendfile(e.client, file, NULL, 1) == 0);
-	CHECK(!pthread_join(thread, NULL));
+	thread_join(thread);
 	CHECK(sendfile(file, e.server, NULL, 1) == -1 && errno == EINVAL);
 }
 
@@ -221,11 +219,11 @@ static void bulk_both_ways(void)
 	ends_open(&e);
 	struct task tasks[] = { { e.client, BULK }, { e.server, BULK } };
 	for (int i = 0; i < 2; i++) {
-		CHECK(!pthread_create(&threads[i], NULL, bulk_writer, &tasks[i]));
-		CHECK(!pthread_create(&threads[2 + i], NULL, reader, &tasks[i]));
+		threads[i] = thread_start(bulk_writer, &tasks[i]);
+		threads[2 + i] = thread_start(reader, &tasks[i]);
 	}
 	for (int i = 0; i < 4; i++)
-		CHECK(!pthread_join(threads[i], NULL));
+		thread_join(threads[i]);
 	expect_end(e.client);
 	expect_end(e.server);
 }

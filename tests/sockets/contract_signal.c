@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
@@ -57,13 +56,13 @@ static void poker_start(struct poker *p, int fd)
 	p->victim = pthread_self();
 	p->fd = fd;
 	p->over = false;
-	CHECK(!pthread_create(&p->thread, NULL, poke, p));
+	p->thread = thread_start(poke, p);
 }
 
 static void poker_stop(struct poker *p)
 {
 	p->over = true;
-	CHECK(!pthread_join(p->thread, NULL));
+	thread_join(p->thread);
 }
 
 static void interrupted(void)
@@ -232,7 +231,7 @@ static void many_messages_count(void)
 	uint64_t at = 0;
 	ends_open(&e);
 	handle(SIGUSR1, 0);
-	CHECK(!pthread_create(&thread, NULL, drain, &e.server));
+	thread = thread_start(drain, &e.server);
 	poker_start(&p, -1);
 	for (int i = 0; i < 25; i++) {
 		struct iovec iov[] = { { big, 2 << 20 }, { big + (2 << 20), 1 << 20 } };

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -176,7 +175,7 @@ static void waits_are_woken(void)
 	for (int way = 0; way < 4; way++) {
 		struct pollfd p = { e.server, POLLIN, 0 };
 		char got[8];
-		CHECK(!pthread_create(&thread, NULL, write_later, &e.client));
+		thread = thread_start(write_later, &e.client);
 		FD_ZERO(&in);
 		FD_SET(e.server, &in);
 		if (way == 0)
@@ -187,7 +186,7 @@ static void waits_are_woken(void)
 			CHECK(select(e.server + 1, &in, NULL, NULL, NULL) == 1);
 		else
 			CHECK(read(e.server, got, 1) == 1 && got[0] == 'l');
-		CHECK(!pthread_join(thread, NULL));
+		thread_join(thread);
 		expect_text(e.server, way < 3 ? "later" : "ater");
 	}
 }
@@ -215,9 +214,9 @@ static void full_then_room(void)
 		struct reader reader = { e.server, fill_up(e.client) };
 		struct pollfd p = { e.client, POLLOUT, 0 };
 		CHECK(poll(&p, 1, 0) == 0);
-		CHECK(!pthread_create(&thread, NULL, read_later, &reader));
+		thread = thread_start(read_later, &reader);
 		CHECK(wait_for(e.client, POLLOUT) == POLLOUT);
-		CHECK(!pthread_join(thread, NULL));
+		thread_join(thread);
 	}
 }
 

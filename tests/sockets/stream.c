@@ -2,12 +2,12 @@
 // stream [--seed S] [--runs N]: N connections, each with both ends' calls, sizes, waits, processes and order of
 // closing drawn from its seed. A run that fails is told with its seed, with which it can be had again.
 #include "stream.h"
+#include "thread.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,14 +129,13 @@ static void run_alone(struct end *e, enum closing closing)
 static void run_threads(struct end *e, enum closing closing)
 {
 	struct end in = *e, out = *e;
-	pthread_t thread;
 	in.does_out = out.does_in = false;
 	in.rng.state ^= 77;
-	CHECK(!pthread_create(&thread, NULL, run_thread, &in));
+	pthread_t thread = thread_start(run_thread, &in);
 	run_thread(&out);
 	stream_watch(e);
 	say_end(e, closing, SHUT_EARLY);
-	CHECK(!pthread_join(thread, NULL));
+	thread_join(thread);
 	say_end(e, closing, SHUT_LATE);
 }
 
