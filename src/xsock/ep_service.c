@@ -29,9 +29,14 @@ static struct {
 	bool exiting; /* who has said all is left as it is */
 	int wake_fd;
 	pthread_mutex_t turning; /* held by the thread but while it sleeps; before all others */
+	pthread_mutex_t birth; /* guards what follows; behind the others, and kept out of forks */
+	pthread_cond_t begun; /* starting became false */
+	bool starting; /* the thread is created, and has not come to run yet */
 } service = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.turning = PTHREAD_MUTEX_INITIALIZER,
+	.birth = PTHREAD_MUTEX_INITIALIZER,
+	.begun = PTHREAD_COND_INITIALIZER,
 	.live = TAILQ_HEAD_INITIALIZER(service.live),
 	.behind = TAILQ_HEAD_INITIALIZER(service.behind),
 	.lingering = TAILQ_HEAD_INITIALIZER(service.lingering),
@@ -197,11 +202,20 @@ static void turn_lingering(struct turn *turn)
 	}
 }
 
+static void begin(void)
+{
+	pthread_mutex_lock(&service.birth);
+	service.starting = false;
+	pthread_cond_broadcast(&service.begun);
+	pthread_mutex_unlock(&service.birth);
+}
+
 static void *run(void *arg)
 {
 	struct turn turn = { 0 };
 	uint64_t value;
 
+	begin();
 	for (;;) {
 		pthread_mutex_lock(&service.turning);
 		ssize_t n = read(service.wake_fd, &value, sizeof(value));
@@ -231,11 +245,26 @@ static void make_idle(void)
 	pthread_condattr_destroy(&attr);
 }
 
+/* A thread on its way may hold locks of whoever makes it, which the child would then never get: see net/engine.c. */
+static void await_birth(void)
+{
+	pthread_mutex_lock(&service.birth);
+	while (service.starting)
+		pthread_cond_wait(&service.begun, &service.birth);
+}
+
+static void allow_births(void)
+{
+	pthread_mutex_unlock(&service.birth);
+}
+
 /* A child of a fork has no thread, and nothing that lingers. */
 static void start_afresh(void)
 {
 	pthread_mutex_init(&service.lock, NULL);
 	pthread_mutex_init(&service.turning, NULL);
+	pthread_mutex_init(&service.birth, NULL);
+	pthread_cond_init(&service.begun, NULL);
 	make_idle();
 	TAILQ_INIT(&service.live);
 	TAILQ_INIT(&service.behind);
@@ -276,16 +305,32 @@ static void prepare(void)
 	if (service.prepared)
 		return;
 	make_idle();
-	pthread_atfork(NULL, NULL, start_afresh);
+	pthread_atfork(await_birth, allow_births, start_afresh);
 	atexit(at_exit);
 	service.prepared = true;
 }
 
 /* It takes no signals: those are the program's. */
-static int start(void)
+static int create_thread(void)
 {
 	sigset_t all, before;
 	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_mutex_lock(&service.birth);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	service.starting = !err;
+	pthread_mutex_unlock(&service.birth);
+	if (!err)
+		pthread_detach(thread);
+	return err;
+}
+
+static int start(void)
+{
 	int err;
 
 	if (service.running)
@@ -293,16 +338,12 @@ static int start(void)
 	service.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (service.wake_fd < 0)
 		return errno;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, NULL, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	err = create_thread();
 	if (err) {
 		close(service.wake_fd);
 		service.wake_fd = -1;
 		return err;
 	}
-	pthread_detach(thread);
 	service.running = true;
 	return 0;
 }
