@@ -161,7 +161,8 @@ static void first_cancelled(void)
 	void *result;
 	ends_open(&e);
 	send_text(e.client, "word");
-	thread = thread_start(read_cancelled, &e.server);
+	/* not by thread_start: a frame of its would be left behind, where the sanitizer finds it */
+	CHECK(!pthread_create(&thread, NULL, read_cancelled, &e.server));
 	CHECK(!pthread_join(thread, &result) && result == PTHREAD_CANCELED);
 	send_text(e.server, "back");
 	expect_text(e.server, "word");
