@@ -244,16 +244,38 @@ static void names_without_room(void)
 	}
 }
 
+static const int some_options[][2] = {
+	{ SOL_SOCKET, SO_KEEPALIVE }, { SOL_SOCKET, SO_RCVBUF },    { SOL_SOCKET, SO_DOMAIN },
+	{ SOL_SOCKET, SO_LINGER },    { IPPROTO_TCP, TCP_NODELAY },
+};
+
+/* A length is an int to the kernel, whatever its type says. */
+static void option_lengths(void)
+{
+	struct ends e;
+	ends_open(&e);
+	for (size_t i = 0; i < 2 * ARRAY_LEN(some_options); i++) {
+		struct linger value = { 0, 0 };
+		socklen_t len = (socklen_t)-1;
+		const int *option = some_options[i % ARRAY_LEN(some_options)];
+		if (i == ARRAY_LEN(some_options)) {
+			send_text(e.client, "first");
+			expect_text(e.server, "first");
+		}
+		CHECK(getsockopt(e.client, option[0], option[1], &value, &len) == -1 &&
+		      errno == EINVAL);
+		CHECK(getsockopt(e.client, option[0], option[1], NULL, &len) == -1 &&
+		      errno == EINVAL);
+		CHECK(setsockopt(e.client, option[0], option[1], &value, len) == -1 &&
+		      errno == EINVAL);
+	}
+}
+
 static void expect_options_fault(int fd, void *nowhere)
 {
-	static const int options[][2] = {
-		{ SOL_SOCKET, SO_KEEPALIVE }, { SOL_SOCKET, SO_RCVBUF },
-		{ SOL_SOCKET, SO_DOMAIN },    { SOL_SOCKET, SO_LINGER },
-		{ IPPROTO_TCP, TCP_NODELAY },
-	};
-	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(some_options); i++) {
 		socklen_t len = sizeof(struct linger);
-		int value, level = options[i][0], name = options[i][1];
+		int value, level = some_options[i][0], name = some_options[i][1];
 		CHECK(getsockopt(fd, level, name, nowhere, &len) == -1 && errno == EFAULT);
 		CHECK(getsockopt(fd, level, name, &value, nowhere) == -1 && errno == EFAULT);
 		CHECK(name == SO_DOMAIN ||
@@ -320,5 +342,6 @@ static const struct row rows[] = {
 	{ "option_bad", option_bad },		{ "option_messages", option_messages },
 	{ "fcntl_calls", fcntl_calls },		{ "ioctl_calls", ioctl_calls },
 	{ "ioctl_unsent", ioctl_unsent },	{ "ioctl_not_a_terminal", ioctl_not_a_terminal },
+	{ "option_lengths", option_lengths },
 };
 const struct rows option_rows = { rows, ARRAY_LEN(rows) };

@@ -82,6 +82,12 @@ static bool is_nowhere(const void *value, socklen_t len)
 	return !value && len;
 }
 
+/* The kernel takes a length for an int. */
+static bool is_negative(socklen_t len)
+{
+	return (int)len < 0;
+}
+
 static int give(const void *from, size_t have, void *value, socklen_t *len)
 {
 	if (*len > have)
@@ -254,6 +260,8 @@ static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
 	struct aw_sock sock;
 	int fixed;
 
+	if (len && is_negative(*len))
+		return failed(EINVAL);
 	if (!len || is_nowhere(value, *len))
 		return failed(EFAULT);
 	if (!look_up(fd, &sock))
@@ -311,6 +319,8 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 {
 	struct aw_sock sock;
 
+	if (is_negative(len))
+		return failed(EINVAL);
 	if (is_nowhere(value, len))
 		return failed(EFAULT);
 	if (!look_up(fd, &sock))
@@ -459,7 +469,7 @@ static int set_iwarp(int fd, int name, const void *value, socklen_t len)
 
 	if (!is_stream(fd))
 		return failed(aw_fdtab_is_paired(fd, false) ? EISCONN : EOPNOTSUPP);
-	if (len < sizeof(number))
+	if (is_negative(len) || len < sizeof(number))
 		return failed(EINVAL);
 	if (!value)
 		return failed(EFAULT);
@@ -476,6 +486,8 @@ static int get_iwarp(int fd, int name, void *value, socklen_t *len)
 	struct aw_sock sock = { .mode = AW_XS_OFF };
 	int number;
 
+	if (len && is_negative(*len))
+		return failed(EINVAL);
 	if (!len || is_nowhere(value, *len))
 		return failed(EFAULT);
 	if (name != IWARP_MODE && name != IWARP_ROLE)
