@@ -17,7 +17,8 @@ BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 ANYWARP = BUILD / "bin" / "anywarp"
 LIBDIR = BUILD / "lib"
 LIBRARY = LIBDIR / "libanywarp-sockets.so"
-STRANGER = 61234  # a user that nobody is
+# A user that nobody is, and no other run of these tests; and one more.
+STRANGER = 61000 + os.getpid() % 2000 * 2
 # A sanitizer's run-time library has to be in programs that were built without it.
 PRELOADED = {"LD_PRELOAD": os.environ.get("ANYWARP_PRELOAD", ""),
              "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
@@ -348,7 +349,7 @@ def test_status_takes_no_directory_that_others_can_write():
     with answerer("", mode="0755") as process:
         done = sockets("--status", process.pid)
     assert done.returncode == 1
-    assert "is not a directory of uid 61234 with mode 0700: remove it" in done.stderr
+    assert f"is not a directory of uid {STRANGER} with mode 0700: remove it" in done.stderr
 
 
 @needs_root
@@ -358,7 +359,7 @@ def test_status_takes_no_directory_of_another_user():
         os.mkdir(directory, mode=0o700)
         done = sockets("--status", process.pid)
     assert done.returncode == 1
-    assert "is not a directory of uid 61234" in done.stderr
+    assert f"is not a directory of uid {STRANGER}" in done.stderr
 
 
 @needs_root
@@ -386,7 +387,7 @@ def test_status_of_a_process_of_another_user_names_it():
     with answerer("", user=STRANGER) as process:
         done = sockets("--status", process.pid, user=STRANGER + 1)
     assert done.returncode == 1
-    assert "is not yours but of uid 61234: ask as that user or as root" in done.stderr
+    assert f"is not yours but of uid {STRANGER}: ask as that user or as root" in done.stderr
 
 
 def test_status_of_no_process():
