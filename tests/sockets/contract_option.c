@@ -305,7 +305,20 @@ static void no_memory_there(void)
 	CHECK(getpeername(e.server, (struct sockaddr *)&name, &negative) == -1 && errno == EINVAL);
 }
 
-/* Whoever may ask for a control message gets one. */
+static bool has_message(const struct ends *e)
+{
+	char octet, control[256];
+	struct iovec data = { &octet, 1 };
+	struct msghdr msg = { .msg_iov = &data,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
+			      .msg_controllen = sizeof(control) };
+	send_text(e->client, "y");
+	CHECK(recvmsg(e->server, &msg, 0) == 1);
+	return CMSG_FIRSTHDR(&msg);
+}
+
+/* Whoever may ask for a control message gets one; the kernel begins to take times a while after it was asked. */
 static void option_messages(void)
 {
 	static const int options[][2] = {
@@ -319,18 +332,13 @@ static void option_messages(void)
 	expect_text(e.server, "x");
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
 		int on = 1, off = 0, level = options[i][0], name = options[i][1];
-		char octet, control[256];
-		struct iovec data = { &octet, 1 };
-		struct msghdr msg = { .msg_iov = &data,
-				      .msg_iovlen = 1,
-				      .msg_control = control,
-				      .msg_controllen = sizeof(control) };
+		int64_t began = now_ms();
 		if (setsockopt(e.server, level, name, &on, sizeof(on)) != 0) {
 			CHECK(errno == ENOPROTOOPT);
 			continue;
 		}
-		send_text(e.client, "y");
-		CHECK(recvmsg(e.server, &msg, 0) == 1 && CMSG_FIRSTHDR(&msg));
+		while (!has_message(&e))
+			CHECK(now_ms() - began < WAIT_MS);
 		CHECK(!setsockopt(e.server, level, name, &off, sizeof(off)));
 	}
 }
