@@ -15,19 +15,14 @@
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/legacy.h"
 #include "xsock/preload/libc.h"
-#include "xsock/preload/sandbox.h"
 #include "xsock/preload/say.h"
 
-#define PATIENCE_MAX 8
-#define DIRECT_MAX 256 /* more of them are the keeper's: each has some fds of this process */
-#define LOWEST_FD 3 /* stdio reads and writes the others */
 #define LEAVE_NS 50000
 #define LEAVE_TURNS 40000 /* who is not out by then has left by siglongjmp */
 #define MS INT64_C(1000000)
 #define FLUSH_MS 20
 
 const struct aw_direct_calls *aw_direct_engine;
-bool aw_direct_wanted;
 
 static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -36,19 +31,6 @@ static struct aw_direct *unused; /* under the table's lock */
 /* 1 in the process whose memory this is; a fork that we do not see wipes it. */
 static _Atomic(int) *alive;
 static _Atomic(bool) has_handlers;
-/*
- * How often connections may still be handed on, each time to another process. One that has ended here gives another
- * time: a program that polls for all that it has soon leaves them to the keeper from the start.
- */
-static _Atomic(int) patience = PATIENCE_MAX;
-
-/* Another library's constructor may come before; its connections are the keeper's. */
-__attribute__((constructor)) static void read_environment(void)
-{
-	const char *mode = getenv("ANYWARP_SOCKETS_DIRECT");
-
-	aw_direct_wanted = !mode || strcmp(mode, "off") != 0;
-}
 
 static void load_engine(void)
 {
@@ -72,26 +54,8 @@ static void load_engine(void)
 	aw_direct_engine = loaded;
 }
 
-static bool is_plain_file(int fd)
+bool aw_direct_load(void)
 {
-	struct f_owner_ex owner;
-
-	return !(aw_libc()->fcntl(fd, F_GETFL) & (O_NONBLOCK | O_ASYNC)) &&
-	       (aw_libc()->fcntl(fd, F_GETOWN_EX, &owner) != 0 || owner.pid == 0);
-}
-
-bool aw_direct_may(struct aw_sock *sock, int fd)
-{
-	bool may;
-
-	if (!aw_direct_is_on() || aw_sandbox_is_on() || atomic_load(&patience) <= 0)
-		return false;
-	aw_fdtab_lock();
-	may = !sock->watches && aw_fdtab_next(sock, -1) >= LOWEST_FD &&
-	      atomic_load(&aw_fdtab_directs) < DIRECT_MAX;
-	aw_fdtab_unlock();
-	if (!may || !aw_legacy_is_within_limits(fd) || !is_plain_file(fd))
-		return false;
 	pthread_once(&once, load_engine);
 	return loaded != NULL;
 }
@@ -302,12 +266,6 @@ static bool call_out(struct aw_direct *direct)
 	return false;
 }
 
-static void gain_patience(void)
-{
-	if (atomic_load(&patience) < PATIENCE_MAX)
-		atomic_fetch_add(&patience, 1);
-}
-
 void aw_direct_bury(struct aw_direct *dead)
 {
 	int saved = errno;
@@ -321,7 +279,7 @@ void aw_direct_bury(struct aw_direct *dead)
 			continue;
 		if (call_out(direct)) {
 			loaded->close(direct->ep, abort);
-			gain_patience();
+			aw_direct_gain_patience();
 			close_files(direct);
 			put_unused(direct);
 		} else {
@@ -420,7 +378,7 @@ static void settle(struct aw_sock *sock, bool moved)
  * STARTING.
  */
 struct claimed {
-	struct aw_sock *socks[DIRECT_MAX];
+	struct aw_sock *socks[AW_DIRECT_MAX];
 	int count, moving;
 	bool surviving; /* those move that are open after an exec */
 	const struct aw_sock *one; /* or one alone */
@@ -437,7 +395,7 @@ static void claim_each(struct aw_sock *sock, int fd, void *arg)
 {
 	struct claimed *claimed = arg;
 
-	if (sock->state != AW_FD_DIRECT || claimed->count == DIRECT_MAX)
+	if (sock->state != AW_FD_DIRECT || claimed->count == AW_DIRECT_MAX)
 		return;
 	aw_fdtab_hold(sock);
 	aw_fdtab_set_state(sock, AW_FD_STARTING);
@@ -452,7 +410,7 @@ static bool any_moving(struct claimed *claimed)
 {
 	bool any = false;
 
-	for (int fd = LOWEST_FD; !any && fd < AW_FDTAB_MAX; fd++) {
+	for (int fd = AW_DIRECT_LOWEST_FD; !any && fd < AW_FDTAB_MAX; fd++) {
 		struct aw_sock *sock = aw_fdtab_state(fd) == AW_FD_DIRECT ? aw_fdtab_get(fd) : NULL;
 
 		any = sock && is_moving(claimed, sock, fd);
@@ -477,7 +435,7 @@ static int convert(struct claimed *claimed)
 	if (!err && claimed->moving)
 		err = carry(claimed->socks, claimed->moving);
 	if (claimed->moving)
-		atomic_fetch_sub(&patience, 1);
+		aw_direct_lose_patience();
 	for (int i = 0; i < claimed->count; i++)
 		settle(claimed->socks[i], !err && i < claimed->moving);
 	aw_fdtab_lock();
@@ -548,7 +506,7 @@ static bool is_any_busy(void)
 {
 	bool any = false;
 
-	for (int fd = LOWEST_FD; !any && fd < AW_FDTAB_MAX; fd++) {
+	for (int fd = AW_DIRECT_LOWEST_FD; !any && fd < AW_FDTAB_MAX; fd++) {
 		struct aw_direct *direct = aw_fdtab_state(fd) == AW_FD_DIRECT ? aw_direct_enter(fd)
 									      : NULL;
 
@@ -571,7 +529,8 @@ void aw_direct_end(void)
 		nanosleep(&turn, NULL);
 	if (is_any_busy())
 		aw_direct_convert_all(false);
-	for (int fd = LOWEST_FD; atomic_load(&aw_fdtab_directs) && fd < AW_FDTAB_MAX; fd++) {
+	for (int fd = AW_DIRECT_LOWEST_FD; atomic_load(&aw_fdtab_directs) && fd < AW_FDTAB_MAX;
+	     fd++) {
 		if (aw_fdtab_state(fd) == AW_FD_DIRECT)
 			aw_fdtab_forget(fd);
 	}

@@ -12,6 +12,9 @@
 #include "xsock/direct/calls.h"
 #include "xsock/preload/fdtab.h"
 
+#define AW_DIRECT_MAX 256 /* more of them are the keeper's: each has some fds of this process */
+#define AW_DIRECT_LOWEST_FD 3 /* stdio reads and writes the others */
+
 /* One connection. It is used again for another one, never freed: who has found it may still look at it. */
 struct aw_direct {
 	struct aw_xs_ep *ep;
@@ -39,6 +42,11 @@ static inline bool aw_direct_is_on(void)
 
 /* Whether sock, about to start by a call that reads or writes fd, is to be direct. It is STARTING and held. */
 bool aw_direct_may(struct aw_sock *sock, int fd);
+/* Connections were handed on, or one has ended here: fewer, or more, may be direct. */
+void aw_direct_lose_patience(void);
+void aw_direct_gain_patience(void);
+/* The engine, if it is not there yet. False: there is none. */
+bool aw_direct_load(void);
 /* Starts it (aw_swap_give). */
 int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *file);
 

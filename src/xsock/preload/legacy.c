@@ -3,22 +3,10 @@
 #include "xsock/preload/legacy.h"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "xsock/preload/fdtab.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
-
-#define DIRECT_FDS 8
-
-bool aw_legacy_is_within_limits(int fd)
-{
-	struct rlimit files, octets;
-
-	return getrlimit(RLIMIT_NOFILE, &files) == 0 && (rlim_t)fd < files.rlim_cur / 2 &&
-	       atomic_load(&aw_fdtab_directs) < files.rlim_cur / 8 / DIRECT_FDS &&
-	       getrlimit(RLIMIT_FSIZE, &octets) == 0 && octets.rlim_cur >= AW_XS_WILL_OCTETS;
-}
 
 void aw_legacy_close(const struct aw_legacy *legacy)
 {

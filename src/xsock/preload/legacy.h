@@ -3,8 +3,6 @@
 #ifndef XSOCK_PRELOAD_LEGACY_H
 #define XSOCK_PRELOAD_LEGACY_H
 
-#include <stdbool.h>
-
 #include "xsock/will.h"
 
 /* What the keeper has of a connection: to end it if we are killed, and to tell of it. */
@@ -12,13 +10,6 @@ struct aw_legacy {
 	struct aw_xs_will *will; /* NULL: nothing */
 	int memory, lifeline[2];
 };
-
-/*
- * Whether fd may be direct: the fds of all direct connections are an eighth of what the process may have, at the most,
- * and the program's own no more than half of it; and the page's file may be written, which would be a SIGXFSZ
- * otherwise.
- */
-bool aw_legacy_is_within_limits(int fd);
 
 /* Where there is no memory, or no fd, there is no will: whoever is killed resets this connection. */
 void aw_legacy_open(struct aw_legacy *legacy);
