@@ -156,7 +156,7 @@ static bool do_answered(const struct aw_order *order, int reply)
 		aw_status_tell(reply, order->pid);
 		return false;
 	case AW_ORDER_CARRIER:
-		aw_status_serve(loop, order->pid);
+		aw_status_serve(order->pid);
 		aw_carriers_add(loop, order, reply);
 		return true;
 	case AW_ORDER_START:
@@ -172,12 +172,12 @@ static bool do_answered(const struct aw_order *order, int reply)
 static void carry_out(const struct aw_order *order, int *fds, int count)
 {
 	if (order->kind == AW_ORDER_START && count == 2) {
-		aw_status_serve(loop, order->pid);
+		aw_status_serve(order->pid);
 		aw_conns_start(loop, order, fds[0], fds[1]);
 		return;
 	}
 	if (order->kind == AW_ORDER_PRESENT || order->kind == AW_ORDER_DIRECT)
-		aw_status_serve(loop, order->pid);
+		aw_status_serve(order->pid);
 	if (order->kind == AW_ORDER_DIRECT)
 		aw_listeners_forget(&order->local, &order->remote);
 	if (order->kind == AW_ORDER_DIRECT && count == 3) {

@@ -82,12 +82,12 @@ static void run(struct aw_loop *loop)
 		draining = aw_control_review();
 		if (aw_control_is_over() || now_ms() - reviewed >= REVIEW_MS) {
 			listening = aw_listeners_review();
-			aw_status_review(loop, false);
+			aw_status_review(false);
 			aw_wills_review();
 			reviewed = now_ms();
 		}
 	}
-	aw_status_review(loop, true);
+	aw_status_review(true);
 	aw_loop_turn(loop, 0);
 }
 
@@ -103,6 +103,7 @@ int main(void)
 		return 1;
 	}
 	aw_listeners_init(&loop, aw_control_catch_up);
+	aw_status_init(&loop, aw_control_catch_up);
 	run(&loop);
 	(void)aw_xs_ep_drain_all(LINGER_NS);
 	return 0;

@@ -17,7 +17,6 @@
 
 #include "xsock/keeper/carriers.h"
 #include "xsock/keeper/conns.h"
-#include "xsock/keeper/control.h"
 #include "xsock/keeper/wills.h"
 #include "xsock/preload/say.h"
 
@@ -31,6 +30,8 @@ struct process {
 };
 
 static struct process *processes;
+static struct aw_loop *loop;
+static void (*catch_up)(void);
 
 static const char *state_name(enum aw_xs_state state)
 {
@@ -138,7 +139,7 @@ static void ready(struct aw_source *source, uint32_t events)
 	(void)events;
 	if (to < 0)
 		return;
-	aw_control_catch_up();
+	catch_up();
 	aw_status_tell(to, process->pid);
 	aw_carriers_tell(&order, to);
 	close(to);
@@ -175,7 +176,13 @@ static int listen_at(struct process *process)
 	return -1;
 }
 
-void aw_status_serve(struct aw_loop *loop, pid_t pid)
+void aw_status_init(struct aw_loop *l, void (*take_orders)(void))
+{
+	loop = l;
+	catch_up = take_orders;
+}
+
+void aw_status_serve(pid_t pid)
 {
 	struct process *process = processes;
 	char path[64];
@@ -206,7 +213,7 @@ void aw_status_serve(struct aw_loop *loop, pid_t pid)
 	processes = process;
 }
 
-void aw_status_review(struct aw_loop *loop, bool all)
+void aw_status_review(bool all)
 {
 	struct process **at = &processes;
 

@@ -8,11 +8,13 @@
 
 #include "xsock/keeper/loop.h"
 
+/* take_orders: what programs have told by now is to be known. */
+void aw_status_init(struct aw_loop *loop, void (*take_orders)(void));
 /* Answers for pid from here on. */
-void aw_status_serve(struct aw_loop *loop, pid_t pid);
+void aw_status_serve(pid_t pid);
 /* Writes the lines of pid to a socket. */
 void aw_status_tell(int to, pid_t pid);
 /* Stops answering for processes that are gone; all: for every one. */
-void aw_status_review(struct aw_loop *loop, bool all);
+void aw_status_review(bool all);
 
 #endif
