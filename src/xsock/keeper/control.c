@@ -156,7 +156,6 @@ static bool do_answered(const struct aw_order *order, int reply)
 		aw_status_tell(reply, order->pid);
 		return false;
 	case AW_ORDER_CARRIER:
-		aw_status_serve(order->pid);
 		aw_carriers_add(loop, order, reply);
 		return true;
 	case AW_ORDER_START:
@@ -169,15 +168,21 @@ static bool do_answered(const struct aw_order *order, int reply)
 	return false;
 }
 
+/* By such an order the process has connections, which its status tells. */
+static bool is_of_owner(const struct aw_order *order)
+{
+	return order->kind == AW_ORDER_START || order->kind == AW_ORDER_DIRECT ||
+	       order->kind == AW_ORDER_CARRIER || order->kind == AW_ORDER_PRESENT;
+}
+
 static void carry_out(const struct aw_order *order, int *fds, int count)
 {
-	if (order->kind == AW_ORDER_START && count == 2) {
+	if (is_of_owner(order))
 		aw_status_serve(order->pid);
+	if (order->kind == AW_ORDER_START && count == 2) {
 		aw_conns_start(loop, order, fds[0], fds[1]);
 		return;
 	}
-	if (order->kind == AW_ORDER_PRESENT || order->kind == AW_ORDER_DIRECT)
-		aw_status_serve(order->pid);
 	if (order->kind == AW_ORDER_DIRECT)
 		aw_listeners_forget(&order->local, &order->remote);
 	if (order->kind == AW_ORDER_DIRECT && count == 3) {
