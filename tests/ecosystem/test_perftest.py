@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Debian's perftest and qperf. These prove that the programs work; how fast they are is not judged."""
 
-import math
 import re
 
 import pytest
+from perftest import table
 
 with_cm = pytest.mark.program("perftest with -R")
 without_cm = pytest.mark.program("perftest without -R")
@@ -19,15 +19,6 @@ LINES = ["ib_write_bw -s 65536 -n 500", "ib_read_bw -s 65536 -n 500", "ib_send_b
          "ib_write_bw -b -n 200", "ib_send_bw -b -n 200", "ib_read_bw -b -n 200",
          "ib_write_bw -a -n 10", "ib_read_bw -a -n 10", "ib_send_bw -a -n 10",
          "ib_send_bw -r 32 --use-srq -n 200", "ib_write_bw -D 1"]
-
-
-def table(printed):
-    """{size in octets: the row's figures} of a perftest report. Where it cannot find its processor's clock
-    rate, as on a loaded machine, times are infinite and bandwidths 0: those figures say nothing."""
-    rows = re.findall(r"(?m)^ *(\d+)((?:[ \t]+(?:[\d.]+|inf|-?nan))+)[ \t]*$", printed)
-    unknown = "Correlation coefficient" in printed
-    return {int(size): [math.inf if unknown else float(figure) for figure in figures.split()]
-            for size, figures in rows}
 
 
 def perftest(scene, line):

@@ -2,24 +2,15 @@
 """Debian's perftest and qperf. These prove that the programs work and finish in seconds with both
 ends spinning on few cores; how fast they are is never judged here."""
 
-import math
 import re
 
 import pytest
 
 import conftest
+from perftest import table
 
 SLOW = bool(conftest.SANITIZER)
 SECONDS_MAX = 60
-
-
-def table(output):
-    """{size in octets: the row's figures} of a perftest report. Where it cannot find its processor's clock
-    rate, as on a loaded machine, times are infinite and bandwidths 0: those figures say nothing."""
-    rows = re.findall(r"(?m)^ *(\d+)((?:[ \t]+(?:[\d.]+|inf|-?nan))+)[ \t]*$", output)
-    unknown = "Correlation coefficient" in output
-    return {int(size): [math.inf if unknown else float(figure) for figure in figures.split()]
-            for size, figures in rows}
 
 
 def perftest(start, port, line, bed=None):

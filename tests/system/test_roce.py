@@ -12,7 +12,8 @@ import threading
 
 import conftest
 import pytest
-from test_perftest import assert_figures, table
+from perftest import table
+from test_perftest import assert_figures
 
 SECONDS_MAX = 60
 ROCE = ("env", "ANYWARP_PERSONA=roce")

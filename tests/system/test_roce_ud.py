@@ -6,7 +6,8 @@ import re
 
 import program
 import pytest
-from test_perftest import assert_figures, table
+from perftest import table
+from test_perftest import assert_figures
 
 SECONDS_MAX = 60
 ROCE = ("env", "ANYWARP_PERSONA=roce")
