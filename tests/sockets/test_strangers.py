@@ -21,6 +21,7 @@ import time
 import conftest
 import iwarp
 import pytest
+import sockets_status
 from test_ends import MOB, SECONDS_MAX, Server, rng, serve_one  # noqa: F401
 
 NOBODY = 65534
@@ -433,10 +434,10 @@ def test_status_of_who_was_root(open_libraries, only_iwarp, when):
     def both():
         status = subprocess.run([conftest.BUILD / "bin" / "anywarp", "sockets", "--status", pid],
                                 capture_output=True, text=True, check=True).stdout
-        rows = [line.split() for line in status.splitlines()[1:]]
+        rows = sockets_status.rows(status)
         return rows if len(rows) > 1 else None
 
     rows = run.wait_until(both, "both ends in the status")  # the keeper may still be at its start
     assert len(rows) == 2
-    assert {row[-1] for row in rows} == {"established"}
-    assert {row[4] for row in rows} == {"0", "1"}
+    assert {row.state for row in rows} == {"established"}
+    assert {row.octets_out for row in rows} == {"0", "1"}

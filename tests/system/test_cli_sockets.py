@@ -12,6 +12,7 @@ import sys
 import time
 
 import pytest
+import sockets_status
 
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 ANYWARP = BUILD / "bin" / "anywarp"
@@ -448,7 +449,7 @@ def row_of(pid):
         assert time.monotonic() < end, f"no row of {pid}"
         done = sockets("--status", pid)
         assert done.returncode == 0, done.stderr
-        rows = [line.split() for line in done.stdout.splitlines()[1:]]
+        rows = sockets_status.rows(done.stdout)
     row, = rows
     return row
 
@@ -464,11 +465,11 @@ def test_status_of_both_ends_of_a_connection():
             served = row_of(server.pid)
             client.communicate()
         server.communicate()
-    assert asked[:5] == [client_fd, "on", f"127.0.0.1:{port}", "0", "5"]
-    assert asked[7] == "established"
-    assert served[:2] == [server_fd, "on"] and served[2].startswith("127.0.0.1:")
-    assert served[3:5] == ["5", "0"]
-    assert all(int(credits) > 0 for credits in asked[5:7] + served[5:7])
+    assert asked[:5] == (client_fd, "on", f"127.0.0.1:{port}", "0", "5")
+    assert asked.state == "established"
+    assert served[:2] == (server_fd, "on") and served.peer.startswith("127.0.0.1:")
+    assert (served.octets_in, served.octets_out) == ("5", "0")
+    assert all(int(row.send_credits) > 0 and int(row.receive_credits) > 0 for row in (asked, served))
 
 
 FORKER = """
@@ -498,7 +499,7 @@ def test_status_of_processes_that_were_forked_and_exec_ed():
             for _ in range(2):
                 pid, fd = server.stdout.readline().split()
                 row = row_of(int(pid))
-                assert row[:2] == [fd, "on"] and row[2].startswith("127.0.0.1:")
-                assert row[3:5] == ["5", "0"] and row[7] == "established"
+                assert row[:2] == (fd, "on") and row.peer.startswith("127.0.0.1:")
+                assert (row.octets_in, row.octets_out, row.state) == ("5", "0", "established")
             client.communicate()
         server.communicate()

@@ -11,6 +11,7 @@ import pytest
 
 import conftest
 import direct_load
+import sockets_status
 from test_sockets_scenes import environment
 
 LOAD = pathlib.Path(direct_load.__file__)
@@ -99,11 +100,11 @@ def test_status(pair):
     def rows():
         argv = [conftest.BUILD / "bin" / "anywarp", "sockets", "--status", str(victim.pid)]
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
-        return [line.split() for line in done.stdout.splitlines()[1:]]
+        return sockets_status.rows(done.stdout)
 
     listed = victim.wait_until(rows, "connection in the status")
-    assert [row[1:5] + row[-1:] for row in listed] == [
-        ["on", f"127.0.0.1:{pair.port}", "6", "17", "established"]]
+    assert [(row.mode, row.peer, row.octets_in, row.octets_out, row.state) for row in listed] == [
+        ("on", f"127.0.0.1:{pair.port}", "6", "17", "established")]
     witness.process.send_signal(signal.SIGUSR1)
 
 
