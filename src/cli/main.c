@@ -2,6 +2,7 @@
 // The anywarp command: picks the subcommand.
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ static bool is_one_of(const char *arg, const char *brief, const char *whole)
 	return !strcmp(arg, brief) || !strcmp(arg, whole);
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "help";
 	const struct cli_command *command;
@@ -46,4 +47,22 @@ int main(int argc, char **argv)
 		return CLI_OK;
 	}
 	return command->run(argc - 1, argv + 1);
+}
+
+// What was printed into a full disk, as rules of --check, must not look like all of it.
+static bool finish_output(void)
+{
+	bool failed = ferror(stdout) != 0;
+	int error = fflush(stdout) != 0 ? errno : failed ? EIO : 0;
+
+	if (error)
+		fprintf(stderr, "anywarp: cannot write the output: %s\n", strerror(error));
+	return !error;
+}
+
+int main(int argc, char **argv)
+{
+	int status = dispatch(argc, argv);
+
+	return finish_output() || status != CLI_OK ? status : CLI_FAILED;
 }

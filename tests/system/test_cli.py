@@ -48,6 +48,16 @@ def test_unknown_subcommand_points_to_help(args):
     assert "fly" in done.stderr and "anywarp help" in done.stderr
 
 
+@pytest.mark.parametrize("args", [("--version",), ("help",), ("run", "--help"), ("doctor",),
+                                  ("sockets", "--check")])
+def test_output_that_cannot_be_written_is_an_error(args):
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([str(ANYWARP), *args], stdout=full, stderr=subprocess.PIPE, text=True,
+                              timeout=60, check=False)
+    assert done.returncode == 1
+    assert "cannot write the output: No space left on device" in done.stderr
+
+
 def test_run_puts_our_libraries_first_and_keeps_the_rest():
     done = anywarp("run", "--", "sh", "-c", "echo $LD_LIBRARY_PATH", LD_LIBRARY_PATH="/a:/b")
     assert done.returncode == 0
