@@ -503,3 +503,43 @@ def test_status_of_processes_that_were_forked_and_exec_ed():
                 assert (row.octets_in, row.octets_out, row.state) == ("5", "0", "established")
             client.communicate()
         server.communicate()
+
+
+# --- what the keeper has no room for
+
+FEW_FDS = 12  # too few for one connection of the keeper's
+POLLING_SERVER = """
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]),) * 2)
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+connection = listener.accept()[0]
+connection.settimeout(30)
+try:
+    print(connection.recv(100), flush=True)
+except OSError as error:
+    print(error, flush=True)
+"""
+POLLING_CLIENT = """
+import socket, sys
+connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 30)
+try:
+    connection.send(b"text")
+    print(connection.recv(100))
+except OSError as error:
+    print(error)
+"""
+
+
+@needs_library
+def test_a_connection_that_too_few_fds_lose_is_an_error_of_the_log():
+    command = [ANYWARP, "sockets", "--rule", "on", "--log", "error", "--", sys.executable, "-c"]
+    environment = {**os.environ, **PRELOADED}
+    with subprocess.Popen([*command, POLLING_SERVER, str(FEW_FDS)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, env=environment) as server:
+        port = server.stdout.readline().strip()
+        client = subprocess.run([*command, POLLING_CLIENT, port], capture_output=True, text=True,
+                                timeout=60, env=environment, check=False)
+        told = server.communicate(timeout=60)
+    assert "text" not in told[0], told
+    assert "raise the hard limits of open files" in told[1], (told, client)

@@ -50,6 +50,17 @@ static void note_end(uint64_t ino, int error)
 		aw_conns_note(ino, error);
 }
 
+/* The programs see a reset, and nothing of what this end has too little of. */
+static void tell_end(int error)
+{
+	if (error == EMFILE || error == ENFILE || error == ENOMEM)
+		aw_say(AW_SAY_ERROR,
+		       "a connection is lost: %s: raise the hard limits of open files and memory",
+		       strerror(error));
+	else if (error)
+		aw_say(AW_SAY_INFO, "a connection has ended: %s", strerror(error));
+}
+
 void aw_conns_report_to(int control)
 {
 	above = control;
@@ -61,8 +72,7 @@ static void over(struct aw_bridge *bridge, int error, void *arg)
 
 	(void)bridge;
 	note_end(conn->ino, error);
-	if (error)
-		aw_say(AW_SAY_INFO, "a connection has ended: %s", strerror(error));
+	tell_end(error);
 	while (*at != conn)
 		at = &(*at)->next;
 	*at = conn->next;
