@@ -361,3 +361,28 @@ def connect_delayed(port):
     assert sock.getsockopt(SOL_IWARP, IWARP_MODE) == 1
     sock.sendall(b"iwarp")
     assert read_all(sock) == b"yes"
+
+
+@connect
+def connect_at_once(port):
+    """A client that connects as soon as it can finds an iWARP server. Both are this process."""
+    listener = socket.socket()
+    listener.bind((LOCALHOST, port))
+    modes = []
+
+    def ask():
+        while not modes:
+            with socket.socket() as sock:
+                if sock.connect_ex((LOCALHOST, port)) == 0:
+                    sock.sendall(b"question")
+                    assert read_exactly(sock, 6) == b"answer"
+                    modes.append(sock.getsockopt(SOL_IWARP, IWARP_MODE))
+
+    client = threading.Thread(target=ask)
+    client.start()
+    listener.listen()
+    conn, _ = listener.accept()
+    assert read_exactly(conn, 8) == b"question"
+    conn.sendall(b"answer")
+    client.join()
+    assert modes == [IWARP_ON]

@@ -14,7 +14,7 @@ import sockets_peer
 PEER = pathlib.Path(__file__).with_name("sockets_peer.py")
 LIBRARY = conftest.BUILD / "lib" / "libanywarp-sockets.so"
 # Neither interpreter nor kernel know the option without the library.
-SCENES = sorted(set(sockets_peer.CONNECT) - {"delayed", "called_off"})
+SCENES = sorted(set(sockets_peer.CONNECT) - {"delayed", "called_off", "at_once"})
 SIGKILLED = -9
 # Each end's rules; None is an end without the library, "direct" is `on` as it is, and "on" with the keeper in between.
 PAIRS = {"tcp": (None, None), "on": ("on", "on"), "direct": ("direct", "direct"), "auto": ("auto", "auto"),
@@ -73,6 +73,10 @@ def test_scene(scene, pair, port, tmp_path):
 
 def test_called_off(port, tmp_path):
     play("called_off", PAIRS["auto"], port, tmp_path)
+
+
+def test_client_comes_at_once(port, tmp_path):
+    play("at_once", PAIRS["auto"], port, tmp_path)
 
 
 def test_delayed_start(port, tmp_path):

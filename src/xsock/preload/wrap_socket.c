@@ -90,7 +90,7 @@ static enum aw_xs_mode asked_mode(int fd, bool *asked)
 }
 
 /* Clients may ask from now on: it waits until somebody is there to answer. */
-static void announce(int fd, const struct sockaddr_storage *local)
+static bool announce(int fd, const struct sockaddr_storage *local)
 {
 	int v6only = 0, err;
 	socklen_t len = sizeof(v6only);
@@ -108,25 +108,45 @@ static void announce(int fd, const struct sockaddr_storage *local)
 	err = aw_keeper_ask(&order, true, &answer);
 	if (err)
 		aw_say(AW_SAY_WARN, "fd %d: nobody answers clients in auto: %s", fd, strerror(err));
+	return !err;
 }
 
+/* Whether it is one of ours once it listens; like: what it then is. */
+static bool is_to_listen(int fd, struct aw_sock *like, struct sockaddr_storage *local)
+{
+	socklen_t len = sizeof(*local);
+
+	memset(local, 0, sizeof(*local));
+	if (aw_fdtab_state(fd) != AW_FD_CANDIDATE ||
+	    aw_libc()->getsockname(fd, (struct sockaddr *)local, &len) != 0)
+		return false;
+	like->mode = asked_mode(fd, &like->mode_asked);
+	return like->mode_asked ? like->mode != AW_XS_OFF
+				: aw_mode_may_accept((const struct sockaddr *)local);
+}
+
+static bool has_port(const struct sockaddr_storage *local)
+{
+	return ((const struct sockaddr_in *)local)->sin_port != 0;
+}
+
+/*
+ * A client may be there, and ask, as soon as it listens. The keeper hears of it once more behind that: by then it may
+ * have looked, and found nobody who listens.
+ */
 AW_WRAPPER int listen(int fd, int backlog)
 {
 	struct aw_sock like = { .state = AW_FD_LISTENER, .role = AW_ROLE_PASSIVE };
-	struct sockaddr_storage local = { 0 };
-	socklen_t len = sizeof(local);
-	int result = aw_libc()->listen(fd, backlog);
+	struct sockaddr_storage local;
+	bool answers = true;
+	int result;
 
-	if (result != 0 || aw_fdtab_state(fd) != AW_FD_CANDIDATE ||
-	    aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
-		return result;
-	like.mode = asked_mode(fd, &like.mode_asked);
-	if (like.mode_asked ? like.mode == AW_XS_OFF
-			    : !aw_mode_may_accept((const struct sockaddr *)&local))
-		return result;
-	if (aw_fdtab_add(fd, &like))
-		announce(fd, &local);
-	return 0;
+	if (is_to_listen(fd, &like, &local) && has_port(&local))
+		answers = announce(fd, &local);
+	result = aw_libc()->listen(fd, backlog);
+	if (result == 0 && is_to_listen(fd, &like, &local) && aw_fdtab_add(fd, &like) && answers)
+		(void)announce(fd, &local);
+	return result;
 }
 
 struct accepted {
