@@ -39,7 +39,7 @@ def test_ucmatose(start, port, options, address):
 
 def test_ucmatose_over_a_wildcard_listener(start, port):
     server = start.server("ucmatose -c 5", port)
-    both_end_well(server, start(f"ucmatose -s localhost -f name -p {port} -c 5"))
+    both_end_well(server, start(f"ucmatose -s 127.0.0.1 -f name -p {port} -c 5"))
 
 
 def test_cmtime_times_every_step(start, port):

@@ -5,6 +5,7 @@ Every wait has a time-out. Used by the demo, by the bench and by the system test
 import collections
 import ctypes
 import os
+import pathlib
 import random
 import re
 import shlex
@@ -27,6 +28,11 @@ LIBC = ctypes.CDLL(None)
 
 class Trouble(Exception):
     """A program did not do what was waited for; the text says which and what it printed."""
+
+
+def is_open_to_others(path):
+    """Whether every user may come to it: in a home directory that is its owner's alone nobody else starts it."""
+    return all(each.stat().st_mode & 0o001 for each in pathlib.Path(path).resolve().parents)
 
 
 def claim_port(port):
