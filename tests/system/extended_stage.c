@@ -2,6 +2,7 @@
 #include "extended.h"
 
 #include <arpa/inet.h>
+#include <execinfo.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -175,6 +176,18 @@ static void tick(suseconds_t us)
 	NEED(setitimer(ITIMER_REAL, &interval, NULL) == 0);
 }
 
+/* The scene hangs: where its main thread is, before it dies. */
+static void say_where(int sig)
+{
+	void *frames[64];
+	int count = backtrace(frames, 64);
+
+	fprintf(stderr, "scene %s, pid %d: still in\n", scene_now, (int)getpid());
+	backtrace_symbols_fd(frames, count, STDERR_FILENO);
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
 /* While a handler looks at the socket again and again. */
 static void start(int fd, int role)
 {
@@ -183,7 +196,7 @@ static void start(int fd, int role)
 	tick(TICK_US);
 	NEED(iwarp_start(fd, role) == 0);
 	tick(0);
-	NEED(signal(SIGALRM, SIG_DFL) != SIG_ERR);
+	NEED(signal(SIGALRM, say_where) != SIG_ERR);
 	alarm(SCENE_S);
 }
 
@@ -206,6 +219,13 @@ static void be_server(const struct scene *scene, int listener)
 	start(fd, IWARP_PASSIVE);
 	scene->serve(fd);
 	close(fd);
+}
+
+static bool is_as_wanted(const struct scene *scene, int asker_status)
+{
+	if (!scene->asker_dies_of)
+		return asker_status == 0;
+	return WIFSIGNALED(asker_status) && WTERMSIG(asker_status) == scene->asker_dies_of;
 }
 
 /* Both ends are children, so that every scene is its processes' first. */
@@ -235,8 +255,11 @@ void play(const struct scene *scene)
 		exit(0);
 	}
 	NEED(waitpid(asker, &status, 0) == asker);
-	NEED(scene->asker_dies_of ? WIFSIGNALED(status) && WTERMSIG(status) == scene->asker_dies_of
-				  : status == 0);
+	if (!is_as_wanted(scene, status)) {
+		kill(server, SIGALRM); /* it says where it is, too */
+		waitpid(server, NULL, 0);
+	}
+	NEED(is_as_wanted(scene, status));
 	NEED(waitpid(server, &status, 0) == server && status == 0);
 }
 
