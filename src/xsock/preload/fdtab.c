@@ -249,8 +249,10 @@ static void disconnect(const struct aw_sock *sock)
 	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd)) {
 		int flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
 
-		aw_say(AW_SAY_ERROR,
-		       "fd %d was not connected yet at a fork: it is the parent's alone", fd);
+		if (!sock->caller)
+			aw_say(AW_SAY_ERROR,
+			       "fd %d was not connected yet at a fork: it is the parent's alone",
+			       fd);
 		if (fresh < 0 || aw_libc()->dup3(fresh, fd, flags) < 0)
 			aw_libc()->close(fd);
 	}

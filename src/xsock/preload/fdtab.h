@@ -63,6 +63,7 @@ struct aw_sock {
 	int domain;
 	uint64_t keeper; /* who carries it: aw_keeper_number's; 0: not known */
 	bool orphaned; /* its keeper has died, and no call has told so */
+	const void *caller; /* a thread is in its connect: what is its alone; NULL: none is */
 	bool connect_told; /* a non-blocking connect's success was told by a second connect */
 	int64_t doubt_ns; /* when it is over (doubt.h); 0: there is none */
 	int lowat; /* before it */
@@ -82,6 +83,12 @@ extern _Atomic(unsigned) aw_fdtab_directs;
 extern _Atomic(unsigned) aw_fdtab_bridged;
 /* Of fds that are direct. */
 extern _Atomic(struct aw_direct *) aw_fdtab_direct[AW_FDTAB_MAX];
+
+/* It connects, and the thread that has begun that is still in the call. */
+static inline bool aw_fdtab_is_called(const struct aw_sock *sock)
+{
+	return sock->state == AW_FD_CONNECTING && sock->caller;
+}
 
 static inline enum aw_fd_state aw_fdtab_state(int fd)
 {

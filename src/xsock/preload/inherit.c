@@ -76,8 +76,8 @@ static void write_socket(struct aw_sock *sock, int fd, void *arg)
 	char local[ADDR_HEX + 1] = "", remote[ADDR_HEX + 1] = "";
 
 	if (sock->state == AW_FD_CANDIDATE || sock->state == AW_FD_DIRECT ||
-	    rank_of(sock, fd) != text->rank || fd != aw_fdtab_next(sock, -1) ||
-	    text->len + SOCKET_TEXT_MAX > TEXT_MAX)
+	    aw_fdtab_is_called(sock) || rank_of(sock, fd) != text->rank ||
+	    fd != aw_fdtab_next(sock, -1) || text->len + SOCKET_TEXT_MAX > TEXT_MAX)
 		return;
 	if (sock->state == AW_FD_BRIDGED) {
 		put_hex(local, &sock->local);
@@ -240,8 +240,8 @@ static void find_survivor(struct aw_sock *sock, int fd, void *arg)
 	struct survivors *found = arg;
 	int flags = aw_libc()->fcntl(fd, F_GETFD);
 
-	if (sock->state >= AW_FD_CONNECTING && flags >= 0 && !(flags & FD_CLOEXEC) &&
-	    found->count < FDS_MAX)
+	if (sock->state >= AW_FD_CONNECTING && !aw_fdtab_is_called(sock) && flags >= 0 &&
+	    !(flags & FD_CLOEXEC) && found->count < FDS_MAX)
 		found->fds[found->count++] = fd;
 }
 

@@ -217,13 +217,15 @@ static void go_plain(struct aw_sock *sock)
 	aw_fdtab_unlock();
 }
 
-/* The program may try another address. */
+/* The program may try another address. Who is in connect will know better whether it has failed. */
 static void go_back(struct aw_sock *sock)
 {
 	aw_fdtab_lock();
-	aw_watch_narrow(sock);
-	if (sock->state == AW_FD_CONNECTING)
-		aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
+	if (!aw_fdtab_is_called(sock)) {
+		aw_watch_narrow(sock);
+		if (sock->state == AW_FD_CONNECTING)
+			aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
+	}
 	aw_fdtab_unlock();
 }
 
@@ -437,7 +439,7 @@ static void decide(int fd)
 	(void)aw_touch(fd, AW_TOUCH_WRITE, false);
 }
 
-/* What connects still when it has had its time is TCP, or the parent's alone. */
+/* What connects still when it has had its time is TCP, or the parent's alone; so is at once what a thread waits for. */
 static void decide_connecting(int fd)
 {
 	enum aw_xs_mode mode = AW_XS_OFF;
@@ -445,7 +447,7 @@ static void decide_connecting(int fd)
 
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
-	if (sock && sock->state == AW_FD_CONNECTING)
+	if (sock && sock->state == AW_FD_CONNECTING && !sock->caller)
 		mode = sock->mode;
 	aw_fdtab_unlock();
 	if (mode == AW_XS_OFF)

@@ -131,6 +131,14 @@ static int shut_down(struct aw_direct *direct, int how)
 	return err ? -1 : 0;
 }
 
+/* A connect that is under way is not waited for: shutdown gives it up. */
+static bool is_connecting(int fd)
+{
+	return aw_fdtab_state(fd) == AW_FD_CONNECTING &&
+	       aw_touch_slow(fd, AW_TOUCH_POLL, true) == 0 &&
+	       aw_fdtab_state(fd) == AW_FD_CONNECTING;
+}
+
 AW_WRAPPER int shutdown(int fd, int how)
 {
 	if (aw_fdtab_is_touchy(fd)) {
@@ -138,7 +146,7 @@ AW_WRAPPER int shutdown(int fd, int how)
 
 		if (direct)
 			return shut_down(direct, how);
-		if (aw_touch_slow(fd, AW_TOUCH_WRITE, false))
+		if (!is_connecting(fd) && aw_touch_slow(fd, AW_TOUCH_WRITE, false))
 			return -1;
 	}
 	return aw_libc()->shutdown(fd, how);

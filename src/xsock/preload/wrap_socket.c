@@ -255,8 +255,11 @@ static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
 	return aw_mode_connecting((struct sockaddr *)&local, remote);
 }
 
-/* told: this connect succeeds, and a second one does not. */
-static bool set_connecting(int fd, enum aw_xs_mode mode, bool told)
+/*
+ * fd is CONNECTING from before the call on: another thread may learn from the server that the connection stands, and
+ * use it, before the call has returned here. Whichever is first starts MPA.
+ */
+static bool begin_connect(int fd, enum aw_xs_mode mode, const void *caller)
 {
 	struct aw_sock like = { .state = AW_FD_CANDIDATE };
 	struct aw_sock *sock;
@@ -272,12 +275,34 @@ static bool set_connecting(int fd, enum aw_xs_mode mode, bool told)
 	if (sock) {
 		sock->mode = mode;
 		sock->role = AW_ROLE_ACTIVE;
-		sock->connect_told = told;
+		sock->caller = caller;
 		aw_fdtab_set_state(sock, AW_FD_CONNECTING);
-		aw_watch_widen(sock);
 	}
 	aw_fdtab_unlock();
 	return sock != NULL;
+}
+
+/* What was closed meanwhile has no caller any more, nor has another socket at its number. */
+static void end_connect(int fd, const void *caller, int result)
+{
+	int err = errno;
+	bool goes_on = err == EINPROGRESS || err == EINTR;
+	struct aw_sock *sock;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock && sock->caller == caller) {
+		sock->caller = NULL;
+		sock->connect_told = result == 0; /* a second one does not succeed */
+		if (sock->state == AW_FD_CONNECTING && (result == 0 || goes_on)) {
+			aw_watch_widen(sock);
+		} else if (sock->state == AW_FD_CONNECTING) {
+			aw_watch_narrow(sock);
+			aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
+		}
+	}
+	aw_fdtab_unlock();
+	errno = err;
 }
 
 /* A blocking connect that is over starts MPA here; any other one when the program looks at it. */
@@ -290,13 +315,14 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
 		return aw_libc()->connect(fd, addr, len);
 	mode = connecting_mode(fd, addr);
-	result = aw_libc()->connect(fd, addr, len);
-	if (mode == AW_XS_OFF || (result != 0 && errno != EINPROGRESS && errno != EINTR))
-		return result;
-	if (!set_connecting(fd, mode, result == 0)) {
+	if (mode == AW_XS_OFF)
+		return aw_libc()->connect(fd, addr, len);
+	if (!begin_connect(fd, mode, &mode)) {
 		aw_say(AW_SAY_ERROR, "fd %d cannot be iWARP: no room for it", fd);
-		return result;
+		return aw_libc()->connect(fd, addr, len);
 	}
+	result = aw_libc()->connect(fd, addr, len);
+	end_connect(fd, &mode, result);
 	if (result == 0)
 		return aw_touch_direct(fd, AW_TOUCH_WRITE, false);
 	return result;
