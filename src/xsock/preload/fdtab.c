@@ -425,19 +425,16 @@ void aw_fdtab_mark(int fd)
 		put_state(fd, AW_FD_CANDIDATE);
 }
 
-bool aw_fdtab_add(int fd, const struct aw_sock *like)
+static struct aw_sock *add(int fd, const struct aw_sock *like)
 {
 	struct aw_sock *sock;
 	struct stat file;
 
 	if ((unsigned)fd >= AW_FDTAB_MAX || is_vfork_child() || fstat(fd, &file) != 0)
-		return false;
-	aw_fdtab_lock();
+		return NULL;
 	sock = aw_pool_take(&pool);
-	if (!sock) {
-		aw_fdtab_unlock();
-		return false;
-	}
+	if (!sock)
+		return NULL;
 	*sock = *like;
 	sock->fds = sock->users = sock->sleepers = 0;
 	sock->watches = NULL;
@@ -446,8 +443,25 @@ bool aw_fdtab_add(int fd, const struct aw_sock *like)
 	sock->ino = file.st_ino;
 	count(sock->state, 1);
 	attach(fd, sock);
+	return sock;
+}
+
+bool aw_fdtab_add(int fd, const struct aw_sock *like)
+{
+	bool added;
+
+	aw_fdtab_lock();
+	added = add(fd, like);
 	aw_fdtab_unlock();
-	return true;
+	return added;
+}
+
+struct aw_sock *aw_fdtab_need(int fd)
+{
+	static const struct aw_sock fresh = { .state = AW_FD_CANDIDATE };
+	struct aw_sock *sock = aw_fdtab_get(fd);
+
+	return sock ? sock : add(fd, &fresh);
 }
 
 void aw_fdtab_copy(int from, int to)

@@ -161,6 +161,8 @@ void aw_fdtab_await_convert(void);
 
 /* fd's socket; NULL where it has none, or the fd turns out to be another file by now. */
 struct aw_sock *aw_fdtab_get(int fd);
+/* The same, but a CANDIDATE where it has none; NULL for aw_fdtab_add's reasons. */
+struct aw_sock *aw_fdtab_need(int fd);
 /* The next fd of the socket above after; -1: no more. Begin with -1. */
 int aw_fdtab_next(const struct aw_sock *sock, int after);
 void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state);

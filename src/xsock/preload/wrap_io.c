@@ -139,15 +139,21 @@ static bool is_connecting(int fd)
 	       aw_fdtab_state(fd) == AW_FD_CONNECTING;
 }
 
+static int shut_down_touchy(int fd, int how)
+{
+	struct aw_direct *direct = aw_direct_enter(fd);
+	int result;
+
+	if (direct)
+		return shut_down(direct, how);
+	if (!is_connecting(fd))
+		return aw_touch_slow(fd, AW_TOUCH_WRITE, false) ? -1 : aw_libc()->shutdown(fd, how);
+	result = aw_libc()->shutdown(fd, how);
+	/* If it is a pair by now, which end of what has that met? */
+	return aw_fdtab_is_paired(fd, true) ? shutdown(fd, how) : result;
+}
+
 AW_WRAPPER int shutdown(int fd, int how)
 {
-	if (aw_fdtab_is_touchy(fd)) {
-		struct aw_direct *direct = aw_direct_enter(fd);
-
-		if (direct)
-			return shut_down(direct, how);
-		if (!is_connecting(fd) && aw_touch_slow(fd, AW_TOUCH_WRITE, false))
-			return -1;
-	}
-	return aw_libc()->shutdown(fd, how);
+	return aw_fdtab_is_touchy(fd) ? shut_down_touchy(fd, how) : aw_libc()->shutdown(fd, how);
 }

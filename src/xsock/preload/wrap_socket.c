@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "xsock/left.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
@@ -196,23 +197,34 @@ void aw_socket_unlisten(int listener)
 	errno = saved;
 }
 
-/* The mode of a connection that listener has accepted. */
-static enum aw_xs_mode accepted_mode(int listener, int fd)
+/* What the rules say of a connection that was accepted. */
+static enum aw_xs_mode accepted_mode(int fd)
 {
 	struct sockaddr_storage local, remote;
 	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
-	bool asked;
-	enum aw_xs_mode mode = asked_mode(listener, &asked);
 
-	if (asked)
-		return mode;
 	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
 	    aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) != 0)
 		return AW_XS_OFF;
 	return aw_mode_accepted((struct sockaddr *)&local, (struct sockaddr *)&remote);
 }
 
-static int take(int listener, int fd)
+/* A listener, looked at before its accept: the kernel goes on with one that is closed meanwhile. */
+struct parent {
+	bool listens, asked;
+	enum aw_xs_mode mode;
+};
+
+static struct parent look_at_parent(int listener)
+{
+	struct parent parent = { .listens = aw_fdtab_state(listener) == AW_FD_LISTENER };
+
+	if (parent.listens)
+		parent.mode = asked_mode(listener, &parent.asked);
+	return parent;
+}
+
+static int take(const struct parent *parent, int fd)
 {
 	struct aw_sock like = { .state = AW_FD_PENDING, .role = AW_ROLE_PASSIVE };
 	int saved = errno;
@@ -220,9 +232,9 @@ static int take(int listener, int fd)
 	if (fd < 0)
 		return fd;
 	aw_fdtab_forget(fd);
-	if (aw_fdtab_state(listener) != AW_FD_LISTENER)
+	if (!parent->listens)
 		return fd;
-	like.mode = accepted_mode(listener, fd);
+	like.mode = parent->asked ? parent->mode : accepted_mode(fd);
 	if (like.mode != AW_XS_OFF)
 		aw_fdtab_add(fd, &like);
 	if (fd <= STDERR_FILENO) /* stdio reads and writes it behind our back */
@@ -233,12 +245,16 @@ static int take(int listener, int fd)
 
 AW_WRAPPER int accept(int listener, struct sockaddr *addr, socklen_t *len)
 {
-	return take(listener, aw_libc()->accept(listener, addr, len));
+	const struct parent parent = look_at_parent(listener);
+
+	return take(&parent, aw_libc()->accept(listener, addr, len));
 }
 
 AW_WRAPPER int accept4(int listener, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	return take(listener, aw_libc()->accept4(listener, addr, len, flags));
+	const struct parent parent = look_at_parent(listener);
+
+	return take(&parent, aw_libc()->accept4(listener, addr, len, flags));
 }
 
 static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
@@ -255,77 +271,82 @@ static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
 	return aw_mode_connecting((struct sockaddr *)&local, remote);
 }
 
+/* A connect(2) of a thread. What is not left in order (cancelled, siglongjmp) has no caller any more. */
+struct call {
+	int fd;
+};
+
 /*
  * fd is CONNECTING from before the call on: another thread may learn from the server that the connection stands, and
- * use it, before the call has returned here. Whichever is first starts MPA.
+ * use it, before the call has returned here. Whichever is first starts MPA. False: it is no candidate any more.
  */
-static bool begin_connect(int fd, enum aw_xs_mode mode, const void *caller)
+static bool begin_connect(const struct call *call, enum aw_xs_mode mode)
 {
-	struct aw_sock like = { .state = AW_FD_CANDIDATE };
 	struct aw_sock *sock;
-	bool known;
+	bool begun;
 
 	aw_fdtab_lock();
-	known = aw_fdtab_get(fd) != NULL;
-	aw_fdtab_unlock();
-	if (!known && !aw_fdtab_add(fd, &like))
-		return false;
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	if (sock) {
+	sock = aw_fdtab_need(call->fd);
+	begun = sock && sock->state == AW_FD_CANDIDATE;
+	if (begun) {
 		sock->mode = mode;
 		sock->role = AW_ROLE_ACTIVE;
-		sock->caller = caller;
+		sock->caller = call;
 		aw_fdtab_set_state(sock, AW_FD_CONNECTING);
 	}
 	aw_fdtab_unlock();
-	return sock != NULL;
+	if (!sock)
+		aw_say(AW_SAY_ERROR, "fd %d cannot be iWARP: no room for it", call->fd);
+	return begun;
 }
 
-/* What was closed meanwhile has no caller any more, nor has another socket at its number. */
-static void end_connect(int fd, const void *caller, int result)
+/* The call's socket, if fd is that still: what was closed meanwhile has no caller, nor has another at its number. */
+static struct aw_sock *end_call(const struct call *call)
+{
+	struct aw_sock *sock = aw_fdtab_get(call->fd);
+
+	if (!sock || sock->caller != call)
+		return NULL;
+	sock->caller = NULL;
+	return sock;
+}
+
+static void leave_connect(void *call)
+{
+	aw_fdtab_lock();
+	(void)end_call(call);
+	aw_fdtab_unlock();
+}
+
+static void settle_connect(struct aw_sock *sock, int *result, int *err)
+{
+	/* Another thread has started it, and a call that the kernel began anew met the pair. */
+	if (*result != 0 && *err == EINVAL && sock->state != AW_FD_CONNECTING)
+		*result = 0;
+	sock->connect_told = *result == 0; /* a second one does not succeed */
+	if (sock->state != AW_FD_CONNECTING)
+		return;
+	if (*result == 0 || *err == EINPROGRESS || *err == EINTR) {
+		aw_watch_widen(sock);
+		return;
+	}
+	aw_watch_narrow(sock);
+	aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
+}
+
+/* Returns whether fd is still the socket that was connected. */
+static bool end_connect(const struct call *call, int *result)
 {
 	int err = errno;
-	bool goes_on = err == EINPROGRESS || err == EINTR;
 	struct aw_sock *sock;
 
 	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	if (sock && sock->caller == caller) {
-		sock->caller = NULL;
-		sock->connect_told = result == 0; /* a second one does not succeed */
-		if (sock->state == AW_FD_CONNECTING && (result == 0 || goes_on)) {
-			aw_watch_widen(sock);
-		} else if (sock->state == AW_FD_CONNECTING) {
-			aw_watch_narrow(sock);
-			aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
-		}
-	}
+	sock = end_call(call);
+	if (sock)
+		settle_connect(sock, result, &err);
 	aw_fdtab_unlock();
 	errno = err;
-}
-
-/* A blocking connect that is over starts MPA here; any other one when the program looks at it. */
-static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
-{
-	enum aw_xs_mode mode;
-	int result;
-
-	if (!addr || len < sizeof(sa_family_t) ||
-	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
-		return aw_libc()->connect(fd, addr, len);
-	mode = connecting_mode(fd, addr);
-	if (mode == AW_XS_OFF)
-		return aw_libc()->connect(fd, addr, len);
-	if (!begin_connect(fd, mode, &mode)) {
-		aw_say(AW_SAY_ERROR, "fd %d cannot be iWARP: no room for it", fd);
-		return aw_libc()->connect(fd, addr, len);
-	}
-	result = aw_libc()->connect(fd, addr, len);
-	end_connect(fd, &mode, result);
-	if (result == 0)
-		return aw_touch_direct(fd, AW_TOUCH_WRITE, false);
-	return result;
+	return sock != NULL;
 }
 
 /* The first connect after the connection stands succeeds, as TCP's does. */
@@ -347,17 +368,17 @@ static int connect_bridged(int fd)
 	return -1;
 }
 
-AW_WRAPPER int connect(int fd, const struct sockaddr *addr, socklen_t len)
+/* Of what has been connected before, or is of no interest. */
+static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int result;
 
 	switch (aw_fdtab_state(fd)) {
 	case AW_FD_NONE:
+	case AW_FD_CANDIDATE:
 	case AW_FD_LISTENER:
 	case AW_FD_INTERNAL:
 		break;
-	case AW_FD_CANDIDATE:
-		return connect_first(fd, addr, len);
 	case AW_FD_BRIDGED:
 	case AW_FD_DIRECT:
 		return connect_bridged(fd);
@@ -365,6 +386,8 @@ AW_WRAPPER int connect(int fd, const struct sockaddr *addr, socklen_t len)
 		result = aw_libc()->connect(fd, addr, len);
 		if (result == 0)
 			return aw_touch_slow(fd, AW_TOUCH_WRITE, false);
+		if (errno == EINVAL && aw_fdtab_is_paired(fd, true))
+			return connect_bridged(fd);
 		return result;
 	case AW_FD_PENDING:
 	case AW_FD_STARTING:
@@ -372,6 +395,39 @@ AW_WRAPPER int connect(int fd, const struct sockaddr *addr, socklen_t len)
 		return -1;
 	}
 	return aw_libc()->connect(fd, addr, len);
+}
+
+/* A blocking connect that is over starts MPA here; any other one when the program looks at it. */
+static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct _pthread_cleanup_buffer left;
+	struct call call = { fd };
+	enum aw_xs_mode mode;
+	bool ours;
+	int result;
+
+	if (!addr || len < sizeof(sa_family_t) ||
+	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
+		return aw_libc()->connect(fd, addr, len);
+	mode = connecting_mode(fd, addr);
+	if (mode == AW_XS_OFF)
+		return aw_libc()->connect(fd, addr, len);
+	if (!begin_connect(&call, mode))
+		return connect_again(fd, addr, len);
+	aw_left_push(&left, leave_connect, &call);
+	result = aw_libc()->connect(fd, addr, len);
+	aw_left_pop(&left, 0);
+	ours = end_connect(&call, &result);
+	if (result == 0 && ours)
+		return aw_touch_direct(fd, AW_TOUCH_WRITE, false);
+	return result;
+}
+
+AW_WRAPPER int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	if (aw_fdtab_state(fd) == AW_FD_CANDIDATE)
+		return connect_first(fd, addr, len);
+	return connect_again(fd, addr, len);
 }
 
 static int bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
