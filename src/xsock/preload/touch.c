@@ -206,9 +206,17 @@ static enum verdict judge(const struct aw_sock *sock, const struct touched *t)
 	return sock->role == AW_ROLE_ACTIVE ? judge_server(t->fd) : judge_client(sock, t);
 }
 
+/* Another thread may have come to another verdict, and be at it: what it makes of the fd is what the call meets. */
+static void await_start(const struct aw_sock *sock)
+{
+	while (sock->state == AW_FD_STARTING)
+		aw_fdtab_wait();
+}
+
 static void go_plain(struct aw_sock *sock)
 {
 	aw_fdtab_lock();
+	await_start(sock);
 	aw_watch_narrow(sock);
 	if (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING) {
 		aw_doubt_end(sock);
@@ -221,6 +229,7 @@ static void go_plain(struct aw_sock *sock)
 static void go_back(struct aw_sock *sock)
 {
 	aw_fdtab_lock();
+	await_start(sock);
 	if (!aw_fdtab_is_called(sock)) {
 		aw_watch_narrow(sock);
 		if (sock->state == AW_FD_CONNECTING)
@@ -254,8 +263,7 @@ static bool claim(struct aw_sock *sock)
 
 	aw_fdtab_lock();
 	aw_fdtab_await_forks();
-	while (sock->state == AW_FD_STARTING)
-		aw_fdtab_wait();
+	await_start(sock);
 	claimed = sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING;
 	if (claimed) {
 		aw_doubt_end(sock);
