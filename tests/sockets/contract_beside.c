@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What one thread does with a socket while another one is still in its connect.
+// What one thread does with a socket while another one is in a call of it.
 #include "contract.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -97,15 +103,6 @@ static void select_beside_connect(void)
 	late_end(&l);
 }
 
-static void recv_beside_connect(void)
-{
-	struct late l;
-	late_open(&l);
-	l.serves = thread_start(serve, &l);
-	expect_text(l.client, "x");
-	late_end(&l);
-}
-
 /* The way to give a connect up. */
 static void shutdown_beside_connect(void)
 {
@@ -116,6 +113,7 @@ static void shutdown_beside_connect(void)
 	CHECK(l.result == -1 && l.err == ECONNRESET);
 }
 
+/* Another thread forks, and reads. */
 static void fork_beside_connect(void)
 {
 	struct late l;
@@ -131,11 +129,130 @@ static void fork_beside_connect(void)
 	late_end(&l);
 }
 
+static struct late *interrupted;
+
+/* The connection stands when the handler returns, and the kernel begins the call anew. */
+static void await_connected(int number)
+{
+	(void)number;
+	interrupted->serves = thread_start(serve, interrupted);
+	CHECK(wait_for(interrupted->client, POLLIN) == POLLIN);
+}
+
+static void connect_restarts(void)
+{
+	struct late l;
+	struct sigaction action = { .sa_handler = await_connected, .sa_flags = SA_RESTART };
+	interrupted = &l;
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	late_open(&l);
+	CHECK(!pthread_kill(l.connects, SIGUSR1));
+	thread_join(l.connects);
+	CHECK(l.result == 0);
+	expect_text(l.client, "x");
+	send_text(l.client, "y");
+	expect_end(l.client);
+	thread_join(l.serves);
+}
+
+/* Returns when a thread sleeps in a call whose first argument is fd. */
+static void await_sleep(pid_t thread, int fd)
+{
+	char path[64], text[64], first[32];
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", thread);
+	snprintf(first, sizeof(first), " %#x ", fd);
+	do {
+		FILE *file = fopen(path, "r");
+		CHECK(file && fgets(text, sizeof(text), file));
+		fclose(file);
+		sched_yield();
+	} while (!strstr(text, first) || strstr(text, first) != strchr(text, ' '));
+}
+
+struct worker {
+	int fd;
+	atomic_int id;
+	atomic_int *events;
+};
+
+static void *accept_one(void *arg)
+{
+	struct worker *w = arg;
+	atomic_store(&w->id, gettid());
+	int server = accept(w->fd, NULL, NULL);
+	CHECK(server >= 0);
+	expect_text(server, "early");
+	return NULL;
+}
+
+static void await_worker(const struct worker *w)
+{
+	while (!atomic_load(&w->id))
+		sched_yield();
+	await_sleep(atomic_load(&w->id), w->fd);
+}
+
+/* The kernel goes on with an accept whose listener is closed. */
+static void close_beside_accept(void)
+{
+	struct sockaddr_in name;
+	struct worker w = { .fd = listener_open(&name) };
+	pthread_t thread = thread_start(accept_one, &w);
+	await_worker(&w);
+	CHECK(!close(w.fd));
+	send_text(client_open(&name), "early");
+	thread_join(thread);
+}
+
+static void *take_event(void *arg)
+{
+	struct worker *w = arg;
+	struct epoll_event event;
+	atomic_store(&w->id, gettid());
+	while (epoll_wait(w->fd, &event, 1, -1) == 1) {
+		if (event.data.u64 == 0)
+			break;
+		char octet;
+		CHECK(recv((int)event.data.u64, &octet, 1, MSG_DONTWAIT) == 1);
+		atomic_fetch_add(w->events, 1);
+	}
+	return NULL;
+}
+
+/* Both sleep before there is anything: an event that is told once is one worker's. */
+static void oneshot_beside_wait(void)
+{
+	struct ends e;
+	atomic_int events = 0;
+	int set = epoll_create1(0), bell = eventfd(0, 0);
+	struct worker w[2] = { { .fd = set, .events = &events }, { .fd = set, .events = &events } };
+	pthread_t threads[2];
+	for (int i = 0; i < 2; i++) {
+		threads[i] = thread_start(take_event, &w[i]);
+		await_worker(&w[i]);
+	}
+	ends_open(&e);
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT,
+				     .data.u64 = (uint64_t)e.server };
+	CHECK(!epoll_ctl(set, EPOLL_CTL_ADD, e.server, &event));
+	send_text(e.client, "xx");
+	while (!atomic_load(&events))
+		sched_yield();
+	poll(NULL, 0, 30);
+	CHECK(atomic_load(&events) == 1);
+	event = (struct epoll_event){ .events = EPOLLIN };
+	CHECK(!epoll_ctl(set, EPOLL_CTL_ADD, bell, &event) && !eventfd_write(bell, 1));
+	for (int i = 0; i < 2; i++)
+		thread_join(threads[i]);
+}
+
 static const struct row rows[] = {
 	{ "poll_beside_connect", poll_beside_connect },
 	{ "select_beside_connect", select_beside_connect },
-	{ "recv_beside_connect", recv_beside_connect },
 	{ "shutdown_beside_connect", shutdown_beside_connect },
 	{ "fork_beside_connect", fork_beside_connect },
+	{ "connect_restarts", connect_restarts },
+	{ "close_beside_accept", close_beside_accept },
+	{ "oneshot_beside_wait", oneshot_beside_wait },
 };
 const struct rows beside_rows = { rows, ARRAY_LEN(rows) };

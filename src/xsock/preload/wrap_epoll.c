@@ -13,17 +13,33 @@
 #include "xsock/preload/wait.h"
 #include "xsock/preload/watch.h"
 
+#define TRIES 16 /* to have a socket settled that other threads start */
+
 /* A fresh socket needs a record once something is to be remembered of it. */
 static void make_record(int fd)
 {
-	static const struct aw_sock fresh = { .state = AW_FD_CANDIDATE };
-	bool missing;
+	bool may = aw_mode_may(false);
 
 	aw_fdtab_lock();
-	missing = !aw_fdtab_get(fd);
+	if (may)
+		(void)aw_fdtab_need(fd);
 	aw_fdtab_unlock();
-	if (missing && aw_mode_may(false))
-		aw_fdtab_add(fd, &fresh);
+}
+
+/* The lock, and fd's socket: not one that is direct, or may just become so, which is in no set. */
+static struct aw_sock *lock_settled(int fd)
+{
+	struct aw_sock *sock;
+
+	for (int tries = 0;; tries++) {
+		aw_fdtab_lock();
+		sock = aw_fdtab_get(fd);
+		if (!sock || tries == TRIES ||
+		    (sock->state != AW_FD_DIRECT && sock->state != AW_FD_STARTING))
+			return sock;
+		aw_fdtab_unlock();
+		aw_touch_slow(fd, AW_TOUCH_POLL, true);
+	}
 }
 
 static int control(int epfd, int op, int fd, struct epoll_event *event)
@@ -32,8 +48,7 @@ static int control(int epfd, int op, int fd, struct epoll_event *event)
 	struct aw_sock *sock;
 	int result;
 
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
+	sock = lock_settled(fd);
 	if (event && op != EPOLL_CTL_DEL && sock && sock->state == AW_FD_CONNECTING) {
 		wide = *event;
 		wide.events |= EPOLLOUT;
@@ -166,20 +181,27 @@ static int wait_once(int epfd, struct epoll_event *events, int max, const struct
 }
 
 /* Whoever has registered before the connection began is in a set that a wait may have to look at. */
-static int wait_touchy(int epfd, struct epoll_event *events, int max,
-		       const struct timespec *timeout, const sigset_t *mask)
+static int wait_until(int epfd, struct epoll_event *events, int max,
+		      const struct aw_deadline *deadline, const sigset_t *mask)
 {
-	struct aw_deadline deadline = aw_deadline_after(timeout);
 	struct timespec left;
 	int count, kept;
 
 	do {
-		count = wait_once(epfd, events, max, aw_doubt_left(&deadline, &left), mask);
+		count = wait_once(epfd, events, max, aw_doubt_left(deadline, &left), mask);
 		if (count >= 0)
 			aw_doubt_settle();
 		kept = count > 0 ? filter(epfd, events, count) : count;
-	} while (!kept && (count > 0 || !aw_deadline_is_over(&deadline)));
+	} while (!kept && (count > 0 || !aw_deadline_is_over(deadline)));
 	return kept;
+}
+
+static int wait_touchy(int epfd, struct epoll_event *events, int max,
+		       const struct timespec *timeout, const sigset_t *mask)
+{
+	struct aw_deadline deadline = aw_deadline_after(timeout);
+
+	return wait_until(epfd, events, max, &deadline, mask);
 }
 
 static int wait_touchy_ms(int epfd, struct epoll_event *events, int max, int timeout_ms,
@@ -190,29 +212,52 @@ static int wait_touchy_ms(int epfd, struct epoll_event *events, int max, int tim
 	return wait_touchy(epfd, events, max, timeout_ms < 0 ? NULL : &timeout, mask);
 }
 
-/*
- * A wait that begins while nothing is touchy may be joined by another thread's connect; its events then
- * pass unfiltered, and the program finds that there is nothing to be had: as with any spurious wake-up.
- */
+/* A wait that began while nothing was touchy, and that another thread's connection may have joined. */
+static int joined(int epfd, struct epoll_event *events, int max, int count,
+		  const struct aw_deadline *deadline, const sigset_t *mask)
+{
+	int kept;
+
+	if (count <= 0 || !aw_fdtab_any_starting())
+		return count;
+	kept = filter(epfd, events, count);
+	return kept ? kept : wait_until(epfd, events, max, deadline, mask);
+}
+
 AW_WRAPPER int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
 {
+	struct aw_deadline deadline;
+	int count;
+
 	if (aw_fdtab_any_starting())
 		return wait_touchy_ms(epfd, events, max, timeout_ms, NULL);
-	return aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
+	deadline = aw_deadline_after_ms(timeout_ms);
+	count = aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
+	return joined(epfd, events, max, count, &deadline, NULL);
 }
 
 AW_WRAPPER int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms,
 			   const sigset_t *mask)
 {
+	struct aw_deadline deadline;
+	int count;
+
 	if (aw_fdtab_any_starting())
 		return wait_touchy_ms(epfd, events, max, timeout_ms, mask);
-	return aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask);
+	deadline = aw_deadline_after_ms(timeout_ms);
+	count = aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask);
+	return joined(epfd, events, max, count, &deadline, mask);
 }
 
 AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
 			    const struct timespec *timeout, const sigset_t *mask)
 {
+	struct aw_deadline deadline;
+	int count;
+
 	if (aw_fdtab_any_starting())
 		return wait_touchy(epfd, events, max, timeout, mask);
-	return aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
+	deadline = aw_deadline_after(timeout);
+	count = aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
+	return joined(epfd, events, max, count, &deadline, mask);
 }
