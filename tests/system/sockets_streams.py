@@ -55,6 +55,27 @@ def connect_half(port):
 
 
 @serve
+def serve_told_once(port):
+    """An event that is told once is not told again when it is found out what the client speaks."""
+    conn = accept(port)
+    epoll = select.epoll()
+    epoll.register(conn, select.EPOLLIN | select.EPOLLONESHOT)
+    assert epoll.poll(30) == [(conn.fileno(), select.EPOLLIN)]
+    assert epoll.poll(0.1) == []
+    assert read_exactly(conn, 8) == b"question"
+    conn.sendall(b"answer")
+    assert epoll.poll(0.1) == []
+
+
+@connect
+def connect_told_once(port):
+    sock = dial(port)
+    sock.sendall(b"question")
+    assert read_exactly(sock, 6) == b"answer"
+    assert read_all(sock) == b""
+
+
+@serve
 def serve_speaks(port):
     """The server's octets come first."""
     conn = accept(port)

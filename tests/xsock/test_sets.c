@@ -171,9 +171,23 @@ static void watch__widens_and_narrows(void **state)
 
 	(void)state;
 	open_scene(&s, EPOLLIN);
+	aw_fdtab_set_state(s.sock, AW_FD_CONNECTING);
 	assert_int_equal(aw_watch_swap(s.sock, s.fd, s.pair[0]), 0);
 	aw_watch_widen(s.sock);
 	assert_int_equal(told(&s), EPOLLOUT);
+	aw_watch_narrow(s.sock);
+	assert_int_equal(told(&s), 0);
+	close_scene(&s);
+}
+
+/* What was accepted was never widened, and a one-shot registration would be armed once more. */
+static void watch__an_accepted_one_is_left_alone(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, EPOLLIN | EPOLLONESHOT);
+	assert_true(told(&s) & EPOLLIN);
 	aw_watch_narrow(s.sock);
 	assert_int_equal(told(&s), 0);
 	close_scene(&s);
@@ -190,6 +204,7 @@ int main(void)
 		cmocka_unit_test(watch__close_on_exec_is_kept),
 		cmocka_unit_test(watch__finds_who_is_registered),
 		cmocka_unit_test(watch__widens_and_narrows),
+		cmocka_unit_test(watch__an_accepted_one_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

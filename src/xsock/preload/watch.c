@@ -96,6 +96,8 @@ void aw_watch_widen(struct aw_sock *sock)
 
 void aw_watch_narrow(struct aw_sock *sock)
 {
+	if (sock->state == AW_FD_PENDING)
+		return; /* never widened, and a registration that is made anew tells its event once more */
 	for (struct aw_watch *watch = sock->watches; watch; watch = watch->next) {
 		if (!(watch->event.events & EPOLLOUT))
 			aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &watch->event);
