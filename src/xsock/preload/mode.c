@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "xsock/preload/fdtab.h"
 #include "xsock/preload/say.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -72,4 +73,18 @@ enum aw_xs_mode aw_mode_connecting(const struct sockaddr *local, const struct so
 enum aw_xs_mode aw_mode_accepted(const struct sockaddr *local, const struct sockaddr *remote)
 {
 	return mode(true, local, remote);
+}
+
+enum aw_xs_mode aw_mode_asked(int fd, bool *asked)
+{
+	enum aw_xs_mode mode = AW_XS_OFF;
+	struct aw_sock *sock;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	*asked = sock && sock->mode_asked;
+	if (*asked)
+		mode = sock->mode;
+	aw_fdtab_unlock();
+	return mode;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Which mode the rules of ANYWARP_SOCKETS_RULES give a socket of this program.
+// Which mode the rules of ANYWARP_SOCKETS_RULES, or the program itself, give a socket of this program.
 #ifndef XSOCK_PRELOAD_MODE_H
 #define XSOCK_PRELOAD_MODE_H
 
@@ -14,5 +14,7 @@ bool aw_mode_may(bool listening);
 bool aw_mode_may_accept(const struct sockaddr *local);
 enum aw_xs_mode aw_mode_connecting(const struct sockaddr *local, const struct sockaddr *remote);
 enum aw_xs_mode aw_mode_accepted(const struct sockaddr *local, const struct sockaddr *remote);
+/* What the program has asked for by setsockopt, or off. */
+enum aw_xs_mode aw_mode_asked(int fd, bool *asked);
 
 #endif

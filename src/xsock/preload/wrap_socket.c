@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: how a socket comes to be, listens, and connects. The program's fd is a plain TCP socket all
-// along; what is decided here is whether it becomes iWARP when first used.
+// Wrappers: how a socket comes to be, listens and accepts, and its names. The program's fd is a plain TCP
+// socket all along; what is decided here is whether it becomes iWARP when first used.
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
-#include "xsock/left.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
@@ -16,7 +15,6 @@
 #include "xsock/preload/swap.h"
 #include "xsock/preload/touch.h"
 #include "xsock/preload/unlisten.h"
-#include "xsock/preload/watch.h"
 
 #define ACCEPTED_MAX 16 /* of a listener that goes, undecided; others become plain */
 
@@ -75,21 +73,6 @@ AW_WRAPPER int bind(int fd, const struct sockaddr *addr, socklen_t len)
 	return aw_libc()->bind(fd, addr, len);
 }
 
-/* What the program has asked for by setsockopt, or off. */
-static enum aw_xs_mode asked_mode(int fd, bool *asked)
-{
-	enum aw_xs_mode mode = AW_XS_OFF;
-	struct aw_sock *sock;
-
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	*asked = sock && sock->mode_asked;
-	if (*asked)
-		mode = sock->mode;
-	aw_fdtab_unlock();
-	return mode;
-}
-
 /* Clients may ask from now on: it waits until somebody is there to answer. */
 static bool announce(int fd, const struct sockaddr_storage *local)
 {
@@ -121,7 +104,7 @@ static bool is_to_listen(int fd, struct aw_sock *like, struct sockaddr_storage *
 	if (aw_fdtab_state(fd) != AW_FD_CANDIDATE ||
 	    aw_libc()->getsockname(fd, (struct sockaddr *)local, &len) != 0)
 		return false;
-	like->mode = asked_mode(fd, &like->mode_asked);
+	like->mode = aw_mode_asked(fd, &like->mode_asked);
 	return like->mode_asked ? like->mode != AW_XS_OFF
 				: aw_mode_may_accept((const struct sockaddr *)local);
 }
@@ -220,7 +203,7 @@ static struct parent look_at_parent(int listener)
 	struct parent parent = { .listens = aw_fdtab_state(listener) == AW_FD_LISTENER };
 
 	if (parent.listens)
-		parent.mode = asked_mode(listener, &parent.asked);
+		parent.mode = aw_mode_asked(listener, &parent.asked);
 	return parent;
 }
 
@@ -255,179 +238,6 @@ AW_WRAPPER int accept4(int listener, struct sockaddr *addr, socklen_t *len, int 
 	const struct parent parent = look_at_parent(listener);
 
 	return take(&parent, aw_libc()->accept4(listener, addr, len, flags));
-}
-
-static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
-{
-	struct sockaddr_storage local;
-	socklen_t len = sizeof(local);
-	bool asked;
-	enum aw_xs_mode mode = asked_mode(fd, &asked);
-
-	if (asked)
-		return mode;
-	if (!aw_mode_may(false) || aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
-		return AW_XS_OFF;
-	return aw_mode_connecting((struct sockaddr *)&local, remote);
-}
-
-/* A connect(2) of a thread. What is not left in order (cancelled, siglongjmp) has no caller any more. */
-struct call {
-	int fd;
-};
-
-/*
- * fd is CONNECTING from before the call on: another thread may learn from the server that the connection stands, and
- * use it, before the call has returned here. Whichever is first starts MPA. False: it is no candidate any more.
- */
-static bool begin_connect(const struct call *call, enum aw_xs_mode mode)
-{
-	struct aw_sock *sock;
-	bool begun;
-
-	aw_fdtab_lock();
-	sock = aw_fdtab_need(call->fd);
-	begun = sock && sock->state == AW_FD_CANDIDATE;
-	if (begun) {
-		sock->mode = mode;
-		sock->role = AW_ROLE_ACTIVE;
-		sock->caller = call;
-		aw_fdtab_set_state(sock, AW_FD_CONNECTING);
-	}
-	aw_fdtab_unlock();
-	if (!sock)
-		aw_say(AW_SAY_ERROR, "fd %d cannot be iWARP: no room for it", call->fd);
-	return begun;
-}
-
-/* The call's socket, if fd is that still: what was closed meanwhile has no caller, nor has another at its number. */
-static struct aw_sock *end_call(const struct call *call)
-{
-	struct aw_sock *sock = aw_fdtab_get(call->fd);
-
-	if (!sock || sock->caller != call)
-		return NULL;
-	sock->caller = NULL;
-	return sock;
-}
-
-static void leave_connect(void *call)
-{
-	aw_fdtab_lock();
-	(void)end_call(call);
-	aw_fdtab_unlock();
-}
-
-static void settle_connect(struct aw_sock *sock, int *result, int *err)
-{
-	/* Another thread has started it, and a call that the kernel began anew met the pair. */
-	if (*result != 0 && *err == EINVAL && sock->state != AW_FD_CONNECTING)
-		*result = 0;
-	sock->connect_told = *result == 0; /* a second one does not succeed */
-	if (sock->state != AW_FD_CONNECTING)
-		return;
-	if (*result == 0 || *err == EINPROGRESS || *err == EINTR) {
-		aw_watch_widen(sock);
-		return;
-	}
-	aw_watch_narrow(sock);
-	aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
-}
-
-/* Returns whether fd is still the socket that was connected. */
-static bool end_connect(const struct call *call, int *result)
-{
-	int err = errno;
-	struct aw_sock *sock;
-
-	aw_fdtab_lock();
-	sock = end_call(call);
-	if (sock)
-		settle_connect(sock, result, &err);
-	aw_fdtab_unlock();
-	errno = err;
-	return sock != NULL;
-}
-
-/* The first connect after the connection stands succeeds, as TCP's does. */
-static int connect_bridged(int fd)
-{
-	struct aw_sock *sock;
-	bool told = true;
-
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	if (sock) {
-		told = sock->connect_told;
-		sock->connect_told = true;
-	}
-	aw_fdtab_unlock();
-	if (!told)
-		return 0;
-	errno = EISCONN;
-	return -1;
-}
-
-/* Of what has been connected before, or is of no interest. */
-static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
-{
-	int result;
-
-	switch (aw_fdtab_state(fd)) {
-	case AW_FD_NONE:
-	case AW_FD_CANDIDATE:
-	case AW_FD_LISTENER:
-	case AW_FD_INTERNAL:
-		break;
-	case AW_FD_BRIDGED:
-	case AW_FD_DIRECT:
-		return connect_bridged(fd);
-	case AW_FD_CONNECTING:
-		result = aw_libc()->connect(fd, addr, len);
-		if (result == 0)
-			return aw_touch_slow(fd, AW_TOUCH_WRITE, false);
-		if (errno == EINVAL && aw_fdtab_is_paired(fd, true))
-			return connect_bridged(fd);
-		return result;
-	case AW_FD_PENDING:
-	case AW_FD_STARTING:
-		errno = EISCONN;
-		return -1;
-	}
-	return aw_libc()->connect(fd, addr, len);
-}
-
-/* A blocking connect that is over starts MPA here; any other one when the program looks at it. */
-static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
-{
-	struct _pthread_cleanup_buffer left;
-	struct call call = { fd };
-	enum aw_xs_mode mode;
-	bool ours;
-	int result;
-
-	if (!addr || len < sizeof(sa_family_t) ||
-	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
-		return aw_libc()->connect(fd, addr, len);
-	mode = connecting_mode(fd, addr);
-	if (mode == AW_XS_OFF)
-		return aw_libc()->connect(fd, addr, len);
-	if (!begin_connect(&call, mode))
-		return connect_again(fd, addr, len);
-	aw_left_push(&left, leave_connect, &call);
-	result = aw_libc()->connect(fd, addr, len);
-	aw_left_pop(&left, 0);
-	ours = end_connect(&call, &result);
-	if (result == 0 && ours)
-		return aw_touch_direct(fd, AW_TOUCH_WRITE, false);
-	return result;
-}
-
-AW_WRAPPER int connect(int fd, const struct sockaddr *addr, socklen_t len)
-{
-	if (aw_fdtab_state(fd) == AW_FD_CANDIDATE)
-		return connect_first(fd, addr, len);
-	return connect_again(fd, addr, len);
 }
 
 static int bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
