@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xsock/left.h"
 #include "xsock/preload/doubt.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/memory.h"
@@ -113,6 +114,27 @@ static void wake(struct wide *wide)
 	}
 }
 
+/* The thread is cancelled, or a signal's handler has left the call for good. */
+static void leave(void *arg)
+{
+	struct wide *wide = arg;
+
+	wake(wide);
+	aw_memory_unmap(wide->fds, wide->octets);
+}
+
+static int sleep_until(struct wide *wide, const struct aw_deadline *deadline, const sigset_t *mask)
+{
+	struct _pthread_cleanup_buffer left_for_good;
+	struct timespec left;
+	int ready;
+
+	aw_left_push(&left_for_good, leave, wide);
+	ready = aw_libc()->ppoll(wide->fds, wide->count, aw_doubt_left(deadline, &left), mask);
+	aw_left_pop(&left_for_good, 0);
+	return ready;
+}
+
 /* Settles what was touchy and is ready; tells whether that, or another thread, has changed anything. */
 static bool settle(const struct wide *wide)
 {
@@ -150,7 +172,6 @@ int aw_wait_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 		 const sigset_t *mask)
 {
 	struct aw_deadline deadline = aw_deadline_after(timeout);
-	struct timespec left;
 	struct wide wide;
 	int ready;
 
@@ -161,7 +182,7 @@ int aw_wait_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 	do {
 		bool any = widen(&wide, fds);
 
-		ready = aw_libc()->ppoll(wide.fds, count, aw_doubt_left(&deadline, &left), mask);
+		ready = sleep_until(&wide, &deadline, mask);
 		if (any)
 			wake(&wide);
 		if (ready > 0 && any && settle(&wide))
