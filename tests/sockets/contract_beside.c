@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What one thread does with a socket while another one is in a call of it.
+// What one thread does with a socket while another one connects it, begins to use it, or closes it.
 #include "contract.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
@@ -12,9 +13,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define TURNS 100
 
 /* A server that has no room for its client until it accepts another one: then the next SYN finds it. */
 struct late {
@@ -246,6 +250,75 @@ static void oneshot_beside_wait(void)
 		thread_join(threads[i]);
 }
 
+/* A connection that one thread begins to use while another one still sets it up. */
+struct fresh {
+	struct ends e;
+	pthread_t greets;
+};
+
+static void *greet(void *arg)
+{
+	struct fresh *f = arg;
+	send_text(f->e.server, "220");
+	return NULL;
+}
+
+/* In each turn the other one goes on a little later. */
+static void fresh_open(struct fresh *f, int turn)
+{
+	ends_open(&f->e);
+	f->greets = thread_start(greet, f);
+	for (volatile int i = 0; i < turn * 4000; i++)
+		;
+}
+
+static void fresh_close(struct fresh *f)
+{
+	expect_text(f->e.client, "220");
+	CHECK(!close(f->e.server) && !close(f->e.client) && !close(f->e.listener));
+}
+
+static void nonblocking_beside_first(void)
+{
+	for (int turn = 0; turn < TURNS; turn++) {
+		struct fresh f;
+		char octet;
+		int on = 1;
+		fresh_open(&f, turn);
+		if (turn % 2)
+			CHECK(!ioctl(f.e.server, FIONBIO, &on));
+		else
+			set_nonblocking(f.e.server, true);
+		thread_join(f.greets);
+		CHECK(fcntl(f.e.server, F_GETFL) & O_NONBLOCK);
+		CHECK(recv(f.e.server, &octet, 1, 0) == -1 && errno == EAGAIN);
+		fresh_close(&f);
+	}
+}
+
+static void options_beside_first(void)
+{
+	const struct timeval soon = { 0, 1000 };
+	const struct linger abort = { 1, 0 };
+	for (int turn = 0; turn < TURNS; turn++) {
+		struct linger told = { 0 };
+		socklen_t len = sizeof(told);
+		struct fresh f;
+		char octet;
+		fresh_open(&f, turn);
+		if (turn % 2)
+			CHECK(!setsockopt(f.e.server, SOL_SOCKET, SO_RCVTIMEO, &soon,
+					  sizeof(soon)));
+		CHECK(!setsockopt(f.e.server, SOL_SOCKET, SO_LINGER, &abort, sizeof(abort)));
+		thread_join(f.greets);
+		CHECK(!getsockopt(f.e.server, SOL_SOCKET, SO_LINGER, &told, &len) && told.l_onoff);
+		if (turn % 2)
+			CHECK(recv(f.e.server, &octet, 1, 0) == -1 && errno == EAGAIN);
+		expect_text(f.e.client, "220");
+		CHECK(!close(f.e.server) && !close(f.e.client) && !close(f.e.listener));
+	}
+}
+
 static const struct row rows[] = {
 	{ "poll_beside_connect", poll_beside_connect },
 	{ "select_beside_connect", select_beside_connect },
@@ -254,5 +327,7 @@ static const struct row rows[] = {
 	{ "connect_restarts", connect_restarts },
 	{ "close_beside_accept", close_beside_accept },
 	{ "oneshot_beside_wait", oneshot_beside_wait },
+	{ "nonblocking_beside_first", nonblocking_beside_first },
+	{ "options_beside_first", options_beside_first },
 };
 const struct rows beside_rows = { rows, ARRAY_LEN(rows) };

@@ -307,7 +307,7 @@ static int set_near(int fd, int level, int name, const void *value, socklen_t le
 	int result;
 
 	if (name != SO_RCVTIMEO && name != SO_SNDTIMEO && name != SO_SNDLOWAT &&
-	    aw_fdtab_state(fd) == AW_FD_DIRECT && aw_direct_convert(fd))
+	    aw_fdtab_is_touchy(fd) && aw_direct_convert(fd))
 		return -1;
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
 	if (result == 0)
@@ -547,8 +547,10 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 	return get_bridged(fd, level, name, value, len);
 }
 
+/* What is set while another thread makes a pair of fd goes to the TCP socket, when that may have been read already. */
 AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
+	bool touchy = aw_fdtab_is_touchy(fd);
 	int result;
 
 	if (__builtin_expect(level == SOL_IWARP, 0))
@@ -556,9 +558,10 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 	if (aw_fdtab_is_paired(fd, false))
 		return set_bridged(fd, level, name, value, len);
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
-	if (result == 0)
+	if (result == 0 && !(touchy && aw_fdtab_is_paired(fd, true)))
 		return 0;
-	if (!was_replaced(fd) && (!is_foreign(fd, level, name) || !aw_name_adopt(fd)))
+	if (result != 0 && !was_replaced(fd) &&
+	    (!is_foreign(fd, level, name) || !aw_name_adopt(fd)))
 		return result;
 	return set_bridged(fd, level, name, value, len);
 }

@@ -167,14 +167,46 @@ AW_WRAPPER int dup3(int fd, int new, int flags)
 	return result;
 }
 
-/* What a direct one has no form for. */
+/* Before what a direct one has no form for. Who is just begun, or waits while others are handed on, may be one. */
+static void make_bridge(int fd)
+{
+	enum aw_fd_state state = aw_fdtab_state(fd);
+
+	if (state == AW_FD_DIRECT || state == AW_FD_STARTING)
+		(void)aw_direct_convert(fd);
+}
+
 static void prepare_fcntl(int fd, int cmd, const void *arg)
 {
-	if (aw_fdtab_state(fd) != AW_FD_DIRECT)
-		return;
-	if ((cmd == F_SETFL && (intptr_t)arg & (O_NONBLOCK | O_ASYNC)) || cmd == F_SETOWN ||
-	    cmd == F_SETOWN_EX || cmd == F_SETSIG)
-		(void)aw_direct_convert(fd);
+	if (cmd != F_SETFL || (intptr_t)arg & (O_NONBLOCK | O_ASYNC))
+		make_bridge(fd);
+}
+
+static bool is_set_by_fcntl(int cmd)
+{
+	return cmd == F_SETFL || cmd == F_SETOWN || cmd == F_SETOWN_EX || cmd == F_SETSIG;
+}
+
+static bool is_set_by_ioctl(unsigned long request)
+{
+	return request == FIONBIO || request == FIOASYNC || request == FIOSETOWN ||
+	       request == SIOCSPGRP;
+}
+
+/*
+ * On what was touchy. Another thread may have made a pair of it since, and the call met the TCP socket when that had
+ * been read already; or it may have become direct again. Then the call is made once more.
+ */
+static int set_by_ioctl(int fd, unsigned long request, void *arg)
+{
+	int result;
+
+	make_bridge(fd);
+	result = aw_libc()->ioctl(fd, request, arg);
+	if (result != 0 || !aw_fdtab_is_paired(fd, true))
+		return result;
+	make_bridge(fd);
+	return aw_libc()->ioctl(fd, request, arg);
 }
 
 /* False: libc's ioctl is to be made. */
@@ -184,8 +216,7 @@ static bool ioctl_directly(int fd, unsigned long request, void *arg)
 	int count;
 
 	if (request != FIONREAD && request != SIOCOUTQ) {
-		if (request == FIONBIO || request == FIOASYNC || request == FIOSETOWN ||
-		    request == SIOCSPGRP || request == SIOCATMARK)
+		if (request == SIOCATMARK)
 			(void)aw_direct_convert(fd);
 		return false;
 	}
@@ -201,15 +232,29 @@ static bool ioctl_directly(int fd, unsigned long request, void *arg)
 
 typedef int fcntl_fn(int fd, int cmd, ...);
 
+/* As set_by_ioctl. */
+static int set_by_fcntl(fcntl_fn *call, int fd, int cmd, void *arg)
+{
+	int result;
+
+	prepare_fcntl(fd, cmd, arg);
+	result = call(fd, cmd, arg);
+	if (result < 0 || !aw_fdtab_is_paired(fd, true))
+		return result;
+	prepare_fcntl(fd, cmd, arg);
+	return call(fd, cmd, arg);
+}
+
 /* Every command's argument is an int or a pointer: a register either way. */
 static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
 	int result;
 
+	if (aw_fdtab_is_touchy(fd) && is_set_by_fcntl(cmd))
+		return set_by_fcntl(call, fd, cmd, arg);
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
 		settle_for_stdio(fd);
-	prepare_fcntl(fd, cmd, arg);
 	result = call(fd, cmd, arg);
 	if (result >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
 		aw_fdtab_copy(fd, result);
@@ -275,6 +320,8 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (aw_fdtab_is_touchy(fd) && is_set_by_ioctl(request))
+		return set_by_ioctl(fd, request, arg);
 	if (aw_fdtab_state(fd) == AW_FD_DIRECT && ioctl_directly(fd, request, arg))
 		return 0;
 	if ((request == FIONREAD || request == SIOCATMARK) && aw_touch(fd, AW_TOUCH_POLL, true))
