@@ -100,7 +100,7 @@ static void read_timeouts(struct aw_direct *direct, int fd)
 
 void aw_direct_read_timeouts(int fd)
 {
-	struct aw_direct *direct = aw_direct_enter(fd);
+	struct aw_direct *direct = aw_direct_enter_settled(fd);
 
 	if (!direct)
 		return;
@@ -242,6 +242,16 @@ struct aw_direct *aw_direct_enter(int fd)
 		return direct;
 	aw_direct_leave(direct);
 	return NULL;
+}
+
+struct aw_direct *aw_direct_enter_settled(int fd)
+{
+	struct aw_direct *direct = aw_direct_enter(fd);
+
+	while (!direct && aw_direct_is_alive() && aw_fdtab_is_paired(fd, false) &&
+	       aw_fdtab_state(fd) != AW_FD_BRIDGED)
+		direct = aw_direct_enter(fd);
+	return direct;
 }
 
 void aw_direct_leave(struct aw_direct *direct)

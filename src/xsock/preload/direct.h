@@ -60,6 +60,8 @@ void aw_direct_note_handler(void);
 
 /* fd's connection is used, or not any more. NULL: it is not direct (any more). */
 struct aw_direct *aw_direct_enter(int fd);
+/* The same when it is known what fd is: nobody gets in while connections are handed on. fd is one end of a pair. */
+struct aw_direct *aw_direct_enter_settled(int fd);
 void aw_direct_leave(struct aw_direct *direct);
 
 /* fd becomes a bridged one, if it is direct. 0, or -1 with errno. */

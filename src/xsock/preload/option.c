@@ -130,7 +130,7 @@ static int set_directly(struct aw_direct *direct, int level, int name, const voi
 static int get_from_keeper(int fd, const struct aw_sock *sock, int level, int name, void *value,
 			   socklen_t *len)
 {
-	struct aw_direct *direct = aw_direct_enter(fd);
+	struct aw_direct *direct = aw_direct_enter_settled(fd);
 	struct aw_answer answer;
 	struct aw_order order;
 	int err;
@@ -155,7 +155,7 @@ static int get_from_keeper(int fd, const struct aw_sock *sock, int level, int na
 static int set_at_keeper(int fd, const struct aw_sock *sock, int level, int name, const void *value,
 			 socklen_t len)
 {
-	struct aw_direct *direct = aw_direct_enter(fd);
+	struct aw_direct *direct = aw_direct_enter_settled(fd);
 	struct aw_answer answer;
 	struct aw_order order;
 	int err;
@@ -215,7 +215,7 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 {
 	int near = 0;
 	socklen_t near_len = sizeof(near);
-	struct aw_direct *direct = aw_direct_enter(fd);
+	struct aw_direct *direct = aw_direct_enter_settled(fd);
 	int err;
 
 	if (sock->extended)
@@ -363,7 +363,7 @@ void aw_option_linger(int fd)
 	aw_fdtab_unlock();
 	if (!ms)
 		return;
-	direct = aw_direct_enter(fd);
+	direct = aw_direct_enter_settled(fd);
 	if (direct) {
 		(void)aw_direct_engine->drain(direct->ep, INT64_C(1000000) * ms);
 		aw_direct_leave(direct);
