@@ -268,7 +268,7 @@ static void fresh_open(struct fresh *f, int turn)
 {
 	ends_open(&f->e);
 	f->greets = thread_start(greet, f);
-	for (volatile int i = 0; i < turn * 4000; i++)
+	for (volatile int i = 0; i < turn * 2000; i++)
 		;
 }
 
@@ -319,6 +319,21 @@ static void options_beside_first(void)
 	}
 }
 
+static void dup_beside_first(void)
+{
+	for (int turn = 0; turn < TURNS; turn++) {
+		struct fresh f;
+		fresh_open(&f, turn);
+		int copy = turn % 2 ? dup(f.e.server) : fcntl(f.e.server, F_DUPFD, 0);
+		CHECK(copy >= 0);
+		thread_join(f.greets);
+		send_text(f.e.client, "hi");
+		expect_text(copy, "hi");
+		CHECK(!close(copy));
+		fresh_close(&f);
+	}
+}
+
 static const struct row rows[] = {
 	{ "poll_beside_connect", poll_beside_connect },
 	{ "select_beside_connect", select_beside_connect },
@@ -329,5 +344,6 @@ static const struct row rows[] = {
 	{ "oneshot_beside_wait", oneshot_beside_wait },
 	{ "nonblocking_beside_first", nonblocking_beside_first },
 	{ "options_beside_first", options_beside_first },
+	{ "dup_beside_first", dup_beside_first },
 };
 const struct rows beside_rows = { rows, ARRAY_LEN(rows) };

@@ -94,7 +94,7 @@ static void fdtab__refuses_a_number_beyond_it(void **state)
 	assert_false(aw_fdtab_add(-1, &like));
 	aw_fdtab_mark(AW_FDTAB_MAX);
 	aw_fdtab_forget(AW_FDTAB_MAX);
-	aw_fdtab_copy(0, AW_FDTAB_MAX);
+	aw_fdtab_copy(0, AW_FDTAB_MAX, false);
 	assert_false(aw_fdtab_any_touchy());
 }
 
@@ -117,7 +117,7 @@ static void fdtab__shares_a_socket_among_its_fds(void **state)
 	struct aw_sock *sock;
 
 	(void)state;
-	aw_fdtab_copy(fd, other);
+	aw_fdtab_copy(fd, other, false);
 	sock = get(fd);
 	assert_ptr_equal(get(other), sock);
 	aw_fdtab_lock();
@@ -132,13 +132,38 @@ static void fdtab__shares_a_socket_among_its_fds(void **state)
 	end_socket(other);
 }
 
+/* Another thread swaps the socket between a dup and what the table hears of it. */
+static void fdtab__a_copy_becomes_what_was_swapped(void **state)
+{
+	int fd = new_socket(AW_FD_STARTING), other = dup(fd),
+	    fresh = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct aw_sock *sock = get(fd);
+	struct stat file;
+
+	(void)state;
+	assert_int_equal(fstat(fresh, &file), 0);
+	assert_int_equal(dup2(fresh, fd), fd);
+	aw_fdtab_lock();
+	sock->swapped_ino = sock->ino;
+	sock->ino = file.st_ino;
+	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
+	aw_fdtab_unlock();
+	aw_fdtab_copy(fd, other, true);
+	assert_int_equal(fstat(other, &file), 0);
+	assert_int_equal(file.st_ino, sock->ino);
+	assert_ptr_equal(get(other), sock);
+	end_socket(other);
+	end_socket(fd);
+	close(fresh);
+}
+
 static void fdtab__a_copy_of_a_plain_fd_forgets(void **state)
 {
 	int fd = new_socket(AW_FD_PENDING), plain = socket(AF_INET, SOCK_STREAM, 0);
 
 	(void)state;
 	dup2(plain, fd);
-	aw_fdtab_copy(plain, fd);
+	aw_fdtab_copy(plain, fd, false);
 	assert_int_equal(aw_fdtab_state(fd), AW_FD_NONE);
 	assert_false(aw_fdtab_any_touchy());
 	close(fd);
@@ -214,7 +239,7 @@ static void fdtab__a_child_of_vfork_changes_nothing(void **state)
 	(void)state;
 	if (pid == 0) {
 		aw_fdtab_forget(fd);
-		aw_fdtab_copy(0, fd);
+		aw_fdtab_copy(0, fd, false);
 		aw_fdtab_mark(fd);
 		aw_fdtab_forget_range(0, ~0u);
 		_exit(0);
@@ -256,7 +281,7 @@ static void fdtab__what_connects_stays_with_who_forks(void **state)
 	int fd = new_socket(AW_FD_CONNECTING), copy = dup(fd);
 
 	(void)state;
-	aw_fdtab_copy(fd, copy);
+	aw_fdtab_copy(fd, copy, false);
 	expect_child(fd, copy, false);
 	aw_fdtab_leave(true); /* daemon(3) */
 	expect_child(fd, copy, true);
@@ -322,7 +347,7 @@ static void fdtab__buries_a_direct_connection_with_its_last_fd(void **state)
 	sock->direct = &direct;
 	aw_fdtab_set_state(sock, AW_FD_DIRECT);
 	aw_fdtab_unlock();
-	aw_fdtab_copy(fd, copy);
+	aw_fdtab_copy(fd, copy, false);
 	assert_int_equal(aw_fdtab_directs, 1);
 	assert_false(aw_fdtab_any_starting());
 	assert_true(aw_fdtab_is_touchy(copy));
@@ -344,6 +369,7 @@ int main(void)
 		cmocka_unit_test(fdtab__refuses_a_number_beyond_it),
 		cmocka_unit_test(fdtab__counts_what_is_touchy),
 		cmocka_unit_test(fdtab__shares_a_socket_among_its_fds),
+		cmocka_unit_test(fdtab__a_copy_becomes_what_was_swapped),
 		cmocka_unit_test(fdtab__a_copy_of_a_plain_fd_forgets),
 		cmocka_unit_test(fdtab__notices_a_number_used_again),
 		cmocka_unit_test(fdtab__forgets_a_range),

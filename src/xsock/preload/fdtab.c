@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -464,7 +465,21 @@ struct aw_sock *aw_fdtab_need(int fd)
 	return sock ? sock : add(fd, &fresh);
 }
 
-void aw_fdtab_copy(int from, int to)
+/* to was duplicated from what from's socket was before another thread has swapped it: it becomes what that is now. */
+static void follow(int from, int to)
+{
+	const struct aw_sock *sock = aw_fdtab_get(from);
+	struct stat file;
+
+	if (!sock || fstat(to, &file) != 0 || file.st_dev != sock->dev ||
+	    file.st_ino != sock->swapped_ino)
+		return;
+	if (aw_libc()->dup3(from, to, aw_libc()->fcntl(to, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0) <
+	    0)
+		aw_say(AW_SAY_ERROR, "cannot replace fd %d: %s", to, strerror(errno));
+}
+
+void aw_fdtab_copy(int from, int to, bool touchy)
 {
 	if (from == to ||
 	    (aw_fdtab_state(from) == AW_FD_NONE && aw_fdtab_state(to) == AW_FD_NONE) ||
@@ -472,6 +487,8 @@ void aw_fdtab_copy(int from, int to)
 		return;
 	aw_fdtab_lock();
 	detach(to);
+	if (touchy)
+		follow(from, to);
 	if (socks[from])
 		attach(to, socks[from]);
 	else if (aw_fdtab_state(from) == AW_FD_CANDIDATE)

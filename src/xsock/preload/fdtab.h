@@ -60,6 +60,7 @@ struct aw_sock {
 	unsigned sleepers; /* who waits for what the peer sends first */
 	dev_t dev;
 	ino_t ino; /* what the fds must be, or the table is out of date */
+	ino_t swapped_ino; /* what they were before; 0: nothing else */
 	int domain;
 	uint64_t keeper; /* who carries it: aw_keeper_number's; 0: not known */
 	bool orphaned; /* its keeper has died, and no call has told so */
@@ -126,8 +127,11 @@ void aw_fdtab_mark(int fd);
  * memory, a number beyond the table, or a child of vfork, which must not change its parent's table.
  */
 bool aw_fdtab_add(int fd, const struct aw_sock *like);
-/* to becomes another fd of from's socket; what it was is forgotten. Both without the lock. */
-void aw_fdtab_copy(int from, int to);
+/*
+ * to becomes another fd of from's socket; what it was is forgotten. touchy: from was, before it was duplicated. Both without
+ * the lock.
+ */
+void aw_fdtab_copy(int from, int to, bool touchy);
 /* fd is about to be closed, or its number given to something else. */
 void aw_fdtab_forget(int fd);
 void aw_fdtab_forget_range(unsigned first, unsigned last);

@@ -285,7 +285,7 @@ static void take_socket(const char *text, const int *fds, const struct stat *fil
 		if (first < 0 && aw_fdtab_add(fds[i], &sock))
 			first = fds[i];
 		else if (first >= 0)
-			aw_fdtab_copy(first, fds[i]);
+			aw_fdtab_copy(first, fds[i], false);
 	}
 }
 

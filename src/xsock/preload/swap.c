@@ -92,6 +92,7 @@ static void replace_everywhere(struct aw_sock *sock, int near, const struct stat
 			aw_say(AW_SAY_ERROR, "cannot replace fd %d: %s", fd, strerror(err));
 	}
 	sock->dev = file->st_dev;
+	sock->swapped_ino = sock->ino;
 	sock->ino = file->st_ino;
 	aw_fdtab_set_state(sock, sock->direct ? AW_FD_DIRECT : AW_FD_BRIDGED);
 	aw_fdtab_unlock();

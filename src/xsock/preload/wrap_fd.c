@@ -126,12 +126,13 @@ static void settle_for_stdio(int fd)
 
 AW_WRAPPER int dup(int fd)
 {
+	bool touchy = aw_fdtab_is_touchy(fd);
 	int new;
 
 	settle_for_stdio(fd);
 	new = aw_libc()->dup(fd);
 	if (new >= 0)
-		aw_fdtab_copy(fd, new);
+		aw_fdtab_copy(fd, new, touchy);
 	return new;
 }
 
@@ -147,23 +148,25 @@ static void prepare_dup(int fd, int new)
 
 AW_WRAPPER int dup2(int fd, int new)
 {
+	bool touchy = aw_fdtab_is_touchy(fd);
 	int result;
 
 	prepare_dup(fd, new);
 	result = aw_libc()->dup2(fd, new);
 	if (result >= 0)
-		aw_fdtab_copy(fd, new);
+		aw_fdtab_copy(fd, new, touchy);
 	return result;
 }
 
 AW_WRAPPER int dup3(int fd, int new, int flags)
 {
+	bool touchy = aw_fdtab_is_touchy(fd);
 	int result;
 
 	prepare_dup(fd, new);
 	result = aw_libc()->dup3(fd, new, flags);
 	if (result >= 0)
-		aw_fdtab_copy(fd, new);
+		aw_fdtab_copy(fd, new, touchy);
 	return result;
 }
 
@@ -249,15 +252,16 @@ static int set_by_fcntl(fcntl_fn *call, int fd, int cmd, void *arg)
 static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
+	bool touchy = aw_fdtab_is_touchy(fd);
 	int result;
 
-	if (aw_fdtab_is_touchy(fd) && is_set_by_fcntl(cmd))
+	if (touchy && is_set_by_fcntl(cmd))
 		return set_by_fcntl(call, fd, cmd, arg);
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
 		settle_for_stdio(fd);
 	result = call(fd, cmd, arg);
 	if (result >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
-		aw_fdtab_copy(fd, result);
+		aw_fdtab_copy(fd, result, touchy);
 	return result;
 }
 
