@@ -92,16 +92,18 @@ static int close_around(unsigned first, unsigned last, int flags)
 	return aw_libc()->close_range(first, last, flags);
 }
 
+/* Forgotten before, as by close: behind it another thread's fds may have these numbers. The kernel says if it will fail. */
 AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
 {
-	int result;
-
-	if (!(flags & CLOSE_RANGE_CLOEXEC))
-		aw_touch_closing_range(first, last);
-	result = close_around(first, last, flags);
-	if (result == 0 && !(flags & CLOSE_RANGE_CLOEXEC))
-		aw_fdtab_forget_range(first, last);
-	return result;
+	if (flags & CLOSE_RANGE_CLOEXEC)
+		return close_around(first, last, flags);
+	if (aw_libc()->close_range(UINT_MAX, UINT_MAX, flags) != 0)
+		return -1;
+	if (first > last)
+		return aw_libc()->close_range(first, last, flags);
+	aw_touch_closing_range(first, last);
+	aw_fdtab_forget_range(first, last);
+	return close_around(first, last, flags);
 }
 
 AW_WRAPPER void closefrom(int first)
@@ -109,11 +111,11 @@ AW_WRAPPER void closefrom(int first)
 	unsigned from = first < 0 ? 0 : (unsigned)first;
 
 	aw_touch_closing_range(from, UINT_MAX);
+	aw_fdtab_forget_range(from, UINT_MAX);
 	if (!aw_direct_engine && aw_keeper_control() < 0)
 		aw_libc()->closefrom(first);
 	else
 		close_around(from, UINT_MAX, 0);
-	aw_fdtab_forget_range(from, UINT_MAX);
 }
 
 /* stdio reads and writes fd 0, 1 and 2 behind our back: one of them may be what a copy of fd becomes. */
@@ -324,10 +326,12 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if (aw_fdtab_is_touchy(fd) && is_set_by_ioctl(request))
-		return set_by_ioctl(fd, request, arg);
-	if (aw_fdtab_state(fd) == AW_FD_DIRECT && ioctl_directly(fd, request, arg))
-		return 0;
+	if (aw_fdtab_is_touchy(fd)) {
+		if (is_set_by_ioctl(request))
+			return set_by_ioctl(fd, request, arg);
+		if (aw_fdtab_state(fd) == AW_FD_DIRECT && ioctl_directly(fd, request, arg))
+			return 0;
+	}
 	if ((request == FIONREAD || request == SIOCATMARK) && aw_touch(fd, AW_TOUCH_POLL, true))
 		return -1;
 	/* Nothing has come so far; what comes now may be the MPA Request. */
