@@ -23,6 +23,8 @@
 #define KEY_LEN 16
 
 #define PENDING_MAX 256 /* settled at a time */
+#define START_NS 200000
+#define START_TURNS 20000 /* longer than a start takes, or what else makes a socket STARTING */
 #define CONNECT_MS 1500 /* for a connect before a fork: the kernel repeats its SYN after a second */
 
 enum verdict {
@@ -256,15 +258,16 @@ static int give_up(struct aw_sock *sock, int fd, int err)
 	return -1;
 }
 
-/* It is ours to start: STARTING from here on. */
-static bool claim(struct aw_sock *sock)
+/* It is ours to start: STARTING from here on. Not by a number that was closed since. */
+static bool claim(struct aw_sock *sock, int fd)
 {
 	bool claimed;
 
 	aw_fdtab_lock();
 	aw_fdtab_await_forks();
 	await_start(sock);
-	claimed = sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING;
+	claimed = (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING) &&
+		  aw_fdtab_get(fd) == sock;
 	if (claimed) {
 		aw_doubt_end(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
@@ -297,7 +300,7 @@ static int start(struct aw_sock *sock, const struct touched *t)
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (claim(sock))
+	if (claim(sock, t->fd))
 		result = start_claimed(sock, t);
 	pthread_setcancelstate(cancel, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -512,6 +515,20 @@ static bool is_aborted(int fd)
 	       linger.l_onoff && !linger.l_linger;
 }
 
+/*
+ * Who starts fd goes by its number, which must not be another file's meanwhile. Not for ever: a child that was forked
+ * behind our back would not see the end of it.
+ */
+static void await_started(int fd)
+{
+	const struct timespec turn = { .tv_nsec = START_NS };
+
+	if (aw_fdtab_state(fd) != AW_FD_STARTING || aw_fdtab_is_borrowed())
+		return;
+	for (int i = 0; aw_fdtab_state(fd) == AW_FD_STARTING && i < START_TURNS; i++)
+		nanosleep(&turn, NULL);
+}
+
 /* The fds of a child of vfork are its own, their sockets its parent's. */
 void aw_touch_closing(int fd)
 {
@@ -519,6 +536,7 @@ void aw_touch_closing(int fd)
 
 	if (aw_fdtab_state(fd) == AW_FD_PENDING && !aw_fdtab_is_borrowed() && !is_aborted(fd))
 		(void)aw_touch_slow(fd, AW_TOUCH_WRITE, true);
+	await_started(fd);
 	errno = saved;
 }
 
@@ -526,6 +544,15 @@ void aw_touch_closing_range(unsigned first, unsigned last)
 {
 	if (aw_fdtab_any_starting() && !aw_fdtab_is_borrowed())
 		each_pending(first, last, aw_touch_closing);
+}
+
+void aw_touch_await_range(unsigned first, unsigned last)
+{
+	int saved = errno;
+
+	if (aw_fdtab_any_starting() && !aw_fdtab_is_borrowed())
+		each_in(AW_FD_STARTING, first, last, await_started);
+	errno = saved;
 }
 
 __attribute__((destructor)) static void end(void)

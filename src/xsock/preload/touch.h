@@ -34,10 +34,13 @@ void aw_touch_before_shell(void);
 
 /*
  * fd, or what there is from first to last, is about to be closed. The peer's MPA Request, left unread in a socket
- * that is closed, would make its end a reset: it is answered first, unless the program wants a reset.
+ * that is closed, would make its end a reset: it is answered first, unless the program wants a reset. What another
+ * thread is about to start is waited for.
  */
 void aw_touch_closing(int fd);
 void aw_touch_closing_range(unsigned first, unsigned last);
+/* Waits for what is being started, of those whose process goes on. */
+void aw_touch_await_range(unsigned first, unsigned last);
 
 /* The thread is about to sleep until something comes on fd, or connects it: NULL where fd is not touchy. */
 struct aw_sock *aw_touch_sleep(int fd);

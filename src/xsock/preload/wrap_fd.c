@@ -102,6 +102,7 @@ AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
 	if (first > last)
 		return aw_libc()->close_range(first, last, flags);
 	aw_touch_closing_range(first, last);
+	aw_touch_await_range(first, last);
 	aw_fdtab_forget_range(first, last);
 	return close_around(first, last, flags);
 }
@@ -111,6 +112,7 @@ AW_WRAPPER void closefrom(int first)
 	unsigned from = first < 0 ? 0 : (unsigned)first;
 
 	aw_touch_closing_range(from, UINT_MAX);
+	aw_touch_await_range(from, UINT_MAX);
 	aw_fdtab_forget_range(from, UINT_MAX);
 	if (!aw_direct_engine && aw_keeper_control() < 0)
 		aw_libc()->closefrom(first);
