@@ -426,25 +426,39 @@ static void go_plain(struct aw_sock *sock)
 	aw_fdtab_drop(sock);
 }
 
+/* False: it is one end of a pair. With the lock. */
+static bool take_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
+{
+	if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_DIRECT)
+		return false;
+	sock->mode = mode;
+	sock->mode_asked = true;
+	if (start)
+		aw_fdtab_set_state(sock, AW_FD_PENDING);
+	else if (mode == AW_XS_OFF &&
+		 (sock->state == AW_FD_PENDING || sock->state == AW_FD_CONNECTING))
+		go_plain(sock);
+	return true;
+}
+
+/* Another thread may begin to use it meanwhile; what has started stays as it is. */
 static int set_mode(int fd, enum aw_xs_mode mode)
 {
-	bool start = is_connected(fd) && mode != AW_XS_OFF;
+	bool start = is_connected(fd) && mode != AW_XS_OFF, taken;
 	struct aw_sock *sock;
 
 	if (!make_record(fd))
 		return failed(ENOMEM);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
-	if (sock) {
-		sock->mode = mode;
-		sock->mode_asked = true;
-		if (start && sock->state != AW_FD_STARTING)
-			aw_fdtab_set_state(sock, AW_FD_PENDING);
-		else if (mode == AW_XS_OFF &&
-			 (sock->state == AW_FD_PENDING || sock->state == AW_FD_CONNECTING))
-			go_plain(sock);
+	while (sock && sock->state == AW_FD_STARTING) {
+		aw_fdtab_wait();
+		sock = aw_fdtab_get(fd);
 	}
+	taken = !sock || take_mode(sock, mode, start);
 	aw_fdtab_unlock();
+	if (!taken)
+		return failed(EISCONN);
 	return start ? aw_touch_slow(fd, mode == AW_XS_ON ? AW_TOUCH_WRITE : AW_TOUCH_POLL, true)
 		     : 0;
 }
