@@ -520,6 +520,14 @@ static bool was_replaced(int fd)
 	return (errno == EOPNOTSUPP || errno == ENOPROTOOPT) && aw_fdtab_is_paired(fd, true);
 }
 
+/* Whether a pair and the TCP socket answer alike. An error that was told must not be asked for again. */
+static bool is_common(int level, int name)
+{
+	enum place place = place_of(level, name);
+
+	return place == PLACE_NEAR || place == PLACE_ERROR;
+}
+
 /* An AF_UNIX socket that is asked for TCP's options may be a bridged fd from another process. */
 static bool is_foreign(int fd, int level, int name)
 {
@@ -540,6 +548,7 @@ static bool is_unix(int fd)
 AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
 	socklen_t room = len ? *len : 0;
+	bool touchy = aw_fdtab_is_touchy(fd);
 	int result, saved = errno;
 
 	if (aw_fdtab_state(fd) != AW_FD_DIRECT && aw_touch(fd, AW_TOUCH_POLL, true))
@@ -549,7 +558,10 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 	if (aw_fdtab_is_paired(fd, false))
 		return get_bridged(fd, level, name, value, len);
 	result = aw_libc()->getsockopt(fd, level, name, value, len);
-	if (result != 0 && was_replaced(fd)) {
+	if (result == 0 ? touchy && !is_common(level, name) && aw_fdtab_is_paired(fd, true)
+			: was_replaced(fd)) {
+		if (len)
+			*len = room;
 		errno = saved;
 		return get_bridged(fd, level, name, value, len);
 	}
