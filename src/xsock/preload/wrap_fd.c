@@ -174,12 +174,10 @@ AW_WRAPPER int dup3(int fd, int new, int flags)
 	return result;
 }
 
-/* Before what a direct one has no form for. Who is just begun, or waits while others are handed on, may be one. */
+/* Before what a direct one has no form for; of what is just begun, or waits while others are handed on, it will be known. */
 static void make_bridge(int fd)
 {
-	enum aw_fd_state state = aw_fdtab_state(fd);
-
-	if (state == AW_FD_DIRECT || state == AW_FD_STARTING)
+	if (aw_fdtab_is_paired(fd, true) && aw_fdtab_state(fd) != AW_FD_BRIDGED)
 		(void)aw_direct_convert(fd);
 }
 
