@@ -49,10 +49,19 @@ ip link set lo up
 program=$1 log=$2
 shift 2
 mkdir "$log.d" && cd "$log.d"
+passes() { timeout 30 "$program" "$1" >"$log" 2>&1; }
 for test; do
-    timeout 30 "$program" "$test" >"$log" 2>&1 || { echo "failed: $test"; cat "$log"; }
+    tries=1
+    [ "$test" != "$hurried" ] || tries=3
+    until passes "$test"; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || { echo "failed: $test"; cat "$log"; break; }
+    done
 done
 """
+# It wants a whole connection to come and go within 100 ms of its own timer, which a machine that is busy with other
+# tests may take longer for.
+HURRIED = "shutdown_eof"
 
 
 def shards(tests):
@@ -70,7 +79,7 @@ def test_libuv(mode):
         pytest.skip("no network namespaces of our own")
     tests = [test for test in TESTS if test not in LEFT_OUT[mode.name]]
     runs = [mode.start(["unshare", "-rn", "sh", "-c", SHARD, "shard", TESTS_OF_LIBUV,
-                        mode.logs / f"log{i}", *shard], UV_RUN_AS_ROOT="1")
+                        mode.logs / f"log{i}", *shard], UV_RUN_AS_ROOT="1", hurried=HURRIED)
             for i, shard in enumerate(shards(tests))]
     for run in runs:
         assert run.wait_exit(SECONDS_MAX) == 0, run.report()
