@@ -50,6 +50,7 @@ static void late_open(struct late *l)
 	l->listener = listener_open(&l->name);
 	CHECK(!listen(l->listener, 0));
 	client_open(&l->name);
+	CHECK(wait_for(l->listener, POLLIN) == POLLIN);
 	l->client = socket(AF_INET, SOCK_STREAM, 0);
 	CHECK(l->client >= 0);
 	l->connects = thread_start(connect_client, l);

@@ -43,7 +43,7 @@ static void open_scene(struct scene *s, uint32_t events)
 	assert_int_equal(epoll_ctl(s->epfd, EPOLL_CTL_ADD, s->fd, &event), 0);
 	aw_fdtab_lock();
 	s->sock = aw_fdtab_get(s->fd);
-	aw_watch_note(s->sock, s->epfd, EPOLL_CTL_ADD, s->fd, &event);
+	aw_watch_note(s->sock, s->epfd, EPOLL_CTL_ADD, s->fd, &event, false);
 }
 
 static void close_scene(struct scene *s)
@@ -115,7 +115,7 @@ static void watch__what_was_taken_out_stays_out(void **state)
 	(void)state;
 	open_scene(&s, EPOLLOUT);
 	assert_int_equal(epoll_ctl(s.epfd, EPOLL_CTL_DEL, s.fd, NULL), 0);
-	aw_watch_note(s.sock, s.epfd, EPOLL_CTL_DEL, s.fd, NULL);
+	aw_watch_note(s.sock, s.epfd, EPOLL_CTL_DEL, s.fd, NULL, false);
 	assert_null(s.sock->watches);
 	assert_int_equal(aw_watch_swap(s.sock, s.fd, s.pair[0]), 0);
 	assert_int_equal(told(&s), 0);

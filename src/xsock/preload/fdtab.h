@@ -46,6 +46,7 @@ struct aw_watch {
 	int epfd, fd;
 	struct epoll_event event;
 	bool told; /* one-shot, and the program has had its event */
+	bool wide; /* its set is asked for POLLOUT, too, which event is not */
 };
 
 /* A socket; all its fds of this process share it. Under the table's lock. */

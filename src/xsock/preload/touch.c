@@ -219,8 +219,8 @@ static void go_plain(struct aw_sock *sock)
 {
 	aw_fdtab_lock();
 	await_start(sock);
-	aw_watch_narrow(sock);
 	if (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING) {
+		aw_watch_narrow(sock);
 		aw_doubt_end(sock);
 		aw_fdtab_drop(sock);
 	}
@@ -232,10 +232,9 @@ static void go_back(struct aw_sock *sock)
 {
 	aw_fdtab_lock();
 	await_start(sock);
-	if (!aw_fdtab_is_called(sock)) {
+	if (sock->state == AW_FD_CONNECTING && !sock->caller) {
 		aw_watch_narrow(sock);
-		if (sock->state == AW_FD_CONNECTING)
-			aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
+		aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
 	}
 	aw_fdtab_unlock();
 }
@@ -522,11 +521,14 @@ static bool is_aborted(int fd)
 static void await_started(int fd)
 {
 	const struct timespec turn = { .tv_nsec = START_NS };
+	int cancel;
 
 	if (aw_fdtab_state(fd) != AW_FD_STARTING || aw_fdtab_is_borrowed())
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	for (int i = 0; aw_fdtab_state(fd) == AW_FD_STARTING && i < START_TURNS; i++)
 		nanosleep(&turn, NULL);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 /* The fds of a child of vfork are its own, their sockets its parent's. */

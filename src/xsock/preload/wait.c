@@ -26,7 +26,9 @@ struct aw_deadline aw_deadline_after(const struct timespec *timeout)
 {
 	struct aw_deadline deadline = { .at_ns = -1 };
 
-	if (timeout && timeout->tv_sec < INT64_MAX / NS / 2)
+	if (timeout && !timeout->tv_sec && !timeout->tv_nsec)
+		deadline.at_ns = 0; /* over: what time it is does not matter */
+	else if (timeout && timeout->tv_sec < INT64_MAX / NS / 2)
 		deadline.at_ns = now_ns() + (int64_t)timeout->tv_sec * NS + timeout->tv_nsec;
 	return deadline;
 }
@@ -78,10 +80,10 @@ static bool make_wide(struct wide *wide, nfds_t count)
 static struct aw_sock *prepare_sleep(int fd)
 {
 	struct aw_sock *sock;
+	int failed = aw_touch_slow(fd, AW_TOUCH_POLL, true);
 
-	aw_touch_slow(fd, AW_TOUCH_POLL, true);
 	sock = aw_touch_sleep(fd);
-	if (!sock && aw_fdtab_is_touchy(fd))
+	if (!sock && !failed && aw_fdtab_is_touchy(fd))
 		aw_touch_slow(fd, AW_TOUCH_POLL, true);
 	return sock;
 }

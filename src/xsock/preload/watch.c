@@ -24,7 +24,8 @@ static void discard(struct aw_watch **at)
 	aw_pool_give(&aw_fdtab_watches, watch);
 }
 
-void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct epoll_event *event)
+void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct epoll_event *event,
+		   bool wide)
 {
 	struct aw_watch **at = find(sock, epfd, fd);
 
@@ -41,6 +42,7 @@ void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct 
 	(*at)->fd = fd;
 	(*at)->event = *event;
 	(*at)->told = false;
+	(*at)->wide = wide;
 }
 
 /* Takes fd out of its sets; what is no longer registered there is forgotten. */
@@ -66,8 +68,10 @@ static void leave_sets(struct aw_sock *sock, int fd)
 static void join_sets(struct aw_sock *sock, int fd)
 {
 	for (struct aw_watch *watch = sock->watches; watch; watch = watch->next) {
-		if (watch->fd == fd)
-			aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_ADD, fd, &watch->event);
+		if (watch->fd != fd)
+			continue;
+		watch->wide = false;
+		aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_ADD, fd, &watch->event);
 	}
 }
 
@@ -89,18 +93,20 @@ void aw_watch_widen(struct aw_sock *sock)
 		struct epoll_event event = watch->event;
 
 		event.events |= EPOLLOUT;
-		if (!(watch->event.events & EPOLLOUT))
-			aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &event);
+		if (watch->event.events & EPOLLOUT)
+			continue;
+		watch->wide = true;
+		aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &event);
 	}
 }
 
 void aw_watch_narrow(struct aw_sock *sock)
 {
-	if (sock->state == AW_FD_PENDING)
-		return; /* never widened, and a registration that is made anew tells its event once more */
 	for (struct aw_watch *watch = sock->watches; watch; watch = watch->next) {
-		if (!(watch->event.events & EPOLLOUT))
-			aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &watch->event);
+		if (!watch->wide)
+			continue;
+		watch->wide = false;
+		aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &watch->event);
 	}
 }
 

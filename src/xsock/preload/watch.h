@@ -11,13 +11,18 @@
 /* All with the table's lock. */
 
 /* What a successful epoll_ctl(epfd, op, fd, event) has done to a socket that is not bridged yet. */
-void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct epoll_event *event);
+/* wide: POLLOUT was asked for, too, and is not in event. */
+void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct epoll_event *event,
+		   bool wide);
 /*
  * Swaps the file of fd for that of new, and takes fd's registrations along; what was one-shot and has
  * been told stays silent. 0 or an errno; then all is as it was.
  */
 int aw_watch_swap(struct aw_sock *sock, int fd, int new_fd);
-/* While it connects its sets must also tell of POLLOUT, whatever the program wants to know. */
+/*
+ * While it connects its sets must also tell of POLLOUT, whatever the program wants to know. What was not widened is not
+ * narrowed: a registration that is made anew tells its event once more.
+ */
 void aw_watch_widen(struct aw_sock *sock);
 void aw_watch_narrow(struct aw_sock *sock);
 /* The watch of a touchy socket in set epfd that told data; NULL: none. */

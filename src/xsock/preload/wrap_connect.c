@@ -23,16 +23,17 @@ static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
 	return aw_mode_connecting((struct sockaddr *)&local, remote);
 }
 
-/* A connect(2) of a thread. What is not left in order (cancelled, siglongjmp) has no caller any more. */
+/* A connect(2) of a thread, and its socket, which is held. */
 struct call {
 	int fd;
+	struct aw_sock *sock;
 };
 
 /*
  * fd is CONNECTING from before the call on: another thread may learn from the server that the connection stands, and
  * use it, before the call has returned here. Whichever is first starts MPA. False: it is no candidate any more.
  */
-static bool begin_connect(const struct call *call, enum aw_xs_mode mode)
+static bool begin_connect(struct call *call, enum aw_xs_mode mode)
 {
 	struct aw_sock *sock;
 	bool begun;
@@ -41,6 +42,8 @@ static bool begin_connect(const struct call *call, enum aw_xs_mode mode)
 	sock = aw_fdtab_need(call->fd);
 	begun = sock && sock->state == AW_FD_CANDIDATE;
 	if (begun) {
+		aw_fdtab_hold(sock);
+		call->sock = sock;
 		sock->mode = mode;
 		sock->role = AW_ROLE_ACTIVE;
 		sock->caller = call;
@@ -52,28 +55,22 @@ static bool begin_connect(const struct call *call, enum aw_xs_mode mode)
 	return begun;
 }
 
-/* The call's socket, if fd is that still: what was closed meanwhile has no caller, nor has another at its number. */
-static struct aw_sock *end_call(const struct call *call)
+/* It is cancelled, or left by siglongjmp. */
+static void leave_connect(void *arg)
 {
-	struct aw_sock *sock = aw_fdtab_get(call->fd);
+	struct call *call = arg;
 
-	if (!sock || sock->caller != call)
-		return NULL;
-	sock->caller = NULL;
-	return sock;
-}
-
-static void leave_connect(void *call)
-{
 	aw_fdtab_lock();
-	(void)end_call(call);
+	call->sock->caller = NULL;
+	aw_fdtab_release(call->sock);
 	aw_fdtab_unlock();
 }
 
 static void settle_connect(struct aw_sock *sock, int *result, int *err)
 {
 	/* Another thread has started it, and a call that the kernel began anew met the pair. */
-	if (*result != 0 && *err == EINVAL && sock->state != AW_FD_CONNECTING)
+	if (*result != 0 && *err == EINVAL && sock->state != AW_FD_CONNECTING &&
+	    sock->state != AW_FD_NONE)
 		*result = 0;
 	sock->connect_told = *result == 0; /* a second one does not succeed */
 	if (sock->state != AW_FD_CONNECTING)
@@ -86,19 +83,21 @@ static void settle_connect(struct aw_sock *sock, int *result, int *err)
 	aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
 }
 
-/* Returns whether fd is still the socket that was connected. */
+/* Returns whether fd is still the socket that was connected: it may have been closed meanwhile. */
 static bool end_connect(const struct call *call, int *result)
 {
 	int err = errno;
-	struct aw_sock *sock;
+	bool ours;
 
 	aw_fdtab_lock();
-	sock = end_call(call);
-	if (sock)
-		settle_connect(sock, result, &err);
+	ours = aw_fdtab_get(call->fd) == call->sock;
+	call->sock->caller = NULL;
+	if (call->sock->fds)
+		settle_connect(call->sock, result, &err);
+	aw_fdtab_release(call->sock);
 	aw_fdtab_unlock();
 	errno = err;
-	return sock != NULL;
+	return ours;
 }
 
 /* The first connect after the connection stands succeeds, as TCP's does. */
@@ -153,7 +152,7 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct _pthread_cleanup_buffer left;
-	struct call call = { fd };
+	struct call call = { .fd = fd };
 	enum aw_xs_mode mode;
 	bool ours;
 	int result;

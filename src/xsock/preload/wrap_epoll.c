@@ -9,6 +9,7 @@
 #include "xsock/preload/doubt.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
+#include "xsock/preload/sandbox.h"
 #include "xsock/preload/touch.h"
 #include "xsock/preload/wait.h"
 #include "xsock/preload/watch.h"
@@ -38,26 +39,26 @@ static struct aw_sock *lock_settled(int fd)
 		    (sock->state != AW_FD_DIRECT && sock->state != AW_FD_STARTING))
 			return sock;
 		aw_fdtab_unlock();
-		aw_touch_slow(fd, AW_TOUCH_POLL, true);
+		if (aw_touch_slow(fd, AW_TOUCH_POLL, true))
+			tries = TRIES - 1; /* it stays direct */
 	}
 }
 
 static int control(int epfd, int op, int fd, struct epoll_event *event)
 {
-	struct epoll_event wide;
-	struct aw_sock *sock;
+	struct aw_sock *sock = lock_settled(fd);
+	bool wide = event && op != EPOLL_CTL_DEL && sock && sock->state == AW_FD_CONNECTING &&
+		    !(event->events & EPOLLOUT);
+	struct epoll_event more;
 	int result;
 
-	sock = lock_settled(fd);
-	if (event && op != EPOLL_CTL_DEL && sock && sock->state == AW_FD_CONNECTING) {
-		wide = *event;
-		wide.events |= EPOLLOUT;
-		result = aw_libc()->epoll_ctl(epfd, op, fd, &wide);
-	} else {
-		result = aw_libc()->epoll_ctl(epfd, op, fd, event);
+	if (wide) {
+		more = *event;
+		more.events |= EPOLLOUT;
 	}
+	result = aw_libc()->epoll_ctl(epfd, op, fd, wide ? &more : event);
 	if (result == 0 && sock && sock->state != AW_FD_BRIDGED && sock->state != AW_FD_LISTENER)
-		aw_watch_note(sock, epfd, op, fd, event);
+		aw_watch_note(sock, epfd, op, fd, event, wide);
 	if (result == 0 && sock && sock->doubt_ns && op != EPOLL_CTL_DEL)
 		aw_doubt_rouse(sock);
 	aw_fdtab_unlock();
@@ -79,11 +80,12 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	case AW_FD_CANDIDATE:
 		make_record(fd);
 		return control(epfd, op, fd, event);
-	case AW_FD_DIRECT:
 	case AW_FD_CONNECTING:
 	case AW_FD_PENDING:
-	case AW_FD_STARTING:
 		aw_touch_slow(fd, AW_TOUCH_POLL, true);
+		return control(epfd, op, fd, event);
+	case AW_FD_DIRECT:
+	case AW_FD_STARTING:
 		return control(epfd, op, fd, event);
 	}
 	return aw_libc()->epoll_ctl(epfd, op, fd, event);
@@ -231,6 +233,8 @@ AW_WRAPPER int epoll_wait(int epfd, struct epoll_event *events, int max, int tim
 
 	if (aw_fdtab_any_starting())
 		return wait_touchy_ms(epfd, events, max, timeout_ms, NULL);
+	if (aw_sandbox_is_on())
+		return aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
 	deadline = aw_deadline_after_ms(timeout_ms);
 	count = aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
 	return joined(epfd, events, max, count, &deadline, NULL);
@@ -244,6 +248,8 @@ AW_WRAPPER int epoll_pwait(int epfd, struct epoll_event *events, int max, int ti
 
 	if (aw_fdtab_any_starting())
 		return wait_touchy_ms(epfd, events, max, timeout_ms, mask);
+	if (aw_sandbox_is_on())
+		return aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask);
 	deadline = aw_deadline_after_ms(timeout_ms);
 	count = aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask);
 	return joined(epfd, events, max, count, &deadline, mask);
@@ -257,6 +263,8 @@ AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
 
 	if (aw_fdtab_any_starting())
 		return wait_touchy(epfd, events, max, timeout, mask);
+	if (aw_sandbox_is_on())
+		return aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
 	deadline = aw_deadline_after(timeout);
 	count = aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
 	return joined(epfd, events, max, count, &deadline, mask);
