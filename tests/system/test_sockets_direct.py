@@ -71,7 +71,9 @@ def test_killed(pair, how):
     assert kill(witness, victim, pair).startswith(ENDS[how]), pair.report()
 
 
-@pytest.mark.parametrize("least", [1, 100_000, 700_000])
+# The last is beyond what is direct. There is room for some 700,000 while nobody reads, of which the write that waits,
+# and is not counted, may have 100,000.
+@pytest.mark.parametrize("least", [1, 100_000, 500_000])
 def test_killed_while_it_writes(pair, tmp_path, least):
     """What was written is there, whatever becomes of the write under way."""
     tally = tmp_path / "tally"
