@@ -80,9 +80,9 @@ def read_report(path):
 
 
 def print_table(rows):
-    print(f"\n{'preset':10}{'suite':10}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
+    print(f"\n{'preset':14}{'suite':10}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
     for (preset, suite), row in rows.items():
-        print(f"{preset:10}{suite:10}{row.passed:8}{row.failed:8}{row.skipped:9}"
+        print(f"{preset:14}{suite:10}{row.passed:8}{row.failed:8}{row.skipped:9}"
               f"{row.seconds:9.1f}")
 
 

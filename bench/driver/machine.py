@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What a reader has to know of the machine and of the programs, to judge the numbers."""
 
+import glob
+import hashlib
 import os
 import platform
 import re
 import shutil
 import subprocess
+
+BUILD_DIGITS = 12
 
 
 def first_match(path, pattern):
@@ -55,9 +59,22 @@ def anywarp_version(given):
     return f"{given} ({described.strip()})" if described and described.strip() else given
 
 
-def versions(anywarp):
+def build(workers, libraries):
+    """What tells one build from another, of all that is measured here and of what measures it."""
+    here = os.path.dirname(os.path.realpath(__file__))
+    octets = hashlib.sha256()
+    for pattern in (f"{workers}/bench-*", f"{workers}/anywarp-*", f"{libraries}/*.so*",
+                    f"{libraries}/anywarp-*", f"{here}/*.py"):
+        for path in sorted(glob.glob(pattern)):
+            with open(path, "rb") as file:
+                octets.update(file.read())
+    return octets.hexdigest()[:BUILD_DIGITS]
+
+
+def versions(anywarp, workers, libraries):
     return {
         "anywarp": anywarp_version(anywarp),
+        "build": build(workers, libraries),
         "libfabric": version_in(output_of("fi_info", "--version"), r"^libfabric: (\S+)"),
         "ucx": version_in(output_of("ucx_info", "-v"), r"[Vv]ersion (\S+)"),
         "python": platform.python_version(),

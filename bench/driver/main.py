@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 # In the sources, what the bench shares with the demo and the tests; installed, it lies beside us.
 sys.path.insert(0, str(HERE.parents[1] / "tools" / "lib"))
 
+import earlier  # noqa: E402
 import machine  # noqa: E402
 import others  # noqa: E402
 import points  # noqa: E402
@@ -58,6 +59,8 @@ def parse(argv):
                         help="only the points whose name, or a part of it, begins with NAME; "
                         "may be given again")
     parser.add_argument("--rounds", metavar="N", type=positive, help="rounds of every point")
+    parser.add_argument("--continue", dest="proceed", action="store_true",
+                        help="measure what results.json of DIR does not have yet of this run")
     parser.add_argument("--list", action="store_true", help="name the points and end")
     for name, text in (("table", "print the table of an earlier run"),
                        ("html", "make index.html anew, beside the file"),
@@ -127,32 +130,43 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 
-def measure(options, settings, wanted):
-    """Everything that results.json holds; what was measured when it is interrupted."""
-    began, started = time.monotonic(), datetime.datetime.now().astimezone()
-    how = progress.Progress(sys.stderr, *runner.guess(wanted, settings))
-    run = runner.Runner(settings, programs(options), how,
-                        lambda: workers.handover_ns(options.workers))
-    signal.signal(signal.SIGTERM, interrupt)
-    interrupted = False
-    try:
-        run.run(wanted)
-    except KeyboardInterrupt:
-        interrupted = True
-    how.clear()
+def beginning(options, settings):
+    """What results.json holds before anything is measured. Until the end it is an interrupted run."""
     return {
         "schema": results.SCHEMA,
         "machine": machine.machine(),
-        "versions": machine.versions(options.anywarp_version),
+        "versions": machine.versions(options.anywarp_version, options.workers, options.libraries),
         "settings": {"form": settings.form, "rounds": settings.rounds,
                      "seconds": settings.seconds, "only": options.only,
                      "command": shlex.join(["anywarp", "bench", *options.shown]),
-                     "started": started.isoformat(timespec="seconds"),
-                     "took_seconds": round(time.monotonic() - began, 1),
-                     "interrupted": interrupted},
-        "points": run.records,
-        "skipped": run.skipped,
+                     "started": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+                     "took_seconds": 0, "interrupted": True},
+        "points": [],
+        "skipped": [],
     }
+
+
+def measure(options, settings, wanted, found, path):
+    """Measures what found does not have yet; after each point the file has what there is."""
+    began, before = time.monotonic(), found["settings"]["took_seconds"]
+    wanted = earlier.missing(wanted, found)
+    how = progress.Progress(sys.stderr, *runner.guess(wanted, settings))
+
+    def save():
+        found["settings"]["took_seconds"] = round(before + time.monotonic() - began, 1)
+        results.save(results.finish(found), path)
+
+    run = runner.Runner(settings, programs(options), how,
+                        lambda: workers.handover_ns(options.workers), save)
+    run.records, run.skipped = found["points"], found["skipped"]
+    signal.signal(signal.SIGTERM, interrupt)
+    with contextlib.suppress(KeyboardInterrupt):
+        run.run(wanted)
+        found["settings"]["interrupted"] = False
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    how.clear()
+    save()
 
 
 def command_line(argv):
@@ -193,11 +207,15 @@ def run_all(options, form, wanted):
     defaults = points.FORMS[form]
     settings = runner.Settings(form, options.rounds or defaults.rounds, defaults.seconds,
                                None if options.rounds else defaults.limit)
-    found = measure(options, settings, wanted)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    results.save(results.finish(found), folder / "results.json")
+    found, path = beginning(options, settings), folder / "results.json"
+    if options.proceed:
+        try:
+            earlier.proceed(path, found)
+        except results.Unreadable as error:
+            fail(error)
+    measure(options, settings, wanted, found, path)
     print(table.text(found))
-    print(f"\nresults: {folder / 'results.json'}")
+    print(f"\nresults: {path}")
     write_page(found, folder)
     if found["settings"]["interrupted"]:
         return INTERRUPTED

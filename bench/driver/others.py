@@ -39,10 +39,10 @@ class Comparator:
         return f"{self.program_name} is not installed (Debian package {self.package})"
 
     def pair(self, bed, lines, env=None):
-        port = program.free_port()
-        server, client = (line.format(port=port, address=bed.address).split() for line in lines)
-        return pair.run(pair.Pair(bed, server, client, port, None,
-                                  {**os.environ, **(env or {})}, SECONDS_MAX))
+        with program.borrowed_port() as port:
+            server, client = (line.format(port=port, address=bed.address).split() for line in lines)
+            return pair.run(pair.Pair(bed, server, client, port, None,
+                                      {**os.environ, **(env or {})}, SECONDS_MAX))
 
 
 class Libfabric(Comparator):

@@ -4,7 +4,7 @@ own waiting takes no CPU from them: we sleep until a pipe has something."""
 
 import collections
 import os
-import select
+import selectors
 import signal
 import subprocess
 import time
@@ -42,16 +42,22 @@ class End:
 
     def read(self, deadline, enough):
         """Reads until enough() is true or both pipes are closed; Failure when time runs out."""
-        while self.open and not enough():
-            left = deadline - time.monotonic()
-            found = select.select(list(self.open), [], [], max(0, left))[0]
-            if not found:
-                raise Failure(f"{self.name}: time-out")
-            for pipe in found:
-                piece = os.read(pipe.fileno(), PIECE)
-                self.texts[pipe] += piece
-                if not piece:
-                    self.open.discard(pipe)
+        with selectors.DefaultSelector() as waiting:
+            for pipe in self.open:
+                waiting.register(pipe, selectors.EVENT_READ)
+            while self.open and not enough():
+                self.read_what_is_there(waiting, deadline)
+
+    def read_what_is_there(self, waiting, deadline):
+        found = waiting.select(max(0, deadline - time.monotonic()))
+        if not found:
+            raise Failure(f"{self.name}: time-out")
+        for pipe in (key.fileobj for key, _ in found):
+            piece = os.read(pipe.fileno(), PIECE)
+            self.texts[pipe] += piece
+            if not piece:
+                waiting.unregister(pipe)
+                self.open.discard(pipe)
 
     def output(self):
         return self.texts[self.process.stdout].decode("utf-8", "replace")

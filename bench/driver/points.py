@@ -48,6 +48,8 @@ GROUPS = {
     "ftp": Group("FTP from memory, vsftpd to tnftp", "octets", ("bandwidth",)),
     "roce-latency": Group("The roce persona, which acknowledges, beside iwarp: half a round trip",
                           "octets", ("latency", "latency_p99")),
+    "roce-done": Group("The roce persona, one Send under way: from its post to its completion",
+                       "octets", ("latency_whole", "latency_p99_whole")),
     "roce-rate": Group("The roce persona, which acknowledges, beside iwarp: message rate",
                        "octets", ("rate", "cpu_per_million")),
     "others-latency": Group("Beside libfabric and UCX: ping-pong, half a round trip, mean",
@@ -268,6 +270,12 @@ def personas(test, ops, **keys):
     return tuple(made)
 
 
+def acknowledged(size):
+    """In the iwarp persona a completion does not wait for the peer: there is nothing to compare with."""
+    return Series("send-done-roce", "verbs-roce", "latency",
+                  {"op": "send-done", "by": "modify_qp", "mode": "spin", "size": size}, None)
+
+
 def roce(form):
     points = []
     for size in form.roce:
@@ -275,6 +283,7 @@ def roce(form):
         rates = personas("bandwidth", ("send", "write"), size=size, window=SMALL_WINDOW,
                          direction="uni", batch=1)
         points += [Point("roce-latency", "loopback", size, latencies, PAIR_SECONDS),
+                   Point("roce-done", "loopback", size, (acknowledged(size),), PAIR_SECONDS),
                    Point("roce-rate", "loopback", size, rates, PAIR_SECONDS)]
     return points
 

@@ -5,12 +5,14 @@
   "schema": 1,
   "machine":  {"kernel", "cpu", "cores", "memory_octets", "governor" or null, "virtual" or null,
                "handover_ns": summary of all rounds (below), or null},
-  "versions": {"anywarp", "libfabric", "ucx", "python"}: text, or null where not installed,
+  "versions": {"anywarp", "build", "libfabric", "ucx", "python"}: text, or null where not
+               installed; build stands for the octets of what was measured and of the driver,
   "settings": {"form": "full" | "default" | "short", "rounds", "seconds" of a timed run,
                "only": [text], "command", "started": ISO 8601, "took_seconds",
-               "interrupted": bool},
+               "interrupted": bool, true also in what a run leaves that is killed},
   "points": [{
       "key": "GROUP/BED/X", "group", "bed": "loopback" | "veth-MTU", "x": number,
+      "complete": true, or absent where the run ended before the point did,
       "handover_ns": [what one CPU needed to hand a word to another before each round, or null],
       "series": [{
           "name", "program": "tcp" | "verbs" | "verbs-roce" | "libfabric" | "ucx" | one of sockets.py, "test", "keys": {key: value},

@@ -56,12 +56,13 @@ def new_record(point):
 
 class Runner:
     """programs: {name: what has missing() and run(bed, series, seconds)}. What was measured is in
-    records and what was not in skipped at any time, also after an interrupt. handover() measures the
-    machine, before each round."""
+    records and what was not in skipped at any time, also after an interrupt; records may have points
+    of an earlier run, which are not measured again. handover() measures the machine, before each
+    round; saved() is called after each point."""
 
-    def __init__(self, settings, programs, progress, handover=lambda: None):
+    def __init__(self, settings, programs, progress, handover=lambda: None, saved=lambda: None):
         self.settings, self.programs, self.progress = settings, programs, progress
-        self.handover = handover
+        self.handover, self.saved = handover, saved
         self.records = []
         self.skipped = []
         self.late = False
@@ -102,6 +103,8 @@ class Runner:
             record["handover_ns"].append(self.handover())
             for row, series in zip(record["series"], point.series):
                 self.run_once(bed, (point, series, number), row)
+        record["complete"] = True
+        self.saved()
 
     def is_late(self):
         """Whether the limit asks for fewer rounds: each point has one at least."""

@@ -83,11 +83,12 @@ class Rpc:
         return self.why_not
 
     def run(self, bed, series, seconds):
-        port = program.free_port()
-        where = [bed.address, str(port)]
-        output = pair.run(pair.Pair(
-            bed=bed, port=port, ready="ready", env=self.env, server=[self.path, "server", *where],
-            client=[self.path, "client", *where, str(seconds)], seconds=SECONDS_MAX))
+        with program.borrowed_port() as port:
+            where = [bed.address, str(port)]
+            output = pair.run(pair.Pair(
+                bed=bed, port=port, ready="ready", env=self.env,
+                server=[self.path, "server", *where],
+                client=[self.path, "client", *where, str(seconds)], seconds=SECONDS_MAX))
         try:
             return json.loads(output)
         except ValueError as error:
@@ -117,10 +118,10 @@ class Ftp:
             # vsftpd wants a root that its guests cannot write to.
             os.chmod(root, 0o555)
             os.chmod(folder, 0o755)
-            return self.fetch(bed, folder, series.keys["size"])
+            with program.borrowed_port() as port:
+                return self.fetch(bed, folder, port, series.keys["size"])
 
-    def fetch(self, bed, folder, octets):
-        port = program.free_port()
+    def fetch(self, bed, folder, port, octets):
         settings = os.path.join(folder, "vsftpd.conf")
         with open(settings, "w", encoding="ascii") as file:
             file.write(VSFTPD.format(address=bed.address, port=port, folder=folder))

@@ -45,13 +45,13 @@ class Worker:
 
     def run(self, bed, series, seconds):
         """The JSON of one run."""
-        port = program.free_port()
-        where = [bed.address, str(port)]
-        output = pair.run(pair.Pair(
-            bed=bed, port=port, ready="ready", env=self.env,
-            server=[self.path, "server", *where],
-            client=[self.path, "client", *where, *self.arguments(series, seconds)],
-            seconds=time_out(series, seconds)))
+        with program.borrowed_port() as port:
+            where = [bed.address, str(port)]
+            output = pair.run(pair.Pair(
+                bed=bed, port=port, ready="ready", env=self.env,
+                server=[self.path, "server", *where],
+                client=[self.path, "client", *where, *self.arguments(series, seconds)],
+                seconds=time_out(series, seconds)))
         try:
             return json.loads(output)
         except ValueError as error:

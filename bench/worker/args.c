@@ -32,7 +32,7 @@ struct key {
 static const char *const test_names[] = {
 	"latency", "bandwidth", "connect", "hotspot", "idle", NULL
 };
-static const char *const op_names[] = { "send", "write", "write-cq", "read", NULL };
+static const char *const op_names[] = { "send", "write", "write-cq", "read", "send-done", NULL };
 static const char *const mode_names[] = { "block", "spin", "epoll", "event", NULL };
 static const char *const direction_names[] = { "uni", "bi", NULL };
 static const char *const by_names[] = { "rdma_cm", "modify_qp", NULL };
@@ -292,6 +292,8 @@ static bool agree_bandwidth(const struct args *args, const struct args_rules *ru
 {
 	if (args->op == OP_WRITE_CQ)
 		return refuse(why, "op=write-cq is for latency: use op=write");
+	if (args->op == OP_SEND_DONE)
+		return refuse(why, "op=send-done is for latency: use op=send");
 	if (args->op == OP_READ && (args->direction == DIRECTION_BI || args->fan != FAN_NONE))
 		return refuse(why, "op=read goes one way between two processes: use direction=uni "
 				   "and fan=none");
@@ -333,6 +335,9 @@ static bool agree(const struct args *args, const struct args_rules *rules, char 
 	if (args->test == TEST_LATENCY && args->op == OP_WRITE && args->mode == MODE_EVENT)
 		return refuse(why, "op=write is polled in memory and raises no event: use "
 				   "mode=spin, or op=write-cq");
+	if (args->op == OP_SEND_DONE && (args->mode != MODE_SPIN || !args->by))
+		return refuse(why, "op=send-done polls for what acknowledges: use mode=spin "
+				   "by=modify_qp");
 	if (args->test == TEST_HOTSPOT && args->size > HOTSPOT_SIZE_MAX)
 		return refuse(why, "size=%" PRIu64 ": the hot-spot test goes up to %u", args->size,
 			      HOTSPOT_SIZE_MAX);

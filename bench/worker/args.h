@@ -25,7 +25,8 @@ enum op {
 	OP_SEND,
 	OP_WRITE,
 	OP_WRITE_CQ,
-	OP_READ
+	OP_READ,
+	OP_SEND_DONE
 };
 enum mode {
 	MODE_BLOCK,

@@ -32,6 +32,8 @@ static enum ibv_wr_opcode opcode_of(const struct args *args)
 		return IBV_WR_RDMA_WRITE_WITH_IMM;
 	case OP_READ:
 		return IBV_WR_RDMA_READ;
+	case OP_SEND_DONE:
+		return IBV_WR_SEND;
 	}
 	return IBV_WR_SEND;
 }
@@ -77,6 +79,17 @@ static uint8_t wait_memory(const struct session *session, const uint8_t *at, uin
 	while ((found = octet_at(at)) == before)
 		verbs_spin(session, &spins);
 	return found;
+}
+
+/* One message, until it is known to be there. */
+static void send_done(const struct session *session, struct verbs_link *link, bool last)
+{
+	uint32_t spins = 0;
+	struct ibv_wc wc;
+
+	post(&session->args, link, last ? LAST_OCTET : 1);
+	while (verbs_poll(link->lane->send_cq, 1, &wc) == 0)
+		verbs_spin(session, &spins);
 }
 
 /* One message there and back; n counts them. */
@@ -129,6 +142,8 @@ void verbs_ping(struct session *session, const struct until *until, struct stats
 		last = until_last(until, done, before);
 		if (read)
 			read_once(session, link);
+		else if (session->args.op == OP_SEND_DONE)
+			send_done(session, link, last);
 		else
 			trip(session, link, done, last);
 		now = clock_ns();
@@ -152,6 +167,11 @@ static bool echo_once(const struct session *session, struct verbs_link *link, ui
 	if (args->op == OP_WRITE) {
 		value = wait_memory(session, in, before);
 		post(args, link, value);
+	} else if (args->op == OP_SEND_DONE) {
+		wait_receive(session, link);
+		value = octet_at(in);
+		verbs_post_receive(link);
+		return value == LAST_OCTET;
 	} else {
 		wait_receive(session, link);
 		value = octet_at(in);

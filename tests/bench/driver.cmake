@@ -17,7 +17,7 @@ foreach(file ${driver_tests})
 	add_test(NAME bench.${name}
 		COMMAND ${AW_PYTEST} -q -rs -p no:cacheprovider "${CMAKE_CURRENT_LIST_DIR}/${file}")
 	set(cost 0)
-	if(name STREQUAL driver_run) # of the whole suite's last tests: it would run alone at the end
+	if(name MATCHES "^driver_(run|continue)$") # of the whole suite's last tests: it would run alone at the end
 		set(cost 60)
 	endif()
 	set_tests_properties(bench.${name} PROPERTIES LABELS system TIMEOUT 300 COST ${cost}

@@ -106,6 +106,8 @@ static void args_read__what_does_not_go_together(void **state)
 	(void)state;
 	assert_refused("latency op=write mode=event", "write-cq");
 	assert_refused("bandwidth op=write-cq", "op=write");
+	assert_refused("bandwidth op=send-done", "op=send");
+	assert_refused("latency op=send-done mode=event", "mode=spin");
 	assert_refused("bandwidth op=read direction=bi", "direction=uni");
 	assert_refused("bandwidth op=read fan=in", "fan=none");
 	assert_refused("bandwidth fan=in streams=2", "streams=1");

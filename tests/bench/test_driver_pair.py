@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Two processes that measure: what is told when one of them does not do well. No process stays."""
 
-import driver_path  # noqa: F401
+import os
+import resource
+import types
+
+import driver_path
 import beds
+import others
 import pair
+import points
 import pytest
+import sockets
+import workers
 
 READY = "echo ready; "
 
@@ -41,3 +49,54 @@ def test_a_time_out_says_who(server, client, who):
 def test_a_program_that_does_not_exist_is_a_failure():
     with pytest.raises(pair.Failure, match="server does not start"):
         pair.run(pair.Pair(beds.LOOPBACK, ["/nowhere/bench-tcp"], ["true"], 0, "ready", None, 5))
+
+
+def open_files():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def fake_comparator(folder):
+    """As fi_pingpong is run, but by this Python."""
+    comparator = others.Comparator()
+    line = f"{folder / 'bench-tcp'} "
+    lines = (line + "server {address} {port}",
+             line + "client {address} {port} latency size=4 mode=block")
+    return types.SimpleNamespace(run=lambda bed, *_: comparator.pair(bed, lines))
+
+
+def programs(folder):
+    """Each kind of program that the driver runs, by what only speaks."""
+    rpc = folder / sockets.RPC
+    rpc.write_text("#!/bin/sh\n[ $1 = server ] && echo ready || echo {}\n")
+    rpc.chmod(0o755)
+    return {"worker": workers.Worker("tcp", str(folder), ""), "rpc": sockets.Rpc(str(folder), "", None),
+            "comparator": fake_comparator(folder), "ftp": sockets.Ftp("", None)}
+
+
+@pytest.mark.parametrize("name", ["worker", "rpc", "comparator", "ftp"])
+def test_a_run_leaves_no_file_open(tmp_path, name):
+    """A run of the default form is some 2,000 runs in one process."""
+    each = programs(driver_path.fake_workers(tmp_path))[name]
+    if each.__class__ is sockets.Ftp and each.missing():
+        pytest.skip(each.missing())
+    series = points.tcp("x", "latency", op="send", mode="block", size=2**20)
+    each.run(beds.LOOPBACK, series, 0.01)
+    before = open_files()
+    for _ in range(3):
+        each.run(beds.LOOPBACK, series, 0.01)
+    assert open_files() == before
+
+
+def test_a_program_is_heard_whatever_the_number_of_its_pipes():
+    """select(2) knows no file beyond FD_SETSIZE."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 1200:
+        pytest.skip(f"only {hard} files may be open")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1200), hard))
+    held = [os.open("/dev/null", os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert run(READY, "echo 42") == "42\n"
+    finally:
+        for fd in held:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

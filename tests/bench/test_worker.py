@@ -62,7 +62,8 @@ HOTSPOT = {"tcp": ("epoll", "spin"), "verbs": ("event", "spin")}
 
 
 # By ibv_modify_qp, in the roce persona.
-MODIFY = [("latency", "op=send size=64"), ("latency", "op=write size=1"),
+MODIFY = [("latency", "op=send size=64"), ("latency", "op=send-done size=64"),
+          ("latency", "op=write size=1"),
           ("latency", "op=write-cq mode=event size=70000"), ("latency", "op=read size=64"),
           ("bandwidth", "op=send size=64 window=128"), ("bandwidth", "op=read size=5000 threads=2"),
           ("bandwidth", "op=write size=65536 direction=bi streams=3")]

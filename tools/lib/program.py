@@ -3,6 +3,7 @@
 Every wait has a time-out. Used by the demo, by the bench and by the system tests."""
 
 import collections
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -21,7 +22,7 @@ LISTEN_STATE = "0A"
 TEXT_SHOWN_MAX = 3000
 # Below the range from which the kernel picks the ports of outgoing connections.
 PORTS = range(10000, 32000)
-CLAIMS = []  # a socket for each port that this process was given
+CLAIMS = {}  # by port, a socket for each that this process was given
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
@@ -36,14 +37,14 @@ def is_open_to_others(path):
 
 
 def claim_port(port):
-    """Whether no other test has it; as long as this process lives, no other one will."""
+    """Whether no other test has it; until it is given back, no other one will."""
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         claim.bind(f"\0anywarp-test-port-{port}")
     except OSError:
         claim.close()
         return False
-    CLAIMS.append(claim)
+    CLAIMS[port] = claim
     return True
 
 
@@ -58,6 +59,16 @@ def free_port():
                 continue
             if claim_port(port):
                 return port
+
+
+@contextlib.contextmanager
+def borrowed_port():
+    """A free port that is given back: for a process that needs thousands."""
+    port = free_port()
+    try:
+        yield port
+    finally:
+        CLAIMS.pop(port).close()
 
 
 def is_listening(pid, port):
