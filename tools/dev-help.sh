@@ -12,6 +12,8 @@ usage: ./dev COMMAND [ARGUMENTS]
                                             when asked for
                              --ecosystem    other people's RDMA programs in both personas,
                                             and the table of them; only when asked for
+                             --distro NAME   in another Debian (trixie), made by debootstrap in
+                                            build/distro; only when asked for, by root
                              -R REGEX        only the tests whose name matches
   build [PRESET]           build into build/PRESET: release (default) debug asan tsan fuzz
   lint [--fix]             format, include arrows, freestanding, size, words, licence

@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Shared by the commands of ./dev: packages, builds, messages. Sourced, never run.
 
+# What these versions are in the distribution's names of packages.
+case $(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}") in
+13) clang=19 python=3.13 ;;
+*) clang=14 python=3.11 ;;
+esac
+
 packages_build="build-essential cmake ninja-build pkg-config libibverbs-dev librdmacm-dev
 	libisal-dev libcmocka-dev"
 packages_run="$packages_build rdmacm-utils ibverbs-utils perftest iperf3 python3 iproute2 util-linux"
-packages_fuzz="$packages_build clang libclang-rt-14-dev"
+packages_fuzz="$packages_build clang libclang-rt-$clang-dev"
 packages_programs="redis-server redis-tools memcached nginx-core curl wrk postgresql openssh-server
 	openssh-client openssh-sftp-server vsftpd tnftp rpcsvc-proto libtirpc-dev openbsd-inetd socat golang-go"
 packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib tshark qperf abigail-tools
-	groff-base procps haproxy libnginx-mod-stream libpython3.11-testsuite python3-pip $packages_programs"
+	groff-base procps haproxy libnginx-mod-stream libpython$python-testsuite python3-pip $packages_programs"
 packages_ecosystem="$packages_run python3-pytest qperf libfabric-bin ucx-utils fio tgt libiscsi-bin
 	libiscsi-dev clang python3-pyverbs mpich libmpich-dev openmpi-bin libopenmpi-dev"
 packages_interop="$packages_run python3-pytest tshark qemu-system-x86 busybox-static ibverbs-providers
 	cpio kmod xz-utils"
+packages_distro="$packages_build debootstrap debian-archive-keyring apt util-linux"
 packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp"
 packages_lint="$packages_build python3 git clang-format-14"

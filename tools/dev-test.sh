@@ -7,8 +7,11 @@ declare -A suites=(
 	[tsan]='^(unit|verbs|cm|stress|system)$'
 	[fuzz]='^fuzz$'
 )
+# What another distribution can break.
+suites_distro="(distro|system)"
 presets="release asan tsan fuzz"
 only=""
+distro=""
 filters=()
 
 parse_filters() {
@@ -21,6 +24,7 @@ parse_filters() {
 			--hostile | --interop | --ecosystem)
 			only=${1#--}
 			;;
+		--distro) distro=${2:?--distro needs the name of a release of Debian: trixie} && shift ;;
 		*) die "test: unknown argument '$1'; see './dev help'" ;;
 		esac
 		shift
@@ -38,15 +42,15 @@ fixed_layout() {
 run_preset() {
 	local preset=$1
 	local labels=${suites[$preset]:-'.*'}
-	# The virtual machine and other people's programs take many minutes: only who asks for them by name
-	# waits for them.
-	local except=(-LE '^(interop|ecosystem)$')
+	# The virtual machine, other people's programs and another Debian take many minutes: only who asks for
+	# them by name waits for them.
+	local except=(-LE '^(interop|ecosystem|distro)$')
 	! asked_by_name || except=()
 	if [ -n "$only" ] && ! [[ $only =~ $labels ]]; then
 		return
 	fi
 	local report=build/logs/test-$preset
-	! asked_by_name || report=build/logs/test-$only
+	! asked_by_name || report=build/logs/test-${only//[^a-z]/}
 	build_preset "$preset"
 	# Most tests wait for half of their time; fuzzers, and machines that are emulated, do not.
 	local jobs=$(($(nproc) * 3 / 2))
@@ -62,7 +66,24 @@ run_preset() {
 }
 
 asked_by_name() {
-	[ "$only" = interop ] || [ "$only" = ecosystem ]
+	[ "$only" = interop ] || [ "$only" = ecosystem ] || [ "$only" = "$suites_distro" ]
+}
+
+# Another Debian, in build/distro; ./dev runs in it and installs there what it needs. The build of this machine
+# is taken along: its binaries are to run there.
+test_in_distro() {
+	local as_root dir=build/distro/$distro
+	as_root=$(root_prefix)
+	[ "$as_root" != no ] ||
+		die "--distro needs root, for debootstrap, mount and chroot: run './dev test --distro $distro' as root"
+	[[ $distro =~ ^[a-z]+$ ]] || die "test: '$distro' is no name of a release of Debian, as trixie is"
+	need_packages "$packages_distro"
+	build_preset release
+	[ -e "$dir/root" ] || { say "making a root of Debian $distro" && refresh_package_lists; }
+	$as_root tests/distro/build-root "$dir" "$distro" ||
+		die "no Debian $distro, no tests there; its log is in $dir"
+	say "testing in Debian $distro"
+	$as_root tests/distro/enter "$dir" ./dev test --preset release --only "$suites_distro" "${filters[@]}"
 }
 
 # Packages one by one: what a distribution does not have is a row that says so.
@@ -105,6 +126,10 @@ build_libuv() {
 }
 
 parse_filters "$@"
+if [ -n "$distro" ]; then
+	test_in_distro
+	exit
+fi
 if [ "$only" = interop ]; then
 	build_guest
 elif [ "$only" = ecosystem ]; then
