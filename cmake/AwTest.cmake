@@ -42,11 +42,32 @@ function(aw_c_test name)
 	endif()
 endfunction()
 
-# aw_unit_test(<name> [LIBS <target>...] [SOURCES <further file>...]): tests/unit/test_<name>.c,
-# a cmocka program.
+# aw_ndebug(<library>): <library>_ndebug, the same sources and needs, without assert().
+function(aw_ndebug library)
+	get_target_property(dir ${library} SOURCE_DIR)
+	get_target_property(sources ${library} SOURCES)
+	list(TRANSFORM sources PREPEND "${dir}/")
+	add_library(${library}_ndebug STATIC ${sources})
+	foreach(property COMPILE_DEFINITIONS C_VISIBILITY_PRESET INCLUDE_DIRECTORIES LINK_LIBRARIES
+			INTERFACE_INCLUDE_DIRECTORIES INTERFACE_LINK_LIBRARIES)
+		get_target_property(value ${library} ${property})
+		if(value)
+			set_target_properties(${library}_ndebug PROPERTIES ${property} "${value}")
+		endif()
+	endforeach()
+	target_compile_definitions(${library}_ndebug PRIVATE NDEBUG)
+	# What only assertions read.
+	target_compile_options(${library}_ndebug PRIVATE -Wno-unused -Wno-unused-parameter)
+endfunction()
+
+# aw_unit_test(<name> [LIBS <target>...] [SOURCES <further file>...] [OF <other>]): tests/unit/test_<name>.c,
+# or test_<other>.c, a cmocka program.
 function(aw_unit_test name)
-	cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+	cmake_parse_arguments(T "" "TIMEOUT;OF" "SOURCES;LIBS" ${ARGN})
+	if(NOT T_OF)
+		set(T_OF ${name})
+	endif()
 	aw_c_test(${name} LABEL unit TIMEOUT ${T_TIMEOUT}
-		SOURCES test_${name}.c ${T_SOURCES}
+		SOURCES test_${T_OF}.c ${T_SOURCES}
 		LIBS ${T_LIBS} PkgConfig::CMOCKA)
 endfunction()

@@ -62,7 +62,8 @@ static void tell_what_is_offered(const char *dir)
 	else if (!aw_paths_base(base))
 		aw_finding_print(FINDING_WARN, "device files",
 				 "set XDG_RUNTIME_DIR to a directory of yours",
-				 "--device-files has nowhere to put them: %s cannot be written to",
+				 "XDG_RUNTIME_DIR is no directory of yours that can be written to: "
+				 "--device-files puts them in %s",
 				 base);
 	else
 		aw_finding_print(FINDING_OK, "device files", NULL,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The files are those that programs were seen to look for: UCX wants a character device of the name that
-// libibverbs told, for which /dev/null does, and pyverbs' tests want to know the network interface. They
-// stay when the program ends: another of the same user, in the same network, has the same ones.
+// libibverbs told, for which /dev/null does, pyverbs' tests want to know the network interface, and NCCL and others
+// choose a GID by its type. They stay when the program ends: another of the same user, in the same network and
+// persona, has the same ones.
 #include "cli/paths.h"
 
 #include "cli/launch.h"
+#include "cli/paths_gids.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -19,6 +21,7 @@
 #include <unistd.h>
 
 #define DEVICE "anywarp0"
+#define PORT "sys/class/infiniband/" DEVICE "/ports/1"
 
 static bool directory(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -34,34 +37,53 @@ static bool directory(const char *format, ...)
 	return len < (int)sizeof(path) && (mkdir(path, 0700) == 0 || errno == EEXIST);
 }
 
-static const char *base_path(void)
+/* Nobody else can lead the program elsewhere by it. */
+static bool is_ours(const struct stat *dir)
 {
-	const char *base = getenv("XDG_RUNTIME_DIR");
+	return S_ISDIR(dir->st_mode) && dir->st_uid == geteuid() && !(dir->st_mode & 022);
+}
 
-	return base && *base ? base : "/tmp";
+/* NULL where it is not set, or cannot be used: sudo and containers leave that of somebody else. */
+static const char *runtime_path(void)
+{
+	const char *path = getenv("XDG_RUNTIME_DIR");
+	struct stat dir;
+
+	return path && *path == '/' && stat(path, &dir) == 0 && is_ours(&dir) &&
+			       access(path, W_OK | X_OK) == 0
+		       ? path
+		       : NULL;
 }
 
 bool aw_paths_base(char base[PATH_MAX])
 {
-	return snprintf(base, PATH_MAX, "%s", base_path()) < PATH_MAX &&
-	       access(base, W_OK | X_OK) == 0;
+	const char *wanted = getenv("XDG_RUNTIME_DIR"), *used = runtime_path();
+
+	(void)snprintf(base, PATH_MAX, "%s", used ? used : "/tmp");
+	return access(base, W_OK | X_OK) == 0 && (used || !wanted || !*wanted);
 }
 
-/* One for each user and network namespace: interfaces are the namespace's. */
+/*
+ * One for each user, network namespace and persona: interfaces are the namespace's, types of GIDs the persona's. In /tmp
+ * somebody else may have been first.
+ */
 static bool root_make(char root[PATH_MAX])
 {
+	const char *runtime = runtime_path(), *persona = getenv("ANYWARP_PERSONA");
 	struct stat net, made;
 	int len;
 
 	if (stat("/proc/self/ns/net", &net) != 0)
 		net.st_ino = 0;
-	len = snprintf(root, PATH_MAX, "%s/anywarp-paths-%u-%llu", base_path(),
-		       (unsigned int)geteuid(), (unsigned long long)net.st_ino);
-	if (len >= PATH_MAX || !directory("%s", root) || lstat(root, &made) != 0)
+	len = snprintf(root, PATH_MAX - 7, "%s/anywarp-paths-%u-%llu%s", runtime ? runtime : "/tmp",
+		       (unsigned int)geteuid(), (unsigned long long)net.st_ino,
+		       persona && !strcmp(persona, "roce") ? "-roce" : "");
+	if (len >= PATH_MAX - 7)
 		return false;
-	/* In /tmp somebody else may have been first. */
+	if (directory("%s", root) && lstat(root, &made) == 0 && is_ours(&made))
+		return true;
 	errno = EPERM;
-	return S_ISDIR(made.st_mode) && made.st_uid == geteuid() && !(made.st_mode & 022);
+	return !runtime && mkdtemp(strcat(root, "-XXXXXX"));
 }
 
 static bool node_make(const char *root, const char *name)
@@ -96,7 +118,15 @@ static bool interfaces_make(const char *root)
 	return done;
 }
 
-static bool files_make(const char *root)
+static bool gids_make(const char *root, const char *dir)
+{
+	char port[PATH_MAX];
+
+	return snprintf(port, sizeof(port), "%s/" PORT, root) < PATH_MAX &&
+	       aw_paths_gids(port, dir);
+}
+
+static bool files_make(const char *root, const char *dir)
 {
 	static const char *const directories[] = {
 		"dev",
@@ -107,20 +137,26 @@ static bool files_make(const char *root)
 		"sys/class/infiniband/" DEVICE,
 		"sys/class/infiniband/" DEVICE "/device",
 		"sys/class/infiniband/" DEVICE "/device/net",
+		"sys/class/infiniband/" DEVICE "/ports",
+		PORT,
+		PORT "/gids",
+		PORT "/gid_attrs",
+		PORT "/gid_attrs/types",
+		PORT "/gid_attrs/ndevs",
 	};
 
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
 		if (!directory("%s/%s", root, directories[i]))
 			return false;
 	return node_make(root, "uverbs_" DEVICE) && node_make(root, "rdma_cm") &&
-	       interfaces_make(root);
+	       interfaces_make(root) && gids_make(root, dir);
 }
 
 bool aw_paths_export(const char *who, const char *dir)
 {
 	char root[PATH_MAX];
 
-	if (!root_make(root) || !files_make(root)) {
+	if (!root_make(root) || !files_make(root, dir)) {
 		fprintf(stderr,
 			"%s: cannot make the device's files in %s: %s: set XDG_RUNTIME_DIR to a "
 			"directory of yours\n",

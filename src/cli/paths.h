@@ -13,7 +13,7 @@
 // where our libraries are; who comes before every error. False when it cannot be, which is told.
 __attribute__((warn_unused_result)) bool aw_paths_export(const char *who, const char *dir);
 
-// The directory in which they would be made; false when this user cannot write there.
+// The directory in which they would be made; false where XDG_RUNTIME_DIR is none to use, or nobody can write there.
 __attribute__((warn_unused_result)) bool aw_paths_base(char base[PATH_MAX]);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <glob.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,9 +21,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define DIRECTORY "/tmp/anywarp-%u"
+#define DIRECTORY "anywarp-%u"
 #define ANSWER_TIMEOUT_S 5
 #define LINE_MAX_OCTETS 512
+#define COMPLAINT_OCTETS (PATH_MAX + 128)
 
 enum {
 	FIELDS = 8
@@ -77,17 +80,12 @@ static bool find_owner(pid_t pid, uid_t *owner)
 }
 
 // Nobody else may have put a socket there for us to find.
-static bool check_directory(const char *path, uid_t owner)
+static bool is_owners(const char *path, uid_t owner)
 {
 	struct stat dir;
 
-	if (lstat(path, &dir) != 0)
-		return errno == ENOENT || fail("%s: %s", path, strerror(errno));
-	if (S_ISDIR(dir.st_mode) && dir.st_uid == owner && (dir.st_mode & 0777) == 0700)
-		return true;
-	return fail("%s is not a directory of uid %u with mode 0700: remove it, and start the "
-		    "process anew",
-		    path, (unsigned)owner);
+	return lstat(path, &dir) == 0 && S_ISDIR(dir.st_mode) && dir.st_uid == owner &&
+	       (dir.st_mode & 0777) == 0700;
 }
 
 // Whether the library is in the process. True, too, where that cannot be seen.
@@ -214,14 +212,31 @@ enum outcome {
 	NOBODY,
 };
 
-static enum outcome ask(pid_t pid, uid_t owner)
+// Where a keeper of owner's may have put its sockets: in its XDG_RUNTIME_DIR, which we take to be ours or the usual one,
+// in /tmp, or beside where somebody else was first there. *sure: how many have a name that is not anybody's to choose.
+static void list_directories(uid_t owner, glob_t *found, size_t *sure)
 {
-	char directory[sizeof(DIRECTORY) + 16];
+	static const char *const patterns[] = { "/run/user/%u/" DIRECTORY, "/tmp/" DIRECTORY,
+						"/tmp/" DIRECTORY "-*" };
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char path[PATH_MAX];
+	int flags = 0;
+
+	if (runtime && snprintf(path, sizeof(path), "%s/" DIRECTORY, runtime, (unsigned)owner) <
+			       (int)sizeof(path)) {
+		(void)glob(path, flags, NULL, found);
+		flags = GLOB_APPEND;
+	}
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++, flags = GLOB_APPEND) {
+		*sure = found->gl_pathc; // the last pattern comes behind them
+		snprintf(path, sizeof(path), patterns[i], (unsigned)owner, (unsigned)owner);
+		(void)glob(path, flags, NULL, found);
+	}
+}
+static enum outcome ask_at(pid_t pid, uid_t owner, const char *directory)
+{
 	int fd, error;
 
-	snprintf(directory, sizeof(directory), DIRECTORY, (unsigned)owner);
-	if (!check_directory(directory, owner))
-		return FAILED;
 	if (!reach(pid, directory, &fd, &error)) {
 		if (error == ENOENT || error == ECONNREFUSED)
 			return NOBODY;
@@ -235,8 +250,30 @@ static enum outcome ask(pid_t pid, uid_t owner)
 	return print_table(fd, pid) ? ANSWERED : FAILED;
 }
 
+// The complaint is of what somebody else has in a keeper's place: for where nobody answers at last.
+static enum outcome ask(pid_t pid, uid_t owner, char complaint[COMPLAINT_OCTETS])
+{
+	enum outcome outcome = NOBODY;
+	size_t sure = 0;
+	glob_t found;
+
+	list_directories(owner, &found, &sure);
+	for (size_t i = 0; i < found.gl_pathc && outcome == NOBODY; i++) {
+		if (is_owners(found.gl_pathv[i], owner))
+			outcome = ask_at(pid, owner, found.gl_pathv[i]);
+		else if (i < sure)
+			snprintf(complaint, COMPLAINT_OCTETS,
+				 "%s is not a directory of uid %u with mode 0700: remove it, and "
+				 "start the process anew",
+				 found.gl_pathv[i], (unsigned)owner);
+	}
+	globfree(&found);
+	return outcome;
+}
+
 int aw_sockets_status(const char *text)
 {
+	char complaint[COMPLAINT_OCTETS] = "";
 	enum outcome outcome;
 	uid_t owner = 0;
 	pid_t pid = 0;
@@ -245,11 +282,13 @@ int aw_sockets_status(const char *text)
 		return CLI_USAGE;
 	if (!find_owner(pid, &owner))
 		return CLI_FAILED;
-	outcome = ask(pid, owner);
+	outcome = ask(pid, owner, complaint);
 	// What was root's when its keeper began has one of root's, which root alone may ask.
 	if (outcome == NOBODY && owner != 0 && geteuid() == 0)
-		outcome = ask(pid, 0);
-	if (outcome == NOBODY)
-		return nobody_answers(pid) ? CLI_OK : CLI_FAILED;
+		outcome = ask(pid, 0, complaint);
+	if (outcome == NOBODY && complaint[0])
+		(void)fail("%s", complaint);
+	else if (outcome == NOBODY && nobody_answers(pid))
+		return CLI_OK;
 	return outcome == ANSWERED ? CLI_OK : CLI_FAILED;
 }

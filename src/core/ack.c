@@ -29,9 +29,41 @@ bool aw_ack_is_due(const struct aw_qp *qp)
 	       !qp->peer_closed;
 }
 
+/* Behind the last Write or Send that went out. Of a request it is its answer that is waited for. */
+static uint64_t one_way_end(const struct aw_qp *qp)
+{
+	for (uint32_t i = qp->sq.next; i != qp->sq.head; i--) {
+		const struct aw_swqe *wqe = aw_sq_at(&qp->sq, i - 1);
+
+		if (aw_op_is_one_way((enum aw_op)wqe->op))
+			return wqe->end_pos;
+	}
+	return 0;
+}
+
+bool aw_ack_is_awaited(struct aw_qp *qp)
+{
+	uint64_t end = one_way_end(qp);
+
+	if (!qp->acks || qp->sq.head == qp->sq.next || qp->rx_held || qp->peer_closed)
+		return false;
+	if (end > qp->need_pos)
+		qp->need_pos = end;
+	return true;
+}
+
+/* What TCP has not taken yet the peer cannot have, whatever it says. */
+void aw_ack_reach(struct aw_qp *qp, uint64_t pos)
+{
+	if (pos > qp->sent_pos)
+		pos = qp->sent_pos;
+	if (pos > qp->acked_pos)
+		qp->acked_pos = pos;
+}
+
 void aw_ack_answered(struct aw_qp *qp, const struct aw_orq_entry *entry)
 {
-	qp->acked_pos = entry->ack_pos;
+	aw_ack_reach(qp, entry->ack_pos);
 	if (entry->rtr)
 		qp->ack_asked = false;
 }

@@ -17,6 +17,15 @@ void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe);
 /* Where completions wait for it (qp->acks): whether a request of its own is to go out. */
 bool aw_ack_is_due(const struct aw_qp *qp);
 
+/*
+ * The WR at the SQ's next is about to fail, which ends the stream: whether that must wait until those before it
+ * are known to be there. Then their acknowledgement is asked for.
+ */
+bool aw_ack_is_awaited(struct aw_qp *qp);
+
+/* The peer says that it has processed all before this position. */
+void aw_ack_reach(struct aw_qp *qp, uint64_t pos);
+
 /* The oldest request was answered. */
 void aw_ack_answered(struct aw_qp *qp, const struct aw_orq_entry *entry);
 

@@ -42,6 +42,9 @@ static void pop(struct aw_qp *qp, enum aw_wc_status status)
 	if (qp->sq_failed && status == AW_WC_SUCCESS)
 		status = AW_WC_WR_FLUSH_ERR;
 	qp->sq_failed |= status != AW_WC_SUCCESS;
+	/* That of a local operation is 0: it sent nothing. */
+	if (aw_sq_at(sq, sq->head)->end_pos > qp->gone_pos)
+		qp->gone_pos = aw_sq_at(sq, sq->head)->end_pos;
 	complete_send(qp, aw_sq_at(sq, sq->head), status);
 	sq->head++;
 }

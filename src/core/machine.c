@@ -28,11 +28,11 @@ void aw_machine_go(struct aw_qp *qp, enum aw_qp_state to)
 	qp->state = to;
 }
 
-void aw_machine_terminate(struct aw_qp *qp, const struct term_msg *msg)
+void aw_machine_terminate(struct aw_qp *qp, enum aw_error why, const struct term_msg *msg)
 {
 	if (!aw_machine_runs(qp))
 		return;
-	qp->error = msg->error;
+	qp->error = why;
 	qp->term_len = (uint8_t)term_put(msg, qp->term);
 	/* RFC 5044 7.1.2 rule 4 has no exception: before a valid FPDU arrived none goes out. */
 	qp->term_due = qp->stream.initiator || qp->peer_ready;
@@ -58,5 +58,5 @@ void aw_machine_fail_wr(struct aw_qp *qp, struct aw_swqe *wqe, enum aw_wc_status
 	wqe->done = true;
 	wqe->status = (uint8_t)status;
 	wqe->end_pos = qp->tx_pos;
-	aw_machine_terminate(qp, &msg);
+	aw_machine_terminate(qp, msg.error, &msg);
 }

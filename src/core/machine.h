@@ -14,8 +14,8 @@ static inline bool aw_machine_runs(const struct aw_qp *qp)
 	return qp->state == AW_QP_RTS || qp->state == AW_QP_CLOSING;
 }
 
-/* To TERMINATE, with this message due; only while the stream runs. */
-void aw_machine_terminate(struct aw_qp *qp, const struct term_msg *msg);
+/* To TERMINATE for this reason, with this message due; only while the stream runs. */
+void aw_machine_terminate(struct aw_qp *qp, enum aw_error why, const struct term_msg *msg);
 
 /* To ERROR, and flushes. The error that led to TERMINATE before stays the reason. */
 void aw_machine_end(struct aw_qp *qp, enum aw_error why);

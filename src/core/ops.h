@@ -22,9 +22,12 @@ struct aw_ops {
 	 */
 	bool (*reach)(void *ctx, uint8_t *at, size_t len, bool write);
 
-	/* Copies checked octets into a held MR; and out of one. */
-	void (*place)(void *ctx, uint8_t *dst, const uint8_t *src, size_t len);
-	void (*gather)(void *ctx, uint8_t *dst, const uint8_t *src, size_t len);
+	/*
+	 * Copies checked octets into a held MR; and out of one. False where its memory is gone, as a program may
+	 * have it unmapped: some may be copied by then.
+	 */
+	bool (*place)(void *ctx, uint8_t *dst, const uint8_t *src, size_t len);
+	bool (*gather)(void *ctx, uint8_t *dst, const uint8_t *src, size_t len);
 
 	/*
 	 * Makes an STag unusable on the peer's wish (Send with Invalidate) or the program's.
@@ -40,10 +43,12 @@ struct aw_ops {
 	enum aw_wc_status (*bind)(void *ctx, const struct aw_swqe *wqe);
 
 	/*
-	 * RFC 7306 5.1: one atomic operation on 8 octets of a held MR, aligned to 8; returns what
-	 * they held before. Atomic towards every other one, of whatever QP.
+	 * RFC 7306 5.1: one atomic operation on 8 octets of a held MR, aligned to 8; *before is what
+	 * they held. Atomic towards every other one, of whatever QP. False where the memory is gone:
+	 * nothing was done.
 	 */
-	uint64_t (*atomic)(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req);
+	bool (*atomic)(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req,
+		       uint64_t *before);
 
 	/* Takes the next receive from the RQ or SRQ; false when there is none. */
 	bool (*recv_take)(void *ctx, struct aw_rwqe *recv);

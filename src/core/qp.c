@@ -14,6 +14,7 @@ void aw_qp_init(struct aw_qp *qp, const struct aw_qp_mem *mem, const struct aw_o
 		.ops = ops,
 		.ctx = ctx,
 		.pd = pd,
+		.recv_pd = pd,
 		.srq = mem->srq,
 		.remote_access = AW_ACCESS_REMOTE,
 		.irq = mem->irq,
@@ -101,6 +102,30 @@ void aw_qp_abort(struct aw_qp *qp, enum aw_error why)
 	aw_machine_end(qp, why);
 }
 
+/* The WR that has the next octets for TCP, or NULL. */
+static struct aw_swqe *wqe_unsent(struct aw_qp *qp)
+{
+	for (uint32_t i = qp->sq.head; i != qp->sq.next + qp->tx_begun; i++) {
+		struct aw_swqe *wqe = aw_sq_at(&qp->sq, i);
+		bool unsent = i == qp->sq.next || wqe->end_pos > qp->sent_pos;
+
+		if (unsent && aw_op_is_one_way((enum aw_op)wqe->op))
+			return wqe;
+	}
+	return NULL;
+}
+
+void aw_qp_payload_gone(struct aw_qp *qp)
+{
+	struct aw_swqe *wqe = wqe_unsent(qp);
+
+	if (wqe) {
+		wqe->done = true;
+		wqe->status = AW_WC_LOC_PROT_ERR;
+	}
+	aw_machine_end(qp, AW_E_LOCAL_CATASTROPHIC);
+}
+
 void aw_qp_give_up(struct aw_qp *qp, enum aw_wc_status status)
 {
 	AW_PROMISE(status != AW_WC_SUCCESS);
@@ -119,7 +144,7 @@ void aw_qp_recall(struct aw_qp *qp)
 	aw_machine_go(qp, AW_QP_IDLE);
 	qp->peer_ready = qp->peer_closed = qp->rtr_due = qp->rtr_awaited = false;
 	qp->tx_pos = qp->sent_pos = qp->rx_pos = 0;
-	qp->acked_pos = qp->asked_pos = qp->need_pos = 0;
+	qp->acked_pos = qp->asked_pos = qp->need_pos = qp->gone_pos = 0;
 	qp->ack_asked = false;
 	qp->rx_held = 0;
 	qp->rx_imm = (struct aw_rx_imm){ 0 };
@@ -139,5 +164,5 @@ void aw_qp_terminate(struct aw_qp *qp, enum aw_error why)
 	if (qp->state == AW_QP_IDLE)
 		aw_machine_end(qp, why);
 	else
-		aw_machine_terminate(qp, &msg);
+		aw_machine_terminate(qp, why, &msg);
 }

@@ -92,6 +92,8 @@ struct aw_qp {
 	const struct aw_ops *ops;
 	void *ctx;
 	const void *pd;
+	const void *
+		recv_pd; /* the driver's to set after init: the SRQ's, which need not be the QP's */
 	bool srq;
 	bool sig_all; /* the driver's to set after init: every WR is signalled */
 	bool posts_early; /* the driver's to set after init: WRs posted in IDLE wait for the start */
@@ -125,6 +127,8 @@ struct aw_qp {
 	uint64_t acked_pos; /* acks: octets that the peer has processed, as far as is known */
 	uint64_t asked_pos; /* acks: those that some request under way asks for */
 	uint64_t need_pos; /* acks: those that WRs wait for */
+	uint64_t
+		gone_pos; /* acks: those of the last WR that completed, maybe on TCP's word alone */
 	bool ack_asked; /* acks: a request of its own is under way */
 	bool rtr_due;
 	bool term_due;
@@ -183,6 +187,12 @@ void aw_qp_peer_closed(struct aw_qp *qp, size_t rest);
 void aw_qp_abort(struct aw_qp *qp, enum aw_error why);
 
 /*
+ * TCP cannot read the next octets of a payload that was left where it lies, and may have the head of its FPDU: the WR
+ * fails, all else is flushed. To ERROR, since no Terminate can follow half an FPDU.
+ */
+void aw_qp_payload_gone(struct aw_qp *qp);
+
+/*
  * Nobody answers any more: the oldest WR fails with status, which is no success, and all else is
  * flushed. To ERROR.
  */
@@ -202,6 +212,12 @@ void aw_qp_recall(struct aw_qp *qp);
  * stream, or one that is over, there is nobody to tell: IDLE goes to ERROR, the rest stay.
  */
 void aw_qp_terminate(struct aw_qp *qp, enum aw_error why);
+
+/*
+ * TERMINATE: of the answers that go out before the Terminate (core/tx.c) those octets that no FPDU was made of
+ * yet do not. True where there were some.
+ */
+bool aw_qp_drop_answers(struct aw_qp *qp);
 
 /*
  * True when nothing more will be transmitted and all given out was sent: in CLOSING the driver

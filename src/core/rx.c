@@ -79,19 +79,29 @@ static bool is_about_read(enum aw_error err, const uint8_t *ulpdu, size_t len)
 	       rdmap_ctrl_get(ulpdu[1], false, DDP_QN_READ, &op) == AW_OK && op == RDMAP_READ_REQ;
 }
 
+/*
+ * RFC 5040 7.1 rule 2 names whatever message an error was found on, be it this end's own fault, and figure
+ * 10 leaves a local catastrophic error without a header.
+ */
+static enum aw_error as_reported(enum aw_error err)
+{
+	return err == AW_E_LOCAL_CATASTROPHIC ? AW_E_RDMAP_STREAM_CATASTROPHIC : err;
+}
+
 static void report(struct aw_qp *qp, const uint8_t *ulpdu, size_t len, enum aw_error err)
 {
-	struct term_msg msg = { .error = err };
+	struct term_msg msg = { .error = as_reported(err) };
 
-	if (is_about_segment(err) && len > 0 && len >= ddp_hdr_len(ulpdu[0] & DDP_CTRL_TAGGED)) {
+	if (is_about_segment(msg.error) && len > 0 &&
+	    len >= ddp_hdr_len(ulpdu[0] & DDP_CTRL_TAGGED)) {
 		msg.has_seg_len = msg.has_ddp = true;
 		msg.seg_len = (uint16_t)len;
 		msg.ddp = ulpdu;
 		msg.ddp_len = (uint8_t)ddp_hdr_len(ulpdu[0] & DDP_CTRL_TAGGED);
-		msg.has_rdmap = is_about_read(err, ulpdu, len);
+		msg.has_rdmap = is_about_read(msg.error, ulpdu, len);
 		msg.rdmap = ulpdu + DDP_UNTAGGED_LEN;
 	}
-	aw_machine_terminate(qp, &msg);
+	aw_machine_terminate(qp, err, &msg);
 }
 
 /*

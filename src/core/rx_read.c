@@ -67,19 +67,17 @@ enum aw_error aw_rx_sink_place(struct aw_qp *qp, const uint8_t *data, uint32_t l
 	const struct aw_stretch stretch = {
 		.sge = wqe->sge,
 		.sge_count = wqe->sge_count,
+		.pd = qp->pd,
 		.access = AW_ACCESS_LOCAL_WRITE,
 		.offset = entry->received,
 		.len = len,
 	};
-	struct aw_spans spans;
 
-	if (aw_spans_hold(qp, &stretch, &spans)) {
+	if (!aw_spans_place(qp, &stretch, data)) {
 		wqe->done = true;
 		wqe->status = AW_WC_LOC_PROT_ERR;
 		return AW_E_LOCAL_CATASTROPHIC;
 	}
-	aw_spans_place(qp, &spans, data);
-	aw_spans_put(qp, &spans);
 	entry->received += len;
 	return AW_OK;
 }

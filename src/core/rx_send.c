@@ -46,22 +46,20 @@ static enum aw_error place(struct aw_qp *qp, const struct aw_rx_seg *seg)
 	const struct aw_stretch stretch = {
 		.sge = send->recv.sge,
 		.sge_count = send->recv.sge_count,
+		.pd = qp->recv_pd,
 		.access = AW_ACCESS_LOCAL_WRITE,
 		.offset = send->placed,
 		.len = seg->len,
 	};
-	struct aw_spans spans;
 
 	if (seg->len > send->recv.len - send->placed) {
 		send->status = AW_WC_LOC_LEN_ERR;
 		return AW_E_DDP_TOO_LONG;
 	}
-	if (aw_spans_hold(qp, &stretch, &spans)) {
+	if (!aw_spans_place(qp, &stretch, seg->data)) {
 		send->status = AW_WC_LOC_PROT_ERR;
 		return AW_E_LOCAL_CATASTROPHIC;
 	}
-	aw_spans_place(qp, &spans, seg->data);
-	aw_spans_put(qp, &spans);
 	send->placed += seg->len;
 	return AW_OK;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The peer's Terminate (RFC 5040 4.8, 5.4): ends the stream, and where it names the message that
 // was wrong and that message's WR is still there, decides that WR's status. Never answered.
+#include "core/ack.h"
 #include "core/machine.h"
 #include "core/reads.h"
 #include "core/rx_parts.h"
@@ -11,10 +12,26 @@ static bool is_protection(enum aw_error err)
 	return aw_error_type(err) == 1 && aw_error_layer(err) <= 1;
 }
 
-static enum aw_wc_status status_of(enum aw_error err, const struct aw_swqe *wqe)
+/* What the Terminate names: a WR, and so what came before it. */
+struct cause {
+	struct aw_swqe *
+		wqe; /* NULL, too, where a request is none of the program's (struct aw_orq_entry) */
+	uint64_t pos; /* the peer has processed what was sent before; 0: not known */
+	bool by_peer; /* the fault is the peer's own, and not what the WR asks for */
+};
+
+static enum aw_wc_status status_of(const struct aw_qp *qp, enum aw_error err,
+				   const struct cause *cause)
 {
+	const struct aw_swqe *wqe = cause->wqe;
+
+	if (cause->by_peer)
+		return AW_WC_REM_OP_ERR;
 	if (is_protection(err))
 		return AW_WC_REM_ACCESS_ERR;
+	/* Completions are those of InfiniBand, where it is the receiver-not-ready NAKs that ran out. */
+	if (err == AW_E_DDP_NO_BUFFER && qp->acks && aw_op_is_one_way(wqe->op))
+		return AW_WC_RNR_RETRY_EXC_ERR;
 	/* RFC 7306 8.2: its address is not aligned. */
 	if (err == AW_E_RDMAP_STREAM_CATASTROPHIC && aw_op_is_atomic(wqe->op))
 		return AW_WC_REM_INV_REQ_ERR;
@@ -23,35 +40,56 @@ static enum aw_wc_status status_of(enum aw_error err, const struct aw_swqe *wqe)
 	return AW_WC_REM_OP_ERR;
 }
 
-/* The Read that the Terminate's Read Request header names: by its sink STag, else the oldest. */
-static struct aw_swqe *read_of(const struct aw_qp *qp, const uint8_t *rdmap)
+static struct cause cause_of_request(const struct aw_qp *qp, const struct aw_orq_entry *entry)
 {
-	uint32_t stag = rdmap_read_req_get(rdmap).sink_stag;
-	const struct aw_orq_entry *entry = NULL;
-
-	for (uint32_t i = 0; i < qp->orq_count && !entry; i++) {
-		if (aw_orq_at(qp, i)->sink_stag == stag)
-			entry = aw_orq_at(qp, i);
-	}
-	if (!entry && qp->orq_count > 0)
-		entry = aw_orq_at(qp, 0);
-	return entry && !entry->rtr && !entry->atomic ? aw_sq_at(&qp->sq, entry->sq_index) : NULL;
+	return (struct cause){
+		.wqe = entry->rtr ? NULL : aw_sq_at(&qp->sq, entry->sq_index),
+		.pos = entry->ack_pos,
+	};
 }
 
-/* The WR whose request has this MSN: those outstanding have the last MSNs that were sent. */
-static struct aw_swqe *request_at(const struct aw_qp *qp, uint32_t msn)
+/* By the sink STag of the Terminate's Read Request header, else the oldest Read. */
+static struct cause read_of(const struct aw_qp *qp, const uint8_t *rdmap)
+{
+	uint32_t stag = rdmap_read_req_get(rdmap).sink_stag;
+	struct cause oldest = { 0 };
+
+	for (uint32_t i = 0; i < qp->orq_count; i++)
+		if (aw_orq_at(qp, i)->sink_stag == stag && !aw_orq_at(qp, i)->atomic)
+			return cause_of_request(qp, aw_orq_at(qp, i));
+	if (qp->orq_count > 0 && !aw_orq_at(qp, 0)->atomic)
+		oldest.wqe = cause_of_request(qp, aw_orq_at(qp, 0)).wqe;
+	return oldest;
+}
+
+/* The request with this MSN: those outstanding have the last MSNs that were sent. */
+static struct cause request_at(const struct aw_qp *qp, uint32_t msn)
 {
 	uint32_t i = msn - (qp->tx_msn[DDP_QN_READ] - qp->orq_count);
 
-	if (i >= qp->orq_count || aw_orq_at(qp, i)->rtr)
-		return NULL;
-	return aw_sq_at(&qp->sq, aw_orq_at(qp, i)->sq_index);
+	return i < qp->orq_count ? cause_of_request(qp, aw_orq_at(qp, i)) : (struct cause){ 0 };
 }
 
-static bool is_of_write(const struct aw_swqe *wqe, const struct ddp_hdr *hdr, enum rdmap_opcode op)
+/* The segment that was refused. */
+struct refused {
+	struct ddp_hdr hdr;
+	enum rdmap_opcode op;
+	bool has_len; /* and it can be believed: the peer is anywarp, too */
+	uint32_t len; /* of its payload */
+};
+
+/*
+ * Whether the Write has a segment there, of that length: the last one, and only that, goes as far as the Write
+ * does.
+ */
+static bool is_of_write(const struct aw_swqe *wqe, const struct refused *seg)
 {
-	return op == RDMAP_WRITE && hdr->tagged && hdr->stag == wqe->stag &&
-	       hdr->to - wqe->to < wqe->len;
+	uint64_t at = seg->hdr.to - wqe->to;
+	bool there = seg->op == RDMAP_WRITE && seg->hdr.stag == wqe->stag && at < wqe->len;
+
+	if (!there || !seg->has_len)
+		return there;
+	return seg->hdr.last ? seg->len == wqe->len - at : seg->len < wqe->len - at;
 }
 
 static bool is_message(const struct ddp_hdr *hdr, uint32_t msn)
@@ -59,18 +97,18 @@ static bool is_message(const struct ddp_hdr *hdr, uint32_t msn)
 	return !hdr->tagged && hdr->qn == DDP_QN_SEND && hdr->msn == msn;
 }
 
-static bool is_cause(const struct aw_swqe *wqe, const struct ddp_hdr *hdr, enum rdmap_opcode op)
+static bool is_cause(const struct aw_swqe *wqe, const struct refused *seg)
 {
 	switch ((enum aw_op)wqe->op) {
 	case AW_OP_WRITE:
-		return is_of_write(wqe, hdr, op);
+		return is_of_write(wqe, seg);
 	case AW_OP_WRITE_IMM:
-		return is_of_write(wqe, hdr, op) || is_message(hdr, wqe->msn);
+		return is_of_write(wqe, seg) || is_message(&seg->hdr, wqe->msn);
 	case AW_OP_SEND:
 	case AW_OP_SEND_INV:
-		return is_message(hdr, wqe->msn);
+		return is_message(&seg->hdr, wqe->msn);
 	case AW_OP_SEND_IMM:
-		return is_message(hdr, wqe->msn) || is_message(hdr, wqe->msn + 1);
+		return is_message(&seg->hdr, wqe->msn) || is_message(&seg->hdr, wqe->msn + 1);
 	case AW_OP_READ:
 	case AW_OP_LOCAL_INV:
 	case AW_OP_BIND_MW:
@@ -81,40 +119,63 @@ static bool is_cause(const struct aw_swqe *wqe, const struct ddp_hdr *hdr, enum 
 	return false;
 }
 
-/* The WR of the segment whose DDP header came back; NULL when it completed before, or is unclear. */
-static struct aw_swqe *wr_of(const struct aw_qp *qp, const struct term_msg *msg)
+/*
+ * The oldest WR that the segment may be of: what is before that one was processed, whichever it is. A Write has no
+ * number, and may be one that has completed on TCP's word; then nothing is known.
+ */
+static struct cause wr_of(const struct aw_qp *qp, const struct refused *seg)
 {
 	uint32_t begun = qp->sq.next + qp->tx_begun;
-	enum rdmap_opcode op;
-	struct ddp_hdr hdr;
+	struct cause cause = { 0 };
 
-	if (ddp_get(msg->ddp, msg->ddp_len, &hdr) ||
-	    rdmap_ctrl_get(hdr.ulp_ctrl, hdr.tagged, hdr.qn, &op))
-		return NULL;
-	if (op == RDMAP_READ_REQ || op == RDMAP_ATOMIC_REQ)
-		return request_at(qp, hdr.msn);
 	for (uint32_t i = qp->sq.head; i != begun; i++) {
 		struct aw_swqe *wqe = aw_sq_at(&qp->sq, i);
 
-		if (is_cause(wqe, &hdr, op))
-			return wqe;
+		if (is_cause(wqe, seg)) {
+			cause.wqe = wqe;
+			if (seg->hdr.tagged && qp->gone_pos > qp->acked_pos)
+				cause.pos = 0;
+			return cause;
+		}
+		if (wqe->end_pos > cause.pos)
+			cause.pos = wqe->end_pos;
 	}
-	return NULL;
+	return (struct cause){ 0 };
 }
 
-/* An error of the peer's own, at its receive's memory say. What is not acknowledged, from the oldest, failed. */
-static struct aw_swqe *oldest_unacked(const struct aw_qp *qp, const struct term_msg *msg)
+/* A fault of the peer's own. What is not acknowledged, from the oldest, failed. */
+static struct cause oldest_unacked(const struct aw_qp *qp)
 {
-	if (!qp->acks || msg->error != AW_E_LOCAL_CATASTROPHIC || qp->sq.head == qp->sq.next)
-		return NULL;
-	return aw_sq_at(&qp->sq, qp->sq.head);
+	struct cause cause = { .by_peer = true };
+
+	if (qp->acks && qp->sq.head != qp->sq.next)
+		cause.wqe = aw_sq_at(&qp->sq, qp->sq.head);
+	return cause;
 }
 
-static struct aw_swqe *cause(const struct aw_qp *qp, const struct term_msg *msg)
+static struct cause cause_of_segment(const struct aw_qp *qp, const struct term_msg *msg)
+{
+	struct refused seg;
+
+	if (ddp_get(msg->ddp, msg->ddp_len, &seg.hdr) ||
+	    rdmap_ctrl_get(seg.hdr.ulp_ctrl, seg.hdr.tagged, seg.hdr.qn, &seg.op))
+		return (struct cause){ 0 };
+	if (seg.op == RDMAP_READ_REQ || seg.op == RDMAP_ATOMIC_REQ)
+		return request_at(qp, seg.hdr.msn);
+	if (seg.op == RDMAP_READ_RESP || seg.op == RDMAP_ATOMIC_RESP)
+		return oldest_unacked(qp);
+	seg.has_len = qp->acks && msg->has_seg_len && msg->seg_len >= msg->ddp_len;
+	seg.len = seg.has_len ? msg->seg_len - msg->ddp_len : 0;
+	return wr_of(qp, &seg);
+}
+
+static struct cause find_cause(const struct aw_qp *qp, const struct term_msg *msg)
 {
 	if (msg->has_rdmap)
 		return read_of(qp, msg->rdmap);
-	return msg->has_ddp ? wr_of(qp, msg) : oldest_unacked(qp, msg);
+	if (msg->has_ddp)
+		return cause_of_segment(qp, msg);
+	return msg->error == AW_E_LOCAL_CATASTROPHIC ? oldest_unacked(qp) : (struct cause){ 0 };
 }
 
 /* What is there of a Terminate whose headers are cut short: its control field. */
@@ -133,7 +194,7 @@ enum aw_error aw_rx_terminate(struct aw_qp *qp, const struct aw_rx_seg *seg)
 {
 	enum aw_error err = AW_OK;
 	struct term_msg msg;
-	struct aw_swqe *wqe;
+	struct cause cause;
 
 	if (seg->len > TERM_MAX)
 		return AW_E_DDP_TOO_LONG;
@@ -143,11 +204,12 @@ enum aw_error aw_rx_terminate(struct aw_qp *qp, const struct aw_rx_seg *seg)
 		err = control_only(seg, &msg);
 	if (err)
 		return err;
-	wqe = cause(qp, &msg);
-	if (wqe) {
-		wqe->done = true;
-		wqe->status = (uint8_t)status_of(msg.error, wqe);
+	cause = find_cause(qp, &msg);
+	if (cause.wqe) {
+		cause.wqe->done = true;
+		cause.wqe->status = (uint8_t)status_of(qp, msg.error, &cause);
 	}
+	aw_ack_reach(qp, cause.pos);
 	qp->peer_error = msg.error;
 	qp->peer_mirrored = msg.mirrored;
 	aw_machine_end(qp, msg.error);

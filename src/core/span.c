@@ -20,18 +20,20 @@ enum aw_error aw_span_reach(const struct aw_qp *qp, const struct aw_mr *mr, uint
 }
 
 /* Octets offset to offset + len of one SGE. */
-static enum aw_error hold_one(const struct aw_qp *qp, const struct aw_sge *sge, uint32_t access,
-			      struct aw_spans *spans, const uint32_t part[2])
+static enum aw_error hold_one(const struct aw_qp *qp, const struct aw_stretch *stretch,
+			      const struct aw_sge *sge, struct aw_spans *spans,
+			      const uint32_t part[2])
 {
 	const uint32_t offset = part[0], len = part[1];
 	const struct aw_mr *mr = qp->ops->mr_get(qp->ctx, sge->lkey);
 	/* From the SGE's start, so that an address which wraps is found out. */
-	enum aw_error err = aw_mr_check(mr, qp->pd, qp, access, sge->addr, (uint64_t)offset + len);
+	enum aw_error err = aw_mr_check(mr, stretch->pd, qp, stretch->access, sge->addr,
+					(uint64_t)offset + len);
 	struct aw_span *span = &spans->at[spans->count];
 
 	if (!err) {
 		*span = (struct aw_span){ aw_mr_at(mr, sge->addr) + offset, len, mr };
-		err = aw_span_reach(qp, mr, access, span);
+		err = aw_span_reach(qp, mr, stretch->access, span);
 	}
 	if (err) {
 		if (mr)
@@ -59,7 +61,7 @@ enum aw_error aw_spans_hold(const struct aw_qp *qp, const struct aw_stretch *str
 			continue;
 		}
 		part[1] = sge->len - part[0] < left ? sge->len - part[0] : left;
-		err = hold_one(qp, sge, stretch->access, spans, part);
+		err = hold_one(qp, stretch, sge, spans, part);
 		if (err) {
 			aw_spans_put(qp, spans);
 			return err;
@@ -85,6 +87,7 @@ enum aw_error aw_spans_hold_atomic(const struct aw_qp *qp, const struct rdmap_at
 	const struct aw_stretch stretch = {
 		.sge = &sge,
 		.sge_count = 1,
+		.pd = qp->pd,
 		.access = AW_ACCESS_REMOTE_ATOMIC,
 		.len = AW_ATOMIC_LEN,
 	};
@@ -111,25 +114,33 @@ enum aw_error aw_spans_check(const struct aw_qp *qp, const struct aw_stretch *st
 	return err;
 }
 
-void aw_spans_place(const struct aw_qp *qp, const struct aw_spans *spans, const uint8_t *src)
+bool aw_spans_place(const struct aw_qp *qp, const struct aw_stretch *stretch, const uint8_t *src)
 {
-	for (unsigned int i = 0; i < spans->count; i++) {
-		qp->ops->place(qp->ctx, spans->at[i].p, src, spans->at[i].len);
-		src += spans->at[i].len;
+	struct aw_spans spans;
+	bool placed = !aw_spans_hold(qp, stretch, &spans);
+
+	if (!placed)
+		return false;
+	for (unsigned int i = 0; i < spans.count && placed; i++) {
+		placed = qp->ops->place(qp->ctx, spans.at[i].p, src, spans.at[i].len);
+		src += spans.at[i].len;
 	}
+	aw_spans_put(qp, &spans);
+	return placed;
 }
 
-void aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8_t *dst)
+bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8_t *dst)
 {
 	for (unsigned int i = 0; i < spans->count; i++) {
 		const struct aw_span *span = &spans->at[i];
 
-		if (span->mr)
-			qp->ops->gather(qp->ctx, dst, span->p, span->len);
-		else
+		if (!span->mr)
 			memcpy(dst, span->p, span->len);
+		else if (!qp->ops->gather(qp->ctx, dst, span->p, span->len))
+			return false;
 		dst += span->len;
 	}
+	return true;
 }
 
 void aw_spans_own(struct aw_spans *spans, const uint8_t *p, size_t len)

@@ -21,6 +21,7 @@ struct aw_spans {
 struct aw_stretch {
 	const struct aw_sge *sge;
 	uint32_t sge_count;
+	const void *pd; /* that every MR must be of */
 	uint32_t access; /* enum aw_access that every MR must grant */
 	uint32_t offset;
 	uint32_t len; /* at most the list's sum, less offset */
@@ -48,9 +49,16 @@ enum aw_error aw_spans_hold_atomic(const struct aw_qp *qp, const struct rdmap_at
 /* Whether the stretch could be held now. */
 enum aw_error aw_spans_check(const struct aw_qp *qp, const struct aw_stretch *stretch) AW_MUST_USE;
 
-/* Copies src, as long as all spans together, into them; and them out to dst. */
-void aw_spans_place(const struct aw_qp *qp, const struct aw_spans *spans, const uint8_t *src);
-void aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8_t *dst);
+/*
+ * Copies src, as long as the stretch, into it. False where it cannot be held, or where memory of it is gone: some
+ * octets may be copied by then.
+ */
+bool aw_spans_place(const struct aw_qp *qp, const struct aw_stretch *stretch,
+		    const uint8_t *src) AW_MUST_USE;
+
+/* Copies held spans out to dst, which is as long. False where memory of theirs is gone. */
+bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans,
+		     uint8_t *dst) AW_MUST_USE;
 
 /* The core's own octets as spans. */
 void aw_spans_own(struct aw_spans *spans, const uint8_t *p, size_t len);

@@ -37,6 +37,36 @@ static enum aw_tx next_terminate(struct aw_qp *qp, struct aw_tx_out *out)
 	return tx;
 }
 
+static enum aw_tx next_answer(struct aw_qp *qp, struct aw_tx_out *out)
+{
+	if (qp->irq_count == 0)
+		return AW_TX_NONE;
+	return aw_irq_head(qp)->atomic ? aw_tx_atomic_response(qp, out) : aw_tx_response(qp, out);
+}
+
+/*
+ * RFC 5040 7.1 has the Terminate go out "preferably in the next outgoing RDMA Message". Where completions are
+ * those of InfiniBand, what was asked for before the fault is answered first.
+ */
+static enum aw_tx next_at_end(struct aw_qp *qp, struct aw_tx_out *out)
+{
+	enum aw_tx tx = qp->acks && qp->term_due ? next_answer(qp, out) : AW_TX_NONE;
+
+	if (tx != AW_TX_NONE)
+		return tx;
+	qp->irq_count = 0;
+	return next_terminate(qp, out);
+}
+
+bool aw_qp_drop_answers(struct aw_qp *qp)
+{
+	bool any = qp->state == AW_QP_TERMINATE && qp->acks && qp->term_due && qp->irq_count > 0;
+
+	if (any)
+		qp->irq_count = 0;
+	return any;
+}
+
 static enum aw_tx next_message(struct aw_qp *qp, struct aw_tx_out *out)
 {
 	enum aw_tx tx = AW_TX_NONE;
@@ -51,9 +81,9 @@ static enum aw_tx next_message(struct aw_qp *qp, struct aw_tx_out *out)
 		qp->serve_irq_next |= tx == AW_TX_FPDU;
 		return tx;
 	}
-	if (qp->irq_count == 0 || !aw_machine_runs(qp))
+	if (!aw_machine_runs(qp))
 		return AW_TX_NONE;
-	tx = aw_irq_head(qp)->atomic ? aw_tx_atomic_response(qp, out) : aw_tx_response(qp, out);
+	tx = next_answer(qp, out);
 	qp->serve_irq_next &= tx != AW_TX_FPDU;
 	return tx;
 }
@@ -72,7 +102,7 @@ enum aw_tx aw_tx_next(struct aw_qp *qp, struct aw_tx_out *out)
 			return tx;
 		AW_PROMISE(tx == AW_TX_NONE);
 	}
-	return qp->state == AW_QP_TERMINATE ? next_terminate(qp, out) : AW_TX_NONE;
+	return qp->state == AW_QP_TERMINATE ? next_at_end(qp, out) : AW_TX_NONE;
 }
 
 void aw_tx_sent(struct aw_qp *qp, size_t n)

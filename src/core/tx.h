@@ -28,12 +28,13 @@ enum aw_tx {
 	AW_TX_NONE, /* nothing is due now */
 	AW_TX_FPDU, /* one FPDU was added to the batch */
 	AW_TX_FULL, /* something is due, but the batch has no room for it */
+	AW_TX_GONE, /* within the core: the memory of a payload is, and nothing was added */
 };
 
 /*
  * Adds the next FPDU to the batch: Terminate before all, then Read Responses and the SQ in turn.
- * Adjacent arena octets share an iovec. A payload left in the program's memory must stay as it is
- * until sent; Read Responses are always copied, since their source may change at any time.
+ * Adjacent arena octets share an iovec. A payload is left in the program's memory only without CRCs: the program,
+ * or a peer that may write there, can change it at any time.
  */
 enum aw_tx aw_tx_next(struct aw_qp *qp, struct aw_tx_out *out);
 

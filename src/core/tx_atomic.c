@@ -82,7 +82,7 @@ static void refuse(struct aw_qp *qp, enum aw_error err)
 		.ddp = ddp,
 	};
 
-	aw_machine_terminate(qp, &msg);
+	aw_machine_terminate(qp, err, &msg);
 }
 
 /* What was there before stays in the entry until a batch has room for the response. */
@@ -96,10 +96,10 @@ static enum aw_error execute(struct aw_qp *qp, struct aw_irq_entry *entry)
 	err = aw_spans_hold_atomic(qp, &entry->atomic_req, &target);
 	if (err)
 		return err;
-	entry->original = qp->ops->atomic(qp->ctx, target.at[0].p, &entry->atomic_req);
-	entry->executed = true;
+	entry->executed =
+		qp->ops->atomic(qp->ctx, target.at[0].p, &entry->atomic_req, &entry->original);
 	aw_spans_put(qp, &target);
-	return AW_OK;
+	return entry->executed ? AW_OK : AW_E_RDMAP_BOUNDS;
 }
 
 enum aw_tx aw_tx_atomic_response(struct aw_qp *qp, struct aw_tx_out *out)

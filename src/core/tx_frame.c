@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// FPDUs (RFC 5044 4): all in the arena when the payload is small or must not be lent, or when
-// markers go in between; else head and tail in the arena and the payload where it lies.
+// FPDUs (RFC 5044 4): all in the arena when the payload is small or must not be lent, or when there are
+// CRCs or markers; else head and tail in the arena and the payload where it lies.
 #include "core/tx_frame.h"
 
 #include "core/promise.h"
@@ -77,16 +77,16 @@ static void put_crc(const struct aw_qp *qp, uint32_t crc, uint8_t *p)
 	put_le32(p, qp->stream.crc ? crc32c_final(crc) : 0);
 }
 
-/* The whole FPDU without markers, but for its CRC field; returns its octets. */
-static size_t put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p)
+/* The whole FPDU without markers, but for its CRC field. False where the payload's memory is gone. */
+static bool put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p)
 {
 	size_t pad = fpdu_pad(ulpdu_len(seg));
 	size_t at = put_head(seg, p);
 
-	aw_spans_gather(qp, &seg->payload, p + at);
-	at += seg->len;
-	memset(p + at, 0, pad + FPDU_CRC_LEN);
-	return at + pad + FPDU_CRC_LEN;
+	if (!aw_spans_gather(qp, &seg->payload, p + at))
+		return false;
+	memset(p + at + seg->len, 0, pad + FPDU_CRC_LEN);
+	return true;
 }
 
 static enum aw_tx frame_copied(const struct aw_qp *qp, struct aw_tx_out *out,
@@ -97,7 +97,8 @@ static enum aw_tx frame_copied(const struct aw_qp *qp, struct aw_tx_out *out,
 
 	if (!has_room(out, size, 1))
 		return AW_TX_FULL;
-	put_plain(qp, seg, p);
+	if (!put_plain(qp, seg, p))
+		return AW_TX_GONE;
 	put_crc(qp, fold(qp, CRC32C_INIT, p, size - FPDU_CRC_LEN), p + size - FPDU_CRC_LEN);
 	add_arena(out, size);
 	return AW_TX_FPDU;
@@ -113,35 +114,31 @@ static enum aw_tx frame_marked(const struct aw_qp *qp, struct aw_tx_out *out,
 
 	if (!has_room(out, size + plain, 1))
 		return AW_TX_FULL;
-	put_plain(qp, seg, p + size);
+	if (!put_plain(qp, seg, p + size))
+		return AW_TX_GONE;
 	fpdu_insert_markers(p, p + size, plain, pos);
 	put_crc(qp, fold(qp, CRC32C_INIT, p, size - FPDU_CRC_LEN), p + size - FPDU_CRC_LEN);
 	add_arena(out, size);
 	return AW_TX_FPDU;
 }
 
-static enum aw_tx frame_lent(const struct aw_qp *qp, struct aw_tx_out *out,
-			     const struct aw_tx_seg *seg)
+/* Without a CRC, which would have to be of the octets as TCP copies them later. */
+static enum aw_tx frame_lent(struct aw_tx_out *out, const struct aw_tx_seg *seg)
 {
 	size_t head = FPDU_LEN_FIELD + ddp_hdr_len(seg->hdr.tagged);
 	size_t pad = fpdu_pad(ulpdu_len(seg));
 	uint8_t *p = arena_end(out);
-	uint32_t crc;
 
 	if (!has_room(out, head + pad + FPDU_CRC_LEN, seg->payload.count + 2))
 		return AW_TX_FULL;
 	put_head(seg, p);
-	crc = fold(qp, CRC32C_INIT, p, head);
 	add_arena(out, head);
 	for (unsigned int i = 0; i < seg->payload.count; i++) {
 		const struct aw_span *span = &seg->payload.at[i];
 
-		crc = fold(qp, crc, span->p, span->len);
 		add_iov(out, span->p, span->len);
 	}
-	p = arena_end(out);
-	memset(p, 0, pad);
-	put_crc(qp, fold(qp, crc, p, pad), p + pad);
+	memset(arena_end(out), 0, pad + FPDU_CRC_LEN);
 	add_arena(out, pad + FPDU_CRC_LEN);
 	return AW_TX_FPDU;
 }
@@ -154,10 +151,10 @@ enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_
 	AW_PROMISE(ulpdu_len(seg) <= qp->mulpdu);
 	if (qp->stream.markers_tx)
 		tx = frame_marked(qp, out, seg);
-	else if (seg->copy || seg->len <= AW_TX_COPY_MAX)
+	else if (qp->stream.crc || seg->copy || seg->len <= AW_TX_COPY_MAX)
 		tx = frame_copied(qp, out, seg);
 	else
-		tx = frame_lent(qp, out, seg);
+		tx = frame_lent(out, seg);
 	qp->tx_pos += out->octets - before;
 	return tx;
 }

@@ -22,7 +22,7 @@ static inline uint32_t aw_tx_payload_max(const struct aw_qp *qp, bool tagged)
 	return qp->mulpdu - (uint32_t)ddp_hdr_len(tagged);
 }
 
-/* Adds the segment to the batch, and its octets to the stream. FPDU or FULL. */
+/* Adds the segment to the batch, and its octets to the stream. FPDU, FULL or GONE. */
 enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out,
 		       const struct aw_tx_seg *seg) AW_MUST_USE;
 

@@ -48,7 +48,7 @@ enum aw_tx aw_tx_read_request(struct aw_qp *qp, struct aw_tx_out *out,
  * The source MR went away or changed since the request was checked. RFC 5040 4.8: the Terminate
  * carries the Read Request, moved on to where it stands; its DDP header is built anew.
  */
-static void refuse_rest(struct aw_qp *qp, const struct aw_irq_entry *entry, enum aw_error err)
+static enum aw_tx refuse_rest(struct aw_qp *qp, const struct aw_irq_entry *entry, enum aw_error err)
 {
 	const struct ddp_hdr hdr = {
 		.last = true,
@@ -69,7 +69,8 @@ static void refuse_rest(struct aw_qp *qp, const struct aw_irq_entry *entry, enum
 	};
 
 	rdmap_read_req_put(&entry->req, rdmap);
-	aw_machine_terminate(qp, &msg);
+	aw_machine_terminate(qp, err, &msg);
+	return AW_TX_NONE;
 }
 
 /* Holds the next n octets of the source; RFC 5040 5.2.1: of a Read of size 0 nothing is checked. */
@@ -117,10 +118,8 @@ enum aw_tx aw_tx_response(struct aw_qp *qp, struct aw_tx_out *out)
 	enum aw_tx tx;
 
 	err = hold_source(qp, req, n, &seg.payload);
-	if (err) {
-		refuse_rest(qp, entry, err);
-		return AW_TX_NONE;
-	}
+	if (err)
+		return refuse_rest(qp, entry, err);
 	seg.hdr = (struct ddp_hdr){
 		.tagged = true,
 		.last = n == req->size,
@@ -134,5 +133,5 @@ enum aw_tx aw_tx_response(struct aw_qp *qp, struct aw_tx_out *out)
 	aw_spans_put(qp, &seg.payload);
 	if (tx == AW_TX_FPDU)
 		advance(qp, req, n);
-	return tx;
+	return tx == AW_TX_GONE ? refuse_rest(qp, entry, AW_E_RDMAP_BOUNDS) : tx;
 }

@@ -51,50 +51,65 @@ static void pass(struct aw_qp *qp)
 	qp->tx_offset = 0;
 }
 
-static void run_local_inv(struct aw_qp *qp, struct aw_swqe *wqe)
+/* The WR at next cannot be done. Behind half a message nothing is asked for. */
+static void fail(struct aw_qp *qp, enum aw_wc_status status)
 {
-	if (qp->ops->invalidate(qp->ctx, wqe->stag)) {
-		aw_machine_fail_wr(qp, wqe, AW_WC_LOC_PROT_ERR);
-		return;
-	}
-	wqe->done = true;
-	qp->sq.next++;
+	aw_completion_retire(qp);
+	if (qp->tx_begun || !aw_ack_is_awaited(qp))
+		aw_machine_fail_wr(qp, next_wqe(qp), status);
 }
 
-static void run_bind(struct aw_qp *qp, struct aw_swqe *wqe)
+static bool is_local(const struct aw_swqe *wqe)
 {
-	enum aw_wc_status status = qp->ops->bind(qp->ctx, wqe);
+	return wqe->op == AW_OP_LOCAL_INV || wqe->op == AW_OP_BIND_MW;
+}
 
-	if (status != AW_WC_SUCCESS) {
-		aw_machine_fail_wr(qp, wqe, status);
-		return;
+/* What was refused is not run again while it waits to say so. */
+static enum aw_wc_status run_local(struct aw_qp *qp, const struct aw_swqe *wqe)
+{
+	if (wqe->status != AW_WC_SUCCESS)
+		return (enum aw_wc_status)wqe->status;
+	if (wqe->op == AW_OP_BIND_MW)
+		return qp->ops->bind(qp->ctx, wqe);
+	return qp->ops->invalidate(qp->ctx, wqe->stag) ? AW_WC_MW_BIND_ERR : AW_WC_SUCCESS;
+}
+
+/* False when the WR at next is not a local operation, or not done. */
+static bool next_local(struct aw_qp *qp)
+{
+	struct aw_swqe *wqe = next_wqe(qp);
+	enum aw_wc_status status;
+
+	if (!wqe->done) {
+		if (!is_local(wqe))
+			return false;
+		status = run_local(qp, wqe);
+		if (status != AW_WC_SUCCESS) {
+			wqe->status = (uint8_t)status;
+			fail(qp, status);
+			return false;
+		}
 	}
 	wqe->done = true;
 	qp->sq.next++;
+	return true;
 }
 
 void aw_tx_local(struct aw_qp *qp)
 {
-	while (aw_machine_runs(qp) && qp->sq.next != qp->sq.tail && !aw_tx_sq_waits(qp)) {
-		struct aw_swqe *wqe = next_wqe(qp);
-
-		if (wqe->done)
-			qp->sq.next++;
-		else if (wqe->op == AW_OP_LOCAL_INV)
-			run_local_inv(qp, wqe);
-		else if (wqe->op == AW_OP_BIND_MW)
-			run_bind(qp, wqe);
-		else
-			break;
-	}
+	while (aw_machine_runs(qp) && qp->sq.next != qp->sq.tail && !aw_tx_sq_waits(qp) &&
+	       next_local(qp))
+		;
 	aw_completion_retire(qp);
 }
 
-static struct aw_stretch whole_of(const struct aw_swqe *wqe, uint32_t access)
+static struct aw_stretch whole_of(const struct aw_qp *qp, const struct aw_swqe *wqe,
+				  uint32_t access)
 {
 	return (struct aw_stretch){
 		.sge = wqe->sge,
 		.sge_count = wqe->sge_count,
+		.pd = qp->pd,
 		.access = access,
 		.len = wqe->flags & AW_WR_INLINE ? 0 : wqe->len,
 	};
@@ -103,7 +118,7 @@ static struct aw_stretch whole_of(const struct aw_swqe *wqe, uint32_t access)
 static enum aw_wc_status check_payload(const struct aw_qp *qp, const struct aw_swqe *wqe,
 				       uint32_t access)
 {
-	const struct aw_stretch whole = whole_of(wqe, access);
+	const struct aw_stretch whole = whole_of(qp, wqe, access);
 
 	return aw_spans_check(qp, &whole) ? AW_WC_LOC_PROT_ERR : AW_WC_SUCCESS;
 }
@@ -171,6 +186,7 @@ static enum aw_error hold_payload(const struct aw_qp *qp, struct aw_swqe *wqe, u
 	const struct aw_stretch stretch = {
 		.sge = wqe->sge,
 		.sge_count = wqe->sge_count,
+		.pd = qp->pd,
 		.offset = qp->tx_offset,
 		.len = n,
 	};
@@ -275,6 +291,12 @@ static enum aw_tx next_immediate(struct aw_qp *qp, struct aw_tx_out *out, struct
 	return tx;
 }
 
+static enum aw_tx fail_payload(struct aw_qp *qp)
+{
+	fail(qp, AW_WC_LOC_PROT_ERR);
+	return AW_TX_NONE;
+}
+
 static enum aw_tx next_segment(struct aw_qp *qp, struct aw_tx_out *out, struct aw_swqe *wqe)
 {
 	uint32_t max = aw_tx_payload_max(qp, is_write(wqe));
@@ -283,10 +305,8 @@ static enum aw_tx next_segment(struct aw_qp *qp, struct aw_tx_out *out, struct a
 	struct aw_tx_seg seg;
 	enum aw_tx tx;
 
-	if (hold_payload(qp, wqe, n, &seg.payload)) {
-		aw_machine_fail_wr(qp, wqe, AW_WC_LOC_PROT_ERR);
-		return AW_TX_NONE;
-	}
+	if (hold_payload(qp, wqe, n, &seg.payload))
+		return fail_payload(qp);
 	seg.hdr = segment_hdr(qp, wqe, n == left);
 	seg.len = n;
 	seg.copy = false;
@@ -294,7 +314,7 @@ static enum aw_tx next_segment(struct aw_qp *qp, struct aw_tx_out *out, struct a
 	aw_spans_put(qp, &seg.payload);
 	if (tx == AW_TX_FPDU)
 		advance(qp, wqe, n);
-	return tx;
+	return tx == AW_TX_GONE ? fail_payload(qp) : tx;
 }
 
 enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out)
@@ -306,9 +326,11 @@ enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out)
 	if (!aw_machine_runs(qp) || qp->sq.next == qp->sq.tail || aw_tx_sq_waits(qp))
 		return AW_TX_NONE;
 	wqe = next_wqe(qp);
+	if (is_local(wqe))
+		return AW_TX_NONE; /* it has failed, and waits to say so */
 	status = qp->tx_begun ? AW_WC_SUCCESS : check_wr(qp, wqe);
 	if (status != AW_WC_SUCCESS) {
-		aw_machine_fail_wr(qp, wqe, status);
+		fail(qp, status);
 		return AW_TX_NONE;
 	}
 	if (is_request(wqe))

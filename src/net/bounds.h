@@ -13,6 +13,7 @@ struct aw_bounds {
 	uint32_t startup_ms; /* AW_CONN_STARTUP_MS */
 	uint32_t lost_ms; /* AW_CONN_LOST_MS */
 	uint32_t half_open_max; /* AW_HALF_OPEN_MAX */
+	uint32_t young_ms; /* AW_HALF_OPEN_YOUNG_MS */
 	uint32_t linger_ms; /* AW_LINGER_MS */
 	uint32_t patience_ms; /* AW_RC_PATIENCE_MS */
 	uint32_t yield_ms; /* AW_RC_YIELD_MS */
@@ -20,5 +21,18 @@ struct aw_bounds {
 };
 
 extern struct aw_bounds aw_bounds;
+
+/*
+ * Of the files that the process may have (RLIMIT_NOFILE's soft limit) strangers hold a quarter at most, and where the program
+ * calls rlisten five sixteenths (xsock/rs_listen.c): the program's own open(2) does not fail for them. One part of so many
+ * for all of those together that:
+ */
+#define AW_FILES_HALF_OPEN 16 /* have sent no whole Request */
+#define AW_FILES_LINGERING 16 /* were rejected, and may not have heard so */
+#define AW_FILES_REQUESTS \
+	8 /* have sent a Request that rdma_cm's program did not take, or that its QP holds (roce) */
+
+/* That part, shared by so many holders. Each may have some, however few there are. */
+uint32_t aw_bounds_files(uint32_t part, uint32_t holders);
 
 #endif

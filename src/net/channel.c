@@ -6,6 +6,7 @@
 #include "net/channel.h"
 
 #include "net/engine.h"
+#include "net/sets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,8 +44,7 @@ void aw_channel_fini(struct aw_channel *ch)
 	pthread_mutex_lock(&lock);
 	TAILQ_REMOVE(&channels, ch, entry);
 	pthread_mutex_unlock(&lock);
-	if (ch->epfd >= 0)
-		close(ch->epfd);
+	aw_sets_close(AW_SETS_CHANNEL, ch->epfd);
 	close(ch->fd);
 	pthread_mutex_destroy(&ch->lock);
 }
@@ -197,8 +197,7 @@ static int replace_fd(struct aw_channel *ch)
 /* Who slept there sleeps in the parent. */
 static void carry(struct aw_channel *ch)
 {
-	if (ch->epfd >= 0)
-		close(ch->epfd);
+	aw_sets_close(AW_SETS_CHANNEL, ch->epfd);
 	ch->epfd = -1;
 	ch->waiters = 0;
 	ch->shared = replace_fd(ch) != 0;

@@ -6,6 +6,7 @@
 #include "net/cleanup.h"
 #include "net/engine.h"
 #include "net/hold.h"
+#include "net/sets.h"
 #include "net/uqp_sock.h"
 
 #include <errno.h>
@@ -55,10 +56,10 @@ static uint64_t end_of_sleep(void)
 static int make_set(struct aw_channel *ch)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = CHANNEL_FD };
-	int epfd = epoll_create1(EPOLL_CLOEXEC);
+	int epfd = aw_sets_open(AW_SETS_CHANNEL, false);
 
 	if (epfd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, ch->fd, &ev) != 0) {
-		close(epfd);
+		aw_sets_close(AW_SETS_CHANNEL, epfd);
 		epfd = -1;
 	}
 	return epfd;
@@ -191,9 +192,19 @@ static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **objec
 static int read_limited(struct aw_channel *ch, bool waits, void **object, int *kind)
 {
 	struct pollfd pollfd = { .fd = ch->fd, .events = POLLIN };
+	uint64_t end_ns = end_of_sleep();
+	int ready = 1;
 
-	if (waits && sleep_limit_ns >= 0 && poll(&pollfd, 1, left_ms(end_of_sleep())) <= 0)
-		return pollfd.revents ? errno : ETIMEDOUT;
+	if (waits && (end_ns || sleep_mask)) {
+		do {
+			int ms = left_ms(end_ns);
+			struct timespec left = { ms / 1000, ms % 1000 * 1000000L };
+
+			ready = ppoll(&pollfd, 1, end_ns ? &left : NULL, sleep_mask);
+		} while (ready < 0 && errno == EINTR && !interrupts());
+	}
+	if (ready <= 0)
+		return ready ? errno : ETIMEDOUT;
 	return aw_channel_read(ch, object, kind);
 }
 

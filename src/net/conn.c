@@ -60,12 +60,13 @@ static int seconds(uint32_t ms)
 void aw_conn_set_options(int fd)
 {
 	uint32_t lost_ms = aw_bounds.lost_ms;
+	int idle = seconds(lost_ms / 2), between = seconds(lost_ms / 8);
 
 	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds(lost_ms / 2));
-	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds(lost_ms / 8));
-	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)lost_ms);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, between);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, (seconds(lost_ms) - idle) / between);
 }
 
 static struct aw_conn *create(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg)
@@ -332,7 +333,7 @@ int aw_conn_reject(struct aw_conn *c, const void *pd, size_t pd_len)
 		err = answer(c, true, pd, pd_len, &fd);
 	pthread_mutex_unlock(&c->lock);
 	if (fd >= 0)
-		aw_linger(fd);
+		aw_linger_stranger(fd);
 	return err == ECONNRESET ? 0 : err;
 }
 

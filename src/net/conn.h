@@ -16,11 +16,10 @@
 #define AW_CONN_STARTUP_MS 10000
 
 /*
- * A peer that acknowledges nothing for so long is lost: neither our octets, nor, when there are
- * none under way, TCP's own questions, which begin after half of it (TCP_USER_TIMEOUT, keep-alive).
- * As iWARP adapters do, who ask too; TCP alone would take a quarter of an hour, or never find out.
- * RFC 9293 3.8.3 wants at least 100 seconds. It also ends a stream that a peer which lives on takes
- * no octet from for so long.
+ * A peer that acknowledges nothing for so long though asked is lost: neither our octets or probes of its
+ * window (net/lost.h), nor, when there are none under way, TCP's own questions, which begin after half of it
+ * (keep-alive). As iWARP adapters do, who ask too; TCP alone would take a quarter of an hour, or never find out.
+ * RFC 9293 3.8.3 wants at least 100 seconds. A peer that answers and takes no octet lives.
  */
 #define AW_CONN_LOST_MS 120000
 

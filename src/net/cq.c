@@ -5,6 +5,8 @@
 #include "net/engine.h"
 #include "net/hold.h"
 #include "net/lend.h"
+#include "net/ride.h"
+#include "net/sets.h"
 #include "net/uqp.h"
 #include "ring/once.h"
 
@@ -17,6 +19,8 @@
 
 /* Up to here a poller asks each QP's socket; beyond, one epoll set says which have octets. */
 #define DIRECT_MAX 4
+/* So many that a set among them is no matter. */
+#define MANY 64
 #define EPOLL_BATCH 32
 /* Polls in vain between two sleeps of a program that works by events: before and after it arms. */
 #define POLLS_AWAKE 2
@@ -44,7 +48,7 @@ static void fork_child(void)
 	{
 		if (!aw_engine_is_held() || cq->epfd < 0 || cq->made_in != aw_engine_generation())
 			continue;
-		close(cq->epfd);
+		aw_sets_close(AW_SETS_CQ, cq->epfd);
 		cq->epfd = -1;
 	}
 	pthread_mutex_unlock(&lock);
@@ -89,8 +93,7 @@ void aw_cq_fini(struct aw_cq *cq)
 		aw_channel_forget(cq->channel, &cq->event);
 	if (cq->async)
 		aw_channel_forget(cq->async, &cq->async_error);
-	if (cq->epfd >= 0)
-		close(cq->epfd);
+	aw_sets_close(AW_SETS_CQ, cq->epfd);
 	free(cq->qps);
 	free(cq->socks);
 	aw_mem_put(&cq->mem);
@@ -312,6 +315,7 @@ void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
 	pthread_mutex_unlock(&cq->lock);
 	/* Who holds posts from here on sees that the CQ is armed. */
 	aw_hold_armed(cq);
+	aw_ride_armed(cq);
 	/* A program that sleeps until the event must not find its QPs left to pollers. */
 	if (atomic_load(&cq->lent) > 0)
 		aw_lend_recall(cq);
@@ -329,10 +333,10 @@ static int grow(struct aw_cq *cq)
 	return 0;
 }
 
-/* From DIRECT_MAX + 1 QPs on the CQ has an epoll set; QPs that have sockets by then join it here. */
+/* From DIRECT_MAX + 1 QPs on the CQ has an epoll set, if there is one; QPs that have sockets by then join it here. */
 static void make_epoll(struct aw_cq *cq)
 {
-	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
+	cq->epfd = aw_sets_open(AW_SETS_CQ, cq->qps_count > MANY);
 	if (cq->epfd < 0)
 		return;
 	for (uint32_t i = 0; i < cq->qps_count; i++)

@@ -54,6 +54,7 @@ struct aw_cq {
 	_Atomic uint32_t holding; /* QPs that hold posts */
 	_Atomic bool burst; /* posts came in one: the next poll says when it was */
 	_Atomic uint64_t polled_ns; /* when that was */
+	_Atomic uint32_t riding; /* ride.c: QPs whose acknowledgement waits for a post */
 
 	_Atomic uint32_t wakes_seen,
 		polls_awake; /* the channel's turns, and polls since (sleeps_soon) */

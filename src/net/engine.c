@@ -6,6 +6,7 @@
 
 #include "net/channel.h"
 #include "net/linger.h"
+#include "net/listener.h"
 #include "net/log.h"
 #include "net/pool.h"
 #include "ring/once.h"
@@ -182,6 +183,8 @@ static void fork_child(void)
 	pthread_cond_init(&engine.begun, NULL);
 	self = false;
 	aw_watch_fork_child(held);
+	if (!held)
+		aw_listener_fork_child();
 	pthread_mutex_unlock(&engine.life);
 	aw_channel_fork_child(held);
 	aw_linger_fork_child(held);

@@ -32,6 +32,7 @@ uint64_t aw_now_ns(void);
 enum aw_tick {
 	AW_TICK_LEND, /* net/lend.c */
 	AW_TICK_HOLD, /* net/hold.c */
+	AW_TICK_LOST, /* net/lost.c */
 	AW_TICKS
 };
 

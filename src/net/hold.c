@@ -90,18 +90,21 @@ void aw_hold_release(void)
 	release(NULL, atomic_load(&holding_count));
 }
 
-/* exit(3) ends in here, in whatever thread and with whatever lock held, and the sockets end next. */
+/*
+ * exit(3) ends in here, in whatever thread and with whatever lock held, and the sockets end next. Other threads go on
+ * meanwhile: behind the list's lock a QP may be destroyed, and only its handle is good.
+ */
 __attribute__((destructor)) static void release_at_exit(void)
 {
-	struct aw_uqp *qp;
-
 	for (uint32_t most = atomic_load(&holding_count); most > 0; most--) {
 		if (pthread_mutex_trylock(&lock) != 0)
 			return;
-		qp = TAILQ_FIRST(&holding);
+		struct aw_uqp *qp = TAILQ_FIRST(&holding);
+		uint32_t handle = qp ? qp->handle : NOBODY;
+
 		pthread_mutex_unlock(&lock);
-		if (qp)
-			aw_uqp_on_exit(qp->handle);
+		if (handle != NOBODY)
+			aw_uqp_on_exit(handle);
 	}
 }
 
@@ -226,7 +229,7 @@ static bool may_hold(const struct aw_uqp *qp, uint64_t now_ns)
 {
 	return qp->hold.burst > 1 && qp->hold.credits >= AW_HOLD_PRICE && has_room(qp, now_ns) &&
 	       qp->core.state == AW_QP_RTS && qp->fd >= 0 && !qp->batch && !qp->starved &&
-	       qp->generation == aw_engine_generation();
+	       !aw_uqp_is_inherited(qp);
 }
 
 /* Who arms after this look finds the QP in the list. */

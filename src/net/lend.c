@@ -195,7 +195,7 @@ static bool look(uint32_t *due)
 	if (!attended || is_misplaced(qp) || qp->out_of_reach)
 		take_back(qp);
 	stays = qp->lent;
-	if (stays && idle > 0 && !asleep)
+	if ((stays && idle > 0 && !asleep) || aw_ride_is_late(qp))
 		*due = qp->handle;
 	pthread_mutex_unlock(&qp->lock);
 	return stays;
@@ -234,7 +234,8 @@ static bool is_idle(struct aw_hands *hands)
 static uint64_t tick(uint64_t now_ns)
 {
 	struct aw_hands *hands;
-	bool wanted = atomic_exchange_explicit(&strays, false, memory_order_relaxed);
+	bool wanted = atomic_exchange_explicit(&strays, false, memory_order_relaxed) ||
+		      aw_ride_any();
 
 	(void)now_ns;
 	pthread_mutex_lock(&lock);
@@ -267,7 +268,11 @@ void aw_lend_recall(const struct aw_cq *cq)
 			atomic_store_explicit(&strays, true, memory_order_relaxed);
 			continue;
 		}
-		take_back(qp);
+		/* An acknowledgement that began to wait as the CQ was not armed is sent by the tick, too. */
+		if (qp->ride.waits)
+			atomic_store_explicit(&strays, true, memory_order_relaxed);
+		else
+			take_back(qp);
 		pthread_mutex_unlock(&qp->lock);
 	}
 	pthread_mutex_unlock(&lock);
@@ -329,6 +334,8 @@ void aw_lend_fork_child(bool carries)
 		unlist(qp);
 		if (carries)
 			aw_uqp_rejoin(qp);
+		else
+			aw_ride_end(qp);
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Sockets on their way out. Each is a watch of its own; the list is only for the engine's stop and
-// for forks.
+// Sockets on their way out. Each is a watch of its own; the lists are only for the engine's stop, for
+// forks, and for the bound of strangers.
 #include "net/linger.h"
 
 #include "net/bounds.h"
@@ -20,12 +20,18 @@
 struct lingerer {
 	struct aw_watch watch; /* first: the watch is the lingerer */
 	int fd;
-	bool listed; /* guarded by lock: who takes it off the list ends it */
+	struct list *list; /* guarded by lock; NULL: none. Who takes it off its list ends it */
 	TAILQ_ENTRY(lingerer) entry;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, lingerer) lingerers = TAILQ_HEAD_INITIALIZER(lingerers);
+TAILQ_HEAD(lingerer_list, lingerer);
+
+static struct list {
+	struct lingerer_list first;
+	uint32_t count;
+} own = { TAILQ_HEAD_INITIALIZER(own.first), 0 },
+  strangers = { TAILQ_HEAD_INITIALIZER(strangers.first), 0 };
 
 /* Reads and drops what is there. True once nothing can come any more: FIN or a dead socket. */
 static bool drain(int fd)
@@ -50,12 +56,21 @@ static void release(struct aw_watch *w)
 	free(l);
 }
 
+/* With the lock. */
+static void take_off(struct lingerer *l)
+{
+	TAILQ_REMOVE(&l->list->first, l, entry);
+	l->list->count--;
+	l->list = NULL;
+}
+
 /* Under the lock: nobody ends it before it is armed. */
-static void list(struct lingerer *l)
+static void put_on(struct list *list, struct lingerer *l)
 {
 	pthread_mutex_lock(&lock);
-	l->listed = true;
-	TAILQ_INSERT_TAIL(&lingerers, l, entry);
+	l->list = list;
+	TAILQ_INSERT_TAIL(&list->first, l, entry);
+	list->count++;
 	aw_watch_deadline(&l->watch, aw_bounds.linger_ms);
 	aw_watch_events(&l->watch, EPOLLIN);
 	pthread_mutex_unlock(&lock);
@@ -66,10 +81,9 @@ static bool unlist(struct lingerer *l)
 	bool listed;
 
 	pthread_mutex_lock(&lock);
-	listed = l->listed;
+	listed = l->list;
 	if (listed)
-		TAILQ_REMOVE(&lingerers, l, entry);
-	l->listed = false;
+		take_off(l);
 	pthread_mutex_unlock(&lock);
 	return listed;
 }
@@ -84,7 +98,21 @@ static void on_watch(struct aw_watch *w, uint32_t events)
 		aw_watch_remove(w);
 }
 
-void aw_linger(int fd)
+/* The first one, where there are more than so many; or NULL. */
+static struct lingerer *take_first(struct list *list, uint32_t beyond)
+{
+	struct lingerer *l = NULL;
+
+	pthread_mutex_lock(&lock);
+	if (list->count > beyond) {
+		l = TAILQ_FIRST(&list->first);
+		take_off(l);
+	}
+	pthread_mutex_unlock(&lock);
+	return l;
+}
+
+static void begin(struct list *list, int fd)
 {
 	struct lingerer *l;
 
@@ -96,7 +124,7 @@ void aw_linger(int fd)
 	l->fd = fd;
 	if (aw_watch_add(&l->watch, fd, 0, on_watch, release) != 0)
 		goto free_lingerer;
-	list(l);
+	put_on(list, l);
 	return;
 
 free_lingerer:
@@ -105,26 +133,33 @@ close_fd:
 	close(fd);
 }
 
-static struct lingerer *take_first(void)
+void aw_linger(int fd)
+{
+	begin(&own, fd);
+}
+
+void aw_linger_stranger(int fd)
+{
+	struct lingerer *oldest;
+
+	begin(&strangers, fd);
+	oldest = take_first(&strangers, aw_bounds_files(AW_FILES_LINGERING, 1));
+	if (oldest)
+		aw_watch_remove(&oldest->watch);
+}
+
+static void flush(struct list *list)
 {
 	struct lingerer *l;
 
-	pthread_mutex_lock(&lock);
-	l = TAILQ_FIRST(&lingerers);
-	if (l) {
-		TAILQ_REMOVE(&lingerers, l, entry);
-		l->listed = false;
-	}
-	pthread_mutex_unlock(&lock);
-	return l;
+	while ((l = take_first(list, 0)))
+		aw_watch_remove(&l->watch);
 }
 
 void aw_linger_flush(void)
 {
-	struct lingerer *l;
-
-	while ((l = take_first()))
-		aw_watch_remove(&l->watch);
+	flush(&own);
+	flush(&strangers);
 }
 
 void aw_linger_fork_prepare(void)
@@ -137,18 +172,25 @@ void aw_linger_fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static void forget(struct list *list)
+{
+	struct lingerer *l;
+
+	TAILQ_FOREACH(l, &list->first, entry)
+	close(l->fd);
+	TAILQ_INIT(&list->first);
+	list->count = 0;
+}
+
 /*
  * The watches stay in the child's table, dead and unreachable: their memory is not freed. Where the
  * child carries on, its table is in use, and they leave it.
  */
 void aw_linger_fork_child(bool carries)
 {
-	struct lingerer *l;
-
 	if (!carries) {
-		TAILQ_FOREACH(l, &lingerers, entry)
-		close(l->fd);
-		TAILQ_INIT(&lingerers);
+		forget(&own);
+		forget(&strangers);
 	}
 	pthread_mutex_unlock(&lock);
 	if (carries)

@@ -14,6 +14,12 @@
  */
 void aw_linger(int fd);
 
+/*
+ * The same for a connection that the program never accepted: of those, the one that has lingered longest gives way to the
+ * next (AW_FILES_LINGERING). They push out none of the program's own.
+ */
+void aw_linger_stranger(int fd);
+
 /* Closes what still lingers; called as the engine stops. */
 void aw_linger_flush(void);
 

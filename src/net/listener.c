@@ -11,17 +11,23 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define ACCEPTS_MAX 64 /* a turn: leave others theirs */
+#define MS_NS UINT64_C(1000000)
 #define PAUSE_MS 100 /* when fds or memory are out: someone may give some back */
 
 struct half_open {
 	struct aw_listener *listener;
 	struct aw_conn *conn;
+	uint64_t since_ns;
 	TAILQ_ENTRY(half_open) entry;
 };
 
@@ -37,15 +43,30 @@ struct aw_listener {
 	pthread_mutex_t lock; /* guards what follows; no event runs under it */
 	bool closing; /* destroy owns what is half open, and accepts end */
 	bool paused; /* the deadline runs */
+	bool crowded; /* for those who came just now: less if one of them goes */
 	uint32_t half_open_count;
 	TAILQ_HEAD(, half_open) half_open;
 	uint32_t telling; /* handlers of half-open connections at work */
 	pthread_cond_t told;
 
 	/* the progress thread's */
+	uint32_t half_open_max; /* this turn */
 	uint64_t failed_count;
 	bool starved; /* said once, until an accept succeeds */
 };
+
+/* Those that accept; they share the files that strangers may have. Order: a number and no more. */
+static _Atomic uint32_t accepting;
+
+uint32_t aw_listener_files(uint32_t part)
+{
+	return aw_bounds_files(part, atomic_load_explicit(&accepting, memory_order_relaxed));
+}
+
+void aw_listener_fork_child(void)
+{
+	atomic_store_explicit(&accepting, 0, memory_order_relaxed);
+}
 
 static void release(struct aw_watch *w)
 {
@@ -53,6 +74,8 @@ static void release(struct aw_watch *w)
 
 	if (l->fd >= 0)
 		close(l->fd);
+	if (l->fd >= 0 && l->generation == aw_engine_generation())
+		atomic_fetch_sub_explicit(&accepting, 1, memory_order_relaxed);
 	pthread_cond_destroy(&l->told);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
@@ -65,6 +88,17 @@ static void set_events(struct aw_listener *l)
 		aw_watch_events(&l->watch, l->paused ? 0 : EPOLLIN);
 }
 
+/* With the lock. */
+static void take_off(struct aw_listener *l, struct half_open *h)
+{
+	TAILQ_REMOVE(&l->half_open, h, entry);
+	l->half_open_count--;
+	if (!l->crowded)
+		return;
+	l->crowded = l->paused = false;
+	set_events(l);
+}
+
 /* Takes it out of the list, unless destroy has: then it is destroy's. */
 static bool claim(struct half_open *h)
 {
@@ -74,8 +108,7 @@ static bool claim(struct half_open *h)
 	pthread_mutex_lock(&l->lock);
 	mine = !l->closing;
 	if (mine) {
-		TAILQ_REMOVE(&l->half_open, h, entry);
-		l->half_open_count--;
+		take_off(l, h);
 		l->telling++;
 	}
 	pthread_mutex_unlock(&l->lock);
@@ -132,8 +165,7 @@ static struct half_open *oldest_silent(struct aw_listener *l)
 
 static void drop_half_open(struct aw_listener *l, struct half_open *h)
 {
-	TAILQ_REMOVE(&l->half_open, h, entry);
-	l->half_open_count--;
+	take_off(l, h);
 	drop(l, h->conn);
 	free(h);
 }
@@ -141,6 +173,23 @@ static void drop_half_open(struct aw_listener *l, struct half_open *h)
 static bool is_shortage(int err)
 {
 	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
+}
+
+/*
+ * Since when the peer says nothing, as far as TCP knows: it counts also where the connection waited in TCP's backlog, so
+ * that a crowd of silent strangers there keeps nobody waiting who comes behind it.
+ */
+static uint64_t silent_since(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	uint32_t ms;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		return aw_now_ns();
+	ms = info.tcpi_last_ack_recv < info.tcpi_last_data_recv ? info.tcpi_last_ack_recv
+								: info.tcpi_last_data_recv;
+	return aw_now_ns() - ms * MS_NS;
 }
 
 static int start_half_open(struct aw_listener *l, int fd)
@@ -151,6 +200,7 @@ static int start_half_open(struct aw_listener *l, int fd)
 	if (!h)
 		return ENOMEM;
 	h->listener = l;
+	h->since_ns = silent_since(fd);
 	err = aw_conn_respond(fd, l->fd < 0, &l->local, on_half_open, h, &h->conn);
 	if (err) {
 		free(h);
@@ -181,14 +231,25 @@ static bool is_passing(int err)
 	}
 }
 
-static void pause_accepts(struct aw_listener *l, int err)
+static void pause_accepts(struct aw_listener *l, uint32_t ms)
+{
+	l->paused = true;
+	aw_watch_deadline(&l->watch, ms);
+}
+
+static void starve(struct aw_listener *l, int err)
 {
 	if (!l->starved)
 		aw_log(AW_LOG_WARN, "listener cannot accept: %s; tries every %d ms", strerror(err),
 		       PAUSE_MS);
 	l->starved = true;
-	l->paused = true;
-	aw_watch_deadline(&l->watch, PAUSE_MS);
+	pause_accepts(l, PAUSE_MS);
+}
+
+/* Many clients at once are no strangers: the next ones wait in TCP's backlog for so long. */
+static bool is_young(const struct half_open *silent)
+{
+	return aw_now_ns() - silent->since_ns < aw_bounds.young_ms * MS_NS;
 }
 
 /* Out of files or memory: what a silent stranger holds is the next one's. False: nobody has any. */
@@ -204,10 +265,18 @@ static bool make_room(struct aw_listener *l)
 /* The next one; false when that is all for now. */
 static bool accept_one(struct aw_listener *l)
 {
-	bool full = l->half_open_count >= aw_bounds.half_open_max;
+	bool full = l->half_open_count >= l->half_open_max;
 	struct half_open *silent = full ? oldest_silent(l) : NULL;
-	int fd = full && !silent ? -1 : accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd;
 
+	if (full && !silent)
+		return false;
+	if (silent && is_young(silent)) {
+		pause_accepts(l, aw_bounds.young_ms);
+		l->crowded = true;
+		return false;
+	}
+	fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0) {
 		l->starved = false;
 		if (silent)
@@ -216,12 +285,12 @@ static bool accept_one(struct aw_listener *l)
 			close(fd);
 		return true;
 	}
-	if ((full && !silent) || errno == EAGAIN)
+	if (errno == EAGAIN)
 		return false;
 	if (is_passing(errno))
 		return true;
 	if (!is_shortage(errno) || l->half_open_count == 0)
-		pause_accepts(l, errno);
+		starve(l, errno);
 	else
 		return make_room(l);
 	return false;
@@ -230,6 +299,9 @@ static bool accept_one(struct aw_listener *l)
 /* Under the lock, as its callees; the half-open connections' events wait for this thread. */
 static void accept_some(struct aw_listener *l)
 {
+	l->half_open_max = aw_listener_files(AW_FILES_HALF_OPEN);
+	if (l->half_open_max > aw_bounds.half_open_max)
+		l->half_open_max = aw_bounds.half_open_max;
 	for (int i = 0; i < ACCEPTS_MAX && accept_one(l); i++)
 		continue;
 	if (l->paused)
@@ -242,7 +314,7 @@ static void on_watch(struct aw_watch *w, uint32_t events)
 
 	pthread_mutex_lock(&l->lock);
 	if (events & AW_WATCH_TIMEOUT) {
-		l->paused = false;
+		l->paused = l->crowded = false;
 		set_events(l);
 	} else if (!l->closing && !l->paused) {
 		accept_some(l);
@@ -300,6 +372,8 @@ int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw
 	err = listen(fd, backlog) == 0 ? begin(l, out) : errno;
 	if (err)
 		discard(l);
+	else
+		atomic_fetch_add_explicit(&accepting, 1, memory_order_relaxed);
 	return err;
 }
 

@@ -6,8 +6,14 @@
 
 #include "net/conn.h"
 
-#define AW_HALF_OPEN_MAX \
-	1024 /* connections a listener without a whole Request; then the oldest go */
+/* Connections a listener without a whole Request, or AW_FILES_HALF_OPEN of net/bounds.h; then the oldest go. */
+#define AW_HALF_OPEN_MAX 1024
+/*
+ * But none that has been silent for less, in TCP's backlog or here: the Request of a client may have been lost
+ * once, which its TCP finds out after 200 ms (Linux's least retransmission time-out), and its threads and
+ * this process's have to come to run.
+ */
+#define AW_HALF_OPEN_YOUNG_MS 250
 
 struct aw_listener;
 
@@ -32,6 +38,12 @@ int aw_listener_create_given(const struct aw_mpa_local *local, aw_conn_fn *fn, v
  * follows. 0, ENOMEM, or what aw_watch_add says.
  */
 int aw_listener_give(struct aw_listener *listener, int fd);
+
+/* One part of so many of the process's files (net/bounds.h), for each of the listeners that have a socket. */
+uint32_t aw_listener_files(uint32_t part);
+
+/* For net/engine.c, in the child of a fork that does not carry: it has no listener yet. */
+void aw_listener_fork_child(void);
 
 /* Closes it and its half-open connections; no event comes after it returned. Not from an event. */
 void aw_listener_destroy(struct aw_listener *listener);

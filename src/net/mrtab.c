@@ -5,7 +5,9 @@
 #include "net/mrtab.h"
 
 #include "net/engine.h"
+#include "net/fault.h"
 #include "net/log.h"
+#include "net/mapping.h"
 #include "net/mw.h"
 #include "ring/once.h"
 #include "ring/table.h"
@@ -13,7 +15,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -103,66 +104,29 @@ static uint32_t handle_of(uint32_t stag)
 	return unscramble(stag >> KEY_BITS);
 }
 
-static bool populate(const uint8_t *at, size_t len, bool write)
+/* Neither addresses nor tagged offsets wrap, nor do the addresses of whole pages. */
+static int check_range(const struct aw_mr *mr)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = (uintptr_t)at & ~(page - 1);
-
-	return madvise((void *)start, (uintptr_t)at + len - start,
-		       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
-}
-
-bool aw_mr_can_tell(void)
-{
-	static uint8_t octet;
-
-	return populate(&octet, 1, true);
-}
-
-bool aw_mr_reach(const uint8_t *at, size_t len, bool write)
-{
-	return populate(at, len, write) || !aw_mr_can_tell();
-}
-
-/*
- * The first and the last page stand for all: a region is as a rule one mapping, and touching every
- * page of a large one would pin its memory in all but name.
- */
-static int check_access(const struct aw_mr *mr)
-{
-	bool write = mr->access & (AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE);
-
-	if (mr->len == 0)
-		return 0;
-	return aw_mr_reach(mr->host, 1, write) && aw_mr_reach(mr->host + mr->len - 1, 1, write)
-		       ? 0
-		       : EFAULT;
-}
-
-static int check_mapped(const struct aw_mr *mr)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t first = (uintptr_t)mr->host & ~(page - 1);
-	uintptr_t end;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end;
 
 	if (mr->len == 0)
 		return 0;
 	if (mr->len - 1 > UINT64_MAX - mr->iova || mr->len > UINTPTR_MAX - page ||
 	    __builtin_add_overflow((uintptr_t)mr->host, mr->len + page - 1, &end))
 		return EINVAL;
-	end &= ~(page - 1);
-	/* Writes nothing back; it only walks the mappings and fails with ENOMEM on a hole. */
-	return msync((void *)first, end - first, MS_ASYNC) == 0 ? 0 : EFAULT;
+	return 0;
 }
 
 static int check_memory(const struct aw_mr *mr)
 {
+	bool write = mr->access & (AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE);
 	int err;
 
+	aw_fault_watch();
 	if (mr->access & AW_ACCESS_ON_DEMAND)
 		return 0;
-	err = check_mapped(mr);
-	return err ? err : check_access(mr);
+	err = check_range(mr);
+	return err ? err : aw_mapping_check(mr->host, mr->len, write);
 }
 
 int aw_mr_add(struct aw_mr *mr)
@@ -260,13 +224,18 @@ int aw_stag_rekey(uint32_t stag, uint32_t *fresh)
 	if (getentropy(&random, sizeof(random)) != 0)
 		return EIO;
 	/* 1 to KEY_MASK further on: any key but this one. */
-	*fresh = (stag & ~(uint32_t)KEY_MASK) | ((stag + 1 + random % KEY_MASK) & KEY_MASK);
+	*fresh = aw_stag_with_key(stag, stag + 1 + random % KEY_MASK);
 	return 0;
 }
 
 bool aw_stag_same_index(uint32_t a, uint32_t b)
 {
 	return a >> KEY_BITS == b >> KEY_BITS;
+}
+
+uint32_t aw_stag_with_key(uint32_t stag, uint32_t key)
+{
+	return (stag & ~(uint32_t)KEY_MASK) | (key & KEY_MASK);
 }
 
 void aw_stag_publish(struct aw_mr *mr)

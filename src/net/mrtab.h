@@ -9,8 +9,8 @@
 #define AW_MR_MAX (1u << 20) /* the owner counts; there are STags for as many MRs and all windows */
 
 /*
- * Registers *mr (all but stag filled in) and sets its stag. 0, EFAULT (not mapped, or its first
- * or last page cannot be accessed as its rights ask; not of an on-demand one), EINVAL (addresses or tagged offsets wrap),
+ * Registers *mr (all but stag filled in) and sets its stag. 0, EFAULT (as
+ * aw_mapping_check says; not of an on-demand one), EINVAL (addresses or tagged offsets wrap),
  * ENOMEM (no STag left), EIO (no randomness). len may be 0. The caller keeps mr's memory
  * until aw_mr_remove returns.
  */
@@ -22,13 +22,6 @@ int aw_mr_add(struct aw_mr *mr);
 int aw_mr_change(struct aw_mr *mr, const struct aw_mr *want, bool (*may)(struct aw_mr *mr));
 /* The STag is dead at once; returns when nobody holds mr any more. The caller must not hold it. */
 void aw_mr_remove(struct aw_mr *mr);
-
-/*
- * Brings in what these octets lie in, as a peer's access would, but false where that would be a fault. Only
- * Linux 5.14 and newer can tell: where aw_mr_can_tell is false it is always true.
- */
-bool aw_mr_reach(const uint8_t *at, size_t len, bool write);
-bool aw_mr_can_tell(void);
 
 /* As struct aw_ops.mr_get and mr_put. */
 struct aw_mr *aw_mr_get(uint32_t stag);
@@ -49,5 +42,7 @@ void aw_stag_withdraw_wait(uint32_t stag);
 /* The same index with another, random key. 0 or EIO. */
 int aw_stag_rekey(uint32_t stag, uint32_t *fresh);
 bool aw_stag_same_index(uint32_t a, uint32_t b);
+/* The index of stag with the key of another, its lowest 8 bits. */
+uint32_t aw_stag_with_key(uint32_t stag, uint32_t key);
 
 #endif

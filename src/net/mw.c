@@ -23,7 +23,7 @@ static struct aw_once once = AW_ONCE_INIT;
 static pthread_mutex_t bindings_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool mr_allows(const struct aw_mr *mr, const void *pd, const struct aw_swqe *wqe);
-static bool unbind(struct aw_mw *mw, const void *qp);
+static void unbind(struct aw_mw *mw);
 static bool rebind(struct aw_mw *mw, struct aw_uqp *qp, struct aw_mr *parent,
 		   const struct aw_swqe *wqe);
 static struct aw_mr *hide_locked(struct aw_mw *mw);
@@ -99,10 +99,18 @@ void aw_mw_destroy(struct aw_mw *mw)
 {
 	/* No bind of it is under way behind this. */
 	aw_table_remove_wait(&table, mw->handle);
-	unbind(mw, mw->mr.qp);
+	unbind(mw);
 	aw_stag_cancel(mw->stag);
 	pthread_mutex_destroy(&mw->lock);
 	free(mw);
+}
+
+static bool bind_nothing(struct aw_mw *mw)
+{
+	if (mw->type2)
+		return false;
+	unbind(mw);
+	return true;
 }
 
 static bool bind(struct aw_mw *mw, struct aw_uqp *qp, const struct aw_swqe *wqe)
@@ -113,7 +121,7 @@ static bool bind(struct aw_mw *mw, struct aw_uqp *qp, const struct aw_swqe *wqe)
 	if (mw->pd != qp->attr.pd || !aw_stag_same_index(mw->stag, wqe->stag))
 		return false;
 	if (wqe->compare_add == 0)
-		return unbind(mw, &qp->core);
+		return bind_nothing(mw);
 	parent = aw_mr_get(wqe->inv_or_imm);
 	if (!parent)
 		return false;
@@ -204,23 +212,16 @@ static bool mr_allows(const struct aw_mr *mr, const void *pd, const struct aw_sw
 	return aw_mr_check(mr, pd, NULL, access, wqe->to, wqe->compare_add) == AW_OK;
 }
 
-/* False, and nothing changed, when it is another QP's. */
-static bool unbind(struct aw_mw *mw, const void *qp)
+static void unbind(struct aw_mw *mw)
 {
-	struct aw_mr *parent = NULL;
-	bool allowed;
+	struct aw_mr *parent;
 
 	pthread_mutex_lock(&bindings_lock);
-	allowed = !mw->parent || !mw->type2 || mw->mr.qp == qp;
-	if (allowed)
-		parent = hide_locked(mw);
+	parent = hide_locked(mw);
 	pthread_mutex_unlock(&bindings_lock);
-	if (!allowed)
-		return false;
 	withdraw(mw);
 	if (parent)
 		parent_put(parent);
-	return true;
 }
 
 /* Takes parent for mw instead of *old, which the caller puts once nobody places there through mw. */

@@ -41,9 +41,9 @@ int aw_mw_create(const void *pd, bool type2, struct aw_mw **mw);
 void aw_mw_destroy(struct aw_mw *mw);
 
 /*
- * As struct aw_ops.bind, with the lock of qp held; wqe->swap is the window's handle. Length 0
- * unbinds. Of a type 1 window the binding before is dead when this returns; a bound window of type
- * 2 is refused, but to the QP that bound it and with length 0.
+ * As struct aw_ops.bind, with the lock of qp held; wqe->swap is the window's handle. Of a type 1
+ * window the binding before is dead when this returns, and length 0 is no new one. A bound window
+ * of type 2 is refused, and so is its length 0: it ends by invalidation (IBTA o10-37.2.40).
  */
 enum aw_wc_status aw_mw_bind(struct aw_uqp *qp, const struct aw_swqe *wqe);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Two free lists, last in first out, so that what is handed out is warm in the cache.
+// Free lists, last in first out, so that what is handed out is warm in the cache.
 #include "net/pool.h"
 
-#include "net/mrtab.h"
+#include "net/guard.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -15,66 +15,89 @@ _Static_assert(AW_STAGE_OCTETS >= 2 * FPDU_MAX, "a stage holds a whole FPDU behi
 _Static_assert(AW_STAGE_COPY_MAX < FPDU_MAX, "a stage that is not copied holds any FPDU");
 _Static_assert(AW_BATCH_IOV >= AW_TX_IOV_MIN, "a batch holds any FPDU");
 
+struct shelf {
+	struct aw_stage *first;
+	unsigned int count;
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct aw_stage *stages;
+static struct shelf large, small; /* stages of AW_STAGE_OCTETS, and of FPDU_MAX */
+static unsigned int large_out;
 static struct aw_batch *batches;
-static unsigned int stages_free, stages_kept, batches_kept, batches_out;
+static unsigned int batches_kept, batches_out;
 
 static struct aw_stage *make_stage(size_t size)
 {
 	struct aw_stage *stage = malloc(sizeof(*stage) + size);
 
-	if (!stage)
-		return NULL;
-	stage->size = (uint32_t)size;
-	stage->kept = false;
+	if (stage)
+		stage->size = (uint32_t)size;
 	return stage;
+}
+
+static struct aw_stage *take_from(struct shelf *shelf)
+{
+	struct aw_stage *stage = shelf->first;
+
+	if (stage) {
+		shelf->first = stage->next;
+		shelf->count--;
+	}
+	return stage;
+}
+
+static bool put_on(struct shelf *shelf, struct aw_stage *stage)
+{
+	if (shelf->count >= KEEP_MAX)
+		return false;
+	stage->next = shelf->first;
+	shelf->first = stage;
+	shelf->count++;
+	return true;
+}
+
+static void clear(struct shelf *shelf)
+{
+	for (struct aw_stage *stage; (stage = take_from(shelf));)
+		free(stage);
+}
+
+static void give_place_back(void)
+{
+	pthread_mutex_lock(&lock);
+	large_out--;
+	pthread_mutex_unlock(&lock);
 }
 
 struct aw_stage *aw_stage_get(void)
 {
 	pthread_mutex_lock(&lock);
-	struct aw_stage *stage = stages;
+	bool has_place = large_out < AW_STAGES_LARGE_MAX;
+	struct aw_stage *stage = take_from(has_place ? &large : &small);
 
-	if (stage) {
-		stages = stage->next;
-		stages_free--;
-	}
+	large_out += has_place;
 	pthread_mutex_unlock(&lock);
 	if (!stage)
-		stage = make_stage(AW_STAGE_OCTETS);
+		stage = make_stage(has_place ? AW_STAGE_OCTETS : FPDU_MAX);
 	if (stage)
 		stage->len = 0;
+	else if (has_place)
+		give_place_back();
 	return stage;
-}
-
-/* Under the lock. */
-static void set_kept(struct aw_stage *stage, bool kept)
-{
-	stages_kept += (unsigned int)kept - (unsigned int)stage->kept;
-	stage->kept = kept;
 }
 
 void aw_stage_put(struct aw_stage *stage)
 {
-	pthread_mutex_lock(&lock);
-	set_kept(stage, false);
-	if (stage->size == AW_STAGE_OCTETS && stages_free < KEEP_MAX) {
-		stage->next = stages;
-		stages = stage;
-		stages_free++;
-		stage = NULL;
-	}
-	pthread_mutex_unlock(&lock);
-	free(stage);
-}
+	bool is_large = stage->size == AW_STAGE_OCTETS;
+	bool is_kept = false;
 
-static bool may_keep(struct aw_stage *stage)
-{
 	pthread_mutex_lock(&lock);
-	set_kept(stage, stages_kept < AW_STAGES_KEPT_MAX);
+	large_out -= is_large;
+	if (is_large || stage->size == FPDU_MAX)
+		is_kept = put_on(is_large ? &large : &small, stage);
 	pthread_mutex_unlock(&lock);
-	return stage->kept;
+	if (!is_kept)
+		free(stage);
 }
 
 /* Moves what waits from one stage to another. */
@@ -86,28 +109,31 @@ static struct aw_stage *move_rest(struct aw_stage *to, struct aw_stage *from)
 	return to;
 }
 
+static bool has_places(void)
+{
+	pthread_mutex_lock(&lock);
+	bool has = large_out < AW_STAGES_LARGE_MAX;
+
+	pthread_mutex_unlock(&lock);
+	return has;
+}
+
+/* While places are left, a large one is not worth the copy. */
 struct aw_stage *aw_stage_keep(struct aw_stage *stage)
 {
-	struct aw_stage *small;
+	struct aw_stage *tight;
 
-	if (stage->size < AW_STAGE_OCTETS || may_keep(stage))
+	if (stage->len > AW_STAGE_COPY_MAX || (stage->size == AW_STAGE_OCTETS && has_places()))
 		return stage;
-	assert(stage->len < FPDU_MAX);
-	small = make_stage(stage->len <= AW_STAGE_COPY_MAX ? stage->len : FPDU_MAX);
-	return small ? move_rest(small, stage) : stage;
+	tight = make_stage(stage->len);
+	return tight ? move_rest(tight, stage) : stage;
 }
 
 struct aw_stage *aw_stage_resume(struct aw_stage *stage)
 {
 	struct aw_stage *whole;
 
-	if (stage->size == AW_STAGE_OCTETS) {
-		pthread_mutex_lock(&lock);
-		set_kept(stage, false);
-		pthread_mutex_unlock(&lock);
-		return stage;
-	}
-	if (stage->len > AW_STAGE_COPY_MAX)
+	if (stage->size >= FPDU_MAX)
 		return stage;
 	whole = aw_stage_get();
 	return whole ? move_rest(whole, stage) : NULL;
@@ -206,11 +232,10 @@ void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len)
 
 		if (in_arena(batch, iov) || !overlaps(iov, start, len))
 			continue;
-		/* Gone already, as on-demand memory may be: the socket will say so. */
-		if (!aw_mr_reach(iov->base, iov->len, false))
-			continue;
 		assert(iov->len <= (size_t)(batch->arena + sizeof(batch->arena) - end));
-		memcpy(end, iov->base, iov->len);
+		/* Where it is gone already the socket will say so. */
+		if (!aw_guard_gather(end, iov->base, iov->len))
+			continue;
 		iov->base = end;
 		end += iov->len;
 	}
@@ -219,19 +244,15 @@ void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len)
 void aw_pool_flush(void)
 {
 	pthread_mutex_lock(&lock);
-	while (stages) {
-		struct aw_stage *next = stages->next;
-
-		free(stages);
-		stages = next;
-	}
+	clear(&large);
+	clear(&small);
 	while (batches) {
 		struct aw_batch *next = batches->next;
 
 		free(batches);
 		batches = next;
 	}
-	stages_free = batches_kept = 0;
+	batches_kept = 0;
 	pthread_mutex_unlock(&lock);
 }
 

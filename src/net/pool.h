@@ -11,11 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A whole FPDU always fits, with room to receive several at once; sized to an L2 cache. */
+/* A large stage: several whole FPDUs fit; sized to an L2 cache. */
 #define AW_STAGE_OCTETS (256u * 1024)
-/* So many QPs may keep a stage of that size; the halves of FPDUs of all others wait in less. */
-#define AW_STAGES_KEPT_MAX 64
-/* A rest of so few octets is copied between stages; with more it waits where the others can come. */
+/*
+ * So many of them are out at a time, in use or waiting with a QP. Who finds no place receives into a stage of
+ * FPDU_MAX octets: whatever is left of it, also where a whole message is held for a receive, fits there.
+ */
+#define AW_STAGES_LARGE_MAX 64
+/* A rest of so few octets is copied between stages, out of a large one when no place is left; with more it waits. */
 #define AW_STAGE_COPY_MAX 4096
 /* A batch is closed at this many octets; its arena holds that and one more FPDU. */
 #define AW_BATCH_OCTETS (256u * 1024)
@@ -23,8 +26,7 @@
 
 struct aw_stage {
 	struct aw_stage *next; /* in the pool */
-	uint32_t size; /* of buf: AW_STAGE_OCTETS, or less while it waits */
-	bool kept; /* a whole one that waits with a QP */
+	uint32_t size; /* of buf: AW_STAGE_OCTETS, FPDU_MAX, or what waits there */
 	size_t len; /* octets at buf that were not used yet */
 	uint8_t buf[];
 };
@@ -37,17 +39,17 @@ struct aw_batch {
 	uint8_t arena[AW_BATCH_OCTETS + AW_TX_ARENA_MIN];
 };
 
-/* NULL when memory is out. len is 0. */
+/* Room for a whole FPDU at least. NULL when memory is out. len is 0. */
 struct aw_stage *aw_stage_get(void);
 void aw_stage_put(struct aw_stage *stage);
 
 /*
- * What waits with a QP, in place of stage, until its FPDU is whole: stage itself, or one of the size
- * that half an FPDU needs. Peers who never finish theirs cost no more than what they sent.
+ * What waits with a QP, in place of stage, until its FPDU is whole or a receive is there: stage itself, or
+ * one that is no longer than it must be. Peers who never finish theirs cost no more than what they sent.
  */
 struct aw_stage *aw_stage_keep(struct aw_stage *stage);
 
-/* Back from aw_stage_keep, with room for more. NULL when memory is out: stage goes on waiting. */
+/* Back from aw_stage_keep, with room for a whole FPDU. NULL when memory is out: stage goes on waiting. */
 struct aw_stage *aw_stage_resume(struct aw_stage *stage);
 
 /* NULL when memory is out. iov_count and iov_sent are 0. */

@@ -68,6 +68,18 @@ static struct port *port_with_room(void)
 	return NULL;
 }
 
+uint32_t aw_qpn_ports(void)
+{
+	uint32_t count = 0;
+	struct port *port;
+
+	pthread_mutex_lock(&lock);
+	TAILQ_FOREACH(port, &ports, entry)
+	count += port->generation == aw_engine_generation();
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
 static struct port *port_find(uint32_t qpn)
 {
 	struct port *port;

@@ -29,6 +29,9 @@ void aw_qpn_give(uint32_t qpn);
 /* The handle of the RC QP with that number; AW_TABLE_NONE when there is none. */
 uint32_t aw_qpn_handle(uint32_t qpn);
 
+/* How many ports there are of this process: each is one listener. */
+uint32_t aw_qpn_ports(void);
+
 /* The UDP socket of its port (non-blocking, bound to any address, of both families if the host has
  * both), the number's until it is given back; -1 when there is no such number. */
 int aw_qpn_udp(uint32_t qpn);

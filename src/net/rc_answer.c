@@ -1,16 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The Requests that come for QPs of the roce persona, and those that wait for their QP.
 #include "net/addr.h"
+#include "net/bounds.h"
 #include "net/engine.h"
+#include "net/listener.h"
 #include "net/log.h"
+#include "net/qpn.h"
 #include "net/rc_impl.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define MS_NS UINT64_C(1000000)
 
+/* Of all QPs. Order: a number and no more. */
+static _Atomic uint32_t held_count;
+
 static void on_held(void *arg, struct aw_conn *conn, enum aw_conn_event event);
+
+void aw_rc_fork_child(void)
+{
+	atomic_store_explicit(&held_count, 0, memory_order_relaxed);
+}
 
 /* An answer that names both ends the other way round. */
 static void reject(struct aw_conn *conn, const struct pair *request, enum pair_answer answer)
@@ -50,44 +62,67 @@ static bool accept_request(struct aw_rc *rc, struct aw_conn *conn)
 	return true;
 }
 
-/* A place for one more; the oldest gives way. */
+/* In the child of a fork those of the parent's QPs are not counted. */
+static void take_out(struct aw_rc *rc, struct aw_rc_held *held, struct aw_rc_litter *litter)
+{
+	aw_rc_drop(litter, held->conn);
+	held->conn = NULL;
+	if (rc->generation == aw_engine_generation())
+		atomic_fetch_sub_explicit(&held_count, 1, memory_order_relaxed);
+}
+
+static void reject_held(struct aw_rc *rc, struct aw_rc_held *held, enum pair_answer answer,
+			struct aw_rc_litter *litter)
+{
+	reject(held->conn, &held->request, answer);
+	take_out(rc, held, litter);
+}
+
+/* The share of the ports' listeners; rdma_cm's have the rest (rdmacm/listen.c). */
+static bool has_files(void)
+{
+	uint64_t most = (uint64_t)aw_listener_files(AW_FILES_REQUESTS) * aw_qpn_ports();
+
+	return atomic_load_explicit(&held_count, memory_order_relaxed) < most;
+}
+
+/* A place for one more, where the process has a file for it; or else the oldest gives way. NULL: there is none. */
 static struct aw_rc_held *place_for(struct aw_rc *rc, struct aw_rc_litter *litter)
 {
-	struct aw_rc_held *oldest = &rc->held[0];
+	struct aw_rc_held *oldest = NULL, *free_one = NULL;
 
 	for (int i = 0; i < AW_RC_HELD_MAX; i++) {
-		if (!rc->held[i].conn)
-			return &rc->held[i];
-		if (rc->held[i].until_ns < oldest->until_ns)
-			oldest = &rc->held[i];
+		struct aw_rc_held *held = &rc->held[i];
+
+		if (!held->conn)
+			free_one = held;
+		else if (!oldest || held->until_ns < oldest->until_ns)
+			oldest = held;
 	}
-	reject(oldest->conn, &oldest->request, PAIR_BUSY);
-	aw_rc_drop(litter, oldest->conn);
+	if (free_one && has_files())
+		return free_one;
+	if (oldest)
+		reject_held(rc, oldest, PAIR_BUSY, litter);
 	return oldest;
 }
 
 static void hold(struct aw_rc *rc, struct aw_conn *conn, const struct pair *request,
 		 struct aw_rc_litter *litter)
 {
-	*place_for(rc, litter) = (struct aw_rc_held){
+	struct aw_rc_held *place = place_for(rc, litter);
+
+	if (!place) {
+		reject(conn, request, PAIR_BUSY);
+		aw_rc_drop(litter, conn);
+		return;
+	}
+	atomic_fetch_add_explicit(&held_count, 1, memory_order_relaxed);
+	*place = (struct aw_rc_held){
 		.conn = conn,
 		.request = *request,
 		.until_ns = aw_now_ns() + AW_RC_HELD_MS * MS_NS,
 	};
 	aw_conn_listen_to(conn, on_held, rc);
-}
-
-static void take_out(struct aw_rc_held *held, struct aw_rc_litter *litter)
-{
-	aw_rc_drop(litter, held->conn);
-	held->conn = NULL;
-}
-
-static void reject_held(struct aw_rc_held *held, enum pair_answer answer,
-			struct aw_rc_litter *litter)
-{
-	reject(held->conn, &held->request, answer);
-	take_out(held, litter);
 }
 
 /* The peer left, or cannot wait any longer. */
@@ -100,7 +135,7 @@ static void on_held(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 	pthread_mutex_lock(&rc->lock);
 	for (int i = 0; i < AW_RC_HELD_MAX; i++)
 		if (rc->held[i].conn == conn)
-			take_out(&rc->held[i], &litter);
+			take_out(rc, &rc->held[i], &litter);
 	pthread_mutex_unlock(&rc->lock);
 	aw_rc_sweep(&litter);
 }
@@ -132,7 +167,7 @@ static void reject_strangers(struct aw_rc *rc, struct aw_rc_litter *litter)
 		answer = aw_pair_match(&rc->told.pair, &held->request);
 		if (!answer)
 			continue;
-		reject_held(held, answer, litter);
+		reject_held(rc, held, answer, litter);
 	}
 }
 
@@ -145,7 +180,7 @@ bool aw_rc_answer_held(struct aw_rc *rc, struct aw_rc_litter *litter)
 		uint32_t incarnation = held->request.incarnation;
 		bool accepted = accept_request(rc, held->conn);
 
-		take_out(held, litter);
+		take_out(rc, held, litter);
 		if (accepted) {
 			aw_rc_drop_held_until(rc, incarnation, litter);
 			return true;
@@ -162,7 +197,7 @@ void aw_rc_drop_held_until(struct aw_rc *rc, uint32_t incarnation, struct aw_rc_
 		if (!held->conn || aw_pair_match(&rc->told.pair, &held->request) ||
 		    aw_pair_is_later(held->request.incarnation, incarnation))
 			continue;
-		reject_held(held, PAIR_BUSY, litter);
+		reject_held(rc, held, PAIR_BUSY, litter);
 	}
 }
 
@@ -173,7 +208,7 @@ void aw_rc_expire_held(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *l
 
 		if (!held->conn || now_ns < held->until_ns)
 			continue;
-		reject_held(held, PAIR_BUSY, litter);
+		reject_held(rc, held, PAIR_BUSY, litter);
 	}
 }
 
@@ -181,7 +216,7 @@ void aw_rc_drop_held(struct aw_rc *rc, struct aw_rc_litter *litter)
 {
 	for (int i = 0; i < AW_RC_HELD_MAX; i++)
 		if (rc->held[i].conn)
-			take_out(&rc->held[i], litter);
+			take_out(rc, &rc->held[i], litter);
 }
 
 /* Which QP it is for, and whether it comes from where it says. */

@@ -16,11 +16,11 @@ static int make_rq(const struct aw_srq *srq, uint32_t capacity, struct aw_mem *m
 	return err;
 }
 
-int aw_srq_init(struct aw_srq *srq, uint32_t capacity, uint32_t sge_max)
+int aw_srq_init(struct aw_srq *srq, const void *pd, uint32_t capacity, uint32_t sge_max)
 {
 	if (capacity < 1 || capacity > AW_WR_MAX || sge_max < 1 || sge_max > AW_SGE_MAX)
 		return EINVAL;
-	*srq = (struct aw_srq){ .sge_max = sge_max };
+	*srq = (struct aw_srq){ .pd = pd, .sge_max = sge_max };
 	int err = make_rq(srq, capacity, &srq->mem, &srq->rq);
 
 	if (err)

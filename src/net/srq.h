@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 struct aw_srq {
+	const void *pd; /* fixed: that of its receives' MRs */
 	pthread_mutex_t lock; /* comes after QP locks, guards all */
 	struct aw_rq rq;
 	struct aw_mem mem;
@@ -21,7 +22,7 @@ struct aw_srq {
 };
 
 /* object: what an async event names. 0 or ENOMEM, EINVAL. */
-int aw_srq_init(struct aw_srq *srq, uint32_t capacity, uint32_t sge_max);
+int aw_srq_init(struct aw_srq *srq, const void *pd, uint32_t capacity, uint32_t sge_max);
 /* Before it is used: takes its memory there from now on. 0 or ENOMEM. */
 int aw_srq_keep_in(struct aw_srq *srq, const struct aw_mem_source *source);
 void aw_srq_fini(struct aw_srq *srq);

@@ -51,16 +51,13 @@ static enum aw_wc_status place(struct aw_uqp *qp, const struct aw_rwqe *recv,
 	const struct aw_stretch stretch = {
 		.sge = recv->sge,
 		.sge_count = recv->sge_count,
+		.pd = qp->core.recv_pd,
 		.access = AW_ACCESS_LOCAL_WRITE,
 		.len = UD_GRH_LEN + arrival->len,
 	};
-	struct aw_spans spans;
 
-	if (aw_spans_hold(&qp->core, &stretch, &spans))
-		return AW_WC_LOC_PROT_ERR;
-	aw_spans_place(&qp->core, &spans, arrival->body);
-	aw_spans_put(&qp->core, &spans);
-	return AW_WC_SUCCESS;
+	return aw_spans_place(&qp->core, &stretch, arrival->body) ? AW_WC_SUCCESS
+								  : AW_WC_LOC_PROT_ERR;
 }
 
 /*

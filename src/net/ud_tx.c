@@ -79,6 +79,7 @@ static enum aw_error payload(const struct aw_uqp *qp, struct aw_swqe *wqe, struc
 	const struct aw_stretch stretch = {
 		.sge = wqe->sge,
 		.sge_count = wqe->sge_count,
+		.pd = qp->core.pd,
 		.len = wqe->len,
 	};
 

@@ -56,6 +56,8 @@ static void fork_child(void)
 	aw_pool_fork_done();
 	aw_lend_fork_child(carries);
 	aw_hold_fork_child(carries);
+	if (!carries)
+		aw_rc_fork_child();
 	aw_table_fork_child(&qps);
 	aw_engine_fork_done();
 }
@@ -110,6 +112,8 @@ static void init_queues(struct aw_uqp *qp)
 
 	aw_rq_init(&qp->rq, mem + sq, a->srq ? 0 : a->recv_wr_max, a->recv_sge_max);
 	aw_qp_init(&qp->core, &m, &aw_uqp_ops, qp, a->pd);
+	if (a->srq)
+		qp->core.recv_pd = a->srq->pd;
 	qp->core.sig_all = a->sig_all;
 }
 
@@ -228,6 +232,8 @@ free_qp:
 	return err;
 }
 
+static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp));
+
 /*
  * In this order: nobody asks for it, and it calls nobody; it holds nothing; the progress thread can find it no more; its socket is in no epoll
  * set any more; and then no poller has it in hand, for pollers hold the lock that leaving a CQ takes.
@@ -235,7 +241,7 @@ free_qp:
 void aw_uqp_destroy(struct aw_uqp *qp)
 {
 	give_number(qp);
-	aw_uqp_on_release(qp->handle);
+	with_qp(qp->handle, aw_uqp_take_leave);
 	aw_table_remove_wait(&qps, qp->handle);
 	if (qp->rc)
 		aw_rc_destroy(qp->rc);
@@ -355,7 +361,7 @@ void aw_uqp_close(struct aw_uqp *qp)
 void aw_uqp_abort(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
-	aw_uqp_let_go(qp);
+	aw_uqp_take_leave(qp);
 	aw_qp_abort(&qp->core, AW_OK);
 	aw_uqp_serve(qp);
 	unlock(qp);
@@ -396,7 +402,7 @@ void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp))
 	struct aw_uqp *qp;
 
 	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++))
-		if (qp->generation == aw_engine_generation() && !keeps(qp))
+		if (!aw_uqp_is_inherited(qp) && !keeps(qp))
 			aw_uqp_forget(qp);
 }
 
@@ -414,7 +420,7 @@ static void tell_of_reset(struct aw_uqp *qp)
 void aw_uqp_reset(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
-	aw_uqp_let_go(qp);
+	aw_uqp_take_leave(qp);
 	aw_uqp_drop_socket(qp);
 	tell_of_reset(qp);
 	free(qp->reads);
@@ -446,7 +452,7 @@ void aw_uqp_unlend(const void *pd, const void *start, size_t len)
 	struct aw_uqp *qp;
 
 	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++)) {
-		if (qp->attr.pd != pd)
+		if (qp->attr.pd != pd || aw_uqp_is_inherited(qp))
 			continue;
 		pthread_mutex_lock(&qp->lock);
 		if (qp->batch)
@@ -460,7 +466,7 @@ bool aw_uqp_progress(struct aw_uqp *qp)
 	if (pthread_mutex_trylock(&qp->lock) != 0)
 		return false;
 	if (qp->fd >= 0)
-		aw_uqp_serve(qp);
+		aw_uqp_serve_polled(qp);
 	bool full = qp->tx_blocked;
 
 	unlock(qp);
@@ -478,6 +484,20 @@ static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp))
 	act(qp);
 	unlock(qp);
 	aw_table_put(&qps, handle);
+}
+
+void aw_uqp_each(void (*act)(struct aw_uqp *qp))
+{
+	uint32_t end = aw_table_end(&qps);
+	struct aw_uqp *qp;
+
+	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++)) {
+		if (aw_uqp_is_inherited(qp))
+			continue;
+		pthread_mutex_lock(&qp->lock);
+		act(qp);
+		unlock(qp);
+	}
 }
 
 static void serve_attached(struct aw_uqp *qp)
@@ -555,7 +575,7 @@ static void meet_deadline(struct aw_uqp *qp)
 {
 	qp->retry_due = false;
 	if (qp->fd >= 0 && qp->ending)
-		aw_qp_abort(&qp->core, qp->core.error);
+		aw_uqp_end_in_time(qp);
 	serve_attached(qp);
 }
 

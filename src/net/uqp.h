@@ -10,6 +10,7 @@
 #include "net/hold.h"
 #include "net/mw.h"
 #include "net/note.h"
+#include "net/ride.h"
 #include "net/srq.h"
 #include "net/watch.h"
 
@@ -74,13 +75,15 @@ struct aw_uqp {
 	bool attached; /* a socket is or was there since the last reset */
 	int fd; /* -1: none */
 	struct aw_uqp_watch *watch; /* of fd, on the heap: it may outlive the QP by a moment */
-	uint32_t generation; /* aw_engine_generation() when attached */
+	_Atomic uint32_t
+		generation; /* aw_engine_generation() when attached; also read without the lock */
 	uint32_t listens_for; /* epoll events that matter now, for every set that fd is in */
 	bool lent; /* left to others: the progress thread listens for nothing */
 	struct aw_channel *lent_to; /* to who sleeps there; NULL: to pollers, or not lent */
 	uint32_t polls_seen; /* pollers' turns at the last event (net/lend.c) */
 	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
 	struct aw_hold hold;
+	struct aw_ride ride;
 	bool out_of_reach; /* a CQ's epoll set did not take fd: not to be left to pollers */
 	bool by_rc; /* ibv_modify_qp named its peer: rc makes its streams */
 	bool touched; /* by_rc: a message was begun on the stream, here or there */
@@ -98,6 +101,9 @@ struct aw_uqp {
 	uint64_t rnr_pos; /* of the stream, where a message found no receive (net/rnr.h) */
 	uint64_t rnr_since_ns; /* and since when it waits for one */
 	uint32_t rnr_ms; /* and how long it may; 0: for ever */
+	uint64_t
+		quiet_pos; /* of the stream, up to where the peer's TCP is known to have all (net/lost.h) */
+	uint64_t unanswered_ns; /* and since when it owes an answer; 0: not at all */
 	uint64_t emss_pos; /* of the stream, where TCP's segment size was asked last */
 	struct aw_stage *stage; /* octets of a half-received FPDU, or NULL */
 	struct aw_note *note; /* of who cares what a kill would leave, or NULL */

@@ -26,6 +26,9 @@ static inline bool aw_uqp_ends_quietly(const struct aw_uqp *qp)
  */
 void aw_uqp_starve(struct aw_uqp *qp);
 
+/* The connection was reset, or the peer is gone without a word. */
+void aw_uqp_stream_lost(struct aw_uqp *qp);
+
 /* What the core calls. */
 extern const struct aw_ops aw_uqp_ops;
 

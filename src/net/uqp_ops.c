@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the core calls: the region table, plain copies, the queues and CQs of this process.
-#include "core/atomic.h"
+// What the core calls: the region table, guarded copies, the queues and CQs of this process.
 #include "net/crc.h"
+#include "net/guard.h"
+#include "net/mapping.h"
 #include "net/mrtab.h"
 #include "net/mw.h"
 #include "net/uqp_io.h"
-
-#include <string.h>
 
 /* What no message of the ULP's does without: net/rc.c asks whether there was one. */
 static void touch(void *ctx)
@@ -29,13 +28,19 @@ static void mr_put(void *ctx, const struct aw_mr *mr)
 static bool reach(void *ctx, uint8_t *at, size_t len, bool write)
 {
 	(void)ctx;
-	return aw_mr_reach(at, len, write);
+	return aw_mapping_reach(at, len, write);
 }
 
-static void copy(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 {
 	(void)ctx;
-	memcpy(dst, src, len);
+	return aw_guard_place(dst, src, len);
+}
+
+static bool gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+{
+	(void)ctx;
+	return aw_guard_gather(dst, src, len);
 }
 
 static enum aw_error invalidate(void *ctx, uint32_t stag)
@@ -48,17 +53,10 @@ static enum aw_wc_status bind(void *ctx, const struct aw_swqe *wqe)
 	return aw_mw_bind(ctx, wqe);
 }
 
-/* Order: what the program's threads did to the memory before, and do after, is seen both ways. */
-static uint64_t atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req)
+static bool atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before)
 {
-	uint64_t *word = (uint64_t *)(void *)at;
-	uint64_t old = __atomic_load_n(word, __ATOMIC_RELAXED);
-
 	(void)ctx;
-	while (!__atomic_compare_exchange_n(word, &old, aw_atomic_next(req, old), true,
-					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-		;
-	return old;
+	return aw_guard_atomic(at, req, before);
 }
 
 static bool recv_take(void *ctx, struct aw_rwqe *recv)
@@ -82,8 +80,8 @@ const struct aw_ops aw_uqp_ops = {
 	.mr_get = mr_get,
 	.mr_put = mr_put,
 	.reach = reach,
-	.place = copy,
-	.gather = copy,
+	.place = place,
+	.gather = gather,
 	.invalidate = invalidate,
 	.bind = bind,
 	.atomic = atomic,

@@ -43,16 +43,23 @@ void aw_uqp_send_commit(struct aw_uqp *qp)
 	aw_qp_post(&qp->core);
 }
 
-void aw_uqp_send_end(struct aw_uqp *qp)
+static void transmit_or_hold(struct aw_uqp *qp)
 {
-	if (qp->ud) {
-		aw_ud_transmit(qp);
-	} else if (!aw_hold_posted(qp)) {
+	aw_ride_posted(qp);
+	if (!aw_hold_posted(qp)) {
 		aw_uqp_push(qp);
 		aw_hold_stamp(qp);
 	} else if (qp->note) {
 		aw_note_settle(qp);
 	}
+}
+
+void aw_uqp_send_end(struct aw_uqp *qp)
+{
+	if (qp->ud)
+		aw_ud_transmit(qp);
+	else
+		transmit_or_hold(qp);
 	aw_uqp_unlock(qp);
 }
 

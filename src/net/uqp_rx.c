@@ -15,7 +15,7 @@
 
 #define READS_MAX 4 /* a round: leave others their turn */
 
-static void stream_lost(struct aw_uqp *qp)
+void aw_uqp_stream_lost(struct aw_uqp *qp)
 {
 	qp->reset_seen = true;
 	if (aw_uqp_ends_quietly(qp))
@@ -78,7 +78,7 @@ static void retry_held(struct aw_uqp *qp, struct aw_stage *stage)
 	use(qp, stage);
 	/* What the peer sees as sent before it left is the program's all the same, in the roce persona. */
 	if (aw_rnr_waits(qp) && !qp->by_rc && is_reset(qp))
-		stream_lost(qp);
+		aw_uqp_stream_lost(qp);
 }
 
 static bool may_read(const struct aw_uqp *qp)
@@ -101,7 +101,7 @@ static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 	if (n == 0)
 		peer_closed(qp, stage->len);
 	else if (errno != EAGAIN && errno != EINTR)
-		stream_lost(qp);
+		aw_uqp_stream_lost(qp);
 	return false;
 }
 

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -143,7 +144,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 		return err;
 	qp->fd = fd;
 	qp->attached = true;
-	qp->generation = aw_engine_generation();
+	atomic_store_explicit(&qp->generation, aw_engine_generation(), memory_order_relaxed);
 	qp->listens_for = EPOLLIN;
 	aw_lend_attach(qp);
 	qp->fail_ns = 0;
@@ -152,7 +153,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
 	stream->emss = aw_uqp_segment_size(fd);
 	bound_send_buffer(fd, stream->emss);
-	qp->emss_pos = 0;
+	qp->emss_pos = qp->quiet_pos = qp->unanswered_ns = 0;
 	qp->core.acks = qp->by_rc;
 	aw_qp_start(&qp->core, stream);
 	aw_rnr_begin(qp);
@@ -170,26 +171,28 @@ static void return_buffers(struct aw_uqp *qp)
 	qp->tx_blocked = false;
 }
 
-/* In the child of a fork the connection, and every epoll set it is in, is the parent's alone. */
-static bool is_inherited(const struct aw_uqp *qp)
+/* The connection, and every epoll set it is in, is the parent's alone. Order: a number and no more. */
+bool aw_uqp_is_inherited(const struct aw_uqp *qp)
 {
-	return qp->generation != aw_engine_generation();
+	return atomic_load_explicit(&qp->generation, memory_order_relaxed) !=
+	       aw_engine_generation();
 }
 
 void aw_uqp_drop_socket(struct aw_uqp *qp)
 {
 	if (qp->fd < 0)
 		return;
-	if (qp->lent_to && !is_inherited(qp))
+	aw_ride_end(qp);
+	if (qp->lent_to && !aw_uqp_is_inherited(qp))
 		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
 	if (qp->lent)
 		aw_lend_end(qp);
-	if (!is_inherited(qp))
+	if (!aw_uqp_is_inherited(qp))
 		each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
 	aw_watch_remove(&qp->watch->watch);
 	qp->watch = NULL;
 	return_buffers(qp);
-	if (is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
+	if (aw_uqp_is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
 		close(qp->fd);
 	else
 		aw_linger(qp->fd);
@@ -232,9 +235,11 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 	return err;
 }
 
-/* There is no set to join yet; the watch keeps what for. */
+/* There is no set to join yet; the watch keeps what for. For what waits the first turn transmits. */
 void aw_uqp_rejoin(struct aw_uqp *qp)
 {
+	if (qp->ride.waits)
+		qp->listens_for |= EPOLLOUT;
 	aw_watch_events(&qp->watch->watch, qp->listens_for);
 }
 
@@ -261,6 +266,14 @@ static void begin_ending(struct aw_uqp *qp)
 		return;
 	qp->ending = true;
 	aw_watch_deadline(&qp->watch->watch, closing ? AW_CLOSE_MS : AW_TERMINATE_MS);
+}
+
+void aw_uqp_end_in_time(struct aw_uqp *qp)
+{
+	if (aw_qp_drop_answers(&qp->core))
+		aw_watch_deadline(&qp->watch->watch, AW_TERMINATE_MS);
+	else
+		aw_qp_abort(&qp->core, qp->core.error);
 }
 
 /* Once all is said: FIN. Behind a Terminate nothing of the peer's matters, so that is the end. */
@@ -407,14 +420,15 @@ static bool is_usable(struct aw_uqp *qp)
 {
 	if (qp->fd < 0)
 		return false;
-	if (is_inherited(qp))
+	if (aw_uqp_is_inherited(qp))
 		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
-	return !is_inherited(qp);
+	return !aw_uqp_is_inherited(qp);
 }
 
 void aw_uqp_push(struct aw_uqp *qp)
 {
 	aw_hold_end(qp);
+	aw_ride_end(qp);
 	if (is_usable(qp))
 		aw_uqp_transmit(qp);
 	settle(qp);
@@ -422,10 +436,41 @@ void aw_uqp_push(struct aw_uqp *qp)
 		aw_note_settle(qp);
 }
 
-void aw_uqp_serve(struct aw_uqp *qp)
+void aw_uqp_take_leave(struct aw_uqp *qp)
 {
+	if (aw_qp_drop_answers(&qp->core))
+		aw_uqp_push(qp);
+	else
+		aw_uqp_let_go(qp);
+}
+
+void aw_uqp_lose(struct aw_uqp *qp)
+{
+	aw_uqp_stream_lost(qp);
+	aw_uqp_push(qp);
+}
+
+static void receive(struct aw_uqp *qp)
+{
+	aw_ride_missed(qp);
 	qp->starved = false;
 	if (is_usable(qp))
 		aw_uqp_receive(qp);
+}
+
+void aw_uqp_serve(struct aw_uqp *qp)
+{
+	receive(qp);
 	aw_uqp_push(qp);
+}
+
+void aw_uqp_serve_polled(struct aw_uqp *qp)
+{
+	bool waited = qp->ride.waits;
+
+	receive(qp);
+	if (!waited && aw_ride_begin(qp))
+		settle(qp);
+	else
+		aw_uqp_push(qp);
 }

@@ -3,6 +3,8 @@
 // the socket has not taken all of it.
 #include "core/tx.h"
 
+#include "net/lost.h"
+#include "net/mapping.h"
 #include "net/note.h"
 #include "net/pool.h"
 #include "net/uqp_sock.h"
@@ -64,11 +66,11 @@ static void advance(struct aw_batch *batch, size_t n)
 }
 
 /* A lone message is mostly one piece, and send costs the kernel less than sendmsg. */
-static ssize_t send_rest(const struct aw_uqp *qp, const struct aw_batch *batch)
+static ssize_t send_pieces(const struct aw_uqp *qp, const struct aw_batch *batch, size_t count)
 {
 	struct msghdr msg = {
 		.msg_iov = (struct iovec *)&batch->iov[batch->iov_sent],
-		.msg_iovlen = batch->iov_count - batch->iov_sent,
+		.msg_iovlen = count,
 	};
 
 	if (msg.msg_iovlen == 1)
@@ -77,20 +79,41 @@ static ssize_t send_rest(const struct aw_uqp *qp, const struct aw_batch *batch)
 	return sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/*
+ * The program unmapped memory that a WR still names. TCP says only that some of it cannot be read; the pieces before
+ * that go out.
+ */
+static ssize_t send_readable(const struct aw_uqp *qp, const struct aw_batch *batch, size_t count)
+{
+	const struct aw_iov *iov = &batch->iov[batch->iov_sent];
+	size_t readable = 0;
+
+	while (readable < count && aw_mapping_reach(iov[readable].base, iov[readable].len, false))
+		readable++;
+	if (readable > 0 && readable < count)
+		return send_pieces(qp, batch, readable);
+	errno = EFAULT;
+	return -1;
+}
+
 /* One system call for the QP's batch. True when the socket took all of it. */
 static bool send_batch(struct aw_uqp *qp)
 {
 	struct aw_batch *batch = qp->batch;
-	ssize_t n = send_rest(qp, batch);
+	size_t count = batch->iov_count - batch->iov_sent;
+	ssize_t n = send_pieces(qp, batch, count);
+
+	if (n < 0 && errno == EFAULT)
+		n = send_readable(qp, batch, count);
 
 	if (n >= 0) {
 		advance(batch, (size_t)n);
 		aw_tx_sent(&qp->core, (size_t)n);
+		aw_lost_sent();
 		return batch->iov_sent == batch->iov_count;
 	}
 	if (errno == EFAULT) {
-		/* The program unmapped memory that a WR still names. */
-		aw_qp_abort(&qp->core, AW_E_LOCAL_CATASTROPHIC);
+		aw_qp_payload_gone(&qp->core);
 	} else if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS &&
 		   !aw_uqp_ends_quietly(qp)) {
 		/* Quietly it ends where everything was read that came before. */

@@ -3,6 +3,7 @@
 // rdma_cm; the next one is rejected.
 #include "rdmacm/listen.h"
 
+#include "net/bounds.h"
 #include "net/log.h"
 #include "net/policy_env.h"
 #include "rdmacm/address.h"
@@ -16,10 +17,19 @@
 
 #define BACKLOG_MAX 1024
 
+/* Of a datagram service a Request has no file. */
+static uint32_t most_requests(const struct aw_cm_id *listener)
+{
+	uint32_t files = listener->ud ? UINT32_MAX : aw_listener_files(AW_FILES_REQUESTS);
+
+	return files < listener->backlog ? files : listener->backlog;
+}
+
 bool aw_cm_listen_reserve(struct aw_cm_id *listener)
 {
 	pthread_mutex_lock(&listener->lock);
-	bool room = listener->state == AW_CM_LISTENING && listener->requests < listener->backlog;
+	bool room = listener->state == AW_CM_LISTENING &&
+		    listener->requests < most_requests(listener);
 
 	if (room)
 		listener->requests++;
@@ -83,7 +93,8 @@ bool aw_cm_listen_offer(struct aw_cm_id *listener, struct aw_conn *conn)
 static bool take_request(struct aw_cm_id *listener, struct aw_conn *conn)
 {
 	if (!aw_cm_listen_reserve(listener)) {
-		aw_log(AW_LOG_WARN, "request rejected: backlog %u full", listener->backlog);
+		aw_log(AW_LOG_WARN, "request rejected: %u wait for the program",
+		       most_requests(listener));
 		return false;
 	}
 	if (aw_cm_listen_offer(listener, conn))

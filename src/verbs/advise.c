@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // ibv_advise_mr: bringing parts of on-demand MRs in before they are used. It is done when the call returns,
 // asked for or not.
+#include "net/mapping.h"
 #include "net/mrtab.h"
 #include "verbs/context.h"
+#include "verbs/fail.h"
 #include "verbs/pd.h"
 
 #include <errno.h>
@@ -31,7 +33,7 @@ static int range_advise(const void *pd, enum ibv_advise_mr_advice advice, uint32
 
 	/* Nothing is absent here that the CPU has. */
 	if (!err && sge->length && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
-	    !aw_mr_reach(aw_mr_at(mr, sge->addr), sge->length, write) &&
+	    !aw_mapping_reach(aw_mr_at(mr, sge->addr), sge->length, write) &&
 	    flags & IBV_ADVISE_MR_FLAG_FLUSH)
 		err = EFAULT;
 	if (mr)
@@ -45,10 +47,10 @@ int vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t f
 	int err = 0;
 
 	if (advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-		return ENOTSUP;
+		return vb_fail(ENOTSUP);
 	if (!num_sge || flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
-		return EINVAL;
+		return vb_fail(EINVAL);
 	for (uint32_t i = 0; i < num_sge && !err; i++)
 		err = range_advise(vb_pd_key(pd), advice, flags, &sg_list[i]);
-	return err;
+	return vb_fail(err);
 }

@@ -38,6 +38,7 @@ static int sgid_index_find(struct ibv_context *context, uint8_t port_num, const 
 			return 0;
 		}
 	}
+	errno = EINVAL;
 	return -1;
 }
 

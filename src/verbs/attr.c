@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The device's attributes. Every limit told here is enforced where the object is made.
+#include "net/mapping.h"
 #include "net/persona.h"
 #include "net/ud.h"
 #include "verbs/context.h"
 #include "verbs/dm.h"
+#include "verbs/fail.h"
 #include "verbs/guid.h"
 #include "verbs/limits.h"
 #include "verbs/sized.h"
@@ -68,7 +70,7 @@ static struct ibv_odp_caps odp_caps(void)
 {
 	struct ibv_odp_caps caps = { 0 };
 
-	if (!aw_mr_can_tell())
+	if (!aw_mapping_can_tell())
 		return caps;
 	caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	caps.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
@@ -86,9 +88,9 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 	struct ibv_device_attr_ex now;
 
 	if (input && input->comp_mask)
-		return EINVAL;
+		return vb_fail(EINVAL);
 	if (attr_size < sizeof(now.orig_attr))
-		return EINVAL;
+		return vb_fail(EINVAL);
 	memset(&now, 0, sizeof(now));
 	ibv_query_device(context, &now.orig_attr);
 	now.device_cap_flags_ex = now.orig_attr.device_cap_flags;

@@ -6,6 +6,7 @@
 #include "net/channel_wait.h"
 #include "verbs/ack.h"
 #include "verbs/context.h"
+#include "verbs/fail.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -37,7 +38,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	used = channel->refcnt > 0;
 	pthread_mutex_unlock(&context->mutex);
 	if (used)
-		return EBUSY;
+		return vb_fail(EBUSY);
 	aw_channel_fini(&vb_channel_of(channel)->events);
 	free(channel);
 	vb_context_put(context);

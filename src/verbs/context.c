@@ -6,6 +6,7 @@
 #include "verbs/context.h"
 
 #include "net/engine.h"
+#include "verbs/gid.h"
 #include "verbs/limits.h"
 #include "verbs/private.h"
 
@@ -107,17 +108,20 @@ void vb_context_get(struct ibv_context *context)
 void vb_context_put(struct ibv_context *context)
 {
 	struct vb_context *vb = vb_context_of(context);
-	bool last;
+	bool last, none;
 
 	pthread_mutex_lock(&context_lock);
 	last = !--vb->refs;
 	if (last)
 		TAILQ_REMOVE(&contexts, vb, entry);
+	none = TAILQ_EMPTY(&contexts);
 	if (last && context_shared == vb)
 		context_shared = NULL;
 	pthread_mutex_unlock(&context_lock);
 	if (last)
 		context_close(vb);
+	if (none)
+		vb_gids_forget();
 }
 
 static void context_lock_take(void)
@@ -251,6 +255,8 @@ static int context_open_anew(struct ibv_device *device, struct vb_context **cont
 {
 	int cmd_fd = memfd_create("anywarp", MFD_CLOEXEC), err;
 
+	/* A program that enters a network namespace opens the device there. */
+	vb_gids_forget();
 	if (cmd_fd < 0)
 		return errno;
 	err = context_open(device, cmd_fd, context);

@@ -59,6 +59,8 @@ int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
 		  size_t attr_size);
 /* The port's active MTU in octets, 0 when it cannot be told. */
 uint32_t vb_port_mtu(void);
+/* What it is over this interface; 0 where that cannot be told. */
+enum ibv_mtu vb_port_mtu_of(uint32_t ifindex);
 int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 		       struct ibv_device_attr_ex *attr, size_t attr_size);
 struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);

@@ -6,6 +6,7 @@
 #include "verbs/ack.h"
 #include "verbs/channel.h"
 #include "verbs/context.h"
+#include "verbs/fail.h"
 #include "verbs/limits.h"
 #include "verbs/pd.h"
 #include "verbs/wc.h"
@@ -77,11 +78,11 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	int err;
 
 	if (cqe < 1 || cqe > (int)AW_CQE_MAX)
-		return EINVAL;
+		return vb_fail(EINVAL);
 	err = aw_cq_resize(&vb_cq_of(cq)->aw, (uint32_t)cqe);
 	if (!err)
 		cq->cqe = cqe;
-	return err;
+	return vb_fail(err);
 }
 
 /* Reads no more events of this CQ, and returns when those that were read are acknowledged. */
@@ -114,7 +115,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 	struct ibv_context *context = ibv_cq->context;
 
 	if (atomic_load_explicit(&cq->users, memory_order_acquire))
-		return EBUSY;
+		return vb_fail(EBUSY);
 	events_end(cq);
 	aw_cq_fini(&cq->aw);
 	channel_use(ibv_cq->channel, -1);
@@ -141,14 +142,14 @@ int vb_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	int done = 0;
 
 	if (num_entries < 0)
-		return -EINVAL;
+		return -vb_fail(EINVAL);
 	while (done < num_entries) {
 		int want = num_entries - done < POLL_BATCH ? num_entries - done : POLL_BATCH;
 		int got = aw_cq_poll(&vb_cq_of(cq)->aw, entries, want);
 
 		/* After the CQ broke, what it held is still given out first. */
 		if (got < 0)
-			return done ? done : got;
+			return done ? done : -vb_fail(-got);
 		for (int i = 0; i < got; i++)
 			vb_wc_fill(&wc[done + i], &entries[i]);
 		done += got;

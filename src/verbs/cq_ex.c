@@ -2,6 +2,7 @@
 // Polling an extended CQ: one CQE at a time, whose fields are then read one by one. Between start
 // and end the CQ belongs to the polling thread.
 #include "verbs/cq.h"
+#include "verbs/fail.h"
 #include "verbs/wc.h"
 
 #include <errno.h>
@@ -11,13 +12,13 @@ static struct vb_cq *cq_of(struct ibv_cq_ex *cq)
 	return (struct vb_cq *)cq;
 }
 
-/* ENOENT when there is none, EIO when the CQ is broken. */
+/* ENOENT when there is none, which is no failure and leaves errno; EIO when the CQ is broken. */
 static int current_take(struct vb_cq *cq)
 {
 	int got = aw_cq_poll(&cq->aw, &cq->current, 1);
 
 	if (got < 0)
-		return -got;
+		return vb_fail(-got);
 	if (!got)
 		return ENOENT;
 	cq->ibv.status = (enum ibv_wc_status)cq->current.cqe.status;
@@ -39,7 +40,7 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 	int err;
 
 	if (attr->comp_mask)
-		return EINVAL;
+		return vb_fail(EINVAL);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->poll_lock);
 	err = current_take(cq);

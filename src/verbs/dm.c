@@ -4,6 +4,7 @@
 #include "verbs/dm.h"
 
 #include "verbs/context.h"
+#include "verbs/fail.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -101,7 +102,7 @@ int vb_free_dm(struct ibv_dm *ibv)
 		vb_dm_put(dm->base);
 	} else {
 		if (!vb_share_remove(&dm->shared))
-			return EBUSY;
+			return vb_fail(EBUSY);
 		octets_give(dm->length);
 		free(dm->memory);
 	}
@@ -149,7 +150,7 @@ static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *host, size_t
 
 	if (!err)
 		memcpy(base->memory + offset, host, length);
-	return err;
+	return vb_fail(err);
 }
 
 static int copy_from(void *host, struct ibv_dm *ibv, uint64_t offset, size_t length)
@@ -159,5 +160,5 @@ static int copy_from(void *host, struct ibv_dm *ibv, uint64_t offset, size_t len
 
 	if (!err)
 		memcpy(host, base->memory + offset, length);
-	return err;
+	return vb_fail(err);
 }

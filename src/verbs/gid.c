@@ -3,7 +3,10 @@
 // before IPv6 and link-local addresses, and loopback last, since programs like to use GID 0.
 #include "verbs/gid.h"
 
+#include "net/ifnews.h"
 #include "net/persona.h"
+#include "verbs/context.h"
+#include "verbs/fail.h"
 #include "verbs/sized.h"
 #include "verbs/unlisted.h"
 
@@ -11,6 +14,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <string.h>
 
 enum rank {
@@ -23,37 +27,108 @@ enum rank {
 	RANK_NONE = RANK_COUNT,
 };
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Guarded by lock. */
+static struct vb_gids kept;
+static uint64_t kept_state; /* aw_ifnews_state before kept was read; 0: read it again */
+static bool kept_whole; /* nothing in kept is a guess */
+
 static int gid_entry(struct ibv_context *context, uint32_t port_num, uint32_t index,
 		     struct ibv_gid_entry *entry);
 static enum rank rank_of(const struct ifaddrs *ifa);
-static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa);
+static void gid_add(const struct ifaddrs *ifa);
 
-int vb_gids_read(struct vb_gids *gids)
+static void lock_take(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void lock_give(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The socket of the news is the parent's as well, and whoever reads takes them from the other. */
+static void fork_child(void)
+{
+	aw_ifnews_end();
+	pthread_mutex_unlock(&lock);
+}
+
+static __attribute__((constructor)) void prepare_for_fork(void)
+{
+	pthread_atfork(lock_take, lock_give, fork_child);
+}
+
+static int gids_read(void)
 {
 	struct ifaddrs *list;
 
 	if (getifaddrs(&list))
 		return errno;
-	gids->count = 0;
+	kept.count = 0;
+	kept_whole = true;
 	for (enum rank rank = 0; rank < RANK_COUNT; rank++)
 		for (const struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next)
 			if (rank_of(ifa) == rank)
-				gid_add(gids, ifa);
+				gid_add(ifa);
 	freeifaddrs(list);
+	kept.mtu = kept.count ? vb_port_mtu_of(kept.entries[0].ndev_ifindex) : IBV_MTU_1024;
+	if (!kept.mtu) {
+		kept.mtu = IBV_MTU_1024;
+		kept_whole = false;
+	}
 	return 0;
+}
+
+int vb_gids_get(const struct vb_gids **gids)
+{
+	uint64_t state;
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	state = aw_ifnews_state();
+	if (!state || state != kept_state)
+		err = gids_read();
+	if (err && state) {
+		/* It may have wanted the fd that the news have. */
+		aw_ifnews_end();
+		state = 0;
+		err = gids_read();
+	}
+	kept_state = !err && kept_whole ? state : 0;
+	if (err)
+		pthread_mutex_unlock(&lock);
+	else
+		*gids = &kept;
+	return err;
+}
+
+void vb_gids_put(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void vb_gids_forget(void)
+{
+	pthread_mutex_lock(&lock);
+	aw_ifnews_end();
+	pthread_mutex_unlock(&lock);
 }
 
 int vb_gid_at(uint32_t index, struct ibv_gid_entry *entry)
 {
-	struct vb_gids gids;
-	int err = vb_gids_read(&gids);
+	const struct vb_gids *gids;
+	int err = vb_gids_get(&gids);
 
 	if (err)
 		return err;
-	if (index >= gids.count)
-		return EINVAL;
-	*entry = gids.entries[index];
-	return 0;
+	if (index < gids->count)
+		*entry = gids->entries[index];
+	else
+		err = EINVAL;
+	vb_gids_put();
+	return err;
 }
 
 /* Returns -1 with errno EINVAL for a port or index that is not there. */
@@ -81,10 +156,10 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
 	int err;
 
 	if (flags)
-		return EOPNOTSUPP;
+		return vb_fail(EOPNOTSUPP);
 	err = gid_entry(context, port_num, gid_index, &found);
 	if (err)
-		return err;
+		return vb_fail(err);
 	vb_sized_write(entry, entry_size, &found, sizeof(found));
 	return 0;
 }
@@ -92,21 +167,23 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 			     size_t max_entries, uint32_t flags, size_t entry_size)
 {
-	struct vb_gids gids;
+	const struct vb_gids *gids;
+	ssize_t count = -EINVAL;
 	int err;
 
 	(void)context;
 	if (flags)
-		return -EOPNOTSUPP;
-	err = vb_gids_read(&gids);
+		return -vb_fail(EOPNOTSUPP);
+	err = vb_gids_get(&gids);
 	if (err)
-		return -err;
-	if (!max_entries || gids.count > max_entries)
-		return -EINVAL;
-	for (size_t i = 0; i < gids.count; i++)
-		vb_sized_write((char *)entries + i * entry_size, entry_size, &gids.entries[i],
-			       sizeof(gids.entries[i]));
-	return (ssize_t)gids.count;
+		return -vb_fail(err);
+	if (max_entries && gids->count <= max_entries)
+		count = (ssize_t)gids->count;
+	for (ssize_t i = 0; i < count; i++)
+		vb_sized_write((char *)entries + (size_t)i * entry_size, entry_size,
+			       &gids->entries[i], sizeof(gids->entries[i]));
+	vb_gids_put();
+	return count < 0 ? -vb_fail((int)-count) : count;
 }
 
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
@@ -152,11 +229,11 @@ static enum rank rank_of(const struct ifaddrs *ifa)
 	return IN6_IS_ADDR_LINKLOCAL(&ipv6->sin6_addr) ? RANK_IPV6_LINK : RANK_IPV6;
 }
 
-static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa)
+static void gid_add(const struct ifaddrs *ifa)
 {
-	struct ibv_gid_entry *entry = &gids->entries[gids->count];
+	struct ibv_gid_entry *entry = &kept.entries[kept.count];
 
-	if (gids->count == VB_GID_MAX)
+	if (kept.count == VB_GID_MAX)
 		return;
 	memset(entry, 0, sizeof(*entry));
 	if (ifa->ifa_addr->sa_family == AF_INET) {
@@ -165,8 +242,9 @@ static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa)
 	} else {
 		memcpy(entry->gid.raw, &((struct sockaddr_in6 *)ifa->ifa_addr)->sin6_addr, 16);
 	}
-	entry->gid_index = (uint32_t)gids->count++;
+	entry->gid_index = (uint32_t)kept.count++;
 	entry->port_num = VB_PORT;
 	entry->gid_type = aw_persona_is_roce() ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
 	entry->ndev_ifindex = if_nametoindex(ifa->ifa_name);
+	kept_whole &= entry->ndev_ifindex != 0;
 }

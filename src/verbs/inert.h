@@ -12,12 +12,14 @@
 
 INERT int unsupported(void)
 {
+	errno = EOPNOTSUPP;
 	return EOPNOTSUPP;
 }
 
 /* Answers a number of completions; less than none is an error. */
 INERT int unsupported_poll(void)
 {
+	errno = EOPNOTSUPP;
 	return -EOPNOTSUPP;
 }
 
@@ -43,11 +45,17 @@ INERT void nothing(void)
 {
 }
 
+INERT const char *unknown(void)
+{
+	return "unknown";
+}
+
 #define UNSUPPORTED __attribute__((alias("unsupported")))
 #define UNSUPPORTED_POLL __attribute__((alias("unsupported_poll")))
 #define NO_OBJECT __attribute__((alias("no_object")))
 #define NO_FD __attribute__((alias("no_fd")))
 #define ABSENT __attribute__((alias("absent")))
 #define NOTHING __attribute__((alias("nothing")))
+#define UNKNOWN __attribute__((alias("unknown")))
 
 #endif

@@ -16,6 +16,7 @@ int ibv_cmd_create_ah(void) UNSUPPORTED;
 int ibv_cmd_create_counters(void) UNSUPPORTED;
 int ibv_cmd_create_cq(void) UNSUPPORTED;
 int ibv_cmd_create_cq_ex(void) UNSUPPORTED;
+int ibv_cmd_create_cq_ex2(void) UNSUPPORTED;
 int ibv_cmd_create_flow(void) UNSUPPORTED;
 int ibv_cmd_create_flow_action_esp(void) UNSUPPORTED;
 int ibv_cmd_create_qp(void) UNSUPPORTED;

@@ -30,6 +30,7 @@ static __attribute__((used)) void *no_devices(int *num)
 
 static __attribute__((used)) int error_number(void)
 {
+	errno = ENOSYS;
 	return ENOSYS;
 }
 

@@ -25,11 +25,6 @@ static __attribute__((used)) unsigned int no_attrs(void)
 	return 0;
 }
 
-static __attribute__((used)) const char *unknown(void)
-{
-	return "unknown";
-}
-
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
 		       unsigned int *type);
 

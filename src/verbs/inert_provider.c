@@ -19,6 +19,7 @@ void verbs_uninit_context(void) NOTHING;
 void *verbs_open_device(void) NO_OBJECT;
 void *_verbs_init_and_alloc_context(void) NO_OBJECT;
 int ibv_read_ibdev_sysfs_file(void) ABSENT;
+const char *ibv_wr_opcode_str(void) UNKNOWN;
 
 void __verbs_log(void *context, uint32_t level, const char *format, ...);
 

@@ -3,6 +3,7 @@
 #include "net/persona.h"
 #include "net/ud.h"
 #include "net/ud_group.h"
+#include "verbs/fail.h"
 #include "verbs/private.h"
 #include "verbs/qp.h"
 
@@ -16,9 +17,9 @@ static int with_group(group_fn *act, struct ibv_qp *qp, const union ibv_gid *gid
 	uint8_t addr[GID_LEN];
 
 	if (!aw_persona_is_roce() || qp->qp_type != IBV_QPT_UD)
-		return EOPNOTSUPP;
+		return vb_fail(EOPNOTSUPP);
 	ud_addr_of_gid(gid->raw, addr);
-	return act(vb_qp_of(qp)->uqp, addr, ifindex);
+	return vb_fail(act(vb_qp_of(qp)->uqp, addr, ifindex));
 }
 
 int avb_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex)

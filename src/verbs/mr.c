@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// MRs. lkey, rkey and handle are the STag. Nothing is pinned, and an STag names memory by address:
-// a program must deregister before it unmaps, as with any device.
+// MRs. lkey, rkey and handle are the STag. Nothing is pinned, and an STag names memory by address: what a
+// program unmaps before it deregisters is gone for its peers too.
 #include "core/types.h"
 #include "net/engine.h"
+#include "net/mapping.h"
 #include "net/mrtab.h"
 #include "net/mw.h"
 #include "net/uqp.h"
 #include "verbs/context.h"
 #include "verbs/dm.h"
+#include "verbs/dmabuf.h"
+#include "verbs/fail.h"
 #include "verbs/limits.h"
 #include "verbs/pd.h"
 
@@ -15,6 +18,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* verbs.h hides these names behind macros that choose between them. */
 #undef ibv_reg_mr
@@ -24,6 +28,10 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |     \
 	 IBV_ACCESS_ON_DEMAND)
+/* The rest is refused of a dma-buf, as the kernel does. */
+#define ACCESS_DMABUF                                                                \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_OPTIONAL_RANGE)
 /* A promise about the pages that makes no difference here. */
 #define ACCESS_IGNORED IBV_ACCESS_HUGETLB
 
@@ -40,6 +48,7 @@ struct vb_mr {
 	struct aw_mr regions[2]; /* one is registered; the other is for a new translation */
 	struct aw_mr *region; /* NULL: imported */
 	struct vb_dm *dm; /* whose memory it is, or NULL */
+	struct vb_mapping mapping; /* of a dma-buf: unmapped with the MR */
 	uint32_t generation; /* aw_engine_generation() when made */
 };
 
@@ -140,24 +149,51 @@ void ibv_unimport_mr(struct ibv_mr *mr)
 	ibv_dereg_mr(mr);
 }
 
+static int dmabuf_check(uint64_t offset, uint64_t iova, unsigned int access)
+{
+	uint64_t within_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+
+	if (access & ~(unsigned int)ACCESS_DMABUF || (offset ^ iova) & within_page)
+		return EINVAL;
+	return access_check(access);
+}
+
+/* Of what the CPU reaches: EOPNOTSUPP of a dma-buf that cannot be mapped. The fd may be closed afterwards. */
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 				 int fd, int access)
 {
-	(void)pd;
-	(void)offset;
-	(void)length;
-	(void)iova;
-	(void)fd;
-	(void)access;
-	errno = EOPNOTSUPP;
-	return NULL;
+	bool writes = access & IBV_ACCESS_LOCAL_WRITE;
+	struct vb_mapping mapping;
+	struct ibv_mr *mr;
+	uint8_t *host;
+	int err = dmabuf_check(offset, iova, (unsigned int)access);
+
+	if (!err)
+		err = vb_dmabuf_map(fd, offset, length, writes, &mapping, &host);
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	mr = reg_mr(pd, host, length, iova, (unsigned int)access);
+	if (!mr) {
+		err = errno;
+		vb_dmabuf_unmap(&mapping);
+		errno = err;
+		return NULL;
+	}
+	mr->addr = (void *)(uintptr_t)offset;
+	((struct vb_mr *)mr)->mapping = mapping;
+	return mr;
 }
 
-static int rereg_check(const struct vb_mr *mr, int flags)
+static bool rereg_is_sound(const struct vb_mr *mr, int flags, const void *addr, size_t length,
+			   int access)
 {
-	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !mr->region)
-		return EINVAL;
-	return mr->dm && flags & IBV_REREG_MR_CHANGE_TRANSLATION ? EINVAL : 0;
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !mr->region || mr->mapping.length)
+		return false;
+	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		return false;
+	return !(flags & IBV_REREG_MR_CHANGE_TRANSLATION) || (addr && length && !mr->dm);
 }
 
 /*
@@ -169,11 +205,11 @@ int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr
 		 int access)
 {
 	struct vb_mr *mr = (struct vb_mr *)ibv_mr;
-	int err = rereg_check(mr, flags);
 	struct aw_mr want;
+	int err = 0;
 
-	if (err) {
-		errno = err;
+	if (!rereg_is_sound(mr, flags, addr, length, access)) {
+		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
 	want = (struct aw_mr){
@@ -219,12 +255,13 @@ int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 
 	if (mr->region) {
 		if (!windows_forbid(mr->region))
-			return EBUSY;
+			return vb_fail(EBUSY);
 		region_remove(mr, mr->region);
 		vb_limit_give(&mrs);
 	}
 	if (mr->dm)
 		vb_dm_put(mr->dm);
+	vb_dmabuf_unmap(&mr->mapping);
 	vb_pd_put(ibv_mr->pd);
 	free(mr);
 	return 0;
@@ -258,7 +295,7 @@ static int access_check(unsigned int access)
 	unsigned int remote_writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
 	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
-	if (access & IBV_ACCESS_ON_DEMAND && !aw_mr_can_tell())
+	if (access & IBV_ACCESS_ON_DEMAND && !aw_mapping_can_tell())
 		return EOPNOTSUPP;
 	if (access & ~(unsigned int)(ACCESS_USED | ACCESS_IGNORED))
 		return EINVAL;

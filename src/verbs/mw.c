@@ -7,11 +7,13 @@
 #include "net/mrtab.h"
 #include "net/mw.h"
 #include "verbs/context.h"
+#include "verbs/fail.h"
 #include "verbs/pd.h"
 #include "verbs/send.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BIND_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
 /* LOCAL_WRITE means nothing for a window; programs say it all the same, rdma-core's tests too. */
@@ -23,6 +25,11 @@ struct vb_mw {
 	struct ibv_mw ibv;
 	struct aw_mw *aw;
 };
+
+static struct vb_mw *mw_of(struct ibv_mw *mw)
+{
+	return (struct vb_mw *)mw;
+}
 
 static int bind_post(struct vb_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind);
 
@@ -51,7 +58,7 @@ struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 int vb_dealloc_mw(struct ibv_mw *ibv_mw)
 {
-	struct vb_mw *mw = (struct vb_mw *)ibv_mw;
+	struct vb_mw *mw = mw_of(ibv_mw);
 
 	aw_mw_destroy(mw->aw);
 	vb_pd_put(ibv_mw->pd);
@@ -68,10 +75,10 @@ int vb_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	aw_uqp_send_begin(qp->uqp);
 	err = bind_post(qp, mw, bind);
 	aw_uqp_send_end(qp->uqp);
-	return err;
+	return vb_fail(err);
 }
 
-int vb_mw_fill(struct aw_swqe *wqe, enum ibv_mw_type type, struct ibv_mw *mw, uint32_t rkey,
+int vb_mw_fill(struct aw_swqe *wqe, enum ibv_mw_type type, struct ibv_mw *mw, uint32_t key,
 	       const struct ibv_mw_bind_info *info)
 {
 	unsigned int access = info->mw_access_flags & ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
@@ -83,10 +90,22 @@ int vb_mw_fill(struct aw_swqe *wqe, enum ibv_mw_type type, struct ibv_mw *mw, ui
 	wqe->to = info->addr;
 	wqe->compare_add = info->length;
 	wqe->inv_or_imm = info->mr ? info->mr->lkey : 0;
-	wqe->stag = rkey;
+	wqe->stag = aw_stag_with_key(mw_of(mw)->aw->stag, key);
 	wqe->access = (uint8_t)access;
 	wqe->swap = mw->handle;
+	/* It has no SGE: until it is posted the window is there. */
+	memcpy(wqe->data, &mw, sizeof(mw));
 	return 0;
+}
+
+void vb_mw_posted(const struct aw_swqe *wqe)
+{
+	struct ibv_mw *mw;
+
+	if (wqe->op != AW_OP_BIND_MW)
+		return;
+	memcpy(&mw, wqe->data, sizeof(mw));
+	mw->rkey = wqe->stag;
 }
 
 static int bind_post(struct vb_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
@@ -106,7 +125,7 @@ static int bind_post(struct vb_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bi
 		err = vb_mw_fill(wqe, IBV_MW_TYPE_1, mw, rkey, &bind->bind_info);
 	if (err)
 		return err;
+	vb_mw_posted(wqe);
 	aw_uqp_send_commit(qp->uqp);
-	mw->rkey = rkey;
 	return 0;
 }

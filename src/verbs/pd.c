@@ -4,6 +4,7 @@
 #include "verbs/pd.h"
 
 #include "verbs/context.h"
+#include "verbs/fail.h"
 #include "verbs/limits.h"
 
 #include <errno.h>
@@ -58,12 +59,12 @@ int ibv_dealloc_pd(struct ibv_pd *ibv_pd)
 
 	if (pd->imported) {
 		if (atomic_load_explicit(&pd->shared.users, memory_order_acquire) > 1)
-			return EBUSY;
+			return vb_fail(EBUSY);
 		vb_pd_put(ibv_pd);
 		return 0;
 	}
 	if (!vb_share_remove(&pd->shared))
-		return EBUSY;
+		return vb_fail(EBUSY);
 	pd_free(pd);
 	return 0;
 }
@@ -145,7 +146,7 @@ int vb_dealloc_td(struct ibv_td *ibv_td)
 	struct ibv_context *context = ibv_td->context;
 
 	if (atomic_load_explicit(&td->users, memory_order_acquire))
-		return EBUSY;
+		return vb_fail(EBUSY);
 	free(td);
 	vb_context_put(context);
 	return 0;

@@ -4,6 +4,7 @@
 #include "net/persona.h"
 #include "net/ud.h"
 #include "verbs/context.h"
+#include "verbs/fail.h"
 #include "verbs/gid.h"
 #include "verbs/sized.h"
 
@@ -27,7 +28,6 @@ enum {
 
 _Static_assert(ATTR_OLD_SIZE == 48, "what ibv_query_port wrote before rdma-core 25");
 
-static enum ibv_mtu port_mtu(const struct vb_gids *gids);
 static void port_roce(struct ibv_port_attr *attr);
 
 int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
@@ -45,17 +45,18 @@ int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
 		.phys_state = PHYS_STATE_LINK_UP,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
-	struct vb_gids gids;
+	const struct vb_gids *gids;
 	int err;
 
 	(void)context;
 	if (port_num != VB_PORT)
-		return EINVAL;
-	err = vb_gids_read(&gids);
+		return vb_fail(EINVAL);
+	err = vb_gids_get(&gids);
 	if (err)
-		return err;
-	now.gid_tbl_len = gids.count ? (int)gids.count : 1;
-	now.active_mtu = port_mtu(&gids);
+		return vb_fail(err);
+	now.gid_tbl_len = gids->count ? (int)gids->count : 1;
+	now.active_mtu = gids->mtu;
+	vb_gids_put();
 	if (aw_persona_is_roce())
 		port_roce(&now);
 	vb_sized_write(attr, attr_size, &now, sizeof(now));
@@ -81,9 +82,14 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __b
 
 uint32_t vb_port_mtu(void)
 {
-	struct vb_gids gids;
+	const struct vb_gids *gids;
+	uint32_t mtu;
 
-	return vb_gids_read(&gids) ? 0 : 128u << port_mtu(&gids);
+	if (vb_gids_get(&gids))
+		return 0;
+	mtu = 128u << gids->mtu;
+	vb_gids_put();
+	return mtu;
 }
 
 /*
@@ -117,13 +123,13 @@ static int interface_mtu(uint32_t ifindex)
 	return mtu;
 }
 
-static enum ibv_mtu port_mtu(const struct vb_gids *gids)
+enum ibv_mtu vb_port_mtu_of(uint32_t ifindex)
 {
 	enum ibv_mtu mtu = IBV_MTU_4096;
-	int octets = gids->count ? interface_mtu(gids->entries[0].ndev_ifindex) : 0;
+	int octets = interface_mtu(ifindex);
 
 	if (!octets)
-		return IBV_MTU_1024;
+		return 0;
 	while (mtu > IBV_MTU_256 && octets < 128 << mtu)
 		mtu--;
 	return mtu;

@@ -33,7 +33,7 @@ struct vb_qp {
 	bool refusal_told; /* why a post is refused was logged; the driver's QP lock guards it */
 
 	/* ibv_wr_start to ibv_wr_complete or _abort, which hold the driver's QP lock */
-	struct aw_swqe *wr; /* the last one built, or NULL */
+	struct aw_swqe *wr; /* the last one built, where it takes more; or NULL */
 	uint32_t wr_count; /* built and not committed */
 	int wr_err; /* the first error */
 };

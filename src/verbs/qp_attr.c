@@ -5,6 +5,7 @@
 // IBV_EVENT_SQ_DRAINED is not raised here: iWARP knows no SQ that drains and goes on, its SQD closes.
 #include "net/log.h"
 #include "net/persona.h"
+#include "verbs/fail.h"
 #include "verbs/limits.h"
 #include "verbs/private.h"
 #include "verbs/qp.h"
@@ -45,16 +46,13 @@ static int refuse(const struct ibv_qp *ibv, enum ibv_qp_state to)
 	return EINVAL;
 }
 
-int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+static int modify_iwarp(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	struct vb_qp *qp = vb_qp_of(ibv);
+	struct ibv_qp *ibv = &qp->ibv.qp_base;
 	enum ibv_qp_state state = vb_qp_state(qp);
 	enum move move = MOVE_NONE;
-	int err;
+	int err = vb_qp_attr_check(attr, mask);
 
-	if (aw_persona_is_roce())
-		return vb_qp_roce_modify(qp, attr, mask);
-	err = vb_qp_attr_check(attr, mask);
 	if (err)
 		return err;
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != state)
@@ -71,6 +69,14 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		vb_qp_access_grant(qp, attr->qp_access_flags);
 	vb_qp_state_sync(ibv);
 	return 0;
+}
+
+int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+{
+	struct vb_qp *qp = vb_qp_of(ibv);
+
+	return vb_fail(aw_persona_is_roce() ? vb_qp_roce_modify(qp, attr, mask)
+					    : modify_iwarp(qp, attr, mask));
 }
 
 /* All attributes are filled in, whatever the mask asks for. */
@@ -115,14 +121,14 @@ int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	(void)qp;
 	(void)ece;
-	return EOPNOTSUPP;
+	return vb_fail(EOPNOTSUPP);
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	(void)qp;
 	(void)ece;
-	return EOPNOTSUPP;
+	return vb_fail(EOPNOTSUPP);
 }
 
 enum ibv_qp_state vb_qp_state(struct vb_qp *qp)

@@ -2,6 +2,7 @@
 // ibv_post_send and ibv_post_recv. The WRs before the first bad one are posted; a bad one leaves
 // no trace. What can only be seen at work (keys, bounds, rights) ends in a completion instead.
 #include "verbs/context.h"
+#include "verbs/fail.h"
 #include "verbs/mw.h"
 #include "verbs/recv.h"
 #include "verbs/send.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 
 #define SEND_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
+#define NEWER_WR_FLUSH 14 /* IBV_WR_FLUSH, which Debian 12's headers do not have */
 
 static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr);
 static int recv_post(struct vb_qp *qp, const struct ibv_recv_wr *wr);
@@ -32,7 +34,7 @@ int vb_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 	aw_uqp_send_end(qp->uqp);
 	if (err)
 		*bad_wr = wr;
-	return err;
+	return vb_fail(err);
 }
 
 /* EINVAL in RESET and for a QP with an SRQ, ENOMEM when the receive queue is full. */
@@ -43,14 +45,17 @@ int vb_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 
 		if (err) {
 			*bad_wr = wr;
-			return err;
+			return vb_fail(err);
 		}
 	}
 	return 0;
 }
 
-/* 0, or EOPNOTSUPP for what iWARP or this device lacks, EINVAL for no opcode at all. */
-static int send_op(enum ibv_wr_opcode opcode, enum aw_op *op)
+/*
+ * 0, or EOPNOTSUPP for what iWARP or this device lacks, EINVAL for no opcode at all. An int, since which values the
+ * enum has depends on the headers of the build.
+ */
+static int send_op(int opcode, enum aw_op *op)
 {
 	switch (opcode) {
 	case IBV_WR_RDMA_WRITE:
@@ -85,6 +90,7 @@ static int send_op(enum ibv_wr_opcode opcode, enum aw_op *op)
 		return 0;
 	case IBV_WR_TSO:
 	case IBV_WR_DRIVER1:
+	case NEWER_WR_FLUSH:
 	case IBV_WR_ATOMIC_WRITE:
 		return EOPNOTSUPP;
 	}
@@ -144,7 +150,7 @@ static void send_operation(struct aw_swqe *wqe, const struct ibv_send_wr *wr)
 static int send_fill(struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_send_wr *wr)
 {
 	enum aw_op op;
-	int err = send_op(wr->opcode, &op);
+	int err = send_op((int)wr->opcode, &op);
 
 	if (!err)
 		err = vb_send_agreed(qp, op);
@@ -176,9 +182,11 @@ static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr)
 	if (!wqe)
 		return ENOMEM;
 	err = send_fill(qp, wqe, wr);
-	if (!err)
-		aw_uqp_send_commit(qp->uqp);
-	return err;
+	if (err)
+		return err;
+	vb_mw_posted(wqe);
+	aw_uqp_send_commit(qp->uqp);
+	return 0;
 }
 
 static int recv_post(struct vb_qp *qp, const struct ibv_recv_wr *wr)

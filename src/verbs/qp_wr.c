@@ -2,6 +2,7 @@
 // The ibv_wr_* calls. ibv_wr_start takes the QP lock; WRs are built in the free slots behind the
 // send queue's tail, where nothing looks, and count only when ibv_wr_complete commits them all. The
 // first error makes the rest do nothing and is what ibv_wr_complete returns.
+#include "verbs/fail.h"
 #include "verbs/mw.h"
 #include "verbs/send.h"
 
@@ -77,10 +78,12 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 	struct vb_qp *qp = qp_of(ibv);
 	int err = qp->wr_err ? qp->wr_err : all_addressed(qp) ? 0 : EINVAL;
 
-	for (; !err && qp->wr_count; qp->wr_count--)
+	for (; !err && qp->wr_count; qp->wr_count--) {
+		vb_mw_posted(aw_sq_at(&qp->uqp->core.sq, qp->uqp->core.sq.tail));
 		aw_uqp_send_commit(qp->uqp);
+	}
 	aw_uqp_send_end(qp->uqp);
-	return err;
+	return vb_fail(err);
 }
 
 static void wr_abort(struct ibv_qp_ex *ibv)
@@ -116,6 +119,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
 	struct aw_swqe *wqe = build(qp, AW_OP_BIND_MW);
 	int err = wqe ? vb_mw_fill(wqe, IBV_MW_TYPE_2, mw, rkey, bind_info) : 0;
 
+	qp->wr = NULL; /* no SGE is set of it */
 	if (err)
 		fail(qp, err);
 }

@@ -4,6 +4,7 @@
 
 #include "verbs/ack.h"
 #include "verbs/context.h"
+#include "verbs/fail.h"
 #include "verbs/limits.h"
 #include "verbs/pd.h"
 #include "verbs/recv.h"
@@ -52,12 +53,12 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 	int err = modify_check(aw, attr, mask);
 
 	if (err || !mask)
-		return err;
+		return vb_fail(err);
 	if (mask == IBV_SRQ_MAX_WR)
-		return aw_srq_resize(aw, attr->max_wr);
+		return vb_fail(aw_srq_resize(aw, attr->max_wr));
 	if (mask == IBV_SRQ_LIMIT)
-		return aw_srq_set_limit(aw, attr->srq_limit);
-	return modify_both(aw, attr->max_wr, attr->srq_limit);
+		return vb_fail(aw_srq_set_limit(aw, attr->srq_limit));
+	return vb_fail(modify_both(aw, attr->max_wr, attr->srq_limit));
 }
 
 int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
@@ -79,7 +80,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 	struct vb_ack ack = { &ibv_srq->mutex, &ibv_srq->cond, &ibv_srq->events_completed };
 
 	if (atomic_load_explicit(&srq->users, memory_order_acquire))
-		return EBUSY;
+		return vb_fail(EBUSY);
 	aw_channel_forget(srq->aw.async, &srq->aw.limit_event);
 	vb_ack_wait(ack, srq->aw.limit_event.taken);
 	aw_srq_fini(&srq->aw);
@@ -106,7 +107,7 @@ int vb_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_rec
 
 		if (err) {
 			*bad_wr = wr;
-			return err;
+			return vb_fail(err);
 		}
 	}
 	return 0;
@@ -188,7 +189,7 @@ static int srq_create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr 
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		goto give;
-	err = aw_srq_init(&srq->aw, attr->max_wr, sge_max);
+	err = aw_srq_init(&srq->aw, vb_pd_key(pd), attr->max_wr, sge_max);
 	if (err)
 		goto free_srq;
 	err = aw_srq_keep_in(&srq->aw, vb_pd_memory(pd));

@@ -509,7 +509,7 @@ void aw_xs_ep_stats(struct aw_xs_ep *ep, struct aw_xs_stats *stats)
 struct ibv_pd *aw_xs_ep_pd(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
-	struct ibv_pd *pd = ep->id ? ep->id->pd : NULL;
+	struct ibv_pd *pd = ep->pd;
 
 	aw_xs_ep_unlock(ep);
 	return pd;

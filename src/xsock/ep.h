@@ -167,9 +167,9 @@ int aw_xs_ep_iounmap(struct aw_xs_ep *ep, void *buf, size_t len);
 ssize_t aw_xs_ep_iowrite(struct aw_xs_ep *ep, const void *buf, size_t count, off_t offset);
 
 /*
- * For the extended calls. pd: for regions (NULL before the device is known). post: one RDMA Write or Read of the
- * caller's regions, in order with the stream; done is called once, by whichever thread makes progress, with 0
- * or a positive errno, under the endpoint's lock: it must call nothing of this header. -EAGAIN: the queue is full.
+ * For the extended calls. pd: for regions, the endpoint's alone (NULL before there is a QP). post: one RDMA Write or
+ * Read of the caller's regions, in order with the stream; done is called once, by whichever thread makes progress,
+ * with 0 or a positive errno, under the endpoint's lock: it must call nothing of this header. -EAGAIN: the queue is full.
  */
 struct ibv_pd *aw_xs_ep_pd(struct aw_xs_ep *ep);
 struct rdma_cm_id *aw_xs_ep_id(struct aw_xs_ep *ep);

@@ -71,6 +71,7 @@ struct aw_xs_ep {
 	struct rdma_cm_id *id;
 	int socket; /* that initiate or respond was given, as long as it is open */
 	struct rdma_cm_id *listen_id; /* respond: what the peer's request comes by */
+	struct ibv_pd *pd; /* its own: an STag of one peer's is none of another's */
 	struct ibv_comp_channel *channel;
 	struct aw_xs_cq send_cq, recv_cq;
 	struct ibv_mr *send_mr, *recv_mr, *target_mr, *messages_mr;

@@ -29,14 +29,14 @@ static int add_map(struct aw_xs_ep *ep, void *buf, size_t len, bool writable, ui
 	uint32_t index = writable ? free_index(ep) : SILENT;
 	struct aw_xs_map *map;
 
-	if (!ep->id || !ep->id->pd || !ep->stream.met)
+	if (!ep->pd || !ep->stream.met)
 		return -EINVAL;
 	if ((writable && index == SILENT) || len > UINT32_MAX)
 		return -ENOMEM;
 	map = calloc(1, sizeof(*map));
 	if (!map)
 		return -ENOMEM;
-	map->mr = ibv_reg_mr(ep->id->pd, buf, len, access);
+	map->mr = ibv_reg_mr(ep->pd, buf, len, access);
 	if (!map->mr) {
 		free(map);
 		return -errno;

@@ -25,14 +25,13 @@ static int make_cqs(struct aw_xs_ep *ep, uint32_t sends)
 
 static int register_memory(struct aw_xs_ep *ep)
 {
-	struct ibv_pd *pd = ep->id->pd;
 	const int written = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 	struct aw_xs_memory *mem = &ep->stream.mem;
 
-	ep->send_mr = ibv_reg_mr(pd, ep->memory, ep->recv_at, 0);
-	ep->recv_mr = ibv_reg_mr(pd, ep->memory + ep->recv_at, mem->recv_len, written);
-	ep->target_mr = ibv_reg_mr(pd, mem->target, aw_xs_target_len(mem->iomaps), written);
-	ep->messages_mr = ibv_reg_mr(pd, ep->memory + ep->messages_at,
+	ep->send_mr = ibv_reg_mr(ep->pd, ep->memory, ep->recv_at, 0);
+	ep->recv_mr = ibv_reg_mr(ep->pd, ep->memory + ep->recv_at, mem->recv_len, written);
+	ep->target_mr = ibv_reg_mr(ep->pd, mem->target, aw_xs_target_len(mem->iomaps), written);
+	ep->messages_mr = ibv_reg_mr(ep->pd, ep->memory + ep->messages_at,
 				     (size_t)ep->recv_count * AW_XS_MSG_LEN,
 				     IBV_ACCESS_LOCAL_WRITE);
 	if (!ep->send_mr || !ep->recv_mr || !ep->target_mr || !ep->messages_mr)
@@ -90,7 +89,8 @@ static int make_qp(struct aw_xs_ep *ep, uint32_t sends)
 		},
 	};
 
-	if (rdma_create_qp(ep->id, NULL, &attr) != 0)
+	ep->pd = ibv_alloc_pd(ep->id->verbs);
+	if (!ep->pd || rdma_create_qp(ep->id, ep->pd, &attr) != 0)
 		return -errno;
 	ep->inline_max = attr.cap.max_inline_data;
 	return ep->inline_max < AW_XS_MSG_LEN ? -EOPNOTSUPP : 0;
@@ -154,6 +154,9 @@ void aw_xs_ep_qp_destroy(struct aw_xs_ep *ep)
 	drop_mr(&ep->messages_mr);
 	drop_cq(&ep->send_cq);
 	drop_cq(&ep->recv_cq);
+	if (ep->pd)
+		ibv_dealloc_pd(ep->pd);
+	ep->pd = NULL;
 	if (ep->channel)
 		ibv_destroy_comp_channel(ep->channel);
 	ep->channel = NULL;
@@ -293,6 +296,13 @@ static bool take_receives(struct aw_xs_ep *ep)
 	return n == POLL_MAX;
 }
 
+/* As many as there can be at once, and no more: a peer may send faster than they are taken. */
+static void take_all_receives(struct aw_xs_ep *ep)
+{
+	for (uint32_t taken = 0; taken < ep->recv_count && take_receives(ep); taken += POLL_MAX)
+		;
+}
+
 static void end_other(struct aw_xs_ep *ep, int err)
 {
 	struct aw_xs_other *other = &ep->other[ep->other_first];
@@ -347,8 +357,7 @@ void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min)
 		aw_xs_ep_cm_progress(ep);
 	if (ep->phase != AW_XS_PHASE_UP)
 		return;
-	while (take_receives(ep))
-		;
+	take_all_receives(ep);
 	if (ep->others > 0 || needs_room(&ep->stream))
 		aw_xs_ep_reap_sends(ep);
 	aw_xs_ep_pump(ep, min);

@@ -310,7 +310,7 @@ static void prepare(void)
 	service.prepared = true;
 }
 
-/* It takes no signals: those are the program's. */
+/* It takes no signals: those are the program's, but for what a fault raises. */
 static int create_thread(void)
 {
 	sigset_t all, before;
@@ -318,6 +318,8 @@ static int create_thread(void)
 	int err;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
 	pthread_mutex_lock(&service.birth);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&thread, NULL, run, NULL);

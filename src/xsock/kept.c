@@ -41,6 +41,11 @@ void aw_kept_read(struct aw_kept *kept, int tcp)
 	}
 }
 
+bool aw_kept_is(int level, int name)
+{
+	return index_of(level, name) < AW_KEPT_MAX;
+}
+
 const int *aw_kept_find(const struct aw_kept *kept, int level, int name)
 {
 	size_t i = index_of(level, name);

@@ -17,6 +17,7 @@ struct aw_kept {
 void aw_kept_read(struct aw_kept *kept, int tcp);
 /* The value; NULL: this option is not kept, but TCP's own. */
 const int *aw_kept_find(const struct aw_kept *kept, int level, int name);
+bool aw_kept_is(int level, int name);
 /* Of an option that is kept. 0 or an errno; then *set is what has been set. */
 int aw_kept_set(struct aw_kept *kept, int level, int name, const void *value, size_t len, int *set);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // What the preloaded library tells its keeper, the process that carries the program's iWARP
 // connections: one datagram an order on a SOCK_SEQPACKET pair, fds beside it. Both ends are of one
-// build; no order comes from the network.
+// build; no order comes from the network. But whoever the program has become may write orders of its own: the
+// keeper believes the kernel alone. An order names a socket by an fd of it, and its sender is who the kernel says.
 #ifndef XSOCK_ORDER_H
 #define XSOCK_ORDER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -12,36 +14,45 @@
 #define AW_KEEPER_CONTROL 3 /* the keeper's end, as it finds it */
 #define AW_ORDER_MAGIC 0x61775831u
 #define AW_ORDER_VALUE_MAX 512
-#define AW_ORDER_FDS 3
+#define AW_ORDER_INOS 32 /* sockets that an order names at most */
+#define AW_ORDER_FDS (1 + AW_ORDER_INOS)
 
+/*
+ * With each its fds. TCP: a TCP socket. near: the program's end of a pair. reply: the socket for the answer. What is
+ * not the sender's to say (below) the keeper finds out from them.
+ */
 enum aw_order_kind {
-	AW_ORDER_START, /* fds: the TCP socket, the far end of the pair */
-	AW_ORDER_LISTEN, /* answer questions for the listener ino at local */
-	AW_ORDER_ACCEPTED, /* remote's connection to local is the program's, whose listener is about to go */
-	AW_ORDER_DECIDE, /* has remote asked for its connection to local? No: it never will be iWARP */
-	AW_ORDER_GET_OPTION, /* of the connection ino */
-	AW_ORDER_SET_OPTION,
-	AW_ORDER_DRAIN, /* answered when all of ino is on its way, or after value, an int of ms */
-	AW_ORDER_RELEASE, /* the program wants the UDP address local */
-	AW_ORDER_DIRECT, /* one has begun in the program itself; fds: its TCP socket, its lifeline, its will */
-	AW_ORDER_CARRIER, /* fd: who orders another keeper, which has the connections in value, an array of inos */
-	AW_ORDER_STATUS, /* to a carrier: the program pid, line by line */
-	AW_ORDER_ERROR, /* why did the connection ino end: an errno or 0 */
-	AW_ORDER_PRESENT, /* the process pid has come to connections of another's */
+	AW_ORDER_START = 1, /* TCP, the pair's far end, near */
+	AW_ORDER_LISTEN, /* TCP, reply: answer questions for this listener */
+	AW_ORDER_ACCEPTED, /* TCP: it is the program's, whose listener is about to go */
+	AW_ORDER_DECIDE, /* TCP, reply: has its client asked? No: it never will be iWARP */
+	AW_ORDER_GET_OPTION, /* near, reply: one that is kept */
+	AW_ORDER_SET_OPTION, /* near, reply: likewise, or SO_LINGER */
+	AW_ORDER_SOCKET, /* near, reply: the TCP socket, for an option that the sender then gets or sets */
+	AW_ORDER_DRAIN, /* near, reply: when all of it is on its way, or after value, an int of ms */
+	AW_ORDER_ERROR, /* near, reply: why did it end: an errno or 0 */
+	AW_ORDER_RELEASE, /* reply, by the door none: the program wants the UDP address local */
+	AW_ORDER_DIRECT, /* one has begun in the program itself. TCP, near, and its lifeline and will, if there are */
+	AW_ORDER_CARRIER, /* who orders another keeper; each near that this one has */
+	AW_ORDER_PRESENT, /* the sender has come to connections of another's */
+	AW_ORDER_STATUS, /* to a carrier; reply: the program pid, line by line */
 	AW_ORDER_ENDED, /* from a carrier: ino has ended, with the errno value */
 };
 
-/* One with an answer has the socket for it as its last fd. */
 struct aw_order {
 	uint32_t magic;
 	uint8_t kind, role, mode, nodelay;
-	int32_t pid, fd; /* the program's, for the status */
-	uint64_t ino; /* of the program's end of the pair, or of the listener */
-	struct sockaddr_storage local, remote;
+	int32_t fd; /* the program's, for the status */
 	int32_t level, name, len; /* an option, and how many octets value has */
 	uint8_t value[AW_ORDER_VALUE_MAX];
+	struct sockaddr_storage local; /* RELEASE's; else the keeper's finding, as all below */
+	struct sockaddr_storage remote;
+	int32_t pid;
+	bool v6only;
+	uint64_t ino; /* of near, or of the listener */
 };
 
+/* SOCKET's has the socket beside it. */
 struct aw_answer {
 	int32_t error; /* an errno, or 0 */
 	int32_t len;

@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <rdma/rsocket.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "rs_name.h"
@@ -18,6 +20,12 @@
 /* rdma-core's queue has no bound that programs meet, whatever they say to rlisten. */
 #define QUEUE_MIN 128
 #define QUEUE_MAX 1024
+/* But each that waits has files of the process, and those of all listeners a sixteenth of what it may have at most. */
+#define FILES_PART 16
+#define FILES_EACH 4
+#define FILES_QUEUE_MIN 4
+
+static atomic_uint listening; // listeners of this process
 
 static unsigned int queue_size(int backlog)
 {
@@ -26,10 +34,36 @@ static unsigned int queue_size(int backlog)
 	return backlog > QUEUE_MAX ? QUEUE_MAX : (unsigned int)backlog;
 }
 
+/* How many may wait for raccept now; the others' Requests wait in librdmacm. The lock is held. */
+static unsigned int queue_room(const struct aw_rs *rs)
+{
+	unsigned int sharers = atomic_load(&listening);
+	rlim_t most = FILES_QUEUE_MIN, share;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		share = files.rlim_cur / FILES_PART / FILES_EACH / (sharers ? sharers : 1);
+		most = share > most ? share : most;
+	}
+	return most < rs->queued_max ? (unsigned int)most : rs->queued_max;
+}
+
+/* A queue that is full is looked at again when something was taken from it. The lock is held. */
+static bool has_room(struct aw_rs *rs)
+{
+	rs->was_full = rs->queued >= queue_room(rs);
+	return !rs->was_full;
+}
+
+void aw_rs_listen_forked(void)
+{
+	atomic_store(&listening, 0);
+}
+
 int aw_rs_listen_fd(struct aw_rs *rs)
 {
 	pthread_mutex_lock(&rs->lock);
-	bool open = rs->state == AW_RS_LISTENING && rs->id && rs->queued < rs->queued_max;
+	bool open = rs->state == AW_RS_LISTENING && rs->id && has_room(rs);
 	int fd = open ? rs->channel->fd : -1;
 
 	pthread_mutex_unlock(&rs->lock);
@@ -94,7 +128,7 @@ static void serve(struct aw_rs *rs)
 	struct rdma_cm_event *event;
 	struct aw_rs *accepted;
 
-	while (rs->queued < rs->queued_max && !aw_xs_ep_cm_event(rs->channel, &event)) {
+	while (has_room(rs) && !aw_xs_ep_cm_event(rs->channel, &event)) {
 		accepted = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? set_up(rs, event) : NULL;
 		rdma_ack_cm_event(event);
 		if (accepted)
@@ -115,6 +149,8 @@ void aw_rs_listen_end(struct aw_rs *rs)
 	struct aw_rs *accepted;
 
 	pthread_mutex_lock(&rs->lock);
+	if (rs->state == AW_RS_LISTENING && rs->id)
+		atomic_fetch_sub(&listening, 1);
 	aw_rs_drop_id(rs);
 	for (accepted = pop(rs); accepted; accepted = pop(rs)) {
 		aw_xs_ep_close(aw_rs_ep(accepted), true);
@@ -138,6 +174,7 @@ static int begin(struct aw_rs *rs, unsigned int queued_max)
 		return -errno;
 	rs->state = AW_RS_LISTENING;
 	rs->queued_max = queued_max;
+	atomic_fetch_add(&listening, 1);
 	return 0;
 }
 
@@ -173,14 +210,14 @@ int rlisten(int socket, int backlog)
 /* One from the queue, or -EAGAIN. */
 static int take(struct aw_rs *rs, struct aw_rs **accepted)
 {
-	bool full, listens;
+	bool was_full, listens;
 
 	pthread_mutex_lock(&rs->lock);
 	listens = rs->state == AW_RS_LISTENING;
-	full = rs->queued >= rs->queued_max;
+	was_full = rs->was_full;
 	*accepted = listens ? pop(rs) : NULL;
 	pthread_mutex_unlock(&rs->lock);
-	if (*accepted && full)
+	if (*accepted && was_full)
 		aw_rs_service_wake();
 	if (!listens)
 		return -EINVAL;

@@ -14,6 +14,9 @@ int aw_rs_listen_fd(struct aw_rs *rs);
 /* Takes what requests have come and fit the queue. */
 void aw_rs_listen_serve(struct aw_rs *rs);
 
+/* In the child of a fork, which has no listener yet. */
+void aw_rs_listen_forked(void);
+
 /* Stops listening, if it did, and drops what was accepted and not taken. The address is free then. */
 void aw_rs_listen_end(struct aw_rs *rs);
 

@@ -103,6 +103,7 @@ void aw_rs_wait_end(struct aw_rs *rs)
 void aw_rs_process_forked(void)
 {
 	aw_rs_service_forked();
+	aw_rs_listen_forked();
 }
 
 static bool is_known(int domain, int type, int protocol)

@@ -52,6 +52,7 @@ struct aw_rs {
 	struct rdma_cm_id *id;
 	struct aw_rs *first, *last; // accepted and not taken yet
 	unsigned int queued, queued_max;
+	bool was_full; // the queue, when the service last looked
 	struct aw_rs *next; // in such a queue
 };
 

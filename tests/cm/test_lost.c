@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #define LOST_MS 2000
+#define FULL_OCTETS (32u << 20) /* more than both ends' TCP takes */
 #define OUR_IP "10.77.0.1"
 #define PEER_IP "10.77.0.2"
 #define PEER_PORT 7471
@@ -91,8 +93,8 @@ static void settle(int fd)
 	assert_int_equal(left, 0);
 }
 
-/* Nothing is under way in either direction when it returns. */
-static void start_up(int listener)
+/* Nothing is under way in either direction when it returns the peer's socket. */
+static int start_up(int listener)
 {
 	static const uint8_t reply[RAW_REQUEST_LEN] =
 		"MPA ID Rep Frame\x50\x02\0\x04\x80\x04\x80\x04";
@@ -103,6 +105,7 @@ static void start_up(int listener)
 	raw_send(fd, reply, sizeof(reply));
 	raw_recv_fpdu(fd, rtr);
 	settle(fd);
+	return fd;
 }
 
 static void be_peer(int orders, int answers)
@@ -157,7 +160,23 @@ static void lay_cable(const struct peer *peer)
 	await(peer->answers);
 }
 
-static void lose_peer(bool busy)
+/* What is under way when the peer goes. */
+enum load {
+	LOAD_NONE,
+	LOAD_MESSAGE, /* one more octet than TCP has an acknowledgement of */
+	LOAD_FULL, /* all that TCP takes for a peer which reads nothing */
+};
+
+static void send_full(struct rdma_cm_id *id)
+{
+	void *octets = calloc(1, FULL_OCTETS);
+	struct ibv_mr *mr = rdma_reg_msgs(id, octets, FULL_OCTETS);
+
+	assert_non_null(mr);
+	assert_int_equal(rdma_post_send(id, NULL, octets, FULL_OCTETS, mr, 0), 0);
+}
+
+static void lose_peer(enum load load)
 {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
@@ -173,9 +192,11 @@ static void lose_peer(bool busy)
 	assert_int_equal(rdma_connect(id, NULL), 0);
 	cm_expect_ack(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
 	await(peer.answers);
+	if (load == LOAD_FULL)
+		send_full(id);
 	tell(peer.orders);
 	await(peer.answers);
-	if (busy)
+	if (load == LOAD_MESSAGE)
 		assert_int_equal(rdma_post_send(id, NULL, "ping", 4, NULL, IBV_SEND_INLINE), 0);
 	cm_expect_ack(channel, RDMA_CM_EVENT_DISCONNECTED, 0);
 	cm_destroy(id);
@@ -186,12 +207,57 @@ static void lose_peer(bool busy)
 
 static void lose_idle(void)
 {
-	lose_peer(false);
+	lose_peer(LOAD_NONE);
 }
 
 static void lose_busy(void)
 {
-	lose_peer(true);
+	lose_peer(LOAD_MESSAGE);
+}
+
+static void lose_full(void)
+{
+	lose_peer(LOAD_FULL);
+}
+
+/* A stopped program's window is full, and TCP answers for it. */
+static void keep_full(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	uint8_t *octets = calloc(1, FULL_OCTETS);
+	uint16_t port;
+	int listener = raw_listen(&port);
+	struct rdma_cm_id *id;
+	struct pollfd heard;
+	struct ibv_wc wc;
+	struct ibv_mr *mr;
+
+	cm_set_lost_ms(LOST_MS);
+	id = cm_resolved(channel, "127.0.0.1", port);
+	mr = rdma_reg_msgs(id, octets, FULL_OCTETS);
+	assert_non_null(mr);
+	assert_int_equal(rdma_connect(id, NULL), 0);
+	int peer = start_up(listener);
+
+	cm_expect_ack(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	assert_int_equal(rdma_post_send(id, NULL, octets, FULL_OCTETS, mr, IBV_SEND_SIGNALED), 0);
+	heard = (struct pollfd){ .fd = channel->fd, .events = POLLIN };
+	assert_int_equal(poll(&heard, 1, 4 * LOST_MS), 0);
+	assert_int_equal(ibv_poll_cq(id->send_cq, 1, &wc), 0);
+	for (size_t left = FULL_OCTETS; left > 0;) {
+		size_t n = left < FULL_OCTETS / 16 ? left : FULL_OCTETS / 16;
+
+		raw_recv(peer, octets, n);
+		left -= n;
+	}
+	assert_int_equal(rdma_get_send_comp(id, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	cm_destroy(id);
+	rdma_dereg_mr(mr);
+	free(octets);
+	rdma_destroy_event_channel(channel);
+	close(peer);
+	close(listener);
 }
 
 static void lost(void (*fn)(void))
@@ -215,11 +281,25 @@ static void lost__with_octets_under_way(void **state)
 	lost(lose_busy);
 }
 
+static void lost__with_a_full_window(void **state)
+{
+	(void)state;
+	lost(lose_full);
+}
+
+static void lost__not_while_tcp_answers(void **state)
+{
+	(void)state;
+	lost(keep_full);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lost__while_idle),
 		cmocka_unit_test(lost__with_octets_under_way),
+		cmocka_unit_test(lost__with_a_full_window),
+		cmocka_unit_test(lost__not_while_tcp_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

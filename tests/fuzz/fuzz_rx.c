@@ -36,11 +36,12 @@ struct harness {
 	bool granted[MRS];
 	uint32_t held;
 	bool by_field; /* segments are drawn field by field */
+	size_t staged; /* octets fed and not used: a half FPDU, or a message that is held and what follows */
 	uint32_t posted, completed; /* WRs: all are signalled */
 	uint32_t taken, received;
 	uint8_t pd;
 	uint8_t *arena;
-	uint8_t *octets; /* the FPDU or the piece being fed */
+	uint8_t *octets; /* those that are staged */
 };
 
 static _Alignas(16) uint8_t memory[MRS][MR_LEN];
@@ -76,16 +77,24 @@ static void check_inside(const struct harness *h, const uint8_t *p, size_t len, 
 	FUZZ_CHECK(!write || h->granted[off / MR_LEN]);
 }
 
-static void place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+/* Memory goes at any time. */
+static bool is_there(void *ctx)
+{
+	return bytes_u8(&((struct harness *)ctx)->answers) != 0xff;
+}
+
+static bool place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 {
 	check_inside(ctx, dst, len, true);
 	memcpy(dst, src, len);
+	return is_there(ctx);
 }
 
-static void gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 {
 	check_inside(ctx, src, len, false);
 	memcpy(dst, src, len);
+	return is_there(ctx);
 }
 
 static enum aw_error invalidate(void *ctx, uint32_t stag)
@@ -106,16 +115,18 @@ static enum aw_wc_status bind(void *ctx, const struct aw_swqe *wqe)
 	return bytes_u8(&h->answers) % 4 ? AW_WC_SUCCESS : AW_WC_MW_BIND_ERR;
 }
 
-static uint64_t atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req)
+static bool atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before)
 {
-	uint64_t old, next;
+	uint64_t next;
 
 	check_inside(ctx, at, AW_ATOMIC_LEN, true);
 	FUZZ_CHECK((uintptr_t)at % AW_ATOMIC_LEN == 0);
-	memcpy(&old, at, sizeof(old));
-	next = aw_atomic_next(req, old);
+	if (!is_there(ctx))
+		return false;
+	memcpy(before, at, sizeof(*before));
+	next = aw_atomic_next(req, *before);
 	memcpy(at, &next, sizeof(next));
-	return old;
+	return true;
 }
 
 /* SGEs over MRs 0 and 1, which may be written locally, or one that no MR stands behind. */
@@ -262,20 +273,20 @@ static void name_read(struct harness *h, uint8_t *ulpdu, size_t len)
 		put_be32(ulpdu + DDP_UNTAGGED_LEN, h->qp.orq[h->qp.orq_head].sink_stag);
 }
 
-/* A right FPDU around the ULPDU of len octets at fpdu + 2; its length. */
+/* A right FPDU around the ULPDU of len octets at fpdu + 2, behind what is staged; its length. */
 static size_t frame(struct harness *h, uint8_t *fpdu, size_t len)
 {
+	uint8_t *at = h->octets + h->staged;
 	size_t plain = fpdu_size(len);
 	size_t size = plain;
 
 	put_be16(fpdu, (uint16_t)len);
 	memset(fpdu + 2 + len, 0, plain - 2 - len);
 	if (h->qp.stream.markers_rx)
-		size = fpdu_insert_markers(h->octets, fpdu, plain, (uint32_t)h->qp.rx_pos);
+		size = fpdu_insert_markers(at, fpdu, plain, (uint32_t)(h->qp.rx_pos + h->staged));
 	else
-		memcpy(h->octets, fpdu, plain);
-	put_le32(h->octets + size - 4,
-		 crc32c_final(crc32c_update(CRC32C_INIT, h->octets, size - 4)));
+		memcpy(at, fpdu, plain);
+	put_le32(at + size - 4, crc32c_final(crc32c_update(CRC32C_INIT, at, size - 4)));
 	return size;
 }
 
@@ -296,37 +307,68 @@ static size_t next_fpdu(struct harness *h, struct bytes *b)
 	return frame(h, fpdu, len);
 }
 
+/* Gives the core what is staged, and keeps the rest. */
+static void use(struct harness *h)
+{
+	size_t used = aw_rx_octets(&h->qp, h->octets, h->staged);
+
+	FUZZ_CHECK(used <= h->staged && h->held == 0);
+	h->staged -= used;
+	memmove(h->octets, h->octets + used, h->staged);
+	/* What is held is whole, and only where the driver asked for it. */
+	FUZZ_CHECK(!h->qp.rx_held || h->qp.state >= AW_QP_TERMINATE ||
+		   (h->qp.rnr_holds && h->qp.rx_held <= h->staged));
+}
+
+/* All of it is used, but for a message that is held and what follows it. */
+static void use_whole(struct harness *h)
+{
+	use(h);
+	FUZZ_CHECK(!h->staged || h->qp.rx_held);
+}
+
+/* The driver gives up: what is held finds a receive now, or never. */
+static void end_hold(struct harness *h)
+{
+	h->qp.rnr_holds = false;
+	use_whole(h);
+	FUZZ_CHECK(!h->staged);
+}
+
 static void feed_fpdus(struct harness *h, struct bytes *b)
 {
 	size_t size;
 
-	while ((size = next_fpdu(h, b)) != 0) {
-		FUZZ_CHECK(aw_rx_octets(&h->qp, h->octets, size) == size);
-		FUZZ_CHECK(h->held == 0);
-		if (bytes_u8(b) & 1)
+	while (h->staged < STREAM_MAX / 2 && (size = next_fpdu(h, b)) != 0) {
+		uint8_t turn = bytes_u8(b);
+
+		h->staged += size;
+		/* A held stream is tried again now and then, and what comes is staged meanwhile. */
+		if (!h->qp.rx_held || !(turn & 2))
+			use_whole(h);
+		if (h->qp.rx_held && (turn & 12) == 12)
+			end_hold(h);
+		if (turn & 1)
 			transmit(h);
 		if (h->qp.state == AW_QP_ERROR)
 			return;
 	}
+	end_hold(h);
 }
 
 static void feed_raw(struct harness *h, struct bytes *b)
 {
-	size_t staged = 0;
-
-	while (b->left && staged < STREAM_MAX / 2) {
+	while (b->left && h->staged < STREAM_MAX / 2) {
 		size_t n = 1 + bytes_u8(b);
-		size_t used;
 
-		bytes_take(b, h->octets + staged, n);
-		staged += n;
-		used = aw_rx_octets(&h->qp, h->octets, staged);
-		FUZZ_CHECK(used <= staged && h->held == 0);
-		staged -= used;
-		memmove(h->octets, h->octets + used, staged);
+		bytes_take(b, h->octets + h->staged, n);
+		h->staged += n;
+		use(h);
 	}
-	aw_qp_peer_closed(&h->qp, staged);
-	FUZZ_CHECK(!staged || h->qp.error);
+	h->qp.rnr_holds = false;
+	use(h);
+	aw_qp_peer_closed(&h->qp, h->staged);
+	FUZZ_CHECK(!h->staged || h->qp.error);
 }
 
 static void run(struct harness *h, struct bytes *b)
@@ -351,7 +393,9 @@ static void run(struct harness *h, struct bytes *b)
 	if (!(rights & 2))
 		h->qp.remote_access = rights & AW_ACCESS_REMOTE;
 
+	h->qp.acks = rights & 64;
 	aw_qp_start(&h->qp, &stream);
+	h->qp.rnr_holds = rights & 32;
 	for (uint8_t i = 0; i < posts; i++)
 		post(h, b);
 	transmit(h);

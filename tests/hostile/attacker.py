@@ -161,10 +161,10 @@ class Attacker(RawPeer):
         self.reply_flags = 0
 
     @classmethod
-    def agreed(cls, victim):
+    def agreed(cls, victim, **how):
         """As accepted, with the extensions of docs/extensions.md agreed on."""
         peer = cls.accepted(victim, revision=2, flags=iwarp.CRC | iwarp.ENHANCED | OFFER,
-                            private=struct.pack(">HH", 4, 4))
+                            private=struct.pack(">HH", 4, 4), **how)
         assert peer.reply_flags & (OFFER | AGREE) == AGREE
         return peer
 

@@ -7,8 +7,8 @@ import struct
 
 import iwarp
 from attacker import (ALL_RIGHTS, ASYNC_ACCESS_ERR, ASYNC_ANY, ASYNC_QP_FATAL, ASYNC_REQ_ERR, END,
-                      FLUSH, LOCAL_WRITE, REMOTE_ATOMIC, REMOTE_READ, REMOTE_WRITE, START, SUCCESS,
-                      WR_READ, send, terminate_of)
+                      FLUSH, LOCAL_WRITE, PROT_ERR, REMOTE_ATOMIC, REMOTE_READ, REMOTE_WRITE, START,
+                      SUCCESS, WR_READ, send, terminate_of)
 
 RECV_OCTETS = 64
 READ_OCTETS = 96
@@ -103,9 +103,12 @@ def prove_alive(peer, scene, attack):
     assert sorted(peer.completions(len(done) + 1)) == sorted([*done, f"50:{SUCCESS}"])
 
 
-def event_of(error):
-    """What the program hears of its QP: the peer may not do it, or asks wrongly, or all else."""
-    if error == CLOSED or error[0] == 2 or error[1] == 0:
+def event_of(attack):
+    """What the program hears of its QP: the peer may not do it, or asks wrongly, or all else, such as a
+    fault of its own."""
+    error = attack.wanted
+    own = PROT_ERR in attack.done.values()
+    if own or error == CLOSED or error[0] == 2 or error[1] == 0:
         return ASYNC_QP_FATAL
     ddp_version = (1, 1, 4)
     return ASYNC_ACCESS_ERR if error[1] == 1 and error != ddp_version else ASYNC_REQ_ERR
@@ -120,7 +123,7 @@ def check_end(scene, peer, attack, units, answers):
         found = found[-1:]
     assert [ulpdu.hex() for ulpdu in found] == [ulpdu.hex() for ulpdu in (answers or []) + wanted]
     peer.wait_disconnected()
-    assert int(scene.victim.ask("async", ASYNC_ANY, peer.qpn)) == event_of(attack.wanted)
+    assert int(scene.victim.ask("async", ASYNC_ANY, peer.qpn)) == event_of(attack)
     assert sorted(peer.completions(attack.recvs + attack.reads)) == statuses(attack)
 
 

@@ -5,6 +5,7 @@ bounded and comes back when it is gone. RFC 5042 6.4.1, 6.4.2 and 6.4.4."""
 
 import os
 import resource
+import socket
 import time
 
 import iwarp
@@ -151,6 +152,36 @@ def test_flood_of_the_smallest(victim, ulpdu):
     victim.wait_until(lambda: unread_octets(victim) == 0, "the flood to be read")
     victim.wait_honest(before, 5)
     peer.drop()
+
+
+# The listeners of a process share a sixteenth of its files for those that have sent no whole Request.
+STRANGERS = min(500, resource.getrlimit(resource.RLIMIT_NOFILE)[1] // 64)
+FIRST_WORDS = {
+    "nothing": (b"", 2), "half a request": (iwarp.start_frame(private=b"p" * 500)[:-1], 2),
+    "a request": (iwarp.start_frame(private=b"p" * 500), 4),
+}
+
+
+def come(victim, strangers, octets, fds, count):
+    """More of them, until there are count; what the victim has then."""
+    while len(strangers) < count:
+        strangers.append(socket.create_connection(("127.0.0.1", victim.port)))
+        strangers[-1].sendall(octets)
+    victim.wait_until(lambda: unread_octets(victim) == 0 and victim.open_fds() == fds + count, "all of them to be heard")
+    return victim.resident_kib()
+
+
+@pytest.mark.parametrize("octets, kib_max", FIRST_WORDS.values(), ids=FIRST_WORDS)
+def test_strangers_at_the_door(victim, octets, kib_max):
+    """docs/security.md: what each costs who has connected, and has sent no more than its Request."""
+    strangers, fds = [], victim.open_fds()
+    first = come(victim, strangers, octets, fds, STRANGERS // 4)  # what the process needs once
+    each = (come(victim, strangers, octets, fds, STRANGERS) - first) / (STRANGERS - STRANGERS // 4)
+    if not SANITIZED:
+        assert each < kib_max, f"{each:.1f} KiB a stranger"
+    for stranger in strangers:
+        stranger.close()
+    victim.wait_until(lambda: victim.ask("refuse") and victim.open_fds() <= fds, "the end of all")
 
 
 @pytest.mark.parametrize("end", ["fin", "rst", "garbage", "half"])

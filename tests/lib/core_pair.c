@@ -57,23 +57,32 @@ static void op_mr_put(void *ctx, const struct aw_mr *mr)
 	end->held--;
 }
 
-static void op_place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool is_gone(const struct core_end *end, const uint8_t *at, size_t len)
+{
+	return end->gone >= at && end->gone < at + len;
+}
+
+static bool op_place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 {
 	struct core_end *end = ctx;
 
 	assert_true(end->held > 0);
 	assert_true(dst >= end->mem && dst + len <= end->mem + CORE_MEM);
+	if (is_gone(end, dst, len))
+		return false;
 	end->placed++;
 	memcpy(dst, src, len);
+	return true;
 }
 
-static void op_gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool op_gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 {
 	struct core_end *end = ctx;
 
 	assert_true(end->held > 0);
 	assert_true(src >= end->mem && src + len <= end->mem + CORE_MEM);
 	memcpy(dst, src, len);
+	return !is_gone(end, src, len);
 }
 
 static enum aw_error op_invalidate(void *ctx, uint32_t stag)
@@ -104,18 +113,20 @@ static enum aw_wc_status op_bind(void *ctx, const struct aw_swqe *wqe)
 	return end->bind_status;
 }
 
-static uint64_t op_atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req)
+static bool op_atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before)
 {
 	struct core_end *end = ctx;
-	uint64_t old, next;
+	uint64_t next;
 
 	assert_true(end->held > 0);
 	assert_true(at >= end->mem && at + AW_ATOMIC_LEN <= end->mem + CORE_MEM);
-	memcpy(&old, at, sizeof(old));
-	next = aw_atomic_next(req, old);
+	if (is_gone(end, at, AW_ATOMIC_LEN))
+		return false;
+	memcpy(before, at, sizeof(*before));
+	next = aw_atomic_next(req, *before);
 	memcpy(at, &next, sizeof(next));
 	end->executed++;
-	return old;
+	return true;
 }
 
 static bool op_recv_take(void *ctx, struct aw_rwqe *recv)

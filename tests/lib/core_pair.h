@@ -29,6 +29,7 @@ struct core_end {
 	unsigned int held; /* mr_get without its mr_put */
 	unsigned int placed; /* calls */
 	unsigned int executed; /* atomics */
+	const uint8_t *gone; /* this octet of mem is not there any more; or NULL */
 	uint32_t invalidated; /* the last STag */
 	enum aw_wc_status bind_status; /* how binds end; a test may set it */
 	unsigned int binds;

@@ -93,7 +93,7 @@ class Tap:
             self.opened.setdefault(target, set()).add((source, tcp[4:8]))
         elif key == REQUEST:
             self.requests.setdefault(target, set()).add((source, tcp[4:8]))
-        elif key == REPLY and not octets[KEY_OCTETS] & REJECTED:
+        elif key == REPLY and len(octets) > KEY_OCTETS and not octets[KEY_OCTETS] & REJECTED:
             self.replies.setdefault(source, set()).add((target, tcp[4:8]))
 
     def seen(self, port):

@@ -45,14 +45,16 @@ static void copy_within(void *ctx, uint8_t *dst, const uint8_t *src, size_t len,
 		memcpy(dst, src, len);
 }
 
-static void place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 {
 	copy_within(ctx, dst, src, len, dst);
+	return true;
 }
 
-static void gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 {
 	copy_within(ctx, dst, src, len, src);
+	return true;
 }
 
 static enum aw_error invalidate(void *ctx, uint32_t stag)
@@ -77,16 +79,16 @@ static enum aw_wc_status bind_window(void *ctx, const struct aw_swqe *wqe)
 	return AW_WC_SUCCESS;
 }
 
-static uint64_t atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req)
+static bool atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before)
 {
 	struct party *party = ctx;
-	uint64_t old, next;
+	uint64_t next;
 
-	memcpy(&old, at, sizeof(old));
-	next = exchange_atomic(req, old);
+	memcpy(before, at, sizeof(*before));
+	next = exchange_atomic(req, *before);
 	copy_within(ctx, at, (const uint8_t *)&next, sizeof(next), at);
 	party->outcome.atomics++;
-	return old;
+	return true;
 }
 
 static bool recv_take(void *ctx, struct aw_rwqe *recv)

@@ -119,6 +119,7 @@ void node_start(struct end *end)
 	/* Start-up has no CRC, so faults begin behind it; and without one a flip is data. */
 	end->conn->untrusted |= end->world->plan.flip && !stream.crc;
 	aw_qp_start(&end->qp, &stream);
+	end->qp.rnr_holds = end->world->plan.hold_percent > 0;
 }
 
 /* Closes the connection of an end whose QP is in ERROR. */
@@ -170,7 +171,7 @@ static void feed(struct end *end)
 	}
 	end->stage_len -= used;
 	memmove(end->stage, end->stage + used, end->stage_len);
-	if (end->stage_len >= FPDU_MAX)
+	if (end->stage_len >= FPDU_MAX && !end->qp.rx_held)
 		world_fail(end->world, "%c: %zu octets and no FPDU", end->name, end->stage_len);
 }
 
@@ -187,6 +188,24 @@ static void on_fin(struct end *end)
 		world_fail(end->world, "%c: FIN within an FPDU is no error", end->name);
 }
 
+static bool is_held(const struct end *end)
+{
+	return end->phase == PHASE_STREAM && end->qp.rx_held > 0 && end->qp.rnr_holds &&
+	       end->qp.state < AW_QP_TERMINATE;
+}
+
+/* The driver reads no more, and tries again until it gives up. One that is closing does not wait. */
+static void retry_held(struct end *end)
+{
+	if (end->qp.state == AW_QP_CLOSING || ++end->retries > RETRIES_MAX)
+		end->qp.rnr_holds = false;
+	feed(end);
+	if (!end->qp.rx_held)
+		end->retries = 0;
+	if (end->qp.state == AW_QP_ERROR)
+		shut(end);
+}
+
 bool node_receive(struct end *end, size_t n)
 {
 	if (end->over)
@@ -194,6 +213,10 @@ bool node_receive(struct end *end, size_t n)
 	if (end->in->rst) {
 		TRACE(end, "sees RST");
 		node_abort(end, AW_E_MPA_CLOSED);
+		return true;
+	}
+	if (is_held(end)) {
+		retry_held(end);
 		return true;
 	}
 	if (n > end->stage_cap - end->stage_len)

@@ -52,16 +52,18 @@ static void check_within(struct end *end, const uint8_t *p, size_t len, const ch
 		world_fail(end->world, "%c: %s of %zu octets in no MR", end->name, what, len);
 }
 
-static void place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 {
 	check_within(ctx, dst, len, "placement");
 	memcpy(dst, src, len);
+	return true;
 }
 
-static void gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 {
 	check_within(ctx, src, len, "gathering");
 	memcpy(dst, src, len);
+	return true;
 }
 
 static enum aw_error invalidate(void *ctx, uint32_t stag)
@@ -84,10 +86,11 @@ static enum aw_error invalidate(void *ctx, uint32_t stag)
 	return AW_OK;
 }
 
-static uint64_t atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req)
+static bool atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before)
 {
 	check_within(ctx, at, sizeof(uint64_t), "atomic");
-	return extensions_execute(ctx, at, req);
+	*before = extensions_execute(ctx, at, req);
+	return true;
 }
 
 static enum aw_wc_status bind_window(void *ctx, const struct aw_swqe *wqe)
@@ -95,10 +98,27 @@ static enum aw_wc_status bind_window(void *ctx, const struct aw_swqe *wqe)
 	return windows_bind(ctx, wqe);
 }
 
+/* The program posts it later, though no later than the driver gives up. */
+static bool refuses(struct end *end)
+{
+	struct world *w = end->world;
+
+	if (!end->qp.rnr_holds || end->qp.flushed || end->refused >= REFUSALS_MAX ||
+	    !rng_percent(&w->rng, w->plan.hold_percent))
+		return false;
+	end->refused++;
+	TRACE(end, "has no receive yet, %llu times", end->refused);
+	return true;
+}
+
 static bool recv_take(void *ctx, struct aw_rwqe *rwqe)
 {
 	struct end *end = ctx;
 	struct aw_rq *rq = end->host->use_srq ? &end->host->srq : &end->rq;
+
+	if (refuses(end))
+		return false;
+	end->refused = 0;
 
 	if (end->host->use_srq && end->qp.state == AW_QP_ERROR)
 		world_fail(end->world, "%c: an ERROR QP takes receives from the SRQ", end->name);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // What a seed has in store: how large, how many, and which faults. About a third of all seeds is
 // without any fault but fragmentation and stalls, so that nothing may go wrong there. Generation 1
-// of the worlds has RFC 5040's operations, generation 2 all; what is new draws nothing in the old.
+// of the worlds has RFC 5040's operations, generation 2 all; in generation 3 messages are held for want of
+// a receive. What is new draws nothing in the old.
 #include "world.h"
 
 #define FUZZED_LEN_MAX 4000
@@ -124,6 +125,8 @@ void plan_draw(struct world *w)
 		w->plan.timeout = (uint32_t)rng_range(rng, 20, 1500);
 		w->plan.close |= rng_percent(rng, 60);
 	}
+	if (w->generation > 2 && rng_percent(rng, 40))
+		w->plan.hold_percent = (unsigned int)rng_range(rng, 1, 90);
 }
 
 void plan_conns(struct world *w)

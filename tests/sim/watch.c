@@ -301,7 +301,8 @@ static void check_order(struct end *end, const struct segment *seg)
 	else if (!seg->tagged && seg->last)
 		end->watch.msn[qn]++;
 	if (!end->initiator && !end->conn->untrusted && seg->opcode != 7 &&
-	    (end->peer->watch.fpdus == 0 || consumed(end) < end->peer->watch.first_end))
+	    (end->peer->watch.fpdus == 0 ||
+	     consumed(end) + end->qp.rx_held < end->peer->watch.first_end))
 		wrong(end, "the responder transmits first", seg);
 }
 

@@ -14,11 +14,13 @@
 
 #define CONNS_MAX 3
 #define REGIONS_MAX 24
-#define GENERATION 2 /* what a seed may have in store: see plan.c */
+#define GENERATION 3 /* what a seed may have in store: see plan.c */
 #define RED_ZONE 256 /* octets before and behind every MR */
 #define IOV_MAX_SIM 96
 #define RD_MAX_SIM 16
 #define CANARY 0xa5
+#define REFUSALS_MAX 6 /* in a row */
+#define RETRIES_MAX 12 /* of a held message, before its driver gives up: more than are refused */
 
 struct world;
 struct end;
@@ -204,6 +206,8 @@ struct end {
 	uint32_t asleep_until; /* step */
 	uint32_t deadline; /* step at which its driver's timer ends it; 0: none runs */
 	bool timed_out;
+	uint32_t refused; /* receives in a row, for which its messages wait */
+	uint32_t retries; /* of a message that waits */
 
 	/* start-up */
 	enum phase phase;
@@ -257,6 +261,8 @@ struct plan {
 	uint32_t timeout; /* steps that start-up, or an ending, may take; 0: as many as it likes */
 	unsigned int post_percent;
 	bool extended; /* RFC 7306, windows, QPs with fewer rights */
+	unsigned int
+		hold_percent; /* of messages find no receive when they come, and wait for one */
 };
 
 struct world {

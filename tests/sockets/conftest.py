@@ -8,7 +8,9 @@ library)."""
 
 import os
 import pathlib
+import shutil
 import sys
+import tempfile
 
 import pytest
 
@@ -92,6 +94,17 @@ def plain(tmp_path):
     opened = Mode("plain", tmp_path)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def open_libraries(monkeypatch):
+    """Where any user may read them."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="anywarp-test-"))
+    shutil.copytree(BUILD / "lib", folder / "lib", symlinks=True)
+    folder.chmod(0o755)
+    monkeypatch.setattr(sys.modules[__name__], "SOCKETS", folder / "lib" / SOCKETS.name)
+    yield
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

@@ -77,6 +77,7 @@ static void late_end(struct late *l)
 	expect_end(l->client);
 	thread_join(l->serves);
 	thread_join(l->connects);
+	errno = l->err;
 	CHECK(l->result == 0);
 	CHECK(connect(l->client, (struct sockaddr *)&l->name, sizeof(l->name)) == -1 &&
 	      errno == EISCONN);

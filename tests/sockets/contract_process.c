@@ -2,6 +2,7 @@
 // Connections across fork and exec, and ends that die.
 #include "contract.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -322,6 +323,22 @@ static pid_t by_posix_spawn(int fd)
 	return child;
 }
 
+/* As posix_spawn where libc has no pidfd_spawn: glibc has it since 2.39. */
+static pid_t by_pidfd_spawn(int fd)
+{
+	char number[16], *argv[] = { "/proc/self/exe", "--echo", number, NULL };
+	__typeof__(posix_spawn) *spawn = dlsym(RTLD_DEFAULT, "pidfd_spawn");
+	pid_t (*pid_of)(int) = dlsym(RTLD_DEFAULT, "pidfd_getpid");
+	int pidfd = -1;
+	if (!spawn || !pid_of)
+		return by_posix_spawn(fd);
+	snprintf(number, sizeof(number), "%d", fd);
+	CHECK(!spawn(&pidfd, argv[0], NULL, NULL, argv, environ));
+	pid_t child = pid_of(pidfd);
+	CHECK(child > 0 && !close(pidfd));
+	return child;
+}
+
 static pid_t by_vfork(int fd)
 {
 	char number[16];
@@ -338,14 +355,14 @@ static pid_t by_vfork(int fd)
 /* The classical server without a fork: who is begun serves, and the parent closes. */
 static void spawn_a_connection(void)
 {
-	static pid_t (*const ways[])(int fd) = { by_posix_spawn, by_vfork };
-	for (int i = 0; i < 4; i++) {
+	static pid_t (*const ways[])(int fd) = { by_posix_spawn, by_vfork, by_pidfd_spawn };
+	for (int i = 0; i < 6; i++) {
 		struct ends e;
 		ends_open(&e);
 		CHECK(!fcntl(e.client, F_SETFD, FD_CLOEXEC));
-		if (i & 2)
+		if (i >= 3)
 			touch(&e);
-		pid_t child = ways[i & 1](e.server);
+		pid_t child = ways[i % 3](e.server);
 		CHECK(!close(e.server));
 		send_text(e.client, "for the child");
 		expect_text(e.client, "for the child");

@@ -3,18 +3,18 @@
 speak iWARP, plain clients for such a server, and the library's own Request with octets changed. The
 program gets an error or the end, nothing of the start-up's octets, and the next peer is served."""
 
+import array
 import contextlib
 import errno
+import fcntl
 import os
-import pathlib
 import random
 import select
-import shutil
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
+import termios
 import threading
 import time
 
@@ -25,6 +25,7 @@ import sockets_status
 from test_ends import MOB, SECONDS_MAX, Server, rng, serve_one  # noqa: F401
 
 NOBODY = 65534
+KEEPER_CONTROL, ORDER_FDS = 3, 33
 RESET = struct.pack("ii", 1, 0)
 # Longer than the start-up's time-out.
 SILENCE_SECONDS_MAX = 45
@@ -415,17 +416,6 @@ signal.pause()
 """
 
 
-@pytest.fixture
-def open_libraries(monkeypatch):
-    """Where any user may read them."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="anywarp-test-"))
-    shutil.copytree(conftest.BUILD / "lib", folder / "lib", symlinks=True)
-    folder.chmod(0o755)
-    monkeypatch.setattr(conftest, "SOCKETS", folder / "lib" / conftest.SOCKETS.name)
-    yield
-    shutil.rmtree(folder)
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 @pytest.mark.skipif(bool(conftest.SANITIZER), reason="the programs are other people's")
 @pytest.mark.parametrize("when", ["before", "behind"])
@@ -443,3 +433,28 @@ def test_status_of_who_was_root(open_libraries, only_iwarp, when):
     assert len(rows) == 2
     assert {row.state for row in rows} == {"established"}
     assert {row.octets_out for row in rows} == {"0", "1"}
+
+
+def test_keeper_takes_no_more_fds_than_an_order_has():
+    """The message has room for one more by its padding. Whoever gives the keeper orders is its program, but a
+    broken one is not to break the keeper, which may carry others' connections, nor to use up its files."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours:
+        with theirs:
+            keeper = subprocess.Popen([conftest.BUILD / "lib/anywarp-keeper"], close_fds=False, stderr=subprocess.PIPE,
+                                      preexec_fn=lambda: os.dup2(theirs.fileno(), KEEPER_CONTROL))
+        for _ in range(3):
+            socket.send_fds(ours, [b"no order"], [ours.fileno()] * (ORDER_FDS + 1))
+        deadline = time.monotonic() + SECONDS_MAX
+        while unread(ours) or len(os.listdir(f"/proc/{keeper.pid}/fd")) > ORDER_FDS:
+            assert time.monotonic() < deadline, "the keeper has kept what nobody had ordered"
+            select.select([], [], [], 0.01)
+    errors = keeper.communicate(timeout=SECONDS_MAX)[1]
+    assert keeper.returncode == 0, errors.decode()
+
+
+def unread(sender):
+    """Octets that the peer has not read yet."""
+    octets = array.array("i", [0])
+    fcntl.ioctl(sender, termios.TIOCOUTQ, octets)
+    return octets[0]

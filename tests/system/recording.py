@@ -36,8 +36,13 @@ def tshark(path, *arguments):
                           check=True, text=True, capture_output=True).stdout
 
 
+def number(text):
+    """Of a flag newer releases of tshark say a word."""
+    return {"True": 1, "False": 0}[text] if text in ("True", "False") else int(text, 0)
+
+
 def numbers(field):
-    return [int(number, 0) for number in field.split(";") if number]
+    return [number(text) for text in field.split(";") if text]
 
 
 class Recording:
@@ -110,8 +115,8 @@ def differences(one, frames):
         ours = [frame for frame in frames
                 if (int(frame.tcp_srcport), int(frame.tcp_dstport)) == ports]
         starts = [frame for frame in ours if frame.iwarp_mpa_key_req or frame.iwarp_mpa_key_rep]
-        seen = {(int(frame.iwarp_mpa_crc_flag), int(frame.iwarp_mpa_rej_flag),
-                 int(frame.iwarp_mpa_rev)) for frame in starts}
+        seen = {(number(frame.iwarp_mpa_crc_flag), number(frame.iwarp_mpa_rej_flag),
+                 number(frame.iwarp_mpa_rev)) for frame in starts}
         flags, revision = direction.start.flags, direction.start.revision
         if seen != {(flags >> 6 & 1, flags >> 5 & 1, revision)}:
             yield f"tshark saw start frames {seen}, not flags {flags:#x} at revision {revision}"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from program import is_open_to_others
 
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 ANYWARP = BUILD / "bin" / "anywarp"
@@ -272,6 +273,40 @@ def test_run_leaves_other_files_as_they_are(tmp_path):
     done = anywarp("run", "--device-files", "--", sys.executable, "-c", make, str(tmp_path),
                    XDG_RUNTIME_DIR=str(tmp_path))
     assert done.stdout.split() == ["0o640", "0o600"], done.stderr
+
+
+@pytest.mark.parametrize("runtime", ["/nowhere", "relative", "open"])
+def test_run_falls_back_where_the_directory_is_no_use(tmp_path, runtime):
+    """As sudo and containers leave it. doctor says so."""
+    tmp_path.chmod(0o777)
+    env = {"XDG_RUNTIME_DIR": str(tmp_path) if runtime == "open" else runtime}
+    look = "test -c /dev/infiniband/uverbs_anywarp0 && echo $ANYWARP_PATHS"
+    done = anywarp("run", "--persona", "roce", "--", "sh", "-c", look, **env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("/tmp/anywarp-paths-")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
+@pytest.mark.skipif(not is_open_to_others(BUILD), reason="other users may not enter the build's directory")
+def test_run_goes_where_nobody_was_before():
+    """In /tmp, where somebody else had made the directory."""
+    user = 61000 + os.getpid() % 2000
+    first = pathlib.Path(f"/tmp/anywarp-paths-{user}-{os.stat('/proc/self/ns/net').st_ino}")
+    first.mkdir(mode=0o700)
+    second = None
+    try:
+        done = subprocess.run([str(ANYWARP), "run", "--device-files", "--", "sh", "-c", "echo $ANYWARP_PATHS"],
+                              capture_output=True, text=True, check=False, user=user,
+                              env={"PATH": "/usr/bin:/bin", "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"})
+        assert done.returncode == 0, done.stderr
+        second = pathlib.Path(done.stdout.strip())
+        assert second.name.startswith(first.name + "-") and second.stat().st_uid == user
+        assert not list(first.iterdir())
+    finally:
+        first.rmdir()
+        if second:
+            shutil.rmtree(second)
 
 
 def test_run_does_not_trust_a_directory_of_somebody_else(tmp_path):

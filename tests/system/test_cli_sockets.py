@@ -365,6 +365,31 @@ def test_status_takes_no_directory_of_another_user():
 
 
 @needs_root
+def test_status_passes_over_what_a_stranger_made_beside():
+    """A keeper chooses such a name at random: everybody may have one."""
+    beside = f"/tmp/anywarp-{STRANGER}-beside"
+    with answerer("", mode="0") as process:
+        os.mkdir(beside, mode=0o700)
+        try:
+            done = sockets("--status", process.pid)
+        finally:
+            os.rmdir(beside)
+    assert done.returncode == 1
+    assert "does not run under 'anywarp sockets': start it so" in done.stderr
+
+
+@needs_root
+def test_status_finds_roots_keeper_whatever_a_stranger_made(tmp_path):
+    """Of a process that has given up root."""
+    ours = tmp_path / "anywarp-0"
+    with answerer("no", mode="0") as asked, answerer("", directory=str(ours), user=0) as keeper:
+        os.mkdir(f"/tmp/anywarp-{STRANGER}", mode=0o700)
+        os.rename(ours / f"sockets.{keeper.pid}", ours / f"sockets.{asked.pid}")
+        done = sockets("--status", asked.pid, XDG_RUNTIME_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+
+
+@needs_root
 def test_status_takes_no_answer_of_another_user(tmp_path):
     forged = tmp_path / "forged"
     ours = f"/tmp/anywarp-{STRANGER}"

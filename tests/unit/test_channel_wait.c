@@ -6,6 +6,7 @@
 #include "../lib/uqp_pair.h"
 #include "net/engine.h"
 #include "net/lend.h"
+#include "net/sets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,7 @@ enum {
 	WAITERS = 3,
 	MESSAGES = 300,
 	LATELY_NS = 10000000,
+	LIMIT_NS = 50000000, /* long enough to be interrupted before */
 };
 
 static struct aw_channel ch, other_ch;
@@ -543,6 +545,36 @@ static void channel_await__fork(void **state)
 	watch_memory(&p->b, &p->a);
 }
 
+/* Where others have all the sets that there may be: the same mask, the same limit. */
+static void channel_await__without_a_set(void **state)
+{
+	int sets[AW_SETS_CHANNEL_MAX + 1], count = 0, kind;
+	sigset_t none, usr1;
+	void *object;
+
+	(void)state;
+	while ((sets[count] = aw_sets_open(AW_SETS_CHANNEL, false)) >= 0)
+		assert_true(++count <= AW_SETS_CHANNEL_MAX);
+	sigemptyset(&none);
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	handle(0);
+	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+	raise(SIGUSR1);
+	aw_channel_let(&none);
+	aw_channel_limit(LIMIT_NS);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), EINTR);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), ETIMEDOUT);
+	aw_channel_limit(-1);
+	aw_channel_raise(&ch, &wake);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
+	assert_true(ch.epfd < 0);
+	aw_channel_let(NULL);
+	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
+	while (count-- > 0)
+		aw_sets_close(AW_SETS_CHANNEL, sets[count]);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -561,6 +593,7 @@ int main(void)
 		CASE(channel_await__interrupted),
 		CASE(channel_await__restarted),
 		CASE(channel_await__fork),
+		CASE(channel_await__without_a_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,7 +177,8 @@ static void conn_attach__peer_can_be_lost(void **state)
 	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, MPA_FLAG_ENHANCED, 2));
 	heard_await(&s->heard, 0, AW_CONN_ACCEPTED);
 	assert_int_equal(aw_conn_attach(s->conn, &s->qp.uqp), 0);
-	assert_int_equal(option(s->qp.fd, IPPROTO_TCP, TCP_USER_TIMEOUT), AW_CONN_LOST_MS);
+	assert_int_equal(option(s->qp.fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+	assert_int_equal(option(s->qp.fd, IPPROTO_TCP, TCP_KEEPCNT), 4);
 	assert_int_equal(option(s->qp.fd, SOL_SOCKET, SO_KEEPALIVE), 1);
 	assert_int_equal(option(s->qp.fd, IPPROTO_TCP, TCP_KEEPIDLE), 60);
 	assert_int_equal(option(s->qp.fd, IPPROTO_TCP, TCP_KEEPINTVL), 15);

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -436,8 +437,53 @@ static void fork__leaves_what_is_held_to_the_parent(void **state)
 	assert_int_equal(aw_uqp_state(p->b.qp), AW_QP_RTS);
 }
 
+/* Another thread destroys this one as soon as the exit has found it, and given the lock of what it looked at back. */
+static struct aw_uqp *doomed;
+static uint32_t doomed_handle;
+static pthread_mutex_t *looked_at;
+
+extern int __real_pthread_mutex_trylock(pthread_mutex_t *mutex);
+extern int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex);
+extern int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+extern int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+extern void __real_aw_uqp_on_exit(uint32_t handle);
+extern void __wrap_aw_uqp_on_exit(uint32_t handle);
+
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+	if (doomed)
+		looked_at = mutex;
+	return __real_pthread_mutex_trylock(mutex);
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	struct aw_uqp *qp = doomed;
+	int err = __real_pthread_mutex_unlock(mutex);
+
+	if (qp && mutex == looked_at) {
+		doomed = NULL;
+		aw_uqp_destroy(qp);
+	}
+	return err;
+}
+
+void __wrap_aw_uqp_on_exit(uint32_t handle)
+{
+	__real_aw_uqp_on_exit(handle);
+	if (doomed_handle)
+		_exit(handle == doomed_handle ? 0 : 2);
+}
+
+static void doom(struct aw_uqp *qp)
+{
+	mallopt(M_PERTURB, 0xa5); /* what is freed is not what it was */
+	doomed_handle = qp->handle;
+	doomed = qp;
+}
+
 /* A process of its own, of which only the socket is seen: it writes how much it posted. */
-static void post_and_exit(int lfd, int told)
+static void post_and_exit(int lfd, int told, bool destroys)
 {
 	struct aw_stream s = { .initiator = true, .crc = true, .ird = 1, .ord = 1 };
 	int fd = socket(AF_INET, SOCK_STREAM, 0), pd;
@@ -456,7 +502,9 @@ static void post_and_exit(int lfd, int told)
 	number = hold_one_of(&e, &e);
 	if (write(told, &number, 1) != 1)
 		_exit(1);
-	exit(0);
+	if (destroys)
+		doom(e.qp);
+	exit(destroys); /* never with this status: it was looked for */
 }
 
 static size_t octets_until_end(int fd)
@@ -471,15 +519,14 @@ static size_t octets_until_end(int fd)
 	return total;
 }
 
-static void exit__lets_go(void **state)
+static void expect_all_at_exit(bool destroys)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int lfd = socket(AF_INET, SOCK_STREAM, 0), told[2];
+	int lfd = socket(AF_INET, SOCK_STREAM, 0), told[2], status;
 	uint8_t number = 0;
 	pid_t child;
 
-	(void)state;
 	if (__tsan_init)
 		skip();
 	assert_int_equal(bind(lfd, (struct sockaddr *)&addr, sizeof(addr)), 0);
@@ -487,14 +534,27 @@ static void exit__lets_go(void **state)
 	assert_int_equal(pipe(told), 0);
 	child = fork();
 	if (child == 0)
-		post_and_exit(lfd, told[1]);
+		post_and_exit(lfd, told[1], destroys);
 	close(told[1]);
 	assert_int_equal(read(told[0], &number, 1), 1);
 	/* Two at a time: the lone one and the one that was held. */
 	assert_int_equal(octets_until_end(accept(lfd, NULL, NULL)), 2 * number * OCTET_FPDU);
-	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 	close(told[0]);
 	close(lfd);
+}
+
+static void exit__lets_go(void **state)
+{
+	(void)state;
+	expect_all_at_exit(false);
+}
+
+static void exit__finds_what_another_thread_destroys(void **state)
+{
+	(void)state;
+	expect_all_at_exit(true);
 }
 
 int main(void)
@@ -523,6 +583,7 @@ int main(void)
 		HOLD_TEST(held__leaves_though_the_program_calls_nothing),
 		HOLD_TEST(fork__leaves_what_is_held_to_the_parent),
 		cmocka_unit_test(exit__lets_go),
+		cmocka_unit_test(exit__finds_what_another_thread_destroys),
 	};
 
 	return cmocka_run_group_tests_name("hold", tests, NULL, NULL);

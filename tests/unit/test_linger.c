@@ -16,10 +16,14 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
 	UNREAD = 20000,
+	MANY = 100,
+	FILES = 256,
+	STRANGERS = FILES / AW_FILES_LINGERING, /* so many linger */
 };
 
 struct scene {
@@ -123,6 +127,94 @@ static void linger_flush__engine_stops(void **state)
 	assert_int_equal(aw_engine_get(), 0);
 }
 
+/* Both ends of a new connection. */
+struct ends {
+	int fd, peer;
+};
+
+static void connect_many(struct ends ends[MANY])
+{
+	struct sockaddr_storage addr;
+	int listener = tcp_listen(1, &addr);
+
+	for (int i = 0; i < MANY; i++) {
+		ends[i].peer = tcp_connect(&addr);
+		ends[i].fd = tcp_accept(listener);
+		tcp_unblock(ends[i].fd);
+	}
+	close(listener);
+}
+
+static rlim_t allow_files(rlim_t most)
+{
+	struct rlimit files;
+	rlim_t before;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	before = files.rlim_cur;
+	files.rlim_cur = most;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	return before;
+}
+
+/* What it sends after our FIN is no reset, so that all that we sent is there to be read. */
+static void assert_has_lingered(int peer)
+{
+	uint8_t junk[UNREAD] = { 0 }, got[3];
+
+	tcp_send(peer, junk, sizeof(junk));
+	tcp_recv(peer, got, sizeof(got));
+	assert_memory_equal(got, "bye", sizeof(got));
+	assert_int_equal(recv(peer, got, 1, 0), 0);
+	tcp_send(peer, junk, sizeof(junk));
+}
+
+/* A program that closes all it has loses nothing by the bound, which is of strangers. */
+static void linger__many_at_once(void **state)
+{
+	struct scene *s = *state;
+	struct ends ends[MANY];
+
+	aw_bounds.linger_ms = 600000;
+	connect_many(ends);
+	rlim_t before = allow_files(FILES);
+
+	for (int i = 0; i < MANY; i++) {
+		tcp_send(ends[i].fd, "bye", 3);
+		aw_linger(ends[i].fd);
+	}
+	assert_int_equal(proc_fds(), s->fds + 2 + 2 * MANY);
+	allow_files(before);
+	for (int i = 0; i < MANY; i++) {
+		assert_has_lingered(ends[i].peer);
+		close(ends[i].peer);
+	}
+	close(s->fd);
+}
+
+static void linger__strangers_give_way_to_strangers(void **state)
+{
+	struct scene *s = *state;
+	struct ends ends[MANY];
+
+	aw_bounds.linger_ms = 600000;
+	connect_many(ends);
+	rlim_t before = allow_files(FILES);
+
+	tcp_send(s->fd, "bye", 3);
+	aw_linger(s->fd);
+	for (int i = 0; i < MANY; i++) {
+		tcp_send(ends[i].fd, "bye", 3);
+		aw_linger_stranger(ends[i].fd);
+	}
+	await_fds(s->fds + 2 + MANY + STRANGERS);
+	allow_files(before);
+	assert_has_lingered(s->peer);
+	assert_has_lingered(ends[MANY - STRANGERS].peer);
+	for (int i = 0; i < MANY; i++)
+		close(ends[i].peer);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -132,6 +224,8 @@ int main(void)
 		TEST(linger__peer_closed_first),
 		TEST(linger__deadline),
 		TEST(linger__not_connected),
+		TEST(linger__many_at_once),
+		TEST(linger__strangers_give_way_to_strangers),
 		TEST(linger_flush__engine_stops),
 	};
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,38 @@ static void mr_add__length_zero(void **state)
 
 	(void)state;
 	assert_int_equal(aw_mr_add(&mr), 0);
+	aw_mr_remove(&mr);
+}
+
+static bool may(struct aw_mr *mr)
+{
+	return mr;
+}
+
+static void require_watched(void (*handler)(int))
+{
+	struct sigaction now;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(sigaction(i ? SIGBUS : SIGSEGV, NULL, &now), 0);
+		assert_ptr_not_equal(now.sa_handler, handler);
+	}
+}
+
+/* Memory may go behind the registration: a fault must not come to the program first (net/fault.h). */
+static void mr_add__watches_for_faults(void **state)
+{
+	struct aw_mr mr = mr_over(memory, sizeof(memory)), want = mr;
+
+	(void)state;
+	signal(SIGSEGV, SIG_DFL);
+	signal(SIGBUS, SIG_DFL);
+	assert_int_equal(aw_mr_add(&mr), 0);
+	require_watched(SIG_DFL);
+	signal(SIGSEGV, SIG_IGN);
+	signal(SIGBUS, SIG_IGN);
+	assert_int_equal(aw_mr_change(&mr, &want, may), 0);
+	require_watched(SIG_IGN);
 	aw_mr_remove(&mr);
 }
 
@@ -262,6 +295,7 @@ int main(void)
 		cmocka_unit_test(mr_add__is_found_by_its_stag_only),
 		cmocka_unit_test(mr_add__stags_differ_and_are_never_special),
 		cmocka_unit_test(mr_add__length_zero),
+		cmocka_unit_test(mr_add__watches_for_faults),
 		cmocka_unit_test(mr_add__unmapped),
 		cmocka_unit_test(mr_add__only_what_it_may_touch),
 		cmocka_unit_test(mr_add__wraps),

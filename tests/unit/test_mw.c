@@ -261,27 +261,33 @@ static void mw_bind__type_2_once_and_for_its_qp(void **state)
 	assert_int_equal(s->mr.windows, 1);
 }
 
-static void mw_bind__length_0_unbinds(void **state)
+static void mw_bind__length_0_unbinds_type_1(void **state)
 {
 	struct scene *s = *state;
-	struct aw_mw *mws[] = { s->type1, s->type2 };
+	struct aw_swqe wr = wr_to(s, s->type1, 0, 0);
 
-	for (int i = 0; i < 2; i++) {
-		struct aw_swqe wr = wr_to(s, mws[i], 0, 0);
+	wr.inv_or_imm = 0; /* it needs no MR */
+	assert_int_equal(aw_mw_bind(&s->qp, &wr), AW_WC_SUCCESS);
+	assert_int_equal(bind_to(s, s->type1, 0, 10), AW_WC_SUCCESS);
+	assert_int_equal(aw_mw_bind(&s->qp, &wr), AW_WC_SUCCESS);
+	assert_null(aw_mr_get(wr.stag));
+	assert_int_equal(s->mr.windows, 0);
+	assert_int_equal(bind_to(s, s->type1, 0, 10), AW_WC_SUCCESS);
+}
 
-		wr.inv_or_imm = 0; /* it needs no MR */
-		assert_int_equal(aw_mw_bind(&s->qp, &wr), AW_WC_SUCCESS);
-		assert_int_equal(bind_to(s, mws[i], 0, 10), AW_WC_SUCCESS);
-		assert_int_equal(aw_mw_bind(&s->qp, &wr), AW_WC_SUCCESS);
-		assert_null(aw_mr_get(wr.stag));
-		assert_int_equal(s->mr.windows, i); /* those of the rounds before */
-		assert_int_equal(bind_to(s, mws[i], 0, 10), AW_WC_SUCCESS);
-	}
-	/* Type 2 is bound now, and not to the sibling. */
+static void mw_bind__length_0_is_no_bind_of_type_2(void **state)
+{
+	struct scene *s = *state;
 	struct aw_swqe wr = wr_to(s, s->type2, 0, 0);
 
+	assert_int_equal(aw_mw_bind(&s->qp, &wr), AW_WC_MW_BIND_ERR);
+	wr.inv_or_imm = 0;
+	assert_int_equal(aw_mw_bind(&s->qp, &wr), AW_WC_MW_BIND_ERR);
+	assert_int_equal(bind_to(s, s->type2, 0, 10), AW_WC_SUCCESS);
+	assert_int_equal(aw_mw_bind(&s->qp, &wr), AW_WC_MW_BIND_ERR);
 	assert_int_equal(aw_mw_bind(&s->sibling, &wr), AW_WC_MW_BIND_ERR);
 	assert_int_equal(verdict(wr.stag, &s->qp, RW, s->mr.iova, 10), AW_OK);
+	assert_int_equal(s->mr.windows, 1);
 }
 
 static void mw_invalidate__by_its_qp_alone(void **state)
@@ -492,7 +498,8 @@ int main(void)
 		TEST(mw_bind__of_a_window_that_is_gone),
 		TEST(mw_bind__type_1_any_time_and_for_every_qp),
 		TEST(mw_bind__type_2_once_and_for_its_qp),
-		TEST(mw_bind__length_0_unbinds),
+		TEST(mw_bind__length_0_unbinds_type_1),
+		TEST(mw_bind__length_0_is_no_bind_of_type_2),
 		TEST(mw_invalidate__by_its_qp_alone),
 		TEST(mw_invalidate__nothing_but_type_2),
 		TEST(mw_forget_qp__ends_its_own_only),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Stages: how many whole ones may wait with QPs, and what the others wait in.
+// Stages: how many large ones there may be, and what the others wait in.
 #include "net/pool.h"
 
 #include <setjmp.h>
@@ -9,19 +9,12 @@
 
 #include <cmocka.h>
 
-#include <string.h>
-
-/* A stage with a rest of len octets, put away. */
-static struct aw_stage *kept(size_t len)
+/* A rest of len octets in stage. */
+static void put_rest(struct aw_stage *stage, size_t len)
 {
-	struct aw_stage *stage = aw_stage_get();
-
-	assert_non_null(stage);
-	assert_int_equal(stage->size, AW_STAGE_OCTETS);
 	stage->len = len;
 	for (size_t i = 0; i < len; i++)
 		stage->buf[i] = (uint8_t)(i * 7);
-	return aw_stage_keep(stage);
 }
 
 static void assert_rest(const struct aw_stage *stage, size_t len)
@@ -31,6 +24,29 @@ static void assert_rest(const struct aw_stage *stage, size_t len)
 		assert_int_equal(stage->buf[i], (uint8_t)(i * 7));
 }
 
+static struct aw_stage *get_of_size(uint32_t size)
+{
+	struct aw_stage *stage = aw_stage_get();
+
+	assert_non_null(stage);
+	assert_int_equal(stage->size, size);
+	assert_int_equal(stage->len, 0);
+	return stage;
+}
+
+/* Every place is taken. */
+static void take_places(struct aw_stage **large)
+{
+	for (unsigned int i = 0; i < AW_STAGES_LARGE_MAX; i++)
+		large[i] = get_of_size(AW_STAGE_OCTETS);
+}
+
+static void put_places(struct aw_stage **large)
+{
+	for (unsigned int i = 0; i < AW_STAGES_LARGE_MAX; i++)
+		aw_stage_put(large[i]);
+}
+
 static int teardown(void **state)
 {
 	(void)state;
@@ -38,58 +54,100 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void stage_keep__bound(void **state)
+/* Whoever finds no place has no more room than one FPDU needs, and so none to keep more. */
+static void stage_get__bound(void **state)
 {
-	struct aw_stage *whole[AW_STAGES_KEPT_MAX], *more;
+	struct aw_stage *large[AW_STAGES_LARGE_MAX], *more[2];
 
 	(void)state;
-	for (unsigned int i = 0; i < AW_STAGES_KEPT_MAX; i++) {
-		whole[i] = kept(1);
-		assert_int_equal(whole[i]->size, AW_STAGE_OCTETS);
-	}
-	more = kept(1);
-	assert_in_range(more->size, 1, AW_STAGE_COPY_MAX);
-	aw_stage_put(more);
-	/* A place is free again when one goes on or is put. */
-	assert_ptr_equal(aw_stage_resume(whole[0]), whole[0]);
-	more = kept(1);
-	assert_int_equal(more->size, AW_STAGE_OCTETS);
-	aw_stage_put(more);
-	assert_ptr_equal(aw_stage_keep(whole[0]), whole[0]);
-	for (unsigned int i = 0; i < AW_STAGES_KEPT_MAX; i++)
-		aw_stage_put(whole[i]);
+	take_places(large);
+	for (int i = 0; i < 2; i++)
+		more[i] = get_of_size(FPDU_MAX);
+	aw_stage_put(large[0]);
+	large[0] = get_of_size(AW_STAGE_OCTETS);
+	aw_stage_put(more[0]);
+	more[0] = get_of_size(FPDU_MAX);
+	put_places(large);
+	for (int i = 0; i < 2; i++)
+		aw_stage_put(more[i]);
+	/* All places are free again. */
+	take_places(large);
+	aw_stage_put(get_of_size(FPDU_MAX));
+	put_places(large);
 }
 
-/* What waits while all places are taken, for a rest of len octets. */
-static struct aw_stage *kept_small(size_t len, struct aw_stage **whole)
+/* While places are left: a full one waits as it is, and so does one with a single octet. */
+static void stage_keep__large_waits_as_it_is(void **state)
 {
-	for (unsigned int i = 0; i < AW_STAGES_KEPT_MAX; i++)
-		whole[i] = kept(1);
-	return kept(len);
+	static const size_t lens[] = { 0, 1, FPDU_MAX, FPDU_MAX + 1, AW_STAGE_OCTETS };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		struct aw_stage *stage = get_of_size(AW_STAGE_OCTETS);
+
+		put_rest(stage, lens[i]);
+		assert_ptr_equal(aw_stage_keep(stage), stage);
+		assert_ptr_equal(aw_stage_resume(stage), stage);
+		assert_rest(stage, lens[i]);
+		aw_stage_put(stage);
+	}
 }
 
+/* Where no place is left, a short rest gives its own back: peers with half an FPDU do not keep all of them. */
+static void stage_keep__large_gives_the_last_place_back(void **state)
+{
+	struct aw_stage *large[AW_STAGES_LARGE_MAX], *kept[2];
+
+	(void)state;
+	take_places(large);
+	kept[0] = large[0];
+	put_rest(kept[0], AW_STAGE_COPY_MAX + 1);
+	assert_ptr_equal(aw_stage_keep(kept[0]), kept[0]);
+	put_rest(kept[0], AW_STAGE_COPY_MAX);
+	kept[0] = aw_stage_keep(kept[0]);
+	assert_int_equal(kept[0]->size, AW_STAGE_COPY_MAX);
+	assert_rest(kept[0], AW_STAGE_COPY_MAX);
+	large[0] = get_of_size(AW_STAGE_OCTETS);
+	kept[1] = get_of_size(FPDU_MAX);
+	aw_stage_put(kept[0]);
+	aw_stage_put(kept[1]);
+	put_places(large);
+}
+
+/* A rest of len octets, while all places are taken, waits in kept_size and comes back in resumed_size. */
 static void assert_resumes(size_t len, size_t kept_size, size_t resumed_size)
 {
-	struct aw_stage *whole[AW_STAGES_KEPT_MAX], *stage = kept_small(len, whole);
+	struct aw_stage *large[AW_STAGES_LARGE_MAX], *stage;
 
+	take_places(large);
+	stage = get_of_size(FPDU_MAX);
+	put_rest(stage, len);
+	stage = aw_stage_keep(stage);
 	assert_int_equal(stage->size, kept_size);
 	assert_rest(stage, len);
-	stage = aw_stage_resume(stage);
+	if (resumed_size == AW_STAGE_OCTETS) {
+		aw_stage_put(large[0]);
+		stage = aw_stage_resume(stage);
+		large[0] = stage;
+	} else {
+		stage = aw_stage_resume(stage);
+	}
 	assert_non_null(stage);
 	assert_int_equal(stage->size, resumed_size);
 	assert_rest(stage, len);
-	/* It waits again with as much more as one FPDU can have. */
-	if (resumed_size == FPDU_MAX)
-		assert_ptr_equal(aw_stage_keep(stage), stage);
-	aw_stage_put(stage);
-	for (unsigned int i = 0; i < AW_STAGES_KEPT_MAX; i++)
-		aw_stage_put(whole[i]);
+	if (stage != large[0])
+		aw_stage_put(stage);
+	put_places(large);
 }
 
 static void stage_resume__rest_moves_with_it(void **state)
 {
 	(void)state;
-	assert_resumes(1, 1, AW_STAGE_OCTETS);
+	for (size_t len = 0; len < 2; len++) {
+		assert_resumes(len, len, FPDU_MAX);
+		assert_resumes(len, len, AW_STAGE_OCTETS);
+	}
+	assert_resumes(AW_STAGE_COPY_MAX, AW_STAGE_COPY_MAX, FPDU_MAX);
 	assert_resumes(AW_STAGE_COPY_MAX, AW_STAGE_COPY_MAX, AW_STAGE_OCTETS);
 }
 
@@ -98,12 +156,15 @@ static void stage_resume__long_rest_stays(void **state)
 	(void)state;
 	assert_resumes(AW_STAGE_COPY_MAX + 1, FPDU_MAX, FPDU_MAX);
 	assert_resumes(FPDU_MAX - 1, FPDU_MAX, FPDU_MAX);
+	assert_resumes(FPDU_MAX, FPDU_MAX, FPDU_MAX);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(stage_keep__bound, teardown),
+		cmocka_unit_test_teardown(stage_get__bound, teardown),
+		cmocka_unit_test_teardown(stage_keep__large_waits_as_it_is, teardown),
+		cmocka_unit_test_teardown(stage_keep__large_gives_the_last_place_back, teardown),
 		cmocka_unit_test_teardown(stage_resume__rest_moves_with_it, teardown),
 		cmocka_unit_test_teardown(stage_resume__long_rest_stays, teardown),
 	};

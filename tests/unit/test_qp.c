@@ -241,6 +241,34 @@ static void aw_qp_abort__unsent_is_flushed(void **state)
 	core_end_destroy(end);
 }
 
+/* The one whose octets were next fails, behind a Read that waits and a WR that TCP has. */
+static void aw_qp_payload_gone__fails_the_wr(void **state)
+{
+	struct aw_stream stream = core_stream(true, 1448);
+	struct core_end *end;
+	struct aw_tx_out out = { .arena_len = AW_TX_ARENA_MIN, .iov_max = AW_TX_IOV_MIN };
+
+	(void)state;
+	stream.crc = false;
+	end = core_end_create(&stream);
+	out.arena = end->arena;
+	out.iov = end->iov;
+	core_post(end, AW_OP_WRITE, 0, 1000, 0);
+	core_post(end, AW_OP_READ, 0, 10, 0);
+	core_post(end, AW_OP_SEND, 0, 2000, 0);
+	core_post(end, AW_OP_WRITE, 0, 2000, 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(aw_tx_next(&end->qp, &out), AW_TX_FPDU);
+	aw_tx_sent(&end->qp, out.octets - 1);
+	aw_qp_payload_gone(&end->qp);
+	assert_int_equal(end->qp.state, AW_QP_ERROR);
+	expect(end, AW_SQ, AW_OP_WRITE, AW_WC_SUCCESS);
+	expect(end, AW_SQ, AW_OP_READ, AW_WC_WR_FLUSH_ERR);
+	expect(end, AW_SQ, AW_OP_SEND, AW_WC_LOC_PROT_ERR);
+	expect(end, AW_SQ, AW_OP_WRITE, AW_WC_WR_FLUSH_ERR);
+	core_end_destroy(end);
+}
+
 static void aw_qp_abort__in_idle(void **state)
 {
 	struct core_end *end = core_end_create(NULL);
@@ -355,6 +383,7 @@ int main(void)
 		cmocka_unit_test(aw_qp_peer_closed__before_the_first_fpdu),
 		cmocka_unit_test(aw_qp_abort__flushes_in_order),
 		cmocka_unit_test(aw_qp_abort__unsent_is_flushed),
+		cmocka_unit_test(aw_qp_payload_gone__fails_the_wr),
 		cmocka_unit_test(aw_qp_abort__in_idle),
 		cmocka_unit_test(aw_qp_post__in_error_flushes_at_once),
 		cmocka_unit_test(aw_qp_post__in_terminate_flushes_at_once),

@@ -120,7 +120,7 @@ static void aw_rx_send__bad_receive_sge(void **state)
 		assert_int_equal(end->placed, 0);
 		assert_int_equal(end->log[0].cqe.status, AW_WC_LOC_PROT_ERR);
 		assert_true(core_tx_one(end));
-		assert_memory_equal(end->wire + 2 + DDP_UNTAGGED_LEN, "\0\0\0\0", 4);
+		assert_memory_equal(end->wire + 2 + DDP_UNTAGGED_LEN, "\x02\x07\xc0\0", 4);
 		core_end_destroy(end);
 	}
 }

@@ -17,7 +17,7 @@ static int object;
 static int setup(void **state)
 {
 	(void)state;
-	if (aw_srq_init(&srq, 4, 2) != 0 || aw_channel_init(&async) != 0)
+	if (aw_srq_init(&srq, NULL, 4, 2) != 0 || aw_channel_init(&async) != 0)
 		return -1;
 	srq.async = &async;
 	aw_source_init(&srq.limit_event, &object, 7);
@@ -60,11 +60,11 @@ static void srq_init__bounds(void **state)
 	struct aw_srq s;
 
 	(void)state;
-	assert_int_equal(aw_srq_init(&s, 0, 1), EINVAL);
-	assert_int_equal(aw_srq_init(&s, 1, 0), EINVAL);
-	assert_int_equal(aw_srq_init(&s, AW_WR_MAX + 1, 1), EINVAL);
-	assert_int_equal(aw_srq_init(&s, 1, AW_SGE_MAX + 1), EINVAL);
-	assert_int_equal(aw_srq_init(&s, AW_WR_MAX, AW_SGE_MAX), 0);
+	assert_int_equal(aw_srq_init(&s, NULL, 0, 1), EINVAL);
+	assert_int_equal(aw_srq_init(&s, NULL, 1, 0), EINVAL);
+	assert_int_equal(aw_srq_init(&s, NULL, AW_WR_MAX + 1, 1), EINVAL);
+	assert_int_equal(aw_srq_init(&s, NULL, 1, AW_SGE_MAX + 1), EINVAL);
+	assert_int_equal(aw_srq_init(&s, NULL, AW_WR_MAX, AW_SGE_MAX), 0);
 	aw_srq_fini(&s);
 }
 

@@ -105,6 +105,55 @@ static void terminate_out__invalidate_protection(void **state)
 	expect_terminate(end, &hdr, "0123456789012345678901234567", 28, ctrl);
 }
 
+/* RFC 5040 7.1 rule 2: whatever is found wrong on a message, be it this end's own fault, names it. */
+static void terminate_out__bad_receive(void **state)
+{
+	static const uint8_t ctrl[] = { 0x02, 0x07, 0xc0, 0x00 };
+	const struct aw_sge bad = { 0, 10, 0xbad };
+	struct ddp_hdr hdr = { .last = true, .ulp_ctrl = rdmap_ctrl(RDMAP_SEND), .msn = 1 };
+	struct core_end *end = core_responder();
+
+	(void)state;
+	assert_true(aw_rq_post(&end->rq, 1, &bad, 1));
+	core_inject(end, &hdr, "12345", 5);
+	assert_int_equal(end->qp.error, AW_E_LOCAL_CATASTROPHIC);
+	core_end_destroy(end);
+	end = core_responder();
+	assert_true(aw_rq_post(&end->rq, 1, &bad, 1));
+	expect_terminate(end, &hdr, "12345", 5, ctrl);
+}
+
+static void terminate_out__of_no_message(void **state)
+{
+	struct core_end *end = core_initiator(1448);
+	struct ddp_hdr hdr;
+	size_t len;
+
+	(void)state;
+	aw_qp_terminate(&end->qp, AW_E_LOCAL_CATASTROPHIC);
+	assert_true(core_tx_one(end));
+	assert_memory_equal(core_peek(end, &hdr, &len), "\0\0\0\0", 4);
+	assert_int_equal(len, 4);
+	core_end_destroy(end);
+}
+
+static void terminate_out__bad_sink(void **state)
+{
+	static const uint8_t ctrl[] = { 0x02, 0x07, 0xc0, 0x00 };
+	struct ddp_hdr hdr = { .tagged = true,
+			       .last = true,
+			       .ulp_ctrl = rdmap_ctrl(RDMAP_READ_RESP),
+			       .stag = 0x7000 };
+	struct core_end *end = core_initiator(1448);
+
+	(void)state;
+	core_post(end, AW_OP_READ, 0, 5, 0);
+	core_tx(end);
+	end->wire_len = 0;
+	end->mr[0].access = AW_ACCESS_REMOTE_READ;
+	expect_terminate(end, &hdr, "12345", 5, ctrl);
+}
+
 /* An initiator that hears a Terminate with these octets of payload. */
 static void hear(struct core_end *end, const void *payload, size_t len)
 {
@@ -361,6 +410,9 @@ int main(void)
 		cmocka_unit_test(terminate_out__opcode),
 		cmocka_unit_test(terminate_out__read_protection),
 		cmocka_unit_test(terminate_out__invalidate_protection),
+		cmocka_unit_test(terminate_out__bad_receive),
+		cmocka_unit_test(terminate_out__bad_sink),
+		cmocka_unit_test(terminate_out__of_no_message),
 		cmocka_unit_test(terminate_in__ends_without_an_answer),
 		cmocka_unit_test(terminate_in__names_a_read),
 		cmocka_unit_test(terminate_in__names_a_read_by_msn),

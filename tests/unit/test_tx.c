@@ -269,7 +269,7 @@ static void aw_tx_next__local_inv_fails(void **state)
 	core_wr(end, AW_OP_LOCAL_INV, 0, 0)->stag = 0xbad;
 	aw_qp_post(&end->qp);
 	core_tx(end);
-	core_expect_sq(end, AW_OP_LOCAL_INV, AW_WC_LOC_PROT_ERR);
+	core_expect_sq(end, AW_OP_LOCAL_INV, AW_WC_MW_BIND_ERR);
 	assert_int_equal(end->qp.state, AW_QP_TERMINATE);
 	core_end_destroy(end);
 }

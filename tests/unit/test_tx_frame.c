@@ -186,9 +186,17 @@ static struct aw_tx_out batch(struct core_end *end, size_t arena, unsigned int i
 	};
 }
 
+static struct core_end *initiator_without_crc(void)
+{
+	struct aw_stream stream = core_stream(true, 65535);
+
+	stream.crc = false;
+	return core_end_create(&stream);
+}
+
 static void aw_tx_next__lends_only_large_payloads(void **state)
 {
-	struct core_end *end = core_initiator(65535);
+	struct core_end *end = initiator_without_crc();
 	struct aw_tx_out out = batch(end, AW_TX_ARENA_MIN, AW_TX_IOV_MIN);
 
 	(void)state;
@@ -209,9 +217,80 @@ static void aw_tx_next__lends_only_large_payloads(void **state)
 	core_end_destroy(end);
 }
 
-static void aw_tx_next__full_changes_nothing(void **state)
+/* What changes behind a CRC would end the stream: it is of octets that nobody else has. */
+static void aw_tx_next__lends_nothing_under_a_crc(void **state)
 {
 	struct core_end *end = core_initiator(65535);
+	struct aw_tx_out out = batch(end, AW_TX_ARENA_MIN, AW_TX_IOV_MIN);
+
+	(void)state;
+	core_post(end, AW_OP_WRITE, 64, 40000, 0);
+	assert_int_equal(aw_tx_next(&end->qp, &out), AW_TX_FPDU);
+	assert_int_equal(out.iov_count, 1);
+	assert_ptr_equal(out.iov[0].base, out.arena);
+	core_end_destroy(end);
+}
+
+/* The segments before went out, and nothing of the one that cannot be read. */
+static void each_gone(uint32_t len, unsigned int segments)
+{
+	struct core_pair *pair = core_pair_ready(1448);
+
+	core_post(&pair->a, AW_OP_WRITE, 0, len, 0);
+	pair->a.gone = pair->a.mem + len - 1;
+	core_tx(&pair->a);
+	assert_int_equal(pair->a.qp.state, AW_QP_TERMINATE);
+	core_deliver(&pair->a, &pair->b);
+	assert_int_equal(pair->b.placed, segments);
+	assert_int_equal(pair->b.qp.peer_error, AW_E_LOCAL_CATASTROPHIC);
+	core_expect_sq(&pair->a, AW_OP_WRITE, AW_WC_LOC_PROT_ERR);
+	core_pair_destroy(pair);
+}
+
+static void aw_tx_next__payload_is_gone(void **state)
+{
+	(void)state;
+	each_gone(100, 0);
+	each_gone(1448 * 3, 3);
+}
+
+static void aw_tx_next__marked_payload_is_gone(void **state)
+{
+	struct aw_stream stream = core_stream(true, 1448);
+	struct core_end *end;
+
+	(void)state;
+	stream.markers_tx = true;
+	end = core_end_create(&stream);
+	core_post(end, AW_OP_WRITE, 0, 100, 0);
+	end->gone = end->mem;
+	core_tx(end);
+	assert_int_equal(end->qp.state, AW_QP_TERMINATE);
+	core_expect_sq(end, AW_OP_WRITE, AW_WC_LOC_PROT_ERR);
+	core_end_destroy(end);
+}
+
+/* RFC 5040 4.8: what the peer asked for is not there. */
+static void aw_tx_next__source_of_a_response_is_gone(void **state)
+{
+	struct core_pair *pair = core_pair_ready(1448);
+
+	(void)state;
+	core_post(&pair->a, AW_OP_READ, 0, 5000, 0);
+	pair->b.gone = pair->b.mem + 3000;
+	core_tx(&pair->a);
+	core_deliver(&pair->a, &pair->b);
+	core_tx(&pair->b);
+	core_deliver(&pair->b, &pair->a);
+	assert_int_equal(pair->a.placed, 2);
+	assert_int_equal(pair->a.qp.peer_error, AW_E_RDMAP_BOUNDS);
+	core_expect_sq(&pair->a, AW_OP_READ, AW_WC_REM_ACCESS_ERR);
+	core_pair_destroy(pair);
+}
+
+static void aw_tx_next__full_changes_nothing(void **state)
+{
+	struct core_end *end = initiator_without_crc();
 	struct aw_tx_out small = batch(end, 2 + DDP_TAGGED_LEN + 100 + 3, 1);
 	struct aw_tx_out few = batch(end, AW_TX_ARENA_MIN, 2);
 	struct aw_tx_out room = batch(end, 2 + DDP_TAGGED_LEN + 100 + 4, 1);
@@ -290,12 +369,13 @@ static void aw_tx_next__responses_are_copied(void **state)
 static void aw_tx_next__least_batch_suffices(void **state)
 {
 	(void)state;
-	for (int markers = 0; markers < 2; markers++) {
+	for (int form = 0; form < 4; form++) {
 		struct aw_stream stream = core_stream(true, 1u << 20);
 		struct core_end *end;
 		struct aw_swqe *wqe;
 
-		stream.markers_tx = markers;
+		stream.markers_tx = form & 1;
+		stream.crc = form & 2;
 		end = core_end_create(&stream);
 		wqe = core_wr(end, AW_OP_SEND, 0, 30 * 4000);
 		wqe->sge_count = AW_SGE_MAX;
@@ -365,6 +445,10 @@ int main(void)
 		cmocka_unit_test(aw_tx_next__arrives),
 		cmocka_unit_test(aw_tx_next__crc_off_is_zero),
 		cmocka_unit_test(aw_tx_next__lends_only_large_payloads),
+		cmocka_unit_test(aw_tx_next__lends_nothing_under_a_crc),
+		cmocka_unit_test(aw_tx_next__payload_is_gone),
+		cmocka_unit_test(aw_tx_next__marked_payload_is_gone),
+		cmocka_unit_test(aw_tx_next__source_of_a_response_is_gone),
 		cmocka_unit_test(aw_tx_next__full_changes_nothing),
 		cmocka_unit_test(aw_tx_next__full_with_markers),
 		cmocka_unit_test(aw_tx_next__pads_with_zeros),

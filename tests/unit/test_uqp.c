@@ -6,6 +6,7 @@
 #include "../lib/uqp_pair.h"
 #include "net/engine.h"
 #include "net/mrtab.h"
+#include "net/pool.h"
 #include "net/uqp_sock.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -392,6 +394,43 @@ static void abort__sends_nothing_more(void **state)
 	assert_true(n <= 0);
 }
 
+static int visited_count;
+
+static void visit(struct aw_uqp *qp)
+{
+	(void)qp;
+	visited_count++;
+}
+
+/*
+ * In the child of a fork, that of the parent's QPs which a thread had in hand stays locked for ever. Neither the progress
+ * thread nor a region that is taken back may wait for it.
+ */
+static void each__child_leaves_the_parents_alone(void **state)
+{
+	struct pair *p = *state;
+	pid_t child;
+	int status;
+
+	visited_count = 0;
+	aw_uqp_each(visit);
+	assert_int_equal(visited_count, 2);
+	visited_count = 0;
+	pthread_mutex_lock(&p->a.qp->lock);
+	child = fork();
+	if (child == 0) {
+		struct aw_batch *batch = aw_batch_get(); /* there is something to take back */
+
+		alarm(30);
+		aw_uqp_each(visit);
+		aw_uqp_unlend(&p->pd, p->a.buf, BUF_OCTETS);
+		_exit(batch && visited_count == 0 ? 0 : 1);
+	}
+	pthread_mutex_unlock(&p->a.qp->lock);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
 
 int main(void)
@@ -412,6 +451,7 @@ int main(void)
 		CASE(close__of_no_stream_is_nothing),
 		CASE(destroy__while_a_poller_has_its_event),
 		CASE(abort__sends_nothing_more),
+		CASE(each__child_leaves_the_parents_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,15 +74,20 @@ void pair_sockets(int fds[2])
 	fd_make_nonblocking(fds[1]);
 }
 
-static void attach(struct ibv_qp *qp, int fd, bool initiator, bool extensions)
+/* How the two ends agreed. */
+struct terms {
+	bool crc, extensions;
+};
+
+static void attach(struct ibv_qp *qp, int fd, bool initiator, struct terms terms)
 {
 	struct aw_stream stream = {
 		.initiator = initiator,
-		.crc = true,
+		.crc = terms.crc,
 		.ird = PAIR_RD,
 		.ord = PAIR_RD,
 		.stag_seed = qp->qp_num * 1000,
-		.extensions = extensions,
+		.extensions = terms.extensions,
 	};
 
 	assert_int_equal(aw_uqp_attach(avb_qp_uqp(qp), fd, &stream), 0);
@@ -91,10 +96,10 @@ static void attach(struct ibv_qp *qp, int fd, bool initiator, bool extensions)
 
 void pair_attach(struct ibv_qp *qp, int fd, bool initiator)
 {
-	attach(qp, fd, initiator, true);
+	attach(qp, fd, initiator, (struct terms){ .crc = true, .extensions = true });
 }
 
-static void make(struct pair *p, struct fixture *f, struct ibv_srq *srq, bool extensions)
+static void make(struct pair *p, struct fixture *f, struct ibv_srq *srq, struct terms terms)
 {
 	int fds[2];
 
@@ -103,18 +108,23 @@ static void make(struct pair *p, struct fixture *f, struct ibv_srq *srq, bool ex
 	side_make(&p->a, f, NULL);
 	side_make(&p->b, f, srq);
 	pair_sockets(fds);
-	attach(p->b.qp, fds[1], false, extensions);
-	attach(p->a.qp, fds[0], true, extensions);
+	attach(p->b.qp, fds[1], false, terms);
+	attach(p->a.qp, fds[0], true, terms);
 }
 
 void pair_make(struct pair *p, struct fixture *f, struct ibv_srq *srq)
 {
-	make(p, f, srq, true);
+	make(p, f, srq, (struct terms){ .crc = true, .extensions = true });
 }
 
 void pair_make_plain(struct pair *p, struct fixture *f)
 {
-	make(p, f, NULL, false);
+	make(p, f, NULL, (struct terms){ .crc = true });
+}
+
+void pair_make_bare(struct pair *p, struct fixture *f)
+{
+	make(p, f, NULL, (struct terms){ .crc = false });
 }
 
 void pair_destroy(struct pair *p)

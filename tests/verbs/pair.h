@@ -26,8 +26,9 @@ struct pair {
 
 /* srq: what b receives from, or NULL. The two ends agreed to RFC 7306's operations. */
 void pair_make(struct pair *p, struct fixture *f, struct ibv_srq *srq);
-/* They did not. */
+/* They did not; nor to CRCs. */
 void pair_make_plain(struct pair *p, struct fixture *f);
+void pair_make_bare(struct pair *p, struct fixture *f);
 void pair_destroy(struct pair *p);
 
 /* The two ends of a TCP connection, non-blocking; and one given to a QP in INIT. */

@@ -271,6 +271,35 @@ static void rereg_mr__a_failure_leaves_it(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
+/* As rdma-core refuses them itself, whatever the adapter. */
+static void rereg_mr__what_no_adapter_is_asked(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, memory, LENGTH, IBV_ACCESS_LOCAL_WRITE);
+	const struct {
+		int flags;
+		void *addr;
+		size_t length;
+		int access;
+	} cases[] = {
+		{ IBV_REREG_MR_CHANGE_TRANSLATION, memory, 0, 0 },
+		{ IBV_REREG_MR_CHANGE_TRANSLATION, NULL, LENGTH, 0 },
+		{ IBV_REREG_MR_CHANGE_TRANSLATION, memory, LENGTH, IBV_ACCESS_LOCAL_WRITE },
+		{ IBV_REREG_MR_CHANGE_PD, NULL, 0, IBV_ACCESS_REMOTE_READ },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		errno = 0;
+		assert_int_equal(ibv_rereg_mr(mr, cases[i].flags, f->pd, cases[i].addr,
+					      cases[i].length, cases[i].access),
+				 IBV_REREG_MR_ERR_INPUT);
+		assert_int_equal(errno, EINVAL);
+		assert_ptr_equal(mr->addr, memory);
+		assert_int_equal(mr->length, LENGTH);
+	}
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -285,6 +314,7 @@ int main(void)
 		WITH(reg_mr__ranges),
 		WITH(rereg_mr__changes_translation_pd_and_access),
 		WITH(rereg_mr__a_failure_leaves_it),
+		WITH(rereg_mr__what_no_adapter_is_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

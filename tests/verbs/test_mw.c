@@ -183,10 +183,17 @@ static void refused(void **state, void (*spoil)(struct ibv_mw_bind_info *info, u
 	pair_destroy(&p);
 }
 
-static void spoil_index(struct ibv_mw_bind_info *info, uint32_t *rkey)
+/* Length 0 unbinds type 1 alone; type 2 has its invalidation (IBTA o10-37.2.40). */
+static void spoil_length(struct ibv_mw_bind_info *info, uint32_t *rkey)
 {
-	(void)info;
-	*rkey ^= 0x100;
+	(void)rkey;
+	info->length = 0;
+}
+
+static void spoil_mr(struct ibv_mw_bind_info *info, uint32_t *rkey)
+{
+	(void)rkey;
+	*info = (struct ibv_mw_bind_info){ 0 };
 }
 
 static void spoil_range(struct ibv_mw_bind_info *info, uint32_t *rkey)
@@ -197,7 +204,8 @@ static void spoil_range(struct ibv_mw_bind_info *info, uint32_t *rkey)
 
 static void post_send__bind_refused(void **state)
 {
-	refused(state, spoil_index);
+	refused(state, spoil_length);
+	refused(state, spoil_mr);
 	refused(state, spoil_range);
 }
 
@@ -311,6 +319,86 @@ static void bind_mw__full_queue(void **state)
 	pair_destroy(&p);
 }
 
+/* Programs pass a number of their own: its lowest 8 bits are the key, the index is the window's. */
+static void post_send__type_2_takes_the_key_alone(void **state)
+{
+	struct ibv_mw *mws[2];
+	struct pair p;
+
+	pair_make(&p, *state, NULL);
+	for (int i = 0; i < 2; i++) {
+		uint32_t index;
+
+		mws[i] = ibv_alloc_mw(p.f->pd, IBV_MW_TYPE_2);
+		index = mws[i]->rkey >> 8;
+		assert_int_equal(window_bind_type2(&p.b, mws[i], 0x4a5, window_info(&p.b, LEN)), 0);
+		window_expect_bound(&p.b);
+		assert_int_equal(mws[i]->rkey, index << 8 | 0xa5);
+		window_expect_works(&p, mws[i]->rkey);
+	}
+	assert_int_equal(ibv_dealloc_mw(mws[0]), 0);
+	assert_int_equal(ibv_dealloc_mw(mws[1]), 0);
+	pair_destroy(&p);
+}
+
+/* What the program writes into the window's rkey itself changes no index either. */
+static void wr_bind_mw__takes_the_key_alone(void **state)
+{
+	struct ibv_mw_bind_info info;
+	struct ibv_qp_ex *qp;
+	struct ibv_mw *mw;
+	struct pair p;
+	uint32_t index;
+
+	pair_make(&p, *state, NULL);
+	mw = ibv_alloc_mw(p.f->pd, IBV_MW_TYPE_2);
+	index = mw->rkey >> 8;
+	mw->rkey = 7;
+	info = window_info(&p.b, LEN);
+	qp = ibv_qp_to_qp_ex(p.b.qp);
+	ibv_wr_start(qp);
+	qp->wr_id = 52;
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_bind_mw(qp, mw, 0x3c, &info);
+	ibv_wr_set_sge(qp, p.b.mr->lkey, 1, 1); /* of which a bind has none */
+	assert_int_equal(ibv_wr_complete(qp), 0);
+	window_expect_bound(&p.b);
+	assert_int_equal(mw->rkey, index << 8 | 0x3c);
+	window_expect_works(&p, mw->rkey);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	pair_destroy(&p);
+}
+
+/* Nothing was posted, and nothing bound: the window has the rkey that it had. */
+static void wr_bind_mw__of_a_list_that_is_not_posted(void **state)
+{
+	struct ibv_mw_bind_info info;
+	struct ibv_qp_ex *qp;
+	struct ibv_mw *mw;
+	struct pair p;
+	uint32_t rkey;
+
+	pair_make(&p, *state, NULL);
+	mw = window_make(&p, IBV_MW_TYPE_2);
+	rkey = mw->rkey;
+	info = window_info(&p.b, LEN);
+	qp = ibv_qp_to_qp_ex(p.b.qp);
+	for (int aborts = 0; aborts < 2; aborts++) {
+		ibv_wr_start(qp);
+		ibv_wr_bind_mw(qp, mw, ibv_inc_rkey(rkey), &info);
+		if (aborts) {
+			ibv_wr_abort(qp);
+		} else {
+			ibv_wr_bind_mw(qp, NULL, rkey, &info);
+			assert_int_equal(ibv_wr_complete(qp), EINVAL);
+		}
+		assert_int_equal(mw->rkey, rkey);
+	}
+	window_expect_works(&p, mw->rkey);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	pair_destroy(&p);
+}
+
 /* Bound, told of and closed in one list, as servers do it. */
 static void wr_bind_mw__before_the_send_that_tells(void **state)
 {
@@ -364,6 +452,9 @@ int main(void)
 		WITH(post_send__bind_refused),
 		WITH(post_send__bind_of_another_pd_refused),
 		WITH(post_send__bound_type_2_is_not_rebound),
+		WITH(post_send__type_2_takes_the_key_alone),
+		WITH(wr_bind_mw__takes_the_key_alone),
+		WITH(wr_bind_mw__of_a_list_that_is_not_posted),
 		WITH(alloc_mw__unknown_type),
 		WITH(bind_mw__what_no_wr_is_made_of),
 		WITH(bind_mw__before_the_connection),

@@ -64,6 +64,76 @@ static void write__refused_by_the_peer(void **state)
 	two_destroy(&t);
 }
 
+/* Those before it are there, as they say. */
+static void write__refused_behind_good_ones(void **state)
+{
+	struct two t;
+
+	two_connect(&t, *state);
+	for (int i = 0; i < 5; i++)
+		walker_post(&t.a, IBV_WR_RDMA_WRITE, 64, &t.b);
+	t.b.mr->rkey ^= 0x55;
+	walker_post(&t.a, IBV_WR_RDMA_WRITE, 64, &t.b);
+	walker_post(&t.a, IBV_WR_RDMA_WRITE, 64, &t.b);
+	for (int i = 0; i < 5; i++)
+		walker_sent(&t.a, IBV_WC_SUCCESS);
+	walker_sent(&t.a, IBV_WC_REM_ACCESS_ERR);
+	walker_sent(&t.a, IBV_WC_WR_FLUSH_ERR);
+	t.b.mr->rkey ^= 0x55;
+	two_destroy(&t);
+}
+
+static void post_bad_recv(struct walker *w)
+{
+	struct ibv_sge sge = { (uintptr_t)w->memory, 64, w->mr->lkey ^ 0x55 };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	assert_int_equal(ibv_post_recv(w->qp, &wr, &bad), 0);
+}
+
+/* The receiver's own fault is the sixth Send's alone. */
+static void send__receive_is_bad(void **state)
+{
+	struct two t;
+
+	two_connect(&t, *state);
+	for (int i = 0; i < 5; i++)
+		walker_recv(&t.b, 1);
+	post_bad_recv(&t.b);
+	for (int i = 0; i < 7; i++)
+		walker_post(&t.a, IBV_WR_SEND, 16, NULL);
+	for (int i = 0; i < 5; i++)
+		walker_sent(&t.a, IBV_WC_SUCCESS);
+	walker_sent(&t.a, IBV_WC_REM_OP_ERR);
+	walker_sent(&t.a, IBV_WC_WR_FLUSH_ERR);
+	for (int i = 0; i < 5; i++)
+		walker_received(&t.b, IBV_WC_SUCCESS);
+	walker_received(&t.b, IBV_WC_LOC_PROT_ERR);
+	two_destroy(&t);
+}
+
+/* The time of a QP's timer and count of retries is over; a second is the least. */
+static void send__receive_never_comes(void **state)
+{
+	struct route route = route_loopback(*state);
+	struct ibv_qp_attr attr = walk_attr_rts();
+	struct two t;
+
+	attr.rnr_retry = 0;
+	two_make(&t, *state);
+	walk(&t.a, &route, t.b.qp->qp_num);
+	walk_init(&t.b);
+	walk_rtr(&t.b, &route, t.a.qp->qp_num);
+	assert_int_equal(ibv_modify_qp(t.b.qp, &attr, WALK_RTS), 0);
+	walker_recv(&t.b, 1);
+	for (int i = 0; i < 3; i++)
+		walker_post(&t.a, IBV_WR_SEND, 16, NULL);
+	walker_sent(&t.a, IBV_WC_SUCCESS);
+	walker_sent(&t.a, IBV_WC_RNR_RETRY_EXC_ERR);
+	walker_sent(&t.a, IBV_WC_WR_FLUSH_ERR);
+	two_destroy(&t);
+}
+
 static void send__completes_when_it_has_its_receive(void **state)
 {
 	struct two t;
@@ -102,6 +172,9 @@ int main(void)
 		WITH(write__completes_when_the_peer_has_it),
 		WITH(write__each_is_there_when_it_completes),
 		WITH(write__refused_by_the_peer),
+		WITH(write__refused_behind_good_ones),
+		WITH(send__receive_is_bad),
+		WITH(send__receive_never_comes),
 		WITH(send__completes_when_it_has_its_receive),
 		WITH(send__past_one_that_waits_here),
 	};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// SRQs: life, limits and posting. Receives from one are in test_connected.c.
-#include "fixture.h"
+// SRQs: life, limits, posting and whose memory. Other receives from one are in test_connected.c.
+#include "pair.h"
 
 #include <errno.h>
 
@@ -154,6 +154,55 @@ static void destroy_srq__busy_while_a_qp_uses_it(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
+/* What b gets for a receive whose memory is registered in `own`, from an SRQ of `pd`. */
+static enum ibv_wc_status receive_status(struct fixture *f, struct ibv_pd *pd, struct ibv_pd *own)
+{
+	struct ibv_srq_init_attr attr = { .attr = { 1, 1, 0 } };
+	struct ibv_srq *srq = ibv_create_srq(pd, &attr);
+	enum ibv_wc_status status;
+	struct ibv_sge from, into;
+	struct ibv_recv_wr recv = { .sg_list = &into, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND, .sg_list = &from, .num_sge = 1 }, *bad;
+	struct ibv_mr *mr;
+	struct pair p;
+
+	pair_make(&p, f, srq);
+	mr = ibv_reg_mr(own, p.b.memory, PAIR_MEMORY, IBV_ACCESS_LOCAL_WRITE);
+	into = (struct ibv_sge){ (uintptr_t)p.b.memory, 10, mr->lkey };
+	from = side_sge(&p.a, 0, 10);
+	assert_int_equal(ibv_post_srq_recv(srq, &recv, &bad_recv), 0);
+	assert_int_equal(ibv_post_send(p.a.qp, &send, &bad), 0);
+	status = wc_wait(p.b.recv_cq).status;
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	pair_destroy(&p);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	return status;
+}
+
+static void post_srq_recv__memory_is_of_the_srq_s_pd(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_pd *other = ibv_alloc_pd(f->context);
+
+	assert_int_equal(receive_status(f, other, other), IBV_WC_SUCCESS);
+	assert_int_equal(receive_status(f, other, f->pd), IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(receive_status(f, f->pd, other), IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+}
+
+/* A parent domain stands for its PD. */
+static void post_srq_recv__memory_is_of_the_srq_s_parent_domain(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_parent_domain_init_attr attr = { .pd = ibv_alloc_pd(f->context) };
+	struct ibv_pd *domain = ibv_alloc_parent_domain(f->context, &attr);
+
+	assert_int_equal(receive_status(f, domain, attr.pd), IBV_WC_SUCCESS);
+	assert_int_equal(receive_status(f, domain, f->pd), IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(ibv_dealloc_pd(domain), 0);
+	assert_int_equal(ibv_dealloc_pd(attr.pd), 0);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -166,6 +215,8 @@ int main(void)
 		WITH(post_srq_recv__errors),
 		WITH(modify_srq__cannot_shrink_below_what_is_posted),
 		WITH(destroy_srq__busy_while_a_qp_uses_it),
+		WITH(post_srq_recv__memory_is_of_the_srq_s_pd),
+		WITH(post_srq_recv__memory_is_of_the_srq_s_parent_domain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -320,6 +320,25 @@ static void receive__bad_memory_ends_the_qp(void **state)
 	assert_int_equal(qp_state(s->b.qp), IBV_QPS_ERR);
 }
 
+static void receive__memory_that_was_unmapped_fails(void **state)
+{
+	struct ud_scene *s = *state;
+	size_t len = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr = ibv_reg_mr(s->f->pd, page, len, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_sge sge = { (uintptr_t)page, 200, 0 };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	assert_non_null(mr);
+	sge.lkey = mr->lkey;
+	assert_int_equal(ibv_post_recv(s->b.qp, &wr, &bad), 0);
+	assert_int_equal(munmap(page, len), 0);
+	ud_send(s, &s->a, &s->b, "x", 1);
+	assert_int_equal(wc_wait(s->f->cq).status, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(qp_state(s->b.qp), IBV_QPS_ERR);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
 static void err__flushes_what_is_posted_and_will_be(void **state)
 {
 	struct ud_scene *s = *state;
@@ -399,6 +418,28 @@ static void srq__serves_ud(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
+static void srq__memory_is_of_its_own_pd(void **state)
+{
+	struct ud_scene *s = *state;
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_pd *pd = ibv_alloc_pd(s->f->context);
+	struct ibv_srq *srq = ibv_create_srq(pd, &attr);
+	struct ibv_mr *mr = ibv_reg_mr(pd, s->b.buf, UD_ROOM, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_sge sge = { (uintptr_t)s->b.buf, UD_GRH + 4, mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = 6, .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ud_end end = { .buf = s->b.buf, .mr = mr, .qp = ud_qp_make(s, srq) };
+
+	ud_walk(end.qp, UD_QKEY);
+	assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
+	ud_send(s, &s->a, &end, "four", 4);
+	assert_int_equal(wc_wait(s->f->cq).status, IBV_WC_SUCCESS);
+	assert_memory_equal(end.buf + UD_GRH, "four", 4);
+	assert_int_equal(ibv_destroy_qp(end.qp), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
 static void channel__wakes_for_a_solicited_datagram(void **state)
 {
 	struct ud_scene *s = *state;
@@ -460,10 +501,12 @@ int main(void)
 		WITH(send__bad_memory_stops_the_send_queue_alone),
 		WITH(send__memory_that_was_unmapped_fails),
 		WITH(receive__bad_memory_ends_the_qp),
+		WITH(receive__memory_that_was_unmapped_fails),
 		WITH(err__flushes_what_is_posted_and_will_be),
 		WITH(sqd__holds_posts_until_rts),
 		WITH(reset__forgets_what_waits),
 		WITH(srq__serves_ud),
+		WITH(srq__memory_is_of_its_own_pd),
 		WITH(channel__wakes_for_a_solicited_datagram),
 		WITH(receive__nobody),
 	};

@@ -19,15 +19,15 @@ struct bare {
 	struct aw_xs_hello peer;
 };
 
-static struct bare bare;
+static struct bare bares[2], *bare = &bares[0];
 
 static struct rdma_cm_event *expect(enum rdma_cm_event_type type)
 {
-	struct pollfd pollfd = { .fd = bare.channel->fd, .events = POLLIN };
+	struct pollfd pollfd = { .fd = bare->channel->fd, .events = POLLIN };
 	struct rdma_cm_event *event;
 
 	assert_int_equal(poll(&pollfd, 1, 20000), 1);
-	assert_int_equal(rdma_get_cm_event(bare.channel, &event), 0);
+	assert_int_equal(rdma_get_cm_event(bare->channel, &event), 0);
 	assert_string_equal(rdma_event_str(event->event), rdma_event_str(type));
 	return event;
 }
@@ -46,11 +46,11 @@ static void make_qp(struct rdma_cm_id *id)
 	};
 
 	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
-	bare.id = id;
-	bare.mr = ibv_reg_mr(id->pd, bare.memory, sizeof(bare.memory),
-			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	bare->id = id;
+	bare->mr = ibv_reg_mr(id->pd, bare->memory, sizeof(bare->memory),
+			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	for (uint64_t i = 0; i < 32; i++) {
-		struct ibv_sge sge = { (uintptr_t)bare.memory + 4096 + 4 * i, 4, bare.mr->lkey };
+		struct ibv_sge sge = { (uintptr_t)bare->memory + 4096 + 4 * i, 4, bare->mr->lkey };
 		struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
 
 		assert_int_equal(ibv_post_recv(id->qp, &wr, &bad), 0);
@@ -62,8 +62,8 @@ static void fill_hello(uint8_t octets[AW_XS_HELLO_LEN])
 {
 	const struct aw_xs_hello hello = {
 		.credits = CREDITS,
-		.sgl = { (uintptr_t)bare.memory, bare.mr->rkey, 2 },
-		.data = { (uintptr_t)bare.memory + 64, bare.mr->rkey, 2000 },
+		.sgl = { (uintptr_t)bare->memory, bare->mr->rkey, 2 },
+		.data = { (uintptr_t)bare->memory + 64, bare->mr->rkey, 2000 },
 	};
 
 	aw_xs_hello_put(octets, &hello);
@@ -78,8 +78,8 @@ static void connect_bare(struct ends *ends, bool garbage)
 
 	ends_listen(ends);
 	ends->server = ends_create(NULL);
-	bare.channel = rdma_create_event_channel();
-	assert_int_equal(rdma_create_id(bare.channel, &id, NULL, RDMA_PS_TCP), 0);
+	bare->channel = rdma_create_event_channel();
+	assert_int_equal(rdma_create_id(bare->channel, &id, NULL, RDMA_PS_TCP), 0);
 	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&ends->address, 2000), 0);
 	expect_ack(RDMA_CM_EVENT_ADDR_RESOLVED);
 	assert_int_equal(rdma_resolve_route(id, 2000), 0);
@@ -108,19 +108,19 @@ static void open_bare(struct ends *ends)
 	assert_int_equal(accept_bare(ends), 0);
 	event = expect(RDMA_CM_EVENT_ESTABLISHED);
 	assert_true(aw_xs_hello_get(event->param.conn.private_data,
-				    event->param.conn.private_data_len, &bare.peer));
+				    event->param.conn.private_data_len, &bare->peer));
 	rdma_ack_cm_event(event);
 	ends_wait(ends->server, POLLOUT);
 }
 
 static void close_bare(struct ends *ends)
 {
-	rdma_destroy_qp(bare.id);
-	ibv_dereg_mr(bare.mr);
-	rdma_destroy_id(bare.id);
-	rdma_destroy_event_channel(bare.channel);
+	rdma_destroy_qp(bare->id);
+	ibv_dereg_mr(bare->mr);
+	rdma_destroy_id(bare->id);
+	rdma_destroy_event_channel(bare->channel);
 	ends_close(ends);
-	memset(&bare, 0, sizeof(bare));
+	memset(bare, 0, sizeof(*bare));
 }
 
 static void await(struct ibv_cq *cq, struct ibv_wc *wc)
@@ -142,8 +142,8 @@ static void post(struct ibv_send_wr *wr, void *octets, uint32_t len)
 	wr->sg_list = &sge;
 	wr->num_sge = 1;
 	wr->send_flags = IBV_SEND_INLINE;
-	assert_int_equal(ibv_post_send(bare.id->qp, wr, &bad), 0);
-	await(bare.id->send_cq, &wc);
+	assert_int_equal(ibv_post_send(bare->id->qp, wr, &bad), 0);
+	await(bare->id->send_cq, &wc);
 }
 
 static void say(enum aw_xs_op op, uint32_t data, uint32_t len)
@@ -170,10 +170,11 @@ static uint32_t hear(enum aw_xs_op op)
 	struct ibv_wc wc;
 
 	do {
-		await(bare.id->recv_cq, &wc);
+		await(bare->id->recv_cq, &wc);
 		assert_int_equal(wc.status, IBV_WC_SUCCESS);
 		assert_int_equal(wc.byte_len, 4);
-		aw_xs_msg_get(bare.memory + 4096 + 4 * wc.wr_id, aw_xs_host_is_net(), &said, &data);
+		aw_xs_msg_get(bare->memory + 4096 + 4 * wc.wr_id, aw_xs_host_is_net(), &said,
+			      &data);
 	} while (said != (uint32_t)op);
 	return data;
 }
@@ -192,15 +193,15 @@ static void ep_accept__speaks_with_rdma_core(void **state)
 	assert_int_equal(aw_xs_ep_send(ends.server, &iov, 1, MSG_OOB), -EOPNOTSUPP);
 	/* Its second half. */
 	assert_int_equal(hear(AW_XS_OP_CREDIT), 384);
-	aw_xs_sge_get(bare.memory + AW_XS_SGE_LEN, aw_xs_host_is_net(), &sge);
-	assert_int_equal(sge.len, bare.peer.data.len);
-	assert_int_equal(sge.addr, bare.peer.data.addr + bare.peer.data.len);
-	write_to(bare.peer.data.addr, bare.peer.data.key, "question");
+	aw_xs_sge_get(bare->memory + AW_XS_SGE_LEN, aw_xs_host_is_net(), &sge);
+	assert_int_equal(sge.len, bare->peer.data.len);
+	assert_int_equal(sge.addr, bare->peer.data.addr + bare->peer.data.len);
+	write_to(bare->peer.data.addr, bare->peer.data.key, "question");
 	say(AW_XS_OP_DATA, 8, 4);
 	ends_recv_text(ends.server, "question", 0);
 	ends_send_text(ends.server, "answer", 0);
 	assert_int_equal(hear(AW_XS_OP_DATA), 6);
-	assert_memory_equal(bare.memory + 64, "answer", 6);
+	assert_memory_equal(bare->memory + 64, "answer", 6);
 	assert_int_equal(aw_xs_ep_shutdown(ends.server, SHUT_WR), 0);
 	assert_int_equal(hear(AW_XS_OP_CTRL), AW_XS_CTRL_SHUTDOWN);
 	say(AW_XS_OP_CTRL, AW_XS_CTRL_DISCONNECT, 4);
@@ -229,7 +230,7 @@ static void ep_connect__malformed_private_data(void **state)
 
 	(void)state;
 	ends_listen(&ends);
-	bare.channel = ends.channel;
+	bare->channel = ends.channel;
 	ends.client = ends_create(NULL);
 	assert_int_equal(aw_xs_ep_connect(ends.client, NULL, (struct sockaddr *)&ends.address), 0);
 	event = expect(RDMA_CM_EVENT_CONNECT_REQUEST);
@@ -238,11 +239,11 @@ static void ep_connect__malformed_private_data(void **state)
 	rdma_ack_cm_event(event);
 	ends_wait(ends.client, POLLERR);
 	assert_int_equal(aw_xs_ep_error(ends.client), EPROTO);
-	rdma_destroy_qp(bare.id);
-	ibv_dereg_mr(bare.mr);
-	rdma_destroy_id(bare.id);
+	rdma_destroy_qp(bare->id);
+	ibv_dereg_mr(bare->mr);
+	rdma_destroy_id(bare->id);
 	ends_close(&ends);
-	memset(&bare, 0, sizeof(bare));
+	memset(bare, 0, sizeof(*bare));
 }
 
 static void ep_recv__violations(void **state)
@@ -295,10 +296,39 @@ static void ep_recv__too_long_a_message_and_a_write_elsewhere(void **state)
 	ends_expect(ends.server, -ECONNRESET);
 	close_bare(&ends);
 	open_bare(&ends);
-	write_to(bare.peer.data.addr + 5 * 131072, bare.peer.data.key, "elsewhere");
+	write_to(bare->peer.data.addr + 5 * 131072, bare->peer.data.key, "elsewhere");
 	ends_wait(ends.server, POLLERR);
 	ends_expect(ends.server, -ECONNRESET);
 	close_bare(&ends);
+}
+
+/* What two peers of a process know of its memory is each one's alone. */
+static void ep_recv__a_write_into_another_connection(void **state)
+{
+	struct ends ends, others;
+	const struct bare *other = &bares[1];
+	uint8_t *ring;
+
+	(void)state;
+	bare = &bares[1];
+	open_bare(&others);
+	ring = (uint8_t *)(uintptr_t)other->peer.data.addr;
+	write_to(other->peer.data.addr, other->peer.data.key, "question");
+	say(AW_XS_OP_DATA, 8, 4);
+	ends_wait(others.server, POLLIN);
+	bare = &bares[0];
+	open_bare(&ends);
+	assert_ptr_not_equal(aw_xs_ep_pd(ends.server), aw_xs_ep_pd(others.server));
+	write_to(other->peer.data.addr, other->peer.data.key, "harmful!");
+	ends_wait(ends.server, POLLERR);
+	ends_expect(ends.server, -ECONNRESET);
+	assert_memory_equal(ring, "question", 8);
+	ends_recv_text(others.server, "question", 0);
+	assert_int_equal(aw_xs_ep_state(others.server), AW_XS_ESTABLISHED);
+	close_bare(&ends);
+	bare = &bares[1];
+	close_bare(&others);
+	bare = &bares[0];
 }
 
 int main(void)
@@ -310,6 +340,7 @@ int main(void)
 		cmocka_unit_test(ep_recv__violations),
 		cmocka_unit_test(ep_recv__too_short_a_message),
 		cmocka_unit_test(ep_recv__too_long_a_message_and_a_write_elsewhere),
+		cmocka_unit_test(ep_recv__a_write_into_another_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void open_scene(struct scene *s)
 	assert_int_equal(connect(s->client, (struct sockaddr *)&s->local, len), 0);
 	assert_int_equal(getsockname(s->client, (struct sockaddr *)&s->remote, &len), 0);
 	assert_int_equal(fstat(s->listener, &file), 0);
-	aw_listeners_add(file.st_ino, &s->local, false);
+	aw_listeners_add(file.st_ino, &s->local, false, false);
 }
 
 static void close_scene(struct scene *s)

@@ -153,7 +153,7 @@ static int begin(const struct cargo *cargo, struct aw_loop *loop)
 	int err = aw_loop_init(loop);
 
 	if (!err)
-		err = aw_control_init(loop, cargo->control);
+		err = aw_control_init(loop, cargo->control, true);
 	aw_conns_report_to(cargo->control);
 	for (int i = 0; i < cargo->count && !err; i++) {
 		const struct aw_direct_load *load = &cargo->loads[i];

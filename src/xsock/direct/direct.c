@@ -3,9 +3,7 @@
 #include "xsock/direct/calls.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -22,9 +20,6 @@ _Static_assert(AW_DIRECT_LITTLE == AW_XS_EP_LITTLE, "one number, told twice");
 
 #define LINGERERS_MAX 1024
 #define STACK_OCTETS (256u << 10)
-/* Who has asked waits for the answer, and what is written next goes out at once, and is not lost with us. */
-#define ANSWER_NS 2000000000
-#define SLICE_NS 5000000 /* of it, in which nobody can carry */
 
 /* Endpoints come and go one at a time, and never while some are carried. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
@@ -50,17 +45,7 @@ static int start_alone(int role, bool nodelay, int tcp, struct aw_xs_will *will,
 	return err;
 }
 
-static void await_peer(struct aw_xs_ep *ep)
-{
-	int ready = 0;
-
-	for (int64_t ns = 0; ready == 0 && ns < ANSWER_NS; ns += SLICE_NS) {
-		pthread_rwlock_rdlock(&visits);
-		ready = aw_xs_ep_wait(ep, POLLOUT, SLICE_NS);
-		pthread_rwlock_unlock(&visits);
-	}
-}
-
+/* Nobody is waited for: the fd is being swapped, which forks and others' calls wait for. */
 static int start(int role, bool nodelay, int tcp, struct aw_xs_will *will, int lifeline,
 		 struct aw_xs_ep **ep)
 {
@@ -69,8 +54,6 @@ static int start(int role, bool nodelay, int tcp, struct aw_xs_will *will, int l
 	pthread_mutex_lock(&life);
 	err = start_alone(role, nodelay, tcp, will, lifeline, ep);
 	pthread_mutex_unlock(&life);
-	if (!err && role != 1)
-		await_peer(*ep);
 	return err;
 }
 

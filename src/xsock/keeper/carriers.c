@@ -5,22 +5,44 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "xsock/fds.h"
 #include "xsock/keeper/conns.h"
 
-#define INOS (AW_ORDER_VALUE_MAX / sizeof(uint64_t))
+#define HEARD_MAX 1024 /* of one, more than a socket holds */
 
+/* One for each order: a carrier of many connections has several, all with the same socket. */
 struct carrier {
 	struct carrier *next;
 	struct aw_loop *loop;
 	struct aw_source source; /* its control */
-	size_t count;
-	uint64_t inos[INOS];
+	ino_t socket; /* which that is */
+	uid_t uid; /* whose */
+	int count;
+	uint64_t inos[AW_ORDER_INOS];
 };
 
 static struct carrier *carriers;
+
+static bool has(const struct carrier *carrier, uint64_t ino)
+{
+	for (int i = 0; i < carrier->count; i++)
+		if (carrier->inos[i] == ino)
+			return true;
+	return false;
+}
+
+/* Or another one of the same carrier. */
+static bool may_tell_of(const struct carrier *carrier, uint64_t ino)
+{
+	const struct carrier *each = carriers;
+
+	while (each && (each->socket != carrier->socket || !has(each, ino)))
+		each = each->next;
+	return each != NULL;
+}
 
 /* False: there is no more, for now or for ever. */
 static bool hear_one(const struct carrier *carrier, bool *is_gone)
@@ -29,7 +51,8 @@ static bool hear_one(const struct carrier *carrier, bool *is_gone)
 	ssize_t got = recv(carrier->source.fd, &order, sizeof(order), MSG_DONTWAIT);
 	int error;
 
-	if (got == (ssize_t)sizeof(order) && order.kind == AW_ORDER_ENDED) {
+	if (got == (ssize_t)sizeof(order) && order.kind == AW_ORDER_ENDED &&
+	    may_tell_of(carrier, order.ino)) {
 		memcpy(&error, order.value, sizeof(error));
 		aw_conns_note(order.ino, error);
 	}
@@ -54,7 +77,7 @@ static void hear(struct carrier *carrier)
 {
 	bool is_gone = false;
 
-	while (hear_one(carrier, &is_gone))
+	for (int i = 0; i < HEARD_MAX && hear_one(carrier, &is_gone); i++)
 		;
 	if (is_gone)
 		drop(carrier);
@@ -81,25 +104,26 @@ static void bury(struct aw_source *source)
 	free(source->owner);
 }
 
-void aw_carriers_add(struct aw_loop *loop, const struct aw_order *order, int control)
+void aw_carriers_add(struct aw_loop *loop, struct aw_letter *letter)
 {
 	struct carrier *carrier = calloc(1, sizeof(*carrier));
+	struct stat file;
 
-	if (!carrier || order->len < 0 || order->len > AW_ORDER_VALUE_MAX) {
+	if (carrier)
+		carrier->source = (struct aw_source){
+			.fd = -1, .ready = ready, .bury = bury, .owner = carrier
+		};
+	if (!carrier || fstat(letter->fds[0], &file) != 0 ||
+	    aw_loop_set(loop, &carrier->source, letter->fds[0], EPOLLIN) != 0) {
 		free(carrier);
-		close(control);
 		return;
 	}
+	(void)aw_letter_keep(letter, 0);
 	carrier->loop = loop;
-	carrier->source =
-		(struct aw_source){ .fd = -1, .ready = ready, .bury = bury, .owner = carrier };
-	if (aw_loop_set(loop, &carrier->source, control, EPOLLIN) != 0) {
-		free(carrier);
-		close(control);
-		return;
-	}
-	carrier->count = (size_t)order->len / sizeof(uint64_t);
-	memcpy(carrier->inos, order->value, carrier->count * sizeof(uint64_t));
+	carrier->socket = file.st_ino;
+	carrier->uid = letter->from.uid;
+	carrier->count = letter->count - 1;
+	memcpy(carrier->inos, letter->inos, sizeof(carrier->inos));
 	carrier->next = carriers;
 	carriers = carrier;
 }
@@ -107,28 +131,9 @@ void aw_carriers_add(struct aw_loop *loop, const struct aw_order *order, int con
 /* False: it is gone. */
 static bool tell(const struct carrier *carrier, const struct aw_order *order, int fd)
 {
-	char room[CMSG_SPACE(sizeof(fd))] = { 0 };
-	struct iovec iov = { .iov_base = (void *)order, .iov_len = sizeof(*order) };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = room,
-			      .msg_controllen = sizeof(room) };
-	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
+	int err = aw_fds_send(carrier->source.fd, order, sizeof(*order), &fd, 1, MSG_DONTWAIT);
 
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
-	return sendmsg(carrier->source.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
-	       (errno != EPIPE && errno != ECONNRESET);
-}
-
-static bool has(const struct carrier *carrier, uint64_t ino)
-{
-	for (size_t i = 0; i < carrier->count; i++)
-		if (carrier->inos[i] == ino)
-			return true;
-	return false;
+	return err != EPIPE && err != ECONNRESET;
 }
 
 bool aw_carriers_pass(const struct aw_order *order, int fd)
@@ -143,8 +148,9 @@ bool aw_carriers_pass(const struct aw_order *order, int fd)
 	return false;
 }
 
-void aw_carriers_tell(const struct aw_order *order, int fd)
+void aw_carriers_tell(const struct aw_order *order, uid_t owner, int fd)
 {
 	for (const struct carrier *carrier = carriers; carrier; carrier = carrier->next)
-		(void)tell(carrier, order, fd);
+		if (carrier->uid == geteuid() || carrier->uid == owner)
+			(void)tell(carrier, order, fd);
 }

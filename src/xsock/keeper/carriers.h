@@ -6,16 +6,16 @@
 
 #include <stdbool.h>
 
+#include "xsock/keeper/letter.h"
 #include "xsock/keeper/loop.h"
-#include "xsock/order.h"
 
-/* AW_ORDER_CARRIER; control is ours from here on. */
-void aw_carriers_add(struct aw_loop *loop, const struct aw_order *order, int control);
+/* AW_ORDER_CARRIER. */
+void aw_carriers_add(struct aw_loop *loop, struct aw_letter *letter);
 /* Notes what they have told and nobody has read yet. */
 void aw_carriers_hear(void);
 /* To the carrier of order's connection, and fd with it. False: it has none. */
 bool aw_carriers_pass(const struct aw_order *order, int fd);
-/* To all of them. */
-void aw_carriers_tell(const struct aw_order *order, int fd);
+/* To all that are believed about a process of owner's: its own, and those of our own user. */
+void aw_carriers_tell(const struct aw_order *order, uid_t owner, int fd);
 
 #endif

@@ -150,6 +150,7 @@ void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp,
 	aw_say(AW_SAY_ERROR, "a connection cannot become iWARP: %s",
 	       abs(err) == EOPNOTSUPP ? "the librdmacm.so.1 beside the keeper is not anywarp's"
 				      : strerror(abs(err)));
+	tell_end(abs(err));
 	note_end(order->ino, abs(err));
 	free(conn);
 	close(far);

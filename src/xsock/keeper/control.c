@@ -3,20 +3,31 @@
 #include "xsock/keeper/control.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "xsock/fds.h"
 #include "xsock/keeper/carriers.h"
+#include "xsock/keeper/closer.h"
 #include "xsock/keeper/conns.h"
+#include "xsock/keeper/door.h"
+#include "xsock/keeper/letter.h"
 #include "xsock/keeper/listeners.h"
 #include "xsock/keeper/options.h"
 #include "xsock/keeper/status.h"
 #include "xsock/keeper/wills.h"
-#include "xsock/order.h"
 #include "xsock/preload/say.h"
+
+#define ORDERS_A_TURN 64 /* then connections have theirs, whoever orders without end */
+#define ORDERS_MAX 1024 /* more than a socket holds */
+
+#define DRAINS_MAX \
+	256 /* threads in close(2) with SO_LINGER; each takes an fd of ours, and a look every 5 ms */
+#define DRAIN_MS_MAX 86400000 /* a day: who waits in close(2) for longer is not there any more */
 
 /* Somebody waits until a connection has sent what it has. */
 struct drain {
@@ -29,13 +40,20 @@ struct drain {
 static struct aw_source source = { .fd = -1 };
 static struct aw_loop *loop;
 static struct drain *drains;
+static size_t drains_count;
 static bool is_over;
+static bool carries; /* a carrier's */
+
+static int reply_of(const struct aw_letter *letter)
+{
+	return letter->fds[letter->count - 1];
+}
 
 static void answer(int reply, int error)
 {
 	struct aw_answer sent = { .error = error };
 
-	(void)send(reply, &sent, sizeof(sent), MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)aw_fds_send(reply, &sent, sizeof(sent), NULL, 0, MSG_DONTWAIT);
 }
 
 static void get_option(const struct aw_order *order, int reply)
@@ -44,8 +62,8 @@ static void get_option(const struct aw_order *order, int reply)
 	struct aw_answer got = { .error = ENOTCONN };
 
 	if (conn)
-		got.error = aw_options_get(&conn->kept, conn->bridge, order, &got);
-	(void)send(reply, &got, sizeof(got), MSG_DONTWAIT | MSG_NOSIGNAL);
+		got.error = aw_options_get(&conn->kept, order, &got);
+	(void)aw_fds_send(reply, &got, sizeof(got), NULL, 0, MSG_DONTWAIT);
 }
 
 /* Of a connection that is over an option can still be set, as TCP's can. */
@@ -56,6 +74,19 @@ static void set_option(const struct aw_order *order, int reply)
 	answer(reply, conn ? aw_options_set(&conn->kept, conn->bridge, order) : 0);
 }
 
+/* Who has the connection's fd may have its socket. */
+static void lend_socket(const struct aw_order *order, int reply)
+{
+	const struct aw_conn *conn = aw_conns_find(order->ino);
+	struct aw_answer sent = { 0 };
+	int tcp = conn ? aw_bridge_tcp(conn->bridge) : -1;
+
+	if (tcp < 0)
+		answer(reply, ENOTCONN);
+	else
+		(void)aw_fds_send(reply, &sent, sizeof(sent), &tcp, 1, MSG_DONTWAIT);
+}
+
 static int64_t now_ms(void)
 {
 	struct timespec now;
@@ -64,18 +95,22 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Returns whether reply is kept. */
-static bool add_drain(const struct aw_order *order, int reply)
+static void add_drain(struct aw_letter *letter)
 {
-	struct drain *drain = calloc(1, sizeof(*drain));
+	struct drain *drain = drains_count < DRAINS_MAX ? calloc(1, sizeof(*drain)) : NULL;
 	int ms = 0;
 
-	if (!drain)
-		return false;
-	memcpy(&ms, order->value, sizeof(ms));
-	*drain = (struct drain){ drains, order->ino, now_ms() + ms, reply };
+	if (!drain) {
+		answer(reply_of(letter), EAGAIN); /* its octets are sent nevertheless */
+		return;
+	}
+	memcpy(&ms, letter->order.value, sizeof(ms));
+	if (ms > DRAIN_MS_MAX)
+		ms = DRAIN_MS_MAX;
+	*drain = (struct drain){ drains, letter->order.ino, now_ms() + ms, reply_of(letter) };
+	(void)aw_letter_keep(letter, letter->count - 1);
 	drains = drain;
-	return true;
+	drains_count++;
 }
 
 static bool has_drained(uint64_t ino)
@@ -86,6 +121,13 @@ static bool has_drained(uint64_t ino)
 			 !aw_xs_ep_unsent(aw_bridge_ep(conn->bridge)));
 }
 
+static bool is_forsaken(const struct drain *drain)
+{
+	struct pollfd pollfd = { .fd = drain->reply };
+
+	return poll(&pollfd, 1, 0) > 0 && pollfd.revents & POLLHUP;
+}
+
 bool aw_control_review(void)
 {
 	struct drain **at = &drains;
@@ -94,13 +136,14 @@ bool aw_control_review(void)
 		struct drain *drain = *at;
 		bool done = has_drained(drain->ino);
 
-		if (!done && now_ms() < drain->until_ms) {
+		if (!done && now_ms() < drain->until_ms && !is_forsaken(drain)) {
 			at = &drain->next;
 			continue;
 		}
 		answer(drain->reply, done ? 0 : ETIMEDOUT);
 		close(drain->reply);
 		*at = drain->next;
+		drains_count--;
 		free(drain);
 	}
 	return drains != NULL;
@@ -121,147 +164,160 @@ static bool is_told(const struct aw_order *order, int reply)
 }
 
 /* What is about a connection that is not here may be about one of a carrier's, which then answers. */
-static bool is_carried(const struct aw_order *order, int reply)
+static bool is_carried(const struct aw_letter *letter)
 {
-	return order->ino && !aw_conns_find(order->ino) && aw_carriers_pass(order, reply);
+	return !aw_conns_find(letter->order.ino) &&
+	       aw_carriers_pass(&letter->order, reply_of(letter));
 }
 
-/* An order with an answer. Returns whether reply is kept. */
-static bool do_answered(const struct aw_order *order, int reply)
+static void do_about_connection(struct aw_letter *letter)
 {
-	switch ((enum aw_order_kind)order->kind) {
-	case AW_ORDER_DECIDE:
-		answer(reply, aw_listeners_decide(&order->local, &order->remote) ? 0 : EAGAIN);
-		return false;
-	case AW_ORDER_GET_OPTION:
+	const struct aw_order *order = &letter->order;
+	int reply = reply_of(letter);
+
+	/*
+	 * The program's end, which a carrier is not given, is closed before the program goes on: as long as a copy is open,
+	 * epoll sets tell of an fd that the program has closed, or of another file that has its number by then.
+	 */
+	if (letter->count > 1)
+		close(aw_letter_keep(letter, 0));
+	if (is_told(order, reply) || is_carried(letter))
+		return;
+	if (order->kind == AW_ORDER_GET_OPTION)
 		get_option(order, reply);
-		return false;
-	case AW_ORDER_SET_OPTION:
+	else if (order->kind == AW_ORDER_SET_OPTION)
 		set_option(order, reply);
-		return false;
-	case AW_ORDER_DRAIN:
-		return add_drain(order, reply);
-	case AW_ORDER_LISTEN:
-		aw_listeners_add(order->ino, &order->local, order->level != 0);
-		answer(reply, 0);
-		return false;
-	case AW_ORDER_RELEASE:
-		aw_listeners_release(&order->local);
-		answer(reply, 0);
-		return false;
-	case AW_ORDER_ERROR:
-		answer(reply, 0); /* is_told knows of none */
-		return false;
-	case AW_ORDER_STATUS:
-		aw_status_tell(reply, order->pid);
-		return false;
-	case AW_ORDER_CARRIER:
-		aw_carriers_add(loop, order, reply);
-		return true;
+	else if (order->kind == AW_ORDER_SOCKET)
+		lend_socket(order, reply);
+	else if (order->kind == AW_ORDER_DRAIN)
+		add_drain(letter);
+	else
+		answer(reply, 0); /* is_told knows of no error */
+}
+
+/* A name that is taken would lead the orders of another's connection here. */
+static void start(struct aw_letter *letter)
+{
+	if (aw_conns_find(letter->order.ino))
+		return;
+	close(aw_letter_keep(letter, 2)); /* the program's end is its own */
+	aw_status_serve(letter->order.pid);
+	aw_conns_start(loop, &letter->order, aw_letter_keep(letter, 0), aw_letter_keep(letter, 1));
+}
+
+static void begin_directly(struct aw_letter *letter)
+{
+	int fds[AW_WILL_FDS];
+
+	close(aw_letter_keep(letter, 1));
+	aw_status_serve(letter->order.pid);
+	aw_listeners_forget(&letter->order.local, &letter->order.remote);
+	if (letter->count != 4)
+		return;
+	fds[0] = aw_letter_keep(letter, 0);
+	fds[1] = aw_letter_keep(letter, 2);
+	fds[2] = aw_letter_keep(letter, 3);
+	aw_wills_add(loop, &letter->order, fds);
+}
+
+static void carry_out(struct aw_letter *letter)
+{
+	const struct aw_order *order = &letter->order;
+
+	switch ((enum aw_order_kind)order->kind) {
 	case AW_ORDER_START:
-	case AW_ORDER_ACCEPTED:
+		start(letter);
+		break;
 	case AW_ORDER_DIRECT:
+		begin_directly(letter);
+		break;
+	case AW_ORDER_CARRIER:
+		aw_status_serve(order->pid);
+		aw_carriers_add(loop, letter);
+		break;
 	case AW_ORDER_PRESENT:
+		aw_status_serve(order->pid);
+		break;
+	case AW_ORDER_ACCEPTED:
+		aw_listeners_accepted(&order->local, &order->remote);
+		break;
+	case AW_ORDER_LISTEN:
+		aw_door_open(loop);
+		aw_listeners_add(order->ino, &order->local, order->v6only,
+				 aw_letter_may_bind(letter));
+		aw_closer_close(aw_letter_keep(letter, 0)); /* before the program goes on */
+		answer(reply_of(letter), 0);
+		break;
+	case AW_ORDER_DECIDE:
+		aw_closer_close(aw_letter_keep(letter, 0)); /* likewise */
+		answer(reply_of(letter),
+		       aw_listeners_decide(&order->local, &order->remote) ? 0 : EAGAIN);
+		break;
+	case AW_ORDER_RELEASE:
+		/* Also of a program that has given up root: the port is taken for its own listeners. */
+		aw_listeners_release(&order->local);
+		answer(reply_of(letter), 0);
+		break;
+	case AW_ORDER_STATUS:
+		aw_status_tell(reply_of(letter), order->pid);
+		break;
+	case AW_ORDER_GET_OPTION:
+	case AW_ORDER_SET_OPTION:
+	case AW_ORDER_SOCKET:
+	case AW_ORDER_DRAIN:
+	case AW_ORDER_ERROR:
+		do_about_connection(letter);
+		break;
 	case AW_ORDER_ENDED:
 		break;
 	}
-	return false;
-}
-
-/* By such an order the process has connections, which its status tells. */
-static bool is_of_owner(const struct aw_order *order)
-{
-	return order->kind == AW_ORDER_START || order->kind == AW_ORDER_DIRECT ||
-	       order->kind == AW_ORDER_CARRIER || order->kind == AW_ORDER_PRESENT;
-}
-
-static void carry_out(const struct aw_order *order, int *fds, int count)
-{
-	if (is_of_owner(order))
-		aw_status_serve(order->pid);
-	if (order->kind == AW_ORDER_START && count == 2) {
-		aw_conns_start(loop, order, fds[0], fds[1]);
-		return;
-	}
-	if (order->kind == AW_ORDER_DIRECT)
-		aw_listeners_forget(&order->local, &order->remote);
-	if (order->kind == AW_ORDER_DIRECT && count == 3) {
-		aw_wills_add(loop, order, fds);
-		return;
-	}
-	if (order->kind == AW_ORDER_ACCEPTED && count == 0) {
-		aw_listeners_accepted(&order->local, &order->remote);
-		return;
-	}
-	if (count == 1 && !is_told(order, fds[0]) && !is_carried(order, fds[0]) &&
-	    do_answered(order, fds[0]))
-		return;
-	for (int i = 0; i < count; i++)
-		close(fds[i]);
-}
-
-static int take_fds(struct msghdr *msg, int *fds)
-{
-	struct cmsghdr *head = CMSG_FIRSTHDR(msg);
-	size_t octets;
-
-	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
-		return 0;
-	octets = head->cmsg_len - CMSG_LEN(0);
-	memcpy(fds, CMSG_DATA(head), octets);
-	return (int)(octets / sizeof(int));
 }
 
 /* Returns whether there may be more. */
 static bool take_order(void)
 {
-	char room[CMSG_SPACE(sizeof(int) * AW_ORDER_FDS)];
-	int fds[AW_ORDER_FDS], count;
-	struct aw_order order;
-	struct iovec iov = { &order, sizeof(order) };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = room,
-			      .msg_controllen = sizeof(room) };
-	ssize_t got = recvmsg(source.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct aw_letter letter;
+	int got = aw_letter_read(source.fd, &letter);
 
-	if (got < 0)
-		return errno == EINTR;
-	if (got == 0) {
+	if (got < 0) {
 		is_over = true;
 		aw_loop_set(loop, &source, -1, 0);
+	}
+	if (got <= 0)
 		return false;
-	}
-	count = take_fds(&msg, fds);
-	if (msg.msg_flags & MSG_CTRUNC)
-		aw_say(AW_SAY_ERROR, "the keeper has no fd left and loses a connection: "
-				     "raise the hard limit of open files");
-	if (got == (ssize_t)sizeof(order) && order.magic == AW_ORDER_MAGIC) {
-		carry_out(&order, fds, count);
-		return true;
-	}
-	aw_say(AW_SAY_ERROR, "the keeper does not know an order of %zd octets", got);
-	for (int i = 0; i < count; i++)
-		close(fds[i]);
+	if (aw_letter_check(&letter, carries))
+		carry_out(&letter);
+	else
+		aw_say(AW_SAY_ERROR, "an order of process %d is refused", (int)letter.from.pid);
+	aw_letter_close(&letter);
 	return true;
+}
+
+static void take_orders(int most)
+{
+	while (most-- > 0 && !is_over && take_order())
+		;
 }
 
 static void ready(struct aw_source *s, uint32_t events)
 {
 	(void)s;
 	(void)events;
-	while (!is_over && take_order())
-		;
+	take_orders(ORDERS_A_TURN);
 }
 
 void aw_control_catch_up(void)
 {
-	ready(&source, EPOLLIN);
+	take_orders(ORDERS_MAX);
 }
 
-int aw_control_init(struct aw_loop *l, int fd)
+int aw_control_init(struct aw_loop *l, int fd, bool carrier)
 {
+	int on = 1;
+
 	loop = l;
+	carries = carrier;
+	(void)setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
 	source.ready = ready;
 	return aw_loop_set(loop, &source, fd, EPOLLIN);
 }

@@ -7,7 +7,8 @@
 
 #include "xsock/keeper/loop.h"
 
-int aw_control_init(struct aw_loop *loop, int fd);
+/* carrier: orders come from a keeper. */
+int aw_control_init(struct aw_loop *loop, int fd, bool carrier);
 /* Takes the orders that have come by now. */
 void aw_control_catch_up(void);
 /* No process can give orders any more. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,7 +26,7 @@ struct listener {
 	struct listener *next;
 	struct aw_source source; /* fd -1: the port is not to be had */
 	struct sockaddr_storage local;
-	bool v6only, released;
+	bool v6only, released, may_bind;
 	uint64_t inodes[INODES];
 	int count;
 	int64_t seen_ns; /* when it was last known to listen */
@@ -306,6 +307,19 @@ static void hear(struct aw_source *source, uint32_t events)
 	}
 }
 
+/* Below it the kernel lets nobody bind without a right. */
+static int first_free_port(void)
+{
+	FILE *file = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
+	int port;
+
+	if (!file || fscanf(file, "%d", &port) != 1)
+		port = IPPORT_RESERVED;
+	if (file)
+		fclose(file);
+	return port;
+}
+
 static void bind_udp(struct listener *listener)
 {
 	bool ipv6 = listener->local.ss_family == AF_INET6;
@@ -329,6 +343,11 @@ static void bind_udp(struct listener *listener)
 	}
 }
 
+static bool is_wanted(const struct listener *listener)
+{
+	return listener->source.fd < 0 && !listener->released && listener->may_bind;
+}
+
 static struct listener *find(const struct sockaddr_storage *local)
 {
 	struct listener *listener = listeners;
@@ -343,7 +362,8 @@ static void bury(struct aw_source *source)
 	free(source->owner);
 }
 
-void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v6only)
+void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v6only,
+		      bool may_bind)
 {
 	struct listener *listener = find(local);
 
@@ -364,7 +384,8 @@ void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v
 	if (listener->count < INODES && !has_inode(listener->inodes, listener->count, ino))
 		listener->inodes[listener->count++] = ino;
 	listener->seen_ns = now_ns();
-	if (listener->source.fd < 0 && !listener->released)
+	listener->may_bind |= may_bind || ntohs(port_of(local)) >= first_free_port();
+	if (is_wanted(listener))
 		bind_udp(listener);
 }
 
@@ -391,7 +412,7 @@ bool aw_listeners_review(void)
 			aw_loop_bury(loop, &listener->source);
 			continue;
 		}
-		if (listener->source.fd < 0 && !listener->released)
+		if (is_wanted(listener))
 			bind_udp(listener);
 		at = &listener->next;
 	}

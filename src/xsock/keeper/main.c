@@ -14,6 +14,7 @@
 
 #include "xsock/keeper/conns.h"
 #include "xsock/keeper/control.h"
+#include "xsock/keeper/door.h"
 #include "xsock/keeper/listeners.h"
 #include "xsock/keeper/loop.h"
 #include "xsock/keeper/status.h"
@@ -88,6 +89,7 @@ static void run(struct aw_loop *loop)
 		}
 	}
 	aw_status_review(true);
+	aw_door_close();
 	aw_loop_turn(loop, 0);
 }
 
@@ -98,7 +100,7 @@ int main(void)
 	leave_program();
 	settle_signals();
 	raise_limit();
-	if (aw_loop_init(&loop) != 0 || aw_control_init(&loop, AW_KEEPER_CONTROL) != 0) {
+	if (aw_loop_init(&loop) != 0 || aw_control_init(&loop, AW_KEEPER_CONTROL, false) != 0) {
 		aw_say(AW_SAY_ERROR, "the keeper cannot work: %s", strerror(errno));
 		return 1;
 	}

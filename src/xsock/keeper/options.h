@@ -8,8 +8,8 @@
 #include "xsock/order.h"
 
 /* 0 with value and its length, or an errno. */
-int aw_options_get(const struct aw_kept *kept, const struct aw_bridge *bridge,
-		   const struct aw_order *order, struct aw_answer *answer);
+int aw_options_get(const struct aw_kept *kept, const struct aw_order *order,
+		   struct aw_answer *answer);
 int aw_options_set(struct aw_kept *kept, struct aw_bridge *bridge, const struct aw_order *order);
 
 #endif

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,9 +19,12 @@
 #include "xsock/keeper/carriers.h"
 #include "xsock/keeper/conns.h"
 #include "xsock/keeper/wills.h"
+#include "xsock/place.h"
 #include "xsock/preload/say.h"
 
 #define LINE_OCTETS 256
+#define SOCKETS "sockets." /* and the process id */
+#define DIRECTORY_MAX 80 /* with the socket's name in it, an address */
 
 struct process {
 	struct process *next;
@@ -128,6 +132,16 @@ void aw_status_tell(int to, pid_t pid)
 		closedir(dir);
 }
 
+/* Root's for one that is gone. */
+static uid_t owner_of(pid_t pid)
+{
+	struct stat file;
+	char path[32];
+
+	sprintf(path, "/proc/%d", (int)pid);
+	return stat(path, &file) == 0 ? file.st_uid : 0;
+}
+
 static void ready(struct aw_source *source, uint32_t events)
 {
 	struct process *process = source->owner;
@@ -141,7 +155,7 @@ static void ready(struct aw_source *source, uint32_t events)
 		return;
 	catch_up();
 	aw_status_tell(to, process->pid);
-	aw_carriers_tell(&order, to);
+	aw_carriers_tell(&order, owner_of(process->pid), to);
 	close(to);
 }
 
@@ -150,16 +164,102 @@ static void bury(struct aw_source *source)
 	free(source->owner);
 }
 
-/* Only a directory of our own, that nobody else can write to, will do. */
-static bool make_directory(char *path, size_t size)
+static bool make_at(char path[DIRECTORY_MAX], const char *base, const char *name)
 {
-	struct stat dir;
+	return snprintf(path, DIRECTORY_MAX, "%s/%s", base, name) < DIRECTORY_MAX &&
+	       (mkdir(path, 0700) == 0 || errno == EEXIST) && aw_place_is_ours(path);
+}
 
-	snprintf(path, size, "/tmp/anywarp-%u", (unsigned)geteuid());
-	if (mkdir(path, 0700) != 0 && errno != EEXIST)
-		return false;
-	return lstat(path, &dir) == 0 && S_ISDIR(dir.st_mode) && dir.st_uid == geteuid() &&
-	       !(dir.st_mode & 022);
+/* One that another keeper had to make before, or a new one. */
+static bool make_elsewhere(char path[DIRECTORY_MAX], const char *name)
+{
+	char pattern[DIRECTORY_MAX];
+	bool found = false;
+	glob_t others;
+
+	snprintf(pattern, sizeof(pattern), "/tmp/%s-*", name);
+	if (glob(pattern, GLOB_NOSORT, NULL, &others) == 0) {
+		for (size_t i = 0; i < others.gl_pathc && !found; i++)
+			found = snprintf(path, DIRECTORY_MAX, "%s", others.gl_pathv[i]) <
+					DIRECTORY_MAX &&
+				aw_place_is_ours(path);
+		globfree(&others);
+	}
+	if (found)
+		return true;
+	snprintf(path, DIRECTORY_MAX, "/tmp/%s-XXXXXX", name);
+	return mkdtemp(path);
+}
+
+static struct sockaddr_un name_in(const char directory[DIRECTORY_MAX], const char *prefix,
+				  pid_t pid)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+
+	snprintf(name.sun_path, sizeof(name.sun_path), "%.*s/%s%d", DIRECTORY_MAX, directory,
+		 prefix, (int)pid);
+	return name;
+}
+
+/* Nobody listens at it: its keeper was killed. */
+static bool is_left_over(const struct sockaddr_un *name)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool refused = fd >= 0 && connect(fd, (struct sockaddr *)name, sizeof(*name)) != 0 &&
+		       errno == ECONNREFUSED;
+
+	if (fd >= 0)
+		close(fd);
+	return refused;
+}
+
+static void clean_one(const char *directory, const char *entry, const char *prefix)
+{
+	size_t len = strlen(prefix);
+	struct sockaddr_un name;
+	int pid;
+
+	if (strncmp(entry, prefix, len) != 0 || sscanf(entry + len, "%d", &pid) != 1 ||
+	    kill(pid, 0) == 0 || errno != ESRCH)
+		return;
+	name = name_in(directory, prefix, pid);
+	if (is_left_over(&name))
+		unlink(name.sun_path);
+}
+
+static void clean(const char *directory)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		clean_one(directory, entry->d_name, SOCKETS);
+		clean_one(directory, entry->d_name, AW_PLACE_DOOR);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+const char *aw_status_directory(void)
+{
+	static char path[DIRECTORY_MAX];
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char name[32];
+
+	if (path[0] && aw_place_is_ours(path))
+		return path;
+	sprintf(name, AW_PLACE_NAME, (unsigned)geteuid());
+	if (!(runtime && aw_place_is_ours(runtime) && make_at(path, runtime, name)) &&
+	    !make_at(path, "/tmp", name) && !make_elsewhere(path, name)) {
+		aw_say(AW_SAY_WARN,
+		       "nobody can ask for the status, or for a UDP port: no directory in /tmp: %s: set "
+		       "XDG_RUNTIME_DIR to one of your own",
+		       strerror(errno));
+		path[0] = '\0';
+	} else {
+		clean(path);
+	}
+	return path;
 }
 
 static int listen_at(struct process *process)
@@ -185,22 +285,21 @@ void aw_status_init(struct aw_loop *l, void (*take_orders)(void))
 void aw_status_serve(pid_t pid)
 {
 	struct process *process = processes;
-	char path[64];
+	const char *directory;
 	int fd;
 
 	while (process && process->pid != pid)
 		process = process->next;
-	if (process || !make_directory(path, sizeof(path)))
+	if (pid <= 0 || process)
 		return;
-	process = calloc(1, sizeof(*process));
+	directory = aw_status_directory();
+	process = directory[0] ? calloc(1, sizeof(*process)) : NULL;
 	if (!process)
 		return;
 	process->pid = pid;
 	process->source =
 		(struct aw_source){ .fd = -1, .ready = ready, .bury = bury, .owner = process };
-	process->name.sun_family = AF_UNIX;
-	snprintf(process->name.sun_path, sizeof(process->name.sun_path), "%s/sockets.%d", path,
-		 (int)pid);
+	process->name = name_in(directory, SOCKETS, pid);
 	fd = listen_at(process);
 	if (fd < 0 || aw_loop_set(loop, &process->source, fd, EPOLLIN) != 0) {
 		aw_say(AW_SAY_WARN, "no status at %s: %s", process->name.sun_path, strerror(errno));

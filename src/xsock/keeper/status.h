@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Tells `anywarp sockets --status PID` of the connections of a process: a socket for each process at
-// /tmp/anywarp-UID/sockets.PID, which writes a line an fd and closes.
+// Tells `anywarp sockets --status PID` of the connections of a process: a socket for each process, sockets.PID, in
+// anywarp-UID of XDG_RUNTIME_DIR or /tmp, which writes a line an fd and closes.
 #ifndef XSOCK_KEEPER_STATUS_H
 #define XSOCK_KEEPER_STATUS_H
 
@@ -10,6 +10,8 @@
 
 /* take_orders: what programs have told by now is to be known. */
 void aw_status_init(struct aw_loop *loop, void (*take_orders)(void));
+/* Our user's directory, where the sockets are (xsock/place.h); empty: there is none. */
+const char *aw_status_directory(void);
 /* Answers for pid from here on. */
 void aw_status_serve(pid_t pid);
 /* Writes the lines of pid to a socket. */

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A will waits for its program to let go of the lifeline, and is then executed on the TCP socket: the last message,
-// FIN, and the peer's octets dropped until its FIN comes, since a socket closed before would reset.
+// FIN, and the peer's octets dropped until its FIN comes, since a socket closed before would reset. The page is read,
+// not mapped: its program may cut it off or change it at any time.
 #include "xsock/keeper/wills.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "xsock/ep_impl.h"
+#include "xsock/keeper/closer.h"
 #include "xsock/msg.h"
 #include "xsock/preload/say.h"
 #include "xsock/will.h"
 
 #define LAST_OCTETS 64 /* an FPDU of a message is shorter */
 #define DROP_OCTETS (1 << 20) /* at a time */
+#define DROPS_MAX 16 /* a turn: other connections have theirs */
 #define EXECUTION_S 60 /* a peer that takes no more, or never ends */
 
 struct will {
@@ -24,7 +26,7 @@ struct will {
 	struct aw_loop *loop;
 	struct aw_source lifeline, tcp;
 	int socket;
-	const struct aw_xs_will *page;
+	int memory; /* the page */
 	uint64_t ino;
 	pid_t pid; /* the program, and its fd, as at first */
 	int fd;
@@ -65,8 +67,8 @@ static void drop(struct will *will)
 	aw_loop_set(will->loop, &will->tcp, -1, 0);
 	if (lifeline >= 0)
 		close(lifeline);
-	close(will->socket);
-	munmap((void *)will->page, AW_XS_WILL_OCTETS);
+	aw_closer_close(will->socket);
+	close(will->memory);
 	will->tcp.is_dead = true;
 	aw_loop_bury(will->loop, &will->lifeline);
 }
@@ -88,12 +90,13 @@ static bool say_last(struct will *will)
 /* False: nothing can come any more. */
 static bool drop_input(const struct will *will)
 {
-	ssize_t n;
+	for (int i = 0; i < DROPS_MAX; i++) {
+		ssize_t n = recv(will->socket, NULL, DROP_OCTETS, MSG_TRUNC | MSG_DONTWAIT);
 
-	do
-		n = recv(will->socket, NULL, DROP_OCTETS, MSG_TRUNC | MSG_DONTWAIT);
-	while (n > 0);
-	return n < 0 && (errno == EAGAIN || errno == EINTR);
+		if (n <= 0)
+			return n < 0 && (errno == EAGAIN || errno == EINTR);
+	}
+	return true;
 }
 
 static void execute(struct will *will)
@@ -112,11 +115,17 @@ static void execute(struct will *will)
 typedef size_t last_send_fn(const struct anywarp_cm_note *note, const void *octets, size_t len,
 			    void *fpdu, size_t room);
 
+/* As it is now; of one that was cut off nothing is said. */
+static void read_page(const struct will *will, struct aw_xs_will *page)
+{
+	if (pread(will->memory, page, sizeof(*page), 0) != (ssize_t)sizeof(*page))
+		memset(page, 0, sizeof(*page));
+}
+
 /* The last message, if it is to be said, and can be. */
-static size_t make_last(struct will *will)
+static size_t make_last(struct will *will, const struct aw_xs_will *page)
 {
 	last_send_fn *last_send = (last_send_fn *)aw_xs_cm_extension("anywarp_cm_last_send");
-	const struct aw_xs_will *page = will->page;
 	uint8_t msg[AW_XS_MSG_LEN];
 
 	if (!last_send || atomic_load(&page->state) != AW_XS_WILL_OPEN ||
@@ -128,7 +137,10 @@ static size_t make_last(struct will *will)
 
 static bool is_void(const struct will *will)
 {
-	return atomic_load(&will->page->state) == AW_XS_WILL_VOID;
+	struct aw_xs_will page;
+
+	read_page(will, &page);
+	return atomic_load(&page.state) == AW_XS_WILL_VOID;
 }
 
 /* The program is dead, has another image, or has nothing to do with the connection any more. */
@@ -136,6 +148,7 @@ static void on_lifeline(struct aw_source *source, uint32_t events)
 {
 	struct will *will = source->owner;
 	int lifeline = source->fd;
+	struct aw_xs_will page;
 
 	(void)events;
 	aw_loop_set(will->loop, source, -1, 0);
@@ -144,11 +157,12 @@ static void on_lifeline(struct aw_source *source, uint32_t events)
 		drop(will);
 		return;
 	}
-	will->len = make_last(will);
+	read_page(will, &page);
+	will->len = make_last(will, &page);
 	will->until = now_s() + EXECUTION_S;
 	aw_say(AW_SAY_INFO, "a program was killed: its connection ends %s",
-	       will->len || atomic_load(&will->page->state) == AW_XS_WILL_TOLD ? "in order"
-									       : "in a reset");
+	       will->len || atomic_load(&page.state) == AW_XS_WILL_TOLD ? "in order"
+									: "in a reset");
 	execute(will);
 }
 
@@ -164,17 +178,15 @@ static void source_init(struct aw_source *source, struct will *will,
 	*source = (struct aw_source){ .fd = -1, .ready = ready, .bury = bury, .owner = will };
 }
 
-static struct will *make(struct aw_loop *loop, const struct aw_order *order, const int fds[3])
+static struct will *make(struct aw_loop *loop, const struct aw_order *order,
+			 const int fds[AW_WILL_FDS])
 {
 	struct will *will = calloc(1, sizeof(*will));
-	void *page = mmap(NULL, AW_XS_WILL_OCTETS, PROT_READ, MAP_SHARED, fds[2], 0);
 
-	if (!will || page == MAP_FAILED) {
-		free(will);
+	if (!will)
 		return NULL;
-	}
 	will->loop = loop;
-	will->page = page;
+	will->memory = fds[2];
 	will->socket = fds[0];
 	will->ino = order->ino;
 	will->pid = order->pid;
@@ -186,15 +198,14 @@ static struct will *make(struct aw_loop *loop, const struct aw_order *order, con
 	return will;
 }
 
-void aw_wills_add(struct aw_loop *loop, const struct aw_order *order, const int fds[3])
+void aw_wills_add(struct aw_loop *loop, const struct aw_order *order, const int fds[AW_WILL_FDS])
 {
 	struct will *will = make(loop, order, fds);
 
-	close(fds[2]);
 	if (!will) {
 		aw_say(AW_SAY_WARN, "no memory for a direct connection's will");
-		close(fds[0]);
-		close(fds[1]);
+		for (int i = 0; i < AW_WILL_FDS; i++)
+			close(fds[i]);
 		return;
 	}
 	will->next = wills;
@@ -221,6 +232,7 @@ bool aw_wills_find(uint64_t ino, uint8_t *mode, struct sockaddr_storage *remote,
 		   struct aw_xs_stats *stats)
 {
 	const struct will *will = wills;
+	struct aw_xs_will page;
 
 	while (will && (will->ino != ino || is_void(will)))
 		will = will->next;
@@ -228,7 +240,8 @@ bool aw_wills_find(uint64_t ino, uint8_t *mode, struct sockaddr_storage *remote,
 		return false;
 	*mode = will->mode;
 	*remote = will->remote;
-	read_stats(will->page, stats);
+	read_page(will, &page);
+	read_stats(&page, stats);
 	return true;
 }
 

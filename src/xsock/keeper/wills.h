@@ -14,8 +14,10 @@
 #include "xsock/keeper/loop.h"
 #include "xsock/order.h"
 
-/* AW_ORDER_DIRECT with its fds, which are ours from here on. */
-void aw_wills_add(struct aw_loop *loop, const struct aw_order *order, const int fds[3]);
+#define AW_WILL_FDS 3
+
+/* AW_ORDER_DIRECT with its TCP socket, lifeline and will, which are ours from here on. */
+void aw_wills_add(struct aw_loop *loop, const struct aw_order *order, const int fds[AW_WILL_FDS]);
 /* Of the connection whose near end is ino. False: there is none, or it is not direct any more. */
 bool aw_wills_find(uint64_t ino, uint8_t *mode, struct sockaddr_storage *remote,
 		   struct aw_xs_stats *stats);

@@ -149,22 +149,19 @@ static int start_on(struct aw_direct *direct, const struct aw_sock *sock, int fd
 
 /* The keeper answers a peer's question about this connection no more, and hears of it. */
 static void tell_keeper(const struct aw_direct *direct, const struct aw_sock *sock, int fd,
-			uint64_t ino, const struct aw_legacy *legacy)
+			int near, const struct aw_legacy *legacy)
 {
-	const int fds[] = { direct->tcp, legacy->lifeline[0], legacy->memory };
+	const int fds[] = { direct->tcp, near, legacy->lifeline[0], legacy->memory };
 	struct aw_order order;
 
 	aw_keeper_begin(&order, AW_ORDER_DIRECT);
 	order.fd = fd;
-	order.ino = ino;
 	order.mode = (uint8_t)sock->mode;
-	order.local = sock->local;
-	order.remote = sock->remote;
-	if (aw_keeper_tell(&order, fds, legacy->will ? 3 : 0) != 0)
+	if (aw_keeper_tell(&order, fds, legacy->will ? 4 : 2) != 0)
 		aw_say(AW_SAY_INFO, "the keeper does not know of a direct connection");
 }
 
-int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *file)
+int aw_direct_give(struct aw_sock *sock, int fd, int far, int near)
 {
 	struct aw_direct *direct = take_unused();
 	struct aw_legacy legacy;
@@ -195,7 +192,7 @@ int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *fil
 	atomic_store(alive, 1);
 	sock->direct = direct;
 	pthread_once(&at_exit_once, register_end);
-	tell_keeper(direct, sock, fd, file->st_ino, &legacy);
+	tell_keeper(direct, sock, fd, near, &legacy);
 	aw_legacy_close(&legacy);
 	return 0;
 }
@@ -311,16 +308,19 @@ static pid_t fork_carrier(void)
 
 static void introduce(int control, const struct aw_direct_load *loads, int count)
 {
-	const int most = AW_ORDER_VALUE_MAX / (int)sizeof(uint64_t);
+	int fds[AW_ORDER_FDS] = { control }, nears = 0;
 	struct aw_order order;
 
 	aw_keeper_begin(&order, AW_ORDER_CARRIER);
 	for (int i = 0; i < count; i++) {
-		memcpy(order.value + (size_t)(i % most) * sizeof(uint64_t), &loads[i].ino,
-		       sizeof(uint64_t));
-		order.len = (i % most + 1) * (int)sizeof(uint64_t);
-		if (i % most == most - 1 || i == count - 1)
-			(void)aw_keeper_tell(&order, &control, 1);
+		struct stat file;
+
+		if (fstat(loads[i].fd, &file) == 0 && file.st_ino == loads[i].ino)
+			fds[1 + nears++] = loads[i].fd;
+		if (nears == AW_ORDER_INOS || (nears && i == count - 1)) {
+			(void)aw_keeper_tell(&order, fds, 1 + nears);
+			nears = 0;
+		}
 	}
 }
 

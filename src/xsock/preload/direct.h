@@ -48,7 +48,7 @@ void aw_direct_gain_patience(void);
 /* The engine, if it is not there yet. False: there is none. */
 bool aw_direct_load(void);
 /* Starts it (aw_swap_give). */
-int aw_direct_give(struct aw_sock *sock, int fd, int far, const struct stat *file);
+int aw_direct_give(struct aw_sock *sock, int fd, int far, int near);
 
 /* Whether a call comes from the libraries that carry connections, whose fds are not the program's. */
 bool aw_direct_is_engine(const void *caller);

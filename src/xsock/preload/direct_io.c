@@ -95,6 +95,8 @@ static void raise_shield(struct shield *shield)
 	if (!shield->up)
 		return;
 	sigfillset(&all);
+	sigdelset(&all, SIGSEGV); /* libibverbs copies within a handler's reach (net/fault.h) */
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_BLOCK, &all, &shield->before);
 }
 

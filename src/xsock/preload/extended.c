@@ -75,16 +75,16 @@ static int high_copy(int fd)
 	return copy >= 0 ? copy : aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-static int give_to_engine(struct aw_sock *sock, int fd, int far, const struct stat *file)
+static int give_to_engine(struct aw_sock *sock, int fd, int far, int near)
 {
 	struct aw_ext_order order = {
 		.tcp = high_copy(fd),
 		.far = high_copy(far),
 		.fd = fd,
-		.ino = file->st_ino,
 		.role = (int)sock->role,
 	};
 	socklen_t len = sizeof(order.nodelay);
+	struct stat file;
 
 	if (order.tcp < 0 || order.far < 0) {
 		if (order.tcp >= 0)
@@ -93,6 +93,8 @@ static int give_to_engine(struct aw_sock *sock, int fd, int far, const struct st
 			aw_libc()->close(order.far);
 		return EMFILE;
 	}
+	fstat(near, &file);
+	order.ino = file.st_ino;
 	aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &order.nodelay, &len);
 	return engine->start(&order);
 }

@@ -18,6 +18,7 @@
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/memory.h"
+#include "xsock/preload/name.h"
 #include "xsock/preload/touch.h"
 
 #define ADDR_OCTETS sizeof(struct sockaddr_in6)
@@ -256,8 +257,7 @@ void aw_inherit_settle(void)
 	aw_fdtab_lock();
 	aw_fdtab_each(find_survivor, &found);
 	aw_fdtab_unlock();
-	for (int i = 0; i < found.count; i++)
-		(void)aw_touch_slow(found.fds[i], AW_TOUCH_WRITE, false);
+	aw_touch_each(found.fds, found.count);
 	aw_touch_closing_range(0, UINT_MAX);
 }
 
@@ -268,7 +268,10 @@ static void take_socket(const char *text, const int *fds, const struct stat *fil
 	unsigned long ino;
 	int state, mode, role, at = 0, first = -1;
 
-	if (sscanf(text, "%lu:%d:%d:%d:%n", &ino, &state, &mode, &role, &at) != 4 || !at)
+	if (sscanf(text, "%lu:%d:%d:%d:%n", &ino, &state, &mode, &role, &at) != 4 || !at ||
+	    state < AW_FD_LISTENER || state > AW_FD_PENDING || state == AW_FD_INTERNAL ||
+	    state == AW_FD_DIRECT || mode < AW_XS_OFF || mode > AW_XS_AUTO || role < 0 ||
+	    role > AW_ROLE_PASSIVE)
 		return;
 	sock.state = (enum aw_fd_state)state;
 	sock.mode = (enum aw_xs_mode)mode;
@@ -276,8 +279,6 @@ static void take_socket(const char *text, const int *fds, const struct stat *fil
 	sock.keeper = aw_keeper_number();
 	if (sock.state == AW_FD_BRIDGED &&
 	    (!get_hex(text + at, &sock.local) || !get_hex(text + at + ADDR_HEX + 1, &sock.remote)))
-		return;
-	if (sock.state == AW_FD_STARTING || sock.state == AW_FD_DIRECT)
 		return;
 	for (int i = 0; i < count; i++) {
 		if (!S_ISSOCK(files[i].st_mode) || files[i].st_ino != ino)
@@ -328,7 +329,7 @@ static void take_keeper(const char *text)
 	int fd;
 
 	if (sscanf(text, "%d:%lu", &fd, &ino) == 2 && fstat(fd, &file) == 0 &&
-	    S_ISSOCK(file.st_mode) && file.st_ino == ino)
+	    S_ISSOCK(file.st_mode) && file.st_ino == ino && aw_name_is_believed(fd))
 		aw_keeper_inherit(fd);
 }
 
@@ -343,7 +344,7 @@ __attribute__((constructor(200))) static void inherit(void)
 		take_sockets(fds);
 	unsetenv(AW_INHERIT_KEEPER);
 	unsetenv(AW_INHERIT_FDS);
-	aw_keeper_present(getpid());
+	aw_keeper_present();
 	for (int fd = 0; fds && fd <= 2; fd++)
 		(void)aw_touch(fd, AW_TOUCH_WRITE, false);
 }

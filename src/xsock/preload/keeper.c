@@ -3,10 +3,12 @@
 #include "xsock/preload/keeper.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "xsock/fds.h"
 #include "xsock/preload/fdtab.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/sandbox.h"
@@ -96,7 +98,7 @@ void aw_keeper_inherit(int fd)
 
 int aw_keeper_wake(void)
 {
-	int ends[2], fd = borrow(), err;
+	int ends[2], fd = borrow(), on = 1, err;
 
 	if (fd >= 0) {
 		aw_libc()->close(fd);
@@ -104,6 +106,8 @@ int aw_keeper_wake(void)
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
+	/* From the first order on the keeper is told who gives it. */
+	(void)aw_libc()->setsockopt(ends[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
 	err = aw_spawn_keeper(ends[1]);
 	aw_libc()->close(ends[1]);
 	if (err) {
@@ -133,31 +137,7 @@ void aw_keeper_begin(struct aw_order *order, enum aw_order_kind kind)
 	memset(order, 0, sizeof(*order));
 	order->magic = AW_ORDER_MAGIC;
 	order->kind = (uint8_t)kind;
-	order->pid = getpid();
 	order->fd = -1;
-}
-
-static int send_order(int to, const struct aw_order *order, const int *fds, int count)
-{
-	char room[CMSG_SPACE(sizeof(int) * AW_ORDER_FDS)] = { 0 };
-	struct iovec iov = { .iov_base = (void *)order, .iov_len = sizeof(*order) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *head;
-	ssize_t sent;
-
-	if (count) {
-		msg.msg_control = room;
-		msg.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)count);
-		head = CMSG_FIRSTHDR(&msg);
-		head->cmsg_level = SOL_SOCKET;
-		head->cmsg_type = SCM_RIGHTS;
-		head->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)count);
-		memcpy(CMSG_DATA(head), fds, sizeof(int) * (size_t)count);
-	}
-	do
-		sent = aw_libc()->sendmsg(to, &msg, MSG_NOSIGNAL);
-	while (sent < 0 && errno == EINTR);
-	return sent < 0 ? errno : 0;
 }
 
 uint64_t aw_keeper_number(void)
@@ -223,7 +203,7 @@ int aw_keeper_tell(const struct aw_order *order, const int *fds, int count)
 		to = borrow();
 		if (to < 0)
 			return errno;
-		err = send_order(to, order, fds, count);
+		err = aw_fds_send(to, order, sizeof(*order), fds, count, 0);
 		aw_libc()->close(to);
 		if (err != EPIPE && err != ECONNRESET)
 			break;
@@ -232,37 +212,114 @@ int aw_keeper_tell(const struct aw_order *order, const int *fds, int count)
 	return err;
 }
 
-static int receive_answer(int from, struct aw_answer *answer)
+/* The fd beside a message, or -1. */
+static int fd_of(struct msghdr *msg)
 {
-	ssize_t got;
+	struct cmsghdr *head = CMSG_FIRSTHDR(msg);
+	int fd = -1;
 
-	do
-		got = aw_libc()->recv(from, answer, sizeof(*answer), 0);
-	while (got < 0 && errno == EINTR);
-	if (got < 0)
-		return errno;
-	return got == (ssize_t)sizeof(*answer) ? 0 : ECONNRESET;
+	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+	return fd;
 }
 
-int aw_keeper_ask(const struct aw_order *order, bool wake, struct aw_answer *answer)
+static bool is_tcp(int fd)
 {
-	int ends[2], err;
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
 
-	if (!wake && aw_keeper_control() < 0)
-		return ENOTCONN;
+	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	       protocol == IPPROTO_TCP;
+}
+
+/* With the lock, so that no child of a fork gets the socket that may be lent. */
+static int take_answer(int from, struct aw_answer *answer, aw_keeper_use *use, void *arg)
+{
+	char room[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { answer, sizeof(*answer) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = use ? room : NULL,
+			      /* Not the room's size: its padding is room for another fd. */
+			      .msg_controllen = use ? CMSG_LEN(sizeof(int)) : 0 };
+	ssize_t got = aw_libc()->recvmsg(from, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int err = errno, tcp = got < 0 || !use ? -1 : fd_of(&msg);
+	bool is_right = tcp < 0 || is_tcp(tcp);
+
+	if (tcp >= 0) {
+		if (is_right)
+			use(tcp, arg);
+		aw_libc()->close(tcp);
+	}
+	if (got < 0)
+		return err;
+	if (got != (ssize_t)sizeof(*answer))
+		return ECONNRESET;
+	if (!is_right)
+		return EPROTO;
+	return use && !answer->error && tcp < 0 ? EMFILE : 0;
+}
+
+static int receive_answer(int from, struct aw_answer *answer, aw_keeper_use *use, void *arg)
+{
+	struct pollfd pollfd = { .fd = from, .events = POLLIN };
+	int err;
+
+	while (aw_libc()->poll(&pollfd, 1, -1) < 0)
+		if (errno != EINTR)
+			return errno;
+	aw_fdtab_lock();
+	err = take_answer(from, answer, use, arg);
+	aw_fdtab_unlock();
+	return err;
+}
+
+static int ask(const struct aw_order *order, int about, struct aw_answer *answer,
+	       aw_keeper_use *use, void *arg)
+{
+	int ends[2], fds[2], count = 0, err;
+
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
-	err = aw_keeper_tell(order, &ends[1], 1);
+	if (about >= 0)
+		fds[count++] = about;
+	fds[count++] = ends[1];
+	err = aw_keeper_tell(order, fds, count);
 	aw_libc()->close(ends[1]);
 	if (!err)
-		err = receive_answer(ends[0], answer);
+		err = receive_answer(ends[0], answer, use, arg);
 	if (err == ECONNRESET && has_died())
 		lose_keeper();
 	aw_libc()->close(ends[0]);
 	return err;
 }
 
-void aw_keeper_present(pid_t pid)
+int aw_keeper_ask(const struct aw_order *order, int about, struct aw_answer *answer)
+{
+	return aw_keeper_control() < 0 ? ENOTCONN : ask(order, about, answer, NULL, NULL);
+}
+
+int aw_keeper_announce(const struct aw_order *order, int listener)
+{
+	struct aw_answer answer;
+
+	return ask(order, listener, &answer, NULL, NULL);
+}
+
+int aw_keeper_borrow_socket(int near, aw_keeper_use *use, void *arg)
+{
+	struct aw_answer answer;
+	struct aw_order order;
+	int err;
+
+	if (aw_keeper_control() < 0)
+		return ENOTCONN;
+	aw_keeper_begin(&order, AW_ORDER_SOCKET);
+	err = ask(&order, near, &answer, use, arg);
+	return err ? err : answer.error;
+}
+
+void aw_keeper_present(void)
 {
 	struct aw_order order;
 
@@ -270,6 +327,5 @@ void aw_keeper_present(pid_t pid)
 	    aw_keeper_control() < 0)
 		return;
 	aw_keeper_begin(&order, AW_ORDER_PRESENT);
-	order.pid = pid;
 	(void)aw_keeper_tell(&order, NULL, 0);
 }

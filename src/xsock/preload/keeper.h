@@ -16,10 +16,18 @@ int aw_keeper_wake(void);
 void aw_keeper_begin(struct aw_order *order, enum aw_order_kind kind);
 /* Gives an order; the keeper gets duplicates of fds. 0 or an errno. */
 int aw_keeper_tell(const struct aw_order *order, const int *fds, int count);
-/* The same, and waits for the answer. wake: start a keeper if there is none. 0 or an errno. */
-int aw_keeper_ask(const struct aw_order *order, bool wake, struct aw_answer *answer);
-/* The process pid has our bridged sockets from here on, if there are any: its status can be asked for. */
-void aw_keeper_present(pid_t pid);
+/*
+ * The same, and waits for the answer; about: the fd that the order is about, or -1. ENOTCONN without a keeper. 0 or an
+ * errno.
+ */
+int aw_keeper_ask(const struct aw_order *order, int about, struct aw_answer *answer);
+/* AW_ORDER_LISTEN; a keeper is started if there is none. */
+int aw_keeper_announce(const struct aw_order *order, int listener);
+/* Calls use with the TCP socket of the connection near, unless there is an error; with the table's lock. 0 or an errno. */
+typedef void aw_keeper_use(int tcp, void *arg);
+int aw_keeper_borrow_socket(int near, aw_keeper_use *use, void *arg);
+/* This process has another's bridged sockets from here on, if there are any: its status can be asked for. */
+void aw_keeper_present(void);
 
 /* Our end of the pair, -1 without a keeper; what is inherited by exec is taken up. */
 int aw_keeper_control(void);

@@ -35,6 +35,12 @@ int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
 		size_t room);
 
+/* glibc's since 2.39. */
+int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
+		const posix_spawnattr_t *attr, char *const argv[], char *const env[]);
+int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
+		 const posix_spawnattr_t *attr, char *const argv[], char *const env[]);
+
 // clang-format off
 #define AW_LIBC_FUNCTIONS(F) \
 	F(socket) F(bind) F(listen) F(accept) F(accept4) \
@@ -62,6 +68,12 @@ struct aw_libc {
 extern struct aw_libc aw_libc_table;
 
 void aw_libc_find(void);
+
+/*
+ * A function that this libc may not have, or NULL. None of those belongs to the table: dlsym allocates memory for its
+ * error, and the table is also made within a call of an allocator that is not ready.
+ */
+void *aw_libc_newer(const char *name);
 
 /* Another library's constructor may call a wrapper before ours has run. */
 static inline const struct aw_libc *aw_libc(void)

@@ -5,7 +5,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "xsock/preload/libc.h"
 #include "xsock/question.h"
@@ -86,6 +88,13 @@ static bool read_name(const struct sockaddr_un *name, socklen_t len, struct aw_s
 	return true;
 }
 
+bool aw_name_is_believed(int fd)
+{
+	struct stat file;
+
+	return fstat(fd, &file) == 0 && (file.st_uid == geteuid() || file.st_uid == 0);
+}
+
 bool aw_name_adopt(int fd)
 {
 	struct aw_sock sock = { .state = AW_FD_BRIDGED, .mode = AW_XS_ON };
@@ -94,5 +103,5 @@ bool aw_name_adopt(int fd)
 
 	return aw_fdtab_state(fd) == AW_FD_NONE &&
 	       aw_libc()->getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
-	       read_name(&name, len, &sock) && aw_fdtab_add(fd, &sock);
+	       read_name(&name, len, &sock) && aw_name_is_believed(fd) && aw_fdtab_add(fd, &sock);
 }

@@ -5,6 +5,7 @@
 
 #include <anywarp/sockets.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/tcp.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/name.h"
+#include "xsock/preload/option_kept.h"
 #include "xsock/preload/sandbox.h"
 #include "xsock/preload/touch.h"
 #include "xsock/preload/watch.h"
@@ -131,53 +133,24 @@ static int get_from_keeper(int fd, const struct aw_sock *sock, int level, int na
 			   socklen_t *len)
 {
 	struct aw_direct *direct = aw_direct_enter_settled(fd);
-	struct aw_answer answer;
-	struct aw_order order;
-	int err;
 
 	if (sock->extended)
 		return aw_extended_get_option(sock, level, name, value, len);
 	if (direct)
 		return get_directly(direct, level, name, value, len);
-	aw_keeper_begin(&order, AW_ORDER_GET_OPTION);
-	order.ino = sock->ino;
-	order.level = level;
-	order.name = name;
-	order.len = *len < AW_ORDER_VALUE_MAX ? (int32_t)*len : AW_ORDER_VALUE_MAX;
-	err = aw_keeper_ask(&order, false, &answer);
-	if (err)
-		return failed(err);
-	if (answer.error)
-		return failed(answer.error);
-	return give(answer.value, (size_t)answer.len, value, len);
+	return aw_option_get_kept(fd, level, name, value, len);
 }
 
 static int set_at_keeper(int fd, const struct aw_sock *sock, int level, int name, const void *value,
 			 socklen_t len)
 {
 	struct aw_direct *direct = aw_direct_enter_settled(fd);
-	struct aw_answer answer;
-	struct aw_order order;
-	int err;
 
 	if (sock->extended)
 		return aw_extended_set_option(sock, level, name, value, len);
 	if (direct)
 		return set_directly(direct, level, name, value, len);
-	if (len > AW_ORDER_VALUE_MAX)
-		return failed(EINVAL);
-	aw_keeper_begin(&order, AW_ORDER_SET_OPTION);
-	order.ino = sock->ino;
-	order.level = level;
-	order.name = name;
-	order.len = (int32_t)len;
-	memcpy(order.value, value, len);
-	err = aw_keeper_ask(&order, false, &answer);
-	if (err == ENOTCONN)
-		return 0; /* no keeper takes orders of ours: as of a connection that is over */
-	if (err == ECONNRESET && aw_direct_is_on())
-		return 0; /* its carrier has just gone, and the connection before */
-	return failed(err ? err : answer.error);
+	return aw_option_set_kept(fd, level, name, value, len);
 }
 
 /* Whether the keeper has died; told once. */
@@ -196,15 +169,14 @@ static bool is_orphaned(int fd)
 }
 
 /* Why the keeper has ended the connection, as long as nobody was told. */
-static int ask_error(int fd, const struct aw_sock *sock)
+static int ask_error(int fd)
 {
 	struct aw_answer answer;
 	struct aw_order order;
 	int err;
 
 	aw_keeper_begin(&order, AW_ORDER_ERROR);
-	order.ino = sock->ino;
-	err = aw_keeper_ask(&order, false, &answer);
+	err = aw_keeper_ask(&order, fd, &answer);
 	if (is_orphaned(fd))
 		return ECONNRESET;
 	return err ? 0 : answer.error;
@@ -227,7 +199,7 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 	}
 	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ERROR, &near, &near_len) != 0)
 		return -1;
-	err = ask_error(fd, sock);
+	err = ask_error(fd);
 	if (err)
 		near = err;
 	return give(&near, sizeof(near), value, len);
@@ -239,7 +211,7 @@ static int why_ended(int fd, const struct aw_sock *sock)
 	socklen_t len = sizeof(err);
 
 	if (!sock->extended)
-		return ask_error(fd, sock);
+		return ask_error(fd);
 	(void)aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, &err, &len);
 	return err;
 }
@@ -356,9 +328,9 @@ void aw_option_linger(int fd)
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	if (sock && sock->fds == 1 && sock->linger.l_onoff && sock->linger.l_linger > 0) {
-		ms = sock->linger.l_linger * 1000;
+		ms = sock->linger.l_linger < INT_MAX / 1000 ? sock->linger.l_linger * 1000
+							    : INT_MAX;
 		aw_keeper_begin(&order, AW_ORDER_DRAIN);
-		order.ino = sock->ino;
 	}
 	aw_fdtab_unlock();
 	if (!ms)
@@ -371,7 +343,7 @@ void aw_option_linger(int fd)
 	}
 	order.len = sizeof(ms);
 	memcpy(order.value, &ms, sizeof(ms));
-	(void)aw_keeper_ask(&order, false, &answer);
+	(void)aw_keeper_ask(&order, fd, &answer);
 }
 
 static bool is_stream(int fd)

@@ -53,22 +53,19 @@ static bool read_names(int fd, struct sockaddr_storage *local, struct sockaddr_s
 	       aw_libc()->getpeername(fd, (struct sockaddr *)remote, &remote_len) == 0;
 }
 
-int aw_swap_to_keeper(struct aw_sock *sock, int fd, int far, const struct stat *file)
+int aw_swap_to_keeper(struct aw_sock *sock, int fd, int far, int near)
 {
-	int nodelay = 0, fds[] = { fd, far }, err;
+	int nodelay = 0, fds[] = { fd, far, near }, err;
 	socklen_t len = sizeof(nodelay);
 	struct aw_order order;
 
 	aw_keeper_begin(&order, AW_ORDER_START);
 	aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &len);
-	order.ino = file->st_ino;
 	order.role = (uint8_t)sock->role;
 	order.mode = (uint8_t)sock->mode;
 	order.nodelay = nodelay != 0;
 	order.fd = fd;
-	order.local = sock->local;
-	order.remote = sock->remote;
-	err = aw_keeper_tell(&order, fds, 2);
+	err = aw_keeper_tell(&order, fds, 3);
 	sock->keeper = aw_keeper_number();
 	return err;
 }
@@ -112,7 +109,7 @@ int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give)
 	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &sock->linger, &len);
 	copy_file(fd, ends[NEAR]);
 	aw_name_bind(ends[NEAR], sock, file.st_ino);
-	err = give(sock, fd, ends[FAR], &file);
+	err = give(sock, fd, ends[FAR], ends[NEAR]);
 	if (!err)
 		replace_everywhere(sock, ends[NEAR], &file);
 	aw_libc()->close(ends[NEAR]);

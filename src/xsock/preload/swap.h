@@ -10,7 +10,7 @@
  * Gives the connection, and the far end of the pair whose near end file is, to who will carry it. Both
  * fds stay the caller's. 0 or an errno; then nothing has changed.
  */
-typedef int aw_swap_give(struct aw_sock *sock, int tcp, int far, const struct stat *file);
+typedef int aw_swap_give(struct aw_sock *sock, int tcp, int far, int near);
 aw_swap_give aw_swap_to_keeper;
 
 /* sock is STARTING and held, fd one of its fds; without the lock. 0 (BRIDGED or DIRECT) or an errno (as before). */

@@ -4,7 +4,6 @@
 #include "xsock/preload/touch.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -22,11 +21,6 @@
 #define KEY "MPA ID Req Frame" /* RFC 5044 7.1 */
 #define KEY_LEN 16
 
-#define PENDING_MAX 256 /* settled at a time */
-#define START_NS 200000
-#define START_TURNS 20000 /* longer than a start takes, or what else makes a socket STARTING */
-#define CONNECT_MS 1500 /* for a connect before a fork: the kernel repeats its SYN after a second */
-
 enum verdict {
 	VERDICT_IWARP,
 	VERDICT_PLAIN,
@@ -40,10 +34,10 @@ struct touched {
 	enum aw_touch kind;
 	bool dontwait;
 	bool direct; /* the call has a direct form */
+	const struct aw_deadline *by; /* until when it may wait at most, or NULL */
 };
 
-/* Without a time limit a signal ends it. With one it does not: what would be decided by that may be wrong. */
-static short poll_one(int fd, short events, int timeout_ms)
+short aw_touch_poll(int fd, short events, int timeout_ms)
 {
 	struct aw_deadline deadline = aw_deadline_after_ms(timeout_ms);
 	struct pollfd pollfd = { .fd = fd, .events = events };
@@ -54,6 +48,12 @@ static short poll_one(int fd, short events, int timeout_ms)
 		ready = aw_libc()->ppoll(&pollfd, 1, aw_deadline_left(&deadline, &left), NULL);
 	while (ready < 0 && errno == EINTR && timeout_ms >= 0);
 	return ready > 0 ? pollfd.revents : 0;
+}
+
+/* Of ms, as long as the call may wait. */
+static int at_most(const struct touched *t, int ms)
+{
+	return t->by ? aw_deadline_at_most_ms(t->by, ms) : ms;
 }
 
 static bool may_wait(const struct touched *t)
@@ -72,7 +72,7 @@ static enum verdict await_rest(int fd, int ms)
 
 	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, &len);
 	aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat));
-	poll_one(fd, POLLIN, ms);
+	aw_touch_poll(fd, POLLIN, ms);
 	aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, sizeof(before));
 	got = aw_libc()->recv(fd, octets, KEY_LEN, MSG_PEEK | MSG_DONTWAIT);
 	return got == KEY_LEN && memcmp(octets, KEY, KEY_LEN) == 0 ? VERDICT_IWARP : VERDICT_PLAIN;
@@ -85,11 +85,13 @@ static enum verdict judge_rest(const struct touched *t, size_t got)
 {
 	enum verdict verdict;
 
+	if (t->kind == AW_TOUCH_CLOSE)
+		return judge_silent(t->fd);
 	if (t->kind == AW_TOUCH_WRITE) {
-		verdict = await_rest(t->fd, aw_ask_wait_ms(AW_TOUCH_GRACE_MS));
+		verdict = await_rest(t->fd, at_most(t, aw_ask_wait_ms(AW_TOUCH_GRACE_MS)));
 		if (verdict == VERDICT_IWARP || judge_silent(t->fd) == VERDICT_PLAIN)
 			return verdict;
-		return await_rest(t->fd, aw_doubt_ms());
+		return await_rest(t->fd, at_most(t, aw_doubt_ms()));
 	}
 	if (may_wait(t))
 		return await_rest(t->fd, aw_doubt_ms());
@@ -126,14 +128,11 @@ static enum verdict judge_readable(const struct touched *t, short revents)
 /* The program speaks first. If its client has not asked by now, it is told no if it ever does. */
 static enum verdict judge_silent(int fd)
 {
-	socklen_t local_len = sizeof(struct sockaddr_storage), remote_len = local_len;
 	struct aw_answer answer;
 	struct aw_order order;
 
 	aw_keeper_begin(&order, AW_ORDER_DECIDE);
-	if (aw_libc()->getsockname(fd, (struct sockaddr *)&order.local, &local_len) != 0 ||
-	    aw_libc()->getpeername(fd, (struct sockaddr *)&order.remote, &remote_len) != 0 ||
-	    aw_keeper_ask(&order, false, &answer) != 0)
+	if (aw_keeper_ask(&order, fd, &answer) != 0)
 		return VERDICT_PLAIN;
 	return answer.error ? VERDICT_PLAIN : VERDICT_IWARP;
 }
@@ -141,6 +140,8 @@ static enum verdict judge_silent(int fd)
 /* In doubt the kernel has a read wait for more octets than may ever come. */
 static enum verdict judge_client(const struct aw_sock *sock, const struct touched *t)
 {
+	bool decides = t->kind == AW_TOUCH_WRITE || t->kind == AW_TOUCH_CLOSE;
+	int grace_ms = t->kind == AW_TOUCH_WRITE ? aw_ask_wait_ms(AW_TOUCH_GRACE_MS) : 0;
 	short revents;
 
 	if (aw_doubt_is_over(sock))
@@ -149,16 +150,17 @@ static enum verdict judge_client(const struct aw_sock *sock, const struct touche
 		return await_rest(t->fd, aw_doubt_ms());
 	if (t->kind == AW_TOUCH_READ)
 		return judge_octets(t, t->dontwait ? MSG_DONTWAIT : 0);
-	revents = poll_one(t->fd, POLLIN,
-			   t->kind == AW_TOUCH_WRITE ? aw_ask_wait_ms(AW_TOUCH_GRACE_MS) : 0);
+	revents = aw_touch_poll(t->fd, POLLIN, at_most(t, grace_ms));
 	if (revents)
 		return judge_readable(t, revents);
-	if (t->kind != AW_TOUCH_WRITE)
+	if (!decides)
 		return VERDICT_LATER;
 	if (judge_silent(t->fd) == VERDICT_PLAIN)
 		return VERDICT_PLAIN;
-	/* It was told yes. Did it hear that in time? */
-	revents = poll_one(t->fd, POLLIN, aw_ask_patience_ms());
+	/* It was told yes. Did it hear that in time? Who closes need not know: nothing is to be said to it. */
+	if (t->kind == AW_TOUCH_CLOSE)
+		return VERDICT_IWARP;
+	revents = aw_touch_poll(t->fd, POLLIN, at_most(t, aw_ask_patience_ms()));
 	return revents ? judge_readable(t, revents) : VERDICT_PLAIN;
 }
 
@@ -170,7 +172,7 @@ static enum verdict judge_server(int fd)
 	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
 	    aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) != 0)
 		return VERDICT_PLAIN;
-	if (poll_one(fd, POLLIN, 0))
+	if (aw_touch_poll(fd, POLLIN, 0))
 		return VERDICT_PLAIN; /* who has spoken already speaks plainly */
 	return aw_ask_server(&local, &remote) ? VERDICT_IWARP : VERDICT_PLAIN;
 }
@@ -181,12 +183,12 @@ static enum verdict judge_connect(const struct touched *t)
 	struct sockaddr_storage remote;
 	socklen_t len = sizeof(remote);
 
-	if (!poll_one(t->fd, POLLOUT, 0)) {
+	if (!aw_touch_poll(t->fd, POLLOUT, 0)) {
 		if (!may_wait(t)) {
 			errno = EAGAIN;
 			return t->kind == AW_TOUCH_POLL ? VERDICT_LATER : VERDICT_FAILED;
 		}
-		if (!poll_one(t->fd, POLLOUT, -1))
+		if (!aw_touch_poll(t->fd, POLLOUT, -1))
 			return VERDICT_FAILED;
 	}
 	/* A connect that failed leaves a plain socket, which tells the error. */
@@ -406,162 +408,6 @@ static int touch(const struct touched *t)
 	return result;
 }
 
-struct pending {
-	enum aw_fd_state state;
-	unsigned first, last;
-	int fds[PENDING_MAX];
-	int count;
-};
-
-static void find_pending(struct aw_sock *sock, int fd, void *arg)
-{
-	struct pending *found = arg;
-
-	if (sock->state == found->state && (unsigned)fd >= found->first &&
-	    (unsigned)fd <= found->last && found->count < PENDING_MAX)
-		found->fds[found->count++] = fd;
-}
-
-/* Calls settle for those in state from first to last. */
-static void each_in(enum aw_fd_state state, unsigned first, unsigned last, void (*settle)(int fd))
-{
-	struct pending found = { .state = state, .first = first, .last = last };
-
-	do {
-		found.count = 0;
-		aw_fdtab_lock();
-		aw_fdtab_each(find_pending, &found);
-		aw_fdtab_unlock();
-		for (int i = 0; i < found.count; i++) {
-			settle(found.fds[i]);
-			found.first = (unsigned)found.fds[i] + 1;
-		}
-	} while (found.count == PENDING_MAX);
-}
-
-static void each_pending(unsigned first, unsigned last, void (*settle)(int fd))
-{
-	each_in(AW_FD_PENDING, first, last, settle);
-}
-
-static void decide(int fd)
-{
-	(void)aw_touch(fd, AW_TOUCH_WRITE, false);
-}
-
-/* What connects still when it has had its time is TCP, or the parent's alone; so is at once what a thread waits for. */
-static void decide_connecting(int fd)
-{
-	enum aw_xs_mode mode = AW_XS_OFF;
-	struct aw_sock *sock;
-
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	if (sock && sock->state == AW_FD_CONNECTING && !sock->caller)
-		mode = sock->mode;
-	aw_fdtab_unlock();
-	if (mode == AW_XS_OFF)
-		return;
-	(void)poll_one(fd, POLLOUT, mode == AW_XS_ON ? CONNECT_MS : 0);
-	(void)aw_touch_slow(fd, AW_TOUCH_WRITE, true);
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	if (sock && sock->state == AW_FD_CONNECTING && sock->mode == AW_XS_AUTO) {
-		aw_watch_narrow(sock);
-		aw_fdtab_drop(sock);
-	}
-	aw_fdtab_unlock();
-}
-
-static void decide_inherited(int fd)
-{
-	if (!(aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC))
-		decide_connecting(fd);
-}
-
-static void settle_all(void (*settle_connecting)(int fd))
-{
-	if (!aw_fdtab_any_touchy())
-		return;
-	each_pending(0, UINT_MAX, decide);
-	each_in(AW_FD_CONNECTING, 0, UINT_MAX, settle_connecting);
-	aw_direct_convert_all(false);
-}
-
-void aw_touch_pending(void)
-{
-	settle_all(decide_connecting);
-}
-
-void aw_touch_before_spawn(void)
-{
-	settle_all(decide_inherited);
-}
-
-void aw_touch_before_shell(void)
-{
-	if (aw_fdtab_any_starting())
-		each_pending(0, UINT_MAX, decide);
-	aw_direct_convert_all(true);
-}
-
-static bool is_aborted(int fd)
-{
-	struct linger linger = { 0 };
-	socklen_t len = sizeof(linger);
-
-	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) == 0 &&
-	       linger.l_onoff && !linger.l_linger;
-}
-
-/*
- * Who starts fd goes by its number, which must not be another file's meanwhile. Not for ever: a child that was forked
- * behind our back would not see the end of it.
- */
-static void await_started(int fd)
-{
-	const struct timespec turn = { .tv_nsec = START_NS };
-	int cancel;
-
-	if (aw_fdtab_state(fd) != AW_FD_STARTING || aw_fdtab_is_borrowed())
-		return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	for (int i = 0; aw_fdtab_state(fd) == AW_FD_STARTING && i < START_TURNS; i++)
-		nanosleep(&turn, NULL);
-	pthread_setcancelstate(cancel, NULL);
-}
-
-/* The fds of a child of vfork are its own, their sockets its parent's. */
-void aw_touch_closing(int fd)
-{
-	int saved = errno;
-
-	if (aw_fdtab_state(fd) == AW_FD_PENDING && !aw_fdtab_is_borrowed() && !is_aborted(fd))
-		(void)aw_touch_slow(fd, AW_TOUCH_WRITE, true);
-	await_started(fd);
-	errno = saved;
-}
-
-void aw_touch_closing_range(unsigned first, unsigned last)
-{
-	if (aw_fdtab_any_starting() && !aw_fdtab_is_borrowed())
-		each_pending(first, last, aw_touch_closing);
-}
-
-void aw_touch_await_range(unsigned first, unsigned last)
-{
-	int saved = errno;
-
-	if (aw_fdtab_any_starting() && !aw_fdtab_is_borrowed())
-		each_in(AW_FD_STARTING, first, last, await_started);
-	errno = saved;
-}
-
-__attribute__((destructor)) static void end(void)
-{
-	aw_touch_closing_range(0, UINT_MAX);
-}
-
 int aw_touch_slow(int fd, enum aw_touch kind, bool dontwait)
 {
 	struct touched t = { .fd = fd, .kind = kind, .dontwait = dontwait };
@@ -574,4 +420,11 @@ int aw_touch_direct(int fd, enum aw_touch kind, bool dontwait)
 	struct touched t = { .fd = fd, .kind = kind, .dontwait = dontwait, .direct = true };
 
 	return touch(&t);
+}
+
+int aw_touch_by(int fd, enum aw_touch kind, const struct aw_deadline *by)
+{
+	struct touched t = { .fd = fd, .kind = kind, .dontwait = true, .by = by };
+
+	return touch(&t) ? -1 : aw_direct_convert(fd);
 }

@@ -7,11 +7,13 @@
 #include <stdbool.h>
 
 #include "xsock/preload/fdtab.h"
+#include "xsock/preload/wait.h"
 
 enum aw_touch {
 	AW_TOUCH_READ, /* may wait as a read on fd would */
 	AW_TOUCH_WRITE, /* decides now */
 	AW_TOUCH_POLL, /* does not wait: fd may stay touchy */
+	AW_TOUCH_CLOSE, /* decides now, by what is there */
 };
 
 /* The slow half of aw_touch. 0: go on with libc's call; -1 with errno. */
@@ -20,12 +22,34 @@ int aw_touch_slow(int fd, enum aw_touch kind, bool dontwait);
 /* The same before a call that has a direct form: fd may be, or become, a direct one. */
 int aw_touch_direct(int fd, enum aw_touch kind, bool dontwait);
 
+/* The same, waiting for a peer no longer than until then. */
+int aw_touch_by(int fd, enum aw_touch kind, const struct aw_deadline *by);
+
+/*
+ * What of events fd is ready for. Without a time limit a signal ends the wait. With one it does not: what would be
+ * decided by that may be wrong.
+ */
+short aw_touch_poll(int fd, short events, int timeout_ms);
+
 static inline int aw_touch(int fd, enum aw_touch kind, bool dontwait)
 {
 	return aw_fdtab_is_touchy(fd) ? aw_touch_slow(fd, kind, dontwait) : 0;
 }
 
-/* Settles what is pending, as a write would, or connects, before two processes may use it; and what is direct. */
+/* The thread is about to sleep until something comes on fd, or connects it: NULL where fd is not touchy. */
+struct aw_sock *aw_touch_sleep(int fd);
+void aw_touch_woken(struct aw_sock *sock);
+
+/* How much of the peer's question is waited for before a server's first octets go out plainly. */
+#define AW_TOUCH_GRACE_MS 5
+
+/* In settle.c from here on. */
+
+/*
+ * Settles what is pending, as a write would, or connects, before two processes may use it; and what is direct. However
+ * many peers are silent, they are waited for at the same time, as are those of count fds.
+ */
+void aw_touch_each(const int *fds, int count);
 void aw_touch_pending(void);
 /* The same where the child has but what an exec leaves it. */
 void aw_touch_before_spawn(void);
@@ -41,12 +65,5 @@ void aw_touch_closing(int fd);
 void aw_touch_closing_range(unsigned first, unsigned last);
 /* Waits for what is being started, of those whose process goes on. */
 void aw_touch_await_range(unsigned first, unsigned last);
-
-/* The thread is about to sleep until something comes on fd, or connects it: NULL where fd is not touchy. */
-struct aw_sock *aw_touch_sleep(int fd);
-void aw_touch_woken(struct aw_sock *sock);
-
-/* How much of the peer's question is waited for before a server's first octets go out plainly. */
-#define AW_TOUCH_GRACE_MS 5
 
 #endif

@@ -19,6 +19,8 @@ struct aw_deadline {
 };
 struct aw_deadline aw_deadline_after(const struct timespec *timeout);
 struct aw_deadline aw_deadline_after_ms(int timeout_ms);
+/* Of ms, what is left until then. */
+int aw_deadline_at_most_ms(const struct aw_deadline *deadline, int ms);
 bool aw_deadline_is_over(const struct aw_deadline *deadline);
 /* What is left, for the next call; NULL: no end. */
 const struct timespec *aw_deadline_left(const struct aw_deadline *deadline, struct timespec *left);

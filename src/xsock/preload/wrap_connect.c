@@ -68,9 +68,12 @@ static void leave_connect(void *arg)
 
 static void settle_connect(struct aw_sock *sock, int *result, int *err)
 {
-	/* Another thread has started it, and a call that the kernel began anew met the pair. */
-	if (*result != 0 && *err == EINVAL && sock->state != AW_FD_CONNECTING &&
-	    sock->state != AW_FD_NONE)
+	/*
+	 * Another thread has started it. A call that the kernel began anew met the pair (EINVAL), and a thread that woke
+	 * late found a TCP socket whose connection the keeper had already ended in order (ECONNABORTED).
+	 */
+	if (*result != 0 && (*err == EINVAL || *err == ECONNABORTED) &&
+	    sock->state != AW_FD_CONNECTING && sock->state != AW_FD_NONE)
 		*result = 0;
 	sock->connect_told = *result == 0; /* a second one does not succeed */
 	if (sock->state != AW_FD_CONNECTING)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "xsock/preload/inherit.h"
@@ -147,6 +148,48 @@ AW_WRAPPER int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file
 	char **more = prepare_spawn(env);
 	int err = aw_libc()->posix_spawnp(pid, file, actions, attr, argv, more ? more : env);
 
+	aw_inherit_undo(more);
+	return err;
+}
+
+/* glibc has two since 2.39. Without them a program is told what it is told of a kernel that cannot do it. */
+typedef __typeof__(pidfd_spawn) pidfd_spawn_fn;
+
+static pidfd_spawn_fn *find_newer(const char *name)
+{
+	void *address = aw_libc_newer(name);
+	pidfd_spawn_fn *spawn;
+
+	memcpy(&spawn, &address, sizeof(spawn));
+	return spawn;
+}
+
+AW_WRAPPER int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
+			   const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+	pidfd_spawn_fn *spawn = find_newer("pidfd_spawn");
+	char **more;
+	int err;
+
+	if (!spawn)
+		return ENOSYS;
+	more = prepare_spawn(env);
+	err = spawn(pidfd, path, actions, attr, argv, more ? more : env);
+	aw_inherit_undo(more);
+	return err;
+}
+
+AW_WRAPPER int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
+			    const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+	pidfd_spawn_fn *spawn = find_newer("pidfd_spawnp");
+	char **more;
+	int err;
+
+	if (!spawn)
+		return ENOSYS;
+	more = prepare_spawn(env);
+	err = spawn(pidfd, file, actions, attr, argv, more ? more : env);
 	aw_inherit_undo(more);
 	return err;
 }

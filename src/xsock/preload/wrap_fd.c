@@ -56,7 +56,7 @@ AW_WRAPPER int close(int fd)
 
 AW_WRAPPER int fclose(FILE *file)
 {
-	int fd = file ? fileno(file) : -1;
+	int fd = fileno(file);
 
 	if (fd >= 0)
 		leave(fd, NULL);

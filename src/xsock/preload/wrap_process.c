@@ -16,9 +16,12 @@
 /* In both processes. */
 static pid_t forked(pid_t pid)
 {
+	int saved = errno;
+
 	aw_fdtab_fork_end();
-	if (pid > 0)
-		aw_keeper_present(pid);
+	if (pid == 0)
+		aw_keeper_present();
+	errno = saved;
 	return pid;
 }
 
@@ -81,7 +84,7 @@ AW_WRAPPER int daemon(int nochdir, int noclose)
 	aw_fdtab_leave(false);
 	aw_fdtab_fork_end();
 	if (result == 0)
-		aw_keeper_present(getpid());
+		aw_keeper_present();
 	return result;
 }
 
@@ -125,22 +128,23 @@ AW_WRAPPER _Noreturn void quick_exit(int status)
 	abort();
 }
 
-static void note(sighandler_t handler)
+/* A fault does not come in the midst of a call of ours; and libibverbs handles faults itself. */
+static void note(int sig, sighandler_t handler)
 {
-	if (handler != SIG_DFL && handler != SIG_IGN)
+	if (handler != SIG_DFL && handler != SIG_IGN && sig != SIGSEGV && sig != SIGBUS)
 		aw_direct_note_handler();
 }
 
 AW_WRAPPER int sigaction(int sig, const struct sigaction *action, struct sigaction *before)
 {
 	if (action)
-		note(action->sa_handler);
+		note(sig, action->sa_handler);
 	return aw_libc()->sigaction(sig, action, before);
 }
 
 AW_WRAPPER sighandler_t signal(int sig, sighandler_t handler)
 {
-	note(handler);
+	note(sig, handler);
 	return aw_libc()->signal(sig, handler);
 }
 

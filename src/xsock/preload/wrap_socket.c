@@ -11,6 +11,8 @@
 #include "xsock/preload/name.h"
 #include "xsock/preload/option.h"
 #include "xsock/preload/received.h"
+#include "xsock/preload/release.h"
+#include "xsock/preload/sandbox.h"
 #include "xsock/preload/say.h"
 #include "xsock/preload/swap.h"
 #include "xsock/preload/touch.h"
@@ -54,42 +56,31 @@ static bool is_udp(int fd)
 	       type == SOCK_DGRAM;
 }
 
-/* The keeper answers questions at a listener's port, until the program wants that port for itself. */
+/* Some keeper may have the port. */
 AW_WRAPPER int bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	struct aw_answer answer;
-	struct aw_order order;
 	int result = aw_libc()->bind(fd, addr, len);
 
-	if (result == 0 || errno != EADDRINUSE || len > sizeof(order.local) ||
-	    aw_keeper_control() < 0 || !is_udp(fd))
+	if (result == 0 || errno != EADDRINUSE || aw_sandbox_is_on() || !is_udp(fd))
 		return result;
-	aw_keeper_begin(&order, AW_ORDER_RELEASE);
-	memcpy(&order.local, addr, len);
-	if (aw_keeper_ask(&order, false, &answer) != 0) {
+	if (aw_release_ours(addr, len))
+		result = aw_libc()->bind(fd, addr, len);
+	if (result != 0 && aw_release_others(addr, len))
+		result = aw_libc()->bind(fd, addr, len);
+	if (result != 0)
 		errno = EADDRINUSE;
-		return -1;
-	}
-	return aw_libc()->bind(fd, addr, len);
+	return result;
 }
 
 /* Clients may ask from now on: it waits until somebody is there to answer. */
-static bool announce(int fd, const struct sockaddr_storage *local)
+static bool announce(int fd)
 {
-	int v6only = 0, err;
-	socklen_t len = sizeof(v6only);
-	struct aw_answer answer;
 	struct aw_order order;
-	struct stat file;
+	int err;
 
 	aw_keeper_begin(&order, AW_ORDER_LISTEN);
-	aw_libc()->getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, &len);
-	order.level = v6only;
-	fstat(fd, &file);
-	order.ino = file.st_ino;
-	order.local = *local;
 	order.fd = fd;
-	err = aw_keeper_ask(&order, true, &answer);
+	err = aw_keeper_announce(&order, fd);
 	if (err)
 		aw_say(AW_SAY_WARN, "fd %d: nobody answers clients in auto: %s", fd, strerror(err));
 	return !err;
@@ -126,16 +117,16 @@ AW_WRAPPER int listen(int fd, int backlog)
 	int result;
 
 	if (is_to_listen(fd, &like, &local) && has_port(&local))
-		answers = announce(fd, &local);
+		answers = announce(fd);
 	result = aw_libc()->listen(fd, backlog);
 	if (result == 0 && is_to_listen(fd, &like, &local) && aw_fdtab_add(fd, &like) && answers)
-		(void)announce(fd, &local);
+		(void)announce(fd);
 	return result;
 }
 
 struct accepted {
 	struct sockaddr_storage local;
-	struct aw_order orders[ACCEPTED_MAX];
+	int fds[ACCEPTED_MAX];
 	int count;
 };
 
@@ -148,17 +139,15 @@ static bool same_port(const struct sockaddr_storage *a, const struct sockaddr_st
 static void note_accepted(struct aw_sock *sock, int fd, void *arg)
 {
 	struct accepted *found = arg;
-	struct aw_order *order = &found->orders[found->count];
-	socklen_t local_len = sizeof(order->local), remote_len = local_len;
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
 
 	if (sock->state != AW_FD_PENDING || sock->role != AW_ROLE_PASSIVE ||
 	    sock->mode != AW_XS_AUTO || found->count == ACCEPTED_MAX)
 		return;
-	aw_keeper_begin(order, AW_ORDER_ACCEPTED);
-	if (aw_libc()->getsockname(fd, (struct sockaddr *)&order->local, &local_len) == 0 &&
-	    aw_libc()->getpeername(fd, (struct sockaddr *)&order->remote, &remote_len) == 0 &&
-	    same_port(&order->local, &found->local))
-		found->count++;
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
+	    same_port(&local, &found->local))
+		found->fds[found->count++] = fd;
 }
 
 /* Who was accepted may ask when the listener is gone, and another program is at its port. */
@@ -166,6 +155,7 @@ void aw_socket_unlisten(int listener)
 {
 	struct accepted found;
 	socklen_t len = sizeof(found.local);
+	struct aw_order order;
 	int saved = errno;
 
 	found.count = 0;
@@ -175,8 +165,9 @@ void aw_socket_unlisten(int listener)
 		aw_fdtab_each(note_accepted, &found);
 		aw_fdtab_unlock();
 	}
+	aw_keeper_begin(&order, AW_ORDER_ACCEPTED);
 	for (int i = 0; i < found.count; i++)
-		(void)aw_keeper_tell(&found.orders[i], NULL, 0);
+		(void)aw_keeper_tell(&order, &found.fds[i], 1);
 	errno = saved;
 }
 
@@ -318,5 +309,5 @@ void aw_socket_received(int fd)
 	if (!listens || !aw_mode_may_accept((struct sockaddr *)&local))
 		return;
 	if (aw_fdtab_add(fd, &like))
-		announce(fd, &local);
+		announce(fd);
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Where a path of the device's files leads to: into the directory that ANYWARP_PATHS names.
+#define _GNU_SOURCE
+#include "cli/paths_preload.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool begins(const char *path, const char *start)
+{
+	size_t len = strlen(start);
+
+	return !strncmp(path, start, len) && (!path[len] || path[len] == '/');
+}
+
+const char *aw_paths_moved(const char *path, char to[PATH_MAX])
+{
+	const char *root;
+	int len;
+
+	if (!path || (!begins(path, "/dev/infiniband") && !begins(path, "/sys/class/infiniband")))
+		return path;
+	root = getenv("ANYWARP_PATHS");
+	if (!root || !*root)
+		return path;
+	len = snprintf(to, PATH_MAX, "%s%s", root, path);
+	return len < PATH_MAX ? to : path;
+}
+
+void *aw_paths_next(const char *name)
+{
+	void *found = dlsym(RTLD_NEXT, name);
+
+	if (!found)
+		abort(); /* libc without a call that the program was linked with */
+	return found;
+}
+
+static bool is_unused_entry(int fd, const char *path)
+{
+	struct stat file;
+
+	return strstr(path, "/infiniband/") && strstr(path, "/gid_attrs/") &&
+	       fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size == 0;
+}
+
+/* An epoll set takes the file's place: its read(2) is EINVAL, always. Without one the file is left. */
+int aw_paths_opened(int fd, const char *path)
+{
+	int set;
+
+	if (fd < 0 || !path || !is_unused_entry(fd, path))
+		return fd;
+	set = epoll_create1(EPOLL_CLOEXEC);
+	if (set >= 0) {
+		(void)dup3(set, fd, fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0);
+		close(set);
+	}
+	return fd;
+}

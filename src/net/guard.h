@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copies to and from the program's memory, which may be gone: unmapped, behind the end of a file that was
+// cut off, protected. A fault in such a copy ends the copy; any other is the program's, whose handler runs.
+#ifndef NET_GUARD_H
+#define NET_GUARD_H
+
+#include "core/types.h"
+#include "wire/rdmap.h"
+
+/*
+ * Copies len bytes to memory of the program's, and from it. False where it is not to be had: a part may have been
+ * copied. No fault of the other side's is caught.
+ */
+bool aw_guard_place(uint8_t *at, const uint8_t *src, size_t len) AW_MUST_USE;
+bool aw_guard_gather(uint8_t *dst, const uint8_t *at, size_t len) AW_MUST_USE;
+
+/* As struct aw_ops.atomic. */
+bool aw_guard_atomic(uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before) AW_MUST_USE;
+
+#endif

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""A program that gives up root has, over iWARP as over TCP, the rights that the kernel leaves it: none of the keeper's,
+which was started before. Each test runs with the kernel's TCP as well, which says what is right."""
+
+import json
+import os
+import random
+import socket
+
+import conftest
+import pytest
+from program import claim_port
+
+NOBODY = 65534
+pytestmark = [
+    pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user"),
+    pytest.mark.skipif(bool(conftest.SANITIZER), reason="the programs are other people's"),
+]
+
+
+@pytest.fixture(params=conftest.ALL_MODES)
+def mode(request, tmp_path, open_libraries):
+    yield from conftest.open_mode(request, tmp_path, request.param)
+
+
+@pytest.fixture
+def keeper(request, tmp_path, open_libraries):
+    yield from conftest.open_mode(request, tmp_path, "keeper")
+
+
+HEAD = """
+import encodings.idna, json, os, signal, socket, struct, sys
+def give_up():
+    os.setgroups([])
+    os.setgid(int(sys.argv[1]))
+    os.setuid(int(sys.argv[1]))
+def outcome(call, *args):
+    try:
+        return call(*args) or 0
+    except OSError as error:
+        return error.errno
+def connected():
+    listener = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(listener.getsockname())
+    server = listener.accept()[0]
+    client.sendall(b"x")
+    assert server.recv(1) == b"x"
+    return listener, client, server
+"""
+
+# Level, name and value of what takes CAP_NET_ADMIN or CAP_NET_RAW, and two that anybody may.
+OPTIONS = {
+    "SO_MARK": (socket.SOL_SOCKET, 36, 1),
+    "SO_PRIORITY": (socket.SOL_SOCKET, 12, 7),
+    "SO_DEBUG": (socket.SOL_SOCKET, 1, 1),
+    "SO_RCVBUFFORCE": (socket.SOL_SOCKET, 33, 1 << 20),
+    "IP_TRANSPARENT": (socket.IPPROTO_IP, 19, 1),
+    "IP_TOS": (socket.IPPROTO_IP, 1, 0x10),
+    "TCP_NODELAY": (socket.IPPROTO_TCP, 1, 1),
+    "TCP_REPAIR": (socket.IPPROTO_TCP, 19, 1),
+}
+
+SET = HEAD + """
+kept = connected()
+if sys.argv[3] == "forks" and os.fork():
+    sys.exit(os.wait()[1])
+if sys.argv[3] != "stays":
+    give_up()
+print(json.dumps({name: [outcome(sock.setsockopt, *option) for sock in kept[1:]]
+                  for name, option in json.loads(sys.argv[2]).items()}))
+"""
+
+
+@pytest.mark.parametrize("how", ["stays", "gives up", "forks"])
+def test_options(mode, how):
+    """A child has its parent's connections, and the rights that it has itself."""
+    program = ["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", SET, NOBODY, json.dumps(OPTIONS), how]
+    run = mode.start(program)
+    assert run.wait_exit() == 0, run.report()
+    plain = conftest.Mode("plain", mode.logs).start(program)
+    assert plain.wait_exit() == 0, plain.report()
+    assert json.loads(run.output()) == json.loads(plain.output())
+
+
+LISTEN = HEAD + """
+kept = connected()
+low = socket.socket()
+low.bind(("127.0.0.1", int(sys.argv[2])))
+if sys.argv[3] != "stays":
+    give_up()
+low.listen()
+print("listens", flush=True)
+signal.pause()
+"""
+LOW_PORTS = range(600, 1000)
+
+
+def is_free(port, kind):
+    with socket.socket(socket.AF_INET, kind) as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+@pytest.fixture
+def low_port():
+    return next(port for port in random.sample(LOW_PORTS, len(LOW_PORTS))
+                if is_free(port, socket.SOCK_STREAM) and is_free(port, socket.SOCK_DGRAM)
+                and claim_port(port))
+
+
+@pytest.mark.parametrize("how", ["stays", "gives up"])
+def test_low_udp_port(keeper, low_port, how):
+    """The keeper answers clients in auto at the listener's number only where its program might."""
+    run = keeper.start(["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", LISTEN, NOBODY, low_port, how])
+    run.wait_output("listens\n")
+    assert is_free(low_port, socket.SOCK_DGRAM) == (how != "stays"), run.report()
+
+
+PASS = HEAD + """
+ours, theirs = socket.socketpair()
+rendezvous = socket.socket(socket.AF_UNIX)
+rendezvous.bind(b"")
+rendezvous.listen()
+kept = connected()
+if not os.fork():
+    give_up()
+    near, far = socket.socketpair()
+    if sys.argv[3] == "connected":
+        near = socket.socket(socket.AF_UNIX)
+    near.bind(sys.argv[2].encode().replace(b"@", b"\\0"))
+    if sys.argv[3] == "connected":
+        near.connect(rendezvous.getsockname())
+    socket.send_fds(theirs, [b"x"], [near.fileno()])
+    os._exit(0)
+os.wait()
+got = socket.socket(fileno=socket.recv_fds(ours, 1, 1)[1][0])
+name = outcome(got.getpeername)
+print(got.family.name, name == rendezvous.getsockname() or repr(name), outcome(got.getsockopt, socket.IPPROTO_TCP, socket.TCP_NODELAY),
+      outcome(got.getsockopt, socket.SOL_SOCKET, socket.SO_DOMAIN))
+"""
+# What the library calls the program's end of a connection from 127.0.0.1:80 to 192.0.2.1:1.
+END = "00000000000000000000ffff"
+NAME = f"@anywarp:4{END}7f0000010050{END}c00002010001" + "0" * 16
+
+
+@pytest.mark.parametrize("how", ["paired", "connected"])
+def test_a_name_is_believed_of_our_own_user_alone(mode, how):
+    """Whoever passes an fd could else say who its peer is. The other end of such a socket may well be root's."""
+    program = ["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", PASS, NOBODY, NAME, how]
+    run = mode.start(program)
+    assert run.wait_exit() == 0, run.report()
+    plain = conftest.Mode("plain", mode.logs).start(program)
+    assert plain.wait_exit() == 0, plain.report()
+    assert run.output() == plain.output()
+    assert "192.0.2.1" not in run.output() and "AF_UNIX" in run.output()

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// device_calls: comes to the device's files by every call that takes a path, also by those of programs that were
+// built for an older libc or with _FORTIFY_SOURCE, as this one is. A line for each: its name, and yes or no.
+#define _GNU_SOURCE
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIRECTORY "/sys/class/infiniband/anywarp0/ports/1/gids"
+#define FILE_THERE DIRECTORY "/0"
+#define LINK_THERE "/dev/infiniband/uverbs_anywarp0"
+#define STAT_VERSION 1 // of x86-64; other machines take 0 as well
+
+typedef int (*open_2)(const char *, int);
+typedef int (*openat_2)(int, const char *, int);
+typedef int (*stat_old)(int, const char *, void *);
+typedef int (*fstatat_old)(int, int, const char *, void *, int);
+
+// What the compiler does not know, so that it lets libc check.
+static volatile int read_only = O_RDONLY;
+static volatile size_t room = PATH_MAX;
+
+static union {
+	struct stat file;
+	struct stat64 file64;
+} out;
+
+static void told(const char *name, bool there)
+{
+	printf("%s %s\n", name, there ? "yes" : "no");
+}
+
+static bool closed(int fd)
+{
+	return fd >= 0 && close(fd) == 0;
+}
+
+static void by_open(void)
+{
+	static const char *const two[] = { "__open_2", "__open64_2" };
+	static const char *const at_two[] = { "__openat_2", "__openat64_2" };
+
+	told("open", closed(open(FILE_THERE, read_only)));
+	told("open64", closed(open64(FILE_THERE, read_only)));
+	told("openat", closed(openat(AT_FDCWD, FILE_THERE, read_only)));
+	told("openat64", closed(openat64(AT_FDCWD, FILE_THERE, read_only)));
+	for (int i = 0; i < 2; i++) {
+		open_2 call = (open_2)dlsym(RTLD_DEFAULT, two[i]);
+		openat_2 at = (openat_2)dlsym(RTLD_DEFAULT, at_two[i]);
+
+		told(two[i], call && closed(call(FILE_THERE, O_RDONLY)));
+		told(at_two[i], at && closed(at(AT_FDCWD, FILE_THERE, O_RDONLY)));
+	}
+}
+
+static void by_stat(void)
+{
+	static const char *const old[] = { "__xstat", "__xstat64", "__lxstat", "__lxstat64" };
+	static const char *const at_old[] = { "__fxstatat", "__fxstatat64" };
+	struct statx extended;
+
+	told("stat", stat(FILE_THERE, &out.file) == 0);
+	told("stat64", stat64(FILE_THERE, &out.file64) == 0);
+	told("lstat", lstat(FILE_THERE, &out.file) == 0);
+	told("lstat64", lstat64(FILE_THERE, &out.file64) == 0);
+	told("fstatat", fstatat(AT_FDCWD, FILE_THERE, &out.file, 0) == 0);
+	told("statx", statx(AT_FDCWD, FILE_THERE, 0, STATX_ALL, &extended) == 0);
+	for (int i = 0; i < 4; i++) {
+		stat_old call = (stat_old)dlsym(RTLD_DEFAULT, old[i]);
+
+		memset(&out, 0, sizeof(out));
+		told(old[i], call && call(STAT_VERSION, FILE_THERE, &out) == 0 &&
+				     S_ISREG(out.file.st_mode));
+	}
+	for (int i = 0; i < 2; i++) {
+		fstatat_old call = (fstatat_old)dlsym(RTLD_DEFAULT, at_old[i]);
+
+		memset(&out, 0, sizeof(out));
+		told(at_old[i], call && call(STAT_VERSION, AT_FDCWD, FILE_THERE, &out, 0) == 0 &&
+					S_ISREG(out.file.st_mode));
+	}
+}
+
+static void by_link(void)
+{
+	char to[PATH_MAX];
+	char *named = canonicalize_file_name(FILE_THERE);
+
+	told("readlink", readlink(LINK_THERE, to, room) > 0);
+	told("readlinkat", readlinkat(AT_FDCWD, LINK_THERE, to, room) > 0);
+	told("realpath", realpath(FILE_THERE, to) != NULL);
+	told("canonicalize_file_name", named != NULL);
+	free(named);
+}
+
+static void by_directory(void)
+{
+	DIR *directory = opendir(DIRECTORY);
+	struct dirent **names = NULL;
+	int count = scandir(DIRECTORY, &names, NULL, alphasort);
+	int count64 = scandir64(DIRECTORY, (struct dirent64 ***)&names, NULL, alphasort64);
+
+	told("opendir", directory != NULL);
+	told("scandir", count > 2);
+	told("scandir64", count64 > 2);
+	if (directory)
+		closedir(directory);
+}
+
+static void by_access(void)
+{
+	FILE *file = fopen(FILE_THERE, "r"), *file64 = fopen64(FILE_THERE, "r");
+
+	told("fopen", file && fclose(file) == 0);
+	told("fopen64", file64 && fclose(file64) == 0);
+	told("access", access(FILE_THERE, R_OK) == 0);
+	told("faccessat", faccessat(AT_FDCWD, FILE_THERE, R_OK, 0) == 0);
+	told("euidaccess", euidaccess(FILE_THERE, R_OK) == 0);
+	told("eaccess", eaccess(FILE_THERE, R_OK) == 0);
+}
+
+int main(void)
+{
+	by_open();
+	by_stat();
+	by_link();
+	by_directory();
+	by_access();
+	return 0;
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Orders that no library of ours would give, to a keeper as it is started: it refuses them, and goes on. Who gives
+// them is what root's program has become, where this runs as root.
+#include "orders.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "xsock/will.h"
+
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
+
+/* The number is no secret: /proc tells it. */
+static void order_by_number(const struct scene *s)
+{
+	static const enum aw_order_kind kinds[] = { AW_ORDER_GET_OPTION, AW_ORDER_SET_OPTION,
+						    AW_ORDER_SOCKET, AW_ORDER_DRAIN,
+						    AW_ORDER_ERROR };
+	struct aw_order order;
+	struct aw_answer answer;
+	struct stat file;
+	int other[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, other) == 0 && fstat(s->near, &file) == 0);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		order = new_order(kinds[i]);
+		order.ino = file.st_ino;
+		order.level = SOL_SOCKET;
+		order.name = SO_KEEPALIVE;
+		order.len = sizeof(int);
+		order.value[0] = 1;
+		CHECK(ask(s, &order, other, 0, &answer) == NO_ANSWER);
+		if (kinds[i] != AW_ORDER_SET_OPTION && kinds[i] != AW_ORDER_DRAIN &&
+		    kinds[i] != AW_ORDER_ERROR)
+			CHECK(ask(s, &order, other, 1, &answer) == ENOTCONN);
+		else
+			(void)ask(s, &order, other, 1, &answer);
+	}
+}
+
+static void number__opens_nothing(void **state)
+{
+	as_another(order_by_number, *state);
+}
+
+/* Its far end, and so its orders, would be another's from there on. */
+static void take_name(const struct scene *s)
+{
+	struct aw_order order = new_order(AW_ORDER_START);
+	struct stat file;
+	int ends[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && fstat(s->near, &file) == 0);
+	order.role = 1;
+	order.ino = file.st_ino;
+	tell(s, &order, (int[]){ dial(s->listener), ends[1] }, 2);
+	tell(s, &order, (int[]){ dial(s->listener), ends[1], s->near }, 3);
+}
+
+static void name__is_not_given_twice(void **state)
+{
+	struct scene *s = *state;
+	struct aw_answer answer;
+
+	assert_int_equal(option(s, AW_ORDER_SET_OPTION, s->near, 1, &answer), 0);
+	as_another(take_name, s);
+	assert_int_equal(keepalive(s), 1);
+	assert_int_equal(option(s, AW_ORDER_SET_OPTION, s->near, 0, &answer), 0);
+}
+
+static void ask_for_status(const struct scene *s)
+{
+	struct aw_order order = new_order(AW_ORDER_STATUS);
+	char line[256];
+	int ends[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+	order.pid = getppid();
+	tell(s, &order, &ends[1], 1);
+	close(ends[1]);
+	CHECK(read(ends[0], line, sizeof(line)) == 0);
+}
+
+static void status__is_not_told_by_order(void **state)
+{
+	as_another(ask_for_status, *state);
+}
+
+/* A carrier of whatever is told would be given the others' orders. */
+static void pose_as_carrier(const struct scene *s)
+{
+	struct aw_order order = new_order(AW_ORDER_CARRIER), ended = new_order(AW_ORDER_ENDED);
+	int control[2], other[2], error = ECONNRESET;
+	struct stat file;
+
+	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, control) == 0 &&
+	      socketpair(AF_UNIX, SOCK_STREAM, 0, other) == 0 && fstat(s->near, &file) == 0);
+	order.len = sizeof(uint64_t);
+	memcpy(order.value, &file.st_ino, sizeof(uint64_t));
+	tell(s, &order, &control[1], 1);
+	tell(s, &order, (int[]){ control[1], other[0] }, 2);
+	ended.ino = file.st_ino;
+	ended.len = sizeof(error);
+	memcpy(ended.value, &error, sizeof(error));
+	CHECK(send(control[0], &ended, sizeof(ended), 0) == (ssize_t)sizeof(ended));
+}
+
+static void carrier__is_of_what_it_has(void **state)
+{
+	struct aw_order order = new_order(AW_ORDER_ERROR);
+	struct scene *s = *state;
+	struct aw_answer answer;
+
+	as_another(pose_as_carrier, s);
+	assert_int_equal(ask(s, &order, &s->near, 1, &answer), 0);
+}
+
+static int make_will(int ends[2])
+{
+	int memory = memfd_create("will", 0);
+
+	CHECK(memory >= 0 && ftruncate(memory, AW_XS_WILL_OCTETS) == 0 && pipe(ends) == 0);
+	return memory;
+}
+
+/* Whoever maps it dies of it. */
+static void cut_will(const struct scene *s)
+{
+	struct aw_order order = new_order(AW_ORDER_DIRECT);
+	int lifeline[2], near[2], memory = make_will(lifeline);
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, near) == 0);
+	tell(s, &order, (int[]){ dial(s->listener), near[0], lifeline[0], memory }, 4);
+	CHECK(ftruncate(memory, 0) == 0);
+	close(lifeline[1]);
+}
+
+static void will__is_cut_off(void **state)
+{
+	struct scene *s = *state;
+
+	as_another(cut_will, s);
+	/* The order, then the lifeline's end, whose turn is the next one, and then it is looked at. */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(keepalive(s), 0);
+}
+
+/* A file whose reads wait, or that is no file at all, in each place. */
+static void order_with_odd_fds(const struct scene *s)
+{
+	struct aw_answer answer;
+	int pipes[2], pair[2];
+
+	CHECK(pipe(pipes) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	const int odd[] = { pipes[0],
+			    pair[0],
+			    open("/dev/null", O_RDWR),
+			    memfd_create("odd", 0),
+			    socket(AF_INET, SOCK_DGRAM, 0),
+			    s->control };
+
+	for (int kind = 0; kind < 256; kind++) {
+		struct aw_order order = new_order((enum aw_order_kind)kind);
+
+		if (kind == AW_ORDER_SET_OPTION)
+			continue;
+		for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+			int fds[] = { odd[i], odd[i], odd[i], odd[i], odd[i] };
+
+			for (int count = 0; count <= 5; count++)
+				tell(s, &order, fds, count);
+		}
+	}
+	CHECK(option(s, AW_ORDER_GET_OPTION, s->near, 0, &answer) == 0);
+}
+
+static void fds__are_looked_at(void **state)
+{
+	as_another(order_with_odd_fds, *state);
+}
+
+static void order_with_odd_numbers(const struct scene *s)
+{
+	static const int32_t odd[] = { -1, INT32_MIN, INT32_MAX, AW_ORDER_VALUE_MAX + 1 };
+	struct aw_answer answer;
+
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		struct aw_order order = new_order(AW_ORDER_SET_OPTION);
+
+		order.level = SOL_SOCKET;
+		order.name = SO_KEEPALIVE;
+		order.len = odd[i];
+		order.value[0] = 1;
+		CHECK(ask(s, &order, &s->near, 1, &answer) == NO_ANSWER);
+		order.kind = AW_ORDER_GET_OPTION;
+		CHECK(ask(s, &order, &s->near, 1, &answer) == NO_ANSWER);
+		order = new_order(AW_ORDER_START);
+		order.role = (uint8_t)(3 + i);
+		tell(s, &order, NULL, 0);
+	}
+	CHECK(send(s->control, "", 0, 0) == 0); /* it is no end */
+	CHECK(send(s->control, "short", 5, 0) == 5);
+}
+
+static void numbers__are_looked_at(void **state)
+{
+	as_another(order_with_odd_numbers, *state);
+}
+
+/* The status of a process would be told by who has not its connections. */
+static void tell_of_another(const struct scene *s)
+{
+	struct aw_order order = new_order(AW_ORDER_PRESENT);
+
+	order.pid = 1;
+	tell(s, &order, NULL, 0);
+}
+
+static void presence__is_ones_own(void **state)
+{
+	struct scene *s = *state;
+	char name[64];
+
+	sprintf(name, "/tmp/anywarp-%u/sockets.1", (unsigned)geteuid());
+	unlink(name);
+	as_another(tell_of_another, s);
+	(void)keepalive(s); /* by now it was read */
+	assert_int_not_equal(access(name, F_OK), 0);
+}
+
+/* There it may have any port, also one that its user may not have here. */
+static void listen_elsewhere(const struct scene *s)
+{
+	struct aw_order order = new_order(AW_ORDER_LISTEN);
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	struct aw_answer answer;
+	int fd;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+		_exit(NOT_ALLOWED);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0 && listen(fd, 1) == 0);
+	CHECK(ask(s, &order, &fd, 1, &answer) == NO_ANSWER);
+	order.kind = AW_ORDER_DECIDE;
+	CHECK(ask(s, &order, &fd, 1, &answer) == NO_ANSWER);
+}
+
+static void listener__is_of_our_network(void **state)
+{
+	uint64_t cookie;
+	socklen_t len = sizeof(cookie);
+	struct scene *s = *state;
+
+	if (getsockopt(s->listener, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) != 0)
+		skip();
+	as_another(listen_elsewhere, s);
+}
+
+int main(void)
+{
+#define ORDERS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		ORDERS_TEST(number__opens_nothing),
+		ORDERS_TEST(name__is_not_given_twice),
+		ORDERS_TEST(status__is_not_told_by_order),
+		ORDERS_TEST(carrier__is_of_what_it_has),
+		ORDERS_TEST(will__is_cut_off),
+		ORDERS_TEST(fds__are_looked_at),
+		ORDERS_TEST(numbers__are_looked_at),
+		ORDERS_TEST(presence__is_ones_own),
+		ORDERS_TEST(listener__is_of_our_network),
+	};
+
+	return cmocka_run_group_tests_name("orders", tests, NULL, NULL);
+}

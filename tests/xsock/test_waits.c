@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What is passed to a keeper, and whoever waits for an answer of its, does not stay with it, or keep it from others.
+#include "orders.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+static size_t count_fds(pid_t pid)
+{
+	struct dirent *entry;
+	size_t count = 0;
+	char path[64];
+	DIR *dir;
+
+	sprintf(path, "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+#define DRAINS 300 /* more than are kept */
+#define OTHERS 16 /* of its own, which come and go meanwhile */
+#define LOOKS_MAX 1000 /* the keeper looks each time that it has carried out an order */
+
+/* The connection has no peer, and what is written to it stays. */
+static void drain__is_dropped_with_who_waits(void **state)
+{
+	struct aw_order order = new_order(AW_ORDER_DRAIN);
+	struct scene *s = *state;
+	size_t before, kept;
+	int ends[2], ms = INT_MAX, looks = 0, waiting[DRAINS];
+
+	assert_int_equal(write(s->near, "x", 1), 1);
+	order.len = sizeof(ms);
+	memcpy(order.value, &ms, sizeof(ms));
+	assert_int_equal(keepalive(s), 0);
+	before = count_fds(s->keeper);
+	for (int i = 0; i < DRAINS; i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+		tell(s, &order, (int[]){ s->near, ends[1] }, 2);
+		close(ends[1]);
+		waiting[i] = ends[0];
+	}
+	assert_int_equal(keepalive(s), 0);
+	kept = count_fds(s->keeper);
+	assert_in_range(kept, before + OTHERS, before + 256 + OTHERS);
+	for (int i = 0; i < DRAINS; i++)
+		close(waiting[i]);
+	while (count_fds(s->keeper) > before + OTHERS) {
+		assert_true(looks++ < LOOKS_MAX);
+		assert_int_equal(keepalive(s), 0);
+	}
+}
+
+/* Its peer takes no more, so that it lingers for longer than the test has patience. */
+static int make_lingering(int *peer)
+{
+	struct linger on = { .l_onoff = 1, .l_linger = 10 * PATIENCE_S };
+	int listener = listen_at(0), fd = dial(listener);
+	char octets[65536] = { 0 };
+
+	*peer = accept(listener, NULL, NULL);
+	close(listener);
+	while (send(fd, octets, sizeof(octets), MSG_DONTWAIT) > 0)
+		;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &on, sizeof(on)), 0);
+	return fd;
+}
+
+#define LINGERING 20 /* more than are waited for */
+
+/* The keeper has the last fd of each. */
+static void close__keeps_nobody_waiting(void **state)
+{
+	struct scene *s = *state;
+	int peers[LINGERING];
+
+	kill(s->keeper, SIGSTOP);
+	for (int i = 0; i < LINGERING; i++) {
+		struct aw_order order =
+			new_order(i % 2 ? AW_ORDER_ACCEPTED : AW_ORDER_PRESENT); /* refused */
+		int fd = make_lingering(&peers[i]);
+
+		tell(s, &order, &fd, 1);
+		close(fd);
+	}
+	kill(s->keeper, SIGCONT);
+	assert_int_equal(keepalive(s), 0);
+	for (int i = 0; i < LINGERING; i++)
+		close(peers[i]);
+}
+
+/* Whether a process has an fd of that socket; a program may look into its keeper's fds. */
+static bool has_fd(pid_t pid, const struct stat *file)
+{
+	char path[64], name[64], target[64];
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	sprintf(path, "/proc/%d/fd", (int)pid);
+	sprintf(name, "socket:[%lu]", (unsigned long)file->st_ino);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while (!found && (entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+
+		target[len < 0 ? 0 : len] = '\0';
+		found = strcmp(target, name) == 0;
+	}
+	closedir(dir);
+	return found;
+}
+
+/* On one CPU whoever is woken may run before the keeper goes on. */
+static void share_a_cpu(const struct scene *s)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(sched_getcpu(), &cpus);
+	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
+	assert_int_equal(sched_setaffinity(s->keeper, sizeof(cpus), &cpus), 0);
+}
+
+#define TRIES 200
+
+/* The program may close its socket then, whose peer is to see that. */
+static void answered__is_closed(void **state)
+{
+	static const enum aw_order_kind kinds[] = { AW_ORDER_LISTEN, AW_ORDER_DECIDE };
+	struct scene *s = *state;
+	struct aw_answer answer;
+	cpu_set_t before;
+	struct stat file;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	share_a_cpu(s);
+	assert_int_equal(fstat(s->listener, &file), 0);
+	for (int i = 0; i < TRIES; i++) {
+		struct aw_order order = new_order(kinds[i % 2]);
+
+		(void)ask(s, &order, &s->listener, 1, &answer);
+		assert_false(has_fd(s->keeper, &file));
+	}
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+static bool reaches(int type, const char *name, int len)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, type, 0);
+	bool reached;
+
+	memcpy(to.sun_path, name, (size_t)len);
+	reached = connect(fd, (struct sockaddr *)&to,
+			  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)len)) == 0;
+	close(fd);
+	return reached;
+}
+
+/* Every socket that has the keeper's process id in its name, and takes datagrams. */
+static void try_doors(const struct scene *s)
+{
+	char line[256], name[128], pid[16];
+	FILE *sockets = fopen("/proc/net/unix", "r");
+
+	CHECK(sockets);
+	sprintf(pid, "%d", (int)s->keeper);
+	while (fgets(line, sizeof(line), sockets)) {
+		int len;
+
+		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %127s", name) != 1 ||
+		    !strstr(name, pid))
+			continue;
+		len = (int)strlen(name);
+		if (name[0] == '@')
+			name[0] = '\0';
+		else
+			len++;
+		CHECK(!reaches(SOCK_DGRAM, name, len));
+	}
+	fclose(sockets);
+}
+
+/* An fd that is passed there is closed by the keeper, and a close may take as long as its sender likes. */
+static void door__is_its_users_alone(void **state)
+{
+	struct scene *s = *state;
+	struct aw_order order = new_order(AW_ORDER_LISTEN);
+	struct aw_answer answer;
+	char name[64];
+
+	assert_int_equal(ask(s, &order, &s->listener, 1, &answer), 0);
+	if (geteuid() == 0)
+		as_another(try_doors, s);
+	sprintf(name, "/tmp/anywarp-%u/door.%d", (unsigned)geteuid(), (int)s->keeper);
+	assert_true(reaches(SOCK_DGRAM, name, (int)strlen(name) + 1));
+}
+
+int main(void)
+{
+#define ORDERS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		ORDERS_TEST(door__is_its_users_alone),
+		ORDERS_TEST(answered__is_closed),
+		ORDERS_TEST(close__keeps_nobody_waiting),
+		ORDERS_TEST(drain__is_dropped_with_who_waits),
+	};
+
+	return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
+}
