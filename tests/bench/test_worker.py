@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -190,6 +191,30 @@ def test_makes_sense(address, transport, test, keys):
         assert str(found["parameters"][key]) == value, found
     check_cpu(found["cpu"])
     CHECKS[test](found)
+
+
+TIME_WAIT = "06"
+
+
+def waiting_at(address):
+    """How many sockets of this address, at either end, are in TIME_WAIT."""
+    shown = "%08X" % struct.unpack("=I", socket.inet_aton(address))
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        rows = [line.split() for line in table][1:]
+    return sum(row[3] == TIME_WAIT and shown in (row[1].split(":")[0], row[2].split(":")[0])
+               for row in rows)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "verbs"])
+def test_idle_connections_leave_the_ports_to_others(transport):
+    """A run of ten thousand connections would take the local ports from those that follow."""
+    address = f"127.{os.getpid() >> 8 & 0xff}.{os.getpid() & 0xff}.{'tv'.index(transport[0]) + 2}"
+    with Server(transport, address) as server:
+        ended = client(transport, address, server.port, "idle", "connections=30")
+        assert ended.returncode == 0, ended.stderr
+        assert server.end() == (0, "")
+    # The control connection ends in order.
+    assert waiting_at(address) <= 1
 
 
 @pytest.mark.parametrize("transport", ["tcp", "verbs"])
