@@ -141,18 +141,22 @@ static void query_gid__after_more_news_than_fit(void **state)
 static void query_gid__in_both_after_a_fork(void **state)
 {
 	struct fixture *f = *state;
-	int turn[2], status;
+	int turn[2], ready[2], status;
 	pid_t child;
 	char octet;
 
 	assert_false(has_alias(f, 1));
 	assert_int_equal(pipe(turn), 0);
+	assert_int_equal(pipe(ready), 0);
 	child = fork();
 	if (!child) {
 		/* As a child does that carries its parent's connections on. */
 		has_alias(f, 1);
-		_exit(read(turn[0], &octet, 1) != 1 || !has_alias(f, 1));
+		_exit(write(ready[1], "r", 1) != 1 || read(turn[0], &octet, 1) != 1 || !has_alias(f, 1));
 	}
+	/* The child compares one query with the next: no address comes between them. */
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &octet, 1), 1);
 	alias_set(1, true);
 	assert_int_equal(write(turn[1], "g", 1), 1);
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -161,6 +165,7 @@ static void query_gid__in_both_after_a_fork(void **state)
 	alias_set(1, false);
 	close(turn[0]);
 	close(turn[1]);
+	close(ready[0]);
 }
 
 /* How many fds of this process are netlink sockets; *last is one of them. */
