@@ -358,7 +358,8 @@ static ssize_t recv_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 		return recv_urgent(ep, iov, n, peek);
 	if (length_of(iov, n) == 0)
 		return 0;
-	if (aw_xs_stream_pending(&ep->stream) == 0)
+	/* A peek that could show more than is here asks for what has come meanwhile. */
+	if (aw_xs_stream_pending(&ep->stream) < (peek ? length_of(iov, n) : 1))
 		aw_xs_ep_progress(ep, 0);
 	taken = aw_xs_stream_get(&ep->stream, iov, n, peek);
 	if (taken == 0)

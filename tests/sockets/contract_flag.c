@@ -28,6 +28,22 @@ static void peek(void)
 	CHECK(recv(e.server, got, 16, 0) == 0);
 }
 
+/* A program that peeks until a whole message is there sees the octets that come later. */
+static void peek_grows(void)
+{
+	int64_t limit = now_ms() + WAIT_MS;
+	struct ends e;
+	char got[10];
+	ends_open(&e);
+	send_text(e.client, "hello");
+	CHECK(recv(e.server, got, sizeof(got), MSG_PEEK) == 5);
+	send_text(e.client, "world");
+	while (recv(e.server, got, sizeof(got), MSG_PEEK) < 10)
+		CHECK(now_ms() < limit);
+	CHECK(!memcmp(got, "helloworld", 10));
+	expect_text(e.server, "helloworld");
+}
+
 static void *send_in_parts(void *arg)
 {
 	int fd = *(int *)arg;
@@ -194,6 +210,7 @@ static void low_water(void)
 
 static const struct row rows[] = {
 	{ "peek", peek },
+	{ "peek_grows", peek_grows },
 	{ "waitall", waitall },
 	{ "dontwait", dontwait },
 	{ "more", more },

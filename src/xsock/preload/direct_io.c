@@ -56,9 +56,15 @@ static int look_out(const struct transfer *t, struct iovec window[WINDOW])
 	return n;
 }
 
+/* A thread's own instruction raises such a signal: its handler interrupts no call that waits. */
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP || sig == SIGSYS;
+}
+
 /*
  * The kernel restarts a call where the handler wants it (SA_RESTART). Which handler has run is not known: the call
- * is restarted if that is right for all there are, and never where there is a time-out.
+ * is restarted if that is right for all that may have, and never where there is a time-out.
  */
 static bool restarts(int64_t timeout_ns)
 {
@@ -67,7 +73,7 @@ static bool restarts(int64_t timeout_ns)
 	if (timeout_ns >= 0)
 		return false;
 	for (int sig = 1; sig < NSIG; sig++) {
-		if (sigaction(sig, NULL, &action) != 0)
+		if (is_fault(sig) || sigaction(sig, NULL, &action) != 0)
 			continue;
 		if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
 		    !(action.sa_flags & SA_RESTART))
