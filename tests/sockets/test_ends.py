@@ -9,6 +9,7 @@ import random
 import re
 import resource
 import signal
+import sys
 
 import conftest
 import pytest
@@ -96,6 +97,46 @@ def test_keeper_is_killed(only_iwarp, tmp_path):
     assert client.wait_exit(SECONDS_MAX) == 0, client.report()
     assert re.search(r"^sink \d+ reset$", client.output(), re.M), client.report()
     serve_one(only_iwarp, server)
+
+
+# Writes all at once to a client that has said something, and stays.
+GIVER = """import signal, socket
+listener = socket.create_server(("127.0.0.1", 0))
+print("port", listener.getsockname()[1], flush=True)
+connection = listener.accept()[0]
+connection.recv(1)
+connection.sendall(b"given" * 5000)
+print("written", flush=True)
+signal.pause()
+"""
+# Reads to the end once the fifo is opened.
+TAKER = """import socket, sys
+connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+connection.send(b"x")
+open(sys.argv[2]).close()
+got = b""
+while piece := connection.recv(65536):
+    got += piece
+assert got == b"given" * 5000, len(got)
+"""
+
+
+@pytest.mark.parametrize("direct", ["on", "off"])
+def test_all_are_asked_to_end(only_iwarp, tmp_path, direct):
+    """As a service manager does: SIGTERM to the program and to what carries its connections. TCP delivers."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    giver = only_iwarp.start([sys.executable, "-c", GIVER], MARK=str(tmp_path), ANYWARP_SOCKETS_DIRECT=direct)
+    port = giver.wait_output(r"port (\d+)\n", SECONDS_MAX)[1]
+    taker = only_iwarp.start([sys.executable, "-c", TAKER, port, fifo])
+    giver.wait_output("written\n", SECONDS_MAX)
+    keepers = list(keepers_of(tmp_path))
+    assert keepers
+    for pid in [*keepers, giver.process.pid]:
+        os.kill(pid, signal.SIGTERM)
+    assert giver.wait_exit(SECONDS_MAX) == -signal.SIGTERM, giver.report()
+    fifo.write_text("")
+    assert taker.wait_exit(SECONDS_MAX) == 0, taker.report()
 
 
 @pytest.mark.parametrize("victim", [0, 1], ids=["parent", "child"])

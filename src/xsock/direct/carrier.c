@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -20,6 +19,7 @@
 #include "xsock/keeper/conns.h"
 #include "xsock/keeper/control.h"
 #include "xsock/keeper/loop.h"
+#include "xsock/outlive.h"
 
 #define TURN_MS 1000
 #define DRAIN_MS 5 /* while somebody waits for a connection to drain */
@@ -87,20 +87,6 @@ static void leave_program(const struct cargo *cargo)
 	if (chdir("/") != 0)
 		errno = 0; /* the program's directory stays in use */
 	prctl(PR_SET_NAME, "anywarp-carrier");
-}
-
-/* The program's handlers are not for us. */
-static void settle_signals(void)
-{
-	static const int ignored[] = { SIGPIPE, SIGHUP, SIGINT, SIGQUIT, SIGTSTP };
-	sigset_t none;
-
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_IGN);
-	sigemptyset(&none);
-	pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
 static int take(const struct cargo *cargo)
@@ -179,7 +165,7 @@ __attribute__((no_sanitize("address"))) _Noreturn void aw_carrier_run(
 	bool draining = false;
 	int err;
 
-	settle_signals();
+	aw_outlive_signals();
 	err = take(&cargo);
 	leave_program(&cargo); /* after take, which closes what is the parent's */
 	if (!err)

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,6 +18,7 @@
 #include "xsock/keeper/status.h"
 #include "xsock/keeper/wills.h"
 #include "xsock/order.h"
+#include "xsock/outlive.h"
 #include "xsock/preload/say.h"
 
 #define REVIEW_MS 1000
@@ -41,17 +40,6 @@ static void leave_program(void)
 	setsid();
 	if (chdir("/") != 0)
 		aw_say(AW_SAY_WARN, "cannot leave the program's directory: %s", strerror(errno));
-}
-
-static void settle_signals(void)
-{
-	static const int ignored[] = { SIGPIPE, SIGHUP, SIGINT, SIGQUIT, SIGTSTP };
-	sigset_t none;
-
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_IGN);
-	sigemptyset(&none);
-	pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
 static void raise_limit(void)
@@ -98,7 +86,7 @@ int main(void)
 	struct aw_loop loop;
 
 	leave_program();
-	settle_signals();
+	aw_outlive_signals();
 	raise_limit();
 	if (aw_loop_init(&loop) != 0 || aw_control_init(&loop, AW_KEEPER_CONTROL, false) != 0) {
 		aw_say(AW_SAY_ERROR, "the keeper cannot work: %s", strerror(errno));
