@@ -7,7 +7,7 @@
 
 static bool keeps_default(int sig)
 {
-	static const int kept[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,	SIGTRAP,
+	static const int kept[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGTRAP,
 				    SIGSYS,  SIGABRT, SIGCHLD, SIGCONT };
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)

@@ -152,7 +152,8 @@ static void query_gid__in_both_after_a_fork(void **state)
 	if (!child) {
 		/* As a child does that carries its parent's connections on. */
 		has_alias(f, 1);
-		_exit(write(ready[1], "r", 1) != 1 || read(turn[0], &octet, 1) != 1 || !has_alias(f, 1));
+		_exit(write(ready[1], "r", 1) != 1 || read(turn[0], &octet, 1) != 1 ||
+		      !has_alias(f, 1));
 	}
 	/* The child compares one query with the next: no address comes between them. */
 	close(ready[1]);

@@ -59,7 +59,8 @@ static int look_out(const struct transfer *t, struct iovec window[WINDOW])
 /* A thread's own instruction raises such a signal: its handler interrupts no call that waits. */
 static bool is_fault(int sig)
 {
-	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP || sig == SIGSYS;
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
+	       sig == SIGTRAP || sig == SIGSYS;
 }
 
 /*
