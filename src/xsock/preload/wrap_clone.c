@@ -13,6 +13,7 @@
 #include "xsock/preload/sandbox.h"
 #include "xsock/preload/say.h"
 #include "xsock/preload/touch.h"
+#include "xsock/preload/uring.h"
 
 #define ARGUMENTS 6
 
@@ -109,12 +110,11 @@ static int prepare(long number, const long *arguments)
 }
 
 /* Programs that use io_uring do without where the kernel has none. */
-static bool is_refused(long number)
+bool aw_uring_is_refused(enum aw_say_level level)
 {
-	if (number != SYS_io_uring_setup || (!aw_mode_may(true) && !aw_mode_may(false)))
+	if (!aw_mode_may(true) && !aw_mode_may(false))
 		return false;
-	aw_say(AW_SAY_INFO, "no io_uring: it cannot carry sockets in iWARP mode");
-	errno = ENOSYS;
+	aw_say(level, "no io_uring: it cannot carry sockets in iWARP mode");
 	return true;
 }
 
@@ -131,8 +131,10 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 	for (int i = 0; i < ARGUMENTS; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (is_refused(number))
+	if (number == SYS_io_uring_setup && aw_uring_is_refused(AW_SAY_INFO)) {
+		errno = ENOSYS;
 		return -1;
+	}
 	if (number == SYS_close && aw_fdtab_state((int)a[0]) != AW_FD_NONE)
 		return close((int)a[0]);
 	if (number == SYS_execve)
