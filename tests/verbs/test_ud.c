@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // UD QPs of the roce persona: their states, what a datagram brings and what it must not.
+#define _GNU_SOURCE // memfd_create
+#include "../lib/gone.h"
 #include "ud_scene.h"
 
 #include <errno.h>
@@ -281,11 +283,24 @@ static void send__bad_memory_stops_the_send_queue_alone(void **state)
 }
 
 /* Registration pins nothing: the kernel finds it out as it takes the datagram. */
+/* A page that no other thread's mapping replaces once it is unmapped. */
+static void *page_map(size_t len)
+{
+	int file = memfd_create("page", MFD_CLOEXEC);
+	void *page;
+
+	assert_int_equal(ftruncate(file, (off_t)len), 0);
+	page = gone_map(file, len);
+	assert_ptr_not_equal(page, MAP_FAILED);
+	close(file);
+	return page;
+}
+
 static void send__memory_that_was_unmapped_fails(void **state)
 {
 	struct ud_scene *s = *state;
 	size_t len = (size_t)sysconf(_SC_PAGESIZE);
-	void *page = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = page_map(len);
 	struct ibv_mr *mr = ibv_reg_mr(s->f->pd, page, len, 0);
 	struct ibv_sge sge = { (uintptr_t)page, 4, 0 };
 	struct ibv_send_wr wr = ud_wr(s, &s->b), *bad;
@@ -324,7 +339,7 @@ static void receive__memory_that_was_unmapped_fails(void **state)
 {
 	struct ud_scene *s = *state;
 	size_t len = (size_t)sysconf(_SC_PAGESIZE);
-	void *page = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = page_map(len);
 	struct ibv_mr *mr = ibv_reg_mr(s->f->pd, page, len, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_sge sge = { (uintptr_t)page, 200, 0 };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
