@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The verbs device: one for a netdev, made by `rdma link add NAME type anywarp netdev X`.
+#ifndef KMOD_DEVICE_H
+#define KMOD_DEVICE_H
+
+#include "kmod/limits.h"
+
+#include <linux/netdevice.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+struct awk_device {
+	struct ib_device base;
+	/* fixed after create */
+	struct net_device *netdev; /* the verbs core holds it */
+	union ib_gid gid;
+	/* each with a lock of its own */
+	struct xarray qps; /* QPN to struct awk_qp; xa_lock, process context */
+	struct xarray mrs; /* STag >> 8 to struct awk_mr; RCU for readers */
+	u32 qpn_next; /* guarded by the xarrays' locks */
+	u32 mr_next;
+};
+
+static inline struct awk_device *awk_device_of(struct ib_device *base)
+{
+	return container_of(base, struct awk_device, base);
+}
+
+extern const struct ib_device_ops awk_device_ops;
+int awk_device_query(struct ib_device *base, struct ib_device_attr *attr, struct ib_udata *udata);
+
+/* link.c: the rdma_link operations, and what is done as the netdev comes, goes and changes. */
+int awk_link_init(void);
+void awk_link_exit(void);
+
+/* siw.c: two drivers of one driver_id cannot be loaded together. */
+int awk_siw_refuse(void);
+void awk_siw_refuse_end(void);
+
+#endif

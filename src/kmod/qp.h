@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A QP in the kernel: the core's machine and its lock, the rings that WRs come in by, and the stream.
+//
+// Locks, outermost first: a socket's lock; qp->lock; then one at a time of sq_lock, a struct
+// awk_recvs' lock, a CQ's lock. Nothing sleeps or calls a consumer under qp->lock: handlers and
+// events become due there, and awk_qp_unlock calls them.
+#ifndef KMOD_QP_H
+#define KMOD_QP_H
+
+#include "core/qp.h"
+#include "kmod/cq.h"
+#include "kmod/device.h"
+#include "kmod/recvs.h"
+#include "kmod/srq.h"
+#include "kmod/stream.h"
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+
+struct awk_qp {
+	struct ib_qp base;
+	/* fixed after create */
+	struct awk_device *dev;
+	struct awk_cq *send_cq;
+	struct awk_cq *recv_cq;
+	struct awk_srq *srq; /* or NULL */
+	bool user;
+	struct ib_qp_cap cap;
+	void *sq_mem;
+	void *reads; /* IRQ and ORQ: AWK_RD_MAX + 1 of each */
+	struct awk_ring sq; /* struct siw_sqe; a program's, or written under sq_lock */
+
+	struct kref refs;
+	struct completion unused; /* refs came to 0 */
+
+	spinlock_t sq_lock; /* irqsave: posting from any context */
+	u32 sq_put;
+
+	struct awk_recvs recvs;
+
+	spinlock_t lock; /* bh: awk_qp_lock, awk_qp_unlock; guards what follows */
+	struct aw_qp core;
+	u32 sq_get;
+	bool read_inv_told; /* the Read of a READ_WITH_INV failed, and said so */
+	enum ib_qp_state asked; /* in IDLE: RESET, INIT or RTR, as modify_qp has it */
+	u32 access; /* enum ib_access_flags of modify_qp */
+	u32 due; /* enum awk_qp_due */
+	u32 told; /* likewise: those that come once */
+
+	struct awk_stream stream; /* stream.h says what guards it */
+};
+
+enum awk_qp_due {
+	AWK_DUE_SEND_CQ = 1,
+	AWK_DUE_RECV_CQ = 2,
+	AWK_DUE_SEND_OVERFLOW = 4,
+	AWK_DUE_RECV_OVERFLOW = 8,
+	AWK_DUE_FATAL = 16,
+	AWK_DUE_ACCESS_ERR = 32,
+	AWK_DUE_REQ_ERR = 64,
+	AWK_DUE_LAST_WQE = 128,
+	AWK_DUE_SRQ_LIMIT = 256,
+};
+
+static inline struct awk_qp *awk_qp_of(struct ib_qp *base)
+{
+	return container_of(base, struct awk_qp, base);
+}
+
+/* The QP of this number, with a reference; NULL when there is none. Process context. */
+struct awk_qp *awk_qp_find(struct awk_device *dev, u32 qpn);
+/* Any context. The QP cannot go before the last reference did: awk_qp_destroy waits. */
+void awk_qp_get(struct awk_qp *qp);
+void awk_qp_put(struct awk_qp *qp);
+
+/*
+ * The QP lock, for every call into qp->core (process context or softirq). unlock calls the handlers and
+ * events that became due, after it gave the lock back; the caller has a reference, or the QP cannot go.
+ */
+void awk_qp_lock(struct awk_qp *qp);
+void awk_qp_unlock(struct awk_qp *qp);
+
+/*
+ * With the lock: WRs of the rings into the core, as far as it has room; in a QP that was flushed, receives
+ * too. To be called before aw_tx_next, and after anything that completes WRs. Does nothing in IDLE.
+ */
+void awk_qp_drain(struct awk_qp *qp);
+
+/* What the core calls (ctx: struct awk_qp). */
+extern const struct aw_ops awk_ops;
+
+/* Of struct ib_device_ops. */
+int awk_qp_create(struct ib_qp *base, struct ib_qp_init_attr *attr, struct ib_udata *udata);
+int awk_qp_modify(struct ib_qp *base, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
+int awk_qp_query(struct ib_qp *base, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init);
+int awk_qp_destroy(struct ib_qp *base, struct ib_udata *udata);
+int awk_qp_post_send(struct ib_qp *base, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
+int awk_qp_post_recv(struct ib_qp *base, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+void awk_qp_add_ref(struct ib_qp *base);
+void awk_qp_rem_ref(struct ib_qp *base);
+struct ib_qp *awk_qp_get_ib(struct ib_device *base, int qpn);
+
+#endif

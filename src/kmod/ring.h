@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A ring that a program may map: SQ, RQ, SRQ and CQ. A mapped ring is hostile memory: an entry is
+// copied once, and the copy is checked.
+#ifndef KMOD_RING_H
+#define KMOD_RING_H
+
+#include <rdma/ib_verbs.h>
+#include <rdma/siw-abi.h>
+
+struct awk_ring {
+	void *mem; /* entries; zeroed */
+	u32 count; /* of entries: a power of two, or 0: no ring */
+	u64 key; /* user: the offset to mmap */
+	struct awk_ring_map *map; /* user: owns mem */
+};
+
+/* uctx NULL: a kernel's ring. tail: octets behind the entries. */
+int awk_ring_create(struct awk_ring *ring, struct ib_ucontext *uctx, u32 count, size_t entry,
+		    size_t tail);
+/* Nobody uses the ring here any more. Mappings stay until the program is done with them. */
+void awk_ring_destroy(struct awk_ring *ring);
+
+/* Of struct ib_device_ops. */
+int awk_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
+void awk_ring_mmap_free(struct rdma_user_mmap_entry *entry);
+
+#endif
