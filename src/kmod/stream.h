@@ -1,15 +1,59 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The stream under a QP: its TCP socket, what waits to be sent, what was half received.
+//
+// Callbacks of the socket receive, in softirq or in whatever thread releases the socket's lock. Doorbells
+// transmit, and one worker does both where they cannot; the worker alone ends the stream.
 #ifndef KMOD_STREAM_H
 #define KMOD_STREAM_H
 
-#include <linux/types.h>
+#include "kmod/stream_sock.h"
 
+#include <linux/timer.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+struct awk_batch;
+struct awk_conn;
 struct awk_qp;
+struct awk_stage;
+struct aw_stream;
 
 /* In struct awk_qp. Zeroed memory before awk_stream_init. */
 struct awk_stream {
-	struct socket *sock; /* NULL: none */
+	/* fixed after init, each safe by itself */
+	struct work_struct work;
+	struct timer_list timer; /* queues work */
+	wait_queue_head_t over; /* sock and conn became NULL */
+	unsigned long flags; /* AWK_STREAM_ROOM and the like, by set_bit */
+
+	/* guarded by the QP's lock */
+	struct socket *sock; /* NULL: none. Whoever set tx_busy, and the worker, may use it without the lock */
+	struct awk_conn *conn; /* from its claim until iw_cm heard of the end; a reference */
+	bool rx_waits; /* a message waits for a receive; also read without the lock */
+	struct awk_stage *stage; /* octets of a half-received FPDU, or NULL */
+	struct awk_batch *batch; /* octets on their way to the socket; while tx_busy that thread's, or NULL */
+	bool tx_busy; /* a thread transmits */
+	bool tx_again; /* what became due meanwhile is its to see */
+	bool tx_blocked; /* the socket took less than it was given */
+	bool starved; /* no memory for a buffer; the timer says when to try again */
+	bool broken; /* the socket failed in transmission: what it received is read, then it is the end */
+	bool ending; /* a close or a Terminate has begun; deadline holds */
+	bool fin_sent;
+	bool lost; /* reset: there is no one to linger for */
+	unsigned long deadline; /* jiffies */
+	u64 rnr_pos; /* of the stream, where a message found no receive */
+	unsigned long rnr_since; /* jiffies: and since when it waits for one */
+	u64 emss_pos; /* of the stream, where TCP's segment size was asked last */
+	bool looking; /* stream_lost.c: octets may be under way, and look_at holds */
+	unsigned long look_at; /* jiffies */
+	unsigned long unanswered; /* jiffies: since when the peer's TCP owes an answer; 0: not at all */
+
+	struct awk_sock_saved saved; /* the worker's, and of attach before it */
+};
+
+enum awk_stream_flag {
+	AWK_STREAM_ROOM, /* the socket has had room since the last send began */
 };
 
 /* At create_qp, before anybody can find the QP. */
@@ -25,6 +69,9 @@ void awk_stream_init(struct awk_qp *qp);
 void awk_stream_kick(struct awk_qp *qp);
 void awk_stream_push(struct awk_qp *qp);
 
+/* Receives were posted: any context, any lock. A kick where one is waited for, or the QP flushes them. */
+void awk_stream_recv_posted(struct awk_qp *qp);
+
 /*
  * At destroy_qp, process context: ends the stream at once (what TCP holds still goes out), iw_cm has had
  * its CLOSE, and when this returns neither callback nor worker will touch the QP again. What iw_cm itself
@@ -32,8 +79,30 @@ void awk_stream_push(struct awk_qp *qp);
  */
 void awk_stream_destroy(struct awk_qp *qp);
 
+/*
+ * The same for a QP that goes on (modify to RESET): the core is in ERROR, and there is neither socket nor
+ * connection any more. Process context.
+ */
+void awk_stream_end_wait(struct awk_qp *qp);
+
+/*
+ * For cm: a connection's start-up is under way for this QP, which has no other and is IDLE. 0 or -EINVAL.
+ * The claim holds a reference of conn until it is given back, behind iw_cm's last event.
+ */
+int awk_stream_claim(struct awk_qp *qp, struct awk_conn *conn);
+void awk_stream_unclaim(struct awk_qp *qp);
+
+/*
+ * For cm: the stream begins on a connected socket that has no callbacks; on 0 it is the stream's. conn
+ * hears of its end by awk_conn_stream_ended. Fills in stream's emss and stag_seed. 0 or -EINVAL.
+ */
+int awk_stream_attach(struct awk_qp *qp, struct socket *sock, struct aw_stream *stream);
+
 /* The module's: workqueues. */
 int awk_stream_init_module(void);
 void awk_stream_exit_module(void);
+
+/* Of streams, connections and sockets that linger. */
+extern struct workqueue_struct *awk_wq;
 
 #endif

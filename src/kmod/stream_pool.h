@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Buffers that a stream borrows while octets are under way: a stage for what came in, a batch for what
+// goes out. An idle stream holds neither; freed ones are kept warm for the next.
+#ifndef KMOD_STREAM_POOL_H
+#define KMOD_STREAM_POOL_H
+
+#include "core/tx.h"
+#include "wire/fpdu.h"
+
+#include <linux/types.h>
+
+/* Room for the rest of one FPDU, which is less than that, and as much again. */
+#define AWK_STAGE_OCTETS (2 * FPDU_MAX)
+/* A batch is closed at so many octets; its arena holds that and one more FPDU. */
+#define AWK_BATCH_OCTETS (128u * 1024)
+
+struct awk_stage {
+	size_t at; /* the first octet not used yet */
+	size_t len; /* of those */
+	u8 buf[AWK_STAGE_OCTETS];
+};
+
+struct awk_batch {
+	struct aw_iov iov[AW_TX_IOV_MIN];
+	unsigned int iov_count;
+	unsigned int iov_sent; /* entries that are wholly sent */
+	u8 arena[AWK_BATCH_OCTETS + AW_TX_ARENA_MIN];
+};
+
+/* Of the warm ones, in any context; NULL when there is none. Empty. */
+struct awk_stage *awk_stage_try(void);
+/* The same, which may sleep for memory, without recursion into I/O. */
+struct awk_stage *awk_stage_get(void);
+struct awk_batch *awk_batch_get(void);
+/* Any context but a hard interrupt; NULL is let be. */
+void awk_stage_put(struct awk_stage *stage);
+void awk_batch_put(struct awk_batch *batch);
+
+/* Sees to a warm stage, as softirqs cannot allocate one. */
+void awk_pool_warm(void);
+
+/* Frees what is warm, as the module goes. */
+void awk_pool_flush(void);
+
+#endif
