@@ -20,14 +20,17 @@ struct aw_ops {
 	 * Makes octets of a held AW_ACCESS_ON_DEMAND MR ready for the copy that follows, as a page fault
 	 * would; false where they are not mapped, or not writable.
 	 */
-	bool (*reach)(void *ctx, uint8_t *at, size_t len, bool write);
+	bool (*reach)(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len, bool write);
 
 	/*
-	 * Copies checked octets into a held MR; and out of one. False where its memory is gone, as a program may
+	 * Copies checked octets into the held MR; and out of it. dst (src) is aw_mr_at's: whether it is an address is
+	 * the driver's business, who chose mr->host. False where its memory is gone, as a program may
 	 * have it unmapped: some may be copied by then.
 	 */
-	bool (*place)(void *ctx, uint8_t *dst, const uint8_t *src, size_t len);
-	bool (*gather)(void *ctx, uint8_t *dst, const uint8_t *src, size_t len);
+	bool (*place)(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src,
+		      size_t len);
+	bool (*gather)(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src,
+		       size_t len);
 
 	/*
 	 * Makes an STag unusable on the peer's wish (Send with Invalidate) or the program's.
@@ -47,8 +50,8 @@ struct aw_ops {
 	 * they held. Atomic towards every other one, of whatever QP. False where the memory is gone:
 	 * nothing was done.
 	 */
-	bool (*atomic)(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req,
-		       uint64_t *before);
+	bool (*atomic)(void *ctx, const struct aw_mr *mr, uint8_t *at,
+		       const struct rdmap_atomic_req *req, uint64_t *before);
 
 	/* Takes the next receive from the RQ or SRQ; false when there is none. */
 	bool (*recv_take)(void *ctx, struct aw_rwqe *recv);

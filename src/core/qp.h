@@ -96,6 +96,7 @@ struct aw_qp {
 		recv_pd; /* the driver's to set after init: the SRQ's, which need not be the QP's */
 	bool srq;
 	bool sig_all; /* the driver's to set after init: every WR is signalled */
+	bool copies; /* the driver's to set after init: no payload is left where it lies */
 	bool posts_early; /* the driver's to set after init: WRs posted in IDLE wait for the start */
 	bool acks; /* the driver's, before the start: see core/ack.h */
 	bool sq_halts; /* the driver's at any time: WRs that were not begun yet wait */

@@ -34,7 +34,7 @@ static enum aw_error place(struct aw_qp *qp, const struct aw_rx_seg *seg)
 		span.p = aw_mr_at(mr, seg->hdr.to);
 		err = aw_span_reach(qp, mr, AW_ACCESS_REMOTE_WRITE, &span);
 	}
-	if (!err && !qp->ops->place(qp->ctx, span.p, seg->data, seg->len))
+	if (!err && !qp->ops->place(qp->ctx, mr, span.p, seg->data, seg->len))
 		err = AW_E_RDMAP_BOUNDS;
 	if (mr)
 		qp->ops->mr_put(qp->ctx, mr);

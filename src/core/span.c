@@ -15,8 +15,8 @@ enum aw_error aw_span_reach(const struct aw_qp *qp, const struct aw_mr *mr, uint
 
 	if (!(mr->access & AW_ACCESS_ON_DEMAND))
 		return AW_OK;
-	return qp->ops->reach(qp->ctx, span->p, span->len, access & writes) ? AW_OK
-									    : AW_E_RDMAP_BOUNDS;
+	return qp->ops->reach(qp->ctx, mr, span->p, span->len, access & writes) ? AW_OK
+										: AW_E_RDMAP_BOUNDS;
 }
 
 /* Octets offset to offset + len of one SGE. */
@@ -122,7 +122,8 @@ bool aw_spans_place(const struct aw_qp *qp, const struct aw_stretch *stretch, co
 	if (!placed)
 		return false;
 	for (unsigned int i = 0; i < spans.count && placed; i++) {
-		placed = qp->ops->place(qp->ctx, spans.at[i].p, src, spans.at[i].len);
+		placed = qp->ops->place(qp->ctx, spans.at[i].mr, spans.at[i].p, src,
+					spans.at[i].len);
 		src += spans.at[i].len;
 	}
 	aw_spans_put(qp, &spans);
@@ -136,7 +137,7 @@ bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8
 
 		if (!span->mr)
 			memcpy(dst, span->p, span->len);
-		else if (!qp->ops->gather(qp->ctx, dst, span->p, span->len))
+		else if (!qp->ops->gather(qp->ctx, span->mr, dst, span->p, span->len))
 			return false;
 		dst += span->len;
 	}

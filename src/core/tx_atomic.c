@@ -96,8 +96,8 @@ static enum aw_error execute(struct aw_qp *qp, struct aw_irq_entry *entry)
 	err = aw_spans_hold_atomic(qp, &entry->atomic_req, &target);
 	if (err)
 		return err;
-	entry->executed =
-		qp->ops->atomic(qp->ctx, target.at[0].p, &entry->atomic_req, &entry->original);
+	entry->executed = qp->ops->atomic(qp->ctx, target.at[0].mr, target.at[0].p,
+					  &entry->atomic_req, &entry->original);
 	aw_spans_put(qp, &target);
 	return entry->executed ? AW_OK : AW_E_RDMAP_BOUNDS;
 }

@@ -151,7 +151,7 @@ enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_
 	AW_PROMISE(ulpdu_len(seg) <= qp->mulpdu);
 	if (qp->stream.markers_tx)
 		tx = frame_marked(qp, out, seg);
-	else if (qp->stream.crc || seg->copy || seg->len <= AW_TX_COPY_MAX)
+	else if (qp->stream.crc || qp->copies || seg->copy || seg->len <= AW_TX_COPY_MAX)
 		tx = frame_copied(qp, out, seg);
 	else
 		tx = frame_lent(out, seg);

@@ -25,20 +25,23 @@ static void mr_put(void *ctx, const struct aw_mr *mr)
 	aw_mr_put(mr);
 }
 
-static bool reach(void *ctx, uint8_t *at, size_t len, bool write)
+static bool reach(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len, bool write)
 {
+	(void)mr;
 	(void)ctx;
 	return aw_mapping_reach(at, len, write);
 }
 
-static bool place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
 {
+	(void)mr;
 	(void)ctx;
 	return aw_guard_place(dst, src, len);
 }
 
-static bool gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
 {
+	(void)mr;
 	(void)ctx;
 	return aw_guard_gather(dst, src, len);
 }
@@ -53,8 +56,10 @@ static enum aw_wc_status bind(void *ctx, const struct aw_swqe *wqe)
 	return aw_mw_bind(ctx, wqe);
 }
 
-static bool atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before)
+static bool atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,
+		   const struct rdmap_atomic_req *req, uint64_t *before)
 {
+	(void)mr;
 	(void)ctx;
 	return aw_guard_atomic(at, req, before);
 }

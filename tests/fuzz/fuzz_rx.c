@@ -83,15 +83,17 @@ static bool is_there(void *ctx)
 	return bytes_u8(&((struct harness *)ctx)->answers) != 0xff;
 }
 
-static bool place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
 {
+	(void)mr;
 	check_inside(ctx, dst, len, true);
 	memcpy(dst, src, len);
 	return is_there(ctx);
 }
 
-static bool gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
 {
+	(void)mr;
 	check_inside(ctx, src, len, false);
 	memcpy(dst, src, len);
 	return is_there(ctx);
@@ -115,8 +117,10 @@ static enum aw_wc_status bind(void *ctx, const struct aw_swqe *wqe)
 	return bytes_u8(&h->answers) % 4 ? AW_WC_SUCCESS : AW_WC_MW_BIND_ERR;
 }
 
-static bool atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before)
+static bool atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,
+		   const struct rdmap_atomic_req *req, uint64_t *before)
 {
+	(void)mr;
 	uint64_t next;
 
 	check_inside(ctx, at, AW_ATOMIC_LEN, true);

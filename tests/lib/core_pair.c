@@ -26,9 +26,10 @@ const uint8_t core_siw_send[40] = {
 const uint8_t core_data[65535] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, [65500] = 10 };
 
 /* The memory of both ends is always there. */
-static bool op_reach(void *ctx, uint8_t *at, size_t len, bool write)
+static bool op_reach(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len, bool write)
 {
 	(void)ctx;
+	(void)mr;
 	(void)at;
 	(void)len;
 	(void)write;
@@ -62,12 +63,23 @@ static bool is_gone(const struct core_end *end, const uint8_t *at, size_t len)
 	return end->gone >= at && end->gone < at + len;
 }
 
-static bool op_place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+/* The region that the core says it is, and these octets within it. */
+static bool is_of(const struct core_end *end, const struct aw_mr *mr, const uint8_t *at, size_t len)
+{
+	bool known = false;
+
+	for (unsigned int i = 0; i < CORE_MRS; i++)
+		known |= mr == &end->mr[i];
+	return known && at >= mr->host && at + len <= mr->host + mr->len;
+}
+
+static bool op_place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src,
+		     size_t len)
 {
 	struct core_end *end = ctx;
 
 	assert_true(end->held > 0);
-	assert_true(dst >= end->mem && dst + len <= end->mem + CORE_MEM);
+	assert_true(is_of(end, mr, dst, len));
 	if (is_gone(end, dst, len))
 		return false;
 	end->placed++;
@@ -75,12 +87,13 @@ static bool op_place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
 	return true;
 }
 
-static bool op_gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool op_gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src,
+		      size_t len)
 {
 	struct core_end *end = ctx;
 
 	assert_true(end->held > 0);
-	assert_true(src >= end->mem && src + len <= end->mem + CORE_MEM);
+	assert_true(is_of(end, mr, src, len));
 	memcpy(dst, src, len);
 	return !is_gone(end, src, len);
 }
@@ -113,13 +126,14 @@ static enum aw_wc_status op_bind(void *ctx, const struct aw_swqe *wqe)
 	return end->bind_status;
 }
 
-static bool op_atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before)
+static bool op_atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,
+		      const struct rdmap_atomic_req *req, uint64_t *before)
 {
 	struct core_end *end = ctx;
 	uint64_t next;
 
 	assert_true(end->held > 0);
-	assert_true(at >= end->mem && at + AW_ATOMIC_LEN <= end->mem + CORE_MEM);
+	assert_true(is_of(end, mr, at, AW_ATOMIC_LEN));
 	if (is_gone(end, at, AW_ATOMIC_LEN))
 		return false;
 	memcpy(before, at, sizeof(*before));

@@ -45,14 +45,16 @@ static void copy_within(void *ctx, uint8_t *dst, const uint8_t *src, size_t len,
 		memcpy(dst, src, len);
 }
 
-static bool place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
 {
+	(void)mr;
 	copy_within(ctx, dst, src, len, dst);
 	return true;
 }
 
-static bool gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
 {
+	(void)mr;
 	copy_within(ctx, dst, src, len, src);
 	return true;
 }
@@ -79,8 +81,10 @@ static enum aw_wc_status bind_window(void *ctx, const struct aw_swqe *wqe)
 	return AW_WC_SUCCESS;
 }
 
-static bool atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before)
+static bool atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,
+		   const struct rdmap_atomic_req *req, uint64_t *before)
 {
+	(void)mr;
 	struct party *party = ctx;
 	uint64_t next;
 

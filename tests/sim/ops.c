@@ -52,15 +52,17 @@ static void check_within(struct end *end, const uint8_t *p, size_t len, const ch
 		world_fail(end->world, "%c: %s of %zu octets in no MR", end->name, what, len);
 }
 
-static bool place(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
 {
+	(void)mr;
 	check_within(ctx, dst, len, "placement");
 	memcpy(dst, src, len);
 	return true;
 }
 
-static bool gather(void *ctx, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
 {
+	(void)mr;
 	check_within(ctx, src, len, "gathering");
 	memcpy(dst, src, len);
 	return true;
@@ -86,8 +88,10 @@ static enum aw_error invalidate(void *ctx, uint32_t stag)
 	return AW_OK;
 }
 
-static bool atomic(void *ctx, uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before)
+static bool atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,
+		   const struct rdmap_atomic_req *req, uint64_t *before)
 {
+	(void)mr;
 	check_within(ctx, at, sizeof(uint64_t), "atomic");
 	*before = extensions_execute(ctx, at, req);
 	return true;

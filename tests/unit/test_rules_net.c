@@ -142,7 +142,7 @@ static void *add_one(void *word)
 
 	pthread_barrier_wait(&both_run);
 	for (unsigned int i = 0; i < ADDS; i++)
-		if (!aw_uqp_ops.atomic(NULL, word, &req, &before))
+		if (!aw_uqp_ops.atomic(NULL, NULL, word, &req, &before))
 			return "refused";
 	return NULL;
 }

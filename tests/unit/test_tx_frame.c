@@ -231,6 +231,21 @@ static void aw_tx_next__lends_nothing_under_a_crc(void **state)
 	core_end_destroy(end);
 }
 
+/* Of memory that has no address TCP could read from, a driver's payloads are all copied. */
+static void aw_tx_next__lends_nothing_that_is_to_be_copied(void **state)
+{
+	struct core_end *end = initiator_without_crc();
+	struct aw_tx_out out = batch(end, AW_TX_ARENA_MIN, AW_TX_IOV_MIN);
+
+	(void)state;
+	end->qp.copies = true;
+	core_post(end, AW_OP_WRITE, 64, AW_TX_COPY_MAX + 1, 0);
+	assert_int_equal(aw_tx_next(&end->qp, &out), AW_TX_FPDU);
+	assert_int_equal(out.iov_count, 1);
+	assert_ptr_equal(out.iov[0].base, out.arena);
+	core_end_destroy(end);
+}
+
 /* The segments before went out, and nothing of the one that cannot be read. */
 static void each_gone(uint32_t len, unsigned int segments)
 {
@@ -446,6 +461,7 @@ int main(void)
 		cmocka_unit_test(aw_tx_next__crc_off_is_zero),
 		cmocka_unit_test(aw_tx_next__lends_only_large_payloads),
 		cmocka_unit_test(aw_tx_next__lends_nothing_under_a_crc),
+		cmocka_unit_test(aw_tx_next__lends_nothing_that_is_to_be_copied),
 		cmocka_unit_test(aw_tx_next__payload_is_gone),
 		cmocka_unit_test(aw_tx_next__marked_payload_is_gone),
 		cmocka_unit_test(aw_tx_next__source_of_a_response_is_gone),
