@@ -45,8 +45,7 @@ const struct aw_mr *awk_mr_get(struct awk_device *dev, u32 stag);
 void awk_mr_put(const struct aw_mr *mr);
 bool awk_mr_place(const struct aw_mr *mr, u8 *dst, const u8 *src, size_t len);
 bool awk_mr_gather(const struct aw_mr *mr, u8 *dst, const u8 *src, size_t len);
-bool awk_mr_atomic(const struct aw_mr *mr, u8 *at, const struct rdmap_atomic_req *req,
-		   u64 *before);
+bool awk_mr_atomic(const struct aw_mr *mr, u8 *at, const struct rdmap_atomic_req *req, u64 *before);
 enum aw_error awk_mr_invalidate(struct awk_device *dev, const void *pd, u32 stag);
 /* REG_MR: a fast region gets this key and these rights. */
 enum aw_wc_status awk_mr_register(struct awk_device *dev, const void *pd, u32 stag, u32 access);

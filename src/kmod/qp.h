@@ -95,8 +95,10 @@ int awk_qp_modify(struct ib_qp *base, struct ib_qp_attr *attr, int mask, struct 
 int awk_qp_query(struct ib_qp *base, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init);
 int awk_qp_destroy(struct ib_qp *base, struct ib_udata *udata);
-int awk_qp_post_send(struct ib_qp *base, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
-int awk_qp_post_recv(struct ib_qp *base, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+int awk_qp_post_send(struct ib_qp *base, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad);
+int awk_qp_post_recv(struct ib_qp *base, const struct ib_recv_wr *wr,
+		     const struct ib_recv_wr **bad);
 void awk_qp_add_ref(struct ib_qp *base);
 void awk_qp_rem_ref(struct ib_qp *base);
 struct ib_qp *awk_qp_get_ib(struct ib_device *base, int qpn);

@@ -6,6 +6,19 @@
 
 #include <rdma/ib_verbs.h>
 #include <rdma/siw-abi.h>
+#include <rdma/uverbs_ioctl.h>
+
+struct awk_ucontext {
+	struct ib_ucontext base;
+};
+
+/* Whose request it is; NULL: the kernel's. */
+static inline struct ib_ucontext *awk_ucontext_of(struct ib_udata *udata)
+{
+	struct awk_ucontext *uctx = rdma_udata_to_drv_context(udata, struct awk_ucontext, base);
+
+	return uctx ? &uctx->base : NULL;
+}
 
 struct awk_ring {
 	void *mem; /* entries; zeroed */
