@@ -127,7 +127,8 @@ struct aw_swqe {
 	uint8_t done; /* core: nothing more will happen to it but its completion */
 	uint8_t status; /* core: enum aw_wc_status once done */
 	uint8_t access; /* BIND_MW: enum aw_access */
-	uint8_t pad[2];
+	uint8_t mark; /* the driver's own */
+	uint8_t pad;
 	uint32_t msn; /* core: of its first message on QN 0 */
 	uint64_t end_pos; /* core: stream position behind its last octet */
 	uint64_t compare_add; /* atomics; BIND_MW: octets */
