@@ -5,6 +5,7 @@
 
 #include "core/types.h"
 
+#include <linux/build_bug.h>
 #include <rdma/siw-abi.h>
 
 #define AWK_WR_MAX 8192 /* a queue; a Read with invalidate takes two of the core's */

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What the device is and can: its operations, and the answers to queries of it and its port.
+#include "kmod/device.h"
+
+#include "kmod/cq.h"
+#include "kmod/mr.h"
+#include "kmod/qp.h"
+#include "kmod/ring.h"
+#include "kmod/srq.h"
+
+#include <linux/module.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+
+int awk_device_query(struct ib_device *base, struct ib_device_attr *attr, struct ib_udata *udata)
+{
+	if (udata->inlen || udata->outlen)
+		return -EINVAL;
+	*attr = (struct ib_device_attr){
+		.sys_image_guid = base->node_guid,
+		.max_mr_size = ULONG_MAX,
+		.page_size_cap = PAGE_SIZE,
+		.max_qp = AWK_QP_MAX,
+		.max_qp_wr = AWK_WR_MAX,
+		.device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS,
+		.kernel_cap_flags = IBK_ALLOW_USER_UNREG,
+		.max_send_sge = AWK_SGE_MAX,
+		.max_recv_sge = AWK_SGE_MAX,
+		.max_sge_rd = AWK_SGE_MAX,
+		.max_cq = AWK_OBJECT_MAX,
+		.max_cqe = AWK_CQE_MAX,
+		.max_mr = AWK_MR_MAX,
+		.max_pd = AWK_OBJECT_MAX,
+		.max_qp_rd_atom = AWK_RD_MAX,
+		.max_qp_init_rd_atom = AWK_RD_MAX,
+		.max_res_rd_atom = AWK_QP_MAX * AWK_RD_MAX,
+		.max_srq = AWK_OBJECT_MAX,
+		.max_srq_wr = AWK_SRQ_WR_MAX,
+		.max_srq_sge = AWK_SGE_MAX,
+		.max_fast_reg_page_list_len = AWK_FAST_PAGES_MAX,
+	};
+	return 0;
+}
+
+static int port_query(struct ib_device *base, u32 port, struct ib_port_attr *attr)
+{
+	const struct net_device *netdev = awk_device_of(base)->netdev;
+	bool up = netif_running(netdev) && netif_carrier_ok(netdev);
+	int err = ib_get_eth_speed(base, port, &attr->active_speed, &attr->active_width);
+
+	if (err)
+		return err;
+	attr->max_mtu = IB_MTU_4096;
+	attr->active_mtu = ib_mtu_int_to_enum(netdev->mtu);
+	attr->state = up ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
+	attr->gid_tbl_len = 1;
+	attr->max_msg_sz = AW_MSG_MAX;
+	attr->port_cap_flags = IB_UVERBS_PCF_CM_SUP | IB_UVERBS_PCF_DEVICE_MGMT_SUP;
+	return 0;
+}
+
+static int port_immutable(struct ib_device *base, u32 port, struct ib_port_immutable *immutable)
+{
+	immutable->gid_tbl_len = 1;
+	immutable->core_cap_flags = RDMA_CORE_PORT_IWARP;
+	return 0;
+}
+
+static int gid_query(struct ib_device *base, u32 port, int index, union ib_gid *gid)
+{
+	*gid = awk_device_of(base)->gid;
+	return 0;
+}
+
+static void device_dealloc(struct ib_device *base)
+{
+	struct awk_device *dev = awk_device_of(base);
+
+	xa_destroy(&dev->qps);
+	xa_destroy(&dev->mrs);
+}
+
+struct awk_pd {
+	struct ib_pd base;
+};
+
+static int pd_alloc(struct ib_pd *pd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+static int pd_dealloc(struct ib_pd *pd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+static int ucontext_alloc(struct ib_ucontext *uctx, struct ib_udata *udata)
+{
+	struct siw_uresp_alloc_ctx resp = { 0 };
+
+	if (udata->outlen < sizeof(resp))
+		return -EINVAL;
+	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+}
+
+static void ucontext_dealloc(struct ib_ucontext *uctx)
+{
+}
+
+/* The device goes while a program has it open: its rings are memory, which stays until it unmaps them. */
+static void ucontext_disassociate(struct ib_ucontext *uctx)
+{
+}
+
+const struct ib_device_ops awk_device_ops = {
+	.owner = THIS_MODULE,
+	.uverbs_abi_ver = SIW_ABI_VERSION,
+	.driver_id = RDMA_DRIVER_SIW,
+
+	.query_device = awk_device_query,
+	.query_port = port_query,
+	.query_gid = gid_query,
+	.get_port_immutable = port_immutable,
+	.dealloc_driver = device_dealloc,
+	.alloc_ucontext = ucontext_alloc,
+	.dealloc_ucontext = ucontext_dealloc,
+	.disassociate_ucontext = ucontext_disassociate,
+	.mmap = awk_ring_mmap,
+	.mmap_free = awk_ring_mmap_free,
+	.alloc_pd = pd_alloc,
+	.dealloc_pd = pd_dealloc,
+
+	.get_dma_mr = awk_mr_get_dma,
+	.reg_user_mr = awk_mr_reg_user,
+	.alloc_mr = awk_mr_alloc,
+	.map_mr_sg = awk_mr_map_sg,
+	.dereg_mr = awk_mr_dereg,
+
+	.create_cq = awk_cq_create,
+	.destroy_cq = awk_cq_destroy,
+	.poll_cq = awk_cq_poll,
+	.req_notify_cq = awk_cq_req_notify,
+
+	.create_srq = awk_srq_create,
+	.modify_srq = awk_srq_modify,
+	.query_srq = awk_srq_query,
+	.destroy_srq = awk_srq_destroy,
+	.post_srq_recv = awk_srq_post,
+
+	.create_qp = awk_qp_create,
+	.modify_qp = awk_qp_modify,
+	.query_qp = awk_qp_query,
+	.destroy_qp = awk_qp_destroy,
+	.post_send = awk_qp_post_send,
+	.post_recv = awk_qp_post_recv,
+	.iw_add_ref = awk_qp_add_ref,
+	.iw_rem_ref = awk_qp_rem_ref,
+	.iw_get_qp = awk_qp_get_ib,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, awk_cq, base),
+	INIT_RDMA_OBJ_SIZE(ib_pd, awk_pd, base),
+	INIT_RDMA_OBJ_SIZE(ib_qp, awk_qp, base),
+	INIT_RDMA_OBJ_SIZE(ib_srq, awk_srq, base),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, awk_ucontext, base),
+};
