@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Rings, and their mappings: the memory of a program's ring lives as long as the last who may map it.
+#include "kmod/ring.h"
+
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+struct awk_ring_map {
+	struct rdma_user_mmap_entry entry;
+	void *mem;
+};
+
+static int ring_offer(struct awk_ring *ring, struct ib_ucontext *uctx, size_t octets)
+{
+	struct awk_ring_map *map = kzalloc(sizeof(*map), GFP_KERNEL);
+	int err;
+
+	if (!map)
+		return -ENOMEM;
+	map->mem = ring->mem;
+	err = rdma_user_mmap_entry_insert(uctx, &map->entry, octets);
+	if (err) {
+		kfree(map);
+		return err;
+	}
+	ring->map = map;
+	ring->key = rdma_user_mmap_get_offset(&map->entry);
+	return 0;
+}
+
+int awk_ring_create(struct awk_ring *ring, struct ib_ucontext *uctx, u32 count, size_t entry,
+		    size_t tail)
+{
+	size_t octets = PAGE_ALIGN(count * entry + tail);
+	int err = 0;
+
+	*ring = (struct awk_ring){ .count = count, .key = SIW_INVAL_UOBJ_KEY };
+	if (count == 0)
+		return 0;
+	ring->mem = uctx ? vmalloc_user(octets) : vzalloc(octets);
+	if (!ring->mem)
+		return -ENOMEM;
+	if (uctx)
+		err = ring_offer(ring, uctx, octets);
+	if (err) {
+		vfree(ring->mem);
+		ring->mem = NULL;
+	}
+	return err;
+}
+
+void awk_ring_destroy(struct awk_ring *ring)
+{
+	if (ring->map)
+		rdma_user_mmap_entry_remove(&ring->map->entry);
+	else
+		vfree(ring->mem);
+	ring->map = NULL;
+	ring->mem = NULL;
+}
+
+int awk_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *entry;
+	int err = -EINVAL;
+
+	if (vma->vm_start & (PAGE_SIZE - 1))
+		return -EINVAL;
+	entry = rdma_user_mmap_entry_get(uctx, vma);
+	if (!entry)
+		return -EINVAL;
+	err = remap_vmalloc_range(vma, container_of(entry, struct awk_ring_map, entry)->mem, 0);
+	rdma_user_mmap_entry_put(entry);
+	return err;
+}
+
+void awk_ring_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	struct awk_ring_map *map = container_of(entry, struct awk_ring_map, entry);
+
+	vfree(map->mem);
+	kfree(map);
+}
