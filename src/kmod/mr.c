@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The table of regions by STag: 24 bits of index, and a key of 8 bits that differs from one region at
+// an index to the next. A region goes when the last copy that it was found for is done.
+#include "kmod/mr.h"
+
+#include "kmod/mr_impl.h"
+
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <rdma/ib_umem.h>
+
+#define STAG_KEY 0xff
+#define INDEX_LIMIT XA_LIMIT(1, 0xffffff)
+
+struct awk_mr *awk_mr_create(enum awk_mr_kind kind, u32 pages_max)
+{
+	struct awk_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->kind = kind;
+	mr->pages_max = pages_max;
+	refcount_set(&mr->refs, 1);
+	init_completion(&mr->unused);
+	if (pages_max > 0)
+		mr->pages = kvcalloc(pages_max, sizeof(*mr->pages), GFP_KERNEL_ACCOUNT);
+	if (pages_max > 0 && !mr->pages) {
+		kfree(mr);
+		return ERR_PTR(-ENOMEM);
+	}
+	return mr;
+}
+
+void awk_mr_free(struct awk_mr *mr)
+{
+	ib_umem_release(mr->umem); /* NULL is one too */
+	kvfree(mr->pages);
+	kfree_rcu(mr, rcu);
+}
+
+int awk_mr_enlist(struct awk_mr *mr, struct ib_pd *pd)
+{
+	struct awk_device *dev = awk_device_of(pd->device);
+	u32 index;
+	int err;
+
+	mr->base.device = pd->device;
+	mr->core.pd = pd;
+	err = xa_alloc_cyclic(&dev->mrs, &index, NULL, INDEX_LIMIT, &dev->mr_next, GFP_KERNEL);
+	if (err < 0)
+		return err;
+	mr->core.stag = (index << 8) | (get_random_u32() & STAG_KEY);
+	mr->base.lkey = mr->base.rkey = mr->core.stag;
+	/* From here it is found. The slot is reserved: no memory is needed. */
+	xa_store(&dev->mrs, index, mr, GFP_KERNEL);
+	return 0;
+}
+
+/* Held, be it valid or not. */
+static struct awk_mr *mr_find(struct awk_device *dev, u32 stag)
+{
+	struct awk_mr *mr;
+
+	rcu_read_lock();
+	mr = xa_load(&dev->mrs, stag >> 8);
+	if (mr && !refcount_inc_not_zero(&mr->refs))
+		mr = NULL;
+	rcu_read_unlock();
+	return mr;
+}
+
+const struct aw_mr *awk_mr_get(struct awk_device *dev, u32 stag)
+{
+	struct awk_mr *mr = mr_find(dev, stag);
+
+	if (!mr)
+		return NULL;
+	/* Pairs with the release of mr_register. */
+	if (smp_load_acquire(&mr->valid) && READ_ONCE(mr->core.stag) == stag)
+		return &mr->core;
+	awk_mr_put(&mr->core);
+	return NULL;
+}
+
+void awk_mr_put(const struct aw_mr *core)
+{
+	struct awk_mr *mr = container_of((struct aw_mr *)core, struct awk_mr, core);
+
+	if (refcount_dec_and_test(&mr->refs))
+		complete(&mr->unused);
+}
+
+int awk_mr_dereg(struct ib_mr *base, struct ib_udata *udata)
+{
+	struct awk_mr *mr = awk_mr_of(base);
+	struct awk_device *dev = awk_device_of(base->device);
+
+	xa_erase(&dev->mrs, mr->core.stag >> 8);
+	awk_mr_put(&mr->core);
+	wait_for_completion(&mr->unused);
+	awk_mr_free(mr);
+	return 0;
+}
+
+/* What a region that was found may become: valid by REG_MR, or not by an invalidation. */
+static enum aw_error mr_invalidate(struct awk_mr *mr, const void *pd, u32 stag)
+{
+	if (!mr || !smp_load_acquire(&mr->valid) || mr->core.stag != stag)
+		return AW_E_RDMAP_STAG;
+	if (mr->core.pd != pd)
+		return AW_E_RDMAP_NOT_ASSOCIATED;
+	if (mr->kind != AWK_MR_FAST)
+		return AW_E_RDMAP_CANNOT_INVALIDATE;
+	WRITE_ONCE(mr->valid, false);
+	return AW_OK;
+}
+
+enum aw_error awk_mr_invalidate(struct awk_device *dev, const void *pd, u32 stag)
+{
+	struct awk_mr *mr = mr_find(dev, stag);
+	enum aw_error err = mr_invalidate(mr, pd, stag);
+
+	if (mr)
+		awk_mr_put(&mr->core);
+	return err;
+}
+
+static enum aw_wc_status mr_register(struct awk_mr *mr, const void *pd, u32 stag, u32 access)
+{
+	if (!mr || mr->kind != AWK_MR_FAST || mr->core.pd != pd || READ_ONCE(mr->valid))
+		return AW_WC_MW_BIND_ERR;
+	WRITE_ONCE(mr->core.stag, stag);
+	mr->core.access = awk_mr_access(access);
+	mr->core.iova = mr->base.iova;
+	mr->core.len = mr->base.length;
+	mr->core.host = (u8 *)(uintptr_t)(mr->base.iova & ((1ull << mr->page_shift) - 1));
+	smp_store_release(&mr->valid, true);
+	return AW_WC_SUCCESS;
+}
+
+enum aw_wc_status awk_mr_register(struct awk_device *dev, const void *pd, u32 stag, u32 access)
+{
+	struct awk_mr *mr = mr_find(dev, stag);
+	enum aw_wc_status status = mr_register(mr, pd, stag, access);
+
+	if (mr)
+		awk_mr_put(&mr->core);
+	return status;
+}
