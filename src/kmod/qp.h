@@ -25,6 +25,7 @@ struct awk_qp {
 	struct awk_cq *recv_cq;
 	struct awk_srq *srq; /* or NULL */
 	bool user;
+	bool sig_all;
 	struct ib_qp_cap cap;
 	void *sq_mem;
 	void *reads; /* IRQ and ORQ: AWK_RD_MAX + 1 of each */
@@ -41,6 +42,7 @@ struct awk_qp {
 	spinlock_t lock; /* bh: awk_qp_lock, awk_qp_unlock; guards what follows */
 	struct aw_qp core;
 	u32 sq_get;
+	u32 recv_budget; /* receives that one hold of the lock may still flush */
 	bool read_inv_told; /* the Read of a READ_WITH_INV failed, and said so */
 	enum ib_qp_state asked; /* in IDLE: RESET, INIT or RTR, as modify_qp has it */
 	u32 access; /* enum ib_access_flags of modify_qp */
@@ -85,6 +87,9 @@ void awk_qp_unlock(struct awk_qp *qp);
  * too. To be called before aw_tx_next, and after anything that completes WRs. Does nothing in IDLE.
  */
 void awk_qp_drain(struct awk_qp *qp);
+
+/* Back to IDLE, when awk_stream_end_wait is behind the caller. */
+void awk_qp_reset(struct awk_qp *qp);
 
 /* What the core calls (ctx: struct awk_qp). */
 extern const struct aw_ops awk_ops;
