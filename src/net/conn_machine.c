@@ -3,12 +3,13 @@
 // thread under the conn's lock; what they come to is told after the lock is given back.
 // RFC 5044 7.1, RFC 6581.
 #include "net/conn_machine.h"
+
+#include "core/setup_term.h"
 #include "net/addr.h"
 #include "net/bounds.h"
 #include "net/engine.h"
 #include "net/linger.h"
 #include "net/log.h"
-#include "net/setup_term.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The one FPDU that an initiator sends when start-up itself ends in an error: a Terminate
 // (RFC 6581 8), as the stream's first FPDU.
-#ifndef NET_SETUP_TERM_H
-#define NET_SETUP_TERM_H
+#ifndef CORE_SETUP_TERM_H
+#define CORE_SETUP_TERM_H
 
 #include "wire/error.h"
 

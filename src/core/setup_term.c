@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The Terminate of a failed start-up.
-#include "net/setup_term.h"
+#include "core/setup_term.h"
 
+#include "core/promise.h"
 #include "wire/crc32c.h"
 #include "wire/ddp.h"
 #include "wire/fpdu.h"
@@ -9,7 +10,6 @@
 #include "wire/rdmap.h"
 #include "wire/term.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum {
@@ -35,7 +35,7 @@ size_t aw_setup_term(enum aw_error error, bool markers, uint8_t *buf)
 	put_be16(plain, ULPDU_LEN);
 	at += ddp_put(&ddp, plain + at);
 	at += term_put(&(struct term_msg){ .error = error }, plain + at);
-	assert(at + FPDU_CRC_LEN == FPDU_SIZE);
+	AW_PROMISE(at + FPDU_CRC_LEN == FPDU_SIZE);
 	if (markers)
 		len = fpdu_insert_markers(buf, plain, FPDU_SIZE, 0);
 	else
