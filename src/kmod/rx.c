@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Receive: TCP's buffers are read-only and in pieces, and the core wants flat octets that it may write
+// to; so they go over a stage. RFC 5044 4.4's CRC is the core's, before it places an octet.
+#include "core/rx.h"
+
+#include "kmod/stream_io.h"
+#include "kmod/stream_pool.h"
+
+#include <net/tcp.h>
+
+#define RX_OCTETS (256 * 1024) /* a turn: leave others theirs */
+
+static bool rx_waits(const struct aw_qp *core)
+{
+	return core->rx_held > 0 && core->rnr_holds && core->state == AW_QP_RTS;
+}
+
+/* With the lock, as all that follows up to the actor. */
+static bool rx_may_read(const struct awk_qp *qp)
+{
+	return qp->stream.sock && !qp->core.peer_closed && qp->core.state != AW_QP_ERROR &&
+	       !qp->stream.rx_waits;
+}
+
+static void stage_use(struct awk_qp *qp, struct awk_stage *stage)
+{
+	size_t used = aw_rx_octets(&qp->core, stage->buf + stage->at, stage->len);
+
+	stage->len -= used;
+	stage->at = stage->len ? stage->at + used : 0;
+	WRITE_ONCE(qp->stream.rx_waits, rx_waits(&qp->core));
+}
+
+/* What is left, unless it waits for a receive, is less than an FPDU. */
+static size_t stage_room(struct awk_stage *stage)
+{
+	if (stage->at > FPDU_MAX) {
+		memmove(stage->buf, stage->buf + stage->at, stage->len);
+		stage->at = 0;
+	}
+	return sizeof(stage->buf) - stage->at - stage->len;
+}
+
+static struct awk_stage *stage_of(struct awk_stream *s)
+{
+	if (!s->stage)
+		s->stage = awk_stage_try();
+	s->starved |= !s->stage;
+	return s->stage;
+}
+
+/* A stage stays with the stream only while it holds something. */
+static void stage_rest(struct awk_stream *s)
+{
+	if (!s->stage || s->stage->len > 0)
+		return;
+	awk_stage_put(s->stage);
+	s->stage = NULL;
+}
+
+/* Octets of the skb used; 0 when none can be now. */
+static size_t rx_copy(struct awk_qp *qp, struct sk_buff *skb, unsigned int offset, size_t len)
+{
+	struct awk_stage *stage = rx_may_read(qp) ? stage_of(&qp->stream) : NULL;
+	size_t n = stage ? min(len, stage_room(stage)) : 0;
+
+	if (n == 0)
+		return 0;
+	if (skb_copy_bits(skb, offset, stage->buf + stage->at + stage->len, n)) {
+		awk_stream_lose(qp);
+		return 0;
+	}
+	stage->len += n;
+	stage_use(qp, stage);
+	return n;
+}
+
+/* tcp_read_sock's: octets taken of this skb. The lock is given back for each, so that posters get their turn. */
+static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
+{
+	struct awk_qp *qp = desc->arg.data;
+	size_t used = 0, n;
+
+	len = min(len, desc->count);
+	awk_qp_lock(qp);
+	do {
+		n = rx_copy(qp, skb, offset + used, len - used);
+		used += n;
+	} while (n > 0 && used < len);
+	awk_qp_unlock(qp);
+	desc->count = used < len ? 0 : desc->count - used;
+	return used;
+}
+
+/* With the socket's lock. */
+static void rx_pass(struct awk_qp *qp, struct sock *sk)
+{
+	read_descriptor_t desc = { .arg.data = qp, .count = RX_OCTETS };
+
+	tcp_read_sock(sk, &desc, rx_actor);
+}
+
+void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
+{
+	struct awk_stream *s = &qp->stream;
+	bool due;
+
+	rx_pass(qp, sk);
+	awk_qp_lock(qp);
+	stage_rest(s);
+	due = !skb_queue_empty(&sk->sk_receive_queue) || awk_sock_is_over(sk) ||
+	      awk_stream_ends(qp) || awk_tx_is_due(qp);
+	awk_qp_unlock(qp);
+	if (due)
+		awk_stream_wake(s);
+}
+
+/* Each message has the whole time: the position in the stream tells one from the next. */
+static void rnr_try(struct awk_qp *qp)
+{
+	struct awk_stream *s = &qp->stream;
+
+	if (s->rnr_pos != qp->core.rx_pos) {
+		s->rnr_pos = qp->core.rx_pos;
+		s->rnr_since = jiffies;
+	} else if (time_after_eq(jiffies, s->rnr_since + msecs_to_jiffies(AWK_RNR_MS))) {
+		qp->core.rnr_holds = false;
+	}
+}
+
+/* What waits for a receive, once more. */
+static void rx_retry(struct awk_qp *qp)
+{
+	awk_qp_lock(qp);
+	qp->stream.starved = false;
+	if (qp->core.rx_held && qp->stream.stage) {
+		rnr_try(qp);
+		stage_use(qp, qp->stream.stage);
+	}
+	awk_qp_unlock(qp);
+}
+
+/*
+ * What the socket says of the connection. What it has received is read first, but behind a message that waits
+ * for a receive nothing is; and MPA has no use for urgent octets, which tcp_read_sock does not pass.
+ */
+static void rx_follow(struct awk_qp *qp, struct sock *sk)
+{
+	struct awk_stream *s = &qp->stream;
+	bool all_read = skb_queue_empty(&sk->sk_receive_queue) && !s->rx_waits;
+	bool failed = sk->sk_err || s->broken;
+
+	if (!s->sock || qp->core.state == AW_QP_ERROR)
+		return;
+	if ((failed && (all_read || s->rx_waits)) || tcp_sk(sk)->urg_data)
+		awk_stream_lose(qp);
+	else if (all_read && !qp->core.peer_closed && (sk->sk_shutdown & RCV_SHUTDOWN))
+		aw_qp_peer_closed(&qp->core, s->stage ? s->stage->len : 0);
+}
+
+bool awk_rx_serve(struct awk_qp *qp, struct sock *sk)
+{
+	struct awk_stream *s = &qp->stream;
+	bool more;
+
+	if (READ_ONCE(s->starved))
+		awk_pool_warm();
+	lock_sock(sk);
+	rx_retry(qp);
+	rx_pass(qp, sk);
+	awk_qp_lock(qp);
+	rx_follow(qp, sk);
+	stage_rest(s);
+	more = rx_may_read(qp) && !s->starved && !skb_queue_empty(&sk->sk_receive_queue);
+	awk_qp_unlock(qp);
+	release_sock(sk);
+	return more;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// How a stream ends: the core's state decides, the worker follows with the socket and with iw_cm.
+// RFC 5040 6.2.1: a Terminate is the last message; RFC 5044 7.2: FIN behind the last FPDU.
+#include "kmod/cm_conn.h"
+#include "kmod/stream_io.h"
+#include "kmod/stream_pool.h"
+
+/* What the worker is to do once it has given the lock back. */
+struct steps {
+	struct socket *sock; /* to shut down, to give up, or NULL */
+	bool fin;
+	bool drop;
+	bool reset; /* drop: nobody is there to linger for */
+	struct awk_conn *conn; /* that hears of what follows; a reference, or NULL */
+	bool leaves; /* the stream is ending, there or here */
+	bool refused; /* the QP ended before its connection began */
+};
+
+void awk_stream_lose(struct awk_qp *qp)
+{
+	qp->stream.lost = true;
+	aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
+}
+
+bool awk_stream_ends(const struct awk_qp *qp)
+{
+	const struct awk_stream *s = &qp->stream;
+
+	return qp->core.state > AW_QP_RTS && (s->sock || s->conn);
+}
+
+/* The deadline starts with the ending, so that a peer that takes nothing cannot delay the flush. */
+static void begin_ending(struct awk_qp *qp)
+{
+	struct awk_stream *s = &qp->stream;
+	bool closing = qp->core.state == AW_QP_CLOSING;
+
+	if (s->ending || (!closing && qp->core.state != AW_QP_TERMINATE))
+		return;
+	s->ending = true;
+	s->deadline = jiffies + msecs_to_jiffies(closing ? AWK_CLOSE_MS : AWK_TERMINATE_MS);
+	qp->core.rnr_holds = false; /* a receive posted now would flush */
+}
+
+static void end_in_time(struct awk_qp *qp)
+{
+	struct awk_stream *s = &qp->stream;
+
+	if (!s->ending || time_before(jiffies, s->deadline))
+		return;
+	if (aw_qp_drop_answers(&qp->core))
+		s->deadline = jiffies + msecs_to_jiffies(AWK_TERMINATE_MS);
+	else
+		aw_qp_abort(&qp->core, qp->core.error);
+}
+
+/* Once all is said: FIN. Behind a Terminate nothing of the peer's matters, so that is the end. */
+static void finish_ending(struct awk_qp *qp, struct steps *steps)
+{
+	struct awk_stream *s = &qp->stream;
+
+	if (!s->ending || s->tx_busy || s->batch || !aw_qp_tx_finished(&qp->core))
+		return;
+	if (!s->fin_sent) {
+		aw_qp_close(&qp->core); /* what is posted from now on flushes */
+		steps->sock = s->sock;
+		steps->fin = true;
+	}
+	s->fin_sent = true;
+	if (qp->core.peer_closed || qp->core.state == AW_QP_TERMINATE)
+		aw_qp_abort(&qp->core, qp->core.error);
+}
+
+/* In ERROR. A thread that transmits meanwhile finds the state, and wakes the worker again. */
+static void drop_socket(struct awk_qp *qp, struct steps *steps)
+{
+	struct awk_stream *s = &qp->stream;
+
+	if (s->tx_busy) {
+		s->tx_again = true;
+		return;
+	}
+	steps->sock = s->sock;
+	steps->drop = true;
+	steps->reset = s->lost;
+	s->sock = NULL;
+	awk_stage_put(s->stage);
+	awk_batch_put(s->batch);
+	s->stage = NULL;
+	s->batch = NULL;
+	WRITE_ONCE(s->rx_waits, false);
+}
+
+static void decide(struct awk_qp *qp, struct steps *steps)
+{
+	struct awk_stream *s = &qp->stream;
+
+	awk_lost_look(qp);
+	if (s->sock && qp->core.state != AW_QP_ERROR) {
+		begin_ending(qp);
+		end_in_time(qp);
+		finish_ending(qp, steps);
+	}
+	steps->leaves = qp->core.state >= AW_QP_TERMINATE || qp->core.peer_closed;
+	steps->refused = qp->core.state == AW_QP_ERROR && !s->sock;
+	if (s->sock && qp->core.state == AW_QP_ERROR)
+		drop_socket(qp, steps);
+	if (s->conn && (steps->leaves || steps->refused)) {
+		steps->conn = s->conn;
+		awk_conn_get(s->conn);
+	}
+	awk_qp_drain(qp);
+	awk_stream_arm(qp);
+}
+
+static void carry_out(struct awk_qp *qp, const struct steps *steps)
+{
+	if (steps->fin)
+		kernel_sock_shutdown(steps->sock, SHUT_WR);
+	if (steps->drop) {
+		awk_sock_release(steps->sock->sk, &qp->stream.saved);
+		if (steps->reset)
+			sock_release(steps->sock);
+		else
+			awk_linger(steps->sock);
+		wake_up(&qp->stream.over);
+	}
+	if (!steps->conn)
+		return;
+	if (steps->drop)
+		awk_conn_stream_ended(steps->conn);
+	else if (steps->refused)
+		awk_conn_abandon(steps->conn);
+	else if (steps->leaves)
+		awk_conn_stream_leaves(steps->conn);
+	awk_conn_put(steps->conn);
+}
+
+void awk_stream_settle(struct awk_qp *qp)
+{
+	struct steps steps = { 0 };
+
+	awk_qp_lock(qp);
+	decide(qp, &steps);
+	awk_qp_unlock(qp);
+	carry_out(qp, &steps);
+}
+
+/* The next time at which the worker has something to look at without being told. */
+void awk_stream_arm(struct awk_qp *qp)
+{
+	struct awk_stream *s = &qp->stream;
+
+	if (!s->sock)
+		return;
+	if (s->ending)
+		timer_reduce(&s->timer, s->deadline);
+	if (s->rx_waits)
+		timer_reduce(&s->timer, jiffies + msecs_to_jiffies(AWK_RNR_RETRY_MS));
+	if (s->starved)
+		timer_reduce(&s->timer, jiffies + msecs_to_jiffies(AWK_MEMORY_RETRY_MS));
+	if (s->looking)
+		timer_reduce(&s->timer, s->look_at);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Closing a socket so that octets TCP already holds reach the peer: FIN, then read and drop what still
+// comes until the peer's FIN or a deadline. Closing with unread input would reset instead.
+#include "kmod/stream_io.h"
+
+#include <linux/list.h>
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#define LINGER_MS 2000
+#define STRANGERS_MAX 256
+#define DROP_OCTETS (1 << 20) /* a turn: leave others theirs */
+
+struct lingerer {
+	struct socket *sock;
+	struct awk_sock_saved saved;
+	struct delayed_work work; /* the deadline; at once when nothing will come any more */
+	bool stranger;
+	struct list_head entry; /* guarded by lock */
+};
+
+static DEFINE_SPINLOCK(lock); /* bh, innermost; guards what follows */
+static LIST_HEAD(lingerers);
+static unsigned int strangers;
+static DECLARE_WAIT_QUEUE_HEAD(empty);
+
+static int drop_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
+{
+	len = min(len, desc->count);
+	desc->count -= len;
+	return len;
+}
+
+/* With the socket's lock. */
+static void drop_input(struct sock *sk)
+{
+	read_descriptor_t desc = { .count = DROP_OCTETS };
+
+	tcp_read_sock(sk, &desc, drop_actor);
+}
+
+static void on_data(struct sock *sk)
+{
+	struct lingerer *l;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	l = awk_sock_user(sk);
+	if (l) {
+		drop_input(sk);
+		if (awk_sock_is_over(sk))
+			mod_delayed_work(awk_wq, &l->work, 0);
+	}
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void on_state(struct sock *sk)
+{
+	struct lingerer *l;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	l = awk_sock_user(sk);
+	if (l && awk_sock_is_over(sk))
+		mod_delayed_work(awk_wq, &l->work, 0);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void on_space(struct sock *sk)
+{
+}
+
+static const struct awk_sock_ops linger_ops = {
+	.data_ready = on_data,
+	.state_change = on_state,
+	.write_space = on_space,
+};
+
+/* Unread input would make a reset of it. */
+static void drop_and_close(struct socket *sock)
+{
+	lock_sock(sock->sk);
+	drop_input(sock->sk);
+	release_sock(sock->sk);
+	sock_release(sock);
+}
+
+/* The work, at the deadline or before: it alone ends a lingerer. The list is what a flush queues it by. */
+static void linger_end(struct work_struct *work)
+{
+	struct lingerer *l = container_of(to_delayed_work(work), struct lingerer, work);
+
+	spin_lock_bh(&lock);
+	list_del(&l->entry);
+	strangers -= l->stranger;
+	if (list_empty(&lingerers))
+		wake_up(&empty);
+	spin_unlock_bh(&lock);
+	awk_sock_release(l->sock->sk, &l->saved);
+	cancel_delayed_work(&l->work); /* what a callback queued meanwhile */
+	drop_and_close(l->sock);
+	kfree(l);
+}
+
+/* False: there are too many of that kind. */
+static bool linger_enlist(struct lingerer *l)
+{
+	bool fits;
+
+	spin_lock_bh(&lock);
+	fits = !l->stranger || strangers < STRANGERS_MAX;
+	if (fits) {
+		strangers += l->stranger;
+		list_add_tail(&l->entry, &lingerers);
+	}
+	spin_unlock_bh(&lock);
+	return fits;
+}
+
+static void linger_begin(struct socket *sock, bool stranger)
+{
+	struct sock *sk = sock->sk;
+	struct lingerer *l = NULL;
+
+	if (kernel_sock_shutdown(sock, SHUT_WR) == 0 && !awk_sock_is_over(sk))
+		l = kzalloc(sizeof(*l), GFP_NOIO);
+	if (!l)
+		goto close;
+	l->sock = sock;
+	l->stranger = stranger;
+	INIT_DELAYED_WORK(&l->work, linger_end);
+	if (!linger_enlist(l))
+		goto free;
+	awk_sock_take(sk, l, &linger_ops, &l->saved);
+	queue_delayed_work(awk_wq, &l->work,
+			   awk_sock_is_over(sk) ? 0 : msecs_to_jiffies(LINGER_MS));
+	return;
+
+free:
+	kfree(l);
+close:
+	drop_and_close(sock);
+}
+
+void awk_linger(struct socket *sock)
+{
+	linger_begin(sock, false);
+}
+
+void awk_linger_stranger(struct socket *sock)
+{
+	linger_begin(sock, true);
+}
+
+static bool linger_is_empty(void)
+{
+	bool is_empty;
+
+	spin_lock_bh(&lock);
+	is_empty = list_empty(&lingerers);
+	spin_unlock_bh(&lock);
+	return is_empty;
+}
+
+/* None is added any more. */
+void awk_linger_flush(void)
+{
+	struct lingerer *l;
+
+	spin_lock_bh(&lock);
+	list_for_each_entry(l, &lingerers, entry)
+		mod_delayed_work(awk_wq, &l->work, 0);
+	spin_unlock_bh(&lock);
+	wait_event(empty, linger_is_empty());
+}

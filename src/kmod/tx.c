@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Transmit: the core's FPDUs in batches, one sendmsg each, without any lock held. One thread at a time
+// sends for a QP. A batch stays with the stream only while the socket has not taken all of it.
+#include "core/tx.h"
+
+#include "kmod/stream_io.h"
+#include "kmod/stream_pool.h"
+
+#include <linux/socket.h>
+#include <linux/uio.h>
+
+#define EMSS_OCTETS (1u << 20) /* how often TCP is asked for its segment size */
+
+static_assert(sizeof(struct aw_iov) == sizeof(struct kvec) &&
+	      offsetof(struct aw_iov, base) == offsetof(struct kvec, iov_base) &&
+	      offsetof(struct aw_iov, len) == offsetof(struct kvec, iov_len));
+
+/* With the lock, as all that follows up to batch_send: the socket is full, and has not said otherwise since. */
+static bool tx_is_blocked(const struct awk_stream *s)
+{
+	return s->broken || (s->tx_blocked && !test_bit(AWK_STREAM_ROOM, &s->flags));
+}
+
+static bool tx_has_socket(const struct awk_qp *qp)
+{
+	/* What waits in a batch was flushed with its WR, where the state is ERROR. */
+	return qp->stream.sock && qp->core.state != AW_QP_ERROR;
+}
+
+bool awk_tx_is_due(struct awk_qp *qp)
+{
+	const struct aw_qp *core = &qp->core;
+
+	awk_qp_drain(qp);
+	if (!tx_has_socket(qp) || tx_is_blocked(&qp->stream))
+		return false;
+	return core->irq_count > 0 || core->sq.next != core->sq.tail || core->rtr_due ||
+	       core->term_due;
+}
+
+/* RFC 5044 3: a change of the path is followed, though not at each FPDU's cost. */
+static void follow_path(struct awk_qp *qp)
+{
+	struct awk_stream *s = &qp->stream;
+
+	if (qp->core.tx_pos - s->emss_pos < EMSS_OCTETS)
+		return;
+	s->emss_pos = qp->core.tx_pos;
+	aw_qp_set_emss(&qp->core, awk_sock_segment_size(s->sock->sk));
+}
+
+/* Puts what is due now into the batch. False when nothing is. */
+static bool batch_fill(struct awk_qp *qp, struct awk_batch *batch)
+{
+	struct aw_tx_out out = {
+		.arena = batch->arena,
+		.arena_len = sizeof(batch->arena),
+		.iov = batch->iov,
+		.iov_max = ARRAY_SIZE(batch->iov),
+	};
+
+	follow_path(qp);
+	awk_qp_drain(qp);
+	while (out.octets < AWK_BATCH_OCTETS && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
+		;
+	batch->iov_count = out.iov_count;
+	batch->iov_sent = 0;
+	return out.iov_count > 0;
+}
+
+/* Drops n octets from the front of the batch. */
+static void batch_advance(struct awk_batch *batch, size_t n)
+{
+	while (n > 0) {
+		struct aw_iov *iov = &batch->iov[batch->iov_sent];
+
+		if (n < iov->len) {
+			iov->base = (u8 *)iov->base + n;
+			iov->len -= n;
+			return;
+		}
+		n -= iov->len;
+		batch->iov_sent++;
+	}
+}
+
+static bool batch_is_sent(const struct awk_batch *batch)
+{
+	return batch->iov_sent == batch->iov_count;
+}
+
+/* Without a lock. Octets that the socket took, or its error. */
+static int batch_send(struct awk_stream *s, struct socket *sock, struct awk_batch *batch)
+{
+	struct kvec iov[AW_TX_IOV_MIN];
+	unsigned int count = batch->iov_count - batch->iov_sent;
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	size_t octets = 0;
+	unsigned int i;
+
+	memcpy(iov, &batch->iov[batch->iov_sent], count * sizeof(iov[0]));
+	for (i = 0; i < count; i++)
+		octets += iov[i].iov_len;
+	clear_bit(AWK_STREAM_ROOM, &s->flags);
+	smp_mb__after_atomic(); /* before the socket says that it is full; with stream.c's write_space */
+	return kernel_sendmsg(sock, &msg, iov, count, octets);
+}
+
+/* Whether no acknowledgement will tell of room: it is memory that the socket is short of. */
+static bool is_shortage(const struct sock *sk, int n)
+{
+	return n == -ENOMEM || n == -ENOBUFS || (n == -EAGAIN && !READ_ONCE(sk->sk_wmem_queued));
+}
+
+/* With the lock: what came of a send. True when all of the batch is sent. */
+static bool tx_account(struct awk_qp *qp, int n)
+{
+	struct awk_stream *s = &qp->stream;
+
+	if (n > 0) {
+		batch_advance(s->batch, n);
+		aw_tx_sent(&qp->core, n);
+		awk_lost_sent(qp);
+	} else if (is_shortage(s->sock->sk, n)) {
+		s->starved = true;
+		set_bit(AWK_STREAM_ROOM, &s->flags);
+	} else if (n != -EAGAIN && n != -EINTR && n != -ERESTARTSYS) {
+		/* The socket may have received what explains it: the worker reads that first. */
+		s->broken = true;
+	}
+	s->tx_blocked = !batch_is_sent(s->batch);
+	return !s->tx_blocked;
+}
+
+/* With the lock: whether the caller is the one to send, from here to tx_end. */
+static bool tx_begin(struct awk_qp *qp)
+{
+	struct awk_stream *s = &qp->stream;
+
+	awk_qp_drain(qp);
+	if (s->tx_busy)
+		s->tx_again = true;
+	if (s->tx_busy || !tx_has_socket(qp) || tx_is_blocked(s))
+		return false;
+	s->tx_busy = true;
+	return true;
+}
+
+/* With the lock: there is a batch with something to send. */
+static bool tx_next_batch(struct awk_qp *qp)
+{
+	struct awk_stream *s = &qp->stream;
+
+	if (!tx_has_socket(qp))
+		return false;
+	s->tx_again = false;
+	return !batch_is_sent(s->batch) || batch_fill(qp, s->batch);
+}
+
+/* With the lock. Returns the batch if it is empty, or its memory is not ours to send any more. */
+static struct awk_batch *tx_end(struct awk_qp *qp)
+{
+	struct awk_stream *s = &qp->stream;
+	struct awk_batch *batch = NULL;
+
+	if (batch_is_sent(s->batch) || qp->core.state == AW_QP_ERROR) {
+		batch = s->batch;
+		s->batch = NULL;
+	}
+	s->tx_busy = false;
+	return batch;
+}
+
+/* With the lock, which is given back for each send. True when the turn ended before the work did. */
+static bool tx_send(struct awk_qp *qp, unsigned int batches)
+{
+	struct awk_stream *s = &qp->stream;
+	int n;
+
+	while (batches-- > 0) {
+		if (!tx_next_batch(qp))
+			return s->tx_again;
+		awk_qp_unlock(qp);
+		n = batch_send(s, s->sock, s->batch);
+		awk_qp_lock(qp);
+		if (!tx_account(qp, n))
+			return s->tx_again || s->broken || (!s->starved && !tx_is_blocked(s));
+	}
+	return true;
+}
+
+/* With the lock. */
+static bool tx_locked(struct awk_qp *qp, unsigned int batches, struct awk_batch **spare)
+{
+	struct awk_stream *s = &qp->stream;
+	bool more;
+
+	if (!tx_begin(qp))
+		return false;
+	if (!s->batch) {
+		s->batch = *spare;
+		*spare = NULL;
+	}
+	if (!s->batch) {
+		s->tx_busy = false;
+		s->starved = true;
+		return false;
+	}
+	more = tx_send(qp, batches);
+	awk_qp_drain(qp);
+	*spare = tx_end(qp);
+	return more;
+}
+
+bool awk_tx_run(struct awk_qp *qp, unsigned int batches)
+{
+	struct awk_batch *spare = READ_ONCE(qp->stream.sock) ? awk_batch_get() : NULL;
+	bool more;
+
+	awk_qp_lock(qp);
+	more = tx_locked(qp, batches, &spare);
+	awk_stream_arm(qp);
+	awk_qp_unlock(qp);
+	awk_batch_put(spare);
+	return more;
+}
