@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One MPA start-up frame on its way through a socket, in any number of pieces. Reading never goes past
+// the frame's end: what follows belongs to the QP.
+#ifndef KMOD_CM_FRAME_H
+#define KMOD_CM_FRAME_H
+
+#include "wire/mpa.h"
+
+#include <linux/net.h>
+
+struct awk_frame_buf {
+	size_t done; /* octets received, or sent */
+	size_t len; /* octets to send */
+	u8 octets[MPA_FRAME_MAX];
+};
+
+/*
+ * 0: the frame is whole; received, it borrows from in. -EAGAIN: the socket has no more now, or takes no more.
+ * -ECONNRESET: FIN in front of the frame's end. -EPROTO: not MPA, or RFC 5044 7.1.1: private data over
+ * 512 octets. Else what the socket says.
+ */
+int awk_frame_recv(struct socket *sock, struct awk_frame_buf *in, struct mpa_frame *frame);
+int awk_frame_send(struct socket *sock, struct awk_frame_buf *out);
+
+#endif

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The states of a connection and what moves it from one to the next, all by its worker.
+// RFC 5044 7.1, RFC 6581.
+#include "core/setup_term.h"
+#include "kmod/cm_addr.h"
+#include "kmod/cm_conn.h"
+#include "kmod/stream_io.h"
+
+static const bool has_deadline[] = {
+	[AWK_CONN_CONNECTING] = true,    [AWK_CONN_REFUSED] = true,
+	[AWK_CONN_SENDING] = true,       [AWK_CONN_AWAIT_REPLY] = true,
+	[AWK_CONN_AWAIT_REQUEST] = true, [AWK_CONN_DECIDING] = true,
+	[AWK_CONN_ANSWERING] = false,    [AWK_CONN_RUNNING] = false,
+	[AWK_CONN_OVER] = false,         [AWK_CONN_DONE] = false,
+};
+
+bool awk_conn_claim(struct awk_conn *c, enum awk_conn_state next)
+{
+	return cmpxchg(&c->state, AWK_CONN_DECIDING, next) == AWK_CONN_DECIDING;
+}
+
+/* A Request that was told is the program's until the claim. */
+void awk_conn_fail(struct awk_conn *c, int err)
+{
+	struct socket *sock;
+
+	if (c->state == AWK_CONN_DECIDING && !awk_conn_claim(c, AWK_CONN_ANSWERING))
+		return;
+	c->err = err;
+	sock = awk_conn_take_sock(c);
+	if (sock)
+		sock_release(sock);
+	smp_store_release(&c->state, AWK_CONN_OVER);
+}
+
+void awk_conn_terminate(struct awk_conn *c, enum aw_error error, bool markers)
+{
+	struct socket *sock = awk_conn_take_sock(c);
+
+	c->out.done = 0;
+	c->out.len = aw_setup_term(error, markers, c->out.octets);
+	awk_frame_send(sock, &c->out); /* the connection ends either way */
+	awk_linger(sock);
+}
+
+int awk_conn_attach(struct awk_conn *c)
+{
+	const struct aw_mpa_result *result = &c->result;
+	struct aw_stream stream = {
+		.initiator = c->initiator,
+		.crc = result->crc,
+		.markers_tx = result->markers_tx,
+		.markers_rx = result->markers_rx,
+		.p2p = result->p2p,
+		.rtr = result->rtr,
+		.ird = result->ird,
+		.ord = result->ord,
+		.extensions = result->extensions,
+	};
+	int err;
+
+	awk_conn_deafen(c);
+	err = awk_stream_attach(c->qp, c->sock, &stream);
+	if (err)
+		return err;
+	c->sock = NULL;
+	del_timer(&c->timer);
+	smp_store_release(&c->state, AWK_CONN_RUNNING);
+	return 0;
+}
+
+/* The socket may be another thread's by now. */
+static void step_decide(struct awk_conn *c)
+{
+	if (test_bit(AWK_CONN_GONE, &c->flags))
+		awk_conn_fail(c, -ECONNRESET);
+}
+
+static void step_request(struct awk_conn *c)
+{
+	struct mpa_frame frame;
+	int err = awk_frame_recv(c->sock, &c->in, &frame);
+
+	if (err == -EAGAIN)
+		return;
+	if (!err && aw_mpa_on_request(&c->local, &frame, &c->result) != AW_SETUP_OK)
+		err = -EPROTO;
+	if (err) {
+		awk_conn_fail(c, err);
+		return;
+	}
+	c->heard = true;
+	if (awk_sock_is_over(c->sock->sk))
+		set_bit(AWK_CONN_GONE, &c->flags);
+	awk_conn_set_deadline(c, AWK_DECIDE_MS);
+	smp_store_release(&c->state, AWK_CONN_DECIDING);
+}
+
+/* RFC 6581 8: only these two have a Terminate; all else just closes. */
+static void fail_setup(struct awk_conn *c, enum aw_setup setup, const struct mpa_frame *reply)
+{
+	bool markers = reply->flags & MPA_FLAG_MARKERS;
+	int err = -EPROTO;
+
+	if (setup == AW_SETUP_NO_RTR) {
+		awk_conn_terminate(c, AW_E_MPA_NO_MATCHING_RTR, markers);
+		err = -EOPNOTSUPP;
+	} else if (setup == AW_SETUP_IRD) {
+		awk_conn_terminate(c, AW_E_MPA_INSUFFICIENT_IRD, markers);
+		err = -ENOMEM;
+	}
+	awk_conn_fail(c, err);
+}
+
+/* The Request again, as a peer of revision 1 understands it. */
+static void ask_plainly(struct awk_conn *c)
+{
+	int err = awk_conn_open_plain(c);
+
+	if (err)
+		awk_conn_fail(c, err);
+	else
+		awk_conn_kick(c);
+}
+
+static void begin_stream(struct awk_conn *c)
+{
+	int err = awk_conn_attach(c);
+
+	if (!err)
+		return;
+	/* RFC 6581 9.3: of an error of our own the peer hears by a Terminate. */
+	awk_conn_terminate(c, AW_E_MPA_LOCAL, c->result.markers_tx);
+	awk_conn_fail(c, err == -EINVAL ? -ECONNABORTED : err);
+}
+
+/*
+ * RFC 6581 10: a Reply of revision 1 to a Request of revision 2 is of a peer that took RFC 6581's
+ * octets for private data. What it agreed to is not what was asked.
+ */
+static void judge_reply(struct awk_conn *c, u8 asked)
+{
+	c->heard = true;
+	if (c->result.rejected) {
+		awk_conn_fail(c, -ECONNREFUSED);
+	} else if (c->result.revision < asked) {
+		c->heard = false;
+		ask_plainly(c);
+	} else {
+		begin_stream(c);
+	}
+}
+
+static u8 asked_revision(const struct awk_conn *c)
+{
+	return c->out.octets[17]; /* RFC 5044 7.1.1: behind key and flags */
+}
+
+/* A peer of revision 1 may take an enhanced Request for malformed, and leave without a word. */
+static bool may_be_plain(const struct awk_conn *c, int err)
+{
+	return err == -ECONNRESET && asked_revision(c) > 1 && c->in.done == 0;
+}
+
+static void step_reply(struct awk_conn *c)
+{
+	u8 asked = asked_revision(c);
+	struct mpa_frame frame;
+	enum aw_setup setup;
+	int err = awk_frame_recv(c->sock, &c->in, &frame);
+
+	if (err == -EAGAIN)
+		return;
+	if (err && may_be_plain(c, err)) {
+		ask_plainly(c);
+		return;
+	}
+	if (err) {
+		awk_conn_fail(c, err);
+		return;
+	}
+	setup = aw_mpa_on_reply(&c->local, &frame, &c->result);
+	if (setup == AW_SETUP_OK)
+		judge_reply(c, asked);
+	else
+		fail_setup(c, setup, &frame);
+}
+
+static void step_send(struct awk_conn *c)
+{
+	int err = awk_frame_send(c->sock, &c->out);
+
+	if (!err)
+		WRITE_ONCE(c->state, AWK_CONN_AWAIT_REPLY);
+	else if (err != -EAGAIN)
+		awk_conn_fail(c, err);
+}
+
+/*
+ * A server that closes its listener and opens another on the same port (perftest does, between its two
+ * connections) is away for a moment. False when pauses did not help.
+ */
+static bool pause_refused(struct awk_conn *c)
+{
+	if (c->refusals == AWK_REFUSALS_MAX)
+		return false;
+	WRITE_ONCE(c->state, AWK_CONN_REFUSED);
+	awk_conn_set_deadline(c, 1u << c->refusals++);
+	return true;
+}
+
+static void connected(struct awk_conn *c, int err)
+{
+	if (err == -EINPROGRESS || (err == -ECONNREFUSED && pause_refused(c)))
+		return;
+	if (err) {
+		awk_conn_fail(c, err);
+		return;
+	}
+	awk_addr_learn(c->sock, &c->near, &c->far);
+	WRITE_ONCE(c->state, AWK_CONN_SENDING);
+}
+
+static void step_connect(struct awk_conn *c)
+{
+	connected(c, awk_conn_try_tcp(c));
+}
+
+/* The first call after a failure may only clear the old attempt away. */
+static void connect_again(struct awk_conn *c)
+{
+	int err = awk_conn_try_tcp(c);
+
+	if (err == -ECONNABORTED)
+		err = awk_conn_try_tcp(c);
+	WRITE_ONCE(c->state, AWK_CONN_CONNECTING);
+	awk_conn_set_deadline(c, AWK_STARTUP_MS);
+	connected(c, err);
+}
+
+static void (*const steps[])(struct awk_conn *c) = {
+	[AWK_CONN_CONNECTING] = step_connect,
+	[AWK_CONN_REFUSED] = NULL,
+	[AWK_CONN_SENDING] = step_send,
+	[AWK_CONN_AWAIT_REPLY] = step_reply,
+	[AWK_CONN_AWAIT_REQUEST] = step_request,
+	[AWK_CONN_DECIDING] = step_decide,
+	[AWK_CONN_ANSWERING] = NULL,
+	[AWK_CONN_RUNNING] = NULL,
+	[AWK_CONN_OVER] = NULL,
+	[AWK_CONN_DONE] = NULL,
+};
+
+static void time_out(struct awk_conn *c, enum awk_conn_state state)
+{
+	if (state == AWK_CONN_REFUSED)
+		connect_again(c);
+	else
+		awk_conn_fail(c, -ETIMEDOUT);
+}
+
+/* As far as the connection gets now: each state's step may find the next one's work done already. */
+void awk_conn_step(struct awk_conn *c)
+{
+	enum awk_conn_state before, state = smp_load_acquire(&c->state);
+
+	if (!has_deadline[state])
+		return;
+	if (test_bit(AWK_CONN_ABANDONED, &c->flags)) {
+		awk_conn_fail(c, -ECONNABORTED);
+		return;
+	}
+	if (time_after_eq(jiffies, c->deadline)) {
+		time_out(c, state);
+		state = smp_load_acquire(&c->state);
+	}
+	do {
+		before = state;
+		if (steps[state])
+			steps[state](c);
+		state = smp_load_acquire(&c->state);
+	} while (state != before);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An initiator's way to TCP's connection.
+#include "kmod/cm_addr.h"
+#include "kmod/cm_conn.h"
+
+#include <linux/fcntl.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/tcp.h>
+
+static void set_tos(struct sock *sk, int tos)
+{
+	if (tos < 0)
+		return;
+	if (sk->sk_family == AF_INET) {
+		ip_sock_set_tos(sk, tos);
+		return;
+	}
+	lock_sock(sk);
+	inet6_sk(sk)->tclass = tos;
+	release_sock(sk);
+}
+
+static int tos_of(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET ? inet_sk(sk)->tos : inet6_sk(sk)->tclass;
+}
+
+/*
+ * rdma_cm chooses ports among its own, and TCP may have that one in use: then it is another, as where a port
+ * mapper maps it.
+ */
+static int bind_near(struct awk_conn *c)
+{
+	struct sockaddr *near = (struct sockaddr *)&c->near;
+	int len = awk_addr_len(&c->near);
+	int err;
+
+	if (!len || (awk_addr_is_any(&c->near) && !awk_addr_port(&c->near)))
+		return 0;
+	err = kernel_bind(c->sock, near, len);
+	if (err != -EADDRINUSE || !awk_addr_port(&c->near))
+		return err;
+	awk_addr_set_port(&c->near, 0);
+	return kernel_bind(c->sock, near, len);
+}
+
+int awk_conn_try_tcp(struct awk_conn *c)
+{
+	int err = kernel_connect(c->sock, (struct sockaddr *)&c->far, awk_addr_len(&c->far),
+				 O_NONBLOCK);
+
+	if (err == -EALREADY)
+		return -EINPROGRESS;
+	return err == -EISCONN ? 0 : err;
+}
+
+int awk_conn_open(struct awk_conn *c, struct net *net, int tos)
+{
+	int err;
+
+	if (!awk_addr_len(&c->far))
+		return -EAFNOSUPPORT;
+	err = awk_sock_create(net, c->far.ss_family, &c->sock);
+	if (err)
+		return err;
+	awk_sock_set_options(c->sock->sk);
+	sock_set_reuseaddr(c->sock->sk);
+	set_tos(c->sock->sk, tos);
+	err = bind_near(c);
+	if (err)
+		return err;
+	awk_conn_listen(c);
+	awk_conn_try_tcp(c); /* the worker asks again, and hears of errors too */
+	awk_conn_set_deadline(c, AWK_STARTUP_MS);
+	smp_store_release(&c->state, AWK_CONN_CONNECTING);
+	return 0;
+}
+
+/* The same private data in a Request of revision 1. */
+static void write_plain_request(struct awk_conn *c)
+{
+	struct mpa_frame asked = { 0 };
+	size_t used, front;
+
+	mpa_parse(c->out.octets, c->out.len, &asked, &used);
+	front = asked.flags & MPA_FLAG_ENHANCED ? MPA_ENH_LEN : 0;
+	memcpy(c->in.octets, asked.pd + front, asked.pd_len - front);
+	c->local.revision = 1;
+	c->local.p2p = false;
+	c->out.len = aw_mpa_request(&c->local, c->in.octets, asked.pd_len - front, c->out.octets);
+	c->out.done = c->in.done = 0;
+}
+
+int awk_conn_open_plain(struct awk_conn *c)
+{
+	struct socket *before = awk_conn_take_sock(c);
+	int err;
+
+	write_plain_request(c);
+	awk_addr_set_port(&c->near, 0); /* the one before is not free yet */
+	err = awk_conn_open(c, sock_net(before->sk), tos_of(before->sk));
+	sock_release(before);
+	return err;
+}

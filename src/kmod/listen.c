@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Listeners: a worker accepts, and each connection's own worker goes on from there.
+#include "kmod/listen.h"
+
+#include "kmod/cm_addr.h"
+#include "kmod/cm_policy.h"
+#include "kmod/device.h"
+#include "kmod/stream.h"
+
+#include <linux/fcntl.h>
+#include <linux/slab.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/tcp.h>
+
+#define ACCEPTS_MAX 64 /* a turn: leave others theirs */
+#define PAUSE_MS 100 /* when memory is out: someone may give some back */
+
+struct awk_listener {
+	/* fixed after create */
+	struct kref refs;
+	struct iw_cm_id *cm_id; /* a reference, until destroy */
+	struct socket *sock;
+	struct awk_sock_saved saved;
+	struct delayed_work work;
+
+	spinlock_t lock; /* process context, innermost; guards what follows */
+	bool closing;
+	unsigned int telling; /* connections whose Request iw_cm is being told of */
+	wait_queue_head_t told;
+	struct list_head half_open; /* the oldest first */
+	unsigned int half_open_count;
+};
+
+static void listener_free(struct kref *refs)
+{
+	kfree(container_of(refs, struct awk_listener, refs));
+}
+
+static void listener_put(struct awk_listener *l)
+{
+	kref_put(&l->refs, listener_free);
+}
+
+/* Of connections in TCP's backlog, too, which have the callback and no user. */
+static void on_event(struct sock *sk)
+{
+	struct awk_listener *l;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	l = awk_sock_user(sk);
+	if (l)
+		mod_delayed_work(awk_wq, &l->work, 0);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static const struct awk_sock_ops listen_ops = {
+	.data_ready = on_event,
+	.state_change = on_event,
+	.write_space = on_event,
+};
+
+/* With the lock. */
+static void take_off(struct awk_listener *l, struct awk_conn *c)
+{
+	if (list_empty(&c->half_open))
+		return;
+	list_del_init(&c->half_open);
+	l->half_open_count--;
+}
+
+bool awk_listener_claim(struct awk_conn *c)
+{
+	struct awk_listener *l = c->listener;
+	bool open;
+
+	spin_lock(&l->lock);
+	open = !l->closing;
+	if (open) {
+		take_off(l, c);
+		l->telling++;
+	}
+	spin_unlock(&l->lock);
+	if (open)
+		c->listener = NULL;
+	return open;
+}
+
+int awk_listener_tell(struct awk_listener *l, struct iw_cm_event *event)
+{
+	return l->cm_id->event_handler(l->cm_id, event);
+}
+
+void awk_listener_told(struct awk_listener *l)
+{
+	spin_lock(&l->lock);
+	l->telling--;
+	wake_up(&l->told);
+	spin_unlock(&l->lock);
+	listener_put(l);
+}
+
+void awk_listener_forget(struct awk_conn *c)
+{
+	struct awk_listener *l = c->listener;
+
+	spin_lock(&l->lock);
+	take_off(l, c);
+	spin_unlock(&l->lock);
+	c->listener = NULL;
+	listener_put(l);
+}
+
+/*
+ * A client that behaves sends its Request at once: who has kept his back longest is the one to go, so that
+ * strangers who stay silent cannot keep anybody out. False: all are too young for that.
+ */
+static bool make_room(struct awk_listener *l)
+{
+	struct awk_conn *oldest = NULL;
+	bool room;
+
+	spin_lock(&l->lock);
+	room = l->half_open_count < AWK_HALF_OPEN_MAX;
+	if (!room)
+		oldest = list_first_entry(&l->half_open, struct awk_conn, half_open);
+	if (oldest &&
+	    time_before(jiffies, oldest->since + msecs_to_jiffies(AWK_HALF_OPEN_YOUNG_MS)))
+		oldest = NULL;
+	if (oldest) {
+		take_off(l, oldest);
+		awk_conn_abandon(oldest);
+		room = true;
+	}
+	spin_unlock(&l->lock);
+	return room;
+}
+
+/* A child has its listener's callbacks; what they were before is what TCP would have given it. */
+static void begin_half_open(struct awk_listener *l, struct awk_conn *c, struct socket *sock)
+{
+	awk_sock_release(sock->sk, &l->saved);
+	c->sock = sock;
+	c->local = awk_policy_local(AWK_RD_MAX, AWK_RD_MAX);
+	c->since = jiffies;
+	awk_addr_learn(sock, &c->near, &c->far);
+	kref_get(&l->refs);
+	c->listener = l;
+	spin_lock(&l->lock);
+	list_add_tail(&c->half_open, &l->half_open);
+	l->half_open_count++;
+	spin_unlock(&l->lock);
+	awk_conn_set_deadline(c, AWK_STARTUP_MS);
+	awk_conn_listen(c);
+	awk_conn_kick(c);
+}
+
+/* 0, -EAGAIN: that is all for now, or a shortage. */
+static int accept_one(struct awk_listener *l)
+{
+	struct awk_conn *c;
+	struct socket *sock;
+	int err = kernel_accept(l->sock, &sock, O_NONBLOCK);
+
+	if (err)
+		return err;
+	c = awk_conn_create(false);
+	if (!c) {
+		sock_release(sock);
+		return -ENOMEM;
+	}
+	begin_half_open(l, c, sock);
+	return 0;
+}
+
+/* The connection was lost before it was taken: the next one may be there (accept(2)). */
+static bool is_shortage(int err)
+{
+	return err == -ENOMEM || err == -ENOBUFS || err == -ENFILE || err == -EMFILE;
+}
+
+static void accept_some(struct work_struct *work)
+{
+	struct awk_listener *l = container_of(to_delayed_work(work), struct awk_listener, work);
+	u32 pause_ms = 0;
+	int i, err;
+
+	for (i = 0; i < ACCEPTS_MAX; i++) {
+		if (!make_room(l)) {
+			pause_ms = AWK_HALF_OPEN_YOUNG_MS;
+			break;
+		}
+		err = accept_one(l);
+		if (err == -EAGAIN || err == -EINVAL)
+			return;
+		if (is_shortage(err)) {
+			pause_ms = PAUSE_MS;
+			break;
+		}
+	}
+	queue_delayed_work(awk_wq, &l->work, msecs_to_jiffies(pause_ms));
+}
+
+static struct awk_listener *listener_create(struct iw_cm_id *cm_id)
+{
+	struct awk_listener *l = kzalloc(sizeof(*l), GFP_KERNEL);
+
+	if (!l)
+		return NULL;
+	kref_init(&l->refs);
+	l->cm_id = cm_id;
+	INIT_DELAYED_WORK(&l->work, accept_some);
+	spin_lock_init(&l->lock);
+	init_waitqueue_head(&l->told);
+	INIT_LIST_HEAD(&l->half_open);
+	return l;
+}
+
+/*
+ * rdma_cm listens on each device for "any" address: those that are the device's. Where a program gave one,
+ * connections to it may come from anywhere.
+ */
+static int bind_listener(struct socket *sock, struct iw_cm_id *cm_id)
+{
+	struct sockaddr_storage *near = &cm_id->m_local_addr;
+	struct sock *sk = sock->sk;
+
+	sock_set_reuseaddr(sk);
+	if (cm_id->afonly && sk->sk_family == AF_INET6)
+		ip6_sock_set_v6only(sk);
+	if (cm_id->tos_set && sk->sk_family == AF_INET)
+		ip_sock_set_tos(sk, cm_id->tos);
+	if (awk_addr_is_any(near))
+		sk->sk_bound_dev_if = awk_device_of(cm_id->device)->netdev->ifindex;
+	return kernel_bind(sock, (struct sockaddr *)near, awk_addr_len(near));
+}
+
+static int open_listener(struct awk_listener *l, int backlog)
+{
+	struct net *net = dev_net(awk_device_of(l->cm_id->device)->netdev);
+	int family = l->cm_id->m_local_addr.ss_family;
+	int err;
+
+	if (!awk_addr_len(&l->cm_id->m_local_addr))
+		return -EAFNOSUPPORT;
+	err = awk_sock_create(net, family, &l->sock);
+	if (err)
+		return err;
+	awk_sock_set_options(l->sock->sk); /* what is accepted inherits them */
+	err = bind_listener(l->sock, l->cm_id);
+	if (err)
+		goto release;
+	awk_sock_take(l->sock->sk, l, &listen_ops, &l->saved);
+	err = kernel_listen(l->sock, backlog);
+	if (err)
+		goto give_back;
+	return 0;
+
+give_back:
+	awk_sock_release(l->sock->sk, &l->saved);
+	cancel_delayed_work_sync(&l->work);
+release:
+	sock_release(l->sock);
+	return err;
+}
+
+int awk_listen_create(struct iw_cm_id *cm_id, int backlog)
+{
+	struct awk_listener *l = listener_create(cm_id);
+	int err;
+
+	if (!l)
+		return -ENOMEM;
+	err = open_listener(l, backlog);
+	if (err) {
+		listener_put(l);
+		return err;
+	}
+	cm_id->add_ref(cm_id);
+	cm_id->provider_data = l;
+	return 0;
+}
+
+static bool nobody_tells(struct awk_listener *l)
+{
+	bool quiet;
+
+	spin_lock(&l->lock);
+	quiet = l->telling == 0;
+	spin_unlock(&l->lock);
+	return quiet;
+}
+
+static void end_half_open(struct awk_listener *l)
+{
+	struct awk_conn *c;
+
+	spin_lock(&l->lock);
+	l->closing = true;
+	list_for_each_entry(c, &l->half_open, half_open)
+		awk_conn_abandon(c);
+	spin_unlock(&l->lock);
+	wait_event(l->told, nobody_tells(l));
+}
+
+int awk_listen_destroy(struct iw_cm_id *cm_id)
+{
+	struct awk_listener *l = cm_id->provider_data;
+
+	awk_sock_release(l->sock->sk, &l->saved);
+	cancel_delayed_work_sync(&l->work);
+	end_half_open(l);
+	sock_release(l->sock);
+	cm_id->provider_data = NULL;
+	cm_id->rem_ref(cm_id);
+	listener_put(l);
+	return 0;
+}
