@@ -60,16 +60,16 @@ void awk_qp_reset(struct awk_qp *qp)
 	awk_qp_unlock(qp);
 }
 
+/* libsiw maps both rings, but that of receives where there is an SRQ: none of these is empty. */
 static int rings_create(struct awk_qp *qp, struct ib_ucontext *uctx)
 {
-	const struct ib_qp_cap *cap = &qp->cap;
-	int err = awk_ring_create(&qp->sq, uctx,
-				  cap->max_send_wr ? roundup_pow_of_two(cap->max_send_wr) : 0,
+	u32 send_wr = max(qp->cap.max_send_wr, 1u), recv_wr = max(qp->cap.max_recv_wr, 1u);
+	int err = awk_ring_create(&qp->sq, uctx, roundup_pow_of_two(send_wr),
 				  sizeof(struct siw_sqe), 0);
 
 	if (err)
 		return err;
-	err = awk_recvs_create(&qp->recvs, uctx, qp->srq ? 0 : cap->max_recv_wr, AWK_SGE_MAX);
+	err = awk_recvs_create(&qp->recvs, uctx, qp->srq ? 0 : recv_wr, AWK_SGE_MAX);
 	if (err)
 		awk_ring_destroy(&qp->sq);
 	return err;

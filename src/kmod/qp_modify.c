@@ -54,12 +54,18 @@ static int modify_locked(struct awk_qp *qp, enum ib_qp_state to)
 	}
 }
 
+/*
+ * Of a program's QP rdma_cm names no right when it makes it, and on iWARP nobody names them later: none named
+ * leaves the peer those of the regions.
+ */
 static void grant(struct awk_qp *qp, int access)
 {
+	u32 remote = (access & IB_ACCESS_REMOTE_WRITE ? AW_ACCESS_REMOTE_WRITE : 0) |
+		     (access & IB_ACCESS_REMOTE_READ ? AW_ACCESS_REMOTE_READ : 0) |
+		     (access & IB_ACCESS_REMOTE_ATOMIC ? AW_ACCESS_REMOTE_ATOMIC : 0);
+
 	qp->access = access;
-	qp->core.remote_access = (access & IB_ACCESS_REMOTE_WRITE ? AW_ACCESS_REMOTE_WRITE : 0) |
-				 (access & IB_ACCESS_REMOTE_READ ? AW_ACCESS_REMOTE_READ : 0) |
-				 (access & IB_ACCESS_REMOTE_ATOMIC ? AW_ACCESS_REMOTE_ATOMIC : 0);
+	qp->core.remote_access = remote ? remote : AW_ACCESS_REMOTE;
 }
 
 static int modify_state(struct awk_qp *qp, enum ib_qp_state to)

@@ -34,7 +34,7 @@ int awk_ring_create(struct awk_ring *ring, struct ib_ucontext *uctx, u32 count, 
 	size_t octets = PAGE_ALIGN(count * entry + tail);
 	int err = 0;
 
-	*ring = (struct awk_ring){ .count = count, .key = SIW_INVAL_UOBJ_KEY };
+	*ring = (struct awk_ring){ .count = count };
 	if (count == 0)
 		return 0;
 	ring->mem = uctx ? vmalloc_user(octets) : vzalloc(octets);

@@ -23,7 +23,7 @@ static inline struct ib_ucontext *awk_ucontext_of(struct ib_udata *udata)
 struct awk_ring {
 	void *mem; /* entries; zeroed */
 	u32 count; /* of entries: a power of two, or 0: no ring */
-	u64 key; /* user: the offset to mmap */
+	u64 key; /* user: the offset to mmap; libsiw takes 0 where there is no ring */
 	struct awk_ring_map *map; /* user: owns mem */
 };
 
