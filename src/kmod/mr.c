@@ -10,7 +10,7 @@
 #include <rdma/ib_umem.h>
 
 #define STAG_KEY 0xff
-#define INDEX_LIMIT XA_LIMIT(1, 0xffffff)
+#define INDEX_LIMIT XA_LIMIT(1, AWK_MR_MAX)
 
 struct awk_mr *awk_mr_create(enum awk_mr_kind kind, u32 pages_max)
 {

@@ -4,7 +4,7 @@
 
 #include <linux/slab.h>
 
-#define QPN_LIMIT XA_LIMIT(2, 0xffffff)
+#define QPN_LIMIT XA_LIMIT(2, AWK_QP_MAX + 1)
 
 static bool cap_is_valid(const struct ib_qp_cap *cap, bool srq)
 {
