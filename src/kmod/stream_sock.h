@@ -31,7 +31,7 @@ void awk_sock_release(struct sock *sk, const struct awk_sock_saved *saved);
 /* Within a callback that holds sk_callback_lock: whose it is; NULL: nobody's any more. */
 static inline void *awk_sock_user(struct sock *sk)
 {
-	return rcu_dereference_sk_user_data(sk);
+	return __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
 }
 
 /* An unbound TCP socket of this family, which keeps its network namespace. */
