@@ -189,8 +189,9 @@ static bool tx_send(struct awk_qp *qp, unsigned int batches)
 	return true;
 }
 
-/* With the lock. */
-static bool tx_locked(struct awk_qp *qp, unsigned int batches, struct awk_batch **spare)
+/* With the lock. *spare is taken if the stream has no batch; *done, which was NULL, is the caller's to put. */
+static bool tx_locked(struct awk_qp *qp, unsigned int batches, struct awk_batch **spare,
+		      struct awk_batch **done)
 {
 	struct awk_stream *s = &qp->stream;
 	bool more;
@@ -208,19 +209,21 @@ static bool tx_locked(struct awk_qp *qp, unsigned int batches, struct awk_batch 
 	}
 	more = tx_send(qp, batches);
 	awk_qp_drain(qp);
-	*spare = tx_end(qp);
+	*done = tx_end(qp);
 	return more;
 }
 
 bool awk_tx_run(struct awk_qp *qp, unsigned int batches)
 {
 	struct awk_batch *spare = READ_ONCE(qp->stream.sock) ? awk_batch_get() : NULL;
+	struct awk_batch *done = NULL;
 	bool more;
 
 	awk_qp_lock(qp);
-	more = tx_locked(qp, batches, &spare);
+	more = tx_locked(qp, batches, &spare, &done);
 	awk_stream_arm(qp);
 	awk_qp_unlock(qp);
 	awk_batch_put(spare);
+	awk_batch_put(done);
 	return more;
 }
