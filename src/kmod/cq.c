@@ -21,8 +21,9 @@ static int cq_answer(const struct awk_cq *cq, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
-int awk_cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, struct ib_udata *udata)
+int awk_cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, awk_cq_request *request)
 {
+	struct ib_udata *udata = awk_cq_udata(request);
 	struct awk_cq *cq = awk_cq_of(base);
 	int err;
 

@@ -4,6 +4,7 @@
 #define KMOD_CQ_H
 
 #include "core/types.h"
+#include "kmod/compat.h"
 #include "kmod/device.h"
 #include "kmod/ring.h"
 
@@ -34,7 +35,7 @@ enum awk_cq_news {
 enum awk_cq_news awk_cq_push(struct awk_cq *cq, const struct siw_cqe *cqe);
 
 /* Of struct ib_device_ops. */
-int awk_cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, struct ib_udata *udata);
+int awk_cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, awk_cq_request *request);
 int awk_cq_destroy(struct ib_cq *base, struct ib_udata *udata);
 int awk_cq_poll(struct ib_cq *base, int count, struct ib_wc *wc);
 int awk_cq_req_notify(struct ib_cq *base, enum ib_cq_notify_flags flags);
