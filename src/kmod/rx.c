@@ -108,8 +108,9 @@ void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 	rx_pass(qp, sk);
 	awk_qp_lock(qp);
 	stage_rest(s);
-	due = !skb_queue_empty(&sk->sk_receive_queue) || awk_sock_is_over(sk) ||
+	due = !skb_queue_empty(&sk->sk_receive_queue) || awk_sock_is_over(sk) || s->starved ||
 	      awk_stream_ends(qp) || awk_tx_is_due(qp);
+	awk_stream_arm(qp); /* what waits for a receive is tried again, though nothing more arrives */
 	awk_qp_unlock(qp);
 	if (due)
 		awk_stream_wake(s);
