@@ -56,6 +56,6 @@ void awk_qp_drain(struct awk_qp *qp)
 		budget--;
 	}
 	aw_qp_recv_posted(&qp->core);
-	if ((budget == 0 && qp->sq.count > 0) || qp->recv_budget == 0)
+	if ((budget == 0 && qp->sq.count > 0) || (qp->recv_budget == 0 && qp->recvs.ring.count > 0))
 		awk_stream_kick(qp);
 }
