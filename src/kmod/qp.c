@@ -183,15 +183,19 @@ free_memory:
 	return err;
 }
 
-/* In this order: nobody finds it; its stream is over; nobody has it in hand. */
+/*
+ * In this order: nobody finds it; its stream is over; nobody has it in hand, and so nobody queues its work;
+ * that does not run.
+ */
 int awk_qp_destroy(struct ib_qp *base, struct ib_udata *udata)
 {
 	struct awk_qp *qp = awk_qp_of(base);
 
 	xa_erase(&qp->dev->qps, base->qp_num);
-	awk_stream_destroy(qp);
+	awk_stream_end_wait(qp);
 	awk_qp_put(qp);
 	wait_for_completion(&qp->unused);
+	awk_stream_destroy(qp);
 	memory_destroy(qp);
 	rings_destroy(qp);
 	return 0;

@@ -194,7 +194,6 @@ void awk_stream_end_wait(struct awk_qp *qp)
 /* The timer queues the work, and the work the timer only with a socket. */
 void awk_stream_destroy(struct awk_qp *qp)
 {
-	awk_stream_end_wait(qp);
 	cancel_work_sync(&qp->stream.work);
 	del_timer_sync(&qp->stream.timer);
 	cancel_work_sync(&qp->stream.work);

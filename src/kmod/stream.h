@@ -73,17 +73,14 @@ void awk_stream_push(struct awk_qp *qp);
 void awk_stream_recv_posted(struct awk_qp *qp);
 
 /*
- * At destroy_qp, process context: ends the stream at once (what TCP holds still goes out), iw_cm has had
- * its CLOSE, and when this returns neither callback nor worker will touch the QP again. What iw_cm itself
- * holds are references of the QP, which the caller waits for.
- */
-void awk_stream_destroy(struct awk_qp *qp);
-
-/*
- * The same for a QP that goes on (modify to RESET): the core is in ERROR, and there is neither socket nor
- * connection any more. Process context.
+ * At destroy_qp and modify to RESET, process context: ends the stream at once (what TCP holds still goes out).
+ * When this returns, the core is in ERROR, there is neither socket nor connection any more, and iw_cm has had its
+ * CLOSE. What iw_cm itself holds are references of the QP, with which it may still modify the QP.
  */
 void awk_stream_end_wait(struct awk_qp *qp);
+
+/* At destroy_qp, behind that and when nobody has a reference: the worker will not touch the QP again. */
+void awk_stream_destroy(struct awk_qp *qp);
 
 /*
  * For cm: a connection's start-up is under way for this QP, which has no other and is IDLE. 0 or -EINVAL.
