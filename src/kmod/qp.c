@@ -53,10 +53,12 @@ static void core_init(struct awk_qp *qp)
 	qp->told = 0;
 }
 
+/* Another thread may have reset the QP meanwhile, and a stream have begun on it: that is let be. */
 void awk_qp_reset(struct awk_qp *qp)
 {
 	awk_qp_lock(qp);
-	core_init(qp);
+	if (qp->core.state == AW_QP_ERROR && !qp->stream.sock && !qp->stream.conn)
+		core_init(qp);
 	awk_qp_unlock(qp);
 }
 

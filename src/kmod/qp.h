@@ -88,7 +88,7 @@ void awk_qp_unlock(struct awk_qp *qp);
  */
 void awk_qp_drain(struct awk_qp *qp);
 
-/* Back to IDLE, when awk_stream_end_wait is behind the caller. */
+/* From ERROR back to IDLE, when awk_stream_end_wait is behind the caller. */
 void awk_qp_reset(struct awk_qp *qp);
 
 /* What the core calls (ctx: struct awk_qp). */
