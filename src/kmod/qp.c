@@ -230,9 +230,9 @@ void awk_qp_put(struct awk_qp *qp)
 	kref_put(&qp->refs, qp_release);
 }
 
+/* It has the one of awk_qp_get_ib. */
 void awk_qp_add_ref(struct ib_qp *base)
 {
-	awk_qp_get(awk_qp_of(base));
 }
 
 void awk_qp_rem_ref(struct ib_qp *base)
@@ -240,13 +240,13 @@ void awk_qp_rem_ref(struct ib_qp *base)
 	awk_qp_put(awk_qp_of(base));
 }
 
-/* iw_cm asks while its caller keeps the QP, and takes its own reference by iw_add_ref. */
+/*
+ * iw_cm, alone, asks for a QP in order to call iw_add_ref at once, once. A program names any number, and another
+ * thread of it may destroy that QP between the two calls: so the reference is taken here.
+ */
 struct ib_qp *awk_qp_get_ib(struct ib_device *base, int qpn)
 {
 	struct awk_qp *qp = awk_qp_find(awk_device_of(base), qpn);
 
-	if (!qp)
-		return NULL;
-	awk_qp_put(qp);
-	return &qp->base;
+	return qp ? &qp->base : NULL;
 }
