@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A TCP connection in MPA start-up, as initiator or responder, and from then on what iw_cm knows of a
-// stream. One work item runs all of its steps and tells all of its events, in their order.
+// stream. One worker runs all of its steps and tells all of its events, in their order.
 #ifndef KMOD_CM_CONN_H
 #define KMOD_CM_CONN_H
 

@@ -7,11 +7,10 @@
 #include "kmod/stream_io.h"
 
 static const bool has_deadline[] = {
-	[AWK_CONN_CONNECTING] = true,    [AWK_CONN_REFUSED] = true,
-	[AWK_CONN_SENDING] = true,       [AWK_CONN_AWAIT_REPLY] = true,
-	[AWK_CONN_AWAIT_REQUEST] = true, [AWK_CONN_DECIDING] = true,
-	[AWK_CONN_ANSWERING] = false,    [AWK_CONN_RUNNING] = false,
-	[AWK_CONN_OVER] = false,         [AWK_CONN_DONE] = false,
+	[AWK_CONN_CONNECTING] = true,  [AWK_CONN_REFUSED] = true,	[AWK_CONN_SENDING] = true,
+	[AWK_CONN_AWAIT_REPLY] = true, [AWK_CONN_AWAIT_REQUEST] = true, [AWK_CONN_DECIDING] = true,
+	[AWK_CONN_ANSWERING] = false,  [AWK_CONN_RUNNING] = false,	[AWK_CONN_OVER] = false,
+	[AWK_CONN_DONE] = false,
 };
 
 bool awk_conn_claim(struct awk_conn *c, enum awk_conn_state next)

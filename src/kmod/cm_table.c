@@ -44,8 +44,7 @@ void awk_conns_flush(void)
 	unsigned long handle;
 
 	xa_lock(&conns);
-	xa_for_each(&conns, handle, c)
-		awk_conn_abandon(c);
+	xa_for_each(&conns, handle, c) awk_conn_abandon(c);
 	xa_unlock(&conns);
 	wait_event(empty, xa_empty(&conns));
 }

@@ -17,14 +17,10 @@ static const enum ib_wc_status statuses[SIW_NUM_WC_STATUS] = {
 };
 
 static const enum ib_wc_opcode opcodes[SIW_NUM_OPCODES] = {
-	[SIW_OP_WRITE] = IB_WC_RDMA_WRITE,
-	[SIW_OP_READ] = IB_WC_RDMA_READ,
-	[SIW_OP_READ_LOCAL_INV] = IB_WC_RDMA_READ,
-	[SIW_OP_SEND] = IB_WC_SEND,
-	[SIW_OP_SEND_REMOTE_INV] = IB_WC_SEND,
-	[SIW_OP_RECEIVE] = IB_WC_RECV,
-	[SIW_OP_INVAL_STAG] = IB_WC_LOCAL_INV,
-	[SIW_OP_REG_MR] = IB_WC_REG_MR,
+	[SIW_OP_WRITE] = IB_WC_RDMA_WRITE,	   [SIW_OP_READ] = IB_WC_RDMA_READ,
+	[SIW_OP_READ_LOCAL_INV] = IB_WC_RDMA_READ, [SIW_OP_SEND] = IB_WC_SEND,
+	[SIW_OP_SEND_REMOTE_INV] = IB_WC_SEND,	   [SIW_OP_RECEIVE] = IB_WC_RECV,
+	[SIW_OP_INVAL_STAG] = IB_WC_LOCAL_INV,	   [SIW_OP_REG_MR] = IB_WC_REG_MR,
 };
 
 static void cqe_translate(const struct siw_cqe *cqe, struct ib_wc *wc)
@@ -80,8 +76,8 @@ int awk_cq_poll(struct ib_cq *base, int count, struct ib_wc *wc)
 int awk_cq_req_notify(struct ib_cq *base, enum ib_cq_notify_flags how)
 {
 	struct awk_cq *cq = awk_cq_of(base);
-	u32 armed = (how & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED ? SIW_NOTIFY_SOLICITED :
-								      SIW_NOTIFY_ALL;
+	u32 armed = (how & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED ? SIW_NOTIFY_SOLICITED
+								    : SIW_NOTIFY_ALL;
 	unsigned long flags;
 	int missed = 0;
 

@@ -92,9 +92,9 @@ static void device_follow(struct ib_device *base, unsigned long what)
 		device_tell(base, IB_EVENT_PORT_ERR);
 		break;
 	case NETDEV_CHANGE:
-		device_tell(base, netif_carrier_ok(awk_device_of(base)->netdev) ?
-					  IB_EVENT_PORT_ACTIVE :
-					  IB_EVENT_PORT_ERR);
+		device_tell(base, netif_carrier_ok(awk_device_of(base)->netdev)
+					  ? IB_EVENT_PORT_ACTIVE
+					  : IB_EVENT_PORT_ERR);
 		break;
 	case NETDEV_CHANGEADDR:
 		device_name_gid(awk_device_of(base));

@@ -297,8 +297,7 @@ static void end_half_open(struct awk_listener *l)
 
 	spin_lock(&l->lock);
 	l->closing = true;
-	list_for_each_entry(c, &l->half_open, half_open)
-		awk_conn_abandon(c);
+	list_for_each_entry(c, &l->half_open, half_open) awk_conn_abandon(c);
 	spin_unlock(&l->lock);
 	wait_event(l->told, nobody_tells(l));
 }

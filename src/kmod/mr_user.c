@@ -19,7 +19,8 @@ static void mr_list_pages(struct awk_mr *mr)
 {
 	struct sg_page_iter iter;
 
-	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &iter, 0) {
+	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &iter, 0)
+	{
 		if (mr->page_count == mr->pages_max)
 			return;
 		mr->pages[mr->page_count++] = page_address(sg_page_iter_page(&iter));

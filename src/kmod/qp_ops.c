@@ -63,8 +63,8 @@ static bool recv_take(void *ctx, struct aw_rwqe *recv)
 	if (qp->core.flushed && qp->recv_budget == 0)
 		return false;
 	qp->recv_budget -= qp->core.flushed;
-	taken = qp->srq ? awk_srq_take(qp->srq, recv, &limit_due) :
-			  awk_recvs_take(&qp->recvs, recv);
+	taken = qp->srq ? awk_srq_take(qp->srq, recv, &limit_due)
+			: awk_recvs_take(&qp->recvs, recv);
 	qp->due |= limit_due ? AWK_DUE_SRQ_LIMIT : 0;
 	return taken;
 }

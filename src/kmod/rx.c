@@ -110,7 +110,8 @@ void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 	stage_rest(s);
 	due = !skb_queue_empty(&sk->sk_receive_queue) || awk_sock_is_over(sk) || s->starved ||
 	      awk_stream_ends(qp) || awk_tx_is_due(qp);
-	awk_stream_arm(qp); /* what waits for a receive is tried again, though nothing more arrives */
+	awk_stream_arm(
+		qp); /* what waits for a receive is tried again, though nothing more arrives */
 	awk_qp_unlock(qp);
 	if (due)
 		awk_stream_wake(s);

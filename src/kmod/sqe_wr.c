@@ -123,7 +123,7 @@ int awk_sqe_from_wr(struct siw_sqe *sqe, const struct ib_send_wr *wr, u32 sge_ma
 	sqe->num_sge = 0;
 	err = put_operation(sqe, wr);
 	if (!err && has_payload(sqe))
-		err = wr->send_flags & IB_SEND_INLINE ? put_inline(sqe, wr) :
-							put_sges(sqe, wr, sge_max);
+		err = wr->send_flags & IB_SEND_INLINE ? put_inline(sqe, wr)
+						      : put_sges(sqe, wr, sge_max);
 	return err ? err : flags_of(wr);
 }

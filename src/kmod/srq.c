@@ -25,8 +25,7 @@ int awk_srq_create(struct ib_srq *base, struct ib_srq_init_attr *attr, struct ib
 	if (attr->attr.max_wr == 0 || attr->attr.max_wr > AWK_SRQ_WR_MAX ||
 	    attr->attr.max_sge > AWK_SGE_MAX || attr->attr.srq_limit > attr->attr.max_wr)
 		return -EINVAL;
-	err = awk_recvs_create(&srq->recvs, awk_ucontext_of(udata), attr->attr.max_wr,
-			       AWK_SGE_MAX);
+	err = awk_recvs_create(&srq->recvs, awk_ucontext_of(udata), attr->attr.max_wr, AWK_SGE_MAX);
 	if (err)
 		return err;
 	srq->limit = attr->attr.srq_limit;

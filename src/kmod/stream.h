@@ -28,11 +28,13 @@ struct awk_stream {
 	unsigned long flags; /* AWK_STREAM_ROOM and the like, by set_bit */
 
 	/* guarded by the QP's lock */
-	struct socket *sock; /* NULL: none. Whoever set tx_busy, and the worker, may use it without the lock */
+	struct socket *
+		sock; /* NULL: none. Whoever set tx_busy, and the worker, may use it without the lock */
 	struct awk_conn *conn; /* from its claim until iw_cm heard of the end; a reference */
 	bool rx_waits; /* a message waits for a receive; also read without the lock */
 	struct awk_stage *stage; /* octets of a half-received FPDU, or NULL */
-	struct awk_batch *batch; /* octets on their way to the socket; while tx_busy that thread's, or NULL */
+	struct awk_batch *
+		batch; /* octets on their way to the socket; while tx_busy that thread's, or NULL */
 	bool tx_busy; /* a thread transmits */
 	bool tx_again; /* what became due meanwhile is its to see */
 	bool tx_blocked; /* the socket took less than it was given */
@@ -47,7 +49,8 @@ struct awk_stream {
 	u64 emss_pos; /* of the stream, where TCP's segment size was asked last */
 	bool looking; /* stream_lost.c: octets may be under way, and look_at holds */
 	unsigned long look_at; /* jiffies */
-	unsigned long unanswered; /* jiffies: since when the peer's TCP owes an answer; 0: not at all */
+	unsigned long
+		unanswered; /* jiffies: since when the peer's TCP owes an answer; 0: not at all */
 
 	struct awk_sock_saved saved; /* the worker's, and of attach before it */
 };

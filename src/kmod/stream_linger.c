@@ -166,8 +166,7 @@ void awk_linger_flush(void)
 	struct lingerer *l;
 
 	spin_lock_bh(&lock);
-	list_for_each_entry(l, &lingerers, entry)
-		mod_delayed_work(awk_wq, &l->work, 0);
+	list_for_each_entry(l, &lingerers, entry) mod_delayed_work(awk_wq, &l->work, 0);
 	spin_unlock_bh(&lock);
 	wait_event(empty, linger_is_empty());
 }
