@@ -215,11 +215,6 @@ struct awk_qp *awk_qp_find(struct awk_device *dev, u32 qpn)
 	return qp;
 }
 
-void awk_qp_get(struct awk_qp *qp)
-{
-	kref_get(&qp->refs);
-}
-
 static void qp_release(struct kref *refs)
 {
 	complete(&container_of(refs, struct awk_qp, refs)->unused);

@@ -72,7 +72,6 @@ static inline struct awk_qp *awk_qp_of(struct ib_qp *base)
 /* The QP of this number, with a reference; NULL when there is none. Process context, interrupts on or off. */
 struct awk_qp *awk_qp_find(struct awk_device *dev, u32 qpn);
 /* Any context. The QP cannot go before the last reference did: awk_qp_destroy waits. */
-void awk_qp_get(struct awk_qp *qp);
 void awk_qp_put(struct awk_qp *qp);
 
 /*
