@@ -102,6 +102,17 @@ int awk_mr_dereg(struct ib_mr *base, struct ib_udata *udata)
 	return 0;
 }
 
+/*
+ * Who invalidated a region, and nobody else does, waits for those that found it valid: each copies at most one
+ * segment, without sleeping. The references that stay are the table's and the caller's.
+ */
+static void mr_wait_unused(const struct awk_mr *mr)
+{
+	while (refcount_read(&mr->refs) > 2)
+		cpu_relax();
+	smp_mb(); /* their copies come before all that the owner does with the pages */
+}
+
 /* What a region that was found may become: valid by REG_MR, or not by an invalidation. */
 static enum aw_error mr_invalidate(struct awk_mr *mr, const void *pd, u32 stag)
 {
@@ -111,7 +122,9 @@ static enum aw_error mr_invalidate(struct awk_mr *mr, const void *pd, u32 stag)
 		return AW_E_RDMAP_NOT_ASSOCIATED;
 	if (mr->kind != AWK_MR_FAST)
 		return AW_E_RDMAP_CANNOT_INVALIDATE;
-	WRITE_ONCE(mr->valid, false);
+	if (!xchg(&mr->valid, false))
+		return AW_E_RDMAP_STAG;
+	mr_wait_unused(mr);
 	return AW_OK;
 }
 
