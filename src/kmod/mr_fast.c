@@ -42,9 +42,14 @@ int awk_mr_map_sg(struct ib_mr *base, struct scatterlist *sg, int sg_count, unsi
 {
 	struct awk_mr *mr = awk_mr_of(base);
 
+	u32 shift = ilog2(base->page_size);
+
 	if (mr->kind != AWK_MR_FAST)
 		return -EINVAL;
+	/* The old pages have the old size: a peer would reach beyond them. */
+	if (READ_ONCE(mr->valid) && shift != mr->page_shift)
+		return -EINVAL;
 	mr->page_count = 0;
-	mr->page_shift = ilog2(base->page_size);
+	mr->page_shift = shift;
 	return ib_sg_to_pages(base, sg, sg_count, offset, mr_add_page);
 }
