@@ -166,6 +166,7 @@ static int accept_one(struct awk_listener *l)
 		return err;
 	c = awk_conn_create(false);
 	if (!c) {
+		awk_sock_release(sock->sk, &l->saved); /* TCP's timers outlive the module */
 		sock_release(sock);
 		return -ENOMEM;
 	}
