@@ -122,7 +122,7 @@ static enum aw_error mr_invalidate(struct awk_mr *mr, const void *pd, u32 stag)
 		return AW_E_RDMAP_NOT_ASSOCIATED;
 	if (mr->kind != AWK_MR_FAST)
 		return AW_E_RDMAP_CANNOT_INVALIDATE;
-	if (!xchg(&mr->valid, false))
+	if (!xchg(&mr->valid, 0))
 		return AW_E_RDMAP_STAG;
 	mr_wait_unused(mr);
 	return AW_OK;
@@ -147,7 +147,7 @@ static enum aw_wc_status mr_register(struct awk_mr *mr, const void *pd, u32 stag
 	mr->core.iova = mr->base.iova;
 	mr->core.len = mr->base.length;
 	mr->core.host = (u8 *)(uintptr_t)(mr->base.iova & ((1ull << mr->page_shift) - 1));
-	smp_store_release(&mr->valid, true);
+	smp_store_release(&mr->valid, 1);
 	return AW_WC_SUCCESS;
 }
 

@@ -29,7 +29,7 @@ struct awk_mr {
 	struct completion unused;
 	/* FAST: written by map_mr_sg and REG_MR, which a ULP orders towards use */
 	struct aw_mr core;
-	bool valid;
+	u32 valid; /* 0 or 1: an exchange of one octet not every processor has */
 	u32 page_count;
 	u32 page_shift;
 	void **pages; /* addresses in the kernel; each access is bounded by page_count */

@@ -48,7 +48,7 @@ static struct awk_mr *mr_pin(struct ib_pd *pd, u64 start, u64 len, int access)
 	mr->core.len = len;
 	mr->core.host = (u8 *)(uintptr_t)offset_in_page(start);
 	mr->core.access = awk_mr_access(access);
-	mr->valid = true;
+	mr->valid = 1;
 	return mr;
 }
 
@@ -86,7 +86,7 @@ struct ib_mr *awk_mr_get_dma(struct ib_pd *pd, int access)
 		return ERR_CAST(mr);
 	mr->core.len = U64_MAX;
 	mr->core.access = awk_mr_access(access);
-	mr->valid = true;
+	mr->valid = 1;
 	err = awk_mr_enlist(mr, pd);
 	if (err) {
 		awk_mr_free(mr);
