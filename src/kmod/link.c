@@ -5,6 +5,8 @@
 #include "kmod/device.h"
 
 #include <linux/if_arp.h>
+#include <linux/mutex.h>
+#include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_netlink.h>
@@ -62,15 +64,46 @@ static int device_add_for(const char *name, struct net_device *netdev)
 	return err;
 }
 
-static int link_new(const char *name, struct net_device *netdev)
+/* The netdev may have gone before its notifier could find the device: then that goes as well. */
+static int device_check_netdev(struct net_device *netdev, const struct net *net)
+{
+	struct ib_device *base = NULL;
+
+	rtnl_lock();
+	if (netdev->reg_state != NETREG_REGISTERED || !net_eq(dev_net(netdev), net))
+		base = ib_device_get_by_netdev(netdev, RDMA_DRIVER_SIW);
+	rtnl_unlock();
+	if (!base)
+		return 0;
+	ib_unregister_device_queued(base);
+	ib_device_put(base);
+	return -ENODEV;
+}
+
+static int link_new_locked(const char *name, struct net_device *netdev)
 {
 	struct ib_device *base = ib_device_get_by_netdev(netdev, RDMA_DRIVER_SIW);
+	const struct net *net = dev_net(netdev);
+	int err;
 
 	if (base) {
 		ib_device_put(base);
 		return -EEXIST;
 	}
-	return netdev_carries_ip(netdev) ? device_add_for(name, netdev) : -EINVAL;
+	err = netdev_carries_ip(netdev) ? device_add_for(name, netdev) : -EINVAL;
+	return err ? err : device_check_netdev(netdev, net);
+}
+
+/* One at a time: a netdev has one device, since its notifier finds one. */
+static int link_new(const char *name, struct net_device *netdev)
+{
+	static DEFINE_MUTEX(lock);
+	int err;
+
+	mutex_lock(&lock);
+	err = link_new_locked(name, netdev);
+	mutex_unlock(&lock);
+	return err;
 }
 
 static struct rdma_link_ops link_ops = { .type = "anywarp", .newlink = link_new };
