@@ -36,5 +36,6 @@ void awk_link_exit(void);
 /* siw.c: two drivers of one driver_id cannot be loaded together. */
 int awk_siw_refuse(void);
 void awk_siw_refuse_end(void);
+bool awk_siw_is_loaded(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include "kmod/device.h"
 
 #include <linux/if_arp.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
@@ -101,7 +102,7 @@ static int link_new(const char *name, struct net_device *netdev)
 	int err;
 
 	mutex_lock(&lock);
-	err = link_new_locked(name, netdev);
+	err = awk_siw_is_loaded() ? -EBUSY : link_new_locked(name, netdev);
 	mutex_unlock(&lock);
 	return err;
 }
@@ -144,10 +145,10 @@ static int on_netdev(struct notifier_block *nb, unsigned long what, void *arg)
 	struct net_device *netdev = netdev_notifier_info_to_dev(arg);
 	struct ib_device *base = ib_device_get_by_netdev(netdev, RDMA_DRIVER_SIW);
 
-	if (base) {
+	if (base && base->ops.owner == THIS_MODULE)
 		device_follow(base, what);
+	if (base)
 		ib_device_put(base);
-	}
 	return NOTIFY_OK;
 }
 

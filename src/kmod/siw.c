@@ -6,7 +6,7 @@
 #include <linux/kobject.h>
 #include <linux/module.h>
 
-static bool siw_is_loaded(void)
+bool awk_siw_is_loaded(void)
 {
 	struct kobject *siw = kset_find_obj(THIS_MODULE->mkobj.kobj.kset, "siw");
 
@@ -26,12 +26,15 @@ static int on_module(struct notifier_block *nb, unsigned long state, void *data)
 
 static struct notifier_block module_nb = { .notifier_call = on_module };
 
-/* The notifier comes first: between the two no siw slips in. */
+/*
+ * The notifier comes first. A siw that is being loaded is told to notifiers before it can be found: one that began to
+ * load just before this is refused its company as links are added, when it can be.
+ */
 int awk_siw_refuse(void)
 {
 	int err = register_module_notifier(&module_nb);
 
-	if (err || !siw_is_loaded())
+	if (err || !awk_siw_is_loaded())
 		return err;
 	unregister_module_notifier(&module_nb);
 	pr_warn("anywarp: siw is loaded: `rmmod siw` first\n");
