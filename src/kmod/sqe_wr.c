@@ -67,10 +67,10 @@ static int put_sges(struct siw_sqe *sqe, const struct ib_send_wr *wr, u32 sge_ma
 	return 0;
 }
 
+/* rdma_rw renews the key behind invalidate_rkey's back: what a Read invalidates is the region of its one SGE. */
 static int put_remote(struct siw_sqe *sqe, const struct ib_send_wr *wr)
 {
-	if (sqe->opcode == SIW_OP_READ_LOCAL_INV &&
-	    (wr->num_sge != 1 || wr->sg_list[0].lkey != wr->ex.invalidate_rkey))
+	if (sqe->opcode == SIW_OP_READ_LOCAL_INV && wr->num_sge != 1)
 		return -EINVAL;
 	sqe->raddr = rdma_wr(wr)->remote_addr;
 	sqe->rkey = rdma_wr(wr)->rkey;
