@@ -2,6 +2,7 @@
 // Rings, and their mappings: the memory of a program's ring lives as long as the last who may map it.
 #include "kmod/ring.h"
 
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -12,7 +13,7 @@ struct awk_ring_map {
 
 static int ring_offer(struct awk_ring *ring, struct ib_ucontext *uctx, size_t octets)
 {
-	struct awk_ring_map *map = kzalloc(sizeof(*map), GFP_KERNEL);
+	struct awk_ring_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!map)
@@ -37,7 +38,8 @@ int awk_ring_create(struct awk_ring *ring, struct ib_ucontext *uctx, u32 count, 
 	*ring = (struct awk_ring){ .count = count };
 	if (count == 0)
 		return 0;
-	ring->mem = uctx ? vmalloc_user(octets) : vzalloc(octets);
+	/* A program's rings count as its memory: it makes as many CQs as it likes. */
+	ring->mem = __vmalloc(octets, (uctx ? GFP_KERNEL_ACCOUNT : GFP_KERNEL) | __GFP_ZERO);
 	if (!ring->mem)
 		return -ENOMEM;
 	if (uctx)
@@ -59,6 +61,17 @@ void awk_ring_destroy(struct awk_ring *ring)
 	ring->mem = NULL;
 }
 
+/* As remap_vmalloc_range, which takes only memory of vmalloc_user. A mapping has each page for itself. */
+static int ring_insert(struct vm_area_struct *vma, const u8 *mem)
+{
+	unsigned long at;
+	int err = 0;
+
+	for (at = vma->vm_start; at < vma->vm_end && !err; at += PAGE_SIZE, mem += PAGE_SIZE)
+		err = vm_insert_page(vma, at, vmalloc_to_page(mem));
+	return err;
+}
+
 int awk_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;
@@ -69,7 +82,8 @@ int awk_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 	entry = rdma_user_mmap_entry_get(uctx, vma);
 	if (!entry)
 		return -EINVAL;
-	err = remap_vmalloc_range(vma, container_of(entry, struct awk_ring_map, entry)->mem, 0);
+	/* The verbs core has seen that the mapping is as long as the entry. */
+	err = ring_insert(vma, container_of(entry, struct awk_ring_map, entry)->mem);
 	rdma_user_mmap_entry_put(entry);
 	return err;
 }
