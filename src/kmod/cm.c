@@ -9,6 +9,8 @@
 #include "kmod/listen.h"
 #include "kmod/qp.h"
 
+#include <net/net_namespace.h>
+
 /* Writes the Request for later. -EINVAL when the private data does not fit. */
 static int write_request(struct awk_conn *c, const struct iw_cm_conn_param *param)
 {
@@ -37,6 +39,20 @@ static int take_qp(struct awk_conn *c, struct awk_device *dev, u32 qpn)
 	return err;
 }
 
+/* A program reaches no network by a device that it cannot reach without. */
+static int open_conn(struct awk_conn *c, const struct awk_device *dev, int tos)
+{
+	struct net *net = awk_device_net(dev);
+	int err = -ENETUNREACH;
+
+	if (!net)
+		return -ENODEV;
+	if (!c->qp->user || awk_net_is_callers(net))
+		err = awk_conn_open(c, net, tos);
+	put_net(net);
+	return err;
+}
+
 static int connect_conn(struct awk_conn *c, struct iw_cm_id *cm_id,
 			const struct iw_cm_conn_param *param)
 {
@@ -53,7 +69,7 @@ static int connect_conn(struct awk_conn *c, struct iw_cm_id *cm_id,
 		return err;
 	cm_id->add_ref(cm_id);
 	c->cm_id = cm_id;
-	return awk_conn_open(c, dev_net(dev->netdev), cm_id->tos_set ? cm_id->tos : -1);
+	return open_conn(c, dev, cm_id->tos_set ? cm_id->tos : -1);
 }
 
 static int cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)

@@ -9,6 +9,9 @@
 #include "kmod/srq.h"
 
 #include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
+#include <net/net_namespace.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 
 int awk_device_query(struct ib_device *base, struct ib_device_attr *attr, struct ib_udata *udata)
@@ -39,6 +42,24 @@ int awk_device_query(struct ib_device *base, struct ib_device_attr *attr, struct
 		.max_fast_reg_page_list_len = AWK_FAST_PAGES_MAX,
 	};
 	return 0;
+}
+
+struct net *awk_device_net(const struct awk_device *dev)
+{
+	struct net *net;
+
+	/* What a netdev leaves stays for a grace period. */
+	rcu_read_lock();
+	net = maybe_get_net(dev_net(dev->netdev));
+	rcu_read_unlock();
+	return net;
+}
+
+bool awk_net_is_callers(const struct net *net)
+{
+	const struct nsproxy *own = current->nsproxy;
+
+	return (current->flags & PF_KTHREAD) || (own && net_eq(own->net_ns, net));
 }
 
 static int port_query(struct ib_device *base, u32 port, struct ib_port_attr *attr)

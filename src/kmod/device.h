@@ -26,6 +26,13 @@ static inline struct awk_device *awk_device_of(struct ib_device *base)
 	return container_of(base, struct awk_device, base);
 }
 
+/*
+ * The network namespace of the netdev, held; NULL: it ends. And whether whoever calls is in that one: programs see the
+ * devices of all namespaces, unless the administrator says otherwise. The kernel's threads are in each.
+ */
+struct net *awk_device_net(const struct awk_device *dev);
+bool awk_net_is_callers(const struct net *net);
+
 extern const struct ib_device_ops awk_device_ops;
 int awk_device_query(struct ib_device *base, struct ib_device_attr *attr, struct ib_udata *udata);
 

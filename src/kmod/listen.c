@@ -20,7 +20,7 @@ struct awk_listener {
 	/* fixed after create */
 	struct kref refs;
 	struct iw_cm_id *cm_id; /* a reference, until destroy */
-	struct socket *sock;
+	struct socket *sock; /* or NULL: nobody can come */
 	struct awk_sock_saved saved;
 	struct delayed_work work;
 
@@ -236,14 +236,11 @@ static int bind_listener(struct socket *sock, struct iw_cm_id *cm_id)
 	return kernel_bind(sock, (struct sockaddr *)near, awk_addr_len(near));
 }
 
-static int open_listener(struct awk_listener *l, int backlog)
+static int open_in_net(struct awk_listener *l, struct net *net, int backlog)
 {
-	struct net *net = dev_net(awk_device_of(l->cm_id->device)->netdev);
 	int family = l->cm_id->m_local_addr.ss_family;
 	int err;
 
-	if (!awk_addr_len(&l->cm_id->m_local_addr))
-		return -EAFNOSUPPORT;
 	err = awk_sock_create(net, family, &l->sock);
 	if (err)
 		return err;
@@ -262,6 +259,29 @@ give_back:
 	cancel_delayed_work_sync(&l->work);
 release:
 	sock_release(l->sock);
+	return err;
+}
+
+/*
+ * rdma_cm listens for "any" address on the devices of other network namespaces too, and fails where one does: there
+ * the listener is without a socket, so that a program takes no port of a network that is not its own.
+ */
+static int open_listener(struct awk_listener *l, int backlog)
+{
+	const struct sockaddr_storage *near = &l->cm_id->m_local_addr;
+	struct net *net;
+	int err;
+
+	if (!awk_addr_len(near))
+		return -EAFNOSUPPORT;
+	net = awk_device_net(awk_device_of(l->cm_id->device));
+	if (!net)
+		return -ENODEV;
+	if (awk_net_is_callers(net))
+		err = open_in_net(l, net, backlog);
+	else
+		err = awk_addr_is_any(near) ? 0 : -EADDRNOTAVAIL;
+	put_net(net);
 	return err;
 }
 
@@ -307,10 +327,12 @@ int awk_listen_destroy(struct iw_cm_id *cm_id)
 {
 	struct awk_listener *l = cm_id->provider_data;
 
-	awk_sock_release(l->sock->sk, &l->saved);
+	if (l->sock)
+		awk_sock_release(l->sock->sk, &l->saved);
 	cancel_delayed_work_sync(&l->work);
 	end_half_open(l);
-	sock_release(l->sock);
+	if (l->sock)
+		sock_release(l->sock);
 	cm_id->provider_data = NULL;
 	cm_id->rem_ref(cm_id);
 	listener_put(l);
