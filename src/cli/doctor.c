@@ -138,6 +138,7 @@ static int doctor(int argc, char **argv)
 	libraries_work = check_libraries();
 	aw_doctor_device_files();
 	check_sockets();
+	aw_doctor_module();
 	aw_doctor_system();
 	if (!libraries_work || aw_finding_any_failed()) {
 		puts("\nRDMA programs do not run over anywarp here; see the lines with 'fail'.");
@@ -155,6 +156,7 @@ const struct cli_command aw_cli_doctor = {
 		"\n"
 		"Tries what an RDMA program needs of anywarp on this machine: the libraries, the\n"
 		"device, its persona, files and addresses, a connection over loopback, the limits.\n"
+		"Tells of the kernel module, too, which such programs do not need.\n"
 		"One line for each: 'ok'; 'warn', slower or less, but works; or 'fail', with a remedy.\n"
 		"\n"
 		"The exit status is 0 when RDMA programs run here, 1 when they do not.\n",

@@ -10,6 +10,9 @@ void aw_doctor_system(void);
 void aw_doctor_persona(void);
 void aw_doctor_device_files(void);
 
+// The kernel module: loaded, installed or not here; which devices it made.
+void aw_doctor_module(void);
+
 // Loads both libraries as a program would, and looks at the device. Returns the exit status.
 // Runs in a process whose LD_LIBRARY_PATH begins with dir.
 int aw_doctor_probe(const char *dir);

@@ -233,6 +233,39 @@ def test_doctor_tells_what_device_files_would_offer(tmp_path):
     assert "warn  device files" in nowhere.stdout and "set XDG_RUNTIME_DIR" in nowhere.stdout
 
 
+def doctor_of_module(folder, module, devices):
+    """What doctor says where /sys/module and /sys/class are these: as the kernel's would be with anywarp.ko."""
+    for part in ("module", "class/infiniband"):
+        folder.joinpath(part).mkdir(parents=True)
+    if module:
+        folder.joinpath("module", module).mkdir()
+    for name, description in devices.items():
+        folder.joinpath("class/infiniband", name).mkdir()
+        folder.joinpath("class/infiniband", name, "node_desc").write_text(description, encoding="ascii")
+    mounts = " && ".join(f"mount --bind {folder}/{part} /sys/{part}" for part in ("module", "class"))
+    done = subprocess.run(["unshare", "--mount", "--map-root-user", "sh", "-c", f"{mounts} && exec {ANYWARP} doctor"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    if not done.stdout:
+        pytest.skip(f"no namespaces here: {done.stderr}")
+    return [line for line in done.stdout.splitlines() if line[6:].startswith("kernel module")]
+
+
+@pytest.mark.parametrize("module, devices, told", [
+    ("anywarp", {"aw0": "anywarp: iWARP in software\n"}, "ok    kernel module     loaded, with 1 device: aw0"),
+    ("anywarp", {}, "warn  kernel module     loaded, without a device; remedy: rdma link add "),
+    ("anywarp", {"mlx5_0": "host HCA-1\n", "e": ""}, "warn  kernel module     loaded, without a device; "),
+    ("siw", {"siw0": "host\n"}, "ok    kernel module     not installed; "),
+])
+def test_doctor_tells_of_the_kernel_module(tmp_path, module, devices, told):
+    found, = doctor_of_module(tmp_path, module, devices)
+    assert found.startswith(told)
+
+
+def test_doctor_names_each_device_of_the_kernel_module(tmp_path):
+    found, = doctor_of_module(tmp_path, "anywarp", {name: "anywarp" for name in ("a", "b", "c" * 60)})
+    assert "with 3 devices:" in found and sorted(found.split()[-3:]) == ["a", "b", "c" * 60]
+
+
 def test_doctor_tells_what_is_preloaded_before_us():
     done = anywarp("doctor", LD_PRELOAD="/no/such/libibverbs.so.1")
     assert done.returncode == 1
