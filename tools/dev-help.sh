@@ -10,12 +10,17 @@ usage: ./dev COMMAND [ARGUMENTS]
                              --preset NAME   one build: release asan tsan fuzz
                              --interop      against Linux's siw in a virtual machine; only
                                             when asked for
+                             --kernel [--full]  the kernel module under User Mode Linux, whose kernel
+                                            is built the first time; with --full under KASAN, and
+                                            built for Debian's kernels and by DKMS, too
                              --ecosystem    other people's RDMA programs in both personas,
                                             and the table of them; only when asked for
                              --distro NAME   in another Debian (trixie), made by debootstrap in
                                             build/distro; only when asked for, by root
                              -R REGEX        only the tests whose name matches
   build [PRESET]           build into build/PRESET: release (default) debug asan tsan fuzz
+  kmod [KDIR]              build anywarp.ko in build/kmod, for the running kernel or for the one whose
+                           build directory is KDIR
   lint [--fix]             format, include arrows, freestanding, size, words, licence
   rfc [--quiet] [RFC ...]  every MUST of the RFCs, the code that keeps it and the test; fails on a hole
   fuzz [TARGET] [SECONDS]  fuzz one target, or each in turn (default 60 seconds)

@@ -21,6 +21,7 @@ packages_interop="$packages_run python3-pytest tshark qemu-system-x86 busybox-st
 	cpio kmod xz-utils"
 packages_kmod="build-essential kmod"
 packages_kernel="$packages_run $packages_kmod python3-pytest ibverbs-providers linux-source flex bison bc xz-utils"
+packages_kernel_full="dkms linux-headers-amd64"
 packages_distro="$packages_build debootstrap debian-archive-keyring apt util-linux"
 packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp"

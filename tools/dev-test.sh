@@ -9,8 +9,11 @@ declare -A suites=(
 )
 # What another distribution can break.
 suites_distro="(distro|system)"
+# Under --full: what takes longer, too.
+suites_kernel_full="(kernel|kernel-full)"
 presets="release asan tsan fuzz"
 only=""
+full=""
 distro=""
 filters=()
 
@@ -21,14 +24,17 @@ parse_filters() {
 		--preset) presets=${2:?--preset needs a name} && shift ;;
 		-R) filters+=(-R "${2:?-R needs a regular expression}") && shift ;;
 		--unit | --prop | --sim | --fuzz | --verbs | --cm | --faults | --abi | --system | --stress | \
-			--hostile | --interop | --ecosystem)
+			--hostile | --interop | --ecosystem | --kernel)
 			only=${1#--}
 			;;
+		--full) full=yes ;;
 		--distro) distro=${2:?--distro needs the name of a release of Debian: trixie} && shift ;;
 		*) die "test: unknown argument '$1'; see './dev help'" ;;
 		esac
 		shift
 	done
+	[ -z "$full" ] || [ "$only" = kernel ] || die "test: --full is for --kernel"
+	[ -z "$full" ] || only=$suites_kernel_full
 	[ -z "$only" ] || filters+=(-L "^$only\$")
 }
 
@@ -42,19 +48,20 @@ fixed_layout() {
 run_preset() {
 	local preset=$1
 	local labels=${suites[$preset]:-'.*'}
-	# The virtual machine, other people's programs and another Debian take many minutes: only who asks for
+	# Virtual machines, other people's programs and another Debian take many minutes: only who asks for
 	# them by name waits for them.
-	local except=(-LE '^(interop|ecosystem|distro)$')
+	local except=(-LE '^(interop|ecosystem|distro|kernel|kernel-full)$')
 	! asked_by_name || except=()
 	if [ -n "$only" ] && ! [[ $only =~ $labels ]]; then
 		return
 	fi
 	local report=build/logs/test-$preset
 	! asked_by_name || report=build/logs/test-${only//[^a-z]/}
+	! is_kernel || report=build/logs/test-kernel
 	build_preset "$preset"
 	# Most tests wait for half of their time; fuzzers, and machines that are emulated, do not.
 	local jobs=$(($(nproc) * 3 / 2))
-	[ "$preset" != fuzz ] && [ "$only" != interop ] || jobs=$(nproc)
+	[ "$preset" != fuzz ] && [ "$only" != interop ] && ! is_kernel || jobs=$(nproc)
 	say "testing $preset"
 	rm -f "$report.xml"
 	$(fixed_layout "$preset") ctest --test-dir "build/$preset" -L "$labels" "${except[@]}" "${filters[@]}" \
@@ -65,8 +72,12 @@ run_preset() {
 	reports+=("$report.xml")
 }
 
+is_kernel() {
+	[ "$only" = kernel ] || [ "$only" = "$suites_kernel_full" ]
+}
+
 asked_by_name() {
-	[ "$only" = interop ] || [ "$only" = ecosystem ] || [ "$only" = "$suites_distro" ]
+	is_kernel || [ "$only" = interop ] || [ "$only" = ecosystem ] || [ "$only" = "$suites_distro" ]
 }
 
 # Another Debian, in build/distro; ./dev runs in it and installs there what it needs. The build of this machine
@@ -117,6 +128,23 @@ build_guest() {
 		die "no virtual machine, no interop tests: $(tail -n 3 build/logs/guest.log)"
 }
 
+# A kernel that runs as a process, in build/kernel, and the module for it, in build/kmod.
+build_kernel() {
+	local configuration
+	configuration=${full:+full}
+	configuration=${configuration:-base}
+	need_packages "$packages_kernel ${full:+$packages_kernel_full}"
+	mkdir -p build/logs
+	say "building a kernel under User Mode Linux ($configuration): minutes, the first time"
+	tests/kernel/build-uml "build/kernel/$configuration" base.config ${full:+full.config} >build/logs/kernel.log 2>&1 ||
+		die "no kernel, no tests of the module: $(tail -n 3 build/logs/kernel.log)"
+	say "building anywarp.ko"
+	tools/build-kmod "build/kernel/$configuration/build" "build/kmod/uml-$configuration" ARCH=um \
+		-j"$(nproc)" >build/logs/kmod.log 2>&1 ||
+		die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
+	export ANYWARP_KERNEL=$configuration
+}
+
 # libuv's own tests, in build/libuv; they are skipped where their sources cannot be fetched.
 build_libuv() {
 	[[ "$presets" == *release* && "${only:-system}" == system ]] || return 0
@@ -132,6 +160,9 @@ if [ -n "$distro" ]; then
 fi
 if [ "$only" = interop ]; then
 	build_guest
+elif is_kernel; then
+	presets=release
+	build_kernel
 elif [ "$only" = ecosystem ]; then
 	presets=release
 	get_ecosystem

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What a kernel prints when it finds a fault of its own."""
+
+import re
+
+PATTERN = re.compile("|".join((
+    r"\bBUG\b", r"WARNING: ", r"\bOops\b", r"Kernel panic", r"KASAN", r"UBSAN", r"unreferenced object",
+    r"new suspected memory leaks", r"possible (circular|recursive|irq)", r"inconsistent lock state",
+    r"INFO: (task|rcu|suspicious|trying|possible)", r"suspicious RCU", r"stall(s|ed)? (on|detected)",
+    r"refcount_t: ", r"list_(add|del) corruption", r"ODEBUG: ", r"Segfault with no mm",
+    r"unregister_netdevice: waiting", r"soft lockup", r"segfault at", r"Call Trace:")))
+# Of User Mode Linux itself: what it says at its start, and its fork(), which looks at a maple tree without RCU.
+HARMLESS = re.compile(r"[^\n]*KernelAddressSanitizer initialized[^\n]*|"
+                      r"WARNING: suspicious RCU usage\n(?:(?!=====)[^\n]*\n){,3}lib/maple_tree\.c:"
+                      r"(?:(?!=====)[^\n]*\n)*?[^\n]*fork_handler[^\n]*", re.S)
+
+
+def in_text(text):
+    """The lines that are complaints."""
+    return [line for line in HARMLESS.sub("", text).splitlines() if PATTERN.search(line)]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The running kernel: its modules, its RDMA devices, what it says."""
+
+import errno
+import os
+import pathlib
+import subprocess
+
+import complaints
+
+MODULES = pathlib.Path("/sys/module")
+DEVICES = pathlib.Path("/sys/class/infiniband")
+KMEMLEAK = pathlib.Path("/sys/kernel/debug/kmemleak")
+MESSAGE_OCTETS_MAX = 8192
+
+
+class Kernel:
+    def __init__(self):
+        self.messages = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        self.directories = os.environ["ANYWARP_MODULES"].split(":")
+
+    def path_of(self, module):
+        return next(path for directory in self.directories
+                    if (path := pathlib.Path(directory, f"{module}.ko")).exists())
+
+    def try_load(self, module, *parameters):
+        return subprocess.run(["insmod", self.path_of(module), *parameters], capture_output=True, text=True,
+                              check=False)
+
+    def load(self, module, *parameters):
+        done = self.try_load(module, *parameters)
+        assert done.returncode == 0, done.stderr
+
+    @staticmethod
+    def try_unload(module):
+        return subprocess.run(["rmmod", module], capture_output=True, text=True, check=False)
+
+    def unload(self, module):
+        done = self.try_unload(module)
+        assert done.returncode == 0, done.stderr
+
+    def unload_if_there(self, module):
+        if self.has(module):
+            self.unload(module)
+
+    @staticmethod
+    def has(module):
+        return MODULES.joinpath(module).exists()
+
+    @staticmethod
+    def users_of(module):
+        return int(MODULES.joinpath(module, "refcnt").read_text(encoding="ascii"))
+
+    @staticmethod
+    def devices():
+        return sorted(path.name for path in DEVICES.iterdir()) if DEVICES.exists() else []
+
+    @staticmethod
+    def device_says(device, name):
+        return DEVICES.joinpath(device, name).read_text(encoding="utf-8").strip()
+
+    def forget_messages(self):
+        os.lseek(self.messages, 0, os.SEEK_END)
+
+    def read_messages(self):
+        """Those since forget_messages(); each once."""
+        read = []
+        while True:
+            try:
+                record = os.read(self.messages, MESSAGE_OCTETS_MAX).decode("utf-8", "replace")
+            except OSError as error:
+                if error.errno == errno.EPIPE:  # the oldest were overwritten
+                    continue
+                assert error.errno == errno.EAGAIN
+                return read
+            read.append(record.split(";", 1)[1].splitlines()[0])
+
+    def complaints(self):
+        return complaints.in_text("\n".join(self.read_messages()))
+
+    @staticmethod
+    def leaks():
+        """Memory that nothing points to any more. A first scan may still take a register for a pointer."""
+        if not KMEMLEAK.exists():
+            return ""
+        for _ in range(2):
+            KMEMLEAK.write_text("scan", encoding="ascii")
+        return KMEMLEAK.read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""uml.py KERNEL SECONDS COMMAND...: runs a command under User Mode Linux, on this machine's own file system,
+read-only. Prints what it printed and ends with its status; with 1, and the end of the console, when the
+kernel hung, panicked or complained (complaints.py)."""
+
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import complaints
+
+HERE = pathlib.Path(__file__).resolve().parent
+MEMORY_MB = 768
+CONSOLE_LINES_SHOWN = 120
+SEED_OCTETS = 64
+FAILED = 1
+
+
+class Hung(Exception):
+    """The kernel did not end in time."""
+
+
+def command_line(kernel, folder):
+    return [kernel, "root=host", "rootfstype=hostfs", "rootflags=/", "ro", f"init={HERE / 'init'}",
+            f"mem={os.environ.get('ANYWARP_UML_MEMORY_MB', MEMORY_MB)}M", "con=none", "con0=null,fd:1", "ssl=none",
+            "oops=panic", f"uml_dir={folder}/", f"exchange={folder}/exchange"]
+
+
+def start(kernel, folder):
+    """In a session of its own: its processes are many, and all are to end."""
+    with open(f"{folder}/console", "wb") as console:
+        return subprocess.Popen(command_line(kernel, folder), stdin=subprocess.DEVNULL, stdout=console,
+                                stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def end(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def boot(kernel, seconds, command, folder):
+    """The command's output and status, and the console. The status is None when there is none."""
+    exchange = pathlib.Path(folder, "exchange")
+    exchange.mkdir()
+    (exchange / "command").write_text(f"exec {shlex.join(command)}\n", encoding="utf-8")
+    (exchange / "seed").write_bytes(os.urandom(SEED_OCTETS))
+    process = start(kernel, folder)
+    try:
+        process.wait(timeout=seconds)
+        hung = False
+    except subprocess.TimeoutExpired:
+        hung = True
+    finally:
+        end(process)
+    console = read(pathlib.Path(folder, "console"))
+    if hung:
+        console += f"\numl.py: not ended within {seconds} s"
+    status = read(exchange / "status").strip()
+    return read(exchange / "output"), int(status) if status and not hung else None, console
+
+
+def read(path):
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def tell_console(console):
+    print("the end of the console:")
+    print("\n".join(console.splitlines()[-CONSOLE_LINES_SHOWN:]))
+
+
+def main(kernel, seconds, *command):
+    folder = tempfile.mkdtemp(prefix="anywarp-uml-")
+    try:
+        output, status, console = boot(kernel, float(seconds), command, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    found = complaints.in_text(console)
+    # What is printed last is counted (tools/junit_totals.py).
+    if found or status is None:
+        tell_console(console)
+        print("the kernel " + (f"complained: {found[0]}" if found else "did not end by itself"))
+    print(output, end="")
+    return FAILED if found or status is None else status
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
