@@ -142,6 +142,8 @@ build_kernel() {
 	tools/build-kmod "build/kernel/$configuration/build" "build/kmod/uml-$configuration" ARCH=um \
 		-j"$(nproc)" >build/logs/kmod.log 2>&1 ||
 		die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
+	[ -z "$full" ] || tests/kernel/fetch-headers build/kernel/headers-trixie trixie >>build/logs/kernel.log 2>&1 ||
+		say "no headers of Debian 13's kernel: $(tail -n 1 build/logs/kernel.log)"
 	export ANYWARP_KERNEL=$configuration
 }
 
