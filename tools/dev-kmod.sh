@@ -2,7 +2,7 @@
 # The kernel module for the running kernel, or for the one whose build directory is the argument.
 
 kmod_release() {
-	cat "$1/include/config/kernel.release" 2>/dev/null || basename "$(readlink -f "$1")"
+	sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' "$1/include/generated/utsrelease.h"
 }
 
 kmod_default() {
@@ -15,8 +15,7 @@ kmod_default() {
 
 kmod_build() {
 	local kdir=$1 out
-	[ -e "$kdir/Makefile" ] || die "kmod: no Makefile in '$kdir': it is no kernel's build directory"
-	out=build/kmod/$(kmod_release "$kdir")
+	out=build/kmod/$(kmod_release "$kdir" 2>/dev/null) || die "kmod: '$kdir' is no kernel's build directory, or not prepared"
 	mkdir -p build/logs
 	say "building anywarp.ko for $(basename "$out")"
 	tools/build-kmod "$kdir" "$out" -j"$(nproc)" >build/logs/kmod.log 2>&1 || {

@@ -11,7 +11,7 @@ import time
 import beds
 import program
 
-SECONDS_MAX = 30
+SECONDS_MAX = 120
 # A server that listens on all addresses listens once for each device of the machine, bound to the index of its
 # interface: those of two namespaces are to differ.
 INDEXES = (21, 22)

@@ -46,7 +46,8 @@ def test_for_a_kernel_of_debian(kdir, tmp_path):
 
 
 def kernel_release(kdir):
-    return kdir.joinpath("include/config/kernel.release").read_text(encoding="ascii").strip()
+    text = kdir.joinpath("include/generated/utsrelease.h").read_text(encoding="ascii")
+    return re.search(r'"(.+)"', text)[1]
 
 
 def test_by_dkms(tmp_path):
