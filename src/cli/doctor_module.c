@@ -91,7 +91,8 @@ static void tell_devices(void)
 	int count = list_devices(names);
 
 	if (count == 0)
-		aw_finding_print(FINDING_WARN, WHAT, "rdma link add NAME type anywarp netdev INTERFACE",
+		aw_finding_print(FINDING_WARN, WHAT,
+				 "rdma link add NAME type anywarp netdev INTERFACE",
 				 "loaded, without a device");
 	else
 		aw_finding_print(FINDING_OK, WHAT, NULL, "loaded, with %d device%s:%s", count,

@@ -12,7 +12,7 @@ PATTERN = re.compile("|".join((
 # Of User Mode Linux itself: what it says at its start, and its fork(), which looks at a maple tree without RCU.
 HARMLESS = re.compile(r"[^\n]*KernelAddressSanitizer initialized[^\n]*|"
                       r"WARNING: suspicious RCU usage\n(?:(?!=====)[^\n]*\n){,3}lib/maple_tree\.c:"
-                      r"(?:(?!=====)[^\n]*\n)*?[^\n]*fork_handler[^\n]*", re.S)
+                      r"(?:(?!=====)[^\n]*\n)*?[^\n]*(?:fork_handler|force_flush_all|fix_range)[^\n]*", re.S)
 
 
 def in_text(text):
