@@ -12,7 +12,6 @@ import pytest
 FOR_EVER = "-R -F -n 4000000 -s"
 TRAFFIC = {
     "rping": ("rping -s -S 60000", "rping -c -a {address} -S 60000"),
-    "rstream": ("rstream -S 60000 -C 4000000", "rstream -s {address} -S 60000 -C 4000000"),
     **{name: (f"{name} {FOR_EVER} {size}", f"{name} {FOR_EVER} {size} {{address}}")
        for name, size in (("ib_write_bw", 65536), ("ib_read_bw", 65536), ("ib_send_lat", 4096))},
 }

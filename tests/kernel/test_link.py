@@ -108,7 +108,18 @@ def test_a_device_goes_in_the_middle_of_traffic(link, link_type, port, name):
     link.rping(port + 1000)
 
 
-def test_the_module_stays_while_a_program_has_a_device_open(kernel, link_type, link, port):
-    server = link.start_server("rping -s -P", port)
-    assert kernel.try_unload(link_type).returncode != 0
-    assert kernel.has(link_type) and server.status() is None
+def test_the_module_goes_from_under_programs(kernel, link_type, link, port):
+    """It may be refused; if it is not, no device is left, and programs live on or end."""
+    programs = [link.start_server("rping -s -S 60000", port)]
+    programs.append(link.start_client("rping -c -a {address} -S 60000", port))
+    ends.wait_for_traffic(link)
+    gone = kernel.try_unload(link_type).returncode == 0
+    assert kernel.has(link_type) != gone
+    for each in programs:
+        each.kill()
+    if gone:
+        assert not kernel.devices()
+        kernel.load(link_type)
+        for end in link.server, link.client:
+            end.add_device(link_type)
+    link.rping(port + 1000)
