@@ -22,7 +22,7 @@ def run(argv, **more):
 
 
 def headers():
-    """The build directories of this Debian's kernels, and of the next one's, which fetch-headers had."""
+    """The build directories of this Debian's kernels, and the newer ones that fetch-headers fetched."""
     roots = [pathlib.Path("/"), *(ROOT / "build" / "kernel").glob("headers-*/root")]
     return [kdir for root in roots for kdir in sorted(root.glob("usr/src/linux-headers-*-amd64"))
             if kdir.joinpath("Makefile").exists()]
