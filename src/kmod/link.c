@@ -163,7 +163,7 @@ int awk_link_init(void)
 	return err;
 }
 
-/* Notifiers run until no device is left: of one that is queued to go, the netdev may go meanwhile. */
+/* ib_unregister_driver deletes the devices that are left, and waits for those that are on their way out. */
 void awk_link_exit(void)
 {
 	rdma_link_unregister(&link_ops);

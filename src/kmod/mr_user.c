@@ -5,7 +5,7 @@
 
 #include <rdma/ib_umem.h>
 
-/* The stag_key that a program wishes for is not its to choose: an STag must not be guessed. */
+/* The stag_key that a program asks for is not used: the 8 bits of the key are random, so that a peer does not learn the next STag. */
 static int mr_answer(const struct awk_mr *mr, struct ib_udata *udata)
 {
 	struct siw_uresp_reg_mr resp = { .stag = mr->core.stag };
