@@ -93,7 +93,8 @@ def test_a_client_in_on_says_what_it_waits_for(scene, web, files):
         assert time.monotonic() < deadline, started.report()
         time.sleep(0.05)
     scene.stop(server)
-    assert started.wait_exit() == 56  # CURLE_RECV_ERROR
+    # CURLE_SEND_ERROR, where the server had answered before curl wrote; or CURLE_RECV_ERROR.
+    assert started.wait_exit() in (55, 56)
     seen = scene.tap.seen(port)
     assert seen.requests == seen.opened > 0 and seen.replies == 0
     scene.judged.add(port)
