@@ -26,6 +26,21 @@ void aw_qp_init(struct aw_qp *qp, const struct aw_qp_mem *mem, const struct aw_o
 	aw_sq_init(&qp->sq, mem->sq, mem->sq_capacity, aw_sq_stride(mem->sge_max, mem->inline_max));
 }
 
+struct aw_stream aw_stream_agreed(const struct aw_mpa_result *result, bool initiator)
+{
+	return (struct aw_stream){
+		.initiator = initiator,
+		.crc = result->crc,
+		.markers_tx = result->markers_tx,
+		.markers_rx = result->markers_rx,
+		.p2p = result->p2p,
+		.rtr = result->rtr,
+		.ird = result->ird,
+		.ord = result->ord,
+		.extensions = result->extensions,
+	};
+}
+
 static uint32_t min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;

@@ -70,6 +70,9 @@ struct aw_stream {
 	bool extensions; /* as in struct aw_mpa_result */
 };
 
+/* What a start-up agreed on; the driver adds emss and stag_seed. */
+struct aw_stream aw_stream_agreed(const struct aw_mpa_result *result, bool initiator);
+
 /* A Send being received. */
 struct aw_rx_send {
 	bool active;

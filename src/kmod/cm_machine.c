@@ -44,18 +44,7 @@ void awk_conn_terminate(struct awk_conn *c, enum aw_error error, bool markers)
 
 int awk_conn_attach(struct awk_conn *c)
 {
-	const struct aw_mpa_result *result = &c->result;
-	struct aw_stream stream = {
-		.initiator = c->initiator,
-		.crc = result->crc,
-		.markers_tx = result->markers_tx,
-		.markers_rx = result->markers_rx,
-		.p2p = result->p2p,
-		.rtr = result->rtr,
-		.ird = result->ird,
-		.ord = result->ord,
-		.extensions = result->extensions,
-	};
+	struct aw_stream stream = aw_stream_agreed(&c->result, c->initiator);
 	int err;
 
 	awk_conn_deafen(c);

@@ -265,18 +265,7 @@ static void log_agreed(const struct aw_conn *c, bool initiator)
 
 static int give_socket(const struct aw_conn *c, bool initiator, int fd, struct aw_uqp *qp)
 {
-	const struct aw_mpa_result *result = &c->info.result;
-	struct aw_stream stream = {
-		.initiator = initiator,
-		.crc = result->crc,
-		.markers_tx = result->markers_tx,
-		.markers_rx = result->markers_rx,
-		.p2p = result->p2p,
-		.rtr = result->rtr,
-		.ird = result->ird,
-		.ord = result->ord,
-		.extensions = result->extensions,
-	};
+	struct aw_stream stream = aw_stream_agreed(&c->info.result, initiator);
 	int err = EIO;
 
 	log_agreed(c, initiator);

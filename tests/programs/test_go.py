@@ -93,8 +93,9 @@ def test_a_client_in_on_says_what_it_waits_for(scene, web, files):
         assert time.monotonic() < deadline, started.report()
         time.sleep(0.05)
     scene.stop(server)
-    # CURLE_SEND_ERROR, where the server had answered before curl wrote; or CURLE_RECV_ERROR.
-    assert started.wait_exit() in (55, 56)
+    # CURLE_RECV_ERROR; but CURLE_SEND_ERROR, too, where the server's own answer came before curl wrote.
+    answered = "does not speak mpa" in started.output()
+    assert started.wait_exit() in ((55, 56) if answered else (56,))
     seen = scene.tap.seen(port)
     assert seen.requests == seen.opened > 0 and seen.replies == 0
     scene.judged.add(port)

@@ -62,21 +62,10 @@ static void end_party(struct party *party, enum aw_error why)
 
 static void start(struct party *party)
 {
-	const struct aw_mpa_result *result = &party->result;
-	struct aw_stream stream = {
-		.initiator = party->index == 0,
-		.crc = result->crc,
-		.markers_tx = result->markers_tx,
-		.markers_rx = result->markers_rx,
-		.p2p = result->p2p,
-		.rtr = result->rtr,
-		.ird = result->ird,
-		.ord = result->ord,
-		.emss = party->exchange->terms.emss,
-		.stag_seed = 77,
-		.extensions = result->extensions,
-	};
+	struct aw_stream stream = aw_stream_agreed(&party->result, party->index == 0);
 
+	stream.emss = party->exchange->terms.emss;
+	stream.stag_seed = 77;
 	party->streaming = true;
 	party->stream_base = party->written;
 	aw_qp_start(&party->qp, &stream);

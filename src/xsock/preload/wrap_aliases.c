@@ -3,7 +3,6 @@
 // when these were usual. Each is the other wrapper; tests/abi holds the list to libc's.
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 
 #include "xsock/preload/libc.h"
 
-int __clone(int (*run)(void *), void *stack, int flags, void *arg, ...);
 int __close(int fd);
 int __connect(int fd, const struct sockaddr *addr, socklen_t len);
 int __dup2(int fd, int new);
@@ -29,22 +27,6 @@ int _IO_fclose(FILE *file);
 FILE *_IO_fdopen(int fd, const char *mode);
 FILE *_IO_popen(const char *command, const char *mode);
 sighandler_t bsd_signal(int sig, sighandler_t handler);
-
-/* It may have been passed fewer arguments, as clone. */
-__attribute__((no_sanitize("address"))) AW_WRAPPER int __clone(int (*run)(void *), void *stack,
-							       int flags, void *arg, ...)
-{
-	pid_t *parent_tid, *child_tid;
-	va_list list;
-	void *tls;
-
-	va_start(list, arg);
-	parent_tid = va_arg(list, pid_t *);
-	tls = va_arg(list, void *);
-	child_tid = va_arg(list, pid_t *);
-	va_end(list);
-	return clone(run, stack, flags, arg, parent_tid, tls, child_tid);
-}
 
 AW_WRAPPER int __close(int fd)
 {

@@ -35,6 +35,10 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER int clone(int (*run)(void *),
 	return aw_libc()->clone(run, stack, flags, arg, parent_tid, tls, child_tid);
 }
 
+/* libc's second name. An alias passes the arguments on as they came, however many. */
+AW_WRAPPER int __clone(int (*run)(void *), void *stack, int flags, void *arg, ...) __THROW
+	__attribute__((alias("clone")));
+
 static bool is_fork(long number, const long *arguments)
 {
 	switch (number) {
