@@ -4,6 +4,7 @@ and for a sanitizer build ANYWARP_SAN."""
 
 import os
 import pathlib
+import resource
 import sys
 
 import pytest
@@ -31,3 +32,20 @@ def victim(process):
     yield process
     assert process.ask("check") == "ok"
     process.wait_honest(before)
+
+
+@pytest.fixture
+def own_victim(tmp_path):
+    """A process of one test's own, unharmed by it."""
+    process = Victim(os.environ["ANYWARP_BUILD"], tmp_path)
+    yield process
+    assert process.ask("check") == "ok"
+    process.wait_honest(process.honest_rounds())
+    process.quit()
+
+
+@pytest.fixture(scope="module")
+def many_files():
+    """This process may have as many files as the system lets it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -3,13 +3,12 @@
 program's, or no longer have one, hold a quarter of what it may have at most: it opens files as it likes
 meanwhile, and a client that is none is served. RFC 5042 6.4.1."""
 
-import os
 import resource
 import socket
 
 import iwarp
 import pytest
-from attacker import SECONDS_MAX, Attacker, Victim
+from attacker import SECONDS_MAX, Attacker
 from test_floods import unread_octets
 
 FILES_MAX = 256
@@ -17,21 +16,15 @@ STRANGERS = 2000
 LOOK_EVERY = 50
 
 
-@pytest.fixture(scope="module", autouse=True)
-def many_files():
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+pytestmark = pytest.mark.usefixtures("many_files")
 
 
 @pytest.fixture
-def victim(tmp_path):
-    process = Victim(os.environ["ANYWARP_BUILD"], tmp_path)
-    _, most = resource.prlimit(process.process.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(process.process.pid, resource.RLIMIT_NOFILE, (FILES_MAX, most))
-    yield process
-    assert process.ask("check") == "ok"
-    process.wait_honest(process.honest_rounds())
-    process.quit()
+def victim(own_victim):
+    pid = own_victim.process.pid
+    _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (FILES_MAX, most))
+    return own_victim
 
 
 WORDS = {

@@ -10,7 +10,7 @@ import time
 
 import iwarp
 import pytest
-from attacker import BIG, REMOTE_READ, Attacker, Victim, read_request, response, untagged, write
+from attacker import BIG, REMOTE_READ, Attacker, read_request, response, untagged, write
 
 SANITIZED = bool(os.environ.get("ANYWARP_SAN"))
 HALVES = 60 if SANITIZED else 600
@@ -22,20 +22,13 @@ POOL_KIB_MAX = 40 * 1024  # buffers that are kept warm for whoever is next, howe
 BATCH_KIB_MAX = 400
 
 
-@pytest.fixture(scope="module", autouse=True)
-def many_files():
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+pytestmark = pytest.mark.usefixtures("many_files")
 
 
 @pytest.fixture
-def victim(tmp_path):
+def victim(own_victim):
     """A process of its own for each: what an allocator kept of the last would count otherwise."""
-    process = Victim(os.environ["ANYWARP_BUILD"], tmp_path)
-    yield process
-    assert process.ask("check") == "ok"
-    process.wait_honest(process.honest_rounds())
-    process.quit()
+    return own_victim
 
 
 def processor_seconds(victim):

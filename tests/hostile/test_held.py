@@ -9,7 +9,7 @@ import signal
 import iwarp
 import pytest
 from attacker import Attacker, read_request, response, send, terminate_of, untagged, write
-from test_floods import POOL_KIB_MAX, many_files, victim  # noqa: F401
+from test_floods import POOL_KIB_MAX, victim  # noqa: F401
 
 SANITIZED = bool(os.environ.get("ANYWARP_SAN"))
 PEERS = 200
@@ -19,6 +19,8 @@ LARGE_KIB, SMALL_KIB = 256, 66
 CONN_KIB_MAX = 40
 NO_BUFFER = (1, 2, 2)
 OCTETS = 60000
+
+pytestmark = pytest.mark.usefixtures("many_files")
 
 
 def warm_up(peer, region):

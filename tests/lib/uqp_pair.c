@@ -123,6 +123,22 @@ int pair_teardown(void **state)
 	return 0;
 }
 
+void pair_stop_progress(void)
+{
+	aw_engine_fork_prepare();
+}
+
+void pair_start_progress(void)
+{
+	aw_engine_fork_done();
+}
+
+int pair_teardown_stopped(void **state)
+{
+	pair_start_progress();
+	return pair_teardown(state);
+}
+
 struct aw_cq_entry end_wait_cqe(struct end *e)
 {
 	struct aw_cq_entry entry;

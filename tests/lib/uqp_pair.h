@@ -35,6 +35,11 @@ void pair_attach(struct pair *p);
 int pair_setup(void **state);
 int pair_teardown(void **state);
 
+/* While the progress thread is stopped only what a test does itself moves a stream. This teardown starts it again. */
+void pair_stop_progress(void);
+void pair_start_progress(void);
+int pair_teardown_stopped(void **state);
+
 struct aw_cq_entry end_wait_cqe(struct end *e);
 void end_wait_event(struct end *e, uint32_t event);
 /* Until the stream is held: a message waits there for a receive. */

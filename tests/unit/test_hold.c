@@ -28,23 +28,6 @@ enum {
 	OCTET_FPDU = 24, /* a Write of one octet on the wire */
 };
 
-/* Until it is let go again, what is held is held for longer than it may be. */
-static void stop_progress_thread(void)
-{
-	aw_engine_fork_prepare();
-}
-
-static void start_progress_thread(void)
-{
-	aw_engine_fork_done();
-}
-
-static int teardown(void **state)
-{
-	start_progress_thread();
-	return pair_teardown(state);
-}
-
 static bool holds(struct end *e)
 {
 	pthread_mutex_lock(&e->qp->lock);
@@ -100,7 +83,7 @@ static uint8_t hold_one_of(struct end *e, struct end *peer)
 
 static uint8_t hold_one(struct pair *p)
 {
-	stop_progress_thread();
+	pair_stop_progress();
 	return hold_one_of(&p->a, &p->b);
 }
 
@@ -108,7 +91,7 @@ static void expect_arrival(struct pair *p, uint8_t number)
 {
 	uint64_t start = aw_now_ns();
 
-	start_progress_thread();
+	pair_start_progress();
 	while (octet_at(p->b.buf) != number) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		sched_yield();
@@ -420,7 +403,7 @@ static void fork__leaves_what_is_held_to_the_parent(void **state)
 	uint8_t number = hold_one(p);
 	int status;
 
-	start_progress_thread();
+	pair_start_progress();
 	pid_t child = fork();
 
 	if (child == 0) {
@@ -498,7 +481,7 @@ static void post_and_exit(int lfd, int told, bool destroys)
 	end_make(&e, &pd, NULL);
 	if (aw_uqp_attach(e.qp, fd, &s) != 0)
 		_exit(1);
-	stop_progress_thread();
+	pair_stop_progress();
 	number = hold_one_of(&e, &e);
 	if (write(told, &number, 1) != 1)
 		_exit(1);
@@ -559,7 +542,7 @@ static void exit__finds_what_another_thread_destroys(void **state)
 
 int main(void)
 {
-#define HOLD_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, teardown)
+#define HOLD_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, pair_teardown_stopped)
 	const struct CMUnitTest tests[] = {
 		HOLD_TEST(lone__leaves_at_once),
 		HOLD_TEST(lone__leaves_at_once_without_polls),

@@ -23,22 +23,6 @@
 /* Linked in by the thread sanitizer, which cannot follow threads that a forked child starts. */
 extern void __tsan_init(void) __attribute__((weak));
 
-static void stop_progress_thread(void)
-{
-	aw_engine_fork_prepare();
-}
-
-static void start_progress_thread(void)
-{
-	aw_engine_fork_done();
-}
-
-static int teardown(void **state)
-{
-	start_progress_thread();
-	return pair_teardown(state);
-}
-
 /* The roce persona's completions, of an end that has posted nothing. */
 static void set_acks(struct end *e)
 {
@@ -81,7 +65,7 @@ static bool poll_until_it_waits(struct end *e)
 /* What a posted b has, and acknowledges with its next post. */
 static void make_wait(struct pair *p)
 {
-	stop_progress_thread();
+	pair_stop_progress();
 	set_acks(&p->a);
 	set_acks(&p->b);
 	lend(&p->b);
@@ -92,7 +76,7 @@ static void make_wait(struct pair *p)
 /* Though b's program calls nothing any more. */
 static void expect_acknowledged(struct pair *p)
 {
-	start_progress_thread();
+	pair_start_progress();
 	assert_int_equal(end_wait_cqe(&p->a).cqe.status, AW_WC_SUCCESS);
 	assert_int_equal(p->b.cq.riding, 0);
 }
@@ -169,7 +153,7 @@ static void wait_and_exit(int lfd, int told)
 	if (connect(fd, (struct sockaddr *)&addr, len) != 0 || aw_engine_get() != 0)
 		_exit(1);
 	end_make(&e, &pd, NULL);
-	stop_progress_thread();
+	pair_stop_progress();
 	if (aw_uqp_attach(e.qp, fd, &s) != 0)
 		_exit(1);
 	set_acks(&e);
@@ -231,7 +215,7 @@ static void ride__leaves_at_exit(void **state)
 
 int main(void)
 {
-#define RIDE_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, teardown)
+#define RIDE_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, pair_teardown_stopped)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ride__leaves_at_exit),
 		RIDE_TEST(ride__leaves_where_the_recall_comes_late),

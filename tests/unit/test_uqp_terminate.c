@@ -16,14 +16,8 @@ static int setup(void **state)
 {
 	int err = pair_setup(state);
 
-	aw_engine_fork_prepare();
+	pair_stop_progress();
 	return err;
-}
-
-static int teardown(void **state)
-{
-	aw_engine_fork_done();
-	return pair_teardown(state);
 }
 
 /* a's program does not take the answer to its Read, b fails meanwhile, and its socket is full. */
@@ -121,7 +115,7 @@ static void terminate__leaves_before_the_destruction(void **state)
 	end_behind_answer(p, destroy_and_remake);
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, pair_teardown_stopped)
 
 int main(void)
 {
