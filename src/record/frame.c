@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Header and trailer of a sockets stream's FPDU.
+#include "record/frame.h"
+
+#include "wire/crc32c.h"
+#include "wire/octets.h"
+#include "wire/rdmap.h"
+
+#include <string.h>
+
+void aw_frame_put_head(uint8_t head[AW_FRAME_HEAD], size_t payload, uint32_t msn)
+{
+	const struct ddp_hdr ddp = {
+		.last = true,
+		.ulp_ctrl = rdmap_ctrl(RDMAP_SEND),
+		.qn = DDP_QN_SEND,
+		.msn = msn,
+	};
+
+	put_be16(head, (uint16_t)(DDP_UNTAGGED_LEN + payload));
+	ddp_put(&ddp, head + FPDU_LEN_FIELD);
+}
+
+static uint32_t crc_of(const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces, int count,
+		       const uint8_t *trailer, size_t pad, aw_frame_crc_fn *crc)
+{
+	uint32_t sum = crc(CRC32C_INIT, head, AW_FRAME_HEAD);
+
+	for (int i = 0; i < count; i++)
+		sum = crc(sum, pieces[i].iov_base, pieces[i].iov_len);
+	return crc32c_final(crc(sum, trailer, pad));
+}
+
+static size_t pad_of(const uint8_t head[AW_FRAME_HEAD])
+{
+	return fpdu_pad(get_be16(head));
+}
+
+size_t aw_frame_put_trailer(uint8_t trailer[AW_FRAME_TRAILER_MAX],
+			    const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces,
+			    int count, aw_frame_crc_fn *crc)
+{
+	size_t pad = pad_of(head);
+
+	memset(trailer, 0, pad + FPDU_CRC_LEN);
+	if (crc)
+		put_le32(trailer + pad, crc_of(head, pieces, count, trailer, pad, crc));
+	return pad + FPDU_CRC_LEN;
+}
+
+bool aw_frame_is_right(const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces, int count,
+		       const uint8_t *trailer, aw_frame_crc_fn *crc)
+{
+	size_t pad = pad_of(head);
+
+	return !crc || get_le32(trailer + pad) == crc_of(head, pieces, count, trailer, pad, crc);
+}
+
+/* RFC 5041 7.1 and RFC 5040 5.1: what a segment of this stream must be. */
+static enum aw_error judge_ddp(const struct ddp_hdr *ddp, uint32_t msn)
+{
+	enum rdmap_opcode op;
+	enum aw_error error = rdmap_ctrl_get(ddp->ulp_ctrl, ddp->tagged, ddp->qn, &op);
+
+	if (error)
+		return error;
+	if (ddp->tagged)
+		return AW_E_DDP_TAGGED_STAG;
+	if (op == RDMAP_TERMINATE)
+		return AW_E_MPA_CLOSED;
+	if (op != RDMAP_SEND && op != RDMAP_SEND_SE)
+		return AW_E_RDMAP_OPCODE;
+	if (ddp->msn != msn)
+		return AW_E_DDP_MSN_RANGE;
+	if (ddp->mo != 0 || !ddp->last)
+		return AW_E_DDP_MO;
+	return AW_OK;
+}
+
+bool aw_frame_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload)
+{
+	size_t ulpdu = get_be16(head);
+
+	if (ulpdu < DDP_UNTAGGED_LEN)
+		return false;
+	*payload = ulpdu - DDP_UNTAGGED_LEN;
+	return true;
+}
+
+enum aw_error aw_frame_judge(const uint8_t head[AW_FRAME_HEAD], uint32_t msn)
+{
+	struct ddp_hdr ddp;
+	enum aw_error error = ddp_get(head + FPDU_LEN_FIELD, get_be16(head), &ddp);
+
+	return error ? error : judge_ddp(&ddp, msn);
+}

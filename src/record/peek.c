@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Receiving without taking (MSG_PEEK, FIONREAD): what the record has, and whole FPDUs behind it, which stay in the socket.
+#include "record/record.h"
+
+#include "record/cursor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define CHUNK 65536u /* of what the caller has room for, looked at in one call */
+
+/* The record's own bytes and the socket's behind them, in one buffer. */
+struct view {
+	uint8_t *bytes;
+	size_t len, at;
+	uint32_t msn;
+	bool ended; /* the socket is at its end */
+};
+
+static ssize_t look(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		    struct view *view, size_t most)
+{
+	size_t have = record->rx.have;
+	struct iovec iov;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	view->bytes = malloc(have + most);
+	if (!view->bytes)
+		return -ENOMEM;
+	memcpy(view->bytes, record->rx.bytes, have);
+	iov = (struct iovec){ view->bytes + have, most };
+	n = calls->recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
+	if (n < 0 && errno != EAGAIN)
+		return -errno;
+	view->ended = n == 0;
+	view->len = have + (n > 0 ? (size_t)n : 0);
+	return 0;
+}
+
+/* The next whole FPDU, checked: its payload. False: there is none, or a wrong one, on which a receive will decide. */
+static bool next_payload(const struct aw_record *record, const struct aw_record_calls *calls,
+			 struct view *view, struct iovec *payload)
+{
+	uint8_t *head = view->bytes + view->at;
+	size_t len, left = view->len - view->at;
+
+	if (left < FPDU_LEN_FIELD || !aw_frame_payload(head, &len) || left < aw_frame_len(len))
+		return false;
+	*payload = (struct iovec){ head + AW_FRAME_HEAD, len };
+	if (!aw_frame_is_right(head, payload, 1, head + AW_FRAME_HEAD + len,
+			       record->crc ? calls->crc : NULL) ||
+	    aw_frame_judge(head, view->msn))
+		return false;
+	view->msn++;
+	view->at += aw_frame_len(len);
+	return true;
+}
+
+/* Of a held FPDU some bytes were given already. */
+static size_t skip_given(const struct aw_record_rx *rx, const struct view *view, size_t at)
+{
+	return rx->held && at == 0 && view->at > 0 ? rx->given : 0;
+}
+
+ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		       const struct iovec *iov, int count)
+{
+	struct aw_cursor to = aw_cursor_begin(iov, count);
+	struct view view = { .msn = record->rx.msn - record->rx.held };
+	struct iovec payload;
+	size_t got = 0, at = 0;
+	ssize_t err;
+
+	if (record->rx.ended)
+		return -record->rx.error;
+	err = look(record, calls, fd, &view, (to.left < CHUNK ? to.left : CHUNK) + AW_FRAME_MAX);
+	while (!err && to.left > 0 && next_payload(record, calls, &view, &payload)) {
+		size_t skip = skip_given(&record->rx, &view, at), len = payload.iov_len - skip;
+
+		if (len > to.left)
+			len = to.left;
+		aw_cursor_put(&to, (uint8_t *)payload.iov_base + skip, len);
+		got += len;
+		at = view.at;
+	}
+	free(view.bytes);
+	if (err || got > 0)
+		return err ? err : (ssize_t)got;
+	return view.ended && view.len == 0 ? 0 : -EAGAIN;
+}

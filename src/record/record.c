@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The beginning of a record.
+#include "record/record.h"
+
+#include <string.h>
+
+void aw_record_init(struct aw_record *record, bool crc)
+{
+	record->crc = crc;
+	memset(&record->rx, 0, offsetof(struct aw_record_rx, bytes));
+	memset(&record->tx, 0, offsetof(struct aw_record_tx, bytes));
+	record->rx.msn = 1;
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Receiving. An FPDU reaches the program by one of three ways: small ones are read together into the record and
+// copied; a large one that fits is read straight to where the program wants it; one for which the program has too
+// little room is held in the record, its last byte in the socket, until the program has had all of it.
+#include "record/record.h"
+
+#include "record/cursor.h"
+
+#include <errno.h>
+
+#define SMALL \
+	4096u /* up to which a copy is cheaper than a call of its own: measured, docs/performance.md */
+#define PIECES 14
+
+struct reader {
+	struct aw_record *record;
+	struct aw_record_rx *rx;
+	const struct aw_record_calls *calls;
+	int fd;
+	struct aw_cursor to;
+	size_t got;
+	bool drained; /* the kernel gave less than it was asked for: the socket was empty then */
+};
+
+/* The next FPDU as far as its length field tells. */
+struct ahead {
+	bool known;
+	size_t payload, len;
+};
+
+static aw_frame_crc_fn *crc_of(const struct reader *r)
+{
+	return r->record->crc ? r->calls->crc : NULL;
+}
+
+/* The kernel's recvmsg: bytes, or a negative errno; an end of the stream is -ENODATA. */
+static ssize_t take(struct reader *r, struct iovec *iov, size_t count, int flags)
+{
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = count };
+	ssize_t n;
+
+	n = r->calls->recvmsg(r->fd, &msg, flags | MSG_DONTWAIT);
+	if (n > 0)
+		return n;
+	return n == 0 ? -ENODATA : -errno;
+}
+
+/* A poller hears of the rest of an FPDU when all of it is there. */
+static void set_lowat(struct reader *r, size_t bytes)
+{
+	int value = (int)bytes;
+
+	if (r->rx->lowat == bytes || (bytes == 1 && r->rx->lowat == 0))
+		return;
+	r->rx->lowat = (uint32_t)bytes;
+	r->calls->setsockopt(r->fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
+}
+
+/* The peer's fault. The caller's tx half tells the peer (aw_record_end). */
+static int fail(struct reader *r, enum aw_error error)
+{
+	r->rx->verdict = error;
+	return error == AW_E_MPA_CLOSED ? -ECONNRESET : -EPROTO;
+}
+
+static int look_ahead(struct reader *r, struct ahead *ahead)
+{
+	ahead->known = r->rx->have >= FPDU_LEN_FIELD;
+	if (!ahead->known)
+		return 0;
+	if (!aw_frame_payload(r->rx->bytes, &ahead->payload))
+		return fail(r, AW_E_MPA_FRAME);
+	ahead->len = aw_frame_len(ahead->payload);
+	return 0;
+}
+
+/* The FPDU is whole. 0: it is right, and the one that was due. */
+static int check(struct reader *r, const uint8_t *head, const struct iovec *pieces, int count,
+		 const uint8_t *trailer)
+{
+	enum aw_error error = AW_E_MPA_CRC;
+
+	if (aw_frame_is_right(head, pieces, count, trailer, crc_of(r)))
+		error = aw_frame_judge(head, r->rx->msn);
+	if (error)
+		return fail(r, error);
+	r->rx->msn++;
+	return 0;
+}
+
+static int check_flat(struct reader *r, const uint8_t *bytes, size_t payload)
+{
+	struct iovec piece = { (void *)(bytes + AW_FRAME_HEAD), payload };
+
+	return check(r, bytes, &piece, 1, bytes + AW_FRAME_HEAD + payload);
+}
+
+static void give(struct reader *r, const uint8_t *bytes, size_t len)
+{
+	aw_cursor_put(&r->to, bytes, len);
+	r->got += len;
+}
+
+/* Gives all that is whole in the record; each of these FPDUs has room. */
+static int give_whole(struct reader *r)
+{
+	struct aw_record_rx *rx = r->rx;
+	size_t at = 0;
+	int err = 0;
+
+	while (!err && rx->have - at >= FPDU_LEN_FIELD) {
+		const uint8_t *bytes = rx->bytes + at;
+		size_t payload;
+
+		if (!aw_frame_payload(bytes, &payload))
+			return fail(r, AW_E_MPA_FRAME);
+		if (rx->have - at < aw_frame_len(payload))
+			break;
+		err = check_flat(r, bytes, payload);
+		if (!err)
+			give(r, bytes + AW_FRAME_HEAD, payload);
+		at += aw_frame_len(payload);
+	}
+	memmove(rx->bytes, rx->bytes + at, rx->have - at);
+	rx->have -= (uint32_t)at;
+	return err;
+}
+
+/*
+ * Reads into the record no more than this: of so many bytes the FPDUs that are whole have together no more payload than
+ * there is room.
+ */
+static size_t small_limit(const struct reader *r, const struct ahead *ahead)
+{
+	size_t limit = r->to.left + AW_FRAME_HEAD + FPDU_CRC_LEN;
+
+	if (limit > SMALL)
+		limit = SMALL;
+	return ahead->known && ahead->len > limit ? ahead->len : limit;
+}
+
+static int read_small(struct reader *r, const struct ahead *ahead)
+{
+	size_t want = small_limit(r, ahead) - r->rx->have;
+	struct iovec iov = { r->rx->bytes + r->rx->have, want };
+	ssize_t n = take(r, &iov, 1, 0);
+
+	if (n < 0)
+		return (int)n;
+	r->drained = (size_t)n < want;
+	r->rx->have += (uint32_t)n;
+	return give_whole(r);
+}
+
+/* Bytes for the program's buffers, which lie at pieces, that have come as a part only go back to the record. */
+static void keep(struct reader *r, const struct iovec *pieces, size_t len)
+{
+	uint8_t *to = r->rx->bytes + AW_FRAME_HEAD;
+
+	for (; len > 0; pieces++) {
+		size_t piece = pieces->iov_len < len ? pieces->iov_len : len;
+
+		memcpy(to, pieces->iov_base, piece);
+		to += piece;
+		len -= piece;
+	}
+}
+
+/* Of pieces, without the first skip bytes: how many. */
+static int behind(const struct iovec *pieces, int count, size_t skip, struct iovec *rest)
+{
+	int n = 0;
+
+	for (int i = 0; i < count; i++) {
+		size_t gone = skip < pieces[i].iov_len ? skip : pieces[i].iov_len;
+
+		skip -= gone;
+		if (gone == pieces[i].iov_len)
+			continue;
+		rest[n].iov_base = (uint8_t *)pieces[i].iov_base + gone;
+		rest[n++].iov_len = pieces[i].iov_len - gone;
+	}
+	return n;
+}
+
+/*
+ * The payload goes to the program's own buffers at once, with the trailer and the next header behind it. The FPDU counts
+ * only when all of it is there and right: what stands in the buffers before that was not received.
+ */
+static int read_direct(struct reader *r, const struct ahead *ahead, const struct iovec *pieces,
+		       int count)
+{
+	size_t early = r->rx->have - AW_FRAME_HEAD,
+	       trailer_len = ahead->len - AW_FRAME_HEAD - ahead->payload;
+	uint8_t after[AW_FRAME_TRAILER_MAX + AW_FRAME_HEAD];
+	struct iovec rest[PIECES + 1];
+	struct aw_cursor to = r->to;
+	size_t want = ahead->len - r->rx->have + AW_FRAME_HEAD, came;
+	ssize_t n;
+	int used, err;
+
+	aw_cursor_put(&to, r->rx->bytes + AW_FRAME_HEAD, early);
+	used = behind(pieces, count, early, rest);
+	rest[used++] = (struct iovec){ after, trailer_len + AW_FRAME_HEAD };
+	n = take(r, rest, (size_t)used, 0);
+	if (n < 0)
+		return (int)n;
+	r->drained = (size_t)n < want;
+	came = r->rx->have + (size_t)n;
+	if (came < ahead->len) {
+		size_t payload = came - AW_FRAME_HEAD;
+
+		if (payload > ahead->payload)
+			payload = ahead->payload;
+		keep(r, pieces, payload);
+		memcpy(r->rx->bytes + AW_FRAME_HEAD + payload, after,
+		       came - AW_FRAME_HEAD - payload);
+		r->rx->have = (uint32_t)came;
+		return 0;
+	}
+	err = check(r, r->rx->bytes, pieces, count, after);
+	if (err)
+		return err;
+	r->rx->have = (uint32_t)(came - ahead->len);
+	memcpy(r->rx->bytes, after + trailer_len, r->rx->have);
+	aw_cursor_skip(&r->to, ahead->payload);
+	r->got += ahead->payload;
+	return 0;
+}
+
+/* All but the FPDU's last byte leaves the socket; that one is looked at and stays. */
+static int read_held(struct reader *r, const struct ahead *ahead)
+{
+	size_t last = ahead->len - 1;
+	bool at_last = r->rx->have == last;
+	struct iovec iov = { r->rx->bytes + r->rx->have, at_last ? 1 : last - r->rx->have };
+	ssize_t n = take(r, &iov, 1, at_last ? MSG_PEEK : 0);
+	int err;
+
+	if (n < 0)
+		return (int)n;
+	if (!at_last) {
+		r->drained = (size_t)n < iov.iov_len;
+		r->rx->have += (uint32_t)n;
+		return 0;
+	}
+	err = check_flat(r, r->rx->bytes, ahead->payload);
+	r->rx->held = !err;
+	r->rx->given = 0;
+	return err;
+}
+
+static int give_held(struct reader *r, const struct ahead *ahead)
+{
+	size_t left = ahead->payload - r->rx->given;
+	size_t len = left < r->to.left ? left : r->to.left;
+	uint8_t last;
+	struct iovec iov = { &last, 1 };
+
+	give(r, r->rx->bytes + AW_FRAME_HEAD + r->rx->given, len);
+	r->rx->given += (uint32_t)len;
+	if (len < left)
+		return 0;
+	r->rx->held = false;
+	r->rx->have = 0;
+	return take(r, &iov, 1, 0) == 1 ? 0 : fail(r, AW_E_MPA_CLOSED);
+}
+
+/* A whole header is here, and what is missing is worth a call of its own. */
+static bool is_for_direct(const struct reader *r, const struct ahead *ahead)
+{
+	return r->rx->have >= AW_FRAME_HEAD && ahead->len - r->rx->have > SMALL;
+}
+
+static int read_next(struct reader *r)
+{
+	struct iovec pieces[PIECES];
+	struct ahead ahead;
+	size_t covered;
+	int count, err = look_ahead(r, &ahead);
+
+	if (err)
+		return err;
+	if (r->rx->held)
+		return give_held(r, &ahead);
+	if (!ahead.known)
+		return read_small(r, &ahead);
+	if (ahead.payload > r->to.left)
+		return read_held(r, &ahead);
+	if (!is_for_direct(r, &ahead))
+		return read_small(r, &ahead);
+	count = aw_cursor_pieces(&r->to, ahead.payload, pieces, PIECES, &covered);
+	return covered == ahead.payload ? read_direct(r, &ahead, pieces, count)
+					: read_small(r, &ahead);
+}
+
+/* A part of an FPDU is here, and no more of it in the socket. */
+static void await_rest(struct reader *r)
+{
+	struct ahead ahead;
+
+	if (r->rx->held || r->rx->have == 0 || look_ahead(r, &ahead))
+		set_lowat(r, 1);
+	else
+		set_lowat(r, ahead.known ? ahead.len - r->rx->have : 1);
+}
+
+/* What ends the stream is told once, behind all that was received before; then the stream is at its end. */
+static ssize_t finish(struct reader *r, int err)
+{
+	if (err == -ENODATA && r->rx->have > 0 && !r->rx->held)
+		err = fail(r, AW_E_MPA_CLOSED);
+	if (err == 0 || err == -EAGAIN)
+		await_rest(r);
+	else if (err != -EINTR)
+		r->rx->ended = true;
+	if (r->got > 0) {
+		r->rx->error = r->rx->ended && err != -ENODATA ? -err : 0;
+		return (ssize_t)r->got;
+	}
+	if (err == -ENODATA)
+		return 0;
+	return err ? err : -EAGAIN;
+}
+
+static ssize_t finish_ended(struct aw_record_rx *rx)
+{
+	int error = rx->error;
+
+	rx->error = 0;
+	return -error;
+}
+
+ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+			  const struct iovec *iov, int count)
+{
+	struct reader r = {
+		.record = record,
+		.rx = &record->rx,
+		.calls = calls,
+		.fd = fd,
+		.to = aw_cursor_begin(iov, count),
+	};
+	int err = 0;
+
+	if (record->rx.ended)
+		return finish_ended(&record->rx);
+	while (!err && !r.drained && r.to.left > 0)
+		err = read_next(&r);
+	return finish(&r, err);
+}

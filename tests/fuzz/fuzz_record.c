@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A record whose peer sends what it likes, in pieces: whatever it is, no byte beyond the program's buffers is
+// written, what is returned has stood in FPDUs that are right, and a connection that failed stays so.
+#include "fuzz.h"
+
+#include "record/record.h"
+#include "wire/crc32c.h"
+
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <string.h>
+
+#define STEPS_MAX 200
+#define GUARD 0xa5
+#define ROOM_MAX 3000u
+
+static struct aw_record record;
+static const uint8_t *peer;
+static size_t peer_len, peer_at, arrived;
+static bool terminated;
+
+static ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	size_t at = peer_at;
+
+	(void)fd;
+	if (at == arrived && arrived == peer_len)
+		return 0;
+	if (at == arrived) {
+		errno = EAGAIN;
+		return -1;
+	}
+	for (size_t i = 0; i < (size_t)msg->msg_iovlen; i++) {
+		size_t n = msg->msg_iov[i].iov_len < arrived - at ? msg->msg_iov[i].iov_len
+								  : arrived - at;
+
+		memcpy(msg->msg_iov[i].iov_base, peer + at, n);
+		at += n;
+	}
+	at -= peer_at;
+	peer_at += flags & MSG_PEEK ? 0 : at;
+	return (ssize_t)at;
+}
+
+/* The record sends nothing but its Terminate. */
+static ssize_t fake_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	(void)fd;
+	(void)flags;
+	FUZZ_CHECK(msg->msg_iovlen == 1 && !terminated);
+	terminated = true;
+	return (ssize_t)msg->msg_iov[0].iov_len;
+}
+
+static int fake_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	(void)fd, (void)level, (void)name, (void)value, (void)len;
+	return 0;
+}
+
+static int fake_shutdown(int fd, int how)
+{
+	(void)fd, (void)how;
+	return 0;
+}
+
+static const struct aw_record_calls calls = {
+	.recvmsg = fake_recvmsg,
+	.sendmsg = fake_sendmsg,
+	.setsockopt = fake_setsockopt,
+	.shutdown = fake_shutdown,
+	.crc = crc32c_update,
+};
+
+static void receive_some(struct bytes *b)
+{
+	static uint8_t buffer[ROOM_MAX + 1];
+	size_t room = 1 + bytes_u16(b) % ROOM_MAX, half = room / 2;
+	struct iovec iov[] = { { buffer, half }, { buffer + half, room - half } };
+	bool ended = record.rx.ended && !record.rx.error, looks = bytes_u8(b) % 3 == 0;
+	ssize_t n;
+
+	memset(buffer, GUARD, sizeof(buffer));
+	n = looks ? aw_record_peek(&record, &calls, 0, iov, 2)
+		  : aw_record_receive(&record, &calls, 0, iov, 2);
+	FUZZ_CHECK(buffer[room] == GUARD);
+	FUZZ_CHECK(n <= (ssize_t)room);
+	FUZZ_CHECK(n >= 0 || n == -EAGAIN || n == -EPROTO || n == -ECONNRESET);
+	FUZZ_CHECK(!ended || n == 0);
+	FUZZ_CHECK(n <= 0 || looks || record.rx.msn > 1);
+	if (record.rx.verdict)
+		aw_record_end(&record, &calls, 0);
+	FUZZ_CHECK(terminated == (record.rx.verdict && record.rx.verdict != AW_E_MPA_CLOSED));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct bytes b = { data, len < 64 ? len : 64 };
+
+	peer = data + b.left;
+	peer_len = len - b.left;
+	peer_at = arrived = 0;
+	terminated = false;
+	aw_record_init(&record, bytes_bool(&b));
+	for (int i = 0; i < STEPS_MAX; i++) {
+		size_t more = i % 3 ? bytes_u16(&b) % 999 : peer_len;
+
+		arrived = peer_len - arrived < more ? peer_len : arrived + more;
+		receive_some(&b);
+	}
+	return 0;
+}
