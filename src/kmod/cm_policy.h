@@ -5,6 +5,8 @@
 
 #include "core/startup.h"
 
+#include <linux/types.h>
+
 /* What this end wants; ird and ord as asked, at most the device's. */
 struct aw_mpa_local awk_policy_local(u32 ird, u32 ord);
 

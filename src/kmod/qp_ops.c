@@ -46,7 +46,7 @@ static enum aw_error invalidate(void *ctx, u32 stag)
 }
 
 /* The core's local operation of this name is REG_MR here: there are no windows. */
-static enum aw_wc_status bind(void *ctx, const struct aw_swqe *wqe)
+static enum aw_wc_status bind_op(void *ctx, const struct aw_swqe *wqe)
 {
 	struct awk_qp *qp = ctx;
 
@@ -178,7 +178,7 @@ const struct aw_ops awk_ops = {
 	.place = place,
 	.gather = gather,
 	.invalidate = invalidate,
-	.bind = bind,
+	.bind = bind_op,
 	.atomic = atomic,
 	.recv_take = recv_take,
 	.complete = complete_op,
