@@ -32,7 +32,7 @@ static enum aw_error hold_one(const struct aw_qp *qp, const struct aw_stretch *s
 	struct aw_span *span = &spans->at[spans->count];
 
 	if (!err) {
-		*span = (struct aw_span){ aw_mr_at(mr, sge->addr) + offset, len, mr };
+		*span = (struct aw_span){ aw_mr_at(mr, sge->addr + offset), len, mr };
 		err = aw_span_reach(qp, mr, stretch->access, span);
 	}
 	if (err) {
