@@ -18,15 +18,11 @@ bool awk_conn_claim(struct awk_conn *c, enum awk_conn_state next)
 	return cmpxchg(&c->state, AWK_CONN_DECIDING, next) == AWK_CONN_DECIDING;
 }
 
-/* A Request that was told is the program's until the claim. */
 void awk_conn_fail(struct awk_conn *c, int err)
 {
-	struct socket *sock;
+	struct socket *sock = awk_conn_take_sock(c);
 
-	if (c->state == AWK_CONN_DECIDING && !awk_conn_claim(c, AWK_CONN_ANSWERING))
-		return;
 	c->err = err;
-	sock = awk_conn_take_sock(c);
 	if (sock)
 		sock_release(sock);
 	smp_store_release(&c->state, AWK_CONN_OVER);
@@ -57,11 +53,20 @@ int awk_conn_attach(struct awk_conn *c)
 	return 0;
 }
 
-/* The socket may be another thread's by now. */
+/*
+ * The worker's, of a connection that it saw in this state. A Request that was told is the program's, which may have
+ * answered it by now: then connection and socket are that thread's.
+ */
+static void fail_seen(struct awk_conn *c, enum awk_conn_state seen, int err)
+{
+	if (seen != AWK_CONN_DECIDING || awk_conn_claim(c, AWK_CONN_ANSWERING))
+		awk_conn_fail(c, err);
+}
+
 static void step_decide(struct awk_conn *c)
 {
 	if (test_bit(AWK_CONN_GONE, &c->flags))
-		awk_conn_fail(c, -ECONNRESET);
+		fail_seen(c, AWK_CONN_DECIDING, -ECONNRESET);
 }
 
 static void step_request(struct awk_conn *c)
@@ -244,7 +249,7 @@ static void time_out(struct awk_conn *c, enum awk_conn_state state)
 	if (state == AWK_CONN_REFUSED)
 		connect_again(c);
 	else
-		awk_conn_fail(c, -ETIMEDOUT);
+		fail_seen(c, state, -ETIMEDOUT);
 }
 
 /* As far as the connection gets now: each state's step may find the next one's work done already. */
@@ -255,7 +260,7 @@ void awk_conn_step(struct awk_conn *c)
 	if (!has_deadline[state])
 		return;
 	if (test_bit(AWK_CONN_ABANDONED, &c->flags)) {
-		awk_conn_fail(c, -ECONNABORTED);
+		fail_seen(c, state, -ECONNABORTED);
 		return;
 	}
 	if (time_after_eq(jiffies, c->deadline)) {
