@@ -71,7 +71,7 @@ static void on_event(struct sock *sk)
 	struct awk_conn *c;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	c = awk_sock_user(sk);
+	c = awk_sock_user(sk, on_event);
 	if (c && awk_sock_is_over(sk))
 		set_bit(AWK_CONN_GONE, &c->flags);
 	if (c)

@@ -48,7 +48,7 @@ static void on_event(struct sock *sk)
 	struct awk_listener *l;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	l = awk_sock_user(sk);
+	l = awk_sock_user(sk, on_event);
 	if (l)
 		mod_delayed_work(awk_wq, &l->work, 0);
 	read_unlock_bh(&sk->sk_callback_lock);

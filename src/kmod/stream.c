@@ -18,7 +18,7 @@ static void on_data(struct sock *sk)
 	struct awk_stream *s;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	s = awk_sock_user(sk);
+	s = awk_sock_user(sk, on_data);
 	if (s)
 		awk_rx_arrived(awk_stream_qp(s), sk);
 	read_unlock_bh(&sk->sk_callback_lock);
@@ -29,7 +29,7 @@ static void on_state(struct sock *sk)
 	struct awk_stream *s;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	s = awk_sock_user(sk);
+	s = awk_sock_user(sk, on_data);
 	if (s)
 		awk_stream_wake(s);
 	read_unlock_bh(&sk->sk_callback_lock);
@@ -41,7 +41,7 @@ static void on_space(struct sock *sk)
 	struct awk_stream *s;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	s = awk_sock_user(sk);
+	s = awk_sock_user(sk, on_data);
 	if (s && sk_stream_is_writeable(sk)) {
 		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 		set_bit(AWK_STREAM_ROOM, &s->flags);

@@ -44,7 +44,7 @@ static void on_data(struct sock *sk)
 	struct lingerer *l;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	l = awk_sock_user(sk);
+	l = awk_sock_user(sk, on_data);
 	if (l) {
 		drop_input(sk);
 		if (awk_sock_is_over(sk))
@@ -58,7 +58,7 @@ static void on_state(struct sock *sk)
 	struct lingerer *l;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	l = awk_sock_user(sk);
+	l = awk_sock_user(sk, on_data);
 	if (l && awk_sock_is_over(sk))
 		mod_delayed_work(awk_wq, &l->work, 0);
 	read_unlock_bh(&sk->sk_callback_lock);

@@ -28,9 +28,14 @@ void awk_sock_take(struct sock *sk, void *user, const struct awk_sock_ops *ops,
 		   struct awk_sock_saved *saved);
 void awk_sock_release(struct sock *sk, const struct awk_sock_saved *saved);
 
-/* Within a callback that holds sk_callback_lock: whose it is; NULL: nobody's any more. */
-static inline void *awk_sock_user(struct sock *sk)
+/*
+ * Within a callback that holds sk_callback_lock: whose it is; NULL: not that of whom data_ready is any more. TCP had
+ * called the callback before the socket went to its next user.
+ */
+static inline void *awk_sock_user(struct sock *sk, void (*data_ready)(struct sock *sk))
 {
+	if (sk->sk_data_ready != data_ready)
+		return NULL;
 	return __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
 }
 
