@@ -19,7 +19,7 @@ struct lingerer {
 	struct list_head entry; /* guarded by lock */
 };
 
-static DEFINE_SPINLOCK(lock); /* bh, innermost; guards what follows */
+static DEFINE_SPINLOCK(lock); /* bh; inside of it a socket's callback lock; guards what follows */
 static LIST_HEAD(lingerers);
 static unsigned int strangers;
 static DECLARE_WAIT_QUEUE_HEAD(empty);
@@ -100,9 +100,13 @@ static void linger_end(struct work_struct *work)
 	kfree(l);
 }
 
-/* False: there are too many of that kind. */
+/*
+ * False: there are too many of that kind. A callback queues the work as soon as there is one, and a flush as soon as it is
+ * listed: the lock keeps linger_end from all of it until the last use here.
+ */
 static bool linger_enlist(struct lingerer *l)
 {
+	struct sock *sk = l->sock->sk;
 	bool fits;
 
 	spin_lock_bh(&lock);
@@ -110,6 +114,9 @@ static bool linger_enlist(struct lingerer *l)
 	if (fits) {
 		strangers += l->stranger;
 		list_add_tail(&l->entry, &lingerers);
+		awk_sock_take(sk, l, &linger_ops, &l->saved);
+		queue_delayed_work(awk_wq, &l->work,
+				   awk_sock_is_over(sk) ? 0 : msecs_to_jiffies(LINGER_MS));
 	}
 	spin_unlock_bh(&lock);
 	return fits;
@@ -117,24 +124,17 @@ static bool linger_enlist(struct lingerer *l)
 
 static void linger_begin(struct socket *sock, bool stranger)
 {
-	struct sock *sk = sock->sk;
 	struct lingerer *l = NULL;
 
-	if (kernel_sock_shutdown(sock, SHUT_WR) == 0 && !awk_sock_is_over(sk))
+	if (kernel_sock_shutdown(sock, SHUT_WR) == 0 && !awk_sock_is_over(sock->sk))
 		l = kzalloc(sizeof(*l), GFP_NOIO);
 	if (!l)
 		goto close;
 	l->sock = sock;
 	l->stranger = stranger;
 	INIT_DELAYED_WORK(&l->work, linger_end);
-	if (!linger_enlist(l))
-		goto free;
-	awk_sock_take(sk, l, &linger_ops, &l->saved);
-	queue_delayed_work(awk_wq, &l->work,
-			   awk_sock_is_over(sk) ? 0 : msecs_to_jiffies(LINGER_MS));
-	return;
-
-free:
+	if (linger_enlist(l))
+		return;
 	kfree(l);
 close:
 	drop_and_close(sock);
