@@ -6,6 +6,9 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+/* To libsiw the key SIW_INVAL_UOBJ_KEY says that there is no ring, though it is the offset of a page: all keys are greater. */
+#define KEY_PAGE_MIN ((SIW_INVAL_UOBJ_KEY >> PAGE_SHIFT) + 1)
+
 struct awk_ring_map {
 	struct rdma_user_mmap_entry entry;
 	void *mem;
@@ -19,7 +22,7 @@ static int ring_offer(struct awk_ring *ring, struct ib_ucontext *uctx, size_t oc
 	if (!map)
 		return -ENOMEM;
 	map->mem = ring->mem;
-	err = rdma_user_mmap_entry_insert(uctx, &map->entry, octets);
+	err = rdma_user_mmap_entry_insert_range(uctx, &map->entry, octets, KEY_PAGE_MIN, U32_MAX);
 	if (err) {
 		kfree(map);
 		return err;

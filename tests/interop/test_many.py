@@ -6,7 +6,7 @@ import itertools
 import ends
 import pytest
 
-# libsiw creates no more than some 70 CQs in one process, and ucmatose wants two a connection.
+# libsiw refuses the 145th ring that siw gives to one process (docs/interop.md), and ucmatose has four a connection.
 PROGRAMS, CONNECTIONS_EACH = 2, 32
 RPINGS, PINGS = 16, 200
 

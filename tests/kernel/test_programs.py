@@ -8,8 +8,7 @@ import select
 import ends
 import pytest
 
-# libsiw creates no more than some 70 CQs in one process, and ucmatose wants two a connection.
-PROGRAMS, CONNECTIONS_EACH = 2, 32
+CONNECTIONS = 64
 RPINGS, PINGS = 16, 100
 MODES = {"nonblocking": "", "blocking": "-T b", "polling": "-T a", "sleeping": "-T b -T a"}
 ROW = r"(?m)^\w+ +[\d.]+[kmg]? +\d+[kmb]? +\d+[kmb]? +[\d.]+[kmg]? +[\d.]+s +[\d.]+ +[\d.]+$"
@@ -21,15 +20,12 @@ def test_ucmatose(link, port):
     assert all("return status 0" in said for said in both)
 
 
-def test_sixty_four_connections_at_once(link, port):
-    """Each exchanges messages both ways."""
-    line = f"ucmatose -c {CONNECTIONS_EACH} -C 10 -S 1000"
-    ports = list(itertools.islice(itertools.count(port * 2), PROGRAMS))
-    both = [link.start_server(line, each) for each in ports]
-    both += [link.start_client(line + " -s {address}", each) for each in ports]
-    for running in reversed(both):
-        assert running.wait_exit(ends.SECONDS_MAX) == 0, link.report()
-        assert "return status 0" in running.output()
+def test_sixty_four_connections_at_once(of_ours, link, port):  # pylint: disable=unused-argument
+    """Each exchanges messages both ways. siw fails at the 37th: the 145th ring that it gives to one process has the key
+    that says to libsiw that there is none."""
+    line = f"ucmatose -c {CONNECTIONS} -C 10 -S 1000"
+    for said in link.pair(port, line, line + " -s {address}"):
+        assert "return status 0" in said
 
 
 def test_a_server_with_threads_for_each_client(link, port):
