@@ -3,8 +3,10 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -17,9 +19,12 @@ import complaints  # noqa: E402
 KERNEL = HERE.parents[1] / "build" / "kernel" / os.environ.get("ANYWARP_KERNEL", "base") / "build" / "linux"
 
 
+def command(seconds, script):
+    return [sys.executable, HERE / "uml.py", KERNEL, str(seconds), "sh", "-c", script]
+
+
 def uml(seconds, script):
-    return subprocess.run([sys.executable, HERE / "uml.py", KERNEL, str(seconds), "sh", "-c", script],
-                          capture_output=True, text=True, timeout=seconds + 30, check=False)
+    return subprocess.run(command(seconds, script), capture_output=True, text=True, timeout=seconds + 30, check=False)
 
 
 @pytest.mark.parametrize("status", [0, 1, 42])
@@ -39,6 +44,43 @@ def test_a_kernel_that_hangs_is_ended():
     done = uml(10, "echo begun; sleep 1000")
     assert done.returncode == 1
     assert "not ended within 10" in done.stdout and "begun" in done.stdout
+
+
+def session_of(pid):
+    """Its processes, without those that have ended and wait for their parent."""
+    rows = [read_stat(path).rpartition(")")[2].split() for path in pathlib.Path("/proc").glob("[0-9]*/stat")]
+    return [row for row in rows if row and row[3] == str(pid) and row[0] != "Z"]
+
+
+def read_stat(path):
+    try:
+        return path.read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def wait_output(folder, words):
+    deadline = time.monotonic() + 60
+    while not any(words in path.read_text(encoding="ascii") for path in folder.glob("*/exchange/output")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_kernel(tmp_path, signum):
+    """With all that runs in it, and nothing stays in the file system."""
+    process = subprocess.Popen(command(100, "echo begun; sleep 1000"), env={**os.environ, "TMPDIR": str(tmp_path)})
+    wait_output(tmp_path, "begun")
+    kernel = int(pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii"))
+    try:
+        assert len(session_of(kernel)) > 1
+        process.send_signal(signum)
+        assert process.wait(30) == 128 + signum
+        assert not session_of(kernel) and not list(tmp_path.iterdir())
+    finally:
+        process.kill()
+        if session_of(kernel):
+            os.killpg(kernel, signal.SIGKILL)
 
 
 def test_a_panic_fails_what_went_well():

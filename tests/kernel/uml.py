@@ -20,6 +20,7 @@ MEMORY_MB = 768
 CONSOLE_LINES_SHOWN = 120
 SEED_OCTETS = 64
 FAILED = 1
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Hung(Exception):
@@ -36,7 +37,8 @@ def start(kernel, folder):
     """In a session of its own: its processes are many, and all are to end."""
     with open(f"{folder}/console", "wb") as console:
         return subprocess.Popen(command_line(kernel, folder), stdin=subprocess.DEVNULL, stdout=console,
-                                stderr=subprocess.STDOUT, start_new_session=True)
+                                stderr=subprocess.STDOUT, start_new_session=True,
+                                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING))
 
 
 def end(process):
@@ -53,8 +55,11 @@ def boot(kernel, seconds, command, folder):
     exchange.mkdir()
     (exchange / "command").write_text(f"exec {shlex.join(command)}\n", encoding="utf-8")
     (exchange / "seed").write_bytes(os.urandom(SEED_OCTETS))
+    # A signal waits until it is known which kernel is to be ended.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     process = start(kernel, folder)
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         process.wait(timeout=seconds)
         hung = False
     except subprocess.TimeoutExpired:
@@ -80,7 +85,16 @@ def tell_console(console):
     print("\n".join(console.splitlines()[-CONSOLE_LINES_SHOWN:]))
 
 
+def end_by_signal(signum, _):
+    """The kernel goes on the way out; further signals change nothing."""
+    for each in ENDING:
+        signal.signal(each, signal.SIG_IGN)
+    sys.exit(128 + signum)
+
+
 def main(kernel, seconds, *command):
+    for each in ENDING:
+        signal.signal(each, end_by_signal)
     folder = tempfile.mkdtemp(prefix="anywarp-uml-")
     try:
         output, status, console = boot(kernel, float(seconds), command, folder)
