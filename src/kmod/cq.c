@@ -65,7 +65,7 @@ static enum awk_cq_news cq_overflow(struct awk_cq *cq)
 {
 	bool told = cq->overflowed;
 
-	cq->overflowed = true;
+	WRITE_ONCE(cq->overflowed, true);
 	return told ? AWK_CQ_QUIET : AWK_CQ_OVERFLOW;
 }
 

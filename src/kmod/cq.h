@@ -15,7 +15,7 @@ struct awk_cq {
 	spinlock_t lock; /* irqsave, innermost; guards what follows and the ring's entries */
 	u32 put;
 	u32 get; /* a kernel's */
-	bool overflowed;
+	bool overflowed; /* for good: its QPs go to error; also read without the lock */
 };
 
 static inline struct awk_cq *awk_cq_of(struct ib_cq *base)

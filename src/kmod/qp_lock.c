@@ -29,6 +29,20 @@ static u32 failure(const struct aw_qp *core)
 	return AWK_DUE_REQ_ERR;
 }
 
+/*
+ * A CQ that lost a completion takes its QPs along, each with the next thing that happens to it. RFC 5040 7.1 rule 1: the
+ * peer hears of it.
+ */
+static void end_overflowed(struct awk_qp *qp)
+{
+	if (!READ_ONCE(qp->send_cq->overflowed) && !READ_ONCE(qp->recv_cq->overflowed))
+		return;
+	if (qp->core.state >= AW_QP_TERMINATE)
+		return;
+	aw_qp_terminate(&qp->core, AW_E_LOCAL_CATASTROPHIC);
+	awk_stream_kick(qp);
+}
+
 static u32 take_due(struct awk_qp *qp)
 {
 	const u32 once = AWK_DUE_FATAL | AWK_DUE_ACCESS_ERR | AWK_DUE_REQ_ERR | AWK_DUE_LAST_WQE;
@@ -100,8 +114,10 @@ static void tell_events(struct awk_qp *qp, u32 due)
 
 void awk_qp_unlock(struct awk_qp *qp)
 {
-	u32 due = take_due(qp);
+	u32 due;
 
+	end_overflowed(qp);
+	due = take_due(qp);
 	spin_unlock_bh(&qp->lock);
 	if (!due)
 		return;
