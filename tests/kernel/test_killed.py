@@ -10,16 +10,17 @@ import pytest
 
 # For ever, compared with the time until the kill.
 FOR_EVER = "-R -F -n 4000000 -s"
+STREAM = "-S 60000 -C 4000000"
 TRAFFIC = {
+    "rstream": (f"rstream -T a {STREAM}", f"rstream -T a {STREAM} -s {{address}}"),
     "rping": ("rping -s -S 60000", "rping -c -a {address} -S 60000"),
     **{name: (f"{name} {FOR_EVER} {size}", f"{name} {FOR_EVER} {size} {{address}}")
        for name, size in (("ib_write_bw", 65536), ("ib_read_bw", 65536), ("ib_send_lat", 4096))},
 }
 
 
-def start_pair(link, port, traffic):
+def start_pair(link, port, server_line, client_line):
     """Server and client, in the middle of traffic."""
-    server_line, client_line = TRAFFIC[traffic]
     server = link.start_server(server_line, port)
     client = link.start_client(client_line, port)
     ends.wait_for_traffic(link)
@@ -33,20 +34,34 @@ def open_objects(kernel):
             for kind in ("qp", "cm_id", "mr", "cq", "pd")}
 
 
-@pytest.mark.parametrize("victim", ["server", "client"])
-@pytest.mark.parametrize("traffic", TRAFFIC)
-def test_either_end(kernel, link, port, traffic, victim):
-    server, client = start_pair(link, port, traffic)
-    dead, survivor = (server, client) if victim == "server" else (client, server)
+def check_kill(kernel, link, port, dead, survivor):
     dead.kill()
     survivor.wait_exit(ends.SECONDS_MAX)
     ends.wait_until(lambda: not any(open_objects(kernel).values()), "end of all RDMA objects")
     link.rping(port)
 
 
+@pytest.mark.parametrize("victim", ["server", "client"])
+@pytest.mark.parametrize("traffic", TRAFFIC)
+def test_either_end(kernel, link, port, traffic, victim):
+    server, client = start_pair(link, port, *TRAFFIC[traffic])
+    dead, survivor = (server, client) if victim == "server" else (client, server)
+    check_kill(kernel, link, port, dead, survivor)
+
+
+@pytest.mark.parametrize("mode", ["", "-T b", "-T b -T a"], ids=["nonblocking", "blocking", "sleeping"])
+def test_a_sender_on_rsockets(kernel, link, port, mode):
+    """As -T a in TRAFFIC, but here the receiver is the victim. As survivor it would not end, on siw neither: rrecv tells it
+    of the end by 0, which rstream takes for EAGAIN while errno says so, for ever; and a blocking rrecv passes over
+    flushed receives, so that it sleeps for ever where rdma_cm's event comes behind them. With -T a it asks rpoll first."""
+    options = f"{STREAM} {mode}"
+    server, client = start_pair(link, port, f"rstream {options}", f"rstream {options} -s {{address}}")
+    check_kill(kernel, link, port, server, client)
+
+
 def test_what_is_posted_after_the_loss(link, port):
     """The survivor is stopped while its device loses the peer, and posts afterwards."""
-    server, client = start_pair(link, port, "ib_send_lat")
+    server, client = start_pair(link, port, *TRAFFIC["ib_send_lat"])
     os.kill(client.pid, signal.SIGSTOP)
     server.kill()
     rows = f"/proc/{link.client.namespace.holder.pid}/net/tcp"
