@@ -89,7 +89,8 @@ static int port_immutable(struct ib_device *base, u32 port, struct ib_port_immut
 
 static int gid_query(struct ib_device *base, u32 port, int index, union ib_gid *gid)
 {
-	*gid = awk_device_of(base)->gid;
+	*gid = (union ib_gid){ 0 };
+	gid->global.subnet_prefix = READ_ONCE(awk_device_of(base)->gid_prefix);
 	return 0;
 }
 

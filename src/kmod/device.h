@@ -13,7 +13,8 @@ struct awk_device {
 	struct ib_device base;
 	/* fixed after create */
 	struct net_device *netdev; /* the verbs core holds it */
-	union ib_gid gid;
+	/* follows the netdev's address; read and written as one */
+	__be64 gid_prefix; /* behind it a GID is zero */
 	/* each with a lock of its own */
 	struct xarray qps; /* QPN to struct awk_qp; xa_lock, process context */
 	struct xarray mrs; /* STag >> 8 to struct awk_mr; RCU for readers */

@@ -22,12 +22,16 @@ static bool netdev_carries_ip(const struct net_device *netdev)
 static void device_name_gid(struct awk_device *dev)
 {
 	const struct net_device *netdev = dev->netdev;
+	union ib_gid gid = { 0 };
+	__be64 guid;
 
 	if (netdev->addr_len == ETH_ALEN && !is_zero_ether_addr(netdev->dev_addr))
-		memcpy(dev->gid.raw, netdev->dev_addr, ETH_ALEN);
+		memcpy(gid.raw, netdev->dev_addr, ETH_ALEN);
 	else
-		eth_random_addr(dev->gid.raw);
-	addrconf_addr_eui48((u8 *)&dev->base.node_guid, (const char *)dev->gid.raw);
+		eth_random_addr(gid.raw);
+	addrconf_addr_eui48((u8 *)&guid, (const char *)gid.raw);
+	WRITE_ONCE(dev->gid_prefix, gid.global.subnet_prefix);
+	WRITE_ONCE(dev->base.node_guid, guid);
 }
 
 static void device_describe(struct awk_device *dev)

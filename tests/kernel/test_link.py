@@ -81,6 +81,15 @@ def test_the_port_follows_its_interface(kernel, link_type, spare):
     ends.wait_until(lambda: kernel.device_says("spare_dev", state) != "4: ACTIVE", "port that is down")
 
 
+def test_the_gid_follows_the_address(of_ours, kernel, link_type, spare):  # pylint: disable=unused-argument
+    assert add("spare_dev", link_type, spare).returncode == 0
+    for last in "77", "78":
+        ends.run(["ip", "link", "set", spare, "address", f"02:00:5e:10:00:{last}"])
+        ends.wait_until(lambda: kernel.device_says("spare_dev", "ports/1/gids/0").startswith(f"0200:5e10:00{last}:0000:"),
+                        "new GID")
+        assert kernel.device_says("spare_dev", "node_guid") == f"0000:5eff:fe10:00{last}"
+
+
 def test_what_programs_are_told(link):
     device = link.server.device
     told = ends.run([*link.server.into, "ibv_devinfo", "-v", "-d", device])
