@@ -12,6 +12,13 @@
 #define STAG_KEY 0xff
 #define INDEX_LIMIT XA_LIMIT(1, AWK_MR_MAX)
 
+static bool pages_create(struct awk_pages *pages, u32 max)
+{
+	if (max > 0)
+		pages->at = kvcalloc(max, sizeof(*pages->at), GFP_KERNEL_ACCOUNT);
+	return max == 0 || pages->at;
+}
+
 struct awk_mr *awk_mr_create(enum awk_mr_kind kind, u32 pages_max)
 {
 	struct awk_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
@@ -22,10 +29,9 @@ struct awk_mr *awk_mr_create(enum awk_mr_kind kind, u32 pages_max)
 	mr->pages_max = pages_max;
 	refcount_set(&mr->refs, 1);
 	init_completion(&mr->unused);
-	if (pages_max > 0)
-		mr->pages = kvcalloc(pages_max, sizeof(*mr->pages), GFP_KERNEL_ACCOUNT);
-	if (pages_max > 0 && !mr->pages) {
-		kfree(mr);
+	if (!pages_create(&mr->pages, pages_max) ||
+	    !pages_create(&mr->mapped, kind == AWK_MR_FAST ? pages_max : 0)) {
+		awk_mr_free(mr);
 		return ERR_PTR(-ENOMEM);
 	}
 	return mr;
@@ -34,7 +40,8 @@ struct awk_mr *awk_mr_create(enum awk_mr_kind kind, u32 pages_max)
 void awk_mr_free(struct awk_mr *mr)
 {
 	ib_umem_release(mr->umem); /* NULL is one too */
-	kvfree(mr->pages);
+	kvfree(mr->pages.at);
+	kvfree(mr->mapped.at);
 	kfree_rcu(mr, rcu);
 }
 
@@ -138,15 +145,25 @@ enum aw_error awk_mr_invalidate(struct awk_device *dev, const void *pd, u32 stag
 	return err;
 }
 
+/* Nobody copies: the region is not valid. Without a new mapping it has the pages of its last registration again. */
+static void take_mapped(struct awk_mr *mr)
+{
+	if (mr->mapped.count == 0)
+		return;
+	swap(mr->pages, mr->mapped);
+	mr->mapped.count = 0;
+	mr->core.iova = mr->base.iova;
+	mr->core.len = mr->base.length;
+	mr->core.host = (u8 *)(uintptr_t)(mr->base.iova & ((1ull << mr->pages.shift) - 1));
+}
+
 static enum aw_wc_status mr_register(struct awk_mr *mr, const void *pd, u32 stag, u32 access)
 {
 	if (!mr || mr->kind != AWK_MR_FAST || mr->core.pd != pd || READ_ONCE(mr->valid))
 		return AW_WC_MW_BIND_ERR;
 	WRITE_ONCE(mr->core.stag, stag);
 	mr->core.access = awk_mr_access(access);
-	mr->core.iova = mr->base.iova;
-	mr->core.len = mr->base.length;
-	mr->core.host = (u8 *)(uintptr_t)(mr->base.iova & ((1ull << mr->page_shift) - 1));
+	take_mapped(mr);
 	smp_store_release(&mr->valid, 1);
 	return AW_WC_SUCCESS;
 }

@@ -17,6 +17,12 @@ enum awk_mr_kind {
 	AWK_MR_FAST, /* alloc_mr; valid between REG_MR and its invalidation */
 };
 
+struct awk_pages {
+	u32 count;
+	u32 shift; /* of a page's size */
+	void **at; /* addresses in the kernel; each access is bounded by count */
+};
+
 struct awk_mr {
 	struct ib_mr base;
 	/* fixed after create */
@@ -27,12 +33,12 @@ struct awk_mr {
 	/* the region's references: the table's, and the core's while it copies */
 	refcount_t refs;
 	struct completion unused;
-	/* FAST: written by map_mr_sg and REG_MR, which a ULP orders towards use */
+	/* FAST: written by REG_MR, while it is not valid */
 	struct aw_mr core;
 	u32 valid; /* 0 or 1: an exchange of one octet not every processor has */
-	u32 page_count;
-	u32 page_shift;
-	void **pages; /* addresses in the kernel; each access is bounded by page_count */
+	struct awk_pages pages;
+	/* FAST: written by map_mr_sg, which a ULP orders towards REG_MR; count 0: not since that */
+	struct awk_pages mapped;
 };
 
 static inline struct awk_mr *awk_mr_of(struct ib_mr *base)

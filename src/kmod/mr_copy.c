@@ -21,7 +21,7 @@ static struct awk_mr *mr_of(const struct aw_mr *core)
 static u8 *mr_piece(const struct awk_mr *mr, const u8 *at, size_t len, size_t *piece)
 {
 	u64 offset = (uintptr_t)at;
-	u32 shift = READ_ONCE(mr->page_shift);
+	u32 shift = mr->pages.shift;
 	u64 page = offset >> shift;
 	u64 in_page = offset & ((1ull << shift) - 1);
 
@@ -29,10 +29,10 @@ static u8 *mr_piece(const struct awk_mr *mr, const u8 *at, size_t len, size_t *p
 		*piece = len;
 		return (u8 *)at;
 	}
-	if (page >= READ_ONCE(mr->page_count))
+	if (page >= mr->pages.count)
 		return NULL;
 	*piece = min_t(u64, len, (1ull << shift) - in_page);
-	return (u8 *)mr->pages[page] + in_page;
+	return (u8 *)mr->pages.at[page] + in_page;
 }
 
 bool awk_mr_place(const struct aw_mr *core, u8 *dst, const u8 *src, size_t len)

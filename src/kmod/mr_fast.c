@@ -28,28 +28,20 @@ static int mr_add_page(struct ib_mr *base, u64 addr)
 {
 	struct awk_mr *mr = awk_mr_of(base);
 
-	if (mr->page_count == mr->pages_max)
+	if (mr->mapped.count == mr->pages_max)
 		return -ENOMEM;
-	mr->pages[mr->page_count++] = (void *)(uintptr_t)addr;
+	mr->mapped.at[mr->mapped.count++] = (void *)(uintptr_t)addr;
 	return 0;
 }
 
-/*
- * A ULP maps anew before the invalidation that it posts in front of the REG_MR. Until that ran, the old
- * registration means the new pages, within its old bounds.
- */
+/* A ULP maps anew before the invalidation that it posts in front of the REG_MR: until that ran, nothing changes. */
 int awk_mr_map_sg(struct ib_mr *base, struct scatterlist *sg, int sg_count, unsigned int *offset)
 {
 	struct awk_mr *mr = awk_mr_of(base);
 
-	u32 shift = ilog2(base->page_size);
-
 	if (mr->kind != AWK_MR_FAST)
 		return -EINVAL;
-	/* The old pages have the old size: a peer would reach beyond them. */
-	if (READ_ONCE(mr->valid) && shift != mr->page_shift)
-		return -EINVAL;
-	mr->page_count = 0;
-	mr->page_shift = shift;
+	mr->mapped.count = 0;
+	mr->mapped.shift = ilog2(base->page_size);
 	return ib_sg_to_pages(base, sg, sg_count, offset, mr_add_page);
 }

@@ -21,9 +21,9 @@ static void mr_list_pages(struct awk_mr *mr)
 
 	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &iter, 0)
 	{
-		if (mr->page_count == mr->pages_max)
+		if (mr->pages.count == mr->pages_max)
 			return;
-		mr->pages[mr->page_count++] = page_address(sg_page_iter_page(&iter));
+		mr->pages.at[mr->pages.count++] = page_address(sg_page_iter_page(&iter));
 	}
 }
 
@@ -43,7 +43,7 @@ static struct awk_mr *mr_pin(struct ib_pd *pd, u64 start, u64 len, int access)
 		return mr;
 	}
 	mr->umem = umem;
-	mr->page_shift = PAGE_SHIFT;
+	mr->pages.shift = PAGE_SHIFT;
 	mr_list_pages(mr);
 	mr->core.len = len;
 	mr->core.host = (u8 *)(uintptr_t)offset_in_page(start);
