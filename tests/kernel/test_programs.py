@@ -43,7 +43,8 @@ def test_a_server_with_threads_for_each_client(link, port):
 
 def is_hung_up_early(end, status, options):
     """rdma-core's rpoll tells POLLHUP once the peer is gone, with octets still to be read; rstream gives up
-    then, with its revents as the status. The server, which heard everything, is done."""
+    then, with its revents as the status. The server, which heard everything, is done. Seen on siw as well;
+    on the libraries of user space, whose rpoll is another one, never."""
     return end.device and "-T a" in options and status & select.POLLHUP
 
 
