@@ -82,5 +82,8 @@ def test_rstream_over_ipv6(link, port):
 def test_copies_are_whole(link, port, tmp_path, size):
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_bytes(bytes(itertools.islice(itertools.cycle(range(251)), size)))
-    link.pair(port, "rcopy", f"rcopy {source} {{address}}:{target}")
+    server = link.start_server("rcopy", port)
+    client = link.start_client(f"rcopy {source} {{address}}:{target}", port)
+    assert client.wait_exit(ends.SECONDS_MAX) == 0, link.report()
+    assert server.status() is None, link.report()  # it serves the next one
     assert target.read_bytes() == source.read_bytes()
