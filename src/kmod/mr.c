@@ -5,6 +5,7 @@
 
 #include "kmod/mr_impl.h"
 
+#include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_umem.h>

@@ -15,11 +15,11 @@ int ib_copy_to_udata(struct ib_udata *udata, const void *src, size_t len)
 	return 0;
 }
 
-int rdma_user_mmap_entry_insert(struct ib_ucontext *uctx, struct rdma_user_mmap_entry *entry,
-				size_t len)
+int rdma_user_mmap_entry_insert_range(struct ib_ucontext *uctx, struct rdma_user_mmap_entry *entry,
+				      size_t len, u32 min_page, u32 max_page)
 {
 	(void)uctx;
-	KSHIM_CHECK(len > 0);
+	KSHIM_CHECK(len > 0 && min_page <= max_page);
 	entry->refs = 1;
 	entry->offset = (uintptr_t)entry & ~(PAGE_SIZE - 1);
 	return 0;

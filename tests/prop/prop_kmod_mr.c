@@ -253,8 +253,8 @@ static void draw_pieces(struct bytes *b, struct pieces *p)
 	}
 }
 
-/* Maps pieces that lie in the frames; what came of it is the model's from the next REG_MR on. */
-static bool fast_map(struct bytes *b, struct ib_mr *base, struct model *next)
+/* Maps pieces that lie in the frames; what came of it is the model's from the next REG_MR on, and until then nothing changes. */
+static void fast_map(struct bytes *b, struct ib_mr *base, struct model *next)
 {
 	struct pieces p;
 	unsigned int offset;
@@ -266,10 +266,6 @@ static bool fast_map(struct bytes *b, struct ib_mr *base, struct model *next)
 	base->page_size = 1u << p.shift;
 	first = p.first + offset;
 	mapped = awk_mr_map_sg(base, p.sg, p.count, &offset);
-	if (next->valid && p.shift != next->shift) {
-		PROP(mapped == -EINVAL); /* the old pages have the old size */
-		return false;
-	}
 	for (unsigned int i = 0; i < p.count; i++)
 		next->octets[i] = frames[frame_of[i]];
 	next->first = first;
@@ -278,35 +274,6 @@ static bool fast_map(struct bytes *b, struct ib_mr *base, struct model *next)
 	next->len = base->length;
 	PROP(mapped == (int)p.count);
 	PROP(base->length == ((p.count - 1ull) << p.shift) + p.last - first);
-	return true;
-}
-
-/*
- * Mapped anew while it is registered: until the invalidation the old bounds hold, over the new pages, and where
- * those end there is nothing.
- */
-static void fast_remap(struct bytes *b, struct ib_mr *base, struct model *now, struct model *mapped)
-{
-	const struct aw_mr *mr;
-	u64 at = draw_near(b, now->len), len = draw_near(b, now->len - at);
-	u8 *dst = malloc(len + 1);
-	bool reached;
-
-	mapped->valid = true;
-	mapped->shift = now->shift;
-	mr = awk_mr_get(&dev, now->stag);
-	if (fast_map(b, base, mapped)) {
-		memcpy(now->octets, mapped->octets, sizeof(now->octets));
-		PROP(is_flat(mr, now));
-		reached = len == 0 || now->first + at + len <= model_pages(mapped) << now->shift;
-		PROP(awk_mr_gather(mr, dst, aw_mr_at(mr, now->iova + at), len) == reached);
-		for (size_t i = 0; i < len && reached; i++)
-			PROP(dst[i] == *model_at(now, at + i));
-	}
-	awk_mr_put(mr);
-	free(dst);
-	PROP(awk_mr_invalidate(&dev, &pds[0], now->stag) == AW_OK);
-	now->valid = false;
 }
 
 static void fast_register(struct bytes *b, struct model *now, const struct model *mapped)
@@ -352,12 +319,8 @@ static void fast_region(struct bytes *b)
 	for (int i = 0; i < 16; i++) {
 		u8 what = bytes_u8(b) % 8;
 
-		/* A ULP maps what it has invalidated, or will register before it is used. */
-		if (what == 0 && !now.valid) {
-			mapped.valid = false;
+		if (what == 0) {
 			fast_map(b, base, &mapped);
-		} else if (what == 0) {
-			fast_remap(b, base, &now, &mapped);
 		} else if (what == 1 && base->length > 0) {
 			fast_register(b, &now, &mapped);
 		} else if (what == 2) {

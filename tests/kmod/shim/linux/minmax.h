@@ -12,6 +12,12 @@
 		type max_a_ = (a), max_b_ = (b);   \
 		max_a_ > max_b_ ? max_a_ : max_b_; \
 	})
+#define swap(a, b)                       \
+	do {                             \
+		__typeof__(a) swap_ = a; \
+		(a) = (b);               \
+		(b) = swap_;             \
+	} while (0)
 #define min(a, b) min_t(__typeof__(a), a, b)
 #define max(a, b) max_t(__typeof__(a), a, b)
 

@@ -17,8 +17,8 @@ struct uverbs_attr_bundle {
 #define rdma_udata_to_drv_context(udata, type, member) \
 	((udata) ? container_of((udata)->uctx, type, member) : NULL)
 
-int rdma_user_mmap_entry_insert(struct ib_ucontext *uctx, struct rdma_user_mmap_entry *entry,
-				size_t len);
+int rdma_user_mmap_entry_insert_range(struct ib_ucontext *uctx, struct rdma_user_mmap_entry *entry,
+				      size_t len, u32 min_page, u32 max_page);
 void rdma_user_mmap_entry_remove(struct rdma_user_mmap_entry *entry);
 u64 rdma_user_mmap_get_offset(const struct rdma_user_mmap_entry *entry);
 struct rdma_user_mmap_entry *rdma_user_mmap_entry_get(struct ib_ucontext *uctx,
