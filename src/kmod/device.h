@@ -3,6 +3,7 @@
 #ifndef KMOD_DEVICE_H
 #define KMOD_DEVICE_H
 
+#include "core/stag.h"
 #include "kmod/limits.h"
 
 #include <linux/netdevice.h>
@@ -13,11 +14,12 @@ struct awk_device {
 	struct ib_device base;
 	/* fixed after create */
 	struct net_device *netdev; /* the verbs core holds it */
+	struct aw_stag_secret stag_secret;
 	/* follows the netdev's address; read and written as one */
 	__be64 gid_prefix; /* behind it a GID is zero */
 	/* each with a lock of its own */
 	struct xarray qps; /* QPN to struct awk_qp; xa_lock, process context */
-	struct xarray mrs; /* STag >> 8 to struct awk_mr; RCU for readers */
+	struct xarray mrs; /* an STag's index to struct awk_mr; RCU for readers */
 	u32 qpn_next; /* guarded by the xarrays' locks */
 	u32 mr_next;
 };

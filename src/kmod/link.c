@@ -7,6 +7,7 @@
 #include <linux/if_arp.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <rdma/iw_cm.h>
@@ -60,6 +61,7 @@ static int device_add_for(const char *name, struct net_device *netdev)
 	dev->netdev = netdev;
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
+	get_random_bytes(&dev->stag_secret, sizeof(dev->stag_secret));
 	device_describe(dev);
 	err = ib_device_set_netdev(&dev->base, netdev, 1);
 	if (!err)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The table of regions by STag: 24 bits of index, and a key of 8 bits that differs from one region at
-// an index to the next. A region goes when the last copy that it was found for is done.
+// The table of regions by STag (core/stag.h): the key is random. A region goes when the last copy that it was found
+// for is done.
 #include "kmod/mr.h"
 
+#include "core/stag.h"
 #include "kmod/mr_impl.h"
 
 #include <linux/minmax.h>
@@ -10,8 +11,10 @@
 #include <linux/slab.h>
 #include <rdma/ib_umem.h>
 
-#define STAG_KEY 0xff
-#define INDEX_LIMIT XA_LIMIT(1, AWK_MR_MAX)
+#define UNUSABLE 1 /* the index that scrambles to 0 */
+#define INDEX_LIMIT XA_LIMIT(1, AWK_MR_MAX + UNUSABLE)
+
+static_assert(AWK_MR_MAX + UNUSABLE <= AW_STAG_INDEX_MAX);
 
 static bool pages_create(struct awk_pages *pages, u32 max)
 {
@@ -46,6 +49,24 @@ void awk_mr_free(struct awk_mr *mr)
 	kfree_rcu(mr, rcu);
 }
 
+static u32 index_of(const struct awk_device *dev, u32 stag)
+{
+	return aw_stag_unscramble(&dev->stag_secret, stag >> AW_STAG_KEY_BITS);
+}
+
+/* Reserves an index. STags 0 and 1 go onto the wire in zero-length operations, and so are nobody's. */
+static int index_reserve(struct awk_device *dev, u32 *index)
+{
+	u32 unusable = aw_stag_unscramble(&dev->stag_secret, 0);
+	int err = xa_alloc_cyclic(&dev->mrs, index, NULL, INDEX_LIMIT, &dev->mr_next, GFP_KERNEL);
+
+	if (err < 0 || *index != unusable)
+		return err;
+	err = xa_alloc_cyclic(&dev->mrs, index, NULL, INDEX_LIMIT, &dev->mr_next, GFP_KERNEL);
+	xa_release(&dev->mrs, unusable);
+	return err;
+}
+
 int awk_mr_enlist(struct awk_mr *mr, struct ib_pd *pd)
 {
 	struct awk_device *dev = awk_device_of(pd->device);
@@ -54,10 +75,11 @@ int awk_mr_enlist(struct awk_mr *mr, struct ib_pd *pd)
 
 	mr->base.device = pd->device;
 	mr->core.pd = pd;
-	err = xa_alloc_cyclic(&dev->mrs, &index, NULL, INDEX_LIMIT, &dev->mr_next, GFP_KERNEL);
+	err = index_reserve(dev, &index);
 	if (err < 0)
 		return err;
-	mr->core.stag = (index << 8) | (get_random_u32() & STAG_KEY);
+	mr->core.stag = aw_stag_scramble(&dev->stag_secret, index) << AW_STAG_KEY_BITS |
+			(get_random_u32() & AW_STAG_KEY_MASK);
 	mr->base.lkey = mr->base.rkey = mr->core.stag;
 	/* From here it is found. The slot is reserved: no memory is needed. */
 	xa_store(&dev->mrs, index, mr, GFP_KERNEL);
@@ -70,7 +92,7 @@ static struct awk_mr *mr_find(struct awk_device *dev, u32 stag)
 	struct awk_mr *mr;
 
 	rcu_read_lock();
-	mr = xa_load(&dev->mrs, stag >> 8);
+	mr = xa_load(&dev->mrs, index_of(dev, stag));
 	if (mr && !refcount_inc_not_zero(&mr->refs))
 		mr = NULL;
 	rcu_read_unlock();
@@ -103,7 +125,7 @@ int awk_mr_dereg(struct ib_mr *base, struct ib_udata *udata)
 	struct awk_mr *mr = awk_mr_of(base);
 	struct awk_device *dev = awk_device_of(base->device);
 
-	xa_erase(&dev->mrs, mr->core.stag >> 8);
+	xa_erase(&dev->mrs, index_of(dev, mr->core.stag));
 	awk_mr_put(&mr->core);
 	wait_for_completion(&mr->unused);
 	awk_mr_free(mr);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The STags of this process. One is a table handle, scrambled by a secret permutation of 24 bits,
-// and 8 bits of the registration's own: a peer cannot tell one STag from another (RFC 5042
-// 6.1.1), and a look-up still goes straight to its slot.
+// The STags of this process (core/stag.h): the index is a table handle, the key the registration's own.
 #include "net/mrtab.h"
 
+#include "core/stag.h"
 #include "net/engine.h"
 #include "net/fault.h"
 #include "net/log.h"
@@ -18,17 +17,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum {
-	KEY_BITS = 8,
-	KEY_MASK = (1 << KEY_BITS) - 1,
-	HALF_BITS = 12,
-	HALF_MASK = (1 << HALF_BITS) - 1,
-	ROUNDS = 4,
-	UNUSABLE = 1, /* the handle that scrambles to 0 */
-};
+#define UNUSABLE 1 /* the handle that scrambles to 0 */
 
 static struct aw_table table;
-static uint64_t round_keys[ROUNDS][2];
+static struct aw_stag_secret secret;
 static struct aw_once once = AW_ONCE_INIT;
 
 static void fork_prepare(void)
@@ -53,7 +45,7 @@ static int init_once(void)
 {
 	int err;
 
-	if (getentropy(round_keys, sizeof(round_keys)) != 0) {
+	if (getentropy(&secret, sizeof(secret)) != 0) {
 		aw_log(AW_LOG_ERROR, "no random numbers for stags: %s", strerror(errno));
 		return EIO;
 	}
@@ -66,42 +58,9 @@ static int init_once(void)
 	return err;
 }
 
-/* A random multiplier's upper bits: cheap, and even over the inputs. */
-static uint32_t round_of(uint32_t half, const uint64_t key[2])
-{
-	return (uint32_t)(((half ^ key[0]) * (key[1] | 1)) >> (64 - HALF_BITS));
-}
-
-/* A Feistel network over two halves, which is a permutation whatever round_of does. */
-static uint32_t scramble(uint32_t handle)
-{
-	uint32_t left = handle >> HALF_BITS, right = handle & HALF_MASK;
-
-	for (int i = 0; i < ROUNDS; i++) {
-		uint32_t next = left ^ round_of(right, round_keys[i]);
-
-		left = right;
-		right = next;
-	}
-	return left << HALF_BITS | right;
-}
-
-static uint32_t unscramble(uint32_t scrambled)
-{
-	uint32_t left = scrambled >> HALF_BITS, right = scrambled & HALF_MASK;
-
-	for (int i = ROUNDS - 1; i >= 0; i--) {
-		uint32_t previous = right ^ round_of(left, round_keys[i]);
-
-		right = left;
-		left = previous;
-	}
-	return left << HALF_BITS | right;
-}
-
 static uint32_t handle_of(uint32_t stag)
 {
-	return unscramble(stag >> KEY_BITS);
+	return aw_stag_unscramble(&secret, stag >> AW_STAG_KEY_BITS);
 }
 
 /* Neither addresses nor tagged offsets wrap, nor do the addresses of whole pages. */
@@ -188,7 +147,7 @@ static uint32_t reserve(void)
 {
 	uint32_t handle = aw_table_reserve(&table), next;
 
-	if (handle == AW_TABLE_NONE || scramble(handle) != 0)
+	if (handle == AW_TABLE_NONE || aw_stag_scramble(&secret, handle) != 0)
 		return handle;
 	next = aw_table_reserve(&table);
 	aw_table_cancel(&table, handle);
@@ -208,7 +167,7 @@ int aw_stag_reserve(uint32_t *stag)
 	handle = reserve();
 	if (handle == AW_TABLE_NONE)
 		return ENOMEM;
-	*stag = scramble(handle) << KEY_BITS | key;
+	*stag = aw_stag_scramble(&secret, handle) << AW_STAG_KEY_BITS | key;
 	return 0;
 }
 
@@ -223,19 +182,19 @@ int aw_stag_rekey(uint32_t stag, uint32_t *fresh)
 
 	if (getentropy(&random, sizeof(random)) != 0)
 		return EIO;
-	/* 1 to KEY_MASK further on: any key but this one. */
-	*fresh = aw_stag_with_key(stag, stag + 1 + random % KEY_MASK);
+	/* 1 to AW_STAG_KEY_MASK further on: any key but this one. */
+	*fresh = aw_stag_with_key(stag, stag + 1 + random % AW_STAG_KEY_MASK);
 	return 0;
 }
 
 bool aw_stag_same_index(uint32_t a, uint32_t b)
 {
-	return a >> KEY_BITS == b >> KEY_BITS;
+	return a >> AW_STAG_KEY_BITS == b >> AW_STAG_KEY_BITS;
 }
 
 uint32_t aw_stag_with_key(uint32_t stag, uint32_t key)
 {
-	return (stag & ~(uint32_t)KEY_MASK) | (key & KEY_MASK);
+	return (stag & ~AW_STAG_KEY_MASK) | (key & AW_STAG_KEY_MASK);
 }
 
 void aw_stag_publish(struct aw_mr *mr)
