@@ -92,12 +92,35 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 	return used;
 }
 
+static int drop_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
+{
+	desc->count = 0;
+	return 1;
+}
+
+/*
+ * MPA has no use for the octet that TCP calls urgent: it is no part of the stream. tcp_read_sock stops in front of
+ * it. True when it was there, and is gone.
+ */
+static bool drop_urgent(struct sock *sk)
+{
+	read_descriptor_t desc = { .count = 1 };
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!tp->urg_data || tp->urg_seq != tp->copied_seq || skb_queue_empty(&sk->sk_receive_queue))
+		return false;
+	WRITE_ONCE(tp->urg_data, 0);
+	return tcp_read_sock(sk, &desc, drop_actor) == 1;
+}
+
 /* With the socket's lock. */
 static void rx_pass(struct awk_qp *qp, struct sock *sk)
 {
 	read_descriptor_t desc = { .arg.data = qp, .count = RX_OCTETS };
 
-	tcp_read_sock(sk, &desc, rx_actor);
+	do {
+		tcp_read_sock(sk, &desc, rx_actor);
+	} while (drop_urgent(sk));
 }
 
 void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
@@ -144,7 +167,7 @@ static void rx_retry(struct awk_qp *qp)
 
 /*
  * What the socket says of the connection. What it has received is read first, but behind a message that waits
- * for a receive nothing is; and MPA has no use for urgent octets, which tcp_read_sock does not pass.
+ * for a receive nothing is.
  */
 static void rx_follow(struct awk_qp *qp, struct sock *sk)
 {
@@ -154,7 +177,7 @@ static void rx_follow(struct awk_qp *qp, struct sock *sk)
 
 	if (!s->sock || qp->core.state == AW_QP_ERROR)
 		return;
-	if ((failed && (all_read || s->rx_waits)) || tcp_sk(sk)->urg_data)
+	if (failed && (all_read || s->rx_waits))
 		awk_stream_lose(qp);
 	else if (all_read && !qp->core.peer_closed && (sk->sk_shutdown & RCV_SHUTDOWN))
 		aw_qp_peer_closed(&qp->core, s->stage ? s->stage->len : 0);
