@@ -19,7 +19,7 @@ static bool rx_waits(const struct aw_qp *core)
 static bool rx_may_read(const struct awk_qp *qp)
 {
 	return qp->stream.sock && !qp->core.peer_closed && qp->core.state != AW_QP_ERROR &&
-	       !qp->stream.rx_waits;
+	       !qp->stream.rx_waits && !qp->stream.packed;
 }
 
 static void stage_use(struct awk_qp *qp, struct awk_stage *stage)
@@ -49,13 +49,63 @@ static struct awk_stage *stage_of(struct awk_stream *s)
 	return s->stage;
 }
 
-/* A stage stays with the stream only while it holds something. */
-static void stage_rest(struct awk_stream *s)
+/* Each FPDU has the whole time: the position in the stream tells one from the next. */
+static bool stage_is_slow(struct awk_qp *qp)
 {
-	if (!s->stage || s->stage->len > 0)
+	struct awk_stream *s = &qp->stream;
+
+	if (s->stage_pos != qp->core.rx_pos) {
+		s->stage_pos = qp->core.rx_pos;
+		s->stage_since = jiffies;
+	}
+	return time_after_eq(jiffies, s->stage_since + msecs_to_jiffies(AWK_STAGE_MS));
+}
+
+static void stage_pack(struct awk_stream *s)
+{
+	s->packed = awk_stage_pack(s->stage);
+	if (s->packed)
+		s->stage = NULL;
+	else
+		s->stage_since = jiffies;
+}
+
+/*
+ * A stage stays with the stream only while it holds something, and for half an FPDU only so long: RFC 5042 6.4.1, an
+ * octet of a peer's is not to cost what a stage does.
+ */
+static void stage_rest(struct awk_qp *qp)
+{
+	struct awk_stream *s = &qp->stream;
+
+	if (!s->stage || s->rx_waits)
 		return;
-	awk_stage_put(s->stage);
-	s->stage = NULL;
+	if (s->stage->len == 0) {
+		awk_stage_put(s->stage);
+		s->stage = NULL;
+	} else if (stage_is_slow(qp)) {
+		stage_pack(s);
+	}
+}
+
+/* Without a stage nothing is read until there is one. */
+static void stage_resume(struct awk_qp *qp)
+{
+	struct awk_stream *s = &qp->stream;
+
+	awk_qp_lock(qp);
+	if (s->packed && stage_of(s)) {
+		awk_stage_unpack(s->stage, s->packed);
+		s->packed = NULL;
+	}
+	awk_qp_unlock(qp);
+}
+
+static size_t stage_octets(const struct awk_stream *s)
+{
+	if (s->packed)
+		return s->packed->len;
+	return s->stage ? s->stage->len : 0;
 }
 
 /* Octets of the skb used; 0 when none can be now. */
@@ -107,7 +157,8 @@ static bool drop_urgent(struct sock *sk)
 	read_descriptor_t desc = { .count = 1 };
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!tp->urg_data || tp->urg_seq != tp->copied_seq || skb_queue_empty(&sk->sk_receive_queue))
+	if (!tp->urg_data || tp->urg_seq != tp->copied_seq ||
+	    skb_queue_empty(&sk->sk_receive_queue))
 		return false;
 	WRITE_ONCE(tp->urg_data, 0);
 	return tcp_read_sock(sk, &desc, drop_actor) == 1;
@@ -118,6 +169,8 @@ static void rx_pass(struct awk_qp *qp, struct sock *sk)
 {
 	read_descriptor_t desc = { .arg.data = qp, .count = RX_OCTETS };
 
+	if (READ_ONCE(qp->stream.packed) && !skb_queue_empty(&sk->sk_receive_queue))
+		stage_resume(qp);
 	do {
 		tcp_read_sock(sk, &desc, rx_actor);
 	} while (drop_urgent(sk));
@@ -130,7 +183,7 @@ void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 
 	rx_pass(qp, sk);
 	awk_qp_lock(qp);
-	stage_rest(s);
+	stage_rest(qp);
 	due = !skb_queue_empty(&sk->sk_receive_queue) || awk_sock_is_over(sk) || s->starved ||
 	      awk_stream_ends(qp) || awk_tx_is_due(qp);
 	awk_stream_arm(
@@ -180,7 +233,7 @@ static void rx_follow(struct awk_qp *qp, struct sock *sk)
 	if (failed && (all_read || s->rx_waits))
 		awk_stream_lose(qp);
 	else if (all_read && !qp->core.peer_closed && (sk->sk_shutdown & RCV_SHUTDOWN))
-		aw_qp_peer_closed(&qp->core, s->stage ? s->stage->len : 0);
+		aw_qp_peer_closed(&qp->core, stage_octets(s));
 }
 
 bool awk_rx_serve(struct awk_qp *qp, struct sock *sk)
@@ -195,7 +248,7 @@ bool awk_rx_serve(struct awk_qp *qp, struct sock *sk)
 	rx_pass(qp, sk);
 	awk_qp_lock(qp);
 	rx_follow(qp, sk);
-	stage_rest(s);
+	stage_rest(qp);
 	more = rx_may_read(qp) && !s->starved && !skb_queue_empty(&sk->sk_receive_queue);
 	awk_qp_unlock(qp);
 	release_sock(sk);

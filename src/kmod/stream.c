@@ -144,7 +144,7 @@ static void stream_begin(struct awk_qp *qp, struct socket *sock, struct aw_strea
 	s->tx_again = s->tx_blocked = s->starved = s->broken = s->ending = s->fin_sent = s->lost =
 		s->looking = s->rx_waits = false;
 	s->emss_pos = 0;
-	s->rnr_pos = U64_MAX;
+	s->rnr_pos = s->stage_pos = U64_MAX;
 	stream->emss = awk_sock_segment_size(sock->sk);
 	stream->stag_seed = get_random_u32();
 	qp->core.copies = true; /* pages have no address that TCP could read from */

@@ -15,6 +15,7 @@
 
 struct awk_batch;
 struct awk_conn;
+struct awk_packed;
 struct awk_qp;
 struct awk_stage;
 struct aw_stream;
@@ -33,6 +34,9 @@ struct awk_stream {
 	struct awk_conn *conn; /* from its claim until iw_cm heard of the end; a reference */
 	bool rx_waits; /* a message waits for a receive; also read without the lock */
 	struct awk_stage *stage; /* octets of a half-received FPDU, or NULL */
+	struct awk_packed *packed; /* or in this, when it comes slowly */
+	u64 stage_pos; /* of the stream, where the FPDU in the stage begins */
+	unsigned long stage_since; /* jiffies: and since when it is there */
 	struct awk_batch *
 		batch; /* octets on their way to the socket; while tx_busy that thread's, or NULL */
 	bool tx_busy; /* a thread transmits */

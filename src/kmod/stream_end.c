@@ -5,6 +5,8 @@
 #include "kmod/stream_io.h"
 #include "kmod/stream_pool.h"
 
+#include <linux/slab.h>
+
 /* What the worker is to do once it has given the lock back. */
 struct steps {
 	struct socket *sock; /* to shut down, to give up, or NULL */
@@ -85,8 +87,10 @@ static void drop_socket(struct awk_qp *qp, struct steps *steps)
 	steps->reset = s->lost;
 	s->sock = NULL;
 	awk_stage_put(s->stage);
+	kfree(s->packed);
 	awk_batch_put(s->batch);
 	s->stage = NULL;
+	s->packed = NULL;
 	s->batch = NULL;
 	WRITE_ONCE(s->rx_waits, false);
 }
@@ -157,6 +161,8 @@ void awk_stream_arm(struct awk_qp *qp)
 		timer_reduce(&s->timer, s->deadline);
 	if (s->rx_waits)
 		timer_reduce(&s->timer, jiffies + msecs_to_jiffies(AWK_RNR_RETRY_MS));
+	if (s->stage && !s->rx_waits)
+		timer_reduce(&s->timer, s->stage_since + msecs_to_jiffies(AWK_STAGE_MS));
 	if (s->starved)
 		timer_reduce(&s->timer, jiffies + msecs_to_jiffies(AWK_MEMORY_RETRY_MS));
 	if (s->looking)

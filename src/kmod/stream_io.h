@@ -15,6 +15,8 @@
 #define AWK_RNR_MS 1000
 #define AWK_RNR_RETRY_MS 1
 #define AWK_MEMORY_RETRY_MS 10
+/* How long half an FPDU may keep a stage: a peer on its way with the rest needs less. */
+#define AWK_STAGE_MS 100
 
 static inline struct awk_qp *awk_stream_qp(struct awk_stream *s)
 {

@@ -3,7 +3,9 @@
 #include "kmod/stream_pool.h"
 
 #include <linux/mm.h>
+#include <linux/overflow.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 
 #define WARM_MAX 32 /* of each kind: 4 MiB and 6 MiB */
@@ -110,6 +112,27 @@ void awk_stage_put(struct awk_stage *stage)
 void awk_batch_put(struct awk_batch *batch)
 {
 	pool_put(&batches, batch);
+}
+
+struct awk_packed *awk_stage_pack(struct awk_stage *stage)
+{
+	struct awk_packed *packed =
+		kmalloc(struct_size(packed, octets, stage->len), GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!packed)
+		return NULL;
+	packed->len = stage->len;
+	memcpy(packed->octets, stage->buf + stage->at, stage->len);
+	awk_stage_put(stage);
+	return packed;
+}
+
+void awk_stage_unpack(struct awk_stage *stage, struct awk_packed *packed)
+{
+	stage->at = 0;
+	stage->len = packed->len;
+	memcpy(stage->buf, packed->octets, packed->len);
+	kfree(packed);
 }
 
 void awk_pool_warm(void)

@@ -20,6 +20,12 @@ struct awk_stage {
 	u8 buf[AWK_STAGE_OCTETS];
 };
 
+/* What a stage held of an FPDU whose rest does not come: no more memory than that. */
+struct awk_packed {
+	size_t len;
+	u8 octets[];
+};
+
 struct awk_batch {
 	struct aw_iov iov[AW_TX_IOV_MIN];
 	unsigned int iov_count;
@@ -35,6 +41,10 @@ struct awk_batch *awk_batch_get(void);
 /* Any context but a hard interrupt; NULL is let be. */
 void awk_stage_put(struct awk_stage *stage);
 void awk_batch_put(struct awk_batch *batch);
+
+/* Moves a stage's octets, which are less than FPDU_MAX, out of it or into an empty one. NULL: no memory. Any context. */
+struct awk_packed *awk_stage_pack(struct awk_stage *stage);
+void awk_stage_unpack(struct awk_stage *stage, struct awk_packed *packed);
 
 /* Sees to a warm stage, as softirqs cannot allocate one. */
 void awk_pool_warm(void);
