@@ -14,12 +14,18 @@
 #include <net/net_namespace.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 
+/* Those of user space (verbs/attr.c). */
+#define VENDOR_ID 0x024157
+#define VENDOR_PART_ID 1
+
 int awk_device_query(struct ib_device *base, struct ib_device_attr *attr, struct ib_udata *udata)
 {
 	if (udata->inlen || udata->outlen)
 		return -EINVAL;
 	*attr = (struct ib_device_attr){
 		.sys_image_guid = base->node_guid,
+		.vendor_id = VENDOR_ID,
+		.vendor_part_id = VENDOR_PART_ID,
 		.max_mr_size = ULONG_MAX,
 		.page_size_cap = PAGE_SIZE,
 		.max_qp = AWK_QP_MAX,

@@ -166,6 +166,8 @@ int awk_qp_create(struct ib_qp *base, struct ib_qp_init_attr *attr, struct ib_ud
 	if (err)
 		goto free_memory;
 	core_init(qp);
+	qp->asked =
+		IB_QPS_INIT; /* RFC 5040's IDLE: iWARP's devices call a new QP so, and user space */
 	awk_stream_init(qp);
 	err = qp_enlist(qp);
 	if (err)
