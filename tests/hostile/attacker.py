@@ -10,6 +10,7 @@ import struct
 import subprocess
 import time
 
+import ground
 import iwarp
 from raw_peer import RawPeer
 
@@ -25,7 +26,8 @@ WR_WRITE, WR_SEND, WR_READ, WR_FETCH_ADD = 0, 2, 4, 6
 OFFER, AGREE = 0x04, 0x02  # docs/extensions.md
 ASYNC_CQ_ERR, ASYNC_QP_FATAL, ASYNC_LAST_WQE, ASYNC_SRQ_LIMIT = 0, 1, 16, 15
 ASYNC_REQ_ERR, ASYNC_ACCESS_ERR, ASYNC_ANY = 2, 3, 0xFFFFFFFF
-SUCCESS, LEN_ERR, PROT_ERR, FLUSH, REM_INV_REQ, REM_ACCESS, REM_OP = 0, 1, 4, 5, 9, 10, 11
+SUCCESS, LEN_ERR, PROT_ERR, FLUSH, REM_INV_REQ, REM_ACCESS = 0, 1, 4, 5, 9, 10
+REM_OP = 21 if ground.KERNEL else 11  # libsiw has the general error alone for it
 
 
 class Region(collections.namedtuple("Region", "number stag address length")):
@@ -40,12 +42,19 @@ class Victim:
     def __init__(self, build, logs, **env):
         self.errors = open(logs / "stderr", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            [f"{build}/tests/victim"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.errors, text=True, bufsize=1, env={**os.environ, **SANITIZERS, **env})
+            [f"{build}/tests/victim", ground.ADDRESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self.errors, text=True, bufsize=1,
+            env={**os.environ, **SANITIZERS, **ground.environment(build), **env})
         self.port = int(self.answer().split()[1])
 
+    @property
+    def where(self):
+        return ground.ADDRESS, self.port
+
     def answer(self):
-        ready, _, _ = select.select([self.process.stdout], [], [], SECONDS_MAX)
+        poller = select.poll()
+        poller.register(self.process.stdout, select.POLLIN)
+        ready = poller.poll(SECONDS_MAX * 1000)
         line = self.process.stdout.readline() if ready else ""
         if not line:
             self.process.wait(SECONDS_MAX) if ready else self.process.kill()
@@ -71,10 +80,11 @@ class Victim:
         return bytes.fromhex(self.ask("dump", region.number, offset, length))
 
     def resident_kib(self):
-        return self.numbers("stats")[0]
+        return self.numbers("stats")[0] + ground.kernel_kib()
 
     def open_fds(self):
-        return self.numbers("stats")[1]
+        """And what stands for them in the kernel."""
+        return self.numbers("stats")[1] + ground.module_sockets(self.port)
 
     def honest_rounds(self):
         return self.numbers("stats")[2]
@@ -175,7 +185,7 @@ class Attacker(RawPeer):
     @classmethod
     def started(cls, victim, pd=0, srq=0, ird=4, ord=4, cqes=64, **frame):
         """We are the initiator; the victim has accepted and we sent nothing yet."""
-        peer = cls(socket.create_connection(("127.0.0.1", victim.port), SECONDS_MAX), victim)
+        peer = cls(socket.create_connection(victim.where, SECONDS_MAX), victim)
         peer.send(iwarp.start_frame(**frame))
         peer.conn, peer.qpn = victim.numbers("accept", pd, srq, ird, ord, cqes)
         reply = peer.recv_start_frame()
@@ -194,7 +204,7 @@ class Attacker(RawPeer):
     @classmethod
     def connected(cls, victim, pd=0, ird=4, ord=4, flags=iwarp.CRC):
         """The victim is the initiator; we reply in its own revision, and want no more than it."""
-        with socket.create_server(("127.0.0.1", 0)) as listener:
+        with socket.create_server((ground.ADDRESS, 0)) as listener:
             listener.settimeout(SECONDS_MAX)
             conn, qpn = victim.numbers("connect", listener.getsockname()[1], pd, ird, ord)
             peer = cls(listener.accept()[0], victim)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """One victim for all the tests of a file: it must survive each of them. ctest sets ANYWARP_BUILD,
-and for a sanitizer build ANYWARP_SAN."""
+and for a sanitizer build ANYWARP_SAN. Under tests/kernel/run the victim is a program over the kernel module."""
 
 import os
 import pathlib
@@ -9,10 +9,15 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / folder) for folder in ("tests/system", "tools/lib", "tests/kernel")]
 sys.dont_write_bytecode = True
 
+import ground  # noqa: E402
 from attacker import Victim  # noqa: E402
+
+if ground.KERNEL:
+    from over_module import device, kernel, no_complaint  # noqa: E402, F401
 
 if "ANYWARP_BUILD" not in os.environ:
     sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --hostile")

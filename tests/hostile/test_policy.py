@@ -5,6 +5,7 @@
 import os
 import struct
 
+import ground
 import iwarp
 import pytest
 from attacker import Attacker, Victim, read_request, response, send, terminate_of, untagged, write
@@ -13,8 +14,9 @@ EVERY = 512
 
 
 def victim_with(policy, tmp_path):
-    process = Victim(os.environ["ANYWARP_BUILD"], tmp_path, ANYWARP_MPA=policy)
-    yield process
+    with ground.policy(policy) as environment:
+        process = Victim(os.environ["ANYWARP_BUILD"], tmp_path, **environment)
+        yield process
     assert process.ask("check") == "ok"
     process.wait_honest(process.honest_rounds())
     process.quit()

@@ -10,6 +10,7 @@ import socket
 import struct
 import time
 
+import ground
 import iwarp
 import pytest
 from attacker import (EVENT_DISCONNECTED, SECONDS_MAX, Attacker, Victim, send, terminate_of,
@@ -19,11 +20,13 @@ from raw_peer import RawPeer
 SANITIZED = bool(os.environ.get("ANYWARP_SAN"))
 STARTUP_SECONDS_MAX = 20  # more than the product takes to give a silent peer up
 STRANGERS = 500 if SANITIZED else 3000
+HALF_OPEN_MAX = 256 if ground.KERNEL else 1100  # of the module: kmod/listen.h
 SOME_KIB = 65536 if SANITIZED else 8192
 REQUEST, REPLY = iwarp.KEY_REQUEST, iwarp.KEY_REPLY
 CRC, ENHANCED, REJECT = iwarp.CRC, iwarp.ENHANCED, iwarp.REJECT
 UNREACHABLE, CONNECT_ERROR, REJECTED = 7, 6, 8
 
+pytestmark = pytest.mark.usefixtures("many_files")
 frame = iwarp.start_frame
 
 
@@ -65,7 +68,7 @@ BAD_REQUESTS = {
 
 @pytest.mark.parametrize("octets", BAD_REQUESTS.values(), ids=BAD_REQUESTS.keys())
 def test_bad_request_is_closed(victim, octets):
-    with RawPeer.connect("127.0.0.1", victim.port) as peer:
+    with RawPeer.connect(*victim.where) as peer:
         peer.send(octets)
         assert peer.recv_end()
     assert victim.ask("refuse") == "0"
@@ -101,7 +104,7 @@ def test_strange_request_is_served(victim, start):
 
 def test_fpdu_before_the_reply(victim):
     """RFC 5044 7.1.2 forbids it; TCP cannot tell, so it is taken for the first FPDU."""
-    with RawPeer.connect("127.0.0.1", victim.port) as peer:
+    with RawPeer.connect(*victim.where) as peer:
         peer.send(frame() + iwarp.fpdu(write(0, 0, b"")) + iwarp.fpdu(send(1)))
         conn = victim.numbers("accept", 0, 0, 4, 4, 64)[0]
         assert peer.recv_start_frame().key == REPLY
@@ -112,7 +115,7 @@ def test_fpdu_before_the_reply(victim):
 
 def test_request_twice(victim):
     """The second is what an FPDU must be, and is none: "MP" is the length of one."""
-    with RawPeer.connect("127.0.0.1", victim.port) as peer:
+    with RawPeer.connect(*victim.where) as peer:
         peer.send(frame() * 2 + bytes(20000))
         conn = victim.numbers("accept", 0, 0, 4, 4, 64)[0]
         assert peer.recv_start_frame().key == REPLY
@@ -126,7 +129,7 @@ def test_request_twice(victim):
     b"\xFF\xFF" + bytes(65542)], ids=["empty write", "short", "longest"])
 def test_bad_crc_of_the_first_fpdu(victim, octets):
     """RFC 5044 7.1.2: a responder sends nothing before a valid FPDU, not even a Terminate."""
-    with RawPeer.connect("127.0.0.1", victim.port) as peer:
+    with RawPeer.connect(*victim.where) as peer:
         peer.send(frame())
         conn = victim.numbers("accept", 0, 0, 4, 4, 64)[0]
         assert peer.recv_start_frame().key == REPLY
@@ -163,7 +166,7 @@ BAD_REPLIES = {
 
 @pytest.mark.parametrize("octets, error", BAD_REPLIES.values(), ids=BAD_REPLIES.keys())
 def test_bad_reply_fails_the_connect(victim, octets, error):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server((ground.ADDRESS, 0)) as listener:
         listener.settimeout(SECONDS_MAX)
         conn = victim.numbers("connect", listener.getsockname()[1], 0, 4, 4)[0]
         sock, _ = listener.accept()
@@ -185,7 +188,7 @@ def failure(victim, conn):
 
 @pytest.mark.parametrize("flags", [CRC | REJECT, REJECT], ids=["crc", "no crc"])
 def test_reject_is_heard(victim, flags):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server((ground.ADDRESS, 0)) as listener:
         listener.settimeout(SECONDS_MAX)
         conn = victim.numbers("connect", listener.getsockname()[1], 0, 4, 4)[0]
         sock, _ = listener.accept()
@@ -208,7 +211,7 @@ def still_open(socks):
 def test_slow_start_ups_end_in_time(victim):
     """However a Request dribbles in, it has no longer than one that does not come at all."""
     octets = frame(private=bytes(512))
-    socks = [socket.create_connection(("127.0.0.1", victim.port)) for _ in range(40)]
+    socks = [socket.create_connection(victim.where) for _ in range(40)]
     began, sent = time.monotonic(), 0
     while left := still_open(socks):
         assert time.monotonic() < began + STARTUP_SECONDS_MAX
@@ -230,7 +233,7 @@ def test_strangers_do_not_keep_others_out(victim):
     kib, fds = victim.resident_kib(), victim.open_fds()
     socks, waits = [], []
     for number in range(STRANGERS):
-        sock = socket.create_connection(("127.0.0.1", victim.port), timeout=SECONDS_MAX)
+        sock = socket.create_connection(victim.where, timeout=SECONDS_MAX)
         sock.send(frame(private=bytes(100))[:number % 100])
         socks.append(sock)
         if number % (STRANGERS // 10) == 0:
@@ -238,8 +241,9 @@ def test_strangers_do_not_keep_others_out(victim):
             serves(victim)
             waits.append(time.monotonic() - began)
     assert max(waits) < 2, f"clients waited {waits} s"
-    assert victim.open_fds() - fds <= 1100
-    assert victim.resident_kib() - kib < SOME_KIB
+    assert victim.open_fds() - fds <= HALF_OPEN_MAX
+    # In the kernel the strangers' own sockets are, too: test_floods.py has what each costs.
+    assert ground.KERNEL or victim.resident_kib() - kib < SOME_KIB
     for sock in socks:
         sock.close()
     victim.wait_until(lambda: victim.open_fds() <= fds, "the strangers' sockets to be closed")
@@ -252,7 +256,7 @@ def test_strangers_do_not_use_up_the_files(tmp_path):
     resource.prlimit(victim.process.pid, resource.RLIMIT_NOFILE, (limit, limit))
     socks, waits = [], []
     for number in range(300):
-        sock = socket.create_connection(("127.0.0.1", victim.port), timeout=SECONDS_MAX)
+        sock = socket.create_connection(victim.where, timeout=SECONDS_MAX)
         sock.send(frame()[:number % 20])
         socks.append(sock)
         if number % 50 == 49:
@@ -271,7 +275,7 @@ def test_requests_that_nobody_accepts(victim):
     fds = victim.open_fds()
     socks = []
     for _ in range(STRANGERS // 2):
-        sock = socket.create_connection(("127.0.0.1", victim.port), timeout=SECONDS_MAX)
+        sock = socket.create_connection(victim.where, timeout=SECONDS_MAX)
         sock.send(frame())
         socks.append(sock)
     assert victim.open_fds() - fds <= 2200

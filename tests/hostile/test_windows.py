@@ -4,11 +4,13 @@ the region around one. RFC 5042 6.1.1, 6.3.4 and 6.4.5, RFC 5040 5.3 and 7.2."""
 
 import collections
 
+import ground
 import iwarp
 import pytest
 from attacker import (ALL_RIGHTS, LOCAL_WRITE, REMOTE_ATOMIC, REMOTE_READ, REMOTE_WRITE, SUCCESS,
                       Attacker, read_request, response, send, terminate_of, write)
 
+pytestmark = pytest.mark.skipif(ground.KERNEL, reason="libsiw has no windows")
 MW_BIND = 16
 TYPE_1, TYPE_2 = 1, 2
 OFFSET, LENGTH = 1024, 512

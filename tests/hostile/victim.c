@@ -2,6 +2,7 @@
 // The victim's command loop. See victim.h for what each line asks and answers.
 #include "victim.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,6 +11,8 @@
 
 #define LINE_MAX_OCTETS 262144
 #define SRQ_WRS 64
+
+static struct in_addr address;
 
 static struct ibv_context *device(void)
 {
@@ -41,6 +44,11 @@ struct ibv_srq *victim_srq(void)
 		srq = ibv_create_srq(victim_pd(0), &attr);
 	CHECK(srq);
 	return srq;
+}
+
+struct in_addr victim_address(void)
+{
+	return address;
 }
 
 int64_t now_ms(void)
@@ -147,11 +155,12 @@ static void answer(char *line)
 	CHECK(!"a word that is known");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static char line[LINE_MAX_OCTETS];
 	struct rlimit files;
 
+	CHECK(argc == 2 && inet_pton(AF_INET, argv[1], &address) == 1);
 	CHECK(getrlimit(RLIMIT_NOFILE, &files) == 0);
 	files.rlim_cur = files.rlim_max;
 	CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0);

@@ -25,6 +25,9 @@ struct ask {
 struct ibv_pd *victim_pd(uint64_t number);
 struct ibv_srq *victim_srq(void);
 
+/* Where it listens, and its attacker. */
+struct in_addr victim_address(void);
+
 int64_t now_ms(void);
 
 /* Each answers with one line on standard output. */

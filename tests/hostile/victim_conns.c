@@ -76,7 +76,7 @@ void conns_listen(void)
 {
 	struct sockaddr_in any = {
 		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_addr = victim_address(),
 	};
 
 	channel = rdma_create_event_channel();
@@ -179,7 +179,7 @@ void conns_connect(const struct ask *ask)
 	struct sockaddr_in peer = {
 		.sin_family = AF_INET,
 		.sin_port = htons((uint16_t)ask->n[0]),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_addr = victim_address(),
 	};
 	struct rdma_conn_param param = {
 		.responder_resources = (uint8_t)ask->n[2],

@@ -135,7 +135,7 @@ static void *run(void *arg)
 	CHECK(cq);
 	open_side(&sides[0], pd);
 	open_side(&sides[1], pd);
-	meeting_open(&meeting);
+	meeting_open_at(&meeting, victim_address());
 	link_open(&meeting, pd,
 		  &(struct ibv_qp_init_attr){
 			  .send_cq = cq,

@@ -34,9 +34,14 @@ static struct rdma_cm_id *expect(struct meeting *meeting, enum rdma_cm_event_typ
 
 void meeting_open(struct meeting *meeting)
 {
+	meeting_open_at(meeting, (struct in_addr){ htonl(INADDR_LOOPBACK) });
+}
+
+void meeting_open_at(struct meeting *meeting, struct in_addr address)
+{
 	meeting->address.sin_family = AF_INET;
 	meeting->address.sin_port = 0;
-	meeting->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	meeting->address.sin_addr = address;
 	meeting->channel = rdma_create_event_channel();
 	CHECK(meeting->channel);
 	CHECK(rdma_create_id(meeting->channel, &meeting->listener, NULL, RDMA_PS_TCP) == 0);

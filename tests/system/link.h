@@ -30,7 +30,9 @@ struct link {
 	struct rdma_cm_id *passive;
 };
 
+/* At the loopback address, or at another one of this host. */
 void meeting_open(struct meeting *meeting);
+void meeting_open_at(struct meeting *meeting, struct in_addr address);
 void meeting_close(struct meeting *meeting);
 
 /* An id whose address is resolved, so that its verbs are set; destroy it with rdma_destroy_id. */

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What programs under test run on: our libraries, or the distribution's over the kernel module, where tests/kernel/run
+starts the tests. rdma_cm has no device for addresses of loopback: there ADDRESS is that of a dummy interface
+(tests/kernel/over_module.py)."""
+
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
+
+KERNEL = "ANYWARP_MODULES" in os.environ
+ADDRESS = "192.0.2.1" if KERNEL else "127.0.0.1"
+PARAMETERS = pathlib.Path("/sys/module/anywarp/parameters")
+LISTEN_STATE = "0A"
+BY_PARAMETER = {"on": "Y", "off": "N"}
+
+
+def libraries(build):
+    """The directory of the libibverbs.so.1 and librdmacm.so.1 that programs load."""
+    if not KERNEL:
+        return f"{build}/lib"
+    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    return os.path.dirname(os.path.realpath(re.search(r"libibverbs\.so\.1 .*=> (\S+)", known).group(1)))
+
+
+def environment(build):
+    """What makes a program that was linked with ours load those of this ground."""
+    return {"LD_LIBRARY_PATH": libraries(build)} if KERNEL else {}
+
+
+@contextlib.contextmanager
+def policy(text):
+    """Start-ups meanwhile are under this policy, as ANYWARP_MPA says it: the environment of a program, which has one of
+    its own, or the module's parameters."""
+    if not KERNEL:
+        yield {"ANYWARP_MPA": text}
+        return
+    before = {}
+    for name, value in (word.split("=") for word in text.split(",")):
+        parameter = PARAMETERS / name
+        before[parameter] = parameter.read_text(encoding="ascii")
+        parameter.write_text(BY_PARAMETER.get(value, value), encoding="ascii")
+    try:
+        yield {}
+    finally:
+        for parameter, value in before.items():
+            parameter.write_text(value, encoding="ascii")
+
+
+def kernel_kib():
+    """What the kernel itself needs, over the module: all that is neither free nor of files or processes."""
+    if not KERNEL:
+        return 0
+    with open("/proc/meminfo", encoding="ascii") as file:
+        rows = {line.split(":")[0]: int(line.split()[1]) for line in file}
+    return rows["MemTotal"] - sum(rows[name] for name in ("MemFree", "Buffers", "Cached", "AnonPages"))
+
+
+def module_sockets(port):
+    """How many connections with this port of a listener the module has. Those in TCP's backlog or in the hands of TCP
+    alone have no inode."""
+    if not KERNEL:
+        return 0
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        rows = [line.split() for line in file.readlines()[1:]]
+    return sum(row[1].endswith(f":{port:04X}") and row[3] != LISTEN_STATE and row[9] != "0" for row in rows)
