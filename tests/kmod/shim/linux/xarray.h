@@ -35,6 +35,8 @@ int xa_alloc_cyclic(struct xarray *xa, u32 *id, void *entry, struct xa_limit lim
 void *xa_load(struct xarray *xa, unsigned long index);
 void *xa_store(struct xarray *xa, unsigned long index, void *entry, gfp_t gfp);
 void *xa_erase(struct xarray *xa, unsigned long index);
+/* Of an index that is reserved and has no entry. */
+#define xa_release(xa, index) ((void)xa_erase(xa, index))
 bool xa_empty(const struct xarray *xa);
 /* The first entry at *index or above. */
 bool kshim_xa_next(const struct xarray *xa, unsigned long *index, void **entry);
