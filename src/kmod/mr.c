@@ -96,6 +96,8 @@ static struct awk_mr *mr_find(struct awk_device *dev, u32 stag)
 	if (mr && !refcount_inc_not_zero(&mr->refs))
 		mr = NULL;
 	rcu_read_unlock();
+	/* The reference is seen before valid is looked at; pairs with the xchg in mr_invalidate, which counts references behind it. */
+	smp_mb__after_atomic();
 	return mr;
 }
 
