@@ -150,7 +150,8 @@ static void stream_begin(struct awk_qp *qp, struct socket *sock, struct aw_strea
 	qp->core.copies = true; /* pages have no address that TCP could read from */
 	qp->core.rnr_holds = true;
 	aw_qp_start(&qp->core, stream);
-	s->sock = sock;
+	/* The worker looks without the lock, and finds the socket as it was made. */
+	smp_store_release(&s->sock, sock);
 }
 
 int awk_stream_attach(struct awk_qp *qp, struct socket *sock, struct aw_stream *stream)
