@@ -19,7 +19,7 @@ static_assert(AWK_MR_MAX + UNUSABLE <= AW_STAG_INDEX_MAX);
 static bool pages_create(struct awk_pages *pages, u32 max)
 {
 	if (max > 0)
-		pages->at = kvcalloc(max, sizeof(*pages->at), GFP_KERNEL_ACCOUNT);
+		pages->at = kvcalloc(max, sizeof(*pages->at), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	return max == 0 || pages->at;
 }
 

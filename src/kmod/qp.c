@@ -88,8 +88,8 @@ static int memory_create(struct awk_qp *qp)
 	size_t sq = aw_sq_mem_size(core_capacity(qp), AWK_SGE_MAX, AWK_INLINE_MAX);
 	size_t entry = sizeof(struct aw_irq_entry) + sizeof(struct aw_orq_entry);
 
-	qp->sq_mem = kvzalloc(sq ? sq : 1, GFP_KERNEL_ACCOUNT);
-	qp->reads = kvcalloc(AWK_RD_MAX + 1, entry, GFP_KERNEL_ACCOUNT);
+	qp->sq_mem = kvzalloc(sq ? sq : 1, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	qp->reads = kvcalloc(AWK_RD_MAX + 1, entry, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	return qp->sq_mem && qp->reads ? 0 : -ENOMEM;
 }
 

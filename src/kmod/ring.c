@@ -41,8 +41,9 @@ int awk_ring_create(struct awk_ring *ring, struct ib_ucontext *uctx, u32 count, 
 	*ring = (struct awk_ring){ .count = count };
 	if (count == 0)
 		return 0;
-	/* A program's rings count as its memory: it makes as many CQs as it likes. */
-	ring->mem = __vmalloc(octets, (uctx ? GFP_KERNEL_ACCOUNT : GFP_KERNEL) | __GFP_ZERO);
+	/* A program's rings count as its memory: it makes as many CQs as it likes. It is told of a shortage, and the log is not. */
+	ring->mem = __vmalloc(octets,
+			      (uctx ? GFP_KERNEL_ACCOUNT : GFP_KERNEL) | __GFP_ZERO | __GFP_NOWARN);
 	if (!ring->mem)
 		return -ENOMEM;
 	if (uctx)
