@@ -9,8 +9,10 @@ PATTERN = re.compile("|".join((
     r"INFO: (task|rcu|suspicious|trying|possible)", r"suspicious RCU", r"stall(s|ed)? (on|detected)",
     r"refcount_t: ", r"list_(add|del) corruption", r"ODEBUG: ", r"Segfault with no mm",
     r"unregister_netdevice: waiting", r"soft lockup", r"segfault at", r"Call Trace:")))
-# Of User Mode Linux itself: what it says at its start, and its fork(), which looks at a maple tree without RCU.
+# Of User Mode Linux itself: what it says at its start, and its fork(), which looks at a maple tree without RCU. And that memory is
+# short is no fault, though the kernel tells with a trace where it was.
 HARMLESS = re.compile(r"[^\n]*KernelAddressSanitizer initialized[^\n]*|"
+                      r"[^\n]*(?:vmalloc error|page allocation failure):[^\n]*\n(?:(?!=====)[^\n]*\n)*?[^\n]*Mem-Info:|"
                       r"WARNING: suspicious RCU usage\n(?:(?!=====)[^\n]*\n){,3}lib/maple_tree\.c:"
                       r"(?:(?!=====)[^\n]*\n)*?[^\n]*(?:fork_handler|force_flush_all|fix_range)[^\n]*", re.S)
 

@@ -114,6 +114,12 @@ def test_what_a_kernel_says_of_itself_is_no_complaint():
     assert not complaints.in_text("kasan: KernelAddressSanitizer initialized\nanywarp: loaded\n")
 
 
+def test_a_shortage_of_memory_is_no_complaint():
+    shortage = "rping: vmalloc error: size 4096, page order 0\nCall Trace:\n [<6>] ? vmalloc+0x1/0x2\nMem-Info:\n"
+    assert not complaints.in_text(shortage)
+    assert complaints.in_text(shortage + "Call Trace:\n") == ["Call Trace:"]
+
+
 RCU = """WARNING: suspicious RCU usage
 6.1.192 #1 Not tainted
 -----------------------------
