@@ -136,6 +136,16 @@ fetch_newer_headers() {
 		say "no headers of $suite: $(tail -n 1 build/logs/kernel.log)"
 }
 
+# Debian's kernel in a virtual machine of several processors, and the module for it, in build/kmod/smp.
+build_smp() {
+	build_guest
+	say "building the guest of several processors"
+	tests/kernel/build-smp build/kernel-smp build/interop >build/logs/smp.log 2>&1 &&
+		tools/build-kmod "$PWD/build/interop/headers/usr/src/linux-headers-$(<build/interop/release)" build/kmod/smp \
+			CC=gcc -j"$(nproc)" >>build/logs/smp.log 2>&1 ||
+		die "no kernel of several processors: $(tail -n 3 build/logs/smp.log)"
+}
+
 # A kernel that runs as a process, in build/kernel, and the module for it, in build/kmod.
 build_kernel() {
 	local configuration
@@ -151,6 +161,7 @@ build_kernel() {
 		-j"$(nproc)" >build/logs/kmod.log 2>&1 ||
 		die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
 	[ -z "$full" ] || fetch_newer_headers
+	[ -z "$full" ] || build_smp
 	export ANYWARP_KERNEL=$configuration
 }
 

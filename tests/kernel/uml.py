@@ -33,10 +33,10 @@ def command_line(kernel, folder):
             "oops=panic", f"uml_dir={folder}/", f"exchange={folder}/exchange"]
 
 
-def start(kernel, folder):
+def start(line, folder):
     """In a session of its own: its processes are many, and all are to end."""
     with open(f"{folder}/console", "wb") as console:
-        return subprocess.Popen(command_line(kernel, folder), stdin=subprocess.DEVNULL, stdout=console,
+        return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=console,
                                 stderr=subprocess.STDOUT, start_new_session=True,
                                 preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING))
 
@@ -49,15 +49,15 @@ def end(process):
     process.wait()
 
 
-def boot(kernel, seconds, command, folder):
-    """The command's output and status, and the console. The status is None when there is none."""
+def boot(line, seconds, command, folder):
+    """The command's output and status, and the console. The status is None when there is none. line starts the kernel."""
     exchange = pathlib.Path(folder, "exchange")
     exchange.mkdir()
     (exchange / "command").write_text(f"exec {shlex.join(command)}\n", encoding="utf-8")
     (exchange / "seed").write_bytes(os.urandom(SEED_OCTETS))
     # A signal waits until it is known which kernel is to be ended.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    process = start(kernel, folder)
+    process = start(line, folder)
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         process.wait(timeout=seconds)
@@ -92,12 +92,13 @@ def end_by_signal(signum, _):
     sys.exit(128 + signum)
 
 
-def main(kernel, seconds, *command):
+def main(line_of, kernel, seconds, *command):
+    """line_of gives the command line that starts the kernel with a folder of its own."""
     for each in ENDING:
         signal.signal(each, end_by_signal)
     folder = tempfile.mkdtemp(prefix="anywarp-uml-")
     try:
-        output, status, console = boot(kernel, float(seconds), command, folder)
+        output, status, console = boot(line_of(kernel, folder), float(seconds), command, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     found = complaints.in_text(console)
@@ -110,4 +111,4 @@ def main(kernel, seconds, *command):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(command_line, *sys.argv[1:]))
