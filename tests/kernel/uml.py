@@ -27,17 +27,26 @@ class Hung(Exception):
     """The kernel did not end in time."""
 
 
-def command_line(kernel, folder):
+def command_line(kernel, folder, arguments=()):
     return [kernel, "root=host", "rootfstype=hostfs", "rootflags=/", "ro", f"init={HERE / 'init'}",
             f"mem={os.environ.get('ANYWARP_UML_MEMORY_MB', MEMORY_MB)}M", "con=none", "con0=null,fd:1", "ssl=none",
-            "oops=panic", f"uml_dir={folder}/", f"exchange={folder}/exchange"]
+            "oops=panic", f"uml_dir={folder}/", f"exchange={folder}/exchange", *arguments]
 
 
-def start(line, folder):
+def prepare(folder, command):
+    """What init finds in the directory for the exchange."""
+    exchange = pathlib.Path(folder, "exchange")
+    exchange.mkdir()
+    (exchange / "command").write_text(f"exec {shlex.join(command)}\n", encoding="utf-8")
+    (exchange / "seed").write_bytes(os.urandom(SEED_OCTETS))
+    return exchange
+
+
+def start(line, folder, pass_fds=()):
     """In a session of its own: its processes are many, and all are to end."""
     with open(f"{folder}/console", "wb") as console:
-        return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=console,
-                                stderr=subprocess.STDOUT, start_new_session=True,
+        return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT,
+                                start_new_session=True, pass_fds=pass_fds,
                                 preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING))
 
 
@@ -49,15 +58,12 @@ def end(process):
     process.wait()
 
 
-def boot(line, seconds, command, folder):
-    """The command's output and status, and the console. The status is None when there is none. line starts the kernel."""
-    exchange = pathlib.Path(folder, "exchange")
-    exchange.mkdir()
-    (exchange / "command").write_text(f"exec {shlex.join(command)}\n", encoding="utf-8")
-    (exchange / "seed").write_bytes(os.urandom(SEED_OCTETS))
+def boot(line_of, kernel, seconds, command, folder):
+    """The command's output and status, and the console. The status is None when there is none."""
+    exchange = prepare(folder, command)
     # A signal waits until it is known which kernel is to be ended.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    process = start(line, folder)
+    process = start(line_of(kernel, folder), folder)
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         process.wait(timeout=seconds)
@@ -98,7 +104,7 @@ def main(line_of, kernel, seconds, *command):
         signal.signal(each, end_by_signal)
     folder = tempfile.mkdtemp(prefix="anywarp-uml-")
     try:
-        output, status, console = boot(line_of(kernel, folder), float(seconds), command, folder)
+        output, status, console = boot(line_of, kernel, float(seconds), command, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     found = complaints.in_text(console)

@@ -161,6 +161,10 @@ class Program:
         except subprocess.TimeoutExpired as error:
             raise Trouble(f"did not end within {seconds} s") from error
 
+    def send_signal(self, name):
+        """As kill(1) calls it: STOP."""
+        os.killpg(self.pid, signal.Signals[f"SIG{name}"])
+
     def kill(self, signum=signal.SIGKILL):
         """Ends what still runs of it, with everything it started."""
         if self.process.poll() is None:
