@@ -8,11 +8,11 @@ usage: ./dev COMMAND [ARGUMENTS]
                              hostile stress
                                              (--system, --interop ... are short for it)
                              --preset NAME   one build: release asan tsan fuzz
-                             --interop      against Linux's siw in a virtual machine; only
-                                            when asked for
-                             --kernel [--full]  the kernel module under User Mode Linux, whose kernel
-                                            is built the first time; with --full under KASAN, and
-                                            built for Debian's kernels and by DKMS, too
+                             --interop      against Linux's siw, under User Mode Linux, whose kernel
+                                            is built the first time; only when asked for
+                             --kernel [--full]  the kernel module, under User Mode Linux, too: by itself,
+                                            against siw, itself and the libraries; with --full under
+                                            KASAN, and built for Debian's kernels and by DKMS
                              --ecosystem    other people's RDMA programs in both personas,
                                             and the table of them; only when asked for
                              --distro NAME   in another Debian (trixie), made by debootstrap in

@@ -17,11 +17,10 @@ packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib ts
 	groff-base procps liburing-dev haproxy libnginx-mod-stream libpython$python-testsuite python3-pip $packages_programs"
 packages_ecosystem="$packages_run python3-pytest qperf libfabric-bin ucx-utils fio tgt libiscsi-bin
 	libiscsi-dev clang python3-pyverbs mpich libmpich-dev openmpi-bin libopenmpi-dev"
-packages_interop="$packages_run python3-pytest tshark qemu-system-x86 busybox-static ibverbs-providers
-	cpio kmod xz-utils"
 packages_kmod="build-essential kmod"
-packages_kernel="$packages_run $packages_kmod python3-pytest ibverbs-providers linux-source flex bison bc xz-utils"
-packages_kernel_full="dkms linux-headers-amd64"
+packages_kernel="$packages_run $packages_kmod python3-pytest tshark ibverbs-providers linux-source flex bison bc
+	xz-utils"
+packages_kernel_full="dkms linux-headers-amd64 qemu-system-x86 busybox-static cpio"
 packages_distro="$packages_build debootstrap debian-archive-keyring apt util-linux"
 packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp"

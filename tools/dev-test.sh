@@ -48,7 +48,7 @@ fixed_layout() {
 run_preset() {
 	local preset=$1
 	local labels=${suites[$preset]:-'.*'}
-	# Virtual machines, other people's programs and another Debian take many minutes: only who asks for
+	# Kernels, other people's programs and another Debian take many minutes: only who asks for
 	# them by name waits for them.
 	local except=(-LE '^(interop|ecosystem|distro|kernel|kernel-full)$')
 	! asked_by_name || except=()
@@ -59,7 +59,7 @@ run_preset() {
 	! asked_by_name || report=build/logs/test-${only//[^a-z]/}
 	! is_kernel || report=build/logs/test-kernel
 	build_preset "$preset"
-	# Most tests wait for half of their time; fuzzers, and machines that are emulated, do not.
+	# Most tests wait for half of their time; fuzzers, and kernels that run as processes, do not.
 	local jobs=$(($(nproc) * 3 / 2))
 	[ "$preset" != fuzz ] && [ "$only" != interop ] && ! is_kernel || jobs=$(nproc)
 	say "testing $preset"
@@ -118,16 +118,6 @@ build_rust() {
 		say "examples/rust is not built: see build/logs/rust.log"
 }
 
-# The kernel with siw, in build/interop; what is there is not made again.
-build_guest() {
-	need_packages "$packages_interop"
-	mkdir -p build/logs
-	say "building the guest with siw"
-	[ -e build/interop/debs ] || refresh_package_lists
-	tests/interop/build-guest build/interop >build/logs/guest.log 2>&1 ||
-		die "no virtual machine, no interop tests: $(tail -n 3 build/logs/guest.log)"
-}
-
 # Of a newer kernel that is built for this release of Debian: tools of another release's headers want its C library.
 fetch_newer_headers() {
 	local suite
@@ -138,27 +128,28 @@ fetch_newer_headers() {
 
 # Debian's kernel in a virtual machine of several processors, and the module for it, in build/kmod/smp.
 build_smp() {
-	build_guest
 	say "building the guest of several processors"
-	tests/kernel/build-smp build/kernel-smp build/interop >build/logs/smp.log 2>&1 &&
-		tools/build-kmod "$PWD/build/interop/headers/usr/src/linux-headers-$(<build/interop/release)" build/kmod/smp \
-			CC=gcc -j"$(nproc)" >>build/logs/smp.log 2>&1 ||
+	tests/kernel/build-smp build/kernel-smp >build/logs/smp.log 2>&1 &&
+		tools/build-kmod "/usr/src/linux-headers-$(<build/kernel-smp/release)" build/kmod/smp CC=gcc \
+			-j"$(nproc)" >>build/logs/smp.log 2>&1 ||
 		die "no kernel of several processors: $(tail -n 3 build/logs/smp.log)"
 }
 
-# A kernel that runs as a process, in build/kernel, and the module for it, in build/kmod.
+# A kernel that runs as a process, in build/kernel, and the modules for it, ours and Linux's siw, in build/kmod.
 build_kernel() {
-	local configuration
+	local configuration build
 	configuration=${full:+full}
 	configuration=${configuration:-base}
+	build=build/kernel/$configuration/build
 	need_packages "$packages_kernel ${full:+$packages_kernel_full}"
 	mkdir -p build/logs
 	say "building a kernel under User Mode Linux ($configuration): minutes, the first time"
 	tests/kernel/build-uml "build/kernel/$configuration" base.config ${full:+full.config} >build/logs/kernel.log 2>&1 ||
-		die "no kernel, no tests of the module: $(tail -n 3 build/logs/kernel.log)"
-	say "building anywarp.ko"
-	tools/build-kmod "build/kernel/$configuration/build" "build/kmod/uml-$configuration" ARCH=um \
-		-j"$(nproc)" >build/logs/kmod.log 2>&1 ||
+		die "no kernel, no tests in it: $(tail -n 3 build/logs/kernel.log)"
+	say "building siw.ko and anywarp.ko"
+	tests/interop/build-siw "$build" "build/kmod/siw-$configuration" >build/logs/siw.log 2>&1 ||
+		die "siw did not build: $(tail -n 20 build/logs/siw.log)"
+	tools/build-kmod "$build" "build/kmod/uml-$configuration" ARCH=um -j"$(nproc)" >build/logs/kmod.log 2>&1 ||
 		die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
 	[ -z "$full" ] || fetch_newer_headers
 	[ -z "$full" ] || build_smp
@@ -178,9 +169,7 @@ if [ -n "$distro" ]; then
 	test_in_distro
 	exit
 fi
-if [ "$only" = interop ]; then
-	build_guest
-elif is_kernel; then
+if [ "$only" = interop ] || is_kernel; then
 	presets=release
 	build_kernel
 elif [ "$only" = ecosystem ]; then

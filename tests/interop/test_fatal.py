@@ -6,23 +6,30 @@ import conftest
 import ends
 import pytest
 
+pytestmark = pytest.mark.needs(ours=ends.USER, theirs=ends.SIW)
+
 
 @pytest.fixture
-def guest():
-    with conftest.boot() as booted:
-        yield booted
+def theirs(joined):
+    with conftest.booted_end(joined, 1, ends.SIW) as end:
+        yield end
+
+
+@pytest.fixture
+def ours(joined):
+    return ends.HostEnd(joined, conftest.BUILD)
 
 
 @pytest.mark.parametrize("policy, words", [
     # siw answers an offer of Send with Write, which was not offered.
-    ("rtr=send", "no ready-to-receive message that both ends support"),
+    ({"rtr": "send"}, "no ready-to-receive message that both ends support"),
     # siw answers 0x3FFF with numbers.
-    ("ird_ord=ulp", "the peer wants more inbound reads than there is room for"),
+    ({"ird_ord": "ulp"}, "the peer wants more inbound reads than there is room for"),
 ])
-def test_nothing_in_common(anywarp_initiates, host, port, policy, words):
-    host.mpa = policy
-    anywarp_initiates.start_server("rping -s", port)
-    client = anywarp_initiates.start_client("rping -c -a {address} -v -C 5", port)
+def test_nothing_in_common(ours_initiate, ours, port, policy, words):
+    ours.ask_for(**policy)
+    ours_initiate.start_server("rping -s", port)
+    client = ours_initiate.start_client("rping -c -a {address} -v -C 5", port)
     assert client.wait_exit(ends.SECONDS_MAX) != 0
     assert "RDMA_CM_EVENT_CONNECT_ERROR" in client.output()
     assert words in client.output()

@@ -12,9 +12,16 @@ RPINGS, PINGS = 16, 200
 
 
 @pytest.fixture(autouse=True)
-def peer_to_peer(siw):
+def peer_to_peer(theirs):
     """ucmatose's server sends first: see test_perftest.py."""
-    siw(peer_to_peer=True)
+    if theirs.kind == ends.SIW:
+        theirs.ask_for(p2p=True)
+
+
+def test_three_connections(link, port):
+    line = "ucmatose -c 3 -C 10 -S 1000"
+    both = link.pair(port, line, line + " -s {address}")
+    assert all("return status 0" in said for said in both)
 
 
 def test_sixty_four_connections_at_once(link, port):
@@ -24,7 +31,7 @@ def test_sixty_four_connections_at_once(link, port):
     both = [link.start_server(line, each) for each in ports]
     both += [link.start_client(line + " -s {address}", each) for each in ports]
     for program in reversed(both):
-        assert program.wait_exit(ends.SECONDS_MAX) == 0, program.report()
+        assert program.wait_exit(ends.SECONDS_MAX) == 0, link.report()
         assert "return status 0" in program.output()
 
 
@@ -37,5 +44,5 @@ def test_a_server_with_threads_for_each_client(link, port):
         clients[-1].wait_output("ping data: ", ends.SECONDS_MAX)
     for client in clients:
         link.wait_rping(link.client, client)
-        assert client.output().count("ping data: ") == PINGS, client.report()
+        assert client.output().count("ping data: ") == PINGS, link.report()
     assert server.status() is None

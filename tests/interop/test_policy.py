@@ -3,6 +3,7 @@
 private extension. The frames themselves are looked at, since a connection may well come to be
 without what was asked for."""
 
+import conftest
 import ends
 import iwarp
 import pytest
@@ -12,138 +13,190 @@ PINGS = 5
 OFFER, AGREEMENT = 0x04, 0x02
 # siw does not clear the pad of a payload that it copies; all else is held against it.
 SIW_PAD = "pad is not zero"
+OF_USER = pytest.mark.needs(ours=ends.USER)
+OF_SIW, OF_KMOD = pytest.mark.needs(theirs=ends.SIW), pytest.mark.needs(theirs=ends.KMOD)
 
 
 class Observed:
     """Runs traffic over one link and gives its one connection, as it was on the wire."""
 
-    def __init__(self, host, folder, port):
-        self.host, self.path, self.port = host, folder / "wire", port
+    def __init__(self, joined, folder, port):
+        self.joined, self.path, self.port = joined, folder / "wire", port
 
     def rping(self, link, options="-S 1000"):
-        with self.host.capture(self.path, self.port) as captured:
+        with self.joined.capture(self.path, self.port) as captured:
             link.rping(self.port, options, PINGS)
-            return only_connection(captured.stop())
+            only, = right(captured.stop())
+            return only
 
 
-def only_connection(recorded):
-    assert not [line for line in recorded.problems() if not line.startswith(SIW_PAD)]
-    only, = recorded.conversations
-    return only
+def right(recorded):
+    """The conversations of a capture in which nothing is wrong."""
+    problems = recorded.problems()
+    if conftest.THEIRS == ends.SIW:
+        problems = [line for line in problems if not line.startswith(SIW_PAD)]
+    assert not problems
+    return recorded.conversations
 
 
 @pytest.fixture
-def observed(host, tmp_path, port):
-    return Observed(host, tmp_path, port)
+def observed(joined, ours, theirs, tmp_path, port):  # pylint: disable=unused-argument
+    return Observed(joined, tmp_path, port)
 
 
-def is_host(end):
-    return isinstance(end, ends.HostEnd)
-
-
-@pytest.mark.parametrize("ours", ["on", "off"])
-@pytest.mark.parametrize("required", [False, True])
-def test_crc(link, siw, host, observed, required, ours):
-    siw(mpa_crc_required=required)
-    host.mpa = f"crc={ours}"
+@pytest.mark.parametrize("ours_ask", [True, False])
+@pytest.mark.parametrize("theirs_ask", [False, True])
+def test_crc(link, ours, theirs, observed, theirs_ask, ours_ask):
+    theirs.ask_for(crc=theirs_ask)
+    ours.ask_for(crc=ours_ask)
     only = observed.rping(link)
-    asked = required if is_host(link.server) else ours == "on"
-    assert bool(only.initiator.start.flags & iwarp.CRC) == asked
+    initiator_asks, responder_asks = (ours_ask, theirs_ask) if link.client is ours else (theirs_ask, ours_ask)
+    assert bool(only.initiator.start.flags & iwarp.CRC) == initiator_asks
     # siw requires CRCs only as an initiator: its Reply has the Request's flag.
-    responder_asks = ours == "on" if is_host(link.server) else False
-    assert only.crc_on == (asked or responder_asks)
+    assert only.crc_on == (initiator_asks or (responder_asks and link.server.kind != ends.SIW))
 
 
-def test_siw_that_refuses_crcs(link, siw, host, port):
+@OF_SIW
+def test_siw_that_refuses_crcs(link, theirs, port):
     """mpa_crc_strict without mpa_crc_required; we insist, and each end is told."""
-    siw(mpa_crc_strict=True)
+    theirs.ask_for(mpa_crc_strict=True)
     link.start_server("rping -s -V -C 5", port)
     client = link.start_client("rping -c -a {address} -V -v -C 5", port)
     client.wait_exit(ends.SECONDS_MAX)
     assert "ping data" not in client.output()
-    assert "RDMA_CM_EVENT_REJECTED" in client.output() or is_host(link.server)
+    assert "RDMA_CM_EVENT_REJECTED" in client.output() or link.client is theirs
 
 
-def test_siw_that_refuses_crcs_and_we_need_none(link, siw, host, observed):
-    siw(mpa_crc_strict=True)
-    host.mpa = "crc=off"
+@OF_SIW
+def test_siw_that_refuses_crcs_and_we_need_none(link, ours, theirs, observed):
+    theirs.ask_for(mpa_crc_strict=True)
+    ours.ask_for(crc=False)
     assert not observed.rping(link).crc_on
 
 
-@pytest.mark.parametrize("theirs", [False, True])
-@pytest.mark.parametrize("ours", ["on", "off"])
-def test_peer_to_peer(link, siw, host, observed, theirs, ours):
+@pytest.mark.parametrize("theirs_ask", [False, True])
+@pytest.mark.parametrize("ours_ask", [True, False])
+def test_peer_to_peer(link, ours, theirs, observed, theirs_ask, ours_ask):
     """The initiator decides."""
-    siw(peer_to_peer=theirs)
-    host.mpa = f"p2p={ours}"
-    wanted = theirs if is_host(link.server) else ours == "on"
+    theirs.ask_for(p2p=theirs_ask)
+    ours.ask_for(p2p=ours_ask)
+    wanted = ours_ask if link.client is ours else theirs_ask
     only = observed.rping(link)
     assert only.initiator.is_peer_to_peer() == only.responder.is_peer_to_peer() == wanted
     assert only.rtr() == (iwarp.WRITE if wanted else None)
 
 
+@OF_USER
 @pytest.mark.parametrize("kind, opcode", [("write", iwarp.WRITE), ("read", iwarp.READ_REQUEST)])
-def test_we_offer_one_kind_of_rtr(anywarp_initiates, host, observed, kind, opcode):
-    host.mpa = f"rtr={kind}"
-    assert observed.rping(anywarp_initiates).rtr() == opcode
+def test_we_offer_one_kind_of_rtr(ours_initiate, ours, observed, kind, opcode):
+    ours.ask_for(rtr=kind)
+    assert observed.rping(ours_initiate).rtr() == opcode
 
 
+@OF_USER
+@OF_KMOD
+def test_we_offer_send_as_rtr(ours_initiate, ours, observed):
+    """siw has none in common with that: test_fatal.py."""
+    ours.ask_for(rtr="send")
+    assert observed.rping(ours_initiate).rtr() == iwarp.SEND
+
+
+@OF_SIW
 @pytest.mark.parametrize("kind, opcode", [(0x80, iwarp.WRITE), (0x40, iwarp.READ_REQUEST)])
-def test_siw_offers_one_kind_of_rtr(siw_initiates, siw, observed, kind, opcode):
-    siw(peer_to_peer=True, rtr_type=kind)
-    assert observed.rping(siw_initiates).rtr() == opcode
+def test_siw_offers_one_kind_of_rtr(theirs_initiate, theirs, observed, kind, opcode):
+    theirs.ask_for(p2p=True, rtr_type=kind)
+    assert observed.rping(theirs_initiate).rtr() == opcode
 
 
-def test_revision_1_of_ours(anywarp_initiates, host, tmp_path, port):
+@OF_SIW
+def test_revision_1_of_ours(ours_initiate, ours, observed, port):
     """siw answers with IRD and ORD of 0, so there can be no Reads: Sends and Writes alone."""
-    host.mpa = "revision=1"
-    with host.capture(tmp_path / "wire", port) as captured:
-        assert anywarp_initiates.perftest(port, "ib_send_bw", "-s 1000 -n 100") == [1000]
-        recorded = captured.stop()
-    assert not [line for line in recorded.problems() if not line.startswith(SIW_PAD)]
-    for each in recorded.conversations:
-        assert (each.initiator.start.revision, each.responder.start.revision) == (1, 1)
+    ours.ask_for(revision=1)
+    with observed.joined.capture(observed.path, port) as captured:
+        assert ours_initiate.perftest(port, "ib_send_bw", "-s 1000 -n 100") == [1000]
+        for each in right(captured.stop()):
+            assert (each.initiator.start.revision, each.responder.start.revision) == (1, 1)
 
 
-def test_revision_1_of_siw(siw_initiates, siw, observed):
-    siw(mpa_version=1)
-    only = observed.rping(siw_initiates)
+@OF_KMOD
+def test_revision_1_of_ours_with_reads(ours_initiate, ours, observed):
+    ours.ask_for(revision=1)
+    only = observed.rping(ours_initiate)
     assert (only.initiator.start.revision, only.responder.start.revision) == (1, 1)
 
 
-def test_markers_are_refused(anywarp_initiates, host, port):
-    host.mpa = "markers=on"
-    anywarp_initiates.start_server("rping -s", port)
-    client = anywarp_initiates.start_client("rping -c -a {address} -v -C 5", port)
+def test_revision_1_of_theirs(theirs_initiate, theirs, observed):
+    theirs.ask_for(revision=1)
+    only = observed.rping(theirs_initiate)
+    assert (only.initiator.start.revision, only.responder.start.revision) == (1, 1)
+
+
+@OF_SIW
+def test_markers_are_refused(ours_initiate, ours, port):
+    ours.ask_for(markers=True)
+    ours_initiate.start_server("rping -s", port)
+    client = ours_initiate.start_client("rping -c -a {address} -v -C 5", port)
     assert client.wait_exit(ends.SECONDS_MAX) != 0
     assert "RDMA_CM_EVENT_REJECTED" in client.output()
 
 
-def test_markers_of_ours_refused_by_siw_as_initiator(siw_initiates, host, port):
-    host.mpa = "markers=on"
-    siw_initiates.start_server("rping -s", port)
-    client = siw_initiates.start_client("rping -c -a {address} -v -C 5", port)
+@OF_SIW
+def test_markers_of_ours_refused_by_siw_as_initiator(theirs_initiate, ours, port):
+    ours.ask_for(markers=True)
+    theirs_initiate.start_server("rping -s", port)
+    client = theirs_initiate.start_client("rping -c -a {address} -v -C 5", port)
     assert client.wait_exit(ends.SECONDS_MAX) != 0
     assert "ping data" not in client.output()
 
 
-def test_ird_and_ord_left_to_the_programs(siw_initiates, host, port):
+@OF_KMOD
+@pytest.mark.parametrize("ours_ask", [True, False])
+@pytest.mark.parametrize("theirs_ask", [False, True])
+def test_markers(link, ours, theirs, observed, theirs_ask, ours_ask):
+    """Each end gets them when it asks."""
+    theirs.ask_for(markers=theirs_ask)
+    ours.ask_for(markers=ours_ask)
+    only = observed.rping(link, "-S 4000")
+    client_asks, server_asks = (ours_ask, theirs_ask) if link.client is ours else (theirs_ask, ours_ask)
+    assert bool(only.initiator.start.flags & iwarp.MARKERS) == client_asks
+    assert bool(only.responder.start.flags & iwarp.MARKERS) == server_asks
+
+
+@OF_USER
+@OF_SIW
+def test_ird_and_ord_left_to_the_programs(theirs_initiate, ours, port):
     """siw takes 0x3FFF for a number, and a number of Reads that it cannot serve."""
-    host.mpa = "ird_ord=ulp"
-    server = siw_initiates.start_server("rping -s", port)
-    client = siw_initiates.start_client("rping -c -a {address} -v -C 5", port)
+    ours.ask_for(ird_ord="ulp")
+    server = theirs_initiate.start_server("rping -s", port)
+    client = theirs_initiate.start_client("rping -c -a {address} -v -C 5", port)
     assert client.wait_exit(ends.SECONDS_MAX) != 0
     assert "RDMA_CM_EVENT_CONNECT_ERROR" in client.output()
     server.wait_exit(ends.SECONDS_MAX)
 
 
-def test_the_offer_of_our_extension_does_no_harm(anywarp_initiates, observed):
+@OF_USER
+@OF_KMOD
+def test_ird_and_ord_left_to_both_programs(link, ours, observed):
+    ours.ask_for(ird_ord="ulp")
+    observed.rping(link)
+
+
+def test_the_offer_of_our_extension(ours_initiate, theirs, observed):
     """siw sends an offer back as it came; that is no agreement."""
-    only = observed.rping(anywarp_initiates)
+    only = observed.rping(ours_initiate)
     assert only.initiator.start.flags & OFFER
-    assert only.responder.start.flags & (OFFER | AGREEMENT) == OFFER
+    expected = OFFER if theirs.kind == ends.SIW else AGREEMENT
+    assert only.responder.start.flags & (OFFER | AGREEMENT) == expected
 
 
-def test_siw_is_offered_nothing(siw_initiates, observed):
-    only = observed.rping(siw_initiates)
-    assert not (only.initiator.start.flags | only.responder.start.flags) & (OFFER | AGREEMENT)
+@OF_KMOD
+def test_theirs_agree_to_nothing(ours_initiate, theirs, observed):
+    theirs.ask_for(extensions=False)
+    assert not observed.rping(ours_initiate).responder.start.flags & (OFFER | AGREEMENT)
+
+
+def test_what_theirs_offer(theirs_initiate, theirs, observed):
+    """siw knows of no extension."""
+    only = observed.rping(theirs_initiate)
+    flags = [each.start.flags & (OFFER | AGREEMENT) for each in (only.initiator, only.responder)]
+    assert flags == ([0, 0] if theirs.kind == ends.SIW else [OFFER, AGREEMENT])

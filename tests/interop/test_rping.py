@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Verified pings: each is a Send, a Read, a Write and their answers."""
 
+import ends
 import pytest
 
 SIZE_MIN, SIZE_MAX = 23, 65535  # rping's own
@@ -12,7 +13,7 @@ def test_sizes_are_verified(link, port, mtu, size):
 
 
 def test_a_thousand_pings(link, port):
-    link.rping(port, "-S 1000", count=1000)
+    link.rping(port, count=1000)
 
 
 def test_over_ipv6(link, port):
@@ -28,3 +29,10 @@ def test_a_persistent_server_serves_one_client_after_the_other(link, port):
         link.wait_rping(link.client, client)
         assert client.output().count("ping data: ") == 10
     assert server.status() is None
+
+
+def test_nobody_listens(ours_initiate, port):
+    client = ours_initiate.start_client("rping -c -a {address} -v -C 1", port)
+    assert client.wait_exit(ends.SECONDS_MAX) != 0
+    assert "RDMA_CM_EVENT_REJECTED" in client.output(), ours_initiate.report()
+    ours_initiate.rping(port)
