@@ -35,6 +35,14 @@ def test_sixty_four_connections_at_once(link, port):
         assert "return status 0" in program.output()
 
 
+@pytest.mark.needs(theirs=ends.KMOD)
+def test_sixty_four_connections_of_one_process(link, port):
+    """256 rings."""
+    line = f"ucmatose -c {PROGRAMS * CONNECTIONS_EACH} -C 10 -S 1000"
+    both = link.pair(port, line, line + " -s {address}")
+    assert all("return status 0" in said for said in both)
+
+
 def test_a_server_with_threads_for_each_client(link, port):
     server = link.start_server("rping -s -P -S 1000", port)
     clients = []
