@@ -6,6 +6,15 @@
 #include "wire/crc32c.h"
 #include "wire/fpdu.h"
 #include "wire/octets.h"
+#include "wire/term.h"
+
+#include <string.h>
+
+/* Of lent octets: a shorter FPDU is copied as a whole. What is longer and no payload is too long. */
+#define HEAD_MAX 128
+_Static_assert(FPDU_LEN_FIELD + DDP_UNTAGGED_LEN + TERM_MAX + FPDU_CRC_LEN + 3 <= HEAD_MAX,
+	       "the longest message that is no payload");
+_Static_assert(RDMAP_ATOMIC_REQ_LEN <= TERM_MAX && RDMAP_READ_REQ_LEN <= TERM_MAX, "likewise");
 
 /* Octets before the length field of the FPDU that starts at the next octet. */
 static size_t len_at(const struct aw_qp *qp)
@@ -73,6 +82,55 @@ size_t aw_rx_octets(struct aw_qp *qp, uint8_t *buf, size_t len)
 		if (size == 0 || size > len - used || !take_fpdu(qp, buf + used, size))
 			return used;
 		used += size;
+	}
+	return len;
+}
+
+size_t aw_rx_wanted(const struct aw_qp *qp, const uint8_t *buf, size_t len)
+{
+	size_t size = wire_size(qp, buf, len);
+
+	return size ? size : len_at(qp) + FPDU_LEN_FIELD;
+}
+
+/* The octets of the FPDU at buf, if it was taken. */
+static size_t take_lent(struct aw_qp *qp, const uint8_t *buf, size_t len)
+{
+	uint8_t head[HEAD_MAX];
+	size_t copied = len < sizeof(head) ? len : sizeof(head);
+	size_t ulpdu_len, size;
+
+	if (len < FPDU_LEN_FIELD)
+		return 0;
+	memcpy(head, buf, copied);
+	ulpdu_len = get_be16(head);
+	size = fpdu_size(ulpdu_len);
+	if (size > len)
+		return 0;
+	if (size <= copied)
+		buf = head;
+	if (qp->stream.crc && !crc_is_right(qp, buf, size))
+		aw_qp_terminate(qp, AW_E_MPA_CRC);
+	else if (aw_rx_ulpdu_lent(qp, head + FPDU_LEN_FIELD, buf + FPDU_LEN_FIELD, ulpdu_len) ==
+			 AW_E_DDP_NO_BUFFER &&
+		 aw_machine_runs(qp))
+		return 0;
+	qp->rx_pos += size;
+	return size;
+}
+
+size_t aw_rx_lent(struct aw_qp *qp, const uint8_t *buf, size_t len)
+{
+	size_t used = 0;
+
+	if (qp->stream.markers_rx || qp->rx_held)
+		return 0;
+	while (aw_machine_runs(qp)) {
+		size_t n = take_lent(qp, buf + used, len - used);
+
+		if (n == 0)
+			return used;
+		used += n;
 	}
 	return len;
 }

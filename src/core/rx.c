@@ -20,10 +20,10 @@ static enum aw_error check_untagged(const struct aw_qp *qp, const struct ddp_hdr
 	return hdr->mo == mo_due ? AW_OK : AW_E_DDP_MO;
 }
 
-static enum aw_error parse(const struct aw_qp *qp, const uint8_t *ulpdu, size_t len,
+static enum aw_error parse(const struct aw_qp *qp, const uint8_t *head, size_t len,
 			   struct aw_rx_seg *seg)
 {
-	enum aw_error err = ddp_get(ulpdu, len, &seg->hdr);
+	enum aw_error err = ddp_get(head, len, &seg->hdr);
 
 	if (!err && !seg->hdr.tagged)
 		err = check_untagged(qp, &seg->hdr);
@@ -31,7 +31,6 @@ static enum aw_error parse(const struct aw_qp *qp, const uint8_t *ulpdu, size_t 
 		err = rdmap_ctrl_get(seg->hdr.ulp_ctrl, seg->hdr.tagged, seg->hdr.qn, &seg->op);
 	if (err)
 		return err;
-	seg->data = ulpdu + ddp_hdr_len(seg->hdr.tagged);
 	seg->len = (uint32_t)(len - ddp_hdr_len(seg->hdr.tagged));
 	return AW_OK;
 }
@@ -70,13 +69,13 @@ static bool is_about_segment(enum aw_error err)
 }
 
 /* RFC 5040 figure 10: a protection error of a Read Request comes with its RDMAP header. */
-static bool is_about_read(enum aw_error err, const uint8_t *ulpdu, size_t len)
+static bool is_about_read(enum aw_error err, const uint8_t *head, size_t len)
 {
 	enum rdmap_opcode op;
 
 	return aw_error_layer(err) == 0 && aw_error_type(err) == 1 &&
-	       len == DDP_UNTAGGED_LEN + RDMAP_READ_REQ_LEN && !(ulpdu[0] & DDP_CTRL_TAGGED) &&
-	       rdmap_ctrl_get(ulpdu[1], false, DDP_QN_READ, &op) == AW_OK && op == RDMAP_READ_REQ;
+	       len == DDP_UNTAGGED_LEN + RDMAP_READ_REQ_LEN && !(head[0] & DDP_CTRL_TAGGED) &&
+	       rdmap_ctrl_get(head[1], false, DDP_QN_READ, &op) == AW_OK && op == RDMAP_READ_REQ;
 }
 
 /*
@@ -88,18 +87,18 @@ static enum aw_error as_reported(enum aw_error err)
 	return err == AW_E_LOCAL_CATASTROPHIC ? AW_E_RDMAP_STREAM_CATASTROPHIC : err;
 }
 
-static void report(struct aw_qp *qp, const uint8_t *ulpdu, size_t len, enum aw_error err)
+static void report(struct aw_qp *qp, const uint8_t *head, size_t len, enum aw_error err)
 {
 	struct term_msg msg = { .error = as_reported(err) };
 
 	if (is_about_segment(msg.error) && len > 0 &&
-	    len >= ddp_hdr_len(ulpdu[0] & DDP_CTRL_TAGGED)) {
+	    len >= ddp_hdr_len(head[0] & DDP_CTRL_TAGGED)) {
 		msg.has_seg_len = msg.has_ddp = true;
 		msg.seg_len = (uint16_t)len;
-		msg.ddp = ulpdu;
-		msg.ddp_len = (uint8_t)ddp_hdr_len(ulpdu[0] & DDP_CTRL_TAGGED);
-		msg.has_rdmap = is_about_read(msg.error, ulpdu, len);
-		msg.rdmap = ulpdu + DDP_UNTAGGED_LEN;
+		msg.ddp = head;
+		msg.ddp_len = (uint8_t)ddp_hdr_len(head[0] & DDP_CTRL_TAGGED);
+		msg.has_rdmap = is_about_read(msg.error, head, len);
+		msg.rdmap = head + DDP_UNTAGGED_LEN;
 	}
 	aw_machine_terminate(qp, err, &msg);
 }
@@ -116,6 +115,12 @@ static bool waits_for_receive(const struct aw_qp *qp, const struct aw_rx_seg *se
 
 enum aw_error aw_rx_ulpdu(struct aw_qp *qp, const uint8_t *ulpdu, size_t len)
 {
+	return aw_rx_ulpdu_lent(qp, ulpdu, ulpdu, len);
+}
+
+enum aw_error aw_rx_ulpdu_lent(struct aw_qp *qp, const uint8_t *head, const uint8_t *ulpdu,
+			       size_t len)
+{
 	struct aw_rx_seg seg;
 	enum aw_error err;
 
@@ -123,11 +128,13 @@ enum aw_error aw_rx_ulpdu(struct aw_qp *qp, const uint8_t *ulpdu, size_t len)
 	if (!aw_machine_runs(qp))
 		return AW_OK;
 	qp->peer_ready = true;
-	err = parse(qp, ulpdu, len, &seg);
-	if (!err)
+	err = parse(qp, head, len, &seg);
+	if (!err) {
+		seg.data = ulpdu + ddp_hdr_len(seg.hdr.tagged);
 		err = deliver(qp, &seg);
+	}
 	qp->rtr_awaited = false;
 	if (err && !waits_for_receive(qp, &seg, err))
-		report(qp, ulpdu, len, err);
+		report(qp, head, len, err);
 	return err;
 }

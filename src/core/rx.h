@@ -15,7 +15,20 @@
  */
 size_t aw_rx_octets(struct aw_qp *qp, uint8_t *buf, size_t len);
 
+/* As many octets as the FPDU at buf has, or, where that is not known yet, as many as tell it. */
+size_t aw_rx_wanted(const struct aw_qp *qp, const uint8_t *buf, size_t len);
+
+/*
+ * As aw_rx_octets, of octets that are not written to, and of which somebody else may write to any meanwhile: each that
+ * decides something is read once. Uses none where markers are to be taken out, and stops at an FPDU that would
+ * have to wait for a receive: both need aw_rx_octets.
+ */
+size_t aw_rx_lent(struct aw_qp *qp, const uint8_t *buf, size_t len);
+
 /* One ULPDU whose CRC was verified. AW_OK, or the error that the Terminate now due reports. */
 enum aw_error aw_rx_ulpdu(struct aw_qp *qp, const uint8_t *ulpdu, size_t len);
+/* The same; head is a copy of all of it but payload, and ulpdu is read by ops->place alone. */
+enum aw_error aw_rx_ulpdu_lent(struct aw_qp *qp, const uint8_t *head, const uint8_t *ulpdu,
+			       size_t len);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Receive: TCP's buffers are read-only and in pieces, and the core wants flat octets that it may write
-// to; so they go over a stage. RFC 5044 4.4's CRC is the core's, before it places an octet.
+// Receive: an FPDU that lies in one piece of TCP's buffers is placed from there. Of others, and where there are
+// markers, the core wants flat octets that it may write to; they go over a stage. RFC 5044 4.4's CRC is the core's,
+// before it places an octet.
 #include "core/rx.h"
 
 #include "kmod/stream_io.h"
@@ -108,11 +109,21 @@ static size_t stage_octets(const struct awk_stream *s)
 	return s->stage ? s->stage->len : 0;
 }
 
+/* Octets that the stage takes now: of an FPDU of which the rest is elsewhere, no more than that. */
+static size_t stage_takes(const struct aw_qp *core, struct awk_stage *stage)
+{
+	size_t room = stage_room(stage);
+
+	if (core->stream.markers_rx)
+		return room;
+	return min(room, aw_rx_wanted(core, stage->buf + stage->at, stage->len) - stage->len);
+}
+
 /* Octets of the skb used; 0 when none can be now. */
 static size_t rx_copy(struct awk_qp *qp, struct sk_buff *skb, unsigned int offset, size_t len)
 {
-	struct awk_stage *stage = rx_may_read(qp) ? stage_of(&qp->stream) : NULL;
-	size_t n = stage ? min(len, stage_room(stage)) : 0;
+	struct awk_stage *stage = stage_of(&qp->stream);
+	size_t n = stage ? min(len, stage_takes(&qp->core, stage)) : 0;
 
 	if (n == 0)
 		return 0;
@@ -125,6 +136,52 @@ static size_t rx_copy(struct awk_qp *qp, struct sk_buff *skb, unsigned int offse
 	return n;
 }
 
+/* What lies in one piece from there on, *len octets; NULL where it is not in the skb's own pieces. */
+static const u8 *skb_piece(const struct sk_buff *skb, unsigned int offset, size_t *len)
+{
+	unsigned int start = skb_headlen(skb), i;
+
+	if (offset < start) {
+		*len = start - offset;
+		return skb->data + offset;
+	}
+	for (i = 0; i < skb_shinfo(skb)->nr_frags; i++) {
+		const skb_frag_t *frag = &skb_shinfo(skb)->frags[i];
+		unsigned int end = start + skb_frag_size(frag);
+		const u8 *p = offset < end ? skb_frag_address(frag) : NULL;
+
+		if (offset < end) {
+			*len = end - offset;
+			return p ? p + (offset - start) : NULL;
+		}
+		start = end;
+	}
+	return NULL;
+}
+
+/* Likewise, of whole FPDUs where they lie. */
+static size_t rx_lent(struct awk_qp *qp, const struct sk_buff *skb, unsigned int offset, size_t len)
+{
+	const struct awk_stage *stage = qp->stream.stage;
+	const u8 *p;
+	size_t n;
+
+	if (stage && stage->len > 0)
+		return 0;
+	p = skb_piece(skb, offset, &n);
+	return p ? aw_rx_lent(&qp->core, p, min(n, len)) : 0;
+}
+
+static size_t rx_take(struct awk_qp *qp, struct sk_buff *skb, unsigned int offset, size_t len)
+{
+	size_t n = 0;
+
+	if (!rx_may_read(qp))
+		return 0;
+	n = rx_lent(qp, skb, offset, len);
+	return n > 0 ? n : rx_copy(qp, skb, offset, len);
+}
+
 /* tcp_read_sock's: octets taken of this skb. The lock is given back for each, so that posters get their turn. */
 static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
 {
@@ -134,7 +191,7 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 	len = min(len, desc->count);
 	awk_qp_lock(qp);
 	do {
-		n = rx_copy(qp, skb, offset + used, len - used);
+		n = rx_take(qp, skb, offset + used, len - used);
 		used += n;
 	} while (n > 0 && used < len);
 	awk_qp_unlock(qp);

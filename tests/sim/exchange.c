@@ -121,7 +121,9 @@ static void feed(struct party *party)
 	if (__asan_poison_memory_region)
 		__asan_poison_memory_region(party->stage + party->staged,
 					    sizeof(party->stage) - party->staged);
-	used = aw_rx_octets(&party->qp, party->stage, party->staged);
+	/* One of the two takes what it can where it lies. */
+	used = party->index ? aw_rx_lent(&party->qp, party->stage, party->staged) : 0;
+	used += aw_rx_octets(&party->qp, party->stage + used, party->staged - used);
 	if (__asan_unpoison_memory_region)
 		__asan_unpoison_memory_region(party->stage, sizeof(party->stage));
 	drop(party, used);
