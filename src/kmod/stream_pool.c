@@ -2,80 +2,67 @@
 // Two pools of one kind: free lists with a bound, behind them the kernel's allocator.
 #include "kmod/stream_pool.h"
 
+#include <linux/list.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
-#define WARM_MAX 32 /* of each kind: 4 MiB and 6 MiB */
-
-/* In a buffer that is free. */
-struct spare {
-	struct spare *next;
-};
+#define WARM_MAX 32 /* of each kind: 4 MiB each */
 
 struct pool {
 	spinlock_t lock; /* bh, innermost; guards what follows */
-	struct spare *first;
+	struct list_head spares;
 	unsigned int count;
 };
 
-static struct pool stages = { .lock = __SPIN_LOCK_UNLOCKED(stages.lock) };
-static struct pool batches = { .lock = __SPIN_LOCK_UNLOCKED(batches.lock) };
+#define POOL(name)                                                                             \
+	{                                                                                      \
+		.lock = __SPIN_LOCK_UNLOCKED(name.lock), .spares = LIST_HEAD_INIT(name.spares) \
+	}
 
-static void *pool_try(struct pool *pool)
+static struct pool stages = POOL(stages);
+static struct pool batches = POOL(batches);
+
+static struct list_head *pool_try(struct pool *pool)
 {
-	struct spare *spare;
+	struct list_head *spare = NULL;
 
 	spin_lock_bh(&pool->lock);
-	spare = pool->first;
-	if (spare) {
-		pool->first = spare->next;
+	if (pool->count > 0) {
+		spare = pool->spares.next;
+		list_del(spare);
 		pool->count--;
 	}
 	spin_unlock_bh(&pool->lock);
 	return spare;
 }
 
-static void *pool_get(struct pool *pool, size_t size)
+/* False where the pool is full: it is the caller's to free. */
+static bool pool_put(struct pool *pool, struct list_head *spare, bool first)
 {
-	void *buf = pool_try(pool);
-	unsigned int flags;
-
-	if (buf)
-		return buf;
-	flags = memalloc_noio_save();
-	buf = kvmalloc(size, GFP_KERNEL);
-	memalloc_noio_restore(flags);
-	return buf;
-}
-
-static void pool_put(struct pool *pool, void *buf)
-{
-	struct spare *spare = buf;
 	bool kept;
 
-	if (!buf)
-		return;
 	spin_lock_bh(&pool->lock);
 	kept = pool->count < WARM_MAX;
 	if (kept) {
-		spare->next = pool->first;
-		pool->first = spare;
+		list_add(spare, first ? &pool->spares : pool->spares.prev);
 		pool->count++;
 	}
 	spin_unlock_bh(&pool->lock);
-	if (!kept)
-		kvfree(buf);
+	return kept;
 }
 
-static void pool_flush(struct pool *pool)
+static struct awk_stage *stage_of(struct list_head *spare)
 {
-	void *buf;
+	return spare ? list_entry(spare, struct awk_stage, spare) : NULL;
+}
 
-	while ((buf = pool_try(pool)))
-		kvfree(buf);
+static struct awk_batch *batch_of(struct list_head *spare)
+{
+	return spare ? list_entry(spare, struct awk_batch, spare) : NULL;
 }
 
 static struct awk_stage *stage_begin(struct awk_stage *stage)
@@ -87,31 +74,107 @@ static struct awk_stage *stage_begin(struct awk_stage *stage)
 
 struct awk_stage *awk_stage_try(void)
 {
-	return stage_begin(pool_try(&stages));
+	return stage_begin(stage_of(pool_try(&stages)));
 }
 
 struct awk_stage *awk_stage_get(void)
 {
-	return stage_begin(pool_get(&stages, sizeof(struct awk_stage)));
-}
+	struct awk_stage *stage = awk_stage_try();
+	unsigned int flags;
 
-struct awk_batch *awk_batch_get(void)
-{
-	struct awk_batch *batch = pool_get(&batches, sizeof(*batch));
-
-	if (batch)
-		batch->iov_count = batch->iov_sent = 0;
-	return batch;
+	if (stage)
+		return stage;
+	flags = memalloc_noio_save();
+	stage = kvmalloc(sizeof(*stage), GFP_KERNEL);
+	memalloc_noio_restore(flags);
+	return stage_begin(stage);
 }
 
 void awk_stage_put(struct awk_stage *stage)
 {
-	pool_put(&stages, stage);
+	if (stage && !pool_put(&stages, &stage->spare, true))
+		kvfree(stage);
+}
+
+/* Where memory is in pieces an arena is, too; it is not TCP's to keep then. */
+static void arena_get(struct awk_batch *batch)
+{
+	unsigned int flags = memalloc_noio_save();
+
+	batch->pages = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY,
+				   get_order(AWK_ARENA_OCTETS));
+	batch->arena = batch->pages ? page_address(batch->pages)
+				    : kvmalloc(AWK_ARENA_OCTETS, GFP_KERNEL);
+	memalloc_noio_restore(flags);
+}
+
+static void arena_put(struct awk_batch *batch)
+{
+	if (batch->pages)
+		put_page(batch->pages);
+	else
+		kvfree(batch->arena);
+}
+
+/* Whoever else has the pages takes no more of them: the only one left is we. */
+static bool arena_is_free(const struct awk_batch *batch)
+{
+	return !batch->pages || page_ref_count(batch->pages) == 1;
+}
+
+static void batch_free(struct awk_batch *batch)
+{
+	arena_put(batch);
+	kfree(batch);
+}
+
+static struct awk_batch *batch_create(void)
+{
+	struct awk_batch *batch = kzalloc(sizeof(*batch), GFP_NOIO);
+
+	if (!batch)
+		return NULL;
+	arena_get(batch);
+	if (batch->arena)
+		return batch;
+	kfree(batch);
+	return NULL;
+}
+
+/* The first one is free, or the one that TCP has had for the longest time. */
+struct awk_batch *awk_batch_get(void)
+{
+	struct awk_batch *batch = batch_of(pool_try(&batches));
+
+	if (batch && !arena_is_free(batch)) {
+		awk_batch_put(batch);
+		batch = NULL;
+	}
+	if (!batch)
+		batch = batch_create();
+	if (batch)
+		batch->len = batch->sent = 0;
+	return batch;
 }
 
 void awk_batch_put(struct awk_batch *batch)
 {
-	pool_put(&batches, batch);
+	if (batch && !pool_put(&batches, &batch->spare, arena_is_free(batch)))
+		batch_free(batch);
+}
+
+bool awk_batch_renew(struct awk_batch *batch)
+{
+	struct awk_batch *other = arena_is_free(batch) ? batch : awk_batch_get();
+
+	if (!other)
+		return false;
+	if (other == batch)
+		return true;
+	swap(batch->pages, other->pages);
+	swap(batch->arena, other->arena);
+	awk_batch_put(other);
+	return true;
 }
 
 struct awk_packed *awk_stage_pack(struct awk_stage *stage)
@@ -142,6 +205,11 @@ void awk_pool_warm(void)
 
 void awk_pool_flush(void)
 {
-	pool_flush(&stages);
-	pool_flush(&batches);
+	struct awk_stage *stage;
+	struct awk_batch *batch;
+
+	while ((stage = stage_of(pool_try(&stages))))
+		kvfree(stage);
+	while ((batch = batch_of(pool_try(&batches))))
+		batch_free(batch);
 }

@@ -7,14 +7,18 @@
 #include "core/tx.h"
 #include "wire/fpdu.h"
 
+#include <linux/build_bug.h>
+#include <linux/list.h>
 #include <linux/types.h>
 
 /* Room for the rest of one FPDU, which is less than that, and as much again. */
 #define AWK_STAGE_OCTETS (2 * FPDU_MAX)
-/* A batch is closed at so many octets; its arena holds that and one more FPDU. */
-#define AWK_BATCH_OCTETS (128u * 1024)
+/* A batch's octets: pages in one piece, of which TCP may keep some. */
+#define AWK_ARENA_OCTETS (128u * 1024)
+static_assert(AWK_ARENA_OCTETS >= AW_TX_ARENA_MIN);
 
 struct awk_stage {
+	struct list_head spare; /* the pool's */
 	size_t at; /* the first octet not used yet */
 	size_t len; /* of those */
 	u8 buf[AWK_STAGE_OCTETS];
@@ -27,10 +31,11 @@ struct awk_packed {
 };
 
 struct awk_batch {
-	struct aw_iov iov[AW_TX_IOV_MIN];
-	unsigned int iov_count;
-	unsigned int iov_sent; /* entries that are wholly sent */
-	u8 arena[AWK_BATCH_OCTETS + AW_TX_ARENA_MIN];
+	struct list_head spare; /* the pool's, while nobody has the batch */
+	struct page *pages; /* the arena's; NULL where that is no piece of memory, and is copied */
+	u8 *arena;
+	size_t len;
+	size_t sent;
 };
 
 /* Of the warm ones, in any context; NULL when there is none. Empty. */
@@ -38,6 +43,8 @@ struct awk_stage *awk_stage_try(void);
 /* The same, which may sleep for memory, without recursion into I/O. */
 struct awk_stage *awk_stage_get(void);
 struct awk_batch *awk_batch_get(void);
+/* All was sent: another arena where TCP still has this one. False where there is no memory for it. May sleep. */
+bool awk_batch_renew(struct awk_batch *batch);
 /* Any context but a hard interrupt; NULL is let be. */
 void awk_stage_put(struct awk_stage *stage);
 void awk_batch_put(struct awk_batch *batch);

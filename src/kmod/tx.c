@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Transmit: the core's FPDUs in batches, one sendmsg each, without any lock held. One thread at a time
-// sends for a QP. A batch stays with the stream only while the socket has not taken all of it.
+// Transmit: the core's FPDUs in batches, one call of TCP's each, without any lock held. One thread at a time
+// sends for a QP. A batch stays with the stream only while the socket has not taken all of it. TCP copies what is short,
+// and keeps the pages of what is long.
 #include "core/tx.h"
 
+#include "kmod/compat.h"
 #include "kmod/stream_io.h"
 #include "kmod/stream_pool.h"
 
-#include <linux/socket.h>
-#include <linux/uio.h>
-
 #define EMSS_OCTETS (1u << 20) /* how often TCP is asked for its segment size */
-
-static_assert(sizeof(struct aw_iov) == sizeof(struct kvec) &&
-	      offsetof(struct aw_iov, base) == offsetof(struct kvec, iov_base) &&
-	      offsetof(struct aw_iov, len) == offsetof(struct kvec, iov_len));
+#define SPLICE_OCTETS_MIN \
+	(32u << 10) /* a quarter of the arena, which TCP keeps as a whole until then */
 
 /* With the lock, as all that follows up to batch_send: the socket is full, and has not said otherwise since. */
 static bool tx_is_blocked(const struct awk_stream *s)
@@ -52,58 +49,45 @@ static void follow_path(struct awk_qp *qp)
 /* Puts what is due now into the batch. False when nothing is. */
 static bool batch_fill(struct awk_qp *qp, struct awk_batch *batch)
 {
+	struct aw_iov iov[AW_TX_IOV_MIN];
 	struct aw_tx_out out = {
 		.arena = batch->arena,
-		.arena_len = sizeof(batch->arena),
-		.iov = batch->iov,
-		.iov_max = ARRAY_SIZE(batch->iov),
+		.arena_len = AWK_ARENA_OCTETS,
+		.iov = iov,
+		.iov_max = ARRAY_SIZE(iov),
 	};
 
 	follow_path(qp);
 	awk_qp_drain(qp);
-	while (out.octets < AWK_BATCH_OCTETS && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
+	while (aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
 		;
-	batch->iov_count = out.iov_count;
-	batch->iov_sent = 0;
-	return out.iov_count > 0;
-}
-
-/* Drops n octets from the front of the batch. */
-static void batch_advance(struct awk_batch *batch, size_t n)
-{
-	while (n > 0) {
-		struct aw_iov *iov = &batch->iov[batch->iov_sent];
-
-		if (n < iov->len) {
-			iov->base = (u8 *)iov->base + n;
-			iov->len -= n;
-			return;
-		}
-		n -= iov->len;
-		batch->iov_sent++;
-	}
+	/* aw_qp.copies: all of it is in the arena, one FPDU behind the other. */
+	batch->len = out.octets;
+	batch->sent = 0;
+	return batch->len > 0;
 }
 
 static bool batch_is_sent(const struct awk_batch *batch)
 {
-	return batch->iov_sent == batch->iov_count;
+	return batch->sent == batch->len;
+}
+
+static int batch_copy(struct socket *sock, const struct awk_batch *batch)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct kvec iov = { batch->arena + batch->sent, batch->len - batch->sent };
+
+	return kernel_sendmsg(sock, &msg, &iov, 1, iov.iov_len);
 }
 
 /* Without a lock. Octets that the socket took, or its error. */
 static int batch_send(struct awk_stream *s, struct socket *sock, struct awk_batch *batch)
 {
-	struct kvec iov[AW_TX_IOV_MIN];
-	unsigned int count = batch->iov_count - batch->iov_sent;
-	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
-	size_t octets = 0;
-	unsigned int i;
-
-	memcpy(iov, &batch->iov[batch->iov_sent], count * sizeof(iov[0]));
-	for (i = 0; i < count; i++)
-		octets += iov[i].iov_len;
 	clear_bit(AWK_STREAM_ROOM, &s->flags);
 	smp_mb__after_atomic(); /* before the socket says that it is full; with stream.c's write_space */
-	return kernel_sendmsg(sock, &msg, iov, count, octets);
+	if (!batch->pages || batch->len < SPLICE_OCTETS_MIN)
+		return batch_copy(sock, batch);
+	return awk_sock_splice(sock, batch->pages, batch->sent, batch->len - batch->sent);
 }
 
 /* Whether no acknowledgement will tell of room: it is memory that the socket is short of. */
@@ -118,7 +102,7 @@ static bool tx_account(struct awk_qp *qp, int n)
 	struct awk_stream *s = &qp->stream;
 
 	if (n > 0) {
-		batch_advance(s->batch, n);
+		s->batch->sent += n;
 		aw_tx_sent(&qp->core, n);
 		awk_lost_sent(qp);
 	} else if (is_shortage(s->sock->sk, n)) {
@@ -175,6 +159,7 @@ static struct awk_batch *tx_end(struct awk_qp *qp)
 static bool tx_send(struct awk_qp *qp, unsigned int batches)
 {
 	struct awk_stream *s = &qp->stream;
+	bool renewed;
 	int n;
 
 	while (batches-- > 0) {
@@ -182,9 +167,14 @@ static bool tx_send(struct awk_qp *qp, unsigned int batches)
 			return s->tx_again;
 		awk_qp_unlock(qp);
 		n = batch_send(s, s->sock, s->batch);
+		/* The next octets are not to go where TCP still has these. */
+		renewed = n != s->batch->len - s->batch->sent || awk_batch_renew(s->batch);
 		awk_qp_lock(qp);
+		s->starved |= !renewed;
 		if (!tx_account(qp, n))
 			return s->tx_again || s->broken || (!s->starved && !tx_is_blocked(s));
+		if (!renewed)
+			return false;
 	}
 	return true;
 }
