@@ -293,11 +293,23 @@ static void rx_follow(struct awk_qp *qp, struct sock *sk)
 		aw_qp_peer_closed(&qp->core, stage_octets(s));
 }
 
+/* Whether the worker may have something to receive, or to follow. Without a lock: what comes later, wakes it again. */
+static bool rx_is_due(const struct awk_qp *qp, struct sock *sk)
+{
+	const struct awk_stream *s = &qp->stream;
+
+	return !skb_queue_empty_lockless(&sk->sk_receive_queue) || READ_ONCE(qp->core.rx_held) ||
+	       READ_ONCE(s->starved) || READ_ONCE(s->broken) || awk_sock_is_over(sk) ||
+	       READ_ONCE(tcp_sk(sk)->urg_data);
+}
+
 bool awk_rx_serve(struct awk_qp *qp, struct sock *sk)
 {
 	struct awk_stream *s = &qp->stream;
 	bool more;
 
+	if (!rx_is_due(qp, sk))
+		return false;
 	if (READ_ONCE(s->starved))
 		awk_pool_warm();
 	lock_sock(sk);
