@@ -29,6 +29,8 @@ usage: ./dev COMMAND [ARGUMENTS]
                            plots and results.json, in build/bench-results unless --out says
                            otherwise. The arguments are those of 'anywarp help bench':
                              --short, --full, --only NAME, --rounds N, --out DIR
+  bench --kernel [ARGUMENTS]  the kernel module beside TCP and siw, in one boot under User Mode Linux: tables.
+                             --rounds N, --seconds N, --only NAME, --kind NAME, --mtu N
   help                     this text
 
 Every command installs the Debian packages it needs when they are missing and it may

@@ -144,7 +144,7 @@ build_kernel() {
 	need_packages "$packages_kernel ${full:+$packages_kernel_full}"
 	mkdir -p build/logs
 	say "building a kernel under User Mode Linux ($configuration): minutes, the first time"
-	tests/kernel/build-uml "build/kernel/$configuration" base.config ${full:+full.config} >build/logs/kernel.log 2>&1 ||
+	tests/kernel/build-uml "build/kernel/$configuration" base.config debug.config ${full:+full.config} >build/logs/kernel.log 2>&1 ||
 		die "no kernel, no tests in it: $(tail -n 3 build/logs/kernel.log)"
 	say "building siw.ko and anywarp.ko"
 	tests/interop/build-siw "$build" "build/kmod/siw-$configuration" >build/logs/siw.log 2>&1 ||

@@ -86,17 +86,19 @@ void bandwidth_client(struct session *session, struct json *json)
 	struct peers_result near;
 	struct far_end far;
 	uint64_t began_ns, messages;
-	double seconds;
+	double seconds, machine;
 
 	peers_start(&peers, session, run_as_client);
 	session_phase(session, session_warm_up(session));
 	peers_run(&peers, session_warm_up(session));
 	session_phase_done(session);
+	machine = cpu_machine();
 	began_ns = clock_ns();
 	session_phase(session, args->seconds);
 	near = peers_run(&peers, args->seconds);
 	far = session_phase_done(session);
 	seconds = (double)(clock_ns() - began_ns) / (double)NS_PER_SECOND;
+	machine = cpu_machine() - machine;
 	peers_end(&peers);
 	messages = arrived(args, &near.moved, &far.moved);
 	json_real(json, "octets_per_second", (double)(messages * args->size) / seconds);
@@ -105,6 +107,7 @@ void bandwidth_client(struct session *session, struct json *json)
 	json_count(json, "octets", messages * args->size);
 	json_count(json, "messages", messages);
 	session_cpu(json, &near.cpu, &far.cpu);
+	json_real(json, "machine_seconds", machine);
 }
 
 void bandwidth_server(struct session *session)

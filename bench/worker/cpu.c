@@ -4,9 +4,11 @@
 #include "worker/fail.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define LINE_MAX_OCTETS 256
 
@@ -34,6 +36,23 @@ struct cpu cpu_since(const struct cpu *before)
 struct cpu cpu_sum(const struct cpu *a, const struct cpu *b)
 {
 	return (struct cpu){ a->user + b->user, a->system + b->system };
+}
+
+double cpu_machine(void)
+{
+	/* user nice system idle iowait irq softirq steal (proc(5)) */
+	unsigned long long ticks[8];
+	FILE *file = fopen("/proc/stat", "re");
+	bool read = file && fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &ticks[0],
+				   &ticks[1], &ticks[2], &ticks[3], &ticks[4], &ticks[5], &ticks[6],
+				   &ticks[7]) == 8;
+
+	if (file)
+		fclose(file);
+	if (!read)
+		fail("no CPU times in /proc/stat: mount /proc");
+	return (double)(ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6] + ticks[7]) /
+	       (double)sysconf(_SC_CLK_TCK);
 }
 
 /* The number of kB behind a name, in octets; 0 when the file has no such line. */

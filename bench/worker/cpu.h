@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// CPU time and memory of this process, all its threads together.
+// CPU time and memory of this process, all its threads together; and the machine's CPU time.
 #ifndef BENCH_CPU_H
 #define BENCH_CPU_H
 
@@ -20,6 +20,9 @@ struct cpu cpu_now(void);
 /* What was used since; and two processes' together. */
 struct cpu cpu_since(const struct cpu *before);
 struct cpu cpu_sum(const struct cpu *a, const struct cpu *b);
+
+/* Seconds that all processors were busy, whoever kept them so: threads of the kernel and interrupts, too. */
+double cpu_machine(void);
 
 struct memory memory_now(void);
 
