@@ -4,7 +4,7 @@
 // and keeps the pages of what is long.
 #include "core/tx.h"
 
-#include "kmod/compat.h"
+#include "kmod/compat_sock.h"
 #include "kmod/stream_io.h"
 #include "kmod/stream_pool.h"
 

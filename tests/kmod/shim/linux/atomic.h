@@ -24,7 +24,6 @@
 #define smp_store_release(at, value) kshim_store(at, value)
 #define smp_store_mb(x, value) kshim_store(&(x), value)
 #define smp_mb() kshim_yield(false)
-#define smp_mb__after_atomic() smp_mb()
 #define smp_mb__after_atomic() kshim_yield(false)
 #define cpu_relax() kshim_yield(true)
 
