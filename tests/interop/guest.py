@@ -70,10 +70,10 @@ class Guest:
         self.exchange = uml.prepare(self.folder, ["python3", str(HERE / "agent.py"), "/dev/tty1"])
         self.line, theirs = socket.socketpair()
         with theirs:
-            self.process = uml.start(str(KERNEL), self.folder, (
+            line = uml.command_line(str(KERNEL), self.folder, (
                 f"con1=fd:{theirs.fileno()}",
-                f"vec0:transport=tap,ifname={self.tap},mtu={network.MTU_MAX},depth=128"),
-                self.network.into, (theirs.fileno(),))
+                f"vec0:transport=tap,ifname={self.tap},mtu={network.MTU_MAX},depth=128"))
+            self.process = uml.start([*self.network.into, *line], self.folder, (theirs.fileno(),))
         self.line.settimeout(BOOT_SECONDS_MAX)
         self.answers = self.line.makefile("rb")
         self.read_line()
