@@ -20,7 +20,8 @@ packages_ecosystem="$packages_run python3-pytest qperf libfabric-bin ucx-utils f
 packages_kmod="build-essential kmod"
 packages_kernel="$packages_run $packages_kmod python3-pytest tshark ibverbs-providers linux-source flex bison bc
 	xz-utils"
-packages_kernel_full="dkms linux-headers-amd64 qemu-system-x86 busybox-static cpio"
+packages_kernel_full="dkms linux-headers-amd64 qemu-system-x86 busybox-static cpio nfs-common
+	nfs-kernel-server nvme-cli fio open-iscsi"
 packages_distro="$packages_build debootstrap debian-archive-keyring apt util-linux"
 packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp"
