@@ -88,7 +88,7 @@ static void report_memory(struct json *json, uint64_t count, const struct memory
 /*
  * Ten thousand connections that end in order leave as many local ports in TIME_WAIT for a minute: the runs that
  * follow would find none. So this process's sockets but the control connection's, the verbs library's among them,
- * are reset when the process ends.
+ * are reset when the process ends. Client and server both call this function, because either may end first.
  */
 static void end_by_reset(const struct session *session)
 {
@@ -156,4 +156,5 @@ static struct moved run(struct session *session, double what)
 void idle_server(struct session *session)
 {
 	session_serve(session, run);
+	end_by_reset(session);
 }
