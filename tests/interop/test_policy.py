@@ -182,7 +182,9 @@ def test_ird_and_ord_left_to_both_programs(link, ours, observed):
 
 
 def test_the_offer_of_our_extension(ours_initiate, theirs, observed):
-    """siw sends an offer back as it came; that is no agreement."""
+    """siw sends an offer back as it came; that is no agreement. The module agrees where it is told to."""
+    if theirs.kind == ends.KMOD:
+        theirs.ask_for(extensions=True)
     only = observed.rping(ours_initiate)
     assert only.initiator.start.flags & OFFER
     expected = OFFER if theirs.kind == ends.SIW else AGREEMENT
@@ -190,13 +192,20 @@ def test_the_offer_of_our_extension(ours_initiate, theirs, observed):
 
 
 @OF_KMOD
-def test_theirs_agree_to_nothing(ours_initiate, theirs, observed):
-    theirs.ask_for(extensions=False)
+def test_theirs_agree_to_nothing(ours_initiate, observed):
     assert not observed.rping(ours_initiate).responder.start.flags & (OFFER | AGREEMENT)
 
 
-def test_what_theirs_offer(theirs_initiate, theirs, observed):
-    """siw knows of no extension."""
-    only = observed.rping(theirs_initiate)
-    flags = [each.start.flags & (OFFER | AGREEMENT) for each in (only.initiator, only.responder)]
-    assert flags == ([0, 0] if theirs.kind == ends.SIW else [OFFER, AGREEMENT])
+def flags_when_theirs_initiate(link, observed):
+    only = observed.rping(link)
+    return [each.start.flags & (OFFER | AGREEMENT) for each in (only.initiator, only.responder)]
+
+
+def test_theirs_offer_nothing(theirs_initiate, observed):
+    assert flags_when_theirs_initiate(theirs_initiate, observed) == [0, 0]
+
+
+@OF_KMOD
+def test_theirs_offer_what_they_are_told(theirs_initiate, theirs, observed):
+    theirs.ask_for(extensions=True)
+    assert flags_when_theirs_initiate(theirs_initiate, observed) == [OFFER, AGREEMENT]

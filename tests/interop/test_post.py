@@ -18,10 +18,8 @@ def post(link, ours, port, kind):
 
 
 @pytest.mark.parametrize("kind", ["write-imm", "send-imm", "cmp-swap", "fetch-add"])
-def test_a_peer_without_rfc_7306(ours_initiate, ours, theirs, port, kind):
+def test_a_peer_without_rfc_7306(ours_initiate, ours, port, kind):
     """Nothing is sent: the connection is as good as before, and ended by the program."""
-    if theirs.kind == ends.KMOD:
-        theirs.ask_for(extensions=False)
     said = post(ours_initiate, ours, port, kind)
     assert "post EOPNOTSUPP\n" in said
     assert "terminated" not in said

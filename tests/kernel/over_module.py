@@ -33,6 +33,9 @@ def device(kernel):  # pylint: disable=unused-argument,redefined-outer-name
     ends.run(["ip", "link", "set", INTERFACE, "up"])
     name = f"{HERE.LINK_TYPE}0"
     ends.run(["rdma", "link", "add", name, "type", HERE.LINK_TYPE, "netdev", INTERFACE])
+    extensions = pathlib.Path("/sys/module", HERE.LINK_TYPE, "parameters/extensions")
+    if extensions.exists():
+        extensions.write_text("Y", encoding="ascii")
     yield name
     ends.run(["rdma", "link", "delete", name])
     ends.run(["ip", "link", "delete", INTERFACE])
