@@ -181,10 +181,11 @@ def test_ird_and_ord_left_to_both_programs(link, ours, observed):
     observed.rping(link)
 
 
-def test_the_offer_of_our_extension(ours_initiate, theirs, observed):
-    """siw sends an offer back as it came; that is no agreement. The module agrees where it is told to."""
-    if theirs.kind == ends.KMOD:
-        theirs.ask_for(extensions=True)
+def test_the_offer_of_our_extension(ours_initiate, ours, theirs, observed):
+    """siw sends an offer back as it came; that is no agreement. The module offers and agrees where it is told to."""
+    for end in (ours, theirs):
+        if end.kind == ends.KMOD:
+            end.ask_for(extensions=True)
     only = observed.rping(ours_initiate)
     assert only.initiator.start.flags & OFFER
     expected = OFFER if theirs.kind == ends.SIW else AGREEMENT
