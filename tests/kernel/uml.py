@@ -17,7 +17,8 @@ import complaints
 
 HERE = pathlib.Path(__file__).resolve().parent
 MEMORY_MB = 768
-CONSOLE_LINES_SHOWN = 120
+CONSOLE_LINES_SHOWN = 160
+CONSOLE_LINES_BEFORE = 10
 SEED_OCTETS = 64
 FAILED = 1
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -86,9 +87,16 @@ def read(path):
         return ""
 
 
-def tell_console(console):
-    print("the end of the console:")
-    print("\n".join(console.splitlines()[-CONSOLE_LINES_SHOWN:]))
+def tell_console(console, found):
+    """From the first complaint on, or the end."""
+    lines = console.splitlines()
+    if found:
+        first = max(next((n for n, line in enumerate(lines) if found[0] in line), 0) - CONSOLE_LINES_BEFORE, 0)
+        print("the console where it complained first:")
+        print("\n".join(lines[first:first + CONSOLE_LINES_SHOWN]))
+    else:
+        print("the end of the console:")
+        print("\n".join(lines[-CONSOLE_LINES_SHOWN:]))
 
 
 def end_by_signal(signum, _):
@@ -110,7 +118,7 @@ def main(line_of, kernel, seconds, *command):
     found = complaints.in_text(console)
     # What is printed last is counted (tools/junit_totals.py).
     if found or status is None:
-        tell_console(console)
+        tell_console(console, found)
         print("the kernel " + (f"complained: {found[0]}" if found else "did not end by itself"))
     print(output, end="")
     return FAILED if found or status is None else status
