@@ -120,6 +120,29 @@ def test_a_shortage_of_memory_is_no_complaint():
     assert complaints.in_text(shortage + "Call Trace:\n") == ["Call Trace:"]
 
 
+NVMET = """WARNING: possible circular locking dependency detected
+6.1.192 #1 Tainted: G           O
+------------------------------------------------------
+pytest-3/43 is trying to acquire lock:
+00000000601bbc10 (&id_priv->handler_mutex){{+.+.}}-{{3:3}}, at: {wanted}+0x19/0x30
+
+but task is already holding lock:
+00000000615e8e00 (nvmet_config_sem){{++++}}-{{3:3}}, at: nvmet_port_subsys_drop_link+0x46/0x1c0 [nvmet]
+
+which lock already depends on the new lock.
+
+stack backtrace:
+CPU: 0 PID: 43 Comm: pytest-3 Tainted: G           O       6.1.192 #1
+Call Trace:
+ [<6>] ? rdma_destroy_id+0x19/0x30
+"""
+
+
+def test_the_order_of_nvmet_s_own_locks_is_no_complaint():
+    assert not complaints.in_text(NVMET.format(wanted="rdma_destroy_id"))
+    assert complaints.in_text(NVMET.format(wanted="awk_listen_destroy")) == [NVMET.splitlines()[0], "Call Trace:"]
+
+
 RCU = """WARNING: suspicious RCU usage
 6.1.192 #1 Not tainted
 -----------------------------
