@@ -143,8 +143,10 @@ def fio(path, rw, size, *options):
 
 
 def start_fio(path, *options):
-    """Without an end: reads and writes of all sizes. No error is its end."""
-    return program.Program(fio_line(path, "randrw", 64 * MB, *QUEUED, "--bsrange=4k-256k", "--time_based", f"--runtime={SECONDS_MAX}", *options))
+    """Without an end: reads and writes of all sizes. No error is its end. A process of fio's for the job would be in a session of
+    its own, and go on when this one is killed: it is a thread."""
+    return program.Program(fio_line(path, "randrw", 64 * MB, *QUEUED, "--thread", "--bsrange=4k-256k", "--time_based",
+                                    f"--runtime={SECONDS_MAX}", *options))
 
 
 def verify_disk(wire, path, size):

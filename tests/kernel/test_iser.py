@@ -12,7 +12,7 @@ import pytest
 IQN, INITIATOR = "iqn.2026-01.org.anywarp:target", "iqn.2026-01.org.anywarp:initiator"
 PORT = 3260
 TARGET = consumers.CONFIGFS / "target"
-DATABASE = pathlib.Path("/etc/iscsi")
+DATABASE, LOCKS = pathlib.Path("/etc/iscsi"), pathlib.Path("/run/lock")
 CONFIGURATION = """node.startup = manual
 node.session.timeo.replacement_timeout = 120
 node.conn[0].timeo.login_timeout = 15
@@ -71,10 +71,15 @@ class Initiator:
         ends.run(["mount", "-t", "tmpfs", "tmpfs", DATABASE])
         DATABASE.joinpath("initiatorname.iscsi").write_text(f"InitiatorName={INITIATOR}\n", encoding="ascii")
         DATABASE.joinpath("iscsid.conf").write_text(CONFIGURATION, encoding="ascii")
+        LOCKS.mkdir(exist_ok=True)
         self.daemon = program.Program(["iscsid", "-f"])
-        ends.wait_until(pathlib.Path("/run/iscsid.pid").exists, "iscsid")
+        ends.wait_until(self.daemon_listens, "iscsid")
         self.admin("-o", "new")
         self.admin("-o", "update", "-n", "iface.transport_name", "-v", "iser")
+
+    @staticmethod
+    def daemon_listens():
+        return "@ISCSIADM_ABSTRACT_NAMESPACE" in pathlib.Path("/proc/net/unix").read_text(encoding="ascii")
 
     def admin(self, *options):
         return ends.run(["iscsiadm", "-m", "node", "-T", IQN, "-p", f"{self.wire.addresses[1]}:{PORT}", *options])
