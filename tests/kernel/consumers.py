@@ -13,11 +13,13 @@ import program
 
 TREE = pathlib.Path(os.environ["ANYWARP_KERNEL_TREE"])
 CONFIGFS = pathlib.Path("/sys/kernel/config")
-GB, MB = 1 << 30, 1 << 20
+MB = 1 << 20
+BULK_MB = int(os.environ.get("ANYWARP_MB", "1024"))
+BULK = BULK_MB * MB
 SECONDS_MAX = 900  # 1 GB under KASAN, over a link that loses packets
 LOSS_PERCENT = 1
 QUEUED = ("--direct=1", "--ioengine=libaio", "--iodepth=16")
-LOST_MIN = 100  # what makes a link one that loses packets
+LOST_MIN = max(BULK_MB // 10, 1)  # what makes a link one that loses packets
 # Of the local table and of the two ways over the wire; the least comes first.
 ARRIVING, WAY, LOCAL = 10, 20, 100
 

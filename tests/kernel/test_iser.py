@@ -21,7 +21,7 @@ node.conn[0].timeo.noop_out_timeout = 5
 """
 SESSIONS = pathlib.Path("/sys/class/iscsi_session")
 DISK_PAGES = 1 << 18
-GB, MB = consumers.GB, consumers.MB
+BULK, MB = consumers.BULK, consumers.MB
 
 
 class Target:
@@ -133,13 +133,13 @@ def initiator(wire, target):  # pylint: disable=unused-argument
 
 
 def test_1_gb_is_read_back(initiator):
-    consumers.verify_disk(initiator.wire, initiator.log_in(), GB)
+    consumers.verify_disk(initiator.wire, initiator.log_in(), BULK)
 
 
 def test_1_gb_over_a_link_that_loses_packets(initiator):
     disk = initiator.log_in()
     with initiator.wire.loss() as loss:
-        consumers.verify_disk(initiator.wire, disk, GB)
+        consumers.verify_disk(initiator.wire, disk, BULK)
         assert loss.lost() >= consumers.LOST_MIN
 
 

@@ -14,7 +14,7 @@ PORT = 20049
 EXPORT, MOUNT, STATE, CONTROL = (pathlib.Path(path) for path in ("/run/export", "/run/mnt", "/var/lib/nfs", "/proc/fs/nfsd"))
 GRACE_SECONDS = 10  # 90, when nobody says so
 MODULES = ("rpcrdma", "nfsv4", "nfsv3", "nfsd")
-GB, MB = consumers.GB, consumers.MB
+BULK, MB = consumers.BULK, consumers.MB
 
 
 class Server:
@@ -107,7 +107,7 @@ def check_write_and_read(client, size):
 
 
 def test_1_gb_is_read_back(client):
-    check_write_and_read(client, GB)
+    check_write_and_read(client, BULK)
 
 
 @pytest.mark.parametrize("client", [3, 4.0], indirect=True)
@@ -118,7 +118,7 @@ def test_older_versions(client):
 def test_1_gb_over_a_link_that_loses_packets(client):
     interfaces = [(end.into, ends.INTERFACE) for end in (client.link.server, client.link.client)]
     with consumers.Loss(*interfaces) as loss:
-        check_write_and_read(client, GB)
+        check_write_and_read(client, BULK)
         assert loss.lost() >= consumers.LOST_MIN
 
 

@@ -16,7 +16,7 @@ TARGET = consumers.CONFIGFS / "nvmet"
 CONTROLLERS = pathlib.Path("/sys/class/nvme")
 DISK = pathlib.Path("/dev/nvme0n1")
 DISK_KB = 1 << 20
-GB, MB = consumers.GB, consumers.MB
+BULK, MB = consumers.BULK, consumers.MB
 
 
 class Target:
@@ -100,12 +100,12 @@ def host(wire, target):  # pylint: disable=unused-argument
 
 
 def test_1_gb_is_read_back(host):
-    host.verify(GB)
+    host.verify(BULK)
 
 
 def test_1_gb_over_a_link_that_loses_packets(host):
     with host.wire.loss() as loss:
-        host.verify(GB)
+        host.verify(BULK)
         assert loss.lost() >= consumers.LOST_MIN
 
 
