@@ -156,4 +156,10 @@ class Netlink:
         index = self.devices().get(name)
         if index is None:
             raise OSError(errno.ENODEV, f"no device {name}")
-        self.ask(NETLINK_RDMA, NLDEV_DELLINK, attribute(DEV_INDEX, index))
+        try:
+            self.ask(NETLINK_RDMA, NLDEV_DELLINK, attribute(DEV_INDEX, index))
+        except OSError as error:
+            # So the kernel calls a device that has gone since.
+            if error.errno == errno.EINVAL and self.devices().get(name) != index:
+                raise OSError(errno.ENODEV, f"no device {name}") from error
+            raise
