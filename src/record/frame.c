@@ -21,6 +21,11 @@ void aw_frame_put_head(uint8_t head[AW_FRAME_HEAD], size_t payload, uint32_t msn
 	ddp_put(&ddp, head + FPDU_LEN_FIELD);
 }
 
+uint32_t aw_frame_crc_portable(uint32_t crc, const void *data, size_t len)
+{
+	return crc32c_update(crc, data, len);
+}
+
 static uint32_t crc_of(const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces, int count,
 		       const uint8_t *trailer, size_t pad, aw_frame_crc_fn *crc)
 {

@@ -21,6 +21,8 @@
 
 /* Folds len bytes into a CRC32c register, as crc32c_update does. */
 typedef uint32_t aw_frame_crc_fn(uint32_t crc, const void *data, size_t len);
+/* From a table. */
+aw_frame_crc_fn aw_frame_crc_portable;
 
 static inline size_t aw_frame_trailer_len(size_t payload)
 {

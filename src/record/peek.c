@@ -3,6 +3,7 @@
 #include "record/record.h"
 
 #include "record/cursor.h"
+#include "record/reply.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -63,29 +64,51 @@ static size_t skip_given(const struct aw_record_rx *rx, const struct view *view,
 	return rx->held && at == 0 && view->at > 0 ? rx->given : 0;
 }
 
-ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       const struct iovec *iov, int count)
+/* Payload that is not in the record yet but for what it holds; 0: no FPDU is whole. */
+static ssize_t look_at(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		       struct aw_cursor *to, size_t queued)
 {
-	struct aw_cursor to = aw_cursor_begin(iov, count);
 	struct view view = { .msn = record->rx.msn - record->rx.held };
 	struct iovec payload;
 	size_t got = 0, at = 0;
-	ssize_t err;
+	ssize_t err = look(record, calls, fd, &view, queued);
 
-	if (record->rx.ended)
-		return -record->rx.error;
-	err = look(record, calls, fd, &view, (to.left < CHUNK ? to.left : CHUNK) + AW_FRAME_MAX);
-	while (!err && to.left > 0 && next_payload(record, calls, &view, &payload)) {
+	while (!err && (!to || to->left > 0) && next_payload(record, calls, &view, &payload)) {
 		size_t skip = skip_given(&record->rx, &view, at), len = payload.iov_len - skip;
 
-		if (len > to.left)
-			len = to.left;
-		aw_cursor_put(&to, (uint8_t *)payload.iov_base + skip, len);
+		if (to && len > to->left)
+			len = to->left;
+		if (to)
+			aw_cursor_put(to, (uint8_t *)payload.iov_base + skip, len);
 		got += len;
 		at = view.at;
 	}
 	free(view.bytes);
-	if (err || got > 0)
-		return err ? err : (ssize_t)got;
-	return view.ended && view.len == 0 ? 0 : -EAGAIN;
+	return err ? err : (ssize_t)got;
+}
+
+ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		       const struct iovec *iov, int count)
+{
+	struct aw_cursor to = aw_cursor_begin(iov, count);
+	size_t most = (to.left < CHUNK ? to.left : CHUNK) + AW_FRAME_MAX;
+	ssize_t got;
+
+	if (record->rx.ended)
+		return -record->rx.error;
+	if (aw_reply_take(record, calls, fd) == 0) {
+		got = look_at(record, calls, fd, &to, most);
+		if (got != 0)
+			return got;
+	}
+	got = aw_record_hold(record, calls, fd);
+	return got == 1 ? look_at(record, calls, fd, &to, most) : got;
+}
+
+ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+			  size_t queued)
+{
+	if (record->rx.ended || aw_reply_take(record, calls, fd) != 0)
+		return 0;
+	return look_at(record, calls, fd, NULL, queued + 1);
 }

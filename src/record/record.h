@@ -23,11 +23,14 @@ struct aw_record_calls {
 	int (*shutdown)(int fd, int how);
 	int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
 	aw_frame_crc_fn *crc; /* CRC32c */
+	bool (*is_record)(const uint8_t *data,
+			  size_t len); /* of a Reply's private data: the peer has a record */
 };
 
 struct aw_record_rx {
+	bool reply_due; /* before the first FPDU */
 	uint32_t msn; /* due next */
-	uint32_t have; /* bytes of the next FPDU that have left the socket */
+	uint32_t have; /* bytes of the next FPDU, or of the Reply, that have left the socket */
 	uint32_t given; /* of a held FPDU's payload to the program */
 	bool held; /* it is whole and right, its last byte is in the socket */
 	uint32_t lowat; /* SO_RCVLOWAT as the record has set it; 0: as it was */
@@ -42,6 +45,7 @@ struct aw_record_tx {
 	uint32_t room; /* bytes that the send buffer takes whole without another look */
 	uint32_t rest_at,
 		rest; /* where an FPDU's end that the kernel did not take stands in bytes, and its length */
+	bool reply; /* the rest is the Reply, which goes out with the first FPDU */
 	bool ended; /* EPIPE from here on */
 	uint8_t bytes[AW_FRAME_MAX];
 };
@@ -54,6 +58,19 @@ struct aw_record {
 
 /* Full operation begins (RFC 5044 7.1): nothing was sent or received yet. */
 void aw_record_init(struct aw_record *record, bool crc);
+
+/*
+ * The active end, which knows that its peer has records: sends the Request, behind which FPDUs may follow at once. What
+ * comes first is the Reply, which makes no poller wake. 0 or a negative errno.
+ */
+int aw_record_initiate(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		       const void *data, size_t len);
+
+/*
+ * The passive end, which has taken the Request out of the socket. Its Reply goes out with its first FPDU: a peer that has
+ * closed by then, or has nothing to read, is not to be found out by an answer that no program has written.
+ */
+void aw_record_respond(struct aw_record *record, const void *data, size_t len);
 
 /* One process and thread at a time is in a record's rx half, one in its tx half. No call waits. */
 
@@ -69,6 +86,10 @@ ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls
 ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		       const struct iovec *iov, int count);
 
+/* How many bytes a receive would give (FIONREAD); queued: what the kernel says of the socket. */
+ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+			  size_t queued);
+
 /*
  * As sendmsg on a stream socket that does not wait: the bytes taken, or a negative errno. -EAGAIN: the fd is not
  * writable, and will tell when it is. flags: MSG_MORE.
@@ -76,7 +97,7 @@ ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *c
 ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		       const struct iovec *iov, int count, int flags);
 
-/* Sends what the kernel did not take of an FPDU. 0, -EAGAIN, or what ended the connection. */
+/* Sends what the kernel did not take of an FPDU, before a shutdown: no Reply. 0, -EAGAIN, or what ended the connection. */
 int aw_record_flush(struct aw_record *record, const struct aw_record_calls *calls, int fd);
 
 /* Of the tx half: tells the peer rx.verdict by a Terminate (RFC 5040 4.8), unless it has ended first, and ends the connection. */

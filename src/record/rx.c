@@ -5,6 +5,7 @@
 #include "record/record.h"
 
 #include "record/cursor.h"
+#include "record/reply.h"
 
 #include <errno.h>
 
@@ -277,8 +278,10 @@ static int read_next(struct reader *r)
 	struct iovec pieces[PIECES];
 	struct ahead ahead;
 	size_t covered;
-	int count, err = look_ahead(r, &ahead);
+	int count, err = aw_reply_take(r->record, r->calls, r->fd);
 
+	if (!err)
+		err = look_ahead(r, &ahead);
 	if (err)
 		return err;
 	if (r->rx->held)
@@ -299,6 +302,8 @@ static void await_rest(struct reader *r)
 {
 	struct ahead ahead;
 
+	if (r->rx->reply_due)
+		return;
 	if (r->rx->held || r->rx->have == 0 || look_ahead(r, &ahead))
 		set_lowat(r, 1);
 	else
@@ -348,4 +353,16 @@ ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls
 	while (!err && !r.drained && r.to.left > 0)
 		err = read_next(&r);
 	return finish(&r, err);
+}
+
+ssize_t aw_record_hold(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+{
+	struct reader r = { .record = record, .rx = &record->rx, .calls = calls, .fd = fd };
+	int err = 0;
+
+	if (record->rx.ended)
+		return finish_ended(&record->rx);
+	while (!err && !r.rx->held)
+		err = read_next(&r);
+	return r.rx->held ? 1 : finish(&r, err);
 }

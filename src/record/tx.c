@@ -81,20 +81,26 @@ static ssize_t hand_over(const struct sender *s, struct iovec *iov, int count, i
 	return n < 0 ? -errno : n;
 }
 
+static int send_rest(const struct sender *s, int flags)
+{
+	while (s->tx->rest > 0) {
+		struct iovec iov = { s->tx->bytes + s->tx->rest_at, s->tx->rest };
+		ssize_t n = hand_over(s, &iov, 1, flags);
+
+		if (n < 0)
+			return (int)n;
+		s->tx->rest_at += (uint32_t)n;
+		s->tx->rest -= (uint32_t)n;
+	}
+	s->tx->reply = false;
+	return 0;
+}
+
 int aw_record_flush(struct aw_record *record, const struct aw_record_calls *calls, int fd)
 {
 	struct sender s = { .tx = &record->tx, .calls = calls, .fd = fd };
 
-	while (s.tx->rest > 0) {
-		struct iovec iov = { s.tx->bytes + s.tx->rest_at, s.tx->rest };
-		ssize_t n = hand_over(&s, &iov, 1, 0);
-
-		if (n < 0)
-			return (int)n;
-		s.tx->rest_at += (uint32_t)n;
-		s.tx->rest -= (uint32_t)n;
-	}
-	return 0;
+	return record->tx.reply ? 0 : send_rest(&s, 0);
 }
 
 /* The bytes of iov behind the first skip ones. */
@@ -179,7 +185,8 @@ ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *c
 	};
 	struct aw_cursor from = aw_cursor_begin(iov, count);
 	size_t len = from.left;
-	int err = aw_record_flush(record, calls, fd);
+	/* The FPDU follows at once: an empty buffer has room for both. */
+	int err = send_rest(&s, record->tx.reply ? MSG_MORE : 0);
 
 	if (record->tx.ended)
 		return -EPIPE;
@@ -218,7 +225,7 @@ void aw_record_end(struct aw_record *record, const struct aw_record_calls *calls
 	if (record->tx.ended)
 		return;
 	record->tx.ended = true;
-	if (error != AW_E_MPA_CLOSED && aw_record_flush(record, calls, fd) == 0) {
+	if (error != AW_E_MPA_CLOSED && send_rest(&s, 0) == 0) {
 		iov.iov_len = build_terminate(record, calls, error, bytes);
 		hand_over(&s, &iov, 1, 0);
 	}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The start-up of a record: a Request that needs no answer to go on, and the Reply in front of the peer's first FPDU.
+#include "record/reply.h"
+
+#include "record/startup.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void put_rest(struct aw_record_tx *tx, bool reply, const void *data, size_t len)
+{
+	tx->rest = (uint32_t)aw_startup_put(tx->bytes, reply, data, len);
+	tx->rest_at = 0;
+}
+
+/* A Reply as long as the Request, and nothing behind it, is not for the program. */
+static void set_lowat(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+{
+	int value = (int)record->tx.rest + 1;
+
+	record->rx.lowat = (uint32_t)value;
+	calls->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
+}
+
+int aw_record_initiate(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		       const void *data, size_t len)
+{
+	int err;
+
+	aw_record_init(record, true);
+	record->rx.reply_due = true;
+	put_rest(&record->tx, false, data, len);
+	set_lowat(record, calls, fd);
+	err = aw_record_flush(record, calls, fd);
+	return err == -EAGAIN ? 0 : err;
+}
+
+void aw_record_respond(struct aw_record *record, const void *data, size_t len)
+{
+	aw_record_init(record, true);
+	put_rest(&record->tx, true, data, len);
+	record->tx.reply = true;
+}
+
+/* 0: all of the Reply is here, and right. Else *want is its length as far as that is known. */
+static int check(struct aw_record_rx *rx, const struct aw_record_calls *calls, size_t *want)
+{
+	const uint8_t *data;
+	size_t len;
+
+	switch (aw_startup_get(rx->bytes, rx->have, true, want, &data, &len)) {
+	case AW_STARTUP_MORE:
+		return -EAGAIN;
+	case AW_STARTUP_WHOLE:
+		if (calls->is_record(data, len))
+			return 0;
+		break;
+	case AW_STARTUP_WRONG:
+		break;
+	}
+	rx->verdict = AW_E_MPA_CLOSED; /* no stream has begun in which a Terminate could be */
+	return -EPROTO;
+}
+
+int aw_reply_take(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+{
+	struct aw_record_rx *rx = &record->rx;
+	size_t want;
+	int err;
+
+	while (rx->reply_due) {
+		struct iovec iov;
+		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+		ssize_t n;
+
+		err = check(rx, calls, &want);
+		if (!err) {
+			rx->reply_due = false;
+			rx->have = 0;
+			return 0;
+		}
+		if (err != -EAGAIN)
+			return err;
+		iov = (struct iovec){ rx->bytes + rx->have, want - rx->have };
+		n = calls->recvmsg(fd, &msg, MSG_DONTWAIT);
+		if (n <= 0)
+			return n < 0 ? -errno : -ENODATA;
+		rx->have += (uint32_t)n;
+	}
+	return 0;
+}

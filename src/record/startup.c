@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Start-up frames of a record.
+#include "record/startup.h"
+
+#include "wire/mpa.h"
+
+_Static_assert(AW_STARTUP_HEAD == MPA_HDR_LEN, "the header is MPA's");
+_Static_assert(AW_STARTUP_MAX == MPA_FRAME_MAX, "so is the bound");
+
+#define REVISION 1
+
+size_t aw_startup_put(uint8_t *frame, bool reply, const void *data, size_t len)
+{
+	const struct mpa_frame mpa = {
+		.kind = reply ? MPA_REPLY : MPA_REQUEST,
+		.flags = MPA_FLAG_CRC,
+		.revision = REVISION,
+		.pd_len = (uint16_t)len,
+		.pd = data,
+	};
+
+	return mpa_build(&mpa, frame);
+}
+
+/* Whoever wants no CRCs gets them from who wants them; markers no record knows. */
+static bool is_for_records(const struct mpa_frame *mpa, bool reply)
+{
+	return mpa->kind == (reply ? MPA_REPLY : MPA_REQUEST) && mpa->revision == REVISION &&
+	       !(mpa->flags & (MPA_FLAG_MARKERS | MPA_FLAG_REJECT));
+}
+
+enum aw_startup aw_startup_get(const uint8_t *bytes, size_t len, bool reply, size_t *used,
+			       const uint8_t **data, size_t *data_len)
+{
+	struct mpa_frame mpa;
+
+	switch (mpa_parse(bytes, len, &mpa, used)) {
+	case MPA_PARSE_OK:
+		if (!is_for_records(&mpa, reply))
+			return AW_STARTUP_WRONG;
+		*data = mpa.pd;
+		*data_len = mpa.pd_len;
+		return AW_STARTUP_WHOLE;
+	case MPA_PARSE_MORE:
+		return AW_STARTUP_MORE;
+	case MPA_PARSE_BAD_KEY:
+	case MPA_PARSE_BAD_LENGTH:
+		break;
+	}
+	return AW_STARTUP_WRONG;
+}
