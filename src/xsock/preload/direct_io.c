@@ -11,6 +11,7 @@
 #include "xsock/left.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/shield.h"
 #include "xsock/preload/touch.h"
 
 #define WINDOW 16 /* vectors a call of the endpoint */
@@ -56,68 +57,10 @@ static int look_out(const struct transfer *t, struct iovec window[WINDOW])
 	return n;
 }
 
-/* A thread's own instruction raises such a signal: its handler interrupts no call that waits. */
-static bool is_fault(int sig)
-{
-	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
-	       sig == SIGTRAP || sig == SIGSYS;
-}
-
-/*
- * The kernel restarts a call where the handler wants it (SA_RESTART). Which handler has run is not known: the call
- * is restarted if that is right for all that may have, and never where there is a time-out.
- */
-static bool restarts(int64_t timeout_ns)
-{
-	struct sigaction action;
-
-	if (timeout_ns >= 0)
-		return false;
-	for (int sig = 1; sig < NSIG; sig++) {
-		if (is_fault(sig) || sigaction(sig, NULL, &action) != 0)
-			continue;
-		if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
-		    !(action.sa_flags & SA_RESTART))
-			return false;
-	}
-	return true;
-}
-
-/*
- * A handler of a signal may come to the same endpoint: it must not find us in it. Where there are no handlers
- * nothing need be blocked.
- */
-struct shield {
-	bool up;
-	int cancel; /* who is cancelled is so before it has begun, or while it sleeps */
-	sigset_t before;
-};
-
-static void raise_shield(struct shield *shield)
-{
-	sigset_t all;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &shield->cancel);
-	shield->up = aw_direct_has_handlers();
-	if (!shield->up)
-		return;
-	sigfillset(&all);
-	sigdelset(&all, SIGSEGV); /* libibverbs copies within a handler's reach (net/fault.h) */
-	sigdelset(&all, SIGBUS);
-	pthread_sigmask(SIG_BLOCK, &all, &shield->before);
-}
-
-static void lower_shield(const struct shield *shield)
-{
-	if (shield->up)
-		pthread_sigmask(SIG_SETMASK, &shield->before, NULL);
-	pthread_setcancelstate(shield->cancel, NULL);
-}
-
 /* What a wait has brought; limit_ns: the socket's own. */
 static void judge(struct transfer *t, int ready, int64_t limit_ns)
 {
-	if (ready > 0 || (ready == -EINTR && restarts(limit_ns)))
+	if (ready > 0 || (ready == -EINTR && aw_shield_restarts(limit_ns)))
 		return;
 	if (ready == 0)
 		t->err = EAGAIN;
@@ -127,7 +70,7 @@ static void judge(struct transfer *t, int ready, int64_t limit_ns)
 
 /* Waits by the socket's rules; signals come through while it sleeps. */
 static void await(struct aw_direct *direct, struct transfer *t, short events, int64_t timeout_ns,
-		  int64_t limit_ns, const struct shield *shield)
+		  int64_t limit_ns, const struct aw_shield *shield)
 {
 	int ready;
 
@@ -142,7 +85,7 @@ static void await(struct aw_direct *direct, struct transfer *t, short events, in
 	judge(t, ready, limit_ns);
 }
 
-static void receive(struct aw_direct *direct, struct transfer *t, const struct shield *shield)
+static void receive(struct aw_direct *direct, struct transfer *t, const struct aw_shield *shield)
 {
 	int64_t limit_ns = atomic_load(&direct->receive_ns);
 	bool whole = t->flags & MSG_WAITALL && !(t->flags & MSG_PEEK);
@@ -171,7 +114,7 @@ static int64_t now_ns(void)
 
 /* Who may not wait would often find room in TCP. stuck_ns: when the peer's room will have been waited for long enough; 0: it begins now. */
 static void await_room(struct aw_direct *direct, struct transfer *t, int64_t *stuck_ns,
-		       const struct shield *shield)
+		       const struct aw_shield *shield)
 {
 	int64_t limit_ns = atomic_load(&direct->send_ns), left_ns;
 
@@ -193,7 +136,8 @@ static void await_room(struct aw_direct *direct, struct transfer *t, int64_t *st
 }
 
 /* What was taken is not to be lost with the process, from here on. Who may not wait for that does not. */
-static void hand_to_tcp(struct aw_direct *direct, struct transfer *t, const struct shield *shield)
+static void hand_to_tcp(struct aw_direct *direct, struct transfer *t,
+			const struct aw_shield *shield)
 {
 	int64_t limit_ns = atomic_load(&direct->send_ns);
 	int err;
@@ -204,7 +148,7 @@ static void hand_to_tcp(struct aw_direct *direct, struct transfer *t, const stru
 	do
 		err = aw_direct_engine->settle(direct->ep, limit_ns,
 					       shield->up ? &shield->before : NULL);
-	while (err == -EINTR && restarts(limit_ns));
+	while (err == -EINTR && aw_shield_restarts(limit_ns));
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	if (err == -ECANCELED)
 		t->err = MOVED;
@@ -220,7 +164,7 @@ static bool is_taken(struct aw_direct *direct, bool early)
 	       (aw_direct_engine->has_left(direct->ep) && !atomic_exchange(&direct->shunned, true));
 }
 
-static void transmit(struct aw_direct *direct, struct transfer *t, const struct shield *shield)
+static void transmit(struct aw_direct *direct, struct transfer *t, const struct aw_shield *shield)
 {
 	struct iovec window[WINDOW];
 	int64_t stuck_ns = 0;
@@ -245,7 +189,7 @@ static void transmit(struct aw_direct *direct, struct transfer *t, const struct 
 	hand_to_tcp(direct, t, shield);
 }
 
-typedef void work_fn(struct aw_direct *direct, struct transfer *t, const struct shield *shield);
+typedef void work_fn(struct aw_direct *direct, struct transfer *t, const struct aw_shield *shield);
 
 /* Out of a handler by siglongjmp: the endpoint has seen to itself. */
 static void leave_for_good(void *direct)
@@ -258,18 +202,18 @@ static bool by_endpoint(int fd, struct transfer *t, work_fn *work)
 {
 	struct aw_direct *direct;
 	struct _pthread_cleanup_buffer left;
-	struct shield shield;
+	struct aw_shield shield;
 
 	pthread_testcancel(); /* as libc's call would be cancelled */
 	direct = aw_direct_enter(fd);
 	if (!direct)
 		return false;
-	raise_shield(&shield);
+	aw_shield_raise(&shield);
 	aw_left_push(&left, leave_for_good, direct);
 	work(direct, t, &shield);
 	aw_left_pop(&left, 0);
 	aw_direct_leave(direct);
-	lower_shield(&shield);
+	aw_shield_lower(&shield);
 	return true;
 }
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Blocks signals and cancellation, and says which calls the kernel would restart.
+#include "xsock/preload/shield.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "xsock/preload/direct.h"
+
+/* A thread's own instruction raises such a signal: its handler interrupts no call that waits. */
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
+	       sig == SIGTRAP || sig == SIGSYS;
+}
+
+/*
+ * The kernel restarts a call where the handler wants it (SA_RESTART). Which handler has run is not known: the call
+ * is restarted if that is right for all that may have, and never where there is a time-out.
+ */
+bool aw_shield_restarts(int64_t timeout_ns)
+{
+	struct sigaction action;
+
+	if (timeout_ns >= 0)
+		return false;
+	for (int sig = 1; sig < NSIG; sig++) {
+		if (is_fault(sig) || sigaction(sig, NULL, &action) != 0)
+			continue;
+		if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
+		    !(action.sa_flags & SA_RESTART))
+			return false;
+	}
+	return true;
+}
+
+void aw_shield_raise(struct aw_shield *shield)
+{
+	sigset_t all;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &shield->cancel);
+	shield->up = aw_direct_has_handlers();
+	if (!shield->up)
+		return;
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV); /* libibverbs copies within a handler's reach (net/fault.h) */
+	sigdelset(&all, SIGBUS);
+	pthread_sigmask(SIG_BLOCK, &all, &shield->before);
+}
+
+void aw_shield_lower(const struct aw_shield *shield)
+{
+	if (shield->up)
+		pthread_sigmask(SIG_SETMASK, &shield->before, NULL);
+	pthread_setcancelstate(shield->cancel, NULL);
+}
