@@ -38,6 +38,8 @@ enum aw_xs_ctrl {
 /* What anywarp's two ends can agree on; the octets are reserved in rsockets, and zero there. */
 enum aw_xs_ext {
 	AW_XS_EXT_URGENT = 1,
+	AW_XS_EXT_RECORD =
+		2, /* the stream is a record's (record/record.h): no credits, no buffers */
 };
 
 struct aw_xs_sge {

@@ -23,7 +23,7 @@
  */
 enum aw_order_kind {
 	AW_ORDER_START = 1, /* TCP, the pair's far end, near */
-	AW_ORDER_LISTEN, /* TCP, reply: answer questions for this listener */
+	AW_ORDER_LISTEN, /* TCP, reply: answer questions for this listener, whose program has records or not */
 	AW_ORDER_ACCEPTED, /* TCP: it is the program's, whose listener is about to go */
 	AW_ORDER_DECIDE, /* TCP, reply: has its client asked? No: it never will be iWARP */
 	AW_ORDER_GET_OPTION, /* near, reply: one that is kept */
@@ -42,6 +42,7 @@ enum aw_order_kind {
 struct aw_order {
 	uint32_t magic;
 	uint8_t kind, role, mode, nodelay;
+	uint8_t records; /* the program has them, so that what its client was answered stands */
 	int32_t fd; /* the program's, for the status */
 	int32_t level, name, len; /* an option, and how many octets value has */
 	uint8_t value[AW_ORDER_VALUE_MAX];

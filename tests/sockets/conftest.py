@@ -2,7 +2,8 @@
 """Each test runs in three modes: 'plain' (the kernel's TCP alone, which proves the test), 'pass'
 (libanywarp-sockets.so loaded, every socket left to TCP) and 'iwarp' (each connection over iWARP, carried
 by the program itself while it blocks); some in 'auto' as well, where both ends find out whether the other
-one speaks iWARP, and the contract in 'keeper', where the keeper carries all.
+one speaks iWARP, and the contract in 'keeper', where the keeper carries all, and in 'record', where the program's
+own TCP socket does, with a record beside it (test_record.py).
 ctest sets ANYWARP_BUILD, and for a sanitizer build ANYWARP_SAN and ANYWARP_PRELOAD (its run-time
 library)."""
 
@@ -27,7 +28,7 @@ if "ANYWARP_BUILD" not in os.environ:
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 SANITIZER = os.environ.get("ANYWARP_SAN", "")
 SOCKETS = BUILD / "lib" / "libanywarp-sockets.so"
-RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "keeper": "on"}
+RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "keeper": "on", "record": "on"}
 ALL_MODES = [mode for mode in ("plain", *RULES)
              if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto keeper").split()]
 MODES_AND_AUTO = [mode for mode in ALL_MODES if mode != "keeper"]
@@ -51,6 +52,9 @@ class Mode:
             env["ANYWARP_SOCKETS_RULES"] = self.rules
         if self.name == "keeper":
             env["ANYWARP_SOCKETS_DIRECT"] = "off"
+        if self.name == "record":
+            env.setdefault("ANYWARP_SOCKETS_RECORD", "on")
+            env.setdefault("ANYWARP_SOCKETS_ASK_MS", "2000")  # however loaded the machine
         env["LD_PRELOAD"] = " ".join(filter(None, preload))
         # Programs that are not instrumented free little when they end: leaks are not looked at.
         env["ASAN_OPTIONS"] = ("detect_leaks=0:verify_asan_link_order=0:exitcode=99:"
@@ -105,6 +109,11 @@ def open_libraries(monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "SOCKETS", folder / "lib" / SOCKETS.name)
     yield
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def only_record(request, tmp_path):
+    yield from open_mode(request, tmp_path, "record")
 
 
 @pytest.fixture

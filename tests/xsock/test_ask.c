@@ -41,7 +41,7 @@ void aw_direct_bury(struct aw_direct *dead)
 }
 
 static int server = -1;
-static bool answers;
+static bool answers, has_records;
 static int asked; /* questions that have come */
 
 static void answer_question(void)
@@ -55,7 +55,8 @@ static void answer_question(void)
 		return;
 	asked++;
 	memcpy(octets, AW_QUESTION_ANSWERS, 8);
-	octets[AW_QUESTION_YES_AT] = 1;
+	octets[AW_QUESTION_YES_AT] &= has_records ? AW_QUESTION_RECORDS : 0;
+	octets[AW_QUESTION_YES_AT] |= AW_QUESTION_YES;
 	if (answers)
 		assert_int_equal(sendto(server, octets, sizeof(octets), 0, (struct sockaddr *)&from,
 					len),
@@ -111,7 +112,7 @@ static bool ask(const struct sockaddr_storage *name)
 	struct sockaddr_storage local = *name;
 
 	waited_ms = 0;
-	return aw_ask_server(&local, name);
+	return aw_ask_server(&local, name, false) == AW_ASK_YES;
 }
 
 static void meet_server(struct sockaddr_storage *name)
@@ -172,9 +173,27 @@ static void ask__a_server_that_is_gone(void **state)
 	assert_int_equal(waited_ms, 0);
 }
 
+/* Both must have them. */
+static void ask__for_records(void **state)
+{
+	struct sockaddr_storage name, local;
+
+	(void)state;
+	meet_server(&name);
+	local = name;
+	assert_int_equal(aw_ask_server(&local, &name, true), AW_ASK_YES);
+	has_records = true;
+	assert_int_equal(aw_ask_server(&local, &name, true), AW_ASK_RECORDS);
+	assert_int_equal(aw_ask_server(&local, &name, false), AW_ASK_YES);
+	has_records = false;
+	close_server();
+	assert_int_equal(aw_ask_server(&local, &name, true), AW_ASK_NO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ask__for_records),
 		cmocka_unit_test(ask__a_server_that_falls_silent),
 		cmocka_unit_test(ask__a_server_that_stays_silent),
 		cmocka_unit_test(ask__a_server_that_is_gone),

@@ -61,7 +61,7 @@ static void open_scene(struct scene *s)
 	assert_int_equal(connect(s->client, (struct sockaddr *)&s->local, len), 0);
 	assert_int_equal(getsockname(s->client, (struct sockaddr *)&s->remote, &len), 0);
 	assert_int_equal(fstat(s->listener, &file), 0);
-	aw_listeners_add(file.st_ino, &s->local, false, false);
+	aw_listeners_add(file.st_ino, &s->local, false, &(struct aw_listener_can){ 0 });
 }
 
 static void close_scene(struct scene *s)
@@ -71,12 +71,15 @@ static void close_scene(struct scene *s)
 	close(s->client);
 }
 
+static uint8_t client_has; /* AW_QUESTION_RECORDS, or 0 */
+
 static void send_question(int fd, const struct sockaddr_storage *remote, uint16_t port)
 {
 	uint8_t octets[AW_QUESTION_LEN] = AW_QUESTION_ASKS;
 	uint16_t unused;
 
 	octets[AW_QUESTION_VERSION_AT] = AW_QUESTION_VERSION;
+	octets[AW_QUESTION_YES_AT] = client_has;
 	assert_true(aw_question_addr((const struct sockaddr *)remote, octets + AW_QUESTION_ADDR_AT,
 				     &unused));
 	memcpy(octets + AW_QUESTION_PORT_AT, &port, sizeof(port));
@@ -96,8 +99,7 @@ static int open_question(const struct scene *s)
 	return fd;
 }
 
-/* What the client is answered. */
-static bool ask(const struct scene *s)
+static uint8_t ask_for_answer(const struct scene *s)
 {
 	uint8_t octets[AW_QUESTION_LEN];
 	int fd = open_question(s);
@@ -107,7 +109,13 @@ static bool ask(const struct scene *s)
 	assert_int_equal(recv(fd, octets, sizeof(octets), 0), sizeof(octets));
 	assert_memory_equal(octets, AW_QUESTION_ANSWERS, 8);
 	close(fd);
-	return octets[AW_QUESTION_YES_AT] == 1;
+	return octets[AW_QUESTION_YES_AT];
+}
+
+/* What the client is answered. */
+static bool ask(const struct scene *s)
+{
+	return ask_for_answer(s) == AW_QUESTION_YES;
 }
 
 static struct scene *told; /* whose program's word is still on its way */
@@ -238,6 +246,36 @@ static void listeners__hear_so_many_a_turn(void **state)
 	close_scene(&s);
 }
 
+static uint8_t ask_as(const struct scene *s, uint8_t has)
+{
+	client_has = has;
+	return ask_for_answer(s);
+}
+
+/* Where both have them, and to no client that is told no. */
+static void listeners__tell_of_records(void **state)
+{
+	const struct aw_listener_can has_them = { .records = true };
+	struct stat file;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s);
+	assert_int_equal(ask_as(&s, AW_QUESTION_RECORDS), AW_QUESTION_YES);
+	assert_int_equal(fstat(s.listener, &file), 0);
+	aw_listeners_add(file.st_ino, &s.local, false, &has_them);
+	assert_int_equal(ask_as(&s, AW_QUESTION_RECORDS), AW_QUESTION_YES | AW_QUESTION_RECORDS);
+	assert_int_equal(ask_as(&s, 0), AW_QUESTION_YES);
+	close_scene(&s);
+	open_scene(&s);
+	assert_int_equal(fstat(s.listener, &file), 0);
+	aw_listeners_add(file.st_ino, &s.local, false, &has_them);
+	assert_false(aw_listeners_decide(&s.local, &s.remote));
+	assert_int_equal(ask_as(&s, AW_QUESTION_RECORDS), 0);
+	client_has = 0;
+	close_scene(&s);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -254,6 +292,7 @@ int main(void)
 		cmocka_unit_test(listeners__once_the_listener_is_gone_it_is_no),
 		cmocka_unit_test(listeners__but_for_whom_the_program_has_accepted),
 		cmocka_unit_test(listeners__nor_for_whom_it_is_about_to_tell_of),
+		cmocka_unit_test(listeners__tell_of_records),
 		cmocka_unit_test(listeners__hear_so_many_a_turn),
 	};
 

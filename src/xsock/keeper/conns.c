@@ -132,7 +132,8 @@ void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp,
 	struct aw_conn *conn = calloc(1, sizeof(*conn));
 	int err = conn ? 0 : ENOMEM;
 
-	aw_listeners_forget(&order->local, &order->remote);
+	if (!order->records)
+		aw_listeners_forget(&order->local, &order->remote);
 	if (!err) {
 		conn->ino = order->ino;
 		conn->pid = order->pid;

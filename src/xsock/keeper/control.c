@@ -211,7 +211,8 @@ static void begin_directly(struct aw_letter *letter)
 
 	close(aw_letter_keep(letter, 1));
 	aw_status_serve(letter->order.pid);
-	aw_listeners_forget(&letter->order.local, &letter->order.remote);
+	if (!letter->order.records)
+		aw_listeners_forget(&letter->order.local, &letter->order.remote);
 	if (letter->count != 4)
 		return;
 	fds[0] = aw_letter_keep(letter, 0);
@@ -244,7 +245,8 @@ static void carry_out(struct aw_letter *letter)
 	case AW_ORDER_LISTEN:
 		aw_door_open(loop);
 		aw_listeners_add(order->ino, &order->local, order->v6only,
-				 aw_letter_may_bind(letter));
+				 &(struct aw_listener_can){ aw_letter_may_bind(letter),
+							    order->records });
 		aw_closer_close(aw_letter_keep(letter, 0)); /* before the program goes on */
 		answer(reply_of(letter), 0);
 		break;

@@ -26,7 +26,7 @@ struct listener {
 	struct listener *next;
 	struct aw_source source; /* fd -1: the port is not to be had */
 	struct sockaddr_storage local;
-	bool v6only, released, may_bind;
+	bool v6only, released, may_bind, records;
 	uint64_t inodes[INODES];
 	int count;
 	int64_t seen_ns; /* when it was last known to listen */
@@ -273,7 +273,11 @@ static void answer_one(struct listener *listener, int fd, struct msghdr *msg, ui
 	if (memcmp(octets, AW_QUESTION_ASKS, 8) != 0 ||
 	    octets[AW_QUESTION_VERSION_AT] != AW_QUESTION_VERSION)
 		return;
-	octets[AW_QUESTION_YES_AT] = may_be_iwarp(listener, msg->msg_name, octets);
+	octets[AW_QUESTION_YES_AT] &= listener->records ? AW_QUESTION_RECORDS : 0;
+	if (may_be_iwarp(listener, msg->msg_name, octets))
+		octets[AW_QUESTION_YES_AT] |= AW_QUESTION_YES;
+	else
+		octets[AW_QUESTION_YES_AT] = 0;
 	memcpy(octets, AW_QUESTION_ANSWERS, 8);
 	if (listener->source.fd == fd) /* the program may have asked for the port meanwhile */
 		reply(fd, msg, octets);
@@ -363,7 +367,7 @@ static void bury(struct aw_source *source)
 }
 
 void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v6only,
-		      bool may_bind)
+		      const struct aw_listener_can *can)
 {
 	struct listener *listener = find(local);
 
@@ -384,7 +388,8 @@ void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v
 	if (listener->count < INODES && !has_inode(listener->inodes, listener->count, ino))
 		listener->inodes[listener->count++] = ino;
 	listener->seen_ns = now_ns();
-	listener->may_bind |= may_bind || ntohs(port_of(local)) >= first_free_port();
+	listener->records = can->records;
+	listener->may_bind |= can->bind || ntohs(port_of(local)) >= first_free_port();
 	if (is_wanted(listener))
 		bind_udp(listener);
 }

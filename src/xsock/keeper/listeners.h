@@ -13,9 +13,13 @@
 
 /* take_orders: what programs have told by now is to be known. It may call any of these. */
 void aw_listeners_init(struct aw_loop *loop, void (*take_orders)(void));
-/* The listener ino is at local. v6only: IPv6 alone. may_bind: its program might have any UDP port itself. */
+/* What a listener's program can do: have any UDP port itself; records. */
+struct aw_listener_can {
+	bool bind, records;
+};
+/* The listener ino is at local. v6only: IPv6 alone. */
 void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v6only,
-		      bool may_bind);
+		      const struct aw_listener_can *can);
 /* remote's connection was accepted by the program, whose listener at local need not be there when it asks. */
 void aw_listeners_accepted(const struct sockaddr_storage *local,
 			   const struct sockaddr_storage *remote);

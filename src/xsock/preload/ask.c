@@ -34,6 +34,7 @@ enum answer {
 	ANSWER_REFUSED, /* there is nobody to answer */
 	ANSWER_NO, /* this connection; the next one may be another matter */
 	ANSWER_YES,
+	ANSWER_RECORDS, /* yes, and the server has records as we do */
 };
 
 static int64_t now_ns(void)
@@ -60,7 +61,7 @@ static struct server look_up(const uint8_t ip[16], uint16_t port)
 /* Who is silent after an answer is busy, or is not there any more: not every connection is to wait for it. */
 static void note(const uint8_t ip[16], uint16_t port, enum answer answer)
 {
-	bool heard = answer == ANSWER_YES || answer == ANSWER_NO;
+	bool heard = answer >= ANSWER_NO;
 	struct server *server = NULL;
 
 	aw_fdtab_lock();
@@ -130,6 +131,13 @@ static bool is_answer(const uint8_t *answer, const uint8_t *question)
 		      AW_QUESTION_NONCE_LEN) == 0;
 }
 
+static enum answer meaning_of(uint8_t octet)
+{
+	if (octet == (AW_QUESTION_YES | AW_QUESTION_RECORDS))
+		return ANSWER_RECORDS;
+	return octet == AW_QUESTION_YES ? ANSWER_YES : ANSWER_NO;
+}
+
 /* Waits for an answer with our nonce; other datagrams are passed over. */
 static enum answer hear(int fd, const uint8_t *question, int wait_ms)
 {
@@ -149,11 +157,12 @@ static enum answer hear(int fd, const uint8_t *question, int wait_ms)
 		if (got < 0 && errno != EAGAIN && errno != EINTR)
 			return ANSWER_REFUSED;
 		if (got == AW_QUESTION_LEN && is_answer(answer, question))
-			return answer[AW_QUESTION_YES_AT] == 1 ? ANSWER_YES : ANSWER_NO;
+			return meaning_of(answer[AW_QUESTION_YES_AT]);
 	}
 }
 
-bool aw_ask_server(const struct sockaddr_storage *local, const struct sockaddr_storage *remote)
+enum aw_ask aw_ask_server(const struct sockaddr_storage *local,
+			  const struct sockaddr_storage *remote, bool records)
 {
 	uint8_t question[AW_QUESTION_LEN] = AW_QUESTION_ASKS, server[16];
 	uint16_t port, client_port;
@@ -164,22 +173,25 @@ bool aw_ask_server(const struct sockaddr_storage *local, const struct sockaddr_s
 	if (!aw_question_addr((const struct sockaddr *)remote, server, &port) ||
 	    !aw_question_addr((const struct sockaddr *)local, question + AW_QUESTION_ADDR_AT,
 			      &client_port))
-		return false;
+		return AW_ASK_NO;
 	known = look_up(server, port);
 	if (known.silent_until_ns > now_ns())
-		return false;
+		return AW_ASK_NO;
 	question[AW_QUESTION_VERSION_AT] = AW_QUESTION_VERSION;
+	question[AW_QUESTION_YES_AT] = records ? AW_QUESTION_RECORDS : 0;
 	memcpy(question + AW_QUESTION_PORT_AT, &client_port, sizeof(client_port));
 	if (getrandom(question + AW_QUESTION_NONCE_AT, AW_QUESTION_NONCE_LEN, 0) !=
 	    AW_QUESTION_NONCE_LEN)
-		return false;
+		return AW_ASK_NO;
 	fd = open_question(local, remote);
 	if (fd < 0)
-		return false;
+		return AW_ASK_NO;
 	if (aw_libc()->send(fd, question, sizeof(question), MSG_NOSIGNAL) > 0)
 		answer = hear(fd, question,
 			      known.answers ? aw_ask_patience_ms() : aw_ask_wait_ms(ASK_MS));
 	aw_libc()->close(fd);
 	note(server, port, answer);
-	return answer == ANSWER_YES;
+	if (answer == ANSWER_RECORDS)
+		return AW_ASK_RECORDS;
+	return answer == ANSWER_YES ? AW_ASK_YES : AW_ASK_NO;
 }

@@ -13,8 +13,14 @@ int aw_ask_patience_ms(void);
 
 /*
  * Waits for 10 ms unless told otherwise, and for a second where the server has answered before and was not silent
- * twice since. After silence none is asked for 10 seconds.
+ * twice since. After silence none is asked for 10 seconds. records: whether this end has them.
  */
-bool aw_ask_server(const struct sockaddr_storage *local, const struct sockaddr_storage *remote);
+enum aw_ask {
+	AW_ASK_NO,
+	AW_ASK_YES,
+	AW_ASK_RECORDS, /* yes, and both ends have records */
+};
+enum aw_ask aw_ask_server(const struct sockaddr_storage *local,
+			  const struct sockaddr_storage *remote, bool records);
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "xsock/framed/framed.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/legacy.h"
 #include "xsock/preload/libc.h"
@@ -155,6 +156,7 @@ static void tell_keeper(const struct aw_direct *direct, const struct aw_sock *so
 	struct aw_order order;
 
 	aw_keeper_begin(&order, AW_ORDER_DIRECT);
+	order.records = aw_framed_is_wanted();
 	order.fd = fd;
 	order.mode = (uint8_t)sock->mode;
 	if (aw_keeper_tell(&order, fds, legacy->will ? 4 : 2) != 0)

@@ -26,6 +26,9 @@ _Atomic(unsigned) aw_fdtab_touchy;
 _Atomic(unsigned) aw_fdtab_directs;
 _Atomic(unsigned) aw_fdtab_bridged;
 _Atomic(struct aw_direct *) aw_fdtab_direct[AW_FDTAB_MAX];
+_Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
+void (*aw_fdtab_leave_slot)(struct aw_slot *slot);
+void (*aw_fdtab_at_fork)(bool in_child);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -97,24 +100,6 @@ void aw_fdtab_wait(void)
 	pthread_cond_wait(&changed, &lock);
 	signals_before = before;
 	cancel_before = cancel;
-}
-
-bool aw_fdtab_is_paired(int fd, bool begins)
-{
-	enum aw_fd_state state = aw_fdtab_state(fd);
-	const struct aw_sock *sock;
-
-	if (state == AW_FD_STARTING) {
-		aw_fdtab_lock();
-		sock = aw_fdtab_get(fd);
-		while (sock && sock->state == AW_FD_STARTING && (begins || sock->direct)) {
-			aw_fdtab_wait();
-			sock = aw_fdtab_get(fd);
-		}
-		state = sock ? sock->state : AW_FD_NONE;
-		aw_fdtab_unlock();
-	}
-	return state == AW_FD_BRIDGED || state == AW_FD_DIRECT;
 }
 
 void aw_fdtab_sleep(struct aw_sock *sock)
@@ -232,6 +217,8 @@ static void before_fork(void)
 		aw_touch_pending();
 	aw_fdtab_lock();
 	keeps = !borrowed && !is_leaving;
+	if (aw_fdtab_at_fork && !borrowed)
+		aw_fdtab_at_fork(false);
 }
 
 /* What another thread has accepted since the fork began is that thread's. */
@@ -282,6 +269,8 @@ static void born(void)
 		drop_pending();
 	if (keeps)
 		drop_connecting();
+	if (aw_fdtab_at_fork)
+		aw_fdtab_at_fork(true);
 	aw_fdtab_unlock();
 }
 
@@ -291,6 +280,8 @@ pid_t aw_fdtab_bare_fork(void)
 
 	aw_fdtab_lock();
 	keeps = true;
+	if (aw_fdtab_at_fork)
+		aw_fdtab_at_fork(false);
 	pid = aw_libc()->_Fork();
 	if (pid == 0)
 		born();
@@ -347,6 +338,8 @@ static void put_sock(int fd, const struct aw_sock *sock)
 		atomic_store(&aw_fdtab_direct[fd], sock->direct);
 	else if (sock->direct)
 		atomic_store(&aw_fdtab_direct[fd], NULL);
+	if (sock->slot)
+		atomic_store(&aw_fdtab_slots[fd], sock->slot);
 	put_state(fd, sock->state);
 }
 
@@ -373,6 +366,8 @@ static void free_unused(struct aw_sock *sock)
 	if (sock->fds || sock->users)
 		return;
 	count(sock->state, -1u);
+	if (sock->slot)
+		aw_fdtab_leave_slot(sock->slot);
 	if (sock->direct) {
 		sock->direct->linger = sock->linger;
 		sock->direct->next = dead;
@@ -404,6 +399,8 @@ static void detach(int fd)
 		return;
 	if (sock->direct)
 		atomic_store(&aw_fdtab_direct[fd], NULL);
+	if (sock->slot)
+		atomic_store(&aw_fdtab_slots[fd], NULL);
 	assert(sock->fds);
 	sock->fds--;
 	free_unused(sock);
@@ -522,6 +519,7 @@ void aw_fdtab_clear(void)
 	for (int fd = 0; fd < top; fd++) {
 		put_state(fd, AW_FD_NONE);
 		atomic_store(&aw_fdtab_direct[fd], NULL);
+		atomic_store(&aw_fdtab_slots[fd], NULL);
 		socks[fd] = NULL;
 	}
 	atomic_store(&aw_fdtab_touchy, 0);

@@ -29,6 +29,7 @@ enum aw_fd_state {
 	AW_FD_LISTENER,
 	AW_FD_BRIDGED, /* one end of a pair whose other end the keeper has */
 	AW_FD_INTERNAL, /* of this library; the program does not know it */
+	AW_FD_FRAMED, /* a TCP socket, with a record beside it */
 	AW_FD_DIRECT, /* one end of a pair, and the endpoint is in this process */
 	AW_FD_CONNECTING, /* connect is under way, or done and not looked at */
 	AW_FD_PENDING, /* connected, still TCP; MPA starts at the first touch */
@@ -73,6 +74,7 @@ struct aw_sock {
 	struct sockaddr_storage local, remote; /* once bridged */
 	struct aw_watch *watches; /* while it is not bridged */
 	struct aw_direct *direct; /* while the endpoint is in this process */
+	struct aw_slot *slot; /* of the record, once it is framed */
 };
 
 extern _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
@@ -85,6 +87,11 @@ extern _Atomic(unsigned) aw_fdtab_directs;
 extern _Atomic(unsigned) aw_fdtab_bridged;
 /* Of fds that are direct. */
 extern _Atomic(struct aw_direct *) aw_fdtab_direct[AW_FDTAB_MAX];
+/* Of fds that are framed. */
+extern _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
+/* With the lock: this process has no fd of the slot's socket any more; it is about to fork, or is a fork's child. */
+extern void (*aw_fdtab_leave_slot)(struct aw_slot *slot);
+extern void (*aw_fdtab_at_fork)(bool in_child);
 
 /* It connects, and the thread that has begun that is still in the call. */
 static inline bool aw_fdtab_is_called(const struct aw_sock *sock)
@@ -102,6 +109,12 @@ static inline enum aw_fd_state aw_fdtab_state(int fd)
 static inline bool aw_fdtab_is_touchy(int fd)
 {
 	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_DIRECT, 0);
+}
+
+/* Framed, or touchy: the wrappers have something to do. */
+static inline bool aw_fdtab_is_special(int fd)
+{
+	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_FRAMED, 0);
 }
 
 /* A direct one is in no epoll set. */

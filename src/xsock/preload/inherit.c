@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Writes and reads the variables. A socket is "INODE:STATE:MODE:ROLE:LOCAL:REMOTE", with commas
-// between sockets; the addresses are a bridged one's, in hex.
+// between sockets; the addresses are a bridged one's, in hex, and a framed one has its slot's number instead.
 #include "xsock/preload/inherit.h"
 
 #include <dirent.h>
@@ -13,12 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "xsock/framed/framed.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/fdtab.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/memory.h"
 #include "xsock/preload/name.h"
+#include "xsock/preload/say.h"
 #include "xsock/preload/touch.h"
 
 #define ADDR_OCTETS sizeof(struct sockaddr_in6)
@@ -65,7 +67,7 @@ static bool get_hex(const char *from, void *to)
 
 static enum rank rank_of(const struct aw_sock *sock, int fd)
 {
-	if (sock->state != AW_FD_BRIDGED)
+	if (sock->state != AW_FD_BRIDGED && sock->state != AW_FD_FRAMED)
 		return RANK_UNKNOWN;
 	return aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? RANK_OTHER : RANK_OPEN;
 }
@@ -83,6 +85,8 @@ static void write_socket(struct aw_sock *sock, int fd, void *arg)
 	if (sock->state == AW_FD_BRIDGED) {
 		put_hex(local, &sock->local);
 		put_hex(remote, &sock->remote);
+	} else if (sock->state == AW_FD_FRAMED) {
+		sprintf(local, "%u", aw_arena_number(sock->slot));
 	}
 	text->len += (size_t)sprintf(text->at + text->len, "%s%lu:%d:%d:%d:%s:%s",
 				     text->len ? "," : "", (unsigned long)sock->ino, sock->state,
@@ -92,6 +96,7 @@ static void write_socket(struct aw_sock *sock, int fd, void *arg)
 static bool is_ours(const char *entry)
 {
 	return strncmp(entry, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS)) == 0 ||
+	       strncmp(entry, AW_INHERIT_ARENA "=", sizeof(AW_INHERIT_ARENA)) == 0 ||
 	       strncmp(entry, AW_INHERIT_KEEPER "=", sizeof(AW_INHERIT_KEEPER)) == 0;
 }
 
@@ -100,7 +105,7 @@ struct bequest {
 	size_t octets; /* of all of it */
 	struct bequest *outer; /* of a call that a signal's handler has interrupted */
 	bool borrowed; /* a child of vfork's */
-	char keeper[64];
+	char keeper[64], arena[64];
 	char fds[sizeof(AW_INHERIT_FDS) + TEXT_MAX];
 	char *env[];
 };
@@ -144,7 +149,7 @@ static struct bequest *outer_of(void)
 
 static struct bequest *new_bequest(char *const env[])
 {
-	size_t octets = sizeof(struct bequest) + (count_entries(env) + 3) * sizeof(char *);
+	size_t octets = sizeof(struct bequest) + (count_entries(env) + 4) * sizeof(char *);
 	struct bequest *bequest = aw_memory_map(octets), *outer = outer_of();
 
 	if (bequest) {
@@ -176,14 +181,15 @@ static void write_sockets(struct bequest *bequest)
 		memcpy(bequest->fds, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS));
 }
 
-static void write_keeper(struct bequest *bequest, int keeper)
+/* As a variable: a file, by its inode. */
+static void write_file(char *text, const char *name, int fd)
 {
 	struct stat file = { 0 };
 
-	if (keeper < 0)
+	if (fd < 0)
 		return;
-	fstat(keeper, &file);
-	sprintf(bequest->keeper, AW_INHERIT_KEEPER "=%d:%lu", keeper, (unsigned long)file.st_ino);
+	fstat(fd, &file);
+	sprintf(text, "%s=%d:%lu", name, fd, (unsigned long)file.st_ino);
 }
 
 /* False: env will do as it is. */
@@ -199,33 +205,42 @@ static bool assemble(struct bequest *bequest, char *const env[])
 		bequest->env[kept++] = bequest->fds;
 	if (bequest->keeper[0])
 		bequest->env[kept++] = bequest->keeper;
-	return bequest->fds[0] || bequest->keeper[0];
+	if (bequest->arena[0])
+		bequest->env[kept++] = bequest->arena;
+	return bequest->fds[0] || bequest->keeper[0] || bequest->arena[0];
 }
 
 char **aw_inherit_env(char *const env[])
 {
 	struct bequest *bequest = new_bequest(env);
-	int keeper = aw_keeper_bequest();
+	int keeper = aw_keeper_bequest(), arena;
 
+	aw_framed_prepare_relatives();
+	arena = aw_arena_bequest();
 	if (!bequest)
 		return NULL;
 	write_sockets(bequest);
-	write_keeper(bequest, keeper);
+	write_file(bequest->keeper, AW_INHERIT_KEEPER, keeper);
+	write_file(bequest->arena, AW_INHERIT_ARENA, arena);
 	if (!assemble(bequest, env)) {
 		drop(bequest);
 		return NULL;
 	}
 	if (keeper >= 0)
 		aw_libc()->fcntl(keeper, F_SETFD, 0);
+	if (arena >= 0)
+		aw_libc()->fcntl(arena, F_SETFD, 0);
 	return bequest->env;
 }
 
 void aw_inherit_undo(char **env)
 {
-	int saved = errno, keeper = aw_keeper_bequest();
+	int saved = errno, keeper = aw_keeper_bequest(), arena = aw_arena_bequest();
 
 	if (env && keeper >= 0)
 		aw_libc()->fcntl(keeper, F_SETFD, FD_CLOEXEC);
+	if (env && arena >= 0)
+		aw_libc()->fcntl(arena, F_SETFD, FD_CLOEXEC);
 	if (env)
 		drop((struct bequest *)((char *)env - offsetof(struct bequest, env)));
 	errno = saved;
@@ -261,11 +276,21 @@ void aw_inherit_settle(void)
 	aw_touch_closing_range(0, UINT_MAX);
 }
 
+/* Closed by the exec: it is the process's no more. */
+static void leave_slot(unsigned number, unsigned long ino)
+{
+	struct aw_slot *slot = aw_arena_find(number, ino);
+
+	if (slot)
+		aw_arena_leave(slot);
+}
+
 /* One socket of the variable, at whichever fds it has now. */
 static void take_socket(const char *text, const int *fds, const struct stat *files, int count)
 {
 	struct aw_sock sock = { 0 };
 	unsigned long ino;
+	unsigned number;
 	int state, mode, role, at = 0, first = -1;
 
 	if (sscanf(text, "%lu:%d:%d:%d:%n", &ino, &state, &mode, &role, &at) != 4 || !at ||
@@ -280,6 +305,10 @@ static void take_socket(const char *text, const int *fds, const struct stat *fil
 	if (sock.state == AW_FD_BRIDGED &&
 	    (!get_hex(text + at, &sock.local) || !get_hex(text + at + ADDR_HEX + 1, &sock.remote)))
 		return;
+	sock.ino = ino;
+	if (sock.state == AW_FD_FRAMED &&
+	    (sscanf(text + at, "%u", &number) != 1 || !aw_framed_inherit(&sock, number)))
+		return;
 	for (int i = 0; i < count; i++) {
 		if (!S_ISSOCK(files[i].st_mode) || files[i].st_ino != ino)
 			continue;
@@ -288,6 +317,8 @@ static void take_socket(const char *text, const int *fds, const struct stat *fil
 		else if (first >= 0)
 			aw_fdtab_copy(first, fds[i], false);
 	}
+	if (first < 0 && sock.slot)
+		leave_slot(number, ino);
 }
 
 static int list_fds(int *fds, struct stat *files)
@@ -322,27 +353,50 @@ static void take_sockets(const char *text)
 	free(fds);
 }
 
-static void take_keeper(const char *text)
+/* The file that write_file has written of, or -1. */
+static int read_file(const char *text, struct stat *file)
 {
 	unsigned long ino;
-	struct stat file;
 	int fd;
 
-	if (sscanf(text, "%d:%lu", &fd, &ino) == 2 && fstat(fd, &file) == 0 &&
-	    S_ISSOCK(file.st_mode) && file.st_ino == ino && aw_name_is_believed(fd))
+	return sscanf(text, "%d:%lu", &fd, &ino) == 2 && fstat(fd, file) == 0 && file->st_ino == ino
+		       ? fd
+		       : -1;
+}
+
+static void take_keeper(const char *text)
+{
+	struct stat file;
+	int fd = read_file(text, &file);
+
+	if (fd >= 0 && S_ISSOCK(file.st_mode) && aw_name_is_believed(fd))
 		aw_keeper_inherit(fd);
+}
+
+static void take_arena(const char *text)
+{
+	struct stat file;
+	int fd = read_file(text, &file);
+
+	if (fd < 0 || !aw_arena_adopt(fd))
+		aw_say(AW_SAY_ERROR,
+		       "the records that this program was left with cannot be mapped");
 }
 
 /* stdio reads and writes behind our back: what came as fd 0, 1 or 2 is settled at once. */
 __attribute__((constructor(200))) static void inherit(void)
 {
 	const char *keeper = getenv(AW_INHERIT_KEEPER), *fds = getenv(AW_INHERIT_FDS);
+	const char *arena = getenv(AW_INHERIT_ARENA);
 
 	if (keeper)
 		take_keeper(keeper);
+	if (arena)
+		take_arena(arena);
 	if (fds)
 		take_sockets(fds);
 	unsetenv(AW_INHERIT_KEEPER);
+	unsetenv(AW_INHERIT_ARENA);
 	unsetenv(AW_INHERIT_FDS);
 	aw_keeper_present();
 	for (int fd = 0; fds && fd <= 2; fd++)

@@ -398,10 +398,11 @@ static void go_plain(struct aw_sock *sock)
 	aw_fdtab_drop(sock);
 }
 
-/* False: it is one end of a pair. With the lock. */
+/* False: it has begun. With the lock. */
 static bool take_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
 {
-	if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_DIRECT)
+	if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_DIRECT ||
+	    sock->state == AW_FD_FRAMED)
 		return false;
 	sock->mode = mode;
 	sock->mode_asked = true;
@@ -481,7 +482,7 @@ static int get_iwarp(int fd, int name, void *value, socklen_t *len)
 	if (!look_up(fd, &sock) && !is_stream(fd))
 		return failed(EOPNOTSUPP);
 	number = name == IWARP_MODE ? (int)sock.mode : (int)sock.role;
-	if ((sock.state == AW_FD_BRIDGED || sock.direct) && name == IWARP_MODE)
+	if ((sock.state == AW_FD_BRIDGED || sock.direct || sock.slot) && name == IWARP_MODE)
 		number = IWARP_ON;
 	return give(&number, sizeof(number), value, len);
 }
@@ -555,6 +556,8 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 		return set_iwarp(fd, name, value, len);
 	if (aw_fdtab_is_paired(fd, false))
 		return set_bridged(fd, level, name, value, len);
+	if (aw_fdtab_state(fd) == AW_FD_FRAMED && place_of(level, name) == PLACE_NOWHERE)
+		return failed(ENOPROTOOPT);
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
 	if (result == 0 && !(touchy && aw_fdtab_is_paired(fd, true)))
 		return 0;

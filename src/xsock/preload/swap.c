@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "xsock/framed/framed.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/name.h"
@@ -64,6 +65,7 @@ int aw_swap_to_keeper(struct aw_sock *sock, int fd, int far, int near)
 	order.role = (uint8_t)sock->role;
 	order.mode = (uint8_t)sock->mode;
 	order.nodelay = nodelay != 0;
+	order.records = aw_framed_is_wanted();
 	order.fd = fd;
 	err = aw_keeper_tell(&order, fds, 3);
 	sock->keeper = aw_keeper_number();

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "xsock/framed/framed.h"
 #include "xsock/preload/ask.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/doubt.h"
@@ -20,9 +21,11 @@
 
 #define KEY "MPA ID Req Frame" /* RFC 5044 7.1 */
 #define KEY_LEN 16
+#define OCTETS 1024 /* no Request is longer */
 
 enum verdict {
 	VERDICT_IWARP,
+	VERDICT_RECORD, /* the same, and both ends have records */
 	VERDICT_PLAIN,
 	VERDICT_REFUSED, /* the connect has failed */
 	VERDICT_LATER, /* nothing to go by yet */
@@ -62,23 +65,74 @@ static bool may_wait(const struct touched *t)
 	       !(aw_libc()->fcntl(t->fd, F_GETFL) & O_NONBLOCK);
 }
 
+/*
+ * What a client's first octets say. Whose end has records looks at all of a Request; where its time is over (wanted
+ * NULL), the keeper sees to what has not come. *wanted: of LATER, how many octets there must be.
+ */
+static enum verdict read_octets(const uint8_t *octets, size_t got, size_t *wanted)
+{
+	size_t missing = KEY_LEN - got;
+
+	if (memcmp(octets, KEY, got < KEY_LEN ? got : KEY_LEN) != 0)
+		return VERDICT_PLAIN;
+	if (got >= KEY_LEN && !aw_framed_is_wanted())
+		return VERDICT_IWARP;
+	if (got >= KEY_LEN) {
+		switch (aw_framed_judge(octets, got, &missing)) {
+		case AW_OFFER_WHOLE:
+			return VERDICT_RECORD;
+		case AW_OFFER_NONE:
+			return VERDICT_IWARP;
+		case AW_OFFER_MORE:
+			break;
+		}
+	}
+	if (!wanted)
+		return got >= KEY_LEN ? VERDICT_IWARP : VERDICT_PLAIN;
+	*wanted = got + missing;
+	return VERDICT_LATER;
+}
+
 /* The first octets look like a key but are too few: the rest, or another octet, comes soon. */
 static enum verdict await_rest(int fd, int ms)
 {
-	uint8_t octets[KEY_LEN];
-	int lowat = KEY_LEN, before = 1;
+	struct aw_deadline deadline = aw_deadline_after_ms(ms);
+	uint8_t octets[OCTETS];
+	size_t wanted = KEY_LEN;
+	enum verdict verdict;
+	int before = 1;
 	socklen_t len = sizeof(before);
-	ssize_t got;
 
 	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, &len);
-	aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat));
-	aw_touch_poll(fd, POLLIN, ms);
+	do {
+		int lowat = (int)wanted;
+		short ready;
+		ssize_t got;
+
+		aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat));
+		ready = aw_touch_poll(fd, POLLIN, aw_deadline_at_most_ms(&deadline, ms));
+		got = aw_libc()->recv(fd, octets, sizeof(octets), MSG_PEEK | MSG_DONTWAIT);
+		verdict = got > 0 ? read_octets(octets, (size_t)got,
+						ready && (size_t)got >= wanted ? &wanted : NULL)
+				  : VERDICT_PLAIN;
+	} while (verdict == VERDICT_LATER);
 	aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, sizeof(before));
-	got = aw_libc()->recv(fd, octets, KEY_LEN, MSG_PEEK | MSG_DONTWAIT);
-	return got == KEY_LEN && memcmp(octets, KEY, KEY_LEN) == 0 ? VERDICT_IWARP : VERDICT_PLAIN;
+	return verdict;
 }
 
 static enum verdict judge_silent(int fd);
+
+/* The time for the rest is over. */
+static enum verdict judge_late(int fd)
+{
+	uint8_t octets[OCTETS];
+	ssize_t got;
+
+	if (!aw_framed_is_wanted())
+		return VERDICT_PLAIN;
+	got = aw_libc()->recv(fd, octets, sizeof(octets), MSG_PEEK | MSG_DONTWAIT);
+	return got > 0 ? read_octets(octets, (size_t)got, NULL) : VERDICT_PLAIN;
+}
 
 /* Who must not wait looks again later. A write does not wait for who might be anybody, and has not asked. */
 static enum verdict judge_rest(const struct touched *t, size_t got)
@@ -89,14 +143,14 @@ static enum verdict judge_rest(const struct touched *t, size_t got)
 		return judge_silent(t->fd);
 	if (t->kind == AW_TOUCH_WRITE) {
 		verdict = await_rest(t->fd, at_most(t, aw_ask_wait_ms(AW_TOUCH_GRACE_MS)));
-		if (verdict == VERDICT_IWARP || judge_silent(t->fd) == VERDICT_PLAIN)
+		if (verdict != VERDICT_PLAIN || judge_silent(t->fd) == VERDICT_PLAIN)
 			return verdict;
 		return await_rest(t->fd, at_most(t, aw_doubt_ms()));
 	}
 	if (may_wait(t))
 		return await_rest(t->fd, aw_doubt_ms());
 	if (!aw_doubt_lasts(t->fd, got))
-		return VERDICT_PLAIN;
+		return judge_late(t->fd);
 	errno = EAGAIN;
 	return t->kind == AW_TOUCH_POLL ? VERDICT_LATER : VERDICT_FAILED;
 }
@@ -104,14 +158,23 @@ static enum verdict judge_rest(const struct touched *t, size_t got)
 /* Something can be read: octets, or the end. flags tell whether that is certain. */
 static enum verdict judge_octets(const struct touched *t, int flags)
 {
-	uint8_t octets[KEY_LEN];
-	ssize_t got = aw_libc()->recv(t->fd, octets, KEY_LEN, MSG_PEEK | flags);
+	uint8_t octets[OCTETS];
+	ssize_t got = aw_libc()->recv(t->fd, octets, sizeof(octets), MSG_PEEK | flags);
+	enum verdict verdict;
+	size_t wanted;
 
-	if (got < 0)
-		return VERDICT_FAILED;
-	if (got == 0 || memcmp(octets, KEY, (size_t)got) != 0)
-		return VERDICT_PLAIN;
-	return got == KEY_LEN ? VERDICT_IWARP : judge_rest(t, (size_t)got);
+	if (got <= 0)
+		return got ? VERDICT_FAILED : VERDICT_PLAIN;
+	verdict = read_octets(octets, (size_t)got, &wanted);
+	return verdict == VERDICT_LATER ? judge_rest(t, (size_t)got) : verdict;
+}
+
+/* Behind a reset, too: a Request of a record's is none of the program's business. */
+static bool has_octets(int fd)
+{
+	int count = 0;
+
+	return aw_framed_is_wanted() && aw_libc()->ioctl(fd, FIONREAD, &count) == 0 && count > 0;
 }
 
 /* An error is left where it is, for the program. */
@@ -119,7 +182,7 @@ static enum verdict judge_readable(const struct touched *t, short revents)
 {
 	enum verdict verdict;
 
-	if (revents & POLLERR)
+	if (revents & POLLERR && !has_octets(t->fd))
 		return VERDICT_PLAIN;
 	verdict = judge_octets(t, MSG_DONTWAIT);
 	return verdict == VERDICT_FAILED ? VERDICT_LATER : verdict;
@@ -145,7 +208,7 @@ static enum verdict judge_client(const struct aw_sock *sock, const struct touche
 	short revents;
 
 	if (aw_doubt_is_over(sock))
-		return VERDICT_PLAIN;
+		return judge_late(t->fd);
 	if (t->kind == AW_TOUCH_READ && sock->doubt_ns && may_wait(t))
 		return await_rest(t->fd, aw_doubt_ms());
 	if (t->kind == AW_TOUCH_READ)
@@ -157,8 +220,8 @@ static enum verdict judge_client(const struct aw_sock *sock, const struct touche
 		return VERDICT_LATER;
 	if (judge_silent(t->fd) == VERDICT_PLAIN)
 		return VERDICT_PLAIN;
-	/* It was told yes. Did it hear that in time? Who closes need not know: nothing is to be said to it. */
-	if (t->kind == AW_TOUCH_CLOSE)
+	/* It was told yes. Did it hear that in time? Who closes need not know, unless a record's peer is to see an end in order. */
+	if (t->kind == AW_TOUCH_CLOSE && !aw_framed_is_wanted())
 		return VERDICT_IWARP;
 	revents = aw_touch_poll(t->fd, POLLIN, at_most(t, aw_ask_patience_ms()));
 	return revents ? judge_readable(t, revents) : VERDICT_PLAIN;
@@ -174,7 +237,15 @@ static enum verdict judge_server(int fd)
 		return VERDICT_PLAIN;
 	if (aw_touch_poll(fd, POLLIN, 0))
 		return VERDICT_PLAIN; /* who has spoken already speaks plainly */
-	return aw_ask_server(&local, &remote) ? VERDICT_IWARP : VERDICT_PLAIN;
+	switch (aw_ask_server(&local, &remote, aw_framed_is_wanted())) {
+	case AW_ASK_NO:
+		return VERDICT_PLAIN;
+	case AW_ASK_YES:
+		return VERDICT_IWARP;
+	case AW_ASK_RECORDS:
+		return VERDICT_RECORD;
+	}
+	return VERDICT_PLAIN;
 }
 
 /* Whether connect has come to its end, waiting for it if the call may. */
@@ -197,17 +268,30 @@ static enum verdict judge_connect(const struct touched *t)
 		       : VERDICT_REFUSED;
 }
 
+/* It has ended before a Request came: the kernel tells the program how. */
+static bool is_over(int fd)
+{
+	short revents = aw_touch_poll(fd, POLLRDHUP, 0);
+	uint8_t octet;
+
+	return revents & (POLLERR | POLLHUP) ||
+	       (revents && aw_libc()->recv(fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT) == 0);
+}
+
 static enum verdict judge(const struct aw_sock *sock, const struct touched *t)
 {
-	if (sock->state == AW_FD_CONNECTING) {
-		enum verdict verdict = judge_connect(t);
+	enum verdict verdict;
 
+	if (sock->state == AW_FD_CONNECTING) {
+		verdict = judge_connect(t);
 		if (verdict != VERDICT_IWARP)
 			return verdict;
 	}
-	if (sock->mode == AW_XS_ON)
+	if (sock->mode == AW_XS_ON && (!aw_framed_is_wanted() || sock->extended))
 		return VERDICT_IWARP;
-	return sock->role == AW_ROLE_ACTIVE ? judge_server(t->fd) : judge_client(sock, t);
+	verdict = sock->role == AW_ROLE_ACTIVE ? judge_server(t->fd) : judge_client(sock, t);
+	return verdict == VERDICT_PLAIN && sock->mode == AW_XS_ON && !is_over(t->fd) ? VERDICT_IWARP
+										     : verdict;
 }
 
 /* Another thread may have come to another verdict, and be at it: what it makes of the fd is what the call meets. */
@@ -278,10 +362,15 @@ static bool claim(struct aw_sock *sock, int fd)
 	return claimed;
 }
 
-static int start_claimed(struct aw_sock *sock, const struct touched *t)
+/* The keeper answers a Request of a record's for want of a slot: its peer, which counts on a record, finds that out. */
+static int start_claimed(struct aw_sock *sock, const struct touched *t, bool record)
 {
 	int err = ENOTSUP;
 
+	if (record && aw_framed_start(sock, t->fd) == 0)
+		return 0;
+	if (aw_framed_is_wanted())
+		aw_say(AW_SAY_INFO, "fd %d is no record", t->fd);
 	if (t->direct && !t->dontwait && aw_direct_may(sock, t->fd))
 		err = aw_swap_socket(sock, t->fd, aw_direct_give);
 	if (err)
@@ -293,7 +382,7 @@ static int start_claimed(struct aw_sock *sock, const struct touched *t)
  * One thread starts, others wait for it: so would a handler of a signal that uses the fd, and for ever, and all of
  * them for a thread that is cancelled.
  */
-static int start(struct aw_sock *sock, const struct touched *t)
+static int start(struct aw_sock *sock, const struct touched *t, bool record)
 {
 	int cancel, result = 0;
 	sigset_t all, before;
@@ -302,7 +391,7 @@ static int start(struct aw_sock *sock, const struct touched *t)
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (claim(sock, t->fd))
-		result = start_claimed(sock, t);
+		result = start_claimed(sock, t, record);
 	pthread_setcancelstate(cancel, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return result;
@@ -312,7 +401,8 @@ static int carry_out(struct aw_sock *sock, const struct touched *t, enum verdict
 {
 	switch (verdict) {
 	case VERDICT_IWARP:
-		return start(sock, t);
+	case VERDICT_RECORD:
+		return start(sock, t, verdict == VERDICT_RECORD);
 	case VERDICT_PLAIN:
 		go_plain(sock);
 		return 0;

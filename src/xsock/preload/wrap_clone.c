@@ -7,15 +7,24 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "xsock/framed/framed.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
+#include "xsock/preload/raw.h"
 #include "xsock/preload/sandbox.h"
 #include "xsock/preload/say.h"
 #include "xsock/preload/touch.h"
 #include "xsock/preload/uring.h"
 
 #define ARGUMENTS 6
+
+static void prepare_fork(void)
+{
+	aw_framed_prepare_relatives();
+	aw_touch_pending();
+	aw_framed_share();
+}
 
 /* As with syscall below, it may have been passed fewer arguments. */
 __attribute__((no_sanitize("address"))) AW_WRAPPER int clone(int (*run)(void *), void *stack,
@@ -31,7 +40,7 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER int clone(int (*run)(void *),
 	child_tid = va_arg(list, pid_t *);
 	va_end(list);
 	if (!(flags & CLONE_VM))
-		aw_touch_pending();
+		prepare_fork();
 	return aw_libc()->clone(run, stack, flags, arg, parent_tid, tls, child_tid);
 }
 
@@ -53,35 +62,6 @@ static bool is_fork(long number, const long *arguments)
 	}
 }
 
-/* Where number has an fd that it reads, writes or waits for: which argument; -1: not of these. */
-static int fd_argument(long number)
-{
-	switch (number) {
-	case SYS_read:
-	case SYS_write:
-	case SYS_readv:
-	case SYS_writev:
-	case SYS_recvfrom:
-	case SYS_sendto:
-	case SYS_recvmsg:
-	case SYS_sendmsg:
-	case SYS_recvmmsg:
-	case SYS_sendmmsg:
-	case SYS_shutdown:
-	case SYS_sendfile:
-	case SYS_ioctl:
-	case SYS_fcntl:
-	case SYS_dup:
-	case SYS_dup3:
-		return 0;
-	case SYS_splice:
-	case SYS_epoll_ctl:
-		return 2;
-	default:
-		return -1;
-	}
-}
-
 static bool is_wait(long number)
 {
 	switch (number) {
@@ -100,10 +80,10 @@ static bool is_wait(long number)
 /* The kernel's own socket is to be there for calls that pass our wrappers. */
 static int prepare(long number, const long *arguments)
 {
-	int which = fd_argument(number);
+	int which = aw_raw_fd_argument(number);
 
 	if (is_fork(number, arguments))
-		aw_touch_pending();
+		prepare_fork();
 	if (!aw_direct_is_on())
 		return 0;
 	if (number == SYS_seccomp || is_wait(number))
@@ -148,6 +128,8 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 				(char *const *)a[3], (int)a[4]);
 	if (aw_fdtab_any_touchy() && prepare(number, a))
 		return -1;
+	if (aw_raw_call_framed(number, a, &result))
+		return result;
 	result = aw_libc()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (result == 0 && number == SYS_seccomp)
 		aw_sandbox_enter();

@@ -135,6 +135,7 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 		break;
 	case AW_FD_BRIDGED:
 	case AW_FD_DIRECT:
+	case AW_FD_FRAMED:
 		return connect_bridged(fd);
 	case AW_FD_CONNECTING:
 		result = aw_libc()->connect(fd, addr, len);

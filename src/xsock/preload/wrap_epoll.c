@@ -57,7 +57,8 @@ static int control(int epfd, int op, int fd, struct epoll_event *event)
 		more.events |= EPOLLOUT;
 	}
 	result = aw_libc()->epoll_ctl(epfd, op, fd, wide ? &more : event);
-	if (result == 0 && sock && sock->state != AW_FD_BRIDGED && sock->state != AW_FD_LISTENER)
+	if (result == 0 && sock && sock->state != AW_FD_BRIDGED && sock->state != AW_FD_FRAMED &&
+	    sock->state != AW_FD_LISTENER)
 		aw_watch_note(sock, epfd, op, fd, event, wide);
 	if (result == 0 && sock && sock->doubt_ns && op != EPOLL_CTL_DEL)
 		aw_doubt_rouse(sock);
@@ -71,6 +72,7 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	case AW_FD_NONE:
 	case AW_FD_LISTENER:
 	case AW_FD_BRIDGED:
+	case AW_FD_FRAMED:
 		return aw_libc()->epoll_ctl(epfd, op, fd, event);
 	case AW_FD_INTERNAL:
 		if (aw_direct_is_engine(__builtin_return_address(0)))
@@ -137,6 +139,20 @@ static void renew(int epfd, const struct epoll_event *event)
 	aw_fdtab_unlock();
 }
 
+/*
+ * The Request alone may have been what the kernel told of: what there is now counts. A one-shot registration that the
+ * program has not heard of has yet to tell.
+ */
+static bool is_for_framed(int epfd, int fd, struct epoll_event *event, uint32_t wanted)
+{
+	struct epoll_event again = { .events = wanted, .data = event->data };
+
+	event->events = (uint16_t)aw_touch_poll(fd, (short)(wanted & 0xffff), 0);
+	if (!event->events && wanted & EPOLLONESHOT)
+		aw_libc()->epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &again);
+	return event->events;
+}
+
 /* Whether the program is to see this event, and which part of it. */
 static bool is_for_program(int epfd, struct epoll_event *event)
 {
@@ -146,6 +162,8 @@ static bool is_for_program(int epfd, struct epoll_event *event)
 	if (fd < 0)
 		return true;
 	aw_touch_slow(fd, AW_TOUCH_POLL, true);
+	if (aw_fdtab_state(fd) == AW_FD_FRAMED)
+		return is_for_framed(epfd, fd, event, wanted);
 	if (aw_doubt_hides(fd))
 		event->events &= ~(EPOLLIN | EPOLLRDNORM);
 	event->events &= wanted | EPOLLERR | EPOLLHUP;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "xsock/framed/framed.h"
 #include "xsock/preload/inherit.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/touch.h"
@@ -13,15 +14,30 @@
 /* Room for the arguments of the list forms: ARG_MAX has far fewer in practice. */
 #define LIST_MAX 4096
 
+/* What a child of vfork's leaves to a program it does not take from its parent. */
+static char **prepare_exec(char *const env[])
+{
+	aw_inherit_settle();
+	if (aw_fdtab_is_borrowed())
+		aw_framed_share();
+	return aw_inherit_env(env);
+}
+
+static void undo_exec(char **more)
+{
+	if (aw_fdtab_is_borrowed())
+		aw_framed_unshare();
+	aw_inherit_undo(more);
+}
+
 AW_WRAPPER int execve(const char *path, char *const argv[], char *const env[])
 {
 	char **more;
 	int result;
 
-	aw_inherit_settle();
-	more = aw_inherit_env(env);
+	more = prepare_exec(env);
 	result = aw_libc()->execve(path, argv, more ? more : env);
-	aw_inherit_undo(more);
+	undo_exec(more);
 	return result;
 }
 
@@ -30,10 +46,9 @@ AW_WRAPPER int execvpe(const char *file, char *const argv[], char *const env[])
 	char **more;
 	int result;
 
-	aw_inherit_settle();
-	more = aw_inherit_env(env);
+	more = prepare_exec(env);
 	result = aw_libc()->execvpe(file, argv, more ? more : env);
-	aw_inherit_undo(more);
+	undo_exec(more);
 	return result;
 }
 
@@ -42,10 +57,9 @@ AW_WRAPPER int fexecve(int fd, char *const argv[], char *const env[])
 	char **more;
 	int result;
 
-	aw_inherit_settle();
-	more = aw_inherit_env(env);
+	more = prepare_exec(env);
 	result = aw_libc()->fexecve(fd, argv, more ? more : env);
-	aw_inherit_undo(more);
+	undo_exec(more);
 	return result;
 }
 
@@ -54,10 +68,9 @@ AW_WRAPPER int execveat(int dir, const char *path, char *const argv[], char *con
 	char **more;
 	int result;
 
-	aw_inherit_settle();
-	more = aw_inherit_env(env);
+	more = prepare_exec(env);
 	result = (int)aw_libc()->syscall(SYS_execveat, dir, path, argv, more ? more : env, flags);
-	aw_inherit_undo(more);
+	undo_exec(more);
 	return result;
 }
 
@@ -129,7 +142,16 @@ AW_WRAPPER int execle(const char *path, const char *arg, ...)
 static char **prepare_spawn(char *const env[])
 {
 	aw_touch_before_spawn();
+	aw_framed_share();
 	return aw_inherit_env(env);
+}
+
+static int end_spawn(char **more, int err)
+{
+	if (err)
+		aw_framed_unshare();
+	aw_inherit_undo(more);
+	return err;
 }
 
 AW_WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -138,8 +160,7 @@ AW_WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_
 	char **more = prepare_spawn(env);
 	int err = aw_libc()->posix_spawn(pid, path, actions, attr, argv, more ? more : env);
 
-	aw_inherit_undo(more);
-	return err;
+	return end_spawn(more, err);
 }
 
 AW_WRAPPER int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
@@ -148,8 +169,7 @@ AW_WRAPPER int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file
 	char **more = prepare_spawn(env);
 	int err = aw_libc()->posix_spawnp(pid, file, actions, attr, argv, more ? more : env);
 
-	aw_inherit_undo(more);
-	return err;
+	return end_spawn(more, err);
 }
 
 /* glibc has two since 2.39. Without them a program is told what it is told of a kernel that cannot do it. */
@@ -175,8 +195,7 @@ AW_WRAPPER int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_
 		return ENOSYS;
 	more = prepare_spawn(env);
 	err = spawn(pidfd, path, actions, attr, argv, more ? more : env);
-	aw_inherit_undo(more);
-	return err;
+	return end_spawn(more, err);
 }
 
 AW_WRAPPER int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
@@ -190,6 +209,5 @@ AW_WRAPPER int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file
 		return ENOSYS;
 	more = prepare_spawn(env);
 	err = spawn(pidfd, file, actions, attr, argv, more ? more : env);
-	aw_inherit_undo(more);
-	return err;
+	return end_spawn(more, err);
 }

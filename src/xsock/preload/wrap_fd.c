@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xsock/framed/framed.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
@@ -28,6 +29,10 @@ static bool leave(int fd, const void *caller)
 			errno = EBADF;
 			return false;
 		}
+		aw_fdtab_forget(fd);
+		return true;
+	case AW_FD_FRAMED:
+		aw_framed_closing(fd);
 		aw_fdtab_forget(fd);
 		return true;
 	case AW_FD_BRIDGED:
@@ -68,7 +73,7 @@ static unsigned next_hidden(unsigned first, unsigned last)
 {
 	unsigned control = (unsigned)aw_keeper_control();
 
-	if (!aw_direct_engine)
+	if (!aw_direct_engine && aw_arena_fd() < 0)
 		return control >= first && control <= last ? control : last + 1;
 	for (unsigned fd = first; fd <= last && fd < AW_FDTAB_MAX; fd++)
 		if (aw_fdtab_state((int)fd) == AW_FD_INTERNAL)
@@ -114,7 +119,7 @@ AW_WRAPPER void closefrom(int first)
 	aw_touch_closing_range(from, UINT_MAX);
 	aw_touch_await_range(from, UINT_MAX);
 	aw_fdtab_forget_range(from, UINT_MAX);
-	if (!aw_direct_engine && aw_keeper_control() < 0)
+	if (!aw_direct_engine && aw_keeper_control() < 0 && aw_arena_fd() < 0)
 		aw_libc()->closefrom(first);
 	else
 		close_around(from, UINT_MAX, 0);
@@ -321,7 +326,7 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
 	void *arg;
-	int result;
+	int result, pending;
 
 	va_start(args, request);
 	arg = va_arg(args, void *);
@@ -337,6 +342,10 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	/* Nothing has come so far; what comes now may be the MPA Request. */
 	if (request == FIONREAD && aw_fdtab_state(fd) == AW_FD_PENDING) {
 		memcpy(arg, &(int){ 0 }, sizeof(int));
+		return 0;
+	}
+	if (request == FIONREAD && aw_framed_pending(fd, &pending)) {
+		memcpy(arg, &pending, sizeof(pending));
 		return 0;
 	}
 	result = aw_libc()->ioctl(fd, request, arg);

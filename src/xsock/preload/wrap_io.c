@@ -5,7 +5,9 @@
 
 #include "xsock/preload/direct.h"
 #include "xsock/preload/end.h"
+#include "xsock/preload/io.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/say.h"
 #include "xsock/preload/touch.h"
 
 /* A vector of one. */
@@ -16,11 +18,11 @@ static inline struct iovec one(const void *buf, size_t len)
 
 AW_WRAPPER ssize_t read(int fd, void *buf, size_t count)
 {
-	if (aw_fdtab_is_touchy(fd)) {
+	if (aw_fdtab_is_special(fd)) {
 		struct iovec iov = one(buf, count);
 		ssize_t got;
 
-		if (aw_direct_receive(fd, &iov, 1, 0, &got))
+		if (aw_io_receive(fd, &iov, 1, 0, &got))
 			return got;
 	}
 	return aw_end_of_read(fd, aw_libc()->read(fd, buf, count), count);
@@ -28,7 +30,7 @@ AW_WRAPPER ssize_t read(int fd, void *buf, size_t count)
 
 AW_WRAPPER ssize_t __read_chk(int fd, void *buf, size_t count, size_t room)
 {
-	if (aw_fdtab_is_touchy(fd) && count <= room)
+	if (aw_fdtab_is_special(fd) && count <= room)
 		return read(fd, buf, count);
 	return aw_end_of_read(fd, aw_libc()->__read_chk(fd, buf, count, room), count);
 }
@@ -37,18 +39,18 @@ AW_WRAPPER ssize_t readv(int fd, const struct iovec *iov, int count)
 {
 	ssize_t got;
 
-	if (aw_fdtab_is_touchy(fd) && aw_direct_receive(fd, iov, count, 0, &got))
+	if (aw_fdtab_is_special(fd) && aw_io_receive(fd, iov, count, 0, &got))
 		return got;
 	return aw_end_of_read(fd, aw_libc()->readv(fd, iov, count), count > 0);
 }
 
 AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
 {
-	if (aw_fdtab_is_touchy(fd)) {
+	if (aw_fdtab_is_special(fd)) {
 		struct iovec iov = one(buf, count);
 		ssize_t sent;
 
-		if (aw_direct_transmit(fd, &iov, 1, 0, &sent))
+		if (aw_io_transmit(fd, &iov, 1, 0, &sent))
 			return sent;
 	}
 	return aw_end_of_plain_write(fd, aw_libc()->write(fd, buf, count));
@@ -58,9 +60,14 @@ AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	ssize_t sent;
 
-	if (aw_fdtab_is_touchy(fd) && aw_direct_transmit(fd, iov, count, 0, &sent))
+	if (aw_fdtab_is_special(fd) && aw_io_transmit(fd, iov, count, 0, &sent))
 		return sent;
 	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
+}
+
+static inline int dontwait(int flags)
+{
+	return flags & RWF_NOWAIT ? MSG_DONTWAIT : 0;
 }
 
 /*
@@ -68,8 +75,12 @@ AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
  */
 AW_WRAPPER ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
 {
+	ssize_t got;
+
 	if (offset == -1 && aw_touch(fd, AW_TOUCH_READ, flags & RWF_NOWAIT))
 		return -1;
+	if (offset == -1 && aw_framed_receive(fd, iov, count, dontwait(flags), &got))
+		return got;
 	return aw_end_of_read(fd, aw_libc()->preadv2(fd, iov, count, offset, flags), count > 0);
 }
 
@@ -80,8 +91,12 @@ AW_WRAPPER ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_
 
 AW_WRAPPER ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
 {
+	ssize_t sent;
+
 	if (offset == -1 && aw_touch(fd, AW_TOUCH_WRITE, flags & RWF_NOWAIT))
 		return -1;
+	if (offset == -1 && aw_framed_transmit(fd, iov, count, dontwait(flags), &sent))
+		return sent;
 	return aw_end_of_plain_write(fd, aw_libc()->pwritev2(fd, iov, count, offset, flags));
 }
 
@@ -95,6 +110,8 @@ AW_WRAPPER ssize_t sendfile(int out, int in, off_t *offset, size_t count)
 {
 	if (aw_touch(out, AW_TOUCH_WRITE, false))
 		return -1;
+	if (aw_framed_slot(out))
+		return aw_framed_sendfile(out, in, offset, count);
 	return aw_libc()->sendfile(out, in, offset, count);
 }
 
@@ -102,6 +119,8 @@ AW_WRAPPER ssize_t sendfile64(int out, int in, off64_t *offset, size_t count)
 {
 	if (aw_touch(out, AW_TOUCH_WRITE, false))
 		return -1;
+	if (aw_framed_slot(out))
+		return aw_framed_sendfile(out, in, offset, count);
 	return aw_libc()->sendfile64(out, in, offset, count);
 }
 
@@ -111,6 +130,8 @@ AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offs
 	if (aw_touch(in, AW_TOUCH_READ, flags & SPLICE_F_NONBLOCK) ||
 	    aw_touch(out, AW_TOUCH_WRITE, flags & SPLICE_F_NONBLOCK))
 		return -1;
+	if (aw_framed_slot(in) || aw_framed_slot(out))
+		return aw_framed_splice(in, out, count, flags);
 	return aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
 }
 
@@ -119,6 +140,12 @@ AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 {
 	if (aw_touch(fd, AW_TOUCH_WRITE, false))
 		return NULL;
+	if (aw_framed_slot(fd)) {
+		aw_say(AW_SAY_ERROR, "fd %d is a record's, which stdio cannot read or write yet",
+		       fd);
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
 	return aw_libc()->fdopen(fd, mode);
 }
 
@@ -146,8 +173,11 @@ static int shut_down_touchy(int fd, int how)
 
 	if (direct)
 		return shut_down(direct, how);
-	if (!is_connecting(fd))
-		return aw_touch_slow(fd, AW_TOUCH_WRITE, false) ? -1 : aw_libc()->shutdown(fd, how);
+	if (!is_connecting(fd)) {
+		if (aw_touch_slow(fd, AW_TOUCH_WRITE, false))
+			return -1;
+		return aw_framed_shutdown(fd, how, &result) ? result : aw_libc()->shutdown(fd, how);
+	}
 	result = aw_libc()->shutdown(fd, how);
 	/* If it is a pair by now, which end of what has that met? */
 	return aw_fdtab_is_paired(fd, true) ? shutdown(fd, how) : result;
@@ -155,5 +185,9 @@ static int shut_down_touchy(int fd, int how)
 
 AW_WRAPPER int shutdown(int fd, int how)
 {
+	int result;
+
+	if (aw_framed_shutdown(fd, how, &result))
+		return result;
 	return aw_fdtab_is_touchy(fd) ? shut_down_touchy(fd, how) : aw_libc()->shutdown(fd, how);
 }

@@ -8,6 +8,7 @@
 
 #include "xsock/preload/direct.h"
 #include "xsock/preload/end.h"
+#include "xsock/preload/io.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/memory.h"
 #include "xsock/preload/received.h"
@@ -19,21 +20,21 @@ static bool send_directly(int fd, const void *buf, size_t len, int flags, ssize_
 {
 	struct iovec iov = { (void *)buf, len };
 
-	return aw_direct_transmit(fd, &iov, 1, flags, sent);
+	return aw_io_transmit(fd, &iov, 1, flags, sent);
 }
 
 static bool receive_directly(int fd, void *buf, size_t len, int flags, ssize_t *got)
 {
 	struct iovec iov = { buf, len };
 
-	return aw_direct_receive(fd, &iov, 1, flags, got);
+	return aw_io_receive(fd, &iov, 1, flags, got);
 }
 
 AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
 	ssize_t sent;
 
-	if (aw_fdtab_is_touchy(fd) && send_directly(fd, buf, len, flags, &sent))
+	if (aw_fdtab_is_special(fd) && send_directly(fd, buf, len, flags, &sent))
 		return sent;
 	if (aw_end_is_ours(fd))
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
@@ -46,7 +47,7 @@ AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const 
 {
 	ssize_t sent;
 
-	if (aw_fdtab_is_touchy(fd) && send_directly(fd, buf, len, flags, &sent))
+	if (aw_fdtab_is_special(fd) && send_directly(fd, buf, len, flags, &sent))
 		return sent;
 	if (aw_end_is_ours(fd))
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
@@ -83,7 +84,35 @@ static int each_fd(struct msghdr *msg, int (*see)(int fd))
 /* Another process is to have it: what is pending must be told apart here and now. */
 static int pass(int fd)
 {
-	return aw_touch(fd, AW_TOUCH_WRITE, false);
+	if (aw_touch(fd, AW_TOUCH_WRITE, false))
+		return -1;
+	aw_framed_pass(fd);
+	return 0;
+}
+
+static int take_back(int fd)
+{
+	aw_framed_take_back(fd);
+	return 0;
+}
+
+/* It may carry fds of which something is to be known. */
+static bool carries_ours(const struct msghdr *msg)
+{
+	return msg->msg_controllen && (aw_fdtab_any_touchy() || aw_arena_fd() >= 0);
+}
+
+/* A message with fds in it. */
+static ssize_t send_fds(int fd, const struct msghdr *msg, int flags)
+{
+	ssize_t sent;
+
+	if (each_fd((struct msghdr *)msg, pass))
+		return -1;
+	sent = aw_libc()->sendmsg(fd, msg, flags);
+	if (sent < 0)
+		(void)each_fd((struct msghdr *)msg, take_back);
+	return sent;
 }
 
 static int receive(int fd)
@@ -102,13 +131,12 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	if (!msg)
 		return aw_libc()->sendmsg(fd, msg, flags);
-	if (aw_fdtab_is_touchy(fd) &&
-	    aw_direct_transmit(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &sent))
+	if (aw_fdtab_is_special(fd) &&
+	    aw_io_transmit(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &sent))
 		return sent;
-	if (aw_fdtab_any_touchy() && each_fd((struct msghdr *)msg, pass))
-		return -1;
 	if (!aw_end_is_ours(fd))
-		return aw_libc()->sendmsg(fd, msg, flags);
+		return carries_ours(msg) ? send_fds(fd, msg, flags)
+					 : aw_libc()->sendmsg(fd, msg, flags);
 	bare = *msg;
 	bare.msg_name = NULL;
 	bare.msg_namelen = 0;
@@ -133,7 +161,8 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 
 	if (!aw_direct_is_on() && aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
 		return -1;
-	if (!msgs || (!aw_end_is_ours(fd) && !(aw_direct_is_on() && aw_fdtab_is_touchy(fd))))
+	if (!msgs || (!aw_end_is_ours(fd) && !aw_framed_slot(fd) &&
+		      !(aw_direct_is_on() && aw_fdtab_is_touchy(fd))))
 		return aw_libc()->sendmmsg(fd, msgs, count, flags);
 	while (done < count) {
 		ssize_t sent = sendmsg(fd, &msgs[done].msg_hdr, flags);
@@ -181,7 +210,7 @@ AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
 	ssize_t got;
 
-	if (aw_fdtab_is_touchy(fd) && receive_directly(fd, buf, len, flags, &got))
+	if (aw_fdtab_is_special(fd) && receive_directly(fd, buf, len, flags, &got))
 		return got;
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, len, flags);
@@ -190,7 +219,7 @@ AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
 
 AW_WRAPPER ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
 {
-	if (aw_fdtab_is_touchy(fd) && len <= room)
+	if (aw_fdtab_is_special(fd) && len <= room)
 		return recv(fd, buf, len, flags);
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, len, flags);
@@ -202,7 +231,7 @@ AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct soc
 {
 	ssize_t got;
 
-	if (aw_fdtab_is_touchy(fd) && receive_directly(fd, buf, len, flags, &got)) {
+	if (aw_fdtab_is_special(fd) && receive_directly(fd, buf, len, flags, &got)) {
 		if (got >= 0 && from && from_len)
 			*from_len = 0; /* as TCP does */
 		return got;
@@ -223,7 +252,7 @@ AW_WRAPPER ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, in
 	from = va_arg(args, struct sockaddr *);
 	from_len = va_arg(args, socklen_t *);
 	va_end(args);
-	if (aw_fdtab_is_touchy(fd) && len <= room)
+	if (aw_fdtab_is_special(fd) && len <= room)
 		return recvfrom(fd, buf, len, flags, from, from_len);
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, len, flags);
@@ -247,8 +276,8 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 
 	if (!msg)
 		return aw_libc()->recvmsg(fd, msg, flags);
-	if (aw_fdtab_is_touchy(fd) &&
-	    aw_direct_receive(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &got)) {
+	if (aw_fdtab_is_special(fd) &&
+	    aw_io_receive(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &got)) {
 		if (got >= 0) {
 			msg->msg_namelen = 0;
 			msg->msg_controllen = 0;
@@ -264,6 +293,25 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 	return aw_end_of_read(fd, got, room_of(msg));
 }
 
+/* The first waits, and with MSG_WAITFORONE no other. What the time-out says is looked at behind each, as by the kernel. */
+static int receive_each(int fd, struct mmsghdr *msgs, unsigned count, int flags)
+{
+	unsigned done = 0;
+
+	while (done < count) {
+		ssize_t got = recvmsg(fd, &msgs[done].msg_hdr, flags & ~MSG_WAITFORONE);
+
+		if (got < 0)
+			break;
+		msgs[done++].msg_len = (unsigned)got;
+		if (got == 0)
+			break;
+		if (flags & MSG_WAITFORONE)
+			flags |= MSG_DONTWAIT;
+	}
+	return done || !count ? (int)done : -1;
+}
+
 AW_WRAPPER int recvmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 			struct timespec *timeout)
 {
@@ -271,5 +319,7 @@ AW_WRAPPER int recvmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 		return -1;
 	if (is_odd(fd, flags))
 		return (int)recv_oddly(fd, 0, flags | MSG_ERRQUEUE);
+	if (aw_framed_slot(fd) && msgs && !(flags & MSG_ERRQUEUE))
+		return receive_each(fd, msgs, count, flags);
 	return aw_libc()->recvmmsg(fd, msgs, count, flags, timeout);
 }

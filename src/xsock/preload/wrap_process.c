@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "xsock/framed/framed.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
@@ -19,6 +20,8 @@ static pid_t forked(pid_t pid)
 	int saved = errno;
 
 	aw_fdtab_fork_end();
+	if (pid < 0)
+		aw_framed_unshare();
 	if (pid == 0)
 		aw_keeper_present();
 	errno = saved;
@@ -27,12 +30,14 @@ static pid_t forked(pid_t pid)
 
 AW_WRAPPER pid_t fork(void)
 {
+	aw_framed_prepare_relatives();
 	aw_fdtab_fork_begin();
 	return forked(aw_libc()->fork());
 }
 
 AW_WRAPPER pid_t _Fork(void)
 {
+	aw_framed_prepare_relatives();
 	aw_fdtab_fork_begin();
 	return forked(aw_fdtab_bare_fork());
 }
@@ -111,6 +116,7 @@ AW_WRAPPER _Noreturn void _exit(int status)
 {
 	aw_touch_closing_range(0, UINT_MAX);
 	aw_direct_end();
+	aw_framed_end();
 	aw_libc()->_exit(status);
 	abort();
 }
@@ -124,6 +130,7 @@ AW_WRAPPER _Noreturn void quick_exit(int status)
 {
 	aw_touch_closing_range(0, UINT_MAX);
 	aw_direct_end();
+	aw_framed_end();
 	aw_libc()->quick_exit(status);
 	abort();
 }
@@ -148,11 +155,26 @@ AW_WRAPPER sighandler_t signal(int sig, sighandler_t handler)
 	return aw_libc()->signal(sig, handler);
 }
 
+static int print_framed(int fd, const char *format, va_list args)
+{
+	char *text;
+	int len = vasprintf(&text, format, args);
+	ssize_t sent = len;
+
+	if (len > 0) {
+		sent = write(fd, text, (size_t)len);
+		free(text);
+	}
+	return (int)sent;
+}
+
 /* These write inside libc. */
 AW_WRAPPER int vdprintf(int fd, const char *format, va_list args)
 {
 	if (aw_touch(fd, AW_TOUCH_WRITE, false))
 		return -1;
+	if (aw_framed_slot(fd))
+		return print_framed(fd, format, args);
 	return aw_libc()->vdprintf(fd, format, args);
 }
 
@@ -160,6 +182,8 @@ AW_WRAPPER int __vdprintf_chk(int fd, int flag, const char *format, va_list args
 {
 	if (aw_touch(fd, AW_TOUCH_WRITE, false))
 		return -1;
+	if (aw_framed_slot(fd))
+		return print_framed(fd, format, args);
 	return aw_libc()->__vdprintf_chk(fd, flag, format, args);
 }
 

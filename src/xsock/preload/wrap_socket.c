@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "xsock/framed/framed.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
@@ -80,6 +81,7 @@ static bool announce(int fd)
 
 	aw_keeper_begin(&order, AW_ORDER_LISTEN);
 	order.fd = fd;
+	order.records = aw_framed_is_wanted();
 	err = aw_keeper_announce(&order, fd);
 	if (err)
 		aw_say(AW_SAY_WARN, "fd %d: nobody answers clients in auto: %s", fd, strerror(err));
@@ -303,7 +305,7 @@ void aw_socket_received(int fd)
 		(void)aw_name_adopt(fd);
 		return;
 	}
-	if (local.ss_family != AF_INET && local.ss_family != AF_INET6)
+	if ((local.ss_family != AF_INET && local.ss_family != AF_INET6) || aw_framed_receive_fd(fd))
 		return;
 	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &int_len);
 	if (!listens || !aw_mode_may_accept((struct sockaddr *)&local))

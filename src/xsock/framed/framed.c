@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// How a connection becomes framed, and how processes share it.
+#include "xsock/framed/framed.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "record/startup.h"
+#include "xsock/framed/slot.h"
+#include "xsock/msg.h"
+#include "xsock/preload/libc.h"
+#include "xsock/preload/mode.h"
+#include "xsock/preload/say.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_wanted;
+
+/* What a user decides of MPA's start-up no record knows. */
+static void read_environment(void)
+{
+	const char *word = getenv(AW_FRAMED_ENV), *policy = getenv("ANYWARP_MPA");
+
+	is_wanted = word && strcmp(word, "on") == 0;
+	if (word && !is_wanted && strcmp(word, "off") != 0)
+		aw_say(AW_SAY_ERROR,
+		       AW_FRAMED_ENV ": \"%s\" is neither on nor off: no connection is a record",
+		       word);
+	if (is_wanted && policy && *policy) {
+		aw_say(AW_SAY_WARN,
+		       AW_FRAMED_ENV " does not go with ANYWARP_MPA: no connection is a record");
+		is_wanted = false;
+	}
+}
+
+bool aw_framed_is_wanted(void)
+{
+	pthread_once(&once, read_environment);
+	return is_wanted;
+}
+
+enum aw_offer aw_framed_judge(const void *bytes, size_t got, size_t *wanted)
+{
+	struct aw_xs_hello hello;
+	const uint8_t *data;
+	size_t len;
+
+	switch (aw_startup_get(bytes, got, false, wanted, &data, &len)) {
+	case AW_STARTUP_MORE:
+		*wanted -= got;
+		return AW_OFFER_MORE;
+	case AW_STARTUP_WHOLE:
+		if (aw_xs_hello_get(data, len, &hello) && hello.ext & AW_XS_EXT_RECORD)
+			return AW_OFFER_WHOLE;
+		break;
+	case AW_STARTUP_WRONG:
+		break;
+	}
+	return AW_OFFER_NONE;
+}
+
+enum aw_offer aw_framed_look(int fd)
+{
+	uint8_t bytes[AW_STARTUP_MAX];
+	ssize_t got = aw_libc()->recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+	size_t wanted;
+
+	return got > 0 ? aw_framed_judge(bytes, (size_t)got, &wanted) : AW_OFFER_NONE;
+}
+
+static void fill_hello(uint8_t octets[AW_XS_HELLO_LEN])
+{
+	const struct aw_xs_hello hello = {
+		.net = aw_xs_host_is_net(),
+		.anywarp = true,
+		.ext = AW_XS_EXT_RECORD,
+	};
+
+	aw_xs_hello_put(octets, &hello);
+}
+
+/* It has been looked at, and is whole. */
+static int take_request(int fd)
+{
+	uint8_t bytes[AW_STARTUP_MAX];
+	const uint8_t *data;
+	size_t used, len;
+	ssize_t got = aw_libc()->recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+
+	if (got <= 0 ||
+	    aw_startup_get(bytes, (size_t)got, false, &used, &data, &len) != AW_STARTUP_WHOLE)
+		return EPROTO;
+	got = aw_libc()->recv(fd, bytes, used, MSG_DONTWAIT);
+	return got == (ssize_t)used ? 0 : EPROTO;
+}
+
+static int begin(struct aw_slot *slot, enum aw_role role, int fd)
+{
+	uint8_t hello[AW_XS_HELLO_LEN];
+	int err;
+
+	fill_hello(hello);
+	if (role == AW_ROLE_ACTIVE)
+		return -aw_record_initiate(&slot->record, &aw_slot_calls, fd, hello, sizeof(hello));
+	err = take_request(fd);
+	if (!err)
+		aw_record_respond(&slot->record, hello, sizeof(hello));
+	return err;
+}
+
+int aw_framed_start(struct aw_sock *sock, int fd)
+{
+	struct aw_slot *slot = aw_arena_take(sock->ino);
+	int err;
+
+	if (!slot)
+		return ENOMEM;
+	err = begin(slot, sock->role, fd);
+	if (err) {
+		aw_arena_leave(slot);
+		return err;
+	}
+	aw_fdtab_lock();
+	sock->slot = slot;
+	aw_fdtab_set_state(sock, AW_FD_FRAMED);
+	aw_fdtab_unlock();
+	return 0;
+}
+
+void aw_framed_prepare_relatives(void)
+{
+	if (aw_framed_is_wanted() && !aw_fdtab_is_borrowed() &&
+	    (aw_mode_may(true) || aw_mode_may(false)))
+		(void)aw_arena_open();
+}
+
+typedef void use_fn(struct aw_slot *slot);
+
+/* Once a socket: at its first fd. */
+static void use_slot(struct aw_sock *sock, int fd, void *arg)
+{
+	use_fn **use = arg;
+
+	if (sock->slot && fd == aw_fdtab_next(sock, -1))
+		(*use)(sock->slot);
+}
+
+static void claim(struct aw_slot *slot)
+{
+	if (!aw_arena_claim(slot))
+		aw_say(AW_SAY_WARN, "a child's claim on a record is refused");
+}
+
+static void at_fork(bool in_child)
+{
+	use_fn *use = in_child ? claim : aw_arena_share;
+
+	if (aw_arena_fd() < 0)
+		return;
+	if (in_child) {
+		aw_arena_disclaim();
+		aw_slot_forget_waiters();
+	}
+	aw_fdtab_each(use_slot, &use);
+}
+
+static void use_all(use_fn *use)
+{
+	if (aw_arena_fd() < 0)
+		return;
+	aw_fdtab_lock();
+	aw_fdtab_each(use_slot, &use);
+	aw_fdtab_unlock();
+}
+
+void aw_framed_share(void)
+{
+	use_all(aw_arena_share);
+}
+
+void aw_framed_unshare(void)
+{
+	use_all(aw_arena_unshare);
+}
+
+bool aw_framed_inherit(struct aw_sock *sock, unsigned number)
+{
+	sock->slot = aw_arena_find(number, sock->ino);
+	return sock->slot && aw_arena_claim(sock->slot);
+}
+
+void aw_framed_pass(int fd)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+
+	if (slot)
+		aw_arena_share(slot);
+}
+
+void aw_framed_take_back(int fd)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+
+	if (slot)
+		aw_arena_unshare(slot);
+}
+
+struct same {
+	const struct aw_slot *slot;
+	int fd;
+};
+
+static void find_same(struct aw_sock *sock, int fd, void *arg)
+{
+	struct same *same = arg;
+
+	if (sock->slot == same->slot)
+		same->fd = fd;
+}
+
+bool aw_framed_receive_fd(int fd)
+{
+	struct aw_sock like = { .state = AW_FD_FRAMED, .mode = AW_XS_ON };
+	struct same same = { .fd = -1 };
+	struct stat file;
+
+	if (aw_arena_fd() < 0 || fstat(fd, &file) != 0 || !S_ISSOCK(file.st_mode))
+		return false;
+	like.slot = aw_arena_look_up(file.st_ino);
+	if (!like.slot)
+		return false;
+	same.slot = like.slot;
+	aw_fdtab_lock();
+	aw_fdtab_each(find_same, &same);
+	aw_fdtab_unlock();
+	if (same.fd >= 0) {
+		aw_fdtab_copy(same.fd, fd, false);
+		aw_arena_unshare(like.slot);
+		return true;
+	}
+	return aw_arena_claim(like.slot) && aw_fdtab_add(fd, &like);
+}
+
+/* No thread is in it then, nor will any be. */
+static void let_go(struct aw_slot *slot)
+{
+	pthread_mutex_t *locks[] = { &slot->rx_lock, &slot->tx_lock };
+
+	for (int i = 0; i < 2; i++)
+		aw_half_drain(locks[i]);
+	aw_arena_leave(slot);
+}
+
+void aw_framed_end(void)
+{
+	if (aw_arena_fd() < 0 || aw_fdtab_is_borrowed() || atomic_exchange(&aw_slot_is_over, true))
+		return;
+	use_all(let_go);
+}
+
+/* Before sockets are inherited. */
+__attribute__((constructor(190))) static void prepare(void)
+{
+	aw_fdtab_leave_slot = aw_arena_leave;
+	aw_fdtab_at_fork = at_fork;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	aw_framed_end();
+}

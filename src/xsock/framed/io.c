@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Reading and writing a framed fd as the kernel's socket would be. A thread that waits is in a call of the kernel's on
+// the fd, without any lock: its rules for time-outs, signals and O_NONBLOCK hold.
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "xsock/framed/framed.h"
+#include "xsock/framed/slot.h"
+#include "xsock/left.h"
+#include "xsock/preload/libc.h"
+
+#define WINDOW 64 /* pieces a call of the record */
+#define WASTE 65536
+
+static uint8_t waste[WASTE]; /* for what is not to be kept: nobody reads it */
+
+/* A call under way. */
+struct call {
+	int fd, flags;
+	struct aw_slot *slot;
+	const struct iovec *iov;
+	int count;
+	size_t done, len;
+	bool kept; /* fd is one that we keep */
+};
+
+static size_t length_of(const struct iovec *iov, int count)
+{
+	size_t len = 0;
+
+	for (int i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+/* What is left of the vectors, as much as the window holds. */
+static int look_out(const struct call *call, struct iovec window[WINDOW])
+{
+	size_t skip = call->done;
+	int n = 0;
+
+	for (int i = 0; i < call->count && n < WINDOW; i++) {
+		if (skip >= call->iov[i].iov_len) {
+			skip -= call->iov[i].iov_len;
+			continue;
+		}
+		window[n].iov_base = (uint8_t *)call->iov[i].iov_base + skip;
+		window[n++].iov_len = call->iov[i].iov_len - skip;
+		skip = 0;
+	}
+	return n;
+}
+
+static bool may_wait(const struct call *call)
+{
+	return !(call->flags & MSG_DONTWAIT) && !(aw_libc()->fcntl(call->fd, F_GETFL) & O_NONBLOCK);
+}
+
+/* The peer is told what it has done wrong. */
+static void end(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+
+	if (aw_half_enter(&half, slot, &slot->tx_lock) != 0)
+		return;
+	aw_record_end(&slot->record, &aw_slot_calls, fd);
+	aw_half_leave(&half);
+}
+
+static ssize_t receive_once(const struct call *call)
+{
+	struct aw_slot *slot = call->slot;
+	struct iovec window[WINDOW];
+	int count = look_out(call, window);
+	struct aw_half half;
+	bool faulty;
+	ssize_t n;
+
+	n = -aw_half_enter(&half, slot, &slot->rx_lock);
+	if (n)
+		return n;
+	n = (call->flags & MSG_PEEK ? aw_record_peek : aw_record_receive)(
+		&slot->record, &aw_slot_calls, call->fd, window, count);
+	faulty = slot->record.rx.verdict != AW_OK;
+	aw_half_leave(&half);
+	if (__builtin_expect(faulty, 0))
+		end(slot, call->fd);
+	return n;
+}
+
+static void leave_wait(void *slot)
+{
+	aw_slot_leave_wait(slot);
+}
+
+/* False: the fd is another file's, or nobody's, by now. */
+static bool is_still_ours(struct call *call)
+{
+	if (call->kept || aw_framed_slot(call->fd) == call->slot)
+		return true;
+	call->fd = aw_slot_kept(call->slot);
+	call->kept = call->fd >= 0;
+	return call->kept;
+}
+
+/*
+ * Until SO_RCVLOWAT's bytes, or the end, are there: nothing is copied, and what is too large a look makes no difference.
+ * 0 or a negative errno.
+ */
+static ssize_t await_bytes(const struct call *call)
+{
+	return aw_libc()->recv(call->fd, waste, sizeof(waste), MSG_PEEK | MSG_TRUNC) < 0 ? -errno
+											 : 0;
+}
+
+/* As much as is there: bytes, 0 at the stream's end, -EAGAIN: nothing, or not enough; or another negative errno. */
+static ssize_t receive_now(struct call *call)
+{
+	bool whole = call->flags & MSG_WAITALL && !(call->flags & MSG_PEEK);
+	ssize_t n;
+
+	do {
+		n = receive_once(call);
+		if (n > 0)
+			call->done += (size_t)n;
+	} while (n > 0 && whole && call->done < call->len);
+	return n;
+}
+
+static ssize_t receive_waiting(struct call *call)
+{
+	struct _pthread_cleanup_buffer left;
+	ssize_t n;
+
+	aw_slot_begin_wait(call->slot);
+	aw_left_push(&left, leave_wait, call->slot);
+	do {
+		n = await_bytes(call);
+		if (n == 0)
+			n = is_still_ours(call) ? receive_now(call) : -EBADF;
+		else if (n == -EAGAIN)
+			break;
+	} while (n == -EAGAIN);
+	aw_left_pop(&left, 0);
+	aw_slot_leave_wait(call->slot);
+	return n;
+}
+
+/* Bytes, 0 at the stream's end, or a negative errno. */
+static ssize_t receive(struct call *call)
+{
+	ssize_t n = receive_now(call);
+
+	if (n == -EAGAIN && may_wait(call))
+		n = receive_waiting(call);
+	return n < 0 && call->done ? (ssize_t)call->done : n < 0 ? n : (ssize_t)call->done;
+}
+
+/* The kernel has an answer to a call for nothing: whether there is anything is its to say. */
+static ssize_t receive_nothing(struct call *call)
+{
+	uint8_t byte;
+	struct iovec one = { &byte, 1 };
+	ssize_t n;
+
+	call->iov = &one;
+	call->count = 1;
+	call->len = 1;
+	call->flags = (call->flags & ~MSG_WAITALL) | MSG_PEEK;
+	n = receive(call);
+	return n > 0 ? 0 : n;
+}
+
+static bool finish(ssize_t n, ssize_t *result)
+{
+	*result = n < 0 ? -1 : n;
+	if (n < 0)
+		errno = (int)-n;
+	return true;
+}
+
+/* What the kernel refuses, too. */
+static int refuse(const struct iovec *iov, int count)
+{
+	if (count < 0 || count > IOV_MAX)
+		return -EINVAL;
+	for (int i = 0; i < count; i++) {
+		if ((ssize_t)iov[i].iov_len < 0)
+			return -EINVAL;
+		if (iov[i].iov_len && !iov[i].iov_base)
+			return -EFAULT;
+	}
+	return 0;
+}
+
+bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
+{
+	struct call call = { fd, flags, aw_framed_slot(fd), iov, count, 0, 0, false };
+	struct iovec discarded;
+	int err;
+
+	if (!call.slot || flags & MSG_ERRQUEUE)
+		return false;
+	err = refuse(iov, flags & MSG_TRUNC ? 0 : count);
+	if (!err && flags & MSG_OOB)
+		err = -EINVAL; /* no urgent byte has come */
+	if (err)
+		return finish(err, result);
+	call.len = length_of(iov, count);
+	if (call.len == 0)
+		return finish(receive_nothing(&call), result);
+	if (flags & MSG_TRUNC) {
+		discarded = (struct iovec){ waste, call.len < WASTE ? call.len : WASTE };
+		call.iov = &discarded;
+		call.count = 1;
+		call.len = discarded.iov_len;
+	}
+	return finish(receive(&call), result);
+}
+
+static ssize_t send_once(const struct call *call)
+{
+	struct aw_slot *slot = call->slot;
+	struct iovec window[WINDOW];
+	int count = look_out(call, window);
+	struct aw_half half;
+	bool left_over;
+	ssize_t n;
+
+	n = -aw_half_enter(&half, slot, &slot->tx_lock);
+	if (n)
+		return n;
+	n = aw_record_send(&slot->record, &aw_slot_calls, call->fd, window, count,
+			   call->flags & MSG_MORE);
+	left_over = slot->record.tx.rest && !slot->record.tx.reply;
+	aw_half_leave(&half);
+	if (__builtin_expect(left_over, 0))
+		aw_slot_flush_later(slot, call->fd);
+	return n;
+}
+
+/* SO_SNDTIMEO; -1: none. */
+static int64_t send_limit_ns(int fd)
+{
+	struct timeval limit = { 0 };
+	socklen_t len = sizeof(limit);
+
+	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, &len);
+	return limit.tv_sec || limit.tv_usec
+		       ? (int64_t)limit.tv_sec * 1000000000 + (int64_t)limit.tv_usec * 1000
+		       : -1;
+}
+
+/* 0 or a negative errno. */
+static ssize_t await_room(const struct call *call)
+{
+	struct pollfd pollfd = { .fd = call->fd, .events = POLLOUT };
+	int64_t limit_ns = send_limit_ns(call->fd);
+	struct timespec limit = { limit_ns / 1000000000, limit_ns % 1000000000 };
+	int ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
+
+	if (ready > 0)
+		return 0;
+	if (ready == 0)
+		return -EAGAIN;
+	return errno == EINTR && !call->done && aw_shield_restarts(limit_ns) ? 0 : -errno;
+}
+
+static ssize_t transmit(struct call *call)
+{
+	while (call->done < call->len) {
+		ssize_t n = send_once(call);
+
+		if (n > 0)
+			call->done += (size_t)n;
+		else if (n == -EAGAIN && may_wait(call))
+			n = await_room(call);
+		if (n < 0)
+			return call->done ? (ssize_t)call->done : n;
+		if (aw_framed_slot(call->fd) != call->slot)
+			return call->done ? (ssize_t)call->done : -EBADF;
+	}
+	return (ssize_t)call->done;
+}
+
+bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
+{
+	struct call call = { fd, flags, aw_framed_slot(fd), iov, count, 0, 0, false };
+	ssize_t n;
+
+	if (!call.slot)
+		return false;
+	n = refuse(iov, count);
+	if (!n && flags & MSG_OOB)
+		n = -EOPNOTSUPP;
+	if (n)
+		return finish(n, result);
+	call.len = length_of(iov, count);
+	if (call.len == 0)
+		return false; /* the kernel says whether the connection has ended */
+	n = transmit(&call);
+	if (n == -EPIPE && !(flags & MSG_NOSIGNAL))
+		raise(SIGPIPE);
+	return finish(n, result);
+}
+
+bool aw_framed_pending(int fd, int *count)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+	struct aw_half half;
+	int queued = 0;
+	ssize_t n;
+
+	if (!slot)
+		return false;
+	*count = 0;
+	if (aw_libc()->ioctl(fd, FIONREAD, &queued) != 0 ||
+	    aw_half_enter(&half, slot, &slot->rx_lock) != 0)
+		return true;
+	n = aw_record_pending(&slot->record, &aw_slot_calls, fd, (size_t)queued);
+	aw_half_leave(&half);
+	*count = n > 0 ? (int)n : 0;
+	return true;
+}
+
+#define FLUSH_MS 1000 /* what TCP has not taken at once it takes soon, or not at all */
+
+bool aw_framed_shutdown(int fd, int how, int *result)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
+	struct aw_half half;
+	int err = -EAGAIN;
+
+	if (!slot)
+		return false;
+	for (int tries = 0; how != SHUT_RD && err == -EAGAIN && tries < 2; tries++) {
+		if (tries)
+			(void)aw_libc()->poll(&pollfd, 1, FLUSH_MS);
+		if (aw_half_enter(&half, slot, &slot->tx_lock) != 0)
+			break;
+		err = aw_record_flush(&slot->record, &aw_slot_calls, fd);
+		aw_half_leave(&half);
+	}
+	*result = aw_libc()->shutdown(fd, how);
+	return true;
+}

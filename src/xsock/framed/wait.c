@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Threads that wait in a read: one that is there already keeps a connection that another thread closes until its call returns,
+// as the kernel has it.
+#include <unistd.h>
+
+#include "xsock/framed/framed.h"
+#include "xsock/framed/slot.h"
+#include "xsock/preload/keeper.h"
+#include "xsock/preload/libc.h"
+
+/* By the slots' numbers: how many wait; and an fd, plus one, of a connection that was closed meanwhile. */
+static _Atomic(uint32_t) waiters[AW_ARENA_SLOTS];
+static _Atomic(int) kept[AW_ARENA_SLOTS];
+
+static void close_kept(struct aw_slot *slot)
+{
+	unsigned number = aw_arena_number(slot);
+	int fd = atomic_load(&waiters[number]) ? -1 : atomic_exchange(&kept[number], 0) - 1;
+
+	if (fd < 0)
+		return;
+	aw_fdtab_forget(fd);
+	aw_libc()->close(fd);
+	aw_arena_unshare(slot);
+}
+
+void aw_slot_forget_waiters(void)
+{
+	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++) {
+		int fd = atomic_load_explicit(&kept[i], memory_order_relaxed) - 1;
+
+		if (fd >= 0)
+			aw_libc()->close(fd);
+		if (fd >= 0 || atomic_load_explicit(&waiters[i], memory_order_relaxed)) {
+			atomic_store(&kept[i], 0);
+			atomic_store(&waiters[i], 0);
+		}
+	}
+}
+
+void aw_framed_closing(int fd)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+	struct aw_sock *sock;
+	bool is_last;
+	int copy;
+
+	if (!slot || !atomic_load(&waiters[aw_arena_number(slot)]))
+		return;
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	is_last = sock && sock->slot == slot && sock->fds == 1;
+	aw_fdtab_unlock();
+	copy = is_last ? aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+	if (copy < 0)
+		return;
+	copy = aw_keeper_move_high(copy);
+	aw_fdtab_hide(copy);
+	aw_arena_share(slot);
+	atomic_store(&kept[aw_arena_number(slot)], copy + 1);
+	close_kept(slot);
+}
+
+void aw_slot_begin_wait(struct aw_slot *slot)
+{
+	atomic_fetch_add(&waiters[aw_arena_number(slot)], 1);
+}
+
+void aw_slot_leave_wait(struct aw_slot *slot)
+{
+	atomic_fetch_sub(&waiters[aw_arena_number(slot)], 1);
+	close_kept(slot);
+}
+
+int aw_slot_kept(const struct aw_slot *slot)
+{
+	return atomic_load(&kept[aw_arena_number(slot)]) - 1;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The arena of records: as many slots as it has and one more, whose they are, and those of the dead.
+#include "xsock/framed/arena.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "xsock/preload/direct.h"
+#include "xsock/preload/keeper.h"
+#include "xsock/preload/touch.h"
+
+/* Linked in place of the table's other users. */
+int aw_keeper_move_high(int fd)
+{
+	return fd;
+}
+
+void aw_direct_bury(struct aw_direct *dead)
+{
+	(void)dead;
+}
+
+void aw_touch_pending(void)
+{
+}
+
+static struct aw_slot *slots[AW_ARENA_SLOTS];
+
+/* So many, of sockets with the numbers from first on. */
+static void take(unsigned count, uint64_t first)
+{
+	for (unsigned i = 0; i < count; i++) {
+		slots[i] = aw_arena_take(first + i);
+		assert_non_null(slots[i]);
+	}
+}
+
+static void leave(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		aw_arena_leave(slots[i]);
+}
+
+static void arena__is_sealed(void **state)
+{
+	(void)state;
+	assert_true(aw_arena_open());
+	assert_int_equal(ftruncate(aw_arena_fd(), 1), -1);
+	assert_int_equal(fcntl(aw_arena_fd(), F_ADD_SEALS, F_SEAL_WRITE), -1);
+}
+
+static void arena__has_so_many_slots_and_no_more(void **state)
+{
+	(void)state;
+	take(AW_ARENA_SLOTS, 1000);
+	assert_null(aw_arena_take(7));
+	aw_arena_leave(slots[5]);
+	slots[5] = aw_arena_take(7);
+	assert_non_null(slots[5]);
+	assert_null(aw_arena_take(8));
+	leave(AW_ARENA_SLOTS);
+	take(AW_ARENA_SLOTS, 1000000);
+	leave(AW_ARENA_SLOTS);
+}
+
+static void arena__finds_a_slot_by_its_socket(void **state)
+{
+	struct aw_slot *slot = aw_arena_take(42);
+
+	(void)state;
+	assert_ptr_equal(aw_arena_find(aw_arena_number(slot), 42), slot);
+	assert_ptr_equal(aw_arena_look_up(42), slot);
+	assert_null(aw_arena_find(aw_arena_number(slot), 43));
+	assert_null(aw_arena_find(AW_ARENA_SLOTS, 42));
+	aw_arena_leave(slot);
+	assert_null(aw_arena_find(aw_arena_number(slot), 42));
+	assert_null(aw_arena_look_up(42));
+}
+
+/* Who shares it last leaves it. */
+static void arena__a_slot_is_held_by_several(void **state)
+{
+	struct aw_slot *slot = aw_arena_take(42);
+
+	(void)state;
+	aw_arena_share(slot);
+	aw_arena_leave(slot);
+	assert_ptr_equal(aw_arena_look_up(42), slot);
+	aw_arena_unshare(slot);
+	assert_null(aw_arena_look_up(42));
+}
+
+/* A child that takes all, and waits to be killed. */
+static pid_t fill_in_child(void)
+{
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (child == 0) {
+		for (unsigned i = 0; i < AW_ARENA_SLOTS; i++)
+			if (!aw_arena_take(5000 + i))
+				_exit(1);
+		if (write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return child;
+}
+
+static void arena__what_the_dead_have_held_is_free(void **state)
+{
+	pid_t child = fill_in_child();
+	struct aw_slot *slot;
+	int status;
+
+	(void)state;
+	assert_null(aw_arena_take(7)); /* it lives */
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	slot = aw_arena_take(7);
+	assert_non_null(slot);
+	aw_arena_leave(slot);
+	take(AW_ARENA_SLOTS, 1000);
+	leave(AW_ARENA_SLOTS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arena__is_sealed),
+		cmocka_unit_test(arena__has_so_many_slots_and_no_more),
+		cmocka_unit_test(arena__finds_a_slot_by_its_socket),
+		cmocka_unit_test(arena__a_slot_is_held_by_several),
+		cmocka_unit_test(arena__what_the_dead_have_held_is_free),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
