@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The rings. Positions are published with release and read with acquire. Between a position and a flag that says
+// that somebody sleeps all four accesses are sequentially consistent: either the sleeper sees the position, or who
+// moved it sees the flag.
+#include "ring/duplex.h"
+
+/* A wake for less room than this share of a ring is not worth it. */
+#define ROOM_SHARE 4
+
+void aw_duplex_init(struct aw_duplex *d, struct aw_duplex_side sides[2], uint8_t *bytes[2],
+		    unsigned int side, uint64_t size)
+{
+	*d = (struct aw_duplex){
+		.own = &sides[side],
+		.peer = &sides[1 - side],
+		.tx = bytes[side],
+		.rx = bytes[1 - side],
+		.size = size,
+	};
+}
+
+/* A position of the peer's goes up, and not over what this end allows. */
+static bool judge(struct aw_duplex *d, uint64_t said, uint64_t *seen, uint64_t limit)
+{
+	if (said - *seen > limit - *seen)
+		d->broken = true;
+	else
+		*seen = said;
+	return !d->broken;
+}
+
+size_t aw_duplex_room(struct aw_duplex *d)
+{
+	uint64_t said = atomic_load_explicit(&d->peer->head, memory_order_acquire);
+
+	if (d->broken || !judge(d, said, &d->head_seen, d->tail))
+		return 0;
+	return (size_t)(d->size - (d->tail - d->head_seen));
+}
+
+size_t aw_duplex_ready(struct aw_duplex *d)
+{
+	uint64_t said = atomic_load_explicit(&d->peer->tail, memory_order_acquire);
+
+	if (d->broken || !judge(d, said, &d->tail_seen, d->head + d->size))
+		return 0;
+	return (size_t)(d->tail_seen - d->head);
+}
+
+void aw_duplex_produce(struct aw_duplex *d, size_t n)
+{
+	d->tail += n;
+	atomic_store_explicit(&d->own->tail, d->tail, memory_order_release);
+}
+
+void aw_duplex_consume(struct aw_duplex *d, size_t n)
+{
+	d->head += n;
+	atomic_store_explicit(&d->own->head, d->head, memory_order_release);
+}
+
+/* The peer may set the flag at once again, and is woken again: that costs it more than us. */
+static bool takes_down(_Atomic uint32_t *flag)
+{
+	return atomic_load(flag) != 0 && atomic_exchange(flag, 0) != 0;
+}
+
+bool aw_duplex_wakes_reader(struct aw_duplex *d)
+{
+	atomic_store(&d->own->tail, d->tail);
+	return takes_down(&d->peer->asleep);
+}
+
+bool aw_duplex_wakes_writer(struct aw_duplex *d)
+{
+	atomic_store(&d->own->head, d->head);
+	if (atomic_load(&d->peer->full) == 0 || d->size - aw_duplex_ready(d) < d->size / ROOM_SHARE)
+		return false;
+	atomic_store_explicit(&d->peer->full, 0, memory_order_relaxed);
+	return takes_down(&d->peer->asleep);
+}
+
+bool aw_duplex_has_room(struct aw_duplex *d)
+{
+	return aw_duplex_room(d) >= d->size / ROOM_SHARE;
+}
+
+void aw_duplex_sleep(struct aw_duplex *d)
+{
+	atomic_store(&d->own->asleep, 1);
+}
+
+void aw_duplex_wake(struct aw_duplex *d)
+{
+	/* Else the line would be taken from the peer, which reads it, at each poll. */
+	if (atomic_load_explicit(&d->own->asleep, memory_order_relaxed) != 0)
+		atomic_store_explicit(&d->own->asleep, 0, memory_order_relaxed);
+}
+
+void aw_duplex_await_room(struct aw_duplex *d)
+{
+	atomic_store(&d->own->full, 1);
+}
+
+void aw_duplex_close(struct aw_duplex *d)
+{
+	atomic_store(&d->own->closed, 1);
+}
+
+void aw_duplex_leave(struct aw_duplex *d)
+{
+	atomic_store(&d->own->left, 1);
+}
+
+bool aw_duplex_peer_closed(const struct aw_duplex *d)
+{
+	return atomic_load_explicit(&d->peer->closed, memory_order_acquire) != 0;
+}
+
+bool aw_duplex_peer_left(const struct aw_duplex *d)
+{
+	return atomic_load_explicit(&d->peer->left, memory_order_acquire) != 0;
+}
+
+bool aw_duplex_is_drained(struct aw_duplex *d)
+{
+	return aw_duplex_room(d) == d->size;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Two byte rings between two ends: their bounds, who is woken when, and a peer that says what cannot be.
+#include "ring/duplex.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SIZE 4096u
+#define STREAM (1u << 22) /* bytes that a thread sends */
+
+struct scene {
+	struct aw_duplex_side sides[2];
+	uint8_t bytes[2][2 * SIZE]; /* in a process of two ends nothing needs to be mapped twice */
+	struct aw_duplex a, b;
+};
+
+static struct scene scene;
+
+static int setup(void **state)
+{
+	uint8_t *bytes[2] = { scene.bytes[0], scene.bytes[1] };
+
+	memset(&scene, 0, sizeof(scene));
+	aw_duplex_init(&scene.a, scene.sides, bytes, 0, SIZE);
+	aw_duplex_init(&scene.b, scene.sides, bytes, 1, SIZE);
+	*state = &scene;
+	return 0;
+}
+
+static void duplex__full_to_the_byte(void **state)
+{
+	struct scene *s = *state;
+
+	assert_int_equal(aw_duplex_room(&s->a), SIZE);
+	assert_int_equal(aw_duplex_ready(&s->b), 0);
+	aw_duplex_produce(&s->a, SIZE - 1);
+	assert_int_equal(aw_duplex_room(&s->a), 1);
+	aw_duplex_produce(&s->a, 1);
+	assert_int_equal(aw_duplex_room(&s->a), 0);
+	assert_int_equal(aw_duplex_ready(&s->b), SIZE);
+	aw_duplex_consume(&s->b, 1);
+	assert_int_equal(aw_duplex_room(&s->a), 1);
+	assert_false(aw_duplex_is_drained(&s->a));
+	aw_duplex_consume(&s->b, SIZE - 1);
+	assert_true(aw_duplex_is_drained(&s->a));
+	assert_false(s->a.broken || s->b.broken);
+}
+
+static void duplex__directions_are_apart(void **state)
+{
+	struct scene *s = *state;
+
+	*aw_duplex_tx(&s->a) = 1;
+	*aw_duplex_tx(&s->b) = 2;
+	aw_duplex_produce(&s->a, 1);
+	aw_duplex_produce(&s->b, 1);
+	assert_int_equal(*aw_duplex_rx(&s->a), 2);
+	assert_int_equal(*aw_duplex_rx(&s->b), 1);
+}
+
+/* Whether this position of the peer's is believed by a reader that has read 10 of 20 bytes. */
+static bool is_believed_tail(struct scene *s, uint64_t tail)
+{
+	setup((void *[]){ NULL });
+	aw_duplex_produce(&s->a, 20);
+	assert_int_equal(aw_duplex_ready(&s->b), 20);
+	aw_duplex_consume(&s->b, 10);
+	atomic_store(&s->sides[0].tail, tail);
+	bool believed = aw_duplex_ready(&s->b) == tail - 10;
+
+	assert_int_equal(believed, !s->b.broken);
+	return believed;
+}
+
+static void duplex_ready__a_tail_that_cannot_be(void **state)
+{
+	struct scene *s = *state;
+
+	assert_true(is_believed_tail(s, 20));
+	assert_true(is_believed_tail(s, 10 + SIZE));
+	assert_false(is_believed_tail(s, 10 + SIZE + 1));
+	assert_false(is_believed_tail(s, 19));
+	assert_false(is_believed_tail(s, 0));
+	assert_false(is_believed_tail(s, UINT64_MAX));
+	assert_false(is_believed_tail(s, UINT64_C(1) << 63));
+}
+
+static bool is_believed_head(struct scene *s, uint64_t head)
+{
+	setup((void *[]){ NULL });
+	aw_duplex_produce(&s->a, 20);
+	aw_duplex_consume(&s->b, 10);
+	assert_int_equal(aw_duplex_room(&s->a), SIZE - 10);
+	atomic_store(&s->sides[1].head, head);
+	bool believed = aw_duplex_room(&s->a) == SIZE - 20 + head;
+
+	assert_int_equal(believed, !s->a.broken);
+	return believed;
+}
+
+static void duplex_room__a_head_that_cannot_be(void **state)
+{
+	struct scene *s = *state;
+
+	assert_true(is_believed_head(s, 10));
+	assert_true(is_believed_head(s, 20));
+	assert_false(is_believed_head(s, 21));
+	assert_false(is_believed_head(s, 9));
+	assert_false(is_believed_head(s, UINT64_MAX));
+}
+
+static void duplex__broken_for_ever(void **state)
+{
+	struct scene *s = *state;
+
+	aw_duplex_produce(&s->a, 20);
+	atomic_store(&s->sides[0].tail, SIZE + 1);
+	assert_int_equal(aw_duplex_ready(&s->b), 0);
+	atomic_store(&s->sides[0].tail, 20);
+	assert_int_equal(aw_duplex_ready(&s->b), 0);
+	assert_int_equal(aw_duplex_room(&s->b), 0);
+}
+
+static void duplex_wakes_reader__once_a_sleep(void **state)
+{
+	struct scene *s = *state;
+
+	aw_duplex_produce(&s->a, 1);
+	assert_false(aw_duplex_wakes_reader(&s->a));
+	aw_duplex_sleep(&s->b);
+	aw_duplex_produce(&s->a, 1);
+	assert_true(aw_duplex_wakes_reader(&s->a));
+	assert_false(aw_duplex_wakes_reader(&s->a));
+	aw_duplex_sleep(&s->b);
+	aw_duplex_wake(&s->b);
+	assert_false(aw_duplex_wakes_reader(&s->a));
+}
+
+static void duplex_wakes_writer__for_a_quarter(void **state)
+{
+	struct scene *s = *state;
+
+	aw_duplex_produce(&s->a, SIZE);
+	assert_int_equal(aw_duplex_ready(&s->b), SIZE);
+	aw_duplex_sleep(&s->a);
+	aw_duplex_consume(&s->b, SIZE / 2);
+	assert_false(aw_duplex_wakes_writer(&s->b));
+	assert_int_equal(aw_duplex_room(&s->a), SIZE / 2);
+	aw_duplex_produce(&s->a, SIZE / 2);
+	aw_duplex_await_room(&s->a);
+	aw_duplex_consume(&s->b, SIZE / 4 - 1);
+	assert_false(aw_duplex_wakes_writer(&s->b));
+	assert_false(aw_duplex_has_room(&s->a));
+	aw_duplex_consume(&s->b, 1);
+	assert_true(aw_duplex_wakes_writer(&s->b));
+	assert_true(aw_duplex_has_room(&s->a));
+	assert_false(aw_duplex_wakes_writer(&s->b));
+}
+
+static void duplex__the_end_is_behind_the_bytes(void **state)
+{
+	struct scene *s = *state;
+
+	aw_duplex_produce(&s->a, 7);
+	assert_false(aw_duplex_peer_closed(&s->b));
+	aw_duplex_close(&s->a);
+	assert_true(aw_duplex_peer_closed(&s->b));
+	assert_int_equal(aw_duplex_ready(&s->b), 7);
+	assert_false(aw_duplex_peer_left(&s->b));
+	aw_duplex_leave(&s->a);
+	assert_true(aw_duplex_peer_left(&s->b));
+}
+
+/* A sleeper of this process: what a bell would be is a counter. */
+static _Atomic uint32_t bells[2];
+
+static void sleep_until(struct aw_duplex *d, unsigned int side, size_t (*look)(struct aw_duplex *))
+{
+	uint32_t before = atomic_load(&bells[side]);
+
+	aw_duplex_sleep(d);
+	while (look(d) == 0 && atomic_load(&bells[side]) == before)
+		sched_yield();
+	aw_duplex_wake(d);
+}
+
+static void *send_stream(void *arg)
+{
+	struct aw_duplex *d = &((struct scene *)arg)->a;
+	size_t sent = 0, room;
+
+	while (sent < STREAM) {
+		room = aw_duplex_room(d);
+		if (room > SIZE - (d->tail & (SIZE - 1)))
+			room = SIZE - (d->tail & (SIZE - 1));
+		if (room > 61)
+			room = 61;
+		for (size_t i = 0; i < room; i++)
+			aw_duplex_tx(d)[i] = (uint8_t)((sent + i) * 7);
+		sent += room;
+		if (room > 0) {
+			aw_duplex_produce(d, room);
+			if (aw_duplex_wakes_reader(d))
+				atomic_fetch_add(&bells[1], 1);
+			continue;
+		}
+		aw_duplex_await_room(d);
+		sleep_until(d, 0, aw_duplex_room);
+	}
+	return NULL;
+}
+
+/* Each byte comes once and in order, whatever sleeps and wakes; no sleep is slept for ever. */
+static void duplex__two_threads(void **state)
+{
+	struct scene *s = *state;
+	size_t received = 0, ready;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, send_stream, s), 0);
+	while (received < STREAM) {
+		ready = aw_duplex_ready(&s->b);
+		if (ready > SIZE - (s->b.head & (SIZE - 1)))
+			ready = SIZE - (s->b.head & (SIZE - 1));
+		for (size_t i = 0; i < ready; i++)
+			if (aw_duplex_rx(&s->b)[i] != (uint8_t)((received + i) * 7))
+				fail();
+		received += ready;
+		aw_duplex_consume(&s->b, ready);
+		if (ready > 0 && aw_duplex_wakes_writer(&s->b))
+			atomic_fetch_add(&bells[0], 1);
+		if (ready == 0)
+			sleep_until(&s->b, 1, aw_duplex_ready);
+	}
+	pthread_join(thread, NULL);
+	assert_false(s->a.broken || s->b.broken);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(duplex__full_to_the_byte, setup),
+		cmocka_unit_test_setup(duplex__directions_are_apart, setup),
+		cmocka_unit_test_setup(duplex_ready__a_tail_that_cannot_be, setup),
+		cmocka_unit_test_setup(duplex_room__a_head_that_cannot_be, setup),
+		cmocka_unit_test_setup(duplex__broken_for_ever, setup),
+		cmocka_unit_test_setup(duplex_wakes_reader__once_a_sleep, setup),
+		cmocka_unit_test_setup(duplex_wakes_writer__for_a_quarter, setup),
+		cmocka_unit_test_setup(duplex__the_end_is_behind_the_bytes, setup),
+		cmocka_unit_test_setup(duplex__two_threads, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
