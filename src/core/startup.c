@@ -65,6 +65,12 @@ static size_t build(struct mpa_frame *frame, const struct mpa_enhanced *enh, con
 	return mpa_build(frame, buf);
 }
 
+/* FPDUs in memory have no markers. */
+static bool offers_host(const struct aw_mpa_local *local)
+{
+	return local->host && local->extensions && !local->markers;
+}
+
 size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t pd_len, uint8_t *buf)
 {
 	bool enhanced = wants_enhanced(local);
@@ -77,7 +83,8 @@ size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t p
 	struct mpa_frame frame = {
 		.kind = MPA_REQUEST,
 		.flags = (local->markers ? MPA_FLAG_MARKERS : 0) | (local->crc ? MPA_FLAG_CRC : 0) |
-			 (enhanced && local->extensions ? MPA_FLAG_EXT_OFFER : 0),
+			 (enhanced && local->extensions ? MPA_FLAG_EXT_OFFER : 0) |
+			 (enhanced && offers_host(local) ? MPA_FLAG_HOST : 0),
 		.revision = enhanced ? REVISION_ENHANCED : REVISION_PLAIN,
 	};
 
@@ -174,6 +181,8 @@ enum aw_setup aw_mpa_on_reply(const struct aw_mpa_local *local, const struct mpa
 	if (got.enhanced) {
 		enh = mpa_enhanced_get(reply->pd);
 		got.extensions = agrees(local, reply);
+		got.host = got.extensions && offers_host(local) && !got.markers_tx &&
+			   (reply->flags & MPA_FLAG_HOST);
 		setup = negotiate_reply(local, &enh, &got);
 	}
 	*result = got;
@@ -224,6 +233,8 @@ enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct m
 	if (got.enhanced) {
 		enh = mpa_enhanced_get(request->pd);
 		got.extensions = local->extensions && (request->flags & MPA_FLAG_EXT_OFFER);
+		got.host = got.extensions && offers_host(local) && !got.markers_tx &&
+			   (request->flags & MPA_FLAG_HOST);
 		negotiate_request(local, &enh, &got);
 	}
 	*result = got;
@@ -245,7 +256,8 @@ size_t aw_mpa_reply(const struct aw_mpa_local *local, const struct aw_mpa_result
 		.kind = MPA_REPLY,
 		.flags = (local->markers ? MPA_FLAG_MARKERS : 0) |
 			 (result->crc ? MPA_FLAG_CRC : 0) | (reject ? MPA_FLAG_REJECT : 0) |
-			 (result->extensions && !reject ? MPA_FLAG_EXT_AGREE : 0),
+			 (result->extensions && !reject ? MPA_FLAG_EXT_AGREE : 0) |
+			 (result->host && !reject ? MPA_FLAG_HOST : 0),
 		.revision = result->revision,
 	};
 

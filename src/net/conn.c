@@ -41,6 +41,7 @@ static void release(struct aw_watch *w)
 		aw_conn_close_fd(c->fd);
 	else if (c->fd >= 0)
 		close(c->fd);
+	aw_host_ring_free(c->ring);
 	pthread_cond_destroy(&c->told);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -106,6 +107,22 @@ static int begin(struct aw_conn *c, uint32_t events, struct aw_conn **out)
 	return err;
 }
 
+/* Only an end on this host can have memory in common, and only one that rdma_cm or net/rc.c has connected. */
+static bool is_near(const struct aw_conn *c)
+{
+	return !c->info.given && aw_host_is_one((const struct sockaddr *)&c->info.local,
+						(const struct sockaddr *)&c->info.peer);
+}
+
+/* The source address, where the socket is bound to one already. */
+static void offer_host(struct aw_conn *c)
+{
+	socklen_t len = sizeof(c->info.local);
+
+	if (c->local.host && getsockname(c->fd, (struct sockaddr *)&c->info.local, &len) == 0)
+		c->local.host = is_near(c);
+}
+
 /* Writes the Request for later. EINVAL when the private data does not fit. */
 static int prepare_request(struct aw_conn *c, const void *pd, size_t pd_len)
 {
@@ -138,13 +155,14 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 
 	if (!c)
 		return ENOMEM;
+	memcpy(&c->info.peer, ask->peer, len);
+	c->info.given = ask->connected;
+	offer_host(c);
 	err = len ? prepare_request(c, ask->pd, ask->pd_len) : EINVAL;
 	if (err)
 		goto discard;
-	memcpy(&c->info.peer, ask->peer, len);
 	aw_conn_set_options(fd);
 	c->state = AW_CONN_CONNECTING;
-	c->info.given = ask->connected;
 	err = c->info.given ? 0 : connect_tcp(c, ask->peer, len);
 	if (!err)
 		err = begin(c, aw_conn_send_early(c), out);
@@ -184,6 +202,7 @@ int aw_conn_respond(int fd, bool given, const struct aw_mpa_local *local, aw_con
 	getsockname(fd, (struct sockaddr *)&c->info.local, &local_len);
 	getpeername(fd, (struct sockaddr *)&c->info.peer, &peer_len);
 	c->info.given = given;
+	c->local.host = c->local.host && is_near(c);
 	c->state = AW_CONN_AWAIT_REQUEST;
 	err = begin(c, EPOLLIN, out);
 	if (err)
@@ -215,10 +234,39 @@ static int check_answer(const struct aw_conn *c, size_t pd_len)
 	return 0;
 }
 
+static void log_refused(const struct aw_conn *c, const char *cause)
+{
+	aw_log(AW_LOG_INFO, "host path not taken peer %s cause %s",
+	       aw_addr_text(&c->info.peer).text, cause);
+}
+
+/* Memory in common, if it is agreed on and to be had. */
+static void make_ring(struct aw_conn *c, uint8_t *hello)
+{
+	const char *cause;
+
+	if (!c->info.result.host)
+		return;
+	aw_host_put_ports(hello, (const struct sockaddr *)&c->info.local,
+			  (const struct sockaddr *)&c->info.peer);
+	c->ring = aw_host_ring_make(hello, &cause);
+	c->info.result.host = c->ring != NULL;
+	if (!c->ring)
+		log_refused(c, cause);
+}
+
 /* The Reply goes out whole or not at all: the socket has taken nothing before it. */
 static int send_reply(struct aw_conn *c, bool reject, const void *pd, size_t pd_len)
 {
+	uint8_t hello[AW_HOST_HELLO_LEN];
+
+	if (!reject)
+		make_ring(c, hello);
 	c->out.len = aw_mpa_reply(&c->local, &c->info.result, reject, pd, pd_len, c->out.octets);
+	if (c->ring) {
+		memcpy(c->out.octets + c->out.len, hello, sizeof(hello));
+		c->out.len += sizeof(hello);
+	}
 	return aw_frame_send(c->fd, &c->out) == AW_FRAME_DONE ? 0 : ECONNRESET;
 }
 
@@ -240,6 +288,13 @@ static int lower(struct aw_mpa_result *result, uint16_t ird, uint16_t ord)
  */
 static void end_stream(const struct aw_conn *c, int fd)
 {
+	static const uint8_t tcp[AW_HOST_VERDICT_LEN];
+
+	/* Where the Terminate could not go first, there is none. */
+	if (c->info.result.host && send(fd, tcp, sizeof(tcp), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+		aw_conn_close_fd(fd);
+		return;
+	}
 	aw_conn_terminate_fd(fd, AW_E_MPA_LOCAL, c->info.result.markers_tx);
 }
 
@@ -257,24 +312,72 @@ static void log_agreed(const struct aw_conn *c, bool initiator)
 		return; /* the peer as text costs more than all the rest */
 	aw_log(AW_LOG_DEBUG,
 	       "connection agreed peer %s as %s revision %u crc %s markers sent %s received %s "
-	       "p2p %s rtr 0x%x ird %u ord %u extensions %s",
+	       "p2p %s rtr 0x%x ird %u ord %u extensions %s host %s",
 	       aw_addr_text(&c->info.peer).text, initiator ? "initiator" : "responder", r->revision,
 	       on_off(r->crc), on_off(r->markers_tx), on_off(r->markers_rx), on_off(r->p2p), r->rtr,
-	       r->ird, r->ord, on_off(r->extensions));
+	       r->ird, r->ord, on_off(r->extensions), on_off(r->host));
 }
 
-static int give_socket(const struct aw_conn *c, bool initiator, int fd, struct aw_uqp *qp)
+/* Initiator: opens what the responder's hello tells of, and says first on the stream whether that went well. */
+static int open_ring(const struct aw_conn *c, int fd, struct aw_host_ring **ring)
+{
+	uint8_t verdict[AW_HOST_VERDICT_LEN] = { 0 };
+	const char *cause = "the connection goes over a relay";
+
+	*ring = NULL;
+	if (!c->info.result.host)
+		return 0;
+	if (aw_host_are_ports(c->hello, (const struct sockaddr *)&c->info.local,
+			      (const struct sockaddr *)&c->info.peer))
+		*ring = aw_host_ring_open(c->hello, verdict, &cause);
+	if (!*ring)
+		log_refused(c, cause);
+	if (send(fd, verdict, sizeof(verdict), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(verdict))
+		return 0;
+	aw_host_ring_free(*ring);
+	return ECONNRESET;
+}
+
+static int attach(const struct aw_conn *c, bool initiator, int fd, struct aw_uqp *qp,
+		  struct aw_host_ring *ring)
 {
 	struct aw_stream stream = aw_stream_agreed(&c->info.result, initiator);
-	int err = EIO;
 
 	log_agreed(c, initiator);
-	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) == 0)
-		err = aw_uqp_attach(qp, fd, &stream);
-	if (err && initiator)
-		end_stream(c, fd);
-	else if (err)
+	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) != 0)
+		return EIO;
+	return aw_uqp_attach_host(qp, fd, &stream, ring);
+}
+
+/* Responder. */
+static int give_socket(struct aw_conn *c, int fd, struct aw_uqp *qp)
+{
+	int err = attach(c, false, fd, qp, c->ring);
+
+	if (err)
 		aw_conn_close_fd(fd);
+	else
+		c->ring = NULL;
+	return err;
+}
+
+/* Initiator. Behind a verdict for memory a Terminate over TCP would be none. */
+static int begin_stream(const struct aw_conn *c, int fd, struct aw_uqp *qp)
+{
+	struct aw_host_ring *ring;
+	int err = open_ring(c, fd, &ring);
+
+	if (err) {
+		aw_conn_close_fd(fd);
+		return err;
+	}
+	err = attach(c, true, fd, qp, ring);
+	if (err && ring)
+		aw_conn_close_fd(fd);
+	else if (err)
+		aw_conn_terminate_fd(fd, AW_E_MPA_LOCAL, c->info.result.markers_tx);
+	if (err)
+		aw_host_ring_free(ring);
 	return err;
 }
 
@@ -304,7 +407,7 @@ int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t 
 		err = answer(c, false, pd, pd_len, &fd);
 	pthread_mutex_unlock(&c->lock);
 	if (!err)
-		return give_socket(c, false, fd, qp);
+		return give_socket(c, fd, qp);
 	aw_conn_close_fd(fd);
 	return err;
 }
@@ -338,7 +441,7 @@ int aw_conn_attach(struct aw_conn *c, struct aw_uqp *qp)
 		fd = aw_conn_take_fd(c);
 	}
 	pthread_mutex_unlock(&c->lock);
-	return fd >= 0 ? give_socket(c, true, fd, qp) : EINVAL;
+	return fd >= 0 ? begin_stream(c, fd, qp) : EINVAL;
 }
 
 void aw_conn_destroy(struct aw_conn *c)

@@ -36,7 +36,7 @@ enum aw_conn_event {
 };
 
 struct aw_conn_info {
-	struct sockaddr_storage local;
+	struct sockaddr_storage local; /* initiator: with the port once TCP is connected */
 	struct sockaddr_storage peer;
 	struct aw_mpa_result
 		result; /* REQUEST, ACCEPTED, REJECTED; pd borrowed for the conn's life */

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define BIT(n) (1u << (n))
@@ -239,6 +240,32 @@ static void judge_reply(struct aw_conn *c, uint8_t asked)
 	}
 }
 
+/* Where memory in common was agreed, the responder tells right behind its Reply where it is. */
+static enum aw_frame_io receive_hello(struct aw_conn *c)
+{
+	while (c->info.result.host && c->hello_len < sizeof(c->hello)) {
+		ssize_t n = recv(c->fd, c->hello + c->hello_len, sizeof(c->hello) - c->hello_len,
+				 MSG_DONTWAIT);
+
+		if (n == 0)
+			return AW_FRAME_CLOSED;
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? AW_FRAME_MORE : AW_FRAME_LOST;
+		c->hello_len += (size_t)n;
+	}
+	return AW_FRAME_DONE;
+}
+
+static void step_hello(struct aw_conn *c, uint8_t asked)
+{
+	enum aw_frame_io io = receive_hello(c);
+
+	if (io == AW_FRAME_DONE)
+		judge_reply(c, asked);
+	else if (io != AW_FRAME_MORE)
+		fail_frame(c, io);
+}
+
 static void step_reply(struct aw_conn *c)
 {
 	uint8_t asked = c->info.result.revision;
@@ -256,7 +283,7 @@ static void step_reply(struct aw_conn *c)
 	}
 	setup = aw_mpa_on_reply(&c->local, &frame, &c->info.result);
 	if (setup == AW_SETUP_OK) {
-		judge_reply(c, asked);
+		step_hello(c, asked);
 		return;
 	}
 	if (terminate_of(setup) != AW_OK)

@@ -31,6 +31,9 @@ struct aw_conn {
 	int fd; /* -1: given away or closed */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
 	struct aw_frame_buf out;
+	struct aw_host_ring *ring; /* responder: agreed on with the Reply, for the QP; or NULL */
+	uint8_t hello[AW_HOST_HELLO_LEN]; /* initiator: behind the Reply, where it was agreed */
+	size_t hello_len; /* octets of it that came */
 	int early_errno; /* the Request could not be sent: the progress thread tells of it */
 	struct aw_conn_info info; /* written before the event that tells of it */
 	bool due; /* due_event is to be told */

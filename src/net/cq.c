@@ -22,6 +22,7 @@
 /* So many that a set among them is no matter. */
 #define MANY 64
 #define EPOLL_BATCH 32
+#define MEMORY_LOOKS 16
 /* Polls in vain between two sleeps of a program that works by events: before and after it arms. */
 #define POLLS_AWAKE 2
 
@@ -196,6 +197,25 @@ static void serve_ready(struct aw_cq *cq)
 }
 
 /*
+ * No event tells of what comes through memory. So many QPs a poll: each has its turn. True when one has more to send than
+ * there is room for.
+ */
+static bool serve_memory(struct aw_cq *cq)
+{
+	uint32_t count = cq->qps_count < MEMORY_LOOKS ? cq->qps_count : MEMORY_LOOKS;
+	uint32_t served = 0;
+	bool full = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		cq->qps_next = (cq->qps_next + 1) % cq->qps_count;
+		served += aw_uqp_progress_memory(cq->qps[cq->qps_next], &full);
+	}
+	if (served > 0)
+		atomic_fetch_add_explicit(&cq->hands.turns, served, memory_order_relaxed);
+	return full;
+}
+
+/*
  * Who has slept on the channel served the QPs as it woke, and will as it sleeps again: to ask the
  * sockets in between would cost a system call each time, mostly for nothing. Who polls on is served.
  */
@@ -228,11 +248,13 @@ static bool serve(struct aw_cq *cq)
 	atomic_fetch_add_explicit(&cq->hands.turns, 1, memory_order_relaxed);
 	if (pthread_mutex_trylock(&cq->qps_lock) != 0)
 		return false;
-	if (cq->epfd >= 0 && cq->qps_count > DIRECT_MAX)
+	if (cq->epfd >= 0 && cq->qps_count > DIRECT_MAX) {
 		serve_ready(cq);
-	else
+		full = serve_memory(cq);
+	} else {
 		for (uint32_t i = 0; i < cq->qps_count; i++)
 			full |= aw_uqp_progress(cq->qps[i]);
+	}
 	if (cq->socks_count > 0)
 		aw_cq_serve_socks(cq);
 	pthread_mutex_unlock(&cq->qps_lock);

@@ -44,6 +44,7 @@ struct aw_cq {
 	pthread_mutex_t qps_lock;
 	struct aw_uqp **qps;
 	uint32_t qps_count, qps_room;
+	uint32_t qps_next; /* whose memory was looked at last */
 	_Atomic int epfd; /* over the fds of qps once they are many; -1 before */
 	struct aw_cq_sock *socks; /* of UD QPs and their groups (cq_sock.c); likewise guarded */
 	uint32_t socks_count, socks_room, socks_next;

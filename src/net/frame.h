@@ -4,12 +4,13 @@
 #ifndef NET_FRAME_H
 #define NET_FRAME_H
 
+#include "net/host_ring.h"
 #include "wire/mpa.h"
 
 struct aw_frame_buf {
 	size_t done; /* octets received, or sent */
 	size_t len; /* octets to send */
-	uint8_t octets[MPA_FRAME_MAX];
+	uint8_t octets[MPA_FRAME_MAX + AW_HOST_HELLO_LEN]; /* a Reply may be followed by a hello */
 };
 
 enum aw_frame_io {

@@ -3,6 +3,7 @@
 // thread, which looks at it for as long as posts are held now and then.
 #include "net/hold.h"
 
+#include "net/carrier.h"
 #include "net/engine.h"
 #include "net/uqp_sock.h"
 
@@ -228,8 +229,8 @@ static bool has_room(const struct aw_uqp *qp, uint64_t now_ns)
 static bool may_hold(const struct aw_uqp *qp, uint64_t now_ns)
 {
 	return qp->hold.burst > 1 && qp->hold.credits >= AW_HOLD_PRICE && has_room(qp, now_ns) &&
-	       qp->core.state == AW_QP_RTS && qp->fd >= 0 && !qp->batch && !qp->starved &&
-	       !aw_uqp_is_inherited(qp);
+	       qp->core.state == AW_QP_RTS && qp->fd >= 0 && qp->carrier->is_socket && !qp->batch &&
+	       !qp->starved && !aw_uqp_is_inherited(qp);
 }
 
 /* Who arms after this look finds the QP in the list. */

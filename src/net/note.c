@@ -18,14 +18,14 @@ void aw_note_stir(struct aw_uqp *qp)
 	atomic_store_explicit(&qp->note->rests, 0, memory_order_seq_cst);
 }
 
-/* Markers depend on where an FPDU lies: such a stream never rests. */
+/* Markers depend on where an FPDU lies: such a stream never rests. Nor does one that goes through memory. */
 static bool rests(const struct aw_uqp *qp)
 {
 	const struct aw_qp *core = &qp->core;
 
-	return core->state == AW_QP_RTS && qp->fd >= 0 && !qp->batch && !core->tx_begun &&
-	       core->sent_pos == core->tx_pos && core->sq.next == core->sq.tail &&
-	       core->irq_count == 0 && !core->stream.markers_tx;
+	return core->state == AW_QP_RTS && qp->fd >= 0 && !qp->ring && !qp->batch &&
+	       !core->tx_begun && core->sent_pos == core->tx_pos &&
+	       core->sq.next == core->sq.tail && core->irq_count == 0 && !core->stream.markers_tx;
 }
 
 void aw_note_settle(struct aw_uqp *qp)

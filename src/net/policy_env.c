@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// ANYWARP_MPA, read once a process. A list that is wrong fails every connection: a user who asked
+// ANYWARP_MPA and ANYWARP_HOST_PATH, read once a process. What is wrong fails every connection: a user who asked
 // for something must not get something else.
 #include "net/policy_env.h"
 
@@ -9,16 +9,34 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define HOST_PATH_DEFAULT false
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct aw_policy policy;
+static bool host_path = HOST_PATH_DEFAULT;
 static int policy_err;
+
+static void read_host_path(void)
+{
+	const char *word = secure_getenv(AW_HOST_PATH_ENV);
+
+	if (!word || !*word)
+		return;
+	host_path = !strcmp(word, "on");
+	if (host_path || !strcmp(word, "off"))
+		return;
+	policy_err = EINVAL;
+	aw_log(AW_LOG_ERROR, "%s is '%s': it must be on or off", AW_HOST_PATH_ENV, word);
+}
 
 static void read_environment(void)
 {
 	char text[AW_POLICY_TEXT_MAX];
 	char why[AW_POLICY_WHY_MAX];
 
+	read_host_path();
 	if (!aw_policy_parse(secure_getenv(AW_POLICY_ENV), &policy, why)) {
 		policy_err = EINVAL;
 		aw_log(AW_LOG_ERROR, "%s: %s", AW_POLICY_ENV, why);
@@ -48,6 +66,7 @@ int aw_policy_local(struct aw_mpa_local *local)
 	local->p2p = policy.p2p;
 	local->rtr = policy.rtr;
 	local->extensions = policy.extensions;
+	local->host = host_path;
 	local->ird_ord_ulp = policy.ird_ord_ulp;
 	return 0;
 }

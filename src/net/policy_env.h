@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The process's MPA policy, from the environment to what start-up is told.
+// The process's MPA policy and host path, from the environment to what start-up is told.
 #ifndef NET_POLICY_ENV_H
 #define NET_POLICY_ENV_H
 
 #include "net/conn.h"
 
+#define AW_HOST_PATH_ENV "ANYWARP_HOST_PATH" /* on, or off */
+
 /*
- * What ANYWARP_MPA says, read on the first call. 0 with local's policy written and its ird and ord
- * left alone, or EINVAL: the list is wrong, which was logged once.
+ * What ANYWARP_MPA and ANYWARP_HOST_PATH say, read on the first call. 0 with local's policy written and its ird
+ * and ord left alone, or EINVAL: one of them is wrong, which was logged once.
  */
 int aw_policy_local(struct aw_mpa_local *local);
 

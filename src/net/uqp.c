@@ -2,6 +2,7 @@
 // Life of a user-space QP, and the door to it: create, destroy, post, poll, close.
 #include "net/uqp.h"
 
+#include "net/carrier.h"
 #include "net/engine.h"
 #include "net/lend.h"
 #include "net/persona.h"
@@ -203,6 +204,7 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 		return ENOMEM;
 	qp->attr = *attr;
 	qp->fd = -1;
+	qp->carrier = &aw_carrier_tcp;
 	pthread_mutex_init(&qp->lock, NULL);
 	pthread_cond_init(&qp->delivered, NULL);
 	err = make_queues(qp);
@@ -333,7 +335,8 @@ void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, vo
 		fn(arg, missed);
 }
 
-int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream)
+int aw_uqp_attach_host(struct aw_uqp *qp, int fd, struct aw_stream *stream,
+		       struct aw_host_ring *ring)
 {
 	pthread_mutex_lock(&qp->lock);
 	int err = qp->attached || qp->core.state != AW_QP_IDLE ? EINVAL : 0;
@@ -341,7 +344,7 @@ int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	if (!err && !aw_pool_warm())
 		err = ENOMEM;
 	if (!err)
-		err = aw_uqp_take_socket(qp, fd, stream);
+		err = aw_uqp_take_socket(qp, fd, stream, ring);
 	if (!err)
 		aw_uqp_serve(qp);
 	unlock(qp);
@@ -392,6 +395,7 @@ void aw_uqp_forget(struct aw_uqp *qp)
 	pthread_mutex_lock(&qp->lock);
 	aw_hold_end(qp);
 	qp->reset_seen = true;
+	aw_carrier_end(qp, true);
 	aw_uqp_drop_socket(qp);
 	pthread_mutex_unlock(&qp->lock);
 }

@@ -8,6 +8,7 @@
 #include "core/qp.h"
 #include "net/cq.h"
 #include "net/hold.h"
+#include "net/host_ring.h"
 #include "net/mw.h"
 #include "net/note.h"
 #include "net/ride.h"
@@ -55,6 +56,8 @@ struct aw_ud;
 struct aw_batch;
 struct aw_rc;
 struct aw_uqp_watch;
+struct aw_carrier;
+struct aw_host_ring;
 
 struct aw_uqp {
 	/* fixed after create */
@@ -74,6 +77,11 @@ struct aw_uqp {
 	void *reads; /* IRQ and ORQ, as long as the stream's depths ask */
 	bool attached; /* a socket is or was there since the last reset */
 	int fd; /* -1: none */
+	const struct aw_carrier *carrier; /* of the stream's bytes (net/carrier.h) */
+	struct aw_host_ring *ring; /* its memory in common with the peer, or NULL */
+	uint8_t verdict
+		[AW_HOST_VERDICT_LEN]; /* responder: whether the peer took it, as far as it came */
+	uint32_t verdict_len;
 	struct aw_uqp_watch *watch; /* of fd, on the heap: it may outlive the QP by a moment */
 	_Atomic uint32_t
 		generation; /* aw_engine_generation() when attached; also read without the lock */
@@ -144,9 +152,15 @@ void aw_uqp_put(struct aw_uqp *qp);
 
 /*
  * Gives a connected, non-blocking socket whose start-up is done; from here fd is the QP's.
- * stream's emss is filled in here. 0, or EINVAL (already attached, in error), ENOMEM.
+ * stream's emss is filled in here. ring: memory in common, if the two ends have agreed on it: on success the QP's. 0, or EINVAL (already attached, in error), ENOMEM.
  */
-int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream);
+int aw_uqp_attach_host(struct aw_uqp *qp, int fd, struct aw_stream *stream,
+		       struct aw_host_ring *ring);
+
+static inline int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream)
+{
+	return aw_uqp_attach_host(qp, fd, stream, NULL);
+}
 
 /* Graceful close; abort with flush (modify to ERR); back to IDLE (modify to RESET). */
 void aw_uqp_close(struct aw_uqp *qp);
@@ -198,6 +212,9 @@ int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uin
  * false also where another thread has the lock.
  */
 bool aw_uqp_progress(struct aw_uqp *qp);
+
+/* The same for a QP whose stream goes through memory, and which has news; other QPs are left alone. True where it was served. */
+bool aw_uqp_progress_memory(struct aw_uqp *qp, bool *full);
 
 /* For net/ud.c: gives the lock back, and tells of events that are due. */
 void aw_uqp_unlock(struct aw_uqp *qp);

@@ -5,9 +5,6 @@
 
 #include "net/uqp.h"
 
-/* Reads what the socket has, within a budget, and gives it to the core. */
-void aw_uqp_receive(struct aw_uqp *qp);
-
 /* Sends what the core has due, until nothing is, or the socket is full, or the budget is used. */
 void aw_uqp_transmit(struct aw_uqp *qp);
 
@@ -28,6 +25,20 @@ void aw_uqp_starve(struct aw_uqp *qp);
 
 /* The connection was reset, or the peer is gone without a word. */
 void aw_uqp_stream_lost(struct aw_uqp *qp);
+
+/* For carriers (net/carrier.h). The peer's end was found behind all but so many octets. */
+void aw_uqp_peer_closed(struct aw_uqp *qp, size_t rest);
+
+/* Whether the core takes octets now. */
+bool aw_uqp_may_read(const struct aw_uqp *qp);
+
+/* A stage to read into, behind what waits there; NULL: without memory, which is noted. */
+struct aw_stage *aw_uqp_take_stage(struct aw_uqp *qp);
+void aw_uqp_leave_stage(struct aw_uqp *qp, struct aw_stage *stage);
+
+/* Gives the stage's octets to the core and moves the rest to the front; those that wait for a receive, once more. */
+void aw_uqp_use(struct aw_uqp *qp, struct aw_stage *stage);
+void aw_uqp_retry_held(struct aw_uqp *qp, struct aw_stage *stage);
 
 /* What the core calls. */
 extern const struct aw_ops aw_uqp_ops;

@@ -3,6 +3,7 @@
 #include "net/uqp_sock.h"
 
 #include "net/addr.h"
+#include "net/carrier.h"
 #include "net/channel_wait.h"
 #include "net/engine.h"
 #include "net/hold.h"
@@ -78,10 +79,15 @@ static void each_cq_epoll(struct aw_uqp *qp, int op, uint32_t events)
 			control(qp, cqs[i]->epfd, op, events);
 }
 
+void aw_uqp_leave_sets(struct aw_uqp *qp)
+{
+	each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
+}
+
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd)
 {
 	pthread_mutex_lock(&qp->lock);
-	if (qp->fd >= 0)
+	if (qp->fd >= 0 && qp->carrier->is_socket)
 		control(qp, epfd, EPOLL_CTL_ADD, qp->listens_for);
 	pthread_mutex_unlock(&qp->lock);
 }
@@ -134,7 +140,8 @@ static void bound_send_buffer(int fd, uint32_t segment_size)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &octets, sizeof(octets));
 }
 
-int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
+int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream,
+		       struct aw_host_ring *ring)
 {
 	int err = make_reads(qp, stream);
 
@@ -150,12 +157,14 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 	qp->fail_ns = 0;
 	qp->touched = qp->lost = qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked =
 		qp->out_of_reach = qp->starved = qp->retry_due = qp->starving_told = false;
-	each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
 	stream->emss = aw_uqp_segment_size(fd);
 	bound_send_buffer(fd, stream->emss);
 	qp->emss_pos = qp->quiet_pos = qp->unanswered_ns = 0;
 	qp->core.acks = qp->by_rc;
 	aw_qp_start(&qp->core, stream);
+	aw_carrier_begin(qp, ring);
+	if (qp->carrier->is_socket)
+		each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
 	aw_rnr_begin(qp);
 	return 0;
 }
@@ -187,8 +196,9 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
 	if (qp->lent)
 		aw_lend_end(qp);
-	if (!aw_uqp_is_inherited(qp))
+	if (!aw_uqp_is_inherited(qp) && qp->carrier->is_socket)
 		each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
+	aw_carrier_end(qp, aw_uqp_is_inherited(qp));
 	aw_watch_remove(&qp->watch->watch);
 	qp->watch = NULL;
 	return_buffers(qp);
@@ -199,17 +209,12 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	qp->fd = -1;
 }
 
-/*
- * What matters now: input until the peer's FIN, but not while it is held for a receive; room while
- * octets wait; nothing without memory.
- */
-static uint32_t wanted(const struct aw_uqp *qp)
+/* Of a QP whose stream goes through memory, and that pollers look after, the socket tells of the end alone. */
+static uint32_t wanted(struct aw_uqp *qp)
 {
-	bool reads = !qp->core.peer_closed && !aw_rnr_waits(qp);
+	bool is_polled = qp->lent && !qp->lent_to && !qp->carrier->is_socket;
 
-	if (qp->starved)
-		return 0;
-	return (reads ? EPOLLIN : 0) | (qp->tx_blocked ? EPOLLOUT : 0);
+	return is_polled ? qp->carrier->lent(qp) : qp->carrier->listens_for(qp);
 }
 
 static void listen_for(struct aw_uqp *qp)
@@ -219,8 +224,9 @@ static void listen_for(struct aw_uqp *qp)
 	if (events == qp->listens_for)
 		return;
 	qp->listens_for = events;
-	each_cq_epoll(qp, EPOLL_CTL_MOD, events);
-	if (!qp->lent)
+	if (qp->carrier->is_socket)
+		each_cq_epoll(qp, EPOLL_CTL_MOD, events);
+	if (!qp->lent || (!qp->lent_to && !qp->carrier->is_socket))
 		aw_watch_events(&qp->watch->watch, events);
 	else if (qp->lent_to && aw_channel_watch(qp->lent_to, qp->fd, qp->handle, events) != 0)
 		aw_lend_stray(qp);
@@ -228,6 +234,8 @@ static void listen_for(struct aw_uqp *qp)
 
 int aw_uqp_listen_again(struct aw_uqp *qp)
 {
+	if (qp->carrier->taken_back)
+		qp->listens_for = qp->carrier->taken_back(qp);
 	int err = aw_watch_events(&qp->watch->watch, qp->listens_for);
 
 	if (!err && qp->lent_to)
@@ -238,6 +246,8 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 /* There is no set to join yet; the watch keeps what for. For what waits the first turn transmits. */
 void aw_uqp_rejoin(struct aw_uqp *qp)
 {
+	if (qp->carrier->taken_back)
+		qp->listens_for = qp->carrier->taken_back(qp);
 	if (qp->ride.waits)
 		qp->listens_for |= EPOLLOUT;
 	aw_watch_events(&qp->watch->watch, qp->listens_for);
@@ -245,7 +255,11 @@ void aw_uqp_rejoin(struct aw_uqp *qp)
 
 void aw_uqp_lend(struct aw_uqp *qp)
 {
-	aw_watch_events(&qp->watch->watch, 0);
+	uint32_t events = 0;
+
+	if (qp->carrier->lent)
+		qp->listens_for = events = qp->carrier->lent(qp);
+	aw_watch_events(&qp->watch->watch, events);
 	aw_lend_begin(qp, NULL);
 }
 
@@ -283,7 +297,7 @@ static void finish_ending(struct aw_uqp *qp)
 		return;
 	if (!qp->fin_sent) {
 		aw_qp_close(&qp->core); /* what is posted from now on flushes */
-		shutdown(qp->fd, SHUT_WR);
+		qp->carrier->finish(qp);
 	}
 	qp->fin_sent = true;
 	if (qp->core.peer_closed || qp->core.state == AW_QP_TERMINATE)
@@ -450,17 +464,17 @@ void aw_uqp_lose(struct aw_uqp *qp)
 	aw_uqp_push(qp);
 }
 
-static void receive(struct aw_uqp *qp)
+static void receive(struct aw_uqp *qp, bool polled)
 {
 	aw_ride_missed(qp);
 	qp->starved = false;
 	if (is_usable(qp))
-		aw_uqp_receive(qp);
+		qp->carrier->receive(qp, polled);
 }
 
 void aw_uqp_serve(struct aw_uqp *qp)
 {
-	receive(qp);
+	receive(qp, false);
 	aw_uqp_push(qp);
 }
 
@@ -468,7 +482,7 @@ void aw_uqp_serve_polled(struct aw_uqp *qp)
 {
 	bool waited = qp->ride.waits;
 
-	receive(qp);
+	receive(qp, true);
 	if (!waited && aw_ride_begin(qp))
 		settle(qp);
 	else

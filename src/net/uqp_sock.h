@@ -12,8 +12,12 @@
 /* How long a Terminate may take to get into the socket. */
 #define AW_TERMINATE_MS 1000
 
-/* Starts the stream on fd. On failure fd stays the caller's. 0, ENOMEM, EMFILE. */
-int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream);
+/* Starts the stream on fd, or through ring. On failure both stay the caller's. 0, ENOMEM, EMFILE. */
+int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream,
+		       struct aw_host_ring *ring);
+
+/* For net/carrier.c: the socket leaves the epoll sets of the CQs. */
+void aw_uqp_leave_sets(struct aw_uqp *qp);
 
 /* Octets of one of TCP's segments, as the path allows now. */
 uint32_t aw_uqp_segment_size(int fd);

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Transmit: the core's FPDUs in batches, one sendmsg each. A batch stays with the QP only while
-// the socket has not taken all of it.
+// Transmit: the core's FPDUs in batches, one send each. A batch stays with the QP only while
+// the carrier has not taken all of it.
 #include "core/tx.h"
 
-#include "net/lost.h"
-#include "net/mapping.h"
+#include "net/carrier.h"
 #include "net/note.h"
 #include "net/pool.h"
 #include "net/uqp_sock.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stddef.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #define BATCHES_MAX 16 /* a round: leave others their turn */
@@ -29,7 +26,7 @@ static void follow_path(struct aw_uqp *qp)
 	if (qp->core.tx_pos - qp->emss_pos < EMSS_OCTETS)
 		return;
 	qp->emss_pos = qp->core.tx_pos;
-	aw_qp_set_emss(&qp->core, aw_uqp_segment_size(qp->fd));
+	aw_qp_set_emss(&qp->core, qp->carrier->segment_size(qp));
 }
 
 /* Puts what is due now into the batch. False when nothing is. */
@@ -65,51 +62,16 @@ static void advance(struct aw_batch *batch, size_t n)
 	}
 }
 
-/* A lone message is mostly one piece, and send costs the kernel less than sendmsg. */
-static ssize_t send_pieces(const struct aw_uqp *qp, const struct aw_batch *batch, size_t count)
-{
-	struct msghdr msg = {
-		.msg_iov = (struct iovec *)&batch->iov[batch->iov_sent],
-		.msg_iovlen = count,
-	};
-
-	if (msg.msg_iovlen == 1)
-		return send(qp->fd, msg.msg_iov->iov_base, msg.msg_iov->iov_len,
-			    MSG_DONTWAIT | MSG_NOSIGNAL);
-	return sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-/*
- * The program unmapped memory that a WR still names. TCP says only that some of it cannot be read; the pieces before
- * that go out.
- */
-static ssize_t send_readable(const struct aw_uqp *qp, const struct aw_batch *batch, size_t count)
-{
-	const struct aw_iov *iov = &batch->iov[batch->iov_sent];
-	size_t readable = 0;
-
-	while (readable < count && aw_mapping_reach(iov[readable].base, iov[readable].len, false))
-		readable++;
-	if (readable > 0 && readable < count)
-		return send_pieces(qp, batch, readable);
-	errno = EFAULT;
-	return -1;
-}
-
-/* One system call for the QP's batch. True when the socket took all of it. */
+/* One send for the QP's batch. True when all of it went. */
 static bool send_batch(struct aw_uqp *qp)
 {
 	struct aw_batch *batch = qp->batch;
 	size_t count = batch->iov_count - batch->iov_sent;
-	ssize_t n = send_pieces(qp, batch, count);
-
-	if (n < 0 && errno == EFAULT)
-		n = send_readable(qp, batch, count);
+	ssize_t n = qp->carrier->send(qp, &batch->iov[batch->iov_sent], count);
 
 	if (n >= 0) {
 		advance(batch, (size_t)n);
 		aw_tx_sent(&qp->core, (size_t)n);
-		aw_lost_sent();
 		return batch->iov_sent == batch->iov_count;
 	}
 	if (errno == EFAULT) {
@@ -129,23 +91,12 @@ static void put_batch(struct aw_uqp *qp)
 	qp->batch = NULL;
 }
 
-/*
- * A full socket is asked, not tried: a send in vain takes the socket's lock from the peer's
- * acknowledgements, and TCP tells of room only when there is enough of it to be worth a send.
- */
-static bool has_room(const struct aw_uqp *qp)
-{
-	struct pollfd pollfd = { .fd = qp->fd, .events = POLLOUT };
-
-	return !qp->tx_blocked || poll(&pollfd, 1, 0) != 0;
-}
-
 void aw_uqp_transmit(struct aw_uqp *qp)
 {
 	/* What waits in a batch was flushed with its WR: that memory is the program's again. */
 	bool over = qp->core.state == AW_QP_ERROR || qp->lost;
 
-	if (!over && !has_room(qp))
+	if (!over && qp->tx_blocked && !qp->carrier->has_room(qp))
 		return;
 	qp->tx_blocked = false;
 	if (over)

@@ -15,7 +15,7 @@ enum {
 
 enum {
 	FLAGS_KNOWN = MPA_FLAG_MARKERS | MPA_FLAG_CRC | MPA_FLAG_REJECT | MPA_FLAG_ENHANCED |
-		      MPA_FLAG_EXT_OFFER | MPA_FLAG_EXT_AGREE,
+		      MPA_FLAG_EXT_OFFER | MPA_FLAG_EXT_AGREE | MPA_FLAG_HOST,
 };
 
 /* RFC 6581 9: two 16-bit words, each two flags and a 14-bit count. */

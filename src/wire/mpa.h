@@ -29,6 +29,7 @@ enum mpa_flag {
 	/* Reserved bits, which receivers do not check; docs/extensions.md. */
 	MPA_FLAG_EXT_OFFER = 0x04, /* requests only */
 	MPA_FLAG_EXT_AGREE = 0x02, /* replies only, with the one above clear */
+	MPA_FLAG_HOST = 0x01, /* offer, with EXT_OFFER; agreed, with EXT_AGREE: docs/host-path.md */
 };
 
 enum mpa_rtr {

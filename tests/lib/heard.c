@@ -61,13 +61,15 @@ unsigned int heard_count(struct heard *h)
 }
 
 /* In place of net/uqp.c's, which the linker then leaves out. */
-int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream)
+int aw_uqp_attach_host(struct aw_uqp *qp, int fd, struct aw_stream *stream,
+		       struct aw_host_ring *ring)
 {
 	struct fake_qp *fake = (struct fake_qp *)qp;
 
 	if (fake->err)
 		return fake->err;
 	fake->fd = fd;
+	fake->ring = ring;
 	fake->stream = *stream;
 	return 0;
 }

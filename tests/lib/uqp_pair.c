@@ -15,6 +15,12 @@
 
 #include <cmocka.h>
 
+#ifdef PAIR_OVER_MEMORY
+#define OVER_MEMORY true
+#else
+#define OVER_MEMORY false
+#endif
+
 static void tcp_pair(int fd[2])
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
@@ -32,6 +38,19 @@ static void tcp_pair(int fd[2])
 	close(lfd);
 	for (int i = 0; i < 2; i++)
 		setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+/* As a responder and an initiator that are one process; the verdict waits on its socket. */
+static void make_memory(const int fd[2], struct aw_host_ring *ring[2])
+{
+	uint8_t hello[AW_HOST_HELLO_LEN], verdict[AW_HOST_VERDICT_LEN];
+	const char *cause;
+
+	ring[1] = aw_host_ring_make(hello, &cause);
+	assert_non_null(ring[1]);
+	ring[0] = aw_host_ring_open(hello, verdict, &cause);
+	assert_non_null(ring[0]);
+	assert_int_equal(write(fd[0], verdict, sizeof(verdict)), sizeof(verdict));
 }
 
 static void on_event(void *arg, uint32_t events)
@@ -91,13 +110,16 @@ void end_destroy(struct end *e)
 void pair_attach(struct pair *p)
 {
 	struct aw_stream s = { .initiator = true, .crc = true, .ird = 16, .ord = 16 };
+	struct aw_host_ring *ring[2] = { NULL, NULL };
 	int fd[2];
 
 	tcp_pair(fd);
+	if (OVER_MEMORY)
+		make_memory(fd, ring);
 	s.initiator = false;
-	assert_int_equal(aw_uqp_attach(p->b.qp, fd[1], &s), 0);
+	assert_int_equal(aw_uqp_attach_host(p->b.qp, fd[1], &s, ring[1]), 0);
 	s.initiator = true;
-	assert_int_equal(aw_uqp_attach(p->a.qp, fd[0], &s), 0);
+	assert_int_equal(aw_uqp_attach_host(p->a.qp, fd[0], &s, ring[0]), 0);
 }
 
 int pair_setup(void **state)

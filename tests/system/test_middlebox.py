@@ -31,14 +31,14 @@ def box_of(start, tmp_path):
     return lambda make, there: middlebox.Middlebox(make, start, tmp_path, there)
 
 
-def policy(text):
-    return ["env", f"ANYWARP_MPA={text}"]
+def policy(text, host_path):
+    return ["env", f"ANYWARP_MPA={text}", *([f"ANYWARP_HOST_PATH={host_path}"] if host_path else [])]
 
 
-def begin(start, port, box_port, line, server="", client=""):
+def begin(start, port, box_port, line, server="", client="", host_path=""):
     """(server, client) of our program; server and client are their policies."""
-    return (start.server(f"{OPCODES} {line}", port, prefix=policy(server)),
-            start(f"{OPCODES} {line} -a 127.0.0.1 -p {box_port}", prefix=policy(client)))
+    return (start.server(f"{OPCODES} {line}", port, prefix=policy(server, host_path)),
+            start(f"{OPCODES} {line} -a 127.0.0.1 -p {box_port}", prefix=policy(client, host_path)))
 
 
 def assert_ends(ends, status=0):
@@ -137,7 +137,8 @@ def test_the_stream_is_cut(start, tmp_path, port, box_of, make):
     except capture.NotAllowed as error:
         pytest.skip(str(error))
     with captured:
-        assert_ends(begin(start, port, box.port, "-S 300"))
+        # What is said of the host path, in vain over a middlebox, is no FPDU.
+        assert_ends(begin(start, port, box.port, "-S 300", host_path="off"))
         recorded = captured.stop()
     one, = recorded.conversations
     assert one.problems() == []

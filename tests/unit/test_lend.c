@@ -247,6 +247,9 @@ static void lend__served_where_it_cannot_come_back(void **state)
 {
 	struct pair *p = *state;
 
+	/* Lent, its socket stays in the set, for the end: to come back it needs no memory. */
+	if (p->b.qp->ring)
+		skip();
 	poll_until_lent(&p->b, &p->a);
 	full_epfd = aw_engine_epfd();
 	for (int i = 0; i < 20; i++)

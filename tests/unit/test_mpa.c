@@ -53,7 +53,7 @@ static void mpa_parse__reply_and_what_follows(void **state)
 
 static void mpa_parse__reserved_bits_are_cleared(void **state)
 {
-	static const char wire[] = REQ_KEY "\x49\x01\x00\x00";
+	static const char wire[] = REQ_KEY "\x48\x01\x00\x00";
 	struct mpa_frame frame;
 	size_t used;
 
@@ -150,7 +150,7 @@ static void mpa_build__reply_without_private_data(void **state)
 
 	(void)state;
 	assert_int_equal(mpa_build(&frame, wire), MPA_HDR_LEN);
-	assert_memory_equal(wire, REP_KEY "\xf6\x01\x00\x00", MPA_HDR_LEN);
+	assert_memory_equal(wire, REP_KEY "\xf7\x01\x00\x00", MPA_HDR_LEN);
 }
 
 /* RFC 6581 9: A, B and IRD; C, D and ORD. */

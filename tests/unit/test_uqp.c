@@ -163,6 +163,9 @@ static void no_receive__peer_resets(void **state)
 	struct pair *p = *state;
 	struct linger now = { .l_onoff = 1 };
 
+	/* A process that is killed before it has read all is told from one that left by what it has read. */
+	if (p->b.qp->ring)
+		skip();
 	end_post(&p->a, AW_OP_SEND, &p->b, 16);
 	end_wait_held(&p->b);
 	assert_int_equal(setsockopt(p->a.qp->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
@@ -338,6 +341,9 @@ static void destroy__while_a_poller_has_its_event(void **state)
 	struct end others[OTHERS + 1];
 	struct aw_cq_entry entry;
 
+	/* Whose stream goes through memory is in no set of its CQs. */
+	if (p->b.qp->ring)
+		skip();
 	aw_uqp_reset(p->b.qp);
 	for (int i = 0; i <= OTHERS; i++)
 		end_make_on(&others[i], &p->pd, &p->b.cq);

@@ -23,10 +23,10 @@ static ssize_t counted_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return count(sendmsg(fd, msg, flags));
 }
 
-/* Transmit itself, over those. */
+/* The carrier itself, over those. */
 #define send counted_send
 #define sendmsg counted_sendmsg
-#include "net/uqp_tx.c"
+#include "net/carrier_tcp.c"
 #undef send
 #undef sendmsg
 

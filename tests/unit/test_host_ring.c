@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Memory in common: which is taken, which is refused, and that every refusal leaves nothing behind.
+#define _GNU_SOURCE
+#include "net/host_ring.h"
+
+#include "wire/octets.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const uint8_t zeros[AW_HOST_VERDICT_LEN];
+
+static int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+/* A responder's memory, whose hello a test may change. */
+struct scene {
+	struct aw_host_ring *ring;
+	uint8_t hello[AW_HOST_HELLO_LEN];
+	int fds;
+};
+
+static int setup(void **state)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+	const char *cause;
+
+	s->fds = count_fds();
+	s->ring = aw_host_ring_make(s->hello, &cause);
+	*state = s;
+	return s->ring == NULL;
+}
+
+static int teardown(void **state)
+{
+	struct scene *s = *state;
+	int left;
+
+	aw_host_ring_free(s->ring);
+	left = count_fds() - s->fds;
+	free(s);
+	return left;
+}
+
+static void assert_refused(const uint8_t *hello)
+{
+	uint8_t verdict[AW_HOST_VERDICT_LEN];
+	const char *cause = NULL;
+
+	memset(verdict, 1, sizeof(verdict));
+	assert_null(aw_host_ring_open(hello, verdict, &cause));
+	assert_non_null(cause);
+	assert_memory_equal(verdict, zeros, sizeof(verdict));
+}
+
+static void host_ring__both_ends(void **state)
+{
+	struct scene *s = *state;
+	uint8_t verdict[AW_HOST_VERDICT_LEN];
+	const char *cause;
+	struct aw_host_ring *peer = aw_host_ring_open(s->hello, verdict, &cause);
+
+	assert_non_null(peer);
+	assert_int_equal(aw_host_ring_decide(s->ring, verdict), AW_HOST_RING);
+	assert_int_equal(s->ring->fd, -1);
+	memset(aw_duplex_tx(&s->ring->duplex), 5, AW_HOST_RING_BYTES);
+	aw_duplex_produce(&s->ring->duplex, AW_HOST_RING_BYTES);
+	assert_int_equal(aw_duplex_ready(&peer->duplex), AW_HOST_RING_BYTES);
+	assert_int_equal(aw_duplex_rx(&peer->duplex)[AW_HOST_RING_BYTES - 1], 5);
+	/* The next byte lies where the first one does, and behind the last one. */
+	aw_duplex_rx(&peer->duplex);
+	assert_int_equal(aw_duplex_rx(&peer->duplex)[AW_HOST_RING_BYTES], 5);
+	/* The other direction is other memory. */
+	assert_int_equal(aw_duplex_tx(&peer->duplex)[0], 0);
+	aw_host_ring_free(peer);
+}
+
+static void host_ring_decide__tcp_or_a_lie(void **state)
+{
+	struct scene *s = *state;
+	uint8_t lie[AW_HOST_VERDICT_LEN] = { 1 };
+
+	assert_int_equal(aw_host_ring_decide(s->ring, lie), AW_HOST_LIE);
+	s->ring->fd = dup(0);
+	assert_int_equal(aw_host_ring_decide(s->ring, zeros), AW_HOST_TCP);
+}
+
+static void host_ring_open__no_such_process_or_fd(void **state)
+{
+	struct scene *s = *state;
+	uint8_t hello[AW_HOST_HELLO_LEN];
+
+	memcpy(hello, s->hello, sizeof(hello));
+	put_be32(hello, UINT32_MAX);
+	assert_refused(hello);
+	put_be32(hello, 0);
+	assert_refused(hello);
+	put_be32(hello, (uint32_t)getpid());
+	put_be32(hello + 4, 123456);
+	assert_refused(hello);
+	/* What is no such memory is not opened: a pipe's end would be, in vain. */
+	put_be32(hello + 4, 0);
+	assert_refused(hello);
+}
+
+static void host_ring_open__another_secret(void **state)
+{
+	struct scene *s = *state;
+
+	s->hello[AW_HOST_HELLO_LEN - 1] ^= 1;
+	assert_refused(s->hello);
+}
+
+static void host_ring_open__another_layout(void **state)
+{
+	struct scene *s = *state;
+	uint32_t *layout = s->ring->base;
+
+	*layout += 1;
+	assert_refused(s->hello);
+	*layout -= 1;
+	layout[1] *= 2;
+	assert_refused(s->hello);
+}
+
+/* Of the same name, with these seals, and longer by so much. */
+static void assert_refused_file(struct scene *s, int seals, off_t longer)
+{
+	int fd = memfd_create("anywarp-host", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	off_t size = lseek(s->ring->fd, 0, SEEK_END);
+	uint8_t hello[AW_HOST_HELLO_LEN];
+
+	assert_true(size > 0);
+	assert_int_equal(ftruncate(fd, size + longer), 0);
+	assert_int_equal(pwrite(fd, s->ring->base, 4096, 0), 4096);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	memcpy(hello, s->hello, sizeof(hello));
+	put_be32(hello + 4, (uint32_t)fd);
+	assert_refused(hello);
+	close(fd);
+}
+
+/* A peer could cut what is not sealed under our hands. */
+static void host_ring_open__not_sealed_or_of_another_size(void **state)
+{
+	struct scene *s = *state;
+
+	assert_refused_file(s, F_SEAL_GROW, 0);
+	assert_refused_file(s, F_SEAL_SHRINK, 0);
+	assert_refused_file(s, F_SEAL_SHRINK | F_SEAL_GROW, 4096);
+	assert_refused_file(s, F_SEAL_SHRINK | F_SEAL_GROW, -4096);
+}
+
+/* ftruncate(2) beyond the limit would end the process by SIGXFSZ. */
+static void host_ring_make__small_files_only(void **state)
+{
+	struct rlimit before, small;
+	uint8_t hello[AW_HOST_HELLO_LEN];
+	const char *cause = NULL;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 4096;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_null(aw_host_ring_make(hello, &cause));
+	assert_non_null(cause);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+static void host_ring_make__as_many_as_there_are_places(void **state)
+{
+	struct aw_host_ring **rings = calloc(AW_HOST_RINGS_MAX, sizeof(struct aw_host_ring *));
+	uint8_t hello[AW_HOST_HELLO_LEN];
+	const char *cause = NULL;
+	uint32_t made = 1; /* the scene's */
+
+	(void)state;
+	for (; made < AW_HOST_RINGS_MAX; made++) {
+		rings[made] = aw_host_ring_make(hello, &cause);
+		assert_non_null(rings[made]);
+		aw_host_ring_decide(rings[made], zeros);
+	}
+	assert_null(aw_host_ring_make(hello, &cause));
+	assert_refused(((struct scene *)*state)->hello);
+	aw_host_ring_free(rings[--made]);
+	rings[made] = aw_host_ring_make(hello, &cause);
+	assert_non_null(rings[made]);
+	for (uint32_t i = 1; i < AW_HOST_RINGS_MAX; i++)
+		aw_host_ring_free(rings[i]);
+	free(rings);
+}
+
+static bool is_one(const char *local, const char *peer)
+{
+	struct sockaddr_storage addr[2] = { 0 };
+	const char *text[2] = { local, peer };
+
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr_in *in = (struct sockaddr_in *)&addr[i];
+		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&addr[i];
+
+		addr[i].ss_family = strchr(text[i], ':') ? AF_INET6 : AF_INET;
+		assert_int_equal(inet_pton(addr[i].ss_family, text[i],
+					   strchr(text[i], ':') ? (void *)&in6->sin6_addr
+								: (void *)&in->sin_addr),
+				 1);
+	}
+	return aw_host_is_one((struct sockaddr *)&addr[0], (struct sockaddr *)&addr[1]);
+}
+
+static void host_is_one__addresses(void **state)
+{
+	(void)state;
+	assert_true(is_one("127.0.0.1", "127.0.0.2"));
+	assert_true(is_one("0.0.0.0", "127.0.0.1"));
+	assert_true(is_one("192.0.2.1", "192.0.2.1"));
+	assert_true(is_one("::1", "::1"));
+	assert_true(is_one("2001:db8::1", "2001:db8::1"));
+	assert_false(is_one("192.0.2.1", "192.0.2.2"));
+	assert_false(is_one("0.0.0.0", "0.0.0.0"));
+	assert_false(is_one("2001:db8::1", "2001:db8::2"));
+	assert_false(is_one("192.0.2.1", "2001:db8::1"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(host_ring__both_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(host_ring_decide__tcp_or_a_lie, setup, teardown),
+		cmocka_unit_test_setup_teardown(host_ring_open__no_such_process_or_fd, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(host_ring_open__another_secret, setup, teardown),
+		cmocka_unit_test_setup_teardown(host_ring_open__another_layout, setup, teardown),
+		cmocka_unit_test_setup_teardown(host_ring_open__not_sealed_or_of_another_size,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(host_ring_make__small_files_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(host_ring_make__as_many_as_there_are_places, setup,
+						teardown),
+		cmocka_unit_test(host_is_one__addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

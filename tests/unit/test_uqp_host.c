@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A QP whose stream goes through memory, with a raw peer at the other end of memory and socket that does what no anywarp
+// would: its QP ends, with an event, and nothing else does.
+#include "../lib/uqp_pair.h"
+#include "core/tx.h"
+#include "net/engine.h"
+#include "wire/ddp.h"
+#include "wire/fpdu.h"
+#include "wire/octets.h"
+#include "wire/rdmap.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SCRIBBLES 300 /* streams that end so */
+#define WAIT_MS 20000
+
+/* e is the responder; the raw peer has the rest. */
+struct scene {
+	struct end e;
+	int pd;
+	int fd;
+	struct aw_host_ring *ring;
+	uint32_t msn;
+};
+
+static void join_sockets(int fd[2])
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(addr);
+	int lfd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(lfd, (struct sockaddr *)&addr, len), 0);
+	assert_int_equal(listen(lfd, 1), 0);
+	getsockname(lfd, (struct sockaddr *)&addr, &len);
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(connect(fd[0], (struct sockaddr *)&addr, len), 0);
+	fd[1] = accept(lfd, NULL, NULL);
+	close(lfd);
+}
+
+/* The verdict is not given yet. */
+static void begin(struct scene *s, uint8_t *verdict)
+{
+	struct aw_stream stream = { .crc = true, .ird = 4, .ord = 4 };
+	uint8_t hello[AW_HOST_HELLO_LEN];
+	const char *cause;
+	struct aw_host_ring *ring = aw_host_ring_make(hello, &cause);
+	int fd[2];
+
+	assert_non_null(ring);
+	s->ring = aw_host_ring_open(hello, verdict, &cause);
+	assert_non_null(s->ring);
+	join_sockets(fd);
+	s->fd = fd[0];
+	s->msn = 1;
+	s->e = (struct end){ 0 };
+	end_make(&s->e, &s->pd, NULL);
+	assert_int_equal(aw_uqp_attach_host(s->e.qp, fd[1], &stream, ring), 0);
+}
+
+static void join(struct scene *s)
+{
+	uint8_t verdict[AW_HOST_VERDICT_LEN];
+
+	begin(s, verdict);
+	assert_int_equal(write(s->fd, verdict, sizeof(verdict)), sizeof(verdict));
+}
+
+static void part(struct scene *s)
+{
+	close(s->fd);
+	aw_host_ring_free(s->ring);
+	end_destroy(&s->e);
+}
+
+static int setup(void **state)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+
+	assert_int_equal(aw_engine_get(), 0);
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	aw_engine_put();
+	free(*state);
+	return 0;
+}
+
+static void ring_bell(struct scene *s)
+{
+	ssize_t sent = send(s->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	(void)sent;
+}
+
+/* The FPDU of a Send of len octets; at most so many of its own go into the ring. */
+static void put_send(struct scene *s, size_t len, size_t most)
+{
+	const struct ddp_hdr hdr = {
+		.last = true, .ulp_ctrl = rdmap_ctrl(RDMAP_SEND), .qn = DDP_QN_SEND, .msn = s->msn++
+	};
+	uint8_t *at = aw_duplex_tx(&s->ring->duplex);
+	size_t size = fpdu_size(DDP_UNTAGGED_LEN + len);
+
+	assert_true(aw_duplex_room(&s->ring->duplex) >= size);
+	memset(at, 0, size);
+	put_be16(at, (uint16_t)(DDP_UNTAGGED_LEN + len));
+	memset(at + FPDU_LEN_FIELD + ddp_put(&hdr, at + FPDU_LEN_FIELD), 0x5a, len);
+	aw_duplex_produce(&s->ring->duplex, size < most ? size : most);
+	ring_bell(s);
+}
+
+static void post_recv(struct scene *s, uint32_t len)
+{
+	struct aw_sge sge = end_sge(&s->e, 0, len);
+
+	assert_int_equal(aw_uqp_recv(s->e.qp, 1, &sge, 1), 0);
+}
+
+static void assert_received(struct scene *s, uint32_t len)
+{
+	struct aw_cq_entry entry = end_wait_cqe(&s->e);
+
+	assert_int_equal(entry.cqe.status, AW_WC_SUCCESS);
+	assert_int_equal(entry.cqe.byte_len, len);
+	assert_int_equal(s->e.buf[len - 1], 0x5a);
+}
+
+/* Whether so many bells come. */
+static bool hears_bell(struct scene *s)
+{
+	struct pollfd pollfd = { .fd = s->fd, .events = POLLIN };
+	uint8_t bell;
+
+	return poll(&pollfd, 1, WAIT_MS) == 1 && recv(s->fd, &bell, 1, 0) == 1;
+}
+
+static void uqp_host__a_send(void **state)
+{
+	struct scene *s = *state;
+
+	join(s);
+	post_recv(s, 1000);
+	put_send(s, 1000, SIZE_MAX);
+	assert_received(s, 1000);
+	assert_false(s->e.qp->core.stream.crc);
+	part(s);
+}
+
+/* A message in two pieces, and one behind the end of the ring. */
+static void uqp_host__pieces_and_the_wrap(void **state)
+{
+	struct scene *s = *state;
+
+	join(s);
+	for (uint32_t sent = 0; sent < 3 * AW_HOST_RING_BYTES; sent += 50000) {
+		size_t size = fpdu_size(DDP_UNTAGGED_LEN + 50000);
+
+		post_recv(s, 50000);
+		put_send(s, 50000, 100);
+		while (s->e.qp->ring->looked % size == 0)
+			poll(NULL, 0, 1);
+		aw_duplex_produce(&s->ring->duplex, size - 100);
+		ring_bell(s);
+		assert_received(s, 50000);
+	}
+	part(s);
+}
+
+/* It waits in the ring, and is there as its receive is; the bell is for the room that it leaves. */
+static void uqp_host__a_message_waits_for_its_receive(void **state)
+{
+	struct scene *s = *state;
+
+	join(s);
+	put_send(s, 3000, SIZE_MAX);
+	end_wait_held(&s->e);
+	post_recv(s, 3000);
+	assert_received(s, 3000);
+	part(s);
+}
+
+static void uqp_host__bytes_before_the_end_come_first(void **state)
+{
+	struct scene *s = *state;
+
+	join(s);
+	post_recv(s, 500);
+	put_send(s, 500, SIZE_MAX);
+	shutdown(s->fd, SHUT_RDWR);
+	assert_received(s, 500);
+	end_wait_event(&s->e, AW_UQP_CLOSED);
+	part(s);
+}
+
+static void uqp_host__half_an_fpdu_at_the_end(void **state)
+{
+	struct scene *s = *state;
+
+	join(s);
+	put_send(s, 500, 300);
+	shutdown(s->fd, SHUT_RDWR);
+	end_wait_event(&s->e, AW_UQP_CLOSED);
+	assert_int_equal(aw_uqp_state(s->e.qp), AW_QP_ERROR);
+	part(s);
+}
+
+/* A writer that is told of no room sleeps until there is some. */
+static void uqp_host__a_full_ring(void **state)
+{
+	struct scene *s = *state;
+	size_t ready = 0;
+
+	join(s);
+	post_recv(s, 100);
+	put_send(s, 100, SIZE_MAX);
+	assert_received(s, 100);
+	aw_duplex_sleep(&s->ring->duplex);
+	aw_uqp_send_begin(s->e.qp);
+	for (int i = 0; i < 4; i++) {
+		struct aw_swqe *wqe = aw_uqp_send_slot(s->e.qp);
+
+		*wqe = (struct aw_swqe){
+			.op = AW_OP_SEND, .flags = AW_WR_SIGNALED, .len = 200000, .sge_count = 1
+		};
+		wqe->sge[0] = end_sge(&s->e, 0, 200000);
+		aw_uqp_send_commit(s->e.qp);
+	}
+	aw_uqp_send_end(s->e.qp);
+	for (int i = 0; i < 4;) {
+		struct aw_cq_entry entry;
+
+		while ((ready = aw_duplex_ready(&s->ring->duplex)) > 0) {
+			aw_duplex_consume(&s->ring->duplex, ready);
+			if (aw_duplex_wakes_writer(&s->ring->duplex))
+				ring_bell(s);
+		}
+		i += aw_cq_poll(&s->e.cq, &entry, 1);
+	}
+	assert_true(hears_bell(s));
+	part(s);
+}
+
+static void assert_tail_ends(struct scene *s, uint64_t tail)
+{
+	join(s);
+	post_recv(s, 100);
+	put_send(s, 100, SIZE_MAX);
+	assert_received(s, 100);
+	atomic_store(&s->ring->duplex.own->tail, tail);
+	ring_bell(s);
+	end_wait_event(&s->e, AW_UQP_CLOSED);
+	assert_int_equal(aw_uqp_state(s->e.qp), AW_QP_ERROR);
+	part(s);
+}
+
+static void uqp_host__a_tail_that_cannot_be(void **state)
+{
+	assert_tail_ends(*state, 0);
+	assert_tail_ends(*state, UINT64_MAX);
+	assert_tail_ends(*state, 2 * AW_HOST_RING_BYTES);
+}
+
+/* A length of which there can be no FPDU, and a header that is none. */
+static void uqp_host__garbage_for_an_fpdu(void **state)
+{
+	struct scene *s = *state;
+
+	join(s);
+	memset(aw_duplex_tx(&s->ring->duplex), 0xff, AW_HOST_RING_BYTES);
+	aw_duplex_produce(&s->ring->duplex, AW_HOST_RING_BYTES);
+	ring_bell(s);
+	end_wait_event(&s->e, AW_UQP_CLOSED);
+	part(s);
+}
+
+/* All that is shared, over and over, while messages come and go: the stream may end, and the process must not. */
+static void uqp_host__scribbles(void **state)
+{
+	struct scene *s = *state;
+	unsigned int seed = (unsigned int)aw_now_ns();
+	struct aw_cq_entry entry;
+
+	print_message("seed %u\n", seed);
+	for (int i = 0; i < SCRIBBLES; i++) {
+		join(s);
+		post_recv(s, 4000);
+		put_send(s, (size_t)(rand_r(&seed) % 4000), SIZE_MAX);
+		end_post(&s->e, AW_OP_SEND, &s->e, (uint32_t)(rand_r(&seed) % 60000));
+		for (int n = rand_r(&seed) % 64; n > 0; n--) {
+			size_t at = (size_t)rand_r(&seed) % s->ring->len;
+			uint8_t *octet =
+				(uint8_t *)s->ring->base + (rand_r(&seed) % 2 ? at % 1024 : at);
+
+			__atomic_store_n(octet, (uint8_t)rand_r(&seed), __ATOMIC_RELAXED);
+			ring_bell(s);
+			aw_cq_poll(&s->e.cq, &entry, 1);
+		}
+		part(s);
+	}
+}
+
+static void uqp_host__a_flood_of_bells(void **state)
+{
+	struct scene *s = *state;
+
+	join(s);
+	for (int i = 0; i < 20000; i++)
+		ring_bell(s);
+	post_recv(s, 100);
+	put_send(s, 100, SIZE_MAX);
+	assert_received(s, 100);
+	part(s);
+}
+
+static void uqp_host__a_verdict_that_is_a_lie(void **state)
+{
+	struct scene *s = *state;
+	uint8_t verdict[AW_HOST_VERDICT_LEN];
+
+	begin(s, verdict);
+	verdict[3] ^= 1;
+	assert_int_equal(write(s->fd, verdict, sizeof(verdict)), sizeof(verdict));
+	end_wait_event(&s->e, AW_UQP_CLOSED);
+	part(s);
+}
+
+static void uqp_host__no_verdict(void **state)
+{
+	struct scene *s = *state;
+	uint8_t verdict[AW_HOST_VERDICT_LEN];
+
+	begin(s, verdict);
+	assert_int_equal(write(s->fd, verdict, 5), 5);
+	shutdown(s->fd, SHUT_RDWR);
+	end_wait_event(&s->e, AW_UQP_CLOSED);
+	part(s);
+}
+
+/* Octet by octet, and then the stream over TCP. */
+static void uqp_host__a_verdict_for_tcp(void **state)
+{
+	struct scene *s = *state;
+	uint8_t verdict[AW_HOST_VERDICT_LEN];
+
+	begin(s, verdict);
+	for (int octet = 0; octet < AW_HOST_VERDICT_LEN; octet++)
+		assert_int_equal(write(s->fd, &(uint8_t){ 0 }, 1), 1);
+	while (aw_uqp_state(s->e.qp) == AW_QP_RTS &&
+	       __atomic_load_n(&s->e.qp->ring, __ATOMIC_ACQUIRE))
+		poll(NULL, 0, 1);
+	/* An FPDU whose CRC is wrong: over TCP that is found. */
+	post_recv(s, 100);
+	put_send(s, 100, SIZE_MAX);
+	assert_int_equal(write(s->fd,
+			       aw_duplex_tx(&s->ring->duplex) - fpdu_size(DDP_UNTAGGED_LEN + 100),
+			       fpdu_size(DDP_UNTAGGED_LEN + 100)),
+			 fpdu_size(DDP_UNTAGGED_LEN + 100));
+	end_wait_event(&s->e, AW_UQP_CLOSED);
+	assert_true(s->e.qp->core.stream.crc);
+	part(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(uqp_host__a_send, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__pieces_and_the_wrap, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_message_waits_for_its_receive, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__bytes_before_the_end_come_first, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__half_an_fpdu_at_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_full_ring, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_tail_that_cannot_be, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__garbage_for_an_fpdu, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__scribbles, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_flood_of_bells, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_verdict_that_is_a_lie, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__no_verdict, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_verdict_for_tcp, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
