@@ -135,6 +135,7 @@ static int doctor(int argc, char **argv)
 	check_preload();
 	check_policy();
 	aw_doctor_persona();
+	aw_doctor_host();
 	libraries_work = check_libraries();
 	aw_doctor_device_files();
 	check_sockets();

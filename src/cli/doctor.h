@@ -10,6 +10,9 @@ void aw_doctor_system(void);
 void aw_doctor_persona(void);
 void aw_doctor_device_files(void);
 
+// Whether connections on this host may go through memory.
+void aw_doctor_host(void);
+
 // The kernel module: loaded, installed or not here; which devices it made.
 void aw_doctor_module(void);
 

@@ -36,6 +36,19 @@ static enum launch_option take_persona(const char *word)
 	return LAUNCH_TAKEN;
 }
 
+static enum launch_option take_host_path(const char *word)
+{
+	if (!word || (strcmp(word, "on") != 0 && strcmp(word, "off") != 0)) {
+		fprintf(stderr, "anywarp run: --host-path needs one of: on off\n");
+		return LAUNCH_WRONG;
+	}
+	if (setenv("ANYWARP_HOST_PATH", word, 1) != 0) {
+		fprintf(stderr, "anywarp run: cannot set the environment: out of memory\n");
+		return LAUNCH_WRONG;
+	}
+	return LAUNCH_TAKEN;
+}
+
 static enum launch_option take_option(struct launch *launch, char ***arg)
 {
 	const char *value;
@@ -46,6 +59,8 @@ static enum launch_option take_option(struct launch *launch, char ***arg)
 	}
 	if (aw_launch_value(arg, "--persona", &value))
 		return take_persona(value);
+	if (aw_launch_value(arg, "--host-path", &value))
+		return take_host_path(value);
 	return aw_launch_option(launch, arg);
 }
 
@@ -97,7 +112,7 @@ const struct cli_command aw_cli_run = {
 	.run = run,
 	.summary = "run an RDMA program over anywarp",
 	.help = "usage: anywarp run [--log LEVEL] [--mpa LIST] [--persona NAME] [--device-files]\n"
-		"                   [--] PROGRAM [ARGUMENTS]\n"
+		"                   [--host-path on|off] [--] PROGRAM [ARGUMENTS]\n"
 		"\n"
 		"Runs PROGRAM, unmodified, with anywarp's libibverbs.so.1 and librdmacm.so.1 in\n"
 		"place of the system's. That is all it does: LD_LIBRARY_PATH set by hand works as\n"
@@ -111,6 +126,9 @@ const struct cli_command aw_cli_run = {
 		"  --persona NAME  what the device shows itself as: iwarp (default), connected by\n"
 		"                rdma_cm alone; or roce, for programs that exchange QP numbers and\n"
 		"                GIDs themselves. Both ends must have the same.\n"
+		"  --host-path on|off  whether a connection between two programs of this host and\n"
+		"                user goes through memory, where both ends have it on (default\n"
+		"                off); --log info tells which path each connection has\n"
 		"  --mpa LIST    how connections are set up, for both ends of PROGRAM: a list of\n"
 		"                key=value with commas between, as in markers=on,crc=off:\n"
 		"                  markers=on|off     ask the peer for markers (default off)\n"

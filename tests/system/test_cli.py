@@ -101,6 +101,27 @@ def test_run_wrong_mpa_list_names_the_mistake(args, words):
     assert words in done.stderr
 
 
+@pytest.mark.parametrize("args", [("--host-path", "on"), ("--host-path=on",)])
+def test_run_host_path_sets_it(args):
+    done = anywarp("run", *args, "--", "sh", "-c", "echo $ANYWARP_HOST_PATH")
+    assert done.stdout == "on\n"
+
+
+@pytest.mark.parametrize("args", [("--host-path", "maybe", "true"), ("--host-path",)])
+def test_run_wrong_host_path_names_the_right_ones(args):
+    done = anywarp("run", *args)
+    assert done.returncode == 125
+    assert "on off" in done.stderr
+
+
+def test_doctor_tells_of_the_host_path():
+    assert "host path" in anywarp("doctor", ANYWARP_HOST_PATH="off").stdout
+    assert "on, by ANYWARP_HOST_PATH" in anywarp("doctor", ANYWARP_HOST_PATH="on").stdout
+    wrong = anywarp("doctor", ANYWARP_HOST_PATH="maybe")
+    assert wrong.returncode == 1
+    assert "fail  host path" in wrong.stdout and "'maybe'" in wrong.stdout
+
+
 def test_doctor_shows_a_policy_that_is_not_the_default():
     assert "MPA policy" not in anywarp("doctor").stdout
     shown = anywarp("doctor", ANYWARP_MPA="markers=on")
