@@ -7,6 +7,7 @@
 #include "net/uqp_sock.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -23,10 +24,17 @@ static void choose(struct aw_uqp *qp, const struct aw_carrier *carrier)
 	log_path(qp);
 }
 
+static void count(struct aw_uqp *qp, uint32_t change)
+{
+	atomic_fetch_add_explicit(&qp->attr.send_cq->over_memory, change, memory_order_relaxed);
+	atomic_fetch_add_explicit(&qp->attr.recv_cq->over_memory, change, memory_order_relaxed);
+}
+
 /* What no wire has come near needs no CRC; what was agreed on MPA's set-up stays as the program saw it. */
 static void choose_host(struct aw_uqp *qp)
 {
 	choose(qp, &aw_carrier_host);
+	count(qp, 1);
 	qp->core.stream.crc = false;
 	aw_qp_set_emss(&qp->core, qp->carrier->segment_size(qp));
 }
@@ -45,6 +53,8 @@ void aw_carrier_begin(struct aw_uqp *qp, struct aw_host_ring *ring)
 
 void aw_carrier_end(struct aw_uqp *qp, bool forgets)
 {
+	if (qp->carrier == &aw_carrier_host)
+		count(qp, -1u);
 	if (qp->ring && !forgets)
 		aw_duplex_leave(&qp->ring->duplex);
 	aw_host_ring_free(qp->ring);

@@ -23,6 +23,8 @@
 #define MANY 64
 #define EPOLL_BATCH 32
 #define MEMORY_LOOKS 16
+/* Of memory, in a row: some microseconds. */
+#define VAIN_MAX 64
 /* Polls in vain between two sleeps of a program that works by events: before and after it arms. */
 #define POLLS_AWAKE 2
 
@@ -261,6 +263,21 @@ static bool serve(struct aw_cq *cq)
 	return full;
 }
 
+/*
+ * A poll of memory makes no system call. Two that wait for each other so, on one CPU, would wait for their time slices'
+ * ends; on two, who yields is back in a fraction of a microsecond.
+ */
+static bool waits_for_long(struct aw_cq *cq)
+{
+	uint32_t vain;
+
+	if (atomic_load_explicit(&cq->over_memory, memory_order_relaxed) == 0)
+		return false;
+	vain = atomic_load_explicit(&cq->vain, memory_order_relaxed) + 1;
+	atomic_store_explicit(&cq->vain, vain, memory_order_relaxed);
+	return vain % VAIN_MAX == 0;
+}
+
 int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 {
 	int n;
@@ -275,8 +292,10 @@ int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 
 	n = take(cq, out, max);
 	/* Nothing happens before the peer takes octets, and it may be waiting for this very CPU. */
-	if (n == 0 && full)
+	if (n == 0 && (full || waits_for_long(cq)))
 		sched_yield();
+	if (n > 0)
+		atomic_store_explicit(&cq->vain, 0, memory_order_relaxed);
 	return n;
 }
 

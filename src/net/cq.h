@@ -50,6 +50,9 @@ struct aw_cq {
 	uint32_t socks_count, socks_room, socks_next;
 
 	struct aw_hands hands; /* of those who poll */
+	_Atomic uint32_t
+		over_memory; /* QPs whose stream is (net/carrier.h): twice one whose queues share it */
+	_Atomic uint32_t vain; /* polls since one found something */
 	/* hold.c */
 	_Atomic uint32_t polls;
 	_Atomic uint32_t holding; /* QPs that hold posts */
