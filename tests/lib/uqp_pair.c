@@ -161,6 +161,13 @@ int pair_teardown_stopped(void **state)
 	return pair_teardown(state);
 }
 
+void end_set_channel(struct end *e, struct aw_channel *channel)
+{
+	pair_stop_progress();
+	e->cq.channel = channel;
+	pair_start_progress();
+}
+
 struct aw_cq_entry end_wait_cqe(struct end *e)
 {
 	struct aw_cq_entry entry;

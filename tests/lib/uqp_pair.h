@@ -40,6 +40,9 @@ void pair_stop_progress(void);
 void pair_start_progress(void);
 int pair_teardown_stopped(void **state);
 
+/* The channel of e's CQ: over memory its QP has an event as it begins, which asks for that. */
+void end_set_channel(struct end *e, struct aw_channel *channel);
+
 struct aw_cq_entry end_wait_cqe(struct end *e);
 void end_wait_event(struct end *e, uint32_t event);
 /* Until the stream is held: a message waits there for a receive. */

@@ -179,7 +179,7 @@ static int setup(void **state)
 	aw_source_init(&wake, &wake, 0);
 	assert_int_equal(aw_channel_init(&ch), 0);
 	assert_int_equal(aw_channel_init(&other_ch), 0);
-	p->b.cq.channel = &ch;
+	end_set_channel(&p->b, &ch);
 	for (int i = 0; i < RECVS; i++)
 		assert_int_equal(aw_uqp_recv(p->b.qp, 1, &sge, 1), 0);
 	return 0;

@@ -139,7 +139,7 @@ static void assert_received(struct scene *s, uint32_t len)
 	assert_int_equal(s->e.buf[len - 1], 0x5a);
 }
 
-/* Whether so many bells come. */
+/* Whether a bell comes. */
 static bool hears_bell(struct scene *s)
 {
 	struct pollfd pollfd = { .fd = s->fd, .events = POLLIN };
@@ -156,8 +156,29 @@ static void uqp_host__a_send(void **state)
 	post_recv(s, 1000);
 	put_send(s, 1000, SIZE_MAX);
 	assert_received(s, 1000);
+	pthread_mutex_lock(&s->e.qp->lock);
 	assert_false(s->e.qp->core.stream.crc);
+	pthread_mutex_unlock(&s->e.qp->lock);
 	part(s);
+}
+
+/* Up to where the QP has looked; 0 where it has no memory any more. */
+static uint64_t looked(struct scene *s)
+{
+	pthread_mutex_lock(&s->e.qp->lock);
+	uint64_t at = s->e.qp->ring ? s->e.qp->ring->looked : 0;
+
+	pthread_mutex_unlock(&s->e.qp->lock);
+	return at;
+}
+
+static bool has_ring(struct scene *s)
+{
+	pthread_mutex_lock(&s->e.qp->lock);
+	bool has = s->e.qp->ring;
+
+	pthread_mutex_unlock(&s->e.qp->lock);
+	return has;
 }
 
 /* A message in two pieces, and one behind the end of the ring. */
@@ -171,7 +192,7 @@ static void uqp_host__pieces_and_the_wrap(void **state)
 
 		post_recv(s, 50000);
 		put_send(s, 50000, 100);
-		while (s->e.qp->ring->looked % size == 0)
+		while (looked(s) % size == 0)
 			poll(NULL, 0, 1);
 		aw_duplex_produce(&s->ring->duplex, size - 100);
 		ring_bell(s);
@@ -359,8 +380,7 @@ static void uqp_host__a_verdict_for_tcp(void **state)
 	begin(s, verdict);
 	for (int octet = 0; octet < AW_HOST_VERDICT_LEN; octet++)
 		assert_int_equal(write(s->fd, &(uint8_t){ 0 }, 1), 1);
-	while (aw_uqp_state(s->e.qp) == AW_QP_RTS &&
-	       __atomic_load_n(&s->e.qp->ring, __ATOMIC_ACQUIRE))
+	while (aw_uqp_state(s->e.qp) == AW_QP_RTS && has_ring(s))
 		poll(NULL, 0, 1);
 	/* An FPDU whose CRC is wrong: over TCP that is found. */
 	post_recv(s, 100);
