@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "record/cursor.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 #include "xsock/left.h"
@@ -22,37 +23,17 @@ static uint8_t waste[WASTE]; /* for what is not to be kept: nobody reads it */
 struct call {
 	int fd, flags;
 	struct aw_slot *slot;
-	const struct iovec *iov;
-	int count;
-	size_t done, len;
+	struct aw_cursor at; /* the program's memory that is left */
+	size_t done;
 	bool kept; /* fd is one that we keep */
 };
 
-static size_t length_of(const struct iovec *iov, int count)
+static void count_bytes(struct call *call, ssize_t n)
 {
-	size_t len = 0;
-
-	for (int i = 0; i < count; i++)
-		len += iov[i].iov_len;
-	return len;
-}
-
-/* What is left of the vectors, as much as the window holds. */
-static int look_out(const struct call *call, struct iovec window[WINDOW])
-{
-	size_t skip = call->done;
-	int n = 0;
-
-	for (int i = 0; i < call->count && n < WINDOW; i++) {
-		if (skip >= call->iov[i].iov_len) {
-			skip -= call->iov[i].iov_len;
-			continue;
-		}
-		window[n].iov_base = (uint8_t *)call->iov[i].iov_base + skip;
-		window[n++].iov_len = call->iov[i].iov_len - skip;
-		skip = 0;
-	}
-	return n;
+	if (n <= 0)
+		return;
+	call->done += (size_t)n;
+	aw_cursor_skip(&call->at, (size_t)n);
 }
 
 static bool may_wait(const struct call *call)
@@ -75,7 +56,8 @@ static ssize_t receive_once(const struct call *call)
 {
 	struct aw_slot *slot = call->slot;
 	struct iovec window[WINDOW];
-	int count = look_out(call, window);
+	size_t covered;
+	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW, &covered);
 	struct aw_half half;
 	bool faulty;
 	ssize_t n;
@@ -125,9 +107,8 @@ static ssize_t receive_now(struct call *call)
 
 	do {
 		n = receive_once(call);
-		if (n > 0)
-			call->done += (size_t)n;
-	} while (n > 0 && whole && call->done < call->len);
+		count_bytes(call, n);
+	} while (n > 0 && whole && call->at.left > 0);
 	return n;
 }
 
@@ -167,9 +148,7 @@ static ssize_t receive_nothing(struct call *call)
 	struct iovec one = { &byte, 1 };
 	ssize_t n;
 
-	call->iov = &one;
-	call->count = 1;
-	call->len = 1;
+	call->at = aw_cursor_begin(&one, 1);
 	call->flags = (call->flags & ~MSG_WAITALL) | MSG_PEEK;
 	n = receive(call);
 	return n > 0 ? 0 : n;
@@ -199,7 +178,7 @@ static int refuse(const struct iovec *iov, int count)
 
 bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
 {
-	struct call call = { fd, flags, aw_framed_slot(fd), iov, count, 0, 0, false };
+	struct call call = { .fd = fd, .flags = flags, .slot = aw_framed_slot(fd) };
 	struct iovec discarded;
 	int err;
 
@@ -210,14 +189,12 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 		err = -EINVAL; /* no urgent byte has come */
 	if (err)
 		return finish(err, result);
-	call.len = length_of(iov, count);
-	if (call.len == 0)
+	call.at = aw_cursor_begin(iov, count);
+	if (call.at.left == 0)
 		return finish(receive_nothing(&call), result);
 	if (flags & MSG_TRUNC) {
-		discarded = (struct iovec){ waste, call.len < WASTE ? call.len : WASTE };
-		call.iov = &discarded;
-		call.count = 1;
-		call.len = discarded.iov_len;
+		discarded = (struct iovec){ waste, call.at.left < WASTE ? call.at.left : WASTE };
+		call.at = aw_cursor_begin(&discarded, 1);
 	}
 	return finish(receive(&call), result);
 }
@@ -226,7 +203,8 @@ static ssize_t send_once(const struct call *call)
 {
 	struct aw_slot *slot = call->slot;
 	struct iovec window[WINDOW];
-	int count = look_out(call, window);
+	size_t covered;
+	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW, &covered);
 	struct aw_half half;
 	bool left_over;
 	ssize_t n;
@@ -272,12 +250,11 @@ static ssize_t await_room(const struct call *call)
 
 static ssize_t transmit(struct call *call)
 {
-	while (call->done < call->len) {
+	while (call->at.left > 0) {
 		ssize_t n = send_once(call);
 
-		if (n > 0)
-			call->done += (size_t)n;
-		else if (n == -EAGAIN && may_wait(call))
+		count_bytes(call, n);
+		if (n == -EAGAIN && may_wait(call))
 			n = await_room(call);
 		if (n < 0)
 			return call->done ? (ssize_t)call->done : n;
@@ -289,7 +266,7 @@ static ssize_t transmit(struct call *call)
 
 bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
 {
-	struct call call = { fd, flags, aw_framed_slot(fd), iov, count, 0, 0, false };
+	struct call call = { .fd = fd, .flags = flags, .slot = aw_framed_slot(fd) };
 	ssize_t n;
 
 	if (!call.slot)
@@ -299,8 +276,8 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 		n = -EOPNOTSUPP;
 	if (n)
 		return finish(n, result);
-	call.len = length_of(iov, count);
-	if (call.len == 0)
+	call.at = aw_cursor_begin(iov, count);
+	if (call.at.left == 0)
 		return false; /* the kernel says whether the connection has ended */
 	n = transmit(&call);
 	if (n == -EPIPE && !(flags & MSG_NOSIGNAL))
