@@ -104,6 +104,10 @@ static void many_message_calls(void)
 	CHECK(!memcmp(got[0], "firs", 4) && !memcmp(got[1], "tsec", 4));
 	CHECK(recvmmsg(e.server, room, 2, MSG_WAITFORONE, NULL) == 1 && room[0].msg_len == 3);
 	CHECK(recvmmsg(e.server, room, 2, MSG_DONTWAIT, NULL) == -1 && errno == EAGAIN);
+	/* The time is over behind the first message: the second is not waited for. */
+	CHECK(send(e.client, "more", 4, 0) == 4);
+	CHECK(recvmmsg(e.server, room, 2, 0, &(struct timespec){ 0, 1 }) == 1 &&
+	      room[0].msg_len == 4);
 }
 
 static int memory_file(size_t len)

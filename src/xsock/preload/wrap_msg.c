@@ -13,6 +13,7 @@
 #include "xsock/preload/memory.h"
 #include "xsock/preload/received.h"
 #include "xsock/preload/touch.h"
+#include "xsock/preload/wait.h"
 
 #define DISCARD_OCTETS 65536
 
@@ -293,9 +294,11 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 	return aw_end_of_read(fd, got, room_of(msg));
 }
 
-/* The first waits, and with MSG_WAITFORONE no other. What the time-out says is looked at behind each, as by the kernel. */
-static int receive_each(int fd, struct mmsghdr *msgs, unsigned count, int flags)
+/* The first waits, and with MSG_WAITFORONE no other. The time-out is looked at behind each message, as by the kernel. */
+static int receive_each(int fd, struct mmsghdr *msgs, unsigned count, int flags,
+			struct timespec *timeout)
 {
+	struct aw_deadline deadline = aw_deadline_after(timeout);
 	unsigned done = 0;
 
 	while (done < count) {
@@ -304,7 +307,9 @@ static int receive_each(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 		if (got < 0)
 			break;
 		msgs[done++].msg_len = (unsigned)got;
-		if (got == 0)
+		if (timeout)
+			(void)aw_deadline_left(&deadline, timeout);
+		if (got == 0 || aw_deadline_is_over(&deadline))
 			break;
 		if (flags & MSG_WAITFORONE)
 			flags |= MSG_DONTWAIT;
@@ -320,6 +325,6 @@ AW_WRAPPER int recvmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 	if (is_odd(fd, flags))
 		return (int)recv_oddly(fd, 0, flags | MSG_ERRQUEUE);
 	if (aw_framed_slot(fd) && msgs && !(flags & MSG_ERRQUEUE))
-		return receive_each(fd, msgs, count, flags);
+		return receive_each(fd, msgs, count, flags, timeout);
 	return aw_libc()->recvmmsg(fd, msgs, count, flags, timeout);
 }
