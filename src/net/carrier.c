@@ -111,7 +111,7 @@ static ssize_t send_nothing(struct aw_uqp *qp, const struct aw_iov *iov, size_t 
 	return -1;
 }
 
-static bool has_no_room(struct aw_uqp *qp)
+static bool is_never(struct aw_uqp *qp)
 {
 	(void)qp;
 	return false;
@@ -142,11 +142,11 @@ const struct aw_carrier aw_carrier_undecided = {
 	.name = "undecided",
 	.is_socket = true,
 	.send = send_nothing,
-	.has_room = has_no_room,
+	.has_room = is_never,
 	.segment_size = segment_size,
 	.receive = receive,
 	.is_reset = is_reset,
-	.has_taken_all = has_no_room,
+	.has_taken_all = is_never,
 	.finish = finish_later,
 	.listens_for = listens_for,
 };
