@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// CRC32c by the processor's instruction is that of the table, wherever the bytes lie and however they are cut.
+// CRC32c by ISA-L is that of the table, wherever the bytes lie and however they are cut.
 #include "xsock/framed/slot.h"
 
 #include <setjmp.h>

@@ -22,7 +22,7 @@ void aw_half_leave(const struct aw_half *half);
 void aw_half_drain(pthread_mutex_t *lock);
 
 extern const struct aw_record_calls aw_slot_calls;
-/* CRC32c by the processor's own instruction where it has one. */
+/* CRC32c by ISA-L where it is installed. */
 uint32_t aw_slot_crc(uint32_t crc, const void *data, size_t len);
 
 /* Around a thread's waits in one call; and in between the fd that is kept for it where the program's was closed; -1: none. */
