@@ -31,7 +31,7 @@ struct arena {
 	struct entry entries[AW_ARENA_SLOTS];
 };
 
-static struct arena *arena; /* set once */
+static _Atomic(struct arena *) arena; /* set once, behind its fd */
 static int arena_fd = -1;
 static _Atomic(bool)
 	claimed[AW_ARENA_SLOTS]; /* by this process: the kernel does not tell it of its own locks */
