@@ -221,6 +221,32 @@ static void add_order(const struct aw_xs_ep *ep, struct chain *c, const struct a
 	c->orders++;
 }
 
+/* Both ends' violations and losses come here. */
+static void on_receive(struct aw_xs_ep *ep, const struct ibv_wc *wc)
+{
+	const uint8_t *octets = ep->memory + ep->messages_at + wc->wr_id * AW_XS_MSG_LEN;
+
+	ep->news++;
+	if (aw_xs_stream_message(&ep->stream, octets, wc->byte_len) == 0)
+		return;
+	rdma_disconnect(ep->id);
+	aw_xs_ep_over(ep, EPROTO);
+}
+
+/*
+ * The QP has refused a WR or flushed one. What the peer sent before is still in the CQ, its end perhaps. Nothing is
+ * posted any more, so that the CQ runs dry.
+ */
+static void lose_qp(struct aw_xs_ep *ep)
+{
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(ep->recv_cq.cq, 1, &wc) > 0)
+		if (wc.status == IBV_WC_SUCCESS)
+			on_receive(ep, &wc);
+	aw_xs_ep_over(ep, 0);
+}
+
 static int post_chain(struct aw_xs_ep *ep, struct chain *c)
 {
 	struct ibv_send_wr *bad;
@@ -229,7 +255,7 @@ static int post_chain(struct aw_xs_ep *ep, struct chain *c)
 		return 0;
 	if (ibv_post_send(ep->id->qp, c->wr, &bad) == 0)
 		return 0;
-	aw_xs_ep_over(ep, 0);
+	lose_qp(ep);
 	return -ECONNRESET;
 }
 
@@ -264,18 +290,6 @@ void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min)
 		;
 }
 
-/* Both ends' violations and losses come here. */
-static void on_receive(struct aw_xs_ep *ep, const struct ibv_wc *wc)
-{
-	const uint8_t *octets = ep->memory + ep->messages_at + wc->wr_id * AW_XS_MSG_LEN;
-
-	ep->news++;
-	if (aw_xs_stream_message(&ep->stream, octets, wc->byte_len) == 0)
-		return;
-	rdma_disconnect(ep->id);
-	aw_xs_ep_over(ep, EPROTO);
-}
-
 /* True when there may be more. */
 static bool take_receives(struct aw_xs_ep *ep)
 {
@@ -292,7 +306,7 @@ static bool take_receives(struct aw_xs_ep *ep)
 	if (!lost && n > 0)
 		lost = post_receives(ep, (uint32_t)wc[0].wr_id, (uint32_t)n) != 0;
 	if (lost && ep->phase != AW_XS_PHASE_OVER)
-		aw_xs_ep_over(ep, 0);
+		lose_qp(ep);
 	return n == POLL_MAX;
 }
 

@@ -331,6 +331,98 @@ static void ep_recv__a_write_into_another_connection(void **state)
 	bare = &bares[0];
 }
 
+/*
+ * A kernel's QP that is over refuses further WRs, with what came before its end still in the CQ. Here the peer's last
+ * message comes right before the refusal.
+ */
+static struct refusing {
+	struct ibv_context_ops ops; /* the library's own */
+	const struct ibv_qp *qp;
+	struct ibv_wc last;
+	bool is_last_taken, refuses;
+} refusing;
+
+static void take_last(void)
+{
+	if (refusing.refuses)
+		return;
+	refusing.refuses = true;
+	say(AW_XS_OP_CTRL, AW_XS_CTRL_DISCONNECT, 4);
+	while (refusing.ops.poll_cq(refusing.qp->recv_cq, 1, &refusing.last) == 0)
+		;
+	assert_int_equal(refusing.last.status, IBV_WC_SUCCESS);
+}
+
+static int refuse_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	*bad = wr;
+	refusing.qp = qp;
+	take_last();
+	return EINVAL;
+}
+
+static int refuse_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	if (qp == bare->id->qp)
+		return refusing.ops.post_send(qp, wr, bad);
+	*bad = wr;
+	refusing.qp = qp;
+	take_last();
+	return EINVAL;
+}
+
+static int poll_with_last(struct ibv_cq *cq, int max, struct ibv_wc *wc)
+{
+	if (!refusing.refuses || refusing.is_last_taken || cq != refusing.qp->recv_cq || max < 1)
+		return refusing.ops.poll_cq(cq, max, wc);
+	refusing.is_last_taken = true;
+	*wc = refusing.last;
+	return 1;
+}
+
+static struct ibv_context_ops *begin_refusing(void)
+{
+	struct ibv_context_ops *ops = &bare->id->verbs->ops;
+
+	refusing = (struct refusing){ .ops = *ops };
+	ops->poll_cq = poll_with_last;
+	return ops;
+}
+
+static void ep_recv__messages_before_a_refused_receive(void **state)
+{
+	struct ibv_context_ops *ops;
+	struct ends ends;
+
+	(void)state;
+	open_bare(&ends);
+	ops = begin_refusing();
+	ops->post_recv = refuse_recv;
+	write_to(bare->peer.data.addr, bare->peer.data.key, "question");
+	say(AW_XS_OP_DATA, 8, 4);
+	ends_recv_text(ends.server, "question", 0);
+	ends_expect(ends.server, 0);
+	assert_true(refusing.is_last_taken);
+	*ops = refusing.ops;
+	close_bare(&ends);
+}
+
+static void ep_recv__messages_before_a_refused_send(void **state)
+{
+	struct ibv_context_ops *ops;
+	struct ends ends;
+
+	(void)state;
+	open_bare(&ends);
+	ops = begin_refusing();
+	ops->post_send = refuse_send;
+	ends_send_text(ends.server, "answer", 0);
+	ends_expect(ends.server, 0);
+	assert_true(refusing.is_last_taken);
+	*ops = refusing.ops;
+	close_bare(&ends);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +433,8 @@ int main(void)
 		cmocka_unit_test(ep_recv__too_short_a_message),
 		cmocka_unit_test(ep_recv__too_long_a_message_and_a_write_elsewhere),
 		cmocka_unit_test(ep_recv__a_write_into_another_connection),
+		cmocka_unit_test(ep_recv__messages_before_a_refused_receive),
+		cmocka_unit_test(ep_recv__messages_before_a_refused_send),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
