@@ -19,6 +19,7 @@ usage: ./dev COMMAND [ARGUMENTS]
                                             build/distro; only when asked for, by root
                              -R REGEX        only the tests whose name matches
   build [PRESET]           build into build/PRESET: release (default) debug asan tsan fuzz
+  build kernel             build what 'test --interop' and 'test --kernel' boot and load, which they build otherwise
   kmod [KDIR]              build anywarp.ko in build/kmod, for the running kernel or for the one whose
                            build directory is KDIR
   lint [--fix]             format, include arrows, freestanding, size, words, licence

@@ -73,7 +73,8 @@ install_packages() {
 	fi
 	say "installing: $*"
 	mkdir -p build/logs
-	if ! $as_root sh -c "$install_script" sh "$@" >build/logs/apt.log 2>&1 </dev/null; then
+	# One at a time: apt-get fails while another one is at work.
+	if ! flock build/logs $as_root sh -c "$install_script" sh "$@" >build/logs/apt.log 2>&1 </dev/null; then
 		tail -n 20 build/logs/apt.log >&2
 		die "could not install: $*. See build/logs/apt.log, then run as root: $how"
 	fi
@@ -109,4 +110,21 @@ build_preset() {
 		tail -n 60 "$log" >&2
 		die "the $preset build failed; the whole log is $log"
 	fi
+}
+
+# A kernel that runs as a process, in build/kernel/CONFIGURATION (base, full), and the modules for it, ours and Linux's siw,
+# in build/kmod. Linux is built once; the modules, whenever their sources have changed.
+build_kernel() {
+	local configuration=$1 full="" build=build/kernel/$1/build
+	[ "$configuration" != full ] || full=yes
+	need_packages "$packages_kernel ${full:+$packages_kernel_full}"
+	mkdir -p build/logs
+	say "building a kernel under User Mode Linux ($configuration): minutes, the first time"
+	tests/kernel/build-uml "build/kernel/$configuration" base.config debug.config ${full:+full.config} >build/logs/kernel.log 2>&1 ||
+		die "no kernel, no tests in it: $(tail -n 3 build/logs/kernel.log)"
+	say "building siw.ko and anywarp.ko"
+	tests/interop/build-siw "$build" "build/kmod/siw-$configuration" >build/logs/siw.log 2>&1 ||
+		die "siw did not build: $(tail -n 20 build/logs/siw.log)"
+	tools/build-kmod "$build" "build/kmod/uml-$configuration" ARCH=um -j"$(nproc)" >build/logs/kmod.log 2>&1 ||
+		die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
 }

@@ -135,27 +135,6 @@ build_smp() {
 		die "no kernel of several processors: $(tail -n 3 build/logs/smp.log)"
 }
 
-# A kernel that runs as a process, in build/kernel, and the modules for it, ours and Linux's siw, in build/kmod.
-build_kernel() {
-	local configuration build
-	configuration=${full:+full}
-	configuration=${configuration:-base}
-	build=build/kernel/$configuration/build
-	need_packages "$packages_kernel ${full:+$packages_kernel_full}"
-	mkdir -p build/logs
-	say "building a kernel under User Mode Linux ($configuration): minutes, the first time"
-	tests/kernel/build-uml "build/kernel/$configuration" base.config debug.config ${full:+full.config} >build/logs/kernel.log 2>&1 ||
-		die "no kernel, no tests in it: $(tail -n 3 build/logs/kernel.log)"
-	say "building siw.ko and anywarp.ko"
-	tests/interop/build-siw "$build" "build/kmod/siw-$configuration" >build/logs/siw.log 2>&1 ||
-		die "siw did not build: $(tail -n 20 build/logs/siw.log)"
-	tools/build-kmod "$build" "build/kmod/uml-$configuration" ARCH=um -j"$(nproc)" >build/logs/kmod.log 2>&1 ||
-		die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
-	[ -z "$full" ] || fetch_newer_headers
-	[ -z "$full" ] || build_smp
-	export ANYWARP_KERNEL=$configuration
-}
-
 # libuv's own tests, in build/libuv; they are skipped where their sources cannot be fetched.
 build_libuv() {
 	[[ "$presets" == *release* && "${only:-system}" == system ]] || return 0
@@ -171,7 +150,11 @@ if [ -n "$distro" ]; then
 fi
 if [ "$only" = interop ] || is_kernel; then
 	presets=release
-	build_kernel
+	configuration=${full:+full}
+	build_kernel ${configuration:=base}
+	[ -z "$full" ] || fetch_newer_headers
+	[ -z "$full" ] || build_smp
+	export ANYWARP_KERNEL=$configuration
 elif [ "$only" = ecosystem ]; then
 	presets=release
 	get_ecosystem
