@@ -4,6 +4,7 @@ itself; the log says the path."""
 
 import os
 import re
+import subprocess
 
 import middlebox
 import pytest
@@ -83,11 +84,12 @@ def test_tcp_between_two_users(run, at):
     assert run(settings("on"), settings("on"), "-S 4000", **{f"{at}_prefix": other}) == ({"tcp"}, {"tcp"})
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("at", ["server", "client"])
 def test_tcp_between_pid_namespaces(run, at):
     """As between two containers with one network: what the hello names is another process, or none."""
     other = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*other, "true"], capture_output=True).returncode:
+        pytest.skip("PID namespaces are not allowed here")
     assert run(settings("on"), settings("on"), "-S 4000", **{f"{at}_prefix": other}) == ({"tcp"}, {"tcp"})
 
 
