@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """How a system test starts Debian's own programs on our libraries, and what it tells of them when
 it fails. ctest sets ANYWARP_BUILD, and for a sanitizer build ANYWARP_SAN ('address,undefined' or
-'thread') and ANYWARP_PRELOAD (its run-time library)."""
+'thread') and ANYWARP_PRELOAD (its run-time library). Under tests/kernel/run the programs have the distribution's libraries,
+over the kernel module."""
 
 import os
 import pathlib
@@ -12,12 +13,16 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools" / "lib"))
+sys.path[:0] = [str(ROOT / folder) for folder in ("tools/lib", "tests/kernel")]
 sys.dont_write_bytecode = True
 
 import beds  # noqa: E402
+import ground  # noqa: E402
 import program  # noqa: E402
 from failures import pytest_runtest_makereport  # noqa: E402, F401
+
+if ground.KERNEL:
+    from over_module import device, kernel, no_complaint  # noqa: E402, F401
 
 if "ANYWARP_BUILD" not in os.environ:
     sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --system")
@@ -35,7 +40,7 @@ SANITIZER_OPTIONS = {
 
 def environment(logs):
     """The environment of a program under test; sanitizers write their reports into logs."""
-    env = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib")}
+    env = {**os.environ, "LD_LIBRARY_PATH": ground.libraries(BUILD)}
     if SANITIZER:
         env["LD_PRELOAD"] = PRELOAD
         for name, options in SANITIZER_OPTIONS.items():
@@ -120,7 +125,9 @@ def open_veth(mtu):
 
 @pytest.fixture(scope="session", autouse=True)
 def programs_are_ours_to_load():
-    """A test on the system's own libraries would prove nothing."""
+    """A test on the system's own libraries would prove nothing of ours."""
+    if ground.KERNEL:
+        return
     env = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib")}
     linked = subprocess.run(["ldd", "/usr/bin/rping"], env=env, capture_output=True, text=True,
                             check=True).stdout

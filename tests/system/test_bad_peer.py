@@ -1,48 +1,50 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Peers made by hand that break the rules, against Debian's rping as server and as client. Each
-time the right Terminate or a clear error comes back, and nobody else is hurt: a connection that the
-same process held before goes on, and a new one works. RFC 5040 4.8, RFC 5041 7, RFC 5044 8."""
+"""Peers made by hand that break the rules, against Debian's rping as server and as client: on our libraries, or over the
+kernel module (kernel.wire). Each time the right Terminate or a clear error comes back, and nobody else is hurt: a
+connection that the same process held before goes on, and a new one works. RFC 5040 4.8, RFC 5041 7, RFC 5044 8."""
 
 import socket
 
+import ground
 import iwarp
 import pytest
 from iwarp import Terminate
 from raw_peer import SECONDS_MAX, PeerClosed, RawPeer, RpingPeer
 
+SERVER = f"rping -s -P -a {ground.ADDRESS}"
 SILENT_PEERS = 100
 
 
 @pytest.fixture
 def server(start, port):
     """rping's server with a good connection that must work before the test and after it."""
-    started = start.server("rping -s -P -a 127.0.0.1", port)
-    with RpingPeer.started(port) as good:
+    started = start.server(SERVER, port)
+    with RpingPeer.started(port, ground.ADDRESS) as good:
         good.ping()
         yield started
         good.ping()
-        with RpingPeer.started(port) as another:
+        with RpingPeer.started(port, ground.ADDRESS) as another:
             another.ping()
     assert started.status() is None
 
 
 def test_peer_by_hand_is_served(start, port):
     """The yardstick for everything below: a peer that obeys the RFCs works."""
-    start.server("rping -s -P -a 127.0.0.1", port)
-    with RpingPeer.started(port) as peer:
+    start.server(SERVER, port)
+    with RpingPeer.started(port, ground.ADDRESS) as peer:
         for number in range(10):
             peer.ping(b"ping %d" % number)
 
 
 def test_markers_are_sent_to_who_asks(start, port):
-    start.server("rping -s -P -a 127.0.0.1", port)
-    with RpingPeer.started(port, flags=iwarp.CRC | iwarp.MARKERS) as peer:
+    start.server(SERVER, port)
+    with RpingPeer.started(port, ground.ADDRESS, flags=iwarp.CRC | iwarp.MARKERS) as peer:
         for number in range(10):
             peer.ping(b"ping %d" % number)
 
 
 def test_reply_to_a_plain_request_is_plain(server, port):
-    with RawPeer.connect("127.0.0.1", port) as peer:
+    with RawPeer.connect(ground.ADDRESS, port) as peer:
         reply = peer.start(revision=1)
         assert (reply.key, reply.revision) == (iwarp.KEY_REPLY, 1)
         assert not reply.flags & (iwarp.REJECT | iwarp.ENHANCED)
@@ -61,7 +63,7 @@ START_UPS = {
 
 @pytest.mark.parametrize("octets", START_UPS.values(), ids=START_UPS.keys())
 def test_wrong_start_up_is_closed(server, port, octets):
-    with RawPeer.connect("127.0.0.1", port) as peer:
+    with RawPeer.connect(ground.ADDRESS, port) as peer:
         peer.send(octets)
         assert peer.recv_end()
 
@@ -69,7 +71,7 @@ def test_wrong_start_up_is_closed(server, port, octets):
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 19, 25])
 @pytest.mark.parametrize("end", ["fin", "rst"])
 def test_truncated_start_up(server, port, count, end):
-    with RawPeer.connect("127.0.0.1", port) as peer:
+    with RawPeer.connect(ground.ADDRESS, port) as peer:
         peer.send(iwarp.start_frame(private=bytes(10))[:count])
         if end == "rst":
             peer.reset()
@@ -79,7 +81,7 @@ def test_truncated_start_up(server, port, count, end):
 
 
 def test_start_up_octet_by_octet(server, port):
-    with RpingPeer.connect("127.0.0.1", port) as peer:
+    with RpingPeer.connect(ground.ADDRESS, port) as peer:
         for octet in iwarp.start_frame():
             peer.send(bytes([octet]))
         assert peer.recv_start_frame().key == iwarp.KEY_REPLY
@@ -88,15 +90,15 @@ def test_start_up_octet_by_octet(server, port):
 
 def test_silent_peers_do_not_keep_others_out(server, port):
     """They stay open, silent, while the fixture's next connection is made."""
-    silent = [RawPeer.connect("127.0.0.1", port) for _ in range(SILENT_PEERS)]
-    with RpingPeer.started(port) as peer:
+    silent = [RawPeer.connect(ground.ADDRESS, port) for _ in range(SILENT_PEERS)]
+    with RpingPeer.started(port, ground.ADDRESS) as peer:
         peer.ping()
     for peer in silent:
         peer.sock.close()
 
 
 def test_silent_peer_is_closed_in_the_end(server, port):
-    with RawPeer.connect("127.0.0.1", port) as peer:
+    with RawPeer.connect(ground.ADDRESS, port) as peer:
         assert peer.recv_end()
 
 
@@ -130,7 +132,7 @@ VIOLATIONS = {
 
 @pytest.mark.parametrize("octets, wanted", VIOLATIONS.values(), ids=VIOLATIONS.keys())
 def test_violation_ends_in_its_terminate(server, port, octets, wanted):
-    with RpingPeer.started(port) as peer:
+    with RpingPeer.started(port, ground.ADDRESS) as peer:
         peer.send_ulpdu(iwarp.tagged(iwarp.WRITE, 1, 0))
         peer.send(octets)
         found = peer.recv_terminate()
@@ -140,7 +142,7 @@ def test_violation_ends_in_its_terminate(server, port, octets, wanted):
 
 def test_responder_sends_nothing_before_a_valid_fpdu(server, port):
     """Not even a Terminate: RFC 5044 7.1.2."""
-    with RpingPeer.started(port) as peer:
+    with RpingPeer.started(port, ground.ADDRESS) as peer:
         peer.send_ulpdu(send(1), crc_flip=1)
         assert peer.recv_end()
 
@@ -149,7 +151,7 @@ def test_responder_sends_nothing_before_a_valid_fpdu(server, port):
     (1, RpingPeer.SIZE, Terminate(1, 1, 0)), (0, RpingPeer.SIZE + 1, Terminate(1, 1, 1))],
     ids=["other STag", "one octet too many"])
 def test_read_response_stays_in_what_was_asked(server, port, stag_change, length, wanted):
-    with RpingPeer.started(port) as peer:
+    with RpingPeer.started(port, ground.ADDRESS) as peer:
         stag, offset = peer.recv_read_request()
         peer.send_ulpdu(iwarp.tagged(iwarp.READ_RESPONSE, stag ^ stag_change, offset,
                                      b"x" * length))
@@ -157,7 +159,7 @@ def test_read_response_stays_in_what_was_asked(server, port, stag_change, length
 
 
 def test_read_response_too_long_in_its_second_segment(server, port):
-    with RpingPeer.started(port) as peer:
+    with RpingPeer.started(port, ground.ADDRESS) as peer:
         stag, offset = peer.recv_read_request()
         half = b"x" * (RpingPeer.SIZE // 2)
         peer.send_ulpdu(iwarp.tagged(iwarp.READ_RESPONSE, stag, offset, half, last=False))
@@ -166,7 +168,7 @@ def test_read_response_too_long_in_its_second_segment(server, port):
 
 
 def test_terminate_from_the_peer_ends_only_its_connection(server, port):
-    with RpingPeer.started(port) as peer:
+    with RpingPeer.started(port, ground.ADDRESS) as peer:
         peer.recv_read_request()
         peer.send_ulpdu(iwarp.untagged(iwarp.TERMINATE, iwarp.QN_TERMINATE, 1,
                                        bytes.fromhex("01000000")))
@@ -177,7 +179,7 @@ def test_terminate_from_the_peer_ends_only_its_connection(server, port):
                          ids=["longest length", "longest with some", "half a length", "nothing"])
 @pytest.mark.parametrize("end", ["fin", "rst"])
 def test_connection_lost_inside_an_fpdu(server, port, octets, end):
-    with RpingPeer.started(port) as peer:
+    with RpingPeer.started(port, ground.ADDRESS) as peer:
         peer.send(octets)
         if end == "rst":
             peer.reset()
@@ -191,15 +193,15 @@ def test_connection_lost_inside_an_fpdu(server, port, octets, end):
 
 
 def test_reset_while_the_server_reads(server, port):
-    with RpingPeer.started(port) as peer:
+    with RpingPeer.started(port, ground.ADDRESS) as peer:
         peer.recv_read_request()
         peer.reset()
 
 
 def test_peer_that_does_not_answer_a_read_hurts_nobody(server, port):
-    with RpingPeer.started(port) as stuck:
+    with RpingPeer.started(port, ground.ADDRESS) as stuck:
         stuck.recv_read_request()
-        with RpingPeer.started(port) as peer:
+        with RpingPeer.started(port, ground.ADDRESS) as peer:
             peer.ping()
 
 
@@ -209,9 +211,9 @@ def test_peer_that_does_not_answer_a_read_hurts_nobody(server, port):
 @pytest.fixture
 def by_hand(start, port):
     """(rping's client, the connection it made to us, its Request)."""
-    listener = socket.create_server(("127.0.0.1", port))
+    listener = socket.create_server((ground.ADDRESS, port))
     listener.settimeout(SECONDS_MAX)
-    client = start(f"rping -c -a 127.0.0.1 -p {port} -C 3 -v -V")
+    client = start(f"rping -c -a {ground.ADDRESS} -p {port} -C 3 -v -V")
     sock, _ = listener.accept()
     with listener, RawPeer(sock) as peer:
         yield client, peer, peer.recv_start_frame()
