@@ -4,6 +4,7 @@
 read-only. Prints what it printed and ends with its status; with 1, and the end of the console, when the
 kernel hung, panicked or complained (complaints.py)."""
 
+import ctypes
 import os
 import pathlib
 import shlex
@@ -22,6 +23,7 @@ CONSOLE_LINES_BEFORE = 10
 SEED_OCTETS = 64
 FAILED = 1
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+PR_SET_CHILD_SUBREAPER = 36
 
 
 class Hung(Exception):
@@ -57,6 +59,22 @@ def end(process):
     except ProcessLookupError:
         pass
     process.wait()
+    wait_for_orphans(process.pid)
+
+
+def adopt_orphans():
+    """The kernel's processes become this process's children when the kernel has ended."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
+
+
+def wait_for_orphans(group):
+    """A process that was killed lives on until it is scheduled: on a busy machine after its parent."""
+    while True:
+        try:
+            os.waitpid(-group, 0)
+        except ChildProcessError:
+            return
 
 
 def boot(line_of, kernel, seconds, command, folder):
@@ -110,6 +128,7 @@ def main(line_of, kernel, seconds, *command):
     """line_of gives the command line that starts the kernel with a folder of its own."""
     for each in ENDING:
         signal.signal(each, end_by_signal)
+    adopt_orphans()
     folder = tempfile.mkdtemp(prefix="anywarp-uml-")
     try:
         output, status, console = boot(line_of, kernel, float(seconds), command, folder)
