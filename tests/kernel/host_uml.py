@@ -15,6 +15,7 @@ sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
 import complaints  # noqa: E402
+import kernel  # noqa: E402
 
 KERNEL = HERE.parents[1] / "build" / "kernel" / os.environ.get("ANYWARP_KERNEL", "base") / "build" / "linux"
 
@@ -157,3 +158,27 @@ def test_user_mode_linux_s_own_fault_is_none_of_ours():
     ours = RCU.format(place="include/net/sock.h:635", function="anywarp_event")
     assert not complaints.in_text(own)
     assert len(complaints.in_text(ours)) == len(complaints.in_text(own + ours + own)) == 2
+
+
+LEAK = """unreferenced object 0x6b604dc8 (size 192):
+  comm "pytest-3", pid 43, jiffies 4294941738
+  backtrace:
+    [<00000000608fe28e>] {allocates}+0xce/0x220
+    [<0000000060900775>] radix_tree_insert+0x155/0x350
+    [<00000000605b70ac>] {inserts}+0x5c/0x130
+    [<0000000060527752>] ib_register_device+0x652/0x7e0
+"""
+
+
+def test_the_nodes_that_ib_uverbs_loses_are_no_leak_of_ours():
+    own = LEAK.format(allocates="radix_tree_node_alloc.constprop.0", inserts="uapi_add_get_elm")
+    assert kernel.leaks_in(own) == ""
+    for allocates, inserts in (("radix_tree_node_alloc.constprop.0", "awk_table_insert"), ("kmalloc_trace", "uapi_add_get_elm")):
+        ours = LEAK.format(allocates=allocates, inserts=inserts)
+        assert kernel.leaks_in(ours) == kernel.leaks_in(own + ours + own) == ours
+
+
+def test_a_scan_whose_leaks_are_all_of_ib_uverbs_is_no_complaint():
+    scan = "kmemleak: 112 new suspected memory leaks (see /sys/kernel/debug/kmemleak)\n"
+    assert complaints.in_text(scan) == complaints.in_text(complaints.LEAKS_JUDGED + "\n" + scan) == [scan.strip()]
+    assert not complaints.in_text(scan + scan + "another line\n" + complaints.LEAKS_JUDGED + "\n")
