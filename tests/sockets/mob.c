@@ -93,7 +93,8 @@ static void take_records(int fd)
 			printf("records wrong\n");
 			exit(1);
 		}
-		next[r.writer]++;
+		if (++next[r.writer] % 100 == 0)
+			printf("hundred %u\n", r.writer);
 	}
 	printf("records %u %u %s\n", next[0], next[1], n > 0 ? "cut" : end_of(n));
 }
