@@ -3,17 +3,18 @@
 #include "xsock/preload/ask.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
+#include "xsock/preload/env.h"
 #include "xsock/preload/fdtab.h"
 #include "xsock/preload/libc.h"
 #include "xsock/question.h"
 
 #define ASK_MS 10
 #define ASK_MS_MAX 10000
+#define NOT_TOLD (-1)
 #define PATIENT_MS 1000
 #define SERVERS 64
 #define SILENT_NS 10000000000
@@ -28,6 +29,8 @@ static struct server {
 	int64_t silent_until_ns;
 } servers[SERVERS];
 static unsigned servers_next;
+
+static int told_ms = NOT_TOLD; /* by the program's user */
 
 enum answer {
 	ANSWER_NONE, /* silence */
@@ -81,12 +84,15 @@ static void note(const uint8_t ip[16], uint16_t port, enum answer answer)
 	aw_fdtab_unlock();
 }
 
+/* Another library's constructor may come before; its connections wait as long as without the variable. */
+__attribute__((constructor)) static void read_environment(void)
+{
+	told_ms = aw_env_number("ANYWARP_SOCKETS_ASK_MS", ASK_MS_MAX, NOT_TOLD);
+}
+
 int aw_ask_wait_ms(int ms)
 {
-	const char *text = getenv("ANYWARP_SOCKETS_ASK_MS");
-	long told = text && *text ? strtol(text, NULL, 10) : ms;
-
-	return told < 0 || told > ASK_MS_MAX ? ms : (int)told;
+	return told_ms == NOT_TOLD ? ms : told_ms;
 }
 
 int aw_ask_patience_ms(void)

@@ -3,10 +3,9 @@
 #include "xsock/preload/direct.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
+#include "xsock/preload/env.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/sandbox.h"
 #include "xsock/will.h"
@@ -25,9 +24,7 @@ static _Atomic(int) patience = PATIENCE_MAX;
 /* Another library's constructor may come before; its connections are the keeper's. */
 __attribute__((constructor)) static void read_environment(void)
 {
-	const char *mode = getenv("ANYWARP_SOCKETS_DIRECT");
-
-	aw_direct_wanted = !mode || strcmp(mode, "off") != 0;
+	aw_direct_wanted = aw_env_switch("ANYWARP_SOCKETS_DIRECT", true);
 }
 
 /*
