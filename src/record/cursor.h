@@ -78,4 +78,19 @@ static inline void aw_cursor_put(struct aw_cursor *cursor, const uint8_t *bytes,
 	}
 }
 
+/* The same the other way round. */
+static inline void aw_cursor_get(struct aw_cursor *cursor, uint8_t *bytes, size_t len)
+{
+	while (len > 0) {
+		struct iovec piece;
+		size_t covered;
+
+		aw_cursor_pieces(cursor, len, &piece, 1, &covered);
+		memmove(bytes, piece.iov_base, covered);
+		aw_cursor_skip(cursor, covered);
+		bytes += covered;
+		len -= covered;
+	}
+}
+
 #endif

@@ -16,8 +16,9 @@
 
 #define AW_FRAME_HEAD (FPDU_LEN_FIELD + DDP_UNTAGGED_LEN)
 #define AW_FRAME_TRAILER_MAX (3 + FPDU_CRC_LEN) /* pad, CRC */
-#define AW_FRAME_PAYLOAD_LIMIT (FPDU_ULPDU_MAX - DDP_UNTAGGED_LEN) /* of a peer's */
-#define AW_FRAME_MAX (AW_FRAME_HEAD + AW_FRAME_PAYLOAD_LIMIT + AW_FRAME_TRAILER_MAX)
+/* Records send no longer ones, so that whole FPDUs fill the 64 KiB that programs like to write and to read. */
+#define AW_FRAME_PAYLOAD_MAX 32768u
+#define AW_FRAME_MAX (AW_FRAME_HEAD + AW_FRAME_PAYLOAD_MAX + AW_FRAME_TRAILER_MAX)
 
 /* Folds len bytes into a CRC32c register, as crc32c_update does. */
 typedef uint32_t aw_frame_crc_fn(uint32_t crc, const void *data, size_t len);
@@ -34,7 +35,7 @@ static inline size_t aw_frame_len(size_t payload)
 	return AW_FRAME_HEAD + payload + aw_frame_trailer_len(payload);
 }
 
-/* payload is 1 to AW_FRAME_PAYLOAD_LIMIT. */
+/* payload is 1 to AW_FRAME_PAYLOAD_MAX. */
 void aw_frame_put_head(uint8_t head[AW_FRAME_HEAD], size_t payload, uint32_t msn);
 
 /* Pad and CRC behind head and count pieces of payload; crc is NULL where CRCs are off. Returns the trailer's length. */
@@ -42,7 +43,7 @@ size_t aw_frame_put_trailer(uint8_t trailer[AW_FRAME_TRAILER_MAX],
 			    const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces,
 			    int count, aw_frame_crc_fn *crc);
 
-/* The payload's length by the length field; false where that has no room for a header (AW_E_MPA_FRAME). */
+/* The payload's length by the length field; false where that has no room for a header, or is too long (AW_E_MPA_FRAME). */
 bool aw_frame_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload);
 
 /* What is wrong with the header of an FPDU that is here and right; msn is the number that is due. */

@@ -14,6 +14,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#define AW_RECORD_FRAMES 4 /* FPDUs that one call sends or receives */
+
 /* What the record asks of the C library, whose names may be the caller's own wrappers. */
 struct aw_record_calls {
 	ssize_t (*recvmsg)(int fd, struct msghdr *msg, int flags);
@@ -32,12 +34,13 @@ struct aw_record_rx {
 	uint32_t msn; /* due next */
 	uint32_t have; /* bytes of the next FPDU, or of the Reply, that have left the socket */
 	uint32_t given; /* of a held FPDU's payload to the program */
+	bool long_last; /* the last FPDU was as long as can be: the next one probably is, too */
 	bool held; /* it is whole and right, its last byte is in the socket */
 	uint32_t lowat; /* SO_RCVLOWAT as the record has set it; 0: as it was */
 	int error; /* an errno that the program has yet to get; 0 */
 	bool ended; /* the stream's end, or an error, is all that is to come */
 	enum aw_error verdict; /* the peer's fault, of which aw_record_end is to tell it; AW_OK */
-	uint8_t bytes[AW_FRAME_MAX + AW_FRAME_HEAD];
+	uint8_t bytes[AW_RECORD_FRAMES * AW_FRAME_MAX + AW_FRAME_HEAD];
 };
 
 struct aw_record_tx {

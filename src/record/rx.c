@@ -11,7 +11,7 @@
 
 #define SMALL \
 	4096u /* up to which a copy is cheaper than a call of its own: measured, docs/performance.md */
-#define PIECES 14
+#define IOVS (3 * AW_RECORD_FRAMES + 13)
 
 struct reader {
 	struct aw_record *record;
@@ -27,6 +27,22 @@ struct reader {
 struct ahead {
 	bool known;
 	size_t payload, len;
+};
+
+/* An FPDU in a plan: its place in the stream, the pieces of its payload in the vector, its trailer and the next header. */
+struct planned {
+	size_t at, payload;
+	int first, pieces;
+	uint8_t behind[AW_FRAME_TRAILER_MAX + AW_FRAME_HEAD];
+};
+
+/* Where the bytes of the stream from here on go: the next header to the record, payloads to the program's own buffers. */
+struct plan {
+	struct planned frames[AW_RECORD_FRAMES];
+	int count;
+	struct iovec iov[IOVS];
+	int iovs;
+	size_t bytes;
 };
 
 static aw_frame_crc_fn *crc_of(const struct reader *r)
@@ -80,12 +96,14 @@ static int check(struct reader *r, const uint8_t *head, const struct iovec *piec
 		 const uint8_t *trailer)
 {
 	enum aw_error error = AW_E_MPA_CRC;
+	size_t payload;
 
 	if (aw_frame_is_right(head, pieces, count, trailer, crc_of(r)))
 		error = aw_frame_judge(head, r->rx->msn);
 	if (error)
 		return fail(r, error);
 	r->rx->msn++;
+	r->rx->long_last = aw_frame_payload(head, &payload) && payload == AW_FRAME_PAYLOAD_MAX;
 	return 0;
 }
 
@@ -153,21 +171,52 @@ static int read_small(struct reader *r, const struct ahead *ahead)
 	return give_whole(r);
 }
 
-/* Bytes for the program's buffers, which lie at pieces, that have come as a part only go back to the record. */
-static void keep(struct reader *r, const struct iovec *pieces, size_t len)
+/* One more FPDU of this payload. False: the program's buffers have too many pieces. */
+static bool plan_frame(struct plan *plan, struct aw_cursor *to, size_t payload)
 {
-	uint8_t *to = r->rx->bytes + AW_FRAME_HEAD;
+	struct planned *frame = &plan->frames[plan->count];
+	int most = IOVS - plan->iovs - 1;
+	size_t covered;
 
-	for (; len > 0; pieces++) {
-		size_t piece = pieces->iov_len < len ? pieces->iov_len : len;
-
-		memcpy(to, pieces->iov_base, piece);
-		to += piece;
-		len -= piece;
-	}
+	frame->pieces = aw_cursor_pieces(to, payload, plan->iov + plan->iovs, most, &covered);
+	if (covered < payload)
+		return false;
+	frame->at = plan->bytes - AW_FRAME_HEAD;
+	frame->payload = payload;
+	frame->first = plan->iovs;
+	plan->iovs += frame->pieces;
+	plan->iov[plan->iovs++] = (struct iovec){
+		frame->behind,
+		aw_frame_trailer_len(payload) + AW_FRAME_HEAD,
+	};
+	plan->bytes += aw_frame_len(payload);
+	plan->count++;
+	aw_cursor_skip(to, payload);
+	return true;
 }
 
-/* Of pieces, without the first skip bytes: how many. */
+/*
+ * FPDUs that fit: the next one, whose length is known or believed, and behind one of the longest others of the longest. Whatever
+ * comes instead has no more payload in as many bytes, where all is whole: no FPDU is longer, and a shorter one
+ * costs one header and trailer more.
+ */
+static bool make_plan(struct reader *r, size_t payload, struct plan *plan)
+{
+	struct aw_cursor to = r->to;
+
+	plan->count = 0;
+	plan->iov[0] = (struct iovec){ r->rx->bytes, AW_FRAME_HEAD };
+	plan->iovs = 1;
+	plan->bytes = AW_FRAME_HEAD;
+	if (!plan_frame(plan, &to, payload))
+		return false;
+	while (payload == AW_FRAME_PAYLOAD_MAX && r->rx->long_last && to.left >= payload &&
+	       plan->count < AW_RECORD_FRAMES && plan_frame(plan, &to, payload))
+		;
+	return true;
+}
+
+/* A vector without its first skip bytes: how many pieces. */
 static int behind(const struct iovec *pieces, int count, size_t skip, struct iovec *rest)
 {
 	int n = 0;
@@ -184,49 +233,66 @@ static int behind(const struct iovec *pieces, int count, size_t skip, struct iov
 	return n;
 }
 
-/*
- * The payload goes to the program's own buffers at once, with the trailer and the next header behind it. The FPDU counts
- * only when all of it is there and right: what stands in the buffers before that was not received.
- */
-static int read_direct(struct reader *r, const struct ahead *ahead, const struct iovec *pieces,
-		       int count)
+static const uint8_t *head_of(const struct reader *r, const struct plan *plan, int i)
 {
-	size_t early = r->rx->have - AW_FRAME_HEAD,
-	       trailer_len = ahead->len - AW_FRAME_HEAD - ahead->payload;
-	uint8_t after[AW_FRAME_TRAILER_MAX + AW_FRAME_HEAD];
-	struct iovec rest[PIECES + 1];
-	struct aw_cursor to = r->to;
-	size_t want = ahead->len - r->rx->have + AW_FRAME_HEAD, came;
+	const struct planned *before;
+
+	if (i == 0)
+		return r->rx->bytes;
+	before = &plan->frames[i - 1];
+	return before->behind + aw_frame_trailer_len(before->payload);
+}
+
+/* Whether FPDU i, of which there are came bytes and more FPDUs' behind them, is whole and as long as planned. */
+static bool is_as_planned(const struct reader *r, const struct plan *plan, int i, size_t came)
+{
+	const struct planned *frame = &plan->frames[i];
+	size_t payload;
+
+	return came - frame->at >= aw_frame_len(frame->payload) &&
+	       aw_frame_payload(head_of(r, plan, i), &payload) && payload == frame->payload;
+}
+
+/* Bytes of the stream from a place on, which lie as was planned, go back to the record. */
+static void keep(struct reader *r, const struct plan *plan, size_t at, size_t came)
+{
+	struct iovec rest[IOVS];
+	struct aw_cursor from = aw_cursor_begin(rest, behind(plan->iov, plan->iovs, at, rest));
+
+	aw_cursor_get(&from, r->rx->bytes, came - at);
+	r->rx->have = (uint32_t)(came - at);
+}
+
+/*
+ * An FPDU counts only when all of it is there and right: what stands in the program's buffers before that was not received.
+ */
+static int read_planned(struct reader *r, const struct plan *plan)
+{
+	struct iovec rest[IOVS];
+	int count = behind(plan->iov, plan->iovs, AW_FRAME_HEAD, rest), i;
+	size_t early = r->rx->have > AW_FRAME_HEAD ? r->rx->have - AW_FRAME_HEAD : 0, came;
+	struct aw_cursor to = aw_cursor_begin(rest, count);
 	ssize_t n;
-	int used, err;
 
 	aw_cursor_put(&to, r->rx->bytes + AW_FRAME_HEAD, early);
-	used = behind(pieces, count, early, rest);
-	rest[used++] = (struct iovec){ after, trailer_len + AW_FRAME_HEAD };
-	n = take(r, rest, (size_t)used, 0);
+	count = behind(plan->iov, plan->iovs, r->rx->have, rest);
+	n = take(r, rest, (size_t)count, 0);
 	if (n < 0)
 		return (int)n;
-	r->drained = (size_t)n < want;
 	came = r->rx->have + (size_t)n;
-	if (came < ahead->len) {
-		size_t payload = came - AW_FRAME_HEAD;
+	r->drained = came < plan->bytes;
+	for (i = 0; i < plan->count && is_as_planned(r, plan, i, came); i++) {
+		const struct planned *frame = &plan->frames[i];
+		int err = check(r, head_of(r, plan, i), plan->iov + frame->first, frame->pieces,
+				frame->behind);
 
-		if (payload > ahead->payload)
-			payload = ahead->payload;
-		keep(r, pieces, payload);
-		memcpy(r->rx->bytes + AW_FRAME_HEAD + payload, after,
-		       came - AW_FRAME_HEAD - payload);
-		r->rx->have = (uint32_t)came;
-		return 0;
+		if (err)
+			return err;
+		aw_cursor_skip(&r->to, frame->payload);
+		r->got += frame->payload;
 	}
-	err = check(r, r->rx->bytes, pieces, count, after);
-	if (err)
-		return err;
-	r->rx->have = (uint32_t)(came - ahead->len);
-	memcpy(r->rx->bytes, after + trailer_len, r->rx->have);
-	aw_cursor_skip(&r->to, ahead->payload);
-	r->got += ahead->payload;
-	return 0;
+	keep(r, plan, i < plan->count ? plan->frames[i].at : plan->bytes - AW_FRAME_HEAD, came);
+	return give_whole(r);
 }
 
 /* All but the FPDU's last byte leaves the socket; that one is looked at and stays. */
@@ -267,18 +333,21 @@ static int give_held(struct reader *r, const struct ahead *ahead)
 	return take(r, &iov, 1, 0) == 1 ? 0 : fail(r, AW_E_MPA_CLOSED);
 }
 
-/* A whole header is here, and what is missing is worth a call of its own. */
-static bool is_for_direct(const struct reader *r, const struct ahead *ahead)
+/* The program's room is enough, and what is missing is worth a call of its own. *payload: of the next FPDU. */
+static bool is_for_plan(const struct reader *r, const struct ahead *ahead, size_t *payload)
 {
-	return r->rx->have >= AW_FRAME_HEAD && ahead->len - r->rx->have > SMALL;
+	*payload = ahead->known ? ahead->payload : AW_FRAME_PAYLOAD_MAX;
+	if (*payload > r->to.left)
+		return false;
+	return ahead->known ? ahead->len - r->rx->have > SMALL : r->rx->long_last;
 }
 
 static int read_next(struct reader *r)
 {
-	struct iovec pieces[PIECES];
+	struct plan plan;
 	struct ahead ahead;
-	size_t covered;
-	int count, err = aw_reply_take(r->record, r->calls, r->fd);
+	size_t payload;
+	int err = aw_reply_take(r->record, r->calls, r->fd);
 
 	if (!err)
 		err = look_ahead(r, &ahead);
@@ -286,15 +355,11 @@ static int read_next(struct reader *r)
 		return err;
 	if (r->rx->held)
 		return give_held(r, &ahead);
-	if (!ahead.known)
-		return read_small(r, &ahead);
-	if (ahead.payload > r->to.left)
+	if (ahead.known && ahead.payload > r->to.left)
 		return read_held(r, &ahead);
-	if (!is_for_direct(r, &ahead))
-		return read_small(r, &ahead);
-	count = aw_cursor_pieces(&r->to, ahead.payload, pieces, PIECES, &covered);
-	return covered == ahead.payload ? read_direct(r, &ahead, pieces, count)
-					: read_small(r, &ahead);
+	return is_for_plan(r, &ahead, &payload) && make_plan(r, payload, &plan)
+		       ? read_planned(r, &plan)
+		       : read_small(r, &ahead);
 }
 
 /* A part of an FPDU is here, and no more of it in the socket. */

@@ -15,9 +15,8 @@
 #include <linux/sock_diag.h>
 #include <poll.h>
 
-#define PIECES 14
-/* The longest payload sent. Two make the 64 KiB that programs like to write; measured, docs/performance.md. */
-#define PAYLOAD_MAX 32768u
+/* Of a call: header, trailer and one piece of payload for each FPDU, and pieces to spare. */
+#define IOVS (3 * AW_RECORD_FRAMES + 13)
 /* A send buffer's limit counts the kernel's own structures, too: so many times the bytes are safe. */
 #define OVERHEAD 2u
 
@@ -28,6 +27,22 @@ struct sender {
 	const struct aw_record_calls *calls;
 	aw_frame_crc_fn *crc;
 	int fd, flags;
+};
+
+/* An FPDU in a batch: iovs of its vector, from first on. */
+struct built {
+	uint8_t head[AW_FRAME_HEAD], trailer[AW_FRAME_TRAILER_MAX];
+	size_t payload;
+	int first, iovs;
+};
+
+/* FPDUs for one call. */
+struct batch {
+	struct built frames[AW_RECORD_FRAMES];
+	int count;
+	struct iovec iov[IOVS];
+	int iovs;
+	size_t bytes;
 };
 
 /* How many bytes the send buffer takes for certain. */
@@ -52,14 +67,19 @@ static bool is_writable(const struct sender *s)
 	return s->calls->poll(&pollfd, 1, 0) != 0;
 }
 
+/* What one FPDU carries of len bytes. */
+static size_t part_of(size_t len)
+{
+	return len < AW_FRAME_PAYLOAD_MAX ? len : AW_FRAME_PAYLOAD_MAX;
+}
+
 /*
  * The longest payload, at most len, whose FPDU is taken whole. 0: the fd is not writable. A writable fd's buffer has a
  * third of its limit free, so that something fits.
  */
 static size_t fit(struct sender *s, size_t len)
 {
-	size_t most = len < PAYLOAD_MAX ? len : PAYLOAD_MAX;
-	size_t room;
+	size_t most = part_of(len), room;
 
 	if (s->tx->room >= aw_frame_len(most))
 		return most;
@@ -118,59 +138,89 @@ static void keep_rest(struct aw_record_tx *tx, const struct iovec *iov, int coun
 	}
 }
 
-/* One FPDU of the next len bytes. 0 or a negative errno; then nothing was sent. */
-static int send_frame(struct sender *s, const struct aw_cursor *from, size_t len, int flags)
+/* Builds an FPDU of the next len bytes, or of as many as there are pieces left for, and moves the cursor. False: of none. */
+static bool batch_add(const struct sender *s, struct batch *batch, struct aw_cursor *from,
+		      size_t len)
 {
-	uint8_t head[AW_FRAME_HEAD], trailer[AW_FRAME_TRAILER_MAX];
-	struct iovec iov[PIECES + 2] = { { head, sizeof(head) } };
-	size_t covered;
-	int count = aw_cursor_pieces(from, len, iov + 1, PIECES, &covered);
-	ssize_t n;
+	struct built *frame = &batch->frames[batch->count];
+	struct iovec *iov = batch->iov + batch->iovs;
+	int most = IOVS - batch->iovs - 2;
+	int count = most > 0 ? aw_cursor_pieces(from, len, iov + 1, most, &frame->payload) : 0;
 
-	aw_frame_put_head(head, len, s->tx->msn + 1);
-	iov[count + 1].iov_base = trailer;
-	iov[count + 1].iov_len = aw_frame_put_trailer(trailer, head, iov + 1, count, s->crc);
-	n = hand_over(s, iov, count + 2, flags);
-	if (n < 0)
-		return (int)n;
-	s->tx->msn++;
-	s->tx->room -= s->tx->room < aw_frame_len(len) ? s->tx->room : (uint32_t)aw_frame_len(len);
-	keep_rest(s->tx, iov, count + 2, (size_t)n);
+	if (count == 0)
+		return false;
+	aw_frame_put_head(frame->head, frame->payload, s->tx->msn + (uint32_t)batch->count + 1);
+	iov[0] = (struct iovec){ frame->head, AW_FRAME_HEAD };
+	iov[count + 1] = (struct iovec){
+		frame->trailer,
+		aw_frame_put_trailer(frame->trailer, frame->head, iov + 1, count, s->crc),
+	};
+	frame->first = batch->iovs;
+	frame->iovs = count + 2;
+	batch->iovs += frame->iovs;
+	batch->bytes += aw_frame_len(frame->payload);
+	batch->count++;
+	aw_cursor_skip(from, frame->payload);
+	return true;
+}
+
+/* Whether the buffer takes, behind the batch, one more FPDU of left bytes. */
+static bool has_room_behind(const struct sender *s, const struct batch *batch, size_t left)
+{
+	return s->tx->room >= batch->bytes + aw_frame_len(part_of(left));
+}
+
+/* The FPDUs that the buffer takes whole, as far as it has told. */
+static void fill(struct sender *s, struct batch *batch, struct aw_cursor from, int *flags)
+{
+	size_t len = fit(s, from.left);
+
+	while (len > 0 && batch->count < AW_RECORD_FRAMES && batch_add(s, batch, &from, len))
+		len = has_room_behind(s, batch, from.left) ? part_of(from.left) : 0;
+	/* TCP may wait for more bytes only if they come in this call for certain, or if the program has said that they come. */
+	if (from.left == 0)
+		*flags = s->flags & MSG_MORE;
+	else
+		*flags = has_room_behind(s, batch, from.left) ? MSG_MORE : 0;
+}
+
+/* Of a batch TCP took n bytes: 0; or -EAGAIN: the end of an FPDU is left over. An FPDU of which it took none was not sent. */
+static int note_sent(struct sender *s, const struct batch *batch, struct aw_cursor *from, size_t n)
+{
+	for (int i = 0; i < batch->count; i++) {
+		const struct built *frame = &batch->frames[i];
+		size_t len = aw_frame_len(frame->payload);
+
+		if (n == 0) {
+			s->tx->room = 0;
+			return 0;
+		}
+		s->tx->msn++;
+		s->tx->room -= s->tx->room < len ? s->tx->room : (uint32_t)len;
+		aw_cursor_skip(from, frame->payload);
+		if (n < len) {
+			keep_rest(s->tx, batch->iov + frame->first, frame->iovs, n);
+			return -EAGAIN;
+		}
+		n -= len;
+	}
 	return 0;
 }
 
-/* As much of len as PIECES pieces hold. */
-static size_t within_pieces(const struct aw_cursor *from, size_t len)
-{
-	struct iovec pieces[PIECES];
-	size_t covered;
-
-	aw_cursor_pieces(from, len, pieces, PIECES, &covered);
-	return covered;
-}
-
-/* TCP may wait for more bytes only if they come in this call for certain, or if the program has said that they come. */
-static int wait_for_more(const struct sender *s, size_t len, size_t left)
-{
-	size_t next = left - len < PAYLOAD_MAX ? left - len : PAYLOAD_MAX;
-
-	if (left == len)
-		return s->flags & MSG_MORE;
-	return s->tx->room >= aw_frame_len(len) + aw_frame_len(next) ? MSG_MORE : 0;
-}
-
+/* 0 or a negative errno. */
 static int send_next(struct sender *s, struct aw_cursor *from)
 {
-	size_t len = within_pieces(from, fit(s, from->left));
-	int err;
+	struct batch batch;
+	ssize_t n;
+	int flags;
 
-	if (len == 0)
+	batch.count = batch.iovs = 0;
+	batch.bytes = 0;
+	fill(s, &batch, *from, &flags);
+	if (batch.count == 0)
 		return -EAGAIN;
-	err = send_frame(s, from, len, wait_for_more(s, len, from->left));
-	if (err)
-		return err;
-	aw_cursor_skip(from, len);
-	return s->tx->rest ? -EAGAIN : 0;
+	n = hand_over(s, batch.iov, batch.iovs, flags);
+	return n < 0 ? (int)n : note_sent(s, &batch, from, (size_t)n);
 }
 
 ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *calls, int fd,

@@ -269,6 +269,8 @@ static void faults__of_mpa(void **state)
 	assert_refused(fpdu, len, AW_E_MPA_CRC);
 	put_be16(fpdu, DDP_UNTAGGED_LEN - 1);
 	assert_refused(fpdu, len, AW_E_MPA_FRAME);
+	put_be16(fpdu, DDP_UNTAGGED_LEN + AW_FRAME_PAYLOAD_MAX + 1);
+	assert_refused(fpdu, len, AW_E_MPA_FRAME);
 }
 
 int main(void)

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// How many calls of the kernel's a record needs for long FPDUs, and what it does where the kernel, or the peer, does otherwise.
+#include "record/record.h"
+
+#include "wire/crc32c.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <string.h>
+
+#define LONG AW_FRAME_PAYLOAD_MAX
+#define FULL ((size_t)AW_RECORD_FRAMES * LONG) /* what one call carries */
+#define LARGE (2 * FULL)
+
+/* One direction of a connection, in memory. */
+static struct {
+	uint8_t bytes[4 * LARGE];
+	size_t sent, taken;
+	size_t takes; /* what it takes of the next sendmsg; 0: all */
+	int sends, receives; /* calls */
+} net;
+
+static struct aw_record sender, receiver;
+static uint8_t data[LARGE], came[LARGE];
+
+static ssize_t fake_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	size_t room = net.takes ? net.takes : sizeof(net.bytes) - net.sent, before = net.sent;
+
+	(void)fd;
+	(void)flags;
+	net.takes = 0;
+	net.sends++;
+	for (size_t i = 0; i < msg->msg_iovlen; i++) {
+		size_t len = msg->msg_iov[i].iov_len < room ? msg->msg_iov[i].iov_len : room;
+
+		memcpy(net.bytes + net.sent, msg->msg_iov[i].iov_base, len);
+		net.sent += len;
+		room -= len;
+	}
+	return (ssize_t)(net.sent - before);
+}
+
+static ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	size_t before = net.taken, n;
+
+	(void)fd;
+	net.receives++;
+	for (size_t i = 0; i < msg->msg_iovlen; i++) {
+		size_t left = net.sent - net.taken;
+		size_t len = msg->msg_iov[i].iov_len < left ? msg->msg_iov[i].iov_len : left;
+
+		memcpy(msg->msg_iov[i].iov_base, net.bytes + net.taken, len);
+		net.taken += len;
+	}
+	n = net.taken - before;
+	if (flags & MSG_PEEK)
+		net.taken = before;
+	errno = EAGAIN;
+	return n > 0 ? (ssize_t)n : -1;
+}
+
+static int fake_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	uint32_t *memory = value;
+
+	(void)fd;
+	(void)level;
+	(void)len;
+	assert_int_equal(name, SO_MEMINFO);
+	memory[SK_MEMINFO_SNDBUF] = sizeof(net.bytes) * 2;
+	return 0;
+}
+
+static int fake_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	(void)fd;
+	(void)level;
+	(void)value;
+	(void)len;
+	assert_int_equal(name, SO_RCVLOWAT);
+	return 0;
+}
+
+static const struct aw_record_calls calls = {
+	.recvmsg = fake_recvmsg,
+	.sendmsg = fake_sendmsg,
+	.getsockopt = fake_getsockopt,
+	.setsockopt = fake_setsockopt,
+	.crc = crc32c_update,
+};
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&net, 0, sizeof(net));
+	memset(came, 0, sizeof(came));
+	for (size_t i = 0; i < LARGE; i++)
+		data[i] = (uint8_t)(i * 31 + i / 256);
+	aw_record_init(&sender, true);
+	aw_record_init(&receiver, true);
+	return 0;
+}
+
+static ssize_t send_from(size_t at, size_t len)
+{
+	struct iovec iov = { data + at, len };
+
+	return aw_record_send(&sender, &calls, 0, &iov, 1, 0);
+}
+
+static ssize_t receive_at(size_t at, size_t len)
+{
+	struct iovec iov = { came + at, len };
+
+	return aw_record_receive(&receiver, &calls, 0, &iov, 1);
+}
+
+static void send__gives_several_fpdus_to_one_call(void **state)
+{
+	(void)state;
+	assert_int_equal(send_from(0, FULL), FULL);
+	assert_int_equal(net.sends, 1);
+	assert_int_equal(net.sent, AW_RECORD_FRAMES * aw_frame_len(LONG));
+	assert_int_equal(send_from(0, FULL + 1), FULL + 1);
+	assert_int_equal(net.sends, 3);
+}
+
+static void send__repeats_an_fpdu_that_tcp_has_not_begun(void **state)
+{
+	(void)state;
+	net.takes = aw_frame_len(LONG);
+	assert_int_equal(send_from(0, 2 * LONG), 2 * LONG);
+	assert_int_equal(net.sends, 2);
+	assert_int_equal(sender.tx.rest, 0);
+	assert_int_equal(receive_at(0, LARGE), 2 * LONG);
+	assert_memory_equal(came, data, 2 * LONG);
+}
+
+static void send__keeps_the_end_of_an_fpdu_that_tcp_has_begun(void **state)
+{
+	(void)state;
+	net.takes = 5;
+	assert_int_equal(send_from(0, 2 * LONG), LONG);
+	assert_int_equal(sender.tx.rest, aw_frame_len(LONG) - 5);
+	assert_int_equal(send_from(LONG, 2 * LONG), 2 * LONG);
+	assert_int_equal(net.sends, 3);
+	assert_int_equal(receive_at(0, LARGE), 3 * LONG);
+	assert_memory_equal(came, data, 3 * LONG);
+}
+
+static void receive__takes_several_fpdus_by_one_call(void **state)
+{
+	(void)state;
+	assert_int_equal(send_from(0, LARGE), LARGE);
+	assert_int_equal(receive_at(0, FULL), FULL);
+	net.receives = 0;
+	assert_int_equal(receive_at(FULL, FULL), FULL);
+	assert_int_equal(net.receives, 1);
+	assert_memory_equal(came, data, LARGE);
+}
+
+/* Long FPDUs, and behind them many of this payload: what a read that counts on long ones gets lies where it does not belong. */
+static void receive_shorter(size_t payload)
+{
+	size_t sent = 2 * LONG, got = 2 * LONG;
+
+	begin(NULL);
+	assert_int_equal(send_from(0, 2 * LONG), 2 * LONG);
+	assert_int_equal(receive_at(0, 2 * LONG), 2 * LONG);
+	for (; sent + payload <= LARGE; sent += payload)
+		assert_int_equal(send_from(sent, payload), payload);
+	while (got < sent) {
+		size_t room = FULL < LARGE - got ? FULL : LARGE - got;
+		ssize_t n = receive_at(got, room);
+
+		assert_in_range(n, 1, room);
+		got += (size_t)n;
+	}
+	assert_memory_equal(came, data, sent);
+}
+
+static void receive__of_shorter_fpdus_than_were_due(void **state)
+{
+	const size_t payloads[] = { 7, 1000, 4096, 16384, LONG / 2 - 11, LONG - 1 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++)
+		receive_shorter(payloads[i]);
+}
+
+/* Behind a long one a short one, so that the next long one does not fit: its last byte stays where poll finds it. */
+static void receive__leaves_the_last_byte_of_what_does_not_fit(void **state)
+{
+	(void)state;
+	assert_int_equal(send_from(0, LONG), LONG);
+	assert_int_equal(receive_at(0, LONG), LONG);
+	assert_int_equal(send_from(LONG, 100), 100);
+	assert_int_equal(send_from(LONG + 100, LONG), LONG);
+	assert_int_equal(receive_at(LONG, LONG), LONG);
+	assert_int_equal(net.sent - net.taken, 1);
+	assert_int_equal(receive_at(2 * LONG, LONG), 100);
+	assert_int_equal(net.sent, net.taken);
+	assert_memory_equal(came, data, 2 * LONG + 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(send__gives_several_fpdus_to_one_call, begin),
+		cmocka_unit_test_setup(send__repeats_an_fpdu_that_tcp_has_not_begun, begin),
+		cmocka_unit_test_setup(send__keeps_the_end_of_an_fpdu_that_tcp_has_begun, begin),
+		cmocka_unit_test_setup(receive__takes_several_fpdus_by_one_call, begin),
+		cmocka_unit_test_setup(receive__of_shorter_fpdus_than_were_due, begin),
+		cmocka_unit_test_setup(receive__leaves_the_last_byte_of_what_does_not_fit, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
