@@ -15,8 +15,8 @@
 #include <linux/sock_diag.h>
 #include <poll.h>
 
-/* Of a call: header, trailer and one piece of payload for each FPDU, and pieces to spare. */
-#define IOVS (3 * AW_RECORD_FRAMES + 13)
+/* Of a call: a trailer and a piece of payload for each FPDU, and pieces to spare. */
+#define IOVS (2 * AW_RECORD_FRAMES + 14)
 /* A send buffer's limit counts the kernel's own structures, too: so many times the bytes are safe. */
 #define OVERHEAD 2u
 
@@ -29,15 +29,15 @@ struct sender {
 	int fd, flags;
 };
 
-/* An FPDU in a batch: iovs of its vector, from first on. */
+/* An FPDU in a batch: its trailer, and the next header. */
 struct built {
-	uint8_t head[AW_FRAME_HEAD], trailer[AW_FRAME_TRAILER_MAX];
 	size_t payload;
-	int first, iovs;
+	uint8_t behind[AW_FRAME_TRAILER_MAX + AW_FRAME_HEAD];
 };
 
-/* FPDUs for one call. */
+/* FPDUs for one call. A trailer and the header behind it are one piece: TCP takes longer over a piece than over its bytes. */
 struct batch {
+	uint8_t head[AW_FRAME_HEAD];
 	struct built frames[AW_RECORD_FRAMES];
 	int count;
 	struct iovec iov[IOVS];
@@ -123,19 +123,28 @@ int aw_record_flush(struct aw_record *record, const struct aw_record_calls *call
 	return record->tx.reply ? 0 : send_rest(&s, 0);
 }
 
-/* The bytes of iov behind the first skip ones. */
-static void keep_rest(struct aw_record_tx *tx, const struct iovec *iov, int count, size_t skip)
+static void keep_rest(struct aw_record_tx *tx, const struct batch *batch, size_t at, size_t len)
 {
-	tx->rest_at = 0;
-	tx->rest = 0;
-	for (int i = 0; i < count; i++) {
-		size_t gone = skip < iov[i].iov_len ? skip : iov[i].iov_len;
+	struct aw_cursor from = aw_cursor_begin(batch->iov, batch->iovs);
 
-		skip -= gone;
-		memcpy(tx->bytes + tx->rest, (const uint8_t *)iov[i].iov_base + gone,
-		       iov[i].iov_len - gone);
-		tx->rest += (uint32_t)(iov[i].iov_len - gone);
+	aw_cursor_skip(&from, at);
+	aw_cursor_get(&from, tx->bytes, len);
+	tx->rest_at = 0;
+	tx->rest = (uint32_t)len;
+}
+
+/* Room for the next header. */
+static uint8_t *add_head(struct batch *batch)
+{
+	struct iovec *last;
+
+	if (batch->count == 0) {
+		batch->iov[batch->iovs++] = (struct iovec){ batch->head, AW_FRAME_HEAD };
+		return batch->head;
 	}
+	last = &batch->iov[batch->iovs - 1];
+	last->iov_len += AW_FRAME_HEAD;
+	return (uint8_t *)last->iov_base + last->iov_len - AW_FRAME_HEAD;
 }
 
 /* Builds an FPDU of the next len bytes, or of as many as there are pieces left for, and moves the cursor. False: of none. */
@@ -143,21 +152,20 @@ static bool batch_add(const struct sender *s, struct batch *batch, struct aw_cur
 		      size_t len)
 {
 	struct built *frame = &batch->frames[batch->count];
-	struct iovec *iov = batch->iov + batch->iovs;
-	int most = IOVS - batch->iovs - 2;
-	int count = most > 0 ? aw_cursor_pieces(from, len, iov + 1, most, &frame->payload) : 0;
+	int first = batch->count == 0 ? 1 : batch->iovs, most = IOVS - first - 1;
+	struct iovec *iov = batch->iov + first;
+	int count = most > 0 ? aw_cursor_pieces(from, len, iov, most, &frame->payload) : 0;
+	uint8_t *head;
 
 	if (count == 0)
 		return false;
-	aw_frame_put_head(frame->head, frame->payload, s->tx->msn + (uint32_t)batch->count + 1);
-	iov[0] = (struct iovec){ frame->head, AW_FRAME_HEAD };
-	iov[count + 1] = (struct iovec){
-		frame->trailer,
-		aw_frame_put_trailer(frame->trailer, frame->head, iov + 1, count, s->crc),
+	head = add_head(batch);
+	aw_frame_put_head(head, frame->payload, s->tx->msn + (uint32_t)batch->count + 1);
+	iov[count] = (struct iovec){
+		frame->behind,
+		aw_frame_put_trailer(frame->behind, head, iov, count, s->crc),
 	};
-	frame->first = batch->iovs;
-	frame->iovs = count + 2;
-	batch->iovs += frame->iovs;
+	batch->iovs = first + count + 1;
 	batch->bytes += aw_frame_len(frame->payload);
 	batch->count++;
 	aw_cursor_skip(from, frame->payload);
@@ -184,25 +192,27 @@ static void fill(struct sender *s, struct batch *batch, struct aw_cursor from, i
 		*flags = has_room_behind(s, batch, from.left) ? MSG_MORE : 0;
 }
 
-/* Of a batch TCP took n bytes: 0; or -EAGAIN: the end of an FPDU is left over. An FPDU of which it took none was not sent. */
-static int note_sent(struct sender *s, const struct batch *batch, struct aw_cursor *from, size_t n)
+/* Of a batch TCP took sent bytes: 0; or -EAGAIN: the end of an FPDU is left over. One that it has not begun was not sent. */
+static int note_sent(struct sender *s, const struct batch *batch, struct aw_cursor *from,
+		     size_t sent)
 {
-	for (int i = 0; i < batch->count; i++) {
-		const struct built *frame = &batch->frames[i];
-		size_t len = aw_frame_len(frame->payload);
+	size_t end = 0;
 
-		if (n == 0) {
+	for (int i = 0; i < batch->count; i++) {
+		size_t payload = batch->frames[i].payload, len = aw_frame_len(payload);
+
+		if (sent <= end) {
 			s->tx->room = 0;
 			return 0;
 		}
+		end += len;
 		s->tx->msn++;
 		s->tx->room -= s->tx->room < len ? s->tx->room : (uint32_t)len;
-		aw_cursor_skip(from, frame->payload);
-		if (n < len) {
-			keep_rest(s->tx, batch->iov + frame->first, frame->iovs, n);
+		aw_cursor_skip(from, payload);
+		if (sent < end) {
+			keep_rest(s->tx, batch, sent, end - sent);
 			return -EAGAIN;
 		}
-		n -= len;
 	}
 	return 0;
 }
