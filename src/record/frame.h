@@ -16,8 +16,8 @@
 
 #define AW_FRAME_HEAD (FPDU_LEN_FIELD + DDP_UNTAGGED_LEN)
 #define AW_FRAME_TRAILER_MAX (3 + FPDU_CRC_LEN) /* pad, CRC */
-/* Records send no longer ones, so that whole FPDUs fill the 64 KiB that programs like to write and to read. */
-#define AW_FRAME_PAYLOAD_MAX 32768u
+/* Records send no longer ones: programs like to read 16 KiB, or several times as much, and whole FPDUs fill that. */
+#define AW_FRAME_PAYLOAD_MAX 16384u
 #define AW_FRAME_MAX (AW_FRAME_HEAD + AW_FRAME_PAYLOAD_MAX + AW_FRAME_TRAILER_MAX)
 
 /* Folds len bytes into a CRC32c register, as crc32c_update does. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define CHUNK 65536u /* of what the caller has room for, looked at in one call */
+#define MORE 65536u /* for headers, trailers, and an FPDU that the program has had a part of */
 
 /* The record's own bytes and the socket's behind them, in one buffer. */
 struct view {
@@ -91,7 +92,7 @@ ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *c
 		       const struct iovec *iov, int count)
 {
 	struct aw_cursor to = aw_cursor_begin(iov, count);
-	size_t most = (to.left < CHUNK ? to.left : CHUNK) + AW_FRAME_MAX;
+	size_t most = (to.left < CHUNK ? to.left : CHUNK) + MORE;
 	ssize_t got;
 
 	if (record->rx.ended)

@@ -14,7 +14,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#define AW_RECORD_FRAMES 4 /* FPDUs that one call sends or receives */
+#define AW_RECORD_FRAMES 8 /* FPDUs that one call sends or receives */
 
 /* What the record asks of the C library, whose names may be the caller's own wrappers. */
 struct aw_record_calls {

@@ -20,7 +20,7 @@
 
 /* One direction of a connection, in memory. */
 static struct {
-	uint8_t bytes[4 * LARGE];
+	uint8_t bytes[6 * LARGE];
 	size_t sent, taken;
 	size_t takes; /* what it takes of the next sendmsg; 0: all */
 	int sends, receives; /* calls */
@@ -35,6 +35,7 @@ static ssize_t fake_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	(void)fd;
 	(void)flags;
+	assert_true(room > 0);
 	net.takes = 0;
 	net.sends++;
 	for (size_t i = 0; i < msg->msg_iovlen; i++) {
@@ -189,7 +190,7 @@ static void receive_shorter(size_t payload)
 
 static void receive__of_shorter_fpdus_than_were_due(void **state)
 {
-	const size_t payloads[] = { 7, 1000, 4096, 16384, LONG / 2 - 11, LONG - 1 };
+	const size_t payloads[] = { 7, 1000, 4096, LONG / 2 - 11, LONG - 1 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++)
