@@ -89,13 +89,8 @@ class Storm:
         self.pairs = [storm.Pair(number, link_type, self.program) for number in range(PAIRS)]
         self.counts = {}
 
-    def one_round(self):
-        """What happens at once starts at once; what it left broken is mended before the next round."""
-        count = self.random.randint(1, AT_ONCE_MAX)
-        chosen = self.random.choices(list(ACTIONS), ACTIONS.values(), k=count)
-        for pair in self.pairs:
-            pair.keep_busy(self.random)
-        time.sleep(self.random.random() * PAUSE_SECONDS_MAX)  # for traffic to come as far as chance will have it
+    def act_at_once(self, chosen):
+        """What the actions hold goes with this call: an end keeps its network namespace, also one that was ended."""
         acts = [action(self.random, self.random.choice(self.pairs), self.link_type) for action in chosen]
         threads = [threading.Thread(target=storm.attempt, args=(act,)) for act in acts]
         for each in threads:
@@ -103,6 +98,15 @@ class Storm:
         for each in threads:
             each.join(ends.SECONDS_MAX)
             assert not each.is_alive(), f"{chosen} still at work"
+
+    def one_round(self):
+        """What happens at once starts at once; what it left broken is mended before the next round."""
+        count = self.random.randint(1, AT_ONCE_MAX)
+        chosen = self.random.choices(list(ACTIONS), ACTIONS.values(), k=count)
+        for pair in self.pairs:
+            pair.keep_busy(self.random)
+        time.sleep(self.random.random() * PAUSE_SECONDS_MAX)  # for traffic to come as far as chance will have it
+        self.act_at_once(chosen)
         if not self.kernel.has(self.link_type):
             netlink.load_module(self.kernel.path_of(self.link_type))
         for pair in self.pairs:
