@@ -4,6 +4,7 @@ kernel that checks everything. Each request is one system call, of whichever thr
 
 import ctypes
 import errno
+import itertools
 import os
 import socket
 import struct
@@ -73,6 +74,7 @@ class Netlink:
 
     def __init__(self, pid):
         self.path, self.lock = f"/proc/{pid}/ns/net", threading.Lock()
+        self.numbers = itertools.count(1)
         self.local = threading.local()
 
     def socket(self, family):
@@ -88,15 +90,17 @@ class Netlink:
         return self.local.sockets[family]
 
     def ask(self, family, kind, body, flags=ACK):
-        """The messages of the answer, as bodies; OSError is the kernel's."""
-        end = self.socket(family)
-        end.send(HEADER.pack(HEADER.size + len(body), kind, REQUEST | flags, 0, 0) + body)
+        """The messages of the answer, as bodies; OSError is the kernel's. An answer that could not be read is still there."""
+        end, asked = self.socket(family), next(self.numbers)
+        end.send(HEADER.pack(HEADER.size + len(body), kind, REQUEST | flags, asked, 0) + body)
         bodies = []
         while True:
             octets = end.recv(1 << 16)
             while octets:
-                length, kind, *_ = HEADER.unpack_from(octets)
+                length, kind, _, answered, _ = HEADER.unpack_from(octets)
                 body, octets = octets[HEADER.size:length], octets[(length + 3) & ~3:]
+                if answered != asked:
+                    continue
                 if kind == NLMSG_ERROR:
                     number = -struct.unpack_from("=i", body)[0]
                     if number:
