@@ -32,9 +32,9 @@ static void fill(char *at, unsigned int bytes, unsigned int seed)
 
 static int make_objects(struct side *s)
 {
-	int (*const steps[])(struct side *) = { side_alloc_pd,	side_reg_mr,	 side_create_comp,
-						side_create_cq, side_create_srq, side_create_qp,
-						side_post_recvs };
+	int (*const steps[])(struct side *) = { side_alloc_pd,	 side_reg_mr,	  side_create_comp,
+						side_create_cq,	 side_create_srq, side_create_qp,
+						side_post_recvs, side_limit_srq };
 	int err = 0;
 
 	for (unsigned int i = 0; i < sizeof(steps) / sizeof(steps[0]) && !err; i++)

@@ -161,6 +161,13 @@ int side_post_recvs(struct side *s)
 	return err;
 }
 
+int side_limit_srq(struct side *s)
+{
+	struct ibv_srq_attr attr = { .srq_limit = SIDE_SLOTS };
+
+	return s->srq ? ibv_modify_srq(s->srq, &attr, IBV_SRQ_LIMIT) : 0;
+}
+
 int side_connect(struct side *s)
 {
 	struct rdma_conn_param param = { .responder_resources = 4, .initiator_depth = 4 };

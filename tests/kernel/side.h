@@ -47,6 +47,8 @@ int side_create_srq(struct side *s);
 int side_create_qp(struct side *s);
 int side_arm(struct side *s);
 int side_post_recvs(struct side *s);
+/* With an SRQ: an event is due as soon as one of its receives is taken. Nobody reads it. */
+int side_limit_srq(struct side *s);
 int side_connect(struct side *s);
 int side_accept(struct side *s);
 int side_disconnect(struct side *s);
