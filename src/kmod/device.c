@@ -131,8 +131,16 @@ static int ucontext_alloc(struct ib_ucontext *uctx, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
+/*
+ * Where an insert into the verbs core's table of mappings runs out of memory, nodes without an entry stay: the verbs
+ * core does not free them, and warns of a table that is not empty.
+ */
 static void ucontext_dealloc(struct ib_ucontext *uctx)
 {
+	unsigned long index = 0;
+
+	if (!xa_find(&uctx->mmap_xa, &index, ULONG_MAX, XA_PRESENT))
+		xa_destroy(&uctx->mmap_xa);
 }
 
 /* The device goes while a program has it open: its rings are memory, which stays until it unmaps them. */
