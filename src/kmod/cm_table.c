@@ -38,6 +38,14 @@ struct awk_conn *awk_conn_find(u32 handle)
 	return c;
 }
 
+/* An insert that ran out of memory may leave nodes without an entry: xa_empty is never true again. */
+static bool no_conn_is_left(void)
+{
+	unsigned long handle = 0;
+
+	return !xa_find(&conns, &handle, ULONG_MAX, XA_PRESENT);
+}
+
 void awk_conns_flush(void)
 {
 	struct awk_conn *c;
@@ -46,5 +54,6 @@ void awk_conns_flush(void)
 	xa_lock(&conns);
 	xa_for_each(&conns, handle, c) awk_conn_abandon(c);
 	xa_unlock(&conns);
-	wait_event(empty, xa_empty(&conns));
+	wait_event(empty, no_conn_is_left());
+	xa_destroy(&conns);
 }

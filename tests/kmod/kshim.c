@@ -46,11 +46,16 @@ void *kshim_copy(void *dst, const void *src, size_t len)
 	return dst;
 }
 
+static bool alloc_fails(void)
+{
+	return kshim_alloc_fails > 0 && --kshim_alloc_fails == 0;
+}
+
 void *kshim_alloc(size_t count, size_t size)
 {
 	void *ptr;
 
-	if (kshim_alloc_fails > 0 && --kshim_alloc_fails == 0)
+	if (alloc_fails())
 		return NULL;
 	ptr = calloc(count, size);
 	kshim_allocated += ptr != NULL;
@@ -118,6 +123,10 @@ int xa_alloc_cyclic(struct xarray *xa, u32 *id, void *entry, struct xa_limit lim
 	slot = slot_free(xa);
 	if (slot < 0)
 		return -EBUSY;
+	if (alloc_fails()) {
+		xa->bare_nodes = true;
+		return -ENOMEM;
+	}
 	index = *next < limit.min || *next > limit.max ? limit.min : *next;
 	while (slot_of(xa, index) >= 0)
 		index = index_after(index, limit);
@@ -164,9 +173,24 @@ void *xa_erase(struct xarray *xa, unsigned long index)
 bool xa_empty(const struct xarray *xa)
 {
 	unsigned long index = 0;
+
+	return !xa->bare_nodes && !xa_find(xa, &index, ULONG_MAX, XA_PRESENT);
+}
+
+void *xa_find(const struct xarray *xa, unsigned long *index, unsigned long max, unsigned int mark)
+{
 	void *entry;
 
-	return !kshim_xa_next(xa, &index, &entry);
+	(void)mark;
+	return kshim_xa_next(xa, index, &entry) && *index <= max ? entry : NULL;
+}
+
+void xa_destroy(struct xarray *xa)
+{
+	unsigned long index = 0;
+
+	KSHIM_CHECK(!xa_find(xa, &index, ULONG_MAX, XA_PRESENT));
+	xa->bare_nodes = false;
 }
 
 bool kshim_xa_next(const struct xarray *xa, unsigned long *index, void **entry)

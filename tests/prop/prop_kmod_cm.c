@@ -460,6 +460,6 @@ void prop_run(struct bytes *b)
 	free(cq);
 	cm_end();
 	kshim_tcp_end();
-	PROP(xa_empty(&dev.qps));
+	xa_destroy(&dev.qps);
 	PROP(kshim_allocated == 0);
 }

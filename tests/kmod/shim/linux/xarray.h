@@ -10,6 +10,7 @@
 
 struct xarray {
 	spinlock_t lock;
+	bool bare_nodes; /* an insert ran out of memory: they have no entry, and the table is not empty */
 	struct {
 		bool used;
 		u32 index;
@@ -24,6 +25,7 @@ struct xa_limit {
 #define XA_LIMIT(low, high) ((struct xa_limit){ .min = (low), .max = (high) })
 #define xa_limit_32b XA_LIMIT(0, U32_MAX)
 #define XA_FLAGS_ALLOC1 1
+#define XA_PRESENT 8
 #define DEFINE_XARRAY_FLAGS(name, flags) struct xarray name
 #define xa_lock(xa) spin_lock(&(xa)->lock)
 #define xa_unlock(xa) spin_unlock(&(xa)->lock)
@@ -38,6 +40,9 @@ void *xa_erase(struct xarray *xa, unsigned long index);
 /* Of an index that is reserved and has no entry. */
 #define xa_release(xa, index) ((void)xa_erase(xa, index))
 bool xa_empty(const struct xarray *xa);
+/* The first entry at *index or above; NULL: there is none. */
+void *xa_find(const struct xarray *xa, unsigned long *index, unsigned long max, unsigned int mark);
+void xa_destroy(struct xarray *xa);
 /* The first entry at *index or above. */
 bool kshim_xa_next(const struct xarray *xa, unsigned long *index, void **entry);
 
