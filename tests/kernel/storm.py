@@ -168,14 +168,14 @@ class Pair:
     def others(self):
         return zip(self.ends, reversed(self.ends))
 
-    def keep_busy(self, random):
+    def keep_busy(self, random, clients=CLIENTS):
         """Servers and clients in place of those that have ended."""
         for here, there in self.others():
             here.peers.look()
             missing = SERVERS - len(here.peers.of("serve")) - sum("serve" in each for each in here.peers.wanted)
             for i in range(missing):
                 here.peers.start(f"serve {here.address} {PORT + i}")
-            for _ in range(SERVERS * CLIENTS - len(here.peers.of("use")) - sum("use" in each for each in here.peers.wanted)):
+            for _ in range(SERVERS * clients - len(here.peers.of("use")) - sum("use" in each for each in here.peers.wanted)):
                 rounds = random.choice((0, random.randrange(1, ROUNDS_MAX)))
                 here.peers.start(f"use {there.address} {PORT + random.randrange(SERVERS)} {rounds}")
 

@@ -2,6 +2,7 @@
 """The kernel has no memory, for one allocation or for many: calls fail with an error, connections end, and nothing else.
 10,000 allocations fail in all. What is injected is counted, and in the end everything works, and nothing is left."""
 
+import collections
 import errno
 import os
 import pathlib
@@ -20,10 +21,12 @@ KINDS = ("failslab", "fail_page_alloc")
 PROGRAMS = conftest.BUILD / "tests"
 FAULTS_WANTED = int(os.environ.get("ANYWARP_FAULTS", "10000"))
 SYSTEMATIC_SECONDS_MAX = 1800
-PERCENT = 5
 BURST = 250
 BURST_SECONDS = 20
+PAUSE_SECONDS = 0.2
+CLIENTS = 4  # a server: each waits for TCP's timers where packets are lost
 FAIL_NTH_MAX = 5000
+STACK_DEPTH_MAX = 32  # the kernel's
 
 pytestmark = pytest.mark.skipif(not DEBUG.joinpath("failslab").exists(), reason="a kernel without fault injection")
 
@@ -34,11 +37,52 @@ def set_knob(name, value):
             path.write_text(f"{value}\n", encoding="ascii")
 
 
+# Whose allocations fail: those of chosen tasks, or of whoever a function in that range of addresses called; with what chance.
+Victims = collections.namedtuple("Victims", "chosen_tasks start end percent")
+ANYWHERE = (0, (1 << 64) - 1)
+TASKS = Victims("Y", *ANYWHERE, 5)
+
+
+def function(name):
+    """Its addresses: the first, and the one behind the last."""
+    symbols = [line.split()[:3] for line in pathlib.Path("/proc/kallsyms").read_text(encoding="ascii").splitlines()]
+    start = next(int(address, 16) for address, _, symbol in symbols if symbol == name)
+    return start, min(at for address, *_ in symbols if (at := int(address, 16)) > start)
+
+
+def softirqs(_link_type):
+    """What TCP does with a packet: it makes sockets and acknowledgments, and calls the module. Only softirqs come there."""
+    return Victims("N", *function("tcp_v4_rcv"), 10)
+
+
+def callers_in_module(link_type):
+    """What the module asks for itself and what it calls: of TCP, of iw_cm, of the verbs; in whatever context."""
+    modules = (line.split() for line in pathlib.Path("/proc/modules").read_text(encoding="ascii").splitlines())
+    size, start = next((int(fields[1]), int(fields[5], 16)) for fields in modules if fields[0] == link_type)
+    return Victims("N", start, start + size, 20)
+
+
+def spare_requests():
+    """rdma_ucm's own deadlock, whatever the device: where a Request's event has no memory, ucma_connect_event_handler() destroys
+    the id of which rdma_cm holds the lock, and waits for it for ever."""
+    start, end = function("ucma_event_handler")
+    set_knob("reject-start", start)
+    set_knob("reject-end", end)
+
+
+def choose_victims(victims):
+    set_knob("task-filter", victims.chosen_tasks)
+    set_knob("require-start", victims.start)
+    set_knob("require-end", victims.end)
+    set_knob("stacktrace-depth", STACK_DEPTH_MAX)
+
+
 @pytest.fixture(autouse=True)
 def knobs():
     for name, value in (("verbose", 0), ("ignore-gfp-wait", "N"), ("ignore-gfp-highmem", "N"), ("min-order", 0),
-                        ("probability", 0), ("interval", 1), ("task-filter", "Y"), ("times", -1)):
+                        ("probability", 0), ("interval", 1), ("times", -1)):
         set_knob(name, value)
+    choose_victims(TASKS)
     yield
     set_knob("probability", 0)
 
@@ -105,7 +149,8 @@ def test_a_device_comes(pair):
 def test_a_device_goes(pair):
     """A call that fails has left it, or has deleted it."""
     end = pair.ends[0]
-    print("injected", inject_all(lambda: end.netlink.delete_device(end.device), end.set_up))
+    print("injected", inject_all(lambda: end.netlink.delete_device(end.device), end.set_up,
+                                 lambda: end.device not in end.netlink.devices()))
     pair.repair()
     pair.check_works()
 
@@ -148,58 +193,48 @@ def let_fail(pids):
             pass
 
 
-def counts():
-    return sum(BURST - int(DEBUG.joinpath(kind, "times").read_text(encoding="ascii")) for kind in KINDS)
+def left_to_fail(kind):
+    return int(DEBUG.joinpath(kind, "times").read_text(encoding="ascii"))
 
 
-def wait_for_faults(seconds):
-    """This thread's own allocations may fail as well."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        try:
-            time.sleep(0.2)
-            if counts() == len(KINDS) * BURST:
-                break
-        except (OSError, MemoryError):
-            pass
+def fail_traffic(pair, chance, chooses_tasks):
+    """Other connections follow those that end of it."""
+    until = time.monotonic() + BURST_SECONDS
+    while time.monotonic() < until and left_to_fail("failslab") > 0:
+        pair.keep_busy(chance, CLIENTS)
+        for end in pair.ends if chooses_tasks else ():
+            let_fail(end.peers.running)
+        time.sleep(PAUSE_SECONDS)
 
 
-def burst(pair, chance, everybody):
-    """So many allocations at most fail while there is traffic; how many did. everybody: softirqs, too, and whoever runs."""
-    pair.keep_busy(chance)
+def burst(pair, chance, victims):
+    """So many allocations at most fail while there is traffic; how many did."""
+    pair.keep_busy(chance, CLIENTS)
     for end in pair.ends:
         ends.wait_until(end.peers.started, "processes that were asked for")
-        let_fail(end.peers.running)
     let_fail(workers())
-    set_knob("task-filter", "N" if everybody else "Y")
+    choose_victims(victims)
     set_knob("times", BURST)
-    set_knob("probability", 1 if everybody else PERCENT)
-    wait_for_faults(BURST_SECONDS)
-    for kind in KINDS:
-        stop_faults(kind)
-    return counts()
+    set_knob("probability", victims.percent)
+    fail_traffic(pair, chance, victims is TASKS)
+    set_knob("probability", 0)
+    return sum(BURST - left_to_fail(kind) for kind in KINDS)
 
 
-def stop_faults(kind):
-    for _ in range(100):
-        try:
-            DEBUG.joinpath(kind, "probability").write_text("0", encoding="ascii")
-            return
-        except (OSError, MemoryError):
-            pass
-    raise AssertionError("faults do not stop")
-
-
-@pytest.mark.parametrize("everybody", [False, True], ids=["tasks_and_workers", "softirqs"])
-def test_traffic(kernel, pair, everybody):
+@pytest.mark.parametrize("victims_of, share", [(lambda _: TASKS, 0.25), (callers_in_module, 0.25), (softirqs, 0.2)],
+                         ids=["tasks_and_workers", "module", "softirqs"])
+def test_traffic(kernel, link_type, pair, victims_of, share):
+    """The tests before have injected the rest."""
     chance = random.Random(1)
+    victims = victims_of(link_type)
+    spare_requests()
     injected = 0
-    while injected < FAULTS_WANTED // 2:
-        injected += burst(pair, chance, everybody)
+    while injected < FAULTS_WANTED * share:
+        injected += burst(pair, chance, victims)
+        print("injected", injected, flush=True)
         pair.quieten()
         assert storm.WRONG_BYTES not in pair.statuses()
         ends.wait_until(lambda: not storm.objects(), "end of all RDMA objects")
         assert not (found := kernel.complaints()), found
         pair.repair()
         pair.check_works()
-    print("injected", injected)
