@@ -266,7 +266,8 @@ static uint32_t listens_for(struct aw_uqp *qp)
 		return qp->tx_blocked && has_room(qp) ? events | EPOLLOUT : events;
 	ring->drained = false;
 	aw_duplex_sleep(&ring->duplex);
-	return aw_carrier_has_news(qp) ? events | EPOLLOUT : events;
+	ring->more = aw_carrier_has_news(qp);
+	return ring->more ? events | EPOLLOUT : events;
 }
 
 /* Pollers look at the memory, and nobody rings. Of the end only the socket tells. */
@@ -276,9 +277,11 @@ static uint32_t lent(struct aw_uqp *qp)
 	return qp->ring->gone ? 0 : EPOLLRDHUP;
 }
 
+/* Bytes may have come since the pollers' last look and before this end slept: the turn that is due looks once more. */
 static uint32_t taken_back(struct aw_uqp *qp)
 {
 	aw_duplex_sleep(&qp->ring->duplex);
+	qp->ring->more = true;
 	return qp->ring->gone ? EPOLLOUT : EPOLLIN | EPOLLOUT;
 }
 

@@ -32,7 +32,7 @@ struct aw_host_ring {
 	uint8_t secret[AW_HOST_SECRET_LEN]; /* which the verdict shows */
 	bool gone; /* the TCP connection has ended: nobody wakes, and nobody reads */
 	bool drained; /* the bells were taken off the socket, and nobody promised to ring again */
-	bool more; /* a turn's budget ended before the bytes */
+	bool more; /* another turn is due, whatever is posted or polled before it: bytes may be there of which no bell tells */
 	bool closed_seen;
 	uint64_t looked; /* up to where the last turn saw the peer's bytes */
 };

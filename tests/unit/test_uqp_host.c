@@ -4,6 +4,8 @@
 #include "../lib/uqp_pair.h"
 #include "core/tx.h"
 #include "net/engine.h"
+#include "net/lend.h"
+#include "net/uqp_sock.h"
 #include "wire/ddp.h"
 #include "wire/fpdu.h"
 #include "wire/octets.h"
@@ -11,10 +13,12 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -106,8 +110,8 @@ static void ring_bell(struct scene *s)
 	(void)sent;
 }
 
-/* The FPDU of a Send of len octets; at most so many of its own go into the ring. */
-static void put_send(struct scene *s, size_t len, size_t most)
+/* The FPDU of a Send of len octets, of which no bell tells; at most so many of its own go into the ring. */
+static void put_quietly(struct scene *s, size_t len, size_t most)
 {
 	const struct ddp_hdr hdr = {
 		.last = true, .ulp_ctrl = rdmap_ctrl(RDMAP_SEND), .qn = DDP_QN_SEND, .msn = s->msn++
@@ -120,6 +124,11 @@ static void put_send(struct scene *s, size_t len, size_t most)
 	put_be16(at, (uint16_t)(DDP_UNTAGGED_LEN + len));
 	memset(at + FPDU_LEN_FIELD + ddp_put(&hdr, at + FPDU_LEN_FIELD), 0x5a, len);
 	aw_duplex_produce(&s->ring->duplex, size < most ? size : most);
+}
+
+static void put_send(struct scene *s, size_t len, size_t most)
+{
+	put_quietly(s, len, most);
 	ring_bell(s);
 }
 
@@ -179,6 +188,35 @@ static bool has_ring(struct scene *s)
 
 	pthread_mutex_unlock(&s->e.qp->lock);
 	return has;
+}
+
+/*
+ * The peer's Send comes while pollers look after the QP, so that it rings no bell; they stop, the progress thread takes the
+ * QP back, and before its turn the program posts something. That turn comes all the same.
+ */
+static void uqp_host__a_turn_that_is_due_outlives_a_post(void **state)
+{
+	struct scene *s = *state;
+	struct aw_uqp *qp;
+
+	join(s);
+	qp = s->e.qp;
+	post_recv(s, 1000);
+	post_recv(s, 1000);
+	put_send(s, 1000, SIZE_MAX);
+	assert_received(s, 1000);
+	pthread_mutex_lock(&qp->lock);
+	memset(s->e.buf, 0, 1000);
+	aw_uqp_lend(qp);
+	put_quietly(s, 1000, SIZE_MAX);
+	aw_lend_end(qp);
+	assert_int_equal(aw_uqp_listen_again(qp), 0);
+	aw_uqp_push(qp);
+	assert_true(qp->listens_for & EPOLLOUT); /* at once */
+	pthread_mutex_unlock(&qp->lock);
+	for (uint64_t start = aw_now_ns(); octet_at(s->e.buf + 999) != 0x5a; sched_yield())
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+	part(s);
 }
 
 /* A message in two pieces, and one behind the end of the ring. */
@@ -398,6 +436,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(uqp_host__a_send, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_turn_that_is_due_outlives_a_post, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__pieces_and_the_wrap, setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__a_message_waits_for_its_receive, setup,
 						teardown),
