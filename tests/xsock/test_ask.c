@@ -112,7 +112,7 @@ static bool ask(const struct sockaddr_storage *name)
 	struct sockaddr_storage local = *name;
 
 	waited_ms = 0;
-	return aw_ask_server(&local, name, false) == AW_ASK_YES;
+	return aw_ask_server(&local, name, false, aw_ask_wait_ms(10)) == AW_ASK_YES;
 }
 
 static void meet_server(struct sockaddr_storage *name)
@@ -181,13 +181,13 @@ static void ask__for_records(void **state)
 	(void)state;
 	meet_server(&name);
 	local = name;
-	assert_int_equal(aw_ask_server(&local, &name, true), AW_ASK_YES);
+	assert_int_equal(aw_ask_server(&local, &name, true, aw_ask_wait_ms(10)), AW_ASK_YES);
 	has_records = true;
-	assert_int_equal(aw_ask_server(&local, &name, true), AW_ASK_RECORDS);
-	assert_int_equal(aw_ask_server(&local, &name, false), AW_ASK_YES);
+	assert_int_equal(aw_ask_server(&local, &name, true, aw_ask_wait_ms(10)), AW_ASK_RECORDS);
+	assert_int_equal(aw_ask_server(&local, &name, false, aw_ask_wait_ms(10)), AW_ASK_YES);
 	has_records = false;
 	close_server();
-	assert_int_equal(aw_ask_server(&local, &name, true), AW_ASK_NO);
+	assert_int_equal(aw_ask_server(&local, &name, true, aw_ask_wait_ms(10)), AW_ASK_NO);
 }
 
 int main(void)

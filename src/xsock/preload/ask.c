@@ -12,7 +12,6 @@
 #include "xsock/preload/libc.h"
 #include "xsock/question.h"
 
-#define ASK_MS 10
 #define ASK_MS_MAX 10000
 #define NOT_TOLD (-1)
 #define PATIENT_MS 1000
@@ -168,7 +167,7 @@ static enum answer hear(int fd, const uint8_t *question, int wait_ms)
 }
 
 enum aw_ask aw_ask_server(const struct sockaddr_storage *local,
-			  const struct sockaddr_storage *remote, bool records)
+			  const struct sockaddr_storage *remote, bool records, int wait_ms)
 {
 	uint8_t question[AW_QUESTION_LEN] = AW_QUESTION_ASKS, server[16];
 	uint16_t port, client_port;
@@ -193,8 +192,7 @@ enum aw_ask aw_ask_server(const struct sockaddr_storage *local,
 	if (fd < 0)
 		return AW_ASK_NO;
 	if (aw_libc()->send(fd, question, sizeof(question), MSG_NOSIGNAL) > 0)
-		answer = hear(fd, question,
-			      known.answers ? aw_ask_patience_ms() : aw_ask_wait_ms(ASK_MS));
+		answer = hear(fd, question, known.answers ? aw_ask_patience_ms() : wait_ms);
 	aw_libc()->close(fd);
 	note(server, port, answer);
 	if (answer == ANSWER_RECORDS)

@@ -12,8 +12,8 @@ int aw_ask_wait_ms(int ms);
 int aw_ask_patience_ms(void);
 
 /*
- * Waits for 10 ms unless told otherwise, and for a second where the server has answered before and was not silent
- * twice since. After silence none is asked for 10 seconds. records: whether this end has them.
+ * Sends the probe and waits for the answer: for wait_ms, or a second where the server has answered before and was not
+ * silent twice since. A server that was silent is not asked for 10 seconds. records: this end has records.
  */
 enum aw_ask {
 	AW_ASK_NO,
@@ -21,6 +21,6 @@ enum aw_ask {
 	AW_ASK_RECORDS, /* yes, and both ends have records */
 };
 enum aw_ask aw_ask_server(const struct sockaddr_storage *local,
-			  const struct sockaddr_storage *remote, bool records);
+			  const struct sockaddr_storage *remote, bool records, int wait_ms);
 
 #endif

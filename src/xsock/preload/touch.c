@@ -4,6 +4,7 @@
 #include "xsock/preload/touch.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -227,7 +228,21 @@ static enum verdict judge_client(const struct aw_sock *sock, const struct touche
 	return revents ? judge_readable(t, revents) : VERDICT_PLAIN;
 }
 
-static enum verdict judge_server(int fd)
+/*
+ * How long a server's answer may take: two round trips of the connection's, and 10 ms for the server's host. Where
+ * the user wants iWARP in any case, a silent server costs the wait once in 10 seconds and a late answer costs the record:
+ * there 100 ms, as a loaded host needs.
+ */
+static int answer_ms(int fd, enum aw_xs_mode mode)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	(void)aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	return aw_ask_wait_ms((mode == AW_XS_ON ? 100 : 10) + (int)(info.tcpi_rtt / 500));
+}
+
+static enum verdict judge_server(int fd, enum aw_xs_mode mode)
 {
 	struct sockaddr_storage local, remote;
 	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
@@ -237,7 +252,7 @@ static enum verdict judge_server(int fd)
 		return VERDICT_PLAIN;
 	if (aw_touch_poll(fd, POLLIN, 0))
 		return VERDICT_PLAIN; /* who has spoken already speaks plainly */
-	switch (aw_ask_server(&local, &remote, aw_framed_is_wanted())) {
+	switch (aw_ask_server(&local, &remote, aw_framed_is_wanted(), answer_ms(fd, mode))) {
 	case AW_ASK_NO:
 		return VERDICT_PLAIN;
 	case AW_ASK_YES:
@@ -289,7 +304,8 @@ static enum verdict judge(const struct aw_sock *sock, const struct touched *t)
 	}
 	if (sock->mode == AW_XS_ON && (!aw_framed_is_wanted() || sock->extended))
 		return VERDICT_IWARP;
-	verdict = sock->role == AW_ROLE_ACTIVE ? judge_server(t->fd) : judge_client(sock, t);
+	verdict = sock->role == AW_ROLE_ACTIVE ? judge_server(t->fd, sock->mode)
+					       : judge_client(sock, t);
 	return verdict == VERDICT_PLAIN && sock->mode == AW_XS_ON && !is_over(t->fd) ? VERDICT_IWARP
 										     : verdict;
 }
