@@ -53,7 +53,7 @@ def test_row(only_record, row):
     run = only_record.start([CONTRACT, row], **({} if row in SILENT else {"ANYWARP_LOG": "info"}))
     passed = run.wait_exit() == 0
     if row in NOT_YET:
-        assert not passed, f"{row} holds: take it off the list"
+        assert not passed or NO_PORT in run.output(), f"{row} holds: take it off the list"
         pytest.skip(NOT_YET[row])
     assert passed, run.report()
     assert row in LATE or NO_PORT in run.output() or NO_RECORD not in run.output(), run.report()
