@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "xsock/keeper/procnet.h"
+#include "xsock/keeper/sockdiag.h"
 #include "xsock/preload/say.h"
 #include "xsock/question.h"
 
@@ -176,6 +177,16 @@ static bool is_known(uint64_t ino)
 	return false;
 }
 
+/* A kernel without sock_diag has the table in /proc at least. */
+static int read_inodes(const struct listener *listener, uint64_t *inodes)
+{
+	bool ipv6 = listener->local.ss_family == AF_INET6;
+	uint16_t port = port_of(&listener->local);
+	int count = aw_sockdiag_listeners(port, ipv6, inodes, INODES);
+
+	return count >= 0 ? count : aw_procnet_listeners(port, ipv6, inodes, INODES);
+}
+
 /*
  * Forgets the inodes that listen no more; false: none is left. strangers: whether somebody else listens there, too.
  * Where nobody can tell, or there are more than can be told apart, the program's word stands.
@@ -183,9 +194,7 @@ static bool is_known(uint64_t ino)
 static bool look(struct listener *listener, bool *strangers)
 {
 	uint64_t found[INODES];
-	int kept = 0,
-	    count = aw_procnet_listeners(port_of(&listener->local),
-					 listener->local.ss_family == AF_INET6, found, INODES);
+	int kept = 0, count = read_inodes(listener, found);
 
 	*strangers = false;
 	if (count >= 0 && count < INODES) {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// sock_diag and /proc/net/tcp name the same listening sockets.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "xsock/keeper/procnet.h"
+#include "xsock/keeper/sockdiag.h"
+
+#define LISTENERS 200 /* more than one reply of a dump holds */
+#define MAX 256
+
+struct shared {
+	int fds[LISTENERS];
+	uint64_t inodes[MAX];
+	uint16_t port;
+};
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static uint64_t inode_of(int fd)
+{
+	struct stat file;
+
+	assert_int_equal(fstat(fd, &file), 0);
+	return file.st_ino;
+}
+
+static int listen_at(struct sockaddr_in6 *addr, socklen_t len)
+{
+	int fd = socket(addr->sin6_family, SOCK_STREAM, 0), on = 1;
+
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)addr, len), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)addr, &len), 0);
+	return fd;
+}
+
+/* The port stands at the same place in both kinds of address. */
+static void open_shared(struct shared *shared, bool ipv6)
+{
+	struct sockaddr_in6 addr = { .sin6_family = ipv6 ? AF_INET6 : AF_INET };
+
+	for (int i = 0; i < LISTENERS; i++) {
+		shared->fds[i] = listen_at(&addr, ipv6 ? sizeof(struct sockaddr_in6)
+						       : sizeof(struct sockaddr_in));
+		shared->inodes[i] = inode_of(shared->fds[i]);
+	}
+	shared->port = addr.sin6_port;
+	qsort(shared->inodes, LISTENERS, sizeof(uint64_t), compare);
+}
+
+static void close_shared(struct shared *shared)
+{
+	for (int i = 0; i < LISTENERS; i++)
+		close(shared->fds[i]);
+}
+
+typedef int (*read_table)(uint16_t port, bool ipv6, uint64_t *inodes, int max);
+
+static void assert_named(read_table read_inodes, const struct shared *shared, bool ipv6)
+{
+	uint64_t found[MAX];
+
+	assert_int_equal(read_inodes(shared->port, ipv6, found, MAX), LISTENERS);
+	qsort(found, LISTENERS, sizeof(found[0]), compare);
+	assert_memory_equal(found, shared->inodes, sizeof(found[0]) * LISTENERS);
+	assert_int_equal(read_inodes(shared->port, ipv6, found, 3), 3);
+	assert_int_equal(read_inodes(shared->port, !ipv6, found, MAX), 0);
+}
+
+static void check(read_table read_inodes, bool ipv6)
+{
+	struct shared shared;
+	uint64_t found[1];
+
+	open_shared(&shared, ipv6);
+	assert_named(read_inodes, &shared, ipv6);
+	close_shared(&shared);
+	assert_int_equal(read_inodes(shared.port, ipv6, found, 1), 0);
+}
+
+static void sockdiag__names_listeners_of_ipv4(void **state)
+{
+	(void)state;
+	check(aw_sockdiag_listeners, false);
+}
+
+static void sockdiag__names_listeners_of_ipv6(void **state)
+{
+	(void)state;
+	check(aw_sockdiag_listeners, true);
+}
+
+static void procnet__names_listeners_of_ipv4(void **state)
+{
+	(void)state;
+	check(aw_procnet_listeners, false);
+}
+
+static void procnet__names_listeners_of_ipv6(void **state)
+{
+	(void)state;
+	check(aw_procnet_listeners, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sockdiag__names_listeners_of_ipv4),
+		cmocka_unit_test(sockdiag__names_listeners_of_ipv6),
+		cmocka_unit_test(procnet__names_listeners_of_ipv4),
+		cmocka_unit_test(procnet__names_listeners_of_ipv6),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
