@@ -10,7 +10,9 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -139,6 +141,43 @@ static void arena__what_the_dead_have_held_is_free(void **state)
 	leave(AW_ARENA_SLOTS);
 }
 
+static uint64_t arena_bytes(void)
+{
+	struct stat file;
+
+	assert_int_equal(fstat(aw_arena_fd(), &file), 0);
+	return (uint64_t)file.st_blocks * 512;
+}
+
+/* A slot gives back what long FPDUs have filled; sixteen of the five hundred keep their pages, and all keep their first. */
+static void arena__slots_that_are_free_give_their_pages_back(void **state)
+{
+	const unsigned count = 500;
+	const uint64_t filled = count * sizeof(slots[0]->record.rx.bytes);
+	uint64_t before = arena_bytes();
+
+	(void)state;
+	take(count, 1000);
+	for (unsigned i = 0; i < count; i++)
+		memset(slots[i]->record.rx.bytes, 1, sizeof(slots[i]->record.rx.bytes));
+	assert_true(arena_bytes() > before + filled / 2);
+	leave(count);
+	assert_true(arena_bytes() < before + filled / 8);
+}
+
+static void arena__the_lowest_free_slot_is_taken(void **state)
+{
+	(void)state;
+	take(100, 1000);
+	aw_arena_leave(slots[50]);
+	aw_arena_leave(slots[20]);
+	aw_arena_leave(slots[70]);
+	assert_ptr_equal(aw_arena_take(7), slots[20]);
+	assert_ptr_equal(aw_arena_take(8), slots[50]);
+	assert_ptr_equal(aw_arena_take(9), slots[70]);
+	leave(100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +186,8 @@ int main(void)
 		cmocka_unit_test(arena__finds_a_slot_by_its_socket),
 		cmocka_unit_test(arena__a_slot_is_held_by_several),
 		cmocka_unit_test(arena__what_the_dead_have_held_is_free),
+		cmocka_unit_test(arena__slots_that_are_free_give_their_pages_back),
+		cmocka_unit_test(arena__the_lowest_free_slot_is_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
