@@ -44,6 +44,18 @@ GROUPS = {
                                ("bandwidth", "cpu_per_gb")),
     "sockets-rate": Group("A sockets program, untouched: messages one a send", "octets",
                           ("rate", "cpu_per_million")),
+    "sockets-waits": Group("A sockets program by how it waits: half a round trip, 64 octets", "waits by",
+                           ("latency", "latency_p99")),
+    "sockets-waits-bandwidth": Group("A sockets program by how its receiver waits: bandwidth, 64 Ki octets", "waits by",
+                                     ("bandwidth", "cpu_per_gb")),
+    "sockets-connect": Group("A sockets program: connections one after the other, each with 4 octets there and back",
+                             "connections", ("connects_per_second", "connect", "first_octet")),
+    "sockets-hotspot": Group("A sockets program, epoll: one server, 64 octets there and back", "clients",
+                             ("latency", "rate")),
+    "sockets-idle": Group("A sockets program: memory of a process for each idle connection", "connections",
+                          ("memory_shared", "idle_cpu")),
+    "redis": Group("redis-server and redis-benchmark: GET of 64 octets", "clients", ("requests", "latency_whole")),
+    "nginx": Group("nginx and wrk: a file of 1 Ki", "connections", ("requests",)),
     "rpc": Group("Empty ONC RPC by libtirpc", "octets", ("latency_whole", "latency_p99_whole")),
     "ftp": Group("FTP from memory, vsftpd to tnftp", "octets", ("bandwidth",)),
     "roce-latency": Group("The roce persona, which acknowledges, beside iwarp: half a round trip",
@@ -226,9 +238,10 @@ def idle(form):
 
 
 def socket_series(test, whole=True, **keys):
-    """A sockets program as it is, under the library, and over iWARP: by the keeper and by itself."""
+    """A sockets program as it is, under the library, and over iWARP: by the proxy process, as records, and as it comes."""
     names = (("tcp", "tcp", None), ("pass-through", "sockets-off", "tcp"),
-             ("iwarp-keeper", "sockets-keeper", "tcp"), ("iwarp", "sockets-on", "tcp"))
+             ("iwarp-keeper", "sockets-keeper", "tcp"), ("iwarp-record", "sockets-record", "tcp"),
+             ("iwarp", "sockets-on", "tcp"))
     return tuple(Series(name, program if whole else f"{test}-{program}", test, keys, reference)
                  for name, program, reference in names)
 
@@ -256,9 +269,30 @@ def socket_points():
     rate = (*rate, rate[0]._replace(name="tcp-combined", keys=combined),
             rate[-1]._replace(name="iwarp-combined", keys=combined))
     points.append(Point("sockets-rate", "loopback", 64, rate, PAIR_SECONDS))
+    points += [*waits(stream), *many_connections()]
     points.append(Point("rpc", "loopback", 0, socket_series("rpc", whole=False), PAIR_SECONDS))
     return points + [Point("ftp", "loopback", size, socket_series("ftp", whole=False, size=size), 0.4)
                      for size in (19 * MI, 145 * MI)]
+
+
+def waits(stream):
+    """A program that polls is any server."""
+    points = []
+    for mode in ("block", "poll", "epoll", "epoll-edge"):
+        points += [Point("sockets-waits", "loopback", mode,
+                         socket_series("latency", op="send", mode=mode, size=64), PAIR_SECONDS),
+                   Point("sockets-waits-bandwidth", "loopback", mode,
+                         socket_series("bandwidth", size=64 * KI, mode=mode, **stream), PAIR_SECONDS)]
+    return points
+
+
+def many_connections():
+    return [Point("sockets-connect", "loopback", 1000, socket_series("connect", count=1000), 0.4),
+            Point("sockets-hotspot", "loopback", 50, socket_series("hotspot", mode="epoll", clients=50, size=64), 0.2),
+            Point("sockets-idle", "loopback", 1000, socket_series("idle", connections=1000), 4.5),
+            *(Point("redis", "loopback", clients, socket_series("redis", whole=False, clients=clients, requests=requests),
+                    1.5) for clients, requests in ((1, 10000), (50, 50000))),
+            Point("nginx", "loopback", 50, socket_series("nginx", whole=False, clients=50), 1.2)]
 
 
 def personas(test, ops, **keys):

@@ -31,6 +31,12 @@ def larger_end(pair):
     return max(ends) if ends else None
 
 
+def shared_memory(run):
+    """Of each end, with the part of what it shares that falls to it."""
+    each = run.get("octets_per_connection") or {}
+    return {end: each.get(f"{end}_pss") for end in ("client", "server")}
+
+
 def usec(name):
     return lambda run: run.get("usec", {}).get(name)
 
@@ -53,6 +59,8 @@ VALUES = {
                          "less"),
     "memory": Value(lambda run: larger_end(run.get("octets_per_connection")), "KiB", 1 / KI, 2,
                     "less"),
+    "memory_shared": Value(lambda run: larger_end(shared_memory(run)), "KiB", 1 / KI, 2, "less"),
+    "requests": Value(lambda run: run.get("requests_per_second"), "1/s", 1, 0, "more"),
     "poll": Value(lambda run: run.get("poll_ns"), "ns", 1, 0, "less"),
     "poll_busy10": Value(lambda run: run.get("poll_ns_busy10"), "ns", 1, 0, "less"),
     "idle_cpu": Value(lambda run: larger_end(run.get("idle_cpu_percent")), "%", 1, 3, "less"),

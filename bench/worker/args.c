@@ -33,7 +33,8 @@ static const char *const test_names[] = {
 	"latency", "bandwidth", "connect", "hotspot", "idle", NULL
 };
 static const char *const op_names[] = { "send", "write", "write-cq", "read", "send-done", NULL };
-static const char *const mode_names[] = { "block", "spin", "epoll", "event", NULL };
+static const char *const mode_names[] = { "block", "spin",	 "epoll", "event",
+					  "poll",  "epoll-edge", NULL };
 static const char *const direction_names[] = { "uni", "bi", NULL };
 static const char *const by_names[] = { "rdma_cm", "modify_qp", NULL };
 static const char *const fan_names[] = { "none", "in", "out", NULL };

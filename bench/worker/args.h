@@ -33,6 +33,8 @@ enum mode {
 	MODE_SPIN,
 	MODE_EPOLL,
 	MODE_EVENT,
+	MODE_POLL,
+	MODE_EPOLL_EDGE,
 	MODE_COUNT
 };
 enum direction {

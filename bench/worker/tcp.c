@@ -106,16 +106,44 @@ void tcp_send(int fd, const uint8_t *buf, size_t octets)
 		done += tcp_got(send(fd, buf + done, octets - done, MSG_NOSIGNAL));
 }
 
-void tcp_receive(int fd, uint8_t *buf, size_t octets, enum mode mode, int set)
+int tcp_mode_set(int fd, enum mode mode)
 {
-	int flags = mode == MODE_BLOCK ? 0 : MSG_DONTWAIT;
+	if (mode == MODE_EPOLL)
+		return tcp_set(&fd, 1, EPOLLIN);
+	return mode == MODE_EPOLL_EDGE ? tcp_set(&fd, 1, EPOLLIN | EPOLLET) : -1;
+}
+
+static void await_octets(int fd, enum mode mode, int set)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
 	struct epoll_event event;
 
-	for (size_t done = 0; done < octets;) {
-		if (mode == MODE_EPOLL && epoll_wait(set, &event, 1, -1) < 0 && errno != EINTR)
-			fail_errno("epoll_wait");
-		done += tcp_got(recv(fd, buf + done, octets - done, flags));
+	if (set >= 0 && epoll_wait(set, &event, 1, -1) < 0 && errno != EINTR)
+		fail_errno("epoll_wait");
+	if (mode == MODE_POLL && poll(&pollfd, 1, -1) < 0 && errno != EINTR)
+		fail_errno("poll");
+}
+
+size_t tcp_receive_some(int fd, uint8_t *buf, size_t octets, enum mode mode, int set)
+{
+	int flags = mode == MODE_BLOCK ? 0 : MSG_DONTWAIT;
+	size_t got;
+
+	if (mode != MODE_EPOLL_EDGE) {
+		await_octets(fd, mode, set);
+		return tcp_got(recv(fd, buf, octets, flags));
 	}
+	/* An edge may be that of octets which were received with those of the edge before. */
+	got = tcp_got(recv(fd, buf, octets, flags));
+	if (got == 0)
+		await_octets(fd, mode, set);
+	return got;
+}
+
+void tcp_receive(int fd, uint8_t *buf, size_t octets, enum mode mode, int set)
+{
+	for (size_t done = 0; done < octets;)
+		done += tcp_receive_some(fd, buf + done, octets - done, mode, set);
 }
 
 int tcp_set(const int *first, uint64_t count, uint32_t events)
@@ -136,8 +164,10 @@ int tcp_set(const int *first, uint64_t count, uint32_t events)
 const struct transport transport = {
 	.name = "tcp",
 	.rules = { .modes = { [TEST_LATENCY] = 1u << MODE_BLOCK | 1u << MODE_SPIN |
-					       1u << MODE_EPOLL,
-			      [TEST_BANDWIDTH] = 1u << MODE_BLOCK,
+					       1u << MODE_EPOLL | 1u << MODE_POLL |
+					       1u << MODE_EPOLL_EDGE,
+			      [TEST_BANDWIDTH] = 1u << MODE_BLOCK | 1u << MODE_EPOLL |
+						 1u << MODE_POLL | 1u << MODE_EPOLL_EDGE,
 			      [TEST_HOTSPOT] = 1u << MODE_EPOLL | 1u << MODE_SPIN },
 		   .mode_default = { [TEST_LATENCY] = MODE_BLOCK,
 				     [TEST_BANDWIDTH] = MODE_BLOCK,

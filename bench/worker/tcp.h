@@ -27,7 +27,13 @@ int tcp_accept_one(const struct session *session);
 /* All of it, blocking. */
 void tcp_send(int fd, const uint8_t *buf, size_t octets);
 
-/* All of it, waiting as the mode says; epoll: set is an epoll set with fd in it. */
+/* A set for a thread that waits for octets of fd as the mode says; -1 where the mode takes none. */
+int tcp_mode_set(int fd, enum mode mode);
+
+/* Waits as the mode says, and receives what there is; 0 where there is nothing yet. set is tcp_mode_set's. */
+size_t tcp_receive_some(int fd, uint8_t *buf, size_t octets, enum mode mode, int set);
+
+/* All of it. */
 void tcp_receive(int fd, uint8_t *buf, size_t octets, enum mode mode, int set);
 
 /* What a call gave, 0 when it would have blocked; fails on an error and on the stream's end. */

@@ -3,7 +3,6 @@
 #include "worker/tcp.h"
 
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 struct pong {
@@ -16,13 +15,11 @@ struct pong {
 static struct pong begin(const struct args *args, bool client)
 {
 	struct pong pong = { .fd = tcp.fds[0],
-			     .set = -1,
 			     .mode = (enum mode)args->mode,
 			     .out_octets = args->size,
 			     .in_octets = args->size };
 
-	if (pong.mode == MODE_EPOLL)
-		pong.set = tcp_set(tcp.fds, 1, EPOLLIN);
+	pong.set = tcp_mode_set(pong.fd, pong.mode);
 	if (args->op == OP_READ && client)
 		pong.out_octets = REQUEST_OCTETS;
 	else if (args->op == OP_READ)

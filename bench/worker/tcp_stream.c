@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// One TCP connection, one way, with blocking calls: what a program does that has nothing else to do.
+// One TCP connection, one way: a sender that blocks, as a program does that has nothing else to do, and a receiver that
+// waits as the mode says.
 // Also the parts that the other ways of moving octets over TCP share.
 #include "worker/tcp_io.h"
 
@@ -7,6 +8,7 @@
 
 #include <stdlib.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #define RECEIVE_MIN (64u << 10)
 #define RECEIVE_MAX (1u << 20)
@@ -63,16 +65,19 @@ static struct moved stream_out(const struct args *args, int fd, uint64_t deadlin
 
 static struct moved stream_in(const struct args *args, int fd)
 {
+	int set = tcp_mode_set(fd, (enum mode)args->mode);
 	size_t room = tcp_receive_octets(args);
 	uint8_t *buf = tcp_buffer(room);
 	uint64_t octets = 0;
 	size_t got;
 
 	do {
-		got = tcp_got(recv(fd, buf, room, 0));
+		got = tcp_receive_some(fd, buf, room, (enum mode)args->mode, set);
 		octets += got;
 	} while (got == 0 || !tcp_ends(args, octets, buf, got));
 	free(buf);
+	if (set >= 0)
+		close(set);
 	return (struct moved){ .in = octets / args->size };
 }
 

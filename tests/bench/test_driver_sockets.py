@@ -4,6 +4,7 @@
 import os
 
 import driver_path  # noqa: F401
+import applications
 import pair
 import pytest
 import sockets
@@ -20,6 +21,8 @@ def test_the_environment_of_each_rule(monkeypatch):
     assert "ANYWARP_SOCKETS_DIRECT" not in env
     env = sockets.environment("/lib/x", "keeper")
     assert (env["ANYWARP_SOCKETS_RULES"], env["ANYWARP_SOCKETS_DIRECT"]) == ("on", "off")
+    env = sockets.environment("/lib/x", "record")
+    assert (env["ANYWARP_SOCKETS_RULES"], env["ANYWARP_SOCKETS_RECORD"]) == ("on", "on")
 
 
 def test_without_the_library_only_what_needs_it_is_skipped(tmp_path):
@@ -42,3 +45,32 @@ def test_the_rate_that_tnftp_prints(line, rate):
 def test_a_file_that_did_not_come_whole_is_a_failure(output):
     with pytest.raises(pair.Failure):
         sockets.parse_tnftp(output, 19 * MI)
+
+
+REDIS = """"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
+"SET","39123.60","0.7","0.2","0.703","1.1","1.3","2.0"
+"GET","40123.60","0.7","0.2","0.695","1.1","1.3","2.0"
+"""
+
+
+def test_the_rate_that_redis_benchmark_prints():
+    found = applications.Redis.result(REDIS)
+    assert (found["requests_per_second"], found["usec"]["median"]) == (40123.6, 695)
+
+
+@pytest.mark.parametrize("output", ["", REDIS.splitlines()[0], "\n".join(REDIS.splitlines()[:2])])
+def test_a_benchmark_of_redis_that_broke_off_is_a_failure(output):
+    with pytest.raises(pair.Failure):
+        applications.Redis.result(output)
+
+
+def test_the_rate_that_wrk_prints():
+    found = applications.Nginx.result("Running 1s test\nRequests/sec:  32760.13\nTransfer/sec: 39.9MB\n")
+    assert found["requests_per_second"] == 32760.13
+
+
+@pytest.mark.parametrize("output", [
+    "", "Requests/sec: 5.00\nNon-2xx or 3xx responses: 5\n", "Socket errors: connect 0, read 9\nRequests/sec: 5.00\n"])
+def test_errors_of_wrk_are_a_failure(output):
+    with pytest.raises(pair.Failure):
+        applications.Nginx.result(output)
