@@ -14,7 +14,7 @@ packages_fuzz="$packages_build clang libclang-rt-$clang-dev"
 packages_programs="redis-server redis-tools memcached nginx-core curl wrk postgresql openssh-server
 	openssh-client openssh-sftp-server vsftpd tnftp rpcsvc-proto libtirpc-dev openbsd-inetd socat golang-go"
 packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib tshark qperf abigail-tools
-	groff-base procps liburing-dev haproxy libnginx-mod-stream libpython$python-testsuite python3-pip $packages_programs"
+	groff-base procps strace liburing-dev haproxy libnginx-mod-stream libpython$python-testsuite python3-pip $packages_programs"
 packages_ecosystem="$packages_run python3-pytest qperf libfabric-bin ucx-utils fio tgt libiscsi-bin
 	libiscsi-dev clang python3-pyverbs mpich libmpich-dev openmpi-bin libopenmpi-dev"
 packages_kmod="build-essential kmod"

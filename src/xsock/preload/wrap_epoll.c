@@ -66,6 +66,30 @@ static int control(int epfd, int op, int fd, struct epoll_event *event)
 	return result;
 }
 
+static void drop_candidate(int fd)
+{
+	struct aw_sock *sock;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_need(fd);
+	if (sock && sock->state == AW_FD_CANDIDATE)
+		aw_fdtab_drop(sock);
+	aw_fdtab_unlock();
+}
+
+/* A connect in iWARP mode makes a candidate CONNECTING: a candidate that has a peer was connected as plain TCP, and stays so. */
+static int control_candidate(int epfd, int op, int fd, struct epoll_event *event)
+{
+	struct sockaddr_storage remote;
+	socklen_t len = sizeof(remote);
+
+	if (aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len) == 0)
+		drop_candidate(fd);
+	else
+		make_record(fd);
+	return control(epfd, op, fd, event);
+}
+
 AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
 	switch (aw_fdtab_state(fd)) {
@@ -80,8 +104,7 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 		errno = EBADF;
 		return -1;
 	case AW_FD_CANDIDATE:
-		make_record(fd);
-		return control(epfd, op, fd, event);
+		return control_candidate(epfd, op, fd, event);
 	case AW_FD_CONNECTING:
 	case AW_FD_PENDING:
 		aw_touch_slow(fd, AW_TOUCH_POLL, true);
