@@ -237,7 +237,7 @@ static void disconnect(const struct aw_sock *sock)
 	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd)) {
 		int flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
 
-		if (!sock->caller)
+		if (sock->state == AW_FD_CONNECTING && !sock->caller)
 			aw_say(AW_SAY_ERROR,
 			       "fd %d was not connected yet at a fork: it is the parent's alone",
 			       fd);
@@ -248,11 +248,12 @@ static void disconnect(const struct aw_sock *sock)
 		aw_libc()->close(fresh);
 }
 
-/* What connects can be started by one process, and is by who has begun it. */
-static void drop_connecting(void)
+/* One process starts a connection: the one that has begun to connect, or whose thread waits for the client. */
+static void drop_begun(void)
 {
 	for (int fd = 0; fd < top; fd++) {
-		if (!socks[fd] || socks[fd]->state != AW_FD_CONNECTING)
+		if (!socks[fd] ||
+		    (socks[fd]->state != AW_FD_CONNECTING && !aw_fdtab_is_awaited(socks[fd])))
 			continue;
 		disconnect(socks[fd]);
 		aw_fdtab_drop(socks[fd]);
@@ -265,10 +266,10 @@ static void born(void)
 	pthread_cond_init(&changed, NULL);
 	forks = forks_here;
 	converting = false;
+	if (keeps)
+		drop_begun();
 	if (forks)
 		drop_pending();
-	if (keeps)
-		drop_connecting();
 	if (aw_fdtab_at_fork)
 		aw_fdtab_at_fork(true);
 	aw_fdtab_unlock();

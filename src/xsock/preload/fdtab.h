@@ -99,6 +99,12 @@ static inline bool aw_fdtab_is_called(const struct aw_sock *sock)
 	return sock->state == AW_FD_CONNECTING && sock->caller;
 }
 
+/* A client has connected, and a thread waits for its first octets. */
+static inline bool aw_fdtab_is_awaited(const struct aw_sock *sock)
+{
+	return sock->state == AW_FD_PENDING && sock->sleepers;
+}
+
 static inline enum aw_fd_state aw_fdtab_state(int fd)
 {
 	if ((unsigned)fd >= AW_FDTAB_MAX)

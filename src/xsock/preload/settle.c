@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "xsock/framed/framed.h"
 #include "xsock/preload/ask.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
@@ -68,6 +69,29 @@ static void decide(int fd, const struct aw_deadline *by)
 		(void)aw_touch_by(fd, AW_TOUCH_WRITE, by);
 }
 
+/*
+ * Whether a thread waits on fd for a client's Request, which may be a record's. To start the connection now, the proxy process
+ * would have to take the Request that is to wake the thread.
+ */
+static bool is_awaited(int fd)
+{
+	const struct aw_sock *sock;
+	bool awaited;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	awaited = sock && aw_fdtab_is_awaited(sock) && sock->mode == AW_XS_ON;
+	aw_fdtab_unlock();
+	return awaited && aw_framed_is_wanted();
+}
+
+/* A connection that a thread waits on is not decided: it stays the parent's alone. */
+static void decide_shared(int fd, const struct aw_deadline *by)
+{
+	if (!is_awaited(fd))
+		decide(fd, by);
+}
+
 void aw_touch_each(const int *fds, int count)
 {
 	struct aw_deadline by = patience();
@@ -114,7 +138,7 @@ static void settle_all(settle_fn *settle_connecting)
 	if (!aw_fdtab_any_touchy())
 		return;
 	by = patience();
-	each_in(AW_FD_PENDING, 0, UINT_MAX, decide, &by);
+	each_in(AW_FD_PENDING, 0, UINT_MAX, decide_shared, &by);
 	each_in(AW_FD_CONNECTING, 0, UINT_MAX, settle_connecting, &by);
 	aw_direct_convert_all(false);
 }
