@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Socket addresses as words, by getnameinfo in its numeric form: it asks nobody.
+// Formats socket addresses with getnameinfo in its numeric form, which queries no name server.
 #include "net/addr.h"
 
 #include <netdb.h>

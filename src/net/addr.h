@@ -5,16 +5,16 @@
 
 #include <sys/socket.h>
 
-#define AW_ADDR_TEXT_MAX 80 /* octets with the terminating zero: a scope's name included */
+#define AW_ADDR_TEXT_MAX 80 /* bytes with the terminating zero: a scope's name included */
 
 struct aw_addr_text {
 	char text[AW_ADDR_TEXT_MAX];
 };
 
-/* Never fails: another family than IPv4 and IPv6 is "unknown". */
+/* Never fails: a family other than IPv4 and IPv6 gives "unknown". */
 struct aw_addr_text aw_addr_text(const struct sockaddr_storage *addr);
 
-/* Octets of the address by its family; 0 for one that is neither IPv4 nor IPv6. */
+/* Bytes of the address by its family; 0 for a family other than IPv4 and IPv6. */
 socklen_t aw_addr_len(const struct sockaddr *addr);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The bounds as they are in use.
+// The values of the bounds, and a holder's share of the files.
 #include "net/bounds.h"
 
 #include "net/conn.h"

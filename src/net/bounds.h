@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Times and counts that bound what a peer can make us hold. Variables only so that tests need
-// neither wait nor open thousands of sockets; nothing else writes them. A test writes them while the progress thread
-// reads them: they are atomic.
+// Times and counts that bound what a peer can make this process hold. They are variables only for
+// the tests, which need neither wait nor open thousands of sockets; nothing else writes them. They
+// are atomic because a test writes them while the progress thread reads them.
 #ifndef NET_BOUNDS_H
 #define NET_BOUNDS_H
 
 #include <stdint.h>
 
-/* From DISCONNECTED to TIMEWAIT_EXIT at the soonest: what InfiniBand's timewait comes to. */
+/* The least time from DISCONNECTED to TIMEWAIT_EXIT, about as long as InfiniBand's timewait. */
 #define AW_TIMEWAIT_MS 2000
 
 struct aw_bounds {
@@ -24,16 +24,17 @@ struct aw_bounds {
 extern struct aw_bounds aw_bounds;
 
 /*
- * Of the files that the process may have (RLIMIT_NOFILE's soft limit) strangers hold a quarter at most, and where the program
- * calls rlisten five sixteenths (xsock/rs_listen.c): the program's own open(2) does not fail for them. One part of so many
- * for all of those together that:
+ * Connections that the program has not accepted hold at most a quarter of the files that the
+ * process may have (RLIMIT_NOFILE's soft limit), or five sixteenths where the program calls rlisten
+ * (xsock/rs_listen.c), so that the program's own open(2) does not fail because of them. Each
+ * constant divides that limit and bounds all connections of one kind together.
  */
-#define AW_FILES_HALF_OPEN 16 /* have sent no whole Request */
-#define AW_FILES_LINGERING 16 /* were rejected, and may not have heard so */
+#define AW_FILES_HALF_OPEN 16 /* connections that have sent no whole Request */
+#define AW_FILES_LINGERING 16 /* rejected connections whose peer may not have received the reject */
 #define AW_FILES_REQUESTS \
-	8 /* have sent a Request that rdma_cm's program did not take, or that its QP holds (roce) */
+	8 /* Requests that the program has not taken from rdma_cm, or that its QP holds (roce) */
 
-/* That part, shared by so many holders. Each may have some, however few there are. */
+/* Each holder's share of the files: the soft limit / part / holders, and at least 4. */
 uint32_t aw_bounds_files(uint32_t part, uint32_t holders);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Which carrier, and the one that waits to know: a responder's until the initiator's verdict has come.
+// The choice of a carrier, and the carrier of a responder that waits for the initiator's verdict.
 #include "net/carrier.h"
 
 #include "net/addr.h"
@@ -30,7 +30,10 @@ static void count(struct aw_uqp *qp, uint32_t change)
 	atomic_fetch_add_explicit(&qp->attr.recv_cq->over_memory, change, memory_order_relaxed);
 }
 
-/* What no wire has come near needs no CRC; what was agreed on MPA's set-up stays as the program saw it. */
+/*
+ * Bytes that reach no wire need no CRC. The program still sees the CRC setting that MPA start-up
+ * agreed on.
+ */
 static void choose_host(struct aw_uqp *qp)
 {
 	choose(qp, &aw_carrier_host);
@@ -62,7 +65,10 @@ void aw_carrier_end(struct aw_uqp *qp, bool forgets)
 	qp->carrier = &aw_carrier_tcp;
 }
 
-/* The initiator says it before all else, and may close before it does. */
+/*
+ * The initiator sends the verdict before all else. This end may have begun to close before it
+ * comes.
+ */
 static void decide(struct aw_uqp *qp)
 {
 	switch (aw_host_ring_decide(qp->ring, qp->verdict)) {
@@ -79,7 +85,7 @@ static void decide(struct aw_uqp *qp)
 		aw_uqp_stream_lost(qp);
 		return;
 	}
-	/* A close that began before. */
+	/* This end began to close before the verdict came. */
 	if (qp->fin_sent)
 		qp->carrier->finish(qp);
 	qp->carrier->receive(qp, false);
@@ -127,7 +133,7 @@ static bool is_reset(struct aw_uqp *qp)
 	return aw_carrier_tcp.is_reset(qp);
 }
 
-/* Said to the one that is chosen. */
+/* decide calls finish of the chosen carrier. */
 static void finish_later(struct aw_uqp *qp)
 {
 	(void)qp;

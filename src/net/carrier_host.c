@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The stream through memory in common. The TCP socket carries bells, a byte each, of which nothing is read but that
-// they came, and its end is the peer's end, however that came about. Whoever is not polled for sleeps (ring/duplex.h)
-// until a bell, and drains the socket before it looks: then either it has looked since, or a bell is there or on its
-// way. QPs that are lent to pollers sleep not.
+// The stream through shared memory. The TCP socket carries bells of one byte each, whose content is
+// ignored, and the end of the socket is the end of the peer, whether the peer closed or was killed.
+// An end that is not lent to pollers sleeps (ring/duplex.h) until a bell, and drains the socket
+// before it looks at the memory: a bell for bytes that come after the look therefore leaves the
+// socket readable. QPs that are lent to pollers do not sleep.
 #include "net/carrier.h"
 
 #include "core/rx.h"
@@ -15,13 +16,15 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define TURN_BYTES (4 * AW_HOST_RING_BYTES) /* a round: leave others their turn */
-#define BELLS 256 /* read at once */
+#define TURN_BYTES (4 * AW_HOST_RING_BYTES) /* bytes per turn, so that other QPs have theirs */
+#define BELLS 256 /* bytes that one recv drains */
 
 _Static_assert(AW_HOST_RING_BYTES - FPDU_MAX >= AW_HOST_RING_BYTES / 2,
 	       "half an FPDU in the ring leaves the room for which its writer is woken");
 
-/* Where there is no room for a byte, bells wait already; who is not there hears of the end. */
+/*
+ * A failed send is ignored: a full socket holds bells already, and a peer that is gone needs none.
+ */
 static void ring_bell(struct aw_uqp *qp)
 {
 	uint8_t bell = 0;
@@ -30,7 +33,10 @@ static void ring_bell(struct aw_uqp *qp)
 	(void)sent;
 }
 
-/* Nobody reads what is sent now. Of a peer that left in order it is dropped, as its TCP would. */
+/*
+ * The peer no longer reads. After its orderly end the bytes are dropped, as its TCP would drop
+ * them.
+ */
 static ssize_t send_to_nobody(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
 {
 	size_t len = 0;
@@ -43,7 +49,7 @@ static ssize_t send_to_nobody(struct aw_uqp *qp, const struct aw_iov *iov, size_
 	return -1;
 }
 
-/* A piece of the batch's own cannot fault. */
+/* A piece in the batch's own arena cannot fault, so it is copied without the guard. */
 static bool copy(const struct aw_uqp *qp, uint8_t *to, const uint8_t *from, size_t len)
 {
 	if ((uintptr_t)from - (uintptr_t)qp->batch->arena >= sizeof(qp->batch->arena))
@@ -52,7 +58,7 @@ static bool copy(const struct aw_uqp *qp, uint8_t *to, const uint8_t *from, size
 	return true;
 }
 
-/* As much of a piece as there is room for. False: its memory is gone. */
+/* Copies as much of a piece as there is room for. False: the piece's memory is unmapped. */
 static bool put(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
@@ -67,7 +73,7 @@ static bool put(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done)
 	return true;
 }
 
-/* The same; where there was too little room, it is said that this end waits, and looked once more. */
+/* As put; when the room is too small, marks this end as waiting for room and tries once more. */
 static bool put_piece(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done)
 {
 	bool readable = put(qp, iov, done);
@@ -105,7 +111,7 @@ static ssize_t send_memory(struct aw_uqp *qp, const struct aw_iov *iov, size_t c
 	return -1;
 }
 
-/* Also where a send is due to find out that there is nobody. */
+/* Also true when a send is due that will find that the peer is gone. */
 static bool has_room(struct aw_uqp *qp)
 {
 	return qp->ring->gone || aw_duplex_has_room(&qp->ring->duplex) || qp->ring->duplex.broken;
@@ -126,7 +132,10 @@ static void drain_bells(struct aw_uqp *qp)
 	qp->ring->drained = true;
 }
 
-/* Killed, and not all that it was sent had been read: of such an end TCP says reset, where it has not read all. */
+/*
+ * True when the peer was killed before it had read all that it was sent. TCP reports such an end as
+ * a reset.
+ */
 static bool is_cut(struct aw_uqp *qp)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
@@ -143,7 +152,9 @@ static void end(struct aw_uqp *qp, size_t rest)
 		aw_uqp_peer_closed(qp, rest);
 }
 
-/* A whole FPDU that has to wait for its receive, if none came meanwhile, does so in a stage. */
+/*
+ * Copies a whole FPDU into a stage, where it waits for its receive unless one has come meanwhile.
+ */
 static bool hold(struct aw_uqp *qp, size_t len)
 {
 	struct aw_stage *stage = aw_uqp_take_stage(qp);
@@ -154,14 +165,14 @@ static bool hold(struct aw_uqp *qp, size_t len)
 	stage->len = len;
 	aw_duplex_consume(&qp->ring->duplex, len);
 	aw_uqp_use(qp, stage);
-	/* It was whole, and is no more: somebody wrote to it. */
+	/* The FPDU was whole before the copy and is not now: another process has overwritten it. */
 	if (stage->len > 0 && !qp->core.rx_held)
 		aw_uqp_stream_lost(qp);
 	aw_uqp_leave_stage(qp, stage);
 	return true;
 }
 
-/* Gives the core some whole FPDUs of ready bytes. How many it used. */
+/* Gives the core some whole FPDUs of the ready bytes. Returns the number of bytes used. */
 static size_t take(struct aw_uqp *qp, size_t ready)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
@@ -176,7 +187,7 @@ static size_t take(struct aw_uqp *qp, size_t ready)
 	return wanted > FPDU_LEN_FIELD && wanted <= len && hold(qp, wanted) ? wanted : 0;
 }
 
-/* What it looks at it looks at in this order: behind an end that was seen nothing comes. */
+/* The end is looked at before the amount of data, so no bytes come after an end that was seen. */
 static bool take_turn(struct aw_uqp *qp, size_t *used)
 {
 	struct aw_host_ring *ring = qp->ring;
@@ -225,7 +236,7 @@ static bool is_reset(struct aw_uqp *qp)
 	return is_cut(qp);
 }
 
-/* What is in the memory is the peer's. */
+/* Bytes in the shared memory count as taken by the peer. */
 static bool has_taken_all(struct aw_uqp *qp)
 {
 	return !qp->batch && !is_cut(qp);
@@ -252,7 +263,7 @@ bool aw_carrier_has_news(struct aw_uqp *qp)
 	return ring->duplex.broken || (qp->tx_blocked && has_room(qp));
 }
 
-/* A socket that has room for a bell is writable at once: to ask for that is to have another turn. */
+/* EPOLLOUT asks for another turn at once: a socket that has room for a bell is writable. */
 static uint32_t listens_for(struct aw_uqp *qp)
 {
 	struct aw_host_ring *ring = qp->ring;
@@ -270,14 +281,17 @@ static uint32_t listens_for(struct aw_uqp *qp)
 	return ring->more ? events | EPOLLOUT : events;
 }
 
-/* Pollers look at the memory, and nobody rings. Of the end only the socket tells. */
+/* Pollers look at the memory, so the peer rings no bells. The socket notifies only of the end. */
 static uint32_t lent(struct aw_uqp *qp)
 {
 	aw_duplex_wake(&qp->ring->duplex);
 	return qp->ring->gone ? 0 : EPOLLRDHUP;
 }
 
-/* Bytes may have come since the pollers' last look and before this end slept: the turn that is due looks once more. */
+/*
+ * Bytes may have come between the pollers' last look and this end's sleep, so the next turn looks
+ * at the memory once more.
+ */
 static uint32_t taken_back(struct aw_uqp *qp)
 {
 	aw_duplex_sleep(&qp->ring->duplex);

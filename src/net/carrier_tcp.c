@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define READS_MAX 4 /* a round: leave others their turn */
+#define READS_MAX 4 /* reads per turn, so that other QPs have theirs */
 
 /* A lone message is mostly one piece, and send costs the kernel less than sendmsg. */
 static ssize_t send_pieces(const struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
@@ -28,8 +28,8 @@ static ssize_t send_pieces(const struct aw_uqp *qp, const struct aw_iov *iov, si
 }
 
 /*
- * The program unmapped memory that a WR still names. TCP says only that some of it cannot be read; the pieces before
- * that go out.
+ * The program has unmapped memory that a WR still names. EFAULT does not tell which piece cannot be
+ * read, so the pieces before the first unreadable one are found and sent.
  */
 static ssize_t send_readable(const struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
 {
@@ -55,8 +55,9 @@ static ssize_t send_socket(struct aw_uqp *qp, const struct aw_iov *iov, size_t c
 }
 
 /*
- * A full socket is asked, not tried: a send in vain takes the socket's lock from the peer's
- * acknowledgements, and TCP tells of room only when there is enough of it to be worth a send.
+ * poll(2) is asked about a full socket, because a send in vain takes the socket's lock from the
+ * peer's acknowledgements, and poll(2) reports room only when there is enough of it to be worth a
+ * send.
  */
 static bool has_room(struct aw_uqp *qp)
 {
@@ -70,7 +71,7 @@ static uint32_t segment_size(const struct aw_uqp *qp)
 	return aw_uqp_segment_size(qp->fd);
 }
 
-/* One read. True when the socket may have more. */
+/* Reads once. True when the socket may have more. */
 static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 {
 	size_t room = stage->size - stage->len;
@@ -123,8 +124,8 @@ static void finish(struct aw_uqp *qp)
 }
 
 /*
- * What matters now: input until the peer's FIN, but not while it is held for a receive; room while
- * bytes wait; nothing without memory.
+ * The QP waits for input until the peer's FIN, but not while the stream is held for a receive; for
+ * room while bytes wait; and for nothing while it has no memory for a stage.
  */
 static uint32_t listens_for(struct aw_uqp *qp)
 {

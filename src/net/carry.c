@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The order in which a child that carries on comes to life: the progress thread last.
+// The child's parts are restored in this order: the progress thread starts last.
 #include "net/carry.h"
 
 #include "net/channel.h"

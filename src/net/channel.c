@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Events behind an eventfd. Its counter and the pending counts are changed together under the
-// lock, so the fd is readable exactly while an event is pending, but for those that the thread which
-// raised them is about to read. A reader takes its turn from the fd before the event: a turn whose
-// event was forgotten meanwhile finds nothing and is void.
+// Events behind an eventfd. The eventfd's counter and the pending counts change together under the
+// lock, so the fd is readable exactly while an event is pending, except for events that the thread
+// which raised them is about to read. A reader takes a turn from the fd before it takes an event.
+// When the event has been dropped meanwhile, the turn is void and the reader waits again.
 #include "net/channel.h"
 
 #include "net/engine.h"
@@ -14,7 +14,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static _Thread_local struct aw_channel *held; /* the caller serves for it */
+/* the channel that the calling thread serves QPs for */
+static _Thread_local struct aw_channel *held;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(channel_list, aw_channel) channels = TAILQ_HEAD_INITIALIZER(channels);
@@ -54,7 +55,7 @@ void aw_source_init(struct aw_source *src, void *object, int kind)
 	*src = (struct aw_source){ .object = object, .kind = kind };
 }
 
-/* Cannot block: the counter has 64 bits, the pending counts have 32. */
+/* The write cannot block: the counter has 64 bits, the pending counts have 32. */
 static void add_turns(struct aw_channel *ch, uint64_t turns)
 {
 	ssize_t written = write(ch->fd, &turns, sizeof(turns));
@@ -105,7 +106,7 @@ int aw_channel_read(struct aw_channel *ch, void **object, int *kind)
 	return 0;
 }
 
-/* Takes one turn back from the fd, blocking or not as it may be; false when readers have all. */
+/* Takes one turn back from the fd without blocking; false when readers have taken all of them. */
 static bool take_turn(struct aw_channel *ch)
 {
 	uint64_t turn;
@@ -119,7 +120,7 @@ bool aw_channel_take(struct aw_channel *ch, void **object, int *kind)
 	bool taken;
 
 	pthread_mutex_lock(&ch->lock);
-	/* Where another reader has the turn, the event is that one's. */
+	/* When another reader has taken the turn, the event belongs to that reader. */
 	taken = !TAILQ_EMPTY(&ch->queue) && take_turn(ch) && take(ch, object, kind);
 	pthread_mutex_unlock(&ch->lock);
 	return taken;
@@ -166,8 +167,6 @@ uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src)
 	return forgotten;
 }
 
-/* Fork. */
-
 static uint32_t count_pending(const struct aw_channel *ch)
 {
 	const struct aw_source *src;
@@ -180,7 +179,10 @@ static uint32_t count_pending(const struct aw_channel *ch)
 	return pending;
 }
 
-/* In the parent's place, whatever copies of the number the program has. 0 or an errno. */
+/*
+ * Puts a new eventfd in the place of the parent's; copies that the program made of the fd stay the
+ * parent's. 0 or an errno.
+ */
 static int replace_fd(struct aw_channel *ch)
 {
 	int flags = fcntl(ch->fd, F_GETFL);
@@ -194,7 +196,7 @@ static int replace_fd(struct aw_channel *ch)
 	return 0;
 }
 
-/* Who slept there sleeps in the parent. */
+/* The threads that slept on the channel exist only in the parent. */
 static void carry(struct aw_channel *ch)
 {
 	aw_sets_close(AW_SETS_CHANNEL, ch->epfd);

@@ -12,33 +12,34 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* Embedded in what raises events. Guarded by the channel's lock. */
+/* Embedded in an object that raises events. Guarded by the channel's lock. */
 struct aw_source {
 	TAILQ_ENTRY(aw_source) entry;
-	void *object; /* what a reader gets */
-	int kind; /* likewise */
+	void *object; /* the object that a reader gets */
+	int kind; /* the kind of event that a reader gets */
 	uint32_t pending; /* raised and not read */
-	uint32_t
-		taken; /* read, ever: who destroys the object waits for as many to be acknowledged */
+	/* events read so far; the destroyer of the object waits until as many are acknowledged */
+	uint32_t taken;
 };
 
 struct aw_channel {
-	TAILQ_ENTRY(aw_channel) entry; /* among all; guarded by channel.c's lock */
+	TAILQ_ENTRY(aw_channel) entry; /* among all channels; guarded by channel.c's lock */
 	int fd; /* eventfd in semaphore mode, close-on-exec; the program may set O_NONBLOCK */
-	uint32_t made_in; /* the engine's generation: a child leaves its parent's fds alone */
-	bool shared; /* fd is the parent's: a child that carries on got none of its own */
+	uint32_t made_in; /* the engine's generation: a child does not touch its parent's fds */
+	bool shared; /* fd is still the parent's: the child has got no eventfd of its own yet */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;
-	uint32_t
-		unwritten; /* events of queue that fd does not tell of (yet): for who raised them */
+	/* events of queue not yet written to fd: the thread that raised them may take one */
+	uint32_t unwritten;
 	/* channel_wait.c */
 	_Atomic int
 		epfd; /* fd and the sockets of QPs lent to the channel; -1 before a first sleep */
-	_Atomic uint32_t generation; /* of the engine when epfd was made: a child's are others */
+	/* the engine's when epfd was made; a child does not use its parent's set */
+	_Atomic uint32_t generation;
 	_Atomic uint32_t waiters; /* threads that sleep on epfd */
-	struct aw_hands hands; /* theirs: a turn is a wake */
+	struct aw_hands hands; /* busy-poll ownership of these threads: a turn is a wake */
 	_Atomic uint64_t woke_ns; /* when one last woke */
-	_Atomic uint64_t arrival_ns; /* when octets last came while one slept (net/lend.c) */
+	_Atomic uint64_t arrival_ns; /* when bytes last came while one slept (net/lend.c) */
 };
 
 /* 0, or EMFILE, ENFILE, ENOMEM. */
@@ -51,28 +52,29 @@ void aw_source_init(struct aw_source *src, void *object, int kind);
 void aw_channel_raise(struct aw_channel *ch, struct aw_source *src);
 
 /*
- * Takes the oldest event. Blocks as the fd's O_NONBLOCK says. 0, or EAGAIN, EINTR. *object and
+ * Takes the oldest event, and blocks unless the fd has O_NONBLOCK. 0, or EAGAIN, EINTR. *object and
  * *kind are written on success.
  */
 int aw_channel_read(struct aw_channel *ch, void **object, int *kind);
 
 /*
- * For a thread that is about to serve QPs, and for the same when it has: events of ch that it raises
- * in between wait for it in memory. It takes one, if there is, and must take it; others that wait are
- * then told of by the fd. False: there was none.
+ * Between aw_channel_hold and aw_channel_release the calling thread serves QPs, and the events of
+ * ch that it raises stay in memory. aw_channel_release takes one of them if there is one, which the
+ * caller must handle, and writes the others to the fd. False: there was none.
  */
 void aw_channel_hold(struct aw_channel *ch);
 bool aw_channel_release(struct aw_channel *ch, void **object, int *kind);
 
-/* An event if there is one now, whatever O_NONBLOCK says. */
+/* Takes an event if there is one now, whatever O_NONBLOCK says. */
 bool aw_channel_take(struct aw_channel *ch, void **object, int *kind);
 
-/* Forgets unread events of src (before its object goes). Returns how many there were. */
+/* Drops unread events of src (before its object goes). Returns how many there were. */
 uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src);
 
 /*
- * For net/engine.c and net/carry.c. In a child that carries on each channel has an eventfd of its own, by the same number
- * and with what waits. take_over: those that had none to get then. 0, or EMFILE, ENFILE, ENOMEM.
+ * For net/engine.c and net/carry.c. In a child that takes live connections over, each channel gets
+ * an eventfd of its own under the same number, with the pending events. aw_channel_take_over tries
+ * again for the channels where that failed. 0, or EMFILE, ENFILE, ENOMEM.
  */
 void aw_channel_fork_prepare(void);
 void aw_channel_fork_parent(void);

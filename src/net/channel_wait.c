@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The channel's own epoll set, and the thread that sleeps there. It behaves as if it slept in read(2)
-// on the channel's fd; where there can be no set, and in the child of a fork, it does just that.
+// The channel's own epoll set, and the sleep of a thread on it. The sleep behaves as read(2) on the
+// channel's fd. Where there can be no set, and in the child of a fork, the thread does call
+// read(2).
 #include "net/channel_wait.h"
 
 #include "net/cleanup.h"
@@ -17,14 +18,15 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define EVENTS_MAX 16 /* served before the program has its turn */
-#define AWAKE_NS 10000000u /* who woke so lately is busy with it and expected back */
+#define EVENTS_MAX 16 /* events served before the program regains control */
+/* a thread that woke so recently is busy with the event and expected back */
+#define AWAKE_NS 10000000u
 #define MS 1000000u
-#define LIMIT_MAX INT64_C(1000000000000) /* ns: who sleeps longer wakes in between */
+#define LIMIT_MAX INT64_C(1000000000000) /* ns; a longer limit is cut to this */
 #define CHANNEL_FD UINT64_MAX /* the key of the channel's fd: no handle is this large */
 
-static _Thread_local const sigset_t *sleep_mask; /* or NULL */
-static _Thread_local int64_t sleep_limit_ns = -1; /* or none */
+static _Thread_local const sigset_t *sleep_mask; /* NULL: the thread's own */
+static _Thread_local int64_t sleep_limit_ns = -1; /* negative: no limit */
 
 void aw_channel_let(const sigset_t *mask)
 {
@@ -36,7 +38,7 @@ void aw_channel_limit(int64_t timeout_ns)
 	sleep_limit_ns = timeout_ns;
 }
 
-/* In milliseconds, as poll(2) has it; end_ns 0: there is no end. */
+/* The time left in milliseconds, as poll(2) takes it; end_ns 0: no limit. */
 static int left_ms(uint64_t end_ns)
 {
 	uint64_t now = end_ns ? aw_now_ns() : 0;
@@ -65,7 +67,10 @@ static int make_set(struct aw_channel *ch)
 	return epfd;
 }
 
-/* Whether there is a set to sleep on: the first who asks makes it. The parent's is not ours. */
+/*
+ * True when there is a set to sleep on. The first caller makes it; a set that the parent made is
+ * not used.
+ */
 static bool has_set(struct aw_channel *ch)
 {
 	if (ch->epfd < 0) {
@@ -115,7 +120,10 @@ static void leave(void *arg)
 	atomic_fetch_sub_explicit(&ch->waiters, 1, memory_order_relaxed);
 }
 
-/* Until something is ready. A thread that is cancelled meanwhile, or jumps out of a handler, waits no more. */
+/*
+ * Sleeps until an fd of the set is ready. A thread that is cancelled meanwhile, or leaves by
+ * longjmp from a signal handler, no longer counts as a waiter.
+ */
 static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, uint64_t end_ns,
 		    int cancel_state)
 {
@@ -131,7 +139,10 @@ static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, uint64_t e
 	return n;
 }
 
-/* What a thread raises by a fault of its own does not end its sleep, though many handle it. */
+/*
+ * A signal that a thread raises by its own fault cannot have ended its sleep, though many programs
+ * handle it.
+ */
 static bool is_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
@@ -139,9 +150,10 @@ static bool is_fault(int sig)
 }
 
 /*
- * epoll_wait ends at every signal, even at one without a handler that stops and continues the
- * process. read(2) goes on after a handler with SA_RESTART, unless there is a time limit. Which
- * signal it was cannot be told: so it ends here where there is a handler that would end it.
+ * epoll_wait returns EINTR after every signal, even after a stop and a continue without a handler.
+ * read(2) goes on after a handler with SA_RESTART, unless there is a time limit. The thread cannot
+ * know which signal it was, so it returns EINTR if some signal has a handler that would end
+ * read(2).
  */
 static bool interrupts(void)
 {
@@ -161,7 +173,7 @@ static bool interrupts(void)
 	return false;
 }
 
-/* Serves what woke us, all of it, so that no QP starves behind another. True with an event. */
+/* Serves all QPs that woke the thread, so that none starves behind another. True with an event. */
 static bool serve(struct aw_channel *ch, const struct epoll_event *ready, int n, void **object,
 		  int *kind)
 {
@@ -188,7 +200,7 @@ static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **objec
 	return 0;
 }
 
-/* Without a set, or without waiting. */
+/* Reads where there is no set, or without waiting. */
 static int read_limited(struct aw_channel *ch, bool waits, void **object, int *kind)
 {
 	struct pollfd pollfd = { .fd = ch->fd, .events = POLLIN };
@@ -208,7 +220,7 @@ static int read_limited(struct aw_channel *ch, bool waits, void **object, int *k
 	return aw_channel_read(ch, object, kind);
 }
 
-/* A thread is cancelled only where it sleeps: elsewhere it would leave locks behind. */
+/* A thread can be cancelled only where it sleeps: elsewhere it would leave locks taken. */
 int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
 {
 	int cancel_state, flags, err = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What is put right when a thread is cancelled in its sleep, or jumps out of it from a signal handler. Of the C
-// library's two kinds of clean-up this is the one that longjmp looks at, too.
+// Declares the C library's clean-up handlers, which run when a thread is cancelled in its sleep. Of
+// the two kinds that the C library has, only this one also runs when a signal handler leaves by
+// longjmp.
 #ifndef NET_CLEANUP_H
 #define NET_CLEANUP_H
 

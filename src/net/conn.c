@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a program does with a conn: connect, answer, attach, destroy. The states and the events are
-// in conn_machine.c. The lock is never held over a call of the QP's, whose listeners may want it.
+// The operations of the layers above on a conn: connect, answer, attach, destroy. The states and
+// the events are in conn_machine.c. The lock is never held during a call into the QP, whose
+// listeners may want it.
 #include "net/conn.h"
 
 #include "net/addr.h"
@@ -20,14 +21,14 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LISTEN_TO_MS 1 /* the soonest that the progress thread can be asked for */
+#define LISTEN_TO_MS 1 /* the shortest deadline of the progress thread */
 
 const struct aw_conn_info *aw_conn_info(const struct aw_conn *c)
 {
 	return &c->info;
 }
 
-/* In the child of a fork: the connection is the parent's, and the lock may stay taken for ever. */
+/* In the child of a fork the connection is the parent's, and the lock may stay taken for ever. */
 static bool is_inherited(const struct aw_conn *c)
 {
 	return c->generation != aw_engine_generation();
@@ -52,7 +53,7 @@ static void set_option(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* TCP counts these in seconds, and takes no 0. */
+/* TCP takes these times in seconds, and rejects 0. */
 static int seconds(uint32_t ms)
 {
 	return ms < 1000 ? 1 : (int)(ms / 1000);
@@ -92,7 +93,7 @@ static void discard(struct aw_conn *c)
 	release(&c->watch);
 }
 
-/* From here on events come, but none before *out is written: they want the lock. */
+/* From here on events can run, but none before *out is written, because they need the lock. */
 static int begin(struct aw_conn *c, uint32_t events, struct aw_conn **out)
 {
 	int err;
@@ -107,14 +108,17 @@ static int begin(struct aw_conn *c, uint32_t events, struct aw_conn **out)
 	return err;
 }
 
-/* Only an end on this host can have memory in common, and only one that rdma_cm or net/rc.c has connected. */
+/*
+ * Memory can be shared only with a peer on this host, over a socket that rdma_cm or net/rc.c has
+ * connected.
+ */
 static bool is_near(const struct aw_conn *c)
 {
 	return !c->info.given && aw_host_is_one((const struct sockaddr *)&c->info.local,
 						(const struct sockaddr *)&c->info.peer);
 }
 
-/* The source address, where the socket is bound to one already. */
+/* Offers shared memory if the socket is bound to an address of this host already. */
 static void offer_host(struct aw_conn *c)
 {
 	socklen_t len = sizeof(c->info.local);
@@ -123,7 +127,7 @@ static void offer_host(struct aw_conn *c)
 		c->local.host = is_near(c);
 }
 
-/* Writes the Request for later. EINVAL when the private data does not fit. */
+/* Prepares the Request. EINVAL when the private data does not fit. */
 static int prepare_request(struct aw_conn *c, const void *pd, size_t pd_len)
 {
 	uint8_t *buf = c->out.octets;
@@ -224,7 +228,7 @@ void aw_conn_listen_to(struct aw_conn *c, aw_conn_fn *fn, void *arg)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Whether an answer can be given now. Under the lock. */
+/* 0 when a Reply can be sent now. The caller holds the lock. */
 static int check_answer(const struct aw_conn *c, size_t pd_len)
 {
 	if (c->state == AW_CONN_OVER && c->info.err)
@@ -240,7 +244,7 @@ static void log_refused(const struct aw_conn *c, const char *cause)
 	       aw_addr_text(&c->info.peer).text, cause);
 }
 
-/* Memory in common, if it is agreed on and to be had. */
+/* Makes the shared memory if it was agreed on. Without it the connection goes over TCP. */
 static void make_ring(struct aw_conn *c, uint8_t *hello)
 {
 	const char *cause;
@@ -255,7 +259,10 @@ static void make_ring(struct aw_conn *c, uint8_t *hello)
 		log_refused(c, cause);
 }
 
-/* The Reply goes out whole or not at all: the socket has taken nothing before it. */
+/*
+ * The socket has taken nothing before the Reply, so it takes the Reply whole or the connection is
+ * lost.
+ */
 static int send_reply(struct aw_conn *c, bool reject, const void *pd, size_t pd_len)
 {
 	uint8_t hello[AW_HOST_HELLO_LEN];
@@ -270,7 +277,7 @@ static int send_reply(struct aw_conn *c, bool reject, const void *pd, size_t pd_
 	return aw_frame_send(c->fd, &c->out) == AW_FRAME_DONE ? 0 : ECONNRESET;
 }
 
-/* The bounds that the program chose. RFC 6581 9.1: an RTR that is a Read needs an entry. */
+/* Applies the bounds that the program chose. RFC 6581 9.1: an RTR that is a Read needs an entry. */
 static int lower(struct aw_mpa_result *result, uint16_t ird, uint16_t ord)
 {
 	bool rtr_reads = result->p2p && (result->rtr & MPA_RTR_READ);
@@ -283,14 +290,14 @@ static int lower(struct aw_mpa_result *result, uint16_t ird, uint16_t ord)
 }
 
 /*
- * RFC 6581 9.3: of an error of our own the peer hears by a Terminate; from an initiator, since a
+ * RFC 6581 9.3: a Terminate notifies the peer of a local error. Only an initiator sends it, since a
  * responder sends no FPDU before one has arrived (RFC 5044 7.1.2).
  */
 static void end_stream(const struct aw_conn *c, int fd)
 {
 	static const uint8_t tcp[AW_HOST_VERDICT_LEN];
 
-	/* Where the Terminate could not go first, there is none. */
+	/* The verdict comes first on the stream: where it cannot be sent, no Terminate is sent. */
 	if (c->info.result.host && send(fd, tcp, sizeof(tcp), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 		aw_conn_close_fd(fd);
 		return;
@@ -303,13 +310,13 @@ static const char *on_off(bool on)
 	return on ? "on" : "off";
 }
 
-/* What the two ends came to, for who wonders whose wish it was. */
+/* Logs what the two ends agreed on, so that a user can find which end asked for it. */
 static void log_agreed(const struct aw_conn *c, bool initiator)
 {
 	const struct aw_mpa_result *r = &c->info.result;
 
 	if (aw_log_level() < AW_LOG_DEBUG)
-		return; /* the peer as text costs more than all the rest */
+		return; /* formatting the peer's address costs more than all the rest */
 	aw_log(AW_LOG_DEBUG,
 	       "connection agreed peer %s as %s revision %u crc %s markers sent %s received %s "
 	       "p2p %s rtr 0x%x ird %u ord %u extensions %s host %s",
@@ -318,7 +325,10 @@ static void log_agreed(const struct aw_conn *c, bool initiator)
 	       r->ird, r->ord, on_off(r->extensions), on_off(r->host));
 }
 
-/* Initiator: opens what the responder's hello tells of, and says first on the stream whether that went well. */
+/*
+ * Initiator: opens the memory that the responder's hello names, and sends the verdict first on the
+ * stream.
+ */
 static int open_ring(const struct aw_conn *c, int fd, struct aw_host_ring **ring)
 {
 	uint8_t verdict[AW_HOST_VERDICT_LEN] = { 0 };
@@ -349,7 +359,7 @@ static int attach(const struct aw_conn *c, bool initiator, int fd, struct aw_uqp
 	return aw_uqp_attach_host(qp, fd, &stream, ring);
 }
 
-/* Responder. */
+/* Responder: gives the socket, and the shared memory if there is any, to the QP. */
 static int give_socket(struct aw_conn *c, int fd, struct aw_uqp *qp)
 {
 	int err = attach(c, false, fd, qp, c->ring);
@@ -361,7 +371,10 @@ static int give_socket(struct aw_conn *c, int fd, struct aw_uqp *qp)
 	return err;
 }
 
-/* Initiator. Behind a verdict for memory a Terminate over TCP would be none. */
+/*
+ * Initiator: takes the stream. After a verdict for memory the peer would not read a Terminate over
+ * TCP.
+ */
 static int begin_stream(const struct aw_conn *c, int fd, struct aw_uqp *qp)
 {
 	struct aw_host_ring *ring;
@@ -381,7 +394,10 @@ static int begin_stream(const struct aw_conn *c, int fd, struct aw_uqp *qp)
 	return err;
 }
 
-/* Sends the Reply and takes the socket from c, also where that failed. Under the lock. */
+/*
+ * Sends the Reply and takes the socket from c, even when the send failed. The caller holds the
+ * lock.
+ */
 static int answer(struct aw_conn *c, bool reject, const void *pd, size_t pd_len, int *fd)
 {
 	int err = send_reply(c, reject, pd, pd_len);

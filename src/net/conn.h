@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A TCP connection in MPA start-up, as initiator or as responder, until a QP takes its socket.
-// Never blocks. Events come on the progress thread with no lock held; never after destroy returned.
+// A TCP connection in MPA start-up, as initiator or as responder, until a QP takes its socket. No
+// function blocks. Events run on the progress thread with no lock held, and never after
+// aw_conn_destroy has returned.
 #ifndef NET_CONN_H
 #define NET_CONN_H
 
@@ -10,16 +11,18 @@
 #include <sys/socket.h>
 
 /*
- * From TCP up to the frame being whole; also for TCP's own connect. On a socket that the program has given it runs
- * from the frame's first octet: there TCP may have accepted long before the peer's program does.
+ * The time for TCP's connect, and the time from then until the MPA frame is whole. On a socket that
+ * the program has connected it runs from the frame's first byte, because TCP may accept long before
+ * the peer's program does.
  */
 #define AW_CONN_STARTUP_MS 10000
 
 /*
- * A peer that acknowledges nothing for so long though asked is lost: neither our octets or probes of its
- * window (net/lost.h), nor, when there are none under way, TCP's own questions, which begin after half of it
- * (keep-alive). As iWARP adapters do, who ask too; TCP alone would take a quarter of an hour, or never find out.
- * RFC 9293 3.8.3 wants at least 100 seconds. A peer that answers and takes no octet lives.
+ * A peer that acknowledges nothing for so long is lost, whether this end sends bytes, probes a
+ * closed window (net/lost.h), or, when neither is under way, sends TCP's keep-alive probes, which
+ * begin after half of this time. iWARP adapters probe too; TCP alone would take a quarter of an
+ * hour, or never find out. RFC 9293 3.8.3 wants at least 100 seconds. A peer that acknowledges and
+ * takes no byte is not lost.
  */
 #define AW_CONN_LOST_MS 120000
 
@@ -43,8 +46,11 @@ struct aw_conn_info {
 	bool given; /* the program has connected the socket */
 	int err; /* FAILED: ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ECONNRESET, EPROTO, EOPNOTSUPP
 		    (no common RTR), ENOMEM (the peer wants more IRD than there is) ... */
-	bool plain_only; /* FAILED: the peer took a revision 2 Request for malformed, or for 1; over
-			    another connection it can be asked again */
+	/*
+	 * FAILED: the peer did not understand a Request of revision 2; the caller may try revision
+	 * 1 over another connection
+	 */
+	bool plain_only;
 };
 
 typedef void aw_conn_fn(void *arg, struct aw_conn *conn, enum aw_conn_event event);
@@ -52,10 +58,10 @@ typedef void aw_conn_fn(void *arg, struct aw_conn *conn, enum aw_conn_event even
 /* Valid from the event on, for the conn's life. */
 const struct aw_conn_info *aw_conn_info(const struct aw_conn *conn);
 
-/* What an initiator wants of whom; all of it borrowed for the call. */
+/* The parameters of an initiator, all borrowed for the call. */
 struct aw_conn_ask {
 	const struct sockaddr *peer;
-	bool connected; /* the socket is, to peer, and given: there is no other one, and no second try */
+	bool connected; /* the program has connected the socket to peer: there is no second try */
 	const struct aw_mpa_local *local;
 	const void *pd;
 	size_t pd_len;
@@ -69,60 +75,68 @@ struct aw_conn_ask {
 int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **conn);
 
-/* What an initiator asked, to ask it again; borrowed for the conn's life. */
+/*
+ * Writes the parameters that aw_conn_connect had, for a second try; borrowed for the conn's life.
+ */
 void aw_conn_asked(const struct aw_conn *conn, struct aw_conn_ask *ask);
 
 /*
- * Who hears of FAILED after a REQUEST was handed over (the new id); also of one that happened
- * before. Returns when no event is running but the caller's own.
+ * Sets the receiver of FAILED after a REQUEST was handed over (the new id), also of a failure that
+ * happened before this call. Returns when no event runs, except the caller's own.
  */
 void aw_conn_listen_to(struct aw_conn *conn, aw_conn_fn *fn, void *arg);
 
 /*
- * Responder: sends the accepting Reply and gives the socket to qp, in this order towards the
- * peer but with the QP ready for its first FPDU. ird, ord: what to answer, at most the result's.
- * 0, EINVAL, ECONNRESET (the peer is gone), or what aw_uqp_attach says. After EINVAL for ird, ord
- * or pd_len nothing was sent, and the Request is still to be answered; in every other case the
- * conn is left to be destroyed.
+ * Responder: sends the accepting Reply and gives the socket to qp, which is ready for the peer's
+ * first FPDU. ird, ord: the values to answer, at most the result's. 0, EINVAL, ECONNRESET (the peer
+ * is gone), or aw_uqp_attach's error. After EINVAL for ird, ord or pd_len nothing was sent, and the
+ * Request can still be answered; in every other case the conn can only be destroyed.
  */
 int aw_conn_accept(struct aw_conn *conn, struct aw_uqp *qp, uint16_t ird, uint16_t ord,
 		   const void *pd, size_t pd_len);
 
 /*
- * Responder: sends the rejecting Reply and closes. 0, also when the peer is gone, or EINVAL.
- * Destroy it after.
+ * Responder: sends the rejecting Reply and closes. 0, also when the peer is gone, or EINVAL. The
+ * caller then destroys the conn.
  */
 int aw_conn_reject(struct aw_conn *conn, const void *pd, size_t pd_len);
 
-/* Initiator after ACCEPTED: gives the socket to qp. 0, EINVAL or what aw_uqp_attach says. */
+/* Initiator after ACCEPTED: gives the socket to qp. 0, EINVAL or aw_uqp_attach's error. */
 int aw_conn_attach(struct aw_conn *conn, struct aw_uqp *qp);
 
 /*
- * Ends it; closes the socket if still its own. Any thread; also from its own event. From elsewhere
- * it waits for a running event: hold no lock that the event may want.
+ * Ends the conn, and closes its socket if it still has one. Any thread may call it, also from the
+ * conn's own event. Called from elsewhere it waits for a running event, so the caller must hold no
+ * lock that the event may want.
  */
 void aw_conn_destroy(struct aw_conn *conn);
 
-/* The same without a word to the peer, whom another process has, too. The progress thread is held. */
+/*
+ * As aw_conn_destroy, but sends the peer nothing, because another process goes on with the
+ * connection. The caller holds the progress thread (aw_engine_hold).
+ */
 void aw_conn_forget(struct aw_conn *conn);
 
-/* Initiator: whether the Request, or a part of it, may have reached the peer. */
+/* Initiator: true when the Request, or a part of it, may have reached the peer. */
 bool aw_conn_has_asked(struct aw_conn *conn);
 
-/* What every socket has for its life, also under a QP. An accepted one has it from its listener. */
+/*
+ * Sets the options that every socket keeps for its life. An accepted socket inherits them from its
+ * listener.
+ */
 void aw_conn_set_options(int fd);
 
 /*
- * For net/listener.c: a responder on a connected, non-blocking socket, given or accepted, which is the
- * conn's on success. fn gets one event, REQUEST or FAILED; after a REQUEST aw_conn_listen_to decides
- * who hears. 0 or what aw_watch_add says.
+ * For net/listener.c: a responder on a connected, non-blocking socket, given or accepted, which the
+ * conn owns on success. fn gets one event, REQUEST or FAILED; after a REQUEST aw_conn_listen_to
+ * sets the receiver. 0 or aw_watch_add's error.
  */
 int aw_conn_respond(int fd, bool given, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **conn);
 
 /*
- * For net/listener.c: whether a responder still waits for its Request while nothing of it lies there
- * to be read.
+ * For net/listener.c: true when a responder waits for its Request and no byte of it can be read
+ * yet.
  */
 bool aw_conn_is_silent(struct aw_conn *conn);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The states of a conn and what moves it from one to the next. All steps run on the progress
-// thread under the conn's lock; what they come to is told after the lock is given back.
-// RFC 5044 7.1, RFC 6581.
+// The states of a conn and what moves it from one to the next. All steps run on the progress thread
+// under the conn's lock; the resulting event runs after the lock has been released. RFC 5044 7.1,
+// RFC 6581.
 #include "net/conn_machine.h"
 
 #include "core/setup_term.h"
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define BIT(n) (1u << (n))
-#define CAUSE_MAX 128 /* octets of a cause's words */
+#define CAUSE_MAX 128 /* bytes of a cause's text */
 
 static const uint32_t arrows[] = {
 	[AW_CONN_CONNECTING] = BIT(AW_CONN_REFUSED) | BIT(AW_CONN_SENDING) | BIT(AW_CONN_OVER),
@@ -34,7 +34,7 @@ static const uint32_t arrows[] = {
 	[AW_CONN_OVER] = 0,
 };
 
-/* What the progress thread waits for in each state; the deadline runs where it is set. */
+/* The events that the progress thread waits for in each state, and whether the deadline runs. */
 static const struct {
 	uint32_t events;
 	bool deadline;
@@ -101,13 +101,16 @@ static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_ev
 	c->due_event = event;
 }
 
-/* The two ends do not understand each other: the program's error number alone does not tell why. */
+/* The two ends disagree: the error number that the program gets does not tell the cause. */
 static bool is_discord(int err)
 {
 	return err == EPROTO || err == EOPNOTSUPP || err == ENOMEM;
 }
 
-/* A stranger's doing is info; so is what the program hears of in so many words, or is mended. */
+/*
+ * A failure on an unaccepted peer's side is logged as info. A failure that the program gets a clear
+ * error for, or that is mended by a second try, is info too.
+ */
 static void log_failure(const struct aw_conn *c, const char *cause)
 {
 	bool stranger = c->state == AW_CONN_AWAIT_REQUEST || c->state == AW_CONN_DECIDING;
@@ -118,15 +121,16 @@ static void log_failure(const struct aw_conn *c, const char *cause)
 }
 
 /*
- * A socket that the program has connected or accepted is like TCP's: the peer's program may come to it at any
- * time, and who is not there any more TCP finds out. Who has begun his frame has come.
+ * On a socket that the program has connected or accepted, the peer's program may begin MPA at any
+ * time, and TCP finds out when the peer is gone. The deadline runs only from the first byte of the
+ * peer's frame.
  */
 static bool is_patient(const struct aw_conn *c)
 {
 	return c->info.given && c->in.done == 0;
 }
 
-/* For who wonders: it may be that the peer's program is to come to it, or that it never will. */
+/* Logged for the user: the peer's program may begin MPA later, or never. */
 static void log_waits(const struct aw_conn *c)
 {
 	const char *peer = aw_addr_text(&c->info.peer).text;
@@ -157,7 +161,7 @@ static void fail(struct aw_conn *c, int err, const char *cause)
 	conclude(c, AW_CONN_OVER, AW_CONN_FAILED);
 }
 
-/* Every way in which no whole frame came. */
+/* Fails the conn for each way in which no whole frame came. */
 static void fail_frame(struct aw_conn *c, enum aw_frame_io io)
 {
 	bool begun = c->in.done > 0;
@@ -183,7 +187,7 @@ static void fail_frame(struct aw_conn *c, enum aw_frame_io io)
 	}
 }
 
-/* RFC 6581 8: only these two have a Terminate; all else just closes. */
+/* RFC 6581 8: only these two errors have a Terminate; for all others the socket is closed. */
 static enum aw_error terminate_of(enum aw_setup setup)
 {
 	if (setup == AW_SETUP_NO_RTR)
@@ -200,7 +204,7 @@ static int err_of(enum aw_setup setup)
 	return setup == AW_SETUP_IRD ? ENOMEM : EPROTO;
 }
 
-/* A whole frame that means nothing good. */
+/* Fails the conn for a whole frame that is not acceptable. */
 static void fail_setup(struct aw_conn *c, enum aw_setup setup, const struct mpa_frame *frame)
 {
 	char cause[CAUSE_MAX];
@@ -218,15 +222,15 @@ static void fail_setup(struct aw_conn *c, enum aw_setup setup, const struct mpa_
 	fail(c, err_of(setup), cause);
 }
 
-/* The peer's own doing; a time-out of TCP's is not. */
+/* True when the peer ended the connection; a time-out of TCP does not count. */
 static bool has_ended(enum aw_frame_io io)
 {
 	return io == AW_FRAME_CLOSED || (io == AW_FRAME_LOST && errno == ECONNRESET);
 }
 
 /*
- * RFC 6581 10: a Reply of revision 1 to a Request of revision 2 is of a peer that took RFC 6581's
- * octets for private data. What it agreed to is not what was asked.
+ * RFC 6581 10: a peer that answers a Request of revision 2 with a Reply of revision 1 has taken RFC
+ * 6581's bytes for private data, so it has agreed to something else than was asked.
  */
 static void judge_reply(struct aw_conn *c, uint8_t asked)
 {
@@ -240,7 +244,7 @@ static void judge_reply(struct aw_conn *c, uint8_t asked)
 	}
 }
 
-/* Where memory in common was agreed, the responder tells right behind its Reply where it is. */
+/* Where shared memory was agreed on, a hello that names it follows the responder's Reply. */
 static enum aw_frame_io receive_hello(struct aw_conn *c)
 {
 	while (c->info.result.host && c->hello_len < sizeof(c->hello)) {
@@ -310,7 +314,7 @@ static void step_send(struct aw_conn *c)
 /*
  * A server that closes its listener and opens another on the same port (perftest does, between its
  * two connections) is away for a moment, and TCP brings a client there sooner than an adapter
- * would. Pauses of 1, 2, 4 ... ms; false when that did not help.
+ * would. The conn pauses for 1, 2, 4 ... ms; false when it has no more tries.
  */
 static bool pause_refused(struct aw_conn *c)
 {
@@ -332,7 +336,7 @@ static void connect_again(struct aw_conn *c)
 {
 	int err = try_connect(c);
 
-	/* Linux: the first call after a failure only clears the old attempt away. */
+	/* Linux: the first connect after a failure only clears the old attempt. */
 	if (err == ECONNABORTED)
 		err = try_connect(c);
 	aw_conn_set_state(c, AW_CONN_CONNECTING);
@@ -349,7 +353,7 @@ static void learn_local(struct aw_conn *c)
 	getsockname(c->fd, (struct sockaddr *)&c->info.local, &len);
 }
 
-/* And nothing else: an error is told by step_connect, which knows what to do about it. */
+/* True when fd is writable and has no error; step_connect handles the errors. */
 static bool is_writable(int fd)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
@@ -455,7 +459,10 @@ static void step(struct aw_conn *c, uint32_t events)
 	}
 }
 
-/* Tells what is due, if somebody listens. Under the lock, which is given back meanwhile. */
+/*
+ * Delivers the due event, if it has a receiver. The caller holds the lock, which is released
+ * meanwhile.
+ */
 static void tell(struct aw_conn *c)
 {
 	aw_conn_fn *fn = c->fn;
@@ -463,7 +470,7 @@ static void tell(struct aw_conn *c)
 
 	if (c->destroyed || !c->due || !fn)
 		return;
-	/* A Request goes to whom the listener told us; what comes after it, to the new owner. */
+	/* A Request goes to the listener's receiver; later events go to the new owner. */
 	if (c->due_event == AW_CONN_REQUEST)
 		c->fn = NULL;
 	c->due = false;

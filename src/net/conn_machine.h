@@ -31,16 +31,18 @@ struct aw_conn {
 	int fd; /* -1: given away or closed */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
 	struct aw_frame_buf out;
-	struct aw_host_ring *ring; /* responder: agreed on with the Reply, for the QP; or NULL */
-	uint8_t hello[AW_HOST_HELLO_LEN]; /* initiator: behind the Reply, where it was agreed */
-	size_t hello_len; /* octets of it that came */
-	int early_errno; /* the Request could not be sent: the progress thread tells of it */
-	struct aw_conn_info info; /* written before the event that tells of it */
-	bool due; /* due_event is to be told */
+	/* responder: the memory agreed on with the Reply, for the QP; or NULL */
+	struct aw_host_ring *ring;
+	/* initiator: follows the Reply where memory was agreed on */
+	uint8_t hello[AW_HOST_HELLO_LEN];
+	size_t hello_len; /* bytes of it that have come */
+	int early_errno; /* the Request could not be sent: the progress thread reports it */
+	struct aw_conn_info info; /* written before the event that reports it */
+	bool due; /* due_event is not delivered yet */
 	enum aw_conn_event due_event;
 	bool telling; /* an event runs on the progress thread */
 	pthread_cond_t told;
-	aw_conn_fn *fn; /* NULL: what is due waits */
+	aw_conn_fn *fn; /* NULL: a due event waits */
 	void *arg;
 };
 
@@ -48,21 +50,25 @@ struct aw_conn {
 void aw_conn_on_watch(struct aw_watch *w, uint32_t events);
 
 /*
- * After connect, before there is a watch: on loopback TCP's handshake is over when connect returns,
- * and then the Request goes out here. Returns the epoll events to wait for.
+ * Called after connect, before there is a watch: on loopback TCP's handshake is over when connect
+ * returns, and the Request is sent here. Returns the epoll events to wait for.
  */
 uint32_t aw_conn_send_early(struct aw_conn *conn);
 
-/* The only place where a state changes. With the lock. */
+/*
+ * Changes the state, and the events that the progress thread waits for. The caller holds the lock.
+ */
 void aw_conn_set_state(struct aw_conn *conn, enum aw_conn_state next);
 
-/* Takes the socket out of the conn and its watch; -1 when it has none. With the lock. */
+/*
+ * Takes the socket out of the conn and its watch; -1 when it has none. The caller holds the lock.
+ */
 int aw_conn_take_fd(struct aw_conn *conn);
 
-/* Tells the peer (a FIN even where the child of a fork holds the socket too) and closes. */
+/* Sends a FIN, even where the child of a fork holds the socket too, and closes the socket. */
 void aw_conn_close_fd(int fd);
 
-/* Sends a Terminate as the stream's first FPDU, behind which the socket closes. */
+/* Sends a Terminate as the stream's first FPDU, then closes the socket. */
 void aw_conn_terminate_fd(int fd, enum aw_error error, bool markers);
 
 #endif

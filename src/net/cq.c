@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The ring under one lock; overflow raises CQ_ERR and fails the QPs (their settle looks).
+// The ring under one lock. An overflow raises CQ_ERR and fails the QPs, whose settle looks for it.
 #include "net/cq.h"
 
 #include "net/engine.h"
@@ -17,15 +17,24 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* Up to here a poller asks each QP's socket; beyond, one epoll set says which have octets. */
+/*
+ * Up to this number a poller reads each QP's socket; beyond it, one epoll set tells which have
+ * bytes.
+ */
 #define DIRECT_MAX 4
-/* So many that a set among them is no matter. */
+/*
+ * A CQ with more QPs than this has an epoll set in any case: one more fd beside so many does not
+ * matter.
+ */
 #define MANY 64
 #define EPOLL_BATCH 32
 #define MEMORY_LOOKS 16
-/* Of memory, in a row: some microseconds. */
+/* Polls of memory in vain, in a row: some microseconds. */
 #define VAIN_MAX 64
-/* Polls in vain between two sleeps of a program that works by events: before and after it arms. */
+/*
+ * Polls in vain between two sleeps of a program that works by events: one before and one after it
+ * arms.
+ */
 #define POLLS_AWAKE 2
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,7 +51,10 @@ static void fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What a child that carries on did to the parent's epoll sets, the parent would miss. */
+/*
+ * A child that takes connections over must not change the parent's epoll sets, so it closes its fds
+ * of them.
+ */
 static void fork_child(void)
 {
 	struct aw_cq *cq;
@@ -115,7 +127,7 @@ int aw_cq_keep_in(struct aw_cq *cq, const struct aw_mem_source *source)
 	return source ? aw_cq_resize(cq, cq->capacity) : 0;
 }
 
-/* The ring's memory is changed for mem; false when more CQEs are waiting than would fit. */
+/* Exchanges the ring's memory for mem; false when more CQEs are waiting than would fit. */
 static bool move_ring(struct aw_cq *cq, struct aw_mem *mem, uint32_t capacity)
 {
 	struct aw_cq_entry *ring = mem->at;
@@ -149,7 +161,7 @@ int aw_cq_resize(struct aw_cq *cq, uint32_t capacity)
 	pthread_mutex_lock(&cq->lock);
 	moved = move_ring(cq, &mem, capacity);
 	pthread_mutex_unlock(&cq->lock);
-	/* The one that is not the ring's, with no lock held. */
+	/* mem now is the memory that the ring does not use. It is freed with no lock held. */
 	aw_mem_put(&mem);
 	return moved ? 0 : EINVAL;
 }
@@ -186,7 +198,7 @@ static int take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 	return n;
 }
 
-/* A poll that serves many counts for as many: it comes the more seldom. */
+/* A poll that serves many QPs counts as many turns, because such polls are less frequent. */
 static void serve_ready(struct aw_cq *cq)
 {
 	struct epoll_event ev[EPOLL_BATCH];
@@ -199,8 +211,8 @@ static void serve_ready(struct aw_cq *cq)
 }
 
 /*
- * No event tells of what comes through memory. So many QPs a poll: each has its turn. True when one has more to send than
- * there is room for.
+ * No event notifies of what comes through memory, so each poll looks at some of the QPs in turn.
+ * True when one has more to send than there is room for.
  */
 static bool serve_memory(struct aw_cq *cq)
 {
@@ -218,8 +230,9 @@ static bool serve_memory(struct aw_cq *cq)
 }
 
 /*
- * Who has slept on the channel served the QPs as it woke, and will as it sleeps again: to ask the
- * sockets in between would cost a system call each time, mostly for nothing. Who polls on is served.
+ * A thread that sleeps on the channel served the QPs as it woke, and will serve them as it sleeps
+ * again. Asking the sockets in between would cost a system call each time, mostly for nothing. A
+ * thread that goes on polling is served.
  */
 static bool sleeps_soon(struct aw_cq *cq)
 {
@@ -264,8 +277,9 @@ static bool serve(struct aw_cq *cq)
 }
 
 /*
- * A poll of memory makes no system call. Two that wait for each other so, on one CPU, would wait for their time slices'
- * ends; on two, who yields is back in a fraction of a microsecond.
+ * A poll of memory makes no system call. Two processes that poll so for each other on one CPU would
+ * each use up their time slice; on two CPUs, a thread that yields is back in a fraction of a
+ * microsecond.
  */
 static bool waits_for_long(struct aw_cq *cq)
 {
@@ -291,7 +305,10 @@ int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 	bool full = serve(cq);
 
 	n = take(cq, out, max);
-	/* Nothing happens before the peer takes octets, and it may be waiting for this very CPU. */
+	/*
+	 * Nothing happens before the peer takes bytes, and the peer may be waiting for this very
+	 * CPU.
+	 */
 	if (n == 0 && (full || waits_for_long(cq)))
 		sched_yield();
 	if (n > 0)
@@ -324,7 +341,10 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
 	*entry_at(cq, cq->tail++) = *entry;
 	if (entry->queue == AW_SQ)
 		atomic_fetch_add_explicit(&entry->qp->unpolled, 1, memory_order_relaxed);
-	/* Pairs with the acquire in take(): who sees the count takes the lock and finds the CQE. */
+	/*
+	 * Pairs with the acquire in take(): a thread that sees the count takes the lock and finds
+	 * the CQE.
+	 */
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_release);
 	bool raise = wakes(cq->armed, &entry->cqe);
 
@@ -354,7 +374,7 @@ void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
 	if ((int)arm > cq->armed)
 		cq->armed = arm;
 	pthread_mutex_unlock(&cq->lock);
-	/* Who holds posts from here on sees that the CQ is armed. */
+	/* A thread that holds posts from here on sees that the CQ is armed. */
 	aw_hold_armed(cq);
 	aw_ride_armed(cq);
 	/* A program that sleeps until the event must not find its QPs left to pollers. */

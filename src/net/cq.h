@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A completion queue: a bounded ring of CQEs, its arming, and the QPs that a poller serves
-// inline. Locks: `lock` guards the ring and arming; `qps_lock` the set of QPs and is held while
-// they are served, so it comes before any QP lock; `lock` comes after every QP lock.
+// A completion queue: a bounded ring of CQEs, its arming, and the QPs that a poller serves inline.
+// `lock` guards the ring and arming; it is taken after every QP lock. `qps_lock` guards the set of
+// QPs; it is held while they are served, so it is taken before any QP lock.
 #ifndef NET_CQ_H
 #define NET_CQ_H
 
@@ -19,7 +19,7 @@ struct aw_uqp;
 
 struct aw_cq_entry {
 	struct aw_cqe cqe;
-	struct aw_uqp *qp; /* whose; its entries go when it is destroyed */
+	struct aw_uqp *qp; /* the entry goes when this QP is destroyed */
 	uint32_t qpn;
 	enum aw_queue queue;
 };
@@ -44,26 +44,26 @@ struct aw_cq {
 	pthread_mutex_t qps_lock;
 	struct aw_uqp **qps;
 	uint32_t qps_count, qps_room;
-	uint32_t qps_next; /* whose memory was looked at last */
+	uint32_t qps_next; /* index of the QP whose memory was looked at last */
 	_Atomic int epfd; /* over the fds of qps once they are many; -1 before */
-	struct aw_cq_sock *socks; /* of UD QPs and their groups (cq_sock.c); likewise guarded */
+	struct aw_cq_sock *socks; /* of UD QPs and their groups (cq_sock.c); guarded by qps_lock */
 	uint32_t socks_count, socks_room, socks_next;
 
-	struct aw_hands hands; /* of those who poll */
-	_Atomic uint32_t
-		over_memory; /* QPs whose stream is (net/carrier.h): twice one whose queues share it */
-	_Atomic uint32_t vain; /* polls since one found something */
+	struct aw_hands hands; /* busy-poll ownership of the polling threads */
+	/* QPs with a stream through memory (net/carrier.h); twice a QP that uses the CQ for both queues */
+	_Atomic uint32_t over_memory;
+	_Atomic uint32_t vain; /* polls since one last found something */
 	/* hold.c */
 	_Atomic uint32_t polls;
 	_Atomic uint32_t holding; /* QPs that hold posts */
-	_Atomic bool burst; /* posts came in one: the next poll says when it was */
-	_Atomic uint64_t polled_ns; /* when that was */
+	_Atomic bool burst; /* the last posts came in a burst: the next poll sets polled_ns */
+	_Atomic uint64_t polled_ns; /* the time of that poll */
 	_Atomic uint32_t riding; /* ride.c: QPs whose acknowledgement waits for a post */
 
-	_Atomic uint32_t wakes_seen,
-		polls_awake; /* the channel's turns, and polls since (sleeps_soon) */
+	/* the channel's turns at the last look, and polls since (sleeps_soon) */
+	_Atomic uint32_t wakes_seen, polls_awake;
 	_Atomic uint32_t lent; /* QPs the progress thread leaves to pollers of this CQ */
-	TAILQ_ENTRY(aw_cq) entry; /* among all; guarded by cq.c's lock */
+	TAILQ_ENTRY(aw_cq) entry; /* among all CQs; guarded by cq.c's lock */
 	uint32_t made_in; /* the engine's generation */
 };
 
@@ -78,9 +78,9 @@ enum aw_arm {
  * channel and async may be NULL. 0 or ENOMEM, EINVAL.
  */
 int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object);
-/* Before it is used: takes its memory there from now on. 0 or ENOMEM. */
+/* Called before the CQ is used: takes its memory from source from now on. 0 or ENOMEM. */
 int aw_cq_keep_in(struct aw_cq *cq, const struct aw_mem_source *source);
-/* No QP may use it any more. Unread channel events are forgotten. */
+/* No QP may use the CQ any more. Its unread channel events are dropped. */
 void aw_cq_fini(struct aw_cq *cq);
 
 /* 0, EINVAL when more CQEs are waiting than would fit, ENOMEM. */
@@ -102,8 +102,8 @@ int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp);
 void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp);
 
 /*
- * For net/ud.c: whoever polls serves this socket, until it left as often as it joined. In cq_sock.c.
- * join: 0 or ENOMEM. serve: with qps_lock held.
+ * For net/ud.c, in cq_sock.c: pollers serve this socket until it has left as often as it has
+ * joined. join: 0 or ENOMEM. The caller of aw_cq_serve_socks holds qps_lock.
  */
 struct aw_udsock;
 int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock);
@@ -111,8 +111,9 @@ void aw_cq_leave_sock(struct aw_cq *cq, struct aw_udsock *sock);
 void aw_cq_serve_socks(struct aw_cq *cq);
 
 /*
- * For net/carry.c: a child that carries on left the parent's epoll sets at the fork; this makes those that
- * are wanted. Without one (EMFILE) a CQ asks the sockets of its QPs.
+ * For net/carry.c: a child that takes connections over has left the parent's epoll sets at the
+ * fork; this call makes new ones. A CQ without a set (EMFILE) polls the sockets of its QPs one by
+ * one.
  */
 void aw_cq_rejoin(void);
 

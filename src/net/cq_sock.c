@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SERVED_MAX 4 /* a poll; where there are more, each has its turn */
+#define SERVED_MAX 4 /* per poll; where there are more, each has its turn */
 
 struct aw_cq_sock {
 	struct aw_udsock *sock;

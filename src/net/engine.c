@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The progress thread: its start, its loop, its end, and its absence in the child of a fork.
-// `life` guards all of that; it is never held while a handler, the tick or a watch function runs.
-// A started thread leaves only by itself, when it finds that no reference is left.
+// The progress thread: its start, its loop, its end, and its absence in the child of a fork. `life`
+// guards all of that; it is never held while a handler, the tick or a watch function runs. A
+// started thread leaves only by itself, when it finds that no reference is left.
 #include "net/engine.h"
 
 #include "net/channel.h"
@@ -25,31 +25,33 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EVENTS_MAX 64 /* fetched at once */
-#define KICK UINT64_MAX /* the key of the kick's fd: no watch has it */
+#define EVENTS_MAX 64 /* fetched by one epoll_wait */
+#define KICK UINT64_MAX /* the key of kickfd: no watch has it */
 #define MS_NS 1000000u
 #define NS_PER_S 1000000000u
 #define WAIT_NS_MAX (3600ull * NS_PER_S)
-#define SLICE_NS 100000u /* the shortest the kernel gives */
+#define SLICE_NS 100000u /* the shortest that the kernel gives */
 
 static struct {
-	pthread_mutex_t handling; /* the thread holds it while handlers run, forks keep them out */
+	/* the thread holds it while handlers run; a fork takes it to keep them out */
+	pthread_mutex_t handling;
 	pthread_mutex_t life;
 	pthread_cond_t left; /* running became false */
 	pthread_cond_t begun; /* starting became false */
 	uint32_t refs;
 	uint32_t leavers; /* callers of aw_engine_put that wait for the thread to leave */
 	bool running;
-	bool starting; /* the thread is created, and has not come to run yet */
-	bool to_join; /* the thread left and somebody must join it */
+	bool starting; /* the thread was created and does not run yet */
+	bool to_join; /* the thread has left, and another one must join it */
 	pthread_t thread;
 	aw_tick_fn *ticks[AW_TICKS];
-	/* set with the lock; read without it by those who hold a reference; -1: not running */
+	/* written with the lock; read without it by holders of a reference; -1: not running */
 	_Atomic int epfd;
 	_Atomic int kickfd;
-	/* changes only where there is one thread */
+	/* changes only while the process has one thread */
 	uint32_t generation;
-	bool carried; /* the child of a fork that carries, before take */
+	/* in the child of a fork that takes connections over, before aw_engine_resume */
+	bool carried;
 } engine = {
 	.handling = PTHREAD_MUTEX_INITIALIZER,
 	.life = PTHREAD_MUTEX_INITIALIZER,
@@ -61,8 +63,9 @@ static struct {
 
 static struct aw_once once = AW_ONCE_INIT;
 static _Thread_local bool self;
-static _Thread_local bool forking; /* holds handling */
-static _Thread_local bool held; /* likewise, and forks carry */
+static _Thread_local bool forking; /* this thread holds handling */
+/* this thread holds handling, and its child takes the connections over */
+static _Thread_local bool held;
 
 bool aw_engine_is_self(void)
 {
@@ -110,7 +113,7 @@ void aw_engine_kick_tick(void)
 	aw_engine_kick();
 }
 
-/* Fork. Order of locks as everywhere: linger, life, then the watches'. */
+/* Locks are taken in the usual order: linger, life, then the watches'. */
 
 void aw_engine_fork_prepare(void)
 {
@@ -126,7 +129,7 @@ void aw_engine_fork_done(void)
 	forking = false;
 }
 
-/* Under life, which the thread that left needs no more. */
+/* Joins a thread that has left. The caller holds life, which that thread needs no more. */
 static void reap(void)
 {
 	if (engine.to_join)
@@ -135,8 +138,9 @@ static void reap(void)
 }
 
 /*
- * A thread that comes or goes is with the C library, a sanitizer or the program's allocator, and may hold
- * a lock of theirs, which the child of a fork would then never get. Under life.
+ * A thread that starts or ends is inside the C library, a sanitizer or the program's allocator and
+ * may hold a lock of theirs, which the child of a fork would then never get. So a fork waits for
+ * it. The caller holds life.
  */
 static void settle(void)
 {
@@ -203,11 +207,9 @@ static int init_once(void)
 	return err;
 }
 
-/* The thread. */
-
 /*
- * From Linux 6.12 a thread may ask for a shorter time slice. It then runs sooner when it wakes
- * on a CPU where the program spins, and takes less from it. Elsewhere nothing happens.
+ * From Linux 6.12 a thread may ask for a shorter time slice. It then runs sooner when it wakes on a
+ * CPU where the program spins, and takes less time from it. Older kernels ignore it.
  */
 static void shorten_slice(void)
 {
@@ -226,7 +228,7 @@ static void shorten_slice(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* False when the engine is wanted again: somebody took a reference in between. */
+/* False when another thread has taken a reference in the meantime. */
 static bool leave(void)
 {
 	bool unwanted;
@@ -265,7 +267,7 @@ static uint64_t run_tick(int which, uint64_t now)
 	return tick ? tick(now) : 0;
 }
 
-/* Those that are due, or all; when to run each again. */
+/* Runs the ticks that are due, or all, and writes when each runs again. */
 static void run_ticks(uint64_t next[AW_TICKS], bool all)
 {
 	uint64_t now = aw_now_ns();
@@ -281,8 +283,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 }
 
 /*
- * Until there is an event, or that time (0: for ever). Before Linux 5.11, and in sandboxes that know
- * no newer system calls, it is milliseconds.
+ * Waits until an event or that time (0: for ever). Before Linux 5.11, and in sandboxes that know no
+ * newer system calls, the time is rounded up to milliseconds.
  */
 static int await(struct epoll_event *events, uint64_t until_ns)
 {
@@ -300,7 +302,7 @@ static int await(struct epoll_event *events, uint64_t until_ns)
 			  until_ns ? (int)((ns + MS_NS - 1) / MS_NS) : -1);
 }
 
-/* One fetch of events and their handlers. True when there was a kick. */
+/* Fetches events once and runs their handlers. True when there was a kick. */
 static bool serve(uint64_t until_ns)
 {
 	struct epoll_event events[EVENTS_MAX];
@@ -331,7 +333,7 @@ static void begin(void)
 static void *run(void *unused)
 {
 	uint64_t next_ticks[AW_TICKS], next = 0;
-	bool kicked = true; /* what was set while no thread ran kicked nobody */
+	bool kicked = true; /* a tick or deadline set while no thread ran kicked nobody */
 
 	(void)unused;
 	self = true;
@@ -342,7 +344,7 @@ static void *run(void *unused)
 		pthread_mutex_lock(&engine.handling);
 		run_ticks(next_ticks, kicked);
 		aw_watch_run_after();
-		/* Last: all of the above may set deadlines, and kicks nobody when it does. */
+		/* Last, because all of the above may set deadlines, and does so without a kick. */
 		next = aw_watch_run_timers();
 		pthread_mutex_unlock(&engine.handling);
 		if (kicked && leave())
@@ -352,8 +354,6 @@ static void *run(void *unused)
 		kicked = serve(next);
 	}
 }
-
-/* Start and end. */
 
 static int open_fds(void)
 {
@@ -377,8 +377,8 @@ static int open_fds(void)
 }
 
 /*
- * The program's signals are for its own threads. Those that a fault raises stay open: blocked
- * they would end the process without its handler being asked.
+ * The program's signals are for its own threads. Signals of a fault stay open: if the thread
+ * blocked them, a fault would end the process without calling the program's handler.
  */
 static int create_thread(void)
 {
@@ -397,7 +397,7 @@ static int create_thread(void)
 	return err;
 }
 
-/* Under life, for somebody who holds a reference. */
+/* The caller holds life and a reference. */
 static int start(void)
 {
 	int err;
@@ -445,7 +445,7 @@ int aw_engine_get(void)
 	return err;
 }
 
-/* Waits until the thread has left, or is needed again. Under life. */
+/* Waits until the thread has left or is needed again. The caller holds life. */
 static void await_end(void)
 {
 	engine.leavers++;
@@ -467,8 +467,6 @@ void aw_engine_put(void)
 	}
 	pthread_mutex_unlock(&engine.life);
 }
-
-/* Carrying on in a child. */
 
 int aw_engine_hold(void)
 {
@@ -498,7 +496,10 @@ void aw_engine_resume(void)
 {
 	engine.carried = false;
 	held = false;
-	/* The thread may be leaving, with its fds; not before its last reference's end waits for it. */
+	/*
+	 * The thread may be about to leave and close its fds. With life held it cannot before the
+	 * kick, and if the last reference is gone, this call waits for it.
+	 */
 	pthread_mutex_lock(&engine.life);
 	pthread_mutex_unlock(&engine.handling);
 	aw_engine_kick();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The progress engine, one a process: a thread with an epoll set that serves watches (one-sided
-// traffic, connection set-up, timers). It exists while somebody holds a reference, sleeps when
-// nothing happens, and is started afresh in the child of a fork.
+// traffic, connection set-up, timers). It exists while a reference is held, sleeps when nothing
+// happens, and is started afresh in the child of a fork.
 #ifndef NET_ENGINE_H
 #define NET_ENGINE_H
 
@@ -14,20 +14,20 @@
 int aw_engine_get(void);
 
 /*
- * The last one stops the thread and closes its fds; on the progress thread itself that happens
- * once the running handler returned.
+ * Drops a reference. The last one stops the thread and closes its fds; on the progress thread
+ * itself that happens once the running handler has returned.
  */
 void aw_engine_put(void);
 
-/* Is the caller the progress thread? */
+/* True when the caller is the progress thread. */
 bool aw_engine_is_self(void);
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t aw_now_ns(void);
 
 /*
- * Work for the progress thread: called after a kick, and again at the time that it returned
- * (CLOCK_MONOTONIC in nanoseconds; 0: only after a kick).
+ * A tick is work for the progress thread: it runs after a kick, and again at the time that it
+ * returned (CLOCK_MONOTONIC in nanoseconds; 0: only after a kick).
  */
 enum aw_tick {
 	AW_TICK_LEND, /* net/lend.c */
@@ -42,36 +42,46 @@ void aw_engine_set_tick(enum aw_tick which, aw_tick_fn *fn);
 void aw_engine_kick_tick(void);
 
 /*
- * A number that changes in the child of a fork: what was made under another one is dead here.
- * Its references still count, so that objects of the parent may be destroyed as ever; but no
- * thread runs until the child takes a reference or adds a watch.
+ * A number that changes in the child of a fork: an object made under another number is dead here.
+ * References still count, so that the parent's objects may be destroyed as ever; but no thread runs
+ * until the child takes a reference or adds a watch.
  */
 uint32_t aw_engine_generation(void);
 
-/* For net/watch.c. start: the epoll fd, or minus an errno. epfd: the same, -1 while stopped. */
+/*
+ * For net/watch.c. start: the epoll fd, or minus an errno. epfd: the epoll fd, -1 while the thread
+ * is stopped.
+ */
 int aw_engine_start(void);
 int aw_engine_epfd(void);
 void aw_engine_kick(void);
 
 /*
- * For handlers of pthread_atfork that take locks, first and last: no watch's handler runs between
- * the two, so that the child inherits no lock, reference or delivery of a thread it does not have.
- * Any of several handlers may be first.
+ * For handlers of pthread_atfork that take locks, as their first and last call: no watch's handler
+ * runs between the two, so the child inherits no lock, reference or event of a thread that it does
+ * not have. Any of several handlers may be the first.
  */
 void aw_engine_fork_prepare(void);
 void aw_engine_fork_done(void);
 
 /*
- * Carrying on in a child (net/carry.h). From hold to resume no handler and no tick runs, and a fork of
- * this thread carries: the child has the same generation. hold: 0, or EINVAL (held already), ENOMEM.
+ * For live connections in a child (net/carry.h). From hold to resume no handler and no tick runs,
+ * and the child of a fork by this thread takes the connections over: it has the same generation.
+ * hold: 0, or EINVAL (held already), ENOMEM.
  */
 int aw_engine_hold(void);
-/* Is this thread in between? In a handler of pthread_atfork: does this fork carry? */
+/*
+ * True when this thread is between hold and resume. A handler of pthread_atfork learns from it that
+ * the child takes the connections over.
+ */
 bool aw_engine_is_held(void);
-/* Is it, and in a child that carries on? */
+/* True when this thread is between hold and resume in a child that takes the connections over. */
 bool aw_engine_is_carried(void);
 void aw_engine_resume(void);
-/* In the child: the thread, which is held still, and its epoll set. 0, or an errno; then again. */
+/*
+ * In the child: starts the thread, still held, and makes its epoll set. 0, or an errno, after which
+ * the caller may try again.
+ */
 int aw_engine_restart(void);
 
 #endif

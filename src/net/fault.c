@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The handlers, and the program's behind them. All that a handler reads is written before it is installed.
+// Our handlers, and calling the program's from them. All that a handler reads is written before it
+// is installed.
 #include "net/fault.h"
 
 #include <errno.h>
@@ -11,29 +12,29 @@
 #include <unistd.h>
 
 #define KEPT_MAX \
-	8 /* beyond these a program that installs another one is left alone: the kernel copies */
+	8 /* a program that installs more handlers keeps the last one: the kernel copies then */
 
 _Thread_local struct aw_fault_frame *aw_fault_frame __attribute__((tls_model("initial-exec")));
 
-/* What a program had installed. */
+/* A handler that the program had installed. */
 struct kept {
 	struct sigaction action;
-	_Atomic bool spent; /* SA_RESETHAND, and it was called */
+	_Atomic bool spent; /* SA_RESETHAND: the handler was called once */
 };
 
 static struct fault {
 	int sig;
 	struct kept kept[KEPT_MAX];
 	unsigned int count;
-	_Atomic unsigned int latest; /* of kept */
+	_Atomic unsigned int latest; /* index of kept */
 } faults[] = { { .sig = SIGSEGV }, { .sig = SIGBUS } };
 
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the writing of faults */
-static uintptr_t page; /* octets of one */
+static uintptr_t page; /* bytes of one */
 
-/* What this thread's handler passed on last, and from which depth of its stack. */
+/* The signal that this thread's handler last passed on, and the stack depth of that call. */
 static _Thread_local struct {
 	const siginfo_t *info;
 	uintptr_t depth;
@@ -46,7 +47,10 @@ static _Thread_local struct {
 
 static void pass_on(int sig, siginfo_t *info, void *context);
 
-/* A fault of the thread's own, as opposed to a signal that was sent or memory that failed elsewhere. */
+/*
+ * True for a fault of the thread's own; false for a signal that was sent, or memory that failed
+ * elsewhere.
+ */
 static bool is_synchronous(int sig, const siginfo_t *info)
 {
 	return info->si_code > 0 && !(sig == SIGBUS && info->si_code == BUS_MCEERR_AO);
@@ -56,7 +60,7 @@ static bool is_within(const struct aw_fault_frame *frame, const void *addr)
 {
 	uintptr_t first = (uintptr_t)frame->at & ~(page - 1);
 
-	/* Some processors tell no more than the page. */
+	/* Some processors report only the page of the fault. */
 	return ((uintptr_t)addr & ~(page - 1)) - first < (uintptr_t)frame->at - first + frame->len;
 }
 
@@ -66,7 +70,10 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 
 	if (frame && is_synchronous(sig, info) && is_within(frame, info->si_addr)) {
 		aw_fault_frame = NULL;
-		/* Whoever called us, as a sanitizer does, may have blocked more than the kernel. */
+		/*
+		 * The caller of this handler, such as a sanitizer's handler, may have blocked more
+		 * signals than the kernel.
+		 */
 		pthread_sigmask(SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask, NULL);
 		siglongjmp(frame->env, 1);
 	}
@@ -79,8 +86,10 @@ static struct fault *fault_of(int sig)
 }
 
 /*
- * The handler that was installed last, unless it is that which calls us, as one does that passes on what it does not
- * know: then the one from before we were there. A signal's info lies where the kernel put it, above both calls.
+ * Returns the handler that was installed last. A handler that passes unknown faults on to ours is
+ * the exception: when it has called us, the handler from before our first installation is next. A
+ * signal's info lies where the kernel put it, above both calls on the stack, so the same info
+ * deeper in the stack shows such a call.
  */
 static struct kept *next_of(struct fault *fault, const siginfo_t *info, uintptr_t depth)
 {
@@ -90,7 +99,10 @@ static struct kept *next_of(struct fault *fault, const siginfo_t *info, uintptr_
 	return &fault->kept[again ? 0 : latest];
 }
 
-/* As the kernel does it by default: where the fault is, once the handler has returned. */
+/*
+ * Ends the process as the kernel does by default: at the fault itself, once the handler has
+ * returned.
+ */
 static void end_process(int sig, const siginfo_t *info)
 {
 	struct sigaction action = { .sa_handler = SIG_DFL };
@@ -100,7 +112,10 @@ static void end_process(int sig, const siginfo_t *info)
 		raise(sig);
 }
 
-/* The return from our own handler gives the thread its mask back. */
+/*
+ * Blocks what the kernel would block for this handler. The return from our handler restores the
+ * thread's mask.
+ */
 static void block_as(int sig, const struct sigaction *action)
 {
 	sigset_t mask = action->sa_mask;
@@ -146,7 +161,7 @@ static bool is_ours(const struct sigaction *action)
 	return action->sa_flags & SA_SIGINFO && action->sa_sigaction == on_fault;
 }
 
-/* A mask has more bits than the kernel fills in. */
+/* Compares signal by signal: a mask has more bits than the kernel fills in. */
 static bool same(const struct sigaction *a, const struct sigaction *b)
 {
 	if (a->sa_flags != b->sa_flags || a->sa_handler != b->sa_handler)
@@ -169,12 +184,15 @@ static bool keep(struct fault *fault, const struct sigaction *action)
 	if (at == fault->count)
 		fault->kept[fault->count++].action = *action;
 	atomic_store(&fault->kept[at].spent, false);
-	/* Release: next_of may read it at once, called by the program's handler. */
+	/* Release: pairs with next_of, which the program's handler may call at once. */
 	atomic_store_explicit(&fault->latest, at, memory_order_release);
 	return true;
 }
 
-/* Whether a call that it interrupts goes on: with no handler none is interrupted. */
+/*
+ * Our handler restarts an interrupted call as the program's would. Without a handler no call is
+ * interrupted.
+ */
 static int restart_flag(const struct sigaction *action)
 {
 	bool handles = action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
@@ -194,7 +212,10 @@ static void watch(struct fault *fault)
 	sigaction(fault->sig, &ours, NULL);
 }
 
-/* Whoever finds the lock taken leaves it to the thread that has it; in the child of a fork that may be nobody. */
+/*
+ * A thread that finds the lock taken leaves the work to the holder. In the child of a fork the lock
+ * may stay taken for ever.
+ */
 void aw_fault_watch(void)
 {
 	if (pthread_mutex_trylock(&lock) != 0)
@@ -219,7 +240,10 @@ static bool is_caught(void)
 	return true;
 }
 
-/* Three system calls for each copy would be seen, three in a tick of the kernel's clock are not. */
+/*
+ * Three system calls for each copy would be noticeable; three per tick of the kernel's clock are
+ * not.
+ */
 bool aw_fault_is_caught(void)
 {
 	struct timespec now;

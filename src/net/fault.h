@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// SIGSEGV and SIGBUS of this process: a fault in a thread's frame ends what runs there; any other is the
-// program's, and its handler is called as the kernel would have.
+// Handles SIGSEGV and SIGBUS of this process: a fault within a thread's frame ends what runs in
+// that frame; any other fault is the program's, and its handler is called as the kernel would have
+// called it.
 #ifndef NET_FAULT_H
 #define NET_FAULT_H
 
@@ -10,7 +11,7 @@
 #include <stdint.h>
 
 struct aw_fault_frame {
-	sigjmp_buf env; /* filled in by whoever enters it; its mask is not saved */
+	sigjmp_buf env; /* filled in by the code that enters the frame; its mask is not saved */
 	const uint8_t *at; /* the memory whose faults are caught, in whole pages */
 	size_t len; /* not 0 */
 };
@@ -20,14 +21,16 @@ extern _Thread_local struct aw_fault_frame *aw_fault_frame
 	__attribute__((tls_model("initial-exec")));
 
 /*
- * Makes our handlers the first that are asked. Where the program has installed its own since the last call they
- * are called for what is not ours, up to a number of times; then they stay.
+ * Installs our handlers. Handlers that the program has installed since the last call are kept, and
+ * ours call them for faults outside a frame. After a number of such changes the program's handlers
+ * stay in place.
  */
 void aw_fault_watch(void);
 
 /*
- * Whether a fault of this thread comes to our handlers. Not where the thread blocks the signals, for the kernel ends
- * the process then, or where the program's handlers have replaced ours, which takes some milliseconds to be seen.
+ * True when our handlers are called for a fault of this thread. False when the thread blocks the
+ * signals, since the kernel then ends the process, or when the program's handlers have replaced
+ * ours, which is noticed within some milliseconds.
  */
 bool aw_fault_is_caught(void);
 

@@ -8,15 +8,15 @@
 #include "wire/mpa.h"
 
 struct aw_frame_buf {
-	size_t done; /* octets received, or sent */
-	size_t len; /* octets to send */
+	size_t done; /* bytes received, or sent */
+	size_t len; /* bytes to send */
 	uint8_t octets[MPA_FRAME_MAX + AW_HOST_HELLO_LEN]; /* a Reply may be followed by a hello */
 };
 
 enum aw_frame_io {
 	AW_FRAME_DONE,
-	AW_FRAME_MORE, /* the socket has no more now, or takes no more */
-	AW_FRAME_CLOSED, /* FIN in front of the frame's end */
+	AW_FRAME_MORE, /* the socket has no more bytes now, or takes no more */
+	AW_FRAME_CLOSED, /* FIN before the frame's end */
 	AW_FRAME_LOST, /* the socket failed: errno */
 	AW_FRAME_BAD_KEY, /* not MPA */
 	AW_FRAME_BAD_LENGTH, /* RFC 5044 7.1.1: private data over 512 octets */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A copy runs within a frame, to which the handler of a fault jumps back: that costs 10 to 20 ns, where a copy by
-// the kernel (process_vm_readv(2)) takes more than 1000. Where the handler would not be called, the kernel copies.
+// A copy runs within a frame, to which the fault handler jumps back. The frame costs 10 to 20 ns,
+// where a copy by the kernel (process_vm_readv(2)) takes more than 1000. Where our handler would
+// not be called, the kernel copies.
 #include "net/guard.h"
 
 #include "core/atomic.h"
@@ -13,13 +14,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* What a frame's steps are about. */
+/* The parameters of a copy or an atomic within a frame. */
 struct step {
 	uint8_t *dst;
 	const uint8_t *src;
 	size_t len;
 	const struct rdmap_atomic_req *req; /* of an atomic, at dst */
-	uint64_t before; /* likewise */
+	uint64_t before; /* of an atomic: the result */
 };
 
 static void copy(struct step *step)
@@ -27,7 +28,10 @@ static void copy(struct step *step)
 	memcpy(step->dst, step->src, step->len);
 }
 
-/* Order: what the program's threads did to the memory before, and do after, is seen both ways. */
+/*
+ * SEQ_CST: the program's threads see the atomic in order with their own accesses to the memory
+ * before and after it.
+ */
 static void execute(struct step *step)
 {
 	uint64_t *word = (uint64_t *)(void *)step->dst;
@@ -39,7 +43,7 @@ static void execute(struct step *step)
 		;
 }
 
-/* False: a fault ended act in its midst. */
+/* False: a fault ended act before it was complete. */
 static bool run(void (*act)(struct step *step), struct step *step, const uint8_t *at, size_t len)
 {
 	struct aw_fault_frame frame;
@@ -50,7 +54,10 @@ static bool run(void (*act)(struct step *step), struct step *step, const uint8_t
 	whole = sigsetjmp(frame.env, 0) == 0;
 	if (whole) {
 		aw_fault_frame = &frame;
-		/* What act touches it touches between the two. */
+		/*
+		 * The compiler must not move act's accesses to the program's memory out from
+		 * between the two fences.
+		 */
 		atomic_signal_fence(memory_order_seq_cst);
 		act(step);
 		atomic_signal_fence(memory_order_seq_cst);
@@ -59,7 +66,10 @@ static bool run(void (*act)(struct step *step), struct step *step, const uint8_t
 	return whole;
 }
 
-/* The outcome of a copy by the kernel. Where a sandbox forbids it, nothing is better than to copy. */
+/*
+ * The outcome of a copy by the kernel. Where a sandbox forbids the system call, the plain copy is
+ * all there is.
+ */
 static bool is_copied(ssize_t n, struct step *step, const uint8_t *at)
 {
 	if (n < 0 && errno != EFAULT)
@@ -91,7 +101,7 @@ bool aw_guard_gather(uint8_t *dst, const uint8_t *at, size_t len)
 	return is_copied(process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0), &step, at);
 }
 
-/* No system call does it: where no handler is there the page is brought in before. */
+/* No system call does an atomic. Without our handler the page is faulted in before. */
 bool aw_guard_atomic(uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before)
 {
 	struct step step = { .dst = at, .req = req };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Copies to and from the program's memory, which may be gone: unmapped, behind the end of a file that was
-// cut off, protected. A fault in such a copy ends the copy; any other is the program's, whose handler runs.
+// Copies to and from the program's memory, which may be gone: unmapped, protected, or behind the
+// end of a file that was cut off. A fault in such a copy ends the copy; any other fault is the
+// program's, and its handler runs.
 #ifndef NET_GUARD_H
 #define NET_GUARD_H
 
@@ -8,8 +9,8 @@
 #include "wire/rdmap.h"
 
 /*
- * Copies len bytes to memory of the program's, and from it. False where it is not to be had: a part may have been
- * copied. No fault of the other side's is caught.
+ * Copies len bytes to the program's memory, and from it. False when that memory is not accessible:
+ * a part may have been copied. A fault on src or dst is not caught.
  */
 bool aw_guard_place(uint8_t *at, const uint8_t *src, size_t len) AW_MUST_USE;
 bool aw_guard_gather(uint8_t *dst, const uint8_t *at, size_t len) AW_MUST_USE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// One list of the QPs that hold posts, oldest first, for whoever sends them: pollers, and the progress
-// thread, which looks at it for as long as posts are held now and then.
+// One list of the QPs that hold posts, oldest first. Pollers send the posts; the progress thread
+// looks at the list for as long as posts are held now and then, and sends those that are late.
 #include "net/hold.h"
 
 #include "net/carrier.h"
@@ -10,20 +10,18 @@
 #include <pthread.h>
 
 #define LOOK_NS 50000u /* between two looks of the progress thread */
-#define LATE_NS (AW_HOLD_NS + AW_HOLD_GAP_NS) /* nobody posts or polls any more */
-#define LOOKS_MAX 1024 /* at once: leave others their turn */
+#define LATE_NS (AW_HOLD_NS + AW_HOLD_GAP_NS) /* after so long no post or poll is to be expected */
+#define LOOKS_MAX 1024 /* per tick, so that other work has its turn */
 #define NOBODY UINT32_MAX
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, aw_uqp) holding = TAILQ_HEAD_INITIALIZER(holding);
 static _Atomic uint32_t holding_count;
-static bool looking; /* the progress thread does */
-static bool held; /* something was, since its last look */
+static bool looking; /* the progress thread looks at the list */
+static bool held; /* a post has been held since its last look */
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
-/* The list. */
-
-/* For all who look at these before they lock the list. */
+/* Threads look at these counts before they lock the list. */
 static void count(const struct aw_uqp *qp, uint32_t change)
 {
 	struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
@@ -41,7 +39,7 @@ static void unlist(struct aw_uqp *qp)
 	count(qp, -1u);
 }
 
-/* The first of cq's QPs, or of all. Under the lock. */
+/* The first QP of cq, or of all CQs. The caller holds the lock. */
 static struct aw_uqp *first_of(const struct aw_cq *cq)
 {
 	struct aw_uqp *qp = TAILQ_FIRST(&holding);
@@ -51,7 +49,7 @@ static struct aw_uqp *first_of(const struct aw_cq *cq)
 	return qp;
 }
 
-/* The handle of one that has held posts since before then. */
+/* The handle of a QP that has held posts since before that time, or NOBODY. */
 static uint32_t find(const struct aw_cq *cq, uint64_t before_ns)
 {
 	pthread_mutex_lock(&lock);
@@ -62,7 +60,7 @@ static uint32_t find(const struct aw_cq *cq, uint64_t before_ns)
 	return handle;
 }
 
-/* As many as there are now: others may go on to hold posts meanwhile. */
+/* most: the number of QPs that hold posts now. Other threads may go on holding posts meanwhile. */
 static void release(const struct aw_cq *cq, uint32_t most)
 {
 	uint32_t handle;
@@ -92,8 +90,8 @@ void aw_hold_release(void)
 }
 
 /*
- * exit(3) ends in here, in whatever thread and with whatever lock held, and the sockets end next. Other threads go on
- * meanwhile: behind the list's lock a QP may be destroyed, and only its handle is good.
+ * exit(3) runs this in any thread, with any lock held, and the sockets end next. Other threads go
+ * on meanwhile: without the list's lock a QP may be destroyed, so only its handle is used.
  */
 __attribute__((destructor)) static void release_at_exit(void)
 {
@@ -108,8 +106,6 @@ __attribute__((destructor)) static void release_at_exit(void)
 			aw_uqp_on_exit(handle);
 	}
 }
-
-/* The progress thread. */
 
 bool aw_hold_is_late(const struct aw_uqp *qp)
 {
@@ -157,8 +153,6 @@ static void list(struct aw_uqp *qp, uint64_t now_ns)
 		aw_engine_kick_tick();
 }
 
-/* Posts. */
-
 static uint32_t polls_now(const struct aw_uqp *qp)
 {
 	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
@@ -175,13 +169,16 @@ static void ask_cq(struct aw_cq *cq)
 		atomic_store_explicit(&cq->burst, true, memory_order_relaxed);
 }
 
-/* How long after the last post the CQ was polled; what it says of a poll before is too long. */
+/*
+ * The time from the last post to the first poll after it. Without such a poll the result is very
+ * large.
+ */
 static uint64_t poll_after_ns(const struct aw_hold *h, struct aw_cq *cq)
 {
 	return atomic_load_explicit(&cq->polled_ns, memory_order_relaxed) - h->posted_ns;
 }
 
-/* A burst ended at a poll. */
+/* A burst ended at a poll: the QP earns or loses a credit. */
 static void judge(struct aw_uqp *qp)
 {
 	struct aw_hold *h = &qp->hold;
@@ -193,7 +190,7 @@ static void judge(struct aw_uqp *qp)
 		h->credits += h->credits < AW_HOLD_CREDITS_MAX;
 }
 
-/* Counts a post into the burst, or begins another one. */
+/* Counts a post into the burst, or begins another burst. */
 static void count_post(struct aw_uqp *qp, uint64_t now_ns)
 {
 	struct aw_hold *h = &qp->hold;
@@ -225,7 +222,7 @@ static bool has_room(const struct aw_uqp *qp, uint64_t now_ns)
 	       aw_sq_count(sq) + unpolled < sq->capacity;
 }
 
-/* Is a poll to be expected, and nothing else in the way of transmitting at it? */
+/* True when a poll is to be expected, and nothing else prevents transmitting then. */
 static bool may_hold(const struct aw_uqp *qp, uint64_t now_ns)
 {
 	return qp->hold.burst > 1 && qp->hold.credits >= AW_HOLD_PRICE && has_room(qp, now_ns) &&
@@ -233,7 +230,7 @@ static bool may_hold(const struct aw_uqp *qp, uint64_t now_ns)
 	       !qp->starved && !aw_uqp_is_inherited(qp);
 }
 
-/* Who arms after this look finds the QP in the list. */
+/* A thread that arms a CQ after this look finds the QP in the list. */
 static bool is_armed(const struct aw_uqp *qp)
 {
 	return atomic_load(&qp->attr.send_cq->armed) != AW_ARM_NONE ||
@@ -274,8 +271,6 @@ void aw_hold_end(struct aw_uqp *qp)
 	unlist(qp);
 	pthread_mutex_unlock(&lock);
 }
-
-/* Fork. */
 
 void aw_hold_fork_prepare(void)
 {

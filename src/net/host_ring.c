@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Making, finding and mapping the memory. The file: a page of control, then the bytes of each direction; in memory
-// those are mapped twice in a row, so that each FPDU lies in one piece.
+// Makes, opens and maps the memory. The file is a page of control, then the bytes of each
+// direction. Each direction is mapped twice in a row, so that every FPDU is contiguous.
 #include "net/host_ring.h"
 
 #include "wire/octets.h"
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LAYOUT 1u /* another one is another version's: not to be used */
+#define LAYOUT 1u /* a file with another layout is of another version and is not used */
 #define NAME "anywarp-host"
 #define LINK "/memfd:" NAME " (deleted)"
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
@@ -36,7 +36,7 @@ enum {
 /* The first page. Responder and initiator have the sides 0 and 1. */
 struct control {
 	uint32_t layout;
-	uint32_t bytes; /* of a ring */
+	uint32_t bytes; /* bytes of one direction's ring */
 	uint8_t hello_secret[AW_HOST_SECRET_LEN];
 	uint8_t verdict_secret[AW_HOST_SECRET_LEN];
 	struct aw_duplex_side sides[2];
@@ -88,7 +88,7 @@ bool aw_host_is_one(const struct sockaddr *local, const struct sockaddr *peer)
 	return !is_any(peer) && equals(local, peer);
 }
 
-/* In the same place for both families. */
+/* The port lies in the same place for both families. */
 static uint16_t port_of(const struct sockaddr *addr)
 {
 	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
@@ -107,7 +107,7 @@ bool aw_host_are_ports(const uint8_t *hello, const struct sockaddr *local,
 	       get_be16(hello + HELLO_PORTS + 2) == port_of(local);
 }
 
-/* Each part at its place in a range that was reserved for all. */
+/* Maps each part at its place in the range that was reserved for all. */
 static bool map_parts(uint8_t *base, int fd)
 {
 	size_t page = page_size(), bytes = AW_HOST_RING_BYTES;
@@ -163,7 +163,10 @@ static bool take_place(const char **cause)
 	return false;
 }
 
-/* Where ftruncate(2) would send SIGXFSZ nothing is tried. Kernels before 6.3 know no MFD_NOEXEC_SEAL. */
+/*
+ * Makes no file where ftruncate(2) would raise SIGXFSZ. Kernels before 6.3 do not know
+ * MFD_NOEXEC_SEAL.
+ */
 static int make_file(void)
 {
 	struct rlimit limit;
@@ -221,8 +224,8 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 }
 
 /*
- * The file of another process. What is not ours in kind is not opened: its name is looked at first, and what the first
- * fd holds cannot be exchanged any more.
+ * Opens the memfd of another process. A file of another kind is never opened: its name and then its
+ * attributes are checked first, on an O_PATH fd, whose file cannot be exchanged any more.
  */
 static int open_file(uint32_t pid, uint32_t number, const char **cause)
 {
@@ -253,7 +256,10 @@ static int open_file(uint32_t pid, uint32_t number, const char **cause)
 	return fd;
 }
 
-/* Whether the peer, who wrote the hello, is who made the memory. The rest of its page is judged as it is used. */
+/*
+ * True when the peer that wrote the hello also made the memory. The rest of the control page is
+ * checked as it is used.
+ */
 static bool is_peers(const struct aw_host_ring *ring, const uint8_t *hello, uint8_t *verdict)
 {
 	struct control control;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The memory of a connection between two processes of one host and one user: a sealed memfd with two byte rings
-// (ring/duplex.h). The responder makes it and says in a hello behind its Reply where it is; the initiator opens it under
-// /proc, for which the kernel asks whether it may look into that process. Each end shows the other a secret that only
-// who has the memory, or the TCP connection, can know. The initiator's verdict goes first on the stream.
+// The memory of a connection between two processes of one host and one user: a sealed memfd with
+// two byte rings (ring/duplex.h). The responder makes it and names it in a hello behind its Reply.
+// The initiator opens it under /proc, where the kernel checks that the initiator may look into that
+// process. The initiator checks that the memory holds the secret that came in the hello. Its
+// verdict, which goes first on the stream, repeats a second secret, which only the memory holds.
 #ifndef NET_HOST_RING_H
 #define NET_HOST_RING_H
 
@@ -13,13 +14,13 @@
 
 #define AW_HOST_SECRET_LEN 16
 #define AW_HOST_HELLO_LEN \
-	(12 + AW_HOST_SECRET_LEN) /* process, fd, the responder's port, its peer's, a secret */
+	(12 + AW_HOST_SECRET_LEN) /* process, fd, the responder's port, the initiator's, a secret */
 #define AW_HOST_VERDICT_LEN \
-	AW_HOST_SECRET_LEN /* the other secret; or zeros: TCP carries the stream */
+	AW_HOST_SECRET_LEN /* the secret in the memory; zeros: TCP carries the stream */
 
-/* Of each direction: room for three of the largest FPDUs, within what a core's cache holds. */
+/* The size of each direction's ring: room for three of the largest FPDUs, within a core's cache. */
 #define AW_HOST_RING_BYTES (256u * 1024)
-/* Connections of a process that have one at a time: the kernel bounds its mappings. */
+/* Rings that a process may have at a time: the kernel bounds its mappings. */
 #define AW_HOST_RINGS_MAX 4096
 
 struct sockaddr;
@@ -28,31 +29,39 @@ struct aw_host_ring {
 	struct aw_duplex duplex;
 	void *base;
 	size_t len;
-	int fd; /* responder: until the initiator has decided; or -1 */
-	uint8_t secret[AW_HOST_SECRET_LEN]; /* which the verdict shows */
-	bool gone; /* the TCP connection has ended: nobody wakes, and nobody reads */
-	bool drained; /* the bells were taken off the socket, and nobody promised to ring again */
-	bool more; /* another turn is due, whatever is posted or polled before it: bytes may be there of which no bell tells */
+	int fd; /* responder: the memfd until the initiator has decided; else -1 */
+	uint8_t secret[AW_HOST_SECRET_LEN]; /* the verdict must equal it */
+	bool gone; /* the TCP connection has ended: the peer neither wakes this end nor reads */
+	bool drained; /* this end has read all bells and has not yet told the peer that it sleeps */
+	/*
+	 * another turn is due, whatever is posted or polled before it: there may be bytes without a
+	 * bell
+	 */
+	bool more;
 	bool closed_seen;
-	uint64_t looked; /* up to where the last turn saw the peer's bytes */
+	uint64_t looked; /* the position in the peer's bytes that the last turn saw */
 };
 
-/* Whether both addresses of a connection are one host's. */
+/* True when both addresses of a connection are of this host. */
 bool aw_host_is_one(const struct sockaddr *local, const struct sockaddr *peer);
 
-/* Into a hello: between which ports its connection is. And whether that is this one: a relay in between is passed by no stream. */
+/*
+ * Writes the connection's ports into a hello; aw_host_are_ports compares them with the initiator's.
+ * They differ when a relay lies between the two, which no stream may go around.
+ */
 void aw_host_put_ports(uint8_t *hello, const struct sockaddr *local, const struct sockaddr *peer);
 bool aw_host_are_ports(const uint8_t *hello, const struct sockaddr *local,
 		       const struct sockaddr *peer);
 
 /*
- * Responder: makes the memory, and hello's octets. NULL with *cause where it cannot be had.
- * Initiator: the memory that a hello tells of, and verdict's octets; likewise: then they are zeros.
+ * Responder: makes the memory and hello's bytes. NULL with *cause when that fails. Initiator: opens
+ * the memory that a hello names, and writes verdict's bytes. NULL with *cause when that fails; the
+ * verdict then is zeros.
  */
 struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause);
 struct aw_host_ring *aw_host_ring_open(const uint8_t *hello, uint8_t *verdict, const char **cause);
 
-/* Ends this process's use of it; what is in it stays the peer's. NULL is allowed. */
+/* Ends this process's use of the memory; the peer keeps its own mapping. NULL is allowed. */
 void aw_host_ring_free(struct aw_host_ring *ring);
 
 enum aw_host_verdict {
@@ -61,7 +70,7 @@ enum aw_host_verdict {
 	AW_HOST_LIE,
 };
 
-/* Responder: what the initiator has decided; the fd is closed then. */
+/* Responder: reads the initiator's verdict, and closes the fd. */
 enum aw_host_verdict aw_host_ring_decide(struct aw_host_ring *ring, const uint8_t *verdict);
 
 #endif

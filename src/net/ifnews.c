@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A netlink socket that the kernel writes to when a link or an address changes. Of a message only its
-// coming counts. A program may have closed the fd, and the number be another file's: the file is
-// compared first.
+// A netlink socket that the kernel writes to when a link or an address changes. The content of a
+// message is ignored. The program may have closed the fd and opened another file at its number, so
+// the file is compared before use.
 #include "net/ifnews.h"
 
 #include <errno.h>
@@ -13,17 +13,20 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Messages that one call takes; those behind them are the next call's news. */
+/* Messages that one call reads; the rest count as the next call's news. */
 #define DRAIN_MAX 256
-/* A look at the namespace takes 2 us, four times what the rest does; 10 ms apart it is nothing. */
+/*
+ * Reading the namespace takes 2 us, four times as long as the rest; once in 10 ms that does not
+ * matter.
+ */
 #define NS_LOOK_NS 10000000
 
 static struct {
 	bool open;
 	int fd;
 	struct stat file; /* fd's */
-	ino_t ns; /* where it was opened */
-	uint64_t state; /* the last one told; never one twice */
+	ino_t ns; /* the namespace where it was opened */
+	uint64_t state; /* the last state returned; no state is returned for two */
 } news;
 
 /* The calling thread's network namespace, or 0 without /proc, as of its last look. */
@@ -81,7 +84,7 @@ static void begin(int64_t now)
 	news.state++;
 }
 
-/* Whether there was any. ENOBUFS: more than the socket holds. */
+/* True when there was a message. ENOBUFS: the socket has dropped some. */
 static bool drain(void)
 {
 	bool any = false;

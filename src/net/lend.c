@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The list of lent QPs and the progress thread's look at them once a millisecond.
+// The list of lent QPs, which the progress thread looks at once a millisecond.
 #include "net/lend.h"
 
 #include "net/channel_wait.h"
@@ -7,32 +7,36 @@
 #include "net/uqp_sock.h"
 #include "ring/table.h"
 
-/* Pollers' turns between two events of a QP that say "somebody spins": a program that only looks now
- * and then, or that finds its completions at once, stays below it. */
+/*
+ * So many turns of pollers between two events of a QP mean that a thread spins. A program that
+ * polls only now and then, or that finds its completions at once, stays below it.
+ */
 #define TURNS_MIN 16
-/* So many QPs that stay lent does a tick look at: thousands take it several ticks. */
+/* QPs that stay lent, per tick: with thousands of them a look at all takes several ticks. */
 #define LOOKS_MAX 1024
 #define LOOK_NS 1000000u /* between two ticks */
 
 /*
- * Hands that did nothing for a tick have perhaps only lost the CPU, for a time slice of some
- * milliseconds. So the progress thread first serves the QP itself and leaves it lent: to take many
- * back and to lend them again would cost more than a message each.
+ * Threads that did nothing for a tick may only have lost the CPU, for a time slice of some
+ * milliseconds. So the progress thread first serves the QP itself and leaves it lent: taking many
+ * QPs back and lending them again would cost more than a message each.
  */
 #define SILENT_TICKS 4
 /*
- * A QP is lent to a channel when octets come as often as this, and taken back when so many ticks
- * passed with nothing happening there: a process that sleeps has no tick.
+ * A QP is lent to a channel when bytes come as often as this, and taken back after so many ticks
+ * without activity there, because a process that sleeps should have no tick.
  */
 #define BRISK_NS 10000000u
 #define IDLE_TICKS 10
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, aw_uqp) lent = TAILQ_HEAD_INITIALIZER(lent); /* next to look at first */
+/* the first one is looked at next */
+static TAILQ_HEAD(, aw_uqp) lent = TAILQ_HEAD_INITIALIZER(lent);
 static uint32_t lent_count;
-static TAILQ_HEAD(, aw_hands) in_use = TAILQ_HEAD_INITIALIZER(in_use); /* QPs are lent to them */
-static uint32_t looks_due; /* until each QP was looked at since this was last wanted */
-static _Atomic bool strays; /* a lent QP may have to be taken back, whatever the hands do */
+/* threads that QPs are lent to */
+static TAILQ_HEAD(, aw_hands) in_use = TAILQ_HEAD_INITIALIZER(in_use);
+static uint32_t looks_due; /* QPs still to be looked at since a look at all was last wanted */
+static _Atomic bool strays; /* a lent QP may have to be taken back, whatever its threads do */
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
 static uint32_t polls_now(const struct aw_uqp *qp)
@@ -64,8 +68,8 @@ void aw_lend_attach(struct aw_uqp *qp)
 }
 
 /*
- * The channel of the CQs that are armed; while none is, since who slept there is busy, of both.
- * NULL when there is none, or more than one.
+ * The channel of the armed CQ. While no CQ is armed, because the thread that slept there is busy,
+ * the channel of both. NULL when there is none, or more than one.
  */
 static struct aw_channel *channel_of(const struct aw_uqp *qp)
 {
@@ -90,7 +94,7 @@ struct aw_channel *aw_lend_channel(struct aw_uqp *qp)
 	return now - before < BRISK_NS ? ch : NULL;
 }
 
-/* A CQ whose channel qp is lent to has no reason to recall it. */
+/* Only a CQ whose channel does not serve qp has a reason to take it back when it is armed. */
 static void count(struct aw_uqp *qp, uint32_t change)
 {
 	struct aw_cq *cqs[2] = { qp->attr.send_cq, qp->attr.recv_cq };
@@ -101,8 +105,8 @@ static void count(struct aw_uqp *qp, uint32_t change)
 }
 
 /*
- * Who still takes what was received serves when the CQ is empty. Send completions are no such sign:
- * posting alone brings them.
+ * A thread that still takes receives will serve the QPs when the CQ is empty. Send completions do
+ * not show that: posting alone brings them.
  */
 static uint32_t activity(const struct aw_hands *hands)
 {
@@ -143,7 +147,9 @@ static void unlist(struct aw_uqp *qp)
 	qp->lent_to = NULL;
 }
 
-/* Where the kernel has no memory to listen again, it stays lent and the next tick tries. */
+/*
+ * When the kernel has no memory for the epoll set, the QP stays lent and the next tick tries again.
+ */
 static void take_back(struct aw_uqp *qp)
 {
 	if (aw_uqp_listen_again(qp) == 0)
@@ -152,7 +158,7 @@ static void take_back(struct aw_uqp *qp)
 		atomic_store_explicit(&strays, true, memory_order_relaxed);
 }
 
-/* Has a CQ been armed of which nobody hears who serves the QP? */
+/* True when a CQ is armed whose event the threads that serve the QP would not wait for. */
 static bool is_misplaced(const struct aw_uqp *qp)
 {
 	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
@@ -163,7 +169,7 @@ static bool is_misplaced(const struct aw_uqp *qp)
 	       (b->armed != AW_ARM_NONE && b->channel != qp->lent_to);
 }
 
-/* Ticks since any of the hands that it is in did anything. */
+/* Ticks since any of the threads that the QP is lent to did anything. */
 static uint32_t ticks_idle(const struct aw_uqp *qp)
 {
 	uint32_t a = qp->attr.send_cq->hands.ticks_idle, b = qp->attr.recv_cq->hands.ticks_idle;
@@ -175,8 +181,8 @@ static uint32_t ticks_idle(const struct aw_uqp *qp)
 }
 
 /*
- * Looks at the first QP, which goes to the end. True when it stays lent: one that is busy does, and
- * the next tick looks again. *due: the handle of one that nobody served, or AW_TABLE_NONE.
+ * Looks at the first QP, which goes to the end. True when it stays lent: a busy one does, and the
+ * next tick looks again. *due: the handle of a QP that no thread has served, or AW_TABLE_NONE.
  */
 static bool look(uint32_t *due)
 {
@@ -201,7 +207,7 @@ static bool look(uint32_t *due)
 	return stays;
 }
 
-/* With the lock given back: a QP that is served may end, and leave the list. */
+/* Releases the lock meanwhile: a QP that is served may end and leave the list. */
 static void serve(uint32_t due)
 {
 	pthread_mutex_unlock(&lock);
@@ -209,7 +215,7 @@ static void serve(uint32_t due)
 	pthread_mutex_lock(&lock);
 }
 
-/* As many of the QPs as a tick may look at; the next one goes on. */
+/* Looks at as many QPs as a tick may; the next tick goes on with the others. */
 static void look_around(void)
 {
 	uint32_t due, stay = 0;
@@ -230,7 +236,10 @@ static bool is_idle(struct aw_hands *hands)
 	return hands->ticks_idle > 0;
 }
 
-/* Where all hands are busy no QP needs a look. When to look again, or 0 where nothing is lent. */
+/*
+ * No QP needs a look while all threads that QPs are lent to are busy. Returns the next time, or 0
+ * when nothing is lent.
+ */
 static uint64_t tick(uint64_t now_ns)
 {
 	struct aw_hands *hands;
@@ -263,12 +272,15 @@ void aw_lend_recall(const struct aw_cq *cq)
 			continue;
 		if (qp->lent_to && qp->lent_to == cq->channel)
 			continue;
-		/* A tick finds who is busy now: the CQ is armed. */
+		/* A tick looks at a QP that is busy now, and finds the CQ armed. */
 		if (pthread_mutex_trylock(&qp->lock) != 0) {
 			atomic_store_explicit(&strays, true, memory_order_relaxed);
 			continue;
 		}
-		/* An acknowledgement that began to wait as the CQ was not armed is sent by the tick, too. */
+		/*
+		 * An acknowledgement that began to wait before the CQ was armed is sent by the tick
+		 * as well.
+		 */
 		if (qp->ride.waits)
 			atomic_store_explicit(&strays, true, memory_order_relaxed);
 		else
@@ -294,7 +306,7 @@ void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to)
 	qp->lent_to = to;
 	each_hands(qp, put_into);
 	count(qp, 1);
-	/* Who armed before that saw nothing to recall (aw_cq_arm). */
+	/* A thread that armed a CQ before this point found nothing to take back (aw_cq_arm). */
 	if (is_misplaced(qp))
 		atomic_store_explicit(&strays, true, memory_order_relaxed);
 	pthread_mutex_unlock(&lock);
@@ -325,7 +337,10 @@ void aw_lend_fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Their connections are the parent's: nobody here is to listen to them again, unless it carries on. */
+/*
+ * The lent QPs' connections are the parent's. Only a child that takes the connections over listens
+ * to them again.
+ */
 void aw_lend_fork_child(bool carries)
 {
 	struct aw_uqp *qp;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Sockets on their way out. Each is a watch of its own; the lists are only for the engine's stop, for
-// forks, and for the bound of strangers.
+// Each lingering socket is a watch of its own. The lists serve only the engine's stop, forks, and
+// the bound on connections that were never accepted.
 #include "net/linger.h"
 
 #include "net/bounds.h"
@@ -15,13 +15,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define DROP_OCTETS (1 << 20) /* at a time */
-#define DROPS_MAX 16 /* a turn: leave others theirs */
+#define DROP_OCTETS (1 << 20) /* bytes per read */
+#define DROPS_MAX 16 /* reads per turn, so that other watches have theirs */
 
 struct lingerer {
 	struct aw_watch watch; /* first: the watch is the lingerer */
 	int fd;
-	struct list *list; /* guarded by lock; NULL: none. Who takes it off its list ends it */
+	/* guarded by lock; NULL: none. The thread that takes the lingerer off its list ends it */
+	struct list *list;
 	TAILQ_ENTRY(lingerer) entry;
 };
 
@@ -34,13 +35,14 @@ static struct list {
 } own = { TAILQ_HEAD_INITIALIZER(own.first), 0 },
   strangers = { TAILQ_HEAD_INITIALIZER(strangers.first), 0 };
 
-/* Reads and drops what is there. True once nothing can come any more: FIN or a dead socket. */
+/* Reads and drops the input. True when nothing can come any more: FIN or a dead socket. */
 static bool drain(int fd)
 {
 	for (int i = 0; i < DROPS_MAX; i++) {
 		/*
-		 * MSG_TRUNC: TCP drops the octets without a copy. By the system call, since the thread sanitizer takes
-		 * two threads' recv into no memory at all for a race.
+		 * With MSG_TRUNC TCP drops the bytes without a copy. The system call is made
+		 * directly, because the thread sanitizer reports two threads' recv into no memory
+		 * at all as a race.
 		 */
 		ssize_t n = syscall(SYS_recvfrom, fd, NULL, (size_t)DROP_OCTETS,
 				    MSG_TRUNC | MSG_DONTWAIT, NULL, NULL);
@@ -61,7 +63,7 @@ static void release(struct aw_watch *w)
 	free(l);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void take_off(struct lingerer *l)
 {
 	TAILQ_REMOVE(&l->list->first, l, entry);
@@ -69,7 +71,7 @@ static void take_off(struct lingerer *l)
 	l->list = NULL;
 }
 
-/* Under the lock: nobody ends it before it is armed. */
+/* Arms the watch under the lock, so that no other thread ends the lingerer before. */
 static void put_on(struct list *list, struct lingerer *l)
 {
 	pthread_mutex_lock(&lock);
@@ -103,7 +105,7 @@ static void on_watch(struct aw_watch *w, uint32_t events)
 		aw_watch_remove(w);
 }
 
-/* The first one, where there are more than so many; or NULL. */
+/* Takes the first lingerer off the list when there are more than beyond; else NULL. */
 static struct lingerer *take_first(struct list *list, uint32_t beyond)
 {
 	struct lingerer *l = NULL;
@@ -188,8 +190,8 @@ static void forget(struct list *list)
 }
 
 /*
- * The watches stay in the child's table, dead and unreachable: their memory is not freed. Where the
- * child carries on, its table is in use, and they leave it.
+ * The watches stay in the child's table, dead and unreachable: their memory is not freed. A child
+ * that takes connections over goes on using its table, so there the watches are removed.
  */
 void aw_linger_fork_child(bool carries)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A listening socket and the connections it has accepted that have not sent a whole Request. All
-// of it runs on the progress thread but create and destroy. What a stranger sends ends at most his
-// own connection; how many strangers there are, and how long they take, is bounded.
+// A listening socket and the connections it has accepted that have not sent a whole Request. All of
+// it runs on the progress thread except create and destroy. Input of an unaccepted peer ends at
+// most its own connection; the number of these peers and their time are bounded.
 #include "net/listener.h"
 
 #include "net/addr.h"
@@ -20,9 +20,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPTS_MAX 64 /* a turn: leave others theirs */
+#define ACCEPTS_MAX 64 /* per turn, so that other watches have theirs */
 #define MS_NS UINT64_C(1000000)
-#define PAUSE_MS 100 /* when fds or memory are out: someone may give some back */
+#define PAUSE_MS 100 /* when fds or memory are out, until some may have been freed */
 
 struct half_open {
 	struct aw_listener *listener;
@@ -41,21 +41,25 @@ struct aw_listener {
 	void *arg;
 
 	pthread_mutex_t lock; /* guards what follows; no event runs under it */
-	bool closing; /* destroy owns what is half open, and accepts end */
+	/* aw_listener_destroy owns the half-open connections, and accepts have ended */
+	bool closing;
 	bool paused; /* the deadline runs */
-	bool crowded; /* for those who came just now: less if one of them goes */
+	bool crowded; /* paused for the newest connections; the pause ends when one of them goes */
 	uint32_t half_open_count;
 	TAILQ_HEAD(, half_open) half_open;
-	uint32_t telling; /* handlers of half-open connections at work */
+	uint32_t telling; /* events of half-open connections that run */
 	pthread_cond_t told;
 
-	/* the progress thread's */
-	uint32_t half_open_max; /* this turn */
+	/* only for the progress thread */
+	uint32_t half_open_max; /* of this turn */
 	uint64_t failed_count;
-	bool starved; /* said once, until an accept succeeds */
+	bool starved; /* the shortage is logged once, until an accept succeeds */
 };
 
-/* Those that accept; they share the files that strangers may have. Order: a number and no more. */
+/*
+ * Listeners that have a socket, which share the files that unaccepted peers may have. Relaxed: only
+ * the number matters.
+ */
 static _Atomic uint32_t accepting;
 
 uint32_t aw_listener_files(uint32_t part)
@@ -81,14 +85,17 @@ static void release(struct aw_watch *w)
 	free(l);
 }
 
-/* Under the lock: accepts go on exactly while nothing speaks against it. */
+/*
+ * Accepts go on exactly while the listener is neither closing nor paused. The caller holds the
+ * lock.
+ */
 static void set_events(struct aw_listener *l)
 {
 	if (!l->closing)
 		aw_watch_events(&l->watch, l->paused ? 0 : EPOLLIN);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void take_off(struct aw_listener *l, struct half_open *h)
 {
 	TAILQ_REMOVE(&l->half_open, h, entry);
@@ -99,7 +106,7 @@ static void take_off(struct aw_listener *l, struct half_open *h)
 	set_events(l);
 }
 
-/* Takes it out of the list, unless destroy has: then it is destroy's. */
+/* Takes h out of the list. False when aw_listener_destroy owns it. */
 static bool claim(struct half_open *h)
 {
 	struct aw_listener *l = h->listener;
@@ -147,9 +154,9 @@ static void on_half_open(void *arg, struct aw_conn *conn, enum aw_conn_event eve
 }
 
 /*
- * A client that behaves sends its Request at once: who has kept his back longest is the one to go,
- * so that strangers who stay silent cannot keep anybody out. NULL: of each there is input to read,
- * and this thread comes to it next.
+ * A client that behaves sends its Request at once, so the connection that has been silent longest
+ * is dropped, and silent peers cannot keep others out. NULL: every connection has input, and this
+ * thread reads it next.
  */
 static struct half_open *oldest_silent(struct aw_listener *l)
 {
@@ -176,8 +183,8 @@ static bool is_shortage(int err)
 }
 
 /*
- * Since when the peer says nothing, as far as TCP knows: it counts also where the connection waited in TCP's backlog, so
- * that a crowd of silent strangers there keeps nobody waiting who comes behind it.
+ * The time since when TCP has heard nothing from the peer. Time in TCP's backlog counts, so that
+ * many silent peers there do not delay the clients behind them.
  */
 static uint64_t silent_since(int fd)
 {
@@ -211,7 +218,10 @@ static int start_half_open(struct aw_listener *l, int fd)
 	return 0;
 }
 
-/* The connection was lost before it was taken: the next one may be there (accept(2)). */
+/*
+ * True when the connection was lost before it was accepted and the next one may be there
+ * (accept(2)).
+ */
 static bool is_passing(int err)
 {
 	switch (err) {
@@ -246,13 +256,13 @@ static void starve(struct aw_listener *l, int err)
 	pause_accepts(l, PAUSE_MS);
 }
 
-/* Many clients at once are no strangers: the next ones wait in TCP's backlog for so long. */
+/* Many clients at once are no attack: further ones wait in TCP's backlog for so long. */
 static bool is_young(const struct half_open *silent)
 {
 	return aw_now_ns() - silent->since_ns < aw_bounds.young_ms * MS_NS;
 }
 
-/* Out of files or memory: what a silent stranger holds is the next one's. False: nobody has any. */
+/* Files or memory are out: drops a silent connection. False: there is none. */
 static bool make_room(struct aw_listener *l)
 {
 	struct half_open *silent = oldest_silent(l);
@@ -262,7 +272,7 @@ static bool make_room(struct aw_listener *l)
 	return silent;
 }
 
-/* The next one; false when that is all for now. */
+/* Accepts the next connection; false when there is no more for now. */
 static bool accept_one(struct aw_listener *l)
 {
 	bool full = l->half_open_count >= l->half_open_max;
@@ -296,7 +306,7 @@ static bool accept_one(struct aw_listener *l)
 	return false;
 }
 
-/* Under the lock, as its callees; the half-open connections' events wait for this thread. */
+/* The caller holds the lock, so events of the half-open connections wait for this thread. */
 static void accept_some(struct aw_listener *l)
 {
 	l->half_open_max = aw_listener_files(AW_FILES_HALF_OPEN);
@@ -346,7 +356,7 @@ static void discard(struct aw_listener *l)
 	release(&l->watch);
 }
 
-/* Events want the lock, and so find *out written. */
+/* An event needs the lock, and so finds *out written. */
 static int begin(struct aw_listener *l, struct aw_listener **out)
 {
 	int err;
@@ -367,7 +377,7 @@ int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw
 
 	if (!l)
 		return ENOMEM;
-	/* What is accepted inherits them. */
+	/* Accepted sockets inherit these options. */
 	aw_conn_set_options(fd);
 	err = listen(fd, backlog) == 0 ? begin(l, out) : errno;
 	if (err)
@@ -399,7 +409,7 @@ int aw_listener_give(struct aw_listener *l, int fd)
 	return err;
 }
 
-/* Waits for the events under way; what is half open then has none to come but our own end. */
+/* Waits for the events that run. After that the half-open connections get no event but this end. */
 static void end_half_open(struct aw_listener *l, void (*end)(struct aw_conn *conn))
 {
 	struct half_open *h;

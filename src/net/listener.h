@@ -1,54 +1,69 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A listening TCP socket that turns connections into Requests. Bounds what strangers can hold. Or,
-// without a socket of its own, what turns connections that the program has made into Requests.
+// A listening TCP socket that turns connections into Requests, and bounds what unaccepted peers can
+// hold. A listener without a socket of its own turns connections that the program has made into
+// Requests.
 #ifndef NET_LISTENER_H
 #define NET_LISTENER_H
 
 #include "net/conn.h"
 
-/* Connections a listener without a whole Request, or AW_FILES_HALF_OPEN of net/bounds.h; then the oldest go. */
+/*
+ * Connections of a listener without a whole Request; AW_FILES_HALF_OPEN of net/bounds.h may allow
+ * fewer. Beyond that the oldest are dropped.
+ */
 #define AW_HALF_OPEN_MAX 1024
 /*
- * But none that has been silent for less, in TCP's backlog or here: the Request of a client may have been lost
- * once, which its TCP finds out after 200 ms (Linux's least retransmission time-out), and its threads and
- * this process's have to come to run.
+ * No connection is dropped that has been silent for less, in TCP's backlog or here: the client's
+ * Request may have been lost once, which its TCP finds out after 200 ms (Linux's least
+ * retransmission time-out), and the client's threads and this process's need time to run.
  */
 #define AW_HALF_OPEN_YOUNG_MS 250
 
 struct aw_listener;
 
 /*
- * Listens on fd (bound, non-blocking, the listener's from here on success). fn gets REQUEST events of
- * new conns, which are fn's from then on; local is what to negotiate against. 0, ENOMEM,
- * or listen(2)'s error (EADDRINUSE).
+ * Listens on fd (bound, non-blocking), which the listener owns on success. fn gets REQUEST events
+ * of new conns, which fn owns from then on; local is what to negotiate against. 0, ENOMEM, or
+ * listen(2)'s error (EADDRINUSE).
  */
 int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw_conn_fn *fn,
 		       void *arg, struct aw_listener **listener);
 
 /*
- * The same without a socket: all its connections come by aw_listener_give, which are as many as the
- * program has fds. fn also gets FAILED of those that send no Request, with a conn to be destroyed. 0,
- * ENOMEM, or what aw_watch_add says.
+ * As aw_listener_create, without a socket: all its connections come by aw_listener_give, at most as
+ * many as the program has fds. fn also gets FAILED of connections that send no Request, with a conn
+ * that fn destroys. 0, ENOMEM, or aw_watch_add's error.
  */
 int aw_listener_create_given(const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
 			     struct aw_listener **listener);
 
 /*
- * fd is a connected, non-blocking TCP socket, the listener's from here on success. One event of it
- * follows. 0, ENOMEM, or what aw_watch_add says.
+ * Gives the listener fd, a connected, non-blocking TCP socket, which it owns on success. One event
+ * of the connection follows. 0, ENOMEM, or aw_watch_add's error.
  */
 int aw_listener_give(struct aw_listener *listener, int fd);
 
-/* One part of so many of the process's files (net/bounds.h), for each of the listeners that have a socket. */
+/*
+ * Each listener's share of that part of the process's files (net/bounds.h), among listeners that
+ * have a socket.
+ */
 uint32_t aw_listener_files(uint32_t part);
 
-/* For net/engine.c, in the child of a fork that does not carry: it has no listener yet. */
+/*
+ * For net/engine.c, in the child of a fork that takes no connections over: it has no listener yet.
+ */
 void aw_listener_fork_child(void);
 
-/* Closes it and its half-open connections; no event comes after it returned. Not from an event. */
+/*
+ * Closes the listener and its half-open connections; no event runs after it has returned. Not to be
+ * called from an event.
+ */
 void aw_listener_destroy(struct aw_listener *listener);
 
-/* The same without a word to anybody: the other process has them, too. The progress thread is held. */
+/*
+ * As aw_listener_destroy, but sends nothing: another process has the connections too. The caller
+ * holds the progress thread.
+ */
 void aw_listener_forget(struct aw_listener *listener);
 
 #endif

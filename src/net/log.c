@@ -25,7 +25,7 @@ enum {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static enum aw_log_level level_now = AW_LOG_ERROR;
 
-/* A line that is too long is cut; a newline always ends it. */
+/* Cuts a line that is too long; a newline always ends it. */
 static void put_line(enum aw_log_level level, const char *format, va_list args)
 {
 	char line[LINE_MAX_OCTETS];
@@ -38,7 +38,7 @@ static void put_line(enum aw_log_level level, const char *format, va_list args)
 		len = sizeof(line) - 1;
 	line[len++] = '\n';
 	written = write(STDERR_FILENO, line, len);
-	(void)written; /* nowhere to tell it */
+	(void)written; /* a failure cannot be reported anywhere */
 }
 
 __attribute__((format(printf, 2, 3))) static void say(enum aw_log_level level, const char *format,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// While octets are under way anywhere, the progress thread asks TCP now and then what it has heard.
+// While any QP has bytes under way, the progress thread reads now and then when TCP last heard from
+// the peer.
 #include "net/lost.h"
 
 #include "net/bounds.h"
@@ -12,27 +13,33 @@
 #include <sys/socket.h>
 
 #define MS_NS UINT64_C(1000000)
-/* Looks in the time that a peer has: it is found out later by three sixteenths at the most. */
+/*
+ * Looks during the time that a peer has: a loss is found three sixteenths of that time late at the
+ * most.
+ */
 #define LOOKS 16
 
-static _Atomic bool sent; /* something was, or is under way, since the last look began */
+static _Atomic bool sent; /* bytes were sent, or are under way, since the last look began */
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
-static uint64_t look_ns; /* the progress thread's: when to look next; 0: not by time */
+static uint64_t look_ns; /* only for the progress thread: the time of the next look; 0: none */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Since when TCP has heard nothing of the peer. Octets of the peer's need not acknowledge any. */
+/*
+ * The time for which TCP has heard nothing from the peer. Bytes from the peer count, though they
+ * need not acknowledge any.
+ */
 static uint64_t silent_ns(const struct tcp_info *info)
 {
 	return min_u64(info->tcpi_last_ack_recv, info->tcpi_last_data_recv) * MS_NS;
 }
 
 /*
- * Whether TCP has asked and had no answer: by a probe of the closed window, or by octets after what it heard last.
- * Between two probes that are answered there may be two minutes.
+ * True when TCP has asked and had no answer: it has probed a closed window, or has sent bytes after
+ * it last heard from the peer. Between two answered probes there may be two minutes.
  */
 static bool is_unanswered(const struct tcp_info *info)
 {
@@ -46,15 +53,16 @@ static bool has_under_way(const struct aw_uqp *qp, const struct tcp_info *info)
 }
 
 /*
- * A look's time more than lost_ms: TCP's longest pause between two probes is two minutes as well (TCP_RTO_MAX). Where one
- * was lost on its way, the next one and its answer have that time.
+ * A look's interval longer than lost_ms: TCP's longest pause between two probes is two minutes as
+ * well (TCP_RTO_MAX). When one probe is lost on its way, the interval is left for the next one and
+ * its answer.
  */
 static uint64_t patience_ns(void)
 {
 	return aw_bounds.lost_ms * MS_NS + aw_bounds.lost_ms * MS_NS / LOOKS;
 }
 
-/* From the first look on at which the peer owed an answer, and as long as none has come. */
+/* The time runs from the first look at which an answer was due, for as long as none has come. */
 static bool is_lost(struct aw_uqp *qp, const struct tcp_info *info)
 {
 	uint64_t now = aw_now_ns();
@@ -85,8 +93,8 @@ static void look_at(struct aw_uqp *qp)
 }
 
 /*
- * Who transmits while this runs has either set `sent` again, or had the QP's lock before. Another tick's kick may
- * bring it here early.
+ * A thread that transmits meanwhile has either set `sent` again, or had the QP's lock before the
+ * look. The kick of another tick may run this one before its time.
  */
 static uint64_t tick(uint64_t now_ns)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The kernel is asked mapping by mapping, not page by page: of 1 GiB that a program has never touched, a look at
-// each page would take a tenth of a second, and fill what is shared.
+// The check asks the kernel mapping by mapping, not page by page: for 1 GiB that a program has
+// never touched, a look at each page would take a tenth of a second, and would allocate pages of
+// shared memory.
 #include "net/mapping.h"
 
 #include <errno.h>
@@ -9,16 +10,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* struct procmap_query and its numbers of linux/fs.h, which is newer than many systems' headers. */
+/*
+ * struct procmap_query and its constants, from linux/fs.h, which is newer than many systems'
+ * headers.
+ */
 struct query {
 	uint64_t size;
 	uint64_t flags;
 	uint64_t addr;
-	uint64_t start, end; /* from here on: of the mapping that was found */
+	uint64_t start, end; /* from here on results: of the mapping that was found */
 	uint64_t vma_flags;
 	uint64_t page_size;
 	uint64_t offset;
-	uint64_t inode; /* 0: no file's */
+	uint64_t inode; /* 0: not a file's */
 	uint32_t dev[2];
 	uint32_t name_size, build_id_size;
 	uint64_t name_addr, build_id_addr;
@@ -56,7 +60,9 @@ bool aw_mapping_reach(const uint8_t *at, size_t len, bool write)
 	return populate(at, len, write) || !aw_mapping_can_tell();
 }
 
-/* Of a file's mapping only the last page need be looked at: no other lies further behind the file's end. */
+/*
+ * Checks only the last page of a file's mapping: no other page lies further behind the file's end.
+ */
 static int check_piece(const struct query *q, uintptr_t last, bool write)
 {
 	if (q->inode == 0)
@@ -64,7 +70,7 @@ static int check_piece(const struct query *q, uintptr_t last, bool write)
 	return aw_mapping_reach((const uint8_t *)last, 1, write) ? 0 : EFAULT;
 }
 
-/* One mapping after the other. ENOTTY: the kernel does not know the question. */
+/* Checks one mapping after the other. ENOTTY: the kernel does not know the ioctl. */
 static int check_mappings(int maps, uintptr_t at, uintptr_t last, bool write)
 {
 	for (;;) {
@@ -84,12 +90,15 @@ static int check_mappings(int maps, uintptr_t at, uintptr_t last, bool write)
 	}
 }
 
-/* Touching every page of a large region would pin its memory in all but name. */
+/* Touching every page of a large region would in effect pin its memory. */
 static int check_ends(const uint8_t *at, size_t len, bool write)
 {
 	uintptr_t first = page_of((uintptr_t)at), last = page_of((uintptr_t)at + len - 1);
 
-	/* Writes nothing back; it only walks the mappings and fails with ENOMEM on a hole. */
+	/*
+	 * msync writes nothing back here; it only walks the mappings and fails with ENOMEM on a
+	 * hole.
+	 */
 	if (msync((void *)first, last - first + 1, MS_ASYNC) != 0)
 		return EFAULT;
 	return aw_mapping_reach(at, 1, write) && aw_mapping_reach(at + len - 1, 1, write) ? 0
@@ -102,7 +111,7 @@ int aw_mapping_check(const uint8_t *at, size_t len, bool write)
 
 	if (len == 0)
 		return 0;
-	/* A descriptor that is kept would tell of the parent's memory after a fork. */
+	/* Opened for each check: after a fork, a kept fd would show the parent's memory. */
 	maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	if (maps >= 0) {
 		err = check_mappings(maps, (uintptr_t)at, (uintptr_t)at + len - 1, write);

@@ -14,7 +14,7 @@ int aw_mem_get(struct aw_mem *mem, const struct aw_mem_source *source, enum aw_m
 		source = NULL;
 		at = calloc(1, size);
 	} else if (at) {
-		/* An allocator should, but not every one does. */
+		/* The program's allocator should return zeros, but not every one does. */
 		memset(at, 0, size);
 	}
 	if (!at)

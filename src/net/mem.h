@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The memory of a queue: the heap's, or what the program's allocator gives (a parent domain's).
+// A queue's memory: from the heap, or from the program's allocator (a parent domain's).
 #ifndef NET_MEM_H
 #define NET_MEM_H
 
 #include <stddef.h>
 
 #define AW_MEM_ALIGN 64
-#define AW_MEM_DEFAULT ((void *)-1) /* what an allocator returns for: take the heap's */
+#define AW_MEM_DEFAULT ((void *)-1) /* an allocator returns it to have the heap used */
 
 enum aw_mem_kind {
 	AW_MEM_QP,
@@ -23,11 +23,11 @@ struct aw_mem_source {
 
 struct aw_mem {
 	void *at;
-	const struct aw_mem_source *source; /* NULL: the heap's */
+	const struct aw_mem_source *source; /* NULL: the heap */
 	enum aw_mem_kind kind;
 };
 
-/* size octets of zeros. source may be NULL, and must outlive mem. 0 or ENOMEM. */
+/* Gets size zeroed bytes. source may be NULL, and must outlive mem. 0 or ENOMEM. */
 int aw_mem_get(struct aw_mem *mem, const struct aw_mem_source *source, enum aw_mem_kind kind,
 	       size_t size);
 void aw_mem_put(const struct aw_mem *mem);

@@ -63,7 +63,7 @@ static uint32_t handle_of(uint32_t stag)
 	return aw_stag_unscramble(&secret, stag >> AW_STAG_KEY_BITS);
 }
 
-/* Neither addresses nor tagged offsets wrap, nor do the addresses of whole pages. */
+/* EINVAL when addresses, tagged offsets or the addresses of whole pages wrap. */
 static int check_range(const struct aw_mr *mr)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end;
@@ -142,7 +142,7 @@ void aw_mr_put(const struct aw_mr *mr)
 	aw_table_put(&table, handle_of(mr->stag));
 }
 
-/* STags 0 and 1 go onto the wire in zero-length operations, and so are nobody's. */
+/* STags 0 and 1 go onto the wire in zero-length operations, so they are never given out. */
 static uint32_t reserve(void)
 {
 	uint32_t handle = aw_table_reserve(&table), next;
@@ -182,7 +182,7 @@ int aw_stag_rekey(uint32_t stag, uint32_t *fresh)
 
 	if (getentropy(&random, sizeof(random)) != 0)
 		return EIO;
-	/* 1 to AW_STAG_KEY_MASK further on: any key but this one. */
+	/* Adding 1 to AW_STAG_KEY_MASK gives any key but the current one. */
 	*fresh = aw_stag_with_key(stag, stag + 1 + random % AW_STAG_KEY_MASK);
 	return 0;
 }

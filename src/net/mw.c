@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Memory windows. A bound one is published as an MR of its own, so that placing through it costs
-// what placing into an MR does. A binding ends in two steps: no look-up finds it, which takes no
-// waiting; and nobody holds it, which whoever changes or frees it waits for. Whoever holds one is
-// in the midst of a copy and waits for nobody.
+// Memory windows. A bound window is published as an MR of its own, so that placing through it costs
+// as much as placing into an MR. A binding ends in two steps: first no look-up finds it, which
+// needs no wait; then no thread holds it, which a thread that changes or frees the binding waits
+// for. A thread that holds a binding is copying, and waits for no other thread.
 #include "net/mw.h"
 
 #include "net/engine.h"
@@ -19,7 +19,10 @@
 
 static struct aw_table table;
 static struct aw_once once = AW_ONCE_INIT;
-/* Guards every binding: what it is to, how many an MR has, which a QP has. The innermost lock. */
+/*
+ * Guards every binding: its MR, the number of bindings of an MR, and the list of a QP's bindings.
+ * The innermost lock.
+ */
 static pthread_mutex_t bindings_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool mr_allows(const struct aw_mr *mr, const void *pd, const struct aw_swqe *wqe);
@@ -97,7 +100,7 @@ free_mw:
 
 void aw_mw_destroy(struct aw_mw *mw)
 {
-	/* No bind of it is under way behind this. */
+	/* After this no bind of mw runs. */
 	aw_table_remove_wait(&table, mw->handle);
 	unbind(mw);
 	aw_stag_cancel(mw->stag);
@@ -132,7 +135,7 @@ static bool bind(struct aw_mw *mw, struct aw_uqp *qp, const struct aw_swqe *wqe)
 
 enum aw_wc_status aw_mw_bind(struct aw_uqp *qp, const struct aw_swqe *wqe)
 {
-	/* The WR may have waited for longer than the window lived. */
+	/* The WR may have waited until after the window was destroyed. */
 	struct aw_mw *mw = aw_table_get(&table, (uint32_t)wqe->swap);
 	bool bound = false;
 
@@ -152,7 +155,7 @@ static enum aw_error may_invalidate(const struct aw_mr *mr, const struct aw_uqp 
 	return mr->qp ? AW_OK : AW_E_RDMAP_CANNOT_INVALIDATE;
 }
 
-/* The binding that mr is; false when it has just ended otherwise. */
+/* Ends the binding that mr is; false when it has just ended otherwise. */
 static bool end_binding(struct aw_mr *mr)
 {
 	struct aw_mw *mw = (void *)((char *)mr - offsetof(struct aw_mw, mr));
@@ -160,7 +163,9 @@ static bool end_binding(struct aw_mr *mr)
 
 	pthread_mutex_lock(&bindings_lock);
 	parent = hide_locked(mw);
-	/* Only the QP whose lock the caller has could be placing: the memory is free already. */
+	/*
+	 * Only the QP whose lock the caller holds could be placing, so the memory is free already.
+	 */
 	if (parent)
 		parent->windows--;
 	pthread_mutex_unlock(&bindings_lock);
@@ -224,7 +229,10 @@ static void unbind(struct aw_mw *mw)
 		parent_put(parent);
 }
 
-/* Takes parent for mw instead of *old, which the caller puts once nobody places there through mw. */
+/*
+ * Takes parent for mw instead of *old, which the caller releases once no thread places there
+ * through mw.
+ */
 static bool claim(struct aw_mw *mw, struct aw_uqp *qp, struct aw_mr *parent, struct aw_mr **old)
 {
 	bool allowed;
@@ -267,7 +275,7 @@ static bool rebind(struct aw_mw *mw, struct aw_uqp *qp, struct aw_mr *parent,
 	return true;
 }
 
-/* From now on no look-up finds the binding. Returns what it was to, or NULL. */
+/* Hides the binding from look-ups. Returns the MR that it was bound to, or NULL. */
 static struct aw_mr *hide_locked(struct aw_mw *mw)
 {
 	struct aw_mr *parent = mw->parent;
@@ -281,7 +289,7 @@ static struct aw_mr *hide_locked(struct aw_mw *mw)
 	return parent;
 }
 
-/* Waits until nobody holds the binding that was hidden. */
+/* Waits until no thread holds the hidden binding. */
 static void withdraw(struct aw_mw *mw)
 {
 	if (mw->published)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A memory window: an STag that a program binds to a part of an MR by a WR, and anew as often as it
-// likes. It keeps the STag's index, each binding has its own key. Type 1 serves every QP of the PD;
-// type 2 only the QP that bound it, and it alone can be invalidated (RFC 5040 5.3).
+// A memory window: an STag that a program binds to a part of an MR by a WR, as often as it likes.
+// The window keeps the STag's index; each binding has its own key. Type 1 serves every QP of the
+// PD. Type 2 serves only the QP that bound it, and only type 2 can be invalidated (RFC 5040 5.3).
 #ifndef NET_MW_H
 #define NET_MW_H
 
@@ -19,41 +19,45 @@ struct aw_uqp;
 struct aw_mw {
 	/* fixed after create */
 	uint32_t handle;
-	uint32_t stag; /* its index; the key is the first one */
+	uint32_t stag; /* the window's index, with the first key */
 	bool type2;
 	const void *pd;
 
 	pthread_mutex_t lock; /* held around a bind; guards what follows */
-	bool published; /* mr, since it was last withdrawn */
+	bool published; /* mr has been published since it was last withdrawn */
 	struct aw_mr mr; /* the binding; changes only while no look-up finds it */
 
 	/* guarded by mw.c's lock */
-	struct aw_mr *parent; /* what it is bound to, or NULL */
-	LIST_ENTRY(aw_mw) entry; /* bound type 2: among its QP's */
+	struct aw_mr *parent; /* the MR that it is bound to, or NULL */
+	LIST_ENTRY(aw_mw) entry; /* bound type 2: in its QP's list */
 };
 
 LIST_HEAD(aw_mw_list, aw_mw);
 
-/* Not bound. 0, ENOMEM (AW_MW_MAX of them, or memory), EIO (no randomness). */
+/*
+ * Creates a window that is not bound. 0, ENOMEM (AW_MW_MAX of them, or memory), EIO (no
+ * randomness).
+ */
 int aw_mw_create(const void *pd, bool type2, struct aw_mw **mw);
 
-/* Unbinds it. When this returns nobody places through it any more. */
+/* Unbinds and frees mw. When this returns no thread places through it any more. */
 void aw_mw_destroy(struct aw_mw *mw);
 
 /*
- * As struct aw_ops.bind, with the lock of qp held; wqe->swap is the window's handle. Of a type 1
- * window the binding before is dead when this returns, and length 0 is no new one. A bound window
- * of type 2 is refused, and so is its length 0: it ends by invalidation (IBTA o10-37.2.40).
+ * As struct aw_ops.bind, with the lock of qp held; wqe->swap is the window's handle. A type 1
+ * window's previous binding is dead when this returns, and length 0 makes no new one. A bind of a
+ * bound type 2 window is refused, as is one of length 0: its binding ends by invalidation (IBTA
+ * o10-37.2.40).
  */
 enum aw_wc_status aw_mw_bind(struct aw_uqp *qp, const struct aw_swqe *wqe);
 
 /* As struct aw_ops.invalidate, with the lock of qp held. */
 enum aw_error aw_mw_invalidate(struct aw_uqp *qp, uint32_t stag);
 
-/* Ends the bindings of type 2 that belong to qp, on whose stream nothing is placed any more. */
+/* Ends the type 2 bindings of qp, on whose stream nothing is placed any more. */
 void aw_mw_forget_qp(struct aw_uqp *qp);
 
-/* Before mr is removed: false when windows are bound to it; else none will be. */
+/* Called before mr is removed. False when windows are bound to it; after true none can be bound. */
 bool aw_mw_forbid(struct aw_mr *mr) AW_MUST_USE;
 
 #endif

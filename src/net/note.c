@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The note. Who is killed leaves it as it was last: between two stores it says that nothing rests.
+// Writes the note. A process that is killed between two stores leaves a note that the stream does
+// not rest.
 #include "net/note.h"
 
 #include "net/crc.h"
@@ -18,7 +19,10 @@ void aw_note_stir(struct aw_uqp *qp)
 	atomic_store_explicit(&qp->note->rests, 0, memory_order_seq_cst);
 }
 
-/* Markers depend on where an FPDU lies: such a stream never rests. Nor does one that goes through memory. */
+/*
+ * A stream with markers never rests, because markers depend on an FPDU's position. A stream through
+ * memory never rests either.
+ */
 static bool rests(const struct aw_uqp *qp)
 {
 	const struct aw_qp *core = &qp->core;

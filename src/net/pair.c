@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The order of two ends is that of their GIDs as octets, then of their QPNs: every pair of ends has
-// one, and nobody has to agree on anything first (as BGP does, RFC 4271 6.8).
+// Two ends are ordered by their GIDs as bytes, then by their QPNs: every pair of ends has an order,
+// and the ends need not agree on anything first (as in BGP, RFC 4271 6.8).
 #include "net/pair.h"
 
 #include <arpa/inet.h>
@@ -89,7 +89,7 @@ enum aw_pair_verdict aw_pair_judge(enum aw_pair_phase phase, const struct aw_pai
 	case AW_PAIR_UNTOLD:
 	case AW_PAIR_JOINED:
 	case AW_PAIR_OVER:
-		/* The peer may be ahead: it was reset, and this end will be. */
+		/* The peer may be ahead: its QP was reset, and this end's will be. */
 		return AW_PAIR_HOLD;
 	case AW_PAIR_WAITING:
 	case AW_PAIR_CALLING:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Rules of connections between two QPs of the roce persona: who calls first, whether a Request is of
-// the peer that the program named, and which of two connections stays. Pure.
+// The rules of connections between two QPs of the roce persona: which end calls first, whether a
+// Request is from the peer that the program named, and which of two connections stays. No state.
 #ifndef NET_PAIR_H
 #define NET_PAIR_H
 
@@ -15,7 +15,7 @@ struct aw_pair_end {
 	uint32_t qpn;
 };
 
-/* What the program told a QP. */
+/* The two ends that the program named for a QP. */
 struct aw_pair {
 	struct aw_pair_end local, remote;
 };
@@ -23,7 +23,7 @@ struct aw_pair {
 /* How far a QP is in connecting. */
 enum aw_pair_phase {
 	AW_PAIR_UNTOLD, /* RESET or INIT: no peer is named yet */
-	AW_PAIR_WAITING, /* for the peer's Request, or for the time to call */
+	AW_PAIR_WAITING, /* waits for the peer's Request, or until it is time to call */
 	AW_PAIR_CALLING, /* TCP's handshake with the peer has not ended */
 	AW_PAIR_ASKED, /* our Request is under way */
 	AW_PAIR_JOINED, /* connected, or was until the peer left */
@@ -32,36 +32,36 @@ enum aw_pair_phase {
 
 enum aw_pair_verdict {
 	AW_PAIR_ACCEPT, /* a call of our own is given up */
-	AW_PAIR_HOLD, /* it may be for what the QP does next */
-	AW_PAIR_REJECT, /* with the answer that aw_pair_match gives */
+	AW_PAIR_HOLD, /* the Request may be for what the QP does next */
+	AW_PAIR_REJECT, /* with the reason that aw_pair_match gives */
 };
 
-/* The GIDs are of the two families; LIDs of this host stand for the loopback address. */
+/* The GID of a loopback address, which stands for the LIDs of this host. */
 void aw_pair_loopback_gid(uint8_t gid[GID_LEN]);
 
 /* The address and the TCP port that lead to an end; port 0: the address alone. */
 void aw_pair_address(const struct aw_pair_end *end, uint16_t port, struct sockaddr_storage *addr);
 
 /*
- * The end that calls at once; the other one waits for a moment. When both have called all the same, the
- * connection that this end made is the one that stays. Both ends come to the same.
+ * True for the end that calls at once; the other end waits for a moment. When both have called all
+ * the same, the connection that this end made stays. Both ends compute the same result.
  */
 bool aw_pair_is_caller(const struct aw_pair *told);
 
-/* A QP connected to itself. */
+/* True for a QP that is connected to itself. */
 bool aw_pair_is_self(const struct aw_pair *told);
 
-/* Whether request comes from the address that it names. */
+/* True when request comes from the address that it names. */
 bool aw_pair_is_from(const struct pair *request, const struct sockaddr_storage *peer);
 
-/* PAIR_OK, or why a Request is not of the peer that the program named. */
+/* PAIR_OK, or why a Request is not from the peer that the program named. */
 enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *request);
 
-/* What becomes of a Request that comes from where it says. */
+/* The decision on a Request that comes from the address that it names. */
 enum aw_pair_verdict aw_pair_judge(enum aw_pair_phase phase, const struct aw_pair *told,
 				   const struct pair *request);
 
-/* Whether the incarnation a is later than b: they wrap. */
+/* True when the incarnation a is later than b: incarnations wrap. */
 static inline bool aw_pair_is_later(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) > 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The grammar of ANYWARP_MPA. It is strict: a word that would have no effect is an error, since
-// who sets up one end of a link by it has to rely on what it says.
+// The grammar of ANYWARP_MPA. It is strict: a word that would have no effect is an error, because a
+// user who sets up one end of a link has to be able to rely on the list.
 #include "net/policy.h"
 
 #include "wire/mpa.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define QUOTE_MAX 32 /* octets of the user's text that an error repeats */
+#define QUOTE_MAX 32 /* bytes of the user's text that an error repeats */
 
 /* A borrowed part of the list. */
 struct text {
@@ -107,7 +107,7 @@ static bool equals(struct text text, const char *word)
 	return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
 }
 
-/* Takes the part before the separator off rest, and the separator with it. */
+/* Takes the part before the separator, and the separator, off rest. */
 static struct text cut(struct text *rest, char separator)
 {
 	const char *end = memchr(rest->at, separator, rest->len);
@@ -119,7 +119,7 @@ static struct text cut(struct text *rest, char separator)
 	return part;
 }
 
-/* "'item': ", cut to a length and to what a terminal can take. */
+/* Writes "'item': ", cut to a length and to what a terminal can show. */
 static size_t quote(struct text item, char *why)
 {
 	size_t len = item.len < QUOTE_MAX ? item.len : QUOTE_MAX;
@@ -131,7 +131,7 @@ static size_t quote(struct text item, char *why)
 	return at + (size_t)sprintf(why + at, "%s': ", len < item.len ? "..." : "");
 }
 
-/* Writes the error of item. Always false. */
+/* Writes the error of item. Returns false. */
 __attribute__((format(printf, 3, 4))) static bool refuse(char *why, struct text item,
 							 const char *format, ...)
 {
@@ -162,7 +162,7 @@ static const struct word *find_word(const struct word *words, struct text text)
 	return NULL;
 }
 
-/* One word, or several joined with '+', none of them twice. */
+/* Reads one word, or several joined with '+', none of them twice. */
 static bool read_value(enum key key, struct text text, uint8_t *value)
 {
 	bool more = true;
@@ -200,7 +200,7 @@ static bool read_item(struct text item, struct values *values, char *why)
 	return true;
 }
 
-/* Revision 1 has no place in its frames for what only RFC 6581 can say. */
+/* Frames of revision 1 have no place for the settings of RFC 6581. */
 static bool check_revision(const struct values *values, char *why)
 {
 	static const enum key enhanced[] = { P2P, EXTENSIONS, RTR };
@@ -230,7 +230,7 @@ bool aw_policy_parse(const char *list, struct aw_policy *policy, char *why)
 
 		if (!read_item(item, &values, why))
 			return false;
-		more = item.len < before; /* behind a comma another item is due */
+		more = item.len < before; /* after a comma another item is due */
 	}
 	if (!check_revision(&values, why))
 		return false;
@@ -260,7 +260,7 @@ static size_t print_value(enum key key, uint8_t value, char *text)
 	return at;
 }
 
-/* What revision 1 cannot say is left out, so that the text can be read back. */
+/* False for settings that revision 1 cannot express, so that the text can be read back. */
 static bool is_said(enum key key, const struct values *values)
 {
 	bool enhanced = key == P2P || key == RTR || key == EXTENSIONS;

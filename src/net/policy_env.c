@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// ANYWARP_MPA and ANYWARP_HOST_PATH, read once a process. What is wrong fails every connection: a user who asked
-// for something must not get something else.
+// ANYWARP_MPA and ANYWARP_HOST_PATH, read once a process. An error in them fails every connection:
+// a user who asked for something must not get something else.
 #include "net/policy_env.h"
 
 #include "net/log.h"

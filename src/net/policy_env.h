@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The process's MPA policy and host path, from the environment to what start-up is told.
+// The process's MPA policy and host path, read from the environment for start-up.
 #ifndef NET_POLICY_ENV_H
 #define NET_POLICY_ENV_H
 
@@ -8,12 +8,12 @@
 #define AW_HOST_PATH_ENV "ANYWARP_HOST_PATH" /* on, or off */
 
 /*
- * What ANYWARP_MPA and ANYWARP_HOST_PATH say, read on the first call. 0 with local's policy written and its ird
- * and ord left alone, or EINVAL: one of them is wrong, which was logged once.
+ * Reads ANYWARP_MPA and ANYWARP_HOST_PATH on the first call. 0 with local's policy written and its
+ * ird and ord left alone, or EINVAL: one of the two is wrong, which was logged once.
  */
 int aw_policy_local(struct aw_mpa_local *local);
 
-/* The same without a result, for calls that must not begin what cannot go on. */
+/* The same check without a result, for calls that must not begin what would fail later. */
 int aw_policy_check(void);
 
 #endif

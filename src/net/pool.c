@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Free lists, last in first out, so that what is handed out is warm in the cache.
+// Free lists, last in first out, so that a buffer that is handed out is warm in the cache.
 #include "net/pool.h"
 
 #include "net/guard.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEP_MAX 16 /* of each kind; beyond that they go back to the heap */
+#define KEEP_MAX 16 /* of each kind; more are freed */
 
 _Static_assert(AW_STAGE_OCTETS >= 2 * FPDU_MAX, "a stage holds a whole FPDU behind a partial one");
 _Static_assert(AW_STAGE_COPY_MAX < FPDU_MAX, "a stage that is not copied holds any FPDU");
@@ -100,7 +100,7 @@ void aw_stage_put(struct aw_stage *stage)
 		free(stage);
 }
 
-/* Moves what waits from one stage to another. */
+/* Moves the waiting bytes from one stage to another. */
 static struct aw_stage *move_rest(struct aw_stage *to, struct aw_stage *from)
 {
 	to->len = from->len;
@@ -118,7 +118,7 @@ static bool has_places(void)
 	return has;
 }
 
-/* While places are left, a large one is not worth the copy. */
+/* While large stages are left, emptying one is not worth the copy. */
 struct aw_stage *aw_stage_keep(struct aw_stage *stage)
 {
 	struct aw_stage *tight;
@@ -159,7 +159,7 @@ struct aw_batch *aw_batch_get(void)
 	return batch;
 }
 
-/* NULL: one that could not be made. */
+/* NULL: takes back the count of a batch that could not be made. */
 void aw_batch_put(struct aw_batch *batch)
 {
 	pthread_mutex_lock(&lock);
@@ -208,7 +208,7 @@ static bool overlaps(const struct aw_iov *iov, const void *start, size_t len)
 	return p < other ? other - p < iov->len && len > 0 : p - other < len;
 }
 
-/* The arena's first free octet. */
+/* The arena's first free byte. */
 static uint8_t *arena_end(struct aw_batch *batch)
 {
 	uint8_t *end = batch->arena;
@@ -222,7 +222,7 @@ static uint8_t *arena_end(struct aw_batch *batch)
 	return end;
 }
 
-/* The arena has the room: it could hold every octet of a batch. */
+/* The arena has the room: it could hold every byte of a batch. */
 void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len)
 {
 	uint8_t *end = arena_end(batch);
@@ -233,7 +233,7 @@ void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len)
 		if (in_arena(batch, iov) || !overlaps(iov, start, len))
 			continue;
 		assert(iov->len <= (size_t)(batch->arena + sizeof(batch->arena) - end));
-		/* Where it is gone already the socket will say so. */
+		/* When the memory is gone already, the socket's send will fail. */
 		if (!aw_guard_gather(end, iov->base, iov->len))
 			continue;
 		iov->base = end;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define TRIES_MAX 64 /* the kernel proposes a TCP port each time */
-#define BACKLOG 1024 /* a thousand QPs of one peer may be walked at once */
+#define BACKLOG 1024 /* a thousand QPs of one peer may call at the same time */
 
 struct number {
 	bool taken;
@@ -34,8 +34,8 @@ struct port {
 	/* guarded by lock */
 	TAILQ_ENTRY(port) entry;
 	uint32_t taken;
-	uint32_t
-		next; /* where the search for a free number starts: the one given back last rests longest */
+	/* where the search for a free number starts, so that a number given back is reused last */
+	uint32_t next;
 	struct number numbers[AW_QPN_OF_PORT];
 };
 
@@ -57,7 +57,7 @@ static uint32_t number_take(struct port *port, uint32_t handle)
 	return (uint32_t)port->port << AW_QPN_INDEX_BITS | index;
 }
 
-/* One of this process that has a number left, or NULL. */
+/* A port of this process that has a number left, or NULL. */
 static struct port *port_with_room(void)
 {
 	struct port *port;
@@ -160,7 +160,10 @@ void aw_qpn_fork_done(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* To any address, of both families where there are both. port: 0 for any, which is then told. */
+/*
+ * Binds a socket to any address, of both families where the host has both. *port: 0 for any port,
+ * whose number is then written.
+ */
 static int bind_any(int type, int family, uint16_t *port)
 {
 	int fd = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -184,7 +187,7 @@ static int bind_any(int type, int family, uint16_t *port)
 	return -err;
 }
 
-/* Two sockets of one number. 0, or an errno; EADDRINUSE: another try may do. */
+/* Binds two sockets with one number. 0, or an errno; after EADDRINUSE another try may succeed. */
 static int bind_both(int family, struct port *port)
 {
 	port->port = 0;
@@ -198,7 +201,7 @@ static int bind_both(int family, struct port *port)
 	return -port->udp_fd;
 }
 
-/* A host may have been set up without IPv6. */
+/* A host may be without IPv6. */
 static int bind_some(struct port *port)
 {
 	int err = EADDRINUSE;

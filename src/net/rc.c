@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A QP's connecting: what the program tells it, and what is due by the clock. Connections that are
-// given up are destroyed with the lock given back.
+// A QP's connecting: the calls of the program, and what is due by the clock. Connections that are
+// given up are destroyed after the lock has been released.
 #include "net/rc_impl.h"
 
 #include "net/addr.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #define MS_NS UINT64_C(1000000)
-#define SOON_MS 1 /* the soonest that the progress thread can be asked for */
+#define SOON_MS 1 /* the shortest deadline of the progress thread */
 
 static _Atomic uint32_t incarnations;
 
@@ -109,7 +109,7 @@ void aw_rc_look(struct aw_rc *rc, struct aw_rc_litter *litter)
 	aw_rc_drop_call(rc, litter);
 }
 
-/* The QP's streams are made here from now on, and what is posted waits for the first one. */
+/* From now on the QP's streams are made by its rc, and posts wait for the first one. */
 static void mark_qp(struct aw_rc *rc)
 {
 	struct aw_uqp *qp = rc->qp;
@@ -145,7 +145,7 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 	rc->told = *told;
 	rc->ord = AW_RD_MAX;
 	rc->calls = 0;
-	/* Order: a number and no more. */
+	/* Relaxed: only the number matters. */
 	rc->incarnation = atomic_fetch_add_explicit(&incarnations, 1, memory_order_relaxed) + 1;
 	rc->phase = AW_PAIR_WAITING;
 	mark_qp(rc);
@@ -156,7 +156,7 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 	return 0;
 }
 
-/* A stream that stands already was agreed on without the program's bound. With the QP's lock. */
+/* The stream was agreed on before the program set the bound. The caller holds the QP's lock. */
 static void bound_ord(struct aw_uqp *qp, uint16_t ord)
 {
 	if (qp->core.state != AW_QP_IDLE && qp->core.stream.ord > aw_rc_depth(ord))
@@ -201,8 +201,8 @@ void aw_rc_stop(struct aw_rc *rc, bool over)
 }
 
 /*
- * The clock. What the QP's lock guards is looked at by the progress thread, which takes both locks; who
- * holds the QP's alone asks for it.
+ * The clock runs on the progress thread, which takes both locks and so may look at what the QP's
+ * lock guards. A thread that holds only the QP's lock sets the clock.
  */
 
 static bool has_posts(const struct aw_uqp *qp)
@@ -212,13 +212,16 @@ static bool has_posts(const struct aw_uqp *qp)
 
 static uint32_t patience_ms(const struct aw_uqp *qp)
 {
-	/* After a stream that was used another one will not come. */
+	/* After a stream that was used no other one will come, so the QP's own timeout holds. */
 	if (qp->lost || qp->retry_ms > aw_bounds.patience_ms)
 		return qp->retry_ms;
 	return aw_bounds.patience_ms;
 }
 
-/* The stream ended before a message was begun on it, here or there. With the QP's lock. */
+/*
+ * True when the stream ended before either end had begun a message on it. The caller holds the QP's
+ * lock.
+ */
 static bool ended_unused(const struct aw_uqp *qp)
 {
 	const struct aw_sq *sq = &qp->core.sq;
@@ -238,7 +241,10 @@ void aw_rc_follow(struct aw_uqp *qp)
 	aw_watch_deadline(&qp->rc->watch, SOON_MS);
 }
 
-/* The peer was reset, say, and will come again. On InfiniBand an unused stream's end would be none. */
+/*
+ * The peer may have been reset and may connect again. On InfiniBand an end of an unused stream
+ * would not be noticed, so the QP goes back to waiting.
+ */
 static bool recall(struct aw_uqp *qp)
 {
 	bool unused;
@@ -274,7 +280,7 @@ static void log_given_up(const struct aw_rc *rc)
 	       rc->told.pair.remote.qpn, aw_addr_text(&addr).text);
 }
 
-/* When what is posted fails, or 0. With the QP's lock. */
+/* The time when the posts fail, or 0. The caller holds the QP's lock. */
 static uint64_t fail_time(const struct aw_uqp *qp)
 {
 	return qp->fd < 0 && has_posts(qp) ? qp->fail_ns : 0;
@@ -310,7 +316,10 @@ static uint32_t ms_until(uint64_t at_ns)
 	return at_ns > now_ns ? (uint32_t)((at_ns - now_ns + MS_NS - 1) / MS_NS) : SOON_MS;
 }
 
-/* With the QP's lock as well: what it says of the clock meanwhile must not be undone. */
+/*
+ * Sets the clock under the QP's lock as well, so that a clock set by aw_rc_follow meanwhile is not
+ * lost.
+ */
 void aw_rc_set_clock(struct aw_rc *rc)
 {
 	uint64_t at = rc->call_ns;
@@ -350,7 +359,7 @@ int aw_rc_mpa_local(struct aw_mpa_local *local)
 	*local = (struct aw_mpa_local){ .ird = AW_RD_MAX, .ord = AW_RD_MAX };
 	int err = aw_policy_local(local);
 
-	/* Either end may send first, and the depths are the QPs': RFC 6581 is not a matter of taste here. */
+	/* Revision 2 is required: either end may send first, and the depths are the QPs'. */
 	local->revision = 2;
 	local->p2p = true;
 	local->ird_ord_ulp = false;

@@ -1,71 +1,81 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// RC connections of the roce persona: what ibv_modify_qp says of a QP becomes a TCP connection with MPA
-// between two QPs. It never blocks, either end may be first, and one way through a firewall is enough:
-// both ends call, and the rules of net/pair.h decide. The lock comes before the QP's.
+// RC connections of the roce persona: a QP that the program moves by ibv_modify_qp gets a TCP
+// connection with MPA to its peer QP. No function blocks, either end may be first, and one
+// direction through a firewall is enough: both ends call, and the rules of net/pair.h decide. The
+// lock is taken before the QP's.
 #ifndef NET_RC_H
 #define NET_RC_H
 
 #include "net/conn.h"
 #include "net/pair.h"
 
-/* The end that is not to call (aw_pair_is_caller) calls all the same when nobody came for so long. */
+/*
+ * The end that does not call at once (aw_pair_is_caller) calls when no Request has come for so
+ * long.
+ */
 #define AW_RC_YIELD_MS 100
 /* A call in vain is repeated after 10, 20, 40 ... ms, up to this. */
 #define AW_RC_AGAIN_MS 1000
-/* A Request waits so long for its QP to be told of the peer, who asks again meanwhile. */
+/* A Request waits so long for its QP to be told of the peer; the peer calls again meanwhile. */
 #define AW_RC_HELD_MS 15000
-/* Requests of a QP that wait; then the oldest is rejected. */
+/* Requests of a QP that wait; beyond that the oldest is rejected. */
 #define AW_RC_HELD_MAX 4
 /*
- * The time that a post waits for a connection that never stood, whatever the QP's timeout says: that one is
- * of an adapter, which needs no TCP handshake and no other process to be scheduled.
+ * The least time that a post waits for a first connection, whatever the QP's timeout is: that
+ * timeout is for adapters, which need no TCP handshake and no other process to be scheduled.
  */
 #define AW_RC_PATIENCE_MS 5000
 
 struct aw_rc;
 
-/* What the move to RTR says. */
+/* The attributes of the move to RTR. */
 struct aw_rc_told {
 	struct aw_pair pair;
-	uint16_t ird; /* inbound Reads and atomics at once */
+	uint16_t ird; /* inbound Reads and atomics at a time */
 };
 
-/* What the move to RTS says. */
+/* The attributes of the move to RTS. */
 struct aw_rc_ready {
-	uint16_t ord; /* Reads and atomics of ours at once */
-	uint32_t retry_ms; /* how long a post may go unanswered; 0: for ever */
-	uint32_t rnr_ms; /* how long a message waits here for a receive; 0: for ever */
+	uint16_t ord; /* outbound Reads and atomics at a time */
+	uint32_t retry_ms; /* how long a post may wait for a connection; 0: for ever */
+	uint32_t rnr_ms; /* how long an inbound message waits for a receive; 0: for ever */
 };
 
-/* 0, ENOMEM, or what aw_watch_add says. */
+/* 0, ENOMEM, or aw_watch_add's error. */
 int aw_rc_create(struct aw_uqp *qp, struct aw_rc **rc);
-/* It connects no more; waits for its events: with no lock held. */
+/* Ends connecting, and waits for the rc's events, so the caller holds no lock. */
 void aw_rc_end(struct aw_rc *rc);
-/* Then, when nobody can find the QP any more. */
+/* Called after aw_rc_end, when no thread can find the QP any more. */
 void aw_rc_destroy(struct aw_rc *rc);
 
 /*
- * RTR: takes the connection that waits, or begins one. 0, or EINVAL: in the child of a fork the parent's QP
- * can be reached by nobody.
+ * RTR: takes the connection that waits, or begins one. 0, or EINVAL: in the child of a fork the
+ * parent's QP cannot be connected.
  */
 int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told);
 
 /* RTS: posts are allowed, and wait for the connection. */
 void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready);
 
-/* To RESET (over false) or ERR: it connects no more until it is told again. Before the QP's own move. */
+/*
+ * To RESET (over false) or ERR: the rc ends connecting until aw_rc_tell. Called before the QP's own
+ * move.
+ */
 void aw_rc_stop(struct aw_rc *rc, bool over);
 
-/* For net/uqp_sock.c, with the QP's lock: it may have lost its stream, or post without one. */
+/*
+ * For net/uqp_sock.c, with the QP's lock: the QP may have lost its stream, or have posts without
+ * one.
+ */
 void aw_rc_follow(struct aw_uqp *qp);
 
-/* What every such connection is negotiated against. 0, or EINVAL: ANYWARP_MPA is wrong. */
+/* The values that every such connection is negotiated with. 0, or EINVAL: ANYWARP_MPA is wrong. */
 int aw_rc_mpa_local(struct aw_mpa_local *local);
 
 /* The event of a port's listener (net/qpn.h): a Request for one of its QPs. */
 void aw_rc_on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event);
 
-/* For net/uqp.c, in the child of a fork that does not carry: it holds no Request yet. */
+/* For net/uqp.c, in the child of a fork that takes no connections over: it holds no Request yet. */
 void aw_rc_fork_child(void);
 
 #endif

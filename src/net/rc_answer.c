@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The Requests that come for QPs of the roce persona, and those that wait for their QP.
+// Requests that come for QPs of the roce persona, and those that wait for their QP.
 #include "net/addr.h"
 #include "net/bounds.h"
 #include "net/engine.h"
@@ -14,7 +14,7 @@
 
 #define MS_NS UINT64_C(1000000)
 
-/* Of all QPs. Order: a number and no more. */
+/* Held Requests of all QPs. Relaxed: only the number matters. */
 static _Atomic uint32_t held_count;
 
 static void on_held(void *arg, struct aw_conn *conn, enum aw_conn_event event);
@@ -24,7 +24,7 @@ void aw_rc_fork_child(void)
 	atomic_store_explicit(&held_count, 0, memory_order_relaxed);
 }
 
-/* An answer that names both ends the other way round. */
+/* Rejects with a reply that names both ends the other way round. */
 static void reject(struct aw_conn *conn, const struct pair *request, enum pair_answer answer)
 {
 	struct pair reply = {
@@ -62,7 +62,7 @@ static bool accept_request(struct aw_rc *rc, struct aw_conn *conn)
 	return true;
 }
 
-/* In the child of a fork those of the parent's QPs are not counted. */
+/* In the child of a fork the Requests of the parent's QPs are not counted. */
 static void take_out(struct aw_rc *rc, struct aw_rc_held *held, struct aw_rc_litter *litter)
 {
 	aw_rc_drop(litter, held->conn);
@@ -78,7 +78,10 @@ static void reject_held(struct aw_rc *rc, struct aw_rc_held *held, enum pair_ans
 	take_out(rc, held, litter);
 }
 
-/* The share of the ports' listeners; rdma_cm's have the rest (rdmacm/listen.c). */
+/*
+ * The files that the ports' listeners may hold; rdma_cm's listeners have the rest
+ * (rdmacm/listen.c).
+ */
 static bool has_files(void)
 {
 	uint64_t most = (uint64_t)aw_listener_files(AW_FILES_REQUESTS) * aw_qpn_ports();
@@ -86,7 +89,10 @@ static bool has_files(void)
 	return atomic_load_explicit(&held_count, memory_order_relaxed) < most;
 }
 
-/* A place for one more, where the process has a file for it; or else the oldest gives way. NULL: there is none. */
+/*
+ * A place for one more Request: a free one when the process has a file for it, else that of the
+ * oldest Request, which is rejected. NULL: there is none.
+ */
 static struct aw_rc_held *place_for(struct aw_rc *rc, struct aw_rc_litter *litter)
 {
 	struct aw_rc_held *oldest = NULL, *free_one = NULL;
@@ -125,7 +131,7 @@ static void hold(struct aw_rc *rc, struct aw_conn *conn, const struct pair *requ
 	aw_conn_listen_to(conn, on_held, rc);
 }
 
-/* The peer left, or cannot wait any longer. */
+/* The peer has left, or cannot wait any longer. */
 static void on_held(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 {
 	struct aw_rc_litter litter = { .count = 0 };
@@ -140,7 +146,7 @@ static void on_held(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 	aw_rc_sweep(&litter);
 }
 
-/* The latest of the peer's; NULL when there is none. */
+/* The latest Request of the QP's peer; NULL when there is none. */
 static struct aw_rc_held *latest(struct aw_rc *rc)
 {
 	struct aw_rc_held *best = NULL;
@@ -219,7 +225,7 @@ void aw_rc_drop_held(struct aw_rc *rc, struct aw_rc_litter *litter)
 			take_out(rc, &rc->held[i], litter);
 }
 
-/* Which QP it is for, and whether it comes from where it says. */
+/* Reads which QP the Request is for, and checks that it comes from the address that it names. */
 static enum pair_answer read_request(const struct aw_conn *conn, struct pair *request)
 {
 	const struct aw_conn_info *info = aw_conn_info(conn);

@@ -18,7 +18,7 @@
 
 static void on_call(void *arg, struct aw_conn *conn, enum aw_conn_event event);
 
-/* From the address that the peer was told of: it looks. */
+/* Binds to the address that the peer was told of, because the peer checks it. */
 static int open_socket(const struct aw_pair_end *local, int *out)
 {
 	struct sockaddr_storage addr;
@@ -126,7 +126,7 @@ static const char *answer_text(enum pair_answer answer)
 	return "unknown";
 }
 
-/* What the peer says of itself, or why not. */
+/* Reads the peer's reply. PAIR_OK, or the reason why it is no acceptance. */
 static enum pair_answer read_reply(const struct aw_rc *rc, const struct aw_conn *conn,
 				   struct pair *reply)
 {
@@ -164,7 +164,7 @@ static void on_rejected(struct aw_rc *rc, const struct aw_conn *conn)
 	say(rc, "rejected by", answer_text(read_reply(rc, conn, &reply)));
 }
 
-/* The call is no longer under way. Under the lock. */
+/* Ends the call with its event. The caller holds the lock. */
 static void conclude(struct aw_rc *rc, struct aw_conn *conn, enum aw_conn_event event,
 		     struct aw_rc_litter *litter)
 {
@@ -203,7 +203,10 @@ static void on_call(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 	aw_rc_sweep(&litter);
 }
 
-/* All of TCP's handshake has happened when connect returns, though it says that it is under way. */
+/*
+ * TCP's handshake with itself is complete when connect returns, though connect may return
+ * EINPROGRESS.
+ */
 static int connect_mirror(int fd, const struct sockaddr *addr)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
@@ -213,7 +216,10 @@ static int connect_mirror(int fd, const struct sockaddr *addr)
 	return poll(&pollfd, 1, 0) == 1 && pollfd.revents == POLLOUT ? 0 : ECONNABORTED;
 }
 
-/* TCP connected to itself: what goes in comes out. A port of the kernel's choice, twice the same. */
+/*
+ * Connects a TCP socket to itself, so that it receives what it sends: local and peer port are the
+ * same one, which the kernel chooses.
+ */
 static int open_mirror(const struct aw_pair_end *local, int *out)
 {
 	struct sockaddr_storage addr;
@@ -237,7 +243,7 @@ static int open_mirror(const struct aw_pair_end *local, int *out)
 
 static int attach_mirror(struct aw_rc *rc, int fd)
 {
-	/* There is nobody to agree with: what this end can do is what the other one can. */
+	/* There is no peer to agree with: both ends can do the same. */
 	struct aw_stream stream = {
 		.initiator = true,
 		.crc = true,

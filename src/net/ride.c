@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Whether an acknowledgement may wait for a post, and what became of it.
+// Decides whether an acknowledgement may wait for a post, and keeps the credits.
 #include "net/ride.h"
 
 #include "core/ack.h"
@@ -9,7 +9,7 @@
 
 static _Atomic uint32_t riding; /* acknowledgements that wait, of all QPs */
 
-/* For all who look at these before they look for the QP. */
+/* Threads look at these counts before they look for the QP. */
 static void count(const struct aw_uqp *qp, uint32_t change)
 {
 	struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
@@ -25,13 +25,16 @@ static void charge(struct aw_ride *ride, uint32_t credits)
 	ride->credits -= ride->credits < credits ? ride->credits : credits;
 }
 
-/* Longer than this a peer is not kept waiting, and a program did something else in between. */
+/*
+ * True for a time after which the peer must not wait longer, and the program evidently does
+ * something else.
+ */
 static bool is_long(const struct aw_ride *ride)
 {
 	return aw_now_ns() - ride->since_ns >= AW_HOLD_NS;
 }
 
-/* Is it an acknowledgement alone that is to be sent? */
+/* True when one acknowledgement and nothing else is to be sent. */
 static bool is_alone(const struct aw_qp *core)
 {
 	const struct aw_irq_entry *entry = aw_irq_head(core);
@@ -40,7 +43,10 @@ static bool is_alone(const struct aw_qp *core)
 	       core->sq.next == core->sq.tail && !core->rtr_due && !aw_ack_is_due(core);
 }
 
-/* A poll of a CQ with many QPs serves only those that have octets. */
+/*
+ * True when each poll serves the QP: a poll of a CQ with many QPs serves only those that have
+ * bytes.
+ */
 static bool is_polled(const struct aw_uqp *qp)
 {
 	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
@@ -48,7 +54,7 @@ static bool is_polled(const struct aw_uqp *qp)
 	return qp->lent && !qp->lent_to && a->epfd < 0 && b->epfd < 0;
 }
 
-/* Who arms after this look finds it waiting. */
+/* A thread that arms a CQ after this look finds the acknowledgement waiting. */
 static bool is_armed(const struct aw_uqp *qp)
 {
 	return atomic_load(&qp->attr.send_cq->armed) != AW_ARM_NONE ||
@@ -118,7 +124,7 @@ bool aw_ride_is_late(const struct aw_uqp *qp)
 	return qp->ride.waits && (!qp->lent || is_long(&qp->ride));
 }
 
-/* exit(3) ends in here, as in net/hold.c: no lock is waited for, and none is needed to find a QP. */
+/* exit(3) runs this as in net/hold.c: it waits for no lock, and needs none to find a QP. */
 __attribute__((destructor)) static void release_at_exit(void)
 {
 	for (uint32_t handle = 0; aw_ride_any() && handle < AW_QP_MAX; handle++)

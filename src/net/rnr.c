@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// When a held stream ends its wait.
+// Decides when a held stream ends its wait.
 #include "net/rnr.h"
 
 #include "net/engine.h"
@@ -24,7 +24,7 @@ bool aw_rnr_waits(const struct aw_uqp *qp)
 	return qp->core.rx_held > 0 && qp->core.rnr_holds && qp->core.state == AW_QP_RTS;
 }
 
-/* Each message has the whole time: the position in the stream tells one from the next. */
+/* Each message has the whole time; its position in the stream tells it from the message before. */
 void aw_rnr_try(struct aw_uqp *qp)
 {
 	uint64_t now = aw_now_ns();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How many sets there are. The child of a fork has its parent's, and closes them with what they are of.
+// The number of open sets. The child of a fork has its parent's sets, and closes them with their
+// CQs and channels.
 #include "net/sets.h"
 
 #include <stdatomic.h>
@@ -12,7 +13,7 @@ static const uint32_t most[AW_SETS] = {
 	[AW_SETS_CHANNEL] = AW_SETS_CHANNEL_MAX,
 };
 
-/* Order: numbers and no more. */
+/* Relaxed: only the numbers matter. */
 static _Atomic uint32_t open_sets[AW_SETS];
 
 int aw_sets_open(enum aw_sets of, bool needed)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Service ID resolution for rdma_cm's UDP port space: who wants to send datagrams to a service asks
-// its UDP port, and is told the QP and the Q_Key. A lost question is asked again, and one that was
-// heard already is answered as before.
+// Service ID resolution for rdma_cm's UDP port space: a client that wants to send datagrams to a
+// service sends a request to the service's UDP port, and gets the QP and the Q_Key in the reply.
+// The client repeats a lost request, and the server replies to a known request as before.
 #ifndef NET_SIDR_H
 #define NET_SIDR_H
 
@@ -12,36 +12,42 @@
 
 #define AW_SIDR_PD_MAX 255
 
-#define AW_SIDR_REJECTED 2 /* as InfiniBand's SIDR_REP says it */
+#define AW_SIDR_REJECTED 2 /* as in InfiniBand's SIDR_REP */
 
 struct aw_sidr_answer {
 	uint8_t status; /* 0: success */
-	uint32_t qpn, qkey; /* of success */
+	uint32_t qpn, qkey; /* only with success */
 	const void *pd;
 	uint8_t pd_len;
 };
 
-/* Asking. */
+/* The client's side. */
 
 struct aw_sidr_ask;
 
 /*
- * What came of it, once, on the progress thread: err 0 and an answer, good for the call; ETIMEDOUT,
- * ECONNREFUSED (nobody has that port), or what the network says.
+ * The result, once, on the progress thread: err 0 and an answer, valid for the call; ETIMEDOUT,
+ * ECONNREFUSED (nothing listens at that port), or the network's error.
  */
 typedef void aw_sidr_ask_fn(void *arg, int err, const struct aw_sidr_answer *answer);
 
-/* fd is connected to the peer, and the question's from here on. 0, or ENOMEM ..., and fd the caller's. */
+/*
+ * Sends requests over fd, which is connected to the peer, until a reply comes. 0, and fd belongs to
+ * the ask; or ENOMEM ..., and fd stays the caller's.
+ */
 int aw_sidr_ask(int fd, const void *pd, uint8_t pd_len, aw_sidr_ask_fn *fn, void *arg,
 		struct aw_sidr_ask **ask);
-/* From any thread, once; fn may still run on the progress thread. */
+/* Called once, from any thread; fn may still run on the progress thread. */
 void aw_sidr_ask_destroy(struct aw_sidr_ask *ask);
 
-/* Answering. */
+/* The server's side. */
 
 struct aw_sidr_service;
 
-/* The two ends of a datagram, as recvmsg(2) and sendmsg(2) have them: IPv4 may be mapped into IPv6. */
+/*
+ * The two ends of a datagram, as recvmsg(2) writes and sendmsg(2) takes them: IPv4 may be mapped
+ * into IPv6.
+ */
 struct aw_sidr_ends {
 	struct sockaddr_storage peer;
 	socklen_t peer_len;
@@ -50,26 +56,33 @@ struct aw_sidr_ends {
 };
 
 struct aw_sidr_request {
-	struct aw_sidr_service *service; /* held */
+	struct aw_sidr_service *service; /* the request holds a reference */
 	struct aw_sidr_ends ends;
 	uint64_t id;
-	struct sockaddr_storage local; /* who is asked; ends.peer asks */
+	/* the address that the client sent to; ends.peer is the client */
+	struct sockaddr_storage local;
 	uint8_t pd_len;
 	uint8_t pd[AW_SIDR_PD_MAX];
 };
 
 /*
- * A question that is not known yet, on the progress thread. The request is the caller's if it returns
- * true; if not, the question was as if never heard, and will come again.
+ * Called on the progress thread with a request that is not known yet. When it returns true, the
+ * request is the callee's; when false, the request is dropped and the client will repeat it.
  */
 typedef bool aw_sidr_request_fn(void *arg, struct aw_sidr_request *request);
 
-/* fd is bound, and the service's from here on. 0, or ENOMEM ..., and fd the caller's. */
+/* fd is bound. 0, and fd belongs to the service; or ENOMEM ..., and fd stays the caller's. */
 int aw_sidr_listen(int fd, aw_sidr_request_fn *fn, void *arg, struct aw_sidr_service **service);
-/* Requests that are there can still be answered; the port is free when they are gone. */
+/*
+ * Requests that were handed out can still be replied to; the port becomes free with the last of
+ * them.
+ */
 void aw_sidr_service_destroy(struct aw_sidr_service *service);
 
-/* Answers, for all times. 0, or an errno. Then, and for one that is not answered: free. */
+/*
+ * Sends the reply, and keeps it for repeated requests. 0, or an errno. Every request is freed at
+ * last, with or without a reply.
+ */
 int aw_sidr_reply(struct aw_sidr_request *request, const struct aw_sidr_answer *answer);
 void aw_sidr_request_free(struct aw_sidr_request *request);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Answering for a service. The latest questions are remembered: one that comes again while it waits for
-// the program is nothing new, and one that was answered gets the same answer.
+// The server's side of SIDR. The latest requests are remembered: a repeated one that waits for the
+// program is not new, and one that has a reply gets the same reply.
 #include "net/engine.h"
 #include "net/sidr.h"
 #include "net/watch.h"
@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 #define KNOWN_MAX 256
-#define READS_MAX 16 /* a turn of the progress thread */
+#define READS_MAX 16 /* per turn of the progress thread */
 
-/* Who asked whom what, and what the answer was. */
+/* A known request and its reply. */
 struct known {
 	uint64_t id;
 	struct sockaddr_storage peer;
-	size_t len; /* of octets; 0: not answered yet */
+	size_t len; /* bytes of the reply; 0: there is none yet */
 	uint8_t octets[SIDR_MAX];
 };
 
@@ -33,7 +33,7 @@ struct aw_sidr_service {
 	void *arg;
 	uint32_t generation;
 	pthread_mutex_t lock; /* guards what follows */
-	uint32_t refs; /* its owner, and requests */
+	uint32_t refs; /* of the owner and the requests */
 	uint32_t next;
 	struct known known[KNOWN_MAX];
 };
@@ -58,7 +58,10 @@ static void release(struct aw_watch *w)
 	put((struct aw_sidr_service *)w);
 }
 
-/* The kernel is to say which address was asked: the answer has to come from there. */
+/*
+ * Has the kernel report the address that a request was sent to, because the reply has to come from
+ * there.
+ */
 static int prepare(struct aw_sidr_service *service)
 {
 	struct sockaddr_storage local;
@@ -102,7 +105,7 @@ int aw_sidr_listen(int fd, aw_sidr_request_fn *fn, void *arg, struct aw_sidr_ser
 	return err;
 }
 
-/* In the child of a fork the lock may be a lost thread's: what it guards is let be. */
+/* In the child of a fork the lock may stay taken for ever, so what it guards is left alone. */
 void aw_sidr_service_destroy(struct aw_sidr_service *service)
 {
 	if (service->generation != aw_engine_generation()) {
@@ -134,7 +137,7 @@ static ssize_t receive(struct aw_sidr_service *service, uint8_t *octets, size_t 
 	struct msghdr msg;
 	ssize_t n;
 
-	/* Peers are compared as a whole, with what is behind their addresses. */
+	/* Peers are compared with the padding behind their addresses, so it is zeroed. */
 	*ends = (struct aw_sidr_ends){ .peer_len = sizeof(ends->peer),
 				       .control_len = sizeof(ends->control) };
 	msg = message(ends, &iov);
@@ -144,7 +147,7 @@ static ssize_t receive(struct aw_sidr_service *service, uint8_t *octets, size_t 
 	return n;
 }
 
-/* Whom the question was for. */
+/* Writes the address that the request was sent to. */
 static bool name_local(const struct aw_sidr_service *service, struct aw_sidr_ends *ends,
 		       struct sockaddr_storage *local)
 {
@@ -177,7 +180,7 @@ static bool is_same(const struct known *known, uint64_t id, const struct sockadd
 	return known->id == id && memcmp(&known->peer, peer, sizeof(*peer)) == 0;
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static struct known *find(struct aw_sidr_service *service, uint64_t id,
 			  const struct sockaddr_storage *peer)
 {
@@ -187,7 +190,10 @@ static struct known *find(struct aw_sidr_service *service, uint64_t id,
 	return NULL;
 }
 
-/* Back to who asked, from the address that was asked: what recvmsg(2) told is what sendmsg(2) takes. */
+/*
+ * Sends the reply from the address that the request came to: sendmsg(2) takes what recvmsg(2)
+ * wrote.
+ */
 static int send_to(const struct aw_sidr_service *service, struct known *known,
 		   struct aw_sidr_ends *ends)
 {
@@ -197,7 +203,7 @@ static int send_to(const struct aw_sidr_service *service, struct known *known,
 	return sendmsg(service->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
 }
 
-/* True: it was heard before, and answered if it could be. The lock is held. */
+/* True when the request is known; a reply that exists is sent again. The caller holds the lock. */
 static bool answer_again(struct aw_sidr_service *service, const struct sidr_msg *msg,
 			 struct aw_sidr_ends *ends)
 {
@@ -246,7 +252,7 @@ static struct aw_sidr_request *make(struct aw_sidr_service *service, const struc
 	return request;
 }
 
-/* The lock is held, and given back while the program's side hears of it. */
+/* The caller holds the lock, which is released during the service's function. */
 static void offer(struct aw_sidr_service *service, struct aw_sidr_request *request)
 {
 	remember(service, request);
@@ -316,7 +322,7 @@ int aw_sidr_reply(struct aw_sidr_request *request, const struct aw_sidr_answer *
 	known->len = sidr_build(&msg, known->octets);
 	err = send_to(service, known, &request->ends);
 	pthread_mutex_unlock(&service->lock);
-	/* What is lost here is asked for again, as what is lost on the way. */
+	/* A reply that is lost here is requested again, like one that is lost on the way. */
 	return err == EAGAIN || err == ENOBUFS ? 0 : err;
 }
 

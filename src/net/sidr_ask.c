@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Asking for a service: again and again, ever more slowly, until somebody answers or a minute is over.
+// The client's side of SIDR: sends the request again, ever more slowly, until a reply comes or a
+// minute is over.
 #include "net/sidr.h"
 
 #include "net/watch.h"
@@ -14,7 +15,7 @@
 #define WAIT_MS_MIN 100
 #define WAIT_MS_MAX 2000
 #define TRIES_MAX 33 /* a minute in all, as Linux's rdma_cm */
-#define REFUSALS_MAX 3 /* a server that is about to start */
+#define REFUSALS_MAX 3 /* the server may be about to start */
 
 struct aw_sidr_ask {
 	struct aw_watch watch; /* must be first */
@@ -24,7 +25,7 @@ struct aw_sidr_ask {
 	uint64_t id;
 	size_t len;
 	uint8_t octets[SIDR_MAX];
-	/* the progress thread's */
+	/* only for the progress thread */
 	uint32_t tries, refusals, wait_ms;
 	bool done;
 };
@@ -57,7 +58,7 @@ int aw_sidr_ask(int fd, const void *pd, uint8_t pd_len, aw_sidr_ask_fn *fn, void
 	ask->fn = fn;
 	ask->arg = arg;
 	ask->wait_ms = WAIT_MS_MIN;
-	/* The progress thread may end it before this returns. */
+	/* The progress thread may end the ask before this returns. */
 	*started = ask;
 	err = aw_watch_add(&ask->watch, fd, EPOLLIN, on_event, release);
 	if (err)
@@ -84,7 +85,7 @@ static bool is_refusal(int err)
 	return err == ECONNREFUSED;
 }
 
-/* The network's word on a datagram sent before, or on this one. True: it is over. */
+/* Handles the network's error for this datagram or an earlier one. True: the ask has ended. */
 static bool is_over(struct aw_sidr_ask *ask, int err)
 {
 	if (err == EAGAIN || err == EINTR || err == ENOBUFS)
@@ -108,7 +109,7 @@ static void send_question(struct aw_sidr_ask *ask)
 	ask->wait_ms = ask->wait_ms * 2 < WAIT_MS_MAX ? ask->wait_ms * 2 : WAIT_MS_MAX;
 }
 
-/* Only the peer's datagrams come by a connected socket, and only an answer to this question counts. */
+/* A connected socket receives only the peer's datagrams; only a reply to this request counts. */
 static void read_answer(struct aw_sidr_ask *ask)
 {
 	uint8_t octets[SIDR_MAX + 1];

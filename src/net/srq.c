@@ -55,7 +55,7 @@ int aw_srq_post(struct aw_srq *srq, uint64_t wr_id, const struct aw_sge *sge, ui
 	return posted ? 0 : ENOMEM;
 }
 
-/* Under the lock: whether the limit was crossed just now; it is then disarmed. */
+/* True when the limit was crossed just now; it is then disarmed. The caller holds the lock. */
 static bool limit_reached(struct aw_srq *srq)
 {
 	if (aw_rq_count(&srq->rq) >= srq->limit)
@@ -96,7 +96,7 @@ int aw_srq_set_limit(struct aw_srq *srq, uint32_t limit)
 	return err;
 }
 
-/* Moves all receives to a ring that has the room, in order. */
+/* Moves all receives, in order, to a ring that has room for them. */
 static void move(struct aw_rq *from, struct aw_rq *to)
 {
 	struct aw_rwqe recv;

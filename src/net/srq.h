@@ -10,20 +10,20 @@
 #include <pthread.h>
 
 struct aw_srq {
-	const void *pd; /* fixed: that of its receives' MRs */
-	pthread_mutex_t lock; /* comes after QP locks, guards all */
+	const void *pd; /* fixed; its receives' MRs must have it */
+	pthread_mutex_t lock; /* taken after QP locks; guards all */
 	struct aw_rq rq;
 	struct aw_mem mem;
-	const struct aw_mem_source *memory; /* or NULL */
+	const struct aw_mem_source *memory; /* NULL: the heap */
 	uint32_t sge_max;
 	uint32_t limit; /* 0: not armed */
 	struct aw_channel *async; /* or NULL */
 	struct aw_source limit_event;
 };
 
-/* object: what an async event names. 0 or ENOMEM, EINVAL. */
+/* object: given to readers of async events. 0 or ENOMEM, EINVAL. */
 int aw_srq_init(struct aw_srq *srq, const void *pd, uint32_t capacity, uint32_t sge_max);
-/* Before it is used: takes its memory there from now on. 0 or ENOMEM. */
+/* Called before the SRQ is used: takes its memory from source from now on. 0 or ENOMEM. */
 int aw_srq_keep_in(struct aw_srq *srq, const struct aw_mem_source *source);
 void aw_srq_fini(struct aw_srq *srq);
 /* 0, ENOMEM when full, EINVAL for too many SGEs. */

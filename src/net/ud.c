@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Life and states of a UD QP. The core's machine knows of it only IDLE and ERROR, which flushes.
+// Life and states of a UD QP. Of the core's states it uses only IDLE and ERROR, in which it
+// flushes.
 #include "net/ud.h"
 
 #include "net/ud_group.h"
@@ -41,7 +42,7 @@ void aw_ud_close(struct aw_uqp *qp)
 	aw_udsock_put(qp->ud->sock);
 }
 
-/* What was posted and is not sent gives its handles back. */
+/* WRs that are posted and not sent give their address handles back. */
 static void drop_handles(struct aw_uqp *qp)
 {
 	const struct aw_sq *sq = &qp->core.sq;
@@ -58,7 +59,7 @@ void aw_ud_destroy(struct aw_uqp *qp)
 	free(qp->ud);
 }
 
-/* IBTA: everything flushes; of an SRQ this QP takes no receive any more. */
+/* IBTA: everything is flushed; the QP takes no receive of its SRQ any more. */
 void aw_ud_fail(struct aw_uqp *qp)
 {
 	qp->ud->state = AW_UD_ERR;

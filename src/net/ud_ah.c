@@ -23,7 +23,10 @@ struct aw_ah *aw_ah_get(struct aw_ah *ah)
 
 void aw_ah_put(struct aw_ah *ah)
 {
-	/* Release: what was read of it is over; acquire: for all of those who put it before. */
+	/*
+	 * Release: this thread's reads of it are over; acquire: so are those of all threads that
+	 * put it before.
+	 */
 	if (atomic_fetch_sub_explicit(&ah->refs, 1, memory_order_acq_rel) == 1)
 		free(ah);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Where a UD datagram goes: an address handle. A WR holds it, so that a program may destroy it once
-// the WR is posted.
+// The destination of a UD datagram: an address handle. A WR holds a reference, so a program may
+// destroy the handle once the WR is posted.
 #ifndef NET_UD_AH_H
 #define NET_UD_AH_H
 
@@ -12,8 +12,8 @@ struct aw_ah {
 	_Atomic uint32_t refs;
 	/* fixed after create */
 	uint8_t dst[GID_LEN];
-	uint8_t src[GID_LEN]; /* of this host, or all zero: as routing has it */
-	uint32_t ifindex; /* of src: where multicast and link-local datagrams leave */
+	uint8_t src[GID_LEN]; /* of this host; all zero: routing chooses */
+	uint32_t ifindex; /* of src: the interface where multicast and link-local datagrams leave */
 	uint8_t traffic_class;
 	uint8_t hop_limit; /* of multicast; 0: the system's own */
 	uint8_t sl;
@@ -22,7 +22,7 @@ struct aw_ah {
 /* A copy of *from with one reference; NULL: out of memory. */
 struct aw_ah *aw_ah_create(const struct aw_ah *from);
 struct aw_ah *aw_ah_get(struct aw_ah *ah);
-/* The last one frees it. */
+/* The last reference frees it. */
 void aw_ah_put(struct aw_ah *ah);
 
 #endif

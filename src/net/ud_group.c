@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Groups: who is attached, and the socket of each. All of them use one port, since a sender knows of
-// a group its address alone.
+// The groups, their QPs and the socket of each group. All groups use one port, because a sender
+// knows only a group's address.
 #include "net/ud_group.h"
 
 #include "net/engine.h"
@@ -35,7 +35,10 @@ struct aw_ud_group {
 	uint32_t count, room;
 };
 
-/* Comes before CQ.qps_lock and a socket's lock; guards the groups and what each QP is attached to. */
+/*
+ * Guards the groups and the list of groups of each QP. Taken before CQ.qps_lock and a socket's
+ * lock.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, aw_ud_group) groups = TAILQ_HEAD_INITIALIZER(groups);
 static uint32_t group_count;
@@ -69,7 +72,7 @@ static struct aw_ud_group *find(const uint8_t *addr, uint32_t ifindex)
 	return NULL;
 }
 
-/* What its socket was not asked for, a shared port may bring all the same. */
+/* A socket on a shared port may receive datagrams of other groups. */
 static void deliver(void *arg, const struct aw_ud_arrival *arrival)
 {
 	struct aw_ud_group *group = arg;
@@ -123,7 +126,7 @@ static void remove_qp(struct aw_ud_group *group, const struct aw_uqp *qp)
 	aw_udsock_unlock(group->sock);
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static int attach(struct aw_uqp *qp, struct aw_ud_group *group)
 {
 	struct aw_ud *ud = qp->ud;
@@ -214,8 +217,6 @@ void aw_ud_group_leave_all(struct aw_uqp *qp)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The socket of a group. */
-
 static int set(int fd, int level, int option, int value)
 {
 	return setsockopt(fd, level, option, &value, sizeof(value)) == 0 ? 0 : errno;
@@ -264,7 +265,7 @@ static int join_interface(int fd, const uint8_t *addr, uint32_t ifindex)
 	return failed ? errno : 0;
 }
 
-/* Those with an address of the family, each once. */
+/* Writes the interfaces that have an address of the family, each once. */
 static size_t interfaces(int family, uint32_t *found)
 {
 	struct ifaddrs *list;
@@ -286,7 +287,7 @@ static size_t interfaces(int family, uint32_t *found)
 	return count;
 }
 
-/* One interface that takes part is enough. */
+/* Joins on every interface; one on which that succeeds is enough. */
 static int join_all(int fd, const uint8_t *addr)
 {
 	uint32_t found[INTERFACES_MAX];
@@ -331,7 +332,7 @@ static void tell_refused(const uint8_t *addr, int err)
 	       AW_UD_GROUP_PORT, strerror(err));
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static int open_group(const uint8_t *addr, uint32_t ifindex, struct aw_ud_group **opened)
 {
 	struct aw_ud_group *group = group_count < AW_UD_GROUPS ? calloc(1, sizeof(*group)) : NULL;

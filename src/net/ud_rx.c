@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Receiving datagrams. Whatever does not fit is dropped without a word to its sender, who may be
-// anybody: a datagram takes a receive only when all of it will be placed there.
+// Receiving datagrams. A datagram takes a receive only when all of it will be placed there. One
+// that does not fit is dropped, and its sender, which may be anybody, is not notified.
 #include "core/span.h"
 #include "net/log.h"
 #include "net/ud.h"
@@ -12,7 +12,10 @@ uint32_t aw_ud_qkey_violations(void)
 	return atomic_load_explicit(&qkey_violations, memory_order_relaxed);
 }
 
-/* A wrong Q_Key is a stranger, or a program's mistake: the port's counter tells, and one line. */
+/*
+ * A wrong Q_Key comes from a stranger or from a program's mistake. The port's counter counts it,
+ * and the QP's first one is logged.
+ */
 static bool is_admitted(struct aw_uqp *qp, const struct ud_hdr *hdr)
 {
 	struct aw_ud *ud = qp->ud;
@@ -29,7 +32,7 @@ static bool is_admitted(struct aw_uqp *qp, const struct ud_hdr *hdr)
 	return false;
 }
 
-/* The next receive if it has room for len octets; it stays posted if it has not. */
+/* Takes the next receive if it has room for len bytes; a receive that has not stays posted. */
 static bool take(struct aw_uqp *qp, uint32_t len, struct aw_rwqe *recv)
 {
 	bool is_short = false;
@@ -61,8 +64,8 @@ static enum aw_wc_status place(struct aw_uqp *qp, const struct aw_rwqe *recv,
 }
 
 /*
- * RoCE v2 has no service level. Where InfiniBand shows it, NVIDIA's adapters tell which header the first 40
- * octets hold, and UCX looks there for the destination.
+ * RoCE v2 has no service level. In the field that holds it on InfiniBand, NVIDIA's adapters tell
+ * which IP header the first 40 bytes hold, and UCX reads it there to find the destination.
  */
 enum {
 	L3_IPV6 = 1,
@@ -103,7 +106,7 @@ void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival)
 		status = place(qp, &recv, arrival);
 		complete(qp, &recv, status, arrival);
 	}
-	/* The program gave memory that it may not use: as on an adapter, that is the QP's end. */
+	/* The receive names memory that it may not use: as on an adapter, the QP fails. */
 	if (status != AW_WC_SUCCESS)
 		aw_ud_fail(qp);
 	aw_uqp_unlock(qp);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Sending datagrams: one sendmsg(2) each, from where the program has the octets. A WR waits for
-// nothing but room in the socket.
+// Sending datagrams: one sendmsg(2) each, directly from the program's memory. A WR waits only for
+// room in the socket.
 #include "core/span.h"
 #include "net/log.h"
 #include "net/qpn.h"
@@ -14,9 +14,9 @@
 	0x80000000u /* set: the QP's own is sent (InfiniBand's rule for privileged Q_Keys) */
 
 enum outcome {
-	SENT, /* or lost: nobody is to know */
+	SENT, /* or lost, which is not reported */
 	WAITS,
-	FAILED, /* its memory is not the program's to read */
+	FAILED, /* the WR's memory may not be read */
 };
 
 bool aw_ud_may_post(const struct aw_uqp *qp)
@@ -29,7 +29,7 @@ static struct aw_ah *ah_of(const struct aw_swqe *wqe)
 	return (struct aw_ah *)(uintptr_t)wqe->to;
 }
 
-/* The fields of a WQE that mean something else on a stream. */
+/* Fills in the fields of a WQE that have another meaning on a stream. */
 void aw_ud_fill(const struct aw_uqp *qp, struct aw_swqe *wqe, struct aw_ah *ah, uint32_t remote_qpn,
 		uint32_t qkey)
 {
@@ -73,7 +73,7 @@ static void header(const struct aw_uqp *qp, const struct aw_swqe *wqe, struct ud
 		hdr->flags |= UD_FLAG_SOLICITED;
 }
 
-/* Where the octets of a WR are; MRs are held until aw_spans_put. */
+/* Finds the bytes of a WR; MRs are held until aw_spans_put. */
 static enum aw_error payload(const struct aw_uqp *qp, struct aw_swqe *wqe, struct aw_spans *spans)
 {
 	const struct aw_stretch stretch = {
@@ -91,8 +91,8 @@ static enum aw_error payload(const struct aw_uqp *qp, struct aw_swqe *wqe, struc
 }
 
 /*
- * C10-93.1.1 of the InfiniBand specification: a message that is longer than the MTU is not sent, and that
- * is no error. But a program that does so wants to know.
+ * C10-93.1.1 of the InfiniBand specification: a message that is longer than the MTU is not sent,
+ * which is no error. The first one is logged, because the program's author should know.
  */
 static bool is_too_long(struct aw_uqp *qp, const struct aw_swqe *wqe)
 {
@@ -107,7 +107,7 @@ static bool is_too_long(struct aw_uqp *qp, const struct aw_swqe *wqe)
 	return true;
 }
 
-/* The datagram is lost, as on any network; the first one is worth a line. */
+/* The datagram is lost, as on any network; the first loss is logged. */
 static void tell_lost(struct aw_uqp *qp, int err)
 {
 	if (!qp->ud->told_lost)
@@ -169,7 +169,7 @@ static void complete(struct aw_uqp *qp, struct aw_swqe *wqe, enum aw_wc_status s
 		qp->core.ops->complete(qp->core.ctx, AW_SQ, &cqe);
 }
 
-/* False: it waits. */
+/* False: the WR waits. */
 static bool settle(struct aw_uqp *qp, struct aw_swqe *wqe)
 {
 	if (qp->ud->state == AW_UD_SQE) {

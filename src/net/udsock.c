@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The socket of UD QPs: who reads it when, and its life. The octets are udsock_io.c's.
+// The socket of UD QPs: which thread reads it when, and its life. udsock_io.c reads and writes the
+// datagrams.
 #include "net/udsock.h"
 
 #include "net/engine.h"
@@ -16,15 +17,21 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* Pollers' turns between two events that say "somebody polls": then they read it. */
+/*
+ * So many turns of pollers between two events mean that a thread polls: pollers then read the
+ * socket.
+ */
 #define TURNS_MIN 16
-/* How often the progress thread looks whether they still do. */
+/* The interval at which the progress thread checks that pollers still read it. */
 #define LOOK_MS 1
-/* Reads a turn of the progress thread, each of a batch: a flood leaves the other watches theirs. */
+/*
+ * Reads of the progress thread per turn, each of a batch, so that a flood leaves other watches
+ * their turn.
+ */
 #define READS_MAX 4
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows, and refs */
-static TAILQ_HEAD(, aw_udsock) socks = TAILQ_HEAD_INITIALIZER(socks); /* of ports */
+static TAILQ_HEAD(, aw_udsock) socks = TAILQ_HEAD_INITIALIZER(socks); /* the sockets of ports */
 
 static void on_event(struct aw_watch *w, uint32_t events);
 static void deliver_to_port(void *arg, const struct aw_ud_arrival *arrival);
@@ -71,7 +78,7 @@ static int make(int fd, struct aw_udsock **made)
 	return 0;
 }
 
-/* From here on the progress thread reads. On failure sock is no more. */
+/* From here on the progress thread reads the socket. On failure sock is freed. */
 static int start(struct aw_udsock *sock)
 {
 	int err = aw_watch_add(&sock->watch, sock->fd, EPOLLIN, on_event, NULL);
@@ -132,7 +139,7 @@ int aw_udsock_create(int fd, aw_udsock_fn *deliver, void *arg, struct aw_udsock 
 	return err;
 }
 
-/* What another process's threads may hold is let be. */
+/* In the child of a fork a thread of the parent may hold the locks, so they are left alone. */
 static void destroy(struct aw_udsock *sock)
 {
 	if (sock->generation == aw_engine_generation()) {
@@ -169,7 +176,7 @@ void aw_udsock_fork_done(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* In the child of a fork the lock may be a lost thread's. */
+/* In the child of a fork the lock may be held by a thread that only the parent has. */
 void aw_udsock_lock(struct aw_udsock *sock)
 {
 	if (sock->generation == aw_engine_generation())
@@ -182,7 +189,7 @@ void aw_udsock_unlock(struct aw_udsock *sock)
 		pthread_mutex_unlock(&sock->lock);
 }
 
-/* Who finds another one reading leaves it at that. */
+/* A thread that finds another one reading leaves the work to it. */
 void aw_udsock_serve(struct aw_udsock *sock)
 {
 	if (sock->generation != aw_engine_generation())
@@ -201,13 +208,16 @@ void aw_udsock_assign(struct aw_udsock *sock, uint32_t qpn, uint32_t handle)
 	aw_udsock_unlock(sock);
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static struct aw_uqp *qp_at(const struct aw_udsock *sock, uint32_t index)
 {
 	return aw_ud_get(sock->handles[index % AW_QPN_OF_PORT]);
 }
 
-/* A number of this port's, or of nobody: another port's QP is not for whoever comes here. */
+/*
+ * Delivers only to a QP of this port. A datagram for a number of another port is dropped: that QP
+ * is reached at its own port.
+ */
 static void deliver_to_port(void *arg, const struct aw_ud_arrival *arrival)
 {
 	const struct aw_udsock *sock = arg;
@@ -222,7 +232,7 @@ static void deliver_to_port(void *arg, const struct aw_ud_arrival *arrival)
 	aw_uqp_put(qp);
 }
 
-/* The progress thread. */
+/* The functions from here to on_event run on the progress thread. */
 
 static void listen_again(struct aw_udsock *sock)
 {
@@ -262,7 +272,10 @@ static void lend(struct aw_udsock *sock)
 	aw_watch_deadline(&sock->watch, LOOK_MS);
 }
 
-/* Nobody polls any more, or has just lost the CPU: what came meanwhile is read either way. */
+/*
+ * No thread polls any more, or the poller has lost the CPU: in either case the progress thread
+ * reads what has come.
+ */
 static void take_back(struct aw_udsock *sock)
 {
 	sock->lent = false;
@@ -307,7 +320,7 @@ static void on_event(struct aw_watch *w, uint32_t events)
 	}
 }
 
-/* The QP lock is held. */
+/* The caller holds the QP lock. */
 void aw_udsock_want_room(struct aw_udsock *sock)
 {
 	pthread_mutex_lock(&sock->listen_lock);

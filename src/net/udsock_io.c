@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// recvmmsg(2) and sendmsg(2) of UD datagrams, with what IP says beside the octets: the addresses of
-// both ends, hop limit and traffic class. Sockets are of IPv6 and carry both, or of IPv4.
+// recvmmsg(2) and sendmsg(2) of UD datagrams, with what the program sees of their IP headers: the
+// addresses of both ends, hop limit and traffic class. A socket is of IPv6 and carries IPv4 too, or
+// of IPv4.
 #include "net/udsock_io.h"
 
 #include "net/ud.h"
@@ -9,15 +10,14 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#define RECEIVE_BUFFER \
-	(4 << 20) /* a burst that comes while nobody reads; the system may give less */
+#define RECEIVE_BUFFER (4 << 20) /* for a burst while no thread reads; the system may give less */
 
 static int set(const struct aw_udsock *sock, int level, int option, int value)
 {
 	return setsockopt(sock->fd, level, option, &value, sizeof(value)) == 0 ? 0 : errno;
 }
 
-/* Where the path has a smaller MTU IP cuts the datagram up. */
+/* Where the path has a smaller MTU, IP fragments the datagram. */
 static int prepare_ipv4(const struct aw_udsock *sock)
 {
 	set(sock, IPPROTO_IP, IP_RECVTTL, 1);
@@ -41,14 +41,12 @@ int aw_udsock_prepare(struct aw_udsock *sock)
 
 	if (getsockopt(sock->fd, SOL_SOCKET, SO_DOMAIN, &sock->family, &len) != 0)
 		return errno;
-	/* What is more than the system allows takes CAP_NET_ADMIN. */
+	/* More than the system's limit needs CAP_NET_ADMIN. */
 	if (set(sock, SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER) != 0)
 		set(sock, SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER);
 	err = prepare_ipv4(sock);
 	return err || sock->family == AF_INET ? err : prepare_ipv6(sock);
 }
-
-/* Receiving. */
 
 static void read_address(uint8_t *to, const struct sockaddr_storage *from)
 {
@@ -58,7 +56,7 @@ static void read_address(uint8_t *to, const struct sockaddr_storage *from)
 		memcpy(to, &((const struct sockaddr_in6 *)from)->sin6_addr, GID_LEN);
 }
 
-/* The kernel gives one octet for some of these and an int for others. */
+/* The kernel gives one byte for some of these values and an int for others. */
 static uint8_t octet_of(const struct cmsghdr *c)
 {
 	int value = 0;
@@ -151,14 +149,15 @@ bool aw_udsock_read(struct aw_udsock *sock)
 	return n == AW_UD_BATCH;
 }
 
-/* Sending. */
-
 static bool is_link_local(const uint8_t *addr)
 {
 	return addr[0] == 0xfe && (addr[1] & 0xc0) == 0x80;
 }
 
-/* Elsewhere routing picks the interface: this host's other addresses are behind another one. */
+/*
+ * To any other destination routing picks the interface: this host's own addresses are behind
+ * another one.
+ */
 static uint32_t leaves_by(const struct aw_ah *ah)
 {
 	return ud_addr_is_multicast(ah->dst) || is_link_local(ah->dst) ? ah->ifindex : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Life of a user-space QP, and the door to it: create, destroy, post, poll, close.
+// Life of a user-space QP, and its entry points: create, destroy, attach, close, progress.
 #include "net/uqp.h"
 
 #include "net/carrier.h"
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* QP numbers 0 and 1 mean something else on other transports; start clear of them. */
+/* QP numbers 0 and 1 have a meaning of their own on other transports, so none is near them. */
 #define QPN_FIRST 16
 
 static struct aw_table qps;
@@ -87,7 +87,7 @@ static size_t round16(size_t n)
 	return (n + 15) & ~(size_t)15;
 }
 
-/* One piece of memory holds both queues; pages of it that are never used are never touched. */
+/* One allocation holds both queues; its pages are touched only when they are used. */
 static int make_queues(struct aw_uqp *qp)
 {
 	const struct aw_uqp_attr *a = &qp->attr;
@@ -97,7 +97,7 @@ static int make_queues(struct aw_uqp *qp)
 	return aw_mem_get(&qp->mem, a->memory, AW_MEM_QP, sq + rq);
 }
 
-/* The core and RQ afresh over the memory; what they held is gone. */
+/* Initializes the core and the RQ over the memory; what they held is lost. */
 static void init_queues(struct aw_uqp *qp)
 {
 	const struct aw_uqp_attr *a = &qp->attr;
@@ -118,7 +118,7 @@ static void init_queues(struct aw_uqp *qp)
 	qp->core.sig_all = a->sig_all;
 }
 
-/* What a poller serves of a UD QP is its socket, which is not its own (net/ud.h). */
+/* A UD QP joins no CQ: pollers serve its socket, which is shared (net/ud.h). */
 static int join_cqs(struct aw_uqp *qp)
 {
 	int err = qp->ud ? 0 : aw_cq_join(qp->attr.send_cq, qp);
@@ -157,7 +157,7 @@ static void give_number(struct aw_uqp *qp)
 		aw_rc_end(qp->rc);
 }
 
-/* The persona decides what a number is. */
+/* The persona decides how a number is made. */
 static int take_number(struct aw_uqp *qp)
 {
 	qp->qpn = qp->handle + QPN_FIRST;
@@ -172,7 +172,7 @@ static int take_number(struct aw_uqp *qp)
 	return err;
 }
 
-/* Into the table, and its number. */
+/* Inserts the QP into the table, and takes its number. */
 static int enlist(struct aw_uqp *qp)
 {
 	qp->handle = aw_table_insert(&qps, qp, NULL);
@@ -237,8 +237,10 @@ free_qp:
 static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp));
 
 /*
- * In this order: nobody asks for it, and it calls nobody; it holds nothing; the progress thread can find it no more; its socket is in no epoll
- * set any more; and then no poller has it in hand, for pollers hold the lock that leaving a CQ takes.
+ * The order matters. First the number is given back, so that neither a peer nor its rc reaches the
+ * QP; then the QP sends what it holds; then it leaves the table, so that the progress thread cannot
+ * find it; then its socket leaves every epoll set; then it leaves its CQs, whose lock a poller
+ * holds while it serves the QP.
  */
 void aw_uqp_destroy(struct aw_uqp *qp)
 {
@@ -297,8 +299,8 @@ static void deliver(struct aw_uqp *qp, uint32_t events)
 }
 
 /*
- * Tells of what became due, then lets the lock go. One thread at a time tells, and tells also of
- * what becomes due meanwhile: so nobody hears of the end before the beginning.
+ * Delivers the events that are due, then releases the lock. One thread at a time delivers, also the
+ * events that become due meanwhile, so no listener gets the end before the beginning.
  */
 static void unlock(struct aw_uqp *qp)
 {
@@ -410,7 +412,10 @@ void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp))
 			aw_uqp_forget(qp);
 }
 
-/* Under the lock, which is given back meanwhile: whoever hears of the stream learns that it ended. */
+/*
+ * Notifies the listeners that the stream has ended. The caller holds the lock, which is released
+ * meanwhile.
+ */
 static void tell_of_reset(struct aw_uqp *qp)
 {
 	if (qp->attached)
@@ -449,7 +454,7 @@ enum aw_qp_state aw_uqp_state(struct aw_uqp *qp)
 
 void aw_uqp_unlend(const void *pd, const void *start, size_t len)
 {
-	/* Whoever could still find the region had a batch before it did. */
+	/* A QP that still reads the region took a batch before it found the region. */
 	if (aw_batches_out() == 0)
 		return;
 	uint32_t end = aw_table_end(&qps);
@@ -477,7 +482,7 @@ bool aw_uqp_progress(struct aw_uqp *qp)
 	return full;
 }
 
-/* For who knows a QP by its handle alone: it may be gone. */
+/* For callers that know a QP only by its handle: the QP may be gone. */
 static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp))
 {
 	struct aw_uqp *qp = aw_table_get(&qps, handle);
@@ -510,7 +515,9 @@ static void serve_attached(struct aw_uqp *qp)
 		aw_uqp_serve(qp);
 }
 
-/* A waiter's turn: it has slept, so that it may as well wait for who has the QP in hand. */
+/*
+ * Called by a waiter, which has slept: it may as well wait for the thread that holds the QP's lock.
+ */
 void aw_uqp_on_wake(uint32_t handle)
 {
 	with_qp(handle, serve_attached);
@@ -547,7 +554,10 @@ void aw_uqp_on_exit(uint32_t handle)
 	aw_table_put(&qps, handle);
 }
 
-/* Serves it, and leaves it to a waiter from then on. Who is armed must be asked before. */
+/*
+ * Serves the QP, and leaves it to a waiter from then on. The channel is chosen before, because
+ * serving may disarm a CQ.
+ */
 static void serve_and_lend(struct aw_uqp *qp)
 {
 	struct aw_channel *to = aw_lend_channel(qp);
@@ -565,15 +575,15 @@ static void serve_or_lend(struct aw_uqp *qp)
 		serve_and_lend(qp);
 }
 
-/* The progress thread's turn: the QP may be left to a thread that polls. */
+/* Called by the progress thread, which may leave the QP to a thread that polls. */
 void aw_uqp_on_event(uint32_t handle)
 {
 	with_qp(handle, serve_or_lend);
 }
 
 /*
- * No stream outlives its ending's: a peer that does not answer our FIN loses its connection. Before,
- * it is the time to look for memory again.
+ * For a stream that is ending this is the end: a peer that does not answer our FIN loses its
+ * connection. For any other it is the time to try again for memory or for a receive.
  */
 static void meet_deadline(struct aw_uqp *qp)
 {

@@ -22,18 +22,20 @@
 #define AW_QP_MAX (1u << 17)
 
 /*
- * What an owner (verbs, rdma_cm) hears: one call at a time, each event at most once a stream. No
- * lock is held but, where a poller found out, the qps_lock of its CQ.
+ * The events that an owner (verbs, rdma_cm) gets: one call at a time, each event at most once a
+ * stream. The calling thread holds no lock except, when a poller found the event, the qps_lock of
+ * its CQ.
  */
 enum aw_uqp_event {
-	AW_UQP_READY = 1, /* the first FPDU of the peer arrived */
+	AW_UQP_READY = 1, /* the peer's first FPDU has arrived */
 	AW_UQP_CLOSED =
 		2, /* the stream is ending or over: FIN, reset, Terminate, or our close done */
-	AW_UQP_FATAL = 4, /* it ended in an error, but for the two causes that follow */
-	AW_UQP_LAST_WQE = 8, /* SRQ: no receive of the SRQ is taken by this QP any more */
-	AW_UQP_ACCESS_ERR = 16, /* it ended since the peer went for memory that it may not */
-	AW_UQP_REQ_ERR = 32, /* it ended since the peer sent what cannot be carried out */
-	AW_UQP_DRAINED = 64, /* aw_uqp_halt asked: what was begun of the send queue is done */
+	AW_UQP_FATAL = 4, /* the stream ended in an error other than the two below */
+	AW_UQP_LAST_WQE = 8, /* the QP takes no more receives of its SRQ */
+	/* the stream ended because the peer accessed memory that it may not */
+	AW_UQP_ACCESS_ERR = 16,
+	AW_UQP_REQ_ERR = 32, /* the stream ended because the peer sent what cannot be carried out */
+	AW_UQP_DRAINED = 64, /* after aw_uqp_halt: the send WRs that were begun are complete */
 };
 
 typedef void aw_uqp_fn(void *arg, uint32_t events);
@@ -43,12 +45,12 @@ struct aw_uqp_attr {
 	struct aw_cq *recv_cq;
 	struct aw_srq *srq; /* or NULL */
 	const void *pd;
-	const struct aw_mem_source *memory; /* of its queues; or NULL */
+	const struct aw_mem_source *memory; /* of the queues; NULL: the heap */
 	uint32_t send_wr_max, recv_wr_max; /* 0 to AW_WR_MAX */
 	uint32_t send_sge_max, recv_sge_max; /* 0 to AW_SGE_MAX */
 	uint32_t inline_max; /* 0 to AW_INLINE_MAX */
 	bool sig_all;
-	uint32_t ud_mtu; /* of a UD QP (net/ud.h): octets a message; 0: an RC one */
+	uint32_t ud_mtu; /* of a UD QP (net/ud.h): bytes of a message at most; 0: an RC QP */
 };
 
 struct aw_stage;
@@ -65,57 +67,61 @@ struct aw_uqp {
 	uint32_t handle;
 	struct aw_uqp_attr attr;
 	struct aw_mem mem;
-	struct aw_rc *rc; /* roce persona: whom it connects to by itself; or NULL */
+	struct aw_rc *rc; /* roce persona: makes the QP's connections; or NULL */
 	struct aw_ud *ud; /* NULL: an RC QP */
 
-	uint32_t cq_slot[2]; /* where in send_cq's and recv_cq's qps; guarded by their qps_lock */
-	struct aw_mw_list windows; /* of type 2 that it bound; guarded by mw.c's lock */
+	/* its index in send_cq's and recv_cq's qps; guarded by their qps_lock */
+	uint32_t cq_slot[2];
+	struct aw_mw_list windows; /* type 2 windows that it bound; guarded by mw.c's lock */
 
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_qp core;
 	struct aw_rq rq;
-	void *reads; /* IRQ and ORQ, as long as the stream's depths ask */
-	bool attached; /* a socket is or was there since the last reset */
+	void *reads; /* IRQ and ORQ, with the depths of the stream */
+	bool attached; /* the QP has or had a socket since the last reset */
 	int fd; /* -1: none */
-	const struct aw_carrier *carrier; /* of the stream's bytes (net/carrier.h) */
-	struct aw_host_ring *ring; /* its memory in common with the peer, or NULL */
-	uint8_t verdict
-		[AW_HOST_VERDICT_LEN]; /* responder: whether the peer took it, as far as it came */
+	const struct aw_carrier *carrier; /* moves the stream's bytes (net/carrier.h) */
+	struct aw_host_ring *ring; /* the memory shared with the peer, or NULL */
+	/* responder: the bytes of the peer's verdict that have come */
+	uint8_t verdict[AW_HOST_VERDICT_LEN];
 	uint32_t verdict_len;
 	struct aw_uqp_watch *watch; /* of fd, on the heap: it may outlive the QP by a moment */
-	_Atomic uint32_t
-		generation; /* aw_engine_generation() when attached; also read without the lock */
-	uint32_t listens_for; /* epoll events that matter now, for every set that fd is in */
-	bool lent; /* left to others: the progress thread listens for nothing */
-	struct aw_channel *lent_to; /* to who sleeps there; NULL: to pollers, or not lent */
+	/* aw_engine_generation() when attached; also read without the lock */
+	_Atomic uint32_t generation;
+	uint32_t listens_for; /* epoll events to wait for now, in every set that fd is in */
+	bool lent; /* pollers or waiters serve the QP in place of the progress thread */
+	/* the channel whose waiters serve it; NULL: pollers do, or it is not lent */
+	struct aw_channel *lent_to;
 	uint32_t polls_seen; /* pollers' turns at the last event (net/lend.c) */
 	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
 	struct aw_hold hold;
 	struct aw_ride ride;
-	bool out_of_reach; /* a CQ's epoll set did not take fd: not to be left to pollers */
+	bool out_of_reach; /* an epoll set did not take fd, so the QP is not lent */
 	bool by_rc; /* ibv_modify_qp named its peer: rc makes its streams */
-	bool touched; /* by_rc: a message was begun on the stream, here or there */
-	bool lost; /* by_rc: the stream ended, of which the program has heard nothing yet */
-	bool drain_asked; /* who halted the send queue wants to hear that it is drained */
-	uint64_t fail_ns; /* by_rc: without a stream until then, what is posted fails; 0: never */
-	uint32_t retry_ms; /* by_rc: how long a post may wait; 0: for ever */
+	bool touched; /* by_rc: either end has begun a message on the stream */
+	bool lost; /* by_rc: the stream has ended, and the program is not notified */
+	bool drain_asked; /* AW_UQP_DRAINED is raised once the halted send queue is drained */
+	uint64_t fail_ns; /* by_rc: posts that have no stream by then fail; 0: never */
+	uint32_t retry_ms; /* by_rc: how long a post may wait for a stream; 0: for ever */
 	bool reset_seen; /* the socket is dead: close, do not linger */
 	bool ending; /* a close or Terminate has begun, and its deadline runs */
 	bool fin_sent;
 	bool tx_blocked; /* the socket took less than it was given */
-	bool starved; /* no buffer was to be had: a deadline says when to try again */
+	bool starved; /* memory for a buffer was out; a deadline brings the next try */
 	bool retry_due; /* that deadline runs, or the one of net/rnr.h */
-	bool starving_told; /* the log knows */
-	uint64_t rnr_pos; /* of the stream, where a message found no receive (net/rnr.h) */
-	uint64_t rnr_since_ns; /* and since when it waits for one */
-	uint32_t rnr_ms; /* and how long it may; 0: for ever */
-	uint64_t
-		quiet_pos; /* of the stream, up to where the peer's TCP is known to have all (net/lost.h) */
-	uint64_t unanswered_ns; /* and since when it owes an answer; 0: not at all */
-	uint64_t emss_pos; /* of the stream, where TCP's segment size was asked last */
-	struct aw_stage *stage; /* octets of a half-received FPDU, or NULL */
-	struct aw_note *note; /* of who cares what a kill would leave, or NULL */
-	struct aw_batch *batch; /* octets that the socket did not take yet, or NULL */
+	bool starving_told; /* logged already */
+	/* position in the stream of a message that found no receive (net/rnr.h) */
+	uint64_t rnr_pos;
+	uint64_t rnr_since_ns; /* since when that message waits for one */
+	uint32_t rnr_ms; /* how long it may wait; 0: for ever */
+	/* position up to which the peer's TCP is known to have the stream (net/lost.h) */
+	uint64_t quiet_pos;
+	uint64_t unanswered_ns; /* since when the peer's TCP owes an answer; 0: it owes none */
+	uint64_t emss_pos; /* position in the stream at which TCP's segment size was last read */
+	struct aw_stage *stage; /* bytes of a half-received FPDU, or NULL */
+	/* tells another process what a kill would leave (net/note.h), or NULL */
+	struct aw_note *note;
+	struct aw_batch *batch; /* bytes that the socket has not taken yet, or NULL */
 	uint32_t events_due, events_told;
 	bool delivering; /* listeners run now */
 	pthread_cond_t delivered;
@@ -134,12 +140,12 @@ enum aw_uqp_owner {
  */
 int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **qp);
 
-/* Ends the stream (octets that TCP holds still go out), forgets its CQEs, frees it. */
+/* Ends the stream (bytes that TCP holds are still sent), drops the QP's CQEs, frees the QP. */
 void aw_uqp_destroy(struct aw_uqp *qp);
 
 /*
- * Who hears of events; fn NULL to stop. Returns only when a delivery under way has ended, so it
- * must not be called from one. Events that are already due come at once, in the caller.
+ * Sets the receiver of events; fn NULL: none. Returns when no delivery runs, so it must not be
+ * called from one. Events that were raised before are delivered at once, by the calling thread.
  */
 void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg);
 
@@ -151,8 +157,9 @@ struct aw_uqp *aw_uqp_get(uint32_t qpn);
 void aw_uqp_put(struct aw_uqp *qp);
 
 /*
- * Gives a connected, non-blocking socket whose start-up is done; from here fd is the QP's.
- * stream's emss is filled in here. ring: memory in common, if the two ends have agreed on it: on success the QP's. 0, or EINVAL (already attached, in error), ENOMEM.
+ * Gives the QP a connected, non-blocking socket whose start-up is done. stream's emss is filled in
+ * here. ring: the shared memory that the two ends have agreed on, or NULL. The QP owns fd and ring
+ * on success. 0, or EINVAL (already attached, or in error), ENOMEM, or aw_watch_add's error.
  */
 int aw_uqp_attach_host(struct aw_uqp *qp, int fd, struct aw_stream *stream,
 		       struct aw_host_ring *ring);
@@ -162,41 +169,44 @@ static inline int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *str
 	return aw_uqp_attach_host(qp, fd, stream, NULL);
 }
 
-/* Graceful close; abort with flush (modify to ERR); back to IDLE (modify to RESET). */
+/*
+ * close: a graceful close. abort: with a flush (modify to ERR). reset: back to IDLE (modify to
+ * RESET).
+ */
 void aw_uqp_close(struct aw_uqp *qp);
 void aw_uqp_abort(struct aw_uqp *qp);
 void aw_uqp_reset(struct aw_uqp *qp);
 
 /*
- * The connection goes on in another process: the socket is closed here, without a word, and nobody hears
- * of it. All that is left to do is to destroy or reset the QP. others: all of
- * this process but those that keeps keeps.
+ * Called when the connection goes on in another process: closes the socket without notifying the
+ * peer, and raises no event. The QP can then only be destroyed or reset. others: all QPs of this
+ * process but those for which keeps returns true.
  */
 void aw_uqp_forget(struct aw_uqp *qp);
 void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp));
 
 /*
- * Lets WRs that were not begun yet wait, or go on; tells: with AW_UQP_DRAINED once those that were begun are
- * done.
+ * halts: WRs that are not begun wait, until a call with false. tells: AW_UQP_DRAINED is raised once
+ * those that were begun are complete.
  */
 void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells);
 
-/* Nobody is there: the oldest WR posted fails with status, all else is flushed. */
+/* The peer cannot be reached: the oldest posted WR fails with status, all others are flushed. */
 void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status);
 
 enum aw_qp_state aw_uqp_state(struct aw_uqp *qp);
 
 /*
- * After aw_mr_remove of a region of pd: when this returns no QP reads [start, start + len) any more,
- * not even for octets that wait for the socket.
+ * Called after aw_mr_remove of a region of pd. When this returns no QP reads [start, start + len)
+ * any more, not even for bytes that wait for the socket.
  */
 void aw_uqp_unlend(const void *pd, const void *start, size_t len);
 
 /*
- * Posting sends: begin takes the lock; fill the slot that aw_uqp_send_slot gives (NULL: queue
- * full) and commit it, any number of times; end transmits, unless the posts are held, and gives the
- * lock back. Commit is optional (a WR that proved invalid is simply not committed). ahead: slots that
- * are filled and not committed yet.
+ * Posting sends: begin takes the lock; the caller fills the slot that aw_uqp_send_slot returns
+ * (NULL: the queue is full) and commits it, any number of times; end transmits, unless the posts
+ * are held, and releases the lock. Commit is optional: a WR that proved invalid is not committed.
+ * ahead: slots that are filled and not committed yet.
  */
 void aw_uqp_send_begin(struct aw_uqp *qp);
 struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp);
@@ -204,26 +214,34 @@ struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead);
 void aw_uqp_send_commit(struct aw_uqp *qp);
 void aw_uqp_send_end(struct aw_uqp *qp);
 
-/* 0, ENOMEM (full), EINVAL (too many SGEs, or the QP uses an SRQ). In ERROR it flushes at once. */
+/*
+ * 0, ENOMEM (full), EINVAL (too many SGEs, or the QP uses an SRQ). In ERROR the receive is flushed
+ * at once.
+ */
 int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count);
 
 /*
- * One round of inline progress: receive, then transmit what became due. True while the socket is full;
- * false also where another thread has the lock.
+ * One round of inline progress: receives, then transmits what became due. True while the socket is
+ * full; false also when another thread has the lock.
  */
 bool aw_uqp_progress(struct aw_uqp *qp);
 
-/* The same for a QP whose stream goes through memory, and which has news; other QPs are left alone. True where it was served. */
+/*
+ * As aw_uqp_progress, but only for a QP whose stream goes through memory and that has something to
+ * do. True when it was served. *full becomes true when it has more to send than there is room for.
+ */
 bool aw_uqp_progress_memory(struct aw_uqp *qp, bool *full);
 
-/* For net/ud.c: gives the lock back, and tells of events that are due. */
+/* For net/ud.c: delivers the events that are due, and releases the lock. */
 void aw_uqp_unlock(struct aw_uqp *qp);
 
 /* For net/cq.c: puts the socket, if any, into a CQ's epoll set. */
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd);
 
-/* For net/lend.c, with the QP lock: the progress thread listens to the socket again, and nobody who
- * sleeps on a channel does. 0 or ENOMEM, ENOSPC. */
+/*
+ * For net/lend.c, with the QP lock: the progress thread listens to the socket again, and the
+ * waiters of a channel do not. 0 or ENOMEM, ENOSPC.
+ */
 int aw_uqp_listen_again(struct aw_uqp *qp);
 
 #endif

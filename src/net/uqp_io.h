@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Inside the user-space QP: moving octets. Callers hold the QP lock.
+// Inside the user-space QP: moving bytes. Callers hold the QP lock.
 #ifndef NET_UQP_IO_H
 #define NET_UQP_IO_H
 
 #include "net/uqp.h"
 
-/* Sends what the core has due, until nothing is, or the socket is full, or the budget is used. */
+/*
+ * Sends the FPDUs that are due, until there are no more, the socket is full, or the budget is used
+ * up.
+ */
 void aw_uqp_transmit(struct aw_uqp *qp);
 
 /*
- * Whether the end of the stream that the peer or the network brings about is not told: in the roce persona
- * a QP learns of it by what it posts, as on InfiniBand, where a connection is no more than two QPs' states.
+ * True when the program is not notified of an end of the stream that the peer or the network
+ * causes: in the roce persona a QP learns of it by its own posts, as on InfiniBand, where a
+ * connection is only the state of two QPs.
  */
 static inline bool aw_uqp_ends_quietly(const struct aw_uqp *qp)
 {
@@ -18,29 +22,36 @@ static inline bool aw_uqp_ends_quietly(const struct aw_uqp *qp)
 }
 
 /*
- * No buffer for its octets: they wait, and the progress thread tries again in a while, since the
- * socket stays ready and nothing tells when memory is there. A stream that is ending does not wait.
+ * Memory for a buffer is out: the bytes wait, and the progress thread tries again later, because
+ * the socket stays ready and no event tells when there is memory. A stream that is ending does not
+ * wait.
  */
 void aw_uqp_starve(struct aw_uqp *qp);
 
-/* The connection was reset, or the peer is gone without a word. */
+/* Called when the connection was reset, or the peer has vanished. */
 void aw_uqp_stream_lost(struct aw_uqp *qp);
 
-/* For carriers (net/carrier.h). The peer's end was found behind all but so many octets. */
+/*
+ * For carriers (net/carrier.h): the peer has ended the stream. rest: bytes before its end that the
+ * core has not used.
+ */
 void aw_uqp_peer_closed(struct aw_uqp *qp, size_t rest);
 
-/* Whether the core takes octets now. */
+/* True when the core takes bytes now. */
 bool aw_uqp_may_read(const struct aw_uqp *qp);
 
-/* A stage to read into, behind what waits there; NULL: without memory, which is noted. */
+/* A stage to read into, behind the bytes that wait there; NULL: memory is out, which is noted. */
 struct aw_stage *aw_uqp_take_stage(struct aw_uqp *qp);
 void aw_uqp_leave_stage(struct aw_uqp *qp, struct aw_stage *stage);
 
-/* Gives the stage's octets to the core and moves the rest to the front; those that wait for a receive, once more. */
+/*
+ * use: gives the stage's bytes to the core and moves the rest to the front. retry_held: the same
+ * for bytes that wait for a receive.
+ */
 void aw_uqp_use(struct aw_uqp *qp, struct aw_stage *stage);
 void aw_uqp_retry_held(struct aw_uqp *qp, struct aw_stage *stage);
 
-/* What the core calls. */
+/* The functions that the core calls. */
 extern const struct aw_ops aw_uqp_ops;
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the core calls: the region table, guarded copies, the queues and CQs of this process.
+// The functions that the core calls: the region table, guarded copies, the queues and CQs of this
+// process.
 #include "net/crc.h"
 #include "net/guard.h"
 #include "net/mapping.h"
@@ -7,7 +8,10 @@
 #include "net/mw.h"
 #include "net/uqp_io.h"
 
-/* What no message of the ULP's does without: net/rc.c asks whether there was one. */
+/*
+ * Every message of the ULP calls a function that calls this one, so that net/rc.c knows whether
+ * there was one.
+ */
 static void touch(void *ctx)
 {
 	((struct aw_uqp *)ctx)->touched = true;

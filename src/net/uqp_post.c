@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Posting to a user-space QP: WRs are filled in where they lie on the queue, and transmitted in the
+// Posting to a user-space QP: WRs are filled in where they lie on the queue, and transmitted by the
 // call that ends the post, unless they are held.
 #include "net/hold.h"
 #include "net/rnr.h"
@@ -22,7 +22,7 @@ static bool has_slot(const struct aw_uqp *qp, uint32_t ahead)
 
 struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead)
 {
-	/* What is held may be unsignalled, and need its slots no more once it is sent. */
+	/* Held WRs may be unsignalled, and then release their slots when they are sent. */
 	if (!has_slot(qp, ahead))
 		aw_uqp_let_go(qp);
 	return has_slot(qp, ahead) ? aw_sq_at(&qp->core.sq, qp->core.sq.tail + ahead) : NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Receive: what all carriers (net/carrier.h) do with what came, and with the end. A stage stays with the
-// QP only while it holds the beginning of an FPDU, and only few QPs keep a large one.
+// Receiving: the part that all carriers (net/carrier.h) share, and the end of the stream. A stage
+// stays with the QP only while it holds the beginning of an FPDU, and only few QPs keep a large
+// one.
 #include "core/rx.h"
 #include "net/carrier.h"
 #include "net/pool.h"
@@ -19,8 +20,8 @@ void aw_uqp_stream_lost(struct aw_uqp *qp)
 }
 
 /*
- * A program may end as soon as it has what it waited for, before its answer to our last request: what its
- * TCP has acknowledged counts as received.
+ * A program may end as soon as it has what it waited for, before its end has answered our last
+ * request: bytes that its TCP has acknowledged count as received.
  */
 static void close_quietly(struct aw_uqp *qp)
 {
@@ -58,7 +59,7 @@ void aw_uqp_retry_held(struct aw_uqp *qp, struct aw_stage *stage)
 {
 	aw_rnr_try(qp);
 	aw_uqp_use(qp, stage);
-	/* What the peer sees as sent before it left is the program's all the same, in the roce persona. */
+	/* In the roce persona the program still gets what the peer sent before it left. */
 	if (aw_rnr_waits(qp) && !qp->by_rc && qp->carrier->is_reset(qp))
 		aw_uqp_stream_lost(qp);
 }

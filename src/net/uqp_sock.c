@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The socket under a QP: which epoll sets it is in and for what, FIN and linger at the end.
+// The socket under a QP: its epoll sets and their events, then FIN and linger at the end.
 #include "net/uqp_sock.h"
 
 #include "net/addr.h"
@@ -25,15 +25,18 @@
 
 #define AW_MEMORY_RETRY_MS 10
 
-/* Segments longer than jumbo frames: both ends are on this host. */
+/* Segments longer than jumbo frames mean that both ends are on this host. */
 #define LOCAL_SEGMENT_OCTETS 16384
-/* The kernel doubles it, and grants it wherever its limit (net.core.wmem_max) is the default one. */
+/*
+ * The kernel doubles this value, and grants it wherever its limit (net.core.wmem_max) is the
+ * default one.
+ */
 #define LOCAL_SEND_BUFFER (208 * 1024)
 
 struct aw_uqp_watch {
 	struct aw_watch watch;
 	uint32_t handle; /* of the QP, which may be gone when an event comes */
-	struct sockaddr_storage peer; /* for the log: a socket that was reset does not tell */
+	struct sockaddr_storage peer; /* for the log: a socket that was reset does not know it */
 };
 
 static void on_watch(struct aw_watch *w, uint32_t events)
@@ -69,7 +72,7 @@ static void control(struct aw_uqp *qp, int epfd, int op, uint32_t events)
 		aw_lend_stray(qp);
 }
 
-/* For each epoll set of a CQ that the socket belongs into. */
+/* Applies op to each CQ's epoll set that the socket belongs into. */
 static void each_cq_epoll(struct aw_uqp *qp, int op, uint32_t events)
 {
 	struct aw_cq *cqs[2] = { qp->attr.send_cq, qp->attr.recv_cq };
@@ -92,7 +95,7 @@ void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd)
 	pthread_mutex_unlock(&qp->lock);
 }
 
-/* IRQ and ORQ as deep as was agreed; a depth of 0 still gets an entry, for a Read RTR. */
+/* Makes IRQ and ORQ as deep as was agreed; a depth of 0 still gets an entry, for a Read RTR. */
 static int make_reads(struct aw_uqp *qp, const struct aw_stream *stream)
 {
 	struct aw_qp *core = &qp->core;
@@ -129,8 +132,8 @@ static int make_watch(struct aw_uqp *qp, int fd)
 }
 
 /*
- * Between two ends of one host no octets are under way. A send buffer that grows to megabytes, as TCP's
- * does, only puts them out of the cache before the peer copies them.
+ * Between two ends of one host no bytes are under way. A send buffer that grows to megabytes, as
+ * TCP's does, only takes them out of the cache before the peer copies them.
  */
 static void bound_send_buffer(int fd, uint32_t segment_size)
 {
@@ -180,7 +183,10 @@ static void return_buffers(struct aw_uqp *qp)
 	qp->tx_blocked = false;
 }
 
-/* The connection, and every epoll set it is in, is the parent's alone. Order: a number and no more. */
+/*
+ * An inherited connection, and every epoll set it is in, is the parent's alone. Relaxed: only the
+ * number matters.
+ */
 bool aw_uqp_is_inherited(const struct aw_uqp *qp)
 {
 	return atomic_load_explicit(&qp->generation, memory_order_relaxed) !=
@@ -209,7 +215,9 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	qp->fd = -1;
 }
 
-/* Of a QP whose stream goes through memory, and that pollers look after, the socket tells of the end alone. */
+/*
+ * While pollers serve a QP whose stream goes through memory, the socket notifies only of the end.
+ */
 static uint32_t wanted(struct aw_uqp *qp)
 {
 	bool is_polled = qp->lent && !qp->lent_to && !qp->carrier->is_socket;
@@ -243,7 +251,10 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 	return err;
 }
 
-/* There is no set to join yet; the watch keeps what for. For what waits the first turn transmits. */
+/*
+ * The child has no epoll set yet; the watch keeps the events until there is one. EPOLLOUT brings a
+ * turn that sends a waiting acknowledgement.
+ */
 void aw_uqp_rejoin(struct aw_uqp *qp)
 {
 	if (qp->carrier->taken_back)
@@ -290,13 +301,16 @@ void aw_uqp_end_in_time(struct aw_uqp *qp)
 		aw_qp_abort(&qp->core, qp->core.error);
 }
 
-/* Once all is said: FIN. Behind a Terminate nothing of the peer's matters, so that is the end. */
+/*
+ * Sends the FIN once all is sent. After a Terminate nothing that the peer sends matters, so the
+ * stream ends there.
+ */
 static void finish_ending(struct aw_uqp *qp)
 {
 	if (!qp->ending || qp->batch || !aw_qp_tx_finished(&qp->core))
 		return;
 	if (!qp->fin_sent) {
-		aw_qp_close(&qp->core); /* what is posted from now on flushes */
+		aw_qp_close(&qp->core); /* posts from now on are flushed */
 		qp->carrier->finish(qp);
 	}
 	qp->fin_sent = true;
@@ -309,7 +323,7 @@ static bool overflowed(const struct aw_uqp *qp)
 	return qp->attr.send_cq->overflowed || qp->attr.recv_cq->overflowed;
 }
 
-/* Whose doing it was, in words, and as RFC 5040 4.8 numbers it: layer, type, code. */
+/* Logs the error in words, and as RFC 5040 4.8 numbers it: layer, type, code. */
 static void log_error(const struct aw_uqp *qp, enum aw_log_level level, const char *what,
 		      enum aw_error error)
 {
@@ -318,7 +332,7 @@ static void log_error(const struct aw_uqp *qp, enum aw_log_level level, const ch
 	       aw_error_layer(error), aw_error_type(error), aw_error_code(error));
 }
 
-/* Once, when the stream is found to have ended in an error. */
+/* Called once, when the stream is found to have ended in an error. */
 static void log_end(const struct aw_uqp *qp)
 {
 	const struct aw_qp *core = &qp->core;
@@ -340,8 +354,9 @@ static void log_end(const struct aw_uqp *qp)
 }
 
 /*
- * How the stream failed, as an event, or 0. What the peer asked for in vain is told apart: layers
- * 0 and 1 have type 1 for protection errors and type 2 for other bad messages (RFC 5040 4.8).
+ * The event for the way the stream failed, or 0. Failed requests of the peer have events of their
+ * own: layers 0 and 1 have type 1 for protection errors and type 2 for other bad messages (RFC 5040
+ * 4.8).
  */
 static uint32_t failure(const struct aw_qp *core)
 {
@@ -375,7 +390,7 @@ static void note_events(struct aw_uqp *qp)
 		qp->events_due |= AW_UQP_LAST_WQE;
 }
 
-/* RFC 5040 7.1 rule 1: the peer hears of it, though what completes from here on is lost. */
+/* RFC 5040 7.1 rule 1: a Terminate notifies the peer, though completions are lost from here on. */
 static void end_overflowed(struct aw_uqp *qp)
 {
 	aw_qp_terminate(&qp->core, AW_E_LOCAL_CATASTROPHIC);
@@ -390,7 +405,7 @@ static void tell_starving(struct aw_uqp *qp)
 	qp->starving_told = true;
 }
 
-/* What no event tells of is tried again later. A post in between does not put that off. */
+/* A shortage that no event ends is tried again later. A post in between does not put that off. */
 static void await_retry(struct aw_uqp *qp)
 {
 	if (!qp->starved && !aw_rnr_waits(qp))
@@ -429,7 +444,7 @@ static void settle(struct aw_uqp *qp)
 	}
 }
 
-/* Whether octets may move; in the child of a fork the stream is found to be lost instead. */
+/* True when bytes may move. In the child of a fork an inherited stream is aborted instead. */
 static bool is_usable(struct aw_uqp *qp)
 {
 	if (qp->fd < 0)

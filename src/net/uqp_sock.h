@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Inside the user-space QP: its socket, from attach to the last close. Callers hold the QP lock,
-// but for the entry points of the progress thread and of waiters.
+// except those of the entry points of the progress thread and of waiters.
 #ifndef NET_UQP_SOCK_H
 #define NET_UQP_SOCK_H
 
 #include "net/uqp.h"
 #include "net/uqp_io.h"
 
-/* How long a graceful close may take: what was posted, our FIN, the peer's. */
+/* How long a graceful close may take: sending what was posted, our FIN, the peer's. */
 #define AW_CLOSE_MS 10000
-/* How long a Terminate may take to get into the socket. */
+/* How long a Terminate may take to reach the socket. */
 #define AW_TERMINATE_MS 1000
 
 /* Starts the stream on fd, or through ring. On failure both stay the caller's. 0, ENOMEM, EMFILE. */
@@ -19,65 +19,81 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream,
 /* For net/carrier.c: the socket leaves the epoll sets of the CQs. */
 void aw_uqp_leave_sets(struct aw_uqp *qp);
 
-/* Octets of one of TCP's segments, as the path allows now. */
+/* Bytes of one TCP segment, as the path allows now. */
 uint32_t aw_uqp_segment_size(int fd);
 
 /*
- * In the child of a fork: the QP's stream is the parent's, or it never had one. The caller needs no lock: in the
- * child, that of such a QP may be taken for ever, by a thread that is the parent's alone.
+ * In the child of a fork: true when the QP's stream is the parent's, or the QP never had one. The
+ * caller needs no lock: a thread that only the parent has may hold that of such a QP for ever.
  */
 bool aw_uqp_is_inherited(const struct aw_uqp *qp);
 
-/* Gives the socket up; what TCP holds still reaches the peer. The core is left as it is. */
+/* Gives the socket up; bytes that TCP holds still reach the peer. The core is left as it is. */
 void aw_uqp_drop_socket(struct aw_uqp *qp);
 
-/* Receive, transmit, and see to what follows from it: FIN, events, the end. */
+/* Receives, transmits, and acts on the result: FIN, events, the end. */
 void aw_uqp_serve(struct aw_uqp *qp);
 
-/* The same for a thread that polls: what is only to be acknowledged may wait for its post. */
+/*
+ * As aw_uqp_serve, for a thread that polls: an acknowledgement that is all there is to send may
+ * wait for its next post.
+ */
 void aw_uqp_serve_polled(struct aw_uqp *qp);
 
-/* The same without the receiving: after posts. */
+/* As aw_uqp_serve without receiving; called after posts. */
 void aw_uqp_push(struct aw_uqp *qp);
 
-/* What is held leaves. */
+/* Sends held posts and waiting acknowledgements. */
 static inline void aw_uqp_let_go(struct aw_uqp *qp)
 {
 	if (qp->hold.listed || qp->ride.waits)
 		aw_uqp_push(qp);
 }
 
-/* The program ends the stream: what is held leaves, and a Terminate does without the answers before it. */
+/*
+ * Called when the program ends the stream: held posts are sent, and a Terminate is sent without the
+ * answers that are due before it.
+ */
 void aw_uqp_take_leave(struct aw_uqp *qp);
 
-/* The ending's time is over: abort, but where only answers kept a Terminate it has as much again without them. */
+/*
+ * Called when the ending's time is over: aborts; but a Terminate that only answers kept back has
+ * AW_TERMINATE_MS more, without them.
+ */
 void aw_uqp_end_in_time(struct aw_uqp *qp);
 
-/* Leaves the socket to polling threads, or to those that sleep on a channel, if that can be. */
+/*
+ * Lends the QP to polling threads; or to threads that sleep on a channel, unless the channel's
+ * epoll set does not take the socket.
+ */
 void aw_uqp_lend(struct aw_uqp *qp);
 void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to);
 
-/* For net/lend.c, in a child that carries on: the progress thread is to listen to the socket. */
+/*
+ * For net/lend.c, in a child that takes connections over: the progress thread will listen to the
+ * socket.
+ */
 void aw_uqp_rejoin(struct aw_uqp *qp);
 
-/* For a thread that slept on a channel. It looks the QP up. No lock held. */
+/* For a thread that slept on a channel: looks the QP up and serves it. The caller holds no lock. */
 void aw_uqp_on_wake(uint32_t handle);
 
 /*
- * For net/hold.c and net/ride.c, likewise: what the QP holds leaves. late: if it is still held too long; at_exit: unless
- * the QP is in somebody's hands, who may be whom a signal interrupted to end the process.
+ * For net/hold.c and net/ride.c, likewise: sends what the QP holds. late: only if it is still held
+ * too long. exit: unless the QP's lock is taken, maybe by the thread that a signal handler now
+ * makes exit.
  */
 void aw_uqp_on_release(uint32_t handle);
 void aw_uqp_on_late(uint32_t handle);
 void aw_uqp_on_exit(uint32_t handle);
 
-/* For net/lost.c: the peer is gone, as if TCP had said so. */
+/* For net/lost.c: acts as if TCP had reported that the peer is gone. */
 void aw_uqp_lose(struct aw_uqp *qp);
 
-/* Every QP there is, its lock taken for each; but none that the child of a fork inherited. */
+/* Calls act for every QP, with its lock held, except those that the child of a fork inherited. */
 void aw_uqp_each(void (*act)(struct aw_uqp *qp));
 
-/* The progress thread's entry points; likewise. */
+/* The progress thread's entry points. The caller holds no lock. */
 void aw_uqp_on_event(uint32_t handle);
 void aw_uqp_on_deadline(uint32_t handle);
 

@@ -12,15 +12,17 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
-#define BATCHES_MAX 16 /* a round: leave others their turn */
-#define EMSS_OCTETS (1u << 20) /* how often TCP is asked for its segment size */
+#define BATCHES_MAX 16 /* per round, so that other QPs have their turn */
+#define EMSS_OCTETS (1u << 20) /* bytes sent between two looks at TCP's segment size */
 
 _Static_assert(sizeof(struct aw_iov) == sizeof(struct iovec) &&
 		       offsetof(struct aw_iov, base) == offsetof(struct iovec, iov_base) &&
 		       offsetof(struct aw_iov, len) == offsetof(struct iovec, iov_len),
 	       "aw_iov is passed to sendmsg as iovec");
 
-/* RFC 5044 3: a change of the path is followed, though not at each FPDU's cost of a system call. */
+/*
+ * RFC 5044 3: a change of the path is followed, but not at the cost of a system call for each FPDU.
+ */
 static void follow_path(struct aw_uqp *qp)
 {
 	if (qp->core.tx_pos - qp->emss_pos < EMSS_OCTETS)
@@ -29,7 +31,7 @@ static void follow_path(struct aw_uqp *qp)
 	aw_qp_set_emss(&qp->core, qp->carrier->segment_size(qp));
 }
 
-/* Puts what is due now into the batch. False when nothing is. */
+/* Puts the FPDUs that are due now into the batch. False when there are none. */
 static bool fill(struct aw_uqp *qp, struct aw_batch *batch)
 {
 	struct aw_tx_out out = {
@@ -46,7 +48,7 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch)
 	return out.iov_count > 0;
 }
 
-/* Drops n octets from the front of the batch. */
+/* Drops n bytes from the front of the batch. */
 static void advance(struct aw_batch *batch, size_t n)
 {
 	while (n > 0) {
@@ -78,7 +80,7 @@ static bool send_batch(struct aw_uqp *qp)
 		aw_qp_payload_gone(&qp->core);
 	} else if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS &&
 		   !aw_uqp_ends_quietly(qp)) {
-		/* Quietly it ends where everything was read that came before. */
+		/* A stream that ends quietly ends once all bytes that came before are read. */
 		qp->reset_seen = true;
 		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
 	}
@@ -93,7 +95,7 @@ static void put_batch(struct aw_uqp *qp)
 
 void aw_uqp_transmit(struct aw_uqp *qp)
 {
-	/* What waits in a batch was flushed with its WR: that memory is the program's again. */
+	/* The WRs of a waiting batch were flushed: their memory is the program's again. */
 	bool over = qp->core.state == AW_QP_ERROR || qp->lost;
 
 	if (!over && qp->tx_blocked && !qp->carrier->has_room(qp))

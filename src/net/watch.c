@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Watches: the table that keeps them while a handler runs, and the list of deadlines. An epoll
-// event carries handle and serial, so that one that was fetched before a watch ended finds nothing.
+// Watches: the table that keeps them while a handler runs, and the lists of deadlines. An epoll
+// event carries handle and serial, so an event that was fetched before its watch ended finds
+// nothing.
 #include "net/watch.h"
 
 #include "net/engine.h"
@@ -21,12 +22,14 @@ static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Each list holds durations of one power of two in the order of their deadlines. */
 TAILQ_HEAD(timer_list, aw_watch);
 static struct timer_list timers[32];
-static STAILQ_HEAD(, aw_after) afters = STAILQ_HEAD_INITIALIZER(afters); /* the progress thread's */
+/* only for the progress thread */
+static STAILQ_HEAD(, aw_after) afters = STAILQ_HEAD_INITIALIZER(afters);
 static uint32_t next_serial; /* guarded by timer_lock */
 /*
- * When the progress thread looks at deadlines without being asked; 0: never. Guarded by timer_lock.
- * It stays when the deadline that it was set for is cancelled: start-ups follow each other, each with
- * a deadline that never comes, and only the first one then has to wake the thread.
+ * The time when the progress thread next looks at the deadlines by itself; 0: never. Guarded by
+ * timer_lock. It stays when the deadline that it was set for is cancelled: connection set-ups
+ * follow each other, each with a deadline that never comes, and only the first one then has to wake
+ * the thread.
  */
 static uint64_t wakes_ns;
 
@@ -94,8 +97,9 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		.events = events,
 	};
 	/*
-	 * First: the progress thread may run from the next call on, even in this thread's place. An
-	 * event that found nothing would come again and again until the scheduler ends its turn.
+	 * Published first, because the progress thread may run from the next call on, even in this
+	 * thread's place. An event that found nothing would come again and again until the
+	 * scheduler ends that thread's turn.
 	 */
 	aw_table_publish(&table, handle, w, release);
 	err = fd >= 0 && events ? control(EPOLL_CTL_ADD, w, events) : 0;
@@ -153,7 +157,7 @@ static void unlist(struct aw_watch *w)
 	w->deadline_ns = 0;
 }
 
-/* Durations are few and constant, so that the place in a list is at or near its end. */
+/* Durations are few and constant, so the place in a list is at or near its end. */
 static void list(struct aw_watch *w, uint32_t ms)
 {
 	uint64_t deadline_ns = aw_now_ns() + (uint64_t)ms * MS_NS;
@@ -238,7 +242,7 @@ void aw_watch_dispatch(uint64_t key, uint32_t events)
 	aw_watch_run_after();
 }
 
-/* With w the first: when to look again. Under the lock. */
+/* The time of the next look; w is the first watch. The caller holds the lock. */
 static uint64_t next_look(const struct aw_watch *w, uint64_t now)
 {
 	if (wakes_ns <= now)
@@ -248,7 +252,10 @@ static uint64_t next_look(const struct aw_watch *w, uint64_t now)
 	return wakes_ns;
 }
 
-/* Takes one watch whose deadline is over off the list. False: none; *next is the next look, or 0. */
+/*
+ * Takes one watch whose deadline is over off the list. False: there is none; *next is the time of
+ * the next look, or 0.
+ */
 static bool take_due(uint64_t now, uint64_t *key, uint64_t *next)
 {
 	struct aw_watch *w;
@@ -290,8 +297,9 @@ void aw_watch_fork_parent(void)
 }
 
 /*
- * What the parent watches stays in the table until its owner removes it, but never fires here. In a
- * child that carries on it will, once it has joined the new epoll set; the deadlines stand.
+ * The parent's watches stay in the table until their owners remove them, but never fire here. In a
+ * child that takes connections over they fire once they have joined the new epoll set, and their
+ * deadlines stand.
  */
 void aw_watch_fork_child(bool carries)
 {

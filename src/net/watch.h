@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// One fd and one deadline that the progress thread looks after for somebody. The handler runs on
-// the progress thread only, with no lock held, and never again once remove has returned and a
-// running one has ended.
+// One fd and one deadline that the progress thread watches for an owner. The handler runs only on
+// the progress thread, with no lock held, and never again once aw_watch_remove has returned and a
+// running handler has ended.
 #ifndef NET_WATCH_H
 #define NET_WATCH_H
 
@@ -18,11 +18,12 @@ struct aw_watch {
 	/* fixed after add */
 	int fd;
 	uint32_t handle;
-	uint32_t serial; /* tells it from an earlier owner of the handle */
-	uint32_t generation; /* of the engine: a child does not watch for its parent */
+	uint32_t serial; /* distinguishes it from an earlier owner of the handle */
+	uint32_t generation; /* the engine's: a child does not serve its parent's watches */
 	aw_watch_fn *fn;
 	void (*release)(struct aw_watch *w);
-	_Atomic uint32_t events; /* what is waited for on fd: for a child that carries on */
+	/* that fd is watched for; kept for a child that takes connections over */
+	_Atomic uint32_t events;
 	/* guarded by the timer lock */
 	bool ended; /* removed: takes no deadline any more */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
@@ -31,38 +32,45 @@ struct aw_watch {
 };
 
 /*
- * Starts the engine's care for fd (may be -1: deadline only) with these epoll events (level
- * triggered). release (may be NULL) is called once when nothing can touch w any more; it may
- * free w. Returns 0, ENOMEM, EMFILE or what epoll_ctl says. The caller holds an engine reference.
+ * Starts to watch fd (-1: only a deadline) for these epoll events (level triggered). release (may
+ * be NULL) is called once, when nothing can touch w any more; it may free w. 0, ENOMEM, EMFILE or
+ * epoll_ctl's error. The caller holds an engine reference.
  */
 int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		 void (*release)(struct aw_watch *w));
 
 /*
- * Changes the events; 0 means none (a hang-up is not reported either). Any thread, but not once
- * aw_watch_remove was called: w's owner orders the two. 0, or ENOMEM, ENOSPC when it had none.
+ * Changes the events; 0: none (not even a hang-up is reported). Any thread may call it, but not
+ * after aw_watch_remove: w's owner orders the two. 0, or ENOMEM, ENOSPC when there were none.
  */
 int aw_watch_events(struct aw_watch *w, uint32_t events);
 
-/* Ends the care for the fd, so that it can be closed or handed on; w lives on. Ordered likewise. */
+/*
+ * Stops watching the fd, so that it can be closed or handed on; w lives on. Ordered as
+ * aw_watch_events.
+ */
 void aw_watch_drop_fd(struct aw_watch *w);
 
-/* The same where there are no events already: the kernel need not be asked. */
+/* As aw_watch_drop_fd for a w without events: makes no system call. */
 void aw_watch_forget_fd(struct aw_watch *w);
 
-/* From now on in ms; 0 cancels. One deadline a watch: a new one replaces the old. Any thread. */
+/*
+ * Sets the deadline to ms from now; 0 cancels it. A watch has one deadline, which a new one
+ * replaces. Any thread.
+ */
 void aw_watch_deadline(struct aw_watch *w, uint32_t ms);
 
-/* Ends the care; does not close fd. May be called from the handler itself. Any thread, once. */
+/* Ends the watch; does not close fd. Called once, by any thread, also from the handler itself. */
 void aw_watch_remove(struct aw_watch *w);
 
-/* The same, and waits for a handler that is running. Not from a handler. */
+/* As aw_watch_remove, and waits for a handler that is running. Not called from a handler. */
 void aw_watch_remove_wait(struct aw_watch *w);
 
 /*
- * What a handler wants done once it has returned: to wake the program's thread, which would take the
- * CPU over at once and find held whatever the handler holds. Only on the progress thread; fn runs
- * there, once for each call, with no lock held and no watch's handler running.
+ * Work that a handler wants done once it has returned. To wake a thread of the program is such
+ * work: that thread would take the CPU at once and find the locks taken that the handler holds.
+ * Called only on the progress thread; fn runs there, once for each call, with no lock held and
+ * while no watch's handler runs.
  */
 struct aw_after {
 	void (*fn)(struct aw_after *after);
@@ -81,7 +89,10 @@ void aw_watch_fork_prepare(void);
 void aw_watch_fork_parent(void);
 void aw_watch_fork_child(bool carries);
 
-/* In a child that carries on: all that is watched, into its new epoll set. 0, or ENOMEM, ENOSPC. */
+/*
+ * In a child that takes connections over: adds all watched fds to its new epoll set. 0, or ENOMEM,
+ * ENOSPC.
+ */
 int aw_watch_rejoin(void);
 
 #endif
