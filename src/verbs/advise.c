@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// ibv_advise_mr: bringing parts of on-demand MRs in before they are used. It is done when the call returns,
-// asked for or not.
+// ibv_advise_mr: brings parts of on-demand MRs in before they are used. The work is done when the
+// call returns, with or without IBV_ADVISE_MR_FLAG_FLUSH.
 #include "net/mapping.h"
 #include "net/mrtab.h"
 #include "verbs/context.h"
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* man ibv_advise_mr */
+/* The checks of ibv_advise_mr(3). */
 static int range_check(const struct aw_mr *mr, const void *pd, bool write,
 		       const struct ibv_sge *sge)
 {
@@ -31,7 +31,7 @@ static int range_advise(const void *pd, enum ibv_advise_mr_advice advice, uint32
 	struct aw_mr *mr = aw_mr_get(sge->lkey);
 	int err = range_check(mr, pd, write, sge);
 
-	/* Nothing is absent here that the CPU has. */
+	/* PREFETCH_NO_FAULT needs no work: a page that the CPU has is never absent here. */
 	if (!err && sge->length && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
 	    !aw_mapping_reach(aw_mr_at(mr, sge->addr), sge->length, write) &&
 	    flags & IBV_ADVISE_MR_FLAG_FLUSH)

@@ -116,7 +116,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	return &ah->ibv;
 }
 
-/* WRs that were posted with it keep what they need. */
+/* WRs that were posted with the handle hold references of their own. */
 int ibv_destroy_ah(struct ibv_ah *ibv)
 {
 	struct vb_ah *ah = vb_ah_of(ibv);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
-// The address of whoever sent a received datagram, from its work completion and the 40 octets in
+// The address of the sender of a received datagram, from its work completion and the 40 bytes in
 // front of its payload. Those are a GRH, an IPv6 header (same layout), or an IPv4 header in the
-// last 20 of the 40 behind 20 octets of zero. A header of neither kind is an error.
+// last 20 of the 40 behind 20 bytes of zero. A header of neither kind is an error.
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -10,11 +10,11 @@
 #include <infiniband/verbs.h>
 
 enum {
-	IPV4_AT = 20, // the IPv4 header's place in the 40 octets
+	IPV4_AT = 20, // the IPv4 header's place in the 40 bytes
 	IPV4_TTL_AT = IPV4_AT + 8,
 	IPV4_SRC_AT = IPV4_AT + 12,
 	IPV4_DST_AT = IPV4_AT + 16,
-	IPV4_VERSION_IHL = 0x45, // no options: the header fills its 20 octets
+	IPV4_VERSION_IHL = 0x45, // no options: the header fills its 20 bytes
 	SGID_INDEX_MAX = 255, // grh.sgid_index is 8 bits wide
 };
 

@@ -35,7 +35,10 @@ static void ack_srq(struct ibv_srq *srq)
 	vb_ack_add((struct vb_ack){ &srq->mutex, &srq->cond, &srq->events_completed }, 1);
 }
 
-/* An event of the device or a port is of no object that waits for it. Newer headers have more of those. */
+/*
+ * An event of the device or a port belongs to no object that waits for it. Newer headers have more
+ * such events.
+ */
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	switch ((int)event->event_type) {

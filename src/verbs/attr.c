@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The device's attributes. Every limit told here is enforced where the object is made.
+// The device's attributes. Every limit reported here is enforced where the object is created.
 #include "net/mapping.h"
 #include "net/persona.h"
 #include "net/ud.h"
@@ -34,7 +34,10 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	attr->hw_ver = HW_VER;
 	attr->device_cap_flags = IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
 				 IBV_DEVICE_MEM_WINDOW_TYPE_2B;
-	/* They hold for the processor's own as well; but of an adapter UCX up to 1.13 expects the lesser word. */
+	/*
+	 * Our atomics also hold against the processor's own, but UCX up to 1.13 expects the weaker
+	 * word of an adapter.
+	 */
 	attr->atomic_cap = aw_persona_is_roce() ? IBV_ATOMIC_HCA : IBV_ATOMIC_GLOB;
 	attr->phys_port_cnt = 1;
 	attr->max_pkeys = 1;
@@ -65,7 +68,10 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
-/* Nothing is pinned in any case: on demand only means that memory may come and go. */
+/*
+ * Nothing is pinned in any case: on demand only means that the memory may be unmapped and mapped
+ * while it is registered.
+ */
 static struct ibv_odp_caps odp_caps(void)
 {
 	struct ibv_odp_caps caps = { 0 };

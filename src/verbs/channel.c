@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Completion channels: where CQs that were armed say so. The fd is real: it can be polled and be
+// Completion channels, which notify of CQs that were armed. The fd is real: it can be polled and be
 // made non-blocking.
 #include "verbs/channel.h"
 
@@ -28,7 +28,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	return &channel->ibv;
 }
 
-/* EBUSY while a CQ uses it. */
+/* EBUSY while a CQ uses the channel. */
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
 	struct ibv_context *context = channel->context;

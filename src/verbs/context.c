@@ -155,7 +155,9 @@ static struct vb_context *shared_take(void)
 	return shared;
 }
 
-/* Makes fresh the shared context unless another thread was first. Returns the one it is, held. */
+/*
+ * Makes fresh the shared context unless another thread was first. Returns the shared context, held.
+ */
 static struct vb_context *shared_offer(struct vb_context *fresh)
 {
 	struct vb_context *shared;
@@ -172,7 +174,7 @@ static struct vb_context *shared_offer(struct vb_context *fresh)
 	return shared;
 }
 
-/* A slot that stays NULL makes its inline function answer EOPNOTSUPP. */
+/* A slot that stays NULL makes its inline function return EOPNOTSUPP. */
 static void context_fill(struct vb_context *vb, struct ibv_device *device, int cmd_fd)
 {
 	struct ibv_context *context = &vb->verbs.context;
@@ -224,7 +226,7 @@ static int context_make(struct vb_context *vb)
 	return err;
 }
 
-/* The fd is its own when it succeeds. */
+/* The context owns cmd_fd on success. */
 static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context **context)
 {
 	struct vb_context *vb;
@@ -250,7 +252,7 @@ static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context
 	return 0;
 }
 
-/* Nothing is asked of its fd: it tells this context from others, as a device file's would. */
+/* The fd is never read: it tells this context from others, as a device file's would. */
 static int context_open_anew(struct ibv_device *device, struct vb_context **context)
 {
 	int cmd_fd = memfd_create("anywarp", MFD_CLOEXEC), err;

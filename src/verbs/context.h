@@ -14,10 +14,10 @@
 #include <sys/types.h>
 
 struct vb_context {
-	struct verbs_context verbs; /* what a program has points to the ibv_context at its end */
+	struct verbs_context verbs; /* a program's pointer is to the ibv_context at its end */
 	struct aw_channel async;
 	uint32_t generation; /* the engine's when it was opened */
-	/* of cmd_fd, which imports share */
+	/* the file of cmd_fd, which imports share */
 	dev_t cmd_dev;
 	ino_t cmd_ino;
 
@@ -35,18 +35,19 @@ static inline struct vb_context *vb_context_of(struct ibv_context *context)
 }
 
 void vb_context_get(struct ibv_context *context);
-/* The last one closes it. */
+/* The last reference closes the device. */
 void vb_context_put(struct ibv_context *context);
 
 /*
- * Another context of the one that cmd_fd is a copy of; the fd becomes its own. 0, EBADF, ENOMEM, EMFILE;
- * EOPNOTSUPP when it is no such fd of this process, whose parent's are none either.
+ * Opens another context of the device whose open context has this fd, or a copy of it, as its
+ * cmd_fd; the new context owns the fd on success. 0, EBADF, ENOMEM, EMFILE; EOPNOTSUPP when no
+ * context of this process has it (its parent's contexts do not count).
  */
 int vb_context_import(int cmd_fd, struct vb_context **context);
-/* The same, or by import. */
+/* True when a and b are the same context, or share a cmd_fd by import. */
 bool vb_context_is_same(struct ibv_context *a, struct ibv_context *b);
 
-/* What the inline functions of verbs.h call. In qp_post.c, srq.c, cq.c and so on. */
+/* The functions behind the inline functions of verbs.h: in qp_post.c, srq.c, cq.c and so on. */
 int vb_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int vb_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int vb_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
@@ -57,9 +58,9 @@ int vb_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 int vb_dealloc_mw(struct ibv_mw *mw);
 int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
 		  size_t attr_size);
-/* The port's active MTU in octets, 0 when it cannot be told. */
+/* The port's active MTU in bytes, 0 when it is not known. */
 uint32_t vb_port_mtu(void);
-/* What it is over this interface; 0 where that cannot be told. */
+/* The active MTU of this interface; 0 when it is not known. */
 enum ibv_mtu vb_port_mtu_of(uint32_t ifindex);
 int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 		       struct ibv_device_attr_ex *attr, size_t attr_size);

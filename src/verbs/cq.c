@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// CQs: life, size, arming and the plain poll. Holds as many CQEs as were asked for; one more is an
-// overrun, which the context hears of and which ends the CQ.
+// CQs: life, size, arming and the plain poll. A CQ holds as many CQEs as were asked for; one more
+// is an overrun, which raises an event on the context and ends the CQ.
 #include "verbs/cq.h"
 
 #include "verbs/ack.h"
@@ -85,7 +85,7 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	return vb_fail(err);
 }
 
-/* Reads no more events of this CQ, and returns when those that were read are acknowledged. */
+/* Drops the unread events of this CQ, and returns when those that were read are acknowledged. */
 static void events_end(struct vb_cq *cq)
 {
 	struct ibv_cq *ibv = ibv_cq_ex_to_cq(&cq->ibv);
@@ -108,7 +108,7 @@ static void channel_use(struct ibv_comp_channel *channel, int change)
 	pthread_mutex_unlock(&channel->context->mutex);
 }
 
-/* EBUSY while a QP uses it. */
+/* EBUSY while a QP uses the CQ. */
 int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 {
 	struct vb_cq *cq = vb_cq_of(ibv_cq);
@@ -147,7 +147,7 @@ int vb_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 		int want = num_entries - done < POLL_BATCH ? num_entries - done : POLL_BATCH;
 		int got = aw_cq_poll(&vb_cq_of(cq)->aw, entries, want);
 
-		/* After the CQ broke, what it held is still given out first. */
+		/* After an overrun the CQEs that the CQ holds are still returned first. */
 		if (got < 0)
 			return done ? done : -vb_fail(-got);
 		for (int i = 0; i < got; i++)

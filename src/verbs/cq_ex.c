@@ -12,7 +12,7 @@ static struct vb_cq *cq_of(struct ibv_cq_ex *cq)
 	return (struct vb_cq *)cq;
 }
 
-/* ENOENT when there is none, which is no failure and leaves errno; EIO when the CQ is broken. */
+/* ENOENT when there is no CQE, which is no failure and leaves errno; EIO when the CQ is broken. */
 static int current_take(struct vb_cq *cq)
 {
 	int got = aw_cq_poll(&cq->aw, &cq->current, 1);

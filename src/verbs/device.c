@@ -12,8 +12,8 @@
 #undef ibv_get_device_list
 
 /*
- * libmlx5 and libefa, which programs link beside us, know their devices by the word behind the
- * struct. Nothing of theirs is NULL.
+ * libmlx5 and libefa, which programs link beside us, recognize their devices by the pointer behind
+ * the struct, which is never NULL for a device of theirs.
  */
 struct vb_device {
 	struct ibv_device ibv;
@@ -41,7 +41,7 @@ static void take_persona(void)
 	device.ibv.transport_type = IBV_TRANSPORT_IB;
 }
 
-/* EINVAL: the environment asks for a persona that there is not. */
+/* EINVAL: the environment names a persona that does not exist. */
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	int err = aw_persona_check();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Device memory: this device's is the program's, but counted, reached through its calls alone and only in
-// whole words, so that a program that goes wrong on an adapter does so here.
+// Device memory. Here it is the program's own memory, but counted, and reached only through its
+// calls and in whole words, so that a program that would fail on an adapter fails here too.
 #include "verbs/dm.h"
 
 #include "verbs/context.h"
@@ -92,7 +92,7 @@ none:
 	return NULL;
 }
 
-/* EBUSY while an MR or an import uses it. An import is given back. */
+/* EBUSY while an MR or an import uses the memory. An import is given back. */
 int vb_free_dm(struct ibv_dm *ibv)
 {
 	struct vb_dm *dm = vb_dm_of(ibv);

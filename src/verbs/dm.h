@@ -5,11 +5,11 @@
 
 #include "verbs/share.h"
 
-#define VB_DM_MAX (256u << 10) /* octets in all, as much as adapters have */
+#define VB_DM_MAX (256u << 10) /* bytes in all, as much as adapters have */
 
 struct vb_dm {
 	struct ibv_dm ibv;
-	struct vb_dm *base; /* itself, or what was imported: the owner of what follows */
+	struct vb_dm *base; /* itself, or the one that was imported, whose fields below are used */
 	struct vb_shared shared; /* users: MRs and imports */
 	uint8_t *memory;
 	size_t length;
@@ -20,7 +20,7 @@ static inline struct vb_dm *vb_dm_of(struct ibv_dm *dm)
 	return (struct vb_dm *)dm;
 }
 
-/* For an MR in it: keeps it from being freed. base is meant. */
+/* dm is a base. An MR in it keeps it from being freed. */
 static inline void vb_dm_get(struct vb_dm *dm)
 {
 	atomic_fetch_add_explicit(&dm->shared.users, 1, memory_order_relaxed);

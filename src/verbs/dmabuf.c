@@ -11,7 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Only of memory's own files seals can be asked. */
+/* F_GET_SEALS succeeds only for files that are memory. */
 static bool is_buffer(int fd)
 {
 	struct statfs fs;
@@ -20,7 +20,7 @@ static bool is_buffer(int fd)
 	       (fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == DMA_BUF_MAGIC);
 }
 
-/* The whole pages, which may be huge ones, around those octets. */
+/* The whole pages, which may be huge ones, around those bytes. */
 static void span_of(const struct stat *file, uint64_t offset, size_t length, uint64_t *start,
 		    uint64_t *end)
 {
@@ -33,7 +33,7 @@ static void span_of(const struct stat *file, uint64_t offset, size_t length, uin
 	*end = *end > size - size % page ? size : (*end + page - 1) / page * page;
 }
 
-/* A dma-buf whose exporter maps it for devices alone answers EINVAL, whatever is asked. */
+/* mmap of a dma-buf whose exporter maps it only for devices gives EINVAL, whatever is asked. */
 static int mmap_error(int err)
 {
 	return err == ENODEV || err == EINVAL || err == ENOSYS ? EOPNOTSUPP : err;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The last step before the ABI of a verb that answers with an error number: programs look into
-// errno as well, where rdma-core's providers leave what the kernel said.
+// The last step before the ABI of a verb that returns an error number: programs look into errno as
+// well, where rdma-core's providers leave the kernel's error.
 #ifndef VERBS_FAIL_H
 #define VERBS_FAIL_H
 

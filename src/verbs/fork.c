@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// fork and memory: nothing is pinned, so the parent keeps its pages and nothing is to be prepared.
+// fork and memory: nothing is pinned, so the parent keeps its pages and nothing has to be prepared.
 #include "verbs/unlisted.h"
 
 int ibv_fork_init(void)

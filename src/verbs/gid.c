@@ -48,7 +48,10 @@ static void lock_give(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The socket of the news is the parent's as well, and whoever reads takes them from the other. */
+/*
+ * The child closes its copy of the news socket: a message that it read would be lost for the
+ * parent.
+ */
 static void fork_child(void)
 {
 	aw_ifnews_end();
@@ -91,7 +94,7 @@ int vb_gids_get(const struct vb_gids **gids)
 	if (!state || state != kept_state)
 		err = gids_read();
 	if (err && state) {
-		/* It may have wanted the fd that the news have. */
+		/* getifaddrs may have wanted the fd that the news socket has. */
 		aw_ifnews_end();
 		state = 0;
 		err = gids_read();
@@ -200,7 +203,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 	return 0;
 }
 
-/* A table is never shorter than one entry; without any address that one is empty: ENODATA. */
+/* The table has at least one entry; without any address that entry is empty: ENODATA. */
 static int gid_entry(struct ibv_context *context, uint32_t port_num, uint32_t index,
 		     struct ibv_gid_entry *entry)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The GUID is an EUI-64 made of the first Ethernet address here. Without one it is made of the
-// machine's id, and without that of random octets, and marked as locally administered.
+// machine's id, and without that of random bytes, and marked as locally administered.
 #include "verbs/guid.h"
 
 #include <ifaddrs.h>
@@ -16,7 +16,7 @@
 enum {
 	MAC_LEN = 6,
 	GUID_LEN = 8,
-	EUI_LOCAL = 0x02, /* of the first octet: locally administered */
+	EUI_LOCAL = 0x02, /* of the first byte: locally administered */
 	EUI_GROUP = 0x01,
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A second context of a device that this process has open. Objects of another process are that one's:
-// its QPs and memory are nowhere else, and there is no kernel between the two that could share them.
+// A second context of a device that this process has open. Objects of another process cannot be
+// imported: its QPs and memory exist only there, and there is no kernel between the two processes
+// that could share them.
 #include "net/log.h"
 #include "verbs/context.h"
 

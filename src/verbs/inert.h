@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Answers of names that have no function here. None reads an argument, which every calling convention
-// of Linux allows; so all names of one answer are one function. An alias is of its own file, and each
-// file has its own copies.
+// The functions behind names that are not implemented here. They read no argument, which every
+// calling convention of Linux allows, so one function serves all names with the same result. An
+// alias and its function must be in one file, so each file has its own copies.
 #ifndef VERBS_INERT_H
 #define VERBS_INERT_H
 
@@ -16,7 +16,7 @@ INERT int unsupported(void)
 	return EOPNOTSUPP;
 }
 
-/* Answers a number of completions; less than none is an error. */
+/* Returns a number of completions; a negative one is an error. */
 INERT int unsupported_poll(void)
 {
 	errno = EOPNOTSUPP;

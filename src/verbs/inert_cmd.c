@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
 // The commands with which a provider library (libmlx5 and its like) asks the kernel's uverbs for
-// something. Our device has no kernel part and no provider: every command answers EOPNOTSUPP and
+// something. Our device has no kernel part and no provider: every command returns EOPNOTSUPP and
 // touches nothing. They exist because a provider does not load without them.
 #include "verbs/inert.h"
 
@@ -69,7 +69,7 @@ int ibv_cmd_resize_cq(void) UNSUPPORTED;
 
 unsigned int __ioctl_final_num_attrs(unsigned int num_attrs, const void *link);
 
-// How many attributes a command's array must hold; execute_ioctl then reads none of them.
+// Returns the number of attributes that a command's array must hold; execute_ioctl then reads none.
 unsigned int __ioctl_final_num_attrs(unsigned int num_attrs, const void *link)
 {
 	(void)link;

@@ -4,8 +4,8 @@
 // so nothing here may look into an argument. ibv_get_device_list finds no device; the rest, which
 // such a program then has nothing to call with, fails. No name here is ever used by a new program.
 //
-// All of one answer are one function. It reads no argument, which every calling convention of
-// Linux allows.
+// One function serves all names with the same result. It reads no argument, which every calling
+// convention of Linux allows.
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -89,5 +89,5 @@ COMPAT(error_number, ibv_destroy_qp, "IBVERBS_1.0");
 COMPAT(error_number, ibv_attach_mcast, "IBVERBS_1.0");
 COMPAT(error_number, ibv_detach_mcast, "IBVERBS_1.0");
 
-// How providers announced themselves before verbs_register_driver_34.
+// Providers registered themselves by this name before verbs_register_driver_34.
 COMPAT(nothing, ibv_register_driver, "IBVERBS_1.1");

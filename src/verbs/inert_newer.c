@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
-// The private names of newer releases of rdma-core. Their node has the number of the release that last
-// changed it, and a binary that was linked there (with libmlx5, say) does not load without that very
-// node. What the names do is what inert_cmd.c and inert_provider.c say.
+// The private names of newer releases of rdma-core. Their version node has the number of the
+// release that last changed it, and a binary that was linked there (with libmlx5, say) does not
+// load without that very node. inert_cmd.c and inert_provider.c describe what the functions do.
 #include "verbs/inert.h"
 
 #include <infiniband/verbs.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
-// What a provider library calls to add its devices. Programs that link libmlx5 or libefa run
-// verbs_register_driver_34 before main: it must do nothing and must not fail. A device of theirs
-// never comes to exist, so the rest is only reached by mistake and answers so.
+// The functions that a provider library calls to add its devices. Programs that link libmlx5 or
+// libefa run verbs_register_driver_34 before main: it must do nothing and must not fail. No device
+// of theirs ever exists, so the others are called only by mistake, and fail.
 #include "verbs/inert.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// Programs may set it. Our device is never taken away, so nothing reads it.
+// Programs may set this variable. Our device is never taken away, so nothing reads it.
 extern bool verbs_allow_disassociate_destroy;
 bool verbs_allow_disassociate_destroy;
 

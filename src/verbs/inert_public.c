@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
-// Public verbs for what this device is not or has not: completion counters, DMA handles and dma-buf, all of
+// Public verbs that this device does not have: completion counters, DMA handles and dma-buf, all of
 // them newer than Debian 12's rdma-core (44); and the layer 2 address of a peer, since IP finds its
 // own way.
 #include "verbs/inert.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How many objects and how large: what ibv_query_device says and every create holds to. The limits
-// of one WR or one queue are the core's.
+// The number and size of objects, which ibv_query_device reports and every create enforces. The
+// limits of one WR or one queue are the core's.
 #ifndef VERBS_LIMITS_H
 #define VERBS_LIMITS_H
 
@@ -31,7 +31,7 @@ struct vb_limit {
 	uint32_t max;
 };
 
-/* False when there are as many as may be. Order: the count guards no other memory. */
+/* False when the maximum is reached. Relaxed: the count guards no other memory. */
 static inline bool vb_limit_take(struct vb_limit *limit)
 {
 	if (atomic_fetch_add_explicit(&limit->count, 1, memory_order_relaxed) < limit->max)

@@ -40,7 +40,7 @@ static void copy_timers(struct ibv_qp_attr *dst, const struct ib_uverbs_qp_attr 
 	dst->rnr_retry = src->rnr_retry;
 }
 
-// qp_state stays as the caller set it: it is the state asked for, which the kernel does not answer.
+// qp_state stays as the caller set it: it is the requested state, which the kernel does not return.
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src)
 {
 	dst->cur_qp_state = src->cur_qp_state;

@@ -11,7 +11,7 @@
 
 typedef int group_fn(struct aw_uqp *qp, const uint8_t *addr, uint32_t ifindex);
 
-/* EOPNOTSUPP for another QP than UD. */
+/* EOPNOTSUPP for a QP that is not UD. */
 static int with_group(group_fn *act, struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex)
 {
 	uint8_t addr[GID_LEN];

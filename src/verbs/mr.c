@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// MRs. lkey, rkey and handle are the STag. Nothing is pinned, and an STag names memory by address: what a
-// program unmaps before it deregisters is gone for its peers too.
+// MRs. lkey, rkey and handle are the STag. Nothing is pinned, and an STag names memory by address:
+// memory that a program unmaps before it deregisters is gone for its peers too.
 #include "core/types.h"
 #include "net/engine.h"
 #include "net/mapping.h"
@@ -28,7 +28,7 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |     \
 	 IBV_ACCESS_ON_DEMAND)
-/* The rest is refused of a dma-buf, as the kernel does. */
+/* All other flags are rejected for a dma-buf, as the kernel does. */
 #define ACCESS_DMABUF                                                                \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_OPTIONAL_RANGE)
@@ -47,7 +47,7 @@ struct vb_mr {
 	struct ibv_mr ibv;
 	struct aw_mr regions[2]; /* one is registered; the other is for a new translation */
 	struct aw_mr *region; /* NULL: imported */
-	struct vb_dm *dm; /* whose memory it is, or NULL */
+	struct vb_dm *dm; /* the device memory that it is in, or NULL */
 	struct vb_mapping mapping; /* of a dma-buf: unmapped with the MR */
 	uint32_t generation; /* aw_engine_generation() when made */
 };
@@ -119,7 +119,7 @@ struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv_dm, uint64_t o
 	return mr;
 }
 
-/* The keys of another context's; EINVAL for one of another PD. */
+/* An import has the keys of another context's MR. EINVAL for an MR of another PD. */
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
 	struct aw_mr *region = aw_mr_get(mr_handle);
@@ -158,7 +158,7 @@ static int dmabuf_check(uint64_t offset, uint64_t iova, unsigned int access)
 	return access_check(access);
 }
 
-/* Of what the CPU reaches: EOPNOTSUPP of a dma-buf that cannot be mapped. The fd may be closed afterwards. */
+/* EOPNOTSUPP for a dma-buf that the CPU cannot map. The fd may be closed afterwards. */
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 				 int fd, int access)
 {
@@ -197,9 +197,9 @@ static bool rereg_is_sound(const struct vb_mr *mr, int flags, const void *addr, 
 }
 
 /*
- * Other memory gets new keys. Another PD or access leaves them, as with adapters: programs have told them to
- * their peers. A failure leaves the MR as it was: always IBV_REREG_MR_ERR_INPUT, with errno, which is
- * EBUSY while a memory window is bound to it.
+ * A change of the translation gives new keys. A change of PD or access keeps the keys, as with
+ * adapters: programs have sent them to their peers. A failure leaves the MR as it was: it returns
+ * IBV_REREG_MR_ERR_INPUT, with errno, which is EBUSY while a memory window is bound to the MR.
  */
 int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
@@ -248,7 +248,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr
 	return 0;
 }
 
-/* EBUSY while a memory window is bound to it. An import is given back. */
+/* EBUSY while a memory window is bound to the MR. An import is given back. */
 int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 {
 	struct vb_mr *mr = (struct vb_mr *)ibv_mr;
@@ -273,8 +273,8 @@ static bool windows_forbid(struct aw_mr *region)
 }
 
 /*
- * No QP of pd sends from the region any more, which none finds. In the child of a fork nobody sends from what
- * the parent registered.
+ * When this returns no QP of pd sends from the region, which no look-up finds any more. In the
+ * child of a fork no QP sends from the parent's regions.
  */
 static void region_unlend(const struct vb_mr *mr, const struct aw_mr *region, const void *pd)
 {
@@ -282,7 +282,7 @@ static void region_unlend(const struct vb_mr *mr, const struct aw_mr *region, co
 		aw_uqp_unlend(pd, region->host, region->len);
 }
 
-/* The memory is the program's when this returns. */
+/* When this returns the memory is the program's again. */
 static void region_remove(const struct vb_mr *mr, struct aw_mr *region)
 {
 	aw_hold_release();
@@ -304,7 +304,7 @@ static int access_check(unsigned int access)
 	return 0;
 }
 
-/* Neither the addresses nor the tagged offsets of an MR wrap. */
+/* EINVAL when the addresses or the tagged offsets of an MR wrap. */
 static int range_check(const struct aw_mr *want)
 {
 	if (want->len > UINTPTR_MAX - (uintptr_t)want->host)
@@ -356,7 +356,7 @@ give:
 	return err;
 }
 
-/* Registered anew before the old one goes. */
+/* Registers the new region before the old one goes. */
 static int mr_move(struct vb_mr *mr, const struct aw_mr *want)
 {
 	struct aw_mr *old = mr->region;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Memory windows: life, and the WRs that bind them. Type 1 gets a new random key from us with each
-// bind; of type 2 the program chooses the key, the rkey's lowest 8 bits. Type 2 is what the
-// specifications call 2B: bound to a QP, not to a PD.
+// Memory windows: life, and the WRs that bind them. A type 1 window gets a new random key with each
+// bind; for type 2 the program chooses the key, the rkey's lowest 8 bits. Type 2 is 2B of the
+// specifications: bound to a QP, not to a PD.
 #include "verbs/mw.h"
 
 #include "net/mrtab.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define BIND_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
-/* LOCAL_WRITE means nothing for a window; programs say it all the same, rdma-core's tests too. */
+/* LOCAL_WRITE has no effect on a window; programs set it all the same, rdma-core's tests too. */
 #define BIND_ACCESS                                                                    \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
 	 IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE)
@@ -93,7 +93,7 @@ int vb_mw_fill(struct aw_swqe *wqe, enum ibv_mw_type type, struct ibv_mw *mw, ui
 	wqe->stag = aw_stag_with_key(mw_of(mw)->aw->stag, key);
 	wqe->access = (uint8_t)access;
 	wqe->swap = mw->handle;
-	/* It has no SGE: until it is posted the window is there. */
+	/* A bind has no SGE, so the WQE holds the window's pointer until it is posted. */
 	memcpy(wqe->data, &mw, sizeof(mw));
 	return 0;
 }

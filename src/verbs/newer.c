@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
-// Verbs that came after Debian 12's rdma-core (44), for binaries that were built with newer headers.
-// Those that have no function here are in inert_public.c.
+// Verbs that are newer than Debian 12's rdma-core (44), for binaries that were built with newer
+// headers. Those that have no function here are in inert_public.c.
 #include "verbs/fail.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ enum {
 	MR_KNOWN = (1 << 6) - 1
 };
 
-/* struct ibv_mr_init_attr of the newer headers, as far as what we read of it goes. */
+/* The fields of the newer headers' struct ibv_mr_init_attr that are read here. */
 struct newer_mr_attr {
 	size_t length;
 	int access;
@@ -32,7 +32,7 @@ struct newer_mr_attr {
 	uint64_t fd_offset;
 };
 
-/* By another name here, since newer headers declare it of their own struct. */
+/* Declared under another name, because newer headers declare it with their own struct. */
 struct ibv_mr *reg_mr_ex(struct ibv_pd *pd,
 			 const struct newer_mr_attr *attr) __asm__("ibv_reg_mr_ex");
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
@@ -62,13 +62,13 @@ struct ibv_mr *reg_mr_ex(struct ibv_pd *pd, const struct newer_mr_attr *attr)
 	return ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova, (unsigned int)attr->access);
 }
 
-/* What a port's width counts: 4X is the widest that ours has. */
+/* The lanes of a port's width: 4X is the widest that ours has. */
 static unsigned int lanes(uint8_t width)
 {
 	return width == 1 ? 1 : 4;
 }
 
-/* In units of 100 Mb/s, of all lanes together. */
+/* The speed of all lanes together, in units of 100 Mb/s. */
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
 {
 	struct ibv_port_attr port;

@@ -52,7 +52,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	return &pd->ibv;
 }
 
-/* EBUSY while something made in it lives. An import is given back. */
+/* EBUSY while an object made in the PD lives. An import is given back. */
 int ibv_dealloc_pd(struct ibv_pd *ibv_pd)
 {
 	struct vb_pd *pd = vb_pd_of(ibv_pd);
@@ -90,7 +90,7 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 	return pd ? &pd->ibv : NULL;
 }
 
-/* What was made in it goes on. */
+/* Objects that were made in the import go on. */
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
 	if (vb_pd_of(pd)->imported)
@@ -104,7 +104,10 @@ void vb_pd_put(struct ibv_pd *ibv_pd)
 	struct vb_pd *pd = vb_pd_of(ibv_pd);
 	bool imported = pd->imported;
 
-	/* Release pairs with the acquire in vb_share_remove, and with the own one of the last user. */
+	/*
+	 * Release pairs with the acquire in vb_share_remove, and with the acquire here of an
+	 * import's last user.
+	 */
 	if (atomic_fetch_sub_explicit(&pd->shared.users, 1, memory_order_acq_rel) == 1 && imported)
 		pd_free(pd);
 }
@@ -152,7 +155,7 @@ int vb_dealloc_td(struct ibv_td *ibv_td)
 	return 0;
 }
 
-/* resource_type: no driver of rdma-core's in the upper half. */
+/* resource_type is the kind; its upper half would name one of rdma-core's drivers. */
 static void *memory_alloc(void *arg, size_t size, enum aw_mem_kind kind)
 {
 	struct vb_pd *pd = arg;

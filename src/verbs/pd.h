@@ -17,16 +17,17 @@ struct vb_td {
 
 struct vb_pd {
 	struct ibv_pd ibv;
-	struct vb_pd *base; /* the PD itself; what MRs and QPs are compared by */
+	struct vb_pd *base; /* the PD itself, by which MRs and QPs are compared */
 	/* of a parent domain, or NULL */
 	struct vb_td *td;
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);
 	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
 	void *pd_context;
-	struct aw_mem_source memory; /* of what is made in it: calls alloc and free */
+	struct aw_mem_source memory; /* for objects that are made in it: calls alloc and free */
 
-	bool imported; /* then it is a user of its own, until it is given back; the last user frees it */
+	/* an import is a user of itself until it is given back; the last user frees it */
+	bool imported;
 	struct vb_shared shared; /* users: MRs, windows, QPs, SRQs, parent domains and imports */
 };
 
@@ -46,7 +47,7 @@ static inline void vb_pd_get(struct ibv_pd *pd)
 	atomic_fetch_add_explicit(&vb_pd_of(pd)->shared.users, 1, memory_order_relaxed);
 }
 
-/* Where the queues of what is made in it lie; NULL: the heap. */
+/* The source of memory for the queues of objects made in the PD; NULL: the heap. */
 static inline const struct aw_mem_source *vb_pd_memory(struct ibv_pd *pd)
 {
 	return vb_pd_of(pd)->alloc ? &vb_pd_of(pd)->memory : NULL;

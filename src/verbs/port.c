@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The one port: always active, an Ethernet link, one P_Key. Its active MTU is that of the
-// interface of GID 0; what TCP then uses for a connection is TCP's own.
+// The one port: always active, an Ethernet link, one P_Key. Its active MTU is that of the interface
+// of GID 0; the segment size of a connection is TCP's own.
 #include "net/persona.h"
 #include "net/ud.h"
 #include "verbs/context.h"
@@ -15,7 +15,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The exported function, whose attributes are those of old programs, not the inline one. */
+/*
+ * The function below is the exported one, whose attributes are those of old programs, not the
+ * inline one.
+ */
 #undef ibv_query_port
 
 enum {
@@ -93,8 +96,8 @@ uint32_t vb_port_mtu(void)
 }
 
 /*
- * A LID for programs that exchange no GID: it is this host's, and leads to the loopback address
- * (net/pair.h).
+ * The LID is for programs that exchange no GID: it is this host's, and leads to the loopback
+ * address (net/pair.h).
  */
 static void port_roce(struct ibv_port_attr *attr)
 {
@@ -106,7 +109,7 @@ static void port_roce(struct ibv_port_attr *attr)
 	attr->qkey_viol_cntr = violations < UINT16_MAX ? violations : UINT16_MAX;
 }
 
-/* Octets, or 0 when it cannot be told. */
+/* In bytes, or 0 when it is not known. */
 static int interface_mtu(uint32_t ifindex)
 {
 	struct ifreq request = { 0 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What librdmacm.so.1 may ask of libibverbs.so.1 beyond the public verbs. Exported at node
-// ANYWARP_PRIVATE_1, for the library of the same build only. Connecting a QP is not here: rdma_cm
-// gives the QP's aw_uqp a socket, and what ibv_query_qp shows follows.
+// The functions that librdmacm.so.1 uses of libibverbs.so.1 beyond the public verbs. They are
+// exported at node ANYWARP_PRIVATE_1, for the library of the same build only. None of them connects
+// a QP: rdma_cm gives the QP's aw_uqp a socket, and ibv_query_qp shows the result.
 #ifndef VERBS_PRIVATE_H
 #define VERBS_PRIVATE_H
 
@@ -11,25 +11,25 @@
 
 /*
  * The one context that every rdma_cm_id of this process shares, opened on the first call. 0, or an
- * errno. It stays open while somebody holds it or an object made in it lives, and keeps its
+ * errno. It stays open while a reference is held or an object made in it lives, and keeps its
  * address so long. rdma_get_devices must never give its reference back: programs go on using
  * contexts after rdma_free_devices. In the child of a fork the first call opens a new one.
  */
 int avb_context_shared_get(struct ibv_context **context);
 
-/* One for each get that succeeded; context is what it gave. */
+/* Called once for each get that succeeded; context is the one that the get returned. */
 void avb_context_shared_put(struct ibv_context *context);
 
 /* The QP under a verbs QP, for the verbs QP's life. Its AW_UQP_CM listener is rdma_cm's. */
 struct aw_uqp *avb_qp_uqp(struct ibv_qp *qp);
 
 /*
- * Writes the state that the QP is in to qp->state, which programs may look at. For rdma_cm to call
- * when it has attached, disconnected or reset the QP, as ibv_modify_qp does by itself.
+ * Writes the QP's current state to qp->state, which programs may read. Called by rdma_cm when it
+ * has attached, disconnected or reset the QP; ibv_modify_qp does so by itself.
  */
 void avb_qp_state_sync(struct ibv_qp *qp);
 
-/* What ibv_query_qp shows as the QP's timeout from now on, until a reset; TCP has its own. */
+/* Sets the timeout that ibv_query_qp shows until a reset; TCP has its own. */
 void avb_qp_timeout_show(struct ibv_qp *qp, uint8_t timeout);
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Life of a QP. RC, and in the roce persona UD; the queues have exactly the sizes asked for, except that a WR may always
-// have one SGE.
+// Life of a QP: RC, and in the roce persona UD. The queues have exactly the sizes asked for, except
+// that a WR may always have one SGE.
 #include "verbs/qp.h"
 
 #include "net/persona.h"
@@ -25,7 +25,10 @@
 		    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD))
 #define UD_SEND_OPS ((uint64_t)(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM))
 
-/* How the stream ended is one of three: as from adapters, access and request errors come alone. */
+/*
+ * A stream's end raises one of three error events: as with adapters, access and request errors come
+ * alone.
+ */
 static const struct {
 	uint32_t event; /* enum aw_uqp_event */
 	enum ibv_event_type type;
@@ -62,7 +65,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr_ex)
 {
-	/* The one begins with the other. */
+	/* The extended struct begins with the plain one. */
 	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
 	struct ibv_qp *qp;
 	int err = attr_ex_check(context, attr_ex);
@@ -191,7 +194,10 @@ static void qp_fill(struct vb_qp *qp, struct ibv_pd *pd, const struct ibv_qp_ini
 	ibv->srq = attr->srq;
 	ibv->handle = qp->uqp->handle;
 	ibv->qp_num = qp->uqp->qpn;
-	/* Until it is asked or moved, whatever it is in: as under rdma-core's library. */
+	/*
+	 * The shown state is RESET until the program queries or modifies the QP, as with
+	 * rdma-core's library.
+	 */
 	ibv->state = IBV_QPS_RESET;
 	atomic_init(&qp->walked, aw_persona_is_roce() ? IBV_QPS_RESET : IBV_QPS_INIT);
 	ibv->qp_type = attr->qp_type;
@@ -231,8 +237,8 @@ give:
 }
 
 /*
- * COMM_EST is for the end that may not send before it heard of the other: the responder
- * (RFC 5044 7.1.2); or, as on InfiniBand, a QP in RTR.
+ * COMM_EST is for the end that may not send before the other end has sent: the responder (RFC 5044
+ * 7.1.2); or, as on InfiniBand, a QP in RTR.
  */
 static bool hears_of_ready(const struct vb_qp *qp)
 {
@@ -248,7 +254,7 @@ static void qp_event(void *arg, uint32_t events)
 
 	if (!hears_of_ready(qp))
 		events &= ~(uint32_t)AW_UQP_READY;
-	/* As on InfiniBand: what the peer refused, a completion tells. */
+	/* As on InfiniBand, a completion and no event reports what the peer refused. */
 	if (qp->uqp->by_rc && qp->uqp->core.peer_error)
 		events &= ~(uint32_t)AW_UQP_FATAL;
 	for (int i = 0; i < VB_QP_SOURCES; i++)
@@ -256,7 +262,7 @@ static void qp_event(void *arg, uint32_t events)
 			aw_channel_raise(async, &qp->source[i]);
 }
 
-/* What a QP uses cannot be destroyed before it. */
+/* Objects that a QP uses cannot be destroyed before it. */
 static void users_change(struct vb_qp *qp, int change)
 {
 	struct ibv_qp *ibv = &qp->ibv.qp_base;

@@ -15,25 +15,25 @@
 
 struct vb_qp {
 	/* fixed after create */
-	struct ibv_qp_ex
-		ibv; /* begins with a whole struct ibv_qp; wr_start says if it is extended */
+	/* begins with a whole struct ibv_qp; wr_start is NULL unless it is extended */
+	struct ibv_qp_ex ibv;
 	struct aw_uqp *uqp;
 	struct ibv_qp_init_attr init; /* cap as granted */
 
 	/*
-	 * The state that the program led it to; in the iwarp persona RESET, or INIT for all others. Where the
-	 * core says IDLE it is the QP's.
+	 * The state that the program moved the QP to; in the iwarp persona RESET, or INIT for all
+	 * others. While the core is IDLE it is the QP's state.
 	 */
 	_Atomic enum ibv_qp_state walked;
 
 	struct aw_source source[VB_QP_SOURCES]; /* raised on the context's channel */
 
-	struct ibv_qp_attr attr; /* what was modified; guarded by the ibv_qp's mutex */
+	struct ibv_qp_attr attr; /* the attributes that were set; guarded by the ibv_qp's mutex */
 
-	bool refusal_told; /* why a post is refused was logged; the driver's QP lock guards it */
+	bool refusal_told; /* the refusal of a post was logged; guarded by the driver's QP lock */
 
-	/* ibv_wr_start to ibv_wr_complete or _abort, which hold the driver's QP lock */
-	struct aw_swqe *wr; /* the last one built, where it takes more; or NULL */
+	/* from ibv_wr_start to ibv_wr_complete or _abort, which hold the driver's QP lock */
+	struct aw_swqe *wr; /* the one built last, while it takes more; or NULL */
 	uint32_t wr_count; /* built and not committed */
 	int wr_err; /* the first error */
 };
@@ -53,22 +53,22 @@ static inline void vb_qp_walk(struct vb_qp *qp, enum ibv_qp_state state)
 	atomic_store_explicit(&qp->walked, state, memory_order_relaxed);
 }
 
-/* Writes the state below to qp->state. */
+/* Writes what vb_qp_state returns to qp->state. */
 void vb_qp_state_sync(struct ibv_qp *qp);
 
 /* The state that verbs show: the core's, and RESET or INIT where the core has only IDLE. */
 enum ibv_qp_state vb_qp_state(struct vb_qp *qp);
 
 /*
- * What ibv_modify_qp does in the roce persona, where it also connects (qp_roce.c). From RESET on, which a
- * QP of that persona begins in.
+ * ibv_modify_qp in the roce persona, where it also connects the QP (qp_roce.c). A QP of that
+ * persona begins in RESET.
  */
 int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask);
 enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp);
-/* rdma_cm may have connected it. */
+/* Called when rdma_cm may have connected the QP. */
 void vb_qp_roce_follow_cm(struct vb_qp *qp);
 
-/* Whether a send may be posted in the state that the QP is in. With the driver's QP lock. */
+/* True when a send may be posted in the QP's state. The caller holds the driver's QP lock. */
 static inline bool vb_qp_may_send(struct vb_qp *qp)
 {
 	const struct aw_qp *core = &qp->uqp->core;
@@ -77,11 +77,11 @@ static inline bool vb_qp_may_send(struct vb_qp *qp)
 		return aw_ud_may_post(qp->uqp);
 	if (core->state == AW_QP_IDLE)
 		return core->posts_early;
-	/* A connection that stands already does not make it RTS. */
+	/* In RTR a connection that exists already does not make the QP RTS. */
 	return vb_qp_walked(qp) != IBV_QPS_RTR || core->state >= AW_QP_TERMINATE;
 }
 
-/* Both for a UD QP (qp_ud.c). */
+/* The same two functions for a UD QP (qp_ud.c). */
 int vb_qp_ud_modify(struct vb_qp *qp, const struct ibv_qp_attr *attr, int mask);
 enum ibv_qp_state vb_qp_ud_state(struct vb_qp *qp);
 

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Attributes that mean something on other transports: taken and shown again. */
+/* Attributes that have a meaning only on other transports: stored, and returned by ibv_query_qp. */
 #define ATTR_KEPT                                                                             \
 	(IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY | IBV_QP_ACCESS_FLAGS | \
 	 IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT |     \
@@ -34,7 +34,7 @@ enum move {
 static enum move move_of(enum ibv_qp_state from, enum ibv_qp_state to);
 static void move_do(struct vb_qp *qp, enum move move);
 
-/* What most programs that exchange QP numbers themselves come to; the program says only "failed". */
+/* Most programs that exchange QP numbers themselves come to this, and print only "failed". */
 static int refuse(const struct ibv_qp *ibv, enum ibv_qp_state to)
 {
 	if (to == IBV_QPS_RTS)
@@ -108,7 +108,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	return 0;
 }
 
-/* Octets of a message are placed in order, but one FPDU's are copied in any order. */
+/* The bytes of a message are placed in order, but those of one FPDU are copied in any order. */
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
 	(void)qp;
@@ -236,8 +236,9 @@ static void move_do(struct vb_qp *qp, enum move move)
 }
 
 /*
- * What a peer may do at all, whatever its STag says. Until a program says otherwise that is
- * everything: Linux's rdma_cm too grants an iWARP QP all that there is there, Writes and Reads.
+ * The operations that a peer may do at all, whatever an STag allows. Until a program sets them all
+ * are allowed: Linux's rdma_cm, too, grants an iWARP QP all operations that there are, Writes and
+ * Reads.
  */
 void vb_qp_access_grant(struct vb_qp *qp, unsigned int access)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// ibv_post_send and ibv_post_recv. The WRs before the first bad one are posted; a bad one leaves
-// no trace. What can only be seen at work (keys, bounds, rights) ends in a completion instead.
+// ibv_post_send and ibv_post_recv. The WRs before the first bad one are posted; a bad one leaves no
+// trace. An error that can only be found when the WR executes (keys, bounds, rights) ends in a
+// completion instead.
 #include "verbs/context.h"
 #include "verbs/fail.h"
 #include "verbs/mw.h"
@@ -52,8 +53,8 @@ int vb_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 }
 
 /*
- * 0, or EOPNOTSUPP for what iWARP or this device lacks, EINVAL for no opcode at all. An int, since which values the
- * enum has depends on the headers of the build.
+ * 0, or EOPNOTSUPP for an opcode that iWARP or this device lacks, EINVAL for an unknown one. opcode
+ * is an int, since the values that the enum has depend on the headers of the build.
  */
 static int send_op(int opcode, enum aw_op *op)
 {
@@ -113,7 +114,7 @@ static int send_data(const struct vb_qp *qp, struct aw_swqe *wqe, const struct i
 	return wr->num_sge ? 0 : vb_send_inline(qp, wqe, NULL, 0);
 }
 
-/* What the WR says of the operation itself, which depends on its kind. */
+/* Fills in the fields that depend on the kind of operation. */
 static void send_operation(struct aw_swqe *wqe, const struct ibv_send_wr *wr)
 {
 	switch ((enum aw_op)wqe->op) {
@@ -191,7 +192,7 @@ static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr)
 
 static int recv_post(struct vb_qp *qp, const struct ibv_recv_wr *wr)
 {
-	/* The mark stays when the QP goes on to another state without INIT. */
+	/* walked stays RESET when the QP goes on to another state without INIT. */
 	if (vb_qp_walked(qp) == IBV_QPS_RESET && vb_qp_state(qp) == IBV_QPS_RESET)
 		return EINVAL;
 	if (!vb_recv_wr_valid(wr, qp->init.cap.max_recv_sge))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// ibv_modify_qp in the roce persona: the program walks the QP from RESET to RTS and says on the way
-// whom it is connected to. Nothing here waits for the peer: net/rc.h connects.
+// ibv_modify_qp in the roce persona: the program moves the QP from RESET to RTS and names its peer
+// on the way. Nothing here waits for the peer: net/rc.h connects.
 #include "net/log.h"
 #include "net/qpn.h"
 #include "net/rc.h"
@@ -40,7 +40,7 @@ enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp)
 	return vb_qp_walked(qp);
 }
 
-/* It leads its own QPs to RTS; those that a program created elsewhere are walked by the program. */
+/* rdma_cm moves a QP that it has connected from INIT to RTS; the program moves all others. */
 void vb_qp_roce_follow_cm(struct vb_qp *qp)
 {
 	enum ibv_qp_state init = IBV_QPS_INIT;
@@ -127,7 +127,10 @@ static int to_rtr(struct vb_qp *qp, const struct ibv_qp_attr *attr)
 	};
 	int err;
 
-	/* No QPN of this persona: what rdma_init_qp_attr says of a QP that rdma_cm connects. */
+	/*
+	 * A QPN without a port is none of this persona: rdma_init_qp_attr gives it for a QP that
+	 * rdma_cm connects.
+	 */
 	if (!aw_qpn_port(attr->dest_qp_num))
 		return 0;
 	err = ah->is_global ? ends_by_gid(&ah->grh, &told.pair) : ends_by_lid(ah, &told.pair);
@@ -151,7 +154,9 @@ static uint32_t rnr_ms(const struct ibv_qp_attr *attr)
 	return ms > AW_RNR_MS ? ms : AW_RNR_MS;
 }
 
-/* With what was given here and before: in RTS and SQD some of it may be given anew. */
+/*
+ * Passes on the attributes that were given now and before: in RTS and SQD some may be given again.
+ */
 static void tell_ready(struct vb_qp *qp)
 {
 	const struct ibv_qp_attr *attr = &qp->attr;
@@ -165,7 +170,7 @@ static void tell_ready(struct vb_qp *qp)
 		aw_rc_ready(qp->uqp->rc, &ready);
 }
 
-/* en_sqd_async_notify is of the move that it comes with, and of no later one. */
+/* en_sqd_async_notify holds for the move that it comes with, and for no later one. */
 static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_attr *attr, int mask)
 {
 	bool notify = mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The transitions of RC and UD QPs on InfiniBand. To RESET and ERR a QP goes from everywhere, with the
-// state alone.
+// The transitions of RC and UD QPs on InfiniBand. A QP goes to RESET and ERR from every state,
+// without other attributes.
 #include "verbs/qp_rule.h"
 
 #include <errno.h>

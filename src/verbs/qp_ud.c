@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// ibv_modify_qp of a UD QP. SQD takes effect at once, since a datagram does when it is posted; so
-// IBV_EVENT_SQ_DRAINED is never raised.
+// ibv_modify_qp of a UD QP. SQD takes effect at once, because a datagram is sent when it is posted;
+// so IBV_EVENT_SQ_DRAINED is never raised.
 #include "net/ud.h"
 #include "verbs/limits.h"
 #include "verbs/qp.h"
@@ -29,7 +29,7 @@ static enum ibv_qp_state shown(enum aw_ud_state state)
 	__builtin_unreachable();
 }
 
-/* Of those that vb_qp_rule_check lets through. */
+/* For the states that vb_qp_rule_check lets through. */
 static enum aw_ud_state meant(enum ibv_qp_state state)
 {
 	switch (state) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The ibv_wr_* calls. ibv_wr_start takes the QP lock; WRs are built in the free slots behind the
-// send queue's tail, where nothing looks, and count only when ibv_wr_complete commits them all. The
-// first error makes the rest do nothing and is what ibv_wr_complete returns.
+// send queue's tail, which nothing reads, and take effect only when ibv_wr_complete commits them
+// all. After the first error the other calls do nothing, and ibv_wr_complete returns it.
 #include "verbs/fail.h"
 #include "verbs/mw.h"
 #include "verbs/send.h"
@@ -62,7 +62,7 @@ static void wr_start(struct ibv_qp_ex *ibv)
 	qp->wr_err = vb_qp_may_send(qp) ? 0 : EINVAL;
 }
 
-/* A datagram without an address is found out only here. */
+/* A datagram without an address is found only here. */
 static bool all_addressed(const struct vb_qp *qp)
 {
 	const struct aw_sq *sq = &qp->uqp->core.sq;
@@ -119,7 +119,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
 	struct aw_swqe *wqe = build(qp, AW_OP_BIND_MW);
 	int err = wqe ? vb_mw_fill(wqe, IBV_MW_TYPE_2, mw, rkey, bind_info) : 0;
 
-	qp->wr = NULL; /* no SGE is set of it */
+	qp->wr = NULL; /* a bind takes no SGE */
 	if (err)
 		fail(qp, err);
 }

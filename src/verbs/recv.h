@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a receive WR must be, on a receive queue and on an SRQ.
+// The rules for a receive WR, on a receive queue and on an SRQ.
 #ifndef VERBS_RECV_H
 #define VERBS_RECV_H
 
@@ -15,7 +15,7 @@ _Static_assert(offsetof(struct aw_sge, addr) == offsetof(struct ibv_sge, addr), 
 _Static_assert(offsetof(struct aw_sge, len) == offsetof(struct ibv_sge, length), "one layout");
 _Static_assert(offsetof(struct aw_sge, lkey) == offsetof(struct ibv_sge, lkey), "one layout");
 
-/* The octets of a list, which may be more than a message can have. */
+/* The bytes of a list, which may be more than a message can have. */
 static inline uint64_t vb_sge_octets(const struct ibv_sge *sge, uint32_t count)
 {
 	uint64_t octets = 0;

@@ -42,7 +42,7 @@ int vb_send_agreed(struct vb_qp *qp, enum aw_op op)
 	if (!aw_op_is_extension(op) || core->stream.extensions || core->state == AW_QP_ERROR)
 		return 0;
 	if (core->state == AW_QP_IDLE)
-		return 0; /* it will be seen when the WR's turn comes */
+		return 0; /* checked when the WR's turn comes */
 	if (!qp->refusal_told)
 		aw_log(AW_LOG_ERROR,
 		       "qp 0x%x: immediate data and atomics refused: the peer did not agree to "
@@ -71,7 +71,7 @@ int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_s
 
 int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *octets, size_t len)
 {
-	/* Without SGEs wqe->len counts the octets inline, which are at most max_inline_data. */
+	/* Without SGEs wqe->len counts the inline bytes, which are at most max_inline_data. */
 	if (!aw_op_is_one_way(wqe->op) || wqe->sge_count ||
 	    len > qp->init.cap.max_inline_data - wqe->len)
 		return EINVAL;

@@ -7,29 +7,33 @@
 
 #include <stddef.h>
 
-/* An empty WQE of this kind. flags: those of enum ibv_send_flags that the core knows are kept. */
+/*
+ * Begins an empty WQE of this kind. flags: those of enum ibv_send_flags that the core knows are
+ * kept.
+ */
 void vb_send_begin(struct aw_swqe *wqe, enum aw_op op, uint64_t wr_id, unsigned int flags);
 
-/* Where a datagram goes. 0, or EINVAL: no address handle, or another PD's. */
+/* Fills in the destination of a datagram. 0, or EINVAL: no address handle, or another PD's. */
 int vb_send_address(const struct vb_qp *qp, struct aw_swqe *wqe, struct ibv_ah *ah,
 		    uint32_t remote_qpn, uint32_t remote_qkey);
 
 /*
- * 0, or EINVAL: a UD QP has only Sends; or EOPNOTSUPP: immediate data or an atomic, and the peer did not agree to such at start-up,
- * which is logged once a QP. A QP in ERROR takes all, to flush it.
+ * 0, or EINVAL: a UD QP has only Sends; or EOPNOTSUPP: immediate data or an atomic, and the peer
+ * did not agree to such at start-up, which is logged once a QP. A QP in ERROR takes all, to flush
+ * it.
  */
 int vb_send_agreed(struct vb_qp *qp, enum aw_op op);
 
 /*
- * 0, or EINVAL: more SGEs than the QP takes, more octets than a message has, not the 8 of an
- * atomic's result, octets inline.
+ * 0, or EINVAL: more SGEs than the QP takes, more bytes than a message has, not the 8 of an
+ * atomic's result, or a WQE with inline data.
  */
 int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_sge *sge,
 		 size_t count);
 
 /*
- * Copies octets behind those already inline. 0, or EINVAL: more than the QP takes inline, or a
- * WQE that sends none or has SGEs.
+ * Copies bytes behind those already inline. 0, or EINVAL: more than the QP takes inline, or a WQE
+ * that sends no data or has SGEs.
  */
 int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *octets, size_t len);
 

@@ -43,7 +43,7 @@ bool vb_share_remove(struct vb_shared *shared)
 	bool unused;
 
 	pthread_mutex_lock(&lock);
-	/* Acquire: pairs with the release of whoever was its last user. */
+	/* Acquire: pairs with the release of its last user. */
 	unused = atomic_load_explicit(&shared->users, memory_order_acquire) == 0;
 	if (unused)
 		TAILQ_REMOVE(&all, shared, entry);

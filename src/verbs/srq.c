@@ -73,7 +73,7 @@ int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	return 0;
 }
 
-/* EBUSY while a QP uses it. Waits until events that were read are acknowledged. */
+/* EBUSY while a QP uses the SRQ. Waits until events that were read are acknowledged. */
 int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 {
 	struct vb_srq *srq = vb_srq_of(ibv_srq);
@@ -124,7 +124,10 @@ static int attr_ex_check(const struct ibv_srq_init_attr_ex *attr)
 	return attr->comp_mask & IBV_SRQ_INIT_ATTR_PD ? 0 : EINVAL;
 }
 
-/* Nothing is changed unless all of it can be; the limit never lies above what can be posted. */
+/*
+ * Nothing is changed unless all of it can be; the limit never exceeds the number of receives that
+ * can be posted.
+ */
 static int modify_check(struct aw_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
 	uint32_t capacity, limit;
@@ -138,7 +141,10 @@ static int modify_check(struct aw_srq *srq, const struct ibv_srq_attr *attr, int
 	return capacity < 1 || capacity > AW_WR_MAX || limit > capacity ? EINVAL : 0;
 }
 
-/* The limit never exceeds the capacity on the way: which goes first depends on the direction. */
+/*
+ * The limit must not exceed the capacity in between, so the direction decides which of the two is
+ * set first.
+ */
 static int modify_both(struct aw_srq *srq, uint32_t capacity, uint32_t limit)
 {
 	uint32_t before;

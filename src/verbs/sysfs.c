@@ -31,7 +31,8 @@ static void sysfs_path_init(void)
 	sysfs_path[len] = '\0';
 }
 
-// Where sysfs is mounted: $SYSFS_PATH or /sys. The string is ours and stays.
+// The mount point of sysfs: $SYSFS_PATH or /sys. The library owns the string for the process's
+// life.
 const char *ibv_get_sysfs_path(void)
 {
 	pthread_once(&sysfs_path_once, sysfs_path_init);
@@ -56,7 +57,7 @@ static ssize_t read_file(const char *path, char *buf, size_t size)
 }
 
 // Reads dir/file into buf as a string without its newline. Returns its length, or -1 with errno:
-// ENOSPC when size octets do not hold it.
+// ENOSPC when size bytes do not hold it.
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
 	char path[PATH_MAX];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
 // The text of enum values. Scripts look for these words in the output of ibv_devinfo and of
-// perftest, so they are the ones rdma-core uses.
+// perftest, so they are rdma-core's words.
 #include <stddef.h>
 
 #include <infiniband/verbs.h>

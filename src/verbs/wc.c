@@ -48,7 +48,7 @@ enum ibv_wc_opcode vb_wc_opcode(const struct aw_cq_entry *entry)
 	return entry->cqe.op == AW_OP_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
 }
 
-/* An rkey is a number; immediate data are octets, as the sender gave them. */
+/* An rkey is a number; immediate data are bytes, as the sender gave them. */
 __be32 vb_wc_imm_or_rkey(const struct aw_cq_entry *entry)
 {
 	bool imm = entry->cqe.flags & AW_WC_WITH_IMM;
