@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// rdma_accept and rdma_reject: what the program answers to a Request. In the peer-to-peer model
-// ESTABLISHED waits for the peer's first FPDU, before which this end must not transmit
-// (RFC 6581 6); else it follows the Reply.
+// rdma_accept and rdma_reject: the program's answer to a Request. In the peer-to-peer model
+// ESTABLISHED waits for the peer's first FPDU, before which this end must not transmit (RFC 6581
+// 6); otherwise it follows the Reply.
 #include "net/persona.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
@@ -14,7 +14,10 @@ static uint8_t at_most(uint8_t n, uint16_t max)
 	return n < max ? n : (uint8_t)max;
 }
 
-/* From REQUESTED on: nobody else ends the conn now. NULL in any other state. */
+/*
+ * Takes the conn of an id in REQUESTED, so that no other thread ends it, and moves the id on. NULL
+ * in any other state.
+ */
 static struct aw_conn *take_conn(struct aw_cm_id *cm, enum aw_cm_state next)
 {
 	pthread_mutex_lock(&cm->lock);
@@ -45,8 +48,9 @@ static int reply(struct aw_cm_id *cm, struct aw_conn *conn, const struct rdma_co
 }
 
 /*
- * The peer may have been faster: settle sees what the QP was heard to do meanwhile. On a given socket the
- * peer's first FPDU may take as long as its Request (net/conn_machine.c), unless this call waits for it.
+ * The peer may have been faster: settle applies the events that the QP has raised meanwhile. On a
+ * given socket the peer's first FPDU may take as long as its Request (net/conn_machine.c), unless
+ * this call waits for it.
  */
 static void on_replied(struct aw_cm_id *cm, bool p2p, bool given)
 {
@@ -106,9 +110,9 @@ int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private
 }
 
 /*
- * For CONNECT_RESPONSE, which iWARP does not have: the peer is answered by the QP's first FPDU
- * and ESTABLISHED comes by itself. In the roce persona there is one where the id has no QP of its own,
- * and nothing is left to do.
+ * Answers CONNECT_RESPONSE, which iWARP does not have: there the QP's first FPDU answers the peer,
+ * and ESTABLISHED comes by itself. In the roce persona an id that has no QP of its own gets that
+ * event, and nothing is left to do.
  */
 int rdma_establish(struct rdma_cm_id *id)
 {

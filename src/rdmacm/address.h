@@ -10,7 +10,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-/* The length of an address of this family; 0 for a family that we do not have. */
+/* The length of an address of this family; 0 for a family other than IPv4 and IPv6. */
 socklen_t aw_address_len(int family);
 
 /* Port in network order. */
@@ -22,17 +22,19 @@ bool aw_address_is_wildcard(const struct sockaddr *sa);
 /* The wildcard of family with port 0. */
 void aw_address_wildcard(int family, struct sockaddr_storage *sa);
 
-/* As many octets as the family has; the rest is zero. */
+/* Copies as many bytes as the family has; the rest is zero. */
 void aw_address_copy(struct sockaddr_storage *to, const struct sockaddr *from);
 
-/* The same, but an IPv4 address mapped into IPv6 (of a dual-stack listener) becomes IPv4. */
+/*
+ * As aw_address_copy, but an IPv4 address mapped into IPv6 (of a dual-stack listener) becomes IPv4.
+ */
 void aw_address_copy_unmapped(struct sockaddr_storage *to, const struct sockaddr *from);
 
-/* Both ends of a connection, mapped addresses as IPv4, with their GIDs. */
+/* Sets both ends of a connection, mapped addresses as IPv4, with their GIDs. */
 void aw_address_set_ends(struct rdma_addr *addr, const struct sockaddr_storage *local,
 			 const struct sockaddr_storage *peer);
 
-/* The GID that means the same: the address itself, or ::ffff:a.b.c.d. */
+/* The GID of an address: the address itself, or ::ffff:a.b.c.d. */
 void aw_address_gid(const struct sockaddr *sa, union ibv_gid *gid);
 
 #endif

@@ -170,7 +170,7 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 	if (!hints)
 		hints = &no_hints;
 	if (!is_known(hints)) {
-		/* What programs print, though the returned number is the answer. */
+		/* Programs print errno, although the returned number is the result. */
 		errno = EPROTONOSUPPORT;
 		return EAI_SOCKTYPE;
 	}

@@ -34,7 +34,7 @@ static int read_ends(int fd, struct ends *ends)
 	return 0;
 }
 
-/* From here on it is as a socket that the library has made. */
+/* Gives the socket the flags and options of one that the library has made. */
 static void take_over(const struct aw_cm_id *cm, int fd)
 {
 	static const struct linger no_linger;
@@ -80,7 +80,7 @@ static void tell_failed(struct aw_cm_id *cm, int err)
 	pthread_mutex_unlock(&cm->lock);
 }
 
-/* True: conn is the event's id's. */
+/* True: the event's id owns conn. */
 static bool take_request(struct aw_cm_id *cm, struct aw_conn *conn)
 {
 	pthread_mutex_lock(&cm->lock);
@@ -109,7 +109,7 @@ static void on_given(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 		aw_cm_id_put(cm);
 }
 
-/* Another thread may have been faster. */
+/* Keeps the listener, unless another thread was faster. */
 static struct aw_listener *keep_first(struct aw_cm_id *cm, struct aw_listener *listener)
 {
 	pthread_mutex_lock(&cm->lock);
@@ -138,7 +138,9 @@ static int make_listener(struct aw_cm_id *cm, struct aw_listener **listener)
 	return err;
 }
 
-/* The listener of cm, made when it is first needed. Only the id's end takes it away. */
+/*
+ * Finds the listener of cm, which is made when it is first needed. Only the id's end takes it away.
+ */
 static int find_listener(struct aw_cm_id *cm, struct aw_listener **listener)
 {
 	pthread_mutex_lock(&cm->lock);

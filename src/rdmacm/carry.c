@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Connections that go on in the child of a fork: include/anywarp/cm.h. The memory of both processes is
-// the same at the fork, and so are their TCP sockets; what must not be the same (epoll sets,
-// eventfds, the progress thread) the child makes anew. Here is who goes on with which id.
+// Connections that go on in the child of a fork: include/anywarp/cm.h. The memory of both processes
+// is the same at the fork, and so are their TCP sockets; the child makes epoll sets, eventfds and a
+// progress thread of its own. The calls here decide which process goes on with which id.
 #include "anywarp/cm.h"
 
 #include "net/carry.h"
@@ -14,7 +14,7 @@
 
 int anywarp_fork_hold(void)
 {
-	aw_cm_process(); /* from here on forks are heard of */
+	aw_cm_process(); /* from here on forks are counted */
 	int err = aw_engine_hold();
 
 	if (!err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// rdma_connect: the initiator's start-up. Each comes to exactly one event: ESTABLISHED, REJECTED,
-// UNREACHABLE or CONNECT_ERROR, as Linux's rdma_cm gives them for iWARP.
+// rdma_connect: the initiator's start-up. Each start-up ends in exactly one event: ESTABLISHED,
+// REJECTED, UNREACHABLE or CONNECT_ERROR, as Linux's rdma_cm gives them for iWARP.
 #include "net/log.h"
 #include "net/persona.h"
 #include "net/policy_env.h"
@@ -48,14 +48,17 @@ static void on_rejected(struct aw_cm_id *cm, const struct aw_mpa_result *result)
 	pthread_mutex_unlock(&cm->lock);
 }
 
-/* Who creates the QP elsewhere, walks it before the connection is established, as on InfiniBand. */
+/*
+ * A program that creates the QP without the id moves it before the connection is established, as on
+ * InfiniBand.
+ */
 static enum rdma_cm_event_type answered(const struct aw_cm_id *cm)
 {
 	return aw_persona_is_roce() && !cm->id.qp ? RDMA_CM_EVENT_CONNECT_RESPONSE
 						  : RDMA_CM_EVENT_ESTABLISHED;
 }
 
-/* The QP has the socket and is held. */
+/* Called when the QP has the socket. The caller holds the QP. */
 static void on_attached(struct aw_cm_id *cm, const struct aw_conn_info *info)
 {
 	pthread_mutex_lock(&cm->lock);
@@ -90,7 +93,7 @@ static void on_accepted(struct aw_cm_id *cm, struct aw_conn *conn)
 
 static void on_conn(void *arg, struct aw_conn *conn, enum aw_conn_event event);
 
-/* True: conn is ours to end; false: the id is being destroyed and ends it. */
+/* True: the caller ends conn. False: the id is being destroyed, which ends conn. */
 static bool take_conn(struct aw_cm_id *cm)
 {
 	pthread_mutex_lock(&cm->lock);
@@ -118,7 +121,7 @@ static int connect_from(struct aw_cm_id *cm, bool any_port, const struct aw_conn
 	return err;
 }
 
-/* From the source port of the first try, unless TCP still keeps it. */
+/* Connects from the source port of the first try, unless TCP still keeps it. */
 static int connect_again(struct aw_cm_id *cm, const struct aw_conn_ask *ask, struct aw_conn **conn)
 {
 	int err = connect_from(cm, false, ask, conn);
@@ -128,7 +131,7 @@ static int connect_again(struct aw_cm_id *cm, const struct aw_conn_ask *ask, str
 	return err;
 }
 
-/* True: conn is the id's now. False: the id was destroyed meanwhile. */
+/* True: the id owns conn now. False: the id was destroyed meanwhile. */
 static bool adopt_conn(struct aw_cm_id *cm, struct aw_conn *conn)
 {
 	pthread_mutex_lock(&cm->lock);
@@ -142,11 +145,11 @@ static bool adopt_conn(struct aw_cm_id *cm, struct aw_conn *conn)
 
 /*
  * RFC 6581 10: a responder that knows only revision 1 closes on the enhanced Request. It is asked
- * once more, plainly, over another connection: then there is no RTR, so that this end has to send
- * first, and IRD and ORD are what the programs know of each other. A Reply with R is an answer,
- * and a time-out is no sign of revision 1, which is closed at once: neither is asked again. False
- * when it could not be, and the first failure stands. On the progress thread: nothing is heard of
- * the new conn before this returned.
+ * once more with revision 1, over another connection: then there is no RTR, so this end has to send
+ * first, and IRD and ORD are left to the programs. A Reply with R is an answer, and a time-out is
+ * no sign of revision 1, which closes at once: after either the peer is not asked again. False when
+ * it could not be asked, and the first failure stands. Called on the progress thread, so no event
+ * of the new conn comes before this has returned.
  */
 static bool ask_plainly(struct aw_cm_id *cm, const struct aw_conn *failed)
 {
@@ -218,7 +221,7 @@ static int prepare(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 	return err;
 }
 
-/* The conn may have come to its event, and be gone, before this thread learns of it. */
+/* The conn may have had its event, and be gone, before this thread learns of it. */
 static void keep_conn(struct aw_cm_id *cm, struct aw_conn *conn)
 {
 	pthread_mutex_lock(&cm->lock);

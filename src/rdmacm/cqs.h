@@ -5,7 +5,7 @@
 
 #include <rdma/rdma_cma.h>
 
-/* A CQ with its channel for each direction with a room over 0. 0 or -1 with errno. */
+/* Creates a CQ with its channel for each direction with a room over 0. 0, or -1 with errno. */
 int aw_cm_cqs_create(struct rdma_cm_id *id, uint32_t send_room, uint32_t recv_room);
 
 void aw_cm_cqs_destroy(struct rdma_cm_id *id);

@@ -14,7 +14,7 @@ static struct ibv_context *shared;
 static struct ibv_pd *default_pd;
 static uint32_t generation;
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static int open_shared(void)
 {
 	struct ibv_context *context;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Options between adapters of one vendor (ECE). MPA start-up has no field for them, so what the
-// peer offers is always nothing, and what we would offer stays here.
+// Options between adapters of one vendor (ECE). MPA start-up has no field for them, so the peer's
+// options are always none, and ours are not sent.
 #include "rdmacm/fail.h"
 
 #include <string.h>

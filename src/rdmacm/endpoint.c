@@ -9,7 +9,7 @@
 
 #define RESOLVE_MS 2000
 
-/* For the QPs of ids that rdma_get_request will give. */
+/* Keeps the attributes for the QPs of the ids that rdma_get_request will return. */
 static int keep_attr(struct aw_cm_id *cm, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	cm->ep_pd = pd;
@@ -74,7 +74,7 @@ void rdma_destroy_ep(struct rdma_cm_id *id)
 	rdma_destroy_id(id);
 }
 
-/* A Request whose QP cannot be made is rejected. */
+/* Creates the QP of a Request's id. A Request whose QP cannot be created is rejected. */
 static int equip(const struct aw_cm_id *listener, struct rdma_cm_event *event)
 {
 	struct rdma_cm_id *id = event->id;

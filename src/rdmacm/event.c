@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Events: made by callbacks, taken by the program, acked. A destroyed id waits for its acks.
+// Events: made by callbacks, taken by the program, acknowledged. A destroyed id waits until its
+// events are acknowledged.
 #include "rdmacm/event.h"
 
 #include "net/log.h"
@@ -46,8 +47,8 @@ void aw_cm_event_destroy(struct aw_cm_event *ev)
 }
 
 /*
- * What this end allows, and no more than the peer will use; of a peer that rejects, what it said
- * that it needs (RFC 6581 9.1).
+ * The depth that this end allows, and no more than the peer will use; from a peer that rejects, the
+ * depth that it needs (RFC 6581 9.1).
  */
 static uint8_t depth(const struct aw_mpa_result *result, uint16_t own, uint16_t peer)
 {
@@ -91,8 +92,8 @@ void aw_cm_event_wait_acked(struct aw_cm_id *cm)
 }
 
 /*
- * A cancellation point, as with the kernel's rdma_cm, but not while it holds locks. First of all, since who cancels a
- * thread may take the channel from it next.
+ * A cancellation point, as with the kernel's rdma_cm, but not while the thread holds locks. The
+ * test comes first, since a thread that cancels this one may destroy the channel next.
  */
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The queue and its fd. The fd is an eventfd that is 1 while the queue holds events and 0 while it
 // is empty, so that events can be taken back (destroy, migrate) without leaving an fd that promises
-// one. It is written with the lock given back, as who is woken wants the lock at once. Readers wait on
-// a futex, never in read: as with the kernel's rdma_cm, a signal handler's SA_RESTART decides whether
-// their call goes on (poll would always end).
+// one. It is written after the lock has been released, since the thread that wakes wants the lock
+// at once. Readers wait on a futex, never in read: as with the kernel's rdma_cm, a signal handler's
+// SA_RESTART decides whether their call goes on (poll would always end).
 #define _GNU_SOURCE /* dup3, syscall */
 #include "rdmacm/event_channel.h"
 
@@ -29,17 +29,17 @@
 
 struct aw_cm_channel {
 	struct rdma_event_channel channel; /* the program's view; must be first */
-	uint32_t process; /* whose it is */
-	TAILQ_ENTRY(aw_cm_channel) entry; /* among all; guarded by channels_lock */
-	bool shared; /* fd is the parent's: a child that carries on got none of its own */
+	uint32_t process; /* the process that it belongs to */
+	TAILQ_ENTRY(aw_cm_channel) entry; /* among all channels; guarded by channels_lock */
+	bool shared; /* fd is the parent's: the child has got no eventfd of its own yet */
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_cm_event_list queue;
 	bool destroyed;
-	bool raised; /* the fd is 1, or who set this is about to make it so */
-	bool wake_due; /* somebody has this at hand still, to wake readers */
+	bool raised; /* the fd is 1, or the thread that set this is about to make it so */
+	bool wake_due; /* a thread is about to wake the readers */
 	struct aw_after after;
-	uint32_t readers; /* that wait for the next push, or are about to */
-	_Atomic uint32_t pushes; /* what readers wait to see change; written under the lock */
+	uint32_t readers; /* threads that wait for the next push, or are about to */
+	_Atomic uint32_t pushes; /* readers wait until it changes; written under the lock */
 };
 
 static void wake_after(struct aw_after *after);
@@ -51,8 +51,8 @@ static pthread_mutex_t adopting = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * rping and its like destroy a channel while their other thread is about to read it. With the
- * kernel's rdma_cm that thread hangs until the process exits; so it does here, and to this end
- * the memory of the last channels destroyed is kept.
+ * kernel's rdma_cm that thread hangs until the process exits; so it does here, and to this end the
+ * memory of the last destroyed channels is kept.
  */
 #define GRAVES 64
 static struct {
@@ -61,7 +61,10 @@ static struct {
 	struct aw_cm_channel *channel[GRAVES];
 } graves = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Then its memory is in use; it hardly will be, so many channels later. */
+/*
+ * While a wake is due the channel's memory is in use, which is hardly the case so many channels
+ * later.
+ */
 static bool is_wake_due(struct aw_cm_channel *ch)
 {
 	pthread_mutex_lock(&ch->lock);
@@ -95,7 +98,10 @@ static void reset(struct aw_cm_channel *ch)
 	ch->readers = 0;
 }
 
-/* The events and the eventfd are the parent's: the child starts empty, with its own. */
+/*
+ * In the child of a fork the events and the eventfd are the parent's: the child's channel starts
+ * empty, with an eventfd of its own.
+ */
 static void adopt(struct aw_cm_channel *ch)
 {
 	int flags = fcntl(ch->channel.fd, F_GETFL);
@@ -141,7 +147,7 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return &ch->channel;
 }
 
-/* Whoever set raised writes with no lock, and soon. */
+/* The thread that has set raised writes the fd without the lock, and soon. */
 static void lower_fd(struct aw_cm_channel *ch)
 {
 	struct pollfd pollfd = { .fd = ch->channel.fd, .events = POLLIN };
@@ -170,9 +176,9 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 }
 
 /*
- * Makes the fd say that there are events, and wakes a reader. Once the channel is destroyed the fd's
- * number may be another file's, whatever ids still push; behind the lock only the fd, which destroy
- * leaves open until it is written, and the address of pushes are used.
+ * Makes the fd readable when there are events, and wakes readers. Once the channel is destroyed the
+ * fd's number may be another file's, though ids may still push. After the lock has been released
+ * only the fd, which destroy leaves open until it is written, and the address of pushes are used.
  */
 static void wake(struct aw_cm_channel *ch)
 {
@@ -195,7 +201,10 @@ static void wake_after(struct aw_after *after)
 	wake((struct aw_cm_channel *)((char *)after - offsetof(struct aw_cm_channel, after)));
 }
 
-/* On the progress thread not before its handler returned: the program's thread wants its locks. */
+/*
+ * On the progress thread the wake comes after its handler has returned: the program's thread wants
+ * the handler's locks.
+ */
 void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *ev)
 {
 	struct aw_cm_channel *ch = of(channel);
@@ -214,14 +223,14 @@ void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *
 		wake(ch);
 }
 
-/* Under the lock, when events were taken. */
+/* Called with the lock held, after events were taken. */
 static void match_fd(struct aw_cm_channel *ch)
 {
 	if (TAILQ_EMPTY(&ch->queue) && !ch->destroyed)
 		lower_fd(ch);
 }
 
-/* NULL: there is none, and who waits for one is counted. */
+/* NULL: there is no event, and a reader that waits for one is counted. */
 static struct aw_cm_event *take_first(struct aw_cm_channel *ch, bool waits)
 {
 	pthread_mutex_lock(&ch->lock);
@@ -248,8 +257,8 @@ static void wait_no_more(void *arg)
 }
 
 /*
- * Until there was another push than the first seen ones. 0 or EINTR. The C library's cancellation knows no futex:
- * meanwhile the thread may be cancelled anywhere.
+ * Waits until pushes is no longer seen. 0 or EINTR. The C library has no cancellation point for a
+ * futex, so during the wait the thread may be cancelled anywhere.
  */
 static int wait_push(struct aw_cm_channel *ch, uint32_t seen, int cancel_state)
 {
@@ -267,7 +276,9 @@ static int wait_push(struct aw_cm_channel *ch, uint32_t seen, int cancel_state)
 	return err;
 }
 
-/* The fd's flags; 0, so that the reader waits, when the channel is no more; -1 for a closed fd. */
+/*
+ * The fd's flags; 0, so that the reader waits, when the channel is destroyed; -1 for a closed fd.
+ */
 static int flags_of(struct aw_cm_channel *ch)
 {
 	pthread_mutex_lock(&ch->lock);
@@ -283,7 +294,9 @@ int aw_cm_channel_take(struct rdma_event_channel *channel, int cancel_state,
 	struct aw_cm_channel *ch = of(channel);
 
 	for (;;) {
-		/* Before the look: a push behind it is then seen here or ends the wait. */
+		/*
+		 * Read before the look at the queue: a later push is seen there or ends the wait.
+		 */
 		uint32_t seen = atomic_load_explicit(&ch->pushes, memory_order_relaxed);
 		int flags = flags_of(ch), err;
 		bool waits = flags >= 0 && !(flags & O_NONBLOCK);
@@ -334,8 +347,6 @@ void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm
 	pthread_mutex_unlock(&ch->lock);
 }
 
-/* Fork. */
-
 static int replace_fd(struct aw_cm_channel *ch)
 {
 	int flags = fcntl(ch->channel.fd, F_GETFL);
@@ -358,7 +369,7 @@ void aw_cm_channel_fork_parent(void)
 	pthread_mutex_unlock(&channels_lock);
 }
 
-/* Who waited there waits in the parent. What an earlier process made stays dead. */
+/* Readers exist only in the parent. Channels that an earlier process made stay as they are. */
 void aw_cm_channel_fork_child(bool carries)
 {
 	struct aw_cm_channel *ch;

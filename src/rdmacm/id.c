@@ -104,7 +104,7 @@ int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw
 	return 0;
 }
 
-/* From here on callbacks find nothing to do. Returns the state before. */
+/* Enters ENDED: from here on callbacks find nothing to do. Returns the state before. */
 static enum aw_cm_state end(struct aw_cm_id *cm, struct aw_conn **conn)
 {
 	pthread_mutex_lock(&cm->lock);
@@ -144,7 +144,10 @@ static void stop_net(struct aw_cm_id *cm)
 		close(cm->fd);
 }
 
-/* Events that the program has not seen go, and with a Request's event the id it would have got. */
+/*
+ * Drops the events that the program has not taken, and with a Request's event the id that it
+ * brings.
+ */
 static void drop_events(struct aw_cm_id *cm, void (*drop_id)(struct aw_cm_id *cm))
 {
 	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
@@ -164,7 +167,7 @@ bool aw_cm_id_inherited(const struct aw_cm_id *cm)
 	return cm->process != aw_cm_process();
 }
 
-/* Nobody finds it any more. */
+/* Called when no other thread finds the id any more. */
 static void release(struct aw_cm_id *cm)
 {
 	if (cm->sync)
@@ -177,7 +180,10 @@ static void release(struct aw_cm_id *cm)
 	free(cm);
 }
 
-/* Without a word to the peer, who is the parent's; nor are there callbacks to wait for. */
+/*
+ * Ends the parent's id in the child: nothing is sent to its peer, and there are no callbacks to
+ * wait for.
+ */
 static void drop_inherited(struct aw_cm_id *cm)
 {
 	destroy_listeners(cm);
@@ -314,7 +320,7 @@ int aw_cm_id_complete(struct aw_cm_id *cm)
 		return ret;
 	if (cm->id.event->event == RDMA_CM_EVENT_REJECTED)
 		return aw_cm_fail(ECONNREFUSED);
-	/* In the UDP port space a refusal's status is InfiniBand's, above zero. */
+	/* In the UDP port space the status of a refusal is InfiniBand's, above zero. */
 	return aw_cm_fail(cm->id.event->status > 0 ? ECONNREFUSED : -cm->id.event->status);
 }
 

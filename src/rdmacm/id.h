@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What stands behind a struct rdma_cm_id: its socket or connection, its state, its event counts.
+// The library's part of a struct rdma_cm_id: its socket or connection, its state, its event counts.
 // Callbacks of net/ find it by its handle and take its lock. The lock is never held around a call
 // into net/ that can call back or wait for a callback; it comes before the lock of a channel.
 #ifndef RDMACM_ID_H
@@ -37,32 +37,32 @@ struct aw_cm_ud;
 struct aw_cm_id {
 	struct rdma_cm_id id; /* the program's view; must be first */
 	uint32_t handle; /* fixed after create */
-	uint32_t process; /* likewise: whose it is */
+	uint32_t process; /* fixed after create: the process that it belongs to */
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t acked;
 	enum aw_cm_state state;
 	bool sync; /* the channel is our own and calls wait for their event */
 	bool engine_held;
-	bool carried; /* into this process, by anywarp_fork_take */
-	bool fd_connected; /* the program did it */
+	bool carried; /* taken into this process by anywarp_fork_take */
+	bool fd_connected; /* the program has connected it */
 	bool reuse_addr, af_only, tos_set, ack_timeout_set;
 	uint8_t tos, ack_timeout;
 	int fd; /* the TCP socket until a connection or listener takes it, or -1 */
-	struct aw_conn *conn; /* CONNECTING and REQUESTED, while it is ours to destroy */
-	bool conn_done; /* CONNECTING: the first conn came to its one event */
+	struct aw_conn *conn; /* CONNECTING and REQUESTED, while the id owns it */
+	bool conn_done; /* CONNECTING: the first conn has had its one event */
 	struct aw_listener *listener;
-	struct aw_listener *given; /* of sockets that the program has connected */
-	uint32_t backlog; /* LISTENING: the most Requests the program has not seen yet */
-	uint32_t requests; /* and how many there are */
+	struct aw_listener *given; /* for sockets that the program has connected */
+	uint32_t backlog; /* LISTENING: the most Requests that the program has not taken */
+	uint32_t requests; /* Requests that the program has not taken */
 	struct aw_cm_ud *ud; /* of RDMA_PS_UDP; fixed after create */
 	uint32_t qpn;
-	struct aw_uqp *uqp; /* to tell a QP from a later one of the same number; may be stale */
+	struct aw_uqp *uqp; /* tells the QP from a later one of the same number; may be stale */
 	uint32_t uqp_events;
-	bool attached; /* the QP got our socket */
+	bool attached; /* the QP has got the socket */
 	bool disconnecting;
-	uint8_t ird, ord; /* what was agreed on */
-	struct aw_cm_timer *timer; /* of REPLIED: a silent peer; of DISCONNECTED: timewait */
+	uint8_t ird, ord; /* the agreed depths */
+	struct aw_cm_timer *timer; /* REPLIED: for a silent peer; DISCONNECTED: timewait */
 	struct aw_cm_event *_Atomic spare; /* for when memory is out; NULL: in use */
 	uint32_t events_acked;
 	_Atomic uint32_t events_taken; /* written under the channel's lock */
@@ -75,39 +75,44 @@ static inline struct aw_cm_id *aw_cm_id_of(struct rdma_cm_id *id)
 	return (struct aw_cm_id *)id;
 }
 
-/* A fresh id on channel. 0 or ENOMEM. */
+/* Creates an id on channel. 0 or ENOMEM. */
 int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw_cm_id **cm);
 
-/* Ends what the id has under way, drops its unread events, waits for acks, frees it. */
+/* Ends what the id has under way, drops its unread events, waits for acknowledgements, frees it. */
 void aw_cm_id_destroy(struct aw_cm_id *cm);
 
 /*
- * The same with no octet to the peer, who goes on with another process. The progress thread is held.
- * strand: all but the destroying, which is the program's still.
+ * forget: as aw_cm_id_destroy, but sends the peer nothing, because another process goes on with the
+ * connection. The caller holds the progress thread. strand: as forget, except that the program
+ * still destroys the id.
  */
 void aw_cm_id_forget(struct aw_cm_id *cm);
 void aw_cm_id_strand(struct aw_cm_id *cm);
 
-/* fn for every id that there is. */
+/* Calls fn for every id. */
 void aw_cm_id_each(void (*fn)(struct aw_cm_id *cm));
 
-/* Was it made before a fork that this process came from? Its lock is not to be taken then. */
+/*
+ * True when it was made before a fork that this process came from. Its lock must not be taken then.
+ */
 bool aw_cm_id_inherited(const struct aw_cm_id *cm);
 
-/* What callbacks get as their argument, and the id it means, held; NULL when it is gone. */
+/*
+ * arg: the argument of callbacks. get: the id that it stands for, held; NULL when the id is gone.
+ */
 void *aw_cm_id_arg(const struct aw_cm_id *cm);
 struct aw_cm_id *aw_cm_id_get(void *arg);
 void aw_cm_id_put(struct aw_cm_id *cm);
 
-/* The one place where the state changes; the lock is held. */
+/* Changes the state. The caller holds the lock. */
 void aw_cm_id_enter(struct aw_cm_id *cm, enum aw_cm_state state);
 
 enum aw_cm_state aw_cm_id_state(struct aw_cm_id *cm);
 
-/* enter, if the state is from; else false. Takes the lock. */
+/* Enters to if the state is from; otherwise false. Takes the lock. */
 bool aw_cm_id_advance(struct aw_cm_id *cm, enum aw_cm_state from, enum aw_cm_state to);
 
-/* The id's own reference to the progress engine, once. 0 or an errno. */
+/* Takes the id's own reference to the progress engine, once. 0 or an errno. */
 int aw_cm_id_hold_engine(struct aw_cm_id *cm);
 
 /*
@@ -116,7 +121,7 @@ int aw_cm_id_hold_engine(struct aw_cm_id *cm);
  */
 int aw_cm_id_complete(struct aw_cm_id *cm);
 
-/* Gives a synchronous id's event back. */
+/* Acknowledges the event that a synchronous id keeps. */
 void aw_cm_id_release_event(struct aw_cm_id *cm);
 
 #endif

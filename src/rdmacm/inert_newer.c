@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
-// Calls that came after Debian 12's rdma-core (44), for binaries that were built with newer headers.
-// Names of services are InfiniBand's, events of a program's own would need a field that the ABI of
-// before has not, and an rsocket is waited for by rpoll or the epoll forms of before. None reads an
-// argument.
+// Calls that are newer than Debian 12's rdma-core (44), for binaries that were built with newer
+// headers. Service names are InfiniBand's, events of the program's own would need a field that the
+// older ABI lacks, and programs wait for rsockets with rpoll or the older epoll calls. The
+// functions read no argument.
 #include "rdmacm/fail.h"
 
 static __attribute__((used)) int unsupported(void)

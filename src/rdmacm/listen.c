@@ -17,7 +17,7 @@
 
 #define BACKLOG_MAX 1024
 
-/* Of a datagram service a Request has no file. */
+/* A Request to a datagram service holds no file. */
 static uint32_t most_requests(const struct aw_cm_id *listener)
 {
 	uint32_t files = listener->ud ? UINT32_MAX : aw_listener_files(AW_FILES_REQUESTS);
@@ -44,7 +44,7 @@ void aw_cm_listen_unreserve(struct aw_cm_id *listener)
 	pthread_mutex_unlock(&listener->lock);
 }
 
-/* It has no channel until the program takes it. On failure conn is left alone. */
+/* The id has no channel until the program takes it. On failure conn is left alone. */
 static struct aw_cm_id *make_id(struct aw_cm_id *listener, struct aw_conn *conn)
 {
 	struct aw_cm_id *cm;
@@ -62,7 +62,7 @@ static struct aw_cm_id *make_id(struct aw_cm_id *listener, struct aw_conn *conn)
 	return cm;
 }
 
-/* A peer that goes away before accept is found out by accept. */
+/* A peer that goes away before accept is noticed by accept. */
 static void on_lost(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 {
 	(void)arg;
@@ -153,7 +153,9 @@ static int start(struct aw_cm_id *cm)
 
 	if (err)
 		return err;
-	/* The program's backlog counts Requests; silent strangers in TCP's must not use it up. */
+	/*
+	 * The program's backlog counts Requests; silent peers in TCP's backlog must not use it up.
+	 */
 	err = aw_listener_create(cm->fd, SOMAXCONN, &local, on_request, aw_cm_id_arg(cm),
 				 &listener);
 	if (err)

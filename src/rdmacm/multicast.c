@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// rdma_join_multicast and rdma_leave_multicast, for ids of the UDP port space. There is nobody to ask:
-// the event follows at once. A group is joined on the interface that the id is bound to.
+// rdma_join_multicast and rdma_leave_multicast, for ids of the UDP port space. A join asks no other
+// host, so the event follows at once. A group is joined on the interface that the id is bound to.
 #include "net/persona.h"
 #include "rdmacm/address.h"
 #include "rdmacm/fail.h"
@@ -26,7 +26,7 @@ static bool is_multicast(const struct sockaddr *addr)
 	       IN6_IS_ADDR_MULTICAST(&((const struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
-/* As the kernel, which attaches the QP that there is, and leaves it to the program where there is none. */
+/* As the kernel does: attaches the id's QP, and leaves it to the program when the id has none. */
 static int attach(struct aw_cm_id *cm, struct aw_cm_group *group, bool send_only)
 {
 	int err = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Notes for who ends a killed process's connections: include/anywarp/cm.h.
+// Notes for the process that ends a killed process's connections: include/anywarp/cm.h.
 #include "net/note.h"
 
 #include "anywarp/cm.h"

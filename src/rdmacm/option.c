@@ -30,7 +30,7 @@ static int set_reuse_addr(struct aw_cm_id *cm, const void *val)
 	return 0;
 }
 
-/* TCP decides at bind whether the other family is in use, so later is too late. */
+/* TCP decides at bind whether the other family is in use, so the option has no effect later. */
 static int set_af_only(struct aw_cm_id *cm, const void *val)
 {
 	int on;
@@ -42,7 +42,10 @@ static int set_af_only(struct aw_cm_id *cm, const void *val)
 	return 0;
 }
 
-/* TCP measures its own: the QP only shows it, and rdma_init_qp_attr gives it to who walks one. */
+/*
+ * TCP measures a time-out of its own: the QP only shows this one, and rdma_init_qp_attr gives it to
+ * a program that moves its QP itself.
+ */
 static int set_ack_timeout(struct aw_cm_id *cm, const void *val)
 {
 	uint8_t timeout;

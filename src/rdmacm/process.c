@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Counting forks. The progress engine counts too, but only once it was started.
+// Counts forks. The progress engine counts them too, but only once it was started.
 #include "rdmacm/process.h"
 
 #include "net/engine.h"

@@ -44,7 +44,9 @@ static int create_cqs(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 	return attr->send_cq ? 0 : EINVAL;
 }
 
-/* As Linux's rdma_cm leaves a new QP; an iWARP one begins so. */
+/*
+ * Moves a new QP to the state in which Linux's rdma_cm leaves it; an iWARP QP begins in that state.
+ */
 static int move_on(struct rdma_cm_id *id, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
@@ -103,7 +105,9 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 	return ret;
 }
 
-/* The connection ends with its QP, which says nothing any more: so the id is told here. */
+/*
+ * The connection ends with its QP, which raises no more events, so the id's event is raised here.
+ */
 static struct ibv_qp *take_qp(struct aw_cm_id *cm)
 {
 	pthread_mutex_lock(&cm->lock);
@@ -134,8 +138,8 @@ void rdma_destroy_qp(struct rdma_cm_id *id)
 }
 
 /*
- * What ibv_modify_qp wants of a QP of the roce persona. The number 0 of the peer's QP, which none has, says that
- * the connection is rdma_cm's.
+ * The attributes that ibv_modify_qp requires of a QP of the roce persona. The number 0 of the
+ * peer's QP, which no QP has, means that rdma_cm makes the connection.
  */
 static int init_rtr(const struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {

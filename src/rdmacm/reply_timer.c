@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* Decides under the lock; true: the QP is to be aborted. */
+/* Decides under the lock; true: the caller aborts the QP. */
 static bool is_silent(struct aw_cm_id *cm)
 {
 	pthread_mutex_lock(&cm->lock);

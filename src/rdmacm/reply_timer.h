@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How long a peer may take between our Reply and its first FPDU: without a bound, one that falls
-// silent would keep a synchronous rdma_accept for ever.
+// The time that a peer may take between our Reply and its first FPDU: without a bound a silent peer
+// would keep a synchronous rdma_accept for ever.
 #ifndef RDMACM_REPLY_TIMER_H
 #define RDMACM_REPLY_TIMER_H
 
 #include "rdmacm/id.h"
 
-/* REPLIED was entered; the lock is held. Out of memory: there is no bound. */
+/* Called when REPLIED was entered, with the lock held. When memory is out there is no bound. */
 void aw_cm_reply_timer_start(struct aw_cm_id *cm);
 
 #endif

@@ -11,7 +11,10 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-/* The local address that a connection from src (any port) to dst would have, and a wildcard's dst. */
+/*
+ * Finds the local address that a connection from src (any port) to dst would have, and the address
+ * that a wildcard dst stands for.
+ */
 static int ask_routing(const struct sockaddr *src, const struct sockaddr *dst,
 		       struct sockaddr_storage *from, struct sockaddr_storage *to)
 {
@@ -32,7 +35,7 @@ static int ask_routing(const struct sockaddr *src, const struct sockaddr *dst,
 	return err;
 }
 
-/* The program's dst stands, but for a wildcard, which means this host. */
+/* Keeps the program's dst, except a wildcard, which means this host. */
 static void set_addresses(struct aw_cm_id *cm, const struct sockaddr_storage *from,
 			  const struct sockaddr *dst, const struct sockaddr_storage *to)
 {

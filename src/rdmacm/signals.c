@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How a thread sleeps in the library: include/anywarp/cm.h.
+// The signal mask and the time limit of a thread's sleeps in the library: include/anywarp/cm.h.
 #include "anywarp/cm.h"
 #include "net/channel_wait.h"
 

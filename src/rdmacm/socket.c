@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Binding a TCP socket, or a UDP one, with the port rules of rdma_cm: a port that another id or program holds is
-// in use, one where only old connections remain is free. SO_REUSEADDR alone would let two ids bind
-// one port; without it a server could not be started again at once. So both are tried in turn.
+// Binding a TCP or a UDP socket with the port rules of rdma_cm: a port that another id or program
+// holds is in use, a port where only old connections remain is free. SO_REUSEADDR alone would let
+// two ids bind one port; without it a server could not be started again at once. So both are tried
+// in turn.
 #include "rdmacm/socket.h"
 
 #include "rdmacm/address.h"

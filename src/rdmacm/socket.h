@@ -7,25 +7,28 @@
 
 /*
  * Gives cm a socket bound to addr, with its port known at once (port 0: any), and sets the id's
- * source address. Without the lock; the caller owns the id meanwhile. 0 or socket(2)'s or
+ * source address. Called without the lock by the thread that owns the id. 0, or socket(2)'s or
  * bind(2)'s error.
  */
 int aw_cm_socket_bind(struct aw_cm_id *cm, const struct sockaddr *addr);
 
-/* The same for an id that will connect: any port that nobody else has, EADDRINUSE without one. */
+/* As aw_cm_socket_bind, for an id that will connect: any free port, EADDRINUSE without one. */
 int aw_cm_socket_bind_any(struct aw_cm_id *cm, const struct sockaddr *addr);
 
-/* The same for one about to connect: the port is picked by connect(2). */
+/* As aw_cm_socket_bind, for an id about to connect: connect(2) chooses the port. */
 int aw_cm_socket_bind_late(struct aw_cm_id *cm, const struct sockaddr *addr);
 
 /*
- * A socket for a second connection of an id: bound to src, with its port or any. *out is the
- * caller's, and cm's own socket and addresses stay as they are. 0, or socket(2)'s or bind(2)'s error.
+ * Makes a socket for a second connection of an id: bound to src, with its port or any. The caller
+ * owns *out, and cm's own socket and addresses stay as they are. 0, or socket(2)'s or bind(2)'s
+ * error.
  */
 int aw_cm_socket_again(const struct aw_cm_id *cm, const struct sockaddr *src, bool any_port,
 		       int *out);
 
-/* What connections inherit: their ports can be bound again after they ended. */
+/*
+ * Sets an option that connections inherit: with it their ports can be bound again after they ended.
+ */
 void aw_cm_socket_set_reuse(int fd, bool on);
 
 void aw_cm_socket_set_tos(const struct aw_cm_id *cm, int fd);

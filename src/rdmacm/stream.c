@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // From the QP's events to the id's: ESTABLISHED when a responder's peer is ready, DISCONNECTED
-// once, whoever ends the stream, and TIMEWAIT_EXIT after it.
+// once, whichever end closes the stream, and TIMEWAIT_EXIT after it.
 #include "rdmacm/stream.h"
 
 #include "rdmacm/event.h"
@@ -37,7 +37,7 @@ uint8_t aw_cm_param_ord(const struct rdma_conn_param *param)
 	return param ? depth_of(param->initiator_depth) : AW_RD_MAX;
 }
 
-/* Any thread, no lock held. */
+/* Called by any thread, with no lock held. */
 static void on_uqp(void *arg, uint32_t events)
 {
 	struct aw_cm_id *cm = aw_cm_id_get(arg);
@@ -77,7 +77,7 @@ int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 	return idle ? 0 : EINVAL;
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static struct aw_uqp *hold(const struct aw_cm_id *cm)
 {
 	struct aw_uqp *uqp = cm->uqp ? aw_uqp_get(cm->qpn) : NULL;
@@ -211,7 +211,7 @@ static void disconnected(struct aw_cm_id *cm, int status)
 	aw_cm_timewait_start(cm);
 }
 
-/* Why the stream ended: the Terminates either way. */
+/* Reads why the stream ended: the Terminates in both directions. */
 static void read_errors(const struct aw_cm_id *cm, enum aw_error *own, enum aw_error *peer)
 {
 	struct aw_uqp *uqp = hold(cm);
@@ -226,7 +226,10 @@ static void read_errors(const struct aw_cm_id *cm, enum aw_error *own, enum aw_e
 	aw_uqp_put(uqp);
 }
 
-/* RFC 6581 9: an initiator that cannot do what was replied says so by its first FPDU. 0: not so. */
+/*
+ * RFC 6581 9: an initiator that cannot do what was replied sends a Terminate as its first FPDU. 0:
+ * it did not.
+ */
 static int status_of_refusal(enum aw_error peer)
 {
 	if (peer == AW_E_MPA_NO_MATCHING_RTR)
@@ -234,7 +237,7 @@ static int status_of_refusal(enum aw_error peer)
 	return peer == AW_E_MPA_INSUFFICIENT_IRD ? -ENOMEM : 0;
 }
 
-/* Linux's iWARP says 0 always. But a stream that was terminated did not end as it should. */
+/* Linux's iWARP always reports 0. Here a stream that was terminated reports an error. */
 static int status_of_end(enum aw_error own, enum aw_error peer)
 {
 	if (peer)
@@ -287,7 +290,7 @@ static void close_claimed(struct aw_cm_id *cm)
 	pthread_mutex_unlock(&cm->lock);
 }
 
-/* A synchronous id whose peer was first has its event waiting, or has seen it already. */
+/* When the peer was first, a synchronous id's event waits, or the program has seen it already. */
 static int complete_over(struct aw_cm_id *cm)
 {
 	return cm->sync && aw_cm_channel_holds(cm->id.channel, RDMA_CM_EVENT_DISCONNECTED)
@@ -302,7 +305,8 @@ int rdma_disconnect(struct rdma_cm_id *id)
 	struct aw_cm_id *cm = aw_cm_id_of(id);
 
 	if (cm->ud)
-		return aw_cm_fail(EINVAL); /* there is no connection, says Linux's rdma_cm too */
+		/* there is no connection; Linux's rdma_cm returns EINVAL too */
+		return aw_cm_fail(EINVAL);
 	pthread_mutex_lock(&cm->lock);
 	enum aw_cm_state state = cm->state;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The QP under an id's connection: claimed for start-up, heard of while it lives, closed.
+// The QP under an id's connection: claimed for start-up, listened to while it lives, closed.
 #ifndef RDMACM_STREAM_H
 #define RDMACM_STREAM_H
 
 #include "rdmacm/id.h"
 
-/* The most and the default that conn_param may ask for. */
+/* Checks conn_param; reads its depths, or their defaults. */
 bool aw_cm_param_valid(const struct rdma_cm_id *id, const struct rdma_conn_param *param);
 uint8_t aw_cm_param_ird(const struct rdma_conn_param *param);
 uint8_t aw_cm_param_ord(const struct rdma_conn_param *param);
@@ -16,28 +16,36 @@ uint8_t aw_cm_param_ord(const struct rdma_conn_param *param);
  */
 int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param);
 
-/* The claimed QP, held until aw_uqp_put; NULL when it was destroyed. Without the lock. */
+/* The claimed QP, held until aw_uqp_put; NULL when it was destroyed. Called without the lock. */
 struct aw_uqp *aw_cm_stream_hold(struct aw_cm_id *cm);
 
-/* Stops listening to the QP, if it is still this id's. Not from a callback, without the lock. */
+/*
+ * Stops listening to the QP, if it is still this id's. Not called from a callback, nor with the
+ * lock.
+ */
 void aw_cm_stream_release(struct aw_cm_id *cm);
 
-/* Nothing of the stream is left: the QP can be reset and connected again. Without the lock. */
+/*
+ * True when nothing of the stream is left: the QP can be reset and connected again. Called without
+ * the lock.
+ */
 bool aw_cm_stream_is_over(struct aw_cm_id *cm);
 
-/* Closes the stream if it was this id's and is not over. Without the lock. */
+/* Closes the stream if it was this id's and is not over. Called without the lock. */
 void aw_cm_stream_close(struct aw_cm_id *cm);
 
-/* The stream goes on in another process: the QP gives its socket up without a word. */
+/*
+ * Called when the stream goes on in another process: the QP gives its socket up and sends nothing.
+ */
 void aw_cm_stream_forget(struct aw_cm_id *cm);
 
-/* Is qp in the connection of an id that this process carries on? */
+/* True when qp is in the connection of an id that this process takes over. */
 bool aw_cm_stream_is_carried(struct aw_uqp *qp);
 
-/* What the QP was heard to do becomes state and events. The lock is held. */
+/* Turns the QP's events into states and events of the id. The caller holds the lock. */
 void aw_cm_stream_settle(struct aw_cm_id *cm);
 
-/* The socket is the QP's now: from, CONNECTING or REPLIED, follows. The lock is held. */
+/* Updates the state that the id's verbs QP shows. The caller holds the lock. */
 void aw_cm_stream_sync(struct aw_cm_id *cm);
 
 #endif

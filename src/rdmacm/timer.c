@@ -6,11 +6,11 @@
 
 struct aw_cm_timer {
 	struct aw_watch watch; /* must be first */
-	void *arg; /* of the id */
+	void *arg; /* the id's (aw_cm_id_arg) */
 	aw_cm_timer_fn *fn;
 };
 
-/* What is due, if this timer is still the id's. */
+/* Returns the timer's function, if this timer is still the id's; else NULL. */
 static aw_cm_timer_fn *expire(struct aw_cm_id *cm, struct aw_cm_timer *timer)
 {
 	aw_cm_timer_fn *fn = NULL;

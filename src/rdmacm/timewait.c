@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // TIMEWAIT_EXIT comes when the QP's stream is over, but AW_TIMEWAIT_MS after DISCONNECTED at the
-// soonest. TCP itself needs no such wait. But over InfiniBand it lasts seconds, and programs that
-// are done with an id by then (rping, which prints every event that it does not know) never see
-// the event there, nor here.
+// soonest. TCP itself needs no such wait. But over InfiniBand the wait lasts seconds, and programs
+// that are done with an id by then (rping, which prints every event that it does not know) never
+// see the event there, nor here.
 #include "rdmacm/timewait.h"
 
 #include "net/bounds.h"
@@ -25,7 +25,7 @@ static void on_deadline(struct aw_cm_id *cm)
 
 void aw_cm_timewait_start(struct aw_cm_id *cm)
 {
-	/* In the child of a fork the connection, and who hears of it, is the parent's. */
+	/* In the child of a fork the connection and its events are the parent's. */
 	if (aw_cm_id_inherited(cm))
 		return;
 	if (!aw_cm_timer_start(cm, aw_bounds.timewait_ms, on_deadline))

@@ -5,7 +5,7 @@
 
 #include "rdmacm/id.h"
 
-/* DISCONNECTED was entered; the lock is held. */
+/* Called when DISCONNECTED was entered, with the lock held. */
 void aw_cm_timewait_start(struct aw_cm_id *cm);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// rdma_connect, rdma_accept and rdma_reject in the UDP port space, and the QP of such an id. Events are
-// those of Linux's rdma_cm: ESTABLISHED at the end that asked, and none at the other one.
+// rdma_connect, rdma_accept and rdma_reject in the UDP port space, and the QP of such an id. Events
+// are those of Linux's rdma_cm: ESTABLISHED at the client, and none at the server.
 #include "rdmacm/ud.h"
 
 #include "rdmacm/address.h"
@@ -28,7 +28,7 @@ void aw_cm_ud_free(struct aw_cm_id *cm)
 	free(cm->ud);
 }
 
-/* Nobody but the owner touches these once the id has ended. */
+/* Once the id has ended only its owner uses these fields. */
 void aw_cm_ud_stop(struct aw_cm_id *cm)
 {
 	struct aw_cm_ud *ud = cm->ud;
@@ -48,7 +48,7 @@ void aw_cm_ud_stop(struct aw_cm_id *cm)
 	ud->request = NULL;
 }
 
-/* A request is let be: its service's lock may be a lost thread's. */
+/* A request is left alone: a thread that only the parent has may hold its service's lock. */
 void aw_cm_ud_drop_inherited(struct aw_cm_id *cm)
 {
 	if (cm->ud && cm->ud->service)
@@ -72,7 +72,10 @@ void aw_cm_ud_describe(struct aw_cm_event *ev, const union ibv_gid *to, uint32_t
 	struct rdma_ud_param *ud = &ev->event.param.ud;
 	struct ibv_gid_entry source = { 0 };
 
-	/* Without its own address any more the event's handle will be refused. */
+	/*
+	 * When the id's address is not in the GID table any more, an address handle from the event
+	 * will be refused.
+	 */
 	if (aw_cm_ud_source(ev->event.id, &source) != 0)
 		source.gid_index = UINT8_MAX;
 	ud->ah_attr = (struct ibv_ah_attr){
@@ -161,7 +164,7 @@ int aw_cm_ud_connect(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 	return err;
 }
 
-/* From REQUESTED on; NULL in any other state. */
+/* Takes the request of an id in REQUESTED, and moves the id on. NULL in any other state. */
 static struct aw_sidr_request *take_request(struct aw_cm_id *cm, enum aw_cm_state next)
 {
 	struct aw_sidr_request *request = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// rdma_listen in the UDP port space: a question for the service becomes an id and its event, as a
-// connection's Request does. One that finds the backlog full will come again.
+// rdma_listen in the UDP port space: a SIDR request for the service becomes an id and its event, as
+// a connection's Request does. The client repeats a request that finds the backlog full.
 #include "rdmacm/address.h"
 #include "rdmacm/devices.h"
 #include "rdmacm/listen.h"
