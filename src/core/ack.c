@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Which WRs wait to be acknowledged, and what asks for it.
+// The WRs that wait to be acknowledged, and the requests for it.
 #include "core/ack.h"
 
 #include "core/reads.h"
 
 /*
- * While a message of the peer's waits for a receive, no answer behind it is read; and the program may post that
- * receive only once its own Send is complete.
+ * While a message of the peer waits for a receive, no answer behind it is read; and the program may
+ * post that receive only once its own Send is complete. So in that time WRs complete once TCP has
+ * taken them.
  */
 uint64_t aw_ack_reached(const struct aw_qp *qp, const struct aw_swqe *wqe)
 {
@@ -17,7 +18,7 @@ void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe)
 {
 	bool signaled = qp->sig_all || (wqe->flags & AW_WR_SIGNALED);
 
-	/* One that tells nobody of itself still needs its slot back in time. */
+	/* An unsignalled WR still needs its slot back in time. */
 	if (qp->acks && aw_op_is_one_way(wqe->op) &&
 	    (signaled || aw_sq_count(&qp->sq) > qp->sq.capacity / 2))
 		qp->need_pos = qp->tx_pos;
@@ -29,7 +30,7 @@ bool aw_ack_is_due(const struct aw_qp *qp)
 	       !qp->peer_closed;
 }
 
-/* Behind the last Write or Send that went out. Of a request it is its answer that is waited for. */
+/* The end of the last Write or Send that went out. A request is acknowledged by its own answer. */
 static uint64_t one_way_end(const struct aw_qp *qp)
 {
 	for (uint32_t i = qp->sq.next; i != qp->sq.head; i--) {
@@ -52,7 +53,7 @@ bool aw_ack_is_awaited(struct aw_qp *qp)
 	return true;
 }
 
-/* What TCP has not taken yet the peer cannot have, whatever it says. */
+/* The peer cannot have processed octets that TCP has not taken yet. */
 void aw_ack_reach(struct aw_qp *qp, uint64_t pos)
 {
 	if (pos > qp->sent_pos)

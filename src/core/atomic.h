@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What an atomic operation makes of 64 bits (RFC 7306 5.1). Pure: that nothing happens to the
-// memory between its reading and its writing is the driver's business.
+// The result of an atomic operation on 64 bits (RFC 7306 5.1). Pure: the driver makes sure that
+// nothing happens to the memory between its reading and its writing.
 #ifndef CORE_ATOMIC_H
 #define CORE_ATOMIC_H
 
@@ -9,10 +9,10 @@
 
 #define AW_ATOMIC_LEN 8 /* octets, at an address that is a multiple of it */
 
-/* Whether req->op is one of those defined (RFC 7306 figure 5). */
+/* True when req->op is one of those defined (RFC 7306 figure 5). */
 bool aw_atomic_known(const struct rdmap_atomic_req *req);
 
-/* What follows old; req->op is known. */
+/* The value that follows old; req->op is known. */
 uint64_t aw_atomic_next(const struct rdmap_atomic_req *req, uint64_t old);
 
 #endif

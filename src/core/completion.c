@@ -5,7 +5,7 @@
 #include "core/ack.h"
 #include "core/promise.h"
 
-/* Nothing more will happen to it, and no octet of its payload is lent to TCP. */
+/* True when nothing more will happen to the WR, and no octet of its payload is lent to TCP. */
 static bool is_over(const struct aw_qp *qp, const struct aw_swqe *wqe)
 {
 	return wqe->done && wqe->end_pos <= aw_ack_reached(qp, wqe);
@@ -30,8 +30,8 @@ static void complete_send(struct aw_qp *qp, const struct aw_swqe *wqe, enum aw_w
 }
 
 /*
- * Completes the WR at the head. RFC 5040 6.2.1: what became of a message behind one that failed
- * is not known, though its octets may have gone out.
+ * Completes the WR at the head. RFC 5040 6.2.1: the fate of a message behind one that failed is not
+ * known, though its octets may have gone out.
  */
 static void pop(struct aw_qp *qp, enum aw_wc_status status)
 {
@@ -42,7 +42,7 @@ static void pop(struct aw_qp *qp, enum aw_wc_status status)
 	if (qp->sq_failed && status == AW_WC_SUCCESS)
 		status = AW_WC_WR_FLUSH_ERR;
 	qp->sq_failed |= status != AW_WC_SUCCESS;
-	/* That of a local operation is 0: it sent nothing. */
+	/* The end of a local operation is 0: it sent nothing. */
 	if (aw_sq_at(sq, sq->head)->end_pos > qp->gone_pos)
 		qp->gone_pos = aw_sq_at(sq, sq->head)->end_pos;
 	complete_send(qp, aw_sq_at(sq, sq->head), status);
@@ -70,7 +70,9 @@ static void flush_sq(struct aw_qp *qp)
 		const struct aw_swqe *wqe = aw_sq_at(sq, sq->head);
 		enum aw_wc_status status = AW_WC_WR_FLUSH_ERR;
 
-		/* What failed has its own status though its octets may never have gone out. */
+		/*
+		 * A WR that failed has its own status, though its octets may never have gone out.
+		 */
 		if (is_over(qp, wqe) || (wqe->done && wqe->status != AW_WC_SUCCESS))
 			status = (enum aw_wc_status)wqe->status;
 		pop(qp, status);

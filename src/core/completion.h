@@ -5,7 +5,7 @@
 
 #include "core/qp.h"
 
-/* Completes from the head of the SQ what is over. */
+/* Completes the WRs at the head of the SQ that are over. */
 void aw_completion_retire(struct aw_qp *qp);
 
 /* Completes every WR of the SQ, the half-received receive, and the RQ. */
@@ -14,7 +14,7 @@ void aw_completion_flush(struct aw_qp *qp);
 /* In TERMINATE: flushes as soon as the driver holds no more octets of the program's memory. */
 void aw_completion_flush_unlent(struct aw_qp *qp);
 
-/* Completes the receive that a Send came in to, and makes room for the next Send. */
+/* Completes the receive that a Send was placed in, and makes room for the next Send. */
 void aw_completion_receive(struct aw_qp *qp, struct aw_cqe *cqe);
 
 /* Takes all receives of the QP's own RQ and flushes them. */

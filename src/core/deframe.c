@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// From the octet stream to ULPDUs: length, CRC, markers, in this order (RFC 5044 4, 6, 8). Never
-// keeps an octet; a half FPDU stays with the driver.
+// From the octet stream to ULPDUs: length, CRC, markers, in this order (RFC 5044 4, 6, 8). No octet
+// is kept here; a half FPDU stays with the driver.
 #include "core/machine.h"
 #include "core/rx.h"
 #include "wire/crc32c.h"
@@ -10,7 +10,10 @@
 
 #include <string.h>
 
-/* Of lent octets: a shorter FPDU is copied as a whole. What is longer and no payload is too long. */
+/*
+ * Of lent octets an FPDU up to this size is copied as a whole. A longer message without payload is
+ * too long.
+ */
 #define HEAD_MAX 128
 _Static_assert(FPDU_LEN_FIELD + DDP_UNTAGGED_LEN + TERM_MAX + FPDU_CRC_LEN + 3 <= HEAD_MAX,
 	       "the longest message that is no payload");
@@ -41,7 +44,10 @@ static bool crc_is_right(const struct aw_qp *qp, const uint8_t *buf, size_t size
 	return crc32c_final(crc) == get_le32(buf + size - FPDU_CRC_LEN);
 }
 
-/* False when it is no FPDU. A framing error has no DDP header to report (RFC 5040 figure 10). */
+/*
+ * False when the octets are no valid FPDU. A framing error has no DDP header to report (RFC 5040
+ * figure 10).
+ */
 static bool verify(struct aw_qp *qp, uint8_t *buf, size_t size)
 {
 	int markers_are_bad = 0;
@@ -57,7 +63,9 @@ static bool verify(struct aw_qp *qp, uint8_t *buf, size_t size)
 	return !markers_are_bad;
 }
 
-/* One FPDU of size octets. False when it has to wait for a receive: it was verified then. */
+/*
+ * Takes one FPDU of size octets. False when it has to wait for a receive; it is verified only once.
+ */
 static bool take_fpdu(struct aw_qp *qp, uint8_t *buf, size_t size)
 {
 	if (qp->rx_held == 0 && !verify(qp, buf, size))
@@ -93,7 +101,7 @@ size_t aw_rx_wanted(const struct aw_qp *qp, const uint8_t *buf, size_t len)
 	return size ? size : len_at(qp) + FPDU_LEN_FIELD;
 }
 
-/* The octets of the FPDU at buf, if it was taken. */
+/* Takes the FPDU at buf. Returns its octets, or 0 when it was not taken. */
 static size_t take_lent(struct aw_qp *qp, const uint8_t *buf, size_t len)
 {
 	uint8_t head[HEAD_MAX];

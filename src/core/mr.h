@@ -8,7 +8,7 @@
 #include "core/types.h"
 
 struct aw_mr {
-	uint32_t stag; /* also the lkey, but of a window */
+	uint32_t stag; /* also the lkey, except for a window */
 	uint32_t access; /* enum aw_access */
 	uint64_t iova; /* tagged offset of the first octet */
 	uint64_t len;
@@ -20,9 +20,9 @@ struct aw_mr {
 };
 
 /*
- * May [to, to + len) of mr be used by a QP of pd with all rights in access? AW_OK, or one of
- * AW_E_RDMAP_NOT_ASSOCIATED (other PD or QP), _ACCESS, _TO_WRAP, _BOUNDS, checked in that
- * order. mr may be NULL: AW_E_RDMAP_STAG. access without a remote right is an SGE's.
+ * AW_OK when a QP of pd may use [to, to + len) of mr with all rights in access, or one of
+ * AW_E_RDMAP_NOT_ASSOCIATED (other PD or QP), _ACCESS, _TO_WRAP, _BOUNDS, checked in that order. mr
+ * may be NULL: AW_E_RDMAP_STAG. access without a remote right is an SGE's.
  */
 enum aw_error aw_mr_check(const struct aw_mr *mr, const void *pd, const void *qp, uint32_t access,
 			  uint64_t to, uint64_t len);

@@ -17,15 +17,15 @@ struct aw_ops {
 	void (*mr_put)(void *ctx, const struct aw_mr *mr);
 
 	/*
-	 * Makes octets of a held AW_ACCESS_ON_DEMAND MR ready for the copy that follows, as a page fault
-	 * would; false where they are not mapped, or not writable.
+	 * Makes octets of a held AW_ACCESS_ON_DEMAND MR ready for the copy that follows, as a page
+	 * fault would; false when they are not mapped, or not writable.
 	 */
 	bool (*reach)(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len, bool write);
 
 	/*
-	 * Copies checked octets into the held MR; and out of it. dst (src) is aw_mr_at's: whether it is an address is
-	 * the driver's business, who chose mr->host. False where its memory is gone, as a program may
-	 * have it unmapped: some may be copied by then.
+	 * place copies checked octets into the held MR, gather out of it. dst (src) is aw_mr_at's;
+	 * the driver, which chose mr->host, knows what kind of address it is. False when the memory
+	 * is unmapped, as a program may do: some octets may have been copied.
 	 */
 	bool (*place)(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src,
 		      size_t len);
@@ -40,15 +40,15 @@ struct aw_ops {
 	enum aw_error (*invalidate)(void *ctx, uint32_t stag);
 
 	/*
-	 * Binds a memory window as an AW_OP_BIND_MW asks: AW_WC_SUCCESS, or AW_WC_MW_BIND_ERR (its
+	 * Binds a memory window as an AW_OP_BIND_MW asks. AW_WC_SUCCESS, or AW_WC_MW_BIND_ERR (its
 	 * MR does not allow it) and nothing changed.
 	 */
 	enum aw_wc_status (*bind)(void *ctx, const struct aw_swqe *wqe);
 
 	/*
-	 * RFC 7306 5.1: one atomic operation on 8 octets of a held MR, aligned to 8; *before is what
-	 * they held. Atomic towards every other one, of whatever QP. False where the memory is gone:
-	 * nothing was done.
+	 * RFC 7306 5.1: one atomic operation on 8 octets of a held MR, aligned to 8; *before is
+	 * their value before. Atomic towards every other one, of whatever QP. False when the memory
+	 * is unmapped: nothing was done.
 	 */
 	bool (*atomic)(void *ctx, const struct aw_mr *mr, uint8_t *at,
 		       const struct rdmap_atomic_req *req, uint64_t *before);

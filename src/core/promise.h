@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the core promises itself. A broken promise stops the program at once, also in a kernel:
-// to go on could place a peer's octets where they do not belong. Never for what a peer says.
+// The core's promises to itself. A broken promise stops the program at once, also in a kernel: to
+// go on could place a peer's octets where they do not belong. Never used for what a peer sends.
 #ifndef CORE_PROMISE_H
 #define CORE_PROMISE_H
 

@@ -16,7 +16,7 @@
 enum aw_qp_state {
 	AW_QP_IDLE, /* no stream yet; receives may be posted */
 	AW_QP_RTS, /* full operation */
-	AW_QP_CLOSING, /* a graceful close began here or there; what was posted still goes out */
+	AW_QP_CLOSING, /* either end has begun a graceful close; posted WRs still go out */
 	AW_QP_TERMINATE, /* an error was found; its Terminate is due or on its way */
 	AW_QP_ERROR, /* over: everything was flushed, posts flush at once */
 };
@@ -24,8 +24,8 @@ enum aw_qp_state {
 /* An inbound Read Request being answered (or, RFC 7306, an atomic). */
 struct aw_irq_entry {
 	bool atomic;
-	bool executed; /* atomic: once and for all; its response may still have to wait */
-	uint64_t original; /* executed: what was there before */
+	bool executed; /* atomic: executed once and for all; its response may still have to wait */
+	uint64_t original; /* executed: the value before */
 	union {
 		struct rdmap_read_req req; /* advanced as segments go out */
 		struct rdmap_atomic_req atomic_req;
@@ -35,11 +35,12 @@ struct aw_irq_entry {
 /* An outstanding Read or atomic of ours. */
 struct aw_orq_entry {
 	uint32_t sq_index;
-	uint32_t sink_stag; /* valid for this one Read only; of an atomic its Request Identifier */
+	uint32_t sink_stag; /* valid for this one Read only; the Request Identifier of an atomic */
 	uint32_t received; /* octets placed so far */
-	bool rtr; /* RFC 6581 9.2: the RTR, or core/ack.h: no WR stands behind it */
+	bool rtr; /* no WR belongs to it: the RTR (RFC 6581 9.2), or the Read of core/ack.h */
 	bool atomic;
-	uint64_t ack_pos; /* stream position: once it is answered the peer has what is before */
+	/* stream position: once it is answered the peer has processed what is before */
+	uint64_t ack_pos;
 };
 
 /* Memory that the driver gives for the QP's life. */
@@ -55,7 +56,7 @@ struct aw_qp_mem {
 	uint32_t orq_capacity;
 };
 
-/* How the stream runs, fixed by aw_qp_start. */
+/* The parameters of the stream, fixed by aw_qp_start. */
 struct aw_stream {
 	bool initiator;
 	bool crc;
@@ -70,24 +71,24 @@ struct aw_stream {
 	bool extensions; /* as in struct aw_mpa_result */
 };
 
-/* What a start-up agreed on; the driver adds emss and stag_seed. */
+/* The parameters that a start-up agreed on; the driver adds emss and stag_seed. */
 struct aw_stream aw_stream_agreed(const struct aw_mpa_result *result, bool initiator);
 
 /* A Send being received. */
 struct aw_rx_send {
 	bool active;
 	enum rdmap_opcode op; /* of its first segment, and so of all */
-	enum aw_wc_status status; /* when it failed: what its receive completes with */
+	enum aw_wc_status status; /* the status that its receive completes with after a failure */
 	uint32_t placed;
 	struct aw_rwqe recv;
 };
 
-/* What an Immediate leans on (docs/extensions.md). */
+/* The state that an Immediate depends on (docs/extensions.md). */
 struct aw_rx_imm {
 	bool held; /* data belongs to the Send that must follow */
 	uint32_t data;
-	bool write_ended; /* write_len is of a whole Write, which no Immediate completed yet */
-	uint64_t write_len; /* octets of the Write that came last, so far */
+	bool write_ended; /* write_len is of a whole Write, which no Immediate has completed yet */
+	uint64_t write_len; /* octets of the last Write, so far */
 };
 
 struct aw_qp {
@@ -95,16 +96,18 @@ struct aw_qp {
 	const struct aw_ops *ops;
 	void *ctx;
 	const void *pd;
-	const void *
-		recv_pd; /* the driver's to set after init: the SRQ's, which need not be the QP's */
+	/* set by the driver after init: the SRQ's, which need not be the QP's */
+	const void *recv_pd;
 	bool srq;
-	bool sig_all; /* the driver's to set after init: every WR is signalled */
-	bool copies; /* the driver's to set after init: no payload is left where it lies */
-	bool posts_early; /* the driver's to set after init: WRs posted in IDLE wait for the start */
-	bool acks; /* the driver's, before the start: see core/ack.h */
-	bool sq_halts; /* the driver's at any time: WRs that were not begun yet wait */
-	bool rnr_holds; /* the driver's at any time: a message without a receive waits for one */
-	uint32_t remote_access; /* the driver's likewise: what a peer may at all (enum aw_access) */
+	bool sig_all; /* set by the driver after init: every WR is signalled */
+	bool copies; /* set by the driver after init: no payload is lent to TCP */
+	bool posts_early; /* set by the driver after init: WRs posted in IDLE wait for the start */
+	bool acks; /* set by the driver before the start: see core/ack.h */
+	bool sq_halts; /* set by the driver at any time: WRs that are not begun wait */
+	/* set by the driver at any time: a message without a receive waits for one */
+	bool rnr_holds;
+	/* set by the driver at any time: the rights of any peer (enum aw_access) */
+	uint32_t remote_access;
 	uint32_t irq_capacity;
 	uint32_t orq_capacity;
 	struct aw_irq_entry *irq;
@@ -115,32 +118,31 @@ struct aw_qp {
 	/* the machine */
 	enum aw_qp_state state;
 	enum aw_error error; /* why TERMINATE or ERROR; AW_OK for a clean close */
-	enum aw_error peer_error; /* what a received Terminate said */
-	bool peer_mirrored; /* and that its sender has its bits reversed; for the log */
+	enum aw_error peer_error; /* the error of a received Terminate */
+	bool peer_mirrored; /* its sender has the bits reversed; for the log */
 	bool peer_ready; /* a valid FPDU arrived: a responder may transmit */
 	bool peer_closed; /* FIN seen */
 	bool local_closed; /* aw_qp_close was called */
 
 	/* transmit */
 	struct aw_sq sq;
-	bool tx_begun; /* of the WR at sq.next something went into FPDUs */
-	uint32_t tx_offset; /* octets of its payload that did */
+	bool tx_begun; /* a part of the WR at sq.next is in FPDUs */
+	uint32_t tx_offset; /* octets of its payload that are */
 	uint32_t tx_msn[4]; /* by QN */
 	uint64_t tx_pos; /* octets given out by aw_tx_next */
 	uint64_t sent_pos; /* octets that TCP took */
 	uint64_t acked_pos; /* acks: octets that the peer has processed, as far as is known */
-	uint64_t asked_pos; /* acks: those that some request under way asks for */
-	uint64_t need_pos; /* acks: those that WRs wait for */
-	uint64_t
-		gone_pos; /* acks: those of the last WR that completed, maybe on TCP's word alone */
-	bool ack_asked; /* acks: a request of its own is under way */
+	uint64_t asked_pos; /* acks: octets that a request under way will acknowledge */
+	uint64_t need_pos; /* acks: octets that WRs need acknowledged */
+	uint64_t gone_pos; /* acks: end of the last WR that completed, maybe on TCP's word alone */
+	bool ack_asked; /* acks: a Read of no octets is under way */
 	bool rtr_due;
 	bool term_due;
 	uint8_t term_len;
 	uint8_t term[TERM_MAX];
 	uint64_t flush_pos; /* TERMINATE: no WR is flushed while octets before this may be lent */
 	bool sq_failed; /* a WR completed in error: no later one is a success */
-	bool flushed; /* every WR was; later ones are at once */
+	bool flushed; /* every WR was flushed; later ones are flushed at once */
 	bool serve_irq_next; /* turns between Read Responses and the SQ */
 
 	/* receive */
@@ -155,79 +157,90 @@ struct aw_qp {
 	uint32_t next_sink_stag;
 };
 
-/* mem stays the driver's and must outlive the QP. sq_capacity and capacities may be 0. */
+/* The driver owns mem, which must outlive the QP. sq_capacity and capacities may be 0. */
 void aw_qp_init(struct aw_qp *qp, const struct aw_qp_mem *mem, const struct aw_ops *ops, void *ctx,
 		const void *pd);
 
 /* IDLE to RTS: start-up is done and the next octet in each direction is the stream's first. */
 void aw_qp_start(struct aw_qp *qp, const struct aw_stream *stream);
 
-/* TCP's segments have this size now: so have the FPDUs from here on (RFC 5044 3). After start. */
+/* Sets TCP's segment size, which FPDUs have from here on (RFC 5044 3). Called after start. */
 void aw_qp_set_emss(struct aw_qp *qp, uint32_t emss);
 
 /*
  * Posts the WR that was filled in at aw_sq_reserve(&qp->sq). Allowed in every state but IDLE, and
- * there with posts_early; in ERROR and TERMINATE, and after aw_qp_close, it completes with a flush error once all older WRs
- * have completed. Transmission is aw_tx_next's.
+ * in IDLE with posts_early. In ERROR and TERMINATE, and after aw_qp_close, the WR completes with a
+ * flush error once all older WRs have completed. aw_tx_next transmits it.
  */
 void aw_qp_post(struct aw_qp *qp);
 
-/* Receives were posted to the QP's own RQ: where all were flushed before, they are at once. */
+/*
+ * Called when receives were posted to the QP's own RQ: if all were flushed before, they are at
+ * once.
+ */
 void aw_qp_recv_posted(struct aw_qp *qp);
 
 /*
- * Starts a graceful close: what was posted goes out, and the peer is served as before; later
- * posts flush. Any state. CLOSING may last as long as the peer likes: the driver needs a timer.
+ * Starts a graceful close: posted WRs go out, and the peer is served as before; later posts are
+ * flushed. Any state. CLOSING may last as long as the peer likes: the driver needs a timer.
  */
 void aw_qp_close(struct aw_qp *qp);
 
-/* The peer's FIN was read behind the last octet given to aw_rx_octets; rest: octets left over. */
+/*
+ * Called when the peer's FIN was read behind the last octet given to aw_rx_octets; rest: octets
+ * left over.
+ */
 void aw_qp_peer_closed(struct aw_qp *qp, size_t rest);
 
 /*
- * The connection is gone (reset, lost, aborted, closed both ways): flush everything. To ERROR. The
- * driver transmits no octet any more, whatever was given out. why: AW_OK after a clean close.
+ * Called when the connection is gone (reset, lost, aborted, closed both ways): flushes everything.
+ * To ERROR. The driver transmits no octet any more, even of those that were given out. why: AW_OK
+ * after a clean close.
  */
 void aw_qp_abort(struct aw_qp *qp, enum aw_error why);
 
 /*
- * TCP cannot read the next octets of a payload that was left where it lies, and may have the head of its FPDU: the WR
- * fails, all else is flushed. To ERROR, since no Terminate can follow half an FPDU.
+ * Called when TCP cannot read the next octets of a payload that was lent to it, and may have the
+ * head of its FPDU: the WR fails, all others are flushed. To ERROR, since no Terminate can follow
+ * half an FPDU.
  */
 void aw_qp_payload_gone(struct aw_qp *qp);
 
 /*
- * Nobody answers any more: the oldest WR fails with status, which is no success, and all else is
- * flushed. To ERROR.
+ * Called when the peer does not answer any more: the oldest WR fails with status, which is no
+ * success, and all others are flushed. To ERROR.
  */
 void aw_qp_give_up(struct aw_qp *qp, enum aw_wc_status status);
 
-/* The peer's TCP has all that was sent, and there will be no more answers: acks are not waited for. */
+/*
+ * Called when the peer's TCP has all that was sent, and no more answers will come: no WR waits for
+ * its acknowledgement.
+ */
 void aw_qp_taken(struct aw_qp *qp);
 
 /*
- * RTS to IDLE: the stream ended before any message of the ULP's was begun, here or there. What is posted
- * waits for another one.
+ * RTS to IDLE: the stream ended before either end had begun a message of the ULP. Posted WRs wait
+ * for another stream.
  */
 void aw_qp_recall(struct aw_qp *qp);
 
 /*
- * A local failure that the peer should hear of: to TERMINATE with its message due. Without a
- * stream, or one that is over, there is nobody to tell: IDLE goes to ERROR, the rest stay.
+ * A local failure that the peer should be notified of: to TERMINATE with its message due. Without a
+ * stream, or after its end, there is no peer to notify: IDLE goes to ERROR, the other states stay.
  */
 void aw_qp_terminate(struct aw_qp *qp, enum aw_error why);
 
 /*
- * TERMINATE: of the answers that go out before the Terminate (core/tx.c) those octets that no FPDU was made of
- * yet do not. True where there were some.
+ * TERMINATE: drops those octets of the answers before the Terminate (core/tx.c) that are in no FPDU
+ * yet. True when there were some.
  */
 bool aw_qp_drop_answers(struct aw_qp *qp);
 
 /*
  * True when nothing more will be transmitted and all given out was sent: in CLOSING the driver
  * sends FIN; in TERMINATE it sends FIN and aborts once the peer closed or a timer ran out. In
- * CLOSING our own outstanding Reads are waited for too, unless the peer closed already: some
- * peers stop answering at a FIN. Ask after aw_tx_next said NONE.
+ * CLOSING our own outstanding Reads are awaited too, unless the peer closed already: some peers
+ * stop answering at a FIN. Called after aw_tx_next has returned NONE.
  */
 bool aw_qp_tx_finished(const struct aw_qp *qp);
 

@@ -105,7 +105,7 @@ static struct rq_slot *rq_at(const struct aw_rq *rq, uint32_t index)
 	return (struct rq_slot *)(rq->mem + (size_t)(index & rq->mask) * rq->stride);
 }
 
-/* The sum of the SGEs; a sum that 32 bits cannot hold stays at their end. */
+/* The sum of the SGEs' lengths; a sum that 32 bits cannot hold is UINT32_MAX. */
 static uint32_t sge_sum(const struct aw_sge *sge, uint32_t count)
 {
 	uint64_t sum = 0;

@@ -7,7 +7,7 @@
 #include "core/types.h"
 
 /*
- * Indices grow without bound and wrap; there are a power of two of slots, so that the slot of an
+ * Indices grow without bound and wrap; the number of slots is a power of two, so the slot of an
  * index is a mask away even across the wrap. head <= next <= tail.
  */
 struct aw_sq {
@@ -57,7 +57,7 @@ static inline uint32_t aw_rq_count(const struct aw_rq *rq)
 bool aw_rq_post(struct aw_rq *rq, uint64_t wr_id, const struct aw_sge *sge, uint32_t count);
 /* Copies the oldest receive out; false when empty. Writes only the SGEs there are. */
 bool aw_rq_take(struct aw_rq *rq, struct aw_rwqe *recv);
-/* The same if it has room for len octets; else it stays, and *is_short is set. */
+/* As aw_rq_take if the receive has room for len octets; else it stays, and *is_short is set. */
 bool aw_rq_take_fit(struct aw_rq *rq, uint32_t len, struct aw_rwqe *recv, bool *is_short);
 
 #endif

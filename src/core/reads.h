@@ -37,7 +37,7 @@ void aw_orq_pop(struct aw_qp *qp);
 /* Octets that this Read of ours asked for. */
 uint32_t aw_orq_size(const struct aw_qp *qp, const struct aw_orq_entry *entry);
 
-/* The sink STag of the next Read: another for each, never 0. */
+/* The sink STag of the next Read: a different one for each, never 0. */
 uint32_t aw_orq_new_stag(struct aw_qp *qp);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// One ULPDU: DDP's checks (RFC 5041 7.1), RDMAP's (RFC 5040 7.2), then the message's own; and
-// the Terminate that reports what was wrong (RFC 5040 4.8, figures 9 and 10).
+// One ULPDU: DDP's checks (RFC 5041 7.1), RDMAP's (RFC 5040 7.2), then the message's own; and the
+// Terminate that reports the error (RFC 5040 4.8, figures 9 and 10).
 #include "core/rx.h"
 
 #include "core/machine.h"
@@ -79,8 +79,8 @@ static bool is_about_read(enum aw_error err, const uint8_t *head, size_t len)
 }
 
 /*
- * RFC 5040 7.1 rule 2 names whatever message an error was found on, be it this end's own fault, and figure
- * 10 leaves a local catastrophic error without a header.
+ * RFC 5040 7.1 rule 2: the Terminate names the message that an error was found on, even when this
+ * end is at fault; but figure 10 leaves a local catastrophic error without a header.
  */
 static enum aw_error as_reported(enum aw_error err)
 {
@@ -104,8 +104,9 @@ static void report(struct aw_qp *qp, const uint8_t *head, size_t len, enum aw_er
 }
 
 /*
- * RFC 5041 7.1 has an error for a message without a buffer, not a moment at which that is decided:
- * a driver may hold the stream until the program posts. The segment has changed nothing so far.
+ * RFC 5041 7.1 has an error for a message without a buffer, but names no moment at which that is
+ * decided: a driver may hold the stream until the program posts. The segment has changed nothing so
+ * far.
  */
 static bool waits_for_receive(const struct aw_qp *qp, const struct aw_rx_seg *seg,
 			      enum aw_error err)

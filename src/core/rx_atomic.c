@@ -6,7 +6,7 @@
 #include "core/rx_parts.h"
 #include "core/span.h"
 
-/* All of the message in one segment, and no octet more. */
+/* The message must be whole in one segment, and no octet longer. */
 static enum aw_error check_size(const struct aw_rx_seg *seg, uint32_t size)
 {
 	if (seg->len > size)
@@ -59,7 +59,7 @@ enum aw_error aw_rx_atomic_response(struct aw_qp *qp, const struct aw_rx_seg *se
 	resp = rdmap_atomic_resp_get(seg->data);
 	if (resp.request_id != aw_orq_at(qp, 0)->sink_stag)
 		return AW_E_RDMAP_OP_UNSPECIFIED;
-	/* The program's result is a number of this host's. */
+	/* The program's result is in this host's byte order. */
 	err = aw_rx_sink_place(qp, (const uint8_t *)&resp.original, AW_ATOMIC_LEN);
 	if (err)
 		return err;

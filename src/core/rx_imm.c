@@ -6,18 +6,18 @@
 
 static enum aw_error check(const struct aw_qp *qp, const struct aw_rx_seg *seg)
 {
-	/* What the eight octets mean is agreed on or unknown. */
+	/* Without the agreement the meaning of the eight octets is not known. */
 	if (!qp->stream.extensions)
 		return AW_E_RDMAP_OPCODE;
 	if (qp->rx_send.active || qp->rx_imm.held)
 		return AW_E_RDMAP_OPCODE;
-	/* RFC 7306 6.3: exactly so many. */
+	/* RFC 7306 6.3: exactly eight octets. */
 	if (seg->len != RDMAP_IMM_LEN || !seg->hdr.last)
 		return AW_E_RDMAP_OP_UNSPECIFIED;
 	return AW_OK;
 }
 
-/* The solicited event, if any, is the Send's. */
+/* The Send carries the solicited event, if any. */
 static enum aw_error hold(struct aw_qp *qp, const struct aw_rx_seg *seg, uint32_t data)
 {
 	if (seg->op == RDMAP_IMM_SE)
@@ -28,7 +28,7 @@ static enum aw_error hold(struct aw_qp *qp, const struct aw_rx_seg *seg, uint32_
 	return AW_OK;
 }
 
-/* A program reads as many octets as its completion says: no more than the peer has written. */
+/* A program reads as many octets as its completion reports: no more than the peer has written. */
 static bool length_is_true(const struct aw_rx_imm *imm, uint32_t length)
 {
 	if (length == 0)

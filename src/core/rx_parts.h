@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The kinds of inbound messages, one function for each. Every one checks all of the segment
-// before it places an octet or moves a counter; what it returns is reported by a Terminate.
+// The kinds of inbound messages, one function for each. Every one checks all of the segment before
+// it places an octet or moves a counter; a Terminate reports the error that it returns.
 #ifndef CORE_RX_PARTS_H
 #define CORE_RX_PARTS_H
 
@@ -14,8 +14,8 @@ struct aw_rx_seg {
 };
 
 /*
- * May the peer do this to the MR (NULL: none) of the STag that it named? As aw_mr_check, and
- * AW_E_RDMAP_ACCESS where the QP grants nobody that right.
+ * AW_OK when the peer may do this to the MR (NULL: none) of the STag that it named. Errors as
+ * aw_mr_check's, and AW_E_RDMAP_ACCESS when the QP grants that right to no peer.
  */
 static inline enum aw_error aw_rx_check(const struct aw_qp *qp, const struct aw_mr *mr,
 					uint32_t access, uint64_t to, uint64_t len)
@@ -37,7 +37,7 @@ enum aw_error aw_rx_terminate(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_
 
 /* Places octets that the oldest Read or atomic of ours asked for, behind those it has. */
 enum aw_error aw_rx_sink_place(struct aw_qp *qp, const uint8_t *data, uint32_t len) AW_MUST_USE;
-/* The oldest Read or atomic of ours is done. */
+/* Called when the oldest Read or atomic of ours is complete. */
 void aw_rx_sink_done(struct aw_qp *qp);
 
 #endif

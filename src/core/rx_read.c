@@ -43,7 +43,7 @@ enum aw_error aw_rx_read_request(struct aw_qp *qp, const struct aw_rx_seg *seg)
 	return AW_OK;
 }
 
-/* RFC 5040 5.2.2: it must be what the oldest Read asked for, in all its segments. */
+/* RFC 5040 5.2.2: a response must be what the oldest Read asked for, in all its segments. */
 static enum aw_error check_response(const struct aw_qp *qp, const struct aw_orq_entry *entry,
 				    const struct aw_rx_seg *seg)
 {

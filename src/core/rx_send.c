@@ -28,7 +28,7 @@ static enum aw_error begin_or_continue(struct aw_qp *qp, enum rdmap_opcode op)
 
 	if (send->active)
 		return op == send->op ? AW_OK : AW_E_RDMAP_OPCODE;
-	/* A completion has room for one of the two. */
+	/* A completion has room either for immediate data or for an invalidated STag. */
 	if (qp->rx_imm.held && has_invalidate(op))
 		return AW_E_RDMAP_OPCODE;
 	if (!qp->ops->recv_take(qp->ctx, &send->recv))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The peer's Terminate (RFC 5040 4.8, 5.4): ends the stream, and where it names the message that
-// was wrong and that message's WR is still there, decides that WR's status. Never answered.
+// The peer's Terminate (RFC 5040 4.8, 5.4): ends the stream and, when it names the message that was
+// wrong and that message's WR is still there, decides that WR's status. Never answered.
 #include "core/ack.h"
 #include "core/machine.h"
 #include "core/reads.h"
@@ -12,12 +12,12 @@ static bool is_protection(enum aw_error err)
 	return aw_error_type(err) == 1 && aw_error_layer(err) <= 1;
 }
 
-/* What the Terminate names: a WR, and so what came before it. */
+/* The WR that a Terminate names, and the position that follows from it. */
 struct cause {
-	struct aw_swqe *
-		wqe; /* NULL, too, where a request is none of the program's (struct aw_orq_entry) */
+	/* NULL also when the request is none of the program's (struct aw_orq_entry) */
+	struct aw_swqe *wqe;
 	uint64_t pos; /* the peer has processed what was sent before; 0: not known */
-	bool by_peer; /* the fault is the peer's own, and not what the WR asks for */
+	bool by_peer; /* the peer itself is at fault, and not what the WR asks for */
 };
 
 static enum aw_wc_status status_of(const struct aw_qp *qp, enum aw_error err,
@@ -29,7 +29,7 @@ static enum aw_wc_status status_of(const struct aw_qp *qp, enum aw_error err,
 		return AW_WC_REM_OP_ERR;
 	if (is_protection(err))
 		return AW_WC_REM_ACCESS_ERR;
-	/* Completions are those of InfiniBand, where it is the receiver-not-ready NAKs that ran out. */
+	/* Completions are those of InfiniBand, where receiver-not-ready NAKs would have run out. */
 	if (err == AW_E_DDP_NO_BUFFER && qp->acks && aw_op_is_one_way(wqe->op))
 		return AW_WC_RNR_RETRY_EXC_ERR;
 	/* RFC 7306 8.2: its address is not aligned. */
@@ -48,7 +48,7 @@ static struct cause cause_of_request(const struct aw_qp *qp, const struct aw_orq
 	};
 }
 
-/* By the sink STag of the Terminate's Read Request header, else the oldest Read. */
+/* Finds the Read by the sink STag of the Terminate's Read Request header, else the oldest Read. */
 static struct cause read_of(const struct aw_qp *qp, const uint8_t *rdmap)
 {
 	uint32_t stag = rdmap_read_req_get(rdmap).sink_stag;
@@ -62,7 +62,7 @@ static struct cause read_of(const struct aw_qp *qp, const uint8_t *rdmap)
 	return oldest;
 }
 
-/* The request with this MSN: those outstanding have the last MSNs that were sent. */
+/* Finds the request with this MSN: those outstanding have the last MSNs that were sent. */
 static struct cause request_at(const struct aw_qp *qp, uint32_t msn)
 {
 	uint32_t i = msn - (qp->tx_msn[DDP_QN_READ] - qp->orq_count);
@@ -74,13 +74,13 @@ static struct cause request_at(const struct aw_qp *qp, uint32_t msn)
 struct refused {
 	struct ddp_hdr hdr;
 	enum rdmap_opcode op;
-	bool has_len; /* and it can be believed: the peer is anywarp, too */
+	bool has_len; /* the length is there, and can be believed: the peer is anywarp, too */
 	uint32_t len; /* of its payload */
 };
 
 /*
- * Whether the Write has a segment there, of that length: the last one, and only that, goes as far as the Write
- * does.
+ * True when the Write has a segment of that length at that place: only its last segment reaches the
+ * end of the Write.
  */
 static bool is_of_write(const struct aw_swqe *wqe, const struct refused *seg)
 {
@@ -120,8 +120,9 @@ static bool is_cause(const struct aw_swqe *wqe, const struct refused *seg)
 }
 
 /*
- * The oldest WR that the segment may be of: what is before that one was processed, whichever it is. A Write has no
- * number, and may be one that has completed on TCP's word; then nothing is known.
+ * The oldest WR that the segment may be of: the WRs before it were processed, whichever it is. A
+ * Write has no number, and may be one that has completed when TCP took it; then no position is
+ * known.
  */
 static struct cause wr_of(const struct aw_qp *qp, const struct refused *seg)
 {
@@ -143,7 +144,7 @@ static struct cause wr_of(const struct aw_qp *qp, const struct refused *seg)
 	return (struct cause){ 0 };
 }
 
-/* A fault of the peer's own. What is not acknowledged, from the oldest, failed. */
+/* The peer itself is at fault: the oldest WR that is not acknowledged fails. */
 static struct cause oldest_unacked(const struct aw_qp *qp)
 {
 	struct cause cause = { .by_peer = true };
@@ -178,7 +179,7 @@ static struct cause find_cause(const struct aw_qp *qp, const struct term_msg *ms
 	return msg->error == AW_E_LOCAL_CATASTROPHIC ? oldest_unacked(qp) : (struct cause){ 0 };
 }
 
-/* What is there of a Terminate whose headers are cut short: its control field. */
+/* Reads the control field alone, of a Terminate whose headers are cut short. */
 static enum aw_error control_only(const struct aw_rx_seg *seg, struct term_msg *msg)
 {
 	uint8_t ctrl[TERM_CTRL_LEN] = { 0 };

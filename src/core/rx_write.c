@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Inbound Writes (RFC 5040 5.1): placed where the peer may write, seen by nobody until a Send.
+// Inbound Writes (RFC 5040 5.1): placed where the peer may write. The program is not notified
+// before a Send.
 #include "core/rx_parts.h"
 #include "core/span.h"
 
 /*
- * DDP finds these (RFC 5041 7.1), so they are reported with DDP's codes; access rights are
+ * DDP finds these errors (RFC 5041 7.1), so they are reported with DDP's codes; access rights are
  * RDMAP's alone (RFC 5040 figure 9).
  */
 static enum aw_error as_ddp(enum aw_error err)
@@ -41,7 +42,7 @@ static enum aw_error place(struct aw_qp *qp, const struct aw_rx_seg *seg)
 	return as_ddp(err);
 }
 
-/* How long the Write is, for an Immediate that may complete it. */
+/* Counts the octets of the Write, for an Immediate that may complete it. */
 static void count(struct aw_rx_imm *imm, const struct aw_rx_seg *seg)
 {
 	if (imm->write_ended)

@@ -40,7 +40,7 @@ size_t aw_setup_term(enum aw_error error, bool markers, uint8_t *buf)
 		len = fpdu_insert_markers(buf, plain, FPDU_SIZE, 0);
 	else
 		memcpy(buf, plain, FPDU_SIZE);
-	/* Without CRCs the field is there all the same, and not looked at. */
+	/* Without CRCs the field is there all the same, and ignored. */
 	put_le32(buf + len - FPDU_CRC_LEN,
 		 crc32c_final(crc32c_update(CRC32C_INIT, buf, len - FPDU_CRC_LEN)));
 	return len;

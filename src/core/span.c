@@ -26,7 +26,7 @@ static enum aw_error hold_one(const struct aw_qp *qp, const struct aw_stretch *s
 {
 	const uint32_t offset = part[0], len = part[1];
 	const struct aw_mr *mr = qp->ops->mr_get(qp->ctx, sge->lkey);
-	/* From the SGE's start, so that an address which wraps is found out. */
+	/* Checked from the SGE's start, so that an address which wraps is found. */
 	enum aw_error err = aw_mr_check(mr, stretch->pd, qp, stretch->access, sge->addr,
 					(uint64_t)offset + len);
 	struct aw_span *span = &spans->at[spans->count];

@@ -17,19 +17,19 @@ struct aw_spans {
 	struct aw_span at[AW_SGE_MAX];
 };
 
-/* Octets offset to offset + len of what an SGE list describes. */
+/* The octets from offset to offset + len of an SGE list. */
 struct aw_stretch {
 	const struct aw_sge *sge;
 	uint32_t sge_count;
-	const void *pd; /* that every MR must be of */
+	const void *pd; /* the PD that every MR must be of */
 	uint32_t access; /* enum aw_access that every MR must grant */
 	uint32_t offset;
 	uint32_t len; /* at most the list's sum, less offset */
 };
 
 /*
- * Of a held MR that aw_mr_check was content with for this access: AW_OK, or AW_E_RDMAP_BOUNDS when it is on
- * demand and these octets are not to be had.
+ * For a held MR that has passed aw_mr_check for this access: AW_OK, or AW_E_RDMAP_BOUNDS when it is
+ * on demand and these octets cannot be accessed.
  */
 enum aw_error aw_span_reach(const struct aw_qp *qp, const struct aw_mr *mr, uint32_t access,
 			    const struct aw_span *span) AW_MUST_USE;
@@ -40,23 +40,23 @@ enum aw_error aw_spans_hold(const struct aw_qp *qp, const struct aw_stretch *str
 void aw_spans_put(const struct aw_qp *qp, const struct aw_spans *spans);
 
 /*
- * The octets that an Atomic Request is about, as the peer may use them: with RFC 7306 8.2's
- * alignment of the address they have here. On an error none is held.
+ * Holds the octets that an Atomic Request names, as the peer may use them: with RFC 7306 8.2's
+ * alignment of the address that they have here. On an error none is held.
  */
 enum aw_error aw_spans_hold_atomic(const struct aw_qp *qp, const struct rdmap_atomic_req *req,
 				   struct aw_spans *spans) AW_MUST_USE;
 
-/* Whether the stretch could be held now. */
+/* AW_OK when the stretch could be held now. */
 enum aw_error aw_spans_check(const struct aw_qp *qp, const struct aw_stretch *stretch) AW_MUST_USE;
 
 /*
- * Copies src, as long as the stretch, into it. False where it cannot be held, or where memory of it is gone: some
- * octets may be copied by then.
+ * Copies src, as long as the stretch, into it. False when it cannot be held, or when memory of it
+ * is unmapped: some octets may have been copied.
  */
 bool aw_spans_place(const struct aw_qp *qp, const struct aw_stretch *stretch,
 		    const uint8_t *src) AW_MUST_USE;
 
-/* Copies held spans out to dst, which is as long. False where memory of theirs is gone. */
+/* Copies held spans out to dst, which is as long. False when memory of theirs is unmapped. */
 bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans,
 		     uint8_t *dst) AW_MUST_USE;
 

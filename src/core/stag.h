@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// STags that tell nothing of each other (RFC 5042 6.1.1): 24 bits that are the index in a driver's table, scrambled by
-// a secret permutation, and 8 bits of key. A look-up still goes straight to its slot.
+// STags that reveal nothing of each other (RFC 5042 6.1.1): 24 bits are the index in a driver's
+// table, scrambled by a secret permutation, and 8 bits are a key. A look-up still goes straight to
+// its slot.
 #ifndef CORE_STAG_H
 #define CORE_STAG_H
 
@@ -15,7 +16,7 @@ struct aw_stag_secret {
 	uint64_t rounds[4][2];
 };
 
-/* The 24 upper bits of an index's STags, and back. Neither looks at what is above 24 bits. */
+/* The 24 upper bits of an index's STags, and back. Bits above 24 are ignored. */
 uint32_t aw_stag_scramble(const struct aw_stag_secret *secret, uint32_t index);
 uint32_t aw_stag_unscramble(const struct aw_stag_secret *secret, uint32_t scrambled);
 

@@ -96,7 +96,9 @@ static uint16_t min_u16(uint16_t a, uint16_t b)
 	return a < b ? a : b;
 }
 
-/* What both sides do with a frame of the right kind; ird and ord as without negotiation. */
+/*
+ * The part that both sides do with a frame of the right kind; ird and ord as without negotiation.
+ */
 static enum aw_setup read_frame(const struct aw_mpa_local *local, const struct mpa_frame *frame,
 				uint8_t revision_max, struct aw_mpa_result *result)
 {
@@ -125,7 +127,7 @@ static enum aw_setup read_frame(const struct aw_mpa_local *local, const struct m
 	return AW_SETUP_OK;
 }
 
-/* RFC 6581 9.2: one that both ends support, the cheapest first. 0 when there is none. */
+/* RFC 6581 9.2: an RTR that both ends support, the cheapest first. 0 when there is none. */
 static uint8_t choose_rtr(uint8_t common, uint16_t peer_ird)
 {
 	if (common & MPA_RTR_WRITE)
@@ -190,8 +192,9 @@ enum aw_setup aw_mpa_on_reply(const struct aw_mpa_local *local, const struct mpa
 }
 
 /*
- * The RTRs to offer: what the peer asked for and we take; or, failing that, what we take. Without
- * an IRD the Read is offered only where there is no other: RFC 6581 9.2 demands at least one.
+ * The RTRs to offer: those that the peer asked for and we take or, failing that, those that we
+ * take. Without an IRD the Read is offered only when there is no other: RFC 6581 9.2 demands at
+ * least one.
  */
 static uint8_t offer_rtr(const struct aw_mpa_local *local, uint8_t asked)
 {
@@ -244,7 +247,9 @@ enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct m
 size_t aw_mpa_reply(const struct aw_mpa_local *local, const struct aw_mpa_result *result,
 		    bool reject, const void *pd, size_t pd_len, uint8_t *buf)
 {
-	/* RFC 6581 9.1: what the Request left to the ULPs is left to them in the Reply too. */
+	/*
+	 * RFC 6581 9.1: depths that the Request left to the ULPs are left to them in the Reply too.
+	 */
 	bool ulp = local->ird_ord_ulp;
 	const struct mpa_enhanced enh = {
 		.p2p = result->p2p,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// MPA start-up: what to offer, what to answer, what the two ends then agree on
-// (RFC 5044 7.1, RFC 6581). Pure functions over parsed frames; sockets, timers and the
-// decision to accept belong to the driver.
+// MPA start-up: the offer, the answer, and the agreement of the two ends (RFC 5044 7.1, RFC 6581).
+// Pure functions over parsed frames; sockets, timers and the decision to accept belong to the
+// driver.
 #ifndef CORE_STARTUP_H
 #define CORE_STARTUP_H
 
 #include "core/types.h"
 #include "wire/mpa.h"
 
-/* What this end wants or can do. */
+/* The wishes and abilities of this end. */
 struct aw_mpa_local {
 	uint8_t revision; /* initiator: highest to use, 1 or 2. responder: highest it answers */
 	bool markers; /* we want markers in what the peer sends */
@@ -18,11 +18,11 @@ struct aw_mpa_local {
 	uint16_t ird; /* Reads we can take at once; MPA_IRD_ORD_NONE: not negotiated */
 	uint16_t ord; /* Reads we want to have outstanding; likewise */
 	bool extensions; /* offer, or agree to, RFC 7306 as docs/extensions.md has it */
-	bool host; /* with extensions: offer, or agree to, memory in common (docs/host-path.md) */
+	bool host; /* with extensions: offer, or agree to, shared memory (docs/host-path.md) */
 	bool ird_ord_ulp; /* ird and ord hold, but the ULPs agree on them: 0x3fff on the wire */
 };
 
-/* What a start-up came to; all of it final except as said. */
+/* The result of a start-up; all of it final except as said. */
 struct aw_mpa_result {
 	uint8_t revision;
 	bool enhanced;
@@ -64,15 +64,15 @@ size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t p
 		      uint8_t *buf);
 
 /*
- * Initiator: what the Reply means. result->rejected is not an error. result is written on OK, and
- * on NO_RTR and IRD too, so that the stream can be started for its Terminate.
+ * Initiator: reads the Reply. result->rejected is not an error. result is written on OK, and on
+ * NO_RTR and IRD too, so that the stream can be started for its Terminate.
  */
 enum aw_setup aw_mpa_on_reply(const struct aw_mpa_local *local, const struct mpa_frame *reply,
 			      struct aw_mpa_result *result);
 
 /*
- * Responder: what the Request asks for, negotiated against local (ird, ord: the most we allow).
- * The ULP may lower result->ird and result->ord before it accepts.
+ * Responder: reads the Request, and negotiates it against local (ird, ord: the most we allow). The
+ * ULP may lower result->ird and result->ord before it accepts.
  */
 enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct mpa_frame *request,
 				struct aw_mpa_result *result);

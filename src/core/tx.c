@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Which FPDU is next: a Terminate, the RTR, else Read Responses and the SQ in turn, so that
-// neither direction's Reads nor our own WRs starve. RFC 5044 7.1.2 rule 4 is held here.
+// Chooses the next FPDU: a Terminate, the RTR, else Read Responses and the SQ in turn, so that
+// neither direction's Reads nor our own WRs starve. RFC 5044 7.1.2 rule 4 is kept here.
 #include "core/tx.h"
 
 #include "core/completion.h"
@@ -45,8 +45,8 @@ static enum aw_tx next_answer(struct aw_qp *qp, struct aw_tx_out *out)
 }
 
 /*
- * RFC 5040 7.1 has the Terminate go out "preferably in the next outgoing RDMA Message". Where completions are
- * those of InfiniBand, what was asked for before the fault is answered first.
+ * RFC 5040 7.1 has the Terminate go out "preferably in the next outgoing RDMA Message". Where
+ * completions are those of InfiniBand, requests from before the fault are answered first.
  */
 static enum aw_tx next_at_end(struct aw_qp *qp, struct aw_tx_out *out)
 {
@@ -114,7 +114,7 @@ void aw_tx_sent(struct aw_qp *qp, size_t n)
 		aw_completion_flush_unlent(qp);
 }
 
-/* No message of ours is left that could ever go out. */
+/* True when no message of ours is left that could ever go out. */
 static bool is_drained(const struct aw_qp *qp)
 {
 	if (must_wait_for_peer(qp) && qp->peer_closed)

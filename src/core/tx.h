@@ -28,7 +28,8 @@ enum aw_tx {
 	AW_TX_NONE, /* nothing is due now */
 	AW_TX_FPDU, /* one FPDU was added to the batch */
 	AW_TX_FULL, /* something is due, but the batch has no room for it */
-	AW_TX_GONE, /* within the core: the memory of a payload is, and nothing was added */
+	/* within the core: the memory of a payload is unmapped, and nothing was added */
+	AW_TX_GONE,
 };
 
 /*
@@ -38,7 +39,7 @@ enum aw_tx {
  */
 enum aw_tx aw_tx_next(struct aw_qp *qp, struct aw_tx_out *out);
 
-/* TCP took n more octets of what was given out: completes the WRs that are behind it. */
+/* Called when TCP has taken n more octets of those given out: completes the WRs that end there. */
 void aw_tx_sent(struct aw_qp *qp, size_t n);
 
 #endif

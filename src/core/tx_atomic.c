@@ -85,7 +85,7 @@ static void refuse(struct aw_qp *qp, enum aw_error err)
 	aw_machine_terminate(qp, err, &msg);
 }
 
-/* What was there before stays in the entry until a batch has room for the response. */
+/* The value before stays in the entry until a batch has room for the response. */
 static enum aw_error execute(struct aw_qp *qp, struct aw_irq_entry *entry)
 {
 	struct aw_spans target;

@@ -45,7 +45,7 @@ static void add_iov(struct aw_tx_out *out, uint8_t *p, size_t len)
 	out->octets += len;
 }
 
-/* Adds the next len octets of the arena, to the iovec before them where that ends at them. */
+/* Adds the next len octets of the arena, to the last iovec if that ends where they begin. */
 static void add_arena(struct aw_tx_out *out, size_t len)
 {
 	uint8_t *p = arena_end(out);
@@ -77,7 +77,10 @@ static void put_crc(const struct aw_qp *qp, uint32_t crc, uint8_t *p)
 	put_le32(p, qp->stream.crc ? crc32c_final(crc) : 0);
 }
 
-/* The whole FPDU without markers, but for its CRC field. False where the payload's memory is gone. */
+/*
+ * Writes the whole FPDU without markers, but for its CRC field. False when the payload's memory is
+ * unmapped.
+ */
 static bool put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p)
 {
 	size_t pad = fpdu_pad(ulpdu_len(seg));
@@ -122,7 +125,7 @@ static enum aw_tx frame_marked(const struct aw_qp *qp, struct aw_tx_out *out,
 	return AW_TX_FPDU;
 }
 
-/* Without a CRC, which would have to be of the octets as TCP copies them later. */
+/* Only without a CRC, which would have to cover the octets as TCP copies them later. */
 static enum aw_tx frame_lent(struct aw_tx_out *out, const struct aw_tx_seg *seg)
 {
 	size_t head = FPDU_LEN_FIELD + ddp_hdr_len(seg->hdr.tagged);

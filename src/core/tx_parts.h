@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The kinds of messages that aw_tx_next chooses from. Each adds at most one FPDU, or says NONE,
-// or FULL, or has led to TERMINATE (and then said NONE).
+// The kinds of messages that aw_tx_next chooses from. Each adds at most one FPDU, or returns NONE
+// or FULL, or has led to TERMINATE (and then returns NONE).
 #ifndef CORE_TX_PARTS_H
 #define CORE_TX_PARTS_H
 
 #include "core/tx.h"
 #include "core/tx_frame.h"
 
-/* The SQ: whatever is next in it. */
+/* The next message of the SQ. */
 enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
 
 /*
- * Passes over WRs that need no FPDU: flushed ones, and local operations, which run here. Those need
- * not wait for the peer's first FPDU.
+ * Passes over WRs that need no FPDU: flushed ones, and local operations, which are executed here.
+ * Those need not wait for the peer's first FPDU.
  */
 void aw_tx_local(struct aw_qp *qp);
 
@@ -40,7 +40,7 @@ enum aw_tx aw_tx_atomic_response(struct aw_qp *qp, struct aw_tx_out *out) AW_MUS
 
 /* RFC 6581 9.2: the initiator's first message. */
 enum aw_tx aw_tx_rtr(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
-/* core/ack.h: the request, if one is due. */
+/* core/ack.h: the Read of no octets, if one is due. */
 enum aw_tx aw_tx_ack(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The SQ's WRs, strictly in order, as DDP segments. A WR is checked as a whole before its first
-// octet goes out; what it reads of the program's memory is checked again for every segment.
+// octet goes out; the program's memory that it reads is checked again for every segment.
 #include "core/ack.h"
 #include "core/atomic.h"
 #include "core/completion.h"
@@ -19,7 +19,10 @@ static struct aw_swqe *next_wqe(const struct aw_qp *qp)
 	return aw_sq_at(&qp->sq, qp->sq.next);
 }
 
-/* Answered by the peer, and outstanding until then: ORD bounds them together. */
+/*
+ * True for a WR that the peer answers, and that is outstanding until then: ORD bounds these
+ * together.
+ */
 static bool is_request(const struct aw_swqe *wqe)
 {
 	return wqe->op == AW_OP_READ || aw_op_is_atomic(wqe->op);
@@ -35,11 +38,11 @@ bool aw_tx_sq_waits(const struct aw_qp *qp)
 		return true;
 	if ((wqe->flags & AW_WR_FENCE) && qp->orq_count > 0)
 		return true;
-	/* After the peer's FIN nothing can answer it. */
+	/* After the peer's FIN nothing can answer the request. */
 	return is_request(wqe) && qp->stream.ord > 0 && (aw_orq_is_full(qp) || qp->peer_closed);
 }
 
-/* The WR at next needs no more transmission. */
+/* Called when the WR at next needs no more transmission. */
 static void pass(struct aw_qp *qp)
 {
 	struct aw_swqe *wqe = next_wqe(qp);
@@ -51,7 +54,10 @@ static void pass(struct aw_qp *qp)
 	qp->tx_offset = 0;
 }
 
-/* The WR at next cannot be done. Behind half a message nothing is asked for. */
+/*
+ * Called when the WR at next cannot be executed. Behind half a message no acknowledgement is
+ * requested.
+ */
 static void fail(struct aw_qp *qp, enum aw_wc_status status)
 {
 	aw_completion_retire(qp);
@@ -64,7 +70,7 @@ static bool is_local(const struct aw_swqe *wqe)
 	return wqe->op == AW_OP_LOCAL_INV || wqe->op == AW_OP_BIND_MW;
 }
 
-/* What was refused is not run again while it waits to say so. */
+/* An operation that was refused is not run again while it waits to complete. */
 static enum aw_wc_status run_local(struct aw_qp *qp, const struct aw_swqe *wqe)
 {
 	if (wqe->status != AW_WC_SUCCESS)
@@ -74,7 +80,7 @@ static enum aw_wc_status run_local(struct aw_qp *qp, const struct aw_swqe *wqe)
 	return qp->ops->invalidate(qp->ctx, wqe->stag) ? AW_WC_MW_BIND_ERR : AW_WC_SUCCESS;
 }
 
-/* False when the WR at next is not a local operation, or not done. */
+/* False when the WR at next is not a local operation, or was not executed. */
 static bool next_local(struct aw_qp *qp)
 {
 	struct aw_swqe *wqe = next_wqe(qp);
@@ -132,7 +138,7 @@ static enum aw_wc_status check_request(const struct aw_qp *qp, const struct aw_s
 	return check_payload(qp, wqe, AW_ACCESS_LOCAL_WRITE);
 }
 
-/* What is wrong with a WR that is about to start: a status, or SUCCESS. */
+/* Checks a WR that is about to start: a status, or SUCCESS. */
 static enum aw_wc_status check_wr(const struct aw_qp *qp, const struct aw_swqe *wqe)
 {
 	bool tagged = false;
@@ -179,7 +185,7 @@ static enum aw_tx next_request(struct aw_qp *qp, struct aw_tx_out *out, const st
 	return tx;
 }
 
-/* The octets of a Write or Send that its next segment carries. */
+/* Holds the octets of a Write or Send that its next segment carries. */
 static enum aw_error hold_payload(const struct aw_qp *qp, struct aw_swqe *wqe, uint32_t n,
 				  struct aw_spans *spans)
 {
@@ -231,7 +237,7 @@ static struct ddp_hdr segment_hdr(const struct aw_qp *qp, const struct aw_swqe *
 	};
 }
 
-/* Something of it was taken by the batch. */
+/* Called when the batch has taken a part of the WR. */
 static void begin(struct aw_qp *qp, struct aw_swqe *wqe)
 {
 	if (!qp->tx_begun)
@@ -239,7 +245,7 @@ static void begin(struct aw_qp *qp, struct aw_swqe *wqe)
 	qp->tx_begun = true;
 }
 
-/* A segment of n octets was taken by the batch. */
+/* Called when the batch has taken a segment of n octets. */
 static void advance(struct aw_qp *qp, struct aw_swqe *wqe, uint32_t n)
 {
 	begin(qp, wqe);
@@ -327,7 +333,7 @@ enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out)
 		return AW_TX_NONE;
 	wqe = next_wqe(qp);
 	if (is_local(wqe))
-		return AW_TX_NONE; /* it has failed, and waits to say so */
+		return AW_TX_NONE; /* it has failed, and waits to complete */
 	status = qp->tx_begun ? AW_WC_SUCCESS : check_wr(qp, wqe);
 	if (status != AW_WC_SUCCESS) {
 		fail(qp, status);

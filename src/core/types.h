@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What passes between the core and whoever drives it: limits, scatter/gather entries, work
+// The types that pass between the core and its driver: limits, scatter/gather entries, work
 // requests, completions. Field terms are those of the verbs API; nothing here is on the wire.
 #ifndef CORE_TYPES_H
 #define CORE_TYPES_H
@@ -90,10 +90,10 @@ enum aw_access {
 	AW_ACCESS_REMOTE_ATOMIC = 8,
 	AW_ACCESS_MW_BIND = 16,
 	AW_ACCESS_ZERO_BASED = 32,
-	AW_ACCESS_ON_DEMAND = 64, /* what of it is mapped, and how, is found out at each access */
+	AW_ACCESS_ON_DEMAND = 64, /* each access finds out which of it is mapped, and how */
 };
 
-/* What a peer may be granted. */
+/* The rights that a peer may be granted. */
 #define AW_ACCESS_REMOTE (AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_READ | AW_ACCESS_REMOTE_ATOMIC)
 
 /* The numbers of enum ibv_wc_status. */
@@ -156,7 +156,7 @@ enum aw_wc_flag {
 	AW_WC_WITH_IMM = 1,
 	AW_WC_WITH_INV = 2,
 	AW_WC_SOLICITED = 4, /* the Send carried the solicited-event bit, or status is an error */
-	AW_WC_GRH = 8, /* a datagram: its buffer begins with 40 octets about its way */
+	AW_WC_GRH = 8, /* a datagram: its buffer begins with 40 octets that describe its route */
 };
 
 struct aw_cqe {
