@@ -22,7 +22,7 @@
 		SPAN_7(0u, a, b, c, d, e, f, g), SPAN_7(0u ^ (h), a, b, c, d, e, f, g) \
 	}
 
-/* table[k][i]: what octet i leaves in the register when k further zero octets have followed. */
+/* table[k][i]: the register after octet i and k further zero octets. */
 static const uint32_t table[8][256] = {
 	SLICE(0xf26b8303, 0xe13b70f7, 0xc79a971f, 0x8ad958cf, 0x105ec76f, 0x20bd8ede, 0x417b1dbc,
 	      0x82f63b78),

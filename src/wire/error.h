@@ -65,9 +65,9 @@ static inline uint8_t aw_error_code(enum aw_error e)
 }
 
 /*
- * What a peer means that sends the Terminate's bit-fields from the wrong end, as Linux's siw does on
- * x86: layer and type change places. For a log line; RFC 5040 4.8 has the receiver ignore the
- * reserved bits that give such a peer away.
+ * The error that a peer means that sends the Terminate's bit-fields from the wrong end, as Linux's
+ * siw does on x86: layer and type change places. Only for a log line: RFC 5040 4.8 has the receiver
+ * ignore the reserved bits that give such a peer away.
  */
 static inline enum aw_error aw_error_mirrored(enum aw_error e)
 {

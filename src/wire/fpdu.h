@@ -10,7 +10,7 @@
 
 #define FPDU_LEN_FIELD 2
 #define FPDU_CRC_LEN 4
-#define FPDU_ULPDU_MAX 65535 /* what a peer's length field can say */
+#define FPDU_ULPDU_MAX 65535 /* the most that a peer's length field can express */
 #define FPDU_MULPDU_MAX 64768 /* RFC 5044 3: the longest that may be sent */
 /* With markers: of a longer one the last marker could be too far for its 16-bit FPDUPTR. */
 #define FPDU_ULPDU_MARKED_MAX 65022
@@ -32,9 +32,9 @@ static inline size_t fpdu_size(size_t ulpdu_len)
 }
 
 /*
- * Where, with markers on, the length field of an FPDU that starts at stream position pos stands:
- * behind the marker if one is due there. The CRC field is always the last four octets, and the
- * CRC covers everything before it, that first marker included (RFC 5044 4.4).
+ * With markers on, the place of the length field of an FPDU that starts at stream position pos:
+ * behind the marker if one is due there. The CRC field is always the last four octets, and the CRC
+ * covers everything before it, that first marker included (RFC 5044 4.4).
  */
 static inline size_t fpdu_len_at(uint32_t pos)
 {

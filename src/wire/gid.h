@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How InfiniBand names an end: a QP number, and a GID. A GID of RoCE v2 is an IP address, one of IPv4 as
-// ::ffff:a.b.c.d.
+// InfiniBand's names of an end: a QP number, and a GID. A GID of RoCE v2 is an IP address, an IPv4
+// address as ::ffff:a.b.c.d.
 #ifndef WIRE_GID_H
 #define WIRE_GID_H
 

@@ -30,7 +30,7 @@ static const uint8_t keys[][MPA_KEY_LEN + 1] = {
 	[MPA_REPLY] = "MPA ID Rep Frame",
 };
 
-/* Whether the len octets at buf, or as many of them as a key has, begin this kind of frame. */
+/* True when the len octets at buf, or as many of them as a key has, begin this kind of frame. */
 static bool key_matches(const uint8_t *buf, size_t len, enum mpa_kind kind)
 {
 	return memcmp(buf, keys[kind], len < MPA_KEY_LEN ? len : MPA_KEY_LEN) == 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // MPA start-up frames: Request and Reply, revisions 0 to 2 (RFC 5044 7.1.1, RFC 6581 4 and 9).
-// Octets to values and back; which values are right for whom is core/startup's business.
+// Octets to values and back; core/startup judges the values.
 #ifndef WIRE_MPA_H
 #define WIRE_MPA_H
 
@@ -62,9 +62,9 @@ enum mpa_parse {
 };
 
 /*
- * Reads one frame at the start of buf. On OK fills *frame and *used (the frame's octets). On
- * MORE *used is how many octets are wanted in all, as far as known yet. *frame is written only
- * on OK.
+ * Reads one frame at the start of buf. On OK fills *frame and *used (the frame's octets). On MORE
+ * *used is the number of octets wanted in all, as far as it is known yet. *frame is written only on
+ * OK.
  */
 enum mpa_parse mpa_parse(const uint8_t *buf, size_t len, struct mpa_frame *frame, size_t *used);
 

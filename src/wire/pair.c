@@ -10,9 +10,9 @@ enum {
 	MAGIC = 0, /* 4 octets */
 	VERSION = 4,
 	ANSWER = 5,
-	RESERVED = 6, /* 2 octets, zero; not looked at */
+	RESERVED = 6, /* 2 octets, zero; ignored */
 	INCARNATION = 8,
-	SRC_QPN = 12, /* of each the upper octet is zero */
+	SRC_QPN = 12, /* the upper octet of each is zero */
 	DST_QPN = 16,
 	SRC_GID = 20,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The private data of connections that ibv_modify_qp makes: which two QPs of the roce persona the
-// connection is between (docs/roce-persona.md). Octets to values and back.
+// The private data of connections that ibv_modify_qp makes: the two QPs of the roce persona that
+// the connection is between (docs/roce-persona.md). Octets to values and back.
 #ifndef WIRE_PAIR_H
 #define WIRE_PAIR_H
 
@@ -13,13 +13,13 @@
 #define PAIR_LEN 36
 #define PAIR_VERSION 1
 
-/* Why a Request is answered with a rejecting Reply; 0 in a Request and in an accepting Reply. */
+/* The reason of a rejecting Reply; 0 in a Request and in an accepting Reply. */
 enum pair_answer {
 	PAIR_OK,
 	PAIR_NO_QP, /* there is no such QP */
 	PAIR_OTHER_PEER, /* the QP was told to connect to another one */
 	PAIR_ADDRESS, /* the source GID is not where the TCP connection comes from */
-	PAIR_BUSY, /* another connection between the two stands, or is preferred */
+	PAIR_BUSY, /* another connection between the two exists, or is preferred */
 	PAIR_MALFORMED, /* no private data of this kind and version */
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Service ID resolution: the question of rdma_connect in the UDP port space, and its answer, each one
+// Service ID resolution: the request of rdma_connect in the UDP port space, and its reply, each one
 // UDP datagram. Octets to values and back. docs/roce-ud.md.
 #ifndef WIRE_SIDR_H
 #define WIRE_SIDR_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define SIDR_HDR_LEN 24
-#define SIDR_PD_MAX 255 /* octets: what the API's length can say */
+#define SIDR_PD_MAX 255 /* octets: the most that the API's length can express */
 #define SIDR_MAX (SIDR_HDR_LEN + SIDR_PD_MAX)
 
 enum sidr_kind {
@@ -33,10 +33,10 @@ struct sidr_msg {
 	const uint8_t *pd; /* borrowed from the parsed octets */
 };
 
-/* False for what is no such datagram; *msg is written only on success. */
+/* False when it is no such datagram; *msg is written only on success. */
 bool sidr_parse(const uint8_t *datagram, size_t len, struct sidr_msg *msg);
 
-/* Writes up to SIDR_MAX octets, and returns how many. */
+/* Writes up to SIDR_MAX octets, and returns their number. */
 size_t sidr_build(const struct sidr_msg *msg, uint8_t *p);
 
 #endif

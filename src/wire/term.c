@@ -18,7 +18,7 @@ enum {
 	HDR_CTRL_SEG_LEN = 0x80, /* M */
 	HDR_CTRL_DDP = 0x40, /* D */
 	HDR_CTRL_RDMAP = 0x20, /* R; all below is reserved */
-	HDR_CTRL_MIRRORED = 0x07, /* the three from the other end */
+	HDR_CTRL_MIRRORED = 0x07, /* M, D and R of a reversed bit-field */
 };
 
 size_t term_put(const struct term_msg *msg, uint8_t *p)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The Terminate message's payload (RFC 5040 4.8): what went wrong, and the headers of the
-// segment that caused it. Octets at named offsets; no bit-fields.
+// The Terminate message's payload (RFC 5040 4.8): the error, and the headers of the segment that
+// caused it. Octets at named offsets; no bit-fields.
 #ifndef WIRE_TERM_H
 #define WIRE_TERM_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A datagram of a UD QP: what stands before its payload in one UDP datagram, and the 40 octets that
-// stand before it in a receive. Octets to values and back; who may have it is net/ud's business.
+// A datagram of a UD QP: the header before its payload in one UDP datagram, and the 40 octets
+// before it in a receive. Octets to values and back; net/ud decides which QP takes it.
 // docs/roce-ud.md.
 #ifndef WIRE_UD_H
 #define WIRE_UD_H
@@ -32,7 +32,7 @@ struct ud_hdr {
 	uint32_t imm; /* 0 without UD_FLAG_IMM */
 };
 
-/* How a datagram came: what the network layer says of it. */
+/* The route of a datagram, as the network layer tells it. */
 struct ud_route {
 	uint8_t src[GID_LEN];
 	uint8_t dst[GID_LEN];
@@ -41,16 +41,16 @@ struct ud_route {
 };
 
 /*
- * False for what is no datagram of ours: too short or too long, another magic or version, bits or
- * numbers that mean nothing. *hdr is written only on success; the payload is what follows
- * UD_HDR_LEN octets.
+ * False when it is no datagram of ours: too short or too long, another magic or version, bits or
+ * numbers without a meaning. *hdr is written only on success; the payload follows UD_HDR_LEN
+ * octets.
  */
 bool ud_parse(const uint8_t *datagram, size_t len, struct ud_hdr *hdr);
 
 /* Writes UD_HDR_LEN octets. */
 void ud_build(const struct ud_hdr *hdr, uint8_t *p);
 
-/* The address that a GID means. RoCE v1 writes an IPv4 group as ff0e::ffff:a.b.c.d. */
+/* The address that a GID stands for. RoCE v1 writes an IPv4 group as ff0e::ffff:a.b.c.d. */
 void ud_addr_of_gid(const uint8_t *gid, uint8_t *addr);
 
 bool ud_addr_is_multicast(const uint8_t *addr);
