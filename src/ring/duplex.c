@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The rings. Positions are published with release and read with acquire. Between a position and a flag that says
-// that somebody sleeps all four accesses are sequentially consistent: either the sleeper sees the position, or who
-// moved it sees the flag.
+// The rings. Positions are published with release and read with acquire. Between a position and the
+// flag of an end that sleeps all four accesses are sequentially consistent: either the sleeper sees
+// the position, or the end that moved it sees the flag.
 #include "ring/duplex.h"
 
 /* A wake for less room than this share of a ring is not worth it. */
@@ -19,7 +19,7 @@ void aw_duplex_init(struct aw_duplex *d, struct aw_duplex_side sides[2], uint8_t
 	};
 }
 
-/* A position of the peer's goes up, and not over what this end allows. */
+/* Checks a position of the peer's: it only grows, and never over what this end allows. */
 static bool judge(struct aw_duplex *d, uint64_t said, uint64_t *seen, uint64_t limit)
 {
 	if (said - *seen > limit - *seen)
@@ -59,7 +59,10 @@ void aw_duplex_consume(struct aw_duplex *d, size_t n)
 	atomic_store_explicit(&d->own->head, d->head, memory_order_release);
 }
 
-/* The peer may set the flag at once again, and is woken again: that costs it more than us. */
+/*
+ * The peer may set the flag again at once, and is woken again: that costs the peer more than this
+ * end.
+ */
 static bool takes_down(_Atomic uint32_t *flag)
 {
 	return atomic_load(flag) != 0 && atomic_exchange(flag, 0) != 0;
@@ -92,7 +95,10 @@ void aw_duplex_sleep(struct aw_duplex *d)
 
 void aw_duplex_wake(struct aw_duplex *d)
 {
-	/* Else the line would be taken from the peer, which reads it, at each poll. */
+	/*
+	 * Written only when it changes, because the peer reads the line: each poll would take it
+	 * from the peer.
+	 */
 	if (atomic_load_explicit(&d->own->asleep, memory_order_relaxed) != 0)
 		atomic_store_explicit(&d->own->asleep, 0, memory_order_relaxed);
 }

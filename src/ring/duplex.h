@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Two byte rings in memory that two processes share, one for each direction: single producer, single consumer. The
-// other end may write to any of that memory at any time: what it says is copied once and judged, and every
-// position that decides something is this end's own. Neither end waits here: who sleeps says so first.
+// Two byte rings in memory that two processes share, one for each direction: single producer,
+// single consumer. The other end may write to any of that memory at any time: each of its values is
+// copied once and then checked, and every position that decides something is this end's own. No
+// function here waits: an end that is about to sleep sets a flag first.
 #ifndef RING_DUPLEX_H
 #define RING_DUPLEX_H
 
@@ -10,14 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What one end says to the other. Each line has one writer, but for the flags that the other end takes down. */
+/*
+ * The values that one end publishes to the other. Each line has one writer, but for the flags that
+ * the other end clears.
+ */
 struct aw_duplex_side {
 	_Alignas(64) _Atomic uint64_t tail; /* bytes sent, ever */
-	_Atomic uint32_t closed; /* none follow */
-	_Atomic uint32_t left; /* and none are read any more */
+	_Atomic uint32_t closed; /* no more bytes follow */
+	_Atomic uint32_t left; /* this end reads no more bytes */
 	_Alignas(64) _Atomic uint64_t head; /* bytes received, ever */
-	_Alignas(64) _Atomic uint32_t asleep; /* it looks no more: it wants to be woken */
-	_Atomic uint32_t full; /* for room, too */
+	/* this end does not look at the memory: it wants to be woken */
+	_Alignas(64) _Atomic uint32_t asleep;
+	_Atomic uint32_t full; /* this end wants to be woken for room, too */
 };
 
 struct aw_duplex {
@@ -25,19 +30,19 @@ struct aw_duplex {
 	uint8_t *tx, *rx; /* shared: each ring's bytes, mapped twice in a row */
 	uint64_t size; /* of a ring: a power of two */
 	uint64_t tail, head; /* this end's own */
-	uint64_t tail_seen, head_seen; /* the peer's, as judged last */
-	bool broken; /* the peer said what cannot be */
+	uint64_t tail_seen, head_seen; /* the peer's, as they were checked last */
+	bool broken; /* the peer has published an impossible position */
 };
 
 /* Positions start at 0: nothing was sent yet. */
 void aw_duplex_init(struct aw_duplex *d, struct aw_duplex_side sides[2], uint8_t *bytes[2],
 		    unsigned int side, uint64_t size);
 
-/* Room, and bytes that wait. 0 from the moment on at which the peer is found to have lied (broken). */
+/* The room, and the bytes that wait. 0 once the peer was found to have lied (broken). */
 size_t aw_duplex_room(struct aw_duplex *d);
 size_t aw_duplex_ready(struct aw_duplex *d);
 
-/* Where to write or read so many in one piece. */
+/* The place where that many bytes can be written, or read, in one piece. */
 static inline uint8_t *aw_duplex_tx(const struct aw_duplex *d)
 {
 	return d->tx + (d->tail & (d->size - 1));
@@ -48,30 +53,36 @@ static inline const uint8_t *aw_duplex_rx(const struct aw_duplex *d)
 	return d->rx + (d->head & (d->size - 1));
 }
 
-/* So many bytes were written, or read; at most what room or ready said last. */
+/* Called when n bytes were written, or read; at most the last result of room or ready. */
 void aw_duplex_produce(struct aw_duplex *d, size_t n);
 void aw_duplex_consume(struct aw_duplex *d, size_t n);
 
-/* After the last of several: whether the peer sleeps and is to be woken, by this call alone. */
+/*
+ * Called after the last of several: true when the peer sleeps and is to be woken, by this call
+ * alone.
+ */
 bool aw_duplex_wakes_reader(struct aw_duplex *d);
 bool aw_duplex_wakes_writer(struct aw_duplex *d);
 
-/* Whether there is as much room as is worth a wake. */
+/* True when there is as much room as is worth a wake. */
 bool aw_duplex_has_room(struct aw_duplex *d);
 
-/* This end is about to sleep, and looks once more behind that; it is awake; it waits for room (likewise). */
+/*
+ * sleep: this end is about to sleep, and looks once more after this call. wake: this end is awake.
+ * await_room: this end waits for room, and looks once more after this call.
+ */
 void aw_duplex_sleep(struct aw_duplex *d);
 void aw_duplex_wake(struct aw_duplex *d);
 void aw_duplex_await_room(struct aw_duplex *d);
 
-/* No more bytes follow; and none are read. */
+/* close: no more bytes follow. leave: this end reads no more bytes. */
 void aw_duplex_close(struct aw_duplex *d);
 void aw_duplex_leave(struct aw_duplex *d);
-/* Ask before ready: bytes that came before it are seen then. */
+/* Called before ready, which then sees the bytes that came before the end. */
 bool aw_duplex_peer_closed(const struct aw_duplex *d);
 bool aw_duplex_peer_left(const struct aw_duplex *d);
 
-/* Whether the peer has read all that was sent. */
+/* True when the peer has read all that was sent. */
 bool aw_duplex_is_drained(struct aw_duplex *d);
 
 #endif

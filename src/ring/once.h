@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a process sets up once, when it is first needed. Unlike pthread_once it may fail, for want
-// of memory say, and is then tried again by whoever needs it next.
+// Set-up that a process does once, when it is first needed. Unlike pthread_once it may fail, for
+// want of memory say, and the next caller then tries again.
 #ifndef RING_ONCE_H
 #define RING_ONCE_H
 
@@ -23,7 +23,7 @@ static inline int aw_once_run(struct aw_once *once, int (*init)(void))
 {
 	int err = 0;
 
-	/* Acquire: pairs with the release below; who sees done sees what init made. */
+	/* Acquire: pairs with the release below; a thread that sees done sees what init made. */
 	if (atomic_load_explicit(&once->done, memory_order_acquire))
 		return 0;
 	pthread_mutex_lock(&once->lock);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Handles to objects. A slot's word counts references and says in its bits what the slot is; who
-// makes it all zero but for the references, and then drops the last of those, releases the
-// object. That happens once, since each step is one atomic operation on the one word.
+// Handles to objects. A slot's word counts references, and its bits tell the slot's state. The
+// object is released by the thread that clears OWNED while there are no references, or by the one
+// that drops the last reference after that; AWAITED: by the thread that waits for it. That happens
+// once, because each step is one atomic operation on the one word.
 #include "ring/table.h"
 
 #include <assert.h>
@@ -15,7 +16,8 @@
 enum {
 	REFERENCES = 0x0fffffff,
 	FORKED = 0x10000000, /* was held at a fork: some references may never be put */
-	AWAITED = 0x20000000, /* aw_table_remove_wait sleeps on the word and releases itself */
+	/* a thread in aw_table_remove_wait sleeps on the word and releases the object itself */
+	AWAITED = 0x20000000,
 	OWNED = 0x40000000, /* inserted and not removed */
 };
 #define LIVE 0x80000000u /* aw_table_get may find it */
@@ -57,7 +59,7 @@ void aw_table_fini(struct aw_table *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-/* The chunk at the end of what is used. Under the lock. */
+/* Makes the chunk at the end of the used ones. The caller holds the lock. */
 static bool grow(struct aw_table *t)
 {
 	struct aw_slot *chunk = calloc(AW_TABLE_CHUNK, sizeof(*chunk));
@@ -115,7 +117,10 @@ void aw_table_publish(struct aw_table *t, uint32_t handle, void *object,
 
 	atomic_store_explicit(&slot->object, object, memory_order_relaxed);
 	slot->release = release;
-	/* Release: pairs with the acquire in aw_table_get; who finds it sees the object whole. */
+	/*
+	 * Release: pairs with the acquire in aw_table_get; a thread that finds the object sees it
+	 * whole.
+	 */
 	atomic_store_explicit(&slot->word, LIVE | OWNED, memory_order_release);
 }
 
@@ -172,7 +177,7 @@ void *aw_table_get(struct aw_table *t, uint32_t handle)
 	return atomic_load_explicit(&slot->object, memory_order_relaxed);
 }
 
-/* Nobody can reach the object any more. */
+/* Called when no thread can reach the object any more. */
 static void finish(struct aw_table *t, uint32_t handle)
 {
 	struct aw_slot *slot = slot_of(t, handle);
@@ -191,8 +196,9 @@ void aw_table_put(struct aw_table *t, uint32_t handle)
 	struct aw_slot *slot = slot_of(t, handle);
 	/*
 	 * Release: this thread's use of the object comes before its end, in finish or behind
-	 * aw_table_remove_wait. Acquire: when finish runs here, all others' use does too. Both
-	 * pair with each other, with remove_bits and with the load in wait_unreferenced.
+	 * aw_table_remove_wait. Acquire: when finish runs here, so does all other threads'
+	 * use. Both pair with each other, with remove_bits and with the load in
+	 * wait_unreferenced.
 	 */
 	uint32_t old = atomic_fetch_sub_explicit(&slot->word, 1, memory_order_acq_rel);
 

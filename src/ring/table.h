@@ -34,22 +34,22 @@ int aw_table_init(struct aw_table *t, uint32_t capacity);
 void aw_table_fini(struct aw_table *t);
 
 /*
- * A handle for object, live at once; AW_TABLE_NONE when the table is full or memory is out.
- * release may be NULL; else it is called once, by whoever drops the last reference after
+ * A handle for object, live at once; AW_TABLE_NONE when the table is full or memory is out. release
+ * may be NULL; else it is called once, by the thread that drops the last reference after
  * aw_table_remove.
  */
 uint32_t aw_table_insert(struct aw_table *t, void *object, void (*release)(void *object));
 
 /*
- * The same in two steps, for objects that must know their handle before anybody can find them.
- * A reserved handle is published, or else given back by cancel.
+ * aw_table_insert in two steps, for objects that must know their handle before any look-up can find
+ * them. A reserved handle is published, or else given back by cancel.
  */
 uint32_t aw_table_reserve(struct aw_table *t);
 void aw_table_publish(struct aw_table *t, uint32_t handle, void *object,
 		      void (*release)(void *object));
 void aw_table_cancel(struct aw_table *t, uint32_t handle);
 
-/* The object, held; NULL when the handle is not live. Any number is safe to ask. */
+/* The object, held; NULL when the handle is not live. handle may be any number. */
 void *aw_table_get(struct aw_table *t, uint32_t handle);
 void aw_table_put(struct aw_table *t, uint32_t handle);
 
@@ -68,19 +68,19 @@ void aw_table_withdraw_wait(struct aw_table *t, uint32_t handle);
 /* From now on aw_table_get finds nothing. release runs when the last reference goes (now, if none). */
 void aw_table_remove(struct aw_table *t, uint32_t handle);
 
-/* The same, but returns only when no reference is left; the caller must hold none. */
+/* As aw_table_remove, but returns only when no reference is left; the caller must hold none. */
 void aw_table_remove_wait(struct aw_table *t, uint32_t handle);
 
-/* No handle from here on was ever given out: where a walk over all of them ends. */
+/* The end of a walk over all handles: none from here on was ever given out. */
 uint32_t aw_table_end(struct aw_table *t);
 
 /*
- * A walk up to there: the first object from *handle on, held, with its handle; NULL: none is left. What
- * is inserted meanwhile may be missed.
+ * A walk up to end: the first object from *handle on, held, with its handle; NULL: none is left.
+ * Objects inserted meanwhile may be missed.
  */
 void *aw_table_walk(struct aw_table *t, uint32_t *handle, uint32_t end);
 
-/* Objects inserted and not removed. */
+/* The number of objects inserted and not removed. */
 uint32_t aw_table_count(struct aw_table *t);
 
 /*
