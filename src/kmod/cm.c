@@ -11,7 +11,7 @@
 
 #include <net/net_namespace.h>
 
-/* Writes the Request for later. -EINVAL when the private data does not fit. */
+/* Prepares the Request. -EINVAL when the private data does not fit. */
 static int write_request(struct awk_conn *c, const struct iw_cm_conn_param *param)
 {
 	u8 *buf = c->out.octets;
@@ -23,7 +23,7 @@ static int write_request(struct awk_conn *c, const struct iw_cm_conn_param *para
 	return 0;
 }
 
-/* The QP's stream is this connection's, or an error. */
+/* Claims the QP's stream for this connection, or returns an error. */
 static int take_qp(struct awk_conn *c, struct awk_device *dev, u32 qpn)
 {
 	struct awk_qp *qp = awk_qp_find(dev, qpn);
@@ -39,7 +39,7 @@ static int take_qp(struct awk_conn *c, struct awk_device *dev, u32 qpn)
 	return err;
 }
 
-/* A program reaches no network by a device that it cannot reach without. */
+/* A program must not reach by a device a network that it cannot reach without. */
 static int open_conn(struct awk_conn *c, const struct awk_device *dev, int tos)
 {
 	struct net *net = awk_device_net(dev);
@@ -89,7 +89,10 @@ static int cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 	return err;
 }
 
-/* The connection that this cm_id is of, which the caller owns; NULL: the peer, or time, was faster. */
+/*
+ * Finds the connection of this cm_id, which the caller owns then; NULL: the peer, or a time-out,
+ * was faster.
+ */
 static struct awk_conn *claim_request(const struct iw_cm_id *cm_id)
 {
 	struct awk_conn *c = awk_conn_find((unsigned long)cm_id->provider_data);

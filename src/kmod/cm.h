@@ -8,7 +8,7 @@
 /* iw_connect, iw_accept, iw_reject, iw_create_listen and iw_destroy_listen; device.c adds them. */
 extern const struct ib_device_ops awk_cm_ops;
 
-/* The module's: workqueues. */
+/* Called as the module begins and ends; exit waits for all connections. */
 int awk_cm_init_module(void);
 void awk_cm_exit_module(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What is asked of socket addresses.
+// Operations on socket addresses.
 #include "kmod/cm_addr.h"
 
 #include <linux/in.h>

@@ -6,13 +6,13 @@
 #include <linux/net.h>
 #include <linux/socket.h>
 
-/* Octets of an address; 0: another family. */
+/* Bytes of an address; 0 for another family. */
 int awk_addr_len(const struct sockaddr_storage *addr);
 bool awk_addr_is_any(const struct sockaddr_storage *addr);
 void awk_addr_set_port(struct sockaddr_storage *addr, __be16 port);
 __be16 awk_addr_port(const struct sockaddr_storage *addr);
 
-/* Both ends of a socket; an IPv4 address that IPv6 wraps is shown as what it is. */
+/* Writes both ends of a socket; an IPv4 address that IPv6 wraps is written as IPv4. */
 void awk_addr_learn(struct socket *sock, struct sockaddr_storage *near,
 		    struct sockaddr_storage *far);
 

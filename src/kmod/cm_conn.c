@@ -22,7 +22,7 @@ void awk_conn_put(struct awk_conn *c)
 	kref_put(&c->refs, conn_free);
 }
 
-/* The work has a reference from the moment on at which it is queued. */
+/* The work has a reference from the moment at which it is queued. */
 void awk_conn_kick(struct awk_conn *c)
 {
 	awk_conn_get(c);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The states of a connection and what moves it from one to the next, all by its worker.
-// RFC 5044 7.1, RFC 6581.
+// The states of a connection and its moves between them, all made by its worker. RFC 5044 7.1, RFC
+// 6581.
 #include "core/setup_term.h"
 #include "kmod/cm_addr.h"
 #include "kmod/cm_conn.h"
@@ -54,8 +54,8 @@ int awk_conn_attach(struct awk_conn *c)
 }
 
 /*
- * The worker's, of a connection that it saw in this state. A Request that was told is the program's, which may have
- * answered it by now: then connection and socket are that thread's.
+ * Called by the worker for a connection that it saw in this state. A Request that was reported is
+ * the program's, which may have answered it by now: then connection and socket are that thread's.
  */
 static void fail_seen(struct awk_conn *c, enum awk_conn_state seen, int err)
 {
@@ -89,7 +89,7 @@ static void step_request(struct awk_conn *c)
 	smp_store_release(&c->state, AWK_CONN_DECIDING);
 }
 
-/* RFC 6581 8: only these two have a Terminate; all else just closes. */
+/* RFC 6581 8: only these two errors have a Terminate; for all others the socket is closed. */
 static void fail_setup(struct awk_conn *c, enum aw_setup setup, const struct mpa_frame *reply)
 {
 	bool markers = reply->flags & MPA_FLAG_MARKERS;
@@ -105,7 +105,7 @@ static void fail_setup(struct awk_conn *c, enum aw_setup setup, const struct mpa
 	awk_conn_fail(c, err);
 }
 
-/* The Request again, as a peer of revision 1 understands it. */
+/* Sends the Request again, as a peer of revision 1 understands it. */
 static void ask_plainly(struct awk_conn *c)
 {
 	int err = awk_conn_open_plain(c);
@@ -122,14 +122,14 @@ static void begin_stream(struct awk_conn *c)
 
 	if (!err)
 		return;
-	/* RFC 6581 9.3: of an error of our own the peer hears by a Terminate. */
+	/* RFC 6581 9.3: a Terminate notifies the peer of an error of our own. */
 	awk_conn_terminate(c, AW_E_MPA_LOCAL, c->result.markers_tx);
 	awk_conn_fail(c, err == -EINVAL ? -ECONNABORTED : err);
 }
 
 /*
- * RFC 6581 10: a Reply of revision 1 to a Request of revision 2 is of a peer that took RFC 6581's
- * octets for private data. What it agreed to is not what was asked.
+ * RFC 6581 10: a peer that answers a Request of revision 2 with a Reply of revision 1 has taken RFC
+ * 6581's bytes for private data, so it has agreed to something else than was asked.
  */
 static void judge_reply(struct awk_conn *c, u8 asked)
 {
@@ -149,7 +149,7 @@ static u8 asked_revision(const struct awk_conn *c)
 	return c->out.octets[17]; /* RFC 5044 7.1.1: behind key and flags */
 }
 
-/* A peer of revision 1 may take an enhanced Request for malformed, and leave without a word. */
+/* A peer of revision 1 may take an enhanced Request for malformed, and close without an answer. */
 static bool may_be_plain(const struct awk_conn *c, int err)
 {
 	return err == -ECONNRESET && asked_revision(c) > 1 && c->in.done == 0;
@@ -190,8 +190,8 @@ static void step_send(struct awk_conn *c)
 }
 
 /*
- * A server that closes its listener and opens another on the same port (perftest does, between its two
- * connections) is away for a moment. False when pauses did not help.
+ * A server that closes its listener and opens another on the same port (perftest does, between its
+ * two connections) is away for a moment. False when there are no more pauses.
  */
 static bool pause_refused(struct awk_conn *c)
 {
@@ -219,7 +219,7 @@ static void step_connect(struct awk_conn *c)
 	connected(c, awk_conn_try_tcp(c));
 }
 
-/* The first call after a failure may only clear the old attempt away. */
+/* The first call after a failure may only clear the old attempt. */
 static void connect_again(struct awk_conn *c)
 {
 	int err = awk_conn_try_tcp(c);
@@ -252,7 +252,10 @@ static void time_out(struct awk_conn *c, enum awk_conn_state state)
 		fail_seen(c, state, -ETIMEDOUT);
 }
 
-/* As far as the connection gets now: each state's step may find the next one's work done already. */
+/*
+ * Goes as far as the connection gets now: one state's step may leave the next state with its work
+ * done already.
+ */
 void awk_conn_step(struct awk_conn *c)
 {
 	enum awk_conn_state before, state = smp_load_acquire(&c->state);

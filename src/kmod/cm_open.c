@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An initiator's way to TCP's connection.
+// Makes an initiator's TCP connection.
 #include "kmod/cm_addr.h"
 #include "kmod/cm_conn.h"
 
@@ -27,8 +27,8 @@ static int tos_of(const struct sock *sk)
 }
 
 /*
- * rdma_cm chooses ports among its own, and TCP may have that one in use: then it is another, as where a port
- * mapper maps it.
+ * rdma_cm chooses a port among its own, and TCP may have it in use: then another port is bound, as
+ * where a port mapper maps it.
  */
 static int bind_near(struct awk_conn *c)
 {
@@ -71,13 +71,13 @@ int awk_conn_open(struct awk_conn *c, struct net *net, int tos)
 	if (err)
 		return err;
 	awk_conn_listen(c);
-	awk_conn_try_tcp(c); /* the worker asks again, and hears of errors too */
+	awk_conn_try_tcp(c); /* the worker tries again, and gets errors too */
 	awk_conn_set_deadline(c, AWK_STARTUP_MS);
 	smp_store_release(&c->state, AWK_CONN_CONNECTING);
 	return 0;
 }
 
-/* The same private data in a Request of revision 1. */
+/* Writes a Request of revision 1 with the same private data. */
 static void write_plain_request(struct awk_conn *c)
 {
 	struct mpa_frame asked = { 0 };
@@ -98,7 +98,7 @@ int awk_conn_open_plain(struct awk_conn *c)
 	int err;
 
 	write_plain_request(c);
-	awk_addr_set_port(&c->near, 0); /* the one before is not free yet */
+	awk_addr_set_port(&c->near, 0); /* the old port is not free yet */
 	err = awk_conn_open(c, sock_net(before->sk), tos_of(before->sk));
 	sock_release(before);
 	return err;

@@ -20,7 +20,10 @@ static bool p2p = true;
 module_param(p2p, bool, 0644);
 MODULE_PARM_DESC(p2p, "as initiator: ask for the peer-to-peer model of RFC 6581 (default: on)");
 
-/* Off: a peer's immediate data would be lost, for siw's completions have no place for it. */
+/*
+ * Off by default: a peer's immediate data would be lost, because siw's completions have no place
+ * for it.
+ */
 static bool extensions;
 module_param(extensions, bool, 0644);
 MODULE_PARM_DESC(extensions, "offer or agree to atomics and immediate data (default: off)");

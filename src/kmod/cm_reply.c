@@ -12,7 +12,7 @@ static int send_reply(struct awk_conn *c, bool reject, const void *pd, size_t pd
 	return awk_frame_send(c->sock, &c->out) ? -ECONNRESET : 0;
 }
 
-/* The bounds that the program chose. RFC 6581 9.1: an RTR that is a Read needs an entry. */
+/* Applies the bounds that the program chose. RFC 6581 9.1: an RTR that is a Read needs an entry. */
 static void lower(struct aw_mpa_result *result, u32 ird, u32 ord)
 {
 	bool rtr_reads = result->p2p && (result->rtr & MPA_RTR_READ);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// All connections: iw_cm knows a Request by a number, since it may drop an event with all that it names;
-// and the module waits for the last one.
+// All connections. iw_cm knows a Request by a number, because it may drop an event with all that it
+// names; and the module waits for the last connection.
 #include "kmod/cm_table.h"
 
 #include "kmod/cm_conn.h"
@@ -12,7 +12,7 @@ static DEFINE_XARRAY_FLAGS(conns, XA_FLAGS_ALLOC1);
 static u32 next;
 static DECLARE_WAIT_QUEUE_HEAD(empty);
 
-/* A number is not used again for long: a program may come late with it. */
+/* A number is not used again for long, because a program may come late with it. */
 int awk_conn_enlist(struct awk_conn *c)
 {
 	int err = xa_alloc_cyclic(&conns, &c->handle, c, xa_limit_32b, &next, GFP_KERNEL);

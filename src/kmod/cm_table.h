@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// For the module's end.
+// Used as the module ends.
 #ifndef KMOD_CM_TABLE_H
 #define KMOD_CM_TABLE_H
 

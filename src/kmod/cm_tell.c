@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// iw_cm's events, from the connection's worker alone and so in their order: a Request; the begin; the
-// peer's leaving; the end. iwcm.c has a BUG for each other order. No lock is held.
+// iw_cm's events, from the connection's worker alone and so in their order: a Request; the begin;
+// the peer's leaving; the end. iwcm.c has a BUG for each other order. No lock is held during an
+// event.
 #include "kmod/cm_conn.h"
 #include "kmod/cm_reply.h"
 #include "kmod/listen.h"
 #include "kmod/stream_io.h"
 
-#define EVENT_PD_MAX U8_MAX /* what the event can say */
+#define EVENT_PD_MAX U8_MAX /* the most that the event's length can express */
 
 static struct iw_cm_event event_of(const struct awk_conn *c, enum iw_cm_event_type type, int status)
 {
@@ -19,7 +20,10 @@ static struct iw_cm_event event_of(const struct awk_conn *c, enum iw_cm_event_ty
 	};
 }
 
-/* What this end allows, and no more than the peer will use; of one that rejects, what it said. */
+/*
+ * The depth that this end allows, and no more than the peer will use; from a peer that rejects, the
+ * depth that it sent.
+ */
 static u8 depth(const struct aw_mpa_result *result, u16 own, u16 peer)
 {
 	bool peer_says = result->enhanced && (result->rejected || peer < own);
@@ -27,7 +31,7 @@ static u8 depth(const struct aw_mpa_result *result, u16 own, u16 peer)
 	return min_t(u16, peer_says ? peer : own, AWK_RD_MAX);
 }
 
-/* The event speaks of the peer: its ird is what this end may have outstanding. */
+/* The event describes the peer: its ird is what this end may have outstanding. */
 static void describe(const struct awk_conn *c, struct iw_cm_event *event)
 {
 	const struct aw_mpa_result *result = &c->result;
@@ -40,7 +44,10 @@ static void describe(const struct awk_conn *c, struct iw_cm_event *event)
 	event->private_data_len = min_t(u16, result->pd_len, EVENT_PD_MAX);
 }
 
-/* The stream is up and iw_cm cannot be told so: it is told of the failure, and nothing after it. */
+/*
+ * Called when the stream is up and iw_cm could not take the event: reports a failure, and nothing
+ * after it.
+ */
 static void take_back(struct awk_conn *c, struct iw_cm_event *event)
 {
 	event->status = -ENOMEM;
@@ -84,7 +91,7 @@ static void tell_plain(struct awk_conn *c, enum iw_cm_event_type type)
 	c->cm_id->event_handler(c->cm_id, &event);
 }
 
-/* True once, for events that are due. */
+/* True once for each event. */
 static bool tell_once(struct awk_conn *c, enum awk_conn_told what)
 {
 	bool first = !(c->told & what);
@@ -112,7 +119,7 @@ static void tell_running(struct awk_conn *c)
 	awk_conn_finish(c);
 }
 
-/* The listener may have no room for it, or end: then the peer hears a Reject. */
+/* The listener may have no room for the Request, or end: then the peer gets a Reject. */
 static void tell_request(struct awk_conn *c)
 {
 	struct iw_cm_event event = event_of(c, IW_CM_EVENT_CONNECT_REQUEST, 0);

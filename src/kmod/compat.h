@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Where Linux's verbs changed since 6.1.
+// Changes of Linux's verbs since 6.1.
 #ifndef KMOD_COMPAT_H
 #define KMOD_COMPAT_H
 
 #include <linux/version.h>
 #include <rdma/uverbs_ioctl.h>
 
-/* 6.11 gives create_cq all of a request, of which the driver's data is a part. */
+/* 6.11 gives create_cq the whole request, of which the driver's data is a part. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 typedef struct uverbs_attr_bundle awk_cq_request;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Where Linux's sockets changed since 6.1.
+// Changes of Linux's sockets since 6.1.
 #ifndef KMOD_COMPAT_SOCK_H
 #define KMOD_COMPAT_SOCK_H
 

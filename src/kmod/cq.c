@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Life of a CQ, and what is put into it. A program polls its ring without the kernel.
+// Life of a CQ, and the push into it. A program polls its ring without the kernel.
 #include "kmod/cq.h"
 
 #include "kmod/limits.h"
@@ -44,7 +44,7 @@ int awk_cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, awk_cq
 	return err;
 }
 
-/* The verbs core destroys its QPs before, so that nobody completes into it. */
+/* The verbs core destroys the CQ's QPs before, so nothing completes into it any more. */
 int awk_cq_destroy(struct ib_cq *base, struct ib_udata *udata)
 {
 	awk_ring_destroy(&awk_cq_of(base)->ring);
@@ -82,7 +82,10 @@ static enum awk_cq_news cq_push_locked(struct awk_cq *cq, const struct siw_cqe *
 	at->bytes = cqe->bytes;
 	at->imm_data = cqe->imm_data;
 	at->qp_id = cqe->qp_id;
-	/* Who polls sees the entry whole; who arms and then finds nothing is seen to have armed. */
+	/*
+	 * A thread that polls sees the entry whole; a thread that arms and then finds nothing is
+	 * seen to have armed.
+	 */
 	smp_store_release(&at->flags, flags | SIW_WQE_VALID);
 	smp_mb();
 	cq->put++;

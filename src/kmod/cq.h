@@ -11,7 +11,7 @@
 struct awk_cq {
 	struct ib_cq base;
 	struct awk_ring ring;
-	struct siw_cq_ctrl *ctrl; /* behind the ring; a program arms by it */
+	struct siw_cq_ctrl *ctrl; /* behind the ring; a program arms the CQ by it */
 	spinlock_t lock; /* irqsave, innermost; guards what follows and the ring's entries */
 	u32 put;
 	u32 get; /* a kernel's */
@@ -25,16 +25,16 @@ static inline struct awk_cq *awk_cq_of(struct ib_cq *base)
 
 struct awk_qp;
 
-/* What became of a push. */
+/* The result of a push. */
 enum awk_cq_news {
 	AWK_CQ_QUIET,
-	AWK_CQ_NOTIFY, /* it was armed: its handler is due */
-	AWK_CQ_OVERFLOW, /* and that for the first time */
+	AWK_CQ_NOTIFY, /* the CQ was armed: its handler is due */
+	AWK_CQ_OVERFLOW, /* a CQE found no room, for the first time */
 };
 
 enum awk_cq_news awk_cq_push(struct awk_cq *cq, const struct siw_cqe *cqe);
 
-/* Of struct ib_device_ops. */
+/* The functions of struct ib_device_ops. */
 int awk_cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, awk_cq_request *request);
 int awk_cq_destroy(struct ib_cq *base, struct ib_udata *udata);
 int awk_cq_poll(struct ib_cq *base, int count, struct ib_wc *wc);

@@ -72,7 +72,7 @@ int awk_cq_poll(struct ib_cq *base, int count, struct ib_wc *wc)
 	return polled;
 }
 
-/* A program arms its CQ by the ring alone, or by this. */
+/* A program arms its CQ by the ring alone, or by this call. */
 int awk_cq_req_notify(struct ib_cq *base, enum ib_cq_notify_flags how)
 {
 	struct awk_cq *cq = awk_cq_of(base);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the device is and can: its operations, and the answers to queries of it and its port.
+// The device's operations, and the answers to queries of it and its port.
 #include "kmod/device.h"
 
 #include "kmod/cq.h"
@@ -14,7 +14,7 @@
 #include <net/net_namespace.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 
-/* Those of user space (verbs/attr.c). */
+/* The values of user space (verbs/attr.c). */
 #define VENDOR_ID 0x024157
 #define VENDOR_PART_ID 1
 
@@ -54,7 +54,7 @@ struct net *awk_device_net(const struct awk_device *dev)
 {
 	struct net *net;
 
-	/* What a netdev leaves stays for a grace period. */
+	/* A namespace that a netdev leaves stays for a grace period. */
 	rcu_read_lock();
 	net = maybe_get_net(dev_net(dev->netdev));
 	rcu_read_unlock();
@@ -132,8 +132,8 @@ static int ucontext_alloc(struct ib_ucontext *uctx, struct ib_udata *udata)
 }
 
 /*
- * Where an insert into the verbs core's table of mappings runs out of memory, nodes without an entry stay: the verbs
- * core does not free them, and warns of a table that is not empty.
+ * An insert into the verbs core's table of mappings that runs out of memory leaves nodes without an
+ * entry: the verbs core does not free them, and warns of a table that is not empty.
  */
 static void ucontext_dealloc(struct ib_ucontext *uctx)
 {
@@ -143,7 +143,10 @@ static void ucontext_dealloc(struct ib_ucontext *uctx)
 		xa_destroy(&uctx->mmap_xa);
 }
 
-/* The device goes while a program has it open: its rings are memory, which stays until it unmaps them. */
+/*
+ * Called when the device goes while a program has it open: its rings are memory, which stays until
+ * the program unmaps them.
+ */
 static void ucontext_disassociate(struct ib_ucontext *uctx)
 {
 }

@@ -16,7 +16,7 @@ struct awk_device {
 	struct net_device *netdev; /* the verbs core holds it */
 	struct aw_stag_secret stag_secret;
 	/* follows the netdev's address; read and written as one */
-	__be64 gid_prefix; /* behind it a GID is zero */
+	__be64 gid_prefix; /* the rest of the GID is zero */
 	/* each with a lock of its own */
 	struct xarray qps; /* QPN to struct awk_qp; xa_lock, process context */
 	struct xarray mrs; /* an STag's index to struct awk_mr; RCU for readers */
@@ -30,8 +30,9 @@ static inline struct awk_device *awk_device_of(struct ib_device *base)
 }
 
 /*
- * The network namespace of the netdev, held; NULL: it ends. And whether whoever calls is in that one: programs see the
- * devices of all namespaces, unless the administrator says otherwise. The kernel's threads are in each.
+ * net: the network namespace of the netdev, held; NULL: it is ending. is_callers: true when the
+ * caller is in that namespace: programs see the devices of all namespaces, unless the administrator
+ * forbids it. The kernel's threads are in each.
  */
 struct net *awk_device_net(const struct awk_device *dev);
 bool awk_net_is_callers(const struct net *net);
@@ -39,7 +40,7 @@ bool awk_net_is_callers(const struct net *net);
 extern const struct ib_device_ops awk_device_ops;
 int awk_device_query(struct ib_device *base, struct ib_device_attr *attr, struct ib_udata *udata);
 
-/* link.c: the rdma_link operations, and what is done as the netdev comes, goes and changes. */
+/* link.c: the rdma_link operations, and the reactions to a netdev that comes, goes or changes. */
 int awk_link_init(void);
 void awk_link_exit(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the device offers at most.
+// The most that the device offers.
 #ifndef KMOD_LIMITS_H
 #define KMOD_LIMITS_H
 

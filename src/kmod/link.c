@@ -71,7 +71,9 @@ static int device_add_for(const char *name, struct net_device *netdev)
 	return err;
 }
 
-/* The netdev may have gone before its notifier could find the device: then that goes as well. */
+/*
+ * The netdev may have gone before its notifier could find the device: then the device goes as well.
+ */
 static int device_check_netdev(struct net_device *netdev, const struct net *net)
 {
 	struct ib_device *base = NULL;
@@ -169,7 +171,7 @@ int awk_link_init(void)
 	return err;
 }
 
-/* ib_unregister_driver deletes the devices that are left, and waits for those that are on their way out. */
+/* ib_unregister_driver deletes the devices that are left, and waits for those that are going. */
 void awk_link_exit(void)
 {
 	rdma_link_unregister(&link_ops);

@@ -13,14 +13,14 @@
 #include <net/ipv6.h>
 #include <net/tcp.h>
 
-#define ACCEPTS_MAX 64 /* a turn: leave others theirs */
-#define PAUSE_MS 100 /* when memory is out: someone may give some back */
+#define ACCEPTS_MAX 64 /* per turn, so that other work has its turn */
+#define PAUSE_MS 100 /* when memory is out, until some may have been freed */
 
 struct awk_listener {
 	/* fixed after create */
 	struct kref refs;
 	struct iw_cm_id *cm_id; /* a reference, until destroy */
-	struct socket *sock; /* or NULL: nobody can come */
+	struct socket *sock; /* or NULL: no connection can come */
 	struct awk_sock_saved saved;
 	struct delayed_work work;
 
@@ -42,7 +42,7 @@ static void listener_put(struct awk_listener *l)
 	kref_put(&l->refs, listener_free);
 }
 
-/* Of connections in TCP's backlog, too, which have the callback and no user. */
+/* Also called for connections in TCP's backlog, which have the callback and no user. */
 static void on_event(struct sock *sk)
 {
 	struct awk_listener *l;
@@ -60,7 +60,7 @@ static const struct awk_sock_ops listen_ops = {
 	.write_space = on_event,
 };
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void take_off(struct awk_listener *l, struct awk_conn *c)
 {
 	if (list_empty(&c->half_open))
@@ -112,8 +112,8 @@ void awk_listener_forget(struct awk_conn *c)
 }
 
 /*
- * A client that behaves sends its Request at once: who has kept his back longest is the one to go, so that
- * strangers who stay silent cannot keep anybody out. False: all are too young for that.
+ * A client that behaves sends its Request at once, so the connection that has been silent longest
+ * is dropped, and silent peers cannot keep others out. False: all are too young for that.
  */
 static bool make_room(struct awk_listener *l)
 {
@@ -136,7 +136,7 @@ static bool make_room(struct awk_listener *l)
 	return room;
 }
 
-/* A child has its listener's callbacks; what they were before is what TCP would have given it. */
+/* An accepted socket has its listener's callbacks; it gets those that TCP would have given it. */
 static void begin_half_open(struct awk_listener *l, struct awk_conn *c, struct socket *sock)
 {
 	awk_sock_release(sock->sk, &l->saved);
@@ -155,7 +155,7 @@ static void begin_half_open(struct awk_listener *l, struct awk_conn *c, struct s
 	awk_conn_kick(c);
 }
 
-/* 0, -EAGAIN: that is all for now, or a shortage. */
+/* 0; -EAGAIN: there is no more for now; or another error. */
 static int accept_one(struct awk_listener *l)
 {
 	struct awk_conn *c;
@@ -174,7 +174,10 @@ static int accept_one(struct awk_listener *l)
 	return 0;
 }
 
-/* The connection was lost before it was taken: the next one may be there (accept(2)). */
+/*
+ * After any other error the connection was lost before it was accepted: the next one may be there
+ * (accept(2)).
+ */
 static bool is_shortage(int err)
 {
 	return err == -ENOMEM || err == -ENOBUFS || err == -ENFILE || err == -EMFILE;
@@ -218,8 +221,8 @@ static struct awk_listener *listener_create(struct iw_cm_id *cm_id)
 }
 
 /*
- * rdma_cm listens on each device for "any" address: those that are the device's. Where a program gave one,
- * connections to it may come from anywhere.
+ * rdma_cm listens on each device for the "any" address, which here means the device's addresses.
+ * With an address that a program gave, connections to it may come from anywhere.
  */
 static int bind_listener(struct socket *sock, struct iw_cm_id *cm_id)
 {
@@ -244,7 +247,7 @@ static int open_in_net(struct awk_listener *l, struct net *net, int backlog)
 	err = awk_sock_create(net, family, &l->sock);
 	if (err)
 		return err;
-	awk_sock_set_options(l->sock->sk); /* what is accepted inherits them */
+	awk_sock_set_options(l->sock->sk); /* accepted sockets inherit them */
 	err = bind_listener(l->sock, l->cm_id);
 	if (err)
 		goto release;
@@ -263,8 +266,9 @@ release:
 }
 
 /*
- * rdma_cm listens for "any" address on the devices of other network namespaces too, and fails where one does: there
- * the listener is without a socket, so that a program takes no port of a network that is not its own.
+ * rdma_cm listens for the "any" address on the devices of other network namespaces too, and fails
+ * when one of them does: there the listener is without a socket, so that a program takes no port of
+ * a network that is not its own.
  */
 static int open_listener(struct awk_listener *l, int backlog)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The table of regions by STag (core/stag.h): the key is random. A region goes when the last copy that it was found
-// for is done.
+// The table of regions by STag (core/stag.h); the key is random. A region goes when the last copy
+// that found it is done.
 #include "kmod/mr.h"
 
 #include "core/stag.h"
@@ -43,7 +43,7 @@ struct awk_mr *awk_mr_create(enum awk_mr_kind kind, u32 pages_max)
 
 void awk_mr_free(struct awk_mr *mr)
 {
-	ib_umem_release(mr->umem); /* NULL is one too */
+	ib_umem_release(mr->umem); /* NULL is allowed */
 	kvfree(mr->pages.at);
 	kvfree(mr->mapped.at);
 	kfree_rcu(mr, rcu);
@@ -54,7 +54,10 @@ static u32 index_of(const struct awk_device *dev, u32 stag)
 	return aw_stag_unscramble(&dev->stag_secret, stag >> AW_STAG_KEY_BITS);
 }
 
-/* Reserves an index. STags 0 and 1 go onto the wire in zero-length operations, and so are nobody's. */
+/*
+ * Reserves an index. STags 0 and 1 go onto the wire in zero-length operations, so they are never
+ * given out.
+ */
 static int index_reserve(struct awk_device *dev, u32 *index)
 {
 	u32 unusable = aw_stag_unscramble(&dev->stag_secret, 0);
@@ -81,12 +84,12 @@ int awk_mr_enlist(struct awk_mr *mr, struct ib_pd *pd)
 	mr->core.stag = aw_stag_scramble(&dev->stag_secret, index) << AW_STAG_KEY_BITS |
 			(get_random_u32() & AW_STAG_KEY_MASK);
 	mr->base.lkey = mr->base.rkey = mr->core.stag;
-	/* From here it is found. The slot is reserved: no memory is needed. */
+	/* From here on look-ups find it. The slot is reserved: no memory is needed. */
 	xa_store(&dev->mrs, index, mr, GFP_KERNEL);
 	return 0;
 }
 
-/* Held, be it valid or not. */
+/* Finds and holds a region, valid or not. */
 static struct awk_mr *mr_find(struct awk_device *dev, u32 stag)
 {
 	struct awk_mr *mr;
@@ -96,7 +99,10 @@ static struct awk_mr *mr_find(struct awk_device *dev, u32 stag)
 	if (mr && !refcount_inc_not_zero(&mr->refs))
 		mr = NULL;
 	rcu_read_unlock();
-	/* The reference is seen before valid is looked at; pairs with the xchg in mr_invalidate, which counts references behind it. */
+	/*
+	 * The reference is seen before valid is read; pairs with the xchg in mr_invalidate, after
+	 * which references are counted.
+	 */
 	smp_mb__after_atomic();
 	return mr;
 }
@@ -135,8 +141,9 @@ int awk_mr_dereg(struct ib_mr *base, struct ib_udata *udata)
 }
 
 /*
- * Who invalidated a region, and nobody else does, waits for those that found it valid: each copies at most one
- * segment, without sleeping. The references that stay are the table's and the caller's.
+ * The thread that has invalidated a region, which is only one, waits for those that found it valid:
+ * each copies at most one segment, without sleeping. The references that stay are the table's and
+ * the caller's.
  */
 static void mr_wait_unused(const struct awk_mr *mr)
 {
@@ -145,7 +152,7 @@ static void mr_wait_unused(const struct awk_mr *mr)
 	smp_mb(); /* their copies come before all that the owner does with the pages */
 }
 
-/* What a region that was found may become: valid by REG_MR, or not by an invalidation. */
+/* Ends the validity of a region that was found, which REG_MR may begin again. */
 static enum aw_error mr_invalidate(struct awk_mr *mr, const void *pd, u32 stag)
 {
 	if (!mr || !smp_load_acquire(&mr->valid) || mr->core.stag != stag)
@@ -170,7 +177,10 @@ enum aw_error awk_mr_invalidate(struct awk_device *dev, const void *pd, u32 stag
 	return err;
 }
 
-/* Nobody copies: the region is not valid. Without a new mapping it has the pages of its last registration again. */
+/*
+ * Called while no thread copies, because the region is not valid. Without a new mapping it has the
+ * pages of its last registration again.
+ */
 static void take_mapped(struct awk_mr *mr)
 {
 	if (mr->mapped.count == 0)

@@ -30,14 +30,14 @@ struct awk_mr {
 	struct ib_umem *umem;
 	enum awk_mr_kind kind;
 	u32 pages_max;
-	/* the region's references: the table's, and the core's while it copies */
+	/* the region's references: of the table, and of the core while it copies */
 	refcount_t refs;
 	struct completion unused;
 	/* FAST: written by REG_MR, while it is not valid */
 	struct aw_mr core;
-	u32 valid; /* 0 or 1: an exchange of one octet not every processor has */
+	u32 valid; /* 0 or 1: not every processor can exchange a single byte */
 	struct awk_pages pages;
-	/* FAST: written by map_mr_sg, which a ULP orders towards REG_MR; count 0: not since that */
+	/* FAST: written by map_mr_sg, which a ULP orders with REG_MR; count 0: not since that */
 	struct awk_pages mapped;
 };
 
@@ -53,10 +53,10 @@ bool awk_mr_place(const struct aw_mr *mr, u8 *dst, const u8 *src, size_t len);
 bool awk_mr_gather(const struct aw_mr *mr, u8 *dst, const u8 *src, size_t len);
 bool awk_mr_atomic(const struct aw_mr *mr, u8 *at, const struct rdmap_atomic_req *req, u64 *before);
 enum aw_error awk_mr_invalidate(struct awk_device *dev, const void *pd, u32 stag);
-/* REG_MR: a fast region gets this key and these rights. */
+/* REG_MR: gives a fast region this key and these rights. */
 enum aw_wc_status awk_mr_register(struct awk_device *dev, const void *pd, u32 stag, u32 access);
 
-/* Of struct ib_device_ops. */
+/* The functions of struct ib_device_ops. */
 struct ib_mr *awk_mr_get_dma(struct ib_pd *pd, int access);
 struct ib_mr *awk_mr_reg_user(struct ib_pd *pd, u64 start, u64 len, u64 iova, int access,
 			      struct ib_udata *udata);

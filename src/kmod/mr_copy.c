@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Copies into a region and out of it, page by page. The core checked rights and bounds; that nothing but
-// the region's own pages is touched is checked here once more.
+// Copies into a region and out of it, page by page. The core has checked rights and bounds; here it
+// is checked once more that only the region's own pages are touched.
 #include "kmod/mr.h"
 
 #include "core/atomic.h"
@@ -15,8 +15,8 @@ static struct awk_mr *mr_of(const struct aw_mr *core)
 }
 
 /*
- * The address of an offset, as the core's pointer is one, and how many octets follow in one piece, at
- * most len; NULL beyond the last page.
+ * Returns the address of an offset, which the core's pointer is. *piece: the bytes that follow in
+ * one piece, at most len. NULL beyond the last page.
  */
 static u8 *mr_piece(const struct awk_mr *mr, const u8 *at, size_t len, size_t *piece)
 {

@@ -34,7 +34,10 @@ static int mr_add_page(struct ib_mr *base, u64 addr)
 	return 0;
 }
 
-/* A ULP maps anew before the invalidation that it posts in front of the REG_MR: until that ran, nothing changes. */
+/*
+ * A ULP maps anew before the invalidation that it posts before the REG_MR: until that has run,
+ * nothing changes.
+ */
 int awk_mr_map_sg(struct ib_mr *base, struct scatterlist *sg, int sg_count, unsigned int *offset)
 {
 	struct awk_mr *mr = awk_mr_of(base);

@@ -5,7 +5,10 @@
 
 #include <rdma/ib_umem.h>
 
-/* The stag_key that a program asks for is not used: the 8 bits of the key are random, so that a peer does not learn the next STag. */
+/*
+ * The stag_key that a program asks for is not used: the 8 bits of the key are random, so that a
+ * peer does not learn the next STag.
+ */
 static int mr_answer(const struct awk_mr *mr, struct ib_udata *udata)
 {
 	struct siw_uresp_reg_mr resp = { .stag = mr->core.stag };
@@ -27,7 +30,7 @@ static void mr_list_pages(struct awk_mr *mr)
 	}
 }
 
-/* Pinned, and with what it grants, but without an STag. */
+/* Pins the memory and sets its rights, but gives it no STag. */
 static struct awk_mr *mr_pin(struct ib_pd *pd, u64 start, u64 len, int access)
 {
 	struct ib_umem *umem = ib_umem_get(pd->device, start, len, access);

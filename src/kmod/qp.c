@@ -22,7 +22,7 @@ static int attr_check(const struct ib_qp_init_attr *attr)
 	return 0;
 }
 
-/* The core's: every slot has room for what an entry of the ring may hold. */
+/* The core's capacity: every slot has room for an entry of the ring. */
 static u32 core_capacity(const struct awk_qp *qp)
 {
 	return qp->user ? qp->sq.count : 2 * qp->sq.count;
@@ -53,7 +53,10 @@ static void core_init(struct awk_qp *qp)
 	qp->told = 0;
 }
 
-/* Another thread may have reset the QP meanwhile, and a stream have begun on it: that is let be. */
+/*
+ * Another thread may have reset the QP meanwhile, and a stream have begun on it: then nothing is
+ * done.
+ */
 void awk_qp_reset(struct awk_qp *qp)
 {
 	awk_qp_lock(qp);
@@ -62,7 +65,7 @@ void awk_qp_reset(struct awk_qp *qp)
 	awk_qp_unlock(qp);
 }
 
-/* libsiw maps both rings, but that of receives where there is an SRQ: none of these is empty. */
+/* libsiw maps both rings, but that of receives only without an SRQ: neither may be empty. */
 static int rings_create(struct awk_qp *qp, struct ib_ucontext *uctx)
 {
 	u32 send_wr = max(qp->cap.max_send_wr, 1u), recv_wr = max(qp->cap.max_recv_wr, 1u);
@@ -140,7 +143,7 @@ static void qp_init(struct awk_qp *qp, const struct ib_qp_init_attr *attr, bool 
 	spin_lock_init(&qp->lock);
 }
 
-/* What was given is at least what was asked for. */
+/* The granted limits are at least those that were asked for. */
 static void cap_tell(struct awk_qp *qp, struct ib_qp_init_attr *attr)
 {
 	qp->cap.max_send_wr = qp->sq.count;
@@ -166,8 +169,8 @@ int awk_qp_create(struct ib_qp *base, struct ib_qp_init_attr *attr, struct ib_ud
 	if (err)
 		goto free_memory;
 	core_init(qp);
-	qp->asked =
-		IB_QPS_INIT; /* RFC 5040's IDLE: iWARP's devices call a new QP so, and user space */
+	/* RFC 5040's IDLE, as iWARP's devices and user space show a new QP. */
+	qp->asked = IB_QPS_INIT;
 	awk_stream_init(qp);
 	err = qp_enlist(qp);
 	if (err)
@@ -188,8 +191,8 @@ free_memory:
 }
 
 /*
- * In this order: nobody finds it; its stream is over; nobody has it in hand, and so nobody queues its work;
- * that does not run.
+ * The order matters: no look-up finds the QP; its stream is over; no thread holds it, so that its
+ * work is not queued any more; its work does not run.
  */
 int awk_qp_destroy(struct ib_qp *base, struct ib_udata *udata)
 {
@@ -227,7 +230,7 @@ void awk_qp_put(struct awk_qp *qp)
 	kref_put(&qp->refs, qp_release);
 }
 
-/* It has the one of awk_qp_get_ib. */
+/* awk_qp_get_ib has taken the reference. */
 void awk_qp_add_ref(struct ib_qp *base)
 {
 }
@@ -238,8 +241,8 @@ void awk_qp_rem_ref(struct ib_qp *base)
 }
 
 /*
- * iw_cm, alone, asks for a QP in order to call iw_add_ref at once, once. A program names any number, and another
- * thread of it may destroy that QP between the two calls: so the reference is taken here.
+ * Only iw_cm calls this, in order to call iw_add_ref at once, once. A program names any number, and
+ * another thread of it may destroy that QP between the two calls: so the reference is taken here.
  */
 struct ib_qp *awk_qp_get_ib(struct ib_device *base, int qpn)
 {

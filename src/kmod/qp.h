@@ -43,13 +43,13 @@ struct awk_qp {
 	struct aw_qp core;
 	u32 sq_get;
 	u32 recv_budget; /* receives that one hold of the lock may still flush */
-	bool read_inv_told; /* the Read of a READ_WITH_INV failed, and said so */
-	enum ib_qp_state asked; /* in IDLE: RESET, INIT or RTR, as modify_qp has it */
+	bool read_inv_told; /* the Read of a READ_WITH_INV failed, and has completed */
+	enum ib_qp_state asked; /* in IDLE: RESET, INIT or RTR, as set by modify_qp */
 	u32 access; /* enum ib_access_flags of modify_qp */
 	u32 due; /* enum awk_qp_due */
-	u32 told; /* likewise: those that come once */
+	u32 told; /* likewise: those that come once, and have come */
 
-	struct awk_stream stream; /* stream.h says what guards it */
+	struct awk_stream stream; /* stream.h tells what guards it */
 };
 
 enum awk_qp_due {
@@ -69,31 +69,36 @@ static inline struct awk_qp *awk_qp_of(struct ib_qp *base)
 	return container_of(base, struct awk_qp, base);
 }
 
-/* The QP of this number, with a reference; NULL when there is none. Process context, interrupts on or off. */
+/*
+ * Finds the QP of this number, with a reference; NULL when there is none. Process context,
+ * interrupts on or off.
+ */
 struct awk_qp *awk_qp_find(struct awk_device *dev, u32 qpn);
-/* Any context. The QP cannot go before the last reference did: awk_qp_destroy waits. */
+/* Any context. awk_qp_destroy waits for the last reference. */
 void awk_qp_put(struct awk_qp *qp);
 
 /*
- * The QP lock, for every call into qp->core (process context or softirq). unlock calls the handlers and
- * events that became due, after it gave the lock back; the caller has a reference, or the QP cannot go.
+ * The QP lock, for every call into qp->core (process context or softirq). unlock calls the handlers
+ * and events that became due, after it has released the lock; the caller has a reference, or the QP
+ * cannot go.
  */
 void awk_qp_lock(struct awk_qp *qp);
 void awk_qp_unlock(struct awk_qp *qp);
 
 /*
- * With the lock: WRs of the rings into the core, as far as it has room; in a QP that was flushed, receives
- * too. To be called before aw_tx_next, and after anything that completes WRs. Does nothing in IDLE.
+ * Called with the lock: moves WRs of the rings into the core, as far as it has room; in a QP that
+ * was flushed, receives too. Called before aw_tx_next, and after anything that completes WRs. Does
+ * nothing in IDLE.
  */
 void awk_qp_drain(struct awk_qp *qp);
 
-/* From ERROR back to IDLE, when awk_stream_end_wait is behind the caller. */
+/* Moves the QP from ERROR back to IDLE, after awk_stream_end_wait. */
 void awk_qp_reset(struct awk_qp *qp);
 
-/* What the core calls (ctx: struct awk_qp). */
+/* The functions that the core calls (ctx: struct awk_qp). */
 extern const struct aw_ops awk_ops;
 
-/* Of struct ib_device_ops. */
+/* The functions of struct ib_device_ops. */
 int awk_qp_create(struct ib_qp *base, struct ib_qp_init_attr *attr, struct ib_udata *udata);
 int awk_qp_modify(struct ib_qp *base, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
 int awk_qp_query(struct ib_qp *base, struct ib_qp_attr *attr, int mask,

@@ -3,7 +3,7 @@
 #include "kmod/qp.h"
 #include "kmod/sqe.h"
 
-/* The next entry as a copy of ours; false when there is none. */
+/* Copies the next entry; false when there is none. */
 static bool sq_take(struct awk_qp *qp, struct siw_sqe *sqe)
 {
 	struct siw_sqe *at = (struct siw_sqe *)qp->sq.mem + (qp->sq_get & (qp->sq.count - 1));
@@ -13,15 +13,15 @@ static bool sq_take(struct awk_qp *qp, struct siw_sqe *sqe)
 		return false;
 	memcpy(sqe, at, sizeof(*sqe));
 	/*
-	 * The entry is the poster's again. A program looks at it behind its next entry, and rings where it is
-	 * free: so the next entry is looked at behind this.
+	 * The entry is the poster's again. A program looks at it after its next entry, and rings
+	 * when it is free: so the next entry is looked at after this store.
 	 */
 	smp_store_mb(at->flags, 0);
 	qp->sq_get++;
 	return true;
 }
 
-/* A Read with invalidate takes two. */
+/* A Read with invalidate takes two slots. */
 static bool core_has_room(const struct awk_qp *qp)
 {
 	const struct aw_sq *sq = &qp->core.sq;

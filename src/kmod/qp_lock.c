@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The QP lock, and what is told to consumers behind it.
+// The QP lock, and the events that consumers get after it.
 #include "kmod/qp.h"
 
 #include "wire/error.h"
@@ -11,8 +11,9 @@ void awk_qp_lock(struct awk_qp *qp)
 }
 
 /*
- * How the stream failed. What the peer asked for in vain is told apart: layers 0 and 1 have type 1 for
- * protection errors and type 2 for other bad messages (RFC 5040 4.8).
+ * The event for the way the stream failed. Failed requests of the peer have events of their own:
+ * layers 0 and 1 have type 1 for protection errors and type 2 for other bad messages (RFC 5040
+ * 4.8).
  */
 static u32 failure(const struct aw_qp *core)
 {
@@ -30,8 +31,8 @@ static u32 failure(const struct aw_qp *core)
 }
 
 /*
- * A CQ that lost a completion takes its QPs along, each with the next thing that happens to it. RFC 5040 7.1 rule 1: the
- * peer hears of it.
+ * A CQ that lost a completion ends its QPs, each with the next thing that happens to it. RFC 5040
+ * 7.1 rule 1: a Terminate notifies the peer.
  */
 static void end_overflowed(struct awk_qp *qp)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A QP's state as verbs show it. Streams begin by the connection manager alone: the states before RTS
+// A QP's state as verbs show it. Only the connection manager begins a stream: the states before RTS
 // are no more than noted.
 #include "kmod/qp.h"
 
@@ -19,7 +19,7 @@ static enum ib_qp_state state_of(const struct awk_qp *qp)
 	return IB_QPS_ERR;
 }
 
-/* With the lock: to INIT, RTR or RTS. */
+/* Moves the QP to INIT, RTR or RTS. The caller holds the lock. */
 static int modify_forward(struct awk_qp *qp, enum ib_qp_state to)
 {
 	bool idle = qp->core.state == AW_QP_IDLE;
@@ -55,8 +55,8 @@ static int modify_locked(struct awk_qp *qp, enum ib_qp_state to)
 }
 
 /*
- * Of a program's QP rdma_cm names no right when it makes it, and on iWARP nobody names them later: none named
- * leaves the peer those of the regions.
+ * rdma_cm names no right when it makes a program's QP, and on iWARP none is named later: a QP
+ * without named rights leaves the peer those of the regions.
  */
 static void grant(struct awk_qp *qp, int access)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the core calls, under the QP lock: no consumer is called from here, only remembered.
+// The functions that the core calls, under the QP lock. No consumer is called from here: events are
+// only noted.
 #include "kmod/mr.h"
 #include "kmod/qp.h"
 #include "kmod/sqe.h"
@@ -59,7 +60,7 @@ static bool recv_take(void *ctx, struct aw_rwqe *recv)
 	bool limit_due = false;
 	bool taken;
 
-	/* A program may post as fast as it is flushed. */
+	/* A program may post as fast as its receives are flushed. */
 	if (qp->core.flushed && qp->recv_budget == 0)
 		return false;
 	qp->recv_budget -= qp->core.flushed;
@@ -103,7 +104,7 @@ static u8 opcode_of(enum aw_op op)
 		return SIW_OP_INVAL_STAG;
 	case AW_OP_BIND_MW:
 		return SIW_OP_REG_MR;
-	case AW_OP_CMP_SWAP: /* what was malformed */
+	case AW_OP_CMP_SWAP: /* a malformed WR */
 	case AW_OP_FETCH_ADD:
 		return SIW_OP_WRITE;
 	}

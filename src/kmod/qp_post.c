@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Posting: into the ring, and a word to the stream. No lock is taken here but the ring's, since a
-// completion handler may post.
+// Posting: WRs go into the ring, and the stream is kicked. Only the ring's lock is taken here,
+// because a completion handler may post.
 #include "kmod/qp.h"
 #include "kmod/sqe.h"
 
@@ -37,7 +37,7 @@ static int sq_post(struct awk_qp *qp, const struct ib_send_wr *wr, const struct 
 	return err;
 }
 
-/* A program's WRs are in its ring: it calls, without any, when nobody may be at work on them. */
+/* A program's WRs are in its ring: it calls without any when no thread may be at work on them. */
 int awk_qp_post_send(struct ib_qp *base, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
 {
 	struct awk_qp *qp = awk_qp_of(base);

@@ -18,12 +18,14 @@ struct awk_recvs {
 
 int awk_recvs_create(struct awk_recvs *recvs, struct ib_ucontext *uctx, u32 count, u32 sge_max);
 void awk_recvs_destroy(struct awk_recvs *recvs);
-/* 0, or -ENOMEM, -EINVAL and *bad: the kernel's. */
+/* For the kernel's rings. 0, or -ENOMEM, -EINVAL and *bad. */
 int awk_recvs_post(struct awk_recvs *recvs, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad);
-/* The oldest one; false when there is none. Malformed entries have no room for any octet. */
+/*
+ * Takes the oldest receive; false when there is none. Malformed entries have no room for any byte.
+ */
 bool awk_recvs_take(struct awk_recvs *recvs, struct aw_rwqe *recv);
-/* Whether fewer than limit are left; with the lock of the caller's own. */
+/* True when fewer than limit are left. The caller holds the lock. */
 bool awk_recvs_below(struct awk_recvs *recvs, u32 limit);
 
 #endif

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Rings, and their mappings: the memory of a program's ring lives as long as the last who may map it.
+// Rings, and their mappings: the memory of a program's ring lives as long as anything may map it.
 #include "kmod/ring.h"
 
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-/* To libsiw the key SIW_INVAL_UOBJ_KEY says that there is no ring, though it is the offset of a page: all keys are greater. */
+/*
+ * libsiw takes the key SIW_INVAL_UOBJ_KEY for no ring, though it is the offset of a page: all keys
+ * are greater.
+ */
 #define KEY_PAGE_MIN ((SIW_INVAL_UOBJ_KEY >> PAGE_SHIFT) + 1)
 
 struct awk_ring_map {
@@ -41,7 +44,10 @@ int awk_ring_create(struct awk_ring *ring, struct ib_ucontext *uctx, u32 count, 
 	*ring = (struct awk_ring){ .count = count };
 	if (count == 0)
 		return 0;
-	/* A program's rings count as its memory: it makes as many CQs as it likes. It is told of a shortage, and the log is not. */
+	/*
+	 * A program's rings count as its memory: it makes as many CQs as it likes. The program gets
+	 * an error for a shortage, and the log has none.
+	 */
 	ring->mem = __vmalloc(octets,
 			      (uctx ? GFP_KERNEL_ACCOUNT : GFP_KERNEL) | __GFP_ZERO | __GFP_NOWARN);
 	if (!ring->mem)
@@ -65,7 +71,7 @@ void awk_ring_destroy(struct awk_ring *ring)
 	ring->mem = NULL;
 }
 
-/* As remap_vmalloc_range, which takes only memory of vmalloc_user. A mapping has each page for itself. */
+/* As remap_vmalloc_range, which takes only memory of vmalloc_user. The mapping holds each page. */
 static int ring_insert(struct vm_area_struct *vma, const u8 *mem)
 {
 	unsigned long at;

@@ -12,7 +12,7 @@ struct awk_ucontext {
 	struct ib_ucontext base;
 };
 
-/* Whose request it is; NULL: the kernel's. */
+/* The context that the request is of; NULL: the kernel's. */
 static inline struct ib_ucontext *awk_ucontext_of(struct ib_udata *udata)
 {
 	struct awk_ucontext *uctx = rdma_udata_to_drv_context(udata, struct awk_ucontext, base);
@@ -27,13 +27,16 @@ struct awk_ring {
 	struct awk_ring_map *map; /* user: owns mem */
 };
 
-/* uctx NULL: a kernel's ring. tail: octets behind the entries. */
+/* uctx NULL: a kernel's ring. tail: bytes behind the entries. */
 int awk_ring_create(struct awk_ring *ring, struct ib_ucontext *uctx, u32 count, size_t entry,
 		    size_t tail);
-/* Nobody uses the ring here any more. Mappings stay until the program is done with them. */
+/*
+ * Called when nothing here uses the ring any more. Mappings stay until the program is done with
+ * them.
+ */
 void awk_ring_destroy(struct awk_ring *ring);
 
-/* Of struct ib_device_ops. */
+/* The functions of struct ib_device_ops. */
 int awk_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
 void awk_ring_mmap_free(struct rdma_user_mmap_entry *entry);
 

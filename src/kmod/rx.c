@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Receive: an FPDU that lies in one piece of TCP's buffers is placed from there. Of others, and where there are
-// markers, the core wants flat octets that it may write to; they go over a stage. RFC 5044 4.4's CRC is the core's,
-// before it places an octet.
+// Receive: an FPDU that lies in one piece of TCP's buffers is placed from there. For others, and
+// when there are markers, the core needs flat bytes that it may write to; they go through a stage.
+// The core checks RFC 5044 4.4's CRC before it places a byte.
 #include "core/rx.h"
 
 #include "kmod/stream_io.h"
@@ -9,14 +9,14 @@
 
 #include <net/tcp.h>
 
-#define RX_OCTETS (256 * 1024) /* a turn: leave others theirs */
+#define RX_OCTETS (256 * 1024) /* bytes per turn, so that other work has its turn */
 
 static bool rx_waits(const struct aw_qp *core)
 {
 	return core->rx_held > 0 && core->rnr_holds && core->state == AW_QP_RTS;
 }
 
-/* With the lock, as all that follows up to the actor. */
+/* The caller of the functions from here to rx_take, but for stage_resume, holds the lock. */
 static bool rx_may_read(const struct awk_qp *qp)
 {
 	return qp->stream.sock && !qp->core.peer_closed && qp->core.state != AW_QP_ERROR &&
@@ -32,7 +32,7 @@ static void stage_use(struct awk_qp *qp, struct awk_stage *stage)
 	WRITE_ONCE(qp->stream.rx_waits, rx_waits(&qp->core));
 }
 
-/* What is left, unless it waits for a receive, is less than an FPDU. */
+/* The rest, unless it waits for a receive, is less than an FPDU. */
 static size_t stage_room(struct awk_stage *stage)
 {
 	if (stage->at > FPDU_MAX) {
@@ -72,8 +72,8 @@ static void stage_pack(struct awk_stream *s)
 }
 
 /*
- * A stage stays with the stream only while it holds something, and for half an FPDU only so long: RFC 5042 6.4.1, an
- * octet of a peer's is not to cost what a stage does.
+ * A stage stays with the stream only while it holds something, and for half an FPDU only for so
+ * long: by RFC 5042 6.4.1 a byte of a peer's must not cost as much as a stage.
  */
 static void stage_rest(struct awk_qp *qp)
 {
@@ -109,7 +109,7 @@ static size_t stage_octets(const struct awk_stream *s)
 	return s->stage ? s->stage->len : 0;
 }
 
-/* Octets that the stage takes now: of an FPDU of which the rest is elsewhere, no more than that. */
+/* Bytes that the stage takes now: of an FPDU whose rest is elsewhere, no more than that rest. */
 static size_t stage_takes(const struct aw_qp *core, struct awk_stage *stage)
 {
 	size_t room = stage_room(stage);
@@ -119,7 +119,7 @@ static size_t stage_takes(const struct aw_qp *core, struct awk_stage *stage)
 	return min(room, aw_rx_wanted(core, stage->buf + stage->at, stage->len) - stage->len);
 }
 
-/* Octets of the skb used; 0 when none can be now. */
+/* The number of bytes of the skb that were used; 0 when none can be now. */
 static size_t rx_copy(struct awk_qp *qp, struct sk_buff *skb, unsigned int offset, size_t len)
 {
 	struct awk_stage *stage = stage_of(&qp->stream);
@@ -136,7 +136,10 @@ static size_t rx_copy(struct awk_qp *qp, struct sk_buff *skb, unsigned int offse
 	return n;
 }
 
-/* What lies in one piece from there on, *len octets; NULL where it is not in the skb's own pieces. */
+/*
+ * The bytes that lie in one piece from offset on, *len of them; NULL when they are not in the skb's
+ * own pieces.
+ */
 static const u8 *skb_piece(const struct sk_buff *skb, unsigned int offset, size_t *len)
 {
 	unsigned int start = skb_headlen(skb), i;
@@ -159,7 +162,7 @@ static const u8 *skb_piece(const struct sk_buff *skb, unsigned int offset, size_
 	return NULL;
 }
 
-/* Likewise, of whole FPDUs where they lie. */
+/* As rx_copy, for whole FPDUs where they lie. */
 static size_t rx_lent(struct awk_qp *qp, const struct sk_buff *skb, unsigned int offset, size_t len)
 {
 	const struct awk_stage *stage = qp->stream.stage;
@@ -182,7 +185,10 @@ static size_t rx_take(struct awk_qp *qp, struct sk_buff *skb, unsigned int offse
 	return n > 0 ? n : rx_copy(qp, skb, offset, len);
 }
 
-/* tcp_read_sock's: octets taken of this skb. The lock is given back for each, so that posters get their turn. */
+/*
+ * Called by tcp_read_sock: returns the bytes taken of this skb. The lock is released after each
+ * skb, so that posters get their turn.
+ */
 static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
 {
 	struct awk_qp *qp = desc->arg.data;
@@ -206,8 +212,8 @@ static int drop_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int
 }
 
 /*
- * MPA has no use for the octet that TCP calls urgent: it is no part of the stream. tcp_read_sock stops in front of
- * it. True when it was there, and is gone.
+ * MPA has no use for the byte that TCP calls urgent: it is no part of the stream. tcp_read_sock
+ * stops before it. True when it was there, and is gone.
  */
 static bool drop_urgent(struct sock *sk)
 {
@@ -221,7 +227,7 @@ static bool drop_urgent(struct sock *sk)
 	return tcp_read_sock(sk, &desc, drop_actor) == 1;
 }
 
-/* With the socket's lock. */
+/* The caller holds the socket's lock. */
 static void rx_pass(struct awk_qp *qp, struct sock *sk)
 {
 	read_descriptor_t desc = { .arg.data = qp, .count = RX_OCTETS };
@@ -243,8 +249,8 @@ void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 	stage_rest(qp);
 	due = !skb_queue_empty(&sk->sk_receive_queue) || awk_sock_is_over(sk) || s->starved ||
 	      awk_stream_ends(qp) || awk_tx_is_due(qp);
-	awk_stream_arm(
-		qp); /* what waits for a receive is tried again, though nothing more arrives */
+	/* A message that waits for a receive is tried again, though nothing more arrives. */
+	awk_stream_arm(qp);
 	awk_qp_unlock(qp);
 	if (due)
 		awk_stream_wake(s);
@@ -263,7 +269,7 @@ static void rnr_try(struct awk_qp *qp)
 	}
 }
 
-/* What waits for a receive, once more. */
+/* Tries once more a message that waits for a receive. */
 static void rx_retry(struct awk_qp *qp)
 {
 	awk_qp_lock(qp);
@@ -276,8 +282,8 @@ static void rx_retry(struct awk_qp *qp)
 }
 
 /*
- * What the socket says of the connection. What it has received is read first, but behind a message that waits
- * for a receive nothing is.
+ * Applies the socket's state to the stream. Bytes that the socket has received are read first, but
+ * none are read behind a message that waits for a receive.
  */
 static void rx_follow(struct awk_qp *qp, struct sock *sk)
 {
@@ -293,7 +299,10 @@ static void rx_follow(struct awk_qp *qp, struct sock *sk)
 		aw_qp_peer_closed(&qp->core, stage_octets(s));
 }
 
-/* Whether the worker may have something to receive, or to follow. Without a lock: what comes later, wakes it again. */
+/*
+ * True when the worker may have something to receive, or to follow. Called without a lock: an event
+ * that comes later wakes the worker again.
+ */
 static bool rx_is_due(const struct awk_qp *qp, struct sock *sk)
 {
 	const struct awk_stream *s = &qp->stream;

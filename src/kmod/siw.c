@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// siw has the same driver_id: at its exit it unregisters every device that has, and to its netdev
-// notifier each of them is one of its own. So the two are never loaded together.
+// siw has the same driver_id: at its exit it unregisters every device of that id, and its netdev
+// notifier takes each of them for one of its own. So the two are never loaded together.
 #include "kmod/device.h"
 
 #include <linux/kobject.h>
@@ -27,8 +27,8 @@ static int on_module(struct notifier_block *nb, unsigned long state, void *data)
 static struct notifier_block module_nb = { .notifier_call = on_module };
 
 /*
- * The notifier comes first. A siw that is being loaded is told to notifiers before it can be found: one that began to
- * load just before this is refused its company as links are added, when it can be.
+ * The notifier comes first. Notifiers are called for a siw that is being loaded before it can be
+ * found: one that began to load just before this is found when links are added, which then fails.
  */
 int awk_siw_refuse(void)
 {

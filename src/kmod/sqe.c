@@ -29,7 +29,7 @@ static bool is_local(const struct aw_swqe *wqe)
 	return wqe->op == AW_OP_LOCAL_INV || wqe->op == AW_OP_BIND_MW;
 }
 
-/* The octets lie where the second SGE would. */
+/* The bytes lie where the second SGE would. */
 static bool take_inline(const struct siw_sqe *sqe, struct aw_swqe *wqe)
 {
 	u8 *data = (u8 *)wqe + offsetof(struct aw_swqe, data); /* a slot has room for it */
@@ -64,7 +64,7 @@ static bool take_sges(const struct siw_sqe *sqe, u32 sge_max, struct aw_swqe *wq
 	return len <= AW_MSG_MAX;
 }
 
-/* The core has no extension here, so that it fails an atomic, and one of no octets in any case. */
+/* The core fails an atomic without the extensions, and one of no bytes in any case. */
 static void make_malformed(struct aw_swqe *wqe)
 {
 	wqe->op = AW_OP_CMP_SWAP;

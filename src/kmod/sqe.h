@@ -15,16 +15,20 @@ enum awk_mark {
 	AWK_MARK_INV_HALF,
 };
 
-/* An ib_send_wr of the kernel's as an entry, but for its flags: they are returned, without VALID. Or -EINVAL. */
+/*
+ * Writes an ib_send_wr of the kernel as an entry, but for its flags: they are returned, without
+ * VALID. Or -EINVAL.
+ */
 int awk_sqe_from_wr(struct siw_sqe *sqe, const struct ib_send_wr *wr, u32 sge_max) AW_MUST_USE;
 
 /*
- * An entry, of which sqe is our copy, as a WR of the core's. Nothing in it is trusted: what is malformed becomes a WR that
- * the core fails with LOC_QP_OP_ERR. user: operations that only the kernel has are malformed.
+ * Writes an entry, of which sqe is our copy, as a WR of the core. Nothing in it is trusted: a
+ * malformed entry becomes a WR that the core fails with LOC_QP_OP_ERR. user: operations that only
+ * the kernel has are malformed.
  */
 void awk_sqe_to_wqe(const struct siw_sqe *sqe, bool user, u32 sge_max, struct aw_swqe *wqe);
 
-/* Of a Read with invalidate: its second WR. */
+/* Writes the second WR of a Read with invalidate. */
 void awk_sqe_to_inv(const struct siw_sqe *sqe, struct aw_swqe *wqe);
 
 #endif

@@ -67,7 +67,10 @@ static int put_sges(struct siw_sqe *sqe, const struct ib_send_wr *wr, u32 sge_ma
 	return 0;
 }
 
-/* rdma_rw renews the key behind invalidate_rkey's back: what a Read invalidates is the region of its one SGE. */
+/*
+ * rdma_rw renews the key without changing invalidate_rkey: a Read invalidates the region of its one
+ * SGE.
+ */
 static int put_remote(struct siw_sqe *sqe, const struct ib_send_wr *wr)
 {
 	if (sqe->opcode == SIW_OP_READ_LOCAL_INV && wr->num_sge != 1)
@@ -87,7 +90,7 @@ static int put_registration(struct siw_sqe *sqe, const struct ib_reg_wr *wr)
 	return 0;
 }
 
-/* What the operation has besides its payload. */
+/* Writes the fields that the operation has besides its payload. */
 static int put_operation(struct siw_sqe *sqe, const struct ib_send_wr *wr)
 {
 	switch (sqe->opcode) {

@@ -93,7 +93,7 @@ bool awk_srq_take(struct awk_srq *srq, struct aw_rwqe *recv, bool *limit_due)
 	spin_lock_irqsave(&srq->recvs.lock, flags);
 	*limit_due = awk_recvs_below(&srq->recvs, srq->limit);
 	if (*limit_due)
-		srq->limit = 0; /* it is told once, until it is asked for again */
+		srq->limit = 0; /* raised once, until it is set again */
 	spin_unlock_irqrestore(&srq->recvs.lock, flags);
 	return taken;
 }

@@ -17,10 +17,10 @@ static inline struct awk_srq *awk_srq_of(struct ib_srq *base)
 	return container_of(base, struct awk_srq, base);
 }
 
-/* Takes a receive. *limit_due: fewer are left than the program asked to hear of. */
+/* Takes a receive. *limit_due: fewer are left than the program's limit. */
 bool awk_srq_take(struct awk_srq *srq, struct aw_rwqe *recv, bool *limit_due);
 
-/* Of struct ib_device_ops. */
+/* The functions of struct ib_device_ops. */
 int awk_srq_create(struct ib_srq *base, struct ib_srq_init_attr *attr, struct ib_udata *udata);
 int awk_srq_modify(struct ib_srq *base, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
 		   struct ib_udata *udata);

@@ -8,8 +8,8 @@
 
 #include <linux/random.h>
 
-#define BATCHES_OF_DOORBELL 16 /* before the worker goes on: the poster has other things to do */
-#define BATCHES_OF_WORKER 64 /* a turn: leave others theirs */
+#define BATCHES_OF_DOORBELL 16 /* then the worker goes on: the poster has other things to do */
+#define BATCHES_OF_WORKER 64 /* per turn, so that other work has its turn */
 
 struct workqueue_struct *awk_wq;
 
@@ -35,7 +35,7 @@ static void on_state(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* TCP asks for it only after it took less than it was given; and tells again until the bit is cleared. */
+/* TCP calls this only after it took less than it was given; and again until the bit is cleared. */
 static void on_space(struct sock *sk)
 {
 	struct awk_stream *s;
@@ -56,7 +56,7 @@ static const struct awk_sock_ops stream_ops = {
 	.write_space = on_space,
 };
 
-/* The socket goes by the worker alone, so that it may use it without the lock. */
+/* Only the worker gives the socket up, so it may use the socket without the lock. */
 static void stream_work(struct work_struct *work)
 {
 	struct awk_stream *s = container_of(work, struct awk_stream, work);
@@ -136,7 +136,7 @@ void awk_stream_unclaim(struct awk_qp *qp)
 	awk_conn_put(conn);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void stream_begin(struct awk_qp *qp, struct socket *sock, struct aw_stream *stream)
 {
 	struct awk_stream *s = &qp->stream;
@@ -150,7 +150,7 @@ static void stream_begin(struct awk_qp *qp, struct socket *sock, struct aw_strea
 	qp->core.copies = true; /* pages have no address that TCP could read from */
 	qp->core.rnr_holds = true;
 	aw_qp_start(&qp->core, stream);
-	/* The worker looks without the lock, and finds the socket as it was made. */
+	/* The worker reads sock without the lock, and finds the socket whole. */
 	smp_store_release(&s->sock, sock);
 }
 
@@ -159,7 +159,10 @@ int awk_stream_attach(struct awk_qp *qp, struct socket *sock, struct aw_stream *
 	int err;
 
 	awk_pool_warm();
-	/* Callbacks take the QP's lock, so not under it. Until the stream begins they read nothing. */
+	/*
+	 * Callbacks take the QP's lock, so they are set without it. Until the stream begins they
+	 * read nothing.
+	 */
 	awk_sock_take(sock->sk, &qp->stream, &stream_ops, &qp->stream.saved);
 	awk_qp_lock(qp);
 	err = qp->core.state != AW_QP_IDLE || qp->core.local_closed ? -EINVAL : 0;
@@ -192,7 +195,7 @@ void awk_stream_end_wait(struct awk_qp *qp)
 	wait_event(qp->stream.over, stream_is_over(qp));
 }
 
-/* The timer queues the work, and the work the timer only with a socket. */
+/* The timer queues the work, and the work starts the timer only while there is a socket. */
 void awk_stream_destroy(struct awk_qp *qp)
 {
 	cancel_work_sync(&qp->stream.work);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The stream under a QP: its TCP socket, what waits to be sent, what was half received.
+// The stream under a QP: its TCP socket, the bytes that wait to be sent, the bytes of half an FPDU.
 //
-// Callbacks of the socket receive, in softirq or in whatever thread releases the socket's lock. Doorbells
-// transmit, and one worker does both where they cannot; the worker alone ends the stream.
+// Callbacks of the socket receive, in softirq or in the thread that releases the socket's lock.
+// Doorbells transmit, and one worker does both when they cannot; only the worker ends the stream.
 #ifndef KMOD_STREAM_H
 #define KMOD_STREAM_H
 
@@ -29,84 +29,94 @@ struct awk_stream {
 	unsigned long flags; /* AWK_STREAM_ROOM and the like, by set_bit */
 
 	/* guarded by the QP's lock */
-	struct socket *
-		sock; /* NULL: none. Whoever set tx_busy, and the worker, may use it without the lock */
-	struct awk_conn *conn; /* from its claim until iw_cm heard of the end; a reference */
+	/* NULL: none. The thread that set tx_busy, and the worker, may use it without the lock */
+	struct socket *sock;
+	struct awk_conn *conn; /* from its claim until iw_cm's last event; a reference */
 	bool rx_waits; /* a message waits for a receive; also read without the lock */
-	struct awk_stage *stage; /* octets of a half-received FPDU, or NULL */
-	struct awk_packed *packed; /* or in this, when it comes slowly */
-	u64 stage_pos; /* of the stream, where the FPDU in the stage begins */
-	unsigned long stage_since; /* jiffies: and since when it is there */
-	struct awk_batch *
-		batch; /* octets on their way to the socket; while tx_busy that thread's, or NULL */
+	struct awk_stage *stage; /* bytes of a half-received FPDU, or NULL */
+	struct awk_packed *packed; /* the same bytes, when the rest comes slowly */
+	u64 stage_pos; /* position in the stream where the FPDU in the stage begins */
+	unsigned long stage_since; /* jiffies: since when it is there */
+	/* bytes on their way to the socket, or NULL; while tx_busy only for that thread */
+	struct awk_batch *batch;
 	bool tx_busy; /* a thread transmits */
-	bool tx_again; /* what became due meanwhile is its to see */
+	bool tx_again; /* more has become due meanwhile, which that thread sees to */
 	bool tx_blocked; /* the socket took less than it was given */
-	bool starved; /* no memory for a buffer; the timer says when to try again */
-	bool broken; /* the socket failed in transmission: what it received is read, then it is the end */
+	bool starved; /* memory for a buffer was out; the timer brings the next try */
+	/* a send failed: the stream ends once the bytes that the socket received are read */
+	bool broken;
 	bool ending; /* a close or a Terminate has begun; deadline holds */
 	bool fin_sent;
-	bool lost; /* reset: there is no one to linger for */
+	bool lost; /* reset: the socket does not linger */
 	unsigned long deadline; /* jiffies */
-	u64 rnr_pos; /* of the stream, where a message found no receive */
-	unsigned long rnr_since; /* jiffies: and since when it waits for one */
-	u64 emss_pos; /* of the stream, where TCP's segment size was asked last */
-	bool looking; /* stream_lost.c: octets may be under way, and look_at holds */
+	u64 rnr_pos; /* position in the stream of a message that found no receive */
+	unsigned long rnr_since; /* jiffies: since when it waits for one */
+	u64 emss_pos; /* position in the stream at which TCP's segment size was last read */
+	bool looking; /* stream_lost.c: bytes may be under way, and look_at holds */
 	unsigned long look_at; /* jiffies */
 	unsigned long
-		unanswered; /* jiffies: since when the peer's TCP owes an answer; 0: not at all */
+		unanswered; /* jiffies: since when the peer's TCP owes an answer; 0: it owes none */
 
-	struct awk_sock_saved saved; /* the worker's, and of attach before it */
+	struct awk_sock_saved saved; /* only for attach, and then for the worker */
 };
 
 enum awk_stream_flag {
 	AWK_STREAM_ROOM, /* the socket has had room since the last send began */
 };
 
-/* At create_qp, before anybody can find the QP. */
+/* Called at create_qp, before any look-up can find the QP. */
 void awk_stream_init(struct awk_qp *qp);
 
 /*
- * Something may be due: drain the rings, transmit, and look at what state the core came to (CLOSING: FIN
- * when all is out; TERMINATE: likewise, then the end; ERROR: the socket is given up, and iw_cm hears of
- * it). Works without a socket too: the rings are drained, so that posts flush in ERROR.
- * kick: any context, any lock: never sleeps, leaves it to a worker. push: process context without locks:
- * does it at once as far as nobody else is at it.
+ * Called when something may be due: drains the rings, transmits, and acts on the core's state
+ * (CLOSING: FIN when all is out; TERMINATE: likewise, then the end; ERROR: the socket is given up,
+ * and iw_cm is notified). Works without a socket too: the rings are drained, so that posts are
+ * flushed in ERROR. kick: any context, any lock: never sleeps, leaves the work to a worker. push:
+ * process context without locks: does the work at once, as far as no other thread does.
  */
 void awk_stream_kick(struct awk_qp *qp);
 void awk_stream_push(struct awk_qp *qp);
 
-/* Receives were posted: any context, any lock. A kick where one is waited for, or the QP flushes them. */
+/*
+ * Called when receives were posted: any context, any lock. Kicks when one is waited for, or the QP
+ * flushes them.
+ */
 void awk_stream_recv_posted(struct awk_qp *qp);
 
 /*
- * At destroy_qp and modify to RESET, process context: ends the stream at once (what TCP holds still goes out).
- * When this returns, the core is in ERROR, there is neither socket nor connection any more, and iw_cm has had its
- * CLOSE. What iw_cm itself holds are references of the QP, with which it may still modify the QP.
+ * At destroy_qp and modify to RESET, process context: ends the stream at once (bytes that TCP holds
+ * are still sent). When this returns, the core is in ERROR, there is neither socket nor connection
+ * any more, and iw_cm has had its CLOSE. iw_cm itself may hold references of the QP, with which it
+ * may still modify the QP.
  */
 void awk_stream_end_wait(struct awk_qp *qp);
 
-/* At destroy_qp, behind that and when nobody has a reference: the worker will not touch the QP again. */
+/*
+ * At destroy_qp, after awk_stream_end_wait and when there is no reference: the worker will not
+ * touch the QP again.
+ */
 void awk_stream_destroy(struct awk_qp *qp);
 
 /*
- * For cm: a connection's start-up is under way for this QP, which has no other and is IDLE. 0 or -EINVAL.
- * The claim holds a reference of conn until it is given back, behind iw_cm's last event.
+ * For cm: claims the QP, which is IDLE and has no other connection, for a connection whose start-up
+ * is under way. 0 or -EINVAL. The claim holds a reference of conn until unclaim, after iw_cm's last
+ * event.
  */
 int awk_stream_claim(struct awk_qp *qp, struct awk_conn *conn);
 void awk_stream_unclaim(struct awk_qp *qp);
 
 /*
- * For cm: the stream begins on a connected socket that has no callbacks; on 0 it is the stream's. conn
- * hears of its end by awk_conn_stream_ended. Fills in stream's emss and stag_seed. 0 or -EINVAL.
+ * For cm: begins the stream on a connected socket that has no callbacks; the stream owns it on 0.
+ * awk_conn_stream_ended notifies conn of its end. Fills in stream's emss and stag_seed. 0 or
+ * -EINVAL.
  */
 int awk_stream_attach(struct awk_qp *qp, struct socket *sock, struct aw_stream *stream);
 
-/* The module's: workqueues. */
+/* Called as the module begins and ends: the workqueue and the pools. */
 int awk_stream_init_module(void);
 void awk_stream_exit_module(void);
 
-/* Of streams, connections and sockets that linger. */
+/* The workqueue of streams, connections and sockets that linger. */
 extern struct workqueue_struct *awk_wq;
 
 #endif

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How a stream ends: the core's state decides, the worker follows with the socket and with iw_cm.
-// RFC 5040 6.2.1: a Terminate is the last message; RFC 5044 7.2: FIN behind the last FPDU.
+// The end of a stream: the core's state decides, the worker follows with the socket and with
+// iw_cm's events. RFC 5040 6.2.1: a Terminate is the last message; RFC 5044 7.2: FIN behind the
+// last FPDU.
 #include "kmod/cm_conn.h"
 #include "kmod/stream_io.h"
 #include "kmod/stream_pool.h"
 
 #include <linux/slab.h>
 
-/* What the worker is to do once it has given the lock back. */
+/* The steps that the worker takes once it has released the lock. */
 struct steps {
-	struct socket *sock; /* to shut down, to give up, or NULL */
+	struct socket *sock; /* to shut down or to give up; or NULL */
 	bool fin;
 	bool drop;
-	bool reset; /* drop: nobody is there to linger for */
-	struct awk_conn *conn; /* that hears of what follows; a reference, or NULL */
-	bool leaves; /* the stream is ending, there or here */
+	bool reset; /* drop: the socket does not linger */
+	struct awk_conn *conn; /* is notified of what follows; a reference, or NULL */
+	bool leaves; /* either end is ending the stream */
 	bool refused; /* the QP ended before its connection began */
 };
 
@@ -56,7 +57,10 @@ static void end_in_time(struct awk_qp *qp)
 		aw_qp_abort(&qp->core, qp->core.error);
 }
 
-/* Once all is said: FIN. Behind a Terminate nothing of the peer's matters, so that is the end. */
+/*
+ * Sends the FIN once all is sent. After a Terminate nothing that the peer sends matters, so the
+ * stream ends there.
+ */
 static void finish_ending(struct awk_qp *qp, struct steps *steps)
 {
 	struct awk_stream *s = &qp->stream;
@@ -64,7 +68,7 @@ static void finish_ending(struct awk_qp *qp, struct steps *steps)
 	if (!s->ending || s->tx_busy || s->batch || !aw_qp_tx_finished(&qp->core))
 		return;
 	if (!s->fin_sent) {
-		aw_qp_close(&qp->core); /* what is posted from now on flushes */
+		aw_qp_close(&qp->core); /* posts from now on are flushed */
 		steps->sock = s->sock;
 		steps->fin = true;
 	}
@@ -73,7 +77,10 @@ static void finish_ending(struct awk_qp *qp, struct steps *steps)
 		aw_qp_abort(&qp->core, qp->core.error);
 }
 
-/* In ERROR. A thread that transmits meanwhile finds the state, and wakes the worker again. */
+/*
+ * In ERROR: takes the socket from the stream. A thread that transmits meanwhile finds the state,
+ * and wakes the worker again.
+ */
 static void drop_socket(struct awk_qp *qp, struct steps *steps)
 {
 	struct awk_stream *s = &qp->stream;
@@ -150,7 +157,7 @@ void awk_stream_settle(struct awk_qp *qp)
 	carry_out(qp, &steps);
 }
 
-/* The next time at which the worker has something to look at without being told. */
+/* Sets the timer to the next time at which the worker has something to look at by itself. */
 void awk_stream_arm(struct awk_qp *qp)
 {
 	struct awk_stream *s = &qp->stream;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Closing a socket so that octets TCP already holds reach the peer: FIN, then read and drop what still
-// comes until the peer's FIN or a deadline. Closing with unread input would reset instead.
+// Closes a socket so that bytes that TCP already holds reach the peer: FIN, then read and drop what
+// still comes until the peer's FIN or a deadline. Closing with unread input would reset the
+// connection instead.
 #include "kmod/stream_io.h"
 
 #include <linux/list.h>
@@ -9,7 +10,7 @@
 
 #define LINGER_MS 2000
 #define STRANGERS_MAX 256
-#define DROP_OCTETS (1 << 20) /* a turn: leave others theirs */
+#define DROP_OCTETS (1 << 20) /* bytes per turn, so that other work has its turn */
 
 struct lingerer {
 	struct socket *sock;
@@ -31,7 +32,7 @@ static int drop_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int
 	return len;
 }
 
-/* With the socket's lock. */
+/* The caller holds the socket's lock. */
 static void drop_input(struct sock *sk)
 {
 	read_descriptor_t desc = { .count = DROP_OCTETS };
@@ -74,7 +75,7 @@ static const struct awk_sock_ops linger_ops = {
 	.write_space = on_space,
 };
 
-/* Unread input would make a reset of it. */
+/* Drops the input first, because closing with unread input would reset the connection. */
 static void drop_and_close(struct socket *sock)
 {
 	lock_sock(sock->sk);
@@ -83,7 +84,10 @@ static void drop_and_close(struct socket *sock)
 	sock_release(sock);
 }
 
-/* The work, at the deadline or before: it alone ends a lingerer. The list is what a flush queues it by. */
+/*
+ * The work, at the deadline or before: only it ends a lingerer. A flush queues the works by the
+ * list.
+ */
 static void linger_end(struct work_struct *work)
 {
 	struct lingerer *l = container_of(to_delayed_work(work), struct lingerer, work);
@@ -95,14 +99,15 @@ static void linger_end(struct work_struct *work)
 		wake_up(&empty);
 	spin_unlock_bh(&lock);
 	awk_sock_release(l->sock->sk, &l->saved);
-	cancel_delayed_work(&l->work); /* what a callback queued meanwhile */
+	cancel_delayed_work(&l->work); /* a callback may have queued it meanwhile */
 	drop_and_close(l->sock);
 	kfree(l);
 }
 
 /*
- * False: there are too many of that kind. A callback queues the work as soon as there is one, and a flush as soon as it is
- * listed: the lock keeps linger_end from all of it until the last use here.
+ * False: there are too many of that kind. A callback queues the work as soon as it is set, and a
+ * flush as soon as the lingerer is listed: the lock keeps linger_end from all of it until the last
+ * use here.
  */
 static bool linger_enlist(struct lingerer *l)
 {
@@ -160,7 +165,7 @@ static bool linger_is_empty(void)
 	return is_empty;
 }
 
-/* None is added any more. */
+/* Called when no lingerer is added any more. */
 void awk_linger_flush(void)
 {
 	struct lingerer *l;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Peers that are gone without a word. TCP keep-alive finds those that owe nothing; this, those that
-// acknowledge nothing of what is under way. A peer whose TCP answers lives, though its program takes no octet:
-// so TCP_USER_TIMEOUT, which ends a window that stays closed, will not do. A stream that has nothing under way
-// has no look.
+// Finds peers that vanished without a FIN or reset. TCP keep-alive finds those that owe nothing;
+// this code finds those that acknowledge nothing of what is under way. A peer whose TCP answers is
+// alive, though its program takes no byte: so TCP_USER_TIMEOUT, which ends a connection whose
+// window stays closed, would be wrong. A stream that has nothing under way has no look.
 #include "kmod/stream_io.h"
 
 #include <net/tcp.h>
 
 /*
- * RFC 9293 3.8.3 wants at least 100 seconds. A look's time more than two minutes: TCP's longest pause between
- * two probes is two minutes as well (TCP_RTO_MAX), and the one behind a lost one and its answer have that time.
+ * RFC 9293 3.8.3 wants at least 100 seconds. A look's interval longer than two minutes: TCP's
+ * longest pause between two probes is two minutes as well (TCP_RTO_MAX), and the probe after a lost
+ * one, and its answer, have that interval.
  */
 #define LOOK_S 8
 #define LOST_S (120 + LOOK_S)
@@ -25,7 +26,7 @@ void awk_lost_sent(struct awk_qp *qp)
 	s->unanswered = 0;
 }
 
-/* In ticks of tcp_jiffies32: since when TCP has heard nothing of the peer. */
+/* The time for which TCP has heard nothing from the peer, in ticks of tcp_jiffies32. */
 static u32 silent_for(const struct sock *sk)
 {
 	u32 ack = tcp_jiffies32 - READ_ONCE(tcp_sk(sk)->rcv_tstamp);
@@ -34,7 +35,10 @@ static u32 silent_for(const struct sock *sk)
 	return min(ack, data);
 }
 
-/* Whether TCP has asked and had no answer: by a probe of the closed window, or by octets after what it heard last. */
+/*
+ * True when TCP has asked and had no answer: it has probed a closed window, or has sent bytes after
+ * it last heard from the peer.
+ */
 static bool is_unanswered(const struct sock *sk)
 {
 	u32 sent = tcp_jiffies32 - READ_ONCE(tcp_sk(sk)->lsndtime);
@@ -49,7 +53,10 @@ static bool has_under_way(const struct awk_stream *s, const struct sock *sk)
 	       READ_ONCE(tcp_sk(sk)->write_seq) != READ_ONCE(tcp_sk(sk)->snd_nxt);
 }
 
-/* From the first look on at which the peer owed an answer, and as long as none has come. 0 stands for never. */
+/*
+ * The time runs from the first look at which the peer owed an answer, for as long as none has come.
+ * 0 stands for never.
+ */
 static bool is_lost(struct awk_stream *s, const struct sock *sk)
 {
 	unsigned long now = jiffies | 1;

@@ -40,7 +40,7 @@ static struct list_head *pool_try(struct pool *pool)
 	return spare;
 }
 
-/* False where the pool is full: it is the caller's to free. */
+/* False when the pool is full: then the caller frees it. */
 static bool pool_put(struct pool *pool, struct list_head *spare, bool first)
 {
 	bool kept;
@@ -96,7 +96,7 @@ void awk_stage_put(struct awk_stage *stage)
 		kvfree(stage);
 }
 
-/* Where memory is in pieces an arena is, too; it is not TCP's to keep then. */
+/* When memory is in pieces the arena is, too, and TCP must not keep it. */
 static void arena_get(struct awk_batch *batch)
 {
 	unsigned int flags = memalloc_noio_save();
@@ -116,7 +116,10 @@ static void arena_put(struct awk_batch *batch)
 		kvfree(batch->arena);
 }
 
-/* Whoever else has the pages takes no more of them: the only one left is we. */
+/*
+ * True when only the batch holds the pages. A holder of them takes no further reference, so that
+ * stays true.
+ */
 static bool arena_is_free(const struct awk_batch *batch)
 {
 	return !batch->pages || page_ref_count(batch->pages) == 1;
@@ -141,7 +144,7 @@ static struct awk_batch *batch_create(void)
 	return NULL;
 }
 
-/* The first one is free, or the one that TCP has had for the longest time. */
+/* The first batch of the pool is free, or is the one that TCP has had for the longest time. */
 struct awk_batch *awk_batch_get(void)
 {
 	struct awk_batch *batch = batch_of(pool_try(&batches));

@@ -6,8 +6,8 @@
 #include <net/tcp.h>
 
 /*
- * A peer that answers none of TCP's questions is lost after two minutes, as in user space: the first is
- * asked after one, and four more at this distance.
+ * A peer that answers none of TCP's probes is lost after two minutes, as in user space: the first
+ * probe is sent after one minute, and four more at this interval.
  */
 #define KEEP_IDLE_S 60
 #define KEEP_BETWEEN_S 15
@@ -43,7 +43,9 @@ void awk_sock_release(struct sock *sk, const struct awk_sock_saved *saved)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* Not a kernel's socket, which its namespace would not wait for: TCP's timers outlive those that close it. */
+/*
+ * Not a kernel's socket: its namespace would not wait for it, and TCP's timers outlive the close.
+ */
 int awk_sock_create(struct net *net, int family, struct socket **sock)
 {
 	return __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, sock, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Transmit: the core's FPDUs in batches, one call of TCP's each, without any lock held. One thread at a time
-// sends for a QP. A batch stays with the stream only while the socket has not taken all of it. TCP copies what is short,
+// Transmit: the core's FPDUs in batches, one call of TCP each, without any lock held. One thread at
+// a time sends for a QP. A batch stays with the stream only while the socket has not taken all of
+// it. TCP copies a short batch, and keeps the pages of a long one.
 // and keeps the pages of what is long.
 #include "core/tx.h"
 
@@ -8,11 +9,14 @@
 #include "kmod/stream_io.h"
 #include "kmod/stream_pool.h"
 
-#define EMSS_OCTETS (1u << 20) /* how often TCP is asked for its segment size */
+#define EMSS_OCTETS (1u << 20) /* bytes sent between two looks at TCP's segment size */
 #define SPLICE_OCTETS_MIN \
 	(32u << 10) /* a quarter of the arena, which TCP keeps as a whole until then */
 
-/* With the lock, as all that follows up to batch_send: the socket is full, and has not said otherwise since. */
+/*
+ * The caller of the functions from here to batch_fill holds the lock. True while the socket is
+ * full, and has not reported room since.
+ */
 static bool tx_is_blocked(const struct awk_stream *s)
 {
 	return s->broken || (s->tx_blocked && !test_bit(AWK_STREAM_ROOM, &s->flags));
@@ -20,7 +24,7 @@ static bool tx_is_blocked(const struct awk_stream *s)
 
 static bool tx_has_socket(const struct awk_qp *qp)
 {
-	/* What waits in a batch was flushed with its WR, where the state is ERROR. */
+	/* In ERROR a waiting batch was flushed with its WRs. */
 	return qp->stream.sock && qp->core.state != AW_QP_ERROR;
 }
 
@@ -35,7 +39,7 @@ bool awk_tx_is_due(struct awk_qp *qp)
 	       core->term_due;
 }
 
-/* RFC 5044 3: a change of the path is followed, though not at each FPDU's cost. */
+/* RFC 5044 3: a change of the path is followed, but not at the cost of a look for each FPDU. */
 static void follow_path(struct awk_qp *qp)
 {
 	struct awk_stream *s = &qp->stream;
@@ -46,7 +50,7 @@ static void follow_path(struct awk_qp *qp)
 	aw_qp_set_emss(&qp->core, awk_sock_segment_size(s->sock->sk));
 }
 
-/* Puts what is due now into the batch. False when nothing is. */
+/* Puts the FPDUs that are due now into the batch. False when there are none. */
 static bool batch_fill(struct awk_qp *qp, struct awk_batch *batch)
 {
 	struct aw_iov iov[AW_TX_IOV_MIN];
@@ -80,7 +84,7 @@ static int batch_copy(struct socket *sock, const struct awk_batch *batch)
 	return kernel_sendmsg(sock, &msg, &iov, 1, iov.iov_len);
 }
 
-/* Without a lock. Octets that the socket took, or its error. */
+/* Called without a lock. Returns the bytes that the socket took, or its error. */
 static int batch_send(struct awk_stream *s, struct socket *sock, struct awk_batch *batch)
 {
 	clear_bit(AWK_STREAM_ROOM, &s->flags);
@@ -90,13 +94,13 @@ static int batch_send(struct awk_stream *s, struct socket *sock, struct awk_batc
 	return awk_sock_splice(sock, batch->pages, batch->sent, batch->len - batch->sent);
 }
 
-/* Whether no acknowledgement will tell of room: it is memory that the socket is short of. */
+/* True when no acknowledgement will bring room, because the socket is short of memory. */
 static bool is_shortage(const struct sock *sk, int n)
 {
 	return n == -ENOMEM || n == -ENOBUFS || (n == -EAGAIN && !READ_ONCE(sk->sk_wmem_queued));
 }
 
-/* With the lock: what came of a send. True when all of the batch is sent. */
+/* Accounts for a send. True when all of the batch is sent. The caller holds the lock. */
 static bool tx_account(struct awk_qp *qp, int n)
 {
 	struct awk_stream *s = &qp->stream;
@@ -116,7 +120,7 @@ static bool tx_account(struct awk_qp *qp, int n)
 	return !s->tx_blocked;
 }
 
-/* With the lock: whether the caller is the one to send, from here to tx_end. */
+/* True when the caller is the one to send, from here to tx_end. The caller holds the lock. */
 static bool tx_begin(struct awk_qp *qp)
 {
 	struct awk_stream *s = &qp->stream;
@@ -130,7 +134,7 @@ static bool tx_begin(struct awk_qp *qp)
 	return true;
 }
 
-/* With the lock: there is a batch with something to send. */
+/* True when there is a batch with something to send. The caller holds the lock. */
 static bool tx_next_batch(struct awk_qp *qp)
 {
 	struct awk_stream *s = &qp->stream;
@@ -141,7 +145,10 @@ static bool tx_next_batch(struct awk_qp *qp)
 	return !batch_is_sent(s->batch) || batch_fill(qp, s->batch);
 }
 
-/* With the lock. Returns the batch if it is empty, or its memory is not ours to send any more. */
+/*
+ * Returns the batch if it is empty, or its memory is not ours to send any more. The caller holds
+ * the lock.
+ */
 static struct awk_batch *tx_end(struct awk_qp *qp)
 {
 	struct awk_stream *s = &qp->stream;
@@ -155,7 +162,10 @@ static struct awk_batch *tx_end(struct awk_qp *qp)
 	return batch;
 }
 
-/* With the lock, which is given back for each send. True when the turn ended before the work did. */
+/*
+ * Sends so many batches at most. The caller holds the lock, which is released for each send. True
+ * when the turn ended before the work did.
+ */
 static bool tx_send(struct awk_qp *qp, unsigned int batches)
 {
 	struct awk_stream *s = &qp->stream;
@@ -167,7 +177,7 @@ static bool tx_send(struct awk_qp *qp, unsigned int batches)
 			return s->tx_again;
 		awk_qp_unlock(qp);
 		n = batch_send(s, s->sock, s->batch);
-		/* The next octets are not to go where TCP still has these. */
+		/* The next bytes must not go where TCP still has these. */
 		renewed = n != s->batch->len - s->batch->sent || awk_batch_renew(s->batch);
 		awk_qp_lock(qp);
 		s->starved |= !renewed;
@@ -179,7 +189,10 @@ static bool tx_send(struct awk_qp *qp, unsigned int batches)
 	return true;
 }
 
-/* With the lock. *spare is taken if the stream has no batch; *done, which was NULL, is the caller's to put. */
+/*
+ * The caller holds the lock. *spare is taken if the stream has no batch; the caller puts *done,
+ * which was NULL.
+ */
 static bool tx_locked(struct awk_qp *qp, unsigned int batches, struct awk_batch **spare,
 		      struct awk_batch **done)
 {
