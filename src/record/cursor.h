@@ -24,7 +24,10 @@ static inline struct aw_cursor aw_cursor_begin(const struct iovec *iov, int coun
 	return cursor;
 }
 
-/* The pieces that hold the next len bytes, at most most of them: how many. *covered is their bytes. */
+/*
+ * Finds the pieces of the next len bytes, at most `most` of them. Returns their number; *covered is
+ * their bytes.
+ */
 static inline int aw_cursor_pieces(const struct aw_cursor *cursor, size_t len, struct iovec *pieces,
 				   int most, size_t *covered)
 {
@@ -63,7 +66,7 @@ static inline void aw_cursor_skip(struct aw_cursor *cursor, size_t len)
 	}
 }
 
-/* Copies len bytes to where the cursor is and moves it; len <= left. */
+/* Copies len bytes to where the cursor is, and moves it; len <= left. */
 static inline void aw_cursor_put(struct aw_cursor *cursor, const uint8_t *bytes, size_t len)
 {
 	while (len > 0) {
@@ -78,7 +81,7 @@ static inline void aw_cursor_put(struct aw_cursor *cursor, const uint8_t *bytes,
 	}
 }
 
-/* The same the other way round. */
+/* As aw_cursor_put, but copies from where the cursor is. */
 static inline void aw_cursor_get(struct aw_cursor *cursor, uint8_t *bytes, size_t len)
 {
 	while (len > 0) {

@@ -61,7 +61,7 @@ bool aw_frame_is_right(const uint8_t head[AW_FRAME_HEAD], const struct iovec *pi
 	return !crc || get_le32(trailer + pad) == crc_of(head, pieces, count, trailer, pad, crc);
 }
 
-/* RFC 5041 7.1 and RFC 5040 5.1: what a segment of this stream must be. */
+/* Checks a segment of this stream by RFC 5041 7.1 and RFC 5040 5.1. */
 static enum aw_error judge_ddp(const struct ddp_hdr *ddp, uint32_t msn)
 {
 	enum rdmap_opcode op;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The FPDUs of a sockets stream between two anywarp ends: each is one whole RDMAP Send (RFC 5040 4.1) whose
-// payload is the stream's next bytes. Header and trailer to bytes and back, and what is wrong with
-// them; no I/O, no state.
+// The FPDUs of a sockets stream between two anywarp ends: each is one whole RDMAP Send (RFC 5040
+// 4.1) whose payload is the stream's next bytes. Writes, reads and checks header and trailer; no
+// I/O, no state.
 #ifndef RECORD_FRAME_H
 #define RECORD_FRAME_H
 
@@ -16,13 +16,16 @@
 
 #define AW_FRAME_HEAD (FPDU_LEN_FIELD + DDP_UNTAGGED_LEN)
 #define AW_FRAME_TRAILER_MAX (3 + FPDU_CRC_LEN) /* pad, CRC */
-/* Records send no longer ones: programs like to read 16 KiB, or several times as much, and whole FPDUs fill that. */
+/*
+ * The longest payload that a record sends: programs often read 16 KiB, or several times as much,
+ * and whole FPDUs fill that.
+ */
 #define AW_FRAME_PAYLOAD_MAX 16384u
 #define AW_FRAME_MAX (AW_FRAME_HEAD + AW_FRAME_PAYLOAD_MAX + AW_FRAME_TRAILER_MAX)
 
 /* Folds len bytes into a CRC32c register, as crc32c_update does. */
 typedef uint32_t aw_frame_crc_fn(uint32_t crc, const void *data, size_t len);
-/* From a table. */
+/* CRC32c by a table. */
 aw_frame_crc_fn aw_frame_crc_portable;
 
 static inline size_t aw_frame_trailer_len(size_t payload)
@@ -35,21 +38,27 @@ static inline size_t aw_frame_len(size_t payload)
 	return AW_FRAME_HEAD + payload + aw_frame_trailer_len(payload);
 }
 
-/* payload is 1 to AW_FRAME_PAYLOAD_MAX. */
+/* Writes a header; payload is 1 to AW_FRAME_PAYLOAD_MAX. */
 void aw_frame_put_head(uint8_t head[AW_FRAME_HEAD], size_t payload, uint32_t msn);
 
-/* Pad and CRC behind head and count pieces of payload; crc is NULL where CRCs are off. Returns the trailer's length. */
+/*
+ * Writes the pad and CRC that follow head and count pieces of payload; crc is NULL where CRCs are
+ * off. Returns the trailer's length.
+ */
 size_t aw_frame_put_trailer(uint8_t trailer[AW_FRAME_TRAILER_MAX],
 			    const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces,
 			    int count, aw_frame_crc_fn *crc);
 
-/* The payload's length by the length field; false where that has no room for a header, or is too long (AW_E_MPA_FRAME). */
+/*
+ * Reads the payload's length from the length field; false where that has no room for a header, or
+ * is too long (AW_E_MPA_FRAME).
+ */
 bool aw_frame_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload);
 
-/* What is wrong with the header of an FPDU that is here and right; msn is the number that is due. */
+/* Checks the header of a whole FPDU whose CRC is right; msn is the expected message number. */
 enum aw_error aw_frame_judge(const uint8_t head[AW_FRAME_HEAD], uint32_t msn);
 
-/* Whether the trailer's CRC is that of what stands before it. True where crc is NULL. */
+/* True when the trailer's CRC is that of head, pieces and pad. True where crc is NULL. */
 bool aw_frame_is_right(const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces, int count,
 		       const uint8_t *trailer, aw_frame_crc_fn *crc);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Receiving without taking (MSG_PEEK, FIONREAD): what the record has, and whole FPDUs behind it, which stay in the socket.
+// Receiving without taking (MSG_PEEK, FIONREAD): the record's bytes, and whole FPDUs behind them,
+// which stay in the socket.
 #include "record/record.h"
 
 #include "record/cursor.h"
@@ -8,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define CHUNK 65536u /* of what the caller has room for, looked at in one call */
+#define CHUNK 65536u /* bytes of the caller's room that one call looks at */
 #define MORE 65536u /* for headers, trailers, and an FPDU that the program has had a part of */
 
 /* The record's own bytes and the socket's behind them, in one buffer. */
@@ -40,7 +41,10 @@ static ssize_t look(const struct aw_record *record, const struct aw_record_calls
 	return 0;
 }
 
-/* The next whole FPDU, checked: its payload. False: there is none, or a wrong one, on which a receive will decide. */
+/*
+ * Checks the next whole FPDU and finds its payload. False: there is none, or a wrong one, which the
+ * next receive reports.
+ */
 static bool next_payload(const struct aw_record *record, const struct aw_record_calls *calls,
 			 struct view *view, struct iovec *payload)
 {
@@ -59,13 +63,19 @@ static bool next_payload(const struct aw_record *record, const struct aw_record_
 	return true;
 }
 
-/* Of a held FPDU some bytes were given already. */
+/*
+ * How many bytes of a held FPDU's payload the program was given already; only the first FPDU can be
+ * held.
+ */
 static size_t skip_given(const struct aw_record_rx *rx, const struct view *view, size_t at)
 {
 	return rx->held && at == 0 && view->at > 0 ? rx->given : 0;
 }
 
-/* Payload that is not in the record yet but for what it holds; 0: no FPDU is whole. */
+/*
+ * Counts the payload of the whole FPDUs in the record and the socket, and copies it where to is not
+ * NULL. 0: no FPDU is whole.
+ */
 static ssize_t look_at(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		       struct aw_cursor *to, size_t queued)
 {

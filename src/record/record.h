@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A sockets connection between two anywarp ends, as a record beside its TCP socket: what is half read and half
-// sent. The program's fd is the TCP socket itself; the kernel answers poll, epoll and dup for it. A record holds no
-// pointer and may be in memory that several processes share.
+// A record: the state of a sockets connection between two anywarp ends beside its TCP socket,
+// mainly the FPDUs that are read or sent in part. The program's fd is the TCP socket itself; the
+// kernel answers poll, epoll and dup for it. A record holds no pointer and may be in memory that
+// several processes share.
 //
-// The kernel says what is readable. So bytes leave the socket only when the program gets them at once, or
-// when they are part of an FPDU whose last byte is still in the socket or on its way: the fd is readable
-// as long as the program has not had all of what has come.
+// The kernel decides whether the fd is readable. Therefore bytes leave the socket only when the
+// program gets them at once, or when they are part of an FPDU whose last byte is still in the
+// socket or on its way: the fd stays readable as long as the program has not had all that has come.
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
 
@@ -16,7 +17,7 @@
 
 #define AW_RECORD_FRAMES 8 /* FPDUs that one call sends or receives */
 
-/* What the record asks of the C library, whose names may be the caller's own wrappers. */
+/* The calls that a record makes; the C library's names may be the caller's own wrappers. */
 struct aw_record_calls {
 	ssize_t (*recvmsg)(int fd, struct msghdr *msg, int flags);
 	ssize_t (*sendmsg)(int fd, const struct msghdr *msg, int flags);
@@ -26,84 +27,97 @@ struct aw_record_calls {
 	int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
 	aw_frame_crc_fn *crc; /* CRC32c */
 	bool (*is_record)(const uint8_t *data,
-			  size_t len); /* of a Reply's private data: the peer has a record */
+			  size_t len); /* true when a Reply's private data tells of a record */
 };
 
 struct aw_record_rx {
-	bool reply_due; /* before the first FPDU */
-	uint32_t msn; /* due next */
+	bool reply_due; /* the Reply has not come yet */
+	uint32_t msn; /* of the FPDU that is due next */
 	uint32_t have; /* bytes of the next FPDU, or of the Reply, that have left the socket */
-	uint32_t given; /* of a held FPDU's payload to the program */
-	bool long_last; /* the last FPDU was as long as can be: the next one probably is, too */
-	bool held; /* it is whole and right, its last byte is in the socket */
-	uint32_t lowat; /* SO_RCVLOWAT as the record has set it; 0: as it was */
-	int error; /* an errno that the program has yet to get; 0 */
-	bool ended; /* the stream's end, or an error, is all that is to come */
-	enum aw_error verdict; /* the peer's fault, of which aw_record_end is to tell it; AW_OK */
+	uint32_t given; /* bytes of a held FPDU's payload that the program was given */
+	bool long_last; /* the last FPDU was of the greatest length; the next one probably is */
+	bool held; /* the next FPDU is whole and right, and its last byte is still in the socket */
+	uint32_t lowat; /* SO_RCVLOWAT as the record has set it; 0: not set */
+	int error; /* an errno that the program has yet to get, or 0 */
+	bool ended; /* only the stream's end, or an error, is still to come */
+	enum aw_error verdict; /* the peer's fault, for aw_record_end to tell; AW_OK */
 	uint8_t bytes[AW_RECORD_FRAMES * AW_FRAME_MAX + AW_FRAME_HEAD];
 };
 
 struct aw_record_tx {
 	uint32_t msn; /* of the last FPDU sent */
-	uint32_t room; /* bytes that the send buffer takes whole without another look */
-	uint32_t rest_at,
-		rest; /* where an FPDU's end that the kernel did not take stands in bytes, and its length */
+	uint32_t room; /* bytes that the send buffer is certain to take */
+	uint32_t rest_at, rest; /* the end of an FPDU that the kernel did not take */
 	bool reply; /* the rest is the Reply, which goes out with the first FPDU */
-	bool ended; /* EPIPE from here on */
+	bool ended; /* sending is EPIPE from here on */
 	uint8_t bytes[AW_FRAME_MAX];
 };
 
 struct aw_record {
-	bool crc; /* agreed at start-up */
+	bool crc; /* CRCs were agreed at start-up */
 	struct aw_record_rx rx;
 	struct aw_record_tx tx;
 };
 
-/* Full operation begins (RFC 5044 7.1): nothing was sent or received yet. */
+/*
+ * Initializes a record at the beginning of full operation (RFC 5044 7.1): nothing was sent or
+ * received yet.
+ */
 void aw_record_init(struct aw_record *record, bool crc);
 
 /*
- * The active end, which knows that its peer has records: sends the Request, behind which FPDUs may follow at once. What
- * comes first is the Reply, which makes no poller wake. 0 or a negative errno.
+ * For the active end, which knows that its peer has records: sends the Request, behind which FPDUs
+ * may follow at once. The peer's Reply comes first and wakes no poller. 0 or a negative errno.
  */
 int aw_record_initiate(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		       const void *data, size_t len);
 
 /*
- * The passive end, which has taken the Request out of the socket. Its Reply goes out with its first FPDU: a peer that has
- * closed by then, or has nothing to read, is not to be found out by an answer that no program has written.
+ * For the passive end, which has taken the Request out of the socket. The Reply goes out with the
+ * first FPDU: sent alone it could draw a reset from a peer that has closed, or make one that reads
+ * nothing close by a reset, though no program has sent anything.
  */
 void aw_record_respond(struct aw_record *record, const void *data, size_t len);
 
-/* One process and thread at a time is in a record's rx half, one in its tx half. No call waits. */
+/*
+ * At most one process and thread at a time may be in a record's rx half, and one in its tx half. No
+ * call waits.
+ */
 
 /*
- * As recvmsg on a stream socket that does not wait: bytes, 0 at the stream's end, or a negative errno. Fewer bytes than
- * there is room for mean that the socket had no more. The peer's fault is -EPROTO; its Terminate, or an end inside of an
- * FPDU, is -ECONNRESET. Behind both rx.verdict is set, and aw_record_end is due.
+ * Like recvmsg on a non-blocking stream socket: the bytes received, 0 at the stream's end, or a
+ * negative errno. Fewer bytes than there is room for mean that the socket had no more. A fault of
+ * the peer is -EPROTO; its Terminate, or an end within an FPDU, is -ECONNRESET. After either,
+ * rx.verdict is set, and aw_record_end is due.
  */
 ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 			  const struct iovec *iov, int count);
 
-/* The same, but the bytes stay (MSG_PEEK). */
+/* As aw_record_receive, but the bytes stay (MSG_PEEK). */
 ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		       const struct iovec *iov, int count);
 
-/* How many bytes a receive would give (FIONREAD); queued: what the kernel says of the socket. */
+/* How many bytes a receive would give (FIONREAD); queued is the kernel's count for the socket. */
 ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 			  size_t queued);
 
 /*
- * As sendmsg on a stream socket that does not wait: the bytes taken, or a negative errno. -EAGAIN: the fd is not
- * writable, and will tell when it is. flags: MSG_MORE.
+ * Like sendmsg on a non-blocking stream socket: the bytes taken, or a negative errno. -EAGAIN: the
+ * fd is not writable; pollers are told when it is. Of flags only MSG_MORE counts.
  */
 ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		       const struct iovec *iov, int count, int flags);
 
-/* Sends what the kernel did not take of an FPDU, before a shutdown: no Reply. 0, -EAGAIN, or what ended the connection. */
+/*
+ * Sends the rest of an FPDU or Request that the kernel did not take, as before a shutdown; a Reply
+ * stays. 0, -EAGAIN, or the negative errno that ended the connection.
+ */
 int aw_record_flush(struct aw_record *record, const struct aw_record_calls *calls, int fd);
 
-/* Of the tx half: tells the peer rx.verdict by a Terminate (RFC 5040 4.8), unless it has ended first, and ends the connection. */
+/*
+ * Tells the peer rx.verdict by a Terminate (RFC 5040 4.8), unless the peer has ended the stream
+ * first, and ends the connection. Part of the tx half.
+ */
 void aw_record_end(struct aw_record *record, const struct aw_record_calls *calls, int fd);
 
 #endif

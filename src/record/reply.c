@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The start-up of a record: a Request that needs no answer to go on, and the Reply in front of the peer's first FPDU.
+// The start-up of a record: a Request behind which the active end goes on at once, and the Reply in
+// front of the peer's first FPDU.
 #include "record/reply.h"
 
 #include "record/startup.h"
@@ -13,7 +14,10 @@ static void put_rest(struct aw_record_tx *tx, bool reply, const void *data, size
 	tx->rest_at = 0;
 }
 
-/* A Reply as long as the Request, and nothing behind it, is not for the program. */
+/*
+ * Keeps a Reply as long as the Request, with nothing behind it, from waking pollers: it is not for
+ * the program.
+ */
 static void set_lowat(struct aw_record *record, const struct aw_record_calls *calls, int fd)
 {
 	int value = (int)record->tx.rest + 1;
@@ -42,7 +46,7 @@ void aw_record_respond(struct aw_record *record, const void *data, size_t len)
 	record->tx.reply = true;
 }
 
-/* 0: all of the Reply is here, and right. Else *want is its length as far as that is known. */
+/* 0: the whole Reply is here, and right. -EAGAIN: *want is its length as far as that is known. */
 static int check(struct aw_record_rx *rx, const struct aw_record_calls *calls, size_t *want)
 {
 	const uint8_t *data;
@@ -58,7 +62,7 @@ static int check(struct aw_record_rx *rx, const struct aw_record_calls *calls, s
 	case AW_STARTUP_WRONG:
 		break;
 	}
-	rx->verdict = AW_E_MPA_CLOSED; /* no stream has begun in which a Terminate could be */
+	rx->verdict = AW_E_MPA_CLOSED; /* no stream has begun in which a Terminate could be sent */
 	return -EPROTO;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Receiving. An FPDU reaches the program by one of three ways: small ones are read together into the record and
-// copied; a large one that fits is read straight to where the program wants it; one for which the program has too
-// little room is held in the record, its last byte in the socket, until the program has had all of it.
+// Receiving. An FPDU reaches the program in one of three ways: small ones are read together into
+// the record and copied; a large one that fits is read straight into the program's buffers; one for
+// which the program has too little room is held in the record, its last byte in the socket, until
+// the program has had all of it.
 #include "record/record.h"
 
 #include "record/cursor.h"
@@ -9,8 +10,8 @@
 
 #include <errno.h>
 
-#define SMALL \
-	4096u /* up to which a copy is cheaper than a call of its own: measured, docs/performance.md */
+/* Up to this size a copy is cheaper than a call of its own: measured, docs/performance.md. */
+#define SMALL 4096u
 #define IOVS (3 * AW_RECORD_FRAMES + 13)
 
 struct reader {
@@ -20,23 +21,29 @@ struct reader {
 	int fd;
 	struct aw_cursor to;
 	size_t got;
-	bool drained; /* the kernel gave less than it was asked for: the socket was empty then */
+	bool drained; /* recvmsg gave less than it was asked for: the socket was empty then */
 };
 
-/* The next FPDU as far as its length field tells. */
+/* The next FPDU, as far as its length field tells. */
 struct ahead {
 	bool known;
 	size_t payload, len;
 };
 
-/* An FPDU in a plan: its place in the stream, the pieces of its payload in the vector, its trailer and the next header. */
+/*
+ * An FPDU in a plan: its place in the stream, the pieces of its payload in the vector, and room for
+ * its trailer and the next header.
+ */
 struct planned {
 	size_t at, payload;
 	int first, pieces;
 	uint8_t behind[AW_FRAME_TRAILER_MAX + AW_FRAME_HEAD];
 };
 
-/* Where the bytes of the stream from here on go: the next header to the record, payloads to the program's own buffers. */
+/*
+ * A plan of where the stream's next bytes go: the first header to the record, payloads to the
+ * program's own buffers.
+ */
 struct plan {
 	struct planned frames[AW_RECORD_FRAMES];
 	int count;
@@ -50,7 +57,7 @@ static aw_frame_crc_fn *crc_of(const struct reader *r)
 	return r->record->crc ? r->calls->crc : NULL;
 }
 
-/* The kernel's recvmsg: bytes, or a negative errno; an end of the stream is -ENODATA. */
+/* Calls recvmsg. The bytes, -ENODATA at the end of the stream, or a negative errno. */
 static ssize_t take(struct reader *r, struct iovec *iov, size_t count, int flags)
 {
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = count };
@@ -62,7 +69,7 @@ static ssize_t take(struct reader *r, struct iovec *iov, size_t count, int flags
 	return n == 0 ? -ENODATA : -errno;
 }
 
-/* A poller hears of the rest of an FPDU when all of it is there. */
+/* Has pollers wake only when so many bytes are there, such as the whole rest of an FPDU. */
 static void set_lowat(struct reader *r, size_t bytes)
 {
 	int value = (int)bytes;
@@ -73,7 +80,10 @@ static void set_lowat(struct reader *r, size_t bytes)
 	r->calls->setsockopt(r->fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
 }
 
-/* The peer's fault. The caller's tx half tells the peer (aw_record_end). */
+/*
+ * Notes the peer's fault, which the caller's tx half tells the peer (aw_record_end). The program's
+ * negative errno.
+ */
 static int fail(struct reader *r, enum aw_error error)
 {
 	r->rx->verdict = error;
@@ -91,7 +101,7 @@ static int look_ahead(struct reader *r, struct ahead *ahead)
 	return 0;
 }
 
-/* The FPDU is whole. 0: it is right, and the one that was due. */
+/* Checks a whole FPDU. 0: it is right, and the one that was due. */
 static int check(struct reader *r, const uint8_t *head, const struct iovec *pieces, int count,
 		 const uint8_t *trailer)
 {
@@ -120,7 +130,7 @@ static void give(struct reader *r, const uint8_t *bytes, size_t len)
 	r->got += len;
 }
 
-/* Gives all that is whole in the record; each of these FPDUs has room. */
+/* Gives the program all FPDUs that are whole in the record; there is room for each of them. */
 static int give_whole(struct reader *r)
 {
 	struct aw_record_rx *rx = r->rx;
@@ -146,8 +156,8 @@ static int give_whole(struct reader *r)
 }
 
 /*
- * Reads into the record no more than this: of so many bytes the FPDUs that are whole have together no more payload than
- * there is room.
+ * How many bytes the record may hold in all: the whole FPDUs among so many bytes have together no
+ * more payload than there is room for.
  */
 static size_t small_limit(const struct reader *r, const struct ahead *ahead)
 {
@@ -171,7 +181,7 @@ static int read_small(struct reader *r, const struct ahead *ahead)
 	return give_whole(r);
 }
 
-/* One more FPDU of this payload. False: the program's buffers have too many pieces. */
+/* Adds an FPDU of this payload to the plan. False: the program's buffers have too many pieces. */
 static bool plan_frame(struct plan *plan, struct aw_cursor *to, size_t payload)
 {
 	struct planned *frame = &plan->frames[plan->count];
@@ -196,9 +206,9 @@ static bool plan_frame(struct plan *plan, struct aw_cursor *to, size_t payload)
 }
 
 /*
- * FPDUs that fit: the next one, whose length is known or believed, and behind one of the longest others of the longest. Whatever
- * comes instead has no more payload in as many bytes, where all is whole: no FPDU is longer, and a shorter one
- * costs one header and trailer more.
+ * Plans FPDUs that fit: the next one, whose length is known or assumed, and, when that and the last
+ * one are of the greatest length, others of that length. Whole FPDUs that come instead have no more
+ * payload in as many bytes: none is longer, and a shorter one costs one header and trailer more.
  */
 static bool make_plan(struct reader *r, size_t payload, struct plan *plan)
 {
@@ -216,7 +226,7 @@ static bool make_plan(struct reader *r, size_t payload, struct plan *plan)
 	return true;
 }
 
-/* A vector without its first skip bytes: how many pieces. */
+/* Writes the vector without its first skip bytes to rest. The number of its pieces. */
 static int behind(const struct iovec *pieces, int count, size_t skip, struct iovec *rest)
 {
 	int n = 0;
@@ -243,7 +253,7 @@ static const uint8_t *head_of(const struct reader *r, const struct plan *plan, i
 	return before->behind + aw_frame_trailer_len(before->payload);
 }
 
-/* Whether FPDU i, of which there are came bytes and more FPDUs' behind them, is whole and as long as planned. */
+/* True when FPDU i is whole and as long as planned; came bytes of the plan have arrived. */
 static bool is_as_planned(const struct reader *r, const struct plan *plan, int i, size_t came)
 {
 	const struct planned *frame = &plan->frames[i];
@@ -253,7 +263,7 @@ static bool is_as_planned(const struct reader *r, const struct plan *plan, int i
 	       aw_frame_payload(head_of(r, plan, i), &payload) && payload == frame->payload;
 }
 
-/* Bytes of the stream from a place on, which lie as was planned, go back to the record. */
+/* Copies the stream's bytes from at on, which lie as planned, back to the record. */
 static void keep(struct reader *r, const struct plan *plan, size_t at, size_t came)
 {
 	struct iovec rest[IOVS];
@@ -264,7 +274,8 @@ static void keep(struct reader *r, const struct plan *plan, size_t at, size_t ca
 }
 
 /*
- * An FPDU counts only when all of it is there and right: what stands in the program's buffers before that was not received.
+ * Reads as planned. An FPDU is received only when all of it is there and right; its payload may
+ * stand in the program's buffers before.
  */
 static int read_planned(struct reader *r, const struct plan *plan)
 {
@@ -295,7 +306,7 @@ static int read_planned(struct reader *r, const struct plan *plan)
 	return give_whole(r);
 }
 
-/* All but the FPDU's last byte leaves the socket; that one is looked at and stays. */
+/* Takes all but the FPDU's last byte out of the socket; the last byte is peeked at and stays. */
 static int read_held(struct reader *r, const struct ahead *ahead)
 {
 	size_t last = ahead->len - 1;
@@ -333,7 +344,10 @@ static int give_held(struct reader *r, const struct ahead *ahead)
 	return take(r, &iov, 1, 0) == 1 ? 0 : fail(r, AW_E_MPA_CLOSED);
 }
 
-/* The program's room is enough, and what is missing is worth a call of its own. *payload: of the next FPDU. */
+/*
+ * True when the next FPDU fits into the program's room, and enough of it is missing to be worth a
+ * call of its own. *payload is its payload, or the longest where it is not known.
+ */
 static bool is_for_plan(const struct reader *r, const struct ahead *ahead, size_t *payload)
 {
 	*payload = ahead->known ? ahead->payload : AW_FRAME_PAYLOAD_MAX;
@@ -362,7 +376,10 @@ static int read_next(struct reader *r)
 		       : read_small(r, &ahead);
 }
 
-/* A part of an FPDU is here, and no more of it in the socket. */
+/*
+ * Sets SO_RCVLOWAT to what is missing of an FPDU of which a part is here; to 1 where there is none
+ * such.
+ */
 static void await_rest(struct reader *r)
 {
 	struct ahead ahead;
@@ -375,7 +392,10 @@ static void await_rest(struct reader *r)
 		set_lowat(r, ahead.known ? ahead.len - r->rx->have : 1);
 }
 
-/* What ends the stream is told once, behind all that was received before; then the stream is at its end. */
+/*
+ * Ends a receive: the bytes or the error. An error that ends the stream is returned once, after all
+ * bytes received before it; then the stream is at its end.
+ */
 static ssize_t finish(struct reader *r, int err)
 {
 	if (err == -ENODATA && r->rx->have > 0 && !r->rx->held)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Start-up frames of a record.
+// The start-up frames of a record.
 #include "record/startup.h"
 
 #include "wire/mpa.h"
@@ -22,7 +22,10 @@ size_t aw_startup_put(uint8_t *frame, bool reply, const void *data, size_t len)
 	return mpa_build(&mpa, frame);
 }
 
-/* Whoever wants no CRCs gets them from who wants them; markers no record knows. */
+/*
+ * MPA_FLAG_CRC may be missing: an end that wants no CRCs gets them from one that wants them. No
+ * record knows markers.
+ */
 static bool is_for_records(const struct mpa_frame *mpa, bool reply)
 {
 	return mpa->kind == (reply ? MPA_REPLY : MPA_REQUEST) && mpa->revision == REVISION &&

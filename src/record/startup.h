@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The MPA start-up of a record (RFC 5044 7.1): revision 1, CRCs, no markers. The private data is the caller's. No I/O.
+// The MPA start-up of a record (RFC 5044 7.1): revision 1, CRCs, no markers. The caller chooses the
+// private data. No I/O.
 #ifndef RECORD_STARTUP_H
 #define RECORD_STARTUP_H
 
@@ -7,22 +8,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AW_STARTUP_HEAD 20 /* in front of the private data */
+#define AW_STARTUP_HEAD 20 /* bytes in front of the private data */
 #define AW_STARTUP_PRIVATE_MAX 512
 #define AW_STARTUP_MAX (AW_STARTUP_HEAD + AW_STARTUP_PRIVATE_MAX)
 
 enum aw_startup {
 	AW_STARTUP_MORE, /* the beginning of a frame */
 	AW_STARTUP_WHOLE,
-	AW_STARTUP_WRONG, /* none, or one that no record begins with */
+	AW_STARTUP_WRONG, /* no frame, or one with which no record begins */
 };
 
-/* A Request (or, with reply, a Reply) with len bytes of private data into frame, which has room for AW_STARTUP_MAX: its length. */
+/*
+ * Writes a Request (or, with reply, a Reply) with len bytes of private data into frame, which has
+ * room for AW_STARTUP_MAX. Returns its length.
+ */
 size_t aw_startup_put(uint8_t *frame, bool reply, const void *data, size_t len);
 
 /*
- * Reads such a frame at the start of len bytes. *used, unless it is WRONG: its length as far as that is known. *data and
- * *data_len, when it is WHOLE: the private data, in bytes.
+ * Reads such a frame at the start of len bytes. *used, unless it is WRONG: its length as far as
+ * that is known. *data and *data_len, when it is WHOLE: the private data, which stays in bytes.
  */
 enum aw_startup aw_startup_get(const uint8_t *bytes, size_t len, bool reply, size_t *used,
 			       const uint8_t **data, size_t *data_len);

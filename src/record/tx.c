@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Sending. An FPDU goes to the kernel whole, so that nothing of it is lost with the process: before the send
-// buffer could be too full for one, it is asked for its room. What the kernel takes in part nevertheless leaves its
-// end in the record, which goes out before anything else.
+// Sending. An FPDU goes to the kernel whole, so that no part of it is lost with the process: when
+// the send buffer may be too full for one, the kernel is asked for its room. If the kernel takes
+// only a part nevertheless, the rest is kept in the record and goes out before anything else.
 #include "record/record.h"
 
 #include "record/cursor.h"
@@ -15,9 +15,12 @@
 #include <linux/sock_diag.h>
 #include <poll.h>
 
-/* Of a call: a trailer and a piece of payload for each FPDU, and pieces to spare. */
+/* The pieces of one call: a trailer and a piece of payload for each FPDU, and some to spare. */
 #define IOVS (2 * AW_RECORD_FRAMES + 14)
-/* A send buffer's limit counts the kernel's own structures, too: so many times the bytes are safe. */
+/*
+ * A send buffer's limit counts the kernel's own structures, too: the free room divided by this is
+ * safe.
+ */
 #define OVERHEAD 2u
 
 #define TERMINATE_LEN (FPDU_LEN_FIELD + DDP_UNTAGGED_LEN + TERM_CTRL_LEN + FPDU_CRC_LEN)
@@ -29,13 +32,16 @@ struct sender {
 	int fd, flags;
 };
 
-/* An FPDU in a batch: its trailer, and the next header. */
+/* An FPDU in a batch: its trailer, and the header of the next one. */
 struct built {
 	size_t payload;
 	uint8_t behind[AW_FRAME_TRAILER_MAX + AW_FRAME_HEAD];
 };
 
-/* FPDUs for one call. A trailer and the header behind it are one piece: TCP takes longer over a piece than over its bytes. */
+/*
+ * FPDUs for one call. A trailer and the header behind it are one piece: TCP takes longer over a
+ * piece than over its bytes.
+ */
 struct batch {
 	uint8_t head[AW_FRAME_HEAD];
 	struct built frames[AW_RECORD_FRAMES];
@@ -45,7 +51,7 @@ struct batch {
 	size_t bytes;
 };
 
-/* How many bytes the send buffer takes for certain. */
+/* How many bytes the send buffer is certain to take. */
 static uint32_t look_for_room(const struct sender *s)
 {
 	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
@@ -59,7 +65,10 @@ static uint32_t look_for_room(const struct sender *s)
 	return queued < limit ? (limit - queued) / OVERHEAD : 0;
 }
 
-/* The fd was not writable for an FPDU: from here on the kernel notes that somebody waits, and epoll will tell. */
+/*
+ * True when the fd is writable. Otherwise the kernel notes that somebody waits, and epoll will
+ * tell.
+ */
 static bool is_writable(const struct sender *s)
 {
 	struct pollfd pollfd = { .fd = s->fd, .events = POLLOUT };
@@ -67,15 +76,15 @@ static bool is_writable(const struct sender *s)
 	return s->calls->poll(&pollfd, 1, 0) != 0;
 }
 
-/* What one FPDU carries of len bytes. */
+/* How many of len bytes one FPDU carries. */
 static size_t part_of(size_t len)
 {
 	return len < AW_FRAME_PAYLOAD_MAX ? len : AW_FRAME_PAYLOAD_MAX;
 }
 
 /*
- * The longest payload, at most len, whose FPDU is taken whole. 0: the fd is not writable. A writable fd's buffer has a
- * third of its limit free, so that something fits.
+ * The longest payload, at most len, whose FPDU the send buffer takes whole. 0: the fd is not
+ * writable. A writable fd's buffer has a third of its limit free, so that something fits.
  */
 static size_t fit(struct sender *s, size_t len)
 {
@@ -133,7 +142,7 @@ static void keep_rest(struct aw_record_tx *tx, const struct batch *batch, size_t
 	tx->rest = (uint32_t)len;
 }
 
-/* Room for the next header. */
+/* Adds room for the next header to the batch. Returns its place. */
 static uint8_t *add_head(struct batch *batch)
 {
 	struct iovec *last;
@@ -147,7 +156,10 @@ static uint8_t *add_head(struct batch *batch)
 	return (uint8_t *)last->iov_base + last->iov_len - AW_FRAME_HEAD;
 }
 
-/* Builds an FPDU of the next len bytes, or of as many as there are pieces left for, and moves the cursor. False: of none. */
+/*
+ * Adds an FPDU of the next len bytes, or of as many as there are pieces left for, and moves the
+ * cursor. False: none was added.
+ */
 static bool batch_add(const struct sender *s, struct batch *batch, struct aw_cursor *from,
 		      size_t len)
 {
@@ -172,13 +184,13 @@ static bool batch_add(const struct sender *s, struct batch *batch, struct aw_cur
 	return true;
 }
 
-/* Whether the buffer takes, behind the batch, one more FPDU of left bytes. */
+/* True when the buffer takes one more FPDU of left bytes behind the batch. */
 static bool has_room_behind(const struct sender *s, const struct batch *batch, size_t left)
 {
 	return s->tx->room >= batch->bytes + aw_frame_len(part_of(left));
 }
 
-/* The FPDUs that the buffer takes whole, as far as it has told. */
+/* Fills the batch with FPDUs that the buffer takes whole, as far as that is known. */
 static void fill(struct sender *s, struct batch *batch, struct aw_cursor from, int *flags)
 {
 	size_t len = fit(s, from.left);
@@ -192,7 +204,10 @@ static void fill(struct sender *s, struct batch *batch, struct aw_cursor from, i
 		*flags = has_room_behind(s, batch, from.left) ? MSG_MORE : 0;
 }
 
-/* Of a batch TCP took sent bytes: 0; or -EAGAIN: the end of an FPDU is left over. One that it has not begun was not sent. */
+/*
+ * Notes that TCP took sent bytes of a batch. 0, or -EAGAIN when the end of an FPDU is left over. An
+ * FPDU of which TCP took nothing was not sent.
+ */
 static int note_sent(struct sender *s, const struct batch *batch, struct aw_cursor *from,
 		     size_t sent)
 {
@@ -217,7 +232,7 @@ static int note_sent(struct sender *s, const struct batch *batch, struct aw_curs
 	return 0;
 }
 
-/* 0 or a negative errno. */
+/* Sends one batch. 0 or a negative errno. */
 static int send_next(struct sender *s, struct aw_cursor *from)
 {
 	struct batch batch;
@@ -245,7 +260,7 @@ ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *c
 	};
 	struct aw_cursor from = aw_cursor_begin(iov, count);
 	size_t len = from.left;
-	/* The FPDU follows at once: an empty buffer has room for both. */
+	/* The FPDU follows a Reply at once: an empty buffer has room for both. */
 	int err = send_rest(&s, record->tx.reply ? MSG_MORE : 0);
 
 	if (record->tx.ended)
