@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// anywarp bench: finds the measuring driver, which is Python, and becomes it. What is measured,
-// and how, is the driver's alone.
+// anywarp bench: finds the measuring driver, which is Python, and becomes it. The driver alone
+// decides what is measured, and how.
 #define _GNU_SOURCE // asprintf
 #include "cli/cli.h"
 
@@ -10,17 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
-// Debian's python3 goes first: it is the one for which Debian packages what draws the plots.
+// Debian's python3 goes first: Debian packages matplotlib for that one.
 #define PYTHON_OF_SYSTEM "/usr/bin/python3"
 #define DRIVER_FILE "main.py"
 #define WORKER_FILE "bench-verbs"
 
-// Before the user's own arguments: python3 -B FILE and three options for the driver.
+// The arguments before the user's own: python3 -B FILE and three options for the driver.
 enum {
 	ARGUMENTS_BEFORE = 6
 };
 
-// Told from the directory of the executable, ended by NULL; the installed place goes first.
+// Relative to the directory of the executable, ended by NULL; the installed place goes first.
 static const char *const driver_places[] = { AW_BENCH_FROM_BIN, "../share/anywarp/bench", NULL };
 static const char *const worker_places[] = { AW_LIBEXEC_FROM_BIN, "../bench", NULL };
 
@@ -46,7 +46,10 @@ static bool find_dirs(struct bench_dirs *dirs)
 			dirs->driver);
 		return false;
 	}
-	/* An earlier run can be shown without them: the driver misses them when it needs them. */
+	/*
+	 * An earlier run can be shown without the workers: the driver reports them missing when it
+	 * needs them.
+	 */
 	(void)aw_beside_find(worker_places, WORKER_FILE, dirs->workers);
 	return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the files of the anywarp command share: its subcommands, its exit statuses, and where
-// our two libraries and the bench are.
+// The declarations that the files of the anywarp command share: its subcommands, its exit statuses,
+// and where our two libraries and the bench are.
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -11,7 +11,7 @@ enum cli_status {
 	CLI_OK = 0,
 	CLI_FAILED = 1,
 	CLI_USAGE = 2,
-	CLI_RUN_FAILED = 125, // 'run' itself failed, as with env(1) and timeout(1)
+	CLI_RUN_FAILED = 125, // 'run' itself failed; env(1) and timeout(1) use the same
 	CLI_NOT_EXECUTABLE = 126,
 	CLI_NOT_FOUND = 127,
 };
@@ -46,7 +46,7 @@ __attribute__((warn_unused_result)) bool aw_libdir_find(char dir[PATH_MAX]);
 // Puts dir before all others in LD_LIBRARY_PATH. False when out of memory.
 __attribute__((warn_unused_result)) bool aw_libdir_export(const char *dir);
 
-// Writes the first of the places, told from the executable's directory and ended by NULL, that
+// Writes the first of the places, relative to the executable's directory and ended by NULL, that
 // holds the file. On failure returns false, and dir is the last of them.
 bool aw_beside_find(const char *const *places, const char *file, char dir[PATH_MAX]);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// anywarp doctor: what works on this machine, what does not, and what to do about it. It changes
+// anywarp doctor: reports what works on this machine, what does not, and the remedy. It changes
 // nothing and talks to no other machine.
 #include "cli/doctor.h"
 
@@ -65,7 +65,7 @@ static bool check_libraries(void)
 	return probe_in_child(dir);
 }
 
-// What is preloaded is found before anything in LD_LIBRARY_PATH.
+// The loader finds a preloaded library before any in LD_LIBRARY_PATH.
 static void check_preload(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
@@ -78,7 +78,7 @@ static void check_preload(void)
 				 "nothing is preloaded before anywarp's libraries");
 }
 
-// Said only when it is not what everybody has.
+// Prints the policy only when it is not the default.
 static void check_policy(void)
 {
 	const char *list = getenv(AW_POLICY_ENV);
@@ -97,7 +97,7 @@ static void check_policy(void)
 	aw_finding_print(FINDING_OK, "MPA policy", NULL, "by " AW_POLICY_ENV ": %s", text);
 }
 
-// Without the library RDMA programs run all the same.
+// RDMA programs run without the sockets library, so its absence is only a warning.
 static void check_sockets(void)
 {
 	const char *text = getenv(AW_XS_RULES_ENV);
@@ -112,7 +112,7 @@ static void check_sockets(void)
 	}
 	aw_xs_rules_destroy(rules);
 	if (!aw_libdir_find(dir))
-		return; /* check_libraries tells */
+		return; /* check_libraries reports it */
 	if (!aw_sockets_library_in(dir))
 		aw_finding_print(FINDING_WARN, "sockets", "build it ('./dev build')",
 				 "no " SOCKETS_LIB " in %s: no sockets programs over anywarp", dir);

@@ -3,21 +3,22 @@
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 
-// What the machine allows: loopback TCP, file descriptors, socket buffers, namespaces.
+// Checks the machine: loopback TCP, file descriptors, socket buffers, namespaces.
 void aw_doctor_system(void);
 
-// What a program sees of the device: which persona is in force; the files under /dev and /sys, here or offered.
+// Checks what a program sees of the device: the persona in force; the files under /dev and /sys,
+// here or offered.
 void aw_doctor_persona(void);
 void aw_doctor_device_files(void);
 
-// Whether connections on this host may go through memory.
+// Checks whether connections on this host may go through shared memory.
 void aw_doctor_host(void);
 
-// The kernel module: loaded, installed or not here; which devices it made.
+// Checks the kernel module: loaded, installed or not here, and the devices it made.
 void aw_doctor_module(void);
 
-// Loads both libraries as a program would, and looks at the device. Returns the exit status.
-// Runs in a process whose LD_LIBRARY_PATH begins with dir.
+// Loads both libraries as a program would, and looks at the device. Returns the exit status. Runs
+// in a process whose LD_LIBRARY_PATH begins with dir.
 int aw_doctor_probe(const char *dir);
 
 // Connects two ends over loopback with the loaded librdmacm and sends a message.

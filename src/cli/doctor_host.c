@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Whether connections between two programs of this host may go through memory, and what that needs.
+// Checks whether connections between two programs of this host may go through shared memory, and
+// what that needs.
 #define _GNU_SOURCE // memfd_create
 #include "cli/doctor.h"
 
@@ -14,7 +15,7 @@
 
 #define HOST_PATH_ENV "ANYWARP_HOST_PATH"
 
-// As a peer would find it.
+// Looks for the fd under /proc, as the peer of a connection would.
 static bool is_found(int fd)
 {
 	char path[64], link[64];

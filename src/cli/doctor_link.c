@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The main job in small: two ends in this process connect over loopback by rdma_cm, and one
-// sends a message to the other. A blocked call is ended by the probe's alarm.
+// A short test of the main job: two ends in this process connect over loopback by rdma_cm, and one
+// sends a message to the other. The probe's alarm ends a blocked call.
 #include "cli/doctor.h"
 
 #include "cli/finding.h"
@@ -37,7 +37,7 @@ struct link_calls {
 	__typeof__(&ibv_dereg_mr) dereg_mr;
 };
 
-// What an end does next; the first step that fails is named in the finding.
+// The state of one end; the finding names the first step that failed.
 struct link_end {
 	const struct link_calls *calls;
 	struct rdma_cm_id *id;
@@ -73,7 +73,7 @@ static bool find_calls(void *rdmacm, struct link_calls *calls)
 	return found;
 }
 
-// Notes the first failure of an end; the result is whether the step went well.
+// Notes the first failure of an end. Returns went_well.
 static bool step(struct link_end *end, const char *name, bool went_well)
 {
 	if (went_well)

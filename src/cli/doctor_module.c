@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The findings about the kernel module, anywarp.ko: whether it is loaded, which devices it made. RDMA programs
-// over anywarp's libraries do not need it, so that its absence is never a fault.
+// The findings about the kernel module, anywarp.ko: whether it is loaded, and which devices it
+// made. RDMA programs over anywarp's libraries do not need it, so its absence is never a fault.
 #include "cli/doctor.h"
 
 #include "cli/finding.h"
@@ -16,7 +16,7 @@
 #define LOADED_DIR "/sys/module/anywarp"
 #define DEVICES_DIR "/sys/class/infiniband"
 #define FILE_NAME "/anywarp.ko"
-#define NODE_DESC "anywarp" /* how the module's devices describe themselves */
+#define NODE_DESC "anywarp" /* the node description of the module's devices */
 #define NAMES_MAX 256
 #define PATH_OCTETS_MAX 512
 #define LINE_OCTETS_MAX 4096
@@ -36,7 +36,8 @@ static bool is_module_s_device(const char *name)
 	return !strcmp(desc, NODE_DESC);
 }
 
-// The names of the module's devices, each after a space; of more than fit, the first ones. How many there are.
+// Writes the names of the module's devices, each after a space; if not all fit, the first ones.
+// Returns how many devices there are.
 static int list_devices(char names[NAMES_MAX])
 {
 	DIR *dir = opendir(DEVICES_DIR);
@@ -63,7 +64,7 @@ static int list_devices(char names[NAMES_MAX])
 	return count;
 }
 
-// As depmod(8) has it for the running kernel.
+// Looks for the module in depmod(8)'s list for the running kernel.
 static bool is_installed(void)
 {
 	char path[PATH_OCTETS_MAX], line[LINE_OCTETS_MAX];

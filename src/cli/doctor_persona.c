@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a program would see of the device: its persona, and its files for programs that look for them
-// themselves. Nothing is made here; `anywarp run` does that.
+// The findings about what a program would see of the device: its persona, and its files for
+// programs that look for them themselves. Nothing is made here; `anywarp run` does that.
 #include "cli/doctor.h"
 
 #include "cli/cli.h"
@@ -38,7 +38,7 @@ void aw_doctor_persona(void)
 				 PERSONA_ENV " is '%s', and so there is no device", word);
 }
 
-// The machine's own, of an adapter's driver. Nothing of anywarp needs them.
+// Reports the machine's own files, of an adapter's driver. Nothing of anywarp needs them.
 static void tell_what_is_here(void)
 {
 	static const char *const paths[] = { "/dev/infiniband", "/sys/class/infiniband" };
@@ -49,7 +49,7 @@ static void tell_what_is_here(void)
 				 access(paths[i], F_OK) == 0 ? "here" : "not here");
 }
 
-// What `anywarp run` would show in their place.
+// Reports what `anywarp run` would show in their place.
 static void tell_what_is_offered(const char *dir)
 {
 	char library[PATH_MAX], base[PATH_MAX];
@@ -76,6 +76,6 @@ void aw_doctor_device_files(void)
 	char dir[PATH_MAX];
 
 	tell_what_is_here();
-	if (aw_libdir_find(dir)) // else the finding about the libraries tells
+	if (aw_libdir_find(dir)) // otherwise the finding about the libraries says so
 		tell_what_is_offered(dir);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Loads our libraries the way a program's loader does and looks at the device they show. Only
-// the public headers are used; every call goes through dlsym.
+// Loads our libraries the way a program's loader does and looks at the device they show. Only the
+// public headers are used; every call goes through dlsym.
 #define _GNU_SOURCE // dladdr, RTLD_NOLOAD
 #include "cli/cli.h"
 #include "cli/doctor.h"
@@ -44,7 +44,7 @@ static bool find_calls(void *lib, struct verbs_calls *calls)
 	       calls->open_device && calls->close_device && calls->query_device && calls->query_gid;
 }
 
-// Whether the loader took the library from dir; tells when it did not.
+// True when the loader took the library from dir; reports it in either case.
 static bool came_from(const char *dir, const char *name, void *symbol)
 {
 	char real[PATH_MAX];

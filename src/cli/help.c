@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// anywarp help: what a newcomer needs, and the page of each subcommand.
+// anywarp help: the overview for a newcomer, and the page of each subcommand.
 #include "cli/cli.h"
 
 #include <stdio.h>

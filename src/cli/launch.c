@@ -150,7 +150,10 @@ static int explain_exec_error(const char *who, const char *name, int error)
 	char path[PATH_MAX];
 	bool found = find_program(name, path);
 
-	/* execvp says so, too, when a directory of PATH may not be searched: then nothing was found. */
+	/*
+	 * execvp returns EACCES, too, when a directory of PATH may not be searched: then it has
+	 * found no program.
+	 */
 	if (error == EACCES && !found && !strchr(name, '/'))
 		error = ENOENT;
 	switch (error) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Finds what lies beside the executable: the directory of our libibverbs.so.1 and librdmacm.so.1,
-// which it puts before the system's, and those of the bench.
+// which goes before the system's in LD_LIBRARY_PATH, and those of the bench.
 #define _GNU_SOURCE // asprintf
 #include "cli/cli.h"
 
@@ -25,7 +25,7 @@ static bool holds_both(const char *dir)
 	return holds_file(dir, CLI_VERBS_LIB) && holds_file(dir, CLI_RDMACM_LIB);
 }
 
-// The directory of the running executable, without a slash at its end.
+// Writes the directory of the running executable, without a slash at its end.
 static bool executable_dir(char dir[PATH_MAX])
 {
 	ssize_t len = readlink("/proc/self/exe", dir, PATH_MAX - 1);
@@ -41,7 +41,7 @@ static bool executable_dir(char dir[PATH_MAX])
 	return true;
 }
 
-// Writes bin/relative, without its dots where it exists.
+// Writes bin/relative; without its dots where it exists.
 static bool beside(const char *bin, const char *relative, char dir[PATH_MAX])
 {
 	char joined[PATH_MAX];

@@ -49,7 +49,7 @@ static int dispatch(int argc, char **argv)
 	return command->run(argc - 1, argv + 1);
 }
 
-// What was printed into a full disk, as rules of --check, must not look like all of it.
+// Output cut off by a full disk, such as the rules of --check, must not look complete.
 static bool finish_output(void)
 {
 	bool failed = ferror(stdout) != 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The files are those that programs were seen to look for: UCX wants a character device of the name that
-// libibverbs told, for which /dev/null does, pyverbs' tests want to know the network interface, and NCCL and others
-// choose a GID by its type. They stay when the program ends: another of the same user, in the same network and
-// persona, has the same ones.
+// Makes the files that programs were seen to look for: UCX wants a character device of the name
+// that libibverbs told, for which /dev/null does; pyverbs' tests want to know the network
+// interface; NCCL and others choose a GID by its type. The files stay when the program ends:
+// another of the same user, in the same network namespace and persona, uses the same ones.
 #include "cli/paths.h"
 
 #include "cli/launch.h"
@@ -37,13 +37,15 @@ static bool directory(const char *format, ...)
 	return len < (int)sizeof(path) && (mkdir(path, 0700) == 0 || errno == EEXIST);
 }
 
-/* Nobody else can lead the program elsewhere by it. */
+/* True when no other user can lead the program elsewhere through this directory. */
 static bool is_ours(const struct stat *dir)
 {
 	return S_ISDIR(dir->st_mode) && dir->st_uid == geteuid() && !(dir->st_mode & 022);
 }
 
-/* NULL where it is not set, or cannot be used: sudo and containers leave that of somebody else. */
+/*
+ * NULL where the variable is not set or cannot be used: sudo and containers leave another user's.
+ */
 static const char *runtime_path(void)
 {
 	const char *path = getenv("XDG_RUNTIME_DIR");
@@ -64,8 +66,8 @@ bool aw_paths_base(char base[PATH_MAX])
 }
 
 /*
- * One for each user, network namespace and persona: interfaces are the namespace's, types of GIDs the persona's. In /tmp
- * somebody else may have been first.
+ * Makes the directory of a user, network namespace and persona: interfaces belong to the namespace,
+ * types of GIDs to the persona. In /tmp somebody else may have taken the name first.
  */
 static bool root_make(char root[PATH_MAX])
 {
@@ -94,7 +96,7 @@ static bool node_make(const char *root, const char *name)
 	return len < PATH_MAX && (symlink("/dev/null", path) == 0 || errno == EEXIST);
 }
 
-/* A program takes the first: loopback is one only where there is no other. */
+/* A program takes the first interface: loopback is shown only where there is no other. */
 static bool interfaces_make(const char *root)
 {
 	struct ifaddrs *all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a device's driver would show in /dev and /sys, for programs that look there themselves, and the
-// library that leads them to it (paths_preload.c).
+// The files that a device's driver would show in /dev and /sys, for programs that look there
+// themselves, and the library that leads the programs to them (paths_preload.c).
 #ifndef CLI_PATHS_H
 #define CLI_PATHS_H
 
@@ -9,11 +9,13 @@
 
 #define CLI_PATHS_LIB "libanywarp-paths.so"
 
-// Makes them in a directory of the user's and sets ANYWARP_PATHS and LD_PRELOAD for the program. dir is
-// where our libraries are; who comes before every error. False when it cannot be, which is told.
+// Makes the files in a directory of the user's and sets ANYWARP_PATHS and LD_PRELOAD for the
+// program. dir is where our libraries are. Every error begins with who. False after an error, which
+// is printed.
 __attribute__((warn_unused_result)) bool aw_paths_export(const char *who, const char *dir);
 
-// The directory in which they would be made; false where XDG_RUNTIME_DIR is none to use, or nobody can write there.
+// Writes the directory in which they would be made; false where XDG_RUNTIME_DIR is unusable, or the
+// user cannot write there.
 __attribute__((warn_unused_result)) bool aw_paths_base(char base[PATH_MAX]);
 
 #endif

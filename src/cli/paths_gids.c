@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Each entry is a file of gids, of gid_attrs/types and of gid_attrs/ndevs, in the order of the verbs: what a
-// program reads here is an index that it gives to them. The verbs' own header is all that is known of the library.
+// Each entry is a file of gids, of gid_attrs/types and of gid_attrs/ndevs, in the order of the
+// verbs: a program passes the index of a file that it reads here to the verbs. Of the library only
+// the verbs' own header is known.
 #include "cli/paths_gids.h"
 
 #include "cli/cli.h"
@@ -35,7 +36,7 @@ static void table_query(void *lib, struct ibv_device *device, struct table *tabl
 	close_device(context);
 }
 
-/* Without a device there is no table: the program is told by the library why. */
+/* Without a device there is no table: the library tells the program why. */
 static void table_read(const char *dir, struct table *table)
 {
 	__typeof__(&ibv_get_device_list) get_list;
@@ -78,7 +79,10 @@ static bool file_write(const char *port, const char *kind, ssize_t index, const 
 	return done && rename(part, path) == 0;
 }
 
-/* The text of an entry that is not used is empty, but for its GID: libanywarp-paths.so knows it by that. */
+/*
+ * Writes the files of one entry. An unused entry has empty types and ndevs: libanywarp-paths.so
+ * knows it by that.
+ */
 static bool entry_write(const char *port, ssize_t index, const union ibv_gid *gid, const char *type,
 			const char *interface)
 {
@@ -98,13 +102,13 @@ static bool used_write(const char *port, ssize_t index, const struct ibv_gid_ent
 	char interface[IF_NAMESIZE + 1];
 
 	if (!if_indextoname(entry->ndev_ifindex, interface))
-		interface[0] = '\0'; /* it went away since */
+		interface[0] = '\0'; /* the interface went away since */
 	else
 		strcat(interface, "\n");
 	return entry_write(port, index, &entry->gid, type, interface);
 }
 
-/* Removes what an earlier, longer table had behind. */
+/* Removes the files that an earlier, longer table had behind this one. */
 static void rest_remove(const char *port, ssize_t count)
 {
 	static const char *const kinds[] = { "gids", "gid_attrs/types", "gid_attrs/ndevs" };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Where a path of the device's files leads to: into the directory that ANYWARP_PATHS names.
+// Leads a path of the device's files into the directory that ANYWARP_PATHS names.
 #define _GNU_SOURCE
 #include "cli/paths_preload.h"
 
@@ -39,7 +39,7 @@ void *aw_paths_next(const char *name)
 	void *found = dlsym(RTLD_NEXT, name);
 
 	if (!found)
-		abort(); /* libc without a call that the program was linked with */
+		abort(); /* libc lacks a call that the program was linked with */
 	return found;
 }
 
@@ -51,7 +51,10 @@ static bool is_unused_entry(int fd, const char *path)
 	       fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size == 0;
 }
 
-/* An epoll set takes the file's place: its read(2) is EINVAL, always. Without one the file is left. */
+/*
+ * Replaces the file of an unused entry by an epoll set, whose read(2) is always EINVAL. If none can
+ * be made, the file stays.
+ */
 int aw_paths_opened(int fd, const char *path)
 {
 	int set;

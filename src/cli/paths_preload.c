@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// libanywarp-paths.so: for programs that look for a device's files themselves. Preloaded by `anywarp run`,
-// it makes their calls with a path under /dev/infiniband or /sys/class/infiniband look into the
-// directory that ANYWARP_PATHS names, where paths.c has put what they want to see. No other path is
-// touched, and a path is never changed for a call that writes, other than by open. What programs call that were
-// built with _FORTIFY_SOURCE or for an older libc is in paths_relatives.c.
+// libanywarp-paths.so: for programs that look for a device's files themselves. Preloaded by
+// `anywarp run`, it makes their calls with a path under /dev/infiniband or /sys/class/infiniband
+// look into the directory that ANYWARP_PATHS names, where paths.c has put the files. No other path
+// is touched, and a path is never changed for a call that writes, other than by open. The calls of
+// programs built with _FORTIFY_SOURCE or for an older libc are in paths_relatives.c.
 #define _GNU_SOURCE
 #include "cli/paths_preload.h"
 
@@ -16,13 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* O_TMPFILE has O_DIRECTORY in it, which alone makes nothing. */
+/* O_TMPFILE includes O_DIRECTORY, which alone makes no file. */
 static bool makes_file(int flags)
 {
 	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-/* What open is given behind its flags; there is nothing unless it makes a file. */
+/* Reads the mode that open has behind its flags; there is none unless it makes a file. */
 #define MODE_BEHIND(flags, mode)                                       \
 	do {                                                           \
 		va_list args;                                          \

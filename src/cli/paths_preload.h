@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the wrappers of libanywarp-paths.so have in common.
+// The declarations that the wrappers of libanywarp-paths.so share.
 #ifndef CLI_PATHS_PRELOAD_H
 #define CLI_PATHS_PRELOAD_H
 
@@ -7,16 +7,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// The call of that name as it would be without us, to be called as name is.
+// The next definition of that call, which is called as name is.
 #define NEXT(name) ((__typeof__(&(name)))aw_paths_next(#name))
 
-// The path to use instead, in to where it is another.
+// Returns the path to use instead; to holds it where it is another.
 const char *aw_paths_moved(const char *path, char to[PATH_MAX]);
 
 void *aw_paths_next(const char *name);
 
-// The fd as it was opened by that path, or not. An entry of the GID table that is not used has an empty file, and
-// reading the kernel's is EINVAL: so is then reading this one.
+// Returns the fd that was opened by that path. An unused entry of the GID table has an empty file
+// here; reading the kernel's is EINVAL, so reading this one becomes so, too.
 int aw_paths_opened(int fd, const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The same calls under the names that a program has in it that was built with _FORTIFY_SOURCE, or for a libc
-// before 2.33, whose stat was __xstat, and under libc's own names for them.
+// The same calls under the names used by programs built with _FORTIFY_SOURCE or for a libc before
+// 2.33, whose stat was __xstat, and under libc's own names for them.
 #define _GNU_SOURCE
 #include "cli/paths_preload.h"
 

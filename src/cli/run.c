@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool device_files; // wanted, by the option
+static bool device_files; // the program gets device files, by the option
 
-/* In the roce persona the programs that want them find no device without. */
+/* In the roce persona, programs that look for device files find no device without them. */
 static bool needs_device_files(void)
 {
 	const char *persona = getenv("ANYWARP_PERSONA");
@@ -64,7 +64,7 @@ static enum launch_option take_option(struct launch *launch, char ***arg)
 	return aw_launch_option(launch, arg);
 }
 
-// command is what comes behind the options, ended by NULL.
+// command becomes the words behind the options, ended by NULL.
 static bool parse(char **argv, struct launch *launch, char ***command)
 {
 	char **arg = argv + 1;

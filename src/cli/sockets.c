@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// anywarp sockets: an unmodified sockets program with libanywarp-sockets.so preloaded, by rules that
-// were checked before it starts.
+// anywarp sockets: runs an unmodified sockets program with libanywarp-sockets.so preloaded, by
+// rules that are checked before it starts.
 #include "cli/sockets.h"
 
 #include "cli/cli.h"
@@ -67,7 +67,7 @@ static bool parse(char **argv, struct sockets_options *options)
 	return true;
 }
 
-// With no rule on the command line those of the environment hold, and have to be right, too.
+// With no rule on the command line, the environment's rules hold, and have to be right, too.
 static bool take_environment(struct sockets_rules *rules)
 {
 	const char *text = getenv(AW_XS_RULES_ENV);

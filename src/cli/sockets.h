@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The parts of 'anywarp sockets'. Errors are told on standard error.
+// The parts of 'anywarp sockets'. Errors go to standard error.
 #ifndef CLI_SOCKETS_H
 #define CLI_SOCKETS_H
 
@@ -15,16 +15,16 @@ struct sockets_rules {
 	size_t len;
 };
 
-// Adds what the text of a source, of which errors speak, says. False where that is wrong.
+// Adds the rules of text; errors name its source. False where one is wrong.
 __attribute__((warn_unused_result)) bool aw_sockets_rules_add(struct sockets_rules *rules,
 							      const char *source, const char *text);
-// The same with a file.
+// Adds the rules of a file, likewise.
 __attribute__((warn_unused_result)) bool aw_sockets_rules_read(struct sockets_rules *rules,
 							       const char *path);
 
 bool aw_sockets_library_in(const char *dir);
 
-// Prints the fds of the process that are in iWARP mode. The exit status.
+// Prints the fds of the process that are in iWARP mode. Returns the exit status.
 int aw_sockets_status(const char *pid);
 
 #endif

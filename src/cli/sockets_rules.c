@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The rules of a command line, from its files and its words, as one text for the library.
+// Joins the rules of a command line, from its files and its words, to one text for the library.
 #include "cli/sockets.h"
 
 #include "xsock/rules.h"
@@ -15,7 +15,7 @@ static bool out_of_memory(void)
 	return false;
 }
 
-// Reads a text, or tells of its mistake as "source:line: why", which editors can jump to.
+// Reads a text, or prints its mistake as "source:line: why", which editors can jump to.
 static struct aw_xs_rules *read_text(const char *source, const char *text)
 {
 	char why[AW_XS_RULES_WHY_MAX];
@@ -31,7 +31,7 @@ static struct aw_xs_rules *read_text(const char *source, const char *text)
 	return NULL;
 }
 
-// A line for each rule.
+// Appends a line for each rule.
 static bool append(struct sockets_rules *all, const struct aw_xs_rules *rules)
 {
 	size_t count = aw_xs_rules_count(rules);
@@ -58,7 +58,7 @@ bool aw_sockets_rules_add(struct sockets_rules *all, const char *source, const c
 	aw_xs_rules_destroy(rules);
 	if (!fits)
 		return false;
-	/* What is right alone may be too much together. */
+	/* Sources that are right alone may be too much together. */
 	rules = read_text("all rules", all->text);
 	fits = rules != NULL;
 	aw_xs_rules_destroy(rules);
@@ -71,7 +71,7 @@ static bool cannot_read(const char *path, int error)
 	return false;
 }
 
-// Fills text, of AW_XS_RULES_TEXT_MAX + 1 octets; what is too long is still too long in it.
+// Fills text, of AW_XS_RULES_TEXT_MAX + 1 bytes; a text that is too long is still too long in it.
 static bool read_file(const char *path, char *text)
 {
 	FILE *file = fopen(path, "re");

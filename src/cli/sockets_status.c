@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// anywarp sockets --status: asks a process, by the socket that the library has in it, which of its
-// fds are in iWARP mode. The answer is another process's: it is shown, never trusted.
+// anywarp sockets --status: asks a process or its proxy process, by a Unix socket, which of the
+// process's fds are in iWARP mode. The answer comes from another process: it is shown, never
+// trusted.
 #define _GNU_SOURCE // struct ucred
 #include "cli/sockets.h"
 
@@ -79,7 +80,7 @@ static bool find_owner(pid_t pid, uid_t *owner)
 		    (unsigned)*owner);
 }
 
-// Nobody else may have put a socket there for us to find.
+// True when the directory is one in which only its owner can have put a socket.
 static bool is_owners(const char *path, uid_t owner)
 {
 	struct stat dir;
@@ -88,7 +89,7 @@ static bool is_owners(const char *path, uid_t owner)
 	       (dir.st_mode & 0777) == 0700;
 }
 
-// Whether the library is in the process. True, too, where that cannot be seen.
+// True when the library is in the process, and where that cannot be seen.
 static bool has_library(pid_t pid)
 {
 	char line[LINE_MAX_OCTETS];
@@ -105,7 +106,7 @@ static bool has_library(pid_t pid)
 	return found;
 }
 
-// There is no socket, or nobody at it.
+// Reports that there is no socket, or that no process listens on it.
 static bool nobody_answers(pid_t pid)
 {
 	if (!has_library(pid))
@@ -117,7 +118,8 @@ static bool nobody_answers(pid_t pid)
 	return true;
 }
 
-// Whoever answers, the process or its keeper, has to be of the user whose process was asked.
+// The peer, which is the process or its proxy process, has to belong to the user whose process was
+// asked.
 static bool check_peer(int fd, uid_t owner)
 {
 	struct ucred peer = { 0 };
@@ -140,7 +142,8 @@ static void print_field(const char *text, size_t i)
 	fputs(i + 1 < FIELDS ? "  " : "\n", stdout);
 }
 
-// A line of eight fields; what is beyond them is no table, and octets of a terminal's stay out.
+// Prints a line of eight fields. A line with another number of fields is wrong; unprintable bytes,
+// which could control a terminal, are replaced.
 static bool print_line(char *line)
 {
 	char *fields[FIELDS + 1], *save = NULL;
@@ -186,7 +189,7 @@ static bool print_table(int fd, pid_t pid)
 	return right;
 }
 
-// Connected to who answers for the process as owner. False: nobody does, or *error.
+// Connects to the process that answers for pid in this directory. False: *error is the errno.
 static bool reach(pid_t pid, const char *directory, int *fd, int *error)
 {
 	struct timeval timeout = { .tv_sec = ANSWER_TIMEOUT_S };
@@ -212,8 +215,9 @@ enum outcome {
 	NOBODY,
 };
 
-// Where a keeper of owner's may have put its sockets: in its XDG_RUNTIME_DIR, which we take to be ours or the usual one,
-// in /tmp, or beside where somebody else was first there. *sure: how many have a name that is not anybody's to choose.
+// Lists where a proxy process of owner's may have put its sockets: in its XDG_RUNTIME_DIR, which we
+// take to be ours or the usual one, in /tmp, or beside that where somebody else was first there.
+// *sure: how many of them have a fixed name, which no user can have made up.
 static void list_directories(uid_t owner, glob_t *found, size_t *sure)
 {
 	static const char *const patterns[] = { "/run/user/%u/" DIRECTORY, "/tmp/" DIRECTORY,
@@ -228,7 +232,7 @@ static void list_directories(uid_t owner, glob_t *found, size_t *sure)
 		flags = GLOB_APPEND;
 	}
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++, flags = GLOB_APPEND) {
-		*sure = found->gl_pathc; // the last pattern comes behind them
+		*sure = found->gl_pathc; // the last pattern's names come behind them
 		snprintf(path, sizeof(path), patterns[i], (unsigned)owner, (unsigned)owner);
 		(void)glob(path, flags, NULL, found);
 	}
@@ -250,7 +254,8 @@ static enum outcome ask_at(pid_t pid, uid_t owner, const char *directory)
 	return print_table(fd, pid) ? ANSWERED : FAILED;
 }
 
-// The complaint is of what somebody else has in a keeper's place: for where nobody answers at last.
+// Asks in each directory in turn. complaint is set where somebody else has a directory in a proxy
+// process's place; it is for the case that nobody answers.
 static enum outcome ask(pid_t pid, uid_t owner, char complaint[COMPLAINT_OCTETS])
 {
 	enum outcome outcome = NOBODY;
@@ -283,7 +288,8 @@ int aw_sockets_status(const char *text)
 	if (!find_owner(pid, &owner))
 		return CLI_FAILED;
 	outcome = ask(pid, owner, complaint);
-	// What was root's when its keeper began has one of root's, which root alone may ask.
+	// A process that was root's when its proxy process began has one of root's, which root
+	// alone may ask.
 	if (outcome == NOBODY && owner != 0 && geteuid() == 0)
 		outcome = ask(pid, 0, complaint);
 	if (outcome == NOBODY && complaint[0])
