@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-// Writes them into the directory of the port, which holds gids, gid_attrs/types and
+// Writes the table into the directory of the port, which holds gids, gid_attrs/types and
 // gid_attrs/ndevs, as the library in dir has them now. A reader finds the old file or the new one,
 // whole.
 __attribute__((warn_unused_result)) bool aw_paths_gids(const char *port, const char *dir);

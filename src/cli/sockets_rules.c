@@ -89,7 +89,7 @@ static bool read_file(const char *path, char *text)
 	text[len] = '\0';
 	if (strlen(text) == len)
 		return true;
-	fprintf(stderr, SOCKETS_WHO ": %s is no text: it has a NUL octet in it\n", path);
+	fprintf(stderr, SOCKETS_WHO ": %s is no text: it has a NUL byte in it\n", path);
 	return false;
 }
 

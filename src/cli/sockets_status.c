@@ -32,7 +32,7 @@ enum {
 };
 
 static const char *const titles[FIELDS] = {
-	"fd", "mode", "peer", "octets in", "octets out", "send credits", "receive credits", "state",
+	"fd", "mode", "peer", "bytes in", "bytes out", "send credits", "receive credits", "state",
 };
 static const int widths[FIELDS] = { 6, 4, 30, 14, 14, 12, 15, 0 };
 

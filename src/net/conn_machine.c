@@ -179,7 +179,7 @@ static void fail_frame(struct aw_conn *c, enum aw_frame_io io)
 		fail(c, EPROTO, "the peer does not speak mpa");
 		break;
 	case AW_FRAME_BAD_LENGTH:
-		fail(c, EPROTO, "the private data of the peer's mpa frame is over 512 octets");
+		fail(c, EPROTO, "the private data of the peer's mpa frame is over 512 bytes");
 		break;
 	case AW_FRAME_DONE:
 	case AW_FRAME_MORE:
@@ -438,7 +438,7 @@ static void (*const steps[])(struct aw_conn *c) = {
 
 static const char *const timeout_causes[] = {
 	[AW_CONN_CONNECTING] = "no answer to tcp's connect",
-	[AW_CONN_SENDING] = "the peer takes no octets",
+	[AW_CONN_SENDING] = "the peer takes no bytes",
 	[AW_CONN_AWAIT_REPLY] = "no mpa reply in time",
 	[AW_CONN_AWAIT_REQUEST] = "no mpa request in time",
 };

@@ -159,7 +159,7 @@ static bool take_place(const char **cause)
 	if (atomic_fetch_add(&rings, 1) < AW_HOST_RINGS_MAX)
 		return true;
 	atomic_fetch_sub(&rings, 1);
-	*cause = "too many connections have memory in common";
+	*cause = "too many connections share memory";
 	return false;
 }
 

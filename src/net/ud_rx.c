@@ -41,7 +41,7 @@ static bool take(struct aw_uqp *qp, uint32_t len, struct aw_rwqe *recv)
 
 	if (is_short && !qp->ud->told_short)
 		aw_log(AW_LOG_WARN,
-		       "qp 0x%x: datagram dropped: the receive is shorter than its %u octets (of "
+		       "qp 0x%x: datagram dropped: the receive is shorter than its %u bytes (of "
 		       "which the first %u are a header)",
 		       qp->qpn, len, UD_GRH_LEN);
 	qp->ud->told_short |= is_short;

@@ -100,7 +100,7 @@ static bool is_too_long(struct aw_uqp *qp, const struct aw_swqe *wqe)
 		return false;
 	if (!qp->ud->told_long)
 		aw_log(AW_LOG_WARN,
-		       "qp 0x%x: ud message of %u octets not sent: the active mtu is %u (a ud message "
+		       "qp 0x%x: ud message of %u bytes not sent: the active mtu is %u (a ud message "
 		       "is one datagram)",
 		       qp->qpn, wqe->len, qp->attr.ud_mtu);
 	qp->ud->told_long = true;

@@ -302,7 +302,7 @@ def test_status_is_a_table():
         done = sockets("--status", process.pid)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["fd", "mode", "peer", "octets", "in", "octets", "out", "send",
+    assert lines[0].split() == ["fd", "mode", "peer", "bytes", "in", "bytes", "out", "send",
                                 "credits", "receive", "credits", "state"]
     assert lines[1].split() == ["7", "on", "192.0.2.7:80", "12", "3456789", "1", "384",
                                 "established"]
