@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // One MPA start-up frame on its way through a non-blocking socket, in any number of pieces.
-// Reading never goes past the frame's end: what follows belongs to the QP.
+// Reading never goes past the frame's end: the bytes behind it belong to the QP.
 #ifndef NET_FRAME_H
 #define NET_FRAME_H
 

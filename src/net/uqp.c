@@ -97,7 +97,7 @@ static int make_queues(struct aw_uqp *qp)
 	return aw_mem_get(&qp->mem, a->memory, AW_MEM_QP, sq + rq);
 }
 
-/* Initializes the core and the RQ over the memory; what they held is lost. */
+/* Initializes the core and the RQ over the memory, whose content is lost. */
 static void init_queues(struct aw_uqp *qp)
 {
 	const struct aw_uqp_attr *a = &qp->attr;
