@@ -152,12 +152,12 @@ static int doctor(int argc, char **argv)
 const struct cli_command aw_cli_doctor = {
 	.name = "doctor",
 	.run = doctor,
-	.summary = "tell what works on this machine and why not",
+	.summary = "report what works on this machine, what does not, and why",
 	.help = "usage: anywarp doctor\n"
 		"\n"
 		"Tries what an RDMA program needs of anywarp on this machine: the libraries, the\n"
 		"device, its persona, files and addresses, a connection over loopback, the limits.\n"
-		"Tells of the kernel module, too, which such programs do not need.\n"
+		"Reports on the kernel module, too, which such programs do not need.\n"
 		"One line for each: 'ok'; 'warn', slower or less, but works; or 'fail', with a remedy.\n"
 		"\n"
 		"The exit status is 0 when RDMA programs run here, 1 when they do not.\n",

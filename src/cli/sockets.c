@@ -168,7 +168,7 @@ const struct cli_command aw_cli_sockets = {
 		"  --rules FILE  a file of rules, one a line; '#' begins a comment\n"
 		"  --check       print the rules as they are understood, and run nothing\n"
 		"  --status PID  print which fds of that process are in iWARP mode\n"
-		"  --log LEVEL   tell on standard error what happens: error (default), warn, info\n"
+		"  --log LEVEL   log to standard error what happens: error (default), warn, info\n"
 		"                or debug\n"
 		"  --mpa LIST    how connections are set up; see 'anywarp help run'\n"
 		"\n"
