@@ -26,7 +26,7 @@ if [ -n "$long" ]; then
 	exec tests/fuzz/long.sh build/fuzz "$seconds" ${target:+"$target"}
 fi
 
-# What the fuzzer finds stays in build/fuzz/corpus; the seeds under tests/ are only read.
+# Inputs that the fuzzer finds stay in build/fuzz/corpus; the seeds under tests/ are only read.
 for fuzzer in $fuzzers; do
 	corpus=build/fuzz/corpus/$fuzzer
 	seeds=tests/fuzz/corpus/${fuzzer#fuzz_}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Shared by the commands of ./dev: packages, builds, messages. Sourced, never run.
 
-# What these versions are in the distribution's names of packages.
+# The versions in the names of the distribution's packages.
 case $(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}") in
 13) clang=19 python=3.13 ;;
 *) clang=14 python=3.11 ;;
@@ -91,7 +91,7 @@ need_packages() {
 	[ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 }
 
-# What apt knows may be older than what it is to download, or nothing at all.
+# Apt's package lists may be older than the packages to download, or missing.
 refresh_package_lists() {
 	local as_root
 	as_root=$(root_prefix)

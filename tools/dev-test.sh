@@ -7,9 +7,9 @@ declare -A suites=(
 	[tsan]='^(unit|verbs|cm|stress|system)$'
 	[fuzz]='^fuzz$'
 )
-# What another distribution can break.
+# The suites that another distribution can break.
 suites_distro="(distro|system)"
-# Under --full: what takes longer, too.
+# Under --full: the suites that take longer, too.
 suites_kernel_full="(kernel|kernel-full)"
 presets="release asan tsan fuzz"
 only=""

@@ -13,7 +13,7 @@ Totals = collections.namedtuple("Totals", "passed failed skipped seconds")
 NOTHING = Totals(0, 0, 0, 0.0)
 TAIL_LINES = 60
 CMOCKA = re.compile(r"\[ *(PASSED|FAILED|SKIPPED) *\] (\d+) test\(s\)")
-# What pytest says of a failed assertion; a long report of what the programs printed follows it.
+# Pytest's lines about a failed assertion; a long report of what the programs printed follows it.
 REASON, REASONS_MAX = re.compile(r"E {2,}|[\w/.]+:\d+: \w+"), 40
 PYTEST = re.compile(r"^=* ?((?:\d+ \w+(?:, )?)+) in [\d.]+s", re.M)
 

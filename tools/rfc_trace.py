@@ -28,7 +28,7 @@ def one_line(text):
 
 
 def shape_problems(entry):
-    """What is wrong with an entry by itself."""
+    """The problems of an entry by itself."""
     problems = [f"unknown key '{key}'" for key in sorted(entry.keys() - KEYS)]
     if entry.get("binds") not in BINDS:
         problems.append(f"binds '{entry.get('binds')}', not one of {', '.join(sorted(BINDS))}")

@@ -70,7 +70,7 @@ def text_indent(line):
 
 
 def goes_on(before, after):
-    """Whether a page break between the two lines stands inside a paragraph."""
+    """True when a page break between the two lines stands inside a paragraph."""
     if not before.startswith(" ") or MARKER.match(after) or before[-1] in ".:!?|+":
         return False
     return after.startswith(" ") and text_indent(after) == text_indent(before)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Whether what an entry names is in the tree: "src/core/rx.c:check_untagged" is a file and what it
+"""Looks for the names of an entry in the tree: "src/core/rx.c:check_untagged" is a file and what it
 defines; "unit.rx:aw_rx_write__errors" is a test that ctest has and one of its cases."""
 
 import functools
@@ -27,7 +27,7 @@ class Tree:
             return None
 
     def code_problem(self, reference):
-        """What is wrong with a reference to code; None when nothing is."""
+        """The problem of a reference to code, or None."""
         path, _, symbol = reference.partition(":")
         text = self.read(path)
         if text is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What the demo runs: command lines, what each must print, and what of TCP stands beside it."""
+"""The jobs of the demo: command lines, what each must print, and the TCP job to compare it with."""
 
 import collections
 import re
@@ -70,7 +70,7 @@ def unit(job):
 
 
 def figure(job, output):
-    """What perftest printed: its average in Gb/s, or its typical (median) microseconds."""
+    """The value that perftest printed: its average in Gb/s, or its typical (median) microseconds."""
     column = 3 if unit(job) == "Gb/s" else 4
     rows = re.findall(rf"(?m)^ *{job.size} .*$", output)
     return float(rows[-1].split()[column])

@@ -100,8 +100,8 @@ static int prepared(int fd)
 	return fd;
 }
 
-// Swallows a stream and answers its end with one octet, which stops the client's clock when all
-// has arrived; or answers each request with a reply until the client closes.
+// Swallows a stream and answers its end with one byte, which stops the client's clock when all has
+// arrived. In the other kind of job, answers each request with a reply until the client closes.
 static void serve(const struct addrinfo *where)
 {
 	int listener = socket(where->ai_family, SOCK_STREAM, 0), on = 1, fd;

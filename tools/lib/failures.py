@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What a failed test shows beside its own words. A conftest.py imports the hook, and gives a test's
-node the function `told`, which tells what its programs printed."""
+"""The output of programs that a failed test shows beside its own words. A conftest.py imports the
+hook, and gives a test's node the function `told`, which tells what its programs printed."""
 
 import pytest
 

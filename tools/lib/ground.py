@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What programs under test run on: our libraries, or the distribution's over the kernel module, where tests/kernel/run
-starts the tests. rdma_cm has no device for addresses of loopback: there ADDRESS is that of a dummy interface
+"""The libraries that programs under test run on: ours; or the distribution's, over the kernel module, where
+tests/kernel/run starts the tests. rdma_cm has no device for addresses of loopback: there ADDRESS is that of a dummy interface
 (tests/kernel/over_module.py)."""
 
 import contextlib
@@ -25,7 +25,7 @@ def libraries(build):
 
 
 def environment(build):
-    """What makes a program that was linked with ours load those of this ground."""
+    """The environment in which a program that was linked with our libraries loads those of this ground."""
     return {"LD_LIBRARY_PATH": libraries(build)} if KERNEL else {}
 
 
@@ -49,7 +49,7 @@ def policy(text):
 
 
 def kernel_kib():
-    """What the kernel itself needs, over the module: all that is neither free nor of files or processes."""
+    """The KiB that the kernel itself needs, over the module: all but free memory and that of files and processes."""
     if not KERNEL:
         return 0
     with open("/proc/meminfo", encoding="ascii") as file:

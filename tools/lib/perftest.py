@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What perftest's programs print. Used by the system and the ecosystem tests."""
+"""Reads the output of perftest's programs. Used by the system and the ecosystem tests."""
 
 import math
 import re

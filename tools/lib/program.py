@@ -32,12 +32,12 @@ class Trouble(Exception):
 
 
 def is_open_to_others(path):
-    """Whether every user may come to it: in a home directory that is its owner's alone nobody else starts it."""
+    """True when every user may reach the path: nobody else starts a program in its owner's private home directory."""
     return all(each.stat().st_mode & 0o001 for each in pathlib.Path(path).resolve().parents)
 
 
 def claim_port(port):
-    """Whether no other test has it; until it is given back, no other one will."""
+    """True when no other test has the port; until it is given back, no other test gets it."""
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         claim.bind(f"\0anywarp-test-port-{port}")
@@ -72,7 +72,7 @@ def borrowed_port():
 
 
 def is_listening(pid, port):
-    """Whether a TCP socket listens on the port, in the network namespace of the process."""
+    """True when a TCP socket listens on the port, in the network namespace of the process."""
     for table in ("tcp", "tcp6"):
         try:
             with open(f"/proc/{pid}/net/{table}", encoding="ascii") as file:
@@ -95,7 +95,7 @@ def read_whole(file):
 
 
 def both_ends(text):
-    """What a report shows of a long output."""
+    """The two ends of a long output, for a report."""
     if len(text) <= TEXT_SHOWN_MAX:
         return text
     half = TEXT_SHOWN_MAX // 2
@@ -131,7 +131,7 @@ class Program:
         return "".join(read_whole(file) for file in self.files)
 
     def report(self):
-        """What a reader of a failed run wants to see."""
+        """The report of a failed run: command line, state and output."""
         state = {None: "still running"}.get(self.status(), f"ended with status {self.status()}")
         return f"$ {shlex.join(self.argv)}\n({state})\n{both_ends(self.output())}"
 

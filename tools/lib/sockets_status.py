@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What `anywarp sockets --status` prints. Used by the system and the sockets tests."""
+"""Reads the table of `anywarp sockets --status`. Used by the system and the sockets tests."""
 
 import collections
 
