@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""An end whose system calls of one kind take long, by strace's injection: what another thread, process or end does in between comes
+at moments that no machine shows by itself. Every byte arrives, and a child's end is an end."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import conftest
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+SECONDS_MAX = 90
+CONNECTIONS, BYTES = 4, 60000
+NO_RECORD = "is no record"
+CALLS = ("accept4", "close", "connect", "fcntl", "getsockopt", "recvfrom", "recvmsg", "rt_sigprocmask", "sendmsg",
+         "setsockopt", "shutdown")
+# The delay stands before the call or behind it, at every third call: others go between a pair of calls, and through.
+MOMENTS = {"before": "delay_enter=3ms", "behind": "delay_exit=3ms"}
+pytestmark = [pytest.mark.skipif(not shutil.which("strace"), reason="no strace"),
+              pytest.mark.skipif(bool(conftest.SANITIZER), reason="the programs are other people's")]
+
+
+def slowly(mode, call, moment, argv):
+    preload = mode.environment()["LD_PRELOAD"]
+    return mode.start(["strace", "-f", "-qq", "-o", "/dev/null", "-E", f"LD_PRELOAD={preload}", "-e", f"trace={call}",
+                       "-e", f"inject={call}:{MOMENTS[moment]}:when=1+3", *argv], LD_PRELOAD="", ANYWARP_LOG="info")
+
+
+def at_speed(mode, _call, _moment, argv):
+    return mode.start(argv, ANYWARP_LOG="info")
+
+
+@pytest.fixture(scope="module")
+def can_trace():
+    """A sandbox may refuse ptrace."""
+    if subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("strace cannot trace here")
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("way", ["edge", "fork"])
+@pytest.mark.parametrize("slow", ["server", "client"])
+def test_echo(only_record, can_trace, slow, way, call, moment):
+    serve, ask = (slowly, at_speed) if slow == "server" else (at_speed, slowly)
+    server = serve(only_record, call, moment, [sys.executable, HERE / "echo_server.py", way])
+    port = server.wait_output(r"port (\d+)\n", SECONDS_MAX)[1]
+    client = ask(only_record, call, moment, [sys.executable, HERE / "echo_client.py", port, CONNECTIONS, BYTES])
+    assert client.wait_exit(SECONDS_MAX) == 0, client.report() + server.report()
+    assert NO_RECORD not in client.output() + server.output(), only_record.reports()
