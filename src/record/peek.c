@@ -4,6 +4,7 @@
 #include "record/record.h"
 
 #include "record/cursor.h"
+#include "record/lowat.h"
 #include "record/reply.h"
 
 #include <errno.h>
@@ -76,26 +77,36 @@ static size_t skip_given(const struct aw_record_rx *rx, const struct view *view,
  * Counts the payload of the whole FPDUs in the record and the socket, and copies it where to is not
  * NULL. 0: no FPDU is whole.
  */
-static ssize_t look_at(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       struct aw_cursor *to, size_t queued)
+static size_t walk(const struct aw_record *record, const struct aw_record_calls *calls,
+		   struct view *view, struct aw_cursor *to)
 {
-	struct view view = { .msn = record->rx.msn - record->rx.held };
 	struct iovec payload;
 	size_t got = 0, at = 0;
-	ssize_t err = look(record, calls, fd, &view, queued);
 
-	while (!err && (!to || to->left > 0) && next_payload(record, calls, &view, &payload)) {
-		size_t skip = skip_given(&record->rx, &view, at), len = payload.iov_len - skip;
+	while ((!to || to->left > 0) && next_payload(record, calls, view, &payload)) {
+		size_t skip = skip_given(&record->rx, view, at), len = payload.iov_len - skip;
 
 		if (to && len > to->left)
 			len = to->left;
 		if (to)
 			aw_cursor_put(to, (uint8_t *)payload.iov_base + skip, len);
 		got += len;
-		at = view.at;
+		at = view->at;
 	}
+	return got;
+}
+
+/* As walk, but it may fail with a negative errno. */
+static ssize_t look_at(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		       struct aw_cursor *to, size_t most)
+{
+	struct view view = { .msn = record->rx.msn - record->rx.held };
+	ssize_t err = look(record, calls, fd, &view, most), got = 0;
+
+	if (!err)
+		got = (ssize_t)walk(record, calls, &view, to);
 	free(view.bytes);
-	return err ? err : (ssize_t)got;
+	return err ? err : got;
 }
 
 ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
@@ -116,10 +127,31 @@ ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *c
 	return got == 1 ? look_at(record, calls, fd, &to, most) : got;
 }
 
+/*
+ * Raises SO_RCVLOWAT where the FPDUs are shorter than it assumes: more bytes carry what the program
+ * waits for.
+ */
+static void await_more(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
+		       const struct view *view, size_t got)
+{
+	if (got > 0 && got < rx->wanted && view->at > rx->have)
+		aw_lowat_set(rx, calls, fd, view->at - rx->have + aw_lowat_bytes(rx->wanted - got));
+}
+
 ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 			  size_t queued)
 {
-	if (record->rx.ended || aw_reply_take(record, calls, fd) != 0)
+	struct aw_record_rx *rx = &record->rx;
+	struct view view = { .msn = rx->msn - rx->held };
+	ssize_t err, got = 0;
+
+	if (rx->ended || aw_reply_take(record, calls, fd) != 0)
 		return 0;
-	return look_at(record, calls, fd, NULL, queued + 1);
+	err = look(record, calls, fd, &view, queued + 1);
+	if (!err) {
+		got = (ssize_t)walk(record, calls, &view, NULL);
+		await_more(rx, calls, fd, &view, (size_t)got);
+	}
+	free(view.bytes);
+	return err ? err : got;
 }

@@ -10,4 +10,5 @@ void aw_record_init(struct aw_record *record, bool crc)
 	memset(&record->rx, 0, offsetof(struct aw_record_rx, bytes));
 	memset(&record->tx, 0, offsetof(struct aw_record_tx, bytes));
 	record->rx.msn = 1;
+	record->rx.wanted = 1;
 }

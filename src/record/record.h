@@ -38,6 +38,8 @@ struct aw_record_rx {
 	bool long_last; /* the last FPDU was of the greatest length; the next one probably is */
 	bool held; /* the next FPDU is whole and right, and its last byte is still in the socket */
 	uint32_t lowat; /* SO_RCVLOWAT as the record has set it; 0: not set */
+	uint32_t due; /* bytes that must come before another read has any use; 0: not known */
+	uint32_t wanted; /* the program's own SO_RCVLOWAT */
 	int error; /* an errno that the program has yet to get, or 0 */
 	bool ended; /* only the stream's end, or an error, is still to come */
 	enum aw_error verdict; /* the peer's fault, for aw_record_end to tell; AW_OK */
@@ -100,6 +102,10 @@ ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *c
 /* How many bytes a receive would give (FIONREAD); queued is the kernel's count for the socket. */
 ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 			  size_t queued);
+
+/* Sets the program's own SO_RCVLOWAT: 1 or more bytes of payload. */
+void aw_record_set_wanted(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+			  uint32_t wanted);
 
 /*
  * Like sendmsg on a non-blocking stream socket: the bytes taken, or a negative errno. -EAGAIN: the

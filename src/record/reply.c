@@ -16,13 +16,13 @@ static void put_rest(struct aw_record_tx *tx, bool reply, const void *data, size
 
 /*
  * Keeps a Reply as long as the Request, with nothing behind it, from waking pollers: it is not for
- * the program.
+ * the program. rx.due is how many bytes of this are still to come.
  */
 static void set_lowat(struct aw_record *record, const struct aw_record_calls *calls, int fd)
 {
 	int value = (int)record->tx.rest + 1;
 
-	record->rx.lowat = (uint32_t)value;
+	record->rx.lowat = record->rx.due = (uint32_t)value;
 	calls->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
 }
 
@@ -90,6 +90,7 @@ int aw_reply_take(struct aw_record *record, const struct aw_record_calls *calls,
 		if (n <= 0)
 			return n < 0 ? -errno : -ENODATA;
 		rx->have += (uint32_t)n;
+		rx->due -= (size_t)n < rx->due ? (uint32_t)n : rx->due - 1;
 	}
 	return 0;
 }

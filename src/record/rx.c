@@ -6,6 +6,7 @@
 #include "record/record.h"
 
 #include "record/cursor.h"
+#include "record/lowat.h"
 #include "record/reply.h"
 
 #include <errno.h>
@@ -67,17 +68,6 @@ static ssize_t take(struct reader *r, struct iovec *iov, size_t count, int flags
 	if (n > 0)
 		return n;
 	return n == 0 ? -ENODATA : -errno;
-}
-
-/* Has pollers wake only when so many bytes are there, such as the whole rest of an FPDU. */
-static void set_lowat(struct reader *r, size_t bytes)
-{
-	int value = (int)bytes;
-
-	if (r->rx->lowat == bytes || (bytes == 1 && r->rx->lowat == 0))
-		return;
-	r->rx->lowat = (uint32_t)bytes;
-	r->calls->setsockopt(r->fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
 }
 
 /*
@@ -377,22 +367,6 @@ static int read_next(struct reader *r)
 }
 
 /*
- * Sets SO_RCVLOWAT to what is missing of an FPDU of which a part is here; to 1 where there is none
- * such.
- */
-static void await_rest(struct reader *r)
-{
-	struct ahead ahead;
-
-	if (r->rx->reply_due)
-		return;
-	if (r->rx->held || r->rx->have == 0 || look_ahead(r, &ahead))
-		set_lowat(r, 1);
-	else
-		set_lowat(r, ahead.known ? ahead.len - r->rx->have : 1);
-}
-
-/*
  * Ends a receive: the bytes or the error. An error that ends the stream is returned once, after all
  * bytes received before it; then the stream is at its end.
  */
@@ -401,7 +375,7 @@ static ssize_t finish(struct reader *r, int err)
 	if (err == -ENODATA && r->rx->have > 0 && !r->rx->held)
 		err = fail(r, AW_E_MPA_CLOSED);
 	if (err == 0 || err == -EAGAIN)
-		await_rest(r);
+		aw_lowat_await(r->rx, r->calls, r->fd);
 	else if (err != -EINTR)
 		r->rx->ended = true;
 	if (r->got > 0) {

@@ -208,6 +208,41 @@ static void low_water(void)
 	expect_text(e.server, "0123456789");
 }
 
+/* A blocking read waits for as many, too, and gives what there is at its time-out; the value is the program's own. */
+static void low_water_reads_of(bool set_first)
+{
+	struct ends e;
+	int mark = 10, value = 0;
+	socklen_t len = sizeof(value);
+	char got[16];
+	ends_open(&e);
+	CHECK(!set_first || !setsockopt(e.server, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)));
+	send_text(e.client, "x");
+	CHECK(recv(e.server, got, 1, 0) == 1);
+	CHECK(set_first || !setsockopt(e.server, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)));
+	CHECK(!getsockopt(e.server, SOL_SOCKET, SO_RCVLOWAT, &value, &len));
+	CHECK(value == mark && len == sizeof(value));
+	set_timeout(e.server, SO_RCVTIMEO, 60);
+	send_text(e.client, "01234");
+	wait_readable_octets(e.server, 5);
+	int64_t began = now_ms();
+	CHECK(recv(e.server, got, 16, 0) == 5);
+	CHECK(now_ms() - began >= 50 && now_ms() - began < WAIT_MS);
+	send_text(e.client, "0123456789");
+	wait_readable_octets(e.server, 10);
+	CHECK(recv(e.server, got, 16, 0) == 10);
+}
+
+static void low_water_reads(void)
+{
+	low_water_reads_of(false);
+}
+
+static void low_water_before(void)
+{
+	low_water_reads_of(true);
+}
+
 static const struct row rows[] = {
 	{ "peek", peek },
 	{ "peek_grows", peek_grows },
@@ -220,5 +255,7 @@ static const struct row rows[] = {
 	{ "receive_timeout_before", receive_timeout_before },
 	{ "send_timeout", send_timeout },
 	{ "low_water", low_water },
+	{ "low_water_reads", low_water_reads },
+	{ "low_water_before", low_water_before },
 };
 const struct rows flag_rows = { rows, ARRAY_LEN(rows) };

@@ -13,6 +13,7 @@ ROWS = subprocess.run([CONTRACT, "--list"], capture_output=True, text=True, chec
 # What iWARP mode does otherwise, each with its reason.
 IWARP = {
     "low_water": "the program's end is a unix socket, whose poll takes no notice of SO_RCVLOWAT",
+    "low_water_before": "a unix socket that stands in for the program's begins with a mark of one byte",
 }
 OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "keeper": IWARP, "auto": {
     **IWARP,

@@ -27,7 +27,6 @@ STDIO = "stdio reads and writes inside libc, where no wrapper sees it: this need
 STRANGER = "a program without the library reads and writes the FPDUs themselves: this needs the bridge"
 URGENT = "MSG_OOB is refused"
 NOT_YET = {
-    "low_water": "SO_RCVLOWAT counts the FPDUs' headers, too",
     "stdio_streams": STDIO,
     "first_printf": STDIO,
     "inetd_style": STDIO,

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define LARGE 200000u
@@ -273,6 +274,45 @@ static void faults__of_mpa(void **state)
 	assert_refused(fpdu, len, AW_E_MPA_FRAME);
 }
 
+/* Until the socket has so many bytes. */
+static void await_bytes(const struct end *end, int bytes)
+{
+	int lowat;
+	socklen_t len = sizeof(lowat);
+
+	assert_return_code(getsockopt(end->fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, &len), errno);
+	setsockopt(end->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+	await_readable(end);
+	setsockopt(end->fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat));
+}
+
+static ssize_t count_on(struct end *end)
+{
+	int queued = 0;
+
+	assert_return_code(ioctl(end->fd, FIONREAD, &queued), errno);
+	return aw_record_pending(&end->record, &calls, end->fd, (size_t)queued);
+}
+
+static void wanted__counts_payload_alone(void **state)
+{
+	(void)state;
+	connect_ends(true);
+	aw_record_set_wanted(&ends[1].record, &calls, ends[1].fd, 10);
+	assert_int_equal(send_on(&ends[0], data, 4), 4);
+	await_bytes(&ends[1], (int)aw_frame_len(4));
+	assert_int_equal(count_on(&ends[1]), 4);
+	assert_false(ready(&ends[1], POLLIN, 0));
+	assert_int_equal(send_on(&ends[0], data, 3), 3);
+	await_bytes(&ends[1], 2 * (int)aw_frame_len(4));
+	assert_int_equal(count_on(&ends[1]), 7);
+	assert_false(ready(&ends[1], POLLIN, 0));
+	assert_int_equal(send_on(&ends[0], data, 3), 3);
+	await_readable(&ends[1]);
+	assert_int_equal(receive_on(&ends[1], came, LARGE), 10);
+	close_ends();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +323,7 @@ int main(void)
 		cmocka_unit_test(end__inside_of_an_fpdu_is_a_reset),
 		cmocka_unit_test(faults__are_told_by_a_terminate),
 		cmocka_unit_test(faults__of_mpa),
+		cmocka_unit_test(wanted__counts_payload_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

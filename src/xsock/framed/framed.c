@@ -113,6 +113,7 @@ static int begin(struct aw_slot *slot, enum aw_role role, int fd)
 int aw_framed_start(struct aw_sock *sock, int fd)
 {
 	struct aw_slot *slot = aw_arena_take(sock->ino);
+	struct aw_slot_options options = aw_slot_read_options(fd);
 	int err;
 
 	if (!slot)
@@ -122,6 +123,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 		aw_arena_leave(slot);
 		return err;
 	}
+	aw_slot_take_options(slot, fd, options);
 	aw_fdtab_lock();
 	sock->slot = slot;
 	aw_fdtab_set_state(sock, AW_FD_FRAMED);

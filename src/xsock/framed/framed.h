@@ -6,6 +6,7 @@
 #define XSOCK_FRAMED_FRAMED_H
 
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -42,6 +43,10 @@ bool aw_framed_shutdown(int fd, int how, int *result);
 void aw_framed_closing(int fd);
 /* FIONREAD. */
 bool aw_framed_pending(int fd, int *count);
+/* getsockopt and setsockopt. False: libc's call is to be made, which also fails where the first of them has. */
+bool aw_framed_get_option(int fd, int level, int name, void *value, socklen_t *len);
+bool aw_framed_set_option(int fd, int level, int name, const void *value, socklen_t len,
+			  int *result);
 /* A copy from in to the framed out; offset: as sendfile(2) has it. */
 ssize_t aw_framed_sendfile(int out, int in, off64_t *offset, size_t count);
 /* A copy where one of the two, or both, are framed. flags: SPLICE_F_*. */

@@ -26,6 +26,8 @@ struct call {
 	struct aw_cursor at; /* the program's memory that is left */
 	size_t done;
 	bool kept; /* fd is one that we keep */
+	size_t wanted; /* SO_RCVLOWAT */
+	size_t due; /* bytes that must come for another look to be worth it; 0: not known */
 };
 
 static void count_bytes(struct call *call, ssize_t n)
@@ -52,25 +54,44 @@ static void end(struct aw_slot *slot, int fd)
 	aw_half_leave(&half);
 }
 
-static ssize_t receive_once(const struct call *call)
+/* With the half. */
+static ssize_t receive_in(struct call *call, const struct iovec *iov, int count)
+{
+	struct aw_record *record = &call->slot->record;
+	ssize_t n;
+
+	if (call->flags & MSG_PEEK)
+		n = aw_record_peek(record, &aw_slot_calls, call->fd, iov, count);
+	else
+		n = aw_record_receive(record, &aw_slot_calls, call->fd, iov, count);
+	call->wanted = record->rx.wanted;
+	call->due = record->rx.due;
+	return n;
+}
+
+static void leave_rx(const struct call *call, const struct aw_half *half)
+{
+	bool faulty = call->slot->record.rx.verdict != AW_OK;
+
+	aw_half_leave(half);
+	if (__builtin_expect(faulty, 0))
+		end(call->slot, call->fd);
+}
+
+static ssize_t receive_once(struct call *call)
 {
 	struct aw_slot *slot = call->slot;
 	struct iovec window[WINDOW];
 	size_t covered;
 	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW, &covered);
 	struct aw_half half;
-	bool faulty;
 	ssize_t n;
 
 	n = -aw_half_enter(&half, slot, &slot->rx_lock);
 	if (n)
 		return n;
-	n = (call->flags & MSG_PEEK ? aw_record_peek : aw_record_receive)(
-		&slot->record, &aw_slot_calls, call->fd, window, count);
-	faulty = slot->record.rx.verdict != AW_OK;
-	aw_half_leave(&half);
-	if (__builtin_expect(faulty, 0))
-		end(slot, call->fd);
+	n = receive_in(call, window, count);
+	leave_rx(call, &half);
 	return n;
 }
 
@@ -90,25 +111,41 @@ static bool is_still_ours(struct call *call)
 }
 
 /*
- * Until SO_RCVLOWAT's bytes, or the end, are there: nothing is copied, and what is too large a look makes no difference.
- * 0 or a negative errno.
+ * The wait ends when what is due, or the stream's end, is there. The call copies nothing. SO_RCVLOWAT is what is due, or
+ * more where the program's own is more; a look that is longer than both waits no longer. 0 or a negative errno.
  */
 static ssize_t await_bytes(const struct call *call)
 {
-	return aw_libc()->recv(call->fd, waste, sizeof(waste), MSG_PEEK | MSG_TRUNC) < 0 ? -errno
-											 : 0;
+	size_t len = call->due && call->due < sizeof(waste) ? call->due : sizeof(waste);
+
+	return aw_libc()->recv(call->fd, waste, len, MSG_PEEK | MSG_TRUNC) < 0 ? -errno : 0;
+}
+
+static bool is_whole(const struct call *call)
+{
+	return call->flags & MSG_WAITALL && !(call->flags & MSG_PEEK);
+}
+
+/* Whether a call that may wait does so behind this result. */
+static bool is_to_wait(const struct call *call, ssize_t n)
+{
+	if (n != -EAGAIN && n <= 0)
+		return false;
+	if (call->done == 0)
+		return true;
+	return call->at.left > 0 && !(call->flags & MSG_PEEK) &&
+	       (is_whole(call) || call->done < call->wanted);
 }
 
 /* As much as is there: bytes, 0 at the stream's end, -EAGAIN: nothing, or not enough; or another negative errno. */
 static ssize_t receive_now(struct call *call)
 {
-	bool whole = call->flags & MSG_WAITALL && !(call->flags & MSG_PEEK);
 	ssize_t n;
 
 	do {
 		n = receive_once(call);
 		count_bytes(call, n);
-	} while (n > 0 && whole && call->at.left > 0);
+	} while (n > 0 && is_whole(call) && call->at.left > 0);
 	return n;
 }
 
@@ -125,7 +162,7 @@ static ssize_t receive_waiting(struct call *call)
 			n = is_still_ours(call) ? receive_now(call) : -EBADF;
 		else if (n == -EAGAIN)
 			break;
-	} while (n == -EAGAIN);
+	} while (is_to_wait(call, n));
 	aw_left_pop(&left, 0);
 	aw_slot_leave_wait(call->slot);
 	return n;
@@ -136,7 +173,7 @@ static ssize_t receive(struct call *call)
 {
 	ssize_t n = receive_now(call);
 
-	if (n == -EAGAIN && may_wait(call))
+	if (is_to_wait(call, n) && may_wait(call))
 		n = receive_waiting(call);
 	return n < 0 && call->done ? (ssize_t)call->done : n < 0 ? n : (ssize_t)call->done;
 }
@@ -283,25 +320,6 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 	if (n == -EPIPE && !(flags & MSG_NOSIGNAL))
 		raise(SIGPIPE);
 	return finish(n, result);
-}
-
-bool aw_framed_pending(int fd, int *count)
-{
-	struct aw_slot *slot = aw_framed_slot(fd);
-	struct aw_half half;
-	int queued = 0;
-	ssize_t n;
-
-	if (!slot)
-		return false;
-	*count = 0;
-	if (aw_libc()->ioctl(fd, FIONREAD, &queued) != 0 ||
-	    aw_half_enter(&half, slot, &slot->rx_lock) != 0)
-		return true;
-	n = aw_record_pending(&slot->record, &aw_slot_calls, fd, (size_t)queued);
-	aw_half_leave(&half);
-	*count = n > 0 ? (int)n : 0;
-	return true;
 }
 
 #define FLUSH_MS 1000 /* what TCP has not taken at once it takes soon, or not at all */

@@ -25,6 +25,14 @@ extern const struct aw_record_calls aw_slot_calls;
 /* CRC32c by ISA-L where it is installed. */
 uint32_t aw_slot_crc(uint32_t crc, const void *data, size_t len);
 
+/* What the program has set on the TCP socket before it is a record's, and the record obeys from then on. */
+struct aw_slot_options {
+	int wanted; /* SO_RCVLOWAT */
+};
+
+struct aw_slot_options aw_slot_read_options(int fd);
+void aw_slot_take_options(struct aw_slot *slot, int fd, struct aw_slot_options options);
+
 /* Around a thread's waits in one call; and in between the fd that is kept for it where the program's was closed; -1: none. */
 void aw_slot_begin_wait(struct aw_slot *slot);
 void aw_slot_leave_wait(struct aw_slot *slot);

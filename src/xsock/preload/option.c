@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "xsock/framed/framed.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/doubt.h"
 #include "xsock/preload/extended.h"
@@ -530,6 +531,8 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 		return get_iwarp(fd, name, value, len);
 	if (aw_fdtab_is_paired(fd, false))
 		return get_bridged(fd, level, name, value, len);
+	if (aw_framed_get_option(fd, level, name, value, len))
+		return 0;
 	result = aw_libc()->getsockopt(fd, level, name, value, len);
 	if (result == 0 ? touchy && !is_common(level, name) && aw_fdtab_is_paired(fd, true)
 			: was_replaced(fd)) {
@@ -558,9 +561,14 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 		return set_bridged(fd, level, name, value, len);
 	if (aw_fdtab_state(fd) == AW_FD_FRAMED && place_of(level, name) == PLACE_NOWHERE)
 		return failed(ENOPROTOOPT);
+	if (aw_framed_set_option(fd, level, name, value, len, &result))
+		return result;
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
-	if (result == 0 && !(touchy && aw_fdtab_is_paired(fd, true)))
-		return 0;
+	if (result == 0 && !(touchy && aw_fdtab_is_paired(fd, true))) {
+		if (touchy)
+			(void)aw_framed_set_option(fd, level, name, value, len, &result);
+		return result;
+	}
 	if (result != 0 && !was_replaced(fd) &&
 	    (!is_foreign(fd, level, name) || !aw_name_adopt(fd)))
 		return result;

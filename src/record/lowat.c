@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The kernel counts an FPDU's header and trailer, the program does not.
+#include "record/lowat.h"
+
+/*
+ * The bytes of the next FPDU that are in the socket or still to come, and the payload that the program
+ * gets with the last of them.
+ */
+struct due {
+	size_t bytes, payload;
+};
+
+size_t aw_lowat_bytes(size_t payload)
+{
+	size_t whole = payload / AW_FRAME_PAYLOAD_MAX, rest = payload % AW_FRAME_PAYLOAD_MAX;
+
+	return whole * aw_frame_len(AW_FRAME_PAYLOAD_MAX) + (rest ? aw_frame_len(rest) : 0);
+}
+
+void aw_lowat_set(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
+		  size_t bytes)
+{
+	int value = (int)bytes;
+
+	if (rx->lowat == bytes || (bytes == 1 && rx->lowat == 0))
+		return;
+	rx->lowat = (uint32_t)bytes;
+	calls->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
+}
+
+static struct due due_next(const struct aw_record_rx *rx)
+{
+	struct due due = { 0 };
+	size_t len;
+
+	if (rx->have < FPDU_LEN_FIELD || !aw_frame_payload(rx->bytes, &due.payload))
+		return due;
+	len = aw_frame_len(due.payload);
+	due.bytes = rx->have < len ? len - rx->have : 1;
+	if (rx->held)
+		due.payload -= rx->given;
+	return due;
+}
+
+/*
+ * The bytes after which pollers are told of so much payload. A single byte tells of an FPDU that has
+ * not begun: to set SO_RCVLOWAT for each FPDU would cost a call.
+ */
+static size_t bytes_for(struct due due, size_t wanted)
+{
+	if (due.payload >= wanted)
+		return due.bytes;
+	if (due.bytes == 0 && wanted == 1)
+		return 1;
+	return due.bytes + aw_lowat_bytes(wanted - due.payload);
+}
+
+void aw_lowat_await(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd)
+{
+	struct due due = due_next(rx), none = { 0 };
+
+	if (rx->reply_due) {
+		aw_lowat_set(rx, calls, fd, rx->due - 1 + bytes_for(none, rx->wanted));
+		return;
+	}
+	rx->due = due.bytes ? (uint32_t)due.bytes : 1;
+	aw_lowat_set(rx, calls, fd, bytes_for(due, rx->wanted));
+}
+
+void aw_record_set_wanted(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+			  uint32_t wanted)
+{
+	record->rx.wanted = wanted;
+	aw_lowat_await(&record->rx, calls, fd);
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// SO_RCVLOWAT of a record's socket: pollers are told of an FPDU when all of it is there, and of as
+// much payload as the program's own SO_RCVLOWAT asks for.
+#ifndef RECORD_LOWAT_H
+#define RECORD_LOWAT_H
+
+#include "record/record.h"
+
+/* The least bytes of FPDUs that carry so much payload: the FPDUs are as long as can be. */
+size_t aw_lowat_bytes(size_t payload);
+
+/* Sets the kernel's SO_RCVLOWAT, unless it is so. */
+void aw_lowat_set(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
+		  size_t bytes);
+
+/* Sets SO_RCVLOWAT to what a program waits for that has got all that it can get of what is here. */
+void aw_lowat_await(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd);
+
+#endif
