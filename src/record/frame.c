@@ -8,17 +8,36 @@
 
 #include <string.h>
 
-void aw_frame_put_head(uint8_t head[AW_FRAME_HEAD], size_t payload, uint32_t msn)
+static void put_head(uint8_t *head, enum rdmap_opcode op, size_t payload, uint32_t msn)
 {
 	const struct ddp_hdr ddp = {
 		.last = true,
-		.ulp_ctrl = rdmap_ctrl(RDMAP_SEND),
+		.ulp_ctrl = rdmap_ctrl(op),
 		.qn = DDP_QN_SEND,
 		.msn = msn,
 	};
 
 	put_be16(head, (uint16_t)(DDP_UNTAGGED_LEN + payload));
 	ddp_put(&ddp, head + FPDU_LEN_FIELD);
+}
+
+void aw_frame_put_head(uint8_t head[AW_FRAME_HEAD], size_t payload, uint32_t msn)
+{
+	put_head(head, RDMAP_SEND, payload, msn);
+}
+
+void aw_frame_put_urgent_head(uint8_t head[AW_FRAME_HEAD], uint32_t msn)
+{
+	put_head(head, RDMAP_SEND_SE, 1, msn);
+}
+
+bool aw_frame_is_urgent(const uint8_t head[AW_FRAME_HEAD])
+{
+	struct ddp_hdr ddp;
+
+	return get_be16(head) == DDP_UNTAGGED_LEN + 1 &&
+	       ddp_get(head + FPDU_LEN_FIELD, DDP_UNTAGGED_LEN + 1, &ddp) == AW_OK && !ddp.tagged &&
+	       ddp.ulp_ctrl == rdmap_ctrl(RDMAP_SEND_SE);
 }
 
 uint32_t aw_frame_crc_portable(uint32_t crc, const void *data, size_t len)

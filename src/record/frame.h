@@ -42,6 +42,14 @@ static inline size_t aw_frame_len(size_t payload)
 void aw_frame_put_head(uint8_t head[AW_FRAME_HEAD], size_t payload, uint32_t msn);
 
 /*
+ * Writes the header of an urgent byte's FPDU: a Send with Solicited Event (RFC 5040 4.1), whose
+ * payload is that byte.
+ */
+void aw_frame_put_urgent_head(uint8_t head[AW_FRAME_HEAD], uint32_t msn);
+/* True when the header is such a one. */
+bool aw_frame_is_urgent(const uint8_t head[AW_FRAME_HEAD]);
+
+/*
  * Writes the pad and CRC that follow head and count pieces of payload; crc is NULL where CRCs are
  * off. Returns the trailer's length.
  */

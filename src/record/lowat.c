@@ -2,6 +2,8 @@
 // The kernel counts an FPDU's header and trailer, the program does not.
 #include "record/lowat.h"
 
+#include "record/urgent.h"
+
 /*
  * The bytes of the next FPDU that are in the socket or still to come, and the payload that the program
  * gets with the last of them.
@@ -28,6 +30,7 @@ void aw_lowat_set(struct aw_record_rx *rx, const struct aw_record_calls *calls, 
 	calls->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
 }
 
+/* At the mark an urgent byte that the program does not have in line is no payload. */
 static struct due due_next(const struct aw_record_rx *rx)
 {
 	struct due due = { 0 };
@@ -39,6 +42,8 @@ static struct due due_next(const struct aw_record_rx *rx)
 	due.bytes = rx->have < len ? len - rx->have : 1;
 	if (rx->held)
 		due.payload -= rx->given;
+	else if (rx->mark == AW_MARK_FRONT && !rx->in_line)
+		due.payload = 0;
 	return due;
 }
 

@@ -6,9 +6,12 @@
 #include "record/cursor.h"
 #include "record/lowat.h"
 #include "record/reply.h"
+#include "record/rx.h"
+#include "record/urgent.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 #define CHUNK 65536u /* bytes of the caller's room that one call looks at */
 #define MORE 65536u /* for headers, trailers, and an FPDU that the program has had a part of */
@@ -74,12 +77,24 @@ static size_t skip_given(const struct aw_record_rx *rx, const struct view *view,
 }
 
 /*
+ * True when the view's next FPDU is urgent, in the record but for its last byte, and at the mark. A
+ * look ends in front of it, as a read does.
+ */
+static bool is_at_mark(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		       const struct view *view)
+{
+	return view->at + AW_URGENT_FRONT == record->rx.have &&
+	       aw_frame_is_urgent(view->bytes + view->at) && aw_urgent_is_at_pointer(calls, fd);
+}
+
+/*
  * Counts the payload of the whole FPDUs in the record and the socket, and copies it where to is not
  * NULL. 0: no FPDU is whole.
  */
-static size_t walk(const struct aw_record *record, const struct aw_record_calls *calls,
+static size_t walk(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		   struct view *view, struct aw_cursor *to)
 {
+	bool goes_on = record->rx.in_line && !to;
 	struct iovec payload;
 	size_t got = 0, at = 0;
 
@@ -92,21 +107,50 @@ static size_t walk(const struct aw_record *record, const struct aw_record_calls 
 			aw_cursor_put(to, (uint8_t *)payload.iov_base + skip, len);
 		got += len;
 		at = view->at;
+		if (!goes_on && is_at_mark(record, calls, fd, view))
+			break;
 	}
 	return got;
 }
 
-/* As walk, but it may fail with a negative errno. */
-static ssize_t look_at(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       struct aw_cursor *to, size_t most)
+/* Has pollers wake when the FPDU behind the urgent one is whole. */
+static void await_behind(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+			 const struct view *view)
+{
+	size_t len;
+
+	if (view->len - view->at < FPDU_LEN_FIELD ||
+	    !aw_frame_payload(view->bytes + view->at, &len) || len == 0)
+		len = 1;
+	aw_lowat_set(&record->rx, calls, fd, AW_URGENT_LEN - AW_URGENT_FRONT + aw_frame_len(len));
+}
+
+/* As walk. aside: the program stands at the mark, and does not have the urgent byte in line. */
+static ssize_t look_at(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		       struct aw_cursor *to, size_t most, bool aside)
 {
 	struct view view = { .msn = record->rx.msn - record->rx.held };
 	ssize_t err = look(record, calls, fd, &view, most), got = 0;
+	struct iovec urgent;
 
-	if (!err)
-		got = (ssize_t)walk(record, calls, &view, to);
+	if (!err && (!aside || next_payload(record, calls, &view, &urgent)))
+		got = (ssize_t)walk(record, calls, fd, &view, to);
+	if (!err && aside && got == 0)
+		await_behind(record, calls, fd, &view);
 	free(view.bytes);
 	return err ? err : got;
+}
+
+static bool is_aside(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd)
+{
+	return !rx->in_line && aw_urgent_is_front(rx) && aw_urgent_is_mark(rx, calls, fd);
+}
+
+static bool is_readable(const struct aw_record_calls *calls, int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	return calls->poll(&pollfd, 1, 0) > 0;
 }
 
 ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
@@ -116,15 +160,44 @@ ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *c
 	size_t most = (to.left < CHUNK ? to.left : CHUNK) + MORE;
 	ssize_t got;
 
+	aw_urgent_renew(record, calls, fd);
 	if (record->rx.ended)
 		return -record->rx.error;
 	if (aw_reply_take(record, calls, fd) == 0) {
-		got = look_at(record, calls, fd, &to, most);
+		bool aside = is_aside(&record->rx, calls, fd);
+
+		got = look_at(record, calls, fd, &to, most, aside);
 		if (got != 0)
 			return got;
+		if (aside && !is_readable(calls, fd))
+			return -EAGAIN;
 	}
 	got = aw_record_hold(record, calls, fd);
-	return got == 1 ? look_at(record, calls, fd, &to, most) : got;
+	return got == 1 ? look_at(record, calls, fd, &to, most, false) : got;
+}
+
+/* True when a look has ended at the urgent pointer, and the count goes on behind it. */
+static bool is_cut_short(const struct aw_record_rx *rx, const struct view *view, size_t queued)
+{
+	return rx->in_line && view->len < rx->have + queued &&
+	       view->len - view->at == AW_URGENT_FRONT &&
+	       aw_frame_is_urgent(view->bytes + view->at) && view->len <= sizeof(rx->bytes);
+}
+
+/*
+ * Moves the bytes in front of the urgent pointer to the record, since no look goes beyond that pointer
+ * otherwise. The byte at the pointer stays in the socket, so that the fd stays readable.
+ */
+static size_t read_ahead(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
+			 size_t len)
+{
+	struct iovec iov = { rx->bytes + rx->have, len };
+	ssize_t n = aw_rx_take(calls, fd, &iov, 1, 0);
+
+	if (n < 0)
+		return 0;
+	rx->have += (uint32_t)n;
+	return (size_t)n;
 }
 
 /*
@@ -138,20 +211,41 @@ static void await_more(struct aw_record_rx *rx, const struct aw_record_calls *ca
 		aw_lowat_set(rx, calls, fd, view->at - rx->have + aw_lowat_bytes(rx->wanted - got));
 }
 
-ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  size_t queued)
+/* *moved: bytes that have left the socket; then another look counts more. */
+static ssize_t count_once(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+			  size_t queued, size_t *moved)
 {
 	struct aw_record_rx *rx = &record->rx;
 	struct view view = { .msn = rx->msn - rx->held };
-	ssize_t err, got = 0;
+	ssize_t err = look(record, calls, fd, &view, queued + 1), got = 0;
 
-	if (rx->ended || aw_reply_take(record, calls, fd) != 0)
-		return 0;
-	err = look(record, calls, fd, &view, queued + 1);
+	*moved = 0;
 	if (!err) {
-		got = (ssize_t)walk(record, calls, &view, NULL);
+		got = (ssize_t)walk(record, calls, fd, &view, NULL);
 		await_more(rx, calls, fd, &view, (size_t)got);
+		if (is_cut_short(rx, &view, queued))
+			*moved = read_ahead(rx, calls, fd, view.len - rx->have);
 	}
 	free(view.bytes);
 	return err ? err : got;
+}
+
+/* As the kernel does, this counts up to the mark where urgent bytes are not in line. */
+ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+{
+	struct aw_record_rx *rx = &record->rx;
+	ssize_t got;
+	size_t moved, left;
+	int queued = 0;
+
+	aw_urgent_renew(record, calls, fd);
+	if (rx->ended || aw_reply_take(record, calls, fd) != 0)
+		return 0;
+	if (!rx->in_line && (rx->mark == AW_MARK_BEHIND || is_aside(rx, calls, fd)))
+		return 0;
+	if (calls->ioctl(fd, FIONREAD, &queued) != 0)
+		return 0;
+	left = (size_t)queued;
+	got = count_once(record, calls, fd, left, &moved);
+	return moved ? count_once(record, calls, fd, left - moved, &moved) : got;
 }

@@ -7,6 +7,9 @@
 // The kernel decides whether the fd is readable. Therefore bytes leave the socket only when the
 // program gets them at once, or when they are part of an FPDU whose last byte is still in the
 // socket or on its way: the fd stays readable as long as the program has not had all that has come.
+//
+// An urgent byte (MSG_OOB) is an FPDU of its own, at whose last byte TCP's urgent pointer stands.
+// The caller sets SO_OOBINLINE on fd, so that this byte stays in the stream.
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
 
@@ -25,9 +28,17 @@ struct aw_record_calls {
 	int (*setsockopt)(int fd, int level, int name, const void *value, socklen_t len);
 	int (*shutdown)(int fd, int how);
 	int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
+	int (*ioctl)(int fd, unsigned long request, int *answer); /* SIOCATMARK, FIONREAD */
 	aw_frame_crc_fn *crc; /* CRC32c */
 	bool (*is_record)(const uint8_t *data,
 			  size_t len); /* true when a Reply's private data tells of a record */
+};
+
+/* The program's place beside an urgent byte. */
+enum aw_mark {
+	AW_MARK_NONE,
+	AW_MARK_FRONT, /* that byte's FPDU comes next; its last byte alone is still in the socket */
+	AW_MARK_BEHIND, /* the program was there when it received the byte by MSG_OOB */
 };
 
 struct aw_record_rx {
@@ -40,6 +51,8 @@ struct aw_record_rx {
 	uint32_t lowat; /* SO_RCVLOWAT as the record has set it; 0: not set */
 	uint32_t due; /* bytes that must come before another read has any use; 0: not known */
 	uint32_t wanted; /* the program's own SO_RCVLOWAT */
+	bool in_line; /* the program's own SO_OOBINLINE */
+	enum aw_mark mark;
 	int error; /* an errno that the program has yet to get, or 0 */
 	bool ended; /* only the stream's end, or an error, is still to come */
 	enum aw_error verdict; /* the peer's fault, for aw_record_end to tell; AW_OK */
@@ -51,6 +64,7 @@ struct aw_record_tx {
 	uint32_t room; /* bytes that the send buffer is certain to take */
 	uint32_t rest_at, rest; /* the end of an FPDU that the kernel did not take */
 	bool reply; /* the rest is the Reply, which goes out with the first FPDU */
+	bool rest_urgent; /* the rest is an urgent FPDU's: TCP's urgent pointer goes to its end */
 	bool ended; /* sending is EPIPE from here on */
 	uint8_t bytes[AW_FRAME_MAX];
 };
@@ -86,22 +100,41 @@ void aw_record_respond(struct aw_record *record, const void *data, size_t len);
  * call waits.
  */
 
+/* Flags of aw_record_receive. */
+enum {
+	AW_RECORD_GOES_ON = 1, /* the program's call has got bytes, and so ends at an urgent one */
+};
+
 /*
  * Like recvmsg on a non-blocking stream socket: the bytes received, 0 at the stream's end, or a
- * negative errno. Fewer bytes than there is room for mean that the socket had no more. A fault of
- * the peer is -EPROTO; its Terminate, or an end within an FPDU, is -ECONNRESET. After either,
- * rx.verdict is set, and aw_record_end is due.
+ * negative errno. Fewer bytes than there is room for mean that the socket had no more, or that the
+ * next byte is urgent (AW_MARK_FRONT). flags: AW_RECORD_GOES_ON. A fault of the peer is -EPROTO;
+ * its Terminate, or an end within an FPDU, is -ECONNRESET. After either, rx.verdict is set, and
+ * aw_record_end is due.
  */
 ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  const struct iovec *iov, int count);
+			  const struct iovec *iov, int count, int flags);
 
 /* As aw_record_receive, but the bytes stay (MSG_PEEK). */
 ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		       const struct iovec *iov, int count);
 
-/* How many bytes a receive would give (FIONREAD); queued is the kernel's count for the socket. */
-ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  size_t queued);
+/* How many bytes a receive would give (FIONREAD). */
+ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd);
+
+/*
+ * Receives the urgent byte that the program does not have in line (MSG_OOB). 1; -EINVAL: there is
+ * none, or it was received; -EAGAIN: the peer has announced it, and it has not come; 0: so when the
+ * stream ended; -EPROTO: as aw_record_receive. With MSG_PEEK in flags the byte stays.
+ */
+ssize_t aw_record_receive_urgent(struct aw_record *record, const struct aw_record_calls *calls,
+				 int fd, uint8_t *byte, int flags);
+
+/*
+ * True when the next byte is urgent, or one that the program does not have in line stood before it
+ * (SIOCATMARK).
+ */
+bool aw_record_is_at_mark(struct aw_record *record, const struct aw_record_calls *calls, int fd);
 
 /* Sets the program's own SO_RCVLOWAT: 1 or more bytes of payload. */
 void aw_record_set_wanted(struct aw_record *record, const struct aw_record_calls *calls, int fd,
@@ -109,7 +142,8 @@ void aw_record_set_wanted(struct aw_record *record, const struct aw_record_calls
 
 /*
  * Like sendmsg on a non-blocking stream socket: the bytes taken, or a negative errno. -EAGAIN: the
- * fd is not writable; pollers are told when it is. Of flags only MSG_MORE counts.
+ * fd is not writable; pollers are told when it is. Of flags MSG_MORE and MSG_OOB count; with MSG_OOB
+ * the last byte is urgent.
  */
 ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		       const struct iovec *iov, int count, int flags);

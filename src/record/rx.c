@@ -3,11 +3,12 @@
 // the record and copied; a large one that fits is read straight into the program's buffers; one for
 // which the program has too little room is held in the record, its last byte in the socket, until
 // the program has had all of it.
-#include "record/record.h"
+#include "record/rx.h"
 
 #include "record/cursor.h"
 #include "record/lowat.h"
 #include "record/reply.h"
+#include "record/urgent.h"
 
 #include <errno.h>
 
@@ -20,9 +21,11 @@ struct reader {
 	struct aw_record_rx *rx;
 	const struct aw_record_calls *calls;
 	int fd;
+	bool goes_on;
 	struct aw_cursor to;
 	size_t got;
 	bool drained; /* recvmsg gave less than it was asked for: the socket was empty then */
+	bool at_mark; /* the next byte is urgent, and this read has got bytes before it */
 };
 
 /* The next FPDU, as far as its length field tells. */
@@ -53,31 +56,32 @@ struct plan {
 	size_t bytes;
 };
 
-static aw_frame_crc_fn *crc_of(const struct reader *r)
-{
-	return r->record->crc ? r->calls->crc : NULL;
-}
-
-/* Calls recvmsg. The bytes, -ENODATA at the end of the stream, or a negative errno. */
-static ssize_t take(struct reader *r, struct iovec *iov, size_t count, int flags)
+ssize_t aw_rx_take(const struct aw_record_calls *calls, int fd, struct iovec *iov, size_t count,
+		   int flags)
 {
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = count };
 	ssize_t n;
 
-	n = r->calls->recvmsg(r->fd, &msg, flags | MSG_DONTWAIT);
+	n = calls->recvmsg(fd, &msg, flags | MSG_DONTWAIT);
 	if (n > 0)
 		return n;
 	return n == 0 ? -ENODATA : -errno;
 }
 
-/*
- * Notes the peer's fault, which the caller's tx half tells the peer (aw_record_end). The program's
- * negative errno.
- */
+static ssize_t take(struct reader *r, struct iovec *iov, size_t count, int flags)
+{
+	return aw_rx_take(r->calls, r->fd, iov, count, flags);
+}
+
+int aw_rx_fail(struct aw_record_rx *rx, enum aw_error error)
+{
+	rx->verdict = error;
+	return error == AW_E_MPA_CLOSED ? -ECONNRESET : -EPROTO;
+}
+
 static int fail(struct reader *r, enum aw_error error)
 {
-	r->rx->verdict = error;
-	return error == AW_E_MPA_CLOSED ? -ECONNRESET : -EPROTO;
+	return aw_rx_fail(r->rx, error);
 }
 
 static int look_ahead(struct reader *r, struct ahead *ahead)
@@ -91,33 +95,47 @@ static int look_ahead(struct reader *r, struct ahead *ahead)
 	return 0;
 }
 
-/* Checks a whole FPDU. 0: it is right, and the one that was due. */
-static int check(struct reader *r, const uint8_t *head, const struct iovec *pieces, int count,
-		 const uint8_t *trailer)
+int aw_rx_check(struct aw_record *record, const struct aw_record_calls *calls, const uint8_t *head,
+		const struct iovec *pieces, int count, const uint8_t *trailer)
 {
+	aw_frame_crc_fn *crc = record->crc ? calls->crc : NULL;
+	struct aw_record_rx *rx = &record->rx;
 	enum aw_error error = AW_E_MPA_CRC;
 	size_t payload;
 
-	if (aw_frame_is_right(head, pieces, count, trailer, crc_of(r)))
-		error = aw_frame_judge(head, r->rx->msn);
+	if (aw_frame_is_right(head, pieces, count, trailer, crc))
+		error = aw_frame_judge(head, rx->msn);
 	if (error)
-		return fail(r, error);
-	r->rx->msn++;
-	r->rx->long_last = aw_frame_payload(head, &payload) && payload == AW_FRAME_PAYLOAD_MAX;
+		return aw_rx_fail(rx, error);
+	rx->msn++;
+	rx->long_last = aw_frame_payload(head, &payload) && payload == AW_FRAME_PAYLOAD_MAX;
 	return 0;
+}
+
+int aw_rx_check_flat(struct aw_record *record, const struct aw_record_calls *calls,
+		     const uint8_t *bytes, size_t payload)
+{
+	struct iovec piece = { (void *)(bytes + AW_FRAME_HEAD), payload };
+
+	return aw_rx_check(record, calls, bytes, &piece, 1, bytes + AW_FRAME_HEAD + payload);
 }
 
 static int check_flat(struct reader *r, const uint8_t *bytes, size_t payload)
 {
-	struct iovec piece = { (void *)(bytes + AW_FRAME_HEAD), payload };
+	return aw_rx_check_flat(r->record, r->calls, bytes, payload);
+}
 
-	return check(r, bytes, &piece, 1, bytes + AW_FRAME_HEAD + payload);
+static void note_given(struct reader *r, size_t len)
+{
+	r->got += len;
+	if (len > 0)
+		r->rx->mark = AW_MARK_NONE;
 }
 
 static void give(struct reader *r, const uint8_t *bytes, size_t len)
 {
 	aw_cursor_put(&r->to, bytes, len);
-	r->got += len;
+	note_given(r, len);
 }
 
 /* Gives the program all FPDUs that are whole in the record; there is room for each of them. */
@@ -284,16 +302,26 @@ static int read_planned(struct reader *r, const struct plan *plan)
 	r->drained = came < plan->bytes;
 	for (i = 0; i < plan->count && is_as_planned(r, plan, i, came); i++) {
 		const struct planned *frame = &plan->frames[i];
-		int err = check(r, head_of(r, plan, i), plan->iov + frame->first, frame->pieces,
-				frame->behind);
+		int err = aw_rx_check(r->record, r->calls, head_of(r, plan, i),
+				      plan->iov + frame->first, frame->pieces, frame->behind);
 
 		if (err)
 			return err;
 		aw_cursor_skip(&r->to, frame->payload);
-		r->got += frame->payload;
+		note_given(r, frame->payload);
 	}
 	keep(r, plan, i < plan->count ? plan->frames[i].at : plan->bytes - AW_FRAME_HEAD, came);
 	return give_whole(r);
+}
+
+/* Holds an FPDU that is whole in the record but for, at the most, its last byte. */
+static int begin_held(struct reader *r, const struct ahead *ahead)
+{
+	int err = check_flat(r, r->rx->bytes, ahead->payload);
+
+	r->rx->held = !err;
+	r->rx->given = 0;
+	return err;
 }
 
 /* Takes all but the FPDU's last byte out of the socket; the last byte is peeked at and stays. */
@@ -303,7 +331,6 @@ static int read_held(struct reader *r, const struct ahead *ahead)
 	bool at_last = r->rx->have == last;
 	struct iovec iov = { r->rx->bytes + r->rx->have, at_last ? 1 : last - r->rx->have };
 	ssize_t n = take(r, &iov, 1, at_last ? MSG_PEEK : 0);
-	int err;
 
 	if (n < 0)
 		return (int)n;
@@ -312,10 +339,7 @@ static int read_held(struct reader *r, const struct ahead *ahead)
 		r->rx->have += (uint32_t)n;
 		return 0;
 	}
-	err = check_flat(r, r->rx->bytes, ahead->payload);
-	r->rx->held = !err;
-	r->rx->given = 0;
-	return err;
+	return begin_held(r, ahead);
 }
 
 static int give_held(struct reader *r, const struct ahead *ahead)
@@ -330,6 +354,11 @@ static int give_held(struct reader *r, const struct ahead *ahead)
 	if (len < left)
 		return 0;
 	r->rx->held = false;
+	if (r->rx->have >= ahead->len) {
+		r->rx->have -= (uint32_t)ahead->len;
+		memmove(r->rx->bytes, r->rx->bytes + ahead->len, r->rx->have);
+		return 0;
+	}
 	r->rx->have = 0;
 	return take(r, &iov, 1, 0) == 1 ? 0 : fail(r, AW_E_MPA_CLOSED);
 }
@@ -346,6 +375,23 @@ static bool is_for_plan(const struct reader *r, const struct ahead *ahead, size_
 	return ahead->known ? ahead->len - r->rx->have > SMALL : r->rx->long_last;
 }
 
+/*
+ * Reads when an urgent FPDU comes next. A read that has got bytes ends at the mark, as TCP's does; the
+ * next read leaves the urgent byte out, or gives it.
+ */
+static int read_urgent(struct reader *r, const struct ahead *ahead)
+{
+	bool is_mark = aw_urgent_is_mark(r->rx, r->calls, r->fd);
+
+	r->at_mark = is_mark && (r->got > 0 || r->goes_on);
+	if (r->at_mark)
+		return 0;
+	r->drained = false;
+	if (is_mark && !r->rx->in_line)
+		return aw_urgent_pass(r->record, r->calls, r->fd);
+	return ahead->payload > r->to.left ? read_held(r, ahead) : read_small(r, ahead);
+}
+
 static int read_next(struct reader *r)
 {
 	struct plan plan;
@@ -359,6 +405,10 @@ static int read_next(struct reader *r)
 		return err;
 	if (r->rx->held)
 		return give_held(r, &ahead);
+	if (aw_urgent_is_front(r->rx))
+		return read_urgent(r, &ahead);
+	if (ahead.known && r->rx->have >= ahead.len)
+		return begin_held(r, &ahead);
 	if (ahead.known && ahead.payload > r->to.left)
 		return read_held(r, &ahead);
 	return is_for_plan(r, &ahead, &payload) && make_plan(r, payload, &plan)
@@ -374,10 +424,13 @@ static ssize_t finish(struct reader *r, int err)
 {
 	if (err == -ENODATA && r->rx->have > 0 && !r->rx->held)
 		err = fail(r, AW_E_MPA_CLOSED);
-	if (err == 0 || err == -EAGAIN)
+	if (err == 0 || err == -EAGAIN) {
+		if (aw_urgent_is_front(r->rx))
+			(void)aw_urgent_is_mark(r->rx, r->calls, r->fd);
 		aw_lowat_await(r->rx, r->calls, r->fd);
-	else if (err != -EINTR)
+	} else if (err != -EINTR) {
 		r->rx->ended = true;
+	}
 	if (r->got > 0) {
 		r->rx->error = r->rx->ended && err != -ENODATA ? -err : 0;
 		return (ssize_t)r->got;
@@ -395,21 +448,34 @@ static ssize_t finish_ended(struct aw_record_rx *rx)
 	return -error;
 }
 
+/*
+ * True when a read has more to look at. A recvmsg that ended in front of the urgent pointer gave less
+ * than it was asked for, and the socket is not empty.
+ */
+static bool may_go_on(const struct reader *r)
+{
+	return !r->at_mark && (!r->drained || aw_urgent_is_front(r->rx));
+}
+
 ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  const struct iovec *iov, int count)
+			  const struct iovec *iov, int count, int flags)
 {
 	struct reader r = {
 		.record = record,
 		.rx = &record->rx,
 		.calls = calls,
 		.fd = fd,
+		.goes_on = flags & AW_RECORD_GOES_ON,
 		.to = aw_cursor_begin(iov, count),
 	};
 	int err = 0;
 
+	aw_urgent_renew(record, calls, fd);
 	if (record->rx.ended)
 		return finish_ended(&record->rx);
-	while (!err && !r.drained && r.to.left > 0)
+	if (record->rx.mark == AW_MARK_BEHIND)
+		record->rx.mark = AW_MARK_NONE;
+	while (!err && may_go_on(&r) && r.to.left > 0)
 		err = read_next(&r);
 	return finish(&r, err);
 }

@@ -112,6 +112,7 @@ static ssize_t hand_over(const struct sender *s, struct iovec *iov, int count, i
 
 static int send_rest(const struct sender *s, int flags)
 {
+	flags |= s->tx->rest_urgent ? MSG_OOB : 0;
 	while (s->tx->rest > 0) {
 		struct iovec iov = { s->tx->bytes + s->tx->rest_at, s->tx->rest };
 		ssize_t n = hand_over(s, &iov, 1, flags);
@@ -122,6 +123,7 @@ static int send_rest(const struct sender *s, int flags)
 		s->tx->rest -= (uint32_t)n;
 	}
 	s->tx->reply = false;
+	s->tx->rest_urgent = false;
 	return 0;
 }
 
@@ -248,6 +250,28 @@ static int send_next(struct sender *s, struct aw_cursor *from)
 	return n < 0 ? (int)n : note_sent(s, &batch, from, (size_t)n);
 }
 
+/* Sends the urgent byte as an FPDU of its own, to whose last byte MSG_OOB sets TCP's urgent pointer. */
+static int send_urgent(struct sender *s, struct aw_cursor *from)
+{
+	uint8_t head[AW_FRAME_HEAD], trailer[AW_FRAME_TRAILER_MAX];
+	struct batch batch = { .count = 1, .iovs = 3, .frames = { { .payload = 1 } } };
+	struct iovec *iov = batch.iov;
+	size_t covered;
+	ssize_t n;
+
+	if (fit(s, 1) == 0)
+		return -EAGAIN;
+	aw_frame_put_urgent_head(head, s->tx->msn + 1);
+	iov[0] = (struct iovec){ head, AW_FRAME_HEAD };
+	aw_cursor_pieces(from, 1, &iov[1], 1, &covered);
+	iov[2] = (struct iovec){ trailer, aw_frame_put_trailer(trailer, head, &iov[1], 1, s->crc) };
+	n = hand_over(s, iov, 3, MSG_OOB);
+	if (n < 0)
+		return (int)n;
+	s->tx->rest_urgent = (size_t)n < aw_frame_len(1);
+	return note_sent(s, &batch, from, (size_t)n);
+}
+
 ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		       const struct iovec *iov, int count, int flags)
 {
@@ -259,14 +283,18 @@ ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *c
 		.flags = flags,
 	};
 	struct aw_cursor from = aw_cursor_begin(iov, count);
-	size_t len = from.left;
+	size_t len = from.left, urgent = flags & MSG_OOB && len > 0;
 	/* The FPDU follows a Reply at once: an empty buffer has room for both. */
 	int err = send_rest(&s, record->tx.reply ? MSG_MORE : 0);
 
 	if (record->tx.ended)
 		return -EPIPE;
+	from.left -= urgent;
 	while (!err && from.left > 0)
 		err = send_next(&s, &from);
+	from.left += urgent;
+	if (!err && urgent)
+		err = send_urgent(&s, &from);
 	return from.left < len || !err ? (ssize_t)(len - from.left) : err;
 }
 

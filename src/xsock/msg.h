@@ -38,8 +38,11 @@ enum aw_xs_ctrl {
 /* What anywarp's two ends can agree on; the octets are reserved in rsockets, and zero there. */
 enum aw_xs_ext {
 	AW_XS_EXT_URGENT = 1,
-	AW_XS_EXT_RECORD =
-		2, /* the stream is a record's (record/record.h): no credits, no buffers */
+	/*
+	 * The stream is a record's (record/record.h), with urgent bytes: no credits, no buffers. Bit 2 stays free: it stood
+	 * for a record whose end takes TCP's urgent byte out of the middle of an FPDU.
+	 */
+	AW_XS_EXT_RECORD = 4,
 };
 
 struct aw_xs_sge {

@@ -5,8 +5,9 @@
 //
 //     octets 0-7   "anywarp?", in an answer "anywarp!"
 //     octet  8     1, the version
-//     octet  9     in a question 2 where the client has records, else 0; in an answer 1 (yes) or 0 (no), and with yes 2 more
-//                  where the client has records and so has the server
+//     octet  9     in a question 4 where the client has records, else 0; in an answer 1 (yes) or 0 (no), and with yes 4 more
+//                  where the client has records and so has the server. 2 stood for records without urgent bytes: such
+//                  an end and one of today agree on a bridge
 //     octets 10-11 the client's TCP port
 //     octets 12-27 the client's address as it knows it, IPv4 mapped into IPv6
 //     octets 28-43 a random nonce
@@ -26,7 +27,7 @@
 #define AW_QUESTION_VERSION_AT 8
 #define AW_QUESTION_YES_AT 9
 #define AW_QUESTION_YES 1
-#define AW_QUESTION_RECORDS 2
+#define AW_QUESTION_RECORDS 4
 #define AW_QUESTION_PORT_AT 10
 #define AW_QUESTION_ADDR_AT 12
 #define AW_QUESTION_NONCE_AT 28

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <linux/sock_diag.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #define STEPS_MAX 200
 #define GUARD 0xa5
@@ -24,6 +25,9 @@ static ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags)
 	size_t at = peer_at;
 
 	(void)fd;
+	errno = EINVAL;
+	if (flags & MSG_OOB)
+		return -1;
 	if (at == arrived && arrived == peer_len)
 		return 0;
 	if (at == arrived) {
@@ -64,11 +68,28 @@ static int fake_shutdown(int fd, int how)
 	return 0;
 }
 
+static int fake_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	FUZZ_CHECK(count == 1 && timeout_ms == 0);
+	fds->revents = (short)(peer_at < arrived || arrived == peer_len ? POLLIN & fds->events : 0);
+	return fds->revents != 0;
+}
+
+/* Urgent FPDUs come without an urgent pointer: tests/prop/prop_record_marks.c has the pointers. */
+static int fake_ioctl(int fd, unsigned long request, int *answer)
+{
+	(void)fd;
+	*answer = request == FIONREAD ? (int)(arrived - peer_at) : 0;
+	return 0;
+}
+
 static const struct aw_record_calls calls = {
 	.recvmsg = fake_recvmsg,
 	.sendmsg = fake_sendmsg,
 	.setsockopt = fake_setsockopt,
 	.shutdown = fake_shutdown,
+	.poll = fake_poll,
+	.ioctl = fake_ioctl,
 	.crc = crc32c_update,
 };
 
@@ -82,7 +103,7 @@ static void receive_some(struct bytes *b)
 
 	memset(buffer, GUARD, sizeof(buffer));
 	n = looks ? aw_record_peek(&record, &calls, 0, iov, 2)
-		  : aw_record_receive(&record, &calls, 0, iov, 2);
+		  : aw_record_receive(&record, &calls, 0, iov, 2, 0);
 	FUZZ_CHECK(buffer[room] == GUARD);
 	FUZZ_CHECK(n <= (ssize_t)room);
 	FUZZ_CHECK(n >= 0 || n == -EAGAIN || n == -EPROTO || n == -ECONNRESET);
@@ -91,6 +112,26 @@ static void receive_some(struct bytes *b)
 	if (record.rx.verdict)
 		aw_record_end(&record, &calls, 0);
 	FUZZ_CHECK(terminated == (record.rx.verdict && record.rx.verdict != AW_E_MPA_CLOSED));
+}
+
+/* What the program may ask beside. */
+static void ask_some(struct bytes *b)
+{
+	uint8_t byte;
+
+	switch (bytes_u8(b) % 4) {
+	case 0:
+		FUZZ_CHECK(aw_record_pending(&record, &calls, 0) >= 0);
+		break;
+	case 1:
+		FUZZ_CHECK(!aw_record_is_at_mark(&record, &calls, 0));
+		break;
+	case 2:
+		FUZZ_CHECK(aw_record_receive_urgent(&record, &calls, 0, &byte, 0) < 0);
+		break;
+	default:
+		break;
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -106,6 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		size_t more = i % 3 ? bytes_u16(&b) % 999 : peer_len;
 
 		arrived = peer_len - arrived < more ? peer_len : arrived + more;
+		ask_some(&b);
 		receive_some(&b);
 	}
 	return 0;

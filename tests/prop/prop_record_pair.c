@@ -213,7 +213,7 @@ static void receive_some(struct bytes *b)
 		     n >= (ssize_t)smaller(there, 65536));
 		PROP(n <= 0 || memcmp(looked, data + received, (size_t)n) == 0);
 	}
-	n = aw_record_receive(&receiver, &calls, 0, iov, count);
+	n = aw_record_receive(&receiver, &calls, 0, iov, count, 0);
 	PROP(room == 0 || n == (there ? (ssize_t)smaller(room, there) : -EAGAIN));
 	if (n > 0) {
 		PROP(memcmp(came, data + received, (size_t)n) == 0);
@@ -270,17 +270,17 @@ static void drain(void)
 	while (received < accepted || sender.tx.rest) {
 		aw_record_flush(&sender, &calls, 0);
 		net.arrived = net.sent;
-		n = aw_record_receive(&receiver, &calls, 0, &iov, 1);
+		n = aw_record_receive(&receiver, &calls, 0, &iov, 1, 0);
 		PROP(n > 0);
 		PROP(memcmp(came, data + received, (size_t)n) == 0);
 		received += (size_t)n;
 	}
 	net.arrived = net.sent;
-	PROP(aw_record_receive(&receiver, &calls, 0, &iov, 1) == -EAGAIN);
+	PROP(aw_record_receive(&receiver, &calls, 0, &iov, 1, 0) == -EAGAIN);
 	PROP(!is_readable());
 	net.shut = true;
-	PROP(aw_record_receive(&receiver, &calls, 0, &iov, 1) == 0);
-	PROP(aw_record_receive(&receiver, &calls, 0, &iov, 1) == 0);
+	PROP(aw_record_receive(&receiver, &calls, 0, &iov, 1, 0) == 0);
+	PROP(aw_record_receive(&receiver, &calls, 0, &iov, 1, 0) == 0);
 }
 
 void prop_run(struct bytes *b)

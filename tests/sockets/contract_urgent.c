@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t urgent_signals;
@@ -149,9 +150,60 @@ static void urgent_twice(void)
 	expect_text(e.server, "abc");
 }
 
+/* A message tells that its byte is urgent; a read that wants more than comes before the mark ends there. */
+static void urgent_message(void)
+{
+	struct ends e;
+	char got[8];
+	struct iovec iov = { got, 2 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ends_open(&e);
+	touch(&e);
+	CHECK(send(e.client, "12u", 3, MSG_OOB) == 3);
+	send_text(e.client, "34");
+	CHECK(wait_for(e.server, POLLPRI) & POLLPRI);
+	CHECK(recvmsg(e.server, &msg, MSG_OOB) == 1 && got[0] == 'u' && msg.msg_flags == MSG_OOB);
+	CHECK(recv(e.server, got, 4, MSG_WAITALL) == 2 && !memcmp(got, "12", 2));
+	msg.msg_flags = -1;
+	CHECK(recvmsg(e.server, &msg, MSG_WAITALL) == 2 && !msg.msg_flags);
+	CHECK(!memcmp(got, "34", 2));
+}
+
+static void do_nothing(int number)
+{
+	(void)number;
+}
+
+/* At the mark a read waits for what comes behind the urgent byte: no longer than its time-out, or until a signal. */
+static void urgent_blocks(void)
+{
+	struct ends e;
+	char got[8];
+	struct sigaction action = { .sa_handler = do_nothing };
+	struct timeval limit = { .tv_usec = 60000 };
+	struct itimerval soon = { .it_interval = limit, .it_value = limit }, never = { 0 };
+	ends_open(&e);
+	touch(&e);
+	CHECK(send(e.client, "12u", 3, MSG_OOB) == 3);
+	CHECK(wait_for(e.server, POLLPRI) & POLLPRI);
+	CHECK(recv(e.server, got, 8, 0) == 2);
+	CHECK(!setsockopt(e.server, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	int64_t began = now_ms();
+	CHECK(recv(e.server, got, 8, 0) == -1 && errno == EAGAIN);
+	CHECK(now_ms() - began >= 50 && now_ms() - began < WAIT_MS);
+	limit.tv_usec = 0;
+	CHECK(!setsockopt(e.server, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	CHECK(!sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &soon, NULL));
+	CHECK(recv(e.server, got, 8, 0) == -1 && errno == EINTR);
+	CHECK(!setitimer(ITIMER_REAL, &never, NULL));
+	send_text(e.client, "34");
+	expect_text(e.server, "34");
+}
+
 static const struct row rows[] = {
 	{ "urgent_aside", urgent_aside },     { "urgent_mark", urgent_mark },
 	{ "urgent_in_line", urgent_in_line }, { "urgent_signal", urgent_signal },
 	{ "urgent_waits", urgent_waits },     { "urgent_twice", urgent_twice },
+	{ "urgent_message", urgent_message }, { "urgent_blocks", urgent_blocks },
 };
 const struct rows urgent_rows = { rows, ARRAY_LEN(rows) };

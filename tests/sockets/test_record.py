@@ -25,7 +25,6 @@ NO_PORT = "no UDP port to answer"  # somebody else's: then no client learns of r
 # What does not hold yet, each row with its reason. One that passes fails the test: the list only shrinks.
 STDIO = "stdio reads and writes inside libc, where no wrapper sees it: this needs the bridge"
 STRANGER = "a program without the library reads and writes the FPDUs themselves: this needs the bridge"
-URGENT = "MSG_OOB is refused"
 NOT_YET = {
     "stdio_streams": STDIO,
     "first_printf": STDIO,
@@ -34,12 +33,6 @@ NOT_YET = {
     "exec_without": STRANGER,
     "pass_to_process_without": STRANGER,
     "end_in_a_strict_sandbox": "nothing but read(2) and write(2) is allowed there, and a record needs more",
-    "urgent_aside": URGENT,
-    "urgent_mark": URGENT,
-    "urgent_in_line": URGENT,
-    "urgent_signal": URGENT,
-    "urgent_waits": URGENT,
-    "urgent_twice": URGENT,
 }
 # Where a connection may be none: its server has decided before its client has asked.
 LATE = {"untouched", "fork_unused", "close_beside_accept"}

@@ -29,6 +29,11 @@ struct end {
 static struct end ends[2];
 static uint8_t data[LARGE], came[LARGE];
 
+static int call_ioctl(int fd, unsigned long request, int *answer)
+{
+	return ioctl(fd, request, answer);
+}
+
 static const struct aw_record_calls calls = {
 	.recvmsg = recvmsg,
 	.sendmsg = sendmsg,
@@ -36,6 +41,7 @@ static const struct aw_record_calls calls = {
 	.setsockopt = setsockopt,
 	.shutdown = shutdown,
 	.poll = poll,
+	.ioctl = call_ioctl,
 	.crc = crc32c_update,
 };
 
@@ -70,7 +76,7 @@ static ssize_t receive_on(struct end *end, void *bytes, size_t len)
 {
 	struct iovec iov = { bytes, len };
 
-	return aw_record_receive(&end->record, &calls, end->fd, &iov, 1);
+	return aw_record_receive(&end->record, &calls, end->fd, &iov, 1, 0);
 }
 
 static short ready(const struct end *end, short events, int timeout_ms)
@@ -286,14 +292,6 @@ static void await_bytes(const struct end *end, int bytes)
 	setsockopt(end->fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat));
 }
 
-static ssize_t count_on(struct end *end)
-{
-	int queued = 0;
-
-	assert_return_code(ioctl(end->fd, FIONREAD, &queued), errno);
-	return aw_record_pending(&end->record, &calls, end->fd, (size_t)queued);
-}
-
 static void wanted__counts_payload_alone(void **state)
 {
 	(void)state;
@@ -301,13 +299,29 @@ static void wanted__counts_payload_alone(void **state)
 	aw_record_set_wanted(&ends[1].record, &calls, ends[1].fd, 10);
 	assert_int_equal(send_on(&ends[0], data, 4), 4);
 	await_bytes(&ends[1], (int)aw_frame_len(4));
-	assert_int_equal(count_on(&ends[1]), 4);
+	assert_int_equal(aw_record_pending(&ends[1].record, &calls, ends[1].fd), 4);
 	assert_false(ready(&ends[1], POLLIN, 0));
 	assert_int_equal(send_on(&ends[0], data, 3), 3);
 	await_bytes(&ends[1], 2 * (int)aw_frame_len(4));
-	assert_int_equal(count_on(&ends[1]), 7);
+	assert_int_equal(aw_record_pending(&ends[1].record, &calls, ends[1].fd), 7);
 	assert_false(ready(&ends[1], POLLIN, 0));
 	assert_int_equal(send_on(&ends[0], data, 3), 3);
+	await_readable(&ends[1]);
+	assert_int_equal(receive_on(&ends[1], came, LARGE), 10);
+	close_ends();
+}
+
+/* Five bytes are left of the FPDU, and no poller is told of so few. */
+static void wanted__counts_what_is_left_of_an_fpdu(void **state)
+{
+	(void)state;
+	connect_ends(true);
+	aw_record_set_wanted(&ends[1].record, &calls, ends[1].fd, 10);
+	assert_int_equal(send_on(&ends[0], data, 20), 20);
+	await_readable(&ends[1]);
+	assert_int_equal(receive_on(&ends[1], came, 15), 15);
+	assert_false(ready(&ends[1], POLLIN, 0));
+	assert_int_equal(send_on(&ends[0], data, 5), 5);
 	await_readable(&ends[1]);
 	assert_int_equal(receive_on(&ends[1], came, LARGE), 10);
 	close_ends();
@@ -324,6 +338,7 @@ int main(void)
 		cmocka_unit_test(faults__are_told_by_a_terminate),
 		cmocka_unit_test(faults__of_mpa),
 		cmocka_unit_test(wanted__counts_payload_alone),
+		cmocka_unit_test(wanted__counts_what_is_left_of_an_fpdu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

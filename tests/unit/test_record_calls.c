@@ -24,6 +24,7 @@ static struct {
 	size_t sent, taken;
 	size_t takes; /* what it takes of the next sendmsg; 0: all */
 	int sends, receives; /* calls */
+	int flags; /* of the last sendmsg */
 } net;
 
 static struct aw_record sender, receiver;
@@ -34,8 +35,8 @@ static ssize_t fake_sendmsg(int fd, const struct msghdr *msg, int flags)
 	size_t room = net.takes ? net.takes : sizeof(net.bytes) - net.sent, before = net.sent;
 
 	(void)fd;
-	(void)flags;
 	assert_true(room > 0);
+	net.flags = flags;
 	net.takes = 0;
 	net.sends++;
 	for (size_t i = 0; i < msg->msg_iovlen; i++) {
@@ -90,11 +91,20 @@ static int fake_setsockopt(int fd, int level, int name, const void *value, sockl
 	return 0;
 }
 
+static int fake_ioctl(int fd, unsigned long request, int *answer)
+{
+	(void)fd;
+	(void)request;
+	*answer = 0;
+	return 0;
+}
+
 static const struct aw_record_calls calls = {
 	.recvmsg = fake_recvmsg,
 	.sendmsg = fake_sendmsg,
 	.getsockopt = fake_getsockopt,
 	.setsockopt = fake_setsockopt,
+	.ioctl = fake_ioctl,
 	.crc = crc32c_update,
 };
 
@@ -110,18 +120,23 @@ static int begin(void **state)
 	return 0;
 }
 
-static ssize_t send_from(size_t at, size_t len)
+static ssize_t send_with(size_t at, size_t len, int flags)
 {
 	struct iovec iov = { data + at, len };
 
-	return aw_record_send(&sender, &calls, 0, &iov, 1, 0);
+	return aw_record_send(&sender, &calls, 0, &iov, 1, flags);
+}
+
+static ssize_t send_from(size_t at, size_t len)
+{
+	return send_with(at, len, 0);
 }
 
 static ssize_t receive_at(size_t at, size_t len)
 {
 	struct iovec iov = { came + at, len };
 
-	return aw_record_receive(&receiver, &calls, 0, &iov, 1);
+	return aw_record_receive(&receiver, &calls, 0, &iov, 1, 0);
 }
 
 static void send__gives_several_fpdus_to_one_call(void **state)
@@ -212,6 +227,36 @@ static void receive__leaves_the_last_byte_of_what_does_not_fit(void **state)
 	assert_memory_equal(came, data, 2 * LONG + 100);
 }
 
+/* TCP's pointer is at the last byte of what a call has sent: the FPDU's own last byte, once it is sent. */
+static void send__of_an_urgent_byte_goes_on_as_urgent(void **state)
+{
+	(void)state;
+	net.takes = 10;
+	assert_int_equal(send_with(0, 1, MSG_OOB), 1);
+	assert_true(net.flags & MSG_OOB);
+	net.takes = 10;
+	assert_int_equal(aw_record_flush(&sender, &calls, 0), 0);
+	assert_true(net.flags & MSG_OOB);
+	assert_int_equal(net.sends, 3);
+	assert_int_equal(net.sent, aw_frame_len(1));
+	assert_int_equal(send_from(1, 1), 1);
+	assert_false(net.flags & MSG_OOB);
+	assert_int_equal(receive_at(0, 9), 2);
+	assert_memory_equal(came, data, 2);
+}
+
+static void send__has_the_last_byte_urgent(void **state)
+{
+	(void)state;
+	net.takes = aw_frame_len(4) - 1; /* of the FPDU in front */
+	assert_int_equal(send_with(0, 5, MSG_OOB), 4);
+	assert_false(net.flags & MSG_OOB);
+	assert_int_equal(send_with(4, 1, MSG_OOB), 1);
+	assert_true(net.flags & MSG_OOB);
+	assert_int_equal(receive_at(0, 9), 5);
+	assert_memory_equal(came, data, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +266,8 @@ int main(void)
 		cmocka_unit_test_setup(receive__takes_several_fpdus_by_one_call, begin),
 		cmocka_unit_test_setup(receive__of_shorter_fpdus_than_were_due, begin),
 		cmocka_unit_test_setup(receive__leaves_the_last_byte_of_what_does_not_fit, begin),
+		cmocka_unit_test_setup(send__of_an_urgent_byte_goes_on_as_urgent, begin),
+		cmocka_unit_test_setup(send__has_the_last_byte_urgent, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

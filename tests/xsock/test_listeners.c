@@ -266,6 +266,8 @@ static void listeners__tell_of_records(void **state)
 	aw_listeners_add(file.st_ino, &s.local, false, &has_them);
 	assert_int_equal(ask_as(&s, AW_QUESTION_RECORDS), AW_QUESTION_YES | AW_QUESTION_RECORDS);
 	assert_int_equal(ask_as(&s, 0), AW_QUESTION_YES);
+	assert_int_equal(ask_as(&s, 2),
+			 AW_QUESTION_YES); /* a client with records of another kind */
 	close_scene(&s);
 	open_scene(&s);
 	assert_int_equal(fstat(s.listener, &file), 0);

@@ -41,8 +41,9 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 bool aw_framed_shutdown(int fd, int how, int *result);
 /* fd is about to be closed. */
 void aw_framed_closing(int fd);
-/* FIONREAD. */
+/* FIONREAD, SIOCATMARK. */
 bool aw_framed_pending(int fd, int *count);
+bool aw_framed_is_at_mark(int fd, int *at_mark);
 /* getsockopt and setsockopt. False: libc's call is to be made, which also fails where the first of them has. */
 bool aw_framed_get_option(int fd, int level, int name, void *value, socklen_t *len);
 bool aw_framed_set_option(int fd, int level, int name, const void *value, socklen_t len,

@@ -16,6 +16,7 @@
 
 #define WINDOW 64 /* pieces a call of the record */
 #define WASTE 65536
+#define SEND_FLAGS (MSG_MORE | MSG_OOB) /* the flags that a record obeys */
 
 static uint8_t waste[WASTE]; /* for what is not to be kept: nobody reads it */
 
@@ -26,6 +27,7 @@ struct call {
 	struct aw_cursor at; /* the program's memory that is left */
 	size_t done;
 	bool kept; /* fd is one that we keep */
+	bool at_mark; /* the next byte is urgent, and not for a call that has got bytes before it */
 	size_t wanted; /* SO_RCVLOWAT */
 	size_t due; /* bytes that must come for another look to be worth it; 0: not known */
 };
@@ -63,7 +65,9 @@ static ssize_t receive_in(struct call *call, const struct iovec *iov, int count)
 	if (call->flags & MSG_PEEK)
 		n = aw_record_peek(record, &aw_slot_calls, call->fd, iov, count);
 	else
-		n = aw_record_receive(record, &aw_slot_calls, call->fd, iov, count);
+		n = aw_record_receive(record, &aw_slot_calls, call->fd, iov, count,
+				      call->done ? AW_RECORD_GOES_ON : 0);
+	call->at_mark = record->rx.mark == AW_MARK_FRONT;
 	call->wanted = record->rx.wanted;
 	call->due = record->rx.due;
 	return n;
@@ -110,14 +114,44 @@ static bool is_still_ours(struct call *call)
 	return call->kept;
 }
 
+/* SO_SNDTIMEO or SO_RCVTIMEO; -1: none. */
+static int64_t limit_ns_of(int fd, int option)
+{
+	struct timeval limit = { 0 };
+	socklen_t len = sizeof(limit);
+
+	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, option, &limit, &len);
+	return limit.tv_sec || limit.tv_usec
+		       ? (int64_t)limit.tv_sec * 1000000000 + (int64_t)limit.tv_usec * 1000
+		       : -1;
+}
+
+/* 0 or a negative errno. option: which of the two bounds the wait. */
+static ssize_t await_ready(const struct call *call, short events, int option)
+{
+	struct pollfd pollfd = { .fd = call->fd, .events = events };
+	int64_t limit_ns = limit_ns_of(call->fd, option);
+	struct timespec limit = { limit_ns / 1000000000, limit_ns % 1000000000 };
+	int ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
+
+	if (ready > 0)
+		return 0;
+	if (ready == 0)
+		return -EAGAIN;
+	return errno == EINTR && !call->done && aw_shield_restarts(limit_ns) ? 0 : -errno;
+}
+
 /*
  * The wait ends when what is due, or the stream's end, is there. The call copies nothing. SO_RCVLOWAT is what is due, or
- * more where the program's own is more; a look that is longer than both waits no longer. 0 or a negative errno.
+ * more where the program's own is more; a look that is longer than both waits no longer. At the mark the urgent byte is in
+ * the socket: recv would end with it at a time-out or a signal, as if something had come. 0 or a negative errno.
  */
 static ssize_t await_bytes(const struct call *call)
 {
 	size_t len = call->due && call->due < sizeof(waste) ? call->due : sizeof(waste);
 
+	if (call->at_mark)
+		return await_ready(call, POLLIN, SO_RCVTIMEO);
 	return aw_libc()->recv(call->fd, waste, len, MSG_PEEK | MSG_TRUNC) < 0 ? -errno : 0;
 }
 
@@ -133,7 +167,7 @@ static bool is_to_wait(const struct call *call, ssize_t n)
 		return false;
 	if (call->done == 0)
 		return true;
-	return call->at.left > 0 && !(call->flags & MSG_PEEK) &&
+	return call->at.left > 0 && !call->at_mark && !(call->flags & MSG_PEEK) &&
 	       (is_whole(call) || call->done < call->wanted);
 }
 
@@ -213,6 +247,25 @@ static int refuse(const struct iovec *iov, int count)
 	return 0;
 }
 
+/* Where the call has no room, the urgent byte is taken nevertheless. */
+static ssize_t receive_urgent(struct call *call)
+{
+	struct aw_half half;
+	uint8_t byte;
+	ssize_t n = -aw_half_enter(&half, call->slot, &call->slot->rx_lock);
+
+	if (n)
+		return n;
+	n = aw_record_receive_urgent(&call->slot->record, &aw_slot_calls, call->fd, &byte,
+				     call->flags & MSG_PEEK);
+	leave_rx(call, &half);
+	if (n == 1 && call->at.left == 0)
+		return 0;
+	if (n == 1 && !(call->flags & MSG_TRUNC))
+		aw_cursor_put(&call->at, &byte, 1);
+	return n;
+}
+
 bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
 {
 	struct call call = { .fd = fd, .flags = flags, .slot = aw_framed_slot(fd) };
@@ -222,11 +275,11 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 	if (!call.slot || flags & MSG_ERRQUEUE)
 		return false;
 	err = refuse(iov, flags & MSG_TRUNC ? 0 : count);
-	if (!err && flags & MSG_OOB)
-		err = -EINVAL; /* no urgent byte has come */
 	if (err)
 		return finish(err, result);
 	call.at = aw_cursor_begin(iov, count);
+	if (flags & MSG_OOB)
+		return finish(receive_urgent(&call), result);
 	if (call.at.left == 0)
 		return finish(receive_nothing(&call), result);
 	if (flags & MSG_TRUNC) {
@@ -250,39 +303,12 @@ static ssize_t send_once(const struct call *call)
 	if (n)
 		return n;
 	n = aw_record_send(&slot->record, &aw_slot_calls, call->fd, window, count,
-			   call->flags & MSG_MORE);
+			   call->flags & (covered < call->at.left ? MSG_MORE : SEND_FLAGS));
 	left_over = slot->record.tx.rest && !slot->record.tx.reply;
 	aw_half_leave(&half);
 	if (__builtin_expect(left_over, 0))
 		aw_slot_flush_later(slot, call->fd);
 	return n;
-}
-
-/* SO_SNDTIMEO; -1: none. */
-static int64_t send_limit_ns(int fd)
-{
-	struct timeval limit = { 0 };
-	socklen_t len = sizeof(limit);
-
-	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, &len);
-	return limit.tv_sec || limit.tv_usec
-		       ? (int64_t)limit.tv_sec * 1000000000 + (int64_t)limit.tv_usec * 1000
-		       : -1;
-}
-
-/* 0 or a negative errno. */
-static ssize_t await_room(const struct call *call)
-{
-	struct pollfd pollfd = { .fd = call->fd, .events = POLLOUT };
-	int64_t limit_ns = send_limit_ns(call->fd);
-	struct timespec limit = { limit_ns / 1000000000, limit_ns % 1000000000 };
-	int ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
-
-	if (ready > 0)
-		return 0;
-	if (ready == 0)
-		return -EAGAIN;
-	return errno == EINTR && !call->done && aw_shield_restarts(limit_ns) ? 0 : -errno;
 }
 
 static ssize_t transmit(struct call *call)
@@ -292,7 +318,7 @@ static ssize_t transmit(struct call *call)
 
 		count_bytes(call, n);
 		if (n == -EAGAIN && may_wait(call))
-			n = await_room(call);
+			n = await_ready(call, POLLOUT, SO_SNDTIMEO);
 		if (n < 0)
 			return call->done ? (ssize_t)call->done : n;
 		if (aw_framed_slot(call->fd) != call->slot)
@@ -309,8 +335,6 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 	if (!call.slot)
 		return false;
 	n = refuse(iov, count);
-	if (!n && flags & MSG_OOB)
-		n = -EOPNOTSUPP;
 	if (n)
 		return finish(n, result);
 	call.at = aw_cursor_begin(iov, count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Options and ioctls of a framed fd that are about the stream's bytes: FIONREAD and SO_RCVLOWAT. The record
-// has the program's value of the latter; the kernel's socket has the one that the record needs.
+// Options and ioctls of a framed fd that are about the stream's bytes: FIONREAD and SIOCATMARK, SO_OOBINLINE and SO_RCVLOWAT.
+// The record has the program's values of these two; the kernel's socket has those that the record needs.
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,15 +18,26 @@ static int get_number(int fd, int name, int otherwise)
 	return value;
 }
 
+/* FPDUs are taken whole, whatever in them is urgent. */
+static void keep_in_line(int fd)
+{
+	int on = 1;
+
+	(void)aw_libc()->setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+}
+
 struct aw_slot_options aw_slot_read_options(int fd)
 {
 	return (struct aw_slot_options){
+		.in_line = get_number(fd, SO_OOBINLINE, 0),
 		.wanted = get_number(fd, SO_RCVLOWAT, 1),
 	};
 }
 
 void aw_slot_take_options(struct aw_slot *slot, int fd, struct aw_slot_options options)
 {
+	keep_in_line(fd);
+	slot->record.rx.in_line = options.in_line;
 	if (options.wanted > 1)
 		aw_record_set_wanted(&slot->record, &aw_slot_calls, fd, (uint32_t)options.wanted);
 }
@@ -35,24 +46,37 @@ bool aw_framed_pending(int fd, int *count)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
 	struct aw_half half;
-	int queued = 0;
 	ssize_t n;
 
 	if (!slot)
 		return false;
 	*count = 0;
-	if (aw_libc()->ioctl(fd, FIONREAD, &queued) != 0 ||
-	    aw_half_enter(&half, slot, &slot->rx_lock) != 0)
+	if (aw_half_enter(&half, slot, &slot->rx_lock) != 0)
 		return true;
-	n = aw_record_pending(&slot->record, &aw_slot_calls, fd, (size_t)queued);
+	n = aw_record_pending(&slot->record, &aw_slot_calls, fd);
 	aw_half_leave(&half);
 	*count = n > 0 ? (int)n : 0;
 	return true;
 }
 
+bool aw_framed_is_at_mark(int fd, int *at_mark)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+	struct aw_half half;
+
+	if (!slot)
+		return false;
+	*at_mark = 0;
+	if (aw_half_enter(&half, slot, &slot->rx_lock) != 0)
+		return true;
+	*at_mark = aw_record_is_at_mark(&slot->record, &aw_slot_calls, fd);
+	aw_half_leave(&half);
+	return true;
+}
+
 static struct aw_slot *slot_of_option(int fd, int level, int name)
 {
-	if (level != SOL_SOCKET || name != SO_RCVLOWAT)
+	if (level != SOL_SOCKET || (name != SO_OOBINLINE && name != SO_RCVLOWAT))
 		return NULL;
 	return aw_framed_slot(fd);
 }
@@ -65,9 +89,23 @@ bool aw_framed_get_option(int fd, int level, int name, void *value, socklen_t *l
 
 	if (!slot || aw_libc()->getsockopt(fd, level, name, value, len) != 0)
 		return false;
-	number = (int)slot->record.rx.wanted;
+	number = name == SO_OOBINLINE ? slot->record.rx.in_line : (int)slot->record.rx.wanted;
 	memcpy(value, &number, *len < sizeof(number) ? *len : sizeof(number));
 	return true;
+}
+
+/* Off in the kernel, even for a moment, it could cost the stream a byte. */
+static int set_in_line(struct aw_slot *slot, int fd, const void *value, socklen_t len)
+{
+	int number;
+
+	if (!value || (int)len < (int)sizeof(number)) /* the kernel says what is wrong */
+		return aw_libc()->setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, value, len);
+	memcpy(&number, value, sizeof(number));
+	keep_in_line(fd);
+	slot->record.rx.in_line = number != 0;
+	aw_record_set_wanted(&slot->record, &aw_slot_calls, fd, slot->record.rx.wanted);
+	return 0;
 }
 
 /* The kernel judges the value, and bounds it by the receive buffer. */
@@ -95,7 +133,7 @@ bool aw_framed_set_option(int fd, int level, int name, const void *value, sockle
 		*result = -1;
 		return true;
 	}
-	*result = set_wanted(slot, fd, value, len);
+	*result = (name == SO_OOBINLINE ? set_in_line : set_wanted)(slot, fd, value, len);
 	err = errno;
 	aw_half_leave(&half);
 	errno = err;

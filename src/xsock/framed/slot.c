@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <time.h>
 
 #include "xsock/msg.h"
@@ -41,6 +42,11 @@ static int call_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	return aw_libc()->poll(fds, count, timeout_ms);
 }
 
+static int call_ioctl(int fd, unsigned long request, int *answer)
+{
+	return aw_libc()->ioctl(fd, request, answer);
+}
+
 static bool is_record(const uint8_t *data, size_t len)
 {
 	struct aw_xs_hello hello;
@@ -55,6 +61,7 @@ const struct aw_record_calls aw_slot_calls = {
 	.setsockopt = call_setsockopt,
 	.shutdown = call_shutdown,
 	.poll = call_poll,
+	.ioctl = call_ioctl,
 	.crc = aw_slot_crc,
 	.is_record = is_record,
 };

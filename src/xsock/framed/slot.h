@@ -27,6 +27,7 @@ uint32_t aw_slot_crc(uint32_t crc, const void *data, size_t len);
 
 /* What the program has set on the TCP socket before it is a record's, and the record obeys from then on. */
 struct aw_slot_options {
+	bool in_line; /* SO_OOBINLINE */
 	int wanted; /* SO_RCVLOWAT */
 };
 

@@ -326,7 +326,7 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
 	void *arg;
-	int result, pending;
+	int result, answer;
 
 	va_start(args, request);
 	arg = va_arg(args, void *);
@@ -344,8 +344,9 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 		memcpy(arg, &(int){ 0 }, sizeof(int));
 		return 0;
 	}
-	if (request == FIONREAD && aw_framed_pending(fd, &pending)) {
-		memcpy(arg, &pending, sizeof(pending));
+	if ((request == FIONREAD && aw_framed_pending(fd, &answer)) ||
+	    (request == SIOCATMARK && aw_framed_is_at_mark(fd, &answer))) {
+		memcpy(arg, &answer, sizeof(answer));
 		return 0;
 	}
 	result = aw_libc()->ioctl(fd, request, arg);

@@ -282,7 +282,7 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 		if (got >= 0) {
 			msg->msg_namelen = 0;
 			msg->msg_controllen = 0;
-			msg->msg_flags = 0;
+			msg->msg_flags = flags & MSG_OOB;
 		}
 		return got;
 	}
