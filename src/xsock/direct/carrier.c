@@ -120,9 +120,11 @@ static int adopt(struct aw_loop *loop, const struct aw_direct_load *load)
 	struct aw_bridge_start start = { .far = load->far,
 					 .tcp = load->tcp,
 					 .ino = load->ino,
-					 .ep = load->ep,
+					 .line = aw_line_of_ep(load->ep),
 					 .linger = load->linger };
 
+	if (!start.line)
+		return ENOMEM;
 	return aw_conns_adopt(loop, &conn, &start);
 }
 

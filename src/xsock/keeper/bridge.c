@@ -26,8 +26,9 @@ struct stretch {
 
 struct aw_bridge {
 	struct aw_loop *loop;
-	struct aw_source far_source, ep_source[AW_XS_EP_FDS];
+	struct aw_source far_source, line_source[AW_LINE_FDS];
 	struct aw_bridge_start start;
+	const struct aw_line_ops *line; /* the calls of start.line */
 	struct stretch out, in; /* from the program; to it */
 	int error;
 	bool unread; /* the program has closed without reading all: TCP resets */
@@ -47,13 +48,13 @@ static void end(struct aw_bridge *bridge, bool abort)
 {
 	bridge->is_over = true;
 	aw_loop_set(bridge->loop, &bridge->far_source, -1, 0);
-	for (int i = 0; i < AW_XS_EP_FDS; i++)
-		aw_loop_set(bridge->loop, &bridge->ep_source[i], -1, 0);
+	for (int i = 0; i < AW_LINE_FDS; i++)
+		aw_loop_set(bridge->loop, &bridge->line_source[i], -1, 0);
 	bridge->start.over(bridge, bridge->error, bridge->start.arg);
-	aw_xs_ep_close(bridge->start.ep, abort);
+	bridge->line->close(bridge->start.line, abort);
 	hang_up(bridge);
-	for (int i = 0; i < AW_XS_EP_FDS; i++)
-		bridge->ep_source[i].is_dead = true;
+	for (int i = 0; i < AW_LINE_FDS; i++)
+		bridge->line_source[i].is_dead = true;
 	aw_loop_bury(bridge->loop, &bridge->far_source);
 }
 
@@ -92,7 +93,7 @@ static bool drain_out(struct aw_bridge *bridge)
 {
 	struct stretch *out = &bridge->out;
 	struct iovec iov = { out->octets + out->at, out->len };
-	ssize_t taken = aw_xs_ep_send(bridge->start.ep, &iov, 1, out->urgent ? MSG_OOB : 0);
+	ssize_t taken = bridge->line->send(bridge->start.line, &iov, out->urgent ? MSG_OOB : 0);
 
 	if (taken == -EOPNOTSUPP && out->urgent) { /* the peer knows of no urgent octets */
 		out->urgent = false;
@@ -136,7 +137,7 @@ static bool move_out(struct aw_bridge *bridge, short ready)
 	if (out->eof && !out->told) {
 		out->told = true;
 		if (!is_reset_on_close(bridge))
-			(void)aw_xs_ep_shutdown(bridge->start.ep, SHUT_WR);
+			bridge->line->shutdown(bridge->start.line, program_has_closed(bridge));
 		return true;
 	}
 	if (out->eof || out->lost || !(ready & POLLOUT))
@@ -149,8 +150,8 @@ static void fill_in(struct aw_bridge *bridge, short ready)
 {
 	struct stretch *in = &bridge->in;
 	struct iovec iov = { in->octets, BUFFER_OCTETS };
-	bool urgent = ready & POLLPRI && aw_xs_ep_at_mark(bridge->start.ep);
-	ssize_t got = aw_xs_ep_recv(bridge->start.ep, &iov, 1, urgent ? MSG_OOB : 0);
+	bool urgent = ready & POLLPRI && bridge->line->at_mark(bridge->start.line);
+	ssize_t got = bridge->line->recv(bridge->start.line, &iov, urgent ? MSG_OOB : 0);
 
 	if (got == -EAGAIN || (got == -EINVAL && urgent))
 		return;
@@ -159,7 +160,7 @@ static void fill_in(struct aw_bridge *bridge, short ready)
 		if (got < 0)
 			bridge->error = (int)-got;
 		else if (!bridge->error)
-			bridge->error = aw_xs_ep_error(bridge->start.ep);
+			bridge->error = bridge->line->error(bridge->start.line);
 		return;
 	}
 	in->at = 0;
@@ -222,8 +223,11 @@ static bool is_finished(const struct aw_bridge *bridge)
 {
 	const struct stretch *in = &bridge->in, *out = &bridge->out;
 
-	if (bridge->unread && out->told && !bridge->error && aw_xs_ep_unsent(bridge->start.ep))
+	if (bridge->unread && out->told && !bridge->error &&
+	    bridge->line->unsent(bridge->start.line))
 		return false; /* what was written comes before the reset */
+	if (out->told && !bridge->error && bridge->line->owed(bridge->start.line))
+		return false;
 	if (out->told && (in->told || program_has_closed(bridge)))
 		return true;
 	if (in->told && bridge->error)
@@ -231,28 +235,27 @@ static bool is_finished(const struct aw_bridge *bridge)
 	return out->lost && (in->told || in->lost);
 }
 
-/* The endpoint's fds may be others by now. */
+/* The line's fds may be others by now. */
 static void follow_fds(struct aw_bridge *bridge)
 {
-	struct pollfd fds[AW_XS_EP_FDS];
+	struct aw_line_fd fds[AW_LINE_FDS];
 
-	aw_xs_ep_fds(bridge->start.ep, fds);
-	for (int i = 0; i < AW_XS_EP_FDS; i++)
-		(void)aw_loop_set(bridge->loop, &bridge->ep_source[i], fds[i].fd,
-				  (uint32_t)fds[i].events);
+	bridge->line->fds(bridge->start.line, fds);
+	for (int i = 0; i < AW_LINE_FDS; i++)
+		(void)aw_loop_set(bridge->loop, &bridge->line_source[i], fds[i].fd, fds[i].events);
 }
 
-/* The endpoint is ready for ever. */
+/* The line is ready for ever. */
 static void leave_fds(struct aw_bridge *bridge)
 {
-	for (int i = 0; i < AW_XS_EP_FDS; i++)
-		(void)aw_loop_set(bridge->loop, &bridge->ep_source[i], -1, 0);
+	for (int i = 0; i < AW_LINE_FDS; i++)
+		(void)aw_loop_set(bridge->loop, &bridge->line_source[i], -1, 0);
 }
 
 void aw_bridge_pump(struct aw_bridge *bridge)
 {
 	for (int round = 0; round < ROUNDS && !bridge->is_over; round++) {
-		short ready = aw_xs_ep_ready(bridge->start.ep);
+		short ready = bridge->line->ready(bridge->start.line);
 		bool moved = move_out(bridge, ready);
 
 		moved |= move_in(bridge, ready);
@@ -267,7 +270,7 @@ void aw_bridge_pump(struct aw_bridge *bridge)
 			return;
 		}
 		follow_fds(bridge);
-		if (aw_xs_ep_arm(bridge->start.ep))
+		if (bridge->line->arm(bridge->start.line))
 			return;
 	}
 	if (!bridge->is_over)
@@ -298,11 +301,12 @@ int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
 		return ENOMEM;
 	bridge->loop = loop;
 	bridge->start = *start;
+	bridge->line = start->line->ops;
 	bridge->in.octets = malloc(BUFFER_OCTETS);
 	bridge->out.octets = malloc(BUFFER_OCTETS);
 	source_init(bridge, &bridge->far_source);
-	for (int i = 0; i < AW_XS_EP_FDS; i++)
-		source_init(bridge, &bridge->ep_source[i]);
+	for (int i = 0; i < AW_LINE_FDS; i++)
+		source_init(bridge, &bridge->line_source[i]);
 	setsockopt(start->far, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	if (bridge->in.octets && bridge->out.octets)
 		err = aw_loop_set(loop, &bridge->far_source, start->far,
@@ -332,9 +336,9 @@ int aw_bridge_tcp(const struct aw_bridge *bridge)
 		       : -1;
 }
 
-struct aw_xs_ep *aw_bridge_ep(const struct aw_bridge *bridge)
+struct aw_line *aw_bridge_line(const struct aw_bridge *bridge)
 {
-	return bridge->start.ep;
+	return bridge->start.line;
 }
 
 size_t aw_bridge_unread(const struct aw_bridge *bridge)

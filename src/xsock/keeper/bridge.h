@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A bridge carries octets between an endpoint and a socket pair's far end, whose near end is what the
+// A bridge carries octets between a line (line.h) and a socket pair's far end, whose near end is what the
 // program has for its connection. It never loses or doubles an octet: what one side does not take
 // waits, and is not read from the other side before.
 #ifndef XSOCK_KEEPER_BRIDGE_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "xsock/ep.h"
+#include "xsock/keeper/line.h"
 #include "xsock/keeper/loop.h"
 
 struct aw_bridge;
@@ -17,10 +17,10 @@ struct aw_bridge;
 /* What a bridge is begun with. */
 struct aw_bridge_start {
 	int far; /* the pair's end; the bridge's own */
-	int tcp; /* the connection's socket, which is the endpoint's; or -1 */
-	struct stat tcp_file; /* what it is: the endpoint may close it at any time */
+	int tcp; /* the connection's socket, which is the line's; or -1 */
+	struct stat tcp_file; /* what it is: the line may close it at any time */
 	uint64_t ino; /* of the near end: the bridge's name */
-	struct aw_xs_ep *ep; /* under way; the bridge's own */
+	struct aw_line *line; /* the bridge's own */
 	struct linger linger;
 	/* The bridge is over, with this errno or 0; called once, before it is freed. */
 	void (*over)(struct aw_bridge *bridge, int error, void *arg);
@@ -34,7 +34,7 @@ int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
 uint64_t aw_bridge_ino(const struct aw_bridge *bridge);
 /* For options; -1: it is closed. */
 int aw_bridge_tcp(const struct aw_bridge *bridge);
-struct aw_xs_ep *aw_bridge_ep(const struct aw_bridge *bridge);
+struct aw_line *aw_bridge_line(const struct aw_bridge *bridge);
 /* Octets that the program has written and the bridge has not taken; that the bridge holds. */
 size_t aw_bridge_unread(const struct aw_bridge *bridge);
 size_t aw_bridge_unsent(const struct aw_bridge *bridge);

@@ -87,21 +87,23 @@ static int begin(struct aw_xs_ep *ep, uint8_t role, int tcp)
 	return -result;
 }
 
-/* The endpoint, under way over tcp, which is then its own. */
-static int make_ep(const struct aw_order *order, int tcp, struct aw_xs_ep **ep)
+/* An endpoint, under way over tcp, which is then its own. A negative errno: it has had tcp. */
+static int make_line(const struct aw_order *order, int tcp, struct aw_line **line)
 {
 	struct aw_xs_options options = {
 		.nodelay = order->nodelay,
 		.patience_ms = AW_CONNS_PATIENCE_MS,
 	};
-	int err = -aw_xs_ep_create(&options, ep);
+	struct aw_xs_ep *ep;
+	int err = -aw_xs_ep_create(&options, &ep);
 
 	if (err)
 		return err;
-	err = begin(*ep, order->role, tcp);
-	if (err)
-		aw_xs_ep_close(*ep, true);
-	return err;
+	err = begin(ep, order->role, tcp);
+	*line = err ? NULL : aw_line_of_ep(ep);
+	if (!*line)
+		aw_xs_ep_close(ep, true);
+	return err || *line ? err : -ENOMEM;
 }
 
 static int start(struct aw_loop *loop, struct aw_conn *conn, const struct aw_order *order, int tcp,
@@ -116,12 +118,12 @@ static int start(struct aw_loop *loop, struct aw_conn *conn, const struct aw_ord
 	begun.tcp = tcp;
 	if (fstat(tcp, &begun.tcp_file) != 0)
 		return errno;
-	err = make_ep(order, tcp, &begun.ep);
+	err = make_line(order, tcp, &begun.line);
 	if (err)
 		return err;
 	err = aw_bridge_create(loop, &begun, &conn->bridge);
 	if (err) {
-		aw_xs_ep_close(begun.ep, true);
+		begun.line->ops->close(begun.line, true);
 		return -err; /* the endpoint has had the socket */
 	}
 	return 0;

@@ -116,9 +116,10 @@ static void add_drain(struct aw_letter *letter)
 static bool has_drained(uint64_t ino)
 {
 	const struct aw_conn *conn = aw_conns_find(ino);
+	struct aw_line *line = conn ? aw_bridge_line(conn->bridge) : NULL;
 
 	return !conn || (!aw_bridge_unread(conn->bridge) && !aw_bridge_unsent(conn->bridge) &&
-			 !aw_xs_ep_unsent(aw_bridge_ep(conn->bridge)));
+			 !line->ops->unsent(line));
 }
 
 static bool is_forsaken(const struct drain *drain)

@@ -4,8 +4,6 @@
 #include "xsock/keeper/options.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 
 int aw_options_get(const struct aw_kept *kept, const struct aw_order *order,
@@ -33,6 +31,7 @@ static int set_linger(struct aw_bridge *bridge, const struct aw_order *order)
 
 int aw_options_set(struct aw_kept *kept, struct aw_bridge *bridge, const struct aw_order *order)
 {
+	struct aw_line *line = aw_bridge_line(bridge);
 	int value, err;
 
 	if (order->len < 0 || order->len > AW_ORDER_VALUE_MAX)
@@ -41,7 +40,7 @@ int aw_options_set(struct aw_kept *kept, struct aw_bridge *bridge, const struct 
 		return set_linger(bridge, order);
 	err = aw_kept_set(kept, order->level, order->name, order->value, (size_t)order->len,
 			  &value);
-	if (!err && order->level == IPPROTO_TCP && order->name == TCP_NODELAY)
-		aw_xs_ep_set_nodelay(aw_bridge_ep(bridge), value != 0);
+	if (!err)
+		line->ops->set_option(line, order->level, order->name, value);
 	return err;
 }

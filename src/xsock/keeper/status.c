@@ -89,10 +89,12 @@ static void tell_of(int to, int fd, uint64_t ino)
 	const struct aw_conn *conn = aw_conns_find(ino);
 	struct sockaddr_storage remote;
 	struct aw_xs_stats stats;
+	struct aw_line *line;
 	uint8_t mode;
 
 	if (conn) {
-		aw_xs_ep_stats(aw_bridge_ep(conn->bridge), &stats);
+		line = aw_bridge_line(conn->bridge);
+		line->ops->stats(line, &stats);
 		tell(to, fd, conn->mode, &conn->remote, &stats);
 	} else if (aw_wills_find(ino, &mode, &remote, &stats)) {
 		tell(to, fd, mode, &remote, &stats);
