@@ -18,7 +18,8 @@
 #define AW_ORDER_FDS (1 + AW_ORDER_INOS)
 
 /*
- * With each its fds. TCP: a TCP socket. near: the program's end of a pair. reply: the socket for the answer. What is
+ * With each its fds. TCP: a TCP socket. near: the program's end of a pair.  arena: that of the
+ * program's records. reply: the socket for the answer. What is
  * not the sender's to say (below) the keeper finds out from them.
  */
 enum aw_order_kind {
@@ -32,6 +33,7 @@ enum aw_order_kind {
 	AW_ORDER_DRAIN, /* near, reply: when all of it is on its way, or after value, an int of ms */
 	AW_ORDER_ERROR, /* near, reply: why did it end: an errno or 0 */
 	AW_ORDER_RELEASE, /* reply, by the door none: the program wants the UDP address local */
+	AW_ORDER_RECORD, /* TCP, the pair's far end, near, arena, reply: the socket's slot is to be bridged */
 	AW_ORDER_DIRECT, /* one has begun in the program itself. TCP, near, and its lifeline and will, if there are */
 	AW_ORDER_CARRIER, /* who orders another keeper; each near that this one has */
 	AW_ORDER_PRESENT, /* the sender has come to connections of another's */
@@ -42,7 +44,9 @@ enum aw_order_kind {
 struct aw_order {
 	uint32_t magic;
 	uint8_t kind, role, mode, nodelay;
+	uint8_t threads; /* the program has several */
 	uint8_t records; /* the program has them, so that what its client was answered stands */
+	uint32_t slot; /* of a record, in the arena */
 	int32_t fd; /* the program's, for the status */
 	int32_t level, name, len; /* an option, and how many octets value has */
 	uint8_t value[AW_ORDER_VALUE_MAX];

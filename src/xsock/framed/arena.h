@@ -4,22 +4,10 @@
 #ifndef XSOCK_FRAMED_ARENA_H
 #define XSOCK_FRAMED_ARENA_H
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/record.h"
-
-/* Connections of a process and its relatives. More of them are carried by the keeper. */
-#define AW_ARENA_SLOTS 16384u
-
-struct aw_slot {
-	pthread_mutex_t rx_lock, tx_lock; /* robust: of the record's halves */
-	_Atomic(bool) broken; /* somebody has died within a half */
-	_Atomic(bool) flushing; /* a thread sends what TCP did not take at once */
-	struct aw_record record;
-};
+#include "xsock/framed/layout.h"
 
 /* Makes the arena if there is none. False: there can be none. */
 bool aw_arena_open(void);

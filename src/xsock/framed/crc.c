@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // CRC32c from ISA-L, where it is installed, and else from the table. ISA-L is loaded with the first FPDU: most programs
 // that this library is loaded into have no records.
-#include "xsock/framed/slot.h"
+#include "xsock/framed/calls.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

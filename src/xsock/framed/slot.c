@@ -1,87 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Who works on a record, and by which calls.
+// Who works on a record.
 #include "xsock/framed/slot.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <time.h>
 
-#include "xsock/msg.h"
 #include "xsock/preload/fdtab.h"
 #include "xsock/preload/libc.h"
-
-static ssize_t call_recvmsg(int fd, struct msghdr *msg, int flags)
-{
-	return aw_libc()->recvmsg(fd, msg, flags);
-}
-
-static ssize_t call_sendmsg(int fd, const struct msghdr *msg, int flags)
-{
-	return aw_libc()->sendmsg(fd, msg, flags);
-}
-
-static int call_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	return aw_libc()->getsockopt(fd, level, name, value, len);
-}
-
-static int call_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
-{
-	return aw_libc()->setsockopt(fd, level, name, value, len);
-}
-
-static int call_shutdown(int fd, int how)
-{
-	return aw_libc()->shutdown(fd, how);
-}
-
-static int call_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
-{
-	return aw_libc()->poll(fds, count, timeout_ms);
-}
-
-static int call_ioctl(int fd, unsigned long request, int *answer)
-{
-	return aw_libc()->ioctl(fd, request, answer);
-}
-
-static bool is_record(const uint8_t *data, size_t len)
-{
-	struct aw_xs_hello hello;
-
-	return aw_xs_hello_get(data, len, &hello) && hello.ext & AW_XS_EXT_RECORD;
-}
-
-const struct aw_record_calls aw_slot_calls = {
-	.recvmsg = call_recvmsg,
-	.sendmsg = call_sendmsg,
-	.getsockopt = call_getsockopt,
-	.setsockopt = call_setsockopt,
-	.shutdown = call_shutdown,
-	.poll = call_poll,
-	.ioctl = call_ioctl,
-	.crc = aw_slot_crc,
-	.is_record = is_record,
-};
-
-/* Where a process has died, nobody knows what of the stream it has taken or sent. */
-static int lock_half(struct aw_slot *slot, pthread_mutex_t *lock)
-{
-	int err = pthread_mutex_lock(lock);
-
-	if (err == EOWNERDEAD) {
-		pthread_mutex_consistent(lock);
-		atomic_store(&slot->broken, true);
-	} else if (err) {
-		return err;
-	}
-	if (!atomic_load_explicit(&slot->broken, memory_order_relaxed))
-		return 0;
-	pthread_mutex_unlock(lock);
-	return ECONNRESET;
-}
 
 _Atomic(bool) aw_slot_is_over;
 
@@ -92,7 +19,7 @@ int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *l
 	aw_shield_raise(&half->shield);
 	half->slot = slot;
 	half->lock = lock;
-	err = atomic_load(&aw_slot_is_over) ? EIO : lock_half(slot, lock);
+	err = atomic_load(&aw_slot_is_over) ? EIO : aw_slot_lock(slot, lock, NULL);
 	if (err)
 		aw_shield_lower(&half->shield);
 	return err;

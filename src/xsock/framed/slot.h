@@ -4,6 +4,7 @@
 #define XSOCK_FRAMED_SLOT_H
 
 #include "xsock/framed/arena.h"
+#include "xsock/framed/calls.h"
 #include "xsock/preload/shield.h"
 
 struct aw_half {
@@ -20,10 +21,6 @@ int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *l
 void aw_half_leave(const struct aw_half *half);
 /* Once aw_slot_is_over: waits for a thread that is still at work. */
 void aw_half_drain(pthread_mutex_t *lock);
-
-extern const struct aw_record_calls aw_slot_calls;
-/* CRC32c by ISA-L where it is installed. */
-uint32_t aw_slot_crc(uint32_t crc, const void *data, size_t len);
 
 /* What the program has set on the TCP socket before it is a record's, and the record obeys from then on. */
 struct aw_slot_options {

@@ -63,12 +63,14 @@ void aw_framed_closing(int fd)
 
 void aw_slot_begin_wait(struct aw_slot *slot)
 {
+	atomic_fetch_add(&slot->waiters, 1);
 	atomic_fetch_add(&waiters[aw_arena_number(slot)], 1);
 }
 
 void aw_slot_leave_wait(struct aw_slot *slot)
 {
 	atomic_fetch_sub(&waiters[aw_arena_number(slot)], 1);
+	atomic_fetch_sub(&slot->waiters, 1);
 	close_kept(slot);
 }
 

@@ -357,4 +357,5 @@ size_t aw_bridge_unsent(const struct aw_bridge *bridge)
 void aw_bridge_set_linger(struct aw_bridge *bridge, const struct linger *linger)
 {
 	bridge->start.linger = *linger;
+	bridge->line->set_linger(bridge->start.line, linger);
 }

@@ -106,18 +106,48 @@ static int make_line(const struct aw_order *order, int tcp, struct aw_line **lin
 	return err || *line ? err : -ENOMEM;
 }
 
+static struct aw_conn *new_conn(const struct aw_order *order)
+{
+	struct aw_conn *conn = calloc(1, sizeof(*conn));
+
+	if (!conn)
+		return NULL;
+	conn->ino = order->ino;
+	conn->pid = order->pid;
+	conn->fd = order->fd;
+	conn->mode = order->mode;
+	conn->remote = order->remote;
+	return conn;
+}
+
+static void enlist(struct aw_conn *conn)
+{
+	conn->next = conns;
+	conns = conn;
+	count++;
+}
+
+/* All but the line. 0 or an errno. */
+static int prepare(struct aw_conn *conn, int tcp, int far, struct aw_bridge_start *begun)
+{
+	socklen_t len = sizeof(begun->linger);
+
+	*begun = (struct aw_bridge_start){
+		.far = far, .tcp = tcp, .ino = conn->ino, .over = over, .arg = conn
+	};
+	aw_kept_read(&conn->kept, tcp);
+	getsockopt(tcp, SOL_SOCKET, SO_LINGER, &begun->linger, &len);
+	return fstat(tcp, &begun->tcp_file) == 0 ? 0 : errno;
+}
+
 static int start(struct aw_loop *loop, struct aw_conn *conn, const struct aw_order *order, int tcp,
 		 int far)
 {
-	struct aw_bridge_start begun = { .far = far, .ino = order->ino, .over = over, .arg = conn };
-	socklen_t len = sizeof(begun.linger);
-	int err;
+	struct aw_bridge_start begun;
+	int err = prepare(conn, tcp, far, &begun);
 
-	aw_kept_read(&conn->kept, tcp);
-	getsockopt(tcp, SOL_SOCKET, SO_LINGER, &begun.linger, &len);
-	begun.tcp = tcp;
-	if (fstat(tcp, &begun.tcp_file) != 0)
-		return errno;
+	if (err)
+		return err;
 	err = make_line(order, tcp, &begun.line);
 	if (err)
 		return err;
@@ -131,23 +161,15 @@ static int start(struct aw_loop *loop, struct aw_conn *conn, const struct aw_ord
 
 void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp, int far)
 {
-	struct aw_conn *conn = calloc(1, sizeof(*conn));
+	struct aw_conn *conn = new_conn(order);
 	int err = conn ? 0 : ENOMEM;
 
 	if (!order->records)
 		aw_listeners_forget(&order->local, &order->remote);
-	if (!err) {
-		conn->ino = order->ino;
-		conn->pid = order->pid;
-		conn->fd = order->fd;
-		conn->mode = order->mode;
-		conn->remote = order->remote;
+	if (!err)
 		err = start(loop, conn, order, tcp, far);
-	}
 	if (!err) {
-		conn->next = conns;
-		conns = conn;
-		count++;
+		enlist(conn);
 		return;
 	}
 	aw_say(AW_SAY_ERROR, "a connection cannot become iWARP: %s",
@@ -159,6 +181,30 @@ void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp,
 	close(far);
 	if (err > 0)
 		close(tcp);
+}
+
+int aw_conns_start_record(struct aw_loop *loop, const struct aw_order *order,
+			  const struct aw_line_record_start *record)
+{
+	struct aw_conn *conn = new_conn(order);
+	struct aw_bridge_start begun;
+	int err;
+
+	if (!conn)
+		return ENOMEM;
+	err = prepare(conn, record->tcp, record->far, &begun);
+	begun.line = err ? NULL : aw_line_of_record(record);
+	if (!begun.line)
+		err = err ? err : ENOMEM;
+	else
+		err = aw_bridge_create(loop, &begun, &conn->bridge);
+	if (err) {
+		free(begun.line);
+		free(conn);
+		return err;
+	}
+	enlist(conn);
+	return 0;
 }
 
 int aw_conns_adopt(struct aw_loop *loop, const struct aw_conn *like,
@@ -180,9 +226,7 @@ int aw_conns_adopt(struct aw_loop *loop, const struct aw_conn *like,
 		free(conn);
 		return err;
 	}
-	conn->next = conns;
-	conns = conn;
-	count++;
+	enlist(conn);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "xsock/keeper/bridge.h"
+#include "xsock/keeper/line_record.h"
 #include "xsock/kept.h"
 #include "xsock/order.h"
 
@@ -29,6 +30,9 @@ struct aw_conn *aw_conns_find(uint64_t ino);
 
 /* Begins one. The fds are the keeper's from here on. */
 void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp, int far);
+/* Begins one with a record. 0 or an errno; then nothing has changed owners. */
+int aw_conns_start_record(struct aw_loop *loop, const struct aw_order *order,
+			  const struct aw_line_record_start *record);
 /* The errno that a connection ended with, or 0; told once, like SO_ERROR. */
 int aw_conns_error(uint64_t ino);
 size_t aw_conns_count(void);

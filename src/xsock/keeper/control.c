@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -206,6 +207,38 @@ static void start(struct aw_letter *letter)
 	aw_conns_start(loop, &letter->order, aw_letter_keep(letter, 0), aw_letter_keep(letter, 1));
 }
 
+/* Memory is read that its sender may write to at any time: nobody of fewer rights is to be believed. */
+static int start_record(struct aw_letter *letter)
+{
+	struct aw_line_record_start begun = {
+		.tcp = letter->fds[0],
+		.far = letter->fds[1],
+		.threads = letter->order.threads,
+	};
+	struct stat file;
+	int err;
+
+	if (letter->from.uid != geteuid())
+		return EPERM;
+	if (aw_conns_find(letter->order.ino))
+		return EEXIST;
+	if (fstat(begun.tcp, &file) != 0)
+		return errno;
+	err = aw_share_take(&begun.share, letter->fds[3], letter->order.slot, file.st_ino);
+	if (err)
+		return err;
+	err = aw_conns_start_record(loop, &letter->order, &begun);
+	if (err) {
+		aw_share_put(&begun.share);
+		return err;
+	}
+	(void)aw_letter_keep(letter, 0);
+	(void)aw_letter_keep(letter, 1);
+	close(aw_letter_keep(letter, 2)); /* the program's end is its own */
+	aw_status_serve(letter->order.pid);
+	return 0;
+}
+
 static void begin_directly(struct aw_letter *letter)
 {
 	int fds[AW_WILL_FDS];
@@ -229,6 +262,9 @@ static void carry_out(struct aw_letter *letter)
 	switch ((enum aw_order_kind)order->kind) {
 	case AW_ORDER_START:
 		start(letter);
+		break;
+	case AW_ORDER_RECORD:
+		answer(reply_of(letter), start_record(letter));
 		break;
 	case AW_ORDER_DIRECT:
 		begin_directly(letter);

@@ -24,7 +24,7 @@ enum paper {
 	PAPER_MEMORY,
 };
 
-#define PAPERS 4
+#define PAPERS 5
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71 /* Linux 5.14; every socket of a network namespace has the same one */
 #endif
@@ -44,13 +44,17 @@ static const struct form {
 	[AW_ORDER_DRAIN] = { 2, 2, { PAPER_NEAR, PAPER_REPLY }, true },
 	[AW_ORDER_ERROR] = { 2, 2, { PAPER_NEAR, PAPER_REPLY }, true },
 	[AW_ORDER_RELEASE] = { 1, 1, { PAPER_REPLY }, false },
+	[AW_ORDER_RECORD] = { 5,
+			      5,
+			      { PAPER_TCP, PAPER_FAR, PAPER_NEAR, PAPER_MEMORY, PAPER_REPLY },
+			      false },
 	[AW_ORDER_DIRECT] = { 2,
 			      4,
 			      { PAPER_TCP, PAPER_NEAR, PAPER_LIFELINE, PAPER_MEMORY },
 			      false },
 	[AW_ORDER_CARRIER] = { 2,
 			       AW_ORDER_FDS,
-			       { PAPER_CONTROL, PAPER_NEAR, PAPER_NEAR, PAPER_NEAR },
+			       { PAPER_CONTROL, PAPER_NEAR, PAPER_NEAR, PAPER_NEAR, PAPER_NEAR },
 			       false },
 	[AW_ORDER_PRESENT] = { 0, 0, { 0 }, false },
 	[AW_ORDER_STATUS] = { .carried = true },

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "xsock/ep.h"
@@ -39,6 +40,7 @@ struct aw_line_ops {
 	size_t (*owed)(struct aw_line *line);
 	/* A kept option (xsock/kept.h) that the program has set. */
 	void (*set_option)(struct aw_line *line, int level, int name, int value);
+	void (*set_linger)(struct aw_line *line, const struct linger *linger);
 	void (*stats)(struct aw_line *line, struct aw_xs_stats *stats);
 };
 

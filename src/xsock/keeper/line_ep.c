@@ -6,7 +6,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 _Static_assert(AW_LINE_FDS == AW_XS_EP_FDS, "a line has an endpoint's fds");
 
@@ -89,6 +88,13 @@ static void ep_set_option(struct aw_line *line, int level, int name, int value)
 		aw_xs_ep_set_nodelay(ep_of(line), value != 0);
 }
 
+/* The bridge sees to it. */
+static void ep_set_linger(struct aw_line *line, const struct linger *linger)
+{
+	(void)line;
+	(void)linger;
+}
+
 static void ep_stats(struct aw_line *line, struct aw_xs_stats *stats)
 {
 	aw_xs_ep_stats(ep_of(line), stats);
@@ -109,6 +115,7 @@ struct aw_line *aw_line_of_ep(struct aw_xs_ep *ep)
 		.unsent = ep_unsent,
 		.owed = ep_owed,
 		.set_option = ep_set_option,
+		.set_linger = ep_set_linger,
 		.stats = ep_stats,
 	};
 	struct line_ep *line = malloc(sizeof(*line));

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A record over its TCP socket as a bridge's line. Other processes may go on with both meanwhile.
+#ifndef XSOCK_KEEPER_LINE_RECORD_H
+#define XSOCK_KEEPER_LINE_RECORD_H
+
+#include "xsock/keeper/line.h"
+#include "xsock/keeper/share.h"
+
+struct aw_line_record_start {
+	int tcp; /* the line's own */
+	int far; /* the bridge's */
+	struct aw_share share; /* the line's own */
+	bool threads; /* the program has threads that may sleep on the TCP socket */
+};
+
+/* NULL: no memory, and nothing has changed owners. */
+struct aw_line *aw_line_of_record(const struct aw_line_record_start *start);
+
+#endif
