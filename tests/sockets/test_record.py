@@ -23,16 +23,7 @@ NO_RECORD = "is no record"
 NO_PORT = "no UDP port to answer"  # somebody else's: then no client learns of records
 
 # What does not hold yet, each row with its reason. One that passes fails the test: the list only shrinks.
-STDIO = "stdio reads and writes inside libc, where no wrapper sees it: this needs the bridge"
-STRANGER = "a program without the library reads and writes the FPDUs themselves: this needs the bridge"
 NOT_YET = {
-    "stdio_streams": STDIO,
-    "first_printf": STDIO,
-    "inetd_style": STDIO,
-    "first_system": "libc's system(3) tells the child nothing of its sockets",
-    "exec_without": STRANGER,
-    "pass_to_process_without": STRANGER,
-    "end_in_a_strict_sandbox": "nothing but read(2) and write(2) is allowed there, and a record needs more",
 }
 # Where a connection may be none: its server has decided before its client has asked.
 LATE = {"untouched", "fork_unused", "close_beside_accept"}

@@ -192,13 +192,9 @@ struct aw_slot *aw_arena_find(unsigned number, uint64_t ino)
 		       : NULL;
 }
 
-struct aw_slot *aw_arena_look_up(uint64_t ino)
+bool aw_arena_is_alone(const struct aw_slot *slot)
 {
-	struct aw_slot *slot = NULL;
-
-	for (unsigned i = 0; arena && !slot && i < AW_ARENA_SLOTS; i++)
-		slot = aw_arena_find(i, ino);
-	return slot;
+	return (atomic_load(&arena->entries[aw_arena_number(slot)].word) & AW_ENTRY_HOLDERS) == 1;
 }
 
 void aw_arena_share(struct aw_slot *slot)

@@ -22,8 +22,8 @@ int aw_arena_bequest(void);
 struct aw_slot *aw_arena_take(uint64_t ino);
 /* Slot number of that socket, as another process has told it; NULL: it is not. */
 struct aw_slot *aw_arena_find(unsigned number, uint64_t ino);
-/* The slot of a socket that some process holds, or NULL. */
-struct aw_slot *aw_arena_look_up(uint64_t ino);
+/* Nobody else holds it. */
+bool aw_arena_is_alone(const struct aw_slot *slot);
 unsigned aw_arena_number(const struct aw_slot *slot);
 /* Held once more, or less. */
 void aw_arena_share(struct aw_slot *slot);

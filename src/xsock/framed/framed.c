@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "record/startup.h"
 #include "xsock/framed/slot.h"
@@ -149,6 +148,26 @@ static void use_slot(struct aw_sock *sock, int fd, void *arg)
 		(*use)(sock->slot);
 }
 
+static void note_slot(struct aw_sock *sock, int fd, void *arg)
+{
+	bool *any = arg;
+
+	(void)fd;
+	*any |= sock->slot != NULL;
+}
+
+bool aw_framed_any(void)
+{
+	bool any = false;
+
+	if (aw_arena_fd() < 0)
+		return false;
+	aw_fdtab_lock();
+	aw_fdtab_each(note_slot, &any);
+	aw_fdtab_unlock();
+	return any;
+}
+
 static void claim(struct aw_slot *slot)
 {
 	if (!aw_arena_claim(slot))
@@ -191,58 +210,6 @@ bool aw_framed_inherit(struct aw_sock *sock, unsigned number)
 {
 	sock->slot = aw_arena_find(number, sock->ino);
 	return sock->slot && aw_arena_claim(sock->slot);
-}
-
-void aw_framed_pass(int fd)
-{
-	struct aw_slot *slot = aw_framed_slot(fd);
-
-	if (slot)
-		aw_arena_share(slot);
-}
-
-void aw_framed_take_back(int fd)
-{
-	struct aw_slot *slot = aw_framed_slot(fd);
-
-	if (slot)
-		aw_arena_unshare(slot);
-}
-
-struct same {
-	const struct aw_slot *slot;
-	int fd;
-};
-
-static void find_same(struct aw_sock *sock, int fd, void *arg)
-{
-	struct same *same = arg;
-
-	if (sock->slot == same->slot)
-		same->fd = fd;
-}
-
-bool aw_framed_receive_fd(int fd)
-{
-	struct aw_sock like = { .state = AW_FD_FRAMED, .mode = AW_XS_ON };
-	struct same same = { .fd = -1 };
-	struct stat file;
-
-	if (aw_arena_fd() < 0 || fstat(fd, &file) != 0 || !S_ISSOCK(file.st_mode))
-		return false;
-	like.slot = aw_arena_look_up(file.st_ino);
-	if (!like.slot)
-		return false;
-	same.slot = like.slot;
-	aw_fdtab_lock();
-	aw_fdtab_each(find_same, &same);
-	aw_fdtab_unlock();
-	if (same.fd >= 0) {
-		aw_fdtab_copy(same.fd, fd, false);
-		aw_arena_unshare(like.slot);
-		return true;
-	}
-	return aw_arena_claim(like.slot) && aw_fdtab_add(fd, &like);
 }
 
 /* No thread is in it then, nor will any be. */

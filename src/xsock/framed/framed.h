@@ -60,11 +60,8 @@ void aw_framed_share(void);
 void aw_framed_unshare(void);
 /* A socket whose slot the process, or its parent, has held before an exec, and now this one holds. False: it is not to be had. */
 bool aw_framed_inherit(struct aw_sock *sock, unsigned number);
-/* fd, which is in a message to another process, or its message was not sent after all: who receives it finds its slot held. */
-void aw_framed_pass(int fd);
-void aw_framed_take_back(int fd);
-/* fd has come in a message. False: it is not framed, as far as this process can know. */
-bool aw_framed_receive_fd(int fd);
+/* The process has framed fds. */
+bool aw_framed_any(void);
 /* The process is about to end: it lets go of its slots. */
 void aw_framed_end(void);
 

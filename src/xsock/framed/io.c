@@ -13,6 +13,7 @@
 #include "xsock/framed/slot.h"
 #include "xsock/left.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/touch.h"
 
 #define WINDOW 64 /* pieces a call of the record */
 #define WASTE 65536
@@ -91,7 +92,8 @@ static ssize_t receive_once(struct call *call)
 	struct aw_half half;
 	ssize_t n;
 
-	n = -aw_half_enter(&half, slot, &slot->rx_lock);
+	n = -(call->kept ? aw_half_enter(&half, slot, &slot->rx_lock)
+			 : aw_half_enter_for(&half, slot, &slot->rx_lock, call->fd));
 	if (n)
 		return n;
 	n = receive_in(call, window, count);
@@ -225,6 +227,32 @@ static ssize_t receive_nothing(struct call *call)
 	return n > 0 ? 0 : n;
 }
 
+/* Another thread has bridged the fd, or closed it. */
+static bool has_moved(const struct call *call)
+{
+	return !call->kept && aw_framed_slot(call->fd) != call->slot;
+}
+
+/* A call that was begun on a record and has moved a part: the rest goes by the pair that the fd is by now. */
+static ssize_t go_on(struct call *call, bool sends)
+{
+	struct iovec window[WINDOW];
+	ssize_t n = 1;
+
+	(void)aw_touch(call->fd, AW_TOUCH_WRITE, false); /* waits until it is one */
+	while (n > 0 && call->at.left > 0 && aw_fdtab_state(call->fd) == AW_FD_BRIDGED) {
+		struct msghdr msg = { .msg_iov = window };
+		size_t covered;
+
+		msg.msg_iovlen = (size_t)aw_cursor_pieces(&call->at, call->at.left, window, WINDOW,
+							  &covered);
+		n = sends ? aw_libc()->sendmsg(call->fd, &msg, call->flags | MSG_NOSIGNAL)
+			  : aw_libc()->recvmsg(call->fd, &msg, call->flags);
+		count_bytes(call, n);
+	}
+	return (ssize_t)call->done;
+}
+
 static bool finish(ssize_t n, ssize_t *result)
 {
 	*result = n < 0 ? -1 : n;
@@ -252,7 +280,7 @@ static ssize_t receive_urgent(struct call *call)
 {
 	struct aw_half half;
 	uint8_t byte;
-	ssize_t n = -aw_half_enter(&half, call->slot, &call->slot->rx_lock);
+	ssize_t n = -aw_half_enter_for(&half, call->slot, &call->slot->rx_lock, call->fd);
 
 	if (n)
 		return n;
@@ -270,6 +298,7 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 {
 	struct call call = { .fd = fd, .flags = flags, .slot = aw_framed_slot(fd) };
 	struct iovec discarded;
+	ssize_t n;
 	int err;
 
 	if (!call.slot || flags & MSG_ERRQUEUE)
@@ -278,15 +307,18 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 	if (err)
 		return finish(err, result);
 	call.at = aw_cursor_begin(iov, count);
-	if (flags & MSG_OOB)
-		return finish(receive_urgent(&call), result);
-	if (call.at.left == 0)
-		return finish(receive_nothing(&call), result);
+	if (flags & MSG_OOB || call.at.left == 0) {
+		n = flags & MSG_OOB ? receive_urgent(&call) : receive_nothing(&call);
+		return !(n == -EBADF && has_moved(&call)) && finish(n, result);
+	}
 	if (flags & MSG_TRUNC) {
 		discarded = (struct iovec){ waste, call.at.left < WASTE ? call.at.left : WASTE };
 		call.at = aw_cursor_begin(&discarded, 1);
 	}
-	return finish(receive(&call), result);
+	n = receive(&call);
+	if (call.at.left > 0 && n == (ssize_t)call.done && flags & MSG_WAITALL && has_moved(&call))
+		n = go_on(&call, false);
+	return !(n == -EBADF && has_moved(&call)) && finish(n, result);
 }
 
 static ssize_t send_once(const struct call *call)
@@ -299,7 +331,7 @@ static ssize_t send_once(const struct call *call)
 	bool left_over;
 	ssize_t n;
 
-	n = -aw_half_enter(&half, slot, &slot->tx_lock);
+	n = -aw_half_enter_for(&half, slot, &slot->tx_lock, call->fd);
 	if (n)
 		return n;
 	n = aw_record_send(&slot->record, &aw_slot_calls, call->fd, window, count,
@@ -341,6 +373,10 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 	if (call.at.left == 0)
 		return false; /* the kernel says whether the connection has ended */
 	n = transmit(&call);
+	if (call.done && call.at.left > 0 && has_moved(&call))
+		n = go_on(&call, true);
+	if (n == -EBADF && has_moved(&call))
+		return false;
 	if (n == -EPIPE && !(flags & MSG_NOSIGNAL))
 		raise(SIGPIPE);
 	return finish(n, result);
@@ -360,7 +396,7 @@ bool aw_framed_shutdown(int fd, int how, int *result)
 	for (int tries = 0; how != SHUT_RD && err == -EAGAIN && tries < 2; tries++) {
 		if (tries)
 			(void)aw_libc()->poll(&pollfd, 1, FLUSH_MS);
-		if (aw_half_enter(&half, slot, &slot->tx_lock) != 0)
+		if (aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
 			break;
 		err = aw_record_flush(&slot->record, &aw_slot_calls, fd);
 		aw_half_leave(&half);

@@ -51,7 +51,7 @@ bool aw_framed_pending(int fd, int *count)
 	if (!slot)
 		return false;
 	*count = 0;
-	if (aw_half_enter(&half, slot, &slot->rx_lock) != 0)
+	if (aw_half_enter_for(&half, slot, &slot->rx_lock, fd) != 0)
 		return true;
 	n = aw_record_pending(&slot->record, &aw_slot_calls, fd);
 	aw_half_leave(&half);
@@ -67,7 +67,7 @@ bool aw_framed_is_at_mark(int fd, int *at_mark)
 	if (!slot)
 		return false;
 	*at_mark = 0;
-	if (aw_half_enter(&half, slot, &slot->rx_lock) != 0)
+	if (aw_half_enter_for(&half, slot, &slot->rx_lock, fd) != 0)
 		return true;
 	*at_mark = aw_record_is_at_mark(&slot->record, &aw_slot_calls, fd);
 	aw_half_leave(&half);
@@ -127,7 +127,9 @@ bool aw_framed_set_option(int fd, int level, int name, const void *value, sockle
 
 	if (!slot)
 		return false;
-	err = aw_half_enter(&half, slot, &slot->rx_lock);
+	err = aw_half_enter_for(&half, slot, &slot->rx_lock, fd);
+	if (err == EBADF)
+		return false; /* another thread has bridged it */
 	if (err) {
 		errno = err;
 		*result = -1;

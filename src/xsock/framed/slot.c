@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "xsock/preload/fdtab.h"
+#include "xsock/framed/framed.h"
 #include "xsock/preload/libc.h"
 
 _Atomic(bool) aw_slot_is_over;
@@ -23,6 +23,16 @@ int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *l
 	if (err)
 		aw_shield_lower(&half->shield);
 	return err;
+}
+
+int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd)
+{
+	int err = aw_half_enter(half, slot, lock);
+
+	if (err || aw_framed_slot(fd) == slot)
+		return err;
+	aw_half_leave(half);
+	return EBADF;
 }
 
 void aw_half_leave(const struct aw_half *half)

@@ -18,6 +18,8 @@ extern _Atomic(bool) aw_slot_is_over;
 
 /* 0, or an errno where the connection is broken: then nothing is held. */
 int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock);
+/* The same for a call on fd. EBADF: fd is another connection's, or nobody's, by now. */
+int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd);
 void aw_half_leave(const struct aw_half *half);
 /* Once aw_slot_is_over: waits for a thread that is still at work. */
 void aw_half_drain(pthread_mutex_t *lock);
@@ -35,6 +37,8 @@ void aw_slot_take_options(struct aw_slot *slot, int fd, struct aw_slot_options o
 void aw_slot_begin_wait(struct aw_slot *slot);
 void aw_slot_leave_wait(struct aw_slot *slot);
 int aw_slot_kept(const struct aw_slot *slot);
+/* Keeps one if threads wait: fd is about to be another file. */
+void aw_slot_keep(struct aw_slot *slot, int fd);
 /* In the child of a fork: the threads that wait are its parent's. */
 void aw_slot_forget_waiters(void);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Threads that wait in a read: one that is there already keeps a connection that another thread closes until its call returns,
-// as the kernel has it.
+// Threads that wait in a read: one that is there already keeps a connection that another thread closes, or has bridged,
+// until its call returns, as the kernel has it.
 #include <unistd.h>
 
 #include "xsock/framed/framed.h"
@@ -43,7 +43,6 @@ void aw_framed_closing(int fd)
 	struct aw_slot *slot = aw_framed_slot(fd);
 	struct aw_sock *sock;
 	bool is_last;
-	int copy;
 
 	if (!slot || !atomic_load(&waiters[aw_arena_number(slot)]))
 		return;
@@ -51,7 +50,16 @@ void aw_framed_closing(int fd)
 	sock = aw_fdtab_get(fd);
 	is_last = sock && sock->slot == slot && sock->fds == 1;
 	aw_fdtab_unlock();
-	copy = is_last ? aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+	if (is_last)
+		aw_slot_keep(slot, fd);
+}
+
+void aw_slot_keep(struct aw_slot *slot, int fd)
+{
+	int copy = atomic_load(&waiters[aw_arena_number(slot)])
+			   ? aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+			   : -1;
+
 	if (copy < 0)
 		return;
 	copy = aw_keeper_move_high(copy);

@@ -535,7 +535,7 @@ bool aw_fdtab_is_borrowed(void)
 
 void aw_fdtab_hide(int fd)
 {
-	if ((unsigned)fd >= AW_FDTAB_MAX)
+	if ((unsigned)fd >= AW_FDTAB_MAX || is_vfork_child())
 		return;
 	aw_fdtab_lock();
 	detach(fd);

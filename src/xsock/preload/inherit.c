@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/fdtab.h"
@@ -399,6 +400,8 @@ __attribute__((constructor(200))) static void inherit(void)
 	unsetenv(AW_INHERIT_ARENA);
 	unsetenv(AW_INHERIT_FDS);
 	aw_keeper_present();
-	for (int fd = 0; fds && fd <= 2; fd++)
+	for (int fd = 0; fds && fd <= 2; fd++) {
 		(void)aw_touch(fd, AW_TOUCH_WRITE, false);
+		(void)aw_framed_bridge(fd);
+	}
 }

@@ -274,17 +274,16 @@ static int receive_answer(int from, struct aw_answer *answer, aw_keeper_use *use
 	return err;
 }
 
-static int ask(const struct aw_order *order, int about, struct aw_answer *answer,
-	       aw_keeper_use *use, void *arg)
+/* fds: room for one more. */
+static int ask_about(const struct aw_order *order, int *fds, int count, struct aw_answer *answer,
+		     aw_keeper_use *use, void *arg)
 {
-	int ends[2], fds[2], count = 0, err;
+	int ends[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
-	if (about >= 0)
-		fds[count++] = about;
-	fds[count++] = ends[1];
-	err = aw_keeper_tell(order, fds, count);
+	fds[count] = ends[1];
+	err = aw_keeper_tell(order, fds, count + 1);
 	aw_libc()->close(ends[1]);
 	if (!err)
 		err = receive_answer(ends[0], answer, use, arg);
@@ -292,6 +291,23 @@ static int ask(const struct aw_order *order, int about, struct aw_answer *answer
 		lose_keeper();
 	aw_libc()->close(ends[0]);
 	return err;
+}
+
+static int ask(const struct aw_order *order, int about, struct aw_answer *answer,
+	       aw_keeper_use *use, void *arg)
+{
+	int fds[2] = { about };
+
+	return ask_about(order, fds, about >= 0, answer, use, arg);
+}
+
+int aw_keeper_ask_with(const struct aw_order *order, const int *fds, int count,
+		       struct aw_answer *answer)
+{
+	int room[AW_ORDER_FDS];
+
+	memcpy(room, fds, sizeof(*fds) * (size_t)count);
+	return ask_about(order, room, count, answer, NULL, NULL);
 }
 
 int aw_keeper_ask(const struct aw_order *order, int about, struct aw_answer *answer)

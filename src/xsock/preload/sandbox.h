@@ -8,6 +8,9 @@
 
 extern _Atomic(bool) aw_sandbox_on;
 
+/* Before it is: from then on reads and writes make no call but the program's own, which the filter may alone allow. */
+void aw_sandbox_prepare(void);
+
 static inline void aw_sandbox_enter(void)
 {
 	atomic_store_explicit(&aw_sandbox_on, true, memory_order_relaxed);

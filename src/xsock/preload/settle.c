@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/ask.h"
 #include "xsock/preload/direct.h"
@@ -160,6 +161,7 @@ void aw_touch_before_shell(void)
 	if (aw_fdtab_any_starting())
 		each_in(AW_FD_PENDING, 0, UINT_MAX, decide, &by);
 	aw_direct_convert_all(true);
+	aw_framed_bridge_all(true);
 }
 
 static bool is_aborted(int fd)

@@ -27,8 +27,8 @@ static void copy_option(int from, int to, int name)
 		aw_libc()->setsockopt(to, SOL_SOCKET, name, value, len);
 }
 
-/* Flags, time-outs, and who gets SIGIO and SIGURG; the TCP socket raises none from now on. */
-static void copy_file(int from, int to)
+/* Flags, time-outs, and who gets SIGIO and SIGURG; the TCP socket raises none from now on, unless relatives share its file. */
+static void copy_file(int from, int to, bool shared)
 {
 	static const int options[] = { SO_RCVTIMEO, SO_SNDTIMEO, SO_OOBINLINE };
 	int flags = aw_libc()->fcntl(from, F_GETFL);
@@ -39,19 +39,25 @@ static void copy_file(int from, int to)
 	if (aw_libc()->fcntl(from, F_GETOWN_EX, &owner) == 0 && owner.pid) {
 		aw_libc()->fcntl(to, F_SETOWN_EX, &owner);
 		aw_libc()->fcntl(to, F_SETSIG, aw_libc()->fcntl(from, F_GETSIG));
-		aw_libc()->fcntl(from, F_SETOWN_EX, &nobody);
+		if (!shared)
+			aw_libc()->fcntl(from, F_SETOWN_EX, &nobody);
 	}
 	aw_libc()->fcntl(to, F_SETFL, flags & (O_NONBLOCK | O_ASYNC));
-	if (flags & O_ASYNC)
+	if (flags & O_ASYNC && !shared)
 		aw_libc()->fcntl(from, F_SETFL, flags & ~O_ASYNC);
 }
 
-static bool read_names(int fd, struct sockaddr_storage *local, struct sockaddr_storage *remote)
+/* The kernel forgets the peer's where a connection has ended; a record may still have to tell of that. */
+static bool read_names(int fd, struct aw_sock *sock)
 {
-	socklen_t local_len = sizeof(*local), remote_len = sizeof(*remote);
+	socklen_t local_len = sizeof(sock->local), remote_len = sizeof(sock->remote);
 
-	return aw_libc()->getsockname(fd, (struct sockaddr *)local, &local_len) == 0 &&
-	       aw_libc()->getpeername(fd, (struct sockaddr *)remote, &remote_len) == 0;
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&sock->local, &local_len) != 0)
+		return false;
+	if (aw_libc()->getpeername(fd, (struct sockaddr *)&sock->remote, &remote_len) == 0)
+		return true;
+	sock->remote.ss_family = sock->local.ss_family;
+	return sock->slot;
 }
 
 int aw_swap_to_keeper(struct aw_sock *sock, int fd, int far, int near)
@@ -97,24 +103,50 @@ static void replace_everywhere(struct aw_sock *sock, int near, const struct stat
 	aw_fdtab_unlock();
 }
 
-int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give)
+static int make_pair(struct aw_sock *sock, int fd, int ends[2], struct stat *file)
 {
 	socklen_t len = sizeof(sock->linger);
-	int ends[2], err;
-	struct stat file;
 
-	if (!read_names(fd, &sock->local, &sock->remote))
+	if (!read_names(fd, sock) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-		return errno;
-	fstat(ends[NEAR], &file);
+	fstat(ends[NEAR], file);
 	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &sock->linger, &len);
-	copy_file(fd, ends[NEAR]);
-	aw_name_bind(ends[NEAR], sock, file.st_ino);
+	copy_file(fd, ends[NEAR], sock->slot && !aw_arena_is_alone(sock->slot));
+	aw_name_bind(ends[NEAR], sock, file->st_ino);
+	return 0;
+}
+
+static void close_pair(const int ends[2])
+{
+	aw_libc()->close(ends[NEAR]);
+	aw_libc()->close(ends[FAR]);
+}
+
+int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give)
+{
+	struct stat file;
+	int ends[2], err = make_pair(sock, fd, ends, &file);
+
+	if (err)
+		return err;
 	err = give(sock, fd, ends[FAR], ends[NEAR]);
 	if (!err)
 		replace_everywhere(sock, ends[NEAR], &file);
-	aw_libc()->close(ends[NEAR]);
-	aw_libc()->close(ends[FAR]);
+	close_pair(ends);
+	return err;
+}
+
+int aw_swap_copy(struct aw_sock *own, int fd, aw_swap_give *give)
+{
+	int ends[2], flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0, err;
+	struct stat file;
+
+	err = make_pair(own, fd, ends, &file);
+	if (err)
+		return err;
+	err = give(own, fd, ends[FAR], ends[NEAR]);
+	if (!err && aw_libc()->dup3(ends[NEAR], fd, flags) < 0)
+		err = errno;
+	close_pair(ends);
 	return err;
 }

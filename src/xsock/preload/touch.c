@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/ask.h"
 #include "xsock/preload/direct.h"
@@ -394,6 +395,18 @@ static int start_claimed(struct aw_sock *sock, const struct touched *t, bool rec
 	return err ? give_up(sock, t->fd, err) : 0;
 }
 
+/* stdio reads and writes the lowest fds inside libc. */
+static void bridge_stdio(const struct aw_sock *sock)
+{
+	int fd;
+
+	aw_fdtab_lock();
+	fd = aw_fdtab_next(sock, -1);
+	aw_fdtab_unlock();
+	if (fd >= 0 && fd <= STDERR_FILENO)
+		(void)aw_framed_bridge(fd);
+}
+
 /*
  * One thread starts, others wait for it: so would a handler of a signal that uses the fd, and for ever, and all of
  * them for a thread that is cancelled.
@@ -408,6 +421,7 @@ static int start(struct aw_sock *sock, const struct touched *t, bool record)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (claim(sock, t->fd))
 		result = start_claimed(sock, t, record);
+	bridge_stdio(sock);
 	pthread_setcancelstate(cancel, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return result;

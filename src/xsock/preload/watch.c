@@ -2,10 +2,16 @@
 // Keeps the registrations, one record for each pair of a set and an fd.
 #include "xsock/preload/watch.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "xsock/preload/libc.h"
+
+#define SET "anon_inode:[eventpoll]"
 
 static struct aw_watch **find(struct aw_sock *sock, int epfd, int fd)
 {
@@ -43,6 +49,69 @@ void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct 
 	(*at)->event = *event;
 	(*at)->told = false;
 	(*at)->wide = wide;
+}
+
+static bool is_one_of(const struct aw_sock *sock, struct aw_sock *const *socks, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (socks[i] == sock)
+			return true;
+	return false;
+}
+
+struct wanted_socks {
+	struct aw_sock *const *socks;
+	int count;
+};
+
+/* A line of /proc/self/fdinfo of a set. */
+static void read_line(const struct wanted_socks *wanted, int epfd, const char *line)
+{
+	struct epoll_event event = { 0 };
+	unsigned long long data, ino;
+	struct aw_sock *sock;
+	int fd, at = 0;
+
+	if (sscanf(line, "tfd: %d events: %x data: %llx pos:%*d ino:%llx%n", &fd, &event.events,
+		   &data, &ino, &at) != 4 ||
+	    !at)
+		return;
+	event.data.u64 = data;
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock && sock->ino == ino && is_one_of(sock, wanted->socks, wanted->count))
+		aw_watch_note(sock, epfd, EPOLL_CTL_ADD, fd, &event, false);
+	aw_fdtab_unlock();
+}
+
+static void read_set(const struct wanted_socks *wanted, int epfd)
+{
+	char path[48], line[160];
+	FILE *info;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", epfd);
+	info = fopen(path, "re");
+	while (info && fgets(line, sizeof(line), info))
+		read_line(wanted, epfd, line);
+	if (info)
+		(void)aw_libc()->fclose(info);
+}
+
+void aw_watch_read(struct aw_sock *const *socks, int count)
+{
+	const struct wanted_socks wanted = { socks, count };
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	char target[32];
+
+	while (dir && (entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target));
+
+		if (len == sizeof(SET) - 1 && memcmp(target, SET, sizeof(SET) - 1) == 0)
+			read_set(&wanted, atoi(entry->d_name));
+	}
+	if (dir)
+		closedir(dir);
 }
 
 /* Takes fd out of its sets; what is no longer registered there is forgotten. */

@@ -15,6 +15,11 @@
 void aw_watch_note(struct aw_sock *sock, int epfd, int op, int fd, const struct epoll_event *event,
 		   bool wide);
 /*
+ * Notes what the kernel says that the fds of such sockets are registered for, all of them STARTING and held. Without
+ * the lock.
+ */
+void aw_watch_read(struct aw_sock *const *socks, int count);
+/*
  * Swaps the file of fd for that of new, and takes fd's registrations along; what was one-shot and has
  * been told stays silent. 0 or an errno; then all is as it was.
  */

@@ -86,7 +86,7 @@ static int prepare(long number, const long *arguments)
 		prepare_fork();
 	if (!aw_direct_is_on())
 		return 0;
-	if (number == SYS_seccomp || is_wait(number))
+	if (is_wait(number))
 		aw_direct_convert_all(false);
 	if (number == SYS_splice && aw_touch((int)arguments[0], AW_TOUCH_READ, false))
 		return -1;
@@ -126,6 +126,8 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 	if (number == SYS_execveat)
 		return execveat((int)a[0], (const char *)a[1], (char *const *)a[2],
 				(char *const *)a[3], (int)a[4]);
+	if (number == SYS_seccomp)
+		aw_sandbox_prepare();
 	if (aw_fdtab_any_touchy() && prepare(number, a))
 		return -1;
 	if (aw_raw_call_framed(number, a, &result))

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/keeper.h"
@@ -133,6 +134,16 @@ static void settle_for_stdio(int fd)
 			(void)aw_touch_slow(fd, AW_TOUCH_WRITE, false);
 }
 
+/* to is a duplicate of fd. */
+static void follow(int fd, int to, bool touchy)
+{
+	if (to < 0)
+		return;
+	aw_fdtab_copy(fd, to, touchy);
+	if (to <= STDERR_FILENO)
+		(void)aw_framed_bridge(to);
+}
+
 AW_WRAPPER int dup(int fd)
 {
 	bool touchy = aw_fdtab_is_touchy(fd);
@@ -140,8 +151,7 @@ AW_WRAPPER int dup(int fd)
 
 	settle_for_stdio(fd);
 	new = aw_libc()->dup(fd);
-	if (new >= 0)
-		aw_fdtab_copy(fd, new, touchy);
+	follow(fd, new, touchy);
 	return new;
 }
 
@@ -162,8 +172,7 @@ AW_WRAPPER int dup2(int fd, int new)
 
 	prepare_dup(fd, new);
 	result = aw_libc()->dup2(fd, new);
-	if (result >= 0)
-		aw_fdtab_copy(fd, new, touchy);
+	follow(fd, result, touchy);
 	return result;
 }
 
@@ -174,8 +183,7 @@ AW_WRAPPER int dup3(int fd, int new, int flags)
 
 	prepare_dup(fd, new);
 	result = aw_libc()->dup3(fd, new, flags);
-	if (result >= 0)
-		aw_fdtab_copy(fd, new, touchy);
+	follow(fd, result, touchy);
 	return result;
 }
 
@@ -267,8 +275,8 @@ static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
 		settle_for_stdio(fd);
 	result = call(fd, cmd, arg);
-	if (result >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
-		aw_fdtab_copy(fd, result, touchy);
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
+		follow(fd, result, touchy);
 	return result;
 }
 

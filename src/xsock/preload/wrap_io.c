@@ -3,11 +3,11 @@
 // touch to see to, and direct ones.
 #include <errno.h>
 
+#include "xsock/framed/bridge.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/io.h"
 #include "xsock/preload/libc.h"
-#include "xsock/preload/say.h"
 #include "xsock/preload/touch.h"
 
 /* A vector of one. */
@@ -138,14 +138,8 @@ AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offs
 /* stdio reads and writes inside libc, where no wrapper sees it. */
 AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 {
-	if (aw_touch(fd, AW_TOUCH_WRITE, false))
+	if (aw_touch(fd, AW_TOUCH_WRITE, false) || aw_framed_bridge(fd))
 		return NULL;
-	if (aw_framed_slot(fd)) {
-		aw_say(AW_SAY_ERROR, "fd %d is a record's, which stdio cannot read or write yet",
-		       fd);
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
 	return aw_libc()->fdopen(fd, mode);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xsock/framed/bridge.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/io.h"
@@ -82,19 +83,12 @@ static int each_fd(struct msghdr *msg, int (*see)(int fd))
 	return 0;
 }
 
-/* Another process is to have it: what is pending must be told apart here and now. */
+/* Another process is to have it: what is pending must be told apart here and now, and what is framed it may not know. */
 static int pass(int fd)
 {
 	if (aw_touch(fd, AW_TOUCH_WRITE, false))
 		return -1;
-	aw_framed_pass(fd);
-	return 0;
-}
-
-static int take_back(int fd)
-{
-	aw_framed_take_back(fd);
-	return 0;
+	return aw_framed_bridge(fd);
 }
 
 /* It may carry fds of which something is to be known. */
@@ -106,14 +100,7 @@ static bool carries_ours(const struct msghdr *msg)
 /* A message with fds in it. */
 static ssize_t send_fds(int fd, const struct msghdr *msg, int flags)
 {
-	ssize_t sent;
-
-	if (each_fd((struct msghdr *)msg, pass))
-		return -1;
-	sent = aw_libc()->sendmsg(fd, msg, flags);
-	if (sent < 0)
-		(void)each_fd((struct msghdr *)msg, take_back);
-	return sent;
+	return each_fd((struct msghdr *)msg, pass) ? -1 : aw_libc()->sendmsg(fd, msg, flags);
 }
 
 static int receive(int fd)

@@ -6,10 +6,17 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 
+#include "xsock/framed/bridge.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
 
 _Atomic(bool) aw_sandbox_on;
+
+void aw_sandbox_prepare(void)
+{
+	aw_direct_convert_all(false);
+	aw_framed_bridge_all(false);
+}
 
 AW_WRAPPER int prctl(int option, ...)
 {
@@ -22,7 +29,7 @@ AW_WRAPPER int prctl(int option, ...)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
 	if (option == PR_SET_SECCOMP)
-		aw_direct_convert_all(false);
+		aw_sandbox_prepare();
 	result = aw_libc()->prctl(option, a[0], a[1], a[2], a[3]);
 	if (result == 0 && option == PR_SET_SECCOMP)
 		aw_sandbox_enter();

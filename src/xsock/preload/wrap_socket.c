@@ -305,7 +305,7 @@ void aw_socket_received(int fd)
 		(void)aw_name_adopt(fd);
 		return;
 	}
-	if ((local.ss_family != AF_INET && local.ss_family != AF_INET6) || aw_framed_receive_fd(fd))
+	if (local.ss_family != AF_INET && local.ss_family != AF_INET6)
 		return;
 	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &int_len);
 	if (!listens || !aw_mode_may_accept((struct sockaddr *)&local))
