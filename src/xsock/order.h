@@ -33,7 +33,7 @@ enum aw_order_kind {
 	AW_ORDER_DRAIN, /* near, reply: when all of it is on its way, or after value, an int of ms */
 	AW_ORDER_ERROR, /* near, reply: why did it end: an errno or 0 */
 	AW_ORDER_RELEASE, /* reply, by the door none: the program wants the UDP address local */
-	AW_ORDER_RECORD, /* TCP, the pair's far end, near, arena, reply: the socket's slot is to be bridged */
+	AW_ORDER_RECORD, /* TCP, the pair's far end, near, arena, reply: the socket's slot is to be bridged, unless it is */
 	AW_ORDER_DIRECT, /* one has begun in the program itself. TCP, near, and its lifeline and will, if there are */
 	AW_ORDER_CARRIER, /* who orders another keeper; each near that this one has */
 	AW_ORDER_PRESENT, /* the sender has come to connections of another's */
@@ -45,6 +45,7 @@ struct aw_order {
 	uint32_t magic;
 	uint8_t kind, role, mode, nodelay;
 	uint8_t threads; /* the program has several */
+	uint8_t alone; /* no other process holds the slot */
 	uint8_t records; /* the program has them, so that what its client was answered stands */
 	uint32_t slot; /* of a record, in the arena */
 	int32_t fd; /* the program's, for the status */
@@ -57,7 +58,7 @@ struct aw_order {
 	uint64_t ino; /* of near, or of the listener */
 };
 
-/* SOCKET's has the socket beside it. */
+/* SOCKET's has the socket beside it; RECORD's has the near end of the bridge that there is already. */
 struct aw_answer {
 	int32_t error; /* an errno, or 0 */
 	int32_t len;

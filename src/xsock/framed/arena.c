@@ -115,6 +115,7 @@ static struct aw_slot *make_slot(unsigned number, uint64_t ino)
 	atomic_store(&slot->broken, false);
 	atomic_store(&slot->flushing, false);
 	atomic_store(&slot->waiters, 0);
+	atomic_store(&slot->keeper, 0);
 	atomic_store(&arena->entries[number].ino, ino);
 	is_claimed = aw_arena_claim(slot);
 	atomic_fetch_sub(&arena->entries[number].word, AW_ENTRY_FRESH + !is_claimed);
@@ -190,6 +191,20 @@ struct aw_slot *aw_arena_find(unsigned number, uint64_t ino)
 	return arena && number < AW_ARENA_SLOTS && aw_entry_is_of(&arena->entries[number], ino)
 		       ? slot_at(number)
 		       : NULL;
+}
+
+uint32_t aw_arena_bridges(void)
+{
+	const struct aw_arena_table *table = atomic_load_explicit(&arena, memory_order_relaxed);
+
+	return table ? atomic_load_explicit(&table->bridges, memory_order_acquire) : 0;
+}
+
+/* Whoever sees the count finds the slot's keeper. */
+void aw_arena_bridge(struct aw_slot *slot, uint64_t keeper)
+{
+	atomic_store(&slot->keeper, keeper);
+	atomic_fetch_add_explicit(&arena->bridges, 1, memory_order_release);
 }
 
 bool aw_arena_is_alone(const struct aw_slot *slot)

@@ -13,29 +13,50 @@
 #include "xsock/framed/slot.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/sandbox.h"
 #include "xsock/preload/say.h"
 #include "xsock/preload/swap.h"
 #include "xsock/preload/watch.h"
 
 #define BATCH_MAX 256 /* sockets at a time */
 
-/* The keeper answers when it has its share of the slot: until then the slot is held by ours. */
+_Atomic(uint32_t) aw_framed_followed;
+
+static void fill_order(struct aw_order *order, const struct aw_sock *sock, int tcp, bool alone)
+{
+	aw_keeper_begin(order, AW_ORDER_RECORD);
+	order->slot = aw_arena_number(sock->slot);
+	order->threads = !__libc_single_threaded;
+	order->alone = alone;
+	order->mode = (uint8_t)sock->mode;
+	order->role = (uint8_t)sock->role;
+	order->fd = tcp;
+}
+
+/*
+ * The keeper answers when it has its share of the slot: until then the slot is held by ours. Where the slot is in a bridge
+ * already, near becomes the end that others have.
+ */
 static int give(struct aw_sock *sock, int tcp, int far, int near)
 {
 	const int fds[] = { tcp, far, near, aw_arena_fd() };
+	bool alone = !aw_fdtab_is_borrowed() && aw_arena_is_alone(sock->slot);
 	struct aw_answer answer;
 	struct aw_order order;
-	int err;
+	int err, other = -1;
 
-	aw_keeper_begin(&order, AW_ORDER_RECORD);
-	order.slot = aw_arena_number(sock->slot);
-	order.threads = !__libc_single_threaded;
-	order.mode = (uint8_t)sock->mode;
-	order.role = (uint8_t)sock->role;
-	order.fd = tcp;
-	err = aw_keeper_ask_with(&order, fds, 4, &answer);
+	fill_order(&order, sock, tcp, alone);
+	err = aw_keeper_ask_with(&order, fds, 4, &answer, &other);
+	if (other >= 0) {
+		if (!err && aw_libc()->dup3(other, near, O_CLOEXEC) < 0)
+			err = errno;
+		aw_libc()->close(other);
+	}
+	err = err ? err : answer.error;
 	sock->keeper = aw_keeper_number();
-	return err ? err : answer.error;
+	if (!err && !alone)
+		aw_arena_bridge(sock->slot, sock->keeper);
+	return err;
 }
 
 /* Sockets that are STARTING and held, each with one of its fds. */
@@ -44,6 +65,7 @@ struct batch {
 	int fds[BATCH_MAX];
 	int count;
 	bool surviving; /* those alone that have an fd that an exec leaves open */
+	uint64_t keeper; /* those alone that others have bridged with it; 0: whether or not */
 };
 
 /* With the lock. */
@@ -65,7 +87,8 @@ static void claim_each(struct aw_sock *sock, int fd, void *arg)
 	struct batch *batch = arg;
 
 	if (sock->state == AW_FD_FRAMED && batch->count < BATCH_MAX && aw_fdtab_get(fd) == sock &&
-	    (!batch->surviving || survives(fd)))
+	    (!batch->surviving || survives(fd)) &&
+	    (!batch->keeper || atomic_load(&sock->slot->keeper) == batch->keeper))
 		claim(batch, sock, fd);
 }
 
@@ -115,10 +138,12 @@ static int bridge(struct aw_sock *sock, int fd)
 	aw_slot_keep(slot, fd);
 	err = aw_swap_socket(sock, fd, give);
 	settle(sock, !err);
-	if (err)
-		aw_say(AW_SAY_ERROR, "fd %d stays a record's: %s", fd, strerror(err));
-	else
+	if (!err) {
 		aw_arena_leave(slot);
+		return 0;
+	}
+	aw_say(AW_SAY_ERROR, "fd %d stays a record's: %s", fd, strerror(err));
+	atomic_store(&slot->keeper, 0); /* so that no call tries again */
 	return err;
 }
 
@@ -175,7 +200,7 @@ int aw_framed_bridge(int fd)
 	return guard_end(&guard, bridge_batch(&batch));
 }
 
-void aw_framed_bridge_all(bool surviving)
+static void bridge_all(bool surviving, uint64_t keeper)
 {
 	struct batch batch;
 	struct guard guard;
@@ -187,6 +212,7 @@ void aw_framed_bridge_all(bool surviving)
 	do {
 		batch.count = 0;
 		batch.surviving = surviving;
+		batch.keeper = keeper;
 		aw_fdtab_lock();
 		aw_fdtab_await_forks();
 		aw_fdtab_each(claim_each, &batch);
@@ -194,6 +220,33 @@ void aw_framed_bridge_all(bool surviving)
 		err = bridge_batch(&batch);
 	} while (batch.count == BATCH_MAX && !err);
 	(void)guard_end(&guard, 0);
+}
+
+void aw_framed_bridge_all(bool surviving)
+{
+	bridge_all(surviving, 0);
+}
+
+void aw_framed_follow_all(void)
+{
+	uint64_t keeper;
+	int saved = errno;
+
+	if (aw_sandbox_is_on() || aw_fdtab_is_borrowed()) /* a sandbox began with nothing framed */
+		return;
+	atomic_store(&aw_framed_followed, aw_arena_bridges());
+	keeper = aw_keeper_number();
+	if (keeper)
+		bridge_all(false, keeper);
+	errno = saved;
+}
+
+void aw_framed_follow_one(int fd)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+
+	if (slot && atomic_load(&slot->keeper) == aw_keeper_number())
+		(void)aw_framed_bridge(fd);
 }
 
 struct search {

@@ -10,6 +10,7 @@
 #include "record/startup.h"
 #include "xsock/framed/slot.h"
 #include "xsock/msg.h"
+#include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
 #include "xsock/preload/say.h"
@@ -135,6 +136,14 @@ void aw_framed_prepare_relatives(void)
 	if (aw_framed_is_wanted() && !aw_fdtab_is_borrowed() &&
 	    (aw_mode_may(true) || aw_mode_may(false)))
 		(void)aw_arena_open();
+}
+
+/* What a child hands to a program without this library goes on with by the keeper's bridge, and so does its parent. */
+void aw_framed_prepare_fork(void)
+{
+	aw_framed_prepare_relatives();
+	if (aw_framed_any() && !aw_fdtab_is_borrowed())
+		(void)aw_keeper_wake();
 }
 
 typedef void use_fn(struct aw_slot *slot);

@@ -25,6 +25,8 @@ struct aw_slot {
 	_Atomic(bool) broken; /* somebody has died within a half */
 	_Atomic(bool) flushing; /* a thread sends what TCP did not take at once */
 	_Atomic(uint32_t) waiters; /* threads that sleep in a read of the socket */
+	/* The proxy process (aw_keeper_number) that has it in a bridge, which all that hold the slot are to use; 0: none. */
+	_Atomic(uint64_t) keeper;
 	struct aw_record record;
 };
 
@@ -39,7 +41,9 @@ struct aw_arena_entry {
 };
 
 struct aw_arena_table {
-	_Atomic(uint32_t) next; /* no slot below it is free, unless it was set free at this moment */
+	_Atomic(uint32_t)
+		next; /* no slot below it is free, unless it was set free at this moment */
+	_Atomic(uint32_t) bridges; /* how many slots have got one so far */
 	struct aw_arena_entry entries[AW_ARENA_SLOTS];
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/libc.h"
 
@@ -27,8 +28,11 @@ int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *l
 
 int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd)
 {
-	int err = aw_half_enter(half, slot, lock);
+	int err;
 
+	if (__builtin_expect(atomic_load_explicit(&slot->keeper, memory_order_relaxed) != 0, 0))
+		aw_framed_follow_one(fd);
+	err = aw_half_enter(half, slot, lock);
 	if (err || aw_framed_slot(fd) == slot)
 		return err;
 	aw_half_leave(half);

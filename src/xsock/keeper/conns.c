@@ -203,8 +203,18 @@ int aw_conns_start_record(struct aw_loop *loop, const struct aw_order *order,
 		free(conn);
 		return err;
 	}
+	conn->tcp_ino = begun.tcp_file.st_ino;
 	enlist(conn);
 	return 0;
+}
+
+int aw_conns_near(uint64_t tcp_ino)
+{
+	struct aw_conn *conn = conns;
+
+	while (conn && conn->tcp_ino != tcp_ino)
+		conn = conn->next;
+	return conn ? aw_line_record_near(aw_bridge_line(conn->bridge)) : -1;
 }
 
 int aw_conns_adopt(struct aw_loop *loop, const struct aw_conn *like,

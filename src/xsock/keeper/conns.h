@@ -18,6 +18,7 @@ struct aw_conn {
 	struct aw_conn *next;
 	struct aw_bridge *bridge;
 	uint64_t ino;
+	uint64_t tcp_ino; /* of the TCP socket of a record; 0: an endpoint has it */
 	pid_t pid; /* who began it, and fd there */
 	int fd;
 	uint8_t mode;
@@ -33,6 +34,8 @@ void aw_conns_start(struct aw_loop *loop, const struct aw_order *order, int tcp,
 /* Begins one with a record. 0 or an errno; then nothing has changed owners. */
 int aw_conns_start_record(struct aw_loop *loop, const struct aw_order *order,
 			  const struct aw_line_record_start *record);
+/* The near end of the bridge over this TCP socket's record; -1: there is none. It stays where it is. */
+int aw_conns_near(uint64_t tcp_ino);
 /* The errno that a connection ended with, or 0; told once, like SO_ERROR. */
 int aw_conns_error(uint64_t ino);
 size_t aw_conns_count(void);

@@ -207,24 +207,19 @@ static void start(struct aw_letter *letter)
 	aw_conns_start(loop, &letter->order, aw_letter_keep(letter, 0), aw_letter_keep(letter, 1));
 }
 
-/* Memory is read that its sender may write to at any time: nobody of fewer rights is to be believed. */
-static int start_record(struct aw_letter *letter)
+static int start_record(struct aw_letter *letter, uint64_t tcp_ino)
 {
 	struct aw_line_record_start begun = {
 		.tcp = letter->fds[0],
 		.far = letter->fds[1],
+		.near = letter->order.alone ? -1 : letter->fds[2],
 		.threads = letter->order.threads,
 	};
-	struct stat file;
-	int err;
+	int near, err;
 
-	if (letter->from.uid != geteuid())
-		return EPERM;
 	if (aw_conns_find(letter->order.ino))
 		return EEXIST;
-	if (fstat(begun.tcp, &file) != 0)
-		return errno;
-	err = aw_share_take(&begun.share, letter->fds[3], letter->order.slot, file.st_ino);
+	err = aw_share_take(&begun.share, letter->fds[3], letter->order.slot, tcp_ino);
 	if (err)
 		return err;
 	err = aw_conns_start_record(loop, &letter->order, &begun);
@@ -234,9 +229,32 @@ static int start_record(struct aw_letter *letter)
 	}
 	(void)aw_letter_keep(letter, 0);
 	(void)aw_letter_keep(letter, 1);
-	close(aw_letter_keep(letter, 2)); /* the program's end is its own */
+	near = aw_letter_keep(letter, 2);
+	if (begun.near < 0)
+		close(near); /* the program's end is its own */
 	aw_status_serve(letter->order.pid);
 	return 0;
+}
+
+/*
+ * Memory is read that its sender may write to at any time: nobody of fewer rights is to be believed. Where another process that
+ * holds the slot was here before, the sender gets the same end.
+ */
+static void bridge_record(struct aw_letter *letter)
+{
+	struct aw_answer sent = { 0 };
+	struct stat file;
+	int near;
+
+	if (letter->from.uid != geteuid() || fstat(letter->fds[0], &file) != 0) {
+		answer(reply_of(letter), EPERM);
+		return;
+	}
+	near = aw_conns_near(file.st_ino);
+	if (near >= 0)
+		(void)aw_fds_send(reply_of(letter), &sent, sizeof(sent), &near, 1, MSG_DONTWAIT);
+	else
+		answer(reply_of(letter), start_record(letter, file.st_ino));
 }
 
 static void begin_directly(struct aw_letter *letter)
@@ -264,7 +282,7 @@ static void carry_out(struct aw_letter *letter)
 		start(letter);
 		break;
 	case AW_ORDER_RECORD:
-		answer(reply_of(letter), start_record(letter));
+		bridge_record(letter);
 		break;
 	case AW_ORDER_DIRECT:
 		begin_directly(letter);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The record is as its program has left it. Whoever else may read the TCP socket comes first: bytes that the bridge takes
-// nobody else gets, although the bridge's program may never ask for them.
+// The record is as its program has left it. Other processes that hold the slot come to the bridge, too, by their next call on
+// the connection: the line keeps the program's end for them. A thread that sleeps on the TCP socket makes that call when it
+// sees bytes there, which are left there for a while.
 #include "xsock/keeper/line_record.h"
 
 #include <errno.h>
@@ -20,6 +21,8 @@
 #define NS (1000 * MS)
 #define LOCK_NS MS /* another process works on the half for less than that, unless it is stopped */
 #define AGAIN_MS 2
+#define NEAR_MS_MAX 128 /* until the end of the last process that holds the slot is seen */
+#define ENDS (POLLHUP | POLLERR)
 #define GRACE_NS (50 * MS) /* for whoever polls the TCP socket */
 #define PATIENCE_NS (200 * MS) /* for whoever sleeps in a read of it */
 
@@ -27,6 +30,7 @@ struct line_record {
 	struct aw_line line;
 	struct aw_line_record_start start;
 	int timer; /* -1: none was needed yet */
+	int near_ms; /* when the next look whether others hold the slot is due */
 	int64_t readable_ns; /* since when bytes are left to others; 0: none are */
 	bool has_taken; /* bytes, for the program */
 	bool is_read; /* the program asks for bytes, or nobody else does */
@@ -47,14 +51,37 @@ static int64_t now_ns(void)
 	return now.tv_sec * NS + now.tv_nsec;
 }
 
-/* The bridge looks again soon. */
-static void look_again(struct line_record *r)
+/* The bridge looks again by then. */
+static void look_again(struct line_record *r, int ms)
 {
-	const struct itimerspec soon = { .it_value.tv_nsec = AGAIN_MS * MS };
+	const struct itimerspec then = { .it_value.tv_nsec = ms * MS };
+	struct itimerspec due = { 0 };
 
 	if (r->timer < 0)
 		r->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	(void)timerfd_settime(r->timer, 0, &soon, NULL);
+	(void)timerfd_gettime(r->timer, &due);
+	if (due.it_value.tv_sec || (due.it_value.tv_nsec && due.it_value.tv_nsec <= ms * MS))
+		return;
+	(void)timerfd_settime(r->timer, 0, &then, NULL);
+}
+
+/* As long as the line has the program's end nobody sees that the program has closed it: nor has the last one closed the socket. */
+static void review_near(struct line_record *r)
+{
+	if (r->start.near < 0)
+		return;
+	if (!aw_share_is_alone(&r->start.share)) {
+		look_again(r, r->near_ms);
+		r->near_ms = r->near_ms < NEAR_MS_MAX ? 2 * r->near_ms : NEAR_MS_MAX;
+		return;
+	}
+	close(r->start.near);
+	r->start.near = -1;
+}
+
+int aw_line_record_near(const struct aw_line *line)
+{
+	return ((const struct line_record *)line)->start.near;
 }
 
 /* 0 or a negative errno; -EAGAIN: another process is within. */
@@ -66,7 +93,7 @@ static int enter(struct line_record *r, pthread_mutex_t *lock)
 
 	if (err != ETIMEDOUT)
 		return -err;
-	look_again(r);
+	look_again(r, AGAIN_MS);
 	return -EAGAIN;
 }
 
@@ -162,7 +189,7 @@ static size_t record_unsent(struct aw_line *line)
 
 	(void)ioctl(r->start.tcp, SIOCOUTQ, &queued);
 	if (queued)
-		look_again(r);
+		look_again(r, AGAIN_MS);
 	return rest + (size_t)queued;
 }
 
@@ -181,6 +208,8 @@ static void record_close(struct aw_line *line, bool abort)
 	if (abort && aw_share_is_alone(&r->start.share))
 		(void)setsockopt(r->start.tcp, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	aw_share_put(&r->start.share);
+	if (r->start.near >= 0)
+		close(r->start.near);
 	aw_closer_close(r->start.tcp);
 	if (r->timer >= 0)
 		close(r->timer);
@@ -214,10 +243,9 @@ static bool is_left_to_others(struct line_record *r)
 	}
 	if (r->is_read)
 		return false;
-	if (!r->has_taken && waited < GRACE_NS &&
-	    (r->start.threads || !aw_share_is_alone(&r->start.share)))
+	if (!r->has_taken && waited < GRACE_NS && (r->start.threads || r->start.near >= 0))
 		return true;
-	if (r->has_taken && is_full(r) && !aw_share_is_alone(&r->start.share))
+	if (r->has_taken && is_full(r) && r->start.near >= 0)
 		return true;
 	r->is_read = r->has_taken;
 	return false;
@@ -228,15 +256,19 @@ static short record_ready(struct aw_line *line)
 	struct line_record *r = record_of(line);
 	struct pollfd pollfd = { .fd = r->start.tcp, .events = POLLIN | POLLPRI | POLLOUT | POLLRDHUP };
 
+	review_near(r);
 	(void)record_owed(line);
 	(void)poll(&pollfd, 1, 0);
+	if (r->start.near >= 0 &&
+	    pollfd.revents & ENDS) /* the bridge has more to wait for than the program */
+		pollfd.revents = (short)((pollfd.revents & ~ENDS) | POLLIN | POLLRDHUP);
 	if (!(pollfd.revents & ~POLLOUT)) {
 		r->readable_ns = 0;
 		return pollfd.revents;
 	}
 	if (!is_left_to_others(r))
 		return pollfd.revents;
-	look_again(r);
+	look_again(r, AGAIN_MS);
 	return pollfd.revents & POLLOUT;
 }
 
@@ -315,6 +347,7 @@ struct aw_line *aw_line_of_record(const struct aw_line_record_start *start)
 	r->line.ops = &ops;
 	r->start = *start;
 	r->timer = -1;
+	r->near_ms = AGAIN_MS;
 	r->stats.state = AW_XS_ESTABLISHED;
 	r->stats.anywarp_peer = true;
 	return &r->line;

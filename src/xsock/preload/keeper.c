@@ -232,51 +232,55 @@ static bool is_tcp(int fd)
 	       protocol == IPPROTO_TCP;
 }
 
-/* With the lock, so that no child of a fork gets the socket that may be lent. */
-static int take_answer(int from, struct aw_answer *answer, aw_keeper_use *use, void *arg)
+/* *fd: what has come beside the answer; NULL: nothing is taken. 0 or an errno. */
+static int read_answer(int from, struct aw_answer *answer, int *fd)
 {
 	char room[CMSG_SPACE(sizeof(int))];
 	struct iovec iov = { answer, sizeof(*answer) };
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
-			      .msg_control = use ? room : NULL,
+			      .msg_control = fd ? room : NULL,
 			      /* Not the room's size: its padding is room for another fd. */
-			      .msg_controllen = use ? CMSG_LEN(sizeof(int)) : 0 };
+			      .msg_controllen = fd ? CMSG_LEN(sizeof(int)) : 0 };
 	ssize_t got = aw_libc()->recvmsg(from, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int err = errno, tcp = got < 0 || !use ? -1 : fd_of(&msg);
+
+	if (got < 0)
+		return errno;
+	if (fd)
+		*fd = fd_of(&msg);
+	return got == (ssize_t)sizeof(*answer) ? 0 : ECONNRESET;
+}
+
+/* With the lock, so that no child of a fork gets the socket that may be lent. */
+static int take_answer(int from, struct aw_answer *answer, aw_keeper_use *use, void *arg)
+{
+	int tcp = -1, err = read_answer(from, answer, use ? &tcp : NULL);
 	bool is_right = tcp < 0 || is_tcp(tcp);
 
 	if (tcp >= 0) {
-		if (is_right)
+		if (is_right && !err)
 			use(tcp, arg);
 		aw_libc()->close(tcp);
 	}
-	if (got < 0)
+	if (err)
 		return err;
-	if (got != (ssize_t)sizeof(*answer))
-		return ECONNRESET;
 	if (!is_right)
 		return EPROTO;
 	return use && !answer->error && tcp < 0 ? EMFILE : 0;
 }
 
-static int receive_answer(int from, struct aw_answer *answer, aw_keeper_use *use, void *arg)
+static int await_answer(int from)
 {
 	struct pollfd pollfd = { .fd = from, .events = POLLIN };
-	int err;
 
 	while (aw_libc()->poll(&pollfd, 1, -1) < 0)
 		if (errno != EINTR)
 			return errno;
-	aw_fdtab_lock();
-	err = take_answer(from, answer, use, arg);
-	aw_fdtab_unlock();
-	return err;
+	return 0;
 }
 
-/* fds: room for one more. */
-static int ask_about(const struct aw_order *order, int *fds, int count, struct aw_answer *answer,
-		     aw_keeper_use *use, void *arg)
+/* fds: room for one more. *from: where the answer comes, once it is there; the caller's if there is no error. */
+static int send_order(const struct aw_order *order, int *fds, int count, int *from)
 {
 	int ends[2], err;
 
@@ -286,28 +290,44 @@ static int ask_about(const struct aw_order *order, int *fds, int count, struct a
 	err = aw_keeper_tell(order, fds, count + 1);
 	aw_libc()->close(ends[1]);
 	if (!err)
-		err = receive_answer(ends[0], answer, use, arg);
+		err = await_answer(ends[0]);
+	if (err)
+		aw_libc()->close(ends[0]);
+	else
+		*from = ends[0];
+	return err;
+}
+
+/* An answer was taken, or err is why not. */
+static int end_order(int from, int err)
+{
 	if (err == ECONNRESET && has_died())
 		lose_keeper();
-	aw_libc()->close(ends[0]);
+	aw_libc()->close(from);
 	return err;
 }
 
 static int ask(const struct aw_order *order, int about, struct aw_answer *answer,
 	       aw_keeper_use *use, void *arg)
 {
-	int fds[2] = { about };
+	int fds[2] = { about }, from, err = send_order(order, fds, about >= 0, &from);
 
-	return ask_about(order, fds, about >= 0, answer, use, arg);
+	if (err)
+		return err;
+	aw_fdtab_lock();
+	err = take_answer(from, answer, use, arg);
+	aw_fdtab_unlock();
+	return end_order(from, err);
 }
 
 int aw_keeper_ask_with(const struct aw_order *order, const int *fds, int count,
-		       struct aw_answer *answer)
+		       struct aw_answer *answer, int *fd)
 {
-	int room[AW_ORDER_FDS];
+	int room[AW_ORDER_FDS], from, err;
 
 	memcpy(room, fds, sizeof(*fds) * (size_t)count);
-	return ask_about(order, room, count, answer, NULL, NULL);
+	err = send_order(order, room, count, &from);
+	return err ? err : end_order(from, read_answer(from, answer, fd));
 }
 
 int aw_keeper_ask(const struct aw_order *order, int about, struct aw_answer *answer)

@@ -21,9 +21,12 @@ int aw_keeper_tell(const struct aw_order *order, const int *fds, int count);
  * errno.
  */
 int aw_keeper_ask(const struct aw_order *order, int about, struct aw_answer *answer);
-/* The same with so many fds, at most AW_ORDER_FDS - 1; a keeper is started if there is none. */
+/*
+ * The same with so many fds, at most AW_ORDER_FDS - 1; a keeper is started if there is none. *fd: what has come beside the
+ * answer, if anything has; the caller's.
+ */
 int aw_keeper_ask_with(const struct aw_order *order, const int *fds, int count,
-		       struct aw_answer *answer);
+		       struct aw_answer *answer, int *fd);
 /* AW_ORDER_LISTEN; a keeper is started if there is none. */
 int aw_keeper_announce(const struct aw_order *order, int listener);
 /* Calls use with the TCP socket of the connection near, unless there is an error; with the table's lock. 0 or an errno. */

@@ -130,6 +130,8 @@ int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give)
 	if (err)
 		return err;
 	err = give(sock, fd, ends[FAR], ends[NEAR]);
+	if (!err && fstat(ends[NEAR], &file) != 0)
+		err = errno;
 	if (!err)
 		replace_everywhere(sock, ends[NEAR], &file);
 	close_pair(ends);

@@ -21,7 +21,7 @@
 
 static void prepare_fork(void)
 {
-	aw_framed_prepare_relatives();
+	aw_framed_prepare_fork();
 	aw_touch_pending();
 	aw_framed_share();
 }

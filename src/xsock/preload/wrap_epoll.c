@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "xsock/framed/bridge.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/doubt.h"
 #include "xsock/preload/libc.h"
@@ -272,6 +273,7 @@ AW_WRAPPER int epoll_wait(int epfd, struct epoll_event *events, int max, int tim
 	struct aw_deadline deadline;
 	int count;
 
+	aw_framed_follow();
 	if (aw_fdtab_any_starting())
 		return wait_touchy_ms(epfd, events, max, timeout_ms, NULL);
 	if (aw_sandbox_is_on())
@@ -287,6 +289,7 @@ AW_WRAPPER int epoll_pwait(int epfd, struct epoll_event *events, int max, int ti
 	struct aw_deadline deadline;
 	int count;
 
+	aw_framed_follow();
 	if (aw_fdtab_any_starting())
 		return wait_touchy_ms(epfd, events, max, timeout_ms, mask);
 	if (aw_sandbox_is_on())
@@ -302,6 +305,7 @@ AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
 	struct aw_deadline deadline;
 	int count;
 
+	aw_framed_follow();
 	if (aw_fdtab_any_starting())
 		return wait_touchy(epfd, events, max, timeout, mask);
 	if (aw_sandbox_is_on())

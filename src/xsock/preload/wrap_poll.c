@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "xsock/framed/bridge.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/touch.h"
 #include "xsock/preload/wait.h"
@@ -27,6 +28,7 @@ static int poll_ms(struct pollfd *fds, nfds_t count, int timeout_ms)
 
 AW_WRAPPER int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
+	aw_framed_follow();
 	if (any_touchy(fds, count))
 		return poll_ms(fds, count, timeout_ms);
 	return aw_libc()->poll(fds, count, timeout_ms);
@@ -34,6 +36,7 @@ AW_WRAPPER int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 
 AW_WRAPPER int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room)
 {
+	aw_framed_follow();
 	if (room >= count * sizeof(*fds) && any_touchy(fds, count))
 		return poll_ms(fds, count, timeout_ms);
 	return aw_libc()->__poll_chk(fds, count, timeout_ms, room);
@@ -42,6 +45,7 @@ AW_WRAPPER int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size
 AW_WRAPPER int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 		     const sigset_t *mask)
 {
+	aw_framed_follow();
 	if (any_touchy(fds, count))
 		return aw_wait_poll(fds, count, timeout, mask);
 	return aw_libc()->ppoll(fds, count, timeout, mask);
@@ -50,6 +54,7 @@ AW_WRAPPER int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *ti
 AW_WRAPPER int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 			   const sigset_t *mask, size_t room)
 {
+	aw_framed_follow();
 	if (room >= count * sizeof(*fds) && any_touchy(fds, count))
 		return aw_wait_poll(fds, count, timeout, mask);
 	return aw_libc()->__ppoll_chk(fds, count, timeout, mask, room);
@@ -138,6 +143,7 @@ AW_WRAPPER int select(int limit, fd_set *in, fd_set *out, fd_set *except, struct
 	struct aw_deadline deadline;
 	int ready;
 
+	aw_framed_follow();
 	if (!any_touchy_in(&sets, limit))
 		return aw_libc()->select(limit, in, out, except, timeout);
 	if (!timeout)
@@ -156,6 +162,7 @@ AW_WRAPPER int pselect(int limit, fd_set *in, fd_set *out, fd_set *except,
 {
 	struct sets sets = { in, out, except };
 
+	aw_framed_follow();
 	if (!any_touchy_in(&sets, limit))
 		return aw_libc()->pselect(limit, in, out, except, timeout, mask);
 	return select_by_poll(&sets, limit, timeout, mask);

@@ -30,14 +30,14 @@ static pid_t forked(pid_t pid)
 
 AW_WRAPPER pid_t fork(void)
 {
-	aw_framed_prepare_relatives();
+	aw_framed_prepare_fork();
 	aw_fdtab_fork_begin();
 	return forked(aw_libc()->fork());
 }
 
 AW_WRAPPER pid_t _Fork(void)
 {
-	aw_framed_prepare_relatives();
+	aw_framed_prepare_fork();
 	aw_fdtab_fork_begin();
 	return forked(aw_fdtab_bare_fork());
 }
@@ -49,6 +49,7 @@ __attribute__((used)) vfork_fn *aw_process_vfork(void);
 vfork_fn *aw_process_vfork(void)
 {
 	aw_touch_before_spawn();
+	aw_framed_prepare_fork();
 	return aw_libc()->vfork;
 }
 
@@ -83,6 +84,7 @@ AW_WRAPPER int daemon(int nochdir, int noclose)
 {
 	int result;
 
+	aw_framed_prepare_relatives();
 	aw_fdtab_fork_begin();
 	aw_fdtab_leave(true);
 	result = aw_libc()->daemon(nochdir, noclose);
@@ -96,6 +98,7 @@ AW_WRAPPER int daemon(int nochdir, int noclose)
 AW_WRAPPER int forkpty(int *master, char *name, const struct termios *terminal,
 		       const struct winsize *size)
 {
+	aw_framed_prepare_fork();
 	aw_fdtab_fork_begin();
 	return forked(aw_libc()->forkpty(master, name, terminal, size));
 }
