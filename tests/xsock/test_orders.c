@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "xsock/framed/layout.h"
 #include "xsock/will.h"
 
 #ifndef SO_NETNS_COOKIE
@@ -269,6 +270,67 @@ static void listener__is_of_our_network(void **state)
 	as_another(listen_elsewhere, s);
 }
 
+static int make_arena(uint64_t ino, unsigned number, bool sealed)
+{
+	struct aw_arena_table *table;
+	int fd = memfd_create("arena", MFD_ALLOW_SEALING);
+
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)aw_arena_size()) == 0);
+	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(table != MAP_FAILED);
+	atomic_store(&table->entries[number].ino, ino);
+	atomic_store(&table->entries[number].word, 1);
+	munmap(table, sizeof(*table));
+	CHECK(!sealed || fcntl(fd, F_ADD_SEALS, AW_ARENA_SEALS) == 0);
+	return fd;
+}
+
+/* The answer where slot is asked for in an arena that has one, number, of a socket; of another one's if wrong. */
+static int bridge(const struct scene *s, unsigned slot, unsigned number, bool wrong, bool sealed)
+{
+	struct aw_order order = new_order(AW_ORDER_RECORD);
+	struct aw_answer answer;
+	struct stat file;
+	int pair[2], fds[4], err;
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	fds[0] = dial(s->listener);
+	fds[1] = pair[0];
+	fds[2] = pair[1];
+	CHECK(fstat(fds[0], &file) == 0);
+	fds[3] = make_arena(file.st_ino + wrong, number, sealed);
+	order.slot = slot;
+	err = ask(s, &order, fds, 4, &answer);
+	for (int i = 0; i < 4; i++)
+		close(fds[i]);
+	return err;
+}
+
+static void bridge_as_another(const struct scene *s)
+{
+	CHECK(bridge(s, 7, 7, false, true) == EPERM);
+}
+
+static void record__is_its_sockets_own(void **state)
+{
+	const struct scene *s = *state;
+
+	assert_int_equal(bridge(s, 7, 7, false, true), 0);
+	assert_int_equal(bridge(s, AW_ARENA_SLOTS - 1, AW_ARENA_SLOTS - 1, false, true), 0);
+	assert_int_equal(bridge(s, AW_ARENA_SLOTS, 7, false, true), EINVAL);
+	assert_int_equal(bridge(s, UINT32_MAX, 7, false, true), EINVAL);
+	assert_int_equal(bridge(s, 6, 7, false, true), ENOENT);
+	assert_int_equal(bridge(s, 7, 7, true, true), ENOENT);
+	assert_int_equal(bridge(s, 7, 7, false, false), EPERM);
+}
+
+static void record__is_of_the_keepers_user(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	as_another(bridge_as_another, *state);
+}
+
 int main(void)
 {
 #define ORDERS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -282,6 +344,8 @@ int main(void)
 		ORDERS_TEST(numbers__are_looked_at),
 		ORDERS_TEST(presence__is_ones_own),
 		ORDERS_TEST(listener__is_of_our_network),
+		ORDERS_TEST(record__is_its_sockets_own),
+		ORDERS_TEST(record__is_of_the_keepers_user),
 	};
 
 	return cmocka_run_group_tests_name("orders", tests, NULL, NULL);
