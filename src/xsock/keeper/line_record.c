@@ -154,8 +154,9 @@ static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int fl
 	n = enter(r, &slot->rx_lock);
 	if (n)
 		return n;
-	n = flags & MSG_OOB ? receive_urgent(r, iov)
-			    : aw_record_receive(&slot->record, &aw_slot_calls, r->start.tcp, iov, 1, 0);
+	n = flags & MSG_OOB
+		    ? receive_urgent(r, iov)
+		    : aw_record_receive(&slot->record, &aw_slot_calls, r->start.tcp, iov, 1, 0);
 	faulty = slot->record.rx.verdict != AW_OK;
 	pthread_mutex_unlock(&slot->rx_lock);
 	if (faulty)
@@ -254,7 +255,8 @@ static bool is_left_to_others(struct line_record *r)
 static short record_ready(struct aw_line *line)
 {
 	struct line_record *r = record_of(line);
-	struct pollfd pollfd = { .fd = r->start.tcp, .events = POLLIN | POLLPRI | POLLOUT | POLLRDHUP };
+	struct pollfd pollfd = { .fd = r->start.tcp,
+				 .events = POLLIN | POLLPRI | POLLOUT | POLLRDHUP };
 
 	review_near(r);
 	(void)record_owed(line);
@@ -283,7 +285,8 @@ static void record_fds(struct aw_line *line, struct aw_line_fd fds[AW_LINE_FDS])
 {
 	const struct line_record *r = record_of(line);
 
-	fds[0] = (struct aw_line_fd){ r->start.tcp, EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET };
+	fds[0] = (struct aw_line_fd){ r->start.tcp,
+				      EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET };
 	fds[1] = (struct aw_line_fd){ r->timer, EPOLLIN | EPOLLET };
 }
 
