@@ -60,6 +60,7 @@ struct aw_sock {
 	unsigned fds;
 	unsigned users; /* who works on it without the lock */
 	unsigned sleepers; /* who waits for what the peer sends first */
+	unsigned deciders; /* of them: threads in a write or close, which decides by itself and soon */
 	dev_t dev;
 	ino_t ino; /* what the fds must be, or the table is out of date */
 	ino_t swapped_ino; /* what they were before; 0: nothing else */
@@ -102,7 +103,7 @@ static inline bool aw_fdtab_is_called(const struct aw_sock *sock)
 /* A client has connected, and a thread waits for its first octets. */
 static inline bool aw_fdtab_is_awaited(const struct aw_sock *sock)
 {
-	return sock->state == AW_FD_PENDING && sock->sleepers;
+	return sock->state == AW_FD_PENDING && sock->sleepers > sock->deciders;
 }
 
 static inline enum aw_fd_state aw_fdtab_state(int fd)

@@ -496,31 +496,58 @@ static void let_go(struct aw_sock *sock)
 	errno = saved;
 }
 
-static void give_in(void *sock)
+struct sleep {
+	struct aw_sock *sock;
+	bool decides;
+};
+
+/* With the lock. */
+static struct sleep begin_sleep(struct aw_sock *sock, enum aw_touch kind)
 {
-	aw_touch_woken(sock);
-	let_go(sock);
+	struct sleep sleep = { sock, kind == AW_TOUCH_WRITE || kind == AW_TOUCH_CLOSE };
+
+	aw_fdtab_sleep(sock);
+	sock->deciders += sleep.decides;
+	return sleep;
+}
+
+static void end_sleep(const struct sleep *sleep)
+{
+	int saved = errno;
+
+	aw_fdtab_lock();
+	sleep->sock->deciders -= sleep->decides;
+	aw_fdtab_woken(sleep->sock);
+	aw_fdtab_unlock();
+	errno = saved;
+}
+
+static void give_in(void *sleep)
+{
+	end_sleep(sleep);
+	let_go(((struct sleep *)sleep)->sock);
 }
 
 static int touch(const struct touched *t)
 {
 	int saved = errno, result;
 	struct aw_sock *sock, like;
+	struct sleep sleep;
 	enum verdict verdict;
 
 	aw_fdtab_lock();
 	sock = look_up(t->fd);
 	if (sock) {
-		aw_fdtab_sleep(sock);
+		sleep = begin_sleep(sock, t->kind);
 		like = *sock;
 	}
 	aw_fdtab_unlock();
 	if (!sock)
 		return 0;
-	pthread_cleanup_push(give_in, sock); /* who reads may be cancelled */
+	pthread_cleanup_push(give_in, &sleep); /* who reads may be cancelled */
 	verdict = judge(&like, t);
 	pthread_cleanup_pop(false);
-	aw_touch_woken(sock);
+	end_sleep(&sleep);
 	result = carry_out(sock, t, verdict);
 	if (result == 0)
 		errno = saved;
