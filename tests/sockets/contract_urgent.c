@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -200,10 +201,45 @@ static void urgent_blocks(void)
 	expect_text(e.server, "34");
 }
 
+static void use_urgent(int from, int to)
+{
+	char got;
+	send_text(from, "before");
+	CHECK(send(from, "u", 1, MSG_OOB) == 1);
+	send_text(from, "after");
+	CHECK(wait_for(to, POLLPRI) & POLLPRI);
+	CHECK(recv(to, &got, 1, MSG_OOB) == 1 && got == 'u');
+	expect_text(to, "beforeafter");
+}
+
+/* A stream's buffer may read where a library that is preloaded sees nothing of it. */
+static void urgent_beside_stdio(void)
+{
+	struct ends e;
+	ends_open(&e);
+	touch(&e);
+	use_urgent(e.client, e.server);
+	FILE *stream = fdopen(e.server, "r+");
+	CHECK(stream);
+	use_urgent(e.client, e.server);
+	use_urgent(e.server, e.client);
+	int on = 1;
+	CHECK(!setsockopt(e.server, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)));
+	CHECK(send(e.client, "12u", 3, MSG_OOB) == 3);
+	expect_text(e.server, "12u");
+	fclose(stream);
+	expect_end(e.client);
+}
+
 static const struct row rows[] = {
-	{ "urgent_aside", urgent_aside },     { "urgent_mark", urgent_mark },
-	{ "urgent_in_line", urgent_in_line }, { "urgent_signal", urgent_signal },
-	{ "urgent_waits", urgent_waits },     { "urgent_twice", urgent_twice },
-	{ "urgent_message", urgent_message }, { "urgent_blocks", urgent_blocks },
+	{ "urgent_aside", urgent_aside },
+	{ "urgent_mark", urgent_mark },
+	{ "urgent_in_line", urgent_in_line },
+	{ "urgent_signal", urgent_signal },
+	{ "urgent_waits", urgent_waits },
+	{ "urgent_twice", urgent_twice },
+	{ "urgent_message", urgent_message },
+	{ "urgent_blocks", urgent_blocks },
+	{ "urgent_beside_stdio", urgent_beside_stdio },
 };
 const struct rows urgent_rows = { rows, ARRAY_LEN(rows) };

@@ -22,9 +22,6 @@ ENDS = ("an early end", "ConnectionResetError", "BrokenPipeError")  # what TCP s
 NO_RECORD = "is no record"
 NO_PORT = "no UDP port to answer"  # somebody else's: then no client learns of records
 
-# What does not hold yet, each row with its reason. One that passes fails the test: the list only shrinks.
-NOT_YET = {
-}
 # Where a connection may be none: its server has decided before its client has asked.
 LATE = {"untouched", "fork_unused", "close_beside_accept"}
 # A process that may write no file has no arena, and writes no log.
@@ -34,11 +31,7 @@ SILENT = {"no_files"}
 @pytest.mark.parametrize("row", ROWS)
 def test_row(only_record, row):
     run = only_record.start([CONTRACT, row], **({} if row in SILENT else {"ANYWARP_LOG": "info"}))
-    passed = run.wait_exit() == 0
-    if row in NOT_YET:
-        assert not passed or NO_PORT in run.output(), f"{row} holds: take it off the list"
-        pytest.skip(NOT_YET[row])
-    assert passed, run.report()
+    assert run.wait_exit() == 0, run.report()
     assert row in LATE or NO_PORT in run.output() or NO_RECORD not in run.output(), run.report()
 
 

@@ -45,6 +45,7 @@ static int give(struct aw_sock *sock, int tcp, int far, int near)
 	struct aw_order order;
 	int err, other = -1;
 
+	aw_slot_give_options(sock->slot, tcp, near);
 	fill_order(&order, sock, tcp, alone);
 	err = aw_keeper_ask_with(&order, fds, 4, &answer, &other);
 	if (other >= 0) {

@@ -42,6 +42,23 @@ void aw_slot_take_options(struct aw_slot *slot, int fd, struct aw_slot_options o
 		aw_record_set_wanted(&slot->record, &aw_slot_calls, fd, (uint32_t)options.wanted);
 }
 
+void aw_slot_give_options(struct aw_slot *slot, int fd, int near)
+{
+	struct aw_record_rx *rx = &slot->record.rx;
+	struct aw_half half;
+	int in_line, wanted;
+
+	if (aw_half_enter(&half, slot, &slot->rx_lock) != 0)
+		return;
+	in_line = rx->in_line;
+	wanted = (int)rx->wanted;
+	aw_record_set_wanted(&slot->record, &aw_slot_calls, fd, 1);
+	aw_half_leave(&half);
+	(void)aw_libc()->setsockopt(near, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof(in_line));
+	if (wanted > 1)
+		(void)aw_libc()->setsockopt(near, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof(wanted));
+}
+
 bool aw_framed_pending(int fd, int *count)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);

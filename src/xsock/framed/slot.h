@@ -32,6 +32,8 @@ struct aw_slot_options {
 
 struct aw_slot_options aw_slot_read_options(int fd);
 void aw_slot_take_options(struct aw_slot *slot, int fd, struct aw_slot_options options);
+/* They become those of near, and the record gives each byte as it comes: the proxy process reads it. */
+void aw_slot_give_options(struct aw_slot *slot, int fd, int near);
 
 /* Around a thread's waits in one call; and in between the fd that is kept for it where the program's was closed; -1: none. */
 void aw_slot_begin_wait(struct aw_slot *slot);

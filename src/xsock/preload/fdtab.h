@@ -60,7 +60,8 @@ struct aw_sock {
 	unsigned fds;
 	unsigned users; /* who works on it without the lock */
 	unsigned sleepers; /* who waits for what the peer sends first */
-	unsigned deciders; /* of them: threads in a write or close, which decides by itself and soon */
+	unsigned
+		deciders; /* of them: threads in a write or close, which decides by itself and soon */
 	dev_t dev;
 	ino_t ino; /* what the fds must be, or the table is out of date */
 	ino_t swapped_ino; /* what they were before; 0: nothing else */
