@@ -151,27 +151,27 @@ def sockets():
                  over("iwarp", "tcp", "bandwidth"), 0.85),
         at_least("sockets, iWARP, 64 octets streamed, combined / TCP_NODELAY", small,
                  over("iwarp-combined", "tcp", "rate"), 1),
-        *records(),
+        *servers(),
     ]
 
 
-def records():
+def servers():
     """Programs that poll, and servers that many know."""
     rows = []
     for mode in ("block", "poll", "epoll", "epoll-edge"):
-        rows += [at_most(f"sockets, record, latency, 64 octets, {mode} / TCP", f"sockets-waits/loopback/{mode}",
-                         over("iwarp-record", "tcp", "latency"), 1.2),
-                 at_least(f"sockets, record, bandwidth, 64 Ki, {mode} / TCP", f"sockets-waits-bandwidth/loopback/{mode}",
-                          over("iwarp-record", "tcp", "bandwidth"), 0.85)]
+        rows += [at_most(f"sockets, iWARP, latency, 64 octets, {mode} / TCP", f"sockets-waits/loopback/{mode}",
+                         over("iwarp", "tcp", "latency"), 1.2),
+                 at_least(f"sockets, iWARP, bandwidth, 64 Ki, {mode} / TCP", f"sockets-waits-bandwidth/loopback/{mode}",
+                          over("iwarp", "tcp", "bandwidth"), 0.85)]
     for point, name in (("redis/loopback/1", "redis, 1 client"), ("redis/loopback/50", "redis, 50 clients"),
                         ("nginx/loopback/50", "nginx, 50 connections")):
-        rows += [at_least(f"{name}, record / TCP", point, over("iwarp-record", "tcp", "requests"), 0.85),
+        rows += [at_least(f"{name}, iWARP / TCP", point, over("iwarp", "tcp", "requests"), 0.85),
                  at_least(f"{name}, pass-through / TCP", point, over("pass-through", "tcp", "requests"), 0.98)]
     return rows + [
-        at_least("sockets, record, connections a second / TCP", "sockets-connect/loopback/1000",
-                 over("iwarp-record", "tcp", "connects_per_second"), 0.4),
-        at_most("sockets, record, 1,000 idle: octets for each", "sockets-idle/loopback/1000",
-                alone("iwarp-record", "memory_shared"), 16 * KI)]
+        at_least("sockets, iWARP, connections a second / TCP", "sockets-connect/loopback/1000",
+                 over("iwarp", "tcp", "connects_per_second"), 0.4),
+        at_most("sockets, iWARP, 1,000 idle: octets for each", "sockets-idle/loopback/1000",
+                alone("iwarp", "memory_shared"), 16 * KI)]
 
 
 def bound_text(target):

@@ -52,8 +52,8 @@ class Mode:
             env["ANYWARP_SOCKETS_RULES"] = self.rules
         if self.name == "keeper":
             env["ANYWARP_SOCKETS_DIRECT"] = "off"
+            env["ANYWARP_SOCKETS_RECORD"] = "off"
         if self.name == "record":
-            env.setdefault("ANYWARP_SOCKETS_RECORD", "on")
             env.setdefault("ANYWARP_SOCKETS_ASK_MS", "2000")  # however loaded the machine
         env["LD_PRELOAD"] = " ".join(filter(None, preload))
         # Programs that are not instrumented free little when they end: leaks are not looked at.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Connections as records beside the program's own TCP sockets (ANYWARP_SOCKETS_RECORD=on): the contract's rows,
+"""Connections that must be records beside the program's own TCP sockets, however loaded the machine: the contract's rows,
 servers that poll, fork and exec, with ends that are killed, crowds, streams by a seed, and CPython's own tests."""
 
 import pathlib
@@ -38,7 +38,7 @@ def test_row(only_record, row):
 def test_what_is_no_switch(only_record):
     run = only_record.start([CONTRACT, "plain_calls"], ANYWARP_SOCKETS_RECORD="yes")
     assert run.wait_exit() == 0, run.report()
-    assert 'ANYWARP_SOCKETS_RECORD: "yes" is neither on nor off' in run.output(), run.report()
+    assert "ANYWARP_SOCKETS_RECORD is 'yes': it must be on or off; taken as on" in run.output(), run.report()
 
 
 # A child that is born while a thread waits, and closes what it has: nobody waits there, so that its end is an end.

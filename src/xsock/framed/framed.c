@@ -10,6 +10,7 @@
 #include "record/startup.h"
 #include "xsock/framed/slot.h"
 #include "xsock/msg.h"
+#include "xsock/preload/env.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
@@ -18,19 +19,14 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_wanted;
 
-/* What a user decides of MPA's start-up no record knows. */
+/* A record's start-up is fixed: a user's own choice of MPA needs an endpoint. */
 static void read_environment(void)
 {
-	const char *word = getenv(AW_FRAMED_ENV), *policy = getenv("ANYWARP_MPA");
+	const char *policy = secure_getenv("ANYWARP_MPA");
 
-	is_wanted = word && strcmp(word, "on") == 0;
-	if (word && !is_wanted && strcmp(word, "off") != 0)
-		aw_say(AW_SAY_ERROR,
-		       AW_FRAMED_ENV ": \"%s\" is neither on nor off: no connection is a record",
-		       word);
+	is_wanted = aw_env_switch(AW_FRAMED_ENV, true);
 	if (is_wanted && policy && *policy) {
-		aw_say(AW_SAY_WARN,
-		       AW_FRAMED_ENV " does not go with ANYWARP_MPA: no connection is a record");
+		aw_say(AW_SAY_INFO, "ANYWARP_MPA is set: no connection is a record");
 		is_wanted = false;
 	}
 }

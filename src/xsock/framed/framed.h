@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Framed connections: the program's fd is the kernel's TCP socket, and the wrappers turn what is written into FPDUs and
 // take what is read out of them (record/record.h). Whatever else a program does with an fd is the kernel's own.
-// Wanted by ANYWARP_SOCKETS_RECORD=on.
+// ANYWARP_SOCKETS_RECORD=off: no connection is framed.
 #ifndef XSOCK_FRAMED_FRAMED_H
 #define XSOCK_FRAMED_FRAMED_H
 
