@@ -25,6 +25,9 @@ REPORTED_MAX = 8  # programs
 # Small enough for loopback in a moment, and sizes around the edges of buffers.
 SIZES = (0, 1, 4096, 65535, 65537, 3_000_017)
 
+# Whether connections over iWARP are to be records: ANYWARP_SOCKETS_RECORD=on, which the programs inherit.
+RECORDS = os.environ.get("ANYWARP_SOCKETS_RECORD") == "on"
+
 # How long two ends in `auto` wait for each other: a busy machine is no plain peer.
 PATIENCE = {"ANYWARP_SOCKETS_ASK_MS": 5000}
 
@@ -146,7 +149,7 @@ class Scene:
         """A command line, split as a shell would, or a list."""
         argv = shlex.split(line) if isinstance(line, str) else [str(each) for each in line]
         settings = [f"{name}={value}" for name, value in env.items()]
-        if self.mode.name == "auto":
+        if self.mode.name == "auto" or RECORDS:  # records are asked for in `on`, too
             settings += [f"{name}={value}" for name, value in PATIENCE.items()]
         whole = [*as_user(user), "env", f"--chdir={self.folder}", f"HOME={self.home}", *settings,
                  *self.install.prefix(rule), *argv]
@@ -179,15 +182,18 @@ class Scene:
         os.kill(started.pid, signum)
         return started.wait_exit(SECONDS_MAX)
 
-    def judge(self, port, iwarp=None, unused=False):
+    def judge(self, port, iwarp=None, unused=False, silent=False):
         """Whether all connections to the port so far were what the mode wants. unused: the server
-        may have closed some without looking at them, and so without a Reply."""
+        may have closed some without looking at them, and so without a Reply. silent: it may have
+        written nothing to some; a record's Reply goes out with its first FPDU."""
         iwarp = self.mode.iwarp if iwarp is None else iwarp
+        unused = unused or silent and RECORDS
         seen = self.tap.seen(port)
         assert seen.opened, f"nobody connected to port {port}"
         wanted = seen.opened if iwarp else 0
         assert seen.requests == wanted, f"port {port}: {seen}"
         assert seen.replies == wanted or unused and seen.replies < wanted, f"port {port}: {seen}"
+        assert seen.records == (wanted if RECORDS else 0), f"port {port}: {seen}"
         self.judged.add(port)
 
     def judge_all(self):

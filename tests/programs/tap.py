@@ -14,6 +14,8 @@ SYN = 0x02
 REJECTED = 0x20  # of a Reply's flags
 KEY_OCTETS = 16
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
+# Of a Start frame of revision 1, what anywarp tells anywarp (src/xsock/msg.h): two octets, then bits.
+MAGIC_AT, MAGIC, RECORD = 24, b"aw", 0x02
 
 # Of a packet from its IPv4 header on: the first SYN of a connection, or octets that begin with "MPA ".
 FILTER = (
@@ -32,8 +34,9 @@ FILTER = (
     (0x06, 0, 0, 0),
 )
 
-# How often each was seen on a listener's port; replies are those that accept.
-Seen = collections.namedtuple("Seen", "opened requests replies", defaults=(0, 0, 0))
+# How often each was seen on a listener's port; replies are those that accept, records the Requests of connections that are
+# records.
+Seen = collections.namedtuple("Seen", "opened requests replies records", defaults=(0, 0, 0, 0))
 
 
 class NotAllowed(Exception):
@@ -45,6 +48,11 @@ def assembled():
     code = b"".join(struct.pack("HBBI", *each) for each in FILTER)
     octets = ctypes.create_string_buffer(code, len(code))
     return struct.pack("HP", len(FILTER), ctypes.addressof(octets)), octets
+
+
+def is_of_a_record(frame):
+    bits_at = MAGIC_AT + len(MAGIC)
+    return frame[MAGIC_AT:bits_at] == MAGIC and frame[bits_at] & RECORD
 
 
 class Tap:
@@ -60,7 +68,7 @@ class Tap:
         del octets
         self.enlarge()
         self.socket.setblocking(False)
-        self.opened, self.requests, self.replies = ({}, {}, {})
+        self.opened, self.requests, self.replies, self.records = ({}, {}, {}, {})
 
     def enlarge(self):
         try:
@@ -93,6 +101,8 @@ class Tap:
             self.opened.setdefault(target, set()).add((source, tcp[4:8]))
         elif key == REQUEST:
             self.requests.setdefault(target, set()).add((source, tcp[4:8]))
+            if is_of_a_record(octets):
+                self.records.setdefault(target, set()).add((source, tcp[4:8]))
         elif key == REPLY and len(octets) > KEY_OCTETS and not octets[KEY_OCTETS] & REJECTED:
             self.replies.setdefault(source, set()).add((target, tcp[4:8]))
 
@@ -100,7 +110,7 @@ class Tap:
         """The Seen of a listener's port so far."""
         self.drain()
         return Seen(*(len(table.get(port, ())) for table in
-                      (self.opened, self.requests, self.replies)))
+                      (self.opened, self.requests, self.replies, self.records)))
 
     def ports(self):
         """Every port to which a connection was opened, or that saw a Start frame."""
