@@ -59,10 +59,10 @@ def proxy(scene, request):
     return ports
 
 
-def judge_inside(scene, ports):
+def judge_inside(scene, ports, silent=False):
     """haproxy asks its backends as its own rule says, and with a plain client that is auto."""
     for port in ports:
-        scene.judge(port, iwarp=scene.mode.server not in (None, "off"))
+        scene.judge(port, iwarp=scene.mode.server not in (None, "off"), silent=silent)
 
 
 def test_both_backends_answer(scene, proxy):
@@ -81,4 +81,5 @@ def test_many_at_once(scene, proxy):
     said = scene.client(f"wrk -t 2 -c 24 -d 1s http://{scenes.ADDRESS}:{proxy[0]}/file4096")
     assert int(re.search(r"(\d+) requests in", said)[1]) > 0
     assert "Socket errors" not in said and "Non-2xx" not in said, said
-    judge_inside(scene, proxy[1:])
+    scene.judge(proxy[0], silent=True)  # wrk begins one more connection than it asks on
+    judge_inside(scene, proxy[1:], silent=True)

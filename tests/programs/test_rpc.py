@@ -44,3 +44,4 @@ def test_a_client_that_dies_leaves_the_service_alone(scene, programs):
     half = f"import socket; s = socket.create_connection(('{scenes.ADDRESS}', {port})); s.send(b'\\0'*9)"
     scene.client([scenes.PYTHON, "-c", f"{half}; import os; os.kill(os.getpid(), 9)"], status=-9)
     assert "every answer is right" in scene.client(f"{programs}/client {port}")
+    scene.judge(port, silent=True)

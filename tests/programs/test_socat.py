@@ -30,6 +30,7 @@ def test_one_way(scene, direction):
         scene.client(f"socat -u TCP4:{scenes.ADDRESS}:{port} CREATE:{sent}.got")
     assert server.wait_exit() == 0
     assert scenes.same_file(sent, f"{sent}.got")
+    scene.judge(port, silent=direction == "forth")
 
 
 @pytest.mark.parametrize("target", ["EXEC:cat", "SYSTEM:'exec cat'"])
