@@ -241,6 +241,7 @@ ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls
 	aw_urgent_renew(record, calls, fd);
 	if (rx->ended || aw_reply_take(record, calls, fd) != 0)
 		return 0;
+	rx->counted = true;
 	if (!rx->in_line && (rx->mark == AW_MARK_BEHIND || is_aside(rx, calls, fd)))
 		return 0;
 	if (calls->ioctl(fd, FIONREAD, &queued) != 0)

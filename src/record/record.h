@@ -48,6 +48,7 @@ struct aw_record_rx {
 	uint32_t given; /* bytes of a held FPDU's payload that the program was given */
 	bool long_last; /* the last FPDU was of the greatest length; the next one probably is */
 	bool held; /* the next FPDU is whole and right, and its last byte is still in the socket */
+	bool counted; /* the program has asked how much it can read */
 	uint32_t lowat; /* SO_RCVLOWAT as the record has set it; 0: not set */
 	uint32_t due; /* bytes that must come before another read has any use; 0: not known */
 	uint32_t wanted; /* the program's own SO_RCVLOWAT */

@@ -457,6 +457,20 @@ static bool may_go_on(const struct reader *r)
 	return !r->at_mark && (!r->drained || aw_urgent_is_front(r->rx));
 }
 
+/*
+ * Takes the next FPDU out of the socket, as far as it is there. A program that counts reads no further
+ * than whole FPDUs, and a part left behind would keep the whole buffer that it came in, and TCP's
+ * window shut.
+ */
+static int take_ahead(struct reader *r)
+{
+	int err = 0;
+
+	while (!err && !r->drained && !r->rx->held && !r->at_mark && !aw_urgent_is_front(r->rx))
+		err = read_next(r);
+	return err;
+}
+
 ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 			  const struct iovec *iov, int count, int flags)
 {
@@ -477,6 +491,8 @@ ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls
 		record->rx.mark = AW_MARK_NONE;
 	while (!err && may_go_on(&r) && r.to.left > 0)
 		err = read_next(&r);
+	if (!err && record->rx.counted)
+		err = take_ahead(&r);
 	return finish(&r, err);
 }
 

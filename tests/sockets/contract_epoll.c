@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -82,6 +83,62 @@ static void epoll_edge(void)
 	close(e.client);
 	CHECK(next(set, 2) & EPOLLIN);
 	expect_end(e.server);
+}
+
+#define COUNTED_BYTES (8u << 20)
+
+static void *write_pattern(void *fd)
+{
+	char piece[50000];
+
+	for (size_t done = 0, len; done < COUNTED_BYTES; done += len) {
+		len = COUNTED_BYTES - done < sizeof(piece) ? COUNTED_BYTES - done : sizeof(piece);
+		pattern_fill(piece, len, done);
+		send_all(*(int *)fd, piece, len);
+	}
+	return NULL;
+}
+
+/* Reads what ioctl(2) has counted, and no more: what comes later is another edge. How much it was. */
+static size_t read_counted(int fd, size_t done)
+{
+	char piece[8192];
+	size_t got = 0;
+	int left = -1;
+
+	while (left != 0) {
+		size_t len = left > 0 && (size_t)left < sizeof(piece) ? (size_t)left : sizeof(piece);
+		ssize_t n = recv(fd, piece, len, MSG_DONTWAIT);
+
+		CHECK(n > 0 || (n == -1 && errno == EAGAIN));
+		if (n <= 0)
+			break;
+		pattern_check(piece, (size_t)n, done + got);
+		got += (size_t)n;
+		if (left > 0)
+			left -= (int)n;
+		else
+			CHECK(!ioctl(fd, FIONREAD, &left));
+	}
+	return got;
+}
+
+/* As nginx reads: edge by edge, by FIONREAD. What is written all comes, however much it is. */
+static void epoll_edge_counted(void)
+{
+	struct ends e;
+	int set = epoll_create1(0);
+	size_t done = 0;
+	pthread_t thread;
+	ends_open(&e);
+	control(set, EPOLL_CTL_ADD, e.server, EPOLLIN | EPOLLET, 1);
+	thread = thread_start(write_pattern, &e.client);
+	while (done < COUNTED_BYTES) {
+		CHECK(next(set, 1) == EPOLLIN);
+		done += read_counted(e.server, done);
+	}
+	CHECK(done == COUNTED_BYTES);
+	thread_join(thread);
 }
 
 /* EPOLLOUT as an edge: told again when there is room again. */
@@ -264,6 +321,7 @@ static void epoll_in_an_old_sandbox(void)
 static const struct row rows[] = {
 	{ "epoll_level", epoll_level },
 	{ "epoll_edge", epoll_edge },
+	{ "epoll_edge_counted", epoll_edge_counted },
 	{ "epoll_edge_out", epoll_edge_out },
 	{ "epoll_oneshot", epoll_oneshot },
 	{ "epoll_oneshot_first", epoll_oneshot_first },
