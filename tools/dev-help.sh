@@ -14,7 +14,8 @@ usage: ./dev COMMAND [ARGUMENTS]
                                             against siw, itself and the libraries; with --full under
                                             KASAN, and built for Debian's kernels and by DKMS
                              --ecosystem    other people's RDMA programs in both personas,
-                                            and the table of them; only when asked for
+                                            and the table of them, and those sockets programs that
+                                            install much; only when asked for
                              --distro NAME   in another Debian (trixie), made by debootstrap in
                                             build/distro; only when asked for, by root
                              -R REGEX        only the tests whose name matches

@@ -12,11 +12,14 @@ packages_build="build-essential cmake ninja-build pkg-config libibverbs-dev libr
 packages_run="$packages_build rdmacm-utils ibverbs-utils perftest iperf3 python3 iproute2 util-linux"
 packages_fuzz="$packages_build clang libclang-rt-$clang-dev"
 packages_programs="redis-server redis-tools memcached nginx-core curl wrk postgresql openssh-server
-	openssh-client openssh-sftp-server vsftpd tnftp rpcsvc-proto libtirpc-dev openbsd-inetd socat golang-go"
+	openssh-client openssh-sftp-server vsftpd tnftp rpcsvc-proto libtirpc-dev openbsd-inetd socat golang-go
+	haproxy apache2 apache2-utils rsync git mosquitto mosquitto-clients python3-uvloop python3-aiohttp gmetad
+	ganglia-monitor"
 packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib tshark qperf abigail-tools
-	groff-base procps strace liburing-dev haproxy libnginx-mod-stream libpython$python-testsuite python3-pip $packages_programs"
+	groff-base procps strace liburing-dev libnginx-mod-stream libpython$python-testsuite python3-pip $packages_programs"
 packages_ecosystem="$packages_run python3-pytest qperf libfabric-bin ucx-utils fio tgt libiscsi-bin
-	libiscsi-dev clang python3-pyverbs mpich libmpich-dev openmpi-bin libopenmpi-dev"
+	libiscsi-dev clang python3-pyverbs mpich libmpich-dev openmpi-bin libopenmpi-dev
+	nodejs default-jdk-headless mariadb-server mariadb-client"
 packages_kmod="build-essential kmod"
 packages_kernel="$packages_run $packages_kmod python3-pytest tshark ibverbs-providers linux-source flex bison bc
 	xz-utils"

@@ -34,8 +34,7 @@ FILTER = (
     (0x06, 0, 0, 0),
 )
 
-# How often each was seen on a listener's port; replies are those that accept, records the Requests of connections that are
-# records.
+# How often each was seen on a listener's port; replies are those that accept, records the Requests of records.
 Seen = collections.namedtuple("Seen", "opened requests replies records", defaults=(0, 0, 0, 0))
 
 

@@ -9,7 +9,7 @@ import pytest
 import scene as scenes
 
 PROGRAM = pathlib.Path(__file__).with_name("Nio.java")
-pytestmark = pytest.mark.skipif(not shutil.which("javac"), reason="openjdk-17-jdk-headless is not installed")
+pytestmark = pytest.mark.skipif(not shutil.which("javac"), reason="default-jdk-headless is not installed")
 
 
 @pytest.mark.parametrize("family", ["", "-Djava.net.preferIPv4Stack=true"], ids=["both", "ipv4"])
