@@ -107,7 +107,8 @@ static size_t read_counted(int fd, size_t done)
 	int left = -1;
 
 	while (left != 0) {
-		size_t len = left > 0 && (size_t)left < sizeof(piece) ? (size_t)left : sizeof(piece);
+		size_t len = left > 0 && (size_t)left < sizeof(piece) ? (size_t)left
+								      : sizeof(piece);
 		ssize_t n = recv(fd, piece, len, MSG_DONTWAIT);
 
 		CHECK(n > 0 || (n == -1 && errno == EAGAIN));
