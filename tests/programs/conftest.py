@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import sys
 
@@ -19,6 +20,29 @@ from failures import pytest_runtest_makereport  # noqa: E402, F401
 if "ANYWARP_BUILD" not in os.environ:
     sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --system")
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
+
+# What does not hold yet of connections that are records (ANYWARP_SOCKETS_RECORD=on): an expression for the test's name, and the
+# reason. One that passes fails the test: the list only shrinks.
+NOT_YET = {
+    r"inetd.*answer_comes.*\[(on|auto)-": "stdio of standard streams, inside libc",
+    r"inetd.*cat\[(on|auto)-nobody": "a process of another user has no arena, and reads and writes FPDUs",
+    r"openssh.*\[(on|auto)\b": "sshd's sandbox kills for recvmsg, sendmsg and fcntl, which a record needs",
+    r"python.*handed.*\[(on|auto)\]": "a fd is passed before the client's Request is there, and its receiver takes it for TCP",
+    r"vsftpd.*\[.*(on|auto|plain_client)\b": "vsftpd may have 200 MB of address space, the arena is 2.4 GB; stdio of tnftp",
+}
+# The same of tests that end by a time-out only: they are not tried.
+NOT_TRIED = {
+    r"git.*push.*\[(on|auto)-": "stdio of standard streams: upload-pack tells its refs so",
+    r"redis.*status.*\[(on|auto)\]": "--status knows the keeper's connections only",
+}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items if scenes.RECORDS else ():
+        for reasons, run in ((NOT_YET, True), (NOT_TRIED, False)):
+            for name, reason in reasons.items():
+                if re.search(name, item.nodeid):
+                    item.add_marker(pytest.mark.xfail(reason=reason, strict=True, run=run))
 
 
 @pytest.fixture(scope="session")
