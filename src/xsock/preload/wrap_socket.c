@@ -138,6 +138,12 @@ static bool same_port(const struct sockaddr_storage *a, const struct sockaddr_st
 	       ((const struct sockaddr_in *)b)->sin_port;
 }
 
+/* A client in `on` asks for a record. */
+static bool is_asked_for(enum aw_xs_mode mode)
+{
+	return mode == AW_XS_AUTO || (mode == AW_XS_ON && aw_framed_is_wanted());
+}
+
 static void note_accepted(struct aw_sock *sock, int fd, void *arg)
 {
 	struct accepted *found = arg;
@@ -145,7 +151,7 @@ static void note_accepted(struct aw_sock *sock, int fd, void *arg)
 	socklen_t len = sizeof(local);
 
 	if (sock->state != AW_FD_PENDING || sock->role != AW_ROLE_PASSIVE ||
-	    sock->mode != AW_XS_AUTO || found->count == ACCEPTED_MAX)
+	    !is_asked_for(sock->mode) || found->count == ACCEPTED_MAX)
 		return;
 	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
 	    same_port(&local, &found->local))
