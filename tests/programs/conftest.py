@@ -27,7 +27,6 @@ NOT_YET = {
     r"inetd.*answer_comes.*\[(on|auto)-": "stdio of standard streams, inside libc",
     r"inetd.*cat\[(on|auto)-nobody": "a process of another user has no arena, and reads and writes FPDUs",
     r"openssh.*\[(on|auto)\b": "sshd's sandbox kills for recvmsg, sendmsg and fcntl, which a record needs",
-    r"python.*handed.*\[(on|auto)\]": "a fd is passed before the client's Request is there, and its receiver takes it for TCP",
     r"vsftpd.*\[.*(on|auto|plain_client)\b": "vsftpd may have 200 MB of address space, the arena is 2.4 GB; stdio of tnftp",
 }
 # The same of tests that end by a time-out only: they are not tried.

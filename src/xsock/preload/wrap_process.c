@@ -48,6 +48,7 @@ __attribute__((used)) vfork_fn *aw_process_vfork(void);
 
 vfork_fn *aw_process_vfork(void)
 {
+	aw_framed_prepare_relatives();
 	aw_touch_before_spawn();
 	aw_framed_prepare_fork();
 	return aw_libc()->vfork;
