@@ -27,6 +27,7 @@ enum aw_order_kind {
 	AW_ORDER_LISTEN, /* TCP, reply: answer questions for this listener, whose program has records or not */
 	AW_ORDER_ACCEPTED, /* TCP: it is the program's, whose listener is about to go */
 	AW_ORDER_DECIDE, /* TCP, reply: has its client asked? No: it never will be iWARP */
+	AW_ORDER_FAREWELL, /* TCP: its program has closed it, and its client, which has asked, sends a Request yet */
 	AW_ORDER_GET_OPTION, /* near, reply: one that is kept */
 	AW_ORDER_SET_OPTION, /* near, reply: likewise, or SO_LINGER */
 	AW_ORDER_SOCKET, /* near, reply: the TCP socket, for an option that the sender then gets or sets */

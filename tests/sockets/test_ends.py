@@ -89,7 +89,7 @@ def test_keeper_is_killed(only_iwarp, tmp_path):
     """No clean end where octets are lost: of a connection that the keeper carries."""
     server = Server(only_iwarp)
     client = only_iwarp.start([MOB, "sink", server.port], MARK=str(tmp_path),
-                              ANYWARP_SOCKETS_DIRECT="off")
+                              ANYWARP_SOCKETS_DIRECT="off", ANYWARP_SOCKETS_RECORD="off")
     server.wait_lines("serving ", 1)
     client.wait_until(lambda: list(keepers_of(tmp_path)), "a keeper", SECONDS_MAX)
     for keeper in keepers_of(tmp_path):

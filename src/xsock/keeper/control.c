@@ -16,6 +16,7 @@
 #include "xsock/keeper/closer.h"
 #include "xsock/keeper/conns.h"
 #include "xsock/keeper/door.h"
+#include "xsock/keeper/farewell.h"
 #include "xsock/keeper/letter.h"
 #include "xsock/keeper/listeners.h"
 #include "xsock/keeper/options.h"
@@ -309,6 +310,9 @@ static void carry_out(struct aw_letter *letter)
 		aw_closer_close(aw_letter_keep(letter, 0)); /* likewise */
 		answer(reply_of(letter),
 		       aw_listeners_decide(&order->local, &order->remote) ? 0 : EAGAIN);
+		break;
+	case AW_ORDER_FAREWELL:
+		aw_farewell_add(loop, aw_letter_keep(letter, 0));
 		break;
 	case AW_ORDER_RELEASE:
 		/* Also of a program that has given up root: the port is taken for its own listeners. */

@@ -37,6 +37,7 @@ static const struct form {
 	[AW_ORDER_START] = { 3, 3, { PAPER_TCP, PAPER_FAR, PAPER_NEAR }, false },
 	[AW_ORDER_LISTEN] = { 2, 2, { PAPER_TCP, PAPER_REPLY }, false },
 	[AW_ORDER_ACCEPTED] = { 1, 1, { PAPER_TCP }, false },
+	[AW_ORDER_FAREWELL] = { 1, 1, { PAPER_TCP }, false },
 	[AW_ORDER_DECIDE] = { 2, 2, { PAPER_TCP, PAPER_REPLY }, false },
 	[AW_ORDER_GET_OPTION] = { 2, 2, { PAPER_NEAR, PAPER_REPLY }, true },
 	[AW_ORDER_SET_OPTION] = { 2, 2, { PAPER_NEAR, PAPER_REPLY }, true },

@@ -13,6 +13,7 @@
 #include "xsock/keeper/conns.h"
 #include "xsock/keeper/control.h"
 #include "xsock/keeper/door.h"
+#include "xsock/keeper/farewell.h"
 #include "xsock/keeper/listeners.h"
 #include "xsock/keeper/loop.h"
 #include "xsock/keeper/status.h"
@@ -65,12 +66,13 @@ static void run(struct aw_loop *loop)
 	int64_t reviewed = now_ms();
 	bool listening = true, draining = false;
 
-	while (!aw_control_is_over() || aw_conns_count() || aw_wills_count() || listening ||
-	       draining) {
+	while (!aw_control_is_over() || aw_conns_count() || aw_wills_count() ||
+	       aw_farewell_count() || listening || draining) {
 		aw_loop_turn(loop, draining ? DRAIN_MS : REVIEW_MS);
 		draining = aw_control_review();
 		if (aw_control_is_over() || now_ms() - reviewed >= REVIEW_MS) {
 			listening = aw_listeners_review();
+			aw_farewell_review();
 			aw_status_review(false);
 			aw_wills_review();
 			reviewed = now_ms();

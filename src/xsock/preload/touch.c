@@ -29,6 +29,7 @@ enum verdict {
 	VERDICT_IWARP,
 	VERDICT_RECORD, /* the same, and both ends have records */
 	VERDICT_PLAIN,
+	VERDICT_OVER, /* the fd is about to be closed, and the proxy process does the rest */
 	VERDICT_REFUSED, /* the connect has failed */
 	VERDICT_LATER, /* nothing to go by yet */
 	VERDICT_FAILED, /* errno is the call's */
@@ -202,6 +203,15 @@ static enum verdict judge_silent(int fd)
 	return answer.error ? VERDICT_PLAIN : VERDICT_IWARP;
 }
 
+/* The proxy process takes the Request that is to come, which would make the kernel end the connection by a reset. */
+static bool bid_farewell(int fd)
+{
+	struct aw_order order;
+
+	aw_keeper_begin(&order, AW_ORDER_FAREWELL);
+	return aw_keeper_tell(&order, &fd, 1) == 0;
+}
+
 /* In doubt the kernel has a read wait for more octets than may ever come. */
 static enum verdict judge_client(const struct aw_sock *sock, const struct touched *t)
 {
@@ -222,9 +232,11 @@ static enum verdict judge_client(const struct aw_sock *sock, const struct touche
 		return VERDICT_LATER;
 	if (judge_silent(t->fd) == VERDICT_PLAIN)
 		return VERDICT_PLAIN;
-	/* It was told yes. Did it hear that in time? Who closes need not know, unless a record's peer is to see an end in order. */
+	/* It was told yes. Did it hear that in time? A thread that closes does not wait to know. */
 	if (t->kind == AW_TOUCH_CLOSE && !aw_framed_is_wanted())
 		return VERDICT_IWARP;
+	if (t->kind == AW_TOUCH_CLOSE && sock->fds == 1 && bid_farewell(t->fd))
+		return VERDICT_OVER;
 	revents = aw_touch_poll(t->fd, POLLIN, at_most(t, aw_ask_patience_ms()));
 	return revents ? judge_readable(t, revents) : VERDICT_PLAIN;
 }
@@ -434,6 +446,7 @@ static int carry_out(struct aw_sock *sock, const struct touched *t, enum verdict
 	case VERDICT_RECORD:
 		return start(sock, t, verdict == VERDICT_RECORD);
 	case VERDICT_PLAIN:
+	case VERDICT_OVER:
 		go_plain(sock);
 		return 0;
 	case VERDICT_REFUSED:
