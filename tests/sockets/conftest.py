@@ -117,6 +117,11 @@ def only_record(request, tmp_path):
 
 
 @pytest.fixture
+def only_keeper(request, tmp_path):
+    yield from open_mode(request, tmp_path, "keeper")
+
+
+@pytest.fixture
 def only_iwarp(request, tmp_path):
     yield from open_mode(request, tmp_path, "iwarp")
 

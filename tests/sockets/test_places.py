@@ -37,7 +37,7 @@ signal.pause()
 
 @pytest.fixture
 def mode(request, tmp_path, open_libraries):
-    yield from conftest.open_mode(request, tmp_path, "iwarp")
+    yield from conftest.open_mode(request, tmp_path, "keeper")
 
 
 @pytest.fixture

@@ -419,8 +419,8 @@ signal.pause()
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 @pytest.mark.skipif(bool(conftest.SANITIZER), reason="the programs are other people's")
 @pytest.mark.parametrize("when", ["before", "behind"])
-def test_status_of_who_was_root(open_libraries, only_iwarp, when):
-    run = only_iwarp.start(["/usr/bin/python3", "-I", "-c", GIVE_UP, when, NOBODY])
+def test_status_of_who_was_root(open_libraries, only_keeper, when):
+    run = only_keeper.start(["/usr/bin/python3", "-I", "-c", GIVE_UP, when, NOBODY])
     pid = run.wait_output(r"serves (\d+)\n")[1]
 
     def both():
