@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# bash completion of 'anywarp'. It repeats nothing: subcommands, options and values are those that the command
+# names itself, in 'anywarp help' and when an option has no value.
+
+# The words up to the one being completed, in 'words', and where in COMP_WORDS each begins, in 'places': bash parts
+# them at '='.
+_anywarp_join() {
+	local at
+	for ((at = 0; at <= COMP_CWORD; at++)); do
+		if ((at)) && [[ ${COMP_WORDS[at]} == = || ${words[-1]} == *= ]]; then
+			words[-1]+=${COMP_WORDS[at]}
+		else
+			words+=("${COMP_WORDS[at]}")
+			places+=("$at")
+		fi
+	done
+}
+
+_anywarp_subcommands() {
+	"${words[0]}" help 2>/dev/null | sed -n '/^  --version/q; s/^  \([a-z][a-z]*\) .*/\1/p'
+	printf '%s\n' --help --version
+}
+
+# One line for each option of the subcommand: its name, and what the help calls its value.
+_anywarp_options() {
+	"${words[0]}" help "${words[1]}" 2>/dev/null | sed -nE 's/^  (--[a-z-]+)( ([^ ]+))?  .*/\1 \3/p'
+	echo '--help '
+}
+
+# What the help calls the value of an option; nothing for an option that has none.
+_anywarp_metavar() {
+	_anywarp_options | sed -n "s/^$1 //p"
+}
+
+# Every key=value of a LIST, behind those that are typed.
+_anywarp_list() {
+	local typed=$1 key values value
+	"${words[0]}" help run 2>/dev/null | sed -nE 's/^ {10,}([a-z0-9_]+)=([a-z0-9|+]+)  .*/\1 \2/p' |
+		while read -r key values; do
+			for value in ${values//|/ }; do
+				echo "${typed%"${typed##*,}"}$key=$value"
+			done
+		done
+}
+
+# Only 'run' and 'sockets' are asked: an option without its value is wrong there, so that nothing is run.
+_anywarp_choice() {
+	case ${words[1]} in
+	run | sockets) "${words[0]}" "${words[1]}" "$1=" 2>&1 | sed -n 's/.* needs one of: //p' ;;
+	esac
+}
+
+# The values of the option $1 of which $2 is typed.
+_anywarp_values() {
+	local metavar
+	metavar=$(_anywarp_metavar "$1")
+	case $metavar in
+	*'|'*) echo "${metavar//|/ }" ;;
+	DIR) compgen -d -- "$2" ;;
+	FILE | results.json) compgen -f -- "$2" ;;
+	LIST) _anywarp_list "$2" ;;
+	PID) find /proc -maxdepth 1 -name '[0-9]*' -printf '%f ' ;;
+	TEXT) echo on auto off ;;
+	*) _anywarp_choice "$1" ;;
+	esac
+}
+
+# Prints where in 'words' the program begins, of run and sockets, or would begin.
+_anywarp_program() {
+	local at=2
+	while ((at < ${#words[@]} - 1)); do
+		case ${words[at]} in
+		--) echo $((at + 1)) && return ;;
+		-*=*) at=$((at + 1)) ;;
+		-*) [[ $(_anywarp_metavar "${words[at]}") ]] && at=$((at + 2)) || at=$((at + 1)) ;;
+		*) break ;;
+		esac
+	done
+	echo "$at"
+}
+
+# Offers what begins as the word does, without what bash takes for a word of its own.
+_anywarp_offer() {
+	local word=$1 typed=$2 before=""
+	[[ $COMP_WORDBREAKS != *=* ]] || before=${word%"${word##*=}"}
+	mapfile -t COMPREPLY < <(compgen -W "$3" -P "${word%"$typed"}" -- "$typed")
+	COMPREPLY=("${COMPREPLY[@]#"$before"}")
+}
+
+_anywarp_offer_program() {
+	if declare -F _command_offset >/dev/null; then
+		_command_offset "${places[$1]}"
+	elif (($1 == ${#words[@]} - 1)); then
+		mapfile -t COMPREPLY < <(compgen -c -- "${words[-1]}")
+	fi
+}
+
+_anywarp() {
+	local -a words=() places=()
+	local word last program
+	_anywarp_join
+	word=${words[-1]} last=$((${#words[@]} - 1))
+	if ((last == 1)) || { ((last == 2)) && [[ ${words[1]} == help ]]; }; then
+		_anywarp_offer "$word" "$word" "$(_anywarp_subcommands)"
+		return
+	fi
+	program=$(_anywarp_program)
+	if ((last >= program)) && [[ ${words[last - 1]} == -- || $word != -* ]]; then
+		[[ ${words[1]} != run && ${words[1]} != sockets ]] || _anywarp_offer_program "$program"
+	elif [[ $word == --*=* ]]; then
+		_anywarp_offer "$word" "${word#*=}" "$(_anywarp_values "${word%%=*}" "${word#*=}")"
+	elif [[ $word == -* ]]; then
+		_anywarp_offer "$word" "$word" "$(_anywarp_options | cut -d ' ' -f 1)"
+	else
+		_anywarp_offer "$word" "$word" "$(_anywarp_values "${words[last - 1]}" "$word")"
+	fi
+}
+
+complete -o default -F _anywarp anywarp

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What bash and zsh offer behind the words of a command line that begins with 'anywarp'."""
+
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
+COMPLETIONS = pathlib.Path(__file__).resolve().parents[2] / "completions"
+ENVIRONMENT = {**os.environ, "PATH": f"{BUILD}/bin:{os.environ['PATH']}"}
+
+BASH = r"""
+source "$1"
+COMP_LINE=$2 COMP_POINT=${#2}
+# As readline does: blanks end a word, and '=' is one.
+read -ra COMP_WORDS <<<"${2//=/ = }"
+[[ $2 != *[\ =] ]] || COMP_WORDS+=("")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_anywarp anywarp
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+# Each match goes to the file named by OFFERED, behind the last of them a line 'END'.
+ZSHRC = r"""
+fpath=("$COMPLETIONS" $fpath)
+autoload -Uz compinit && compinit -u -D
+compadd() {
+	local -a offered
+	[[ ${@[1,(i)(-|--)]} != *-(O|A|D)\ * ]] || { builtin compadd "$@"; return }
+	builtin compadd -A offered "$@"
+	(( ! $#offered )) || print -rl -- $offered >&9
+	builtin compadd "$@"
+}
+finish() { print END >&9 }
+comppostfuncs=(finish)
+complete-and-finish() { comppostfuncs=(finish); zle complete-word }
+zle -N complete-and-finish
+bindkey '^I' complete-and-finish
+exec 9>"$OFFERED"
+print READY >&9
+"""
+
+
+def in_bash(line, _folder):
+    done = subprocess.run(["bash", "-c", BASH, "bash", COMPLETIONS / "anywarp.bash", line], env=ENVIRONMENT,
+                          capture_output=True, text=True, check=True, timeout=60)
+    assert not done.stderr
+    return done.stdout.split()
+
+
+def in_zsh(line, folder):
+    """A shell at a terminal, to which the line and a tab are typed."""
+    if not shutil.which("zsh"):
+        pytest.skip("no zsh")
+    offered = folder / "offered"
+    os.mkfifo(offered)
+    folder.joinpath(".zshrc").write_text(ZSHRC, encoding="ascii")
+    child, terminal = pty.fork()
+    if not child:
+        os.execvpe("zsh", ["zsh", "-i", "-d"], {**ENVIRONMENT, "ZDOTDIR": str(folder), "TERM": "dumb",
+                                               "COMPLETIONS": str(COMPLETIONS), "OFFERED": str(offered)})
+    with open(offered, encoding="utf-8") as matches:
+        assert matches.readline() == "READY\n"
+        os.write(terminal, f"{line}\t".encode())
+        words = [word.strip() for word in iter(matches.readline, "END\n")]
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(terminal)
+    return words
+
+
+@pytest.fixture(params=[in_bash, in_zsh], ids=["bash", "zsh"])
+def offers(request, tmp_path):
+    """The words that the shell offers for a line, once each."""
+    return lambda line: set(request.param(line, tmp_path))
+
+
+def told(*args):
+    done = subprocess.run([BUILD / "bin" / "anywarp", *args], capture_output=True, text=True, check=False, timeout=60)
+    return done.stdout + done.stderr
+
+
+def test_subcommands(offers):
+    listed = set(re.findall(r"(?m)^  ([a-z]+) {2,}", told("help")))
+    assert len(listed) >= 5
+    assert offers("anywarp ") >= listed
+
+
+def test_subcommands_behind_help(offers):
+    assert "doctor" in offers("anywarp help d")
+
+
+@pytest.mark.parametrize("name", ["run", "sockets", "bench", "doctor"])
+def test_options(offers, name):
+    """All of those that the usage names."""
+    usage = told("help", name).split("\n\n")[0]
+    named = set(re.findall(r"--[a-z][a-z-]*", usage)) | {"--help"}
+    assert {word.rstrip("=") for word in offers(f"anywarp {name} --")} == named
+
+
+@pytest.mark.parametrize("line,values", [
+    ("anywarp run --log ", {"error", "warn", "info", "debug"}),
+    ("anywarp run --log=d", {"debug"}),
+    ("anywarp sockets --log ", {"error", "warn", "info", "debug"}),
+    ("anywarp run --log info --persona ", {"iwarp", "roce"}),
+    ("anywarp run --host-path ", {"on", "off"}),
+    ("anywarp sockets --rule ", {"on", "auto", "off"}),
+])
+def test_values(offers, line, values):
+    assert offers(line) == values
+
+
+@pytest.mark.parametrize("name", ["run", "sockets"])
+def test_each_setting_of_mpa_is_one(offers, name):
+    pairs = offers(f"anywarp {name} --mpa ")
+    assert {"markers=on", "crc=off", "revision=1", "ird_ord=ulp"} <= pairs
+    for pair in pairs:
+        assert "no program to run" in told(name, "--mpa", pair), pair
+
+
+def test_a_setting_of_mpa_behind_another(offers):
+    """bash puts both in place of what is typed, zsh only the second."""
+    assert {word.rpartition(",")[2] for word in offers("anywarp run --mpa crc=off,p")} == {"p2p=on", "p2p=off"}
+
+
+@pytest.mark.parametrize("line", ["anywarp run rp", "anywarp run --log=info --persona roce -- rp",
+                                  "anywarp sockets --rule on -- rp"])
+def test_programs(offers, line):
+    assert "rping" in offers(line)
