@@ -23,6 +23,8 @@ usage: ./dev COMMAND [ARGUMENTS]
   build kernel             build what 'test --interop' and 'test --kernel' boot and load, which they build otherwise
   kmod [KDIR]              build anywarp.ko in build/kmod, for the running kernel or for the one whose
                            build directory is KDIR
+  package                  Debian packages of the work tree in build/package: the command, its libraries, the
+                           headers, the kernel module's sources for DKMS
   lint [--fix]             format, include arrows, freestanding, size, words, licence
   rfc [--quiet] [RFC ...]  every MUST of the RFCs, the code that keeps it and the test; fails on a hole
   fuzz [TARGET] [SECONDS]  fuzz one target, or each in turn (default 60 seconds)

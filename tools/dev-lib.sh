@@ -28,6 +28,7 @@ packages_kernel_full="dkms linux-headers-amd64 qemu-system-x86 busybox-static cp
 packages_distro="$packages_build debootstrap debian-archive-keyring apt util-linux"
 packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp redis-server redis-tools nginx-light wrk"
+packages_package="$packages_build git debhelper dh-dkms libtirpc-dev"
 packages_lint="$packages_build python3 git clang-format-14"
 
 say() {
