@@ -18,6 +18,8 @@ usage: ./dev COMMAND [ARGUMENTS]
                                             install much; only when asked for
                              --distro NAME   in another Debian (trixie), made by debootstrap in
                                             build/distro; only when asked for, by root
+                             --package      what 'package' makes, installed, used and purged in a Debian 12
+                                            and a 13 that had nothing; only when asked for, by root
                              -R REGEX        only the tests whose name matches
   build [PRESET]           build into build/PRESET: release (default) debug asan tsan fuzz
   build kernel             build what 'test --interop' and 'test --kernel' boot and load, which they build otherwise

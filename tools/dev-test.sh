@@ -24,7 +24,7 @@ parse_filters() {
 		--preset) presets=${2:?--preset needs a name} && shift ;;
 		-R) filters+=(-R "${2:?-R needs a regular expression}") && shift ;;
 		--unit | --prop | --sim | --fuzz | --verbs | --cm | --faults | --abi | --system | --stress | \
-			--hostile | --interop | --ecosystem | --kernel)
+			--hostile | --interop | --ecosystem | --kernel | --package)
 			only=${1#--}
 			;;
 		--full) full=yes ;;
@@ -48,9 +48,9 @@ fixed_layout() {
 run_preset() {
 	local preset=$1
 	local labels=${suites[$preset]:-'.*'}
-	# Kernels, other people's programs and another Debian take many minutes: only who asks for
+	# Kernels, other people's programs, packages and another Debian take many minutes: only who asks for
 	# them by name waits for them.
-	local except=(-LE '^(interop|ecosystem|distro|kernel|kernel-full)$')
+	local except=(-LE '^(interop|ecosystem|distro|package|kernel|kernel-full)$')
 	! asked_by_name || except=()
 	if [ -n "$only" ] && ! [[ $only =~ $labels ]]; then
 		return
@@ -77,7 +77,7 @@ is_kernel() {
 }
 
 asked_by_name() {
-	is_kernel || [ "$only" = interop ] || [ "$only" = ecosystem ] || [ "$only" = "$suites_distro" ]
+	is_kernel || [[ $only =~ ^(interop|ecosystem|package)$ ]] || [ "$only" = "$suites_distro" ]
 }
 
 # Another Debian, in build/distro; ./dev runs in it and installs there what it needs. The build of this machine
@@ -91,10 +91,27 @@ test_in_distro() {
 	need_packages "$packages_distro"
 	build_preset release
 	[ -e "$dir/root" ] || { say "making a root of Debian $distro" && refresh_package_lists; }
-	$as_root tests/distro/build-root "$dir" "$distro" ||
+	# Beside what ./dev installs there.
+	$as_root tests/distro/build-root "$dir" "$distro" ca-certificates,ibverbs-providers ||
 		die "no Debian $distro, no tests there; its log is in $dir"
 	say "testing in Debian $distro"
 	$as_root tests/distro/enter "$dir" ./dev test --preset release --only "$suites_distro" "${filters[@]}"
+}
+
+# The packages, and Debians without anything in which they are tried.
+make_packages() {
+	local as_root suite
+	as_root=$(root_prefix)
+	[ "$as_root" != no ] || die "--package needs root, for debootstrap and mount: run './dev test --package' as root"
+	need_packages "$packages_test_package"
+	./dev package
+	refresh_package_lists
+	for suite in bookworm trixie; do
+		say "making a root of Debian $suite, unless there is one"
+		$as_root tests/distro/build-root "build/package-roots/$suite" "$suite" ||
+			die "no Debian $suite, no tests there; its log is in build/package-roots/$suite"
+	done
+	export ANYWARP_PACKAGES=$PWD/build/package ANYWARP_ROOTS=$PWD/build/package-roots ANYWARP_AS_ROOT=$as_root
 }
 
 # Packages one by one: what a distribution does not have is a row that says so.
@@ -155,6 +172,9 @@ if [ "$only" = interop ] || is_kernel; then
 	[ -z "$full" ] || fetch_newer_headers
 	[ -z "$full" ] || build_smp
 	export ANYWARP_KERNEL=$configuration
+elif [ "$only" = package ]; then
+	presets=release
+	make_packages
 elif [ "$only" = ecosystem ]; then
 	presets=release
 	get_ecosystem
