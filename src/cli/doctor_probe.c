@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Loads our libraries the way a program's loader does and looks at the device they show. Only the
 // public headers are used; every call goes through dlsym.
-#define _GNU_SOURCE // dladdr, RTLD_NOLOAD
+#define _GNU_SOURCE // dladdr, dl_iterate_phdr
 #include "cli/cli.h"
 #include "cli/doctor.h"
 #include "cli/finding.h"
@@ -10,12 +10,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define ISAL_LIB "libisal.so.2"
 #define GIDS_MAX 256
 #define LINK_SECONDS_MAX 15
 #define BUG "report it as a bug of anywarp"
@@ -139,9 +139,17 @@ static void check_devices(const struct verbs_calls *calls)
 		calls->free_device_list(list);
 }
 
+// A wheel has the library under a name of its own, as libisal-865753ee.so.2.0.30.
+static int is_isal(struct dl_phdr_info *library, size_t size, void *unused)
+{
+	(void)size;
+	(void)unused;
+	return strstr(library->dlpi_name, "/libisal") != NULL;
+}
+
 static void check_crc(void)
 {
-	if (dlopen(ISAL_LIB, RTLD_NOW | RTLD_NOLOAD))
+	if (dl_iterate_phdr(is_isal, NULL))
 		aw_finding_print(FINDING_OK, "CRC32c", NULL, "from ISA-L");
 	else
 		aw_finding_print(FINDING_WARN, "CRC32c", "install libisal-dev and build again",
