@@ -98,6 +98,13 @@ test_in_distro() {
 	$as_root tests/distro/enter "$dir" ./dev test --preset release --only "$suites_distro" "${filters[@]}"
 }
 
+# With what pip builds an sdist in a Debian that reaches no index.
+fetch_wheelhouse() {
+	[ -d build/package/wheelhouse ] ||
+		build/wheel-tools/bin/pip download --dest build/package/wheelhouse scikit-build-core >>build/logs/wheel.log 2>&1 ||
+		die "the sdist's build tools cannot be fetched; see build/logs/wheel.log"
+}
+
 # The packages, and Debians without anything in which they are tried.
 make_packages() {
 	local as_root suite
@@ -105,6 +112,8 @@ make_packages() {
 	[ "$as_root" != no ] || die "--package needs root, for debootstrap and mount: run './dev test --package' as root"
 	need_packages "$packages_test_package"
 	./dev package
+	./dev package wheel
+	fetch_wheelhouse
 	refresh_package_lists
 	for suite in bookworm trixie; do
 		say "making a root of Debian $suite, unless there is one"

@@ -4,6 +4,7 @@ where they are."""
 
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -18,6 +19,14 @@ ROOTS = pathlib.Path(os.environ["ANYWARP_ROOTS"]).resolve()
 AS_ROOT = shlex.split(os.environ.get("ANYWARP_AS_ROOT", ""))
 APT = "apt-get -qy -o APT::Keep-Downloaded-Packages=true -o Dpkg::Use-Pty=0 --no-install-recommends"
 COMMAND_SECONDS_MAX = 900
+# Waits until a port listens: nothing else in the root can say so.
+LISTENS = """
+listens() { until grep -q ":$(printf %04X "$1") 00*:0000 0A" /proc/net/tcp /proc/net/tcp6; do kill -0 $! || return 1; sleep 0.1; done; }
+"""
+
+
+def version():
+    return re.search(r"project\(anywarp VERSION (\S+)", (HERE.parents[1] / "CMakeLists.txt").read_text())[1]
 
 
 class Debian:

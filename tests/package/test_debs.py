@@ -2,23 +2,17 @@
 """The Debian packages in a Debian that has nothing else: installed, used, and purged in the end. The tests depend on
 those before them."""
 
-import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
-from conftest import PACKAGES
+from conftest import LISTENS, PACKAGES, version
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What apt, dpkg, ldconfig and groupadd keep for themselves changes with any package.
 FILES = """
 find / -xdev \\( -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/cache -o -path /var/log -o -path /root \
   -o -path /etc/ld.so.cache -o -path '/etc/*-' \\) -prune -o -printf '%p %y %m %l\\n' | sort
-"""
-# Waits until a port listens: nothing else in the root can say so.
-LISTENS = """
-listens() { until grep -q ":$(printf %04X "$1") 00*:0000 0A" /proc/net/tcp /proc/net/tcp6; do kill -0 $! && sleep 0.1; done; }
 """
 DEVICES = """
 #include <infiniband/verbs.h>
@@ -37,10 +31,6 @@ int main(void)
 	return 0;
 }
 """
-
-
-def version():
-    return re.search(r"project\(anywarp VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
 
 
 def debs(*names):
