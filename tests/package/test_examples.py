@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""examples/container and examples/github-action, as their files have it, without the services that they are for: what
+the Dockerfile does is done in a fresh Debian, and bwrap gives what the pods are given."""
+
+import json
+import pathlib
+import re
+import shlex
+
+import pytest
+import yaml
+from conftest import LISTENS
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+# As Kubernetes runs a pod of rping.yaml: a user that is nobody, no capability, a root that cannot be written.
+BWRAP = """setpriv --reuid {user} --regid {user} --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all \
+ bwrap --ro-bind / / --ro-bind /run/hosts /etc/hosts --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --unshare-user \
+ --unshare-pid --unshare-ipc --unshare-uts --cap-drop ALL --die-with-parent """
+
+
+def instructions():
+    text = (EXAMPLES / "container" / "Dockerfile").read_text().replace("\\\n", " ")
+    return [line.split(maxsplit=1) for line in text.splitlines() if line and line[0] != "#"]
+
+
+def documents():
+    return list(yaml.safe_load_all((EXAMPLES / "container" / "rping.yaml").read_text()))
+
+
+def pod_spec(kind):
+    document, = (document for document in documents() if document["kind"] == kind)
+    return document["spec"].get("template", document)["spec"]
+
+
+def entry_point():
+    return json.loads(dict(instructions())["ENTRYPOINT"])
+
+
+def confined(kind, command=None):
+    """The command line of a pod, or of a command in its place."""
+    spec = pod_spec(kind)
+    container, = spec["containers"]
+    return BWRAP.format(user=spec["securityContext"]["runAsUser"]) + shlex.join(
+        command or entry_point() + container["args"])
+
+
+def test_the_dockerfile_installs(debian):
+    for word, rest in instructions():
+        if word == "COPY":
+            *sources, target = rest.split()
+            debian.run(f"mkdir -p {target}; cd /run/files; cp {' '.join(sources)} {target}")
+        elif word == "RUN":
+            debian.run(f"export DEBIAN_FRONTEND=noninteractive; {rest}", network="host")
+    command = shlex.join(entry_point() + json.loads(dict(instructions())["CMD"]))
+    assert "\nfail" not in debian.run(command)
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Job"])
+def test_no_pod_asks_for_a_privilege(kind):
+    spec = pod_spec(kind)
+    container, = spec["containers"]
+    assert spec["securityContext"] == {"runAsNonRoot": True, "runAsUser": 65534,
+                                       "seccompProfile": {"type": "RuntimeDefault"}}
+    assert container["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                            "capabilities": {"drop": ["ALL"]}}
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
+
+
+def test_a_pod_is_confined(debian):
+    """Else the next test shows nothing."""
+    debian.apt("update")
+    debian.apt("install bubblewrap")
+    told = debian.run("cp /etc/hosts /run/hosts\n" + confined("Pod", [
+        "sh", "-c", "id -u; grep -E '^(CapEff|NoNewPrivs)' /proc/self/status; touch /etc/x || echo no file"]))
+    assert told.split("\n")[0] == "65534" and told.endswith("no file\n"), told
+    assert re.search(r"CapEff:\s+0+\n", told) and re.search(r"NoNewPrivs:\s+1\n", told), told
+
+
+def test_the_pods_ping_each_other(debian):
+    told = debian.run(LISTENS + f"""
+        (cat /etc/hosts; echo 127.0.0.1 rping-server) >/run/hosts
+        {confined("Pod")} >/tmp/server 2>&1 &
+        listens 7174
+        {confined("Job")}
+        kill $!
+        cat /tmp/server""")
+    assert "\nping data: rdma-ping-9:" in told and "\nserver DISCONNECT EVENT" in told, told
+
+
+def steps(name):
+    loaded = yaml.safe_load((EXAMPLES / "github-action" / name).read_text())
+    listed = loaded["runs"]["steps"] if "runs" in loaded else loaded["jobs"]["rping"]["steps"]
+    return [step["run"] for step in listed if "run" in step]
+
+
+def test_the_action_and_the_workflow(debian):
+    """Each step is a shell of its own, which has what those before it have put into GITHUB_ENV."""
+    debian.run("touch /opt/environment")
+    for script in steps("action.yml") + steps("workflow.yml"):
+        told = debian.run("export PACKAGES=/run/files GITHUB_ENV=/opt/environment DEBIAN_FRONTEND=noninteractive\n"
+                          f"set -a; . $GITHUB_ENV; set +a\n{script}", network="host")
+    assert re.search("(?m)^ping data: rdma-ping-9:", told), told
+    assert "/anywarp" in debian.run("cat /opt/environment")
