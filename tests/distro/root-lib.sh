@@ -25,10 +25,7 @@ bind_read_only() {
 
 # Not chroot, for whoever is in one may make no user namespace, as tests do.
 enter_root() {
-	cd "$1"
-	pivot_root . mnt
-	cd "$2"
-	umount -l /mnt
+	cd "$1" && pivot_root . mnt && cd "$2" && umount -l /mnt
 }
 
 # Runs a command with no variables but VARIABLE=VALUE... before it and those that say how to reach the network.
