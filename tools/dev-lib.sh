@@ -30,7 +30,7 @@ packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core lib
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp redis-server redis-tools nginx-light wrk"
 packages_package="$packages_build git debhelper dh-dkms libtirpc-dev"
 packages_wheel="$packages_build git python3 python3-venv"
-packages_test_package="$packages_package $packages_wheel $packages_distro python3-pytest python3-yaml iproute2 lintian"
+packages_test_package="$packages_package $packages_wheel $packages_distro python3-pytest python3-seccomp python3-yaml iproute2 lintian"
 packages_lint="$packages_build python3 git clang-format-14"
 
 say() {

@@ -49,7 +49,11 @@ class Debian:
         return done.stdout
 
     def apt(self, arguments):
-        return self.run(f"export DEBIAN_FRONTEND=noninteractive\n{APT} {arguments}", network="host")
+        """What is downloaded is shared with other tests, which wait for that; what is installed is not."""
+        return self.run(f"""
+            export DEBIAN_FRONTEND=noninteractive
+            flock /var/cache/apt/archives {APT} --download-only {arguments}
+            {APT} -o Debug::NoLocking=true {arguments}""", network="host")
 
     def remove(self):
         subprocess.run([*AS_ROOT, "rm", "-rf", "--one-file-system", self.changes], check=True)
