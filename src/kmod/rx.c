@@ -300,16 +300,16 @@ static void rx_follow(struct awk_qp *qp, struct sock *sk)
 }
 
 /*
- * True when the worker may have something to receive, or to follow. Called without a lock: an event
- * that comes later wakes the worker again.
+ * True when the worker may have something to receive, something to follow, or a stage to give back.
+ * Called without a lock: an event that comes later wakes the worker again.
  */
 static bool rx_is_due(const struct awk_qp *qp, struct sock *sk)
 {
 	const struct awk_stream *s = &qp->stream;
 
 	return !skb_queue_empty_lockless(&sk->sk_receive_queue) || READ_ONCE(qp->core.rx_held) ||
-	       READ_ONCE(s->starved) || READ_ONCE(s->broken) || awk_sock_is_over(sk) ||
-	       READ_ONCE(tcp_sk(sk)->urg_data);
+	       READ_ONCE(s->stage) || READ_ONCE(s->starved) || READ_ONCE(s->broken) ||
+	       awk_sock_is_over(sk) || READ_ONCE(tcp_sk(sk)->urg_data);
 }
 
 bool awk_rx_serve(struct awk_qp *qp, struct sock *sk)

@@ -35,14 +35,14 @@ def python(code):
     return shlex.join([sys.executable, "-c", code])
 
 
-@pytest.mark.parametrize("name", ["auto", "record"])
-def test_answer_comes_late(name, request, tmp_path):
+@pytest.mark.parametrize("name, record", [("auto", "off"), ("record", "on")])
+def test_answer_comes_late(name, record, request, tmp_path):
     for mode in conftest.open_mode(request, tmp_path, name):
         run = mode.start([sys.executable, LINK, WAY_MS, python(SERVER), python(CLIENT)], ANYWARP_LOG="info",
-                         ANYWARP_SOCKETS_ASK_MS="")
+                         ANYWARP_SOCKETS_ASK_MS="", ANYWARP_SOCKETS_RECORD=record)
         status = run.wait_exit(SECONDS_MAX)
         if status == far_link.CANNOT:
             pytest.skip(run.output())
         assert status == 0, run.report()
-        assert run.output().count(" path tcp") == (4 if name == "auto" else 0), run.report()  # QPs, of which a record has none
+        assert run.output().count(" path tcp") == (4 if record == "off" else 0), run.report()  # QPs, of which a record has none
         assert "is no record" not in run.output(), run.report()
