@@ -32,10 +32,10 @@ static void stage_use(struct awk_qp *qp, struct awk_stage *stage)
 	WRITE_ONCE(qp->stream.rx_waits, rx_waits(&qp->core));
 }
 
-/* The rest, unless it waits for a receive, is less than an FPDU. */
+/* The rest, unless it waits for a receive, is less than an FPDU, and has room behind it for one. */
 static size_t stage_room(struct awk_stage *stage)
 {
-	if (stage->at > FPDU_MAX) {
+	if (stage->at > sizeof(stage->buf) - FPDU_MAX) {
 		memmove(stage->buf, stage->buf + stage->at, stage->len);
 		stage->at = 0;
 	}

@@ -11,8 +11,12 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-/* Room for the rest of one FPDU, which is less than that, and as much again. */
-#define AWK_STAGE_OCTETS (2 * FPDU_MAX)
+/*
+ * Room for the rest of one FPDU, which is less than that, and nearly as much again. With its fields in
+ * front a stage is no larger than 128 KiB: of a larger one kmalloc would make 256.
+ */
+#define AWK_STAGE_OCTETS (128u * 1024 - 64)
+static_assert(AWK_STAGE_OCTETS >= FPDU_MAX);
 /* The bytes of a batch: pages in one piece, of which TCP may keep some. */
 #define AWK_ARENA_OCTETS (128u * 1024)
 static_assert(AWK_ARENA_OCTETS >= AW_TX_ARENA_MIN);
@@ -23,6 +27,7 @@ struct awk_stage {
 	size_t len; /* the number of bytes that are not used yet */
 	u8 buf[AWK_STAGE_OCTETS];
 };
+static_assert(sizeof(struct awk_stage) <= 128u * 1024);
 
 /* The bytes that a stage held of an FPDU whose rest does not come: no more memory than that. */
 struct awk_packed {
