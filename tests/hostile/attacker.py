@@ -110,6 +110,14 @@ class Victim:
         return f"the victim ended with {self.process.poll()}:\n{self.errors.read()[-8000:]}"
 
 
+def connect_to(victim):
+    """Over the module rdma_cm chooses the next victim's ports without asking TCP: a socket of this one, which TCP keeps
+    for a minute, is not to be in their way."""
+    sock = socket.create_connection(victim.where, SECONDS_MAX)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return sock
+
+
 def tagged(opcode, stag, offset, payload=b"", last=True, ddp=1, rdmap=1, reserved=0):
     """A tagged segment; reserved goes into the bits that nobody may look at."""
     head = [0x80 | (0x40 if last else 0) | reserved << 2 & 0x3C | ddp,
@@ -185,7 +193,7 @@ class Attacker(RawPeer):
     @classmethod
     def started(cls, victim, pd=0, srq=0, ird=4, ord=4, cqes=64, **frame):
         """We are the initiator; the victim has accepted and we sent nothing yet."""
-        peer = cls(socket.create_connection(victim.where, SECONDS_MAX), victim)
+        peer = cls(connect_to(victim), victim)
         peer.send(iwarp.start_frame(**frame))
         peer.conn, peer.qpn = victim.numbers("accept", pd, srq, ird, ord, cqes)
         reply = peer.recv_start_frame()

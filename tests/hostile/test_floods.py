@@ -5,13 +5,12 @@ bounded and comes back when it is gone. RFC 5042 6.4.1, 6.4.2 and 6.4.4."""
 
 import os
 import resource
-import socket
 import time
 
 import ground
 import iwarp
 import pytest
-from attacker import BIG, REMOTE_READ, Attacker, read_request, response, untagged, write
+from attacker import BIG, REMOTE_READ, Attacker, connect_to, read_request, response, untagged, write
 
 SANITIZED = bool(os.environ.get("ANYWARP_SAN"))
 HALVES = 60 if SANITIZED else 600
@@ -166,7 +165,7 @@ FIRST_WORDS = {
 def come(victim, strangers, octets, fds, count):
     """More of them, until there are count; what the victim has then."""
     while len(strangers) < count:
-        strangers.append(socket.create_connection(victim.where))
+        strangers.append(connect_to(victim))
         strangers[-1].sendall(octets)
     victim.wait_until(lambda: unread_octets(victim) == 0 and victim.open_fds() == fds + count, "all of them to be heard")
     return victim.resident_kib()
