@@ -17,7 +17,7 @@ Group www-data
 Listen {address}:{port}
 LoadModule mpm_{mpm}_module /usr/lib/apache2/modules/mod_mpm_{mpm}.so
 LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
-StartServers 2
+StartServers 8
 DocumentRoot {folder}/files
 EnableSendfile {sendfile}
 MaxKeepAliveRequests 100

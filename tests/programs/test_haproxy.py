@@ -55,7 +55,8 @@ def proxy(scene, request):
         scenes.random_file(files / f"file{octets}", octets)
     path = scene.write("nginx.conf", BACKENDS.format(**named))
     scene.server(f"nginx -p {scene.folder} -e stderr -c {path}", ports[1])
-    scene.server(f"haproxy -db -f {scene.write('haproxy.cfg', PROXY.format(**named))}", ports[0])
+    scene.server(f"haproxy -db -f {scene.write('haproxy.cfg', PROXY.format(**named))}", ports[0],
+                 **scenes.PATIENCE)
     return ports
 
 
