@@ -23,16 +23,10 @@ BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 
 # What does not hold yet of connections that are records (ANYWARP_SOCKETS_RECORD=on): an expression for the test's name, and the
 # reason. One that passes fails the test: the list only shrinks.
-NOT_YET = {
-    r"inetd.*answer_comes.*\[(on|auto)-": "stdio of standard streams, inside libc",
-    r"inetd.*cat\[(on|auto)-nobody": "a process of another user has no arena, and reads and writes FPDUs",
-    r"openssh.*\[(on|auto)\b": "sshd's sandbox kills for recvmsg, sendmsg and fcntl, which a record needs",
-    r"vsftpd.*\[.*(on|auto|plain_client)\b": "vsftpd may have 200 MB of address space, the arena is 2.4 GB; stdio of tnftp",
-}
+NOT_YET = {}
 # The same of tests that end by a time-out only: they are not tried.
 NOT_TRIED = {
-    r"git.*push.*\[(on|auto)-": "stdio of standard streams: upload-pack tells its refs so",
-    r"redis.*status.*\[(on|auto)\]": "--status knows the keeper's connections only",
+    r"redis.*status.*\[(on|auto)\]": "--status knows the proxy processes' connections only",
 }
 
 

@@ -25,8 +25,8 @@ REPORTED_MAX = 8  # programs
 # Small enough for loopback in a moment, and sizes around the edges of buffers.
 SIZES = (0, 1, 4096, 65535, 65537, 3_000_017)
 
-# Whether connections over iWARP are to be records: ANYWARP_SOCKETS_RECORD=on, which the programs inherit.
-RECORDS = os.environ.get("ANYWARP_SOCKETS_RECORD") == "on"
+# Whether connections over iWARP are to be records: not with ANYWARP_SOCKETS_RECORD=off, which the programs inherit.
+RECORDS = os.environ.get("ANYWARP_SOCKETS_RECORD") != "off"
 
 # How long two ends in `auto` wait for each other: a busy machine is no plain peer.
 PATIENCE = {"ANYWARP_SOCKETS_ASK_MS": 5000}
