@@ -97,6 +97,12 @@ int aw_record_initiate(struct aw_record *record, const struct aw_record_calls *c
 void aw_record_respond(struct aw_record *record, const void *data, size_t len);
 
 /*
+ * For a copy, which this process alone has, of a record that another process has written: returns whether the copy may be used. Its
+ * bytes may be anything; the peer or the program sees a broken stream then.
+ */
+bool aw_record_is_sound(struct aw_record *record);
+
+/*
  * At most one process and thread at a time may be in a record's rx half, and one in its tx half. No
  * call waits.
  */

@@ -327,6 +327,47 @@ static void wanted__counts_what_is_left_of_an_fpdu(void **state)
 	close_ends();
 }
 
+static struct aw_record copied;
+
+/* Judges a copy of the record with another number in it. */
+#define ASSERT_UNSOUND(record, field, value)               \
+	do {                                               \
+		memcpy(&copied, record, sizeof(copied));   \
+		copied.field = value;                      \
+		assert_false(aw_record_is_sound(&copied)); \
+	} while (0)
+
+static void record__of_another_process_is_judged(void **state)
+{
+	struct aw_record *record = &ends[1].record;
+	static const uint8_t sent[100];
+	uint8_t got[10];
+	struct iovec from = { (void *)sent, sizeof(sent) }, to = { got, sizeof(got) };
+
+	(void)state;
+	connect_ends(true);
+	assert_int_equal(aw_record_send(&ends[0].record, &calls, ends[0].fd, &from, 1, 0), 100);
+	assert_int_equal(aw_record_receive(record, &calls, ends[1].fd, &to, 1, 0), 10);
+	assert_true(record->rx.held);
+	memcpy(&copied, record, sizeof(copied));
+	assert_true(aw_record_is_sound(&copied));
+	ASSERT_UNSOUND(record, rx.have, sizeof(copied.rx.bytes) + 1);
+	ASSERT_UNSOUND(record, rx.have, 4);
+	ASSERT_UNSOUND(record, rx.given, 101);
+	ASSERT_UNSOUND(record, rx.bytes[0], 0xff);
+	ASSERT_UNSOUND(record, rx.mark, (enum aw_mark)7);
+	ASSERT_UNSOUND(record, rx.mark, AW_MARK_FRONT);
+	ASSERT_UNSOUND(record, rx.error, -1);
+	ASSERT_UNSOUND(record, rx.wanted, 0);
+	ASSERT_UNSOUND(record, tx.rest, sizeof(copied.tx.bytes) + 1);
+	ASSERT_UNSOUND(record, tx.rest_at, UINT32_MAX);
+	ASSERT_UNSOUND(record, tx.rest_urgent, true);
+	memcpy(&copied, record, sizeof(copied));
+	memset(&copied.rx.held, 0xff, sizeof(copied.rx.held));
+	assert_true(aw_record_is_sound(&copied) && copied.rx.held == true);
+	close_ends();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +380,7 @@ int main(void)
 		cmocka_unit_test(faults__of_mpa),
 		cmocka_unit_test(wanted__counts_payload_alone),
 		cmocka_unit_test(wanted__counts_what_is_left_of_an_fpdu),
+		cmocka_unit_test(record__of_another_process_is_judged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The arena of this process.
+// The arena of this process. A stretch of slots stays mapped from the first slot in it that the process comes to.
 #include "xsock/framed/arena.h"
 
 #include <fcntl.h>
@@ -15,20 +15,63 @@
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 
-static _Atomic(struct aw_arena_table *) arena; /* set once, behind its fd */
+#define STRETCH 64u /* slots: 9.5 MB of address space */
+
+static _Atomic(struct aw_arena_table *) arena; /* set behind its fd */
+static _Atomic(char *) stretches[AW_ARENA_SLOTS / STRETCH];
 static int arena_fd = -1;
 static _Atomic(bool)
 	claimed[AW_ARENA_SLOTS]; /* by this process: the kernel does not tell it of its own locks */
 
+/* A page of a mapping is there once it is used. It is in no core file. */
+static void *map_part(int fd, size_t at, size_t len)
+{
+	void *part =
+		mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)at);
+
+	if (part == MAP_FAILED)
+		return NULL;
+	(void)madvise(part, len, MADV_DONTDUMP);
+	return part;
+}
+
+static size_t stretch_size(void)
+{
+	return STRETCH * aw_arena_slot_size();
+}
+
+static char *map_stretch(unsigned stretch)
+{
+	char *there = NULL,
+	     *part = map_part(arena_fd, aw_arena_slot_at(stretch * STRETCH), stretch_size());
+
+	if (part && !atomic_compare_exchange_strong(&stretches[stretch], &there, part)) {
+		munmap(part, stretch_size());
+		part = there;
+	}
+	return part;
+}
+
+/* NULL: there is no address space for it. */
 static struct aw_slot *slot_at(unsigned number)
 {
-	return (struct aw_slot *)((char *)arena + aw_arena_slot_at(number));
+	char *stretch = atomic_load(&stretches[number / STRETCH]);
+
+	if (!stretch)
+		stretch = map_stretch(number / STRETCH);
+	return stretch ? (struct aw_slot *)(stretch + number % STRETCH * aw_arena_slot_size())
+		       : NULL;
 }
 
 unsigned aw_arena_number(const struct aw_slot *slot)
 {
-	return (unsigned)(((const char *)slot - (const char *)slot_at(0)) /
-			  (ptrdiff_t)aw_arena_slot_size());
+	for (unsigned i = 0; i < AW_ARENA_SLOTS / STRETCH; i++) {
+		size_t at = (size_t)((uintptr_t)slot - (uintptr_t)atomic_load(&stretches[i]));
+
+		if (at < stretch_size())
+			return i * STRETCH + (unsigned)(at / aw_arena_slot_size());
+	}
+	return AW_ARENA_SLOTS;
 }
 
 int aw_arena_fd(void)
@@ -46,15 +89,12 @@ int aw_arena_bequest(void)
 		       : -1;
 }
 
-/* A page of it is there once it is used. It is in no core file. */
 static bool map(int fd)
 {
-	void *at = mmap(NULL, aw_arena_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-			fd, 0);
+	void *at = map_part(fd, 0, sizeof(struct aw_arena_table));
 
-	if (at == MAP_FAILED)
+	if (!at)
 		return false;
-	(void)madvise(at, aw_arena_size(), MADV_DONTDUMP);
 	arena_fd = aw_keeper_move_high(fd);
 	aw_fdtab_hide(arena_fd);
 	arena = at;
@@ -69,6 +109,14 @@ static bool is_within_limits(void)
 	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= aw_arena_size();
 }
 
+/* Memory of a process that is on its way to another user is for neither of them. */
+static bool is_one_user(void)
+{
+	uid_t real, effective, saved;
+
+	return getresuid(&real, &effective, &saved) == 0 && real == effective && real == saved;
+}
+
 bool aw_arena_open(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -77,7 +125,7 @@ bool aw_arena_open(void)
 	if (arena)
 		return true;
 	pthread_mutex_lock(&lock);
-	if (!arena && is_within_limits()) {
+	if (!arena && is_within_limits() && is_one_user()) {
 		fd = memfd_create("anywarp-records", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		if (fd >= 0 && (ftruncate(fd, (off_t)aw_arena_size()) != 0 ||
 				fcntl(fd, F_ADD_SEALS, AW_ARENA_SEALS) != 0 || !map(fd)))
@@ -110,6 +158,10 @@ static struct aw_slot *make_slot(unsigned number, uint64_t ino)
 	struct aw_slot *slot = slot_at(number);
 	bool is_claimed;
 
+	if (!slot) {
+		atomic_fetch_sub(&arena->entries[number].word, AW_ENTRY_FRESH + 1);
+		return NULL;
+	}
 	make_lock(&slot->rx_lock);
 	make_lock(&slot->tx_lock);
 	atomic_store(&slot->broken, false);
@@ -230,4 +282,33 @@ void aw_arena_leave(struct aw_slot *slot)
 	atomic_store(&claimed[number], false);
 	(void)aw_libc()->fcntl(arena_fd, F_SETLK, &lock);
 	aw_arena_unshare(slot);
+}
+
+bool aw_arena_is_of(const uid_t users[3])
+{
+	struct stat file;
+
+	if (arena_fd < 0 || fstat(arena_fd, &file) != 0)
+		return true;
+	return users[0] == file.st_uid || users[1] == file.st_uid || users[2] == file.st_uid;
+}
+
+void aw_arena_abandon(void)
+{
+	struct aw_arena_table *table = arena;
+	int fd = arena_fd;
+
+	if (!table)
+		return;
+	arena = NULL;
+	arena_fd = -1;
+	munmap(table, sizeof(*table));
+	for (unsigned i = 0; i < AW_ARENA_SLOTS / STRETCH; i++) {
+		char *part = atomic_exchange(&stretches[i], NULL);
+
+		if (part)
+			munmap(part, stretch_size());
+	}
+	aw_fdtab_forget(fd);
+	aw_libc()->close(fd);
 }

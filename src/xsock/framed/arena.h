@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "xsock/framed/layout.h"
 
@@ -33,6 +34,10 @@ void aw_arena_share(struct aw_slot *slot);
 void aw_arena_unshare(struct aw_slot *slot);
 /* What a process holds it claims, so that it is free again when the process is killed; leave: neither any more. */
 bool aw_arena_claim(const struct aw_slot *slot);
+/* Whether one of the user ids of a process (real, effective, saved) is that of who made the arena; also where there is none. */
+bool aw_arena_is_of(const uid_t users[3]);
+/* The process has no slot any more, and one thread: it has nothing of the arena then, and may open another. */
+void aw_arena_abandon(void);
 /* In the child of a fork: the claims are its parent's. */
 void aw_arena_disclaim(void);
 void aw_arena_leave(struct aw_slot *slot);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The arena as it lies in its memfd: a table of who is held, and the slots behind it, each in pages of its own. Programs map
-// all of it (arena.h), the proxy process maps the slots that it has a share of.
+// The arena as it lies in its memfd: a table of the slots' holders, and the slots behind it, each in pages of its own. A program
+// maps the table and the stretches of slots that it has come to (arena.h), because it may limit its address space; the proxy
+// process maps the slots that it has a share of.
 #ifndef XSOCK_FRAMED_LAYOUT_H
 #define XSOCK_FRAMED_LAYOUT_H
 

@@ -208,6 +208,18 @@ static void start(struct aw_letter *letter)
 	aw_conns_start(loop, &letter->order, aw_letter_keep(letter, 0), aw_letter_keep(letter, 1));
 }
 
+/* Memory is read that its sender may write to at any time: a process of another user is not to be believed. */
+static int take_share(struct aw_share *share, const struct aw_letter *letter, uint64_t tcp_ino)
+{
+	const struct aw_order *order = &letter->order;
+	int err = EPERM;
+
+	if (letter->from.uid == geteuid())
+		err = aw_share_take(share, letter->fds[3], order->slot, tcp_ino);
+	return err == EPERM && order->alone ? aw_share_copy(share, letter->fds[3], order->slot)
+					    : err;
+}
+
 static int start_record(struct aw_letter *letter, uint64_t tcp_ino)
 {
 	struct aw_line_record_start begun = {
@@ -220,7 +232,7 @@ static int start_record(struct aw_letter *letter, uint64_t tcp_ino)
 
 	if (aw_conns_find(letter->order.ino))
 		return EEXIST;
-	err = aw_share_take(&begun.share, letter->fds[3], letter->order.slot, tcp_ino);
+	err = take_share(&begun.share, letter, tcp_ino);
 	if (err)
 		return err;
 	err = aw_conns_start_record(loop, &letter->order, &begun);
@@ -237,21 +249,18 @@ static int start_record(struct aw_letter *letter, uint64_t tcp_ino)
 	return 0;
 }
 
-/*
- * Memory is read that its sender may write to at any time: nobody of fewer rights is to be believed. Where another process that
- * holds the slot was here before, the sender gets the same end.
- */
+/* Where another process that holds the slot was here before, the sender gets the same end. */
 static void bridge_record(struct aw_letter *letter)
 {
 	struct aw_answer sent = { 0 };
 	struct stat file;
 	int near;
 
-	if (letter->from.uid != geteuid() || fstat(letter->fds[0], &file) != 0) {
+	if (fstat(letter->fds[0], &file) != 0) {
 		answer(reply_of(letter), EPERM);
 		return;
 	}
-	near = aw_conns_near(file.st_ino);
+	near = letter->from.uid == geteuid() ? aw_conns_near(file.st_ino) : -1;
 	if (near >= 0)
 		(void)aw_fds_send(reply_of(letter), &sent, sizeof(sent), &near, 1, MSG_DONTWAIT);
 	else

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A record that another process has written: its numbers are judged before they are used.
+#include "record/record.h"
+
+#include "record/startup.h"
+#include "record/urgent.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ERRNO_MAX 4095
+
+/* A bool of another process may be neither true nor false. */
+static void settle(bool *flag)
+{
+	uint8_t byte;
+
+	memcpy(&byte, flag, sizeof(byte));
+	*flag = byte != 0;
+}
+
+static void settle_all(struct aw_record *record)
+{
+	struct aw_record_rx *rx = &record->rx;
+	struct aw_record_tx *tx = &record->tx;
+	bool *flags[] = { &record->crc,	    &rx->reply_due, &rx->long_last, &rx->held,
+			  &rx->counted,	    &rx->in_line,   &rx->ended,	    &tx->reply,
+			  &tx->rest_urgent, &tx->ended };
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		settle(flags[i]);
+}
+
+/* The FPDU that is held has its last byte in the socket or in the record. */
+static bool is_held_sound(const struct aw_record_rx *rx)
+{
+	size_t payload;
+
+	return rx->have >= AW_FRAME_HEAD && aw_frame_payload(rx->bytes, &payload) &&
+	       rx->have + 1 >= aw_frame_len(payload) && rx->given <= payload;
+}
+
+static bool is_mark_sound(const struct aw_record_rx *rx)
+{
+	int mark = (int)rx->mark;
+
+	return mark == AW_MARK_NONE || mark == AW_MARK_BEHIND ||
+	       (mark == AW_MARK_FRONT && aw_urgent_is_front(rx));
+}
+
+static bool is_rx_sound(const struct aw_record_rx *rx)
+{
+	if (rx->have > sizeof(rx->bytes) || (rx->reply_due && rx->have > AW_STARTUP_MAX))
+		return false;
+	if (rx->error < 0 || rx->error > ERRNO_MAX || rx->wanted == 0)
+		return false;
+	return (!rx->held || is_held_sound(rx)) && is_mark_sound(rx);
+}
+
+static bool is_tx_sound(const struct aw_record_tx *tx)
+{
+	return tx->rest <= sizeof(tx->bytes) && tx->rest_at <= sizeof(tx->bytes) - tx->rest &&
+	       (!tx->rest_urgent || tx->rest > 0);
+}
+
+bool aw_record_is_sound(struct aw_record *record)
+{
+	settle_all(record);
+	record->rx.verdict = AW_OK;
+	return is_rx_sound(&record->rx) && is_tx_sound(&record->tx);
+}
