@@ -56,6 +56,7 @@ struct aw_record_rx {
 	enum aw_mark mark;
 	int error; /* an errno that the program has yet to get, or 0 */
 	bool ended; /* only the stream's end, or an error, is still to come */
+	bool shut; /* the program has called shutdown(SHUT_RD): an end that TCP shows need not be the stream's */
 	enum aw_error verdict; /* the peer's fault, for aw_record_end to tell; AW_OK */
 	uint8_t bytes[AW_RECORD_FRAMES * AW_FRAME_MAX + AW_FRAME_HEAD];
 };

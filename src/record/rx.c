@@ -422,6 +422,8 @@ static int read_next(struct reader *r)
  */
 static ssize_t finish(struct reader *r, int err)
 {
+	if (err == -ENODATA && r->rx->shut)
+		return (ssize_t)r->got;
 	if (err == -ENODATA && r->rx->have > 0 && !r->rx->held)
 		err = fail(r, AW_E_MPA_CLOSED);
 	if (err == 0 || err == -EAGAIN) {

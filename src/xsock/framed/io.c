@@ -384,6 +384,16 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 
 #define FLUSH_MS 1000 /* what TCP has not taken at once it takes soon, or not at all */
 
+static void note_shut(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+
+	if (aw_half_enter_for(&half, slot, &slot->rx_lock, fd) != 0)
+		return;
+	slot->record.rx.shut = true;
+	aw_half_leave(&half);
+}
+
 bool aw_framed_shutdown(int fd, int how, int *result)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
@@ -402,5 +412,7 @@ bool aw_framed_shutdown(int fd, int how, int *result)
 		aw_half_leave(&half);
 	}
 	*result = aw_libc()->shutdown(fd, how);
+	if (*result == 0 && how != SHUT_WR)
+		note_shut(slot, fd);
 	return true;
 }
