@@ -15,6 +15,7 @@
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
 #include "xsock/preload/say.h"
+#include "xsock/preload/watch.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_wanted;
@@ -122,6 +123,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 	aw_slot_take_options(slot, fd, options);
 	aw_fdtab_lock();
 	sock->slot = slot;
+	aw_watch_narrow(sock); /* the kernel goes by the program's own registrations from here on */
 	aw_fdtab_set_state(sock, AW_FD_FRAMED);
 	aw_fdtab_unlock();
 	return 0;
