@@ -464,10 +464,14 @@ sys.stdin.read()
 """
 
 
+# The status has the connections that a proxy process, or the program for it, carries.
+CARRIED = {"ANYWARP_SOCKETS_RECORD": "off"}
+
+
 def program(rule, *arguments):
     return subprocess.Popen([str(ANYWARP), "sockets", "--rule", rule, "--", sys.executable, "-c",
                              *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                            env={**os.environ, **PRELOADED})
+                            env={**os.environ, **PRELOADED, **CARRIED})
 
 
 def row_of(pid):
@@ -562,7 +566,7 @@ except OSError as error:
 @needs_library
 def test_a_connection_that_too_few_fds_lose_is_an_error_of_the_log():
     command = [ANYWARP, "sockets", "--rule", "on", "--log", "error", "--", sys.executable, "-c"]
-    environment = {**os.environ, **PRELOADED}
+    environment = {**os.environ, **PRELOADED, **CARRIED}
     with subprocess.Popen([*command, POLLING_SERVER, str(FEW_FDS)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, env=environment) as server:
         port = server.stdout.readline().strip()

@@ -50,6 +50,7 @@ class Ends:
             env["LD_PRELOAD"] = " ".join(str(library) for library in (env.get("LD_PRELOAD"), self.library, hurry)
                                          if library)
             env["ANYWARP_SOCKETS_RULES"] = "on" if rules == "direct" else rules
+            env["ANYWARP_SOCKETS_RECORD"] = "off"  # a record's start-up has no limit, and no log
             if rules != "direct":
                 env["ANYWARP_SOCKETS_DIRECT"] = "off"
         started = conftest.program.Program([sys.executable, str(PEER), role, scene, str(self.port)], env=env)
