@@ -107,6 +107,65 @@ static void sockdiag__names_listeners_of_ipv6(void **state)
 	check(aw_sockdiag_listeners, true);
 }
 
+struct seen {
+	uint64_t inodes[2]; /* of a connection's ends */
+	struct aw_sockdiag_conn ends[2];
+	int count;
+};
+
+static void see(const struct aw_sockdiag_conn *conn, void *arg)
+{
+	struct seen *seen = arg;
+
+	for (int i = 0; i < 2; i++) {
+		if (conn->ino == seen->inodes[i]) {
+			seen->ends[i] = *conn;
+			seen->count++;
+		}
+	}
+}
+
+/* The ends of a connection over which the first one has sent 5 bytes. */
+static void connect_ends(int ends[2])
+{
+	struct sockaddr_in6 addr = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	socklen_t len = sizeof(addr);
+	int listener = listen_at(&addr, sizeof(addr));
+	char bytes[5];
+
+	ends[0] = socket(AF_INET6, SOCK_STREAM, 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&addr, &len), 0);
+	assert_int_equal(connect(ends[0], (struct sockaddr *)&addr, sizeof(addr)), 0);
+	ends[1] = accept(listener, NULL, NULL);
+	assert_int_equal(send(ends[0], "12345", 5, 0), 5);
+	assert_int_equal(recv(ends[1], bytes, 5, MSG_WAITALL), 5);
+	close(listener);
+}
+
+static void sockdiag__describes_connections(void **state)
+{
+	struct seen seen = { 0 };
+	int ends[2];
+
+	(void)state;
+	connect_ends(ends);
+	for (int i = 0; i < 2; i++)
+		seen.inodes[i] = inode_of(ends[i]);
+	assert_true(aw_sockdiag_each(true, see, &seen));
+	assert_int_equal(seen.count, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_true(seen.ends[i].ipv6 && seen.ends[i].counted);
+		assert_int_equal(seen.ends[i].local_port, seen.ends[!i].peer_port);
+		assert_memory_equal(seen.ends[i].local, &in6addr_loopback, 16);
+		assert_int_equal(seen.ends[i].bytes_out, i == 0 ? 5 : 0);
+		assert_int_equal(seen.ends[i].bytes_in, i == 0 ? 0 : 5);
+	}
+	assert_true(aw_sockdiag_each(false, see, &seen));
+	assert_int_equal(seen.count, 2);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void procnet__names_listeners_of_ipv4(void **state)
 {
 	(void)state;
@@ -124,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sockdiag__names_listeners_of_ipv4),
 		cmocka_unit_test(sockdiag__names_listeners_of_ipv6),
+		cmocka_unit_test(sockdiag__describes_connections),
 		cmocka_unit_test(procnet__names_listeners_of_ipv4),
 		cmocka_unit_test(procnet__names_listeners_of_ipv6),
 	};
