@@ -16,7 +16,8 @@ struct sockets_options {
 	struct launch launch;
 	struct sockets_rules rules;
 	bool check;
-	const char *status; // the process, or NULL
+	bool status;
+	const char *pid; // the process that status is of, or NULL: all
 	char **command; // empty when none was given
 };
 
@@ -41,8 +42,10 @@ static bool parse_option(char ***arg, struct sockets_options *options)
 	if (aw_launch_value(arg, "--rule", &value))
 		return need("--rule", "a rule, for example 'on port=5201'", value) &&
 		       aw_sockets_rules_add(&options->rules, "--rule", value);
-	if (aw_launch_value(arg, "--status", &options->status))
-		return need("--status", "the number of a process", options->status);
+	if (aw_launch_value(arg, "--status", &options->pid)) {
+		options->status = true;
+		return true;
+	}
 	if (!strcmp(**arg, "--check")) {
 		options->check = true;
 		return true;
@@ -121,7 +124,7 @@ static bool set_environment(const struct sockets_options *options)
 static int do_as_told(struct sockets_options *options)
 {
 	if (options->status)
-		return aw_sockets_status(options->status);
+		return aw_sockets_status(options->pid);
 	if (!take_environment(&options->rules))
 		return CLI_USAGE;
 	if (options->check)
@@ -154,7 +157,7 @@ const struct cli_command aw_cli_sockets = {
 	.help = "usage: anywarp sockets [--rules FILE] [--rule TEXT]... [--log LEVEL] [--mpa LIST]\n"
 		"                       [--] PROGRAM [ARGUMENTS]\n"
 		"       anywarp sockets --check [--rules FILE] [--rule TEXT]...\n"
-		"       anywarp sockets --status PID\n"
+		"       anywarp sockets --status [PID]\n"
 		"\n"
 		"Runs PROGRAM, unmodified, so that its TCP connections become iWARP where the rules\n"
 		"say so; all others stay what they are. Without rules every socket is in 'auto': it\n"
@@ -167,7 +170,8 @@ const struct cli_command aw_cli_sockets = {
 		"                port is the listener's, at either end\n"
 		"  --rules FILE  a file of rules, one a line; '#' begins a comment\n"
 		"  --check       print the rules as they are understood, and run nothing\n"
-		"  --status PID  print which fds of that process are in iWARP mode\n"
+		"  --status PID  print which fds of that process are in iWARP mode; without PID, of\n"
+		"                all processes of this user, or as root of all\n"
 		"  --log LEVEL   log to standard error what happens: error (default), warn, info\n"
 		"                or debug\n"
 		"  --mpa LIST    how connections are set up; see 'anywarp help run'\n"

@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+
+#include "cli/sockets_table.h"
 
 #define SOCKETS_WHO "anywarp sockets"
 #define SOCKETS_LIB "libanywarp-sockets.so"
@@ -24,7 +27,16 @@ __attribute__((warn_unused_result)) bool aw_sockets_rules_read(struct sockets_ru
 
 bool aw_sockets_library_in(const char *dir);
 
-// Prints the fds of the process that are in iWARP mode. Returns the exit status.
+// Prints the fds in iWARP mode of the process, or with NULL of all processes that we may look at.
+// Returns the exit status.
 int aw_sockets_status(const char *pid);
+
+// Adds a row for each fd of the process that is a record. False: not all of them could be listed, and
+// the error was printed. asked: that we may not look at the process is an error, too.
+__attribute__((warn_unused_result)) bool aw_sockets_records(pid_t pid, bool asked,
+							    struct sockets_table *table);
+
+// Prints an error. Returns false.
+__attribute__((format(printf, 1, 2))) bool aw_sockets_fail(const char *format, ...);
 
 #endif

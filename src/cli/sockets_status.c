@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// anywarp sockets --status: asks a process or its proxy process, by a Unix socket, which of the
-// process's fds are in iWARP mode. The answer comes from another process: it is shown, never
-// trusted.
+// anywarp sockets --status: lists a process's records, and asks the process or its proxy process, by a
+// Unix socket, which other fds of the process are in iWARP mode. The answer comes from another
+// process: it is shown, never trusted.
 #define _GNU_SOURCE // struct ucred
 #include "cli/sockets.h"
 
 #include "cli/cli.h"
+#include "xsock/framed/census.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -27,16 +29,23 @@
 #define LINE_MAX_OCTETS 512
 #define COMPLAINT_OCTETS (PATH_MAX + 128)
 
+// A process tells of a connection by a line with these fields.
 enum {
 	FIELDS = 8
 };
-
-static const char *const titles[FIELDS] = {
-	"fd", "mode", "peer", "bytes in", "bytes out", "send credits", "receive credits", "state",
+static const enum sockets_column columns[FIELDS] = {
+	SOCKETS_FD,
+	SOCKETS_MODE,
+	SOCKETS_PEER,
+	SOCKETS_BYTES_IN,
+	SOCKETS_BYTES_OUT,
+	SOCKETS_SEND_CREDITS,
+	SOCKETS_RECEIVE_CREDITS,
+	SOCKETS_STATE,
 };
-static const int widths[FIELDS] = { 6, 4, 30, 14, 14, 12, 15, 0 };
+#define LINES_MAX 65536 // no fd from there on is in iWARP mode
 
-__attribute__((format(printf, 1, 2))) static bool fail(const char *format, ...)
+bool aw_sockets_fail(const char *format, ...)
 {
 	va_list args;
 
@@ -54,7 +63,7 @@ static bool read_pid(const char *text, pid_t *pid)
 	long number = strtol(text, &end, 10);
 
 	if (!isdigit((unsigned char)*text) || *end || number < 1 || number > 1 << 22)
-		return fail("--status needs the number of a process, not '%s'", text);
+		return aw_sockets_fail("--status needs the number of a process, not '%s'", text);
 	*pid = (pid_t)number;
 	return true;
 }
@@ -68,16 +77,16 @@ static bool find_owner(pid_t pid, uid_t *owner)
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	if (stat(path, &proc) != 0) {
 		if (kill(pid, 0) != 0 && errno == ESRCH)
-			return fail("no process %d: 'pgrep -a NAME' finds the number of one",
-				    (int)pid);
-		return fail("cannot look at process %d: %s: check that /proc is mounted", (int)pid,
-			    strerror(errno));
+			return aw_sockets_fail(
+				"no process %d: 'pgrep -a NAME' finds the number of one", (int)pid);
+		return aw_sockets_fail("cannot look at process %d: %s: check that /proc is mounted",
+				       (int)pid, strerror(errno));
 	}
 	*owner = proc.st_uid;
 	if (geteuid() == 0 || geteuid() == *owner)
 		return true;
-	return fail("process %d is not yours but of uid %u: ask as that user or as root", (int)pid,
-		    (unsigned)*owner);
+	return aw_sockets_fail("process %d is not yours but of uid %u: ask as that user or as root",
+			       (int)pid, (unsigned)*owner);
 }
 
 // True when the directory is one in which only its owner can have put a socket.
@@ -106,18 +115,6 @@ static bool has_library(pid_t pid)
 	return found;
 }
 
-// Reports that there is no socket, or that no process listens on it.
-static bool nobody_answers(pid_t pid)
-{
-	if (!has_library(pid))
-		return fail(
-			"process %d does not run under 'anywarp sockets': start it so, or with " SOCKETS_LIB
-			" in LD_PRELOAD",
-			(int)pid);
-	printf("process %d has had no socket in iWARP mode\n", (int)pid);
-	return true;
-}
-
 // The peer, which is the process or its proxy process, has to belong to the user whose process was
 // asked.
 static bool check_peer(int fd, uid_t owner)
@@ -127,61 +124,50 @@ static bool check_peer(int fd, uid_t owner)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == owner)
 		return true;
-	return fail("it is process %d of uid %u that answers, and not uid %u: do not believe it",
-		    (int)peer.pid, (unsigned)peer.uid, (unsigned)owner);
+	return aw_sockets_fail(
+		"it is process %d of uid %u that answers, and not uid %u: do not believe it",
+		(int)peer.pid, (unsigned)peer.uid, (unsigned)owner);
 }
 
-static void print_field(const char *text, size_t i)
+// Adds a line of eight fields to the table. A line with another number of fields is wrong.
+static bool add_line(char *line, struct sockets_row row, struct sockets_table *table)
 {
-	int width = widths[i];
-
-	if (i == 0 || i == 3 || i == 4 || i == 5 || i == 6)
-		printf("%*s", width, text);
-	else
-		printf("%-*s", width, text);
-	fputs(i + 1 < FIELDS ? "  " : "\n", stdout);
-}
-
-// Prints a line of eight fields. A line with another number of fields is wrong; unprintable bytes,
-// which could control a terminal, are replaced.
-static bool print_line(char *line)
-{
-	char *fields[FIELDS + 1], *save = NULL;
+	char *save = NULL;
 	size_t count = 0;
 
-	for (char *p = line; *p; p++) {
-		if (!isprint((unsigned char)*p) && *p != '\n')
-			*p = '?';
+	for (char *field = strtok_r(line, " \n", &save); field;
+	     field = strtok_r(NULL, " \n", &save)) {
+		if (count == FIELDS)
+			return false;
+		snprintf(row.fields[columns[count++]], SOCKETS_FIELD_MAX, "%s", field);
 	}
-	for (char *field = strtok_r(line, " \n", &save); field && count <= FIELDS;
-	     field = strtok_r(NULL, " \n", &save))
-		fields[count++] = field;
-	if (count != FIELDS)
-		return false;
-	for (size_t i = 0; i < FIELDS; i++)
-		print_field(fields[i], i);
-	return true;
+	if (count == FIELDS)
+		aw_sockets_table_add(table, &row);
+	return count == FIELDS;
 }
 
-static bool print_table(int fd, pid_t pid)
+static bool read_answer(int fd, pid_t pid, struct sockets_table *table)
 {
+	struct sockets_row row = aw_sockets_row_begin(pid);
 	char line[LINE_MAX_OCTETS];
 	FILE *answer = fdopen(fd, "r");
 	bool right = answer;
 
-	for (size_t i = 0; i < FIELDS; i++)
-		print_field(titles[i], i);
+	strcpy(row.fields[SOCKETS_KIND], "proxy");
 	errno = 0;
-	while (right && fgets(line, sizeof(line), answer))
-		right = print_line(line);
+	for (size_t n = 0; right && fgets(line, sizeof(line), answer); n++)
+		right = n < LINES_MAX && add_line(line, row, table);
 	if (!right)
-		(void)fail("process %d does not answer as it should: is it another version?",
-			   (int)pid);
+		(void)aw_sockets_fail(
+			"process %d does not answer as it should: is it another version?",
+			(int)pid);
 	else if (ferror(answer) && errno == EAGAIN)
-		right = fail("process %d does not answer within %d seconds: is it stopped?",
-			     (int)pid, ANSWER_TIMEOUT_S);
+		right = aw_sockets_fail(
+			"process %d does not answer within %d seconds: is it stopped?", (int)pid,
+			ANSWER_TIMEOUT_S);
 	else if (ferror(answer))
-		right = fail("process %d did not end its answer: %s", (int)pid, strerror(errno));
+		right = aw_sockets_fail("process %d did not end its answer: %s", (int)pid,
+					strerror(errno));
 	if (answer)
 		fclose(answer);
 	else
@@ -237,26 +223,29 @@ static void list_directories(uid_t owner, glob_t *found, size_t *sure)
 		(void)glob(path, flags, NULL, found);
 	}
 }
-static enum outcome ask_at(pid_t pid, uid_t owner, const char *directory)
+
+static enum outcome ask_at(pid_t pid, uid_t owner, const char *directory,
+			   struct sockets_table *table)
 {
 	int fd, error;
 
 	if (!reach(pid, directory, &fd, &error)) {
 		if (error == ENOENT || error == ECONNREFUSED)
 			return NOBODY;
-		(void)fail("cannot ask process %d: %s", (int)pid, strerror(error));
+		(void)aw_sockets_fail("cannot ask process %d: %s", (int)pid, strerror(error));
 		return FAILED;
 	}
 	if (!check_peer(fd, owner)) {
 		close(fd);
 		return FAILED;
 	}
-	return print_table(fd, pid) ? ANSWERED : FAILED;
+	return read_answer(fd, pid, table) ? ANSWERED : FAILED;
 }
 
 // Asks in each directory in turn. complaint is set where somebody else has a directory in a proxy
 // process's place; it is for the case that nobody answers.
-static enum outcome ask(pid_t pid, uid_t owner, char complaint[COMPLAINT_OCTETS])
+static enum outcome ask_owners(pid_t pid, uid_t owner, struct sockets_table *table,
+			       char complaint[COMPLAINT_OCTETS])
 {
 	enum outcome outcome = NOBODY;
 	size_t sure = 0;
@@ -265,7 +254,7 @@ static enum outcome ask(pid_t pid, uid_t owner, char complaint[COMPLAINT_OCTETS]
 	list_directories(owner, &found, &sure);
 	for (size_t i = 0; i < found.gl_pathc && outcome == NOBODY; i++) {
 		if (is_owners(found.gl_pathv[i], owner))
-			outcome = ask_at(pid, owner, found.gl_pathv[i]);
+			outcome = ask_at(pid, owner, found.gl_pathv[i], table);
 		else if (i < sure)
 			snprintf(complaint, COMPLAINT_OCTETS,
 				 "%s is not a directory of uid %u with mode 0700: remove it, and "
@@ -276,25 +265,100 @@ static enum outcome ask(pid_t pid, uid_t owner, char complaint[COMPLAINT_OCTETS]
 	return outcome;
 }
 
-int aw_sockets_status(const char *text)
+// A process that was root's when its proxy process began has one of root's, which root alone may
+// ask.
+static enum outcome ask(pid_t pid, uid_t owner, struct sockets_table *table,
+			char complaint[COMPLAINT_OCTETS])
+{
+	enum outcome outcome = ask_owners(pid, owner, table, complaint);
+
+	if (outcome == NOBODY && owner != 0 && geteuid() == 0)
+		outcome = ask_owners(pid, 0, table, complaint);
+	return outcome;
+}
+
+// Reports that the process has no record, and that no process answers for it.
+static bool report_nothing(pid_t pid)
+{
+	if (!has_library(pid))
+		return aw_sockets_fail(
+			"process %d does not run under 'anywarp sockets': start it so, or with " SOCKETS_LIB
+			" in LD_PRELOAD",
+			(int)pid);
+	printf("process %d has no socket in iWARP mode\n", (int)pid);
+	return true;
+}
+
+static int list_one(pid_t pid, uid_t owner, struct sockets_table *table)
 {
 	char complaint[COMPLAINT_OCTETS] = "";
-	enum outcome outcome;
+	bool right = aw_sockets_records(pid, true, table);
+	enum outcome outcome = ask(pid, owner, table, complaint);
+
+	if (outcome == NOBODY && complaint[0])
+		right = aw_sockets_fail("%s", complaint);
+	else if (outcome == NOBODY && right && table->count == 0)
+		return report_nothing(pid) ? CLI_OK : CLI_FAILED;
+	if (outcome == ANSWERED || table->count > 0)
+		aw_sockets_table_print(table);
+	return right && outcome != FAILED ? CLI_OK : CLI_FAILED;
+}
+
+// A proxy process has fds of the connections that it carries, which are listed for their programs.
+static bool is_proxy(pid_t pid)
+{
+	struct sockets_row row = aw_sockets_row_begin(pid);
+
+	return !strcmp(row.fields[SOCKETS_PROGRAM], AW_CENSUS_PROXY);
+}
+
+// Processes that end meanwhile, and those that we may not look at, are passed over.
+static bool list_each(DIR *proc, struct sockets_table *table)
+{
+	char complaint[COMPLAINT_OCTETS];
+	struct dirent *entry;
+	bool right = true;
+	struct stat file;
+	pid_t pid;
+
+	while ((entry = readdir(proc))) {
+		pid = (pid_t)atoi(entry->d_name);
+		if (pid <= 0 || fstatat(dirfd(proc), entry->d_name, &file, 0) != 0 ||
+		    (geteuid() != 0 && geteuid() != file.st_uid) || is_proxy(pid))
+			continue;
+		right &= aw_sockets_records(pid, false, table);
+		right &= ask(pid, file.st_uid, table, complaint) != FAILED;
+	}
+	return right;
+}
+
+static int list_all(struct sockets_table *table)
+{
+	DIR *proc = opendir("/proc");
+	bool right = proc ? list_each(proc, table)
+			  : aw_sockets_fail("cannot look at /proc: %s", strerror(errno));
+
+	if (proc)
+		closedir(proc);
+	if (right && table->count == 0)
+		puts("no process has a socket in iWARP mode");
+	else if (table->count > 0)
+		aw_sockets_table_print(table);
+	return right ? CLI_OK : CLI_FAILED;
+}
+
+int aw_sockets_status(const char *text)
+{
+	struct sockets_table table = { 0 };
 	uid_t owner = 0;
 	pid_t pid = 0;
+	int status;
 
-	if (!read_pid(text, &pid))
+	if (text && !read_pid(text, &pid))
 		return CLI_USAGE;
-	if (!find_owner(pid, &owner))
+	if (text && !find_owner(pid, &owner))
 		return CLI_FAILED;
-	outcome = ask(pid, owner, complaint);
-	// A process that was root's when its proxy process began has one of root's, which root
-	// alone may ask.
-	if (outcome == NOBODY && owner != 0 && geteuid() == 0)
-		outcome = ask(pid, 0, complaint);
-	if (outcome == NOBODY && complaint[0])
-		(void)fail("%s", complaint);
-	else if (outcome == NOBODY && nobody_answers(pid))
-		return CLI_OK;
-	return outcome == ANSWERED ? CLI_OK : CLI_FAILED;
+	status = text ? list_one(pid, owner, &table) : list_all(&table);
+	aw_sockets_table_fini(&table);
+	return status;
 }

@@ -1,39 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """'anywarp sockets' as a user meets it. ANYWARP_BUILD names the build directory."""
 
-import contextlib
 import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
-import sockets_status
-from program import is_open_to_others
-
-BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
-ANYWARP = BUILD / "bin" / "anywarp"
-LIBDIR = BUILD / "lib"
-LIBRARY = LIBDIR / "libanywarp-sockets.so"
-# A user that nobody is, and no other run of these tests; and one more.
-STRANGER = 61000 + os.getpid() % 2000 * 2
-# A sanitizer's run-time library has to be in programs that were built without it.
-PRELOADED = {"LD_PRELOAD": os.environ.get("ANYWARP_PRELOAD", ""),
-             "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
-             } if os.environ.get("ANYWARP_SAN") else {}
-
-needs_library = pytest.mark.skipif(not LIBRARY.exists(), reason="no libanywarp-sockets.so")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
-
-
-def sockets(*args, command=ANYWARP, user=None, **env):
-    return subprocess.run([str(command), "sockets", *map(str, args)], capture_output=True,
-                          text=True, timeout=60, stdin=subprocess.DEVNULL, user=user,
-                          env={**os.environ, **env}, check=False)
+from sockets_command import ANYWARP, LIBDIR, LIBRARY, PRELOADED, needs_library, sockets
 
 
 @pytest.fixture
@@ -170,7 +146,6 @@ def test_the_manual_is_set_without_a_warning(page):
     (("--checks", "true"), "unknown option '--checks'"),
     (("--rules",), "--rules needs a file"),
     (("--rule",), "--rule needs a rule"),
-    (("--status",), "--status needs the number of a process"),
     (("--log", "loud", "true"), "error warn info debug"),
     (("--mpa", "crc=maybe", "true"), "'crc=maybe': crc must be on, off"),
     ((), "no program to run"),
@@ -255,288 +230,6 @@ def test_a_directory_that_the_loader_cannot_name(tmp_path):
     assert "anywarp run: LD_PRELOAD cannot name" in done.stderr
 
 
-# --- the status of a process
-
-ANSWERER = """
-import os, socket, sys
-directory, mode, answer = sys.argv[1], int(sys.argv[2], 8), sys.argv[3].encode()
-name = f"{directory}/sockets.{os.getpid()}"
-if mode:
-    os.makedirs(directory, exist_ok=True)
-    os.chmod(directory, mode)
-    server = socket.socket(socket.AF_UNIX)
-    server.bind(name)
-    server.listen()
-    if answer == b"closed":
-        server.close()
-print("ready", flush=True)
-if mode and answer not in (b"no", b"closed"):
-    connection = server.accept()[0]
-    connection.sendall(answer)
-    connection.close()
-sys.stdin.read()
-"""
-
-
-@contextlib.contextmanager
-def answerer(answer, directory=f"/tmp/anywarp-{STRANGER}", mode="0700", user=STRANGER):
-    """A process of another user that answers so. Its directory goes with it."""
-    process = subprocess.Popen([sys.executable, "-c", ANSWERER, directory, mode, answer],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, user=user,
-                               env={"PATH": "/usr/bin:/bin"})
-    try:
-        assert process.stdout.readline() == "ready\n"
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdin.close()
-        process.stdout.close()
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-@needs_root
-def test_status_is_a_table():
-    with answerer("7 on 192.0.2.7:80 12 3456789 1 384 established\n"
-                  "12 auto [2001:db8::1]:65535 0 0 0 0 connecting\n") as process:
-        done = sockets("--status", process.pid)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[0].split() == ["fd", "mode", "peer", "bytes", "in", "bytes", "out", "send",
-                                "credits", "receive", "credits", "state"]
-    assert lines[1].split() == ["7", "on", "192.0.2.7:80", "12", "3456789", "1", "384",
-                                "established"]
-    assert lines[2].split()[2] == "[2001:db8::1]:65535"
-    assert len({line.index(word) for line, word in zip(lines, ("state", "established",
-                                                               "connecting"))}) == 1
-
-
-@needs_root
-def test_status_of_one_that_has_nothing_open_is_the_head_alone():
-    with answerer("") as process:
-        done = sockets("--status", process.pid)
-    assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == 1
-
-
-@needs_root
-@pytest.mark.parametrize("answer", ["7 on peer 1 2 3 4\n", "1 2 3 4 5 6 7 8 9\n", "\n",
-                                    "x" * 3000])
-def test_status_that_is_no_table_is_refused(answer):
-    with answerer(answer) as process:
-        done = sockets("--status", process.pid)
-    assert done.returncode == 1
-    assert "another version" in done.stderr
-
-
-@needs_root
-def test_status_shows_no_octets_that_a_terminal_obeys():
-    with answerer("7 on \033[2J 1 2 3 4 open\n") as process:
-        done = sockets("--status", process.pid)
-    assert done.returncode == 0
-    assert "\033" not in done.stdout and "?[2J" in done.stdout
-
-
-@needs_root
-def test_status_of_a_stopped_process_ends():
-    with answerer("no") as process:
-        os.kill(process.pid, signal.SIGSTOP)
-        done = sockets("--status", process.pid)
-    assert done.returncode == 1
-    assert "is it stopped?" in done.stderr
-
-
-@needs_root
-def test_status_takes_no_directory_that_others_can_write():
-    with answerer("", mode="0755") as process:
-        done = sockets("--status", process.pid)
-    assert done.returncode == 1
-    assert f"is not a directory of uid {STRANGER} with mode 0700: remove it" in done.stderr
-
-
-@needs_root
-def test_status_takes_no_directory_of_another_user():
-    directory = f"/tmp/anywarp-{STRANGER}"
-    with answerer("", mode="0", user=STRANGER) as process:
-        os.mkdir(directory, mode=0o700)
-        done = sockets("--status", process.pid)
-    assert done.returncode == 1
-    assert f"is not a directory of uid {STRANGER}" in done.stderr
-
-
-@needs_root
-def test_status_passes_over_what_a_stranger_made_beside():
-    """A keeper chooses such a name at random: everybody may have one."""
-    beside = f"/tmp/anywarp-{STRANGER}-beside"
-    with answerer("", mode="0") as process:
-        os.mkdir(beside, mode=0o700)
-        try:
-            done = sockets("--status", process.pid)
-        finally:
-            os.rmdir(beside)
-    assert done.returncode == 1
-    assert "does not run under 'anywarp sockets': start it so" in done.stderr
-
-
-@needs_root
-def test_status_finds_roots_keeper_whatever_a_stranger_made(tmp_path):
-    """Of a process that has given up root."""
-    ours = tmp_path / "anywarp-0"
-    with answerer("no", mode="0") as asked, answerer("", directory=str(ours), user=0) as keeper:
-        os.mkdir(f"/tmp/anywarp-{STRANGER}", mode=0o700)
-        os.rename(ours / f"sockets.{keeper.pid}", ours / f"sockets.{asked.pid}")
-        done = sockets("--status", asked.pid, XDG_RUNTIME_DIR=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-
-
-@needs_root
-def test_status_takes_no_answer_of_another_user(tmp_path):
-    forged = tmp_path / "forged"
-    ours = f"/tmp/anywarp-{STRANGER}"
-    with answerer("no") as asked, answerer("no", directory=str(forged), user=0) as process:
-        os.rename(forged / f"sockets.{process.pid}", f"{ours}/sockets.{asked.pid}")
-        done = sockets("--status", asked.pid)
-    assert done.returncode == 1
-    assert f"it is process {process.pid} of uid 0 that answers" in done.stderr
-
-
-@needs_root
-def test_status_without_a_socket_or_with_one_left_over():
-    for answer, mode in (("no", "0"), ("closed", "0700")):
-        with answerer(answer, mode=mode) as process:
-            done = sockets("--status", process.pid)
-        assert done.returncode == 1
-        assert "does not run under 'anywarp sockets': start it so" in done.stderr
-
-
-@needs_root
-@pytest.mark.skipif(not is_open_to_others(BUILD),
-                    reason="other users may not enter the build's directory")
-def test_status_of_a_process_of_another_user_names_it():
-    with answerer("", user=STRANGER) as process:
-        done = sockets("--status", process.pid, user=STRANGER + 1)
-    assert done.returncode == 1
-    assert f"is not yours but of uid {STRANGER}: ask as that user or as root" in done.stderr
-
-
-def test_status_of_no_process():
-    child = subprocess.Popen(["true"])
-    child.wait()
-    done = sockets("--status", child.pid)
-    assert done.returncode == 1
-    assert f"no process {child.pid}" in done.stderr and "pgrep" in done.stderr
-
-
-@pytest.mark.parametrize("pid", ["0", "-1", "self", "1x", "99999999999999999999", ""])
-def test_status_needs_a_number(pid):
-    done = sockets("--status", pid)
-    assert done.returncode == 2
-    assert "needs the number of a process" in done.stderr
-
-
-@needs_library
-def test_status_of_a_program_that_has_no_socket():
-    with subprocess.Popen([str(ANYWARP), "sockets", "--rule", "off", "--", "sh", "-c",
-                           "echo ready; read line"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True,
-                          env={**os.environ, **PRELOADED}) as program:
-        assert program.stdout.readline() == "ready\n"
-        done = sockets("--status", program.pid)
-        program.communicate("\n")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"process {program.pid} has had no socket in iWARP mode\n"
-
-
-SERVER = """
-import socket, sys
-listener = socket.create_server(("127.0.0.1", 0))
-print(listener.getsockname()[1], flush=True)
-connection = listener.accept()[0]
-print(connection.recv(5), connection.fileno(), flush=True)
-sys.stdin.read()
-"""
-CLIENT = """
-import socket, sys
-connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-connection.sendall(b"hello")
-print("sent", connection.fileno(), flush=True)
-sys.stdin.read()
-"""
-
-
-# The status has the connections that a proxy process, or the program for it, carries.
-CARRIED = {"ANYWARP_SOCKETS_RECORD": "off"}
-
-
-def program(rule, *arguments):
-    return subprocess.Popen([str(ANYWARP), "sockets", "--rule", rule, "--", sys.executable, "-c",
-                             *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                            env={**os.environ, **PRELOADED, **CARRIED})
-
-
-def row_of(pid):
-    """The one that there is, or soon: a process does not wait until its keeper knows of it."""
-    end, rows = time.monotonic() + 20, []
-    while not rows:
-        assert time.monotonic() < end, f"no row of {pid}"
-        done = sockets("--status", pid)
-        assert done.returncode == 0, done.stderr
-        rows = sockets_status.rows(done.stdout)
-    row, = rows
-    return row
-
-
-@needs_library
-def test_status_of_both_ends_of_a_connection():
-    with program("on listen", SERVER) as server:
-        port = server.stdout.readline().strip()
-        with program("on connect", CLIENT, port) as client:
-            client_fd = client.stdout.readline().split()[1]
-            server_fd = server.stdout.readline().split()[1]
-            asked = row_of(client.pid)
-            served = row_of(server.pid)
-            client.communicate()
-        server.communicate()
-    assert asked[:5] == (client_fd, "on", f"127.0.0.1:{port}", "0", "5")
-    assert asked.state == "established"
-    assert served[:2] == (server_fd, "on") and served.peer.startswith("127.0.0.1:")
-    assert (served.octets_in, served.octets_out) == ("5", "0")
-    assert all(int(row.send_credits) > 0 and int(row.receive_credits) > 0 for row in (asked, served))
-
-
-FORKER = """
-import os, socket, subprocess, sys
-listener = socket.create_server(("127.0.0.1", 0))
-print(listener.getsockname()[1], flush=True)
-connection = listener.accept()[0]
-connection.recv(5)
-if os.fork() == 0:
-    os.write(1, b"%d %d\\n" % (os.getpid(), connection.fileno()))  # whole, as echo's
-    sys.stdin.read()
-    os._exit(0)
-fd = connection.fileno()
-with subprocess.Popen(["sh", "-c", f"echo $$ {fd}; read line"], pass_fds=[fd]):
-    pass
-os.wait()
-"""
-
-
-@needs_library
-@pytest.mark.skipif(os.environ.get("ANYWARP_SAN") == "thread",
-                    reason="a carrier has threads, and this sanitizer allows them to no forked child")
-def test_status_of_processes_that_were_forked_and_exec_ed():
-    with program("on listen", FORKER) as server:
-        port = server.stdout.readline().strip()
-        with program("on connect", CLIENT, port) as client:
-            for _ in range(2):
-                pid, fd = server.stdout.readline().split()
-                row = row_of(int(pid))
-                assert row[:2] == (fd, "on") and row.peer.startswith("127.0.0.1:")
-                assert (row.octets_in, row.octets_out, row.state) == ("5", "0", "established")
-            client.communicate()
-        server.communicate()
-
-
 # --- what the keeper has no room for
 
 FEW_FDS = 12  # too few for one connection of the keeper's
@@ -566,7 +259,7 @@ except OSError as error:
 @needs_library
 def test_a_connection_that_too_few_fds_lose_is_an_error_of_the_log():
     command = [ANYWARP, "sockets", "--rule", "on", "--log", "error", "--", sys.executable, "-c"]
-    environment = {**os.environ, **PRELOADED, **CARRIED}
+    environment = {**os.environ, **PRELOADED, "ANYWARP_SOCKETS_RECORD": "off"}
     with subprocess.Popen([*command, POLLING_SERVER, str(FEW_FDS)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, env=environment) as server:
         port = server.stdout.readline().strip()

@@ -97,6 +97,7 @@ def test_both(pair, roles):
 
 def test_status(pair):
     """What is direct is listed like what the keeper carries; the keeper may still be at its start."""
+    pair.env["ANYWARP_SOCKETS_RECORD"] = "off"
     witness, victim = leave(pair, "written", "17")
 
     def rows():

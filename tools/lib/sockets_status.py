@@ -3,9 +3,10 @@
 
 import collections
 
-Row = collections.namedtuple("Row", "fd mode peer octets_in octets_out send_credits receive_credits state")
+Row = collections.namedtuple("Row", "pid program fd kind mode local peer octets_in octets_out send_credits "
+                             "receive_credits rtt_us retransmits state")
 
 
 def rows(printed):
-    """Of the fds below the head. There is none when no socket of the process was in iWARP mode."""
+    """Of the fds below the head. There is none when no socket of the process is in iWARP mode."""
     return [Row(*line.split()) for line in printed.splitlines()[1:]]

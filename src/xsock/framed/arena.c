@@ -126,7 +126,7 @@ bool aw_arena_open(void)
 		return true;
 	pthread_mutex_lock(&lock);
 	if (!arena && is_within_limits() && is_one_user()) {
-		fd = memfd_create("anywarp-records", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		fd = memfd_create(AW_ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		if (fd >= 0 && (ftruncate(fd, (off_t)aw_arena_size()) != 0 ||
 				fcntl(fd, F_ADD_SEALS, AW_ARENA_SEALS) != 0 || !map(fd)))
 			aw_libc()->close(fd);
@@ -166,6 +166,7 @@ static struct aw_slot *make_slot(unsigned number, uint64_t ino)
 	make_lock(&slot->tx_lock);
 	atomic_store(&slot->broken, false);
 	atomic_store(&slot->flushing, false);
+	atomic_store(&slot->mode, 0);
 	atomic_store(&slot->waiters, 0);
 	atomic_store(&slot->keeper, 0);
 	atomic_store(&arena->entries[number].ino, ino);

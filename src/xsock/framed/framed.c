@@ -121,6 +121,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 		return err;
 	}
 	aw_slot_take_options(slot, fd, options);
+	atomic_store(&slot->mode, (uint8_t)sock->mode);
 	aw_fdtab_lock();
 	sock->slot = slot;
 	aw_watch_narrow(sock); /* the kernel goes by the program's own registrations from here on */

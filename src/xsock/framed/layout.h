@@ -19,12 +19,15 @@
 #define AW_ARENA_SLOTS 16384u
 #define AW_ARENA_PAGE 4096u
 #define AW_ARENA_WARM 16u /* slots that keep their pages when they are free: 2.3 MB at most */
+#define AW_ARENA_NAME "anywarp-records"
 #define AW_ARENA_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 struct aw_slot {
 	pthread_mutex_t rx_lock, tx_lock; /* robust: of the record's halves */
 	_Atomic(bool) broken; /* somebody has died within a half */
 	_Atomic(bool) flushing; /* a thread sends what TCP did not take at once */
+	_Atomic(uint8_t)
+		mode; /* the socket's, enum aw_xs_mode: for `anywarp sockets --status` alone */
 	_Atomic(uint32_t) waiters; /* threads that sleep in a read of the socket */
 	/* The proxy process (aw_keeper_number) that has it in a bridge, which all that hold the slot are to use; 0: none. */
 	_Atomic(uint64_t) keeper;

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Finds the arena of another process among its fds and reads it. Whoever made that file may write to it at any time, and may
+// be no friend: it is read by pread, each word once, and is never mapped, so that a hole in it costs nobody memory. A word
+// counts only where the process has a TCP socket with that inode.
+#include "xsock/framed/census.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "xsock/framed/layout.h"
+
+#define LINK_OF_ARENA "/memfd:" AW_ARENA_NAME " (deleted)"
+#define CHUNK 1024u /* entries that one call reads */
+#define STATE_LISTEN 10 /* the kernel's number */
+
+struct census {
+	DIR *fds; /* /proc/PID/fd */
+	int arena; /* -1: none */
+	size_t count;
+	struct aw_census_record *records; /* by inode */
+};
+
+/* The words of an entry as they lie in the file. */
+struct copied_entry {
+	uint64_t word, ino;
+};
+
+_Static_assert(sizeof(struct copied_entry) == sizeof(struct aw_arena_entry) &&
+		       offsetof(struct copied_entry, ino) == offsetof(struct aw_arena_entry, ino),
+	       "an entry is two words");
+
+static bool read_link(DIR *fds, const char *name, char target[64])
+{
+	ssize_t len = readlinkat(dirfd(fds), name, target, 63);
+
+	target[len > 0 ? len : 0] = '\0';
+	return len > 0;
+}
+
+/*
+ * The name may be that of any file: O_PATH opens it without an effect on it, and what is opened to be read is a plain file of
+ * the right size. -1: it is none of this build's arenas, which *is_strange says then, or the process has closed it.
+ */
+static int open_arena(DIR *fds, const char *name, bool *is_strange)
+{
+	int path = openat(dirfd(fds), name, O_PATH | O_CLOEXEC), fd = -1;
+	struct stat file;
+	char again[32];
+
+	if (path < 0)
+		return -1;
+	if (fstat(path, &file) == 0 && S_ISREG(file.st_mode) &&
+	    file.st_size == (off_t)aw_arena_size()) {
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", path);
+		fd = open(again, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	}
+	close(path);
+	if (fd >= 0 && aw_arena_is_one(fd, fcntl(fd, F_GET_SEALS), &file))
+		return fd;
+	*is_strange = true;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* A process has one arena at most; the first one that is right is taken. */
+static enum aw_census_result find_arena(struct census *census)
+{
+	bool is_strange = false;
+	struct dirent *entry;
+	char target[64];
+
+	while (census->arena < 0 && (entry = readdir(census->fds))) {
+		if (!read_link(census->fds, entry->d_name, target) ||
+		    strcmp(target, LINK_OF_ARENA) != 0)
+			continue;
+		census->arena = open_arena(census->fds, entry->d_name, &is_strange);
+	}
+	return census->arena < 0 && is_strange ? AW_CENSUS_STRANGE : AW_CENSUS_WHOLE;
+}
+
+static enum aw_xs_mode read_mode(int arena, unsigned number)
+{
+	off_t at = (off_t)(aw_arena_slot_at(number) + offsetof(struct aw_slot, mode));
+	uint8_t mode;
+
+	if (pread(arena, &mode, 1, at) != 1)
+		return AW_XS_OFF;
+	return mode == AW_XS_ON || mode == AW_XS_AUTO ? (enum aw_xs_mode)mode : AW_XS_OFF;
+}
+
+static void note_entry(struct census *census, unsigned number, struct copied_entry entry)
+{
+	if (!(entry.word & AW_ENTRY_HOLDERS) || entry.word & AW_ENTRY_FRESH || !entry.ino)
+		return;
+	census->records[census->count++] = (struct aw_census_record){
+		.mode = read_mode(census->arena, number),
+		.conn.ino = entry.ino,
+	};
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct aw_census_record *left = a, *right = b;
+
+	return (left->conn.ino > right->conn.ino) - (left->conn.ino < right->conn.ino);
+}
+
+static bool read_entries(struct census *census)
+{
+	struct copied_entry chunk[CHUNK];
+
+	census->records = calloc(AW_ARENA_SLOTS, sizeof(*census->records));
+	if (!census->records)
+		return false;
+	for (unsigned first = 0; first < AW_ARENA_SLOTS; first += CHUNK) {
+		size_t at = offsetof(struct aw_arena_table, entries) + first * sizeof(chunk[0]);
+
+		if (pread(census->arena, chunk, sizeof(chunk), (off_t)at) != sizeof(chunk))
+			return false;
+		for (unsigned i = 0; i < CHUNK; i++)
+			note_entry(census, first + i, chunk[i]);
+	}
+	qsort(census->records, census->count, sizeof(*census->records), compare);
+	return true;
+}
+
+static struct aw_census_record *find_record(const struct census *census, uint64_t ino)
+{
+	const struct aw_census_record wanted = { .conn.ino = ino };
+
+	return bsearch(&wanted, census->records, census->count, sizeof(wanted), compare);
+}
+
+static void note_conn(const struct aw_sockdiag_conn *conn, void *arg)
+{
+	struct aw_census_record *record = find_record(arg, conn->ino);
+
+	if (!record)
+		return;
+	record->is_known = true;
+	record->conn = *conn;
+}
+
+/* -1: the process is in this thread's own network namespace; -2: errno: we may not know, or it has ended. */
+static int open_namespace(pid_t pid)
+{
+	struct stat ours, theirs;
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+	if (stat("/proc/self/ns/net", &ours) != 0 || stat(path, &theirs) != 0)
+		return -2;
+	if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd : -2;
+}
+
+static bool ask_kernel(struct census *census)
+{
+	bool v4 = aw_sockdiag_each(false, note_conn, census);
+	bool v6 = aw_sockdiag_each(true, note_conn, census);
+
+	return v4 || v6; /* a kernel may have one of them alone */
+}
+
+static enum aw_census_result ask_kernel_within(struct census *census, int namespace)
+{
+	enum aw_census_result result = AW_CENSUS_ELSEWHERE;
+	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	if (own >= 0 && setns(namespace, CLONE_NEWNET) == 0) {
+		result = ask_kernel(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
+		(void)setns(own, CLONE_NEWNET);
+	}
+	if (own >= 0)
+		close(own);
+	return result;
+}
+
+static enum aw_census_result find_conns(struct census *census, pid_t pid)
+{
+	int namespace = open_namespace(pid);
+	enum aw_census_result result;
+
+	if (namespace == -2)
+		return errno == ENOENT || errno == ESRCH ? AW_CENSUS_GONE : AW_CENSUS_ELSEWHERE;
+	if (namespace == -1)
+		return ask_kernel(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
+	result = ask_kernel_within(census, namespace);
+	close(namespace);
+	return result;
+}
+
+/* The dump has no socket that is closed already, and none of another network namespace. */
+static bool is_tcp(pid_t pid, const char *name)
+{
+	char path[64], protocol[16] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", (int)pid, name);
+	return getxattr(path, "system.sockprotoname", protocol, sizeof(protocol) - 1) > 0 &&
+	       (!strcmp(protocol, "TCP") || !strcmp(protocol, "TCPv6"));
+}
+
+static void visit_fds(const struct census *census, pid_t pid, aw_census_fn *use, void *arg)
+{
+	const struct aw_census_record *record;
+	struct dirent *entry;
+	char target[64];
+	uint64_t ino;
+
+	rewinddir(census->fds);
+	while ((entry = readdir(census->fds))) {
+		if (!read_link(census->fds, entry->d_name, target) ||
+		    sscanf(target, "socket:[%" SCNu64 "]", &ino) != 1)
+			continue;
+		record = find_record(census, ino);
+		if (record && (record->is_known ? record->conn.state != STATE_LISTEN
+						: is_tcp(pid, entry->d_name)))
+			use(atoi(entry->d_name), record, arg);
+	}
+}
+
+static enum aw_census_result take(struct census *census, pid_t pid, aw_census_fn *use, void *arg)
+{
+	enum aw_census_result result = find_arena(census);
+
+	if (census->arena < 0)
+		return result;
+	if (!read_entries(census))
+		return AW_CENSUS_FAILED;
+	if (census->count == 0)
+		return AW_CENSUS_WHOLE;
+	result = find_conns(census, pid);
+	if (result == AW_CENSUS_WHOLE || result == AW_CENSUS_ELSEWHERE)
+		visit_fds(census, pid, use, arg);
+	return result;
+}
+
+enum aw_census_result aw_census_take(pid_t pid, aw_census_fn *use, void *arg)
+{
+	struct census census = { .arena = -1 };
+	enum aw_census_result result;
+	char path[32];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	census.fds = opendir(path);
+	if (!census.fds)
+		return errno == ENOENT || errno == ESRCH ? AW_CENSUS_GONE : AW_CENSUS_REFUSED;
+	result = take(&census, pid, use, arg);
+	err = errno;
+	free(census.records);
+	if (census.arena >= 0)
+		close(census.arena);
+	closedir(census.fds);
+	errno = err;
+	return result;
+}
