@@ -231,8 +231,12 @@ bool aw_program_has_us(const struct aw_program *program)
 	fd = program->searched && program->path[0] && !strchr(program->path, '/')
 		     ? open_in_path(program->path)
 		     : open_program(program->dir, program->path);
-	has_us = is_loaded_with_us(fd, program->searched) &&
-		 (is_preloaded_by(program->env) || is_preloaded_everywhere());
+	/* Where there is no such file no program comes to the fds: a search goes on to the next directory. */
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		has_us = true;
+	else
+		has_us = is_loaded_with_us(fd, program->searched) &&
+			 (is_preloaded_by(program->env) || is_preloaded_everywhere());
 	errno = saved;
 	return has_us;
 }

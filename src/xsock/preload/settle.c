@@ -11,6 +11,7 @@
 #include "xsock/framed/framed.h"
 #include "xsock/preload/ask.h"
 #include "xsock/preload/direct.h"
+#include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/touch.h"
 #include "xsock/preload/watch.h"
@@ -162,6 +163,15 @@ void aw_touch_before_shell(void)
 		each_in(AW_FD_PENDING, 0, UINT_MAX, decide, &by);
 	aw_direct_convert_all(true);
 	aw_framed_bridge_all(true);
+}
+
+/* The proxy process takes the Request that is to come, which would make the kernel end the connection by a reset. */
+bool aw_touch_farewell(int fd)
+{
+	struct aw_order order;
+
+	aw_keeper_begin(&order, AW_ORDER_FAREWELL);
+	return aw_keeper_tell(&order, &fd, 1) == 0;
 }
 
 static bool is_aborted(int fd)

@@ -203,13 +203,17 @@ static enum verdict judge_silent(int fd)
 	return answer.error ? VERDICT_PLAIN : VERDICT_IWARP;
 }
 
-/* The proxy process takes the Request that is to come, which would make the kernel end the connection by a reset. */
-static bool bid_farewell(int fd)
-{
-	struct aw_order order;
+#define LOOK_MS 10 /* at what other threads have made of the connection: its Request may be gone */
 
-	aw_keeper_begin(&order, AW_ORDER_FAREWELL);
-	return aw_keeper_tell(&order, &fd, 1) == 0;
+static short await_request(int fd, int ms)
+{
+	struct aw_deadline deadline = aw_deadline_after_ms(ms);
+	short revents;
+
+	do
+		revents = aw_touch_poll(fd, POLLIN, aw_deadline_at_most_ms(&deadline, LOOK_MS));
+	while (!revents && !aw_deadline_is_over(&deadline) && aw_fdtab_state(fd) == AW_FD_PENDING);
+	return revents;
 }
 
 /* In doubt the kernel has a read wait for more octets than may ever come. */
@@ -235,9 +239,11 @@ static enum verdict judge_client(const struct aw_sock *sock, const struct touche
 	/* It was told yes. Did it hear that in time? A thread that closes does not wait to know. */
 	if (t->kind == AW_TOUCH_CLOSE && !aw_framed_is_wanted())
 		return VERDICT_IWARP;
-	if (t->kind == AW_TOUCH_CLOSE && sock->fds == 1 && bid_farewell(t->fd))
+	if (t->kind == AW_TOUCH_CLOSE && sock->fds == 1 && aw_touch_farewell(t->fd))
 		return VERDICT_OVER;
-	revents = aw_touch_poll(t->fd, POLLIN, at_most(t, aw_ask_patience_ms()));
+	revents = await_request(t->fd, at_most(t, aw_ask_patience_ms()));
+	if (aw_fdtab_state(t->fd) != AW_FD_PENDING)
+		return VERDICT_IWARP; /* another thread is at it, or was */
 	return revents ? judge_readable(t, revents) : VERDICT_PLAIN;
 }
 

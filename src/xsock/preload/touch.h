@@ -45,6 +45,9 @@ void aw_touch_woken(struct aw_sock *sock);
 
 /* In settle.c from here on. */
 
+/* fd is about to be closed, and its client, which has asked, has sent no Request yet. False: there is no proxy process to wait for it. */
+bool aw_touch_farewell(int fd);
+
 /*
  * Settles what is pending, as a write would, or connects, before two processes may use it; and what is direct. However
  * many peers are silent, they are waited for at the same time, as are those of count fds.
