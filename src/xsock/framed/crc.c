@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// CRC32c from ISA-L, where it is installed, and else from the table. ISA-L is loaded with the first FPDU: most programs
+// CRC32c from ISA-L, where it is installed, and else from the table. ISA-L is loaded with the first record: most programs
 // that this library is loaded into have no records.
 #include "xsock/framed/calls.h"
 
@@ -21,6 +21,11 @@ static void load(void)
 	void *address = library ? dlsym(library, "crc32_iscsi") : NULL;
 
 	memcpy(&crc32_iscsi, &address, sizeof(address)); /* a cast ISO C forbids */
+}
+
+void aw_slot_find_crc(void)
+{
+	pthread_once(&once, load);
 }
 
 uint32_t aw_slot_crc(uint32_t crc, const void *data, size_t len)

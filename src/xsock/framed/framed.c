@@ -107,12 +107,22 @@ static int begin(struct aw_slot *slot, enum aw_role role, int fd)
 	return err;
 }
 
+/* A fork waits for the table's lock: a child must not be born while another thread is in the loader. */
+static void find_crc(void)
+{
+	aw_fdtab_lock();
+	aw_slot_find_crc();
+	aw_fdtab_unlock();
+}
+
 int aw_framed_start(struct aw_sock *sock, int fd)
 {
+	static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
 	struct aw_slot *slot = aw_arena_take(sock->ino);
 	struct aw_slot_options options = aw_slot_read_options(fd);
 	int err;
 
+	pthread_once(&crc_once, find_crc);
 	if (!slot)
 		return ENOMEM;
 	err = begin(slot, sock->role, fd);
