@@ -146,13 +146,6 @@ static bool is_aside(struct aw_record_rx *rx, const struct aw_record_calls *call
 	return !rx->in_line && aw_urgent_is_front(rx) && aw_urgent_is_mark(rx, calls, fd);
 }
 
-static bool is_readable(const struct aw_record_calls *calls, int fd)
-{
-	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
-
-	return calls->poll(&pollfd, 1, 0) > 0;
-}
-
 ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		       const struct iovec *iov, int count)
 {
@@ -169,7 +162,7 @@ ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *c
 		got = look_at(record, calls, fd, &to, most, aside);
 		if (got != 0)
 			return got;
-		if (aside && !is_readable(calls, fd))
+		if (aside && !aw_rx_is_ready(calls, fd, POLLIN))
 			return -EAGAIN;
 	}
 	got = aw_record_hold(record, calls, fd);

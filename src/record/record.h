@@ -98,6 +98,12 @@ int aw_record_initiate(struct aw_record *record, const struct aw_record_calls *c
 void aw_record_respond(struct aw_record *record, const void *data, size_t len);
 
 /*
+ * Takes a client's Request out of the socket, where nothing else is in front of it. 0; -EAGAIN: not all of it is there, and it
+ * stays; -EPROTO: that is none; -ENODATA at the stream's end; or a negative errno.
+ */
+int aw_record_take_request(const struct aw_record_calls *calls, int fd);
+
+/*
  * For a copy, which this process alone has, of a record that another process has written: returns whether the copy may be used. Its
  * bytes may be anything; the peer or the program sees a broken stream then.
  */

@@ -3,6 +3,7 @@
 // front of the peer's first FPDU.
 #include "record/reply.h"
 
+#include "record/rx.h"
 #include "record/startup.h"
 
 #include <errno.h>
@@ -37,6 +38,29 @@ int aw_record_initiate(struct aw_record *record, const struct aw_record_calls *c
 	set_lowat(record, calls, fd);
 	err = aw_record_flush(record, calls, fd);
 	return err == -EAGAIN ? 0 : err;
+}
+
+int aw_record_take_request(const struct aw_record_calls *calls, int fd)
+{
+	uint8_t bytes[AW_STARTUP_MAX];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	ssize_t n = aw_rx_take(calls, fd, &iov, 1, MSG_PEEK);
+	const uint8_t *data;
+	size_t used, len;
+
+	if (n < 0)
+		return (int)n;
+	switch (aw_startup_get(bytes, (size_t)n, false, &used, &data, &len)) {
+	case AW_STARTUP_MORE:
+		return -EAGAIN;
+	case AW_STARTUP_WHOLE:
+		iov.iov_len = used;
+		n = aw_rx_take(calls, fd, &iov, 1, 0);
+		return n < 0 ? (int)n : 0;
+	case AW_STARTUP_WRONG:
+		break;
+	}
+	return -EPROTO;
 }
 
 void aw_record_respond(struct aw_record *record, const void *data, size_t len)

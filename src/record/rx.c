@@ -68,6 +68,13 @@ ssize_t aw_rx_take(const struct aw_record_calls *calls, int fd, struct iovec *io
 	return n == 0 ? -ENODATA : -errno;
 }
 
+bool aw_rx_is_ready(const struct aw_record_calls *calls, int fd, short event)
+{
+	struct pollfd pollfd = { .fd = fd, .events = event };
+
+	return calls->poll(&pollfd, 1, 0) > 0 && (event == POLLIN || pollfd.revents & event);
+}
+
 static ssize_t take(struct reader *r, struct iovec *iov, size_t count, int flags)
 {
 	return aw_rx_take(r->calls, r->fd, iov, count, flags);

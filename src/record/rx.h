@@ -18,6 +18,9 @@ int aw_rx_check(struct aw_record *record, const struct aw_record_calls *calls, c
 int aw_rx_check_flat(struct aw_record *record, const struct aw_record_calls *calls,
 		     const uint8_t *bytes, size_t payload);
 
+/* True when poll reports event, or for POLLIN anything at all: an end is there to be read. */
+bool aw_rx_is_ready(const struct aw_record_calls *calls, int fd, short event);
+
 /* Calls recvmsg. The bytes, -ENODATA at the end of the stream, or a negative errno. */
 ssize_t aw_rx_take(const struct aw_record_calls *calls, int fd, struct iovec *iov, size_t count,
 		   int flags);

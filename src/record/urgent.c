@@ -48,13 +48,6 @@ bool aw_urgent_is_mark(struct aw_record_rx *rx, const struct aw_record_calls *ca
 	return true;
 }
 
-static bool is_ready(const struct aw_record_calls *calls, int fd, short event)
-{
-	struct pollfd pollfd = { .fd = fd, .events = event };
-
-	return calls->poll(&pollfd, 1, 0) > 0 && (event == POLLIN || pollfd.revents & event);
-}
-
 /* Takes the FPDU's last byte out of the socket, and the FPDU out of the stream. */
 static int take_last(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		     enum aw_mark mark)
@@ -74,7 +67,7 @@ static int take_last(struct aw_record *record, const struct aw_record_calls *cal
 int aw_urgent_pass(struct aw_record *record, const struct aw_record_calls *calls, int fd)
 {
 	aw_lowat_set(&record->rx, calls, fd, 1 + aw_lowat_bytes(1));
-	if (is_ready(calls, fd, POLLPRI) && !is_ready(calls, fd, POLLIN))
+	if (aw_rx_is_ready(calls, fd, POLLPRI) && !aw_rx_is_ready(calls, fd, POLLIN))
 		return -EAGAIN;
 	return take_last(record, calls, fd, AW_MARK_NONE);
 }
@@ -109,7 +102,7 @@ void aw_urgent_renew(struct aw_record *record, const struct aw_record_calls *cal
 		renew_front(record, calls, fd);
 		break;
 	case AW_MARK_BEHIND:
-		if (is_ready(calls, fd, POLLPRI) || aw_urgent_is_at_pointer(calls, fd))
+		if (aw_rx_is_ready(calls, fd, POLLPRI) || aw_urgent_is_at_pointer(calls, fd))
 			rx->mark = AW_MARK_NONE;
 		break;
 	}
@@ -271,7 +264,7 @@ static ssize_t give_front(struct aw_record *record, const struct aw_record_calls
 
 	if (!queued(calls, fd))
 		return -EAGAIN;
-	if (!is_ready(calls, fd, POLLPRI))
+	if (!aw_rx_is_ready(calls, fd, POLLPRI))
 		return -EINVAL;
 	*byte = rx->bytes[AW_FRAME_HEAD];
 	if (flags & MSG_PEEK)

@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "now.h"
 #include "rs_config.h"
 #include "rs_datagram.h"
 
@@ -34,14 +35,6 @@ struct set {
 	struct pollfd *asked; // FDS_EACH each: what poll(2) is asked
 	size_t count;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 /* The normal bits stand for what they are, and for the band that is the only one. */
 static short ep_events(short events)
@@ -197,12 +190,12 @@ static int sleep_on(struct set *set, int64_t left_ns)
 
 static int poll_set(struct set *set, int64_t timeout_ns)
 {
-	int64_t end = now_ns() + timeout_ns, left;
+	int64_t end = aw_xs_now_ns() + timeout_ns, left;
 	int err = ask(set, 0, 0), count;
 
 	for (;;) {
 		count = err ? err : look(set);
-		left = timeout_ns < 0 ? -1 : end - now_ns();
+		left = timeout_ns < 0 ? -1 : end - aw_xs_now_ns();
 		if (count || (timeout_ns >= 0 && left <= 0))
 			return count;
 		if (arm(set))

@@ -7,27 +7,19 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/types.h>
-#include <time.h>
 
-#define NS 1000000000
+#include "xsock/now.h"
+
 #define MS_NS 1000000
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS + now.tv_nsec;
-}
 
 int64_t aw_ext_until_ns(int64_t in_ns)
 {
-	return now_ns() + in_ns;
+	return aw_xs_now_ns() + in_ns;
 }
 
 int aw_ext_left_ms(int64_t until_ns)
 {
-	int64_t left = until_ns - now_ns();
+	int64_t left = until_ns - aw_xs_now_ns();
 
 	return left > 0 ? (int)((left + MS_NS - 1) / MS_NS) : 0;
 }

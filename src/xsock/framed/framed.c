@@ -78,21 +78,6 @@ static void fill_hello(uint8_t octets[AW_XS_HELLO_LEN])
 	aw_xs_hello_put(octets, &hello);
 }
 
-/* It has been looked at, and is whole. */
-static int take_request(int fd)
-{
-	uint8_t bytes[AW_STARTUP_MAX];
-	const uint8_t *data;
-	size_t used, len;
-	ssize_t got = aw_libc()->recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
-
-	if (got <= 0 ||
-	    aw_startup_get(bytes, (size_t)got, false, &used, &data, &len) != AW_STARTUP_WHOLE)
-		return EPROTO;
-	got = aw_libc()->recv(fd, bytes, used, MSG_DONTWAIT);
-	return got == (ssize_t)used ? 0 : EPROTO;
-}
-
 static int begin(struct aw_slot *slot, enum aw_role role, int fd)
 {
 	uint8_t hello[AW_XS_HELLO_LEN];
@@ -101,7 +86,7 @@ static int begin(struct aw_slot *slot, enum aw_role role, int fd)
 	fill_hello(hello);
 	if (role == AW_ROLE_ACTIVE)
 		return -aw_record_initiate(&slot->record, &aw_slot_calls, fd, hello, sizeof(hello));
-	err = take_request(fd);
+	err = -aw_record_take_request(&aw_slot_calls, fd);
 	if (!err)
 		aw_record_respond(&slot->record, hello, sizeof(hello));
 	return err;

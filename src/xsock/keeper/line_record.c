@@ -16,6 +16,7 @@
 
 #include "xsock/framed/calls.h"
 #include "xsock/keeper/closer.h"
+#include "xsock/now.h"
 
 #define MS INT64_C(1000000)
 #define NS (1000 * MS)
@@ -41,14 +42,6 @@ struct line_record {
 static struct line_record *record_of(struct aw_line *line)
 {
 	return (struct line_record *)line;
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS + now.tv_nsec;
 }
 
 /* The bridge looks again by then. */
@@ -87,7 +80,7 @@ int aw_line_record_near(const struct aw_line *line)
 /* 0 or a negative errno; -EAGAIN: another process is within. */
 static int enter(struct line_record *r, pthread_mutex_t *lock)
 {
-	int64_t by_ns = now_ns() + LOCK_NS;
+	int64_t by_ns = aw_xs_now_ns() + LOCK_NS;
 	struct timespec by = { by_ns / NS, by_ns % NS };
 	int err = aw_slot_lock(r->start.share.slot, lock, &by);
 
@@ -232,7 +225,7 @@ static bool is_full(const struct line_record *r)
  */
 static bool is_left_to_others(struct line_record *r)
 {
-	int64_t now = now_ns(), waited;
+	int64_t now = aw_xs_now_ns(), waited;
 
 	if (!r->readable_ns)
 		r->readable_ns = now;

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "xsock/keeper/procnet.h"
 #include "xsock/keeper/sockdiag.h"
+#include "xsock/now.h"
 #include "xsock/preload/say.h"
 #include "xsock/question.h"
 
@@ -58,14 +58,6 @@ static void (*catch_up)(void);
 static struct listener *listeners;
 static struct answered answers[ANSWERS]; /* by hash; a newcomer takes the place of who is there */
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static struct answered *slot_of(const struct client *client)
 {
 	uint32_t hash = 2166136261u;
@@ -81,7 +73,7 @@ static struct answered *slot_of(const struct client *client)
 static struct answered *find_answer(const struct client *client)
 {
 	struct answered *slot = slot_of(client);
-	bool found = slot->until_ns > now_ns() && slot->client.port == client->port &&
+	bool found = slot->until_ns > aw_xs_now_ns() && slot->client.port == client->port &&
 		     slot->client.local_port == client->local_port &&
 		     memcmp(slot->client.ip, client->ip, sizeof(client->ip)) == 0;
 
@@ -93,7 +85,7 @@ static void put(const struct client *client, enum answer answer)
 	*slot_of(client) = (struct answered){
 		.client = *client,
 		.answer = answer,
-		.until_ns = now_ns() + (answer == ANSWER_YES ? YES_NS : NO_NS),
+		.until_ns = aw_xs_now_ns() + (answer == ANSWER_YES ? YES_NS : NO_NS),
 	};
 }
 
@@ -207,7 +199,7 @@ static bool look(struct listener *listener, bool *strangers)
 		listener->count = kept;
 	}
 	if (listener->count)
-		listener->seen_ns = now_ns();
+		listener->seen_ns = aw_xs_now_ns();
 	return listener->count > 0;
 }
 
@@ -216,7 +208,7 @@ static bool has_listened(struct listener *listener)
 {
 	bool strangers;
 
-	return look(listener, &strangers) || now_ns() - listener->seen_ns < GONE_NS;
+	return look(listener, &strangers) || aw_xs_now_ns() - listener->seen_ns < GONE_NS;
 }
 
 /*
@@ -396,7 +388,7 @@ void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v
 		(void)has_listened(listener);
 	if (listener->count < INODES && !has_inode(listener->inodes, listener->count, ino))
 		listener->inodes[listener->count++] = ino;
-	listener->seen_ns = now_ns();
+	listener->seen_ns = aw_xs_now_ns();
 	listener->records = can->records;
 	listener->may_bind |= can->bind || ntohs(port_of(local)) >= first_free_port();
 	if (is_wanted(listener))

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
+#include "xsock/now.h"
 #include "xsock/preload/env.h"
 #include "xsock/preload/fdtab.h"
 #include "xsock/preload/libc.h"
@@ -38,14 +38,6 @@ enum answer {
 	ANSWER_YES,
 	ANSWER_RECORDS, /* yes, and the server has records as we do */
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static struct server look_up(const uint8_t ip[16], uint16_t port)
 {
@@ -79,7 +71,7 @@ static void note(const uint8_t ip[16], uint16_t port, enum answer answer)
 	server->misses = heard ? 0 : server->misses + 1;
 	server->answers = heard ||
 			  (server->answers && answer == ANSWER_NONE && server->misses < MISSES_MAX);
-	server->silent_until_ns = heard ? 0 : now_ns() + SILENT_NS;
+	server->silent_until_ns = heard ? 0 : aw_xs_now_ns() + SILENT_NS;
 	aw_fdtab_unlock();
 }
 
@@ -146,11 +138,11 @@ static enum answer meaning_of(uint8_t octet)
 /* Waits for an answer with our nonce; other datagrams are passed over. */
 static enum answer hear(int fd, const uint8_t *question, int wait_ms)
 {
-	int64_t end = now_ns() + wait_ms * INT64_C(1000000);
+	int64_t end = aw_xs_now_ns() + wait_ms * INT64_C(1000000);
 
 	for (;;) {
 		struct pollfd pollfd = { .fd = fd, .events = POLLIN };
-		int64_t left = end - now_ns();
+		int64_t left = end - aw_xs_now_ns();
 		uint8_t answer[AW_QUESTION_LEN];
 		ssize_t got;
 
@@ -180,7 +172,7 @@ enum aw_ask aw_ask_server(const struct sockaddr_storage *local,
 			      &client_port))
 		return AW_ASK_NO;
 	known = look_up(server, port);
-	if (known.silent_until_ns > now_ns())
+	if (known.silent_until_ns > aw_xs_now_ns())
 		return AW_ASK_NO;
 	question[AW_QUESTION_VERSION_AT] = AW_QUESTION_VERSION;
 	question[AW_QUESTION_YES_AT] = records ? AW_QUESTION_RECORDS : 0;

@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "xsock/left.h"
+#include "xsock/now.h"
 #include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/shield.h"
@@ -104,14 +104,6 @@ static void receive(struct aw_direct *direct, struct transfer *t, const struct a
 	}
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Who may not wait would often find room in TCP. stuck_ns: when the peer's room will have been waited for long enough; 0: it begins now. */
 static void await_room(struct aw_direct *direct, struct transfer *t, int64_t *stuck_ns,
 		       const struct aw_shield *shield)
@@ -127,8 +119,8 @@ static void await_room(struct aw_direct *direct, struct transfer *t, int64_t *st
 		return;
 	}
 	if (!*stuck_ns)
-		*stuck_ns = now_ns() + ROOM_NS;
-	left_ns = *stuck_ns - now_ns();
+		*stuck_ns = aw_xs_now_ns() + ROOM_NS;
+	left_ns = *stuck_ns - aw_xs_now_ns();
 	await(direct, t, POLLOUT, left_ns > 0 ? left_ns : 0, limit_ns, shield);
 	t->interrupted = t->err == EINTR && !t->done;
 	if (t->interrupted || t->err == EAGAIN)

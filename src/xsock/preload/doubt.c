@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "xsock/now.h"
 #include "xsock/preload/ask.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/touch.h"
@@ -14,14 +15,6 @@
 
 /* No doubt is over before; written under the table's lock. */
 static _Atomic(int64_t) soonest_ns = INT64_MAX;
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS + now.tv_nsec;
-}
 
 int aw_doubt_ms(void)
 {
@@ -41,7 +34,7 @@ static void begin(struct aw_sock *sock, int fd)
 
 	sock->lowat = 1;
 	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &sock->lowat, &len);
-	sock->doubt_ns = now_ns() + INT64_C(1000000) * aw_doubt_ms();
+	sock->doubt_ns = aw_xs_now_ns() + INT64_C(1000000) * aw_doubt_ms();
 	if (sock->doubt_ns < soonest_ns)
 		soonest_ns = sock->doubt_ns;
 }
@@ -80,7 +73,7 @@ bool aw_doubt_lasts(int fd, size_t octets)
 
 		if (first)
 			begin(sock, fd);
-		lasts = now_ns() < sock->doubt_ns;
+		lasts = aw_xs_now_ns() < sock->doubt_ns;
 		if (lasts)
 			set_lowat(fd, (int)octets + 1);
 		if (first)
@@ -92,7 +85,7 @@ bool aw_doubt_lasts(int fd, size_t octets)
 
 bool aw_doubt_is_over(const struct aw_sock *sock)
 {
-	return sock->doubt_ns && now_ns() >= sock->doubt_ns;
+	return sock->doubt_ns && aw_xs_now_ns() >= sock->doubt_ns;
 }
 
 bool aw_doubt_hides(int fd)
@@ -153,7 +146,7 @@ static void find_over(struct aw_sock *sock, int fd, void *arg)
 
 void aw_doubt_settle(void)
 {
-	struct over over = { .now_ns = now_ns(), .next_ns = INT64_MAX };
+	struct over over = { .now_ns = aw_xs_now_ns(), .next_ns = INT64_MAX };
 
 	if (soonest_ns > over.now_ns)
 		return;

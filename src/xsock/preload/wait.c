@@ -7,20 +7,13 @@
 #include <string.h>
 
 #include "xsock/left.h"
+#include "xsock/now.h"
 #include "xsock/preload/doubt.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/memory.h"
 #include "xsock/preload/touch.h"
 
 #define NS 1000000000
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS + now.tv_nsec;
-}
 
 struct aw_deadline aw_deadline_after(const struct timespec *timeout)
 {
@@ -29,7 +22,7 @@ struct aw_deadline aw_deadline_after(const struct timespec *timeout)
 	if (timeout && !timeout->tv_sec && !timeout->tv_nsec)
 		deadline.at_ns = 0; /* over: what time it is does not matter */
 	else if (timeout && timeout->tv_sec < INT64_MAX / NS / 2)
-		deadline.at_ns = now_ns() + (int64_t)timeout->tv_sec * NS + timeout->tv_nsec;
+		deadline.at_ns = aw_xs_now_ns() + (int64_t)timeout->tv_sec * NS + timeout->tv_nsec;
 	return deadline;
 }
 
@@ -46,7 +39,7 @@ const struct timespec *aw_deadline_left(const struct aw_deadline *deadline, stru
 
 	if (deadline->at_ns < 0)
 		return NULL;
-	ns = deadline->at_ns - now_ns();
+	ns = deadline->at_ns - aw_xs_now_ns();
 	if (ns < 0)
 		ns = 0;
 	left->tv_sec = ns / NS;
@@ -67,7 +60,7 @@ int aw_deadline_at_most_ms(const struct aw_deadline *deadline, int ms)
 
 bool aw_deadline_is_over(const struct aw_deadline *deadline)
 {
-	return deadline->at_ns >= 0 && now_ns() >= deadline->at_ns;
+	return deadline->at_ns >= 0 && aw_xs_now_ns() >= deadline->at_ns;
 }
 
 /* An fd that is waited for, and its socket if it is touchy. */

@@ -6,6 +6,7 @@
 
 #include "xsock/framed/arena.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/framed/framed.h"
 #include "xsock/preload/fdtab.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/say.h"
@@ -36,14 +37,6 @@ static void prepare(const uid_t users[USERS])
 		aw_framed_bridge_all(false);
 }
 
-static void note_slot(struct aw_sock *sock, int fd, void *arg)
-{
-	bool *any = arg;
-
-	(void)fd;
-	*any |= sock->slot != NULL;
-}
-
 /*
  * Another thread may be about to take a slot: a process of several keeps the mapping, and so does one whose
  * connections the proxy process did not take.
@@ -51,14 +44,10 @@ static void note_slot(struct aw_sock *sock, int fd, void *arg)
 static void settle(void)
 {
 	uid_t users[USERS];
-	bool any = false;
 
 	if (aw_fdtab_is_borrowed() || !read_users(users) || aw_arena_is_of(users))
 		return;
-	aw_fdtab_lock();
-	aw_fdtab_each(note_slot, &any);
-	aw_fdtab_unlock();
-	if (any || !__libc_single_threaded)
+	if (aw_framed_any() || !__libc_single_threaded)
 		aw_say(AW_SAY_INFO, "records stay in memory that is the user's before");
 	else
 		aw_arena_abandon();
