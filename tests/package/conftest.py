@@ -25,6 +25,29 @@ listens() { until grep -q ":$(printf %04X "$1") 00*:0000 0A" /proc/net/tcp /proc
 """
 
 
+def rping_through(debian, anywarp):
+    """rping, both ends by this command."""
+    told = debian.run(LISTENS + f"""
+        {anywarp} run -- rping -s -C 10 -v >/tmp/server &
+        listens 7174
+        {anywarp} run -- rping -c -a 127.0.0.1 -C 10 -v
+        wait $!
+        cat /tmp/server""")
+    assert told.count("server ping data: rdma-ping-9:") == 1, told
+
+
+def pipe_through(debian, anywarp):
+    """A pipe through nc by a rule that has no way but iWARP, both ends by this command."""
+    told = debian.run(LISTENS + f"""
+        {anywarp} sockets --rule on -- nc -l -N 127.0.0.1 5000 >/tmp/heard &
+        listens 5000
+        seq 200000 | {anywarp} sockets --rule on -- nc -N 127.0.0.1 5000
+        wait $!
+        seq 200000 | cmp - /tmp/heard
+        tail -n 1 /tmp/heard""")
+    assert told.endswith("200000\n"), told
+
+
 def version():
     return re.search(r"project\(anywarp VERSION (\S+)", (HERE.parents[1] / "CMakeLists.txt").read_text())[1]
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import LISTENS, PACKAGES, version
+from conftest import LISTENS, PACKAGES, pipe_through, rping_through, version
 
 # What apt, dpkg, ldconfig and groupadd keep for themselves changes with any package.
 FILES = """
@@ -88,26 +88,12 @@ def test_programs_of_rdma_core_have_their_own_libraries(debian):
 
 
 def test_rping(debian):
-    told = debian.run(LISTENS + """
-        anywarp run -- rping -s -C 10 -v >/tmp/server &
-        listens 7174
-        anywarp run -- rping -c -a 127.0.0.1 -C 10 -v
-        wait $!
-        cat /tmp/server""")
-    assert told.count("server ping data: rdma-ping-9:") == 1, told
+    rping_through(debian, "anywarp")
 
 
 def test_sockets(debian):
-    """By a rule that has no way but iWARP."""
     debian.apt("install netcat-openbsd")
-    told = debian.run(LISTENS + """
-        anywarp sockets --rule on --log info -- nc -l -N 127.0.0.1 5000 >/tmp/heard &
-        listens 5000
-        seq 200000 | anywarp sockets --rule on -- nc -N 127.0.0.1 5000
-        wait $!
-        seq 200000 | cmp - /tmp/heard
-        tail -n 1 /tmp/heard""")
-    assert told.endswith("200000\n"), told
+    pipe_through(debian, "anywarp")
 
 
 def test_pkg_config_compiles_a_verbs_program_that_runs_by_itself(debian):

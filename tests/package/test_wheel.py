@@ -4,7 +4,7 @@ before them."""
 
 import re
 
-from conftest import LISTENS, PACKAGES, version
+from conftest import PACKAGES, pipe_through, rping_through, version
 
 VENV = "/opt/venv"
 
@@ -41,24 +41,11 @@ def test_the_exit_status_is_the_programs(debian):
 
 def test_rping(debian):
     debian.apt("install rdmacm-utils")
-    told = debian.run(LISTENS + f"""
-        {VENV}/bin/anywarp run -- rping -s -C 10 -v >/tmp/server &
-        listens 7174
-        {VENV}/bin/anywarp run -- rping -c -a 127.0.0.1 -C 10 -v
-        wait $!
-        cat /tmp/server""")
-    assert told.count("server ping data: rdma-ping-9:") == 1, told
+    rping_through(debian, f"{VENV}/bin/anywarp")
 
 
 def test_sockets(debian):
-    told = debian.run(LISTENS + f"""
-        {VENV}/bin/anywarp sockets --rule on -- nc -l -N 127.0.0.1 5000 >/tmp/heard &
-        listens 5000
-        seq 200000 | {VENV}/bin/anywarp sockets --rule on -- nc -N 127.0.0.1 5000
-        wait $!
-        seq 200000 | cmp - /tmp/heard
-        tail -n 1 /tmp/heard""")
-    assert told.endswith("200000\n"), told
+    pipe_through(debian, f"{VENV}/bin/anywarp")
 
 
 def test_uninstalled_it_leaves_nothing(debian):

@@ -3,7 +3,6 @@
 
 import os
 import pathlib
-import re
 import shutil
 import sys
 
@@ -20,20 +19,6 @@ from failures import pytest_runtest_makereport  # noqa: E402, F401
 if "ANYWARP_BUILD" not in os.environ:
     sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --system")
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
-
-# What does not hold yet of connections that are records (ANYWARP_SOCKETS_RECORD=on): an expression for the test's name, and the
-# reason. One that passes fails the test: the list only shrinks.
-NOT_YET = {}
-# The same of tests that end by a time-out only: they are not tried.
-NOT_TRIED = {}
-
-
-def pytest_collection_modifyitems(items):
-    for item in items if scenes.RECORDS else ():
-        for reasons, run in ((NOT_YET, True), (NOT_TRIED, False)):
-            for name, reason in reasons.items():
-                if re.search(name, item.nodeid):
-                    item.add_marker(pytest.mark.xfail(reason=reason, strict=True, run=run))
 
 
 @pytest.fixture(scope="session")

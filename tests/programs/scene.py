@@ -25,6 +25,9 @@ REPORTED_MAX = 8  # programs
 # Small enough for loopback in a moment, and sizes around the edges of buffers.
 SIZES = (0, 1, 4096, 65535, 65537, 3_000_017)
 
+# Where nginx puts what it does not serve, in its own directory.
+NGINX_PATHS = " ".join(f"{use}_temp_path temp;" for use in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+
 # Whether connections over iWARP are to be records: not with ANYWARP_SOCKETS_RECORD=off, which the programs inherit.
 RECORDS = os.environ.get("ANYWARP_SOCKETS_RECORD") != "off"
 

@@ -14,11 +14,7 @@ error_log stderr warn;
 events {{ worker_connections 512; }}
 http {{
     access_log off;
-    client_body_temp_path temp;
-    proxy_temp_path temp;
-    fastcgi_temp_path temp;
-    uwsgi_temp_path temp;
-    scgi_temp_path temp;
+    {paths}
     add_header From $server_port;
     root files;
     server {{ listen {address}:{first}; }}
@@ -53,7 +49,7 @@ def proxy(scene, request):
     files = scene.directory("files")
     for octets in scenes.SIZES:
         scenes.random_file(files / f"file{octets}", octets)
-    path = scene.write("nginx.conf", BACKENDS.format(**named))
+    path = scene.write("nginx.conf", BACKENDS.format(paths=scenes.NGINX_PATHS, **named))
     scene.server(f"nginx -p {scene.folder} -e stderr -c {path}", ports[1])
     scene.server(f"haproxy -db -f {scene.write('haproxy.cfg', PROXY.format(**named))}", ports[0],
                  **scenes.PATIENCE)

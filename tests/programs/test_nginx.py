@@ -17,11 +17,7 @@ error_log stderr warn;
 events {{ worker_connections 256; }}
 http {{
     access_log off;
-    client_body_temp_path temp;
-    proxy_temp_path temp;
-    fastcgi_temp_path temp;
-    uwsgi_temp_path temp;
-    scgi_temp_path temp;
+    {paths}
     server {{
         listen {address}:{sendfile} reuseport;
         root files;
@@ -50,7 +46,7 @@ def site(scene):
     for octets in scenes.SIZES:
         scenes.random_file(files / f"file{octets}", octets)
     path = scene.write("nginx.conf", CONFIGURATION.format(
-        address=scenes.ADDRESS, sendfile=ports[0], plain=ports[1],
+        paths=scenes.NGINX_PATHS, address=scenes.ADDRESS, sendfile=ports[0], plain=ports[1],
         user="user www-data;" if os.geteuid() == 0 else ""))
     scene.nginx = scene.server(f"nginx -p {scene.folder} -e stderr -c {path}", ports[1],
                                **scenes.PATIENCE)  # it asks itself

@@ -3,6 +3,7 @@
 // bytes, marks, counts and poll. Before each call all that was sent has arrived.
 #include "prop/prop.h"
 
+#include "../lib/record_calls.h"
 #include "record/record.h"
 #include "wire/crc32c.h"
 
@@ -25,21 +26,7 @@ static struct {
 static struct aw_record sender, receiver;
 static uint8_t next_byte;
 
-static int call_ioctl(int fd, unsigned long request, int *answer)
-{
-	return ioctl(fd, request, answer);
-}
-
-static const struct aw_record_calls calls = {
-	.recvmsg = recvmsg,
-	.sendmsg = sendmsg,
-	.getsockopt = getsockopt,
-	.setsockopt = setsockopt,
-	.shutdown = shutdown,
-	.poll = poll,
-	.ioctl = call_ioctl,
-	.crc = crc32c_update,
-};
+static const struct aw_record_calls calls = { RECORD_CALLS, .crc = crc32c_update };
 
 static void connect_pair(int fds[2])
 {

@@ -10,6 +10,7 @@ library)."""
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -90,6 +91,15 @@ class Mode:
 @pytest.fixture(params=MODES)
 def mode(request, tmp_path):
     yield from open_mode(request, tmp_path, request.param)
+
+
+@pytest.fixture(scope="session")
+def strace():
+    """A sandbox may refuse ptrace."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    if subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("strace cannot trace here")
 
 
 @pytest.fixture

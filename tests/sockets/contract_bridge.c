@@ -206,18 +206,27 @@ static void start(struct task *task, void *(*run)(void *arg), int fd)
 	await_sleep(task->tid);
 }
 
+/* Passes e's server to this process itself while a thread runs with it. Returns the fd that has come. */
+static int pass_beside(struct task *task, void *(*run)(void *arg), struct ends *e)
+{
+	int channel[2], again;
+	ends_open(e);
+	touch(e);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, channel));
+	start(task, run, e->server);
+	fd_send(channel[0], e->server);
+	again = fd_recv(channel[1]);
+	close(channel[0]);
+	close(channel[1]);
+	return again;
+}
+
 /* Who was there first gets the first word. */
 static void pass_beside_reader(void)
 {
 	struct task task;
-	int channel[2];
 	struct ends e;
-	ends_open(&e);
-	touch(&e);
-	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, channel));
-	start(&task, read_a_word, e.server);
-	fd_send(channel[0], e.server);
-	int again = fd_recv(channel[1]);
+	int again = pass_beside(&task, read_a_word, &e);
 	send_text(e.client, "one");
 	thread_join(task.thread);
 	send_text(e.client, "two");
@@ -230,14 +239,8 @@ static void pass_beside_reader(void)
 static void pass_beside_writer(void)
 {
 	struct task task;
-	int channel[2];
 	struct ends e;
-	ends_open(&e);
-	touch(&e);
-	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, channel));
-	start(&task, write_bulk, e.server);
-	fd_send(channel[0], e.server);
-	int again = fd_recv(channel[1]);
+	int again = pass_beside(&task, write_bulk, &e);
 	expect_pattern(e.client, BULK_OCTETS);
 	thread_join(task.thread);
 	send_text(again, "behind it");

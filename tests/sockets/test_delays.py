@@ -3,8 +3,6 @@
 at moments that no machine shows by itself. Every byte arrives, and a child's end is an end."""
 
 import pathlib
-import shutil
-import subprocess
 import sys
 
 import conftest
@@ -18,7 +16,7 @@ CALLS = ("accept4", "close", "connect", "fcntl", "getsockopt", "recvfrom", "recv
          "setsockopt", "shutdown")
 # The delay stands before the call or behind it, at every third call: others go between a pair of calls, and through.
 MOMENTS = {"before": "delay_enter=3ms", "behind": "delay_exit=3ms"}
-pytestmark = [pytest.mark.skipif(not shutil.which("strace"), reason="no strace"),
+pytestmark = [pytest.mark.usefixtures("strace"),
               pytest.mark.skipif(bool(conftest.SANITIZER), reason="the programs are other people's")]
 
 
@@ -32,18 +30,11 @@ def at_speed(mode, _call, _moment, argv):
     return mode.start(argv, ANYWARP_LOG="info")
 
 
-@pytest.fixture(scope="module")
-def can_trace():
-    """A sandbox may refuse ptrace."""
-    if subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("strace cannot trace here")
-
-
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("way", ["edge", "fork"])
 @pytest.mark.parametrize("slow", ["server", "client"])
-def test_echo(only_record, can_trace, slow, way, call, moment):
+def test_echo(only_record, slow, way, call, moment):
     serve, ask = (slowly, at_speed) if slow == "server" else (at_speed, slowly)
     server = serve(only_record, call, moment, [sys.executable, HERE / "echo_server.py", way])
     port = server.wait_output(r"port (\d+)\n", SECONDS_MAX)[1]

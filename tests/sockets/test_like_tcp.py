@@ -82,13 +82,16 @@ def test_few_files_are_for_the_programs_connections(mode):
     run(mode, FEW, FEW_FILES, FEW_CONNECTIONS)
 
 
-FILL = """
+# Both ends of a connection that has been used.
+CONNECTED = """
 import socket
 listener = socket.create_server(("127.0.0.1", 0))
 client = socket.create_connection(listener.getsockname())
 server = listener.accept()[0]
 client.sendall(b"x")
 assert server.recv(1) == b"x"
+"""
+FILL = CONNECTED + """
 client.setblocking(False)
 taken = 0
 try:
@@ -105,13 +108,8 @@ def test_as_much_is_under_way_as_in_tcp(mode, plain):
 
 
 # The client's close resets the connection, since it has not read all.
-RESET = """
-import select, socket
-listener = socket.create_server(("127.0.0.1", 0))
-client = socket.create_connection(listener.getsockname())
-server = listener.accept()[0]
-client.sendall(b"x")
-assert server.recv(1) == b"x"
+RESET = CONNECTED + """
+import select
 server.sendall(b"unread")
 poll = select.poll()
 poll.register(client, select.POLLIN)
@@ -131,13 +129,7 @@ def test_poll_shows_the_same_of_a_reset(mode, plain):
 
 
 # Linux delivers what comes behind shutdown(SHUT_RD).
-SHUT = """
-import socket
-listener = socket.create_server(("127.0.0.1", 0))
-client = socket.create_connection(listener.getsockname())
-server = listener.accept()[0]
-client.sendall(b"x")
-assert server.recv(1) == b"x"
+SHUT = CONNECTED + """
 server.shutdown(socket.SHUT_RD)
 assert server.recv(1) == b""
 client.sendall(b"word")

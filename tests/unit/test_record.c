@@ -2,6 +2,7 @@
 // A record on the kernel's own TCP: what poll says, what the peer is told of its faults, and how a stream ends.
 #include "record/record.h"
 
+#include "../lib/record_calls.h"
 #include "../lib/tcp.h"
 #include "wire/crc32c.h"
 #include "wire/octets.h"
@@ -16,7 +17,6 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define LARGE 200000u
@@ -29,21 +29,7 @@ struct end {
 static struct end ends[2];
 static uint8_t data[LARGE], came[LARGE];
 
-static int call_ioctl(int fd, unsigned long request, int *answer)
-{
-	return ioctl(fd, request, answer);
-}
-
-static const struct aw_record_calls calls = {
-	.recvmsg = recvmsg,
-	.sendmsg = sendmsg,
-	.getsockopt = getsockopt,
-	.setsockopt = setsockopt,
-	.shutdown = shutdown,
-	.poll = poll,
-	.ioctl = call_ioctl,
-	.crc = crc32c_update,
-};
+static const struct aw_record_calls calls = { RECORD_CALLS, .crc = crc32c_update };
 
 static void connect_ends(bool crc)
 {

@@ -3,6 +3,7 @@
 #include "record/record.h"
 #include "record/startup.h"
 
+#include "../lib/record_calls.h"
 #include "../lib/tcp.h"
 
 #include <setjmp.h>
@@ -29,22 +30,8 @@ static bool is_hello(const uint8_t *bytes, size_t len)
 	return len == HELLO_LEN && memcmp(bytes, HELLO, len) == 0;
 }
 
-static int call_ioctl(int fd, unsigned long request, int *answer)
-{
-	return ioctl(fd, request, answer);
-}
-
-static const struct aw_record_calls calls = {
-	.recvmsg = recvmsg,
-	.sendmsg = sendmsg,
-	.getsockopt = getsockopt,
-	.setsockopt = setsockopt,
-	.shutdown = shutdown,
-	.poll = poll,
-	.ioctl = call_ioctl,
-	.crc = aw_frame_crc_portable,
-	.is_record = is_hello,
-};
+static const struct aw_record_calls calls = { RECORD_CALLS, .crc = aw_frame_crc_portable,
+					      .is_record = is_hello };
 
 static void connect_fds(void)
 {

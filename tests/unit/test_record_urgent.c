@@ -3,6 +3,7 @@
 // elsewhere, long streams, and reads at the mark.
 #include "record/record.h"
 
+#include "../lib/record_calls.h"
 #include "../lib/tcp.h"
 #include "wire/crc32c.h"
 
@@ -14,7 +15,6 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define LARGE 200000u
@@ -24,21 +24,7 @@ static int fds[2];
 static struct aw_record sender, receiver;
 static uint8_t data[LARGE], came[LARGE];
 
-static int call_ioctl(int fd, unsigned long request, int *answer)
-{
-	return ioctl(fd, request, answer);
-}
-
-static const struct aw_record_calls calls = {
-	.recvmsg = recvmsg,
-	.sendmsg = sendmsg,
-	.getsockopt = getsockopt,
-	.setsockopt = setsockopt,
-	.shutdown = shutdown,
-	.poll = poll,
-	.ioctl = call_ioctl,
-	.crc = crc32c_update,
-};
+static const struct aw_record_calls calls = { RECORD_CALLS, .crc = crc32c_update };
 
 static int begin(void **state)
 {
@@ -183,6 +169,15 @@ static void urgent__behind_a_long_stream(void **state)
 	assert_int_equal(receive_on(LARGE), 6);
 }
 
+/* What follows the first at bytes of an FPDU that carries data's first 300 makes these come. */
+static void assert_rest_makes_whole(const uint8_t *fpdu, size_t len, size_t at)
+{
+	send_raw(fpdu + at, len - at, 0);
+	while (receive_on(300) == -EAGAIN)
+		await(POLLIN);
+	assert_memory_equal(came, data, 300);
+}
+
 /* A pointer at no urgent FPDU's end is nothing that poll may tell of for ever. */
 static void urgent__in_the_middle_of_an_fpdu(void **state)
 {
@@ -195,10 +190,7 @@ static void urgent__in_the_middle_of_an_fpdu(void **state)
 	await_bytes(100);
 	assert_int_equal(urgent_on(0), -EAGAIN);
 	assert_false(ready(POLLPRI, 0));
-	send_raw(fpdu + 100, len - 100, 0);
-	while (receive_on(300) == -EAGAIN)
-		await(POLLIN);
-	assert_memory_equal(came, data, 300);
+	assert_rest_makes_whole(fpdu, len, 100);
 }
 
 /* The program has read up to the pointer, whose byte is the socket's next. */
@@ -212,10 +204,7 @@ static void urgent__in_front_of_half_an_fpdu(void **state)
 	await(POLLPRI);
 	assert_int_equal(urgent_on(0), -EINVAL);
 	assert_false(ready(POLLPRI, 0));
-	send_raw(fpdu + 1, len - 1, 0);
-	while (receive_on(300) == -EAGAIN)
-		await(POLLIN);
-	assert_memory_equal(came, data, 300);
+	assert_rest_makes_whole(fpdu, len, 1);
 }
 
 static void urgent__with_a_wrong_crc(void **state)
