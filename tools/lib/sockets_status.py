@@ -8,5 +8,6 @@ Row = collections.namedtuple("Row", "pid program fd kind mode local peer octets_
 
 
 def rows(printed):
-    """Of the fds below the head. There is none when no socket of the process is in iWARP mode."""
-    return [Row(*line.split()) for line in printed.splitlines()[1:]]
+    """Of the fds below the head. Where no socket of the process is in iWARP mode, a sentence stands in the table's place."""
+    head, *lines = printed.splitlines() or [""]
+    return [Row(*line.split()) for line in lines] if head.split()[:1] == ["pid"] else []
