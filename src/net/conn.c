@@ -259,11 +259,8 @@ static void make_ring(struct aw_conn *c, uint8_t *hello)
 		log_refused(c, cause);
 }
 
-/*
- * The socket has taken nothing before the Reply, so it takes the Reply whole or the connection is
- * lost.
- */
-static int send_reply(struct aw_conn *c, bool reject, const void *pd, size_t pd_len)
+/* Writes the Reply to c->out. The caller holds the lock. */
+static void make_reply(struct aw_conn *c, bool reject, const void *pd, size_t pd_len)
 {
 	uint8_t hello[AW_HOST_HELLO_LEN];
 
@@ -274,7 +271,17 @@ static int send_reply(struct aw_conn *c, bool reject, const void *pd, size_t pd_
 		memcpy(c->out.octets + c->out.len, hello, sizeof(hello));
 		c->out.len += sizeof(hello);
 	}
-	return aw_frame_send(c->fd, &c->out) == AW_FRAME_DONE ? 0 : ECONNRESET;
+}
+
+/*
+ * The socket has taken nothing before the Reply, so it takes the Reply whole or the connection is
+ * lost.
+ */
+static int send_reply(void *arg, int fd)
+{
+	struct aw_conn *c = arg;
+
+	return aw_frame_send(fd, &c->out) == AW_FRAME_DONE ? 0 : ECONNRESET;
 }
 
 /* Applies the bounds that the program chose. RFC 6581 9.1: an RTR that is a Read needs an entry. */
@@ -348,21 +355,24 @@ static int open_ring(const struct aw_conn *c, int fd, struct aw_host_ring **ring
 	return ECONNRESET;
 }
 
-static int attach(const struct aw_conn *c, bool initiator, int fd, struct aw_uqp *qp,
-		  struct aw_host_ring *ring)
+static int attach(const struct aw_conn *c, bool initiator, struct aw_uqp *qp,
+		  const struct aw_uqp_socket *to)
 {
 	struct aw_stream stream = aw_stream_agreed(&c->info.result, initiator);
 
 	log_agreed(c, initiator);
 	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) != 0)
 		return EIO;
-	return aw_uqp_attach_host(qp, fd, &stream, ring);
+	return aw_uqp_attach_to(qp, to, &stream);
 }
 
-/* Responder: gives the socket, and the shared memory if there is any, to the QP. */
+/* Responder: gives the socket, and the shared memory if there is any, to the QP, and sends the Reply. */
 static int give_socket(struct aw_conn *c, int fd, struct aw_uqp *qp)
 {
-	int err = attach(c, false, fd, qp, c->ring);
+	const struct aw_uqp_socket to = {
+		.fd = fd, .ring = c->ring, .start = send_reply, .arg = c
+	};
+	int err = attach(c, false, qp, &to);
 
 	if (err)
 		aw_conn_close_fd(fd);
@@ -384,7 +394,7 @@ static int begin_stream(const struct aw_conn *c, int fd, struct aw_uqp *qp)
 		aw_conn_close_fd(fd);
 		return err;
 	}
-	err = attach(c, true, fd, qp, ring);
+	err = attach(c, true, qp, &(struct aw_uqp_socket){ .fd = fd, .ring = ring });
 	if (err && ring)
 		aw_conn_close_fd(fd);
 	else if (err)
@@ -394,17 +404,12 @@ static int begin_stream(const struct aw_conn *c, int fd, struct aw_uqp *qp)
 	return err;
 }
 
-/*
- * Sends the Reply and takes the socket from c, even when the send failed. The caller holds the
- * lock.
- */
-static int answer(struct aw_conn *c, bool reject, const void *pd, size_t pd_len, int *fd)
+/* Makes the Reply and takes the socket from c. The caller holds the lock. */
+static int answer(struct aw_conn *c, bool reject, const void *pd, size_t pd_len)
 {
-	int err = send_reply(c, reject, pd, pd_len);
-
+	make_reply(c, reject, pd, pd_len);
 	aw_conn_set_state(c, AW_CONN_OVER);
-	*fd = aw_conn_take_fd(c);
-	return err;
+	return aw_conn_take_fd(c);
 }
 
 int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t ord, const void *pd,
@@ -420,12 +425,9 @@ int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t 
 	if (!err)
 		err = lower(&c->info.result, ird, ord);
 	if (!err)
-		err = answer(c, false, pd, pd_len, &fd);
+		fd = answer(c, false, pd, pd_len);
 	pthread_mutex_unlock(&c->lock);
-	if (!err)
-		return give_socket(c, fd, qp);
-	aw_conn_close_fd(fd);
-	return err;
+	return err ? err : give_socket(c, fd, qp);
 }
 
 int aw_conn_reject(struct aw_conn *c, const void *pd, size_t pd_len)
@@ -438,10 +440,12 @@ int aw_conn_reject(struct aw_conn *c, const void *pd, size_t pd_len)
 	pthread_mutex_lock(&c->lock);
 	err = check_answer(c, pd_len);
 	if (!err)
-		err = answer(c, true, pd, pd_len, &fd);
+		fd = answer(c, true, pd, pd_len);
 	pthread_mutex_unlock(&c->lock);
-	if (fd >= 0)
+	if (fd >= 0) {
+		(void)send_reply(c, fd); /* the peer may be gone */
 		aw_linger_stranger(fd);
+	}
 	return err == ECONNRESET ? 0 : err;
 }
 

@@ -87,8 +87,8 @@ void aw_conn_asked(const struct aw_conn *conn, struct aw_conn_ask *ask);
 void aw_conn_listen_to(struct aw_conn *conn, aw_conn_fn *fn, void *arg);
 
 /*
- * Responder: sends the accepting Reply and gives the socket to qp, which is ready for the peer's
- * first FPDU. ird, ord: the values to answer, at most the result's. 0, EINVAL, ECONNRESET (the peer
+ * Responder: gives the socket to qp, which is ready for the peer's first FPDU, and sends the
+ * accepting Reply. ird, ord: the values to answer, at most the result's. 0, EINVAL, ECONNRESET (the peer
  * is gone), or aw_uqp_attach's error. After EINVAL for ird, ord or pd_len nothing was sent, and the
  * Request can still be answered; in every other case the conn can only be destroyed.
  */

@@ -337,8 +337,7 @@ void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, vo
 		fn(arg, missed);
 }
 
-int aw_uqp_attach_host(struct aw_uqp *qp, int fd, struct aw_stream *stream,
-		       struct aw_host_ring *ring)
+int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
 {
 	pthread_mutex_lock(&qp->lock);
 	int err = qp->attached || qp->core.state != AW_QP_IDLE ? EINVAL : 0;
@@ -346,9 +345,10 @@ int aw_uqp_attach_host(struct aw_uqp *qp, int fd, struct aw_stream *stream,
 	if (!err && !aw_pool_warm())
 		err = ENOMEM;
 	if (!err)
-		err = aw_uqp_take_socket(qp, fd, stream, ring);
+		err = aw_uqp_take_socket(qp, to, stream);
+	/* The progress thread receives the begin of a stream that this end has started. */
 	if (!err)
-		aw_uqp_serve(qp);
+		(to->start ? aw_uqp_push : aw_uqp_serve)(qp);
 	unlock(qp);
 	return err;
 }

@@ -156,17 +156,30 @@ void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, vo
 struct aw_uqp *aw_uqp_get(uint32_t qpn);
 void aw_uqp_put(struct aw_uqp *qp);
 
+/* The socket that a QP is attached to. */
+struct aw_uqp_socket {
+	int fd; /* connected, non-blocking */
+	struct aw_host_ring *ring; /* the shared memory that the two ends have agreed on, or NULL */
+	/*
+	 * NULL, or sends what the peer waits for before it begins the stream. It is called under
+	 * the QP lock when the progress thread already watches fd: the thread then cannot receive
+	 * later connections of that peer before it has received the begin of this stream. 0, or an
+	 * errno, after which the QP is as before.
+	 */
+	int (*start)(void *arg, int fd);
+	void *arg;
+};
+
 /*
- * Gives the QP a connected, non-blocking socket whose start-up is done. stream's emss is filled in
- * here. ring: the shared memory that the two ends have agreed on, or NULL. The QP owns fd and ring
- * on success. 0, or EINVAL (already attached, or in error), ENOMEM, or aw_watch_add's error.
+ * Attaches the QP to a socket whose start-up is done, but for what start sends. stream's emss is
+ * filled in here. The QP owns fd and ring on success. 0, or EINVAL (already attached, or in error),
+ * ENOMEM, aw_watch_add's error, or start's.
  */
-int aw_uqp_attach_host(struct aw_uqp *qp, int fd, struct aw_stream *stream,
-		       struct aw_host_ring *ring);
+int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream);
 
 static inline int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream)
 {
-	return aw_uqp_attach_host(qp, fd, stream, NULL);
+	return aw_uqp_attach_to(qp, &(struct aw_uqp_socket){ .fd = fd }, stream);
 }
 
 /*

@@ -143,16 +143,29 @@ static void bound_send_buffer(int fd, uint32_t segment_size)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &octets, sizeof(octets));
 }
 
-int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream,
-		       struct aw_host_ring *ring)
+static int start_watched(struct aw_uqp *qp, const struct aw_uqp_socket *to)
+{
+	int err = make_watch(qp, to->fd);
+
+	if (err || !to->start)
+		return err;
+	err = to->start(to->arg, to->fd);
+	if (err) {
+		aw_watch_remove(&qp->watch->watch);
+		qp->watch = NULL;
+	}
+	return err;
+}
+
+int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
 {
 	int err = make_reads(qp, stream);
 
 	if (!err)
-		err = make_watch(qp, fd);
+		err = start_watched(qp, to);
 	if (err)
 		return err;
-	qp->fd = fd;
+	qp->fd = to->fd;
 	qp->attached = true;
 	atomic_store_explicit(&qp->generation, aw_engine_generation(), memory_order_relaxed);
 	qp->listens_for = EPOLLIN;
@@ -160,12 +173,12 @@ int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream,
 	qp->fail_ns = 0;
 	qp->touched = qp->lost = qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked =
 		qp->out_of_reach = qp->starved = qp->retry_due = qp->starving_told = false;
-	stream->emss = aw_uqp_segment_size(fd);
-	bound_send_buffer(fd, stream->emss);
+	stream->emss = aw_uqp_segment_size(to->fd);
+	bound_send_buffer(to->fd, stream->emss);
 	qp->emss_pos = qp->quiet_pos = qp->unanswered_ns = 0;
 	qp->core.acks = qp->by_rc;
 	aw_qp_start(&qp->core, stream);
-	aw_carrier_begin(qp, ring);
+	aw_carrier_begin(qp, to->ring);
 	if (qp->carrier->is_socket)
 		each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
 	aw_rnr_begin(qp);

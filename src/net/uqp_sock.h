@@ -12,9 +12,8 @@
 /* How long a Terminate may take to reach the socket. */
 #define AW_TERMINATE_MS 1000
 
-/* Starts the stream on fd, or through ring. On failure both stay the caller's. 0, ENOMEM, EMFILE. */
-int aw_uqp_take_socket(struct aw_uqp *qp, int fd, struct aw_stream *stream,
-		       struct aw_host_ring *ring);
+/* As aw_uqp_attach_to. On failure fd and ring stay the caller's. 0, ENOMEM, EMFILE, or start's error. */
+int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream);
 
 /* For net/carrier.c: the socket leaves the epoll sets of the CQs. */
 void aw_uqp_leave_sets(struct aw_uqp *qp);

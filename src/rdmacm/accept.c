@@ -56,11 +56,13 @@ static void on_replied(struct aw_cm_id *cm, bool p2p, bool given)
 {
 	pthread_mutex_lock(&cm->lock);
 	cm->attached = true;
-	aw_cm_id_enter(cm, AW_CM_REPLIED);
+	if (cm->state == AW_CM_ACCEPTING) {
+		aw_cm_id_enter(cm, AW_CM_REPLIED);
+		if (!given || cm->sync)
+			aw_cm_reply_timer_start(cm);
+	}
 	if (!p2p)
 		cm->uqp_events |= AW_UQP_READY;
-	if (!given || cm->sync)
-		aw_cm_reply_timer_start(cm);
 	aw_cm_stream_sync(cm);
 	aw_cm_stream_settle(cm);
 	pthread_mutex_unlock(&cm->lock);

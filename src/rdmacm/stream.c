@@ -264,14 +264,27 @@ static void settle_end(struct aw_cm_id *cm)
 		disconnected(cm, status_of_end(own, peer));
 }
 
+/*
+ * The peer's first FPDU may come before the thread that has sent the Reply has returned to
+ * rdma_accept. ESTABLISHED does not wait for that thread, since the peer's next Request must not
+ * overtake it: the progress thread receives both.
+ */
+static bool is_established(const struct aw_cm_id *cm)
+{
+	return (cm->state == AW_CM_REPLIED || cm->state == AW_CM_ACCEPTING) &&
+	       (cm->uqp_events & AW_UQP_READY);
+}
+
 void aw_cm_stream_settle(struct aw_cm_id *cm)
 {
 	if (cm->ud)
 		return;
-	if (cm->uqp_events & AW_UQP_CLOSED)
+	if (cm->uqp_events & AW_UQP_CLOSED) {
 		settle_end(cm);
-	else if (cm->state == AW_CM_REPLIED && (cm->uqp_events & AW_UQP_READY))
+	} else if (is_established(cm)) {
+		cm->attached = true;
 		establish(cm);
+	}
 }
 
 /* The QP's part of rdma_disconnect; a QP that is gone took the stream with it. */

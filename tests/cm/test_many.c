@@ -3,6 +3,7 @@
 #include "cm.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <string.h>
 
 #define CONNECTIONS 100
@@ -76,6 +77,58 @@ static void connect_many(size_t count)
 	rdma_destroy_event_channel(active);
 }
 
+#define IN_TURN 300
+
+/* A client's thread connects ids one after the other. NULL: all were connected. */
+static void *connect_in_turn(void *arg)
+{
+	struct sockaddr_storage to = cm_address("127.0.0.1", *(const uint16_t *)arg);
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1 } };
+	struct rdma_cm_id *ids[IN_TURN];
+
+	for (size_t i = 0; i < IN_TURN; i++) {
+		if (rdma_create_id(NULL, &ids[i], NULL, RDMA_PS_TCP) != 0 ||
+		    rdma_resolve_addr(ids[i], NULL, (struct sockaddr *)&to, EVENT_MS) != 0 ||
+		    rdma_resolve_route(ids[i], EVENT_MS) != 0 ||
+		    rdma_create_qp(ids[i], NULL, &attr) != 0 || rdma_connect(ids[i], NULL) != 0)
+			return "a client's connect failed";
+	}
+	for (size_t i = 0; i < IN_TURN; i++)
+		rdma_destroy_ep(ids[i]);
+	return NULL;
+}
+
+/* As with an adapter. A client that is connected may connect its next id before rdma_accept has returned. */
+static void many__are_established_before_the_next_request(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *listener = cm_listener(channel, "127.0.0.1", 0);
+	struct rdma_cm_id *servers[IN_TURN];
+	uint16_t port = cm_port(listener);
+	pthread_t client;
+	void *failed;
+
+	(void)state;
+	assert_int_equal(pthread_create(&client, NULL, connect_in_turn, &port), 0);
+	for (size_t i = 0; i < IN_TURN; i++) {
+		struct rdma_cm_event *event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+
+		servers[i] = event->id;
+		rdma_ack_cm_event(event);
+		cm_make_qp(servers[i]);
+		assert_int_equal(rdma_accept(servers[i], NULL), 0);
+		cm_expect_ack(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	}
+	assert_int_equal(pthread_join(client, &failed), 0);
+	assert_null(failed);
+	for (size_t i = 0; i < IN_TURN; i++) {
+		cm_expect_ack(channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+		cm_destroy(servers[i]);
+	}
+	rdma_destroy_id(listener);
+	rdma_destroy_event_channel(channel);
+}
+
 static void many__leave_nothing(void **state)
 {
 	(void)state;
@@ -90,6 +143,7 @@ static void many__leave_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(many__are_established_before_the_next_request),
 		cmocka_unit_test(many__leave_nothing),
 	};
 

@@ -61,15 +61,17 @@ unsigned int heard_count(struct heard *h)
 }
 
 /* In place of net/uqp.c's, which the linker then leaves out. */
-int aw_uqp_attach_host(struct aw_uqp *qp, int fd, struct aw_stream *stream,
-		       struct aw_host_ring *ring)
+int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
 {
 	struct fake_qp *fake = (struct fake_qp *)qp;
+	int err = fake->err;
 
-	if (fake->err)
-		return fake->err;
-	fake->fd = fd;
-	fake->ring = ring;
+	if (!err && to->start)
+		err = to->start(to->arg, to->fd);
+	if (err)
+		return err;
+	fake->fd = to->fd;
+	fake->ring = to->ring;
 	fake->stream = *stream;
 	return 0;
 }

@@ -107,6 +107,11 @@ void end_destroy(struct end *e)
 	free(e->buf);
 }
 
+static int attach(struct aw_uqp *qp, int fd, struct aw_stream *stream, struct aw_host_ring *ring)
+{
+	return aw_uqp_attach_to(qp, &(struct aw_uqp_socket){ .fd = fd, .ring = ring }, stream);
+}
+
 void pair_attach(struct pair *p)
 {
 	struct aw_stream s = { .initiator = true, .crc = true, .ird = 16, .ord = 16 };
@@ -117,9 +122,9 @@ void pair_attach(struct pair *p)
 	if (OVER_MEMORY)
 		make_memory(fd, ring);
 	s.initiator = false;
-	assert_int_equal(aw_uqp_attach_host(p->b.qp, fd[1], &s, ring[1]), 0);
+	assert_int_equal(attach(p->b.qp, fd[1], &s, ring[1]), 0);
 	s.initiator = true;
-	assert_int_equal(aw_uqp_attach_host(p->a.qp, fd[0], &s, ring[0]), 0);
+	assert_int_equal(attach(p->a.qp, fd[0], &s, ring[0]), 0);
 }
 
 int pair_setup(void **state)

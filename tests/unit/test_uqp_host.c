@@ -69,7 +69,10 @@ static void begin(struct scene *s, uint8_t *verdict)
 	s->msn = 1;
 	s->e = (struct end){ 0 };
 	end_make(&s->e, &s->pd, NULL);
-	assert_int_equal(aw_uqp_attach_host(s->e.qp, fd[1], &stream, ring), 0);
+	assert_int_equal(aw_uqp_attach_to(s->e.qp,
+					  &(struct aw_uqp_socket){ .fd = fd[1], .ring = ring },
+					  &stream),
+			 0);
 }
 
 static void join(struct scene *s)
