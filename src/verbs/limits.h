@@ -20,6 +20,14 @@
 #define VB_AH_MAX 1048576
 #define VB_COMP_VECTORS 1
 #define VB_PORT 1 /* the only port */
+/*
+ * The port has no link of its own, so its speed is nominal: 4 lanes of 25 Gb/s. Programs choose by
+ * it how they move octets. UCX copies what it sends into pieces of 8 KiB on a port that seems
+ * slower than memcpy.
+ */
+#define VB_PORT_WIDTH 2 /* 4X */
+#define VB_PORT_SPEED 32 /* 25 Gb/s a lane */
+#define VB_PORT_RATE 1000 /* of all lanes, in units of 100 Mb/s */
 #define VB_LID 1 /* in the roce persona: this host */
 #define VB_GID_MAX 256 /* ibv_global_route.sgid_index is 8 bits wide */
 

@@ -3,14 +3,13 @@
 // Verbs that are newer than Debian 12's rdma-core (44), for binaries that were built with newer
 // headers. Those that have no function here are in inert_public.c.
 #include "verbs/fail.h"
+#include "verbs/limits.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <infiniband/verbs.h>
-
-#define SPEED_UNITS_PER_LANE 25 /* of 100 Mb/s: 2.5 Gb/s */
 
 enum {
 	MR_HAS_IOVA = 1 << 0,
@@ -62,12 +61,6 @@ struct ibv_mr *reg_mr_ex(struct ibv_pd *pd, const struct newer_mr_attr *attr)
 	return ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova, (unsigned int)attr->access);
 }
 
-/* The lanes of a port's width: 4X is the widest that ours has. */
-static unsigned int lanes(uint8_t width)
-{
-	return width == 1 ? 1 : 4;
-}
-
 /* The speed of all lanes together, in units of 100 Mb/s. */
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
 {
@@ -79,6 +72,6 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_
 	err = ibv_query_port(context, (uint8_t)port_num, &port);
 	if (err)
 		return err;
-	*port_speed = (uint64_t)lanes(port.active_width) * port.active_speed * SPEED_UNITS_PER_LANE;
+	*port_speed = VB_PORT_RATE;
 	return 0;
 }

@@ -23,8 +23,6 @@
 
 enum {
 	ATTR_OLD_SIZE = offsetof(struct ibv_port_attr, port_cap_flags2),
-	WIDTH_4X = 2,
-	SPEED_2_5_GBPS = 1, /* a lane: 10 Gb/s in all, a nominal figure */
 	PHYS_STATE_LINK_UP = 5,
 	PKEY_DEFAULT = 0xffff,
 };
@@ -43,8 +41,8 @@ int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
 		.max_msg_sz = AW_MSG_MAX,
 		.pkey_tbl_len = 1,
 		.max_vl_num = 1,
-		.active_width = WIDTH_4X,
-		.active_speed = SPEED_2_5_GBPS,
+		.active_width = VB_PORT_WIDTH,
+		.active_speed = VB_PORT_SPEED,
 		.phys_state = PHYS_STATE_LINK_UP,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};

@@ -7,6 +7,9 @@
 #include <fcntl.h>
 #include <string.h>
 
+/* Headers before rdma-core 60 do not declare it. */
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
+
 static void get_device_list__one_rnic(void **state)
 {
 	int count = 7;
@@ -98,6 +101,20 @@ static void query_port__active_ethernet(void **state)
 	assert_true(attr.max_msg_sz >= 0x80000000u);
 	assert_int_equal(ibv_query_port(f->context, 0, &attr), EINVAL);
 	assert_int_equal(ibv_query_port(f->context, 2, &attr), EINVAL);
+}
+
+/* Four lanes of 25 Gb/s are no slower than memcpy. */
+static void query_port__faster_than_a_copy(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_port_attr attr;
+	uint64_t speed = 0;
+
+	assert_int_equal(ibv_query_port(f->context, 1, &attr), 0);
+	assert_int_equal(attr.active_width, 2);
+	assert_int_equal(attr.active_speed, 32);
+	assert_int_equal(ibv_query_port_speed(f->context, 1, &speed), 0);
+	assert_int_equal(speed, 1000);
 }
 
 /* The exported function is for programs whose struct ended where port_cap_flags2 begins. */
@@ -236,6 +253,7 @@ int main(void)
 		WITH(query_device__limits_of_the_promise),
 		WITH(query_device_ex__same_as_query_device),
 		WITH(query_port__active_ethernet),
+		WITH(query_port__faster_than_a_copy),
 		WITH(query_port__old_function_writes_48_octets),
 		WITH(query_gid__every_index_of_the_table),
 		WITH(query_gid_table__has_the_loopback_address_last),
