@@ -28,7 +28,7 @@ LOOKS = {
     "send": (3, "-"), "send-spin": (3, "-"), "send-event": (5, "--"), "send-batch16": (3, "--"),
     "send-1": (3, "-"), "send-2": (5, "-"),
     "write": (4, "-"), "write-cq": (7, "-"), "write-event": (7, "--"), "write-batch16": (4, "--"),
-    "send-roce": (5, "-"), "send-done-roce": (5, "-"), "write-roce": (7, "-"), "write-cq-roce": (8, "-"),
+    "send-roce": (5, "-"), "send-done-roce": (5, "-"), "write-roce": (7, "-"), "read-roce": (6, "--"), "write-cq-roce": (8, "-"),
     "read": (6, "-"), "verbs": (3, "-"),
     "libfabric-msg": (8, "-"), "libfabric-rdm": (8, "--"),
     "ucx-tag_lat": (9, "-"), "ucx-put_lat": (9, "--"), "ucx-tag_bw": (9, "-"),
@@ -205,7 +205,7 @@ DRAWN = (
     ("hotspot", "latency"), ("fan-in", "bandwidth"), ("fan-out", "bandwidth"),
     ("connect", "connect"), ("idle", "memory"), ("roce-latency", "latency"),
     ("roce-done", "latency_whole"), ("roce-rate", "rate"),
-    ("others-latency", "latency_mean"), ("others-bandwidth", "bandwidth"),
+    ("engines", "bandwidth"), ("others-latency", "latency_mean"), ("others-bandwidth", "bandwidth"),
 )
 BY_BARS = ("roce-latency", "roce-done", "roce-rate", "others-latency", "others-bandwidth")
 

@@ -64,6 +64,8 @@ GROUPS = {
                        "octets", ("latency_whole", "latency_p99_whole")),
     "roce-rate": Group("The roce persona, which acknowledges, beside iwarp: message rate",
                        "octets", ("rate", "cpu_per_million")),
+    "engines": Group("As a transfer engine: 8 QPs, batches of 16, both ends polling", "octets",
+                     ("bandwidth", "cpu_per_gb")),
     "others-latency": Group("Beside libfabric and UCX: ping-pong, half a round trip, mean",
                             "octets", ("latency_mean",)),
     "others-bandwidth": Group("Beside UCX: bandwidth, one way", "octets", ("bandwidth",)),
@@ -84,18 +86,19 @@ WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)
 # be over, or None.
 Form = collections.namedtuple(
     "Form", "rounds seconds limit latency bandwidth bidirectional windows rates streams hotspot fan idle "
-    "veth_latency veth_bandwidth mtus roce")
+    "veth_latency veth_bandwidth mtus roce engines")
 
 FORMS = {
     "full": Form(7, 0.35, None, LATENCY_SIZES, BANDWIDTH_SIZES, BANDWIDTH_SIZES, WINDOWS, (8, 64, 512),
                  (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
                  (1, 2, 4, 8, 16), (1, 10, 100, 1000, 10000), (4, KI, 64 * KI),
-                 (KI, 16 * KI, 64 * KI, 256 * KI, MI), (1500, 9000), (64,)),
+                 (KI, 16 * KI, 64 * KI, 256 * KI, MI), (1500, 9000), (64,),
+                 (64 * KI, 256 * KI, MI, 4 * MI)),
     "default": Form(7, 0.3, None, (4, 64, KI, 16 * KI, 64 * KI, MI), (64, KI, 16 * KI, 64 * KI, MI, 16 * MI),
                     (KI, 64 * KI, MI), (1, 4, 16, 128), (64,), (1, 8, 64), (1, 16, 128, 512),
-                    (1, 4, 16), (100, 10000), (4,), (64 * KI, MI), (1500, 9000), ()),
+                    (1, 4, 16), (100, 10000), (4,), (64 * KI, MI), (1500, 9000), (), (MI,)),
     "short": Form(3, 0.15, 110, (4,), (64 * KI, MI), (), (), (64,), (), (512,), (), (1000,), (),
-                  (64 * KI, MI), (1500,), ()),
+                  (64 * KI, MI), (1500,), (), ()),
 }
 
 
@@ -321,6 +324,20 @@ def roce(form):
     return points
 
 
+def engines(form):
+    """Several QPs between two processes, each with a batch of large Writes or Reads under way."""
+    keys = {"streams": 8, "window": 16, "batch": 16, "direction": "uni"}
+    points = []
+    for size in form.engines:
+        series = [tcp("tcp", "bandwidth", op="send", size=size, **keys)]
+        for op in ("write", "read"):
+            series += [verbs(op, "tcp", "bandwidth", op=op, size=size, **keys),
+                       Series(f"{op}-roce", "verbs-roce", "bandwidth",
+                              {"op": op, "by": "modify_qp", "size": size, **keys}, "tcp")]
+        points.append(Point("engines", "loopback", size, tuple(series), PAIR_SECONDS))
+    return points
+
+
 def veth(form):
     points = []
     for mtu in form.mtus:
@@ -363,7 +380,7 @@ def others(_):
 
 
 MAKERS = (latency, worst, bandwidth, bidirectional, windows, rate, threads, connect, streams,
-          hotspot, fan, idle, sockets, roce, others, veth)
+          hotspot, fan, idle, sockets, roce, engines, others, veth)
 
 
 def key(point):

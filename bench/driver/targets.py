@@ -110,6 +110,11 @@ def threads():
                      over("send-2", "send-1", "rate"), 1.8)]
 
 
+def engines():
+    return [at_least(f"8 QPs, batches, {op.capitalize()}, 1 Mi, roce persona / TCP", f"engines/loopback/{MI}",
+                     over(f"{op}-roce", "tcp", "bandwidth"), 0.8) for op in ("write", "read")]
+
+
 def others():
     rows = []
     for size in (64 * KI, MI):
@@ -134,7 +139,7 @@ def others():
 
 
 def all_targets():
-    return [*bandwidth(), *latency(), *small_and_many(), *idle(), *threads(), *sockets(), *others()]
+    return [*bandwidth(), *latency(), *small_and_many(), *idle(), *threads(), *sockets(), *engines(), *others()]
 
 
 def sockets():

@@ -68,6 +68,18 @@ def test_the_roce_persona_is_measured_beside_iwarp_in_the_full_form_alone(worker
     assert series_of(load(tmp_path), "write-roce")["ratio"]["count"] == 1
 
 
+def test_engines_are_several_qps_and_batches_beside_as_many_connections(workers, tmp_path):
+    log = tmp_path / "log"
+    done = bench(workers, tmp_path, "--only", "engines", "--rounds", "1", form="--full", FAKE_LOG=str(log))
+    assert done.returncode == 0, done.stderr
+    lines = log.read_text().splitlines()
+    assert len(lines) == 4 * 5 and all("streams=8" in line and "batch=16" in line for line in lines)
+    ran = [("op=write" in line, "op=read" in line, "by=modify_qp" in line) for line in lines[:5]]
+    assert ran == [(False, False, False), (True, False, False), (True, False, True),
+                   (False, True, False), (False, True, True)]
+    assert series_of(load(tmp_path), "read-roce")["ratio"]["count"] == 1
+
+
 def test_a_machine_whose_handover_cannot_be_measured(workers, tmp_path):
     (workers / "bench-handover").unlink()
     done = bench(workers, tmp_path, *PART, "--rounds", "1")
