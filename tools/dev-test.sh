@@ -144,6 +144,20 @@ build_rust() {
 		say "examples/rust is not built: see build/logs/rust.log"
 }
 
+# Transfer engines, one by one, in a venv. Their dependency torch is for GPUs alone and takes gigabytes; it is left out.
+# InfiniStore was built for the libuv of uvloop 0.21.
+get_engines() {
+	local package pip=build/engines/bin/pip
+	mkdir -p build/logs
+	say "installing transfer engines in build/engines"
+	[ -x "$pip" ] || /usr/bin/python3 -m venv build/engines || return 0
+	for package in mooncake-transfer-engine-non-cuda nixl nixl-cu12 infinistore; do
+		"$pip" install --no-deps "$package"
+	done >build/logs/engines.log 2>&1
+	"$pip" install numpy 'uvloop<0.22' fastapi uvicorn pybind11 >>build/logs/engines.log 2>&1 ||
+		say "not here: some of what transfer engines need; see build/logs/engines.log"
+}
+
 # Of a newer kernel that is built for this release of Debian: tools of another release's headers want its C library.
 fetch_newer_headers() {
 	local suite
@@ -188,6 +202,7 @@ elif [ "$only" = ecosystem ]; then
 	presets=release
 	get_ecosystem
 	build_rust
+	get_engines
 else
 	need_packages "$packages_test"
 	build_libuv

@@ -22,8 +22,8 @@
 #define VB_PORT 1 /* the only port */
 /*
  * The port has no link of its own, so its speed is nominal: 4 lanes of 25 Gb/s. Programs choose by
- * it how they move octets. UCX copies what it sends into pieces of 8 KiB on a port that seems
- * slower than memcpy.
+ * it how they move bytes. UCX copies what it sends into pieces of 8 KiB on a port that seems slower
+ * than memcpy.
  */
 #define VB_PORT_WIDTH 2 /* 4X */
 #define VB_PORT_SPEED 32 /* 25 Gb/s a lane */

@@ -66,6 +66,7 @@ class Scene:
 
     def __init__(self, persona, build, folder):
         self.persona, self.folder = persona, folder
+        self.build = build
         self.anywarp = str(build / "bin" / "anywarp")
         self.address = os.environ["ANYWARP_TEST_NET"]
         self.wire = Wire()
@@ -73,6 +74,10 @@ class Scene:
 
     def port(self):
         return program.free_port()
+
+    def library(self, name):
+        """The path of one of ours, for LD_PRELOAD."""
+        return str(self.build / "lib" / name)
 
     def prefix(self, *options):
         """What a user writes before a program; the iwarp persona needs no word."""
