@@ -42,10 +42,9 @@ def environment(libraries, rule):
     env["LD_PRELOAD"] = " ".join(filter(None, (library(libraries), env.get("LD_PRELOAD"))))
     env["LD_LIBRARY_PATH"] = ":".join(filter(None, (libraries, env.get("LD_LIBRARY_PATH"))))
     env["ANYWARP_SOCKETS_RULES"] = "on" if rule == "keeper" else rule
-    env.pop("ANYWARP_SOCKETS_DIRECT", None)
     env.pop("ANYWARP_SOCKETS_RECORD", None)
     if rule == "keeper":
-        env["ANYWARP_SOCKETS_DIRECT"] = env["ANYWARP_SOCKETS_RECORD"] = "off"
+        env["ANYWARP_SOCKETS_RECORD"] = "off"
     return env
 
 

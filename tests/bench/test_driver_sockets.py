@@ -18,9 +18,9 @@ def test_the_environment_of_each_rule(monkeypatch):
     env = sockets.environment("/lib/x", "on")
     assert env["LD_PRELOAD"] == "/lib/x/libanywarp-sockets.so other.so"
     assert (env["LD_LIBRARY_PATH"], env["ANYWARP_SOCKETS_RULES"]) == ("/lib/x", "on")
-    assert "ANYWARP_SOCKETS_DIRECT" not in env
+    assert "ANYWARP_SOCKETS_RECORD" not in env
     env = sockets.environment("/lib/x", "keeper")
-    assert [env[f"ANYWARP_SOCKETS_{name}"] for name in ("RULES", "DIRECT", "RECORD")] == ["on", "off", "off"]
+    assert [env[f"ANYWARP_SOCKETS_{name}"] for name in ("RULES", "RECORD")] == ["on", "off"]
 
 
 def test_without_the_library_only_what_needs_it_is_skipped(tmp_path):

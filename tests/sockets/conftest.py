@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Each test runs in three modes: 'plain' (the kernel's TCP alone, which proves the test), 'pass'
-(libanywarp-sockets.so loaded, every socket left to TCP) and 'iwarp' (each connection over iWARP, carried
-by the program itself while it blocks); some in 'auto' as well, where both ends find out whether the other
-one speaks iWARP, and the contract in 'keeper', where the keeper carries all, and in 'record', where the program's
-own TCP socket does, with a record beside it (test_record.py).
+(libanywarp-sockets.so loaded, every socket left to TCP) and 'iwarp' (each connection over iWARP: a record
+beside the program's own TCP socket, where both ends have records); some in 'auto' as well, where both ends find
+out whether the other one speaks iWARP, and the contract in 'keeper', where the keeper carries all. 'record' is
+'iwarp' with so much time for the server's answer that each connection is a record (test_record.py).
 ctest sets ANYWARP_BUILD, and for a sanitizer build ANYWARP_SAN and ANYWARP_PRELOAD (its run-time
 library)."""
 
@@ -52,7 +52,6 @@ class Mode:
             preload.append(str(SOCKETS))
             env["ANYWARP_SOCKETS_RULES"] = self.rules
         if self.name == "keeper":
-            env["ANYWARP_SOCKETS_DIRECT"] = "off"
             env["ANYWARP_SOCKETS_RECORD"] = "off"
         if self.name == "record":
             env.setdefault("ANYWARP_SOCKETS_ASK_MS", "2000")  # however loaded the machine

@@ -137,14 +137,13 @@ def test_queue_of_rsockets(plain):
         assert len(os.listdir(f"/proc/{server.pid}/fd")) < FILES_MAX // 2
 
 
-@pytest.fixture(params=["rsockets", "direct", "keeper"])
+@pytest.fixture(params=["rsockets", "keeper"])
 def port(request, tmp_path, monkeypatch):
     """Of an echo server."""
-    direct = "off" if request.param == "keeper" else "on"
     name = "plain" if request.param == "rsockets" else "iwarp"
     code = [SERVE_R, conftest.BUILD / "lib" / "librdmacm.so.1"] if name == "plain" else [SERVE]
     for opened in conftest.open_mode(request, tmp_path, name):
-        server = opened.start([sys.executable, "-c", *code], ANYWARP_SOCKETS_DIRECT=direct)
+        server = opened.start([sys.executable, "-c", *code])
         yield int(server.wait_output(r"port (\d+)\n", SECONDS_MAX)[1])
 
 

@@ -89,7 +89,7 @@ def test_keeper_is_killed(only_iwarp, tmp_path):
     """No clean end where octets are lost: of a connection that the keeper carries."""
     server = Server(only_iwarp)
     client = only_iwarp.start([MOB, "sink", server.port], MARK=str(tmp_path),
-                              ANYWARP_SOCKETS_DIRECT="off", ANYWARP_SOCKETS_RECORD="off")
+                              ANYWARP_SOCKETS_RECORD="off")
     server.wait_lines("serving ", 1)
     client.wait_until(lambda: list(keepers_of(tmp_path)), "a keeper", SECONDS_MAX)
     for keeper in keepers_of(tmp_path):
@@ -121,12 +121,12 @@ assert got == b"given" * 5000, len(got)
 """
 
 
-@pytest.mark.parametrize("direct", ["on", "off"])
-def test_all_are_asked_to_end(only_iwarp, tmp_path, direct):
+@pytest.mark.parametrize("record", ["on", "off"])
+def test_all_are_asked_to_end(only_iwarp, tmp_path, record):
     """As a service manager does: SIGTERM to the program and to what carries its connections. TCP delivers."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    giver = only_iwarp.start([sys.executable, "-c", GIVER], MARK=str(tmp_path), ANYWARP_SOCKETS_DIRECT=direct)
+    giver = only_iwarp.start([sys.executable, "-c", GIVER], MARK=str(tmp_path), ANYWARP_SOCKETS_RECORD=record)
     port = giver.wait_output(r"port (\d+)\n", SECONDS_MAX)[1]
     taker = only_iwarp.start([sys.executable, "-c", TAKER, port, fifo])
     giver.wait_output("written\n", SECONDS_MAX)

@@ -18,6 +18,6 @@ SECONDS_MAX = 200
 def test_stream(mode):
     seed = os.environ.get("ANYWARP_SEED", random.SystemRandom().randrange(1 << 31))
     runs = 1 if "ANYWARP_SEED" in os.environ else RUNS
-    keeper = {"ANYWARP_SOCKETS_DIRECT": "off"} if mode.name == "auto" else {}
+    keeper = {"ANYWARP_SOCKETS_RECORD": "off"} if mode.name == "auto" else {}
     run = mode.start([STREAM, "--seed", seed, "--runs", runs], ANYWARP_LOG="info", **keeper)
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()

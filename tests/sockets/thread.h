@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Threads of the programs of this directory, whose connections move to other processes by a fork (the carrier's).
+// Threads of the programs of this directory, which also fork.
 #ifndef TESTS_SOCKETS_THREAD_H
 #define TESTS_SOCKETS_THREAD_H
 

@@ -400,8 +400,6 @@ for _ in range(2):
 
 
 @needs_library
-@pytest.mark.skipif(os.environ.get("ANYWARP_SAN") == "thread",
-                    reason="a carrier has threads, and this sanitizer allows them to no forked child")
 @pytest.mark.parametrize("record", ["on", "off"])
 def test_status_of_processes_that_were_forked_and_exec_ed(record):
     with program("on listen", FORKER, ANYWARP_SOCKETS_RECORD=record) as server:

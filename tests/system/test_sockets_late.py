@@ -46,13 +46,9 @@ class Ends:
                "ANYWARP_TEST_STARTUP_MS": str(STARTUP_MS), "LD_LIBRARY_PATH": str(self.where),
                "ANYWARP_SOCKETS_ASK_MS": str(self.ask_ms)}
         if rules:
-            hurry = HURRY if rules == "direct" else None
-            env["LD_PRELOAD"] = " ".join(str(library) for library in (env.get("LD_PRELOAD"), self.library, hurry)
-                                         if library)
-            env["ANYWARP_SOCKETS_RULES"] = "on" if rules == "direct" else rules
+            env["LD_PRELOAD"] = " ".join(str(library) for library in (env.get("LD_PRELOAD"), self.library) if library)
+            env["ANYWARP_SOCKETS_RULES"] = rules
             env["ANYWARP_SOCKETS_RECORD"] = "off"  # a record's start-up has no limit, and no log
-            if rules != "direct":
-                env["ANYWARP_SOCKETS_DIRECT"] = "off"
         started = conftest.program.Program([sys.executable, str(PEER), role, scene, str(self.port)], env=env)
         self.programs.append(started)
         return started
@@ -89,8 +85,7 @@ def finish(ends):
 
 
 @pytest.mark.parametrize("rules,client", [
-    ("on", "speaks"), ("direct", "speaks"), ("auto", "speaks"), ("on", "polls"), ("on", "closes"), ("on", "forks"),
-    ("direct", "forks")])
+    ("on", "speaks"), ("auto", "speaks"), ("on", "polls"), ("on", "closes"), ("on", "forks")])
 def test_server_accepts_late(ends, rules, client):
     ends.ask_ms = 5000  # auto at both ends; on a busy machine 10 ms may be too few
     server = ends.start("serve", "accepts", rules)
@@ -108,11 +103,11 @@ def test_server_touches_late(ends):
     finish(ends)
 
 
-@pytest.mark.parametrize("rules,server", [("on", "waits"), ("direct", "waits"), ("on", "forks"), ("direct", "forks")])
-def test_client_speaks_late(ends, rules, server):
-    waiting = ends.start("serve", server, rules)
+@pytest.mark.parametrize("server", ["waits", "forks"])
+def test_client_speaks_late(ends, server):
+    waiting = ends.start("serve", server, "on")
     await_words(waiting, "listens")
-    ends.start("connect", "waits", rules)
+    ends.start("connect", "waits", "on")
     await_words(waiting, NO_REQUEST)
     ends.go()
     finish(ends)

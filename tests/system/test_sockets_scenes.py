@@ -16,10 +16,9 @@ LIBRARY = conftest.BUILD / "lib" / "libanywarp-sockets.so"
 # Neither interpreter nor kernel know the option without the library.
 SCENES = sorted(set(sockets_peer.CONNECT) - {"delayed", "called_off", "at_once"})
 SIGKILLED = -9
-# Each end's rules; None is an end without the library, "record" is `on` as it is, "direct" without records, and "on" with the keeper in
-# between.
-PAIRS = {"tcp": (None, None), "on": ("on", "on"), "direct": ("direct", "direct"), "record": ("record", "record"),
-         "auto": ("auto", "auto"),
+# Each end's rules; None is an end without the library, "record" is `on` as it is, and "on" without records: the keeper
+# carries the connection.
+PAIRS = {"tcp": (None, None), "on": ("on", "on"), "record": ("record", "record"), "auto": ("auto", "auto"),
          "plain_client": ("auto", None), "plain_server": (None, "auto")}
 
 
@@ -29,11 +28,9 @@ def environment(logs, rules):
     if rules is None:
         return env
     env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), str(LIBRARY)]))
-    env["ANYWARP_SOCKETS_RULES"] = "on" if rules in ("direct", "record") else rules
-    if rules in ("on", "direct"):
-        env["ANYWARP_SOCKETS_RECORD"] = "off"
+    env["ANYWARP_SOCKETS_RULES"] = "on" if rules == "record" else rules
     if rules == "on":
-        env["ANYWARP_SOCKETS_DIRECT"] = "off"
+        env["ANYWARP_SOCKETS_RECORD"] = "off"
     return env
 
 

@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "xsock/preload/direct.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/touch.h"
 
@@ -24,11 +23,6 @@
 int aw_keeper_move_high(int fd)
 {
 	return fd;
-}
-
-void aw_direct_bury(struct aw_direct *dead)
-{
-	(void)dead;
 }
 
 void aw_touch_pending(void)

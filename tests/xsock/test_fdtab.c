@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "xsock/preload/direct.h"
 #include "xsock/preload/touch.h"
 
 static int settled;
@@ -21,14 +20,6 @@ static int settled;
 void aw_touch_pending(void)
 {
 	settled++;
-}
-
-static struct aw_direct *buried;
-
-void aw_direct_bury(struct aw_direct *dead)
-{
-	assert_null(buried);
-	buried = dead;
 }
 
 static int new_socket(enum aw_fd_state state)
@@ -336,31 +327,6 @@ static void fdtab__wakes_who_waits_for_a_start(void **state)
 	end_socket(fd);
 }
 
-static void fdtab__buries_a_direct_connection_with_its_last_fd(void **state)
-{
-	int fd = new_socket(AW_FD_PENDING), copy = dup(fd);
-	struct aw_direct direct = { .ep = NULL };
-	struct aw_sock *sock = get(fd);
-
-	(void)state;
-	aw_fdtab_lock();
-	sock->direct = &direct;
-	aw_fdtab_set_state(sock, AW_FD_DIRECT);
-	aw_fdtab_unlock();
-	aw_fdtab_copy(fd, copy, false);
-	assert_int_equal(aw_fdtab_directs, 1);
-	assert_false(aw_fdtab_any_starting());
-	assert_true(aw_fdtab_is_touchy(copy));
-	assert_ptr_equal(aw_fdtab_direct[copy], &direct);
-	end_socket(fd);
-	assert_null(aw_fdtab_direct[fd]);
-	assert_null(buried);
-	end_socket(copy);
-	assert_ptr_equal(buried, &direct);
-	assert_int_equal(aw_fdtab_directs, 0);
-	buried = NULL;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,7 +345,6 @@ int main(void)
 		cmocka_unit_test(fdtab__a_forked_child_has_its_own),
 		cmocka_unit_test(fdtab__what_connects_stays_with_who_forks),
 		cmocka_unit_test(fdtab__wakes_who_waits_for_a_start),
-		cmocka_unit_test(fdtab__buries_a_direct_connection_with_its_last_fd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "xsock/fds.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/sandbox.h"
 #include "xsock/preload/spawn.h"
 #include "xsock/preload/touch.h"
@@ -27,11 +26,6 @@ static int uses;
 
 void aw_touch_pending(void)
 {
-}
-
-void aw_direct_bury(struct aw_direct *dead)
-{
-	(void)dead;
 }
 
 int aw_spawn_keeper(int control)

@@ -10,16 +10,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "xsock/preload/direct.h"
 #include "xsock/preload/touch.h"
 
 void aw_touch_pending(void)
 {
-}
-
-void aw_direct_bury(struct aw_direct *dead)
-{
-	assert_null(dead);
 }
 
 struct scene {

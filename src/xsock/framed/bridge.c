@@ -95,12 +95,8 @@ static void claim_each(struct aw_sock *sock, int fd, void *arg)
 
 static void claim_one(struct batch *batch, int fd)
 {
-	struct aw_sock *sock = aw_fdtab_get(fd);
+	struct aw_sock *sock = aw_fdtab_get_started(fd);
 
-	while (sock && sock->state == AW_FD_STARTING) {
-		aw_fdtab_wait();
-		sock = aw_fdtab_get(fd);
-	}
 	if (sock && sock->state == AW_FD_FRAMED)
 		claim(batch, sock, fd);
 }

@@ -127,15 +127,10 @@ static int claim(int fd, int role, struct aw_sock **claimed)
 		return ENOMEM;
 	aw_fdtab_lock();
 	aw_fdtab_await_forks();
-	sock = aw_fdtab_get(fd);
-	while (sock && sock->state == AW_FD_STARTING) {
-		aw_fdtab_wait();
-		sock = aw_fdtab_get(fd);
-	}
+	sock = aw_fdtab_get_started(fd);
 	if (!sock)
 		err = EBADF;
-	else if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_DIRECT ||
-		 sock->state == AW_FD_INTERNAL)
+	else if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_INTERNAL)
 		err = EOPNOTSUPP;
 	if (!err) {
 		sock->role = (enum aw_role)role;

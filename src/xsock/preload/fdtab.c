@@ -12,20 +12,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/say.h"
 #include "xsock/preload/touch.h"
 
 #define NS 1000000000
-#define TRIES 16 /* to hand on what other threads begin meanwhile */
 #define WAKE_NS 200000000 /* who has something to read wakes sooner */
 
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 _Atomic(unsigned) aw_fdtab_touchy;
-_Atomic(unsigned) aw_fdtab_directs;
 _Atomic(unsigned) aw_fdtab_bridged;
-_Atomic(struct aw_direct *) aw_fdtab_direct[AW_FDTAB_MAX];
 _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 void (*aw_fdtab_leave_slot)(struct aw_slot *slot);
 void (*aw_fdtab_at_fork)(bool in_child);
@@ -36,14 +32,12 @@ static sigset_t signals_before; /* under the lock */
 static int cancel_before; /* likewise: who is cancelled would leave the lock behind */
 /* Sockets in STARTING; threads that fork: one excludes the other. Under the lock. */
 static unsigned starting, forks;
-static _Atomic(bool) converting; /* likewise: nothing becomes direct meanwhile */
 static _Thread_local unsigned forks_here; /* of forks */
 static _Thread_local bool is_leaving; /* this thread's child goes on in its place */
 static bool keeps; /* who forks keeps what connects; under the lock */
 static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
 static struct aw_pool pool = { .octets = sizeof(struct aw_sock) };
 struct aw_pool aw_fdtab_watches = { .octets = sizeof(struct aw_watch) };
-static struct aw_direct *dead; /* to be closed without the lock; under it */
 static int top; /* above every fd that has a socket; under the lock */
 static _Thread_local unsigned sleeps; /* this thread's own, below a signal's handler */
 /*
@@ -61,7 +55,6 @@ static void notice_fork(void)
 	pthread_mutex_init(&lock, NULL);
 	pthread_cond_init(&changed, NULL);
 	forks = forks_here;
-	converting = false;
 }
 
 void aw_fdtab_lock(void)
@@ -81,15 +74,11 @@ void aw_fdtab_lock(void)
 void aw_fdtab_unlock(void)
 {
 	sigset_t before = signals_before;
-	struct aw_direct *closed = dead;
 	int cancel = cancel_before;
 
-	dead = NULL;
 	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(cancel, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (closed)
-		aw_direct_bury(closed);
 }
 
 void aw_fdtab_wait(void)
@@ -141,54 +130,17 @@ void aw_fdtab_await_forks(void)
 		aw_fdtab_wait();
 }
 
-bool aw_fdtab_is_converting(void)
+void aw_fdtab_fork_begin(void)
 {
-	return converting;
-}
-
-void aw_fdtab_await_convert(void)
-{
-	while (converting)
-		aw_fdtab_wait();
-}
-
-void aw_fdtab_convert_begin(void)
-{
-	aw_fdtab_await_convert();
-	converting = true;
-}
-
-void aw_fdtab_convert_end(void)
-{
-	converting = false;
-	pthread_cond_broadcast(&changed);
-}
-
-/* None begins from here on. False: there is one, begun since direct ones were handed on. */
-static bool try_to_begin(bool whatever)
-{
-	bool begins;
-
+	if (aw_fdtab_is_borrowed())
+		return;
+	aw_touch_pending();
 	aw_fdtab_lock();
 	while (starting)
 		aw_fdtab_wait();
-	begins = whatever || !atomic_load(&aw_fdtab_directs);
-	forks += begins;
-	forks_here += begins;
+	forks++;
+	forks_here++;
 	aw_fdtab_unlock();
-	return begins;
-}
-
-/* What cannot be handed on does not keep the program from forking. */
-void aw_fdtab_fork_begin(void)
-{
-	int tries = 0;
-
-	if (aw_fdtab_is_borrowed())
-		return;
-	do
-		aw_touch_pending();
-	while (!try_to_begin(++tries == TRIES));
 }
 
 void aw_fdtab_fork_end(void)
@@ -206,8 +158,8 @@ void aw_fdtab_fork_end(void)
 }
 
 /*
- * Parent and child may both go on with what is pending, and one connection starts but once. A carrier, born by who
- * borrows our memory, goes on with nothing of it.
+ * Parent and child may both go on with what is pending, and one connection starts but once. The sockets in the table of a
+ * child of vfork are its parent's.
  */
 static void before_fork(void)
 {
@@ -265,7 +217,6 @@ static void born(void)
 	*owner = getpid();
 	pthread_cond_init(&changed, NULL);
 	forks = forks_here;
-	converting = false;
 	if (keeps)
 		drop_begun();
 	if (forks)
@@ -335,22 +286,16 @@ static void put_state(int fd, enum aw_fd_state state)
 
 static void put_sock(int fd, const struct aw_sock *sock)
 {
-	if (sock->state == AW_FD_DIRECT)
-		atomic_store(&aw_fdtab_direct[fd], sock->direct);
-	else if (sock->direct)
-		atomic_store(&aw_fdtab_direct[fd], NULL);
 	if (sock->slot)
 		atomic_store(&aw_fdtab_slots[fd], sock->slot);
 	put_state(fd, sock->state);
 }
 
-/* The numbers of sockets that are touchy, and direct. */
+/* The numbers of sockets that are touchy, bridged and being started. */
 static void count(enum aw_fd_state state, unsigned one)
 {
 	if (is_touchy(state))
 		atomic_fetch_add_explicit(&aw_fdtab_touchy, one, memory_order_relaxed);
-	if (state == AW_FD_DIRECT)
-		atomic_fetch_add(&aw_fdtab_directs, one);
 	if (state == AW_FD_BRIDGED)
 		atomic_fetch_add_explicit(&aw_fdtab_bridged, one, memory_order_relaxed);
 	if (state == AW_FD_STARTING)
@@ -369,11 +314,6 @@ static void free_unused(struct aw_sock *sock)
 	count(sock->state, -1u);
 	if (sock->slot)
 		aw_fdtab_leave_slot(sock->slot);
-	if (sock->direct) {
-		sock->direct->linger = sock->linger;
-		sock->direct->next = dead;
-		dead = sock->direct;
-	}
 	while (sock->watches) {
 		struct aw_watch *watch = sock->watches;
 
@@ -398,8 +338,6 @@ static void detach(int fd)
 	socks[fd] = NULL;
 	if (!sock)
 		return;
-	if (sock->direct)
-		atomic_store(&aw_fdtab_direct[fd], NULL);
 	if (sock->slot)
 		atomic_store(&aw_fdtab_slots[fd], NULL);
 	assert(sock->fds);
@@ -437,7 +375,6 @@ static struct aw_sock *add(int fd, const struct aw_sock *like)
 	*sock = *like;
 	sock->fds = sock->users = sock->sleepers = 0;
 	sock->watches = NULL;
-	sock->direct = NULL;
 	sock->dev = file.st_dev;
 	sock->ino = file.st_ino;
 	count(sock->state, 1);
@@ -515,19 +452,6 @@ void aw_fdtab_forget_range(unsigned first, unsigned last)
 	aw_fdtab_unlock();
 }
 
-void aw_fdtab_clear(void)
-{
-	for (int fd = 0; fd < top; fd++) {
-		put_state(fd, AW_FD_NONE);
-		atomic_store(&aw_fdtab_direct[fd], NULL);
-		atomic_store(&aw_fdtab_slots[fd], NULL);
-		socks[fd] = NULL;
-	}
-	atomic_store(&aw_fdtab_touchy, 0);
-	atomic_store(&aw_fdtab_directs, 0);
-	atomic_store(&aw_fdtab_bridged, 0);
-}
-
 bool aw_fdtab_is_borrowed(void)
 {
 	return is_vfork_child();
@@ -555,6 +479,17 @@ struct aw_sock *aw_fdtab_get(int fd)
 	if (!is_vfork_child() && sock->state != AW_FD_STARTING)
 		detach(fd);
 	return NULL;
+}
+
+struct aw_sock *aw_fdtab_get_started(int fd)
+{
+	struct aw_sock *sock = aw_fdtab_get(fd);
+
+	while (sock && sock->state == AW_FD_STARTING) {
+		aw_fdtab_wait();
+		sock = aw_fdtab_get(fd);
+	}
+	return sock;
 }
 
 int aw_fdtab_next(const struct aw_sock *sock, int after)

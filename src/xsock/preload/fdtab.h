@@ -19,10 +19,7 @@
 /* An fd from here on is never in iWARP mode. */
 #define AW_FDTAB_MAX 65536
 
-/*
- * From CONNECTING on a call has to wait for, or start, something first. On a direct one that has no direct form,
- * too: it becomes bridged.
- */
+/* From CONNECTING on a call has to wait for, or start, something first. */
 enum aw_fd_state {
 	AW_FD_NONE, /* not ours: straight to libc */
 	AW_FD_CANDIDATE, /* a stream socket that is neither connected nor listens */
@@ -30,7 +27,6 @@ enum aw_fd_state {
 	AW_FD_BRIDGED, /* one end of a pair whose other end the keeper has */
 	AW_FD_INTERNAL, /* of this library; the program does not know it */
 	AW_FD_FRAMED, /* a TCP socket, with a record beside it */
-	AW_FD_DIRECT, /* one end of a pair, and the endpoint is in this process */
 	AW_FD_CONNECTING, /* connect is under way, or done and not looked at */
 	AW_FD_PENDING, /* connected, still TCP; MPA starts at the first touch */
 	AW_FD_STARTING, /* a thread is at it */
@@ -75,20 +71,16 @@ struct aw_sock {
 	struct linger linger;
 	struct sockaddr_storage local, remote; /* once bridged */
 	struct aw_watch *watches; /* while it is not bridged */
-	struct aw_direct *direct; /* while the endpoint is in this process */
 	struct aw_slot *slot; /* of the record, once it is framed */
 };
 
 extern _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 /* Of struct aw_watch. */
 extern struct aw_pool aw_fdtab_watches;
-/* Sockets in CONNECTING, PENDING or STARTING, and in DIRECT. None: poll and the like have nothing to look for. */
+/* Sockets in CONNECTING, PENDING or STARTING. None: poll and the like have nothing to look for. */
 extern _Atomic(unsigned) aw_fdtab_touchy;
-extern _Atomic(unsigned) aw_fdtab_directs;
 /* Sockets in BRIDGED. */
 extern _Atomic(unsigned) aw_fdtab_bridged;
-/* Of fds that are direct. */
-extern _Atomic(struct aw_direct *) aw_fdtab_direct[AW_FDTAB_MAX];
 /* Of fds that are framed. */
 extern _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 /* With the lock: this process has no fd of the slot's socket any more; it is about to fork, or is a fork's child. */
@@ -116,7 +108,7 @@ static inline enum aw_fd_state aw_fdtab_state(int fd)
 
 static inline bool aw_fdtab_is_touchy(int fd)
 {
-	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_DIRECT, 0);
+	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_CONNECTING, 0);
 }
 
 /* Framed, or touchy: the wrappers have something to do. */
@@ -125,17 +117,9 @@ static inline bool aw_fdtab_is_special(int fd)
 	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_FRAMED, 0);
 }
 
-/* A direct one is in no epoll set. */
-static inline bool aw_fdtab_any_starting(void)
-{
-	return __builtin_expect(atomic_load_explicit(&aw_fdtab_touchy, memory_order_relaxed) != 0,
-				0);
-}
-
 static inline bool aw_fdtab_any_touchy(void)
 {
-	return aw_fdtab_any_starting() ||
-	       __builtin_expect(atomic_load_explicit(&aw_fdtab_directs, memory_order_relaxed) != 0,
+	return __builtin_expect(atomic_load_explicit(&aw_fdtab_touchy, memory_order_relaxed) != 0,
 				0);
 }
 
@@ -157,17 +141,13 @@ void aw_fdtab_copy(int from, int to, bool touchy);
 /* fd is about to be closed, or its number given to something else. */
 void aw_fdtab_forget(int fd);
 void aw_fdtab_forget_range(unsigned first, unsigned last);
-/* The table of a process that has none of the program's fds. */
-void aw_fdtab_clear(void);
 /* A child of vfork, whose table is its parent's. */
 bool aw_fdtab_is_borrowed(void);
 /* Keeps fd from the program. */
 void aw_fdtab_hide(int fd);
-/* Direct ones are being handed on. */
-bool aw_fdtab_is_converting(void);
 /*
- * Around a fork, and the end in both processes. begin settles what is pending or direct; from then on no other thread
- * makes a socket STARTING. Without the lock.
+ * Around a fork, and the end in both processes. begin settles what is pending; from then on no other thread makes a
+ * socket STARTING. Without the lock.
  */
 void aw_fdtab_fork_begin(void);
 void aw_fdtab_fork_end(void);
@@ -177,14 +157,6 @@ pid_t aw_fdtab_bare_fork(void);
 void aw_fdtab_leave(bool leaving);
 
 /* The rest needs the lock. */
-/*
- * Direct ones are about to be handed on, while no thread may be in a call of any: begin waits for who does that already.
- * await: nobody does, so that one may become direct.
- */
-void aw_fdtab_convert_begin(void);
-void aw_fdtab_convert_end(void);
-void aw_fdtab_await_convert(void);
-
 /* fd's socket; NULL where it has none, or the fd turns out to be another file by now. */
 struct aw_sock *aw_fdtab_get(int fd);
 /* The same, but a CANDIDATE where it has none; NULL for aw_fdtab_add's reasons. */
@@ -197,13 +169,12 @@ void aw_fdtab_drop(struct aw_sock *sock);
 /* Keeps it alive without the lock. */
 void aw_fdtab_hold(struct aw_sock *sock);
 void aw_fdtab_release(struct aw_sock *sock);
+/* fd's socket, once no thread starts it any more; NULL as for aw_fdtab_get. Sleeps as aw_fdtab_wait does. */
+struct aw_sock *aw_fdtab_get_started(int fd);
 /* Sleeps, the lock given back meanwhile, until a socket has left STARTING, or has no more sleepers, or no thread forks. */
 void aw_fdtab_wait(void);
-/*
- * fd is one end of a pair, of a bridged connection or a direct one. One that is just handed on is waited for; so is, with
- * begins, one that is just begun, whose fd is a pair at some time. Without the lock.
- */
-bool aw_fdtab_is_paired(int fd, bool begins);
+/* fd is one end of a pair, once no thread starts its socket any more. Without the lock. */
+bool aw_fdtab_is_paired(int fd);
 /*
  * A thread is about to wait for what comes on sock, which is touchy, and has waited. Who starts sock lets all of them
  * see what has come before somebody else takes it: they would sleep on.

@@ -15,7 +15,6 @@
 
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/fdtab.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
@@ -79,9 +78,9 @@ static void write_socket(struct aw_sock *sock, int fd, void *arg)
 	struct text *text = arg;
 	char local[ADDR_HEX + 1] = "", remote[ADDR_HEX + 1] = "";
 
-	if (sock->state == AW_FD_CANDIDATE || sock->state == AW_FD_DIRECT ||
-	    aw_fdtab_is_called(sock) || rank_of(sock, fd) != text->rank ||
-	    fd != aw_fdtab_next(sock, -1) || text->len + SOCKET_TEXT_MAX > TEXT_MAX)
+	if (sock->state == AW_FD_CANDIDATE || aw_fdtab_is_called(sock) ||
+	    rank_of(sock, fd) != text->rank || fd != aw_fdtab_next(sock, -1) ||
+	    text->len + SOCKET_TEXT_MAX > TEXT_MAX)
 		return;
 	if (sock->state == AW_FD_BRIDGED) {
 		put_hex(local, &sock->local);
@@ -266,7 +265,6 @@ void aw_inherit_settle(void)
 {
 	static struct survivors found; /* exec is the last thing that a process does */
 
-	aw_direct_exec();
 	if (!aw_fdtab_any_touchy() || aw_fdtab_is_borrowed())
 		return;
 	found.count = 0;
@@ -296,8 +294,7 @@ static void take_socket(const char *text, const int *fds, const struct stat *fil
 
 	if (sscanf(text, "%lu:%d:%d:%d:%n", &ino, &state, &mode, &role, &at) != 4 || !at ||
 	    state < AW_FD_LISTENER || state > AW_FD_PENDING || state == AW_FD_INTERNAL ||
-	    state == AW_FD_DIRECT || mode < AW_XS_OFF || mode > AW_XS_AUTO || role < 0 ||
-	    role > AW_ROLE_PASSIVE)
+	    mode < AW_XS_OFF || mode > AW_XS_AUTO || role < 0 || role > AW_ROLE_PASSIVE)
 		return;
 	sock.state = (enum aw_fd_state)state;
 	sock.mode = (enum aw_xs_mode)mode;

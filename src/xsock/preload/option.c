@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "xsock/framed/framed.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/doubt.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/keeper.h"
@@ -99,58 +98,19 @@ static int give(const void *from, size_t have, void *value, socklen_t *len)
 	return 0;
 }
 
-/* A direct socket's TCP socket is ours. */
-static int get_directly(struct aw_direct *direct, int level, int name, void *value, socklen_t *len)
-{
-	const int *kept = aw_kept_find(&direct->kept, level, name);
-	int result = 0;
-
-	if (kept)
-		give(kept, sizeof(*kept), value, len);
-	else
-		result = aw_libc()->getsockopt(direct->tcp, level, name, value, len);
-	aw_direct_leave(direct);
-	return result;
-}
-
-static int set_directly(struct aw_direct *direct, int level, int name, const void *value,
-			socklen_t len)
-{
-	int result = 0, set;
-
-	if (aw_kept_find(&direct->kept, level, name)) {
-		result = failed(aw_kept_set(&direct->kept, level, name, value, len, &set));
-		if (result == 0 && level == IPPROTO_TCP && name == TCP_NODELAY)
-			aw_direct_engine->set_nodelay(direct->ep, set != 0);
-	} else if (level != SOL_SOCKET ||
-		   name != SO_LINGER) { /* which is obeyed by us, not by TCP */
-		result = aw_libc()->setsockopt(direct->tcp, level, name, value, len);
-	}
-	aw_direct_leave(direct);
-	return result;
-}
-
 static int get_from_keeper(int fd, const struct aw_sock *sock, int level, int name, void *value,
 			   socklen_t *len)
 {
-	struct aw_direct *direct = aw_direct_enter_settled(fd);
-
 	if (sock->extended)
 		return aw_extended_get_option(sock, level, name, value, len);
-	if (direct)
-		return get_directly(direct, level, name, value, len);
 	return aw_option_get_kept(fd, level, name, value, len);
 }
 
 static int set_at_keeper(int fd, const struct aw_sock *sock, int level, int name, const void *value,
 			 socklen_t len)
 {
-	struct aw_direct *direct = aw_direct_enter_settled(fd);
-
 	if (sock->extended)
 		return aw_extended_set_option(sock, level, name, value, len);
-	if (direct)
-		return set_directly(direct, level, name, value, len);
 	return aw_option_set_kept(fd, level, name, value, len);
 }
 
@@ -188,16 +148,10 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 {
 	int near = 0;
 	socklen_t near_len = sizeof(near);
-	struct aw_direct *direct = aw_direct_enter_settled(fd);
 	int err;
 
 	if (sock->extended)
 		return aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, value, len);
-	if (direct) {
-		near = aw_direct_engine->error(direct->ep);
-		aw_direct_leave(direct);
-		return give(&near, sizeof(near), value, len);
-	}
 	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ERROR, &near, &near_len) != 0)
 		return -1;
 	err = ask_error(fd);
@@ -274,20 +228,6 @@ static int set_linger(int fd, const struct aw_sock *like, const void *value, soc
 	return result;
 }
 
-/* Time-outs are the kernel's to obey, or ours. The kernel alone has the rest. */
-static int set_near(int fd, int level, int name, const void *value, socklen_t len)
-{
-	int result;
-
-	if (name != SO_RCVTIMEO && name != SO_SNDTIMEO && name != SO_SNDLOWAT &&
-	    aw_fdtab_is_touchy(fd) && aw_direct_convert(fd))
-		return -1;
-	result = aw_libc()->setsockopt(fd, level, name, value, len);
-	if (result == 0)
-		aw_direct_read_timeouts(fd);
-	return result;
-}
-
 static int set_bridged(int fd, int level, int name, const void *value, socklen_t len)
 {
 	struct aw_sock sock;
@@ -304,7 +244,7 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 			return -1;
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	case PLACE_NEAR:
-		return set_near(fd, level, name, value, len);
+		return aw_libc()->setsockopt(fd, level, name, value, len);
 	case PLACE_TCP:
 		return set_at_keeper(fd, &sock, level, name, value, len);
 	case PLACE_LINGER:
@@ -323,7 +263,6 @@ void aw_option_linger(int fd)
 	struct aw_sock *sock;
 	struct aw_answer answer;
 	struct aw_order order;
-	struct aw_direct *direct;
 	int ms = 0;
 
 	aw_fdtab_lock();
@@ -336,12 +275,6 @@ void aw_option_linger(int fd)
 	aw_fdtab_unlock();
 	if (!ms)
 		return;
-	direct = aw_direct_enter_settled(fd);
-	if (direct) {
-		(void)aw_direct_engine->drain(direct->ep, INT64_C(1000000) * ms);
-		aw_direct_leave(direct);
-		return;
-	}
 	order.len = sizeof(ms);
 	memcpy(order.value, &ms, sizeof(ms));
 	(void)aw_keeper_ask(&order, fd, &answer);
@@ -402,8 +335,7 @@ static void go_plain(struct aw_sock *sock)
 /* False: it has begun. With the lock. */
 static bool take_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
 {
-	if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_DIRECT ||
-	    sock->state == AW_FD_FRAMED)
+	if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_FRAMED)
 		return false;
 	sock->mode = mode;
 	sock->mode_asked = true;
@@ -424,11 +356,7 @@ static int set_mode(int fd, enum aw_xs_mode mode)
 	if (!make_record(fd))
 		return failed(ENOMEM);
 	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	while (sock && sock->state == AW_FD_STARTING) {
-		aw_fdtab_wait();
-		sock = aw_fdtab_get(fd);
-	}
+	sock = aw_fdtab_get_started(fd);
 	taken = !sock || take_mode(sock, mode, start);
 	aw_fdtab_unlock();
 	if (!taken)
@@ -456,7 +384,7 @@ static int set_iwarp(int fd, int name, const void *value, socklen_t len)
 	int number;
 
 	if (!is_stream(fd))
-		return failed(aw_fdtab_is_paired(fd, false) ? EISCONN : EOPNOTSUPP);
+		return failed(aw_fdtab_state(fd) == AW_FD_BRIDGED ? EISCONN : EOPNOTSUPP);
 	if (is_negative(len) || len < sizeof(number))
 		return failed(EINVAL);
 	if (!value)
@@ -483,7 +411,7 @@ static int get_iwarp(int fd, int name, void *value, socklen_t *len)
 	if (!look_up(fd, &sock) && !is_stream(fd))
 		return failed(EOPNOTSUPP);
 	number = name == IWARP_MODE ? (int)sock.mode : (int)sock.role;
-	if ((sock.state == AW_FD_BRIDGED || sock.direct || sock.slot) && name == IWARP_MODE)
+	if ((sock.state == AW_FD_BRIDGED || sock.slot) && name == IWARP_MODE)
 		number = IWARP_ON;
 	return give(&number, sizeof(number), value, len);
 }
@@ -491,7 +419,7 @@ static int get_iwarp(int fd, int name, void *value, socklen_t *len)
 /* Another thread has made a pair of fd while the kernel was asked. */
 static bool was_replaced(int fd)
 {
-	return (errno == EOPNOTSUPP || errno == ENOPROTOOPT) && aw_fdtab_is_paired(fd, true);
+	return (errno == EOPNOTSUPP || errno == ENOPROTOOPT) && aw_fdtab_is_paired(fd);
 }
 
 /* Whether a pair and the TCP socket answer alike. An error that was told must not be asked for again. */
@@ -525,16 +453,16 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 	bool touchy = aw_fdtab_is_touchy(fd);
 	int result, saved = errno;
 
-	if (aw_fdtab_state(fd) != AW_FD_DIRECT && aw_touch(fd, AW_TOUCH_POLL, true))
+	if (aw_touch(fd, AW_TOUCH_POLL, true))
 		return -1;
 	if (__builtin_expect(level == SOL_IWARP, 0))
 		return get_iwarp(fd, name, value, len);
-	if (aw_fdtab_is_paired(fd, false))
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return get_bridged(fd, level, name, value, len);
 	if (aw_framed_get_option(fd, level, name, value, len))
 		return 0;
 	result = aw_libc()->getsockopt(fd, level, name, value, len);
-	if (result == 0 ? touchy && !is_common(level, name) && aw_fdtab_is_paired(fd, true)
+	if (result == 0 ? touchy && !is_common(level, name) && aw_fdtab_is_paired(fd)
 			: was_replaced(fd)) {
 		if (len)
 			*len = room;
@@ -557,14 +485,14 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 
 	if (__builtin_expect(level == SOL_IWARP, 0))
 		return set_iwarp(fd, name, value, len);
-	if (aw_fdtab_is_paired(fd, false))
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return set_bridged(fd, level, name, value, len);
 	if (aw_fdtab_state(fd) == AW_FD_FRAMED && place_of(level, name) == PLACE_NOWHERE)
 		return failed(ENOPROTOOPT);
 	if (aw_framed_set_option(fd, level, name, value, len, &result))
 		return result;
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
-	if (result == 0 && !(touchy && aw_fdtab_is_paired(fd, true))) {
+	if (result == 0 && !(touchy && aw_fdtab_is_paired(fd))) {
 		if (touchy)
 			(void)aw_framed_set_option(fd, level, name, value, len, &result);
 		return result;

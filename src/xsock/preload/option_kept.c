@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "xsock/kept.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 
@@ -73,9 +72,7 @@ int aw_option_get_kept(int fd, int level, int name, void *value, socklen_t *len)
 /* Where no keeper takes orders of ours, or has it any more, it is as of a connection that is over. */
 static int as_set(int err)
 {
-	bool is_over = err == ENOTCONN || (err == ECONNRESET && aw_direct_is_on());
-
-	return failed(is_over ? 0 : err);
+	return failed(err == ENOTCONN ? 0 : err);
 }
 
 static int set_kept(int fd, int level, int name, const void *value, socklen_t len)

@@ -10,7 +10,6 @@
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/ask.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/touch.h"
@@ -142,7 +141,6 @@ static void settle_all(settle_fn *settle_connecting)
 	by = patience();
 	each_in(AW_FD_PENDING, 0, UINT_MAX, decide_shared, &by);
 	each_in(AW_FD_CONNECTING, 0, UINT_MAX, settle_connecting, &by);
-	aw_direct_convert_all(false);
 }
 
 void aw_touch_pending(void)
@@ -159,9 +157,8 @@ void aw_touch_before_shell(void)
 {
 	struct aw_deadline by = patience();
 
-	if (aw_fdtab_any_starting())
+	if (aw_fdtab_any_touchy())
 		each_in(AW_FD_PENDING, 0, UINT_MAX, decide, &by);
-	aw_direct_convert_all(true);
 	aw_framed_bridge_all(true);
 }
 
@@ -220,7 +217,7 @@ static void close_pending(int fd, const struct aw_deadline *by)
 
 void aw_touch_closing_range(unsigned first, unsigned last)
 {
-	if (aw_fdtab_any_starting() && !aw_fdtab_is_borrowed())
+	if (aw_fdtab_any_touchy() && !aw_fdtab_is_borrowed())
 		each_in(AW_FD_PENDING, first, last, close_pending, NULL);
 }
 
@@ -228,7 +225,7 @@ void aw_touch_await_range(unsigned first, unsigned last)
 {
 	int saved = errno;
 
-	if (aw_fdtab_any_starting() && !aw_fdtab_is_borrowed())
+	if (aw_fdtab_any_touchy() && !aw_fdtab_is_borrowed())
 		each_in(AW_FD_STARTING, first, last, await_started, NULL);
 	errno = saved;
 }

@@ -3,9 +3,10 @@
 #include "xsock/preload/shield.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
-#include "xsock/preload/direct.h"
+static _Atomic(bool) has_handlers; /* the program's, of any signal */
 
 /* A thread's own instruction raises such a signal: its handler interrupts no call that waits. */
 static bool is_fault(int sig)
@@ -34,12 +35,17 @@ bool aw_shield_restarts(int64_t timeout_ns)
 	return true;
 }
 
+void aw_shield_note_handler(void)
+{
+	atomic_store(&has_handlers, true);
+}
+
 void aw_shield_raise(struct aw_shield *shield)
 {
 	sigset_t all;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &shield->cancel);
-	shield->up = aw_direct_has_handlers();
+	shield->up = atomic_load_explicit(&has_handlers, memory_order_relaxed);
 	if (!shield->up)
 		return;
 	sigfillset(&all);

@@ -15,6 +15,9 @@ struct aw_shield {
 	sigset_t before;
 };
 
+/* The program handles some signal from here on. */
+void aw_shield_note_handler(void);
+
 void aw_shield_raise(struct aw_shield *shield);
 void aw_shield_lower(const struct aw_shield *shield);
 

@@ -89,7 +89,6 @@ static bool is_still(const struct aw_sock *sock, int fd)
 static void replace_everywhere(struct aw_sock *sock, int near, const struct stat *file)
 {
 	aw_fdtab_lock();
-	aw_fdtab_await_convert();
 	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd)) {
 		int err = is_still(sock, fd) ? aw_watch_swap(sock, fd, near) : 0;
 
@@ -99,7 +98,7 @@ static void replace_everywhere(struct aw_sock *sock, int near, const struct stat
 	sock->dev = file->st_dev;
 	sock->swapped_ino = sock->ino;
 	sock->ino = file->st_ino;
-	aw_fdtab_set_state(sock, sock->direct ? AW_FD_DIRECT : AW_FD_BRIDGED);
+	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
 	aw_fdtab_unlock();
 }
 

@@ -13,7 +13,7 @@
 typedef int aw_swap_give(struct aw_sock *sock, int tcp, int far, int near);
 aw_swap_give aw_swap_to_keeper;
 
-/* sock is STARTING and held, fd one of its fds; without the lock. 0 (BRIDGED or DIRECT) or an errno (as before). */
+/* sock is STARTING and held, fd one of its fds; without the lock. 0 (BRIDGED) or an errno (as before). */
 int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give);
 /* The same for fd alone, in a child of vfork's; own: a copy of what the table has. */
 int aw_swap_copy(struct aw_sock *own, int fd, aw_swap_give *give);

@@ -12,7 +12,6 @@
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/ask.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/doubt.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
@@ -39,7 +38,6 @@ struct touched {
 	int fd;
 	enum aw_touch kind;
 	bool dontwait;
-	bool direct; /* the call has a direct form */
 	const struct aw_deadline *by; /* until when it may wait at most, or NULL */
 };
 
@@ -400,16 +398,13 @@ static bool claim(struct aw_sock *sock, int fd)
 /* The keeper answers a Request of a record's for want of a slot: its peer, which counts on a record, finds that out. */
 static int start_claimed(struct aw_sock *sock, const struct touched *t, bool record)
 {
-	int err = ENOTSUP;
+	int err;
 
 	if (record && aw_framed_start(sock, t->fd) == 0)
 		return 0;
 	if (aw_framed_is_wanted())
 		aw_say(AW_SAY_INFO, "fd %d is no record", t->fd);
-	if (t->direct && !t->dontwait && aw_direct_may(sock, t->fd))
-		err = aw_swap_socket(sock, t->fd, aw_direct_give);
-	if (err)
-		err = aw_swap_socket(sock, t->fd, aw_swap_to_keeper);
+	err = aw_swap_socket(sock, t->fd, aw_swap_to_keeper);
 	return err ? give_up(sock, t->fd, err) : 0;
 }
 
@@ -469,12 +464,8 @@ static int carry_out(struct aw_sock *sock, const struct touched *t, enum verdict
 /* What fd's socket is like, held; NULL where there is nothing to decide any more. With the lock. */
 static struct aw_sock *look_up(int fd)
 {
-	struct aw_sock *sock = aw_fdtab_get(fd);
+	struct aw_sock *sock = aw_fdtab_get_started(fd);
 
-	while (sock && sock->state == AW_FD_STARTING) {
-		aw_fdtab_wait();
-		sock = aw_fdtab_get(fd);
-	}
 	if (!sock || sock->state < AW_FD_CONNECTING)
 		return NULL;
 	aw_fdtab_hold(sock);
@@ -578,13 +569,6 @@ int aw_touch_slow(int fd, enum aw_touch kind, bool dontwait)
 {
 	struct touched t = { .fd = fd, .kind = kind, .dontwait = dontwait };
 
-	return touch(&t) ? -1 : aw_direct_convert(fd);
-}
-
-int aw_touch_direct(int fd, enum aw_touch kind, bool dontwait)
-{
-	struct touched t = { .fd = fd, .kind = kind, .dontwait = dontwait, .direct = true };
-
 	return touch(&t);
 }
 
@@ -592,5 +576,5 @@ int aw_touch_by(int fd, enum aw_touch kind, const struct aw_deadline *by)
 {
 	struct touched t = { .fd = fd, .kind = kind, .dontwait = true, .by = by };
 
-	return touch(&t) ? -1 : aw_direct_convert(fd);
+	return touch(&t);
 }

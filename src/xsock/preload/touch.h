@@ -19,9 +19,6 @@ enum aw_touch {
 /* The slow half of aw_touch. 0: go on with libc's call; -1 with errno. */
 int aw_touch_slow(int fd, enum aw_touch kind, bool dontwait);
 
-/* The same before a call that has a direct form: fd may be, or become, a direct one. */
-int aw_touch_direct(int fd, enum aw_touch kind, bool dontwait);
-
 /* The same, waiting for a peer no longer than until then. */
 int aw_touch_by(int fd, enum aw_touch kind, const struct aw_deadline *by);
 
@@ -49,8 +46,8 @@ void aw_touch_woken(struct aw_sock *sock);
 bool aw_touch_farewell(int fd);
 
 /*
- * Settles what is pending, as a write would, or connects, before two processes may use it; and what is direct. However
- * many peers are silent, they are waited for at the same time, as are those of count fds.
+ * Settles what is pending, as a write would, or connects, before two processes may use it. However many peers are
+ * silent, they are waited for at the same time, as are those of count fds.
  */
 void aw_touch_each(const int *fds, int count);
 void aw_touch_pending(void);

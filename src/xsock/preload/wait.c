@@ -80,18 +80,6 @@ static bool make_wide(struct wide *wide, nfds_t count)
 	return wide->fds != NULL;
 }
 
-/* One that another thread has made direct in between is handed on: nobody feeds its end of the pair. */
-static struct aw_sock *prepare_sleep(int fd)
-{
-	struct aw_sock *sock;
-	int failed = aw_touch_slow(fd, AW_TOUCH_POLL, true);
-
-	sock = aw_touch_sleep(fd);
-	if (!sock && !failed && aw_fdtab_is_touchy(fd))
-		aw_touch_slow(fd, AW_TOUCH_POLL, true);
-	return sock;
-}
-
 /* What of fds is touchy is asked for its start-up, too. Returns whether any is. */
 static bool widen(struct wide *wide, const struct pollfd *fds)
 {
@@ -102,7 +90,8 @@ static bool widen(struct wide *wide, const struct pollfd *fds)
 		wide->socks[i] = NULL;
 		if (fds[i].fd < 0 || !aw_fdtab_is_touchy(fds[i].fd))
 			continue;
-		wide->socks[i] = prepare_sleep(fds[i].fd);
+		aw_touch_slow(fds[i].fd, AW_TOUCH_POLL, true);
+		wide->socks[i] = aw_touch_sleep(fds[i].fd);
 		if (!wide->socks[i])
 			continue;
 		any = true;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "xsock/framed/framed.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
 #include "xsock/preload/raw.h"
@@ -62,21 +61,6 @@ static bool is_fork(long number, const long *arguments)
 	}
 }
 
-static bool is_wait(long number)
-{
-	switch (number) {
-	case SYS_ppoll:
-	case SYS_pselect6:
-#ifdef SYS_poll
-	case SYS_poll:
-	case SYS_select:
-#endif
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* The kernel's own socket is to be there for calls that pass our wrappers. */
 static int prepare(long number, const long *arguments)
 {
@@ -84,10 +68,6 @@ static int prepare(long number, const long *arguments)
 
 	if (is_fork(number, arguments))
 		prepare_fork();
-	if (!aw_direct_is_on())
-		return 0;
-	if (is_wait(number))
-		aw_direct_convert_all(false);
 	if (number == SYS_splice && aw_touch((int)arguments[0], AW_TOUCH_READ, false))
 		return -1;
 	return which < 0 ? 0 : aw_touch((int)arguments[which], AW_TOUCH_WRITE, false);

@@ -134,14 +134,13 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 	case AW_FD_INTERNAL:
 		break;
 	case AW_FD_BRIDGED:
-	case AW_FD_DIRECT:
 	case AW_FD_FRAMED:
 		return connect_bridged(fd);
 	case AW_FD_CONNECTING:
 		result = aw_libc()->connect(fd, addr, len);
 		if (result == 0)
 			return aw_touch_slow(fd, AW_TOUCH_WRITE, false);
-		if (errno == EINVAL && aw_fdtab_is_paired(fd, true))
+		if (errno == EINVAL && aw_fdtab_is_paired(fd))
 			return connect_bridged(fd);
 		return result;
 	case AW_FD_PENDING:
@@ -174,7 +173,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	aw_left_pop(&left, 0);
 	ours = end_connect(&call, &result);
 	if (result == 0 && ours)
-		return aw_touch_direct(fd, AW_TOUCH_WRITE, false);
+		return aw_touch_slow(fd, AW_TOUCH_WRITE, false);
 	return result;
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "xsock/framed/bridge.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/doubt.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
@@ -14,8 +13,6 @@
 #include "xsock/preload/touch.h"
 #include "xsock/preload/wait.h"
 #include "xsock/preload/watch.h"
-
-#define TRIES 16 /* to have a socket settled that other threads start */
 
 /* A fresh socket needs a record once something is to be remembered of it. */
 static void make_record(int fd)
@@ -28,31 +25,17 @@ static void make_record(int fd)
 	aw_fdtab_unlock();
 }
 
-/* The lock, and fd's socket: not one that is direct, or may just become so, which is in no set. */
-static struct aw_sock *lock_settled(int fd)
-{
-	struct aw_sock *sock;
-
-	for (int tries = 0;; tries++) {
-		aw_fdtab_lock();
-		sock = aw_fdtab_get(fd);
-		if (!sock || tries == TRIES ||
-		    (sock->state != AW_FD_DIRECT && sock->state != AW_FD_STARTING))
-			return sock;
-		aw_fdtab_unlock();
-		if (aw_touch_slow(fd, AW_TOUCH_POLL, true))
-			tries = TRIES - 1; /* it stays direct */
-	}
-}
-
 static int control(int epfd, int op, int fd, struct epoll_event *event)
 {
-	struct aw_sock *sock = lock_settled(fd);
-	bool wide = event && op != EPOLL_CTL_DEL && sock && sock->state == AW_FD_CONNECTING &&
-		    !(event->events & EPOLLOUT);
 	struct epoll_event more;
+	struct aw_sock *sock;
 	int result;
+	bool wide;
 
+	aw_fdtab_lock();
+	sock = aw_fdtab_get_started(fd);
+	wide = event && op != EPOLL_CTL_DEL && sock && sock->state == AW_FD_CONNECTING &&
+	       !(event->events & EPOLLOUT);
 	if (wide) {
 		more = *event;
 		more.events |= EPOLLOUT;
@@ -100,8 +83,6 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	case AW_FD_FRAMED:
 		return aw_libc()->epoll_ctl(epfd, op, fd, event);
 	case AW_FD_INTERNAL:
-		if (aw_direct_is_engine(__builtin_return_address(0)))
-			return aw_libc()->epoll_ctl(epfd, op, fd, event);
 		errno = EBADF;
 		return -1;
 	case AW_FD_CANDIDATE:
@@ -110,7 +91,6 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	case AW_FD_PENDING:
 		aw_touch_slow(fd, AW_TOUCH_POLL, true);
 		return control(epfd, op, fd, event);
-	case AW_FD_DIRECT:
 	case AW_FD_STARTING:
 		return control(epfd, op, fd, event);
 	}
@@ -262,7 +242,7 @@ static int joined(int epfd, struct epoll_event *events, int max, int count,
 {
 	int kept;
 
-	if (count <= 0 || !aw_fdtab_any_starting())
+	if (count <= 0 || !aw_fdtab_any_touchy())
 		return count;
 	kept = filter(epfd, events, count);
 	return kept ? kept : wait_until(epfd, events, max, deadline, mask);
@@ -274,7 +254,7 @@ AW_WRAPPER int epoll_wait(int epfd, struct epoll_event *events, int max, int tim
 	int count;
 
 	aw_framed_follow();
-	if (aw_fdtab_any_starting())
+	if (aw_fdtab_any_touchy())
 		return wait_touchy_ms(epfd, events, max, timeout_ms, NULL);
 	if (aw_sandbox_is_on())
 		return aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
@@ -290,7 +270,7 @@ AW_WRAPPER int epoll_pwait(int epfd, struct epoll_event *events, int max, int ti
 	int count;
 
 	aw_framed_follow();
-	if (aw_fdtab_any_starting())
+	if (aw_fdtab_any_touchy())
 		return wait_touchy_ms(epfd, events, max, timeout_ms, mask);
 	if (aw_sandbox_is_on())
 		return aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask);
@@ -306,7 +286,7 @@ AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
 	int count;
 
 	aw_framed_follow();
-	if (aw_fdtab_any_starting())
+	if (aw_fdtab_any_touchy())
 		return wait_touchy(epfd, events, max, timeout, mask);
 	if (aw_sandbox_is_on())
 		return aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);

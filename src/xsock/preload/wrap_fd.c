@@ -11,7 +11,6 @@
 
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
 #include "xsock/preload/option.h"
@@ -19,25 +18,20 @@
 #include "xsock/preload/unlisten.h"
 
 /* False: the program does not know this fd. */
-static bool leave(int fd, const void *caller)
+static bool leave(int fd)
 {
 	aw_touch_closing(fd);
 	switch (aw_fdtab_state(fd)) {
 	case AW_FD_NONE:
 		return true;
 	case AW_FD_INTERNAL:
-		if (!aw_direct_is_engine(caller)) {
-			errno = EBADF;
-			return false;
-		}
-		aw_fdtab_forget(fd);
-		return true;
+		errno = EBADF;
+		return false;
 	case AW_FD_FRAMED:
 		aw_framed_closing(fd);
 		aw_fdtab_forget(fd);
 		return true;
 	case AW_FD_BRIDGED:
-	case AW_FD_DIRECT:
 		aw_option_linger(fd);
 		aw_fdtab_forget(fd);
 		return true;
@@ -57,7 +51,7 @@ static bool leave(int fd, const void *caller)
 
 AW_WRAPPER int close(int fd)
 {
-	return leave(fd, __builtin_return_address(0)) ? aw_libc()->close(fd) : -1;
+	return leave(fd) ? aw_libc()->close(fd) : -1;
 }
 
 AW_WRAPPER int fclose(FILE *file)
@@ -65,16 +59,16 @@ AW_WRAPPER int fclose(FILE *file)
 	int fd = fileno(file);
 
 	if (fd >= 0)
-		leave(fd, NULL);
+		leave(fd);
 	return aw_libc()->fclose(file);
 }
 
-/* The next one that the program does not know, or one beyond last: the keeper's, and the engine's. */
+/* The next one that the program does not know, or one beyond last: the keeper's, and the arena's. */
 static unsigned next_hidden(unsigned first, unsigned last)
 {
 	unsigned control = (unsigned)aw_keeper_control();
 
-	if (!aw_direct_engine && aw_arena_fd() < 0)
+	if (aw_arena_fd() < 0)
 		return control >= first && control <= last ? control : last + 1;
 	for (unsigned fd = first; fd <= last && fd < AW_FDTAB_MAX; fd++)
 		if (aw_fdtab_state((int)fd) == AW_FD_INTERNAL)
@@ -120,7 +114,7 @@ AW_WRAPPER void closefrom(int first)
 	aw_touch_closing_range(from, UINT_MAX);
 	aw_touch_await_range(from, UINT_MAX);
 	aw_fdtab_forget_range(from, UINT_MAX);
-	if (!aw_direct_engine && aw_keeper_control() < 0 && aw_arena_fd() < 0)
+	if (aw_keeper_control() < 0 && aw_arena_fd() < 0)
 		aw_libc()->closefrom(first);
 	else
 		close_around(from, UINT_MAX, 0);
@@ -187,19 +181,6 @@ AW_WRAPPER int dup3(int fd, int new, int flags)
 	return result;
 }
 
-/* Before what a direct one has no form for; of what is just begun, or waits while others are handed on, it will be known. */
-static void make_bridge(int fd)
-{
-	if (aw_fdtab_is_paired(fd, true) && aw_fdtab_state(fd) != AW_FD_BRIDGED)
-		(void)aw_direct_convert(fd);
-}
-
-static void prepare_fcntl(int fd, int cmd, const void *arg)
-{
-	if (cmd != F_SETFL || (intptr_t)arg & (O_NONBLOCK | O_ASYNC))
-		make_bridge(fd);
-}
-
 static bool is_set_by_fcntl(int cmd)
 {
 	return cmd == F_SETFL || cmd == F_SETOWN || cmd == F_SETOWN_EX || cmd == F_SETSIG;
@@ -213,39 +194,13 @@ static bool is_set_by_ioctl(unsigned long request)
 
 /*
  * On what was touchy. Another thread may have made a pair of it since, and the call met the TCP socket when that had
- * been read already; or it may have become direct again. Then the call is made once more.
+ * been read already. Then the call is made once more.
  */
 static int set_by_ioctl(int fd, unsigned long request, void *arg)
 {
-	int result;
+	int result = aw_libc()->ioctl(fd, request, arg);
 
-	make_bridge(fd);
-	result = aw_libc()->ioctl(fd, request, arg);
-	if (result != 0 || !aw_fdtab_is_paired(fd, true))
-		return result;
-	make_bridge(fd);
-	return aw_libc()->ioctl(fd, request, arg);
-}
-
-/* False: libc's ioctl is to be made. */
-static bool ioctl_directly(int fd, unsigned long request, void *arg)
-{
-	struct aw_direct *direct;
-	int count;
-
-	if (request != FIONREAD && request != SIOCOUTQ) {
-		if (request == SIOCATMARK)
-			(void)aw_direct_convert(fd);
-		return false;
-	}
-	direct = aw_direct_enter(fd);
-	if (!direct)
-		return false;
-	count = (int)(request == FIONREAD ? aw_direct_engine->pending(direct->ep)
-					  : aw_direct_engine->unsent(direct->ep));
-	memcpy(arg, &count, sizeof(count));
-	aw_direct_leave(direct);
-	return true;
+	return result != 0 || !aw_fdtab_is_paired(fd) ? result : aw_libc()->ioctl(fd, request, arg);
 }
 
 typedef int fcntl_fn(int fd, int cmd, ...);
@@ -253,14 +208,9 @@ typedef int fcntl_fn(int fd, int cmd, ...);
 /* As set_by_ioctl. */
 static int set_by_fcntl(fcntl_fn *call, int fd, int cmd, void *arg)
 {
-	int result;
+	int result = call(fd, cmd, arg);
 
-	prepare_fcntl(fd, cmd, arg);
-	result = call(fd, cmd, arg);
-	if (result < 0 || !aw_fdtab_is_paired(fd, true))
-		return result;
-	prepare_fcntl(fd, cmd, arg);
-	return call(fd, cmd, arg);
+	return result < 0 || !aw_fdtab_is_paired(fd) ? result : call(fd, cmd, arg);
 }
 
 /* Every command's argument is an int or a pointer: a register either way. */
@@ -339,12 +289,8 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if (aw_fdtab_is_touchy(fd)) {
-		if (is_set_by_ioctl(request))
-			return set_by_ioctl(fd, request, arg);
-		if (aw_fdtab_state(fd) == AW_FD_DIRECT && ioctl_directly(fd, request, arg))
-			return 0;
-	}
+	if (aw_fdtab_is_touchy(fd) && is_set_by_ioctl(request))
+		return set_by_ioctl(fd, request, arg);
 	if ((request == FIONREAD || request == SIOCATMARK) && aw_touch(fd, AW_TOUCH_POLL, true))
 		return -1;
 	/* Nothing has come so far; what comes now may be the MPA Request. */
@@ -361,24 +307,4 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	if (result == 0 && request == FIONREAD && aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		count_to_mark(fd, arg);
 	return result;
-}
-
-/* The engine's are hidden, where no program puts a file of its own or closes one that it does not have. */
-static int hide(int fd, const void *caller)
-{
-	if (fd < 0 || !aw_direct_engine || !aw_direct_is_engine(caller))
-		return fd;
-	fd = aw_keeper_move_high(fd);
-	aw_fdtab_hide(fd);
-	return fd;
-}
-
-AW_WRAPPER int eventfd(unsigned value, int flags)
-{
-	return hide(aw_libc()->eventfd(value, flags), __builtin_return_address(0));
-}
-
-AW_WRAPPER int epoll_create1(int flags)
-{
-	return hide(aw_libc()->epoll_create1(flags), __builtin_return_address(0));
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrappers: octets to and from an fd. A bridged one is the kernel's own, so there is only the first
-// touch to see to, and direct ones.
+// touch to see to, and framed ones.
 #include <errno.h>
 
 #include "xsock/framed/bridge.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/io.h"
 #include "xsock/preload/libc.h"
@@ -143,15 +142,6 @@ AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 	return aw_libc()->fdopen(fd, mode);
 }
 
-static int shut_down(struct aw_direct *direct, int how)
-{
-	int err = -aw_direct_engine->shutdown(direct->ep, how);
-
-	aw_direct_leave(direct);
-	errno = err ? err : errno;
-	return err ? -1 : 0;
-}
-
 /* A connect that is under way is not waited for: shutdown gives it up. */
 static bool is_connecting(int fd)
 {
@@ -162,11 +152,8 @@ static bool is_connecting(int fd)
 
 static int shut_down_touchy(int fd, int how)
 {
-	struct aw_direct *direct = aw_direct_enter(fd);
 	int result;
 
-	if (direct)
-		return shut_down(direct, how);
 	if (!is_connecting(fd)) {
 		if (aw_touch_slow(fd, AW_TOUCH_WRITE, false))
 			return -1;
@@ -174,7 +161,7 @@ static int shut_down_touchy(int fd, int how)
 	}
 	result = aw_libc()->shutdown(fd, how);
 	/* If it is a pair by now, which end of what has that met? */
-	return aw_fdtab_is_paired(fd, true) ? shutdown(fd, how) : result;
+	return aw_fdtab_is_paired(fd) ? shutdown(fd, how) : result;
 }
 
 AW_WRAPPER int shutdown(int fd, int how)

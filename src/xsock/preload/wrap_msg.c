@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "xsock/framed/bridge.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/io.h"
 #include "xsock/preload/libc.h"
@@ -18,14 +17,14 @@
 
 #define DISCARD_OCTETS 65536
 
-static bool send_directly(int fd, const void *buf, size_t len, int flags, ssize_t *sent)
+static bool send_one(int fd, const void *buf, size_t len, int flags, ssize_t *sent)
 {
 	struct iovec iov = { (void *)buf, len };
 
 	return aw_io_transmit(fd, &iov, 1, flags, sent);
 }
 
-static bool receive_directly(int fd, void *buf, size_t len, int flags, ssize_t *got)
+static bool receive_one(int fd, void *buf, size_t len, int flags, ssize_t *got)
 {
 	struct iovec iov = { buf, len };
 
@@ -36,7 +35,7 @@ AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
 	ssize_t sent;
 
-	if (aw_fdtab_is_special(fd) && send_directly(fd, buf, len, flags, &sent))
+	if (aw_fdtab_is_special(fd) && send_one(fd, buf, len, flags, &sent))
 		return sent;
 	if (aw_end_is_ours(fd))
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
@@ -49,7 +48,7 @@ AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const 
 {
 	ssize_t sent;
 
-	if (aw_fdtab_is_special(fd) && send_directly(fd, buf, len, flags, &sent))
+	if (aw_fdtab_is_special(fd) && send_one(fd, buf, len, flags, &sent))
 		return sent;
 	if (aw_end_is_ours(fd))
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
@@ -147,10 +146,9 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 {
 	unsigned done = 0;
 
-	if (!aw_direct_is_on() && aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
+	if (aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT))
 		return -1;
-	if (!msgs || (!aw_end_is_ours(fd) && !aw_framed_slot(fd) &&
-		      !(aw_direct_is_on() && aw_fdtab_is_touchy(fd))))
+	if (!msgs || (!aw_end_is_ours(fd) && !aw_framed_slot(fd)))
 		return aw_libc()->sendmmsg(fd, msgs, count, flags);
 	while (done < count) {
 		ssize_t sent = sendmsg(fd, &msgs[done].msg_hdr, flags);
@@ -198,7 +196,7 @@ AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
 	ssize_t got;
 
-	if (aw_fdtab_is_special(fd) && receive_directly(fd, buf, len, flags, &got))
+	if (aw_fdtab_is_special(fd) && receive_one(fd, buf, len, flags, &got))
 		return got;
 	if (is_odd(fd, flags))
 		return recv_oddly(fd, len, flags);
@@ -219,7 +217,7 @@ AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct soc
 {
 	ssize_t got;
 
-	if (aw_fdtab_is_special(fd) && receive_directly(fd, buf, len, flags, &got)) {
+	if (aw_fdtab_is_special(fd) && receive_one(fd, buf, len, flags, &got)) {
 		if (got >= 0 && from && from_len)
 			*from_len = 0; /* as TCP does */
 		return got;

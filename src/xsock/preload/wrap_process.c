@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: what pending and direct connections must not be there for, or must hear of: forks, the process's end,
+// Wrappers: what pending connections must not be there for, or must hear of: forks, the process's end,
 // and handlers of signals. libc's own calls of these functions among themselves pass no wrapper.
+#include <errno.h>
 #include <limits.h>
 #include <pty.h>
 #include <signal.h>
@@ -9,9 +10,9 @@
 #include <unistd.h>
 
 #include "xsock/framed/framed.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/keeper.h"
 #include "xsock/preload/libc.h"
+#include "xsock/preload/shield.h"
 #include "xsock/preload/touch.h"
 
 /* In both processes. */
@@ -119,7 +120,6 @@ AW_WRAPPER FILE *popen(const char *command, const char *mode)
 AW_WRAPPER _Noreturn void _exit(int status)
 {
 	aw_touch_closing_range(0, UINT_MAX);
-	aw_direct_end();
 	aw_framed_end();
 	aw_libc()->_exit(status);
 	abort();
@@ -133,7 +133,6 @@ AW_WRAPPER _Noreturn void _Exit(int status)
 AW_WRAPPER _Noreturn void quick_exit(int status)
 {
 	aw_touch_closing_range(0, UINT_MAX);
-	aw_direct_end();
 	aw_framed_end();
 	aw_libc()->quick_exit(status);
 	abort();
@@ -143,7 +142,7 @@ AW_WRAPPER _Noreturn void quick_exit(int status)
 static void note(int sig, sighandler_t handler)
 {
 	if (handler != SIG_DFL && handler != SIG_IGN && sig != SIGSEGV && sig != SIGBUS)
-		aw_direct_note_handler();
+		aw_shield_note_handler();
 }
 
 AW_WRAPPER int sigaction(int sig, const struct sigaction *action, struct sigaction *before)

@@ -7,14 +7,12 @@
 #include <sys/prctl.h>
 
 #include "xsock/framed/bridge.h"
-#include "xsock/preload/direct.h"
 #include "xsock/preload/libc.h"
 
 _Atomic(bool) aw_sandbox_on;
 
 void aw_sandbox_prepare(void)
 {
-	aw_direct_convert_all(false);
 	aw_framed_bridge_all(false);
 }
 

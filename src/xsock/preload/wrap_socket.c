@@ -167,7 +167,7 @@ void aw_socket_unlisten(int listener)
 	int saved = errno;
 
 	found.count = 0;
-	if (aw_fdtab_any_starting() && aw_keeper_control() >= 0 &&
+	if (aw_fdtab_any_touchy() && aw_keeper_control() >= 0 &&
 	    aw_libc()->getsockname(listener, (struct sockaddr *)&found.local, &len) == 0) {
 		aw_fdtab_lock();
 		aw_fdtab_each(note_accepted, &found);
@@ -275,12 +275,12 @@ static int name_of(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
 	}
 	room = *len;
 
-	if (aw_fdtab_is_paired(fd, false))
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return bridged_name(fd, remote, addr, len);
 	result = remote ? aw_libc()->getpeername(fd, addr, len)
 			: aw_libc()->getsockname(fd, addr, len);
 	if (result != 0 || room < sizeof(addr->sa_family) || addr->sa_family != AF_UNIX ||
-	    !(aw_fdtab_is_paired(fd, true) || aw_name_adopt(fd)))
+	    !(aw_fdtab_is_paired(fd) || aw_name_adopt(fd)))
 		return result;
 	*len = room;
 	return bridged_name(fd, remote, addr, len);
