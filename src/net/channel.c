@@ -9,16 +9,12 @@
 #include "net/sets.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 /* the channel that the calling thread serves QPs for */
 static _Thread_local struct aw_channel *held;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(channel_list, aw_channel) channels = TAILQ_HEAD_INITIALIZER(channels);
 
 int aw_channel_init(struct aw_channel *ch)
 {
@@ -32,19 +28,11 @@ int aw_channel_init(struct aw_channel *ch)
 	ch->hands = (struct aw_hands){ 0 };
 	ch->waiters = ch->generation = 0;
 	ch->arrival_ns = ch->woke_ns = 0;
-	ch->made_in = aw_engine_generation();
-	ch->shared = false;
-	pthread_mutex_lock(&lock);
-	TAILQ_INSERT_TAIL(&channels, ch, entry);
-	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
 void aw_channel_fini(struct aw_channel *ch)
 {
-	pthread_mutex_lock(&lock);
-	TAILQ_REMOVE(&channels, ch, entry);
-	pthread_mutex_unlock(&lock);
 	aw_sets_close(AW_SETS_CHANNEL, ch->epfd);
 	close(ch->fd);
 	pthread_mutex_destroy(&ch->lock);
@@ -165,80 +153,4 @@ uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src)
 	}
 	pthread_mutex_unlock(&ch->lock);
 	return forgotten;
-}
-
-static uint32_t count_pending(const struct aw_channel *ch)
-{
-	const struct aw_source *src;
-	uint32_t pending = 0;
-
-	TAILQ_FOREACH(src, &ch->queue, entry)
-	{
-		pending += src->pending;
-	}
-	return pending;
-}
-
-/*
- * Puts a new eventfd in the place of the parent's; copies that the program made of the fd stay the
- * parent's. 0 or an errno.
- */
-static int replace_fd(struct aw_channel *ch)
-{
-	int flags = fcntl(ch->fd, F_GETFL);
-	int nonblock = flags >= 0 && flags & O_NONBLOCK ? EFD_NONBLOCK : 0;
-	int fd = eventfd(count_pending(ch), EFD_SEMAPHORE | EFD_CLOEXEC | nonblock);
-
-	if (fd < 0)
-		return errno;
-	dup3(fd, ch->fd, O_CLOEXEC);
-	close(fd);
-	return 0;
-}
-
-/* The threads that slept on the channel exist only in the parent. */
-static void carry(struct aw_channel *ch)
-{
-	aw_sets_close(AW_SETS_CHANNEL, ch->epfd);
-	ch->epfd = -1;
-	ch->waiters = 0;
-	ch->shared = replace_fd(ch) != 0;
-}
-
-void aw_channel_fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void aw_channel_fork_parent(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-void aw_channel_fork_child(bool carries)
-{
-	struct aw_channel *ch;
-
-	TAILQ_FOREACH(ch, &channels, entry)
-	{
-		if (carries && ch->made_in == aw_engine_generation())
-			carry(ch);
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-int aw_channel_take_over(void)
-{
-	struct aw_channel *ch;
-	int err = 0;
-
-	pthread_mutex_lock(&lock);
-	TAILQ_FOREACH(ch, &channels, entry)
-	{
-		if (ch->shared && !err)
-			err = replace_fd(ch);
-		ch->shared &= err != 0;
-	}
-	pthread_mutex_unlock(&lock);
-	return err;
 }

@@ -23,10 +23,7 @@ struct aw_source {
 };
 
 struct aw_channel {
-	TAILQ_ENTRY(aw_channel) entry; /* among all channels; guarded by channel.c's lock */
 	int fd; /* eventfd in semaphore mode, close-on-exec; the program may set O_NONBLOCK */
-	uint32_t made_in; /* the engine's generation: a child does not touch its parent's fds */
-	bool shared; /* fd is still the parent's: the child has got no eventfd of its own yet */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;
 	/* events of queue not yet written to fd: the thread that raised them may take one */
@@ -70,15 +67,5 @@ bool aw_channel_take(struct aw_channel *ch, void **object, int *kind);
 
 /* Drops unread events of src (before its object goes). Returns how many there were. */
 uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src);
-
-/*
- * For net/engine.c and net/carry.c. In a child that takes live connections over, each channel gets
- * an eventfd of its own under the same number, with the pending events. aw_channel_take_over tries
- * again for the channels where that failed. 0, or EMFILE, ENFILE, ENOMEM.
- */
-void aw_channel_fork_prepare(void);
-void aw_channel_fork_parent(void);
-void aw_channel_fork_child(bool carries);
-int aw_channel_take_over(void);
 
 #endif

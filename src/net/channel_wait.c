@@ -25,13 +25,7 @@
 #define LIMIT_MAX INT64_C(1000000000000) /* ns; a longer limit is cut to this */
 #define CHANNEL_FD UINT64_MAX /* the key of the channel's fd: no handle is this large */
 
-static _Thread_local const sigset_t *sleep_mask; /* NULL: the thread's own */
 static _Thread_local int64_t sleep_limit_ns = -1; /* negative: no limit */
-
-void aw_channel_let(const sigset_t *mask)
-{
-	sleep_mask = mask;
-}
 
 void aw_channel_limit(int64_t timeout_ns)
 {
@@ -133,7 +127,7 @@ static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, uint64_t e
 	atomic_fetch_add_explicit(&ch->waiters, 1, memory_order_relaxed);
 	_pthread_cleanup_push(&left, leave, ch);
 	pthread_setcancelstate(cancel_state, NULL);
-	n = epoll_pwait(ch->epfd, ready, EVENTS_MAX, left_ms(end_ns), sleep_mask);
+	n = epoll_wait(ch->epfd, ready, EVENTS_MAX, left_ms(end_ns));
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	_pthread_cleanup_pop(&left, 1);
 	return n;
@@ -160,10 +154,7 @@ static bool interrupts(void)
 	struct sigaction sa;
 	sigset_t blocked;
 
-	if (sleep_mask)
-		blocked = *sleep_mask;
-	else
-		pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	for (int sig = 1; sig <= SIGRTMAX; sig++)
 		if (!is_fault(sig) && !sigismember(&blocked, sig) &&
 		    sigaction(sig, NULL, &sa) == 0 && sa.sa_handler != SIG_DFL &&
@@ -207,13 +198,10 @@ static int read_limited(struct aw_channel *ch, bool waits, void **object, int *k
 	uint64_t end_ns = end_of_sleep();
 	int ready = 1;
 
-	if (waits && (end_ns || sleep_mask)) {
-		do {
-			int ms = left_ms(end_ns);
-			struct timespec left = { ms / 1000, ms % 1000 * 1000000L };
-
-			ready = ppoll(&pollfd, 1, end_ns ? &left : NULL, sleep_mask);
-		} while (ready < 0 && errno == EINTR && !interrupts());
+	if (waits && end_ns) {
+		do
+			ready = poll(&pollfd, 1, left_ms(end_ns));
+		while (ready < 0 && errno == EINTR && !interrupts());
 	}
 	if (ready <= 0)
 		return ready ? errno : ETIMEDOUT;

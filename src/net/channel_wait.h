@@ -32,12 +32,8 @@ bool aw_channel_is_attended(const struct aw_channel *ch);
 int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t events);
 
 /*
- * Sets the calling thread's signal mask for its sleeps in aw_channel_await, as ppoll(2) does; NULL:
- * the mask stays as it is. The mask is borrowed until the next call.
- */
-void aw_channel_let(const sigset_t *mask);
-/*
- * Limits each such sleep of the calling thread. A negative value, the initial one, sets no limit.
+ * Limits each sleep of the calling thread in aw_channel_await. A negative value, the initial one,
+ * sets no limit.
  */
 void aw_channel_limit(int64_t timeout_ns);
 

@@ -11,7 +11,6 @@
 #include "net/linger.h"
 #include "net/log.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -485,25 +484,6 @@ void aw_conn_destroy(struct aw_conn *c)
 		aw_watch_remove(&c->watch);
 	else
 		aw_watch_remove_wait(&c->watch);
-}
-
-void aw_conn_forget(struct aw_conn *c)
-{
-	assert(aw_engine_is_held());
-	if (is_inherited(c)) {
-		aw_watch_remove(&c->watch);
-		return;
-	}
-	pthread_mutex_lock(&c->lock);
-	int fd = c->fd;
-
-	c->destroyed = true;
-	aw_watch_drop_fd(&c->watch);
-	c->fd = -1;
-	pthread_mutex_unlock(&c->lock);
-	if (fd >= 0)
-		close(fd);
-	aw_watch_remove(&c->watch);
 }
 
 bool aw_conn_has_asked(struct aw_conn *conn)

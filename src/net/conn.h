@@ -111,12 +111,6 @@ int aw_conn_attach(struct aw_conn *conn, struct aw_uqp *qp);
  */
 void aw_conn_destroy(struct aw_conn *conn);
 
-/*
- * As aw_conn_destroy, but sends the peer nothing, because another process goes on with the
- * connection. The caller holds the progress thread (aw_engine_hold).
- */
-void aw_conn_forget(struct aw_conn *conn);
-
 /* Initiator: true when the Request, or a part of it, may have reached the peer. */
 bool aw_conn_has_asked(struct aw_conn *conn);
 

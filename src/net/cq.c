@@ -8,7 +8,6 @@
 #include "net/ride.h"
 #include "net/sets.h"
 #include "net/uqp.h"
-#include "ring/once.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -37,54 +36,13 @@
  */
 #define POLLS_AWAKE 2
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(cq_list, aw_cq) all = TAILQ_HEAD_INITIALIZER(all);
-static struct aw_once once = AW_ONCE_INIT;
-
-static void fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void fork_parent(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-/*
- * A child that takes connections over must not change the parent's epoll sets, so it closes its fds
- * of them.
- */
-static void fork_child(void)
-{
-	struct aw_cq *cq;
-
-	TAILQ_FOREACH(cq, &all, entry)
-	{
-		if (!aw_engine_is_held() || cq->epfd < 0 || cq->made_in != aw_engine_generation())
-			continue;
-		aw_sets_close(AW_SETS_CQ, cq->epfd);
-		cq->epfd = -1;
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-static int watch_forks(void)
-{
-	return pthread_atfork(fork_prepare, fork_parent, fork_child);
-}
-
 int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object)
 {
 	if (capacity == 0 || capacity > AW_CQE_MAX)
 		return EINVAL;
-	int err = aw_once_run(&once, watch_forks);
-
-	if (err)
-		return err;
 	*cq = (struct aw_cq){ .channel = channel, .capacity = capacity, .epfd = -1 };
-	cq->made_in = aw_engine_generation();
-	err = aw_mem_get(&cq->mem, NULL, AW_MEM_CQ, capacity * sizeof(*cq->ring));
+
+	int err = aw_mem_get(&cq->mem, NULL, AW_MEM_CQ, capacity * sizeof(*cq->ring));
 	if (err)
 		return err;
 	cq->ring = cq->mem.at;
@@ -92,18 +50,12 @@ int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, 
 	aw_source_init(&cq->async_error, object, 0);
 	pthread_mutex_init(&cq->lock, NULL);
 	pthread_mutex_init(&cq->qps_lock, NULL);
-	pthread_mutex_lock(&lock);
-	TAILQ_INSERT_TAIL(&all, cq, entry);
-	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
 void aw_cq_fini(struct aw_cq *cq)
 {
 	assert(cq->qps_count == 0);
-	pthread_mutex_lock(&lock);
-	TAILQ_REMOVE(&all, cq, entry);
-	pthread_mutex_unlock(&lock);
 	if (cq->channel)
 		aw_channel_forget(cq->channel, &cq->event);
 	if (cq->async)
@@ -436,18 +388,4 @@ void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp)
 	assert(cq->qps[*slot_of(cq, qp)] == qp);
 	put_at(cq, *slot_of(cq, qp), cq->qps[--cq->qps_count]);
 	pthread_mutex_unlock(&cq->qps_lock);
-}
-
-void aw_cq_rejoin(void)
-{
-	struct aw_cq *cq;
-
-	pthread_mutex_lock(&lock);
-	TAILQ_FOREACH(cq, &all, entry)
-	{
-		if (cq->epfd < 0 && cq->qps_count > DIRECT_MAX &&
-		    cq->made_in == aw_engine_generation())
-			make_epoll(cq);
-	}
-	pthread_mutex_unlock(&lock);
 }

@@ -63,8 +63,6 @@ struct aw_cq {
 	/* the channel's turns at the last look, and polls since (sleeps_soon) */
 	_Atomic uint32_t wakes_seen, polls_awake;
 	_Atomic uint32_t lent; /* QPs the progress thread leaves to pollers of this CQ */
-	TAILQ_ENTRY(aw_cq) entry; /* among all CQs; guarded by cq.c's lock */
-	uint32_t made_in; /* the engine's generation */
 };
 
 enum aw_arm {
@@ -109,12 +107,5 @@ struct aw_udsock;
 int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock);
 void aw_cq_leave_sock(struct aw_cq *cq, struct aw_udsock *sock);
 void aw_cq_serve_socks(struct aw_cq *cq);
-
-/*
- * For net/carry.c: a child that takes connections over has left the parent's epoll sets at the
- * fork; this call makes new ones. A CQ without a set (EMFILE) polls the sockets of its QPs one by
- * one.
- */
-void aw_cq_rejoin(void);
 
 #endif

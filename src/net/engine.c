@@ -50,8 +50,6 @@ static struct {
 	_Atomic int kickfd;
 	/* changes only while the process has one thread */
 	uint32_t generation;
-	/* in the child of a fork that takes connections over, before aw_engine_resume */
-	bool carried;
 } engine = {
 	.handling = PTHREAD_MUTEX_INITIALIZER,
 	.life = PTHREAD_MUTEX_INITIALIZER,
@@ -64,8 +62,6 @@ static struct {
 static struct aw_once once = AW_ONCE_INIT;
 static _Thread_local bool self;
 static _Thread_local bool forking; /* this thread holds handling */
-/* this thread holds handling, and its child takes the connections over */
-static _Thread_local bool held;
 
 bool aw_engine_is_self(void)
 {
@@ -117,14 +113,14 @@ void aw_engine_kick_tick(void)
 
 void aw_engine_fork_prepare(void)
 {
-	if (!forking && !held)
+	if (!forking)
 		pthread_mutex_lock(&engine.handling);
 	forking = true;
 }
 
 void aw_engine_fork_done(void)
 {
-	if (forking && !held)
+	if (forking)
 		pthread_mutex_unlock(&engine.handling);
 	forking = false;
 }
@@ -153,7 +149,6 @@ static void fork_prepare(void)
 {
 	aw_engine_fork_prepare();
 	aw_linger_fork_prepare();
-	aw_channel_fork_prepare();
 	pthread_mutex_lock(&engine.life);
 	settle();
 	aw_watch_fork_prepare();
@@ -163,7 +158,6 @@ static void fork_parent(void)
 {
 	aw_watch_fork_parent();
 	pthread_mutex_unlock(&engine.life);
-	aw_channel_fork_parent();
 	aw_linger_fork_parent();
 	aw_engine_fork_done();
 }
@@ -181,17 +175,14 @@ static void fork_child(void)
 	engine.running = false;
 	engine.to_join = false;
 	engine.leavers = 0;
-	engine.generation += !held;
-	engine.carried = held;
+	engine.generation++;
 	pthread_cond_init(&engine.left, NULL);
 	pthread_cond_init(&engine.begun, NULL);
 	self = false;
-	aw_watch_fork_child(held);
-	if (!held)
-		aw_listener_fork_child();
+	aw_watch_fork_child();
+	aw_listener_fork_child();
 	pthread_mutex_unlock(&engine.life);
-	aw_channel_fork_child(held);
-	aw_linger_fork_child(held);
+	aw_linger_fork_child();
 	aw_engine_fork_done();
 }
 
@@ -462,58 +453,8 @@ void aw_engine_put(void)
 	engine.refs--;
 	if (engine.refs == 0 && engine.running) {
 		aw_engine_kick();
-		if (!self && !held)
+		if (!self)
 			await_end();
 	}
 	pthread_mutex_unlock(&engine.life);
-}
-
-int aw_engine_hold(void)
-{
-	int err = held || self ? EINVAL : aw_once_run(&once, init_once);
-
-	if (err)
-		return err;
-	pthread_mutex_lock(&engine.handling);
-	pthread_mutex_lock(&engine.life);
-	settle();
-	pthread_mutex_unlock(&engine.life);
-	held = true;
-	return 0;
-}
-
-bool aw_engine_is_held(void)
-{
-	return held;
-}
-
-bool aw_engine_is_carried(void)
-{
-	return held && engine.carried;
-}
-
-void aw_engine_resume(void)
-{
-	engine.carried = false;
-	held = false;
-	/*
-	 * The thread may be about to leave and close its fds. With life held it cannot before the
-	 * kick, and if the last reference is gone, this call waits for it.
-	 */
-	pthread_mutex_lock(&engine.life);
-	pthread_mutex_unlock(&engine.handling);
-	aw_engine_kick();
-	if (engine.refs == 0 && engine.running)
-		await_end();
-	pthread_mutex_unlock(&engine.life);
-}
-
-int aw_engine_restart(void)
-{
-	int err;
-
-	pthread_mutex_lock(&engine.life);
-	err = engine.refs > 0 ? start() : 0;
-	pthread_mutex_unlock(&engine.life);
-	return err || aw_engine_epfd() < 0 ? err : aw_watch_rejoin();
 }

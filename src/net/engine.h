@@ -64,24 +64,4 @@ void aw_engine_kick(void);
 void aw_engine_fork_prepare(void);
 void aw_engine_fork_done(void);
 
-/*
- * For live connections in a child (net/carry.h). From hold to resume no handler and no tick runs,
- * and the child of a fork by this thread takes the connections over: it has the same generation.
- * hold: 0, or EINVAL (held already), ENOMEM.
- */
-int aw_engine_hold(void);
-/*
- * True when this thread is between hold and resume. A handler of pthread_atfork learns from it that
- * the child takes the connections over.
- */
-bool aw_engine_is_held(void);
-/* True when this thread is between hold and resume in a child that takes the connections over. */
-bool aw_engine_is_carried(void);
-void aw_engine_resume(void);
-/*
- * In the child: starts the thread, still held, and makes its epoll set. 0, or an errno, after which
- * the caller may try again.
- */
-int aw_engine_restart(void);
-
 #endif

@@ -282,11 +282,10 @@ void aw_hold_fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void aw_hold_fork_child(bool carries)
+void aw_hold_fork_child(void)
 {
-	while (!carries && !TAILQ_EMPTY(&holding))
+	while (!TAILQ_EMPTY(&holding))
 		unlist(TAILQ_FIRST(&holding));
-	if (!carries)
-		looking = held = false;
+	looking = held = false;
 	pthread_mutex_unlock(&lock);
 }

@@ -67,12 +67,9 @@ void aw_hold_armed(struct aw_cq *cq);
  */
 void aw_hold_release(void);
 
-/*
- * Around a fork. The child holds nothing, because the stream is the parent's, unless the child
- * takes the connections over.
- */
+/* Around a fork. The child holds nothing, because the stream is the parent's. */
 void aw_hold_fork_prepare(void);
 void aw_hold_fork_parent(void);
-void aw_hold_fork_child(bool carries);
+void aw_hold_fork_child(void);
 
 #endif

@@ -337,20 +337,14 @@ void aw_lend_fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/*
- * The lent QPs' connections are the parent's. Only a child that takes the connections over listens
- * to them again.
- */
-void aw_lend_fork_child(bool carries)
+/* The lent QPs' connections are the parent's. */
+void aw_lend_fork_child(void)
 {
 	struct aw_uqp *qp;
 
 	while ((qp = TAILQ_FIRST(&lent))) {
 		unlist(qp);
-		if (carries)
-			aw_uqp_rejoin(qp);
-		else
-			aw_ride_end(qp);
+		aw_ride_end(qp);
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -44,12 +44,9 @@ void aw_lend_stray(struct aw_uqp *qp);
  */
 void aw_lend_recall(const struct aw_cq *cq);
 
-/*
- * Around a fork. The child has lent nothing; if it takes the connections over, the progress thread
- * listens to the QPs again.
- */
+/* Around a fork. The child has lent nothing. */
 void aw_lend_fork_prepare(void);
 void aw_lend_fork_parent(void);
-void aw_lend_fork_child(bool carries);
+void aw_lend_fork_child(void);
 
 #endif

@@ -189,17 +189,10 @@ static void forget(struct list *list)
 	list->count = 0;
 }
 
-/*
- * The watches stay in the child's table, dead and unreachable: their memory is not freed. A child
- * that takes connections over goes on using its table, so there the watches are removed.
- */
-void aw_linger_fork_child(bool carries)
+/* The watches stay in the child's table, dead and unreachable: their memory is not freed. */
+void aw_linger_fork_child(void)
 {
-	if (!carries) {
-		forget(&own);
-		forget(&strangers);
-	}
+	forget(&own);
+	forget(&strangers);
 	pthread_mutex_unlock(&lock);
-	if (carries)
-		aw_linger_flush();
 }

@@ -410,7 +410,7 @@ int aw_listener_give(struct aw_listener *l, int fd)
 }
 
 /* Waits for the events that run. After that the half-open connections get no event but this end. */
-static void end_half_open(struct aw_listener *l, void (*end)(struct aw_conn *conn))
+static void end_half_open(struct aw_listener *l)
 {
 	struct half_open *h;
 
@@ -420,19 +420,9 @@ static void end_half_open(struct aw_listener *l, void (*end)(struct aw_conn *con
 	pthread_mutex_unlock(&l->lock);
 	while ((h = TAILQ_FIRST(&l->half_open))) {
 		TAILQ_REMOVE(&l->half_open, h, entry);
-		end(h->conn);
+		aw_conn_destroy(h->conn);
 		free(h);
 	}
-}
-
-static void destroy(struct aw_listener *l, void (*end)(struct aw_conn *conn))
-{
-	pthread_mutex_lock(&l->lock);
-	l->closing = true;
-	aw_watch_drop_fd(&l->watch);
-	pthread_mutex_unlock(&l->lock);
-	end_half_open(l, end);
-	aw_watch_remove_wait(&l->watch);
 }
 
 void aw_listener_destroy(struct aw_listener *l)
@@ -443,14 +433,10 @@ void aw_listener_destroy(struct aw_listener *l)
 		return;
 	}
 	assert(!aw_engine_is_self());
-	destroy(l, aw_conn_destroy);
-}
-
-void aw_listener_forget(struct aw_listener *l)
-{
-	assert(aw_engine_is_held());
-	if (l->generation != aw_engine_generation())
-		aw_watch_remove(&l->watch);
-	else
-		destroy(l, aw_conn_forget);
+	pthread_mutex_lock(&l->lock);
+	l->closing = true;
+	aw_watch_drop_fd(&l->watch);
+	pthread_mutex_unlock(&l->lock);
+	end_half_open(l);
+	aw_watch_remove_wait(&l->watch);
 }

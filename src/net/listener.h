@@ -49,9 +49,7 @@ int aw_listener_give(struct aw_listener *listener, int fd);
  */
 uint32_t aw_listener_files(uint32_t part);
 
-/*
- * For net/engine.c, in the child of a fork that takes no connections over: it has no listener yet.
- */
+/* For net/engine.c, in the child of a fork: it has no listener yet. */
 void aw_listener_fork_child(void);
 
 /*
@@ -59,11 +57,5 @@ void aw_listener_fork_child(void);
  * called from an event.
  */
 void aw_listener_destroy(struct aw_listener *listener);
-
-/*
- * As aw_listener_destroy, but sends nothing: another process has the connections too. The caller
- * holds the progress thread.
- */
-void aw_listener_forget(struct aw_listener *listener);
 
 #endif

@@ -75,7 +75,7 @@ int aw_rc_mpa_local(struct aw_mpa_local *local);
 /* The event of a port's listener (net/qpn.h): a Request for one of its QPs. */
 void aw_rc_on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event);
 
-/* For net/uqp.c, in the child of a fork that takes no connections over: it holds no Request yet. */
+/* For net/uqp.c, in the child of a fork: it holds no Request yet. */
 void aw_rc_fork_child(void);
 
 #endif

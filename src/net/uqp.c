@@ -15,7 +15,6 @@
 #include "ring/once.h"
 #include "ring/table.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,15 +49,12 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
-	bool carries = aw_engine_is_held();
-
 	aw_qpn_fork_done();
 	aw_ud_fork_done();
 	aw_pool_fork_done();
-	aw_lend_fork_child(carries);
-	aw_hold_fork_child(carries);
-	if (!carries)
-		aw_rc_fork_child();
+	aw_lend_fork_child();
+	aw_hold_fork_child();
+	aw_rc_fork_child();
 	aw_table_fork_child(&qps);
 	aw_engine_fork_done();
 }
@@ -390,26 +386,6 @@ void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells)
 	qp->events_told &= ~(uint32_t)AW_UQP_DRAINED;
 	aw_uqp_push(qp);
 	unlock(qp);
-}
-
-void aw_uqp_forget(struct aw_uqp *qp)
-{
-	pthread_mutex_lock(&qp->lock);
-	aw_hold_end(qp);
-	qp->reset_seen = true;
-	aw_carrier_end(qp, true);
-	aw_uqp_drop_socket(qp);
-	pthread_mutex_unlock(&qp->lock);
-}
-
-void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp))
-{
-	uint32_t end = aw_table_end(&qps);
-	struct aw_uqp *qp;
-
-	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++))
-		if (!aw_uqp_is_inherited(qp) && !keeps(qp))
-			aw_uqp_forget(qp);
 }
 
 /*

@@ -10,7 +10,6 @@
 #include "net/hold.h"
 #include "net/host_ring.h"
 #include "net/mw.h"
-#include "net/note.h"
 #include "net/ride.h"
 #include "net/srq.h"
 #include "net/watch.h"
@@ -119,8 +118,6 @@ struct aw_uqp {
 	uint64_t unanswered_ns; /* since when the peer's TCP owes an answer; 0: it owes none */
 	uint64_t emss_pos; /* position in the stream at which TCP's segment size was last read */
 	struct aw_stage *stage; /* bytes of a half-received FPDU, or NULL */
-	/* tells another process what a kill would leave (net/note.h), or NULL */
-	struct aw_note *note;
 	struct aw_batch *batch; /* bytes that the socket has not taken yet, or NULL */
 	uint32_t events_due, events_told;
 	bool delivering; /* listeners run now */
@@ -189,14 +186,6 @@ static inline int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *str
 void aw_uqp_close(struct aw_uqp *qp);
 void aw_uqp_abort(struct aw_uqp *qp);
 void aw_uqp_reset(struct aw_uqp *qp);
-
-/*
- * Called when the connection goes on in another process: closes the socket without notifying the
- * peer, and raises no event. The QP can then only be destroyed or reset. others: all QPs of this
- * process but those for which keeps returns true.
- */
-void aw_uqp_forget(struct aw_uqp *qp);
-void aw_uqp_forget_others(bool (*keeps)(struct aw_uqp *qp));
 
 /*
  * halts: WRs that are not begun wait, until a call with false. tells: AW_UQP_DRAINED is raised once

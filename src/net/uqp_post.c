@@ -49,8 +49,6 @@ static void transmit_or_hold(struct aw_uqp *qp)
 	if (!aw_hold_posted(qp)) {
 		aw_uqp_push(qp);
 		aw_hold_stamp(qp);
-	} else if (qp->note) {
-		aw_note_settle(qp);
 	}
 }
 

@@ -264,19 +264,6 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 	return err;
 }
 
-/*
- * The child has no epoll set yet; the watch keeps the events until there is one. EPOLLOUT brings a
- * turn that sends a waiting acknowledgement.
- */
-void aw_uqp_rejoin(struct aw_uqp *qp)
-{
-	if (qp->carrier->taken_back)
-		qp->listens_for = qp->carrier->taken_back(qp);
-	if (qp->ride.waits)
-		qp->listens_for |= EPOLLOUT;
-	aw_watch_events(&qp->watch->watch, qp->listens_for);
-}
-
 void aw_uqp_lend(struct aw_uqp *qp)
 {
 	uint32_t events = 0;
@@ -474,8 +461,6 @@ void aw_uqp_push(struct aw_uqp *qp)
 	if (is_usable(qp))
 		aw_uqp_transmit(qp);
 	settle(qp);
-	if (qp->note)
-		aw_note_settle(qp);
 }
 
 void aw_uqp_take_leave(struct aw_uqp *qp)

@@ -68,12 +68,6 @@ void aw_uqp_end_in_time(struct aw_uqp *qp);
 void aw_uqp_lend(struct aw_uqp *qp);
 void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to);
 
-/*
- * For net/lend.c, in a child that takes connections over: the progress thread will listen to the
- * socket.
- */
-void aw_uqp_rejoin(struct aw_uqp *qp);
-
 /* For a thread that slept on a channel: looks the QP up and serves it. The caller holds no lock. */
 void aw_uqp_on_wake(uint32_t handle);
 

@@ -4,7 +4,6 @@
 #include "core/tx.h"
 
 #include "net/carrier.h"
-#include "net/note.h"
 #include "net/pool.h"
 #include "net/uqp_sock.h"
 
@@ -116,8 +115,6 @@ void aw_uqp_transmit(struct aw_uqp *qp)
 			put_batch(qp);
 			return;
 		}
-		if (qp->note)
-			aw_note_stir(qp);
 		if (!send_batch(qp))
 			break;
 		put_batch(qp);

@@ -10,7 +10,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/epoll.h>
 
 #define WATCH_MAX (1u << 18)
@@ -91,10 +90,8 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		.fd = fd,
 		.handle = handle,
 		.serial = take_serial(),
-		.generation = aw_engine_generation(),
 		.fn = fn,
 		.release = release_fn,
-		.events = events,
 	};
 	/*
 	 * Published first, because the progress thread may run from the next call on, even in this
@@ -116,7 +113,6 @@ int aw_watch_events(struct aw_watch *w, uint32_t events)
 
 	if (w->fd < 0)
 		return 0;
-	atomic_store_explicit(&w->events, events, memory_order_relaxed);
 	if (events == 0) {
 		control(EPOLL_CTL_DEL, w, 0);
 		return 0;
@@ -296,39 +292,14 @@ void aw_watch_fork_parent(void)
 	pthread_mutex_unlock(&timer_lock);
 }
 
-/*
- * The parent's watches stay in the table until their owners remove them, but never fire here. In a
- * child that takes connections over they fire once they have joined the new epoll set, and their
- * deadlines stand.
- */
-void aw_watch_fork_child(bool carries)
+/* The parent's watches stay in the table until their owners remove them, but never fire here. */
+void aw_watch_fork_child(void)
 {
 	struct aw_watch *w;
 
-	while (!carries && (w = first()))
+	while ((w = first()))
 		unlist(w);
 	wakes_ns = 0;
 	aw_table_fork_child(&table);
 	pthread_mutex_unlock(&timer_lock);
-}
-
-static int rejoin(const struct aw_watch *w)
-{
-	uint32_t events = atomic_load_explicit(&w->events, memory_order_relaxed);
-	bool joins = w->fd >= 0 && events && w->generation == aw_engine_generation();
-	int err = joins ? control(EPOLL_CTL_ADD, w, events) : 0;
-
-	return err == EEXIST ? 0 : err;
-}
-
-int aw_watch_rejoin(void)
-{
-	uint32_t end_handle = aw_table_end(&table);
-	struct aw_watch *w;
-	int err = 0;
-
-	for (uint32_t at = 0; !err && (w = aw_table_walk(&table, &at, end_handle));
-	     aw_table_put(&table, at++))
-		err = rejoin(w);
-	return err;
 }

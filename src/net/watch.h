@@ -19,11 +19,8 @@ struct aw_watch {
 	int fd;
 	uint32_t handle;
 	uint32_t serial; /* distinguishes it from an earlier owner of the handle */
-	uint32_t generation; /* the engine's: a child does not serve its parent's watches */
 	aw_watch_fn *fn;
 	void (*release)(struct aw_watch *w);
-	/* that fd is watched for; kept for a child that takes connections over */
-	_Atomic uint32_t events;
 	/* guarded by the timer lock */
 	bool ended; /* removed: takes no deadline any more */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
@@ -87,12 +84,6 @@ void aw_watch_dispatch(uint64_t key, uint32_t events);
 uint64_t aw_watch_run_timers(void);
 void aw_watch_fork_prepare(void);
 void aw_watch_fork_parent(void);
-void aw_watch_fork_child(bool carries);
-
-/*
- * In a child that takes connections over: adds all watched fds to its new epoll set. 0, or ENOMEM,
- * ENOSPC.
- */
-int aw_watch_rejoin(void);
+void aw_watch_fork_child(void);
 
 #endif

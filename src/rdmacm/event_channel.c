@@ -30,8 +30,6 @@
 struct aw_cm_channel {
 	struct rdma_event_channel channel; /* the program's view; must be first */
 	uint32_t process; /* the process that it belongs to */
-	TAILQ_ENTRY(aw_cm_channel) entry; /* among all channels; guarded by channels_lock */
-	bool shared; /* fd is the parent's: the child has got no eventfd of its own yet */
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_cm_event_list queue;
 	bool destroyed;
@@ -43,9 +41,6 @@ struct aw_cm_channel {
 };
 
 static void wake_after(struct aw_after *after);
-
-static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, aw_cm_channel) channels = TAILQ_HEAD_INITIALIZER(channels);
 
 static pthread_mutex_t adopting = PTHREAD_MUTEX_INITIALIZER;
 
@@ -141,9 +136,6 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 		return NULL;
 	}
 	reset(ch);
-	pthread_mutex_lock(&channels_lock);
-	TAILQ_INSERT_TAIL(&channels, ch, entry);
-	pthread_mutex_unlock(&channels_lock);
 	return &ch->channel;
 }
 
@@ -164,9 +156,6 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 		return;
 	struct aw_cm_channel *ch = of(channel);
 
-	pthread_mutex_lock(&channels_lock);
-	TAILQ_REMOVE(&channels, ch, entry);
-	pthread_mutex_unlock(&channels_lock);
 	pthread_mutex_lock(&ch->lock);
 	ch->destroyed = true;
 	lower_fd(ch);
@@ -345,57 +334,4 @@ void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm
 	}
 	match_fd(ch);
 	pthread_mutex_unlock(&ch->lock);
-}
-
-static int replace_fd(struct aw_cm_channel *ch)
-{
-	int flags = fcntl(ch->channel.fd, F_GETFL);
-	int fd = eventfd(ch->raised, EFD_CLOEXEC | (flags & O_NONBLOCK ? EFD_NONBLOCK : 0));
-
-	if (fd < 0)
-		return errno;
-	dup3(fd, ch->channel.fd, O_CLOEXEC);
-	close(fd);
-	return 0;
-}
-
-void aw_cm_channel_fork_prepare(void)
-{
-	pthread_mutex_lock(&channels_lock);
-}
-
-void aw_cm_channel_fork_parent(void)
-{
-	pthread_mutex_unlock(&channels_lock);
-}
-
-/* Readers exist only in the parent. Channels that an earlier process made stay as they are. */
-void aw_cm_channel_fork_child(bool carries)
-{
-	struct aw_cm_channel *ch;
-
-	TAILQ_FOREACH(ch, &channels, entry)
-	{
-		if (!carries || ch->process != aw_cm_process())
-			continue;
-		ch->readers = 0;
-		ch->shared = replace_fd(ch) != 0;
-	}
-	pthread_mutex_unlock(&channels_lock);
-}
-
-int aw_cm_channel_take_over(void)
-{
-	struct aw_cm_channel *ch;
-	int err = 0;
-
-	pthread_mutex_lock(&channels_lock);
-	TAILQ_FOREACH(ch, &channels, entry)
-	{
-		if (ch->shared && !err)
-			err = replace_fd(ch);
-		ch->shared &= err != 0;
-	}
-	pthread_mutex_unlock(&channels_lock);
-	return err;
 }

@@ -31,14 +31,4 @@ bool aw_cm_channel_holds(struct rdma_event_channel *channel, enum rdma_cm_event_
 void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm_id *owner,
 			  struct aw_cm_event_list *list);
 
-/*
- * Around a fork. In a child that takes connections over each channel gets an eventfd of its own,
- * under the same number and with the waiting events. take_over tries again for the channels where
- * that failed. 0, or EMFILE, ENFILE, ENOMEM.
- */
-void aw_cm_channel_fork_prepare(void);
-void aw_cm_channel_fork_parent(void);
-void aw_cm_channel_fork_child(bool carries);
-int aw_cm_channel_take_over(void);
-
 #endif

@@ -148,7 +148,7 @@ static void stop_net(struct aw_cm_id *cm)
  * Drops the events that the program has not taken, and with a Request's event the id that it
  * brings.
  */
-static void drop_events(struct aw_cm_id *cm, void (*drop_id)(struct aw_cm_id *cm))
+static void drop_events(struct aw_cm_id *cm)
 {
 	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct aw_cm_event *ev;
@@ -157,7 +157,7 @@ static void drop_events(struct aw_cm_id *cm, void (*drop_id)(struct aw_cm_id *cm
 	while ((ev = TAILQ_FIRST(&list))) {
 		TAILQ_REMOVE(&list, ev, entry);
 		if (ev->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-			drop_id(aw_cm_id_of(ev->event.id));
+			aw_cm_id_destroy(aw_cm_id_of(ev->event.id));
 		free(ev);
 	}
 }
@@ -203,51 +203,12 @@ void aw_cm_id_destroy(struct aw_cm_id *cm)
 		return;
 	}
 	stop_net(cm);
-	drop_events(cm, aw_cm_id_destroy);
+	drop_events(cm);
 	aw_cm_id_release_event(cm);
 	aw_cm_event_wait_acked(cm);
 	pthread_cond_destroy(&cm->acked);
 	pthread_mutex_destroy(&cm->lock);
 	release(cm);
-}
-
-void aw_cm_id_strand(struct aw_cm_id *cm)
-{
-	struct aw_conn *conn;
-
-	end(cm, &conn);
-	if (cm->listener)
-		aw_listener_forget(cm->listener);
-	if (cm->given)
-		aw_listener_forget(cm->given);
-	cm->listener = cm->given = NULL;
-	if (conn)
-		aw_conn_forget(conn);
-	aw_cm_stream_forget(cm);
-	if (cm->fd >= 0)
-		close(cm->fd);
-	cm->fd = -1;
-	drop_events(cm, aw_cm_id_forget);
-}
-
-void aw_cm_id_forget(struct aw_cm_id *cm)
-{
-	if (!aw_cm_id_inherited(cm))
-		aw_cm_id_strand(cm);
-	rdma_destroy_qp(&cm->id);
-	aw_cm_id_destroy(cm);
-}
-
-void aw_cm_id_each(void (*fn)(struct aw_cm_id *cm))
-{
-	uint32_t end_handle = aw_table_end(&ids);
-
-	struct aw_cm_id *cm;
-
-	for (uint32_t at = 0; (cm = aw_table_walk(&ids, &at, end_handle)); at++) {
-		aw_table_put(&ids, at);
-		fn(cm);
-	}
 }
 
 void *aw_cm_id_arg(const struct aw_cm_id *cm)

@@ -44,7 +44,6 @@ struct aw_cm_id {
 	enum aw_cm_state state;
 	bool sync; /* the channel is our own and calls wait for their event */
 	bool engine_held;
-	bool carried; /* taken into this process by anywarp_fork_take */
 	bool fd_connected; /* the program has connected it */
 	bool reuse_addr, af_only, tos_set, ack_timeout_set;
 	uint8_t tos, ack_timeout;
@@ -80,17 +79,6 @@ int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw
 
 /* Ends what the id has under way, drops its unread events, waits for acknowledgements, frees it. */
 void aw_cm_id_destroy(struct aw_cm_id *cm);
-
-/*
- * forget: as aw_cm_id_destroy, but sends the peer nothing, because another process goes on with the
- * connection. The caller holds the progress thread. strand: as forget, except that the program
- * still destroys the id.
- */
-void aw_cm_id_forget(struct aw_cm_id *cm);
-void aw_cm_id_strand(struct aw_cm_id *cm);
-
-/* Calls fn for every id. */
-void aw_cm_id_each(void (*fn)(struct aw_cm_id *cm));
 
 /*
  * True when it was made before a fork that this process came from. Its lock must not be taken then.

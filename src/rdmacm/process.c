@@ -2,9 +2,6 @@
 // Counts forks. The progress engine counts them too, but only once it was started.
 #include "rdmacm/process.h"
 
-#include "net/engine.h"
-#include "rdmacm/event_channel.h"
-
 #include <pthread.h>
 
 static uint32_t forks;
@@ -12,15 +9,12 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void in_child(void)
 {
-	bool carries = aw_engine_is_held();
-
-	forks += !carries;
-	aw_cm_channel_fork_child(carries);
+	forks++;
 }
 
 static void watch_forks(void)
 {
-	pthread_atfork(aw_cm_channel_fork_prepare, aw_cm_channel_fork_parent, in_child);
+	pthread_atfork(NULL, NULL, in_child);
 }
 
 uint32_t aw_cm_process(void)

@@ -6,10 +6,7 @@
 
 #include <stdint.h>
 
-/*
- * A number that changes in the child of a fork, but not in one that takes connections over
- * (anywarp_fork_hold).
- */
+/* A number that changes in the child of a fork. */
 uint32_t aw_cm_process(void);
 
 #endif

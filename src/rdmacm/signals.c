@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The signal mask and the time limit of a thread's sleeps in the library: include/anywarp/cm.h.
+// The time limit of a thread's sleeps in the library: include/anywarp/cm.h.
 #include "anywarp/cm.h"
 #include "net/channel_wait.h"
-
-void anywarp_sleep_mask(const sigset_t *mask)
-{
-	aw_channel_let(mask);
-}
 
 void anywarp_sleep_limit(int64_t timeout_ns)
 {

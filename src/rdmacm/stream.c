@@ -151,32 +151,6 @@ void aw_cm_stream_close(struct aw_cm_id *cm)
 	aw_uqp_put(uqp);
 }
 
-void aw_cm_stream_forget(struct aw_cm_id *cm)
-{
-	struct aw_uqp *uqp = aw_cm_stream_hold(cm);
-
-	if (!uqp)
-		return;
-	if (is_ours(cm, uqp))
-		aw_uqp_forget(uqp);
-	aw_uqp_put(uqp);
-}
-
-bool aw_cm_stream_is_carried(struct aw_uqp *qp)
-{
-	pthread_mutex_lock(&qp->lock);
-	bool heard = qp->listener[AW_UQP_CM] == on_uqp;
-	void *arg = qp->listener_arg[AW_UQP_CM];
-
-	pthread_mutex_unlock(&qp->lock);
-	struct aw_cm_id *cm = heard ? aw_cm_id_get(arg) : NULL;
-	bool carried = cm && cm->carried;
-
-	if (cm)
-		aw_cm_id_put(cm);
-	return carried;
-}
-
 void aw_cm_stream_sync(struct aw_cm_id *cm)
 {
 	if (cm->id.qp && avb_qp_uqp(cm->id.qp) == cm->uqp)

@@ -34,14 +34,6 @@ bool aw_cm_stream_is_over(struct aw_cm_id *cm);
 /* Closes the stream if it was this id's and is not over. Called without the lock. */
 void aw_cm_stream_close(struct aw_cm_id *cm);
 
-/*
- * Called when the stream goes on in another process: the QP gives its socket up and sends nothing.
- */
-void aw_cm_stream_forget(struct aw_cm_id *cm);
-
-/* True when qp is in the connection of an id that this process takes over. */
-bool aw_cm_stream_is_carried(struct aw_uqp *qp);
-
 /* Turns the QP's events into states and events of the id. The caller holds the lock. */
 void aw_cm_stream_settle(struct aw_cm_id *cm);
 

@@ -15,7 +15,7 @@
 #define QUEUE_DEFAULT 384u
 #define INLINE_DEFAULT 64u
 #define COMBINE_WRS 64u /* posted and not known to be done */
-#define LOOK_NS 20000000u
+#define LITTLE 4096u /* octets: fewer may wait for others, to leave in one message */
 #define PAGE 4096u
 
 uint64_t aw_xs_now_ns(void)
@@ -138,7 +138,6 @@ void aw_xs_ep_free(struct aw_xs_ep *ep)
 		rdma_destroy_id(ep->listen_id);
 	if (ep->events)
 		rdma_destroy_event_channel(ep->events);
-	aw_xs_ep_drop_will(ep);
 	munmap(ep->memory, ep->memory_len);
 	pthread_cond_destroy(&ep->changed);
 	pthread_mutex_destroy(&ep->lock);
@@ -236,58 +235,11 @@ static size_t length_of(const struct iovec *iov, int n)
 static uint32_t combine(struct aw_xs_ep *ep, int flags)
 {
 	if (flags & MSG_MORE)
-		return AW_XS_EP_LITTLE;
-	if (ep->options.prompt && aw_xs_stream_is_ahead(&ep->stream))
-		return AW_XS_EP_LITTLE;
+		return LITTLE;
 	if (ep->nodelay || flags & MSG_OOB || ep->stream.sq_used < COMBINE_WRS)
 		return 0;
 	aw_xs_ep_reap_sends(ep);
-	return ep->stream.sq_used < COMBINE_WRS ? 0 : AW_XS_EP_LITTLE;
-}
-
-/*
- * Who is ahead of the peer, as far as is known, looks for what it has said meanwhile, but not all the time: who streams
- * gains by larger messages, and who does not is to have no octet wait for others.
- */
-static bool is_to_look(struct aw_xs_ep *ep)
-{
-	const struct aw_xs_stream *s = &ep->stream;
-	uint64_t now;
-
-	if (s->put != s->posted || !aw_xs_stream_is_ahead(s))
-		return false;
-	now = aw_xs_now_ns();
-	if (now - ep->looked_ns < LOOK_NS)
-		return false;
-	ep->looked_ns = now;
-	return true;
-}
-
-/* How many of len octets a prompt endpoint may take. */
-static size_t takeable(struct aw_xs_ep *ep, size_t len, int flags)
-{
-	const struct aw_xs_stream *s = &ep->stream;
-	bool little = len < AW_XS_EP_LITTLE || flags & MSG_DONTWAIT;
-	size_t room;
-
-	if (aw_xs_stream_postable(s) < len || is_to_look(ep))
-		aw_xs_ep_progress(ep, 0);
-	room = aw_xs_stream_postable(s);
-	if (!little || room == 0)
-		return room;
-	if (aw_xs_ep_is_full(ep))
-		return 0;
-	return room < AW_XS_EP_LITTLE ? room : AW_XS_EP_LITTLE;
-}
-
-/* How many of len octets may be taken. */
-static size_t room_for(struct aw_xs_ep *ep, size_t len, int flags)
-{
-	if (ep->options.prompt)
-		return takeable(ep, len, flags);
-	if (aw_xs_stream_room(&ep->stream) < len)
-		aw_xs_ep_progress(ep, 0);
-	return len;
+	return ep->stream.sq_used < COMBINE_WRS ? 0 : LITTLE;
 }
 
 static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
@@ -298,13 +250,13 @@ static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 
 	if (refusal || len == 0)
 		return refusal;
-	taken = aw_xs_stream_put_most(&ep->stream, iov, n, room_for(ep, len, flags));
+	if (aw_xs_stream_room(&ep->stream) < len)
+		aw_xs_ep_progress(ep, 0);
+	taken = aw_xs_stream_put(&ep->stream, iov, n);
 	if (taken == 0)
 		return ep->stream.error ? send_refusal(ep, flags) : -EAGAIN;
 	if (flags & MSG_OOB && taken == len)
 		aw_xs_stream_put_urgent(&ep->stream);
-	if (ep->will_on)
-		aw_xs_ep_will_behind(ep);
 	aw_xs_ep_pump(ep, combine(ep, flags));
 	return (ssize_t)taken;
 }
@@ -410,15 +362,6 @@ bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep)
 	       (s->tx_wanted == AW_XS_OPEN || s->sq_used == 0);
 }
 
-bool aw_xs_ep_is_full(struct aw_xs_ep *ep)
-{
-	const struct aw_xs_stream *s = &ep->stream;
-
-	if (s->put - s->freed >= AW_XS_EP_LITTLE)
-		aw_xs_ep_reap_sends(ep);
-	return s->put - s->freed >= AW_XS_EP_LITTLE;
-}
-
 size_t aw_xs_ep_pending(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
@@ -465,13 +408,6 @@ void aw_xs_ep_set_oobinline(struct aw_xs_ep *ep, bool oobinline)
 	aw_xs_ep_unlock(ep);
 }
 
-void aw_xs_ep_keepalive(struct aw_xs_ep *ep)
-{
-	pthread_mutex_lock(&ep->lock);
-	aw_xs_ep_nudge(ep);
-	aw_xs_ep_unlock(ep);
-}
-
 static void copy_name(struct sockaddr_storage *to, const struct sockaddr *from)
 {
 	memset(to, 0, sizeof(*to));
@@ -514,9 +450,4 @@ struct ibv_pd *aw_xs_ep_pd(struct aw_xs_ep *ep)
 
 	aw_xs_ep_unlock(ep);
 	return pd;
-}
-
-struct rdma_cm_id *aw_xs_ep_id(struct aw_xs_ep *ep)
-{
-	return ep->id;
 }

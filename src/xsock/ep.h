@@ -9,7 +9,6 @@
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,8 +16,6 @@
 #include <sys/uio.h>
 
 struct aw_xs_ep;
-
-#define AW_XS_EP_LITTLE 4096u /* octets: fewer may wait for others, to leave in one message */
 
 /* Zero stands for the default of each. */
 struct aw_xs_options {
@@ -29,11 +26,6 @@ struct aw_xs_options {
 	bool nodelay; /* small messages are not combined */
 	uint32_t
 		patience_ms; /* a closed one's, with a peer that has not answered the start-up yet */
-	/*
-	 * aw_xs_ep_send takes what can be posted at once, and that only while less than AW_XS_EP_LITTLE of what it took before is
-	 * not with TCP. MSG_DONTWAIT: so many at most. Without it whoever sends as much waits for TCP (aw_xs_ep_settle).
-	 */
-	bool prompt;
 };
 
 enum aw_xs_state {
@@ -93,14 +85,6 @@ enum aw_xs_state aw_xs_ep_state(struct aw_xs_ep *ep);
  * made in the caller's thread. A timeout below 0 is none. 0: the time is over; -EINTR: a signal.
  */
 int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns);
-/* The same; signals: the thread's mask while it sleeps, as with ppoll(2), but not atomically. NULL: as it is. */
-int aw_xs_ep_pwait(struct aw_xs_ep *ep, short events, int64_t timeout_ns, const sigset_t *signals);
-
-/*
- * While an endpoint is kicked, nobody sleeps in aw_xs_ep_wait: who does, or would, gets -ECANCELED. Who is to be
- * out of the endpoint before something is done to it is called out like this.
- */
-void aw_xs_ep_kick(struct aw_xs_ep *ep, bool kicked);
 
 /*
  * For event loops. `ready; arm; poll(fds)`, in this order each time: where arm is false, something has happened
@@ -136,22 +120,15 @@ int aw_xs_ep_shutdown(struct aw_xs_ep *ep, int how);
  * its own, also past the return of main. abort: the peer gets a reset and nothing more.
  */
 void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort);
-/* The same, in order unless there are octets that nobody has received: then the peer gets a reset after the rest. */
-void aw_xs_ep_close_unread(struct aw_xs_ep *ep);
 
 /* Waits until the peer has room for, and TCP has, all that was taken: for SO_LINGER. 0, -ETIMEDOUT, -EINTR, error */
 int aw_xs_ep_drain(struct aw_xs_ep *ep, int64_t timeout_ns);
-
-/* The same, but for the peer's room; signals: as of aw_xs_ep_pwait. Also -ECANCELED. */
-int aw_xs_ep_settle(struct aw_xs_ep *ep, int64_t timeout_ns, const sigset_t *signals);
 
 size_t aw_xs_ep_pending(struct aw_xs_ep *ep); /* FIONREAD */
 size_t aw_xs_ep_unsent(struct aw_xs_ep *ep); /* SIOCOUTQ: taken and not yet in the peer's hands */
 bool aw_xs_ep_at_mark(struct aw_xs_ep *ep); /* SIOCATMARK */
 void aw_xs_ep_set_nodelay(struct aw_xs_ep *ep, bool nodelay);
 void aw_xs_ep_set_oobinline(struct aw_xs_ep *ep, bool oobinline);
-/* Lets the connection prove that it is alive: a Write without octets, which rdma-core's peers ignore. */
-void aw_xs_ep_keepalive(struct aw_xs_ep *ep);
 /* Zeroed where not known (yet). */
 void aw_xs_ep_names(struct aw_xs_ep *ep, struct sockaddr_storage *local,
 		    struct sockaddr_storage *peer);
@@ -172,7 +149,6 @@ ssize_t aw_xs_ep_iowrite(struct aw_xs_ep *ep, const void *buf, size_t count, off
  * with 0 or a positive errno, under the endpoint's lock: it must call nothing of this header. -EAGAIN: the queue is full.
  */
 struct ibv_pd *aw_xs_ep_pd(struct aw_xs_ep *ep);
-struct rdma_cm_id *aw_xs_ep_id(struct aw_xs_ep *ep);
 int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
 		  void (*done)(void *arg, int err), void *arg);
 
@@ -182,25 +158,6 @@ int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
  */
 ssize_t aw_xs_ep_send_zero(struct aw_xs_ep *ep, const void *buf, size_t len, uint32_t lkey,
 			   void (*done)(void *arg, int err), void *arg);
-
-/*
- * An endpoint that goes on in the child of a fork (anywarp/cm.h). ids: what the child has to take; fills in at most
- * AW_XS_EP_IDS and returns how many. No thread is in a call of this header from here on. taken: in the child,
- * after anywarp_fork_take. forget: in the parent, instead of close; the caller passes anywarp_cm_forget.
- */
-#define AW_XS_EP_IDS 2
-int aw_xs_ep_ids(struct aw_xs_ep *ep, struct rdma_cm_id *ids[AW_XS_EP_IDS]);
-void aw_xs_ep_taken(struct aw_xs_ep *ep);
-void aw_xs_ep_forget(struct aw_xs_ep *ep, int (*forget)(struct rdma_cm_id *id));
-
-/*
- * What is left to be done if this process is killed is kept written in will, shared memory of AW_XS_WILL_OCTETS that
- * somebody else looks at when the pipe's end lifeline is closed. Both are the endpoint's. Before initiate or respond.
- * suspended: the connection is about to go on elsewhere, or has not.
- */
-struct aw_xs_will;
-void aw_xs_ep_set_will(struct aw_xs_ep *ep, struct aw_xs_will *will, int lifeline);
-void aw_xs_ep_suspend_will(struct aw_xs_ep *ep, bool suspended);
 
 /* Waits until no closed endpoint of this process lingers any more. At exit this happens by itself. */
 int aw_xs_ep_drain_all(int64_t timeout_ns);

@@ -154,7 +154,6 @@ static int established(struct aw_xs_ep *ep, const struct rdma_conn_param *reply)
 	}
 	aw_xs_stream_open(&ep->stream);
 	ep->phase = AW_XS_PHASE_UP;
-	aw_xs_ep_begin_will(ep);
 	ep->news++;
 	aw_xs_ep_pump(ep, 0);
 	return 0;
@@ -295,7 +294,6 @@ int aw_xs_ep_initiate(struct aw_xs_ep *ep, int fd)
 
 	if (err)
 		return err;
-	ep->socket = fd;
 	err = make_id(ep, &ep->id);
 	if (!err && initiate(ep->id, fd) != 0)
 		err = -errno;
@@ -314,7 +312,6 @@ int aw_xs_ep_respond(struct aw_xs_ep *ep, int fd)
 
 	if (err)
 		return err;
-	ep->socket = fd;
 	err = make_id(ep, &ep->listen_id);
 	if (!err && respond(ep->listen_id, fd) != 0)
 		err = -errno;

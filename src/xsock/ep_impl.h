@@ -5,7 +5,6 @@
 
 #include "xsock/ep.h"
 #include "xsock/stream.h"
-#include "xsock/will.h"
 
 #include <pthread.h>
 #include <sys/queue.h>
@@ -65,18 +64,15 @@ struct aw_xs_ep {
 	uint8_t ticket[AW_XS_TICKET_LEN];
 	uint8_t refusal[UINT8_MAX]; /* of a peer that has rejected */
 	uint8_t refusal_len;
-	bool resets; /* once it is flushed, instead of an end in order */
 
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
-	int socket; /* that initiate or respond was given, as long as it is open */
 	struct rdma_cm_id *listen_id; /* respond: what the peer's request comes by */
 	struct ibv_pd *pd; /* its own: an STag of one peer's is none of another's */
 	struct ibv_comp_channel *channel;
 	struct aw_xs_cq send_cq, recv_cq;
 	struct ibv_mr *send_mr, *recv_mr, *target_mr, *messages_mr;
 	uint32_t sq_wrs, inline_max;
-	uint32_t recv_next; /* message slot of the receive that completes next */
 	uint32_t recv_count;
 	struct aw_xs_other other[AW_XS_OTHERS_MAX];
 	uint32_t other_first, others;
@@ -87,24 +83,17 @@ struct aw_xs_ep {
 	uint64_t news; /* counts what changes readiness */
 	bool silent_news; /* some of it came without an event */
 	bool event_taken; /* and some with one that is gone from the channel */
-	void (*sleep_mask)(const sigset_t *mask); /* anywarp_sleep_mask, or NULL */
 	void (*sleep_limit)(int64_t timeout_ns); /* anywarp_sleep_limit, or NULL */
 	bool lends; /* who sleeps in ibv_get_cq_event makes progress, and is woken by the end as well */
 	uint32_t waiters; /* threads in aw_xs_ep_wait */
 	bool sleeping; /* one of them, on the channel */
 	pthread_t sleeper;
-	bool kicked; /* and nobody may wait */
 	uint64_t sleeper_news;
 	bool poller; /* some thread armed for a poll(2) of its own and did not come back yet */
 	pthread_t poller_id;
 	uint64_t poller_news;
 	uint64_t ready_news; /* as aw_xs_ep_ready last told them */
 
-	struct aw_xs_will *will; /* or NULL */
-	bool will_on; /* it is kept up to date */
-	int lifeline; /* the pipe that ends with us, if there is a will */
-
-	uint64_t looked_ns; /* for credits, when it was ahead of the peer */
 	uint32_t calls; /* made so far */
 	bool listed; /* the service knows that it is behind */
 
@@ -153,26 +142,11 @@ void aw_xs_ep_tell(struct aw_xs_ep *ep);
 /* As aw_xs_ep_arm. */
 bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep);
 
-/* ep_will.c. The lock is held. begin: the connection is there. forget: in who carries the endpoint on. */
-void aw_xs_ep_begin_will(struct aw_xs_ep *ep);
-void aw_xs_ep_write_will(struct aw_xs_ep *ep);
-/* Octets were taken; whether all of them can be posted is about to be seen. */
-void aw_xs_ep_will_behind(struct aw_xs_ep *ep);
-void aw_xs_ep_drop_will(struct aw_xs_ep *ep);
-void aw_xs_ep_forget_will(struct aw_xs_ep *ep);
-static inline void aw_xs_ep_note(struct aw_xs_ep *ep)
-{
-	if (ep->will_on)
-		aw_xs_ep_write_will(ep);
-}
-
 /* ep.c */
 enum aw_xs_state aw_xs_ep_state_of(const struct aw_xs_ep *ep);
 void aw_xs_ep_free(struct aw_xs_ep *ep);
 /* Nothing that was taken is left to be sent, and the end was told, or none can be. */
 bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep);
-/* So many octets are not with TCP yet that a prompt one takes no little more. */
-bool aw_xs_ep_is_full(struct aw_xs_ep *ep);
 
 /*
  * ep_service.c: the one thread that serves endpoints that have octets to send and nobody who calls. join and leave: an
@@ -182,16 +156,6 @@ void aw_xs_service_join(struct aw_xs_ep *ep);
 void aw_xs_service_leave(struct aw_xs_ep *ep);
 void aw_xs_service_behind(struct aw_xs_ep *ep);
 void aw_xs_service_linger(struct aw_xs_ep *ep);
-/* It is in no call, and begins none, in between; but for that, nothing changes. */
-void aw_xs_service_pause(void);
-void aw_xs_service_resume(void);
-/*
- * The process is about to end. exit: an endpoint with a will waits for its peer no more once it has said all. While
- * paused: lingerers fills in who lingers and returns how many; let_go: it lingers no more, and is the caller's.
- */
-void aw_xs_service_exit(void);
-int aw_xs_service_lingerers(struct aw_xs_ep **eps, int max);
-void aw_xs_service_let_go(struct aw_xs_ep *ep);
 
 /* ep_linger.c: one turn of an endpoint that was closed; true once it may be freed. */
 bool aw_xs_ep_linger(struct aw_xs_ep *ep);

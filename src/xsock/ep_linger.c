@@ -37,9 +37,7 @@ static void say_farewell(struct aw_xs_ep *ep, uint64_t now)
 	ep->disconnecting = true;
 	ep->stalled_since_ns = now;
 	ep->stalled_at = UINT64_MAX;
-	if (ep->resets)
-		fail_qp(ep);
-	if (ep->resets || !ep->id || rdma_disconnect(ep->id) != 0)
+	if (!ep->id || rdma_disconnect(ep->id) != 0)
 		aw_xs_ep_over(ep, 0);
 }
 
@@ -75,7 +73,6 @@ bool aw_xs_ep_linger(struct aw_xs_ep *ep)
 		note_progress(ep, now);
 	say_farewell(ep, now);
 	over = is_pointless(ep) || now - ep->stalled_since_ns > stall_max(ep);
-	aw_xs_ep_note(ep);
 	pthread_mutex_unlock(&ep->lock);
 	return over;
 }
@@ -98,26 +95,16 @@ static void linger(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
 	aw_xs_ep_progress(ep, 0);
-	if (!ep->resets)
-		aw_xs_stream_end(&ep->stream, AW_XS_GONE);
+	aw_xs_stream_end(&ep->stream, AW_XS_GONE);
 	aw_xs_stream_discard(&ep->stream);
 	aw_xs_ep_pump(ep, 0);
 	bool pointless = is_pointless(ep);
 
-	aw_xs_ep_note(ep);
 	pthread_mutex_unlock(&ep->lock);
 	if (pointless)
 		aw_xs_ep_free(ep);
 	else
 		aw_xs_service_linger(ep);
-}
-
-void aw_xs_ep_close_unread(struct aw_xs_ep *ep)
-{
-	bool unread = ep->pid == getpid() && aw_xs_ep_pending(ep) > 0;
-
-	ep->resets = unread;
-	aw_xs_ep_close(ep, unread && !aw_xs_ep_unsent(ep));
 }
 
 void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort)

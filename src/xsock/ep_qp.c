@@ -102,7 +102,6 @@ int aw_xs_ep_qp_create(struct aw_xs_ep *ep)
 	int err;
 
 	ep->lends = aw_xs_cm_extension("anywarp_cm_initiate") != NULL;
-	ep->sleep_mask = (void (*)(const sigset_t *))aw_xs_cm_extension("anywarp_sleep_mask");
 	ep->sleep_limit = (void (*)(int64_t))aw_xs_cm_extension("anywarp_sleep_limit");
 	ep->recv_count = ep->options.rq_size + AW_XS_RQ_SPARE;
 	err = make_cqs(ep, sends);

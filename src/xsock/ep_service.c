@@ -22,19 +22,16 @@ static struct {
 		lock; /* guards what follows; behind an endpoint's lock, in which it may be tried */
 	pthread_cond_t idle; /* nobody lingers */
 	struct ep_list live, behind, lingering; /* lingering: not taken over yet */
-	struct ep_list turned; /* those that are; the thread's own, but while it is paused */
+	struct ep_list turned; /* those that are; the thread's own */
 	uint32_t lingering_count; /* with those that are */
 	uint32_t behind_count;
 	bool running, prepared;
-	bool exiting; /* who has said all is left as it is */
 	int wake_fd;
-	pthread_mutex_t turning; /* held by the thread but while it sleeps; before all others */
 	pthread_mutex_t birth; /* guards what follows; behind the others, and kept out of forks */
 	pthread_cond_t begun; /* starting became false */
 	bool starting; /* the thread is created, and has not come to run yet */
 } service = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.turning = PTHREAD_MUTEX_INITIALIZER,
 	.birth = PTHREAD_MUTEX_INITIALIZER,
 	.begun = PTHREAD_COND_INITIALIZER,
 	.live = TAILQ_HEAD_INITIALIZER(service.live),
@@ -151,7 +148,6 @@ static void turn_behind(struct turn *turn)
 		if (pthread_mutex_trylock(&ep->lock) != 0)
 			continue;
 		watch_behind(turn, ep);
-		aw_xs_ep_note(ep);
 		pthread_mutex_unlock(&ep->lock);
 	}
 	if (!TAILQ_EMPTY(&service.behind))
@@ -170,27 +166,13 @@ static void forget(struct aw_xs_ep *ep)
 	pthread_mutex_unlock(&service.lock);
 }
 
-/* Who has a will is seen off by whoever executes it. */
-static bool is_left_to_keeper(struct aw_xs_ep *ep)
-{
-	bool exiting;
-
-	pthread_mutex_lock(&service.lock);
-	exiting = service.exiting;
-	pthread_mutex_unlock(&service.lock);
-	if (!exiting || !ep->will_on || !ep->disconnecting)
-		return false;
-	ep->is_left = true;
-	return true;
-}
-
 static void turn_lingering(struct turn *turn)
 {
 	struct aw_xs_ep *ep, *next;
 
 	for (ep = TAILQ_FIRST(&service.turned); ep; ep = next) {
 		next = TAILQ_NEXT(ep, entry);
-		if (aw_xs_ep_linger(ep) || is_left_to_keeper(ep)) {
+		if (aw_xs_ep_linger(ep)) {
 			TAILQ_REMOVE(&service.turned, ep, entry);
 			forget(ep);
 		} else {
@@ -217,7 +199,6 @@ static void *run(void *arg)
 
 	begin();
 	for (;;) {
-		pthread_mutex_lock(&service.turning);
 		ssize_t n = read(service.wake_fd, &value, sizeof(value));
 
 		(void)n;
@@ -229,7 +210,6 @@ static void *run(void *arg)
 		turn_behind(&turn);
 		pthread_mutex_unlock(&service.lock);
 		turn_lingering(&turn);
-		pthread_mutex_unlock(&service.turning);
 		poll(turn.fds, turn.count, turn.timeout_ms);
 	}
 	return arg;
@@ -262,7 +242,6 @@ static void allow_births(void)
 static void start_afresh(void)
 {
 	pthread_mutex_init(&service.lock, NULL);
-	pthread_mutex_init(&service.turning, NULL);
 	pthread_mutex_init(&service.birth, NULL);
 	pthread_cond_init(&service.begun, NULL);
 	make_idle();
@@ -293,7 +272,6 @@ static void at_exit(void)
 		aw_xs_service_leave(ep);
 		pthread_mutex_lock(&ep->lock);
 		aw_xs_stream_end(&ep->stream, AW_XS_GONE);
-		aw_xs_ep_note(ep);
 		pthread_mutex_unlock(&ep->lock);
 		aw_xs_service_linger(ep);
 	}
@@ -350,16 +328,6 @@ static int start(void)
 	return 0;
 }
 
-void aw_xs_service_pause(void)
-{
-	pthread_mutex_lock(&service.turning);
-}
-
-void aw_xs_service_resume(void)
-{
-	pthread_mutex_unlock(&service.turning);
-}
-
 void aw_xs_service_join(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&service.lock);
@@ -411,38 +379,6 @@ void aw_xs_service_linger(struct aw_xs_ep *ep)
 	pthread_mutex_unlock(&service.lock);
 	if (!runs && !ep->is_left)
 		aw_xs_ep_free(ep);
-}
-
-void aw_xs_service_exit(void)
-{
-	pthread_mutex_lock(&service.lock);
-	service.exiting = true;
-	if (service.running)
-		wake();
-	pthread_mutex_unlock(&service.lock);
-}
-
-int aw_xs_service_lingerers(struct aw_xs_ep **eps, int max)
-{
-	struct aw_xs_ep *ep;
-	int count = 0;
-
-	pthread_mutex_lock(&service.lock);
-	TAILQ_CONCAT(&service.turned, &service.lingering, entry);
-	pthread_mutex_unlock(&service.lock);
-	TAILQ_FOREACH(ep, &service.turned, entry)
-	if (count < max)
-		eps[count++] = ep;
-	return count;
-}
-
-void aw_xs_service_let_go(struct aw_xs_ep *ep)
-{
-	TAILQ_REMOVE(&service.turned, ep, entry);
-	pthread_mutex_lock(&service.lock);
-	if (--service.lingering_count == 0)
-		pthread_cond_broadcast(&service.idle);
-	pthread_mutex_unlock(&service.lock);
 }
 
 int aw_xs_ep_drain_all(int64_t timeout_ns)

@@ -11,12 +11,7 @@
 #include "xsock/left.h"
 
 #define LOWAT 2048u /* octets of room that make an endpoint writable */
-#define SIGNALS_NS 10000000 /* who waits for another thread's sleep looks so often for signals */
 #define SETUP_NS 100000000 /* who waits for set-up looks so often whether it was shut down */
-
-/* The mask of signals while the thread sleeps, if it is not as it is. */
-static _Thread_local bool has_mask;
-static _Thread_local sigset_t sleep_mask;
 
 static bool has_end(const struct aw_xs_ep *ep)
 {
@@ -32,8 +27,6 @@ static bool is_writable(const struct aw_xs_ep *ep)
 		return false;
 	if (s->error || s->tx_wanted != AW_XS_OPEN || s->rx_end == AW_XS_GONE)
 		return true;
-	if (ep->options.prompt)
-		return s->put - s->freed < AW_XS_EP_LITTLE && aw_xs_stream_postable(s) > 0;
 	return aw_xs_stream_room(s) >= low;
 }
 
@@ -133,7 +126,6 @@ void aw_xs_ep_tell(struct aw_xs_ep *ep)
 void aw_xs_ep_unlock(struct aw_xs_ep *ep)
 {
 	aw_xs_ep_tell(ep);
-	aw_xs_ep_note(ep);
 	if (!ep->listed && ep->waiters == 0 && aw_xs_ep_is_behind(ep))
 		aw_xs_service_behind(ep);
 	pthread_mutex_unlock(&ep->lock);
@@ -206,10 +198,8 @@ static struct timespec timespec_of(uint64_t ns)
 				  .tv_nsec = (long)(ns % 1000000000u) };
 }
 
-static void let(const struct aw_xs_ep *ep, const sigset_t *mask, int64_t left_ns)
+static void limit_sleep(const struct aw_xs_ep *ep, int64_t left_ns)
 {
-	if (ep->sleep_mask)
-		ep->sleep_mask(mask);
 	if (ep->sleep_limit)
 		ep->sleep_limit(left_ns);
 }
@@ -222,7 +212,7 @@ static int sleep_unlocked(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS], 
 	int n;
 
 	limit = timespec_of(left_ns < 0 ? 0 : (uint64_t)left_ns);
-	n = ppoll(fds, AW_XS_EP_FDS, left_ns < 0 ? NULL : &limit, has_mask ? &sleep_mask : NULL);
+	n = ppoll(fds, AW_XS_EP_FDS, left_ns < 0 ? NULL : &limit, NULL);
 	if (n < 0)
 		return -errno;
 	return fds[0].revents ? take_cq_event(ep, cq) : 0;
@@ -233,9 +223,9 @@ static int sleep_lending(struct aw_xs_ep *ep, int64_t left_ns, struct aw_xs_cq *
 {
 	int err;
 
-	let(ep, has_mask ? &sleep_mask : NULL, left_ns);
+	limit_sleep(ep, left_ns);
 	err = take_cq_event(ep, cq);
-	let(ep, NULL, -1);
+	limit_sleep(ep, -1);
 	return err == -ETIMEDOUT ? 0 : err;
 }
 
@@ -244,8 +234,7 @@ static void leave_sleep(void *arg)
 {
 	struct aw_xs_ep *ep = arg;
 
-	has_mask = false;
-	let(ep, NULL, -1);
+	limit_sleep(ep, -1);
 	pthread_mutex_lock(&ep->lock);
 	ep->sleeping = false;
 	ep->waiters--;
@@ -291,64 +280,15 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 	return err;
 }
 
-static void leave_following(void *arg)
-{
-	struct aw_xs_ep *ep = arg;
-
-	has_mask = false;
-	pthread_mutex_lock(&ep->lock);
-	ep->waiters--;
-	pthread_mutex_unlock(&ep->lock);
-}
-
-/* A signal that is pending and let through has a handler, and no SA_RESTART. */
-static bool interrupts(void)
-{
-	struct sigaction action;
-	sigset_t pending;
-
-	sigpending(&pending);
-	for (int sig = 1; sig < NSIG; sig++) {
-		if (sigismember(&pending, sig) && !sigismember(&sleep_mask, sig) &&
-		    sigaction(sig, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
-		    action.sa_handler != SIG_IGN && !(action.sa_flags & SA_RESTART))
-			return true;
-	}
-	return false;
-}
-
-/* Without the lock, since a handler may jump out of here, and never within a wait for a condition. */
-static int take_signals(struct aw_xs_ep *ep)
-{
-	struct _pthread_cleanup_buffer left;
-	bool interrupted = interrupts();
-	sigset_t mine;
-
-	pthread_mutex_unlock(&ep->lock);
-	aw_left_push(&left, leave_following, ep);
-	pthread_sigmask(SIG_SETMASK, &sleep_mask, &mine);
-	pthread_sigmask(SIG_SETMASK, &mine, NULL);
-	aw_left_pop(&left, 0);
-	pthread_mutex_lock(&ep->lock);
-	return interrupted ? -EINTR : 0;
-}
-
 /* Another thread sleeps for us. */
-static int sleep_following(struct aw_xs_ep *ep, uint64_t end_ns, bool limited)
+static void sleep_following(struct aw_xs_ep *ep, uint64_t end_ns, bool limited)
 {
-	uint64_t soon_ns = aw_xs_now_ns() + SIGNALS_NS;
-	struct timespec end;
+	struct timespec end = timespec_of(end_ns);
 
-	if (has_mask && (!limited || end_ns > soon_ns)) {
-		limited = true;
-		end_ns = soon_ns;
-	}
-	end = timespec_of(end_ns);
 	if (limited)
 		pthread_cond_timedwait(&ep->changed, &ep->lock, &end);
 	else
 		pthread_cond_wait(&ep->changed, &ep->lock);
-	return has_mask ? take_signals(ep) : 0;
 }
 
 /*
@@ -360,8 +300,10 @@ static int wait_turn(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t 
 
 	if (!arm(ep, sends || awaits_sends(ep)))
 		return 0;
-	if (ep->sleeping && !pthread_equal(ep->sleeper, pthread_self()))
-		return sleep_following(ep, end_ns, left_ns >= 0);
+	if (ep->sleeping && !pthread_equal(ep->sleeper, pthread_self())) {
+		sleep_following(ep, end_ns, left_ns >= 0);
+		return 0;
+	}
 	err = sleep_leading(ep, left_ns);
 	aw_xs_ep_progress(ep, 0);
 	aw_xs_ep_tell(ep);
@@ -381,16 +323,6 @@ static bool is_drained(struct aw_xs_ep *ep, short events)
 	return aw_xs_ep_is_flushed(ep);
 }
 
-static bool is_settled(struct aw_xs_ep *ep, short events)
-{
-	const struct aw_xs_stream *s = &ep->stream;
-
-	(void)events;
-	aw_xs_ep_reap_sends(ep);
-	return s->put == s->freed || s->error || s->rx_end == AW_XS_GONE ||
-	       ep->phase == AW_XS_PHASE_OVER;
-}
-
 /* 1: it holds. 0: the time is over. Else a negative errno. The lock is held. */
 static int wait_for(struct aw_xs_ep *ep, wait_until *until, short events, int64_t timeout_ns)
 {
@@ -402,8 +334,6 @@ static int wait_for(struct aw_xs_ep *ep, wait_until *until, short events, int64_
 	if (ep->others > 0)
 		aw_xs_ep_progress(ep, 0);
 	while (!until(ep, events)) {
-		if (ep->kicked)
-			return -ECANCELED;
 		if (err || (limited && left <= 0))
 			return err;
 		ep->waiters++;
@@ -426,10 +356,10 @@ int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
 	return result;
 }
 
-static int wait_drained(struct aw_xs_ep *ep, wait_until *until, int64_t timeout_ns)
+int aw_xs_ep_drain(struct aw_xs_ep *ep, int64_t timeout_ns)
 {
 	pthread_mutex_lock(&ep->lock);
-	int result = wait_for(ep, until, 0, timeout_ns);
+	int result = wait_for(ep, is_drained, 0, timeout_ns);
 
 	if (result > 0)
 		result = ep->stream.error;
@@ -437,62 +367,4 @@ static int wait_drained(struct aw_xs_ep *ep, wait_until *until, int64_t timeout_
 		result = -ETIMEDOUT;
 	aw_xs_ep_unlock(ep);
 	return result;
-}
-
-/* What is to be put back once a wait with signals is over. */
-struct masked {
-	bool had; /* by whom this one's handler has interrupted */
-	sigset_t mask;
-};
-
-static void mask_sleep(struct masked *before, const sigset_t *signals)
-{
-	*before = (struct masked){ has_mask, sleep_mask };
-	has_mask = signals != NULL;
-	if (signals)
-		sleep_mask = *signals;
-}
-
-static void unmask_sleep(const struct masked *before)
-{
-	sleep_mask = before->mask;
-	has_mask = before->had;
-}
-
-int aw_xs_ep_pwait(struct aw_xs_ep *ep, short events, int64_t timeout_ns, const sigset_t *signals)
-{
-	struct masked before;
-	int result;
-
-	mask_sleep(&before, signals);
-	result = aw_xs_ep_wait(ep, events, timeout_ns);
-	unmask_sleep(&before);
-	return result;
-}
-
-int aw_xs_ep_drain(struct aw_xs_ep *ep, int64_t timeout_ns)
-{
-	return wait_drained(ep, is_drained, timeout_ns);
-}
-
-int aw_xs_ep_settle(struct aw_xs_ep *ep, int64_t timeout_ns, const sigset_t *signals)
-{
-	struct masked before;
-	int result;
-
-	mask_sleep(&before, signals);
-	result = wait_drained(ep, is_settled, timeout_ns);
-	unmask_sleep(&before);
-	return result;
-}
-
-void aw_xs_ep_kick(struct aw_xs_ep *ep, bool kicked)
-{
-	pthread_mutex_lock(&ep->lock);
-	ep->kicked = kicked;
-	if (kicked) {
-		ep->news++;
-		ep->silent_news = true;
-	}
-	aw_xs_ep_unlock(ep);
 }

@@ -14,8 +14,7 @@
 #define AW_KEEPER_CONTROL 3 /* the keeper's end, as it finds it */
 #define AW_ORDER_MAGIC 0x61775831u
 #define AW_ORDER_VALUE_MAX 512
-#define AW_ORDER_INOS 32 /* sockets that an order names at most */
-#define AW_ORDER_FDS (1 + AW_ORDER_INOS)
+#define AW_ORDER_FDS 5 /* RECORD's */
 
 /*
  * With each its fds. TCP: a TCP socket. near: the program's end of a pair.  arena: that of the
@@ -35,11 +34,7 @@ enum aw_order_kind {
 	AW_ORDER_ERROR, /* near, reply: why did it end: an errno or 0 */
 	AW_ORDER_RELEASE, /* reply, by the door none: the program wants the UDP address local */
 	AW_ORDER_RECORD, /* TCP, the pair's far end, near, arena, reply: the socket's slot is to be bridged, unless it is */
-	AW_ORDER_DIRECT, /* one has begun in the program itself. TCP, near, and its lifeline and will, if there are */
-	AW_ORDER_CARRIER, /* who orders another keeper; each near that this one has */
 	AW_ORDER_PRESENT, /* the sender has come to connections of another's */
-	AW_ORDER_STATUS, /* to a carrier; reply: the program pid, line by line */
-	AW_ORDER_ENDED, /* from a carrier: ino has ended, with the errno value */
 };
 
 struct aw_order {

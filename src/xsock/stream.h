@@ -69,7 +69,6 @@ struct aw_xs_stream {
 	/* fixed after init */
 	struct aw_xs_memory mem;
 	uint32_t sq_size, rq_size;
-	uint32_t iomaps_local; /* buffers that we can tell the peer of: the peer's number */
 
 	/* fixed after meet */
 	bool met, anywarp;
@@ -139,15 +138,8 @@ bool aw_xs_stream_is_done(const struct aw_xs_stream *s);
 
 size_t aw_xs_stream_room(const struct aw_xs_stream *s);
 
-/* How many more octets could be posted now, if they were put. */
-size_t aw_xs_stream_postable(const struct aw_xs_stream *s);
-
-/* The peer has not made room again for most of the messages that it takes: fewer and larger ones suit it better. */
-bool aw_xs_stream_is_ahead(const struct aw_xs_stream *s);
-
-/* Takes octets into the send ring: how many; put_most: at most so many. */
+/* Takes octets into the send ring: how many. */
 size_t aw_xs_stream_put(struct aw_xs_stream *s, const struct iovec *iov, int n);
-size_t aw_xs_stream_put_most(struct aw_xs_stream *s, const struct iovec *iov, int n, size_t most);
 
 /* The octet put last is urgent. */
 void aw_xs_stream_put_urgent(struct aw_xs_stream *s);

@@ -34,13 +34,7 @@ static void ring_put(struct aw_xs_stream *s, const uint8_t *octets, size_t n)
 
 size_t aw_xs_stream_put(struct aw_xs_stream *s, const struct iovec *iov, int n)
 {
-	return aw_xs_stream_put_most(s, iov, n, SIZE_MAX);
-}
-
-size_t aw_xs_stream_put_most(struct aw_xs_stream *s, const struct iovec *iov, int n, size_t most)
-{
-	size_t room = aw_xs_stream_room(s) < most ? aw_xs_stream_room(s) : most;
-	size_t taken = 0;
+	size_t room = aw_xs_stream_room(s), taken = 0;
 
 	for (int i = 0; i < n && room > 0; i++) {
 		size_t len = iov[i].iov_len < room ? iov[i].iov_len : room;
@@ -90,29 +84,6 @@ static bool sq_has(const struct aw_xs_stream *s, uint32_t wrs, bool spare)
 static bool has_credit(const struct aw_xs_stream *s)
 {
 	return s->seq != s->seq_limit;
-}
-
-size_t aw_xs_stream_postable(const struct aw_xs_stream *s)
-{
-	uint32_t credits = (uint16_t)(s->seq_limit - s->seq);
-	uint32_t messages = s->sq_used < s->sq_size ? (s->sq_size - s->sq_used) / 2 : 0;
-	uint64_t octets = 0, waiting = s->put - s->posted;
-
-	if (!s->open || s->rx_end == AW_XS_GONE || s->tx_end == AW_XS_GONE)
-		return 0;
-	messages = least(messages, credits);
-	for (uint32_t i = 0; i < s->runs && messages > 0; i++) {
-		uint32_t n = least(s->run[i].len, (uint64_t)messages * DATA_MAX);
-
-		octets += n;
-		messages -= (n + DATA_MAX - 1) / DATA_MAX;
-	}
-	return octets > waiting ? least(octets - waiting, aw_xs_stream_room(s)) : 0;
-}
-
-bool aw_xs_stream_is_ahead(const struct aw_xs_stream *s)
-{
-	return s->open && (uint16_t)(s->seq_limit - s->seq) < s->peer_credits / 4;
 }
 
 static uint8_t *next_note(struct aw_xs_stream *s)

@@ -25,7 +25,7 @@ int main(void)
 	int n;
 	struct ibv_device **list = ibv_get_device_list(&n);
 
-	anywarp_sleep_mask(NULL);
+	anywarp_sleep_limit(-1);
 	printf("%d device: %s\\n", n, ibv_get_device_name(list[0]));
 	ibv_free_device_list(list);
 	return 0;

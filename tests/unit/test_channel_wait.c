@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,8 +31,10 @@ enum {
 	WAITERS = 3,
 	MESSAGES = 300,
 	LATELY_NS = 10000000,
-	LIMIT_NS = 50000000, /* long enough to be interrupted before */
+	LIMIT_NS = 50000000,
 };
+
+#define INTERRUPTED_NS INT64_C(60000000000) /* a signal comes before */
 
 static struct aw_channel ch, other_ch;
 static struct aw_source wake; /* raised to end waiters */
@@ -545,32 +548,26 @@ static void channel_await__fork(void **state)
 	watch_memory(&p->b, &p->a);
 }
 
-/* Where others have all the sets that there may be: the same mask, the same limit. */
+/* Where others have all the sets that there may be: signals and the limit end a sleep as well. */
 static void channel_await__without_a_set(void **state)
 {
 	int sets[AW_SETS_CHANNEL_MAX + 1], count = 0, kind;
-	sigset_t none, usr1;
 	void *object;
 
 	(void)state;
 	while ((sets[count] = aw_sets_open(AW_SETS_CHANNEL, false)) >= 0)
 		assert_true(++count <= AW_SETS_CHANNEL_MAX);
-	sigemptyset(&none);
-	sigemptyset(&usr1);
-	sigaddset(&usr1, SIGUSR1);
-	handle(0);
-	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
-	raise(SIGUSR1);
-	aw_channel_let(&none);
-	aw_channel_limit(LIMIT_NS);
+	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = on_signal }, NULL);
+	setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 1000 }, { 0, 1000 } }, NULL);
+	aw_channel_limit(INTERRUPTED_NS);
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), EINTR);
+	setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
+	aw_channel_limit(LIMIT_NS);
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), ETIMEDOUT);
 	aw_channel_limit(-1);
 	aw_channel_raise(&ch, &wake);
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
 	assert_true(ch.epfd < 0);
-	aw_channel_let(NULL);
-	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
 	while (count-- > 0)
 		aw_sets_close(AW_SETS_CHANNEL, sets[count]);
 }

@@ -61,15 +61,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void engine_hold__waits_for_the_start(void **state)
-{
-	(void)state;
-	assert_true(on_its_way);
-	assert_int_equal(aw_engine_hold(), 0);
-	assert_false(on_its_way);
-	aw_engine_resume();
-}
-
 static void engine_fork__waits_for_the_start(void **state)
 {
 	int status;
@@ -87,7 +78,6 @@ static void engine_fork__waits_for_the_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(engine_hold__waits_for_the_start, setup, teardown),
 		cmocka_unit_test_setup_teardown(engine_fork__waits_for_the_start, setup, teardown),
 	};
 

@@ -397,31 +397,6 @@ static void listener_give__each_is_heard(void **state)
 	assert_int_equal(heard_count(&s->heard), PEERS);
 }
 
-/* Somebody else has the sockets, too: the peers do not notice. */
-static void listener_forget__no_word(void **state)
-{
-	struct sockaddr_storage addr;
-	struct scene *s = *state;
-	int listener = tcp_listen(1, &addr), fd, copy;
-	uint8_t octet;
-
-	make_given(s);
-	s->peer[0] = tcp_connect(&addr);
-	fd = tcp_accept(listener);
-	tcp_unblock(fd);
-	copy = dup(fd);
-	assert_int_equal(aw_listener_give(s->listener, fd), 0);
-	assert_int_equal(aw_engine_hold(), 0);
-	aw_listener_forget(s->listener);
-	aw_engine_resume();
-	s->listener = NULL;
-	assert_int_equal(recv(s->peer[0], &octet, 1, MSG_DONTWAIT), -1);
-	assert_int_equal(errno, EAGAIN);
-	close(copy);
-	tcp_assert_over(s->peer[0]);
-	close(listener);
-}
-
 /* The files that strangers may have are shared by the child's own listeners, whatever becomes of the parent's. */
 static void listener_files__child_starts_afresh(void **state)
 {
@@ -469,7 +444,6 @@ int main(void)
 		TEST(listener_destroy__with_half_open),
 		TEST(listener_destroy__while_requests_come),
 		TEST(listener_give__each_is_heard),
-		TEST(listener_forget__no_word),
 		TEST(listener_files__child_starts_afresh),
 	};
 

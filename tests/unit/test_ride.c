@@ -91,30 +91,14 @@ static void ride__leaves_where_the_recall_comes_late(void **state)
 	expect_acknowledged(p);
 }
 
-/* The child of a fork carries on: nobody of those who polled is there. */
-static void ride__leaves_in_a_child_that_carries_on(void **state)
-{
-	struct pair *p = *state;
-
-	make_wait(p);
-	aw_lend_fork_prepare();
-	aw_lend_fork_child(true);
-	expect_acknowledged(p);
-	pthread_mutex_lock(&p->b.qp->lock);
-	uint32_t events = p->b.qp->listens_for;
-
-	pthread_mutex_unlock(&p->b.qp->lock);
-	assert_int_equal(events, EPOLLIN);
-}
-
-/* To any other child the stream is nothing. */
+/* To the child of a fork the stream is nothing. */
 static void ride__ends_in_a_child(void **state)
 {
 	struct pair *p = *state;
 
 	make_wait(p);
 	aw_lend_fork_prepare();
-	aw_lend_fork_child(false);
+	aw_lend_fork_child();
 	assert_false(waits(&p->b));
 	assert_false(aw_ride_any());
 }
@@ -219,7 +203,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ride__leaves_at_exit),
 		RIDE_TEST(ride__leaves_where_the_recall_comes_late),
-		RIDE_TEST(ride__leaves_in_a_child_that_carries_on),
 		RIDE_TEST(ride__ends_in_a_child),
 		RIDE_TEST(ride__is_nothing_to_other_cqs),
 	};

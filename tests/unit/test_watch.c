@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Watches, deadlines, the tick and the engine under them: what fires, what does not any more, and
 // what is left when all is over.
-#include "net/carry.h"
 #include "net/engine.h"
 
 #include <setjmp.h>
@@ -450,110 +449,28 @@ static void engine_fork__child_starts_afresh(void **state)
 }
 
 /* A handler that was due meanwhile runs afterwards. */
-static void engine_hold__no_handler_runs(void **state)
+static void engine_fork_prepare__no_handler_runs(void **state)
 {
 	struct probe *p = *state;
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
 	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(aw_engine_hold(), 0);
+		aw_engine_fork_prepare();
 
 		uint32_t calls = p->calls; /* of the turn before there may be one more until here */
 
-		assert_int_equal(aw_engine_hold(), EINVAL);
-		assert_true(aw_engine_is_held());
-		assert_false(aw_engine_is_carried());
 		aw_watch_events(&p->watch, EPOLLIN);
 		eventfd_write(fd, 1);
 		aw_watch_deadline(&p->watch, 1);
 		for (int turn = 0; turn < 100; turn++)
 			sched_yield();
 		assert_int_equal(p->calls, calls);
-		aw_engine_resume();
-		assert_false(aw_engine_is_held());
+		aw_engine_fork_done();
 		await(&p->calls, calls + 1);
 	}
 	aw_watch_remove_wait(&p->watch);
 	close(fd);
-}
-
-/* It cannot wait for the thread that it holds. */
-static void engine_hold__last_reference_goes(void **state)
-{
-	int fds = proc_fds(), threads = proc_threads();
-
-	(void)state;
-	assert_int_equal(aw_engine_get(), 0);
-	assert_int_equal(aw_engine_hold(), 0);
-	aw_engine_put();
-	aw_engine_resume();
-	/* But resume does. */
-	assert_int_equal(proc_fds(), fds);
-	while (proc_threads() != threads)
-		sched_yield();
-}
-
-enum {
-	READABLE,
-	DEADLINE,
-	STOPPED,
-	REMOVED,
-	PROBES
-};
-
-/* Exit status: the number of the step that went wrong. */
-static int carry_on(struct probe *p, uint32_t generation)
-{
-	if (!aw_engine_is_carried() || aw_engine_generation() != generation)
-		return 1;
-	aw_watch_remove(&p[REMOVED].watch);
-	if (aw_carry_take() != 0 || aw_engine_is_held() || aw_engine_is_carried())
-		return 2;
-	await(&p[READABLE].calls, 1);
-	await(&p[DEADLINE].calls, 1);
-	for (int i = 0; i < PROBES - 1; i++)
-		aw_watch_remove_wait(&p[i].watch);
-	if (p[STOPPED].calls != 0 || p[REMOVED].calls != 0 || p[READABLE].released != 1)
-		return 3;
-	return 0;
-}
-
-/* One fd is of interest to both; what each does about it the other does not notice. */
-static void carry_take__watches_go_on(void **state)
-{
-	struct probe p[PROBES] = { 0 };
-	int fd[PROBES], status;
-
-	(void)state;
-	if (__tsan_init)
-		skip();
-	for (int i = 0; i < PROBES; i++) {
-		fd[i] = i == DEADLINE ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		assert_int_equal(aw_watch_add(&p[i].watch, fd[i], EPOLLIN, on_watch, on_release),
-				 0);
-	}
-	aw_watch_events(&p[STOPPED].watch, 0);
-	assert_int_equal(aw_engine_hold(), 0);
-	aw_watch_deadline(&p[DEADLINE].watch, 1);
-	for (int i = 0; i < PROBES; i++)
-		eventfd_write(fd[i], 1);
-	pid_t child = fork();
-
-	if (child == 0)
-		_exit(carry_on(p, aw_engine_generation()));
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	assert_int_equal(p[READABLE].calls, 0);
-	aw_engine_resume();
-	await(&p[READABLE].calls, 1);
-	await(&p[DEADLINE].calls, 1);
-	await(&p[REMOVED].calls, 1);
-	for (int i = 0; i < PROBES; i++) {
-		aw_watch_remove_wait(&p[i].watch);
-		close(fd[i]);
-	}
-	assert_int_equal(p[STOPPED].calls, 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -578,9 +495,7 @@ int main(void)
 		cmocka_unit_test(engine_put__on_the_progress_thread),
 		cmocka_unit_test(engine_threads__start_and_stop),
 		TEST(engine_fork__child_starts_afresh),
-		TEST(engine_hold__no_handler_runs),
-		cmocka_unit_test(engine_hold__last_reference_goes),
-		TEST(carry_take__watches_go_on),
+		TEST(engine_fork_prepare__no_handler_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,7 +150,6 @@ static void query_gid__in_both_after_a_fork(void **state)
 	assert_int_equal(pipe(ready), 0);
 	child = fork();
 	if (!child) {
-		/* As a child does that carries its parent's connections on. */
 		has_alias(f, 1);
 		_exit(write(ready[1], "r", 1) != 1 || read(turn[0], &octet, 1) != 1 ||
 		      !has_alias(f, 1));

@@ -189,36 +189,6 @@ static void held__leaves_before_the_reset(void **state)
 	pair_destroy(&p);
 }
 
-/* Who would say the program's last message for it must know that this one is not with TCP yet. */
-static void held__is_not_noted_as_sent(void **state)
-{
-	struct aw_note note = { 0 };
-	struct aw_uqp *uqp;
-	uint32_t rests;
-	bool listed;
-	struct pair p;
-
-	pair_make(&p, *state, NULL);
-	uqp = avb_qp_uqp(p.a.qp);
-	aw_uqp_note(uqp, &note);
-	do {
-		hold_one(&p);
-		pthread_mutex_lock(&uqp->lock);
-		listed = uqp->hold.listed;
-		rests = note.rests;
-		pthread_mutex_unlock(&uqp->lock);
-	} while (!listed);
-	assert_int_equal(rests, 0);
-	drain(&p);
-	assert_false(holds(&p));
-	pthread_mutex_lock(&uqp->lock);
-	rests = note.rests;
-	pthread_mutex_unlock(&uqp->lock);
-	assert_int_equal(rests, 1);
-	aw_uqp_note(uqp, NULL);
-	pair_destroy(&p);
-}
-
 int main(void)
 {
 #define HOLD_TEST(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
@@ -227,7 +197,6 @@ int main(void)
 		HOLD_TEST(flag_behind_data__is_not_held_for_long),
 		HOLD_TEST(held__leaves_before_memory_is_deregistered),
 		HOLD_TEST(held__leaves_before_the_reset),
-		HOLD_TEST(held__is_not_noted_as_sent),
 	};
 
 	return cmocka_run_group_tests_name("hold", tests, NULL, NULL);

@@ -26,10 +26,10 @@ static void write__completes_when_the_peer_has_it(void **state)
 
 	two_connect(&t, *state);
 	memset(t.a.memory, 7, 64);
-	assert_int_equal(aw_engine_hold(), 0);
+	aw_engine_fork_prepare();
 	walker_post(&t.a, IBV_WR_RDMA_WRITE, 64, &t.b);
 	nothing_completes(t.a.send_cq);
-	aw_engine_resume();
+	aw_engine_fork_done();
 	walker_sent(&t.a, IBV_WC_SUCCESS);
 	assert_int_equal(t.b.memory[63], 7);
 	two_destroy(&t);

@@ -85,10 +85,10 @@ static void collide(struct fixture *f, bool a_first)
 
 	two_make(&t, f);
 	aw_bounds.yield_ms = 0;
-	assert_int_equal(aw_engine_hold(), 0);
+	aw_engine_fork_prepare();
 	walk(a_first ? &t.a : &t.b, &route, a_first ? t.b.qp->qp_num : t.a.qp->qp_num);
 	walk(a_first ? &t.b : &t.a, &route, a_first ? t.a.qp->qp_num : t.b.qp->qp_num);
-	aw_engine_resume();
+	aw_engine_fork_done();
 	two_talk(&t);
 	aw_bounds.yield_ms = yield_ms;
 	two_destroy(&t);

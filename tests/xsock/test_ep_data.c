@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define RING (1 << 17) /* what an end takes until it is read, unless an option says otherwise */
-
 static void nothing(void *arg, int err)
 {
 	*(int *)arg = err + 1;
@@ -40,39 +38,6 @@ static void ep_send__as_much_as_fits(void **state)
 	ends_wait(ends.client, POLLOUT);
 	assert_int_equal(aw_xs_ep_drain(ends.client, LONG), 0);
 	assert_int_equal(aw_xs_ep_unsent(ends.client), 0);
-	ends_close(&ends);
-}
-
-/* What a prompt endpoint takes is with TCP: of the last, little octets at the most are not. */
-static void ep_send__prompt(void **state)
-{
-	static uint8_t octets[1 << 20];
-	struct iovec much = { octets, sizeof(octets) }, few = { octets, 64 };
-	struct ends ends;
-	size_t taken = 0;
-	ssize_t n;
-
-	(void)state;
-	ends_open(&ends, &(struct aw_xs_options){ .prompt = true });
-	/* The peer tells of its ring in pieces. */
-	while (taken < RING) {
-		ends_wait(ends.client, POLLOUT);
-		n = aw_xs_ep_send(ends.client, &much, 1, 0);
-		assert_true(n > 0 && (size_t)n <= RING - taken);
-		taken += (size_t)n;
-	}
-	assert_int_equal(aw_xs_ep_settle(ends.client, LONG, NULL), 0);
-	assert_int_equal(aw_xs_ep_unsent(ends.client), 0);
-	assert_int_equal(aw_xs_ep_send(ends.client, &few, 1, 0), -EAGAIN);
-	assert_int_equal(aw_xs_ep_wait(ends.client, POLLOUT, 1), 0);
-	ends_wait(ends.server, POLLIN);
-	while (taken > 0)
-		taken -= (size_t)aw_xs_ep_recv(ends.server, &much, 1, 0);
-	ends_wait(ends.client, POLLOUT);
-	assert_int_equal(aw_xs_ep_send(ends.client, &much, 1, MSG_DONTWAIT), AW_XS_EP_LITTLE);
-	while ((n = aw_xs_ep_send(ends.client, &few, 1, 0)) > 0)
-		assert_true(aw_xs_ep_unsent(ends.client) < 2 * AW_XS_EP_LITTLE);
-	assert_int_equal(n, -EAGAIN);
 	ends_close(&ends);
 }
 
@@ -423,25 +388,10 @@ static void ep_post__told_once_whatever_happens(void **state)
 	ends_close(&ends);
 }
 
-static void ep_keepalive__is_nothing_to_the_peer(void **state)
-{
-	struct ends ends;
-
-	(void)state;
-	ends_open(&ends, NULL);
-	for (int i = 0; i < 200; i++)
-		aw_xs_ep_keepalive(ends.client);
-	assert_int_equal(aw_xs_ep_wait(ends.server, POLLIN, 1000000), 0);
-	ends_send_text(ends.client, "x", 0);
-	ends_recv_text(ends.server, "x", 0);
-	ends_close(&ends);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ep_send__as_much_as_fits),
-		cmocka_unit_test(ep_send__prompt),
 		cmocka_unit_test(ep_send__goes_on_by_itself),
 		cmocka_unit_test(ep_send__no_octets),
 		cmocka_unit_test(ep_recv__peeks),
@@ -456,7 +406,6 @@ int main(void)
 		cmocka_unit_test(ep_iowrite__where_the_peer_maps),
 		cmocka_unit_test(ep_send_zero__in_order),
 		cmocka_unit_test(ep_post__told_once_whatever_happens),
-		cmocka_unit_test(ep_keepalive__is_nothing_to_the_peer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

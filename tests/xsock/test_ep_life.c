@@ -10,10 +10,9 @@
 
 static void ep_create__bounds(void **state)
 {
-	const struct aw_xs_options least = { 1, 1, 1, 1, 1, 1, true, 1, true };
-	const struct aw_xs_options most = { UINT32_MAX, UINT32_MAX, UINT16_MAX,
-					    UINT16_MAX, UINT32_MAX, UINT16_MAX,
-					    true,	UINT32_MAX, false };
+	const struct aw_xs_options least = { 1, 1, 1, 1, 1, 1, true, 1 };
+	const struct aw_xs_options most = { UINT32_MAX, UINT32_MAX, UINT16_MAX, UINT16_MAX,
+					    UINT32_MAX, UINT16_MAX, true,	UINT32_MAX };
 	struct ends ends;
 
 	(void)state;

@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 
 #include "xsock/framed/layout.h"
-#include "xsock/will.h"
 
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71
@@ -80,83 +79,6 @@ static void name__is_not_given_twice(void **state)
 	as_another(take_name, s);
 	assert_int_equal(keepalive(s), 1);
 	assert_int_equal(option(s, AW_ORDER_SET_OPTION, s->near, 0, &answer), 0);
-}
-
-static void ask_for_status(const struct scene *s)
-{
-	struct aw_order order = new_order(AW_ORDER_STATUS);
-	char line[256];
-	int ends[2];
-
-	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-	order.pid = getppid();
-	tell(s, &order, &ends[1], 1);
-	close(ends[1]);
-	CHECK(read(ends[0], line, sizeof(line)) == 0);
-}
-
-static void status__is_not_told_by_order(void **state)
-{
-	as_another(ask_for_status, *state);
-}
-
-/* A carrier of whatever is told would be given the others' orders. */
-static void pose_as_carrier(const struct scene *s)
-{
-	struct aw_order order = new_order(AW_ORDER_CARRIER), ended = new_order(AW_ORDER_ENDED);
-	int control[2], other[2], error = ECONNRESET;
-	struct stat file;
-
-	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, control) == 0 &&
-	      socketpair(AF_UNIX, SOCK_STREAM, 0, other) == 0 && fstat(s->near, &file) == 0);
-	order.len = sizeof(uint64_t);
-	memcpy(order.value, &file.st_ino, sizeof(uint64_t));
-	tell(s, &order, &control[1], 1);
-	tell(s, &order, (int[]){ control[1], other[0] }, 2);
-	ended.ino = file.st_ino;
-	ended.len = sizeof(error);
-	memcpy(ended.value, &error, sizeof(error));
-	CHECK(send(control[0], &ended, sizeof(ended), 0) == (ssize_t)sizeof(ended));
-}
-
-static void carrier__is_of_what_it_has(void **state)
-{
-	struct aw_order order = new_order(AW_ORDER_ERROR);
-	struct scene *s = *state;
-	struct aw_answer answer;
-
-	as_another(pose_as_carrier, s);
-	assert_int_equal(ask(s, &order, &s->near, 1, &answer), 0);
-}
-
-static int make_will(int ends[2])
-{
-	int memory = memfd_create("will", 0);
-
-	CHECK(memory >= 0 && ftruncate(memory, AW_XS_WILL_OCTETS) == 0 && pipe(ends) == 0);
-	return memory;
-}
-
-/* Whoever maps it dies of it. */
-static void cut_will(const struct scene *s)
-{
-	struct aw_order order = new_order(AW_ORDER_DIRECT);
-	int lifeline[2], near[2], memory = make_will(lifeline);
-
-	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, near) == 0);
-	tell(s, &order, (int[]){ dial(s->listener), near[0], lifeline[0], memory }, 4);
-	CHECK(ftruncate(memory, 0) == 0);
-	close(lifeline[1]);
-}
-
-static void will__is_cut_off(void **state)
-{
-	struct scene *s = *state;
-
-	as_another(cut_will, s);
-	/* The order, then the lifeline's end, whose turn is the next one, and then it is looked at. */
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(keepalive(s), 0);
 }
 
 /* A file whose reads wait, or that is no file at all, in each place. */
@@ -337,9 +259,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ORDERS_TEST(number__opens_nothing),
 		ORDERS_TEST(name__is_not_given_twice),
-		ORDERS_TEST(status__is_not_told_by_order),
-		ORDERS_TEST(carrier__is_of_what_it_has),
-		ORDERS_TEST(will__is_cut_off),
 		ORDERS_TEST(fds__are_looked_at),
 		ORDERS_TEST(numbers__are_looked_at),
 		ORDERS_TEST(presence__is_ones_own),

@@ -320,11 +320,6 @@ int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
 	return 0;
 }
 
-uint64_t aw_bridge_ino(const struct aw_bridge *bridge)
-{
-	return bridge->start.ino;
-}
-
 int aw_bridge_tcp(const struct aw_bridge *bridge)
 {
 	const struct stat *file = &bridge->start.tcp_file;

@@ -19,7 +19,6 @@ struct aw_bridge_start {
 	int far; /* the pair's end; the bridge's own */
 	int tcp; /* the connection's socket, which is the line's; or -1 */
 	struct stat tcp_file; /* what it is: the line may close it at any time */
-	uint64_t ino; /* of the near end: the bridge's name */
 	struct aw_line *line; /* the bridge's own */
 	struct linger linger;
 	/* The bridge is over, with this errno or 0; called once, before it is freed. */
@@ -31,7 +30,6 @@ struct aw_bridge_start {
 int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
 		     struct aw_bridge **bridge);
 
-uint64_t aw_bridge_ino(const struct aw_bridge *bridge);
 /* For options; -1: it is closed. */
 int aw_bridge_tcp(const struct aw_bridge *bridge);
 struct aw_line *aw_bridge_line(const struct aw_bridge *bridge);

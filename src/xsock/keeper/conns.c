@@ -21,33 +21,16 @@ static struct ended {
 	int error;
 } ended[ENDS];
 static unsigned ended_next;
-static int above = -1;
-
-void aw_conns_note(uint64_t ino, int error)
-{
-	ended[ended_next % ENDS] = (struct ended){ ino, error };
-	ended_next++;
-}
 
 /* Before the program can see the end, so that whoever is asked afterwards knows. */
-static bool report(uint64_t ino, int error)
-{
-	struct aw_order order = { .magic = AW_ORDER_MAGIC, .kind = AW_ORDER_ENDED, .ino = ino };
-
-	order.len = sizeof(error);
-	memcpy(order.value, &error, sizeof(error));
-	return above >= 0 && send(above, &order, sizeof(order), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-				     (ssize_t)sizeof(order);
-}
-
 static void note_end(uint64_t ino, int error)
 {
 	if (!error)
 		return;
 	if (error != ETIMEDOUT)
 		error = ECONNRESET; /* the program was connected; the log has the cause */
-	if (!report(ino, error))
-		aw_conns_note(ino, error);
+	ended[ended_next % ENDS] = (struct ended){ ino, error };
+	ended_next++;
 }
 
 /* The programs see a reset, and nothing of what this end has too little of. */
@@ -59,11 +42,6 @@ static void tell_end(int error)
 		       strerror(error));
 	else if (error)
 		aw_say(AW_SAY_INFO, "a connection has ended: %s", strerror(error));
-}
-
-void aw_conns_report_to(int control)
-{
-	above = control;
 }
 
 static void over(struct aw_bridge *bridge, int error, void *arg)
@@ -132,9 +110,7 @@ static int prepare(struct aw_conn *conn, int tcp, int far, struct aw_bridge_star
 {
 	socklen_t len = sizeof(begun->linger);
 
-	*begun = (struct aw_bridge_start){
-		.far = far, .tcp = tcp, .ino = conn->ino, .over = over, .arg = conn
-	};
+	*begun = (struct aw_bridge_start){ .far = far, .tcp = tcp, .over = over, .arg = conn };
 	aw_kept_read(&conn->kept, tcp);
 	getsockopt(tcp, SOL_SOCKET, SO_LINGER, &begun->linger, &len);
 	return fstat(tcp, &begun->tcp_file) == 0 ? 0 : errno;
@@ -215,29 +191,6 @@ int aw_conns_near(uint64_t tcp_ino)
 	while (conn && conn->tcp_ino != tcp_ino)
 		conn = conn->next;
 	return conn ? aw_line_record_near(aw_bridge_line(conn->bridge)) : -1;
-}
-
-int aw_conns_adopt(struct aw_loop *loop, const struct aw_conn *like,
-		   const struct aw_bridge_start *begun)
-{
-	struct aw_conn *conn = malloc(sizeof(*conn));
-	struct aw_bridge_start own = *begun;
-	int err;
-
-	if (!conn)
-		return ENOMEM;
-	*conn = *like;
-	own.over = over;
-	own.arg = conn;
-	err = fstat(own.tcp, &own.tcp_file) != 0 ? errno : 0;
-	if (!err)
-		err = aw_bridge_create(loop, &own, &conn->bridge);
-	if (err) {
-		free(conn);
-		return err;
-	}
-	enlist(conn);
-	return 0;
 }
 
 struct aw_conn *aw_conns_find(uint64_t ino)

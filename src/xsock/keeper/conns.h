@@ -39,14 +39,6 @@ int aw_conns_near(uint64_t tcp_ino);
 /* The errno that a connection ended with, or 0; told once, like SO_ERROR. */
 int aw_conns_error(uint64_t ino);
 size_t aw_conns_count(void);
-/* A carrier's errors outlive it where they are told: by AW_ORDER_ENDED, to who orders it. */
-void aw_conns_report_to(int control);
-/* What a carrier has told. */
-void aw_conns_note(uint64_t ino, int error);
-
 const struct aw_conn *aw_conns_first(void);
-/* A connection like like that stands already; start's end is seen to. 0 or an errno. */
-int aw_conns_adopt(struct aw_loop *loop, const struct aw_conn *like,
-		   const struct aw_bridge_start *start);
 
 #endif

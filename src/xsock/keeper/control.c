@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "xsock/fds.h"
-#include "xsock/keeper/carriers.h"
 #include "xsock/keeper/closer.h"
 #include "xsock/keeper/conns.h"
 #include "xsock/keeper/door.h"
@@ -21,7 +20,6 @@
 #include "xsock/keeper/listeners.h"
 #include "xsock/keeper/options.h"
 #include "xsock/keeper/status.h"
-#include "xsock/keeper/wills.h"
 #include "xsock/preload/say.h"
 
 #define ORDERS_A_TURN 64 /* then connections have theirs, whoever orders without end */
@@ -44,7 +42,6 @@ static struct aw_loop *loop;
 static struct drain *drains;
 static size_t drains_count;
 static bool is_over;
-static bool carries; /* a carrier's */
 
 static int reply_of(const struct aw_letter *letter)
 {
@@ -152,40 +149,16 @@ bool aw_control_review(void)
 	return drains != NULL;
 }
 
-/* Why a connection has ended, also one that a carrier had. False: that is not known here, or not asked. */
-static bool is_told(const struct aw_order *order, int reply)
-{
-	int error;
-
-	if (order->kind != AW_ORDER_ERROR)
-		return false;
-	aw_carriers_hear();
-	error = aw_conns_error(order->ino);
-	if (error)
-		answer(reply, error);
-	return error != 0;
-}
-
-/* What is about a connection that is not here may be about one of a carrier's, which then answers. */
-static bool is_carried(const struct aw_letter *letter)
-{
-	return !aw_conns_find(letter->order.ino) &&
-	       aw_carriers_pass(&letter->order, reply_of(letter));
-}
-
 static void do_about_connection(struct aw_letter *letter)
 {
 	const struct aw_order *order = &letter->order;
 	int reply = reply_of(letter);
 
 	/*
-	 * The program's end, which a carrier is not given, is closed before the program goes on: as long as a copy is open,
-	 * epoll sets tell of an fd that the program has closed, or of another file that has its number by then.
+	 * The program's end is closed before the program goes on: as long as a copy is open, epoll sets tell of an fd that the
+	 * program has closed, or of another file that has its number by then.
 	 */
-	if (letter->count > 1)
-		close(aw_letter_keep(letter, 0));
-	if (is_told(order, reply) || is_carried(letter))
-		return;
+	close(aw_letter_keep(letter, 0));
 	if (order->kind == AW_ORDER_GET_OPTION)
 		get_option(order, reply);
 	else if (order->kind == AW_ORDER_SET_OPTION)
@@ -195,7 +168,7 @@ static void do_about_connection(struct aw_letter *letter)
 	else if (order->kind == AW_ORDER_DRAIN)
 		add_drain(letter);
 	else
-		answer(reply, 0); /* is_told knows of no error */
+		answer(reply, aw_conns_error(order->ino));
 }
 
 /* A name that is taken would lead the orders of another's connection here. */
@@ -267,22 +240,6 @@ static void bridge_record(struct aw_letter *letter)
 		answer(reply_of(letter), start_record(letter, file.st_ino));
 }
 
-static void begin_directly(struct aw_letter *letter)
-{
-	int fds[AW_WILL_FDS];
-
-	close(aw_letter_keep(letter, 1));
-	aw_status_serve(letter->order.pid);
-	if (!letter->order.records)
-		aw_listeners_forget(&letter->order.local, &letter->order.remote);
-	if (letter->count != 4)
-		return;
-	fds[0] = aw_letter_keep(letter, 0);
-	fds[1] = aw_letter_keep(letter, 2);
-	fds[2] = aw_letter_keep(letter, 3);
-	aw_wills_add(loop, &letter->order, fds);
-}
-
 static void carry_out(struct aw_letter *letter)
 {
 	const struct aw_order *order = &letter->order;
@@ -293,13 +250,6 @@ static void carry_out(struct aw_letter *letter)
 		break;
 	case AW_ORDER_RECORD:
 		bridge_record(letter);
-		break;
-	case AW_ORDER_DIRECT:
-		begin_directly(letter);
-		break;
-	case AW_ORDER_CARRIER:
-		aw_status_serve(order->pid);
-		aw_carriers_add(loop, letter);
 		break;
 	case AW_ORDER_PRESENT:
 		aw_status_serve(order->pid);
@@ -328,17 +278,12 @@ static void carry_out(struct aw_letter *letter)
 		aw_listeners_release(&order->local);
 		answer(reply_of(letter), 0);
 		break;
-	case AW_ORDER_STATUS:
-		aw_status_tell(reply_of(letter), order->pid);
-		break;
 	case AW_ORDER_GET_OPTION:
 	case AW_ORDER_SET_OPTION:
 	case AW_ORDER_SOCKET:
 	case AW_ORDER_DRAIN:
 	case AW_ORDER_ERROR:
 		do_about_connection(letter);
-		break;
-	case AW_ORDER_ENDED:
 		break;
 	}
 }
@@ -355,7 +300,7 @@ static bool take_order(void)
 	}
 	if (got <= 0)
 		return false;
-	if (aw_letter_check(&letter, carries))
+	if (aw_letter_check(&letter))
 		carry_out(&letter);
 	else
 		aw_say(AW_SAY_ERROR, "an order of process %d is refused", (int)letter.from.pid);
@@ -381,12 +326,11 @@ void aw_control_catch_up(void)
 	take_orders(ORDERS_MAX);
 }
 
-int aw_control_init(struct aw_loop *l, int fd, bool carrier)
+int aw_control_init(struct aw_loop *l, int fd)
 {
 	int on = 1;
 
 	loop = l;
-	carries = carrier;
 	(void)setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
 	source.ready = ready;
 	return aw_loop_set(loop, &source, fd, EPOLLIN);

@@ -7,8 +7,7 @@
 
 #include "xsock/keeper/loop.h"
 
-/* carrier: orders come from a keeper. */
-int aw_control_init(struct aw_loop *loop, int fd, bool carrier);
+int aw_control_init(struct aw_loop *loop, int fd);
 /* Takes the orders that have come by now. */
 void aw_control_catch_up(void);
 /* No process can give orders any more. */

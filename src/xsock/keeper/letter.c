@@ -19,46 +19,30 @@ enum paper {
 	PAPER_NEAR,
 	PAPER_FAR,
 	PAPER_REPLY,
-	PAPER_CONTROL,
-	PAPER_LIFELINE,
 	PAPER_MEMORY,
 };
 
-#define PAPERS 5
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71 /* Linux 5.14; every socket of a network namespace has the same one */
 #endif
 
 static const struct form {
-	uint8_t least, most; /* fds; those beyond the papers are as the last of them. 0: no order */
-	enum paper papers[PAPERS];
-	bool carried;
+	uint8_t count; /* of fds */
+	enum paper papers[AW_ORDER_FDS];
 } forms[] = {
-	[AW_ORDER_START] = { 3, 3, { PAPER_TCP, PAPER_FAR, PAPER_NEAR }, false },
-	[AW_ORDER_LISTEN] = { 2, 2, { PAPER_TCP, PAPER_REPLY }, false },
-	[AW_ORDER_ACCEPTED] = { 1, 1, { PAPER_TCP }, false },
-	[AW_ORDER_FAREWELL] = { 1, 1, { PAPER_TCP }, false },
-	[AW_ORDER_DECIDE] = { 2, 2, { PAPER_TCP, PAPER_REPLY }, false },
-	[AW_ORDER_GET_OPTION] = { 2, 2, { PAPER_NEAR, PAPER_REPLY }, true },
-	[AW_ORDER_SET_OPTION] = { 2, 2, { PAPER_NEAR, PAPER_REPLY }, true },
-	[AW_ORDER_SOCKET] = { 2, 2, { PAPER_NEAR, PAPER_REPLY }, true },
-	[AW_ORDER_DRAIN] = { 2, 2, { PAPER_NEAR, PAPER_REPLY }, true },
-	[AW_ORDER_ERROR] = { 2, 2, { PAPER_NEAR, PAPER_REPLY }, true },
-	[AW_ORDER_RELEASE] = { 1, 1, { PAPER_REPLY }, false },
-	[AW_ORDER_RECORD] = { 5,
-			      5,
-			      { PAPER_TCP, PAPER_FAR, PAPER_NEAR, PAPER_MEMORY, PAPER_REPLY },
-			      false },
-	[AW_ORDER_DIRECT] = { 2,
-			      4,
-			      { PAPER_TCP, PAPER_NEAR, PAPER_LIFELINE, PAPER_MEMORY },
-			      false },
-	[AW_ORDER_CARRIER] = { 2,
-			       AW_ORDER_FDS,
-			       { PAPER_CONTROL, PAPER_NEAR, PAPER_NEAR, PAPER_NEAR, PAPER_NEAR },
-			       false },
-	[AW_ORDER_PRESENT] = { 0, 0, { 0 }, false },
-	[AW_ORDER_STATUS] = { .carried = true },
+	[AW_ORDER_START] = { 3, { PAPER_TCP, PAPER_FAR, PAPER_NEAR } },
+	[AW_ORDER_LISTEN] = { 2, { PAPER_TCP, PAPER_REPLY } },
+	[AW_ORDER_ACCEPTED] = { 1, { PAPER_TCP } },
+	[AW_ORDER_DECIDE] = { 2, { PAPER_TCP, PAPER_REPLY } },
+	[AW_ORDER_FAREWELL] = { 1, { PAPER_TCP } },
+	[AW_ORDER_GET_OPTION] = { 2, { PAPER_NEAR, PAPER_REPLY } },
+	[AW_ORDER_SET_OPTION] = { 2, { PAPER_NEAR, PAPER_REPLY } },
+	[AW_ORDER_SOCKET] = { 2, { PAPER_NEAR, PAPER_REPLY } },
+	[AW_ORDER_DRAIN] = { 2, { PAPER_NEAR, PAPER_REPLY } },
+	[AW_ORDER_ERROR] = { 2, { PAPER_NEAR, PAPER_REPLY } },
+	[AW_ORDER_RELEASE] = { 1, { PAPER_REPLY } },
+	[AW_ORDER_RECORD] = { 5, { PAPER_TCP, PAPER_FAR, PAPER_NEAR, PAPER_MEMORY, PAPER_REPLY } },
+	[AW_ORDER_PRESENT] = { 0, { 0 } },
 };
 
 static void take(struct aw_letter *letter, const struct cmsghdr *head)
@@ -178,8 +162,6 @@ static bool read_ino(struct aw_letter *letter, int at)
 	if (fstat(letter->fds[at], &file) != 0)
 		return false;
 	letter->order.ino = file.st_ino;
-	if (letter->order.kind == AW_ORDER_CARRIER)
-		letter->inos[at - 1] = file.st_ino;
 	return true;
 }
 
@@ -196,10 +178,7 @@ static bool is_right(struct aw_letter *letter, int at, enum paper paper)
 	case PAPER_FAR:
 		return is_local(fd, SOCK_STREAM);
 	case PAPER_REPLY:
-	case PAPER_CONTROL:
 		return is_local(fd, SOCK_SEQPACKET);
-	case PAPER_LIFELINE:
-		return fcntl(fd, F_GETPIPE_SZ) >= 0;
 	case PAPER_MEMORY:
 		/* It is memory: a read of another file may wait. */
 		return fcntl(fd, F_GET_SEALS) >= 0;
@@ -209,30 +188,27 @@ static bool is_right(struct aw_letter *letter, int at, enum paper paper)
 
 static bool has_all(struct aw_letter *letter, const struct form *form)
 {
-	if (letter->count < form->least || letter->count > form->most)
+	if (letter->count != form->count)
 		return false;
 	for (int i = 0; i < letter->count; i++)
-		if (!is_right(letter, i, form->papers[i < PAPERS ? i : PAPERS - 1]))
+		if (!is_right(letter, i, form->papers[i]))
 			return false;
 	return true;
 }
 
-bool aw_letter_check(struct aw_letter *letter, bool carried)
+bool aw_letter_check(struct aw_letter *letter)
 {
 	struct aw_order *order = &letter->order;
 
 	if (order->magic != AW_ORDER_MAGIC || order->kind < AW_ORDER_START ||
-	    order->kind > AW_ORDER_STATUS || order->role > 2 || order->mode > 2 || order->len < 0 ||
-	    order->len > AW_ORDER_VALUE_MAX)
+	    order->kind > AW_ORDER_PRESENT || order->role > 2 || order->mode > 2 ||
+	    order->len < 0 || order->len > AW_ORDER_VALUE_MAX)
 		return false;
-	if (order->kind == AW_ORDER_STATUS ? !carried : carried && !forms[order->kind].carried)
-		return false;
-	if (!carried)
-		order->pid = letter->from.pid;
+	order->pid = letter->from.pid;
 	if (order->kind != AW_ORDER_RELEASE)
 		memset(&order->local, 0, sizeof(order->local));
 	memset(&order->remote, 0, sizeof(order->remote));
-	return carried ? letter->count == 1 : has_all(letter, &forms[order->kind]);
+	return has_all(letter, &forms[order->kind]);
 }
 
 int aw_letter_keep(struct aw_letter *letter, int at)

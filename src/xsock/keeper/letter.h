@@ -15,16 +15,12 @@ struct aw_letter {
 	struct ucred from; /* pid 0: who that is cannot be told here */
 	int fds[AW_ORDER_FDS]; /* as the order's kind has them */
 	int count;
-	uint64_t inos[AW_ORDER_INOS]; /* of a carrier's */
 };
 
 /* Whoever has read one closes it. 1: there is one; 0: none for now; -1: nobody can send any more. */
 int aw_letter_read(int control, struct aw_letter *letter);
-/*
- * Whether it is an order, in order, with what the keeper finds out filled in. carried: it comes from the keeper, to a
- * carrier, with the socket for the answer alone.
- */
-bool aw_letter_check(struct aw_letter *letter, bool carried);
+/* Whether it is an order, in order, with what the keeper finds out filled in. */
+bool aw_letter_check(struct aw_letter *letter);
 /* The fd at that place is the caller's from here on. */
 int aw_letter_keep(struct aw_letter *letter, int at);
 void aw_letter_close(struct aw_letter *letter);

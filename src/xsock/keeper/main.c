@@ -16,10 +16,9 @@
 #include "xsock/keeper/farewell.h"
 #include "xsock/keeper/listeners.h"
 #include "xsock/keeper/loop.h"
+#include "xsock/keeper/outlive.h"
 #include "xsock/keeper/status.h"
-#include "xsock/keeper/wills.h"
 #include "xsock/order.h"
-#include "xsock/outlive.h"
 #include "xsock/preload/say.h"
 
 #define REVIEW_MS 1000
@@ -66,15 +65,14 @@ static void run(struct aw_loop *loop)
 	int64_t reviewed = now_ms();
 	bool listening = true, draining = false;
 
-	while (!aw_control_is_over() || aw_conns_count() || aw_wills_count() ||
-	       aw_farewell_count() || listening || draining) {
+	while (!aw_control_is_over() || aw_conns_count() || aw_farewell_count() || listening ||
+	       draining) {
 		aw_loop_turn(loop, draining ? DRAIN_MS : REVIEW_MS);
 		draining = aw_control_review();
 		if (aw_control_is_over() || now_ms() - reviewed >= REVIEW_MS) {
 			listening = aw_listeners_review();
 			aw_farewell_review();
 			aw_status_review(false);
-			aw_wills_review();
 			reviewed = now_ms();
 		}
 	}
@@ -90,7 +88,7 @@ int main(void)
 	leave_program();
 	aw_outlive_signals();
 	raise_limit();
-	if (aw_loop_init(&loop) != 0 || aw_control_init(&loop, AW_KEEPER_CONTROL, false) != 0) {
+	if (aw_loop_init(&loop) != 0 || aw_control_init(&loop, AW_KEEPER_CONTROL) != 0) {
 		aw_say(AW_SAY_ERROR, "the keeper cannot work: %s", strerror(errno));
 		return 1;
 	}

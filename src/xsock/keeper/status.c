@@ -16,9 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "xsock/keeper/carriers.h"
 #include "xsock/keeper/conns.h"
-#include "xsock/keeper/wills.h"
 #include "xsock/place.h"
 #include "xsock/preload/say.h"
 
@@ -69,36 +67,29 @@ static void print_peer(const struct sockaddr_storage *peer, char text[INET6_ADDR
 	}
 }
 
-static void tell(int to, int fd, uint8_t mode, const struct sockaddr_storage *remote,
-		 const struct aw_xs_stats *stats)
+static void tell(int to, int fd, const struct aw_conn *conn)
 {
+	struct aw_line *of = aw_bridge_line(conn->bridge);
 	char peer[INET6_ADDRSTRLEN + 16], line[LINE_OCTETS];
+	struct aw_xs_stats stats;
 	int len;
 
-	print_peer(remote, peer);
+	of->ops->stats(of, &stats);
+	print_peer(&conn->remote, peer);
 	len = snprintf(line, sizeof(line), "%d %s %s %llu %llu %u %u %s\n", fd,
-		       mode == 2 ? "auto" : "on", peer, (unsigned long long)stats->octets_in,
-		       (unsigned long long)stats->octets_out, stats->send_credits,
-		       stats->receive_credits, state_name(stats->state));
+		       conn->mode == 2 ? "auto" : "on", peer, (unsigned long long)stats.octets_in,
+		       (unsigned long long)stats.octets_out, stats.send_credits,
+		       stats.receive_credits, state_name(stats.state));
 	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* What the program has for fd may be one of our connections, or a direct one. */
+/* What the program has for fd may be one of our connections. */
 static void tell_of(int to, int fd, uint64_t ino)
 {
 	const struct aw_conn *conn = aw_conns_find(ino);
-	struct sockaddr_storage remote;
-	struct aw_xs_stats stats;
-	struct aw_line *line;
-	uint8_t mode;
 
-	if (conn) {
-		line = aw_bridge_line(conn->bridge);
-		line->ops->stats(line, &stats);
-		tell(to, fd, conn->mode, &conn->remote, &stats);
-	} else if (aw_wills_find(ino, &mode, &remote, &stats)) {
-		tell(to, fd, mode, &remote, &stats);
-	}
+	if (conn)
+		tell(to, fd, conn);
 }
 
 /* A process that has changed users may show its fds to root alone: as they were at first, then. */
@@ -106,11 +97,10 @@ static void tell_from_memory(int to, pid_t pid)
 {
 	for (const struct aw_conn *conn = aw_conns_first(); conn; conn = conn->next)
 		if (conn->pid == pid)
-			tell_of(to, conn->fd, conn->ino);
-	aw_wills_each(pid, tell_of, to);
+			tell(to, conn->fd, conn);
 }
 
-void aw_status_tell(int to, pid_t pid)
+static void tell_all(int to, pid_t pid)
 {
 	char path[64], target[64];
 	struct dirent *entry;
@@ -134,30 +124,16 @@ void aw_status_tell(int to, pid_t pid)
 		closedir(dir);
 }
 
-/* Root's for one that is gone. */
-static uid_t owner_of(pid_t pid)
-{
-	struct stat file;
-	char path[32];
-
-	sprintf(path, "/proc/%d", (int)pid);
-	return stat(path, &file) == 0 ? file.st_uid : 0;
-}
-
 static void ready(struct aw_source *source, uint32_t events)
 {
 	struct process *process = source->owner;
-	const struct aw_order order = { .magic = AW_ORDER_MAGIC,
-					.kind = AW_ORDER_STATUS,
-					.pid = process->pid };
 	int to = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
 
 	(void)events;
 	if (to < 0)
 		return;
 	catch_up();
-	aw_status_tell(to, process->pid);
-	aw_carriers_tell(&order, owner_of(process->pid), to);
+	tell_all(to, process->pid);
 	close(to);
 }
 

@@ -14,8 +14,6 @@ void aw_status_init(struct aw_loop *loop, void (*take_orders)(void));
 const char *aw_status_directory(void);
 /* Answers for pid from here on. */
 void aw_status_serve(pid_t pid);
-/* Writes the lines of pid to a socket. */
-void aw_status_tell(int to, pid_t pid);
 /* Stops answering for processes that are gone; all: for every one. */
 void aw_status_review(bool all);
 

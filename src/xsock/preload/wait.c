@@ -3,8 +3,6 @@
 #include "xsock/preload/wait.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "xsock/left.h"
 #include "xsock/now.h"

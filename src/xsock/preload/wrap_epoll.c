@@ -3,7 +3,6 @@
 // start-up alone is kept from the program.
 #include <errno.h>
 #include <limits.h>
-#include <string.h>
 
 #include "xsock/framed/bridge.h"
 #include "xsock/preload/doubt.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrappers: octets to and from an fd. A bridged one is the kernel's own, so there is only the first
 // touch to see to, and framed ones.
-#include <errno.h>
-
 #include "xsock/framed/bridge.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/io.h"

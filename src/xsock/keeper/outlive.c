@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-#include "xsock/outlive.h"
+#include "xsock/keeper/outlive.h"
 
 #include <signal.h>
 #include <stdbool.h>
