@@ -358,10 +358,14 @@ static void go_back(struct aw_sock *sock)
 	aw_fdtab_unlock();
 }
 
-/* A client in auto goes on plainly; to anything else the peer speaks MPA, or has to. */
+/*
+ * A client in auto goes on plainly; to anything else the peer speaks MPA, or has to. How a connection has ended that ended
+ * meanwhile the kernel tells the program.
+ */
 static int give_up(struct aw_sock *sock, int fd, int err)
 {
-	bool plain = sock->mode == AW_XS_AUTO && sock->role == AW_ROLE_ACTIVE;
+	bool plain = (sock->mode == AW_XS_AUTO && sock->role == AW_ROLE_ACTIVE) ||
+		     (err == ENOTCONN && is_over(fd));
 
 	aw_say(AW_SAY_ERROR, "fd %d cannot be iWARP: %s%s", fd, strerror(err),
 	       plain ? ", so it is TCP" : "");
