@@ -91,6 +91,15 @@ struct aw_rx_imm {
 	uint64_t write_len; /* octets of the last Write, so far */
 };
 
+/*
+ * The work of the QP since its init, for statistics. Messages are RDMAP's, of every kind. Bytes are the payload of
+ * Sends, Writes, Read Responses and Immediates.
+ */
+struct aw_qp_count {
+	uint64_t fpdus_out, messages_out, bytes_out; /* given out by aw_tx_next */
+	uint64_t fpdus_in, messages_in, bytes_in; /* valid ones */
+};
+
 struct aw_qp {
 	/* fixed after init */
 	const struct aw_ops *ops;
@@ -123,6 +132,7 @@ struct aw_qp {
 	bool peer_ready; /* a valid FPDU arrived: a responder may transmit */
 	bool peer_closed; /* FIN seen */
 	bool local_closed; /* aw_qp_close was called */
+	struct aw_qp_count count;
 
 	/* transmit */
 	struct aw_sq sq;

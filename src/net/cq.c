@@ -36,11 +36,32 @@
  */
 #define POLLS_AWAKE 2
 
+static _Atomic uint32_t numbers; /* CQs made */
+
+static void begin_stat(struct aw_cq *cq)
+{
+	cq->stat = aw_stat_take(AW_STAT_CQ, cq->number);
+	if (!cq->stat)
+		return;
+	aw_stat_set(&cq->stat->cq.capacity, cq->capacity);
+	aw_stat_set(&cq->stat->cq.channel, cq->channel != NULL);
+}
+
+/* For other processes to read (net/stat.h). The caller holds the lock. */
+static void publish(struct aw_cq *cq)
+{
+	if (!cq->stat)
+		return;
+	aw_stat_set(&cq->stat->cq.ready, cq->tail - cq->head);
+	aw_stat_set64(&cq->stat->cq.cqes, cq->cqes);
+}
+
 int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object)
 {
 	if (capacity == 0 || capacity > AW_CQE_MAX)
 		return EINVAL;
 	*cq = (struct aw_cq){ .channel = channel, .capacity = capacity, .epfd = -1 };
+	cq->number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed);
 
 	int err = aw_mem_get(&cq->mem, NULL, AW_MEM_CQ, capacity * sizeof(*cq->ring));
 	if (err)
@@ -50,6 +71,7 @@ int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, 
 	aw_source_init(&cq->async_error, object, 0);
 	pthread_mutex_init(&cq->lock, NULL);
 	pthread_mutex_init(&cq->qps_lock, NULL);
+	begin_stat(cq);
 	return 0;
 }
 
@@ -61,6 +83,7 @@ void aw_cq_fini(struct aw_cq *cq)
 	if (cq->async)
 		aw_channel_forget(cq->async, &cq->async_error);
 	aw_sets_close(AW_SETS_CQ, cq->epfd);
+	aw_stat_give(cq->stat);
 	free(cq->qps);
 	free(cq->socks);
 	aw_mem_put(&cq->mem);
@@ -112,6 +135,8 @@ int aw_cq_resize(struct aw_cq *cq, uint32_t capacity)
 		return err;
 	pthread_mutex_lock(&cq->lock);
 	moved = move_ring(cq, &mem, capacity);
+	if (moved && cq->stat)
+		aw_stat_set(&cq->stat->cq.capacity, capacity);
 	pthread_mutex_unlock(&cq->lock);
 	/* mem now is the memory that the ring does not use. It is freed with no lock held. */
 	aw_mem_put(&mem);
@@ -145,6 +170,7 @@ static int take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 	}
 	atomic_fetch_add_explicit(&cq->hands.takes, received, memory_order_relaxed);
 	rebase(cq);
+	publish(cq);
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
 	pthread_mutex_unlock(&cq->lock);
 	return n;
@@ -278,6 +304,8 @@ static void overflow(struct aw_cq *cq)
 	bool first = !cq->overflowed;
 
 	cq->overflowed = true;
+	if (cq->stat)
+		aw_stat_set(&cq->stat->cq.overflowed, 1);
 	pthread_mutex_unlock(&cq->lock);
 	if (first && cq->async)
 		aw_channel_raise(cq->async, &cq->async_error);
@@ -298,6 +326,8 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
 	 * the CQE.
 	 */
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_release);
+	cq->cqes++;
+	publish(cq);
 	bool raise = wakes(cq->armed, &entry->cqe);
 
 	if (raise)
@@ -316,6 +346,7 @@ void aw_cq_forget_qp(struct aw_cq *cq, const struct aw_uqp *qp)
 		if (entry_at(cq, i)->qp != qp)
 			*entry_at(cq, kept++) = *entry_at(cq, i);
 	cq->tail = kept;
+	publish(cq);
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
 	pthread_mutex_unlock(&cq->lock);
 }

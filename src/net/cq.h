@@ -8,6 +8,7 @@
 #include "core/types.h"
 #include "net/channel.h"
 #include "net/mem.h"
+#include "net/stat.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,6 +32,8 @@ struct aw_cq {
 	struct aw_channel *async; /* where an overflow is raised, or NULL */
 	struct aw_source async_error;
 	const struct aw_mem_source *memory; /* or NULL */
+	uint32_t number; /* of this process's CQs, for statistics */
+	union aw_stat_row *stat; /* its statistics, or NULL; written with lock */
 
 	pthread_mutex_t lock;
 	struct aw_cq_entry *ring;
@@ -38,6 +41,7 @@ struct aw_cq {
 	uint32_t capacity;
 	uint32_t head, tail;
 	_Atomic uint32_t ready; /* tail - head, for a look without the lock */
+	uint64_t cqes; /* that were ever added */
 	_Atomic int armed; /* enum aw_arm */
 	_Atomic bool overflowed;
 

@@ -8,6 +8,7 @@
 #include "net/bounds.h"
 #include "net/engine.h"
 #include "net/log.h"
+#include "net/stat.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -39,6 +40,7 @@ struct aw_listener {
 	struct aw_mpa_local local;
 	aw_conn_fn *fn;
 	void *arg;
+	union aw_stat_row *stat; /* its statistics, or NULL */
 
 	pthread_mutex_t lock; /* guards what follows; no event runs under it */
 	/* aw_listener_destroy owns the half-open connections, and accepts have ended */
@@ -52,7 +54,7 @@ struct aw_listener {
 
 	/* only for the progress thread */
 	uint32_t half_open_max; /* of this turn */
-	uint64_t failed_count;
+	uint64_t failed_count, requests_count;
 	bool starved; /* the shortage is logged once, until an accept succeeds */
 };
 
@@ -78,6 +80,7 @@ static void release(struct aw_watch *w)
 
 	if (l->fd >= 0)
 		close(l->fd);
+	aw_stat_give(l->stat);
 	if (l->fd >= 0 && l->generation == aw_engine_generation())
 		atomic_fetch_sub_explicit(&accepting, 1, memory_order_relaxed);
 	pthread_cond_destroy(&l->told);
@@ -95,11 +98,37 @@ static void set_events(struct aw_listener *l)
 		aw_watch_events(&l->watch, l->paused ? 0 : EPOLLIN);
 }
 
+static void begin_stat(struct aw_listener *l)
+{
+	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+	socklen_t len = sizeof(address);
+	struct aw_stat_listener *row;
+
+	l->stat = aw_stat_take(AW_STAT_LISTENER, 0);
+	if (!l->stat)
+		return;
+	row = &l->stat->listener;
+	aw_stat_set((uint32_t *)&row->fd, (uint32_t)l->fd);
+	if (getsockname(l->fd, (struct sockaddr *)&address, &len) == 0)
+		aw_stat_address(&address, &row->family, &row->port, row->address);
+}
+
+/* For other processes to read (net/stat.h). The caller holds the lock. */
+static void publish(const struct aw_listener *l)
+{
+	if (!l->stat)
+		return;
+	aw_stat_set(&l->stat->listener.half_open, l->half_open_count);
+	aw_stat_set64(&l->stat->listener.requests, l->requests_count);
+	aw_stat_set64(&l->stat->listener.failed, l->failed_count);
+}
+
 /* The caller holds the lock. */
 static void take_off(struct aw_listener *l, struct half_open *h)
 {
 	TAILQ_REMOVE(&l->half_open, h, entry);
 	l->half_open_count--;
+	publish(l);
 	if (!l->crowded)
 		return;
 	l->crowded = l->paused = false;
@@ -126,6 +155,7 @@ static void told(struct aw_listener *l)
 {
 	pthread_mutex_lock(&l->lock);
 	l->telling--;
+	publish(l);
 	pthread_cond_broadcast(&l->told);
 	pthread_mutex_unlock(&l->lock);
 }
@@ -146,6 +176,7 @@ static void on_half_open(void *arg, struct aw_conn *conn, enum aw_conn_event eve
 	if (!claim(h))
 		return;
 	free(h);
+	l->requests_count += event == AW_CONN_REQUEST;
 	if (event == AW_CONN_REQUEST || l->fd < 0)
 		l->fn(l->arg, conn, event);
 	else
@@ -215,6 +246,7 @@ static int start_half_open(struct aw_listener *l, int fd)
 	}
 	TAILQ_INSERT_TAIL(&l->half_open, h, entry);
 	l->half_open_count++;
+	publish(l);
 	return 0;
 }
 
@@ -379,7 +411,11 @@ int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw
 		return ENOMEM;
 	/* Accepted sockets inherit these options. */
 	aw_conn_set_options(fd);
-	err = listen(fd, backlog) == 0 ? begin(l, out) : errno;
+	err = listen(fd, backlog) == 0 ? 0 : errno;
+	if (!err) {
+		begin_stat(l);
+		err = begin(l, out);
+	}
 	if (err)
 		discard(l);
 	else

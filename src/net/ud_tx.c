@@ -136,6 +136,8 @@ static enum outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 		return FAILED;
 	if (err)
 		tell_lost(qp, err);
+	qp->core.count.messages_out++;
+	qp->core.count.bytes_out += wqe->len;
 	return SENT;
 }
 

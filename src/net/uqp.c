@@ -216,6 +216,7 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 	err = enlist(qp);
 	if (err)
 		goto leave;
+	aw_stat_begin_qp(qp);
 	*out = qp;
 	return 0;
 
@@ -255,6 +256,7 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	pthread_mutex_unlock(&qp->lock);
 	aw_mw_forget_qp(qp);
 	forget_cqes(qp);
+	aw_stat_give(qp->stat);
 	pthread_cond_destroy(&qp->delivered);
 	pthread_mutex_destroy(&qp->lock);
 	aw_ud_destroy(qp);
@@ -298,10 +300,11 @@ static void deliver(struct aw_uqp *qp, uint32_t events)
  * Delivers the events that are due, then releases the lock. One thread at a time delivers, also the
  * events that become due meanwhile, so no listener gets the end before the beginning.
  */
-static void unlock(struct aw_uqp *qp)
+void aw_uqp_unlock(struct aw_uqp *qp)
 {
 	uint32_t events;
 
+	aw_stat_write_qp(qp);
 	if (!qp->delivering) {
 		while ((events = qp->events_due & ~qp->events_told)) {
 			qp->delivering = true;
@@ -312,11 +315,6 @@ static void unlock(struct aw_uqp *qp)
 		qp->delivering = false;
 	}
 	pthread_mutex_unlock(&qp->lock);
-}
-
-void aw_uqp_unlock(struct aw_uqp *qp)
-{
-	unlock(qp);
 }
 
 void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg)
@@ -345,7 +343,7 @@ int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct a
 	/* The progress thread receives the begin of a stream that this end has started. */
 	if (!err)
 		(to->start ? aw_uqp_push : aw_uqp_serve)(qp);
-	unlock(qp);
+	aw_uqp_unlock(qp);
 	return err;
 }
 
@@ -356,7 +354,7 @@ void aw_uqp_close(struct aw_uqp *qp)
 		aw_qp_close(&qp->core);
 	aw_rnr_end(qp);
 	aw_uqp_serve(qp);
-	unlock(qp);
+	aw_uqp_unlock(qp);
 }
 
 void aw_uqp_abort(struct aw_uqp *qp)
@@ -365,7 +363,7 @@ void aw_uqp_abort(struct aw_uqp *qp)
 	aw_uqp_take_leave(qp);
 	aw_qp_abort(&qp->core, AW_OK);
 	aw_uqp_serve(qp);
-	unlock(qp);
+	aw_uqp_unlock(qp);
 }
 
 void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status)
@@ -374,7 +372,7 @@ void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status)
 	aw_uqp_let_go(qp);
 	aw_qp_give_up(&qp->core, status);
 	aw_uqp_serve(qp);
-	unlock(qp);
+	aw_uqp_unlock(qp);
 }
 
 void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells)
@@ -385,7 +383,7 @@ void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells)
 	qp->events_due &= ~(uint32_t)AW_UQP_DRAINED;
 	qp->events_told &= ~(uint32_t)AW_UQP_DRAINED;
 	aw_uqp_push(qp);
-	unlock(qp);
+	aw_uqp_unlock(qp);
 }
 
 /*
@@ -396,7 +394,7 @@ static void tell_of_reset(struct aw_uqp *qp)
 {
 	if (qp->attached)
 		qp->events_due |= AW_UQP_CLOSED;
-	unlock(qp);
+	aw_uqp_unlock(qp);
 	pthread_mutex_lock(&qp->lock);
 	while (qp->delivering)
 		pthread_cond_wait(&qp->delivered, &qp->lock);
@@ -415,6 +413,7 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	qp->attached = qp->by_rc = qp->lost = qp->drain_asked = false;
 	qp->fail_ns = 0;
 	qp->events_due = qp->events_told = 0;
+	aw_stat_write_qp(qp);
 	pthread_mutex_unlock(&qp->lock);
 	forget_cqes(qp);
 }
@@ -454,7 +453,7 @@ bool aw_uqp_progress(struct aw_uqp *qp)
 		aw_uqp_serve_polled(qp);
 	bool full = qp->tx_blocked;
 
-	unlock(qp);
+	aw_uqp_unlock(qp);
 	return full;
 }
 
@@ -467,7 +466,7 @@ static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp))
 		return;
 	pthread_mutex_lock(&qp->lock);
 	act(qp);
-	unlock(qp);
+	aw_uqp_unlock(qp);
 	aw_table_put(&qps, handle);
 }
 
@@ -481,7 +480,7 @@ void aw_uqp_each(void (*act)(struct aw_uqp *qp))
 			continue;
 		pthread_mutex_lock(&qp->lock);
 		act(qp);
-		unlock(qp);
+		aw_uqp_unlock(qp);
 	}
 }
 
@@ -525,7 +524,7 @@ void aw_uqp_on_exit(uint32_t handle)
 		return;
 	if (pthread_mutex_trylock(&qp->lock) == 0) {
 		aw_uqp_let_go(qp);
-		unlock(qp);
+		aw_uqp_unlock(qp);
 	}
 	aw_table_put(&qps, handle);
 }

@@ -12,6 +12,7 @@
 #include "net/mw.h"
 #include "net/ride.h"
 #include "net/srq.h"
+#include "net/stat.h"
 #include "net/watch.h"
 
 #include <pthread.h>
@@ -68,6 +69,7 @@ struct aw_uqp {
 	struct aw_mem mem;
 	struct aw_rc *rc; /* roce persona: makes the QP's connections; or NULL */
 	struct aw_ud *ud; /* NULL: an RC QP */
+	union aw_stat_row *stat; /* its statistics, or NULL; written under the lock */
 
 	/* its index in send_cq's and recv_cq's qps; guarded by their qps_lock */
 	uint32_t cq_slot[2];

@@ -176,6 +176,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	stream->emss = aw_uqp_segment_size(to->fd);
 	bound_send_buffer(to->fd, stream->emss);
 	qp->emss_pos = qp->quiet_pos = qp->unanswered_ns = 0;
+	aw_stat_stream_begun(qp, &qp->watch->peer);
 	qp->core.acks = qp->by_rc;
 	aw_qp_start(&qp->core, stream);
 	aw_carrier_begin(qp, to->ring);
@@ -437,6 +438,7 @@ static void settle(struct aw_uqp *qp)
 		return;
 	if (qp->core.state == AW_QP_ERROR) {
 		log_end(qp);
+		aw_stat_stream_ended(qp);
 		aw_uqp_drop_socket(qp);
 	} else {
 		listen_for(qp);

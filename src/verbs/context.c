@@ -6,6 +6,7 @@
 #include "verbs/context.h"
 
 #include "net/engine.h"
+#include "net/persona.h"
 #include "verbs/gid.h"
 #include "verbs/limits.h"
 #include "verbs/private.h"
@@ -122,6 +123,17 @@ void vb_context_put(struct ibv_context *context)
 		context_close(vb);
 	if (none)
 		vb_gids_forget();
+}
+
+void vb_context_count(struct ibv_context *context, int pds, int mrs, int64_t mr_bytes)
+{
+	union aw_stat_row *stat = vb_context_of(context)->stat;
+
+	if (!stat)
+		return;
+	aw_stat_add(&stat->device.pds, (uint32_t)pds);
+	aw_stat_add(&stat->device.mrs, (uint32_t)mrs);
+	aw_stat_add64(&stat->device.mr_bytes, (uint64_t)mr_bytes);
 }
 
 static void context_lock_take(void)
@@ -245,6 +257,9 @@ static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context
 	vb->generation = aw_engine_generation();
 	vb->refs = 1;
 	context_fill(vb, device, cmd_fd);
+	vb->stat = aw_stat_take(AW_STAT_DEVICE, 0);
+	if (vb->stat)
+		aw_stat_set(&vb->stat->device.roce, aw_persona_is_roce());
 	pthread_mutex_lock(&context_lock);
 	TAILQ_INSERT_TAIL(&contexts, vb, entry);
 	pthread_mutex_unlock(&context_lock);
@@ -271,6 +286,7 @@ static void context_close(struct vb_context *vb)
 {
 	aw_engine_put();
 	aw_channel_fini(&vb->async);
+	aw_stat_give(vb->stat);
 	close(vb->verbs.context.cmd_fd);
 	pthread_mutex_destroy(&vb->verbs.context.mutex);
 	free(vb);

@@ -5,6 +5,7 @@
 #define VERBS_CONTEXT_H
 
 #include "net/channel.h"
+#include "net/stat.h"
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -17,6 +18,7 @@ struct vb_context {
 	struct verbs_context verbs; /* a program's pointer is to the ibv_context at its end */
 	struct aw_channel async;
 	uint32_t generation; /* the engine's when it was opened */
+	union aw_stat_row *stat; /* its statistics, or NULL */
 	/* the file of cmd_fd, which imports share */
 	dev_t cmd_dev;
 	ino_t cmd_ino;
@@ -46,6 +48,9 @@ void vb_context_put(struct ibv_context *context);
 int vb_context_import(int cmd_fd, struct vb_context **context);
 /* True when a and b are the same context, or share a cmd_fd by import. */
 bool vb_context_is_same(struct ibv_context *a, struct ibv_context *b);
+
+/* For statistics: so many PDs or MRs, and bytes in MRs, more; fewer where negative. */
+void vb_context_count(struct ibv_context *context, int pds, int mrs, int64_t mr_bytes);
 
 /* The functions behind the inline functions of verbs.h: in qp_post.c, srq.c, cq.c and so on. */
 int vb_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);

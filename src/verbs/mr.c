@@ -257,6 +257,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 		if (!windows_forbid(mr->region))
 			return vb_fail(EBUSY);
 		region_remove(mr, mr->region);
+		vb_context_count(ibv_mr->context, 0, -1, -(int64_t)mr->region->len);
 		vb_limit_give(&mrs);
 	}
 	if (mr->dm)
@@ -346,6 +347,7 @@ static int mr_create(struct ibv_pd *pd, const struct aw_mr *want, struct vb_mr *
 	mr->ibv.pd = pd;
 	keys_show(mr);
 	vb_pd_get(pd);
+	vb_context_count(pd->context, 0, 1, (int64_t)want->len);
 	*created = mr;
 	return 0;
 
@@ -372,6 +374,7 @@ static int mr_move(struct vb_mr *mr, const struct aw_mr *want)
 		return EBUSY;
 	}
 	region_remove(mr, old);
+	vb_context_count(mr->ibv.context, 0, 0, (int64_t)(fresh->len - old->len));
 	mr->region = fresh;
 	keys_show(mr);
 	return 0;

@@ -27,6 +27,7 @@ static struct vb_pd *pd_alloc(struct ibv_context *context)
 	pd->ibv.context = context;
 	pd->base = pd;
 	vb_context_get(context);
+	vb_context_count(context, 1, 0, 0);
 	return pd;
 
 give:
@@ -122,6 +123,7 @@ static void pd_free(struct vb_pd *pd)
 		atomic_fetch_sub_explicit(&pd->td->users, 1, memory_order_release);
 	free(pd);
 	vb_limit_give(&pds);
+	vb_context_count(context, -1, 0, 0);
 	vb_context_put(context);
 }
 
