@@ -6,6 +6,7 @@
 #ifndef CORE_QP_H
 #define CORE_QP_H
 
+#include "core/count.h"
 #include "core/ops.h"
 #include "core/queue.h"
 #include "core/startup.h"
@@ -91,15 +92,6 @@ struct aw_rx_imm {
 	uint64_t write_len; /* octets of the last Write, so far */
 };
 
-/*
- * The work of the QP since its init, for statistics. Messages are RDMAP's, of every kind. Bytes are the payload of
- * Sends, Writes, Read Responses and Immediates.
- */
-struct aw_qp_count {
-	uint64_t fpdus_out, messages_out, bytes_out; /* given out by aw_tx_next */
-	uint64_t fpdus_in, messages_in, bytes_in; /* valid ones */
-};
-
 struct aw_qp {
 	/* fixed after init */
 	const struct aw_ops *ops;
@@ -112,6 +104,7 @@ struct aw_qp {
 	bool copies; /* set by the driver after init: no payload is lent to TCP */
 	bool posts_early; /* set by the driver after init: WRs posted in IDLE wait for the start */
 	bool acks; /* set by the driver before the start: see core/ack.h */
+	struct aw_qp_count *count; /* set by the driver at any time; NULL: nobody counts */
 	bool sq_halts; /* set by the driver at any time: WRs that are not begun wait */
 	/* set by the driver at any time: a message without a receive waits for one */
 	bool rnr_holds;
@@ -132,7 +125,6 @@ struct aw_qp {
 	bool peer_ready; /* a valid FPDU arrived: a responder may transmit */
 	bool peer_closed; /* FIN seen */
 	bool local_closed; /* aw_qp_close was called */
-	struct aw_qp_count count;
 
 	/* transmit */
 	struct aw_sq sq;

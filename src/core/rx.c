@@ -114,14 +114,9 @@ static bool waits_for_receive(const struct aw_qp *qp, const struct aw_rx_seg *se
 	return err == AW_E_DDP_NO_BUFFER && seg->hdr.qn == DDP_QN_SEND && qp->rnr_holds;
 }
 
-static void count_segment(struct aw_qp *qp, const struct aw_rx_seg *seg)
+static bool has_payload(const struct aw_rx_seg *seg)
 {
-	struct aw_qp_count *count = &qp->count;
-
-	count->fpdus_in++;
-	count->messages_in += seg->hdr.last;
-	if (seg->hdr.tagged || seg->hdr.qn == DDP_QN_SEND)
-		count->bytes_in += seg->len;
+	return seg->hdr.tagged || seg->hdr.qn == DDP_QN_SEND;
 }
 
 enum aw_error aw_rx_ulpdu(struct aw_qp *qp, const uint8_t *ulpdu, size_t len)
@@ -144,8 +139,8 @@ enum aw_error aw_rx_ulpdu_lent(struct aw_qp *qp, const uint8_t *head, const uint
 		seg.data = ulpdu + ddp_hdr_len(seg.hdr.tagged);
 		err = deliver(qp, &seg);
 	}
-	if (!err)
-		count_segment(qp, &seg);
+	if (!err && qp->count)
+		aw_count_segment(&qp->count->in, seg.hdr.last, has_payload(&seg) ? seg.len : 0);
 	qp->rtr_awaited = false;
 	if (err && !waits_for_receive(qp, &seg, err))
 		report(qp, head, len, err);

@@ -146,14 +146,9 @@ static enum aw_tx frame_lent(struct aw_tx_out *out, const struct aw_tx_seg *seg)
 	return AW_TX_FPDU;
 }
 
-static void count_segment(struct aw_qp *qp, const struct aw_tx_seg *seg)
+static bool has_payload(const struct aw_tx_seg *seg)
 {
-	struct aw_qp_count *count = &qp->count;
-
-	count->fpdus_out++;
-	count->messages_out += seg->hdr.last;
-	if (seg->hdr.tagged || seg->hdr.qn == DDP_QN_SEND)
-		count->bytes_out += seg->len;
+	return seg->hdr.tagged || seg->hdr.qn == DDP_QN_SEND;
 }
 
 enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_tx_seg *seg)
@@ -169,7 +164,7 @@ enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_
 	else
 		tx = frame_lent(out, seg);
 	qp->tx_pos += out->octets - before;
-	if (tx == AW_TX_FPDU)
-		count_segment(qp, seg);
+	if (tx == AW_TX_FPDU && qp->count)
+		aw_count_segment(&qp->count->out, seg->hdr.last, has_payload(seg) ? seg->len : 0);
 	return tx;
 }

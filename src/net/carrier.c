@@ -4,6 +4,7 @@
 
 #include "net/addr.h"
 #include "net/log.h"
+#include "net/stat_qp.h"
 #include "net/uqp_sock.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@ static void log_path(const struct aw_uqp *qp)
 static void choose(struct aw_uqp *qp, const struct aw_carrier *carrier)
 {
 	qp->carrier = carrier;
+	aw_stat_write_path(qp);
 	log_path(qp);
 }
 
@@ -42,6 +44,12 @@ static void choose_host(struct aw_uqp *qp)
 	aw_qp_set_emss(&qp->core, qp->carrier->segment_size(qp));
 }
 
+static void begin_undecided(struct aw_uqp *qp)
+{
+	qp->carrier = &aw_carrier_undecided;
+	aw_stat_write_path(qp);
+}
+
 void aw_carrier_begin(struct aw_uqp *qp, struct aw_host_ring *ring)
 {
 	qp->ring = ring;
@@ -49,7 +57,7 @@ void aw_carrier_begin(struct aw_uqp *qp, struct aw_host_ring *ring)
 	if (!ring)
 		choose(qp, &aw_carrier_tcp);
 	else if (ring->fd >= 0)
-		qp->carrier = &aw_carrier_undecided;
+		begin_undecided(qp);
 	else
 		choose_host(qp);
 }

@@ -50,10 +50,16 @@ static void begin_stat(struct aw_cq *cq)
 /* For other processes to read (net/stat.h). The caller holds the lock. */
 static void publish(struct aw_cq *cq)
 {
-	if (!cq->stat)
-		return;
-	aw_stat_set(&cq->stat->cq.ready, cq->tail - cq->head);
-	aw_stat_set64(&cq->stat->cq.cqes, cq->cqes);
+	if (cq->stat)
+		aw_stat_set(&cq->stat->cq.ready, cq->tail - cq->head);
+}
+
+static void publish_pushed(struct aw_cq *cq)
+{
+	cq->cqes++;
+	publish(cq);
+	if (cq->stat)
+		aw_stat_set64(&cq->stat->cq.cqes, cq->cqes);
 }
 
 int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object)
@@ -326,8 +332,7 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
 	 * the CQE.
 	 */
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_release);
-	cq->cqes++;
-	publish(cq);
+	publish_pushed(cq);
 	bool raise = wakes(cq->armed, &entry->cqe);
 
 	if (raise)

@@ -261,24 +261,24 @@ void aw_stat_count_end(bool crc, bool sent, bool received)
 void aw_stat_address(const struct sockaddr_storage *from, uint16_t *family, uint16_t *port,
 		     uint64_t address[2])
 {
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)from;
+	uint16_t known = AF_UNSPEC, number = 0;
 	uint64_t words[2] = { 0, 0 };
-	uint16_t number = 0;
 
 	if (from->ss_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)from;
-
 		memcpy(words, &in->sin_addr, sizeof(in->sin_addr));
 		number = ntohs(in->sin_port);
+		known = AF_INET;
 	} else if (from->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
-
 		memcpy(words, &in6->sin6_addr, sizeof(in6->sin6_addr));
 		number = ntohs(in6->sin6_port);
+		known = AF_INET6;
 	}
 	aw_stat_set64(&address[0], words[0]);
 	aw_stat_set64(&address[1], words[1]);
 	aw_stat_set16(port, number);
-	aw_stat_set16(family, from->ss_family);
+	aw_stat_set16(family, known);
 }
 
 /* Memory of this process alone takes the mapping's place. Where there is none, the address must not stay shared. */

@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 
-struct aw_uqp;
 struct sockaddr_storage;
 
 /* A row for an object; NULL: there is none. Any thread; the caller may hold any lock. */
@@ -24,25 +23,11 @@ void aw_stat_give(union aw_stat_row *row);
 /* Counts the end of a stream for the process: a wrong CRC was found, a Terminate was sent, or received. */
 void aw_stat_count_end(bool crc, bool sent, bool received);
 
-/*
- * The row of a QP (net/stat_qp.c). begin_qp takes the row, and the QP lock for it. For the others the caller holds the
- * QP lock. write_qp writes what the QP has done.
- */
-void aw_stat_begin_qp(struct aw_uqp *qp);
-void aw_stat_write_qp(const struct aw_uqp *qp);
-void aw_stat_stream_begun(struct aw_uqp *qp, const struct sockaddr_storage *peer);
-void aw_stat_stream_ended(struct aw_uqp *qp);
-
 /* Writes the family, port and address of a socket's end. */
 void aw_stat_address(const struct sockaddr_storage *from, uint16_t *family, uint16_t *port,
 		     uint64_t address[2]);
 
 /* Readers in other processes see each word whole, in any order. */
-static inline void aw_stat_set8(uint8_t *word, uint8_t value)
-{
-	__atomic_store_n(word, value, __ATOMIC_RELAXED);
-}
-
 static inline void aw_stat_set16(uint16_t *word, uint16_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELAXED);

@@ -5,6 +5,8 @@
 #ifndef NET_STAT_LAYOUT_H
 #define NET_STAT_LAYOUT_H
 
+#include "core/count.h"
+
 #include <stdint.h>
 
 #define AW_STAT_NAME "anywarp-stat"
@@ -37,7 +39,6 @@ enum aw_stat_wait {
 	AW_STAT_WAITS_RECEIVE = 1, /* a message has come that finds no receive */
 	AW_STAT_WAITS_ROOM = 2, /* the peer has no room for what is to be sent */
 	AW_STAT_WAITS_MEMORY = 4, /* no memory for a buffer is to be had */
-	AW_STAT_WAITS_POLL = 8, /* posts are held until the program polls (net/hold.h) */
 };
 
 struct aw_stat_head {
@@ -60,24 +61,34 @@ struct aw_stat_device {
 	uint64_t mr_bytes;
 };
 
+/*
+ * The present of a QP, in one word. state is enum aw_qp_state, of a UD QP enum aw_ud_state; waits is bits of enum
+ * aw_stat_wait.
+ */
+#define AW_STAT_QP_NOW(state, waits) ((uint32_t)(state) << 8 | (uint32_t)(waits))
+#define AW_STAT_QP_STATE(now) ((now) >> 8)
+#define AW_STAT_QP_WAITS(now) ((now)&0xff)
+
+/* The WRs in a QP's queues, in one word. */
+#define AW_STAT_QP_WRS(sends, recvs) ((uint64_t)(sends) << 32 | (uint32_t)(recvs))
+#define AW_STAT_QP_SENDS(wrs) ((wrs) >> 32)
+#define AW_STAT_QP_RECVS(wrs) ((wrs)&UINT32_MAX)
+
 struct aw_stat_qp {
 	uint32_t kind;
 	uint32_t number; /* of the QP */
-	uint8_t ud; /* 1: a UD QP */
-	uint8_t state; /* enum aw_qp_state; of a UD QP, enum aw_ud_state */
-	uint8_t path;
-	uint8_t waits;
+	uint32_t now; /* AW_STAT_QP_NOW() */
 	uint32_t error, peer_error; /* enum aw_error */
 	int32_t fd; /* of the stream's socket; -1: none */
 	uint16_t peer_family, peer_port; /* AF_INET, AF_INET6 or 0; host byte order */
 	uint32_t streams; /* begun since the QP was made */
 	uint64_t peer[2]; /* the address's bytes; of IPv4, the first 4 */
-	uint64_t bytes_out, messages_out, fpdus_out; /* struct aw_qp_count (core/qp.h) */
-	uint64_t bytes_in, messages_in, fpdus_in;
-	uint32_t sends, recvs; /* WRs in the queues */
+	struct aw_qp_count count;
+	uint64_t wrs; /* AW_STAT_QP_WRS() */
 	uint32_t send_cq, recv_cq; /* their numbers */
 	uint32_t crc_errors, terminates_sent, terminates_received;
-	uint32_t spare;
+	uint16_t ud; /* 1: a UD QP */
+	uint16_t path; /* enum aw_stat_path */
 };
 
 struct aw_stat_cq {

@@ -105,8 +105,8 @@ void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival)
 	if (is_admitted(qp, &arrival->hdr) && take(qp, UD_GRH_LEN + arrival->len, &recv)) {
 		status = place(qp, &recv, arrival);
 		complete(qp, &recv, status, arrival);
-		qp->core.count.messages_in++;
-		qp->core.count.bytes_in += arrival->len;
+		if (qp->core.count)
+			aw_count_segment(&qp->core.count->in, true, arrival->len);
 	}
 	/* The receive names memory that it may not use: as on an adapter, the QP fails. */
 	if (status != AW_WC_SUCCESS)

@@ -136,8 +136,8 @@ static enum outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 		return FAILED;
 	if (err)
 		tell_lost(qp, err);
-	qp->core.count.messages_out++;
-	qp->core.count.bytes_out += wqe->len;
+	if (qp->core.count)
+		aw_count_segment(&qp->core.count->out, true, wqe->len);
 	return SENT;
 }
 

@@ -10,6 +10,7 @@
 #include "net/qpn.h"
 #include "net/rc.h"
 #include "net/rnr.h"
+#include "net/stat_qp.h"
 #include "net/ud.h"
 #include "net/uqp_sock.h"
 #include "ring/once.h"
@@ -112,6 +113,7 @@ static void init_queues(struct aw_uqp *qp)
 	if (a->srq)
 		qp->core.recv_pd = a->srq->pd;
 	qp->core.sig_all = a->sig_all;
+	aw_stat_init(qp);
 }
 
 /* A UD QP joins no CQ: pollers serve its socket, which is shared (net/ud.h). */
@@ -304,7 +306,7 @@ void aw_uqp_unlock(struct aw_uqp *qp)
 {
 	uint32_t events;
 
-	aw_stat_write_qp(qp);
+	aw_stat_unlock(qp);
 	if (!qp->delivering) {
 		while ((events = qp->events_due & ~qp->events_told)) {
 			qp->delivering = true;
@@ -413,7 +415,6 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	qp->attached = qp->by_rc = qp->lost = qp->drain_asked = false;
 	qp->fail_ns = 0;
 	qp->events_due = qp->events_told = 0;
-	aw_stat_write_qp(qp);
 	pthread_mutex_unlock(&qp->lock);
 	forget_cqes(qp);
 }

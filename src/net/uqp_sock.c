@@ -13,6 +13,7 @@
 #include "net/pool.h"
 #include "net/rc.h"
 #include "net/rnr.h"
+#include "net/stat_qp.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -227,6 +228,7 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	else
 		aw_linger(qp->fd);
 	qp->fd = -1;
+	aw_stat_stream_gone(qp);
 }
 
 /*
@@ -434,6 +436,7 @@ static void settle(struct aw_uqp *qp)
 		finish_ending(qp);
 	}
 	note_events(qp);
+	aw_stat_write_qp(qp);
 	if (qp->fd < 0)
 		return;
 	if (qp->core.state == AW_QP_ERROR) {

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// anywarp stat: prints what the processes that use anywarp's verbs library have, do and wait for.
+// It reads the table of statistics that such a process keeps, and the process does not notice.
+#include "cli/stat.h"
+
+#include "cli/cli.h"
+#include "cli/launch.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECONDS_MAX 86400.0
+#define CLEAR_SCREEN "\033[H\033[2J"
+
+struct stat_options {
+	pid_t pid; // 0: every process that the user may look at
+	bool json;
+	double seconds; // between two looks; 0: one look
+};
+
+static bool take_pid(const char *text, pid_t *pid)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (!isdigit((unsigned char)*text) || *end || number < 1 || number > 1 << 22) {
+		fprintf(stderr, STAT_WHO ": '%s' is no number of a process\n", text);
+		return false;
+	}
+	*pid = (pid_t)number;
+	return true;
+}
+
+static bool take_seconds(const char *text, double *seconds)
+{
+	char *end = NULL;
+
+	*seconds = text ? strtod(text, &end) : 0;
+	if (text && end != text && !*end && isfinite(*seconds) && *seconds >= 0.1 &&
+	    *seconds <= SECONDS_MAX)
+		return true;
+	fprintf(stderr, STAT_WHO ": --watch needs a number of seconds, from 0.1 to 86400\n");
+	return false;
+}
+
+static bool take_word(char ***arg, struct stat_options *options)
+{
+	const char *value;
+
+	if (!strcmp(**arg, "--json"))
+		return options->json = true;
+	if (aw_launch_value(arg, "--watch", &value))
+		return take_seconds(value, &options->seconds);
+	if (***arg != '-' && !options->pid)
+		return take_pid(**arg, &options->pid);
+	fprintf(stderr, STAT_WHO ": unknown argument '%s': see 'anywarp help stat'\n", **arg);
+	return false;
+}
+
+static bool parse(char **argv, struct stat_options *options)
+{
+	for (char **arg = argv + 1; *arg; arg++)
+		if (!take_word(&arg, options))
+			return false;
+	return true;
+}
+
+// Processes that end meanwhile, and those that we may not look at, are passed over.
+static bool collect_each(struct stat_sockets *sockets, struct stat_sheet sheets[STAT_SHEETS])
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	bool right = true;
+	struct stat file;
+	pid_t pid;
+
+	if (!proc) {
+		fprintf(stderr, STAT_WHO ": cannot look at /proc: %s\n", strerror(errno));
+		return false;
+	}
+	while ((entry = readdir(proc))) {
+		pid = (pid_t)atoi(entry->d_name);
+		if (pid > 0 && fstatat(dirfd(proc), entry->d_name, &file, 0) == 0 &&
+		    (geteuid() == 0 || geteuid() == file.st_uid))
+			right &= aw_stat_collect(pid, false, sockets, sheets);
+	}
+	closedir(proc);
+	return right;
+}
+
+static void print(const struct stat_options *options, const struct stat_sheet sheets[STAT_SHEETS])
+{
+	if (options->seconds > 0 && !options->json && isatty(STDOUT_FILENO))
+		fputs(CLEAR_SCREEN, stdout);
+	if (options->json)
+		aw_stat_sheets_json(sheets, STAT_SHEETS);
+	else if (sheets[STAT_PROCESSES].count == 0)
+		puts("no process has a device of anywarp open");
+	for (size_t i = 0; i < STAT_SHEETS && !options->json; i++)
+		aw_stat_sheet_print(&sheets[i]);
+	fflush(stdout);
+}
+
+static bool look(const struct stat_options *options)
+{
+	struct stat_sheet sheets[STAT_SHEETS];
+	struct stat_sockets sockets = { 0 };
+	bool right;
+
+	aw_stat_sheets_begin(sheets);
+	right = options->pid ? aw_stat_collect(options->pid, true, &sockets, sheets)
+			     : collect_each(&sockets, sheets);
+	if (right || sheets[STAT_PROCESSES].count > 0)
+		print(options, sheets);
+	for (size_t i = 0; i < STAT_SHEETS; i++)
+		aw_stat_sheet_clear(&sheets[i]);
+	aw_stat_sockets_fini(&sockets);
+	return right;
+}
+
+static void wait_for(double seconds)
+{
+	struct timespec time = { .tv_sec = (time_t)seconds };
+
+	time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
+	nanosleep(&time, NULL);
+}
+
+static bool has_ended(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return access(path, F_OK) != 0;
+}
+
+static int stat_command(int argc, char **argv)
+{
+	struct stat_options options = { 0 };
+	bool right;
+
+	(void)argc;
+	if (!parse(argv, &options))
+		return CLI_USAGE;
+	right = look(&options);
+	while (options.seconds > 0 && right && !ferror(stdout)) {
+		wait_for(options.seconds);
+		if (options.pid && has_ended(options.pid))
+			break;
+		right = look(&options);
+	}
+	return right ? CLI_OK : CLI_FAILED;
+}
+
+const struct cli_command aw_cli_stat = {
+	.name = "stat",
+	.run = stat_command,
+	.summary = "show the connections of running RDMA programs",
+	.help = "usage: anywarp stat [--json] [--watch SECONDS] [PID]\n"
+		"\n"
+		"Prints what the process has of anywarp's verbs library, or, without PID, every such\n"
+		"process of this user, or as root of all: its QPs with their peers, counters and TCP's\n"
+		"round trip time, its listeners and its CQs. The process does not notice; it may be\n"
+		"stopped.\n"
+		"\n"
+		"  --json           print one JSON object, on one line\n"
+		"  --watch SECONDS  print again after so many seconds, until the process has ended\n"
+		"\n"
+		"The exit status is 0 when all was printed, be it nothing; 1 when PID is no process\n"
+		"with a device of anywarp, or one that this user may not look at; 2 for wrong usage.\n"
+		"anywarp-stat(1) describes the columns.\n"
+		"\n"
+		"  anywarp stat --watch 1 $(pidof ib_write_bw)\n",
+};

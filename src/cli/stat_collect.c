@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The rows of one process: its statistics table as text, with the kernel's word on its sockets.
+#include "cli/stat.h"
+
+#include "net/stat_read.h"
+#include "wire/error.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+enum process_column {
+	PROCESS_PID,
+	PROCESS_PROGRAM,
+	PROCESS_PERSONA,
+	PROCESS_DEVICES,
+	PROCESS_PDS,
+	PROCESS_MRS,
+	PROCESS_MR_BYTES,
+	PROCESS_CQS,
+	PROCESS_QPS,
+	PROCESS_LISTENERS,
+	PROCESS_CRC_ERRORS,
+	PROCESS_TERMINATES_SENT,
+	PROCESS_TERMINATES_RECEIVED,
+	PROCESS_ROWLESS,
+};
+
+static const struct stat_column process_columns[] = {
+	[PROCESS_PID] = { "pid", "pid", true },
+	[PROCESS_PROGRAM] = { "program", "program", false },
+	[PROCESS_PERSONA] = { "persona", "persona", false },
+	[PROCESS_DEVICES] = { "devices", "devices", true },
+	[PROCESS_PDS] = { "pds", "pds", true },
+	[PROCESS_MRS] = { "mrs", "mrs", true },
+	[PROCESS_MR_BYTES] = { "mr_bytes", "mr bytes", true },
+	[PROCESS_CQS] = { "cqs", "cqs", true },
+	[PROCESS_QPS] = { "qps", "qps", true },
+	[PROCESS_LISTENERS] = { "listeners", "listeners", true },
+	[PROCESS_CRC_ERRORS] = { "crc_errors", "crc errors", true },
+	[PROCESS_TERMINATES_SENT] = { "terminates_sent", "terminates sent", true },
+	[PROCESS_TERMINATES_RECEIVED] = { "terminates_received", "received", true },
+	[PROCESS_ROWLESS] = { "without_row", "without row", true },
+};
+
+enum qp_column {
+	QP_PID,
+	QP_NUMBER,
+	QP_TYPE,
+	QP_STATE,
+	QP_PATH,
+	QP_LOCAL,
+	QP_PEER,
+	QP_BYTES_OUT,
+	QP_BYTES_IN,
+	QP_MESSAGES_OUT,
+	QP_MESSAGES_IN,
+	QP_FPDUS_OUT,
+	QP_FPDUS_IN,
+	QP_SENDS,
+	QP_RECVS,
+	QP_SEND_CQ,
+	QP_RECV_CQ,
+	QP_RTT,
+	QP_RETRANSMITS,
+	QP_CRC_ERRORS,
+	QP_TERMINATES_SENT,
+	QP_TERMINATES_RECEIVED,
+	QP_WAITS,
+	QP_ERROR,
+};
+
+// The table leaves out those columns without which most questions are answered.
+static const struct stat_column qp_columns[] = {
+	[QP_PID] = { "pid", "pid", true },
+	[QP_NUMBER] = { "qp", "qp", false },
+	[QP_TYPE] = { "type", "type", false },
+	[QP_STATE] = { "state", "state", false },
+	[QP_PATH] = { "path", "path", false },
+	[QP_LOCAL] = { "local", NULL, false },
+	[QP_PEER] = { "peer", "peer", false },
+	[QP_BYTES_OUT] = { "bytes_out", "bytes out", true },
+	[QP_BYTES_IN] = { "bytes_in", "bytes in", true },
+	[QP_MESSAGES_OUT] = { "messages_out", "messages out", true },
+	[QP_MESSAGES_IN] = { "messages_in", "messages in", true },
+	[QP_FPDUS_OUT] = { "fpdus_out", "fpdus out", true },
+	[QP_FPDUS_IN] = { "fpdus_in", "fpdus in", true },
+	[QP_SENDS] = { "send_wrs", "send wrs", true },
+	[QP_RECVS] = { "recv_wrs", "recv wrs", true },
+	[QP_SEND_CQ] = { "send_cq", NULL, true },
+	[QP_RECV_CQ] = { "recv_cq", NULL, true },
+	[QP_RTT] = { "rtt_us", "rtt us", true },
+	[QP_RETRANSMITS] = { "retransmits", "retransmits", true },
+	[QP_CRC_ERRORS] = { "crc_errors", NULL, true },
+	[QP_TERMINATES_SENT] = { "terminates_sent", NULL, true },
+	[QP_TERMINATES_RECEIVED] = { "terminates_received", NULL, true },
+	[QP_WAITS] = { "waits_for", "waits for", false },
+	[QP_ERROR] = { "error", "error", false },
+};
+
+enum listener_column {
+	LISTENER_PID,
+	LISTENER_ADDRESS,
+	LISTENER_HALF_OPEN,
+	LISTENER_REQUESTS,
+	LISTENER_FAILED,
+};
+
+static const struct stat_column listener_columns[] = {
+	[LISTENER_PID] = { "pid", "pid", true },
+	[LISTENER_ADDRESS] = { "address", "address", false },
+	[LISTENER_HALF_OPEN] = { "half_open", "half open", true },
+	[LISTENER_REQUESTS] = { "requests", "requests", true },
+	[LISTENER_FAILED] = { "failed", "failed", true },
+};
+
+enum cq_column {
+	CQ_PID,
+	CQ_NUMBER,
+	CQ_CAPACITY,
+	CQ_READY,
+	CQ_CQES,
+	CQ_CHANNEL,
+	CQ_OVERFLOWED,
+};
+
+static const struct stat_column cq_columns[] = {
+	[CQ_PID] = { "pid", "pid", true },
+	[CQ_NUMBER] = { "cq", "cq", true },
+	[CQ_CAPACITY] = { "capacity", "capacity", true },
+	[CQ_READY] = { "unpolled", "unpolled", true },
+	[CQ_CQES] = { "cqes", "cqes", true },
+	[CQ_CHANNEL] = { "channel", "channel", false },
+	[CQ_OVERFLOWED] = { "overflowed", "overflowed", false },
+};
+
+_Static_assert(ARRAY_LEN(qp_columns) <= STAT_COLUMNS_MAX, "a row holds the fields of every sheet");
+
+void aw_stat_sheets_begin(struct stat_sheet sheets[STAT_SHEETS])
+{
+	sheets[STAT_PROCESSES] = (struct stat_sheet){
+		.name = "processes",
+		.title = "processes",
+		.columns = process_columns,
+		.column_count = ARRAY_LEN(process_columns),
+	};
+	sheets[STAT_QPS] = (struct stat_sheet){
+		.name = "qps",
+		.title = "\nqueue pairs",
+		.columns = qp_columns,
+		.column_count = ARRAY_LEN(qp_columns),
+	};
+	sheets[STAT_LISTENERS] = (struct stat_sheet){
+		.name = "listeners",
+		.title = "\nlisteners",
+		.columns = listener_columns,
+		.column_count = ARRAY_LEN(listener_columns),
+	};
+	sheets[STAT_CQS] = (struct stat_sheet){
+		.name = "cqs",
+		.title = "\ncompletion queues",
+		.columns = cq_columns,
+		.column_count = ARRAY_LEN(cq_columns),
+	};
+}
+
+// One process, as its rows are visited.
+struct visit {
+	pid_t pid;
+	const struct stat_sockets *sockets;
+	struct stat_sheet *sheets;
+	uint64_t devices, pds, mrs, mr_bytes, kinds[AW_STAT_LISTENER + 1];
+	bool roce;
+};
+
+__attribute__((format(printf, 1, 2))) static bool fail(const char *format, ...)
+{
+	va_list args;
+
+	fputs(STAT_WHO ": ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return false;
+}
+
+static void print_address(char field[STAT_FIELD_MAX], bool ipv6, const void *address, uint16_t port)
+{
+	char text[INET6_ADDRSTRLEN] = "";
+
+	(void)inet_ntop(ipv6 ? AF_INET6 : AF_INET, address, text, sizeof(text));
+	snprintf(field, STAT_FIELD_MAX, ipv6 ? "[%s]:%u" : "%s:%u", text, port);
+}
+
+static const char *qp_state(const struct aw_stat_qp *qp)
+{
+	uint32_t state = AW_STAT_QP_STATE(qp->now);
+	static const char *const rc[] = { "idle", "rts", "closing", "terminate", "error" };
+	static const char *const ud[] = { "reset", "init", "rtr", "rts", "sqd", "sqe", "error" };
+
+	if (qp->ud)
+		return state < ARRAY_LEN(ud) ? ud[state] : "unknown";
+	return state < ARRAY_LEN(rc) ? rc[state] : "unknown";
+}
+
+static const char *qp_path(const struct aw_stat_qp *qp)
+{
+	switch ((enum aw_stat_path)qp->path) {
+	case AW_STAT_PATH_NONE:
+		return "";
+	case AW_STAT_PATH_TCP:
+		return "tcp";
+	case AW_STAT_PATH_MEMORY:
+		return "memory";
+	case AW_STAT_PATH_UNDECIDED:
+		return "undecided";
+	case AW_STAT_PATH_UDP:
+		return "udp";
+	}
+	return "unknown";
+}
+
+// The cause that lasts longest comes first.
+static const char *qp_waits(const struct aw_stat_qp *qp)
+{
+	uint32_t waits = AW_STAT_QP_WAITS(qp->now);
+
+	if (waits & AW_STAT_WAITS_RECEIVE)
+		return "receive";
+	if (waits & AW_STAT_WAITS_MEMORY)
+		return "memory";
+	return waits & AW_STAT_WAITS_ROOM ? "peer" : "";
+}
+
+static void print_error(char field[STAT_FIELD_MAX], const struct aw_stat_qp *qp)
+{
+	if (qp->peer_error)
+		snprintf(field, STAT_FIELD_MAX, "peer: %s",
+			 aw_error_text((enum aw_error)qp->peer_error));
+	else if (qp->error)
+		snprintf(field, STAT_FIELD_MAX, "%s", aw_error_text((enum aw_error)qp->error));
+}
+
+static void print_socket(struct stat_row *row, const struct aw_sockdiag_conn *conn)
+{
+	print_address(row->fields[QP_LOCAL], conn->ipv6, conn->local, conn->local_port);
+	print_address(row->fields[QP_PEER], conn->ipv6, conn->peer, conn->peer_port);
+	if (!conn->counted)
+		return;
+	aw_stat_put(row, QP_RTT, conn->rtt_us);
+	aw_stat_put(row, QP_RETRANSMITS, conn->retransmits);
+}
+
+// A socket that is closed, or of which the kernel does not tell, has the peer that the process noted.
+static void print_ends(struct stat_row *row, const struct visit *visit, const struct aw_stat_qp *qp)
+{
+	const struct aw_sockdiag_conn *conn =
+		aw_stat_sockets_find(visit->sockets, visit->pid, qp->fd);
+
+	if (conn)
+		print_socket(row, conn);
+	else if (qp->peer_family != AF_UNSPEC)
+		print_address(row->fields[QP_PEER], qp->peer_family == AF_INET6, qp->peer,
+			      qp->peer_port);
+}
+
+static void add_qp(const struct visit *visit, const struct aw_stat_qp *qp)
+{
+	struct stat_row row = { 0 };
+
+	aw_stat_put(&row, QP_PID, (uint64_t)visit->pid);
+	snprintf(row.fields[QP_NUMBER], STAT_FIELD_MAX, "0x%x", qp->number);
+	strcpy(row.fields[QP_TYPE], qp->ud ? "ud" : "rc");
+	strcpy(row.fields[QP_STATE], qp_state(qp));
+	strcpy(row.fields[QP_PATH], qp_path(qp));
+	print_ends(&row, visit, qp);
+	aw_stat_put(&row, QP_BYTES_OUT, qp->count.out.bytes);
+	aw_stat_put(&row, QP_BYTES_IN, qp->count.in.bytes);
+	aw_stat_put(&row, QP_MESSAGES_OUT, qp->count.out.messages);
+	aw_stat_put(&row, QP_MESSAGES_IN, qp->count.in.messages);
+	aw_stat_put(&row, QP_FPDUS_OUT, qp->count.out.fpdus);
+	aw_stat_put(&row, QP_FPDUS_IN, qp->count.in.fpdus);
+	aw_stat_put(&row, QP_SENDS, AW_STAT_QP_SENDS(qp->wrs));
+	aw_stat_put(&row, QP_RECVS, AW_STAT_QP_RECVS(qp->wrs));
+	aw_stat_put(&row, QP_SEND_CQ, qp->send_cq);
+	aw_stat_put(&row, QP_RECV_CQ, qp->recv_cq);
+	aw_stat_put(&row, QP_CRC_ERRORS, qp->crc_errors);
+	aw_stat_put(&row, QP_TERMINATES_SENT, qp->terminates_sent);
+	aw_stat_put(&row, QP_TERMINATES_RECEIVED, qp->terminates_received);
+	strcpy(row.fields[QP_WAITS], qp_waits(qp));
+	print_error(row.fields[QP_ERROR], qp);
+	aw_stat_sheet_add(&visit->sheets[STAT_QPS], &row);
+}
+
+static void add_listener(const struct visit *visit, const struct aw_stat_listener *listener)
+{
+	struct stat_row row = { 0 };
+
+	aw_stat_put(&row, LISTENER_PID, (uint64_t)visit->pid);
+	if (listener->family != AF_UNSPEC)
+		print_address(row.fields[LISTENER_ADDRESS], listener->family == AF_INET6,
+			      listener->address, listener->port);
+	aw_stat_put(&row, LISTENER_HALF_OPEN, listener->half_open);
+	aw_stat_put(&row, LISTENER_REQUESTS, listener->requests);
+	aw_stat_put(&row, LISTENER_FAILED, listener->failed);
+	aw_stat_sheet_add(&visit->sheets[STAT_LISTENERS], &row);
+}
+
+static void add_cq(const struct visit *visit, const struct aw_stat_cq *cq)
+{
+	struct stat_row row = { 0 };
+
+	aw_stat_put(&row, CQ_PID, (uint64_t)visit->pid);
+	aw_stat_put(&row, CQ_NUMBER, cq->number);
+	aw_stat_put(&row, CQ_CAPACITY, cq->capacity);
+	aw_stat_put(&row, CQ_READY, cq->ready);
+	aw_stat_put(&row, CQ_CQES, cq->cqes);
+	strcpy(row.fields[CQ_CHANNEL], cq->channel ? "yes" : "no");
+	strcpy(row.fields[CQ_OVERFLOWED], cq->overflowed ? "yes" : "no");
+	aw_stat_sheet_add(&visit->sheets[STAT_CQS], &row);
+}
+
+// A process may open the device more than once.
+static void count_device(struct visit *visit, const struct aw_stat_device *device)
+{
+	visit->devices++;
+	visit->pds += device->pds;
+	visit->mrs += device->mrs;
+	visit->mr_bytes += device->mr_bytes;
+	visit->roce |= device->roce;
+}
+
+static void visit_row(struct visit *visit, const union aw_stat_row *row)
+{
+	visit->kinds[row->any.kind]++;
+	switch ((enum aw_stat_kind)row->any.kind) {
+	case AW_STAT_NONE:
+		break;
+	case AW_STAT_DEVICE:
+		count_device(visit, &row->device);
+		break;
+	case AW_STAT_QP:
+		add_qp(visit, &row->qp);
+		break;
+	case AW_STAT_CQ:
+		add_cq(visit, &row->cq);
+		break;
+	case AW_STAT_LISTENER:
+		add_listener(visit, &row->listener);
+		break;
+	}
+}
+
+static void read_name(pid_t pid, char field[STAT_FIELD_MAX])
+{
+	char path[32];
+	FILE *comm;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	comm = fopen(path, "re");
+	if (comm && fgets(field, STAT_FIELD_MAX, comm))
+		field[strcspn(field, "\n")] = '\0';
+	if (comm)
+		fclose(comm);
+}
+
+static void add_process(const struct visit *visit, const struct aw_stat_head *head)
+{
+	struct stat_row row = { 0 };
+
+	aw_stat_put(&row, PROCESS_PID, (uint64_t)visit->pid);
+	read_name(visit->pid, row.fields[PROCESS_PROGRAM]);
+	if (visit->devices > 0)
+		strcpy(row.fields[PROCESS_PERSONA], visit->roce ? "roce" : "iwarp");
+	aw_stat_put(&row, PROCESS_DEVICES, visit->devices);
+	aw_stat_put(&row, PROCESS_PDS, visit->pds);
+	aw_stat_put(&row, PROCESS_MRS, visit->mrs);
+	aw_stat_put(&row, PROCESS_MR_BYTES, visit->mr_bytes);
+	aw_stat_put(&row, PROCESS_CQS, visit->kinds[AW_STAT_CQ]);
+	aw_stat_put(&row, PROCESS_QPS, visit->kinds[AW_STAT_QP]);
+	aw_stat_put(&row, PROCESS_LISTENERS, visit->kinds[AW_STAT_LISTENER]);
+	aw_stat_put(&row, PROCESS_CRC_ERRORS, head->crc_errors);
+	aw_stat_put(&row, PROCESS_TERMINATES_SENT, head->terminates_sent);
+	aw_stat_put(&row, PROCESS_TERMINATES_RECEIVED, head->terminates_received);
+	aw_stat_put(&row, PROCESS_ROWLESS, head->rowless);
+	aw_stat_sheet_add(&visit->sheets[STAT_PROCESSES], &row);
+}
+
+static void add_all(pid_t pid, const struct aw_stat_copy *copy, struct stat_sockets *sockets,
+		    struct stat_sheet *sheets)
+{
+	struct visit visit = { .pid = pid, .sockets = sockets, .sheets = sheets };
+
+	aw_stat_sockets_load(sockets, pid);
+	for (uint32_t i = 0; i < copy->count; i++)
+		visit_row(&visit, &copy->rows[i]);
+	add_process(&visit, &copy->head);
+}
+
+bool aw_stat_collect(pid_t pid, bool asked, struct stat_sockets *sockets,
+		     struct stat_sheet sheets[STAT_SHEETS])
+{
+	struct aw_stat_copy copy;
+
+	switch (aw_stat_read(pid, &copy)) {
+	case AW_STAT_READ:
+		add_all(pid, &copy, sockets, sheets);
+		free(copy.rows);
+		return true;
+	case AW_STAT_ABSENT:
+		return !asked || fail("process %d has no device of anywarp open: does it run under "
+				      "'anywarp run'?",
+				      (int)pid);
+	case AW_STAT_GONE:
+		return !asked ||
+		       fail("no process %d: 'pgrep -a NAME' finds the number of one", (int)pid);
+	case AW_STAT_REFUSED:
+		return !asked || fail("cannot look at the fds of process %d: %s: ask as root",
+				      (int)pid, strerror(errno));
+	case AW_STAT_STRANGE:
+		return fail("process %d has statistics of another version of anywarp: ask with "
+			    "that version's command",
+			    (int)pid);
+	case AW_STAT_FAILED:
+		return fail("cannot read the statistics of process %d: %s", (int)pid,
+			    strerror(errno));
+	}
+	return false;
+}

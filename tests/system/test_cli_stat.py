@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""'anywarp stat' as a user meets it: of rping, of processes that end, and of tables that no friend has written."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+
+BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
+ANYWARP = BUILD / "bin" / "anywarp"
+MAN = pathlib.Path(__file__).resolve().parents[2] / "man"
+STRANGER = 63000 + os.getpid() % 2000
+
+
+def stat(*args, user=None):
+    return subprocess.run([str(ANYWARP), "stat", *map(str, args)], capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, user=user, check=False)
+
+
+def stat_json(*args):
+    done = stat("--json", *args)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def wait_for(look, what):
+    end = time.monotonic() + 20
+    while not (found := look()):
+        assert time.monotonic() < end, f"no {what}"
+    return found
+
+
+def qp_of(pid):
+    """Its one QP, once it has sent something. It may have no device open yet, or not know of its stream."""
+    done = stat("--json", pid)
+    found = json.loads(done.stdout) if done.returncode == 0 else {"qps": []}
+    return found["qps"][0] if found["qps"] and found["qps"][0]["messages_out"] else None
+
+
+@pytest.fixture(name="pinging")
+def fixture_pinging(start, port):
+    """A server and a client that ping each other for long."""
+    server = start.server("rping -s -a 127.0.0.1 -S 1000", port)
+    client = start(f"rping -c -a 127.0.0.1 -p {port} -S 1000 -C 100000000")
+    wait_for(lambda: qp_of(client.pid) and qp_of(server.pid), "stream")
+    return server, client
+
+
+def freeze(*programs):
+    for program in programs:
+        program.send_signal("STOP")
+
+
+def test_both_ends_of_a_stream_while_they_are_stopped(pinging, port):
+    server, client = pinging
+    freeze(*pinging)
+    asked, served = stat_json(client.pid), stat_json(server.pid)
+    left, right = asked["qps"][0], served["qps"][0]
+    for qp, pid in ((left, client.pid), (right, server.pid)):
+        assert qp["pid"] == pid and re.fullmatch("0x[0-9a-f]+", qp["qp"])
+        assert (qp["type"], qp["state"], qp["error"]) == ("rc", "rts", None)
+        assert qp["rtt_us"] > 0 and qp["retransmits"] >= 0
+        assert qp["bytes_out"] > 1000 and qp["fpdus_out"] >= qp["messages_out"] > 0
+    assert left["local"] == right["peer"] and left["peer"] == right["local"] == f"127.0.0.1:{port}"
+    assert 0 <= left["messages_out"] - right["messages_in"] <= 2
+    assert 0 <= right["messages_out"] - left["messages_in"] <= 2
+
+
+def test_the_rest_of_a_process(pinging, port):
+    server, _ = pinging
+    freeze(*pinging)
+    served = stat_json(server.pid)
+    process, = served["processes"]
+    assert process["program"] == "rping" and process["persona"] == "iwarp" and process["devices"] >= 1
+    assert process["mrs"] == 3 and process["mr_bytes"] > 1000 and process["pds"] >= 1
+    assert (process["qps"], process["cqs"], process["listeners"]) == (1, 1, 1)
+    assert process["crc_errors"] == process["terminates_sent"] == process["terminates_received"] == 0
+    listener, = served["listeners"]
+    assert listener["address"] == f"127.0.0.1:{port}" and (listener["requests"], listener["failed"]) == (1, 0)
+    cq, = served["cqs"]
+    assert cq["channel"] == "yes" and cq["overflowed"] == "no" and 0 < cq["capacity"] and cq["cqes"] > 0
+    assert cq["cq"] == served["qps"][0]["send_cq"] == served["qps"][0]["recv_cq"]
+
+
+def test_every_process_of_the_user(pinging):
+    found = stat_json()
+    assert {program.pid for program in pinging} <= {process["pid"] for process in found["processes"]}
+    assert {program.pid for program in pinging} <= {qp["pid"] for qp in found["qps"]}
+
+
+def test_the_table(pinging):
+    server, _ = pinging
+    done = stat(server.pid)
+    assert done.returncode == 0, done.stderr
+    parts = [part.splitlines() for part in done.stdout.split("\n\n")]
+    assert [part[0] for part in parts] == ["processes", "queue pairs", "listeners", "completion queues"]
+    assert all(len(part) == 3 for part in parts)
+    assert parts[0][2].split()[:3] == [str(server.pid), "rping", "iwarp"]
+    assert parts[1][1].split()[:6] == ["pid", "qp", "type", "state", "path", "peer"]
+    assert parts[1][2].split()[2:5] == ["rc", "rts", "tcp"]
+
+
+def test_a_stream_through_memory(start, port):
+    env = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib"), "ANYWARP_HOST_PATH": "on"}
+    if os.environ.get("ANYWARP_SAN"):
+        pytest.skip("the programs of a sanitizer have another environment")
+    server = start.server("rping -s -a 127.0.0.1", port, env=env)
+    with subprocess.Popen(["rping", "-c", "-a", "127.0.0.1", "-p", str(port), "-C", "100000000"], env=env,
+                          stdout=subprocess.DEVNULL) as client:
+        qp = wait_for(lambda: qp_of(client.pid), "stream")
+        client.kill()
+    assert server.pid and qp["path"] in ("memory", "tcp")
+
+
+def test_watch_until_the_process_ends(pinging):
+    server, client = pinging
+    with subprocess.Popen([str(ANYWARP), "stat", "--json", "--watch", "0.1", str(client.pid)],
+                          stdout=subprocess.PIPE, text=True) as watcher:
+        counts = [json.loads(watcher.stdout.readline())["qps"][0]["bytes_out"] for _ in range(3)]
+        assert counts == sorted(counts)
+        freeze(server)
+        client.kill()
+        watcher.stdout.read()
+    # The process may end between two looks, or while it is looked at.
+    assert watcher.returncode in (0, 1)
+
+
+def test_processes_that_end_meanwhile():
+    """No process that ends while all are listed is an error."""
+    env = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib")}
+    if os.environ.get("ANYWARP_SAN"):
+        env["LD_PRELOAD"] = os.environ["ANYWARP_PRELOAD"]
+        env["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
+    for _ in range(10):
+        running = [subprocess.Popen(["ibv_devinfo", "-l"], env=env, stdout=subprocess.DEVNULL) for _ in range(4)]
+        done = stat("--json")
+        for process in running:
+            process.wait()
+        assert done.returncode == 0, done.stderr
+        json.loads(done.stdout)
+
+
+# --- tables that no friend has written
+
+FORGER = """
+import ctypes, fcntl, os, sys
+size, seals, name = int(sys.argv[1]), int(sys.argv[2]), bytes.fromhex(sys.argv[3])
+ctypes.CDLL(None).prctl(15, name)
+fd = os.memfd_create("anywarp-stat", os.MFD_ALLOW_SEALING)
+os.ftruncate(fd, size)
+for words in sys.argv[4:]:
+    at, _, data = words.partition(":")
+    os.pwrite(fd, bytes.fromhex(data), int(at))
+fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+HEAD, ROW, ROWS = 65536, 128, 1 << 18
+SIZE = HEAD + ROW * ROWS
+SEALS = 0x2 | 0x4  # shrink, grow
+
+
+def head(magic=0x5441545357594E41, layout=1, end=2):
+    return "0:" + struct.pack("=QIIIIQQQ", magic, layout, end, 0, 0, 0, 0, 0).hex()
+
+
+@contextlib.contextmanager
+def forged(*data, size=SIZE, seals=SEALS, name=b"evil"):
+    with subprocess.Popen([sys.executable, "-c", FORGER, str(size), str(seals), name.hex(), *data],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.stdin.close()
+
+
+@pytest.mark.parametrize("data, how", [
+    ((head(),), {"seals": 0}),
+    ((head(),), {"seals": 0x4}),
+    ((head(),), {"size": SIZE - 1}),
+    ((head(),), {"size": 48}),
+    ((), {"size": 0}),
+    ((head(magic=1),), {}),
+    ((head(layout=2),), {}),
+    ((head(end=ROWS + 1),), {}),
+    ((head(end=0xFFFFFFFF),), {}),
+])
+def test_what_is_no_table_is_refused(data, how):
+    with forged(*data, **how) as process:
+        done = stat(process.pid)
+        every = stat("--json")
+    assert done.returncode == 1 and done.stdout == ""
+    assert f"process {process.pid} has statistics of another version" in done.stderr
+    # Others are listed all the same.
+    assert every.returncode == 1 and str(process.pid) in every.stderr
+
+
+@pytest.mark.parametrize("byte", [0xFF, 0x1B, 0x02, 0x00])
+def test_rows_of_noise_are_printed_as_they_are_or_left_out(byte):
+    rows = b"".join(struct.pack("=I", kind) + bytes([byte]) * (ROW - 4) for kind in range(8))
+    with forged(head(end=ROWS), f"{HEAD}:{rows.hex()}") as process:
+        found = stat_json(process.pid)
+        table = stat(process.pid)
+    assert table.returncode == 0
+    assert len(found["cqs"]) == 1 and found["processes"][0]["cqs"] == 1
+    assert len(found["qps"]) == len(found["listeners"]) == (1 if byte == 0 else 0)
+    assert table.stdout.isprintable() or all(line.isprintable() for line in table.stdout.splitlines())
+
+
+def test_a_name_that_a_terminal_would_obey():
+    with forged(head(), name=b'\x1b[2J"\\\xff') as process:
+        found = stat_json(process.pid)
+        done = stat(process.pid)
+    assert found["processes"][0]["program"] == '?[2J"\\?'
+    assert "\x1b" not in done.stdout and '?[2J"\\?' in done.stdout
+
+
+def test_the_fd_of_a_row_may_be_any():
+    """What such an fd is, the kernel says: a file of the process is no socket of it."""
+    row = struct.pack("=IIIIIiHHI", 2, 16, 1 << 8, 0, 0, 0, 0, 0, 1).ljust(ROW, b"\0")
+    more = struct.pack("=IIIIIiHHI", 2, 17, 1 << 8, 0, 0, 0x7FFFFFFF, 2, 9, 1).ljust(ROW, b"\0")
+    with forged(head(), f"{HEAD}:{(row + more).hex()}") as process:
+        found = stat_json(process.pid)["qps"]
+    assert [(qp["local"], qp["peer"], qp["rtt_us"]) for qp in found] == [(None, None, None), (None, "0.0.0.0:9", None)]
+
+
+# --- who may ask, and how
+
+def test_a_process_without_a_device():
+    done = stat(os.getpid())
+    assert done.returncode == 1
+    assert f"process {os.getpid()} has no device of anywarp open" in done.stderr
+
+
+def test_no_such_process():
+    done = stat(4194304)
+    assert done.returncode == 1 and "no process 4194304" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
+def test_another_user_is_told_nothing(pinging):
+    server, _ = pinging
+    done = stat(server.pid, user=STRANGER)
+    assert done.returncode == 1 and "ask as root" in done.stderr and done.stdout == ""
+    every = stat("--json", user=STRANGER)
+    assert every.returncode == 0 and json.loads(every.stdout)["processes"] == []
+
+
+@pytest.mark.parametrize("args", [("--fast",), ("x",), ("0",), ("1x",), ("1", "2"), ("--watch",), ("--watch", "0"),
+                                  ("--watch", "x"), ("--watch=nan",), ("--watch", "1e9"), ("-1",)])
+def test_wrong_usage(args):
+    done = stat(*args)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("anywarp stat: ")
+
+
+def test_output_that_cannot_be_written_ends_a_watch():
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([str(ANYWARP), "stat", "--watch", "0.1"], stdout=full, stderr=subprocess.PIPE,
+                              timeout=60, check=False)
+    assert done.returncode == 1
+
+
+# --- the manual
+
+def test_the_manual_has_every_option_and_column(pinging):
+    page = (MAN / "anywarp-stat.1").read_text().replace("\\-", "-")
+    helped = subprocess.run([str(ANYWARP), "help", "stat"], capture_output=True, text=True, check=True).stdout
+    for option in set(re.findall(r"--[a-z]+", helped)):
+        assert re.search(rf"^\.(B|BI) {option}\b", page, re.M), option
+    for name, rows in stat_json(pinging[0].pid).items():
+        assert re.search(rf"\b{name}\b", page), name
+        for column in rows[0]:
+            assert re.search(rf"\b{column}\b", page), column
+
+
+def test_the_manual_is_set_without_a_warning():
+    groff = shutil.which("groff")
+    if not groff:
+        pytest.skip("no groff")
+    done = subprocess.run([groff, "-man", "-ww", "-Tutf8", str(MAN / "anywarp-stat.1")], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0 and done.stderr == ""
