@@ -65,6 +65,15 @@ _anywarp_values() {
 	esac
 }
 
+# The values of the option that stands before the word $1; without one, the processes that 'anywarp stat' may show.
+_anywarp_argument() {
+	if [[ ${words[1]} == stat && -z $(_anywarp_metavar "${words[-2]}") ]]; then
+		find /proc -maxdepth 1 -name '[0-9]*' -printf '%f '
+	else
+		_anywarp_values "${words[-2]}" "$1"
+	fi
+}
+
 # Prints where in 'words' the program begins, of run and sockets, or would begin.
 _anywarp_program() {
 	local at=2
@@ -100,19 +109,22 @@ _anywarp() {
 	local word last program
 	_anywarp_join
 	word=${words[-1]} last=$((${#words[@]} - 1))
-	if ((last == 1)) || { ((last == 2)) && [[ ${words[1]} == help ]]; }; then
+	if ((last == 1)); then
 		_anywarp_offer "$word" "$word" "$(_anywarp_subcommands)"
+		return
+	elif ((last == 2)) && [[ ${words[1]} == help ]]; then
+		_anywarp_offer "$word" "$word" "environment $(_anywarp_subcommands)"
 		return
 	fi
 	program=$(_anywarp_program)
-	if ((last >= program)) && [[ ${words[last - 1]} == -- || $word != -* ]]; then
+	if [[ ${words[1]} != stat ]] && ((last >= program)) && [[ ${words[last - 1]} == -- || $word != -* ]]; then
 		[[ ${words[1]} != run && ${words[1]} != sockets ]] || _anywarp_offer_program "$program"
 	elif [[ $word == --*=* ]]; then
 		_anywarp_offer "$word" "${word#*=}" "$(_anywarp_values "${word%%=*}" "${word#*=}")"
 	elif [[ $word == -* ]]; then
 		_anywarp_offer "$word" "$word" "$(_anywarp_options | cut -d ' ' -f 1)"
 	else
-		_anywarp_offer "$word" "$word" "$(_anywarp_values "${words[last - 1]}" "$word")"
+		_anywarp_offer "$word" "$word" "$(_anywarp_argument "$word")"
 	fi
 }
 

@@ -4,6 +4,7 @@
 #include "cli/doctor.h"
 
 #include "cli/cli.h"
+#include "cli/environment.h"
 #include "cli/finding.h"
 #include "cli/sockets.h"
 #include "net/policy.h"
@@ -78,6 +79,18 @@ static void check_preload(void)
 				 "nothing is preloaded before anywarp's libraries");
 }
 
+// A name that is misspelt has no effect, and nothing else would tell.
+static void check_names(void)
+{
+	size_t len;
+	const char *name = aw_environment_unknown(&len);
+
+	if (name)
+		aw_finding_print(FINDING_WARN, "environment",
+				 "correct or unset it; 'anywarp help environment' lists them",
+				 "%.*s is no variable of anywarp", (int)len, name);
+}
+
 // Prints the policy only when it is not the default.
 static void check_policy(void)
 {
@@ -133,6 +146,7 @@ static int doctor(int argc, char **argv)
 		return CLI_USAGE;
 	}
 	check_preload();
+	check_names();
 	check_policy();
 	aw_doctor_persona();
 	aw_doctor_host();

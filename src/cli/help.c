@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // anywarp help: the overview for a newcomer, and the page of each subcommand.
 #include "cli/cli.h"
+#include "cli/environment.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void print_overview(void)
 {
@@ -30,6 +32,10 @@ static int help(int argc, char **argv)
 		print_overview();
 		return CLI_OK;
 	}
+	if (!strcmp(argv[1], "environment")) {
+		aw_environment_print();
+		return CLI_OK;
+	}
 	command = aw_cli_find(argv[1]);
 	if (!command) {
 		fprintf(stderr, "anywarp help: no subcommand '%s': 'anywarp help' lists them\n",
@@ -43,8 +49,9 @@ static int help(int argc, char **argv)
 const struct cli_command aw_cli_help = {
 	.name = "help",
 	.run = help,
-	.summary = "show this text, or the help of a subcommand",
-	.help = "usage: anywarp help [SUBCOMMAND]\n"
+	.summary = "show this text, the help of a subcommand, or 'environment'",
+	.help = "usage: anywarp help [SUBCOMMAND | environment]\n"
 		"\n"
-		"Shows what anywarp is for, or the help of one subcommand.\n",
+		"Shows what anywarp is for, the help of one subcommand, or the variables of the\n"
+		"environment that anywarp reads.\n",
 };

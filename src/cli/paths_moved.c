@@ -27,7 +27,7 @@ const char *aw_paths_moved(const char *path, char to[PATH_MAX])
 
 	if (!path || (!begins(path, "/dev/infiniband") && !begins(path, "/sys/class/infiniband")))
 		return path;
-	root = getenv("ANYWARP_PATHS");
+	root = secure_getenv("ANYWARP_PATHS");
 	if (!root || !*root)
 		return path;
 	len = snprintf(to, PATH_MAX, "%s%s", root, path);

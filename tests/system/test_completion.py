@@ -96,7 +96,11 @@ def test_subcommands_behind_help(offers):
     assert "doctor" in offers("anywarp help d")
 
 
-@pytest.mark.parametrize("name", ["run", "sockets", "bench", "doctor"])
+def test_environment_behind_help(offers):
+    assert "environment" in offers("anywarp help e")
+
+
+@pytest.mark.parametrize("name", ["run", "sockets", "stat", "bench", "doctor"])
 def test_options(offers, name):
     """All of those that the usage names."""
     usage = told("help", name).split("\n\n")[0]
@@ -114,6 +118,17 @@ def test_options(offers, name):
 ])
 def test_values(offers, line, values):
     assert offers(line) == values
+
+
+@pytest.mark.parametrize("line", ["anywarp stat ", "anywarp stat --json "])
+def test_processes(offers, line):
+    """zsh offers those of its terminal alone."""
+    found = offers(line)
+    assert found and all(word.isdigit() for word in found)
+
+
+def test_no_process_for_seconds(offers):
+    assert not offers("anywarp stat --watch ")
 
 
 @pytest.mark.parametrize("name", ["run", "sockets"])

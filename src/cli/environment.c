@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The table of the variables. tests/system/test_cli_environment.py compares it with every getenv in src/ and with
+// the manual pages.
+#include "cli/environment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+#define VERBS "libibverbs.so.1, librdmacm.so.1"
+#define SOCKETS "libanywarp-sockets.so"
+#define PREFIX "ANYWARP_"
+
+struct variable {
+	const char *name;
+	const char *values; // the default first, in parentheses where it is the variable's absence
+	const char *readers;
+	const char *meaning;
+};
+
+// For users.
+static const struct variable settings[] = {
+	{ "ANYWARP_LOG", "error|warn|info|debug", VERBS ", " SOCKETS ", the proxy process",
+	  "the least important lines that are logged to standard error; the proxy process logs only where it is set" },
+	{ "ANYWARP_MPA", "(the defaults)|LIST", VERBS ", " SOCKETS ", anywarp doctor",
+	  "how connections are set up: 'anywarp help run' lists the settings" },
+	{ "ANYWARP_PERSONA", "iwarp|roce", VERBS ", anywarp run, anywarp doctor",
+	  "what the device is: an iWARP adapter, or one whose QPs ibv_modify_qp connects" },
+	{ "ANYWARP_HOST_PATH", "off|on", VERBS ", anywarp doctor",
+	  "two programs of this host and one user share memory in place of TCP" },
+	{ "ANYWARP_SOCKETS_RULES", "(auto)|RULES", SOCKETS ", anywarp sockets, anywarp doctor",
+	  "which sockets become iWARP, one rule a line: 'anywarp help sockets' has the grammar" },
+	{ "ANYWARP_SOCKETS_RECORD", "on|off", SOCKETS,
+	  "a connection between two ends of anywarp stays on the program's own TCP socket" },
+	{ "ANYWARP_SOCKETS_DIRECT", "on|off", SOCKETS,
+	  "a program that blocks carries its connections itself" },
+	{ "ANYWARP_SOCKETS_ASK_MS", "(by the round trip)|0-10000", SOCKETS,
+	  "how long a client waits to learn whether a server speaks iWARP, in milliseconds" },
+};
+
+// Of other programs and of the C library, and what anywarp sets for itself.
+static const struct variable others[] = {
+	{ "LD_LIBRARY_PATH", "(none)|DIRECTORIES", "ld.so; set by anywarp run, anywarp sockets",
+	  "anywarp's directory goes before the others" },
+	{ "LD_PRELOAD", "(none)|LIBRARIES", "ld.so; set by anywarp run, anywarp sockets",
+	  "anywarp's library goes before the others" },
+	{ "PATH", "(the system's)|DIRECTORIES", "anywarp run, anywarp sockets, " SOCKETS,
+	  "where programs are found" },
+	{ "XDG_RUNTIME_DIR", "(/tmp)|DIRECTORY",
+	  "anywarp run, anywarp sockets, " SOCKETS ", the proxy process",
+	  "where a user's directory of sockets, or of device files, is" },
+	{ "SYSFS_PATH", "/sys|DIRECTORY", "libibverbs.so.1",
+	  "what ibv_get_sysfs_path returns, as with rdma-core" },
+	{ "ANYWARP_PATHS", "(none)|DIRECTORY", "libanywarp-paths.so",
+	  "set by anywarp run: where the program finds its device files" },
+	{ "ANYWARP_SOCKETS_KEEPER", "(none)|PID", SOCKETS,
+	  "set before an exec: the proxy process of the program" },
+	{ "ANYWARP_SOCKETS_FDS", "(none)|NUMBERS", SOCKETS,
+	  "set before an exec: the connections of the program" },
+	{ "ANYWARP_SOCKETS_ARENA", "(none)|NUMBER", SOCKETS,
+	  "set before an exec: the records of the program" },
+};
+
+static void print_variable(const struct variable *variable)
+{
+	printf("  %s=%s\n      %s\n      read by %s\n", variable->name, variable->values,
+	       variable->meaning, variable->readers);
+}
+
+void aw_environment_print(void)
+{
+	puts("The variables that anywarp reads, with their values, the default first. A program with\n"
+	     "more rights than its user's ignores them.\n");
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+		print_variable(&settings[i]);
+	puts("\nOther programs' variables, and those that anywarp sets by itself:\n");
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		print_variable(&others[i]);
+}
+
+static bool is_among(const struct variable *variables, size_t count, const char *name, size_t len)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strlen(variables[i].name) == len && !strncmp(variables[i].name, name, len))
+			return true;
+	return false;
+}
+
+static bool is_known(const char *name, size_t len)
+{
+	return is_among(settings, ARRAY_LEN(settings), name, len) ||
+	       is_among(others, ARRAY_LEN(others), name, len);
+}
+
+const char *aw_environment_unknown(size_t *len)
+{
+	extern char **environ;
+
+	for (char **entry = environ; *entry; entry++) {
+		*len = strcspn(*entry, "=");
+		if (!strncmp(*entry, PREFIX, strlen(PREFIX)) && !is_known(*entry, *len))
+			return *entry;
+	}
+	return NULL;
+}
