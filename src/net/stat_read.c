@@ -52,14 +52,20 @@ static bool read_at(int fd, void *into, size_t len, uint64_t at)
 	return pread(fd, into, len, (off_t)at) == (ssize_t)len;
 }
 
-/* Makes room for CHUNK more rows. */
+/* Makes room for CHUNK more rows, or for twice as many as there are. */
 static bool make_room(struct aw_stat_copy *copy)
 {
-	union aw_stat_row *rows = realloc(copy->rows, (copy->count + CHUNK) * sizeof(*rows));
+	uint32_t room = copy->count > CHUNK ? 2 * copy->count : 2 * CHUNK;
+	union aw_stat_row *rows;
 
-	if (rows)
-		copy->rows = rows;
-	return rows;
+	if (copy->room - copy->count >= CHUNK)
+		return true;
+	rows = realloc(copy->rows, room * sizeof(*rows));
+	if (!rows)
+		return false;
+	copy->rows = rows;
+	copy->room = room;
+	return true;
 }
 
 static bool read_chunk(int fd, uint32_t first, uint32_t count, struct aw_stat_copy *copy)

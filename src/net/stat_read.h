@@ -12,7 +12,7 @@
 struct aw_stat_copy {
 	struct aw_stat_head head;
 	union aw_stat_row *rows; /* each of a kind, with numbers within their bounds; from malloc */
-	uint32_t count;
+	uint32_t count, room;
 };
 
 enum aw_stat_result {
