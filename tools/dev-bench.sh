@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Builds the release preset and measures it; 'anywarp help bench' tells what the arguments are. With --kernel it is
+# Builds the release preset and measures it; 'anywarp help bench' tells what the arguments are. With --apps it has more programs
+# to install. With --kernel it is
 # the kernel module that is measured; bench/kernel/rows.py tells what the arguments are then.
 
 bench_seconds_max=7200
@@ -27,6 +28,14 @@ build_kernel_bench() {
 	} >build/logs/kmod.log 2>&1 || die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
 }
 
+# The applications' packages: one that cannot be installed is told, and its rows of the page say so.
+want_packages() {
+	local package
+	(need_packages "$@") || for package in $*; do
+		(need_packages "$package") >/dev/null 2>&1 || say "not installed: $package"
+	done
+}
+
 # On one processor, and before everything else on it, where we may: all of User Mode Linux is one processor.
 quietly() {
 	if chrt -f 10 true 2>/dev/null; then
@@ -52,5 +61,8 @@ if [ "${1:-}" = --kernel ]; then
 	exit
 fi
 need_packages "$packages_bench"
+case " $* " in
+*" --apps "*) want_packages "$packages_apps" ;;
+esac
 build_preset release
 exec build/release/bin/anywarp bench --out build/bench-results "$@"

@@ -48,6 +48,7 @@ def machine():
         "cores": len(os.sched_getaffinity(0)),
         "memory_octets": memory_octets(),
         "governor": first_match("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", r"(\S+)"),
+        "congestion_control": first_match("/proc/sys/net/ipv4/tcp_congestion_control", r"(\S+)"),
         "virtual": "yes" if first_match("/proc/cpuinfo", r"^flags.*\b(hypervisor)\b") else None,
     }
 
@@ -79,3 +80,20 @@ def versions(anywarp, workers, libraries):
         "ucx": version_in(output_of("ucx_info", "-v"), r"[Vv]ersion (\S+)"),
         "python": platform.python_version(),
     }
+
+
+# Debian's packages of the application study, by the name that the page has for them.
+APPLICATIONS = {"vsftpd": "vsftpd", "tnftp": "tnftp", "libtirpc": "libtirpc3", "gRPC": "python3-grpcio",
+                "ganglia": "ganglia-monitor", "redis": "redis-server", "nginx": "nginx", "wrk": "wrk", "memcached": "memcached",
+                "memcaslap": "libmemcached-tools", "PostgreSQL": "postgresql-15 postgresql-17", "Open MPI": "openmpi-bin"}
+
+
+def application_versions():
+    """Of Debian's packages; of others nothing is known."""
+    found = {}
+    for name, packages in APPLICATIONS.items():
+        for package in packages.split():
+            said = output_of("dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}", package)
+            if said and said.startswith("installed "):
+                found[name] = said.split()[1]
+    return found

@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 # In the sources, what the bench shares with the demo and the tests; installed, it lies beside us.
 sys.path.insert(0, str(HERE.parents[1] / "tools" / "lib"))
 
+import cputree  # noqa: E402
 import earlier  # noqa: E402
 import machine  # noqa: E402
 import others  # noqa: E402
@@ -27,6 +28,7 @@ import record  # noqa: E402
 import results  # noqa: E402
 import runner  # noqa: E402
 import sockets  # noqa: E402
+import study  # noqa: E402
 import table  # noqa: E402
 import workers  # noqa: E402
 
@@ -53,6 +55,8 @@ def parse(argv):
     for name, text in (("short", "what the targets need, 3 rounds; at most 2 minutes"),
                        ("full", "every size and count, 7 rounds; about 35 minutes")):
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=text)
+    parser.add_argument("--apps", action="store_true", help=(
+        "the application study: programs that people know, over TCP and over iWARP; at most an hour, with --short 10 minutes"))
     parser.add_argument("--out", metavar="DIR", default="bench-results",
                         help="where results.json and index.html go (default: %(default)s)")
     parser.add_argument("--only", metavar="NAME", action="append", default=[],
@@ -122,6 +126,8 @@ def programs(options):
     for each in ours.values():
         if each.missing():
             fail(each.missing())
+    if options.apps:
+        return study.programs(options.workers, options.libraries)
     return {**ours, **sockets.programs(options.workers, options.libraries),
             "libfabric": others.Libfabric(), "ucx": others.Ucx()}
 
@@ -135,14 +141,15 @@ def beginning(options, settings):
     return {
         "schema": results.SCHEMA,
         "machine": machine.machine(),
-        "versions": machine.versions(options.anywarp_version, options.workers, options.libraries),
+        "versions": {**machine.versions(options.anywarp_version, options.workers, options.libraries),
+                     **(machine.application_versions() if options.apps else {})},
         "settings": {"form": settings.form, "rounds": settings.rounds,
                      "seconds": settings.seconds, "only": options.only,
                      "command": shlex.join(["anywarp", "bench", *options.shown]),
                      "started": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
                      "took_seconds": 0, "interrupted": True},
         "points": [],
-        "skipped": [],
+        "skipped": [{"what": what, "why": why} for what, why in (study.NOT_IN_IT if options.apps else ())],
     }
 
 
@@ -159,6 +166,8 @@ def measure(options, settings, wanted, found, path):
     run = runner.Runner(settings, programs(options), how,
                         lambda: workers.handover_ns(options.workers), save)
     run.records, run.skipped = found["points"], found["skipped"]
+    if options.apps:
+        cputree.adopt_orphans()
     signal.signal(signal.SIGTERM, interrupt)
     with contextlib.suppress(KeyboardInterrupt):
         run.run(wanted)
@@ -191,22 +200,29 @@ def main(argv):
     options.shown = command_line(argv)
     if show(options):
         return OK
-    form = options.form or "default"
-    wanted = points.all_points(form, options.only)
+    form, known = form_of(options)
+    wanted = known.all_points(form, options.only)
     if not wanted:
         fail(f"no point is named {' or '.join(options.only)}: 'anywarp bench --list' names them")
     if options.list:
         print("\n".join(points.key(point) for point in wanted))
         return OK
-    return run_all(options, form, wanted)
+    return run_all(options, (form, known.FORMS[form]), wanted)
+
+
+def form_of(options):
+    """The form's name, and the module that has its points."""
+    if options.apps:
+        return "apps-short" if options.form == "short" else "apps", study
+    return options.form or "default", points
 
 
 def run_all(options, form, wanted):
     folder = make_folder(options.out)
     allow_files()
-    defaults = points.FORMS[form]
-    settings = runner.Settings(form, options.rounds or defaults.rounds, defaults.seconds,
-                               None if options.rounds else defaults.limit)
+    name, defaults = form
+    settings = runner.Settings(name, options.rounds or defaults.rounds, defaults.seconds,
+                               None if options.rounds else defaults.limit, options.workers)
     found, path = beginning(options, settings), folder / "results.json"
     if options.proceed:
         try:

@@ -73,7 +73,7 @@ GROUPS = {
 
 # What it takes two processes to begin, meet and end.
 PAIR_SECONDS = 0.06
-BEDS = ("loopback", "veth-1500", "veth-9000")
+BEDS = ("loopback", "veth-1500", "veth-9000", "wan")
 WINDOW = 64
 SMALL_WINDOW = 128
 

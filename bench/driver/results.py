@@ -3,15 +3,15 @@
 
 {
   "schema": 1,
-  "machine":  {"kernel", "cpu", "cores", "memory_octets", "governor" or null, "virtual" or null,
+  "machine":  {"kernel", "cpu", "cores", "memory_octets", "governor" or null, "virtual" or null, "congestion_control" or null,
                "handover_ns": summary of all rounds (below), or null},
   "versions": {"anywarp", "build", "libfabric", "ucx", "python"}: text, or null where not
                installed; build stands for the octets of what was measured and of the driver,
-  "settings": {"form": "full" | "default" | "short", "rounds", "seconds" of a timed run,
+  "settings": {"form": "full" | "default" | "short" | "apps" | "apps-short", "rounds", "seconds" of a timed run,
                "only": [text], "command", "started": ISO 8601, "took_seconds",
                "interrupted": bool, true also in what a run leaves that is killed},
   "points": [{
-      "key": "GROUP/BED/X", "group", "bed": "loopback" | "veth-MTU", "x": number,
+      "key": "GROUP/BED/X", "group", "bed": "loopback" | "veth-MTU" | "wan", "x": number or text,
       "complete": true, or absent where the run ended before the point did,
       "handover_ns": [what one CPU needed to hand a word to another before each round, or null],
       "series": [{
@@ -24,8 +24,11 @@
           "ratio": the first value over the reference's of the same round, as above, or null
       }]}],
   "skipped": [{"what", "why"}],
-  "targets": [see targets.py]
+  "targets": [see targets.py; of the application study none]
 }
+
+Of the application study ("form" is "apps" or "apps-short") "program" is "APPLICATION:WAY", a run's result has "checked": what
+of the application's output was compared, and "cpu": {"both_seconds"} of all processes of the run while the load ran.
 
 Times are microseconds but for *_ns and *_seconds; bandwidth is payload octets a second, of both
 ways together where both ways send."""
@@ -33,6 +36,7 @@ ways together where both ways send."""
 import json
 import os
 
+import overview
 import points
 import stats
 import targets
@@ -67,7 +71,7 @@ def finish(results):
         add_summaries(point)
     results["machine"]["handover_ns"] = stats.summary([
         each for point in results["points"] for each in point.get("handover_ns", ()) if each is not None])
-    results["targets"] = targets.all_rows(results)
+    results["targets"] = [] if overview.is_study(results) else targets.all_rows(results)
     return results
 
 

@@ -7,6 +7,7 @@ import collections
 import beds
 import pair
 import points
+import wan
 
 # A series that failed this often in a row is not tried again at that point: time-outs are long.
 FAILURES_MAX = 2
@@ -14,14 +15,16 @@ FAILURES_MAX = 2
 # Before this part of the limit is over, nobody knows how fast this machine is.
 UNKNOWN_PART = 1 / 4
 
-# limit: the seconds that all of it may take, about; None for no limit.
-Settings = collections.namedtuple("Settings", "form rounds seconds limit", defaults=(None,))
+# limit: the seconds that all of it may take, about; None for no limit. workers: the folder of our programs.
+Settings = collections.namedtuple("Settings", "form rounds seconds limit workers", defaults=(None, ""))
 
 
-def open_bed(name):
+def open_bed(name, workers=""):
     """A context manager that gives the Bed."""
     if name == "loopback":
         return Loopback()
+    if name == "wan":
+        return wan.WanBed(workers)
     return beds.VethBed(int(name.split("-")[1]))
 
 
@@ -77,7 +80,7 @@ class Runner:
 
     def run_bed(self, name, wanted):
         try:
-            with open_bed(name) as bed:
+            with open_bed(name, self.settings.workers) as bed:
                 for point in wanted:
                     self.run_point(bed, point)
         except beds.NotAllowed as error:

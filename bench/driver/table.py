@@ -2,11 +2,14 @@
 """The tables of a terminal, and the targets as markdown. A cell is the median of the rounds and,
 after it, the ratio to raw TCP of the same run."""
 
+import overview
 import points
 import record
 import values
+import wan
 
-BED_NAMES = {"loopback": "loopback", "veth-1500": "veth, MTU 1500", "veth-9000": "veth, MTU 9000"}
+BED_NAMES = {"loopback": "loopback", "veth-1500": "veth, MTU 1500", "veth-9000": "veth, MTU 9000",
+             "wan": f"{wan.NAME}"}
 FAILURES_SHOWN_MAX = 20
 MET = {True: "met", False: "NOT met", None: "-"}
 
@@ -55,7 +58,9 @@ VALUE_NAMES = {"latency_p99": "99 % below", "latency_p99_whole": "99 % below", "
                "cpu_per_million": "CPU per million messages", "first_octet": "to the first octet",
                "connects_per_second": "a second", "rate": "messages a second",
                "poll": "poll_cq", "poll_busy10": "poll_cq with 10 busy",
-               "idle_cpu": "CPU of a process"}
+               "idle_cpu": "CPU of a process", "cpu_per_operation": "CPU for each operation", "latency_whole": "median",
+               "requests": "a second", "latency_mean": "mean", "partial": "partial update, median",
+               "work_seconds": "until all is done"}
 
 
 def one_table(group, found, number):
@@ -67,9 +72,11 @@ def one_table(group, found, number):
     return [points.GROUPS[group].x, *names], rows
 
 
-def layout(header, rows):
+def layout(header, rows, words=()):
+    """words: the columns that begin on one line."""
     widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
-    return ["  ".join(text.rjust(width) for text, width in zip(line, widths))
+    return ["  ".join(text.ljust(width) if at in words else text.rjust(width)
+                      for at, (text, width) in enumerate(zip(line, widths))).rstrip()
             for line in (header, *rows)]
 
 
@@ -114,7 +121,8 @@ def about(results):
         f"{machine['cpu']}, {machine['cores']} cores"
         + (", virtual" if machine.get("virtual") else "")
         + (f", governor {machine['governor']}" if machine.get("governor") else "")
-        + f"; {machine['kernel']}",
+        + f"; {machine['kernel']}"
+        + (f"; TCP by {machine['congestion_control']}" if machine.get("congestion_control") else ""),
         *handover(machine.get("handover_ns")),
         "; ".join(names),
         f"{settings['form']} form, {settings['rounds']} rounds in turn of {settings['seconds']} s; "
@@ -128,8 +136,11 @@ def text(results):
     lines = list(about(results))
     for heading, _, _, header, rows in tables(results):
         lines += ["", heading, *layout(header, rows)]
-    lines += ["", "Medians of the rounds; in brackets the ratio to raw TCP of the same rounds.", "",
-              "Targets: ratios of the same rounds", *target_lines(results)]
+    lines += ["", "Medians of the rounds; in brackets the ratio to raw TCP of the same rounds."]
+    if results["targets"]:
+        lines += ["", "Targets: ratios of the same rounds", *target_lines(results)]
+    if overview.is_study(results):
+        lines += ["", overview.HEADING, *layout(*overview.text_rows(results), words=(0, 1, 7))]
     lines += [f"skipped: {each['what']}: {each['why']}" for each in results["skipped"]]
     return "\n".join([*lines, *failure_lines(results)])
 
@@ -143,7 +154,11 @@ def failure_lines(results):
 
 
 def markdown(results):
-    """The targets table, for docs/performance.md."""
+    """The targets table, for docs/performance.md; of the application study the ratios, for docs/applications.md."""
+    if overview.is_study(results):
+        header, rows = overview.text_rows(results)
+        return "\n".join([*(f"{line}  " for line in about(results)), "",
+                          *(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))])
     lines = [*(f"{line}  " for line in about(results)), "",
              "| target | bound | median | min | max | verdict |", "|---|---|---|---|---|---|"]
     for row in results["targets"]:

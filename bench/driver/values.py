@@ -13,6 +13,8 @@ Value = collections.namedtuple("Value", "take unit scale digits better")
 def cpu_seconds(run):
     """Of both ends together."""
     cpu = run.get("cpu") or {}
+    if "both_seconds" in cpu:
+        return cpu["both_seconds"]
     ends = [cpu.get("client_seconds"), cpu.get("server_seconds")]
     return None if None in ends else sum(ends)
 
@@ -53,6 +55,12 @@ VALUES = {
     "cpu_per_gb": Value(lambda run: cpu_per(run, run.get("octets"), GIGA), "s/GB", 1, 3, "less"),
     "cpu_per_million": Value(lambda run: cpu_per(run, run.get("messages"), MEGA), "s/M", 1, 3,
                              "less"),
+    "cpu_per_operation": Value(lambda run: cpu_per(run, run.get("operations"), MEGA), "µs", 1, 2, "less"),
+    "updates": Value(lambda run: run.get("updates_per_second"), "1/s", 1, 1, "more"),
+    "partial": Value(lambda run: run.get("usec_partial", {}).get("median"), "µs", 1, 0, "less"),
+    "reaction": Value(lambda run: run.get("usec_reaction"), "µs", 1, 0, "less"),
+    "work_seconds": Value(lambda run: run.get("work_seconds"), "s", 1, 3, "less"),
+    "keys": Value(lambda run: run.get("keys_per_second"), "M/s", 1e-6, 2, "more"),
     "connect": Value(lambda run: run.get("usec_connect", {}).get("median"), "µs", 1, 0, "less"),
     "connects_per_second": Value(lambda run: run.get("per_second"), "1/s", 1, 0, "more"),
     "first_octet": Value(lambda run: run.get("usec_first_octet", {}).get("median"), "µs", 1, 0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An empty ONC RPC (RFC 5531) over TCP: procedure 0, no arguments, no results, by libtirpc, which makes
-// and uses the sockets itself. bench-rpc server ADDRESS PORT, bench-rpc client ADDRESS PORT SECONDS.
+// An ONC RPC (RFC 5531) over TCP by libtirpc, which makes and uses the sockets itself: empty, procedure 0 without arguments and
+// results, or with SIZE octets that come back. bench-rpc server ADDRESS PORT, bench-rpc client ADDRESS PORT SECONDS [SIZE].
 #include "worker/clock.h"
 #include "worker/fail.h"
 #include "worker/json.h"
@@ -19,6 +19,16 @@
 #define VERSION 1
 #define WARM_UP_PARTS 10
 #define CALL_SECONDS_MAX 10
+#define ECHO 1 /* the procedure that returns what it is given */
+#define ECHO_MAX (1u << 20)
+#define PATTERN 131
+#define BUFFER 0 /* libtirpc's default */
+
+/* Opaque data of variable length (RFC 4506 4.10); the library allocates what it reads. */
+struct echo {
+	char *octets;
+	unsigned int len;
+};
 
 static struct sockaddr_in read_address(char **argv)
 {
@@ -38,9 +48,30 @@ static void delay_nothing(int fd)
 		fail_errno("TCP_NODELAY");
 }
 
+static bool_t xdr_echo(XDR *xdr, void *echo)
+{
+	struct echo *of = echo;
+
+	return xdr_bytes(xdr, &of->octets, &of->len, ECHO_MAX);
+}
+
+static void answer_echo(SVCXPRT *to)
+{
+	const xdrproc_t xdr = (xdrproc_t)(void (*)(void))xdr_echo;
+	struct echo echo = { 0 };
+
+	if (!svc_getargs(to, xdr, (caddr_t)&echo))
+		svcerr_decode(to);
+	else if (!svc_sendreply(to, xdr, &echo))
+		fail("a reply was not sent: the client is gone");
+	svc_freeargs(to, xdr, (caddr_t)&echo);
+}
+
 static void answer(struct svc_req *request, SVCXPRT *to)
 {
-	if (request->rq_proc != NULLPROC)
+	if (request->rq_proc == ECHO)
+		answer_echo(to);
+	else if (request->rq_proc != NULLPROC)
 		svcerr_noproc(to);
 	else if (!svc_sendreply(to, (xdrproc_t)(void (*)(void))xdr_void, NULL))
 		fail("a reply was not sent: the client is gone");
@@ -62,7 +93,7 @@ static void serve(char **argv)
 	if (conn < 0)
 		fail_errno("accept");
 	delay_nothing(conn);
-	transport = svc_fd_create(conn, 0, 0);
+	transport = svc_fd_create(conn, BUFFER, BUFFER);
 	/* Protocol 0: no port mapper hears of it. */
 	if (!transport || !svc_register(transport, PROGRAM, VERSION, answer, 0))
 		fail("libtirpc makes no service of the connection");
@@ -74,17 +105,34 @@ static void serve(char **argv)
 	}
 }
 
-static void call_for(CLIENT *client, double seconds, struct stats *stats)
+/* The answer has to be what was sent. */
+static enum clnt_stat call_once(CLIENT *client, struct echo *sent)
 {
 	const struct timeval most = { .tv_sec = CALL_SECONDS_MAX };
+	const xdrproc_t xdr = (xdrproc_t)(void (*)(void))xdr_echo;
+	struct echo got = { 0 };
+	enum clnt_stat status;
+
+	if (!sent->len)
+		return clnt_call(client, NULLPROC, (xdrproc_t)(void (*)(void))xdr_void, NULL,
+				 (xdrproc_t)(void (*)(void))xdr_void, NULL, most);
+	status = clnt_call(client, ECHO, xdr, sent, xdr, &got, most);
+	if (status == RPC_SUCCESS &&
+	    (got.len != sent->len || memcmp(got.octets, sent->octets, sent->len) != 0))
+		fail("WRONG OUTPUT: an answer is not what was sent");
+	clnt_freeres(client, xdr, (caddr_t)&got);
+	return status;
+}
+
+static void call_for(CLIENT *client, struct echo *sent, double seconds, struct stats *stats)
+{
 	uint64_t before = clock_ns(), end = before + (uint64_t)(seconds * NS_PER_SECOND);
 
 	while (before < end) {
 		uint64_t now;
 
-		if (clnt_call(client, NULLPROC, (xdrproc_t)(void (*)(void))xdr_void, NULL,
-			      (xdrproc_t)(void (*)(void))xdr_void, NULL, most) != RPC_SUCCESS)
-			fail("%s", clnt_sperror(client, "an empty call"));
+		if (call_once(client, sent) != RPC_SUCCESS)
+			fail("%s", clnt_sperror(client, "a call"));
 		now = clock_ns();
 		stats_add(stats, now - before);
 		before = now;
@@ -108,8 +156,23 @@ static void print(const struct stats *stats)
 		fail_errno("cannot print");
 }
 
+static struct echo make_echo(const char *size)
+{
+	struct echo echo = { .len = size ? (unsigned int)strtoul(size, NULL, 10) : 0 };
+
+	if (echo.len > ECHO_MAX)
+		fail("%s: at most %u octets", size, ECHO_MAX);
+	echo.octets = malloc(echo.len + 1);
+	if (!echo.octets)
+		fail("out of memory");
+	for (unsigned int i = 0; i < echo.len; i++)
+		echo.octets[i] = (char)(i * PATTERN >> 3);
+	return echo;
+}
+
 static void call(char **argv)
 {
+	struct echo sent = make_echo(argv[3]);
 	struct sockaddr_in at = read_address(argv);
 	double seconds = strtod(argv[2], NULL);
 	struct stats *stats = stats_create();
@@ -119,15 +182,16 @@ static void call(char **argv)
 	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)) != 0)
 		fail_errno("cannot connect to %s:%s", argv[0], argv[1]);
 	delay_nothing(fd);
-	client = clnttcp_create(&at, PROGRAM, VERSION, &fd, 0, 0);
+	client = clnttcp_create(&at, PROGRAM, VERSION, &fd, BUFFER, BUFFER);
 	if (!client)
 		fail("%s", clnt_spcreateerror("libtirpc makes no client of the connection"));
-	call_for(client, seconds / WARM_UP_PARTS, stats);
+	call_for(client, &sent, seconds / WARM_UP_PARTS, stats);
 	stats_clear(stats);
-	call_for(client, seconds, stats);
+	call_for(client, &sent, seconds, stats);
 	print(stats);
 	clnt_destroy(client);
 	stats_destroy(stats);
+	free(sent.octets);
 	close(fd);
 }
 
@@ -135,7 +199,7 @@ int main(int argc, char **argv)
 {
 	if (argc == 4 && strcmp(argv[1], "server") == 0)
 		serve(argv + 2);
-	else if (argc == 5 && strcmp(argv[1], "client") == 0)
+	else if ((argc == 5 || argc == 6) && strcmp(argv[1], "client") == 0)
 		call(argv + 2);
 	else
 		return EXIT_USAGE;
