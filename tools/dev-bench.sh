@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Builds the release preset and measures it; 'anywarp help bench' tells what the arguments are. With --apps it has more programs
-# to install. With --kernel it is
-# the kernel module that is measured; bench/kernel/rows.py tells what the arguments are then.
+# Builds the release preset and measures it; 'anywarp help bench' tells what the arguments are. With --apps there are
+# more programs to install. With --kernel it is the kernel module that is measured; bench/kernel/rows.py tells what
+# the arguments are then.
 
 bench_seconds_max=7200
 

@@ -20,6 +20,12 @@ def is_study(results):
     return results["settings"]["form"].startswith("apps")
 
 
+def name_of(point):
+    """application, bed and size, for people."""
+    shown = values.octets(point["x"]) if points.GROUPS[point["group"]].x == "octets" else point["x"]
+    return f"{point['group'].removeprefix('app-')}, {point['bed']}, {shown}"
+
+
 def speeds(point, series, value):
     """Of each round, so that more is better."""
     ratios = stats.paired_ratios(record.numbers(series, value),
@@ -72,7 +78,7 @@ def number(summary, value):
 
 def text_of(each):
     value, speed, cpu = each["value"], each["speed"], each["cpu"]
-    shown = [each["point"]["key"].removeprefix("app-"), each["series"]["name"],
+    shown = [name_of(each["point"]), each["series"]["name"],
              f"{number(each['tcp'], value)} {values.VALUES[value].unit}", number(each["this"], value)]
     if not speed:
         return [*shown, "-", "-", "-", each["why"][:WHY_SHOWN_MAX]]

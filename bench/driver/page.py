@@ -3,6 +3,7 @@
 
 import html as markup
 
+import overview
 import plots
 import record
 import table
@@ -97,19 +98,49 @@ def troubles(found):
     return f'<h2 id="troubles">Skipped and failed</h2><ul>{items}</ul>'
 
 
+def overview_table(found):
+    """The study's ratios, one row for each application and way."""
+    kinds = {"helps": "yes", "costs": "no"}
+    header, rows = overview.text_rows(found)
+    shown = [[*row[:-1], (row[-1], kinds.get(row[-1], ""))] for row in rows]
+    return html_table("Ratios of the same rounds", header, shown, "words")
+
+
+STUDY = """Each application ran in turn: as it is, over TCP; under libanywarp-sockets.so without iWARP (pass-through); over iWARP
+(iwarp); where it applies, by one-sided writes of extended sockets, by verbs, and over Open MPI's UCX on the verbs of the roce
+persona (ucx-roce). What each application read, served or computed was compared; a run whose output is wrong counts as failed.
+Processor time is that of all processes of a run. "unsure": at least one round says otherwise. Speed is so turned that more is
+better, and the processor time of the same work so that less is."""
+
+
+def study_sections(found):
+    figures = [figure(drawing, heading) for heading, drawing in plots.speeds_plot(overview.rows(found))]
+    return f"""<p>{STUDY}</p>
+<h2 id="overview">Where it helps, and what it costs</h2>
+{"".join(figures)}
+{overview_table(found)}"""
+
+
+def target_sections(found):
+    return f"""<h2 id="targets">Targets</h2>
+{targets_table(found)}"""
+
+
 def html(found):
     """The whole page."""
+    study = overview.is_study(found)
+    heading = "Applications over iWARP, beside TCP" if study else "anywarp beside what carries it"
+    first = '<a href="#overview">Overview</a>' if study else '<a href="#targets">Targets</a>'
     about = "<br>".join(escape(line) for line in table.about(found))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>anywarp bench</title><style>{STYLE}</style></head><body>
-<h1>anywarp beside what carries it</h1>
+<h1>{heading}</h1>
 <p class="soft">{about}<br><code>{escape(found['settings']['command'])}</code></p>
-<nav><a href="#targets">Targets</a><a href="#plots">Plots</a><a href="#tables">Tables</a></nav>
+<nav>{first}<a href="#plots">Plots</a><a href="#tables">Tables</a></nav>
 <p>{HOW}</p>
-<h2 id="targets">Targets</h2>
-{targets_table(found)}
+{study_sections(found) if study else target_sections(found)}
 <h2 id="plots">Plots</h2>
 {plots_section(found)}
 <h2 id="tables">Tables</h2>

@@ -10,6 +10,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
+import overview
 import points
 import table
 import values
@@ -33,6 +34,7 @@ LOOKS = {
     "libfabric-msg": (8, "-"), "libfabric-rdm": (8, "--"),
     "ucx-tag_lat": (9, "-"), "ucx-put_lat": (9, "--"), "ucx-tag_bw": (9, "-"),
     "ucx-put_bw": (9, "--"),
+    "pass-through": (1, "-"), "iwarp": (5, "-"), "one-sided": (4, "-"), "ucx-roce": (6, "-"),
 }
 # What an axis of many sizes is marked with.
 TICKS_OCTETS = (1, 8, 64, KI, 8 * KI, 64 * KI, MI, 16 * MI)
@@ -206,8 +208,62 @@ DRAWN = (
     ("connect", "connect"), ("idle", "memory"), ("roce-latency", "latency"),
     ("roce-done", "latency_whole"), ("roce-rate", "rate"),
     ("engines", "bandwidth"), ("others-latency", "latency_mean"), ("others-bandwidth", "bandwidth"),
+    ("app-ftp", "bandwidth"), ("app-ftp", "cpu_per_gb"), ("app-rpc", "latency_whole"), ("app-rpc", "cpu_per_operation"),
+    ("app-grpc-unary", "latency_whole"), ("app-grpc-stream", "bandwidth"), ("app-gmond", "latency_whole"),
+    ("app-gmond", "cpu_per_operation"), ("app-gmetad", "latency_whole"), ("app-redis", "requests"),
+    ("app-redis", "cpu_per_operation"), ("app-nginx", "requests"), ("app-memcached", "requests"), ("app-pgbench", "requests"),
+    ("app-mpi-latency", "latency"), ("app-mpi-bandwidth", "bandwidth"), ("app-mpi-allreduce", "latency_whole"),
+    ("app-mpi-sort", "keys"), ("app-tiles", "bandwidth"), ("app-pipeline", "updates"), ("app-pipeline", "partial"),
+    ("app-pipeline-bound", "updates"), ("app-balance", "reaction"), ("app-balance", "work_seconds"),
 )
-BY_BARS = ("roce-latency", "roce-done", "roce-rate", "others-latency", "others-bandwidth")
+BY_BARS = ("roce-latency", "roce-done", "roce-rate", "others-latency", "others-bandwidth", "app-pgbench", "app-nginx",
+           "app-pipeline-bound")
+
+
+# Of the application study: a speed beyond these is drawn at the edge.
+SPEED_LEAST, SPEED_MOST = 1 / 8, 8
+WAY_INCHES, APPLICATION_INCHES = 0.13, 0.17
+
+
+def speeds(rows):
+    """One row of dots for each application: the speed of each way beside TCP, with its spread; None where nothing is known.
+    rows: overview.rows."""
+    known = [row for row in rows if row["speed"]]
+    names = list(dict.fromkeys(overview.name_of(row["point"]) for row in known))
+    if not names:
+        return None
+    ways = list(dict.fromkeys(row["series"]["name"] for row in known))
+    figure, axes = new_axes(AROUND_BARS_INCHES + 0.4 + len(names) * (APPLICATION_INCHES + WAY_INCHES * len(ways) / 4))
+    for number, way in enumerate(ways):
+        draw_speeds(axes, names, [row for row in known if row["series"]["name"] == way], (way, (number + 1) / (len(ways) + 1) - 0.5))
+    axes.axvline(1, color=INK, linewidth=1)
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(SPEED_LEAST, SPEED_MOST)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.3g}"))
+    axes.set_xlabel("speed beside TCP: to the right of 1 is faster", color=INK)
+    axes.set_yticks(range(len(names)), names, fontsize=7)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    add_legend(axes)
+    return figure
+
+
+def draw_speeds(axes, names, rows, of_way):
+    way, offset = of_way
+    colour, _ = LOOKS.get(way, (7, "-"))
+    at = [names.index(overview.name_of(row["point"])) + offset for row in rows]
+    low, middle, high = ([min(max(row["speed"][name], SPEED_LEAST), SPEED_MOST) for row in rows] for name in ("min", "median", "max"))
+    axes.hlines(at, low, high, color=COLOURS[colour], linewidth=1, alpha=0.6)
+    axes.plot(middle, at, "o", color=COLOURS[colour], markersize=4, label=way)
+
+
+def speeds_plot(rows):
+    """(heading, svg), or nothing."""
+    with matplotlib.rc_context(SETTINGS):
+        drawn = speeds(rows)
+        if not drawn:
+            return []
+        told = "; ".join(f"{overview.name_of(row['point'])} {row['series']['name']} {row['speed']['median']:.2f}" for row in rows if row["speed"])
+        return [("Speed beside TCP, medians, least and most", svg(drawn, "speeds", f"Speed beside TCP: {told}."))]
 
 
 def figures(found, value):

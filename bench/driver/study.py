@@ -43,7 +43,7 @@ GROUPS = {
     "app-pipeline": Group("Filter pipeline read, transform, view: updates of 4 MiB by the size of their blocks", "octets",
                           ("updates", "partial", "cpu_per_gb")),
     "app-pipeline-bound": Group("Filter pipeline: updates of 4 MiB a second while 90 % of the partial updates take no longer than "
-                                "so many µs", "µs", ("updates",)),
+                                "so many µs, 0 where no size of blocks does", "µs", ("updates",)),
     "app-balance": Group("Filter pipeline, demand-driven: one of two filters becomes 8 times slower; by the size of the blocks",
                          "octets", ("reaction", "work_seconds", "cpu_per_gb")),
 }
@@ -56,7 +56,7 @@ Form = collections.namedtuple("Form", "rounds seconds limit files rpc grpc monit
 FORMS = {
     "apps": Form(5, 1.0, 55 * 60, (MI, 16 * MI, 145 * MI, KI * MI), (0, KI, 8 * KI, 64 * KI), (64, 64 * KI), (1, 8, 64), (1, 50),
                  (KI, MI), (1, 16), ("select", "tpc-b"), (8, 64 * KI, MI), (MI,), (256, 1024), (4 * KI, 16 * KI, 64 * KI, 256 * KI),
-                 (1000, 4000), ("veth-1500", "veth-9000", "wan")),
+                 (1000, 4000, 16000), ("veth-1500", "veth-9000", "wan")),
     "apps-short": Form(3, 0.5, 9 * 60, (MI, 145 * MI), (0, 64 * KI), (64,), (1, 64), (50,), (KI,), (16,), ("select",), (8, MI),
                        (MI // 4,), (1024,), (16 * KI, 256 * KI), (), ("veth-1500", "wan")),
 }

@@ -8,8 +8,7 @@ import record
 import values
 import wan
 
-BED_NAMES = {"loopback": "loopback", "veth-1500": "veth, MTU 1500", "veth-9000": "veth, MTU 9000",
-             "wan": f"{wan.NAME}"}
+BED_NAMES = {"loopback": "loopback", "veth-1500": "veth, MTU 1500", "veth-9000": "veth, MTU 9000", "wan": wan.NAME}
 FAILURES_SHOWN_MAX = 20
 MET = {True: "met", False: "NOT met", None: "-"}
 

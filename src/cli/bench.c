@@ -110,7 +110,7 @@ const struct cli_command aw_cli_bench = {
 	.run = run,
 	.summary = "measure anywarp beside raw TCP, libfabric and UCX",
 	.help = "usage: anywarp bench [--short | --full] [--out DIR] [--only NAME] [--rounds N]\n"
-		"                     [--continue]\n"
+		"                     [--continue] [--apps]\n"
 		"       anywarp bench --list [--short | --full] [--only NAME]\n"
 		"       anywarp bench --table | --html | --markdown results.json\n"
 		"\n"
@@ -127,6 +127,8 @@ const struct cli_command aw_cli_bench = {
 		"                    in latency, veth or bandwidth/loopback; may be given again\n"
 		"  --rounds N        rounds of every point\n"
 		"  --continue        measure what DIR does not have yet of the same run\n"
+		"  --apps            the application study: programs that people know, over TCP and\n"
+		"                    over iWARP; an hour at most, with --short ten minutes\n"
 		"  --list            name the points\n"
 		"  --table FILE      print the table of an earlier run\n"
 		"  --html FILE       make index.html anew, beside the file\n"
