@@ -29,7 +29,7 @@ packages_distro="$packages_build debootstrap debian-archive-keyring apt util-lin
 packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp redis-server redis-tools nginx wrk"
 packages_apps="curl memcached libmemcached-tools postgresql ganglia-monitor gmetad python3-grpcio openmpi-bin
-	libopenmpi-dev"
+	libopenmpi-dev ceph-mon ceph-osd ceph-common"
 packages_package="$packages_build git debhelper dh-dkms libtirpc-dev"
 packages_wheel="$packages_build git python3 python3-venv"
 packages_test_package="$packages_package $packages_wheel $packages_distro python3-pytest python3-seccomp python3-yaml iproute2 lintian"

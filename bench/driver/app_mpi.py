@@ -14,6 +14,12 @@ OVER_UCX = ["--mca", "pml", "ucx", "--mca", "osc", "ucx", "--mca", "btl", "self"
 UCX_SETTINGS = {"UCX_TLS": "rc_verbs,ud_verbs,self", "UCX_NET_DEVICES": "anywarp0:1"}
 
 
+def command_of(libraries):
+    """The command is beside the libraries' directory, or on PATH where it is installed elsewhere."""
+    beside = os.path.join(os.path.dirname(os.path.normpath(libraries)), "bin", "anywarp")
+    return beside if os.access(beside, os.X_OK) else "anywarp"
+
+
 class Mpi(application.Application):
     packages = {"mpirun.openmpi": "openmpi-bin"}
 
@@ -58,9 +64,7 @@ class OverTcp(Mpi):
 
 class OverUcx(Mpi):
     def __init__(self, workers, libraries):
-        # The command is beside the libraries' directory, or on PATH where it is installed elsewhere.
-        beside = os.path.join(os.path.dirname(os.path.normpath(libraries)), "bin", "anywarp")
-        self.anywarp = beside if os.access(beside, os.X_OK) else "anywarp"
+        self.anywarp = command_of(libraries)
         super().__init__(application.Way("ucx-roce", {**os.environ, **UCX_SETTINGS}, None), workers)
 
     def command(self, scene, test):

@@ -47,13 +47,18 @@ class Scene:
     def port(self):
         return self.stack.enter_context(program.borrowed_port())
 
-    def server(self, argv, port, user=None, ready=None):
-        """Starts it at the server's end, and waits until it listens, or says that it is ready."""
+    def start(self, argv, user=None):
+        """Starts it at the server's end."""
         try:
             started = program.Program([*self.bed.server_prefix, *as_user(user), *argv], self.way.env)
         except OSError as error:
             raise pair.Failure(f"{argv[0]} does not start: {error}") from error
         self.stack.callback(started.close)
+        return started
+
+    def server(self, argv, port, user=None, ready=None):
+        """Starts it at the server's end, and waits until it listens, or says that it is ready."""
+        started = self.start(argv, user)
         try:
             if ready:
                 started.wait_output(ready, SECONDS_MAX)

@@ -15,7 +15,7 @@ import xml.etree.ElementTree as xml
 
 UNTIL_SECONDS_MAX = 30
 PIECE = 65536
-APART_SECONDS = 0.004  # of two questions, whichever clients they are of
+APART_SECONDS = 0.01  # of two questions, whichever clients they are of
 METRIC = re.compile(rb'<METRIC NAME="(metric\d+)" VAL="(\d+)"')
 
 

@@ -85,7 +85,7 @@ def versions(anywarp, workers, libraries):
 # Debian's packages of the application study, by the name that the page has for them.
 APPLICATIONS = {"vsftpd": "vsftpd", "tnftp": "tnftp", "libtirpc": "libtirpc3", "gRPC": "python3-grpcio",
                 "ganglia": "ganglia-monitor", "redis": "redis-server", "nginx": "nginx", "wrk": "wrk", "memcached": "memcached",
-                "memcaslap": "libmemcached-tools", "PostgreSQL": "postgresql-15 postgresql-17", "Open MPI": "openmpi-bin"}
+                "memcaslap": "libmemcached-tools", "PostgreSQL": "postgresql-15 postgresql-17", "Open MPI": "openmpi-bin", "Ceph": "ceph-osd"}
 
 
 def application_versions():

@@ -34,7 +34,7 @@ LOOKS = {
     "libfabric-msg": (8, "-"), "libfabric-rdm": (8, "--"),
     "ucx-tag_lat": (9, "-"), "ucx-put_lat": (9, "--"), "ucx-tag_bw": (9, "-"),
     "ucx-put_bw": (9, "--"),
-    "pass-through": (1, "-"), "iwarp": (5, "-"), "one-sided": (4, "-"), "ucx-roce": (6, "-"),
+    "pass-through": (1, "-"), "iwarp": (5, "-"), "one-sided": (4, "-"), "ucx-roce": (6, "-"), "verbs-roce": (6, "-"),
 }
 # What an axis of many sizes is marked with.
 TICKS_OCTETS = (1, 8, 64, KI, 8 * KI, 64 * KI, MI, 16 * MI)
@@ -213,10 +213,10 @@ DRAWN = (
     ("app-gmond", "cpu_per_operation"), ("app-gmetad", "latency_whole"), ("app-redis", "requests"),
     ("app-redis", "cpu_per_operation"), ("app-nginx", "requests"), ("app-memcached", "requests"), ("app-pgbench", "requests"),
     ("app-mpi-latency", "latency"), ("app-mpi-bandwidth", "bandwidth"), ("app-mpi-allreduce", "latency_whole"),
-    ("app-mpi-sort", "keys"), ("app-tiles", "bandwidth"), ("app-pipeline", "updates"), ("app-pipeline", "partial"),
+    ("app-mpi-sort", "keys"), ("app-tiles", "bandwidth"), ("app-ceph", "bandwidth"), ("app-ceph", "bandwidth_read"), ("app-pipeline", "updates"), ("app-pipeline", "partial"),
     ("app-pipeline-bound", "updates"), ("app-balance", "reaction"), ("app-balance", "work_seconds"),
 )
-BY_BARS = ("roce-latency", "roce-done", "roce-rate", "others-latency", "others-bandwidth", "app-pgbench", "app-nginx",
+BY_BARS = ("roce-latency", "roce-done", "roce-rate", "others-latency", "others-bandwidth", "app-pgbench", "app-nginx", "app-ceph",
            "app-pipeline-bound")
 
 

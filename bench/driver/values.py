@@ -51,6 +51,7 @@ VALUES = {
     "latency_p99_whole": Value(usec("p99"), "µs", 1, 2, "less"),
     "slowest": Value(usec("max"), "ms", 1e-3, 2, "less"),
     "bandwidth": Value(lambda run: run.get("octets_per_second"), "MB/s", 1e-6, 0, "more"),
+    "bandwidth_read": Value(lambda run: run.get("read_octets_per_second"), "MB/s", 1e-6, 0, "more"),
     "rate": Value(lambda run: run.get("messages_per_second"), "M/s", 1e-6, 3, "more"),
     "cpu_per_gb": Value(lambda run: cpu_per(run, run.get("octets"), GIGA), "s/GB", 1, 3, "less"),
     "cpu_per_million": Value(lambda run: cpu_per(run, run.get("messages"), MEGA), "s/M", 1, 3,
