@@ -11,6 +11,7 @@ import values
 HEADING = "Beside TCP in the same rounds: speed (more is better) and processor time for the same work (less is better)"
 # A median within so much of TCP's, or a spread with TCP's on both sides, tells nothing.
 SAME = 0.05
+ROUNDS_FOR_SURE = 3
 WHY_SHOWN_MAX = 100
 COSTS = ("cpu_per_gb", "cpu_per_operation")
 HEADER = ("application", "way", "TCP", "this", "speed", "min .. max", "CPU", "")
@@ -34,11 +35,11 @@ def speeds(point, series, value):
 
 
 def verdict(found):
-    """helps, costs, the same; or unsure, where a round says otherwise."""
+    """helps, costs, the same; or unsure, where a round says otherwise, or there were few."""
     if abs(found["median"] - 1) <= SAME:
         return "same"
     helps = found["median"] > 1
-    sure = found["min"] > 1 if helps else found["max"] < 1
+    sure = found["count"] >= ROUNDS_FOR_SURE and (found["min"] > 1 if helps else found["max"] < 1)
     return ("helps" if helps else "costs") + ("" if sure else ", unsure")
 
 

@@ -212,7 +212,7 @@ def latencies(*numbers):
 
 @pytest.mark.parametrize("ours, tcp, verdict", [
     ((20, 22, 24), (10, 11, 12), "helps"), ((5, 5, 5), (10, 10, 10), "costs"), ((10, 10.4, 9.9), (10, 10, 10), "same"),
-    ((20, 22, 8), (10, 11, 12), "helps, unsure"), ((5, 5, 20), (10, 10, 10), "costs, unsure")])
+    ((20, 22, 8), (10, 11, 12), "helps, unsure"), ((5, 5, 20), (10, 10, 10), "costs, unsure"), ((20, 20), (10, 10), "helps, unsure")])
 def test_where_it_helps_and_where_it_costs(ours, tcp, verdict):
     row, = overview.rows(of_a_study(rates(*ours), rates(*tcp)))
     assert row["verdict"] == verdict
@@ -223,7 +223,7 @@ def test_speed_is_more_and_cost_is_less():
     row, = overview.rows(of_a_study(rates(20), rates(10)))
     assert (row["speed"]["median"], row["cpu"]["median"]) == (2, 0.5)
     row, = overview.rows(of_a_study(latencies(20), latencies(10), "app-rpc"))
-    assert row["speed"]["median"] == 0.5 and row["verdict"] == "costs"
+    assert row["speed"]["median"] == 0.5 and row["verdict"].startswith("costs")
 
 
 def test_a_row_without_numbers_says_why():
