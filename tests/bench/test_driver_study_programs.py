@@ -132,6 +132,43 @@ def test_the_long_link_delays():
     assert float(said) >= wan.ROUND_TRIP_MS / 1000
 
 
+COUNT = """
+import socket, sys
+at = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+at.bind((sys.argv[1], int(sys.argv[2])))
+at.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+print("ready", flush=True)
+got = 0
+while at.recv(100) != b"end":
+    got += 1
+print(got, flush=True)
+"""
+SEND = """
+import socket, sys, time
+to = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(4050):
+    to.sendto(b"x" if number < 4000 else b"end", (sys.argv[1], int(sys.argv[2])))
+    time.sleep(0.0002)
+"""
+
+
+def test_the_long_link_loses_about_one_of_a_hundred():
+    try:
+        with wan.WanBed(WORKERS) as bed:
+            where = [bed.address, "9000"]
+            counts = subprocess.Popen([*bed.server_prefix, sys.executable, "-c", COUNT, *where], stdout=subprocess.PIPE, text=True)
+            try:
+                assert counts.stdout.readline() == "ready\n"
+                subprocess.run([*bed.client_prefix, sys.executable, "-c", SEND, *where], check=True, timeout=60)
+                got = int(counts.stdout.readline())
+            finally:
+                counts.kill()
+                counts.communicate()
+    except beds.NotAllowed as error:
+        pytest.skip(str(error))
+    assert 3920 <= got <= 3990
+
+
 def asked(bed, where):
     done = subprocess.run([*bed.client_prefix, sys.executable, "-c", ASK, *where], capture_output=True, text=True, timeout=60,
                           check=False)
