@@ -90,3 +90,30 @@ def text_of(each):
 def text_rows(results):
     """(header, rows) for a table."""
     return list(HEADER), [text_of(each) for each in rows(results)]
+
+
+PIVOT_WAYS = ("pass-through", "iwarp")
+
+
+def cell_of(each):
+    """Its median, speed with spread, and processor time."""
+    if not each["speed"]:
+        return each["why"][:WHY_SHOWN_MAX]
+    cpu = f", CPU {each['cpu']['median']:.2f}" if each["cpu"] else ""
+    speed = each["speed"]
+    return f"{number(each['this'], each['value'])}: **{speed['median']:.2f}** ({speed['min']:.2f} .. {speed['max']:.2f}){cpu}"
+
+
+def pivot(results):
+    """(header, rows): a row for each application, which is shorter."""
+    by_point = {}
+    for each in rows(results):
+        by_point.setdefault(each["point"]["key"], []).append(each)
+    made = []
+    for found in by_point.values():
+        cells = {each["series"]["name"]: cell_of(each) for each in found}
+        first = found[0]
+        others = [f"{name} {text}" for name, text in cells.items() if name not in PIVOT_WAYS]
+        made.append([name_of(first["point"]), f"{number(first['tcp'], first['value'])} {values.VALUES[first['value']].unit}",
+                     *(cells.get(name, "") for name in PIVOT_WAYS), "; ".join(others)])
+    return ["application", "TCP", *PIVOT_WAYS, "other ways"], made

@@ -155,7 +155,7 @@ def failure_lines(results):
 def markdown(results):
     """The targets table, for docs/performance.md; of the application study the ratios, for docs/applications.md."""
     if overview.is_study(results):
-        header, rows = overview.text_rows(results)
+        header, rows = overview.pivot(results)
         return "\n".join([*(f"{line}  " for line in about(results)), "",
                           *(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))])
     lines = [*(f"{line}  " for line in about(results)), "",

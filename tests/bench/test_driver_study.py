@@ -232,6 +232,12 @@ def test_a_row_without_numbers_says_why():
     assert row[-1] == "failed: redis-server does not start" and row[4] == "-"
 
 
+def test_the_table_of_the_docs():
+    header, (row,) = overview.pivot(of_a_study(rates(20, 30), rates(10, 10)))
+    assert header[:4] == ["application", "TCP", "pass-through", "iwarp"]
+    assert row == ["redis, loopback, 50", "10 1/s", "", "25: **2.50** (2.00 .. 3.00), CPU 0.42", ""]
+
+
 def test_a_study_has_no_targets():
     assert of_a_study(rates(10), rates(10))["targets"] == []
 
