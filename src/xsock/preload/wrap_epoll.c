@@ -65,11 +65,14 @@ static int control_candidate(int epfd, int op, int fd, struct epoll_event *event
 {
 	struct sockaddr_storage remote;
 	socklen_t len = sizeof(remote);
+	int err = errno;
 
 	if (aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len) == 0)
 		drop_candidate(fd);
 	else
 		make_record(fd);
+	/* An epoll_ctl that succeeds leaves errno alone: gRPC looks there for EINPROGRESS of the connect before. */
+	errno = err;
 	return control(epfd, op, fd, event);
 }
 
