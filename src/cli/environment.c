@@ -32,8 +32,6 @@ static const struct variable settings[] = {
 	  "which sockets become iWARP, one rule a line: 'anywarp help sockets' has the grammar" },
 	{ "ANYWARP_SOCKETS_RECORD", "on|off", SOCKETS,
 	  "a connection between two ends of anywarp stays on the program's own TCP socket" },
-	{ "ANYWARP_SOCKETS_DIRECT", "on|off", SOCKETS,
-	  "a program that blocks carries its connections itself" },
 	{ "ANYWARP_SOCKETS_ASK_MS", "(by the round trip)|0-10000", SOCKETS,
 	  "how long a client waits to learn whether a server speaks iWARP, in milliseconds" },
 };

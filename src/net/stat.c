@@ -2,11 +2,9 @@
 // Makes the table and hands out its rows. `lock` guards all of it; a thread may hold any other lock when it takes this
 // one, and takes none under it. The rows are mapped in stretches, as they are used, since a program may limit its
 // address space. After a fork the parent's table is the parent's alone: the child puts memory of its own in the place
-// of the mappings, so that rows of inherited objects can still be written and nobody sees it. A child that takes the
-// connections over makes a table of its own with the same rows.
+// of the mappings, so that rows of inherited objects can still be written and nobody sees it.
 #include "net/stat.h"
 
-#include "net/engine.h"
 #include "net/log.h"
 
 #include <errno.h>
@@ -302,28 +300,6 @@ static void forget_table(void)
 	table.first_free = table.count = 0;
 }
 
-/* Copies what is mapped at memory to another file, which is then mapped there. */
-static bool move_mapping(int fd, void *memory, size_t len, off_t at)
-{
-	return pwrite(fd, memory, len, at) == (ssize_t)len && map(fd, memory, len, at);
-}
-
-static bool move_table(int fd)
-{
-	struct stat file;
-
-	if (fstat(fd, &file) != 0 || !move_mapping(fd, table.head, AW_STAT_HEAD_LEN, 0))
-		return false;
-	for (size_t i = 0; i < STRETCHES && table.stretches[i]; i++)
-		if (!move_mapping(fd, table.stretches[i], STRETCH_LEN, stretch_at(i)))
-			return false;
-	close_file();
-	table.fd = fd;
-	table.dev = file.st_dev;
-	table.ino = file.st_ino;
-	return true;
-}
-
 static void fork_prepare(void)
 {
 	pthread_mutex_lock(&lock);
@@ -337,13 +313,9 @@ static void fork_parent(void)
 static void fork_child(void)
 {
 	int saved = errno;
-	int fd = table.head && aw_engine_is_held() ? make_file() : -1;
 
-	if (table.head && (fd < 0 || !move_table(fd))) {
+	if (table.head)
 		forget_table();
-		if (fd >= 0)
-			close(fd);
-	}
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 }

@@ -265,31 +265,6 @@ static void fork__leaves_the_table_to_the_parent(void **state)
 	aw_stat_give(row);
 }
 
-static void child_goes_on(union aw_stat_row *row)
-{
-	assert_true(read_one(getpid()).cq.cqes == 4);
-	aw_stat_set64(&row->cq.cqes, 5);
-	assert_true(read_one(getpid()).cq.cqes == 5);
-	assert_true(read_one(getppid()).cq.cqes == 4);
-	aw_stat_give(row);
-	assert_absent();
-}
-
-static void fork__that_carries_connections_copies_the_table(void **state)
-{
-	union aw_stat_row *row;
-
-	(void)state;
-	assert_int_equal(aw_engine_get(), 0);
-	row = aw_stat_take(AW_STAT_CQ, 1);
-	aw_stat_set64(&row->cq.cqes, 4);
-	assert_int_equal(aw_engine_hold(), 0);
-	child_run(child_goes_on, row);
-	aw_engine_resume();
-	aw_stat_give(row);
-	aw_engine_put();
-}
-
 /* --- the reader */
 
 /* A table as a stranger may make it, of one row. */
@@ -486,7 +461,6 @@ int main(void)
 		cmocka_unit_test(count_end__adds_up),
 		cmocka_unit_test(address__of_each_family),
 		cmocka_unit_test(fork__leaves_the_table_to_the_parent),
-		cmocka_unit_test(fork__that_carries_connections_copies_the_table),
 		cmocka_unit_test(read__takes_a_table_that_is_right),
 		cmocka_unit_test(read__refuses_other_files),
 		cmocka_unit_test(read__of_a_hole),
