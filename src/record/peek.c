@@ -21,7 +21,8 @@ struct view {
 	uint8_t *bytes;
 	size_t len, at;
 	uint32_t msn;
-	bool ended; /* the socket is at its end */
+	bool further; /* it begins behind what an earlier look has counted */
+	bool urgent; /* it has an urgent FPDU */
 };
 
 static ssize_t look(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
@@ -40,7 +41,6 @@ static ssize_t look(const struct aw_record *record, const struct aw_record_calls
 	n = calls->recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
 	if (n < 0 && errno != EAGAIN)
 		return -errno;
-	view->ended = n == 0;
 	view->len = have + (n > 0 ? (size_t)n : 0);
 	return 0;
 }
@@ -62,6 +62,7 @@ static bool next_payload(const struct aw_record *record, const struct aw_record_
 			       record->crc ? calls->crc : NULL) ||
 	    aw_frame_judge(head, view->msn))
 		return false;
+	view->urgent |= aw_frame_is_urgent(head);
 	view->msn++;
 	view->at += aw_frame_len(len);
 	return true;
@@ -73,7 +74,7 @@ static bool next_payload(const struct aw_record *record, const struct aw_record_
  */
 static size_t skip_given(const struct aw_record_rx *rx, const struct view *view, size_t at)
 {
-	return rx->held && at == 0 && view->at > 0 ? rx->given : 0;
+	return rx->held && !view->further && at == 0 && view->at > 0 ? rx->given : 0;
 }
 
 /*
@@ -107,7 +108,7 @@ static size_t walk(const struct aw_record *record, const struct aw_record_calls 
 			aw_cursor_put(to, (uint8_t *)payload.iov_base + skip, len);
 		got += len;
 		at = view->at;
-		if (!goes_on && is_at_mark(record, calls, fd, view))
+		if (!goes_on && !view->further && is_at_mark(record, calls, fd, view))
 			break;
 	}
 	return got;
@@ -185,7 +186,7 @@ static size_t read_ahead(struct aw_record_rx *rx, const struct aw_record_calls *
 			 size_t len)
 {
 	struct iovec iov = { rx->bytes + rx->have, len };
-	ssize_t n = aw_rx_take(calls, fd, &iov, 1, 0);
+	ssize_t n = aw_rx_take(rx, calls, fd, &iov, 1);
 
 	if (n < 0)
 		return 0;
@@ -197,11 +198,13 @@ static size_t read_ahead(struct aw_record_rx *rx, const struct aw_record_calls *
  * Raises SO_RCVLOWAT where the FPDUs are shorter than it assumes: more bytes carry what the program
  * waits for.
  */
-static void await_more(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
-		       const struct view *view, size_t got)
+static void await_more(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd)
 {
-	if (got > 0 && got < rx->wanted && view->at > rx->have)
-		aw_lowat_set(rx, calls, fd, view->at - rx->have + aw_lowat_bytes(rx->wanted - got));
+	int32_t in_socket = (int32_t)(rx->count.end - rx->taken);
+	size_t got = rx->count.bytes;
+
+	if (got > 0 && got < rx->wanted && in_socket > 0)
+		aw_lowat_set(rx, calls, fd, (size_t)in_socket + aw_lowat_bytes(rx->wanted - got));
 }
 
 /* *moved: bytes that have left the socket; then another look counts more. */
@@ -215,12 +218,61 @@ static ssize_t count_once(struct aw_record *record, const struct aw_record_calls
 	*moved = 0;
 	if (!err) {
 		got = (ssize_t)walk(record, calls, fd, &view, NULL);
-		await_more(rx, calls, fd, &view, (size_t)got);
+		rx->count =
+			(struct aw_record_count){ .known = !view.urgent,
+						  .bytes = (uint32_t)got,
+						  .end = rx->taken - rx->have + (uint32_t)view.at,
+						  .msn = view.msn };
+		await_more(rx, calls, fd);
 		if (is_cut_short(rx, &view, queued))
 			*moved = read_ahead(rx, calls, fd, view.len - rx->have);
 	}
 	free(view.bytes);
 	return err ? err : got;
+}
+
+/*
+ * Reads a view that begins so many bytes into the socket. False: the kernel cannot (TCP before Linux 6.9),
+ * or the look ends at an urgent pointer.
+ */
+static bool look_further(const struct aw_record_calls *calls, int fd, int offset, struct view *view)
+{
+	struct iovec iov = { view->bytes, view->len };
+	int none = -1;
+	ssize_t n;
+
+	if (calls->setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset)) != 0)
+		return false;
+	n = aw_rx_recvmsg(calls, fd, &iov, 1, MSG_PEEK);
+	calls->setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
+	return n == (ssize_t)view->len;
+}
+
+/* Adds to the count what has come since. False: only a look at everything can. */
+static bool count_further(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+			  size_t queued)
+{
+	struct aw_record_count *count = &record->rx.count;
+	int32_t offset = (int32_t)(count->end - record->rx.taken);
+	struct view view = { .msn = count->msn, .further = true };
+	bool counted;
+
+	if (!count->known || offset < 0 || (size_t)offset > queued ||
+	    record->rx.mark != AW_MARK_NONE)
+		return false;
+	view.len = queued - (size_t)offset;
+	if (view.len == 0)
+		return true;
+	view.bytes = malloc(view.len);
+	counted = view.bytes && look_further(calls, fd, offset, &view);
+	if (counted) {
+		count->bytes += (uint32_t)walk(record, calls, fd, &view, NULL);
+		count->end += (uint32_t)view.at;
+		count->msn = view.msn;
+		await_more(&record->rx, calls, fd);
+	}
+	free(view.bytes);
+	return counted && !view.urgent;
 }
 
 /* As the kernel does, this counts up to the mark where urgent bytes are not in line. */
@@ -240,6 +292,8 @@ ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls
 	if (calls->ioctl(fd, FIONREAD, &queued) != 0)
 		return 0;
 	left = (size_t)queued;
+	if (count_further(record, calls, fd, left))
+		return rx->count.bytes;
 	got = count_once(record, calls, fd, left, &moved);
 	return moved ? count_once(record, calls, fd, left - moved, &moved) : got;
 }

@@ -41,6 +41,17 @@ enum aw_mark {
 	AW_MARK_BEHIND, /* the program was there when it received the byte by MSG_OOB */
 };
 
+/*
+ * The last count (FIONREAD), so that the next one looks only at what has come since. A program may
+ * count before each of many small reads.
+ */
+struct aw_record_count {
+	bool known;
+	uint32_t bytes; /* of payload that the program has not received since */
+	uint32_t end; /* of the FPDUs counted: a position in the stream, as taken */
+	uint32_t msn; /* of the FPDU that is due there */
+};
+
 struct aw_record_rx {
 	bool reply_due; /* the Reply has not come yet */
 	uint32_t msn; /* of the FPDU that is due next */
@@ -49,6 +60,8 @@ struct aw_record_rx {
 	bool long_last; /* the last FPDU was of the greatest length; the next one probably is */
 	bool held; /* the next FPDU is whole and right, and its last byte is still in the socket */
 	bool counted; /* the program has asked how much it can read */
+	struct aw_record_count count;
+	uint32_t taken; /* bytes that have left the socket, modulo 2^32 */
 	uint32_t lowat; /* SO_RCVLOWAT as the record has set it; 0: not set */
 	uint32_t due; /* bytes that must come before another read has any use; 0: not known */
 	uint32_t wanted; /* the program's own SO_RCVLOWAT */

@@ -44,7 +44,7 @@ int aw_record_take_request(const struct aw_record_calls *calls, int fd)
 {
 	uint8_t bytes[AW_STARTUP_MAX];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	ssize_t n = aw_rx_take(calls, fd, &iov, 1, MSG_PEEK);
+	ssize_t n = aw_rx_recvmsg(calls, fd, &iov, 1, MSG_PEEK);
 	const uint8_t *data;
 	size_t used, len;
 
@@ -55,7 +55,7 @@ int aw_record_take_request(const struct aw_record_calls *calls, int fd)
 		return -EAGAIN;
 	case AW_STARTUP_WHOLE:
 		iov.iov_len = used;
-		n = aw_rx_take(calls, fd, &iov, 1, 0);
+		n = aw_rx_recvmsg(calls, fd, &iov, 1, 0);
 		return n < 0 ? (int)n : 0;
 	case AW_STARTUP_WRONG:
 		break;
@@ -98,7 +98,6 @@ int aw_reply_take(struct aw_record *record, const struct aw_record_calls *calls,
 
 	while (rx->reply_due) {
 		struct iovec iov;
-		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 		ssize_t n;
 
 		err = check(rx, calls, &want);
@@ -110,9 +109,9 @@ int aw_reply_take(struct aw_record *record, const struct aw_record_calls *calls,
 		if (err != -EAGAIN)
 			return err;
 		iov = (struct iovec){ rx->bytes + rx->have, want - rx->have };
-		n = calls->recvmsg(fd, &msg, MSG_DONTWAIT);
-		if (n <= 0)
-			return n < 0 ? -errno : -ENODATA;
+		n = aw_rx_take(rx, calls, fd, &iov, 1);
+		if (n < 0)
+			return (int)n;
 		rx->have += (uint32_t)n;
 		rx->due -= (size_t)n < rx->due ? (uint32_t)n : rx->due - 1;
 	}

@@ -56,8 +56,8 @@ struct plan {
 	size_t bytes;
 };
 
-ssize_t aw_rx_take(const struct aw_record_calls *calls, int fd, struct iovec *iov, size_t count,
-		   int flags)
+ssize_t aw_rx_recvmsg(const struct aw_record_calls *calls, int fd, struct iovec *iov, size_t count,
+		      int flags)
 {
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = count };
 	ssize_t n;
@@ -75,9 +75,20 @@ bool aw_rx_is_ready(const struct aw_record_calls *calls, int fd, short event)
 	return calls->poll(&pollfd, 1, 0) > 0 && (event == POLLIN || pollfd.revents & event);
 }
 
+ssize_t aw_rx_take(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
+		   struct iovec *iov, size_t count)
+{
+	ssize_t n = aw_rx_recvmsg(calls, fd, iov, count, 0);
+
+	if (n > 0)
+		rx->taken += (uint32_t)n;
+	return n;
+}
+
 static ssize_t take(struct reader *r, struct iovec *iov, size_t count, int flags)
 {
-	return aw_rx_take(r->calls, r->fd, iov, count, flags);
+	return flags & MSG_PEEK ? aw_rx_recvmsg(r->calls, r->fd, iov, count, flags)
+				: aw_rx_take(r->rx, r->calls, r->fd, iov, count);
 }
 
 int aw_rx_fail(struct aw_record_rx *rx, enum aw_error error)
@@ -423,6 +434,12 @@ static int read_next(struct reader *r)
 		       : read_small(r, &ahead);
 }
 
+static void take_from_count(struct aw_record_count *count, size_t got)
+{
+	count->known &= got <= count->bytes;
+	count->bytes -= count->known ? (uint32_t)got : 0;
+}
+
 /*
  * Ends a receive: the bytes or the error. An error that ends the stream is returned once, after all
  * bytes received before it; then the stream is at its end.
@@ -441,6 +458,7 @@ static ssize_t finish(struct reader *r, int err)
 		r->rx->ended = true;
 	}
 	if (r->got > 0) {
+		take_from_count(&r->rx->count, r->got);
 		r->rx->error = r->rx->ended && err != -ENODATA ? -err : 0;
 		return (ssize_t)r->got;
 	}

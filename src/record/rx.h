@@ -22,7 +22,10 @@ int aw_rx_check_flat(struct aw_record *record, const struct aw_record_calls *cal
 bool aw_rx_is_ready(const struct aw_record_calls *calls, int fd, short event);
 
 /* Calls recvmsg. The bytes, -ENODATA at the end of the stream, or a negative errno. */
-ssize_t aw_rx_take(const struct aw_record_calls *calls, int fd, struct iovec *iov, size_t count,
-		   int flags);
+ssize_t aw_rx_recvmsg(const struct aw_record_calls *calls, int fd, struct iovec *iov, size_t count,
+		      int flags);
+/* The same, without flags, for a record: notes that bytes have left the socket. */
+ssize_t aw_rx_take(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
+		   struct iovec *iov, size_t count);
 
 #endif

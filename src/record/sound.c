@@ -23,9 +23,9 @@ static void settle_all(struct aw_record *record)
 {
 	struct aw_record_rx *rx = &record->rx;
 	struct aw_record_tx *tx = &record->tx;
-	bool *flags[] = { &record->crc, &rx->reply_due,	  &rx->long_last, &rx->held,
-			  &rx->counted, &rx->in_line,	  &rx->ended,	  &rx->shut,
-			  &tx->reply,	&tx->rest_urgent, &tx->ended };
+	bool *flags[] = { &record->crc, &rx->reply_due,	  &rx->long_last,   &rx->held,
+			  &rx->counted, &rx->count.known, &rx->in_line,	    &rx->ended,
+			  &rx->shut,	&tx->reply,	  &tx->rest_urgent, &tx->ended };
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		settle(flags[i]);
@@ -67,5 +67,6 @@ bool aw_record_is_sound(struct aw_record *record)
 {
 	settle_all(record);
 	record->rx.verdict = AW_OK;
+	record->rx.count.known = false;
 	return is_rx_sound(&record->rx) && is_tx_sound(&record->tx);
 }

@@ -54,7 +54,7 @@ static int take_last(struct aw_record *record, const struct aw_record_calls *cal
 {
 	struct aw_record_rx *rx = &record->rx;
 	struct iovec iov = { rx->bytes + AW_URGENT_FRONT, 1 };
-	ssize_t n = aw_rx_take(calls, fd, &iov, 1, 0);
+	ssize_t n = aw_rx_take(rx, calls, fd, &iov, 1);
 	int err = n < 0 ? (int)n : aw_rx_check_flat(record, calls, rx->bytes, 1);
 
 	if (err)
@@ -116,10 +116,10 @@ static void take_front(struct aw_record_rx *rx, const struct aw_record_calls *ca
 
 	if (rx->held || rx->have >= AW_URGENT_FRONT)
 		return;
-	n = aw_rx_take(calls, fd, &iov, 1, MSG_PEEK);
+	n = aw_rx_recvmsg(calls, fd, &iov, 1, MSG_PEEK);
 	if (n != (ssize_t)iov.iov_len || !aw_frame_is_urgent(rx->bytes))
 		return;
-	n = aw_rx_take(calls, fd, &iov, 1, 0);
+	n = aw_rx_take(rx, calls, fd, &iov, 1);
 	rx->have += n > 0 ? (uint32_t)n : 0;
 }
 
@@ -152,7 +152,7 @@ static ssize_t ask_kernel(const struct aw_record_calls *calls, int fd, int flags
 	ssize_t n;
 
 	calls->setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &off, sizeof(off));
-	n = aw_rx_take(calls, fd, &iov, 1, MSG_OOB | flags);
+	n = aw_rx_recvmsg(calls, fd, &iov, 1, MSG_OOB | flags);
 	calls->setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	return n;
 }
@@ -202,7 +202,7 @@ static int find(struct aw_record *record, const struct aw_record_calls *calls, i
 		return -EAGAIN;
 	for (int i = 0; i < LOOKS; i++)
 		iov[i] = (struct iovec){ base, room };
-	n = aw_rx_take(calls, fd, iov, LOOKS, MSG_PEEK);
+	n = aw_rx_recvmsg(calls, fd, iov, LOOKS, MSG_PEEK);
 	if (n < 0)
 		return n == -ENODATA ? -EAGAIN : (int)n;
 	*found = (struct found){ .ahead = (size_t)n };
@@ -292,7 +292,7 @@ static void pass_false_mark(struct aw_record_rx *rx, const struct aw_record_call
 	if (rx->have >= FPDU_LEN_FIELD &&
 	    (!aw_frame_payload(rx->bytes, &payload) || rx->have + 1 >= aw_frame_len(payload)))
 		return;
-	if (aw_rx_take(calls, fd, &iov, 1, 0) != 1)
+	if (aw_rx_take(rx, calls, fd, &iov, 1) != 1)
 		return;
 	rx->have++;
 	aw_lowat_await(rx, calls, fd);

@@ -29,6 +29,7 @@ static struct {
 	size_t pointer; /* the place of the urgent byte */
 	bool in_line;
 	size_t lowat;
+	int peek_offset; /* SO_PEEK_OFF, but 0 where that is -1 */
 } net;
 
 /* Payload bytes of the stream, and which of them an urgent FPDU carries. */
@@ -65,7 +66,7 @@ static size_t span_from(size_t *at)
 
 static ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	size_t at = net.taken, left, got = 0;
+	size_t at = net.taken + (flags & MSG_PEEK ? (size_t)net.peek_offset : 0), left, got = 0;
 
 	(void)fd;
 	PROP(flags & MSG_DONTWAIT || flags & MSG_OOB);
@@ -96,11 +97,13 @@ static int fake_setsockopt(int fd, int level, int name, const void *value, sockl
 	(void)fd;
 	PROP(level == SOL_SOCKET && len == sizeof(number));
 	memcpy(&number, value, sizeof(number));
-	PROP(name == SO_OOBINLINE || (name == SO_RCVLOWAT && number > 0));
+	PROP(name == SO_OOBINLINE || name == SO_PEEK_OFF || (name == SO_RCVLOWAT && number > 0));
 	/* A second urgent byte would take the first one out of the stream. */
 	PROP(name != SO_OOBINLINE || number || !is_at_pointer(net.taken));
 	if (name == SO_OOBINLINE)
 		net.in_line = number;
+	else if (name == SO_PEEK_OFF)
+		net.peek_offset = number > 0 ? number : 0;
 	else
 		net.lowat = (size_t)number;
 	return 0;

@@ -297,6 +297,30 @@ static void wanted__counts_payload_alone(void **state)
 	close_ends();
 }
 
+/* Whether the kernel can look behind what was counted, or not. */
+static void pending__counts_what_has_come_since(void **state)
+{
+	size_t due = 0;
+
+	(void)state;
+	connect_ends(true);
+	for (size_t len = 1; len <= LARGE / 4; len *= 7) {
+		assert_int_equal(send_on(&ends[0], data, len), len);
+		due += len;
+		await_bytes(&ends[1], 1);
+		while (aw_record_pending(&ends[1].record, &calls, ends[1].fd) < (ssize_t)due)
+			continue;
+		assert_int_equal(aw_record_pending(&ends[1].record, &calls, ends[1].fd), due);
+		assert_int_equal(receive_on(&ends[1], came, len / 2 + 1), len / 2 + 1);
+		due -= len / 2 + 1;
+		assert_int_equal(aw_record_pending(&ends[1].record, &calls, ends[1].fd), due);
+	}
+	while (due > 0)
+		due -= (size_t)receive_on(&ends[1], came, due);
+	assert_int_equal(aw_record_pending(&ends[1].record, &calls, ends[1].fd), 0);
+	close_ends();
+}
+
 /* Five bytes are left of the FPDU, and no poller is told of so few. */
 static void wanted__counts_what_is_left_of_an_fpdu(void **state)
 {
@@ -365,6 +389,7 @@ int main(void)
 		cmocka_unit_test(faults__are_told_by_a_terminate),
 		cmocka_unit_test(faults__of_mpa),
 		cmocka_unit_test(wanted__counts_payload_alone),
+		cmocka_unit_test(pending__counts_what_has_come_since),
 		cmocka_unit_test(wanted__counts_what_is_left_of_an_fpdu),
 		cmocka_unit_test(record__of_another_process_is_judged),
 	};
