@@ -266,7 +266,7 @@ static void make_reply(struct aw_conn *c, bool reject, const void *pd, size_t pd
 	if (!reject)
 		make_ring(c, hello);
 	c->out.len = aw_mpa_reply(&c->local, &c->info.result, reject, pd, pd_len, c->out.octets);
-	if (c->ring) {
+	if (c->ring && !reject) {
 		memcpy(c->out.octets + c->out.len, hello, sizeof(hello));
 		c->out.len += sizeof(hello);
 	}
@@ -365,7 +365,20 @@ static int attach(const struct aw_conn *c, bool initiator, struct aw_uqp *qp,
 	return aw_uqp_attach_to(qp, to, &stream);
 }
 
-/* Responder: gives the socket, and the shared memory if there is any, to the QP, and sends the Reply. */
+/* Without any Reply a peer takes this end for one that knows no revision 2, and tries revision 1. */
+static void refuse(struct aw_conn *c, int fd)
+{
+	pthread_mutex_lock(&c->lock);
+	make_reply(c, true, NULL, 0);
+	pthread_mutex_unlock(&c->lock);
+	(void)send_reply(c, fd);
+	aw_linger_stranger(fd);
+}
+
+/*
+ * Responder: gives the socket, and the shared memory if there is any, to the QP, and sends the Reply,
+ * which rejects where the QP cannot take them.
+ */
 static int give_socket(struct aw_conn *c, int fd, struct aw_uqp *qp)
 {
 	const struct aw_uqp_socket to = {
@@ -373,8 +386,10 @@ static int give_socket(struct aw_conn *c, int fd, struct aw_uqp *qp)
 	};
 	int err = attach(c, false, qp, &to);
 
-	if (err)
+	if (err == ECONNRESET)
 		aw_conn_close_fd(fd);
+	else if (err)
+		refuse(c, fd);
 	else
 		c->ring = NULL;
 	return err;

@@ -138,14 +138,15 @@ static void conn_accept__peer_left(void **state)
 	assert_int_equal(heard_count(&s->heard), 1);
 }
 
-/* The peer gets no Reply that says otherwise. */
 static void conn_accept__qp_refuses(void **state)
 {
 	struct scene *s = *state;
+	uint8_t octets[MPA_FRAME_MAX];
 
 	request(s, 0, 1);
 	s->qp.err = EINVAL;
-	assert_int_equal(aw_conn_accept(s->conn, &s->qp.uqp, 0, 0, NULL, 0), EINVAL);
+	assert_int_equal(aw_conn_accept(s->conn, &s->qp.uqp, 0, 0, "yes", 3), EINVAL);
+	assert_true(read_reply(s, octets, MPA_HDR_LEN).flags & MPA_FLAG_REJECT);
 	tcp_assert_over(s->peer);
 }
 
