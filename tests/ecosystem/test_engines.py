@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Transfer engines from PyPI, in the venv build/engines that ./dev test --ecosystem makes: blocks of 1 MiB written and
+"""Transfer engines as pip installs them, in the venv build/engines that ./dev test --ecosystem makes: blocks of 1 MiB written and
 read by move_*.py, their octets compared."""
 
 import pathlib
