@@ -83,10 +83,11 @@ static void connect_many(size_t count)
 static void *connect_in_turn(void *arg)
 {
 	struct sockaddr_storage to = cm_address("127.0.0.1", *(const uint16_t *)arg);
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1 } };
 	struct rdma_cm_id *ids[IN_TURN];
 
 	for (size_t i = 0; i < IN_TURN; i++) {
+		struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1 } };
+
 		if (rdma_create_id(NULL, &ids[i], NULL, RDMA_PS_TCP) != 0 ||
 		    rdma_resolve_addr(ids[i], NULL, (struct sockaddr *)&to, EVENT_MS) != 0 ||
 		    rdma_resolve_route(ids[i], EVENT_MS) != 0 ||
