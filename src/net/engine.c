@@ -293,6 +293,13 @@ static int await(struct epoll_event *events, uint64_t until_ns)
 			  until_ns ? (int)((ns + MS_NS - 1) / MS_NS) : -1);
 }
 
+static void dispatch(const struct epoll_event *events, int count, bool last)
+{
+	for (int i = 0; i < count; i++)
+		if (events[i].data.u64 != KICK && aw_watch_is_last(events[i].data.u64) == last)
+			aw_watch_dispatch(events[i].data.u64, events[i].events);
+}
+
 /* Fetches events once and runs their handlers. True when there was a kick. */
 static bool serve(uint64_t until_ns)
 {
@@ -302,13 +309,12 @@ static bool serve(uint64_t until_ns)
 	uint64_t kicks;
 
 	pthread_mutex_lock(&engine.handling);
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < count; i++)
 		if (events[i].data.u64 == KICK)
 			kicked = read(atomic_load_explicit(&engine.kickfd, memory_order_relaxed),
 				      &kicks, sizeof(kicks)) > 0;
-		else
-			aw_watch_dispatch(events[i].data.u64, events[i].events);
-	}
+	dispatch(events, count, false);
+	dispatch(events, count, true);
 	pthread_mutex_unlock(&engine.handling);
 	return kicked;
 }

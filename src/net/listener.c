@@ -394,7 +394,7 @@ static int begin(struct aw_listener *l, struct aw_listener **out)
 	int err;
 
 	pthread_mutex_lock(&l->lock);
-	err = aw_watch_add(&l->watch, l->fd, EPOLLIN, on_watch, release);
+	err = aw_watch_add_last(&l->watch, l->fd, EPOLLIN, on_watch, release);
 	if (!err)
 		*out = l;
 	pthread_mutex_unlock(&l->lock);

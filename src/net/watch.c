@@ -14,6 +14,7 @@
 
 #define WATCH_MAX (1u << 18)
 #define MS_NS 1000000u
+#define LAST UINT32_C(0x80000000) /* in a serial: of aw_watch_add_last */
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct aw_table table;
@@ -69,13 +70,13 @@ static uint32_t take_serial(void)
 	uint32_t serial;
 
 	pthread_mutex_lock(&timer_lock);
-	serial = next_serial++;
+	serial = next_serial++ & ~LAST;
 	pthread_mutex_unlock(&timer_lock);
 	return serial;
 }
 
-int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
-		 void (*release_fn)(struct aw_watch *w))
+static int add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+	       void (*release_fn)(struct aw_watch *w), uint32_t flag)
 {
 	int epfd = aw_engine_start();
 	uint32_t handle;
@@ -89,7 +90,7 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 	*w = (struct aw_watch){
 		.fd = fd,
 		.handle = handle,
-		.serial = take_serial(),
+		.serial = take_serial() | flag,
 		.fn = fn,
 		.release = release_fn,
 	};
@@ -105,6 +106,23 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		aw_table_cancel(&table, handle);
 	}
 	return err;
+}
+
+int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+		 void (*release_fn)(struct aw_watch *w))
+{
+	return add(w, fd, events, fn, release_fn, 0);
+}
+
+int aw_watch_add_last(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+		      void (*release_fn)(struct aw_watch *w))
+{
+	return add(w, fd, events, fn, release_fn, LAST);
+}
+
+bool aw_watch_is_last(uint64_t key)
+{
+	return key >> 32 & LAST;
 }
 
 int aw_watch_events(struct aw_watch *w, uint32_t events)

@@ -37,6 +37,13 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		 void (*release)(struct aw_watch *w));
 
 /*
+ * The same for a listener, whose handler runs after those of the other events that were fetched with
+ * its own: what a peer sent before it connected anew is received first.
+ */
+int aw_watch_add_last(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+		      void (*release)(struct aw_watch *w));
+
+/*
  * Changes the events; 0: none (not even a hang-up is reported). Any thread may call it, but not
  * after aw_watch_remove: w's owner orders the two. 0, or ENOMEM, ENOSPC when there were none.
  */
@@ -80,6 +87,7 @@ void aw_watch_run_after(void);
 /* For net/engine.c. key: of the epoll event. run_timers returns when to call it next, or 0. */
 int aw_watch_init(void);
 void aw_watch_fini(void);
+bool aw_watch_is_last(uint64_t key);
 void aw_watch_dispatch(uint64_t key, uint32_t events);
 uint64_t aw_watch_run_timers(void);
 void aw_watch_fork_prepare(void);
