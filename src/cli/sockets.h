@@ -34,7 +34,7 @@ int aw_sockets_status(const char *pid);
 // Adds a row for each fd of the process that is a record. False: not all of them could be listed, and
 // the error was printed. asked: that we may not look at the process is an error, too.
 __attribute__((warn_unused_result)) bool aw_sockets_records(pid_t pid, bool asked,
-							    struct sockets_table *table);
+							    struct sheet *table);
 
 // Prints an error. Returns false.
 __attribute__((format(printf, 1, 2))) bool aw_sockets_fail(const char *format, ...);

@@ -5,7 +5,6 @@
 
 #include "xsock/framed/census.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,29 +16,18 @@ static const char *const states[] = {
 };
 
 struct listing {
-	struct sockets_table *table;
-	struct sockets_row begin; // with the fields that all rows of the process have
+	struct sheet *table;
+	struct sheet_row begin; // with the fields that all rows of the process have
 };
 
-static void print_address(char field[SOCKETS_FIELD_MAX], bool ipv6, const uint8_t ip[16],
-			  uint16_t port)
-{
-	char text[INET6_ADDRSTRLEN] = "";
-
-	(void)inet_ntop(ipv6 ? AF_INET6 : AF_INET, ip, text, sizeof(text));
-	snprintf(field, SOCKETS_FIELD_MAX, ipv6 ? "[%s]:%u" : "%s:%u", text, port);
-}
-
-static void print_counters(struct sockets_row *row, const struct aw_sockdiag_conn *conn)
+static void print_counters(struct sheet_row *row, const struct aw_sockdiag_conn *conn)
 {
 	if (!conn->counted)
 		return;
-	snprintf(row->fields[SOCKETS_BYTES_IN], SOCKETS_FIELD_MAX, "%llu",
-		 (unsigned long long)conn->bytes_in);
-	snprintf(row->fields[SOCKETS_BYTES_OUT], SOCKETS_FIELD_MAX, "%llu",
-		 (unsigned long long)conn->bytes_out);
-	snprintf(row->fields[SOCKETS_RTT], SOCKETS_FIELD_MAX, "%u", conn->rtt_us);
-	snprintf(row->fields[SOCKETS_RETRANSMITS], SOCKETS_FIELD_MAX, "%u", conn->retransmits);
+	aw_sheet_put(row, SOCKETS_BYTES_IN, conn->bytes_in);
+	aw_sheet_put(row, SOCKETS_BYTES_OUT, conn->bytes_out);
+	aw_sheet_put(row, SOCKETS_RTT, conn->rtt_us);
+	aw_sheet_put(row, SOCKETS_RETRANSMITS, conn->retransmits);
 }
 
 static const char *mode_name(enum aw_xs_mode mode)
@@ -69,21 +57,22 @@ static void list_record(int fd, const struct aw_census_record *record, void *arg
 {
 	const struct aw_sockdiag_conn *conn = &record->conn;
 	const struct listing *listing = arg;
-	struct sockets_row row = listing->begin;
+	struct sheet_row row = listing->begin;
 
-	snprintf(row.fields[SOCKETS_FD], SOCKETS_FIELD_MAX, "%d", fd);
+	aw_sheet_put(&row, SOCKETS_FD, (uint64_t)fd);
 	strcpy(row.fields[SOCKETS_KIND], "record");
 	strcpy(row.fields[SOCKETS_MODE], mode_name(record->mode));
 	strcpy(row.fields[SOCKETS_STATE], state_name(record));
 	if (record->is_known) {
-		print_address(row.fields[SOCKETS_LOCAL], conn->ipv6, conn->local, conn->local_port);
-		print_address(row.fields[SOCKETS_PEER], conn->ipv6, conn->peer, conn->peer_port);
+		aw_sheet_put_address(&row, SOCKETS_LOCAL, conn->ipv6, conn->local,
+				     conn->local_port);
+		aw_sheet_put_address(&row, SOCKETS_PEER, conn->ipv6, conn->peer, conn->peer_port);
 		print_counters(&row, conn);
 	}
-	aw_sockets_table_add(listing->table, &row);
+	aw_sheet_add(listing->table, &row);
 }
 
-bool aw_sockets_records(pid_t pid, bool asked, struct sockets_table *table)
+bool aw_sockets_records(pid_t pid, bool asked, struct sheet *table)
 {
 	struct listing listing = { table, aw_sockets_row_begin(pid) };
 

@@ -130,7 +130,7 @@ static bool check_peer(int fd, uid_t owner)
 }
 
 // Adds a line of eight fields to the table. A line with another number of fields is wrong.
-static bool add_line(char *line, struct sockets_row row, struct sockets_table *table)
+static bool add_line(char *line, struct sheet_row row, struct sheet *table)
 {
 	char *save = NULL;
 	size_t count = 0;
@@ -139,16 +139,16 @@ static bool add_line(char *line, struct sockets_row row, struct sockets_table *t
 	     field = strtok_r(NULL, " \n", &save)) {
 		if (count == FIELDS)
 			return false;
-		snprintf(row.fields[columns[count++]], SOCKETS_FIELD_MAX, "%s", field);
+		snprintf(row.fields[columns[count++]], SHEET_FIELD_MAX, "%s", field);
 	}
 	if (count == FIELDS)
-		aw_sockets_table_add(table, &row);
+		aw_sheet_add(table, &row);
 	return count == FIELDS;
 }
 
-static bool read_answer(int fd, pid_t pid, struct sockets_table *table)
+static bool read_answer(int fd, pid_t pid, struct sheet *table)
 {
-	struct sockets_row row = aw_sockets_row_begin(pid);
+	struct sheet_row row = aw_sockets_row_begin(pid);
 	char line[LINE_MAX_OCTETS];
 	FILE *answer = fdopen(fd, "r");
 	bool right = answer;
@@ -224,8 +224,7 @@ static void list_directories(uid_t owner, glob_t *found, size_t *sure)
 	}
 }
 
-static enum outcome ask_at(pid_t pid, uid_t owner, const char *directory,
-			   struct sockets_table *table)
+static enum outcome ask_at(pid_t pid, uid_t owner, const char *directory, struct sheet *table)
 {
 	int fd, error;
 
@@ -244,7 +243,7 @@ static enum outcome ask_at(pid_t pid, uid_t owner, const char *directory,
 
 // Asks in each directory in turn. complaint is set where somebody else has a directory in a proxy
 // process's place; it is for the case that nobody answers.
-static enum outcome ask_owners(pid_t pid, uid_t owner, struct sockets_table *table,
+static enum outcome ask_owners(pid_t pid, uid_t owner, struct sheet *table,
 			       char complaint[COMPLAINT_OCTETS])
 {
 	enum outcome outcome = NOBODY;
@@ -267,7 +266,7 @@ static enum outcome ask_owners(pid_t pid, uid_t owner, struct sockets_table *tab
 
 // A process that was root's when its proxy process began has one of root's, which root alone may
 // ask.
-static enum outcome ask(pid_t pid, uid_t owner, struct sockets_table *table,
+static enum outcome ask(pid_t pid, uid_t owner, struct sheet *table,
 			char complaint[COMPLAINT_OCTETS])
 {
 	enum outcome outcome = ask_owners(pid, owner, table, complaint);
@@ -289,7 +288,7 @@ static bool report_nothing(pid_t pid)
 	return true;
 }
 
-static int list_one(pid_t pid, uid_t owner, struct sockets_table *table)
+static int list_one(pid_t pid, uid_t owner, struct sheet *table)
 {
 	char complaint[COMPLAINT_OCTETS] = "";
 	bool right = aw_sockets_records(pid, true, table);
@@ -300,20 +299,20 @@ static int list_one(pid_t pid, uid_t owner, struct sockets_table *table)
 	else if (outcome == NOBODY && right && table->count == 0)
 		return report_nothing(pid) ? CLI_OK : CLI_FAILED;
 	if (outcome == ANSWERED || table->count > 0)
-		aw_sockets_table_print(table);
+		aw_sheet_print(table);
 	return right && outcome != FAILED ? CLI_OK : CLI_FAILED;
 }
 
 // A proxy process has fds of the connections that it carries, which are listed for their programs.
 static bool is_proxy(pid_t pid)
 {
-	struct sockets_row row = aw_sockets_row_begin(pid);
+	struct sheet_row row = aw_sockets_row_begin(pid);
 
 	return !strcmp(row.fields[SOCKETS_PROGRAM], AW_CENSUS_PROXY);
 }
 
 // Processes that end meanwhile, and those that we may not look at, are passed over.
-static bool list_each(DIR *proc, struct sockets_table *table)
+static bool list_each(DIR *proc, struct sheet *table)
 {
 	char complaint[COMPLAINT_OCTETS];
 	struct dirent *entry;
@@ -332,7 +331,7 @@ static bool list_each(DIR *proc, struct sockets_table *table)
 	return right;
 }
 
-static int list_all(struct sockets_table *table)
+static int list_all(struct sheet *table)
 {
 	DIR *proc = opendir("/proc");
 	bool right = proc ? list_each(proc, table)
@@ -343,13 +342,13 @@ static int list_all(struct sockets_table *table)
 	if (right && table->count == 0)
 		puts("no process has a socket in iWARP mode");
 	else if (table->count > 0)
-		aw_sockets_table_print(table);
+		aw_sheet_print(table);
 	return right ? CLI_OK : CLI_FAILED;
 }
 
 int aw_sockets_status(const char *text)
 {
-	struct sockets_table table = { 0 };
+	struct sheet table = aw_sockets_table_begin();
 	uid_t owner = 0;
 	pid_t pid = 0;
 	int status;
@@ -359,6 +358,6 @@ int aw_sockets_status(const char *text)
 	if (text && !find_owner(pid, &owner))
 		return CLI_FAILED;
 	status = text ? list_one(pid, owner, &table) : list_all(&table);
-	aw_sockets_table_fini(&table);
+	aw_sheet_clear(&table);
 	return status;
 }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The table of 'anywarp sockets --status': rows are collected, and printed in columns as wide as
-// what is in them.
+// The table of 'anywarp sockets --status'.
 #ifndef CLI_SOCKETS_TABLE_H
 #define CLI_SOCKETS_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
+#include "cli/sheet.h"
 
 enum sockets_column {
 	SOCKETS_PID,
@@ -26,29 +23,10 @@ enum sockets_column {
 	SOCKETS_COLUMNS,
 };
 
-// Longer fields are cut.
-#define SOCKETS_FIELD_MAX 64
-
-// The text of a row; an empty field is printed as "-".
-struct sockets_row {
-	char fields[SOCKETS_COLUMNS][SOCKETS_FIELD_MAX];
-};
-
-// Zeroed before the first row.
-struct sockets_table {
-	char **rows; // the fields of each, one behind the other, each with its NUL
-	size_t count, room;
-	size_t widths[SOCKETS_COLUMNS];
-};
+// The table without rows.
+struct sheet aw_sockets_table_begin(void);
 
 // A row with the number and the name of a process.
-struct sockets_row aw_sockets_row_begin(pid_t pid);
-
-// Adds a copy of the row; blanks and bytes that a terminal might obey are replaced. Exits when out of
-// memory.
-void aw_sockets_table_add(struct sockets_table *table, const struct sockets_row *row);
-
-void aw_sockets_table_print(const struct sockets_table *table);
-void aw_sockets_table_fini(struct sockets_table *table);
+struct sheet_row aw_sockets_row_begin(pid_t pid);
 
 #endif

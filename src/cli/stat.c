@@ -74,7 +74,7 @@ static bool parse(char **argv, struct stat_options *options)
 }
 
 // Processes that end meanwhile, and those that we may not look at, are passed over.
-static bool collect_each(struct stat_sockets *sockets, struct stat_sheet sheets[STAT_SHEETS])
+static bool collect_each(struct stat_sockets *sockets, struct sheet sheets[STAT_SHEETS])
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
@@ -96,22 +96,23 @@ static bool collect_each(struct stat_sockets *sockets, struct stat_sheet sheets[
 	return right;
 }
 
-static void print(const struct stat_options *options, const struct stat_sheet sheets[STAT_SHEETS])
+static void print(const struct stat_options *options, const struct sheet sheets[STAT_SHEETS])
 {
 	if (options->seconds > 0 && !options->json && isatty(STDOUT_FILENO))
 		fputs(CLEAR_SCREEN, stdout);
 	if (options->json)
-		aw_stat_sheets_json(sheets, STAT_SHEETS);
+		aw_sheets_json(sheets, STAT_SHEETS);
 	else if (sheets[STAT_PROCESSES].count == 0)
 		puts("no process has a device of anywarp open");
 	for (size_t i = 0; i < STAT_SHEETS && !options->json; i++)
-		aw_stat_sheet_print(&sheets[i]);
+		if (sheets[i].count > 0)
+			aw_sheet_print(&sheets[i]);
 	fflush(stdout);
 }
 
 static bool look(const struct stat_options *options)
 {
-	struct stat_sheet sheets[STAT_SHEETS];
+	struct sheet sheets[STAT_SHEETS];
 	struct stat_sockets sockets = { 0 };
 	bool right;
 
@@ -121,7 +122,7 @@ static bool look(const struct stat_options *options)
 	if (right || sheets[STAT_PROCESSES].count > 0)
 		print(options, sheets);
 	for (size_t i = 0; i < STAT_SHEETS; i++)
-		aw_stat_sheet_clear(&sheets[i]);
+		aw_sheet_clear(&sheets[i]);
 	aw_stat_sockets_fini(&sockets);
 	return right;
 }

@@ -3,7 +3,7 @@
 #ifndef CLI_STAT_H
 #define CLI_STAT_H
 
-#include "cli/stat_sheet.h"
+#include "cli/sheet.h"
 #include "xsock/keeper/sockdiag.h"
 
 #include <stdbool.h>
@@ -42,9 +42,9 @@ void aw_stat_sockets_fini(struct stat_sockets *sockets);
 // it has none. False: there was an error, which was printed.
 __attribute__((warn_unused_result)) bool aw_stat_collect(pid_t pid, bool asked,
 							 struct stat_sockets *sockets,
-							 struct stat_sheet sheets[STAT_SHEETS]);
+							 struct sheet sheets[STAT_SHEETS]);
 
 // The sheets without rows.
-void aw_stat_sheets_begin(struct stat_sheet sheets[STAT_SHEETS]);
+void aw_stat_sheets_begin(struct sheet sheets[STAT_SHEETS]);
 
 #endif

@@ -5,12 +5,12 @@
 #include "net/stat_read.h"
 #include "wire/error.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -31,7 +31,7 @@ enum process_column {
 	PROCESS_ROWLESS,
 };
 
-static const struct stat_column process_columns[] = {
+static const struct sheet_column process_columns[] = {
 	[PROCESS_PID] = { "pid", "pid", true },
 	[PROCESS_PROGRAM] = { "program", "program", false },
 	[PROCESS_PERSONA] = { "persona", "persona", false },
@@ -76,7 +76,7 @@ enum qp_column {
 };
 
 // The table leaves out those columns without which most questions are answered.
-static const struct stat_column qp_columns[] = {
+static const struct sheet_column qp_columns[] = {
 	[QP_PID] = { "pid", "pid", true },
 	[QP_NUMBER] = { "qp", "qp", false },
 	[QP_TYPE] = { "type", "type", false },
@@ -111,7 +111,7 @@ enum listener_column {
 	LISTENER_FAILED,
 };
 
-static const struct stat_column listener_columns[] = {
+static const struct sheet_column listener_columns[] = {
 	[LISTENER_PID] = { "pid", "pid", true },
 	[LISTENER_ADDRESS] = { "address", "address", false },
 	[LISTENER_HALF_OPEN] = { "half_open", "half open", true },
@@ -129,7 +129,7 @@ enum cq_column {
 	CQ_OVERFLOWED,
 };
 
-static const struct stat_column cq_columns[] = {
+static const struct sheet_column cq_columns[] = {
 	[CQ_PID] = { "pid", "pid", true },
 	[CQ_NUMBER] = { "cq", "cq", true },
 	[CQ_CAPACITY] = { "capacity", "capacity", true },
@@ -139,29 +139,29 @@ static const struct stat_column cq_columns[] = {
 	[CQ_OVERFLOWED] = { "overflowed", "overflowed", false },
 };
 
-_Static_assert(ARRAY_LEN(qp_columns) <= STAT_COLUMNS_MAX, "a row holds the fields of every sheet");
+_Static_assert(ARRAY_LEN(qp_columns) <= SHEET_COLUMNS_MAX, "a row holds the fields of every sheet");
 
-void aw_stat_sheets_begin(struct stat_sheet sheets[STAT_SHEETS])
+void aw_stat_sheets_begin(struct sheet sheets[STAT_SHEETS])
 {
-	sheets[STAT_PROCESSES] = (struct stat_sheet){
+	sheets[STAT_PROCESSES] = (struct sheet){
 		.name = "processes",
 		.title = "processes",
 		.columns = process_columns,
 		.column_count = ARRAY_LEN(process_columns),
 	};
-	sheets[STAT_QPS] = (struct stat_sheet){
+	sheets[STAT_QPS] = (struct sheet){
 		.name = "qps",
 		.title = "\nqueue pairs",
 		.columns = qp_columns,
 		.column_count = ARRAY_LEN(qp_columns),
 	};
-	sheets[STAT_LISTENERS] = (struct stat_sheet){
+	sheets[STAT_LISTENERS] = (struct sheet){
 		.name = "listeners",
 		.title = "\nlisteners",
 		.columns = listener_columns,
 		.column_count = ARRAY_LEN(listener_columns),
 	};
-	sheets[STAT_CQS] = (struct stat_sheet){
+	sheets[STAT_CQS] = (struct sheet){
 		.name = "cqs",
 		.title = "\ncompletion queues",
 		.columns = cq_columns,
@@ -173,7 +173,7 @@ void aw_stat_sheets_begin(struct stat_sheet sheets[STAT_SHEETS])
 struct visit {
 	pid_t pid;
 	const struct stat_sockets *sockets;
-	struct stat_sheet *sheets;
+	struct sheet *sheets;
 	uint64_t devices, pds, mrs, mr_bytes, kinds[AW_STAT_LISTENER + 1];
 	bool roce;
 };
@@ -188,14 +188,6 @@ __attribute__((format(printf, 1, 2))) static bool fail(const char *format, ...)
 	va_end(args);
 	fputc('\n', stderr);
 	return false;
-}
-
-static void print_address(char field[STAT_FIELD_MAX], bool ipv6, const void *address, uint16_t port)
-{
-	char text[INET6_ADDRSTRLEN] = "";
-
-	(void)inet_ntop(ipv6 ? AF_INET6 : AF_INET, address, text, sizeof(text));
-	snprintf(field, STAT_FIELD_MAX, ipv6 ? "[%s]:%u" : "%s:%u", text, port);
 }
 
 static const char *qp_state(const struct aw_stat_qp *qp)
@@ -238,27 +230,28 @@ static const char *qp_waits(const struct aw_stat_qp *qp)
 	return waits & AW_STAT_WAITS_ROOM ? "peer" : "";
 }
 
-static void print_error(char field[STAT_FIELD_MAX], const struct aw_stat_qp *qp)
+static void print_error(char field[SHEET_FIELD_MAX], const struct aw_stat_qp *qp)
 {
 	if (qp->peer_error)
-		snprintf(field, STAT_FIELD_MAX, "peer: %s",
+		snprintf(field, SHEET_FIELD_MAX, "peer: %s",
 			 aw_error_text((enum aw_error)qp->peer_error));
 	else if (qp->error)
-		snprintf(field, STAT_FIELD_MAX, "%s", aw_error_text((enum aw_error)qp->error));
+		snprintf(field, SHEET_FIELD_MAX, "%s", aw_error_text((enum aw_error)qp->error));
 }
 
-static void print_socket(struct stat_row *row, const struct aw_sockdiag_conn *conn)
+static void print_socket(struct sheet_row *row, const struct aw_sockdiag_conn *conn)
 {
-	print_address(row->fields[QP_LOCAL], conn->ipv6, conn->local, conn->local_port);
-	print_address(row->fields[QP_PEER], conn->ipv6, conn->peer, conn->peer_port);
+	aw_sheet_put_address(row, QP_LOCAL, conn->ipv6, conn->local, conn->local_port);
+	aw_sheet_put_address(row, QP_PEER, conn->ipv6, conn->peer, conn->peer_port);
 	if (!conn->counted)
 		return;
-	aw_stat_put(row, QP_RTT, conn->rtt_us);
-	aw_stat_put(row, QP_RETRANSMITS, conn->retransmits);
+	aw_sheet_put(row, QP_RTT, conn->rtt_us);
+	aw_sheet_put(row, QP_RETRANSMITS, conn->retransmits);
 }
 
 // A socket that is closed, or of which the kernel does not tell, has the peer that the process noted.
-static void print_ends(struct stat_row *row, const struct visit *visit, const struct aw_stat_qp *qp)
+static void print_ends(struct sheet_row *row, const struct visit *visit,
+		       const struct aw_stat_qp *qp)
 {
 	const struct aw_sockdiag_conn *conn =
 		aw_stat_sockets_find(visit->sockets, visit->pid, qp->fd);
@@ -266,64 +259,64 @@ static void print_ends(struct stat_row *row, const struct visit *visit, const st
 	if (conn)
 		print_socket(row, conn);
 	else if (qp->peer_family != AF_UNSPEC)
-		print_address(row->fields[QP_PEER], qp->peer_family == AF_INET6, qp->peer,
-			      qp->peer_port);
+		aw_sheet_put_address(row, QP_PEER, qp->peer_family == AF_INET6, qp->peer,
+				     qp->peer_port);
 }
 
 static void add_qp(const struct visit *visit, const struct aw_stat_qp *qp)
 {
-	struct stat_row row = { 0 };
+	struct sheet_row row = { 0 };
 
-	aw_stat_put(&row, QP_PID, (uint64_t)visit->pid);
-	snprintf(row.fields[QP_NUMBER], STAT_FIELD_MAX, "0x%x", qp->number);
+	aw_sheet_put(&row, QP_PID, (uint64_t)visit->pid);
+	snprintf(row.fields[QP_NUMBER], SHEET_FIELD_MAX, "0x%x", qp->number);
 	strcpy(row.fields[QP_TYPE], qp->ud ? "ud" : "rc");
 	strcpy(row.fields[QP_STATE], qp_state(qp));
 	strcpy(row.fields[QP_PATH], qp_path(qp));
 	print_ends(&row, visit, qp);
-	aw_stat_put(&row, QP_BYTES_OUT, qp->count.out.bytes);
-	aw_stat_put(&row, QP_BYTES_IN, qp->count.in.bytes);
-	aw_stat_put(&row, QP_MESSAGES_OUT, qp->count.out.messages);
-	aw_stat_put(&row, QP_MESSAGES_IN, qp->count.in.messages);
-	aw_stat_put(&row, QP_FPDUS_OUT, qp->count.out.fpdus);
-	aw_stat_put(&row, QP_FPDUS_IN, qp->count.in.fpdus);
-	aw_stat_put(&row, QP_SENDS, AW_STAT_QP_SENDS(qp->wrs));
-	aw_stat_put(&row, QP_RECVS, AW_STAT_QP_RECVS(qp->wrs));
-	aw_stat_put(&row, QP_SEND_CQ, qp->send_cq);
-	aw_stat_put(&row, QP_RECV_CQ, qp->recv_cq);
-	aw_stat_put(&row, QP_CRC_ERRORS, qp->crc_errors);
-	aw_stat_put(&row, QP_TERMINATES_SENT, qp->terminates_sent);
-	aw_stat_put(&row, QP_TERMINATES_RECEIVED, qp->terminates_received);
+	aw_sheet_put(&row, QP_BYTES_OUT, qp->count.out.bytes);
+	aw_sheet_put(&row, QP_BYTES_IN, qp->count.in.bytes);
+	aw_sheet_put(&row, QP_MESSAGES_OUT, qp->count.out.messages);
+	aw_sheet_put(&row, QP_MESSAGES_IN, qp->count.in.messages);
+	aw_sheet_put(&row, QP_FPDUS_OUT, qp->count.out.fpdus);
+	aw_sheet_put(&row, QP_FPDUS_IN, qp->count.in.fpdus);
+	aw_sheet_put(&row, QP_SENDS, AW_STAT_QP_SENDS(qp->wrs));
+	aw_sheet_put(&row, QP_RECVS, AW_STAT_QP_RECVS(qp->wrs));
+	aw_sheet_put(&row, QP_SEND_CQ, qp->send_cq);
+	aw_sheet_put(&row, QP_RECV_CQ, qp->recv_cq);
+	aw_sheet_put(&row, QP_CRC_ERRORS, qp->crc_errors);
+	aw_sheet_put(&row, QP_TERMINATES_SENT, qp->terminates_sent);
+	aw_sheet_put(&row, QP_TERMINATES_RECEIVED, qp->terminates_received);
 	strcpy(row.fields[QP_WAITS], qp_waits(qp));
 	print_error(row.fields[QP_ERROR], qp);
-	aw_stat_sheet_add(&visit->sheets[STAT_QPS], &row);
+	aw_sheet_add(&visit->sheets[STAT_QPS], &row);
 }
 
 static void add_listener(const struct visit *visit, const struct aw_stat_listener *listener)
 {
-	struct stat_row row = { 0 };
+	struct sheet_row row = { 0 };
 
-	aw_stat_put(&row, LISTENER_PID, (uint64_t)visit->pid);
+	aw_sheet_put(&row, LISTENER_PID, (uint64_t)visit->pid);
 	if (listener->family != AF_UNSPEC)
-		print_address(row.fields[LISTENER_ADDRESS], listener->family == AF_INET6,
-			      listener->address, listener->port);
-	aw_stat_put(&row, LISTENER_HALF_OPEN, listener->half_open);
-	aw_stat_put(&row, LISTENER_REQUESTS, listener->requests);
-	aw_stat_put(&row, LISTENER_FAILED, listener->failed);
-	aw_stat_sheet_add(&visit->sheets[STAT_LISTENERS], &row);
+		aw_sheet_put_address(&row, LISTENER_ADDRESS, listener->family == AF_INET6,
+				     listener->address, listener->port);
+	aw_sheet_put(&row, LISTENER_HALF_OPEN, listener->half_open);
+	aw_sheet_put(&row, LISTENER_REQUESTS, listener->requests);
+	aw_sheet_put(&row, LISTENER_FAILED, listener->failed);
+	aw_sheet_add(&visit->sheets[STAT_LISTENERS], &row);
 }
 
 static void add_cq(const struct visit *visit, const struct aw_stat_cq *cq)
 {
-	struct stat_row row = { 0 };
+	struct sheet_row row = { 0 };
 
-	aw_stat_put(&row, CQ_PID, (uint64_t)visit->pid);
-	aw_stat_put(&row, CQ_NUMBER, cq->number);
-	aw_stat_put(&row, CQ_CAPACITY, cq->capacity);
-	aw_stat_put(&row, CQ_READY, cq->ready);
-	aw_stat_put(&row, CQ_CQES, cq->cqes);
+	aw_sheet_put(&row, CQ_PID, (uint64_t)visit->pid);
+	aw_sheet_put(&row, CQ_NUMBER, cq->number);
+	aw_sheet_put(&row, CQ_CAPACITY, cq->capacity);
+	aw_sheet_put(&row, CQ_READY, cq->ready);
+	aw_sheet_put(&row, CQ_CQES, cq->cqes);
 	strcpy(row.fields[CQ_CHANNEL], cq->channel ? "yes" : "no");
 	strcpy(row.fields[CQ_OVERFLOWED], cq->overflowed ? "yes" : "no");
-	aw_stat_sheet_add(&visit->sheets[STAT_CQS], &row);
+	aw_sheet_add(&visit->sheets[STAT_CQS], &row);
 }
 
 // A process may open the device more than once.
@@ -357,43 +350,30 @@ static void visit_row(struct visit *visit, const union aw_stat_row *row)
 	}
 }
 
-static void read_name(pid_t pid, char field[STAT_FIELD_MAX])
-{
-	char path[32];
-	FILE *comm;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	comm = fopen(path, "re");
-	if (comm && fgets(field, STAT_FIELD_MAX, comm))
-		field[strcspn(field, "\n")] = '\0';
-	if (comm)
-		fclose(comm);
-}
-
 static void add_process(const struct visit *visit, const struct aw_stat_head *head)
 {
-	struct stat_row row = { 0 };
+	struct sheet_row row = { 0 };
 
-	aw_stat_put(&row, PROCESS_PID, (uint64_t)visit->pid);
-	read_name(visit->pid, row.fields[PROCESS_PROGRAM]);
+	aw_sheet_put(&row, PROCESS_PID, (uint64_t)visit->pid);
+	aw_sheet_put_program(&row, PROCESS_PROGRAM, visit->pid);
 	if (visit->devices > 0)
 		strcpy(row.fields[PROCESS_PERSONA], visit->roce ? "roce" : "iwarp");
-	aw_stat_put(&row, PROCESS_DEVICES, visit->devices);
-	aw_stat_put(&row, PROCESS_PDS, visit->pds);
-	aw_stat_put(&row, PROCESS_MRS, visit->mrs);
-	aw_stat_put(&row, PROCESS_MR_BYTES, visit->mr_bytes);
-	aw_stat_put(&row, PROCESS_CQS, visit->kinds[AW_STAT_CQ]);
-	aw_stat_put(&row, PROCESS_QPS, visit->kinds[AW_STAT_QP]);
-	aw_stat_put(&row, PROCESS_LISTENERS, visit->kinds[AW_STAT_LISTENER]);
-	aw_stat_put(&row, PROCESS_CRC_ERRORS, head->crc_errors);
-	aw_stat_put(&row, PROCESS_TERMINATES_SENT, head->terminates_sent);
-	aw_stat_put(&row, PROCESS_TERMINATES_RECEIVED, head->terminates_received);
-	aw_stat_put(&row, PROCESS_ROWLESS, head->rowless);
-	aw_stat_sheet_add(&visit->sheets[STAT_PROCESSES], &row);
+	aw_sheet_put(&row, PROCESS_DEVICES, visit->devices);
+	aw_sheet_put(&row, PROCESS_PDS, visit->pds);
+	aw_sheet_put(&row, PROCESS_MRS, visit->mrs);
+	aw_sheet_put(&row, PROCESS_MR_BYTES, visit->mr_bytes);
+	aw_sheet_put(&row, PROCESS_CQS, visit->kinds[AW_STAT_CQ]);
+	aw_sheet_put(&row, PROCESS_QPS, visit->kinds[AW_STAT_QP]);
+	aw_sheet_put(&row, PROCESS_LISTENERS, visit->kinds[AW_STAT_LISTENER]);
+	aw_sheet_put(&row, PROCESS_CRC_ERRORS, head->crc_errors);
+	aw_sheet_put(&row, PROCESS_TERMINATES_SENT, head->terminates_sent);
+	aw_sheet_put(&row, PROCESS_TERMINATES_RECEIVED, head->terminates_received);
+	aw_sheet_put(&row, PROCESS_ROWLESS, head->rowless);
+	aw_sheet_add(&visit->sheets[STAT_PROCESSES], &row);
 }
 
 static void add_all(pid_t pid, const struct aw_stat_copy *copy, struct stat_sockets *sockets,
-		    struct stat_sheet *sheets)
+		    struct sheet *sheets)
 {
 	struct visit visit = { .pid = pid, .sockets = sockets, .sheets = sheets };
 
@@ -404,7 +384,7 @@ static void add_all(pid_t pid, const struct aw_stat_copy *copy, struct stat_sock
 }
 
 bool aw_stat_collect(pid_t pid, bool asked, struct stat_sockets *sockets,
-		     struct stat_sheet sheets[STAT_SHEETS])
+		     struct sheet sheets[STAT_SHEETS])
 {
 	struct aw_stat_copy copy;
 

@@ -1,18 +1,40 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Sheets of 'anywarp stat'.
-#include "cli/stat_sheet.h"
+#include "cli/sheet.h"
 
 #include "cli/cli.h"
-#include "cli/stat.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void aw_stat_put(struct stat_row *row, size_t column, uint64_t number)
+void aw_sheet_put(struct sheet_row *row, size_t column, uint64_t number)
 {
-	snprintf(row->fields[column], STAT_FIELD_MAX, "%" PRIu64, number);
+	snprintf(row->fields[column], SHEET_FIELD_MAX, "%" PRIu64, number);
+}
+
+void aw_sheet_put_address(struct sheet_row *row, size_t column, bool ipv6, const void *address,
+			  uint16_t port)
+{
+	char text[INET6_ADDRSTRLEN] = "";
+
+	(void)inet_ntop(ipv6 ? AF_INET6 : AF_INET, address, text, sizeof(text));
+	snprintf(row->fields[column], SHEET_FIELD_MAX, ipv6 ? "[%s]:%u" : "%s:%u", text, port);
+}
+
+void aw_sheet_put_program(struct sheet_row *row, size_t column, pid_t pid)
+{
+	char *field = row->fields[column], path[32];
+	FILE *comm;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	comm = fopen(path, "re");
+	if (comm && fgets(field, SHEET_FIELD_MAX, comm))
+		field[strcspn(field, "\n")] = '\0';
+	if (comm)
+		fclose(comm);
 }
 
 static void *allocate(void *old, size_t size)
@@ -21,30 +43,25 @@ static void *allocate(void *old, size_t size)
 
 	if (memory)
 		return memory;
-	fprintf(stderr, STAT_WHO ": out of memory\n");
+	fprintf(stderr, "anywarp: out of memory\n");
 	exit(CLI_FAILED);
 }
 
-static bool is_printable(char c)
-{
-	return c >= ' ' && c <= '~';
-}
-
-// Appends a field at end and returns the place behind it.
-static char *put_field(char *end, const char *field)
+// Appends a field at end, without bytes below lowest, and returns the place behind it.
+static char *put_field(char *end, const char *field, char lowest)
 {
 	for (; *field; field++)
-		*end++ = is_printable(*field) ? *field : '?';
+		*end++ = *field >= lowest && *field <= '~' ? *field : '?';
 	*end++ = '\0';
 	return end;
 }
 
-void aw_stat_sheet_add(struct stat_sheet *sheet, const struct stat_row *row)
+void aw_sheet_add(struct sheet *sheet, const struct sheet_row *row)
 {
 	char text[sizeof(row->fields)], *end = text;
 
 	for (size_t i = 0; i < sheet->column_count; i++)
-		end = put_field(end, row->fields[i]);
+		end = put_field(end, row->fields[i], sheet->has_words ? '!' : ' ');
 	if (sheet->count == sheet->room) {
 		sheet->room = sheet->room ? 2 * sheet->room : 64;
 		sheet->rows = allocate(sheet->rows, sheet->room * sizeof(*sheet->rows));
@@ -54,7 +71,7 @@ void aw_stat_sheet_add(struct stat_sheet *sheet, const struct stat_row *row)
 }
 
 // Fills in the widths of the columns: of their widest field or title.
-static void measure(const struct stat_sheet *sheet, size_t widths[STAT_COLUMNS_MAX])
+static void measure(const struct sheet *sheet, size_t widths[SHEET_COLUMNS_MAX])
 {
 	for (size_t i = 0; i < sheet->column_count; i++)
 		widths[i] = sheet->columns[i].title ? strlen(sheet->columns[i].title) : 0;
@@ -70,8 +87,7 @@ static void measure(const struct stat_sheet *sheet, size_t widths[STAT_COLUMNS_M
 	}
 }
 
-static void print_field(const struct stat_sheet *sheet, size_t column, const char *text,
-			size_t width)
+static void print_field(const struct sheet *sheet, size_t column, const char *text, size_t width)
 {
 	bool is_last = column + 1 == sheet->column_count;
 
@@ -87,14 +103,13 @@ static void print_field(const struct stat_sheet *sheet, size_t column, const cha
 		printf("%-*s  ", (int)width, text);
 }
 
-void aw_stat_sheet_print(const struct stat_sheet *sheet)
+void aw_sheet_print(const struct sheet *sheet)
 {
-	size_t widths[STAT_COLUMNS_MAX];
+	size_t widths[SHEET_COLUMNS_MAX];
 
-	if (sheet->count == 0)
-		return;
 	measure(sheet, widths);
-	printf("%s\n", sheet->title);
+	if (sheet->title)
+		puts(sheet->title);
 	for (size_t i = 0; i < sheet->column_count; i++)
 		print_field(sheet, i, sheet->columns[i].title, widths[i]);
 	for (size_t row = 0; row < sheet->count; row++) {
@@ -119,7 +134,7 @@ static void print_string(const char *text)
 	putchar('"');
 }
 
-static void print_value(const struct stat_column *column, const char *field)
+static void print_value(const struct sheet_column *column, const char *field)
 {
 	printf("\"%s\": ", column->key);
 	if (!*field)
@@ -130,7 +145,7 @@ static void print_value(const struct stat_column *column, const char *field)
 		print_string(field);
 }
 
-static void print_object(const struct stat_sheet *sheet, const char *field)
+static void print_object(const struct sheet *sheet, const char *field)
 {
 	putchar('{');
 	for (size_t i = 0; i < sheet->column_count; i++) {
@@ -142,7 +157,7 @@ static void print_object(const struct stat_sheet *sheet, const char *field)
 	putchar('}');
 }
 
-void aw_stat_sheets_json(const struct stat_sheet *sheets, size_t count)
+void aw_sheets_json(const struct sheet *sheets, size_t count)
 {
 	putchar('{');
 	for (size_t i = 0; i < count; i++) {
@@ -157,7 +172,7 @@ void aw_stat_sheets_json(const struct stat_sheet *sheets, size_t count)
 	puts("}");
 }
 
-void aw_stat_sheet_clear(struct stat_sheet *sheet)
+void aw_sheet_clear(struct sheet *sheet)
 {
 	for (size_t row = 0; row < sheet->count; row++)
 		free(sheet->rows[row]);
