@@ -3,6 +3,7 @@
 // direction. Each direction is mapped twice in a row, so that every FPDU is contiguous.
 #include "net/host_ring.h"
 
+#include "net/memfd.h"
 #include "wire/octets.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,10 +21,6 @@
 #define NAME "anywarp-host"
 #define LINK "/memfd:" NAME " (deleted)"
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u
-#endif
 
 enum {
 	HELLO_PID = 0,
@@ -163,28 +159,6 @@ static bool take_place(const char **cause)
 	return false;
 }
 
-/*
- * Makes no file where ftruncate(2) would raise SIGXFSZ. Kernels before 6.3 do not know
- * MFD_NOEXEC_SEAL.
- */
-static int make_file(void)
-{
-	struct rlimit limit;
-	int fd;
-
-	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < file_size())
-		return -1;
-	fd = memfd_create(NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create(NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd >= 0 && (ftruncate(fd, (off_t)file_size()) != 0 ||
-			fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) != 0)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
 static void put_hello(const struct aw_host_ring *ring, const struct control *control,
 		      uint8_t *hello)
 {
@@ -203,7 +177,7 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 	if (!take_place(cause))
 		return NULL;
 	*cause = "no sealed memory to be had";
-	fd = make_file();
+	fd = aw_memfd_make(NAME, file_size());
 	ring = fd >= 0 && getentropy(secrets, sizeof(secrets)) == 0 ? map(fd) : NULL;
 	if (!ring) {
 		if (fd >= 0)

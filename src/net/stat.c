@@ -6,23 +6,17 @@
 #include "net/stat.h"
 
 #include "net/log.h"
+#include "net/memfd.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u
-#endif
-
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define STRETCH 512u /* rows that are mapped together */
 #define STRETCHES (AW_STAT_ROWS / STRETCH)
 #define STRETCH_LEN ((size_t)STRETCH * AW_STAT_ROW_LEN)
@@ -50,30 +44,6 @@ static off_t stretch_at(size_t stretch)
 	return (off_t)(AW_STAT_HEAD_LEN + stretch * STRETCH_LEN);
 }
 
-/*
- * Makes no file where ftruncate(2) would raise SIGXFSZ. Kernels before 6.3 do not know
- * MFD_NOEXEC_SEAL.
- */
-static int make_file(void)
-{
-	struct rlimit limit;
-	int fd;
-
-	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < AW_STAT_FILE_LEN) {
-		errno = EFBIG;
-		return -1;
-	}
-	fd = memfd_create(AW_STAT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create(AW_STAT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd >= 0 &&
-	    (ftruncate(fd, (off_t)AW_STAT_FILE_LEN) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
 static void *map(int fd, void *where, size_t len, off_t at)
 {
 	void *memory = mmap(where, len, PROT_READ | PROT_WRITE,
@@ -90,7 +60,7 @@ static void begin_head(struct aw_stat_head *head)
 
 static bool open_table(void)
 {
-	int fd = make_file();
+	int fd = aw_memfd_make(AW_STAT_NAME, AW_STAT_FILE_LEN);
 	struct stat file;
 
 	if (fd < 0)
@@ -116,15 +86,21 @@ static void close_file(void)
 		close(table.fd);
 }
 
-static void close_table(void)
+/* end is called for each mapping of rows. */
+static void end_table(void (*end)(void *memory, size_t len))
 {
 	for (size_t i = 0; i < STRETCHES && table.stretches[i]; i++) {
-		munmap(table.stretches[i], STRETCH_LEN);
+		end(table.stretches[i], STRETCH_LEN);
 		table.stretches[i] = NULL;
 	}
 	munmap(table.head, AW_STAT_HEAD_LEN);
 	table.head = NULL;
 	close_file();
+}
+
+static void unmap(void *memory, size_t len)
+{
+	munmap(memory, len);
 }
 
 /* Stretches are mapped in their order. */
@@ -183,7 +159,7 @@ static union aw_stat_row *take(void)
 	err = errno;
 	aw_stat_add(&table.head->rowless, 1);
 	if (table.count == 0)
-		close_table();
+		end_table(unmap);
 	errno = err;
 	return NULL;
 }
@@ -227,7 +203,7 @@ static void give_row(union aw_stat_row *row, uint32_t index)
 	if (index / WORD_BITS < table.first_free)
 		table.first_free = index / WORD_BITS;
 	if (--table.count == 0)
-		close_table();
+		end_table(unmap);
 }
 
 void aw_stat_give(union aw_stat_row *row)
@@ -289,13 +265,7 @@ static void forget_mapping(void *memory, size_t len)
 
 static void forget_table(void)
 {
-	for (size_t i = 0; i < STRETCHES && table.stretches[i]; i++) {
-		forget_mapping(table.stretches[i], STRETCH_LEN);
-		table.stretches[i] = NULL;
-	}
-	munmap(table.head, AW_STAT_HEAD_LEN);
-	table.head = NULL;
-	close_file();
+	end_table(forget_mapping);
 	memset(table.used, 0, sizeof(table.used));
 	table.first_free = table.count = 0;
 }
