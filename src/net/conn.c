@@ -365,14 +365,20 @@ static int attach(const struct aw_conn *c, bool initiator, struct aw_uqp *qp,
 	return aw_uqp_attach_to(qp, to, &stream);
 }
 
+/* The peer may be gone. */
+static void send_rejection(struct aw_conn *c, int fd)
+{
+	(void)send_reply(c, fd);
+	aw_linger_stranger(fd);
+}
+
 /* Without any Reply a peer takes this end for one that knows no revision 2, and tries revision 1. */
 static void refuse(struct aw_conn *c, int fd)
 {
 	pthread_mutex_lock(&c->lock);
 	make_reply(c, true, NULL, 0);
 	pthread_mutex_unlock(&c->lock);
-	(void)send_reply(c, fd);
-	aw_linger_stranger(fd);
+	send_rejection(c, fd);
 }
 
 /*
@@ -456,10 +462,8 @@ int aw_conn_reject(struct aw_conn *c, const void *pd, size_t pd_len)
 	if (!err)
 		fd = answer(c, true, pd, pd_len);
 	pthread_mutex_unlock(&c->lock);
-	if (fd >= 0) {
-		(void)send_reply(c, fd); /* the peer may be gone */
-		aw_linger_stranger(fd);
-	}
+	if (fd >= 0)
+		send_rejection(c, fd);
 	return err == ECONNRESET ? 0 : err;
 }
 
