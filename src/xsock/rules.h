@@ -70,7 +70,4 @@ size_t aw_xs_rules_count(const struct aw_xs_rules *rules);
 /* Rule i as it was understood, in text of AW_XS_RULE_TEXT_MAX octets; it can be read back. */
 void aw_xs_rules_print(const struct aw_xs_rules *rules, size_t i, char *text);
 
-/* "off", "on" or "auto". */
-const char *aw_xs_mode_name(enum aw_xs_mode mode);
-
 #endif

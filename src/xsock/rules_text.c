@@ -386,11 +386,6 @@ int aw_xs_rules_parse(const char *text, struct aw_xs_rules **rules, char *error,
 	return 0;
 }
 
-const char *aw_xs_mode_name(enum aw_xs_mode mode)
-{
-	return modes[mode];
-}
-
 void aw_xs_rules_print(const struct aw_xs_rules *rules, size_t i, char *text)
 {
 	const struct aw_xs_rule *rule = &rules->rule[i];

@@ -58,15 +58,6 @@ enum aw_offer aw_framed_judge(const void *bytes, size_t got, size_t *wanted)
 	return AW_OFFER_NONE;
 }
 
-enum aw_offer aw_framed_look(int fd)
-{
-	uint8_t bytes[AW_STARTUP_MAX];
-	ssize_t got = aw_libc()->recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
-	size_t wanted;
-
-	return got > 0 ? aw_framed_judge(bytes, (size_t)got, &wanted) : AW_OFFER_NONE;
-}
-
 static void fill_hello(uint8_t octets[AW_XS_HELLO_LEN])
 {
 	const struct aw_xs_hello hello = {

@@ -24,8 +24,6 @@ enum aw_offer {
 	AW_OFFER_WHOLE,
 };
 enum aw_offer aw_framed_judge(const void *bytes, size_t got, size_t *wanted);
-/* The same of what can be read from fd. */
-enum aw_offer aw_framed_look(int fd);
 
 /* What is STARTING becomes framed. The active end knows that its peer has records; the passive one has its Request. 0 or an errno. */
 int aw_framed_start(struct aw_sock *sock, int fd);
