@@ -24,20 +24,23 @@ struct link {
 
 static struct rdma_cm_id *listener;
 
+/* rdma_create_qp writes to what it is given. */
+static const struct ibv_qp_init_attr qp_of_link = {
+	.cap = { .max_send_wr = LINK_SLOTS,
+		 .max_recv_wr = LINK_SLOTS,
+		 .max_send_sge = 1,
+		 .max_recv_sge = 1 },
+	.qp_type = IBV_QPT_RC,
+	.sq_sig_all = 1,
+};
+
 static struct rdma_cm_id *make_id(const struct sockaddr_in *at, int flags, bool with_qp)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP,
 				       .ai_qp_type = IBV_QPT_RC,
 				       .ai_flags = flags },
 			     *found;
-	struct ibv_qp_init_attr qp = {
-		.cap = { .max_send_wr = LINK_SLOTS,
-			 .max_recv_wr = LINK_SLOTS,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1 },
-		.qp_type = IBV_QPT_RC,
-		.sq_sig_all = 1,
-	};
+	struct ibv_qp_init_attr qp = qp_of_link;
 	char host[INET_ADDRSTRLEN], port[8];
 	struct rdma_cm_id *id;
 
@@ -92,14 +95,7 @@ void link_listen(const struct sockaddr_in *at)
 
 struct link *link_accept(void)
 {
-	struct ibv_qp_init_attr qp = {
-		.cap = { .max_send_wr = LINK_SLOTS,
-			 .max_recv_wr = LINK_SLOTS,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1 },
-		.qp_type = IBV_QPT_RC,
-		.sq_sig_all = 1,
-	};
+	struct ibv_qp_init_attr qp = qp_of_link;
 	struct rdma_cm_id *id;
 	struct link *link;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Memory in common: which is taken, which is refused, and that every refusal leaves nothing behind.
 #define _GNU_SOURCE
+#include "../lib/proc.h"
 #include "net/host_ring.h"
 
 #include "wire/octets.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -22,17 +22,6 @@
 
 static const uint8_t zeros[AW_HOST_VERDICT_LEN];
 
-static int count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
 /* A responder's memory, whose hello a test may change. */
 struct scene {
 	struct aw_host_ring *ring;
@@ -45,7 +34,7 @@ static int setup(void **state)
 	struct scene *s = calloc(1, sizeof(*s));
 	const char *cause;
 
-	s->fds = count_fds();
+	s->fds = proc_fds();
 	s->ring = aw_host_ring_make(s->hello, &cause);
 	*state = s;
 	return s->ring == NULL;
@@ -57,7 +46,7 @@ static int teardown(void **state)
 	int left;
 
 	aw_host_ring_free(s->ring);
-	left = count_fds() - s->fds;
+	left = proc_fds() - s->fds;
 	free(s);
 	return left;
 }

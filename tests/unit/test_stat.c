@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The statistics table: its writer, its reader, forks, and tables that no friend has written.
 #define _GNU_SOURCE
+#include "../lib/proc.h"
 #include "net/stat.h"
 
 #include "net/engine.h"
 #include "net/stat_read.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -26,17 +26,6 @@
 #include <cmocka.h>
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
-
-static int count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
 
 /* The one row of this process's table. */
 static union aw_stat_row read_one(pid_t pid)
@@ -96,7 +85,7 @@ static void child_run(void (*job)(union aw_stat_row *row), union aw_stat_row *ro
 
 static void take__makes_the_table_and_the_last_give_ends_it(void **state)
 {
-	int fds = count_fds();
+	int fds = proc_fds();
 	union aw_stat_row *row, *other;
 
 	(void)state;
@@ -105,14 +94,14 @@ static void take__makes_the_table_and_the_last_give_ends_it(void **state)
 	other = aw_stat_take(AW_STAT_QP, 8);
 	assert_non_null(row);
 	assert_ptr_not_equal(row, other);
-	assert_int_equal(count_fds(), fds + 1);
+	assert_int_equal(proc_fds(), fds + 1);
 	aw_stat_give(other);
 	aw_stat_set64(&row->cq.cqes, UINT64_MAX);
 	assert_int_equal(read_one(getpid()).any.number, 7);
 	assert_true(read_one(getpid()).cq.cqes == UINT64_MAX);
 	aw_stat_give(row);
 	aw_stat_give(NULL);
-	assert_int_equal(count_fds(), fds);
+	assert_int_equal(proc_fds(), fds);
 	assert_absent();
 }
 
@@ -158,7 +147,7 @@ static void take__ends_at_the_bound(void **state)
 static void take__makes_no_table_beyond_the_file_size_limit(void **state)
 {
 	struct rlimit limit, low;
-	int fds = count_fds();
+	int fds = proc_fds();
 
 	(void)state;
 	getrlimit(RLIMIT_FSIZE, &limit);
@@ -168,7 +157,7 @@ static void take__makes_no_table_beyond_the_file_size_limit(void **state)
 	errno = 77;
 	assert_null(aw_stat_take(AW_STAT_CQ, 1));
 	assert_int_equal(errno, 77);
-	assert_int_equal(count_fds(), fds);
+	assert_int_equal(proc_fds(), fds);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
@@ -237,20 +226,20 @@ static void address__of_each_family(void **state)
 static void child_has_its_own(union aw_stat_row *row)
 {
 	union aw_stat_row *own;
-	int fds = count_fds();
+	int fds = proc_fds();
 
 	assert_absent();
 	aw_stat_set64(&row->cq.cqes, 5);
 	aw_stat_give(row);
 	own = aw_stat_take(AW_STAT_CQ, 9);
 	assert_non_null(own);
-	assert_int_equal(count_fds(), fds + 1);
+	assert_int_equal(proc_fds(), fds + 1);
 	assert_int_equal(read_one(getpid()).any.number, 9);
 	assert_int_equal(read_one(getppid()).any.number, 1);
 	aw_stat_set64(&row->cq.cqes, 6);
 	assert_true(read_one(getppid()).cq.cqes == 4);
 	aw_stat_give(own);
-	assert_int_equal(count_fds(), fds);
+	assert_int_equal(proc_fds(), fds);
 	aw_stat_set64(&row->cq.cqes, 7);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The socket that a keeper lends comes alone, and is TCP's, whatever else a keeper sends.
+#include "../lib/proc.h"
 #include "xsock/preload/keeper.h"
 
 #include <setjmp.h>
@@ -7,7 +8,6 @@
 #include <stddef.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -32,17 +32,6 @@ int aw_spawn_keeper(int control)
 {
 	(void)control;
 	return ENOSYS;
-}
-
-static int count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
 }
 
 /* A keeper that answers one order, and sends those fds beside it. */
@@ -85,9 +74,9 @@ static int borrow(const int *fds, int count)
 	keeper = start_keeper(control[1], fds, count);
 	close(control[1]);
 	aw_keeper_inherit(control[0]);
-	before = count_fds();
+	before = proc_fds();
 	err = aw_keeper_borrow_socket(near[0], use, NULL);
-	assert_int_equal(count_fds(), before);
+	assert_int_equal(proc_fds(), before);
 	assert_int_equal(waitpid(keeper, &status, 0), keeper);
 	assert_int_equal(status, 0);
 	close(control[0]);
