@@ -41,3 +41,34 @@ def test_echo(only_record, slow, way, call, moment):
     client = ask(only_record, call, moment, [sys.executable, HERE / "echo_client.py", port, CONNECTIONS, BYTES])
     assert client.wait_exit(SECONDS_MAX) == 0, client.report() + server.report()
     assert NO_RECORD not in client.output() + server.output(), only_record.reports()
+
+
+URGENT = r"""
+import select, socket, time
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+server = listener.accept()[0]
+poll = select.poll()
+poll.register(server, select.POLLIN | select.POLLPRI)
+for round in range(24):
+    client.send(b"x")
+    time.sleep(round % 12 / 2000)  # the urgent byte comes at any moment of the proxy process's turn
+    client.send(b"u", socket.MSG_OOB)
+    ordinary, urgent = b"", b""
+    while len(ordinary) + len(urgent) < 2:
+        for _, events in poll.poll():
+            if events & select.POLLPRI:
+                urgent += server.recv(1, socket.MSG_OOB)
+            elif events & select.POLLIN:
+                ordinary += server.recv(16)
+    assert (ordinary, urgent) == (b"x", b"u"), (round, ordinary, urgent)
+print("all urgent")
+"""
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("call", ["ioctl", "recvfrom", "sendto"])
+def test_urgent_byte(only_keeper, call, moment):
+    program = slowly(only_keeper, call, moment, [sys.executable, "-c", URGENT])
+    assert program.wait_exit(SECONDS_MAX) == 0, program.report()
+    assert "all urgent" in program.output()

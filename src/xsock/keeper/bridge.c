@@ -67,25 +67,36 @@ static void bury(struct aw_source *source)
 	free(bridge);
 }
 
-/* Takes from the program; an urgent octet by itself. */
+/* One recv() from the program, whose close or error it notes. */
+static ssize_t receive_out(struct aw_bridge *bridge, size_t room, int flags)
+{
+	ssize_t got = recv(bridge->start.far, bridge->out.octets, room, flags | MSG_DONTWAIT);
+
+	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+		bridge->unread |= got < 0 && errno == ECONNRESET;
+		bridge->out.eof = true;
+	}
+	return got;
+}
+
+/*
+ * Takes from the program; an urgent byte by itself. The mark is asked for once a byte is queued: an urgent byte that
+ * arrived between the question and the recv() of an empty queue would be received as an ordinary one.
+ */
 static void fill_out(struct aw_bridge *bridge)
 {
 	struct stretch *out = &bridge->out;
-	size_t room = BUFFER_OCTETS;
 	int urgent = 0;
-	ssize_t got;
+	ssize_t got = receive_out(bridge, 1, MSG_PEEK);
 
+	if (got <= 0)
+		return;
 	ioctl(bridge->start.far, SIOCATMARK, &urgent);
-	if (urgent)
-		room = 1;
-	got = recv(bridge->start.far, out->octets, room, MSG_DONTWAIT);
+	got = receive_out(bridge, urgent ? 1 : BUFFER_OCTETS, 0);
 	if (got > 0) {
 		out->at = 0;
 		out->len = (size_t)got;
 		out->urgent = urgent;
-	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-		bridge->unread |= got < 0 && errno == ECONNRESET;
-		out->eof = true;
 	}
 }
 
