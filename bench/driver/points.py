@@ -243,7 +243,7 @@ def idle(form):
 def socket_series(test, whole=True, **keys):
     """A sockets program as it is, under the library, and over iWARP: by the proxy process, and as it comes."""
     names = (("tcp", "tcp", None), ("pass-through", "sockets-off", "tcp"),
-             ("iwarp-keeper", "sockets-keeper", "tcp"), ("iwarp", "sockets-on", "tcp"))
+             ("iwarp-proxy", "sockets-proxy", "tcp"), ("iwarp", "sockets-on", "tcp"))
     return tuple(Series(name, program if whole else f"{test}-{program}", test, keys, reference)
                  for name, program, reference in names)
 

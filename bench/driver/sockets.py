@@ -34,16 +34,16 @@ seccomp_sandbox=NO
 
 
 def environment(libraries, rule):
-    """What makes a program run under the library with this one rule; None: as it is. "keeper" is `on`, and the proxy
+    """What makes a program run under the library with this one rule; None: as it is. "proxy" is `on`, and the proxy
     process carries all connections."""
     env = dict(os.environ)
     if rule is None:
         return env
     env["LD_PRELOAD"] = " ".join(filter(None, (library(libraries), env.get("LD_PRELOAD"))))
     env["LD_LIBRARY_PATH"] = ":".join(filter(None, (libraries, env.get("LD_LIBRARY_PATH"))))
-    env["ANYWARP_SOCKETS_RULES"] = "on" if rule == "keeper" else rule
+    env["ANYWARP_SOCKETS_RULES"] = "on" if rule == "proxy" else rule
     env.pop("ANYWARP_SOCKETS_RECORD", None)
-    if rule == "keeper":
+    if rule == "proxy":
         env["ANYWARP_SOCKETS_RECORD"] = "off"
     return env
 
@@ -150,7 +150,7 @@ def parse_tnftp(output, octets):
 
 def programs(folder, libraries):
     """By the name that a series has for them."""
-    rules = {"tcp": None, "sockets-off": "off", "sockets-on": "on", "sockets-keeper": "keeper"}
+    rules = {"tcp": None, "sockets-off": "off", "sockets-on": "on", "sockets-proxy": "proxy"}
     return {**{name: Tcp(folder, libraries, rule) for name, rule in rules.items() if rule},
             **{f"rpc-{name}": Rpc(folder, libraries, rule) for name, rule in rules.items()},
             **{f"ftp-{name}": Ftp(libraries, rule) for name, rule in rules.items()},

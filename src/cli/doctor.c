@@ -8,7 +8,7 @@
 #include "cli/finding.h"
 #include "cli/sockets.h"
 #include "net/policy.h"
-#include "xsock/rules.h"
+#include "xsock/base/rules.h"
 
 #include <errno.h>
 #include <signal.h>

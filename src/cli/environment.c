@@ -32,7 +32,7 @@ static const struct variable settings[] = {
 	  "which sockets become iWARP, one rule a line: 'anywarp help sockets' has the grammar" },
 	{ "ANYWARP_SOCKETS_RECORD", "on|off", SOCKETS,
 	  "a connection between two ends of anywarp stays on the program's own TCP socket" },
-	{ "ANYWARP_SOCKETS_ASK_MS", "(by the round trip)|0-10000", SOCKETS,
+	{ "ANYWARP_SOCKETS_PROBE_MS", "(by the round trip)|0-10000", SOCKETS,
 	  "how long a client waits to learn whether a server speaks iWARP, in milliseconds" },
 };
 
@@ -51,7 +51,7 @@ static const struct variable others[] = {
 	  "what ibv_get_sysfs_path returns, as with rdma-core" },
 	{ "ANYWARP_PATHS", "(none)|DIRECTORY", "libanywarp-paths.so",
 	  "set by anywarp run: where the program finds its device files" },
-	{ "ANYWARP_SOCKETS_KEEPER", "(none)|PID", SOCKETS,
+	{ "ANYWARP_SOCKETS_PROXY", "(none)|PID", SOCKETS,
 	  "set before an exec: the proxy process of the program" },
 	{ "ANYWARP_SOCKETS_FDS", "(none)|NUMBERS", SOCKETS,
 	  "set before an exec: the connections of the program" },

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/launch.h"
-#include "xsock/rules.h"
+#include "xsock/base/rules.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 // Joins the rules of a command line, from its files and its words, to one text for the library.
 #include "cli/sockets.h"
 
-#include "xsock/rules.h"
+#include "xsock/base/rules.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -19,7 +19,7 @@ def test_the_environment_of_each_rule(monkeypatch):
     assert env["LD_PRELOAD"] == "/lib/x/libanywarp-sockets.so other.so"
     assert (env["LD_LIBRARY_PATH"], env["ANYWARP_SOCKETS_RULES"]) == ("/lib/x", "on")
     assert "ANYWARP_SOCKETS_RECORD" not in env
-    env = sockets.environment("/lib/x", "keeper")
+    env = sockets.environment("/lib/x", "proxy")
     assert [env[f"ANYWARP_SOCKETS_{name}"] for name in ("RULES", "RECORD")] == ["on", "off"]
 
 

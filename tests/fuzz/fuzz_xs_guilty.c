@@ -3,7 +3,7 @@
 // stream's own memory is read or written, no bound is passed, and a stream that failed does nothing more.
 #include "fuzz.h"
 
-#include "xsock/stream.h"
+#include "xsock/stream/stream.h"
 
 #include <string.h>
 
@@ -69,13 +69,13 @@ static bool hear_hello(struct bytes *b)
 	return aw_xs_stream_meet(&stream, octets, len) == 0;
 }
 
-static void check_order(const struct aw_xs_order *order)
+static void check_work(const struct aw_xs_work *work)
 {
 	const struct aw_xs_memory *mem = &stream.mem;
 	uint32_t sum = 0;
 
-	for (uint32_t i = 0; i < order->spans; i++) {
-		const struct aw_xs_span *span = &order->span[i];
+	for (uint32_t i = 0; i < work->spans; i++) {
+		const struct aw_xs_span *span = &work->span[i];
 		bool send = span->octets >= mem->send && span->octets < mem->send + mem->send_len;
 		const uint8_t *end = send ? mem->send + mem->send_len
 					  : mem->notes + AW_XS_NOTES * AW_XS_IOMAP_LEN;
@@ -84,41 +84,41 @@ static void check_order(const struct aw_xs_order *order)
 		FUZZ_CHECK(span->len > 0 && span->len <= (size_t)(end - span->octets));
 		sum += span->len;
 	}
-	FUZZ_CHECK(order->octets == 0 || order->octets == sum);
+	FUZZ_CHECK(work->octets == 0 || work->octets == sum);
 	FUZZ_CHECK(!stream.error);
 	FUZZ_CHECK(stream.sq_used <= stream.sq_size + AW_XS_SQ_SPARE);
 }
 
 /* Completes at once or later: the oldest first. */
 static struct {
-	struct aw_xs_order order[64];
+	struct aw_xs_work work[64];
 	uint32_t count;
 } under_way;
 
 static void complete(void)
 {
-	const struct aw_xs_order *order = &under_way.order[0];
+	const struct aw_xs_work *work = &under_way.work[0];
 
 	if (under_way.count == 0)
 		return;
-	aw_xs_stream_done(&stream, order->kind, order->wrs, order->octets);
+	aw_xs_stream_done(&stream, work->kind, work->wrs, work->octets);
 	under_way.count--;
-	memmove(under_way.order, under_way.order + 1, under_way.count * sizeof(*order));
+	memmove(under_way.work, under_way.work + 1, under_way.count * sizeof(*work));
 }
 
-static void track(const struct aw_xs_order *order)
+static void track(const struct aw_xs_work *work)
 {
-	check_order(order);
+	check_work(work);
 	FUZZ_CHECK(under_way.count < 64);
-	under_way.order[under_way.count++] = *order;
+	under_way.work[under_way.count++] = *work;
 }
 
 static void pump(void)
 {
-	struct aw_xs_order order;
+	struct aw_xs_work work;
 
-	while (aw_xs_stream_next(&stream, 0, &order))
-		track(&order);
+	while (aw_xs_stream_next(&stream, 0, &work))
+		track(&work);
 }
 
 static void hear_message(struct bytes *b)
@@ -167,7 +167,7 @@ static void move_octets(struct bytes *b, uint8_t what)
 {
 	uint8_t octets[5000] = { 0 };
 	struct iovec iov = { octets, bytes_u16(b) % sizeof(octets) };
-	struct aw_xs_order order;
+	struct aw_xs_work work;
 	int64_t n;
 
 	switch (what) {
@@ -182,9 +182,9 @@ static void move_octets(struct bytes *b, uint8_t what)
 		FUZZ_CHECK(aw_xs_stream_get(&stream, &iov, 1, octets[0]) <= iov.iov_len);
 		break;
 	case 3:
-		n = aw_xs_stream_iowrite(&stream, octets, iov.iov_len, bytes_u64(b), &order);
+		n = aw_xs_stream_iowrite(&stream, octets, iov.iov_len, bytes_u64(b), &work);
 		if (n > 0)
-			track(&order);
+			track(&work);
 		break;
 	}
 }

@@ -45,12 +45,12 @@ int one_meet(const struct aw_xs_hello *hello)
 
 bool one_next(void)
 {
-	return aw_xs_stream_next(&one.s, 0, &one.order);
+	return aw_xs_stream_next(&one.s, 0, &one.work);
 }
 
 void one_done(void)
 {
-	aw_xs_stream_done(&one.s, one.order.kind, one.order.wrs, one.order.octets);
+	aw_xs_stream_done(&one.s, one.work.kind, one.work.wrs, one.work.octets);
 }
 
 /* Up, and all buffers advertised. */
@@ -81,8 +81,8 @@ void one_said(enum aw_xs_op op, uint32_t data)
 {
 	uint32_t o, d;
 
-	assert_true(one.order.has_msg);
-	aw_xs_msg_get(one.order.msg, one.s.tx_net, &o, &d);
+	assert_true(one.work.has_msg);
+	aw_xs_msg_get(one.work.msg, one.s.tx_net, &o, &d);
 	assert_int_equal(o, op);
 	assert_int_equal(d, data);
 }

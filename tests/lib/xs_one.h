@@ -3,7 +3,7 @@
 #ifndef LIB_XS_ONE_H
 #define LIB_XS_ONE_H
 
-#include "xsock/stream.h"
+#include "xsock/stream/stream.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ extern struct one {
 	uint8_t send[ONE_LEN], recv[2 * ONE_LEN];
 	uint8_t target[AW_XS_SGL_MAX * AW_XS_SGE_LEN + ONE_MAPS * AW_XS_IOMAP_LEN];
 	uint8_t notes[AW_XS_NOTES * AW_XS_IOMAP_LEN];
-	struct aw_xs_order order; /* the last one */
+	struct aw_xs_work work; /* the last one */
 } one;
 
 extern const struct aw_xs_hello one_peer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An order is posted, later transmitted (its octets are read then), later delivered; its completion may come at
+// A work is posted, later transmitted (its octets are read then), later delivered; its completion may come at
 // any time behind its transmission. Messages that were delivered wait until the receiving end polls.
 #include "lib/xs_pair.h"
 
@@ -18,7 +18,7 @@
 	} while (0)
 
 struct packet {
-	struct aw_xs_order order;
+	struct aw_xs_work work;
 	uint8_t *octets; /* once transmitted */
 	uint32_t len;
 };
@@ -124,19 +124,19 @@ static void meet(struct pair *pair, struct end *end, bool plain)
 	aw_xs_stream_open(&end->stream);
 }
 
-static void post(struct pair *pair, struct end *end, const struct aw_xs_order *order)
+static void post(struct pair *pair, struct end *end, const struct aw_xs_work *work)
 {
-	HOLDS(order->wrs == (uint32_t)(order->spans > 0) + order->has_msg);
+	HOLDS(work->wrs == (uint32_t)(work->spans > 0) + work->has_msg);
 	HOLDS(end->stream.sq_used <= end->stream.sq_size + AW_XS_SQ_SPARE);
-	queue_add(pair, &end->posted)->order = *order;
+	queue_add(pair, &end->posted)->work = *work;
 }
 
 static void pump(struct pair *pair, struct end *end, uint32_t min)
 {
-	struct aw_xs_order order;
+	struct aw_xs_work work;
 
-	while (aw_xs_stream_next(&end->stream, min, &order))
-		post(pair, end, &order);
+	while (aw_xs_stream_next(&end->stream, min, &work))
+		post(pair, end, &work);
 }
 
 static bool within(const uint8_t *octets, uint32_t len, const uint8_t *start, size_t size)
@@ -144,12 +144,12 @@ static bool within(const uint8_t *octets, uint32_t len, const uint8_t *start, si
 	return octets >= start && len <= size && (size_t)(octets - start) <= size - len;
 }
 
-static size_t octets_of(const struct aw_xs_order *order)
+static size_t octets_of(const struct aw_xs_work *work)
 {
 	size_t octets = 0;
 
-	for (uint32_t i = 0; i < order->spans; i++)
-		octets += order->span[i].len;
+	for (uint32_t i = 0; i < work->spans; i++)
+		octets += work->span[i].len;
 	return octets;
 }
 
@@ -162,11 +162,11 @@ static bool transmit(struct pair *pair, struct end *end)
 	if (!from)
 		return false;
 	to = queue_add(pair, &end->wire);
-	to->order = from->order;
+	to->work = from->work;
 	to->len = 0;
-	to->octets = memory(pair, octets_of(&from->order) + 1);
-	for (uint32_t i = 0; i < from->order.spans; i++) {
-		const struct aw_xs_span *span = &from->order.span[i];
+	to->octets = memory(pair, octets_of(&from->work) + 1);
+	for (uint32_t i = 0; i < from->work.spans; i++) {
+		const struct aw_xs_span *span = &from->work.span[i];
 
 		HOLDS(within(span->octets, span->len, end->mem.send, end->mem.send_len) ||
 		      within(span->octets, span->len, end->mem.notes,
@@ -174,7 +174,7 @@ static bool transmit(struct pair *pair, struct end *end)
 		memcpy(to->octets + to->len, span->octets, span->len);
 		to->len += span->len;
 	}
-	queue_add(pair, &end->sent)->order = from->order;
+	queue_add(pair, &end->sent)->work = from->work;
 	return true;
 }
 
@@ -184,8 +184,7 @@ static bool complete(struct end *end)
 
 	if (!packet)
 		return false;
-	aw_xs_stream_done(&end->stream, packet->order.kind, packet->order.wrs,
-			  packet->order.octets);
+	aw_xs_stream_done(&end->stream, packet->work.kind, packet->work.wrs, packet->work.octets);
 	return true;
 }
 
@@ -193,11 +192,11 @@ static bool complete(struct end *end)
 static void check_data(struct pair *pair, struct end *from, const struct packet *packet)
 {
 	struct end *to = peer_of(pair, from);
-	const uint8_t *at = (const uint8_t *)(uintptr_t)packet->order.addr;
+	const uint8_t *at = (const uint8_t *)(uintptr_t)packet->work.addr;
 
-	HOLDS(packet->order.key == 1 && within(at, packet->len, to->mem.recv, to->mem.recv_len));
+	HOLDS(packet->work.key == 1 && within(at, packet->len, to->mem.recv, to->mem.recv_len));
 	HOLDS(from->delivered + packet->len <= to->stream.adv);
-	HOLDS(packet->len > 0 && packet->len == packet->order.octets);
+	HOLDS(packet->len > 0 && packet->len == packet->work.octets);
 	for (uint32_t i = 0; i < packet->len; i++)
 		HOLDS(packet->octets[i] == octet_of(pair, from, from->delivered + i));
 	from->delivered += packet->len;
@@ -206,14 +205,14 @@ static void check_data(struct pair *pair, struct end *from, const struct packet 
 static void place(struct pair *pair, struct end *from, const struct packet *packet)
 {
 	struct end *to = peer_of(pair, from);
-	uint8_t *dst = (uint8_t *)(uintptr_t)packet->order.addr;
+	uint8_t *dst = (uint8_t *)(uintptr_t)packet->work.addr;
 
-	if (packet->order.kind == AW_XS_DATA)
+	if (packet->work.kind == AW_XS_DATA)
 		check_data(pair, from, packet);
-	else if (packet->order.kind == AW_XS_IOWRITE)
-		HOLDS(packet->order.key == 3 && within(dst, packet->len, to->map, to->map_len));
+	else if (packet->work.kind == AW_XS_IOWRITE)
+		HOLDS(packet->work.key == 3 && within(dst, packet->len, to->map, to->map_len));
 	else
-		HOLDS(packet->order.key == 2 &&
+		HOLDS(packet->work.key == 2 &&
 		      within(dst, packet->len, to->mem.target, aw_xs_target_len(MAPS)));
 	memcpy(dst, packet->octets, packet->len);
 }
@@ -225,13 +224,13 @@ static bool deliver(struct pair *pair, struct end *from)
 
 	if (!packet)
 		return false;
-	if (packet->order.spans > 0)
+	if (packet->work.spans > 0)
 		place(pair, from, packet);
 	free(packet->octets);
-	if (packet->order.has_msg) {
+	if (packet->work.has_msg) {
 		/* A receive is there for each. */
 		HOLDS(to->messages < to->stream.rq_size + AW_XS_RQ_SPARE);
-		memcpy(to->message[to->messages++], packet->order.msg, AW_XS_MSG_LEN);
+		memcpy(to->message[to->messages++], packet->work.msg, AW_XS_MSG_LEN);
 	}
 	return true;
 }
@@ -319,29 +318,29 @@ static void get_urgent(struct pair *pair, struct end *end)
 
 static void open_map(struct pair *pair, struct end *end)
 {
-	struct aw_xs_order order;
+	struct aw_xs_work work;
 	uint32_t index = bytes_u8(pair->b) % MAPS;
 	struct aw_xs_iomap map = { .offset = bytes_u16(pair->b) };
 
 	if (end->ended)
 		return;
 	map.sge = (struct aw_xs_sge){ (uintptr_t)end->map, 3, end->map_len };
-	if (aw_xs_stream_iomap(&end->stream, index, &map, &order))
-		post(pair, end, &order);
+	if (aw_xs_stream_iomap(&end->stream, index, &map, &work))
+		post(pair, end, &work);
 }
 
 static void iowrite(struct pair *pair, struct end *end, size_t len)
 {
 	uint8_t octets[9000] = { 0 };
-	struct aw_xs_order order;
+	struct aw_xs_work work;
 	int64_t n;
 
 	if (end->ended || len > sizeof(octets))
 		return;
-	n = aw_xs_stream_iowrite(&end->stream, octets, len, bytes_u16(pair->b), &order);
+	n = aw_xs_stream_iowrite(&end->stream, octets, len, bytes_u16(pair->b), &work);
 	HOLDS(n <= (int64_t)len && n >= -EAGAIN);
 	if (n > 0)
-		post(pair, end, &order);
+		post(pair, end, &work);
 }
 
 static void check_bounds(struct pair *pair, const struct end *end)

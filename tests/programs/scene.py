@@ -32,7 +32,7 @@ NGINX_PATHS = " ".join(f"{use}_temp_path temp;" for use in ("client_body", "prox
 RECORDS = os.environ.get("ANYWARP_SOCKETS_RECORD") != "off"
 
 # How long two ends in `auto` wait for each other: a busy machine is no plain peer.
-PATIENCE = {"ANYWARP_SOCKETS_ASK_MS": 5000}
+PATIENCE = {"ANYWARP_SOCKETS_PROBE_MS": 5000}
 
 # server and client are rules of `anywarp sockets`, or None: without our library. iwarp tells
 # whether every connection has to be one over iWARP.

@@ -14,7 +14,7 @@ SYN = 0x02
 REJECTED = 0x20  # of a Reply's flags
 KEY_OCTETS = 16
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
-# Of a Start frame of revision 1, what anywarp tells anywarp (src/xsock/msg.h): two octets, then bits.
+# Of a Start frame of revision 1, what anywarp tells anywarp (src/xsock/stream/msg.h): two octets, then bits.
 MAGIC_AT, MAGIC, RECORD = 24, b"aw", 0x04
 
 # Of a packet from its IPv4 header on: the first SYN of a connection, or octets that begin with "MPA ".

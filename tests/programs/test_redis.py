@@ -67,7 +67,7 @@ def test_the_status_tells_of_the_connection(scene):
     client.wait_output("subscribe")
     link = f" {scenes.ADDRESS}:{port} "
     for started, peer in ((client, link), (server, f" {scenes.ADDRESS}:")):
-        if scene.mode.iwarp:  # the keeper may still be at its start
+        if scene.mode.iwarp:  # the proxy may still be at its start
             started.wait_until(lambda asked=started: "established" in scene.status(asked), "a row")
         said = scene.status(started)
         if scene.mode.iwarp:

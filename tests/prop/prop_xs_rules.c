@@ -3,7 +3,7 @@
 // in its buffer, or read; what was read, printed, is read to the same again, and answers the same.
 #include "prop/prop.h"
 
-#include "xsock/rules.h"
+#include "xsock/base/rules.h"
 
 #include <ctype.h>
 #include <netinet/in.h>
@@ -63,7 +63,7 @@ static void answers_alike(struct bytes *b, const struct aw_xs_rules *one,
 {
 	static const char *const programs[] = { NULL, "a", "/b/ab", "on-" };
 	struct sockaddr_in6 local, remote;
-	struct aw_xs_question q = {
+	struct aw_probe_socket q = {
 		.program = programs[bytes_u8(b) % 4],
 		.listening = bytes_bool(b),
 		.local = draw_address(b, &local),

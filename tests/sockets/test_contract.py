@@ -15,7 +15,7 @@ IWARP = {
     "low_water": "the program's end is a unix socket, whose poll takes no notice of SO_RCVLOWAT",
     "low_water_before": "a unix socket that stands in for the program's begins with a mark of one byte",
 }
-OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "keeper": IWARP, "auto": {
+OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "proxy": IWARP, "auto": {
     **IWARP,
     "urgent_signal": "who waits for a signal alone has not used the connection, which has not begun",
 }}

@@ -68,7 +68,7 @@ print("all urgent")
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("call", ["ioctl", "recvfrom", "sendto"])
-def test_urgent_byte(only_keeper, call, moment):
-    program = slowly(only_keeper, call, moment, [sys.executable, "-c", URGENT])
+def test_urgent_byte(only_proxy, call, moment):
+    program = slowly(only_proxy, call, moment, [sys.executable, "-c", URGENT])
     assert program.wait_exit(SECONDS_MAX) == 0, program.report()
     assert "all urgent" in program.output()

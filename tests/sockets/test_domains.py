@@ -137,7 +137,7 @@ def test_queue_of_rsockets(plain):
         assert len(os.listdir(f"/proc/{server.pid}/fd")) < FILES_MAX // 2
 
 
-@pytest.fixture(params=["rsockets", "keeper"])
+@pytest.fixture(params=["rsockets", "proxy"])
 def port(request, tmp_path, monkeypatch):
     """Of an echo server."""
     name = "plain" if request.param == "rsockets" else "iwarp"

@@ -76,24 +76,24 @@ def test_server_is_killed(mode, role):
     serve_one(mode, server)
 
 
-def keepers_of(mark):
+def proxies_of(mark):
     """The processes that carry connections for a program that was started with mark."""
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if ((process / "comm").read_text() == "anywarp-keeper\n"
+            if ((process / "comm").read_text() == "anywarp-proxy\n"
                     and f"MARK={mark}".encode() in (process / "environ").read_bytes().split(b"\0")):
                 yield int(process.name)
 
 
-def test_keeper_is_killed(only_iwarp, tmp_path):
-    """No clean end where octets are lost: of a connection that the keeper carries."""
+def test_proxy_is_killed(only_iwarp, tmp_path):
+    """No clean end where octets are lost: of a connection that the proxy carries."""
     server = Server(only_iwarp)
     client = only_iwarp.start([MOB, "sink", server.port], MARK=str(tmp_path),
                               ANYWARP_SOCKETS_RECORD="off")
     server.wait_lines("serving ", 1)
-    client.wait_until(lambda: list(keepers_of(tmp_path)), "a keeper", SECONDS_MAX)
-    for keeper in keepers_of(tmp_path):
-        os.kill(keeper, signal.SIGKILL)
+    client.wait_until(lambda: list(proxies_of(tmp_path)), "a proxy", SECONDS_MAX)
+    for proxy in proxies_of(tmp_path):
+        os.kill(proxy, signal.SIGKILL)
     assert client.wait_exit(SECONDS_MAX) == 0, client.report()
     assert re.search(r"^sink \d+ reset$", client.output(), re.M), client.report()
     serve_one(only_iwarp, server)
@@ -130,9 +130,9 @@ def test_all_are_asked_to_end(only_iwarp, tmp_path, record):
     port = giver.wait_output(r"port (\d+)\n", SECONDS_MAX)[1]
     taker = only_iwarp.start([sys.executable, "-c", TAKER, port, fifo])
     giver.wait_output("written\n", SECONDS_MAX)
-    keepers = list(keepers_of(tmp_path))
-    assert keepers
-    for pid in [*keepers, giver.process.pid]:
+    proxies = list(proxies_of(tmp_path))
+    assert proxies
+    for pid in [*proxies, giver.process.pid]:
         os.kill(pid, signal.SIGTERM)
     assert giver.wait_exit(SECONDS_MAX) == -signal.SIGTERM, giver.report()
     fifo.write_text("")

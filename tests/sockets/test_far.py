@@ -39,7 +39,7 @@ def python(code):
 def test_answer_comes_late(name, record, request, tmp_path):
     for mode in conftest.open_mode(request, tmp_path, name):
         run = mode.start([sys.executable, LINK, WAY_MS, python(SERVER), python(CLIENT)], ANYWARP_LOG="info",
-                         ANYWARP_SOCKETS_ASK_MS="", ANYWARP_SOCKETS_RECORD=record)
+                         ANYWARP_SOCKETS_PROBE_MS="", ANYWARP_SOCKETS_RECORD=record)
         status = run.wait_exit(SECONDS_MAX)
         if status == far_link.CANNOT:
             pytest.skip(run.output())

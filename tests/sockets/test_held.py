@@ -120,7 +120,7 @@ WORDS = {
     "a front": iwarp.start_frame(private=bytes(40))[:iwarp.START_OCTETS],
     "nothing": b"",
 }
-# As xsock/question.h has it: may this connection become iWARP?
+# As xsock/base/probe_wire.h has it: may this connection become iWARP?
 QUESTION = struct.Struct("!8sBxH16s16s")
 DEEDS = ["forks_beside_who_reads", "forks", "spawns_beside_who_reads", "execs", "passes", "interrupts_who_reads",
          "closes", "polls"]

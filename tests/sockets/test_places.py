@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Where the keeper puts the sockets that answer for the status: in a directory that is its user's alone, whatever
+"""Where the proxy puts the sockets that answer for the status: in a directory that is its user's alone, whatever
 somebody else has made before, and where 'anywarp sockets --status' finds them."""
 
 import os
@@ -37,7 +37,7 @@ signal.pause()
 
 @pytest.fixture
 def mode(request, tmp_path, open_libraries):
-    yield from conftest.open_mode(request, tmp_path, "keeper")
+    yield from conftest.open_mode(request, tmp_path, "proxy")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def expect_status(run, pid, **env):
                                capture_output=True, text=True, check=False, env={**os.environ, **env})
         rows = sockets_status.rows(asked.stdout) if asked.returncode == 0 else []
         return rows if len(rows) == 2 else None
-    run.wait_until(both, "both ends in the status")  # the keeper may still be at its start
+    run.wait_until(both, "both ends in the status")  # the proxy may still be at its start
 
 
 def strangers_directory():
@@ -90,7 +90,7 @@ def file():
 @needs_root
 @pytest.mark.parametrize("made", [None, strangers_directory, open_directory, link, file])
 def test_somebody_was_there_first(mode, places, made):
-    """Two keepers of the user's then share another place."""
+    """Two proxies of the user's then share another place."""
     if made:
         made()
     for _ in range(2):
@@ -130,7 +130,7 @@ def socket_of(pid, name="sockets", kind=socket.SOCK_STREAM):
 
 
 @needs_root
-def test_sockets_of_killed_keepers_go(mode, places):
+def test_sockets_of_killed_proxies_go(mode, places):
     """Another one of the user's takes them away, but none that still answers, nor other files."""
     os.mkdir(TMP, 0o700)
     os.chown(TMP, USER, USER)
@@ -146,7 +146,7 @@ def test_sockets_of_killed_keepers_go(mode, places):
         run, pid = begin(mode, USER, XDG_RUNTIME_DIR="")
         expect_status(run, pid)
         left = sorted(os.listdir(TMP))
-    keepers_own, = (name for name in left if re.fullmatch(r"door\.\d+", name)
+    proxies_own, = (name for name in left if re.fullmatch(r"door\.\d+", name)
                     and name not in (f"door.{gone}", f"door.{dead.pid}"))
     assert left == sorted(["sockets.txt", f"sockets.{gone}", f"sockets.{pid}", f"door.{gone}",
-                           keepers_own])
+                           proxies_own])

@@ -16,7 +16,7 @@ def result(mode):
     return said
 
 
-@pytest.mark.parametrize("mode", ["plain", "pass", "keeper"], indirect=True)
+@pytest.mark.parametrize("mode", ["plain", "pass", "proxy"], indirect=True)
 def test_read_gets_the_programs_bytes(mode):
     """As TCP, by the rule off, and by ANYWARP_SOCKETS_RECORD=off."""
     assert result(mode) == "hello"

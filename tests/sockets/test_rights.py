@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""A program that gives up root has, over iWARP as over TCP, the rights that the kernel leaves it: none of the keeper's,
+"""A program that gives up root has, over iWARP as over TCP, the rights that the kernel leaves it: none of the proxy's,
 which was started before. Each test runs with the kernel's TCP as well, which says what is right."""
 
 import json
@@ -24,8 +24,8 @@ def mode(request, tmp_path, open_libraries):
 
 
 @pytest.fixture
-def keeper(request, tmp_path, open_libraries):
-    yield from conftest.open_mode(request, tmp_path, "keeper")
+def proxy(request, tmp_path, open_libraries):
+    yield from conftest.open_mode(request, tmp_path, "proxy")
 
 
 HEAD = """
@@ -112,9 +112,9 @@ def low_port():
 
 
 @pytest.mark.parametrize("how", ["stays", "gives up"])
-def test_low_udp_port(keeper, low_port, how):
-    """The keeper answers clients in auto at the listener's number only where its program might."""
-    run = keeper.start(["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", LISTEN, NOBODY, low_port, how])
+def test_low_udp_port(proxy, low_port, how):
+    """The proxy answers clients in auto at the listener's number only where its program might."""
+    run = proxy.start(["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", LISTEN, NOBODY, low_port, how])
     run.wait_output("listens\n")
     assert is_free(low_port, socket.SOCK_DGRAM) == (how != "stays"), run.report()
 

@@ -25,7 +25,7 @@ import sockets_status
 from test_ends import MOB, SECONDS_MAX, Server, rng, serve_one  # noqa: F401
 
 NOBODY = 65534
-KEEPER_CONTROL, ORDER_FDS = 3, 33
+PROXY_CONTROL, ORDER_FDS = 3, 33
 RESET = struct.pack("ii", 1, 0)
 # Longer than the start-up's time-out.
 SILENCE_SECONDS_MAX = 45
@@ -284,7 +284,7 @@ loop()
 @contextlib.contextmanager
 def loop(mode, how, doubt_ms):
     """Connects to a server of one thread which gives the rest of a key so much time."""
-    server = mode.start([sys.executable, "-c", LOOP, how], ANYWARP_SOCKETS_ASK_MS=str(doubt_ms))
+    server = mode.start([sys.executable, "-c", LOOP, how], ANYWARP_SOCKETS_PROBE_MS=str(doubt_ms))
     port = int(server.wait_output(r"port (\d+)\n").group(1))
     with contextlib.ExitStack() as socks:
         yield lambda: socks.enter_context(socket.create_connection(("127.0.0.1", port), ECHO_SECONDS_MAX))
@@ -357,7 +357,7 @@ def test_half_a_key_is_greeted(only_auto):
         assert time.monotonic() - began < HALVES * GREET_SECONDS_MAX
 
 
-# A server that becomes another program, which looks whether it can give its keeper orders.
+# A server that becomes another program, which looks whether it can give its proxy orders.
 LOOK = """
 import os, socket
 kinds = []
@@ -381,7 +381,7 @@ os.execv(sys.executable, [sys.executable, "-I", "-c", sys.argv[2]])
 
 
 @pytest.mark.parametrize("user", [os.getuid(), NOBODY])
-def test_keeper_of_root_takes_no_orders_of_others(only_iwarp, user):
+def test_proxy_of_root_takes_no_orders_of_others(only_iwarp, user):
     if user == NOBODY and os.getuid() != 0:
         pytest.skip("only root can become another user")
     if user == NOBODY and not conftest.program.is_open_to_others(conftest.BUILD):
@@ -419,8 +419,8 @@ signal.pause()
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 @pytest.mark.skipif(bool(conftest.SANITIZER), reason="the programs are other people's")
 @pytest.mark.parametrize("when", ["before", "behind"])
-def test_status_of_who_was_root(open_libraries, only_keeper, when):
-    run = only_keeper.start(["/usr/bin/python3", "-I", "-c", GIVE_UP, when, NOBODY])
+def test_status_of_who_was_root(open_libraries, only_proxy, when):
+    run = only_proxy.start(["/usr/bin/python3", "-I", "-c", GIVE_UP, when, NOBODY])
     pid = run.wait_output(r"serves (\d+)\n")[1]
 
     def both():
@@ -429,28 +429,28 @@ def test_status_of_who_was_root(open_libraries, only_keeper, when):
         rows = sockets_status.rows(status)
         return rows if len(rows) > 1 else None
 
-    rows = run.wait_until(both, "both ends in the status")  # the keeper may still be at its start
+    rows = run.wait_until(both, "both ends in the status")  # the proxy may still be at its start
     assert len(rows) == 2
     assert {row.state for row in rows} == {"established"}
     assert {row.octets_out for row in rows} == {"0", "1"}
 
 
-def test_keeper_takes_no_more_fds_than_an_order_has():
-    """The message has room for one more by its padding. Whoever gives the keeper orders is its program, but a
-    broken one is not to break the keeper, which may carry others' connections, nor to use up its files."""
+def test_proxy_takes_no_more_fds_than_an_order_has():
+    """The message has room for one more by its padding. Whoever gives the proxy orders is its program, but a
+    broken one is not to break the proxy, which may carry others' connections, nor to use up its files."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
         with theirs:
-            keeper = subprocess.Popen([conftest.BUILD / "lib/anywarp-keeper"], close_fds=False, stderr=subprocess.PIPE,
-                                      preexec_fn=lambda: os.dup2(theirs.fileno(), KEEPER_CONTROL))
+            proxy = subprocess.Popen([conftest.BUILD / "lib/anywarp-proxy"], close_fds=False, stderr=subprocess.PIPE,
+                                      preexec_fn=lambda: os.dup2(theirs.fileno(), PROXY_CONTROL))
         for _ in range(3):
             socket.send_fds(ours, [b"no order"], [ours.fileno()] * (ORDER_FDS + 1))
         deadline = time.monotonic() + SECONDS_MAX
-        while unread(ours) or len(os.listdir(f"/proc/{keeper.pid}/fd")) > ORDER_FDS:
-            assert time.monotonic() < deadline, "the keeper has kept what nobody had ordered"
+        while unread(ours) or len(os.listdir(f"/proc/{proxy.pid}/fd")) > ORDER_FDS:
+            assert time.monotonic() < deadline, "the proxy has kept what nobody had ordered"
             select.select([], [], [], 0.01)
-    errors = keeper.communicate(timeout=SECONDS_MAX)[1]
-    assert keeper.returncode == 0, errors.decode()
+    errors = proxy.communicate(timeout=SECONDS_MAX)[1]
+    assert proxy.returncode == 0, errors.decode()
 
 
 def unread(sender):

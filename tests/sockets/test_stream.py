@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The property: whatever calls, sizes, waits, processes and order of closing both ends use, each octet
-arrives once and in order, and then the end (stream.c). In 'auto' the keeper carries all. ANYWARP_SEED replays a
+arrives once and in order, and then the end (stream.c). In 'auto' the proxy carries all. ANYWARP_SEED replays a
 failed run."""
 
 import os
@@ -18,6 +18,6 @@ SECONDS_MAX = 200
 def test_stream(mode):
     seed = os.environ.get("ANYWARP_SEED", random.SystemRandom().randrange(1 << 31))
     runs = 1 if "ANYWARP_SEED" in os.environ else RUNS
-    keeper = {"ANYWARP_SOCKETS_RECORD": "off"} if mode.name == "auto" else {}
-    run = mode.start([STREAM, "--seed", seed, "--runs", runs], ANYWARP_LOG="info", **keeper)
+    proxy = {"ANYWARP_SOCKETS_RECORD": "off"} if mode.name == "auto" else {}
+    run = mode.start([STREAM, "--seed", seed, "--runs", runs], ANYWARP_LOG="info", **proxy)
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The UDP port of a listener's number, at which the keeper answers clients in auto: a program that wants it itself has
+"""The UDP port of a listener's number, at which the proxy answers clients in auto: a program that wants it itself has
 it, in whatever order, as it would without us."""
 
 import os
@@ -93,7 +93,7 @@ def test_a_server_has_both(mode, how, address):
 
 
 def test_another_program_has_it(mode):
-    """Whose keeper is another one, and which has none yet."""
+    """Whose proxy is another one, and which has none yet."""
     port = free_port()
     begin(mode, "tcp alone", port)
     assert not is_free(port)
@@ -114,7 +114,7 @@ import os, socket, sys
 os.setgroups([])
 os.setuid(int(sys.argv[1]))
 door = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-door.bind("\\0anywarp-keeper-%d" % os.getpid())
+door.bind("\\0anywarp-proxy-%d" % os.getpid())
 os.makedirs(sys.argv[2])
 beside = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 beside.bind(sys.argv[2] + "/door.1")
@@ -133,7 +133,7 @@ for sock in door, beside:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
 def test_no_other_user_is_told_or_waited_for(mode):
-    """Whoever has a socket where a keeper might have one."""
+    """Whoever has a socket where a proxy might have one."""
     place = f"/tmp/anywarp-{os.getuid()}-stranger{os.getpid()}"
     port = free_port()
     with subprocess.Popen([sys.executable, "-I", "-c", DOOR, str(NOBODY), place], text=True,

@@ -230,9 +230,9 @@ def test_a_directory_that_the_loader_cannot_name(tmp_path):
     assert "anywarp run: LD_PRELOAD cannot name" in done.stderr
 
 
-# --- what the keeper has no room for
+# --- what the proxy has no room for
 
-FEW_FDS = 12  # too few for one connection of the keeper's
+FEW_FDS = 12  # too few for one connection of the proxy's
 POLLING_SERVER = """
 import resource, socket, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]),) * 2)

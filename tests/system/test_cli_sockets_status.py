@@ -133,7 +133,7 @@ def test_status_takes_no_directory_of_another_user():
 
 @needs_root
 def test_status_passes_over_what_a_stranger_made_beside():
-    """A keeper chooses such a name at random: everybody may have one."""
+    """A proxy chooses such a name at random: everybody may have one."""
     beside = f"/tmp/anywarp-{STRANGER}-beside"
     with answerer("", mode="0") as process:
         os.mkdir(beside, mode=0o700)
@@ -146,12 +146,12 @@ def test_status_passes_over_what_a_stranger_made_beside():
 
 
 @needs_root
-def test_status_finds_roots_keeper_whatever_a_stranger_made(tmp_path):
+def test_status_finds_roots_proxy_whatever_a_stranger_made(tmp_path):
     """Of a process that has given up root."""
     ours = tmp_path / "anywarp-0"
-    with answerer("no", mode="0") as asked, answerer("", directory=str(ours), user=0) as keeper:
+    with answerer("no", mode="0") as asked, answerer("", directory=str(ours), user=0) as proxy:
         os.mkdir(f"/tmp/anywarp-{STRANGER}", mode=0o700)
-        os.rename(ours / f"sockets.{keeper.pid}", ours / f"sockets.{asked.pid}")
+        os.rename(ours / f"sockets.{proxy.pid}", ours / f"sockets.{asked.pid}")
         done = sockets("--status", asked.pid, XDG_RUNTIME_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
 
@@ -244,7 +244,7 @@ obey(connection)
 def program(rule, *arguments, before=(), **env):
     return subprocess.Popen([*before, str(ANYWARP), "sockets", "--rule", rule, "--", sys.executable, "-c",
                              *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                            env={**os.environ, **PRELOADED, "ANYWARP_SOCKETS_ASK_MS": "2000", **env})
+                            env={**os.environ, **PRELOADED, "ANYWARP_SOCKETS_PROBE_MS": "2000", **env})
 
 
 def order(running, number):
@@ -273,7 +273,7 @@ def wait_for(look, what):
 
 
 def row_of(pid):
-    """The one that there is, or soon: a process does not wait until its keeper knows of it."""
+    """The one that there is, or soon: a process does not wait until its proxy knows of it."""
     row, = wait_for(lambda: rows_of(pid), f"row of {pid}")
     return row
 

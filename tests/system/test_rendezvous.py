@@ -92,7 +92,7 @@ def test_ends_meet(programs, port, server, client):
 
 
 @pytest.mark.skipif(THREADS, reason="programs with the preloaded library are not run with it")
-def test_keeper_has_its_own_library(programs, port):
+def test_proxy_has_its_own_library(programs, port):
     """Whatever LD_LIBRARY_PATH says: it needs what only ours has. The scene checks that it is iWARP."""
     peer = pathlib.Path(__file__).with_name("sockets_peer.py")
     more = {"LD_LIBRARY_PATH": f"{BARE}:{LIB}", "ANYWARP_SOCKETS_RULES": "off"}

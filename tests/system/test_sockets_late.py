@@ -21,14 +21,14 @@ NO_REPLY, NO_REQUEST = "no mpa reply yet", "no mpa request yet"
 
 
 def make_library(where):
-    """Ours, whose keeper gives start-ups little time."""
+    """Ours, whose proxy gives start-ups little time."""
     for library in LIB.glob("*.so*"):
         (where / library.name).symlink_to(library)
     (where / "libanywarp-sockets.so").unlink()
     shutil.copy(LIB / "libanywarp-sockets.so", where)
-    keeper = where / "anywarp-keeper"
-    keeper.write_text(f"#!/bin/sh\nLD_PRELOAD={HURRY} exec {LIB}/anywarp-keeper\n")
-    keeper.chmod(0o755)
+    proxy = where / "anywarp-proxy"
+    proxy.write_text(f"#!/bin/sh\nLD_PRELOAD={HURRY} exec {LIB}/anywarp-proxy\n")
+    proxy.chmod(0o755)
     return where / "libanywarp-sockets.so"
 
 
@@ -44,7 +44,7 @@ class Ends:
     def start(self, role, scene, rules):
         env = {**conftest.environment(self.where), "AW_GO": str(self.fifo), "ANYWARP_LOG": "info",
                "ANYWARP_TEST_STARTUP_MS": str(STARTUP_MS), "LD_LIBRARY_PATH": str(self.where),
-               "ANYWARP_SOCKETS_ASK_MS": str(self.ask_ms)}
+               "ANYWARP_SOCKETS_PROBE_MS": str(self.ask_ms)}
         if rules:
             env["LD_PRELOAD"] = " ".join(str(library) for library in (env.get("LD_PRELOAD"), self.library) if library)
             env["ANYWARP_SOCKETS_RULES"] = rules
@@ -72,7 +72,7 @@ def ends(port, tmp_path):
 
 
 def await_words(program, words):
-    """Of the program, or of its keeper when it has ended."""
+    """Of the program, or of its proxy when it has ended."""
     deadline = time.monotonic() + SECONDS_MAX
     while not re.search(words, program.output()):
         assert time.monotonic() < deadline, program.report()

@@ -16,7 +16,7 @@ LIBRARY = conftest.BUILD / "lib" / "libanywarp-sockets.so"
 # Neither interpreter nor kernel know the option without the library.
 SCENES = sorted(set(sockets_peer.CONNECT) - {"delayed", "called_off", "at_once"})
 SIGKILLED = -9
-# Each end's rules; None is an end without the library, "record" is `on` as it is, and "on" without records: the keeper
+# Each end's rules; None is an end without the library, "record" is `on` as it is, and "on" without records: the proxy
 # carries the connection.
 PAIRS = {"tcp": (None, None), "on": ("on", "on"), "record": ("record", "record"), "auto": ("auto", "auto"),
          "plain_client": ("auto", None), "plain_server": (None, "auto")}

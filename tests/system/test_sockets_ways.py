@@ -14,7 +14,7 @@ from test_sockets_scenes import environment
 
 LOAD = pathlib.Path(ways_load.__file__)
 # Of both ends, as test_sockets_scenes.py has them.
-RULES = {"tcp": None, "record": "record", "keeper": "on"}
+RULES = {"tcp": None, "record": "record", "proxy": "on"}
 
 # How a connection was left, and what its peer sees then.
 ENDS = {("written", "17"): "end 17", ("written", "100000"): "end 100000", ("written", "600000"): "end 600000",
@@ -102,7 +102,7 @@ def test_write_to_who_has_closed(pair):
 
 @pytest.mark.parametrize("pair", ["tcp", "record"], indirect=True)
 def test_second_write_at_once(pair):
-    """Over loopback a reset is there when the write returns that it answers. The keeper reads what a program has written after the
+    """Over loopback a reset is there when the write returns that it answers. The proxy reads what a program has written after the
     write has returned, as a reset of another host comes after it."""
     run(pair, ["leaver"], ["stayer", "at once"])
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The octets of rsockets' protocol, as its design guide and rdma-core's peers have them.
-#include "xsock/msg.h"
+#include "xsock/stream/msg.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -44,11 +44,11 @@ static void stream_open__advertises_the_rest(void **state)
 	aw_xs_stream_open(&one.s);
 	for (uint32_t i = 1; i <= 4; i++) {
 		assert_true(one_next());
-		assert_int_equal(one.order.kind, AW_XS_CREDIT);
-		assert_int_equal(one.order.addr, ONE_PEER_SGL + i * AW_XS_SGE_LEN);
-		assert_int_equal(one.order.key, 71);
-		assert_int_equal(one.order.span[0].len, AW_XS_SGE_LEN);
-		aw_xs_sge_get(one.order.span[0].octets, aw_xs_host_is_net(), &sge);
+		assert_int_equal(one.work.kind, AW_XS_CREDIT);
+		assert_int_equal(one.work.addr, ONE_PEER_SGL + i * AW_XS_SGE_LEN);
+		assert_int_equal(one.work.key, 71);
+		assert_int_equal(one.work.span[0].len, AW_XS_SGE_LEN);
+		aw_xs_sge_get(one.work.span[0].octets, aw_xs_host_is_net(), &sge);
 		assert_int_equal(sge.addr,
 				 (uintptr_t)one.recv + ONE_LEN / 2 + (i - 1) * ONE_LEN / 8);
 		assert_int_equal(sge.len, ONE_LEN / 8);
@@ -69,7 +69,7 @@ static void stream_open__two_halves_for_rdma_core(void **state)
 	assert_int_equal(one_meet(&hello), 0);
 	aw_xs_stream_open(&one.s);
 	assert_true(one_next());
-	assert_int_equal(one.order.addr, ONE_PEER_SGL + AW_XS_SGE_LEN);
+	assert_int_equal(one.work.addr, ONE_PEER_SGL + AW_XS_SGE_LEN);
 	one_said(AW_XS_OP_CREDIT, ONE_QUEUE);
 	assert_false(one_next());
 	assert_int_equal(one.s.adv, ONE_LEN);
@@ -106,15 +106,15 @@ static void stream_next__octets_and_how_many(void **state)
 	assert_false(one_next());
 	assert_int_equal(one_put("hello"), 5);
 	assert_true(one_next());
-	assert_int_equal(one.order.kind, AW_XS_DATA);
-	assert_int_equal(one.order.addr, ONE_PEER_RING);
-	assert_int_equal(one.order.key, 72);
-	assert_int_equal(one.order.spans, 1);
-	assert_memory_equal(one.order.span[0].octets, "hello", 5);
+	assert_int_equal(one.work.kind, AW_XS_DATA);
+	assert_int_equal(one.work.addr, ONE_PEER_RING);
+	assert_int_equal(one.work.key, 72);
+	assert_int_equal(one.work.spans, 1);
+	assert_memory_equal(one.work.span[0].octets, "hello", 5);
 	one_said(AW_XS_OP_DATA, 5);
 	assert_int_equal(one_put("!"), 1);
 	assert_true(one_next());
-	assert_int_equal(one.order.addr, ONE_PEER_RING + 5);
+	assert_int_equal(one.work.addr, ONE_PEER_RING + 5);
 	assert_false(one_next());
 }
 
@@ -137,14 +137,14 @@ static void stream_next__few_octets_wait_for_more(void **state)
 {
 	(void)state;
 	one_put("abc");
-	assert_false(aw_xs_stream_next(&one.s, 4, &one.order));
+	assert_false(aw_xs_stream_next(&one.s, 4, &one.work));
 	one_put("d");
-	assert_true(aw_xs_stream_next(&one.s, 4, &one.order));
+	assert_true(aw_xs_stream_next(&one.s, 4, &one.work));
 	one_said(AW_XS_OP_DATA, 4);
 	one_put("e");
-	assert_false(aw_xs_stream_next(&one.s, 4, &one.order));
+	assert_false(aw_xs_stream_next(&one.s, 4, &one.work));
 	aw_xs_stream_end(&one.s, AW_XS_SHUT);
-	assert_true(aw_xs_stream_next(&one.s, 4, &one.order));
+	assert_true(aw_xs_stream_next(&one.s, 4, &one.work));
 	one_said(AW_XS_OP_DATA, 1);
 }
 
@@ -158,8 +158,8 @@ static void stream_next__window_is_kept(void **state)
 	one_advertise(1, &(struct aw_xs_sge){ ONE_PEER_RING + 9000, 73, 100 });
 	assert_int_equal(one_hear(AW_XS_OP_CREDIT, ONE_QUEUE | AW_XS_CREDIT_SGE), 0);
 	assert_true(one_next());
-	assert_int_equal(one.order.addr, ONE_PEER_RING + 9000);
-	assert_int_equal(one.order.key, 73);
+	assert_int_equal(one.work.addr, ONE_PEER_RING + 9000);
+	assert_int_equal(one.work.key, 73);
 	one_said(AW_XS_OP_DATA, 100);
 	assert_false(one_next());
 }
@@ -236,11 +236,11 @@ static void stream_iomap__entry_and_index(void **state)
 	struct aw_xs_iomap map = { 77, { 0x5000, 74, 100 } }, sent;
 
 	(void)state;
-	assert_false(aw_xs_stream_iomap(&one.s, ONE_MAPS, &map, &one.order));
-	assert_true(aw_xs_stream_iomap(&one.s, 1, &map, &one.order));
-	assert_int_equal(one.order.addr,
+	assert_false(aw_xs_stream_iomap(&one.s, ONE_MAPS, &map, &one.work));
+	assert_true(aw_xs_stream_iomap(&one.s, 1, &map, &one.work));
+	assert_int_equal(one.work.addr,
 			 ONE_PEER_SGL + AW_XS_SGL_MAX * AW_XS_SGE_LEN + AW_XS_IOMAP_LEN);
-	aw_xs_iomap_get(one.order.span[0].octets, aw_xs_host_is_net(), &sent);
+	aw_xs_iomap_get(one.work.span[0].octets, aw_xs_host_is_net(), &sent);
 	assert_memory_equal(&sent, &map, sizeof(map));
 	one_said(AW_XS_OP_IOMAP, 1);
 }
@@ -251,14 +251,14 @@ static void stream_iowrite__within_the_map(void **state)
 
 	(void)state;
 	aw_xs_iomap_put(one.target + AW_XS_SGL_MAX * AW_XS_SGE_LEN, aw_xs_host_is_net(), &map);
-	assert_int_equal(aw_xs_stream_iowrite(&one.s, "abc", 3, 999, &one.order), 0);
-	assert_int_equal(aw_xs_stream_iowrite(&one.s, "abc", 3, 1100, &one.order), 0);
-	assert_int_equal(aw_xs_stream_iowrite(&one.s, "abc", 3, 1098, &one.order), 2);
-	assert_int_equal(one.order.addr, 0x5000 + 98);
-	assert_int_equal(one.order.key, 74);
-	assert_false(one.order.has_msg);
+	assert_int_equal(aw_xs_stream_iowrite(&one.s, "abc", 3, 999, &one.work), 0);
+	assert_int_equal(aw_xs_stream_iowrite(&one.s, "abc", 3, 1100, &one.work), 0);
+	assert_int_equal(aw_xs_stream_iowrite(&one.s, "abc", 3, 1098, &one.work), 2);
+	assert_int_equal(one.work.addr, 0x5000 + 98);
+	assert_int_equal(one.work.key, 74);
+	assert_false(one.work.has_msg);
 	one_put("x");
-	assert_int_equal(aw_xs_stream_iowrite(&one.s, "abc", 3, 1000, &one.order), -EAGAIN);
+	assert_int_equal(aw_xs_stream_iowrite(&one.s, "abc", 3, 1000, &one.work), -EAGAIN);
 }
 
 int main(void)

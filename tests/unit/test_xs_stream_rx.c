@@ -112,7 +112,7 @@ static void stream_get__buffers_are_told_of_again(void **state)
 	assert_int_equal(one_get_octets(1), 1);
 	assert_true(one_next());
 	one_said(AW_XS_OP_CREDIT, (ONE_QUEUE + 1) | AW_XS_CREDIT_SGE);
-	assert_int_equal(one.order.addr, ONE_PEER_SGL + 5 * AW_XS_SGE_LEN);
+	assert_int_equal(one.work.addr, ONE_PEER_SGL + 5 * AW_XS_SGE_LEN);
 	assert_false(one_next());
 }
 
@@ -126,7 +126,7 @@ static void stream_get__the_ring_grows(void **state)
 	one.recv[ONE_LEN] = 'b';
 	assert_int_equal(one_hear(AW_XS_OP_DATA, ONE_LEN), 0);
 	assert_true(one_next());
-	aw_xs_sge_get(one.order.span[0].octets, aw_xs_host_is_net(), &sge);
+	aw_xs_sge_get(one.work.span[0].octets, aw_xs_host_is_net(), &sge);
 	assert_int_equal(sge.addr, (uintptr_t)one.recv + ONE_LEN);
 	assert_int_equal(sge.len, 2 * ONE_LEN / AW_XS_SGL_MAX);
 	while (one_next())

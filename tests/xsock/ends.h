@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "xsock/ep.h"
+#include "xsock/endpoint/ep.h"
 
 #include <netinet/in.h>
 

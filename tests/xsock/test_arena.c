@@ -16,16 +16,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "xsock/preload/keeper.h"
-#include "xsock/preload/touch.h"
+#include "xsock/preload/first_io.h"
+#include "xsock/preload/proxy.h"
 
 /* Linked in place of the table's other users. */
-int aw_keeper_move_high(int fd)
+int aw_proxy_move_high(int fd)
 {
 	return fd;
 }
 
-void aw_touch_pending(void)
+void aw_first_io_pending(void)
 {
 }
 

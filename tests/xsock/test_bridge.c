@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The keeper's bridge over an endpoint of our own, which takes and gives octets in random pieces, echoes
+// The proxy process's bridge over an endpoint of our own, which takes and gives octets in random pieces, echoes
 // them, and ends and fails when told.
-#include "xsock/keeper/bridge.h"
+#include "xsock/proxy/bridge.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

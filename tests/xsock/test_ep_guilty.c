@@ -2,7 +2,7 @@
 // An endpoint whose peer is a bare QP: it speaks rsockets as rdma-core does, or says what it may not.
 #include "ends.h"
 
-#include "xsock/msg.h"
+#include "xsock/stream/msg.h"
 
 #include <errno.h>
 #include <poll.h>

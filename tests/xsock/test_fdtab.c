@@ -12,12 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "xsock/preload/touch.h"
+#include "xsock/preload/first_io.h"
 
 static int settled;
 
 /* What a fork has settled before. */
-void aw_touch_pending(void)
+void aw_first_io_pending(void)
 {
 	settled++;
 }
@@ -73,7 +73,7 @@ static void fdtab__is_not_in_mallocs_memory(void **state)
 	assert_int_equal(before.uordblks, after.uordblks);
 	for (int i = 0; i < 100; i++)
 		end_socket(fds[i]);
-	assert_false(aw_fdtab_any_touchy());
+	assert_false(aw_fdtab_any_undecided());
 }
 
 static void fdtab__refuses_a_number_beyond_it(void **state)
@@ -86,19 +86,19 @@ static void fdtab__refuses_a_number_beyond_it(void **state)
 	aw_fdtab_mark(AW_FDTAB_MAX);
 	aw_fdtab_forget(AW_FDTAB_MAX);
 	aw_fdtab_copy(0, AW_FDTAB_MAX, false);
-	assert_false(aw_fdtab_any_touchy());
+	assert_false(aw_fdtab_any_undecided());
 }
 
-static void fdtab__counts_what_is_touchy(void **state)
+static void fdtab__counts_what_is_undecided(void **state)
 {
 	int first = new_socket(AW_FD_PENDING), second = new_socket(AW_FD_CANDIDATE);
 
 	(void)state;
-	assert_true(aw_fdtab_any_touchy());
-	assert_true(aw_fdtab_is_touchy(first));
-	assert_false(aw_fdtab_is_touchy(second));
+	assert_true(aw_fdtab_any_undecided());
+	assert_true(aw_fdtab_is_undecided(first));
+	assert_false(aw_fdtab_is_undecided(second));
 	end_socket(first);
-	assert_false(aw_fdtab_any_touchy());
+	assert_false(aw_fdtab_any_undecided());
 	end_socket(second);
 }
 
@@ -156,7 +156,7 @@ static void fdtab__a_copy_of_a_plain_fd_forgets(void **state)
 	dup2(plain, fd);
 	aw_fdtab_copy(plain, fd, false);
 	assert_int_equal(aw_fdtab_state(fd), AW_FD_NONE);
-	assert_false(aw_fdtab_any_touchy());
+	assert_false(aw_fdtab_any_undecided());
 	close(fd);
 	close(plain);
 }
@@ -170,7 +170,7 @@ static void fdtab__notices_a_number_used_again(void **state)
 	dup2(other, fd);
 	assert_null(get(fd));
 	assert_int_equal(aw_fdtab_state(fd), AW_FD_NONE);
-	assert_false(aw_fdtab_any_touchy());
+	assert_false(aw_fdtab_any_undecided());
 	close(fd);
 	close(other);
 }
@@ -213,12 +213,12 @@ static void fdtab__a_held_socket_stays(void **state)
 	aw_fdtab_hold(sock);
 	aw_fdtab_unlock();
 	end_socket(fd);
-	assert_true(aw_fdtab_any_touchy());
+	assert_true(aw_fdtab_any_undecided());
 	aw_fdtab_lock();
 	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
 	aw_fdtab_release(sock);
 	aw_fdtab_unlock();
-	assert_false(aw_fdtab_any_touchy());
+	assert_false(aw_fdtab_any_undecided());
 }
 
 /* The child of vfork has our memory and other fds. */
@@ -290,7 +290,7 @@ static void fdtab__a_forked_child_has_its_own(void **state)
 	(void)state;
 	if (pid == 0) {
 		aw_fdtab_forget(fd);
-		_exit(aw_fdtab_state(fd) == AW_FD_NONE && !aw_fdtab_any_touchy() ? 0 : 1);
+		_exit(aw_fdtab_state(fd) == AW_FD_NONE && !aw_fdtab_any_undecided() ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -333,7 +333,7 @@ int main(void)
 		cmocka_unit_test(fdtab__knows_nothing_of_other_fds),
 		cmocka_unit_test(fdtab__is_not_in_mallocs_memory),
 		cmocka_unit_test(fdtab__refuses_a_number_beyond_it),
-		cmocka_unit_test(fdtab__counts_what_is_touchy),
+		cmocka_unit_test(fdtab__counts_what_is_undecided),
 		cmocka_unit_test(fdtab__shares_a_socket_among_its_fds),
 		cmocka_unit_test(fdtab__a_copy_becomes_what_was_swapped),
 		cmocka_unit_test(fdtab__a_copy_of_a_plain_fd_forgets),

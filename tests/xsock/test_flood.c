@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A peer that never stops sending: who makes progress with its endpoint comes back, and has the others to
 // see to. The completions are not the verbs library's, so that there are more of them at any time.
-#include "xsock/ep_impl.h"
+#include "xsock/endpoint/ep_impl.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The socket that a keeper lends comes alone, and is TCP's, whatever else a keeper sends.
+// The socket that a proxy process lends comes alone, and is TCP's, whatever else a proxy process sends.
 #include "../lib/proc.h"
-#include "xsock/preload/keeper.h"
+#include "xsock/preload/proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,31 +16,31 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "xsock/fds.h"
+#include "xsock/base/fds.h"
+#include "xsock/preload/first_io.h"
 #include "xsock/preload/sandbox.h"
 #include "xsock/preload/spawn.h"
-#include "xsock/preload/touch.h"
 
 _Atomic(bool) aw_sandbox_on;
 static int uses;
 
-void aw_touch_pending(void)
+void aw_first_io_pending(void)
 {
 }
 
-int aw_spawn_keeper(int control)
+int aw_spawn_proxy(int control)
 {
 	(void)control;
 	return ENOSYS;
 }
 
-/* A keeper that answers one order, and sends those fds beside it. */
-static pid_t start_keeper(int control, const int *fds, int count)
+/* A proxy process that answers one order, and sends those fds beside it. */
+static pid_t start_proxy(int control, const int *fds, int count)
 {
 	char room[CMSG_SPACE(2 * sizeof(int))];
-	struct aw_answer answer = { 0 };
-	struct aw_order order;
-	struct iovec iov = { &order, sizeof(order) };
+	struct aw_reply answer = { 0 };
+	struct aw_request request;
+	struct iovec iov = { &request, sizeof(request) };
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
 			      .msg_control = room,
@@ -50,7 +50,7 @@ static pid_t start_keeper(int control, const int *fds, int count)
 
 	if (pid != 0)
 		return pid;
-	if (recvmsg(control, &msg, 0) != (ssize_t)sizeof(order) || !CMSG_FIRSTHDR(&msg))
+	if (recvmsg(control, &msg, 0) != (ssize_t)sizeof(request) || !CMSG_FIRSTHDR(&msg))
 		_exit(1);
 	memcpy(got, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(got));
 	_exit(aw_fds_send(got[1], &answer, sizeof(answer), fds, count, 0));
@@ -66,18 +66,18 @@ static void use(int tcp, void *arg)
 static int borrow(const int *fds, int count)
 {
 	int control[2], near[2], status, err, before;
-	pid_t keeper;
+	pid_t proxy;
 
 	uses = 0;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, control), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, near), 0);
-	keeper = start_keeper(control[1], fds, count);
+	proxy = start_proxy(control[1], fds, count);
 	close(control[1]);
-	aw_keeper_inherit(control[0]);
+	aw_proxy_import(control[0]);
 	before = proc_fds();
-	err = aw_keeper_borrow_socket(near[0], use, NULL);
+	err = aw_proxy_borrow_socket(near[0], use, NULL);
 	assert_int_equal(proc_fds(), before);
-	assert_int_equal(waitpid(keeper, &status, 0), keeper);
+	assert_int_equal(waitpid(proxy, &status, 0), proxy);
 	assert_int_equal(status, 0);
 	close(control[0]);
 	close(near[0]);

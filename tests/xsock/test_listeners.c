@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Who asks the keeper whether a connection may become iWARP is told yes for the program's own connections
+// Who asks the proxy process whether a connection may become iWARP is told yes for the program's own connections
 // alone, and never after its server was told that nobody has asked.
-#include "xsock/keeper/listeners.h"
+#include "xsock/proxy/listeners.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "xsock/question.h"
+#include "xsock/base/probe_wire.h"
 
 #define ANSWER_MS 5000
 #define CROWD 100 /* datagrams that a socket holds */
@@ -71,22 +71,22 @@ static void close_scene(struct scene *s)
 	close(s->client);
 }
 
-static uint8_t client_has; /* AW_QUESTION_RECORDS, or 0 */
+static uint8_t client_has; /* AW_PROBE_RECORDS, or 0 */
 
-static void send_question(int fd, const struct sockaddr_storage *remote, uint16_t port)
+static void send_probe(int fd, const struct sockaddr_storage *remote, uint16_t port)
 {
-	uint8_t octets[AW_QUESTION_LEN] = AW_QUESTION_ASKS;
+	uint8_t octets[AW_PROBE_LEN] = AW_PROBE_ASKS;
 	uint16_t unused;
 
-	octets[AW_QUESTION_VERSION_AT] = AW_QUESTION_VERSION;
-	octets[AW_QUESTION_YES_AT] = client_has;
-	assert_true(aw_question_addr((const struct sockaddr *)remote, octets + AW_QUESTION_ADDR_AT,
-				     &unused));
-	memcpy(octets + AW_QUESTION_PORT_AT, &port, sizeof(port));
+	octets[AW_PROBE_VERSION_AT] = AW_PROBE_VERSION;
+	octets[AW_PROBE_YES_AT] = client_has;
+	assert_true(
+		aw_probe_addr((const struct sockaddr *)remote, octets + AW_PROBE_ADDR_AT, &unused));
+	memcpy(octets + AW_PROBE_PORT_AT, &port, sizeof(port));
 	assert_int_equal(send(fd, octets, sizeof(octets), 0), sizeof(octets));
 }
 
-static int open_question(const struct scene *s)
+static int open_probe(const struct scene *s)
 {
 	struct sockaddr_in from = { .sin_family = AF_INET,
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -101,26 +101,26 @@ static int open_question(const struct scene *s)
 
 static uint8_t ask_for_answer(const struct scene *s)
 {
-	uint8_t octets[AW_QUESTION_LEN];
-	int fd = open_question(s);
+	uint8_t octets[AW_PROBE_LEN];
+	int fd = open_probe(s);
 
-	send_question(fd, &s->remote, ((const struct sockaddr_in *)&s->remote)->sin_port);
+	send_probe(fd, &s->remote, ((const struct sockaddr_in *)&s->remote)->sin_port);
 	aw_loop_turn(&loop, ANSWER_MS);
 	assert_int_equal(recv(fd, octets, sizeof(octets), 0), sizeof(octets));
-	assert_memory_equal(octets, AW_QUESTION_ANSWERS, 8);
+	assert_memory_equal(octets, AW_PROBE_ANSWERS, 8);
 	close(fd);
-	return octets[AW_QUESTION_YES_AT];
+	return octets[AW_PROBE_YES_AT];
 }
 
 /* What the client is answered. */
 static bool ask(const struct scene *s)
 {
-	return ask_for_answer(s) == AW_QUESTION_YES;
+	return ask_for_answer(s) == AW_PROBE_YES;
 }
 
 static struct scene *told; /* whose program's word is still on its way */
 
-static void take_orders(void)
+static void take_requests(void)
 {
 	if (told)
 		aw_listeners_accepted(&told->local, &told->remote);
@@ -217,7 +217,7 @@ static void listeners__nor_for_whom_it_is_about_to_tell_of(void **state)
 
 static int answers(int fd)
 {
-	uint8_t octets[AW_QUESTION_LEN];
+	uint8_t octets[AW_PROBE_LEN];
 	int count = 0;
 
 	while (recv(fd, octets, sizeof(octets), MSG_DONTWAIT) == sizeof(octets))
@@ -233,9 +233,9 @@ static void listeners__hear_so_many_a_turn(void **state)
 
 	(void)state;
 	open_scene(&s);
-	fd = open_question(&s);
+	fd = open_probe(&s);
 	for (int i = 1; i <= CROWD; i++)
-		send_question(fd, &s.remote, htons((uint16_t)i));
+		send_probe(fd, &s.remote, htons((uint16_t)i));
 	while (got < CROWD) {
 		assert_true(turns++ <= CROWD);
 		aw_loop_turn(&loop, ANSWER_MS);
@@ -261,19 +261,18 @@ static void listeners__tell_of_records(void **state)
 
 	(void)state;
 	open_scene(&s);
-	assert_int_equal(ask_as(&s, AW_QUESTION_RECORDS), AW_QUESTION_YES);
+	assert_int_equal(ask_as(&s, AW_PROBE_RECORDS), AW_PROBE_YES);
 	assert_int_equal(fstat(s.listener, &file), 0);
 	aw_listeners_add(file.st_ino, &s.local, false, &has_them);
-	assert_int_equal(ask_as(&s, AW_QUESTION_RECORDS), AW_QUESTION_YES | AW_QUESTION_RECORDS);
-	assert_int_equal(ask_as(&s, 0), AW_QUESTION_YES);
-	assert_int_equal(ask_as(&s, 2),
-			 AW_QUESTION_YES); /* a client with records of another kind */
+	assert_int_equal(ask_as(&s, AW_PROBE_RECORDS), AW_PROBE_YES | AW_PROBE_RECORDS);
+	assert_int_equal(ask_as(&s, 0), AW_PROBE_YES);
+	assert_int_equal(ask_as(&s, 2), AW_PROBE_YES); /* a client with records of another kind */
 	close_scene(&s);
 	open_scene(&s);
 	assert_int_equal(fstat(s.listener, &file), 0);
 	aw_listeners_add(file.st_ino, &s.local, false, &has_them);
 	assert_false(aw_listeners_decide(&s.local, &s.remote));
-	assert_int_equal(ask_as(&s, AW_QUESTION_RECORDS), 0);
+	assert_int_equal(ask_as(&s, AW_PROBE_RECORDS), 0);
 	client_has = 0;
 	close_scene(&s);
 }
@@ -281,7 +280,7 @@ static void listeners__tell_of_records(void **state)
 static int set_up(void **state)
 {
 	(void)state;
-	aw_listeners_init(&loop, take_orders);
+	aw_listeners_init(&loop, take_requests);
 	return aw_loop_init(&loop);
 }
 

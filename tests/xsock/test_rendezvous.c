@@ -19,7 +19,7 @@ static const struct aw_place here = {
 static const char answer[] =
 	"aw RDMA CM place\1\0\x12\x34\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20";
 
-static void question__octets(void **state)
+static void probe__octets(void **state)
 {
 	uint8_t octets[AW_RENDEZVOUS_QUESTION_LEN];
 
@@ -114,9 +114,9 @@ static void mpa__reject(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(question__octets), cmocka_unit_test(opening__kinds),
-		cmocka_unit_test(answer__octets),   cmocka_unit_test(answer__guilty),
-		cmocka_unit_test(mpa__rest),	    cmocka_unit_test(mpa__reject),
+		cmocka_unit_test(probe__octets),  cmocka_unit_test(opening__kinds),
+		cmocka_unit_test(answer__octets), cmocka_unit_test(answer__guilty),
+		cmocka_unit_test(mpa__rest),	  cmocka_unit_test(mpa__reject),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

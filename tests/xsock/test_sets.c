@@ -10,9 +10,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "xsock/preload/touch.h"
+#include "xsock/preload/first_io.h"
 
-void aw_touch_pending(void)
+void aw_first_io_pending(void)
 {
 }
 

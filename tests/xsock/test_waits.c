@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What is passed to a keeper, and whoever waits for an answer of its, does not stay with it, or keep it from others.
-#include "orders.h"
+// What is passed to a proxy process, and whoever waits for an answer of its, does not stay with it, or keep it from others.
+#include "requests.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,33 +35,33 @@ static size_t count_fds(pid_t pid)
 
 #define DRAINS 300 /* more than are kept */
 #define OTHERS 16 /* of its own, which come and go meanwhile */
-#define LOOKS_MAX 1000 /* the keeper looks each time that it has carried out an order */
+#define LOOKS_MAX 1000 /* the proxy process looks each time that it has carried out an order */
 
 /* The connection has no peer, and what is written to it stays. */
 static void drain__is_dropped_with_who_waits(void **state)
 {
-	struct aw_order order = new_order(AW_ORDER_DRAIN);
+	struct aw_request request = new_request(AW_REQUEST_DRAIN);
 	struct scene *s = *state;
 	size_t before, kept;
 	int ends[2], ms = INT_MAX, looks = 0, waiting[DRAINS];
 
 	assert_int_equal(write(s->near, "x", 1), 1);
-	order.len = sizeof(ms);
-	memcpy(order.value, &ms, sizeof(ms));
+	request.len = sizeof(ms);
+	memcpy(request.value, &ms, sizeof(ms));
 	assert_int_equal(keepalive(s), 0);
-	before = count_fds(s->keeper);
+	before = count_fds(s->proxy);
 	for (int i = 0; i < DRAINS; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-		tell(s, &order, (int[]){ s->near, ends[1] }, 2);
+		tell(s, &request, (int[]){ s->near, ends[1] }, 2);
 		close(ends[1]);
 		waiting[i] = ends[0];
 	}
 	assert_int_equal(keepalive(s), 0);
-	kept = count_fds(s->keeper);
+	kept = count_fds(s->proxy);
 	assert_in_range(kept, before + OTHERS, before + 256 + OTHERS);
 	for (int i = 0; i < DRAINS; i++)
 		close(waiting[i]);
-	while (count_fds(s->keeper) > before + OTHERS) {
+	while (count_fds(s->proxy) > before + OTHERS) {
 		assert_true(looks++ < LOOKS_MAX);
 		assert_int_equal(keepalive(s), 0);
 	}
@@ -84,28 +84,28 @@ static int make_lingering(int *peer)
 
 #define LINGERING 20 /* more than are waited for */
 
-/* The keeper has the last fd of each. */
+/* The proxy process has the last fd of each. */
 static void close__keeps_nobody_waiting(void **state)
 {
 	struct scene *s = *state;
 	int peers[LINGERING];
 
-	kill(s->keeper, SIGSTOP);
+	kill(s->proxy, SIGSTOP);
 	for (int i = 0; i < LINGERING; i++) {
-		struct aw_order order =
-			new_order(i % 2 ? AW_ORDER_ACCEPTED : AW_ORDER_PRESENT); /* refused */
+		struct aw_request request =
+			new_request(i % 2 ? AW_REQUEST_ACCEPTED : AW_REQUEST_PRESENT); /* refused */
 		int fd = make_lingering(&peers[i]);
 
-		tell(s, &order, &fd, 1);
+		tell(s, &request, &fd, 1);
 		close(fd);
 	}
-	kill(s->keeper, SIGCONT);
+	kill(s->proxy, SIGCONT);
 	assert_int_equal(keepalive(s), 0);
 	for (int i = 0; i < LINGERING; i++)
 		close(peers[i]);
 }
 
-/* Whether a process has an fd of that socket; a program may look into its keeper's fds. */
+/* Whether a process has an fd of that socket; a program may look into its proxy process's fds. */
 static bool has_fd(pid_t pid, const struct stat *file)
 {
 	char path[64], name[64], target[64];
@@ -127,7 +127,7 @@ static bool has_fd(pid_t pid, const struct stat *file)
 	return found;
 }
 
-/* On one CPU whoever is woken may run before the keeper goes on. */
+/* On one CPU whoever is woken may run before the proxy process goes on. */
 static void share_a_cpu(const struct scene *s)
 {
 	cpu_set_t cpus;
@@ -135,7 +135,7 @@ static void share_a_cpu(const struct scene *s)
 	CPU_ZERO(&cpus);
 	CPU_SET(sched_getcpu(), &cpus);
 	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
-	assert_int_equal(sched_setaffinity(s->keeper, sizeof(cpus), &cpus), 0);
+	assert_int_equal(sched_setaffinity(s->proxy, sizeof(cpus), &cpus), 0);
 }
 
 #define TRIES 200
@@ -143,9 +143,9 @@ static void share_a_cpu(const struct scene *s)
 /* The program may close its socket then, whose peer is to see that. */
 static void answered__is_closed(void **state)
 {
-	static const enum aw_order_kind kinds[] = { AW_ORDER_LISTEN, AW_ORDER_DECIDE };
+	static const enum aw_request_kind kinds[] = { AW_REQUEST_LISTEN, AW_REQUEST_DECIDE };
 	struct scene *s = *state;
-	struct aw_answer answer;
+	struct aw_reply answer;
 	cpu_set_t before;
 	struct stat file;
 
@@ -153,10 +153,10 @@ static void answered__is_closed(void **state)
 	share_a_cpu(s);
 	assert_int_equal(fstat(s->listener, &file), 0);
 	for (int i = 0; i < TRIES; i++) {
-		struct aw_order order = new_order(kinds[i % 2]);
+		struct aw_request request = new_request(kinds[i % 2]);
 
-		(void)ask(s, &order, &s->listener, 1, &answer);
-		assert_false(has_fd(s->keeper, &file));
+		(void)ask(s, &request, &s->listener, 1, &answer);
+		assert_false(has_fd(s->proxy, &file));
 	}
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
@@ -174,14 +174,14 @@ static bool reaches(int type, const char *name, int len)
 	return reached;
 }
 
-/* Every socket that has the keeper's process id in its name, and takes datagrams. */
+/* Every socket that has the proxy process's process id in its name, and takes datagrams. */
 static void try_doors(const struct scene *s)
 {
 	char line[256], name[128], pid[16];
 	FILE *sockets = fopen("/proc/net/unix", "r");
 
 	CHECK(sockets);
-	sprintf(pid, "%d", (int)s->keeper);
+	sprintf(pid, "%d", (int)s->proxy);
 	while (fgets(line, sizeof(line), sockets)) {
 		int len;
 
@@ -198,29 +198,29 @@ static void try_doors(const struct scene *s)
 	fclose(sockets);
 }
 
-/* An fd that is passed there is closed by the keeper, and a close may take as long as its sender likes. */
+/* An fd that is passed there is closed by the proxy process, and a close may take as long as its sender likes. */
 static void door__is_its_users_alone(void **state)
 {
 	struct scene *s = *state;
-	struct aw_order order = new_order(AW_ORDER_LISTEN);
-	struct aw_answer answer;
+	struct aw_request request = new_request(AW_REQUEST_LISTEN);
+	struct aw_reply answer;
 	char name[64];
 
-	assert_int_equal(ask(s, &order, &s->listener, 1, &answer), 0);
+	assert_int_equal(ask(s, &request, &s->listener, 1, &answer), 0);
 	if (geteuid() == 0)
 		as_another(try_doors, s);
-	sprintf(name, "/tmp/anywarp-%u/door.%d", (unsigned)geteuid(), (int)s->keeper);
+	sprintf(name, "/tmp/anywarp-%u/door.%d", (unsigned)geteuid(), (int)s->proxy);
 	assert_true(reaches(SOCK_DGRAM, name, (int)strlen(name) + 1));
 }
 
 int main(void)
 {
-#define ORDERS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define REQUESTS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		ORDERS_TEST(door__is_its_users_alone),
-		ORDERS_TEST(answered__is_closed),
-		ORDERS_TEST(close__keeps_nobody_waiting),
-		ORDERS_TEST(drain__is_dropped_with_who_waits),
+		REQUESTS_TEST(door__is_its_users_alone),
+		REQUESTS_TEST(answered__is_closed),
+		REQUESTS_TEST(close__keeps_nobody_waiting),
+		REQUESTS_TEST(drain__is_dropped_with_who_waits),
 	};
 
 	return cmocka_run_group_tests_name("waits", tests, NULL, NULL);

@@ -14,7 +14,7 @@
 #define AW_EXT_VERSION AW_VERSION
 
 /* A connection to start. tcp and far are the engine's, whatever comes of it. */
-struct aw_ext_order {
+struct aw_ext_request {
 	int tcp; /* established */
 	int far; /* the other end of the pair that takes the place of the program's socket */
 	int fd; /* the program's */
@@ -25,7 +25,7 @@ struct aw_ext_order {
 
 struct aw_ext_calls {
 	const char *version;
-	int (*start)(const struct aw_ext_order *order); /* 0 or an errno */
+	int (*start)(const struct aw_ext_request *request); /* 0 or an errno */
 	/* TCP's options, and SO_ERROR, of the connection ino. As getsockopt(2). */
 	int (*get_option)(ino_t ino, int level, int name, void *value, socklen_t *len);
 	int (*set_option)(ino_t ino, int level, int name, const void *value, socklen_t len);

@@ -220,7 +220,7 @@ static void prepare(void)
 }
 
 /* 0 or an errno; then destroy() frees what there is. */
-static int allocate(struct aw_ext *ext, const struct aw_ext_order *order)
+static int allocate(struct aw_ext *ext, const struct aw_ext_request *request)
 {
 	pthread_mutex_init(&ext->lock, NULL);
 	pthread_mutex_init(&ext->cq_lock, NULL);
@@ -228,14 +228,14 @@ static int allocate(struct aw_ext *ext, const struct aw_ext_order *order)
 	TAILQ_INIT(&ext->recvs);
 	TAILQ_INIT(&ext->done);
 	ext->tcp = ext->wake = ext->cq_fd = -1;
-	ext->fd = order->fd;
-	ext->ino = order->ino;
+	ext->fd = request->fd;
+	ext->ino = request->ino;
 	ext->pid = getpid();
 	ext->users = 1; /* the pump's */
 	ext->refs = 2; /* the table's, and the pump's */
 	ext->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ext->cq_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ext->tcp = fcntl(order->tcp, F_DUPFD_CLOEXEC, order->tcp);
+	ext->tcp = fcntl(request->tcp, F_DUPFD_CLOEXEC, request->tcp);
 	if (ext->tcp < 0 || ext->wake < 0 || ext->cq_fd < 0)
 		return errno;
 	ext->out.octets = malloc(AW_EXT_BUFFER);
@@ -274,14 +274,14 @@ static void withdraw(struct aw_ext *ext)
 	pthread_mutex_unlock(&table_lock);
 }
 
-static int start(struct aw_ext *ext, const struct aw_ext_order *order)
+static int start(struct aw_ext *ext, const struct aw_ext_request *request)
 {
-	int on = 1, error = aw_ext_connect(ext, order);
+	int on = 1, error = aw_ext_connect(ext, request);
 
 	if (error)
 		return error;
 	pthread_once(&once, prepare);
-	/* Urgent octets go in line. */
+	/* Urgent bytes go in line. */
 	setsockopt(ext->far, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	enter(ext);
 	error = start_pump(ext);
@@ -290,14 +290,14 @@ static int start(struct aw_ext *ext, const struct aw_ext_order *order)
 	return error;
 }
 
-static int refuse(const struct aw_ext_order *order, int error)
+static int refuse(const struct aw_ext_request *request, int error)
 {
-	close(order->tcp);
-	close(order->far);
+	close(request->tcp);
+	close(request->far);
 	return error;
 }
 
-int aw_ext_start(const struct aw_ext_order *order)
+int aw_ext_start(const struct aw_ext_request *request)
 {
 	struct aw_ext *ext;
 	int error;
@@ -305,13 +305,13 @@ int aw_ext_start(const struct aw_ext_order *order)
 	sweep();
 	ext = calloc(1, sizeof(*ext));
 	if (!ext)
-		return refuse(order, ENOMEM);
-	ext->far = order->far;
-	error = allocate(ext, order);
+		return refuse(request, ENOMEM);
+	ext->far = request->far;
+	error = allocate(ext, request);
 	if (error)
-		close(order->tcp);
+		close(request->tcp);
 	else
-		error = start(ext, order);
+		error = start(ext, request);
 	if (error && ext->ep)
 		aw_xs_ep_close(ext->ep, true);
 	if (error)

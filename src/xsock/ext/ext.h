@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An extended socket: an endpoint of this process whose octets go through a pair to the program's fd,
+// An extended socket: an endpoint of this process whose bytes go through a pair to the program's fd,
 // or straight to and from the program's memory. Locks: ext.lock -> the endpoint's -> ext.cq_lock.
 #ifndef XSOCK_EXT_EXT_H
 #define XSOCK_EXT_EXT_H
@@ -12,10 +12,10 @@
 #include <sys/types.h>
 
 #include "anywarp/sockets.h"
-#include "xsock/ep.h"
+#include "xsock/endpoint/ep.h"
 #include "xsock/ext/calls.h"
 
-#define AW_EXT_BUFFER 65536 /* octets between the pair and the endpoint, each way */
+#define AW_EXT_BUFFER 65536 /* bytes between the pair and the endpoint, each way */
 #define AW_EXT_OPS_MAX 4096 /* operations whose completion was not taken */
 
 /* An operation, and then its completion. */
@@ -31,7 +31,7 @@ struct aw_ext_op {
 	bool zero_copy;
 	unsigned parts; /* zero_copy: taken by the endpoint and not done; cq_lock */
 	bool all_taken; /* and nothing follows; cq_lock */
-	uint64_t mark; /* a send: the octets of the pair that go before */
+	uint64_t mark; /* a send: the bytes of the pair that go before */
 	int error;
 };
 
@@ -60,7 +60,7 @@ struct aw_ext {
 
 	pthread_mutex_t lock;
 	struct aw_ext_buffer out, in; /* towards the peer, from it */
-	uint64_t taken; /* octets out of the pair */
+	uint64_t taken; /* bytes out of the pair */
 	bool out_ended, out_told; /* the program writes no more; the peer knows */
 	bool in_ended, in_told; /* the peer writes no more; the program knows */
 	bool leaving; /* exit(3): what is in the pair is all there is */
@@ -92,7 +92,7 @@ void aw_ext_put(struct aw_ext *ext);
 bool aw_ext_use(struct aw_ext *ext);
 void aw_ext_unuse(struct aw_ext *ext);
 
-/* ext_pump.c: octets go both ways until neither can. The lock is held. */
+/* ext_pump.c: bytes go both ways until neither can. The lock is held. */
 void aw_ext_progress(struct aw_ext *ext);
 bool aw_ext_any_posted(struct aw_ext *ext);
 /* One more, before it is posted; or one that was not. */
@@ -113,14 +113,14 @@ void aw_ext_op_discard(struct aw_ext_op *op);
 void aw_ext_op_complete(struct aw_ext_op *op, int error);
 
 /* ext_connect.c: the endpoint, agreed with the peer's. Takes order's tcp. 0 or an errno. */
-int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_order *order);
+int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_request *request);
 
 /* ext.c: the pump's last word. */
 void aw_ext_pump_over(struct aw_ext *ext);
 
 int aw_ext_get_option(ino_t ino, int level, int name, void *value, socklen_t *len);
 int aw_ext_set_option(ino_t ino, int level, int name, const void *value, socklen_t len);
-int aw_ext_start(const struct aw_ext_order *order);
+int aw_ext_start(const struct aw_ext_request *request);
 struct iwarp_mr *aw_ext_reg_mr(int fd, void *addr, size_t len, int access);
 int aw_ext_dereg_mr(struct iwarp_mr *mr);
 int aw_ext_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key);

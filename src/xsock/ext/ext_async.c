@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Octets of the stream that do not go through the pair. They keep their place among those that do: a
-// send knows how many octets of the pair go before it, a receive first takes what is in the pair.
+// Bytes of the stream that do not go through the pair. They keep their place among those that do: a
+// send knows how many bytes of the pair go before it, a receive first takes what is in the pair.
 #include "xsock/ext/ext.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ static int fail(int error)
 	return -1;
 }
 
-/* Octets that the program has written to the pair and the pump has not taken. */
+/* Bytes that the program has written to the pair and the pump has not taken. */
 static uint64_t in_pair(const struct aw_ext *ext)
 {
 	int octets = 0;

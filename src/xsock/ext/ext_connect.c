@@ -103,12 +103,12 @@ static int go_to(struct start *s, const struct aw_place *place)
 
 static int ask(struct start *s)
 {
-	uint8_t question[AW_RENDEZVOUS_QUESTION_LEN], answer[AW_RENDEZVOUS_ANSWER_LEN];
+	uint8_t probe[AW_RENDEZVOUS_QUESTION_LEN], answer[AW_RENDEZVOUS_ANSWER_LEN];
 	struct aw_place place;
 	int err;
 
-	aw_rendezvous_question_put(question);
-	err = aw_ext_tcp_write(s->tcp, question, sizeof(question), s->until_ns);
+	aw_rendezvous_question_put(probe);
+	err = aw_ext_tcp_write(s->tcp, probe, sizeof(probe), s->until_ns);
 	if (!err)
 		err = aw_ext_tcp_read(s->tcp, answer, sizeof(answer), s->until_ns);
 	if (err)
@@ -184,19 +184,19 @@ static int tell_version(struct start *s)
 	return err ? err : EPROTONOSUPPORT;
 }
 
-static int answer_question(struct start *s)
+static int answer_probe(struct start *s)
 {
-	uint8_t question[AW_RENDEZVOUS_QUESTION_LEN];
-	int err = aw_ext_tcp_read(s->tcp, question, sizeof(question), s->until_ns);
+	uint8_t probe[AW_RENDEZVOUS_QUESTION_LEN];
+	int err = aw_ext_tcp_read(s->tcp, probe, sizeof(probe), s->until_ns);
 
 	if (err)
 		return err;
-	if (!aw_rendezvous_question_is_known(question))
+	if (!aw_rendezvous_question_is_known(probe))
 		return tell_version(s);
 	return invite(s, tell_by_answer, true);
 }
 
-/* The Request's own octets say nothing to us; the initiator closes TCP when it is rejected. */
+/* The Request's own bytes say nothing to us; the initiator closes TCP when it is rejected. */
 static int answer_mpa(struct start *s)
 {
 	uint8_t header[AW_RENDEZVOUS_MPA_HEADER_LEN], rest[AW_RENDEZVOUS_MPA_PRIVATE_MAX];
@@ -224,7 +224,7 @@ static int be_passive(struct start *s)
 	case AW_OPENING_MPA:
 		return answer_mpa(s);
 	case AW_OPENING_QUESTION:
-		return answer_question(s);
+		return answer_probe(s);
 	case AW_OPENING_OTHER:
 		break;
 	}
@@ -256,12 +256,12 @@ static int read_names(struct start *s)
 	return 0;
 }
 
-int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_order *order)
+int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_request *request)
 {
 	struct start s = {
 		.ext = ext,
-		.nodelay = order->nodelay,
-		.tcp = order->tcp,
+		.nodelay = request->nodelay,
+		.tcp = request->tcp,
 		.until_ns = aw_ext_until_ns(START_NS),
 	};
 	int err = read_names(&s);
@@ -269,7 +269,7 @@ int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_order *order)
 	if (!err)
 		err = make_ep(&s);
 	if (!err)
-		err = order->role == IWARP_ACTIVE ? be_active(&s) : be_passive(&s);
+		err = request->role == IWARP_ACTIVE ? be_active(&s) : be_passive(&s);
 	if (s.tcp >= 0 && err)
 		shutdown(s.tcp, SHUT_RDWR); /* nobody can tell what is still under way there */
 	if (s.tcp >= 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Registered memory, and what moves it without the peer's program. A key is 24 octets, in network order:
-// address (8), length (8), STag (4), "iWK1". It comes from the peer's program: its octets are checked
+// Registered memory, and what moves it without the peer's program. A key is 24 bytes, in network order:
+// address (8), length (8), STag (4), "iWK1". It comes from the peer's program: its bytes are checked
 // for what they claim, and the peer's end checks them again.
 #include "xsock/ext/ext.h"
 

@@ -6,7 +6,7 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "xsock/ep.h"
+#include "xsock/endpoint/ep.h"
 #include "xsock/ext/rendezvous.h"
 
 struct aw_ext_place {

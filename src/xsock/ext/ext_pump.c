@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Carries octets between the program's pair and the endpoint, as far as each takes them. Any call may
+// Carries bytes between the program's pair and the endpoint, as far as each takes them. Any call may
 // do so; the pump is the thread that does it when nobody calls, and it sees the end of everything.
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "xsock/ext/ext.h"
@@ -258,7 +258,7 @@ static bool serve_recv(struct aw_ext *ext)
 	return true;
 }
 
-/* To the program by the pair. Octets for a program that reads no more are for nobody. */
+/* To the program by the pair. Bytes for a program that reads no more are for nobody. */
 static bool put_to_pair(struct aw_ext *ext)
 {
 	struct aw_ext_buffer *in = &ext->in;

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "xsock/now.h"
+#include "xsock/base/now.h"
 
 #define MS_NS 1000000
 

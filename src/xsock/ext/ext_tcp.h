@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Octets over a TCP socket of the program's, blocking or not, until a deadline. 0, or an errno: ETIMEDOUT,
+// Bytes over a TCP socket of the program's, blocking or not, until a deadline. 0, or an errno: ETIMEDOUT,
 // ECONNRESET where the peer has ended the stream, or what TCP says.
 #ifndef XSOCK_EXT_EXT_TCP_H
 #define XSOCK_EXT_EXT_TCP_H

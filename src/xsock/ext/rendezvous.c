@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The frames, in octets.
+// The frames, in bytes.
 #include "xsock/ext/rendezvous.h"
 
 #include <string.h>
@@ -18,14 +18,14 @@
 
 /* Without the zero behind them. */
 static const char mpa_key[] = "MPA ID Req Frame";
-static const char question_key[] = "aw RDMA CM asks?";
+static const char probe_key[] = "aw RDMA CM asks?";
 static const char answer_key[] = "aw RDMA CM place";
 
 enum aw_opening aw_rendezvous_opening(const uint8_t octets[AW_RENDEZVOUS_KEY_LEN])
 {
 	if (memcmp(octets, mpa_key, AW_RENDEZVOUS_KEY_LEN) == 0)
 		return AW_OPENING_MPA;
-	if (memcmp(octets, question_key, AW_RENDEZVOUS_KEY_LEN) == 0)
+	if (memcmp(octets, probe_key, AW_RENDEZVOUS_KEY_LEN) == 0)
 		return AW_OPENING_QUESTION;
 	return AW_OPENING_OTHER;
 }
@@ -33,7 +33,7 @@ enum aw_opening aw_rendezvous_opening(const uint8_t octets[AW_RENDEZVOUS_KEY_LEN
 void aw_rendezvous_question_put(uint8_t octets[AW_RENDEZVOUS_QUESTION_LEN])
 {
 	memset(octets, 0, AW_RENDEZVOUS_QUESTION_LEN);
-	memcpy(octets, question_key, AW_RENDEZVOUS_KEY_LEN);
+	memcpy(octets, probe_key, AW_RENDEZVOUS_KEY_LEN);
 	octets[VERSION_AT] = VERSION;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // What two ends of a TCP connection say there to meet by rdma_cm, where one of their librdmacm has no
-// anywarp/cm.h; octets to values and back. docs/extensions.md has the words. Numbers are in network order.
+// anywarp/cm.h; bytes to values and back. docs/extensions.md has the words. Numbers are in network order.
 //
-//     question   octets 0-15 its key, octet 16 the version, 1, octets 17-19 zero
-//     answer     octets 0-15 its key, octet 16 the version, 1, octet 17 a status, octets 18-19 a port,
-//                octets 20-35 a random ticket
+//     question   bytes 0-15 its key, byte 16 the version, 1, bytes 17-19 zero
+//     answer     bytes 0-15 its key, byte 16 the version, 1, byte 17 a status, bytes 18-19 a port,
+//                bytes 20-35 a random ticket
 //
 // An answer is also the private data of the MPA Reply that rejects, where the question was an MPA Request.
 #ifndef XSOCK_EXT_RENDEZVOUS_H
@@ -55,7 +55,7 @@ void aw_rendezvous_answer_put(uint8_t octets[AW_RENDEZVOUS_ANSWER_LEN],
 /* False: it is no answer. */
 bool aw_rendezvous_answer_get(const uint8_t *octets, size_t len, struct aw_place *place);
 
-/* How many octets follow the header of an MPA Request; false: more than may. */
+/* How many bytes follow the header of an MPA Request; false: more than may. */
 bool aw_rendezvous_mpa_rest(const uint8_t header[AW_RENDEZVOUS_MPA_HEADER_LEN], size_t *rest);
 /* The rejecting Reply, of revision 1, which every initiator reads. */
 void aw_rendezvous_reject_put(uint8_t octets[AW_RENDEZVOUS_REJECT_LEN],

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "xsock/base/libc.h"
 #include "xsock/preload/fdtab.h"
-#include "xsock/preload/keeper.h"
-#include "xsock/preload/libc.h"
+#include "xsock/preload/proxy.h"
 
 #define STRETCH 64u /* slots: 9.5 MB of address space */
 
@@ -95,7 +95,7 @@ static bool map(int fd)
 
 	if (!at)
 		return false;
-	arena_fd = aw_keeper_move_high(fd);
+	arena_fd = aw_proxy_move_high(fd);
 	aw_fdtab_hide(arena_fd);
 	arena = at;
 	return true;
@@ -168,7 +168,7 @@ static struct aw_slot *make_slot(unsigned number, uint64_t ino)
 	atomic_store(&slot->flushing, false);
 	atomic_store(&slot->mode, 0);
 	atomic_store(&slot->waiters, 0);
-	atomic_store(&slot->keeper, 0);
+	atomic_store(&slot->proxy, 0);
 	atomic_store(&arena->entries[number].ino, ino);
 	is_claimed = aw_arena_claim(slot);
 	atomic_fetch_sub(&arena->entries[number].word, AW_ENTRY_FRESH + !is_claimed);
@@ -253,10 +253,10 @@ uint32_t aw_arena_bridges(void)
 	return table ? atomic_load_explicit(&table->bridges, memory_order_acquire) : 0;
 }
 
-/* Whoever sees the count finds the slot's keeper. */
-void aw_arena_bridge(struct aw_slot *slot, uint64_t keeper)
+/* Whoever sees the count finds the slot's proxy process. */
+void aw_arena_bridge(struct aw_slot *slot, uint64_t proxy)
 {
-	atomic_store(&slot->keeper, keeper);
+	atomic_store(&slot->proxy, proxy);
 	atomic_fetch_add_explicit(&arena->bridges, 1, memory_order_release);
 }
 

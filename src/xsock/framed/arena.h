@@ -25,8 +25,8 @@ struct aw_slot *aw_arena_take(uint64_t ino);
 struct aw_slot *aw_arena_find(unsigned number, uint64_t ino);
 /* Nobody else holds it. */
 bool aw_arena_is_alone(const struct aw_slot *slot);
-/* The slot is in a bridge of this keeper's, for all who hold it; and how many have come to that. */
-void aw_arena_bridge(struct aw_slot *slot, uint64_t keeper);
+/* The slot is in a bridge of this proxy process's, for all who hold it; and how many have come to that. */
+void aw_arena_bridge(struct aw_slot *slot, uint64_t proxy);
 uint32_t aw_arena_bridges(void);
 unsigned aw_arena_number(const struct aw_slot *slot);
 /* Held once more, or less. */

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sys/single_threaded.h>
 
+#include "xsock/base/libc.h"
+#include "xsock/base/log.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
-#include "xsock/preload/keeper.h"
-#include "xsock/preload/libc.h"
+#include "xsock/preload/proxy.h"
 #include "xsock/preload/sandbox.h"
-#include "xsock/preload/say.h"
 #include "xsock/preload/swap.h"
 #include "xsock/preload/watch.h"
 
@@ -22,41 +22,42 @@
 
 _Atomic(uint32_t) aw_framed_followed;
 
-static void fill_order(struct aw_order *order, const struct aw_sock *sock, int tcp, bool alone)
+static void fill_request(struct aw_request *request, const struct aw_sock *sock, int tcp,
+			 bool alone)
 {
-	aw_keeper_begin(order, AW_ORDER_RECORD);
-	order->slot = aw_arena_number(sock->slot);
-	order->threads = !__libc_single_threaded;
-	order->alone = alone;
-	order->mode = (uint8_t)sock->mode;
-	order->role = (uint8_t)sock->role;
-	order->fd = tcp;
+	aw_request_init(request, AW_REQUEST_RECORD);
+	request->slot = aw_arena_number(sock->slot);
+	request->threads = !__libc_single_threaded;
+	request->alone = alone;
+	request->mode = (uint8_t)sock->mode;
+	request->role = (uint8_t)sock->role;
+	request->fd = tcp;
 }
 
 /*
- * The keeper answers when it has its share of the slot: until then the slot is held by ours. Where the slot is in a bridge
+ * The proxy process answers when it has its share of the slot: until then the slot is held by ours. Where the slot is in a bridge
  * already, near becomes the end that others have.
  */
 static int give(struct aw_sock *sock, int tcp, int far, int near)
 {
 	const int fds[] = { tcp, far, near, aw_arena_fd() };
 	bool alone = !aw_fdtab_is_borrowed() && aw_arena_is_alone(sock->slot);
-	struct aw_answer answer;
-	struct aw_order order;
+	struct aw_reply answer;
+	struct aw_request request;
 	int err, other = -1;
 
 	aw_slot_give_options(sock->slot, tcp, near);
-	fill_order(&order, sock, tcp, alone);
-	err = aw_keeper_ask_with(&order, fds, 4, &answer, &other);
+	fill_request(&request, sock, tcp, alone);
+	err = aw_proxy_call_with(&request, fds, 4, &answer, &other);
 	if (other >= 0) {
 		if (!err && aw_libc()->dup3(other, near, O_CLOEXEC) < 0)
 			err = errno;
 		aw_libc()->close(other);
 	}
 	err = err ? err : answer.error;
-	sock->keeper = aw_keeper_number();
+	sock->proxy = aw_proxy_id();
 	if (!err && !alone)
-		aw_arena_bridge(sock->slot, sock->keeper);
+		aw_arena_bridge(sock->slot, sock->proxy);
 	return err;
 }
 
@@ -66,7 +67,7 @@ struct batch {
 	int fds[BATCH_MAX];
 	int count;
 	bool surviving; /* those alone that have an fd that an exec leaves open */
-	uint64_t keeper; /* those alone that others have bridged with it; 0: whether or not */
+	uint64_t proxy; /* those alone that others have bridged with it; 0: whether or not */
 };
 
 /* With the lock. */
@@ -89,7 +90,7 @@ static void claim_each(struct aw_sock *sock, int fd, void *arg)
 
 	if (sock->state == AW_FD_FRAMED && batch->count < BATCH_MAX && aw_fdtab_get(fd) == sock &&
 	    (!batch->surviving || survives(fd)) &&
-	    (!batch->keeper || atomic_load(&sock->slot->keeper) == batch->keeper))
+	    (!batch->proxy || atomic_load(&sock->slot->proxy) == batch->proxy))
 		claim(batch, sock, fd);
 }
 
@@ -139,8 +140,8 @@ static int bridge(struct aw_sock *sock, int fd)
 		aw_arena_leave(slot);
 		return 0;
 	}
-	aw_say(AW_SAY_ERROR, "fd %d stays a record's: %s", fd, strerror(err));
-	atomic_store(&slot->keeper, 0); /* so that no call tries again */
+	aw_xs_log(AW_XS_LOG_ERROR, "fd %d stays a record's: %s", fd, strerror(err));
+	atomic_store(&slot->proxy, 0); /* so that no call tries again */
 	return err;
 }
 
@@ -197,7 +198,7 @@ int aw_framed_bridge(int fd)
 	return guard_end(&guard, bridge_batch(&batch));
 }
 
-static void bridge_all(bool surviving, uint64_t keeper)
+static void bridge_all(bool surviving, uint64_t proxy)
 {
 	struct batch batch;
 	struct guard guard;
@@ -209,7 +210,7 @@ static void bridge_all(bool surviving, uint64_t keeper)
 	do {
 		batch.count = 0;
 		batch.surviving = surviving;
-		batch.keeper = keeper;
+		batch.proxy = proxy;
 		aw_fdtab_lock();
 		aw_fdtab_await_forks();
 		aw_fdtab_each(claim_each, &batch);
@@ -226,15 +227,15 @@ void aw_framed_bridge_all(bool surviving)
 
 void aw_framed_follow_all(void)
 {
-	uint64_t keeper;
+	uint64_t proxy;
 	int saved = errno;
 
 	if (aw_sandbox_is_on() || aw_fdtab_is_borrowed()) /* a sandbox began with nothing framed */
 		return;
 	atomic_store(&aw_framed_followed, aw_arena_bridges());
-	keeper = aw_keeper_number();
-	if (keeper)
-		bridge_all(false, keeper);
+	proxy = aw_proxy_id();
+	if (proxy)
+		bridge_all(false, proxy);
 	errno = saved;
 }
 
@@ -242,7 +243,7 @@ void aw_framed_follow_one(int fd)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
 
-	if (slot && atomic_load(&slot->keeper) == aw_keeper_number())
+	if (slot && atomic_load(&slot->proxy) == aw_proxy_id())
 		(void)aw_framed_bridge(fd);
 }
 
@@ -285,7 +286,7 @@ static void follow(int from, ino_t ino)
 
 		if (fstat(fd, &file) == 0 && file.st_ino == ino && S_ISSOCK(file.st_mode) &&
 		    survives(fd) && aw_libc()->dup3(from, fd, 0) < 0)
-			aw_say(AW_SAY_ERROR, "cannot replace fd %d: %s", fd, strerror(errno));
+			aw_xs_log(AW_XS_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(errno));
 	}
 }
 
@@ -306,7 +307,7 @@ void aw_framed_bridge_borrowed(void)
 		ino = own.ino;
 		err = aw_swap_copy(&own, fd, give);
 		if (err)
-			aw_say(AW_SAY_ERROR, "fd %d stays a record's: %s", fd, strerror(err));
+			aw_xs_log(AW_XS_LOG_ERROR, "fd %d stays a record's: %s", fd, strerror(err));
 		else
 			follow(fd, ino);
 	}

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <sys/ioctl.h>
 
-#include "xsock/msg.h"
-#include "xsock/preload/libc.h"
+#include "xsock/base/libc.h"
+#include "xsock/stream/msg.h"
 
 static ssize_t call_recvmsg(int fd, struct msghdr *msg, int flags)
 {

@@ -6,11 +6,11 @@
 
 #include <sys/types.h>
 
-#include "xsock/keeper/sockdiag.h"
-#include "xsock/order.h"
-#include "xsock/rules.h"
+#include "xsock/base/request.h"
+#include "xsock/base/rules.h"
+#include "xsock/proxy/sockdiag.h"
 
-#define AW_CENSUS_PROXY AW_KEEPER_NAME /* the name of the proxy process in /proc/PID/comm */
+#define AW_CENSUS_PROXY AW_PROXY_NAME /* the name of the proxy process in /proc/PID/comm */
 
 struct aw_census_record {
 	enum aw_xs_mode mode; /* AW_XS_OFF: the process does not say */

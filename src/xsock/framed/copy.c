@@ -4,8 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/libc.h"
 #include "xsock/preload/memory.h"
 
 #define CHUNK 65536u

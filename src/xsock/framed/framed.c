@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "record/startup.h"
+#include "xsock/base/libc.h"
+#include "xsock/base/log.h"
 #include "xsock/framed/slot.h"
-#include "xsock/msg.h"
 #include "xsock/preload/env.h"
-#include "xsock/preload/keeper.h"
-#include "xsock/preload/libc.h"
 #include "xsock/preload/mode.h"
-#include "xsock/preload/say.h"
+#include "xsock/preload/proxy.h"
 #include "xsock/preload/watch.h"
+#include "xsock/stream/msg.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_wanted;
@@ -27,7 +27,7 @@ static void read_environment(void)
 
 	is_wanted = aw_env_switch(AW_FRAMED_ENV, true);
 	if (is_wanted && policy && *policy) {
-		aw_say(AW_SAY_INFO, "ANYWARP_MPA is set: no connection is a record");
+		aw_xs_log(AW_XS_LOG_INFO, "ANYWARP_MPA is set: no connection is a record");
 		is_wanted = false;
 	}
 }
@@ -123,12 +123,12 @@ void aw_framed_prepare_relatives(void)
 		(void)aw_arena_open();
 }
 
-/* What a child hands to a program without this library goes on with by the keeper's bridge, and so does its parent. */
+/* What a child hands to a program without this library goes on with by the proxy process's bridge, and so does its parent. */
 void aw_framed_prepare_fork(void)
 {
 	aw_framed_prepare_relatives();
 	if (aw_framed_any() && !aw_fdtab_is_borrowed())
-		(void)aw_keeper_wake();
+		(void)aw_proxy_start();
 }
 
 typedef void use_fn(struct aw_slot *slot);
@@ -165,7 +165,7 @@ bool aw_framed_any(void)
 static void claim(struct aw_slot *slot)
 {
 	if (!aw_arena_claim(slot))
-		aw_say(AW_SAY_WARN, "a child's claim on a record is refused");
+		aw_xs_log(AW_XS_LOG_WARN, "a child's claim on a record is refused");
 }
 
 static void at_fork(bool in_child)

@@ -53,7 +53,7 @@ ssize_t aw_framed_splice(int in, int out, size_t count, unsigned flags);
 
 /* Before a fork or an exec: relatives can pass each other records only in an arena that is there already. */
 void aw_framed_prepare_relatives(void);
-/* Before a fork: the same, and the keeper is one for both, where there may be need of one. */
+/* Before a fork: the same, and the proxy process is one for both, where there may be need of one. */
 void aw_framed_prepare_fork(void);
 /* A hold for a child on each slot, where no handler of pthread_atfork's makes it, or where there is no child after all. */
 void aw_framed_share(void);

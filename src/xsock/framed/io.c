@@ -9,11 +9,11 @@
 #include <sys/time.h>
 
 #include "record/cursor.h"
+#include "xsock/base/left.h"
+#include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
-#include "xsock/left.h"
-#include "xsock/preload/libc.h"
-#include "xsock/preload/touch.h"
+#include "xsock/preload/first_io.h"
 
 #define WINDOW 64 /* pieces a call of the record */
 #define WASTE 65536
@@ -239,7 +239,7 @@ static ssize_t go_on(struct call *call, bool sends)
 	struct iovec window[WINDOW];
 	ssize_t n = 1;
 
-	(void)aw_touch(call->fd, AW_TOUCH_WRITE, false); /* waits until it is one */
+	(void)aw_first_io(call->fd, AW_FIRST_WRITE, false); /* waits until it is one */
 	while (n > 0 && call->at.left > 0 && aw_fdtab_state(call->fd) == AW_FD_BRIDGED) {
 		struct msghdr msg = { .msg_iov = window };
 		size_t covered;

@@ -15,7 +15,7 @@
 
 #include "record/record.h"
 
-/* Connections of a process and its relatives. More of them are carried by the keeper. */
+/* Connections of a process and its relatives. More of them are carried by the proxy process. */
 #define AW_ARENA_SLOTS 16384u
 #define AW_ARENA_PAGE 4096u
 #define AW_ARENA_WARM 16u /* slots that keep their pages when they are free: 2.3 MB at most */
@@ -29,8 +29,8 @@ struct aw_slot {
 	_Atomic(uint8_t)
 		mode; /* the socket's, enum aw_xs_mode: for `anywarp sockets --status` alone */
 	_Atomic(uint32_t) waiters; /* threads that sleep in a read of the socket */
-	/* The proxy process (aw_keeper_number) that has it in a bridge, which all that hold the slot are to use; 0: none. */
-	_Atomic(uint64_t) keeper;
+	/* The proxy process (aw_proxy_id) that has it in a bridge, which all that hold the slot are to use; 0: none. */
+	_Atomic(uint64_t) proxy;
 	struct aw_record record;
 };
 

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
-#include "xsock/preload/libc.h"
 
 static int get_number(int fd, int name, int otherwise)
 {

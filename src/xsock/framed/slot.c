@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/libc.h"
 
 _Atomic(bool) aw_slot_is_over;
 
@@ -30,7 +30,7 @@ int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_
 {
 	int err;
 
-	if (__builtin_expect(atomic_load_explicit(&slot->keeper, memory_order_relaxed) != 0, 0))
+	if (__builtin_expect(atomic_load_explicit(&slot->proxy, memory_order_relaxed) != 0, 0))
 		aw_framed_follow_one(fd);
 	err = aw_half_enter(half, slot, lock);
 	if (err || aw_framed_slot(fd) == slot)

@@ -3,10 +3,10 @@
 // until its call returns, as the kernel has it.
 #include <unistd.h>
 
+#include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
-#include "xsock/preload/keeper.h"
-#include "xsock/preload/libc.h"
+#include "xsock/preload/proxy.h"
 
 /* By the slots' numbers: how many wait; and an fd, plus one, of a connection that was closed meanwhile. */
 static _Atomic(uint32_t) waiters[AW_ARENA_SLOTS];
@@ -62,7 +62,7 @@ void aw_slot_keep(struct aw_slot *slot, int fd)
 
 	if (copy < 0)
 		return;
-	copy = aw_keeper_move_high(copy);
+	copy = aw_proxy_move_high(copy);
 	aw_fdtab_hide(copy);
 	aw_arena_share(slot);
 	atomic_store(&kept[aw_arena_number(slot)], copy + 1);

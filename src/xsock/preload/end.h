@@ -17,7 +17,7 @@ static inline bool aw_end_is_ours(int fd)
 	return __builtin_expect(aw_fdtab_state(fd) == AW_FD_BRIDGED, 0);
 }
 
-/* What a read of wanted octets has given: the end of the stream may be a failure's. */
+/* What a read of wanted bytes has given: the end of the stream may be a failure's. */
 static inline ssize_t aw_end_of_read(int fd, ssize_t got, size_t wanted)
 {
 	if (__builtin_expect(got != 0, 1) || !wanted || !aw_end_is_ours(fd))

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "xsock/preload/say.h"
+#include "xsock/base/log.h"
 
 bool aw_env_switch(const char *name, bool otherwise)
 {
@@ -17,8 +17,8 @@ bool aw_env_switch(const char *name, bool otherwise)
 		return true;
 	if (!strcmp(word, "off"))
 		return false;
-	aw_say(AW_SAY_ERROR, "%s is '%.32s': it must be on or off; taken as %s", name, word,
-	       otherwise ? "on" : "off");
+	aw_xs_log(AW_XS_LOG_ERROR, "%s is '%.32s': it must be on or off; taken as %s", name, word,
+		  otherwise ? "on" : "off");
 	return otherwise;
 }
 
@@ -34,7 +34,7 @@ int aw_env_number(const char *name, int max, int otherwise)
 	number = strtol(word, &end, 10);
 	if (!errno && !*end && number >= 0 && number <= max)
 		return (int)number;
-	aw_say(AW_SAY_ERROR, "%s is '%.32s': it must be a number from 0 to %d; not heeded", name,
-	       word, max);
+	aw_xs_log(AW_XS_LOG_ERROR, "%s is '%.32s': it must be a number from 0 to %d; not heeded",
+		  name, word, max);
 	return otherwise;
 }

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xsock/base/libc.h"
+#include "xsock/base/log.h"
 #include "xsock/ext/calls.h"
-#include "xsock/preload/doubt.h"
-#include "xsock/preload/libc.h"
-#include "xsock/preload/say.h"
+#include "xsock/preload/preamble.h"
 #include "xsock/preload/swap.h"
 
 #define HIGH_FD 1024
@@ -53,10 +53,10 @@ static void load_engine(void)
 		return;
 	}
 	if (calls)
-		aw_say(AW_SAY_ERROR, "%s is of version %s, not " AW_EXT_VERSION, path,
-		       calls->version);
+		aw_xs_log(AW_XS_LOG_ERROR, "%s is of version %s, not " AW_EXT_VERSION, path,
+			  calls->version);
 	else
-		aw_say(AW_SAY_ERROR, "no extended sockets: %s", dlerror());
+		aw_xs_log(AW_XS_LOG_ERROR, "no extended sockets: %s", dlerror());
 }
 
 static bool is_loaded(void)
@@ -77,26 +77,26 @@ static int high_copy(int fd)
 
 static int give_to_engine(struct aw_sock *sock, int fd, int far, int near)
 {
-	struct aw_ext_order order = {
+	struct aw_ext_request request = {
 		.tcp = high_copy(fd),
 		.far = high_copy(far),
 		.fd = fd,
 		.role = (int)sock->role,
 	};
-	socklen_t len = sizeof(order.nodelay);
+	socklen_t len = sizeof(request.nodelay);
 	struct stat file;
 
-	if (order.tcp < 0 || order.far < 0) {
-		if (order.tcp >= 0)
-			aw_libc()->close(order.tcp);
-		if (order.far >= 0)
-			aw_libc()->close(order.far);
+	if (request.tcp < 0 || request.far < 0) {
+		if (request.tcp >= 0)
+			aw_libc()->close(request.tcp);
+		if (request.far >= 0)
+			aw_libc()->close(request.far);
 		return EMFILE;
 	}
 	fstat(near, &file);
-	order.ino = file.st_ino;
-	aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &order.nodelay, &len);
-	return engine->start(&order);
+	request.ino = file.st_ino;
+	aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &request.nodelay, &len);
+	return engine->start(&request);
 }
 
 /* 0 or an errno. */
@@ -136,7 +136,7 @@ static int claim(int fd, int role, struct aw_sock **claimed)
 		sock->role = (enum aw_role)role;
 		sock->mode = AW_XS_ON;
 		sock->extended = true;
-		aw_doubt_end(sock);
+		aw_preamble_end(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
 		aw_fdtab_hold(sock);
 		*claimed = sock;

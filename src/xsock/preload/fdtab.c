@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The table: an octet for the wrappers and a pointer for the rest, both by fd.
+// The table: a byte for the wrappers and a pointer for the rest, both by fd.
 #include "xsock/preload/fdtab.h"
 
 #include <assert.h>
@@ -11,15 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "xsock/preload/libc.h"
-#include "xsock/preload/say.h"
-#include "xsock/preload/touch.h"
+#include "xsock/base/libc.h"
+#include "xsock/base/log.h"
+#include "xsock/preload/first_io.h"
 
 #define NS 1000000000
 #define WAKE_NS 200000000 /* who has something to read wakes sooner */
 
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
-_Atomic(unsigned) aw_fdtab_touchy;
+_Atomic(unsigned) aw_fdtab_undecided;
 _Atomic(unsigned) aw_fdtab_bridged;
 _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 void (*aw_fdtab_leave_slot)(struct aw_slot *slot);
@@ -133,7 +133,7 @@ void aw_fdtab_fork_begin(void)
 {
 	if (aw_fdtab_is_borrowed())
 		return;
-	aw_touch_pending();
+	aw_first_io_pending();
 	aw_fdtab_lock();
 	while (starting)
 		aw_fdtab_wait();
@@ -165,7 +165,7 @@ static void before_fork(void)
 	bool borrowed = aw_fdtab_is_borrowed();
 
 	if (!borrowed && !forks_here)
-		aw_touch_pending();
+		aw_first_io_pending();
 	aw_fdtab_lock();
 	keeps = !borrowed && !is_leaving;
 	if (aw_fdtab_at_fork && !borrowed)
@@ -189,9 +189,9 @@ static void disconnect(const struct aw_sock *sock)
 		int flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
 
 		if (sock->state == AW_FD_CONNECTING && !sock->caller)
-			aw_say(AW_SAY_ERROR,
-			       "fd %d was not connected yet at a fork: it is the parent's alone",
-			       fd);
+			aw_xs_log(AW_XS_LOG_ERROR,
+				  "fd %d was not connected yet at a fork: it is the parent's alone",
+				  fd);
 		if (fresh < 0 || aw_libc()->dup3(fresh, fd, flags) < 0)
 			aw_libc()->close(fd);
 	}
@@ -273,7 +273,7 @@ static bool is_vfork_child(void)
 	return getpid() != *owner;
 }
 
-static bool is_touchy(enum aw_fd_state state)
+static bool is_undecided(enum aw_fd_state state)
 {
 	return state >= AW_FD_CONNECTING;
 }
@@ -290,11 +290,11 @@ static void put_sock(int fd, const struct aw_sock *sock)
 	put_state(fd, sock->state);
 }
 
-/* The numbers of sockets that are touchy, bridged and being started. */
+/* The numbers of sockets that are undecided, bridged and being started. */
 static void count(enum aw_fd_state state, unsigned one)
 {
-	if (is_touchy(state))
-		atomic_fetch_add_explicit(&aw_fdtab_touchy, one, memory_order_relaxed);
+	if (is_undecided(state))
+		atomic_fetch_add_explicit(&aw_fdtab_undecided, one, memory_order_relaxed);
 	if (state == AW_FD_BRIDGED)
 		atomic_fetch_add_explicit(&aw_fdtab_bridged, one, memory_order_relaxed);
 	if (state == AW_FD_STARTING)
@@ -410,10 +410,10 @@ static void follow(int from, int to)
 		return;
 	if (aw_libc()->dup3(from, to, aw_libc()->fcntl(to, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0) <
 	    0)
-		aw_say(AW_SAY_ERROR, "cannot replace fd %d: %s", to, strerror(errno));
+		aw_xs_log(AW_XS_LOG_ERROR, "cannot replace fd %d: %s", to, strerror(errno));
 }
 
-void aw_fdtab_copy(int from, int to, bool touchy)
+void aw_fdtab_copy(int from, int to, bool undecided)
 {
 	if (from == to ||
 	    (aw_fdtab_state(from) == AW_FD_NONE && aw_fdtab_state(to) == AW_FD_NONE) ||
@@ -421,7 +421,7 @@ void aw_fdtab_copy(int from, int to, bool touchy)
 		return;
 	aw_fdtab_lock();
 	detach(to);
-	if (touchy)
+	if (undecided)
 		follow(from, to);
 	if (socks[from])
 		attach(to, socks[from]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Which fds of the program are, or may become, iWARP sockets. A wrapper reads one octet of the
+// Which fds of the program are, or may become, iWARP sockets. A wrapper reads one byte of the
 // table without a lock; all else is done under its lock, with all signals blocked, since a handler
 // may close an fd. The lock is never held across a call that may block or come back to us.
 #ifndef XSOCK_PRELOAD_FDTAB_H
@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "xsock/base/rules.h"
 #include "xsock/preload/memory.h"
-#include "xsock/rules.h"
 
 /* An fd from here on is never in iWARP mode. */
 #define AW_FDTAB_MAX 65536
@@ -24,7 +24,7 @@ enum aw_fd_state {
 	AW_FD_NONE, /* not ours: straight to libc */
 	AW_FD_CANDIDATE, /* a stream socket that is neither connected nor listens */
 	AW_FD_LISTENER,
-	AW_FD_BRIDGED, /* one end of a pair whose other end the keeper has */
+	AW_FD_BRIDGED, /* one end of a pair whose other end the proxy process has */
 	AW_FD_INTERNAL, /* of this library; the program does not know it */
 	AW_FD_FRAMED, /* a TCP socket, with a record beside it */
 	AW_FD_CONNECTING, /* connect is under way, or done and not looked at */
@@ -52,7 +52,7 @@ struct aw_sock {
 	enum aw_xs_mode mode;
 	bool mode_asked; /* by setsockopt: the rules are not asked any more */
 	enum aw_role role; /* 0: not known */
-	bool extended; /* carried by the engine of this process, not by the keeper */
+	bool extended; /* carried by the engine of this process, not by the proxy process */
 	unsigned fds;
 	unsigned users; /* who works on it without the lock */
 	unsigned sleepers; /* who waits for what the peer sends first */
@@ -62,11 +62,11 @@ struct aw_sock {
 	ino_t ino; /* what the fds must be, or the table is out of date */
 	ino_t swapped_ino; /* what they were before; 0: nothing else */
 	int domain;
-	uint64_t keeper; /* who carries it: aw_keeper_number's; 0: not known */
-	bool orphaned; /* its keeper has died, and no call has told so */
+	uint64_t proxy; /* who carries it: aw_proxy_id's; 0: not known */
+	bool orphaned; /* its proxy process has died, and no call has told so */
 	const void *caller; /* a thread is in its connect: what is its alone; NULL: none is */
 	bool connect_told; /* a non-blocking connect's success was told by a second connect */
-	int64_t doubt_ns; /* when it is over (doubt.h); 0: there is none */
+	int64_t preamble_ns; /* when it is over (doubt.h); 0: there is none */
 	int lowat; /* before it */
 	struct linger linger;
 	struct sockaddr_storage local, remote; /* once bridged */
@@ -78,7 +78,7 @@ extern _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 /* Of struct aw_watch. */
 extern struct aw_pool aw_fdtab_watches;
 /* Sockets in CONNECTING, PENDING or STARTING. None: poll and the like have nothing to look for. */
-extern _Atomic(unsigned) aw_fdtab_touchy;
+extern _Atomic(unsigned) aw_fdtab_undecided;
 /* Sockets in BRIDGED. */
 extern _Atomic(unsigned) aw_fdtab_bridged;
 /* Of fds that are framed. */
@@ -93,7 +93,7 @@ static inline bool aw_fdtab_is_called(const struct aw_sock *sock)
 	return sock->state == AW_FD_CONNECTING && sock->caller;
 }
 
-/* A client has connected, and a thread waits for its first octets. */
+/* A client has connected, and a thread waits for its first bytes. */
 static inline bool aw_fdtab_is_awaited(const struct aw_sock *sock)
 {
 	return sock->state == AW_FD_PENDING && sock->sleepers > sock->deciders;
@@ -106,27 +106,27 @@ static inline enum aw_fd_state aw_fdtab_state(int fd)
 	return (enum aw_fd_state)atomic_load_explicit(&aw_fdtab_states[fd], memory_order_relaxed);
 }
 
-static inline bool aw_fdtab_is_touchy(int fd)
+static inline bool aw_fdtab_is_undecided(int fd)
 {
 	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_CONNECTING, 0);
 }
 
-/* Framed, or touchy: the wrappers have something to do. */
+/* Framed, or undecided: the wrappers have something to do. */
 static inline bool aw_fdtab_is_special(int fd)
 {
 	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_FRAMED, 0);
 }
 
-static inline bool aw_fdtab_any_touchy(void)
+static inline bool aw_fdtab_any_undecided(void)
 {
-	return __builtin_expect(atomic_load_explicit(&aw_fdtab_touchy, memory_order_relaxed) != 0,
-				0);
+	return __builtin_expect(
+		atomic_load_explicit(&aw_fdtab_undecided, memory_order_relaxed) != 0, 0);
 }
 
 void aw_fdtab_lock(void);
 void aw_fdtab_unlock(void);
 
-/* A fresh stream socket: one octet and no more, which aw_fdtab_add may follow. */
+/* A fresh stream socket: one byte and no more, which aw_fdtab_add may follow. */
 void aw_fdtab_mark(int fd);
 /*
  * A new socket behind fd, like the given one but for its file; what fd was is forgotten. False: no
@@ -134,10 +134,10 @@ void aw_fdtab_mark(int fd);
  */
 bool aw_fdtab_add(int fd, const struct aw_sock *like);
 /*
- * to becomes another fd of from's socket; what it was is forgotten. touchy: from was, before it was duplicated. Both without
+ * to becomes another fd of from's socket; what it was is forgotten. undecided: from was, before it was duplicated. Both without
  * the lock.
  */
-void aw_fdtab_copy(int from, int to, bool touchy);
+void aw_fdtab_copy(int from, int to, bool undecided);
 /* fd is about to be closed, or its number given to something else. */
 void aw_fdtab_forget(int fd);
 void aw_fdtab_forget_range(unsigned first, unsigned last);
@@ -176,7 +176,7 @@ void aw_fdtab_wait(void);
 /* fd is one end of a pair, once no thread starts its socket any more. Without the lock. */
 bool aw_fdtab_is_paired(int fd);
 /*
- * A thread is about to wait for what comes on sock, which is touchy, and has waited. Who starts sock lets all of them
+ * A thread is about to wait for what comes on sock, which is undecided, and has waited. Who starts sock lets all of them
  * see what has come before somebody else takes it: they would sleep on.
  */
 void aw_fdtab_sleep(struct aw_sock *sock);

@@ -13,15 +13,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "xsock/base/libc.h"
+#include "xsock/base/log.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/fdtab.h"
-#include "xsock/preload/keeper.h"
-#include "xsock/preload/libc.h"
+#include "xsock/preload/first_io.h"
 #include "xsock/preload/memory.h"
 #include "xsock/preload/name.h"
-#include "xsock/preload/say.h"
-#include "xsock/preload/touch.h"
+#include "xsock/preload/proxy.h"
 
 #define ADDR_OCTETS sizeof(struct sockaddr_in6)
 #define ADDR_HEX (2 * ADDR_OCTETS)
@@ -97,7 +97,7 @@ static bool is_ours(const char *entry)
 {
 	return strncmp(entry, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS)) == 0 ||
 	       strncmp(entry, AW_INHERIT_ARENA "=", sizeof(AW_INHERIT_ARENA)) == 0 ||
-	       strncmp(entry, AW_INHERIT_KEEPER "=", sizeof(AW_INHERIT_KEEPER)) == 0;
+	       strncmp(entry, AW_INHERIT_PROXY "=", sizeof(AW_INHERIT_PROXY)) == 0;
 }
 
 /* What is passed on: the two strings, then the pointers. */
@@ -105,7 +105,7 @@ struct bequest {
 	size_t octets; /* of all of it */
 	struct bequest *outer; /* of a call that a signal's handler has interrupted */
 	bool borrowed; /* a child of vfork's */
-	char keeper[64], arena[64];
+	char proxy[64], arena[64];
 	char fds[sizeof(AW_INHERIT_FDS) + TEXT_MAX];
 	char *env[];
 };
@@ -203,31 +203,31 @@ static bool assemble(struct bequest *bequest, char *const env[])
 	}
 	if (bequest->fds[0])
 		bequest->env[kept++] = bequest->fds;
-	if (bequest->keeper[0])
-		bequest->env[kept++] = bequest->keeper;
+	if (bequest->proxy[0])
+		bequest->env[kept++] = bequest->proxy;
 	if (bequest->arena[0])
 		bequest->env[kept++] = bequest->arena;
-	return bequest->fds[0] || bequest->keeper[0] || bequest->arena[0];
+	return bequest->fds[0] || bequest->proxy[0] || bequest->arena[0];
 }
 
 char **aw_inherit_env(char *const env[])
 {
 	struct bequest *bequest = new_bequest(env);
-	int keeper = aw_keeper_bequest(), arena;
+	int proxy = aw_proxy_export(), arena;
 
 	aw_framed_prepare_relatives();
 	arena = aw_arena_bequest();
 	if (!bequest)
 		return NULL;
 	write_sockets(bequest);
-	write_file(bequest->keeper, AW_INHERIT_KEEPER, keeper);
+	write_file(bequest->proxy, AW_INHERIT_PROXY, proxy);
 	write_file(bequest->arena, AW_INHERIT_ARENA, arena);
 	if (!assemble(bequest, env)) {
 		drop(bequest);
 		return NULL;
 	}
-	if (keeper >= 0)
-		aw_libc()->fcntl(keeper, F_SETFD, 0);
+	if (proxy >= 0)
+		aw_libc()->fcntl(proxy, F_SETFD, 0);
 	if (arena >= 0)
 		aw_libc()->fcntl(arena, F_SETFD, 0);
 	return bequest->env;
@@ -235,10 +235,10 @@ char **aw_inherit_env(char *const env[])
 
 void aw_inherit_undo(char **env)
 {
-	int saved = errno, keeper = aw_keeper_bequest(), arena = aw_arena_bequest();
+	int saved = errno, proxy = aw_proxy_export(), arena = aw_arena_bequest();
 
-	if (env && keeper >= 0)
-		aw_libc()->fcntl(keeper, F_SETFD, FD_CLOEXEC);
+	if (env && proxy >= 0)
+		aw_libc()->fcntl(proxy, F_SETFD, FD_CLOEXEC);
 	if (env && arena >= 0)
 		aw_libc()->fcntl(arena, F_SETFD, FD_CLOEXEC);
 	if (env)
@@ -265,14 +265,14 @@ void aw_inherit_settle(void)
 {
 	static struct survivors found; /* exec is the last thing that a process does */
 
-	if (!aw_fdtab_any_touchy() || aw_fdtab_is_borrowed())
+	if (!aw_fdtab_any_undecided() || aw_fdtab_is_borrowed())
 		return;
 	found.count = 0;
 	aw_fdtab_lock();
 	aw_fdtab_each(find_survivor, &found);
 	aw_fdtab_unlock();
-	aw_touch_each(found.fds, found.count);
-	aw_touch_closing_range(0, UINT_MAX);
+	aw_first_io_each(found.fds, found.count);
+	aw_first_io_closing_range(0, UINT_MAX);
 }
 
 /* Closed by the exec: it is the process's no more. */
@@ -299,7 +299,7 @@ static void take_socket(const char *text, const int *fds, const struct stat *fil
 	sock.state = (enum aw_fd_state)state;
 	sock.mode = (enum aw_xs_mode)mode;
 	sock.role = (enum aw_role)role;
-	sock.keeper = aw_keeper_number();
+	sock.proxy = aw_proxy_id();
 	if (sock.state == AW_FD_BRIDGED &&
 	    (!get_hex(text + at, &sock.local) || !get_hex(text + at + ADDR_HEX + 1, &sock.remote)))
 		return;
@@ -362,13 +362,13 @@ static int read_file(const char *text, struct stat *file)
 		       : -1;
 }
 
-static void take_keeper(const char *text)
+static void take_proxy(const char *text)
 {
 	struct stat file;
 	int fd = read_file(text, &file);
 
 	if (fd >= 0 && S_ISSOCK(file.st_mode) && aw_name_is_believed(fd))
-		aw_keeper_inherit(fd);
+		aw_proxy_import(fd);
 }
 
 static void take_arena(const char *text)
@@ -377,28 +377,28 @@ static void take_arena(const char *text)
 	int fd = read_file(text, &file);
 
 	if (fd < 0 || !aw_arena_adopt(fd))
-		aw_say(AW_SAY_ERROR,
-		       "the records that this program was left with cannot be mapped");
+		aw_xs_log(AW_XS_LOG_ERROR,
+			  "the records that this program was left with cannot be mapped");
 }
 
 /* stdio reads and writes behind our back: what came as fd 0, 1 or 2 is settled at once. */
 __attribute__((constructor(200))) static void inherit(void)
 {
-	const char *keeper = getenv(AW_INHERIT_KEEPER), *fds = getenv(AW_INHERIT_FDS);
+	const char *proxy = getenv(AW_INHERIT_PROXY), *fds = getenv(AW_INHERIT_FDS);
 	const char *arena = getenv(AW_INHERIT_ARENA);
 
-	if (keeper)
-		take_keeper(keeper);
+	if (proxy)
+		take_proxy(proxy);
 	if (arena)
 		take_arena(arena);
 	if (fds)
 		take_sockets(fds);
-	unsetenv(AW_INHERIT_KEEPER);
+	unsetenv(AW_INHERIT_PROXY);
 	unsetenv(AW_INHERIT_ARENA);
 	unsetenv(AW_INHERIT_FDS);
-	aw_keeper_present();
+	aw_proxy_present();
 	for (int fd = 0; fds && fd <= 2; fd++) {
-		(void)aw_touch(fd, AW_TOUCH_WRITE, false);
+		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
 		(void)aw_framed_bridge(fd);
 	}
 }

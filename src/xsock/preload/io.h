@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "xsock/framed/framed.h"
-#include "xsock/preload/touch.h"
+#include "xsock/preload/first_io.h"
 
 /* The first touch is made here. False: libc's call is to be made. Else *result and errno. */
 static inline bool aw_io_receive(int fd, const struct iovec *iov, int count, int flags,
@@ -15,7 +15,7 @@ static inline bool aw_io_receive(int fd, const struct iovec *iov, int count, int
 	if (aw_framed_receive(fd, iov, count, flags, result))
 		return true;
 	pthread_testcancel(); /* as libc's call would be cancelled */
-	*result = aw_touch(fd, AW_TOUCH_READ, flags & MSG_DONTWAIT);
+	*result = aw_first_io(fd, AW_FIRST_READ, flags & MSG_DONTWAIT);
 	return *result || aw_framed_receive(fd, iov, count, flags, result);
 }
 
@@ -25,7 +25,7 @@ static inline bool aw_io_transmit(int fd, const struct iovec *iov, int count, in
 	if (aw_framed_transmit(fd, iov, count, flags, result))
 		return true;
 	pthread_testcancel(); /* as libc's call would be cancelled */
-	*result = aw_touch(fd, AW_TOUCH_WRITE, flags & MSG_DONTWAIT);
+	*result = aw_first_io(fd, AW_FIRST_WRITE, flags & MSG_DONTWAIT);
 	return *result || aw_framed_transmit(fd, iov, count, flags, result);
 }
 

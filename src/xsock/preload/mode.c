@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "xsock/base/log.h"
 #include "xsock/preload/fdtab.h"
-#include "xsock/preload/say.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct aw_xs_rules *rules; /* NULL: everything is off */
@@ -21,16 +21,16 @@ static void read_rules(void)
 		return;
 	rules = NULL;
 	if (line > 0)
-		aw_say(AW_SAY_ERROR, AW_XS_RULES_ENV ", line %d: %s: no socket is in iWARP mode",
-		       line, why);
+		aw_xs_log(AW_XS_LOG_ERROR,
+			  AW_XS_RULES_ENV ", line %d: %s: no socket is in iWARP mode", line, why);
 	else
-		aw_say(AW_SAY_ERROR, "no memory for the rules: no socket is in iWARP mode");
+		aw_xs_log(AW_XS_LOG_ERROR, "no memory for the rules: no socket is in iWARP mode");
 }
 
-static struct aw_xs_question question(bool listening, const struct sockaddr *local,
-				      const struct sockaddr *remote)
+static struct aw_probe_socket probe(bool listening, const struct sockaddr *local,
+				    const struct sockaddr *remote)
 {
-	return (struct aw_xs_question){
+	return (struct aw_probe_socket){
 		.program = program_invocation_name,
 		.listening = listening,
 		.local = local,
@@ -40,7 +40,7 @@ static struct aw_xs_question question(bool listening, const struct sockaddr *loc
 
 static bool may(bool listening, const struct sockaddr *local)
 {
-	struct aw_xs_question q = question(listening, local, NULL);
+	struct aw_probe_socket q = probe(listening, local, NULL);
 
 	pthread_once(&once, read_rules);
 	return rules && aw_xs_rules_may(rules, &q);
@@ -49,7 +49,7 @@ static bool may(bool listening, const struct sockaddr *local)
 static enum aw_xs_mode mode(bool listening, const struct sockaddr *local,
 			    const struct sockaddr *remote)
 {
-	struct aw_xs_question q = question(listening, local, remote);
+	struct aw_probe_socket q = probe(listening, local, remote);
 
 	pthread_once(&once, read_rules);
 	return rules ? aw_xs_rules_mode(rules, &q) : AW_XS_OFF;

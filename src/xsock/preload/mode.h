@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-#include "xsock/rules.h"
+#include "xsock/base/rules.h"
 
 /* Whether any socket that connects (or listens) may be in iWARP mode. */
 bool aw_mode_may(bool listening);

@@ -9,8 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "xsock/preload/libc.h"
-#include "xsock/question.h"
+#include "xsock/base/libc.h"
+#include "xsock/base/probe_wire.h"
 
 #define PREFIX "anywarp:"
 #define PREFIX_LEN (sizeof(PREFIX) - 1)
@@ -22,7 +22,7 @@ static void put_end(char *text, const struct sockaddr_storage *addr)
 	uint8_t octets[IP_OCTETS + 2] = { 0 };
 	uint16_t port = 0;
 
-	(void)aw_question_addr((const struct sockaddr *)addr, octets, &port);
+	(void)aw_probe_addr((const struct sockaddr *)addr, octets, &port);
 	memcpy(octets + IP_OCTETS, &port, sizeof(port));
 	for (size_t i = 0; i < sizeof(octets); i++)
 		sprintf(text + 2 * i, "%02x", octets[i]);

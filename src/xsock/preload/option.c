@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrappers: getsockopt and setsockopt. IWARP_MODE says whether a socket is in iWARP mode; on a bridged
-// socket the pair has what is about reading and writing, the keeper's TCP socket the rest.
+// socket the pair has what is about reading and writing, the proxy process's TCP socket the rest.
 #include "xsock/preload/option.h"
 
 #include <anywarp/sockets.h>
@@ -9,20 +9,20 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/doubt.h"
 #include "xsock/preload/extended.h"
-#include "xsock/preload/keeper.h"
-#include "xsock/preload/libc.h"
+#include "xsock/preload/first_io.h"
 #include "xsock/preload/name.h"
 #include "xsock/preload/option_kept.h"
+#include "xsock/preload/preamble.h"
+#include "xsock/preload/proxy.h"
 #include "xsock/preload/sandbox.h"
-#include "xsock/preload/touch.h"
 #include "xsock/preload/watch.h"
 
 enum place {
 	PLACE_NEAR, /* our end of the pair */
-	PLACE_TCP, /* the keeper's TCP socket */
+	PLACE_TCP, /* the proxy process's TCP socket */
 	PLACE_BOTH,
 	PLACE_FIXED, /* what a TCP socket always says */
 	PLACE_ERROR,
@@ -98,23 +98,23 @@ static int give(const void *from, size_t have, void *value, socklen_t *len)
 	return 0;
 }
 
-static int get_from_keeper(int fd, const struct aw_sock *sock, int level, int name, void *value,
-			   socklen_t *len)
+static int get_from_proxy(int fd, const struct aw_sock *sock, int level, int name, void *value,
+			  socklen_t *len)
 {
 	if (sock->extended)
 		return aw_extended_get_option(sock, level, name, value, len);
 	return aw_option_get_kept(fd, level, name, value, len);
 }
 
-static int set_at_keeper(int fd, const struct aw_sock *sock, int level, int name, const void *value,
-			 socklen_t len)
+static int set_at_proxy(int fd, const struct aw_sock *sock, int level, int name, const void *value,
+			socklen_t len)
 {
 	if (sock->extended)
 		return aw_extended_set_option(sock, level, name, value, len);
 	return aw_option_set_kept(fd, level, name, value, len);
 }
 
-/* Whether the keeper has died; told once. */
+/* Whether the proxy process has died; told once. */
 static bool is_orphaned(int fd)
 {
 	struct aw_sock *sock;
@@ -129,15 +129,15 @@ static bool is_orphaned(int fd)
 	return orphaned;
 }
 
-/* Why the keeper has ended the connection, as long as nobody was told. */
+/* Why the proxy process has ended the connection, as long as nobody was told. */
 static int ask_error(int fd)
 {
-	struct aw_answer answer;
-	struct aw_order order;
+	struct aw_reply answer;
+	struct aw_request request;
 	int err;
 
-	aw_keeper_begin(&order, AW_ORDER_ERROR);
-	err = aw_keeper_ask(&order, fd, &answer);
+	aw_request_init(&request, AW_REQUEST_ERROR);
+	err = aw_proxy_call(&request, fd, &answer);
 	if (is_orphaned(fd))
 		return ECONNRESET;
 	return err ? 0 : answer.error;
@@ -198,7 +198,7 @@ static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
 		return aw_libc()->getsockopt(fd, level, name, value, len);
 	case PLACE_TCP:
 	case PLACE_BOTH:
-		return get_from_keeper(fd, &sock, level, name, value, len);
+		return get_from_proxy(fd, &sock, level, name, value, len);
 	case PLACE_LINGER:
 		return give(&sock.linger, sizeof(sock.linger), value, len);
 	case PLACE_FIXED:
@@ -219,7 +219,7 @@ static int set_linger(int fd, const struct aw_sock *like, const void *value, soc
 
 	if (len < sizeof(struct linger))
 		return failed(EINVAL);
-	result = set_at_keeper(fd, like, SOL_SOCKET, SO_LINGER, value, len);
+	result = set_at_proxy(fd, like, SOL_SOCKET, SO_LINGER, value, len);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	if (result == 0 && sock)
@@ -240,13 +240,13 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	switch (place_of(level, name)) {
 	case PLACE_BOTH:
-		if (set_at_keeper(fd, &sock, level, name, value, len) != 0)
+		if (set_at_proxy(fd, &sock, level, name, value, len) != 0)
 			return -1;
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	case PLACE_NEAR:
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	case PLACE_TCP:
-		return set_at_keeper(fd, &sock, level, name, value, len);
+		return set_at_proxy(fd, &sock, level, name, value, len);
 	case PLACE_LINGER:
 		return set_linger(fd, &sock, value, len);
 	case PLACE_FIXED:
@@ -261,8 +261,8 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 void aw_option_linger(int fd)
 {
 	struct aw_sock *sock;
-	struct aw_answer answer;
-	struct aw_order order;
+	struct aw_reply answer;
+	struct aw_request request;
 	int ms = 0;
 
 	aw_fdtab_lock();
@@ -270,14 +270,14 @@ void aw_option_linger(int fd)
 	if (sock && sock->fds == 1 && sock->linger.l_onoff && sock->linger.l_linger > 0) {
 		ms = sock->linger.l_linger < INT_MAX / 1000 ? sock->linger.l_linger * 1000
 							    : INT_MAX;
-		aw_keeper_begin(&order, AW_ORDER_DRAIN);
+		aw_request_init(&request, AW_REQUEST_DRAIN);
 	}
 	aw_fdtab_unlock();
 	if (!ms)
 		return;
-	order.len = sizeof(ms);
-	memcpy(order.value, &ms, sizeof(ms));
-	(void)aw_keeper_ask(&order, fd, &answer);
+	request.len = sizeof(ms);
+	memcpy(request.value, &ms, sizeof(ms));
+	(void)aw_proxy_call(&request, fd, &answer);
 }
 
 static bool is_stream(int fd)
@@ -328,7 +328,7 @@ static bool make_record(int fd)
 static void go_plain(struct aw_sock *sock)
 {
 	aw_watch_narrow(sock);
-	aw_doubt_end(sock);
+	aw_preamble_end(sock);
 	aw_fdtab_drop(sock);
 }
 
@@ -361,7 +361,7 @@ static int set_mode(int fd, enum aw_xs_mode mode)
 	aw_fdtab_unlock();
 	if (!taken)
 		return failed(EISCONN);
-	return start ? aw_touch_slow(fd, mode == AW_XS_ON ? AW_TOUCH_WRITE : AW_TOUCH_POLL, true)
+	return start ? aw_first_io_slow(fd, mode == AW_XS_ON ? AW_FIRST_WRITE : AW_FIRST_POLL, true)
 		     : 0;
 }
 
@@ -450,10 +450,10 @@ static bool is_unix(int fd)
 AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
 	socklen_t room = len ? *len : 0;
-	bool touchy = aw_fdtab_is_touchy(fd);
+	bool undecided = aw_fdtab_is_undecided(fd);
 	int result, saved = errno;
 
-	if (aw_touch(fd, AW_TOUCH_POLL, true))
+	if (aw_first_io(fd, AW_FIRST_POLL, true))
 		return -1;
 	if (__builtin_expect(level == SOL_IWARP, 0))
 		return get_iwarp(fd, name, value, len);
@@ -462,7 +462,7 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 	if (aw_framed_get_option(fd, level, name, value, len))
 		return 0;
 	result = aw_libc()->getsockopt(fd, level, name, value, len);
-	if (result == 0 ? touchy && !is_common(level, name) && aw_fdtab_is_paired(fd)
+	if (result == 0 ? undecided && !is_common(level, name) && aw_fdtab_is_paired(fd)
 			: was_replaced(fd)) {
 		if (len)
 			*len = room;
@@ -480,7 +480,7 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 /* What is set while another thread makes a pair of fd goes to the TCP socket, when that may have been read already. */
 AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
-	bool touchy = aw_fdtab_is_touchy(fd);
+	bool undecided = aw_fdtab_is_undecided(fd);
 	int result;
 
 	if (__builtin_expect(level == SOL_IWARP, 0))
@@ -492,8 +492,8 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 	if (aw_framed_set_option(fd, level, name, value, len, &result))
 		return result;
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
-	if (result == 0 && !(touchy && aw_fdtab_is_paired(fd))) {
-		if (touchy)
+	if (result == 0 && !(undecided && aw_fdtab_is_paired(fd))) {
+		if (undecided)
 			(void)aw_framed_set_option(fd, level, name, value, len, &result);
 		return result;
 	}

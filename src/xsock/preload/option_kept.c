@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Asks the keeper for a value, or for the socket.
+// Asks the proxy process for a value, or for the socket.
 #include "xsock/preload/option_kept.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "xsock/kept.h"
-#include "xsock/preload/keeper.h"
-#include "xsock/preload/libc.h"
+#include "xsock/base/kept.h"
+#include "xsock/base/libc.h"
+#include "xsock/preload/proxy.h"
 
 static int failed(int err)
 {
@@ -38,15 +38,15 @@ static void make_call(int tcp, void *arg)
 
 static int get_kept(int fd, int level, int name, void *value, socklen_t *len)
 {
-	struct aw_answer answer;
-	struct aw_order order;
+	struct aw_reply answer;
+	struct aw_request request;
 	int err;
 
-	aw_keeper_begin(&order, AW_ORDER_GET_OPTION);
-	order.level = level;
-	order.name = name;
-	order.len = sizeof(int);
-	err = aw_keeper_ask(&order, fd, &answer);
+	aw_request_init(&request, AW_REQUEST_GET_OPTION);
+	request.level = level;
+	request.name = name;
+	request.len = sizeof(int);
+	err = aw_proxy_call(&request, fd, &answer);
 	if (err || answer.error)
 		return failed(err ? err : answer.error);
 	if (*len > sizeof(int))
@@ -62,14 +62,14 @@ int aw_option_get_kept(int fd, int level, int name, void *value, socklen_t *len)
 
 	if (aw_kept_is(level, name))
 		return get_kept(fd, level, name, value, len);
-	err = aw_keeper_borrow_socket(fd, make_call, &call);
+	err = aw_proxy_borrow_socket(fd, make_call, &call);
 	if (err)
 		return failed(err);
 	errno = call.err;
 	return call.result;
 }
 
-/* Where no keeper takes orders of ours, or has it any more, it is as of a connection that is over. */
+/* Where no proxy process takes orders of ours, or has it any more, it is as of a connection that is over. */
 static int as_set(int err)
 {
 	return failed(err == ENOTCONN ? 0 : err);
@@ -77,16 +77,16 @@ static int as_set(int err)
 
 static int set_kept(int fd, int level, int name, const void *value, socklen_t len)
 {
-	struct aw_answer answer;
-	struct aw_order order;
+	struct aw_reply answer;
+	struct aw_request request;
 	int err;
 
-	aw_keeper_begin(&order, AW_ORDER_SET_OPTION);
-	order.level = level;
-	order.name = name;
-	order.len = len < AW_ORDER_VALUE_MAX ? (int32_t)len : AW_ORDER_VALUE_MAX;
-	memcpy(order.value, value, (size_t)order.len);
-	err = aw_keeper_ask(&order, fd, &answer);
+	aw_request_init(&request, AW_REQUEST_SET_OPTION);
+	request.level = level;
+	request.name = name;
+	request.len = len < AW_REQUEST_VALUE_MAX ? (int32_t)len : AW_REQUEST_VALUE_MAX;
+	memcpy(request.value, value, (size_t)request.len);
+	err = aw_proxy_call(&request, fd, &answer);
 	return err ? as_set(err) : failed(answer.error);
 }
 
@@ -97,7 +97,7 @@ int aw_option_set_kept(int fd, int level, int name, const void *value, socklen_t
 
 	if (aw_kept_is(level, name) || (level == SOL_SOCKET && name == SO_LINGER))
 		return set_kept(fd, level, name, value, len);
-	err = aw_keeper_borrow_socket(fd, make_call, &call);
+	err = aw_proxy_borrow_socket(fd, make_call, &call);
 	if (err)
 		return as_set(err);
 	errno = call.err;

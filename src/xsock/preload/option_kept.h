@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Options of a connection that the keeper carries: some it keeps itself; for the others it lends us the TCP socket, so
-// that the kernel judges us, and not the keeper.
+// Options of a connection that the proxy process carries: some it keeps itself; for the others it lends us the TCP socket, so
+// that the kernel judges us, and not the proxy process.
 #ifndef XSOCK_PRELOAD_OPTION_KEPT_H
 #define XSOCK_PRELOAD_OPTION_KEPT_H
 

@@ -16,7 +16,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "xsock/preload/libc.h"
+#include "xsock/base/libc.h"
 
 #define SCRIPTS_MAX 5 /* an interpreter may be a script; the kernel follows as many */
 #define HEADERS_MAX 64

@@ -6,8 +6,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/libc.h"
 
 int aw_raw_fd_argument(long number)
 {

@@ -7,12 +7,12 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/ask.h"
-#include "xsock/preload/keeper.h"
-#include "xsock/preload/libc.h"
-#include "xsock/preload/touch.h"
+#include "xsock/preload/first_io.h"
+#include "xsock/preload/probe.h"
+#include "xsock/preload/proxy.h"
 #include "xsock/preload/watch.h"
 
 #define PENDING_MAX 256 /* settled at a time */
@@ -59,15 +59,15 @@ static void each_in(enum aw_fd_state state, unsigned first, unsigned last, settl
 /* How long any of them may be waited for, from now on. */
 static struct aw_deadline patience(void)
 {
-	int ms = aw_ask_patience_ms();
+	int ms = aw_probe_patience_ms();
 
 	return aw_deadline_after_ms(ms > CONNECT_MS ? ms : CONNECT_MS);
 }
 
 static void decide(int fd, const struct aw_deadline *by)
 {
-	if (aw_fdtab_is_touchy(fd))
-		(void)aw_touch_by(fd, AW_TOUCH_WRITE, by);
+	if (aw_fdtab_is_undecided(fd))
+		(void)aw_first_io_by(fd, AW_FIRST_WRITE, by);
 }
 
 /*
@@ -93,7 +93,7 @@ static void decide_shared(int fd, const struct aw_deadline *by)
 		decide(fd, by);
 }
 
-void aw_touch_each(const int *fds, int count)
+void aw_first_io_each(const int *fds, int count)
 {
 	struct aw_deadline by = patience();
 
@@ -114,9 +114,9 @@ static void decide_connecting(int fd, const struct aw_deadline *by)
 	aw_fdtab_unlock();
 	if (mode == AW_XS_OFF)
 		return;
-	(void)aw_touch_poll(fd, POLLOUT,
-			    mode == AW_XS_ON ? aw_deadline_at_most_ms(by, CONNECT_MS) : 0);
-	(void)aw_touch_by(fd, AW_TOUCH_WRITE, by);
+	(void)aw_first_io_poll(fd, POLLOUT,
+			       mode == AW_XS_ON ? aw_deadline_at_most_ms(by, CONNECT_MS) : 0);
+	(void)aw_first_io_by(fd, AW_FIRST_WRITE, by);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	if (sock && sock->state == AW_FD_CONNECTING && sock->mode == AW_XS_AUTO) {
@@ -136,39 +136,39 @@ static void settle_all(settle_fn *settle_connecting)
 {
 	struct aw_deadline by;
 
-	if (!aw_fdtab_any_touchy())
+	if (!aw_fdtab_any_undecided())
 		return;
 	by = patience();
 	each_in(AW_FD_PENDING, 0, UINT_MAX, decide_shared, &by);
 	each_in(AW_FD_CONNECTING, 0, UINT_MAX, settle_connecting, &by);
 }
 
-void aw_touch_pending(void)
+void aw_first_io_pending(void)
 {
 	settle_all(decide_connecting);
 }
 
-void aw_touch_before_spawn(void)
+void aw_first_io_before_spawn(void)
 {
 	settle_all(decide_inherited);
 }
 
-void aw_touch_before_shell(void)
+void aw_first_io_before_shell(void)
 {
 	struct aw_deadline by = patience();
 
-	if (aw_fdtab_any_touchy())
+	if (aw_fdtab_any_undecided())
 		each_in(AW_FD_PENDING, 0, UINT_MAX, decide, &by);
 	aw_framed_bridge_all(true);
 }
 
 /* The proxy process takes the Request that is to come, which would make the kernel end the connection by a reset. */
-bool aw_touch_farewell(int fd)
+bool aw_farewell_request(int fd)
 {
-	struct aw_order order;
+	struct aw_request request;
 
-	aw_keeper_begin(&order, AW_ORDER_FAREWELL);
-	return aw_keeper_tell(&order, &fd, 1) == 0;
+	aw_request_init(&request, AW_REQUEST_FAREWELL);
+	return aw_proxy_notify(&request, &fd, 1) == 0;
 }
 
 static bool is_aborted(int fd)
@@ -199,12 +199,12 @@ static void await_started(int fd, const struct aw_deadline *by)
 }
 
 /* The fds of a child of vfork are its own, their sockets its parent's. */
-void aw_touch_closing(int fd)
+void aw_first_io_closing(int fd)
 {
 	int saved = errno;
 
 	if (aw_fdtab_state(fd) == AW_FD_PENDING && !aw_fdtab_is_borrowed() && !is_aborted(fd))
-		(void)aw_touch_slow(fd, AW_TOUCH_CLOSE, true);
+		(void)aw_first_io_slow(fd, AW_FIRST_CLOSE, true);
 	await_started(fd, NULL);
 	errno = saved;
 }
@@ -212,25 +212,25 @@ void aw_touch_closing(int fd)
 static void close_pending(int fd, const struct aw_deadline *by)
 {
 	(void)by;
-	aw_touch_closing(fd);
+	aw_first_io_closing(fd);
 }
 
-void aw_touch_closing_range(unsigned first, unsigned last)
+void aw_first_io_closing_range(unsigned first, unsigned last)
 {
-	if (aw_fdtab_any_touchy() && !aw_fdtab_is_borrowed())
+	if (aw_fdtab_any_undecided() && !aw_fdtab_is_borrowed())
 		each_in(AW_FD_PENDING, first, last, close_pending, NULL);
 }
 
-void aw_touch_await_range(unsigned first, unsigned last)
+void aw_first_io_await_range(unsigned first, unsigned last)
 {
 	int saved = errno;
 
-	if (aw_fdtab_any_touchy() && !aw_fdtab_is_borrowed())
+	if (aw_fdtab_any_undecided() && !aw_fdtab_is_borrowed())
 		each_in(AW_FD_STARTING, first, last, await_started, NULL);
 	errno = saved;
 }
 
 __attribute__((destructor)) static void end(void)
 {
-	aw_touch_closing_range(0, UINT_MAX);
+	aw_first_io_closing_range(0, UINT_MAX);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Starts the keeper. Two clones, each in our memory until it execs or exits: the first one raises no
-// signal at its end and is seen by no plain wait(2); the second one, the keeper, is nobody's child.
+// Starts the proxy process. Two clones, each in our memory until it execs or exits: the first one raises no
+// signal at its end and is seen by no plain wait(2); the second one, the proxy process, is nobody's child.
 #include "xsock/preload/spawn.h"
 
 #include <dlfcn.h>
@@ -12,10 +12,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "xsock/order.h"
-#include "xsock/preload/libc.h"
+#include "xsock/base/libc.h"
+#include "xsock/base/log.h"
+#include "xsock/base/request.h"
 #include "xsock/preload/memory.h"
-#include "xsock/preload/say.h"
 
 #define STACK_OCTETS (64u << 10)
 
@@ -28,42 +28,42 @@ struct birth {
 
 static char path[PATH_MAX]; /* fixed once loaded: the program may chroot or change directory */
 
-__attribute__((constructor)) static void find_keeper(void)
+__attribute__((constructor)) static void find_proxy(void)
 {
 	Dl_info info;
 	char *slash;
 
-	if (!dladdr((void *)&aw_spawn_keeper, &info) || !realpath(info.dli_fname, path))
+	if (!dladdr((void *)&aw_spawn_proxy, &info) || !realpath(info.dli_fname, path))
 		return;
 	slash = strrchr(path, '/');
-	if (!slash || (size_t)(slash + 1 - path) + sizeof(AW_KEEPER_NAME) > sizeof(path))
+	if (!slash || (size_t)(slash + 1 - path) + sizeof(AW_PROXY_NAME) > sizeof(path))
 		path[0] = '\0';
 	else
-		strcpy(slash + 1, AW_KEEPER_NAME);
+		strcpy(slash + 1, AW_PROXY_NAME);
 }
 
 /* The sanitizers take a stack of ours for broken when it is left for good. */
 #define NOT_SANITIZED __attribute__((no_sanitize_address, no_sanitize_thread))
 
-NOT_SANITIZED static int become_keeper(void *arg)
+NOT_SANITIZED static int exec_proxy(void *arg)
 {
 	struct birth *birth = arg;
 	char *argv[] = { path, NULL };
 
-	if (birth->control == AW_KEEPER_CONTROL)
-		aw_libc()->fcntl(AW_KEEPER_CONTROL, F_SETFD, 0);
+	if (birth->control == AW_PROXY_CONTROL)
+		aw_libc()->fcntl(AW_PROXY_CONTROL, F_SETFD, 0);
 	else
-		aw_libc()->dup2(birth->control, AW_KEEPER_CONTROL);
+		aw_libc()->dup2(birth->control, AW_PROXY_CONTROL);
 	aw_libc()->execve(path, argv, birth->env);
 	birth->err = errno;
 	_exit(127);
 }
 
-NOT_SANITIZED static int bear_keeper(void *arg)
+NOT_SANITIZED static int spawn_proxy(void *arg)
 {
 	struct birth *birth = arg;
 
-	if (clone(become_keeper, birth->stack + STACK_OCTETS, CLONE_VM | CLONE_VFORK | SIGCHLD,
+	if (clone(exec_proxy, birth->stack + STACK_OCTETS, CLONE_VM | CLONE_VFORK | SIGCHLD,
 		  birth) < 0)
 		birth->err = errno;
 	_exit(0);
@@ -78,7 +78,7 @@ static size_t count_environment(void)
 	return n;
 }
 
-/* The keeper must not preload us: its sockets are TCP. env is zeroed, and has room for one more. */
+/* The proxy process must not preload us: its sockets are TCP. env is zeroed, and has room for one more. */
 static void copy_environment(char **env, size_t n)
 {
 	size_t kept = 0;
@@ -97,7 +97,7 @@ static int bear(struct birth *birth, char *stacks)
 	birth->stack = stacks + STACK_OCTETS;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	pid = clone(bear_keeper, stacks + STACK_OCTETS, CLONE_VM | CLONE_VFORK, birth);
+	pid = clone(spawn_proxy, stacks + STACK_OCTETS, CLONE_VM | CLONE_VFORK, birth);
 	if (pid < 0)
 		birth->err = errno;
 	else
@@ -107,7 +107,7 @@ static int bear(struct birth *birth, char *stacks)
 	return birth->err;
 }
 
-int aw_spawn_keeper(int control)
+int aw_spawn_proxy(int control)
 {
 	size_t n = count_environment(), octets = 2 * STACK_OCTETS + (n + 1) * sizeof(char *);
 	struct birth birth = { .control = control };
@@ -123,7 +123,7 @@ int aw_spawn_keeper(int control)
 	copy_environment(birth.env, n);
 	err = bear(&birth, stacks);
 	if (err)
-		aw_say(AW_SAY_ERROR, "cannot start %s: %s", path, strerror(err));
+		aw_xs_log(AW_XS_LOG_ERROR, "cannot start %s: %s", path, strerror(err));
 	aw_memory_unmap(stacks, octets);
 	return err;
 }

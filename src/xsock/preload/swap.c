@@ -6,11 +6,11 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "xsock/base/libc.h"
+#include "xsock/base/log.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/keeper.h"
-#include "xsock/preload/libc.h"
 #include "xsock/preload/name.h"
-#include "xsock/preload/say.h"
+#include "xsock/preload/proxy.h"
 #include "xsock/preload/watch.h"
 
 enum {
@@ -60,21 +60,21 @@ static bool read_names(int fd, struct aw_sock *sock)
 	return sock->slot;
 }
 
-int aw_swap_to_keeper(struct aw_sock *sock, int fd, int far, int near)
+int aw_swap_to_proxy(struct aw_sock *sock, int fd, int far, int near)
 {
 	int nodelay = 0, fds[] = { fd, far, near }, err;
 	socklen_t len = sizeof(nodelay);
-	struct aw_order order;
+	struct aw_request request;
 
-	aw_keeper_begin(&order, AW_ORDER_START);
+	aw_request_init(&request, AW_REQUEST_START);
 	aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &len);
-	order.role = (uint8_t)sock->role;
-	order.mode = (uint8_t)sock->mode;
-	order.nodelay = nodelay != 0;
-	order.records = aw_framed_is_wanted();
-	order.fd = fd;
-	err = aw_keeper_tell(&order, fds, 3);
-	sock->keeper = aw_keeper_number();
+	request.role = (uint8_t)sock->role;
+	request.mode = (uint8_t)sock->mode;
+	request.nodelay = nodelay != 0;
+	request.records = aw_framed_is_wanted();
+	request.fd = fd;
+	err = aw_proxy_notify(&request, fds, 3);
+	sock->proxy = aw_proxy_id();
 	return err;
 }
 
@@ -93,7 +93,7 @@ static void replace_everywhere(struct aw_sock *sock, int near, const struct stat
 		int err = is_still(sock, fd) ? aw_watch_swap(sock, fd, near) : 0;
 
 		if (err)
-			aw_say(AW_SAY_ERROR, "cannot replace fd %d: %s", fd, strerror(err));
+			aw_xs_log(AW_XS_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(err));
 	}
 	sock->dev = file->st_dev;
 	sock->swapped_ino = sock->ino;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Puts one end of a pair in the place of a connected TCP socket, at all its fds of this process, and
-// gives the socket and the pair's other end to the keeper.
+// gives the socket and the pair's other end to the proxy process.
 #ifndef XSOCK_PRELOAD_SWAP_H
 #define XSOCK_PRELOAD_SWAP_H
 
@@ -11,7 +11,7 @@
  * fds stay the caller's. 0 or an errno; then nothing has changed.
  */
 typedef int aw_swap_give(struct aw_sock *sock, int tcp, int far, int near);
-aw_swap_give aw_swap_to_keeper;
+aw_swap_give aw_swap_to_proxy;
 
 /* sock is STARTING and held, fd one of its fds; without the lock. 0 (BRIDGED) or an errno (as before). */
 int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give);

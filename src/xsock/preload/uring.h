@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#include "xsock/preload/say.h"
+#include "xsock/base/log.h"
 
 /* Whether this process must not have an io_uring, since a socket of its own may be in iWARP mode. Logs a refusal. */
-bool aw_uring_is_refused(enum aw_say_level level);
+bool aw_uring_is_refused(enum aw_xs_log_level level);
 
 #endif

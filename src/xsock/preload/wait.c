@@ -4,12 +4,12 @@
 
 #include <errno.h>
 
-#include "xsock/left.h"
-#include "xsock/now.h"
-#include "xsock/preload/doubt.h"
-#include "xsock/preload/libc.h"
+#include "xsock/base/left.h"
+#include "xsock/base/libc.h"
+#include "xsock/base/now.h"
+#include "xsock/preload/first_io.h"
 #include "xsock/preload/memory.h"
-#include "xsock/preload/touch.h"
+#include "xsock/preload/preamble.h"
 
 #define NS 1000000000
 
@@ -61,7 +61,7 @@ bool aw_deadline_is_over(const struct aw_deadline *deadline)
 	return deadline->at_ns >= 0 && aw_xs_now_ns() >= deadline->at_ns;
 }
 
-/* An fd that is waited for, and its socket if it is touchy. */
+/* An fd that is waited for, and its socket if it is undecided. */
 struct wide {
 	struct pollfd *fds;
 	struct aw_sock **socks;
@@ -78,7 +78,7 @@ static bool make_wide(struct wide *wide, nfds_t count)
 	return wide->fds != NULL;
 }
 
-/* What of fds is touchy is asked for its start-up, too. Returns whether any is. */
+/* What of fds is undecided is asked for its start-up, too. Returns whether any is. */
 static bool widen(struct wide *wide, const struct pollfd *fds)
 {
 	bool any = false;
@@ -86,10 +86,10 @@ static bool widen(struct wide *wide, const struct pollfd *fds)
 	for (nfds_t i = 0; i < wide->count; i++) {
 		wide->fds[i] = fds[i];
 		wide->socks[i] = NULL;
-		if (fds[i].fd < 0 || !aw_fdtab_is_touchy(fds[i].fd))
+		if (fds[i].fd < 0 || !aw_fdtab_is_undecided(fds[i].fd))
 			continue;
-		aw_touch_slow(fds[i].fd, AW_TOUCH_POLL, true);
-		wide->socks[i] = aw_touch_sleep(fds[i].fd);
+		aw_first_io_slow(fds[i].fd, AW_FIRST_POLL, true);
+		wide->socks[i] = aw_first_io_sleep(fds[i].fd);
 		if (!wide->socks[i])
 			continue;
 		any = true;
@@ -103,7 +103,7 @@ static void wake(struct wide *wide)
 {
 	for (nfds_t i = 0; i < wide->count; i++) {
 		if (wide->socks[i])
-			aw_touch_woken(wide->socks[i]);
+			aw_first_io_woken(wide->socks[i]);
 	}
 }
 
@@ -123,12 +123,12 @@ static int sleep_until(struct wide *wide, const struct aw_deadline *deadline, co
 	int ready;
 
 	aw_left_push(&left_for_good, leave, wide);
-	ready = aw_libc()->ppoll(wide->fds, wide->count, aw_doubt_left(deadline, &left), mask);
+	ready = aw_libc()->ppoll(wide->fds, wide->count, aw_preamble_left(deadline, &left), mask);
 	aw_left_pop(&left_for_good, 0);
 	return ready;
 }
 
-/* Settles what was touchy and is ready; tells whether that, or another thread, has changed anything. */
+/* Settles what was undecided and is ready; tells whether that, or another thread, has changed anything. */
 static bool settle(const struct wide *wide)
 {
 	bool changed = false;
@@ -138,9 +138,9 @@ static bool settle(const struct wide *wide)
 
 		if (!wide->socks[i] || !wide->fds[i].revents)
 			continue;
-		if (aw_fdtab_is_touchy(fd))
-			aw_touch_slow(fd, AW_TOUCH_POLL, true);
-		changed |= !aw_fdtab_is_touchy(fd);
+		if (aw_fdtab_is_undecided(fd))
+			aw_first_io_slow(fd, AW_FIRST_POLL, true);
+		changed |= !aw_fdtab_is_undecided(fd);
 	}
 	return changed;
 }
@@ -153,7 +153,7 @@ static int narrow(struct pollfd *fds, const struct wide *wide)
 	for (nfds_t i = 0; i < wide->count; i++) {
 		short told = fds[i].events | POLLERR | POLLHUP | POLLNVAL;
 
-		if (wide->socks[i] && aw_doubt_hides(fds[i].fd))
+		if (wide->socks[i] && aw_preamble_hides(fds[i].fd))
 			told &= ~(POLLIN | POLLRDNORM);
 		fds[i].revents = wide->fds[i].revents & told;
 		ready += fds[i].revents != 0;

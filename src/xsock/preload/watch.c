@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "xsock/preload/libc.h"
+#include "xsock/base/libc.h"
 
 #define SET "anon_inode:[eventpoll]"
 

@@ -30,7 +30,7 @@ int aw_watch_swap(struct aw_sock *sock, int fd, int new_fd);
  */
 void aw_watch_widen(struct aw_sock *sock);
 void aw_watch_narrow(struct aw_sock *sock);
-/* The watch of a touchy socket in set epfd that told data; NULL: none. */
+/* The watch of a undecided socket in set epfd that told data; NULL: none. */
 struct aw_watch *aw_watch_find(int epfd, epoll_data_t data, struct aw_sock **sock);
 
 #endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The C library's own functions behind our wrappers, found once by dlsym(RTLD_NEXT). Everything in
+// this directory calls them through aw_libc(): a plain call would come back to our wrapper.
+#ifndef XSOCK_BASE_LIBC_H
+#define XSOCK_BASE_LIBC_H
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* What programs built with _FORTIFY_SOURCE call; no header declares them. */
+int __dprintf_chk(int fd, int flag, const char *format, ...);
+int __vdprintf_chk(int fd, int flag, const char *format, va_list args);
+ssize_t __read_chk(int fd, void *buf, size_t count, size_t room);
+ssize_t __recv_chk(int fd, void *buf, size_t count, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, ...);
+int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
+		size_t room);
+
+/* glibc's since 2.39. */
+int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
+		const posix_spawnattr_t *attr, char *const argv[], char *const env[]);
+int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
+		 const posix_spawnattr_t *attr, char *const argv[], char *const env[]);
+
+// clang-format off
+#define AW_LIBC_FUNCTIONS(F) \
+	F(socket) F(bind) F(listen) F(accept) F(accept4) \
+	F(connect) F(close) F(close_range) F(closefrom) F(dup) F(dup2) \
+	F(dup3) F(fcntl) F(fcntl64) F(ioctl) F(shutdown) \
+	F(read) F(write) F(readv) F(writev) F(send) \
+	F(sendto) F(sendmsg) F(sendmmsg) F(recv) F(recvfrom) \
+	F(recvmsg) F(recvmmsg) F(sendfile) F(sendfile64) F(splice) F(__read_chk) \
+	F(__recv_chk) F(poll) F(ppoll) F(__poll_chk) F(__ppoll_chk) \
+	F(select) F(pselect) F(epoll_ctl) F(epoll_wait) F(epoll_pwait) \
+	F(epoll_pwait2) F(getsockopt) F(setsockopt) F(getsockname) F(getpeername) \
+	F(fdopen) F(fclose) F(execve) F(execvpe) F(fexecve) \
+	F(posix_spawn) F(posix_spawnp) F(syscall) F(prctl) F(fork) F(_Fork) F(clone) F(vfork) F(daemon) \
+	F(forkpty) F(system) F(popen) F(_exit) F(quick_exit) F(sigaction) F(signal) \
+	F(vdprintf) F(__vdprintf_chk) F(preadv2) F(pwritev2) \
+	F(setuid) F(seteuid) F(setreuid) F(setresuid)
+// clang-format on
+
+struct aw_libc {
+	bool found;
+#define AW_LIBC_FIELD(name) __typeof__(name) *name;
+	AW_LIBC_FUNCTIONS(AW_LIBC_FIELD)
+#undef AW_LIBC_FIELD
+};
+
+extern struct aw_libc aw_libc_table;
+
+void aw_libc_find(void);
+
+/*
+ * A function that this libc may not have, or NULL. None of those belongs to the table: dlsym allocates memory for its
+ * error, and the table is also made within a call of an allocator that is not ready.
+ */
+void *aw_libc_newer(const char *name);
+
+/* Another library's constructor may call a wrapper before ours has run. */
+static inline const struct aw_libc *aw_libc(void)
+{
+	if (__builtin_expect(!aw_libc_table.found, 0))
+		aw_libc_find();
+	return &aw_libc_table;
+}
+
+/* A function that programs are to find in place of libc's. */
+#define AW_WRAPPER __attribute__((visibility("default")))
+
+#endif

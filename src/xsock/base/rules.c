@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Which rule a socket meets. A match has three outcomes, since a listener knows no remote address:
+// what depends on one is not decided before there is a connection.
+#include "xsock/base/rules.h"
+
+#include "xsock/base/rule.h"
+
+#include <fnmatch.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum match {
+	MATCH_NO,
+	MATCH_OPEN, /* decided by what is not known yet */
+	MATCH_YES,
+};
+
+/* An address as the rules see it. */
+struct address {
+	sa_family_t family; /* AF_UNSPEC: not known */
+	uint16_t port; /* 0: not known */
+	uint8_t octets[16];
+};
+
+static bool all_zero(const uint8_t *octets, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (octets[i])
+			return false;
+	}
+	return true;
+}
+
+static struct address address_of_v4(const struct sockaddr *sa)
+{
+	struct address a = { .family = AF_INET };
+	struct sockaddr_in in;
+
+	memcpy(&in, sa, sizeof(in));
+	a.port = ntohs(in.sin_port);
+	memcpy(a.octets, &in.sin_addr, 4);
+	if (all_zero(a.octets, 4))
+		a.family = AF_UNSPEC;
+	return a;
+}
+
+static struct address address_of_v6(const struct sockaddr *sa)
+{
+	struct address a = { .family = AF_INET6 };
+	struct sockaddr_in6 in6;
+
+	memcpy(&in6, sa, sizeof(in6));
+	a.port = ntohs(in6.sin6_port);
+	memcpy(a.octets, &in6.sin6_addr, 16);
+	if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
+		a.family = AF_INET;
+		memmove(a.octets, a.octets + 12, 4);
+	}
+	if (all_zero(a.octets, a.family == AF_INET ? 4 : 16))
+		a.family = AF_UNSPEC;
+	return a;
+}
+
+static struct address address_of(const struct sockaddr *sa)
+{
+	struct address unknown = { .family = AF_UNSPEC };
+
+	if (!sa)
+		return unknown;
+	if (sa->sa_family == AF_INET)
+		return address_of_v4(sa);
+	if (sa->sa_family == AF_INET6)
+		return address_of_v6(sa);
+	unknown.family = sa->sa_family; /* a family that is in no rule */
+	return unknown;
+}
+
+static bool has_prefix(const uint8_t *octets, const struct rule_net *net)
+{
+	size_t whole = net->prefix_bits / 8;
+	unsigned rest = net->prefix_bits % 8;
+
+	if (memcmp(octets, net->octets, whole) != 0)
+		return false;
+	return !rest || (octets[whole] ^ net->octets[whole]) >> (8 - rest) == 0;
+}
+
+static enum match match_net(const struct rule_net *net, const struct address *a)
+{
+	if (net->family == AF_UNSPEC)
+		return MATCH_YES;
+	if (a->family == AF_UNSPEC)
+		return MATCH_OPEN;
+	return net->family == a->family && has_prefix(a->octets, net) ? MATCH_YES : MATCH_NO;
+}
+
+static enum match match_port(const struct aw_xs_rule *rule, uint16_t port)
+{
+	if (!rule->port_first)
+		return MATCH_YES;
+	if (!port)
+		return MATCH_OPEN;
+	return port >= rule->port_first && port <= rule->port_last ? MATCH_YES : MATCH_NO;
+}
+
+static enum match match_program(const struct aw_xs_rule *rule, const char *program)
+{
+	const char *slash = program ? strrchr(program, '/') : NULL;
+
+	if (!rule->program[0])
+		return MATCH_YES;
+	if (!program)
+		return MATCH_OPEN;
+	return fnmatch(rule->program, slash ? slash + 1 : program, 0) == 0 ? MATCH_YES : MATCH_NO;
+}
+
+static enum match match_side(const struct aw_xs_rule *rule, bool listening)
+{
+	if (rule->side == RULE_EITHER)
+		return MATCH_YES;
+	return (rule->side == RULE_LISTEN) == listening ? MATCH_YES : MATCH_NO;
+}
+
+static enum match lesser(enum match a, enum match b)
+{
+	return a < b ? a : b;
+}
+
+static enum match match_rule(const struct aw_xs_rule *rule, const struct aw_probe_socket *q)
+{
+	struct address local = address_of(q->local), remote = address_of(q->remote);
+	enum match match = match_side(rule, q->listening);
+
+	match = lesser(match, match_port(rule, q->listening ? local.port : remote.port));
+	match = lesser(match, match_net(&rule->local, &local));
+	match = lesser(match, match_net(&rule->remote, &remote));
+	return match == MATCH_NO ? MATCH_NO : lesser(match, match_program(rule, q->program));
+}
+
+enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct aw_probe_socket *q)
+{
+	for (size_t i = 0; i < rules->count; i++) {
+		if (match_rule(&rules->rule[i], q) == MATCH_YES)
+			return rules->rule[i].mode;
+	}
+	return rules->count ? AW_XS_OFF : AW_XS_AUTO;
+}
+
+bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_probe_socket *q)
+{
+	for (size_t i = 0; i < rules->count; i++) {
+		enum match match = match_rule(&rules->rule[i], q);
+
+		if (match != MATCH_NO && rules->rule[i].mode != AW_XS_OFF)
+			return true;
+		if (match == MATCH_YES)
+			return false;
+	}
+	return rules->count == 0;
+}
+
+size_t aw_xs_rules_count(const struct aw_xs_rules *rules)
+{
+	return rules->count;
+}
+
+void aw_xs_rules_destroy(struct aw_xs_rules *rules)
+{
+	free(rules);
+}

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The rules' text, read and printed. It is strict: a word that would have no effect, or not the one
+// it seems to have, is an error, since who keeps a port off relies on what the rules say.
+#include "xsock/base/rules.h"
+
+#include "xsock/base/rule.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define QUOTE_MAX 48 /* bytes of the user's text that an error repeats */
+#define PORT_MAX 65535
+#define GRAMMAR                                                                           \
+	"on|auto|off [program=GLOB] [local=ADDR[/LEN]] [remote=ADDR[/LEN]] [port=N|N-M] " \
+	"[listen|connect]"
+
+/* A borrowed part of the text. */
+struct text {
+	const char *at;
+	size_t len;
+};
+
+/* Where an error is told. */
+struct why {
+	char *at;
+	size_t len;
+};
+
+/* Reads the value into the rule; on false it has told why. */
+typedef bool (*key_reader)(struct text value, struct aw_xs_rule *rule, struct why *why);
+
+static bool read_program(struct text value, struct aw_xs_rule *rule, struct why *why);
+static bool read_local(struct text value, struct aw_xs_rule *rule, struct why *why);
+static bool read_remote(struct text value, struct aw_xs_rule *rule, struct why *why);
+static bool read_port(struct text value, struct aw_xs_rule *rule, struct why *why);
+
+static const struct {
+	const char *name;
+	key_reader read;
+} keys[] = {
+	{ "program", read_program },
+	{ "local", read_local },
+	{ "remote", read_remote },
+	{ "port", read_port },
+};
+enum {
+	KEY_SIDE = ARRAY_LEN(keys), /* listen or connect, in the set of what was given */
+};
+
+static const char *const modes[] = { "off", "on", "auto" };
+static const char *const sides[] = { "", "listen", "connect" };
+
+static bool equals(struct text text, const char *word)
+{
+	return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
+}
+
+/* Takes the part before the separator off rest, and the separator with it. */
+static struct text cut(struct text *rest, char separator)
+{
+	const char *end = memchr(rest->at, separator, rest->len);
+	struct text part = { rest->at, end ? (size_t)(end - rest->at) : rest->len };
+	size_t taken = part.len + (end ? 1 : 0);
+
+	rest->at += taken;
+	rest->len -= taken;
+	return part;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Takes the next word off rest; one of no bytes where there is none. */
+static struct text next_word(struct text *rest)
+{
+	struct text word;
+
+	while (rest->len && is_blank(*rest->at)) {
+		rest->at++;
+		rest->len--;
+	}
+	word = (struct text){ rest->at, 0 };
+	while (word.len < rest->len && !is_blank(rest->at[word.len]))
+		word.len++;
+	rest->at += word.len;
+	rest->len -= word.len;
+	return word;
+}
+
+/* "'item': ", cut to a length and to what a terminal can take. */
+static size_t quote(struct text item, char *quoted)
+{
+	size_t len = item.len < QUOTE_MAX ? item.len : QUOTE_MAX;
+	size_t at = 0;
+
+	quoted[at++] = '\'';
+	for (size_t i = 0; i < len; i++)
+		quoted[at++] = isprint((unsigned char)item.at[i]) ? item.at[i] : '?';
+	return at + (size_t)sprintf(quoted + at, "%s': ", len < item.len ? "..." : "");
+}
+
+/* Writes the error of item. Always false. */
+__attribute__((format(printf, 3, 4))) static bool refuse(struct why *why, struct text item,
+							 const char *format, ...)
+{
+	char line[AW_XS_RULES_WHY_MAX];
+	size_t at = quote(item, line);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line + at, sizeof(line) - at, format, args);
+	va_end(args);
+	if (why->len)
+		snprintf(why->at, why->len, "%s", line);
+	return false;
+}
+
+/* A number of at most five digits, and nothing else. */
+static bool read_number(struct text text, unsigned long max, unsigned long *number)
+{
+	unsigned long n = 0;
+
+	if (!text.len || text.len > 5)
+		return false;
+	for (size_t i = 0; i < text.len; i++) {
+		if (!isdigit((unsigned char)text.at[i]))
+			return false;
+		n = n * 10 + (unsigned long)(text.at[i] - '0');
+	}
+	if (n > max)
+		return false;
+	*number = n;
+	return true;
+}
+
+static bool read_program(struct text value, struct aw_xs_rule *rule, struct why *why)
+{
+	if (!value.len || memchr(value.at, '/', value.len))
+		return refuse(why, value,
+			      "program must be a file name without directories, or a "
+			      "pattern of one, such as redis-* or python3.?");
+	if (value.len > RULE_GLOB_MAX)
+		return refuse(why, value, "program must have at most %d octets", RULE_GLOB_MAX);
+	memcpy(rule->program, value.at, value.len);
+	rule->program[value.len] = '\0';
+	return true;
+}
+
+/* The address alone; one that is IPv4 in IPv6 becomes IPv4, and bits_less what its prefix loses. */
+static bool read_address(struct text text, struct rule_net *net, unsigned *bits_less)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	char string[INET6_ADDRSTRLEN];
+
+	*bits_less = 0;
+	if (text.len >= sizeof(string) || memchr(text.at, '\0', text.len))
+		return false;
+	memcpy(string, text.at, text.len);
+	string[text.len] = '\0';
+	net->family = AF_INET;
+	if (inet_pton(AF_INET, string, net->octets) == 1)
+		return true;
+	net->family = AF_INET6;
+	if (inet_pton(AF_INET6, string, net->octets) != 1)
+		return false;
+	if (memcmp(net->octets, mapped, sizeof(mapped)) == 0) {
+		net->family = AF_INET;
+		memmove(net->octets, net->octets + 12, 4);
+		memset(net->octets + 4, 0, 12);
+		*bits_less = 96;
+	}
+	return true;
+}
+
+/* Zeroes what is beyond the prefix; whether there was something. */
+static bool mask(struct rule_net *net)
+{
+	bool had = false;
+
+	for (unsigned bit = net->prefix_bits; bit < 128; bit++) {
+		uint8_t one = (uint8_t)(0x80 >> bit % 8);
+
+		had = had || net->octets[bit / 8] & one;
+		net->octets[bit / 8] &= (uint8_t)~one;
+	}
+	return had;
+}
+
+static void print_net(const struct rule_net *net, char *text, size_t len)
+{
+	unsigned all = net->family == AF_INET ? 32 : 128;
+	size_t at;
+
+	text[0] = '\0';
+	inet_ntop(net->family, net->octets, text, (socklen_t)len);
+	at = strlen(text);
+	if (net->prefix_bits < all)
+		snprintf(text + at, len - at, "/%u", net->prefix_bits);
+}
+
+static bool read_net(const char *key, struct text value, struct rule_net *net, struct why *why)
+{
+	struct text length = value;
+	struct text address = cut(&length, '/');
+	char right[INET6_ADDRSTRLEN + 4];
+	unsigned long bits;
+	unsigned less, all;
+
+	if (!read_address(address, net, &less))
+		return refuse(why, value,
+			      "%s must be an IPv4 or IPv6 address, with or without /LEN, such as "
+			      "192.0.2.0/24 or 2001:db8::1",
+			      key);
+	all = net->family == AF_INET ? 32 + less : 128;
+	bits = all;
+	if (address.len < value.len && (!read_number(length, all, &bits) || bits < less))
+		return refuse(why, value, "the prefix length of %s must be %u to %u", key, less,
+			      all);
+	net->prefix_bits = (uint8_t)(bits - less);
+	if (!mask(net))
+		return true;
+	print_net(net, right, sizeof(right));
+	return refuse(why, value, "%s has bits set beyond its prefix length: that would be %s", key,
+		      right);
+}
+
+static bool read_local(struct text value, struct aw_xs_rule *rule, struct why *why)
+{
+	return read_net("local", value, &rule->local, why);
+}
+
+static bool read_remote(struct text value, struct aw_xs_rule *rule, struct why *why)
+{
+	return read_net("remote", value, &rule->remote, why);
+}
+
+static bool read_port(struct text value, struct aw_xs_rule *rule, struct why *why)
+{
+	struct text last = value;
+	struct text first = cut(&last, '-');
+	unsigned long low, high;
+
+	if (!read_number(first, PORT_MAX, &low) || !low)
+		goto wrong;
+	high = low;
+	if (first.len < value.len && (!read_number(last, PORT_MAX, &high) || high < low))
+		goto wrong;
+	rule->port_first = (uint16_t)low;
+	rule->port_last = (uint16_t)high;
+	return true;
+wrong:
+	return refuse(why, value,
+		      "port must be a number of 1 to 65535, or a range of them, lower "
+		      "first, such as 8000-8099");
+}
+
+static bool find_word(struct text text, const char *const *words, size_t count, unsigned *found)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (words[i][0] && equals(text, words[i])) {
+			*found = (unsigned)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The place in keys of a word like name=value, or KEY_SIDE of listen and connect. */
+static bool find_key(struct text word, unsigned *key, struct text *value)
+{
+	struct text name;
+
+	*value = word;
+	name = cut(value, '=');
+	if (find_word(word, sides, ARRAY_LEN(sides), key)) {
+		*key = KEY_SIDE;
+		return true;
+	}
+	for (*key = 0; *key < ARRAY_LEN(keys); (*key)++) {
+		if (name.len < word.len && equals(name, keys[*key].name))
+			return true;
+	}
+	return false;
+}
+
+static bool read_word(struct text word, struct aw_xs_rule *rule, unsigned *given, struct why *why)
+{
+	unsigned key, side = RULE_EITHER;
+	struct text value;
+
+	if (!find_key(word, &key, &value))
+		return refuse(why, word,
+			      "no such word; behind the mode come program=GLOB, "
+			      "local=ADDR[/LEN], remote=ADDR[/LEN], port=N|N-M, listen or connect");
+	if (*given & 1U << key)
+		return refuse(why, word, "%s is given twice",
+			      key == KEY_SIDE ? "listen or connect" : keys[key].name);
+	*given |= 1U << key;
+	if (key != KEY_SIDE)
+		return keys[key].read(value, rule, why);
+	(void)find_word(word, sides, ARRAY_LEN(sides), &side);
+	rule->side = (enum rule_side)side;
+	return true;
+}
+
+static bool read_rule(struct text line, struct aw_xs_rule *rule, struct why *why)
+{
+	struct text word = next_word(&line);
+	unsigned given = 0, mode;
+
+	*rule = (struct aw_xs_rule){ .mode = AW_XS_OFF };
+	if (!find_word(word, modes, ARRAY_LEN(modes), &mode))
+		return refuse(why, word, "a rule begins with on, auto or off: " GRAMMAR);
+	rule->mode = (enum aw_xs_mode)mode;
+	for (word = next_word(&line); word.len; word = next_word(&line)) {
+		if (!read_word(word, rule, &given, why))
+			return false;
+	}
+	return true;
+}
+
+static bool read_line(struct text line, struct aw_xs_rules *rules, struct why *why)
+{
+	struct text rest = line;
+	struct text body = cut(&rest, '#');
+	struct text left = body;
+	struct text word = next_word(&left);
+
+	if (line.len > AW_XS_RULES_LINE_MAX)
+		return refuse(why, line, "the line is longer than %d octets", AW_XS_RULES_LINE_MAX);
+	if (!word.len)
+		return true;
+	if (rules->count == AW_XS_RULES_MAX)
+		return refuse(why, word, "more than %d rules", AW_XS_RULES_MAX);
+	if (!read_rule(body, &rules->rule[rules->count], why))
+		return false;
+	rules->count++;
+	return true;
+}
+
+/* 0, or the number of the line that is wrong. */
+static int read_lines(struct text rest, struct aw_xs_rules *rules, struct why *why)
+{
+	for (int number = 1; rest.len; number++) {
+		struct text line = cut(&rest, '\n');
+
+		if (!read_line(line, rules, why))
+			return number;
+	}
+	return 0;
+}
+
+int aw_xs_rules_parse(const char *text, struct aw_xs_rules **rules, char *error, size_t len)
+{
+	struct text all = { text ? text : "", text ? strlen(text) : 0 };
+	struct why why = { error, len };
+	struct aw_xs_rules *found, *fitted;
+	int wrong;
+
+	if (all.len >= AW_XS_RULES_TEXT_MAX) {
+		(void)refuse(&why, (struct text){ all.at, QUOTE_MAX + 1 },
+			     "the rules have more than %d octets", AW_XS_RULES_TEXT_MAX - 1);
+		return 1;
+	}
+	found = calloc(1, sizeof(*found) + AW_XS_RULES_MAX * sizeof(found->rule[0]));
+	if (!found) {
+		if (len)
+			snprintf(error, len, "out of memory");
+		return -1;
+	}
+	wrong = read_lines(all, found, &why);
+	if (wrong) {
+		free(found);
+		return wrong;
+	}
+	fitted = realloc(found, sizeof(*found) + found->count * sizeof(found->rule[0]));
+	*rules = fitted ? fitted : found;
+	return 0;
+}
+
+void aw_xs_rules_print(const struct aw_xs_rules *rules, size_t i, char *text)
+{
+	const struct aw_xs_rule *rule = &rules->rule[i];
+	char net[INET6_ADDRSTRLEN + 4];
+	int at = sprintf(text, "%s", modes[rule->mode]);
+
+	if (rule->program[0])
+		at += sprintf(text + at, " program=%s", rule->program);
+	if (rule->local.family != AF_UNSPEC) {
+		print_net(&rule->local, net, sizeof(net));
+		at += sprintf(text + at, " local=%s", net);
+	}
+	if (rule->remote.family != AF_UNSPEC) {
+		print_net(&rule->remote, net, sizeof(net));
+		at += sprintf(text + at, " remote=%s", net);
+	}
+	if (rule->port_first)
+		at += sprintf(text + at, " port=%u", rule->port_first);
+	if (rule->port_first < rule->port_last)
+		at += sprintf(text + at, "-%u", rule->port_last);
+	if (rule->side != RULE_EITHER)
+		sprintf(text + at, " %s", sides[rule->side]);
+}

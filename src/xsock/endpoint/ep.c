@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An endpoint's life, and its bytes.
+#include "xsock/endpoint/ep_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SEND_DEFAULT (1u << 19)
+#define RECV_DEFAULT (1u << 19)
+#define RECV_START (1u << 17) /* the ring grows when bytes fill it */
+#define QUEUE_DEFAULT 384u
+#define INLINE_DEFAULT 64u
+#define COMBINE_WRS 64u /* posted and not known to be done */
+#define LITTLE 4096u /* bytes: fewer may wait for others, to leave in one message */
+#define PAGE 4096u
+
+uint64_t aw_xs_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint32_t bound(uint32_t value, uint32_t standard, uint32_t least, uint32_t most)
+{
+	if (value == 0)
+		value = standard;
+	return value < least ? least : value > most ? most : value;
+}
+
+static void settle_options(struct aw_xs_options *to, const struct aw_xs_options *from)
+{
+	if (from)
+		*to = *from;
+	to->sndbuf = bound(to->sndbuf, SEND_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
+	to->rcvbuf = bound(to->rcvbuf, RECV_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
+	to->sq_size = (uint16_t)bound(to->sq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
+	to->rq_size = (uint16_t)bound(to->rq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
+	to->inline_data = bound(to->inline_data, INLINE_DEFAULT, AW_XS_MSG_LEN, 512);
+	to->iomap_size = aw_xs_iomaps_round(to->iomap_size);
+}
+
+/* A ring of at most len bytes that comes of doubling a start in whole steps. */
+static void settle_ring(struct aw_xs_memory *mem, uint32_t len)
+{
+	uint32_t start = len, times = 1;
+
+	for (; start > RECV_START; start /= 2)
+		times *= 2;
+	mem->recv_start = start - start % AW_XS_SGL_MAX;
+	mem->recv_len = mem->recv_start * times;
+}
+
+static size_t pages(size_t len)
+{
+	return (len + PAGE - 1) / PAGE * PAGE;
+}
+
+/*
+ * One mapping. The peer may write what is from recv on: the receive ring, and the tables; our own messages lie
+ * behind, in pages that it may not.
+ */
+static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
+{
+	const struct aw_xs_options *o = &ep->options;
+	size_t notes_at = o->sndbuf;
+	size_t messages = (size_t)(o->rq_size + AW_XS_RQ_SPARE) * AW_XS_MSG_LEN;
+
+	ep->recv_at = pages(notes_at + AW_XS_NOTES * AW_XS_IOMAP_LEN);
+	ep->target_at = ep->recv_at + pages(o->rcvbuf);
+	ep->messages_at = ep->target_at + pages(aw_xs_target_len(o->iomap_size));
+	ep->memory_len = ep->messages_at + pages(messages);
+	ep->memory = mmap(NULL, ep->memory_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	if (ep->memory == MAP_FAILED)
+		return -ENOMEM;
+	*mem = (struct aw_xs_memory){
+		.send = ep->memory,
+		.send_len = o->sndbuf,
+		.notes = ep->memory + notes_at,
+		.recv = ep->memory + ep->recv_at,
+		.target = ep->memory + ep->target_at,
+		.iomaps = o->iomap_size,
+	};
+	settle_ring(mem, o->rcvbuf);
+	return 0;
+}
+
+int aw_xs_ep_create(const struct aw_xs_options *o, struct aw_xs_ep **created)
+{
+	struct aw_xs_ep *ep = calloc(1, sizeof(*ep));
+	struct aw_xs_memory mem;
+	pthread_condattr_t attr;
+
+	if (!ep)
+		return -ENOMEM;
+	settle_options(&ep->options, o);
+	if (map_memory(ep, &mem) != 0) {
+		free(ep);
+		return -ENOMEM;
+	}
+	aw_xs_stream_init(&ep->stream, &mem, ep->options.sq_size, ep->options.rq_size);
+	ep->nodelay = ep->options.nodelay;
+	ep->pid = getpid();
+	pthread_mutex_init(&ep->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&ep->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	TAILQ_INIT(&ep->maps);
+	aw_xs_service_join(ep);
+	*created = ep;
+	return 0;
+}
+
+bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	if (ep->phase == AW_XS_PHASE_IDLE || ep->phase == AW_XS_PHASE_OVER)
+		return false;
+	return s->put != s->posted || (s->tx_wanted > s->tx_end && !aw_xs_stream_has_ended(s));
+}
+
+/* The ids before their channel; the QP before its CQs, and those before what they complete into. */
+void aw_xs_ep_free(struct aw_xs_ep *ep)
+{
+	aw_xs_ep_free_maps(ep);
+	aw_xs_ep_qp_destroy(ep);
+	if (ep->id)
+		rdma_destroy_id(ep->id);
+	if (ep->listen_id)
+		rdma_destroy_id(ep->listen_id);
+	if (ep->events)
+		rdma_destroy_event_channel(ep->events);
+	munmap(ep->memory, ep->memory_len);
+	pthread_cond_destroy(&ep->changed);
+	pthread_mutex_destroy(&ep->lock);
+	free(ep);
+}
+
+short aw_xs_ep_ready(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	if (ep->poller && pthread_equal(ep->poller_id, pthread_self()))
+		ep->poller = false;
+	aw_xs_ep_progress(ep, 0);
+	ep->ready_news = ep->news;
+	short bits = aw_xs_ep_bits(ep);
+
+	aw_xs_ep_unlock(ep);
+	return bits;
+}
+
+static int take_error(struct aw_xs_ep *ep)
+{
+	int error = ep->error;
+
+	ep->error = 0;
+	return error;
+}
+
+int aw_xs_ep_error(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	aw_xs_ep_progress(ep, 0);
+	int error = take_error(ep);
+
+	aw_xs_ep_unlock(ep);
+	return error;
+}
+
+enum aw_xs_state aw_xs_ep_state_of(const struct aw_xs_ep *ep)
+{
+	switch (ep->phase) {
+	case AW_XS_PHASE_IDLE:
+		return AW_XS_IDLE;
+	case AW_XS_PHASE_ADDR:
+	case AW_XS_PHASE_ROUTE:
+	case AW_XS_PHASE_REQUEST:
+	case AW_XS_PHASE_REPLY:
+		return AW_XS_CONNECTING;
+	case AW_XS_PHASE_UP:
+	case AW_XS_PHASE_OVER:
+		break;
+	}
+	if (ep->stream.error)
+		return AW_XS_FAILED;
+	return aw_xs_stream_is_done(&ep->stream) ? AW_XS_CLOSED : AW_XS_ESTABLISHED;
+}
+
+enum aw_xs_state aw_xs_ep_state(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	enum aw_xs_state state = aw_xs_ep_state_of(ep);
+
+	aw_xs_ep_unlock(ep);
+	return state;
+}
+
+/* Why nothing can be sent, or 0. */
+static int send_refusal(struct aw_xs_ep *ep, int flags)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	if (ep->phase == AW_XS_PHASE_IDLE)
+		return -ENOTCONN;
+	if (ep->error)
+		return -take_error(ep);
+	if (s->error || s->tx_wanted != AW_XS_OPEN || s->rx_end == AW_XS_GONE)
+		return -EPIPE;
+	if (flags & MSG_OOB && !(s->ext & AW_XS_EXT_URGENT))
+		return s->met ? -EOPNOTSUPP : -EAGAIN;
+	return 0;
+}
+
+static size_t length_of(const struct iovec *iov, int n)
+{
+	size_t len = 0;
+
+	for (int i = 0; i < n; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+/*
+ * How many bytes are a message at least. Fewer wait while so many messages are with TCP that it has not taken: they go with what is sent
+ * next, or when it has. The peer's credits do the same where the peer is behind.
+ */
+static uint32_t combine(struct aw_xs_ep *ep, int flags)
+{
+	if (flags & MSG_MORE)
+		return LITTLE;
+	if (ep->nodelay || flags & MSG_OOB || ep->stream.sq_used < COMBINE_WRS)
+		return 0;
+	aw_xs_ep_reap_sends(ep);
+	return ep->stream.sq_used < COMBINE_WRS ? 0 : LITTLE;
+}
+
+static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
+{
+	int refusal = send_refusal(ep, flags);
+	size_t len = length_of(iov, n);
+	size_t taken;
+
+	if (refusal || len == 0)
+		return refusal;
+	if (aw_xs_stream_room(&ep->stream) < len)
+		aw_xs_ep_progress(ep, 0);
+	taken = aw_xs_stream_put(&ep->stream, iov, n);
+	if (taken == 0)
+		return ep->stream.error ? send_refusal(ep, flags) : -EAGAIN;
+	if (flags & MSG_OOB && taken == len)
+		aw_xs_stream_put_urgent(&ep->stream);
+	aw_xs_ep_pump(ep, combine(ep, flags));
+	return (ssize_t)taken;
+}
+
+ssize_t aw_xs_ep_send(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
+{
+	pthread_mutex_lock(&ep->lock);
+	ssize_t taken = send_locked(ep, iov, n, flags);
+
+	aw_xs_ep_unlock(ep);
+	return taken;
+}
+
+/* Nothing is there to be received: what stands for it. */
+static ssize_t recv_nothing(struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	if (ep->phase == AW_XS_PHASE_IDLE)
+		return -ENOTCONN;
+	if (s->rx_end != AW_XS_OPEN)
+		return 0;
+	if (ep->error)
+		return -take_error(ep);
+	return s->error || ep->rd_shut ? 0 : -EAGAIN;
+}
+
+static ssize_t recv_urgent(struct aw_xs_ep *ep, const struct iovec *iov, int n, bool peek)
+{
+	uint8_t octet;
+	int err;
+
+	aw_xs_ep_progress(ep, 0);
+	err = aw_xs_stream_get_urgent(&ep->stream, peek, &octet);
+	if (err)
+		return err;
+	for (int i = 0; i < n; i++)
+		if (iov[i].iov_len > 0) {
+			*(uint8_t *)iov[i].iov_base = octet;
+			return 1;
+		}
+	return 0;
+}
+
+static ssize_t recv_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
+{
+	bool peek = flags & MSG_PEEK;
+	size_t taken;
+
+	if (flags & MSG_OOB)
+		return recv_urgent(ep, iov, n, peek);
+	if (length_of(iov, n) == 0)
+		return 0;
+	/* A peek that could show more than is here asks for what has come meanwhile. */
+	if (aw_xs_stream_pending(&ep->stream) < (peek ? length_of(iov, n) : 1))
+		aw_xs_ep_progress(ep, 0);
+	taken = aw_xs_stream_get(&ep->stream, iov, n, peek);
+	if (taken == 0)
+		return recv_nothing(ep);
+	if (!peek)
+		aw_xs_ep_pump(ep, 0);
+	return (ssize_t)taken;
+}
+
+ssize_t aw_xs_ep_recv(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
+{
+	pthread_mutex_lock(&ep->lock);
+	ssize_t taken = recv_locked(ep, iov, n, flags);
+
+	aw_xs_ep_unlock(ep);
+	return taken;
+}
+
+int aw_xs_ep_shutdown(struct aw_xs_ep *ep, int how)
+{
+	int err = 0;
+
+	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		return -EINVAL;
+	pthread_mutex_lock(&ep->lock);
+	if (ep->phase == AW_XS_PHASE_IDLE || (ep->phase == AW_XS_PHASE_OVER && ep->stream.error)) {
+		err = -ENOTCONN;
+	} else {
+		ep->rd_shut |= how != SHUT_WR;
+		if (how != SHUT_RD)
+			aw_xs_stream_end(&ep->stream, AW_XS_SHUT);
+		aw_xs_ep_pump(ep, 0);
+		ep->news++;
+		ep->silent_news = true;
+	}
+	aw_xs_ep_unlock(ep);
+	return err;
+}
+
+bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	aw_xs_ep_reap_sends(ep);
+	if (s->error || s->rx_end == AW_XS_GONE || ep->phase == AW_XS_PHASE_OVER)
+		return true;
+	return s->put == s->freed && (s->tx_wanted == AW_XS_OPEN || aw_xs_stream_has_ended(s)) &&
+	       (s->tx_wanted == AW_XS_OPEN || s->sq_used == 0);
+}
+
+size_t aw_xs_ep_pending(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	aw_xs_ep_progress(ep, 0);
+	size_t pending = aw_xs_stream_pending(&ep->stream);
+
+	aw_xs_ep_unlock(ep);
+	return pending;
+}
+
+size_t aw_xs_ep_unsent(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_reap_sends(ep);
+	size_t unsent = (size_t)(ep->stream.put - ep->stream.freed);
+
+	aw_xs_ep_unlock(ep);
+	return unsent;
+}
+
+bool aw_xs_ep_at_mark(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	bool at_mark = aw_xs_stream_at_mark(&ep->stream);
+
+	aw_xs_ep_unlock(ep);
+	return at_mark;
+}
+
+void aw_xs_ep_set_nodelay(struct aw_xs_ep *ep, bool nodelay)
+{
+	pthread_mutex_lock(&ep->lock);
+	ep->nodelay = nodelay;
+	if (nodelay)
+		aw_xs_ep_pump(ep, 0);
+	aw_xs_ep_unlock(ep);
+}
+
+void aw_xs_ep_set_oobinline(struct aw_xs_ep *ep, bool oobinline)
+{
+	pthread_mutex_lock(&ep->lock);
+	ep->stream.urgent_inline = oobinline;
+	aw_xs_ep_unlock(ep);
+}
+
+static void copy_name(struct sockaddr_storage *to, const struct sockaddr *from)
+{
+	memset(to, 0, sizeof(*to));
+	if (from && from->sa_family == AF_INET)
+		memcpy(to, from, sizeof(struct sockaddr_in));
+	else if (from && from->sa_family == AF_INET6)
+		memcpy(to, from, sizeof(struct sockaddr_in6));
+}
+
+void aw_xs_ep_names(struct aw_xs_ep *ep, struct sockaddr_storage *local,
+		    struct sockaddr_storage *peer)
+{
+	pthread_mutex_lock(&ep->lock);
+	copy_name(local, ep->id ? rdma_get_local_addr(ep->id) : NULL);
+	copy_name(peer, ep->id ? rdma_get_peer_addr(ep->id) : NULL);
+	aw_xs_ep_unlock(ep);
+}
+
+void aw_xs_ep_stats(struct aw_xs_ep *ep, struct aw_xs_stats *stats)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	pthread_mutex_lock(&ep->lock);
+	*stats = (struct aw_xs_stats){
+		.state = aw_xs_ep_state_of(ep),
+		.anywarp_peer = s->anywarp,
+		.octets_in = s->came,
+		.octets_out = s->octets_out,
+		.send_credits = (uint16_t)(s->seq_limit - s->seq),
+		.receive_credits = s->rq_size - (uint16_t)(s->rseq - s->rseq_told),
+		.send_window = s->window < UINT32_MAX ? (uint32_t)s->window : UINT32_MAX,
+	};
+	aw_xs_ep_unlock(ep);
+}
+
+struct ibv_pd *aw_xs_ep_pd(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	struct ibv_pd *pd = ep->pd;
+
+	aw_xs_ep_unlock(ep);
+	return pd;
+}

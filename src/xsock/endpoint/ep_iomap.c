@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Buffers that the peer may write to directly, and writing to the peer's.
+#include "xsock/endpoint/ep_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define SILENT UINT32_MAX /* the index of a map that the peer is not told of */
+
+/* Of what the peer has entries for: an index that no map has, or SILENT. */
+static uint32_t free_index(const struct aw_xs_ep *ep)
+{
+	for (uint32_t index = 0; index < ep->stream.peer_iomap.len; index++) {
+		const struct aw_xs_map *map;
+		bool used = false;
+
+		TAILQ_FOREACH(map, &ep->maps, entry)
+		used |= map->index == index;
+		if (!used)
+			return index;
+	}
+	return SILENT;
+}
+
+static int add_map(struct aw_xs_ep *ep, void *buf, size_t len, bool writable, uint64_t offset)
+{
+	int access = IBV_ACCESS_LOCAL_WRITE | (writable ? IBV_ACCESS_REMOTE_WRITE : 0);
+	uint32_t index = writable ? free_index(ep) : SILENT;
+	struct aw_xs_map *map;
+
+	if (!ep->pd || !ep->stream.met)
+		return -EINVAL;
+	if ((writable && index == SILENT) || len > UINT32_MAX)
+		return -ENOMEM;
+	map = calloc(1, sizeof(*map));
+	if (!map)
+		return -ENOMEM;
+	map->mr = ibv_reg_mr(ep->pd, buf, len, access);
+	if (!map->mr) {
+		free(map);
+		return -errno;
+	}
+	map->offset = offset;
+	map->index = index;
+	map->announced = !writable;
+	ep->maps_due += writable;
+	TAILQ_INSERT_TAIL(&ep->maps, map, entry);
+	return 0;
+}
+
+off_t aw_xs_ep_iomap(struct aw_xs_ep *ep, void *buf, size_t len, int prot, off_t offset)
+{
+	int err;
+
+	if (prot & ~(PROT_WRITE | PROT_NONE))
+		return -EINVAL;
+	if (offset == -1)
+		offset = (off_t)(uintptr_t)buf;
+	pthread_mutex_lock(&ep->lock);
+	err = add_map(ep, buf, len, prot & PROT_WRITE, (uint64_t)offset);
+	if (!err)
+		aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_unlock(ep);
+	return err ? err : offset;
+}
+
+static void drop_map(struct aw_xs_ep *ep, struct aw_xs_map *map)
+{
+	TAILQ_REMOVE(&ep->maps, map, entry);
+	ep->maps_due -= !map->announced;
+	ibv_dereg_mr(map->mr);
+	free(map);
+}
+
+int aw_xs_ep_iounmap(struct aw_xs_ep *ep, void *buf, size_t len)
+{
+	struct aw_xs_map *map;
+	int err = -EINVAL;
+
+	pthread_mutex_lock(&ep->lock);
+	TAILQ_FOREACH(map, &ep->maps, entry)
+	if (map->mr->addr == buf && map->mr->length == len)
+		break;
+	if (map) {
+		drop_map(ep, map);
+		err = 0;
+	}
+	aw_xs_ep_unlock(ep);
+	return err;
+}
+
+void aw_xs_ep_free_maps(struct aw_xs_ep *ep)
+{
+	struct aw_xs_map *map;
+
+	while ((map = TAILQ_FIRST(&ep->maps)))
+		drop_map(ep, map);
+}
+
+void aw_xs_ep_announce_maps(struct aw_xs_ep *ep)
+{
+	struct aw_xs_work work;
+	struct aw_xs_map *map;
+
+	TAILQ_FOREACH(map, &ep->maps, entry)
+	{
+		const struct aw_xs_iomap entry = {
+			.offset = map->offset,
+			.sge = { (uintptr_t)map->mr->addr, map->mr->rkey,
+				 (uint32_t)map->mr->length },
+		};
+
+		if (map->announced)
+			continue;
+		if (!aw_xs_stream_iomap(&ep->stream, map->index, &entry, &work))
+			return;
+		map->announced = true;
+		ep->maps_due--;
+		if (aw_xs_ep_post_work(ep, &work) != 0)
+			return;
+	}
+}
+
+/* Bytes already taken into the stream go first. */
+static int64_t write_some(struct aw_xs_ep *ep, const uint8_t *octets, size_t len, uint64_t offset)
+{
+	struct aw_xs_work work;
+	int64_t n = aw_xs_stream_iowrite(&ep->stream, octets, len, offset, &work);
+
+	if (n <= 0)
+		return n;
+	return aw_xs_ep_post_work(ep, &work) == 0 ? n : -ECONNRESET;
+}
+
+static ssize_t write_all(struct aw_xs_ep *ep, const uint8_t *octets, size_t count, uint64_t offset)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+	size_t taken = 0;
+	int64_t n = 1;
+
+	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_reap_sends(ep);
+	if (ep->phase != AW_XS_PHASE_UP)
+		return s->error || ep->phase == AW_XS_PHASE_OVER ? -EPIPE : -ENOTCONN;
+	if (s->tx_wanted != AW_XS_OPEN || s->rx_end == AW_XS_GONE)
+		return -EPIPE;
+	while (taken < count && n > 0) {
+		n = write_some(ep, octets + taken, count - taken, offset + taken);
+		taken += n > 0 ? (size_t)n : 0;
+	}
+	return taken > 0 || n >= 0 ? (ssize_t)taken : n;
+}
+
+ssize_t aw_xs_ep_iowrite(struct aw_xs_ep *ep, const void *buf, size_t count, off_t offset)
+{
+	pthread_mutex_lock(&ep->lock);
+	ssize_t taken = write_all(ep, buf, count, (uint64_t)offset);
+
+	aw_xs_ep_unlock(ep);
+	return taken;
+}

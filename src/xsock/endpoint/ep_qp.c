@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The endpoint's verbs objects: each aw_xs_work becomes WRs, completions become messages and room. Receives complete into
+// a CQ that is armed for who waits; sends into one of their own, which is looked at when their room is needed.
+#include "xsock/endpoint/ep_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define POLL_MAX 32 /* completions at once */
+#define SEND_LAZY 65536u /* bytes of the send ring that may be free without our having looked */
+#define CHAIN_MAX 16 /* works posted at once */
+#define KIND_OTHER 0x80u /* in a send's id: a caller hears of it as well */
+
+static int make_cqs(struct aw_xs_ep *ep, uint32_t sends)
+{
+	struct ibv_context *verbs = ep->id->verbs;
+
+	ep->channel = ibv_create_comp_channel(verbs);
+	if (!ep->channel)
+		return -errno;
+	ep->send_cq.cq = ibv_create_cq(verbs, (int)sends, ep, ep->channel, 0);
+	ep->recv_cq.cq = ibv_create_cq(verbs, (int)ep->recv_count, ep, ep->channel, 0);
+	return ep->send_cq.cq && ep->recv_cq.cq ? 0 : -errno;
+}
+
+static int register_memory(struct aw_xs_ep *ep)
+{
+	const int written = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	struct aw_xs_memory *mem = &ep->stream.mem;
+
+	ep->send_mr = ibv_reg_mr(ep->pd, ep->memory, ep->recv_at, 0);
+	ep->recv_mr = ibv_reg_mr(ep->pd, ep->memory + ep->recv_at, mem->recv_len, written);
+	ep->target_mr = ibv_reg_mr(ep->pd, mem->target, aw_xs_target_len(mem->iomaps), written);
+	ep->messages_mr = ibv_reg_mr(ep->pd, ep->memory + ep->messages_at,
+				     (size_t)ep->recv_count * AW_XS_MSG_LEN,
+				     IBV_ACCESS_LOCAL_WRITE);
+	if (!ep->send_mr || !ep->recv_mr || !ep->target_mr || !ep->messages_mr)
+		return -errno;
+	mem->recv_key = ep->recv_mr->rkey;
+	mem->target_key = ep->target_mr->rkey;
+	return 0;
+}
+
+/* count receives, from message slot first on. */
+static int post_receives(struct aw_xs_ep *ep, uint32_t first, uint32_t count)
+{
+	struct ibv_recv_wr wr[POLL_MAX], *bad;
+	struct ibv_sge sge[POLL_MAX];
+
+	for (uint32_t done = 0; done < count;) {
+		uint32_t n = 0;
+
+		for (; n < POLL_MAX && done < count; n++, done++) {
+			uint32_t slot = (first + done) % ep->recv_count;
+
+			sge[n] = (struct ibv_sge){
+				.addr = (uintptr_t)ep->memory + ep->messages_at +
+					slot * AW_XS_MSG_LEN,
+				.length = AW_XS_MSG_LEN,
+				.lkey = ep->messages_mr->lkey,
+			};
+			wr[n] = (struct ibv_recv_wr){
+				.wr_id = slot,
+				.next = wr + n + 1,
+				.sg_list = sge + n,
+				.num_sge = 1,
+			};
+		}
+		wr[n - 1].next = NULL;
+		if (ibv_post_recv(ep->id->qp, wr, &bad) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int make_qp(struct aw_xs_ep *ep, uint32_t sends)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_context = ep,
+		.send_cq = ep->send_cq.cq,
+		.recv_cq = ep->recv_cq.cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = sends,
+			.max_recv_wr = ep->recv_count,
+			.max_send_sge = 2,
+			.max_recv_sge = 1,
+			.max_inline_data = ep->options.inline_data,
+		},
+	};
+
+	ep->pd = ibv_alloc_pd(ep->id->verbs);
+	if (!ep->pd || rdma_create_qp(ep->id, ep->pd, &attr) != 0)
+		return -errno;
+	ep->inline_max = attr.cap.max_inline_data;
+	return ep->inline_max < AW_XS_MSG_LEN ? -EOPNOTSUPP : 0;
+}
+
+int aw_xs_ep_qp_create(struct aw_xs_ep *ep)
+{
+	uint32_t sends = ep->options.sq_size + AW_XS_SQ_SPARE + AW_XS_OTHERS_MAX;
+	int err;
+
+	ep->lends = aw_xs_cm_extension("anywarp_cm_initiate") != NULL;
+	ep->sleep_limit = (void (*)(int64_t))aw_xs_cm_extension("anywarp_sleep_limit");
+	ep->recv_count = ep->options.rq_size + AW_XS_RQ_SPARE;
+	err = make_cqs(ep, sends);
+	if (!err)
+		err = make_qp(ep, sends);
+	if (!err)
+		err = register_memory(ep);
+	if (!err)
+		err = post_receives(ep, 0, ep->recv_count);
+	return err;
+}
+
+static void drop_mr(struct ibv_mr **mr)
+{
+	if (*mr)
+		ibv_dereg_mr(*mr);
+	*mr = NULL;
+}
+
+static void drop_cq(struct aw_xs_cq *cq)
+{
+	if (!cq->cq)
+		return;
+	ibv_ack_cq_events(cq->cq, cq->unacked);
+	ibv_destroy_cq(cq->cq);
+	cq->cq = NULL;
+}
+
+/* What callers have under way ends with the QP. */
+static void fail_others(struct aw_xs_ep *ep)
+{
+	for (; ep->others > 0; ep->others--) {
+		struct aw_xs_other *other = &ep->other[ep->other_first];
+
+		ep->other_first = (ep->other_first + 1) % AW_XS_OTHERS_MAX;
+		if (other->done)
+			other->done(other->arg, ECONNABORTED);
+	}
+}
+
+void aw_xs_ep_qp_destroy(struct aw_xs_ep *ep)
+{
+	if (ep->id && ep->id->qp)
+		rdma_destroy_qp(ep->id);
+	fail_others(ep);
+	drop_mr(&ep->send_mr);
+	drop_mr(&ep->recv_mr);
+	drop_mr(&ep->target_mr);
+	drop_mr(&ep->messages_mr);
+	drop_cq(&ep->send_cq);
+	drop_cq(&ep->recv_cq);
+	if (ep->pd)
+		ibv_dealloc_pd(ep->pd);
+	ep->pd = NULL;
+	if (ep->channel)
+		ibv_destroy_comp_channel(ep->channel);
+	ep->channel = NULL;
+}
+
+/* What a send's completion has to tell. */
+static uint64_t send_id(enum aw_xs_kind kind, uint32_t wrs, uint32_t octets)
+{
+	return (uint64_t)octets << 16 | wrs << 8 | kind;
+}
+
+struct chain {
+	struct ibv_send_wr wr[2 * CHAIN_MAX];
+	struct ibv_sge sge[3 * CHAIN_MAX];
+	uint8_t msg[CHAIN_MAX][AW_XS_MSG_LEN];
+	uint32_t wrs, sges, works;
+};
+
+/* Fits by construction: a work has at most two spans and a message. */
+static struct ibv_send_wr *add_wr(struct chain *c, enum ibv_wr_opcode opcode)
+{
+	struct ibv_send_wr *wr = &c->wr[c->wrs];
+
+	*wr = (struct ibv_send_wr){ .opcode = opcode, .sg_list = &c->sge[c->sges] };
+	if (c->wrs > 0)
+		c->wr[c->wrs - 1].next = wr;
+	c->wrs++;
+	return wr;
+}
+
+static void add_sge(struct chain *c, struct ibv_send_wr *wr, const uint8_t *octets, uint32_t len,
+		    uint32_t lkey)
+{
+	c->sge[c->sges++] = (struct ibv_sge){ (uintptr_t)octets, len, lkey };
+	wr->num_sge++;
+}
+
+static void add_work(const struct aw_xs_ep *ep, struct chain *c, const struct aw_xs_work *work)
+{
+	struct ibv_send_wr *wr = NULL;
+	uint32_t len = 0;
+
+	if (work->spans > 0) {
+		wr = add_wr(c, IBV_WR_RDMA_WRITE);
+		wr->wr.rdma.remote_addr = work->addr;
+		wr->wr.rdma.rkey = work->key;
+		for (uint32_t i = 0; i < work->spans; i++) {
+			add_sge(c, wr, work->span[i].octets, work->span[i].len, ep->send_mr->lkey);
+			len += work->span[i].len;
+		}
+		wr->send_flags = len <= ep->inline_max ? IBV_SEND_INLINE : 0;
+	}
+	if (work->has_msg) {
+		memcpy(c->msg[c->works], work->msg, AW_XS_MSG_LEN);
+		wr = add_wr(c, IBV_WR_SEND);
+		add_sge(c, wr, c->msg[c->works], AW_XS_MSG_LEN, 0);
+		wr->send_flags = IBV_SEND_INLINE;
+	}
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	wr->wr_id = send_id(work->kind, work->wrs, work->octets);
+	c->works++;
+}
+
+/* Both ends' violations and losses come here. */
+static void on_receive(struct aw_xs_ep *ep, const struct ibv_wc *wc)
+{
+	const uint8_t *octets = ep->memory + ep->messages_at + wc->wr_id * AW_XS_MSG_LEN;
+
+	ep->news++;
+	if (aw_xs_stream_message(&ep->stream, octets, wc->byte_len) == 0)
+		return;
+	rdma_disconnect(ep->id);
+	aw_xs_ep_over(ep, EPROTO);
+}
+
+/*
+ * The QP has refused a WR or flushed one. What the peer sent before is still in the CQ, its end perhaps. Nothing is
+ * posted any more, so that the CQ runs dry.
+ */
+static void lose_qp(struct aw_xs_ep *ep)
+{
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(ep->recv_cq.cq, 1, &wc) > 0)
+		if (wc.status == IBV_WC_SUCCESS)
+			on_receive(ep, &wc);
+	aw_xs_ep_over(ep, 0);
+}
+
+static int post_chain(struct aw_xs_ep *ep, struct chain *c)
+{
+	struct ibv_send_wr *bad;
+
+	if (c->wrs == 0)
+		return 0;
+	if (ibv_post_send(ep->id->qp, c->wr, &bad) == 0)
+		return 0;
+	lose_qp(ep);
+	return -ECONNRESET;
+}
+
+int aw_xs_ep_post_work(struct aw_xs_ep *ep, const struct aw_xs_work *work)
+{
+	struct chain c;
+
+	c.wrs = c.sges = c.works = 0;
+	add_work(ep, &c, work);
+	return post_chain(ep, &c);
+}
+
+/* True: the chain is full, and there may be more. */
+static bool pump_chain(struct aw_xs_ep *ep, uint32_t min)
+{
+	struct aw_xs_work work;
+	struct chain c;
+
+	c.wrs = c.sges = c.works = 0;
+	while (c.works < CHAIN_MAX && aw_xs_stream_next(&ep->stream, min, &work))
+		add_work(ep, &c, &work);
+	return post_chain(ep, &c) == 0 && c.works == CHAIN_MAX;
+}
+
+void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min)
+{
+	if (ep->phase != AW_XS_PHASE_UP)
+		return;
+	if (ep->maps_due > 0)
+		aw_xs_ep_announce_maps(ep);
+	while (pump_chain(ep, min))
+		;
+}
+
+/* True when there may be more. */
+static bool take_receives(struct aw_xs_ep *ep)
+{
+	struct ibv_wc wc[POLL_MAX];
+	int n = ibv_poll_cq(ep->recv_cq.cq, POLL_MAX, wc);
+	bool lost = n < 0;
+
+	for (int i = 0; i < n; i++) {
+		if (wc[i].status == IBV_WC_SUCCESS)
+			on_receive(ep, &wc[i]);
+		else
+			lost = true;
+	}
+	if (!lost && n > 0)
+		lost = post_receives(ep, (uint32_t)wc[0].wr_id, (uint32_t)n) != 0;
+	if (lost && ep->phase != AW_XS_PHASE_OVER)
+		lose_qp(ep);
+	return n == POLL_MAX;
+}
+
+/* As many as there can be at once, and no more: a peer may send faster than they are taken. */
+static void take_all_receives(struct aw_xs_ep *ep)
+{
+	for (uint32_t taken = 0; taken < ep->recv_count && take_receives(ep); taken += POLL_MAX)
+		;
+}
+
+static void end_other(struct aw_xs_ep *ep, int err)
+{
+	struct aw_xs_other *other = &ep->other[ep->other_first];
+
+	ep->other_first = (ep->other_first + 1) % AW_XS_OTHERS_MAX;
+	ep->others--;
+	if (other->done)
+		other->done(other->arg, err);
+}
+
+static void on_sent(struct aw_xs_ep *ep, const struct ibv_wc *wc)
+{
+	uint32_t kind = wc->wr_id & 0xff, wrs = wc->wr_id >> 8 & 0xff;
+	bool sent = wc->status == IBV_WC_SUCCESS;
+
+	if (wrs > 0 && sent) {
+		aw_xs_stream_done(&ep->stream, kind & ~KIND_OTHER, wrs,
+				  (uint32_t)(wc->wr_id >> 16));
+		ep->news++;
+	}
+	if (kind & KIND_OTHER)
+		end_other(ep, sent ? 0 : ECONNRESET);
+}
+
+void aw_xs_ep_reap_sends(struct aw_xs_ep *ep)
+{
+	struct ibv_wc wc[POLL_MAX];
+	int n;
+
+	if (!ep->send_cq.cq)
+		return;
+	do {
+		n = ibv_poll_cq(ep->send_cq.cq, POLL_MAX, wc);
+		for (int i = 0; i < n; i++)
+			on_sent(ep, &wc[i]);
+	} while (n == POLL_MAX);
+}
+
+/* Room in the ring, the SQ or the notes that completions would give is looked for only when it is needed. */
+static bool needs_room(const struct aw_xs_stream *s)
+{
+	return s->put - s->freed > SEND_LAZY || s->put - s->freed > s->mem.send_len / 2 ||
+	       s->sq_used > s->sq_size / 2 || s->notes_used > AW_XS_NOTES / 2;
+}
+
+void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min)
+{
+	ep->calls++;
+	if (ep->phase == AW_XS_PHASE_IDLE || ep->phase == AW_XS_PHASE_OVER)
+		return;
+	if (ep->phase != AW_XS_PHASE_UP)
+		aw_xs_ep_cm_progress(ep);
+	if (ep->phase != AW_XS_PHASE_UP)
+		return;
+	take_all_receives(ep);
+	if (ep->others > 0 || needs_room(&ep->stream))
+		aw_xs_ep_reap_sends(ep);
+	aw_xs_ep_pump(ep, min);
+}
+
+/* Puts a callback behind the others; the WR is about to be posted. */
+static void add_other(struct aw_xs_ep *ep, void (*done)(void *arg, int err), void *arg)
+{
+	uint32_t at = (ep->other_first + ep->others++) % AW_XS_OTHERS_MAX;
+
+	ep->other[at] = (struct aw_xs_other){ done, arg };
+}
+
+static int post_other(struct aw_xs_ep *ep, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+	int err;
+
+	wr->next = NULL;
+	wr->wr_id = send_id(KIND_OTHER, 0, 0);
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	err = ibv_post_send(ep->id->qp, wr, &bad);
+	if (err)
+		ep->others--;
+	return -err;
+}
+
+/* Whether a caller's WR may be posted. */
+static int other_refusal(const struct aw_xs_ep *ep)
+{
+	if (ep->phase != AW_XS_PHASE_UP)
+		return ep->phase == AW_XS_PHASE_OVER ? -EPIPE : -ENOTCONN;
+	return ep->others == AW_XS_OTHERS_MAX ? -EAGAIN : 0;
+}
+
+int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
+		  void (*done)(void *arg, int err), void *arg)
+{
+	struct ibv_send_wr own = *wr;
+	int err;
+
+	if (wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_READ)
+		return -EINVAL;
+	pthread_mutex_lock(&ep->lock);
+	aw_xs_ep_progress(ep, 0);
+	err = other_refusal(ep);
+	if (!err) {
+		add_other(ep, done, arg);
+		err = post_other(ep, &own);
+	}
+	aw_xs_ep_unlock(ep);
+	return err;
+}
+
+/* One message of a send_zero; the caller hears of the last. */
+static size_t send_direct(struct aw_xs_ep *ep, const uint8_t *octets, size_t len, uint32_t lkey,
+			  struct aw_xs_other other)
+{
+	struct aw_xs_work work;
+	struct chain c = { .wrs = 0 };
+	uint32_t n = aw_xs_stream_direct(&ep->stream, len, &work);
+
+	if (n == 0)
+		return 0;
+	work.span[work.spans++] = (struct aw_xs_span){ octets, n };
+	add_work(ep, &c, &work);
+	c.sge[0].lkey = lkey;
+	c.wr[c.wrs - 1].wr_id |= KIND_OTHER;
+	add_other(ep, other.done, other.arg);
+	post_chain(ep, &c);
+	return n;
+}
+
+ssize_t aw_xs_ep_send_zero(struct aw_xs_ep *ep, const void *buf, size_t len, uint32_t lkey,
+			   void (*done)(void *arg, int err), void *arg)
+{
+	ssize_t taken;
+
+	pthread_mutex_lock(&ep->lock);
+	aw_xs_ep_progress(ep, 0);
+	taken = other_refusal(ep);
+	if (!taken && ep->stream.tx_wanted != AW_XS_OPEN)
+		taken = -EPIPE;
+	if (!taken)
+		taken = (ssize_t)send_direct(ep, buf, len, lkey, (struct aw_xs_other){ done, arg });
+	if (taken == 0 && len > 0)
+		taken = -EAGAIN;
+	aw_xs_ep_unlock(ep);
+	return taken;
+}
+
+/* Its place in the SQ is one of the others'. */
+void aw_xs_ep_nudge(struct aw_xs_ep *ep)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
+
+	if (!ep->id || !ep->id->qp || ep->phase < AW_XS_PHASE_UP || ep->others == AW_XS_OTHERS_MAX)
+		return;
+	if (!ep->send_cq.armed && ibv_req_notify_cq(ep->send_cq.cq, 0) == 0)
+		ep->send_cq.armed = true;
+	add_other(ep, NULL, NULL);
+	(void)post_other(ep, &wr);
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Readiness, and sleeping until it changes. One thread at a time sleeps on the completion channel for the
+// endpoint; others wait for it. A thread of an event loop sleeps in a poll(2) of its own. Who takes an event
+// from the channel that another one may need lets it come once more.
+#define _GNU_SOURCE /* ppoll, POLLRDHUP */
+#include "xsock/endpoint/ep_impl.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "xsock/base/left.h"
+
+#define LOWAT 2048u /* bytes of room that make an endpoint writable */
+#define SETUP_NS 100000000 /* who waits for set-up looks so often whether it was shut down */
+
+static bool has_end(const struct aw_xs_ep *ep)
+{
+	return ep->stream.error || ep->stream.rx_end != AW_XS_OPEN;
+}
+
+static bool is_writable(const struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+	size_t low = s->mem.send_len / 4 < LOWAT ? s->mem.send_len / 4 : LOWAT;
+
+	if (ep->phase < AW_XS_PHASE_UP)
+		return false;
+	if (s->error || s->tx_wanted != AW_XS_OPEN || s->rx_end == AW_XS_GONE)
+		return true;
+	return aw_xs_stream_room(s) >= low;
+}
+
+short aw_xs_ep_bits(const struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+	bool over = s->error || aw_xs_stream_is_done(s);
+	int bits = 0;
+
+	if (ep->phase == AW_XS_PHASE_IDLE)
+		return POLLHUP | POLLOUT;
+	if (aw_xs_stream_pending(s) > 0 || has_end(ep) || ep->rd_shut)
+		bits |= POLLIN;
+	if (is_writable(ep))
+		bits |= POLLOUT;
+	if (aw_xs_stream_is_urgent(s))
+		bits |= POLLPRI;
+	if (has_end(ep) || ep->rd_shut)
+		bits |= POLLRDHUP;
+	if (over)
+		bits |= POLLHUP;
+	if (ep->error)
+		bits |= POLLERR;
+	return (short)bits;
+}
+
+static void arm_cq(struct aw_xs_cq *cq)
+{
+	if (!cq->armed && ibv_req_notify_cq(cq->cq, 0) == 0)
+		cq->armed = true;
+}
+
+/* True: nothing came that is not known. */
+static bool arm(struct aw_xs_ep *ep, bool sends)
+{
+	uint64_t before = ep->news;
+
+	if (ep->phase == AW_XS_PHASE_IDLE)
+		return false;
+	if (ep->phase == AW_XS_PHASE_UP) {
+		arm_cq(&ep->recv_cq);
+		if (sends)
+			arm_cq(&ep->send_cq);
+	}
+	aw_xs_ep_progress(ep, 0);
+	if (sends && ep->phase == AW_XS_PHASE_UP) {
+		aw_xs_ep_reap_sends(ep);
+		aw_xs_ep_pump(ep, 0);
+	}
+	return ep->news == before;
+}
+
+/* Is there something that only the completion of a send can change? */
+static bool awaits_sends(const struct aw_xs_ep *ep)
+{
+	return ep->others > 0 || !is_writable(ep) || ep->stream.put != ep->stream.posted;
+}
+
+/* An event that is known to be there, or that who sleeps waits for. 0 or a negative errno. */
+static int take_cq_event(struct aw_xs_ep *ep, struct aw_xs_cq **which)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(ep->channel, &cq, &context) != 0)
+		return -errno;
+	*which = cq == ep->recv_cq.cq ? &ep->recv_cq : &ep->send_cq;
+	return 0;
+}
+
+static void settle_event(struct aw_xs_cq *cq)
+{
+	cq->armed = false;
+	if (++cq->unacked < AW_XS_UNACKED_MAX)
+		return;
+	ibv_ack_cq_events(cq->cq, cq->unacked);
+	cq->unacked = 0;
+}
+
+void aw_xs_ep_tell(struct aw_xs_ep *ep)
+{
+	bool self = ep->poller && pthread_equal(ep->poller_id, pthread_self());
+	bool poller = ep->poller && !self && ep->poller_news != ep->news;
+	bool sleeper = ep->sleeping && ep->sleeper_news != ep->news;
+
+	if (poller)
+		ep->poller_news = ep->news;
+	if (sleeper)
+		ep->sleeper_news = ep->news;
+	if (ep->waiters > 0)
+		pthread_cond_broadcast(&ep->changed);
+	if ((poller || sleeper) && (ep->event_taken || ep->silent_news))
+		aw_xs_ep_nudge(ep);
+	ep->event_taken = ep->silent_news = false;
+}
+
+void aw_xs_ep_unlock(struct aw_xs_ep *ep)
+{
+	aw_xs_ep_tell(ep);
+	if (!ep->listed && ep->waiters == 0 && aw_xs_ep_is_behind(ep))
+		aw_xs_service_behind(ep);
+	pthread_mutex_unlock(&ep->lock);
+}
+
+void aw_xs_ep_fds(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS])
+{
+	pthread_mutex_lock(&ep->lock);
+	fds[0] = (struct pollfd){ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN };
+	pthread_mutex_unlock(&ep->lock);
+}
+
+/* What is readable at once: events of old armings, which would wake who polls again and again. */
+static void drain_events(struct aw_xs_ep *ep)
+{
+	struct pollfd fds[AW_XS_EP_FDS] = {
+		{ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN },
+		{ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN },
+	};
+	struct aw_xs_cq *cq = NULL;
+
+	if (!ep->recv_cq.armed && !ep->send_cq.armed)
+		fds[0].fd = -1;
+	while (poll(fds, AW_XS_EP_FDS, 0) > 0) {
+		if (fds[1].revents) {
+			aw_xs_ep_cm_progress(ep);
+			fds[1].fd = -1;
+		}
+		if (!fds[0].revents)
+			continue;
+		if (ep->sleeping || take_cq_event(ep, &cq) != 0)
+			return;
+		settle_event(cq);
+		ep->event_taken = true;
+	}
+}
+
+bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep)
+{
+	drain_events(ep);
+	bool quiet = arm(ep, awaits_sends(ep));
+
+	aw_xs_ep_tell(ep);
+	ep->poller = quiet;
+	ep->poller_id = pthread_self();
+	ep->poller_news = ep->news;
+	return quiet;
+}
+
+bool aw_xs_ep_arm(struct aw_xs_ep *ep)
+{
+	return aw_xs_ep_arm_for(ep, 0);
+}
+
+bool aw_xs_ep_arm_for(struct aw_xs_ep *ep, short events)
+{
+	pthread_mutex_lock(&ep->lock);
+	/* Another thread may have found something since the caller looked. */
+	bool quiet = aw_xs_ep_arm_poller(ep) && ep->news == ep->ready_news &&
+		     !(aw_xs_ep_bits(ep) & events);
+
+	aw_xs_ep_unlock(ep);
+	return quiet;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u),
+				  .tv_nsec = (long)(ns % 1000000000u) };
+}
+
+static void limit_sleep(const struct aw_xs_ep *ep, int64_t left_ns)
+{
+	if (ep->sleep_limit)
+		ep->sleep_limit(left_ns);
+}
+
+/* With the lock given back. */
+static int sleep_unlocked(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS], int64_t left_ns,
+			  struct aw_xs_cq **cq)
+{
+	struct timespec limit;
+	int n;
+
+	limit = timespec_of(left_ns < 0 ? 0 : (uint64_t)left_ns);
+	n = ppoll(fds, AW_XS_EP_FDS, left_ns < 0 ? NULL : &limit, NULL);
+	if (n < 0)
+		return -errno;
+	return fds[0].revents ? take_cq_event(ep, cq) : 0;
+}
+
+/* The library makes progress meanwhile. */
+static int sleep_lending(struct aw_xs_ep *ep, int64_t left_ns, struct aw_xs_cq **cq)
+{
+	int err;
+
+	limit_sleep(ep, left_ns);
+	err = take_cq_event(ep, cq);
+	limit_sleep(ep, -1);
+	return err == -ETIMEDOUT ? 0 : err;
+}
+
+/* Who sleeps for all is gone for good: another one has to. */
+static void leave_sleep(void *arg)
+{
+	struct aw_xs_ep *ep = arg;
+
+	limit_sleep(ep, -1);
+	pthread_mutex_lock(&ep->lock);
+	ep->sleeping = false;
+	ep->waiters--;
+	pthread_cond_broadcast(&ep->changed);
+	pthread_mutex_unlock(&ep->lock);
+}
+
+/*
+ * The thread that sleeps for all. The lock is held before and after. The sleep is in ibv_get_cq_event, which makes
+ * progress, unless there is a time limit that it does not know.
+ */
+static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
+{
+	struct pollfd fds[AW_XS_EP_FDS] = {
+		{ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN },
+		{ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN },
+	};
+	bool up = ep->phase == AW_XS_PHASE_UP;
+	struct _pthread_cleanup_buffer left;
+	struct aw_xs_cq *cq = NULL;
+	int err;
+
+	if (!up && (left_ns < 0 || left_ns > SETUP_NS))
+		left_ns = SETUP_NS;
+	ep->sleeping = true;
+	ep->sleeper = pthread_self();
+	ep->sleeper_news = ep->news;
+	pthread_mutex_unlock(&ep->lock);
+	aw_left_push(&left, leave_sleep, ep);
+	if (up && ep->lends && (left_ns < 0 || ep->sleep_limit))
+		err = sleep_lending(ep, left_ns, &cq);
+	else
+		err = sleep_unlocked(ep, fds, left_ns, &cq);
+	aw_left_pop(&left, 0);
+	pthread_mutex_lock(&ep->lock);
+	ep->sleeping = false;
+	if (cq) {
+		settle_event(cq);
+		ep->event_taken = true;
+	} else if (!err && ep->events) {
+		aw_xs_ep_cm_progress(ep);
+	}
+	return err;
+}
+
+/* Another thread sleeps for us. */
+static void sleep_following(struct aw_xs_ep *ep, uint64_t end_ns, bool limited)
+{
+	struct timespec end = timespec_of(end_ns);
+
+	if (limited)
+		pthread_cond_timedwait(&ep->changed, &ep->lock, &end);
+	else
+		pthread_cond_wait(&ep->changed, &ep->lock);
+}
+
+/*
+ * One sleep at most. Who sleeps already, and is here again, has left its sleep by a signal's handler, and perhaps
+ * for good (siglongjmp). 0 or a negative errno. */
+static int wait_turn(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t end_ns)
+{
+	int err;
+
+	if (!arm(ep, sends || awaits_sends(ep)))
+		return 0;
+	if (ep->sleeping && !pthread_equal(ep->sleeper, pthread_self())) {
+		sleep_following(ep, end_ns, left_ns >= 0);
+		return 0;
+	}
+	err = sleep_leading(ep, left_ns);
+	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_tell(ep);
+	return err;
+}
+
+typedef bool wait_until(struct aw_xs_ep *ep, short events);
+
+static bool is_ready(struct aw_xs_ep *ep, short events)
+{
+	return aw_xs_ep_bits(ep) & (events | POLLERR | POLLHUP);
+}
+
+static bool is_drained(struct aw_xs_ep *ep, short events)
+{
+	(void)events;
+	return aw_xs_ep_is_flushed(ep);
+}
+
+/* 1: it holds. 0: the time is over. Else a negative errno. The lock is held. */
+static int wait_for(struct aw_xs_ep *ep, wait_until *until, short events, int64_t timeout_ns)
+{
+	bool limited = timeout_ns >= 0, sends = until != is_ready || events & POLLOUT;
+	uint64_t end = limited ? aw_xs_now_ns() + (uint64_t)timeout_ns : 0;
+	int64_t left = timeout_ns;
+	int err = 0;
+
+	if (ep->others > 0)
+		aw_xs_ep_progress(ep, 0);
+	while (!until(ep, events)) {
+		if (err || (limited && left <= 0))
+			return err;
+		ep->waiters++;
+		err = wait_turn(ep, sends, left, end);
+		ep->waiters--;
+		if (limited)
+			left = (int64_t)(end - aw_xs_now_ns());
+	}
+	return 1;
+}
+
+int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
+{
+	pthread_mutex_lock(&ep->lock);
+	int result = wait_for(ep, is_ready, events, timeout_ns);
+
+	if (result > 0)
+		result = aw_xs_ep_bits(ep);
+	aw_xs_ep_unlock(ep);
+	return result;
+}
+
+int aw_xs_ep_drain(struct aw_xs_ep *ep, int64_t timeout_ns)
+{
+	pthread_mutex_lock(&ep->lock);
+	int result = wait_for(ep, is_drained, 0, timeout_ns);
+
+	if (result > 0)
+		result = ep->stream.error;
+	else if (result == 0)
+		result = -ETIMEDOUT;
+	aw_xs_ep_unlock(ep);
+	return result;
+}

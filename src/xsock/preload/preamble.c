@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A time in each socket that is in doubt, and the soonest of them for who waits.
+#include "xsock/preload/preamble.h"
+
+#include <time.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/base/now.h"
+#include "xsock/preload/first_io.h"
+#include "xsock/preload/probe.h"
+
+#define REST_MS 200 /* a key comes in one piece, as a rule */
+#define OVER_MAX 64 /* settled at a time */
+#define NS INT64_C(1000000000)
+
+/* No doubt is over before; written under the table's lock. */
+static _Atomic(int64_t) soonest_ns = INT64_MAX;
+
+int aw_preamble_ms(void)
+{
+	int told = aw_probe_wait_ms(REST_MS);
+
+	return told > REST_MS ? told : REST_MS;
+}
+
+static void set_lowat(int fd, int octets)
+{
+	(void)aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &octets, sizeof(octets));
+}
+
+static void begin(struct aw_sock *sock, int fd)
+{
+	socklen_t len = sizeof(sock->lowat);
+
+	sock->lowat = 1;
+	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &sock->lowat, &len);
+	sock->preamble_ns = aw_xs_now_ns() + INT64_C(1000000) * aw_preamble_ms();
+	if (sock->preamble_ns < soonest_ns)
+		soonest_ns = sock->preamble_ns;
+}
+
+static bool has_ended(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLRDHUP };
+
+	return aw_libc()->poll(&pollfd, 1, 0) > 0;
+}
+
+/*
+ * A thread that sleeps knows no doubt that another one finds: an event that is none lets it look at the clock. Whoever
+ * has been told of a one-shot one waits for nothing.
+ */
+void aw_preamble_wake(const struct aw_sock *sock)
+{
+	for (struct aw_watch *watch = sock->watches; watch; watch = watch->next) {
+		struct epoll_event event = watch->event;
+
+		event.events |= EPOLLOUT | EPOLLET;
+		if (!watch->told)
+			aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &event);
+	}
+}
+
+bool aw_preamble_lasts(int fd, size_t octets)
+{
+	struct aw_sock *sock;
+	bool lasts = false;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock && sock->state == AW_FD_PENDING && !has_ended(fd)) {
+		bool first = !sock->preamble_ns;
+
+		if (first)
+			begin(sock, fd);
+		lasts = aw_xs_now_ns() < sock->preamble_ns;
+		if (lasts)
+			set_lowat(fd, (int)octets + 1);
+		if (first)
+			aw_preamble_wake(sock);
+	}
+	aw_fdtab_unlock();
+	return lasts;
+}
+
+bool aw_preamble_is_over(const struct aw_sock *sock)
+{
+	return sock->preamble_ns && aw_xs_now_ns() >= sock->preamble_ns;
+}
+
+bool aw_preamble_hides(int fd)
+{
+	struct aw_sock *sock;
+	bool hides;
+
+	if (soonest_ns == INT64_MAX)
+		return false;
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	hides = sock && sock->preamble_ns;
+	aw_fdtab_unlock();
+	return hides;
+}
+
+void aw_preamble_end(struct aw_sock *sock)
+{
+	int fd = aw_fdtab_next(sock, -1);
+
+	if (!sock->preamble_ns)
+		return;
+	sock->preamble_ns = 0;
+	if (fd < 0)
+		return;
+	for (struct aw_watch *watch = sock->watches; watch; watch = watch->next)
+		if (!watch->told)
+			aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &watch->event);
+	set_lowat(fd, sock->lowat); /* the kernel tells who waits, if that is enough now */
+}
+
+const struct timespec *aw_preamble_left(const struct aw_deadline *deadline, struct timespec *left)
+{
+	struct aw_deadline sooner = { soonest_ns };
+
+	if (sooner.at_ns == INT64_MAX || (deadline->at_ns >= 0 && deadline->at_ns < sooner.at_ns))
+		sooner = *deadline;
+	return aw_deadline_left(&sooner, left);
+}
+
+struct over {
+	int64_t now_ns, next_ns;
+	int fds[OVER_MAX];
+	int count;
+};
+
+static void find_over(struct aw_sock *sock, int fd, void *arg)
+{
+	struct over *over = arg;
+
+	if (!sock->preamble_ns)
+		return;
+	if (sock->preamble_ns <= over->now_ns && over->count < OVER_MAX)
+		over->fds[over->count++] = fd;
+	else if (sock->preamble_ns < over->next_ns)
+		over->next_ns = sock->preamble_ns;
+}
+
+void aw_preamble_settle(void)
+{
+	struct over over = { .now_ns = aw_xs_now_ns(), .next_ns = INT64_MAX };
+
+	if (soonest_ns > over.now_ns)
+		return;
+	aw_fdtab_lock();
+	aw_fdtab_each(find_over, &over);
+	soonest_ns = over.next_ns;
+	aw_fdtab_unlock();
+	for (int i = 0; i < over.count; i++)
+		(void)aw_first_io_slow(over.fds[i], AW_FIRST_POLL, true);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Asks the question and remembers who says no.
+#include "xsock/preload/probe.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/base/now.h"
+#include "xsock/base/probe_wire.h"
+#include "xsock/preload/env.h"
+#include "xsock/preload/fdtab.h"
+
+#define ASK_MS_MAX 10000
+#define NOT_TOLD (-1)
+#define PATIENT_MS 1000
+#define SERVERS 64
+#define SILENT_NS 10000000000
+#define MISSES_MAX 2 /* silences in a row after which a server is as one that has never answered */
+
+/* What servers are known to be like; the oldest gives way. Under the table's lock. */
+static struct server {
+	uint8_t ip[16];
+	uint16_t port;
+	bool answers;
+	unsigned misses; /* since it has answered */
+	int64_t silent_until_ns;
+} servers[SERVERS];
+static unsigned servers_next;
+
+static int told_ms = NOT_TOLD; /* by the program's user */
+
+enum answer {
+	ANSWER_NONE, /* silence */
+	ANSWER_REFUSED, /* there is nobody to answer */
+	ANSWER_NO, /* this connection; the next one may be another matter */
+	ANSWER_YES,
+	ANSWER_RECORDS, /* yes, and the server has records as we do */
+};
+
+static struct server look_up(const uint8_t ip[16], uint16_t port)
+{
+	struct server found = { .port = port };
+
+	aw_fdtab_lock();
+	for (int i = 0; i < SERVERS; i++) {
+		if (servers[i].port == port && memcmp(servers[i].ip, ip, 16) == 0)
+			found = servers[i];
+	}
+	aw_fdtab_unlock();
+	return found;
+}
+
+/* Who is silent after an answer is busy, or is not there any more: not every connection is to wait for it. */
+static void note(const uint8_t ip[16], uint16_t port, enum answer answer)
+{
+	bool heard = answer >= ANSWER_NO;
+	struct server *server = NULL;
+
+	aw_fdtab_lock();
+	for (int i = 0; i < SERVERS; i++) {
+		if (servers[i].port == port && memcmp(servers[i].ip, ip, 16) == 0)
+			server = &servers[i];
+	}
+	if (!server) {
+		server = &servers[servers_next++ % SERVERS];
+		*server = (struct server){ .port = port };
+		memcpy(server->ip, ip, 16);
+	}
+	server->misses = heard ? 0 : server->misses + 1;
+	server->answers = heard ||
+			  (server->answers && answer == ANSWER_NONE && server->misses < MISSES_MAX);
+	server->silent_until_ns = heard ? 0 : aw_xs_now_ns() + SILENT_NS;
+	aw_fdtab_unlock();
+}
+
+/* Another library's constructor may come before; its connections wait as long as without the variable. */
+__attribute__((constructor)) static void read_environment(void)
+{
+	told_ms = aw_env_number("ANYWARP_SOCKETS_PROBE_MS", ASK_MS_MAX, NOT_TOLD);
+}
+
+int aw_probe_wait_ms(int ms)
+{
+	return told_ms == NOT_TOLD ? ms : told_ms;
+}
+
+int aw_probe_patience_ms(void)
+{
+	int told = aw_probe_wait_ms(PATIENT_MS);
+
+	return told > PATIENT_MS ? told : PATIENT_MS;
+}
+
+static socklen_t length_of(const struct sockaddr_storage *addr)
+{
+	return addr->ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					  : sizeof(struct sockaddr_in6);
+}
+
+/* A UDP socket from the connection's own address to the server's. */
+static int open_probe(const struct sockaddr_storage *local, const struct sockaddr_storage *remote)
+{
+	struct sockaddr_storage from = *local;
+	int fd = aw_libc()->socket(remote->ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	if (from.ss_family == AF_INET)
+		((struct sockaddr_in *)&from)->sin_port = 0;
+	else
+		((struct sockaddr_in6 *)&from)->sin6_port = 0;
+	if (aw_libc()->bind(fd, (struct sockaddr *)&from, length_of(&from)) != 0 ||
+	    aw_libc()->connect(fd, (const struct sockaddr *)remote, length_of(remote)) != 0) {
+		aw_libc()->close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool is_answer(const uint8_t *answer, const uint8_t *probe)
+{
+	return memcmp(answer, AW_PROBE_ANSWERS, 8) == 0 &&
+	       answer[AW_PROBE_VERSION_AT] == AW_PROBE_VERSION &&
+	       memcmp(answer + AW_PROBE_NONCE_AT, probe + AW_PROBE_NONCE_AT, AW_PROBE_NONCE_LEN) ==
+		       0;
+}
+
+static enum answer meaning_of(uint8_t octet)
+{
+	if (octet == (AW_PROBE_YES | AW_PROBE_RECORDS))
+		return ANSWER_RECORDS;
+	return octet == AW_PROBE_YES ? ANSWER_YES : ANSWER_NO;
+}
+
+/* Waits for an answer with our nonce; other datagrams are passed over. */
+static enum answer hear(int fd, const uint8_t *probe, int wait_ms)
+{
+	int64_t end = aw_xs_now_ns() + wait_ms * INT64_C(1000000);
+
+	for (;;) {
+		struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+		int64_t left = end - aw_xs_now_ns();
+		uint8_t answer[AW_PROBE_LEN];
+		ssize_t got;
+
+		if (left <= 0)
+			return ANSWER_NONE;
+		if (aw_libc()->poll(&pollfd, 1, (int)((left + 999999) / 1000000)) <= 0)
+			continue;
+		got = aw_libc()->recv(fd, answer, sizeof(answer), 0);
+		if (got < 0 && errno != EAGAIN && errno != EINTR)
+			return ANSWER_REFUSED;
+		if (got == AW_PROBE_LEN && is_answer(answer, probe))
+			return meaning_of(answer[AW_PROBE_YES_AT]);
+	}
+}
+
+enum aw_peer_kind aw_probe_server(const struct sockaddr_storage *local,
+				  const struct sockaddr_storage *remote, bool records, int wait_ms)
+{
+	uint8_t probe[AW_PROBE_LEN] = AW_PROBE_ASKS, server[16];
+	uint16_t port, client_port;
+	enum answer answer = ANSWER_NONE;
+	struct server known;
+	int fd;
+
+	if (!aw_probe_addr((const struct sockaddr *)remote, server, &port) ||
+	    !aw_probe_addr((const struct sockaddr *)local, probe + AW_PROBE_ADDR_AT, &client_port))
+		return AW_PEER_TCP;
+	known = look_up(server, port);
+	if (known.silent_until_ns > aw_xs_now_ns())
+		return AW_PEER_TCP;
+	probe[AW_PROBE_VERSION_AT] = AW_PROBE_VERSION;
+	probe[AW_PROBE_YES_AT] = records ? AW_PROBE_RECORDS : 0;
+	memcpy(probe + AW_PROBE_PORT_AT, &client_port, sizeof(client_port));
+	if (getrandom(probe + AW_PROBE_NONCE_AT, AW_PROBE_NONCE_LEN, 0) != AW_PROBE_NONCE_LEN)
+		return AW_PEER_TCP;
+	fd = open_probe(local, remote);
+	if (fd < 0)
+		return AW_PEER_TCP;
+	if (aw_libc()->send(fd, probe, sizeof(probe), MSG_NOSIGNAL) > 0)
+		answer = hear(fd, probe, known.answers ? aw_probe_patience_ms() : wait_ms);
+	aw_libc()->close(fd);
+	note(server, port, answer);
+	if (answer == ANSWER_RECORDS)
+		return AW_PEER_RECORDS;
+	return answer == ANSWER_YES ? AW_PEER_IWARP : AW_PEER_TCP;
+}

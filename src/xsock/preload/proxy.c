@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Gives orders to the proxy process.
+#include "xsock/preload/proxy.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "xsock/base/fds.h"
+#include "xsock/base/libc.h"
+#include "xsock/base/log.h"
+#include "xsock/preload/fdtab.h"
+#include "xsock/preload/sandbox.h"
+#include "xsock/preload/spawn.h"
+
+#define HIGH_FD 1024 /* where the program does not expect an fd of its own */
+
+/* Under the table's lock. */
+static int control = -1;
+static struct stat control_file; /* what control must be */
+
+static bool same_file(int fd, const struct stat *file)
+{
+	struct stat now;
+
+	return fstat(fd, &now) == 0 && now.st_dev == file->st_dev && now.st_ino == file->st_ino;
+}
+
+/* Moves fd away from the numbers that a program uses. */
+int aw_proxy_move_high(int fd)
+{
+	struct rlimit limit = { .rlim_cur = HIGH_FD };
+	int floor = HIGH_FD, high;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < 2 * HIGH_FD)
+		floor = (int)(limit.rlim_cur - limit.rlim_cur / 8);
+	high = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, floor);
+	if (high < 0)
+		return fd;
+	aw_libc()->close(fd);
+	return high;
+}
+
+/* A copy of control that is surely the proxy process's, or -1: somebody may have closed it behind us. */
+static int borrow(void)
+{
+	int fd = -1;
+
+	aw_fdtab_lock();
+	if (control >= 0 && same_file(control, &control_file))
+		fd = aw_libc()->fcntl(control, F_DUPFD_CLOEXEC, 0);
+	else
+		control = -1;
+	aw_fdtab_unlock();
+	return fd;
+}
+
+int aw_proxy_control(void)
+{
+	int fd;
+
+	aw_fdtab_lock();
+	fd = control >= 0 && same_file(control, &control_file) ? control : -1;
+	aw_fdtab_unlock();
+	return fd;
+}
+
+/* A proxy process of root's must take no orders from what root's program becomes for somebody else. */
+int aw_proxy_export(void)
+{
+	int fd = aw_proxy_control();
+	struct ucred maker; /* of the pair; its proxy process has the same ids */
+	socklen_t len = sizeof(maker);
+
+	if (fd < 0 || aw_libc()->getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &len) != 0 ||
+	    maker.uid != geteuid() || maker.gid != getegid())
+		return -1;
+	return fd;
+}
+
+static void adopt(int fd)
+{
+	aw_fdtab_hide(fd);
+	aw_fdtab_lock();
+	control = fd;
+	fstat(fd, &control_file);
+	aw_fdtab_unlock();
+}
+
+void aw_proxy_import(int fd)
+{
+	aw_libc()->fcntl(fd, F_SETFD, FD_CLOEXEC);
+	adopt(fd);
+}
+
+int aw_proxy_start(void)
+{
+	int ends[2], fd = borrow(), on = 1, err;
+
+	if (fd >= 0) {
+		aw_libc()->close(fd);
+		return 0;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return errno;
+	/* From the first order on the proxy process is told who gives it. */
+	(void)aw_libc()->setsockopt(ends[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+	err = aw_spawn_proxy(ends[1]);
+	aw_libc()->close(ends[1]);
+	if (err) {
+		aw_libc()->close(ends[0]);
+		return err;
+	}
+	adopt(aw_proxy_move_high(ends[0]));
+	return 0;
+}
+
+void aw_proxy_free_fd(int fd)
+{
+	int moved;
+
+	if (aw_fdtab_state(fd) != AW_FD_INTERNAL)
+		return;
+	aw_fdtab_forget(fd);
+	if (fd != aw_proxy_control())
+		return;
+	moved = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+	if (moved >= 0)
+		adopt(moved);
+}
+
+void aw_request_init(struct aw_request *request, enum aw_request_kind kind)
+{
+	memset(request, 0, sizeof(*request));
+	request->magic = AW_REQUEST_MAGIC;
+	request->kind = (uint8_t)kind;
+	request->fd = -1;
+}
+
+uint64_t aw_proxy_id(void)
+{
+	uint64_t number;
+
+	aw_fdtab_lock();
+	number = control >= 0 ? control_file.st_ino : 0;
+	aw_fdtab_unlock();
+	return number;
+}
+
+static void orphan(struct aw_sock *sock, int fd, void *arg)
+{
+	const uint64_t *proxy = arg;
+
+	(void)fd;
+	if (sock->state == AW_FD_BRIDGED && sock->proxy == *proxy) {
+		sock->proxy = 0;
+		sock->orphaned = true;
+	}
+}
+
+/* It was killed, and what it carried is lost with it. */
+static void detach_proxy(void)
+{
+	uint64_t number;
+
+	aw_fdtab_lock();
+	number = control_file.st_ino;
+	if (control >= 0) {
+		if (same_file(control, &control_file))
+			aw_libc()->close(control);
+		aw_fdtab_each(orphan, &number);
+	}
+	control = -1;
+	aw_fdtab_unlock();
+}
+
+/* It was alive when it was told, and has not answered. */
+static bool has_died(void)
+{
+	struct pollfd pollfd = { .fd = borrow() };
+	bool died = pollfd.fd >= 0 && aw_libc()->poll(&pollfd, 1, 0) > 0 &&
+		    pollfd.revents & POLLHUP;
+
+	if (pollfd.fd >= 0)
+		aw_libc()->close(pollfd.fd);
+	return died;
+}
+
+int aw_proxy_notify(const struct aw_request *request, const int *fds, int count)
+{
+	int err = 0;
+
+	/* Once more with a new one, where the old one is dead. */
+	for (int attempt = 0; attempt < 2; attempt++) {
+		int to;
+
+		err = aw_proxy_start();
+		if (err)
+			return err;
+		to = borrow();
+		if (to < 0)
+			return errno;
+		err = aw_fds_send(to, request, sizeof(*request), fds, count, 0);
+		aw_libc()->close(to);
+		if (err != EPIPE && err != ECONNRESET)
+			break;
+		detach_proxy();
+	}
+	return err;
+}
+
+/* The fd beside a message, or -1. */
+static int fd_of(struct msghdr *msg)
+{
+	struct cmsghdr *head = CMSG_FIRSTHDR(msg);
+	int fd = -1;
+
+	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+	return fd;
+}
+
+static bool is_tcp(int fd)
+{
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	       protocol == IPPROTO_TCP;
+}
+
+/* *fd: what has come beside the answer; NULL: nothing is taken. 0 or an errno. */
+static int read_answer(int from, struct aw_reply *answer, int *fd)
+{
+	char room[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { answer, sizeof(*answer) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = fd ? room : NULL,
+			      /* Not the room's size: its padding is room for another fd. */
+			      .msg_controllen = fd ? CMSG_LEN(sizeof(int)) : 0 };
+	ssize_t got = aw_libc()->recvmsg(from, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (got < 0)
+		return errno;
+	if (fd)
+		*fd = fd_of(&msg);
+	return got == (ssize_t)sizeof(*answer) ? 0 : ECONNRESET;
+}
+
+/* With the lock, so that no child of a fork gets the socket that may be lent. */
+static int take_answer(int from, struct aw_reply *answer, aw_proxy_use *use, void *arg)
+{
+	int tcp = -1, err = read_answer(from, answer, use ? &tcp : NULL);
+	bool is_right = tcp < 0 || is_tcp(tcp);
+
+	if (tcp >= 0) {
+		if (is_right && !err)
+			use(tcp, arg);
+		aw_libc()->close(tcp);
+	}
+	if (err)
+		return err;
+	if (!is_right)
+		return EPROTO;
+	return use && !answer->error && tcp < 0 ? EMFILE : 0;
+}
+
+static int await_answer(int from)
+{
+	struct pollfd pollfd = { .fd = from, .events = POLLIN };
+
+	while (aw_libc()->poll(&pollfd, 1, -1) < 0)
+		if (errno != EINTR)
+			return errno;
+	return 0;
+}
+
+/* fds: room for one more. *from: where the answer comes, once it is there; the caller's if there is no error. */
+static int send_request(const struct aw_request *request, int *fds, int count, int *from)
+{
+	int ends[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return errno;
+	fds[count] = ends[1];
+	err = aw_proxy_notify(request, fds, count + 1);
+	aw_libc()->close(ends[1]);
+	if (!err)
+		err = await_answer(ends[0]);
+	if (err)
+		aw_libc()->close(ends[0]);
+	else
+		*from = ends[0];
+	return err;
+}
+
+/* An answer was taken, or err is why not. */
+static int end_request(int from, int err)
+{
+	if (err == ECONNRESET && has_died())
+		detach_proxy();
+	aw_libc()->close(from);
+	return err;
+}
+
+static int ask(const struct aw_request *request, int about, struct aw_reply *answer,
+	       aw_proxy_use *use, void *arg)
+{
+	int fds[2] = { about }, from, err = send_request(request, fds, about >= 0, &from);
+
+	if (err)
+		return err;
+	aw_fdtab_lock();
+	err = take_answer(from, answer, use, arg);
+	aw_fdtab_unlock();
+	return end_request(from, err);
+}
+
+int aw_proxy_call_with(const struct aw_request *request, const int *fds, int count,
+		       struct aw_reply *answer, int *fd)
+{
+	int room[AW_REQUEST_FDS], from, err;
+
+	memcpy(room, fds, sizeof(*fds) * (size_t)count);
+	err = send_request(request, room, count, &from);
+	return err ? err : end_request(from, read_answer(from, answer, fd));
+}
+
+int aw_proxy_call(const struct aw_request *request, int about, struct aw_reply *answer)
+{
+	return aw_proxy_control() < 0 ? ENOTCONN : ask(request, about, answer, NULL, NULL);
+}
+
+int aw_proxy_announce(const struct aw_request *request, int listener)
+{
+	struct aw_reply answer;
+
+	return ask(request, listener, &answer, NULL, NULL);
+}
+
+int aw_proxy_borrow_socket(int near, aw_proxy_use *use, void *arg)
+{
+	struct aw_reply answer;
+	struct aw_request request;
+	int err;
+
+	if (aw_proxy_control() < 0)
+		return ENOTCONN;
+	aw_request_init(&request, AW_REQUEST_SOCKET);
+	err = ask(&request, near, &answer, use, arg);
+	return err ? err : answer.error;
+}
+
+void aw_proxy_present(void)
+{
+	struct aw_request request;
+
+	if (!atomic_load_explicit(&aw_fdtab_bridged, memory_order_relaxed) || aw_sandbox_is_on() ||
+	    aw_proxy_control() < 0)
+		return;
+	aw_request_init(&request, AW_REQUEST_PRESENT);
+	(void)aw_proxy_notify(&request, NULL, 0);
+}

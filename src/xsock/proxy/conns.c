@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Begins connections, finds them, and remembers how they ended.
+#include "xsock/proxy/conns.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "xsock/base/log.h"
+#include "xsock/proxy/listeners.h"
+
+#define ENDS 4096
+
+static struct aw_conn *conns;
+static size_t count;
+
+/* A ring of how the last ones ended. */
+static struct ended {
+	uint64_t ino;
+	int error;
+} ended[ENDS];
+static unsigned ended_next;
+
+/* Before the program can see the end, so that whoever is asked afterwards knows. */
+static void note_end(uint64_t ino, int error)
+{
+	if (!error)
+		return;
+	if (error != ETIMEDOUT)
+		error = ECONNRESET; /* the program was connected; the log has the cause */
+	ended[ended_next % ENDS] = (struct ended){ ino, error };
+	ended_next++;
+}
+
+/* The programs see a reset, and nothing of what this end has too little of. */
+static void tell_end(int error)
+{
+	if (error == EMFILE || error == ENFILE || error == ENOMEM)
+		aw_xs_log(
+			AW_XS_LOG_ERROR,
+			"a connection is lost: %s: raise the hard limits of open files and memory",
+			strerror(error));
+	else if (error)
+		aw_xs_log(AW_XS_LOG_INFO, "a connection has ended: %s", strerror(error));
+}
+
+static void over(struct aw_bridge *bridge, int error, void *arg)
+{
+	struct aw_conn **at = &conns, *conn = arg;
+
+	(void)bridge;
+	note_end(conn->ino, error);
+	tell_end(error);
+	while (*at != conn)
+		at = &(*at)->next;
+	*at = conn->next;
+	count--;
+	free(conn);
+}
+
+static int begin(struct aw_xs_ep *ep, uint8_t role, int tcp)
+{
+	int result = role == 1 ? aw_xs_ep_initiate(ep, tcp) : aw_xs_ep_respond(ep, tcp);
+
+	return -result;
+}
+
+/* An endpoint, under way over tcp, which is then its own. A negative errno: it has had tcp. */
+static int make_line(const struct aw_request *request, int tcp, struct aw_line **line)
+{
+	struct aw_xs_options options = {
+		.nodelay = request->nodelay,
+		.patience_ms = AW_CONNS_PATIENCE_MS,
+	};
+	struct aw_xs_ep *ep;
+	int err = -aw_xs_ep_create(&options, &ep);
+
+	if (err)
+		return err;
+	err = begin(ep, request->role, tcp);
+	*line = err ? NULL : aw_line_of_ep(ep);
+	if (!*line)
+		aw_xs_ep_close(ep, true);
+	return err || *line ? err : -ENOMEM;
+}
+
+static struct aw_conn *new_conn(const struct aw_request *request)
+{
+	struct aw_conn *conn = calloc(1, sizeof(*conn));
+
+	if (!conn)
+		return NULL;
+	conn->ino = request->ino;
+	conn->pid = request->pid;
+	conn->fd = request->fd;
+	conn->mode = request->mode;
+	conn->remote = request->remote;
+	return conn;
+}
+
+static void enlist(struct aw_conn *conn)
+{
+	conn->next = conns;
+	conns = conn;
+	count++;
+}
+
+/* All but the line. 0 or an errno. */
+static int prepare(struct aw_conn *conn, int tcp, int far, struct aw_bridge_start *begun)
+{
+	socklen_t len = sizeof(begun->linger);
+
+	*begun = (struct aw_bridge_start){ .far = far, .tcp = tcp, .over = over, .arg = conn };
+	aw_kept_read(&conn->kept, tcp);
+	getsockopt(tcp, SOL_SOCKET, SO_LINGER, &begun->linger, &len);
+	return fstat(tcp, &begun->tcp_file) == 0 ? 0 : errno;
+}
+
+static int start(struct aw_loop *loop, struct aw_conn *conn, const struct aw_request *request,
+		 int tcp, int far)
+{
+	struct aw_bridge_start begun;
+	int err = prepare(conn, tcp, far, &begun);
+
+	if (err)
+		return err;
+	err = make_line(request, tcp, &begun.line);
+	if (err)
+		return err;
+	err = aw_bridge_create(loop, &begun, &conn->bridge);
+	if (err) {
+		begun.line->ops->close(begun.line, true);
+		return -err; /* the endpoint has had the socket */
+	}
+	return 0;
+}
+
+void aw_conns_start(struct aw_loop *loop, const struct aw_request *request, int tcp, int far)
+{
+	struct aw_conn *conn = new_conn(request);
+	int err = conn ? 0 : ENOMEM;
+
+	if (!request->records)
+		aw_listeners_forget(&request->local, &request->remote);
+	if (!err)
+		err = start(loop, conn, request, tcp, far);
+	if (!err) {
+		enlist(conn);
+		return;
+	}
+	aw_xs_log(AW_XS_LOG_ERROR, "a connection cannot become iWARP: %s",
+		  abs(err) == EOPNOTSUPP
+			  ? "the librdmacm.so.1 beside the proxy process is not anywarp's"
+			  : strerror(abs(err)));
+	tell_end(abs(err));
+	note_end(request->ino, abs(err));
+	free(conn);
+	close(far);
+	if (err > 0)
+		close(tcp);
+}
+
+int aw_conns_start_record(struct aw_loop *loop, const struct aw_request *request,
+			  const struct aw_line_record_start *record)
+{
+	struct aw_conn *conn = new_conn(request);
+	struct aw_bridge_start begun;
+	int err;
+
+	if (!conn)
+		return ENOMEM;
+	err = prepare(conn, record->tcp, record->far, &begun);
+	begun.line = err ? NULL : aw_line_of_record(record);
+	if (!begun.line)
+		err = err ? err : ENOMEM;
+	else
+		err = aw_bridge_create(loop, &begun, &conn->bridge);
+	if (err) {
+		free(begun.line);
+		free(conn);
+		return err;
+	}
+	conn->tcp_ino = begun.tcp_file.st_ino;
+	enlist(conn);
+	return 0;
+}
+
+int aw_conns_near(uint64_t tcp_ino)
+{
+	struct aw_conn *conn = conns;
+
+	while (conn && conn->tcp_ino != tcp_ino)
+		conn = conn->next;
+	return conn ? aw_line_record_near(aw_bridge_line(conn->bridge)) : -1;
+}
+
+struct aw_conn *aw_conns_find(uint64_t ino)
+{
+	struct aw_conn *conn = conns;
+
+	while (conn && conn->ino != ino)
+		conn = conn->next;
+	return conn;
+}
+
+int aw_conns_error(uint64_t ino)
+{
+	for (unsigned i = 0; i < ENDS; i++) {
+		int error = ended[i].error;
+
+		if (ended[i].ino != ino || !error)
+			continue;
+		ended[i].error = 0;
+		return error;
+	}
+	return 0;
+}
+
+size_t aw_conns_count(void)
+{
+	return count;
+}
+
+const struct aw_conn *aw_conns_first(void)
+{
+	return conns;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The directory keeps other users out. No fd comes in here: to close one may take as long as its sender likes.
+#include "xsock/proxy/door.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "xsock/base/log.h"
+#include "xsock/base/place.h"
+#include "xsock/base/request.h"
+#include "xsock/proxy/listeners.h"
+#include "xsock/proxy/status.h"
+
+#define REQUESTS_A_TURN 64 /* then connections have theirs */
+
+static struct aw_source door = { .fd = -1 };
+static struct aw_loop *loop;
+static struct sockaddr_un name = { .sun_family = AF_UNIX };
+
+/* The program that sent an order waits until it is not in our queue any more: it stays there until it is carried out. */
+static bool take_request(int fd)
+{
+	struct aw_request request;
+	ssize_t got = recv(fd, &request, sizeof(request), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+
+	if (got < 0)
+		return false;
+	if (got == (ssize_t)sizeof(request) && request.magic == AW_REQUEST_MAGIC &&
+	    request.kind == AW_REQUEST_RELEASE)
+		aw_listeners_release(&request.local);
+	(void)recv(fd, &request, 0, MSG_DONTWAIT);
+	return true;
+}
+
+static void ready(struct aw_source *source, uint32_t events)
+{
+	(void)events;
+	for (int i = 0; i < REQUESTS_A_TURN && take_request(source->fd); i++)
+		;
+}
+
+void aw_door_open(struct aw_loop *l)
+{
+	const char *directory = door.fd < 0 ? aw_status_directory() : "";
+	int fd = directory[0] ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+
+	if (fd < 0)
+		return;
+	loop = l;
+	door.ready = ready;
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s/" AW_PLACE_DOOR "%d", directory,
+		 (int)getpid());
+	unlink(name.sun_path);
+	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0 &&
+	    aw_loop_set(loop, &door, fd, EPOLLIN) == 0)
+		return;
+	aw_xs_log(AW_XS_LOG_WARN, "no socket at %s: %s", name.sun_path, strerror(errno));
+	close(fd);
+}
+
+void aw_door_close(void)
+{
+	int fd = door.fd;
+
+	if (fd < 0)
+		return;
+	aw_loop_set(loop, &door, -1, 0);
+	close(fd);
+	unlink(name.sun_path);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A source for each socket, by edges: part of a Request does not wake the loop again.
+#include "xsock/proxy/farewell.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "xsock/base/now.h"
+#include "xsock/framed/calls.h"
+#include "xsock/proxy/closer.h"
+
+#define PATIENCE_NS INT64_C(1000000000) /* as long as a program waits that writes first */
+
+struct farewell {
+	struct farewell *next;
+	struct aw_source source;
+	int64_t until_ns;
+};
+
+static struct aw_loop *loop;
+static struct farewell *farewells;
+static int count;
+
+static void free_owner(struct aw_source *source)
+{
+	free(source->owner);
+}
+
+static void end(struct farewell *farewell)
+{
+	struct farewell **at = &farewells;
+	int fd = farewell->source.fd;
+
+	while (*at != farewell)
+		at = &(*at)->next;
+	*at = farewell->next;
+	count--;
+	(void)aw_loop_set(loop, &farewell->source, -1, 0);
+	aw_closer_close(fd);
+	aw_loop_free_later(loop, &farewell->source);
+}
+
+static void ready(struct aw_source *source, uint32_t events)
+{
+	struct farewell *farewell = source->owner;
+
+	if (aw_record_take_request(&aw_slot_calls, source->fd) != -EAGAIN ||
+	    events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
+		end(farewell);
+}
+
+void aw_farewell_add(struct aw_loop *in, int tcp)
+{
+	struct farewell *farewell = calloc(1, sizeof(*farewell));
+
+	loop = in;
+	if (!farewell) {
+		aw_closer_close(tcp);
+		return;
+	}
+	*farewell = (struct farewell){
+		.next = farewells,
+		.source = { .fd = -1, .ready = ready, .free_owner = free_owner, .owner = farewell },
+		.until_ns = aw_xs_now_ns() + PATIENCE_NS,
+	};
+	if (aw_loop_set(loop, &farewell->source, tcp, EPOLLIN | EPOLLRDHUP | EPOLLET) != 0) {
+		free(farewell);
+		aw_closer_close(tcp);
+		return;
+	}
+	farewells = farewell;
+	count++;
+}
+
+void aw_farewell_review(void)
+{
+	struct farewell *next;
+
+	for (struct farewell *farewell = farewells; farewell; farewell = next) {
+		next = farewell->next;
+		if (farewell->until_ns <= aw_xs_now_ns())
+			end(farewell);
+	}
+}
+
+int aw_farewell_count(void)
+{
+	return count;
+}

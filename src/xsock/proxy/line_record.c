@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The record is as its program has left it. Other processes that hold the slot come to the bridge, too, by their next call on
+// the connection: the line keeps the program's end for them. A thread that sleeps on the TCP socket makes that call when it
+// sees bytes there, which are left there for a while.
+#include "xsock/proxy/line_record.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "xsock/base/now.h"
+#include "xsock/framed/calls.h"
+#include "xsock/proxy/closer.h"
+
+#define MS INT64_C(1000000)
+#define NS (1000 * MS)
+#define LOCK_NS MS /* another process works on the half for less than that, unless it is stopped */
+#define AGAIN_MS 2
+#define NEAR_MS_MAX 128 /* until the end of the last process that holds the slot is seen */
+#define ENDS (POLLHUP | POLLERR)
+#define GRACE_NS (50 * MS) /* for whoever polls the TCP socket */
+#define PATIENCE_NS (200 * MS) /* for whoever sleeps in a read of it */
+
+struct line_record {
+	struct aw_line line;
+	struct aw_line_record_start start;
+	int timer; /* -1: none was needed yet */
+	int near_ms; /* when the next look whether others hold the slot is due */
+	int64_t readable_ns; /* since when bytes are left to others; 0: none are */
+	bool has_taken; /* bytes, for the program */
+	bool is_read; /* the program asks for bytes, or nobody else does */
+	bool impatient; /* a thread that sleeps has not woken: it was killed */
+	struct aw_xs_stats stats;
+};
+
+static struct line_record *record_of(struct aw_line *line)
+{
+	return (struct line_record *)line;
+}
+
+/* The bridge looks again by then. */
+static void look_again(struct line_record *r, int ms)
+{
+	const struct itimerspec then = { .it_value.tv_nsec = ms * MS };
+	struct itimerspec due = { 0 };
+
+	if (r->timer < 0)
+		r->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	(void)timerfd_gettime(r->timer, &due);
+	if (due.it_value.tv_sec || (due.it_value.tv_nsec && due.it_value.tv_nsec <= ms * MS))
+		return;
+	(void)timerfd_settime(r->timer, 0, &then, NULL);
+}
+
+/* As long as the line has the program's end nobody sees that the program has closed it: nor has the last one closed the socket. */
+static void review_near(struct line_record *r)
+{
+	if (r->start.near < 0)
+		return;
+	if (!aw_share_is_alone(&r->start.share)) {
+		look_again(r, r->near_ms);
+		r->near_ms = r->near_ms < NEAR_MS_MAX ? 2 * r->near_ms : NEAR_MS_MAX;
+		return;
+	}
+	close(r->start.near);
+	r->start.near = -1;
+}
+
+int aw_line_record_near(const struct aw_line *line)
+{
+	return ((const struct line_record *)line)->start.near;
+}
+
+/* 0 or a negative errno; -EAGAIN: another process is within. */
+static int enter(struct line_record *r, pthread_mutex_t *lock)
+{
+	int64_t by_ns = aw_xs_now_ns() + LOCK_NS;
+	struct timespec by = { by_ns / NS, by_ns % NS };
+	int err = aw_slot_lock(r->start.share.slot, lock, &by);
+
+	if (err != ETIMEDOUT)
+		return -err;
+	look_again(r, AGAIN_MS);
+	return -EAGAIN;
+}
+
+static ssize_t record_send(struct aw_line *line, const struct iovec *iov, int flags)
+{
+	struct line_record *r = record_of(line);
+	struct aw_slot *slot = r->start.share.slot;
+	ssize_t n;
+
+	n = enter(r, &slot->tx_lock);
+	if (n)
+		return n;
+	n = aw_record_send(&slot->record, &aw_slot_calls, r->start.tcp, iov, 1, flags & MSG_OOB);
+	pthread_mutex_unlock(&slot->tx_lock);
+	r->stats.octets_out += n > 0 ? (uint64_t)n : 0;
+	return n;
+}
+
+/* The peer is told what it has done wrong. */
+static void end(struct line_record *r)
+{
+	struct aw_slot *slot = r->start.share.slot;
+
+	if (enter(r, &slot->tx_lock) != 0)
+		return;
+	aw_record_end(&slot->record, &aw_slot_calls, r->start.tcp);
+	pthread_mutex_unlock(&slot->tx_lock);
+}
+
+static void note_state(struct line_record *r, ssize_t got)
+{
+	if (got > 0)
+		r->stats.octets_in += (uint64_t)got;
+	else if (got != -EAGAIN)
+		r->stats.state = got ? AW_XS_FAILED : AW_XS_CLOSED;
+	r->has_taken |= got > 0;
+}
+
+/* At the mark. Where the program has urgent bytes in line, the next one that a receive gives is the urgent one. */
+static ssize_t receive_urgent(struct line_record *r, const struct iovec *iov)
+{
+	struct aw_record *record = &r->start.share.slot->record;
+	struct iovec byte = { iov->iov_base, 1 };
+
+	return record->rx.in_line
+		       ? aw_record_receive(record, &aw_slot_calls, r->start.tcp, &byte, 1, 0)
+		       : aw_record_receive_urgent(record, &aw_slot_calls, r->start.tcp,
+						  iov->iov_base, 0);
+}
+
+static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int flags)
+{
+	struct line_record *r = record_of(line);
+	struct aw_slot *slot = r->start.share.slot;
+	bool faulty;
+	ssize_t n;
+
+	n = enter(r, &slot->rx_lock);
+	if (n)
+		return n;
+	n = flags & MSG_OOB
+		    ? receive_urgent(r, iov)
+		    : aw_record_receive(&slot->record, &aw_slot_calls, r->start.tcp, iov, 1, 0);
+	faulty = slot->record.rx.verdict != AW_OK;
+	pthread_mutex_unlock(&slot->rx_lock);
+	if (faulty)
+		end(r);
+	note_state(r, n);
+	return n;
+}
+
+/* Bytes of an FPDU that TCP has yet to take. */
+static size_t record_owed(struct aw_line *line)
+{
+	struct line_record *r = record_of(line);
+	struct aw_record_tx *tx = &r->start.share.slot->record.tx;
+	pthread_mutex_t *lock = &r->start.share.slot->tx_lock;
+	int err = enter(r, lock);
+	size_t rest;
+
+	if (err)
+		return err == -EAGAIN;
+	err = aw_record_flush(&r->start.share.slot->record, &aw_slot_calls, r->start.tcp);
+	rest = err == -EAGAIN && !tx->reply ? tx->rest : 0;
+	pthread_mutex_unlock(lock);
+	return rest;
+}
+
+static size_t record_unsent(struct aw_line *line)
+{
+	struct line_record *r = record_of(line);
+	size_t rest = record_owed(line);
+	int queued = 0;
+
+	(void)ioctl(r->start.tcp, SIOCOUTQ, &queued);
+	if (queued)
+		look_again(r, AGAIN_MS);
+	return rest + (size_t)queued;
+}
+
+/* The end that a close brings is the kernel's to tell, once the last process has closed. */
+static void record_shutdown(struct aw_line *line, bool closed)
+{
+	if (!closed)
+		(void)shutdown(record_of(line)->start.tcp, SHUT_WR);
+}
+
+static void record_close(struct aw_line *line, bool abort)
+{
+	static const struct linger at_once = { .l_onoff = 1 };
+	struct line_record *r = record_of(line);
+
+	if (abort && aw_share_is_alone(&r->start.share))
+		(void)setsockopt(r->start.tcp, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	aw_share_put(&r->start.share);
+	if (r->start.near >= 0)
+		close(r->start.near);
+	aw_closer_close(r->start.tcp);
+	if (r->timer >= 0)
+		close(r->timer);
+	free(r);
+}
+
+/* Whether the program has yet to read what it was given. */
+static bool is_full(const struct line_record *r)
+{
+	int queued = 0;
+
+	return ioctl(r->start.far, SIOCOUTQ, &queued) == 0 && queued > 0;
+}
+
+/*
+ * Whether what can be read is left to others for now. A thread that sleeps in a read of the TCP socket goes on when it sees
+ * the bytes there. As long as the program has not been seen to read, other processes have a while for all bytes; it is
+ * given some then, and more when it has read them.
+ */
+static bool is_left_to_others(struct line_record *r)
+{
+	int64_t now = aw_xs_now_ns(), waited;
+
+	if (!r->readable_ns)
+		r->readable_ns = now;
+	waited = now - r->readable_ns;
+	if (!r->impatient && atomic_load(&r->start.share.slot->waiters)) {
+		if (waited < PATIENCE_NS)
+			return true;
+		r->impatient = true;
+	}
+	if (r->is_read)
+		return false;
+	if (!r->has_taken && waited < GRACE_NS && (r->start.threads || r->start.near >= 0))
+		return true;
+	if (r->has_taken && is_full(r) && r->start.near >= 0)
+		return true;
+	r->is_read = r->has_taken;
+	return false;
+}
+
+static short record_ready(struct aw_line *line)
+{
+	struct line_record *r = record_of(line);
+	struct pollfd pollfd = { .fd = r->start.tcp,
+				 .events = POLLIN | POLLPRI | POLLOUT | POLLRDHUP };
+
+	review_near(r);
+	(void)record_owed(line);
+	(void)poll(&pollfd, 1, 0);
+	if (r->start.near >= 0 &&
+	    pollfd.revents & ENDS) /* the bridge has more to wait for than the program */
+		pollfd.revents = (short)((pollfd.revents & ~ENDS) | POLLIN | POLLRDHUP);
+	if (!(pollfd.revents & ~POLLOUT)) {
+		r->readable_ns = 0;
+		return pollfd.revents;
+	}
+	if (!is_left_to_others(r))
+		return pollfd.revents;
+	look_again(r, AGAIN_MS);
+	return pollfd.revents & POLLOUT;
+}
+
+/* Edges: what comes meanwhile is told by the next wait. */
+static bool record_arm(struct aw_line *line)
+{
+	(void)line;
+	return true;
+}
+
+static void record_fds(struct aw_line *line, struct aw_line_fd fds[AW_LINE_FDS])
+{
+	const struct line_record *r = record_of(line);
+
+	fds[0] = (struct aw_line_fd){ r->start.tcp,
+				      EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET };
+	fds[1] = (struct aw_line_fd){ r->timer, EPOLLIN | EPOLLET };
+}
+
+static int record_error(struct aw_line *line)
+{
+	(void)line;
+	return 0;
+}
+
+static bool record_at_mark(struct aw_line *line)
+{
+	struct line_record *r = record_of(line);
+	struct aw_slot *slot = r->start.share.slot;
+	bool at_mark;
+
+	if (enter(r, &slot->rx_lock) != 0)
+		return false;
+	at_mark = aw_record_is_at_mark(&slot->record, &aw_slot_calls, r->start.tcp);
+	pthread_mutex_unlock(&slot->rx_lock);
+	return at_mark;
+}
+
+static void record_set_option(struct aw_line *line, int level, int name, int value)
+{
+	(void)setsockopt(record_of(line)->start.tcp, level, name, &value, sizeof(value));
+}
+
+static void record_set_linger(struct aw_line *line, const struct linger *linger)
+{
+	(void)setsockopt(record_of(line)->start.tcp, SOL_SOCKET, SO_LINGER, linger,
+			 sizeof(*linger));
+}
+
+static void record_stats(struct aw_line *line, struct aw_xs_stats *stats)
+{
+	*stats = record_of(line)->stats;
+}
+
+struct aw_line *aw_line_of_record(const struct aw_line_record_start *start)
+{
+	static const struct aw_line_ops ops = {
+		.send = record_send,
+		.recv = record_recv,
+		.shutdown = record_shutdown,
+		.close = record_close,
+		.ready = record_ready,
+		.fds = record_fds,
+		.arm = record_arm,
+		.error = record_error,
+		.at_mark = record_at_mark,
+		.unsent = record_unsent,
+		.owed = record_owed,
+		.set_option = record_set_option,
+		.set_linger = record_set_linger,
+		.stats = record_stats,
+	};
+	struct line_record *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->line.ops = &ops;
+	r->start = *start;
+	r->timer = -1;
+	r->near_ms = AGAIN_MS;
+	r->stats.state = AW_XS_ESTABLISHED;
+	r->stats.anywarp_peer = true;
+	return &r->line;
+}

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One UDP socket for each address that the program listens at. It shares its port with nobody, so that
+// no datagram of the program's is ever taken.
+#include "xsock/proxy/listeners.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "xsock/base/log.h"
+#include "xsock/base/now.h"
+#include "xsock/base/probe_wire.h"
+#include "xsock/proxy/procnet.h"
+#include "xsock/proxy/sockdiag.h"
+
+#define INODES 64 /* listeners of one address: one for each worker with SO_REUSEPORT */
+#define ANSWERS 4096
+#define YES_NS INT64_C(1000000000) /* the MPA Request follows at once */
+#define NO_NS INT64_C(60000000000)
+#define QUESTIONS 16 /* a turn */
+#define GONE_NS INT64_C(1000000000)
+
+struct listener {
+	struct listener *next;
+	struct aw_source source; /* fd -1: the port is not to be had */
+	struct sockaddr_storage local;
+	bool v6only, released, may_bind, records;
+	uint64_t inodes[INODES];
+	int count;
+	int64_t seen_ns; /* when it was last known to listen */
+	bool looked, is_programs; /* this turn; whether the port is the program's alone */
+};
+
+enum answer {
+	ANSWER_NO,
+	ANSWER_YES,
+	ANSWER_OPEN, /* the program has accepted the connection; nobody has asked */
+};
+
+/* By its address and both ports. */
+struct client {
+	uint8_t ip[16];
+	uint16_t port, local_port;
+};
+
+/* What a client was answered. */
+struct answered {
+	struct client client;
+	enum answer answer;
+	int64_t until_ns;
+};
+
+static struct aw_loop *loop;
+static void (*catch_up)(void);
+static struct listener *listeners;
+static struct answered answers[ANSWERS]; /* by hash; a newcomer takes the place of who is there */
+
+static struct answered *slot_of(const struct client *client)
+{
+	uint32_t hash = 2166136261u;
+
+	for (int i = 0; i < 16; i++)
+		hash = (hash ^ client->ip[i]) * 16777619u;
+	hash = (hash ^ client->port) * 16777619u;
+	hash = (hash ^ client->local_port) * 16777619u;
+	return &answers[(hash ^ hash >> 16) % ANSWERS];
+}
+
+/* What the client was answered, or NULL. */
+static struct answered *find_answer(const struct client *client)
+{
+	struct answered *slot = slot_of(client);
+	bool found = slot->until_ns > aw_xs_now_ns() && slot->client.port == client->port &&
+		     slot->client.local_port == client->local_port &&
+		     memcmp(slot->client.ip, client->ip, sizeof(client->ip)) == 0;
+
+	return found ? slot : NULL;
+}
+
+static void put(const struct client *client, enum answer answer)
+{
+	*slot_of(client) = (struct answered){
+		.client = *client,
+		.answer = answer,
+		.until_ns = aw_xs_now_ns() + (answer == ANSWER_YES ? YES_NS : NO_NS),
+	};
+}
+
+/* What was answered before stands; else it is as wanted now. */
+static bool settle(const struct client *client, enum answer wanted)
+{
+	const struct answered *before = find_answer(client);
+
+	if (!before || before->answer == ANSWER_OPEN)
+		put(client, wanted);
+	return slot_of(client)->answer == ANSWER_YES;
+}
+
+static bool name(const struct sockaddr_storage *local, const struct sockaddr_storage *remote,
+		 struct client *client)
+{
+	uint8_t local_ip[16];
+
+	return aw_probe_addr((const struct sockaddr *)local, local_ip, &client->local_port) &&
+	       aw_probe_addr((const struct sockaddr *)remote, client->ip, &client->port);
+}
+
+bool aw_listeners_decide(const struct sockaddr_storage *local,
+			 const struct sockaddr_storage *remote)
+{
+	struct client client;
+
+	return name(local, remote, &client) && settle(&client, ANSWER_NO);
+}
+
+void aw_listeners_accepted(const struct sockaddr_storage *local,
+			   const struct sockaddr_storage *remote)
+{
+	struct client client;
+
+	if (name(local, remote, &client) && !find_answer(&client))
+		put(&client, ANSWER_OPEN);
+}
+
+void aw_listeners_forget(const struct sockaddr_storage *local,
+			 const struct sockaddr_storage *remote)
+{
+	struct answered *before;
+	struct client client;
+
+	before = name(local, remote, &client) ? find_answer(&client) : NULL;
+	if (before)
+		before->until_ns = 0;
+}
+
+void aw_listeners_init(struct aw_loop *l, void (*take_requests)(void))
+{
+	loop = l;
+	catch_up = take_requests;
+}
+
+static uint16_t port_of(const struct sockaddr_storage *addr)
+{
+	uint8_t ip[16];
+	uint16_t port = 0;
+
+	(void)aw_probe_addr((const struct sockaddr *)addr, ip, &port);
+	return port;
+}
+
+static bool has_inode(const uint64_t *inodes, int count, uint64_t ino)
+{
+	for (int i = 0; i < count; i++) {
+		if (inodes[i] == ino)
+			return true;
+	}
+	return false;
+}
+
+static bool is_known(uint64_t ino)
+{
+	for (const struct listener *listener = listeners; listener; listener = listener->next) {
+		if (has_inode(listener->inodes, listener->count, ino))
+			return true;
+	}
+	return false;
+}
+
+/* A kernel without sock_diag has the table in /proc at least. */
+static int read_inodes(const struct listener *listener, uint64_t *inodes)
+{
+	bool ipv6 = listener->local.ss_family == AF_INET6;
+	uint16_t port = port_of(&listener->local);
+	int count = aw_sockdiag_listeners(port, ipv6, inodes, INODES);
+
+	return count >= 0 ? count : aw_procnet_listeners(port, ipv6, inodes, INODES);
+}
+
+/*
+ * Forgets the inodes that listen no more; false: none is left. strangers: whether somebody else listens there, too.
+ * Where nobody can tell, or there are more than can be told apart, the program's word stands.
+ */
+static bool look(struct listener *listener, bool *strangers)
+{
+	uint64_t found[INODES];
+	int kept = 0, count = read_inodes(listener, found);
+
+	*strangers = false;
+	if (count >= 0 && count < INODES) {
+		for (int i = 0; i < count; i++)
+			*strangers |= !is_known(found[i]);
+		for (int i = 0; i < listener->count; i++) {
+			if (has_inode(found, count, listener->inodes[i]))
+				listener->inodes[kept++] = listener->inodes[i];
+		}
+		listener->count = kept;
+	}
+	if (listener->count)
+		listener->seen_ns = aw_xs_now_ns();
+	return listener->count > 0;
+}
+
+/* The port is kept a little longer, for who was accepted and has yet to ask. */
+static bool has_listened(struct listener *listener)
+{
+	bool strangers;
+
+	return look(listener, &strangers) || aw_xs_now_ns() - listener->seen_ns < GONE_NS;
+}
+
+/*
+ * Whether a connection to listener is the program's. While it listens it may be a stranger's who shares the port
+ * (SO_REUSEPORT); once it does not, the port may be a stranger's altogether.
+ */
+static bool is_programs(struct listener *listener, const struct client *client)
+{
+	const struct answered *before = find_answer(client);
+	bool strangers;
+
+	if (before)
+		return before->answer != ANSWER_NO;
+	if (!listener->looked) {
+		listener->is_programs = look(listener, &strangers) && !strangers;
+		listener->looked = true;
+		/* Whose listener is gone has told before whom it had accepted. */
+		catch_up();
+		before = find_answer(client);
+		if (before)
+			return before->answer != ANSWER_NO;
+	}
+	return listener->is_programs;
+}
+
+static void unbind(struct listener *listener)
+{
+	int fd = listener->source.fd;
+
+	aw_loop_set(loop, &listener->source, -1, 0);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The answer leaves from the address that was asked. */
+static void reply(int fd, struct msghdr *probe, const uint8_t *octets)
+{
+	struct iovec iov = { (void *)octets, AW_PROBE_LEN };
+	struct msghdr msg = *probe;
+
+	msg.msg_iov = &iov;
+	msg.msg_iovlen = 1;
+	msg.msg_flags = 0;
+	(void)sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* A client behind an address translator does not know who it is to us: no. */
+static bool may_be_iwarp(struct listener *listener, const struct sockaddr_storage *from,
+			 const uint8_t *octets)
+{
+	struct client client;
+
+	if (!name(&listener->local, from, &client) ||
+	    memcmp(client.ip, octets + AW_PROBE_ADDR_AT, sizeof(client.ip)) != 0)
+		return false;
+	/* The question's own port is a UDP port. */
+	memcpy(&client.port, octets + AW_PROBE_PORT_AT, sizeof(client.port));
+	return is_programs(listener, &client) && settle(&client, ANSWER_YES);
+}
+
+static void answer_one(struct listener *listener, int fd, struct msghdr *msg, uint8_t *octets)
+{
+	if (memcmp(octets, AW_PROBE_ASKS, 8) != 0 ||
+	    octets[AW_PROBE_VERSION_AT] != AW_PROBE_VERSION)
+		return;
+	octets[AW_PROBE_YES_AT] &= listener->records ? AW_PROBE_RECORDS : 0;
+	if (may_be_iwarp(listener, msg->msg_name, octets))
+		octets[AW_PROBE_YES_AT] |= AW_PROBE_YES;
+	else
+		octets[AW_PROBE_YES_AT] = 0;
+	memcpy(octets, AW_PROBE_ANSWERS, 8);
+	if (listener->source.fd == fd) /* the program may have asked for the port meanwhile */
+		reply(fd, msg, octets);
+}
+
+/* Whoever asks without end must not keep us from the connections: so many a turn, and one look into /proc. */
+static void hear(struct aw_source *source, uint32_t events)
+{
+	struct listener *listener = source->owner;
+	int fd = source->fd;
+
+	(void)events;
+	listener->looked = false;
+	for (int i = 0; i < QUESTIONS && source->fd == fd; i++) {
+		uint8_t octets[AW_PROBE_LEN + 1];
+		struct sockaddr_storage from;
+		struct iovec iov = { octets, sizeof(octets) };
+		char room[256];
+		struct msghdr msg = { .msg_name = &from,
+				      .msg_namelen = sizeof(from),
+				      .msg_iov = &iov,
+				      .msg_iovlen = 1,
+				      .msg_control = room,
+				      .msg_controllen = sizeof(room) };
+		ssize_t got = recvmsg(fd, &msg, MSG_DONTWAIT);
+
+		if (got < 0)
+			break;
+		if (got == AW_PROBE_LEN)
+			answer_one(listener, fd, &msg, octets);
+	}
+}
+
+/* Below it the kernel lets nobody bind without a right. */
+static int first_free_port(void)
+{
+	FILE *file = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
+	int port;
+
+	if (!file || fscanf(file, "%d", &port) != 1)
+		port = IPPORT_RESERVED;
+	if (file)
+		fclose(file);
+	return port;
+}
+
+static void bind_udp(struct listener *listener)
+{
+	bool ipv6 = listener->local.ss_family == AF_INET6;
+	int fd = socket(listener->local.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1, only = listener->v6only;
+
+	if (fd < 0)
+		return;
+	if (ipv6) {
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
+	}
+	if (!ipv6 || !only)
+		setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&listener->local,
+		 ipv6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)) != 0 ||
+	    aw_loop_set(loop, &listener->source, fd, EPOLLIN) != 0) {
+		aw_xs_log(AW_XS_LOG_INFO, "no UDP port to answer clients in auto at: %s",
+			  strerror(errno));
+		close(fd);
+	}
+}
+
+static bool is_wanted(const struct listener *listener)
+{
+	return listener->source.fd < 0 && !listener->released && listener->may_bind;
+}
+
+static struct listener *find(const struct sockaddr_storage *local)
+{
+	struct listener *listener = listeners;
+
+	while (listener && memcmp(&listener->local, local, sizeof(*local)) != 0)
+		listener = listener->next;
+	return listener;
+}
+
+static void free_owner(struct aw_source *source)
+{
+	free(source->owner);
+}
+
+void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v6only,
+		      const struct aw_listener_can *can)
+{
+	struct listener *listener = find(local);
+
+	if (!listener) {
+		listener = calloc(1, sizeof(*listener));
+		if (!listener)
+			return;
+		listener->source = (struct aw_source){
+			.fd = -1, .ready = hear, .free_owner = free_owner, .owner = listener
+		};
+		listener->local = *local;
+		listener->v6only = v6only;
+		listener->next = listeners;
+		listeners = listener;
+	}
+	if (listener->count == INODES)
+		(void)has_listened(listener);
+	if (listener->count < INODES && !has_inode(listener->inodes, listener->count, ino))
+		listener->inodes[listener->count++] = ino;
+	listener->seen_ns = aw_xs_now_ns();
+	listener->records = can->records;
+	listener->may_bind |= can->bind || ntohs(port_of(local)) >= first_free_port();
+	if (is_wanted(listener))
+		bind_udp(listener);
+}
+
+void aw_listeners_release(const struct sockaddr_storage *local)
+{
+	for (struct listener *listener = listeners; listener; listener = listener->next) {
+		if (port_of(&listener->local) != port_of(local))
+			continue;
+		listener->released = true;
+		unbind(listener);
+	}
+}
+
+bool aw_listeners_review(void)
+{
+	struct listener **at = &listeners;
+
+	while (*at) {
+		struct listener *listener = *at;
+
+		if (!has_listened(listener)) {
+			*at = listener->next;
+			unbind(listener);
+			aw_loop_free_later(loop, &listener->source);
+			continue;
+		}
+		if (is_wanted(listener))
+			bind_udp(listener);
+		at = &listener->next;
+	}
+	return listeners != NULL;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The event loop.
+#include "xsock/proxy/loop.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#define EVENTS 64
+
+int aw_loop_init(struct aw_loop *loop)
+{
+	loop->again = loop->dead = NULL;
+	loop->epfd = epoll_create1(EPOLL_CLOEXEC);
+	return loop->epfd < 0 ? errno : 0;
+}
+
+int aw_loop_set(struct aw_loop *loop, struct aw_source *source, int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = source };
+	int op = EPOLL_CTL_ADD;
+
+	if (fd == source->fd && events == source->events)
+		return 0;
+	if (fd == source->fd && fd >= 0)
+		op = EPOLL_CTL_MOD;
+	else if (source->fd >= 0)
+		(void)epoll_ctl(loop->epfd, EPOLL_CTL_DEL, source->fd, NULL);
+	source->fd = fd;
+	source->events = events;
+	if (fd < 0 || epoll_ctl(loop->epfd, op, fd, &event) == 0)
+		return 0;
+	source->fd = -1;
+	return errno;
+}
+
+void aw_loop_again(struct aw_loop *loop, struct aw_source *source)
+{
+	if (source->is_again || source->is_dead)
+		return;
+	source->is_again = true;
+	source->next_again = loop->again;
+	loop->again = source;
+}
+
+void aw_loop_free_later(struct aw_loop *loop, struct aw_source *source)
+{
+	source->is_dead = true;
+	source->next_dead = loop->dead;
+	loop->dead = source;
+}
+
+static void call_again(struct aw_loop *loop)
+{
+	struct aw_source *list = loop->again;
+
+	loop->again = NULL;
+	while (list) {
+		struct aw_source *source = list;
+
+		list = source->next_again;
+		source->is_again = false;
+		if (!source->is_dead)
+			source->ready(source, 0);
+	}
+}
+
+static void free_dead(struct aw_loop *loop)
+{
+	while (loop->dead) {
+		struct aw_source *source = loop->dead;
+
+		loop->dead = source->next_dead;
+		source->free_owner(source);
+	}
+}
+
+void aw_loop_turn(struct aw_loop *loop, int timeout_ms)
+{
+	struct epoll_event events[EVENTS];
+	int count = epoll_wait(loop->epfd, events, EVENTS, loop->again ? 0 : timeout_ms);
+
+	for (int i = 0; i < count; i++) {
+		struct aw_source *source = events[i].data.ptr;
+
+		if (!source->is_dead && source->fd >= 0)
+			source->ready(source, events[i].events);
+	}
+	call_again(loop);
+	free_dead(loop);
+}

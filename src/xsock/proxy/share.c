@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Maps the arena's table and one slot. The memory must be of our own user: nobody else's process writes to what we read. Of
+// another user's arena a slot is copied, and judged.
+#include "xsock/proxy/share.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * Locks of an open file that a process shares with others would be theirs, too; and those of fcntl's older kind end when any fd
+ * of the file is closed.
+ */
+static int open_own(int memory)
+{
+	char path[32];
+	struct stat file;
+
+	if (!aw_arena_is_one(memory, fcntl(memory, F_GET_SEALS), &file) ||
+	    file.st_uid != geteuid()) {
+		errno = EPERM;
+		return -1;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static void *map(int fd, size_t at, size_t len)
+{
+	void *mapped = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);
+
+	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+static void unmap(struct aw_share *share)
+{
+	if (share->slot)
+		munmap(share->slot, aw_arena_slot_size());
+	if (share->table)
+		munmap(share->table, sizeof(*share->table));
+	close(share->fd);
+}
+
+static int claim(const struct aw_share *share)
+{
+	struct flock lock = aw_entry_lock(share->number, F_RDLCK);
+
+	return fcntl(share->fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno;
+}
+
+int aw_share_take(struct aw_share *share, int memory, unsigned number, uint64_t ino)
+{
+	int err;
+
+	if (number >= AW_ARENA_SLOTS)
+		return EINVAL;
+	*share = (struct aw_share){ .fd = open_own(memory), .number = number };
+	if (share->fd < 0)
+		return errno;
+	share->table = map(share->fd, 0, sizeof(*share->table));
+	share->slot = map(share->fd, aw_arena_slot_at(number), aw_arena_slot_size());
+	err = !share->table || !share->slot ? ENOMEM : claim(share);
+	if (!err && !aw_entry_is_of(&share->table->entries[number], ino))
+		err = ENOENT;
+	if (err) {
+		unmap(share);
+		return err;
+	}
+	aw_entry_share(&share->table->entries[number]);
+	return 0;
+}
+
+static void make_locks(struct aw_slot *slot)
+{
+	pthread_mutex_init(&slot->rx_lock, NULL);
+	pthread_mutex_init(&slot->tx_lock, NULL);
+}
+
+/* The seals say that the memory stays as long as it is. */
+int aw_share_copy(struct aw_share *share, int memory, unsigned number)
+{
+	size_t len = aw_arena_slot_size();
+	struct stat file;
+	void *theirs;
+
+	if (number >= AW_ARENA_SLOTS || !aw_arena_is_one(memory, fcntl(memory, F_GET_SEALS), &file))
+		return EPERM;
+	*share = (struct aw_share){ .fd = -1,
+				    .number = number,
+				    .slot = calloc(1, sizeof(*share->slot)) };
+	theirs = mmap(NULL, len, PROT_READ, MAP_SHARED, memory, (off_t)aw_arena_slot_at(number));
+	if (!share->slot || theirs == MAP_FAILED) {
+		free(share->slot);
+		return ENOMEM;
+	}
+	memcpy(&share->slot->record, &((const struct aw_slot *)theirs)->record,
+	       sizeof(struct aw_record));
+	munmap(theirs, len);
+	make_locks(share->slot);
+	if (aw_record_is_sound(&share->slot->record))
+		return 0;
+	free(share->slot);
+	return EPROTO;
+}
+
+void aw_share_put(struct aw_share *share)
+{
+	if (share->fd < 0) {
+		free(share->slot);
+		return;
+	}
+	aw_table_unshare(share->table, share->number, share->slot);
+	unmap(share);
+}
+
+bool aw_share_is_alone(const struct aw_share *share)
+{
+	struct flock lock = aw_entry_lock(share->number, F_WRLCK);
+
+	if (share->fd < 0)
+		return true;
+	return fcntl(share->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+}

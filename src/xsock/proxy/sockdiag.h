@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Asks the kernel by sock_diag(7) for TCP sockets: those that listen at a port, or all connections.
+#ifndef XSOCK_PROXY_SOCKDIAG_H
+#define XSOCK_PROXY_SOCKDIAG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A TCP socket that has an inode, as the kernel describes it. */
+struct aw_sockdiag_conn {
+	uint64_t ino;
+	uint8_t state; /* the kernel's number, of TCP_ESTABLISHED and its like */
+	bool ipv6;
+	uint8_t local[16], peer[16]; /* of IPv4, the first 4 bytes */
+	uint16_t local_port, peer_port; /* in host byte order */
+	bool counted; /* the kernel has told of what follows */
+	uint64_t bytes_in, bytes_out; /* of the stream; a byte that was sent again counts once */
+	uint32_t rtt_us, retransmits;
+};
+
+typedef void aw_sockdiag_fn(const struct aw_sockdiag_conn *conn, void *arg);
+
+/*
+ * Stores the inodes of at most max listeners at port, which is in network byte order, and returns their number; -1: this
+ * kernel has no sock_diag for TCP, or the process may not use it.
+ */
+int aw_sockdiag_listeners(uint16_t port, bool ipv6, uint64_t *inodes, int max);
+
+/* Calls use for each TCP socket of the thread's network namespace, listeners among them. False: as -1 above. */
+bool aw_sockdiag_each(bool ipv6, aw_sockdiag_fn *use, void *arg);
+
+#endif

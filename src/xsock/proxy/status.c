@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The status sockets. Which fds of a process are connections is what /proc says at that moment.
+#include "xsock/proxy/status.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "xsock/base/log.h"
+#include "xsock/base/place.h"
+#include "xsock/proxy/conns.h"
+
+#define LINE_OCTETS 256
+#define SOCKETS "sockets." /* and the process id */
+#define DIRECTORY_MAX 80 /* with the socket's name in it, an address */
+
+struct process {
+	struct process *next;
+	struct aw_source source;
+	pid_t pid;
+	struct sockaddr_un name;
+};
+
+static struct process *processes;
+static struct aw_loop *loop;
+static void (*catch_up)(void);
+
+static const char *state_name(enum aw_xs_state state)
+{
+	switch (state) {
+	case AW_XS_IDLE:
+		return "idle";
+	case AW_XS_CONNECTING:
+		return "connecting";
+	case AW_XS_ESTABLISHED:
+		return "established";
+	case AW_XS_CLOSED:
+		return "closed";
+	case AW_XS_FAILED:
+		return "failed";
+	}
+	return "unknown";
+}
+
+static void print_peer(const struct sockaddr_storage *peer, char text[INET6_ADDRSTRLEN + 16])
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
+	char ip[INET6_ADDRSTRLEN] = "-";
+
+	if (peer->ss_family == AF_INET) {
+		inet_ntop(AF_INET, &v4->sin_addr, ip, sizeof(ip));
+		sprintf(text, "%s:%u", ip, ntohs(v4->sin_port));
+	} else {
+		inet_ntop(AF_INET6, &v6->sin6_addr, ip, sizeof(ip));
+		sprintf(text, "[%s]:%u", ip, ntohs(v6->sin6_port));
+	}
+}
+
+static void tell(int to, int fd, const struct aw_conn *conn)
+{
+	struct aw_line *of = aw_bridge_line(conn->bridge);
+	char peer[INET6_ADDRSTRLEN + 16], line[LINE_OCTETS];
+	struct aw_xs_stats stats;
+	int len;
+
+	of->ops->stats(of, &stats);
+	print_peer(&conn->remote, peer);
+	len = snprintf(line, sizeof(line), "%d %s %s %llu %llu %u %u %s\n", fd,
+		       conn->mode == 2 ? "auto" : "on", peer, (unsigned long long)stats.octets_in,
+		       (unsigned long long)stats.octets_out, stats.send_credits,
+		       stats.receive_credits, state_name(stats.state));
+	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* What the program has for fd may be one of our connections. */
+static void tell_of(int to, int fd, uint64_t ino)
+{
+	const struct aw_conn *conn = aw_conns_find(ino);
+
+	if (conn)
+		tell(to, fd, conn);
+}
+
+/* A process that has changed users may show its fds to root alone: as they were at first, then. */
+static void tell_from_memory(int to, pid_t pid)
+{
+	for (const struct aw_conn *conn = aw_conns_first(); conn; conn = conn->next)
+		if (conn->pid == pid)
+			tell(to, conn->fd, conn);
+}
+
+static void tell_all(int to, pid_t pid)
+{
+	char path[64], target[64];
+	struct dirent *entry;
+	DIR *dir;
+
+	sprintf(path, "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		tell_from_memory(to, pid);
+	while (dir && (entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+		unsigned long ino;
+
+		if (len <= 0)
+			continue;
+		target[len] = '\0';
+		if (sscanf(target, "socket:[%lu]", &ino) == 1)
+			tell_of(to, atoi(entry->d_name), ino);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void ready(struct aw_source *source, uint32_t events)
+{
+	struct process *process = source->owner;
+	int to = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
+
+	(void)events;
+	if (to < 0)
+		return;
+	catch_up();
+	tell_all(to, process->pid);
+	close(to);
+}
+
+static void free_owner(struct aw_source *source)
+{
+	free(source->owner);
+}
+
+static bool make_at(char path[DIRECTORY_MAX], const char *base, const char *name)
+{
+	return snprintf(path, DIRECTORY_MAX, "%s/%s", base, name) < DIRECTORY_MAX &&
+	       (mkdir(path, 0700) == 0 || errno == EEXIST) && aw_place_is_ours(path);
+}
+
+/* One that another proxy process had to make before, or a new one. */
+static bool make_elsewhere(char path[DIRECTORY_MAX], const char *name)
+{
+	char pattern[DIRECTORY_MAX];
+	bool found = false;
+	glob_t others;
+
+	snprintf(pattern, sizeof(pattern), "/tmp/%s-*", name);
+	if (glob(pattern, GLOB_NOSORT, NULL, &others) == 0) {
+		for (size_t i = 0; i < others.gl_pathc && !found; i++)
+			found = snprintf(path, DIRECTORY_MAX, "%s", others.gl_pathv[i]) <
+					DIRECTORY_MAX &&
+				aw_place_is_ours(path);
+		globfree(&others);
+	}
+	if (found)
+		return true;
+	snprintf(path, DIRECTORY_MAX, "/tmp/%s-XXXXXX", name);
+	return mkdtemp(path);
+}
+
+static struct sockaddr_un name_in(const char directory[DIRECTORY_MAX], const char *prefix,
+				  pid_t pid)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+
+	snprintf(name.sun_path, sizeof(name.sun_path), "%.*s/%s%d", DIRECTORY_MAX, directory,
+		 prefix, (int)pid);
+	return name;
+}
+
+/* Nobody listens at it: its proxy process was killed. */
+static bool is_left_over(const struct sockaddr_un *name)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool refused = fd >= 0 && connect(fd, (struct sockaddr *)name, sizeof(*name)) != 0 &&
+		       errno == ECONNREFUSED;
+
+	if (fd >= 0)
+		close(fd);
+	return refused;
+}
+
+static void clean_one(const char *directory, const char *entry, const char *prefix)
+{
+	size_t len = strlen(prefix);
+	struct sockaddr_un name;
+	int pid;
+
+	if (strncmp(entry, prefix, len) != 0 || sscanf(entry + len, "%d", &pid) != 1 ||
+	    kill(pid, 0) == 0 || errno != ESRCH)
+		return;
+	name = name_in(directory, prefix, pid);
+	if (is_left_over(&name))
+		unlink(name.sun_path);
+}
+
+static void clean(const char *directory)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		clean_one(directory, entry->d_name, SOCKETS);
+		clean_one(directory, entry->d_name, AW_PLACE_DOOR);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+const char *aw_status_directory(void)
+{
+	static char path[DIRECTORY_MAX];
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char name[32];
+
+	if (path[0] && aw_place_is_ours(path))
+		return path;
+	sprintf(name, AW_PLACE_NAME, (unsigned)geteuid());
+	if (!(runtime && aw_place_is_ours(runtime) && make_at(path, runtime, name)) &&
+	    !make_at(path, "/tmp", name) && !make_elsewhere(path, name)) {
+		aw_xs_log(
+			AW_XS_LOG_WARN,
+			"nobody can ask for the status, or for a UDP port: no directory in /tmp: %s: set "
+			"XDG_RUNTIME_DIR to one of your own",
+			strerror(errno));
+		path[0] = '\0';
+	} else {
+		clean(path);
+	}
+	return path;
+}
+
+static int listen_at(struct process *process)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	unlink(process->name.sun_path);
+	if (bind(fd, (struct sockaddr *)&process->name, sizeof(process->name)) == 0 &&
+	    listen(fd, 8) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+void aw_status_init(struct aw_loop *l, void (*take_requests)(void))
+{
+	loop = l;
+	catch_up = take_requests;
+}
+
+void aw_status_serve(pid_t pid)
+{
+	struct process *process = processes;
+	const char *directory;
+	int fd;
+
+	while (process && process->pid != pid)
+		process = process->next;
+	if (pid <= 0 || process)
+		return;
+	directory = aw_status_directory();
+	process = directory[0] ? calloc(1, sizeof(*process)) : NULL;
+	if (!process)
+		return;
+	process->pid = pid;
+	process->source = (struct aw_source){
+		.fd = -1, .ready = ready, .free_owner = free_owner, .owner = process
+	};
+	process->name = name_in(directory, SOCKETS, pid);
+	fd = listen_at(process);
+	if (fd < 0 || aw_loop_set(loop, &process->source, fd, EPOLLIN) != 0) {
+		aw_xs_log(AW_XS_LOG_WARN, "no status at %s: %s", process->name.sun_path,
+			  strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		free(process);
+		return;
+	}
+	process->next = processes;
+	processes = process;
+}
+
+void aw_status_review(bool all)
+{
+	struct process **at = &processes;
+
+	while (*at) {
+		struct process *process = *at;
+		int fd = process->source.fd;
+
+		if (!all && (kill(process->pid, 0) == 0 || errno != ESRCH)) {
+			at = &process->next;
+			continue;
+		}
+		*at = process->next;
+		aw_loop_set(loop, &process->source, -1, 0);
+		close(fd);
+		unlink(process->name.sun_path);
+		aw_loop_free_later(loop, &process->source);
+	}
+}

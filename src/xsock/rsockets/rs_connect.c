@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// rconnect. As with TCP, a second call says EALREADY or EISCONN, and a signal leaves the connection
+// under way. Unlike TCP's, an rsocket that could not connect stays so: ENOTCONN.
+#include <rdma/rsocket.h>
+#include <string.h>
+
+#include "xsock/rsockets/rs_name.h"
+#include "xsock/rsockets/rs_service.h"
+#include "xsock/rsockets/rs_socket.h"
+
+/* What the endpoint of before says to another rconnect. */
+static int error_of_second(struct aw_xs_ep *ep)
+{
+	int err;
+
+	switch (aw_xs_ep_state(ep)) {
+	case AW_XS_IDLE:
+	case AW_XS_CONNECTING:
+		return -EALREADY;
+	case AW_XS_ESTABLISHED:
+	case AW_XS_CLOSED:
+		return -EISCONN;
+	case AW_XS_FAILED:
+		break;
+	}
+	err = aw_xs_ep_error(ep);
+	return err ? -err : -ENOTCONN;
+}
+
+/* The bound address, which the endpoint binds itself. */
+static const struct sockaddr *take_name(struct aw_rs *rs, struct sockaddr_storage *name)
+{
+	if (rs->state != AW_RS_BOUND)
+		return NULL;
+	memcpy(name, rdma_get_local_addr(rs->id), sizeof(struct sockaddr_in6));
+	aw_rs_drop_id(rs);
+	rs->state = AW_RS_NEW;
+	return (const struct sockaddr *)name;
+}
+
+/* The lock is held. */
+static int begin(struct aw_rs *rs, const struct sockaddr *addr)
+{
+	struct sockaddr_storage name;
+	struct aw_xs_ep *ep;
+	int err;
+
+	if (rs->state == AW_RS_STREAM)
+		return error_of_second(aw_rs_ep(rs));
+	if (rs->state == AW_RS_LISTENING)
+		return -EISCONN;
+	err = aw_rs_make_ep(rs, &ep);
+	if (err)
+		return err;
+	err = aw_xs_ep_connect(ep, take_name(rs, &name), addr);
+	if (err)
+		aw_xs_ep_close(ep, true);
+	else
+		aw_rs_set_ep(rs, ep);
+	return err;
+}
+
+static int wait_until_connected(struct aw_rs *rs)
+{
+	struct aw_xs_ep *ep = aw_rs_ep(rs);
+	int got = aw_xs_ep_wait(ep, POLLOUT, rs->options.send_timeout_ns);
+
+	if (atomic_load(&rs->closed))
+		return -EBADF;
+	if (got > 0)
+		return -aw_xs_ep_error(ep);
+	return got ? got : -EINPROGRESS;
+}
+
+/* It goes on without the caller. */
+static int leave_under_way(struct aw_rs *rs, int answer)
+{
+	int err = aw_rs_service_watch(rs->fd);
+
+	return err ? err : answer;
+}
+
+static int connect_stream(struct aw_rs *rs, const struct sockaddr *addr, socklen_t len)
+{
+	int err = aw_rs_name_check(rs, addr, len);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&rs->lock);
+	err = begin(rs, addr);
+	pthread_mutex_unlock(&rs->lock);
+	if (err)
+		return err;
+	if (atomic_load(&rs->flags) & O_NONBLOCK)
+		return leave_under_way(rs, -EINPROGRESS);
+	err = wait_until_connected(rs);
+	return err == -EINTR || err == -EINPROGRESS ? leave_under_way(rs, err) : err;
+}
+
+int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
+{
+	struct aw_rs *rs;
+	int err = aw_rs_find(socket, &rs);
+
+	if (err)
+		return (int)aw_rs_result(err);
+	if (rs->datagram)
+		err = connect(rs->fd, addr, addrlen) ? -errno : 0;
+	else
+		err = connect_stream(rs, addr, addrlen);
+	aw_rs_leave(rs);
+	return (int)aw_rs_result(err);
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// rsend, rrecv and their like. A call that may block sends all it was given, as TCP's does.
+#define _GNU_SOURCE // IOV_MAX
+#include <limits.h>
+#include <rdma/rsocket.h>
+#include <string.h>
+
+#include "xsock/rsockets/rs_datagram.h"
+#include "xsock/rsockets/rs_name.h"
+#include "xsock/rsockets/rs_socket.h"
+
+/* One call of a program, and how far it has come. The iovs are a copy, a part at a time: the
+ * program's own are not written to. */
+struct transfer {
+	struct aw_rs *rs;
+	struct aw_xs_ep *ep;
+	const struct iovec *iov;
+	size_t iov_count, first_done; // whole ones left, and bytes done of the first
+	int flags;
+	bool may_block;
+	int64_t timeout_ns;
+};
+
+enum {
+	PART = 16
+};
+
+typedef ssize_t step_fn(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags);
+
+static int fill_part(const struct transfer *t, struct iovec part[PART])
+{
+	size_t n = t->iov_count < PART ? t->iov_count : PART;
+
+	memcpy(part, t->iov, n * sizeof(*part));
+	if (n) {
+		part[0].iov_base = (char *)part[0].iov_base + t->first_done;
+		part[0].iov_len -= t->first_done;
+	}
+	return (int)n;
+}
+
+static void advance(struct transfer *t, size_t done)
+{
+	t->first_done += done;
+	while (t->iov_count && t->first_done >= t->iov[0].iov_len) {
+		t->first_done -= t->iov[0].iov_len;
+		t->iov++;
+		t->iov_count--;
+	}
+}
+
+/* 0, or a negative errno: what a call that has done nothing answers. */
+static int wait_for(struct transfer *t, short events)
+{
+	int got;
+
+	aw_rs_wait_begin(t->rs);
+	got = aw_xs_ep_wait(t->ep, events, t->timeout_ns);
+	aw_rs_wait_end(t->rs);
+	if (atomic_load(&t->rs->closed))
+		return -EBADF;
+	if (got < 0)
+		return got;
+	return got ? 0 : -EAGAIN;
+}
+
+/* One step, waiting for it to be possible. */
+static ssize_t once(struct transfer *t, step_fn *step, short events)
+{
+	struct iovec part[PART];
+	int n = fill_part(t, part), err = 0;
+	ssize_t got;
+
+	for (;;) {
+		got = step(t->ep, part, n, t->flags);
+		if (got != -EAGAIN || !t->may_block)
+			return got;
+		err = wait_for(t, events);
+		if (err)
+			return err;
+	}
+}
+
+static bool goes_on(const struct transfer *t, short events)
+{
+	if (!t->iov_count)
+		return false;
+	return events == POLLOUT ||
+	       ((t->flags & MSG_WAITALL) && !(t->flags & (MSG_PEEK | MSG_OOB)));
+}
+
+/* Steps until all is done, one fails, or the stream is over. */
+static ssize_t all(struct transfer *t, step_fn *step, short events)
+{
+	ssize_t done = 0, got;
+
+	advance(t, 0);
+	if (!t->iov_count)
+		return 0;
+	do {
+		got = once(t, step, events);
+		if (got <= 0)
+			return done ? done : got;
+		done += got;
+		advance(t, (size_t)got);
+	} while (goes_on(t, events));
+	return done;
+}
+
+static int check_iov(const struct iovec *iov, size_t count)
+{
+	size_t sum = 0;
+
+	if (count > IOV_MAX)
+		return -EINVAL;
+	if (count && !iov)
+		return -EFAULT;
+	for (size_t i = 0; i < count; i++) {
+		if (iov[i].iov_len > (size_t)SSIZE_MAX - sum)
+			return -EINVAL;
+		sum += iov[i].iov_len;
+	}
+	return 0;
+}
+
+static int begin(struct transfer *t, struct aw_rs *rs, const struct msghdr *msg, int flags)
+{
+	int err = check_iov(msg->msg_iov, msg->msg_iovlen);
+
+	*t = (struct transfer){
+		.rs = rs,
+		.ep = aw_rs_ep(rs),
+		.iov = msg->msg_iov,
+		.iov_count = msg->msg_iovlen,
+		.flags = flags,
+		.may_block = !(flags & MSG_DONTWAIT) && !(atomic_load(&rs->flags) & O_NONBLOCK),
+	};
+	if (err)
+		return err;
+	return t->ep ? 0 : -ENOTCONN;
+}
+
+/* The endpoint would take bytes before the connection stands; TCP does not. */
+static int wait_until_connected(struct transfer *t)
+{
+	while (aw_xs_ep_state(t->ep) == AW_XS_CONNECTING) {
+		if (aw_xs_ep_ready(t->ep) & (POLLOUT | POLLERR | POLLHUP))
+			break;
+		if (!t->may_block)
+			return -EAGAIN;
+		int err = wait_for(t, POLLOUT);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static ssize_t send_stream(struct aw_rs *rs, const struct msghdr *msg, int flags)
+{
+	struct transfer t;
+	int err = begin(&t, rs, msg, flags);
+
+	if (err == -ENOTCONN)
+		return -EPIPE;
+	if (err)
+		return err;
+	t.timeout_ns = rs->options.send_timeout_ns;
+	err = wait_until_connected(&t);
+	return err ? err : all(&t, aw_xs_ep_send, POLLOUT);
+}
+
+static ssize_t recv_stream(struct aw_rs *rs, struct msghdr *msg, int flags)
+{
+	struct transfer t;
+	int err = begin(&t, rs, msg, flags);
+
+	if (err)
+		return err;
+	t.timeout_ns = rs->options.recv_timeout_ns;
+	return all(&t, aw_xs_ep_recv, flags & MSG_OOB ? POLLPRI : POLLIN);
+}
+
+static ssize_t send_msg(int socket, const struct msghdr *msg, int flags)
+{
+	struct aw_rs *rs;
+	ssize_t got = aw_rs_find(socket, &rs);
+
+	if (got)
+		return aw_rs_result(got);
+	if (msg->msg_controllen)
+		got = -ENOTSUP;
+	else if (rs->datagram)
+		got = aw_rs_datagram_send(rs, msg, flags);
+	else if (msg->msg_name)
+		got = -EISCONN;
+	else
+		got = send_stream(rs, msg, flags);
+	aw_rs_leave(rs);
+	return aw_rs_result(got);
+}
+
+static ssize_t recv_msg(int socket, struct msghdr *msg, int flags)
+{
+	struct aw_rs *rs;
+	ssize_t got = aw_rs_find(socket, &rs);
+
+	if (got)
+		return aw_rs_result(got);
+	msg->msg_controllen = 0;
+	msg->msg_flags = flags & MSG_OOB;
+	if (rs->datagram) {
+		got = aw_rs_datagram_recv(rs, msg, flags);
+	} else {
+		got = recv_stream(rs, msg, flags);
+		if (got >= 0 && msg->msg_name)
+			aw_rs_name_get(rs, true, msg->msg_name, &msg->msg_namelen);
+	}
+	aw_rs_leave(rs);
+	return aw_rs_result(got);
+}
+
+ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
+{
+	return send_msg(socket, msg, flags);
+}
+
+ssize_t rsendto(int socket, const void *buf, size_t len, int flags,
+		const struct sockaddr *dest_addr, socklen_t addrlen)
+{
+	struct iovec iov = { (void *)buf, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	msg.msg_name = (void *)dest_addr;
+	msg.msg_namelen = dest_addr ? addrlen : 0;
+	return send_msg(socket, &msg, flags);
+}
+
+ssize_t rsend(int socket, const void *buf, size_t len, int flags)
+{
+	return rsendto(socket, buf, len, flags, NULL, 0);
+}
+
+ssize_t rwrite(int socket, const void *buf, size_t count)
+{
+	return rsendto(socket, buf, count, 0, NULL, 0);
+}
+
+ssize_t rwritev(int socket, const struct iovec *iov, int iovcnt)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)iovcnt };
+
+	return send_msg(socket, &msg, 0);
+}
+
+ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
+{
+	return recv_msg(socket, msg, flags);
+}
+
+ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags, struct sockaddr *src_addr,
+		  socklen_t *addrlen)
+{
+	struct iovec iov = { buf, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t got;
+
+	msg.msg_name = addrlen ? src_addr : NULL;
+	msg.msg_namelen = src_addr && addrlen ? *addrlen : 0;
+	got = recv_msg(socket, &msg, flags);
+	if (got >= 0 && msg.msg_name)
+		*addrlen = msg.msg_namelen;
+	return got;
+}
+
+ssize_t rrecv(int socket, void *buf, size_t len, int flags)
+{
+	return rrecvfrom(socket, buf, len, flags, NULL, NULL);
+}
+
+ssize_t rread(int socket, void *buf, size_t count)
+{
+	return rrecvfrom(socket, buf, count, 0, NULL, NULL);
+}
+
+ssize_t rreadv(int socket, const struct iovec *iov, int iovcnt)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)iovcnt };
+
+	return recv_msg(socket, &msg, 0);
+}

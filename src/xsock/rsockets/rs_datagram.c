@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// The header: a tag, the IP version, what it is (0: the program's bytes), its length, one byte
+// reserved, a queue pair number (we have none: 0), and the sender's IP address. What comes without
+// such a header is dropped unread: it is not from an rsocket.
+#include "xsock/rsockets/rs_datagram.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "xsock/rsockets/rs_config.h"
+#include "xsock/rsockets/rs_table.h"
+
+enum {
+	AT_VERSION = 4,
+	AT_OPERATION = 5,
+	AT_LENGTH = 6,
+	AT_ADDRESS = 12,
+	LENGTH_4 = 16,
+	LENGTH_6 = 28,
+	OPERATION_DATA = 0,
+	IOV_COUNT_MAX = 64,
+};
+
+static const unsigned char tag[AT_VERSION] = { 0x55, 0x55, 0x55, 0x55 };
+
+int aw_rs_datagram_open(int domain, int flags)
+{
+	struct aw_rs *rs = aw_rs_create(domain, aw_rs_config_options());
+	int fd, err;
+
+	if (!rs)
+		return -ENOMEM;
+	rs->datagram = true;
+	rs->flags = flags;
+	fd = socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
+	err = fd < 0 ? -errno : aw_rs_table_insert(rs, fd);
+	if (err < 0)
+		aw_rs_destroy(rs);
+	return err;
+}
+
+/* Its length. */
+static size_t put_header(const struct aw_rs *rs, unsigned char header[LENGTH_6])
+{
+	struct sockaddr_storage name = { 0 };
+	socklen_t len = sizeof(name);
+	bool is_4 = rs->domain == AF_INET;
+
+	getsockname(rs->fd, (struct sockaddr *)&name, &len);
+	memset(header, 0, LENGTH_6);
+	memcpy(header, tag, sizeof(tag));
+	header[AT_VERSION] = is_4 ? 4 : 6;
+	header[AT_OPERATION] = OPERATION_DATA;
+	header[AT_LENGTH] = is_4 ? LENGTH_4 : LENGTH_6;
+	if (is_4)
+		memcpy(header + AT_ADDRESS, &((struct sockaddr_in *)&name)->sin_addr, 4);
+	else
+		memcpy(header + AT_ADDRESS, &((struct sockaddr_in6 *)&name)->sin6_addr, 16);
+	return header[AT_LENGTH];
+}
+
+/* The length of the header that these bytes begin with; 0: of none. */
+static size_t header_length(const unsigned char *octets, size_t len)
+{
+	size_t length;
+
+	if (len < LENGTH_4 || memcmp(octets, tag, sizeof(tag)) != 0 ||
+	    octets[AT_OPERATION] != OPERATION_DATA)
+		return 0;
+	if (octets[AT_VERSION] != 4 && octets[AT_VERSION] != 6)
+		return 0;
+	length = octets[AT_VERSION] == 4 ? LENGTH_4 : LENGTH_6;
+	return octets[AT_LENGTH] == length && length <= len ? length : 0;
+}
+
+static bool may_block(const struct aw_rs *rs, int flags)
+{
+	return !(flags & MSG_DONTWAIT) && !(atomic_load(&rs->flags) & O_NONBLOCK);
+}
+
+static int wait_for(struct aw_rs *rs, short events, int64_t timeout_ns)
+{
+	struct pollfd fd = { .fd = rs->fd, .events = events };
+	int got = poll(&fd, 1, timeout_ns < 0 ? -1 : (int)(timeout_ns / 1000000));
+
+	if (atomic_load(&rs->closed))
+		return -EBADF;
+	if (got < 0)
+		return -errno;
+	return got ? 0 : -EAGAIN;
+}
+
+ssize_t aw_rs_datagram_send(struct aw_rs *rs, const struct msghdr *msg, int flags)
+{
+	struct iovec iov[IOV_COUNT_MAX + 1];
+	unsigned char header[LENGTH_6];
+	struct msghdr whole = *msg;
+	ssize_t sent;
+	int err;
+
+	if (msg->msg_iovlen > IOV_COUNT_MAX)
+		return -EMSGSIZE;
+	iov[0] = (struct iovec){ header, put_header(rs, header) };
+	if (msg->msg_iovlen)
+		memcpy(iov + 1, msg->msg_iov, msg->msg_iovlen * sizeof(*iov));
+	whole.msg_iov = iov;
+	whole.msg_iovlen = msg->msg_iovlen + 1;
+	for (;;) {
+		sent = sendmsg(rs->fd, &whole, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (sent >= 0)
+			return sent - (ssize_t)iov[0].iov_len;
+		if (errno != EAGAIN || !may_block(rs, flags))
+			return -errno;
+		err = wait_for(rs, POLLOUT, rs->options.send_timeout_ns);
+		if (err)
+			return err;
+	}
+}
+
+/* The length of the header of the datagram that came first, without those that have none; or -EAGAIN.
+ * The lock is held, so it is still there when it is read. */
+static ssize_t find_one(struct aw_rs *rs)
+{
+	unsigned char header[LENGTH_6];
+	ssize_t got;
+
+	for (;;) {
+		got = recv(rs->fd, header, sizeof(header), MSG_PEEK | MSG_DONTWAIT);
+		if (got < 0)
+			return -errno;
+		if (atomic_load(&rs->closed))
+			return -EBADF;
+		if (header_length(header, (size_t)got))
+			return (ssize_t)header_length(header, (size_t)got);
+		if (recv(rs->fd, header, sizeof(header), MSG_DONTWAIT) < 0)
+			return -errno;
+	}
+}
+
+static ssize_t take_one(struct aw_rs *rs, struct msghdr *msg, int flags)
+{
+	struct iovec iov[IOV_COUNT_MAX + 1];
+	unsigned char header[LENGTH_6];
+	struct msghdr whole = *msg;
+	ssize_t length = find_one(rs), got;
+
+	if (length < 0)
+		return length;
+	iov[0] = (struct iovec){ header, (size_t)length };
+	if (msg->msg_iovlen)
+		memcpy(iov + 1, msg->msg_iov, msg->msg_iovlen * sizeof(*iov));
+	whole.msg_iov = iov;
+	whole.msg_iovlen = msg->msg_iovlen + 1;
+	got = recvmsg(rs->fd, &whole, flags | MSG_DONTWAIT);
+	if (got < length)
+		return got < 0 ? -errno : -EAGAIN;
+	msg->msg_namelen = whole.msg_namelen;
+	msg->msg_flags = whole.msg_flags;
+	return got - length;
+}
+
+ssize_t aw_rs_datagram_recv(struct aw_rs *rs, struct msghdr *msg, int flags)
+{
+	ssize_t got;
+	int err;
+
+	if (msg->msg_iovlen > IOV_COUNT_MAX)
+		return -EMSGSIZE;
+	for (;;) {
+		pthread_mutex_lock(&rs->lock);
+		got = take_one(rs, msg, flags & ~MSG_WAITALL);
+		pthread_mutex_unlock(&rs->lock);
+		if (got != -EAGAIN || !may_block(rs, flags))
+			return got;
+		err = wait_for(rs, POLLIN, rs->options.recv_timeout_ns);
+		if (err)
+			return err;
+	}
+}
+
+short aw_rs_datagram_revents(struct aw_rs *rs, short revents)
+{
+	if (!(revents & (POLLIN | POLLRDNORM)) || (revents & (POLLERR | POLLHUP)))
+		return revents;
+	pthread_mutex_lock(&rs->lock);
+	if (find_one(rs) == -EAGAIN)
+		revents &= ~(POLLIN | POLLRDNORM);
+	pthread_mutex_unlock(&rs->lock);
+	return revents;
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// rlisten, raccept. Only what raccept can return takes a place in the queue, so a set-up that fails
+// takes none; each connection taken from a full queue has the service look at the listener again.
+#include "xsock/rsockets/rs_listen.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <rdma/rsocket.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "xsock/rsockets/rs_name.h"
+#include "xsock/rsockets/rs_service.h"
+#include "xsock/rsockets/rs_table.h"
+
+/* rdma-core's queue has no bound that programs meet, whatever they say to rlisten. */
+#define QUEUE_MIN 128
+#define QUEUE_MAX 1024
+/* But each that waits has files of the process, and those of all listeners a sixteenth of what it may have at most. */
+#define FILES_PART 16
+#define FILES_EACH 4
+#define FILES_QUEUE_MIN 4
+
+static atomic_uint listening; // listeners of this process
+
+static unsigned int queue_size(int backlog)
+{
+	if (backlog < QUEUE_MIN)
+		return QUEUE_MIN;
+	return backlog > QUEUE_MAX ? QUEUE_MAX : (unsigned int)backlog;
+}
+
+/* How many may wait for raccept now; the others' Requests wait in librdmacm. The lock is held. */
+static unsigned int queue_room(const struct aw_rs *rs)
+{
+	unsigned int sharers = atomic_load(&listening);
+	rlim_t most = FILES_QUEUE_MIN, share;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		share = files.rlim_cur / FILES_PART / FILES_EACH / (sharers ? sharers : 1);
+		most = share > most ? share : most;
+	}
+	return most < rs->queued_max ? (unsigned int)most : rs->queued_max;
+}
+
+/* A queue that is full is looked at again when something was taken from it. The lock is held. */
+static bool has_room(struct aw_rs *rs)
+{
+	rs->was_full = rs->queued >= queue_room(rs);
+	return !rs->was_full;
+}
+
+void aw_rs_listen_forked(void)
+{
+	atomic_store(&listening, 0);
+}
+
+int aw_rs_listen_fd(struct aw_rs *rs)
+{
+	pthread_mutex_lock(&rs->lock);
+	bool open = rs->state == AW_RS_LISTENING && rs->id && has_room(rs);
+	int fd = open ? rs->channel->fd : -1;
+
+	pthread_mutex_unlock(&rs->lock);
+	return fd;
+}
+
+static void push(struct aw_rs *rs, struct aw_rs *accepted)
+{
+	if (rs->last)
+		rs->last->next = accepted;
+	else
+		rs->first = accepted;
+	rs->last = accepted;
+	rs->queued++;
+	eventfd_write(rs->fd, 1);
+}
+
+static struct aw_rs *pop(struct aw_rs *rs)
+{
+	struct aw_rs *accepted = rs->first;
+	eventfd_t one;
+
+	if (!accepted)
+		return NULL;
+	rs->first = accepted->next;
+	if (!rs->first)
+		rs->last = NULL;
+	accepted->next = NULL;
+	rs->queued--;
+	eventfd_read(rs->fd, &one);
+	return accepted;
+}
+
+static void refuse(struct rdma_cm_id *id)
+{
+	rdma_reject(id, NULL, 0);
+	rdma_destroy_id(id);
+}
+
+/* NULL where it fails, and then the peer has been told. */
+static struct aw_rs *set_up(struct aw_rs *rs, struct rdma_cm_event *request)
+{
+	struct aw_rs *accepted = aw_rs_create(rs->domain, &rs->options);
+	struct aw_xs_ep *ep;
+
+	if (!accepted || aw_rs_make_ep(accepted, &ep)) {
+		refuse(request->id);
+	} else if (aw_xs_ep_accept(ep, request)) {
+		aw_xs_ep_close(ep, true);
+	} else {
+		accepted->accepted = true;
+		aw_rs_set_ep(accepted, ep);
+		return accepted;
+	}
+	if (accepted)
+		aw_rs_destroy(accepted);
+	return NULL;
+}
+
+static void serve(struct aw_rs *rs)
+{
+	struct rdma_cm_event *event;
+	struct aw_rs *accepted;
+
+	while (has_room(rs) && !aw_xs_ep_cm_event(rs->channel, &event)) {
+		accepted = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? set_up(rs, event) : NULL;
+		rdma_ack_cm_event(event);
+		if (accepted)
+			push(rs, accepted);
+	}
+}
+
+void aw_rs_listen_serve(struct aw_rs *rs)
+{
+	pthread_mutex_lock(&rs->lock);
+	if (rs->state == AW_RS_LISTENING && rs->id)
+		serve(rs);
+	pthread_mutex_unlock(&rs->lock);
+}
+
+void aw_rs_listen_end(struct aw_rs *rs)
+{
+	struct aw_rs *accepted;
+
+	pthread_mutex_lock(&rs->lock);
+	if (rs->state == AW_RS_LISTENING && rs->id)
+		atomic_fetch_sub(&listening, 1);
+	aw_rs_drop_id(rs);
+	for (accepted = pop(rs); accepted; accepted = pop(rs)) {
+		aw_xs_ep_close(aw_rs_ep(accepted), true);
+		aw_rs_set_ep(accepted, NULL);
+		aw_rs_destroy(accepted);
+	}
+	// Whoever waits in raccept is to see that it is over.
+	if (rs->state == AW_RS_LISTENING)
+		eventfd_write(rs->fd, 1);
+	pthread_mutex_unlock(&rs->lock);
+}
+
+/* The lock is held. */
+static int begin(struct aw_rs *rs, unsigned int queued_max)
+{
+	int err = rs->state == AW_RS_NEW ? aw_rs_name_bind(rs, NULL) : 0;
+
+	if (err)
+		return err;
+	if (fcntl(rs->channel->fd, F_SETFL, O_NONBLOCK) || rdma_listen(rs->id, (int)queued_max))
+		return -errno;
+	rs->state = AW_RS_LISTENING;
+	rs->queued_max = queued_max;
+	atomic_fetch_add(&listening, 1);
+	return 0;
+}
+
+static int listen_on(struct aw_rs *rs, int backlog)
+{
+	int err = -EINVAL;
+
+	if (rs->datagram)
+		return -EOPNOTSUPP;
+	pthread_mutex_lock(&rs->lock);
+	if (rs->state == AW_RS_LISTENING) {
+		rs->queued_max = queue_size(backlog);
+		err = 0;
+	} else if (rs->state < AW_RS_LISTENING) {
+		err = begin(rs, queue_size(backlog));
+	}
+	pthread_mutex_unlock(&rs->lock);
+	return err ? err : aw_rs_service_watch(rs->fd);
+}
+
+int rlisten(int socket, int backlog)
+{
+	struct aw_rs *rs;
+	int err = aw_rs_find(socket, &rs);
+
+	if (!err) {
+		err = listen_on(rs, backlog);
+		aw_rs_leave(rs);
+	}
+	return (int)aw_rs_result(err);
+}
+
+/* One from the queue, or -EAGAIN. */
+static int take(struct aw_rs *rs, struct aw_rs **accepted)
+{
+	bool was_full, listens;
+
+	pthread_mutex_lock(&rs->lock);
+	listens = rs->state == AW_RS_LISTENING;
+	was_full = rs->was_full;
+	*accepted = listens ? pop(rs) : NULL;
+	pthread_mutex_unlock(&rs->lock);
+	if (*accepted && was_full)
+		aw_rs_service_wake();
+	if (!listens)
+		return -EINVAL;
+	return *accepted ? 0 : -EAGAIN;
+}
+
+static int wait_for_one(struct aw_rs *rs, struct aw_rs **accepted)
+{
+	int64_t timeout = rs->options.recv_timeout_ns;
+	struct pollfd fd = { .fd = rs->fd, .events = POLLIN };
+	int err, got = 1;
+
+	for (err = take(rs, accepted); err == -EAGAIN; err = take(rs, accepted)) {
+		if (atomic_load(&rs->flags) & O_NONBLOCK || !got)
+			return -EAGAIN;
+		if (atomic_load(&rs->closed))
+			return -EBADF;
+		got = poll(&fd, 1, timeout < 0 ? -1 : (int)(timeout / 1000000));
+		if (got < 0)
+			return -errno;
+	}
+	return err;
+}
+
+/* The number of what was accepted; without one the peer is dropped. */
+static int give_number(struct aw_rs *accepted)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+	int err = fd < 0 ? -errno : aw_rs_table_insert(accepted, fd);
+
+	if (err < 0)
+		aw_rs_destroy(accepted);
+	return err;
+}
+
+static int accept_one(struct aw_rs *rs, struct sockaddr *addr, socklen_t *len)
+{
+	struct aw_rs *accepted;
+	int err = rs->datagram ? -EOPNOTSUPP : wait_for_one(rs, &accepted);
+
+	if (err)
+		return err;
+	if (addr && len)
+		aw_rs_name_get(accepted, true, addr, len);
+	return give_number(accepted);
+}
+
+int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	struct aw_rs *rs;
+	int err = aw_rs_find(socket, &rs);
+
+	if (!err) {
+		err = accept_one(rs, addr, addrlen);
+		aw_rs_leave(rs);
+	}
+	return (int)aw_rs_result(err);
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// rbind, rgetsockname, rgetpeername.
+#include "xsock/rsockets/rs_name.h"
+
+#include <netinet/in.h>
+#include <rdma/rsocket.h>
+#include <string.h>
+
+static socklen_t size_of(const struct sockaddr *addr)
+{
+	return addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					   : sizeof(struct sockaddr_in);
+}
+
+int aw_rs_name_check(const struct aw_rs *rs, const struct sockaddr *addr, socklen_t len)
+{
+	if (!addr || len < sizeof(addr->sa_family))
+		return -EINVAL;
+	if (addr->sa_family != rs->domain)
+		return -EAFNOSUPPORT;
+	return len < size_of(addr) ? -EINVAL : 0;
+}
+
+static int make_id(struct aw_rs *rs)
+{
+	rs->channel = rdma_create_event_channel();
+	if (!rs->channel || rdma_create_id(rs->channel, &rs->id, NULL, RDMA_PS_TCP))
+		return -errno;
+	if (rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
+			    &rs->options.reuse_addr, sizeof(int)))
+		return -errno;
+	if (rs->domain == AF_INET6 && rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY,
+						      &rs->options.v6only, sizeof(int)))
+		return -errno;
+	return 0;
+}
+
+int aw_rs_name_bind(struct aw_rs *rs, const struct sockaddr *addr)
+{
+	struct sockaddr_storage any = { .ss_family = (sa_family_t)rs->domain }, name;
+	int err = make_id(rs);
+
+	// librdmacm's argument is not const.
+	memcpy(&name, addr ? (const void *)addr : &any,
+	       addr ? size_of(addr) : sizeof(struct sockaddr_in6));
+	if (!err && rdma_bind_addr(rs->id, (struct sockaddr *)&name))
+		err = -errno;
+	if (err)
+		aw_rs_drop_id(rs);
+	else
+		rs->state = AW_RS_BOUND;
+	return err;
+}
+
+static int bind_it(struct aw_rs *rs, const struct sockaddr *addr, socklen_t len)
+{
+	int err = aw_rs_name_check(rs, addr, len);
+
+	if (rs->datagram)
+		return bind(rs->fd, addr, len) ? -errno : 0;
+	if (err)
+		return err;
+	pthread_mutex_lock(&rs->lock);
+	err = rs->state == AW_RS_NEW ? aw_rs_name_bind(rs, addr) : -EINVAL;
+	pthread_mutex_unlock(&rs->lock);
+	return err;
+}
+
+int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
+{
+	struct aw_rs *rs;
+	int err = aw_rs_find(socket, &rs);
+
+	if (!err) {
+		err = bind_it(rs, addr, addrlen);
+		aw_rs_leave(rs);
+	}
+	return (int)aw_rs_result(err);
+}
+
+static void ask_id(struct aw_rs *rs, struct sockaddr_storage *name)
+{
+	pthread_mutex_lock(&rs->lock);
+	if (rs->id)
+		memcpy(name, rdma_get_local_addr(rs->id), sizeof(struct sockaddr_in6));
+	pthread_mutex_unlock(&rs->lock);
+}
+
+/* Whom we ask is no peer yet; who asked us is one. */
+static int ask_ep(struct aw_rs *rs, bool peer, struct sockaddr_storage *name)
+{
+	struct sockaddr_storage local, remote;
+
+	aw_xs_ep_names(aw_rs_ep(rs), &local, &remote);
+	*name = peer ? remote : local;
+	if (!peer || rs->accepted)
+		return 0;
+	return aw_xs_ep_state(aw_rs_ep(rs)) <= AW_XS_CONNECTING ? -ENOTCONN : 0;
+}
+
+static int ask_udp(int fd, bool peer, struct sockaddr *addr, socklen_t *len)
+{
+	return (peer ? getpeername(fd, addr, len) : getsockname(fd, addr, len)) ? -errno : 0;
+}
+
+int aw_rs_name_get(struct aw_rs *rs, bool peer, struct sockaddr *addr, socklen_t *len)
+{
+	struct sockaddr_storage name = { 0 };
+	int err = 0;
+
+	if (!addr || !len)
+		return -EFAULT;
+	if (rs->datagram)
+		return ask_udp(rs->fd, peer, addr, len);
+	if (aw_rs_ep(rs))
+		err = ask_ep(rs, peer, &name);
+	else if (peer)
+		err = -ENOTCONN;
+	else
+		ask_id(rs, &name);
+	if (err)
+		return err;
+	if (!name.ss_family)
+		name.ss_family = (sa_family_t)rs->domain;
+	socklen_t size = size_of((struct sockaddr *)&name);
+
+	memcpy(addr, &name, *len < size ? *len : size);
+	*len = size;
+	return 0;
+}
+
+static int get_name(int socket, bool peer, struct sockaddr *addr, socklen_t *len)
+{
+	struct aw_rs *rs;
+	int err = aw_rs_find(socket, &rs);
+
+	if (!err) {
+		err = aw_rs_name_get(rs, peer, addr, len);
+		aw_rs_leave(rs);
+	}
+	return (int)aw_rs_result(err);
+}
+
+int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	return get_name(socket, true, addr, addrlen);
+}
+
+int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	return get_name(socket, false, addr, addrlen);
+}

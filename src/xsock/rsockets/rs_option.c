@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// rsetsockopt, rgetsockopt, rfcntl. What makes the endpoint has to be set before there is one; set
+// on a listener it holds for what is accepted from then on.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <rdma/rsocket.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "xsock/rsockets/rs_config.h"
+#include "xsock/rsockets/rs_socket.h"
+
+#define NS_PER_S 1000000000
+#define NS_PER_US 1000
+#define MAXSEG 2048 // what rdma-core says where no path is known
+#define KEEPALIVE_MAX 32767
+
+struct change {
+	struct aw_rs *rs; // its lock is held
+	const void *value;
+	socklen_t len;
+	int number; // the value, where it is one
+};
+
+static int64_t doubled(int value)
+{
+	return 2 * (int64_t)value;
+}
+
+static int set_flag(int *flag, const struct change *c)
+{
+	*flag = c->number != 0;
+	return 0;
+}
+
+static int set_linger(const struct change *c)
+{
+	if (c->len < sizeof(struct linger))
+		return -EINVAL;
+	memcpy(&c->rs->options.linger, c->value, sizeof(struct linger));
+	return 0;
+}
+
+static int set_timeout(int64_t *timeout_ns, const struct change *c)
+{
+	struct timeval time;
+
+	if (c->len < sizeof(time))
+		return -EINVAL;
+	memcpy(&time, c->value, sizeof(time));
+	if (time.tv_usec < 0 || time.tv_usec >= 1000000)
+		return -EDOM;
+	*timeout_ns = (int64_t)time.tv_sec * NS_PER_S + (int64_t)time.tv_usec * NS_PER_US;
+	if (*timeout_ns <= 0)
+		*timeout_ns = -1;
+	return 0;
+}
+
+static int set_socket(const struct change *c, int name)
+{
+	struct aw_rs_options *o = &c->rs->options;
+
+	switch (name) {
+	case SO_REUSEADDR:
+		return set_flag(&o->reuse_addr, c);
+	case SO_KEEPALIVE:
+		return set_flag(&o->keepalive, c);
+	case SO_OOBINLINE:
+		if (aw_rs_ep(c->rs))
+			aw_xs_ep_set_oobinline(aw_rs_ep(c->rs), c->number);
+		return set_flag(&o->oobinline, c);
+	case SO_RCVBUF:
+		o->rcvbuf =
+			aw_rs_config_clamp(doubled(c->number), AW_RS_BUFFER_MIN, AW_RS_BUFFER_MAX);
+		return 0;
+	case SO_SNDBUF:
+		o->sndbuf =
+			aw_rs_config_clamp(doubled(c->number), AW_RS_BUFFER_MIN, AW_RS_BUFFER_MAX);
+		return 0;
+	case SO_LINGER:
+		return set_linger(c);
+	case SO_RCVTIMEO:
+		return set_timeout(&o->recv_timeout_ns, c);
+	case SO_SNDTIMEO:
+		return set_timeout(&o->send_timeout_ns, c);
+	default:
+		return -ENOTSUP;
+	}
+}
+
+static int set_tcp(const struct change *c, int name)
+{
+	struct aw_rs_options *o = &c->rs->options;
+
+	switch (name) {
+	case TCP_NODELAY:
+		if (aw_rs_ep(c->rs))
+			aw_xs_ep_set_nodelay(aw_rs_ep(c->rs), c->number);
+		return set_flag(&o->nodelay, c);
+	case TCP_KEEPIDLE:
+		if (c->number <= 0 || c->number > KEEPALIVE_MAX)
+			return -EINVAL;
+		o->keepidle = c->number;
+		return 0;
+	case TCP_KEEPCNT:
+	case TCP_KEEPINTVL:
+	case TCP_MAXSEG:
+		return 0;
+	default:
+		return -ENOTSUP;
+	}
+}
+
+static int set_ipv6(const struct change *c, int name)
+{
+	if (name != IPV6_V6ONLY)
+		return -ENOTSUP;
+	if (c->rs->state != AW_RS_NEW)
+		return -EINVAL;
+	return set_flag(&c->rs->options.v6only, c);
+}
+
+static int set_route(const struct change *c)
+{
+	void *copy = malloc(c->len);
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, c->value, c->len);
+	free(c->rs->route);
+	c->rs->route = copy;
+	c->rs->route_len = c->len;
+	return 0;
+}
+
+static int set_rdma(const struct change *c, int name)
+{
+	struct aw_rs_options *o = &c->rs->options;
+	uint32_t size = aw_rs_config_clamp(c->number, 0, AW_RS_QUEUE_SIZE_MAX);
+
+	if (c->rs->state == AW_RS_STREAM || c->number < 0)
+		return -EINVAL;
+	switch (name) {
+	case RDMA_SQSIZE:
+		o->sq_size = size < AW_RS_QUEUE_SIZE_MIN ? AW_RS_QUEUE_SIZE_MIN : size;
+		return 0;
+	case RDMA_RQSIZE:
+		o->rq_size = size < AW_RS_QUEUE_SIZE_MIN ? AW_RS_QUEUE_SIZE_MIN : size;
+		return 0;
+	case RDMA_INLINE:
+		o->inline_data = size;
+		return 0;
+	case RDMA_IOMAPSIZE:
+		o->iomap_size = aw_rs_config_iomap_size((uint32_t)c->number);
+		return 0;
+	case RDMA_ROUTE:
+		return set_route(c);
+	default:
+		return -ENOTSUP;
+	}
+}
+
+static int set_locked(const struct change *c, int level, int name)
+{
+	switch (level) {
+	case SOL_SOCKET:
+		return set_socket(c, name);
+	case IPPROTO_TCP:
+		return set_tcp(c, name);
+	case IPPROTO_IPV6:
+		return set_ipv6(c, name);
+	case SOL_RDMA:
+		return set_rdma(c, name);
+	default:
+		return -ENOTSUP;
+	}
+}
+
+static int set_option(const struct change *c, int level, int name)
+{
+	int err;
+
+	if (!c->value || c->len < sizeof(int))
+		return -EINVAL;
+	if (c->rs->datagram && level != SOL_RDMA) {
+		if (setsockopt(c->rs->fd, level, name, c->value, c->len))
+			return -errno;
+		// Waiting is not left to the kernel there.
+		if (level != SOL_SOCKET || (name != SO_RCVTIMEO && name != SO_SNDTIMEO))
+			return 0;
+	}
+	pthread_mutex_lock(&c->rs->lock);
+	err = set_locked(c, level, name);
+	pthread_mutex_unlock(&c->rs->lock);
+	return err;
+}
+
+int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_t optlen)
+{
+	struct change c = { .value = optval, .len = optlen };
+	int err = aw_rs_find(socket, &c.rs);
+
+	if (err)
+		return (int)aw_rs_result(err);
+	if (optval && optlen >= sizeof(c.number))
+		memcpy(&c.number, optval, sizeof(c.number));
+	err = set_option(&c, level, optname);
+	aw_rs_leave(c.rs);
+	return (int)aw_rs_result(err);
+}
+
+struct answer {
+	void *value;
+	socklen_t *len;
+};
+
+static int give(const struct answer *a, const void *value, socklen_t len)
+{
+	if (*a->len > len)
+		*a->len = len;
+	memcpy(a->value, value, *a->len);
+	return 0;
+}
+
+static int give_number(const struct answer *a, int64_t number)
+{
+	int value = (int)number;
+
+	return give(a, &value, sizeof(value));
+}
+
+static int give_timeout(const struct answer *a, int64_t timeout_ns)
+{
+	struct timeval time = { 0 };
+
+	if (timeout_ns > 0)
+		time = (struct timeval){ timeout_ns / NS_PER_S, timeout_ns % NS_PER_S / NS_PER_US };
+	return give(a, &time, sizeof(time));
+}
+
+static int get_socket(struct aw_rs *rs, int name, const struct answer *a)
+{
+	const struct aw_rs_options *o = &rs->options;
+
+	switch (name) {
+	case SO_REUSEADDR:
+		return give_number(a, o->reuse_addr);
+	case SO_KEEPALIVE:
+		return give_number(a, o->keepalive);
+	case SO_OOBINLINE:
+		return give_number(a, o->oobinline);
+	case SO_RCVBUF:
+		return give_number(a, o->rcvbuf);
+	case SO_SNDBUF:
+		return give_number(a, o->sndbuf);
+	case SO_LINGER:
+		return give(a, &o->linger, sizeof(o->linger));
+	case SO_RCVTIMEO:
+		return give_timeout(a, o->recv_timeout_ns);
+	case SO_SNDTIMEO:
+		return give_timeout(a, o->send_timeout_ns);
+	case SO_ERROR:
+		return give_number(a, aw_rs_ep(rs) ? aw_xs_ep_error(aw_rs_ep(rs)) : 0);
+	case SO_TYPE:
+		return give_number(a, SOCK_STREAM);
+	case SO_DOMAIN:
+		return give_number(a, rs->domain);
+	case SO_ACCEPTCONN:
+		return give_number(a, rs->state == AW_RS_LISTENING);
+	default:
+		return -ENOTSUP;
+	}
+}
+
+static int get_tcp(const struct aw_rs *rs, int name, const struct answer *a)
+{
+	switch (name) {
+	case TCP_NODELAY:
+		return give_number(a, rs->options.nodelay);
+	case TCP_KEEPIDLE:
+		return give_number(a, rs->options.keepidle);
+	case TCP_KEEPCNT:
+	case TCP_KEEPINTVL:
+		return give_number(a, 1);
+	case TCP_MAXSEG:
+		return give_number(a, MAXSEG);
+	default:
+		return -ENOTSUP;
+	}
+}
+
+static int get_rdma(const struct aw_rs *rs, int name, const struct answer *a)
+{
+	switch (name) {
+	case RDMA_SQSIZE:
+		return give_number(a, rs->options.sq_size);
+	case RDMA_RQSIZE:
+		return give_number(a, rs->options.rq_size);
+	case RDMA_INLINE:
+		return give_number(a, rs->options.inline_data);
+	case RDMA_IOMAPSIZE:
+		return give_number(a, rs->options.iomap_size);
+	case RDMA_ROUTE:
+		if (*a->len < rs->route_len)
+			return -EINVAL;
+		return give(a, rs->route ? rs->route : "", rs->route_len);
+	default:
+		return -ENOTSUP;
+	}
+}
+
+static int get_locked(struct aw_rs *rs, int level, int name, const struct answer *a)
+{
+	switch (level) {
+	case SOL_SOCKET:
+		return get_socket(rs, name, a);
+	case IPPROTO_TCP:
+		return get_tcp(rs, name, a);
+	case IPPROTO_IPV6:
+		return name == IPV6_V6ONLY ? give_number(a, rs->options.v6only) : -ENOTSUP;
+	case SOL_RDMA:
+		return get_rdma(rs, name, a);
+	default:
+		return -ENOTSUP;
+	}
+}
+
+static int get_option(struct aw_rs *rs, int level, int name, const struct answer *a)
+{
+	int err;
+
+	if (!a->value || !a->len)
+		return -EFAULT;
+	if (rs->datagram && level != SOL_RDMA)
+		return getsockopt(rs->fd, level, name, a->value, a->len) ? -errno : 0;
+	pthread_mutex_lock(&rs->lock);
+	err = get_locked(rs, level, name, a);
+	pthread_mutex_unlock(&rs->lock);
+	return err;
+}
+
+int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *optlen)
+{
+	struct answer a = { optval, optlen };
+	struct aw_rs *rs;
+	int err = aw_rs_find(socket, &rs);
+
+	if (!err) {
+		err = get_option(rs, level, optname, &a);
+		aw_rs_leave(rs);
+	}
+	return (int)aw_rs_result(err);
+}
+
+static int control(struct aw_rs *rs, int cmd, int arg)
+{
+	switch (cmd) {
+	case F_GETFL:
+		return atomic_load(&rs->flags) | O_RDWR;
+	case F_SETFL:
+		atomic_store(&rs->flags, arg & O_NONBLOCK);
+		return 0;
+	case F_GETFD:
+	case F_SETFD:
+		arg = fcntl(rs->fd, cmd, arg);
+		return arg < 0 ? -errno : arg;
+	default:
+		return -ENOTSUP;
+	}
+}
+
+int rfcntl(int socket, int cmd, ... /* arg */)
+{
+	struct aw_rs *rs;
+	va_list args;
+	int err = aw_rs_find(socket, &rs), arg;
+
+	if (err)
+		return (int)aw_rs_result(err);
+	va_start(args, cmd);
+	arg = cmd == F_SETFL || cmd == F_SETFD ? va_arg(args, int) : 0;
+	va_end(args);
+	err = control(rs, cmd, arg);
+	aw_rs_leave(rs);
+	return (int)aw_rs_result(err);
+}

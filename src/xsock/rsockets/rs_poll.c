@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// rpoll, over rsockets and the kernel's fds in one set. It sleeps in poll(2) on what the endpoints
+// wait for and on the other fds themselves.
+#define _GNU_SOURCE // ppoll, POLLRDHUP
+#include "xsock/rsockets/rs_poll.h"
+
+#include <poll.h>
+#include <rdma/rsocket.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include "xsock/base/now.h"
+#include "xsock/rsockets/rs_config.h"
+#include "xsock/rsockets/rs_datagram.h"
+
+#define NS_PER_S 1000000000
+#define NS_PER_MS 1000000
+#define ALWAYS (POLLERR | POLLHUP | POLLNVAL)
+#define ON_STACK_MAX 16
+#define FDS_EACH (AW_XS_EP_FDS + 1) // the endpoint's, and the rsocket's own
+#define SHARED_MS 2
+
+struct member {
+	struct aw_rs *rs; // held; NULL: the kernel's fd
+	struct aw_xs_ep *ep;
+	bool leads; // of all threads in rpoll, this one sleeps on its fds
+};
+
+struct set {
+	struct pollfd *fds; // the program's
+	struct member *members; // one each
+	struct pollfd *asked; // FDS_EACH each: what poll(2) is asked
+	size_t count;
+};
+
+/* The normal bits stand for what they are, and for the band that is the only one. */
+static short ep_events(short events)
+{
+	if (events & POLLRDNORM)
+		events |= POLLIN;
+	if (events & POLLWRNORM)
+		events |= POLLOUT;
+	return events & (POLLIN | POLLOUT | POLLPRI | POLLRDHUP);
+}
+
+/* The peer's end is no news to who waits for bytes that came before it: rstream takes it for a
+ * failure. */
+static short ep_revents(struct aw_xs_ep *ep, short ready, short events)
+{
+	if ((ready & POLLHUP) && (ep_events(events) & POLLIN) && aw_xs_ep_pending(ep))
+		ready &= ~POLLHUP;
+	if (ready & POLLIN)
+		ready |= POLLRDNORM;
+	if (ready & POLLOUT)
+		ready |= POLLWRNORM;
+	return (short)(ready & (events | ALWAYS));
+}
+
+static void add(struct set *set, size_t i)
+{
+	struct pollfd *fd = &set->fds[i], *asked = &set->asked[i * FDS_EACH];
+	struct member *m = &set->members[i];
+
+	if (aw_rs_find(fd->fd, &m->rs))
+		m->rs = NULL;
+	m->ep = m->rs ? aw_rs_ep(m->rs) : NULL;
+	m->leads = false;
+	for (int j = 0; j < FDS_EACH; j++)
+		asked[j] = (struct pollfd){ .fd = -1 };
+	if (!m->ep)
+		asked[0] = (struct pollfd){ .fd = fd->fd, .events = fd->events };
+	// It counts connections: that it could be written to means nothing.
+	if (m->rs && !m->ep && !m->rs->datagram)
+		asked[0].events &= POLLIN | POLLRDNORM;
+}
+
+static bool listens(struct aw_rs *rs)
+{
+	pthread_mutex_lock(&rs->lock);
+	bool yes = rs->state == AW_RS_LISTENING;
+
+	pthread_mutex_unlock(&rs->lock);
+	return yes;
+}
+
+static short revents_of_ep(const struct member *m, short events, short ready)
+{
+	return atomic_load(&m->rs->closed) ? POLLNVAL : ep_revents(m->ep, ready, events);
+}
+
+static short revents_of(const struct member *m, short events, short asked)
+{
+	if (!m->rs)
+		return asked;
+	if (m->ep)
+		return revents_of_ep(m, events, aw_xs_ep_ready(m->ep));
+	if (atomic_load(&m->rs->closed))
+		return POLLNVAL;
+	if (m->rs->datagram)
+		return aw_rs_datagram_revents(m->rs, asked);
+	return listens(m->rs) ? asked : (short)((events & POLLOUT) | POLLHUP);
+}
+
+static int look(struct set *set)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		set->fds[i].revents = revents_of(&set->members[i], set->fds[i].events,
+						 set->asked[i * FDS_EACH].revents);
+		count += set->fds[i].revents != 0;
+	}
+	return count;
+}
+
+/* Of all threads in rpoll only one sleeps on an endpoint's fds; others look often, and so does that one
+ * while anybody sleeps there in another way. */
+static bool lead(struct member *m)
+{
+	if (!m->leads)
+		m->leads = !atomic_exchange(&m->rs->polled, true);
+	return m->leads;
+}
+
+/* False: something has happened meanwhile. */
+static bool arm(struct set *set)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		struct member *m = &set->members[i];
+		struct pollfd *asked = &set->asked[i * FDS_EACH];
+
+		if (!m->ep || !lead(m))
+			continue;
+		if (!aw_xs_ep_arm_for(m->ep, ep_events(set->fds[i].events) | POLLERR | POLLHUP))
+			return false;
+		aw_xs_ep_fds(m->ep, asked);
+		asked[AW_XS_EP_FDS] = (struct pollfd){ .fd = m->rs->fd, .events = POLLIN };
+	}
+	return true;
+}
+
+static int ask(struct set *set, int64_t left_ns, int most_ms)
+{
+	int64_t most_ns = (int64_t)most_ms * NS_PER_MS;
+	struct timespec time;
+
+	if (left_ns < 0 || left_ns > most_ns)
+		left_ns = most_ns;
+	time = (struct timespec){ left_ns / NS_PER_S, left_ns % NS_PER_S };
+	return ppoll(set->asked, set->count * FDS_EACH, &time, NULL) < 0 ? -errno : 0;
+}
+
+/* True: it shares the endpoint's events with others. */
+static bool begin_sleep(struct member *m)
+{
+	if (!m->leads) {
+		aw_rs_wait_begin(m->rs);
+		return true;
+	}
+	return atomic_fetch_add(&m->rs->waiting, 1);
+}
+
+static void end_sleep(struct member *m)
+{
+	eventfd_t calls;
+
+	aw_rs_wait_end(m->rs);
+	if (m->leads)
+		while (!eventfd_read(m->rs->fd, &calls))
+			;
+}
+
+static int sleep_on(struct set *set, int64_t left_ns)
+{
+	bool shares = false;
+	int err;
+
+	for (size_t i = 0; i < set->count; i++)
+		if (set->members[i].ep && begin_sleep(&set->members[i]))
+			shares = true;
+	err = ask(set, left_ns, shares ? SHARED_MS : aw_rs_config_wake_up_ms());
+	for (size_t i = 0; i < set->count; i++)
+		if (set->members[i].ep)
+			end_sleep(&set->members[i]);
+	return err;
+}
+
+static int poll_set(struct set *set, int64_t timeout_ns)
+{
+	int64_t end = aw_xs_now_ns() + timeout_ns, left;
+	int err = ask(set, 0, 0), count;
+
+	for (;;) {
+		count = err ? err : look(set);
+		left = timeout_ns < 0 ? -1 : end - aw_xs_now_ns();
+		if (count || (timeout_ns >= 0 && left <= 0))
+			return count;
+		if (arm(set))
+			err = sleep_on(set, left);
+	}
+}
+
+/* A set of one. Its sleep is the endpoint's own, which is the shortest. */
+static int poll_one(struct set *set, int64_t timeout_ns)
+{
+	struct member *m = &set->members[0];
+	int got;
+
+	if (look(set) || !timeout_ns)
+		return set->fds[0].revents != 0;
+	aw_rs_wait_begin(m->rs);
+	got = aw_xs_ep_wait(m->ep, ep_events(set->fds[0].events), timeout_ns);
+	aw_rs_wait_end(m->rs);
+	if (got <= 0)
+		return got;
+	set->fds[0].revents = revents_of_ep(m, set->fds[0].events, (short)got);
+	return set->fds[0].revents != 0;
+}
+
+static void leave_all(struct set *set)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		if (set->members[i].leads)
+			atomic_store(&set->members[i].rs->polled, false);
+		if (set->members[i].rs)
+			aw_rs_leave(set->members[i].rs);
+	}
+}
+
+int aw_rs_poll(struct pollfd *fds, nfds_t count, int64_t timeout_ns)
+{
+	struct member few[ON_STACK_MAX], *members = few;
+	struct pollfd few_asked[ON_STACK_MAX * FDS_EACH], *asked = few_asked;
+	int got = -ENOMEM;
+
+	if (count > ON_STACK_MAX) {
+		members = calloc(count, sizeof(*members));
+		asked = calloc(count, FDS_EACH * sizeof(*asked));
+	}
+	if (members && asked) {
+		struct set set = { fds, members, asked, count };
+
+		for (size_t i = 0; i < count; i++)
+			add(&set, i);
+		got = count == 1 && members[0].ep ? poll_one(&set, timeout_ns)
+						  : poll_set(&set, timeout_ns);
+		leave_all(&set);
+	}
+	if (count > ON_STACK_MAX) {
+		free(members);
+		free(asked);
+	}
+	return got;
+}
+
+int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
+{
+	return (int)aw_rs_result(aw_rs_poll(fds, nfds, (int64_t)timeout * NS_PER_MS));
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// rsocket, rshutdown, rclose.
+#include "xsock/rsockets/rs_socket.h"
+
+#include <netinet/in.h>
+#include <rdma/rsocket.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "xsock/rsockets/rs_config.h"
+#include "xsock/rsockets/rs_datagram.h"
+#include "xsock/rsockets/rs_listen.h"
+#include "xsock/rsockets/rs_service.h"
+#include "xsock/rsockets/rs_table.h"
+
+struct aw_rs *aw_rs_create(int domain, const struct aw_rs_options *options)
+{
+	struct aw_rs *rs = calloc(1, sizeof(*rs));
+
+	if (!rs)
+		return NULL;
+	rs->fd = -1;
+	rs->domain = domain;
+	rs->options = *options;
+	pthread_mutex_init(&rs->lock, NULL);
+	return rs;
+}
+
+void aw_rs_destroy(struct aw_rs *rs)
+{
+	struct aw_xs_ep *ep = aw_rs_ep(rs);
+	const struct linger *linger = &rs->options.linger;
+
+	aw_rs_listen_end(rs);
+	if (ep)
+		aw_xs_ep_close(ep, linger->l_onoff && !linger->l_linger);
+	pthread_mutex_destroy(&rs->lock);
+	free(rs->route);
+	free(rs);
+}
+
+int aw_rs_make_ep(struct aw_rs *rs, struct aw_xs_ep **ep)
+{
+	const struct aw_rs_options *o = &rs->options;
+	struct aw_xs_options options = {
+		.sndbuf = o->sndbuf,
+		.rcvbuf = o->rcvbuf,
+		.sq_size = (uint16_t)o->sq_size,
+		.rq_size = (uint16_t)o->rq_size,
+		.inline_data = o->inline_data,
+		.iomap_size = (uint16_t)o->iomap_size,
+		.nodelay = o->nodelay,
+	};
+	int err = aw_xs_ep_create(&options, ep);
+
+	if (!err && o->oobinline)
+		aw_xs_ep_set_oobinline(*ep, true);
+	return err;
+}
+
+void aw_rs_set_ep(struct aw_rs *rs, struct aw_xs_ep *ep)
+{
+	rs->state = AW_RS_STREAM;
+	// Partner of aw_rs_ep.
+	atomic_store_explicit(&rs->ep, ep, memory_order_release);
+}
+
+void aw_rs_drop_id(struct aw_rs *rs)
+{
+	if (rs->id)
+		rdma_destroy_id(rs->id);
+	if (rs->channel)
+		rdma_destroy_event_channel(rs->channel);
+	rs->id = NULL;
+	rs->channel = NULL;
+}
+
+int aw_rs_find(int fd, struct aw_rs **rs)
+{
+	*rs = aw_rs_table_hold(fd);
+	return *rs ? 0 : -EBADF;
+}
+
+void aw_rs_leave(struct aw_rs *rs)
+{
+	aw_rs_table_put(rs->fd);
+}
+
+void aw_rs_wait_begin(struct aw_rs *rs)
+{
+	atomic_fetch_add(&rs->waiting, 1);
+	if (atomic_load(&rs->polled))
+		eventfd_write(rs->fd, 1);
+}
+
+void aw_rs_wait_end(struct aw_rs *rs)
+{
+	atomic_fetch_sub(&rs->waiting, 1);
+}
+
+void aw_rs_process_forked(void)
+{
+	aw_rs_service_forked();
+	aw_rs_listen_forked();
+}
+
+static bool is_known(int domain, int type, int protocol)
+{
+	if (domain != AF_INET && domain != AF_INET6)
+		return false;
+	return (type == SOCK_STREAM && (!protocol || protocol == IPPROTO_TCP)) ||
+	       (type == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP));
+}
+
+static int open_stream(int domain, int flags)
+{
+	struct aw_rs *rs = aw_rs_create(domain, aw_rs_config_options());
+	int fd = rs ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE) : -1;
+	int err = rs ? -errno : -ENOMEM;
+
+	if (fd >= 0) {
+		rs->flags = flags;
+		err = aw_rs_table_insert(rs, fd);
+	}
+	if (err < 0 && rs)
+		aw_rs_destroy(rs);
+	return err;
+}
+
+int rsocket(int domain, int type, int protocol)
+{
+	int flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
+
+	type &= ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (!is_known(domain, type, protocol))
+		return (int)aw_rs_result(-ENOTSUP);
+	if (type == SOCK_DGRAM)
+		return (int)aw_rs_result(aw_rs_datagram_open(domain, flags));
+	return (int)aw_rs_result(open_stream(domain, flags));
+}
+
+static int shut(struct aw_rs *rs, int how)
+{
+	struct aw_xs_ep *ep = aw_rs_ep(rs);
+
+	if (rs->datagram)
+		return shutdown(rs->fd, how) ? -errno : 0;
+	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		return -EINVAL;
+	return ep ? aw_xs_ep_shutdown(ep, how) : -ENOTCONN;
+}
+
+int rshutdown(int socket, int how)
+{
+	struct aw_rs *rs;
+	int err = aw_rs_find(socket, &rs);
+
+	if (!err) {
+		err = shut(rs, how);
+		aw_rs_leave(rs);
+	}
+	return (int)aw_rs_result(err);
+}
+
+/* Threads that are inside find out and leave; the last of them frees. */
+static void end(struct aw_rs *rs)
+{
+	struct aw_xs_ep *ep = aw_rs_ep(rs);
+	const struct linger *linger = &rs->options.linger;
+
+	atomic_store(&rs->closed, true);
+	if (rs->datagram) {
+		shutdown(rs->fd, SHUT_RDWR);
+	} else if (!ep) {
+		aw_rs_listen_end(rs);
+	} else if (!linger->l_onoff || linger->l_linger) {
+		aw_xs_ep_shutdown(ep, SHUT_RDWR);
+		if (linger->l_onoff)
+			aw_xs_ep_drain(ep, (int64_t)linger->l_linger * 1000000000);
+	}
+}
+
+int rclose(int socket)
+{
+	struct aw_rs *rs;
+	int err = aw_rs_find(socket, &rs);
+
+	if (err && aw_rs_table_is_parents(socket)) {
+		aw_rs_table_forget(socket);
+		return 0;
+	}
+	if (err)
+		return (int)aw_rs_result(err);
+	if (aw_rs_table_close(socket))
+		end(rs);
+	else
+		err = -EBADF;
+	aw_rs_leave(rs);
+	return (int)aw_rs_result(err);
+}

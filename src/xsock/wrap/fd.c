@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: how fds are duplicated and closed. The table follows; the proxy process's fd is kept from harm.
+#include <errno.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <linux/sockios.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/framed/bridge.h"
+#include "xsock/framed/framed.h"
+#include "xsock/preload/first_io.h"
+#include "xsock/preload/option.h"
+#include "xsock/preload/proxy.h"
+#include "xsock/preload/unlisten.h"
+
+/* False: the program does not know this fd. */
+static bool leave(int fd)
+{
+	aw_first_io_closing(fd);
+	switch (aw_fdtab_state(fd)) {
+	case AW_FD_NONE:
+		return true;
+	case AW_FD_INTERNAL:
+		errno = EBADF;
+		return false;
+	case AW_FD_FRAMED:
+		aw_framed_closing(fd);
+		aw_fdtab_forget(fd);
+		return true;
+	case AW_FD_BRIDGED:
+		aw_option_linger(fd);
+		aw_fdtab_forget(fd);
+		return true;
+	case AW_FD_LISTENER:
+		aw_socket_unlisten(fd);
+		aw_fdtab_forget(fd);
+		return true;
+	case AW_FD_CANDIDATE:
+	case AW_FD_CONNECTING:
+	case AW_FD_PENDING:
+	case AW_FD_STARTING:
+		aw_fdtab_forget(fd);
+		return true;
+	}
+	return true;
+}
+
+AW_WRAPPER int close(int fd)
+{
+	return leave(fd) ? aw_libc()->close(fd) : -1;
+}
+
+AW_WRAPPER int fclose(FILE *file)
+{
+	int fd = fileno(file);
+
+	if (fd >= 0)
+		leave(fd);
+	return aw_libc()->fclose(file);
+}
+
+/* The next one that the program does not know, or one beyond last: the proxy process's, and the arena's. */
+static unsigned next_hidden(unsigned first, unsigned last)
+{
+	unsigned control = (unsigned)aw_proxy_control();
+
+	if (aw_arena_fd() < 0)
+		return control >= first && control <= last ? control : last + 1;
+	for (unsigned fd = first; fd <= last && fd < AW_FDTAB_MAX; fd++)
+		if (aw_fdtab_state((int)fd) == AW_FD_INTERNAL)
+			return fd;
+	return last + 1;
+}
+
+/* All that the program knows. */
+static int close_around(unsigned first, unsigned last, int flags)
+{
+	unsigned hidden = next_hidden(first, last);
+
+	while (hidden != last + 1) {
+		if (hidden > first && aw_libc()->close_range(first, hidden - 1, flags) != 0)
+			return -1;
+		if (hidden == last)
+			return 0;
+		first = hidden + 1;
+		hidden = next_hidden(first, last);
+	}
+	return aw_libc()->close_range(first, last, flags);
+}
+
+/* Forgotten before, as by close: behind it another thread's fds may have these numbers. The kernel says if it will fail. */
+AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
+{
+	if (flags & CLOSE_RANGE_CLOEXEC)
+		return close_around(first, last, flags);
+	if (aw_libc()->close_range(UINT_MAX, UINT_MAX, flags) != 0)
+		return -1;
+	if (first > last)
+		return aw_libc()->close_range(first, last, flags);
+	aw_first_io_closing_range(first, last);
+	aw_first_io_await_range(first, last);
+	aw_fdtab_forget_range(first, last);
+	return close_around(first, last, flags);
+}
+
+AW_WRAPPER void closefrom(int first)
+{
+	unsigned from = first < 0 ? 0 : (unsigned)first;
+
+	aw_first_io_closing_range(from, UINT_MAX);
+	aw_first_io_await_range(from, UINT_MAX);
+	aw_fdtab_forget_range(from, UINT_MAX);
+	if (aw_proxy_control() < 0 && aw_arena_fd() < 0)
+		aw_libc()->closefrom(first);
+	else
+		close_around(from, UINT_MAX, 0);
+}
+
+/* stdio reads and writes fd 0, 1 and 2 behind our back: one of them may be what a copy of fd becomes. */
+static void settle_for_stdio(int fd)
+{
+	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+		if (aw_fdtab_is_undecided(fd) && aw_libc()->fcntl(i, F_GETFD) < 0)
+			(void)aw_first_io_slow(fd, AW_FIRST_WRITE, false);
+}
+
+/* to is a duplicate of fd. */
+static void follow(int fd, int to, bool undecided)
+{
+	if (to < 0)
+		return;
+	aw_fdtab_copy(fd, to, undecided);
+	if (to <= STDERR_FILENO)
+		(void)aw_framed_bridge(to);
+}
+
+AW_WRAPPER int dup(int fd)
+{
+	bool undecided = aw_fdtab_is_undecided(fd);
+	int new;
+
+	settle_for_stdio(fd);
+	new = aw_libc()->dup(fd);
+	follow(fd, new, undecided);
+	return new;
+}
+
+static void prepare_dup(int fd, int new)
+{
+	if (fd == new)
+		return;
+	aw_proxy_free_fd(new);
+	aw_first_io_closing(new);
+	if (new <= STDERR_FILENO)
+		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
+}
+
+AW_WRAPPER int dup2(int fd, int new)
+{
+	bool undecided = aw_fdtab_is_undecided(fd);
+	int result;
+
+	prepare_dup(fd, new);
+	result = aw_libc()->dup2(fd, new);
+	follow(fd, result, undecided);
+	return result;
+}
+
+AW_WRAPPER int dup3(int fd, int new, int flags)
+{
+	bool undecided = aw_fdtab_is_undecided(fd);
+	int result;
+
+	prepare_dup(fd, new);
+	result = aw_libc()->dup3(fd, new, flags);
+	follow(fd, result, undecided);
+	return result;
+}
+
+static bool is_set_by_fcntl(int cmd)
+{
+	return cmd == F_SETFL || cmd == F_SETOWN || cmd == F_SETOWN_EX || cmd == F_SETSIG;
+}
+
+static bool is_set_by_ioctl(unsigned long request)
+{
+	return request == FIONBIO || request == FIOASYNC || request == FIOSETOWN ||
+	       request == SIOCSPGRP;
+}
+
+/*
+ * On what was undecided. Another thread may have made a pair of it since, and the call met the TCP socket when that had
+ * been read already. Then the call is made once more.
+ */
+static int set_by_ioctl(int fd, unsigned long request, void *arg)
+{
+	int result = aw_libc()->ioctl(fd, request, arg);
+
+	return result != 0 || !aw_fdtab_is_paired(fd) ? result : aw_libc()->ioctl(fd, request, arg);
+}
+
+typedef int fcntl_fn(int fd, int cmd, ...);
+
+/* As set_by_ioctl. */
+static int set_by_fcntl(fcntl_fn *call, int fd, int cmd, void *arg)
+{
+	int result = call(fd, cmd, arg);
+
+	return result < 0 || !aw_fdtab_is_paired(fd) ? result : call(fd, cmd, arg);
+}
+
+/* Every command's argument is an int or a pointer: a register either way. */
+static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
+{
+	void *arg = va_arg(args, void *);
+	bool undecided = aw_fdtab_is_undecided(fd);
+	int result;
+
+	if (undecided && is_set_by_fcntl(cmd))
+		return set_by_fcntl(call, fd, cmd, arg);
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
+		settle_for_stdio(fd);
+	result = call(fd, cmd, arg);
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
+		follow(fd, result, undecided);
+	return result;
+}
+
+AW_WRAPPER int fcntl(int fd, int cmd, ...)
+{
+	va_list args;
+	int result;
+
+	va_start(args, cmd);
+	result = call_fcntl(aw_libc()->fcntl, fd, cmd, args);
+	va_end(args);
+	return result;
+}
+
+AW_WRAPPER int fcntl64(int fd, int cmd, ...)
+{
+	va_list args;
+	int result;
+
+	va_start(args, cmd);
+	result = call_fcntl(aw_libc()->fcntl64, fd, cmd, args);
+	va_end(args);
+	return result;
+}
+
+/*
+ * TCP counts as far as the urgent mark, AF_UNIX beyond; a peek stops where a read would. The program's int may
+ * lie anywhere: Python's does.
+ */
+static void count_to_mark(int fd, void *answer)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLPRI };
+	int count;
+	socklen_t len = sizeof(int);
+	int in_line = 0;
+	void *octets;
+	ssize_t got;
+
+	memcpy(&count, answer, sizeof(count));
+	if (count <= 0 || aw_libc()->poll(&pollfd, 1, 0) <= 0 || !(pollfd.revents & POLLPRI) ||
+	    aw_libc()->getsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, &len) != 0 || in_line)
+		return;
+	octets = malloc((size_t)count);
+	if (!octets)
+		return;
+	got = aw_libc()->recv(fd, octets, (size_t)count, MSG_PEEK | MSG_DONTWAIT);
+	count = (int)got;
+	if (got >= 0)
+		memcpy(answer, &count, sizeof(count));
+	free(octets);
+}
+
+/* How many bytes there are to read is known once it is known what they are. */
+AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+	int result, answer;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (aw_fdtab_is_undecided(fd) && is_set_by_ioctl(request))
+		return set_by_ioctl(fd, request, arg);
+	if ((request == FIONREAD || request == SIOCATMARK) && aw_first_io(fd, AW_FIRST_POLL, true))
+		return -1;
+	/* Nothing has come so far; what comes now may be the MPA Request. */
+	if (request == FIONREAD && aw_fdtab_state(fd) == AW_FD_PENDING) {
+		memcpy(arg, &(int){ 0 }, sizeof(int));
+		return 0;
+	}
+	if ((request == FIONREAD && aw_framed_pending(fd, &answer)) ||
+	    (request == SIOCATMARK && aw_framed_is_at_mark(fd, &answer))) {
+		memcpy(arg, &answer, sizeof(answer));
+		return 0;
+	}
+	result = aw_libc()->ioctl(fd, request, arg);
+	if (result == 0 && request == FIONREAD && aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		count_to_mark(fd, arg);
+	return result;
+}

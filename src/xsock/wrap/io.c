@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: bytes to and from an fd. A bridged one is the kernel's own, so there is only the first
+// touch to see to, and framed ones.
+#include "xsock/preload/io.h"
+#include "xsock/base/libc.h"
+#include "xsock/framed/bridge.h"
+#include "xsock/preload/end.h"
+#include "xsock/preload/first_io.h"
+
+/* A vector of one. */
+static inline struct iovec one(const void *buf, size_t len)
+{
+	return (struct iovec){ (void *)buf, len };
+}
+
+AW_WRAPPER ssize_t read(int fd, void *buf, size_t count)
+{
+	if (aw_fdtab_is_special(fd)) {
+		struct iovec iov = one(buf, count);
+		ssize_t got;
+
+		if (aw_io_receive(fd, &iov, 1, 0, &got))
+			return got;
+	}
+	return aw_end_of_read(fd, aw_libc()->read(fd, buf, count), count);
+}
+
+AW_WRAPPER ssize_t __read_chk(int fd, void *buf, size_t count, size_t room)
+{
+	if (aw_fdtab_is_special(fd) && count <= room)
+		return read(fd, buf, count);
+	return aw_end_of_read(fd, aw_libc()->__read_chk(fd, buf, count, room), count);
+}
+
+AW_WRAPPER ssize_t readv(int fd, const struct iovec *iov, int count)
+{
+	ssize_t got;
+
+	if (aw_fdtab_is_special(fd) && aw_io_receive(fd, iov, count, 0, &got))
+		return got;
+	return aw_end_of_read(fd, aw_libc()->readv(fd, iov, count), count > 0);
+}
+
+AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
+{
+	if (aw_fdtab_is_special(fd)) {
+		struct iovec iov = one(buf, count);
+		ssize_t sent;
+
+		if (aw_io_transmit(fd, &iov, 1, 0, &sent))
+			return sent;
+	}
+	return aw_end_of_plain_write(fd, aw_libc()->write(fd, buf, count));
+}
+
+AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
+{
+	ssize_t sent;
+
+	if (aw_fdtab_is_special(fd) && aw_io_transmit(fd, iov, count, 0, &sent))
+		return sent;
+	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
+}
+
+static inline int dontwait(int flags)
+{
+	return flags & RWF_NOWAIT ? MSG_DONTWAIT : 0;
+}
+
+/*
+ * What of these a socket takes: -1 for the offset, and flags that say how to wait, which libc's call obeys.
+ */
+AW_WRAPPER ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+{
+	ssize_t got;
+
+	if (offset == -1 && aw_first_io(fd, AW_FIRST_READ, flags & RWF_NOWAIT))
+		return -1;
+	if (offset == -1 && aw_framed_receive(fd, iov, count, dontwait(flags), &got))
+		return got;
+	return aw_end_of_read(fd, aw_libc()->preadv2(fd, iov, count, offset, flags), count > 0);
+}
+
+AW_WRAPPER ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags)
+{
+	return preadv2(fd, iov, count, offset, flags);
+}
+
+AW_WRAPPER ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+{
+	ssize_t sent;
+
+	if (offset == -1 && aw_first_io(fd, AW_FIRST_WRITE, flags & RWF_NOWAIT))
+		return -1;
+	if (offset == -1 && aw_framed_transmit(fd, iov, count, dontwait(flags), &sent))
+		return sent;
+	return aw_end_of_plain_write(fd, aw_libc()->pwritev2(fd, iov, count, offset, flags));
+}
+
+AW_WRAPPER ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset,
+			       int flags)
+{
+	return pwritev2(fd, iov, count, offset, flags);
+}
+
+AW_WRAPPER ssize_t sendfile(int out, int in, off_t *offset, size_t count)
+{
+	if (aw_first_io(out, AW_FIRST_WRITE, false))
+		return -1;
+	if (aw_framed_slot(out))
+		return aw_framed_sendfile(out, in, offset, count);
+	return aw_libc()->sendfile(out, in, offset, count);
+}
+
+AW_WRAPPER ssize_t sendfile64(int out, int in, off64_t *offset, size_t count)
+{
+	if (aw_first_io(out, AW_FIRST_WRITE, false))
+		return -1;
+	if (aw_framed_slot(out))
+		return aw_framed_sendfile(out, in, offset, count);
+	return aw_libc()->sendfile64(out, in, offset, count);
+}
+
+AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t count,
+			  unsigned flags)
+{
+	if (aw_first_io(in, AW_FIRST_READ, flags & SPLICE_F_NONBLOCK) ||
+	    aw_first_io(out, AW_FIRST_WRITE, flags & SPLICE_F_NONBLOCK))
+		return -1;
+	if (aw_framed_slot(in) || aw_framed_slot(out))
+		return aw_framed_splice(in, out, count, flags);
+	return aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
+}
+
+/* stdio reads and writes inside libc, where no wrapper sees it. */
+AW_WRAPPER FILE *fdopen(int fd, const char *mode)
+{
+	if (aw_first_io(fd, AW_FIRST_WRITE, false) || aw_framed_bridge(fd))
+		return NULL;
+	return aw_libc()->fdopen(fd, mode);
+}
+
+/* A connect that is under way is not waited for: shutdown gives it up. */
+static bool is_connecting(int fd)
+{
+	return aw_fdtab_state(fd) == AW_FD_CONNECTING &&
+	       aw_first_io_slow(fd, AW_FIRST_POLL, true) == 0 &&
+	       aw_fdtab_state(fd) == AW_FD_CONNECTING;
+}
+
+static int shut_down_undecided(int fd, int how)
+{
+	int result;
+
+	if (!is_connecting(fd)) {
+		if (aw_first_io_slow(fd, AW_FIRST_WRITE, false))
+			return -1;
+		return aw_framed_shutdown(fd, how, &result) ? result : aw_libc()->shutdown(fd, how);
+	}
+	result = aw_libc()->shutdown(fd, how);
+	/* If it is a pair by now, which end of what has that met? */
+	return aw_fdtab_is_paired(fd) ? shutdown(fd, how) : result;
+}
+
+AW_WRAPPER int shutdown(int fd, int how)
+{
+	int result;
+
+	if (aw_framed_shutdown(fd, how, &result))
+		return result;
+	return aw_fdtab_is_undecided(fd) ? shut_down_undecided(fd, how)
+					 : aw_libc()->shutdown(fd, how);
+}

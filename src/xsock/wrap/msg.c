@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: send and recv. Where AF_UNIX, which a bridged fd is, treats a flag or an address otherwise
+// than TCP, TCP's way is restored.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/framed/bridge.h"
+#include "xsock/preload/end.h"
+#include "xsock/preload/first_io.h"
+#include "xsock/preload/io.h"
+#include "xsock/preload/memory.h"
+#include "xsock/preload/received.h"
+#include "xsock/preload/wait.h"
+
+#define DISCARD_OCTETS 65536
+
+static bool send_one(int fd, const void *buf, size_t len, int flags, ssize_t *sent)
+{
+	struct iovec iov = { (void *)buf, len };
+
+	return aw_io_transmit(fd, &iov, 1, flags, sent);
+}
+
+static bool receive_one(int fd, void *buf, size_t len, int flags, ssize_t *got)
+{
+	struct iovec iov = { buf, len };
+
+	return aw_io_receive(fd, &iov, 1, flags, got);
+}
+
+AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
+{
+	ssize_t sent;
+
+	if (aw_fdtab_is_special(fd) && send_one(fd, buf, len, flags, &sent))
+		return sent;
+	if (aw_end_is_ours(fd))
+		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
+	return aw_libc()->send(fd, buf, len, flags);
+}
+
+/* TCP ignores the address of a connected socket. */
+AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
+			  socklen_t to_len)
+{
+	ssize_t sent;
+
+	if (aw_fdtab_is_special(fd) && send_one(fd, buf, len, flags, &sent))
+		return sent;
+	if (aw_end_is_ours(fd))
+		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
+	return aw_libc()->sendto(fd, buf, len, flags, to, to_len);
+}
+
+/* Calls see with each fd that msg carries, until one fails. */
+static int each_fd(struct msghdr *msg, int (*see)(int fd))
+{
+	struct cmsghdr *head = msg->msg_controllen ? CMSG_FIRSTHDR(msg) : NULL;
+
+	for (; head; head = CMSG_NXTHDR(msg, head)) {
+		size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		const unsigned char *fds = CMSG_DATA(head);
+
+		/* One that is out of bounds is the kernel's to refuse. */
+		if (head->cmsg_len < CMSG_LEN(0) ||
+		    head->cmsg_len >
+			    msg->msg_controllen - (size_t)((char *)head - (char *)msg->msg_control))
+			return 0;
+		if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, fds + i * sizeof(fd), sizeof(fd));
+			if (see(fd))
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* Another process is to have it: what is pending must be told apart here and now, and what is framed it may not know. */
+static int pass(int fd)
+{
+	if (aw_first_io(fd, AW_FIRST_WRITE, false))
+		return -1;
+	return aw_framed_bridge(fd);
+}
+
+/* It may carry fds of which something is to be known. */
+static bool carries_ours(const struct msghdr *msg)
+{
+	return msg->msg_controllen && (aw_fdtab_any_undecided() || aw_arena_fd() >= 0);
+}
+
+/* A message with fds in it. */
+static ssize_t send_fds(int fd, const struct msghdr *msg, int flags)
+{
+	return each_fd((struct msghdr *)msg, pass) ? -1 : aw_libc()->sendmsg(fd, msg, flags);
+}
+
+static int receive(int fd)
+{
+	int saved = errno;
+
+	aw_socket_received(fd);
+	errno = saved;
+	return 0;
+}
+
+AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct msghdr bare;
+	ssize_t sent;
+
+	if (!msg)
+		return aw_libc()->sendmsg(fd, msg, flags);
+	if (aw_fdtab_is_special(fd) &&
+	    aw_io_transmit(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &sent))
+		return sent;
+	if (!aw_end_is_ours(fd))
+		return carries_ours(msg) ? send_fds(fd, msg, flags)
+					 : aw_libc()->sendmsg(fd, msg, flags);
+	bare = *msg;
+	bare.msg_name = NULL;
+	bare.msg_namelen = 0;
+	bare.msg_control = NULL;
+	bare.msg_controllen = 0;
+	return aw_end_of_write(aw_libc()->sendmsg(fd, &bare, flags | MSG_NOSIGNAL), flags);
+}
+
+static size_t length_of(const struct msghdr *msg)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		len += msg->msg_iov[i].iov_len;
+	return len;
+}
+
+/* As the kernel's: behind a message that was taken in part no other goes out. */
+AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
+{
+	unsigned done = 0;
+
+	if (aw_first_io(fd, AW_FIRST_WRITE, flags & MSG_DONTWAIT))
+		return -1;
+	if (!msgs || (!aw_end_is_ours(fd) && !aw_framed_slot(fd)))
+		return aw_libc()->sendmmsg(fd, msgs, count, flags);
+	while (done < count) {
+		ssize_t sent = sendmsg(fd, &msgs[done].msg_hdr, flags);
+
+		if (sent < 0)
+			break;
+		msgs[done].msg_len = (unsigned)sent;
+		if ((size_t)sent < length_of(&msgs[done++].msg_hdr))
+			break;
+	}
+	return done || !count ? (int)done : -1;
+}
+
+/* TCP's MSG_TRUNC: bytes are thrown away, and the buffer, if any, is not touched. */
+static ssize_t discard(int fd, size_t len, int flags)
+{
+	size_t room = len < DISCARD_OCTETS ? len : DISCARD_OCTETS;
+	void *waste = aw_memory_map(DISCARD_OCTETS);
+	ssize_t got;
+
+	if (!waste) {
+		errno = ENOMEM;
+		return -1;
+	}
+	got = aw_libc()->recv(fd, waste, room, flags & ~MSG_TRUNC);
+	aw_memory_unmap(waste, DISCARD_OCTETS);
+	return got;
+}
+
+/* A bridged fd's recv with a flag that AF_UNIX does not have. */
+static bool is_odd(int fd, int flags)
+{
+	return flags & (MSG_TRUNC | MSG_ERRQUEUE) && aw_end_is_ours(fd);
+}
+
+static ssize_t recv_oddly(int fd, size_t len, int flags)
+{
+	if (!(flags & MSG_ERRQUEUE))
+		return discard(fd, len, flags);
+	errno = EAGAIN; /* the queue of errors is empty */
+	return -1;
+}
+
+AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
+{
+	ssize_t got;
+
+	if (aw_fdtab_is_special(fd) && receive_one(fd, buf, len, flags, &got))
+		return got;
+	if (is_odd(fd, flags))
+		return recv_oddly(fd, len, flags);
+	return aw_end_of_read(fd, aw_libc()->recv(fd, buf, len, flags), len);
+}
+
+AW_WRAPPER ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
+{
+	if (aw_fdtab_is_special(fd) && len <= room)
+		return recv(fd, buf, len, flags);
+	if (is_odd(fd, flags))
+		return recv_oddly(fd, len, flags);
+	return aw_end_of_read(fd, aw_libc()->__recv_chk(fd, buf, len, room, flags), len);
+}
+
+AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
+			    socklen_t *from_len)
+{
+	ssize_t got;
+
+	if (aw_fdtab_is_special(fd) && receive_one(fd, buf, len, flags, &got)) {
+		if (got >= 0 && from && from_len)
+			*from_len = 0; /* as TCP does */
+		return got;
+	}
+	if (is_odd(fd, flags))
+		return recv_oddly(fd, len, flags);
+	return aw_end_of_read(fd, aw_libc()->recvfrom(fd, buf, len, flags, from, from_len), len);
+}
+
+/* Its last two arguments, an address and its length, are pointers: where they lie is the same. */
+AW_WRAPPER ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, ...)
+{
+	struct sockaddr *from;
+	socklen_t *from_len;
+	va_list args;
+
+	va_start(args, flags);
+	from = va_arg(args, struct sockaddr *);
+	from_len = va_arg(args, socklen_t *);
+	va_end(args);
+	if (aw_fdtab_is_special(fd) && len <= room)
+		return recvfrom(fd, buf, len, flags, from, from_len);
+	if (is_odd(fd, flags))
+		return recv_oddly(fd, len, flags);
+	if (len > room)
+		abort(); /* as libc does */
+	return aw_end_of_read(fd, aw_libc()->recvfrom(fd, buf, len, flags, from, from_len), len);
+}
+
+static size_t room_of(const struct msghdr *msg)
+{
+	size_t room = 0;
+
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		room += msg->msg_iov[i].iov_len;
+	return room;
+}
+
+AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	ssize_t got;
+
+	if (!msg)
+		return aw_libc()->recvmsg(fd, msg, flags);
+	if (aw_fdtab_is_special(fd) &&
+	    aw_io_receive(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &got)) {
+		if (got >= 0) {
+			msg->msg_namelen = 0;
+			msg->msg_controllen = 0;
+			msg->msg_flags = flags & MSG_OOB;
+		}
+		return got;
+	}
+	if (is_odd(fd, flags))
+		return recv_oddly(fd, room_of(msg), flags);
+	got = aw_libc()->recvmsg(fd, msg, flags);
+	if (__builtin_expect(got >= 0 && msg->msg_controllen, 0))
+		(void)each_fd(msg, receive);
+	return aw_end_of_read(fd, got, room_of(msg));
+}
+
+/* The first waits, and with MSG_WAITFORONE no other. The time-out is looked at behind each message, as by the kernel. */
+static int receive_each(int fd, struct mmsghdr *msgs, unsigned count, int flags,
+			struct timespec *timeout)
+{
+	struct aw_deadline deadline = aw_deadline_after(timeout);
+	unsigned done = 0;
+
+	while (done < count) {
+		ssize_t got = recvmsg(fd, &msgs[done].msg_hdr, flags & ~MSG_WAITFORONE);
+
+		if (got < 0)
+			break;
+		msgs[done++].msg_len = (unsigned)got;
+		if (timeout)
+			(void)aw_deadline_left(&deadline, timeout);
+		if (got == 0 || aw_deadline_is_over(&deadline))
+			break;
+		if (flags & MSG_WAITFORONE)
+			flags |= MSG_DONTWAIT;
+	}
+	return done || !count ? (int)done : -1;
+}
+
+AW_WRAPPER int recvmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags,
+			struct timespec *timeout)
+{
+	if (aw_first_io(fd, AW_FIRST_READ, flags & MSG_DONTWAIT))
+		return -1;
+	if (is_odd(fd, flags))
+		return (int)recv_oddly(fd, 0, flags | MSG_ERRQUEUE);
+	if (aw_framed_slot(fd) && msgs && !(flags & MSG_ERRQUEUE))
+		return receive_each(fd, msgs, count, flags, timeout);
+	return aw_libc()->recvmmsg(fd, msgs, count, flags, timeout);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: poll and select. They only have work while some socket may still be swapped.
+#include <errno.h>
+#include <string.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/framed/bridge.h"
+#include "xsock/preload/first_io.h"
+#include "xsock/preload/wait.h"
+
+static bool any_undecided(struct pollfd *fds, nfds_t count)
+{
+	if (!aw_fdtab_any_undecided())
+		return false;
+	for (nfds_t i = 0; i < count; i++) {
+		if (aw_fdtab_is_undecided(fds[i].fd))
+			return true;
+	}
+	return false;
+}
+
+static int poll_ms(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
+
+	return aw_wait_poll(fds, count, timeout_ms < 0 ? NULL : &timeout, NULL);
+}
+
+AW_WRAPPER int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	aw_framed_follow();
+	if (any_undecided(fds, count))
+		return poll_ms(fds, count, timeout_ms);
+	return aw_libc()->poll(fds, count, timeout_ms);
+}
+
+AW_WRAPPER int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room)
+{
+	aw_framed_follow();
+	if (room >= count * sizeof(*fds) && any_undecided(fds, count))
+		return poll_ms(fds, count, timeout_ms);
+	return aw_libc()->__poll_chk(fds, count, timeout_ms, room);
+}
+
+AW_WRAPPER int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		     const sigset_t *mask)
+{
+	aw_framed_follow();
+	if (any_undecided(fds, count))
+		return aw_wait_poll(fds, count, timeout, mask);
+	return aw_libc()->ppoll(fds, count, timeout, mask);
+}
+
+AW_WRAPPER int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+			   const sigset_t *mask, size_t room)
+{
+	aw_framed_follow();
+	if (room >= count * sizeof(*fds) && any_undecided(fds, count))
+		return aw_wait_poll(fds, count, timeout, mask);
+	return aw_libc()->__ppoll_chk(fds, count, timeout, mask, room);
+}
+
+/* The sets of a select; each may be NULL. */
+struct sets {
+	fd_set *in, *out, *except;
+};
+
+static bool is_in(const fd_set *set, int fd)
+{
+	return set && FD_ISSET(fd, set);
+}
+
+static bool any_undecided_in(const struct sets *sets, int limit)
+{
+	if (!aw_fdtab_any_undecided() || limit > FD_SETSIZE)
+		return false;
+	for (int fd = 0; fd < limit; fd++) {
+		if (aw_fdtab_is_undecided(fd) &&
+		    (is_in(sets->in, fd) || is_in(sets->out, fd) || is_in(sets->except, fd)))
+			return true;
+	}
+	return false;
+}
+
+static nfds_t poll_of_sets(struct pollfd *fds, const struct sets *sets, int limit)
+{
+	nfds_t count = 0;
+
+	for (int fd = 0; fd < limit; fd++) {
+		short events = (short)((is_in(sets->in, fd) ? POLLIN : 0) |
+				       (is_in(sets->out, fd) ? POLLOUT : 0) |
+				       (is_in(sets->except, fd) ? POLLPRI : 0));
+
+		if (events)
+			fds[count++] = (struct pollfd){ .fd = fd, .events = events };
+	}
+	return count;
+}
+
+/* Keeps fd in the set if it was there and is ready. */
+static int keep(fd_set *set, const struct pollfd *fd, short ready)
+{
+	if (!is_in(set, fd->fd))
+		return 0;
+	if (fd->revents & ready)
+		return 1;
+	FD_CLR(fd->fd, set);
+	return 0;
+}
+
+static int sets_of_poll(const struct sets *sets, const struct pollfd *fds, nfds_t count)
+{
+	int ready = 0;
+
+	for (nfds_t i = 0; i < count; i++) {
+		if (fds[i].revents & POLLNVAL) {
+			errno = EBADF;
+			return -1;
+		}
+		ready += keep(sets->in, &fds[i], POLLIN | POLLHUP | POLLERR);
+		ready += keep(sets->out, &fds[i], POLLOUT | POLLERR);
+		ready += keep(sets->except, &fds[i], POLLPRI);
+	}
+	return ready;
+}
+
+static int select_by_poll(const struct sets *sets, int limit, const struct timespec *timeout,
+			  const sigset_t *mask)
+{
+	struct pollfd fds[FD_SETSIZE];
+	nfds_t count = poll_of_sets(fds, sets, limit);
+
+	if (aw_wait_poll(fds, count, timeout, mask) < 0)
+		return -1;
+	return sets_of_poll(sets, fds, count);
+}
+
+/* Linux tells how much time was left. */
+AW_WRAPPER int select(int limit, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
+{
+	struct sets sets = { in, out, except };
+	struct timespec after, left;
+	struct aw_deadline deadline;
+	int ready;
+
+	aw_framed_follow();
+	if (!any_undecided_in(&sets, limit))
+		return aw_libc()->select(limit, in, out, except, timeout);
+	if (!timeout)
+		return select_by_poll(&sets, limit, NULL, NULL);
+	after = (struct timespec){ timeout->tv_sec, timeout->tv_usec * 1000 };
+	deadline = aw_deadline_after(&after);
+	ready = select_by_poll(&sets, limit, &after, NULL);
+	aw_deadline_left(&deadline, &left);
+	timeout->tv_sec = left.tv_sec;
+	timeout->tv_usec = left.tv_nsec / 1000;
+	return ready;
+}
+
+AW_WRAPPER int pselect(int limit, fd_set *in, fd_set *out, fd_set *except,
+		       const struct timespec *timeout, const sigset_t *mask)
+{
+	struct sets sets = { in, out, except };
+
+	aw_framed_follow();
+	if (!any_undecided_in(&sets, limit))
+		return aw_libc()->pselect(limit, in, out, except, timeout, mask);
+	return select_by_poll(&sets, limit, timeout, mask);
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: what pending connections must not be there for, or must hear of: forks, the process's end,
+// and handlers of signals. libc's own calls of these functions among themselves pass no wrapper.
+#include <errno.h>
+#include <limits.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/framed/framed.h"
+#include "xsock/preload/first_io.h"
+#include "xsock/preload/proxy.h"
+#include "xsock/preload/shield.h"
+
+/* In both processes. */
+static pid_t forked(pid_t pid)
+{
+	int saved = errno;
+
+	aw_fdtab_fork_end();
+	if (pid < 0)
+		aw_framed_unshare();
+	if (pid == 0)
+		aw_proxy_present();
+	errno = saved;
+	return pid;
+}
+
+AW_WRAPPER pid_t fork(void)
+{
+	aw_framed_prepare_fork();
+	aw_fdtab_fork_begin();
+	return forked(aw_libc()->fork());
+}
+
+AW_WRAPPER pid_t _Fork(void)
+{
+	aw_framed_prepare_fork();
+	aw_fdtab_fork_begin();
+	return forked(aw_fdtab_bare_fork());
+}
+
+/* The child runs on our caller's stack: libc's vfork is jumped to. */
+typedef pid_t vfork_fn(void);
+__attribute__((used)) vfork_fn *aw_process_vfork(void);
+
+vfork_fn *aw_process_vfork(void)
+{
+	aw_framed_prepare_relatives();
+	aw_first_io_before_spawn();
+	aw_framed_prepare_fork();
+	return aw_libc()->vfork;
+}
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl vfork\n"
+	".type vfork, @function\n"
+	"vfork:\n"
+	"	subq $8, %rsp\n"
+	"	call aw_process_vfork\n"
+	"	addq $8, %rsp\n"
+	"	jmp *%rax\n"
+	".size vfork, . - vfork\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+	".globl vfork\n"
+	".type vfork, %function\n"
+	"vfork:\n"
+	"	stp x29, x30, [sp, #-16]!\n"
+	"	bl aw_process_vfork\n"
+	"	ldp x29, x30, [sp], #16\n"
+	"	br x0\n"
+	".size vfork, . - vfork\n");
+#else
+AW_WRAPPER pid_t vfork(void)
+{
+	return fork();
+}
+#endif
+
+AW_WRAPPER int daemon(int nochdir, int noclose)
+{
+	int result;
+
+	aw_framed_prepare_relatives();
+	aw_fdtab_fork_begin();
+	aw_fdtab_leave(true);
+	result = aw_libc()->daemon(nochdir, noclose);
+	aw_fdtab_leave(false);
+	aw_fdtab_fork_end();
+	if (result == 0)
+		aw_proxy_present();
+	return result;
+}
+
+AW_WRAPPER int forkpty(int *master, char *name, const struct termios *terminal,
+		       const struct winsize *size)
+{
+	aw_framed_prepare_fork();
+	aw_fdtab_fork_begin();
+	return forked(aw_libc()->forkpty(master, name, terminal, size));
+}
+
+AW_WRAPPER int system(const char *command)
+{
+	aw_first_io_before_shell();
+	return aw_libc()->system(command);
+}
+
+AW_WRAPPER FILE *popen(const char *command, const char *mode)
+{
+	aw_first_io_before_shell();
+	return aw_libc()->popen(command, mode);
+}
+
+AW_WRAPPER _Noreturn void _exit(int status)
+{
+	aw_first_io_closing_range(0, UINT_MAX);
+	aw_framed_end();
+	aw_libc()->_exit(status);
+	abort();
+}
+
+AW_WRAPPER _Noreturn void _Exit(int status)
+{
+	_exit(status);
+}
+
+AW_WRAPPER _Noreturn void quick_exit(int status)
+{
+	aw_first_io_closing_range(0, UINT_MAX);
+	aw_framed_end();
+	aw_libc()->quick_exit(status);
+	abort();
+}
+
+/* A fault does not come in the midst of a call of ours; and libibverbs handles faults itself. */
+static void note(int sig, sighandler_t handler)
+{
+	if (handler != SIG_DFL && handler != SIG_IGN && sig != SIGSEGV && sig != SIGBUS)
+		aw_shield_note_handler();
+}
+
+AW_WRAPPER int sigaction(int sig, const struct sigaction *action, struct sigaction *before)
+{
+	if (action)
+		note(sig, action->sa_handler);
+	return aw_libc()->sigaction(sig, action, before);
+}
+
+AW_WRAPPER sighandler_t signal(int sig, sighandler_t handler)
+{
+	note(sig, handler);
+	return aw_libc()->signal(sig, handler);
+}
+
+static int print_framed(int fd, const char *format, va_list args)
+{
+	char *text;
+	int len = vasprintf(&text, format, args);
+	ssize_t sent = len;
+
+	if (len > 0) {
+		sent = write(fd, text, (size_t)len);
+		free(text);
+	}
+	return (int)sent;
+}
+
+/* These write inside libc. */
+AW_WRAPPER int vdprintf(int fd, const char *format, va_list args)
+{
+	if (aw_first_io(fd, AW_FIRST_WRITE, false))
+		return -1;
+	if (aw_framed_slot(fd))
+		return print_framed(fd, format, args);
+	return aw_libc()->vdprintf(fd, format, args);
+}
+
+AW_WRAPPER int __vdprintf_chk(int fd, int flag, const char *format, va_list args)
+{
+	if (aw_first_io(fd, AW_FIRST_WRITE, false))
+		return -1;
+	if (aw_framed_slot(fd))
+		return print_framed(fd, format, args);
+	return aw_libc()->__vdprintf_chk(fd, flag, format, args);
+}
+
+AW_WRAPPER int dprintf(int fd, const char *format, ...)
+{
+	va_list args;
+	int result;
+
+	va_start(args, format);
+	result = vdprintf(fd, format, args);
+	va_end(args);
+	return result;
+}
+
+AW_WRAPPER int __dprintf_chk(int fd, int flag, const char *format, ...)
+{
+	va_list args;
+	int result;
+
+	va_start(args, format);
+	result = __vdprintf_chk(fd, flag, format, args);
+	va_end(args);
+	return result;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrapper: prctl, by which a process locks itself in a seccomp sandbox. From then on no call is made on
+// our own account: the filter may kill for it.
+#include "xsock/preload/sandbox.h"
+
+#include <stdarg.h>
+#include <sys/prctl.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/framed/bridge.h"
+
+_Atomic(bool) aw_sandbox_on;
+
+void aw_sandbox_prepare(void)
+{
+	aw_framed_bridge_all(false);
+}
+
+AW_WRAPPER int prctl(int option, ...)
+{
+	unsigned long a[4];
+	va_list list;
+	int result;
+
+	va_start(list, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(list, unsigned long);
+	va_end(list);
+	if (option == PR_SET_SECCOMP)
+		aw_sandbox_prepare();
+	result = aw_libc()->prctl(option, a[0], a[1], a[2], a[3]);
+	if (result == 0 && option == PR_SET_SECCOMP)
+		aw_sandbox_enter();
+	return result;
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: how a socket comes to be, listens and accepts, and its names. The program's fd is a plain TCP
+// socket all along; what is decided here is whether it becomes iWARP when first used.
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/base/log.h"
+#include "xsock/framed/framed.h"
+#include "xsock/preload/first_io.h"
+#include "xsock/preload/mode.h"
+#include "xsock/preload/name.h"
+#include "xsock/preload/option.h"
+#include "xsock/preload/proxy.h"
+#include "xsock/preload/received.h"
+#include "xsock/preload/release.h"
+#include "xsock/preload/sandbox.h"
+#include "xsock/preload/swap.h"
+#include "xsock/preload/unlisten.h"
+
+#define ACCEPTED_MAX 16 /* of a listener that goes, undecided; others become plain */
+
+/* The verbs libraries' own sockets, in a program that has them, are none of our business. */
+static bool is_verbs(const void *caller)
+{
+	const char *name;
+	Dl_info info;
+
+	if (!dladdr(caller, &info) || !info.dli_fname)
+		return false;
+	name = strrchr(info.dli_fname, '/');
+	name = name ? name + 1 : info.dli_fname;
+	return strncmp(name, "librdmacm.so", 12) == 0 || strncmp(name, "libibverbs.so", 13) == 0;
+}
+
+AW_WRAPPER int socket(int domain, int type, int protocol)
+{
+	int fd = aw_libc()->socket(domain, type, protocol);
+
+	if (fd < 0)
+		return fd;
+	aw_fdtab_forget(fd);
+	if ((domain == AF_INET || domain == AF_INET6) &&
+	    (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM &&
+	    (protocol == 0 || protocol == IPPROTO_TCP) && !is_verbs(__builtin_return_address(0)))
+		aw_fdtab_mark(fd);
+	return fd;
+}
+
+static bool is_udp(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+	       type == SOCK_DGRAM;
+}
+
+/* Some proxy process may have the port. */
+AW_WRAPPER int bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int result = aw_libc()->bind(fd, addr, len);
+
+	if (result == 0 || errno != EADDRINUSE || aw_sandbox_is_on() || !is_udp(fd))
+		return result;
+	if (aw_release_ours(addr, len))
+		result = aw_libc()->bind(fd, addr, len);
+	if (result != 0 && aw_release_others(addr, len))
+		result = aw_libc()->bind(fd, addr, len);
+	if (result != 0)
+		errno = EADDRINUSE;
+	return result;
+}
+
+/* Clients may ask from now on: it waits until somebody is there to answer. */
+static bool announce(int fd)
+{
+	struct aw_request request;
+	int err;
+
+	aw_request_init(&request, AW_REQUEST_LISTEN);
+	request.fd = fd;
+	request.records = aw_framed_is_wanted();
+	err = aw_proxy_announce(&request, fd);
+	if (err)
+		aw_xs_log(AW_XS_LOG_WARN, "fd %d: nobody answers clients in auto: %s", fd,
+			  strerror(err));
+	return !err;
+}
+
+/* Whether it is one of ours once it listens; like: what it then is. */
+static bool is_to_listen(int fd, struct aw_sock *like, struct sockaddr_storage *local)
+{
+	socklen_t len = sizeof(*local);
+
+	memset(local, 0, sizeof(*local));
+	if (aw_fdtab_state(fd) != AW_FD_CANDIDATE ||
+	    aw_libc()->getsockname(fd, (struct sockaddr *)local, &len) != 0)
+		return false;
+	like->mode = aw_mode_asked(fd, &like->mode_asked);
+	return like->mode_asked ? like->mode != AW_XS_OFF
+				: aw_mode_may_accept((const struct sockaddr *)local);
+}
+
+static bool has_port(const struct sockaddr_storage *local)
+{
+	return ((const struct sockaddr_in *)local)->sin_port != 0;
+}
+
+/*
+ * A client may be there, and ask, as soon as it listens. The proxy process hears of it once more behind that: by then it may
+ * have looked, and found nobody who listens.
+ */
+AW_WRAPPER int listen(int fd, int backlog)
+{
+	struct aw_sock like = { .state = AW_FD_LISTENER, .role = AW_ROLE_PASSIVE };
+	struct sockaddr_storage local;
+	bool answers = true;
+	int result;
+
+	if (is_to_listen(fd, &like, &local) && has_port(&local))
+		answers = announce(fd);
+	result = aw_libc()->listen(fd, backlog);
+	if (result == 0 && is_to_listen(fd, &like, &local) && aw_fdtab_add(fd, &like) && answers)
+		(void)announce(fd);
+	return result;
+}
+
+struct accepted {
+	struct sockaddr_storage local;
+	int fds[ACCEPTED_MAX];
+	int count;
+};
+
+static bool same_port(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	return ((const struct sockaddr_in *)a)->sin_port ==
+	       ((const struct sockaddr_in *)b)->sin_port;
+}
+
+/* A client in `on` asks for a record. */
+static bool is_asked_for(enum aw_xs_mode mode)
+{
+	return mode == AW_XS_AUTO || (mode == AW_XS_ON && aw_framed_is_wanted());
+}
+
+static void note_accepted(struct aw_sock *sock, int fd, void *arg)
+{
+	struct accepted *found = arg;
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
+
+	if (sock->state != AW_FD_PENDING || sock->role != AW_ROLE_PASSIVE ||
+	    !is_asked_for(sock->mode) || found->count == ACCEPTED_MAX)
+		return;
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
+	    same_port(&local, &found->local))
+		found->fds[found->count++] = fd;
+}
+
+/* Who was accepted may ask when the listener is gone, and another program is at its port. */
+void aw_socket_unlisten(int listener)
+{
+	struct accepted found;
+	socklen_t len = sizeof(found.local);
+	struct aw_request request;
+	int saved = errno;
+
+	found.count = 0;
+	if (aw_fdtab_any_undecided() && aw_proxy_control() >= 0 &&
+	    aw_libc()->getsockname(listener, (struct sockaddr *)&found.local, &len) == 0) {
+		aw_fdtab_lock();
+		aw_fdtab_each(note_accepted, &found);
+		aw_fdtab_unlock();
+	}
+	aw_request_init(&request, AW_REQUEST_ACCEPTED);
+	for (int i = 0; i < found.count; i++)
+		(void)aw_proxy_notify(&request, &found.fds[i], 1);
+	errno = saved;
+}
+
+/* What the rules say of a connection that was accepted. */
+static enum aw_xs_mode accepted_mode(int fd)
+{
+	struct sockaddr_storage local, remote;
+	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
+
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
+	    aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) != 0)
+		return AW_XS_OFF;
+	return aw_mode_accepted((struct sockaddr *)&local, (struct sockaddr *)&remote);
+}
+
+/* A listener, looked at before its accept: the kernel goes on with one that is closed meanwhile. */
+struct parent {
+	bool listens, asked;
+	enum aw_xs_mode mode;
+};
+
+static struct parent look_at_parent(int listener)
+{
+	struct parent parent = { .listens = aw_fdtab_state(listener) == AW_FD_LISTENER };
+
+	if (parent.listens)
+		parent.mode = aw_mode_asked(listener, &parent.asked);
+	return parent;
+}
+
+static int take(const struct parent *parent, int fd)
+{
+	struct aw_sock like = { .state = AW_FD_PENDING, .role = AW_ROLE_PASSIVE };
+	int saved = errno;
+
+	if (fd < 0)
+		return fd;
+	aw_fdtab_forget(fd);
+	if (!parent->listens)
+		return fd;
+	like.mode = parent->asked ? parent->mode : accepted_mode(fd);
+	if (like.mode != AW_XS_OFF)
+		aw_fdtab_add(fd, &like);
+	if (fd <= STDERR_FILENO) /* stdio reads and writes it behind our back */
+		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
+	errno = saved;
+	return fd;
+}
+
+AW_WRAPPER int accept(int listener, struct sockaddr *addr, socklen_t *len)
+{
+	const struct parent parent = look_at_parent(listener);
+
+	return take(&parent, aw_libc()->accept(listener, addr, len));
+}
+
+AW_WRAPPER int accept4(int listener, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	const struct parent parent = look_at_parent(listener);
+
+	return take(&parent, aw_libc()->accept4(listener, addr, len, flags));
+}
+
+static int bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
+{
+	struct sockaddr_storage name;
+	struct aw_sock *sock;
+	socklen_t full;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock)
+		name = remote ? sock->remote : sock->local;
+	aw_fdtab_unlock();
+	if (!sock)
+		return remote ? aw_libc()->getpeername(fd, addr, len)
+			      : aw_libc()->getsockname(fd, addr, len);
+	if ((int)*len < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	full = name.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+	memcpy(addr, &name, *len < full ? *len : full);
+	*len = full;
+	return 0;
+}
+
+/* What looks like AF_UNIX may be a bridged fd that came from another process. */
+static int name_of(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
+{
+	socklen_t room;
+	int result;
+
+	if (!addr || !len) { /* which is an error, but for names of no length */
+		return remote ? aw_libc()->getpeername(fd, addr, len)
+			      : aw_libc()->getsockname(fd, addr, len);
+	}
+	room = *len;
+
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		return bridged_name(fd, remote, addr, len);
+	result = remote ? aw_libc()->getpeername(fd, addr, len)
+			: aw_libc()->getsockname(fd, addr, len);
+	if (result != 0 || room < sizeof(addr->sa_family) || addr->sa_family != AF_UNIX ||
+	    !(aw_fdtab_is_paired(fd) || aw_name_adopt(fd)))
+		return result;
+	*len = room;
+	return bridged_name(fd, remote, addr, len);
+}
+
+AW_WRAPPER int getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return name_of(fd, false, addr, len);
+}
+
+AW_WRAPPER int getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return name_of(fd, true, addr, len);
+}
+
+/* A listener from another process is as the rules have it for one of our own. */
+void aw_socket_received(int fd)
+{
+	struct aw_sock like = { .state = AW_FD_LISTENER, .role = AW_ROLE_PASSIVE };
+	struct sockaddr_storage local = { 0 };
+	socklen_t len = sizeof(local), int_len = sizeof(int);
+	int listens = 0;
+
+	aw_fdtab_forget(fd);
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
+		return;
+	if (local.ss_family == AF_UNIX) {
+		(void)aw_name_adopt(fd);
+		return;
+	}
+	if (local.ss_family != AF_INET && local.ss_family != AF_INET6)
+		return;
+	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &int_len);
+	if (!listens || !aw_mode_may_accept((struct sockaddr *)&local))
+		return;
+	if (aw_fdtab_add(fd, &like))
+		announce(fd);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Wrappers: the functions by which liburing makes a ring. Its system calls are inline, so that the wrapper of
+// syscall(2) does not see them, and requests in a ring would move the bytes of MPA as data. A program that may have
+// a socket in iWARP mode gets ENOSYS, as on a kernel without io_uring.
+#include <errno.h>
+#include <stddef.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/preload/uring.h"
+
+struct io_uring;
+struct io_uring_params;
+
+int io_uring_setup(unsigned int entries, struct io_uring_params *params);
+int io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags);
+int io_uring_queue_init_try_nosqarr(unsigned int entries, struct io_uring *ring,
+				    unsigned int flags);
+int io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
+			       struct io_uring_params *params);
+int io_uring_queue_init_mem(unsigned int entries, struct io_uring *ring,
+			    struct io_uring_params *params, void *memory, size_t size);
+
+/* liburing's functions return what these macros return: a negative errno. */
+#define NEXT(name) ((__typeof__(name) *)aw_libc_newer(#name))
+#define RING(name, ...)                                                          \
+	do {                                                                     \
+		__typeof__(name) *next;                                          \
+                                                                                 \
+		if (aw_uring_is_refused(AW_XS_LOG_WARN) || !(next = NEXT(name))) \
+			return -ENOSYS;                                          \
+		return next(__VA_ARGS__);                                        \
+	} while (0)
+
+AW_WRAPPER int io_uring_setup(unsigned int entries, struct io_uring_params *params)
+{
+	RING(io_uring_setup, entries, params);
+}
+
+AW_WRAPPER int io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags)
+{
+	RING(io_uring_queue_init, entries, ring, flags);
+}
+
+AW_WRAPPER int io_uring_queue_init_try_nosqarr(unsigned int entries, struct io_uring *ring,
+					       unsigned int flags)
+{
+	RING(io_uring_queue_init_try_nosqarr, entries, ring, flags);
+}
+
+AW_WRAPPER int io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
+					  struct io_uring_params *params)
+{
+	RING(io_uring_queue_init_params, entries, ring, params);
+}
+
+AW_WRAPPER int io_uring_queue_init_mem(unsigned int entries, struct io_uring *ring,
+				       struct io_uring_params *params, void *memory, size_t size)
+{
+	RING(io_uring_queue_init_mem, entries, ring, params, memory, size);
+}
