@@ -16,7 +16,7 @@ import pytest
 
 MOB = conftest.BUILD / "tests" / "mob"
 SEED = int(os.environ.get("ANYWARP_SEED", random.SystemRandom().randrange(1 << 30)))
-KILLS = 3 if conftest.SANITIZER else 12
+KILLS = int(os.environ.get("ANYWARP_KILLS", 3 if conftest.SANITIZER else 12))
 LIFE_US_MAX = 60000
 SECONDS_MAX = 30
 CROWD = 4096
@@ -60,6 +60,7 @@ def test_client_is_killed(mode, rng, role, other):
         # It may have died before it said what it wanted.
         served = len(server.lines("serving "))
         server.wait_lines(rf"{other} \d+ {ENDED}", served)
+        mode.forget(client)
     assert not server.lines(".*wrong"), server.program.report()
     serve_one(mode, server)
 
@@ -73,6 +74,7 @@ def test_server_is_killed(mode, role):
         os.kill(int(server.lines(r"serving (\d+)")[-1]), signal.SIGKILL)
         assert client.wait_exit(SECONDS_MAX) == 0, client.report()
         assert re.search(rf"^{role} \d+ {ENDED}", client.output(), re.M), client.report()
+        mode.forget(client)
     serve_one(mode, server)
 
 
