@@ -4,7 +4,7 @@
 #define CLI_STAT_H
 
 #include "cli/sheet.h"
-#include "xsock/proxy/sockdiag.h"
+#include "xsock/base/sockdiag.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -63,7 +63,7 @@ static void answers_alike(struct bytes *b, const struct aw_xs_rules *one,
 {
 	static const char *const programs[] = { NULL, "a", "/b/ab", "on-" };
 	struct sockaddr_in6 local, remote;
-	struct aw_probe_socket q = {
+	struct aw_xs_query q = {
 		.program = programs[bytes_u8(b) % 4],
 		.listening = bytes_bool(b),
 		.local = draw_address(b, &local),

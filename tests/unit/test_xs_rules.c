@@ -66,7 +66,7 @@ static enum aw_xs_mode asked(const char *text, const char *program, bool listeni
 {
 	struct sockaddr_storage here, there;
 	struct aw_xs_rules *rules = parsed(text);
-	struct aw_probe_socket q = {
+	struct aw_xs_query q = {
 		.program = program,
 		.listening = listening,
 		.local = address(local.address, local.port, &here),
@@ -90,7 +90,7 @@ static bool listener_may(const char *text, const char *on, uint16_t port)
 {
 	struct sockaddr_storage here;
 	struct aw_xs_rules *rules = parsed(text);
-	struct aw_probe_socket q = {
+	struct aw_xs_query q = {
 		.program = "server",
 		.listening = true,
 		.local = address(on, port, &here),
@@ -346,7 +346,7 @@ static void aw_xs_rules_mode__unknown_address_matches_no_rule_that_names_one(voi
 static void aw_xs_rules_mode__other_family(void **state)
 {
 	struct sockaddr local = { .sa_family = AF_UNIX };
-	struct aw_probe_socket q = { .program = "a", .local = &local };
+	struct aw_xs_query q = { .program = "a", .local = &local };
 	struct aw_xs_rules *rules = parsed("on local=0.0.0.0/0\non local=::/0");
 
 	(void)state;

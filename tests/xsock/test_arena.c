@@ -16,17 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "xsock/preload/first_io.h"
-#include "xsock/preload/proxy.h"
+#include "xsock/process/proxy.h"
 
 /* Linked in place of the table's other users. */
 int aw_proxy_move_high(int fd)
 {
 	return fd;
-}
-
-void aw_first_io_pending(void)
-{
 }
 
 static struct aw_slot *slots[AW_ARENA_SLOTS];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // What a wrong value of a variable does: an error that names it, and what holds without it.
-#include "xsock/preload/env.h"
+#include "xsock/process/env.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

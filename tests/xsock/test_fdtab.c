@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The table of fds: what it forgets, shares and notices.
-#include "xsock/preload/fdtab.h"
+#include "xsock/process/fdtab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,12 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "xsock/preload/first_io.h"
-
 static int settled;
 
-/* What a fork has settled before. */
-void aw_first_io_pending(void)
+/* The table calls it before a fork. */
+static void count_settled(void)
 {
 	settled++;
 }
@@ -347,5 +345,6 @@ int main(void)
 		cmocka_unit_test(fdtab__wakes_who_waits_for_a_start),
 	};
 
+	aw_fdtab_hooks.decide_pending = count_settled;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The socket that a proxy process lends comes alone, and is TCP's, whatever else a proxy process sends.
 #include "../lib/proc.h"
-#include "xsock/preload/proxy.h"
+#include "xsock/process/proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,16 +17,11 @@
 #include <unistd.h>
 
 #include "xsock/base/fds.h"
-#include "xsock/preload/first_io.h"
-#include "xsock/preload/sandbox.h"
-#include "xsock/preload/spawn.h"
+#include "xsock/process/sandbox.h"
+#include "xsock/process/spawn.h"
 
 _Atomic(bool) aw_sandbox_on;
 static int uses;
-
-void aw_first_io_pending(void)
-{
-}
 
 int aw_spawn_proxy(int control)
 {

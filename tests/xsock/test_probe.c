@@ -14,7 +14,6 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/base/probe_wire.h"
-#include "xsock/preload/first_io.h"
 
 #define MS INT64_C(1000000)
 
@@ -28,10 +27,6 @@ int clock_gettime(clockid_t which, struct timespec *now)
 	now->tv_sec = clock_ns / 1000000000;
 	now->tv_nsec = clock_ns % 1000000000;
 	return 0;
-}
-
-void aw_first_io_pending(void)
-{
 }
 
 static int server = -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // epoll registrations survive the swap of the file behind an fd.
-#include "xsock/preload/watch.h"
+#include "xsock/process/watch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,12 +9,6 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <unistd.h>
-
-#include "xsock/preload/first_io.h"
-
-void aw_first_io_pending(void)
-{
-}
 
 struct scene {
 	int epfd, fd, pair[2];

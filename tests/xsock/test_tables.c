@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "xsock/base/sockdiag.h"
 #include "xsock/proxy/procnet.h"
-#include "xsock/proxy/sockdiag.h"
 
 #define LISTENERS 200 /* more than one reply of a dump holds */
 #define MAX 256

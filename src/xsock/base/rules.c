@@ -127,7 +127,7 @@ static enum match lesser(enum match a, enum match b)
 	return a < b ? a : b;
 }
 
-static enum match match_rule(const struct aw_xs_rule *rule, const struct aw_probe_socket *q)
+static enum match match_rule(const struct aw_xs_rule *rule, const struct aw_xs_query *q)
 {
 	struct address local = address_of(q->local), remote = address_of(q->remote);
 	enum match match = match_side(rule, q->listening);
@@ -138,7 +138,7 @@ static enum match match_rule(const struct aw_xs_rule *rule, const struct aw_prob
 	return match == MATCH_NO ? MATCH_NO : lesser(match, match_program(rule, q->program));
 }
 
-enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct aw_probe_socket *q)
+enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
 {
 	for (size_t i = 0; i < rules->count; i++) {
 		if (match_rule(&rules->rule[i], q) == MATCH_YES)
@@ -147,7 +147,7 @@ enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct a
 	return rules->count ? AW_XS_OFF : AW_XS_AUTO;
 }
 
-bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_probe_socket *q)
+bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
 {
 	for (size_t i = 0; i < rules->count; i++) {
 		enum match match = match_rule(&rules->rule[i], q);

@@ -44,7 +44,7 @@ void aw_xs_rules_destroy(struct aw_xs_rules *rules);
  * IPv6 is an IPv4 address. The rules' port is the listener's: local's port of one that listens or
  * was accepted, remote's of one that connects.
  */
-struct aw_probe_socket {
+struct aw_xs_query {
 	const char *program; /* a path or a name; the base name is compared */
 	bool listening; /* it listens, or was accepted */
 	const struct sockaddr *local; /* AF_INET or AF_INET6; others match no address */
@@ -55,7 +55,7 @@ struct aw_probe_socket {
  * The mode of it: of the first rule that matches, a rule that names what is not known does not.
  * Off where none matches, and AUTO where there are no rules at all.
  */
-enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct aw_probe_socket *q);
+enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
 
 /*
  * Whether the answer may be ON or AUTO once what is not known yet is known. A listener is a
@@ -63,7 +63,7 @@ enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct a
  * tells at each, with both addresses. With both addresses NULL: whether a program may have any
  * socket in iWARP mode on that side.
  */
-bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_probe_socket *q);
+bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
 
 size_t aw_xs_rules_count(const struct aw_xs_rules *rules);
 

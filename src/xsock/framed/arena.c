@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "xsock/base/libc.h"
-#include "xsock/preload/fdtab.h"
-#include "xsock/preload/proxy.h"
+#include "xsock/process/fdtab.h"
+#include "xsock/process/proxy.h"
 
 #define STRETCH 64u /* slots: 9.5 MB of address space */
 

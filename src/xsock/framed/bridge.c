@@ -13,10 +13,10 @@
 #include "xsock/base/log.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
-#include "xsock/preload/proxy.h"
-#include "xsock/preload/sandbox.h"
-#include "xsock/preload/swap.h"
-#include "xsock/preload/watch.h"
+#include "xsock/framed/swap.h"
+#include "xsock/process/proxy.h"
+#include "xsock/process/sandbox.h"
+#include "xsock/process/watch.h"
 
 #define BATCH_MAX 256 /* sockets at a time */
 

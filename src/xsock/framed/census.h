@@ -8,7 +8,7 @@
 
 #include "xsock/base/request.h"
 #include "xsock/base/rules.h"
-#include "xsock/proxy/sockdiag.h"
+#include "xsock/base/sockdiag.h"
 
 #define AW_CENSUS_PROXY AW_PROXY_NAME /* the name of the proxy process in /proc/PID/comm */
 

@@ -6,7 +6,7 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/memory.h"
+#include "xsock/process/memory.h"
 
 #define CHUNK 65536u
 #define SMALL 8192u /* on the stack: to map memory costs as much as to send so many bytes */

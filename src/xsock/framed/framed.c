@@ -4,39 +4,16 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "record/startup.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/log.h"
 #include "xsock/framed/slot.h"
-#include "xsock/preload/env.h"
-#include "xsock/preload/mode.h"
-#include "xsock/preload/proxy.h"
-#include "xsock/preload/watch.h"
+#include "xsock/process/mode.h"
+#include "xsock/process/proxy.h"
+#include "xsock/process/watch.h"
 #include "xsock/stream/msg.h"
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool is_wanted;
-
-/* A record's start-up is fixed: a user's own choice of MPA needs an endpoint. */
-static void read_environment(void)
-{
-	const char *policy = secure_getenv("ANYWARP_MPA");
-
-	is_wanted = aw_env_switch(AW_FRAMED_ENV, true);
-	if (is_wanted && policy && *policy) {
-		aw_xs_log(AW_XS_LOG_INFO, "ANYWARP_MPA is set: no connection is a record");
-		is_wanted = false;
-	}
-}
-
-bool aw_framed_is_wanted(void)
-{
-	pthread_once(&once, read_environment);
-	return is_wanted;
-}
 
 enum aw_offer aw_framed_judge(const void *bytes, size_t got, size_t *wanted)
 {
@@ -118,7 +95,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 
 void aw_framed_prepare_relatives(void)
 {
-	if (aw_framed_is_wanted() && !aw_fdtab_is_borrowed() &&
+	if (aw_mode_records() && !aw_fdtab_is_borrowed() &&
 	    (aw_mode_may(true) || aw_mode_may(false)))
 		(void)aw_arena_open();
 }
@@ -226,8 +203,8 @@ void aw_framed_end(void)
 /* Before sockets are inherited. */
 __attribute__((constructor(190))) static void prepare(void)
 {
-	aw_fdtab_leave_slot = aw_arena_leave;
-	aw_fdtab_at_fork = at_fork;
+	aw_fdtab_hooks.leave_slot = aw_arena_leave;
+	aw_fdtab_hooks.at_fork = at_fork;
 }
 
 __attribute__((destructor)) static void end(void)

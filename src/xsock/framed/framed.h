@@ -11,11 +11,7 @@
 #include <sys/uio.h>
 
 #include "xsock/framed/arena.h"
-#include "xsock/preload/fdtab.h"
-
-#define AW_FRAMED_ENV "ANYWARP_SOCKETS_RECORD"
-
-bool aw_framed_is_wanted(void);
+#include "xsock/process/fdtab.h"
 
 /* How much of a peer's MPA Request is here, at the start of got bytes; wanted: how many more are due at least. */
 enum aw_offer {

@@ -13,7 +13,6 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
-#include "xsock/preload/first_io.h"
 
 #define WINDOW 64 /* pieces a call of the record */
 #define WASTE 65536
@@ -239,8 +238,7 @@ static ssize_t go_on(struct call *call, bool sends)
 	struct iovec window[WINDOW];
 	ssize_t n = 1;
 
-	(void)aw_first_io(call->fd, AW_FIRST_WRITE, false); /* waits until it is one */
-	while (n > 0 && call->at.left > 0 && aw_fdtab_state(call->fd) == AW_FD_BRIDGED) {
+	while (n > 0 && call->at.left > 0 && aw_fdtab_is_paired(call->fd)) {
 		struct msghdr msg = { .msg_iov = window };
 		size_t covered;
 

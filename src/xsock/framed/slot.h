@@ -5,7 +5,7 @@
 
 #include "xsock/framed/arena.h"
 #include "xsock/framed/calls.h"
-#include "xsock/preload/shield.h"
+#include "xsock/process/shield.h"
 
 struct aw_half {
 	struct aw_shield shield;

@@ -6,7 +6,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
-#include "xsock/preload/proxy.h"
+#include "xsock/process/proxy.h"
 
 /* By the slots' numbers: how many wait; and an fd, plus one, of a connection that was closed meanwhile. */
 static _Atomic(uint32_t) waiters[AW_ARENA_SLOTS];

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "xsock/preload/fdtab.h"
 #include "xsock/preload/option.h"
+#include "xsock/process/fdtab.h"
 
 static inline bool aw_end_is_ours(int fd)
 {

@@ -17,8 +17,8 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/log.h"
 #include "xsock/ext/calls.h"
+#include "xsock/framed/swap.h"
 #include "xsock/preload/preamble.h"
-#include "xsock/preload/swap.h"
 
 #define HIGH_FD 1024
 

@@ -3,7 +3,7 @@
 #ifndef XSOCK_PRELOAD_EXTENDED_H
 #define XSOCK_PRELOAD_EXTENDED_H
 
-#include "xsock/preload/fdtab.h"
+#include "xsock/process/fdtab.h"
 
 /* TCP's options, and SO_ERROR. As getsockopt(2) and setsockopt(2). */
 int aw_extended_get_option(const struct aw_sock *sock, int level, int name, void *value,

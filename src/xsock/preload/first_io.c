@@ -13,12 +13,13 @@
 #include "xsock/base/log.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
+#include "xsock/framed/swap.h"
 #include "xsock/preload/preamble.h"
 #include "xsock/preload/probe.h"
-#include "xsock/preload/proxy.h"
-#include "xsock/preload/swap.h"
 #include "xsock/preload/wait.h"
-#include "xsock/preload/watch.h"
+#include "xsock/process/mode.h"
+#include "xsock/process/proxy.h"
+#include "xsock/process/watch.h"
 
 #define KEY "MPA ID Req Frame" /* RFC 5044 7.1 */
 #define KEY_LEN 16
@@ -76,7 +77,7 @@ static enum verdict read_octets(const uint8_t *octets, size_t got, size_t *wante
 
 	if (memcmp(octets, KEY, got < KEY_LEN ? got : KEY_LEN) != 0)
 		return VERDICT_PLAIN;
-	if (got >= KEY_LEN && !aw_framed_is_wanted())
+	if (got >= KEY_LEN && !aw_mode_records())
 		return VERDICT_IWARP;
 	if (got >= KEY_LEN) {
 		switch (aw_framed_judge(octets, got, &missing)) {
@@ -129,7 +130,7 @@ static enum verdict judge_late(int fd)
 	uint8_t octets[OCTETS];
 	ssize_t got;
 
-	if (!aw_framed_is_wanted())
+	if (!aw_mode_records())
 		return VERDICT_PLAIN;
 	got = aw_libc()->recv(fd, octets, sizeof(octets), MSG_PEEK | MSG_DONTWAIT);
 	return got > 0 ? read_octets(octets, (size_t)got, NULL) : VERDICT_PLAIN;
@@ -175,7 +176,7 @@ static bool has_octets(int fd)
 {
 	int count = 0;
 
-	return aw_framed_is_wanted() && aw_libc()->ioctl(fd, FIONREAD, &count) == 0 && count > 0;
+	return aw_mode_records() && aw_libc()->ioctl(fd, FIONREAD, &count) == 0 && count > 0;
 }
 
 /* An error is left where it is, for the program. */
@@ -235,7 +236,7 @@ static enum verdict judge_client(const struct aw_sock *sock, const struct touche
 	if (judge_silent(t->fd) == VERDICT_PLAIN)
 		return VERDICT_PLAIN;
 	/* It was told yes. Did it hear that in time? A thread that closes does not wait to know. */
-	if (t->kind == AW_FIRST_CLOSE && !aw_framed_is_wanted())
+	if (t->kind == AW_FIRST_CLOSE && !aw_mode_records())
 		return VERDICT_IWARP;
 	if (t->kind == AW_FIRST_CLOSE && sock->fds == 1 && aw_farewell_request(t->fd))
 		return VERDICT_OVER;
@@ -269,7 +270,7 @@ static enum verdict judge_server(int fd, enum aw_xs_mode mode)
 		return VERDICT_PLAIN;
 	if (aw_first_io_poll(fd, POLLIN, 0))
 		return VERDICT_PLAIN; /* who has spoken already speaks plainly */
-	switch (aw_probe_server(&local, &remote, aw_framed_is_wanted(), answer_ms(fd, mode))) {
+	switch (aw_probe_server(&local, &remote, aw_mode_records(), answer_ms(fd, mode))) {
 	case AW_PEER_TCP:
 		return VERDICT_PLAIN;
 	case AW_PEER_IWARP:
@@ -319,7 +320,7 @@ static enum verdict judge(const struct aw_sock *sock, const struct touched *t)
 		if (verdict != VERDICT_IWARP)
 			return verdict;
 	}
-	if (sock->mode == AW_XS_ON && (!aw_framed_is_wanted() || sock->extended))
+	if (sock->mode == AW_XS_ON && (!aw_mode_records() || sock->extended))
 		return VERDICT_IWARP;
 	verdict = sock->role == AW_ROLE_ACTIVE ? judge_server(t->fd, sock->mode)
 					       : judge_client(sock, t);
@@ -406,7 +407,7 @@ static int start_claimed(struct aw_sock *sock, const struct touched *t, bool rec
 
 	if (record && aw_framed_start(sock, t->fd) == 0)
 		return 0;
-	if (aw_framed_is_wanted())
+	if (aw_mode_records())
 		aw_xs_log(AW_XS_LOG_INFO, "fd %d is no record", t->fd);
 	err = aw_swap_socket(sock, t->fd, aw_swap_to_proxy);
 	return err ? give_up(sock, t->fd, err) : 0;

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "xsock/preload/fdtab.h"
 #include "xsock/preload/wait.h"
+#include "xsock/process/fdtab.h"
 
 enum aw_first_io {
 	AW_FIRST_READ, /* may wait as a read on fd would */

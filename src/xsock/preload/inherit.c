@@ -17,11 +17,11 @@
 #include "xsock/base/log.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/fdtab.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/memory.h"
-#include "xsock/preload/name.h"
-#include "xsock/preload/proxy.h"
+#include "xsock/process/fdtab.h"
+#include "xsock/process/memory.h"
+#include "xsock/process/name.h"
+#include "xsock/process/proxy.h"
 
 #define ADDR_OCTETS sizeof(struct sockaddr_in6)
 #define ADDR_HEX (2 * ADDR_OCTETS)

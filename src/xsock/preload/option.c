@@ -13,12 +13,12 @@
 #include "xsock/framed/framed.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/name.h"
 #include "xsock/preload/option_kept.h"
 #include "xsock/preload/preamble.h"
-#include "xsock/preload/proxy.h"
-#include "xsock/preload/sandbox.h"
-#include "xsock/preload/watch.h"
+#include "xsock/process/name.h"
+#include "xsock/process/proxy.h"
+#include "xsock/process/sandbox.h"
+#include "xsock/process/watch.h"
 
 enum place {
 	PLACE_NEAR, /* our end of the pair */

@@ -7,7 +7,7 @@
 
 #include "xsock/base/kept.h"
 #include "xsock/base/libc.h"
-#include "xsock/preload/proxy.h"
+#include "xsock/process/proxy.h"
 
 static int failed(int err)
 {

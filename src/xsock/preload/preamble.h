@@ -5,8 +5,8 @@
 #ifndef XSOCK_PRELOAD_PREAMBLE_H
 #define XSOCK_PRELOAD_PREAMBLE_H
 
-#include "xsock/preload/fdtab.h"
 #include "xsock/preload/wait.h"
+#include "xsock/process/fdtab.h"
 
 /* So many bytes have come on fd. False: its time is over, or no more can come. */
 bool aw_preamble_lasts(int fd, size_t octets);

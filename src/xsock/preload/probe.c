@@ -9,8 +9,8 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/now.h"
 #include "xsock/base/probe_wire.h"
-#include "xsock/preload/env.h"
-#include "xsock/preload/fdtab.h"
+#include "xsock/process/env.h"
+#include "xsock/process/fdtab.h"
 
 #define ASK_MS_MAX 10000
 #define NOT_TOLD (-1)

@@ -13,7 +13,7 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/base/place.h"
-#include "xsock/preload/proxy.h"
+#include "xsock/process/proxy.h"
 
 #define PROXYS_MAX 256 /* in a directory */
 #define WAIT_MS \

@@ -12,8 +12,9 @@
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/probe.h"
-#include "xsock/preload/proxy.h"
-#include "xsock/preload/watch.h"
+#include "xsock/process/mode.h"
+#include "xsock/process/proxy.h"
+#include "xsock/process/watch.h"
 
 #define PENDING_MAX 256 /* settled at a time */
 #define START_NS 200000
@@ -83,7 +84,7 @@ static bool is_awaited(int fd)
 	sock = aw_fdtab_get(fd);
 	awaited = sock && aw_fdtab_is_awaited(sock) && sock->mode == AW_XS_ON;
 	aw_fdtab_unlock();
-	return awaited && aw_framed_is_wanted();
+	return awaited && aw_mode_records();
 }
 
 /* A connection that a thread waits on is not decided: it stays the parent's alone. */
@@ -233,4 +234,9 @@ void aw_first_io_await_range(unsigned first, unsigned last)
 __attribute__((destructor)) static void end(void)
 {
 	aw_first_io_closing_range(0, UINT_MAX);
+}
+
+__attribute__((constructor)) static void prepare(void)
+{
+	aw_fdtab_hooks.decide_pending = aw_first_io_pending;
 }

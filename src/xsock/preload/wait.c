@@ -8,8 +8,8 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/now.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/memory.h"
 #include "xsock/preload/preamble.h"
+#include "xsock/process/memory.h"
 
 #define NS 1000000000
 

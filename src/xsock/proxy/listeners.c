@@ -13,8 +13,8 @@
 #include "xsock/base/log.h"
 #include "xsock/base/now.h"
 #include "xsock/base/probe_wire.h"
+#include "xsock/base/sockdiag.h"
 #include "xsock/proxy/procnet.h"
-#include "xsock/proxy/sockdiag.h"
 
 #define INODES 64 /* listeners of one address: one for each worker with SO_REUSEPORT */
 #define ANSWERS 4096

@@ -11,10 +11,10 @@
 #include "xsock/base/log.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/mode.h"
 #include "xsock/preload/raw.h"
-#include "xsock/preload/sandbox.h"
-#include "xsock/preload/uring.h"
+#include "xsock/process/mode.h"
+#include "xsock/process/sandbox.h"
+#include "xsock/wrap/wrap.h"
 
 #define ARGUMENTS 6
 

@@ -6,8 +6,8 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/log.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/mode.h"
-#include "xsock/preload/watch.h"
+#include "xsock/process/mode.h"
+#include "xsock/process/watch.h"
 
 static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
 {

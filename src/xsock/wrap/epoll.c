@@ -7,11 +7,11 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/mode.h"
 #include "xsock/preload/preamble.h"
-#include "xsock/preload/sandbox.h"
 #include "xsock/preload/wait.h"
-#include "xsock/preload/watch.h"
+#include "xsock/process/mode.h"
+#include "xsock/process/sandbox.h"
+#include "xsock/process/watch.h"
 
 /* A fresh socket needs a record once something is to be remembered of it. */
 static void make_record(int fd)

@@ -14,8 +14,8 @@
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option.h"
-#include "xsock/preload/proxy.h"
-#include "xsock/preload/unlisten.h"
+#include "xsock/process/proxy.h"
+#include "xsock/wrap/wrap.h"
 
 /* False: the program does not know this fd. */
 static bool leave(int fd)

@@ -11,9 +11,9 @@
 #include "xsock/preload/end.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/io.h"
-#include "xsock/preload/memory.h"
-#include "xsock/preload/received.h"
 #include "xsock/preload/wait.h"
+#include "xsock/process/memory.h"
+#include "xsock/wrap/wrap.h"
 
 #define DISCARD_OCTETS 65536
 

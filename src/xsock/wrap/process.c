@@ -12,8 +12,8 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/proxy.h"
-#include "xsock/preload/shield.h"
+#include "xsock/process/proxy.h"
+#include "xsock/process/shield.h"
 
 /* In both processes. */
 static pid_t forked(pid_t pid)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrapper: prctl, by which a process locks itself in a seccomp sandbox. From then on no call is made on
 // our own account: the filter may kill for it.
-#include "xsock/preload/sandbox.h"
+#include "xsock/process/sandbox.h"
+#include "xsock/wrap/wrap.h"
 
 #include <stdarg.h>
 #include <sys/prctl.h>

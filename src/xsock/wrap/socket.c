@@ -8,16 +8,15 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/log.h"
 #include "xsock/framed/framed.h"
+#include "xsock/framed/swap.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/mode.h"
-#include "xsock/preload/name.h"
 #include "xsock/preload/option.h"
-#include "xsock/preload/proxy.h"
-#include "xsock/preload/received.h"
 #include "xsock/preload/release.h"
-#include "xsock/preload/sandbox.h"
-#include "xsock/preload/swap.h"
-#include "xsock/preload/unlisten.h"
+#include "xsock/process/mode.h"
+#include "xsock/process/name.h"
+#include "xsock/process/proxy.h"
+#include "xsock/process/sandbox.h"
+#include "xsock/wrap/wrap.h"
 
 #define ACCEPTED_MAX 16 /* of a listener that goes, undecided; others become plain */
 
@@ -81,7 +80,7 @@ static bool announce(int fd)
 
 	aw_request_init(&request, AW_REQUEST_LISTEN);
 	request.fd = fd;
-	request.records = aw_framed_is_wanted();
+	request.records = aw_mode_records();
 	err = aw_proxy_announce(&request, fd);
 	if (err)
 		aw_xs_log(AW_XS_LOG_WARN, "fd %d: nobody answers clients in auto: %s", fd,
@@ -142,7 +141,7 @@ static bool same_port(const struct sockaddr_storage *a, const struct sockaddr_st
 /* A client in `on` asks for a record. */
 static bool is_asked_for(enum aw_xs_mode mode)
 {
-	return mode == AW_XS_AUTO || (mode == AW_XS_ON && aw_framed_is_wanted());
+	return mode == AW_XS_AUTO || (mode == AW_XS_ON && aw_mode_records());
 }
 
 static void note_accepted(struct aw_sock *sock, int fd, void *arg)

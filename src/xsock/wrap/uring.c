@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "xsock/base/libc.h"
-#include "xsock/preload/uring.h"
+#include "xsock/wrap/wrap.h"
 
 struct io_uring;
 struct io_uring_params;

@@ -9,7 +9,7 @@
 #include "xsock/framed/arena.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/fdtab.h"
+#include "xsock/process/fdtab.h"
 
 /* User ids of a process, as setresuid(2) has them. */
 enum {

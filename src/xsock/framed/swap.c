@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The swap. What the program has set on the open file and on the socket goes with it.
-#include "xsock/preload/swap.h"
+#include "xsock/framed/swap.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -8,10 +8,11 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/base/log.h"
-#include "xsock/framed/framed.h"
-#include "xsock/preload/name.h"
-#include "xsock/preload/proxy.h"
-#include "xsock/preload/watch.h"
+#include "xsock/framed/arena.h"
+#include "xsock/process/mode.h"
+#include "xsock/process/name.h"
+#include "xsock/process/proxy.h"
+#include "xsock/process/watch.h"
 
 enum {
 	NEAR,
@@ -71,7 +72,7 @@ int aw_swap_to_proxy(struct aw_sock *sock, int fd, int far, int near)
 	request.role = (uint8_t)sock->role;
 	request.mode = (uint8_t)sock->mode;
 	request.nodelay = nodelay != 0;
-	request.records = aw_framed_is_wanted();
+	request.records = aw_mode_records();
 	request.fd = fd;
 	err = aw_proxy_notify(&request, fds, 3);
 	sock->proxy = aw_proxy_id();

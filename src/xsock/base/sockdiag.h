@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Asks the kernel by sock_diag(7) for TCP sockets: those that listen at a port, or all connections.
-#ifndef XSOCK_PROXY_SOCKDIAG_H
-#define XSOCK_PROXY_SOCKDIAG_H
+#ifndef XSOCK_BASE_SOCKDIAG_H
+#define XSOCK_BASE_SOCKDIAG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Keeps the registrations, one record for each pair of a set and an fd.
-#include "xsock/preload/watch.h"
+#include "xsock/process/watch.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,16 +1,38 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Reads the rules once and asks them.
-#include "xsock/preload/mode.h"
+#include "xsock/process/mode.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "xsock/base/log.h"
-#include "xsock/preload/fdtab.h"
+#include "xsock/process/env.h"
+#include "xsock/process/fdtab.h"
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+#define RECORD_ENV "ANYWARP_SOCKETS_RECORD"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT, records_once = PTHREAD_ONCE_INIT;
 static struct aw_xs_rules *rules; /* NULL: everything is off */
+static bool records;
+
+/* A record's start-up is fixed: a user's own choice of MPA needs an endpoint. */
+static void read_records(void)
+{
+	const char *policy = secure_getenv("ANYWARP_MPA");
+
+	records = aw_env_switch(RECORD_ENV, true);
+	if (records && policy && *policy) {
+		aw_xs_log(AW_XS_LOG_INFO, "ANYWARP_MPA is set: no connection is a record");
+		records = false;
+	}
+}
+
+bool aw_mode_records(void)
+{
+	pthread_once(&records_once, read_records);
+	return records;
+}
 
 static void read_rules(void)
 {
@@ -27,10 +49,10 @@ static void read_rules(void)
 		aw_xs_log(AW_XS_LOG_ERROR, "no memory for the rules: no socket is in iWARP mode");
 }
 
-static struct aw_probe_socket probe(bool listening, const struct sockaddr *local,
-				    const struct sockaddr *remote)
+static struct aw_xs_query query_of(bool listening, const struct sockaddr *local,
+				   const struct sockaddr *remote)
 {
-	return (struct aw_probe_socket){
+	return (struct aw_xs_query){
 		.program = program_invocation_name,
 		.listening = listening,
 		.local = local,
@@ -40,7 +62,7 @@ static struct aw_probe_socket probe(bool listening, const struct sockaddr *local
 
 static bool may(bool listening, const struct sockaddr *local)
 {
-	struct aw_probe_socket q = probe(listening, local, NULL);
+	struct aw_xs_query q = query_of(listening, local, NULL);
 
 	pthread_once(&once, read_rules);
 	return rules && aw_xs_rules_may(rules, &q);
@@ -49,7 +71,7 @@ static bool may(bool listening, const struct sockaddr *local)
 static enum aw_xs_mode mode(bool listening, const struct sockaddr *local,
 			    const struct sockaddr *remote)
 {
-	struct aw_probe_socket q = probe(listening, local, remote);
+	struct aw_xs_query q = query_of(listening, local, remote);
 
 	pthread_once(&once, read_rules);
 	return rules ? aw_xs_rules_mode(rules, &q) : AW_XS_OFF;

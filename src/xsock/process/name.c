@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Writes and reads the name: PREFIX, then in hex the family, address, port and scope of either end, and
 // the inode, which makes it one of its kind.
-#include "xsock/preload/name.h"
+#include "xsock/process/name.h"
 
 #include <stdio.h>
 #include <string.h>

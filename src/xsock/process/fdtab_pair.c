@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Whether an fd has been swapped.
-#include "xsock/preload/fdtab.h"
+#include "xsock/process/fdtab.h"
 
 bool aw_fdtab_is_paired(int fd)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Puts one end of a pair in the place of a connected TCP socket, at all its fds of this process, and
 // gives the socket and the pair's other end to the proxy process.
-#ifndef XSOCK_PRELOAD_SWAP_H
-#define XSOCK_PRELOAD_SWAP_H
+#ifndef XSOCK_FRAMED_SWAP_H
+#define XSOCK_FRAMED_SWAP_H
 
-#include "xsock/preload/fdtab.h"
+#include "xsock/process/fdtab.h"
 
 /*
  * Gives the connection, and the far end of the pair whose near end file is, to who will carry it. Both

@@ -2,8 +2,8 @@
 // Which fds of the program are, or may become, iWARP sockets. A wrapper reads one byte of the
 // table without a lock; all else is done under its lock, with all signals blocked, since a handler
 // may close an fd. The lock is never held across a call that may block or come back to us.
-#ifndef XSOCK_PRELOAD_FDTAB_H
-#define XSOCK_PRELOAD_FDTAB_H
+#ifndef XSOCK_PROCESS_FDTAB_H
+#define XSOCK_PROCESS_FDTAB_H
 
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "xsock/base/rules.h"
-#include "xsock/preload/memory.h"
+#include "xsock/process/memory.h"
 
 /* An fd from here on is never in iWARP mode. */
 #define AW_FDTAB_MAX 65536
@@ -83,9 +83,16 @@ extern _Atomic(unsigned) aw_fdtab_undecided;
 extern _Atomic(unsigned) aw_fdtab_bridged;
 /* Of fds that are framed. */
 extern _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
-/* With the lock: this process has no fd of the slot's socket any more; it is about to fork, or is a fork's child. */
-extern void (*aw_fdtab_leave_slot)(struct aw_slot *slot);
-extern void (*aw_fdtab_at_fork)(bool in_child);
+/* What the rooms above the table do when it asks. Constructors set it, before the process has a second thread. */
+struct aw_fdtab_hooks {
+	/* Without the lock, before a fork: decides each PENDING socket, or starts MPA on it. */
+	void (*decide_pending)(void);
+	/* With the lock: this process has no fd of the slot's socket any more. */
+	void (*leave_slot)(struct aw_slot *slot);
+	/* With the lock: this process is about to fork, or is a fork's child. */
+	void (*at_fork)(bool in_child);
+};
+extern struct aw_fdtab_hooks aw_fdtab_hooks;
 
 /* It connects, and the thread that has begun that is still in the call. */
 static inline bool aw_fdtab_is_called(const struct aw_sock *sock)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Blocks signals and cancellation, and says which calls the kernel would restart.
-#include "xsock/preload/shield.h"
+#include "xsock/process/shield.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The memory of epoll registrations of sockets that may yet be swapped: epoll knows a file, not its
 // number, so the new file behind the number has to be registered as the old one was.
-#ifndef XSOCK_PRELOAD_WATCH_H
-#define XSOCK_PRELOAD_WATCH_H
+#ifndef XSOCK_PROCESS_WATCH_H
+#define XSOCK_PROCESS_WATCH_H
 
 #include <sys/epoll.h>
 
-#include "xsock/preload/fdtab.h"
+#include "xsock/process/fdtab.h"
 
 /* All with the table's lock. */
 

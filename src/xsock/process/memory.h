@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Memory that is not malloc's: close(2), accept(2), poll(2), execve(2) and others may be called by the handler of a
 // signal, which may have come while the program was in malloc.
-#ifndef XSOCK_PRELOAD_MEMORY_H
-#define XSOCK_PRELOAD_MEMORY_H
+#ifndef XSOCK_PROCESS_MEMORY_H
+#define XSOCK_PROCESS_MEMORY_H
 
 #include <stddef.h>
 

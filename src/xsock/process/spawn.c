@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Starts the proxy process. Two clones, each in our memory until it execs or exits: the first one raises no
 // signal at its end and is seen by no plain wait(2); the second one, the proxy process, is nobody's child.
-#include "xsock/preload/spawn.h"
+#include "xsock/process/spawn.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/log.h"
 #include "xsock/base/request.h"
-#include "xsock/preload/memory.h"
+#include "xsock/process/memory.h"
 
 #define STACK_OCTETS (64u << 10)
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Which mode the rules of ANYWARP_SOCKETS_RULES, or the program itself, give a socket of this program.
-#ifndef XSOCK_PRELOAD_MODE_H
-#define XSOCK_PRELOAD_MODE_H
+#ifndef XSOCK_PROCESS_MODE_H
+#define XSOCK_PROCESS_MODE_H
 
 #include <stdbool.h>
 #include <sys/socket.h>
 
 #include "xsock/base/rules.h"
 
+/* Whether connections of this program may be records: not by ANYWARP_SOCKETS_RECORD=off, nor with an MPA of the user's choice. */
+bool aw_mode_records(void);
 /* Whether any socket that connects (or listens) may be in iWARP mode. */
 bool aw_mode_may(bool listening);
 /* Whether the connections of a listener at local may be. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The program's end of a pair is bound to an abstract name that tells both TCP addresses: a process that
 // got it by SCM_RIGHTS, or by an exec that lost our environment, still knows what it has.
-#ifndef XSOCK_PRELOAD_NAME_H
-#define XSOCK_PRELOAD_NAME_H
+#ifndef XSOCK_PROCESS_NAME_H
+#define XSOCK_PROCESS_NAME_H
 
 #include <stdbool.h>
 
-#include "xsock/preload/fdtab.h"
+#include "xsock/process/fdtab.h"
 
 void aw_name_bind(int near, const struct aw_sock *sock, ino_t ino);
 /*

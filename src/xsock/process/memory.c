@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A piece that is not in use begins with a pointer to the next one.
-#include "xsock/preload/memory.h"
+#include "xsock/process/memory.h"
 
 #include <string.h>
 #include <sys/mman.h>

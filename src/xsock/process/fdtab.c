@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The table: a byte for the wrappers and a pointer for the rest, both by fd.
-#include "xsock/preload/fdtab.h"
+#include "xsock/process/fdtab.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +13,6 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/base/log.h"
-#include "xsock/preload/first_io.h"
 
 #define NS 1000000000
 #define WAKE_NS 200000000 /* who has something to read wakes sooner */
@@ -22,8 +21,7 @@ _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 _Atomic(unsigned) aw_fdtab_undecided;
 _Atomic(unsigned) aw_fdtab_bridged;
 _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
-void (*aw_fdtab_leave_slot)(struct aw_slot *slot);
-void (*aw_fdtab_at_fork)(bool in_child);
+struct aw_fdtab_hooks aw_fdtab_hooks;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -129,11 +127,17 @@ void aw_fdtab_await_forks(void)
 		aw_fdtab_wait();
 }
 
+static void decide_pending(void)
+{
+	if (aw_fdtab_hooks.decide_pending)
+		aw_fdtab_hooks.decide_pending();
+}
+
 void aw_fdtab_fork_begin(void)
 {
 	if (aw_fdtab_is_borrowed())
 		return;
-	aw_first_io_pending();
+	decide_pending();
 	aw_fdtab_lock();
 	while (starting)
 		aw_fdtab_wait();
@@ -165,11 +169,11 @@ static void before_fork(void)
 	bool borrowed = aw_fdtab_is_borrowed();
 
 	if (!borrowed && !forks_here)
-		aw_first_io_pending();
+		decide_pending();
 	aw_fdtab_lock();
 	keeps = !borrowed && !is_leaving;
-	if (aw_fdtab_at_fork && !borrowed)
-		aw_fdtab_at_fork(false);
+	if (aw_fdtab_hooks.at_fork && !borrowed)
+		aw_fdtab_hooks.at_fork(false);
 }
 
 /* What another thread has accepted since the fork began is that thread's. */
@@ -220,8 +224,8 @@ static void born(void)
 		drop_begun();
 	if (forks)
 		drop_pending();
-	if (aw_fdtab_at_fork)
-		aw_fdtab_at_fork(true);
+	if (aw_fdtab_hooks.at_fork)
+		aw_fdtab_hooks.at_fork(true);
 	aw_fdtab_unlock();
 }
 
@@ -231,8 +235,8 @@ pid_t aw_fdtab_bare_fork(void)
 
 	aw_fdtab_lock();
 	keeps = true;
-	if (aw_fdtab_at_fork)
-		aw_fdtab_at_fork(false);
+	if (aw_fdtab_hooks.at_fork)
+		aw_fdtab_hooks.at_fork(false);
 	pid = aw_libc()->_Fork();
 	if (pid == 0)
 		born();
@@ -312,7 +316,7 @@ static void free_unused(struct aw_sock *sock)
 		return;
 	count(sock->state, -1u);
 	if (sock->slot)
-		aw_fdtab_leave_slot(sock->slot);
+		aw_fdtab_hooks.leave_slot(sock->slot);
 	while (sock->watches) {
 		struct aw_watch *watch = sock->watches;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A call of the program's that works on a connection in this process: no handler of a signal, which may come to the same
 // connection, finds the thread at work, and nobody who is cancelled leaves it half done.
-#ifndef XSOCK_PRELOAD_SHIELD_H
-#define XSOCK_PRELOAD_SHIELD_H
+#ifndef XSOCK_PROCESS_SHIELD_H
+#define XSOCK_PROCESS_SHIELD_H
 
 #include <signal.h>
 #include <stdbool.h>

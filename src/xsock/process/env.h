@@ -2,8 +2,8 @@
 // Settings from the environment. A value that is wrong is an error in the log, which names the variable, the value and
 // what it must be; the setting then is what it would be without the variable. Programs that run with more rights than
 // their user's ignore the environment (secure_getenv).
-#ifndef XSOCK_PRELOAD_ENV_H
-#define XSOCK_PRELOAD_ENV_H
+#ifndef XSOCK_PROCESS_ENV_H
+#define XSOCK_PROCESS_ENV_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
 // The proxy process, as the program sees it: a process of its own, started when first needed, to which the
 // program, its children and what they exec hand their iWARP connections. It outlives them for as
 // long as there is something to send.
-#ifndef XSOCK_PRELOAD_PROXY_H
-#define XSOCK_PRELOAD_PROXY_H
+#ifndef XSOCK_PROCESS_PROXY_H
+#define XSOCK_PROCESS_PROXY_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Gives orders to the proxy process.
-#include "xsock/preload/proxy.h"
+#include "xsock/process/proxy.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,9 +11,9 @@
 #include "xsock/base/fds.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/log.h"
-#include "xsock/preload/fdtab.h"
-#include "xsock/preload/sandbox.h"
-#include "xsock/preload/spawn.h"
+#include "xsock/process/fdtab.h"
+#include "xsock/process/sandbox.h"
+#include "xsock/process/spawn.h"
 
 #define HIGH_FD 1024 /* where the program does not expect an fd of its own */
 

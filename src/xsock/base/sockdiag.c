@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // One dump request, which the kernel filters by state and port: for listeners it visits the listening sockets only.
 // /proc/net/tcp goes on to the table of connections, which takes 1.7 ms where that table is large.
-#include "xsock/proxy/sockdiag.h"
+#include "xsock/base/sockdiag.h"
 
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Whether this process is in a seccomp sandbox.
-#ifndef XSOCK_PRELOAD_SANDBOX_H
-#define XSOCK_PRELOAD_SANDBOX_H
+#ifndef XSOCK_PROCESS_SANDBOX_H
+#define XSOCK_PROCESS_SANDBOX_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
 extern _Atomic(bool) aw_sandbox_on;
-
-/* Before it is: from then on reads and writes make no call but the program's own, which the filter may alone allow. */
-void aw_sandbox_prepare(void);
 
 static inline void aw_sandbox_enter(void)
 {
