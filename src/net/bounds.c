@@ -2,11 +2,6 @@
 // The values of the bounds, and a holder's share of the files.
 #include "net/bounds.h"
 
-#include "net/conn.h"
-#include "net/linger.h"
-#include "net/listener.h"
-#include "net/rc.h"
-
 #include <sys/resource.h>
 
 #define FILES_LEAST 4

@@ -7,6 +7,49 @@
 
 #include <stdint.h>
 
+/*
+ * The time for TCP's connect, and the time from then until the MPA frame is whole. On a socket that
+ * the program has connected it runs from the frame's first byte, because TCP may accept long before
+ * the peer's program does.
+ */
+#define AW_CONN_STARTUP_MS 10000
+
+/*
+ * A peer that acknowledges nothing for so long is lost, whether this end sends bytes, probes a
+ * closed window (net/lost.h), or, when neither is under way, sends TCP's keep-alive probes, which
+ * begin after half of this time. iWARP adapters probe too; TCP alone would take a quarter of an
+ * hour, or never find out. RFC 9293 3.8.3 wants at least 100 seconds. A peer that acknowledges and
+ * takes no byte is not lost.
+ */
+#define AW_CONN_LOST_MS 120000
+
+/*
+ * Connections of a listener without a whole Request; AW_FILES_HALF_OPEN may allow fewer. Beyond that
+ * the oldest are dropped.
+ */
+#define AW_HALF_OPEN_MAX 1024
+/*
+ * No connection is dropped that has been silent for less, in TCP's backlog or here: the client's
+ * Request may have been lost once, which its TCP finds out after 200 ms (Linux's least
+ * retransmission time-out), and the client's threads and this process's need time to run.
+ */
+#define AW_HALF_OPEN_YOUNG_MS 250
+
+/* A socket lingers no longer than this (net/linger.h). */
+#define AW_LINGER_MS 2000
+
+/*
+ * The end of a pair that does not call at once (aw_pair_is_caller) calls when no Request has come
+ * for so long.
+ */
+#define AW_RC_YIELD_MS 100
+
+/*
+ * The least time that a post waits for a first connection, whatever the QP's timeout is: that
+ * timeout is for adapters, which need no TCP handshake and no other process to be scheduled.
+ */
+#define AW_RC_PATIENCE_MS 5000
+
 /* The least time from DISCONNECTED to TIMEWAIT_EXIT, about as long as InfiniBand's timewait. */
 #define AW_TIMEWAIT_MS 2000
 

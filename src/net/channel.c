@@ -5,7 +5,6 @@
 // When the event has been dropped meanwhile, the turn is void and the reader waits again.
 #include "net/channel.h"
 
-#include "net/engine.h"
 #include "net/sets.h"
 
 #include <errno.h>

@@ -10,22 +10,6 @@
 
 #include <sys/socket.h>
 
-/*
- * The time for TCP's connect, and the time from then until the MPA frame is whole. On a socket that
- * the program has connected it runs from the frame's first byte, because TCP may accept long before
- * the peer's program does.
- */
-#define AW_CONN_STARTUP_MS 10000
-
-/*
- * A peer that acknowledges nothing for so long is lost, whether this end sends bytes, probes a
- * closed window (net/lost.h), or, when neither is under way, sends TCP's keep-alive probes, which
- * begin after half of this time. iWARP adapters probe too; TCP alone would take a quarter of an
- * hour, or never find out. RFC 9293 3.8.3 wants at least 100 seconds. A peer that acknowledges and
- * takes no byte is not lost.
- */
-#define AW_CONN_LOST_MS 120000
-
 /* A refused connection is tried again, after pauses of 1, 2, 4 ... ms: 127 ms in all. */
 #define AW_CONN_REFUSALS_MAX 7
 

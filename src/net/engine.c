@@ -4,9 +4,7 @@
 // started thread leaves only by itself, when it finds that no reference is left.
 #include "net/engine.h"
 
-#include "net/channel.h"
 #include "net/linger.h"
-#include "net/listener.h"
 #include "net/log.h"
 #include "net/pool.h"
 #include "ring/once.h"
@@ -180,7 +178,6 @@ static void fork_child(void)
 	pthread_cond_init(&engine.begun, NULL);
 	self = false;
 	aw_watch_fork_child();
-	aw_listener_fork_child();
 	pthread_mutex_unlock(&engine.life);
 	aw_linger_fork_child();
 	aw_engine_fork_done();

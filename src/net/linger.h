@@ -7,8 +7,6 @@
 
 #include <stdbool.h>
 
-#define AW_LINGER_MS 2000
-
 /*
  * Takes over fd, which is in no watch any more. Never blocks, never fails (at worst it closes at
  * once). The caller holds an engine reference.

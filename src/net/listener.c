@@ -9,6 +9,7 @@
 #include "net/engine.h"
 #include "net/log.h"
 #include "net/stat.h"
+#include "ring/once.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -63,15 +64,22 @@ struct aw_listener {
  * the number matters.
  */
 static _Atomic uint32_t accepting;
+static struct aw_once once = AW_ONCE_INIT;
 
 uint32_t aw_listener_files(uint32_t part)
 {
 	return aw_bounds_files(part, atomic_load_explicit(&accepting, memory_order_relaxed));
 }
 
-void aw_listener_fork_child(void)
+/* The child of a fork has no listener yet. */
+static void fork_child(void)
 {
 	atomic_store_explicit(&accepting, 0, memory_order_relaxed);
+}
+
+static int watch_forks(void)
+{
+	return pthread_atfork(NULL, NULL, fork_child);
 }
 
 static void release(struct aw_watch *w)
@@ -404,11 +412,11 @@ static int begin(struct aw_listener *l, struct aw_listener **out)
 int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw_conn_fn *fn,
 		       void *arg, struct aw_listener **out)
 {
-	struct aw_listener *l = create(fd, local, fn, arg);
-	int err;
+	int err = aw_once_run(&once, watch_forks);
+	struct aw_listener *l = err ? NULL : create(fd, local, fn, arg);
 
 	if (!l)
-		return ENOMEM;
+		return err ? err : ENOMEM;
 	/* Accepted sockets inherit these options. */
 	aw_conn_set_options(fd);
 	err = listen(fd, backlog) == 0 ? 0 : errno;

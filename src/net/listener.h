@@ -7,18 +7,6 @@
 
 #include "net/conn.h"
 
-/*
- * Connections of a listener without a whole Request; AW_FILES_HALF_OPEN of net/bounds.h may allow
- * fewer. Beyond that the oldest are dropped.
- */
-#define AW_HALF_OPEN_MAX 1024
-/*
- * No connection is dropped that has been silent for less, in TCP's backlog or here: the client's
- * Request may have been lost once, which its TCP finds out after 200 ms (Linux's least
- * retransmission time-out), and the client's threads and this process's need time to run.
- */
-#define AW_HALF_OPEN_YOUNG_MS 250
-
 struct aw_listener;
 
 /*
@@ -48,9 +36,6 @@ int aw_listener_give(struct aw_listener *listener, int fd);
  * have a socket.
  */
 uint32_t aw_listener_files(uint32_t part);
-
-/* For net/engine.c, in the child of a fork: it has no listener yet. */
-void aw_listener_fork_child(void);
 
 /*
  * Closes the listener and its half-open connections; no event runs after it has returned. Not to be

@@ -3,7 +3,7 @@
 #ifndef NET_POLICY_ENV_H
 #define NET_POLICY_ENV_H
 
-#include "net/conn.h"
+#include "core/startup.h"
 
 #define AW_HOST_PATH_ENV "ANYWARP_HOST_PATH" /* on, or off */
 

@@ -9,22 +9,12 @@
 #include "net/conn.h"
 #include "net/pair.h"
 
-/*
- * The end that does not call at once (aw_pair_is_caller) calls when no Request has come for so
- * long.
- */
-#define AW_RC_YIELD_MS 100
 /* A call in vain is repeated after 10, 20, 40 ... ms, up to this. */
 #define AW_RC_AGAIN_MS 1000
 /* A Request waits so long for its QP to be told of the peer; the peer calls again meanwhile. */
 #define AW_RC_HELD_MS 15000
 /* Requests of a QP that wait; beyond that the oldest is rejected. */
 #define AW_RC_HELD_MAX 4
-/*
- * The least time that a post waits for a first connection, whatever the QP's timeout is: that
- * timeout is for adapters, which need no TCP handshake and no other process to be scheduled.
- */
-#define AW_RC_PATIENCE_MS 5000
 
 struct aw_rc;
 
