@@ -18,9 +18,16 @@
 
 struct aw_uqp;
 
+/* A QP as its CQs know it, embedded in the QP. */
+struct aw_cq_user {
+	_Atomic uint32_t unpolled; /* send CQEs in the CQ: they hold their SQ slots */
+	/* its index in send_cq's and recv_cq's qps; guarded by their qps_lock */
+	uint32_t slot[2];
+};
+
 struct aw_cq_entry {
 	struct aw_cqe cqe;
-	struct aw_uqp *qp; /* the entry goes when this QP is destroyed */
+	struct aw_cq_user *user; /* the entry goes when this QP is destroyed */
 	uint32_t qpn;
 	enum aw_queue queue;
 };
@@ -45,6 +52,7 @@ struct aw_cq {
 	_Atomic int armed; /* enum aw_arm */
 	_Atomic bool overflowed;
 
+	/* cq_poll.c */
 	pthread_mutex_t qps_lock;
 	struct aw_uqp **qps;
 	uint32_t qps_count, qps_room;
@@ -88,27 +96,23 @@ void aw_cq_fini(struct aw_cq *cq);
 /* 0, EINVAL when more CQEs are waiting than would fit, ENOMEM. */
 int aw_cq_resize(struct aw_cq *cq, uint32_t capacity);
 
-/*
- * Takes up to max completions, oldest first; serves the CQ's QPs inline when there are none.
- * Returns how many, or -EIO after an overflow was raised (RNIC verbs: the CQ is dead).
- */
-int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max);
+/* Takes up to max completions, oldest first. Returns how many. */
+int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max);
 
 /* The next CQE raises an event on the channel once. NEXT is stronger than SOLICITED. */
-void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm);
+void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm);
 
-/* For net/uqp.c */
+/* For QPs. push: adds a CQE; an overflow raises an event. forget: the user's CQEs go. */
 void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry);
-void aw_cq_forget_qp(struct aw_cq *cq, const struct aw_uqp *qp);
-int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp);
-void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp);
+void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user);
 
 /*
- * For net/ud.c, in cq_sock.c: pollers serve this socket until it has left as often as it has
- * joined. join: 0 or ENOMEM. The caller of aw_cq_serve_socks holds qps_lock.
+ * For net/ud.c, in cq_sock.c: pollers call serve for this socket until it has left as often as it
+ * has joined. join: 0 or ENOMEM. The caller of aw_cq_serve_socks holds qps_lock.
  */
 struct aw_udsock;
-int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock);
+typedef void aw_cq_serve_fn(struct aw_udsock *sock);
+int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, aw_cq_serve_fn *serve);
 void aw_cq_leave_sock(struct aw_cq *cq, struct aw_udsock *sock);
 void aw_cq_serve_socks(struct aw_cq *cq);
 

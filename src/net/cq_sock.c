@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The datagram sockets that the pollers of a CQ serve: one for up to 256 UD QPs, so there are few.
 #include "net/cq.h"
-#include "net/udsock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,6 +10,7 @@
 
 struct aw_cq_sock {
 	struct aw_udsock *sock;
+	aw_cq_serve_fn *serve;
 	uint32_t joined;
 };
 
@@ -34,7 +34,7 @@ static int grow(struct aw_cq *cq)
 	return 0;
 }
 
-int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock)
+int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, aw_cq_serve_fn *serve)
 {
 	struct aw_cq_sock *known;
 	int err = 0;
@@ -46,7 +46,7 @@ int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock)
 	if (known)
 		known->joined++;
 	else if (!err)
-		cq->socks[cq->socks_count++] = (struct aw_cq_sock){ sock, 1 };
+		cq->socks[cq->socks_count++] = (struct aw_cq_sock){ sock, serve, 1 };
 	pthread_mutex_unlock(&cq->qps_lock);
 	return err;
 }
@@ -69,6 +69,6 @@ void aw_cq_serve_socks(struct aw_cq *cq)
 
 	for (uint32_t i = 0; i < count; i++) {
 		cq->socks_next = (cq->socks_next + 1) % cq->socks_count;
-		aw_udsock_serve(cq->socks[cq->socks_next].sock);
+		cq->socks[cq->socks_next].serve(cq->socks[cq->socks_next].sock);
 	}
 }

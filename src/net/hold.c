@@ -213,7 +213,7 @@ static bool has_room(const struct aw_uqp *qp, uint64_t now_ns)
 {
 	const struct aw_hold *h = &qp->hold;
 	const struct aw_sq *sq = &qp->core.sq;
-	uint32_t unpolled = atomic_load_explicit(&qp->unpolled, memory_order_relaxed);
+	uint32_t unpolled = atomic_load_explicit(&qp->of_cq.unpolled, memory_order_relaxed);
 	uint32_t posts = sq->tail - sq->next;
 
 	if (h->listed && now_ns - h->since_ns >= AW_HOLD_NS)

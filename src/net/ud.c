@@ -26,7 +26,7 @@ int aw_ud_open(struct aw_uqp *qp)
 
 	if (err)
 		return err;
-	err = aw_cq_join_sock(qp->attr.recv_cq, qp->ud->sock);
+	err = aw_cq_join_sock(qp->attr.recv_cq, qp->ud->sock, aw_udsock_serve);
 	if (err)
 		aw_udsock_put(qp->ud->sock);
 	else

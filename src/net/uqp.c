@@ -3,6 +3,7 @@
 #include "net/uqp.h"
 
 #include "net/carrier.h"
+#include "net/cq_poll.h"
 #include "net/engine.h"
 #include "net/lend.h"
 #include "net/persona.h"
@@ -140,9 +141,9 @@ static void leave_cqs(struct aw_uqp *qp)
 
 static void forget_cqes(struct aw_uqp *qp)
 {
-	aw_cq_forget_qp(qp->attr.send_cq, qp);
-	aw_cq_forget_qp(qp->attr.recv_cq, qp);
-	atomic_store_explicit(&qp->unpolled, 0, memory_order_relaxed);
+	aw_cq_forget(qp->attr.send_cq, &qp->of_cq);
+	aw_cq_forget(qp->attr.recv_cq, &qp->of_cq);
+	atomic_store_explicit(&qp->of_cq.unpolled, 0, memory_order_relaxed);
 }
 
 static void give_number(struct aw_uqp *qp)

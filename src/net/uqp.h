@@ -71,8 +71,6 @@ struct aw_uqp {
 	struct aw_ud *ud; /* NULL: an RC QP */
 	union aw_stat_row *stat; /* its statistics, or NULL; written under the lock */
 
-	/* its index in send_cq's and recv_cq's qps; guarded by their qps_lock */
-	uint32_t cq_slot[2];
 	struct aw_mw_list windows; /* type 2 windows that it bound; guarded by mw.c's lock */
 
 	pthread_mutex_t lock; /* guards what follows */
@@ -126,7 +124,7 @@ struct aw_uqp {
 	pthread_cond_t delivered;
 	aw_uqp_fn *listener[2]; /* enum aw_uqp_owner */
 	void *listener_arg[2];
-	_Atomic uint32_t unpolled; /* send CQEs in the CQ: they hold their SQ slots */
+	struct aw_cq_user of_cq;
 };
 
 enum aw_uqp_owner {
@@ -239,7 +237,7 @@ bool aw_uqp_progress_memory(struct aw_uqp *qp, bool *full);
 /* For net/ud.c: delivers the events that are due, and releases the lock. */
 void aw_uqp_unlock(struct aw_uqp *qp);
 
-/* For net/cq.c: puts the socket, if any, into a CQ's epoll set. */
+/* For net/cq_poll.c: puts the socket, if any, into a CQ's epoll set. */
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd);
 
 /*

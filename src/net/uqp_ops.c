@@ -79,7 +79,9 @@ static bool recv_take(void *ctx, struct aw_rwqe *recv)
 static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 {
 	struct aw_uqp *qp = ctx;
-	struct aw_cq_entry entry = { .cqe = *cqe, .qp = qp, .qpn = qp->qpn, .queue = queue };
+	struct aw_cq_entry entry = {
+		.cqe = *cqe, .user = &qp->of_cq, .qpn = qp->qpn, .queue = queue
+	};
 
 	touch(qp);
 	aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);

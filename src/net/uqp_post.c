@@ -15,7 +15,7 @@ void aw_uqp_send_begin(struct aw_uqp *qp)
 
 static bool has_slot(const struct aw_uqp *qp, uint32_t ahead)
 {
-	uint32_t unpolled = atomic_load_explicit(&qp->unpolled, memory_order_relaxed);
+	uint32_t unpolled = atomic_load_explicit(&qp->of_cq.unpolled, memory_order_relaxed);
 
 	return aw_sq_count(&qp->core.sq) + unpolled + ahead < qp->core.sq.capacity;
 }

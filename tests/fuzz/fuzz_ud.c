@@ -4,6 +4,7 @@
 // receive's SGEs say.
 #include "fuzz.h"
 
+#include "net/cq_poll.h"
 #include "net/engine.h"
 #include "net/mrtab.h"
 #include "net/ud.h"

@@ -2,6 +2,7 @@
 // The pair over loopback.
 #include "uqp_pair.h"
 
+#include "net/cq_poll.h"
 #include "net/engine.h"
 #include "net/mrtab.h"
 

@@ -4,6 +4,7 @@
 #include "net/channel_wait.h"
 
 #include "../lib/uqp_pair.h"
+#include "net/cq_poll.h"
 #include "net/engine.h"
 #include "net/lend.h"
 #include "net/sets.h"

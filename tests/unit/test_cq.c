@@ -2,7 +2,7 @@
 // The completion ring by itself: order, bounds, resize, overflow, arming.
 #include "net/cq.h"
 
-#include "net/uqp.h"
+#include "net/cq_poll.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -12,12 +12,12 @@
 
 #include <cmocka.h>
 
-static struct aw_uqp qp1, qp2;
+static struct aw_cq_user qp1, qp2;
 
-static void push(struct aw_cq *cq, struct aw_uqp *qp, uint64_t wr_id, uint32_t flags)
+static void push(struct aw_cq *cq, struct aw_cq_user *qp, uint64_t wr_id, uint32_t flags)
 {
 	aw_cq_push(cq, &(struct aw_cq_entry){ .cqe = { .wr_id = wr_id, .flags = flags },
-					      .qp = qp,
+					      .user = qp,
 					      .queue = AW_SQ });
 }
 
@@ -88,7 +88,7 @@ static void resize__keeps_what_waits(void **state)
 	aw_cq_fini(&cq);
 }
 
-static void forget_qp__takes_only_its_own(void **state)
+static void forget__takes_only_its_own(void **state)
 {
 	struct aw_cq cq;
 	struct aw_cq_entry out[8];
@@ -97,7 +97,7 @@ static void forget_qp__takes_only_its_own(void **state)
 	assert_int_equal(aw_cq_init(&cq, 8, NULL, NULL), 0);
 	for (uint64_t i = 0; i < 6; i++)
 		push(&cq, i % 2 ? &qp1 : &qp2, i, 0);
-	aw_cq_forget_qp(&cq, &qp2);
+	aw_cq_forget(&cq, &qp2);
 	qp2.unpolled = 0;
 	assert_int_equal(aw_cq_poll(&cq, out, 8), 3);
 	for (int i = 0; i < 3; i++)
@@ -141,7 +141,7 @@ int main(void)
 		cmocka_unit_test(push__at_the_bound_fits_one_past_overflows),
 		cmocka_unit_test(init__refuses_none_and_too_many),
 		cmocka_unit_test(resize__keeps_what_waits),
-		cmocka_unit_test(forget_qp__takes_only_its_own),
+		cmocka_unit_test(forget__takes_only_its_own),
 		cmocka_unit_test(arm__raises_once_and_solicited_only_for_solicited),
 	};
 

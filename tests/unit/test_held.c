@@ -3,6 +3,7 @@
 // brings: what waits fits where it waits, and arrives.
 #include "../lib/tcp.h"
 #include "../lib/uqp_pair.h"
+#include "net/cq_poll.h"
 #include "net/engine.h"
 #include "net/mrtab.h"
 #include "net/pool.h"
@@ -200,7 +201,7 @@ static void assert_arrives(struct scene *s, unsigned int stream, size_t message)
 
 	assert_int_equal(aw_uqp_recv(qp, message, &sge, 1), 0);
 	await_cqe(s, &entry);
-	assert_ptr_equal(entry.qp, qp);
+	assert_ptr_equal(entry.user, &qp->of_cq);
 	assert_int_equal(entry.cqe.wr_id, message);
 	assert_int_equal(entry.cqe.status, AW_WC_SUCCESS);
 	assert_int_equal(entry.cqe.byte_len, payloads[message]);

@@ -4,6 +4,7 @@
 
 #include "../lib/uqp_pair.h"
 #include "net/channel_wait.h"
+#include "net/cq_poll.h"
 #include "net/engine.h"
 
 #include <arpa/inet.h>
@@ -325,7 +326,7 @@ static void held__leaves_at_the_post_that_fills_the_queue(void **state)
 	struct aw_uqp *qp = p->a.qp;
 
 	hold_one(p);
-	while (aw_sq_count(&qp->core.sq) + qp->unpolled < qp->attr.send_wr_max)
+	while (aw_sq_count(&qp->core.sq) + qp->of_cq.unpolled < qp->attr.send_wr_max)
 		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
 	assert_false(holds(&p->a));
 }

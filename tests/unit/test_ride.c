@@ -3,6 +3,7 @@
 #include "net/ride.h"
 
 #include "../lib/uqp_pair.h"
+#include "net/cq_poll.h"
 #include "net/engine.h"
 #include "net/lend.h"
 #include "net/uqp_sock.h"

@@ -3,6 +3,7 @@
 // what one stream does to its CQ is no other's matter.
 #include "../lib/tcp.h"
 #include "../lib/uqp_pair.h"
+#include "net/cq_poll.h"
 #include "net/engine.h"
 #include "net/fault.h"
 #include "net/uqp_io.h"

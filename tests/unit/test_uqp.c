@@ -4,6 +4,7 @@
 #include "net/uqp.h"
 
 #include "../lib/uqp_pair.h"
+#include "net/cq_poll.h"
 #include "net/engine.h"
 #include "net/mrtab.h"
 #include "net/pool.h"

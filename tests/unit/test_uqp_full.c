@@ -42,7 +42,7 @@ static int counted_yield(void)
 
 /* And polling. */
 #define sched_yield counted_yield
-#include "net/cq.c"
+#include "net/cq_poll.c"
 #undef sched_yield
 
 #include "../lib/tcp.h"

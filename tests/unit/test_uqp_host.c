@@ -3,6 +3,7 @@
 // would: its QP ends, with an event, and nothing else does.
 #include "../lib/uqp_pair.h"
 #include "core/tx.h"
+#include "net/cq_poll.h"
 #include "net/engine.h"
 #include "net/lend.h"
 #include "net/uqp_sock.h"
