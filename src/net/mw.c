@@ -7,7 +7,6 @@
 
 #include "net/engine.h"
 #include "net/mrtab.h"
-#include "net/uqp.h"
 #include "ring/once.h"
 #include "ring/table.h"
 
@@ -27,7 +26,7 @@ static pthread_mutex_t bindings_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool mr_allows(const struct aw_mr *mr, const void *pd, const struct aw_swqe *wqe);
 static void unbind(struct aw_mw *mw);
-static bool rebind(struct aw_mw *mw, struct aw_uqp *qp, struct aw_mr *parent,
+static bool rebind(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent,
 		   const struct aw_swqe *wqe);
 static struct aw_mr *hide_locked(struct aw_mw *mw);
 static void withdraw(struct aw_mw *mw);
@@ -116,12 +115,12 @@ static bool bind_nothing(struct aw_mw *mw)
 	return true;
 }
 
-static bool bind(struct aw_mw *mw, struct aw_uqp *qp, const struct aw_swqe *wqe)
+static bool bind(struct aw_mw *mw, struct aw_mw_user *qp, const struct aw_swqe *wqe)
 {
 	struct aw_mr *parent;
 	bool bound;
 
-	if (mw->pd != qp->attr.pd || !aw_stag_same_index(mw->stag, wqe->stag))
+	if (mw->pd != qp->pd || !aw_stag_same_index(mw->stag, wqe->stag))
 		return false;
 	if (wqe->compare_add == 0)
 		return bind_nothing(mw);
@@ -133,7 +132,7 @@ static bool bind(struct aw_mw *mw, struct aw_uqp *qp, const struct aw_swqe *wqe)
 	return bound;
 }
 
-enum aw_wc_status aw_mw_bind(struct aw_uqp *qp, const struct aw_swqe *wqe)
+enum aw_wc_status aw_mw_bind(struct aw_mw_user *qp, const struct aw_swqe *wqe)
 {
 	/* The WR may have waited until after the window was destroyed. */
 	struct aw_mw *mw = aw_table_get(&table, (uint32_t)wqe->swap);
@@ -148,9 +147,9 @@ enum aw_wc_status aw_mw_bind(struct aw_uqp *qp, const struct aw_swqe *wqe)
 	return bound ? AW_WC_SUCCESS : AW_WC_MW_BIND_ERR;
 }
 
-static enum aw_error may_invalidate(const struct aw_mr *mr, const struct aw_uqp *qp)
+static enum aw_error may_invalidate(const struct aw_mr *mr, const struct aw_mw_user *qp)
 {
-	if (mr->pd != qp->attr.pd || (mr->qp && mr->qp != &qp->core))
+	if (mr->pd != qp->pd || (mr->qp && mr->qp != qp->core))
 		return AW_E_RDMAP_NOT_ASSOCIATED;
 	return mr->qp ? AW_OK : AW_E_RDMAP_CANNOT_INVALIDATE;
 }
@@ -172,7 +171,7 @@ static bool end_binding(struct aw_mr *mr)
 	return parent;
 }
 
-enum aw_error aw_mw_invalidate(struct aw_uqp *qp, uint32_t stag)
+enum aw_error aw_mw_invalidate(struct aw_mw_user *qp, uint32_t stag)
 {
 	struct aw_mr *mr = aw_mr_get(stag);
 	enum aw_error err;
@@ -186,7 +185,7 @@ enum aw_error aw_mw_invalidate(struct aw_uqp *qp, uint32_t stag)
 	return err;
 }
 
-void aw_mw_forget_qp(struct aw_uqp *qp)
+void aw_mw_forget_qp(struct aw_mw_user *qp)
 {
 	pthread_mutex_lock(&bindings_lock);
 	while (!LIST_EMPTY(&qp->windows))
@@ -233,7 +232,7 @@ static void unbind(struct aw_mw *mw)
  * Takes parent for mw instead of *old, which the caller releases once no thread places there
  * through mw.
  */
-static bool claim(struct aw_mw *mw, struct aw_uqp *qp, struct aw_mr *parent, struct aw_mr **old)
+static bool claim(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent, struct aw_mr **old)
 {
 	bool allowed;
 
@@ -250,7 +249,7 @@ static bool claim(struct aw_mw *mw, struct aw_uqp *qp, struct aw_mr *parent, str
 	return allowed;
 }
 
-static bool rebind(struct aw_mw *mw, struct aw_uqp *qp, struct aw_mr *parent,
+static bool rebind(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent,
 		   const struct aw_swqe *wqe)
 {
 	struct aw_mr *old;
@@ -267,7 +266,7 @@ static bool rebind(struct aw_mw *mw, struct aw_uqp *qp, struct aw_mr *parent,
 		.len = wqe->compare_add,
 		.host = aw_mr_at(parent, wqe->to),
 		.pd = mw->pd,
-		.qp = mw->type2 ? &qp->core : NULL,
+		.qp = mw->type2 ? qp->core : NULL,
 		.window = true,
 	};
 	aw_stag_publish(&mw->mr);

@@ -14,8 +14,6 @@
 
 #define AW_MW_MAX 65536u
 
-struct aw_uqp;
-
 struct aw_mw {
 	/* fixed after create */
 	uint32_t handle;
@@ -32,7 +30,14 @@ struct aw_mw {
 	LIST_ENTRY(aw_mw) entry; /* bound type 2: in its QP's list */
 };
 
-LIST_HEAD(aw_mw_list, aw_mw);
+/* A QP as its windows know it, embedded in the QP. */
+struct aw_mw_user {
+	/* fixed after init */
+	const void *pd;
+	const void *core; /* struct aw_mr.qp of its type 2 bindings */
+	/* guarded by mw.c's lock */
+	LIST_HEAD(, aw_mw) windows; /* type 2 windows that it bound */
+};
 
 /*
  * Creates a window that is not bound. 0, ENOMEM (AW_MW_MAX of them, or memory), EIO (no
@@ -49,13 +54,13 @@ void aw_mw_destroy(struct aw_mw *mw);
  * bound type 2 window is refused, as is one of length 0: its binding ends by invalidation (IBTA
  * o10-37.2.40).
  */
-enum aw_wc_status aw_mw_bind(struct aw_uqp *qp, const struct aw_swqe *wqe);
+enum aw_wc_status aw_mw_bind(struct aw_mw_user *qp, const struct aw_swqe *wqe);
 
 /* As struct aw_ops.invalidate, with the lock of qp held. */
-enum aw_error aw_mw_invalidate(struct aw_uqp *qp, uint32_t stag);
+enum aw_error aw_mw_invalidate(struct aw_mw_user *qp, uint32_t stag);
 
 /* Ends the type 2 bindings of qp, on whose stream nothing is placed any more. */
-void aw_mw_forget_qp(struct aw_uqp *qp);
+void aw_mw_forget_qp(struct aw_mw_user *qp);
 
 /* Called before mr is removed. False when windows are bound to it; after true none can be bound. */
 bool aw_mw_forbid(struct aw_mr *mr) AW_MUST_USE;

@@ -202,6 +202,7 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 	if (!qp)
 		return ENOMEM;
 	qp->attr = *attr;
+	qp->of_mw = (struct aw_mw_user){ .pd = attr->pd, .core = &qp->core };
 	qp->fd = -1;
 	qp->carrier = &aw_carrier_tcp;
 	pthread_mutex_init(&qp->lock, NULL);
@@ -257,7 +258,7 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	while (qp->delivering)
 		pthread_cond_wait(&qp->delivered, &qp->lock);
 	pthread_mutex_unlock(&qp->lock);
-	aw_mw_forget_qp(qp);
+	aw_mw_forget_qp(&qp->of_mw);
 	forget_cqes(qp);
 	aw_stat_give(qp->stat);
 	pthread_cond_destroy(&qp->delivered);
@@ -411,7 +412,7 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	tell_of_reset(qp);
 	free(qp->reads);
 	qp->reads = NULL;
-	aw_mw_forget_qp(qp);
+	aw_mw_forget_qp(&qp->of_mw);
 	init_queues(qp);
 	qp->attached = qp->by_rc = qp->lost = qp->drain_asked = false;
 	qp->fail_ns = 0;

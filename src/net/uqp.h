@@ -71,7 +71,7 @@ struct aw_uqp {
 	struct aw_ud *ud; /* NULL: an RC QP */
 	union aw_stat_row *stat; /* its statistics, or NULL; written under the lock */
 
-	struct aw_mw_list windows; /* type 2 windows that it bound; guarded by mw.c's lock */
+	struct aw_mw_user of_mw;
 
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_qp core;

@@ -52,12 +52,16 @@ static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_
 
 static enum aw_error invalidate(void *ctx, uint32_t stag)
 {
-	return aw_mw_invalidate(ctx, stag);
+	struct aw_uqp *qp = ctx;
+
+	return aw_mw_invalidate(&qp->of_mw, stag);
 }
 
 static enum aw_wc_status bind(void *ctx, const struct aw_swqe *wqe)
 {
-	return aw_mw_bind(ctx, wqe);
+	struct aw_uqp *qp = ctx;
+
+	return aw_mw_bind(&qp->of_mw, wqe);
 }
 
 static bool atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,

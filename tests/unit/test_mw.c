@@ -4,7 +4,6 @@
 #include "net/mw.h"
 
 #include "net/mrtab.h"
-#include "net/uqp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +30,7 @@ static int pd, other_pd;
 
 /* Two QPs of a PD, one of another, an MR that may be bound, a window of each type. */
 struct scene {
-	struct aw_uqp qp, sibling, stranger;
+	struct aw_mw_user qp, sibling, stranger;
 	struct aw_mr mr;
 	struct aw_mw *type1, *type2;
 };
@@ -40,8 +39,9 @@ static int setup(void **state)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 
-	s->qp.attr.pd = s->sibling.attr.pd = &pd;
-	s->stranger.attr.pd = &other_pd;
+	s->qp = (struct aw_mw_user){ .pd = &pd, .core = &s->qp };
+	s->sibling = (struct aw_mw_user){ .pd = &pd, .core = &s->sibling };
+	s->stranger = (struct aw_mw_user){ .pd = &other_pd, .core = &s->stranger };
 	s->mr = (struct aw_mr){
 		.access = ALL,
 		.iova = 0x10000,
@@ -90,11 +90,11 @@ static enum aw_wc_status bind_to(struct scene *s, struct aw_mw *mw, uint64_t off
 }
 
 /* What the core finds when a peer names the STag. */
-static enum aw_error verdict(uint32_t stag, const struct aw_uqp *qp, uint32_t access, uint64_t to,
-			     uint64_t len)
+static enum aw_error verdict(uint32_t stag, const struct aw_mw_user *qp, uint32_t access,
+			     uint64_t to, uint64_t len)
 {
 	const struct aw_mr *mr = aw_mr_get(stag);
-	enum aw_error err = aw_mr_check(mr, qp->attr.pd, &qp->core, access, to, len);
+	enum aw_error err = aw_mr_check(mr, qp->pd, qp->core, access, to, len);
 
 	if (mr)
 		aw_mr_put(mr);
@@ -455,11 +455,12 @@ static void mw_bind__ends_the_placement_before(void **state)
 static void *bind_often(void *arg)
 {
 	struct race *r = arg;
-	struct aw_uqp *qp = calloc(1, sizeof(*qp));
+	struct aw_mw_user *qp = calloc(1, sizeof(*qp));
 	struct aw_swqe wr = wr_to(r->scene, r->scene->type1, 0, AREA);
 	uintptr_t failed = 0;
 
-	qp->attr.pd = &pd;
+	qp->pd = &pd;
+	qp->core = qp;
 	for (int i = 0; i < ROUNDS; i++) {
 		wr.stag ^= (uint32_t)i & 0xff;
 		wr.compare_add = i % 5 ? AREA : 0;
