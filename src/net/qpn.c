@@ -5,7 +5,9 @@
 #include "net/engine.h"
 #include "net/listener.h"
 #include "net/log.h"
+#include "net/persona.h"
 #include "net/rc.h"
+#include "ring/once.h"
 #include "ring/table.h"
 
 #include <assert.h>
@@ -42,8 +44,34 @@ struct port {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, port) ports = TAILQ_HEAD_INITIALIZER(ports);
 
+static struct aw_once once = AW_ONCE_INIT;
+
 static int port_open(struct port **opened);
 static void port_close(struct port *port);
+
+static void fork_prepare(void)
+{
+	aw_engine_fork_prepare();
+	pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+	aw_engine_fork_done();
+}
+
+/* In the child of a fork the parent's ports are dead; its QPs may still be destroyed. */
+static void fork_child(void)
+{
+	aw_rc_fork_child();
+	fork_parent();
+}
+
+static int watch_forks(void)
+{
+	return pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
 
 static uint32_t number_take(struct port *port, uint32_t handle)
 {
@@ -92,9 +120,11 @@ static struct port *port_find(uint32_t qpn)
 
 int aw_qpn_take(uint32_t handle, uint32_t *qpn)
 {
+	int err = aw_once_run(&once, watch_forks);
 	struct port *port;
-	int err = 0;
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&lock);
 	port = port_with_room();
 	if (!port) {
@@ -125,7 +155,8 @@ void aw_qpn_give(uint32_t qpn)
 		port_close(port);
 }
 
-uint32_t aw_qpn_handle(uint32_t qpn)
+/* The handle of the RC QP with that number of a port; AW_TABLE_NONE when there is none. */
+static uint32_t handle_find(uint32_t qpn)
 {
 	uint32_t handle = AW_TABLE_NONE;
 	struct port *port;
@@ -138,6 +169,13 @@ uint32_t aw_qpn_handle(uint32_t qpn)
 	return handle;
 }
 
+struct aw_uqp *aw_qpn_get(uint32_t qpn)
+{
+	if (aw_persona_is_roce())
+		return aw_uqp_at(handle_find(qpn));
+	return qpn < AW_QPN_FIRST ? NULL : aw_uqp_at(qpn - AW_QPN_FIRST);
+}
+
 int aw_qpn_udp(uint32_t qpn)
 {
 	struct port *port;
@@ -148,16 +186,6 @@ int aw_qpn_udp(uint32_t qpn)
 	fd = port ? port->udp_fd : -1;
 	pthread_mutex_unlock(&lock);
 	return fd;
-}
-
-void aw_qpn_fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void aw_qpn_fork_done(void)
-{
-	pthread_mutex_unlock(&lock);
 }
 
 /*

@@ -26,8 +26,11 @@ int aw_qpn_take(uint32_t handle, uint32_t *qpn);
  */
 void aw_qpn_give(uint32_t qpn);
 
-/* The handle of the RC QP with that number; AW_TABLE_NONE when there is none. */
-uint32_t aw_qpn_handle(uint32_t qpn);
+/*
+ * The RC QP with this number, in either persona, held until aw_uqp_put; NULL when there is none. For
+ * rdma_cm, where a program gives only the number, and for peers' Requests.
+ */
+struct aw_uqp *aw_qpn_get(uint32_t qpn);
 
 /* The number of ports of this process: each is one listener. */
 uint32_t aw_qpn_ports(void);
@@ -42,9 +45,5 @@ static inline uint16_t aw_qpn_port(uint32_t qpn)
 {
 	return (uint16_t)(qpn >> AW_QPN_INDEX_BITS);
 }
-
-/* In the child of a fork the parent's ports are dead; its QPs may still be destroyed. */
-void aw_qpn_fork_prepare(void);
-void aw_qpn_fork_done(void);
 
 #endif

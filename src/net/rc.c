@@ -21,8 +21,9 @@
 static _Atomic uint32_t incarnations;
 
 static void on_clock(struct aw_watch *w, uint32_t events);
+static void follow_qp(struct aw_uqp *qp);
 
-int aw_rc_create(struct aw_uqp *qp, struct aw_rc **out)
+static int create_rc(struct aw_uqp *qp)
 {
 	struct aw_rc *rc = calloc(1, sizeof(*rc));
 	int err;
@@ -38,8 +39,13 @@ int aw_rc_create(struct aw_uqp *qp, struct aw_rc **out)
 		free(rc);
 		return err;
 	}
-	*out = rc;
+	qp->rc = rc;
 	return 0;
+}
+
+static int open_rc(struct aw_uqp *qp)
+{
+	return aw_qpn_take(qp->handle, &qp->qpn);
 }
 
 void aw_rc_drop(struct aw_rc_litter *litter, struct aw_conn *conn)
@@ -54,7 +60,8 @@ void aw_rc_sweep(struct aw_rc_litter *litter)
 		aw_conn_destroy(litter->conns[--litter->count]);
 }
 
-void aw_rc_end(struct aw_rc *rc)
+/* Ends connecting, and waits for the rc's events, so the caller holds no lock. */
+static void end_rc(struct aw_rc *rc)
 {
 	struct aw_rc_litter litter = { .count = 0 };
 
@@ -68,13 +75,29 @@ void aw_rc_end(struct aw_rc *rc)
 	aw_watch_remove_wait(&rc->watch);
 }
 
-void aw_rc_destroy(struct aw_rc *rc)
+static void close_rc(struct aw_uqp *qp)
 {
+	aw_qpn_give(qp->qpn);
+	end_rc(qp->rc);
+}
+
+static void destroy_rc(struct aw_uqp *qp)
+{
+	struct aw_rc *rc = qp->rc;
+
 	if (!rc->ended)
 		aw_watch_remove_wait(&rc->watch);
 	pthread_mutex_destroy(&rc->lock);
 	free(rc);
 }
+
+const struct aw_uqp_kind aw_rc_kind = {
+	.create = create_rc,
+	.open = open_rc,
+	.close = close_rc,
+	.destroy = destroy_rc,
+	.follow = follow_qp,
+};
 
 enum aw_pair_phase aw_rc_phase(const struct aw_rc *rc)
 {
@@ -230,7 +253,7 @@ static bool ended_unused(const struct aw_uqp *qp)
 	       !qp->core.tx_begun;
 }
 
-void aw_rc_follow(struct aw_uqp *qp)
+static void follow_qp(struct aw_uqp *qp)
 {
 	bool waits = qp->fd < 0 && has_posts(qp) && qp->retry_ms > 0;
 
@@ -256,7 +279,7 @@ static bool recall(struct aw_uqp *qp)
 		qp->attached = qp->lost = false;
 		qp->events_due = qp->events_told = 0;
 		qp->fail_ns = 0;
-		aw_rc_follow(qp);
+		follow_qp(qp);
 	}
 	pthread_mutex_unlock(&qp->lock);
 	return unused;
@@ -317,7 +340,7 @@ static uint32_t ms_until(uint64_t at_ns)
 }
 
 /*
- * Sets the clock under the QP's lock as well, so that a clock set by aw_rc_follow meanwhile is not
+ * Sets the clock under the QP's lock as well, so that a clock set by follow_qp meanwhile is not
  * lost.
  */
 void aw_rc_set_clock(struct aw_rc *rc)

@@ -31,12 +31,8 @@ struct aw_rc_ready {
 	uint32_t rnr_ms; /* how long an inbound message waits for a receive; 0: for ever */
 };
 
-/* 0, ENOMEM, or aw_watch_add's error. */
-int aw_rc_create(struct aw_uqp *qp, struct aw_rc **rc);
-/* Ends connecting, and waits for the rc's events, so the caller holds no lock. */
-void aw_rc_end(struct aw_rc *rc);
-/* Called after aw_rc_end, when no thread can find the QP any more. */
-void aw_rc_destroy(struct aw_rc *rc);
+/* An RC QP of the roce persona is created with this kind: qp->rc makes its connections. */
+extern const struct aw_uqp_kind aw_rc_kind;
 
 /*
  * RTR: takes the connection that waits, or begins one. 0, or EINVAL: in the child of a fork the
@@ -53,19 +49,13 @@ void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready);
  */
 void aw_rc_stop(struct aw_rc *rc, bool over);
 
-/*
- * For net/uqp_sock.c, with the QP's lock: the QP may have lost its stream, or have posts without
- * one.
- */
-void aw_rc_follow(struct aw_uqp *qp);
-
 /* The values that every such connection is negotiated with. 0, or EINVAL: ANYWARP_MPA is wrong. */
 int aw_rc_mpa_local(struct aw_mpa_local *local);
 
 /* The event of a port's listener (net/qpn.h): a Request for one of its QPs. */
 void aw_rc_on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event);
 
-/* For net/uqp.c, in the child of a fork: it holds no Request yet. */
+/* For net/qpn.c, in the child of a fork: it holds no Request yet. */
 void aw_rc_fork_child(void);
 
 #endif

@@ -272,7 +272,7 @@ void aw_rc_on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 {
 	struct pair request;
 	enum pair_answer answer = read_request(conn, &request);
-	struct aw_uqp *qp = answer ? NULL : aw_uqp_get(request.dst_qpn);
+	struct aw_uqp *qp = answer ? NULL : aw_qpn_get(request.dst_qpn);
 
 	(void)arg;
 	(void)event;

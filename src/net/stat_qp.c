@@ -4,7 +4,7 @@
 
 #include "net/carrier.h"
 #include "net/rnr.h"
-#include "net/ud.h"
+#include "net/ud_state.h"
 
 #include <stdbool.h>
 

@@ -3,24 +3,48 @@
 // flushes.
 #include "net/ud.h"
 
+#include "net/engine.h"
+#include "net/qpn.h"
 #include "net/ud_group.h"
 #include "net/udsock.h"
+#include "ring/once.h"
 #include "ring/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-int aw_ud_create(struct aw_uqp *qp)
-{
-	struct aw_ud *ud = calloc(1, sizeof(*ud));
+static struct aw_once once = AW_ONCE_INIT;
 
-	if (!ud)
-		return ENOMEM;
-	qp->ud = ud;
-	return 0;
+static void fork_prepare(void)
+{
+	aw_engine_fork_prepare();
+	aw_ud_group_fork_prepare();
+	aw_udsock_fork_prepare();
 }
 
-int aw_ud_open(struct aw_uqp *qp)
+static void fork_done(void)
+{
+	aw_udsock_fork_done();
+	aw_ud_group_fork_done();
+	aw_engine_fork_done();
+}
+
+static int watch_forks(void)
+{
+	return pthread_atfork(fork_prepare, fork_done, fork_done);
+}
+
+static int create_ud(struct aw_uqp *qp)
+{
+	int err = aw_once_run(&once, watch_forks);
+
+	if (err)
+		return err;
+	qp->ud = calloc(1, sizeof(*qp->ud));
+	return qp->ud ? 0 : ENOMEM;
+}
+
+static int open_socket(struct aw_uqp *qp)
 {
 	int err = aw_udsock_get(qp->qpn, &qp->ud->sock);
 
@@ -34,12 +58,25 @@ int aw_ud_open(struct aw_uqp *qp)
 	return err;
 }
 
-void aw_ud_close(struct aw_uqp *qp)
+static int open_ud(struct aw_uqp *qp)
+{
+	int err = aw_qpn_take(AW_TABLE_NONE, &qp->qpn);
+
+	if (err)
+		return err;
+	err = open_socket(qp);
+	if (err)
+		aw_qpn_give(qp->qpn);
+	return err;
+}
+
+static void close_ud(struct aw_uqp *qp)
 {
 	aw_udsock_assign(qp->ud->sock, qp->qpn, AW_TABLE_NONE);
 	aw_ud_group_leave_all(qp);
 	aw_cq_leave_sock(qp->attr.recv_cq, qp->ud->sock);
 	aw_udsock_put(qp->ud->sock);
+	aw_qpn_give(qp->qpn);
 }
 
 /* WRs that are posted and not sent give their address handles back. */
@@ -51,13 +88,18 @@ static void drop_handles(struct aw_uqp *qp)
 		aw_ud_drop_handle(aw_sq_at(sq, i));
 }
 
-void aw_ud_destroy(struct aw_uqp *qp)
+static void destroy_ud(struct aw_uqp *qp)
 {
-	if (!qp->ud)
-		return;
 	drop_handles(qp);
 	free(qp->ud);
 }
+
+const struct aw_uqp_kind aw_ud_kind = {
+	.create = create_ud,
+	.open = open_ud,
+	.close = close_ud,
+	.destroy = destroy_ud,
+};
 
 /* IBTA: everything is flushed; the QP takes no receive of its SRQ any more. */
 void aw_ud_fail(struct aw_uqp *qp)
@@ -110,16 +152,4 @@ void aw_ud_set_qkey(struct aw_uqp *qp, uint32_t qkey)
 	pthread_mutex_lock(&qp->lock);
 	qp->ud->qkey = qkey;
 	pthread_mutex_unlock(&qp->lock);
-}
-
-void aw_ud_fork_prepare(void)
-{
-	aw_ud_group_fork_prepare();
-	aw_udsock_fork_prepare();
-}
-
-void aw_ud_fork_done(void)
-{
-	aw_udsock_fork_done();
-	aw_ud_group_fork_done();
 }

@@ -206,6 +206,12 @@ void aw_ud_transmit(struct aw_uqp *qp)
 		}
 }
 
+void aw_ud_send_end(struct aw_uqp *qp)
+{
+	aw_ud_transmit(qp);
+	aw_uqp_unlock(qp);
+}
+
 void aw_ud_on_room(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);

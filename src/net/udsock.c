@@ -211,7 +211,7 @@ void aw_udsock_assign(struct aw_udsock *sock, uint32_t qpn, uint32_t handle)
 /* The caller holds the lock. */
 static struct aw_uqp *qp_at(const struct aw_udsock *sock, uint32_t index)
 {
-	return aw_ud_get(sock->handles[index % AW_QPN_OF_PORT]);
+	return aw_uqp_at(sock->handles[index % AW_QPN_OF_PORT]);
 }
 
 /*

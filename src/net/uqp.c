@@ -6,13 +6,9 @@
 #include "net/cq_poll.h"
 #include "net/engine.h"
 #include "net/lend.h"
-#include "net/persona.h"
 #include "net/pool.h"
-#include "net/qpn.h"
-#include "net/rc.h"
 #include "net/rnr.h"
 #include "net/stat_qp.h"
-#include "net/ud.h"
 #include "net/uqp_sock.h"
 #include "ring/once.h"
 #include "ring/table.h"
@@ -20,9 +16,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* QP numbers 0 and 1 have a meaning of their own on other transports, so none is near them. */
-#define QPN_FIRST 16
 
 static struct aw_table qps;
 static struct aw_once qps_once = AW_ONCE_INIT;
@@ -34,14 +27,10 @@ static void fork_prepare(void)
 	aw_hold_fork_prepare();
 	aw_lend_fork_prepare();
 	aw_pool_fork_prepare();
-	aw_ud_fork_prepare();
-	aw_qpn_fork_prepare();
 }
 
 static void fork_parent(void)
 {
-	aw_qpn_fork_done();
-	aw_ud_fork_done();
 	aw_pool_fork_done();
 	aw_lend_fork_parent();
 	aw_hold_fork_parent();
@@ -51,12 +40,9 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
-	aw_qpn_fork_done();
-	aw_ud_fork_done();
 	aw_pool_fork_done();
 	aw_lend_fork_child();
 	aw_hold_fork_child();
-	aw_rc_fork_child();
 	aw_table_fork_child(&qps);
 	aw_engine_fork_done();
 }
@@ -146,29 +132,27 @@ static void forget_cqes(struct aw_uqp *qp)
 	atomic_store_explicit(&qp->of_cq.unpolled, 0, memory_order_relaxed);
 }
 
-static void give_number(struct aw_uqp *qp)
+static int create_kind(struct aw_uqp *qp)
 {
-	if (qp->ud)
-		aw_ud_close(qp);
-	if (aw_persona_is_roce())
-		aw_qpn_give(qp->qpn);
-	if (qp->rc)
-		aw_rc_end(qp->rc);
+	return qp->attr.kind ? qp->attr.kind->create(qp) : 0;
 }
 
-/* The persona decides how a number is made. */
-static int take_number(struct aw_uqp *qp)
+static int open_kind(struct aw_uqp *qp)
 {
-	qp->qpn = qp->handle + QPN_FIRST;
-	int err = aw_persona_is_roce() ? aw_qpn_take(qp->ud ? AW_TABLE_NONE : qp->handle, &qp->qpn)
-				       : 0;
+	qp->qpn = qp->handle + AW_QPN_FIRST;
+	return qp->attr.kind ? qp->attr.kind->open(qp) : 0;
+}
 
-	if (err || !qp->ud)
-		return err;
-	err = aw_ud_open(qp);
-	if (err)
-		aw_qpn_give(qp->qpn);
-	return err;
+static void close_kind(struct aw_uqp *qp)
+{
+	if (qp->attr.kind)
+		qp->attr.kind->close(qp);
+}
+
+static void destroy_kind(struct aw_uqp *qp)
+{
+	if (qp->attr.kind)
+		qp->attr.kind->destroy(qp);
 }
 
 /* Inserts the QP into the table, and takes its number. */
@@ -177,15 +161,10 @@ static int enlist(struct aw_uqp *qp)
 	qp->handle = aw_table_insert(&qps, qp, NULL);
 	if (qp->handle == AW_TABLE_NONE)
 		return ENOMEM;
-	int err = aw_persona_is_roce() && !qp->ud ? aw_rc_create(qp, &qp->rc) : 0;
+	int err = open_kind(qp);
 
-	if (!err)
-		err = take_number(qp);
-	if (err) {
+	if (err)
 		aw_table_remove_wait(&qps, qp->handle);
-		if (qp->rc)
-			aw_rc_destroy(qp->rc);
-	}
 	return err;
 }
 
@@ -211,12 +190,12 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 	if (err)
 		goto free_qp;
 	init_queues(qp);
-	err = attr->ud_mtu ? aw_ud_create(qp) : 0;
+	err = create_kind(qp);
 	if (err)
 		goto free_queues;
 	err = join_cqs(qp);
 	if (err)
-		goto free_ud;
+		goto free_kind;
 	err = enlist(qp);
 	if (err)
 		goto leave;
@@ -226,8 +205,8 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 
 leave:
 	leave_cqs(qp);
-free_ud:
-	aw_ud_destroy(qp);
+free_kind:
+	destroy_kind(qp);
 free_queues:
 	aw_mem_put(&qp->mem);
 free_qp:
@@ -238,18 +217,16 @@ free_qp:
 static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp));
 
 /*
- * The order matters. First the number is given back, so that neither a peer nor its rc reaches the
- * QP; then the QP sends what it holds; then it leaves the table, so that the progress thread cannot
+ * The order matters. First the number is given back, so that neither a peer nor its kind reaches
+ * the QP; then the QP sends what it holds; then it leaves the table, so that the progress thread cannot
  * find it; then its socket leaves every epoll set; then it leaves its CQs, whose lock a poller
  * holds while it serves the QP.
  */
 void aw_uqp_destroy(struct aw_uqp *qp)
 {
-	give_number(qp);
+	close_kind(qp);
 	with_qp(qp->handle, aw_uqp_take_leave);
 	aw_table_remove_wait(&qps, qp->handle);
-	if (qp->rc)
-		aw_rc_destroy(qp->rc);
 	pthread_mutex_lock(&qp->lock);
 	aw_uqp_drop_socket(qp);
 	pthread_mutex_unlock(&qp->lock);
@@ -263,22 +240,15 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	aw_stat_give(qp->stat);
 	pthread_cond_destroy(&qp->delivered);
 	pthread_mutex_destroy(&qp->lock);
-	aw_ud_destroy(qp);
+	destroy_kind(qp);
 	free(qp->reads);
 	aw_mem_put(&qp->mem);
 	free(qp);
 }
 
-struct aw_uqp *aw_uqp_get(uint32_t qpn)
+struct aw_uqp *aw_uqp_at(uint32_t handle)
 {
-	if (aw_once_run(&qps_once, make_table) || qpn < QPN_FIRST)
-		return NULL;
-	return aw_table_get(&qps, aw_persona_is_roce() ? aw_qpn_handle(qpn) : qpn - QPN_FIRST);
-}
-
-struct aw_uqp *aw_ud_get(uint32_t handle)
-{
-	return aw_table_get(&qps, handle);
+	return aw_once_run(&qps_once, make_table) ? NULL : aw_table_get(&qps, handle);
 }
 
 void aw_uqp_put(struct aw_uqp *qp)

@@ -20,6 +20,8 @@
 #include <sys/queue.h>
 
 #define AW_QP_MAX (1u << 17)
+/* QP numbers 0 and 1 have a meaning of their own on other transports, so none is near them. */
+#define AW_QPN_FIRST 16
 
 /*
  * The events that an owner (verbs, rdma_cm) gets: one call at a time, each event at most once a
@@ -40,6 +42,29 @@ enum aw_uqp_event {
 
 typedef void aw_uqp_fn(void *arg, uint32_t events);
 
+struct aw_uqp;
+
+/*
+ * The functions by which a kind of QP differs from the plain one, whose number is made of its handle
+ * and whose streams rdma_cm makes. net/rc.h and net/ud.h have such kinds. None of the functions is
+ * called for a post, or while the QP has a stream.
+ */
+struct aw_uqp_kind {
+	/* Called before any other thread can find the QP. 0, or an errno. */
+	int (*create)(struct aw_uqp *qp);
+	/* Gives the QP its number, by which peers reach it. 0, or an errno. */
+	int (*open)(struct aw_uqp *qp);
+	/* Called before the QP ends, with no lock held: no peer reaches it any more. */
+	void (*close)(struct aw_uqp *qp);
+	/* Called when no other thread can find the QP any more. */
+	void (*destroy)(struct aw_uqp *qp);
+	/*
+	 * With the QP lock, for a QP with by_rc that has no stream: it may have lost the stream, or
+	 * have posts that wait for one.
+	 */
+	void (*follow)(struct aw_uqp *qp);
+};
+
 struct aw_uqp_attr {
 	struct aw_cq *send_cq;
 	struct aw_cq *recv_cq;
@@ -50,6 +75,7 @@ struct aw_uqp_attr {
 	uint32_t send_sge_max, recv_sge_max; /* 0 to AW_SGE_MAX */
 	uint32_t inline_max; /* 0 to AW_INLINE_MAX */
 	bool sig_all;
+	const struct aw_uqp_kind *kind; /* NULL: a plain RC QP */
 	uint32_t ud_mtu; /* of a UD QP (net/ud.h): bytes of a message at most; 0: an RC QP */
 };
 
@@ -146,11 +172,8 @@ void aw_uqp_destroy(struct aw_uqp *qp);
  */
 void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg);
 
-/*
- * The QP with this number, held until aw_uqp_put; NULL when there is none. For rdma_cm, where a
- * program gives only the number.
- */
-struct aw_uqp *aw_uqp_get(uint32_t qpn);
+/* The QP with this handle, held until aw_uqp_put; NULL when there is none. */
+struct aw_uqp *aw_uqp_at(uint32_t handle);
 void aw_uqp_put(struct aw_uqp *qp);
 
 /* The socket that a QP is attached to. */

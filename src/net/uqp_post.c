@@ -3,7 +3,6 @@
 // call that ends the post, unless they are held.
 #include "net/hold.h"
 #include "net/rnr.h"
-#include "net/ud.h"
 #include "net/uqp_sock.h"
 
 #include <errno.h>
@@ -35,10 +34,6 @@ struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp)
 
 void aw_uqp_send_commit(struct aw_uqp *qp)
 {
-	if (qp->ud) {
-		aw_ud_commit(qp);
-		return;
-	}
 	qp->hold.octets += aw_sq_at(&qp->core.sq, qp->core.sq.tail)->len;
 	aw_qp_post(&qp->core);
 }
@@ -54,10 +49,7 @@ static void transmit_or_hold(struct aw_uqp *qp)
 
 void aw_uqp_send_end(struct aw_uqp *qp)
 {
-	if (qp->ud)
-		aw_ud_transmit(qp);
-	else
-		transmit_or_hold(qp);
+	transmit_or_hold(qp);
 	aw_uqp_unlock(qp);
 }
 

@@ -11,7 +11,6 @@
 #include "net/linger.h"
 #include "net/log.h"
 #include "net/pool.h"
-#include "net/rc.h"
 #include "net/rnr.h"
 #include "net/stat_qp.h"
 
@@ -429,8 +428,8 @@ static void settle(struct aw_uqp *qp)
 		end_overflowed(qp);
 	if (qp->lost && qp->fd >= 0)
 		aw_uqp_drop_socket(qp);
-	if (qp->by_rc)
-		aw_rc_follow(qp);
+	if (qp->by_rc && qp->fd < 0)
+		qp->attr.kind->follow(qp);
 	if (qp->fd >= 0) {
 		begin_ending(qp);
 		finish_ending(qp);

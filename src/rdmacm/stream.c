@@ -3,6 +3,7 @@
 // once, whichever end closes the stream, and TIMEWAIT_EXIT after it.
 #include "rdmacm/stream.h"
 
+#include "net/qpn.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/timer.h"
@@ -57,7 +58,7 @@ static void on_uqp(void *arg, uint32_t events)
 int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 {
 	uint32_t qpn = cm->id.qp ? cm->id.qp->qp_num : param ? param->qp_num : 0;
-	struct aw_uqp *uqp = aw_uqp_get(qpn);
+	struct aw_uqp *uqp = aw_qpn_get(qpn);
 
 	if (!uqp)
 		return EINVAL;
@@ -80,7 +81,7 @@ int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 /* The caller holds the lock. */
 static struct aw_uqp *hold(const struct aw_cm_id *cm)
 {
-	struct aw_uqp *uqp = cm->uqp ? aw_uqp_get(cm->qpn) : NULL;
+	struct aw_uqp *uqp = cm->uqp ? aw_qpn_get(cm->qpn) : NULL;
 
 	if (!uqp || uqp == cm->uqp)
 		return uqp;

@@ -74,7 +74,7 @@ int vb_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 
 	aw_uqp_send_begin(qp->uqp);
 	err = bind_post(qp, mw, bind);
-	aw_uqp_send_end(qp->uqp);
+	vb_send_end(qp);
 	return vb_fail(err);
 }
 
@@ -126,6 +126,6 @@ static int bind_post(struct vb_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bi
 	if (err)
 		return err;
 	vb_mw_posted(wqe);
-	aw_uqp_send_commit(qp->uqp);
+	vb_send_commit(qp);
 	return 0;
 }

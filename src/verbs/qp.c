@@ -4,6 +4,8 @@
 #include "verbs/qp.h"
 
 #include "net/persona.h"
+#include "net/rc.h"
+#include "net/ud.h"
 #include "verbs/ack.h"
 #include "verbs/context.h"
 #include "verbs/cq.h"
@@ -179,6 +181,10 @@ static int uqp_create(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr, st
 
 	if (attr->qp_type == IBV_QPT_UD && !want.ud_mtu)
 		return ENODEV;
+	if (want.ud_mtu)
+		want.kind = &aw_ud_kind;
+	else if (aw_persona_is_roce())
+		want.kind = &aw_rc_kind;
 	return aw_uqp_create(&want, uqp);
 }
 

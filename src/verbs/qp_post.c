@@ -32,7 +32,7 @@ int vb_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 		if (err)
 			break;
 	}
-	aw_uqp_send_end(qp->uqp);
+	vb_send_end(qp);
 	if (err)
 		*bad_wr = wr;
 	return vb_fail(err);
@@ -186,7 +186,7 @@ static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr)
 	if (err)
 		return err;
 	vb_mw_posted(wqe);
-	aw_uqp_send_commit(qp->uqp);
+	vb_send_commit(qp);
 	return 0;
 }
 

@@ -80,15 +80,15 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 
 	for (; !err && qp->wr_count; qp->wr_count--) {
 		vb_mw_posted(aw_sq_at(&qp->uqp->core.sq, qp->uqp->core.sq.tail));
-		aw_uqp_send_commit(qp->uqp);
+		vb_send_commit(qp);
 	}
-	aw_uqp_send_end(qp->uqp);
+	vb_send_end(qp);
 	return vb_fail(err);
 }
 
 static void wr_abort(struct ibv_qp_ex *ibv)
 {
-	aw_uqp_send_end(qp_of(ibv)->uqp);
+	vb_send_end(qp_of(ibv));
 }
 
 static void wr_send(struct ibv_qp_ex *ibv)

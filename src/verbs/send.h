@@ -3,6 +3,7 @@
 #ifndef VERBS_SEND_H
 #define VERBS_SEND_H
 
+#include "net/ud.h"
 #include "verbs/qp.h"
 
 #include <stddef.h>
@@ -36,5 +37,22 @@ int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_s
  * that sends no data or has SGEs.
  */
 int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *octets, size_t len);
+
+/* Commit the WQE, and end the call that posts, as the QP's type needs it. */
+static inline void vb_send_commit(const struct vb_qp *qp)
+{
+	if (qp->uqp->ud)
+		aw_ud_commit(qp->uqp);
+	else
+		aw_uqp_send_commit(qp->uqp);
+}
+
+static inline void vb_send_end(const struct vb_qp *qp)
+{
+	if (qp->uqp->ud)
+		aw_ud_send_end(qp->uqp);
+	else
+		aw_uqp_send_end(qp->uqp);
+}
 
 #endif

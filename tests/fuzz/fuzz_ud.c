@@ -35,6 +35,7 @@ static void set_up(void)
 		.pd = &f,
 		.recv_wr_max = RECVS_MAX,
 		.recv_sge_max = 2,
+		.kind = &aw_ud_kind,
 		.ud_mtu = UD_PAYLOAD_MAX,
 	};
 

@@ -53,6 +53,7 @@ static int set_up(void **state)
 		.recv_wr_max = 8,
 		.recv_sge_max = 1,
 		.inline_max = 16,
+		.kind = &aw_ud_kind,
 		.ud_mtu = 1024,
 	};
 	const struct aw_ah loopback = { .dst = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
@@ -105,8 +106,8 @@ static void post(uint8_t id)
 	wqe->len = 1;
 	wqe->data[0] = id;
 	aw_ud_fill(f.qp, wqe, f.ah, f.qp->qpn, 0);
-	aw_uqp_send_commit(f.qp);
-	aw_uqp_send_end(f.qp);
+	aw_ud_commit(f.qp);
+	aw_ud_send_end(f.qp);
 }
 
 static struct aw_cqe await(struct aw_cq *cq)

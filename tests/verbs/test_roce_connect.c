@@ -4,6 +4,7 @@
 
 #include "net/bounds.h"
 #include "net/engine.h"
+#include "net/qpn.h"
 #include "net/rnr.h"
 
 #include <poll.h>
@@ -319,7 +320,7 @@ static void sqd__is_told_of_where_it_was_asked_for(void **state)
 
 static uint32_t rnr_ms(const struct walker *w)
 {
-	struct aw_uqp *uqp = aw_uqp_get(w->qp->qp_num);
+	struct aw_uqp *uqp = aw_qpn_get(w->qp->qp_num);
 	uint32_t ms = uqp->rnr_ms;
 
 	aw_uqp_put(uqp);

@@ -3,6 +3,7 @@
 #include "walk.h"
 
 #include "net/engine.h"
+#include "net/qpn.h"
 #include "net/uqp.h"
 
 enum {
@@ -13,7 +14,7 @@ enum {
 
 static struct aw_ride ride(const struct walker *w, uint32_t given)
 {
-	struct aw_uqp *uqp = aw_uqp_get(w->qp->qp_num);
+	struct aw_uqp *uqp = aw_qpn_get(w->qp->qp_num);
 
 	pthread_mutex_lock(&uqp->lock);
 	if (given)
