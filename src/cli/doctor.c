@@ -7,7 +7,7 @@
 #include "cli/environment.h"
 #include "cli/finding.h"
 #include "cli/sockets.h"
-#include "net/policy.h"
+#include "net/base/policy.h"
 #include "xsock/base/rules.h"
 
 #include <errno.h>

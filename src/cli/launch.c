@@ -5,7 +5,7 @@
 #include "cli/launch.h"
 
 #include "cli/cli.h"
-#include "net/policy.h"
+#include "net/base/policy.h"
 
 #include <errno.h>
 #include <stdio.h>

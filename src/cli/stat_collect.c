@@ -2,7 +2,7 @@
 // The rows of one process: its statistics table as text, with the kernel's word on its sockets.
 #include "cli/stat.h"
 
-#include "net/stat_read.h"
+#include "net/stat/stat_read.h"
 #include "wire/error.h"
 
 #include <errno.h>

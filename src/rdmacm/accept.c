@@ -2,7 +2,7 @@
 // rdma_accept and rdma_reject: the program's answer to a Request. In the peer-to-peer model
 // ESTABLISHED waits for the peer's first FPDU, before which this end must not transmit (RFC 6581
 // 6); otherwise it follows the Reply.
-#include "net/persona.h"
+#include "net/base/persona.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/reply_timer.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rdma_getaddrinfo. The results are plain heap memory, field by field: programs make such lists
 // themselves and have rdma_freeaddrinfo take them.
-#include "net/persona.h"
+#include "net/base/persona.h"
 #include "rdmacm/address.h"
 #include "rdmacm/fail.h"
 

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE /* O_ASYNC */
 #include "anywarp/cm.h"
 
-#include "net/policy_env.h"
+#include "net/base/policy_env.h"
 #include "rdmacm/address.h"
 #include "rdmacm/devices.h"
 #include "rdmacm/fail.h"

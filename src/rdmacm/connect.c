@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rdma_connect: the initiator's start-up. Each start-up ends in exactly one event: ESTABLISHED,
 // REJECTED, UNREACHABLE or CONNECT_ERROR, as Linux's rdma_cm gives them for iWARP.
-#include "net/log.h"
-#include "net/persona.h"
-#include "net/policy_env.h"
+#include "net/base/log.h"
+#include "net/base/persona.h"
+#include "net/base/policy_env.h"
 #include "rdmacm/address.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"

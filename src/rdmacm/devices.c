@@ -2,7 +2,7 @@
 // The shared context and its default PD. The child of a fork gets its own.
 #include "rdmacm/devices.h"
 
-#include "net/engine.h"
+#include "net/progress/engine.h"
 #include "verbs/private.h"
 
 #include <errno.h>

@@ -7,8 +7,8 @@
 #define _GNU_SOURCE /* dup3, syscall */
 #include "rdmacm/event_channel.h"
 
-#include "net/cleanup.h"
-#include "net/engine.h"
+#include "net/base/cleanup.h"
+#include "net/progress/engine.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/id.h"

@@ -2,9 +2,9 @@
 // Life of an id: created, found by callbacks, moved from state to state, destroyed.
 #include "rdmacm/id.h"
 
-#include "net/engine.h"
-#include "net/log.h"
-#include "net/persona.h"
+#include "net/base/log.h"
+#include "net/base/persona.h"
+#include "net/progress/engine.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/process.h"

@@ -5,9 +5,9 @@
 #ifndef RDMACM_ID_H
 #define RDMACM_ID_H
 
-#include "net/conn.h"
-#include "net/listener.h"
-#include "net/watch.h"
+#include "net/conn/conn.h"
+#include "net/conn/listener.h"
+#include "net/progress/watch.h"
 #include "rdmacm/event_channel.h"
 
 #include <pthread.h>

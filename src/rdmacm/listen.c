@@ -3,9 +3,9 @@
 // rdma_cm; the next one is rejected.
 #include "rdmacm/listen.h"
 
-#include "net/bounds.h"
-#include "net/log.h"
-#include "net/policy_env.h"
+#include "net/base/bounds.h"
+#include "net/base/log.h"
+#include "net/base/policy_env.h"
 #include "rdmacm/address.h"
 #include "rdmacm/bind.h"
 #include "rdmacm/devices.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rdma_join_multicast and rdma_leave_multicast, for ids of the UDP port space. A join asks no other
 // host, so the event follows at once. A group is joined on the interface that the id is bound to.
-#include "net/persona.h"
+#include "net/base/persona.h"
 #include "rdmacm/address.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/ud.h"

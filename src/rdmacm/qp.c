@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The QP of an id.
-#include "net/persona.h"
+#include "net/base/persona.h"
 #include "rdmacm/cqs.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/stream.h"

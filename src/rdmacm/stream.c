@@ -3,7 +3,7 @@
 // once, whichever end closes the stream, and TIMEWAIT_EXIT after it.
 #include "rdmacm/stream.h"
 
-#include "net/qpn.h"
+#include "net/roce/qpn.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/timer.h"

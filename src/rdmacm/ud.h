@@ -4,7 +4,7 @@
 #ifndef RDMACM_UD_H
 #define RDMACM_UD_H
 
-#include "net/sidr.h"
+#include "net/ud/sidr.h"
 #include "rdmacm/event.h"
 
 #define AW_CM_QPN_MULTICAST 0xffffffu

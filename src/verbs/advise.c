@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // ibv_advise_mr: brings parts of on-demand MRs in before they are used. The work is done when the
 // call returns, with or without IBV_ADVISE_MR_FLAG_FLUSH.
-#include "net/mapping.h"
-#include "net/mrtab.h"
+#include "net/mem/mapping.h"
+#include "net/mr/mrtab.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
 #include "verbs/pd.h"

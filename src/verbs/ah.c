@@ -3,9 +3,9 @@
 // host's, and leads to its loopback address.
 #include "verbs/ah.h"
 
-#include "net/log.h"
-#include "net/pair.h"
-#include "net/persona.h"
+#include "net/base/log.h"
+#include "net/base/persona.h"
+#include "net/roce/pair.h"
 #include "verbs/gid.h"
 #include "verbs/limits.h"
 #include "verbs/pd.h"

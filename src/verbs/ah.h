@@ -3,7 +3,7 @@
 #ifndef VERBS_AH_H
 #define VERBS_AH_H
 
-#include "net/ud_ah.h"
+#include "net/ud/ud_ah.h"
 
 #include <infiniband/verbs.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The device's attributes. Every limit reported here is enforced where the object is created.
-#include "net/mapping.h"
-#include "net/persona.h"
-#include "net/ud.h"
+#include "net/base/persona.h"
+#include "net/mem/mapping.h"
+#include "net/ud/ud.h"
 #include "verbs/context.h"
 #include "verbs/dm.h"
 #include "verbs/fail.h"

@@ -3,7 +3,7 @@
 // made non-blocking.
 #include "verbs/channel.h"
 
-#include "net/channel_wait.h"
+#include "net/qp/channel_wait.h"
 #include "verbs/ack.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"

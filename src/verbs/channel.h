@@ -3,7 +3,7 @@
 #ifndef VERBS_CHANNEL_H
 #define VERBS_CHANNEL_H
 
-#include "net/channel.h"
+#include "net/cq/channel.h"
 
 #include <infiniband/verbs.h>
 

@@ -5,8 +5,8 @@
 #define _GNU_SOURCE // memfd_create
 #include "verbs/context.h"
 
-#include "net/engine.h"
-#include "net/persona.h"
+#include "net/base/persona.h"
+#include "net/progress/engine.h"
 #include "verbs/gid.h"
 #include "verbs/limits.h"
 #include "verbs/private.h"

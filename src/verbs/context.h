@@ -4,8 +4,8 @@
 #ifndef VERBS_CONTEXT_H
 #define VERBS_CONTEXT_H
 
-#include "net/channel.h"
-#include "net/stat.h"
+#include "net/cq/channel.h"
+#include "net/stat/stat.h"
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 // is an overrun, which raises an event on the context and ends the CQ.
 #include "verbs/cq.h"
 
-#include "net/cq_poll.h"
+#include "net/qp/cq_poll.h"
 #include "verbs/ack.h"
 #include "verbs/channel.h"
 #include "verbs/context.h"

@@ -4,7 +4,7 @@
 #ifndef VERBS_CQ_H
 #define VERBS_CQ_H
 
-#include "net/cq.h"
+#include "net/cq/cq.h"
 
 #include <infiniband/verbs.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Polling an extended CQ: one CQE at a time, whose fields are then read one by one. Between start
 // and end the CQ belongs to the polling thread.
-#include "net/cq_poll.h"
+#include "net/qp/cq_poll.h"
 #include "verbs/cq.h"
 #include "verbs/fail.h"
 #include "verbs/wc.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The one device, which is always there: its list, name and GUID.
-#include "net/persona.h"
+#include "net/base/persona.h"
 #include "verbs/guid.h"
 
 #include <errno.h>

@@ -3,8 +3,8 @@
 // before IPv6 and link-local addresses, and loopback last, since programs like to use GID 0.
 #include "verbs/gid.h"
 
-#include "net/ifnews.h"
-#include "net/persona.h"
+#include "net/base/ifnews.h"
+#include "net/base/persona.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
 #include "verbs/sized.h"

@@ -5,9 +5,9 @@
 #define VERBS_LIMITS_H
 
 #include "core/types.h"
-#include "net/cq.h"
-#include "net/mrtab.h"
-#include "net/uqp.h"
+#include "net/cq/cq.h"
+#include "net/mr/mrtab.h"
+#include "net/qp/uqp.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Multicast groups of UD QPs. LIDs mean nothing here.
-#include "net/persona.h"
-#include "net/ud.h"
-#include "net/ud_group.h"
+#include "net/base/persona.h"
+#include "net/ud/ud.h"
+#include "net/ud/ud_group.h"
 #include "verbs/fail.h"
 #include "verbs/private.h"
 #include "verbs/qp.h"

@@ -2,11 +2,11 @@
 // MRs. lkey, rkey and handle are the STag. Nothing is pinned, and an STag names memory by address:
 // memory that a program unmaps before it deregisters is gone for its peers too.
 #include "core/types.h"
-#include "net/engine.h"
-#include "net/mapping.h"
-#include "net/mrtab.h"
-#include "net/mw.h"
-#include "net/uqp.h"
+#include "net/mem/mapping.h"
+#include "net/mr/mrtab.h"
+#include "net/mr/mw.h"
+#include "net/progress/engine.h"
+#include "net/qp/uqp.h"
 #include "verbs/context.h"
 #include "verbs/dm.h"
 #include "verbs/dmabuf.h"

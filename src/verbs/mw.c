@@ -4,8 +4,8 @@
 // specifications: bound to a QP, not to a PD.
 #include "verbs/mw.h"
 
-#include "net/mrtab.h"
-#include "net/mw.h"
+#include "net/mr/mrtab.h"
+#include "net/mr/mw.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
 #include "verbs/pd.h"

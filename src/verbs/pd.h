@@ -3,7 +3,7 @@
 #ifndef VERBS_PD_H
 #define VERBS_PD_H
 
-#include "net/mem.h"
+#include "net/mem/mem.h"
 #include "verbs/share.h"
 
 #include <infiniband/verbs.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The one port: always active, an Ethernet link, one P_Key. Its active MTU is that of the interface
 // of GID 0; the segment size of a connection is TCP's own.
-#include "net/persona.h"
-#include "net/ud.h"
+#include "net/base/persona.h"
+#include "net/ud/ud.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
 #include "verbs/gid.h"

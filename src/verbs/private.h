@@ -5,7 +5,7 @@
 #ifndef VERBS_PRIVATE_H
 #define VERBS_PRIVATE_H
 
-#include "net/uqp.h"
+#include "net/qp/uqp.h"
 
 #include <infiniband/verbs.h>
 

@@ -3,9 +3,9 @@
 // that a WR may always have one SGE.
 #include "verbs/qp.h"
 
-#include "net/persona.h"
-#include "net/rc.h"
-#include "net/ud.h"
+#include "net/base/persona.h"
+#include "net/roce/rc.h"
+#include "net/ud/ud.h"
 #include "verbs/ack.h"
 #include "verbs/context.h"
 #include "verbs/cq.h"

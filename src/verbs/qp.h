@@ -3,8 +3,8 @@
 #ifndef VERBS_QP_H
 #define VERBS_QP_H
 
-#include "net/ud.h"
-#include "net/uqp.h"
+#include "net/qp/uqp.h"
+#include "net/ud/ud.h"
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>

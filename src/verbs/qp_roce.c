@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // ibv_modify_qp in the roce persona: the program moves the QP from RESET to RTS and names its peer
 // on the way. Nothing here waits for the peer: net/rc.h connects.
-#include "net/log.h"
-#include "net/qpn.h"
-#include "net/rc.h"
-#include "net/rnr.h"
-#include "net/ud.h"
+#include "net/base/log.h"
+#include "net/qp/rnr.h"
+#include "net/roce/qpn.h"
+#include "net/roce/rc.h"
+#include "net/ud/ud.h"
 #include "verbs/gid.h"
 #include "verbs/qp.h"
 #include "verbs/qp_rule.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // ibv_modify_qp of a UD QP. SQD takes effect at once, because a datagram is sent when it is posted;
 // so IBV_EVENT_SQ_DRAINED is never raised.
-#include "net/ud.h"
+#include "net/ud/ud.h"
 #include "verbs/limits.h"
 #include "verbs/qp.h"
 #include "verbs/qp_rule.h"

@@ -3,8 +3,8 @@
 #include "verbs/send.h"
 
 #include "core/atomic.h"
-#include "net/log.h"
-#include "net/ud.h"
+#include "net/base/log.h"
+#include "net/ud/ud.h"
 #include "verbs/ah.h"
 #include "verbs/recv.h"
 

@@ -3,7 +3,7 @@
 #ifndef VERBS_SEND_H
 #define VERBS_SEND_H
 
-#include "net/ud.h"
+#include "net/ud/ud.h"
 #include "verbs/qp.h"
 
 #include <stddef.h>

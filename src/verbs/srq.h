@@ -3,7 +3,7 @@
 #ifndef VERBS_SRQ_H
 #define VERBS_SRQ_H
 
-#include "net/srq.h"
+#include "net/cq/srq.h"
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 #ifndef VERBS_WC_H
 #define VERBS_WC_H
 
-#include "net/cq.h"
+#include "net/cq/cq.h"
 
 #include <infiniband/verbs.h>
 

@@ -3,8 +3,8 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "cm.h"
 
-#include "net/bounds.h"
-#include "net/conn.h"
+#include "net/base/bounds.h"
+#include "net/conn/conn.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

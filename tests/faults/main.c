@@ -5,7 +5,7 @@
 #include "inject.h"
 #include "scene.h"
 
-#include "net/bounds.h"
+#include "net/base/bounds.h"
 
 #include <dirent.h>
 #include <errno.h>

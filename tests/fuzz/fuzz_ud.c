@@ -4,10 +4,10 @@
 // receive's SGEs say.
 #include "fuzz.h"
 
-#include "net/cq_poll.h"
-#include "net/engine.h"
-#include "net/mrtab.h"
-#include "net/ud.h"
+#include "net/mr/mrtab.h"
+#include "net/progress/engine.h"
+#include "net/qp/cq_poll.h"
+#include "net/ud/ud.h"
 #include "wire/sidr.h"
 
 #include <string.h>

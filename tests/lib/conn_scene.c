@@ -2,8 +2,8 @@
 // One conn and its raw peer.
 #include "conn_scene.h"
 
-#include "net/bounds.h"
-#include "net/engine.h"
+#include "net/base/bounds.h"
+#include "net/progress/engine.h"
 #include "proc.h"
 #include "tcp.h"
 

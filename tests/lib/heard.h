@@ -4,7 +4,7 @@
 #ifndef TESTS_LIB_HEARD_H
 #define TESTS_LIB_HEARD_H
 
-#include "net/conn.h"
+#include "net/conn/conn.h"
 
 #define HEARD_MAX 64
 

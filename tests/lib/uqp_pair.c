@@ -2,9 +2,9 @@
 // The pair over loopback.
 #include "uqp_pair.h"
 
-#include "net/cq_poll.h"
-#include "net/engine.h"
-#include "net/mrtab.h"
+#include "net/mr/mrtab.h"
+#include "net/progress/engine.h"
+#include "net/qp/cq_poll.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

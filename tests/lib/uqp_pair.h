@@ -3,7 +3,7 @@
 #ifndef TESTS_LIB_UQP_PAIR_H
 #define TESTS_LIB_UQP_PAIR_H
 
-#include "net/uqp.h"
+#include "net/qp/uqp.h"
 
 #include <stddef.h>
 

@@ -15,7 +15,7 @@ static void *scarce_malloc(size_t n)
 
 /* The pool itself, over that. */
 #define malloc scarce_malloc
-#include "net/pool.c"
+#include "net/mem/pool.c"
 #undef malloc
 
 enum {

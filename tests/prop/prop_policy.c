@@ -3,7 +3,7 @@
 // was read, printed, is read to the same again.
 #include "prop/prop.h"
 
-#include "net/policy.h"
+#include "net/base/policy.h"
 
 #include <ctype.h>
 #include <string.h>

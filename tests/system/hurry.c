@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Preloaded, it has a process give a peer's start-up less time than the library would: ANYWARP_TEST_STARTUP_MS.
-#include "net/bounds.h"
+#include "net/base/bounds.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Events behind a pollable fd: order, counts, forgetting, and readable exactly while there is one.
-#include "net/channel.h"
+#include "net/cq/channel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

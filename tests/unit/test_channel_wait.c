@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A thread that sleeps on a completion channel serves the QPs lent to it, and is to anybody else a
 // thread in read(2).
-#include "net/channel_wait.h"
+#include "net/qp/channel_wait.h"
 
 #include "../lib/uqp_pair.h"
-#include "net/cq_poll.h"
-#include "net/engine.h"
-#include "net/lend.h"
-#include "net/sets.h"
+#include "net/cq/sets.h"
+#include "net/progress/engine.h"
+#include "net/qp/cq_poll.h"
+#include "net/qp/lend.h"
 
 #include <errno.h>
 #include <fcntl.h>

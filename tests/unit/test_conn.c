@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A conn as initiator, against a raw TCP peer that does everything a responder can do in MPA
 // start-up.
-#include "net/conn.h"
+#include "net/conn/conn.h"
 
 #include "../lib/conn_scene.h"
 #include "../lib/tcp.h"
-#include "net/bounds.h"
-#include "net/conn_machine.h"
+#include "net/base/bounds.h"
+#include "net/conn/conn_machine.h"
 #include "wire/crc32c.h"
 #include "wire/octets.h"
 

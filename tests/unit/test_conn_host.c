@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Memory in common, as a conn offers it, agrees to it and finds it, against a raw TCP peer.
-#include "net/conn.h"
+#include "net/conn/conn.h"
 
 #include "../lib/conn_scene.h"
 #include "../lib/tcp.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A conn as responder, against a raw TCP peer that does everything an initiator can do in MPA
 // start-up.
-#include "net/conn.h"
+#include "net/conn/conn.h"
 
 #include "../lib/conn_scene.h"
 #include "../lib/tcp.h"
-#include "net/bounds.h"
+#include "net/base/bounds.h"
 #include "wire/octets.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The completion ring by itself: order, bounds, resize, overflow, arming.
-#include "net/cq.h"
+#include "net/cq/cq.h"
 
-#include "net/cq_poll.h"
+#include "net/qp/cq_poll.h"
 
 #include <errno.h>
 #include <setjmp.h>

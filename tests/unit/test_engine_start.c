@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A fork, and a hold, wait for a progress thread that is still on its way: who made it may hold locks.
-#include "net/engine.h"
+#include "net/progress/engine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
 // which begins with the kernel's own handling of faults.
 #define _GNU_SOURCE // memfd_create
 #include "../lib/gone.h"
-#include "net/fault.h"
-#include "net/guard.h"
+#include "net/mem/fault.h"
+#include "net/mem/guard.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

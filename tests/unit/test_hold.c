@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Posts that are held: which, by what they leave, and that they leave without it too.
-#include "net/hold.h"
+#include "net/qp/hold.h"
 
 #include "../lib/uqp_pair.h"
-#include "net/channel_wait.h"
-#include "net/cq_poll.h"
-#include "net/engine.h"
+#include "net/progress/engine.h"
+#include "net/qp/channel_wait.h"
+#include "net/qp/cq_poll.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

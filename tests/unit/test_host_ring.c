@@ -2,7 +2,7 @@
 // Memory in common: which is taken, which is refused, and that every refusal leaves nothing behind.
 #define _GNU_SOURCE
 #include "../lib/proc.h"
-#include "net/host_ring.h"
+#include "net/qp/host_ring.h"
 
 #include "wire/octets.h"
 

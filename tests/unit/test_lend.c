@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // QPs that are left to a thread that polls: they are served whatever that thread does next, and
 // those that it cannot see are not left to it.
-#include "net/lend.h"
+#include "net/qp/lend.h"
 
 #include "../lib/uqp_pair.h"
-#include "net/cq_poll.h"
-#include "net/engine.h"
-#include "net/uqp_sock.h"
+#include "net/progress/engine.h"
+#include "net/qp/cq_poll.h"
+#include "net/qp/uqp_sock.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Closing without losing what TCP holds: the peer reads all of it, however much it sends itself.
-#include "net/linger.h"
+#include "net/progress/linger.h"
 
 #include "../lib/proc.h"
 #include "../lib/tcp.h"
-#include "net/bounds.h"
-#include "net/engine.h"
+#include "net/base/bounds.h"
+#include "net/progress/engine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

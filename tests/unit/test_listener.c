@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A listener among good peers, bad ones and too many.
-#include "net/listener.h"
+#include "net/conn/listener.h"
 
 #include "../lib/heard.h"
 #include "../lib/proc.h"
 #include "../lib/tcp.h"
-#include "net/bounds.h"
-#include "net/conn_machine.h"
-#include "net/engine.h"
+#include "net/base/bounds.h"
+#include "net/conn/conn_machine.h"
+#include "net/progress/engine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Which memory may be registered, looked at as a whole, and that looking at it does not bring it in.
 #define _GNU_SOURCE // memfd_create
-#include "net/mapping.h"
+#include "net/mem/mapping.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The MRs of the process: which memory is taken, what its STag finds, and when it ends.
-#include "net/mrtab.h"
+#include "net/mr/mrtab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

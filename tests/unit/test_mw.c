@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Memory windows of the driver: what may be bound, whose a binding is, how it ends, and that the
 // memory is free when it has.
-#include "net/mw.h"
+#include "net/mr/mw.h"
 
-#include "net/mrtab.h"
+#include "net/mr/mrtab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Who calls whom, which Request is the peer's, and which of two connections stays.
-#include "net/pair.h"
+#include "net/roce/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

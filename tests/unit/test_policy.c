@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // ANYWARP_MPA: what each word means, and that every wrong word is named with what would be right.
-#include "net/policy.h"
+#include "net/base/policy.h"
 
 #include "wire/mpa.h"
 

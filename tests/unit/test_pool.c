@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Stages: how many large ones there may be, and what the others wait in.
-#include "net/pool.h"
+#include "net/mem/pool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

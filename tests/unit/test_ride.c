@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // An acknowledgement that waits for a post leaves, whatever becomes of its QP's being lent.
-#include "net/ride.h"
+#include "net/qp/ride.h"
 
 #include "../lib/uqp_pair.h"
-#include "net/cq_poll.h"
-#include "net/engine.h"
-#include "net/lend.h"
-#include "net/uqp_sock.h"
+#include "net/progress/engine.h"
+#include "net/qp/cq_poll.h"
+#include "net/qp/lend.h"
+#include "net/qp/uqp_sock.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>

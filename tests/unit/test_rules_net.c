@@ -3,11 +3,11 @@
 // what one stream does to its CQ is no other's matter.
 #include "../lib/tcp.h"
 #include "../lib/uqp_pair.h"
-#include "net/cq_poll.h"
-#include "net/engine.h"
-#include "net/fault.h"
-#include "net/uqp_io.h"
-#include "net/uqp_sock.h"
+#include "net/mem/fault.h"
+#include "net/progress/engine.h"
+#include "net/qp/cq_poll.h"
+#include "net/qp/uqp_io.h"
+#include "net/qp/uqp_sock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE /* unshare */
 #include "../lib/tcp.h"
 #include "../lib/uqp_pair.h"
-#include "net/engine.h"
+#include "net/progress/engine.h"
 #include "wire/fpdu.h"
 #include "wire/octets.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The shared receive queue: bounds, order, the limit event, resize.
-#include "net/srq.h"
+#include "net/cq/srq.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,10 +2,10 @@
 // The statistics table: its writer, its reader, forks, and tables that no friend has written.
 #define _GNU_SOURCE
 #include "../lib/proc.h"
-#include "net/stat.h"
+#include "net/stat/stat.h"
 
-#include "net/engine.h"
-#include "net/stat_read.h"
+#include "net/progress/engine.h"
+#include "net/stat/stat_read.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

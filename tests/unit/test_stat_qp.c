@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // What the rows of QPs and CQs hold, as QPs do their work.
-#include "net/stat.h"
+#include "net/stat/stat.h"
 
 #include "../lib/uqp_pair.h"
-#include "net/stat_read.h"
+#include "net/stat/stat_read.h"
 
 #include <netinet/in.h>
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A datagram socket that has no room: what was posted waits, in order, and leaves once there is room;
 // other failures lose the datagram alone. The socket is the real one, but for its sendmsg(2).
-#include "net/cq_poll.h"
-#include "net/engine.h"
-#include "net/mrtab.h"
-#include "net/ud.h"
+#include "net/mr/mrtab.h"
+#include "net/progress/engine.h"
+#include "net/qp/cq_poll.h"
+#include "net/ud/ud.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Two QPs of one process over loopback TCP: posts, progress from pollers and from the progress
 // thread, close, loss, limits.
-#include "net/uqp.h"
+#include "net/qp/uqp.h"
 
 #include "../lib/uqp_pair.h"
-#include "net/cq_poll.h"
-#include "net/engine.h"
-#include "net/mrtab.h"
-#include "net/pool.h"
-#include "net/uqp_sock.h"
+#include "net/mem/pool.h"
+#include "net/mr/mrtab.h"
+#include "net/progress/engine.h"
+#include "net/qp/cq_poll.h"
+#include "net/qp/uqp_sock.h"
 
 #include <errno.h>
 #include <linux/sockios.h>

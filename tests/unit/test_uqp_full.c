@@ -26,7 +26,7 @@ static ssize_t counted_sendmsg(int fd, const struct msghdr *msg, int flags)
 /* The carrier itself, over those. */
 #define send counted_send
 #define sendmsg counted_sendmsg
-#include "net/carrier_tcp.c"
+#include "net/qp/carrier_tcp.c"
 #undef send
 #undef sendmsg
 
@@ -42,12 +42,12 @@ static int counted_yield(void)
 
 /* And polling. */
 #define sched_yield counted_yield
-#include "net/cq_poll.c"
+#include "net/qp/cq_poll.c"
 #undef sched_yield
 
 #include "../lib/tcp.h"
 #include "../lib/uqp_pair.h"
-#include "net/engine.h"
+#include "net/progress/engine.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

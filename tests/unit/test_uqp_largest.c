@@ -3,7 +3,7 @@
 // a row.
 #define _GNU_SOURCE /* memfd_create */
 #include "../lib/uqp_pair.h"
-#include "net/mrtab.h"
+#include "net/mr/mrtab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -19,12 +19,12 @@ static void *pool_malloc(size_t n)
 
 /* The pool itself, over that. */
 #define malloc pool_malloc
-#include "net/pool.c"
+#include "net/mem/pool.c"
 #undef malloc
 
 #include "../lib/uqp_pair.h"
-#include "net/engine.h"
-#include "net/uqp_sock.h"
+#include "net/progress/engine.h"
+#include "net/qp/uqp_sock.h"
 
 #include <sched.h>
 #include <setjmp.h>

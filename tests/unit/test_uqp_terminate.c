@@ -2,9 +2,9 @@
 // A Terminate that comes behind answers (core/ack.h): the peer hears it though it takes those too slowly, or the
 // program does not wait for that.
 #include "../lib/uqp_pair.h"
-#include "net/cq_poll.h"
-#include "net/engine.h"
-#include "net/uqp_sock.h"
+#include "net/progress/engine.h"
+#include "net/qp/cq_poll.h"
+#include "net/qp/uqp_sock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

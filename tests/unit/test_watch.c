@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Watches, deadlines, the tick and the engine under them: what fires, what does not any more, and
 // what is left when all is over.
-#include "net/engine.h"
+#include "net/progress/engine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 
 #include "pair.h"
 
-#include "net/uqp.h"
+#include "net/qp/uqp.h"
 #include "verbs/private.h"
 
 #include <arpa/inet.h>

@@ -2,7 +2,7 @@
 // Immediate data and atomics (RFC 7306) as a program posts them, and what comes of them.
 #include "pair.h"
 
-#include "net/uqp.h"
+#include "net/qp/uqp.h"
 #include "verbs/private.h"
 
 #include <arpa/inet.h>

@@ -3,7 +3,7 @@
 // program's), two for each port of 256 QPs, and no more for all than a constant.
 #include "walk.h"
 
-#include "net/sets.h"
+#include "net/cq/sets.h"
 
 #include <dirent.h>
 #include <poll.h>

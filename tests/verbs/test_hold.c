@@ -2,7 +2,7 @@
 // Programs that post one at a time and poll: what they see is the same whether posts are held or not.
 #include "pair.h"
 
-#include "net/uqp.h"
+#include "net/qp/uqp.h"
 #include "verbs/private.h"
 
 #include <errno.h>

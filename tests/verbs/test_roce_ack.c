@@ -2,7 +2,7 @@
 // What a completion says in the roce persona: the peer has it, or has refused it.
 #include "walk.h"
 
-#include "net/engine.h"
+#include "net/progress/engine.h"
 
 #include <string.h>
 

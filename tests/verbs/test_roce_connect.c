@@ -2,10 +2,10 @@
 // QPs that ibv_modify_qp connects: whoever is first, by whatever address, and both at once.
 #include "walk.h"
 
-#include "net/bounds.h"
-#include "net/engine.h"
-#include "net/qpn.h"
-#include "net/rnr.h"
+#include "net/base/bounds.h"
+#include "net/progress/engine.h"
+#include "net/qp/rnr.h"
+#include "net/roce/qpn.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 // another as any two processes do.
 #include "walk.h"
 
-#include "net/bounds.h"
+#include "net/base/bounds.h"
 
 #include <errno.h>
 #include <signal.h>

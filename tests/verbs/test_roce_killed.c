@@ -5,8 +5,8 @@
 #include "victim.h"
 
 #include "lib/proc.h"
-#include "net/bounds.h"
-#include "net/rc.h"
+#include "net/base/bounds.h"
+#include "net/roce/rc.h"
 
 #include <signal.h>
 #include <stdio.h>

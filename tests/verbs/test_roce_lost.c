@@ -2,7 +2,7 @@
 // QPs of the roce persona whose peer does not come, leaves, or is somebody else.
 #include "walk.h"
 
-#include "net/bounds.h"
+#include "net/base/bounds.h"
 #include "wire/mpa.h"
 #include "wire/pair.h"
 

@@ -2,9 +2,9 @@
 // An acknowledgement waits for the post of a program that answers what it finds, and for nothing else.
 #include "walk.h"
 
-#include "net/engine.h"
-#include "net/qpn.h"
-#include "net/uqp.h"
+#include "net/progress/engine.h"
+#include "net/qp/uqp.h"
+#include "net/roce/qpn.h"
 
 enum {
 	TRIPS = 20000, /* far more than it takes */

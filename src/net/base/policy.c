@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The grammar of ANYWARP_MPA. It is strict: a word that would have no effect is an error, because a
+// user who sets up one end of a link has to be able to rely on the list.
+#include "net/base/policy.h"
+
+#include "wire/mpa.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define QUOTE_MAX 32 /* bytes of the user's text that an error repeats */
+
+/* A borrowed part of the list. */
+struct text {
+	const char *at;
+	size_t len;
+};
+
+struct word {
+	const char *name;
+	uint8_t value;
+};
+
+enum key {
+	MARKERS,
+	CRC,
+	REVISION,
+	P2P,
+	RTR,
+	EXTENSIONS,
+	IRD_ORD,
+	KEYS,
+};
+
+static const struct word on_off[] = { { "on", true }, { "off", false }, { NULL, 0 } };
+static const struct word revisions[] = { { "1", 1 }, { "2", 2 }, { NULL, 0 } };
+static const struct word depths[] = { { "auto", false }, { "ulp", true }, { NULL, 0 } };
+static const struct word rtrs[] = {
+	{ "send", MPA_RTR_SEND },
+	{ "write", MPA_RTR_WRITE },
+	{ "read", MPA_RTR_READ },
+	{ NULL, 0 },
+};
+
+static const struct {
+	const char *name;
+	const char *allowed;
+	const struct word *words;
+	bool many; /* words may be joined with '+' */
+} keys[KEYS] = {
+	[MARKERS] = { "markers", "on, off", on_off, false },
+	[CRC] = { "crc", "on, off", on_off, false },
+	[REVISION] = { "revision", "1, 2", revisions, false },
+	[P2P] = { "p2p", "on, off", on_off, false },
+	[RTR] = { "rtr", "one or more of send, write, read, joined with '+'", rtrs, true },
+	[EXTENSIONS] = { "extensions", "on, off", on_off, false },
+	[IRD_ORD] = { "ird_ord", "auto, ulp", depths, false },
+};
+
+const struct aw_policy aw_policy_default = {
+	.revision = 2,
+	.crc = true,
+	.p2p = true,
+	.rtr = MPA_RTR_SEND | MPA_RTR_WRITE | MPA_RTR_READ,
+	.extensions = true,
+};
+
+/* The values by key, as the list gives and takes them. */
+struct values {
+	uint8_t of[KEYS];
+	bool given[KEYS];
+};
+
+static void to_values(const struct aw_policy *policy, struct values *values)
+{
+	*values = (struct values){
+		.of = {
+			[MARKERS] = policy->markers,
+			[CRC] = policy->crc,
+			[REVISION] = policy->revision,
+			[P2P] = policy->p2p,
+			[RTR] = policy->rtr,
+			[EXTENSIONS] = policy->extensions,
+			[IRD_ORD] = policy->ird_ord_ulp,
+		},
+	};
+}
+
+static void to_policy(const struct values *values, struct aw_policy *policy)
+{
+	*policy = (struct aw_policy){
+		.revision = values->of[REVISION],
+		.markers = values->of[MARKERS],
+		.crc = values->of[CRC],
+		.p2p = values->of[P2P],
+		.rtr = values->of[RTR],
+		.extensions = values->of[EXTENSIONS],
+		.ird_ord_ulp = values->of[IRD_ORD],
+	};
+}
+
+static bool equals(struct text text, const char *word)
+{
+	return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
+}
+
+/* Takes the part before the separator, and the separator, off rest. */
+static struct text cut(struct text *rest, char separator)
+{
+	const char *end = memchr(rest->at, separator, rest->len);
+	struct text part = { rest->at, end ? (size_t)(end - rest->at) : rest->len };
+	size_t taken = part.len + (end ? 1 : 0);
+
+	rest->at += taken;
+	rest->len -= taken;
+	return part;
+}
+
+/* Writes "'item': ", cut to a length and to what a terminal can show. */
+static size_t quote(struct text item, char *why)
+{
+	size_t len = item.len < QUOTE_MAX ? item.len : QUOTE_MAX;
+	size_t at = 0;
+
+	why[at++] = '\'';
+	for (size_t i = 0; i < len; i++)
+		why[at++] = isprint((unsigned char)item.at[i]) ? item.at[i] : '?';
+	return at + (size_t)sprintf(why + at, "%s': ", len < item.len ? "..." : "");
+}
+
+/* Writes the error of item. Returns false. */
+__attribute__((format(printf, 3, 4))) static bool refuse(char *why, struct text item,
+							 const char *format, ...)
+{
+	size_t at = quote(item, why);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why + at, AW_POLICY_WHY_MAX - at, format, args);
+	va_end(args);
+	return false;
+}
+
+static bool find_key(struct text name, enum key *key)
+{
+	for (*key = 0; *key < KEYS; (*key)++) {
+		if (equals(name, keys[*key].name))
+			return true;
+	}
+	return false;
+}
+
+static const struct word *find_word(const struct word *words, struct text text)
+{
+	for (; words->name; words++) {
+		if (equals(text, words->name))
+			return words;
+	}
+	return NULL;
+}
+
+/* Reads one word, or several joined with '+', none of them twice. */
+static bool read_value(enum key key, struct text text, uint8_t *value)
+{
+	bool more = true;
+
+	*value = 0;
+	while (more) {
+		struct text rest = text;
+		struct text part = keys[key].many ? cut(&rest, '+') : text;
+		const struct word *word = find_word(keys[key].words, part);
+
+		if (!word || (keys[key].many && (*value & word->value)))
+			return false;
+		*value |= word->value;
+		more = keys[key].many && part.len < text.len;
+		text = rest;
+	}
+	return true;
+}
+
+static bool read_item(struct text item, struct values *values, char *why)
+{
+	struct text value = item;
+	struct text name = cut(&value, '=');
+	enum key key;
+
+	if (!find_key(name, &key))
+		return refuse(why, item,
+			      "no such key; allowed are markers, crc, revision, p2p, rtr, "
+			      "extensions, ird_ord, each as key=value");
+	if (values->given[key])
+		return refuse(why, item, "%s is given twice", keys[key].name);
+	if (name.len == item.len || !read_value(key, value, &values->of[key]))
+		return refuse(why, item, "%s must be %s", keys[key].name, keys[key].allowed);
+	values->given[key] = true;
+	return true;
+}
+
+/* Frames of revision 1 have no place for the settings of RFC 6581. */
+static bool check_revision(const struct values *values, char *why)
+{
+	static const enum key enhanced[] = { P2P, EXTENSIONS, RTR };
+
+	if (values->of[REVISION] > 1)
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(enhanced); i++) {
+		enum key key = enhanced[i];
+		struct text name = { keys[key].name, strlen(keys[key].name) };
+
+		if (values->given[key] && values->of[key])
+			return refuse(why, name, "needs revision=2, and the list says revision=1");
+	}
+	return true;
+}
+
+bool aw_policy_parse(const char *list, struct aw_policy *policy, char *why)
+{
+	struct text rest = { list ? list : "", list ? strlen(list) : 0 };
+	bool more = rest.len > 0;
+	struct values values;
+
+	to_values(&aw_policy_default, &values);
+	while (more) {
+		size_t before = rest.len;
+		struct text item = cut(&rest, ',');
+
+		if (!read_item(item, &values, why))
+			return false;
+		more = item.len < before; /* after a comma another item is due */
+	}
+	if (!check_revision(&values, why))
+		return false;
+	to_policy(&values, policy);
+	return true;
+}
+
+bool aw_policy_is_default(const struct aw_policy *policy)
+{
+	struct values values, standard;
+
+	to_values(policy, &values);
+	to_values(&aw_policy_default, &standard);
+	return memcmp(values.of, standard.of, sizeof(values.of)) == 0;
+}
+
+static size_t print_value(enum key key, uint8_t value, char *text)
+{
+	size_t at = 0;
+
+	for (const struct word *word = keys[key].words; word->name; word++) {
+		bool named = keys[key].many ? value & word->value : value == word->value;
+
+		if (named)
+			at += (size_t)sprintf(text + at, "%s%s", at ? "+" : "", word->name);
+	}
+	return at;
+}
+
+/* False for settings that revision 1 cannot express, so that the text can be read back. */
+static bool is_said(enum key key, const struct values *values)
+{
+	bool enhanced = key == P2P || key == RTR || key == EXTENSIONS;
+
+	return !enhanced || values->of[REVISION] > 1;
+}
+
+void aw_policy_print(const struct aw_policy *policy, char *text)
+{
+	struct values values;
+	size_t at = 0;
+
+	to_values(policy, &values);
+	for (enum key key = 0; key < KEYS; key++) {
+		if (!is_said(key, &values))
+			continue;
+		at += (size_t)sprintf(text + at, "%s%s=", at ? "," : "", keys[key].name);
+		at += print_value(key, values.of[key], text + at);
+	}
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// ANYWARP_MPA and ANYWARP_HOST_PATH, read once a process. An error in them fails every connection:
+// a user who asked for something must not get something else.
+#include "net/base/policy_env.h"
+
+#include "net/base/log.h"
+#include "net/base/policy.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOST_PATH_DEFAULT false
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct aw_policy policy;
+static bool host_path = HOST_PATH_DEFAULT;
+static int policy_err;
+
+static void read_host_path(void)
+{
+	const char *word = secure_getenv(AW_HOST_PATH_ENV);
+
+	if (!word || !*word)
+		return;
+	host_path = !strcmp(word, "on");
+	if (host_path || !strcmp(word, "off"))
+		return;
+	policy_err = EINVAL;
+	aw_log(AW_LOG_ERROR, "%s is '%s': it must be on or off", AW_HOST_PATH_ENV, word);
+}
+
+static void read_environment(void)
+{
+	char text[AW_POLICY_TEXT_MAX];
+	char why[AW_POLICY_WHY_MAX];
+
+	read_host_path();
+	if (!aw_policy_parse(secure_getenv(AW_POLICY_ENV), &policy, why)) {
+		policy_err = EINVAL;
+		aw_log(AW_LOG_ERROR, "%s: %s", AW_POLICY_ENV, why);
+		return;
+	}
+	if (aw_policy_is_default(&policy))
+		return;
+	aw_policy_print(&policy, text);
+	aw_log(AW_LOG_INFO, "mpa policy %s", text);
+}
+
+int aw_policy_check(void)
+{
+	pthread_once(&once, read_environment);
+	return policy_err;
+}
+
+int aw_policy_local(struct aw_mpa_local *local)
+{
+	int err = aw_policy_check();
+
+	if (err)
+		return err;
+	local->revision = policy.revision;
+	local->markers = policy.markers;
+	local->crc = policy.crc;
+	local->p2p = policy.p2p;
+	local->rtr = policy.rtr;
+	local->extensions = policy.extensions;
+	local->host = host_path;
+	local->ird_ord_ulp = policy.ird_ord_ulp;
+	return 0;
+}

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The operations of the layers above on a conn: connect, answer, attach, destroy. The states and
+// the events are in conn_machine.c. The lock is never held during a call into the QP, whose
+// listeners may want it.
+#include "net/conn/conn.h"
+
+#include "net/base/addr.h"
+#include "net/base/bounds.h"
+#include "net/base/log.h"
+#include "net/conn/conn_machine.h"
+#include "net/progress/engine.h"
+#include "net/progress/linger.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define LISTEN_TO_MS 1 /* the shortest deadline of the progress thread */
+
+const struct aw_conn_info *aw_conn_info(const struct aw_conn *c)
+{
+	return &c->info;
+}
+
+/* In the child of a fork the connection is the parent's, and the lock may stay taken for ever. */
+static bool is_inherited(const struct aw_conn *c)
+{
+	return c->generation != aw_engine_generation();
+}
+
+static void release(struct aw_watch *w)
+{
+	struct aw_conn *c = (struct aw_conn *)w;
+
+	if (!is_inherited(c))
+		aw_conn_close_fd(c->fd);
+	else if (c->fd >= 0)
+		close(c->fd);
+	aw_host_ring_free(c->ring);
+	pthread_cond_destroy(&c->told);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+static void set_option(int fd, int level, int name, int value)
+{
+	setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* TCP takes these times in seconds, and rejects 0. */
+static int seconds(uint32_t ms)
+{
+	return ms < 1000 ? 1 : (int)(ms / 1000);
+}
+
+void aw_conn_set_options(int fd)
+{
+	uint32_t lost_ms = aw_bounds.lost_ms;
+	int idle = seconds(lost_ms / 2), between = seconds(lost_ms / 8);
+
+	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, between);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, (seconds(lost_ms) - idle) / between);
+}
+
+static struct aw_conn *create(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg)
+{
+	struct aw_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->local = *local;
+	c->generation = aw_engine_generation();
+	c->fd = fd;
+	c->fn = fn;
+	c->arg = arg;
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->told, NULL);
+	return c;
+}
+
+static void discard(struct aw_conn *c)
+{
+	c->fd = -1; /* the caller's */
+	release(&c->watch);
+}
+
+/* From here on events can run, but none before *out is written, because they need the lock. */
+static int begin(struct aw_conn *c, uint32_t events, struct aw_conn **out)
+{
+	int err;
+
+	pthread_mutex_lock(&c->lock);
+	err = aw_watch_add(&c->watch, c->fd, events, aw_conn_on_watch, release);
+	if (!err) {
+		aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
+		*out = c;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
+/*
+ * Memory can be shared only with a peer on this host, over a socket that rdma_cm or net/rc.c has
+ * connected.
+ */
+static bool is_near(const struct aw_conn *c)
+{
+	return !c->info.given && aw_host_is_one((const struct sockaddr *)&c->info.local,
+						(const struct sockaddr *)&c->info.peer);
+}
+
+/* Offers shared memory if the socket is bound to an address of this host already. */
+static void offer_host(struct aw_conn *c)
+{
+	socklen_t len = sizeof(c->info.local);
+
+	if (c->local.host && getsockname(c->fd, (struct sockaddr *)&c->info.local, &len) == 0)
+		c->local.host = is_near(c);
+}
+
+/* Prepares the Request. EINVAL when the private data does not fit. */
+static int prepare_request(struct aw_conn *c, const void *pd, size_t pd_len)
+{
+	uint8_t *buf = c->out.octets;
+	bool enhanced = aw_mpa_request(&c->local, NULL, 0, buf) > MPA_HDR_LEN;
+
+	if (pd_len > aw_mpa_pd_max(enhanced))
+		return EINVAL;
+	c->out.len = aw_mpa_request(&c->local, pd, pd_len, buf);
+	c->info.result.revision = enhanced ? 2 : 1;
+	return 0;
+}
+
+static int connect_tcp(const struct aw_conn *c, const struct sockaddr *peer, socklen_t len)
+{
+	int err = connect(c->fd, peer, len) != 0 && errno != EINPROGRESS ? errno : 0;
+
+	if (err)
+		aw_log(AW_LOG_INFO, "connection failed peer %s cause %s",
+		       aw_addr_text(&c->info.peer).text, strerror(err));
+	return err;
+}
+
+int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
+		    struct aw_conn **out)
+{
+	struct aw_conn *c = create(fd, ask->local, fn, arg);
+	socklen_t len = aw_addr_len(ask->peer);
+	int err;
+
+	if (!c)
+		return ENOMEM;
+	memcpy(&c->info.peer, ask->peer, len);
+	c->info.given = ask->connected;
+	offer_host(c);
+	err = len ? prepare_request(c, ask->pd, ask->pd_len) : EINVAL;
+	if (err)
+		goto discard;
+	aw_conn_set_options(fd);
+	c->state = AW_CONN_CONNECTING;
+	err = c->info.given ? 0 : connect_tcp(c, ask->peer, len);
+	if (!err)
+		err = begin(c, aw_conn_send_early(c), out);
+	if (err)
+		goto discard;
+	return 0;
+
+discard:
+	discard(c);
+	return err;
+}
+
+void aw_conn_asked(const struct aw_conn *c, struct aw_conn_ask *ask)
+{
+	struct mpa_frame frame = { 0 };
+	size_t used, front;
+
+	mpa_parse(c->out.octets, c->out.len, &frame, &used);
+	front = frame.flags & MPA_FLAG_ENHANCED ? MPA_ENH_LEN : 0;
+	*ask = (struct aw_conn_ask){
+		.peer = (const struct sockaddr *)&c->info.peer,
+		.local = &c->local,
+		.pd = frame.pd + front,
+		.pd_len = frame.pd_len - front,
+	};
+}
+
+int aw_conn_respond(int fd, bool given, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
+		    struct aw_conn **out)
+{
+	struct aw_conn *c = create(fd, local, fn, arg);
+	socklen_t local_len = sizeof(c->info.local), peer_len = sizeof(c->info.peer);
+	int err;
+
+	if (!c)
+		return ENOMEM;
+	getsockname(fd, (struct sockaddr *)&c->info.local, &local_len);
+	getpeername(fd, (struct sockaddr *)&c->info.peer, &peer_len);
+	c->info.given = given;
+	c->local.host = c->local.host && is_near(c);
+	c->state = AW_CONN_AWAIT_REQUEST;
+	err = begin(c, EPOLLIN, out);
+	if (err)
+		discard(c);
+	return err;
+}
+
+void aw_conn_listen_to(struct aw_conn *c, aw_conn_fn *fn, void *arg)
+{
+	if (is_inherited(c))
+		return;
+	pthread_mutex_lock(&c->lock);
+	while (c->telling && !aw_engine_is_self())
+		pthread_cond_wait(&c->told, &c->lock);
+	c->fn = fn;
+	c->arg = arg;
+	if (c->due && fn)
+		aw_watch_deadline(&c->watch, LISTEN_TO_MS);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* 0 when a Reply can be sent now. The caller holds the lock. */
+static int check_answer(const struct aw_conn *c, size_t pd_len)
+{
+	if (c->state == AW_CONN_OVER && c->info.err)
+		return ECONNRESET;
+	if (c->state != AW_CONN_DECIDING || pd_len > aw_mpa_pd_max(c->info.result.enhanced))
+		return EINVAL;
+	return 0;
+}
+
+static void log_refused(const struct aw_conn *c, const char *cause)
+{
+	aw_log(AW_LOG_INFO, "host path not taken peer %s cause %s",
+	       aw_addr_text(&c->info.peer).text, cause);
+}
+
+/* Makes the shared memory if it was agreed on. Without it the connection goes over TCP. */
+static void make_ring(struct aw_conn *c, uint8_t *hello)
+{
+	const char *cause;
+
+	if (!c->info.result.host)
+		return;
+	aw_host_put_ports(hello, (const struct sockaddr *)&c->info.local,
+			  (const struct sockaddr *)&c->info.peer);
+	c->ring = aw_host_ring_make(hello, &cause);
+	c->info.result.host = c->ring != NULL;
+	if (!c->ring)
+		log_refused(c, cause);
+}
+
+/* Writes the Reply to c->out. The caller holds the lock. */
+static void make_reply(struct aw_conn *c, bool reject, const void *pd, size_t pd_len)
+{
+	uint8_t hello[AW_HOST_HELLO_LEN];
+
+	if (!reject)
+		make_ring(c, hello);
+	c->out.len = aw_mpa_reply(&c->local, &c->info.result, reject, pd, pd_len, c->out.octets);
+	if (c->ring && !reject) {
+		memcpy(c->out.octets + c->out.len, hello, sizeof(hello));
+		c->out.len += sizeof(hello);
+	}
+}
+
+/*
+ * The socket has taken nothing before the Reply, so it takes the Reply whole or the connection is
+ * lost.
+ */
+static int send_reply(void *arg, int fd)
+{
+	struct aw_conn *c = arg;
+
+	return aw_frame_send(fd, &c->out) == AW_FRAME_DONE ? 0 : ECONNRESET;
+}
+
+/* Applies the bounds that the program chose. RFC 6581 9.1: an RTR that is a Read needs an entry. */
+static int lower(struct aw_mpa_result *result, uint16_t ird, uint16_t ord)
+{
+	bool rtr_reads = result->p2p && (result->rtr & MPA_RTR_READ);
+
+	if (ird > result->ird || ord > result->ord)
+		return EINVAL;
+	result->ird = ird == 0 && rtr_reads ? 1 : ird;
+	result->ord = ord;
+	return 0;
+}
+
+/*
+ * RFC 6581 9.3: a Terminate notifies the peer of a local error. Only an initiator sends it, since a
+ * responder sends no FPDU before one has arrived (RFC 5044 7.1.2).
+ */
+static void end_stream(const struct aw_conn *c, int fd)
+{
+	static const uint8_t tcp[AW_HOST_VERDICT_LEN];
+
+	/* The verdict comes first on the stream: where it cannot be sent, no Terminate is sent. */
+	if (c->info.result.host && send(fd, tcp, sizeof(tcp), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+		aw_conn_close_fd(fd);
+		return;
+	}
+	aw_conn_terminate_fd(fd, AW_E_MPA_LOCAL, c->info.result.markers_tx);
+}
+
+static const char *on_off(bool on)
+{
+	return on ? "on" : "off";
+}
+
+/* Logs what the two ends agreed on, so that a user can find which end asked for it. */
+static void log_agreed(const struct aw_conn *c, bool initiator)
+{
+	const struct aw_mpa_result *r = &c->info.result;
+
+	if (aw_log_level() < AW_LOG_DEBUG)
+		return; /* formatting the peer's address costs more than all the rest */
+	aw_log(AW_LOG_DEBUG,
+	       "connection agreed peer %s as %s revision %u crc %s markers sent %s received %s "
+	       "p2p %s rtr 0x%x ird %u ord %u extensions %s host %s",
+	       aw_addr_text(&c->info.peer).text, initiator ? "initiator" : "responder", r->revision,
+	       on_off(r->crc), on_off(r->markers_tx), on_off(r->markers_rx), on_off(r->p2p), r->rtr,
+	       r->ird, r->ord, on_off(r->extensions), on_off(r->host));
+}
+
+/*
+ * Initiator: opens the memory that the responder's hello names, and sends the verdict first on the
+ * stream.
+ */
+static int open_ring(const struct aw_conn *c, int fd, struct aw_host_ring **ring)
+{
+	uint8_t verdict[AW_HOST_VERDICT_LEN] = { 0 };
+	const char *cause = "the connection goes over a relay";
+
+	*ring = NULL;
+	if (!c->info.result.host)
+		return 0;
+	if (aw_host_are_ports(c->hello, (const struct sockaddr *)&c->info.local,
+			      (const struct sockaddr *)&c->info.peer))
+		*ring = aw_host_ring_open(c->hello, verdict, &cause);
+	if (!*ring)
+		log_refused(c, cause);
+	if (send(fd, verdict, sizeof(verdict), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(verdict))
+		return 0;
+	aw_host_ring_free(*ring);
+	return ECONNRESET;
+}
+
+static int attach(const struct aw_conn *c, bool initiator, struct aw_uqp *qp,
+		  const struct aw_uqp_socket *to)
+{
+	struct aw_stream stream = aw_stream_agreed(&c->info.result, initiator);
+
+	log_agreed(c, initiator);
+	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) != 0)
+		return EIO;
+	return aw_uqp_attach_to(qp, to, &stream);
+}
+
+/* The peer may be gone. */
+static void send_rejection(struct aw_conn *c, int fd)
+{
+	(void)send_reply(c, fd);
+	aw_linger_stranger(fd);
+}
+
+/* Without any Reply a peer takes this end for one that knows no revision 2, and tries revision 1. */
+static void refuse(struct aw_conn *c, int fd)
+{
+	pthread_mutex_lock(&c->lock);
+	make_reply(c, true, NULL, 0);
+	pthread_mutex_unlock(&c->lock);
+	send_rejection(c, fd);
+}
+
+/*
+ * Responder: gives the socket, and the shared memory if there is any, to the QP, and sends the Reply,
+ * which rejects where the QP cannot take them.
+ */
+static int give_socket(struct aw_conn *c, int fd, struct aw_uqp *qp)
+{
+	const struct aw_uqp_socket to = {
+		.fd = fd, .ring = c->ring, .start = send_reply, .arg = c
+	};
+	int err = attach(c, false, qp, &to);
+
+	if (err == ECONNRESET)
+		aw_conn_close_fd(fd);
+	else if (err)
+		refuse(c, fd);
+	else
+		c->ring = NULL;
+	return err;
+}
+
+/*
+ * Initiator: takes the stream. After a verdict for memory the peer would not read a Terminate over
+ * TCP.
+ */
+static int begin_stream(const struct aw_conn *c, int fd, struct aw_uqp *qp)
+{
+	struct aw_host_ring *ring;
+	int err = open_ring(c, fd, &ring);
+
+	if (err) {
+		aw_conn_close_fd(fd);
+		return err;
+	}
+	err = attach(c, true, qp, &(struct aw_uqp_socket){ .fd = fd, .ring = ring });
+	if (err && ring)
+		aw_conn_close_fd(fd);
+	else if (err)
+		aw_conn_terminate_fd(fd, AW_E_MPA_LOCAL, c->info.result.markers_tx);
+	if (err)
+		aw_host_ring_free(ring);
+	return err;
+}
+
+/* Makes the Reply and takes the socket from c. The caller holds the lock. */
+static int answer(struct aw_conn *c, bool reject, const void *pd, size_t pd_len)
+{
+	make_reply(c, reject, pd, pd_len);
+	aw_conn_set_state(c, AW_CONN_OVER);
+	return aw_conn_take_fd(c);
+}
+
+int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t ord, const void *pd,
+		   size_t pd_len)
+{
+	int fd = -1;
+	int err;
+
+	if (is_inherited(c))
+		return EINVAL;
+	pthread_mutex_lock(&c->lock);
+	err = check_answer(c, pd_len);
+	if (!err)
+		err = lower(&c->info.result, ird, ord);
+	if (!err)
+		fd = answer(c, false, pd, pd_len);
+	pthread_mutex_unlock(&c->lock);
+	return err ? err : give_socket(c, fd, qp);
+}
+
+int aw_conn_reject(struct aw_conn *c, const void *pd, size_t pd_len)
+{
+	int fd = -1;
+	int err;
+
+	if (is_inherited(c))
+		return EINVAL;
+	pthread_mutex_lock(&c->lock);
+	err = check_answer(c, pd_len);
+	if (!err)
+		fd = answer(c, true, pd, pd_len);
+	pthread_mutex_unlock(&c->lock);
+	if (fd >= 0)
+		send_rejection(c, fd);
+	return err == ECONNRESET ? 0 : err;
+}
+
+int aw_conn_attach(struct aw_conn *c, struct aw_uqp *qp)
+{
+	int fd = -1;
+
+	if (is_inherited(c))
+		return EINVAL;
+	pthread_mutex_lock(&c->lock);
+	if (c->state == AW_CONN_READY) {
+		aw_conn_set_state(c, AW_CONN_OVER);
+		fd = aw_conn_take_fd(c);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return fd >= 0 ? begin_stream(c, fd, qp) : EINVAL;
+}
+
+void aw_conn_destroy(struct aw_conn *c)
+{
+	int fd = -1;
+
+	if (is_inherited(c)) {
+		aw_watch_remove(&c->watch);
+		return;
+	}
+	pthread_mutex_lock(&c->lock);
+	c->destroyed = true;
+	if (c->state == AW_CONN_READY)
+		fd = aw_conn_take_fd(c);
+	else
+		aw_watch_drop_fd(&c->watch);
+	pthread_mutex_unlock(&c->lock);
+	if (fd >= 0)
+		end_stream(c, fd);
+	if (aw_engine_is_self())
+		aw_watch_remove(&c->watch);
+	else
+		aw_watch_remove_wait(&c->watch);
+}
+
+bool aw_conn_has_asked(struct aw_conn *conn)
+{
+	bool asked;
+
+	pthread_mutex_lock(&conn->lock);
+	asked = conn->state != AW_CONN_CONNECTING && conn->state != AW_CONN_REFUSED;
+	pthread_mutex_unlock(&conn->lock);
+	return asked;
+}
+
+bool aw_conn_is_silent(struct aw_conn *conn)
+{
+	bool silent;
+	uint8_t octet;
+
+	pthread_mutex_lock(&conn->lock);
+	silent = conn->state == AW_CONN_AWAIT_REQUEST && conn->fd >= 0 &&
+		 recv(conn->fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+	pthread_mutex_unlock(&conn->lock);
+	return silent;
+}

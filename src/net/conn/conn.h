@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A TCP connection in MPA start-up, as initiator or as responder, until a QP takes its socket. No
+// function blocks. Events run on the progress thread with no lock held, and never after
+// aw_conn_destroy has returned.
+#ifndef NET_CONN_H
+#define NET_CONN_H
+
+#include "core/startup.h"
+#include "net/qp/uqp.h"
+
+#include <sys/socket.h>
+
+/* A refused connection is tried again, after pauses of 1, 2, 4 ... ms: 127 ms in all. */
+#define AW_CONN_REFUSALS_MAX 7
+
+struct aw_conn;
+
+enum aw_conn_event {
+	AW_CONN_REQUEST, /* responder: a valid Request is there; accept, reject or destroy it */
+	AW_CONN_ACCEPTED, /* initiator: a Reply without R; attach the QP or destroy */
+	AW_CONN_REJECTED, /* initiator: a Reply with R; destroy */
+	AW_CONN_FAILED, /* initiator, or a Request not yet answered: see err; destroy */
+};
+
+struct aw_conn_info {
+	struct sockaddr_storage local; /* initiator: with the port once TCP is connected */
+	struct sockaddr_storage peer;
+	struct aw_mpa_result
+		result; /* REQUEST, ACCEPTED, REJECTED; pd borrowed for the conn's life */
+	bool given; /* the program has connected the socket */
+	int err; /* FAILED: ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ECONNRESET, EPROTO, EOPNOTSUPP
+		    (no common RTR), ENOMEM (the peer wants more IRD than there is) ... */
+	/*
+	 * FAILED: the peer did not understand a Request of revision 2; the caller may try revision
+	 * 1 over another connection
+	 */
+	bool plain_only;
+};
+
+typedef void aw_conn_fn(void *arg, struct aw_conn *conn, enum aw_conn_event event);
+
+/* Valid from the event on, for the conn's life. */
+const struct aw_conn_info *aw_conn_info(const struct aw_conn *conn);
+
+/* The parameters of an initiator, all borrowed for the call. */
+struct aw_conn_ask {
+	const struct sockaddr *peer;
+	bool connected; /* the program has connected the socket to peer: there is no second try */
+	const struct aw_mpa_local *local;
+	const void *pd;
+	size_t pd_len;
+};
+
+/*
+ * Starts connecting. fd is a non-blocking TCP socket, bound or not, and the conn's from here on
+ * success. Exactly one event follows. 0, or EINVAL (pd too long), ENOMEM, or connect(2)'s error
+ * when it is known at once.
+ */
+int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
+		    struct aw_conn **conn);
+
+/*
+ * Writes the parameters that aw_conn_connect had, for a second try; borrowed for the conn's life.
+ */
+void aw_conn_asked(const struct aw_conn *conn, struct aw_conn_ask *ask);
+
+/*
+ * Sets the receiver of FAILED after a REQUEST was handed over (the new id), also of a failure that
+ * happened before this call. Returns when no event runs, except the caller's own.
+ */
+void aw_conn_listen_to(struct aw_conn *conn, aw_conn_fn *fn, void *arg);
+
+/*
+ * Responder: gives the socket to qp, which is ready for the peer's first FPDU, and sends the
+ * accepting Reply. ird, ord: the values to answer, at most the result's. 0, EINVAL, ECONNRESET (the peer
+ * is gone), or aw_uqp_attach's error. After EINVAL for ird, ord or pd_len nothing was sent, and the
+ * Request can still be answered; in every other case the conn can only be destroyed.
+ */
+int aw_conn_accept(struct aw_conn *conn, struct aw_uqp *qp, uint16_t ird, uint16_t ord,
+		   const void *pd, size_t pd_len);
+
+/*
+ * Responder: sends the rejecting Reply and closes. 0, also when the peer is gone, or EINVAL. The
+ * caller then destroys the conn.
+ */
+int aw_conn_reject(struct aw_conn *conn, const void *pd, size_t pd_len);
+
+/* Initiator after ACCEPTED: gives the socket to qp. 0, EINVAL or aw_uqp_attach's error. */
+int aw_conn_attach(struct aw_conn *conn, struct aw_uqp *qp);
+
+/*
+ * Ends the conn, and closes its socket if it still has one. Any thread may call it, also from the
+ * conn's own event. Called from elsewhere it waits for a running event, so the caller must hold no
+ * lock that the event may want.
+ */
+void aw_conn_destroy(struct aw_conn *conn);
+
+/* Initiator: true when the Request, or a part of it, may have reached the peer. */
+bool aw_conn_has_asked(struct aw_conn *conn);
+
+/*
+ * Sets the options that every socket keeps for its life. An accepted socket inherits them from its
+ * listener.
+ */
+void aw_conn_set_options(int fd);
+
+/*
+ * For net/listener.c: a responder on a connected, non-blocking socket, given or accepted, which the
+ * conn owns on success. fn gets one event, REQUEST or FAILED; after a REQUEST aw_conn_listen_to
+ * sets the receiver. 0 or aw_watch_add's error.
+ */
+int aw_conn_respond(int fd, bool given, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
+		    struct aw_conn **conn);
+
+/*
+ * For net/listener.c: true when a responder waits for its Request and no byte of it can be read
+ * yet.
+ */
+bool aw_conn_is_silent(struct aw_conn *conn);
+
+#endif

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The states of a conn and what moves it from one to the next. All steps run on the progress thread
+// under the conn's lock; the resulting event runs after the lock has been released. RFC 5044 7.1,
+// RFC 6581.
+#include "net/conn/conn_machine.h"
+
+#include "core/setup_term.h"
+#include "net/base/addr.h"
+#include "net/base/bounds.h"
+#include "net/base/log.h"
+#include "net/progress/engine.h"
+#include "net/progress/linger.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BIT(n) (1u << (n))
+#define CAUSE_MAX 128 /* bytes of a cause's text */
+
+static const uint32_t arrows[] = {
+	[AW_CONN_CONNECTING] = BIT(AW_CONN_REFUSED) | BIT(AW_CONN_SENDING) | BIT(AW_CONN_OVER),
+	[AW_CONN_REFUSED] = BIT(AW_CONN_CONNECTING) | BIT(AW_CONN_OVER),
+	[AW_CONN_SENDING] = BIT(AW_CONN_AWAIT_REPLY) | BIT(AW_CONN_OVER),
+	[AW_CONN_AWAIT_REPLY] = BIT(AW_CONN_READY) | BIT(AW_CONN_OVER),
+	[AW_CONN_AWAIT_REQUEST] = BIT(AW_CONN_DECIDING) | BIT(AW_CONN_OVER),
+	[AW_CONN_DECIDING] = BIT(AW_CONN_OVER),
+	[AW_CONN_READY] = BIT(AW_CONN_OVER),
+	[AW_CONN_OVER] = 0,
+};
+
+/* The events that the progress thread waits for in each state, and whether the deadline runs. */
+static const struct {
+	uint32_t events;
+	bool deadline;
+} waits[] = {
+	[AW_CONN_CONNECTING] = { EPOLLOUT, true },
+	[AW_CONN_REFUSED] = { 0, true },
+	[AW_CONN_SENDING] = { EPOLLOUT, true },
+	[AW_CONN_AWAIT_REPLY] = { EPOLLIN, true },
+	[AW_CONN_AWAIT_REQUEST] = { EPOLLIN, true },
+	[AW_CONN_DECIDING] = { EPOLLRDHUP, false },
+	[AW_CONN_READY] = { 0, false },
+	[AW_CONN_OVER] = { 0, false },
+};
+
+static void enter(struct aw_conn *c, enum aw_conn_state next)
+{
+	assert(arrows[c->state] & BIT(next));
+	c->state = next;
+}
+
+void aw_conn_set_state(struct aw_conn *c, enum aw_conn_state next)
+{
+	if (c->fd >= 0 && waits[next].events != waits[c->state].events)
+		aw_watch_events(&c->watch, waits[next].events);
+	if (!waits[next].deadline)
+		aw_watch_deadline(&c->watch, 0);
+	enter(c, next);
+}
+
+int aw_conn_take_fd(struct aw_conn *c)
+{
+	int fd = c->fd;
+
+	if (waits[c->state].events != 0)
+		aw_watch_drop_fd(&c->watch);
+	else
+		aw_watch_forget_fd(&c->watch);
+	c->fd = -1;
+	return fd;
+}
+
+void aw_conn_close_fd(int fd)
+{
+	if (fd < 0)
+		return;
+	shutdown(fd, SHUT_RDWR);
+	close(fd);
+}
+
+void aw_conn_terminate_fd(int fd, enum aw_error error, bool markers)
+{
+	uint8_t fpdu[AW_SETUP_TERM_MAX];
+	size_t len = aw_setup_term(error, markers, fpdu);
+	ssize_t sent = send(fd, fpdu, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	(void)sent; /* the connection ends either way */
+	aw_linger(fd);
+}
+
+static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_event event)
+{
+	aw_conn_set_state(c, next);
+	c->due = true;
+	c->due_event = event;
+}
+
+/* The two ends disagree: the error number that the program gets does not tell the cause. */
+static bool is_discord(int err)
+{
+	return err == EPROTO || err == EOPNOTSUPP || err == ENOMEM;
+}
+
+/*
+ * A failure on an unaccepted peer's side is logged as info. A failure that the program gets a clear
+ * error for, or that is mended by a second try, is info too.
+ */
+static void log_failure(const struct aw_conn *c, const char *cause)
+{
+	bool stranger = c->state == AW_CONN_AWAIT_REQUEST || c->state == AW_CONN_DECIDING;
+	bool warn = !stranger && !c->info.plain_only && is_discord(c->info.err);
+
+	aw_log(warn ? AW_LOG_WARN : AW_LOG_INFO, "connection failed peer %s cause %s",
+	       aw_addr_text(&c->info.peer).text, cause);
+}
+
+/*
+ * On a socket that the program has connected or accepted, the peer's program may begin MPA at any
+ * time, and TCP finds out when the peer is gone. The deadline runs only from the first byte of the
+ * peer's frame.
+ */
+static bool is_patient(const struct aw_conn *c)
+{
+	return c->info.given && c->in.done == 0;
+}
+
+/* Logged for the user: the peer's program may begin MPA later, or never. */
+static void log_waits(const struct aw_conn *c)
+{
+	const char *peer = aw_addr_text(&c->info.peer).text;
+
+	if (c->state == AW_CONN_AWAIT_REPLY)
+		aw_log(AW_LOG_WARN,
+		       "connection waits on peer %s: no mpa reply yet: its program comes late, or speaks no iwarp",
+		       peer);
+	else
+		aw_log(AW_LOG_INFO, "connection waits on peer %s: no mpa request yet", peer);
+}
+
+static enum aw_frame_io receive(struct aw_conn *c, struct mpa_frame *frame)
+{
+	bool patient = is_patient(c);
+	enum aw_frame_io io = aw_frame_recv(c->fd, &c->in, frame);
+
+	if (io == AW_FRAME_MORE && patient && !is_patient(c))
+		aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
+	return io;
+}
+
+static void fail(struct aw_conn *c, int err, const char *cause)
+{
+	c->info.err = err;
+	log_failure(c, cause);
+	aw_conn_close_fd(aw_conn_take_fd(c));
+	conclude(c, AW_CONN_OVER, AW_CONN_FAILED);
+}
+
+/* Fails the conn for each way in which no whole frame came. */
+static void fail_frame(struct aw_conn *c, enum aw_frame_io io)
+{
+	bool begun = c->in.done > 0;
+
+	switch (io) {
+	case AW_FRAME_CLOSED:
+		fail(c, ECONNRESET,
+		     begun ? "the peer closed in the middle of its mpa frame"
+			   : "the peer closed without an mpa frame");
+		break;
+	case AW_FRAME_LOST:
+		fail(c, errno, strerror(errno));
+		break;
+	case AW_FRAME_BAD_KEY:
+		fail(c, EPROTO, "the peer does not speak mpa");
+		break;
+	case AW_FRAME_BAD_LENGTH:
+		fail(c, EPROTO, "the private data of the peer's mpa frame is over 512 bytes");
+		break;
+	case AW_FRAME_DONE:
+	case AW_FRAME_MORE:
+		assert(false);
+	}
+}
+
+/* RFC 6581 8: only these two errors have a Terminate; for all others the socket is closed. */
+static enum aw_error terminate_of(enum aw_setup setup)
+{
+	if (setup == AW_SETUP_NO_RTR)
+		return AW_E_MPA_NO_MATCHING_RTR;
+	if (setup == AW_SETUP_IRD)
+		return AW_E_MPA_INSUFFICIENT_IRD;
+	return AW_OK;
+}
+
+static int err_of(enum aw_setup setup)
+{
+	if (setup == AW_SETUP_NO_RTR)
+		return EOPNOTSUPP;
+	return setup == AW_SETUP_IRD ? ENOMEM : EPROTO;
+}
+
+/* Fails the conn for a whole frame that is not acceptable. */
+static void fail_setup(struct aw_conn *c, enum aw_setup setup, const struct mpa_frame *frame)
+{
+	char cause[CAUSE_MAX];
+
+	if (setup == AW_SETUP_REVISION)
+		snprintf(cause, sizeof(cause), "mpa revision %u not supported, only 1 to %u",
+			 frame->revision, c->local.revision);
+	else if (setup == AW_SETUP_WRONG_KIND)
+		snprintf(cause, sizeof(cause), "%s",
+			 frame->kind == MPA_REQUEST
+				 ? "a request where a reply is due: both ends are initiators"
+				 : "a reply where a request is due");
+	else
+		snprintf(cause, sizeof(cause), "%s", aw_setup_text(setup));
+	fail(c, err_of(setup), cause);
+}
+
+/* True when the peer ended the connection; a time-out of TCP does not count. */
+static bool has_ended(enum aw_frame_io io)
+{
+	return io == AW_FRAME_CLOSED || (io == AW_FRAME_LOST && errno == ECONNRESET);
+}
+
+/*
+ * RFC 6581 10: a peer that answers a Request of revision 2 with a Reply of revision 1 has taken RFC
+ * 6581's bytes for private data, so it has agreed to something else than was asked.
+ */
+static void judge_reply(struct aw_conn *c, uint8_t asked)
+{
+	if (c->info.result.rejected) {
+		conclude(c, AW_CONN_OVER, AW_CONN_REJECTED);
+	} else if (c->info.result.revision < asked) {
+		c->info.plain_only = !c->info.given;
+		fail(c, EPROTO, "a reply of mpa revision 1 to a request of revision 2");
+	} else {
+		conclude(c, AW_CONN_READY, AW_CONN_ACCEPTED);
+	}
+}
+
+/* Where shared memory was agreed on, a hello that names it follows the responder's Reply. */
+static enum aw_frame_io receive_hello(struct aw_conn *c)
+{
+	while (c->info.result.host && c->hello_len < sizeof(c->hello)) {
+		ssize_t n = recv(c->fd, c->hello + c->hello_len, sizeof(c->hello) - c->hello_len,
+				 MSG_DONTWAIT);
+
+		if (n == 0)
+			return AW_FRAME_CLOSED;
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? AW_FRAME_MORE : AW_FRAME_LOST;
+		c->hello_len += (size_t)n;
+	}
+	return AW_FRAME_DONE;
+}
+
+static void step_hello(struct aw_conn *c, uint8_t asked)
+{
+	enum aw_frame_io io = receive_hello(c);
+
+	if (io == AW_FRAME_DONE)
+		judge_reply(c, asked);
+	else if (io != AW_FRAME_MORE)
+		fail_frame(c, io);
+}
+
+static void step_reply(struct aw_conn *c)
+{
+	uint8_t asked = c->info.result.revision;
+	struct mpa_frame frame;
+	enum aw_frame_io io = receive(c, &frame);
+	enum aw_setup setup;
+
+	if (io == AW_FRAME_MORE)
+		return;
+	if (io != AW_FRAME_DONE) {
+		c->info.plain_only = asked > 1 && !c->info.given && c->in.done == 0 &&
+				     has_ended(io);
+		fail_frame(c, io);
+		return;
+	}
+	setup = aw_mpa_on_reply(&c->local, &frame, &c->info.result);
+	if (setup == AW_SETUP_OK) {
+		step_hello(c, asked);
+		return;
+	}
+	if (terminate_of(setup) != AW_OK)
+		aw_conn_terminate_fd(aw_conn_take_fd(c), terminate_of(setup),
+				     frame.flags & MPA_FLAG_MARKERS);
+	fail_setup(c, setup, &frame);
+}
+
+static void step_send(struct aw_conn *c)
+{
+	enum aw_frame_io io;
+
+	if (c->early_errno) {
+		fail(c, c->early_errno, strerror(c->early_errno));
+		return;
+	}
+	io = aw_frame_send(c->fd, &c->out);
+	if (io == AW_FRAME_DONE)
+		aw_conn_set_state(c, AW_CONN_AWAIT_REPLY);
+	else if (io != AW_FRAME_MORE)
+		fail_frame(c, io);
+}
+
+/*
+ * A server that closes its listener and opens another on the same port (perftest does, between its
+ * two connections) is away for a moment, and TCP brings a client there sooner than an adapter
+ * would. The conn pauses for 1, 2, 4 ... ms; false when it has no more tries.
+ */
+static bool pause_refused(struct aw_conn *c)
+{
+	if (c->refusals == AW_CONN_REFUSALS_MAX)
+		return false;
+	aw_conn_set_state(c, AW_CONN_REFUSED);
+	aw_watch_deadline(&c->watch, 1u << c->refusals++);
+	return true;
+}
+
+static int try_connect(struct aw_conn *c)
+{
+	const struct sockaddr *peer = (const struct sockaddr *)&c->info.peer;
+
+	return connect(c->fd, peer, aw_addr_len(peer)) == 0 ? 0 : errno;
+}
+
+static void connect_again(struct aw_conn *c)
+{
+	int err = try_connect(c);
+
+	/* Linux: the first connect after a failure only clears the old attempt. */
+	if (err == ECONNABORTED)
+		err = try_connect(c);
+	aw_conn_set_state(c, AW_CONN_CONNECTING);
+	if (err == 0 || err == EINPROGRESS)
+		aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
+	else if (err != ECONNREFUSED || !pause_refused(c))
+		fail(c, err, strerror(err));
+}
+
+static void learn_local(struct aw_conn *c)
+{
+	socklen_t len = sizeof(c->info.local);
+
+	getsockname(c->fd, (struct sockaddr *)&c->info.local, &len);
+}
+
+/* True when fd is writable and has no error; step_connect handles the errors. */
+static bool is_writable(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
+
+	return poll(&pollfd, 1, 0) > 0 && pollfd.revents == POLLOUT;
+}
+
+uint32_t aw_conn_send_early(struct aw_conn *c)
+{
+	if (is_writable(c->fd)) {
+		learn_local(c);
+		enter(c, AW_CONN_SENDING);
+		switch (aw_frame_send(c->fd, &c->out)) {
+		case AW_FRAME_DONE:
+			enter(c, AW_CONN_AWAIT_REPLY);
+			break;
+		case AW_FRAME_LOST:
+			c->early_errno = errno;
+			break;
+		case AW_FRAME_MORE:
+		case AW_FRAME_CLOSED:
+		case AW_FRAME_BAD_KEY:
+		case AW_FRAME_BAD_LENGTH:
+			break;
+		}
+	}
+	return waits[c->state].events;
+}
+
+static void step_connect(struct aw_conn *c)
+{
+	socklen_t err_len = sizeof(int);
+	int err = 0;
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &err_len) != 0)
+		err = errno;
+	if (err == ECONNREFUSED && !c->info.given && pause_refused(c))
+		return;
+	if (err) {
+		fail(c, err, strerror(err));
+		return;
+	}
+	learn_local(c);
+	aw_conn_set_state(c, AW_CONN_SENDING);
+	step_send(c);
+}
+
+static void step_request(struct aw_conn *c)
+{
+	struct mpa_frame frame;
+	enum aw_frame_io io = receive(c, &frame);
+	enum aw_setup setup;
+
+	if (io == AW_FRAME_MORE)
+		return;
+	if (io != AW_FRAME_DONE) {
+		fail_frame(c, io);
+		return;
+	}
+	setup = aw_mpa_on_request(&c->local, &frame, &c->info.result);
+	if (setup == AW_SETUP_OK)
+		conclude(c, AW_CONN_DECIDING, AW_CONN_REQUEST);
+	else
+		fail_setup(c, setup, &frame);
+}
+
+static void step_decide(struct aw_conn *c)
+{
+	fail(c, ECONNRESET, "the peer left before its request was answered");
+}
+
+static void (*const steps[])(struct aw_conn *c) = {
+	[AW_CONN_CONNECTING] = step_connect,
+	[AW_CONN_REFUSED] = NULL,
+	[AW_CONN_SENDING] = step_send,
+	[AW_CONN_AWAIT_REPLY] = step_reply,
+	[AW_CONN_AWAIT_REQUEST] = step_request,
+	[AW_CONN_DECIDING] = step_decide,
+	[AW_CONN_READY] = NULL,
+	[AW_CONN_OVER] = NULL,
+};
+
+static const char *const timeout_causes[] = {
+	[AW_CONN_CONNECTING] = "no answer to tcp's connect",
+	[AW_CONN_SENDING] = "the peer takes no bytes",
+	[AW_CONN_AWAIT_REPLY] = "no mpa reply in time",
+	[AW_CONN_AWAIT_REQUEST] = "no mpa request in time",
+};
+
+static void step(struct aw_conn *c, uint32_t events)
+{
+	if (c->destroyed)
+		return;
+	if (!(events & AW_WATCH_TIMEOUT)) {
+		if (steps[c->state])
+			steps[c->state](c);
+	} else if (c->state == AW_CONN_REFUSED) {
+		connect_again(c);
+	} else if (waits[c->state].deadline && is_patient(c)) {
+		log_waits(c);
+	} else if (waits[c->state].deadline) {
+		fail(c, ETIMEDOUT, timeout_causes[c->state]);
+	}
+}
+
+/*
+ * Delivers the due event, if it has a receiver. The caller holds the lock, which is released
+ * meanwhile.
+ */
+static void tell(struct aw_conn *c)
+{
+	aw_conn_fn *fn = c->fn;
+	void *arg = c->arg;
+
+	if (c->destroyed || !c->due || !fn)
+		return;
+	/* A Request goes to the listener's receiver; later events go to the new owner. */
+	if (c->due_event == AW_CONN_REQUEST)
+		c->fn = NULL;
+	c->due = false;
+	c->telling = true;
+	pthread_mutex_unlock(&c->lock);
+	fn(arg, c, c->due_event);
+	pthread_mutex_lock(&c->lock);
+	c->telling = false;
+	pthread_cond_broadcast(&c->told);
+}
+
+void aw_conn_on_watch(struct aw_watch *w, uint32_t events)
+{
+	struct aw_conn *c = (struct aw_conn *)w;
+
+	pthread_mutex_lock(&c->lock);
+	step(c, events);
+	tell(c);
+	pthread_mutex_unlock(&c->lock);
+}

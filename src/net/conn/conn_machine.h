@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The inside of a conn, shared by its API (conn.c) and its states (conn_machine.c).
+#ifndef NET_CONN_MACHINE_H
+#define NET_CONN_MACHINE_H
+
+#include "net/conn/conn.h"
+#include "net/conn/frame.h"
+#include "wire/error.h"
+
+enum aw_conn_state {
+	AW_CONN_CONNECTING, /* initiator: TCP's handshake is under way */
+	AW_CONN_REFUSED, /* initiator: nobody listened; a pause before the next try */
+	AW_CONN_SENDING, /* initiator: the socket has not taken all of the Request */
+	AW_CONN_AWAIT_REPLY,
+	AW_CONN_AWAIT_REQUEST,
+	AW_CONN_DECIDING, /* responder: the program has the Request */
+	AW_CONN_READY, /* initiator: accepted; the QP may have the socket */
+	AW_CONN_OVER, /* failed, rejected, answered or attached */
+};
+
+struct aw_conn {
+	struct aw_watch watch; /* first: the watch is the conn, and its release frees it */
+	/* fixed after create */
+	struct aw_mpa_local local;
+	uint32_t generation;
+
+	pthread_mutex_t lock; /* guards what follows; no event runs under it */
+	enum aw_conn_state state;
+	bool destroyed;
+	uint32_t refusals;
+	int fd; /* -1: given away or closed */
+	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
+	struct aw_frame_buf out;
+	/* responder: the memory agreed on with the Reply, for the QP; or NULL */
+	struct aw_host_ring *ring;
+	/* initiator: follows the Reply where memory was agreed on */
+	uint8_t hello[AW_HOST_HELLO_LEN];
+	size_t hello_len; /* bytes of it that have come */
+	int early_errno; /* the Request could not be sent: the progress thread reports it */
+	struct aw_conn_info info; /* written before the event that reports it */
+	bool due; /* due_event is not delivered yet */
+	enum aw_conn_event due_event;
+	bool telling; /* an event runs on the progress thread */
+	pthread_cond_t told;
+	aw_conn_fn *fn; /* NULL: a due event waits */
+	void *arg;
+};
+
+/* The watch's handler. */
+void aw_conn_on_watch(struct aw_watch *w, uint32_t events);
+
+/*
+ * Called after connect, before there is a watch: on loopback TCP's handshake is over when connect
+ * returns, and the Request is sent here. Returns the epoll events to wait for.
+ */
+uint32_t aw_conn_send_early(struct aw_conn *conn);
+
+/*
+ * Changes the state, and the events that the progress thread waits for. The caller holds the lock.
+ */
+void aw_conn_set_state(struct aw_conn *conn, enum aw_conn_state next);
+
+/*
+ * Takes the socket out of the conn and its watch; -1 when it has none. The caller holds the lock.
+ */
+int aw_conn_take_fd(struct aw_conn *conn);
+
+/* Sends a FIN, even where the child of a fork holds the socket too, and closes the socket. */
+void aw_conn_close_fd(int fd);
+
+/* Sends a Terminate as the stream's first FPDU, then closes the socket. */
+void aw_conn_terminate_fd(int fd, enum aw_error error, bool markers);
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One MPA start-up frame on its way through a non-blocking socket, in any number of pieces.
+// Reading never goes past the frame's end: the bytes behind it belong to the QP.
+#ifndef NET_FRAME_H
+#define NET_FRAME_H
+
+#include "net/qp/host_ring.h"
+#include "wire/mpa.h"
+
+struct aw_frame_buf {
+	size_t done; /* bytes received, or sent */
+	size_t len; /* bytes to send */
+	uint8_t octets[MPA_FRAME_MAX + AW_HOST_HELLO_LEN]; /* a Reply may be followed by a hello */
+};
+
+enum aw_frame_io {
+	AW_FRAME_DONE,
+	AW_FRAME_MORE, /* the socket has no more bytes now, or takes no more */
+	AW_FRAME_CLOSED, /* FIN before the frame's end */
+	AW_FRAME_LOST, /* the socket failed: errno */
+	AW_FRAME_BAD_KEY, /* not MPA */
+	AW_FRAME_BAD_LENGTH, /* RFC 5044 7.1.1: private data over 512 octets */
+};
+
+/* frame is written on DONE and borrows from in. */
+enum aw_frame_io aw_frame_recv(int fd, struct aw_frame_buf *in, struct mpa_frame *frame);
+enum aw_frame_io aw_frame_send(int fd, struct aw_frame_buf *out);
+
+#endif

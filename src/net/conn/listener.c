@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A listening socket and the connections it has accepted that have not sent a whole Request. All of
+// it runs on the progress thread except create and destroy. Input of an unaccepted peer ends at
+// most its own connection; the number of these peers and their time are bounded.
+#include "net/conn/listener.h"
+
+#include "net/base/addr.h"
+#include "net/base/bounds.h"
+#include "net/base/log.h"
+#include "net/progress/engine.h"
+#include "net/stat/stat.h"
+#include "ring/once.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ACCEPTS_MAX 64 /* per turn, so that other watches have theirs */
+#define MS_NS UINT64_C(1000000)
+#define PAUSE_MS 100 /* when fds or memory are out, until some may have been freed */
+
+struct half_open {
+	struct aw_listener *listener;
+	struct aw_conn *conn;
+	uint64_t since_ns;
+	TAILQ_ENTRY(half_open) entry;
+};
+
+struct aw_listener {
+	struct aw_watch watch; /* first: the watch is the listener, and its release frees it */
+	/* fixed after create */
+	int fd; /* -1: connections are given */
+	uint32_t generation;
+	struct aw_mpa_local local;
+	aw_conn_fn *fn;
+	void *arg;
+	union aw_stat_row *stat; /* its statistics, or NULL */
+
+	pthread_mutex_t lock; /* guards what follows; no event runs under it */
+	/* aw_listener_destroy owns the half-open connections, and accepts have ended */
+	bool closing;
+	bool paused; /* the deadline runs */
+	bool crowded; /* paused for the newest connections; the pause ends when one of them goes */
+	uint32_t half_open_count;
+	TAILQ_HEAD(, half_open) half_open;
+	uint32_t telling; /* events of half-open connections that run */
+	pthread_cond_t told;
+
+	/* only for the progress thread */
+	uint32_t half_open_max; /* of this turn */
+	uint64_t failed_count, requests_count;
+	bool starved; /* the shortage is logged once, until an accept succeeds */
+};
+
+/*
+ * Listeners that have a socket, which share the files that unaccepted peers may have. Relaxed: only
+ * the number matters.
+ */
+static _Atomic uint32_t accepting;
+static struct aw_once once = AW_ONCE_INIT;
+
+uint32_t aw_listener_files(uint32_t part)
+{
+	return aw_bounds_files(part, atomic_load_explicit(&accepting, memory_order_relaxed));
+}
+
+/* The child of a fork has no listener yet. */
+static void fork_child(void)
+{
+	atomic_store_explicit(&accepting, 0, memory_order_relaxed);
+}
+
+static int watch_forks(void)
+{
+	return pthread_atfork(NULL, NULL, fork_child);
+}
+
+static void release(struct aw_watch *w)
+{
+	struct aw_listener *l = (struct aw_listener *)w;
+
+	if (l->fd >= 0)
+		close(l->fd);
+	aw_stat_give(l->stat);
+	if (l->fd >= 0 && l->generation == aw_engine_generation())
+		atomic_fetch_sub_explicit(&accepting, 1, memory_order_relaxed);
+	pthread_cond_destroy(&l->told);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+/*
+ * Accepts go on exactly while the listener is neither closing nor paused. The caller holds the
+ * lock.
+ */
+static void set_events(struct aw_listener *l)
+{
+	if (!l->closing)
+		aw_watch_events(&l->watch, l->paused ? 0 : EPOLLIN);
+}
+
+static void begin_stat(struct aw_listener *l)
+{
+	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+	socklen_t len = sizeof(address);
+	struct aw_stat_listener *row;
+
+	l->stat = aw_stat_take(AW_STAT_LISTENER, 0);
+	if (!l->stat)
+		return;
+	row = &l->stat->listener;
+	aw_stat_set((uint32_t *)&row->fd, (uint32_t)l->fd);
+	if (getsockname(l->fd, (struct sockaddr *)&address, &len) == 0)
+		aw_stat_address(&address, &row->family, &row->port, row->address);
+}
+
+/* For other processes to read (net/stat.h). The caller holds the lock. */
+static void publish(const struct aw_listener *l)
+{
+	if (!l->stat)
+		return;
+	aw_stat_set(&l->stat->listener.half_open, l->half_open_count);
+	aw_stat_set64(&l->stat->listener.requests, l->requests_count);
+	aw_stat_set64(&l->stat->listener.failed, l->failed_count);
+}
+
+/* The caller holds the lock. */
+static void take_off(struct aw_listener *l, struct half_open *h)
+{
+	TAILQ_REMOVE(&l->half_open, h, entry);
+	l->half_open_count--;
+	publish(l);
+	if (!l->crowded)
+		return;
+	l->crowded = l->paused = false;
+	set_events(l);
+}
+
+/* Takes h out of the list. False when aw_listener_destroy owns it. */
+static bool claim(struct half_open *h)
+{
+	struct aw_listener *l = h->listener;
+	bool mine;
+
+	pthread_mutex_lock(&l->lock);
+	mine = !l->closing;
+	if (mine) {
+		take_off(l, h);
+		l->telling++;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return mine;
+}
+
+static void told(struct aw_listener *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->telling--;
+	publish(l);
+	pthread_cond_broadcast(&l->told);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void drop(struct aw_listener *l, struct aw_conn *conn)
+{
+	l->failed_count++;
+	aw_log(AW_LOG_DEBUG, "listener %s failed start-ups %llu",
+	       aw_addr_text(&aw_conn_info(conn)->local).text, (unsigned long long)l->failed_count);
+	aw_conn_destroy(conn);
+}
+
+static void on_half_open(void *arg, struct aw_conn *conn, enum aw_conn_event event)
+{
+	struct half_open *h = arg;
+	struct aw_listener *l = h->listener;
+
+	if (!claim(h))
+		return;
+	free(h);
+	l->requests_count += event == AW_CONN_REQUEST;
+	if (event == AW_CONN_REQUEST || l->fd < 0)
+		l->fn(l->arg, conn, event);
+	else
+		drop(l, conn);
+	told(l);
+}
+
+/*
+ * A client that behaves sends its Request at once, so the connection that has been silent longest
+ * is dropped, and silent peers cannot keep others out. NULL: every connection has input, and this
+ * thread reads it next.
+ */
+static struct half_open *oldest_silent(struct aw_listener *l)
+{
+	struct half_open *h;
+
+	TAILQ_FOREACH(h, &l->half_open, entry)
+	{
+		if (aw_conn_is_silent(h->conn))
+			return h;
+	}
+	return NULL;
+}
+
+static void drop_half_open(struct aw_listener *l, struct half_open *h)
+{
+	take_off(l, h);
+	drop(l, h->conn);
+	free(h);
+}
+
+static bool is_shortage(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
+}
+
+/*
+ * The time since when TCP has heard nothing from the peer. Time in TCP's backlog counts, so that
+ * many silent peers there do not delay the clients behind them.
+ */
+static uint64_t silent_since(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	uint32_t ms;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		return aw_now_ns();
+	ms = info.tcpi_last_ack_recv < info.tcpi_last_data_recv ? info.tcpi_last_ack_recv
+								: info.tcpi_last_data_recv;
+	return aw_now_ns() - ms * MS_NS;
+}
+
+static int start_half_open(struct aw_listener *l, int fd)
+{
+	struct half_open *h = calloc(1, sizeof(*h));
+	int err;
+
+	if (!h)
+		return ENOMEM;
+	h->listener = l;
+	h->since_ns = silent_since(fd);
+	err = aw_conn_respond(fd, l->fd < 0, &l->local, on_half_open, h, &h->conn);
+	if (err) {
+		free(h);
+		return err;
+	}
+	TAILQ_INSERT_TAIL(&l->half_open, h, entry);
+	l->half_open_count++;
+	publish(l);
+	return 0;
+}
+
+/*
+ * True when the connection was lost before it was accepted and the next one may be there
+ * (accept(2)).
+ */
+static bool is_passing(int err)
+{
+	switch (err) {
+	case EINTR:
+	case ECONNABORTED:
+	case EPROTO:
+	case ENETDOWN:
+	case ENOPROTOOPT:
+	case EHOSTDOWN:
+	case ENONET:
+	case EHOSTUNREACH:
+	case EOPNOTSUPP:
+	case ENETUNREACH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void pause_accepts(struct aw_listener *l, uint32_t ms)
+{
+	l->paused = true;
+	aw_watch_deadline(&l->watch, ms);
+}
+
+static void starve(struct aw_listener *l, int err)
+{
+	if (!l->starved)
+		aw_log(AW_LOG_WARN, "listener cannot accept: %s; tries every %d ms", strerror(err),
+		       PAUSE_MS);
+	l->starved = true;
+	pause_accepts(l, PAUSE_MS);
+}
+
+/* Many clients at once are no attack: further ones wait in TCP's backlog for so long. */
+static bool is_young(const struct half_open *silent)
+{
+	return aw_now_ns() - silent->since_ns < aw_bounds.young_ms * MS_NS;
+}
+
+/* Files or memory are out: drops a silent connection. False: there is none. */
+static bool make_room(struct aw_listener *l)
+{
+	struct half_open *silent = oldest_silent(l);
+
+	if (silent)
+		drop_half_open(l, silent);
+	return silent;
+}
+
+/* Accepts the next connection; false when there is no more for now. */
+static bool accept_one(struct aw_listener *l)
+{
+	bool full = l->half_open_count >= l->half_open_max;
+	struct half_open *silent = full ? oldest_silent(l) : NULL;
+	int fd;
+
+	if (full && !silent)
+		return false;
+	if (silent && is_young(silent)) {
+		pause_accepts(l, aw_bounds.young_ms);
+		l->crowded = true;
+		return false;
+	}
+	fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0) {
+		l->starved = false;
+		if (silent)
+			drop_half_open(l, silent);
+		if (start_half_open(l, fd) != 0)
+			close(fd);
+		return true;
+	}
+	if (errno == EAGAIN)
+		return false;
+	if (is_passing(errno))
+		return true;
+	if (!is_shortage(errno) || l->half_open_count == 0)
+		starve(l, errno);
+	else
+		return make_room(l);
+	return false;
+}
+
+/* The caller holds the lock, so events of the half-open connections wait for this thread. */
+static void accept_some(struct aw_listener *l)
+{
+	l->half_open_max = aw_listener_files(AW_FILES_HALF_OPEN);
+	if (l->half_open_max > aw_bounds.half_open_max)
+		l->half_open_max = aw_bounds.half_open_max;
+	for (int i = 0; i < ACCEPTS_MAX && accept_one(l); i++)
+		continue;
+	if (l->paused)
+		set_events(l);
+}
+
+static void on_watch(struct aw_watch *w, uint32_t events)
+{
+	struct aw_listener *l = (struct aw_listener *)w;
+
+	pthread_mutex_lock(&l->lock);
+	if (events & AW_WATCH_TIMEOUT) {
+		l->paused = l->crowded = false;
+		set_events(l);
+	} else if (!l->closing && !l->paused) {
+		accept_some(l);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static struct aw_listener *create(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn,
+				  void *arg)
+{
+	struct aw_listener *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->fd = fd;
+	l->generation = aw_engine_generation();
+	l->local = *local;
+	l->fn = fn;
+	l->arg = arg;
+	TAILQ_INIT(&l->half_open);
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_cond_init(&l->told, NULL);
+	return l;
+}
+
+static void discard(struct aw_listener *l)
+{
+	l->fd = -1; /* the caller's */
+	release(&l->watch);
+}
+
+/* An event needs the lock, and so finds *out written. */
+static int begin(struct aw_listener *l, struct aw_listener **out)
+{
+	int err;
+
+	pthread_mutex_lock(&l->lock);
+	err = aw_watch_add_last(&l->watch, l->fd, EPOLLIN, on_watch, release);
+	if (!err)
+		*out = l;
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
+int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw_conn_fn *fn,
+		       void *arg, struct aw_listener **out)
+{
+	int err = aw_once_run(&once, watch_forks);
+	struct aw_listener *l = err ? NULL : create(fd, local, fn, arg);
+
+	if (!l)
+		return err ? err : ENOMEM;
+	/* Accepted sockets inherit these options. */
+	aw_conn_set_options(fd);
+	err = listen(fd, backlog) == 0 ? 0 : errno;
+	if (!err) {
+		begin_stat(l);
+		err = begin(l, out);
+	}
+	if (err)
+		discard(l);
+	else
+		atomic_fetch_add_explicit(&accepting, 1, memory_order_relaxed);
+	return err;
+}
+
+int aw_listener_create_given(const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
+			     struct aw_listener **out)
+{
+	struct aw_listener *l = create(-1, local, fn, arg);
+	int err = l ? begin(l, out) : ENOMEM;
+
+	if (err && l)
+		discard(l);
+	return err;
+}
+
+int aw_listener_give(struct aw_listener *l, int fd)
+{
+	int err;
+
+	aw_conn_set_options(fd);
+	pthread_mutex_lock(&l->lock);
+	err = start_half_open(l, fd);
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
+/* Waits for the events that run. After that the half-open connections get no event but this end. */
+static void end_half_open(struct aw_listener *l)
+{
+	struct half_open *h;
+
+	pthread_mutex_lock(&l->lock);
+	while (l->telling > 0)
+		pthread_cond_wait(&l->told, &l->lock);
+	pthread_mutex_unlock(&l->lock);
+	while ((h = TAILQ_FIRST(&l->half_open))) {
+		TAILQ_REMOVE(&l->half_open, h, entry);
+		aw_conn_destroy(h->conn);
+		free(h);
+	}
+}
+
+void aw_listener_destroy(struct aw_listener *l)
+{
+	/* In the child of a fork the connections and the lock are the parent's. */
+	if (l->generation != aw_engine_generation()) {
+		aw_watch_remove(&l->watch);
+		return;
+	}
+	assert(!aw_engine_is_self());
+	pthread_mutex_lock(&l->lock);
+	l->closing = true;
+	aw_watch_drop_fd(&l->watch);
+	pthread_mutex_unlock(&l->lock);
+	end_half_open(l);
+	aw_watch_remove_wait(&l->watch);
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A queue of events behind a real, pollable fd: completion channels and async events. Each source
+// is queued at most once per kind and counts what is pending, so memory is bounded.
+#ifndef NET_CHANNEL_H
+#define NET_CHANNEL_H
+
+#include "net/cq/hands.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+/* Embedded in an object that raises events. Guarded by the channel's lock. */
+struct aw_source {
+	TAILQ_ENTRY(aw_source) entry;
+	void *object; /* the object that a reader gets */
+	int kind; /* the kind of event that a reader gets */
+	uint32_t pending; /* raised and not read */
+	/* events read so far; the destroyer of the object waits until as many are acknowledged */
+	uint32_t taken;
+};
+
+struct aw_channel {
+	int fd; /* eventfd in semaphore mode, close-on-exec; the program may set O_NONBLOCK */
+	pthread_mutex_t lock;
+	TAILQ_HEAD(, aw_source) queue;
+	/* events of queue not yet written to fd: the thread that raised them may take one */
+	uint32_t unwritten;
+	/* channel_wait.c */
+	_Atomic int
+		epfd; /* fd and the sockets of QPs lent to the channel; -1 before a first sleep */
+	/* the engine's when epfd was made; a child does not use its parent's set */
+	_Atomic uint32_t generation;
+	_Atomic uint32_t waiters; /* threads that sleep on epfd */
+	struct aw_hands hands; /* busy-poll ownership of these threads: a turn is a wake */
+	_Atomic uint64_t woke_ns; /* when one last woke */
+	_Atomic uint64_t arrival_ns; /* when bytes last came while one slept (net/lend.c) */
+};
+
+/* 0, or EMFILE, ENFILE, ENOMEM. */
+int aw_channel_init(struct aw_channel *ch);
+void aw_channel_fini(struct aw_channel *ch);
+
+void aw_source_init(struct aw_source *src, void *object, int kind);
+
+/* Makes one more event of src readable. Any thread; never blocks. */
+void aw_channel_raise(struct aw_channel *ch, struct aw_source *src);
+
+/*
+ * Takes the oldest event, and blocks unless the fd has O_NONBLOCK. 0, or EAGAIN, EINTR. *object and
+ * *kind are written on success.
+ */
+int aw_channel_read(struct aw_channel *ch, void **object, int *kind);
+
+/*
+ * Between aw_channel_hold and aw_channel_release the calling thread serves QPs, and the events of
+ * ch that it raises stay in memory. aw_channel_release takes one of them if there is one, which the
+ * caller must handle, and writes the others to the fd. False: there was none.
+ */
+void aw_channel_hold(struct aw_channel *ch);
+bool aw_channel_release(struct aw_channel *ch, void **object, int *kind);
+
+/* Takes an event if there is one now, whatever O_NONBLOCK says. */
+bool aw_channel_take(struct aw_channel *ch, void **object, int *kind);
+
+/* Drops unread events of src (before its object goes). Returns how many there were. */
+uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src);
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The ring under one lock. An overflow raises CQ_ERR and fails the QPs, whose settle looks for it.
+#include "net/cq/cq.h"
+
+#include "net/cq/sets.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static _Atomic uint32_t numbers; /* CQs made */
+
+static void begin_stat(struct aw_cq *cq)
+{
+	cq->stat = aw_stat_take(AW_STAT_CQ, cq->number);
+	if (!cq->stat)
+		return;
+	aw_stat_set(&cq->stat->cq.capacity, cq->capacity);
+	aw_stat_set(&cq->stat->cq.channel, cq->channel != NULL);
+}
+
+/* For other processes to read (net/stat.h). The caller holds the lock. */
+static void publish(struct aw_cq *cq)
+{
+	if (cq->stat)
+		aw_stat_set(&cq->stat->cq.ready, cq->tail - cq->head);
+}
+
+static void publish_pushed(struct aw_cq *cq)
+{
+	cq->cqes++;
+	publish(cq);
+	if (cq->stat)
+		aw_stat_set64(&cq->stat->cq.cqes, cq->cqes);
+}
+
+int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object)
+{
+	if (capacity == 0 || capacity > AW_CQE_MAX)
+		return EINVAL;
+	*cq = (struct aw_cq){ .channel = channel, .capacity = capacity, .epfd = -1 };
+	cq->number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed);
+
+	int err = aw_mem_get(&cq->mem, NULL, AW_MEM_CQ, capacity * sizeof(*cq->ring));
+	if (err)
+		return err;
+	cq->ring = cq->mem.at;
+	aw_source_init(&cq->event, object, 0);
+	aw_source_init(&cq->async_error, object, 0);
+	pthread_mutex_init(&cq->lock, NULL);
+	pthread_mutex_init(&cq->qps_lock, NULL);
+	begin_stat(cq);
+	return 0;
+}
+
+void aw_cq_fini(struct aw_cq *cq)
+{
+	assert(cq->qps_count == 0);
+	if (cq->channel)
+		aw_channel_forget(cq->channel, &cq->event);
+	if (cq->async)
+		aw_channel_forget(cq->async, &cq->async_error);
+	aw_sets_close(AW_SETS_CQ, cq->epfd);
+	aw_stat_give(cq->stat);
+	free(cq->qps);
+	free(cq->socks);
+	aw_mem_put(&cq->mem);
+	pthread_mutex_destroy(&cq->qps_lock);
+	pthread_mutex_destroy(&cq->lock);
+}
+
+static struct aw_cq_entry *entry_at(const struct aw_cq *cq, uint32_t index)
+{
+	return &cq->ring[index % cq->capacity];
+}
+
+int aw_cq_keep_in(struct aw_cq *cq, const struct aw_mem_source *source)
+{
+	cq->memory = source;
+	return source ? aw_cq_resize(cq, cq->capacity) : 0;
+}
+
+/* Exchanges the ring's memory for mem; false when more CQEs are waiting than would fit. */
+static bool move_ring(struct aw_cq *cq, struct aw_mem *mem, uint32_t capacity)
+{
+	struct aw_cq_entry *ring = mem->at;
+	uint32_t count = cq->tail - cq->head;
+	struct aw_mem old = cq->mem;
+
+	if (count > capacity)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		ring[i] = *entry_at(cq, cq->head + i);
+	cq->mem = *mem;
+	cq->ring = ring;
+	cq->capacity = capacity;
+	cq->head = 0;
+	cq->tail = count;
+	*mem = old;
+	return true;
+}
+
+int aw_cq_resize(struct aw_cq *cq, uint32_t capacity)
+{
+	struct aw_mem mem;
+	bool moved;
+	int err;
+
+	if (capacity == 0 || capacity > AW_CQE_MAX)
+		return EINVAL;
+	err = aw_mem_get(&mem, cq->memory, AW_MEM_CQ, capacity * sizeof(*cq->ring));
+	if (err)
+		return err;
+	pthread_mutex_lock(&cq->lock);
+	moved = move_ring(cq, &mem, capacity);
+	if (moved && cq->stat)
+		aw_stat_set(&cq->stat->cq.capacity, capacity);
+	pthread_mutex_unlock(&cq->lock);
+	/* mem now is the memory that the ring does not use. It is freed with no lock held. */
+	aw_mem_put(&mem);
+	return moved ? 0 : EINVAL;
+}
+
+/* Indices wrap where the ring does, so that index % capacity holds for every capacity. */
+static void rebase(struct aw_cq *cq)
+{
+	if (cq->head >= cq->capacity) {
+		cq->head -= cq->capacity;
+		cq->tail -= cq->capacity;
+	}
+}
+
+int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
+{
+	uint32_t received = 0;
+	int n = 0;
+
+	if (atomic_load_explicit(&cq->ready, memory_order_acquire) == 0)
+		return 0;
+	pthread_mutex_lock(&cq->lock);
+	while (n < max && cq->head != cq->tail) {
+		out[n] = *entry_at(cq, cq->head++);
+		if (out[n].queue == AW_SQ)
+			atomic_fetch_sub_explicit(&out[n].user->unpolled, 1, memory_order_relaxed);
+		else
+			received = 1;
+		n++;
+	}
+	atomic_fetch_add_explicit(&cq->hands.takes, received, memory_order_relaxed);
+	rebase(cq);
+	publish(cq);
+	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
+	pthread_mutex_unlock(&cq->lock);
+	return n;
+}
+
+static bool wakes(enum aw_arm arm, const struct aw_cqe *cqe)
+{
+	return arm == AW_ARM_NEXT || (arm == AW_ARM_SOLICITED && (cqe->flags & AW_WC_SOLICITED));
+}
+
+static void overflow(struct aw_cq *cq)
+{
+	bool first = !cq->overflowed;
+
+	cq->overflowed = true;
+	if (cq->stat)
+		aw_stat_set(&cq->stat->cq.overflowed, 1);
+	pthread_mutex_unlock(&cq->lock);
+	if (first && cq->async)
+		aw_channel_raise(cq->async, &cq->async_error);
+}
+
+void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
+{
+	pthread_mutex_lock(&cq->lock);
+	if (cq->tail - cq->head == cq->capacity) {
+		overflow(cq);
+		return;
+	}
+	*entry_at(cq, cq->tail++) = *entry;
+	if (entry->queue == AW_SQ)
+		atomic_fetch_add_explicit(&entry->user->unpolled, 1, memory_order_relaxed);
+	/*
+	 * Pairs with the acquire in aw_cq_take(): a thread that sees the count takes the lock and finds
+	 * the CQE.
+	 */
+	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_release);
+	publish_pushed(cq);
+	bool raise = wakes(cq->armed, &entry->cqe);
+
+	if (raise)
+		cq->armed = AW_ARM_NONE;
+	pthread_mutex_unlock(&cq->lock);
+	if (raise && cq->channel)
+		aw_channel_raise(cq->channel, &cq->event);
+}
+
+void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user)
+{
+	pthread_mutex_lock(&cq->lock);
+	uint32_t kept = cq->head;
+
+	for (uint32_t i = cq->head; i != cq->tail; i++)
+		if (entry_at(cq, i)->user != user)
+			*entry_at(cq, kept++) = *entry_at(cq, i);
+	cq->tail = kept;
+	publish(cq);
+	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
+	pthread_mutex_unlock(&cq->lock);
+}
+
+void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm)
+{
+	pthread_mutex_lock(&cq->lock);
+	if ((int)arm > cq->armed)
+		cq->armed = arm;
+	pthread_mutex_unlock(&cq->lock);
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A completion queue: a bounded ring of CQEs, its arming, and the QPs that a poller serves inline.
+// `lock` guards the ring and arming; it is taken after every QP lock. `qps_lock` guards the set of
+// QPs; it is held while they are served, so it is taken before any QP lock.
+#ifndef NET_CQ_H
+#define NET_CQ_H
+
+#include "core/types.h"
+#include "net/cq/channel.h"
+#include "net/mem/mem.h"
+#include "net/stat/stat.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define AW_CQE_MAX (4u << 20)
+
+struct aw_uqp;
+
+/* A QP as its CQs know it, embedded in the QP. */
+struct aw_cq_user {
+	_Atomic uint32_t unpolled; /* send CQEs in the CQ: they hold their SQ slots */
+	/* its index in send_cq's and recv_cq's qps; guarded by their qps_lock */
+	uint32_t slot[2];
+};
+
+struct aw_cq_entry {
+	struct aw_cqe cqe;
+	struct aw_cq_user *user; /* the entry goes when this QP is destroyed */
+	uint32_t qpn;
+	enum aw_queue queue;
+};
+
+struct aw_cq {
+	/* fixed after init */
+	struct aw_channel *channel; /* or NULL */
+	struct aw_source event;
+	struct aw_channel *async; /* where an overflow is raised, or NULL */
+	struct aw_source async_error;
+	const struct aw_mem_source *memory; /* or NULL */
+	uint32_t number; /* of this process's CQs, for statistics */
+	union aw_stat_row *stat; /* its statistics, or NULL; written with lock */
+
+	pthread_mutex_t lock;
+	struct aw_cq_entry *ring;
+	struct aw_mem mem; /* the ring's */
+	uint32_t capacity;
+	uint32_t head, tail;
+	_Atomic uint32_t ready; /* tail - head, for a look without the lock */
+	uint64_t cqes; /* that were ever added */
+	_Atomic int armed; /* enum aw_arm */
+	_Atomic bool overflowed;
+
+	/* cq_poll.c */
+	pthread_mutex_t qps_lock;
+	struct aw_uqp **qps;
+	uint32_t qps_count, qps_room;
+	uint32_t qps_next; /* index of the QP whose memory was looked at last */
+	_Atomic int epfd; /* over the fds of qps once they are many; -1 before */
+	struct aw_cq_sock *socks; /* of UD QPs and their groups (cq_sock.c); guarded by qps_lock */
+	uint32_t socks_count, socks_room, socks_next;
+
+	struct aw_hands hands; /* busy-poll ownership of the polling threads */
+	/* QPs with a stream through memory (net/carrier.h); twice a QP that uses the CQ for both queues */
+	_Atomic uint32_t over_memory;
+	_Atomic uint32_t vain; /* polls since one last found something */
+	/* hold.c */
+	_Atomic uint32_t polls;
+	_Atomic uint32_t holding; /* QPs that hold posts */
+	_Atomic bool burst; /* the last posts came in a burst: the next poll sets polled_ns */
+	_Atomic uint64_t polled_ns; /* the time of that poll */
+	_Atomic uint32_t riding; /* ride.c: QPs whose acknowledgement waits for a post */
+
+	/* the channel's turns at the last look, and polls since (sleeps_soon) */
+	_Atomic uint32_t wakes_seen, polls_awake;
+	_Atomic uint32_t lent; /* QPs the progress thread leaves to pollers of this CQ */
+};
+
+enum aw_arm {
+	AW_ARM_NONE,
+	AW_ARM_SOLICITED,
+	AW_ARM_NEXT,
+};
+
+/*
+ * capacity: CQEs that fit, 1 to AW_CQE_MAX; object: what channel readers get for this CQ;
+ * channel and async may be NULL. 0 or ENOMEM, EINVAL.
+ */
+int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object);
+/* Called before the CQ is used: takes its memory from source from now on. 0 or ENOMEM. */
+int aw_cq_keep_in(struct aw_cq *cq, const struct aw_mem_source *source);
+/* No QP may use the CQ any more. Its unread channel events are dropped. */
+void aw_cq_fini(struct aw_cq *cq);
+
+/* 0, EINVAL when more CQEs are waiting than would fit, ENOMEM. */
+int aw_cq_resize(struct aw_cq *cq, uint32_t capacity);
+
+/* Takes up to max completions, oldest first. Returns how many. */
+int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max);
+
+/* The next CQE raises an event on the channel once. NEXT is stronger than SOLICITED. */
+void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm);
+
+/* For QPs. push: adds a CQE; an overflow raises an event. forget: the user's CQEs go. */
+void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry);
+void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user);
+
+/*
+ * For net/ud.c, in cq_sock.c: pollers call serve for this socket until it has left as often as it
+ * has joined. join: 0 or ENOMEM. The caller of aw_cq_serve_socks holds qps_lock.
+ */
+struct aw_udsock;
+typedef void aw_cq_serve_fn(struct aw_udsock *sock);
+int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, aw_cq_serve_fn *serve);
+void aw_cq_leave_sock(struct aw_cq *cq, struct aw_udsock *sock);
+void aw_cq_serve_socks(struct aw_cq *cq);
+
+#endif

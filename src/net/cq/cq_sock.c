@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The datagram sockets that the pollers of a CQ serve: one for up to 256 UD QPs, so there are few.
+#include "net/cq/cq.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define SERVED_MAX 4 /* per poll; where there are more, each has its turn */
+
+struct aw_cq_sock {
+	struct aw_udsock *sock;
+	aw_cq_serve_fn *serve;
+	uint32_t joined;
+};
+
+static struct aw_cq_sock *find(const struct aw_cq *cq, const struct aw_udsock *sock)
+{
+	for (uint32_t i = 0; i < cq->socks_count; i++)
+		if (cq->socks[i].sock == sock)
+			return &cq->socks[i];
+	return NULL;
+}
+
+static int grow(struct aw_cq *cq)
+{
+	uint32_t room = cq->socks_room ? cq->socks_room * 2 : 4;
+	struct aw_cq_sock *socks = realloc(cq->socks, room * sizeof(*socks));
+
+	if (!socks)
+		return ENOMEM;
+	cq->socks = socks;
+	cq->socks_room = room;
+	return 0;
+}
+
+int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, aw_cq_serve_fn *serve)
+{
+	struct aw_cq_sock *known;
+	int err = 0;
+
+	pthread_mutex_lock(&cq->qps_lock);
+	known = find(cq, sock);
+	if (!known && cq->socks_count == cq->socks_room)
+		err = grow(cq);
+	if (known)
+		known->joined++;
+	else if (!err)
+		cq->socks[cq->socks_count++] = (struct aw_cq_sock){ sock, serve, 1 };
+	pthread_mutex_unlock(&cq->qps_lock);
+	return err;
+}
+
+void aw_cq_leave_sock(struct aw_cq *cq, struct aw_udsock *sock)
+{
+	struct aw_cq_sock *known;
+
+	pthread_mutex_lock(&cq->qps_lock);
+	known = find(cq, sock);
+	assert(known);
+	if (--known->joined == 0)
+		*known = cq->socks[--cq->socks_count];
+	pthread_mutex_unlock(&cq->qps_lock);
+}
+
+void aw_cq_serve_socks(struct aw_cq *cq)
+{
+	uint32_t count = cq->socks_count < SERVED_MAX ? cq->socks_count : SERVED_MAX;
+
+	for (uint32_t i = 0; i < count; i++) {
+		cq->socks_next = (cq->socks_next + 1) % cq->socks_count;
+		cq->socks[cq->socks_next].serve(cq->socks[cq->socks_next].sock);
+	}
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "net/mem/memfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+
+/* Kernels before 6.3 do not know MFD_NOEXEC_SEAL. */
+static int create(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+	return fd >= 0 || errno != EINVAL ? fd
+					  : memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+int aw_memfd_make(const char *name, size_t len)
+{
+	struct rlimit limit;
+	int fd, err;
+
+	/* Else ftruncate(2) would raise SIGXFSZ. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < len) {
+		errno = EFBIG;
+		return -1;
+	}
+	fd = create(name);
+	if (fd < 0 ||
+	    (ftruncate(fd, (off_t)len) == 0 && fcntl(fd, F_ADD_SEALS, AW_MEMFD_SEALS) == 0))
+		return fd;
+	err = errno;
+	close(fd);
+	errno = err;
+	return -1;
+}

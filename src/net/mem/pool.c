@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Free lists, last in first out, so that a buffer that is handed out is warm in the cache.
+#include "net/mem/pool.h"
+
+#include "net/mem/guard.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEEP_MAX 16 /* of each kind; more are freed */
+
+_Static_assert(AW_STAGE_OCTETS >= 2 * FPDU_MAX, "a stage holds a whole FPDU behind a partial one");
+_Static_assert(AW_STAGE_COPY_MAX < FPDU_MAX, "a stage that is not copied holds any FPDU");
+_Static_assert(AW_BATCH_IOV >= AW_TX_IOV_MIN, "a batch holds any FPDU");
+
+struct shelf {
+	struct aw_stage *first;
+	unsigned int count;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shelf large, small; /* stages of AW_STAGE_OCTETS, and of FPDU_MAX */
+static unsigned int large_out;
+static struct aw_batch *batches;
+static unsigned int batches_kept, batches_out;
+
+static struct aw_stage *make_stage(size_t size)
+{
+	struct aw_stage *stage = malloc(sizeof(*stage) + size);
+
+	if (stage)
+		stage->size = (uint32_t)size;
+	return stage;
+}
+
+static struct aw_stage *take_from(struct shelf *shelf)
+{
+	struct aw_stage *stage = shelf->first;
+
+	if (stage) {
+		shelf->first = stage->next;
+		shelf->count--;
+	}
+	return stage;
+}
+
+static bool put_on(struct shelf *shelf, struct aw_stage *stage)
+{
+	if (shelf->count >= KEEP_MAX)
+		return false;
+	stage->next = shelf->first;
+	shelf->first = stage;
+	shelf->count++;
+	return true;
+}
+
+static void clear(struct shelf *shelf)
+{
+	for (struct aw_stage *stage; (stage = take_from(shelf));)
+		free(stage);
+}
+
+static void give_place_back(void)
+{
+	pthread_mutex_lock(&lock);
+	large_out--;
+	pthread_mutex_unlock(&lock);
+}
+
+struct aw_stage *aw_stage_get(void)
+{
+	pthread_mutex_lock(&lock);
+	bool has_place = large_out < AW_STAGES_LARGE_MAX;
+	struct aw_stage *stage = take_from(has_place ? &large : &small);
+
+	large_out += has_place;
+	pthread_mutex_unlock(&lock);
+	if (!stage)
+		stage = make_stage(has_place ? AW_STAGE_OCTETS : FPDU_MAX);
+	if (stage)
+		stage->len = 0;
+	else if (has_place)
+		give_place_back();
+	return stage;
+}
+
+void aw_stage_put(struct aw_stage *stage)
+{
+	bool is_large = stage->size == AW_STAGE_OCTETS;
+	bool is_kept = false;
+
+	pthread_mutex_lock(&lock);
+	large_out -= is_large;
+	if (is_large || stage->size == FPDU_MAX)
+		is_kept = put_on(is_large ? &large : &small, stage);
+	pthread_mutex_unlock(&lock);
+	if (!is_kept)
+		free(stage);
+}
+
+/* Moves the waiting bytes from one stage to another. */
+static struct aw_stage *move_rest(struct aw_stage *to, struct aw_stage *from)
+{
+	to->len = from->len;
+	memcpy(to->buf, from->buf, from->len);
+	aw_stage_put(from);
+	return to;
+}
+
+static bool has_places(void)
+{
+	pthread_mutex_lock(&lock);
+	bool has = large_out < AW_STAGES_LARGE_MAX;
+
+	pthread_mutex_unlock(&lock);
+	return has;
+}
+
+/* While large stages are left, emptying one is not worth the copy. */
+struct aw_stage *aw_stage_keep(struct aw_stage *stage)
+{
+	struct aw_stage *tight;
+
+	if (stage->len > AW_STAGE_COPY_MAX || (stage->size == AW_STAGE_OCTETS && has_places()))
+		return stage;
+	tight = make_stage(stage->len);
+	return tight ? move_rest(tight, stage) : stage;
+}
+
+struct aw_stage *aw_stage_resume(struct aw_stage *stage)
+{
+	struct aw_stage *whole;
+
+	if (stage->size >= FPDU_MAX)
+		return stage;
+	whole = aw_stage_get();
+	return whole ? move_rest(whole, stage) : NULL;
+}
+
+struct aw_batch *aw_batch_get(void)
+{
+	pthread_mutex_lock(&lock);
+	struct aw_batch *batch = batches;
+
+	if (batch) {
+		batches = batch->next;
+		batches_kept--;
+	}
+	batches_out++;
+	pthread_mutex_unlock(&lock);
+	if (!batch)
+		batch = malloc(sizeof(*batch));
+	if (batch)
+		batch->iov_count = batch->iov_sent = 0;
+	else
+		aw_batch_put(NULL);
+	return batch;
+}
+
+/* NULL: takes back the count of a batch that could not be made. */
+void aw_batch_put(struct aw_batch *batch)
+{
+	pthread_mutex_lock(&lock);
+	batches_out--;
+	if (batch && batches_kept < KEEP_MAX) {
+		batch->next = batches;
+		batches = batch;
+		batches_kept++;
+		batch = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	free(batch);
+}
+
+bool aw_pool_warm(void)
+{
+	struct aw_stage *stage = aw_stage_get();
+	struct aw_batch *batch = aw_batch_get();
+	bool both = stage && batch;
+
+	if (stage)
+		aw_stage_put(stage);
+	if (batch)
+		aw_batch_put(batch);
+	return both;
+}
+
+unsigned int aw_batches_out(void)
+{
+	pthread_mutex_lock(&lock);
+	unsigned int out = batches_out;
+
+	pthread_mutex_unlock(&lock);
+	return out;
+}
+
+static bool in_arena(const struct aw_batch *batch, const struct aw_iov *iov)
+{
+	return (uintptr_t)iov->base - (uintptr_t)batch->arena < sizeof(batch->arena);
+}
+
+static bool overlaps(const struct aw_iov *iov, const void *start, size_t len)
+{
+	uintptr_t p = (uintptr_t)iov->base, other = (uintptr_t)start;
+
+	return p < other ? other - p < iov->len && len > 0 : p - other < len;
+}
+
+/* The arena's first free byte. */
+static uint8_t *arena_end(struct aw_batch *batch)
+{
+	uint8_t *end = batch->arena;
+
+	for (unsigned int i = 0; i < batch->iov_count; i++) {
+		const struct aw_iov *iov = &batch->iov[i];
+
+		if (in_arena(batch, iov) && (uint8_t *)iov->base + iov->len > end)
+			end = (uint8_t *)iov->base + iov->len;
+	}
+	return end;
+}
+
+/* The arena has the room: it could hold every byte of a batch. */
+void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len)
+{
+	uint8_t *end = arena_end(batch);
+
+	for (unsigned int i = batch->iov_sent; i < batch->iov_count; i++) {
+		struct aw_iov *iov = &batch->iov[i];
+
+		if (in_arena(batch, iov) || !overlaps(iov, start, len))
+			continue;
+		assert(iov->len <= (size_t)(batch->arena + sizeof(batch->arena) - end));
+		/* When the memory is gone already, the socket's send will fail. */
+		if (!aw_guard_gather(end, iov->base, iov->len))
+			continue;
+		iov->base = end;
+		end += iov->len;
+	}
+}
+
+void aw_pool_flush(void)
+{
+	pthread_mutex_lock(&lock);
+	clear(&large);
+	clear(&small);
+	while (batches) {
+		struct aw_batch *next = batches->next;
+
+		free(batches);
+		batches = next;
+	}
+	batches_kept = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+void aw_pool_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void aw_pool_fork_done(void)
+{
+	pthread_mutex_unlock(&lock);
+}

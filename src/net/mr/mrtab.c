@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The STags of this process (core/stag.h): the index is a table handle, the key the registration's own.
+#include "net/mr/mrtab.h"
+
+#include "core/stag.h"
+#include "net/base/log.h"
+#include "net/mem/fault.h"
+#include "net/mem/mapping.h"
+#include "net/mr/mw.h"
+#include "net/progress/engine.h"
+#include "ring/once.h"
+#include "ring/table.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define UNUSABLE 1 /* the handle that scrambles to 0 */
+
+static struct aw_table table;
+static struct aw_stag_secret secret;
+static struct aw_once once = AW_ONCE_INIT;
+
+static void fork_prepare(void)
+{
+	aw_engine_fork_prepare();
+	aw_table_fork_prepare(&table);
+}
+
+static void fork_parent(void)
+{
+	aw_table_fork_parent(&table);
+	aw_engine_fork_done();
+}
+
+static void fork_child(void)
+{
+	aw_table_fork_child(&table);
+	aw_engine_fork_done();
+}
+
+static int init_once(void)
+{
+	int err;
+
+	if (getentropy(&secret, sizeof(secret)) != 0) {
+		aw_log(AW_LOG_ERROR, "no random numbers for stags: %s", strerror(errno));
+		return EIO;
+	}
+	err = aw_table_init(&table, AW_MR_MAX + AW_MW_MAX + UNUSABLE);
+	if (err)
+		return err;
+	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	if (err)
+		aw_table_fini(&table);
+	return err;
+}
+
+static uint32_t handle_of(uint32_t stag)
+{
+	return aw_stag_unscramble(&secret, stag >> AW_STAG_KEY_BITS);
+}
+
+/* EINVAL when addresses, tagged offsets or the addresses of whole pages wrap. */
+static int check_range(const struct aw_mr *mr)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end;
+
+	if (mr->len == 0)
+		return 0;
+	if (mr->len - 1 > UINT64_MAX - mr->iova || mr->len > UINTPTR_MAX - page ||
+	    __builtin_add_overflow((uintptr_t)mr->host, mr->len + page - 1, &end))
+		return EINVAL;
+	return 0;
+}
+
+static int check_memory(const struct aw_mr *mr)
+{
+	bool write = mr->access & (AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE);
+	int err;
+
+	aw_fault_watch();
+	if (mr->access & AW_ACCESS_ON_DEMAND)
+		return 0;
+	err = check_range(mr);
+	return err ? err : aw_mapping_check(mr->host, mr->len, write);
+}
+
+int aw_mr_add(struct aw_mr *mr)
+{
+	int err = check_memory(mr);
+
+	if (!err)
+		err = aw_stag_reserve(&mr->stag);
+	if (err)
+		return err;
+	aw_stag_publish(mr);
+	return 0;
+}
+
+int aw_mr_change(struct aw_mr *mr, const struct aw_mr *want, bool (*may)(struct aw_mr *mr))
+{
+	uint32_t stag = mr->stag;
+	int err = check_memory(want);
+
+	if (err)
+		return err;
+	if (!may(mr))
+		return EBUSY;
+	aw_stag_withdraw_wait(stag);
+	*mr = *want;
+	mr->stag = stag;
+	aw_stag_publish(mr);
+	return 0;
+}
+
+void aw_mr_remove(struct aw_mr *mr)
+{
+	aw_table_remove_wait(&table, handle_of(mr->stag));
+}
+
+struct aw_mr *aw_mr_get(uint32_t stag)
+{
+	uint32_t handle;
+	struct aw_mr *mr;
+
+	if (aw_once_run(&once, init_once))
+		return NULL;
+	handle = handle_of(stag);
+	mr = aw_table_get(&table, handle);
+	if (mr && mr->stag != stag) {
+		aw_table_put(&table, handle);
+		return NULL;
+	}
+	return mr;
+}
+
+void aw_mr_put(const struct aw_mr *mr)
+{
+	aw_table_put(&table, handle_of(mr->stag));
+}
+
+/* STags 0 and 1 go onto the wire in zero-length operations, so they are never given out. */
+static uint32_t reserve(void)
+{
+	uint32_t handle = aw_table_reserve(&table), next;
+
+	if (handle == AW_TABLE_NONE || aw_stag_scramble(&secret, handle) != 0)
+		return handle;
+	next = aw_table_reserve(&table);
+	aw_table_cancel(&table, handle);
+	return next;
+}
+
+int aw_stag_reserve(uint32_t *stag)
+{
+	uint8_t key;
+	uint32_t handle;
+	int err = aw_once_run(&once, init_once);
+
+	if (err)
+		return err;
+	if (getentropy(&key, sizeof(key)) != 0)
+		return EIO;
+	handle = reserve();
+	if (handle == AW_TABLE_NONE)
+		return ENOMEM;
+	*stag = aw_stag_scramble(&secret, handle) << AW_STAG_KEY_BITS | key;
+	return 0;
+}
+
+void aw_stag_cancel(uint32_t stag)
+{
+	aw_table_cancel(&table, handle_of(stag));
+}
+
+int aw_stag_rekey(uint32_t stag, uint32_t *fresh)
+{
+	uint8_t random;
+
+	if (getentropy(&random, sizeof(random)) != 0)
+		return EIO;
+	/* Adding 1 to AW_STAG_KEY_MASK gives any key but the current one. */
+	*fresh = aw_stag_with_key(stag, stag + 1 + random % AW_STAG_KEY_MASK);
+	return 0;
+}
+
+bool aw_stag_same_index(uint32_t a, uint32_t b)
+{
+	return a >> AW_STAG_KEY_BITS == b >> AW_STAG_KEY_BITS;
+}
+
+uint32_t aw_stag_with_key(uint32_t stag, uint32_t key)
+{
+	return (stag & ~AW_STAG_KEY_MASK) | (key & AW_STAG_KEY_MASK);
+}
+
+void aw_stag_publish(struct aw_mr *mr)
+{
+	aw_table_publish(&table, handle_of(mr->stag), mr, NULL);
+}
+
+void aw_stag_hide(uint32_t stag)
+{
+	aw_table_hide(&table, handle_of(stag));
+}
+
+void aw_stag_withdraw_wait(uint32_t stag)
+{
+	aw_table_withdraw_wait(&table, handle_of(stag));
+}

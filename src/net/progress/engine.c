@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The progress thread: its start, its loop, its end, and its absence in the child of a fork. `life`
+// guards all of that; it is never held while a handler, the tick or a watch function runs. A
+// started thread leaves only by itself, when it finds that no reference is left.
+#include "net/progress/engine.h"
+
+#include "net/base/log.h"
+#include "net/mem/pool.h"
+#include "net/progress/linger.h"
+#include "ring/once.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 64 /* fetched by one epoll_wait */
+#define KICK UINT64_MAX /* the key of kickfd: no watch has it */
+#define MS_NS 1000000u
+#define NS_PER_S 1000000000u
+#define WAIT_NS_MAX (3600ull * NS_PER_S)
+#define SLICE_NS 100000u /* the shortest that the kernel gives */
+
+static struct {
+	/* the thread holds it while handlers run; a fork takes it to keep them out */
+	pthread_mutex_t handling;
+	pthread_mutex_t life;
+	pthread_cond_t left; /* running became false */
+	pthread_cond_t begun; /* starting became false */
+	uint32_t refs;
+	uint32_t leavers; /* callers of aw_engine_put that wait for the thread to leave */
+	bool running;
+	bool starting; /* the thread was created and does not run yet */
+	bool to_join; /* the thread has left, and another one must join it */
+	pthread_t thread;
+	aw_tick_fn *ticks[AW_TICKS];
+	/* written with the lock; read without it by holders of a reference; -1: not running */
+	_Atomic int epfd;
+	_Atomic int kickfd;
+	/* changes only while the process has one thread */
+	uint32_t generation;
+} engine = {
+	.handling = PTHREAD_MUTEX_INITIALIZER,
+	.life = PTHREAD_MUTEX_INITIALIZER,
+	.left = PTHREAD_COND_INITIALIZER,
+	.begun = PTHREAD_COND_INITIALIZER,
+	.epfd = -1,
+	.kickfd = -1,
+};
+
+static struct aw_once once = AW_ONCE_INIT;
+static _Thread_local bool self;
+static _Thread_local bool forking; /* this thread holds handling */
+
+bool aw_engine_is_self(void)
+{
+	return self;
+}
+
+uint64_t aw_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint32_t aw_engine_generation(void)
+{
+	return engine.generation;
+}
+
+int aw_engine_epfd(void)
+{
+	return atomic_load_explicit(&engine.epfd, memory_order_relaxed);
+}
+
+void aw_engine_kick(void)
+{
+	int fd = atomic_load_explicit(&engine.kickfd, memory_order_relaxed);
+	uint64_t one = 1;
+	ssize_t written = -1;
+
+	if (fd >= 0)
+		written = write(fd, &one, sizeof(one));
+	(void)written; /* a full counter means that a kick is waiting already */
+}
+
+void aw_engine_set_tick(enum aw_tick which, aw_tick_fn *fn)
+{
+	pthread_mutex_lock(&engine.life);
+	engine.ticks[which] = fn;
+	pthread_mutex_unlock(&engine.life);
+}
+
+void aw_engine_kick_tick(void)
+{
+	aw_engine_kick();
+}
+
+/* Locks are taken in the usual order: linger, life, then the watches'. */
+
+void aw_engine_fork_prepare(void)
+{
+	if (!forking)
+		pthread_mutex_lock(&engine.handling);
+	forking = true;
+}
+
+void aw_engine_fork_done(void)
+{
+	if (forking)
+		pthread_mutex_unlock(&engine.handling);
+	forking = false;
+}
+
+/* Joins a thread that has left. The caller holds life, which that thread needs no more. */
+static void reap(void)
+{
+	if (engine.to_join)
+		pthread_join(engine.thread, NULL);
+	engine.to_join = false;
+}
+
+/*
+ * A thread that starts or ends is inside the C library, a sanitizer or the program's allocator and
+ * may hold a lock of theirs, which the child of a fork would then never get. So a fork waits for
+ * it. The caller holds life.
+ */
+static void settle(void)
+{
+	while (engine.starting)
+		pthread_cond_wait(&engine.begun, &engine.life);
+	reap();
+}
+
+static void fork_prepare(void)
+{
+	aw_engine_fork_prepare();
+	aw_linger_fork_prepare();
+	pthread_mutex_lock(&engine.life);
+	settle();
+	aw_watch_fork_prepare();
+}
+
+static void fork_parent(void)
+{
+	aw_watch_fork_parent();
+	pthread_mutex_unlock(&engine.life);
+	aw_linger_fork_parent();
+	aw_engine_fork_done();
+}
+
+static void close_fds(void)
+{
+	close(atomic_exchange_explicit(&engine.epfd, -1, memory_order_relaxed));
+	close(atomic_exchange_explicit(&engine.kickfd, -1, memory_order_relaxed));
+}
+
+static void fork_child(void)
+{
+	if (engine.running)
+		close_fds();
+	engine.running = false;
+	engine.to_join = false;
+	engine.leavers = 0;
+	engine.generation++;
+	pthread_cond_init(&engine.left, NULL);
+	pthread_cond_init(&engine.begun, NULL);
+	self = false;
+	aw_watch_fork_child();
+	pthread_mutex_unlock(&engine.life);
+	aw_linger_fork_child();
+	aw_engine_fork_done();
+}
+
+static int init_once(void)
+{
+	int err = aw_watch_init();
+
+	if (err)
+		return err;
+	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	if (err)
+		aw_watch_fini();
+	return err;
+}
+
+/*
+ * From Linux 6.12 a thread may ask for a shorter time slice. It then runs sooner when it wakes on a
+ * CPU where the program spins, and takes less time from it. Older kernels ignore it.
+ */
+static void shorten_slice(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = { .size = sizeof(attr) };
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0 ||
+	    attr.policy != SCHED_OTHER)
+		return;
+	attr.runtime = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+/* False when another thread has taken a reference in the meantime. */
+static bool leave(void)
+{
+	bool unwanted;
+
+	pthread_mutex_lock(&engine.life);
+	unwanted = engine.refs == 0;
+	pthread_mutex_unlock(&engine.life);
+	if (!unwanted)
+		return false;
+	pthread_mutex_lock(&engine.handling);
+	aw_linger_flush();
+	aw_pool_flush();
+	pthread_mutex_unlock(&engine.handling);
+	pthread_mutex_lock(&engine.life);
+	unwanted = engine.refs == 0;
+	if (unwanted) {
+		close_fds();
+		engine.running = false;
+		if (engine.leavers > 0)
+			engine.to_join = true;
+		else
+			pthread_detach(pthread_self());
+		pthread_cond_broadcast(&engine.left);
+	}
+	pthread_mutex_unlock(&engine.life);
+	return unwanted;
+}
+
+static uint64_t run_tick(int which, uint64_t now)
+{
+	aw_tick_fn *tick;
+
+	pthread_mutex_lock(&engine.life);
+	tick = engine.ticks[which];
+	pthread_mutex_unlock(&engine.life);
+	return tick ? tick(now) : 0;
+}
+
+/* Runs the ticks that are due, or all, and writes when each runs again. */
+static void run_ticks(uint64_t next[AW_TICKS], bool all)
+{
+	uint64_t now = aw_now_ns();
+
+	for (int i = 0; i < AW_TICKS; i++)
+		if (all || (next[i] && now >= next[i]))
+			next[i] = run_tick(i, now);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a && (!b || a < b) ? a : b;
+}
+
+/*
+ * Waits until an event or that time (0: for ever). Before Linux 5.11, and in sandboxes that know no
+ * newer system calls, the time is rounded up to milliseconds.
+ */
+static int await(struct epoll_event *events, uint64_t until_ns)
+{
+	uint64_t now = until_ns ? aw_now_ns() : 0;
+	uint64_t ns = until_ns > now ? until_ns - now : 0;
+	struct timespec ts = { (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
+	int epfd = aw_engine_epfd();
+	int count = epoll_pwait2(epfd, events, EVENTS_MAX, until_ns ? &ts : NULL, NULL);
+
+	if (count >= 0 || (errno != ENOSYS && errno != EPERM))
+		return count;
+	if (ns > WAIT_NS_MAX)
+		ns = WAIT_NS_MAX;
+	return epoll_wait(epfd, events, EVENTS_MAX,
+			  until_ns ? (int)((ns + MS_NS - 1) / MS_NS) : -1);
+}
+
+static void dispatch(const struct epoll_event *events, int count, bool last)
+{
+	for (int i = 0; i < count; i++)
+		if (events[i].data.u64 != KICK && aw_watch_is_last(events[i].data.u64) == last)
+			aw_watch_dispatch(events[i].data.u64, events[i].events);
+}
+
+/* Fetches events once and runs their handlers. True when there was a kick. */
+static bool serve(uint64_t until_ns)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int count = await(events, until_ns);
+	bool kicked = false;
+	uint64_t kicks;
+
+	pthread_mutex_lock(&engine.handling);
+	for (int i = 0; i < count; i++)
+		if (events[i].data.u64 == KICK)
+			kicked = read(atomic_load_explicit(&engine.kickfd, memory_order_relaxed),
+				      &kicks, sizeof(kicks)) > 0;
+	dispatch(events, count, false);
+	dispatch(events, count, true);
+	pthread_mutex_unlock(&engine.handling);
+	return kicked;
+}
+
+static void begin(void)
+{
+	pthread_mutex_lock(&engine.life);
+	engine.starting = false;
+	pthread_cond_broadcast(&engine.begun);
+	pthread_mutex_unlock(&engine.life);
+}
+
+static void *run(void *unused)
+{
+	uint64_t next_ticks[AW_TICKS], next = 0;
+	bool kicked = true; /* a tick or deadline set while no thread ran kicked nobody */
+
+	(void)unused;
+	self = true;
+	begin();
+	shorten_slice();
+	prctl(PR_SET_TIMERSLACK, 1);
+	for (;;) {
+		pthread_mutex_lock(&engine.handling);
+		run_ticks(next_ticks, kicked);
+		aw_watch_run_after();
+		/* Last, because all of the above may set deadlines, and does so without a kick. */
+		next = aw_watch_run_timers();
+		pthread_mutex_unlock(&engine.handling);
+		if (kicked && leave())
+			return NULL;
+		for (int i = 0; i < AW_TICKS; i++)
+			next = earlier(next_ticks[i], next);
+		kicked = serve(next);
+	}
+}
+
+static int open_fds(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = KICK };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+	int kickfd, err;
+
+	if (epfd < 0)
+		return errno;
+	kickfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (kickfd < 0 || epoll_ctl(epfd, EPOLL_CTL_ADD, kickfd, &ev) != 0) {
+		err = errno;
+		if (kickfd >= 0)
+			close(kickfd);
+		close(epfd);
+		return err;
+	}
+	atomic_store_explicit(&engine.epfd, epfd, memory_order_relaxed);
+	atomic_store_explicit(&engine.kickfd, kickfd, memory_order_relaxed);
+	return 0;
+}
+
+/*
+ * The program's signals are for its own threads. Signals of a fault stay open: if the thread
+ * blocked them, a fault would end the process without calling the program's handler.
+ */
+static int create_thread(void)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&all, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&engine.thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!err)
+		pthread_setname_np(engine.thread, "anywarp");
+	return err;
+}
+
+/* The caller holds life and a reference. */
+static int start(void)
+{
+	int err;
+
+	if (engine.running)
+		return 0;
+	reap();
+	err = open_fds();
+	if (err)
+		return err;
+	err = create_thread();
+	if (err) {
+		close_fds();
+		return err;
+	}
+	engine.running = engine.starting = true;
+	return 0;
+}
+
+int aw_engine_start(void)
+{
+	int err = 0;
+
+	if (aw_engine_epfd() >= 0)
+		return aw_engine_epfd();
+	pthread_mutex_lock(&engine.life);
+	err = engine.refs > 0 ? start() : EINVAL;
+	pthread_mutex_unlock(&engine.life);
+	return err ? -err : aw_engine_epfd();
+}
+
+int aw_engine_get(void)
+{
+	int err = aw_once_run(&once, init_once);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&engine.life);
+	err = start();
+	if (!err)
+		engine.refs++;
+	pthread_mutex_unlock(&engine.life);
+	if (err)
+		aw_log(AW_LOG_ERROR, "cannot start the progress thread: %s", strerror(err));
+	return err;
+}
+
+/* Waits until the thread has left or is needed again. The caller holds life. */
+static void await_end(void)
+{
+	engine.leavers++;
+	while (engine.running && engine.refs == 0)
+		pthread_cond_wait(&engine.left, &engine.life);
+	engine.leavers--;
+	reap();
+}
+
+void aw_engine_put(void)
+{
+	pthread_mutex_lock(&engine.life);
+	assert(engine.refs > 0);
+	engine.refs--;
+	if (engine.refs == 0 && engine.running) {
+		aw_engine_kick();
+		if (!self)
+			await_end();
+	}
+	pthread_mutex_unlock(&engine.life);
+}

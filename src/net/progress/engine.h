@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The progress engine, one a process: a thread with an epoll set that serves watches (one-sided
+// traffic, connection set-up, timers). It exists while a reference is held, sleeps when nothing
+// happens, and is started afresh in the child of a fork.
+#ifndef NET_ENGINE_H
+#define NET_ENGINE_H
+
+#include "net/progress/watch.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Starts the engine or takes another reference. 0, or an errno (EAGAIN, EMFILE, ENOMEM). */
+int aw_engine_get(void);
+
+/*
+ * Drops a reference. The last one stops the thread and closes its fds; on the progress thread
+ * itself that happens once the running handler has returned.
+ */
+void aw_engine_put(void);
+
+/* True when the caller is the progress thread. */
+bool aw_engine_is_self(void);
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+uint64_t aw_now_ns(void);
+
+/*
+ * A tick is work for the progress thread: it runs after a kick, and again at the time that it
+ * returned (CLOCK_MONOTONIC in nanoseconds; 0: only after a kick).
+ */
+enum aw_tick {
+	AW_TICK_LEND, /* net/lend.c */
+	AW_TICK_HOLD, /* net/hold.c */
+	AW_TICK_LOST, /* net/lost.c */
+	AW_TICKS
+};
+
+typedef uint64_t aw_tick_fn(uint64_t now_ns);
+
+void aw_engine_set_tick(enum aw_tick which, aw_tick_fn *fn);
+void aw_engine_kick_tick(void);
+
+/*
+ * A number that changes in the child of a fork: an object made under another number is dead here.
+ * References still count, so that the parent's objects may be destroyed as ever; but no thread runs
+ * until the child takes a reference or adds a watch.
+ */
+uint32_t aw_engine_generation(void);
+
+/*
+ * For net/watch.c. start: the epoll fd, or minus an errno. epfd: the epoll fd, -1 while the thread
+ * is stopped.
+ */
+int aw_engine_start(void);
+int aw_engine_epfd(void);
+void aw_engine_kick(void);
+
+/*
+ * For handlers of pthread_atfork that take locks, as their first and last call: no watch's handler
+ * runs between the two, so the child inherits no lock, reference or event of a thread that it does
+ * not have. Any of several handlers may be the first.
+ */
+void aw_engine_fork_prepare(void);
+void aw_engine_fork_done(void);
+
+#endif

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Each lingering socket is a watch of its own. The lists serve only the engine's stop, forks, and
+// the bound on connections that were never accepted.
+#include "net/progress/linger.h"
+
+#include "net/base/bounds.h"
+#include "net/progress/watch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define DROP_OCTETS (1 << 20) /* bytes per read */
+#define DROPS_MAX 16 /* reads per turn, so that other watches have theirs */
+
+struct lingerer {
+	struct aw_watch watch; /* first: the watch is the lingerer */
+	int fd;
+	/* guarded by lock; NULL: none. The thread that takes the lingerer off its list ends it */
+	struct list *list;
+	TAILQ_ENTRY(lingerer) entry;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+TAILQ_HEAD(lingerer_list, lingerer);
+
+static struct list {
+	struct lingerer_list first;
+	uint32_t count;
+} own = { TAILQ_HEAD_INITIALIZER(own.first), 0 },
+  strangers = { TAILQ_HEAD_INITIALIZER(strangers.first), 0 };
+
+/* Reads and drops the input. True when nothing can come any more: FIN or a dead socket. */
+static bool drain(int fd)
+{
+	for (int i = 0; i < DROPS_MAX; i++) {
+		/*
+		 * With MSG_TRUNC TCP drops the bytes without a copy. The system call is made
+		 * directly, because the thread sanitizer reports two threads' recv into no memory
+		 * at all as a race.
+		 */
+		ssize_t n = syscall(SYS_recvfrom, fd, NULL, (size_t)DROP_OCTETS,
+				    MSG_TRUNC | MSG_DONTWAIT, NULL, NULL);
+
+		if (n == 0)
+			return true;
+		if (n < 0)
+			return errno != EAGAIN && errno != EINTR;
+	}
+	return false;
+}
+
+static void release(struct aw_watch *w)
+{
+	struct lingerer *l = (struct lingerer *)w;
+
+	close(l->fd);
+	free(l);
+}
+
+/* The caller holds the lock. */
+static void take_off(struct lingerer *l)
+{
+	TAILQ_REMOVE(&l->list->first, l, entry);
+	l->list->count--;
+	l->list = NULL;
+}
+
+/* Arms the watch under the lock, so that no other thread ends the lingerer before. */
+static void put_on(struct list *list, struct lingerer *l)
+{
+	pthread_mutex_lock(&lock);
+	l->list = list;
+	TAILQ_INSERT_TAIL(&list->first, l, entry);
+	list->count++;
+	aw_watch_deadline(&l->watch, aw_bounds.linger_ms);
+	aw_watch_events(&l->watch, EPOLLIN);
+	pthread_mutex_unlock(&lock);
+}
+
+static bool unlist(struct lingerer *l)
+{
+	bool listed;
+
+	pthread_mutex_lock(&lock);
+	listed = l->list;
+	if (listed)
+		take_off(l);
+	pthread_mutex_unlock(&lock);
+	return listed;
+}
+
+static void on_watch(struct aw_watch *w, uint32_t events)
+{
+	struct lingerer *l = (struct lingerer *)w;
+
+	if (!(events & AW_WATCH_TIMEOUT) && !drain(l->fd))
+		return;
+	if (unlist(l))
+		aw_watch_remove(w);
+}
+
+/* Takes the first lingerer off the list when there are more than beyond; else NULL. */
+static struct lingerer *take_first(struct list *list, uint32_t beyond)
+{
+	struct lingerer *l = NULL;
+
+	pthread_mutex_lock(&lock);
+	if (list->count > beyond) {
+		l = TAILQ_FIRST(&list->first);
+		take_off(l);
+	}
+	pthread_mutex_unlock(&lock);
+	return l;
+}
+
+static void begin(struct list *list, int fd)
+{
+	struct lingerer *l;
+
+	if (shutdown(fd, SHUT_WR) != 0 || drain(fd))
+		goto close_fd;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		goto close_fd;
+	l->fd = fd;
+	if (aw_watch_add(&l->watch, fd, 0, on_watch, release) != 0)
+		goto free_lingerer;
+	put_on(list, l);
+	return;
+
+free_lingerer:
+	free(l);
+close_fd:
+	close(fd);
+}
+
+void aw_linger(int fd)
+{
+	begin(&own, fd);
+}
+
+void aw_linger_stranger(int fd)
+{
+	struct lingerer *oldest;
+
+	begin(&strangers, fd);
+	oldest = take_first(&strangers, aw_bounds_files(AW_FILES_LINGERING, 1));
+	if (oldest)
+		aw_watch_remove(&oldest->watch);
+}
+
+static void flush(struct list *list)
+{
+	struct lingerer *l;
+
+	while ((l = take_first(list, 0)))
+		aw_watch_remove(&l->watch);
+}
+
+void aw_linger_flush(void)
+{
+	flush(&own);
+	flush(&strangers);
+}
+
+void aw_linger_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void aw_linger_fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void forget(struct list *list)
+{
+	struct lingerer *l;
+
+	TAILQ_FOREACH(l, &list->first, entry)
+	close(l->fd);
+	TAILQ_INIT(&list->first);
+	list->count = 0;
+}
+
+/* The watches stay in the child's table, dead and unreachable: their memory is not freed. */
+void aw_linger_fork_child(void)
+{
+	forget(&own);
+	forget(&strangers);
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Watches: the table that keeps them while a handler runs, and the lists of deadlines. An epoll
+// event carries handle and serial, so an event that was fetched before its watch ended finds
+// nothing.
+#include "net/progress/watch.h"
+
+#include "net/progress/engine.h"
+#include "ring/table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#define WATCH_MAX (1u << 18)
+#define MS_NS 1000000u
+#define LAST UINT32_C(0x80000000) /* in a serial: of aw_watch_add_last */
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct aw_table table;
+static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Each list holds durations of one power of two in the order of their deadlines. */
+TAILQ_HEAD(timer_list, aw_watch);
+static struct timer_list timers[32];
+/* only for the progress thread */
+static STAILQ_HEAD(, aw_after) afters = STAILQ_HEAD_INITIALIZER(afters);
+static uint32_t next_serial; /* guarded by timer_lock */
+/*
+ * The time when the progress thread next looks at the deadlines by itself; 0: never. Guarded by
+ * timer_lock. It stays when the deadline that it was set for is cancelled: connection set-ups
+ * follow each other, each with a deadline that never comes, and only the first one then has to wake
+ * the thread.
+ */
+static uint64_t wakes_ns;
+
+int aw_watch_init(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(timers); i++)
+		TAILQ_INIT(&timers[i]);
+	return aw_table_init(&table, WATCH_MAX);
+}
+
+void aw_watch_fini(void)
+{
+	aw_table_fini(&table);
+}
+
+static void release(void *object)
+{
+	struct aw_watch *w = object;
+
+	if (w->release)
+		w->release(w);
+}
+
+static uint64_t key_of(const struct aw_watch *w)
+{
+	return (uint64_t)w->serial << 32 | w->handle;
+}
+
+static int control(int op, const struct aw_watch *w, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.u64 = key_of(w) };
+
+	return epoll_ctl(aw_engine_epfd(), op, w->fd, &ev) == 0 ? 0 : errno;
+}
+
+static uint32_t take_serial(void)
+{
+	uint32_t serial;
+
+	pthread_mutex_lock(&timer_lock);
+	serial = next_serial++ & ~LAST;
+	pthread_mutex_unlock(&timer_lock);
+	return serial;
+}
+
+static int add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+	       void (*release_fn)(struct aw_watch *w), uint32_t flag)
+{
+	int epfd = aw_engine_start();
+	uint32_t handle;
+	int err;
+
+	if (epfd < 0)
+		return -epfd;
+	handle = aw_table_reserve(&table);
+	if (handle == AW_TABLE_NONE)
+		return ENOMEM;
+	*w = (struct aw_watch){
+		.fd = fd,
+		.handle = handle,
+		.serial = take_serial() | flag,
+		.fn = fn,
+		.release = release_fn,
+	};
+	/*
+	 * Published first, because the progress thread may run from the next call on, even in this
+	 * thread's place. An event that found nothing would come again and again until the
+	 * scheduler ends that thread's turn.
+	 */
+	aw_table_publish(&table, handle, w, release);
+	err = fd >= 0 && events ? control(EPOLL_CTL_ADD, w, events) : 0;
+	if (err) {
+		aw_table_withdraw_wait(&table, handle);
+		aw_table_cancel(&table, handle);
+	}
+	return err;
+}
+
+int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+		 void (*release_fn)(struct aw_watch *w))
+{
+	return add(w, fd, events, fn, release_fn, 0);
+}
+
+int aw_watch_add_last(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+		      void (*release_fn)(struct aw_watch *w))
+{
+	return add(w, fd, events, fn, release_fn, LAST);
+}
+
+bool aw_watch_is_last(uint64_t key)
+{
+	return key >> 32 & LAST;
+}
+
+int aw_watch_events(struct aw_watch *w, uint32_t events)
+{
+	int err;
+
+	if (w->fd < 0)
+		return 0;
+	if (events == 0) {
+		control(EPOLL_CTL_DEL, w, 0);
+		return 0;
+	}
+	err = control(EPOLL_CTL_MOD, w, events);
+	return err == ENOENT ? control(EPOLL_CTL_ADD, w, events) : err;
+}
+
+void aw_watch_drop_fd(struct aw_watch *w)
+{
+	aw_watch_events(w, 0);
+	w->fd = -1;
+}
+
+void aw_watch_forget_fd(struct aw_watch *w)
+{
+	w->fd = -1;
+}
+
+/* The watch whose deadline is next, or NULL. */
+static struct aw_watch *first(void)
+{
+	struct aw_watch *next = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(timers); i++) {
+		struct aw_watch *w = TAILQ_FIRST(&timers[i]);
+
+		if (w && (!next || w->deadline_ns < next->deadline_ns))
+			next = w;
+	}
+	return next;
+}
+
+static void unlist(struct aw_watch *w)
+{
+	if (w->deadline_ns)
+		TAILQ_REMOVE(w->timers, w, timer);
+	w->deadline_ns = 0;
+}
+
+/* Durations are few and constant, so the place in a list is at or near its end. */
+static void list(struct aw_watch *w, uint32_t ms)
+{
+	uint64_t deadline_ns = aw_now_ns() + (uint64_t)ms * MS_NS;
+	struct timer_list *among = &timers[31 - __builtin_clz(ms)];
+	struct aw_watch *before = TAILQ_LAST(among, timer_list);
+
+	while (before && before->deadline_ns > deadline_ns)
+		before = TAILQ_PREV(before, timer_list, timer);
+	w->deadline_ns = deadline_ns;
+	w->timers = among;
+	if (before)
+		TAILQ_INSERT_AFTER(among, before, w, timer);
+	else
+		TAILQ_INSERT_HEAD(among, w, timer);
+}
+
+void aw_watch_deadline(struct aw_watch *w, uint32_t ms)
+{
+	bool earlier = false;
+
+	pthread_mutex_lock(&timer_lock);
+	unlist(w);
+	if (ms > 0 && !w->ended) {
+		list(w, ms);
+		earlier = wakes_ns == 0 || w->deadline_ns < wakes_ns;
+		if (earlier)
+			wakes_ns = w->deadline_ns;
+	}
+	pthread_mutex_unlock(&timer_lock);
+	if (earlier && !aw_engine_is_self())
+		aw_engine_kick();
+}
+
+void aw_watch_after(struct aw_after *after)
+{
+	assert(aw_engine_is_self());
+	STAILQ_INSERT_TAIL(&afters, after, entry);
+}
+
+void aw_watch_run_after(void)
+{
+	struct aw_after *after;
+
+	while ((after = STAILQ_FIRST(&afters))) {
+		STAILQ_REMOVE_HEAD(&afters, entry);
+		after->fn(after);
+	}
+}
+
+static void end(struct aw_watch *w)
+{
+	aw_watch_events(w, 0);
+	pthread_mutex_lock(&timer_lock);
+	unlist(w);
+	w->ended = true;
+	pthread_mutex_unlock(&timer_lock);
+}
+
+void aw_watch_remove(struct aw_watch *w)
+{
+	end(w);
+	aw_table_remove(&table, w->handle);
+}
+
+void aw_watch_remove_wait(struct aw_watch *w)
+{
+	assert(!aw_engine_is_self());
+	end(w);
+	aw_table_remove_wait(&table, w->handle);
+}
+
+void aw_watch_dispatch(uint64_t key, uint32_t events)
+{
+	uint32_t handle = (uint32_t)key;
+	struct aw_watch *w = aw_table_get(&table, handle);
+
+	if (!w)
+		return;
+	if (key_of(w) == key)
+		w->fn(w, events);
+	aw_table_put(&table, handle);
+	aw_watch_run_after();
+}
+
+/* The time of the next look; w is the first watch. The caller holds the lock. */
+static uint64_t next_look(const struct aw_watch *w, uint64_t now)
+{
+	if (wakes_ns <= now)
+		wakes_ns = 0;
+	if (w && (wakes_ns == 0 || w->deadline_ns < wakes_ns))
+		wakes_ns = w->deadline_ns;
+	return wakes_ns;
+}
+
+/*
+ * Takes one watch whose deadline is over off the list. False: there is none; *next is the time of
+ * the next look, or 0.
+ */
+static bool take_due(uint64_t now, uint64_t *key, uint64_t *next)
+{
+	struct aw_watch *w;
+	bool due;
+
+	pthread_mutex_lock(&timer_lock);
+	w = first();
+	due = w && w->deadline_ns <= now;
+	if (due) {
+		*key = key_of(w);
+		unlist(w);
+	} else {
+		*next = next_look(w, now);
+	}
+	pthread_mutex_unlock(&timer_lock);
+	return due;
+}
+
+uint64_t aw_watch_run_timers(void)
+{
+	uint64_t now = aw_now_ns();
+	uint64_t key, next;
+
+	while (take_due(now, &key, &next))
+		aw_watch_dispatch(key, AW_WATCH_TIMEOUT);
+	return next;
+}
+
+void aw_watch_fork_prepare(void)
+{
+	pthread_mutex_lock(&timer_lock);
+	aw_table_fork_prepare(&table);
+}
+
+void aw_watch_fork_parent(void)
+{
+	aw_table_fork_parent(&table);
+	pthread_mutex_unlock(&timer_lock);
+}
+
+/* The parent's watches stay in the table until their owners remove them, but never fire here. */
+void aw_watch_fork_child(void)
+{
+	struct aw_watch *w;
+
+	while ((w = first()))
+		unlist(w);
+	wakes_ns = 0;
+	aw_table_fork_child(&table);
+	pthread_mutex_unlock(&timer_lock);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A carrier moves a stream's bytes between two QPs: over the TCP socket, or through memory that two
+// processes of one host share, where the socket carries only wakes and the end of the stream. The
+// carrier is chosen once, as the stream begins; a responder that has offered memory first waits for
+// the initiator's verdict. The caller of every function here holds the QP lock.
+#ifndef NET_CARRIER_H
+#define NET_CARRIER_H
+
+#include "net/qp/uqp_io.h"
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct aw_carrier {
+	const char *name; /* for the log */
+	bool is_socket; /* bytes make the socket readable, room makes it writable, and each send is a system call */
+
+	/*
+	 * As sendmsg(2), without waiting. EAGAIN: no room; EFAULT: the program's memory is
+	 * unmapped.
+	 */
+	ssize_t (*send)(struct aw_uqp *qp, const struct aw_iov *iov, size_t count);
+	/* After a send that took only a part: true when another send may take more. */
+	bool (*has_room)(struct aw_uqp *qp);
+	/* The largest FPDU that this carrier takes, in bytes. */
+	uint32_t (*segment_size)(const struct aw_uqp *qp);
+	/*
+	 * Gives the core the bytes that have come, within a budget. polled: the calling thread
+	 * polls and will look again.
+	 */
+	void (*receive)(struct aw_uqp *qp, bool polled);
+	/*
+	 * True when the peer has reset the stream. Asked while the stream is held, when nothing is
+	 * received.
+	 */
+	bool (*is_reset)(struct aw_uqp *qp);
+	/* True when the peer's end, though maybe not its program, has all bytes that were sent. */
+	bool (*has_taken_all)(struct aw_uqp *qp);
+	/* Ends the sending direction of the stream. */
+	void (*finish)(struct aw_uqp *qp);
+	/*
+	 * The epoll events to wait for on the socket: after a turn of the progress thread, while
+	 * pollers serve the QP, and once the progress thread has taken the QP back. NULL: as for a
+	 * TCP socket.
+	 */
+	uint32_t (*listens_for)(struct aw_uqp *qp);
+	uint32_t (*lent)(struct aw_uqp *qp);
+	uint32_t (*taken_back)(struct aw_uqp *qp);
+};
+
+extern const struct aw_carrier aw_carrier_tcp;
+extern const struct aw_carrier aw_carrier_host;
+extern const struct aw_carrier aw_carrier_undecided;
+
+/* ring: NULL, or the memory that the two ends have agreed on; the QP owns it from here on. */
+void aw_carrier_begin(struct aw_uqp *qp, struct aw_host_ring *ring);
+
+/*
+ * Ends the stream in this process. forgets: another process goes on with the stream or owns it
+ * alone, so the peer is not notified.
+ */
+void aw_carrier_end(struct aw_uqp *qp, bool forgets);
+
+/*
+ * True when there is something to do of which no epoll event notifies; for a thread that polls many
+ * QPs.
+ */
+bool aw_carrier_has_news(struct aw_uqp *qp);
+
+#endif

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The stream through shared memory. The TCP socket carries bells of one byte each, whose content is
+// ignored, and the end of the socket is the end of the peer, whether the peer closed or was killed.
+// An end that is not lent to pollers sleeps (ring/duplex.h) until a bell, and drains the socket
+// before it looks at the memory: a bell for bytes that come after the look therefore leaves the
+// socket readable. QPs that are lent to pollers do not sleep.
+#include "net/qp/carrier.h"
+
+#include "core/rx.h"
+#include "net/mem/guard.h"
+#include "net/mem/pool.h"
+#include "wire/fpdu.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define TURN_BYTES (4 * AW_HOST_RING_BYTES) /* bytes per turn, so that other QPs have theirs */
+#define BELLS 256 /* bytes that one recv drains */
+
+_Static_assert(AW_HOST_RING_BYTES - FPDU_MAX >= AW_HOST_RING_BYTES / 2,
+	       "half an FPDU in the ring leaves the room for which its writer is woken");
+
+/*
+ * A failed send is ignored: a full socket holds bells already, and a peer that is gone needs none.
+ */
+static void ring_bell(struct aw_uqp *qp)
+{
+	uint8_t bell = 0;
+	ssize_t sent = send(qp->fd, &bell, sizeof(bell), MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	(void)sent;
+}
+
+/*
+ * The peer no longer reads. After its orderly end the bytes are dropped, as its TCP would drop
+ * them.
+ */
+static ssize_t send_to_nobody(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < count; i++)
+		len += iov[i].len;
+	if (aw_duplex_peer_left(&qp->ring->duplex))
+		return (ssize_t)len;
+	errno = ECONNRESET;
+	return -1;
+}
+
+/* A piece in the batch's own arena cannot fault, so it is copied without the guard. */
+static bool copy(const struct aw_uqp *qp, uint8_t *to, const uint8_t *from, size_t len)
+{
+	if ((uintptr_t)from - (uintptr_t)qp->batch->arena >= sizeof(qp->batch->arena))
+		return aw_guard_gather(to, from, len);
+	memcpy(to, from, len);
+	return true;
+}
+
+/* Copies as much of a piece as there is room for. False: the piece's memory is unmapped. */
+static bool put(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done)
+{
+	struct aw_duplex *d = &qp->ring->duplex;
+	size_t room = aw_duplex_room(d);
+	size_t n = iov->len < room ? iov->len : room;
+
+	*done = 0;
+	if (!copy(qp, aw_duplex_tx(d), iov->base, n))
+		return false;
+	aw_duplex_produce(d, n);
+	*done = n;
+	return true;
+}
+
+/* As put; when the room is too small, marks this end as waiting for room and tries once more. */
+static bool put_piece(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done)
+{
+	bool readable = put(qp, iov, done);
+
+	if (!readable || *done == iov->len)
+		return readable;
+	aw_duplex_await_room(&qp->ring->duplex);
+	struct aw_iov rest = { (uint8_t *)iov->base + *done, iov->len - *done };
+	size_t more;
+
+	readable = put(qp, &rest, &more);
+	*done += more;
+	return readable;
+}
+
+static ssize_t send_memory(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+{
+	struct aw_host_ring *ring = qp->ring;
+	bool readable = true;
+	size_t sent = 0, n;
+
+	if (ring->gone)
+		return send_to_nobody(qp, iov, count);
+	for (size_t i = 0; i < count; i++) {
+		readable = put_piece(qp, &iov[i], &n);
+		sent += n;
+		if (n < iov[i].len)
+			break;
+	}
+	if (sent > 0 && aw_duplex_wakes_reader(&ring->duplex))
+		ring_bell(qp);
+	if (sent > 0)
+		return (ssize_t)sent;
+	errno = ring->duplex.broken ? ECONNRESET : readable ? EAGAIN : EFAULT;
+	return -1;
+}
+
+/* Also true when a send is due that will find that the peer is gone. */
+static bool has_room(struct aw_uqp *qp)
+{
+	return qp->ring->gone || aw_duplex_has_room(&qp->ring->duplex) || qp->ring->duplex.broken;
+}
+
+static uint32_t segment_size(const struct aw_uqp *qp)
+{
+	(void)qp;
+	return FPDU_MAX;
+}
+
+static void drain_bells(struct aw_uqp *qp)
+{
+	uint8_t bells[BELLS];
+	ssize_t n = recv(qp->fd, bells, sizeof(bells), MSG_DONTWAIT);
+
+	qp->ring->gone |= n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+	qp->ring->drained = true;
+}
+
+/*
+ * True when the peer was killed before it had read all that it was sent. TCP reports such an end as
+ * a reset.
+ */
+static bool is_cut(struct aw_uqp *qp)
+{
+	struct aw_duplex *d = &qp->ring->duplex;
+
+	return qp->ring->gone && !aw_duplex_peer_left(d) && !aw_duplex_peer_closed(d) &&
+	       !aw_duplex_is_drained(d);
+}
+
+static void end(struct aw_uqp *qp, size_t rest)
+{
+	if (qp->ring->duplex.broken || is_cut(qp))
+		aw_uqp_stream_lost(qp);
+	else
+		aw_uqp_peer_closed(qp, rest);
+}
+
+/*
+ * Copies a whole FPDU into a stage, where it waits for its receive unless one has come meanwhile.
+ */
+static bool hold(struct aw_uqp *qp, size_t len)
+{
+	struct aw_stage *stage = aw_uqp_take_stage(qp);
+
+	if (!stage)
+		return false;
+	memcpy(stage->buf, aw_duplex_rx(&qp->ring->duplex), len);
+	stage->len = len;
+	aw_duplex_consume(&qp->ring->duplex, len);
+	aw_uqp_use(qp, stage);
+	/* The FPDU was whole before the copy and is not now: another process has overwritten it. */
+	if (stage->len > 0 && !qp->core.rx_held)
+		aw_uqp_stream_lost(qp);
+	aw_uqp_leave_stage(qp, stage);
+	return true;
+}
+
+/* Gives the core some whole FPDUs of the ready bytes. Returns the number of bytes used. */
+static size_t take(struct aw_uqp *qp, size_t ready)
+{
+	struct aw_duplex *d = &qp->ring->duplex;
+	size_t len = ready < FPDU_MAX ? ready : FPDU_MAX;
+	size_t used = aw_rx_lent(&qp->core, aw_duplex_rx(d), len), wanted;
+
+	if (used > 0) {
+		aw_duplex_consume(d, used);
+		return used;
+	}
+	wanted = aw_rx_wanted(&qp->core, aw_duplex_rx(d), len);
+	return wanted > FPDU_LEN_FIELD && wanted <= len && hold(qp, wanted) ? wanted : 0;
+}
+
+/* The end is looked at before the amount of data, so no bytes come after an end that was seen. */
+static bool take_turn(struct aw_uqp *qp, size_t *used)
+{
+	struct aw_host_ring *ring = qp->ring;
+	bool over = ring->gone || aw_duplex_peer_closed(&ring->duplex);
+	size_t ready = aw_duplex_ready(&ring->duplex);
+
+	*used = ready ? take(qp, ready) : 0;
+	ring->closed_seen = over;
+	if (*used > 0)
+		return true;
+	if ((over && aw_uqp_may_read(qp) && !qp->starved) || ring->duplex.broken)
+		end(qp, ready);
+	return false;
+}
+
+static void receive_held(struct aw_uqp *qp)
+{
+	struct aw_stage *stage = aw_uqp_take_stage(qp);
+
+	if (!stage)
+		return;
+	aw_uqp_retry_held(qp, stage);
+	aw_uqp_leave_stage(qp, stage);
+}
+
+static void receive(struct aw_uqp *qp, bool polled)
+{
+	struct aw_host_ring *ring = qp->ring;
+	size_t taken = 0, used;
+
+	if (!polled)
+		drain_bells(qp);
+	if (qp->core.rx_held)
+		receive_held(qp);
+	do {
+		used = 0;
+	} while (aw_uqp_may_read(qp) && take_turn(qp, &used) && (taken += used) < TURN_BYTES);
+	ring->more = used > 0 && !polled;
+	ring->looked = ring->duplex.tail_seen;
+	if (taken > 0 && aw_duplex_wakes_writer(&ring->duplex))
+		ring_bell(qp);
+}
+
+static bool is_reset(struct aw_uqp *qp)
+{
+	return is_cut(qp);
+}
+
+/* Bytes in the shared memory count as taken by the peer. */
+static bool has_taken_all(struct aw_uqp *qp)
+{
+	return !qp->batch && !is_cut(qp);
+}
+
+static void finish(struct aw_uqp *qp)
+{
+	aw_duplex_close(&qp->ring->duplex);
+	if (aw_duplex_wakes_reader(&qp->ring->duplex))
+		ring_bell(qp);
+}
+
+bool aw_carrier_has_news(struct aw_uqp *qp)
+{
+	struct aw_host_ring *ring = qp->ring;
+
+	if (!ring || qp->carrier->is_socket)
+		return false;
+	if (aw_uqp_may_read(qp) && !ring->closed_seen && aw_duplex_peer_closed(&ring->duplex))
+		return true;
+	if (aw_uqp_may_read(qp) && aw_duplex_ready(&ring->duplex) > 0 &&
+	    ring->duplex.tail_seen != ring->looked)
+		return true;
+	return ring->duplex.broken || (qp->tx_blocked && has_room(qp));
+}
+
+/* EPOLLOUT asks for another turn at once: a socket that has room for a bell is writable. */
+static uint32_t listens_for(struct aw_uqp *qp)
+{
+	struct aw_host_ring *ring = qp->ring;
+	uint32_t events = ring->gone ? 0 : EPOLLIN;
+
+	if (qp->starved)
+		return 0;
+	if (ring->more)
+		return events | EPOLLOUT;
+	if (!ring->drained)
+		return qp->tx_blocked && has_room(qp) ? events | EPOLLOUT : events;
+	ring->drained = false;
+	aw_duplex_sleep(&ring->duplex);
+	ring->more = aw_carrier_has_news(qp);
+	return ring->more ? events | EPOLLOUT : events;
+}
+
+/* Pollers look at the memory, so the peer rings no bells. The socket notifies only of the end. */
+static uint32_t lent(struct aw_uqp *qp)
+{
+	aw_duplex_wake(&qp->ring->duplex);
+	return qp->ring->gone ? 0 : EPOLLRDHUP;
+}
+
+/*
+ * Bytes may have come between the pollers' last look and this end's sleep, so the next turn looks
+ * at the memory once more.
+ */
+static uint32_t taken_back(struct aw_uqp *qp)
+{
+	aw_duplex_sleep(&qp->ring->duplex);
+	qp->ring->more = true;
+	return qp->ring->gone ? EPOLLOUT : EPOLLIN | EPOLLOUT;
+}
+
+const struct aw_carrier aw_carrier_host = {
+	.name = "memory",
+	.send = send_memory,
+	.has_room = has_room,
+	.segment_size = segment_size,
+	.receive = receive,
+	.is_reset = is_reset,
+	.has_taken_all = has_taken_all,
+	.finish = finish,
+	.listens_for = listens_for,
+	.lent = lent,
+	.taken_back = taken_back,
+};

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The stream over its TCP socket.
+#include "net/qp/carrier.h"
+
+#include "net/mem/mapping.h"
+#include "net/mem/pool.h"
+#include "net/qp/lost.h"
+#include "net/qp/rnr.h"
+#include "net/qp/uqp_sock.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#define READS_MAX 4 /* reads per turn, so that other QPs have theirs */
+
+/* A lone message is mostly one piece, and send costs the kernel less than sendmsg. */
+static ssize_t send_pieces(const struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = count };
+
+	if (count == 1)
+		return send(qp->fd, iov->base, iov->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/*
+ * The program has unmapped memory that a WR still names. EFAULT does not tell which piece cannot be
+ * read, so the pieces before the first unreadable one are found and sent.
+ */
+static ssize_t send_readable(const struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+{
+	size_t readable = 0;
+
+	while (readable < count && aw_mapping_reach(iov[readable].base, iov[readable].len, false))
+		readable++;
+	if (readable > 0 && readable < count)
+		return send_pieces(qp, iov, readable);
+	errno = EFAULT;
+	return -1;
+}
+
+static ssize_t send_socket(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+{
+	ssize_t n = send_pieces(qp, iov, count);
+
+	if (n < 0 && errno == EFAULT)
+		n = send_readable(qp, iov, count);
+	if (n >= 0)
+		aw_lost_sent();
+	return n;
+}
+
+/*
+ * poll(2) is asked about a full socket, because a send in vain takes the socket's lock from the
+ * peer's acknowledgements, and poll(2) reports room only when there is enough of it to be worth a
+ * send.
+ */
+static bool has_room(struct aw_uqp *qp)
+{
+	struct pollfd pollfd = { .fd = qp->fd, .events = POLLOUT };
+
+	return poll(&pollfd, 1, 0) != 0;
+}
+
+static uint32_t segment_size(const struct aw_uqp *qp)
+{
+	return aw_uqp_segment_size(qp->fd);
+}
+
+/* Reads once. True when the socket may have more. */
+static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
+{
+	size_t room = stage->size - stage->len;
+	ssize_t n = recv(qp->fd, stage->buf + stage->len, room, MSG_DONTWAIT);
+
+	if (n > 0) {
+		stage->len += (size_t)n;
+		aw_uqp_use(qp, stage);
+		return (size_t)n == room;
+	}
+	if (n == 0)
+		aw_uqp_peer_closed(qp, stage->len);
+	else if (errno != EAGAIN && errno != EINTR)
+		aw_uqp_stream_lost(qp);
+	return false;
+}
+
+static void receive(struct aw_uqp *qp, bool polled)
+{
+	struct aw_stage *stage = aw_uqp_take_stage(qp);
+
+	(void)polled;
+	if (!stage)
+		return;
+	if (qp->core.rx_held)
+		aw_uqp_retry_held(qp, stage);
+	for (int i = 0; i < READS_MAX; i++)
+		if (!aw_uqp_may_read(qp) || !read_once(qp, stage))
+			break;
+	aw_uqp_leave_stage(qp, stage);
+}
+
+static bool is_reset(struct aw_uqp *qp)
+{
+	struct pollfd pollfd = { .fd = qp->fd };
+
+	return poll(&pollfd, 1, 0) > 0;
+}
+
+static bool has_taken_all(struct aw_uqp *qp)
+{
+	int unacknowledged = 1;
+
+	return ioctl(qp->fd, SIOCOUTQ, &unacknowledged) == 0 && unacknowledged == 0;
+}
+
+static void finish(struct aw_uqp *qp)
+{
+	shutdown(qp->fd, SHUT_WR);
+}
+
+/*
+ * The QP waits for input until the peer's FIN, but not while the stream is held for a receive; for
+ * room while bytes wait; and for nothing while it has no memory for a stage.
+ */
+static uint32_t listens_for(struct aw_uqp *qp)
+{
+	bool reads = !qp->core.peer_closed && !aw_rnr_waits(qp);
+
+	if (qp->starved)
+		return 0;
+	return (reads ? EPOLLIN : 0) | (qp->tx_blocked ? EPOLLOUT : 0);
+}
+
+const struct aw_carrier aw_carrier_tcp = {
+	.name = "tcp",
+	.is_socket = true,
+	.send = send_socket,
+	.has_room = has_room,
+	.segment_size = segment_size,
+	.receive = receive,
+	.is_reset = is_reset,
+	.has_taken_all = has_taken_all,
+	.finish = finish,
+	.listens_for = listens_for,
+};

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The channel's own epoll set, and the sleep of a thread on it. The sleep behaves as read(2) on the
+// channel's fd. Where there can be no set, and in the child of a fork, the thread does call
+// read(2).
+#include "net/qp/channel_wait.h"
+
+#include "net/base/cleanup.h"
+#include "net/cq/sets.h"
+#include "net/progress/engine.h"
+#include "net/qp/hold.h"
+#include "net/qp/uqp_sock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 16 /* events served before the program regains control */
+/* a thread that woke so recently is busy with the event and expected back */
+#define AWAKE_NS 10000000u
+#define MS 1000000u
+#define LIMIT_MAX INT64_C(1000000000000) /* ns; a longer limit is cut to this */
+#define CHANNEL_FD UINT64_MAX /* the key of the channel's fd: no handle is this large */
+
+static _Thread_local int64_t sleep_limit_ns = -1; /* negative: no limit */
+
+void aw_channel_limit(int64_t timeout_ns)
+{
+	sleep_limit_ns = timeout_ns;
+}
+
+/* The time left in milliseconds, as poll(2) takes it; end_ns 0: no limit. */
+static int left_ms(uint64_t end_ns)
+{
+	uint64_t now = end_ns ? aw_now_ns() : 0;
+
+	if (!end_ns)
+		return -1;
+	return now < end_ns ? (int)((end_ns - now + MS - 1) / MS) : 0;
+}
+
+static uint64_t end_of_sleep(void)
+{
+	uint64_t limit = sleep_limit_ns < LIMIT_MAX ? (uint64_t)sleep_limit_ns : LIMIT_MAX;
+
+	return sleep_limit_ns < 0 ? 0 : aw_now_ns() + limit;
+}
+
+static int make_set(struct aw_channel *ch)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = CHANNEL_FD };
+	int epfd = aw_sets_open(AW_SETS_CHANNEL, false);
+
+	if (epfd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, ch->fd, &ev) != 0) {
+		aw_sets_close(AW_SETS_CHANNEL, epfd);
+		epfd = -1;
+	}
+	return epfd;
+}
+
+/*
+ * True when there is a set to sleep on. The first caller makes it; a set that the parent made is
+ * not used.
+ */
+static bool has_set(struct aw_channel *ch)
+{
+	if (ch->epfd < 0) {
+		pthread_mutex_lock(&ch->lock);
+		if (ch->epfd < 0) {
+			ch->generation = aw_engine_generation();
+			ch->epfd = make_set(ch);
+		}
+		pthread_mutex_unlock(&ch->lock);
+	}
+	return ch->epfd >= 0 && ch->generation == aw_engine_generation();
+}
+
+bool aw_channel_has_waiter(const struct aw_channel *ch)
+{
+	return atomic_load_explicit(&ch->waiters, memory_order_relaxed) > 0 &&
+	       ch->generation == aw_engine_generation();
+}
+
+bool aw_channel_is_attended(const struct aw_channel *ch)
+{
+	if (ch->epfd < 0 || ch->generation != aw_engine_generation())
+		return false;
+	return aw_channel_has_waiter(ch) ||
+	       aw_now_ns() - atomic_load_explicit(&ch->woke_ns, memory_order_relaxed) < AWAKE_NS;
+}
+
+int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.u64 = handle };
+
+	if (events == 0) {
+		epoll_ctl(ch->epfd, EPOLL_CTL_DEL, fd, &ev);
+		return 0;
+	}
+	if (epoll_ctl(ch->epfd, EPOLL_CTL_MOD, fd, &ev) == 0)
+		return 0;
+	return epoll_ctl(ch->epfd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : errno;
+}
+
+static void leave(void *arg)
+{
+	struct aw_channel *ch = arg;
+
+	atomic_store_explicit(&ch->woke_ns, aw_now_ns(), memory_order_relaxed);
+	atomic_fetch_add_explicit(&ch->hands.turns, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&ch->waiters, 1, memory_order_relaxed);
+}
+
+/*
+ * Sleeps until an fd of the set is ready. A thread that is cancelled meanwhile, or leaves by
+ * longjmp from a signal handler, no longer counts as a waiter.
+ */
+static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, uint64_t end_ns,
+		    int cancel_state)
+{
+	struct _pthread_cleanup_buffer left;
+	int n;
+
+	atomic_fetch_add_explicit(&ch->waiters, 1, memory_order_relaxed);
+	_pthread_cleanup_push(&left, leave, ch);
+	pthread_setcancelstate(cancel_state, NULL);
+	n = epoll_wait(ch->epfd, ready, EVENTS_MAX, left_ms(end_ns));
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	_pthread_cleanup_pop(&left, 1);
+	return n;
+}
+
+/*
+ * A signal that a thread raises by its own fault cannot have ended its sleep, though many programs
+ * handle it.
+ */
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
+	       sig == SIGTRAP || sig == SIGSYS || sig == SIGABRT;
+}
+
+/*
+ * epoll_wait returns EINTR after every signal, even after a stop and a continue without a handler.
+ * read(2) goes on after a handler with SA_RESTART, unless there is a time limit. The thread cannot
+ * know which signal it was, so it returns EINTR if some signal has a handler that would end
+ * read(2).
+ */
+static bool interrupts(void)
+{
+	struct sigaction sa;
+	sigset_t blocked;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	for (int sig = 1; sig <= SIGRTMAX; sig++)
+		if (!is_fault(sig) && !sigismember(&blocked, sig) &&
+		    sigaction(sig, NULL, &sa) == 0 && sa.sa_handler != SIG_DFL &&
+		    sa.sa_handler != SIG_IGN &&
+		    (sleep_limit_ns >= 0 || !(sa.sa_flags & SA_RESTART)))
+			return true;
+	return false;
+}
+
+/* Serves all QPs that woke the thread, so that none starves behind another. True with an event. */
+static bool serve(struct aw_channel *ch, const struct epoll_event *ready, int n, void **object,
+		  int *kind)
+{
+	aw_channel_hold(ch);
+	for (int i = 0; i < n; i++)
+		if (ready[i].data.u64 != CHANNEL_FD)
+			aw_uqp_on_wake((uint32_t)ready[i].data.u64);
+	return aw_channel_release(ch, object, kind) || aw_channel_take(ch, object, kind);
+}
+
+static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **object, int *kind)
+{
+	struct epoll_event ready[EVENTS_MAX];
+	uint64_t end_ns = end_of_sleep();
+	int n;
+
+	do {
+		n = sleep_on(ch, ready, end_ns, cancel_state);
+		if (n < 0 && (errno != EINTR || interrupts()))
+			return errno;
+		if (n == 0)
+			return ETIMEDOUT;
+	} while (!serve(ch, ready, n, object, kind));
+	return 0;
+}
+
+/* Reads where there is no set, or without waiting. */
+static int read_limited(struct aw_channel *ch, bool waits, void **object, int *kind)
+{
+	struct pollfd pollfd = { .fd = ch->fd, .events = POLLIN };
+	uint64_t end_ns = end_of_sleep();
+	int ready = 1;
+
+	if (waits && end_ns) {
+		do
+			ready = poll(&pollfd, 1, left_ms(end_ns));
+		while (ready < 0 && errno == EINTR && !interrupts());
+	}
+	if (ready <= 0)
+		return ready ? errno : ETIMEDOUT;
+	return aw_channel_read(ch, object, kind);
+}
+
+/* A thread can be cancelled only where it sleeps: elsewhere it would leave locks taken. */
+int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
+{
+	int cancel_state, flags, err = 0;
+	bool waits = false, sleeps = false;
+
+	aw_hold_release();
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (!aw_channel_take(ch, object, kind)) {
+		flags = fcntl(ch->fd, F_GETFL);
+		waits = flags >= 0 && !(flags & O_NONBLOCK);
+		sleeps = waits && has_set(ch);
+		err = sleeps ? sleep_and_serve(ch, cancel_state, object, kind) : EAGAIN;
+	}
+	pthread_setcancelstate(cancel_state, NULL);
+	return err && !sleeps ? read_limited(ch, waits, object, kind) : err;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A poller serves the QPs of its CQ: their sockets, or the memory that they share with their peers.
+#include "net/qp/cq_poll.h"
+
+#include "net/cq/sets.h"
+#include "net/qp/hold.h"
+#include "net/qp/lend.h"
+#include "net/qp/ride.h"
+#include "net/qp/uqp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+/*
+ * Up to this number a poller reads each QP's socket; beyond it, one epoll set tells which have
+ * bytes.
+ */
+#define DIRECT_MAX 4
+/*
+ * A CQ with more QPs than this has an epoll set in any case: one more fd beside so many does not
+ * matter.
+ */
+#define MANY 64
+#define EPOLL_BATCH 32
+#define MEMORY_LOOKS 16
+/* Polls of memory in vain, in a row: some microseconds. */
+#define VAIN_MAX 64
+/*
+ * Polls in vain between two sleeps of a program that works by events: one before and one after it
+ * arms.
+ */
+#define POLLS_AWAKE 2
+
+/* A poll that serves many QPs counts as many turns, because such polls are less frequent. */
+static void serve_ready(struct aw_cq *cq)
+{
+	struct epoll_event ev[EPOLL_BATCH];
+	int n = epoll_wait(cq->epfd, ev, EPOLL_BATCH, 0);
+
+	for (int i = 0; i < n; i++)
+		aw_uqp_progress(ev[i].data.ptr);
+	if (n > 0)
+		atomic_fetch_add_explicit(&cq->hands.turns, (uint32_t)n, memory_order_relaxed);
+}
+
+/*
+ * No event notifies of what comes through memory, so each poll looks at some of the QPs in turn.
+ * True when one has more to send than there is room for.
+ */
+static bool serve_memory(struct aw_cq *cq)
+{
+	uint32_t count = cq->qps_count < MEMORY_LOOKS ? cq->qps_count : MEMORY_LOOKS;
+	uint32_t served = 0;
+	bool full = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		cq->qps_next = (cq->qps_next + 1) % cq->qps_count;
+		served += aw_uqp_progress_memory(cq->qps[cq->qps_next], &full);
+	}
+	if (served > 0)
+		atomic_fetch_add_explicit(&cq->hands.turns, served, memory_order_relaxed);
+	return full;
+}
+
+/*
+ * A thread that sleeps on the channel served the QPs as it woke, and will serve them as it sleeps
+ * again. Asking the sockets in between would cost a system call each time, mostly for nothing. A
+ * thread that goes on polling is served.
+ */
+static bool sleeps_soon(struct aw_cq *cq)
+{
+	uint32_t wakes;
+
+	if (!cq->channel)
+		return false;
+	wakes = atomic_load_explicit(&cq->channel->hands.turns, memory_order_relaxed);
+	if (atomic_exchange_explicit(&cq->wakes_seen, wakes, memory_order_relaxed) != wakes)
+		atomic_store_explicit(&cq->polls_awake, 0, memory_order_relaxed);
+	if (atomic_load_explicit(&cq->polls_awake, memory_order_relaxed) >= POLLS_AWAKE ||
+	    wakes == 0)
+		return false;
+	atomic_fetch_add_explicit(&cq->polls_awake, 1, memory_order_relaxed);
+	return true;
+}
+
+/*
+ * One thread at a time serves; another that polls the same CQ meanwhile just finds it empty. True
+ * when a QP has more to send than its socket takes.
+ */
+static bool serve(struct aw_cq *cq)
+{
+	bool full = false;
+
+	if (sleeps_soon(cq))
+		return false;
+	atomic_fetch_add_explicit(&cq->hands.turns, 1, memory_order_relaxed);
+	if (pthread_mutex_trylock(&cq->qps_lock) != 0)
+		return false;
+	if (cq->epfd >= 0 && cq->qps_count > DIRECT_MAX) {
+		serve_ready(cq);
+		full = serve_memory(cq);
+	} else {
+		for (uint32_t i = 0; i < cq->qps_count; i++)
+			full |= aw_uqp_progress(cq->qps[i]);
+	}
+	if (cq->socks_count > 0)
+		aw_cq_serve_socks(cq);
+	pthread_mutex_unlock(&cq->qps_lock);
+	return full;
+}
+
+/*
+ * A poll of memory makes no system call. Two processes that poll so for each other on one CPU would
+ * each use up their time slice; on two CPUs, a thread that yields is back in a fraction of a
+ * microsecond.
+ */
+static bool waits_for_long(struct aw_cq *cq)
+{
+	uint32_t vain;
+
+	if (atomic_load_explicit(&cq->over_memory, memory_order_relaxed) == 0)
+		return false;
+	vain = atomic_load_explicit(&cq->vain, memory_order_relaxed) + 1;
+	atomic_store_explicit(&cq->vain, vain, memory_order_relaxed);
+	return vain % VAIN_MAX == 0;
+}
+
+int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
+{
+	int n;
+
+	aw_hold_polled(cq);
+	n = aw_cq_take(cq, out, max);
+	if (n > 0 || max <= 0)
+		return n;
+	if (cq->overflowed)
+		return -EIO;
+	bool full = serve(cq);
+
+	n = aw_cq_take(cq, out, max);
+	/*
+	 * Nothing happens before the peer takes bytes, and the peer may be waiting for this very
+	 * CPU.
+	 */
+	if (n == 0 && (full || waits_for_long(cq)))
+		sched_yield();
+	if (n > 0)
+		atomic_store_explicit(&cq->vain, 0, memory_order_relaxed);
+	return n;
+}
+
+void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
+{
+	aw_cq_set_arm(cq, arm);
+	/* A thread that holds posts from here on sees that the CQ is armed. */
+	aw_hold_armed(cq);
+	aw_ride_armed(cq);
+	/* A program that sleeps until the event must not find its QPs left to pollers. */
+	if (atomic_load(&cq->lent) > 0)
+		aw_lend_recall(cq);
+}
+
+static int grow(struct aw_cq *cq)
+{
+	uint32_t room = cq->qps_room ? cq->qps_room * 2 : 4;
+	struct aw_uqp **qps = realloc(cq->qps, room * sizeof(*qps));
+
+	if (!qps)
+		return ENOMEM;
+	cq->qps = qps;
+	cq->qps_room = room;
+	return 0;
+}
+
+/* From DIRECT_MAX + 1 QPs on the CQ has an epoll set, if there is one; QPs that have sockets by then join it here. */
+static void make_epoll(struct aw_cq *cq)
+{
+	cq->epfd = aw_sets_open(AW_SETS_CQ, cq->qps_count > MANY);
+	if (cq->epfd < 0)
+		return;
+	for (uint32_t i = 0; i < cq->qps_count; i++)
+		aw_uqp_join_epoll(cq->qps[i], cq->epfd);
+}
+
+/* A QP joins a CQ once, though it may use it for both its queues. */
+static uint32_t *slot_of(const struct aw_cq *cq, struct aw_uqp *qp)
+{
+	return &qp->of_cq.slot[cq == qp->attr.send_cq ? 0 : 1];
+}
+
+static void put_at(struct aw_cq *cq, uint32_t slot, struct aw_uqp *qp)
+{
+	cq->qps[slot] = qp;
+	*slot_of(cq, qp) = slot;
+}
+
+int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&cq->qps_lock);
+	int err = cq->qps_count == cq->qps_room ? grow(cq) : 0;
+
+	if (!err) {
+		put_at(cq, cq->qps_count++, qp);
+		if (cq->epfd < 0 && cq->qps_count > DIRECT_MAX)
+			make_epoll(cq);
+	}
+	pthread_mutex_unlock(&cq->qps_lock);
+	return err;
+}
+
+void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&cq->qps_lock);
+	assert(cq->qps[*slot_of(cq, qp)] == qp);
+	put_at(cq, *slot_of(cq, qp), cq->qps[--cq->qps_count]);
+	pthread_mutex_unlock(&cq->qps_lock);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The QPs that use a CQ, and the thread that polls it: where the CQ is empty, the poller serves them.
+// A CQ (net/cq.h) itself knows no QP.
+#ifndef NET_CQ_POLL_H
+#define NET_CQ_POLL_H
+
+#include "net/cq/cq.h"
+
+/*
+ * Takes up to max completions, oldest first; serves the CQ's QPs inline when there are none.
+ * Returns how many, or -EIO after an overflow was raised (RNIC verbs: the CQ is dead).
+ */
+int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max);
+
+/*
+ * Arms the CQ (aw_cq_set_arm), and leaves none of its QPs to pollers. The caller holds no lock.
+ */
+void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm);
+
+/* For net/uqp.c: a QP joins each of its CQs once. join: 0 or ENOMEM. */
+int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp);
+void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp);
+
+#endif

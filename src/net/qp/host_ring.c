@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Makes, opens and maps the memory. The file is a page of control, then the bytes of each
+// direction. Each direction is mapped twice in a row, so that every FPDU is contiguous.
+#include "net/qp/host_ring.h"
+
+#include "net/mem/memfd.h"
+#include "wire/octets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LAYOUT 1u /* a file with another layout is of another version and is not used */
+#define NAME "anywarp-host"
+#define LINK "/memfd:" NAME " (deleted)"
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
+enum {
+	HELLO_PID = 0,
+	HELLO_FD = 4,
+	HELLO_PORTS = 8,
+	HELLO_SECRET = 12,
+};
+
+/* The first page. Responder and initiator have the sides 0 and 1. */
+struct control {
+	uint32_t layout;
+	uint32_t bytes; /* bytes of one direction's ring */
+	uint8_t hello_secret[AW_HOST_SECRET_LEN];
+	uint8_t verdict_secret[AW_HOST_SECRET_LEN];
+	struct aw_duplex_side sides[2];
+};
+
+static _Atomic uint32_t rings; /* of this process */
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t file_size(void)
+{
+	return page_size() + 2 * (size_t)AW_HOST_RING_BYTES;
+}
+
+static bool is_loopback(const struct sockaddr *addr)
+{
+	if (addr->sa_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr) >> 24 == 127;
+	return addr->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
+static bool is_any(const struct sockaddr *addr)
+{
+	if (addr->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == INADDR_ANY;
+	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
+static bool equals(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (a->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
+				  &((const struct sockaddr_in6 *)b)->sin6_addr);
+}
+
+bool aw_host_is_one(const struct sockaddr *local, const struct sockaddr *peer)
+{
+	if (is_loopback(peer))
+		return true;
+	if (local->sa_family != peer->sa_family ||
+	    (local->sa_family != AF_INET && local->sa_family != AF_INET6))
+		return false;
+	return !is_any(peer) && equals(local, peer);
+}
+
+/* The port lies in the same place for both families. */
+static uint16_t port_of(const struct sockaddr *addr)
+{
+	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
+}
+
+void aw_host_put_ports(uint8_t *hello, const struct sockaddr *local, const struct sockaddr *peer)
+{
+	put_be16(hello + HELLO_PORTS, port_of(local));
+	put_be16(hello + HELLO_PORTS + 2, port_of(peer));
+}
+
+bool aw_host_are_ports(const uint8_t *hello, const struct sockaddr *local,
+		       const struct sockaddr *peer)
+{
+	return get_be16(hello + HELLO_PORTS) == port_of(peer) &&
+	       get_be16(hello + HELLO_PORTS + 2) == port_of(local);
+}
+
+/* Maps each part at its place in the range that was reserved for all. */
+static bool map_parts(uint8_t *base, int fd)
+{
+	size_t page = page_size(), bytes = AW_HOST_RING_BYTES;
+	const struct {
+		size_t at, len, offset;
+	} parts[] = {
+		{ 0, page + bytes, 0 },
+		{ page + bytes, bytes, page },
+		{ page + 2 * bytes, bytes, page + bytes },
+		{ page + 3 * bytes, bytes, page + bytes },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (mmap(base + parts[i].at, parts[i].len, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, fd, (off_t)parts[i].offset) == MAP_FAILED)
+			return false;
+	return true;
+}
+
+static struct aw_host_ring *map(int fd)
+{
+	struct aw_host_ring *ring = calloc(1, sizeof(*ring));
+
+	if (!ring)
+		return NULL;
+	ring->fd = -1;
+	ring->len = page_size() + 4 * (size_t)AW_HOST_RING_BYTES;
+	ring->base = mmap(NULL, ring->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			  -1, 0);
+	if (ring->base != MAP_FAILED && map_parts(ring->base, fd))
+		return ring;
+	if (ring->base != MAP_FAILED)
+		munmap(ring->base, ring->len);
+	free(ring);
+	return NULL;
+}
+
+static void begin(struct aw_host_ring *ring, unsigned int side)
+{
+	struct control *control = ring->base;
+	uint8_t *first = (uint8_t *)ring->base + page_size();
+	uint8_t *bytes[2] = { first, first + 2 * (size_t)AW_HOST_RING_BYTES };
+
+	aw_duplex_init(&ring->duplex, control->sides, bytes, side, AW_HOST_RING_BYTES);
+}
+
+static bool take_place(const char **cause)
+{
+	if (atomic_fetch_add(&rings, 1) < AW_HOST_RINGS_MAX)
+		return true;
+	atomic_fetch_sub(&rings, 1);
+	*cause = "too many connections share memory";
+	return false;
+}
+
+static void put_hello(const struct aw_host_ring *ring, const struct control *control,
+		      uint8_t *hello)
+{
+	put_be32(hello + HELLO_PID, (uint32_t)getpid());
+	put_be32(hello + HELLO_FD, (uint32_t)ring->fd);
+	memcpy(hello + HELLO_SECRET, control->hello_secret, AW_HOST_SECRET_LEN);
+}
+
+struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
+{
+	uint8_t secrets[2][AW_HOST_SECRET_LEN];
+	struct aw_host_ring *ring;
+	struct control *control;
+	int fd;
+
+	if (!take_place(cause))
+		return NULL;
+	*cause = "no sealed memory to be had";
+	fd = aw_memfd_make(NAME, file_size());
+	ring = fd >= 0 && getentropy(secrets, sizeof(secrets)) == 0 ? map(fd) : NULL;
+	if (!ring) {
+		if (fd >= 0)
+			close(fd);
+		atomic_fetch_sub(&rings, 1);
+		return NULL;
+	}
+	ring->fd = fd;
+	control = ring->base;
+	control->layout = LAYOUT;
+	control->bytes = AW_HOST_RING_BYTES;
+	memcpy(control->hello_secret, secrets[0], AW_HOST_SECRET_LEN);
+	memcpy(control->verdict_secret, secrets[1], AW_HOST_SECRET_LEN);
+	memcpy(ring->secret, secrets[1], AW_HOST_SECRET_LEN);
+	begin(ring, 0);
+	put_hello(ring, control, hello);
+	return ring;
+}
+
+/*
+ * Opens the memfd of another process. A file of another kind is never opened: its name and then its
+ * attributes are checked first, on an O_PATH fd, whose file cannot be exchanged any more.
+ */
+static int open_file(uint32_t pid, uint32_t number, const char **cause)
+{
+	char path[64], link[sizeof(LINK)];
+	struct stat st;
+	int place, fd, seals;
+
+	*cause = "the peer's process cannot be looked into";
+	snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, number);
+	if (readlink(path, link, sizeof(link)) != (ssize_t)strlen(LINK) ||
+	    memcmp(link, LINK, strlen(LINK)) != 0)
+		return -1;
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -1;
+	*cause = "the peer's memory is another user's, or not sealed";
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	fd = fstat(place, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+			     st.st_size == (off_t)file_size()
+		     ? open(path, O_RDWR | O_CLOEXEC)
+		     : -1;
+	close(place);
+	seals = fd >= 0 ? fcntl(fd, F_GET_SEALS) : -1;
+	if (fd >= 0 && (seals < 0 || (seals & SEALS) != SEALS)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/*
+ * True when the peer that wrote the hello also made the memory. The rest of the control page is
+ * checked as it is used.
+ */
+static bool is_peers(const struct aw_host_ring *ring, const uint8_t *hello, uint8_t *verdict)
+{
+	struct control control;
+
+	memcpy(&control, ring->base, offsetof(struct control, sides));
+	if (control.layout != LAYOUT || control.bytes != AW_HOST_RING_BYTES ||
+	    memcmp(control.hello_secret, hello + HELLO_SECRET, AW_HOST_SECRET_LEN) != 0)
+		return false;
+	memcpy(verdict, control.verdict_secret, AW_HOST_SECRET_LEN);
+	return true;
+}
+
+static struct aw_host_ring *open_ring(const uint8_t *hello, uint8_t *verdict, const char **cause)
+{
+	int fd = open_file(get_be32(hello + HELLO_PID), get_be32(hello + HELLO_FD), cause);
+	struct aw_host_ring *ring;
+
+	if (fd < 0)
+		return NULL;
+	*cause = "no room to map the peer's memory";
+	ring = map(fd);
+	close(fd);
+	if (ring && !is_peers(ring, hello, verdict)) {
+		*cause = "the peer's memory is not the one it means";
+		munmap(ring->base, ring->len);
+		free(ring);
+		ring = NULL;
+	}
+	return ring;
+}
+
+struct aw_host_ring *aw_host_ring_open(const uint8_t *hello, uint8_t *verdict, const char **cause)
+{
+	struct aw_host_ring *ring = NULL;
+
+	memset(verdict, 0, AW_HOST_VERDICT_LEN);
+	if (!take_place(cause))
+		return NULL;
+	ring = open_ring(hello, verdict, cause);
+	if (ring)
+		begin(ring, 1);
+	else
+		atomic_fetch_sub(&rings, 1);
+	return ring;
+}
+
+void aw_host_ring_free(struct aw_host_ring *ring)
+{
+	if (!ring)
+		return;
+	if (ring->fd >= 0)
+		close(ring->fd);
+	munmap(ring->base, ring->len);
+	free(ring);
+	atomic_fetch_sub(&rings, 1);
+}
+
+enum aw_host_verdict aw_host_ring_decide(struct aw_host_ring *ring, const uint8_t *verdict)
+{
+	static const uint8_t zeros[AW_HOST_VERDICT_LEN];
+
+	close(ring->fd);
+	ring->fd = -1;
+	if (memcmp(verdict, ring->secret, AW_HOST_VERDICT_LEN) == 0)
+		return AW_HOST_RING;
+	return memcmp(verdict, zeros, AW_HOST_VERDICT_LEN) == 0 ? AW_HOST_TCP : AW_HOST_LIE;
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The list of lent QPs, which the progress thread looks at once a millisecond.
+#include "net/qp/lend.h"
+
+#include "net/progress/engine.h"
+#include "net/qp/channel_wait.h"
+#include "net/qp/uqp_sock.h"
+#include "ring/table.h"
+
+/*
+ * So many turns of pollers between two events of a QP mean that a thread spins. A program that
+ * polls only now and then, or that finds its completions at once, stays below it.
+ */
+#define TURNS_MIN 16
+/* QPs that stay lent, per tick: with thousands of them a look at all takes several ticks. */
+#define LOOKS_MAX 1024
+#define LOOK_NS 1000000u /* between two ticks */
+
+/*
+ * Threads that did nothing for a tick may only have lost the CPU, for a time slice of some
+ * milliseconds. So the progress thread first serves the QP itself and leaves it lent: taking many
+ * QPs back and lending them again would cost more than a message each.
+ */
+#define SILENT_TICKS 4
+/*
+ * A QP is lent to a channel when bytes come as often as this, and taken back after so many ticks
+ * without activity there, because a process that sleeps should have no tick.
+ */
+#define BRISK_NS 10000000u
+#define IDLE_TICKS 10
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* the first one is looked at next */
+static TAILQ_HEAD(, aw_uqp) lent = TAILQ_HEAD_INITIALIZER(lent);
+static uint32_t lent_count;
+/* threads that QPs are lent to */
+static TAILQ_HEAD(, aw_hands) in_use = TAILQ_HEAD_INITIALIZER(in_use);
+static uint32_t looks_due; /* QPs still to be looked at since a look at all was last wanted */
+static _Atomic bool strays; /* a lent QP may have to be taken back, whatever its threads do */
+static pthread_once_t registered = PTHREAD_ONCE_INIT;
+
+static uint32_t polls_now(const struct aw_uqp *qp)
+{
+	struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
+	uint32_t polls = atomic_load_explicit(&a->hands.turns, memory_order_relaxed);
+
+	if (a != b)
+		polls += atomic_load_explicit(&b->hands.turns, memory_order_relaxed);
+	return polls;
+}
+
+static bool armed(const struct aw_uqp *qp)
+{
+	return qp->attr.send_cq->armed != AW_ARM_NONE || qp->attr.recv_cq->armed != AW_ARM_NONE;
+}
+
+bool aw_lend_wanted(struct aw_uqp *qp)
+{
+	uint32_t now = polls_now(qp), since = now - qp->polls_seen;
+
+	qp->polls_seen = now;
+	return since >= TURNS_MIN && !armed(qp) && !qp->out_of_reach;
+}
+
+void aw_lend_attach(struct aw_uqp *qp)
+{
+	qp->polls_seen = polls_now(qp);
+}
+
+/*
+ * The channel of the armed CQ. While no CQ is armed, because the thread that slept there is busy,
+ * the channel of both. NULL when there is none, or more than one.
+ */
+static struct aw_channel *channel_of(const struct aw_uqp *qp)
+{
+	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
+
+	if (a->channel == b->channel)
+		return a->channel;
+	if (a->armed == AW_ARM_NONE)
+		return b->armed == AW_ARM_NONE ? NULL : b->channel;
+	return b->armed == AW_ARM_NONE ? a->channel : NULL;
+}
+
+struct aw_channel *aw_lend_channel(struct aw_uqp *qp)
+{
+	struct aw_channel *ch = qp->lent || qp->out_of_reach ? NULL : channel_of(qp);
+
+	if (!ch || !aw_channel_is_attended(ch))
+		return NULL;
+	uint64_t now = aw_now_ns();
+	uint64_t before = atomic_exchange_explicit(&ch->arrival_ns, now, memory_order_relaxed);
+
+	return now - before < BRISK_NS ? ch : NULL;
+}
+
+/* Only a CQ whose channel does not serve qp has a reason to take it back when it is armed. */
+static void count(struct aw_uqp *qp, uint32_t change)
+{
+	struct aw_cq *cqs[2] = { qp->attr.send_cq, qp->attr.recv_cq };
+
+	for (int i = 0; i < 2; i++)
+		if (!qp->lent_to || cqs[i]->channel != qp->lent_to)
+			atomic_fetch_add(&cqs[i]->lent, change);
+}
+
+/*
+ * A thread that still takes receives will serve the QPs when the CQ is empty. Send completions do
+ * not show that: posting alone brings them.
+ */
+static uint32_t activity(const struct aw_hands *hands)
+{
+	return atomic_load_explicit(&hands->turns, memory_order_relaxed) +
+	       atomic_load_explicit(&hands->takes, memory_order_relaxed);
+}
+
+static void put_into(struct aw_hands *hands)
+{
+	if (hands->lent++ > 0)
+		return;
+	TAILQ_INSERT_TAIL(&in_use, hands, entry);
+	hands->seen = activity(hands);
+	hands->ticks_idle = 0;
+}
+
+static void take_from(struct aw_hands *hands)
+{
+	if (--hands->lent == 0)
+		TAILQ_REMOVE(&in_use, hands, entry);
+}
+
+static void each_hands(struct aw_uqp *qp, void (*fn)(struct aw_hands *))
+{
+	fn(&qp->attr.send_cq->hands);
+	fn(&qp->attr.recv_cq->hands);
+	if (qp->lent_to)
+		fn(&qp->lent_to->hands);
+}
+
+static void unlist(struct aw_uqp *qp)
+{
+	TAILQ_REMOVE(&lent, qp, lent_entry);
+	lent_count--;
+	each_hands(qp, take_from);
+	count(qp, -1u);
+	qp->lent = false;
+	qp->lent_to = NULL;
+}
+
+/*
+ * When the kernel has no memory for the epoll set, the QP stays lent and the next tick tries again.
+ */
+static void take_back(struct aw_uqp *qp)
+{
+	if (aw_uqp_listen_again(qp) == 0)
+		unlist(qp);
+	else
+		atomic_store_explicit(&strays, true, memory_order_relaxed);
+}
+
+/* True when a CQ is armed whose event the threads that serve the QP would not wait for. */
+static bool is_misplaced(const struct aw_uqp *qp)
+{
+	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
+
+	if (!qp->lent_to)
+		return armed(qp);
+	return (a->armed != AW_ARM_NONE && a->channel != qp->lent_to) ||
+	       (b->armed != AW_ARM_NONE && b->channel != qp->lent_to);
+}
+
+/* Ticks since any of the threads that the QP is lent to did anything. */
+static uint32_t ticks_idle(const struct aw_uqp *qp)
+{
+	uint32_t a = qp->attr.send_cq->hands.ticks_idle, b = qp->attr.recv_cq->hands.ticks_idle;
+	uint32_t least = a < b ? a : b;
+
+	if (qp->lent_to && qp->lent_to->hands.ticks_idle < least)
+		least = qp->lent_to->hands.ticks_idle;
+	return least;
+}
+
+/*
+ * Looks at the first QP, which goes to the end. True when it stays lent: a busy one does, and the
+ * next tick looks again. *due: the handle of a QP that no thread has served, or AW_TABLE_NONE.
+ */
+static bool look(uint32_t *due)
+{
+	struct aw_uqp *qp = TAILQ_FIRST(&lent);
+	uint32_t idle = ticks_idle(qp);
+	bool asleep = qp->lent_to && aw_channel_has_waiter(qp->lent_to);
+	bool attended = idle < (asleep ? IDLE_TICKS : SILENT_TICKS), stays;
+
+	*due = AW_TABLE_NONE;
+	TAILQ_REMOVE(&lent, qp, lent_entry);
+	TAILQ_INSERT_TAIL(&lent, qp, lent_entry);
+	if (pthread_mutex_trylock(&qp->lock) != 0) {
+		atomic_store_explicit(&strays, true, memory_order_relaxed);
+		return true;
+	}
+	if (!attended || is_misplaced(qp) || qp->out_of_reach)
+		take_back(qp);
+	stays = qp->lent;
+	if ((stays && idle > 0 && !asleep) || aw_ride_is_late(qp))
+		*due = qp->handle;
+	pthread_mutex_unlock(&qp->lock);
+	return stays;
+}
+
+/* Releases the lock meanwhile: a QP that is served may end and leave the list. */
+static void serve(uint32_t due)
+{
+	pthread_mutex_unlock(&lock);
+	aw_uqp_on_wake(due);
+	pthread_mutex_lock(&lock);
+}
+
+/* Looks at as many QPs as a tick may; the next tick goes on with the others. */
+static void look_around(void)
+{
+	uint32_t due, stay = 0;
+
+	for (; looks_due > 0 && lent_count > 0 && stay < LOOKS_MAX; looks_due--) {
+		stay += look(&due);
+		if (due != AW_TABLE_NONE)
+			serve(due);
+	}
+}
+
+static bool is_idle(struct aw_hands *hands)
+{
+	uint32_t now = activity(hands);
+
+	hands->ticks_idle = now == hands->seen ? hands->ticks_idle + 1 : 0;
+	hands->seen = now;
+	return hands->ticks_idle > 0;
+}
+
+/*
+ * No QP needs a look while all threads that QPs are lent to are busy. Returns the next time, or 0
+ * when nothing is lent.
+ */
+static uint64_t tick(uint64_t now_ns)
+{
+	struct aw_hands *hands;
+	bool wanted = atomic_exchange_explicit(&strays, false, memory_order_relaxed) ||
+		      aw_ride_any();
+
+	(void)now_ns;
+	pthread_mutex_lock(&lock);
+	TAILQ_FOREACH(hands, &in_use, entry)
+	{
+		wanted |= is_idle(hands);
+	}
+	if (wanted)
+		looks_due = lent_count;
+	look_around();
+	bool more = lent_count > 0;
+
+	pthread_mutex_unlock(&lock);
+	return more ? aw_now_ns() + LOOK_NS : 0;
+}
+
+void aw_lend_recall(const struct aw_cq *cq)
+{
+	struct aw_uqp *qp, *next;
+
+	pthread_mutex_lock(&lock);
+	for (qp = TAILQ_FIRST(&lent); qp; qp = next) {
+		next = TAILQ_NEXT(qp, lent_entry);
+		if (qp->attr.send_cq != cq && qp->attr.recv_cq != cq)
+			continue;
+		if (qp->lent_to && qp->lent_to == cq->channel)
+			continue;
+		/* A tick looks at a QP that is busy now, and finds the CQ armed. */
+		if (pthread_mutex_trylock(&qp->lock) != 0) {
+			atomic_store_explicit(&strays, true, memory_order_relaxed);
+			continue;
+		}
+		/*
+		 * An acknowledgement that began to wait before the CQ was armed is sent by the tick
+		 * as well.
+		 */
+		if (qp->ride.waits)
+			atomic_store_explicit(&strays, true, memory_order_relaxed);
+		else
+			take_back(qp);
+		pthread_mutex_unlock(&qp->lock);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void set_tick(void)
+{
+	aw_engine_set_tick(AW_TICK_LEND, tick);
+}
+
+void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to)
+{
+	pthread_once(&registered, set_tick);
+	pthread_mutex_lock(&lock);
+	TAILQ_INSERT_TAIL(&lent, qp, lent_entry);
+	bool first = lent_count++ == 0;
+
+	qp->lent = true;
+	qp->lent_to = to;
+	each_hands(qp, put_into);
+	count(qp, 1);
+	/* A thread that armed a CQ before this point found nothing to take back (aw_cq_arm). */
+	if (is_misplaced(qp))
+		atomic_store_explicit(&strays, true, memory_order_relaxed);
+	pthread_mutex_unlock(&lock);
+	if (first)
+		aw_engine_kick_tick();
+}
+
+void aw_lend_stray(struct aw_uqp *qp)
+{
+	qp->out_of_reach = true;
+	atomic_store_explicit(&strays, true, memory_order_relaxed);
+}
+
+void aw_lend_end(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&lock);
+	unlist(qp);
+	pthread_mutex_unlock(&lock);
+}
+
+void aw_lend_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void aw_lend_fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The lent QPs' connections are the parent's. */
+void aw_lend_fork_child(void)
+{
+	struct aw_uqp *qp;
+
+	while ((qp = TAILQ_FIRST(&lent))) {
+		unlist(qp);
+		aw_ride_end(qp);
+	}
+	pthread_mutex_unlock(&lock);
+}

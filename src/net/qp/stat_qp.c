@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The row of a QP: what its core has counted, and what it waits for.
+#include "net/qp/stat_qp.h"
+
+#include "net/qp/carrier.h"
+#include "net/qp/rnr.h"
+#include "net/qp/ud_state.h"
+
+#include <stdbool.h>
+
+static enum aw_stat_path path_of(const struct aw_uqp *qp)
+{
+	if (qp->ud)
+		return AW_STAT_PATH_UDP;
+	if (qp->fd < 0)
+		return AW_STAT_PATH_NONE;
+	if (qp->carrier == &aw_carrier_tcp)
+		return AW_STAT_PATH_TCP;
+	return qp->carrier == &aw_carrier_host ? AW_STAT_PATH_MEMORY : AW_STAT_PATH_UNDECIDED;
+}
+
+static uint8_t waits_of(const struct aw_uqp *qp)
+{
+	bool room = qp->ud ? qp->ud->waits : qp->tx_blocked;
+
+	return (aw_rnr_waits(qp) ? AW_STAT_WAITS_RECEIVE : 0) | (room ? AW_STAT_WAITS_ROOM : 0) |
+	       (qp->starved ? AW_STAT_WAITS_MEMORY : 0);
+}
+
+void aw_stat_write_qp(const struct aw_uqp *qp)
+{
+	uint32_t state = qp->ud ? (uint32_t)qp->ud->state : (uint32_t)qp->core.state;
+
+	if (qp->stat)
+		aw_stat_set(&qp->stat->qp.now, AW_STAT_QP_NOW(state, waits_of(qp)));
+}
+
+void aw_stat_write_path(const struct aw_uqp *qp)
+{
+	if (qp->stat)
+		aw_stat_set16(&qp->stat->qp.path, path_of(qp));
+}
+
+void aw_stat_init(struct aw_uqp *qp)
+{
+	qp->core.count = qp->stat ? &qp->stat->qp.count : NULL;
+	aw_stat_write_qp(qp);
+	aw_stat_unlock(qp);
+}
+
+void aw_stat_begin_qp(struct aw_uqp *qp)
+{
+	struct aw_stat_qp *row;
+
+	pthread_mutex_lock(&qp->lock);
+	qp->stat = aw_stat_take(AW_STAT_QP, qp->qpn);
+	if (qp->stat) {
+		row = &qp->stat->qp;
+		aw_stat_set16(&row->ud, qp->ud != NULL);
+		aw_stat_set((uint32_t *)&row->fd, UINT32_MAX);
+		aw_stat_write_path(qp);
+		aw_stat_set(&row->send_cq, qp->attr.send_cq->number);
+		aw_stat_set(&row->recv_cq, qp->attr.recv_cq->number);
+		aw_stat_init(qp);
+	}
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void aw_stat_stream_begun(struct aw_uqp *qp, const struct sockaddr_storage *peer)
+{
+	struct aw_stat_qp *row;
+
+	if (!qp->stat)
+		return;
+	row = &qp->stat->qp;
+	aw_stat_address(peer, &row->peer_family, &row->peer_port, row->peer);
+	aw_stat_set((uint32_t *)&row->fd, (uint32_t)qp->fd);
+	aw_stat_set(&row->error, AW_OK);
+	aw_stat_set(&row->peer_error, AW_OK);
+	aw_stat_add(&row->streams, 1);
+}
+
+/* RFC 5044 7.1.2 rule 4: a responder sends none before a valid FPDU has arrived. */
+static bool has_sent_terminate(const struct aw_qp *core)
+{
+	return core->term_len > 0 && !core->term_due &&
+	       (core->stream.initiator || core->peer_ready);
+}
+
+void aw_stat_stream_ended(struct aw_uqp *qp)
+{
+	const struct aw_qp *core = &qp->core;
+	bool received = core->peer_error != AW_OK;
+	bool crc = !received && core->error == AW_E_MPA_CRC;
+	bool sent = !received && has_sent_terminate(core);
+
+	if (!qp->stat)
+		return;
+	aw_stat_set(&qp->stat->qp.error, core->error);
+	aw_stat_set(&qp->stat->qp.peer_error, core->peer_error);
+	if (!crc && !sent && !received)
+		return;
+	aw_stat_add(&qp->stat->qp.crc_errors, crc);
+	aw_stat_add(&qp->stat->qp.terminates_sent, sent);
+	aw_stat_add(&qp->stat->qp.terminates_received, received);
+	aw_stat_count_end(crc, sent, received);
+}
+
+void aw_stat_stream_gone(struct aw_uqp *qp)
+{
+	if (!qp->stat)
+		return;
+	aw_stat_set((uint32_t *)&qp->stat->qp.fd, UINT32_MAX);
+	aw_stat_write_path(qp);
+	aw_stat_write_qp(qp);
+}

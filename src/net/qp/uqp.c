@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Life of a user-space QP, and its entry points: create, destroy, attach, close, progress.
+#include "net/qp/uqp.h"
+
+#include "net/mem/pool.h"
+#include "net/progress/engine.h"
+#include "net/qp/carrier.h"
+#include "net/qp/cq_poll.h"
+#include "net/qp/lend.h"
+#include "net/qp/rnr.h"
+#include "net/qp/stat_qp.h"
+#include "net/qp/uqp_sock.h"
+#include "ring/once.h"
+#include "ring/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct aw_table qps;
+static struct aw_once qps_once = AW_ONCE_INIT;
+
+static void fork_prepare(void)
+{
+	aw_engine_fork_prepare();
+	aw_table_fork_prepare(&qps);
+	aw_hold_fork_prepare();
+	aw_lend_fork_prepare();
+	aw_pool_fork_prepare();
+}
+
+static void fork_parent(void)
+{
+	aw_pool_fork_done();
+	aw_lend_fork_parent();
+	aw_hold_fork_parent();
+	aw_table_fork_parent(&qps);
+	aw_engine_fork_done();
+}
+
+static void fork_child(void)
+{
+	aw_pool_fork_done();
+	aw_lend_fork_child();
+	aw_hold_fork_child();
+	aw_table_fork_child(&qps);
+	aw_engine_fork_done();
+}
+
+static int make_table(void)
+{
+	int err = aw_table_init(&qps, AW_QP_MAX);
+
+	if (err)
+		return err;
+	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	if (err)
+		aw_table_fini(&qps);
+	return err;
+}
+
+static bool attr_valid(const struct aw_uqp_attr *a)
+{
+	return a->send_cq && a->recv_cq && a->send_wr_max <= AW_WR_MAX &&
+	       a->recv_wr_max <= AW_WR_MAX && a->send_sge_max <= AW_SGE_MAX &&
+	       a->recv_sge_max <= AW_SGE_MAX && a->inline_max <= AW_INLINE_MAX;
+}
+
+static size_t round16(size_t n)
+{
+	return (n + 15) & ~(size_t)15;
+}
+
+/* One allocation holds both queues; its pages are touched only when they are used. */
+static int make_queues(struct aw_uqp *qp)
+{
+	const struct aw_uqp_attr *a = &qp->attr;
+	size_t sq = round16(aw_sq_mem_size(a->send_wr_max, a->send_sge_max, a->inline_max));
+	size_t rq = round16(aw_rq_mem_size(a->srq ? 0 : a->recv_wr_max, a->recv_sge_max));
+
+	return aw_mem_get(&qp->mem, a->memory, AW_MEM_QP, sq + rq);
+}
+
+/* Initializes the core and the RQ over the memory, whose content is lost. */
+static void init_queues(struct aw_uqp *qp)
+{
+	const struct aw_uqp_attr *a = &qp->attr;
+	uint8_t *mem = qp->mem.at;
+	size_t sq = round16(aw_sq_mem_size(a->send_wr_max, a->send_sge_max, a->inline_max));
+	const struct aw_qp_mem m = {
+		.sq = mem,
+		.sq_capacity = a->send_wr_max,
+		.sge_max = a->send_sge_max,
+		.inline_max = a->inline_max,
+		.srq = a->srq != NULL,
+	};
+
+	aw_rq_init(&qp->rq, mem + sq, a->srq ? 0 : a->recv_wr_max, a->recv_sge_max);
+	aw_qp_init(&qp->core, &m, &aw_uqp_ops, qp, a->pd);
+	if (a->srq)
+		qp->core.recv_pd = a->srq->pd;
+	qp->core.sig_all = a->sig_all;
+	aw_stat_init(qp);
+}
+
+/* A UD QP joins no CQ: pollers serve its socket, which is shared (net/ud.h). */
+static int join_cqs(struct aw_uqp *qp)
+{
+	int err = qp->ud ? 0 : aw_cq_join(qp->attr.send_cq, qp);
+
+	if (err || qp->ud || qp->attr.recv_cq == qp->attr.send_cq)
+		return err;
+	err = aw_cq_join(qp->attr.recv_cq, qp);
+	if (err)
+		aw_cq_leave(qp->attr.send_cq, qp);
+	return err;
+}
+
+static void leave_cqs(struct aw_uqp *qp)
+{
+	if (qp->ud)
+		return;
+	aw_cq_leave(qp->attr.send_cq, qp);
+	if (qp->attr.recv_cq != qp->attr.send_cq)
+		aw_cq_leave(qp->attr.recv_cq, qp);
+}
+
+static void forget_cqes(struct aw_uqp *qp)
+{
+	aw_cq_forget(qp->attr.send_cq, &qp->of_cq);
+	aw_cq_forget(qp->attr.recv_cq, &qp->of_cq);
+	atomic_store_explicit(&qp->of_cq.unpolled, 0, memory_order_relaxed);
+}
+
+static int create_kind(struct aw_uqp *qp)
+{
+	return qp->attr.kind ? qp->attr.kind->create(qp) : 0;
+}
+
+static int open_kind(struct aw_uqp *qp)
+{
+	qp->qpn = qp->handle + AW_QPN_FIRST;
+	return qp->attr.kind ? qp->attr.kind->open(qp) : 0;
+}
+
+static void close_kind(struct aw_uqp *qp)
+{
+	if (qp->attr.kind)
+		qp->attr.kind->close(qp);
+}
+
+static void destroy_kind(struct aw_uqp *qp)
+{
+	if (qp->attr.kind)
+		qp->attr.kind->destroy(qp);
+}
+
+/* Inserts the QP into the table, and takes its number. */
+static int enlist(struct aw_uqp *qp)
+{
+	qp->handle = aw_table_insert(&qps, qp, NULL);
+	if (qp->handle == AW_TABLE_NONE)
+		return ENOMEM;
+	int err = open_kind(qp);
+
+	if (err)
+		aw_table_remove_wait(&qps, qp->handle);
+	return err;
+}
+
+int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
+{
+	if (!attr_valid(attr))
+		return EINVAL;
+	int err = aw_once_run(&qps_once, make_table);
+
+	if (err)
+		return err;
+	struct aw_uqp *qp = calloc(1, sizeof(*qp));
+
+	if (!qp)
+		return ENOMEM;
+	qp->attr = *attr;
+	qp->of_mw = (struct aw_mw_user){ .pd = attr->pd, .core = &qp->core };
+	qp->fd = -1;
+	qp->carrier = &aw_carrier_tcp;
+	pthread_mutex_init(&qp->lock, NULL);
+	pthread_cond_init(&qp->delivered, NULL);
+	err = make_queues(qp);
+	if (err)
+		goto free_qp;
+	init_queues(qp);
+	err = create_kind(qp);
+	if (err)
+		goto free_queues;
+	err = join_cqs(qp);
+	if (err)
+		goto free_kind;
+	err = enlist(qp);
+	if (err)
+		goto leave;
+	aw_stat_begin_qp(qp);
+	*out = qp;
+	return 0;
+
+leave:
+	leave_cqs(qp);
+free_kind:
+	destroy_kind(qp);
+free_queues:
+	aw_mem_put(&qp->mem);
+free_qp:
+	free(qp);
+	return err;
+}
+
+static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp));
+
+/*
+ * The order matters. First the number is given back, so that neither a peer nor its kind reaches
+ * the QP; then the QP sends what it holds; then it leaves the table, so that the progress thread cannot
+ * find it; then its socket leaves every epoll set; then it leaves its CQs, whose lock a poller
+ * holds while it serves the QP.
+ */
+void aw_uqp_destroy(struct aw_uqp *qp)
+{
+	close_kind(qp);
+	with_qp(qp->handle, aw_uqp_take_leave);
+	aw_table_remove_wait(&qps, qp->handle);
+	pthread_mutex_lock(&qp->lock);
+	aw_uqp_drop_socket(qp);
+	pthread_mutex_unlock(&qp->lock);
+	leave_cqs(qp);
+	pthread_mutex_lock(&qp->lock);
+	while (qp->delivering)
+		pthread_cond_wait(&qp->delivered, &qp->lock);
+	pthread_mutex_unlock(&qp->lock);
+	aw_mw_forget_qp(&qp->of_mw);
+	forget_cqes(qp);
+	aw_stat_give(qp->stat);
+	pthread_cond_destroy(&qp->delivered);
+	pthread_mutex_destroy(&qp->lock);
+	destroy_kind(qp);
+	free(qp->reads);
+	aw_mem_put(&qp->mem);
+	free(qp);
+}
+
+struct aw_uqp *aw_uqp_at(uint32_t handle)
+{
+	return aw_once_run(&qps_once, make_table) ? NULL : aw_table_get(&qps, handle);
+}
+
+void aw_uqp_put(struct aw_uqp *qp)
+{
+	aw_table_put(&qps, qp->handle);
+}
+
+/* Calls the listeners with no lock held. */
+static void deliver(struct aw_uqp *qp, uint32_t events)
+{
+	aw_uqp_fn *fn[2] = { qp->listener[0], qp->listener[1] };
+	void *arg[2] = { qp->listener_arg[0], qp->listener_arg[1] };
+
+	qp->events_told |= events;
+	pthread_mutex_unlock(&qp->lock);
+	for (int i = 0; i < 2; i++)
+		if (fn[i])
+			fn[i](arg[i], events);
+	pthread_mutex_lock(&qp->lock);
+}
+
+/*
+ * Delivers the events that are due, then releases the lock. One thread at a time delivers, also the
+ * events that become due meanwhile, so no listener gets the end before the beginning.
+ */
+void aw_uqp_unlock(struct aw_uqp *qp)
+{
+	uint32_t events;
+
+	aw_stat_unlock(qp);
+	if (!qp->delivering) {
+		while ((events = qp->events_due & ~qp->events_told)) {
+			qp->delivering = true;
+			deliver(qp, events);
+		}
+		if (qp->delivering)
+			pthread_cond_broadcast(&qp->delivered);
+		qp->delivering = false;
+	}
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg)
+{
+	pthread_mutex_lock(&qp->lock);
+	while (qp->delivering)
+		pthread_cond_wait(&qp->delivered, &qp->lock);
+	qp->listener[owner] = fn;
+	qp->listener_arg[owner] = arg;
+	uint32_t missed = qp->events_told;
+
+	pthread_mutex_unlock(&qp->lock);
+	if (fn && missed)
+		fn(arg, missed);
+}
+
+int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
+{
+	pthread_mutex_lock(&qp->lock);
+	int err = qp->attached || qp->core.state != AW_QP_IDLE ? EINVAL : 0;
+
+	if (!err && !aw_pool_warm())
+		err = ENOMEM;
+	if (!err)
+		err = aw_uqp_take_socket(qp, to, stream);
+	/* The progress thread receives the begin of a stream that this end has started. */
+	if (!err)
+		(to->start ? aw_uqp_push : aw_uqp_serve)(qp);
+	aw_uqp_unlock(qp);
+	return err;
+}
+
+void aw_uqp_close(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	if (qp->attached)
+		aw_qp_close(&qp->core);
+	aw_rnr_end(qp);
+	aw_uqp_serve(qp);
+	aw_uqp_unlock(qp);
+}
+
+void aw_uqp_abort(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	aw_uqp_take_leave(qp);
+	aw_qp_abort(&qp->core, AW_OK);
+	aw_uqp_serve(qp);
+	aw_uqp_unlock(qp);
+}
+
+void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status)
+{
+	pthread_mutex_lock(&qp->lock);
+	aw_uqp_let_go(qp);
+	aw_qp_give_up(&qp->core, status);
+	aw_uqp_serve(qp);
+	aw_uqp_unlock(qp);
+}
+
+void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells)
+{
+	pthread_mutex_lock(&qp->lock);
+	qp->core.sq_halts = halts;
+	qp->drain_asked = halts && tells;
+	qp->events_due &= ~(uint32_t)AW_UQP_DRAINED;
+	qp->events_told &= ~(uint32_t)AW_UQP_DRAINED;
+	aw_uqp_push(qp);
+	aw_uqp_unlock(qp);
+}
+
+/*
+ * Notifies the listeners that the stream has ended. The caller holds the lock, which is released
+ * meanwhile.
+ */
+static void tell_of_reset(struct aw_uqp *qp)
+{
+	if (qp->attached)
+		qp->events_due |= AW_UQP_CLOSED;
+	aw_uqp_unlock(qp);
+	pthread_mutex_lock(&qp->lock);
+	while (qp->delivering)
+		pthread_cond_wait(&qp->delivered, &qp->lock);
+}
+
+void aw_uqp_reset(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	aw_uqp_take_leave(qp);
+	aw_uqp_drop_socket(qp);
+	tell_of_reset(qp);
+	free(qp->reads);
+	qp->reads = NULL;
+	aw_mw_forget_qp(&qp->of_mw);
+	init_queues(qp);
+	qp->attached = qp->by_rc = qp->lost = qp->drain_asked = false;
+	qp->fail_ns = 0;
+	qp->events_due = qp->events_told = 0;
+	pthread_mutex_unlock(&qp->lock);
+	forget_cqes(qp);
+}
+
+enum aw_qp_state aw_uqp_state(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	enum aw_qp_state state = qp->core.state;
+
+	pthread_mutex_unlock(&qp->lock);
+	return state;
+}
+
+void aw_uqp_unlend(const void *pd, const void *start, size_t len)
+{
+	/* A QP that still reads the region took a batch before it found the region. */
+	if (aw_batches_out() == 0)
+		return;
+	uint32_t end = aw_table_end(&qps);
+	struct aw_uqp *qp;
+
+	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++)) {
+		if (qp->attr.pd != pd || aw_uqp_is_inherited(qp))
+			continue;
+		pthread_mutex_lock(&qp->lock);
+		if (qp->batch)
+			aw_batch_unlend(qp->batch, start, len);
+		pthread_mutex_unlock(&qp->lock);
+	}
+}
+
+bool aw_uqp_progress(struct aw_uqp *qp)
+{
+	if (pthread_mutex_trylock(&qp->lock) != 0)
+		return false;
+	if (qp->fd >= 0)
+		aw_uqp_serve_polled(qp);
+	bool full = qp->tx_blocked;
+
+	aw_uqp_unlock(qp);
+	return full;
+}
+
+/* For callers that know a QP only by its handle: the QP may be gone. */
+static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp))
+{
+	struct aw_uqp *qp = aw_table_get(&qps, handle);
+
+	if (!qp)
+		return;
+	pthread_mutex_lock(&qp->lock);
+	act(qp);
+	aw_uqp_unlock(qp);
+	aw_table_put(&qps, handle);
+}
+
+void aw_uqp_each(void (*act)(struct aw_uqp *qp))
+{
+	uint32_t end = aw_table_end(&qps);
+	struct aw_uqp *qp;
+
+	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++)) {
+		if (aw_uqp_is_inherited(qp))
+			continue;
+		pthread_mutex_lock(&qp->lock);
+		act(qp);
+		aw_uqp_unlock(qp);
+	}
+}
+
+static void serve_attached(struct aw_uqp *qp)
+{
+	if (qp->fd >= 0)
+		aw_uqp_serve(qp);
+}
+
+/*
+ * Called by a waiter, which has slept: it may as well wait for the thread that holds the QP's lock.
+ */
+void aw_uqp_on_wake(uint32_t handle)
+{
+	with_qp(handle, serve_attached);
+}
+
+void aw_uqp_on_release(uint32_t handle)
+{
+	with_qp(handle, aw_uqp_let_go);
+}
+
+static void let_go_late(struct aw_uqp *qp)
+{
+	if (!aw_hold_is_late(qp))
+		return;
+	aw_hold_charge(qp);
+	aw_uqp_let_go(qp);
+}
+
+void aw_uqp_on_late(uint32_t handle)
+{
+	with_qp(handle, let_go_late);
+}
+
+void aw_uqp_on_exit(uint32_t handle)
+{
+	struct aw_uqp *qp = aw_table_get(&qps, handle);
+
+	if (!qp)
+		return;
+	if (pthread_mutex_trylock(&qp->lock) == 0) {
+		aw_uqp_let_go(qp);
+		aw_uqp_unlock(qp);
+	}
+	aw_table_put(&qps, handle);
+}
+
+/*
+ * Serves the QP, and leaves it to a waiter from then on. The channel is chosen before, because
+ * serving may disarm a CQ.
+ */
+static void serve_and_lend(struct aw_uqp *qp)
+{
+	struct aw_channel *to = aw_lend_channel(qp);
+
+	aw_uqp_serve(qp);
+	if (to && qp->fd >= 0)
+		aw_uqp_lend_to(qp, to);
+}
+
+static void serve_or_lend(struct aw_uqp *qp)
+{
+	if (qp->fd >= 0 && !qp->lent && aw_lend_wanted(qp))
+		aw_uqp_lend(qp);
+	else if (qp->fd >= 0)
+		serve_and_lend(qp);
+}
+
+/* Called by the progress thread, which may leave the QP to a thread that polls. */
+void aw_uqp_on_event(uint32_t handle)
+{
+	with_qp(handle, serve_or_lend);
+}
+
+/*
+ * For a stream that is ending this is the end: a peer that does not answer our FIN loses its
+ * connection. For any other it is the time to try again for memory or for a receive.
+ */
+static void meet_deadline(struct aw_uqp *qp)
+{
+	qp->retry_due = false;
+	if (qp->fd >= 0 && qp->ending)
+		aw_uqp_end_in_time(qp);
+	serve_attached(qp);
+}
+
+void aw_uqp_on_deadline(uint32_t handle)
+{
+	with_qp(handle, meet_deadline);
+}

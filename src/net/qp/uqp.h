@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A QP in user space: the core's machine, its lock, and the TCP socket under it. Posts transmit
+// inline; pollers and the progress thread receive. Set-up gives it a socket (aw_uqp_attach); the
+// stream's end takes it away again.
+#ifndef NET_UQP_H
+#define NET_UQP_H
+
+#include "core/qp.h"
+#include "net/cq/cq.h"
+#include "net/cq/srq.h"
+#include "net/mr/mw.h"
+#include "net/progress/watch.h"
+#include "net/qp/hold.h"
+#include "net/qp/host_ring.h"
+#include "net/qp/ride.h"
+#include "net/stat/stat.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#define AW_QP_MAX (1u << 17)
+/* QP numbers 0 and 1 have a meaning of their own on other transports, so none is near them. */
+#define AW_QPN_FIRST 16
+
+/*
+ * The events that an owner (verbs, rdma_cm) gets: one call at a time, each event at most once a
+ * stream. The calling thread holds no lock except, when a poller found the event, the qps_lock of
+ * its CQ.
+ */
+enum aw_uqp_event {
+	AW_UQP_READY = 1, /* the peer's first FPDU has arrived */
+	AW_UQP_CLOSED =
+		2, /* the stream is ending or over: FIN, reset, Terminate, or our close done */
+	AW_UQP_FATAL = 4, /* the stream ended in an error other than the two below */
+	AW_UQP_LAST_WQE = 8, /* the QP takes no more receives of its SRQ */
+	/* the stream ended because the peer accessed memory that it may not */
+	AW_UQP_ACCESS_ERR = 16,
+	AW_UQP_REQ_ERR = 32, /* the stream ended because the peer sent what cannot be carried out */
+	AW_UQP_DRAINED = 64, /* after aw_uqp_halt: the send WRs that were begun are complete */
+};
+
+typedef void aw_uqp_fn(void *arg, uint32_t events);
+
+struct aw_uqp;
+
+/*
+ * The functions by which a kind of QP differs from the plain one, whose number is made of its handle
+ * and whose streams rdma_cm makes. net/rc.h and net/ud.h have such kinds. None of the functions is
+ * called for a post, or while the QP has a stream.
+ */
+struct aw_uqp_kind {
+	/* Called before any other thread can find the QP. 0, or an errno. */
+	int (*create)(struct aw_uqp *qp);
+	/* Gives the QP its number, by which peers reach it. 0, or an errno. */
+	int (*open)(struct aw_uqp *qp);
+	/* Called before the QP ends, with no lock held: no peer reaches it any more. */
+	void (*close)(struct aw_uqp *qp);
+	/* Called when no other thread can find the QP any more. */
+	void (*destroy)(struct aw_uqp *qp);
+	/*
+	 * With the QP lock, for a QP with by_rc that has no stream: it may have lost the stream, or
+	 * have posts that wait for one.
+	 */
+	void (*follow)(struct aw_uqp *qp);
+};
+
+struct aw_uqp_attr {
+	struct aw_cq *send_cq;
+	struct aw_cq *recv_cq;
+	struct aw_srq *srq; /* or NULL */
+	const void *pd;
+	const struct aw_mem_source *memory; /* of the queues; NULL: the heap */
+	uint32_t send_wr_max, recv_wr_max; /* 0 to AW_WR_MAX */
+	uint32_t send_sge_max, recv_sge_max; /* 0 to AW_SGE_MAX */
+	uint32_t inline_max; /* 0 to AW_INLINE_MAX */
+	bool sig_all;
+	const struct aw_uqp_kind *kind; /* NULL: a plain RC QP */
+	uint32_t ud_mtu; /* of a UD QP (net/ud.h): bytes of a message at most; 0: an RC QP */
+};
+
+struct aw_stage;
+struct aw_ud;
+struct aw_batch;
+struct aw_rc;
+struct aw_uqp_watch;
+struct aw_carrier;
+struct aw_host_ring;
+
+struct aw_uqp {
+	/* fixed after create */
+	uint32_t qpn; /* 24 bits, never 0 or 1 */
+	uint32_t handle;
+	struct aw_uqp_attr attr;
+	struct aw_mem mem;
+	struct aw_rc *rc; /* roce persona: makes the QP's connections; or NULL */
+	struct aw_ud *ud; /* NULL: an RC QP */
+	union aw_stat_row *stat; /* its statistics, or NULL; written under the lock */
+
+	struct aw_mw_user of_mw;
+
+	pthread_mutex_t lock; /* guards what follows */
+	struct aw_qp core;
+	struct aw_rq rq;
+	void *reads; /* IRQ and ORQ, with the depths of the stream */
+	bool attached; /* the QP has or had a socket since the last reset */
+	int fd; /* -1: none */
+	const struct aw_carrier *carrier; /* moves the stream's bytes (net/carrier.h) */
+	struct aw_host_ring *ring; /* the memory shared with the peer, or NULL */
+	/* responder: the bytes of the peer's verdict that have come */
+	uint8_t verdict[AW_HOST_VERDICT_LEN];
+	uint32_t verdict_len;
+	struct aw_uqp_watch *watch; /* of fd, on the heap: it may outlive the QP by a moment */
+	/* aw_engine_generation() when attached; also read without the lock */
+	_Atomic uint32_t generation;
+	uint32_t listens_for; /* epoll events to wait for now, in every set that fd is in */
+	bool lent; /* pollers or waiters serve the QP in place of the progress thread */
+	/* the channel whose waiters serve it; NULL: pollers do, or it is not lent */
+	struct aw_channel *lent_to;
+	uint32_t polls_seen; /* pollers' turns at the last event (net/lend.c) */
+	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
+	struct aw_hold hold;
+	struct aw_ride ride;
+	bool out_of_reach; /* an epoll set did not take fd, so the QP is not lent */
+	bool by_rc; /* ibv_modify_qp named its peer: rc makes its streams */
+	bool touched; /* by_rc: either end has begun a message on the stream */
+	bool lost; /* by_rc: the stream has ended, and the program is not notified */
+	bool drain_asked; /* AW_UQP_DRAINED is raised once the halted send queue is drained */
+	uint64_t fail_ns; /* by_rc: posts that have no stream by then fail; 0: never */
+	uint32_t retry_ms; /* by_rc: how long a post may wait for a stream; 0: for ever */
+	bool reset_seen; /* the socket is dead: close, do not linger */
+	bool ending; /* a close or Terminate has begun, and its deadline runs */
+	bool fin_sent;
+	bool tx_blocked; /* the socket took less than it was given */
+	bool starved; /* memory for a buffer was out; a deadline brings the next try */
+	bool retry_due; /* that deadline runs, or the one of net/rnr.h */
+	bool starving_told; /* logged already */
+	/* position in the stream of a message that found no receive (net/rnr.h) */
+	uint64_t rnr_pos;
+	uint64_t rnr_since_ns; /* since when that message waits for one */
+	uint32_t rnr_ms; /* how long it may wait; 0: for ever */
+	/* position up to which the peer's TCP is known to have the stream (net/lost.h) */
+	uint64_t quiet_pos;
+	uint64_t unanswered_ns; /* since when the peer's TCP owes an answer; 0: it owes none */
+	uint64_t emss_pos; /* position in the stream at which TCP's segment size was last read */
+	struct aw_stage *stage; /* bytes of a half-received FPDU, or NULL */
+	struct aw_batch *batch; /* bytes that the socket has not taken yet, or NULL */
+	uint32_t events_due, events_told;
+	bool delivering; /* listeners run now */
+	pthread_cond_t delivered;
+	aw_uqp_fn *listener[2]; /* enum aw_uqp_owner */
+	void *listener_arg[2];
+	struct aw_cq_user of_cq;
+};
+
+enum aw_uqp_owner {
+	AW_UQP_VERBS,
+	AW_UQP_CM,
+};
+
+/*
+ * 0, or EINVAL (a limit), ENOMEM. The caller holds an engine reference for the QP's life.
+ */
+int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **qp);
+
+/* Ends the stream (bytes that TCP holds are still sent), drops the QP's CQEs, frees the QP. */
+void aw_uqp_destroy(struct aw_uqp *qp);
+
+/*
+ * Sets the receiver of events; fn NULL: none. Returns when no delivery runs, so it must not be
+ * called from one. Events that were raised before are delivered at once, by the calling thread.
+ */
+void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg);
+
+/* The QP with this handle, held until aw_uqp_put; NULL when there is none. */
+struct aw_uqp *aw_uqp_at(uint32_t handle);
+void aw_uqp_put(struct aw_uqp *qp);
+
+/* The socket that a QP is attached to. */
+struct aw_uqp_socket {
+	int fd; /* connected, non-blocking */
+	struct aw_host_ring *ring; /* the shared memory that the two ends have agreed on, or NULL */
+	/*
+	 * NULL, or sends what the peer waits for before it begins the stream. It is called under
+	 * the QP lock when the progress thread already watches fd: the thread then cannot receive
+	 * later connections of that peer before it has received the begin of this stream. 0, or an
+	 * errno, after which the QP is as before.
+	 */
+	int (*start)(void *arg, int fd);
+	void *arg;
+};
+
+/*
+ * Attaches the QP to a socket whose start-up is done, but for what start sends. stream's emss is
+ * filled in here. The QP owns fd and ring on success. 0, or EINVAL (already attached, or in error),
+ * ENOMEM, aw_watch_add's error, or start's.
+ */
+int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream);
+
+static inline int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream)
+{
+	return aw_uqp_attach_to(qp, &(struct aw_uqp_socket){ .fd = fd }, stream);
+}
+
+/*
+ * close: a graceful close. abort: with a flush (modify to ERR). reset: back to IDLE (modify to
+ * RESET).
+ */
+void aw_uqp_close(struct aw_uqp *qp);
+void aw_uqp_abort(struct aw_uqp *qp);
+void aw_uqp_reset(struct aw_uqp *qp);
+
+/*
+ * halts: WRs that are not begun wait, until a call with false. tells: AW_UQP_DRAINED is raised once
+ * those that were begun are complete.
+ */
+void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells);
+
+/* The peer cannot be reached: the oldest posted WR fails with status, all others are flushed. */
+void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status);
+
+enum aw_qp_state aw_uqp_state(struct aw_uqp *qp);
+
+/*
+ * Called after aw_mr_remove of a region of pd. When this returns no QP reads [start, start + len)
+ * any more, not even for bytes that wait for the socket.
+ */
+void aw_uqp_unlend(const void *pd, const void *start, size_t len);
+
+/*
+ * Posting sends: begin takes the lock; the caller fills the slot that aw_uqp_send_slot returns
+ * (NULL: the queue is full) and commits it, any number of times; end transmits, unless the posts
+ * are held, and releases the lock. Commit is optional: a WR that proved invalid is not committed.
+ * ahead: slots that are filled and not committed yet.
+ */
+void aw_uqp_send_begin(struct aw_uqp *qp);
+struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp);
+struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead);
+void aw_uqp_send_commit(struct aw_uqp *qp);
+void aw_uqp_send_end(struct aw_uqp *qp);
+
+/*
+ * 0, ENOMEM (full), EINVAL (too many SGEs, or the QP uses an SRQ). In ERROR the receive is flushed
+ * at once.
+ */
+int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count);
+
+/*
+ * One round of inline progress: receives, then transmits what became due. True while the socket is
+ * full; false also when another thread has the lock.
+ */
+bool aw_uqp_progress(struct aw_uqp *qp);
+
+/*
+ * As aw_uqp_progress, but only for a QP whose stream goes through memory and that has something to
+ * do. True when it was served. *full becomes true when it has more to send than there is room for.
+ */
+bool aw_uqp_progress_memory(struct aw_uqp *qp, bool *full);
+
+/* For net/ud.c: delivers the events that are due, and releases the lock. */
+void aw_uqp_unlock(struct aw_uqp *qp);
+
+/* For net/cq_poll.c: puts the socket, if any, into a CQ's epoll set. */
+void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd);
+
+/*
+ * For net/lend.c, with the QP lock: the progress thread listens to the socket again, and the
+ * waiters of a channel do not. 0 or ENOMEM, ENOSPC.
+ */
+int aw_uqp_listen_again(struct aw_uqp *qp);
+
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Inside the user-space QP: moving bytes. Callers hold the QP lock.
+#ifndef NET_UQP_IO_H
+#define NET_UQP_IO_H
+
+#include "net/qp/uqp.h"
+
+/*
+ * Sends the FPDUs that are due, until there are no more, the socket is full, or the budget is used
+ * up.
+ */
+void aw_uqp_transmit(struct aw_uqp *qp);
+
+/*
+ * True when the program is not notified of an end of the stream that the peer or the network
+ * causes: in the roce persona a QP learns of it by its own posts, as on InfiniBand, where a
+ * connection is only the state of two QPs.
+ */
+static inline bool aw_uqp_ends_quietly(const struct aw_uqp *qp)
+{
+	return qp->by_rc && qp->core.state == AW_QP_RTS;
+}
+
+/*
+ * Memory for a buffer is out: the bytes wait, and the progress thread tries again later, because
+ * the socket stays ready and no event tells when there is memory. A stream that is ending does not
+ * wait.
+ */
+void aw_uqp_starve(struct aw_uqp *qp);
+
+/* Called when the connection was reset, or the peer has vanished. */
+void aw_uqp_stream_lost(struct aw_uqp *qp);
+
+/*
+ * For carriers (net/carrier.h): the peer has ended the stream. rest: bytes before its end that the
+ * core has not used.
+ */
+void aw_uqp_peer_closed(struct aw_uqp *qp, size_t rest);
+
+/* True when the core takes bytes now. */
+bool aw_uqp_may_read(const struct aw_uqp *qp);
+
+/* A stage to read into, behind the bytes that wait there; NULL: memory is out, which is noted. */
+struct aw_stage *aw_uqp_take_stage(struct aw_uqp *qp);
+void aw_uqp_leave_stage(struct aw_uqp *qp, struct aw_stage *stage);
+
+/*
+ * use: gives the stage's bytes to the core and moves the rest to the front. retry_held: the same
+ * for bytes that wait for a receive.
+ */
+void aw_uqp_use(struct aw_uqp *qp, struct aw_stage *stage);
+void aw_uqp_retry_held(struct aw_uqp *qp, struct aw_stage *stage);
+
+/* The functions that the core calls. */
+extern const struct aw_ops aw_uqp_ops;
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The functions that the core calls: the region table, guarded copies, the queues and CQs of this
+// process.
+#include "net/mem/guard.h"
+#include "net/mem/mapping.h"
+#include "net/mr/mrtab.h"
+#include "net/mr/mw.h"
+#include "net/qp/crc.h"
+#include "net/qp/uqp_io.h"
+
+/*
+ * Every message of the ULP calls a function that calls this one, so that net/rc.c knows whether
+ * there was one.
+ */
+static void touch(void *ctx)
+{
+	((struct aw_uqp *)ctx)->touched = true;
+}
+
+static const struct aw_mr *mr_get(void *ctx, uint32_t stag)
+{
+	touch(ctx);
+	return aw_mr_get(stag);
+}
+
+static void mr_put(void *ctx, const struct aw_mr *mr)
+{
+	(void)ctx;
+	aw_mr_put(mr);
+}
+
+static bool reach(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len, bool write)
+{
+	(void)mr;
+	(void)ctx;
+	return aw_mapping_reach(at, len, write);
+}
+
+static bool place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
+{
+	(void)mr;
+	(void)ctx;
+	return aw_guard_place(dst, src, len);
+}
+
+static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
+{
+	(void)mr;
+	(void)ctx;
+	return aw_guard_gather(dst, src, len);
+}
+
+static enum aw_error invalidate(void *ctx, uint32_t stag)
+{
+	struct aw_uqp *qp = ctx;
+
+	return aw_mw_invalidate(&qp->of_mw, stag);
+}
+
+static enum aw_wc_status bind(void *ctx, const struct aw_swqe *wqe)
+{
+	struct aw_uqp *qp = ctx;
+
+	return aw_mw_bind(&qp->of_mw, wqe);
+}
+
+static bool atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,
+		   const struct rdmap_atomic_req *req, uint64_t *before)
+{
+	(void)mr;
+	(void)ctx;
+	return aw_guard_atomic(at, req, before);
+}
+
+static bool recv_take(void *ctx, struct aw_rwqe *recv)
+{
+	struct aw_uqp *qp = ctx;
+
+	touch(qp);
+	return qp->attr.srq ? aw_srq_take(qp->attr.srq, recv) : aw_rq_take(&qp->rq, recv);
+}
+
+static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
+{
+	struct aw_uqp *qp = ctx;
+	struct aw_cq_entry entry = {
+		.cqe = *cqe, .user = &qp->of_cq, .qpn = qp->qpn, .queue = queue
+	};
+
+	touch(qp);
+	aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);
+}
+
+const struct aw_ops aw_uqp_ops = {
+	.mr_get = mr_get,
+	.mr_put = mr_put,
+	.reach = reach,
+	.place = place,
+	.gather = gather,
+	.invalidate = invalidate,
+	.bind = bind,
+	.atomic = atomic,
+	.recv_take = recv_take,
+	.complete = complete,
+	.crc32c = aw_crc32c,
+};

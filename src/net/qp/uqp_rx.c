@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Receiving: the part that all carriers (net/carrier.h) share, and the end of the stream. A stage
+// stays with the QP only while it holds the beginning of an FPDU, and only few QPs keep a large
+// one.
+#include "core/rx.h"
+#include "net/mem/pool.h"
+#include "net/qp/carrier.h"
+#include "net/qp/rnr.h"
+#include "net/qp/uqp_sock.h"
+
+#include <string.h>
+
+void aw_uqp_stream_lost(struct aw_uqp *qp)
+{
+	qp->reset_seen = true;
+	if (aw_uqp_ends_quietly(qp))
+		qp->lost = true;
+	else
+		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
+}
+
+/*
+ * A program may end as soon as it has what it waited for, before its end has answered our last
+ * request: bytes that its TCP has acknowledged count as received.
+ */
+static void close_quietly(struct aw_uqp *qp)
+{
+	if (qp->carrier->has_taken_all(qp))
+		aw_qp_taken(&qp->core);
+	qp->lost = true;
+}
+
+void aw_uqp_peer_closed(struct aw_uqp *qp, size_t rest)
+{
+	if (aw_uqp_ends_quietly(qp))
+		close_quietly(qp);
+	else
+		aw_qp_peer_closed(&qp->core, rest);
+}
+
+void aw_uqp_starve(struct aw_uqp *qp)
+{
+	if (qp->ending)
+		aw_qp_abort(&qp->core, AW_E_LOCAL_CATASTROPHIC);
+	else
+		qp->starved = true;
+}
+
+void aw_uqp_use(struct aw_uqp *qp, struct aw_stage *stage)
+{
+	size_t used = aw_rx_octets(&qp->core, stage->buf, stage->len);
+
+	stage->len -= used;
+	if (stage->len > 0 && used > 0)
+		memmove(stage->buf, stage->buf + used, stage->len);
+}
+
+void aw_uqp_retry_held(struct aw_uqp *qp, struct aw_stage *stage)
+{
+	aw_rnr_try(qp);
+	aw_uqp_use(qp, stage);
+	/* In the roce persona the program still gets what the peer sent before it left. */
+	if (aw_rnr_waits(qp) && !qp->by_rc && qp->carrier->is_reset(qp))
+		aw_uqp_stream_lost(qp);
+}
+
+bool aw_uqp_may_read(const struct aw_uqp *qp)
+{
+	return !qp->lost && !qp->core.peer_closed && qp->core.state != AW_QP_ERROR &&
+	       !aw_rnr_waits(qp);
+}
+
+struct aw_stage *aw_uqp_take_stage(struct aw_uqp *qp)
+{
+	struct aw_stage *stage = qp->stage ? aw_stage_resume(qp->stage) : aw_stage_get();
+
+	if (stage)
+		qp->stage = NULL;
+	else
+		aw_uqp_starve(qp);
+	return stage;
+}
+
+void aw_uqp_leave_stage(struct aw_uqp *qp, struct aw_stage *stage)
+{
+	if (stage->len > 0 && !qp->lost && qp->core.state != AW_QP_ERROR)
+		qp->stage = aw_stage_keep(stage);
+	else
+		aw_stage_put(stage);
+}
+
+bool aw_uqp_progress_memory(struct aw_uqp *qp, bool *full)
+{
+	if (pthread_mutex_trylock(&qp->lock) != 0)
+		return false;
+	bool served = qp->fd >= 0 && aw_carrier_has_news(qp);
+
+	if (served)
+		aw_uqp_serve_polled(qp);
+	*full |= qp->tx_blocked && !qp->carrier->is_socket;
+	aw_uqp_unlock(qp);
+	return served;
+}

@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The socket under a QP: its epoll sets and their events, then FIN and linger at the end.
+#include "net/qp/uqp_sock.h"
+
+#include "net/base/addr.h"
+#include "net/base/log.h"
+#include "net/mem/pool.h"
+#include "net/progress/engine.h"
+#include "net/progress/linger.h"
+#include "net/qp/carrier.h"
+#include "net/qp/channel_wait.h"
+#include "net/qp/hold.h"
+#include "net/qp/lend.h"
+#include "net/qp/rnr.h"
+#include "net/qp/stat_qp.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define AW_MEMORY_RETRY_MS 10
+
+/* Segments longer than jumbo frames mean that both ends are on this host. */
+#define LOCAL_SEGMENT_OCTETS 16384
+/*
+ * The kernel doubles this value, and grants it wherever its limit (net.core.wmem_max) is the
+ * default one.
+ */
+#define LOCAL_SEND_BUFFER (208 * 1024)
+
+struct aw_uqp_watch {
+	struct aw_watch watch;
+	uint32_t handle; /* of the QP, which may be gone when an event comes */
+	struct sockaddr_storage peer; /* for the log: a socket that was reset does not know it */
+};
+
+static void on_watch(struct aw_watch *w, uint32_t events)
+{
+	uint32_t handle = ((struct aw_uqp_watch *)w)->handle;
+
+	if (events & ~AW_WATCH_TIMEOUT)
+		aw_uqp_on_event(handle);
+	if (events & AW_WATCH_TIMEOUT)
+		aw_uqp_on_deadline(handle);
+}
+
+static void free_watch(struct aw_watch *w)
+{
+	free(w);
+}
+
+uint32_t aw_uqp_segment_size(int fd)
+{
+	int mss = 0;
+	socklen_t len = sizeof(mss);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) != 0 || mss < 128)
+		mss = 536; /* RFC 9293 3.7.1: what every path can be asked to carry */
+	return (uint32_t)mss;
+}
+
+static void control(struct aw_uqp *qp, int epfd, int op, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = qp };
+
+	if (epoll_ctl(epfd, op, qp->fd, &ev) != 0 && op == EPOLL_CTL_ADD && errno != EEXIST)
+		aw_lend_stray(qp);
+}
+
+/* Applies op to each CQ's epoll set that the socket belongs into. */
+static void each_cq_epoll(struct aw_uqp *qp, int op, uint32_t events)
+{
+	struct aw_cq *cqs[2] = { qp->attr.send_cq, qp->attr.recv_cq };
+
+	for (int i = 0; i < 2; i++)
+		if (cqs[i]->epfd >= 0 && (i == 0 || cqs[1] != cqs[0]))
+			control(qp, cqs[i]->epfd, op, events);
+}
+
+void aw_uqp_leave_sets(struct aw_uqp *qp)
+{
+	each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
+}
+
+void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd)
+{
+	pthread_mutex_lock(&qp->lock);
+	if (qp->fd >= 0 && qp->carrier->is_socket)
+		control(qp, epfd, EPOLL_CTL_ADD, qp->listens_for);
+	pthread_mutex_unlock(&qp->lock);
+}
+
+/* Makes IRQ and ORQ as deep as was agreed; a depth of 0 still gets an entry, for a Read RTR. */
+static int make_reads(struct aw_uqp *qp, const struct aw_stream *stream)
+{
+	struct aw_qp *core = &qp->core;
+	uint32_t ird = stream->ird + 1, ord = stream->ord + 1;
+	struct aw_irq_entry *irq = calloc(1, ird * sizeof(*irq) + ord * sizeof(*core->orq));
+
+	if (!irq)
+		return ENOMEM;
+	free(qp->reads);
+	qp->reads = irq;
+	core->irq = irq;
+	core->irq_capacity = ird;
+	core->orq = (struct aw_orq_entry *)(irq + ird);
+	core->orq_capacity = ord;
+	return 0;
+}
+
+static int make_watch(struct aw_uqp *qp, int fd)
+{
+	struct aw_uqp_watch *w = calloc(1, sizeof(*w));
+	socklen_t len = sizeof(w->peer);
+
+	if (!w)
+		return ENOMEM;
+	w->handle = qp->handle;
+	getpeername(fd, (struct sockaddr *)&w->peer, &len);
+	int err = aw_watch_add(&w->watch, fd, EPOLLIN, on_watch, free_watch);
+
+	if (err)
+		free(w);
+	else
+		qp->watch = w;
+	return err;
+}
+
+/*
+ * Between two ends of one host no bytes are under way. A send buffer that grows to megabytes, as
+ * TCP's does, only takes them out of the cache before the peer copies them.
+ */
+static void bound_send_buffer(int fd, uint32_t segment_size)
+{
+	int octets = LOCAL_SEND_BUFFER;
+
+	if (segment_size >= LOCAL_SEGMENT_OCTETS)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &octets, sizeof(octets));
+}
+
+static int start_watched(struct aw_uqp *qp, const struct aw_uqp_socket *to)
+{
+	int err = make_watch(qp, to->fd);
+
+	if (err || !to->start)
+		return err;
+	err = to->start(to->arg, to->fd);
+	if (err) {
+		aw_watch_remove(&qp->watch->watch);
+		qp->watch = NULL;
+	}
+	return err;
+}
+
+int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
+{
+	int err = make_reads(qp, stream);
+
+	if (!err)
+		err = start_watched(qp, to);
+	if (err)
+		return err;
+	qp->fd = to->fd;
+	qp->attached = true;
+	atomic_store_explicit(&qp->generation, aw_engine_generation(), memory_order_relaxed);
+	qp->listens_for = EPOLLIN;
+	aw_lend_attach(qp);
+	qp->fail_ns = 0;
+	qp->touched = qp->lost = qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked =
+		qp->out_of_reach = qp->starved = qp->retry_due = qp->starving_told = false;
+	stream->emss = aw_uqp_segment_size(to->fd);
+	bound_send_buffer(to->fd, stream->emss);
+	qp->emss_pos = qp->quiet_pos = qp->unanswered_ns = 0;
+	aw_stat_stream_begun(qp, &qp->watch->peer);
+	qp->core.acks = qp->by_rc;
+	aw_qp_start(&qp->core, stream);
+	aw_carrier_begin(qp, to->ring);
+	if (qp->carrier->is_socket)
+		each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
+	aw_rnr_begin(qp);
+	return 0;
+}
+
+static void return_buffers(struct aw_uqp *qp)
+{
+	if (qp->stage)
+		aw_stage_put(qp->stage);
+	if (qp->batch)
+		aw_batch_put(qp->batch);
+	qp->stage = NULL;
+	qp->batch = NULL;
+	qp->tx_blocked = false;
+}
+
+/*
+ * An inherited connection, and every epoll set it is in, is the parent's alone. Relaxed: only the
+ * number matters.
+ */
+bool aw_uqp_is_inherited(const struct aw_uqp *qp)
+{
+	return atomic_load_explicit(&qp->generation, memory_order_relaxed) !=
+	       aw_engine_generation();
+}
+
+void aw_uqp_drop_socket(struct aw_uqp *qp)
+{
+	if (qp->fd < 0)
+		return;
+	aw_ride_end(qp);
+	if (qp->lent_to && !aw_uqp_is_inherited(qp))
+		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
+	if (qp->lent)
+		aw_lend_end(qp);
+	if (!aw_uqp_is_inherited(qp) && qp->carrier->is_socket)
+		each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
+	aw_carrier_end(qp, aw_uqp_is_inherited(qp));
+	aw_watch_remove(&qp->watch->watch);
+	qp->watch = NULL;
+	return_buffers(qp);
+	if (aw_uqp_is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
+		close(qp->fd);
+	else
+		aw_linger(qp->fd);
+	qp->fd = -1;
+	aw_stat_stream_gone(qp);
+}
+
+/*
+ * While pollers serve a QP whose stream goes through memory, the socket notifies only of the end.
+ */
+static uint32_t wanted(struct aw_uqp *qp)
+{
+	bool is_polled = qp->lent && !qp->lent_to && !qp->carrier->is_socket;
+
+	return is_polled ? qp->carrier->lent(qp) : qp->carrier->listens_for(qp);
+}
+
+static void listen_for(struct aw_uqp *qp)
+{
+	uint32_t events = wanted(qp);
+
+	if (events == qp->listens_for)
+		return;
+	qp->listens_for = events;
+	if (qp->carrier->is_socket)
+		each_cq_epoll(qp, EPOLL_CTL_MOD, events);
+	if (!qp->lent || (!qp->lent_to && !qp->carrier->is_socket))
+		aw_watch_events(&qp->watch->watch, events);
+	else if (qp->lent_to && aw_channel_watch(qp->lent_to, qp->fd, qp->handle, events) != 0)
+		aw_lend_stray(qp);
+}
+
+int aw_uqp_listen_again(struct aw_uqp *qp)
+{
+	if (qp->carrier->taken_back)
+		qp->listens_for = qp->carrier->taken_back(qp);
+	int err = aw_watch_events(&qp->watch->watch, qp->listens_for);
+
+	if (!err && qp->lent_to)
+		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
+	return err;
+}
+
+void aw_uqp_lend(struct aw_uqp *qp)
+{
+	uint32_t events = 0;
+
+	if (qp->carrier->lent)
+		qp->listens_for = events = qp->carrier->lent(qp);
+	aw_watch_events(&qp->watch->watch, events);
+	aw_lend_begin(qp, NULL);
+}
+
+void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to)
+{
+	if (aw_channel_watch(to, qp->fd, qp->handle, qp->listens_for) != 0)
+		return;
+	aw_watch_events(&qp->watch->watch, 0);
+	aw_lend_begin(qp, to);
+}
+
+/* The deadline starts with the ending, so that a peer that takes nothing cannot delay the flush. */
+static void begin_ending(struct aw_uqp *qp)
+{
+	bool closing = qp->core.state == AW_QP_CLOSING;
+
+	if (qp->ending || (!closing && qp->core.state != AW_QP_TERMINATE))
+		return;
+	qp->ending = true;
+	aw_watch_deadline(&qp->watch->watch, closing ? AW_CLOSE_MS : AW_TERMINATE_MS);
+}
+
+void aw_uqp_end_in_time(struct aw_uqp *qp)
+{
+	if (aw_qp_drop_answers(&qp->core))
+		aw_watch_deadline(&qp->watch->watch, AW_TERMINATE_MS);
+	else
+		aw_qp_abort(&qp->core, qp->core.error);
+}
+
+/*
+ * Sends the FIN once all is sent. After a Terminate nothing that the peer sends matters, so the
+ * stream ends there.
+ */
+static void finish_ending(struct aw_uqp *qp)
+{
+	if (!qp->ending || qp->batch || !aw_qp_tx_finished(&qp->core))
+		return;
+	if (!qp->fin_sent) {
+		aw_qp_close(&qp->core); /* posts from now on are flushed */
+		qp->carrier->finish(qp);
+	}
+	qp->fin_sent = true;
+	if (qp->core.peer_closed || qp->core.state == AW_QP_TERMINATE)
+		aw_qp_abort(&qp->core, qp->core.error);
+}
+
+static bool overflowed(const struct aw_uqp *qp)
+{
+	return qp->attr.send_cq->overflowed || qp->attr.recv_cq->overflowed;
+}
+
+/* Logs the error in words, and as RFC 5040 4.8 numbers it: layer, type, code. */
+static void log_error(const struct aw_uqp *qp, enum aw_log_level level, const char *what,
+		      enum aw_error error)
+{
+	aw_log(level, "qp 0x%x peer %s: %s: %s (%u/%u/0x%02x)", qp->qpn,
+	       aw_addr_text(&qp->watch->peer).text, what, aw_error_text(error),
+	       aw_error_layer(error), aw_error_type(error), aw_error_code(error));
+}
+
+/* Called once, when the stream is found to have ended in an error. */
+static void log_end(const struct aw_uqp *qp)
+{
+	const struct aw_qp *core = &qp->core;
+
+	if (core->peer_error && core->peer_mirrored)
+		log_error(qp, AW_LOG_WARN,
+			  "peer terminated the stream, layer and type swapped as by siw on x86",
+			  aw_error_mirrored(core->peer_error));
+	else if (core->peer_error)
+		log_error(qp, AW_LOG_WARN, "peer terminated the stream", core->peer_error);
+	else if (core->error == AW_E_MPA_CLOSED)
+		log_error(qp, AW_LOG_INFO, "peer vanished", core->error);
+	else if (core->error == AW_E_LOCAL_CATASTROPHIC)
+		log_error(qp, AW_LOG_WARN, "stream terminated, by an error of this end",
+			  core->error);
+	else if (core->error)
+		log_error(qp, AW_LOG_WARN, "stream terminated, by an error of the peer",
+			  core->error);
+}
+
+/*
+ * The event for the way the stream failed, or 0. Failed requests of the peer have events of their
+ * own: layers 0 and 1 have type 1 for protection errors and type 2 for other bad messages (RFC 5040
+ * 4.8).
+ */
+static uint32_t failure(const struct aw_qp *core)
+{
+	enum aw_error err = core->error;
+
+	if (core->peer_error)
+		return AW_UQP_FATAL;
+	if (err == AW_OK || err == AW_E_MPA_CLOSED)
+		return 0;
+	if (aw_error_layer(err) > 1 || aw_error_type(err) == 0)
+		return AW_UQP_FATAL;
+	if (aw_error_type(err) == 1 && err != AW_E_DDP_TAGGED_VERSION)
+		return AW_UQP_ACCESS_ERR;
+	return AW_UQP_REQ_ERR;
+}
+
+static void note_events(struct aw_uqp *qp)
+{
+	const struct aw_qp *core = &qp->core;
+	bool over = core->state == AW_QP_TERMINATE || core->state == AW_QP_ERROR;
+
+	if (core->peer_ready)
+		qp->events_due |= AW_UQP_READY;
+	if (qp->attached && (over || core->peer_closed))
+		qp->events_due |= AW_UQP_CLOSED;
+	if (qp->attached && over)
+		qp->events_due |= failure(core);
+	if (qp->drain_asked && core->sq.head == core->sq.next && !core->tx_begun)
+		qp->events_due |= AW_UQP_DRAINED;
+	if (core->state == AW_QP_ERROR && qp->attr.srq)
+		qp->events_due |= AW_UQP_LAST_WQE;
+}
+
+/* RFC 5040 7.1 rule 1: a Terminate notifies the peer, though completions are lost from here on. */
+static void end_overflowed(struct aw_uqp *qp)
+{
+	aw_qp_terminate(&qp->core, AW_E_LOCAL_CATASTROPHIC);
+	if (qp->fd >= 0)
+		aw_uqp_transmit(qp);
+}
+
+static void tell_starving(struct aw_uqp *qp)
+{
+	if (!qp->starving_told)
+		aw_log(AW_LOG_WARN, "qp 0x%x waits for memory for a buffer", qp->qpn);
+	qp->starving_told = true;
+}
+
+/* A shortage that no event ends is tried again later. A post in between does not put that off. */
+static void await_retry(struct aw_uqp *qp)
+{
+	if (!qp->starved && !aw_rnr_waits(qp))
+		return;
+	if (qp->starved)
+		tell_starving(qp);
+	if (qp->retry_due && !qp->ending)
+		return;
+	qp->retry_due = true;
+	aw_watch_deadline(&qp->watch->watch,
+			  qp->starved ? AW_MEMORY_RETRY_MS : aw_rnr_retry_ms(qp));
+}
+
+/* Follows the core's state with the socket. */
+static void settle(struct aw_uqp *qp)
+{
+	if (overflowed(qp) && qp->core.state < AW_QP_TERMINATE)
+		end_overflowed(qp);
+	if (qp->lost && qp->fd >= 0)
+		aw_uqp_drop_socket(qp);
+	if (qp->by_rc && qp->fd < 0)
+		qp->attr.kind->follow(qp);
+	if (qp->fd >= 0) {
+		begin_ending(qp);
+		finish_ending(qp);
+	}
+	note_events(qp);
+	aw_stat_write_qp(qp);
+	if (qp->fd < 0)
+		return;
+	if (qp->core.state == AW_QP_ERROR) {
+		log_end(qp);
+		aw_stat_stream_ended(qp);
+		aw_uqp_drop_socket(qp);
+	} else {
+		listen_for(qp);
+		await_retry(qp);
+	}
+}
+
+/* True when bytes may move. In the child of a fork an inherited stream is aborted instead. */
+static bool is_usable(struct aw_uqp *qp)
+{
+	if (qp->fd < 0)
+		return false;
+	if (aw_uqp_is_inherited(qp))
+		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
+	return !aw_uqp_is_inherited(qp);
+}
+
+void aw_uqp_push(struct aw_uqp *qp)
+{
+	aw_hold_end(qp);
+	aw_ride_end(qp);
+	if (is_usable(qp))
+		aw_uqp_transmit(qp);
+	settle(qp);
+}
+
+void aw_uqp_take_leave(struct aw_uqp *qp)
+{
+	if (aw_qp_drop_answers(&qp->core))
+		aw_uqp_push(qp);
+	else
+		aw_uqp_let_go(qp);
+}
+
+void aw_uqp_lose(struct aw_uqp *qp)
+{
+	aw_uqp_stream_lost(qp);
+	aw_uqp_push(qp);
+}
+
+static void receive(struct aw_uqp *qp, bool polled)
+{
+	aw_ride_missed(qp);
+	qp->starved = false;
+	if (is_usable(qp))
+		qp->carrier->receive(qp, polled);
+}
+
+void aw_uqp_serve(struct aw_uqp *qp)
+{
+	receive(qp, false);
+	aw_uqp_push(qp);
+}
+
+void aw_uqp_serve_polled(struct aw_uqp *qp)
+{
+	bool waited = qp->ride.waits;
+
+	receive(qp, true);
+	if (!waited && aw_ride_begin(qp))
+		settle(qp);
+	else
+		aw_uqp_push(qp);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Inside the user-space QP: its socket, from attach to the last close. Callers hold the QP lock,
+// except those of the entry points of the progress thread and of waiters.
+#ifndef NET_UQP_SOCK_H
+#define NET_UQP_SOCK_H
+
+#include "net/qp/uqp.h"
+#include "net/qp/uqp_io.h"
+
+/* How long a graceful close may take: sending what was posted, our FIN, the peer's. */
+#define AW_CLOSE_MS 10000
+/* How long a Terminate may take to reach the socket. */
+#define AW_TERMINATE_MS 1000
+
+/* As aw_uqp_attach_to. On failure fd and ring stay the caller's. 0, ENOMEM, EMFILE, or start's error. */
+int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream);
+
+/* For net/carrier.c: the socket leaves the epoll sets of the CQs. */
+void aw_uqp_leave_sets(struct aw_uqp *qp);
+
+/* Bytes of one TCP segment, as the path allows now. */
+uint32_t aw_uqp_segment_size(int fd);
+
+/*
+ * In the child of a fork: true when the QP's stream is the parent's, or the QP never had one. The
+ * caller needs no lock: a thread that only the parent has may hold that of such a QP for ever.
+ */
+bool aw_uqp_is_inherited(const struct aw_uqp *qp);
+
+/* Gives the socket up; bytes that TCP holds still reach the peer. The core is left as it is. */
+void aw_uqp_drop_socket(struct aw_uqp *qp);
+
+/* Receives, transmits, and acts on the result: FIN, events, the end. */
+void aw_uqp_serve(struct aw_uqp *qp);
+
+/*
+ * As aw_uqp_serve, for a thread that polls: an acknowledgement that is all there is to send may
+ * wait for its next post.
+ */
+void aw_uqp_serve_polled(struct aw_uqp *qp);
+
+/* As aw_uqp_serve without receiving; called after posts. */
+void aw_uqp_push(struct aw_uqp *qp);
+
+/* Sends held posts and waiting acknowledgements. */
+static inline void aw_uqp_let_go(struct aw_uqp *qp)
+{
+	if (qp->hold.listed || qp->ride.waits)
+		aw_uqp_push(qp);
+}
+
+/*
+ * Called when the program ends the stream: held posts are sent, and a Terminate is sent without the
+ * answers that are due before it.
+ */
+void aw_uqp_take_leave(struct aw_uqp *qp);
+
+/*
+ * Called when the ending's time is over: aborts; but a Terminate that only answers kept back has
+ * AW_TERMINATE_MS more, without them.
+ */
+void aw_uqp_end_in_time(struct aw_uqp *qp);
+
+/*
+ * Lends the QP to polling threads; or to threads that sleep on a channel, unless the channel's
+ * epoll set does not take the socket.
+ */
+void aw_uqp_lend(struct aw_uqp *qp);
+void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to);
+
+/* For a thread that slept on a channel: looks the QP up and serves it. The caller holds no lock. */
+void aw_uqp_on_wake(uint32_t handle);
+
+/*
+ * For net/hold.c and net/ride.c, likewise: sends what the QP holds. late: only if it is still held
+ * too long. exit: unless the QP's lock is taken, maybe by the thread that a signal handler now
+ * makes exit.
+ */
+void aw_uqp_on_release(uint32_t handle);
+void aw_uqp_on_late(uint32_t handle);
+void aw_uqp_on_exit(uint32_t handle);
+
+/* For net/lost.c: acts as if TCP had reported that the peer is gone. */
+void aw_uqp_lose(struct aw_uqp *qp);
+
+/* Calls act for every QP, with its lock held, except those that the child of a fork inherited. */
+void aw_uqp_each(void (*act)(struct aw_uqp *qp));
+
+/* The progress thread's entry points. The caller holds no lock. */
+void aw_uqp_on_event(uint32_t handle);
+void aw_uqp_on_deadline(uint32_t handle);
+
+#endif

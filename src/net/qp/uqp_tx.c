@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Transmit: the core's FPDUs in batches, one send each. A batch stays with the QP only while
+// the carrier has not taken all of it.
+#include "core/tx.h"
+
+#include "net/mem/pool.h"
+#include "net/qp/carrier.h"
+#include "net/qp/uqp_sock.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/uio.h>
+
+#define BATCHES_MAX 16 /* per round, so that other QPs have their turn */
+#define EMSS_OCTETS (1u << 20) /* bytes sent between two looks at TCP's segment size */
+
+_Static_assert(sizeof(struct aw_iov) == sizeof(struct iovec) &&
+		       offsetof(struct aw_iov, base) == offsetof(struct iovec, iov_base) &&
+		       offsetof(struct aw_iov, len) == offsetof(struct iovec, iov_len),
+	       "aw_iov is passed to sendmsg as iovec");
+
+/*
+ * RFC 5044 3: a change of the path is followed, but not at the cost of a system call for each FPDU.
+ */
+static void follow_path(struct aw_uqp *qp)
+{
+	if (qp->core.tx_pos - qp->emss_pos < EMSS_OCTETS)
+		return;
+	qp->emss_pos = qp->core.tx_pos;
+	aw_qp_set_emss(&qp->core, qp->carrier->segment_size(qp));
+}
+
+/* Puts the FPDUs that are due now into the batch. False when there are none. */
+static bool fill(struct aw_uqp *qp, struct aw_batch *batch)
+{
+	struct aw_tx_out out = {
+		.arena = batch->arena,
+		.arena_len = sizeof(batch->arena),
+		.iov = batch->iov,
+		.iov_max = AW_BATCH_IOV,
+	};
+
+	follow_path(qp);
+	while (out.octets < AW_BATCH_OCTETS && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
+		;
+	batch->iov_count = out.iov_count;
+	return out.iov_count > 0;
+}
+
+/* Drops n bytes from the front of the batch. */
+static void advance(struct aw_batch *batch, size_t n)
+{
+	while (n > 0) {
+		struct aw_iov *iov = &batch->iov[batch->iov_sent];
+
+		if (n < iov->len) {
+			iov->base = (uint8_t *)iov->base + n;
+			iov->len -= n;
+			return;
+		}
+		n -= iov->len;
+		batch->iov_sent++;
+	}
+}
+
+/* One send for the QP's batch. True when all of it went. */
+static bool send_batch(struct aw_uqp *qp)
+{
+	struct aw_batch *batch = qp->batch;
+	size_t count = batch->iov_count - batch->iov_sent;
+	ssize_t n = qp->carrier->send(qp, &batch->iov[batch->iov_sent], count);
+
+	if (n >= 0) {
+		advance(batch, (size_t)n);
+		aw_tx_sent(&qp->core, (size_t)n);
+		return batch->iov_sent == batch->iov_count;
+	}
+	if (errno == EFAULT) {
+		aw_qp_payload_gone(&qp->core);
+	} else if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS &&
+		   !aw_uqp_ends_quietly(qp)) {
+		/* A stream that ends quietly ends once all bytes that came before are read. */
+		qp->reset_seen = true;
+		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
+	}
+	return false;
+}
+
+static void put_batch(struct aw_uqp *qp)
+{
+	aw_batch_put(qp->batch);
+	qp->batch = NULL;
+}
+
+void aw_uqp_transmit(struct aw_uqp *qp)
+{
+	/* The WRs of a waiting batch were flushed: their memory is the program's again. */
+	bool over = qp->core.state == AW_QP_ERROR || qp->lost;
+
+	if (!over && qp->tx_blocked && !qp->carrier->has_room(qp))
+		return;
+	qp->tx_blocked = false;
+	if (over)
+		return;
+	for (int i = 0; i < BATCHES_MAX; i++) {
+		bool empty = !qp->batch;
+
+		if (empty)
+			qp->batch = aw_batch_get();
+		if (!qp->batch) {
+			aw_uqp_starve(qp);
+			return;
+		}
+		if (empty && !fill(qp, qp->batch)) {
+			put_batch(qp);
+			return;
+		}
+		if (!send_batch(qp))
+			break;
+		put_batch(qp);
+	}
+	qp->tx_blocked = qp->core.state != AW_QP_ERROR;
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The ports that QP numbers are made of.
+#include "net/roce/qpn.h"
+
+#include "net/base/log.h"
+#include "net/base/persona.h"
+#include "net/conn/listener.h"
+#include "net/progress/engine.h"
+#include "net/roce/rc.h"
+#include "ring/once.h"
+#include "ring/table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#define TRIES_MAX 64 /* the kernel proposes a TCP port each time */
+#define BACKLOG 1024 /* a thousand QPs of one peer may call at the same time */
+
+struct number {
+	bool taken;
+	uint32_t handle;
+};
+
+struct port {
+	/* fixed after open */
+	uint16_t port;
+	uint32_t generation;
+	struct aw_listener *listener;
+	int tcp_fd; /* the listener's */
+	int udp_fd;
+	/* guarded by lock */
+	TAILQ_ENTRY(port) entry;
+	uint32_t taken;
+	/* where the search for a free number starts, so that a number given back is reused last */
+	uint32_t next;
+	struct number numbers[AW_QPN_OF_PORT];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, port) ports = TAILQ_HEAD_INITIALIZER(ports);
+
+static struct aw_once once = AW_ONCE_INIT;
+
+static int port_open(struct port **opened);
+static void port_close(struct port *port);
+
+static void fork_prepare(void)
+{
+	aw_engine_fork_prepare();
+	pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+	aw_engine_fork_done();
+}
+
+/* In the child of a fork the parent's ports are dead; its QPs may still be destroyed. */
+static void fork_child(void)
+{
+	aw_rc_fork_child();
+	fork_parent();
+}
+
+static int watch_forks(void)
+{
+	return pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+static uint32_t number_take(struct port *port, uint32_t handle)
+{
+	uint32_t index = port->next;
+
+	while (port->numbers[index].taken)
+		index = (index + 1) % AW_QPN_OF_PORT;
+	port->numbers[index] = (struct number){ true, handle };
+	port->next = (index + 1) % AW_QPN_OF_PORT;
+	port->taken++;
+	return (uint32_t)port->port << AW_QPN_INDEX_BITS | index;
+}
+
+/* A port of this process that has a number left, or NULL. */
+static struct port *port_with_room(void)
+{
+	struct port *port;
+
+	TAILQ_FOREACH(port, &ports, entry)
+	if (port->taken < AW_QPN_OF_PORT && port->generation == aw_engine_generation())
+		return port;
+	return NULL;
+}
+
+uint32_t aw_qpn_ports(void)
+{
+	uint32_t count = 0;
+	struct port *port;
+
+	pthread_mutex_lock(&lock);
+	TAILQ_FOREACH(port, &ports, entry)
+	count += port->generation == aw_engine_generation();
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
+static struct port *port_find(uint32_t qpn)
+{
+	struct port *port;
+
+	TAILQ_FOREACH(port, &ports, entry)
+	if (port->port == aw_qpn_port(qpn) && port->numbers[qpn % AW_QPN_OF_PORT].taken)
+		return port;
+	return NULL;
+}
+
+int aw_qpn_take(uint32_t handle, uint32_t *qpn)
+{
+	int err = aw_once_run(&once, watch_forks);
+	struct port *port;
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&lock);
+	port = port_with_room();
+	if (!port) {
+		err = port_open(&port);
+		if (!err)
+			TAILQ_INSERT_TAIL(&ports, port, entry);
+	}
+	if (!err)
+		*qpn = number_take(port, handle);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+void aw_qpn_give(uint32_t qpn)
+{
+	struct port *port;
+	bool last;
+
+	pthread_mutex_lock(&lock);
+	port = port_find(qpn);
+	assert(port);
+	port->numbers[qpn % AW_QPN_OF_PORT].taken = false;
+	last = --port->taken == 0;
+	if (last)
+		TAILQ_REMOVE(&ports, port, entry);
+	pthread_mutex_unlock(&lock);
+	if (last)
+		port_close(port);
+}
+
+/* The handle of the RC QP with that number of a port; AW_TABLE_NONE when there is none. */
+static uint32_t handle_find(uint32_t qpn)
+{
+	uint32_t handle = AW_TABLE_NONE;
+	struct port *port;
+
+	pthread_mutex_lock(&lock);
+	port = port_find(qpn);
+	if (port)
+		handle = port->numbers[qpn % AW_QPN_OF_PORT].handle;
+	pthread_mutex_unlock(&lock);
+	return handle;
+}
+
+struct aw_uqp *aw_qpn_get(uint32_t qpn)
+{
+	if (aw_persona_is_roce())
+		return aw_uqp_at(handle_find(qpn));
+	return qpn < AW_QPN_FIRST ? NULL : aw_uqp_at(qpn - AW_QPN_FIRST);
+}
+
+int aw_qpn_udp(uint32_t qpn)
+{
+	struct port *port;
+	int fd;
+
+	pthread_mutex_lock(&lock);
+	port = port_find(qpn);
+	fd = port ? port->udp_fd : -1;
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+/*
+ * Binds a socket to any address, of both families where the host has both. *port: 0 for any port,
+ * whose number is then written.
+ */
+static int bind_any(int type, int family, uint16_t *port)
+{
+	int fd = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(*port) };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(*port) };
+	bool is_in6 = family == AF_INET6;
+	struct sockaddr *addr = is_in6 ? (struct sockaddr *)&in6 : (struct sockaddr *)&in;
+	socklen_t len = is_in6 ? sizeof(in6) : sizeof(in);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (is_in6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 0 }, sizeof(int));
+	if (bind(fd, addr, len) == 0 && getsockname(fd, addr, &len) == 0) {
+		*port = ntohs(is_in6 ? in6.sin6_port : in.sin_port);
+		return fd;
+	}
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+/* Binds two sockets with one number. 0, or an errno; after EADDRINUSE another try may succeed. */
+static int bind_both(int family, struct port *port)
+{
+	port->port = 0;
+	port->tcp_fd = bind_any(SOCK_STREAM, family, &port->port);
+	if (port->tcp_fd < 0)
+		return -port->tcp_fd;
+	port->udp_fd = bind_any(SOCK_DGRAM, family, &port->port);
+	if (port->udp_fd >= 0)
+		return 0;
+	close(port->tcp_fd);
+	return -port->udp_fd;
+}
+
+/* A host may be without IPv6. */
+static int bind_some(struct port *port)
+{
+	int err = EADDRINUSE;
+
+	for (int i = 0; i < TRIES_MAX && err == EADDRINUSE; i++) {
+		err = bind_both(AF_INET6, port);
+		if (err == EAFNOSUPPORT || err == EADDRNOTAVAIL)
+			err = bind_both(AF_INET, port);
+	}
+	return err;
+}
+
+static int port_listen(struct port *port)
+{
+	struct aw_mpa_local local;
+	int err = aw_rc_mpa_local(&local);
+
+	if (err)
+		return err;
+	return aw_listener_create(port->tcp_fd, BACKLOG, &local, aw_rc_on_request, port,
+				  &port->listener);
+}
+
+static int port_open(struct port **opened)
+{
+	struct port *port = calloc(1, sizeof(*port));
+	int err;
+
+	if (!port)
+		return ENOMEM;
+	port->generation = aw_engine_generation();
+	err = bind_some(port);
+	if (err)
+		goto free_port;
+	err = port_listen(port);
+	if (err)
+		goto close_fds;
+	*opened = port;
+	return 0;
+
+close_fds:
+	close(port->tcp_fd);
+	close(port->udp_fd);
+free_port:
+	free(port);
+	aw_log(AW_LOG_ERROR, "no port for qp numbers: %s", strerror(err));
+	return err;
+}
+
+static void port_close(struct port *port)
+{
+	aw_listener_destroy(port->listener);
+	close(port->udp_fd);
+	free(port);
+}

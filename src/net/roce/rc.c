@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A QP's connecting: the calls of the program, and what is due by the clock. Connections that are
+// given up are destroyed after the lock has been released.
+#include "net/roce/rc_impl.h"
+
+#include "net/base/addr.h"
+#include "net/base/bounds.h"
+#include "net/base/log.h"
+#include "net/base/policy_env.h"
+#include "net/progress/engine.h"
+#include "net/roce/qpn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define MS_NS UINT64_C(1000000)
+#define SOON_MS 1 /* the shortest deadline of the progress thread */
+
+static _Atomic uint32_t incarnations;
+
+static void on_clock(struct aw_watch *w, uint32_t events);
+static void follow_qp(struct aw_uqp *qp);
+
+static int create_rc(struct aw_uqp *qp)
+{
+	struct aw_rc *rc = calloc(1, sizeof(*rc));
+	int err;
+
+	if (!rc)
+		return ENOMEM;
+	rc->qp = qp;
+	rc->generation = aw_engine_generation();
+	pthread_mutex_init(&rc->lock, NULL);
+	err = aw_watch_add(&rc->watch, -1, 0, on_clock, NULL);
+	if (err) {
+		pthread_mutex_destroy(&rc->lock);
+		free(rc);
+		return err;
+	}
+	qp->rc = rc;
+	return 0;
+}
+
+static int open_rc(struct aw_uqp *qp)
+{
+	return aw_qpn_take(qp->handle, &qp->qpn);
+}
+
+void aw_rc_drop(struct aw_rc_litter *litter, struct aw_conn *conn)
+{
+	assert(litter->count < sizeof(litter->conns) / sizeof(litter->conns[0]));
+	litter->conns[litter->count++] = conn;
+}
+
+void aw_rc_sweep(struct aw_rc_litter *litter)
+{
+	while (litter->count > 0)
+		aw_conn_destroy(litter->conns[--litter->count]);
+}
+
+/* Ends connecting, and waits for the rc's events, so the caller holds no lock. */
+static void end_rc(struct aw_rc *rc)
+{
+	struct aw_rc_litter litter = { .count = 0 };
+
+	pthread_mutex_lock(&rc->lock);
+	rc->ended = true;
+	rc->phase = AW_PAIR_OVER;
+	aw_rc_drop_call(rc, &litter);
+	aw_rc_drop_held(rc, &litter);
+	pthread_mutex_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
+	aw_watch_remove_wait(&rc->watch);
+}
+
+static void close_rc(struct aw_uqp *qp)
+{
+	aw_qpn_give(qp->qpn);
+	end_rc(qp->rc);
+}
+
+static void destroy_rc(struct aw_uqp *qp)
+{
+	struct aw_rc *rc = qp->rc;
+
+	if (!rc->ended)
+		aw_watch_remove_wait(&rc->watch);
+	pthread_mutex_destroy(&rc->lock);
+	free(rc);
+}
+
+const struct aw_uqp_kind aw_rc_kind = {
+	.create = create_rc,
+	.open = open_rc,
+	.close = close_rc,
+	.destroy = destroy_rc,
+	.follow = follow_qp,
+};
+
+enum aw_pair_phase aw_rc_phase(const struct aw_rc *rc)
+{
+	if (rc->phase == AW_PAIR_CALLING && aw_conn_has_asked(rc->call))
+		return AW_PAIR_ASKED;
+	return rc->phase;
+}
+
+struct pair aw_rc_pair(const struct aw_rc *rc, enum pair_answer answer)
+{
+	const struct aw_pair *told = &rc->told.pair;
+	struct pair pair = {
+		.answer = answer,
+		.incarnation = rc->incarnation,
+		.src_qpn = told->local.qpn,
+		.dst_qpn = told->remote.qpn,
+	};
+
+	for (int i = 0; i < GID_LEN; i++)
+		pair.src_gid[i] = told->local.gid[i];
+	return pair;
+}
+
+void aw_rc_look(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	bool open = rc->phase == AW_PAIR_WAITING || rc->phase == AW_PAIR_CALLING;
+
+	if (!open || aw_uqp_state(rc->qp) != AW_QP_ERROR)
+		return;
+	rc->phase = AW_PAIR_OVER;
+	rc->call_ns = 0;
+	aw_rc_drop_call(rc, litter);
+}
+
+/* From now on the QP's streams are made by its rc, and posts wait for the first one. */
+static void mark_qp(struct aw_rc *rc)
+{
+	struct aw_uqp *qp = rc->qp;
+
+	pthread_mutex_lock(&qp->lock);
+	qp->by_rc = true;
+	qp->rnr_ms = 0;
+	qp->retry_ms = 0;
+	pthread_mutex_unlock(&qp->lock);
+}
+
+static void begin(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	const struct aw_pair *pair = &rc->told.pair;
+
+	if (aw_pair_is_self(pair))
+		aw_rc_join_self(rc);
+	else if (aw_rc_answer_held(rc, litter))
+		return;
+	else if (aw_pair_is_caller(pair) || !aw_bounds.yield_ms)
+		aw_rc_call(rc);
+	else
+		rc->call_ns = aw_now_ns() + aw_bounds.yield_ms * MS_NS;
+}
+
+int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
+{
+	struct aw_rc_litter litter = { .count = 0 };
+
+	if (rc->generation != aw_engine_generation())
+		return EINVAL;
+	pthread_mutex_lock(&rc->lock);
+	rc->told = *told;
+	rc->ord = AW_RD_MAX;
+	rc->calls = 0;
+	/* Relaxed: only the number matters. */
+	rc->incarnation = atomic_fetch_add_explicit(&incarnations, 1, memory_order_relaxed) + 1;
+	rc->phase = AW_PAIR_WAITING;
+	mark_qp(rc);
+	begin(rc, &litter);
+	aw_rc_set_clock(rc);
+	pthread_mutex_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
+	return 0;
+}
+
+/* The stream was agreed on before the program set the bound. The caller holds the QP's lock. */
+static void bound_ord(struct aw_uqp *qp, uint16_t ord)
+{
+	if (qp->core.state != AW_QP_IDLE && qp->core.stream.ord > aw_rc_depth(ord))
+		qp->core.stream.ord = aw_rc_depth(ord);
+}
+
+void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready)
+{
+	struct aw_uqp *qp = rc->qp;
+
+	pthread_mutex_lock(&rc->lock);
+	rc->ord = ready->ord;
+	pthread_mutex_lock(&qp->lock);
+	qp->core.posts_early = true;
+	qp->retry_ms = ready->retry_ms;
+	qp->rnr_ms = ready->rnr_ms;
+	bound_ord(qp, ready->ord);
+	pthread_mutex_unlock(&qp->lock);
+	pthread_mutex_unlock(&rc->lock);
+}
+
+void aw_rc_joined(struct aw_rc *rc)
+{
+	rc->phase = AW_PAIR_JOINED;
+	rc->call_ns = 0;
+	rc->calls = 0;
+	pthread_mutex_lock(&rc->qp->lock);
+	bound_ord(rc->qp, rc->ord);
+	pthread_mutex_unlock(&rc->qp->lock);
+}
+
+void aw_rc_stop(struct aw_rc *rc, bool over)
+{
+	struct aw_rc_litter litter = { .count = 0 };
+
+	pthread_mutex_lock(&rc->lock);
+	rc->phase = over ? AW_PAIR_OVER : AW_PAIR_UNTOLD;
+	rc->call_ns = 0;
+	aw_rc_drop_call(rc, &litter);
+	pthread_mutex_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
+}
+
+/*
+ * The clock runs on the progress thread, which takes both locks and so may look at what the QP's
+ * lock guards. A thread that holds only the QP's lock sets the clock.
+ */
+
+static bool has_posts(const struct aw_uqp *qp)
+{
+	return qp->core.state < AW_QP_TERMINATE && aw_sq_count(&qp->core.sq) > 0;
+}
+
+static uint32_t patience_ms(const struct aw_uqp *qp)
+{
+	/* After a stream that was used no other one will come, so the QP's own timeout holds. */
+	if (qp->lost || qp->retry_ms > aw_bounds.patience_ms)
+		return qp->retry_ms;
+	return aw_bounds.patience_ms;
+}
+
+/*
+ * True when the stream ended before either end had begun a message on it. The caller holds the QP's
+ * lock.
+ */
+static bool ended_unused(const struct aw_uqp *qp)
+{
+	const struct aw_sq *sq = &qp->core.sq;
+
+	return qp->lost && !qp->touched && qp->core.state == AW_QP_RTS && sq->next == sq->head &&
+	       !qp->core.tx_begun;
+}
+
+static void follow_qp(struct aw_uqp *qp)
+{
+	bool waits = qp->fd < 0 && has_posts(qp) && qp->retry_ms > 0;
+
+	if (waits && !qp->fail_ns)
+		qp->fail_ns = aw_now_ns() + patience_ms(qp) * MS_NS;
+	else if (!ended_unused(qp))
+		return;
+	aw_watch_deadline(&qp->rc->watch, SOON_MS);
+}
+
+/*
+ * The peer may have been reset and may connect again. On InfiniBand an end of an unused stream
+ * would not be noticed, so the QP goes back to waiting.
+ */
+static bool recall(struct aw_uqp *qp)
+{
+	bool unused;
+
+	pthread_mutex_lock(&qp->lock);
+	unused = ended_unused(qp);
+	if (unused) {
+		aw_qp_recall(&qp->core);
+		qp->attached = qp->lost = false;
+		qp->events_due = qp->events_told = 0;
+		qp->fail_ns = 0;
+		follow_qp(qp);
+	}
+	pthread_mutex_unlock(&qp->lock);
+	return unused;
+}
+
+static void look_after_stream(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	if (rc->phase != AW_PAIR_JOINED || !recall(rc->qp))
+		return;
+	rc->phase = AW_PAIR_WAITING;
+	if (!aw_rc_answer_held(rc, litter))
+		aw_rc_call_later(rc);
+}
+
+static void log_given_up(const struct aw_rc *rc)
+{
+	struct sockaddr_storage addr;
+
+	aw_pair_address(&rc->told.pair.remote, aw_qpn_port(rc->told.pair.remote.qpn), &addr);
+	aw_log(AW_LOG_WARN, "qp 0x%x: peer qp 0x%x at %s did not answer in time", rc->qp->qpn,
+	       rc->told.pair.remote.qpn, aw_addr_text(&addr).text);
+}
+
+/* The time when the posts fail, or 0. The caller holds the QP's lock. */
+static uint64_t fail_time(const struct aw_uqp *qp)
+{
+	return qp->fd < 0 && has_posts(qp) ? qp->fail_ns : 0;
+}
+
+static void fail_in_time(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *litter)
+{
+	uint64_t at;
+
+	pthread_mutex_lock(&rc->qp->lock);
+	at = fail_time(rc->qp);
+	pthread_mutex_unlock(&rc->qp->lock);
+	if (!at || now_ns < at)
+		return;
+	log_given_up(rc);
+	rc->phase = AW_PAIR_OVER;
+	rc->call_ns = 0;
+	aw_rc_drop_call(rc, litter);
+	aw_uqp_give_up(rc->qp, AW_WC_RETRY_EXC_ERR);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a && (!b || a < b) ? a : b;
+}
+
+static uint32_t ms_until(uint64_t at_ns)
+{
+	uint64_t now_ns = aw_now_ns();
+
+	if (!at_ns)
+		return 0;
+	return at_ns > now_ns ? (uint32_t)((at_ns - now_ns + MS_NS - 1) / MS_NS) : SOON_MS;
+}
+
+/*
+ * Sets the clock under the QP's lock as well, so that a clock set by follow_qp meanwhile is not
+ * lost.
+ */
+void aw_rc_set_clock(struct aw_rc *rc)
+{
+	uint64_t at = rc->call_ns;
+
+	for (int i = 0; i < AW_RC_HELD_MAX; i++)
+		if (rc->held[i].conn)
+			at = earlier(rc->held[i].until_ns, at);
+	pthread_mutex_lock(&rc->qp->lock);
+	at = earlier(fail_time(rc->qp), at);
+	aw_watch_deadline(&rc->watch, ended_unused(rc->qp) ? SOON_MS : ms_until(at));
+	pthread_mutex_unlock(&rc->qp->lock);
+}
+
+static void on_clock(struct aw_watch *w, uint32_t events)
+{
+	struct aw_rc *rc = (struct aw_rc *)w;
+	struct aw_rc_litter litter = { .count = 0 };
+	uint64_t now_ns = aw_now_ns();
+
+	(void)events;
+	pthread_mutex_lock(&rc->lock);
+	if (!rc->ended) {
+		aw_rc_look(rc, &litter);
+		look_after_stream(rc, &litter);
+		aw_rc_expire_held(rc, now_ns, &litter);
+		fail_in_time(rc, now_ns, &litter);
+		if (rc->phase == AW_PAIR_WAITING && rc->call_ns && now_ns >= rc->call_ns)
+			aw_rc_call(rc);
+		aw_rc_set_clock(rc);
+	}
+	pthread_mutex_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
+}
+
+int aw_rc_mpa_local(struct aw_mpa_local *local)
+{
+	*local = (struct aw_mpa_local){ .ird = AW_RD_MAX, .ord = AW_RD_MAX };
+	int err = aw_policy_local(local);
+
+	/* Revision 2 is required: either end may send first, and the depths are the QPs'. */
+	local->revision = 2;
+	local->p2p = true;
+	local->ird_ord_ulp = false;
+	return err;
+}

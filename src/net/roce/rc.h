@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// RC connections of the roce persona: a QP that the program moves by ibv_modify_qp gets a TCP
+// connection with MPA to its peer QP. No function blocks, either end may be first, and one
+// direction through a firewall is enough: both ends call, and the rules of net/pair.h decide. The
+// lock is taken before the QP's.
+#ifndef NET_RC_H
+#define NET_RC_H
+
+#include "net/conn/conn.h"
+#include "net/roce/pair.h"
+
+/* A call in vain is repeated after 10, 20, 40 ... ms, up to this. */
+#define AW_RC_AGAIN_MS 1000
+/* A Request waits so long for its QP to be told of the peer; the peer calls again meanwhile. */
+#define AW_RC_HELD_MS 15000
+/* Requests of a QP that wait; beyond that the oldest is rejected. */
+#define AW_RC_HELD_MAX 4
+
+struct aw_rc;
+
+/* The attributes of the move to RTR. */
+struct aw_rc_told {
+	struct aw_pair pair;
+	uint16_t ird; /* inbound Reads and atomics at a time */
+};
+
+/* The attributes of the move to RTS. */
+struct aw_rc_ready {
+	uint16_t ord; /* outbound Reads and atomics at a time */
+	uint32_t retry_ms; /* how long a post may wait for a connection; 0: for ever */
+	uint32_t rnr_ms; /* how long an inbound message waits for a receive; 0: for ever */
+};
+
+/* An RC QP of the roce persona is created with this kind: qp->rc makes its connections. */
+extern const struct aw_uqp_kind aw_rc_kind;
+
+/*
+ * RTR: takes the connection that waits, or begins one. 0, or EINVAL: in the child of a fork the
+ * parent's QP cannot be connected.
+ */
+int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told);
+
+/* RTS: posts are allowed, and wait for the connection. */
+void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready);
+
+/*
+ * To RESET (over false) or ERR: the rc ends connecting until aw_rc_tell. Called before the QP's own
+ * move.
+ */
+void aw_rc_stop(struct aw_rc *rc, bool over);
+
+/* The values that every such connection is negotiated with. 0, or EINVAL: ANYWARP_MPA is wrong. */
+int aw_rc_mpa_local(struct aw_mpa_local *local);
+
+/* The event of a port's listener (net/qpn.h): a Request for one of its QPs. */
+void aw_rc_on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event);
+
+/* For net/qpn.c, in the child of a fork: it holds no Request yet. */
+void aw_rc_fork_child(void);
+
+#endif

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Requests that come for QPs of the roce persona, and those that wait for their QP.
+#include "net/base/addr.h"
+#include "net/base/bounds.h"
+#include "net/base/log.h"
+#include "net/conn/listener.h"
+#include "net/progress/engine.h"
+#include "net/roce/qpn.h"
+#include "net/roce/rc_impl.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define MS_NS UINT64_C(1000000)
+
+/* Held Requests of all QPs. Relaxed: only the number matters. */
+static _Atomic uint32_t held_count;
+
+static void on_held(void *arg, struct aw_conn *conn, enum aw_conn_event event);
+
+void aw_rc_fork_child(void)
+{
+	atomic_store_explicit(&held_count, 0, memory_order_relaxed);
+}
+
+/* Rejects with a reply that names both ends the other way round. */
+static void reject(struct aw_conn *conn, const struct pair *request, enum pair_answer answer)
+{
+	struct pair reply = {
+		.answer = answer,
+		.src_qpn = request->dst_qpn,
+		.dst_qpn = request->src_qpn,
+	};
+	uint8_t pd[PAIR_LEN];
+
+	pair_put(&reply, pd);
+	aw_conn_reject(conn, pd, sizeof(pd));
+}
+
+static uint16_t at_most(uint16_t a, uint16_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool accept_request(struct aw_rc *rc, struct aw_conn *conn)
+{
+	const struct aw_mpa_result *result = &aw_conn_info(conn)->result;
+	const struct pair reply = aw_rc_pair(rc, PAIR_OK);
+	uint8_t pd[PAIR_LEN];
+	int err;
+
+	pair_put(&reply, pd);
+	err = aw_conn_accept(conn, rc->qp, at_most(result->ird, aw_rc_depth(rc->told.ird)),
+			     at_most(result->ord, aw_rc_depth(rc->ord)), pd, sizeof(pd));
+	if (err) {
+		aw_log(AW_LOG_INFO, "qp 0x%x: the call of qp 0x%x was not answered: %s",
+		       rc->qp->qpn, rc->told.pair.remote.qpn, strerror(err));
+		return false;
+	}
+	aw_rc_joined(rc);
+	return true;
+}
+
+/* In the child of a fork the Requests of the parent's QPs are not counted. */
+static void take_out(struct aw_rc *rc, struct aw_rc_held *held, struct aw_rc_litter *litter)
+{
+	aw_rc_drop(litter, held->conn);
+	held->conn = NULL;
+	if (rc->generation == aw_engine_generation())
+		atomic_fetch_sub_explicit(&held_count, 1, memory_order_relaxed);
+}
+
+static void reject_held(struct aw_rc *rc, struct aw_rc_held *held, enum pair_answer answer,
+			struct aw_rc_litter *litter)
+{
+	reject(held->conn, &held->request, answer);
+	take_out(rc, held, litter);
+}
+
+/*
+ * The files that the ports' listeners may hold; rdma_cm's listeners have the rest
+ * (rdmacm/listen.c).
+ */
+static bool has_files(void)
+{
+	uint64_t most = (uint64_t)aw_listener_files(AW_FILES_REQUESTS) * aw_qpn_ports();
+
+	return atomic_load_explicit(&held_count, memory_order_relaxed) < most;
+}
+
+/*
+ * A place for one more Request: a free one when the process has a file for it, else that of the
+ * oldest Request, which is rejected. NULL: there is none.
+ */
+static struct aw_rc_held *place_for(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	struct aw_rc_held *oldest = NULL, *free_one = NULL;
+
+	for (int i = 0; i < AW_RC_HELD_MAX; i++) {
+		struct aw_rc_held *held = &rc->held[i];
+
+		if (!held->conn)
+			free_one = held;
+		else if (!oldest || held->until_ns < oldest->until_ns)
+			oldest = held;
+	}
+	if (free_one && has_files())
+		return free_one;
+	if (oldest)
+		reject_held(rc, oldest, PAIR_BUSY, litter);
+	return oldest;
+}
+
+static void hold(struct aw_rc *rc, struct aw_conn *conn, const struct pair *request,
+		 struct aw_rc_litter *litter)
+{
+	struct aw_rc_held *place = place_for(rc, litter);
+
+	if (!place) {
+		reject(conn, request, PAIR_BUSY);
+		aw_rc_drop(litter, conn);
+		return;
+	}
+	atomic_fetch_add_explicit(&held_count, 1, memory_order_relaxed);
+	*place = (struct aw_rc_held){
+		.conn = conn,
+		.request = *request,
+		.until_ns = aw_now_ns() + AW_RC_HELD_MS * MS_NS,
+	};
+	aw_conn_listen_to(conn, on_held, rc);
+}
+
+/* The peer has left, or cannot wait any longer. */
+static void on_held(void *arg, struct aw_conn *conn, enum aw_conn_event event)
+{
+	struct aw_rc_litter litter = { .count = 0 };
+	struct aw_rc *rc = arg;
+
+	(void)event;
+	pthread_mutex_lock(&rc->lock);
+	for (int i = 0; i < AW_RC_HELD_MAX; i++)
+		if (rc->held[i].conn == conn)
+			take_out(rc, &rc->held[i], &litter);
+	pthread_mutex_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
+}
+
+/* The latest Request of the QP's peer; NULL when there is none. */
+static struct aw_rc_held *latest(struct aw_rc *rc)
+{
+	struct aw_rc_held *best = NULL;
+
+	for (int i = 0; i < AW_RC_HELD_MAX; i++) {
+		struct aw_rc_held *held = &rc->held[i];
+
+		if (!held->conn || aw_pair_match(&rc->told.pair, &held->request))
+			continue;
+		if (!best || aw_pair_is_later(held->request.incarnation, best->request.incarnation))
+			best = held;
+	}
+	return best;
+}
+
+static void reject_strangers(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	for (int i = 0; i < AW_RC_HELD_MAX; i++) {
+		struct aw_rc_held *held = &rc->held[i];
+		enum pair_answer answer;
+
+		if (!held->conn)
+			continue;
+		answer = aw_pair_match(&rc->told.pair, &held->request);
+		if (!answer)
+			continue;
+		reject_held(rc, held, answer, litter);
+	}
+}
+
+bool aw_rc_answer_held(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	struct aw_rc_held *held;
+
+	reject_strangers(rc, litter);
+	while ((held = latest(rc))) {
+		uint32_t incarnation = held->request.incarnation;
+		bool accepted = accept_request(rc, held->conn);
+
+		take_out(rc, held, litter);
+		if (accepted) {
+			aw_rc_drop_held_until(rc, incarnation, litter);
+			return true;
+		}
+	}
+	return false;
+}
+
+void aw_rc_drop_held_until(struct aw_rc *rc, uint32_t incarnation, struct aw_rc_litter *litter)
+{
+	for (int i = 0; i < AW_RC_HELD_MAX; i++) {
+		struct aw_rc_held *held = &rc->held[i];
+
+		if (!held->conn || aw_pair_match(&rc->told.pair, &held->request) ||
+		    aw_pair_is_later(held->request.incarnation, incarnation))
+			continue;
+		reject_held(rc, held, PAIR_BUSY, litter);
+	}
+}
+
+void aw_rc_expire_held(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *litter)
+{
+	for (int i = 0; i < AW_RC_HELD_MAX; i++) {
+		struct aw_rc_held *held = &rc->held[i];
+
+		if (!held->conn || now_ns < held->until_ns)
+			continue;
+		reject_held(rc, held, PAIR_BUSY, litter);
+	}
+}
+
+void aw_rc_drop_held(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	for (int i = 0; i < AW_RC_HELD_MAX; i++)
+		if (rc->held[i].conn)
+			take_out(rc, &rc->held[i], litter);
+}
+
+/* Reads which QP the Request is for, and checks that it comes from the address that it names. */
+static enum pair_answer read_request(const struct aw_conn *conn, struct pair *request)
+{
+	const struct aw_conn_info *info = aw_conn_info(conn);
+
+	if (!info->result.pd || !pair_get(info->result.pd, info->result.pd_len, request)) {
+		*request = (struct pair){ .answer = PAIR_MALFORMED };
+		return PAIR_MALFORMED;
+	}
+	return aw_pair_is_from(request, &info->peer) ? PAIR_OK : PAIR_ADDRESS;
+}
+
+static void take_request(struct aw_rc *rc, struct aw_conn *conn, const struct pair *request)
+{
+	struct aw_rc_litter litter = { .count = 0 };
+	enum aw_pair_verdict verdict;
+
+	pthread_mutex_lock(&rc->lock);
+	aw_rc_look(rc, &litter);
+	verdict = rc->ended ? AW_PAIR_REJECT
+			    : aw_pair_judge(aw_rc_phase(rc), &rc->told.pair, request);
+	switch (verdict) {
+	case AW_PAIR_ACCEPT:
+		aw_rc_drop_call(rc, &litter);
+		if (!accept_request(rc, conn))
+			aw_rc_call_later(rc);
+		aw_rc_drop(&litter, conn);
+		break;
+	case AW_PAIR_HOLD:
+		hold(rc, conn, request, &litter);
+		break;
+	case AW_PAIR_REJECT:
+		reject(conn, request,
+		       rc->ended ? PAIR_NO_QP : aw_pair_match(&rc->told.pair, request));
+		aw_rc_drop(&litter, conn);
+		break;
+	}
+	if (!rc->ended)
+		aw_rc_set_clock(rc);
+	pthread_mutex_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
+}
+
+void aw_rc_on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event)
+{
+	struct pair request;
+	enum pair_answer answer = read_request(conn, &request);
+	struct aw_uqp *qp = answer ? NULL : aw_qpn_get(request.dst_qpn);
+
+	(void)arg;
+	(void)event;
+	if (qp) {
+		take_request(qp->rc, conn, &request);
+		aw_uqp_put(qp);
+		return;
+	}
+	aw_log(AW_LOG_INFO, "a call for qp 0x%x from %s rejected", request.dst_qpn,
+	       aw_addr_text(&aw_conn_info(conn)->peer).text);
+	reject(conn, &request, answer ? answer : PAIR_NO_QP);
+	aw_conn_destroy(conn);
+}

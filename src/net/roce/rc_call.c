@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The connections that a QP of the roce persona makes by itself.
+#include "net/base/addr.h"
+#include "net/base/log.h"
+#include "net/progress/engine.h"
+#include "net/roce/qpn.h"
+#include "net/roce/rc_impl.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MS_NS UINT64_C(1000000)
+#define AGAIN_MS_FIRST 10
+
+static void on_call(void *arg, struct aw_conn *conn, enum aw_conn_event event);
+
+/* Binds to the address that the peer was told of, because the peer checks it. */
+static int open_socket(const struct aw_pair_end *local, int *out)
+{
+	struct sockaddr_storage addr;
+	int fd, err;
+
+	aw_pair_address(local, 0, &addr);
+	fd = socket(addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	if (fd < 0)
+		return errno;
+	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &(int){ 1 }, sizeof(int));
+	if (bind(fd, (struct sockaddr *)&addr, aw_addr_len((struct sockaddr *)&addr)) == 0) {
+		*out = fd;
+		return 0;
+	}
+	err = errno;
+	close(fd);
+	return err;
+}
+
+static int connect_peer(struct aw_rc *rc, int fd)
+{
+	const struct aw_pair *told = &rc->told.pair;
+	const struct pair pair = aw_rc_pair(rc, PAIR_OK);
+	struct aw_mpa_local local;
+	struct sockaddr_storage peer;
+	uint8_t pd[PAIR_LEN];
+	int err = aw_rc_mpa_local(&local);
+
+	if (err)
+		return err;
+	local.ird = aw_rc_depth(rc->told.ird);
+	local.ord = aw_rc_depth(rc->ord);
+	pair_put(&pair, pd);
+	aw_pair_address(&told->remote, aw_qpn_port(told->remote.qpn), &peer);
+	const struct aw_conn_ask ask = {
+		.peer = (struct sockaddr *)&peer,
+		.local = &local,
+		.pd = pd,
+		.pd_len = sizeof(pd),
+	};
+
+	return aw_conn_connect(fd, &ask, on_call, rc, &rc->call);
+}
+
+static void say(const struct aw_rc *rc, const char *what, const char *why)
+{
+	aw_log(AW_LOG_INFO, "qp 0x%x: %s peer qp 0x%x: %s", rc->qp->qpn, what,
+	       rc->told.pair.remote.qpn, why);
+}
+
+void aw_rc_call(struct aw_rc *rc)
+{
+	int fd = -1;
+	int err = open_socket(&rc->told.pair.local, &fd);
+
+	rc->call_ns = 0;
+	if (!err) {
+		err = connect_peer(rc, fd);
+		if (err)
+			close(fd);
+	}
+	if (!err) {
+		rc->phase = AW_PAIR_CALLING;
+		return;
+	}
+	say(rc, "cannot call", strerror(err));
+	aw_rc_call_later(rc);
+}
+
+void aw_rc_call_later(struct aw_rc *rc)
+{
+	uint64_t ms = AW_RC_AGAIN_MS;
+
+	if (rc->calls < 8 && (AGAIN_MS_FIRST << rc->calls) < AW_RC_AGAIN_MS)
+		ms = AGAIN_MS_FIRST << rc->calls;
+	rc->calls++;
+	rc->phase = AW_PAIR_WAITING;
+	rc->call_ns = aw_now_ns() + ms * MS_NS;
+}
+
+void aw_rc_drop_call(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	if (rc->call)
+		aw_rc_drop(litter, rc->call);
+	rc->call = NULL;
+}
+
+static const char *answer_text(enum pair_answer answer)
+{
+	switch (answer) {
+	case PAIR_OK:
+		return "it said yes, for another qp";
+	case PAIR_NO_QP:
+		return "there is no such qp";
+	case PAIR_OTHER_PEER:
+		return "it was told to connect to another qp";
+	case PAIR_ADDRESS:
+		return "the call did not come from the gid that it names: an address is translated "
+		       "on the way";
+	case PAIR_BUSY:
+		return "it has a connection";
+	case PAIR_MALFORMED:
+		return "it knows no calls of this kind: is its persona roce, and its version the same?";
+	}
+	return "unknown";
+}
+
+/* Reads the peer's reply. PAIR_OK, or the reason why it is no acceptance. */
+static enum pair_answer read_reply(const struct aw_rc *rc, const struct aw_conn *conn,
+				   struct pair *reply)
+{
+	const struct aw_mpa_result *result = &aw_conn_info(conn)->result;
+
+	if (!result->pd || !pair_get(result->pd, result->pd_len, reply))
+		return PAIR_MALFORMED;
+	return reply->answer ? reply->answer : aw_pair_match(&rc->told.pair, reply);
+}
+
+static bool on_accepted(struct aw_rc *rc, struct aw_conn *conn, struct aw_rc_litter *litter)
+{
+	struct pair reply;
+	enum pair_answer answer = read_reply(rc, conn, &reply);
+	int err;
+
+	if (answer) {
+		say(rc, "no connection with", answer_text(answer));
+		return false;
+	}
+	err = aw_conn_attach(conn, rc->qp);
+	if (err) {
+		say(rc, "no connection with", strerror(err));
+		return false;
+	}
+	aw_rc_joined(rc);
+	aw_rc_drop_held_until(rc, reply.incarnation, litter);
+	return true;
+}
+
+static void on_rejected(struct aw_rc *rc, const struct aw_conn *conn)
+{
+	struct pair reply;
+
+	say(rc, "rejected by", answer_text(read_reply(rc, conn, &reply)));
+}
+
+/* Ends the call with its event. The caller holds the lock. */
+static void conclude(struct aw_rc *rc, struct aw_conn *conn, enum aw_conn_event event,
+		     struct aw_rc_litter *litter)
+{
+	rc->phase = AW_PAIR_WAITING;
+	switch (event) {
+	case AW_CONN_ACCEPTED:
+		if (on_accepted(rc, conn, litter))
+			return;
+		break;
+	case AW_CONN_REJECTED:
+		on_rejected(rc, conn);
+		break;
+	case AW_CONN_FAILED:
+		say(rc, "no connection with", strerror(aw_conn_info(conn)->err));
+		break;
+	case AW_CONN_REQUEST:
+		break;
+	}
+	if (!aw_rc_answer_held(rc, litter))
+		aw_rc_call_later(rc);
+}
+
+static void on_call(void *arg, struct aw_conn *conn, enum aw_conn_event event)
+{
+	struct aw_rc_litter litter = { .count = 0 };
+	struct aw_rc *rc = arg;
+
+	pthread_mutex_lock(&rc->lock);
+	if (rc->call == conn) {
+		rc->call = NULL;
+		conclude(rc, conn, event, &litter);
+		aw_rc_drop(&litter, conn);
+		aw_rc_set_clock(rc);
+	}
+	pthread_mutex_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
+}
+
+/*
+ * TCP's handshake with itself is complete when connect returns, though connect may return
+ * EINPROGRESS.
+ */
+static int connect_mirror(int fd, const struct sockaddr *addr)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
+
+	if (connect(fd, addr, aw_addr_len(addr)) != 0 && errno != EINPROGRESS)
+		return errno;
+	return poll(&pollfd, 1, 0) == 1 && pollfd.revents == POLLOUT ? 0 : ECONNABORTED;
+}
+
+/*
+ * Connects a TCP socket to itself, so that it receives what it sends: local and peer port are the
+ * same one, which the kernel chooses.
+ */
+static int open_mirror(const struct aw_pair_end *local, int *out)
+{
+	struct sockaddr_storage addr;
+	struct sockaddr *sa = (struct sockaddr *)&addr;
+	socklen_t len;
+	int fd, err;
+
+	aw_pair_address(local, 0, &addr);
+	len = aw_addr_len(sa);
+	fd = socket(addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	if (fd < 0)
+		return errno;
+	err = bind(fd, sa, len) == 0 && getsockname(fd, sa, &len) == 0 ? connect_mirror(fd, sa)
+								       : errno;
+	if (err)
+		close(fd);
+	else
+		*out = fd;
+	return err;
+}
+
+static int attach_mirror(struct aw_rc *rc, int fd)
+{
+	/* There is no peer to agree with: both ends can do the same. */
+	struct aw_stream stream = {
+		.initiator = true,
+		.crc = true,
+		.ird = aw_rc_depth(rc->told.ird),
+		.ord = aw_rc_depth(rc->told.ird),
+		.extensions = true,
+	};
+
+	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) != 0)
+		return EIO;
+	aw_conn_set_options(fd);
+	return aw_uqp_attach(rc->qp, fd, &stream);
+}
+
+void aw_rc_join_self(struct aw_rc *rc)
+{
+	int fd = -1;
+	int err = open_mirror(&rc->told.pair.local, &fd);
+
+	if (!err) {
+		err = attach_mirror(rc, fd);
+		if (err)
+			close(fd);
+	}
+	if (err)
+		say(rc, "cannot be its own", strerror(err));
+	else
+		aw_rc_joined(rc);
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Makes the table and hands out its rows. `lock` guards all of it; a thread may hold any other lock when it takes this
+// one, and takes none under it. The rows are mapped in stretches, as they are used, since a program may limit its
+// address space. After a fork the parent's table is the parent's alone: the child puts memory of its own in the place
+// of the mappings, so that rows of inherited objects can still be written and nobody sees it.
+#include "net/stat/stat.h"
+
+#include "net/base/log.h"
+#include "net/mem/memfd.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STRETCH 512u /* rows that are mapped together */
+#define STRETCHES (AW_STAT_ROWS / STRETCH)
+#define STRETCH_LEN ((size_t)STRETCH * AW_STAT_ROW_LEN)
+#define WORD_BITS 64u
+#define WORDS (AW_STAT_ROWS / WORD_BITS)
+
+_Static_assert(STRETCH_LEN % AW_STAT_HEAD_LEN == 0, "every mapping begins at a page");
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Guarded by lock. */
+static struct {
+	int fd; /* valid while head is not NULL */
+	dev_t dev;
+	ino_t ino;
+	struct aw_stat_head *head; /* NULL: there is no table */
+	union aw_stat_row *stretches[STRETCHES];
+	uint64_t used[WORDS]; /* bits of the rows that are taken */
+	uint32_t first_free; /* no word of used before this one has a free bit */
+	uint32_t count; /* rows taken */
+	bool failure_logged;
+} table;
+
+static off_t stretch_at(size_t stretch)
+{
+	return (off_t)(AW_STAT_HEAD_LEN + stretch * STRETCH_LEN);
+}
+
+static void *map(int fd, void *where, size_t len, off_t at)
+{
+	void *memory = mmap(where, len, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | (where ? MAP_FIXED : 0), fd, at);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void begin_head(struct aw_stat_head *head)
+{
+	aw_stat_set64(&head->magic, AW_STAT_MAGIC);
+	aw_stat_set(&head->layout, AW_STAT_LAYOUT);
+}
+
+static bool open_table(void)
+{
+	int fd = aw_memfd_make(AW_STAT_NAME, AW_STAT_FILE_LEN);
+	struct stat file;
+
+	if (fd < 0)
+		return false;
+	table.head = fstat(fd, &file) == 0 ? map(fd, NULL, AW_STAT_HEAD_LEN, 0) : NULL;
+	if (!table.head) {
+		close(fd);
+		return false;
+	}
+	table.fd = fd;
+	table.dev = file.st_dev;
+	table.ino = file.st_ino;
+	begin_head(table.head);
+	return true;
+}
+
+/* The program may have closed the fd, whose number may be another file's by now. */
+static void close_file(void)
+{
+	struct stat file;
+
+	if (fstat(table.fd, &file) == 0 && file.st_dev == table.dev && file.st_ino == table.ino)
+		close(table.fd);
+}
+
+/* end is called for each mapping of rows. */
+static void end_table(void (*end)(void *memory, size_t len))
+{
+	for (size_t i = 0; i < STRETCHES && table.stretches[i]; i++) {
+		end(table.stretches[i], STRETCH_LEN);
+		table.stretches[i] = NULL;
+	}
+	munmap(table.head, AW_STAT_HEAD_LEN);
+	table.head = NULL;
+	close_file();
+}
+
+static void unmap(void *memory, size_t len)
+{
+	munmap(memory, len);
+}
+
+/* Stretches are mapped in their order. */
+static bool need_stretch(size_t stretch)
+{
+	if (!table.stretches[stretch])
+		table.stretches[stretch] = map(table.fd, NULL, STRETCH_LEN, stretch_at(stretch));
+	return table.stretches[stretch];
+}
+
+/* The first free row; AW_STAT_ROWS: none. */
+static uint32_t find_free(void)
+{
+	while (table.first_free < WORDS && table.used[table.first_free] == UINT64_MAX)
+		table.first_free++;
+	if (table.first_free == WORDS)
+		return AW_STAT_ROWS;
+	return table.first_free * WORD_BITS +
+	       (uint32_t)__builtin_ctzll(~table.used[table.first_free]);
+}
+
+static union aw_stat_row *take_row(void)
+{
+	uint32_t index = find_free();
+
+	if (index == AW_STAT_ROWS)
+		errno = ENOSPC;
+	if (index == AW_STAT_ROWS || !need_stretch(index / STRETCH))
+		return NULL;
+	table.used[index / WORD_BITS] |= UINT64_C(1) << index % WORD_BITS;
+	table.count++;
+	if (index >= table.head->end)
+		aw_stat_set(&table.head->end, index + 1);
+	return &table.stretches[index / STRETCH][index % STRETCH];
+}
+
+static void begin_row(union aw_stat_row *row, enum aw_stat_kind kind, uint32_t number)
+{
+	for (size_t i = 1; i < sizeof(row->words) / sizeof(row->words[0]); i++)
+		aw_stat_set64(&row->words[i], 0);
+	aw_stat_set(&row->any.number, number);
+	__atomic_store_n(&row->any.kind, kind, __ATOMIC_RELEASE);
+}
+
+/* A row of the table, which is made if there is none. NULL: errno says why. */
+static union aw_stat_row *take(void)
+{
+	union aw_stat_row *row;
+	int err;
+
+	if (!table.head && !open_table())
+		return NULL;
+	row = take_row();
+	if (row)
+		return row;
+	err = errno;
+	aw_stat_add(&table.head->rowless, 1);
+	if (table.count == 0)
+		end_table(unmap);
+	errno = err;
+	return NULL;
+}
+
+union aw_stat_row *aw_stat_take(enum aw_stat_kind kind, uint32_t number)
+{
+	union aw_stat_row *row;
+	int saved = errno;
+	bool logs;
+
+	pthread_mutex_lock(&lock);
+	row = take();
+	if (row)
+		begin_row(row, kind, number);
+	logs = !row && !table.failure_logged;
+	table.failure_logged |= logs;
+	pthread_mutex_unlock(&lock);
+	if (logs)
+		aw_log(AW_LOG_DEBUG, "no statistics for 'anywarp stat': %s", strerror(errno));
+	errno = saved;
+	return row;
+}
+
+/* The index of a row of this process's table; AW_STAT_ROWS: it is none of them. */
+static uint32_t index_of(const union aw_stat_row *row)
+{
+	uintptr_t at = (uintptr_t)row, base;
+
+	for (uint32_t i = 0; i < STRETCHES && table.stretches[i]; i++) {
+		base = (uintptr_t)table.stretches[i];
+		if (at >= base && at - base < STRETCH_LEN)
+			return i * STRETCH + (uint32_t)((at - base) / AW_STAT_ROW_LEN);
+	}
+	return AW_STAT_ROWS;
+}
+
+static void give_row(union aw_stat_row *row, uint32_t index)
+{
+	aw_stat_set(&row->any.kind, AW_STAT_NONE);
+	table.used[index / WORD_BITS] &= ~(UINT64_C(1) << index % WORD_BITS);
+	if (index / WORD_BITS < table.first_free)
+		table.first_free = index / WORD_BITS;
+	if (--table.count == 0)
+		end_table(unmap);
+}
+
+void aw_stat_give(union aw_stat_row *row)
+{
+	int saved = errno;
+	uint32_t index;
+
+	if (!row)
+		return;
+	pthread_mutex_lock(&lock);
+	index = index_of(row);
+	if (index < AW_STAT_ROWS)
+		give_row(row, index);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+void aw_stat_count_end(bool crc, bool sent, bool received)
+{
+	pthread_mutex_lock(&lock);
+	if (table.head) {
+		aw_stat_add64(&table.head->crc_errors, crc);
+		aw_stat_add64(&table.head->terminates_sent, sent);
+		aw_stat_add64(&table.head->terminates_received, received);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void aw_stat_address(const struct sockaddr_storage *from, uint16_t *family, uint16_t *port,
+		     uint64_t address[2])
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)from;
+	uint16_t known = AF_UNSPEC, number = 0;
+	uint64_t words[2] = { 0, 0 };
+
+	if (from->ss_family == AF_INET) {
+		memcpy(words, &in->sin_addr, sizeof(in->sin_addr));
+		number = ntohs(in->sin_port);
+		known = AF_INET;
+	} else if (from->ss_family == AF_INET6) {
+		memcpy(words, &in6->sin6_addr, sizeof(in6->sin6_addr));
+		number = ntohs(in6->sin6_port);
+		known = AF_INET6;
+	}
+	aw_stat_set64(&address[0], words[0]);
+	aw_stat_set64(&address[1], words[1]);
+	aw_stat_set16(port, number);
+	aw_stat_set16(family, known);
+}
+
+/* Memory of this process alone takes the mapping's place. Where there is none, the address must not stay shared. */
+static void forget_mapping(void *memory, size_t len)
+{
+	if (mmap(memory, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		 0) == MAP_FAILED)
+		_exit(127);
+}
+
+static void forget_table(void)
+{
+	end_table(forget_mapping);
+	memset(table.used, 0, sizeof(table.used));
+	table.first_free = table.count = 0;
+}
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void fork_child(void)
+{
+	int saved = errno;
+
+	if (table.head)
+		forget_table();
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+/*
+ * The handlers of a fork that are set first take their locks last: a thread that holds another lock of the library may
+ * take this one.
+ */
+static __attribute__((constructor)) void prepare_for_fork(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}

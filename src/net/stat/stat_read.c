@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Finds the table among a process's fds, and judges it.
+#include "net/stat/stat_read.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINK_OF_TABLE "/memfd:" AW_STAT_NAME " (deleted)"
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+#define CHUNK 256u /* rows that one call reads */
+
+#define STATE_MAX 6 /* of enum aw_ud_state, which has more than enum aw_qp_state */
+#define WAITS_ALL (AW_STAT_WAITS_RECEIVE | AW_STAT_WAITS_ROOM | AW_STAT_WAITS_MEMORY)
+
+static bool is_family(uint16_t family)
+{
+	return family == AF_UNSPEC || family == AF_INET || family == AF_INET6;
+}
+
+static bool is_qp_sound(const struct aw_stat_qp *qp)
+{
+	return qp->ud <= 1 && AW_STAT_QP_STATE(qp->now) <= STATE_MAX &&
+	       qp->path <= AW_STAT_PATH_UDP && AW_STAT_QP_WAITS(qp->now) <= WAITS_ALL &&
+	       is_family(qp->peer_family);
+}
+
+static bool is_sound(const union aw_stat_row *row)
+{
+	switch (row->any.kind) {
+	case AW_STAT_DEVICE:
+	case AW_STAT_CQ:
+		return true;
+	case AW_STAT_QP:
+		return is_qp_sound(&row->qp);
+	case AW_STAT_LISTENER:
+		return is_family(row->listener.family);
+	default:
+		return false;
+	}
+}
+
+static bool read_at(int fd, void *into, size_t len, uint64_t at)
+{
+	return pread(fd, into, len, (off_t)at) == (ssize_t)len;
+}
+
+/* Makes room for CHUNK more rows, or for twice as many as there are. */
+static bool make_room(struct aw_stat_copy *copy)
+{
+	uint32_t room = copy->count > CHUNK ? 2 * copy->count : 2 * CHUNK;
+	union aw_stat_row *rows;
+
+	if (copy->room - copy->count >= CHUNK)
+		return true;
+	rows = realloc(copy->rows, room * sizeof(*rows));
+	if (!rows)
+		return false;
+	copy->rows = rows;
+	copy->room = room;
+	return true;
+}
+
+static bool read_chunk(int fd, uint32_t first, uint32_t count, struct aw_stat_copy *copy)
+{
+	union aw_stat_row *chunk;
+
+	if (!make_room(copy))
+		return false;
+	chunk = copy->rows + copy->count;
+	if (!read_at(fd, chunk, count * sizeof(*chunk),
+		     AW_STAT_HEAD_LEN + (uint64_t)first * AW_STAT_ROW_LEN))
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		if (is_sound(&chunk[i]))
+			copy->rows[copy->count++] = chunk[i];
+	return true;
+}
+
+static bool read_rows(int fd, struct aw_stat_copy *copy)
+{
+	for (uint32_t first = 0; first < copy->head.end; first += CHUNK) {
+		uint32_t left = copy->head.end - first;
+
+		if (!read_chunk(fd, first, left < CHUNK ? left : CHUNK, copy))
+			return false;
+	}
+	return true;
+}
+
+static bool is_table(int fd)
+{
+	struct stat file;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &file) == 0 &&
+	       file.st_size == (off_t)AW_STAT_FILE_LEN;
+}
+
+enum aw_stat_result aw_stat_read_fd(int fd, struct aw_stat_copy *copy)
+{
+	*copy = (struct aw_stat_copy){ 0 };
+	if (!is_table(fd) || !read_at(fd, &copy->head, sizeof(copy->head), 0) ||
+	    copy->head.magic != AW_STAT_MAGIC || copy->head.layout != AW_STAT_LAYOUT ||
+	    copy->head.end > AW_STAT_ROWS)
+		return AW_STAT_STRANGE;
+	if (read_rows(fd, copy))
+		return AW_STAT_READ;
+	free(copy->rows);
+	copy->rows = NULL;
+	return AW_STAT_FAILED;
+}
+
+/*
+ * The name may be that of any file. O_PATH opens it without an effect on it, and only a plain file is opened to be
+ * read. -1: it is none, or the process has closed it.
+ */
+static int open_plain(DIR *fds, const char *name)
+{
+	int path = openat(dirfd(fds), name, O_PATH | O_CLOEXEC), fd = -1;
+	struct stat file;
+	char again[32];
+
+	if (path < 0)
+		return -1;
+	if (fstat(path, &file) == 0 && S_ISREG(file.st_mode)) {
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", path);
+		fd = open(again, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	}
+	close(path);
+	return fd;
+}
+
+static bool is_named_so(DIR *fds, const char *name)
+{
+	char target[64];
+	ssize_t len = readlinkat(dirfd(fds), name, target, sizeof(target));
+
+	return len == (ssize_t)strlen(LINK_OF_TABLE) &&
+	       memcmp(target, LINK_OF_TABLE, (size_t)len) == 0;
+}
+
+/* A process has one table at most; the first one that is right is taken. */
+static enum aw_stat_result read_among(DIR *fds, struct aw_stat_copy *copy)
+{
+	enum aw_stat_result result = AW_STAT_ABSENT;
+	struct dirent *entry;
+	int fd;
+
+	while ((entry = readdir(fds))) {
+		if (!is_named_so(fds, entry->d_name))
+			continue;
+		fd = open_plain(fds, entry->d_name);
+		result = fd >= 0 ? aw_stat_read_fd(fd, copy) : AW_STAT_STRANGE;
+		if (fd >= 0)
+			close(fd);
+		if (result == AW_STAT_READ)
+			break;
+	}
+	return result;
+}
+
+enum aw_stat_result aw_stat_read(pid_t pid, struct aw_stat_copy *copy)
+{
+	enum aw_stat_result result;
+	char path[32];
+	DIR *fds;
+	int err;
+
+	*copy = (struct aw_stat_copy){ 0 };
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	fds = opendir(path);
+	if (!fds)
+		return errno == ENOENT || errno == ESRCH ? AW_STAT_GONE : AW_STAT_REFUSED;
+	result = read_among(fds, copy);
+	err = errno;
+	closedir(fds);
+	errno = err;
+	return result;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Life and states of a UD QP. Of the core's states it uses only IDLE and ERROR, in which it
+// flushes.
+#include "net/ud/ud.h"
+
+#include "net/progress/engine.h"
+#include "net/roce/qpn.h"
+#include "net/ud/ud_group.h"
+#include "net/ud/udsock.h"
+#include "ring/once.h"
+#include "ring/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static struct aw_once once = AW_ONCE_INIT;
+
+static void fork_prepare(void)
+{
+	aw_engine_fork_prepare();
+	aw_ud_group_fork_prepare();
+	aw_udsock_fork_prepare();
+}
+
+static void fork_done(void)
+{
+	aw_udsock_fork_done();
+	aw_ud_group_fork_done();
+	aw_engine_fork_done();
+}
+
+static int watch_forks(void)
+{
+	return pthread_atfork(fork_prepare, fork_done, fork_done);
+}
+
+static int create_ud(struct aw_uqp *qp)
+{
+	int err = aw_once_run(&once, watch_forks);
+
+	if (err)
+		return err;
+	qp->ud = calloc(1, sizeof(*qp->ud));
+	return qp->ud ? 0 : ENOMEM;
+}
+
+static int open_socket(struct aw_uqp *qp)
+{
+	int err = aw_udsock_get(qp->qpn, &qp->ud->sock);
+
+	if (err)
+		return err;
+	err = aw_cq_join_sock(qp->attr.recv_cq, qp->ud->sock, aw_udsock_serve);
+	if (err)
+		aw_udsock_put(qp->ud->sock);
+	else
+		aw_udsock_assign(qp->ud->sock, qp->qpn, qp->handle);
+	return err;
+}
+
+static int open_ud(struct aw_uqp *qp)
+{
+	int err = aw_qpn_take(AW_TABLE_NONE, &qp->qpn);
+
+	if (err)
+		return err;
+	err = open_socket(qp);
+	if (err)
+		aw_qpn_give(qp->qpn);
+	return err;
+}
+
+static void close_ud(struct aw_uqp *qp)
+{
+	aw_udsock_assign(qp->ud->sock, qp->qpn, AW_TABLE_NONE);
+	aw_ud_group_leave_all(qp);
+	aw_cq_leave_sock(qp->attr.recv_cq, qp->ud->sock);
+	aw_udsock_put(qp->ud->sock);
+	aw_qpn_give(qp->qpn);
+}
+
+/* WRs that are posted and not sent give their address handles back. */
+static void drop_handles(struct aw_uqp *qp)
+{
+	const struct aw_sq *sq = &qp->core.sq;
+
+	for (uint32_t i = sq->head; i != sq->tail; i++)
+		aw_ud_drop_handle(aw_sq_at(sq, i));
+}
+
+static void destroy_ud(struct aw_uqp *qp)
+{
+	drop_handles(qp);
+	free(qp->ud);
+}
+
+const struct aw_uqp_kind aw_ud_kind = {
+	.create = create_ud,
+	.open = open_ud,
+	.close = close_ud,
+	.destroy = destroy_ud,
+};
+
+/* IBTA: everything is flushed; the QP takes no receive of its SRQ any more. */
+void aw_ud_fail(struct aw_uqp *qp)
+{
+	qp->ud->state = AW_UD_ERR;
+	drop_handles(qp);
+	aw_qp_abort(&qp->core, AW_OK);
+	if (qp->attr.srq)
+		qp->events_due |= AW_UQP_LAST_WQE;
+}
+
+static void reset(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	drop_handles(qp);
+	qp->ud->state = AW_UD_RESET;
+	qp->ud->waits = false;
+	qp->ud->qkey = 0;
+	pthread_mutex_unlock(&qp->lock);
+	aw_uqp_reset(qp);
+}
+
+void aw_ud_move(struct aw_uqp *qp, enum aw_ud_state state)
+{
+	if (state == AW_UD_RESET) {
+		reset(qp);
+		return;
+	}
+	pthread_mutex_lock(&qp->lock);
+	if (state != AW_UD_ERR) {
+		qp->ud->state = state;
+		aw_ud_transmit(qp);
+	} else if (qp->ud->state != AW_UD_ERR) {
+		aw_ud_fail(qp);
+	}
+	aw_uqp_unlock(qp);
+}
+
+enum aw_ud_state aw_ud_state(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	enum aw_ud_state state = qp->ud->state;
+
+	pthread_mutex_unlock(&qp->lock);
+	return state;
+}
+
+void aw_ud_set_qkey(struct aw_uqp *qp, uint32_t qkey)
+{
+	pthread_mutex_lock(&qp->lock);
+	qp->ud->qkey = qkey;
+	pthread_mutex_unlock(&qp->lock);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A UD QP: it has the queues, CQs and number of any QP (net/uqp.h), but its own states, and
+// datagrams in place of a stream. One WR is one UDP datagram; it completes when the kernel has
+// taken it. An arriving datagram takes a receive or is dropped without notice. docs/roce-ud.md.
+#ifndef NET_UD_H
+#define NET_UD_H
+
+#include "net/qp/ud_state.h"
+#include "net/qp/uqp.h"
+#include "net/ud/ud_ah.h"
+
+/* A datagram that has come for a QP: net/udsock.c has read and parsed it. */
+struct aw_ud_arrival {
+	struct ud_hdr hdr;
+	const struct ud_route *route;
+	const uint8_t *body; /* UD_GRH_LEN bytes that describe its route, then the payload */
+	uint32_t len; /* bytes of payload */
+};
+
+/* A UD QP is created with this kind, in the roce persona alone. */
+extern const struct aw_uqp_kind aw_ud_kind;
+
+/*
+ * Posting. may_post: this state has a send queue. fill: the parts of a WR that an RC one does not
+ * have. commit, send_end: in place of aw_uqp_send_commit and aw_uqp_send_end. transmit: with the
+ * QP lock.
+ */
+bool aw_ud_may_post(const struct aw_uqp *qp);
+void aw_ud_fill(const struct aw_uqp *qp, struct aw_swqe *wqe, struct aw_ah *ah, uint32_t remote_qpn,
+		uint32_t qkey);
+void aw_ud_commit(struct aw_uqp *qp);
+void aw_ud_send_end(struct aw_uqp *qp);
+void aw_ud_drop_handle(struct aw_swqe *wqe);
+void aw_ud_transmit(struct aw_uqp *qp);
+
+/* Called when the socket has room again, with no lock held. */
+void aw_ud_on_room(struct aw_uqp *qp);
+
+/* Moves the QP; the caller checks that the move is allowed. No lock held. */
+void aw_ud_move(struct aw_uqp *qp, enum aw_ud_state state);
+enum aw_ud_state aw_ud_state(struct aw_uqp *qp);
+void aw_ud_set_qkey(struct aw_uqp *qp, uint32_t qkey);
+
+/* Moves the QP to ERR, with the QP lock held. */
+void aw_ud_fail(struct aw_uqp *qp);
+
+/* For net/udsock.c: a datagram has come for qp. No QP lock held. */
+void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival);
+
+/* Datagrams with a wrong Q_Key that this process has received. */
+uint32_t aw_ud_qkey_violations(void);
+
+#endif

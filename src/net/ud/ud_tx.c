@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Sending datagrams: one sendmsg(2) each, directly from the program's memory. A WR waits only for
+// room in the socket.
+#include "core/span.h"
+#include "net/base/log.h"
+#include "net/roce/qpn.h"
+#include "net/ud/ud.h"
+#include "net/ud/udsock.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define QKEY_OWN \
+	0x80000000u /* set: the QP's own is sent (InfiniBand's rule for privileged Q_Keys) */
+
+enum outcome {
+	SENT, /* or lost, which is not reported */
+	WAITS,
+	FAILED, /* the WR's memory may not be read */
+};
+
+bool aw_ud_may_post(const struct aw_uqp *qp)
+{
+	return qp->ud->state >= AW_UD_RTS;
+}
+
+static struct aw_ah *ah_of(const struct aw_swqe *wqe)
+{
+	return (struct aw_ah *)(uintptr_t)wqe->to;
+}
+
+/* Fills in the fields of a WQE that have another meaning on a stream. */
+void aw_ud_fill(const struct aw_uqp *qp, struct aw_swqe *wqe, struct aw_ah *ah, uint32_t remote_qpn,
+		uint32_t qkey)
+{
+	wqe->to = (uintptr_t)ah;
+	wqe->stag = remote_qpn & QPN_MAX;
+	wqe->compare_add = qkey & QKEY_OWN ? qp->ud->qkey : qkey;
+}
+
+void aw_ud_commit(struct aw_uqp *qp)
+{
+	struct aw_swqe *wqe = aw_sq_at(&qp->core.sq, qp->core.sq.tail);
+
+	if (qp->ud->state == AW_UD_ERR) {
+		wqe->to = 0;
+		aw_qp_post(&qp->core);
+		return;
+	}
+	aw_ah_get(ah_of(wqe));
+	aw_sq_commit(&qp->core.sq);
+}
+
+void aw_ud_drop_handle(struct aw_swqe *wqe)
+{
+	if (wqe->to)
+		aw_ah_put(ah_of(wqe));
+	wqe->to = 0;
+}
+
+static void header(const struct aw_uqp *qp, const struct aw_swqe *wqe, struct ud_hdr *hdr)
+{
+	*hdr = (struct ud_hdr){
+		.sl = ah_of(wqe)->sl & UD_SL_MAX,
+		.dest_qpn = wqe->stag,
+		.src_qpn = qp->qpn,
+		.qkey = (uint32_t)wqe->compare_add,
+		.imm = wqe->inv_or_imm,
+	};
+	if (wqe->op == AW_OP_SEND_IMM)
+		hdr->flags |= UD_FLAG_IMM;
+	if (wqe->flags & AW_WR_SOLICITED)
+		hdr->flags |= UD_FLAG_SOLICITED;
+}
+
+/* Finds the bytes of a WR; MRs are held until aw_spans_put. */
+static enum aw_error payload(const struct aw_uqp *qp, struct aw_swqe *wqe, struct aw_spans *spans)
+{
+	const struct aw_stretch stretch = {
+		.sge = wqe->sge,
+		.sge_count = wqe->sge_count,
+		.pd = qp->core.pd,
+		.len = wqe->len,
+	};
+
+	if (wqe->flags & AW_WR_INLINE || wqe->len == 0) {
+		aw_spans_own(spans, wqe->data, wqe->len);
+		return AW_OK;
+	}
+	return aw_spans_hold(&qp->core, &stretch, spans);
+}
+
+/*
+ * C10-93.1.1 of the InfiniBand specification: a message that is longer than the MTU is not sent,
+ * which is no error. The first one is logged, because the program's author should know.
+ */
+static bool is_too_long(struct aw_uqp *qp, const struct aw_swqe *wqe)
+{
+	if (wqe->len <= qp->attr.ud_mtu)
+		return false;
+	if (!qp->ud->told_long)
+		aw_log(AW_LOG_WARN,
+		       "qp 0x%x: ud message of %u bytes not sent: the active mtu is %u (a ud message "
+		       "is one datagram)",
+		       qp->qpn, wqe->len, qp->attr.ud_mtu);
+	qp->ud->told_long = true;
+	return true;
+}
+
+/* The datagram is lost, as on any network; the first loss is logged. */
+static void tell_lost(struct aw_uqp *qp, int err)
+{
+	if (!qp->ud->told_lost)
+		aw_log(AW_LOG_WARN, "qp 0x%x: a ud datagram was lost here: %s", qp->qpn,
+		       strerror(err));
+	qp->ud->told_lost = true;
+}
+
+static enum outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
+			      const struct aw_spans *spans)
+{
+	uint8_t octets[UD_HDR_LEN];
+	struct iovec iov[1 + AW_SGE_MAX] = { { octets, sizeof(octets) } };
+	struct ud_hdr hdr;
+	int err;
+
+	header(qp, wqe, &hdr);
+	ud_build(&hdr, octets);
+	for (unsigned int i = 0; i < spans->count; i++)
+		iov[1 + i] = (struct iovec){ spans->at[i].p, spans->at[i].len };
+	err = aw_udsock_send(qp->ud->sock, ah_of(wqe), aw_qpn_port(wqe->stag), iov,
+			     1 + spans->count);
+	if (err == EAGAIN)
+		return WAITS;
+	if (err == EFAULT) /* registered, and unmapped since */
+		return FAILED;
+	if (err)
+		tell_lost(qp, err);
+	if (qp->core.count)
+		aw_count_segment(&qp->core.count->out, true, wqe->len);
+	return SENT;
+}
+
+static enum outcome send_one(struct aw_uqp *qp, struct aw_swqe *wqe)
+{
+	struct aw_spans spans;
+	enum outcome outcome;
+
+	if (is_too_long(qp, wqe))
+		return SENT;
+	if (payload(qp, wqe, &spans))
+		return FAILED;
+	outcome = hand_over(qp, wqe, &spans);
+	aw_spans_put(&qp->core, &spans);
+	return outcome;
+}
+
+static void complete(struct aw_uqp *qp, struct aw_swqe *wqe, enum aw_wc_status status)
+{
+	const struct aw_cqe cqe = {
+		.wr_id = wqe->wr_id,
+		.status = status,
+		.op = (enum aw_op)wqe->op,
+		.flags = status == AW_WC_SUCCESS ? 0 : AW_WC_SOLICITED,
+	};
+
+	aw_ud_drop_handle(wqe);
+	qp->core.sq.head++;
+	qp->core.sq.next = qp->core.sq.head;
+	if (status != AW_WC_SUCCESS || qp->core.sig_all || wqe->flags & AW_WR_SIGNALED)
+		qp->core.ops->complete(qp->core.ctx, AW_SQ, &cqe);
+}
+
+/* False: the WR waits. */
+static bool settle(struct aw_uqp *qp, struct aw_swqe *wqe)
+{
+	if (qp->ud->state == AW_UD_SQE) {
+		complete(qp, wqe, AW_WC_WR_FLUSH_ERR);
+		return true;
+	}
+	switch (send_one(qp, wqe)) {
+	case SENT:
+		complete(qp, wqe, AW_WC_SUCCESS);
+		return true;
+	case FAILED:
+		qp->ud->state = AW_UD_SQE;
+		complete(qp, wqe, AW_WC_LOC_PROT_ERR);
+		return true;
+	case WAITS:
+		return false;
+	}
+	__builtin_unreachable();
+}
+
+void aw_ud_transmit(struct aw_uqp *qp)
+{
+	const struct aw_sq *sq = &qp->core.sq;
+
+	if (qp->ud->waits || (qp->ud->state != AW_UD_RTS && qp->ud->state != AW_UD_SQE))
+		return;
+	while (aw_sq_count(sq) > 0)
+		if (!settle(qp, aw_sq_at(sq, sq->head))) {
+			qp->ud->waits = true;
+			aw_udsock_want_room(qp->ud->sock);
+			return;
+		}
+}
+
+void aw_ud_send_end(struct aw_uqp *qp)
+{
+	aw_ud_transmit(qp);
+	aw_uqp_unlock(qp);
+}
+
+void aw_ud_on_room(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	qp->ud->waits = false;
+	aw_ud_transmit(qp);
+	aw_uqp_unlock(qp);
+}
