@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The defaults are those of user space (net/policy.c). Read at each start-up.
+// The defaults are those of user space (net/base/policy.c). Read at each start-up.
 #include "kmod/cm_policy.h"
 
 #include "kmod/limits.h"

@@ -49,8 +49,8 @@ static int reply(struct aw_cm_id *cm, struct aw_conn *conn, const struct rdma_co
 
 /*
  * The peer may have been faster: settle applies the events that the QP has raised meanwhile. On a
- * given socket the peer's first FPDU may take as long as its Request (net/conn_machine.c), unless
- * this call waits for it.
+ * given socket the peer's first FPDU may take as long as its Request (net/conn/conn_machine.c),
+ * unless this call waits for it.
  */
 static void on_replied(struct aw_cm_id *cm, bool p2p, bool given)
 {

@@ -95,7 +95,7 @@ uint32_t vb_port_mtu(void)
 
 /*
  * The LID is for programs that exchange no GID: it is this host's, and leads to the loopback
- * address (net/pair.h).
+ * address (net/roce/pair.h).
  */
 static void port_roce(struct ibv_port_attr *attr)
 {

@@ -60,7 +60,7 @@ unsigned int heard_count(struct heard *h)
 	return count;
 }
 
-/* In place of net/uqp.c's, which the linker then leaves out. */
+/* In place of net/qp/uqp.c's, which the linker then leaves out. */
 int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
 {
 	struct fake_qp *fake = (struct fake_qp *)qp;

@@ -353,7 +353,7 @@ static bool push(struct end *end, size_t n)
 	return sum != 0;
 }
 
-/* What a driver gives a deadline to (net/conn.c, net/uqp_sock.c). */
+/* What a driver gives a deadline to (net/conn/conn.c, net/qp/uqp_sock.c). */
 static bool is_timed(const struct end *end)
 {
 	if (end->phase != PHASE_STREAM)

@@ -112,7 +112,7 @@ static void require_watched(void (*handler)(int))
 	}
 }
 
-/* Memory may go behind the registration: a fault must not come to the program first (net/fault.h). */
+/* Memory may go behind the registration: a fault must not come to the program first (net/mem/fault.h). */
 static void mr_add__watches_for_faults(void **state)
 {
 	struct aw_mr mr = mr_over(memory, sizeof(memory)), want = mr;

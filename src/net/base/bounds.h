@@ -16,10 +16,10 @@
 
 /*
  * A peer that acknowledges nothing for so long is lost, whether this end sends bytes, probes a
- * closed window (net/lost.h), or, when neither is under way, sends TCP's keep-alive probes, which
- * begin after half of this time. iWARP adapters probe too; TCP alone would take a quarter of an
- * hour, or never find out. RFC 9293 3.8.3 wants at least 100 seconds. A peer that acknowledges and
- * takes no byte is not lost.
+ * closed window (net/qp/lost.h), or, when neither is under way, sends TCP's keep-alive probes,
+ * which begin after half of this time. iWARP adapters probe too; TCP alone would take a quarter of
+ * an hour, or never find out. RFC 9293 3.8.3 wants at least 100 seconds. A peer that acknowledges
+ * and takes no byte is not lost.
  */
 #define AW_CONN_LOST_MS 120000
 
@@ -35,7 +35,7 @@
  */
 #define AW_HALF_OPEN_YOUNG_MS 250
 
-/* A socket lingers no longer than this (net/linger.h). */
+/* A socket lingers no longer than this (net/progress/linger.h). */
 #define AW_LINGER_MS 2000
 
 /*

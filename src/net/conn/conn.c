@@ -108,8 +108,8 @@ static int begin(struct aw_conn *c, uint32_t events, struct aw_conn **out)
 }
 
 /*
- * Memory can be shared only with a peer on this host, over a socket that rdma_cm or net/rc.c has
- * connected.
+ * Memory can be shared only with a peer on this host, over a socket that rdma_cm or net/roce/rc.c
+ * has connected.
  */
 static bool is_near(const struct aw_conn *c)
 {

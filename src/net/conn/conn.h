@@ -105,16 +105,16 @@ bool aw_conn_has_asked(struct aw_conn *conn);
 void aw_conn_set_options(int fd);
 
 /*
- * For net/listener.c: a responder on a connected, non-blocking socket, given or accepted, which the
- * conn owns on success. fn gets one event, REQUEST or FAILED; after a REQUEST aw_conn_listen_to
- * sets the receiver. 0 or aw_watch_add's error.
+ * For net/conn/listener.c: a responder on a connected, non-blocking socket, given or accepted,
+ * which the conn owns on success. fn gets one event, REQUEST or FAILED; after a REQUEST
+ * aw_conn_listen_to sets the receiver. 0 or aw_watch_add's error.
  */
 int aw_conn_respond(int fd, bool given, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **conn);
 
 /*
- * For net/listener.c: true when a responder waits for its Request and no byte of it can be read
- * yet.
+ * For net/conn/listener.c: true when a responder waits for its Request and no byte of it can be
+ * read yet.
  */
 bool aw_conn_is_silent(struct aw_conn *conn);
 

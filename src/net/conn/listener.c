@@ -121,7 +121,7 @@ static void begin_stat(struct aw_listener *l)
 		aw_stat_address(&address, &row->family, &row->port, row->address);
 }
 
-/* For other processes to read (net/stat.h). The caller holds the lock. */
+/* For other processes to read (net/stat/stat.h). The caller holds the lock. */
 static void publish(const struct aw_listener *l)
 {
 	if (!l->stat)

@@ -32,8 +32,8 @@ int aw_listener_create_given(const struct aw_mpa_local *local, aw_conn_fn *fn, v
 int aw_listener_give(struct aw_listener *listener, int fd);
 
 /*
- * Each listener's share of that part of the process's files (net/bounds.h), among listeners that
- * have a socket.
+ * Each listener's share of that part of the process's files (net/base/bounds.h), among listeners
+ * that have a socket.
  */
 uint32_t aw_listener_files(uint32_t part);
 

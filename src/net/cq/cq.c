@@ -19,7 +19,7 @@ static void begin_stat(struct aw_cq *cq)
 	aw_stat_set(&cq->stat->cq.channel, cq->channel != NULL);
 }
 
-/* For other processes to read (net/stat.h). The caller holds the lock. */
+/* For other processes to read (net/stat/stat.h). The caller holds the lock. */
 static void publish(struct aw_cq *cq)
 {
 	if (cq->stat)

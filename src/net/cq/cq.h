@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A completion queue: a bounded ring of CQEs, its arming, and the QPs that a poller serves inline.
-// `lock` guards the ring and arming; it is taken after every QP lock. `qps_lock` guards the set of
-// QPs; it is held while they are served, so it is taken before any QP lock.
+// A completion queue: a bounded ring of CQEs and its arming. The CQ also holds the set of the QPs
+// that its pollers serve, which net/qp/cq_poll.c keeps: the CQ itself knows no QP. `lock` guards
+// the ring and arming; it is taken after every QP lock. `qps_lock` guards the set of QPs; it is
+// held while they are served, so it is taken before any QP lock.
 #ifndef NET_CQ_H
 #define NET_CQ_H
 
@@ -62,7 +63,7 @@ struct aw_cq {
 	uint32_t socks_count, socks_room, socks_next;
 
 	struct aw_hands hands; /* busy-poll ownership of the polling threads */
-	/* QPs with a stream through memory (net/carrier.h); twice a QP that uses the CQ for both queues */
+	/* QPs with a stream through memory (net/qp/carrier.h); twice a QP that uses the CQ for both queues */
 	_Atomic uint32_t over_memory;
 	_Atomic uint32_t vain; /* polls since one last found something */
 	/* hold.c */
@@ -107,8 +108,8 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry);
 void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user);
 
 /*
- * For net/ud.c, in cq_sock.c: pollers call serve for this socket until it has left as often as it
- * has joined. join: 0 or ENOMEM. The caller of aw_cq_serve_socks holds qps_lock.
+ * For net/ud/ud.c, in cq_sock.c: pollers call serve for this socket until it has left as often as
+ * it has joined. join: 0 or ENOMEM. The caller of aw_cq_serve_socks holds qps_lock.
  */
 struct aw_udsock;
 typedef void aw_cq_serve_fn(struct aw_udsock *sock);

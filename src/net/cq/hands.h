@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Busy-poll ownership: the threads that serve a lent QP (net/lend.h) are the pollers of a CQ or the
-// waiters of a channel.
+// Busy-poll ownership: the threads that serve a lent QP (net/qp/lend.h) are the pollers of a CQ or
+// the waiters of a channel.
 #ifndef NET_HANDS_H
 #define NET_HANDS_H
 

@@ -31,10 +31,10 @@ struct aw_mr *aw_mr_get(uint32_t stag);
 void aw_mr_put(const struct aw_mr *mr);
 
 /*
- * An STag apart from its memory, for net/mw.c. reserve: 0, ENOMEM, EIO (no randomness); the lowest
- * 8 bits are a key that the owner may change while the STag is not published. A published STag may
- * be hidden, and must be withdrawn before it is published again or cancelled; the caller of
- * withdraw_wait must not hold it. As aw_table's functions of these names.
+ * An STag apart from its memory, for net/mr/mw.c. reserve: 0, ENOMEM, EIO (no randomness); the
+ * lowest 8 bits are a key that the owner may change while the STag is not published. A published
+ * STag may be hidden, and must be withdrawn before it is published again or cancelled; the caller
+ * of withdraw_wait must not hold it. As aw_table's functions of these names.
  */
 int aw_stag_reserve(uint32_t *stag);
 void aw_stag_cancel(uint32_t stag);

@@ -30,9 +30,9 @@ uint64_t aw_now_ns(void);
  * returned (CLOCK_MONOTONIC in nanoseconds; 0: only after a kick).
  */
 enum aw_tick {
-	AW_TICK_LEND, /* net/lend.c */
-	AW_TICK_HOLD, /* net/hold.c */
-	AW_TICK_LOST, /* net/lost.c */
+	AW_TICK_LEND, /* net/qp/lend.c */
+	AW_TICK_HOLD, /* net/qp/hold.c */
+	AW_TICK_LOST, /* net/qp/lost.c */
 	AW_TICKS
 };
 
@@ -49,8 +49,8 @@ void aw_engine_kick_tick(void);
 uint32_t aw_engine_generation(void);
 
 /*
- * For net/watch.c. start: the epoll fd, or minus an errno. epfd: the epoll fd, -1 while the thread
- * is stopped.
+ * For net/progress/watch.c. start: the epoll fd, or minus an errno. epfd: the epoll fd, -1 while
+ * the thread is stopped.
  */
 int aw_engine_start(void);
 int aw_engine_epfd(void);

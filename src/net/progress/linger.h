@@ -23,7 +23,8 @@ void aw_linger_stranger(int fd);
 void aw_linger_flush(void);
 
 /*
- * For net/engine.c. The child closes its copies of the fds: the connections are the parent's.
+ * For net/progress/engine.c. The child closes its copies of the fds: the connections are the
+ * parent's.
  */
 void aw_linger_fork_prepare(void);
 void aw_linger_fork_parent(void);

@@ -84,7 +84,7 @@ struct aw_after {
 void aw_watch_after(struct aw_after *after);
 void aw_watch_run_after(void);
 
-/* For net/engine.c. key: of the epoll event. run_timers returns when to call it next, or 0. */
+/* For net/progress/engine.c. key: of the epoll event. run_timers returns when to call it next, or 0. */
 int aw_watch_init(void);
 void aw_watch_fini(void);
 bool aw_watch_is_last(uint64_t key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A thread's sleep on a completion channel. The thread that waits for an event also serves the QPs
-// that the progress thread has lent to the channel (net/lend.h), so an arrival wakes that thread
+// that the progress thread has lent to the channel (net/qp/lend.h), so an arrival wakes that thread
 // alone.
 #ifndef NET_CHANNEL_WAIT_H
 #define NET_CHANNEL_WAIT_H

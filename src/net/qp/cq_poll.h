@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The QPs that use a CQ, and the thread that polls it: where the CQ is empty, the poller serves them.
-// A CQ (net/cq.h) itself knows no QP.
+// A CQ (net/cq/cq.h) itself knows no QP.
 #ifndef NET_CQ_POLL_H
 #define NET_CQ_POLL_H
 
@@ -17,7 +17,7 @@ int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max);
  */
 void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm);
 
-/* For net/uqp.c: a QP joins each of its CQs once. join: 0 or ENOMEM. */
+/* For net/qp/uqp.c: a QP joins each of its CQs once. join: 0 or ENOMEM. */
 int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp);
 void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp);
 

@@ -56,7 +56,8 @@ void aw_hold_charge(struct aw_uqp *qp);
 void aw_hold_end(struct aw_uqp *qp);
 
 /*
- * For net/cq_poll.c, with no lock held: cq is polled, or armed, so the posts that its QPs hold are sent.
+ * For net/qp/cq_poll.c, with no lock held: cq is polled, or armed, so the posts that its QPs hold
+ * are sent.
  */
 void aw_hold_polled(struct aw_cq *cq);
 void aw_hold_armed(struct aw_cq *cq);

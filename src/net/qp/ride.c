@@ -124,7 +124,7 @@ bool aw_ride_is_late(const struct aw_uqp *qp)
 	return qp->ride.waits && (!qp->lent || is_long(&qp->ride));
 }
 
-/* exit(3) runs this as in net/hold.c: it waits for no lock, and needs none to find a QP. */
+/* exit(3) runs this as in net/qp/hold.c: it waits for no lock, and needs none to find a QP. */
 __attribute__((destructor)) static void release_at_exit(void)
 {
 	for (uint32_t handle = 0; aw_ride_any() && handle < AW_QP_MAX; handle++)

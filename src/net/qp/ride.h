@@ -5,7 +5,7 @@
 // no poll in vain in between, earns its QP a credit; no such post costs one. An acknowledgement
 // that waited longer costs 64 credits, and with fewer than 64 none waits. The next poll in vain
 // sends it, as do arming a CQ, exit(3) and, for a program that has stopped polling, the progress
-// thread within two milliseconds (net/lend.h).
+// thread within two milliseconds (net/qp/lend.h).
 #ifndef NET_RIDE_H
 #define NET_RIDE_H
 
@@ -35,7 +35,7 @@ void aw_ride_missed(struct aw_uqp *qp);
 void aw_ride_end(struct aw_uqp *qp);
 
 /*
- * For net/lend.c. any: some acknowledgement waits. is_late: this QP's waits too long, or its
+ * For net/qp/lend.c. any: some acknowledgement waits. is_late: this QP's waits too long, or its
  * pollers do not serve it any more.
  */
 bool aw_ride_any(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The state of a UD QP, which its row of the statistics shows (net/stat_qp.h). net/ud.h has all that
-// is done with it.
+// The state of a UD QP, which its row of the statistics shows (net/qp/stat_qp.h). net/ud/ud.h has
+// all that is done with it.
 #ifndef NET_UD_STATE_H
 #define NET_UD_STATE_H
 

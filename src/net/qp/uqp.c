@@ -103,7 +103,7 @@ static void init_queues(struct aw_uqp *qp)
 	aw_stat_init(qp);
 }
 
-/* A UD QP joins no CQ: pollers serve its socket, which is shared (net/ud.h). */
+/* A UD QP joins no CQ: pollers serve its socket, which is shared (net/ud/ud.h). */
 static int join_cqs(struct aw_uqp *qp)
 {
 	int err = qp->ud ? 0 : aw_cq_join(qp->attr.send_cq, qp);

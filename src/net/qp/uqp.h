@@ -45,9 +45,9 @@ typedef void aw_uqp_fn(void *arg, uint32_t events);
 struct aw_uqp;
 
 /*
- * The functions by which a kind of QP differs from the plain one, whose number is made of its handle
- * and whose streams rdma_cm makes. net/rc.h and net/ud.h have such kinds. None of the functions is
- * called for a post, or while the QP has a stream.
+ * The functions by which a kind of QP differs from the plain one, whose number is made of its
+ * handle and whose streams rdma_cm makes. net/roce/rc.h and net/ud/ud.h have such kinds. None of
+ * the functions is called for a message.
  */
 struct aw_uqp_kind {
 	/* Called before any other thread can find the QP. 0, or an errno. */
@@ -76,7 +76,7 @@ struct aw_uqp_attr {
 	uint32_t inline_max; /* 0 to AW_INLINE_MAX */
 	bool sig_all;
 	const struct aw_uqp_kind *kind; /* NULL: a plain RC QP */
-	uint32_t ud_mtu; /* of a UD QP (net/ud.h): bytes of a message at most; 0: an RC QP */
+	uint32_t ud_mtu; /* of a UD QP (net/ud/ud.h): bytes of a message at most; 0: an RC QP */
 };
 
 struct aw_stage;
@@ -105,7 +105,7 @@ struct aw_uqp {
 	void *reads; /* IRQ and ORQ, with the depths of the stream */
 	bool attached; /* the QP has or had a socket since the last reset */
 	int fd; /* -1: none */
-	const struct aw_carrier *carrier; /* moves the stream's bytes (net/carrier.h) */
+	const struct aw_carrier *carrier; /* moves the stream's bytes (net/qp/carrier.h) */
 	struct aw_host_ring *ring; /* the memory shared with the peer, or NULL */
 	/* responder: the bytes of the peer's verdict that have come */
 	uint8_t verdict[AW_HOST_VERDICT_LEN];
@@ -117,7 +117,7 @@ struct aw_uqp {
 	bool lent; /* pollers or waiters serve the QP in place of the progress thread */
 	/* the channel whose waiters serve it; NULL: pollers do, or it is not lent */
 	struct aw_channel *lent_to;
-	uint32_t polls_seen; /* pollers' turns at the last event (net/lend.c) */
+	uint32_t polls_seen; /* pollers' turns at the last event (net/qp/lend.c) */
 	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
 	struct aw_hold hold;
 	struct aw_ride ride;
@@ -133,13 +133,13 @@ struct aw_uqp {
 	bool fin_sent;
 	bool tx_blocked; /* the socket took less than it was given */
 	bool starved; /* memory for a buffer was out; a deadline brings the next try */
-	bool retry_due; /* that deadline runs, or the one of net/rnr.h */
+	bool retry_due; /* that deadline runs, or the one of net/qp/rnr.h */
 	bool starving_told; /* logged already */
-	/* position in the stream of a message that found no receive (net/rnr.h) */
+	/* position in the stream of a message that found no receive (net/qp/rnr.h) */
 	uint64_t rnr_pos;
 	uint64_t rnr_since_ns; /* since when that message waits for one */
 	uint32_t rnr_ms; /* how long it may wait; 0: for ever */
-	/* position up to which the peer's TCP is known to have the stream (net/lost.h) */
+	/* position up to which the peer's TCP is known to have the stream (net/qp/lost.h) */
 	uint64_t quiet_pos;
 	uint64_t unanswered_ns; /* since when the peer's TCP owes an answer; 0: it owes none */
 	uint64_t emss_pos; /* position in the stream at which TCP's segment size was last read */
@@ -257,14 +257,14 @@ bool aw_uqp_progress(struct aw_uqp *qp);
  */
 bool aw_uqp_progress_memory(struct aw_uqp *qp, bool *full);
 
-/* For net/ud.c: delivers the events that are due, and releases the lock. */
+/* For net/ud/ud.c: delivers the events that are due, and releases the lock. */
 void aw_uqp_unlock(struct aw_uqp *qp);
 
-/* For net/cq_poll.c: puts the socket, if any, into a CQ's epoll set. */
+/* For net/qp/cq_poll.c: puts the socket, if any, into a CQ's epoll set. */
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd);
 
 /*
- * For net/lend.c, with the QP lock: the progress thread listens to the socket again, and the
+ * For net/qp/lend.c, with the QP lock: the progress thread listens to the socket again, and the
  * waiters of a channel do not. 0 or ENOMEM, ENOSPC.
  */
 int aw_uqp_listen_again(struct aw_uqp *qp);

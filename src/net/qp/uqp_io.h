@@ -32,8 +32,8 @@ void aw_uqp_starve(struct aw_uqp *qp);
 void aw_uqp_stream_lost(struct aw_uqp *qp);
 
 /*
- * For carriers (net/carrier.h): the peer has ended the stream. rest: bytes before its end that the
- * core has not used.
+ * For carriers (net/qp/carrier.h): the peer has ended the stream. rest: bytes before its end that
+ * the core has not used.
  */
 void aw_uqp_peer_closed(struct aw_uqp *qp, size_t rest);
 

@@ -9,8 +9,8 @@
 #include "net/qp/uqp_io.h"
 
 /*
- * Every message of the ULP calls a function that calls this one, so that net/rc.c knows whether
- * there was one.
+ * Every message of the ULP calls a function that calls this one, so that net/roce/rc.c knows
+ * whether there was one.
  */
 static void touch(void *ctx)
 {

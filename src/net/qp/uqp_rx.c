@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Receiving: the part that all carriers (net/carrier.h) share, and the end of the stream. A stage
-// stays with the QP only while it holds the beginning of an FPDU, and only few QPs keep a large
-// one.
+// Receiving: the part that all carriers (net/qp/carrier.h) share, and the end of the stream. A
+// stage stays with the QP only while it holds the beginning of an FPDU, and only few QPs keep a
+// large one.
 #include "core/rx.h"
 #include "net/mem/pool.h"
 #include "net/qp/carrier.h"

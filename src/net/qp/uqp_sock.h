@@ -15,7 +15,7 @@
 /* As aw_uqp_attach_to. On failure fd and ring stay the caller's. 0, ENOMEM, EMFILE, or start's error. */
 int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream);
 
-/* For net/carrier.c: the socket leaves the epoll sets of the CQs. */
+/* For net/qp/carrier.c: the socket leaves the epoll sets of the CQs. */
 void aw_uqp_leave_sets(struct aw_uqp *qp);
 
 /* Bytes of one TCP segment, as the path allows now. */
@@ -72,15 +72,15 @@ void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to);
 void aw_uqp_on_wake(uint32_t handle);
 
 /*
- * For net/hold.c and net/ride.c, likewise: sends what the QP holds. late: only if it is still held
- * too long. exit: unless the QP's lock is taken, maybe by the thread that a signal handler now
+ * For net/qp/hold.c and net/qp/ride.c, likewise: sends what the QP holds. late: only if it is still
+ * held too long. exit: unless the QP's lock is taken, maybe by the thread that a signal handler now
  * makes exit.
  */
 void aw_uqp_on_release(uint32_t handle);
 void aw_uqp_on_late(uint32_t handle);
 void aw_uqp_on_exit(uint32_t handle);
 
-/* For net/lost.c: acts as if TCP had reported that the peer is gone. */
+/* For net/qp/lost.c: acts as if TCP had reported that the peer is gone. */
 void aw_uqp_lose(struct aw_uqp *qp);
 
 /* Calls act for every QP, with its lock held, except those that the child of a fork inherited. */

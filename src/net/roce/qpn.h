@@ -15,7 +15,7 @@
 
 /*
  * Takes a number for a QP. handle: an RC QP's, by which the number finds it; AW_TABLE_NONE for a UD
- * QP, which its socket finds (net/udsock.h). The caller holds an engine reference until it gives
+ * QP, which its socket finds (net/ud/udsock.h). The caller holds an engine reference until it gives
  * the number back. 0, or EADDRINUSE (no port is free in both protocols), EMFILE, ENFILE, ENOMEM ...
  */
 int aw_qpn_take(uint32_t handle, uint32_t *qpn);

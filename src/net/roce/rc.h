@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // RC connections of the roce persona: a QP that the program moves by ibv_modify_qp gets a TCP
 // connection with MPA to its peer QP. No function blocks, either end may be first, and one
-// direction through a firewall is enough: both ends call, and the rules of net/pair.h decide. The
-// lock is taken before the QP's.
+// direction through a firewall is enough: both ends call, and the rules of net/roce/pair.h decide.
+// The lock is taken before the QP's.
 #ifndef NET_RC_H
 #define NET_RC_H
 
@@ -52,10 +52,10 @@ void aw_rc_stop(struct aw_rc *rc, bool over);
 /* The values that every such connection is negotiated with. 0, or EINVAL: ANYWARP_MPA is wrong. */
 int aw_rc_mpa_local(struct aw_mpa_local *local);
 
-/* The event of a port's listener (net/qpn.h): a Request for one of its QPs. */
+/* The event of a port's listener (net/roce/qpn.h): a Request for one of its QPs. */
 void aw_rc_on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event);
 
-/* For net/qpn.c, in the child of a fork: it holds no Request yet. */
+/* For net/roce/qpn.c, in the child of a fork: it holds no Request yet. */
 void aw_rc_fork_child(void);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The inside of net/rc.h: rc.c has its life and its clock, rc_call.c the connections that it makes,
-// rc_answer.c the Requests that come.
+// The inside of net/roce/rc.h: rc.c has its life and its clock, rc_call.c the connections that it
+// makes, rc_answer.c the Requests that come.
 #ifndef NET_RC_IMPL_H
 #define NET_RC_IMPL_H
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The statistics of this process for 'anywarp stat': a sealed memfd with a row for each device, QP, CQ and listener
-// (net/stat_layout.h). The first row that is taken makes the memfd, and the last one that is given back closes it.
-// Without the memfd every row is NULL, and nothing else changes. A write is a relaxed store by the thread that owns
-// the object, no system call and no lock.
+// The statistics of this process for 'anywarp stat': a sealed memfd with a row for each device, QP,
+// CQ and listener (net/stat/stat_layout.h). The first row that is taken makes the memfd, and the
+// last one that is given back closes it. Without the memfd every row is NULL, and nothing else
+// changes. A write is a relaxed store by the thread that owns the object, no system call and no
+// lock.
 #ifndef NET_STAT_H
 #define NET_STAT_H
 

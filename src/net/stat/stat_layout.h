@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The statistics table of a process as it lies in its memfd: a head, then rows of one size. The process alone writes
-// it (net/stat.h), word by word, without a lock. 'anywarp stat' reads it (net/stat_read.h) at any time, so that a
-// row may be half of an object that is gone and half of its successor.
+// The statistics table of a process as it lies in its memfd: a head, then rows of one size. The
+// process alone writes it (net/stat/stat.h), word by word, without a lock. 'anywarp stat' reads it
+// (net/stat/stat_read.h) at any time, so that a row may be half of an object that is gone and half
+// of its successor.
 #ifndef NET_STAT_LAYOUT_H
 #define NET_STAT_LAYOUT_H
 

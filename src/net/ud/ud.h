@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A UD QP: it has the queues, CQs and number of any QP (net/uqp.h), but its own states, and
+// A UD QP: it has the queues, CQs and number of any QP (net/qp/uqp.h), but its own states, and
 // datagrams in place of a stream. One WR is one UDP datagram; it completes when the kernel has
 // taken it. An arriving datagram takes a receive or is dropped without notice. docs/roce-ud.md.
 #ifndef NET_UD_H
@@ -9,7 +9,7 @@
 #include "net/qp/uqp.h"
 #include "net/ud/ud_ah.h"
 
-/* A datagram that has come for a QP: net/udsock.c has read and parsed it. */
+/* A datagram that has come for a QP: net/ud/udsock.c has read and parsed it. */
 struct aw_ud_arrival {
 	struct ud_hdr hdr;
 	const struct ud_route *route;
@@ -44,7 +44,7 @@ void aw_ud_set_qkey(struct aw_uqp *qp, uint32_t qkey);
 /* Moves the QP to ERR, with the QP lock held. */
 void aw_ud_fail(struct aw_uqp *qp);
 
-/* For net/udsock.c: a datagram has come for qp. No QP lock held. */
+/* For net/ud/udsock.c: a datagram has come for qp. No QP lock held. */
 void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival);
 
 /* Datagrams with a wrong Q_Key that this process has received. */

@@ -225,7 +225,7 @@ static void make_idle(void)
 	pthread_condattr_destroy(&attr);
 }
 
-/* A thread on its way may hold locks of whoever makes it, which the child would then never get: see net/engine.c. */
+/* A thread on its way may hold locks of whoever makes it, which the child would then never get: see net/progress/engine.c. */
 static void await_birth(void)
 {
 	pthread_mutex_lock(&service.birth);

@@ -49,7 +49,7 @@ void aw_shield_raise(struct aw_shield *shield)
 	if (!shield->up)
 		return;
 	sigfillset(&all);
-	sigdelset(&all, SIGSEGV); /* libibverbs copies within a handler's reach (net/fault.h) */
+	sigdelset(&all, SIGSEGV); /* libibverbs copies within a handler's reach (net/mem/fault.h) */
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_BLOCK, &all, &shield->before);
 }
