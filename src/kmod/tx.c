@@ -2,7 +2,6 @@
 // Transmit: the core's FPDUs in batches, one call of TCP each, without any lock held. One thread at
 // a time sends for a QP. A batch stays with the stream only while the socket has not taken all of
 // it. TCP copies a short batch, and keeps the pages of a long one.
-// and keeps the pages of what is long.
 #include "core/tx.h"
 
 #include "kmod/compat_sock.h"
