@@ -104,19 +104,24 @@ int awk_qp_query(struct ib_qp *base, struct ib_qp_attr *attr, int mask,
 {
 	struct awk_qp *qp = awk_qp_of(base);
 
+	/* The verbs core has not cleared the memory, and shows a program all of it. */
+	*attr = (struct ib_qp_attr){
+		.cap = qp->cap,
+		.path_mtu = ib_mtu_int_to_enum(qp->dev->netdev->mtu),
+	};
 	awk_qp_lock(qp);
 	attr->qp_state = attr->cur_qp_state = state_of(qp);
 	attr->qp_access_flags = qp->access;
 	attr->max_rd_atomic = qp->core.stream.ord;
 	attr->max_dest_rd_atomic = qp->core.stream.ird;
 	awk_qp_unlock(qp);
-	attr->cap = qp->cap;
-	attr->path_mtu = ib_mtu_int_to_enum(qp->dev->netdev->mtu);
-	init->qp_type = base->qp_type;
-	init->send_cq = base->send_cq;
-	init->recv_cq = base->recv_cq;
-	init->srq = base->srq;
-	init->cap = qp->cap;
-	init->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
+	*init = (struct ib_qp_init_attr){
+		.qp_type = base->qp_type,
+		.send_cq = base->send_cq,
+		.recv_cq = base->recv_cq,
+		.srq = base->srq,
+		.cap = qp->cap,
+		.sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR,
+	};
 	return 0;
 }

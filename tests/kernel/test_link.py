@@ -99,6 +99,12 @@ def test_what_programs_are_told(link):
     assert device in ends.run(["ibv_devices"])
 
 
+def test_a_query_shows_nothing_of_the_kernel_s_memory(of_ours, link):  # pylint: disable=unused-argument
+    """Of a QP's attributes the device has few, and clears the others. siw does not."""
+    server = link.server
+    assert ends.run([*server.into, f"{server.build}/tests/kernel_query", server.device]) == ""
+
+
 @pytest.mark.parametrize("name", ["client", "server"])
 def test_a_device_goes_in_the_middle_of_traffic(link, link_type, port, name):
     """`rdma link delete` returns while the programs still live, or once they were killed; afterwards the
