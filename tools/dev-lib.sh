@@ -23,7 +23,7 @@ packages_ecosystem="$packages_run python3-pytest python3-venv qperf libfabric-bi
 packages_kmod="build-essential kmod"
 packages_kernel="$packages_run $packages_kmod python3-pytest tshark ibverbs-providers linux-source flex bison bc
 	xz-utils"
-packages_kernel_full="dkms linux-headers-amd64 qemu-system-x86 busybox-static cpio nfs-common
+packages_kernel_full="dkms linux-headers-amd64 pahole qemu-system-x86 busybox-static cpio nfs-common
 	nfs-kernel-server nvme-cli fio open-iscsi"
 packages_distro="$packages_build debootstrap debian-archive-keyring apt util-linux"
 packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
