@@ -2,7 +2,7 @@
 // sim --seed [G:]N [--steps M] [--verbose] one world; its trace when it fails
 // sim --seeds A..B | --fresh COUNT       many; from a base that is printed
 // sim --regressions FILE                 the seeds of a file, one a line
-// sim --splits | --severs | --flips      a fixed exchange, struck at its every octet
+// sim --splits | --severs | --flips [N]  a fixed exchange, struck at its every octet, or every Nth
 #include "splits.h"
 #include "world.h"
 
@@ -127,7 +127,7 @@ static void run_fresh(uint64_t count)
 static int usage(void)
 {
 	fputs("usage: sim [--steps M] [--verbose] --seed N | --seeds A..B | --fresh COUNT | "
-	      "--regressions FILE | --splits | --severs | --flips\n",
+	      "--regressions FILE | --splits [N] | --severs [N] | --flips [N]\n",
 	      stderr);
 	return 2;
 }
@@ -150,11 +150,12 @@ static int run_argument(const char *name, const char *value)
 }
 
 /* Runs what argument names, if it is one of these; false when it is not. */
-static bool run_octets(const char *argument, int *status)
+static bool run_octets(const char *argument, const char *every, int *status)
 {
+	size_t stride = every ? strtoul(every, NULL, 10) : 1;
 	static const struct {
 		const char *name;
-		bool (*run)(void);
+		bool (*run)(size_t every);
 	} modes[] = {
 		{ "--splits", splits_run },
 		{ "--severs", severs_run },
@@ -164,7 +165,7 @@ static bool run_octets(const char *argument, int *status)
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcmp(argument, modes[i].name) != 0)
 			continue;
-		*status = !modes[i].run();
+		*status = stride ? !modes[i].run(stride) : usage();
 		return true;
 	}
 	return false;
@@ -176,7 +177,7 @@ int main(int argc, char **argv)
 	double start = now(), seconds;
 	int status = 0;
 
-	if (argc == 2 && run_octets(argv[1], &status))
+	if ((argc == 2 || argc == 3) && run_octets(argv[1], argv[2], &status))
 		return status;
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--verbose") == 0) {

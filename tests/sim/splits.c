@@ -27,6 +27,7 @@ static struct moment moment[2][EXCHANGE_STREAM + 1]; /* by the writer's index */
 static uint8_t whole[2][EXCHANGE_STREAM];
 static size_t whole_len[2], whole_base[2];
 static unsigned long runs, failures;
+static size_t stride; /* from one struck octet to the next */
 
 static const char *const fault_names[] = {
 	[FAULT_NONE] = "none",	 [FAULT_DRIBBLE] = "dribble", [FAULT_CUT] = "cut",
@@ -261,6 +262,12 @@ static void check_flipped(void)
 		fail(reader, "the peer heard of another error");
 }
 
+/* Where a row of runs begins: each row has other octets, so that with a stride, too, all kinds of them are struck. */
+static size_t first_octet(void)
+{
+	return runs % stride;
+}
+
 /* The uncut run, once whole and once octet by octet, with what it came to after each. */
 static void take_reference(void)
 {
@@ -290,7 +297,8 @@ static void take_reference(void)
 static void each_octet(enum fault kind, void (*check)(void))
 {
 	for (unsigned int from = 0; from < 2; from++)
-		for (size_t at = 0; at < whole_len[from] && failures < FAILURES_MAX; at++) {
+		for (size_t at = first_octet(); at < whole_len[from] && failures < FAILURES_MAX;
+		     at += stride) {
 			run((struct exchange_fault){
 				.kind = kind,
 				.from = from,
@@ -304,8 +312,8 @@ static void each_octet(enum fault kind, void (*check)(void))
 static void each_pair(void)
 {
 	for (unsigned int from = 0; from < 2; from++)
-		for (size_t first = 0; first < whole_len[from]; first++)
-			for (size_t at = first + 1; at < whole_len[from]; at++) {
+		for (size_t first = first_octet(); first < whole_len[from]; first += stride)
+			for (size_t at = first + 1 + first_octet(); at < whole_len[from]; at += stride) {
 				run((struct exchange_fault){
 					.kind = FAULT_CUT, .from = from, .at = { first, at } });
 				check_unharmed(true);
@@ -372,8 +380,9 @@ static void flip_all(void)
 	each_octet(FAULT_FLIP, x.terms.crc ? check_flipped : check_garbled);
 }
 
-bool splits_run(void)
+bool splits_run(size_t every)
 {
+	stride = every;
 	each_terms(SCRIPT_FULL, 1, cut_all);
 	each_terms(SCRIPT_EXTENDED, 1, cut_all);
 	each_terms(SCRIPT_FULL, 5, stall_all);
@@ -382,15 +391,17 @@ bool splits_run(void)
 	return report("splits");
 }
 
-bool severs_run(void)
+bool severs_run(size_t every)
 {
+	stride = every;
 	each_terms(SCRIPT_FULL, 3, sever_all);
 	each_terms(SCRIPT_EXTENDED, 5, sever_all);
 	return report("severs");
 }
 
-bool flips_run(void)
+bool flips_run(size_t every)
 {
+	stride = every;
 	each_terms(SCRIPT_FULL, 3, flip_all);
 	each_terms(SCRIPT_EXTENDED, 5, flip_all);
 	return report("flips");

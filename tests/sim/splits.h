@@ -4,10 +4,14 @@
 #define SIM_SPLITS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-/* Each prints what failed and how many runs there were; false after a failure. */
-bool splits_run(void); /* cut at every octet; of a brief exchange at every pair of them */
-bool severs_run(void); /* FIN, RST */
-bool flips_run(void);
+/*
+ * Each prints what failed and how many runs there were; false after a failure. every: 1, or N, at least 1, for each Nth octet
+ * alone.
+ */
+bool splits_run(size_t every); /* cut at every octet; of a brief exchange at every pair of them */
+bool severs_run(size_t every); /* FIN, RST */
+bool flips_run(size_t every);
 
 #endif
