@@ -8,12 +8,26 @@
 #include "net/cq/sets.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 /* the channel that the calling thread serves QPs for */
 static _Thread_local struct aw_channel *held;
+
+/*
+ * Reads without blocking. Linux does so with an eventfd from 5.8 on, qemu-user never does: fails with EOPNOTSUPP, while an
+ * empty eventfd is EAGAIN.
+ */
+static ssize_t read_now(int fd)
+{
+	uint64_t turn;
+	struct iovec iov = { .iov_base = &turn, .iov_len = sizeof(turn) };
+
+	return preadv2(fd, &iov, 1, -1, RWF_NOWAIT);
+}
 
 int aw_channel_init(struct aw_channel *ch)
 {
@@ -23,6 +37,7 @@ int aw_channel_init(struct aw_channel *ch)
 	pthread_mutex_init(&ch->lock, NULL);
 	TAILQ_INIT(&ch->queue);
 	ch->unwritten = 0;
+	ch->reads_now = read_now(ch->fd) >= 0 || errno == EAGAIN;
 	ch->epfd = -1;
 	ch->hands = (struct aw_hands){ 0 };
 	ch->waiters = ch->generation = 0;
@@ -78,11 +93,55 @@ static bool take(struct aw_channel *ch, void **object, int *kind)
 	return true;
 }
 
+/*
+ * Takes one turn back from the fd without blocking; false when readers have taken all of them. The caller holds the lock: where
+ * the kernel cannot read without blocking, all readers do, so that the turn which poll(2) has seen is still there.
+ */
+static bool take_turn(struct aw_channel *ch)
+{
+	struct pollfd pollfd = { .fd = ch->fd, .events = POLLIN };
+	uint64_t turn;
+
+	if (ch->reads_now)
+		return read_now(ch->fd) > 0;
+	return poll(&pollfd, 1, 0) > 0 && read(ch->fd, &turn, sizeof(turn)) > 0;
+}
+
+/* Waits as read(2) on the fd does, but for SA_RESTART, and leaves the turn there. */
+static int await_turn(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	int flags = fcntl(fd, F_GETFL);
+	int ready = poll(&pollfd, 1, flags >= 0 && !(flags & O_NONBLOCK) ? -1 : 0);
+
+	if (ready == 0)
+		return EAGAIN;
+	return ready < 0 ? errno : 0;
+}
+
+static int read_under_lock(struct aw_channel *ch, void **object, int *kind)
+{
+	bool taken = false;
+	int err;
+
+	while (!taken) {
+		err = await_turn(ch->fd);
+		if (err)
+			return err;
+		pthread_mutex_lock(&ch->lock);
+		taken = take_turn(ch) && take(ch, object, kind);
+		pthread_mutex_unlock(&ch->lock);
+	}
+	return 0;
+}
+
 int aw_channel_read(struct aw_channel *ch, void **object, int *kind)
 {
 	bool taken = false;
 	uint64_t turn;
 
+	if (!ch->reads_now)
+		return read_under_lock(ch, object, kind);
 	while (!taken) {
 		if (read(ch->fd, &turn, sizeof(turn)) < 0)
 			return errno;
@@ -91,15 +150,6 @@ int aw_channel_read(struct aw_channel *ch, void **object, int *kind)
 		pthread_mutex_unlock(&ch->lock);
 	}
 	return 0;
-}
-
-/* Takes one turn back from the fd without blocking; false when readers have taken all of them. */
-static bool take_turn(struct aw_channel *ch)
-{
-	uint64_t turn;
-	struct iovec iov = { .iov_base = &turn, .iov_len = sizeof(turn) };
-
-	return preadv2(ch->fd, &iov, 1, -1, RWF_NOWAIT) > 0;
 }
 
 bool aw_channel_take(struct aw_channel *ch, void **object, int *kind)

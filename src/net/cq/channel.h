@@ -24,6 +24,7 @@ struct aw_source {
 
 struct aw_channel {
 	int fd; /* eventfd in semaphore mode, close-on-exec; the program may set O_NONBLOCK */
+	bool reads_now; /* the kernel can read fd without blocking; fixed after init */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;
 	/* events of queue not yet written to fd: the thread that raised them may take one */
