@@ -313,7 +313,8 @@ static void each_pair(void)
 {
 	for (unsigned int from = 0; from < 2; from++)
 		for (size_t first = first_octet(); first < whole_len[from]; first += stride)
-			for (size_t at = first + 1 + first_octet(); at < whole_len[from]; at += stride) {
+			for (size_t at = first + 1 + first_octet(); at < whole_len[from];
+			     at += stride) {
 				run((struct exchange_fault){
 					.kind = FAULT_CUT, .from = from, .at = { first, at } });
 				check_unharmed(true);

@@ -13,7 +13,7 @@
 #define BLOCKS 256
 #define BLOCK_OCTETS 256
 
-/* A message of its own, or behind data placed otherwise. */
+/* A message of its own, or behind data placed otherwise; in the order of the network. */
 struct note {
 	uint32_t turn;
 	uint32_t window_rkey;
@@ -69,7 +69,7 @@ static void check_data(const struct exchange *x, const uint8_t *data, size_t siz
 
 static void post_note(struct exchange *x, enum ibv_wr_opcode opcode, unsigned int flags)
 {
-	struct note note = { .turn = x->turn, .window_rkey = x->end->window_rkey };
+	struct note note = { .turn = htonl(x->turn), .window_rkey = htonl(x->end->window_rkey) };
 	struct ibv_send_wr wr = { .opcode = opcode,
 				  .send_flags = flags,
 				  .invalidate_rkey = x->end->peer_window_rkey };
@@ -84,7 +84,7 @@ static struct note check_note(struct exchange *x, const struct ibv_wc *message)
 
 	CHECK(message->opcode == IBV_WC_RECV && message->byte_len == sizeof(note));
 	memcpy(&note, end_received(x->end), sizeof(note));
-	CHECK(note.turn == x->turn);
+	CHECK(ntohl(note.turn) == x->turn);
 	return note;
 }
 
@@ -225,7 +225,7 @@ static void bind_act(struct exchange *x, size_t size)
 static void bind_verify(struct exchange *x, size_t size, const struct ibv_wc *message)
 {
 	(void)size;
-	x->end->peer_window_rkey = check_note(x, message).window_rkey;
+	x->end->peer_window_rkey = ntohl(check_note(x, message).window_rkey);
 }
 
 static void invalidate_act(struct exchange *x, size_t size)
@@ -343,7 +343,7 @@ static bool wait_done(struct exchange *x)
 	post_note(x, IBV_WR_SEND, 0);
 	if (!end_wait_sent(x->end) || !end_wait_message(x->end, &message))
 		return false;
-	CHECK(check_note(x, &message).turn == x->turn);
+	check_note(x, &message);
 	end_receive(x->end);
 	return true;
 }

@@ -12,6 +12,7 @@
 #include "link.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <getopt.h>
 #include <pthread.h>
 #include <string.h>
@@ -94,6 +95,16 @@ static void use(struct connection *c, struct exchange *x)
 	end_close(&c->end);
 }
 
+/* In the order of the network and back, which is the same: the peer may be another machine. */
+static struct advert swap_advert(const struct advert *advert)
+{
+	return (struct advert){ .out = htobe64(advert->out),
+				.target = htobe64(advert->target),
+				.cell = htobe64(advert->cell),
+				.rkey = htonl(advert->rkey),
+				.seed = htonl(advert->seed) };
+}
+
 /* Takes the peer's advert out of the next event, which must be of this type. */
 static struct rdma_cm_id *take_advert(struct rdma_event_channel *events,
 				      enum rdma_cm_event_type type, struct advert *advert)
@@ -109,6 +120,7 @@ static struct rdma_cm_id *take_advert(struct rdma_event_channel *events,
 	}
 	CHECK(event->param.conn.private_data_len >= sizeof(*advert));
 	memcpy(advert, event->param.conn.private_data, sizeof(*advert));
+	*advert = swap_advert(advert);
 	id = type == RDMA_CM_EVENT_CONNECT_REQUEST ? event->id : NULL;
 	CHECK(rdma_ack_cm_event(event) == 0);
 	return id;
@@ -119,10 +131,10 @@ static uint32_t seed_of(const struct connection *c)
 	return (uint32_t)(c->number * 2 + is_client() + 1) * 0x9E3779B9U;
 }
 
-static struct rdma_conn_param param_of(const struct end *end)
+static struct rdma_conn_param param_of(const struct advert *sent)
 {
-	return (struct rdma_conn_param){ .private_data = &end->mine,
-					 .private_data_len = sizeof(end->mine),
+	return (struct rdma_conn_param){ .private_data = sent,
+					 .private_data_len = sizeof(*sent),
 					 .responder_resources = READS,
 					 .initiator_depth = READS };
 }
@@ -133,6 +145,7 @@ static void *run_client(void *argument)
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(options.port) };
 	struct rdma_event_channel *events = rdma_create_event_channel();
 	struct rdma_conn_param param;
+	struct advert sent;
 	struct exchange x;
 	struct rdma_cm_id *id;
 
@@ -145,7 +158,8 @@ static void *run_client(void *argument)
 	end_expect(&c->end, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	end_open(&c->end, events, id, size_max(), seed_of(c));
 	exchange_begin(&x, &c->end, options.steps);
-	param = param_of(&c->end);
+	sent = swap_advert(&c->end.mine);
+	param = param_of(&sent);
 	CHECK(rdma_connect(id, &param) == 0);
 	take_advert(events, RDMA_CM_EVENT_ESTABLISHED, &c->end.peer);
 	use(c, &x);
@@ -156,11 +170,11 @@ static void *run_client(void *argument)
 static void *run_server(void *argument)
 {
 	struct connection *c = argument;
-	struct rdma_conn_param param;
+	struct advert sent = swap_advert(&c->end.mine);
+	struct rdma_conn_param param = param_of(&sent);
 	struct exchange x;
 
 	exchange_begin(&x, &c->end, options.steps);
-	param = param_of(&c->end);
 	CHECK(rdma_accept(c->end.id, &param) == 0);
 	end_expect(&c->end, RDMA_CM_EVENT_ESTABLISHED);
 	use(c, &x);
