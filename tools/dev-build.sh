@@ -8,7 +8,8 @@ fi
 case $preset in
 release | debug | asan | tsan) need_packages "$packages_build" ;;
 fuzz) need_packages "$packages_fuzz" ;;
-*) die "no preset '$preset'; there are release debug asan tsan fuzz, and kernel" ;;
+arm64 | armhf | i386 | riscv64 | s390x) build_sysroot "$preset" ;;
+*) die "no preset '$preset'; there are release debug asan tsan fuzz, arm64 armhf i386 riscv64 s390x, and kernel" ;;
 esac
 build_preset "$preset"
 say "built: build/$preset/lib and build/$preset/bin"

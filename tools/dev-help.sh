@@ -20,8 +20,12 @@ usage: ./dev COMMAND [ARGUMENTS]
                                             build/distro; only when asked for, by root
                              --package      what 'package' makes, installed, used and purged in a Debian 12
                                             and a 13 that had nothing; only when asked for, by root
+                             --arch         unit, prop and sim tests of arm64, armhf, i386, riscv64 and s390x under
+                                            qemu-user, and their programs against this machine's; only when asked
+                                            for; --arch=NAME,... some of them
                              -R REGEX        only the tests whose name matches
   build [PRESET]           build into build/PRESET: release (default) debug asan tsan fuzz
+  build MACHINE            for arm64 armhf i386 riscv64 s390x, by Debian's cross compilers
   build kernel             build what 'test --interop' and 'test --kernel' boot and load, which they build otherwise
   kmod [KDIR]              build anywarp.ko in build/kmod, for the running kernel or for the one whose
                            build directory is KDIR

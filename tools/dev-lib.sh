@@ -26,6 +26,10 @@ packages_kernel="$packages_run $packages_kmod python3-pytest tshark ibverbs-prov
 packages_kernel_full="dkms linux-headers-amd64 pahole qemu-system-x86 busybox-static cpio nfs-common
 	nfs-kernel-server nvme-cli fio open-iscsi"
 packages_distro="$packages_build debootstrap debian-archive-keyring apt util-linux"
+packages_arch="$packages_build gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc-i686-linux-gnu
+	gcc-riscv64-linux-gnu gcc-s390x-linux-gnu qemu-user apt dpkg tar rdmacm-utils python3-pytest"
+# Of other machines: not installed, unpacked in build/arch.
+packages_sysroot="libc6-dev libibverbs-dev librdmacm-dev libcmocka-dev rdmacm-utils"
 packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp redis-server redis-tools nginx wrk"
 packages_apps="curl memcached libmemcached-tools postgresql ganglia-monitor gmetad python3-grpcio openmpi-bin
@@ -118,6 +122,16 @@ build_preset() {
 		tail -n 60 "$log" >&2
 		die "the $preset build failed; the whole log is $log"
 	fi
+}
+
+# Debian's packages for another machine, in build/arch. Debian 13 is the first release that has riscv64.
+build_sysroot() {
+	local suite=bookworm
+	[ "$1" != riscv64 ] || suite=trixie
+	need_packages "$packages_arch"
+	mkdir -p build/logs
+	tests/arch/build-sysroot "build/arch/$1" "$1" "$suite" $packages_sysroot >"build/logs/sysroot-$1.log" 2>&1 ||
+		die "no packages for $1: $(tail -n 1 "build/logs/sysroot-$1.log")"
 }
 
 # A kernel that runs as a process, in build/kernel/CONFIGURATION (base, full), and the modules for it, ours and Linux's siw,

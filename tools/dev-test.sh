@@ -7,6 +7,11 @@ declare -A suites=(
 	[tsan]='^(unit|verbs|cm|stress|system)$'
 	[fuzz]='^fuzz$'
 )
+# Of each other machine, under qemu-user: what needs no emulator's help with Linux's rarer calls.
+machines="arm64 armhf i386 riscv64 s390x"
+for machine in $machines; do
+	suites[$machine]='^(unit|prop|sim|arch)$'
+done
 # The suites that another distribution can break.
 suites_distro="(distro|system)"
 # Under --full: the suites that take longer, too.
@@ -15,6 +20,7 @@ presets="release asan tsan fuzz"
 only=""
 full=""
 distro=""
+arch=""
 filters=()
 
 parse_filters() {
@@ -28,6 +34,8 @@ parse_filters() {
 			only=${1#--}
 			;;
 		--full) full=yes ;;
+		--arch) arch=$machines ;;
+		--arch=*) arch=${1#--arch=} && arch=${arch//,/ } ;;
 		--distro) distro=${2:?--distro needs the name of a release of Debian: trixie} && shift ;;
 		*) die "test: unknown argument '$1'; see './dev help'" ;;
 		esac
@@ -61,7 +69,7 @@ run_preset() {
 	build_preset "$preset"
 	# Most tests wait for half of their time; fuzzers, and kernels that run as processes, do not.
 	local jobs=$(($(nproc) * 3 / 2))
-	[ "$preset" != fuzz ] && [ "$only" != interop ] && ! is_kernel || jobs=$(nproc)
+	[ "$preset" != fuzz ] && [ "$only" != interop ] && ! is_kernel && [ -z "$arch" ] || jobs=$(nproc)
 	say "testing $preset"
 	rm -f "$report.xml"
 	$(fixed_layout "$preset") ctest --test-dir "build/$preset" -L "$labels" "${except[@]}" "${filters[@]}" \
@@ -96,6 +104,17 @@ test_in_distro() {
 		die "no Debian $distro, no tests there; its log is in $dir"
 	say "testing in Debian $distro"
 	$as_root tests/distro/enter "$dir" ./dev test --preset release --only "$suites_distro" "${filters[@]}"
+}
+
+# Other machines' builds, and this one's, which is the peer of their programs.
+prepare_machines() {
+	local machine
+	for machine in $arch; do
+		[[ " $machines " == *" $machine "* ]] || die "test: no machine '$machine'; there are $machines"
+		say "unpacking Debian's packages for $machine, unless they are there"
+		build_sysroot "$machine"
+	done
+	build_preset release
 }
 
 # With what pip builds an sdist in a Debian that reaches no index.
@@ -195,6 +214,9 @@ if [ "$only" = interop ] || is_kernel; then
 	[ -z "$full" ] || fetch_newer_headers
 	[ -z "$full" ] || build_smp
 	export ANYWARP_KERNEL=$configuration
+elif [ -n "$arch" ]; then
+	presets=$arch
+	prepare_machines
 elif [ "$only" = package ]; then
 	presets=release
 	make_packages
