@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The queue and its fd. The fd is an eventfd that is 1 while the queue holds events and 0 while it
-// is empty, so that events can be taken back (destroy, migrate) without leaving an fd that promises
-// one. It is written after the lock has been released, since the thread that wakes wants the lock
-// at once. Readers wait on a futex, never in read: as with the kernel's rdma_cm, a signal handler's
-// SA_RESTART decides whether their call goes on (poll would always end).
+// The queue and its fd. The fd is readable while the queue holds events, so that events can be
+// taken back (destroy, migrate) without leaving an fd that promises one. The fd is raised after the lock has
+// been released, since the thread that wakes wants the lock at once. Readers wait on a futex, never
+// in read: as with the kernel's rdma_cm, a signal handler's SA_RESTART decides whether their call goes
+// on (poll would always end).
 #define _GNU_SOURCE /* dup3, syscall */
 #include "rdmacm/event_channel.h"
 
 #include "net/base/cleanup.h"
+#include "net/base/event_fd.h"
 #include "net/progress/engine.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
@@ -23,7 +24,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ struct aw_cm_channel {
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_cm_event_list queue;
 	bool destroyed;
-	bool raised; /* the fd is 1, or the thread that set this is about to make it so */
+	bool raised; /* the fd is raised, or the thread that set this is about to raise it */
 	bool wake_due; /* a thread is about to wake the readers */
 	struct aw_after after;
 	uint32_t readers; /* threads that wait for the next push, or are about to */
@@ -94,13 +94,13 @@ static void reset(struct aw_cm_channel *ch)
 }
 
 /*
- * In the child of a fork the events and the eventfd are the parent's: the child's channel starts
- * empty, with an eventfd of its own.
+ * In the child of a fork the events and the fd are the parent's: the child's channel starts empty,
+ * with an fd of its own.
  */
 static void adopt(struct aw_cm_channel *ch)
 {
 	int flags = fcntl(ch->channel.fd, F_GETFL);
-	int fd = eventfd(0, EFD_CLOEXEC | (flags & O_NONBLOCK ? EFD_NONBLOCK : 0));
+	int fd = aw_event_fd_open(flags & O_NONBLOCK);
 
 	if (fd >= 0) {
 		dup3(fd, ch->channel.fd, O_CLOEXEC);
@@ -130,7 +130,7 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 		errno = ENOMEM;
 		return NULL;
 	}
-	ch->channel.fd = eventfd(0, EFD_CLOEXEC);
+	ch->channel.fd = aw_event_fd_open(false);
 	if (ch->channel.fd < 0) {
 		free(ch);
 		return NULL;
@@ -139,14 +139,16 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return &ch->channel;
 }
 
-/* The thread that has set raised writes the fd without the lock, and soon. */
+/* The thread that has set raised raises the fd without the lock, and soon. */
 static void lower_fd(struct aw_cm_channel *ch)
 {
 	struct pollfd pollfd = { .fd = ch->channel.fd, .events = POLLIN };
+	int err = ch->raised ? aw_event_fd_await(ch->channel.fd) : 0;
 
-	while (ch->raised && eventfd_read(ch->channel.fd, &(eventfd_t){ 0 }) < 0 &&
-	       (errno == EAGAIN || errno == EINTR))
+	while (err == EAGAIN || err == EINTR) {
 		poll(&pollfd, 1, -1);
+		err = aw_event_fd_await(ch->channel.fd);
+	}
 	ch->raised = false;
 }
 
@@ -180,7 +182,7 @@ static void wake(struct aw_cm_channel *ch)
 	ch->wake_due = false;
 	pthread_mutex_unlock(&ch->lock);
 	if (raises)
-		(void)!eventfd_write(fd, 1);
+		aw_event_fd_raise(fd);
 	if (wakes)
 		syscall(SYS_futex, &ch->pushes, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }

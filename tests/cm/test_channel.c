@@ -50,6 +50,33 @@ static void channel__non_blocking(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
+/* As the kernel's rdma_cm reports it, whatever poll is asked for. */
+static short reported(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLOUT | POLLPRI };
+
+	return poll(&p, 1, 0) == 1 ? p.revents : 0;
+}
+
+static void channel__fd_is_never_writable(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+
+	(void)state;
+	assert_int_equal(reported(channel->fd), 0);
+	id = resolving(channel);
+	cm_expect_ack(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(reported(channel->fd), 0);
+	assert_int_equal(rdma_resolve_route(id, EVENT_MS), 0);
+	assert_int_equal(poll(&(struct pollfd){ .fd = channel->fd, .events = POLLIN }, 1, EVENT_MS),
+			 1);
+	assert_int_equal(reported(channel->fd), POLLIN);
+	rdma_destroy_id(id);
+	assert_int_equal(reported(channel->fd), 0);
+	rdma_destroy_event_channel(channel);
+}
+
 static void *get_and_ack(void *arg)
 {
 	struct rdma_cm_event *event;
@@ -349,6 +376,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(channel__non_blocking),
+		cmocka_unit_test(channel__fd_is_never_writable),
 		cmocka_unit_test(channel__blocks_readers),
 		cmocka_unit_test(channel__cancels_readers),
 		cmocka_unit_test(channel__restarts_after_a_signal),

@@ -189,6 +189,17 @@ int __wrap_eventfd(unsigned int value, int flags)
 	return __real_eventfd(value, flags);
 }
 
+int __real_timerfd_create(int clock, int flags);
+int __wrap_timerfd_create(int clock, int flags);
+int __wrap_timerfd_create(int clock, int flags)
+{
+	if (FAILS(INJECT_FD)) {
+		errno = EMFILE;
+		return -1;
+	}
+	return __real_timerfd_create(clock, flags);
+}
+
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)

@@ -2,6 +2,10 @@
 // Events behind a pollable fd: order, counts, forgetting, and readable exactly while there is one.
 #include "net/cq/channel.h"
 
+#include "../lib/proc.h"
+
+#include "net/base/event_fd.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <unistd.h>
@@ -156,9 +161,53 @@ static void channel_hold__forgotten_meanwhile(void **state)
 	aw_channel_hold(&ch);
 	aw_channel_raise(&ch, &a);
 	assert_int_equal(aw_channel_forget(&ch, &a), 1);
-	assert_false(aw_channel_release(&ch, &object, &kind));
-	assert_true(aw_channel_take(&ch, &object, &kind));
+	assert_true(aw_channel_release(&ch, &object, &kind));
 	assert_ptr_equal(object, &object_b);
+	assert_empty();
+}
+
+static void channel_hold__all_forgotten_meanwhile(void **state)
+{
+	void *object;
+	int kind;
+
+	(void)state;
+	aw_channel_hold(&ch);
+	aw_channel_raise(&ch, &a);
+	assert_int_equal(aw_channel_forget(&ch, &a), 1);
+	assert_false(aw_channel_release(&ch, &object, &kind));
+	assert_empty();
+}
+
+static void *read_one(void *unused)
+{
+	void *object;
+	int kind;
+
+	(void)unused;
+	return aw_channel_read(&ch, &object, &kind) == 0 ? object : NULL;
+}
+
+/* The reader has lowered the fd, and takes one of the two events for which nobody else raises it. */
+static void channel_read__leaves_the_fd_readable(void **state)
+{
+	pthread_t reader;
+	void *object;
+	int kind;
+
+	(void)state;
+	assert_int_equal(pthread_create(&reader, NULL, read_one, NULL), 0);
+	while (!proc_others_sleep())
+		sched_yield();
+	aw_channel_hold(&ch);
+	aw_channel_raise(&ch, &a);
+	aw_channel_raise(&ch, &a);
+	assert_false(is_readable());
+	aw_event_fd_raise(ch.fd);
+	assert_int_equal(pthread_join(reader, &object), 0);
+	assert_ptr_equal(object, &object_a);
+	assert_true(is_readable());
+	assert_true(aw_channel_release(&ch, &object, &kind));
 	assert_empty();
 }
 
@@ -212,6 +261,8 @@ int main(void)
 		TEST(channel_forget__last_one),
 		TEST(channel_hold__first_in_memory),
 		TEST(channel_hold__forgotten_meanwhile),
+		TEST(channel_hold__all_forgotten_meanwhile),
+		TEST(channel_read__leaves_the_fd_readable),
 		TEST(channel_threads__each_event_once),
 	};
 

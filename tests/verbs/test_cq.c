@@ -5,12 +5,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* What poll reports of an fd that it is asked everything about. */
+static short reported(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLOUT | POLLPRI };
+
+	return poll(&p, 1, 0) == 1 ? p.revents : 0;
+}
 
 static bool readable(int fd)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) == 1;
+	return reported(fd) & POLLIN;
 }
 
 /* A QP that completes every receive at once. */
@@ -199,6 +207,68 @@ static void get_cq_event__once_an_arming(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
+/* As of the kernel's: libuv spins where an fd that it watches for writing says that it is ready. */
+static void channel_fd__never_writable(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = flusher_make(f);
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	assert_int_equal(reported(f->channel->fd), 0);
+	assert_int_equal(ibv_req_notify_cq(f->cq, 0), 0);
+	complete(qp, 1);
+	assert_int_equal(reported(f->channel->fd), POLLIN);
+	assert_int_equal(write(f->channel->fd, &(uint64_t){ 1 }, sizeof(uint64_t)), -1);
+	assert_int_equal(ibv_get_cq_event(f->channel, &cq, &cq_context), 0);
+	assert_int_equal(reported(f->channel->fd), 0);
+	ibv_ack_cq_events(cq, 1);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+/* An edge-triggered set learns of each event, though the program has not read the one before. */
+static void channel_fd__an_edge_an_event(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = flusher_make(f);
+	struct epoll_event want = { .events = EPOLLIN | EPOLLOUT | EPOLLET }, got;
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	assert_int_equal(epoll_ctl(epfd, EPOLL_CTL_ADD, f->channel->fd, &want), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		assert_int_equal(epoll_wait(epfd, &got, 1, 0), 0);
+		assert_int_equal(ibv_req_notify_cq(f->cq, 0), 0);
+		complete(qp, i);
+		assert_int_equal(epoll_wait(epfd, &got, 1, 0), 1);
+		assert_int_equal(got.events, EPOLLIN);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ibv_get_cq_event(f->channel, &cq, &cq_context), 0);
+	assert_false(readable(f->channel->fd));
+	ibv_ack_cq_events(cq, 2);
+	close(epfd);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+static void async_fd__never_writable(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = flusher_make(f);
+	struct ibv_async_event event;
+
+	assert_int_equal(reported(f->context->async_fd), 0);
+	assert_int_equal(ibv_resize_cq(f->cq, 1), 0);
+	complete(qp, 1);
+	complete(qp, 2);
+	assert_int_equal(reported(f->context->async_fd), POLLIN);
+	assert_int_equal(ibv_get_async_event(f->context, &event), 0);
+	assert_int_equal(reported(f->context->async_fd), 0);
+	ibv_ack_async_event(&event);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 /* A flush is an error, and an error is an event for who waits for solicited ones. */
 static void req_notify_cq__solicited_only_hears_errors(void **state)
 {
@@ -313,6 +383,9 @@ int main(void)
 		WITH(poll_cq__overrun_raises_cq_err),
 		WITH(get_cq_event__nonblocking_has_none),
 		WITH(get_cq_event__once_an_arming),
+		WITH(channel_fd__never_writable),
+		WITH(channel_fd__an_edge_an_event),
+		WITH(async_fd__never_writable),
 		WITH(req_notify_cq__solicited_only_hears_errors),
 		WITH(destroy_cq__forgets_unread_events),
 		WITH(destroy_cq__waits_for_acknowledgements),

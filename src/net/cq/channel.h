@@ -23,12 +23,10 @@ struct aw_source {
 };
 
 struct aw_channel {
-	int fd; /* eventfd in semaphore mode, close-on-exec; the program may set O_NONBLOCK */
-	bool reads_now; /* the kernel can read fd without blocking; fixed after init */
+	int fd; /* net/base/event_fd.h; the program may set O_NONBLOCK */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;
-	/* events of queue not yet written to fd: the thread that raised them may take one */
-	uint32_t unwritten;
+	bool raised; /* fd was raised and not lowered since, except by read(2) */
 	/* channel_wait.c */
 	_Atomic int
 		epfd; /* fd and the sockets of QPs lent to the channel; -1 before a first sleep */
@@ -37,7 +35,7 @@ struct aw_channel {
 	_Atomic uint32_t waiters; /* threads that sleep on epfd */
 	struct aw_hands hands; /* busy-poll ownership of these threads: a turn is a wake */
 	_Atomic uint64_t woke_ns; /* when one last woke */
-	_Atomic uint64_t arrival_ns; /* when bytes last came while one slept (net/qp/lend.c) */
+	_Atomic uint64_t arrival_ns; /* when bytes last came while one slept (net/lend.c) */
 };
 
 /* 0, or EMFILE, ENFILE, ENOMEM. */
@@ -56,9 +54,9 @@ void aw_channel_raise(struct aw_channel *ch, struct aw_source *src);
 int aw_channel_read(struct aw_channel *ch, void **object, int *kind);
 
 /*
- * Between aw_channel_hold and aw_channel_release the calling thread serves QPs, and the events of
- * ch that it raises stay in memory. aw_channel_release takes one of them if there is one, which the
- * caller must handle, and writes the others to the fd. False: there was none.
+ * Between aw_channel_hold and aw_channel_release the calling thread serves QPs, and an event of
+ * ch that it raises does not raise the fd. aw_channel_release takes the oldest event if there is one,
+ * which the caller must handle, and raises the fd if it leaves others. False: there was none.
  */
 void aw_channel_hold(struct aw_channel *ch);
 bool aw_channel_release(struct aw_channel *ch, void **object, int *kind);

@@ -172,7 +172,7 @@ static bool serve(struct aw_channel *ch, const struct epoll_event *ready, int n,
 	for (int i = 0; i < n; i++)
 		if (ready[i].data.u64 != CHANNEL_FD)
 			aw_uqp_on_wake((uint32_t)ready[i].data.u64);
-	return aw_channel_release(ch, object, kind) || aw_channel_take(ch, object, kind);
+	return aw_channel_release(ch, object, kind);
 }
 
 static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **object, int *kind)
@@ -191,14 +191,14 @@ static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **objec
 	return 0;
 }
 
-/* Reads where there is no set, or without waiting. */
-static int read_limited(struct aw_channel *ch, bool waits, void **object, int *kind)
+/* Reads where there is no set. */
+static int read_limited(struct aw_channel *ch, void **object, int *kind)
 {
 	struct pollfd pollfd = { .fd = ch->fd, .events = POLLIN };
 	uint64_t end_ns = end_of_sleep();
 	int ready = 1;
 
-	if (waits && end_ns) {
+	if (end_ns) {
 		do
 			ready = poll(&pollfd, 1, left_ms(end_ns));
 		while (ready < 0 && errno == EINTR && !interrupts());
@@ -208,20 +208,26 @@ static int read_limited(struct aw_channel *ch, bool waits, void **object, int *k
 	return aw_channel_read(ch, object, kind);
 }
 
-/* A thread can be cancelled only where it sleeps: elsewhere it would leave locks taken. */
+/*
+ * A thread can be cancelled only where it sleeps: elsewhere it would leave locks taken. A program that
+ * has closed the fd gets EBADF.
+ */
 int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
 {
 	int cancel_state, flags, err = 0;
-	bool waits = false, sleeps = false;
+	bool reads = false;
 
 	aw_hold_release();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (!aw_channel_take(ch, object, kind)) {
 		flags = fcntl(ch->fd, F_GETFL);
-		waits = flags >= 0 && !(flags & O_NONBLOCK);
-		sleeps = waits && has_set(ch);
-		err = sleeps ? sleep_and_serve(ch, cancel_state, object, kind) : EAGAIN;
+		if (flags < 0 || flags & O_NONBLOCK)
+			err = flags < 0 ? errno : EAGAIN;
+		else if (has_set(ch))
+			err = sleep_and_serve(ch, cancel_state, object, kind);
+		else
+			reads = true;
 	}
 	pthread_setcancelstate(cancel_state, NULL);
-	return err && !sleeps ? read_limited(ch, waits, object, kind) : err;
+	return reads ? read_limited(ch, object, kind) : err;
 }
