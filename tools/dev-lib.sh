@@ -8,8 +8,8 @@ case $(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}") in
 esac
 
 packages_build="build-essential cmake ninja-build pkg-config libibverbs-dev librdmacm-dev
-	libisal-dev libcmocka-dev"
-packages_run="$packages_build rdmacm-utils ibverbs-utils perftest iperf3 python3 iproute2 util-linux"
+	libisal-dev libcmocka-dev python3"
+packages_run="$packages_build rdmacm-utils ibverbs-utils perftest iperf3 iproute2 util-linux"
 packages_fuzz="$packages_build clang libclang-rt-$clang-dev"
 packages_programs="redis-server redis-tools memcached nginx-core curl wrk postgresql openssh-server
 	openssh-client openssh-sftp-server vsftpd tnftp rpcsvc-proto libtirpc-dev openbsd-inetd socat golang-go
@@ -30,14 +30,14 @@ packages_arch="$packages_build gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc
 	gcc-riscv64-linux-gnu gcc-s390x-linux-gnu qemu-user apt dpkg tar rdmacm-utils python3-pytest"
 # Of other machines: not installed, unpacked in build/arch.
 packages_sysroot="libc6-dev libibverbs-dev librdmacm-dev libcmocka-dev rdmacm-utils"
-packages_bench="$packages_build python3 python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
+packages_bench="$packages_build python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp redis-server redis-tools nginx wrk"
 packages_apps="curl memcached libmemcached-tools postgresql ganglia-monitor gmetad python3-grpcio openmpi-bin
 	libopenmpi-dev ceph-mon ceph-osd ceph-common"
 packages_package="$packages_build git debhelper dh-dkms libtirpc-dev"
-packages_wheel="$packages_build git python3 python3-venv"
+packages_wheel="$packages_build git python3-venv"
 packages_test_package="$packages_package $packages_wheel $packages_distro python3-pytest python3-seccomp python3-yaml iproute2 lintian"
-packages_lint="$packages_build python3 git clang-format-14"
+packages_lint="$packages_build git clang-format-14"
 
 say() {
 	printf '== %s\n' "$*"
