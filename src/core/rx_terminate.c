@@ -191,6 +191,30 @@ static enum aw_error control_only(const struct aw_rx_seg *seg, struct term_msg *
 	return term_get(ctrl, sizeof(ctrl), msg) ? AW_OK : AW_E_RDMAP_OP_UNSPECIFIED;
 }
 
+/* True when the program waits for the peer's word on a WR that went out. */
+static bool is_peer_awaited(const struct aw_qp *qp)
+{
+	for (uint32_t i = qp->sq.head; i != qp->sq.next; i++) {
+		const struct aw_swqe *wqe = aw_sq_at(&qp->sq, i);
+
+		if (qp->sig_all || wqe->flags & AW_WR_SIGNALED ||
+		    !aw_op_is_one_way((enum aw_op)wqe->op))
+			return true;
+	}
+	return qp->tx_begun;
+}
+
+/*
+ * A request of the peer's own has failed, and nobody here waits for the peer. On InfiniBand this end
+ * would not notice: its receives stay posted, and its next post fails in time. The FIN that follows
+ * the Terminate brings just that (core/ack.h).
+ */
+static bool is_unnoticed(const struct aw_qp *qp, const struct term_msg *msg)
+{
+	return qp->acks && msg->error == AW_E_LOCAL_CATASTROPHIC && !msg->has_ddp &&
+	       !is_peer_awaited(qp);
+}
+
 enum aw_error aw_rx_terminate(struct aw_qp *qp, const struct aw_rx_seg *seg)
 {
 	enum aw_error err = AW_OK;
@@ -203,7 +227,7 @@ enum aw_error aw_rx_terminate(struct aw_qp *qp, const struct aw_rx_seg *seg)
 		return AW_E_RDMAP_OP_UNSPECIFIED;
 	if (!term_get(seg->data, seg->len, &msg))
 		err = control_only(seg, &msg);
-	if (err)
+	if (err || is_unnoticed(qp, &msg))
 		return err;
 	cause = find_cause(qp, &msg);
 	if (cause.wqe) {

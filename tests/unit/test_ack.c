@@ -367,7 +367,9 @@ static void ack__own_fault_leaves_those_before(void **state)
 		core_pump(pair);
 		core_expect_sq(&pair->a, AW_OP_WRITE, AW_WC_SUCCESS);
 		core_expect_sq(&pair->a, AW_OP_WRITE, AW_WC_LOC_PROT_ERR);
-		assert_int_equal(pair->b.qp.peer_error, AW_E_LOCAL_CATASTROPHIC);
+		assert_int_equal(pair->a.qp.error, AW_E_LOCAL_CATASTROPHIC);
+		assert_false(pair->a.qp.term_due);
+		assert_int_equal(pair->b.qp.state, AW_QP_RTS);
 		core_pair_destroy(pair);
 	}
 }
@@ -424,6 +426,45 @@ static void ack__peer_fails_by_itself(void **state)
 	core_deliver(&pair->b, &pair->a);
 	core_expect_sq(&pair->a, AW_OP_SEND, AW_WC_REM_OP_ERR);
 	core_expect_sq(&pair->a, AW_OP_WRITE, AW_WC_WR_FLUSH_ERR);
+	core_pair_destroy(pair);
+}
+
+/* Nobody waits for the peer: what TCP took of unsignalled WRs is not waited for, nor what did not go out. */
+static void ack__peer_fails_by_itself_unnoticed(void **state)
+{
+	(void)state;
+	for (int halted = 0; halted < 2; halted++) {
+		struct core_pair *pair = pair_with(CORE_READS);
+
+		core_wr(&pair->a, AW_OP_SEND, 0, 10)->flags = 0;
+		aw_qp_post(&pair->a.qp);
+		core_tx(&pair->a);
+		pair->a.qp.sq_halts = halted;
+		if (halted)
+			core_post(&pair->a, AW_OP_SEND, 0, 10, 0);
+		aw_qp_terminate(&pair->b.qp, AW_E_LOCAL_CATASTROPHIC);
+		core_tx(&pair->b);
+		core_deliver(&pair->b, &pair->a);
+		assert_int_equal(pair->a.qp.state, AW_QP_RTS);
+		assert_int_equal(pair->a.qp.peer_error, AW_OK);
+		assert_int_equal(pair->a.logged, 0);
+		core_pair_destroy(pair);
+	}
+}
+
+/* A Read is waited for, whether it is signalled or not. */
+static void ack__peer_fails_by_itself_before_it_answers(void **state)
+{
+	struct core_pair *pair = pair_with(CORE_READS);
+
+	(void)state;
+	core_wr(&pair->a, AW_OP_READ, 0, 10)->flags = 0;
+	aw_qp_post(&pair->a.qp);
+	core_tx(&pair->a);
+	aw_qp_terminate(&pair->b.qp, AW_E_LOCAL_CATASTROPHIC);
+	core_tx(&pair->b);
+	core_deliver(&pair->b, &pair->a);
+	core_expect_sq(&pair->a, AW_OP_READ, AW_WC_REM_OP_ERR);
 	core_pair_destroy(pair);
 }
 
@@ -531,6 +572,8 @@ int main(void)
 		cmocka_unit_test(ack__own_fault_of_a_bind),
 		cmocka_unit_test(ack__own_fault_behind_a_local_one),
 		cmocka_unit_test(ack__peer_fails_by_itself),
+		cmocka_unit_test(ack__peer_fails_by_itself_unnoticed),
+		cmocka_unit_test(ack__peer_fails_by_itself_before_it_answers),
 		cmocka_unit_test(ack__peer_could_not_take_an_answer),
 		cmocka_unit_test(ack__refused_bind_is_not_run_again),
 		cmocka_unit_test(ack__own_fault_asks_for_no_answers),

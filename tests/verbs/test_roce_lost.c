@@ -162,6 +162,30 @@ static void peer_in_error__a_read_under_way_fails(void **state)
 	two_destroy(&t);
 }
 
+/* A WR of the peer's own has failed: InfiniBand's peer sends nothing of it, and is not heard of from then on. */
+static void peer_failed_by_itself__the_next_post_fails(void **state)
+{
+	struct fixture *f = *state;
+	struct two t;
+	struct ibv_wc wc;
+
+	two_connect(&t, f);
+	two_talk(&t);
+	walker_recv(&t.a, 1);
+	t.b.mr->lkey ^= 0x55;
+	walker_post(&t.b, IBV_WR_SEND, 16, NULL);
+	walker_sent(&t.b, IBV_WC_LOC_PROT_ERR);
+	t.b.mr->lkey ^= 0x55;
+	fails_towards(f, t.a.qp->qp_num ^ 0x80); /* time goes by */
+	assert_int_equal(qp_state(t.b.qp), IBV_QPS_ERR);
+	assert_int_equal(qp_state(t.a.qp), IBV_QPS_RTS);
+	assert_int_equal(ibv_poll_cq(t.a.recv_cq, 1, &wc), 0);
+	walker_post(&t.a, IBV_WR_SEND, 1, NULL);
+	walker_post(&t.a, IBV_WR_SEND, 1, NULL);
+	fails(&t.a);
+	two_destroy(&t);
+}
+
 /* Strangers. */
 
 static int stranger_connect(uint32_t qpn)
@@ -318,6 +342,7 @@ int main(void)
 		WITH(peer_destroyed__the_next_post_fails),
 		WITH(peer_destroyed__what_it_sent_is_received),
 		WITH(peer_in_error__a_read_under_way_fails),
+		WITH(peer_failed_by_itself__the_next_post_fails),
 		WITH(stranger__is_told_no),
 		WITH(stranger__many_wait_and_disturb_nobody),
 		WITH(stranger__speaks_another_protocol),
