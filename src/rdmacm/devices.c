@@ -2,6 +2,7 @@
 // The shared context and its default PD. The child of a fork gets its own.
 #include "rdmacm/devices.h"
 
+#include "net/base/fork.h"
 #include "net/progress/engine.h"
 #include "verbs/private.h"
 
@@ -19,7 +20,7 @@ static int open_shared(void)
 {
 	struct ibv_context *context;
 
-	if (shared && generation == aw_engine_generation())
+	if (shared && generation == aw_fork_generation())
 		return 0;
 	int err = avb_context_shared_get(&context);
 
@@ -34,7 +35,7 @@ static int open_shared(void)
 	}
 	shared = context;
 	default_pd = pd;
-	generation = aw_engine_generation();
+	generation = aw_fork_generation();
 	return 0;
 }
 

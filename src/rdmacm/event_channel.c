@@ -9,11 +9,11 @@
 
 #include "net/base/cleanup.h"
 #include "net/base/event_fd.h"
+#include "net/base/fork.h"
 #include "net/progress/engine.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/id.h"
-#include "rdmacm/process.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -85,7 +85,7 @@ static void bury(struct aw_cm_channel *ch)
 
 static void reset(struct aw_cm_channel *ch)
 {
-	ch->process = aw_cm_process();
+	ch->process = aw_fork_generation();
 	ch->after.fn = wake_after;
 	pthread_mutex_init(&ch->lock, NULL);
 	TAILQ_INIT(&ch->queue);
@@ -113,10 +113,10 @@ static struct aw_cm_channel *of(struct rdma_event_channel *channel)
 {
 	struct aw_cm_channel *ch = (struct aw_cm_channel *)channel;
 
-	if (ch->process == aw_cm_process())
+	if (ch->process == aw_fork_generation())
 		return ch;
 	pthread_mutex_lock(&adopting);
-	if (ch->process != aw_cm_process())
+	if (ch->process != aw_fork_generation())
 		adopt(ch);
 	pthread_mutex_unlock(&adopting);
 	return ch;

@@ -2,12 +2,12 @@
 // Life of an id: created, found by callbacks, moved from state to state, destroyed.
 #include "rdmacm/id.h"
 
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/base/persona.h"
 #include "net/progress/engine.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
-#include "rdmacm/process.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/timer.h"
 #include "rdmacm/ud.h"
@@ -44,21 +44,24 @@ static struct aw_once ids_once = AW_ONCE_INIT;
 
 static void fork_prepare(void)
 {
-	aw_engine_fork_prepare();
 	aw_table_fork_prepare(&ids);
 }
 
 static void fork_parent(void)
 {
 	aw_table_fork_parent(&ids);
-	aw_engine_fork_done();
 }
 
 static void fork_child(void)
 {
 	aw_table_fork_child(&ids);
-	aw_engine_fork_done();
 }
+
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
 
 static int make_table(void)
 {
@@ -66,10 +69,8 @@ static int make_table(void)
 
 	if (err)
 		return err;
-	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
-	if (err)
-		aw_table_fini(&ids);
-	return err;
+	aw_fork_register(AW_FORK_CM_IDS, &fork_handlers);
+	return 0;
 }
 
 int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw_cm_id **out)
@@ -91,7 +92,7 @@ int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw
 	cm->id.ps = RDMA_PS_TCP;
 	cm->id.qp_type = IBV_QPT_RC;
 	cm->fd = -1;
-	cm->process = aw_cm_process();
+	cm->process = aw_fork_generation();
 	pthread_mutex_init(&cm->lock, NULL);
 	pthread_cond_init(&cm->acked, NULL);
 	cm->handle = aw_table_insert(&ids, cm, NULL);
@@ -164,7 +165,7 @@ static void drop_events(struct aw_cm_id *cm)
 
 bool aw_cm_id_inherited(const struct aw_cm_id *cm)
 {
-	return cm->process != aw_cm_process();
+	return cm->process != aw_fork_generation();
 }
 
 /* Called when no other thread finds the id any more. */

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE // memfd_create
 #include "verbs/context.h"
 
+#include "net/base/fork.h"
 #include "net/base/persona.h"
 #include "net/progress/engine.h"
 #include "verbs/gid.h"
@@ -74,7 +75,7 @@ void avb_context_shared_put(struct ibv_context *context)
 
 int vb_context_import(int cmd_fd, struct vb_context **context)
 {
-	uint32_t generation = aw_engine_generation();
+	uint32_t generation = aw_fork_generation();
 	struct ibv_device *device = NULL;
 	struct vb_context *vb;
 	struct stat st;
@@ -146,15 +147,21 @@ static void context_lock_give(void)
 	pthread_mutex_unlock(&context_lock);
 }
 
+static const struct aw_fork_handlers context_fork_handlers = {
+	.prepare = context_lock_take,
+	.parent = context_lock_give,
+	.child = context_lock_give,
+};
+
 static __attribute__((constructor)) void context_prepare_for_fork(void)
 {
-	pthread_atfork(context_lock_take, context_lock_give, context_lock_give);
+	aw_fork_register(AW_FORK_CONTEXTS, &context_fork_handlers);
 }
 
 /* The shared context, held; NULL when there is none or it was opened before a fork. */
 static struct vb_context *shared_take(void)
 {
-	uint32_t generation = aw_engine_generation();
+	uint32_t generation = aw_fork_generation();
 	struct vb_context *shared;
 
 	pthread_mutex_lock(&context_lock);
@@ -254,7 +261,7 @@ static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context
 		return err;
 	}
 	pthread_mutex_init(&vb->verbs.context.mutex, NULL);
-	vb->generation = aw_engine_generation();
+	vb->generation = aw_fork_generation();
 	vb->refs = 1;
 	context_fill(vb, device, cmd_fd);
 	vb->stat = aw_stat_take(AW_STAT_DEVICE, 0);

@@ -3,6 +3,7 @@
 // before IPv6 and link-local addresses, and loopback last, since programs like to use GID 0.
 #include "verbs/gid.h"
 
+#include "net/base/fork.h"
 #include "net/base/ifnews.h"
 #include "net/base/persona.h"
 #include "verbs/context.h"
@@ -58,9 +59,15 @@ static void fork_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = lock_take,
+	.parent = lock_give,
+	.child = fork_child,
+};
+
 static __attribute__((constructor)) void prepare_for_fork(void)
 {
-	pthread_atfork(lock_take, lock_give, fork_child);
+	aw_fork_register(AW_FORK_GIDS, &fork_handlers);
 }
 
 static int gids_read(void)

@@ -2,6 +2,7 @@
 // MRs. lkey, rkey and handle are the STag. Nothing is pinned, and an STag names memory by address:
 // memory that a program unmaps before it deregisters is gone for its peers too.
 #include "core/types.h"
+#include "net/base/fork.h"
 #include "net/mem/mapping.h"
 #include "net/mr/mrtab.h"
 #include "net/mr/mw.h"
@@ -49,7 +50,7 @@ struct vb_mr {
 	struct aw_mr *region; /* NULL: imported */
 	struct vb_dm *dm; /* the device memory that it is in, or NULL */
 	struct vb_mapping mapping; /* of a dma-buf: unmapped with the MR */
-	uint32_t generation; /* aw_engine_generation() when made */
+	uint32_t generation; /* aw_fork_generation() when made */
 };
 
 static struct vb_limit mrs = { .max = AW_MR_MAX };
@@ -279,7 +280,7 @@ static bool windows_forbid(struct aw_mr *region)
  */
 static void region_unlend(const struct vb_mr *mr, const struct aw_mr *region, const void *pd)
 {
-	if (mr->generation == aw_engine_generation())
+	if (mr->generation == aw_fork_generation())
 		aw_uqp_unlend(pd, region->host, region->len);
 }
 
@@ -337,7 +338,7 @@ static int mr_create(struct ibv_pd *pd, const struct aw_mr *want, struct vb_mr *
 	err = ENOMEM;
 	if (!mr)
 		goto give;
-	mr->generation = aw_engine_generation();
+	mr->generation = aw_fork_generation();
 	mr->region = &mr->regions[0];
 	*mr->region = *want;
 	err = aw_mr_add(mr->region);

@@ -3,6 +3,7 @@
 // taken around fork so that the child finds it free.
 #include "verbs/share.h"
 
+#include "net/base/fork.h"
 #include "verbs/context.h"
 
 #include <errno.h>
@@ -21,9 +22,15 @@ static void lock_give(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = lock_take,
+	.parent = lock_give,
+	.child = lock_give,
+};
+
 static __attribute__((constructor)) void prepare_for_fork(void)
 {
-	pthread_atfork(lock_take, lock_give, lock_give);
+	aw_fork_register(AW_FORK_SHARED_OBJECTS, &fork_handlers);
 }
 
 void vb_share_add(struct vb_shared *shared, enum vb_kind kind, struct ibv_context *context)

@@ -249,13 +249,6 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	return FAILS(INJECT_SYSTEM) ? EAGAIN : __real_pthread_create(thread, attr, fn, arg);
 }
 
-int __real_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
-int __wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
-int __wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
-{
-	return FAILS(INJECT_SYSTEM) ? ENOMEM : __real_pthread_atfork(prepare, parent, child);
-}
-
 int __real_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)

@@ -151,14 +151,20 @@ int pair_teardown(void **state)
 	return 0;
 }
 
+static bool is_stopped;
+
 void pair_stop_progress(void)
 {
-	aw_engine_fork_prepare();
+	if (!is_stopped)
+		aw_engine_fork_prepare();
+	is_stopped = true;
 }
 
 void pair_start_progress(void)
 {
-	aw_engine_fork_done();
+	if (is_stopped)
+		aw_engine_fork_done();
+	is_stopped = false;
 }
 
 int pair_teardown_stopped(void **state)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "../lib/proc.h"
+#include "net/base/fork.h"
 
 /* Linked in by the thread sanitizer, which cannot follow threads that a forked child starts. */
 extern void __tsan_init(void) __attribute__((weak));
@@ -408,7 +409,7 @@ static int in_child(struct probe *inherited, uint32_t generation)
 	struct probe own = { .calls = 0 };
 	int threads = proc_threads();
 
-	if (aw_engine_generation() == generation)
+	if (aw_fork_generation() == generation)
 		return 1;
 	aw_watch_remove_wait(&inherited->watch);
 	if (inherited->released != 1 || inherited->calls != 0)
@@ -428,7 +429,7 @@ static int in_child(struct probe *inherited, uint32_t generation)
 static void engine_fork__child_starts_afresh(void **state)
 {
 	struct probe *p = *state;
-	uint32_t generation = aw_engine_generation();
+	uint32_t generation = aw_fork_generation();
 	int status;
 
 	if (__tsan_init)

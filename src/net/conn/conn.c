@@ -6,6 +6,7 @@
 
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/conn/conn_machine.h"
 #include "net/progress/engine.h"
@@ -30,7 +31,7 @@ const struct aw_conn_info *aw_conn_info(const struct aw_conn *c)
 /* In the child of a fork the connection is the parent's, and the lock may stay taken for ever. */
 static bool is_inherited(const struct aw_conn *c)
 {
-	return c->generation != aw_engine_generation();
+	return c->generation != aw_fork_generation();
 }
 
 static void release(struct aw_watch *w)
@@ -77,7 +78,7 @@ static struct aw_conn *create(int fd, const struct aw_mpa_local *local, aw_conn_
 	if (!c)
 		return NULL;
 	c->local = *local;
-	c->generation = aw_engine_generation();
+	c->generation = aw_fork_generation();
 	c->fd = fd;
 	c->fn = fn;
 	c->arg = arg;

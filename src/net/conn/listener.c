@@ -6,10 +6,10 @@
 
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/progress/engine.h"
 #include "net/stat/stat.h"
-#include "ring/once.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -64,7 +64,6 @@ struct aw_listener {
  * the number matters.
  */
 static _Atomic uint32_t accepting;
-static struct aw_once once = AW_ONCE_INIT;
 
 uint32_t aw_listener_files(uint32_t part)
 {
@@ -77,10 +76,9 @@ static void fork_child(void)
 	atomic_store_explicit(&accepting, 0, memory_order_relaxed);
 }
 
-static int watch_forks(void)
-{
-	return pthread_atfork(NULL, NULL, fork_child);
-}
+static const struct aw_fork_handlers fork_handlers = {
+	.child = fork_child,
+};
 
 static void release(struct aw_watch *w)
 {
@@ -89,7 +87,7 @@ static void release(struct aw_watch *w)
 	if (l->fd >= 0)
 		close(l->fd);
 	aw_stat_give(l->stat);
-	if (l->fd >= 0 && l->generation == aw_engine_generation())
+	if (l->fd >= 0 && l->generation == aw_fork_generation())
 		atomic_fetch_sub_explicit(&accepting, 1, memory_order_relaxed);
 	pthread_cond_destroy(&l->told);
 	pthread_mutex_destroy(&l->lock);
@@ -380,7 +378,7 @@ static struct aw_listener *create(int fd, const struct aw_mpa_local *local, aw_c
 	if (!l)
 		return NULL;
 	l->fd = fd;
-	l->generation = aw_engine_generation();
+	l->generation = aw_fork_generation();
 	l->local = *local;
 	l->fn = fn;
 	l->arg = arg;
@@ -412,11 +410,12 @@ static int begin(struct aw_listener *l, struct aw_listener **out)
 int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw_conn_fn *fn,
 		       void *arg, struct aw_listener **out)
 {
-	int err = aw_once_run(&once, watch_forks);
-	struct aw_listener *l = err ? NULL : create(fd, local, fn, arg);
+	struct aw_listener *l = create(fd, local, fn, arg);
+	int err;
 
 	if (!l)
-		return err ? err : ENOMEM;
+		return ENOMEM;
+	aw_fork_register(AW_FORK_LISTENERS, &fork_handlers);
 	/* Accepted sockets inherit these options. */
 	aw_conn_set_options(fd);
 	err = listen(fd, backlog) == 0 ? 0 : errno;
@@ -472,7 +471,7 @@ static void end_half_open(struct aw_listener *l)
 void aw_listener_destroy(struct aw_listener *l)
 {
 	/* In the child of a fork the connections and the lock are the parent's. */
-	if (l->generation != aw_engine_generation()) {
+	if (l->generation != aw_fork_generation()) {
 		aw_watch_remove(&l->watch);
 		return;
 	}

@@ -3,6 +3,7 @@
 #include "net/mr/mrtab.h"
 
 #include "core/stag.h"
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/mem/fault.h"
 #include "net/mem/mapping.h"
@@ -25,21 +26,24 @@ static struct aw_once once = AW_ONCE_INIT;
 
 static void fork_prepare(void)
 {
-	aw_engine_fork_prepare();
 	aw_table_fork_prepare(&table);
 }
 
 static void fork_parent(void)
 {
 	aw_table_fork_parent(&table);
-	aw_engine_fork_done();
 }
 
 static void fork_child(void)
 {
 	aw_table_fork_child(&table);
-	aw_engine_fork_done();
 }
+
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
 
 static int init_once(void)
 {
@@ -52,10 +56,8 @@ static int init_once(void)
 	err = aw_table_init(&table, AW_MR_MAX + AW_MW_MAX + UNUSABLE);
 	if (err)
 		return err;
-	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
-	if (err)
-		aw_table_fini(&table);
-	return err;
+	aw_fork_register(AW_FORK_REGIONS, &fork_handlers);
+	return 0;
 }
 
 static uint32_t handle_of(uint32_t stag)

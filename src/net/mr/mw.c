@@ -5,6 +5,7 @@
 // for. A thread that holds a binding is copying, and waits for no other thread.
 #include "net/mr/mw.h"
 
+#include "net/base/fork.h"
 #include "net/mr/mrtab.h"
 #include "net/progress/engine.h"
 #include "ring/once.h"
@@ -34,7 +35,6 @@ static void parent_put(struct aw_mr *parent);
 
 static void fork_prepare(void)
 {
-	aw_engine_fork_prepare();
 	aw_table_fork_prepare(&table);
 	pthread_mutex_lock(&bindings_lock);
 }
@@ -43,15 +43,19 @@ static void fork_parent(void)
 {
 	pthread_mutex_unlock(&bindings_lock);
 	aw_table_fork_parent(&table);
-	aw_engine_fork_done();
 }
 
 static void fork_child(void)
 {
 	pthread_mutex_unlock(&bindings_lock);
 	aw_table_fork_child(&table);
-	aw_engine_fork_done();
 }
+
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
 
 static int init_once(void)
 {
@@ -59,10 +63,8 @@ static int init_once(void)
 
 	if (err)
 		return err;
-	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
-	if (err)
-		aw_table_fini(&table);
-	return err;
+	aw_fork_register(AW_FORK_WINDOWS, &fork_handlers);
+	return 0;
 }
 
 int aw_mw_create(const void *pd, bool type2, struct aw_mw **created)

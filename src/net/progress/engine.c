@@ -4,6 +4,7 @@
 // started thread leaves only by itself, when it finds that no reference is left.
 #include "net/progress/engine.h"
 
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/mem/pool.h"
 #include "net/progress/linger.h"
@@ -47,7 +48,6 @@ static struct {
 	_Atomic int epfd;
 	_Atomic int kickfd;
 	/* changes only while the process has one thread */
-	uint32_t generation;
 } engine = {
 	.handling = PTHREAD_MUTEX_INITIALIZER,
 	.life = PTHREAD_MUTEX_INITIALIZER,
@@ -59,7 +59,6 @@ static struct {
 
 static struct aw_once once = AW_ONCE_INIT;
 static _Thread_local bool self;
-static _Thread_local bool forking; /* this thread holds handling */
 
 bool aw_engine_is_self(void)
 {
@@ -72,11 +71,6 @@ uint64_t aw_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-uint32_t aw_engine_generation(void)
-{
-	return engine.generation;
 }
 
 int aw_engine_epfd(void)
@@ -111,16 +105,12 @@ void aw_engine_kick_tick(void)
 
 void aw_engine_fork_prepare(void)
 {
-	if (!forking)
-		pthread_mutex_lock(&engine.handling);
-	forking = true;
+	pthread_mutex_lock(&engine.handling);
 }
 
 void aw_engine_fork_done(void)
 {
-	if (forking)
-		pthread_mutex_unlock(&engine.handling);
-	forking = false;
+	pthread_mutex_unlock(&engine.handling);
 }
 
 /* Joins a thread that has left. The caller holds life, which that thread needs no more. */
@@ -145,7 +135,6 @@ static void settle(void)
 
 static void fork_prepare(void)
 {
-	aw_engine_fork_prepare();
 	aw_linger_fork_prepare();
 	pthread_mutex_lock(&engine.life);
 	settle();
@@ -157,7 +146,6 @@ static void fork_parent(void)
 	aw_watch_fork_parent();
 	pthread_mutex_unlock(&engine.life);
 	aw_linger_fork_parent();
-	aw_engine_fork_done();
 }
 
 static void close_fds(void)
@@ -173,15 +161,26 @@ static void fork_child(void)
 	engine.running = false;
 	engine.to_join = false;
 	engine.leavers = 0;
-	engine.generation++;
 	pthread_cond_init(&engine.left, NULL);
 	pthread_cond_init(&engine.begun, NULL);
 	self = false;
 	aw_watch_fork_child();
 	pthread_mutex_unlock(&engine.life);
 	aw_linger_fork_child();
-	aw_engine_fork_done();
 }
+
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
+
+/* No watch's handler runs from before a fork takes its first lock until it has given back its last. */
+static const struct aw_fork_handlers handling_handlers = {
+	.prepare = aw_engine_fork_prepare,
+	.parent = aw_engine_fork_done,
+	.child = aw_engine_fork_done,
+};
 
 static int init_once(void)
 {
@@ -189,10 +188,9 @@ static int init_once(void)
 
 	if (err)
 		return err;
-	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
-	if (err)
-		aw_watch_fini();
-	return err;
+	aw_fork_register(AW_FORK_HANDLING, &handling_handlers);
+	aw_fork_register(AW_FORK_ENGINE, &fork_handlers);
+	return 0;
 }
 
 /*

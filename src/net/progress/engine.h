@@ -42,13 +42,6 @@ void aw_engine_set_tick(enum aw_tick which, aw_tick_fn *fn);
 void aw_engine_kick_tick(void);
 
 /*
- * A number that changes in the child of a fork: an object made under another number is dead here.
- * References still count, so that the parent's objects may be destroyed as ever; but no thread runs
- * until the child takes a reference or adds a watch.
- */
-uint32_t aw_engine_generation(void);
-
-/*
  * For net/progress/watch.c. start: the epoll fd, or minus an errno. epfd: the epoll fd, -1 while
  * the thread is stopped.
  */
@@ -57,9 +50,8 @@ int aw_engine_epfd(void);
 void aw_engine_kick(void);
 
 /*
- * For handlers of pthread_atfork that take locks, as their first and last call: no watch's handler
- * runs between the two, so the child inherits no lock, reference or event of a thread that it does
- * not have. Any of several handlers may be the first.
+ * Between the two no watch's handler runs, so that the child of a fork inherits no lock, reference or event of a
+ * thread that it does not have.
  */
 void aw_engine_fork_prepare(void);
 void aw_engine_fork_done(void);

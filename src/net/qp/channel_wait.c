@@ -5,6 +5,7 @@
 #include "net/qp/channel_wait.h"
 
 #include "net/base/cleanup.h"
+#include "net/base/fork.h"
 #include "net/cq/sets.h"
 #include "net/progress/engine.h"
 #include "net/qp/hold.h"
@@ -70,23 +71,23 @@ static bool has_set(struct aw_channel *ch)
 	if (ch->epfd < 0) {
 		pthread_mutex_lock(&ch->lock);
 		if (ch->epfd < 0) {
-			ch->generation = aw_engine_generation();
+			ch->generation = aw_fork_generation();
 			ch->epfd = make_set(ch);
 		}
 		pthread_mutex_unlock(&ch->lock);
 	}
-	return ch->epfd >= 0 && ch->generation == aw_engine_generation();
+	return ch->epfd >= 0 && ch->generation == aw_fork_generation();
 }
 
 bool aw_channel_has_waiter(const struct aw_channel *ch)
 {
 	return atomic_load_explicit(&ch->waiters, memory_order_relaxed) > 0 &&
-	       ch->generation == aw_engine_generation();
+	       ch->generation == aw_fork_generation();
 }
 
 bool aw_channel_is_attended(const struct aw_channel *ch)
 {
-	if (ch->epfd < 0 || ch->generation != aw_engine_generation())
+	if (ch->epfd < 0 || ch->generation != aw_fork_generation())
 		return false;
 	return aw_channel_has_waiter(ch) ||
 	       aw_now_ns() - atomic_load_explicit(&ch->woke_ns, memory_order_relaxed) < AWAKE_NS;

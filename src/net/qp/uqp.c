@@ -2,6 +2,7 @@
 // Life of a user-space QP, and its entry points: create, destroy, attach, close, progress.
 #include "net/qp/uqp.h"
 
+#include "net/base/fork.h"
 #include "net/mem/pool.h"
 #include "net/progress/engine.h"
 #include "net/qp/carrier.h"
@@ -22,7 +23,6 @@ static struct aw_once qps_once = AW_ONCE_INIT;
 
 static void fork_prepare(void)
 {
-	aw_engine_fork_prepare();
 	aw_table_fork_prepare(&qps);
 	aw_hold_fork_prepare();
 	aw_lend_fork_prepare();
@@ -35,7 +35,6 @@ static void fork_parent(void)
 	aw_lend_fork_parent();
 	aw_hold_fork_parent();
 	aw_table_fork_parent(&qps);
-	aw_engine_fork_done();
 }
 
 static void fork_child(void)
@@ -44,8 +43,13 @@ static void fork_child(void)
 	aw_lend_fork_child();
 	aw_hold_fork_child();
 	aw_table_fork_child(&qps);
-	aw_engine_fork_done();
 }
+
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
 
 static int make_table(void)
 {
@@ -53,10 +57,8 @@ static int make_table(void)
 
 	if (err)
 		return err;
-	err = pthread_atfork(fork_prepare, fork_parent, fork_child);
-	if (err)
-		aw_table_fini(&qps);
-	return err;
+	aw_fork_register(AW_FORK_QPS, &fork_handlers);
+	return 0;
 }
 
 static bool attr_valid(const struct aw_uqp_attr *a)

@@ -111,7 +111,7 @@ struct aw_uqp {
 	uint8_t verdict[AW_HOST_VERDICT_LEN];
 	uint32_t verdict_len;
 	struct aw_uqp_watch *watch; /* of fd, on the heap: it may outlive the QP by a moment */
-	/* aw_engine_generation() when attached; also read without the lock */
+	/* aw_fork_generation() when attached; also read without the lock */
 	_Atomic uint32_t generation;
 	uint32_t listens_for; /* epoll events to wait for now, in every set that fd is in */
 	bool lent; /* pollers or waiters serve the QP in place of the progress thread */

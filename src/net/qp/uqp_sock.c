@@ -3,6 +3,7 @@
 #include "net/qp/uqp_sock.h"
 
 #include "net/base/addr.h"
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/mem/pool.h"
 #include "net/progress/engine.h"
@@ -167,7 +168,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 		return err;
 	qp->fd = to->fd;
 	qp->attached = true;
-	atomic_store_explicit(&qp->generation, aw_engine_generation(), memory_order_relaxed);
+	atomic_store_explicit(&qp->generation, aw_fork_generation(), memory_order_relaxed);
 	qp->listens_for = EPOLLIN;
 	aw_lend_attach(qp);
 	qp->fail_ns = 0;
@@ -203,8 +204,7 @@ static void return_buffers(struct aw_uqp *qp)
  */
 bool aw_uqp_is_inherited(const struct aw_uqp *qp)
 {
-	return atomic_load_explicit(&qp->generation, memory_order_relaxed) !=
-	       aw_engine_generation();
+	return atomic_load_explicit(&qp->generation, memory_order_relaxed) != aw_fork_generation();
 }
 
 void aw_uqp_drop_socket(struct aw_uqp *qp)

@@ -2,12 +2,12 @@
 // The ports that QP numbers are made of.
 #include "net/roce/qpn.h"
 
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/base/persona.h"
 #include "net/conn/listener.h"
 #include "net/progress/engine.h"
 #include "net/roce/rc.h"
-#include "ring/once.h"
 #include "ring/table.h"
 
 #include <assert.h>
@@ -44,21 +44,17 @@ struct port {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, port) ports = TAILQ_HEAD_INITIALIZER(ports);
 
-static struct aw_once once = AW_ONCE_INIT;
-
 static int port_open(struct port **opened);
 static void port_close(struct port *port);
 
 static void fork_prepare(void)
 {
-	aw_engine_fork_prepare();
 	pthread_mutex_lock(&lock);
 }
 
 static void fork_parent(void)
 {
 	pthread_mutex_unlock(&lock);
-	aw_engine_fork_done();
 }
 
 /* In the child of a fork the parent's ports are dead; its QPs may still be destroyed. */
@@ -68,10 +64,11 @@ static void fork_child(void)
 	fork_parent();
 }
 
-static int watch_forks(void)
-{
-	return pthread_atfork(fork_prepare, fork_parent, fork_child);
-}
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
 
 static uint32_t number_take(struct port *port, uint32_t handle)
 {
@@ -91,7 +88,7 @@ static struct port *port_with_room(void)
 	struct port *port;
 
 	TAILQ_FOREACH(port, &ports, entry)
-	if (port->taken < AW_QPN_OF_PORT && port->generation == aw_engine_generation())
+	if (port->taken < AW_QPN_OF_PORT && port->generation == aw_fork_generation())
 		return port;
 	return NULL;
 }
@@ -103,7 +100,7 @@ uint32_t aw_qpn_ports(void)
 
 	pthread_mutex_lock(&lock);
 	TAILQ_FOREACH(port, &ports, entry)
-	count += port->generation == aw_engine_generation();
+	count += port->generation == aw_fork_generation();
 	pthread_mutex_unlock(&lock);
 	return count;
 }
@@ -120,11 +117,10 @@ static struct port *port_find(uint32_t qpn)
 
 int aw_qpn_take(uint32_t handle, uint32_t *qpn)
 {
-	int err = aw_once_run(&once, watch_forks);
 	struct port *port;
+	int err = 0;
 
-	if (err)
-		return err;
+	aw_fork_register(AW_FORK_QPNS, &fork_handlers);
 	pthread_mutex_lock(&lock);
 	port = port_with_room();
 	if (!port) {
@@ -260,7 +256,7 @@ static int port_open(struct port **opened)
 
 	if (!port)
 		return ENOMEM;
-	port->generation = aw_engine_generation();
+	port->generation = aw_fork_generation();
 	err = bind_some(port);
 	if (err)
 		goto free_port;

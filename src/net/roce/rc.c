@@ -5,6 +5,7 @@
 
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/base/policy_env.h"
 #include "net/progress/engine.h"
@@ -31,7 +32,7 @@ static int create_rc(struct aw_uqp *qp)
 	if (!rc)
 		return ENOMEM;
 	rc->qp = qp;
-	rc->generation = aw_engine_generation();
+	rc->generation = aw_fork_generation();
 	pthread_mutex_init(&rc->lock, NULL);
 	err = aw_watch_add(&rc->watch, -1, 0, on_clock, NULL);
 	if (err) {
@@ -162,7 +163,7 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 {
 	struct aw_rc_litter litter = { .count = 0 };
 
-	if (rc->generation != aw_engine_generation())
+	if (rc->generation != aw_fork_generation())
 		return EINVAL;
 	pthread_mutex_lock(&rc->lock);
 	rc->told = *told;

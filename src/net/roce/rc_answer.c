@@ -2,6 +2,7 @@
 // Requests that come for QPs of the roce persona, and those that wait for their QP.
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/conn/listener.h"
 #include "net/progress/engine.h"
@@ -67,7 +68,7 @@ static void take_out(struct aw_rc *rc, struct aw_rc_held *held, struct aw_rc_lit
 {
 	aw_rc_drop(litter, held->conn);
 	held->conn = NULL;
-	if (rc->generation == aw_engine_generation())
+	if (rc->generation == aw_fork_generation())
 		atomic_fetch_sub_explicit(&held_count, 1, memory_order_relaxed);
 }
 

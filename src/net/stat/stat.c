@@ -5,6 +5,7 @@
 // of the mappings, so that rows of inherited objects can still be written and nobody sees it.
 #include "net/stat/stat.h"
 
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/mem/memfd.h"
 
@@ -290,11 +291,13 @@ static void fork_child(void)
 	errno = saved;
 }
 
-/*
- * The handlers of a fork that are set first take their locks last: a thread that holds another lock of the library may
- * take this one.
- */
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
+
 static __attribute__((constructor)) void prepare_for_fork(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	aw_fork_register(AW_FORK_STAT, &fork_handlers);
 }

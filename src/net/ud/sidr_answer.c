@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The server's side of SIDR. The latest requests are remembered: a repeated one that waits for the
 // program is not new, and one that has a reply gets the same reply.
+#include "net/base/fork.h"
 #include "net/progress/engine.h"
 #include "net/progress/watch.h"
 #include "net/ud/sidr.h"
@@ -92,7 +93,7 @@ int aw_sidr_listen(int fd, aw_sidr_request_fn *fn, void *arg, struct aw_sidr_ser
 	service->fn = fn;
 	service->arg = arg;
 	service->refs = 1;
-	service->generation = aw_engine_generation();
+	service->generation = aw_fork_generation();
 	pthread_mutex_init(&service->lock, NULL);
 	err = prepare(service);
 	*started = service;
@@ -108,7 +109,7 @@ int aw_sidr_listen(int fd, aw_sidr_request_fn *fn, void *arg, struct aw_sidr_ser
 /* In the child of a fork the lock may stay taken for ever, so what it guards is left alone. */
 void aw_sidr_service_destroy(struct aw_sidr_service *service)
 {
-	if (service->generation != aw_engine_generation()) {
+	if (service->generation != aw_fork_generation()) {
 		close(service->fd);
 		return;
 	}

@@ -3,21 +3,18 @@
 // flushes.
 #include "net/ud/ud.h"
 
+#include "net/base/fork.h"
 #include "net/progress/engine.h"
 #include "net/roce/qpn.h"
 #include "net/ud/ud_group.h"
 #include "net/ud/udsock.h"
-#include "ring/once.h"
 #include "ring/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-static struct aw_once once = AW_ONCE_INIT;
-
 static void fork_prepare(void)
 {
-	aw_engine_fork_prepare();
 	aw_ud_group_fork_prepare();
 	aw_udsock_fork_prepare();
 }
@@ -26,20 +23,17 @@ static void fork_done(void)
 {
 	aw_udsock_fork_done();
 	aw_ud_group_fork_done();
-	aw_engine_fork_done();
 }
 
-static int watch_forks(void)
-{
-	return pthread_atfork(fork_prepare, fork_done, fork_done);
-}
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = fork_prepare,
+	.parent = fork_done,
+	.child = fork_done,
+};
 
 static int create_ud(struct aw_uqp *qp)
 {
-	int err = aw_once_run(&once, watch_forks);
-
-	if (err)
-		return err;
+	aw_fork_register(AW_FORK_UD, &fork_handlers);
 	qp->ud = calloc(1, sizeof(*qp->ud));
 	return qp->ud ? 0 : ENOMEM;
 }

@@ -3,6 +3,7 @@
 // knows only a group's address.
 #include "net/ud/ud_group.h"
 
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/progress/engine.h"
 #include "net/ud/ud.h"
@@ -66,7 +67,7 @@ static struct aw_ud_group *find(const uint8_t *addr, uint32_t ifindex)
 
 	TAILQ_FOREACH(group, &groups, entry)
 	{
-		if (is_same(group, addr, ifindex) && group->generation == aw_engine_generation())
+		if (is_same(group, addr, ifindex) && group->generation == aw_fork_generation())
 			return group;
 	}
 	return NULL;
@@ -342,7 +343,7 @@ static int open_group(const uint8_t *addr, uint32_t ifindex, struct aw_ud_group 
 		return ENOMEM;
 	memcpy(group->addr, addr, GID_LEN);
 	group->ifindex = ifindex;
-	group->generation = aw_engine_generation();
+	group->generation = aw_fork_generation();
 	err = open_socket(addr, ifindex, &fd);
 	if (err) {
 		tell_refused(addr, err);

@@ -3,6 +3,7 @@
 // datagrams.
 #include "net/ud/udsock.h"
 
+#include "net/base/fork.h"
 #include "net/base/log.h"
 #include "net/progress/engine.h"
 #include "net/roce/qpn.h"
@@ -42,7 +43,7 @@ static struct aw_udsock *find(uint16_t port)
 
 	TAILQ_FOREACH(sock, &socks, entry)
 	{
-		if (sock->port == port && sock->generation == aw_engine_generation())
+		if (sock->port == port && sock->generation == aw_fork_generation())
 			return sock;
 	}
 	return NULL;
@@ -63,7 +64,7 @@ static int make(int fd, struct aw_udsock **made)
 		return ENOMEM;
 	sock->fd = fd;
 	sock->refs = 1;
-	sock->generation = aw_engine_generation();
+	sock->generation = aw_fork_generation();
 	for (uint32_t i = 0; i < AW_QPN_OF_PORT; i++)
 		sock->handles[i] = AW_TABLE_NONE;
 	sock->stage = malloc(sizeof(*sock->stage));
@@ -142,7 +143,7 @@ int aw_udsock_create(int fd, aw_udsock_fn *deliver, void *arg, struct aw_udsock 
 /* In the child of a fork a thread of the parent may hold the locks, so they are left alone. */
 static void destroy(struct aw_udsock *sock)
 {
-	if (sock->generation == aw_engine_generation()) {
+	if (sock->generation == aw_fork_generation()) {
 		aw_watch_remove_wait(&sock->watch);
 		pthread_mutex_destroy(&sock->lock);
 		pthread_mutex_destroy(&sock->listen_lock);
@@ -179,20 +180,20 @@ void aw_udsock_fork_done(void)
 /* In the child of a fork the lock may be held by a thread that only the parent has. */
 void aw_udsock_lock(struct aw_udsock *sock)
 {
-	if (sock->generation == aw_engine_generation())
+	if (sock->generation == aw_fork_generation())
 		pthread_mutex_lock(&sock->lock);
 }
 
 void aw_udsock_unlock(struct aw_udsock *sock)
 {
-	if (sock->generation == aw_engine_generation())
+	if (sock->generation == aw_fork_generation())
 		pthread_mutex_unlock(&sock->lock);
 }
 
 /* A thread that finds another one reading leaves the work to it. */
 void aw_udsock_serve(struct aw_udsock *sock)
 {
-	if (sock->generation != aw_engine_generation())
+	if (sock->generation != aw_fork_generation())
 		return;
 	atomic_fetch_add_explicit(&sock->turns, 1, memory_order_relaxed);
 	if (pthread_mutex_trylock(&sock->lock) != 0)

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The handlers of a fork, by rank.
+#include "net/base/fork.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "net/base/log.h"
+
+static const struct aw_fork_handlers *_Atomic registered[AW_FORK_RANKS];
+/* A fork holds the lock from its first handler to its last; it calls for an end those that it has called to prepare. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct aw_fork_handlers *prepared[AW_FORK_RANKS];
+static uint32_t generation;
+
+void aw_fork_register(enum aw_fork_rank rank, const struct aw_fork_handlers *handlers)
+{
+	atomic_store(&registered[rank], handlers);
+}
+
+uint32_t aw_fork_generation(void)
+{
+	return generation;
+}
+
+static void prepare(void)
+{
+	pthread_mutex_lock(&lock);
+	for (int rank = 0; rank < AW_FORK_RANKS; rank++) {
+		prepared[rank] = atomic_load(&registered[rank]);
+		if (prepared[rank] && prepared[rank]->prepare)
+			prepared[rank]->prepare();
+	}
+}
+
+static void parent(void)
+{
+	for (int rank = AW_FORK_RANKS - 1; rank >= 0; rank--)
+		if (prepared[rank] && prepared[rank]->parent)
+			prepared[rank]->parent();
+	pthread_mutex_unlock(&lock);
+}
+
+static void child(void)
+{
+	generation++;
+	for (int rank = AW_FORK_RANKS - 1; rank >= 0; rank--)
+		if (prepared[rank] && prepared[rank]->child)
+			prepared[rank]->child();
+	pthread_mutex_unlock(&lock);
+}
+
+/* The program's own handlers come behind it and so run outside of the library's locks. */
+static __attribute__((constructor)) void register_at_libc(void)
+{
+	int err = pthread_atfork(prepare, parent, child);
+
+	if (err)
+		aw_log(AW_LOG_ERROR, "pthread_atfork: %s: a child of fork cannot use verbs",
+		       strerror(err));
+}

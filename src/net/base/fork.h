@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The library around fork(2). An object with locks, threads or fds registers its handlers here once; one
+// pthread_atfork(3) serves all of them.
+#ifndef NET_FORK_H
+#define NET_FORK_H
+
+#include <stdint.h>
+
+/*
+ * The order in which a fork takes the locks of the library, outermost first: a thread that holds one of them takes only
+ * those that stand behind it.
+ */
+enum aw_fork_rank {
+	AW_FORK_HANDLING, /* the watches' handlers do not run: net/progress/engine.c */
+	AW_FORK_CM_IDS,
+	AW_FORK_LISTENERS,
+	AW_FORK_QPS,
+	AW_FORK_UD,
+	AW_FORK_QPNS,
+	AW_FORK_WINDOWS,
+	AW_FORK_REGIONS,
+	AW_FORK_ENGINE,
+	AW_FORK_SHARED_OBJECTS,
+	AW_FORK_GIDS,
+	AW_FORK_CONTEXTS,
+	AW_FORK_STAT,
+	AW_FORK_RANKS
+};
+
+/* A fork calls prepare by rising rank before it, parent or child by falling rank behind it. NULL: nothing to do. */
+struct aw_fork_handlers {
+	void (*prepare)(void);
+	void (*parent)(void);
+	void (*child)(void);
+};
+
+/* A fork that is under way in another thread does not call the handlers any more. handlers stays the caller's. */
+void aw_fork_register(enum aw_fork_rank rank, const struct aw_fork_handlers *handlers);
+
+/*
+ * The number of forks between the process that loaded the library and this one. An object that was made under another number
+ * is the parent's: its threads are gone, its locks may stay taken for ever, its fds are shared.
+ */
+uint32_t aw_fork_generation(void);
+
+#endif
