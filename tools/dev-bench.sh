@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Builds the release preset and measures it; 'anywarp help bench' tells what the arguments are. With --apps there are
-# more programs to install. With --kernel it is the kernel module that is measured; bench/kernel/rows.py tells what
-# the arguments are then.
+# more programs to install. With --kernel it is the kernel module that is measured, under User Mode Linux or, with --vm
+# behind it, in a virtual machine; bench/kernel/rows.py tells what the arguments are then.
 
 bench_seconds_max=7200
 
@@ -45,14 +45,39 @@ quietly() {
 	fi
 }
 
-bench_kernel() {
+# Linux's siw, which Debian's kernels are without, of the same sources.
+build_siw() {
+	local kernel=$1 out=$2
+	rm -rf "$out"
+	mkdir -p "$out"
+	tar -C "$out" -xJf "$(find /usr/src -name 'linux-source-*.tar.xz' | sort -V | tail -n 1)" --strip-components=5 \
+		--wildcards 'linux-source-*/drivers/infiniband/sw/siw'
+	make -C "$kernel" M="$PWD/$out" CC=gcc CONFIG_RDMA_SIW=m modules
+}
+
+bench_uml() {
 	local kernel=build/kernel/bench/build
-	need_packages "$packages_kernel"
-	build_preset release
 	build_kernel_bench
 	quietly python3 tests/kernel/uml.py "$kernel/linux" "$bench_seconds_max" \
 		python3 "$PWD/bench/kernel/rows.py" "$PWD/build/release" \
 		"$PWD/build/kmod/uml-bench/src/kmod:$PWD/build/kmod/uml-bench/crc32c:$PWD/$kernel/drivers/infiniband/sw/siw:$PWD/$kernel/lib" "$@"
+}
+
+bench_vm() {
+	need_packages "$packages_kernel_full"
+	build_smp
+	build_siw "/usr/src/linux-headers-$(<build/kernel-smp/release)" build/kmod/smp-siw >build/logs/siw.log 2>&1 ||
+		die "siw did not build: $(tail -n 20 build/logs/siw.log)"
+	python3 tests/kernel/smp.py --counted build/kernel-smp "$bench_seconds_max" \
+		python3 "$PWD/bench/kernel/rows.py" "$PWD/build/release" "$PWD/build/kmod/smp/src/kmod:$PWD/build/kmod/smp-siw" "$@"
+}
+
+bench_kernel() {
+	local machine=bench_uml
+	[ "${1:-}" != --vm ] || { machine=bench_vm && shift; }
+	need_packages "$packages_kernel"
+	build_preset release
+	$machine "$@"
 }
 
 if [ "${1:-}" = --kernel ]; then

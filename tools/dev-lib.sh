@@ -150,3 +150,12 @@ build_kernel() {
 	tools/build-kmod "$build" "build/kmod/uml-$configuration" ARCH=um -j"$(nproc)" >build/logs/kmod.log 2>&1 ||
 		die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
 }
+
+# Debian's kernel in a virtual machine of several processors, and the module for it, in build/kmod/smp.
+build_smp() {
+	say "building the guest of several processors"
+	tests/kernel/build-smp build/kernel-smp >build/logs/smp.log 2>&1 &&
+		tools/build-kmod "/usr/src/linux-headers-$(<build/kernel-smp/release)" build/kmod/smp CC=gcc \
+			-j"$(nproc)" >>build/logs/smp.log 2>&1 ||
+		die "no kernel of several processors: $(tail -n 3 build/logs/smp.log)"
+}

@@ -185,15 +185,6 @@ fetch_newer_headers() {
 		say "no headers of $suite: $(tail -n 1 build/logs/kernel.log)"
 }
 
-# Debian's kernel in a virtual machine of several processors, and the module for it, in build/kmod/smp.
-build_smp() {
-	say "building the guest of several processors"
-	tests/kernel/build-smp build/kernel-smp >build/logs/smp.log 2>&1 &&
-		tools/build-kmod "/usr/src/linux-headers-$(<build/kernel-smp/release)" build/kmod/smp CC=gcc \
-			-j"$(nproc)" >>build/logs/smp.log 2>&1 ||
-		die "no kernel of several processors: $(tail -n 3 build/logs/smp.log)"
-}
-
 # libuv's own tests, in build/libuv; they are skipped where their sources cannot be fetched.
 build_libuv() {
 	[[ "$presets" == *release* && "${only:-system}" == system ]] || return 0

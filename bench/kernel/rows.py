@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""rows.py BUILD MODULES: anywarp.ko beside TCP and siw, in turn in one boot of a kernel under User Mode Linux, over a
-veth pair. BUILD is the build of user space, MODULES the directories of the modules. Prints tables and decides
+"""rows.py BUILD MODULES: anywarp.ko beside TCP and siw, in turn in one boot of a kernel under User Mode Linux, or in a
+virtual machine, over a veth pair. BUILD is the build of user space, MODULES the directories of the modules. Prints tables and decides
 nothing. './dev bench --kernel' runs it."""
 
 import argparse
@@ -23,7 +23,8 @@ import stats  # noqa: E402
 import values  # noqa: E402
 import workers  # noqa: E402
 
-# In the order in which they are loaded. libcrc32c takes the fastest CRC32c that is there by then.
+# In the order in which they are loaded, where the kernel has not done so. libcrc32c takes the fastest CRC32c that is there
+# by then.
 CRC_MODULES = ("crc32c-x86", "libcrc32c")
 DISTRIBUTION = "/usr/lib/x86_64-linux-gnu"
 # One processor has both ends, so whoever polls keeps the other from it: both sleep.
@@ -95,8 +96,9 @@ class Bench:
         self.found = collections.defaultdict(list)  # by mtu, row's test and name, kind's name: one run's JSON a round
 
     def run(self):
-        for name in CRC_MODULES:
-            self.modules.load(name)
+        if not pathlib.Path("/sys/module/libcrc32c").exists():
+            for name in CRC_MODULES:
+                self.modules.load(name)
         for mtu in self.options.mtus:
             for number in range(self.options.rounds):
                 for kind in self.kinds if number % 2 == 0 else self.kinds[::-1]:
