@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What we need from the system. AW_HAVE_ISAL tells whether PkgConfig::ISAL may be linked.
+# What we need from the system. AW_HAVE_ISAL tells whether PkgConfig::ISAL may be linked, AW_HAVE_SSE2
+# whether the processor that is built for has SSE2.
 # Of libibverbs and librdmacm only the public headers are used; neither is ever linked.
 
 find_package(Threads REQUIRED)
@@ -15,6 +16,9 @@ if(AW_ISAL)
 		message(STATUS "ISA-L (libisal-dev) not found: CRC32c comes from the portable table")
 	endif()
 endif()
+
+include(CheckSymbolExists)
+check_symbol_exists(__SSE2__ "stddef.h" AW_HAVE_SSE2)
 
 find_path(AW_VERBS_HEADERS infiniband/verbs.h)
 find_path(AW_RDMACM_HEADERS rdma/rdma_cma.h)

@@ -94,6 +94,9 @@ static void each_copy(void)
 		REQUIRE(memory[8] == 8);
 		REQUIRE(!aw_guard_gather(own, memory + page - 1, 2));
 		REQUIRE(!aw_guard_gather(own, memory, LENGTH));
+		own[page - 1] = 0;
+		REQUIRE(aw_guard_gather_nontemporal(own, memory, page) && own[page - 1] == 7);
+		REQUIRE(!aw_guard_gather_nontemporal(own, memory, LENGTH));
 		REQUIRE(!aw_guard_place(memory + page, own, 1));
 		REQUIRE(!aw_guard_place(memory, own, LENGTH));
 		REQUIRE(!aw_guard_atomic(memory + page, &add, &before));

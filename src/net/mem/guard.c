@@ -7,6 +7,7 @@
 #include "core/atomic.h"
 #include "net/mem/fault.h"
 #include "net/mem/mapping.h"
+#include "net/mem/nontemporal.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -26,6 +27,11 @@ struct step {
 static void copy(struct step *step)
 {
 	memcpy(step->dst, step->src, step->len);
+}
+
+static void copy_nontemporal(struct step *step)
+{
+	aw_nontemporal_copy(step->dst, step->src, step->len);
 }
 
 /*
@@ -89,16 +95,27 @@ bool aw_guard_place(uint8_t *at, const uint8_t *src, size_t len)
 	return is_copied(process_vm_writev(getpid(), &ours, 1, &theirs, 1, 0), &step, at);
 }
 
-bool aw_guard_gather(uint8_t *dst, const uint8_t *at, size_t len)
+static bool gather(void (*act)(struct step *step), struct step *step)
 {
-	struct step step = { .dst = dst, .src = at, .len = len };
-	const struct iovec ours = { dst, len }, theirs = { (void *)(uintptr_t)at, len };
+	const uint8_t *at = step->src;
+	const struct iovec ours = { step->dst, step->len };
+	const struct iovec theirs = { (void *)(uintptr_t)at, step->len };
 
-	if (len == 0)
+	if (step->len == 0)
 		return true;
 	if (aw_fault_is_caught())
-		return run(copy, &step, at, len);
-	return is_copied(process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0), &step, at);
+		return run(act, step, at, step->len);
+	return is_copied(process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0), step, at);
+}
+
+bool aw_guard_gather(uint8_t *dst, const uint8_t *at, size_t len)
+{
+	return gather(copy, &(struct step){ .dst = dst, .src = at, .len = len });
+}
+
+bool aw_guard_gather_nontemporal(uint8_t *dst, const uint8_t *at, size_t len)
+{
+	return gather(copy_nontemporal, &(struct step){ .dst = dst, .src = at, .len = len });
 }
 
 /* No system call does an atomic. Without our handler the page is faulted in before. */

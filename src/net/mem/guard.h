@@ -15,6 +15,9 @@
 bool aw_guard_place(uint8_t *at, const uint8_t *src, size_t len) AW_MUST_USE;
 bool aw_guard_gather(uint8_t *dst, const uint8_t *at, size_t len) AW_MUST_USE;
 
+/* As aw_guard_gather, by aw_nontemporal_copy: into memory that another core reads next. */
+bool aw_guard_gather_nontemporal(uint8_t *dst, const uint8_t *at, size_t len) AW_MUST_USE;
+
 /* As struct aw_ops.atomic. */
 bool aw_guard_atomic(uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before) AW_MUST_USE;
 

@@ -8,6 +8,7 @@
 
 #include "core/rx.h"
 #include "net/mem/guard.h"
+#include "net/mem/nontemporal.h"
 #include "net/mem/pool.h"
 #include "wire/fpdu.h"
 
@@ -18,6 +19,7 @@
 
 #define TURN_BYTES (4 * AW_HOST_RING_BYTES) /* bytes per turn, so that other QPs have theirs */
 #define BELLS 256 /* bytes that one recv drains */
+#define NONTEMPORAL_MIN 1024 /* of a piece, in bytes: from there on its receiver has it sooner */
 
 _Static_assert(AW_HOST_RING_BYTES - FPDU_MAX >= AW_HOST_RING_BYTES / 2,
 	       "half an FPDU in the ring leaves the room for which its writer is woken");
@@ -52,9 +54,16 @@ static ssize_t send_to_nobody(struct aw_uqp *qp, const struct aw_iov *iov, size_
 /* A piece in the batch's own arena cannot fault, so it is copied without the guard. */
 static bool copy(const struct aw_uqp *qp, uint8_t *to, const uint8_t *from, size_t len)
 {
-	if ((uintptr_t)from - (uintptr_t)qp->batch->arena >= sizeof(qp->batch->arena))
-		return aw_guard_gather(to, from, len);
-	memcpy(to, from, len);
+	bool guarded = (uintptr_t)from - (uintptr_t)qp->batch->arena >= sizeof(qp->batch->arena);
+	bool nontemporal = len >= NONTEMPORAL_MIN;
+
+	if (guarded)
+		return nontemporal ? aw_guard_gather_nontemporal(to, from, len)
+				   : aw_guard_gather(to, from, len);
+	if (nontemporal)
+		aw_nontemporal_copy(to, from, len);
+	else
+		memcpy(to, from, len);
 	return true;
 }
 
