@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A QP whose stream goes through memory, with a raw peer at the other end of memory and socket that does what no anywarp
-// would: its QP ends, with an event, and nothing else does.
+// would: its QP ends, with an event, and nothing else does. All of it with pipes for the bells, and without.
 #include "../lib/uqp_pair.h"
 #include "core/tx.h"
 #include "net/progress/engine.h"
@@ -35,6 +35,8 @@ struct scene {
 	int fd;
 	struct aw_host_ring *ring;
 	uint32_t msn;
+	struct aw_bells taken[AW_BELLS_MAX]; /* so that none are left for the two ends */
+	int taken_count;
 };
 
 static void join_sockets(int fd[2])
@@ -100,8 +102,24 @@ static int setup(void **state)
 	return 0;
 }
 
+static int setup_without_pipes(void **state)
+{
+	struct aw_bells_name names[2];
+	struct scene *s;
+
+	setup(state);
+	s = *state;
+	while (s->taken_count < AW_BELLS_MAX)
+		aw_bells_make(&s->taken[s->taken_count++], names);
+	return s->taken[AW_BELLS_MAX - 1].own < 0;
+}
+
 static int teardown(void **state)
 {
+	struct scene *s = *state;
+
+	while (s->taken_count > 0)
+		aw_bells_close(&s->taken[--s->taken_count]);
 	aw_engine_put();
 	free(*state);
 	return 0;
@@ -109,8 +127,13 @@ static int teardown(void **state)
 
 static void ring_bell(struct scene *s)
 {
-	ssize_t sent = send(s->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t sent;
 
+	if (s->ring->bells.peers >= 0) {
+		aw_bells_ring(&s->ring->bells);
+		return;
+	}
+	sent = send(s->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)sent;
 }
 
@@ -155,10 +178,11 @@ static void assert_received(struct scene *s, uint32_t len)
 /* Whether a bell comes. */
 static bool hears_bell(struct scene *s)
 {
-	struct pollfd pollfd = { .fd = s->fd, .events = POLLIN };
+	int fd = s->ring->bells.own >= 0 ? s->ring->bells.own : s->fd;
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
 	uint8_t bell;
 
-	return poll(&pollfd, 1, WAIT_MS) == 1 && recv(s->fd, &bell, 1, 0) == 1;
+	return poll(&pollfd, 1, WAIT_MS) == 1 && read(fd, &bell, 1) == 1;
 }
 
 static void uqp_host__a_send(void **state)
@@ -171,6 +195,7 @@ static void uqp_host__a_send(void **state)
 	assert_received(s, 1000);
 	pthread_mutex_lock(&s->e.qp->lock);
 	assert_false(s->e.qp->core.stream.crc);
+	assert_true((s->e.qp->ring->bells.own < 0) == (s->taken_count > 0));
 	pthread_mutex_unlock(&s->e.qp->lock);
 	part(s);
 }
@@ -457,6 +482,17 @@ int main(void)
 		cmocka_unit_test_setup_teardown(uqp_host__a_verdict_that_is_a_lie, setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__no_verdict, setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__a_verdict_for_tcp, setup, teardown),
+		/* bells over TCP */
+		cmocka_unit_test_setup_teardown(uqp_host__a_send, setup_without_pipes, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__pieces_and_the_wrap, setup_without_pipes,
+						teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__bytes_before_the_end_come_first,
+						setup_without_pipes, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_full_ring, setup_without_pipes,
+						teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__scribbles, setup_without_pipes, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_flood_of_bells, setup_without_pipes,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,11 @@ void aw_carrier_end(struct aw_uqp *qp, bool forgets)
  */
 static void decide(struct aw_uqp *qp)
 {
-	switch (aw_host_ring_decide(qp->ring, qp->verdict)) {
+	enum aw_host_verdict verdict = aw_host_ring_decide(qp->ring, qp->verdict);
+
+	if (qp->ring->bells.own < 0)
+		aw_uqp_forget_bell(qp);
+	switch (verdict) {
 	case AW_HOST_RING:
 		aw_uqp_leave_sets(qp);
 		choose_host(qp);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The stream through shared memory. The TCP socket carries bells of one byte each, whose content is
-// ignored, and the end of the socket is the end of the peer, whether the peer closed or was killed.
-// An end that is not lent to pollers sleeps (ring/duplex.h) until a bell, and drains the socket
-// before it looks at the memory: a bell for bytes that come after the look therefore leaves the
-// socket readable. QPs that are lent to pollers do not sleep.
+// The stream through shared memory. A bell is one byte in a pipe (net/qp/bells.h), or on the TCP socket
+// where there are no pipes; its content is ignored. The end of the socket is the end of the peer,
+// whether the peer closed or was killed. An end that is not lent to pollers sleeps (ring/duplex.h)
+// until a bell, and drains the bells before it looks at the memory: a bell for bytes that come after
+// the look therefore leaves the pipe readable. QPs that are lent to pollers do not sleep.
 #include "net/qp/carrier.h"
 
 #include "core/rx.h"
@@ -30,7 +30,13 @@ _Static_assert(AW_HOST_RING_BYTES - FPDU_MAX >= AW_HOST_RING_BYTES / 2,
 static void ring_bell(struct aw_uqp *qp)
 {
 	uint8_t bell = 0;
-	ssize_t sent = send(qp->fd, &bell, sizeof(bell), MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t sent;
+
+	if (qp->ring->bells.peers >= 0) {
+		aw_bells_ring(&qp->ring->bells);
+		return;
+	}
+	sent = send(qp->fd, &bell, sizeof(bell), MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	(void)sent;
 }
@@ -132,13 +138,18 @@ static uint32_t segment_size(const struct aw_uqp *qp)
 	return FPDU_MAX;
 }
 
+/* An empty pipe means that the socket has woken this end. */
 static void drain_bells(struct aw_uqp *qp)
 {
 	uint8_t bells[BELLS];
-	ssize_t n = recv(qp->fd, bells, sizeof(bells), MSG_DONTWAIT);
+	ssize_t n;
+
+	qp->ring->drained = true;
+	if (qp->ring->bells.own >= 0 && aw_bells_drain(&qp->ring->bells))
+		return;
+	n = recv(qp->fd, bells, sizeof(bells), MSG_DONTWAIT);
 
 	qp->ring->gone |= n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
-	qp->ring->drained = true;
 }
 
 /*

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LAYOUT 1u /* a file with another layout is of another version and is not used */
+#define LAYOUT 2u /* a file with another layout is of another version and is not used */
 #define NAME "anywarp-host"
 #define LINK "/memfd:" NAME " (deleted)"
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
@@ -35,6 +35,8 @@ struct control {
 	uint32_t bytes; /* bytes of one direction's ring */
 	uint8_t hello_secret[AW_HOST_SECRET_LEN];
 	uint8_t verdict_secret[AW_HOST_SECRET_LEN];
+	struct aw_bells_name bells[2]; /* of the responder's process */
+	_Atomic uint32_t bells_open; /* the initiator has opened them, too */
 	struct aw_duplex_side sides[2];
 };
 
@@ -130,6 +132,7 @@ static struct aw_host_ring *map(int fd)
 	if (!ring)
 		return NULL;
 	ring->fd = -1;
+	ring->bells = (struct aw_bells){ -1, -1 };
 	ring->len = page_size() + 4 * (size_t)AW_HOST_RING_BYTES;
 	ring->base = mmap(NULL, ring->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			  -1, 0);
@@ -192,6 +195,7 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 	memcpy(control->hello_secret, secrets[0], AW_HOST_SECRET_LEN);
 	memcpy(control->verdict_secret, secrets[1], AW_HOST_SECRET_LEN);
 	memcpy(ring->secret, secrets[1], AW_HOST_SECRET_LEN);
+	aw_bells_make(&ring->bells, control->bells);
 	begin(ring, 0);
 	put_hello(ring, control, hello);
 	return ring;
@@ -234,15 +238,18 @@ static int open_file(uint32_t pid, uint32_t number, const char **cause)
  * True when the peer that wrote the hello also made the memory. The rest of the control page is
  * checked as it is used.
  */
-static bool is_peers(const struct aw_host_ring *ring, const uint8_t *hello, uint8_t *verdict)
+static bool is_peers(struct aw_host_ring *ring, const uint8_t *hello, uint8_t *verdict)
 {
-	struct control control;
+	struct control control, *shared = ring->base;
 
-	memcpy(&control, ring->base, offsetof(struct control, sides));
+	memcpy(&control, shared, offsetof(struct control, sides));
 	if (control.layout != LAYOUT || control.bytes != AW_HOST_RING_BYTES ||
 	    memcmp(control.hello_secret, hello + HELLO_SECRET, AW_HOST_SECRET_LEN) != 0)
 		return false;
 	memcpy(verdict, control.verdict_secret, AW_HOST_SECRET_LEN);
+	/* The verdict, which follows over TCP, publishes the store. */
+	if (aw_bells_open(&ring->bells, get_be32(hello + HELLO_PID), control.bells))
+		atomic_store_explicit(&shared->bells_open, 1, memory_order_release);
 	return true;
 }
 
@@ -286,6 +293,7 @@ void aw_host_ring_free(struct aw_host_ring *ring)
 		return;
 	if (ring->fd >= 0)
 		close(ring->fd);
+	aw_bells_close(&ring->bells);
 	munmap(ring->base, ring->len);
 	free(ring);
 	atomic_fetch_sub(&rings, 1);
@@ -294,10 +302,14 @@ void aw_host_ring_free(struct aw_host_ring *ring)
 enum aw_host_verdict aw_host_ring_decide(struct aw_host_ring *ring, const uint8_t *verdict)
 {
 	static const uint8_t zeros[AW_HOST_VERDICT_LEN];
+	struct control *control = ring->base;
+	bool agreed = memcmp(verdict, ring->secret, AW_HOST_VERDICT_LEN) == 0;
 
 	close(ring->fd);
 	ring->fd = -1;
-	if (memcmp(verdict, ring->secret, AW_HOST_VERDICT_LEN) == 0)
+	if (!agreed || atomic_load_explicit(&control->bells_open, memory_order_acquire) == 0)
+		aw_bells_close(&ring->bells);
+	if (agreed)
 		return AW_HOST_RING;
 	return memcmp(verdict, zeros, AW_HOST_VERDICT_LEN) == 0 ? AW_HOST_TCP : AW_HOST_LIE;
 }

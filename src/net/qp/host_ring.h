@@ -7,6 +7,7 @@
 #ifndef NET_HOST_RING_H
 #define NET_HOST_RING_H
 
+#include "net/qp/bells.h"
 #include "ring/duplex.h"
 
 #include <stdbool.h>
@@ -30,6 +31,7 @@ struct aw_host_ring {
 	void *base;
 	size_t len;
 	int fd; /* responder: the memfd until the initiator has decided; else -1 */
+	struct aw_bells bells; /* none: bells are bytes on the TCP socket */
 	uint8_t secret[AW_HOST_SECRET_LEN]; /* the verdict must equal it */
 	bool gone; /* the TCP connection has ended: the peer neither wakes this end nor reads */
 	bool drained; /* this end has read all bells and has not yet told the peer that it sleeps */
@@ -70,7 +72,7 @@ enum aw_host_verdict {
 	AW_HOST_LIE,
 };
 
-/* Responder: reads the initiator's verdict, and closes the fd. */
+/* Responder: reads the initiator's verdict, and closes the fds that are no longer of use. */
 enum aw_host_verdict aw_host_ring_decide(struct aw_host_ring *ring, const uint8_t *verdict);
 
 #endif

@@ -87,6 +87,13 @@ struct aw_uqp_watch;
 struct aw_carrier;
 struct aw_host_ring;
 
+/* The epoll set that the pipe of the bells is in. */
+enum aw_bell_set {
+	AW_BELL_NOWHERE,
+	AW_BELL_ENGINE, /* the progress thread's */
+	AW_BELL_CHANNEL, /* that of the channel that the QP is lent to */
+};
+
 struct aw_uqp {
 	/* fixed after create */
 	uint32_t qpn; /* 24 bits, never 0 or 1 */
@@ -111,6 +118,8 @@ struct aw_uqp {
 	uint8_t verdict[AW_HOST_VERDICT_LEN];
 	uint32_t verdict_len;
 	struct aw_uqp_watch *watch; /* of fd, on the heap: it may outlive the QP by a moment */
+	struct aw_uqp_watch *bell_watch; /* likewise of the pipe that wakes this end, or NULL */
+	enum aw_bell_set bell_set;
 	/* aw_fork_generation() when attached; also read without the lock */
 	_Atomic uint32_t generation;
 	uint32_t listens_for; /* epoll events to wait for now, in every set that fd is in */

@@ -114,7 +114,7 @@ static int make_reads(struct aw_uqp *qp, const struct aw_stream *stream)
 	return 0;
 }
 
-static int make_watch(struct aw_uqp *qp, int fd)
+static int make_watch(struct aw_uqp *qp, int fd, uint32_t events, struct aw_uqp_watch **made)
 {
 	struct aw_uqp_watch *w = calloc(1, sizeof(*w));
 	socklen_t len = sizeof(w->peer);
@@ -123,12 +123,12 @@ static int make_watch(struct aw_uqp *qp, int fd)
 		return ENOMEM;
 	w->handle = qp->handle;
 	getpeername(fd, (struct sockaddr *)&w->peer, &len);
-	int err = aw_watch_add(&w->watch, fd, EPOLLIN, on_watch, free_watch);
+	int err = aw_watch_add(&w->watch, fd, events, on_watch, free_watch);
 
 	if (err)
 		free(w);
 	else
-		qp->watch = w;
+		*made = w;
 	return err;
 }
 
@@ -144,16 +144,33 @@ static void bound_send_buffer(int fd, uint32_t segment_size)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &octets, sizeof(octets));
 }
 
+static void drop_watch(struct aw_uqp_watch **watch)
+{
+	if (*watch)
+		aw_watch_remove(&(*watch)->watch);
+	*watch = NULL;
+}
+
+void aw_uqp_forget_bell(struct aw_uqp *qp)
+{
+	if (qp->bell_watch)
+		aw_watch_forget_fd(&qp->bell_watch->watch);
+	drop_watch(&qp->bell_watch);
+}
+
 static int start_watched(struct aw_uqp *qp, const struct aw_uqp_socket *to)
 {
-	int err = make_watch(qp, to->fd);
+	int bell = to->ring ? to->ring->bells.own : -1;
+	int err = make_watch(qp, to->fd, EPOLLIN, &qp->watch);
 
-	if (err || !to->start)
-		return err;
-	err = to->start(to->arg, to->fd);
+	qp->bell_set = AW_BELL_NOWHERE;
+	if (!err && bell >= 0)
+		err = make_watch(qp, bell, 0, &qp->bell_watch);
+	if (!err && to->start)
+		err = to->start(to->arg, to->fd);
 	if (err) {
-		aw_watch_remove(&qp->watch->watch);
-		qp->watch = NULL;
+		drop_watch(&qp->watch);
+		drop_watch(&qp->bell_watch);
 	}
 	return err;
 }
@@ -187,6 +204,44 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	return 0;
 }
 
+/* ch: of AW_BELL_CHANNEL, where the pipe is or shall be. An error changes nothing. */
+static int move_bell(struct aw_uqp *qp, struct aw_channel *ch, enum aw_bell_set to)
+{
+	enum aw_bell_set from = qp->bell_set;
+	struct aw_watch *w = qp->bell_watch ? &qp->bell_watch->watch : NULL;
+	int err = 0;
+
+	if (!w || to == from)
+		return 0;
+	if (to == AW_BELL_ENGINE)
+		err = aw_watch_events(w, EPOLLIN);
+	else if (to == AW_BELL_CHANNEL)
+		err = aw_channel_watch(ch, w->fd, qp->handle, EPOLLIN);
+	if (err)
+		return err;
+	if (from == AW_BELL_ENGINE)
+		aw_watch_events(w, 0);
+	else if (from == AW_BELL_CHANNEL)
+		aw_channel_watch(ch, w->fd, qp->handle, 0);
+	qp->bell_set = to;
+	return 0;
+}
+
+/*
+ * Nobody rings for pollers, so a pipe stays where it was before the QP was lent to them. Where the
+ * kernel has no memory to move the pipe, the bells are read when the next try comes.
+ */
+static void hear_bells(struct aw_uqp *qp)
+{
+	bool heard = !qp->starved && !qp->carrier->is_socket;
+	enum aw_bell_set set = qp->lent_to ? AW_BELL_CHANNEL : AW_BELL_ENGINE;
+
+	if (qp->lent && !qp->lent_to)
+		return;
+	if (move_bell(qp, qp->lent_to, heard ? set : AW_BELL_NOWHERE) != 0)
+		aw_uqp_starve(qp);
+}
+
 static void return_buffers(struct aw_uqp *qp)
 {
 	if (qp->stage)
@@ -212,15 +267,17 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	if (qp->fd < 0)
 		return;
 	aw_ride_end(qp);
-	if (qp->lent_to && !aw_uqp_is_inherited(qp))
+	if (qp->lent_to && !aw_uqp_is_inherited(qp)) {
 		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
+		move_bell(qp, qp->lent_to, AW_BELL_NOWHERE);
+	}
 	if (qp->lent)
 		aw_lend_end(qp);
+	drop_watch(&qp->bell_watch);
 	if (!aw_uqp_is_inherited(qp) && qp->carrier->is_socket)
 		each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
 	aw_carrier_end(qp, aw_uqp_is_inherited(qp));
-	aw_watch_remove(&qp->watch->watch);
-	qp->watch = NULL;
+	drop_watch(&qp->watch);
 	return_buffers(qp);
 	if (aw_uqp_is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
 		close(qp->fd);
@@ -242,8 +299,10 @@ static uint32_t wanted(struct aw_uqp *qp)
 
 static void listen_for(struct aw_uqp *qp)
 {
-	uint32_t events = wanted(qp);
+	uint32_t events;
 
+	hear_bells(qp);
+	events = wanted(qp);
 	if (events == qp->listens_for)
 		return;
 	qp->listens_for = events;
@@ -261,6 +320,9 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 		qp->listens_for = qp->carrier->taken_back(qp);
 	int err = aw_watch_events(&qp->watch->watch, qp->listens_for);
 
+	if (!err)
+		err = move_bell(qp, qp->lent_to,
+				qp->carrier->is_socket ? AW_BELL_NOWHERE : AW_BELL_ENGINE);
 	if (!err && qp->lent_to)
 		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
 	return err;
@@ -280,6 +342,10 @@ void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to)
 {
 	if (aw_channel_watch(to, qp->fd, qp->handle, qp->listens_for) != 0)
 		return;
+	if (!qp->carrier->is_socket && move_bell(qp, to, AW_BELL_CHANNEL) != 0) {
+		aw_channel_watch(to, qp->fd, qp->handle, 0);
+		return;
+	}
 	aw_watch_events(&qp->watch->watch, 0);
 	aw_lend_begin(qp, to);
 }

@@ -18,6 +18,9 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 /* For net/qp/carrier.c: the socket leaves the epoll sets of the CQs. */
 void aw_uqp_leave_sets(struct aw_uqp *qp);
 
+/* For net/carrier.c: the carrier has no pipes, and nothing was heard of them. */
+void aw_uqp_forget_bell(struct aw_uqp *qp);
+
 /* Bytes of one TCP segment, as the path allows now. */
 uint32_t aw_uqp_segment_size(int fd);
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The pipes. The other process names them, so the initiator opens nothing but a pipe, and that one.
+#include "net/qp/bells.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_LEN 64
+#define PIPE_BYTES 4096 /* the least; users may have only so much in pipes */
+#define DRAIN_MAX 256 /* bells that one read takes */
+
+static _Atomic uint32_t open_bells; /* of this process; relaxed: only the number matters */
+
+static bool take_place(void)
+{
+	if (atomic_fetch_add_explicit(&open_bells, 1, memory_order_relaxed) < AW_BELLS_MAX)
+		return true;
+	atomic_fetch_sub_explicit(&open_bells, 1, memory_order_relaxed);
+	return false;
+}
+
+/* Closes what was opened, unless both were. */
+static bool settle(struct aw_bells *bells)
+{
+	bool both = bells->own >= 0 && bells->peers >= 0;
+
+	if (both)
+		return true;
+	if (bells->own >= 0)
+		close(bells->own);
+	if (bells->peers >= 0)
+		close(bells->peers);
+	bells->own = bells->peers = -1;
+	atomic_fetch_sub_explicit(&open_bells, 1, memory_order_relaxed);
+	return false;
+}
+
+/* A pipe behind one fd, for reading and writing. -1 when there is none to be had. */
+static int make_pipe(struct aw_bells_name *name)
+{
+	char path[PATH_LEN];
+	struct stat st;
+	int ends[2], fd;
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	close(ends[0]);
+	close(ends[1]);
+	if (fd < 0)
+		return -1;
+	if (fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES) < 0 || fstat(fd, &st) != 0) {
+		close(fd);
+		return -1;
+	}
+	*name = (struct aw_bells_name){ .fd = (uint32_t)fd, .inode = st.st_ino };
+	return fd;
+}
+
+void aw_bells_make(struct aw_bells *bells, struct aw_bells_name names[2])
+{
+	*bells = (struct aw_bells){ -1, -1 };
+	if (!take_place())
+		return;
+	bells->own = make_pipe(&names[0]);
+	bells->peers = bells->own >= 0 ? make_pipe(&names[1]) : -1;
+	settle(bells);
+}
+
+/* The file's attributes are checked first, on an O_PATH fd, whose file cannot be exchanged any more. */
+static int open_pipe(uint32_t pid, const struct aw_bells_name *name)
+{
+	char path[PATH_LEN];
+	struct stat st;
+	int place, fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, name->fd);
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	if (fstat(place, &st) == 0 && S_ISFIFO(st.st_mode) && st.st_ino == name->inode)
+		fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	close(place);
+	return fd;
+}
+
+bool aw_bells_open(struct aw_bells *bells, uint32_t pid, const struct aw_bells_name names[2])
+{
+	*bells = (struct aw_bells){ -1, -1 };
+	if (!take_place())
+		return false;
+	bells->own = open_pipe(pid, &names[1]);
+	bells->peers = bells->own >= 0 ? open_pipe(pid, &names[0]) : -1;
+	return settle(bells);
+}
+
+void aw_bells_close(struct aw_bells *bells)
+{
+	if (bells->own < 0)
+		return;
+	close(bells->own);
+	close(bells->peers);
+	*bells = (struct aw_bells){ -1, -1 };
+	atomic_fetch_sub_explicit(&open_bells, 1, memory_order_relaxed);
+}
+
+void aw_bells_ring(const struct aw_bells *bells)
+{
+	uint8_t bell = 0;
+	ssize_t written = write(bells->peers, &bell, sizeof(bell));
+
+	(void)written;
+}
+
+bool aw_bells_drain(const struct aw_bells *bells)
+{
+	uint8_t rung[DRAIN_MAX];
+
+	return read(bells->own, rung, sizeof(rung)) > 0;
+}
