@@ -30,7 +30,7 @@ LOOKS = {
     "send-1": (3, "-"), "send-2": (5, "-"),
     "write": (4, "-"), "write-cq": (7, "-"), "write-event": (7, "--"), "write-batch16": (4, "--"),
     "send-roce": (5, "-"), "send-done-roce": (5, "-"), "write-roce": (7, "-"), "read-roce": (6, "--"), "write-cq-roce": (8, "-"),
-    "read": (6, "-"), "verbs": (3, "-"),
+    "read": (6, "-"), "verbs": (3, "-"), "send-over-tcp": (8, "-"),
     "libfabric-msg": (8, "-"), "libfabric-rdm": (8, "--"),
     "ucx-tag_lat": (9, "-"), "ucx-put_lat": (9, "--"), "ucx-tag_bw": (9, "-"),
     "ucx-put_bw": (9, "--"),
@@ -206,7 +206,8 @@ DRAWN = (
     ("rate", "rate"), ("rate", "cpu_per_million"), ("threads", "rate"), ("streams", "bandwidth"),
     ("hotspot", "latency"), ("fan-in", "bandwidth"), ("fan-out", "bandwidth"),
     ("connect", "connect"), ("idle", "memory"), ("roce-latency", "latency"),
-    ("roce-done", "latency_whole"), ("roce-rate", "rate"),
+    ("roce-done", "latency_whole"), ("roce-rate", "rate"), ("host-latency", "latency"), ("host-bandwidth", "bandwidth"),
+    ("host-rate", "rate"),
     ("engines", "bandwidth"), ("others-latency", "latency_mean"), ("others-bandwidth", "bandwidth"),
     ("app-ftp", "bandwidth"), ("app-ftp", "cpu_per_gb"), ("app-rpc", "latency_whole"), ("app-rpc", "cpu_per_operation"),
     ("app-grpc-unary", "latency_whole"), ("app-grpc-stream", "bandwidth"), ("app-gmond", "latency_whole"),
@@ -216,7 +217,7 @@ DRAWN = (
     ("app-mpi-sort", "keys"), ("app-tiles", "bandwidth"), ("app-ceph", "bandwidth"), ("app-ceph", "bandwidth_read"), ("app-pipeline", "updates"), ("app-pipeline", "partial"),
     ("app-pipeline-bound", "updates"), ("app-balance", "reaction"), ("app-balance", "work_seconds"),
 )
-BY_BARS = ("roce-latency", "roce-done", "roce-rate", "others-latency", "others-bandwidth", "app-pgbench", "app-nginx", "app-ceph",
+BY_BARS = ("roce-latency", "roce-done", "roce-rate", "host-latency", "host-bandwidth", "host-rate", "others-latency", "others-bandwidth", "app-pgbench", "app-nginx", "app-ceph",
            "app-pipeline-bound")
 
 

@@ -64,6 +64,10 @@ GROUPS = {
                        "octets", ("latency_whole", "latency_p99_whole")),
     "roce-rate": Group("The roce persona, which acknowledges, beside iwarp: message rate",
                        "octets", ("rate", "cpu_per_million")),
+    "host-latency": Group("Two ends on one host, through memory: half a round trip", "octets", ("latency", "latency_p99")),
+    "host-bandwidth": Group("Two ends on one host, through memory: bandwidth, one way", "octets",
+                            ("bandwidth", "cpu_per_gb")),
+    "host-rate": Group("Two ends on one host, through memory: message rate", "octets", ("rate", "cpu_per_million")),
     "engines": Group("As a transfer engine: 8 QPs, batches of 16, both ends polling", "octets",
                      ("bandwidth", "cpu_per_gb")),
     "others-latency": Group("Beside libfabric and UCX: ping-pong, half a round trip, mean",
@@ -324,6 +328,36 @@ def roce(form):
     return points
 
 
+def through_memory(name, reference, test, **keys):
+    return Series(name, "verbs-host", test, keys, reference)
+
+
+def host(form):
+    """ANYWARP_HOST_PATH=on at both ends, and one of each over TCP beside it."""
+    if form.limit:
+        return []
+    points = []
+    for size in (4, KI, 64 * KI):
+        points.append(Point("host-latency", "loopback", size, (
+            *latency_series(size)[:2],
+            through_memory("send-spin", "tcp-spin", "latency", op="send", mode="spin", size=size),
+            through_memory("send-event", "tcp-block", "latency", op="send", mode="event", size=size),
+            through_memory("write", "tcp-spin", "latency", op="write", mode="spin", size=size),
+            verbs("send-over-tcp", "tcp-spin", "latency", op="send", mode="spin", size=size)), PAIR_SECONDS))
+    for size in (4 * KI, 64 * KI, MI):
+        points.append(Point("host-bandwidth", "loopback", size,
+                            moved_through_memory(size, WINDOW, ("send", "write", "read")), PAIR_SECONDS))
+    return [*points, Point("host-rate", "loopback", 64,
+                           moved_through_memory(64, SMALL_WINDOW, ("send", "write")), PAIR_SECONDS)]
+
+
+def moved_through_memory(size, window, ops):
+    keys = {"size": size, "window": window, "direction": "uni", "batch": 1}
+    return (tcp("tcp", "bandwidth", op="send", **keys),
+            *(through_memory(op, "tcp", "bandwidth", op=op, **keys) for op in ops),
+            verbs("send-over-tcp", "tcp", "bandwidth", op="send", **keys))
+
+
 def engines(form):
     """Several QPs between two processes, each with a batch of large Writes or Reads under way."""
     keys = {"streams": 8, "window": 16, "batch": 16, "direction": "uni"}
@@ -380,7 +414,7 @@ def others(_):
 
 
 MAKERS = (latency, worst, bandwidth, bidirectional, windows, rate, threads, connect, streams,
-          hotspot, fan, idle, sockets, roce, engines, others, veth)
+          hotspot, fan, idle, sockets, roce, host, engines, others, veth)
 
 
 def key(point):

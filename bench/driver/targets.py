@@ -139,7 +139,25 @@ def others():
 
 
 def all_targets():
-    return [*bandwidth(), *latency(), *small_and_many(), *idle(), *threads(), *sockets(), *engines(), *others()]
+    return [*bandwidth(), *latency(), *small_and_many(), *idle(), *threads(), *sockets(), *host(), *engines(), *others()]
+
+
+def host():
+    """Both ends on one host, where both ask for memory in common."""
+    lat = "host-latency/loopback/4"
+    rows = [
+        at_most("through memory, latency, 4 octets, Send, CQ polled / spinning TCP", lat,
+                over("send-spin", "tcp-spin", "latency"), 0.25),
+        at_most("through memory, latency, 4 octets, Send, CQ events / blocking TCP", lat,
+                over("send-event", "tcp-block", "latency"), 0.9),
+        at_most("through memory, latency, 4 octets, Write, memory polled / spinning TCP", lat,
+                over("write", "tcp-spin", "latency"), 0.5),
+    ]
+    rows += [at_least(f"through memory, bandwidth, {op.capitalize()}, {values.octets(size)} / TCP",
+                      f"host-bandwidth/loopback/{size}", over(op, "tcp", "bandwidth"), 2.5)
+             for size in (64 * KI, MI) for op in ("write", "send")]
+    return [*rows, at_least("through memory, message rate, 64 octets, Send one a post / TCP one a send",
+                            "host-rate/loopback/64", over("send", "tcp", "rate"), 10)]
 
 
 def sockets():

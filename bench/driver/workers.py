@@ -12,7 +12,8 @@ import program
 HANDOVER, HANDOVER_SECONDS_MAX = "bench-handover", 12
 # By the name that a series has for them, with what they are told by the environment.
 PROGRAMS = {"tcp": ("bench-tcp", {}), "verbs": ("bench-verbs", {}),
-            "verbs-roce": ("bench-verbs", {"ANYWARP_PERSONA": "roce"})}
+            "verbs-roce": ("bench-verbs", {"ANYWARP_PERSONA": "roce"}),
+            "verbs-host": ("bench-verbs", {"ANYWARP_HOST_PATH": "on"})}
 # Beyond what a run measures: thousands of connections are made, two processes begin and end.
 SECONDS_MAX = 30
 SECONDS_PER_THOUSAND = 6

@@ -70,6 +70,7 @@ def note(transport, test):
     if "FAKE_LOG" in os.environ:
         with open(os.environ["FAKE_LOG"], "a", encoding="ascii") as file:
             print(transport, *sys.argv[4:],
+                  f"host={os.environ.get('ANYWARP_HOST_PATH', 'off')}",
                   f"persona={os.environ.get('ANYWARP_PERSONA', 'iwarp')}", file=file)
 
 

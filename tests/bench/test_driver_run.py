@@ -68,6 +68,16 @@ def test_the_roce_persona_is_measured_beside_iwarp_in_the_full_form_alone(worker
     assert series_of(load(tmp_path), "write-roce")["ratio"]["count"] == 1
 
 
+def test_memory_is_measured_beside_tcp_but_in_the_short_form(workers, tmp_path):
+    log = tmp_path / "log"
+    assert not points.all_points("short", ["host-"])
+    assert len(points.all_points("default", ["host-"])) == 7
+    done = bench(workers, tmp_path, "--only", "host-rate", "--rounds", "1", form="--full", FAKE_LOG=str(log))
+    assert done.returncode == 0, done.stderr
+    ran = [("op=send" in line, re.search("host=[a-z]+", line)[0]) for line in log.read_text().splitlines()]
+    assert ran == [(True, "host=off"), (True, "host=on"), (False, "host=on"), (True, "host=off")]
+
+
 def test_engines_are_several_qps_and_batches_beside_as_many_connections(workers, tmp_path):
     log = tmp_path / "log"
     done = bench(workers, tmp_path, "--only", "engines", "--rounds", "1", form="--full", FAKE_LOG=str(log))
