@@ -3,8 +3,10 @@
 #include "net/qp/bells.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,11 +73,20 @@ void aw_bells_make(struct aw_bells *bells, struct aw_bells_name names[2])
 	settle(bells);
 }
 
-/* The file's attributes are checked first, on an O_PATH fd, whose file cannot be exchanged any more. */
+/* True when the fd at this path is of that pipe. Neither file nor file system is asked. */
+static bool is_pipe(const char *path, uint64_t inode)
+{
+	char expected[PATH_LEN], link[PATH_LEN];
+	int len = snprintf(expected, sizeof(expected), "pipe:[%" PRIu64 "]", inode);
+
+	return readlink(path, link, sizeof(link)) == len &&
+	       memcmp(link, expected, (size_t)len) == 0;
+}
+
+/* The link is read of an O_PATH fd, whose file cannot be exchanged any more. */
 static int open_pipe(uint32_t pid, const struct aw_bells_name *name)
 {
 	char path[PATH_LEN];
-	struct stat st;
 	int place, fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, name->fd);
@@ -83,7 +94,7 @@ static int open_pipe(uint32_t pid, const struct aw_bells_name *name)
 	if (place < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-	if (fstat(place, &st) == 0 && S_ISFIFO(st.st_mode) && st.st_ino == name->inode)
+	if (is_pipe(path, name->inode))
 		fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	close(place);
 	return fd;
