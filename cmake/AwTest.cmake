@@ -41,6 +41,17 @@ function(aw_c_test name)
 	if(AW_SANITIZE MATCHES "address")
 		set_tests_properties(${T_LABEL}.${name} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=use_sigaltstack=0")
 	endif()
+	if(CMAKE_CROSSCOMPILING)
+		set_tests_properties(${T_LABEL}.${name} PROPERTIES ENVIRONMENT AW_TEST_EMULATED=yes SKIP_RETURN_CODE 77)
+	endif()
+endfunction()
+
+# aw_not_emulated(<suite> <name> <reason>): qemu-user cannot run this test.
+function(aw_not_emulated suite name reason)
+	if(CMAKE_CROSSCOMPILING)
+		set_target_properties(${suite}_${name} PROPERTIES
+			CROSSCOMPILING_EMULATOR "${PROJECT_SOURCE_DIR}/tests/arch/cannot;${reason}")
+	endif()
 endfunction()
 
 # aw_ndebug(<library>): <library>_ndebug, the same sources and needs, without assert().

@@ -2,6 +2,7 @@
 // Copies to and from memory that is gone, and whose handler a fault comes to. Each test is a process of its own,
 // which begins with the kernel's own handling of faults.
 #define _GNU_SOURCE // memfd_create
+#include "../lib/emulated.h"
 #include "../lib/gone.h"
 #include "net/mem/fault.h"
 #include "net/mem/guard.h"
@@ -84,14 +85,18 @@ static int run(void (*test)(void))
 static void each_copy(void)
 {
 	const struct rdmap_atomic_req add = { .op = RDMAP_FETCH_ADD, .add_swap_data = 1 };
-	uint64_t before = 0;
+	uint64_t before = 0, after;
 
 	for (enum way way = UNMAPPED; way < WAYS; way++) {
+		/* qemu-user reports another address than that of the fault. */
+		if (way == CUT_OFF && is_emulated())
+			continue;
 		gone(way);
 		REQUIRE(aw_guard_gather(own, memory, page) && own[page - 1] == 7);
 		REQUIRE(aw_guard_place(memory, (const uint8_t *)"123", 3) && memory[2] == '3');
 		REQUIRE(aw_guard_atomic(memory + 8, &add, &before) && (uint8_t)before == 7);
-		REQUIRE(memory[8] == 8);
+		memcpy(&after, memory + 8, sizeof(after));
+		REQUIRE(after == before + 1);
 		REQUIRE(!aw_guard_gather(own, memory + page - 1, 2));
 		REQUIRE(!aw_guard_gather(own, memory, LENGTH));
 		own[page - 1] = 0;
@@ -119,10 +124,18 @@ static void guard__gone(void **state)
 	assert_int_equal(run(caught), 0);
 }
 
+/* Where no handler of ours is called, process_vm_readv copies. */
+static void skip_without_kernel_copies(void)
+{
+	if (is_emulated())
+		skip();
+}
+
 /* Nobody registered anything: no handler is there. */
 static void guard__unwatched(void **state)
 {
 	(void)state;
+	skip_without_kernel_copies();
 	assert_int_equal(run(each_copy), 0);
 }
 
@@ -150,6 +163,7 @@ static void in_a_deaf_thread(void)
 static void guard__signals_blocked(void **state)
 {
 	(void)state;
+	skip_without_kernel_copies();
 	assert_int_equal(run(in_a_deaf_thread), 0);
 }
 
@@ -315,6 +329,7 @@ static void jumps_out(void)
 static void fault__comes_to_the_program(void **state)
 {
 	(void)state;
+	skip_without_kernel_copies();
 	assert_int_equal(run(installed_before), 0);
 	assert_int_equal(run(installed_after), 0);
 	assert_int_equal(run(replaced), 0);
@@ -356,6 +371,7 @@ static void installs_many(void)
 static void fault__many_handlers(void **state)
 {
 	(void)state;
+	skip_without_kernel_copies();
 	assert_int_equal(run(installs_on_and_on), 0);
 	assert_int_equal(run(installs_many), 0);
 }

@@ -2,6 +2,7 @@
 // A listener among good peers, bad ones and too many.
 #include "net/conn/listener.h"
 
+#include "../lib/emulated.h"
 #include "../lib/heard.h"
 #include "../lib/proc.h"
 #include "../lib/tcp.h"
@@ -406,8 +407,8 @@ static void listener_files__child_starts_afresh(void **state)
 	int status;
 	pid_t child;
 
-	/* The thread sanitizer starts no thread in the child of a process with several. */
-	if (__tsan_init)
+	/* The thread sanitizer and qemu-user start no thread in the child of a process with several. */
+	if (__tsan_init || is_emulated())
 		skip();
 	assert_true(aw_bounds_files(1, 1) > aw_bounds_files(1, 2));
 	child = fork();

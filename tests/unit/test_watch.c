@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/emulated.h"
 #include "../lib/proc.h"
 #include "net/base/fork.h"
 
@@ -432,7 +433,7 @@ static void engine_fork__child_starts_afresh(void **state)
 	uint32_t generation = aw_fork_generation();
 	int status;
 
-	if (__tsan_init)
+	if (__tsan_init || is_emulated())
 		skip();
 	assert_int_equal(aw_watch_add(&p->watch, -1, 0, on_watch, on_release), 0);
 	aw_watch_deadline(&p->watch, 60000);

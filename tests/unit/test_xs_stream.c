@@ -48,7 +48,7 @@ static void stream_open__advertises_the_rest(void **state)
 		assert_int_equal(one.work.addr, ONE_PEER_SGL + i * AW_XS_SGE_LEN);
 		assert_int_equal(one.work.key, 71);
 		assert_int_equal(one.work.span[0].len, AW_XS_SGE_LEN);
-		aw_xs_sge_get(one.work.span[0].octets, aw_xs_host_is_net(), &sge);
+		aw_xs_sge_get(one.work.span[0].octets, one_peer.net, &sge);
 		assert_int_equal(sge.addr,
 				 (uintptr_t)one.recv + ONE_LEN / 2 + (i - 1) * ONE_LEN / 8);
 		assert_int_equal(sge.len, ONE_LEN / 8);
@@ -240,7 +240,7 @@ static void stream_iomap__entry_and_index(void **state)
 	assert_true(aw_xs_stream_iomap(&one.s, 1, &map, &one.work));
 	assert_int_equal(one.work.addr,
 			 ONE_PEER_SGL + AW_XS_SGL_MAX * AW_XS_SGE_LEN + AW_XS_IOMAP_LEN);
-	aw_xs_iomap_get(one.work.span[0].octets, aw_xs_host_is_net(), &sent);
+	aw_xs_iomap_get(one.work.span[0].octets, one_peer.net, &sent);
 	assert_memory_equal(&sent, &map, sizeof(map));
 	one_said(AW_XS_OP_IOMAP, 1);
 }
