@@ -4,6 +4,8 @@ may have another order of bytes and another size of a pointer."""
 
 import pytest
 
+from conftest import THERE
+
 STEPS = ("write,read,send,send-se,bind,invalidate,bind,invalidate-se,"
          "write-imm,write-imm-se,send-imm,send-imm-se,atomic")
 PINGS = 20
@@ -54,3 +56,9 @@ def test_bytestreams(start, ends, port):
     client = start(ends[1], f"{line} -s 127.0.0.1 -p {port}")
     assert client.wait_exit() == 0
     assert server.wait_exit() == 0
+
+
+def test_offsets_of_a_file_have_64_bits(start):
+    """The preloaded library has the calls of a program with a short off_t, too."""
+    program = start(THERE, "tests/far_offset", LD_PRELOAD=THERE.build / "lib" / "libanywarp-sockets.so")
+    assert program.wait_exit() == 0

@@ -54,7 +54,7 @@ int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t 
 	F(fdopen) F(fclose) F(execve) F(execvpe) F(fexecve) \
 	F(posix_spawn) F(posix_spawnp) F(syscall) F(prctl) F(fork) F(_Fork) F(clone) F(vfork) F(daemon) \
 	F(forkpty) F(system) F(popen) F(_exit) F(quick_exit) F(sigaction) F(signal) \
-	F(vdprintf) F(__vdprintf_chk) F(preadv2) F(pwritev2) \
+	F(vdprintf) F(__vdprintf_chk) F(preadv64v2) F(pwritev64v2) \
 	F(setuid) F(seteuid) F(setreuid) F(setresuid)
 // clang-format on
 

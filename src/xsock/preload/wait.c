@@ -16,11 +16,12 @@
 struct aw_deadline aw_deadline_after(const struct timespec *timeout)
 {
 	struct aw_deadline deadline = { .at_ns = -1 };
+	int64_t seconds = timeout ? timeout->tv_sec : 0;
 
-	if (timeout && !timeout->tv_sec && !timeout->tv_nsec)
+	if (timeout && !seconds && !timeout->tv_nsec)
 		deadline.at_ns = 0; /* over: what time it is does not matter */
-	else if (timeout && timeout->tv_sec < INT64_MAX / NS / 2)
-		deadline.at_ns = aw_xs_now_ns() + (int64_t)timeout->tv_sec * NS + timeout->tv_nsec;
+	else if (timeout && seconds < INT64_MAX / NS / 2)
+		deadline.at_ns = aw_xs_now_ns() + seconds * NS + timeout->tv_nsec;
 	return deadline;
 }
 

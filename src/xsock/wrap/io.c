@@ -70,7 +70,7 @@ static inline int dontwait(int flags)
 /*
  * What of these a socket takes: -1 for the offset, and flags that say how to wait, which libc's call obeys.
  */
-AW_WRAPPER ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+AW_WRAPPER ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags)
 {
 	ssize_t got;
 
@@ -78,15 +78,16 @@ AW_WRAPPER ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t off
 		return -1;
 	if (offset == -1 && aw_framed_receive(fd, iov, count, dontwait(flags), &got))
 		return got;
-	return aw_end_of_read(fd, aw_libc()->preadv2(fd, iov, count, offset, flags), count > 0);
+	return aw_end_of_read(fd, aw_libc()->preadv64v2(fd, iov, count, offset, flags), count > 0);
 }
 
-AW_WRAPPER ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags)
+AW_WRAPPER ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
 {
-	return preadv2(fd, iov, count, offset, flags);
+	return preadv64v2(fd, iov, count, offset, flags);
 }
 
-AW_WRAPPER ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+AW_WRAPPER ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset,
+			       int flags)
 {
 	ssize_t sent;
 
@@ -94,13 +95,23 @@ AW_WRAPPER ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t of
 		return -1;
 	if (offset == -1 && aw_framed_transmit(fd, iov, count, dontwait(flags), &sent))
 		return sent;
-	return aw_end_of_plain_write(fd, aw_libc()->pwritev2(fd, iov, count, offset, flags));
+	return aw_end_of_plain_write(fd, aw_libc()->pwritev64v2(fd, iov, count, offset, flags));
 }
 
-AW_WRAPPER ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset,
-			       int flags)
+AW_WRAPPER ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
 {
-	return pwritev2(fd, iov, count, offset, flags);
+	return pwritev64v2(fd, iov, count, offset, flags);
+}
+
+/* off_t is shorter than off64_t on a machine of 32 bits. */
+static ssize_t sendfile_framed(int out, int in, off_t *offset, size_t count)
+{
+	off64_t at = offset ? *offset : 0;
+	ssize_t sent = aw_framed_sendfile(out, in, offset ? &at : NULL, count);
+
+	if (offset)
+		*offset = (off_t)at;
+	return sent;
 }
 
 AW_WRAPPER ssize_t sendfile(int out, int in, off_t *offset, size_t count)
@@ -108,7 +119,7 @@ AW_WRAPPER ssize_t sendfile(int out, int in, off_t *offset, size_t count)
 	if (aw_first_io(out, AW_FIRST_WRITE, false))
 		return -1;
 	if (aw_framed_slot(out))
-		return aw_framed_sendfile(out, in, offset, count);
+		return sendfile_framed(out, in, offset, count);
 	return aw_libc()->sendfile(out, in, offset, count);
 }
 
