@@ -2,6 +2,7 @@
 // A record on the kernel's own TCP: what poll says, what the peer is told of its faults, and how a stream ends.
 #include "record/record.h"
 
+#include "../lib/emulated.h"
 #include "../lib/record_calls.h"
 #include "../lib/tcp.h"
 #include "wire/crc32c.h"
@@ -98,6 +99,9 @@ static void send__fills_and_drains(void **state)
 	ssize_t n;
 
 	(void)state;
+	/* There the end of the room is estimated (lib/record_calls.h), and poll(2) sees another. */
+	if (is_emulated())
+		skip();
 	connect_ends(true);
 	/* The kernel may need more of the buffer between a poll and the send: then the fd is not writable after all. */
 	while (ready(&ends[0], POLLOUT, 0)) {
