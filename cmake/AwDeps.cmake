@@ -6,6 +6,16 @@
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
+# Compilers for riscv64 may call libatomic for an atomic of one byte.
+include(CheckCSourceCompiles)
+check_c_source_compiles("
+	#include <stdatomic.h>
+	static _Atomic _Bool flag;
+	int main(void) { return atomic_exchange(&flag, 1); }" AW_HAVE_BYTE_ATOMICS)
+if(NOT AW_HAVE_BYTE_ATOMICS)
+	link_libraries(atomic)
+endif()
+
 option(AW_ISAL "Use ISA-L for CRC32c where it is installed" ON)
 set(AW_HAVE_ISAL OFF)
 if(AW_ISAL)

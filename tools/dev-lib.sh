@@ -29,7 +29,7 @@ packages_distro="$packages_build debootstrap debian-archive-keyring apt util-lin
 packages_arch="$packages_build gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc-i686-linux-gnu
 	gcc-riscv64-linux-gnu gcc-s390x-linux-gnu qemu-user apt dpkg tar rdmacm-utils python3-pytest"
 # Of other machines: not installed, unpacked in build/arch.
-packages_sysroot="libc6-dev libibverbs-dev librdmacm-dev libcmocka-dev rdmacm-utils"
+packages_sysroot="libc6-dev libatomic1 libibverbs-dev librdmacm-dev libcmocka-dev rdmacm-utils"
 packages_bench="$packages_build python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp redis-server redis-tools nginx wrk"
 packages_apps="curl memcached libmemcached-tools postgresql ganglia-monitor gmetad python3-grpcio openmpi-bin
