@@ -14,19 +14,34 @@ static uint64_t draw_edge(struct bytes *b)
 	return edges[kind % 6] + bytes_u8(b) % 9 - 4;
 }
 
+/* A sum of two numbers of 64 bits: 65 bits. Not every machine has a type of 128. */
+struct sum {
+	bool carry;
+	uint64_t low;
+};
+
+static struct sum sum_of(uint64_t a, uint64_t b)
+{
+	return (struct sum){ .carry = a + b < a, .low = a + b };
+}
+
+static bool is_at_most(struct sum a, struct sum b)
+{
+	return a.carry == b.carry ? a.low <= b.low : b.carry;
+}
+
 static enum aw_error expected(const struct aw_mr *mr, const void *const owner[2], uint32_t access,
 			      const uint64_t range[2])
 {
-	unsigned __int128 first = range[0], end = first + range[1];
-	unsigned __int128 begin = mr->iova, limit = begin + mr->len;
+	struct sum end = sum_of(range[0], range[1]), limit = sum_of(mr->iova, mr->len);
 
 	if (mr->pd != owner[0] || (mr->qp && mr->qp != owner[1]))
 		return AW_E_RDMAP_NOT_ASSOCIATED;
 	if ((mr->access & access) != access || (mr->window && access < AW_ACCESS_REMOTE_WRITE))
 		return AW_E_RDMAP_ACCESS;
-	if (end > (unsigned __int128)1 << 64)
+	if (end.carry && end.low > 0)
 		return AW_E_RDMAP_TO_WRAP;
-	return first >= begin && end <= limit ? AW_OK : AW_E_RDMAP_BOUNDS;
+	return range[0] >= mr->iova && is_at_most(end, limit) ? AW_OK : AW_E_RDMAP_BOUNDS;
 }
 
 void prop_run(struct bytes *b)
