@@ -22,9 +22,9 @@ enum {
 };
 #define LIVE 0x80000000u /* aw_table_get may find it */
 
-static struct aw_slot *slot_of(struct aw_table *t, uint32_t handle)
+static struct aw_table_slot *slot_of(struct aw_table *t, uint32_t handle)
 {
-	struct aw_slot *chunk;
+	struct aw_table_slot *chunk;
 
 	if (handle >= t->capacity)
 		return NULL;
@@ -62,7 +62,7 @@ void aw_table_fini(struct aw_table *t)
 /* Makes the chunk at the end of the used ones. The caller holds the lock. */
 static bool grow(struct aw_table *t)
 {
-	struct aw_slot *chunk = calloc(AW_TABLE_CHUNK, sizeof(*chunk));
+	struct aw_table_slot *chunk = calloc(AW_TABLE_CHUNK, sizeof(*chunk));
 
 	if (!chunk)
 		return false;
@@ -113,7 +113,7 @@ uint32_t aw_table_reserve(struct aw_table *t)
 void aw_table_publish(struct aw_table *t, uint32_t handle, void *object,
 		      void (*release)(void *object))
 {
-	struct aw_slot *slot = slot_of(t, handle);
+	struct aw_table_slot *slot = slot_of(t, handle);
 
 	atomic_store_explicit(&slot->object, object, memory_order_relaxed);
 	slot->release = release;
@@ -161,7 +161,7 @@ void aw_table_cancel(struct aw_table *t, uint32_t handle)
 
 void *aw_table_get(struct aw_table *t, uint32_t handle)
 {
-	struct aw_slot *slot = slot_of(t, handle);
+	struct aw_table_slot *slot = slot_of(t, handle);
 	uint32_t word;
 
 	if (!slot)
@@ -180,7 +180,7 @@ void *aw_table_get(struct aw_table *t, uint32_t handle)
 /* Called when no thread can reach the object any more. */
 static void finish(struct aw_table *t, uint32_t handle)
 {
-	struct aw_slot *slot = slot_of(t, handle);
+	struct aw_table_slot *slot = slot_of(t, handle);
 	void *object = atomic_load_explicit(&slot->object, memory_order_relaxed);
 	void (*release)(void *object) = slot->release;
 
@@ -193,7 +193,7 @@ static void finish(struct aw_table *t, uint32_t handle)
 
 void aw_table_put(struct aw_table *t, uint32_t handle)
 {
-	struct aw_slot *slot = slot_of(t, handle);
+	struct aw_table_slot *slot = slot_of(t, handle);
 	/*
 	 * Release: this thread's use of the object comes before its end, in finish or behind
 	 * aw_table_remove_wait. Acquire: when finish runs here, so does all other threads'
@@ -223,7 +223,7 @@ void aw_table_hide(struct aw_table *t, uint32_t handle)
 }
 
 /* Ends the slot's life in one step; returns the word as it was. */
-static uint32_t remove_bits(struct aw_slot *slot, uint32_t awaited)
+static uint32_t remove_bits(struct aw_table_slot *slot, uint32_t awaited)
 {
 	uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
 	uint32_t next;
@@ -246,7 +246,7 @@ void aw_table_remove(struct aw_table *t, uint32_t handle)
 		finish(t, handle);
 }
 
-static void wait_unreferenced(struct aw_slot *slot)
+static void wait_unreferenced(struct aw_table_slot *slot)
 {
 	uint32_t word;
 
@@ -256,7 +256,7 @@ static void wait_unreferenced(struct aw_slot *slot)
 }
 
 /* False when there are references that are never put. */
-static bool unpublish_wait(struct aw_slot *slot)
+static bool unpublish_wait(struct aw_table_slot *slot)
 {
 	uint32_t old = remove_bits(slot, AWAITED);
 
@@ -275,7 +275,7 @@ void aw_table_remove_wait(struct aw_table *t, uint32_t handle)
 
 void aw_table_withdraw_wait(struct aw_table *t, uint32_t handle)
 {
-	struct aw_slot *slot = slot_of(t, handle);
+	struct aw_table_slot *slot = slot_of(t, handle);
 
 	unpublish_wait(slot);
 	/* Relaxed: wait_unreferenced had the acquire; publish or cancel hands the slot on. */
@@ -324,7 +324,7 @@ void aw_table_fork_parent(struct aw_table *t)
 void aw_table_fork_child(struct aw_table *t)
 {
 	for (uint32_t handle = 0; handle < t->used; handle++) {
-		struct aw_slot *slot = slot_of(t, handle);
+		struct aw_table_slot *slot = slot_of(t, handle);
 		uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
 
 		/* Relaxed: the child of a fork has one thread. */

@@ -12,7 +12,7 @@
 #define AW_TABLE_CHUNK 1024
 #define AW_TABLE_NONE UINT32_MAX
 
-struct aw_slot {
+struct aw_table_slot {
 	_Atomic uint32_t word; /* references, and the bits of table.c */
 	uint32_t next_free;
 	void *_Atomic object;
@@ -21,7 +21,7 @@ struct aw_slot {
 
 struct aw_table {
 	uint32_t capacity; /* handles: a multiple of AW_TABLE_CHUNK */
-	struct aw_slot *_Atomic *chunks; /* published once, freed by fini */
+	struct aw_table_slot *_Atomic *chunks; /* published once, freed by fini */
 	pthread_mutex_t lock; /* guards what follows */
 	uint32_t used; /* handles ever given out */
 	uint32_t free_head, free_tail; /* oldest freed first, so that handles rest before reuse */

@@ -15,7 +15,8 @@ MACROS = dict(re.findall(r'#define (\w+) "(\w+)"', "\n".join(SOURCES.values())))
 READ = re.compile(r'\b(?:getenv|secure_getenv|aw_env_switch|aw_env_number)\(("\w+"|[A-Z_]+)')
 # In these directories a library reads, in a process that may have more rights than its user. Of cli/ one file is one.
 LIBRARIES = ("src/core", "src/net", "src/rdmacm", "src/record", "src/ring", "src/verbs", "src/wire",
-             "src/cli/paths_")
+             "src/cli/paths_", "src/xsock/base", "src/xsock/endpoint", "src/xsock/ext", "src/xsock/framed",
+             "src/xsock/proxy", "src/xsock/rsockets", "src/xsock/stream", "src/xsock/wrap")
 
 
 def help_environment():

@@ -155,7 +155,7 @@ static void over(struct aw_bridge *b, int error, void *arg)
 
 static int set_up(void **state)
 {
-	struct aw_bridge_start start = { .tcp = -1, .over = over, .arg = &ep };
+	struct aw_bridge_start start = { .tcp = -1, .on_end = over, .arg = &ep };
 	int ends[2];
 
 	(void)state;

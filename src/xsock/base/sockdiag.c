@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// One dump request, which the kernel filters by state and port: for listeners it visits the listening sockets only.
-// /proc/net/tcp goes on to the table of connections, which takes 1.7 ms where that table is large.
+// Each function sends one dump request, which the kernel filters by state and port: for listeners
+// the kernel visits the listening sockets only. /proc/net/tcp goes on to the table of connections,
+// which takes 1.7 ms where that table is large.
 #include "xsock/base/sockdiag.h"
 
 #include <arpa/inet.h>
@@ -24,7 +25,7 @@
 /* A socket in one of these has no inode. */
 #define STATES_OF_NO_FILE (1u << STATE_TIME_WAIT | 1u << STATE_NEW_SYN_RECV)
 
-typedef void take_fn(const struct inet_diag_msg *sock, size_t len, void *arg);
+typedef void use_sock_fn(const struct inet_diag_msg *sock, size_t len, void *arg);
 
 static bool send_request(int fd, const struct inet_diag_req_v2 *body)
 {
@@ -41,8 +42,11 @@ static bool send_request(int fd, const struct inet_diag_req_v2 *body)
 	return send(fd, &dump, sizeof(dump), 0) == sizeof(dump);
 }
 
-/* A dump ends by NLMSG_DONE; NLMSG_ERROR says that there is none. */
-static bool read_dump(int fd, take_fn *take, void *arg)
+/*
+ * Reads a dump and calls use_sock for each socket. Returns whether the dump was complete: it ends
+ * by NLMSG_DONE, and NLMSG_ERROR means that there is none.
+ */
+static bool read_dump(int fd, use_sock_fn *use_sock, void *arg)
 {
 	_Alignas(struct nlmsghdr) char reply[REPLY_LEN];
 
@@ -59,19 +63,19 @@ static bool read_dump(int fd, take_fn *take, void *arg)
 			if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
 			    head->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
 				return false;
-			take(NLMSG_DATA(head), head->nlmsg_len - NLMSG_HDRLEN, arg);
+			use_sock(NLMSG_DATA(head), head->nlmsg_len - NLMSG_HDRLEN, arg);
 		}
 	}
 }
 
-static bool dump(const struct inet_diag_req_v2 *body, take_fn *take, void *arg)
+static bool dump_sockets(const struct inet_diag_req_v2 *body, use_sock_fn *use_sock, void *arg)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	bool whole;
 
 	if (fd < 0)
 		return false;
-	whole = send_request(fd, body) && read_dump(fd, take, arg);
+	whole = send_request(fd, body) && read_dump(fd, use_sock, arg);
 	close(fd);
 	return whole;
 }
@@ -81,7 +85,7 @@ struct listeners {
 	int max, count;
 };
 
-static void take_listener(const struct inet_diag_msg *sock, size_t len, void *arg)
+static void add_listener(const struct inet_diag_msg *sock, size_t len, void *arg)
 {
 	struct listeners *found = arg;
 
@@ -100,10 +104,13 @@ int aw_sockdiag_listeners(uint16_t port, bool ipv6, uint64_t *inodes, int max)
 	};
 	struct listeners found = { .inodes = inodes, .max = max };
 
-	return dump(&wanted, take_listener, &found) ? found.count : -1;
+	return dump_sockets(&wanted, add_listener, &found) ? found.count : -1;
 }
 
-/* An older kernel's tcp_info is shorter: what it does not have is zero, and nothing counts then. */
+/*
+ * Fills in the counters. An older kernel's tcp_info is shorter; the fields that it lacks are zero,
+ * and `counted` is false then.
+ */
 static void read_counters(struct aw_sockdiag_conn *conn, const void *data, size_t len)
 {
 	struct tcp_info info = { 0 };
@@ -117,12 +124,12 @@ static void read_counters(struct aw_sockdiag_conn *conn, const void *data, size_
 	conn->retransmits = info.tcpi_total_retrans;
 }
 
-struct visit {
+struct conn_visit {
 	aw_sockdiag_fn *use;
 	void *arg;
 };
 
-static void take_conn(const struct inet_diag_msg *sock, size_t len, void *arg)
+static void use_conn(const struct inet_diag_msg *sock, size_t len, void *arg)
 {
 	struct aw_sockdiag_conn conn = {
 		.ino = sock->idiag_inode,
@@ -132,7 +139,7 @@ static void take_conn(const struct inet_diag_msg *sock, size_t len, void *arg)
 		.peer_port = ntohs(sock->id.idiag_dport),
 	};
 	const struct rtattr *attr = (const struct rtattr *)(sock + 1);
-	const struct visit *visit = arg;
+	const struct conn_visit *visit = arg;
 	int left = (int)(len - sizeof(*sock));
 
 	memcpy(conn.local, sock->id.idiag_src, sizeof(conn.local));
@@ -151,7 +158,7 @@ bool aw_sockdiag_each(bool ipv6, aw_sockdiag_fn *use, void *arg)
 		.idiag_ext = 1u << (INET_DIAG_INFO - 1),
 		.idiag_states = ~STATES_OF_NO_FILE,
 	};
-	struct visit visit = { use, arg };
+	struct conn_visit visit = { use, arg };
 
-	return dump(&wanted, take_conn, &visit);
+	return dump_sockets(&wanted, use_conn, &visit);
 }

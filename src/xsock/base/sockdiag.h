@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Asks the kernel by sock_diag(7) for TCP sockets: those that listen at a port, or all connections.
+// Lists TCP sockets by sock_diag(7): those that listen at a port, or all connections. Called by
+// listeners.c and src/cli.
 #ifndef XSOCK_BASE_SOCKDIAG_H
 #define XSOCK_BASE_SOCKDIAG_H
 
@@ -13,8 +14,9 @@ struct aw_sockdiag_conn {
 	bool ipv6;
 	uint8_t local[16], peer[16]; /* of IPv4, the first 4 bytes */
 	uint16_t local_port, peer_port; /* in host byte order */
-	bool counted; /* the kernel has told of what follows */
-	uint64_t bytes_in, bytes_out; /* of the stream; a byte that was sent again counts once */
+	bool counted; /* the fields below are known */
+	/* bytes of the stream; a byte that was retransmitted counts once */
+	uint64_t bytes_in, bytes_out;
 	uint32_t rtt_us, retransmits;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The bridge. One buffer each way; a direction reads only while its buffer is empty.
+// The bridge. Each direction has one buffer and reads only while its buffer is empty.
 #include "xsock/proxy/bridge.h"
 
 #include <errno.h>
@@ -11,88 +11,92 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BUFFER_OCTETS 65536
-#define ROUNDS 32 /* before others have their turn */
+#define BUFFER_BYTES 65536
+#define ROUNDS_MAX 32 /* moves before the loop serves other sources */
 
-/* Bytes on their way in one direction. */
-struct stretch {
-	uint8_t *octets;
+/* The buffer and the state of one direction. */
+struct direction {
+	uint8_t *bytes;
 	size_t at, len;
-	bool urgent; /* the one byte is out of band */
-	bool eof; /* nothing follows */
-	bool told; /* and the other side knows */
-	bool lost; /* the other side takes nothing any more */
+	bool urgent; /* the buffer holds one byte, which is urgent */
+	bool eof; /* the source of this direction has ended */
+	bool eof_forwarded; /* the other side was shut down for writing */
+	bool refused; /* the other side takes no more bytes */
 };
 
 struct aw_bridge {
 	struct aw_loop *loop;
-	struct aw_source far_source, line_source[AW_LINE_FDS];
+	struct aw_loop_source far_source, line_source[AW_LINE_FDS];
 	struct aw_bridge_start start;
-	const struct aw_line_ops *line; /* the calls of start.line */
-	struct stretch out, in; /* from the program; to it */
+	const struct aw_line_ops *line; /* start.line's functions */
+	struct direction out, in; /* out: from the program; in: to the program */
 	int error;
-	bool unread; /* the program has closed without reading all: TCP resets */
-	bool is_over;
+	bool closed_unread; /* the program has closed with bytes unread: TCP resets then */
+	bool is_closed;
 };
 
-/* A far end that is closed with bytes unread would fail the program's writes with ECONNRESET. */
-static void hang_up(struct aw_bridge *bridge)
+/*
+ * Closes the far end. The bridge first receives what the program has written: closing the far end
+ * with bytes unread would fail the program's next write with ECONNRESET instead of EPIPE.
+ */
+static void close_far(struct aw_bridge *bridge)
 {
 	shutdown(bridge->start.far, SHUT_RDWR);
-	while (recv(bridge->start.far, bridge->out.octets, BUFFER_OCTETS, MSG_DONTWAIT) > 0)
+	while (recv(bridge->start.far, bridge->out.bytes, BUFFER_BYTES, MSG_DONTWAIT) > 0)
 		;
 	close(bridge->start.far);
 }
 
-static void end(struct aw_bridge *bridge, bool abort)
+static void bridge_close(struct aw_bridge *bridge, bool abort)
 {
-	bridge->is_over = true;
+	bridge->is_closed = true;
 	aw_loop_set(bridge->loop, &bridge->far_source, -1, 0);
 	for (int i = 0; i < AW_LINE_FDS; i++)
 		aw_loop_set(bridge->loop, &bridge->line_source[i], -1, 0);
-	bridge->start.over(bridge, bridge->error, bridge->start.arg);
+	bridge->start.on_end(bridge, bridge->error, bridge->start.arg);
 	bridge->line->close(bridge->start.line, abort);
-	hang_up(bridge);
+	close_far(bridge);
 	for (int i = 0; i < AW_LINE_FDS; i++)
 		bridge->line_source[i].is_dead = true;
 	aw_loop_free_later(bridge->loop, &bridge->far_source);
 }
 
-static void free_owner(struct aw_source *source)
+static void bridge_free(struct aw_loop_source *source)
 {
 	struct aw_bridge *bridge = source->owner;
 
-	free(bridge->in.octets);
-	free(bridge->out.octets);
+	free(bridge->in.bytes);
+	free(bridge->out.bytes);
 	free(bridge);
 }
 
-/* One recv() from the program, whose close or error it notes. */
+/* Calls recv() once on the far end, and notes the program's close or an error. */
 static ssize_t receive_out(struct aw_bridge *bridge, size_t room, int flags)
 {
-	ssize_t got = recv(bridge->start.far, bridge->out.octets, room, flags | MSG_DONTWAIT);
+	ssize_t got = recv(bridge->start.far, bridge->out.bytes, room, flags | MSG_DONTWAIT);
 
 	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-		bridge->unread |= got < 0 && errno == ECONNRESET;
+		bridge->closed_unread |= got < 0 && errno == ECONNRESET;
 		bridge->out.eof = true;
 	}
 	return got;
 }
 
 /*
- * Takes from the program; an urgent byte by itself. The mark is asked for once a byte is queued: an urgent byte that
- * arrived between the question and the recv() of an empty queue would be received as an ordinary one.
+ * Receives from the program; an urgent byte is received alone. The mark is asked for once a byte is
+ * queued: an urgent byte that arrived between the SIOCATMARK and the recv() of an empty queue would
+ * be received as an ordinary one.
  */
 static void fill_out(struct aw_bridge *bridge)
 {
-	struct stretch *out = &bridge->out;
+	struct direction *out = &bridge->out;
 	int urgent = 0;
 	ssize_t got = receive_out(bridge, 1, MSG_PEEK);
 
 	if (got <= 0)
 		return;
 	ioctl(bridge->start.far, SIOCATMARK, &urgent);
-	got = receive_out(bridge, urgent ? 1 : BUFFER_OCTETS, 0);
+	got = receive_out(bridge, urgent ? 1 : BUFFER_BYTES, 0);
 	if (got > 0) {
 		out->at = 0;
 		out->len = (size_t)got;
@@ -102,22 +106,24 @@ static void fill_out(struct aw_bridge *bridge)
 
 static bool drain_out(struct aw_bridge *bridge)
 {
-	struct stretch *out = &bridge->out;
-	struct iovec iov = { out->octets + out->at, out->len };
+	struct direction *out = &bridge->out;
+	struct iovec iov = { out->bytes + out->at, out->len };
 	ssize_t taken = bridge->line->send(bridge->start.line, &iov, out->urgent ? MSG_OOB : 0);
 
-	if (taken == -EOPNOTSUPP && out->urgent) { /* the peer knows of no urgent bytes */
+	if (taken == -EOPNOTSUPP && out->urgent) { /* the peer supports no urgent bytes */
 		out->urgent = false;
 		return true;
 	}
 	if (taken == -EAGAIN || taken == 0)
 		return false;
 	if (taken < 0) {
-		if (taken != -EPIPE) /* a peer that reads no more may still send */
+		/* EPIPE alone is no error: a peer that reads no more may still send */
+		if (taken != -EPIPE)
 			bridge->error = (int)-taken;
-		out->lost = true;
+		out->refused = true;
 		out->len = 0;
-		shutdown(bridge->start.far, SHUT_RD); /* who writes gets EPIPE */
+		/* the program's next write fails with EPIPE */
+		shutdown(bridge->start.far, SHUT_RD);
 		return true;
 	}
 	out->at += (size_t)taken;
@@ -134,24 +140,25 @@ static bool program_has_closed(const struct aw_bridge *bridge)
 
 static bool is_reset_on_close(const struct aw_bridge *bridge)
 {
-	return bridge->unread || (bridge->start.linger.l_onoff && !bridge->start.linger.l_linger &&
-				  program_has_closed(bridge));
+	return bridge->closed_unread ||
+	       (bridge->start.linger.l_onoff && !bridge->start.linger.l_linger &&
+		program_has_closed(bridge));
 }
 
-/* Program to peer. Returns whether something has moved. */
+/* Moves bytes from the program to the peer. Returns whether anything moved. */
 static bool move_out(struct aw_bridge *bridge, short ready)
 {
-	struct stretch *out = &bridge->out;
+	struct direction *out = &bridge->out;
 
 	if (out->len)
 		return drain_out(bridge);
-	if (out->eof && !out->told) {
-		out->told = true;
+	if (out->eof && !out->eof_forwarded) {
+		out->eof_forwarded = true;
 		if (!is_reset_on_close(bridge))
 			bridge->line->shutdown(bridge->start.line, program_has_closed(bridge));
 		return true;
 	}
-	if (out->eof || out->lost || !(ready & POLLOUT))
+	if (out->eof || out->refused || !(ready & POLLOUT))
 		return false;
 	fill_out(bridge);
 	return out->len || out->eof;
@@ -159,8 +166,8 @@ static bool move_out(struct aw_bridge *bridge, short ready)
 
 static void fill_in(struct aw_bridge *bridge, short ready)
 {
-	struct stretch *in = &bridge->in;
-	struct iovec iov = { in->octets, BUFFER_OCTETS };
+	struct direction *in = &bridge->in;
+	struct iovec iov = { in->bytes, BUFFER_BYTES };
 	bool urgent = ready & POLLPRI && bridge->line->at_mark(bridge->start.line);
 	ssize_t got = bridge->line->recv(bridge->start.line, &iov, urgent ? MSG_OOB : 0);
 
@@ -181,13 +188,14 @@ static void fill_in(struct aw_bridge *bridge, short ready)
 
 static bool drain_in(struct aw_bridge *bridge)
 {
-	struct stretch *in = &bridge->in;
-	ssize_t taken = send(bridge->start.far, in->octets + in->at, in->len,
+	struct direction *in = &bridge->in;
+	ssize_t taken = send(bridge->start.far, in->bytes + in->at, in->len,
 			     MSG_DONTWAIT | MSG_NOSIGNAL | (in->urgent ? MSG_OOB : 0));
 
 	if (taken < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	if (taken < 0 && in->urgent && errno == EOPNOTSUPP) { /* nor does the kernel */
+	/* this kernel has no urgent bytes on AF_UNIX */
+	if (taken < 0 && in->urgent && errno == EOPNOTSUPP) {
 		in->urgent = false;
 		return true;
 	}
@@ -195,9 +203,10 @@ static bool drain_in(struct aw_bridge *bridge)
 		aw_loop_again(bridge->loop, &bridge->far_source);
 		return false;
 	}
-	if (taken < 0) { /* the program reads no more: TCP, too, takes and forgets */
-		bridge->unread |= errno == ECONNRESET; /* told once: here, or to a read */
-		in->lost = true;
+	if (taken < 0) { /* the program reads no more: the bytes are dropped, as TCP does */
+		/* the kernel reports it once, to a send or a receive */
+		bridge->closed_unread |= errno == ECONNRESET;
+		in->refused = true;
 		taken = (ssize_t)in->len;
 	}
 	in->at += (size_t)taken;
@@ -205,18 +214,18 @@ static bool drain_in(struct aw_bridge *bridge)
 	return true;
 }
 
-/* Peer to program. */
+/* Moves bytes from the peer to the program. Returns whether anything moved. */
 static bool move_in(struct aw_bridge *bridge, short ready)
 {
-	struct stretch *in = &bridge->in;
+	struct direction *in = &bridge->in;
 
-	if (in->len && in->lost)
+	if (in->len && in->refused)
 		in->len = 0;
 	if (in->len)
 		return drain_in(bridge);
-	if (in->eof && !in->told) {
-		in->told = true;
-		if (!bridge->error) /* an error ends both ways at once */
+	if (in->eof && !in->eof_forwarded) {
+		in->eof_forwarded = true;
+		if (!bridge->error) /* after an error the bridge closes both directions together */
 			shutdown(bridge->start.far, SHUT_WR);
 		return true;
 	}
@@ -227,27 +236,28 @@ static bool move_in(struct aw_bridge *bridge, short ready)
 }
 
 /*
- * Over when both directions are, or the program has closed. An error ends the connection once the
- * program has been given what came before it.
+ * Returns whether the bridge has ended: both directions have ended, or the program has closed.
+ * After an error the bridge ends once the program has received the bytes that came before the
+ * error.
  */
 static bool is_finished(const struct aw_bridge *bridge)
 {
-	const struct stretch *in = &bridge->in, *out = &bridge->out;
+	const struct direction *in = &bridge->in, *out = &bridge->out;
 
-	if (bridge->unread && out->told && !bridge->error &&
+	if (bridge->closed_unread && out->eof_forwarded && !bridge->error &&
 	    bridge->line->unsent(bridge->start.line))
-		return false; /* what was written comes before the reset */
-	if (out->told && !bridge->error && bridge->line->owed(bridge->start.line))
+		return false; /* the written bytes are sent before the reset */
+	if (out->eof_forwarded && !bridge->error && bridge->line->owed(bridge->start.line))
 		return false;
-	if (out->told && (in->told || program_has_closed(bridge)))
+	if (out->eof_forwarded && (in->eof_forwarded || program_has_closed(bridge)))
 		return true;
-	if (in->told && bridge->error)
+	if (in->eof_forwarded && bridge->error)
 		return true;
-	return out->lost && (in->told || in->lost);
+	return out->refused && (in->eof_forwarded || in->refused);
 }
 
-/* The line's fds may be others by now. */
-static void follow_fds(struct aw_bridge *bridge)
+/* Registers the line's present fds with the loop; the line may have changed them. */
+static void watch_line(struct aw_bridge *bridge)
 {
 	struct aw_line_fd fds[AW_LINE_FDS];
 
@@ -256,8 +266,8 @@ static void follow_fds(struct aw_bridge *bridge)
 		(void)aw_loop_set(bridge->loop, &bridge->line_source[i], fds[i].fd, fds[i].events);
 }
 
-/* The line is ready for ever. */
-static void leave_fds(struct aw_bridge *bridge)
+/* Unregisters the line's fds. A line that has ended reports readiness for ever. */
+static void unwatch_line(struct aw_bridge *bridge)
 {
 	for (int i = 0; i < AW_LINE_FDS; i++)
 		(void)aw_loop_set(bridge->loop, &bridge->line_source[i], -1, 0);
@@ -265,41 +275,41 @@ static void leave_fds(struct aw_bridge *bridge)
 
 void aw_bridge_pump(struct aw_bridge *bridge)
 {
-	for (int round = 0; round < ROUNDS && !bridge->is_over; round++) {
+	for (int round = 0; round < ROUNDS_MAX && !bridge->is_closed; round++) {
 		short ready = bridge->line->ready(bridge->start.line);
 		bool moved = move_out(bridge, ready);
 
 		moved |= move_in(bridge, ready);
 		if (is_finished(bridge)) {
-			end(bridge, is_reset_on_close(bridge));
+			bridge_close(bridge, is_reset_on_close(bridge));
 			return;
 		}
 		if (moved)
 			continue;
-		if (bridge->in.told && ready & (POLLHUP | POLLERR)) {
-			leave_fds(bridge); /* only the program is waited for */
+		if (bridge->in.eof_forwarded && ready & (POLLHUP | POLLERR)) {
+			unwatch_line(bridge); /* only the program's close is still to come */
 			return;
 		}
-		follow_fds(bridge);
+		watch_line(bridge);
 		if (bridge->line->arm(bridge->start.line))
 			return;
 	}
-	if (!bridge->is_over)
+	if (!bridge->is_closed)
 		aw_loop_again(bridge->loop, &bridge->far_source);
 }
 
-static void ready(struct aw_source *source, uint32_t events)
+static void bridge_ready(struct aw_loop_source *source, uint32_t events)
 {
 	(void)events;
 	aw_bridge_pump(source->owner);
 }
 
-static void source_init(struct aw_bridge *bridge, struct aw_source *source)
+static void source_init(struct aw_bridge *bridge, struct aw_loop_source *source)
 {
 	source->fd = -1;
 	source->owner = bridge;
-	source->ready = ready;
-	source->free_owner = free_owner;
+	source->ready = bridge_ready;
+	source->free_owner = bridge_free;
 }
 
 int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
@@ -313,17 +323,17 @@ int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
 	bridge->loop = loop;
 	bridge->start = *start;
 	bridge->line = start->line->ops;
-	bridge->in.octets = malloc(BUFFER_OCTETS);
-	bridge->out.octets = malloc(BUFFER_OCTETS);
+	bridge->in.bytes = malloc(BUFFER_BYTES);
+	bridge->out.bytes = malloc(BUFFER_BYTES);
 	source_init(bridge, &bridge->far_source);
 	for (int i = 0; i < AW_LINE_FDS; i++)
 		source_init(bridge, &bridge->line_source[i]);
 	setsockopt(start->far, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
-	if (bridge->in.octets && bridge->out.octets)
+	if (bridge->in.bytes && bridge->out.bytes)
 		err = aw_loop_set(loop, &bridge->far_source, start->far,
 				  EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET);
 	if (err) {
-		free_owner(&bridge->far_source);
+		bridge_free(&bridge->far_source);
 		return err;
 	}
 	aw_loop_again(loop, &bridge->far_source);

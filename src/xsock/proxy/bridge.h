@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A bridge carries bytes between a line (line.h) and a socket pair's far end, whose near end is what the
-// program has for its connection. It never loses or doubles a byte: what one side does not take
-// waits, and is not read from the other side before.
+// A bridge moves bytes between a line (line.h) and the far end of a socket pair. The near end of
+// the pair is the program's fd. A bridge never loses or doubles a byte: while one side does not
+// take the bytes of a direction, the bridge does not read from the other side. Only the proxy
+// process's one thread calls these functions; there is no lock.
 #ifndef XSOCK_PROXY_BRIDGE_H
 #define XSOCK_PROXY_BRIDGE_H
 
@@ -14,31 +15,45 @@
 
 struct aw_bridge;
 
-/* What a bridge is begun with. */
+/* The arguments of aw_bridge_create(). */
 struct aw_bridge_start {
-	int far; /* the pair's end; the bridge's own */
-	int tcp; /* the connection's socket, which is the line's; or -1 */
-	struct stat tcp_file; /* what it is: the line may close it at any time */
-	struct aw_line *line; /* the bridge's own */
+	int far; /* the pair's far end; the bridge closes it */
+	int tcp; /* the connection's TCP socket, which the line owns; or -1 */
+	struct stat tcp_file; /* identifies tcp's file: the line may close tcp at any time */
+	struct aw_line *line; /* the bridge closes it */
 	struct linger linger;
-	/* The bridge is over, with this errno or 0; called once, before it is freed. */
-	void (*over)(struct aw_bridge *bridge, int error, void *arg);
+	/*
+	 * Called once when the bridge closes, before the bridge is freed. error is an errno or 0.
+	 */
+	void (*on_end)(struct aw_bridge *bridge, int error, void *arg);
 	void *arg;
 };
 
-/* 0 or an errno; then nothing has changed owners. */
+/*
+ * Creates a bridge and has the loop call it. Returns 0 or an errno. After an error the caller still
+ * owns far and line.
+ */
 int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
 		     struct aw_bridge **bridge);
 
-/* For options; -1: it is closed. */
+/* Returns the TCP socket, for reading and setting options; -1: the line has closed it. */
 int aw_bridge_tcp(const struct aw_bridge *bridge);
 struct aw_line *aw_bridge_line(const struct aw_bridge *bridge);
-/* Bytes that the program has written and the bridge has not taken; that the bridge holds. */
+/*
+ * unread: bytes that the program has written and the bridge has not received. unsent: bytes that
+ * the bridge has received from the program and the line has not taken.
+ */
 size_t aw_bridge_unread(const struct aw_bridge *bridge);
 size_t aw_bridge_unsent(const struct aw_bridge *bridge);
-/* l_onoff with no time: the program's close resets the connection. */
+/*
+ * Sets the program's SO_LINGER. With l_onoff and a time of zero the program's close resets the
+ * connection.
+ */
 void aw_bridge_set_linger(struct aw_bridge *bridge, const struct linger *linger);
-/* Moves what can be moved. */
+/*
+ * Moves bytes both ways until neither side can take or give any; closes the bridge when it has
+ * ended.
+ */
 void aw_bridge_pump(struct aw_bridge *bridge);
 
 #endif

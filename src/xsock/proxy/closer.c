@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A socket with SO_LINGER is closed by a thread of its own: the option is the program's, which may have the socket
-// still. A file on a file system in user space may wait, too, and so may what is on its way in an AF_UNIX socket: these
-// cannot be told from others (docs/security.md).
+// A thread of its own closes a socket that has SO_LINGER: the program sets that option, and may
+// still have the socket open, so that the proxy process must not change it. The close of a file on
+// a user-space file system, or of an AF_UNIX socket with fds queued, may wait, too; the proxy
+// process cannot tell such fds from others (docs/security.md).
 #include "xsock/proxy/closer.h"
 
 #include <pthread.h>
@@ -12,11 +13,11 @@
 #include <unistd.h>
 
 #define THREADS_MAX \
-	16 /* while so many peers do not acknowledge, SO_LINGER is taken off the next socket */
+	16 /* while so many threads wait in close, the next socket loses its SO_LINGER */
 
 static _Atomic(int) threads;
 
-static bool may_wait(int fd)
+static bool close_may_wait(int fd)
 {
 	struct linger linger = { 0 };
 	socklen_t len = sizeof(linger);
@@ -25,19 +26,19 @@ static bool may_wait(int fd)
 	       linger.l_linger > 0;
 }
 
-static void *close_one(void *fd)
+static void *closer_run(void *fd)
 {
 	close((int)(intptr_t)fd);
 	atomic_fetch_sub(&threads, 1);
 	return NULL;
 }
 
-static bool close_aside(int fd)
+static bool close_in_thread(int fd)
 {
 	pthread_t thread;
 
 	if (atomic_fetch_add(&threads, 1) < THREADS_MAX &&
-	    pthread_create(&thread, NULL, close_one, (void *)(intptr_t)fd) == 0) {
+	    pthread_create(&thread, NULL, closer_run, (void *)(intptr_t)fd) == 0) {
 		pthread_detach(thread);
 		return true;
 	}
@@ -49,8 +50,8 @@ void aw_closer_close(int fd)
 {
 	static const struct linger off;
 
-	if (fd >= 0 && may_wait(fd)) {
-		if (close_aside(fd))
+	if (fd >= 0 && close_may_wait(fd)) {
+		if (close_in_thread(fd))
 			return;
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Closes fds that a program has passed: a close may wait for a peer, and the proxy process's only thread must not.
+// Closes the fds that programs have passed to the proxy process. A close may wait for a peer, and
+// the proxy process's one thread must not wait.
 #ifndef XSOCK_PROXY_CLOSER_H
 #define XSOCK_PROXY_CLOSER_H
 

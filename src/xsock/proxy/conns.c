@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Begins connections, finds them, and remembers how they ended.
+// Begins connections, finds them, and remembers how the last ones ended. No locks: one thread.
 #include "xsock/proxy/conns.h"
 
 #include <errno.h>
@@ -10,31 +10,38 @@
 #include "xsock/base/log.h"
 #include "xsock/proxy/listeners.h"
 
-#define ENDS 4096
+#define ENDS_MAX 4096
 
-static struct aw_conn *conns;
+static struct aw_proxy_conn *conns;
 static size_t count;
 
-/* A ring of how the last ones ended. */
+/* A ring of the errors that the last connections ended with. */
 static struct ended {
 	uint64_t ino;
 	int error;
-} ended[ENDS];
+} ended[ENDS_MAX];
 static unsigned ended_next;
 
-/* Before the program can see the end, so that whoever is asked afterwards knows. */
+/*
+ * Called before the program can see the connection's end, so that a request ERROR after it finds
+ * the error.
+ */
 static void note_end(uint64_t ino, int error)
 {
 	if (!error)
 		return;
 	if (error != ETIMEDOUT)
-		error = ECONNRESET; /* the program was connected; the log has the cause */
-	ended[ended_next % ENDS] = (struct ended){ ino, error };
+		/* a connected socket has no other error; the log has the cause */
+		error = ECONNRESET;
+	ended[ended_next % ENDS_MAX] = (struct ended){ ino, error };
 	ended_next++;
 }
 
-/* The programs see a reset, and nothing of what this end has too little of. */
-static void tell_end(int error)
+/*
+ * Logs why a connection ended. The program sees a reset, but not what this process has too little
+ * of.
+ */
+static void log_end(int error)
 {
 	if (error == EMFILE || error == ENFILE || error == ENOMEM)
 		aw_xs_log(
@@ -45,13 +52,13 @@ static void tell_end(int error)
 		aw_xs_log(AW_XS_LOG_INFO, "a connection has ended: %s", strerror(error));
 }
 
-static void over(struct aw_bridge *bridge, int error, void *arg)
+static void conn_ended(struct aw_bridge *bridge, int error, void *arg)
 {
-	struct aw_conn **at = &conns, *conn = arg;
+	struct aw_proxy_conn **at = &conns, *conn = arg;
 
 	(void)bridge;
 	note_end(conn->ino, error);
-	tell_end(error);
+	log_end(error);
 	while (*at != conn)
 		at = &(*at)->next;
 	*at = conn->next;
@@ -59,14 +66,17 @@ static void over(struct aw_bridge *bridge, int error, void *arg)
 	free(conn);
 }
 
-static int begin(struct aw_xs_ep *ep, uint8_t role, int tcp)
+static int endpoint_start(struct aw_xs_ep *ep, uint8_t role, int tcp)
 {
 	int result = role == 1 ? aw_xs_ep_initiate(ep, tcp) : aw_xs_ep_respond(ep, tcp);
 
 	return -result;
 }
 
-/* An endpoint, under way over tcp, which is then its own. A negative errno: it has had tcp. */
+/*
+ * Creates an endpoint over tcp and a line for it. Returns 0, or an errno if tcp is still the
+ * caller's, or a negative errno if the endpoint has taken and closed tcp.
+ */
 static int make_line(const struct aw_request *request, int tcp, struct aw_line **line)
 {
 	struct aw_xs_options options = {
@@ -78,16 +88,16 @@ static int make_line(const struct aw_request *request, int tcp, struct aw_line *
 
 	if (err)
 		return err;
-	err = begin(ep, request->role, tcp);
+	err = endpoint_start(ep, request->role, tcp);
 	*line = err ? NULL : aw_line_of_ep(ep);
 	if (!*line)
 		aw_xs_ep_close(ep, true);
 	return err || *line ? err : -ENOMEM;
 }
 
-static struct aw_conn *new_conn(const struct aw_request *request)
+static struct aw_proxy_conn *conn_create(const struct aw_request *request)
 {
-	struct aw_conn *conn = calloc(1, sizeof(*conn));
+	struct aw_proxy_conn *conn = calloc(1, sizeof(*conn));
 
 	if (!conn)
 		return NULL;
@@ -99,29 +109,31 @@ static struct aw_conn *new_conn(const struct aw_request *request)
 	return conn;
 }
 
-static void enlist(struct aw_conn *conn)
+static void conn_add(struct aw_proxy_conn *conn)
 {
 	conn->next = conns;
 	conns = conn;
 	count++;
 }
 
-/* All but the line. 0 or an errno. */
-static int prepare(struct aw_conn *conn, int tcp, int far, struct aw_bridge_start *begun)
+/* Fills begun, except its line, and reads the options of conn from tcp. Returns 0 or an errno. */
+static int conn_prepare(struct aw_proxy_conn *conn, int tcp, int far, struct aw_bridge_start *begun)
 {
 	socklen_t len = sizeof(begun->linger);
 
-	*begun = (struct aw_bridge_start){ .far = far, .tcp = tcp, .over = over, .arg = conn };
+	*begun = (struct aw_bridge_start){
+		.far = far, .tcp = tcp, .on_end = conn_ended, .arg = conn
+	};
 	aw_kept_read(&conn->kept, tcp);
 	getsockopt(tcp, SOL_SOCKET, SO_LINGER, &begun->linger, &len);
 	return fstat(tcp, &begun->tcp_file) == 0 ? 0 : errno;
 }
 
-static int start(struct aw_loop *loop, struct aw_conn *conn, const struct aw_request *request,
-		 int tcp, int far)
+static int conn_start(struct aw_loop *loop, struct aw_proxy_conn *conn,
+		      const struct aw_request *request, int tcp, int far)
 {
 	struct aw_bridge_start begun;
-	int err = prepare(conn, tcp, far, &begun);
+	int err = conn_prepare(conn, tcp, far, &begun);
 
 	if (err)
 		return err;
@@ -131,29 +143,29 @@ static int start(struct aw_loop *loop, struct aw_conn *conn, const struct aw_req
 	err = aw_bridge_create(loop, &begun, &conn->bridge);
 	if (err) {
 		begun.line->ops->close(begun.line, true);
-		return -err; /* the endpoint has had the socket */
+		return -err; /* negative: the endpoint has taken and closed tcp */
 	}
 	return 0;
 }
 
 void aw_conns_start(struct aw_loop *loop, const struct aw_request *request, int tcp, int far)
 {
-	struct aw_conn *conn = new_conn(request);
+	struct aw_proxy_conn *conn = conn_create(request);
 	int err = conn ? 0 : ENOMEM;
 
 	if (!request->records)
 		aw_listeners_forget(&request->local, &request->remote);
 	if (!err)
-		err = start(loop, conn, request, tcp, far);
+		err = conn_start(loop, conn, request, tcp, far);
 	if (!err) {
-		enlist(conn);
+		conn_add(conn);
 		return;
 	}
 	aw_xs_log(AW_XS_LOG_ERROR, "a connection cannot become iWARP: %s",
 		  abs(err) == EOPNOTSUPP
 			  ? "the librdmacm.so.1 beside the proxy process is not anywarp's"
 			  : strerror(abs(err)));
-	tell_end(abs(err));
+	log_end(abs(err));
 	note_end(request->ino, abs(err));
 	free(conn);
 	close(far);
@@ -164,13 +176,13 @@ void aw_conns_start(struct aw_loop *loop, const struct aw_request *request, int 
 int aw_conns_start_record(struct aw_loop *loop, const struct aw_request *request,
 			  const struct aw_line_record_start *record)
 {
-	struct aw_conn *conn = new_conn(request);
+	struct aw_proxy_conn *conn = conn_create(request);
 	struct aw_bridge_start begun;
 	int err;
 
 	if (!conn)
 		return ENOMEM;
-	err = prepare(conn, record->tcp, record->far, &begun);
+	err = conn_prepare(conn, record->tcp, record->far, &begun);
 	begun.line = err ? NULL : aw_line_of_record(record);
 	if (!begun.line)
 		err = err ? err : ENOMEM;
@@ -182,22 +194,22 @@ int aw_conns_start_record(struct aw_loop *loop, const struct aw_request *request
 		return err;
 	}
 	conn->tcp_ino = begun.tcp_file.st_ino;
-	enlist(conn);
+	conn_add(conn);
 	return 0;
 }
 
 int aw_conns_near(uint64_t tcp_ino)
 {
-	struct aw_conn *conn = conns;
+	struct aw_proxy_conn *conn = conns;
 
 	while (conn && conn->tcp_ino != tcp_ino)
 		conn = conn->next;
 	return conn ? aw_line_record_near(aw_bridge_line(conn->bridge)) : -1;
 }
 
-struct aw_conn *aw_conns_find(uint64_t ino)
+struct aw_proxy_conn *aw_conns_find(uint64_t ino)
 {
-	struct aw_conn *conn = conns;
+	struct aw_proxy_conn *conn = conns;
 
 	while (conn && conn->ino != ino)
 		conn = conn->next;
@@ -206,7 +218,7 @@ struct aw_conn *aw_conns_find(uint64_t ino)
 
 int aw_conns_error(uint64_t ino)
 {
-	for (unsigned i = 0; i < ENDS; i++) {
+	for (unsigned i = 0; i < ENDS_MAX; i++) {
 		int error = ended[i].error;
 
 		if (ended[i].ino != ino || !error)
@@ -222,7 +234,7 @@ size_t aw_conns_count(void)
 	return count;
 }
 
-const struct aw_conn *aw_conns_first(void)
+const struct aw_proxy_conn *aw_conns_first(void)
 {
 	return conns;
 }

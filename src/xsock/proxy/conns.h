@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The connections that the proxy process carries, by the inode of the program's end of the pair.
+// The connections of the proxy process, found by the inode of the program's end of the pair.
 #ifndef XSOCK_PROXY_CONNS_H
 #define XSOCK_PROXY_CONNS_H
 
@@ -11,34 +11,48 @@
 #include "xsock/proxy/bridge.h"
 #include "xsock/proxy/line_record.h"
 
-/* A program that has written and closed may be gone when its server comes to the connection. */
+/*
+ * How long an endpoint waits for its peer's MPA start-up. A program may write, close and exit long
+ * before its server accepts the connection.
+ */
 #define AW_CONNS_PATIENCE_MS 600000
 
-struct aw_conn {
-	struct aw_conn *next;
+struct aw_proxy_conn {
+	struct aw_proxy_conn *next;
 	struct aw_bridge *bridge;
 	uint64_t ino;
-	uint64_t tcp_ino; /* of the TCP socket of a record; 0: an endpoint has it */
-	pid_t pid; /* who began it, and fd there */
+	uint64_t tcp_ino; /* the inode of a record's TCP socket; 0: the line is an endpoint */
+	pid_t pid; /* the process that began the connection, and the number of its fd there */
 	int fd;
-	uint8_t mode;
+	uint8_t mode; /* enum aw_xs_mode */
 	struct sockaddr_storage remote;
 	struct aw_kept kept;
 };
 
-/* NULL: there is none (any more). */
-struct aw_conn *aw_conns_find(uint64_t ino);
+/* Returns the connection whose near end has this inode, or NULL. */
+struct aw_proxy_conn *aw_conns_find(uint64_t ino);
 
-/* Begins one. The fds are the proxy process's from here on. */
+/*
+ * Begins a connection over an endpoint. Takes tcp and far, also when it fails; a failure is logged,
+ * and the program finds far closed.
+ */
 void aw_conns_start(struct aw_loop *loop, const struct aw_request *request, int tcp, int far);
-/* Begins one with a record. 0 or an errno; then nothing has changed owners. */
+/*
+ * Begins a connection over a record. Returns 0 or an errno; after an error the caller still owns
+ * the fds and the share of record.
+ */
 int aw_conns_start_record(struct aw_loop *loop, const struct aw_request *request,
 			  const struct aw_line_record_start *record);
-/* The near end of the bridge over this TCP socket's record; -1: there is none. It stays where it is. */
+/*
+ * Returns the near end of the bridge over this TCP socket's record, or -1. The line still owns the
+ * fd.
+ */
 int aw_conns_near(uint64_t tcp_ino);
-/* The errno that a connection ended with, or 0; told once, like SO_ERROR. */
+/*
+ * Returns the errno that a connection ended with, or 0. The errno is returned once, as SO_ERROR is.
+ */
 int aw_conns_error(uint64_t ino);
 size_t aw_conns_count(void);
-const struct aw_conn *aw_conns_first(void);
+const struct aw_proxy_conn *aw_conns_first(void);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Reads orders and carries them out, one after the other.
+// Receives requests and serves them, one after the other.
 #include "xsock/proxy/control.h"
 
 #include <errno.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "xsock/base/fds.h"
 #include "xsock/base/log.h"
+#include "xsock/base/now.h"
 #include "xsock/proxy/closer.h"
 #include "xsock/proxy/conns.h"
 #include "xsock/proxy/door.h"
@@ -22,22 +22,23 @@
 #include "xsock/proxy/request_msg.h"
 #include "xsock/proxy/status.h"
 
-#define REQUESTS_A_TURN 64 /* then connections have theirs, whoever orders without end */
-#define REQUESTS_MAX 1024 /* more than a socket holds */
+/* then the loop serves connections, however many requests a program sends */
+#define REQUESTS_A_TURN 64
+#define REQUESTS_MAX 1024 /* more than a socket's queue holds */
 
-#define DRAINS_MAX \
-	256 /* threads in close(2) with SO_LINGER; each takes an fd of ours, and a look every 5 ms */
-#define DRAIN_MS_MAX 86400000 /* a day: who waits in close(2) for longer is not there any more */
+/* threads in close(2) with SO_LINGER; each takes an fd and a look every 5 ms */
+#define DRAINS_MAX 256
+#define DRAIN_MS_MAX 86400000 /* a day */
 
-/* Somebody waits until a connection has sent what it has. */
+/* A thread of a program waits in close(2) until a connection has sent its bytes. */
 struct drain {
 	struct drain *next;
 	uint64_t ino;
-	int64_t until_ms;
+	int64_t until_ns;
 	int reply;
 };
 
-static struct aw_source source = { .fd = -1 };
+static struct aw_loop_source source = { .fd = -1 };
 static struct aw_loop *loop;
 static struct drain *drains;
 static size_t drains_count;
@@ -48,7 +49,7 @@ static int reply_of(const struct aw_request_msg *msg)
 	return msg->fds[msg->count - 1];
 }
 
-static void answer(int reply, int error)
+static void reply_error(int reply, int error)
 {
 	struct aw_reply sent = { .error = error };
 
@@ -57,7 +58,7 @@ static void answer(int reply, int error)
 
 static void get_option(const struct aw_request *request, int reply)
 {
-	struct aw_conn *conn = aw_conns_find(request->ino);
+	struct aw_proxy_conn *conn = aw_conns_find(request->ino);
 	struct aw_reply got = { .error = ENOTCONN };
 
 	if (conn)
@@ -65,48 +66,42 @@ static void get_option(const struct aw_request *request, int reply)
 	(void)aw_fds_send(reply, &got, sizeof(got), NULL, 0, MSG_DONTWAIT);
 }
 
-/* Of a connection that is over an option can still be set, as TCP's can. */
+/* Setting an option of a connection that has ended succeeds, as it does for TCP. */
 static void set_option(const struct aw_request *request, int reply)
 {
-	struct aw_conn *conn = aw_conns_find(request->ino);
+	struct aw_proxy_conn *conn = aw_conns_find(request->ino);
 
-	answer(reply, conn ? aw_options_set(&conn->kept, conn->bridge, request) : 0);
+	reply_error(reply, conn ? aw_options_set(&conn->kept, conn->bridge, request) : 0);
 }
 
-/* Who has the connection's fd may have its socket. */
-static void lend_socket(const struct aw_request *request, int reply)
+/* Sends the connection's TCP socket. A sender that has the connection's fd may have its socket. */
+static void send_socket(const struct aw_request *request, int reply)
 {
-	const struct aw_conn *conn = aw_conns_find(request->ino);
+	const struct aw_proxy_conn *conn = aw_conns_find(request->ino);
 	struct aw_reply sent = { 0 };
 	int tcp = conn ? aw_bridge_tcp(conn->bridge) : -1;
 
 	if (tcp < 0)
-		answer(reply, ENOTCONN);
+		reply_error(reply, ENOTCONN);
 	else
 		(void)aw_fds_send(reply, &sent, sizeof(sent), &tcp, 1, MSG_DONTWAIT);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void add_drain(struct aw_request_msg *msg)
+static void drain_add(struct aw_request_msg *msg)
 {
 	struct drain *drain = drains_count < DRAINS_MAX ? calloc(1, sizeof(*drain)) : NULL;
 	int ms = 0;
 
 	if (!drain) {
-		answer(reply_of(msg), EAGAIN); /* its bytes are sent nevertheless */
+		/* the connection sends its bytes nevertheless */
+		reply_error(reply_of(msg), EAGAIN);
 		return;
 	}
 	memcpy(&ms, msg->request.value, sizeof(ms));
 	if (ms > DRAIN_MS_MAX)
 		ms = DRAIN_MS_MAX;
-	*drain = (struct drain){ drains, msg->request.ino, now_ms() + ms, reply_of(msg) };
+	*drain = (struct drain){ drains, msg->request.ino, aw_xs_now_ns() + ms * INT64_C(1000000),
+				 reply_of(msg) };
 	(void)aw_request_msg_take_fd(msg, msg->count - 1);
 	drains = drain;
 	drains_count++;
@@ -114,14 +109,14 @@ static void add_drain(struct aw_request_msg *msg)
 
 static bool has_drained(uint64_t ino)
 {
-	const struct aw_conn *conn = aw_conns_find(ino);
+	const struct aw_proxy_conn *conn = aw_conns_find(ino);
 	struct aw_line *line = conn ? aw_bridge_line(conn->bridge) : NULL;
 
 	return !conn || (!aw_bridge_unread(conn->bridge) && !aw_bridge_unsent(conn->bridge) &&
 			 !line->ops->unsent(line));
 }
 
-static bool is_forsaken(const struct drain *drain)
+static bool drain_is_abandoned(const struct drain *drain)
 {
 	struct pollfd pollfd = { .fd = drain->reply };
 
@@ -136,11 +131,11 @@ bool aw_control_review(void)
 		struct drain *drain = *at;
 		bool done = has_drained(drain->ino);
 
-		if (!done && now_ms() < drain->until_ms && !is_forsaken(drain)) {
+		if (!done && aw_xs_now_ns() < drain->until_ns && !drain_is_abandoned(drain)) {
 			at = &drain->next;
 			continue;
 		}
-		answer(drain->reply, done ? 0 : ETIMEDOUT);
+		reply_error(drain->reply, done ? 0 : ETIMEDOUT);
 		close(drain->reply);
 		*at = drain->next;
 		drains_count--;
@@ -149,14 +144,15 @@ bool aw_control_review(void)
 	return drains != NULL;
 }
 
-static void do_about_connection(struct aw_request_msg *msg)
+static void serve_connection(struct aw_request_msg *msg)
 {
 	const struct aw_request *request = &msg->request;
 	int reply = reply_of(msg);
 
 	/*
-	 * The program's end is closed before the program goes on: as long as a copy is open, epoll sets tell of an fd that the
-	 * program has closed, or of another file that has its number by then.
+	 * The near end is closed before the reply: as long as this process has a copy open, the
+	 * program's epoll sets report an fd that the program has closed, or another file that has
+	 * got its number since.
 	 */
 	close(aw_request_msg_take_fd(msg, 0));
 	if (request->kind == AW_REQUEST_GET_OPTION)
@@ -164,26 +160,33 @@ static void do_about_connection(struct aw_request_msg *msg)
 	else if (request->kind == AW_REQUEST_SET_OPTION)
 		set_option(request, reply);
 	else if (request->kind == AW_REQUEST_SOCKET)
-		lend_socket(request, reply);
+		send_socket(request, reply);
 	else if (request->kind == AW_REQUEST_DRAIN)
-		add_drain(msg);
+		drain_add(msg);
 	else
-		answer(reply, aw_conns_error(request->ino));
+		reply_error(reply, aw_conns_error(request->ino));
 }
 
-/* A name that is taken would lead the orders of another's connection here. */
-static void start(struct aw_request_msg *msg)
+/*
+ * Refuses a near end that a connection has already: requests for that connection would reach this
+ * one.
+ */
+static void serve_start(struct aw_request_msg *msg)
 {
 	if (aw_conns_find(msg->request.ino))
 		return;
-	close(aw_request_msg_take_fd(msg, 2)); /* the program's end is its own */
+	close(aw_request_msg_take_fd(msg, 2)); /* this process needs no near end */
 	aw_status_serve(msg->request.pid);
 	aw_conns_start(loop, &msg->request, aw_request_msg_take_fd(msg, 0),
 		       aw_request_msg_take_fd(msg, 1));
 }
 
-/* Memory is read that its sender may write to at any time: a process of another user is not to be believed. */
-static int take_share(struct aw_share *share, const struct aw_request_msg *msg, uint64_t tcp_ino)
+/*
+ * Takes a share of the program's slot. The memory's sender may write to it at any time, so that
+ * only memory of a process of this user is mapped; of another user's slot, which no other process
+ * holds, a copy is made.
+ */
+static int share_take(struct aw_share *share, const struct aw_request_msg *msg, uint64_t tcp_ino)
 {
 	const struct aw_request *request = &msg->request;
 	int err = EPERM;
@@ -206,7 +209,7 @@ static int start_record(struct aw_request_msg *msg, uint64_t tcp_ino)
 
 	if (aw_conns_find(msg->request.ino))
 		return EEXIST;
-	err = take_share(&begun.share, msg, tcp_ino);
+	err = share_take(&begun.share, msg, tcp_ino);
 	if (err)
 		return err;
 	err = aw_conns_start_record(loop, &msg->request, &begun);
@@ -218,39 +221,42 @@ static int start_record(struct aw_request_msg *msg, uint64_t tcp_ino)
 	(void)aw_request_msg_take_fd(msg, 1);
 	near = aw_request_msg_take_fd(msg, 2);
 	if (begun.near < 0)
-		close(near); /* the program's end is its own */
+		close(near); /* this process needs no near end */
 	aw_status_serve(msg->request.pid);
 	return 0;
 }
 
-/* Where another process that holds the slot was here before, the sender gets the same end. */
-static void bridge_record(struct aw_request_msg *msg)
+/*
+ * If another process that holds the slot has had it bridged before, the sender receives the same
+ * near end.
+ */
+static void serve_record(struct aw_request_msg *msg)
 {
 	struct aw_reply sent = { 0 };
 	struct stat file;
 	int near;
 
 	if (fstat(msg->fds[0], &file) != 0) {
-		answer(reply_of(msg), EPERM);
+		reply_error(reply_of(msg), EPERM);
 		return;
 	}
 	near = msg->from.uid == geteuid() ? aw_conns_near(file.st_ino) : -1;
 	if (near >= 0)
 		(void)aw_fds_send(reply_of(msg), &sent, sizeof(sent), &near, 1, MSG_DONTWAIT);
 	else
-		answer(reply_of(msg), start_record(msg, file.st_ino));
+		reply_error(reply_of(msg), start_record(msg, file.st_ino));
 }
 
-static void carry_out(struct aw_request_msg *msg)
+static void serve_request(struct aw_request_msg *msg)
 {
 	const struct aw_request *request = &msg->request;
 
 	switch ((enum aw_request_kind)request->kind) {
 	case AW_REQUEST_START:
-		start(msg);
+		serve_start(msg);
 		break;
 	case AW_REQUEST_RECORD:
-		bridge_record(msg);
+		serve_record(msg);
 		break;
 	case AW_REQUEST_PRESENT:
 		aw_status_serve(request->pid);
@@ -263,33 +269,37 @@ static void carry_out(struct aw_request_msg *msg)
 		aw_listeners_add(request->ino, &request->local, request->v6only,
 				 &(struct aw_listener_can){ aw_request_msg_may_bind(msg),
 							    request->records });
-		aw_closer_close(aw_request_msg_take_fd(msg, 0)); /* before the program goes on */
-		answer(reply_of(msg), 0);
+		/* before the reply: the program may close and bind again at once */
+		aw_closer_close(aw_request_msg_take_fd(msg, 0));
+		reply_error(reply_of(msg), 0);
 		break;
 	case AW_REQUEST_DECIDE:
-		aw_closer_close(aw_request_msg_take_fd(msg, 0)); /* likewise */
-		answer(reply_of(msg),
-		       aw_listeners_decide(&request->local, &request->remote) ? 0 : EAGAIN);
+		aw_closer_close(aw_request_msg_take_fd(msg, 0)); /* before the reply, as above */
+		reply_error(reply_of(msg),
+			    aw_listeners_decide(&request->local, &request->remote) ? 0 : EAGAIN);
 		break;
 	case AW_REQUEST_FAREWELL:
 		aw_farewell_add(loop, aw_request_msg_take_fd(msg, 0));
 		break;
 	case AW_REQUEST_RELEASE:
-		/* Also of a program that has given up root: the port is taken for its own listeners. */
+		/*
+		 * Served for a program that has given up root, too: the UDP port was bound for its
+		 * own listeners.
+		 */
 		aw_listeners_release(&request->local);
-		answer(reply_of(msg), 0);
+		reply_error(reply_of(msg), 0);
 		break;
 	case AW_REQUEST_GET_OPTION:
 	case AW_REQUEST_SET_OPTION:
 	case AW_REQUEST_SOCKET:
 	case AW_REQUEST_DRAIN:
 	case AW_REQUEST_ERROR:
-		do_about_connection(msg);
+		serve_connection(msg);
 		break;
 	}
 }
 
-/* Returns whether there may be more. */
+/* Serves one request. Returns whether there may be more. */
 static bool take_request(void)
 {
 	struct aw_request_msg msg;
@@ -302,9 +312,9 @@ static bool take_request(void)
 	if (got <= 0)
 		return false;
 	if (aw_request_msg_check(&msg))
-		carry_out(&msg);
+		serve_request(&msg);
 	else
-		aw_xs_log(AW_XS_LOG_ERROR, "an order of process %d is refused", (int)msg.from.pid);
+		aw_xs_log(AW_XS_LOG_ERROR, "a request of process %d is refused", (int)msg.from.pid);
 	aw_request_msg_close(&msg);
 	return true;
 }
@@ -315,7 +325,7 @@ static void take_requests(int most)
 		;
 }
 
-static void ready(struct aw_source *s, uint32_t events)
+static void control_ready(struct aw_loop_source *s, uint32_t events)
 {
 	(void)s;
 	(void)events;
@@ -333,7 +343,7 @@ int aw_control_init(struct aw_loop *l, int fd)
 
 	loop = l;
 	(void)setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
-	source.ready = ready;
+	source.ready = control_ready;
 	return aw_loop_set(loop, &source, fd, EPOLLIN);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Carries out the program's orders (xsock/order.h).
+// Serves the requests of programs (xsock/base/request.h). Called by main.c, listeners.c and
+// status.c in the proxy process's one thread.
 #ifndef XSOCK_PROXY_CONTROL_H
 #define XSOCK_PROXY_CONTROL_H
 
@@ -7,12 +8,13 @@
 
 #include "xsock/proxy/loop.h"
 
+/* Has the loop serve the requests that come in on fd. Returns 0 or an errno. */
 int aw_control_init(struct aw_loop *loop, int fd);
-/* Takes the orders that have come by now. */
+/* Serves the requests that have come by now. */
 void aw_control_catch_up(void);
-/* No process can give orders any more. */
+/* Returns whether every process that could send requests has closed its end. */
 bool aw_control_is_over(void);
-/* Answers who waits for a connection to drain. Returns whether anyone still waits. */
+/* Replies to the drains (AW_REQUEST_DRAIN) that are done or late. Returns whether any is left. */
 bool aw_control_review(void);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The directory keeps other users out. No fd comes in here: to close one may take as long as its sender likes.
+// The directory of the socket keeps other users out. No fd is received here: closing one may take
+// as long as its sender likes.
 #include "xsock/proxy/door.h"
 
 #include <errno.h>
@@ -15,13 +16,16 @@
 #include "xsock/proxy/listeners.h"
 #include "xsock/proxy/status.h"
 
-#define REQUESTS_A_TURN 64 /* then connections have theirs */
+#define REQUESTS_A_TURN 64 /* then the loop serves connections */
 
-static struct aw_source door = { .fd = -1 };
+static struct aw_loop_source door = { .fd = -1 };
 static struct aw_loop *loop;
 static struct sockaddr_un name = { .sun_family = AF_UNIX };
 
-/* The program that sent an order waits until it is not in our queue any more: it stays there until it is carried out. */
+/*
+ * Serves one request, and then removes it from the queue: the program that sent it waits until the
+ * queue is empty, and so until the request has been served. Returns whether there may be more.
+ */
 static bool take_request(int fd)
 {
 	struct aw_request request;
@@ -36,7 +40,7 @@ static bool take_request(int fd)
 	return true;
 }
 
-static void ready(struct aw_source *source, uint32_t events)
+static void door_ready(struct aw_loop_source *source, uint32_t events)
 {
 	(void)events;
 	for (int i = 0; i < REQUESTS_A_TURN && take_request(source->fd); i++)
@@ -51,7 +55,7 @@ void aw_door_open(struct aw_loop *l)
 	if (fd < 0)
 		return;
 	loop = l;
-	door.ready = ready;
+	door.ready = door_ready;
 	snprintf(name.sun_path, sizeof(name.sun_path), "%s/" AW_PLACE_DOOR "%d", directory,
 		 (int)getpid());
 	unlink(name.sun_path);

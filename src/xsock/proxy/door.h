@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Where programs of our user's that have another proxy process ask for a UDP port: a socket in our user's directory.
+// A datagram socket in the user's directory (xsock/base/place.h), at which programs of this user
+// that have another proxy process send AW_REQUEST_RELEASE. Called by control.c and main.c.
 #ifndef XSOCK_PROXY_DOOR_H
 #define XSOCK_PROXY_DOOR_H
 
 #include "xsock/proxy/loop.h"
 
-/* Unless it is open: before the first port is taken. */
+/*
+ * Opens the socket unless it is open. Called before the first UDP port is bound; a failure is
+ * logged.
+ */
 void aw_door_open(struct aw_loop *loop);
 void aw_door_close(void);
 

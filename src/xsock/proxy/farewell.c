@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A source for each socket, by edges: part of a Request does not wake the loop again.
+// Each socket is an edge-triggered source of the loop: a part of a Request does not wake the loop
+// again.
 #include "xsock/proxy/farewell.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 
 struct farewell {
 	struct farewell *next;
-	struct aw_source source;
+	struct aw_loop_source source;
 	int64_t until_ns;
 };
 
@@ -21,12 +22,12 @@ static struct aw_loop *loop;
 static struct farewell *farewells;
 static int count;
 
-static void free_owner(struct aw_source *source)
+static void farewell_free(struct aw_loop_source *source)
 {
 	free(source->owner);
 }
 
-static void end(struct farewell *farewell)
+static void farewell_end(struct farewell *farewell)
 {
 	struct farewell **at = &farewells;
 	int fd = farewell->source.fd;
@@ -40,13 +41,13 @@ static void end(struct farewell *farewell)
 	aw_loop_free_later(loop, &farewell->source);
 }
 
-static void ready(struct aw_source *source, uint32_t events)
+static void farewell_ready(struct aw_loop_source *source, uint32_t events)
 {
 	struct farewell *farewell = source->owner;
 
 	if (aw_record_take_request(&aw_slot_calls, source->fd) != -EAGAIN ||
 	    events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
-		end(farewell);
+		farewell_end(farewell);
 }
 
 void aw_farewell_add(struct aw_loop *in, int tcp)
@@ -60,7 +61,10 @@ void aw_farewell_add(struct aw_loop *in, int tcp)
 	}
 	*farewell = (struct farewell){
 		.next = farewells,
-		.source = { .fd = -1, .ready = ready, .free_owner = free_owner, .owner = farewell },
+		.source = { .fd = -1,
+			    .ready = farewell_ready,
+			    .free_owner = farewell_free,
+			    .owner = farewell },
 		.until_ns = aw_xs_now_ns() + PATIENCE_NS,
 	};
 	if (aw_loop_set(loop, &farewell->source, tcp, EPOLLIN | EPOLLRDHUP | EPOLLET) != 0) {
@@ -79,7 +83,7 @@ void aw_farewell_review(void)
 	for (struct farewell *farewell = farewells; farewell; farewell = next) {
 		next = farewell->next;
 		if (farewell->until_ns <= aw_xs_now_ns())
-			end(farewell);
+			farewell_end(farewell);
 	}
 }
 

@@ -75,7 +75,7 @@ static size_t ep_unsent(struct aw_line *line)
 	return aw_xs_ep_unsent(ep_of(line));
 }
 
-/* An endpoint that is closed lingers. */
+/* Returns 0: a closed endpoint lingers until its bytes are sent. */
 static size_t ep_owed(struct aw_line *line)
 {
 	(void)line;
@@ -88,7 +88,7 @@ static void ep_set_option(struct aw_line *line, int level, int name, int value)
 		aw_xs_ep_set_nodelay(ep_of(line), value != 0);
 }
 
-/* The bridge sees to it. */
+/* Does nothing: the bridge resets the connection itself. */
 static void ep_set_linger(struct aw_line *line, const struct linger *linger)
 {
 	(void)line;

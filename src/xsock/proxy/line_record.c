@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The record is as its program has left it. Other processes that hold the slot come to the bridge, too, by their next call on
-// the connection: the line keeps the program's end for them. A thread that sleeps on the TCP socket makes that call when it
-// sees bytes there, which are left there for a while.
+// A record as a bridge's line; the record is in the state that its program has left it in. Other
+// processes that hold the slot follow to the bridge by their next call on the connection: the line
+// keeps the pair's near end for them. A thread that sleeps on the TCP socket makes that call when
+// it sees bytes there; the line therefore leaves bytes in the socket for a while. The line takes
+// the slot's locks without waiting for long.
 #include "xsock/proxy/line_record.h"
 
 #include <errno.h>
@@ -20,22 +22,25 @@
 
 #define MS INT64_C(1000000)
 #define NS (1000 * MS)
-#define LOCK_NS MS /* another process works on the half for less than that, unless it is stopped */
+/* a process holds a half's lock for less than that, unless the process is stopped */
+#define LOCK_NS MS
 #define AGAIN_MS 2
-#define NEAR_MS_MAX 128 /* until the end of the last process that holds the slot is seen */
+/* the longest pause between two looks whether other processes hold the slot */
+#define NEAR_MS_MAX 128
 #define ENDS (POLLHUP | POLLERR)
-#define GRACE_NS (50 * MS) /* for whoever polls the TCP socket */
-#define PATIENCE_NS (200 * MS) /* for whoever sleeps in a read of it */
+#define GRACE_NS (50 * MS) /* for threads that poll the TCP socket */
+#define PATIENCE_NS (200 * MS) /* for threads that sleep in a read of the TCP socket */
 
 struct line_record {
 	struct aw_line line;
 	struct aw_line_record_start start;
-	int timer; /* -1: none was needed yet */
-	int near_ms; /* when the next look whether others hold the slot is due */
-	int64_t readable_ns; /* since when bytes are left to others; 0: none are */
-	bool has_taken; /* bytes, for the program */
-	bool is_read; /* the program asks for bytes, or nobody else does */
-	bool impatient; /* a thread that sleeps has not woken: it was killed */
+	int timer; /* -1: none has been needed yet */
+	int near_ms; /* the pause before the next look whether other processes hold the slot */
+	/* since when bytes are left in the TCP socket for other processes; 0: none are */
+	int64_t readable_ns;
+	bool has_taken; /* the line has received bytes for the program */
+	bool is_read; /* the program reads, or no other process does: bytes are no longer left */
+	bool impatient; /* a sleeping thread has not woken in time: it was killed */
 	struct aw_xs_stats stats;
 };
 
@@ -44,8 +49,8 @@ static struct line_record *record_of(struct aw_line *line)
 	return (struct line_record *)line;
 }
 
-/* The bridge looks again by then. */
-static void look_again(struct line_record *r, int ms)
+/* Arms the timer, one of the line's fds, to be ready in ms or sooner. */
+static void timer_arm(struct line_record *r, int ms)
 {
 	const struct itimerspec then = { .it_value.tv_nsec = ms * MS };
 	struct itimerspec due = { 0 };
@@ -58,13 +63,17 @@ static void look_again(struct line_record *r, int ms)
 	(void)timerfd_settime(r->timer, 0, &then, NULL);
 }
 
-/* As long as the line has the program's end nobody sees that the program has closed it: nor has the last one closed the socket. */
-static void review_near(struct line_record *r)
+/*
+ * Closes the line's copy of the near end once no other process holds the slot. While the copy is
+ * open, the far end cannot show that the program has closed its own; the close of the TCP socket by
+ * the last process cannot be seen either.
+ */
+static void near_review(struct line_record *r)
 {
 	if (r->start.near < 0)
 		return;
 	if (!aw_share_is_alone(&r->start.share)) {
-		look_again(r, r->near_ms);
+		timer_arm(r, r->near_ms);
 		r->near_ms = r->near_ms < NEAR_MS_MAX ? 2 * r->near_ms : NEAR_MS_MAX;
 		return;
 	}
@@ -77,8 +86,11 @@ int aw_line_record_near(const struct aw_line *line)
 	return ((const struct line_record *)line)->start.near;
 }
 
-/* 0 or a negative errno; -EAGAIN: another process is within. */
-static int enter(struct line_record *r, pthread_mutex_t *lock)
+/*
+ * Locks a half of the record. Returns 0, or a negative errno; -EAGAIN: another process holds the
+ * lock.
+ */
+static int half_lock(struct line_record *r, pthread_mutex_t *lock)
 {
 	int64_t by_ns = aw_xs_now_ns() + LOCK_NS;
 	struct timespec by = { by_ns / NS, by_ns % NS };
@@ -86,7 +98,7 @@ static int enter(struct line_record *r, pthread_mutex_t *lock)
 
 	if (err != ETIMEDOUT)
 		return -err;
-	look_again(r, AGAIN_MS);
+	timer_arm(r, AGAIN_MS);
 	return -EAGAIN;
 }
 
@@ -96,7 +108,7 @@ static ssize_t record_send(struct aw_line *line, const struct iovec *iov, int fl
 	struct aw_slot *slot = r->start.share.slot;
 	ssize_t n;
 
-	n = enter(r, &slot->tx_lock);
+	n = half_lock(r, &slot->tx_lock);
 	if (n)
 		return n;
 	n = aw_record_send(&slot->record, &aw_slot_calls, r->start.tcp, iov, 1, flags & MSG_OOB);
@@ -105,12 +117,12 @@ static ssize_t record_send(struct aw_line *line, const struct iovec *iov, int fl
 	return n;
 }
 
-/* The peer is told what it has done wrong. */
-static void end(struct line_record *r)
+/* Sends the Terminate for an error of the peer's. */
+static void record_terminate(struct line_record *r)
 {
 	struct aw_slot *slot = r->start.share.slot;
 
-	if (enter(r, &slot->tx_lock) != 0)
+	if (half_lock(r, &slot->tx_lock) != 0)
 		return;
 	aw_record_end(&slot->record, &aw_slot_calls, r->start.tcp);
 	pthread_mutex_unlock(&slot->tx_lock);
@@ -125,7 +137,10 @@ static void note_state(struct line_record *r, ssize_t got)
 	r->has_taken |= got > 0;
 }
 
-/* At the mark. Where the program has urgent bytes in line, the next one that a receive gives is the urgent one. */
+/*
+ * Receives the urgent byte, at the mark. With SO_OOBINLINE on, the record's next byte is the urgent
+ * one.
+ */
 static ssize_t receive_urgent(struct line_record *r, const struct iovec *iov)
 {
 	struct aw_record *record = &r->start.share.slot->record;
@@ -144,7 +159,7 @@ static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int fl
 	bool faulty;
 	ssize_t n;
 
-	n = enter(r, &slot->rx_lock);
+	n = half_lock(r, &slot->rx_lock);
 	if (n)
 		return n;
 	n = flags & MSG_OOB
@@ -153,18 +168,18 @@ static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int fl
 	faulty = slot->record.rx.verdict != AW_OK;
 	pthread_mutex_unlock(&slot->rx_lock);
 	if (faulty)
-		end(r);
+		record_terminate(r);
 	note_state(r, n);
 	return n;
 }
 
-/* Bytes of an FPDU that TCP has yet to take. */
+/* Flushes the record. Returns the bytes of an FPDU that TCP has yet to take. */
 static size_t record_owed(struct aw_line *line)
 {
 	struct line_record *r = record_of(line);
 	struct aw_record_tx *tx = &r->start.share.slot->record.tx;
 	pthread_mutex_t *lock = &r->start.share.slot->tx_lock;
-	int err = enter(r, lock);
+	int err = half_lock(r, lock);
 	size_t rest;
 
 	if (err)
@@ -183,11 +198,14 @@ static size_t record_unsent(struct aw_line *line)
 
 	(void)ioctl(r->start.tcp, SIOCOUTQ, &queued);
 	if (queued)
-		look_again(r, AGAIN_MS);
+		timer_arm(r, AGAIN_MS);
 	return rest + (size_t)queued;
 }
 
-/* The end that a close brings is the kernel's to tell, once the last process has closed. */
+/*
+ * Shuts down writing, unless the program has closed: the kernel ends the stream when the last
+ * process closes the TCP socket.
+ */
 static void record_shutdown(struct aw_line *line, bool closed)
 {
 	if (!closed)
@@ -210,7 +228,7 @@ static void record_close(struct aw_line *line, bool abort)
 	free(r);
 }
 
-/* Whether the program has yet to read what it was given. */
+/* Returns whether the program has yet to read what the bridge has given it. */
 static bool is_full(const struct line_record *r)
 {
 	int queued = 0;
@@ -219,9 +237,10 @@ static bool is_full(const struct line_record *r)
 }
 
 /*
- * Whether what can be read is left to others for now. A thread that sleeps in a read of the TCP socket goes on when it sees
- * the bytes there. As long as the program has not been seen to read, other processes have a while for all bytes; it is
- * given some then, and more when it has read them.
+ * Returns whether bytes in the TCP socket are left to other processes for now. A thread that sleeps
+ * in a read of the TCP socket wakes when it sees the bytes there. Until the program is seen to
+ * read, bytes are left for a while: first all of them; then the program is given some, and more
+ * once it has read those.
  */
 static bool is_left_to_others(struct line_record *r)
 {
@@ -251,11 +270,11 @@ static short record_ready(struct aw_line *line)
 	struct pollfd pollfd = { .fd = r->start.tcp,
 				 .events = POLLIN | POLLPRI | POLLOUT | POLLRDHUP };
 
-	review_near(r);
+	near_review(r);
 	(void)record_owed(line);
 	(void)poll(&pollfd, 1, 0);
-	if (r->start.near >= 0 &&
-	    pollfd.revents & ENDS) /* the bridge has more to wait for than the program */
+	/* while the line keeps the near end, the bridge still waits for the other processes */
+	if (r->start.near >= 0 && pollfd.revents & ENDS)
 		pollfd.revents = (short)((pollfd.revents & ~ENDS) | POLLIN | POLLRDHUP);
 	if (!(pollfd.revents & ~POLLOUT)) {
 		r->readable_ns = 0;
@@ -263,11 +282,14 @@ static short record_ready(struct aw_line *line)
 	}
 	if (!is_left_to_others(r))
 		return pollfd.revents;
-	look_again(r, AGAIN_MS);
+	timer_arm(r, AGAIN_MS);
 	return pollfd.revents & POLLOUT;
 }
 
-/* Edges: what comes meanwhile is told by the next wait. */
+/*
+ * Returns true: the fds are edge-triggered, so that the next epoll_wait reports what has come
+ * meanwhile.
+ */
 static bool record_arm(struct aw_line *line)
 {
 	(void)line;
@@ -295,7 +317,7 @@ static bool record_at_mark(struct aw_line *line)
 	struct aw_slot *slot = r->start.share.slot;
 	bool at_mark;
 
-	if (enter(r, &slot->rx_lock) != 0)
+	if (half_lock(r, &slot->rx_lock) != 0)
 		return false;
 	at_mark = aw_record_is_at_mark(&slot->record, &aw_slot_calls, r->start.tcp);
 	pthread_mutex_unlock(&slot->rx_lock);

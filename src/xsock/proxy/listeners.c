@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// One UDP socket for each address that the program listens at. It shares its port with nobody, so that
-// no datagram of the program's is ever taken.
+// One UDP socket for each address that the program listens at. The socket shares its port with no
+// other, so that it receives no datagram of the program's.
 #include "xsock/proxy/listeners.h"
 
 #include <errno.h>
@@ -16,47 +16,48 @@
 #include "xsock/base/sockdiag.h"
 #include "xsock/proxy/procnet.h"
 
-#define INODES 64 /* listeners of one address: one for each worker with SO_REUSEPORT */
-#define ANSWERS 4096
+#define INODES_MAX 64 /* listeners of one address: one for each worker with SO_REUSEPORT */
+#define ANSWERS_MAX 4096
 #define YES_NS INT64_C(1000000000) /* the MPA Request follows at once */
 #define NO_NS INT64_C(60000000000)
-#define QUESTIONS 16 /* a turn */
+#define PROBES_A_TURN 16 /* then the loop serves connections */
 #define GONE_NS INT64_C(1000000000)
 
 struct listener {
 	struct listener *next;
-	struct aw_source source; /* fd -1: the port is not to be had */
+	struct aw_loop_source source; /* fd -1: the UDP port is not bound */
 	struct sockaddr_storage local;
 	bool v6only, released, may_bind, records;
-	uint64_t inodes[INODES];
+	uint64_t inodes[INODES_MAX];
 	int count;
-	int64_t seen_ns; /* when it was last known to listen */
-	bool looked, is_programs; /* this turn; whether the port is the program's alone */
+	int64_t seen_ns; /* when the listener was last known to listen */
+	bool looked, is_programs; /* looked: in this turn; is_programs: what the look found */
 };
 
-enum answer {
+enum probe_answer {
 	ANSWER_NO,
 	ANSWER_YES,
-	ANSWER_OPEN, /* the program has accepted the connection; nobody has asked */
+	ANSWER_OPEN, /* the program has accepted the connection; its client has sent no probe */
 };
 
-/* By its address and both ports. */
+/* A client's connection, by the client's address and both ports. */
 struct client {
 	uint8_t ip[16];
 	uint16_t port, local_port;
 };
 
-/* What a client was answered. */
+/* The answer that a client received. */
 struct answered {
 	struct client client;
-	enum answer answer;
+	enum probe_answer answer;
 	int64_t until_ns;
 };
 
 static struct aw_loop *loop;
-static void (*catch_up)(void);
+static void (*take_requests)(void);
 static struct listener *listeners;
-static struct answered answers[ANSWERS]; /* by hash; a newcomer takes the place of who is there */
+/* by hash; a new answer replaces the one in its place */
+static struct answered answers[ANSWERS_MAX];
 
 static struct answered *slot_of(const struct client *client)
 {
@@ -66,10 +67,10 @@ static struct answered *slot_of(const struct client *client)
 		hash = (hash ^ client->ip[i]) * 16777619u;
 	hash = (hash ^ client->port) * 16777619u;
 	hash = (hash ^ client->local_port) * 16777619u;
-	return &answers[(hash ^ hash >> 16) % ANSWERS];
+	return &answers[(hash ^ hash >> 16) % ANSWERS_MAX];
 }
 
-/* What the client was answered, or NULL. */
+/* Returns the valid answer for the client, or NULL. */
 static struct answered *find_answer(const struct client *client)
 {
 	struct answered *slot = slot_of(client);
@@ -80,7 +81,7 @@ static struct answered *find_answer(const struct client *client)
 	return found ? slot : NULL;
 }
 
-static void put(const struct client *client, enum answer answer)
+static void put_answer(const struct client *client, enum probe_answer answer)
 {
 	*slot_of(client) = (struct answered){
 		.client = *client,
@@ -89,18 +90,21 @@ static void put(const struct client *client, enum answer answer)
 	};
 }
 
-/* What was answered before stands; else it is as wanted now. */
-static bool settle(const struct client *client, enum answer wanted)
+/*
+ * Gives the client the answer `wanted`, unless it has received one. Returns whether the answer is
+ * yes.
+ */
+static bool settle_answer(const struct client *client, enum probe_answer wanted)
 {
 	const struct answered *before = find_answer(client);
 
 	if (!before || before->answer == ANSWER_OPEN)
-		put(client, wanted);
+		put_answer(client, wanted);
 	return slot_of(client)->answer == ANSWER_YES;
 }
 
-static bool name(const struct sockaddr_storage *local, const struct sockaddr_storage *remote,
-		 struct client *client)
+static bool name_client(const struct sockaddr_storage *local, const struct sockaddr_storage *remote,
+			struct client *client)
 {
 	uint8_t local_ip[16];
 
@@ -113,7 +117,7 @@ bool aw_listeners_decide(const struct sockaddr_storage *local,
 {
 	struct client client;
 
-	return name(local, remote, &client) && settle(&client, ANSWER_NO);
+	return name_client(local, remote, &client) && settle_answer(&client, ANSWER_NO);
 }
 
 void aw_listeners_accepted(const struct sockaddr_storage *local,
@@ -121,8 +125,8 @@ void aw_listeners_accepted(const struct sockaddr_storage *local,
 {
 	struct client client;
 
-	if (name(local, remote, &client) && !find_answer(&client))
-		put(&client, ANSWER_OPEN);
+	if (name_client(local, remote, &client) && !find_answer(&client))
+		put_answer(&client, ANSWER_OPEN);
 }
 
 void aw_listeners_forget(const struct sockaddr_storage *local,
@@ -131,15 +135,15 @@ void aw_listeners_forget(const struct sockaddr_storage *local,
 	struct answered *before;
 	struct client client;
 
-	before = name(local, remote, &client) ? find_answer(&client) : NULL;
+	before = name_client(local, remote, &client) ? find_answer(&client) : NULL;
 	if (before)
 		before->until_ns = 0;
 }
 
-void aw_listeners_init(struct aw_loop *l, void (*take_requests)(void))
+void aw_listeners_init(struct aw_loop *l, void (*take)(void))
 {
 	loop = l;
-	catch_up = take_requests;
+	take_requests = take;
 }
 
 static uint16_t port_of(const struct sockaddr_storage *addr)
@@ -169,27 +173,31 @@ static bool is_known(uint64_t ino)
 	return false;
 }
 
-/* A kernel without sock_diag has the table in /proc at least. */
+/*
+ * Reads the inodes of the TCP sockets that listen at the address, from /proc where the kernel has
+ * no sock_diag.
+ */
 static int read_inodes(const struct listener *listener, uint64_t *inodes)
 {
 	bool ipv6 = listener->local.ss_family == AF_INET6;
 	uint16_t port = port_of(&listener->local);
-	int count = aw_sockdiag_listeners(port, ipv6, inodes, INODES);
+	int count = aw_sockdiag_listeners(port, ipv6, inodes, INODES_MAX);
 
-	return count >= 0 ? count : aw_procnet_listeners(port, ipv6, inodes, INODES);
+	return count >= 0 ? count : aw_procnet_listeners(port, ipv6, inodes, INODES_MAX);
 }
 
 /*
- * Forgets the inodes that listen no more; false: none is left. strangers: whether somebody else listens there, too.
- * Where nobody can tell, or there are more than can be told apart, the program's word stands.
+ * Drops the inodes that do not listen any more. Returns whether one is left; *strangers: whether
+ * sockets of other programs listen there, too. If neither source can be read, or more sockets
+ * listen than fit, the inodes stay as the program has sent them.
  */
-static bool look(struct listener *listener, bool *strangers)
+static bool refresh_inodes(struct listener *listener, bool *strangers)
 {
-	uint64_t found[INODES];
+	uint64_t found[INODES_MAX];
 	int kept = 0, count = read_inodes(listener, found);
 
 	*strangers = false;
-	if (count >= 0 && count < INODES) {
+	if (count >= 0 && count < INODES_MAX) {
 		for (int i = 0; i < count; i++)
 			*strangers |= !is_known(found[i]);
 		for (int i = 0; i < listener->count; i++) {
@@ -203,17 +211,21 @@ static bool look(struct listener *listener, bool *strangers)
 	return listener->count > 0;
 }
 
-/* The port is kept a little longer, for who was accepted and has yet to ask. */
+/*
+ * Returns whether the listener listens, or did so a moment ago: clients that it accepted may still
+ * send probes.
+ */
 static bool has_listened(struct listener *listener)
 {
 	bool strangers;
 
-	return look(listener, &strangers) || aw_xs_now_ns() - listener->seen_ns < GONE_NS;
+	return refresh_inodes(listener, &strangers) || aw_xs_now_ns() - listener->seen_ns < GONE_NS;
 }
 
 /*
- * Whether a connection to listener is the program's. While it listens it may be a stranger's who shares the port
- * (SO_REUSEPORT); once it does not, the port may be a stranger's altogether.
+ * Returns whether the program has, or will have, the client's connection. While the program
+ * listens, another program that shares the TCP port (SO_REUSEPORT) may accept it; later the port
+ * may be another program's.
  */
 static bool is_programs(struct listener *listener, const struct client *client)
 {
@@ -223,10 +235,10 @@ static bool is_programs(struct listener *listener, const struct client *client)
 	if (before)
 		return before->answer != ANSWER_NO;
 	if (!listener->looked) {
-		listener->is_programs = look(listener, &strangers) && !strangers;
+		listener->is_programs = refresh_inodes(listener, &strangers) && !strangers;
 		listener->looked = true;
-		/* Whose listener is gone has told before whom it had accepted. */
-		catch_up();
+		/* A program that closes its listener sends ACCEPTED for its connections first. */
+		take_requests();
 		before = find_answer(client);
 		if (before)
 			return before->answer != ANSWER_NO;
@@ -234,7 +246,7 @@ static bool is_programs(struct listener *listener, const struct client *client)
 	return listener->is_programs;
 }
 
-static void unbind(struct listener *listener)
+static void close_udp(struct listener *listener)
 {
 	int fd = listener->source.fd;
 
@@ -243,10 +255,10 @@ static void unbind(struct listener *listener)
 		close(fd);
 }
 
-/* The answer leaves from the address that was asked. */
-static void reply(int fd, struct msghdr *probe, const uint8_t *octets)
+/* Sends the reply from the address that the probe was sent to. */
+static void send_reply(int fd, struct msghdr *probe, const uint8_t *bytes)
 {
-	struct iovec iov = { (void *)octets, AW_PROBE_LEN };
+	struct iovec iov = { (void *)bytes, AW_PROBE_LEN };
 	struct msghdr msg = *probe;
 
 	msg.msg_iov = &iov;
@@ -255,47 +267,52 @@ static void reply(int fd, struct msghdr *probe, const uint8_t *octets)
 	(void)sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* A client behind an address translator does not know who it is to us: no. */
+/*
+ * Returns whether the client's connection may be iWARP. A client behind an address translator sends
+ * another address than this process sees: no.
+ */
 static bool may_be_iwarp(struct listener *listener, const struct sockaddr_storage *from,
-			 const uint8_t *octets)
+			 const uint8_t *bytes)
 {
 	struct client client;
 
-	if (!name(&listener->local, from, &client) ||
-	    memcmp(client.ip, octets + AW_PROBE_ADDR_AT, sizeof(client.ip)) != 0)
+	if (!name_client(&listener->local, from, &client) ||
+	    memcmp(client.ip, bytes + AW_PROBE_ADDR_AT, sizeof(client.ip)) != 0)
 		return false;
-	/* The question's own port is a UDP port. */
-	memcpy(&client.port, octets + AW_PROBE_PORT_AT, sizeof(client.port));
-	return is_programs(listener, &client) && settle(&client, ANSWER_YES);
+	/* The source port of the probe is a UDP port; the TCP port is in the probe. */
+	memcpy(&client.port, bytes + AW_PROBE_PORT_AT, sizeof(client.port));
+	return is_programs(listener, &client) && settle_answer(&client, ANSWER_YES);
 }
 
-static void answer_one(struct listener *listener, int fd, struct msghdr *msg, uint8_t *octets)
+static void answer_probe(struct listener *listener, int fd, struct msghdr *msg, uint8_t *bytes)
 {
-	if (memcmp(octets, AW_PROBE_ASKS, 8) != 0 ||
-	    octets[AW_PROBE_VERSION_AT] != AW_PROBE_VERSION)
+	if (memcmp(bytes, AW_PROBE_ASKS, 8) != 0 || bytes[AW_PROBE_VERSION_AT] != AW_PROBE_VERSION)
 		return;
-	octets[AW_PROBE_YES_AT] &= listener->records ? AW_PROBE_RECORDS : 0;
-	if (may_be_iwarp(listener, msg->msg_name, octets))
-		octets[AW_PROBE_YES_AT] |= AW_PROBE_YES;
+	bytes[AW_PROBE_YES_AT] &= listener->records ? AW_PROBE_RECORDS : 0;
+	if (may_be_iwarp(listener, msg->msg_name, bytes))
+		bytes[AW_PROBE_YES_AT] |= AW_PROBE_YES;
 	else
-		octets[AW_PROBE_YES_AT] = 0;
-	memcpy(octets, AW_PROBE_ANSWERS, 8);
-	if (listener->source.fd == fd) /* the program may have asked for the port meanwhile */
-		reply(fd, msg, octets);
+		bytes[AW_PROBE_YES_AT] = 0;
+	memcpy(bytes, AW_PROBE_ANSWERS, 8);
+	if (listener->source.fd == fd) /* take_requests may have released the UDP port */
+		send_reply(fd, msg, bytes);
 }
 
-/* Whoever asks without end must not keep us from the connections: so many a turn, and one look into /proc. */
-static void hear(struct aw_source *source, uint32_t events)
+/*
+ * Answers probes. A client that sends without end must not keep the loop from its connections: so
+ * many probes are answered in a turn, with one look at the kernel's table.
+ */
+static void udp_ready(struct aw_loop_source *source, uint32_t events)
 {
 	struct listener *listener = source->owner;
 	int fd = source->fd;
 
 	(void)events;
 	listener->looked = false;
-	for (int i = 0; i < QUESTIONS && source->fd == fd; i++) {
-		uint8_t octets[AW_PROBE_LEN + 1];
+	for (int i = 0; i < PROBES_A_TURN && source->fd == fd; i++) {
+		uint8_t bytes[AW_PROBE_LEN + 1];
 		struct sockaddr_storage from;
-		struct iovec iov = { octets, sizeof(octets) };
+		struct iovec iov = { bytes, sizeof(bytes) };
 		char room[256];
 		struct msghdr msg = { .msg_name = &from,
 				      .msg_namelen = sizeof(from),
@@ -308,11 +325,11 @@ static void hear(struct aw_source *source, uint32_t events)
 		if (got < 0)
 			break;
 		if (got == AW_PROBE_LEN)
-			answer_one(listener, fd, &msg, octets);
+			answer_probe(listener, fd, &msg, bytes);
 	}
 }
 
-/* Below it the kernel lets nobody bind without a right. */
+/* Returns the first port that a process without CAP_NET_BIND_SERVICE may bind. */
 static int first_free_port(void)
 {
 	FILE *file = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
@@ -353,7 +370,7 @@ static bool is_wanted(const struct listener *listener)
 	return listener->source.fd < 0 && !listener->released && listener->may_bind;
 }
 
-static struct listener *find(const struct sockaddr_storage *local)
+static struct listener *find_listener(const struct sockaddr_storage *local)
 {
 	struct listener *listener = listeners;
 
@@ -362,7 +379,7 @@ static struct listener *find(const struct sockaddr_storage *local)
 	return listener;
 }
 
-static void free_owner(struct aw_source *source)
+static void listener_free(struct aw_loop_source *source)
 {
 	free(source->owner);
 }
@@ -370,23 +387,23 @@ static void free_owner(struct aw_source *source)
 void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v6only,
 		      const struct aw_listener_can *can)
 {
-	struct listener *listener = find(local);
+	struct listener *listener = find_listener(local);
 
 	if (!listener) {
 		listener = calloc(1, sizeof(*listener));
 		if (!listener)
 			return;
-		listener->source = (struct aw_source){
-			.fd = -1, .ready = hear, .free_owner = free_owner, .owner = listener
+		listener->source = (struct aw_loop_source){
+			.fd = -1, .ready = udp_ready, .free_owner = listener_free, .owner = listener
 		};
 		listener->local = *local;
 		listener->v6only = v6only;
 		listener->next = listeners;
 		listeners = listener;
 	}
-	if (listener->count == INODES)
+	if (listener->count == INODES_MAX)
 		(void)has_listened(listener);
-	if (listener->count < INODES && !has_inode(listener->inodes, listener->count, ino))
+	if (listener->count < INODES_MAX && !has_inode(listener->inodes, listener->count, ino))
 		listener->inodes[listener->count++] = ino;
 	listener->seen_ns = aw_xs_now_ns();
 	listener->records = can->records;
@@ -401,7 +418,7 @@ void aw_listeners_release(const struct sockaddr_storage *local)
 		if (port_of(&listener->local) != port_of(local))
 			continue;
 		listener->released = true;
-		unbind(listener);
+		close_udp(listener);
 	}
 }
 
@@ -414,7 +431,7 @@ bool aw_listeners_review(void)
 
 		if (!has_listened(listener)) {
 			*at = listener->next;
-			unbind(listener);
+			close_udp(listener);
 			aw_loop_free_later(loop, &listener->source);
 			continue;
 		}

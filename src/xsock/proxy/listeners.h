@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Answers the question of clients in `auto` (xsock/question.h) for the program's listeners, for as long as
-// they listen, and remembers what was answered: who is told yes and who is taken for a plain client
-// exclude each other.
+// Answers the probes (xsock/base/probe_wire.h) of clients in `auto` for the program's listeners, as
+// long as they listen, and remembers each answer: a client that was answered yes is never served as
+// a TCP client, and the other way round. Called by control.c, door.c and main.c in the proxy
+// process's one thread.
 #ifndef XSOCK_PROXY_LISTENERS_H
 #define XSOCK_PROXY_LISTENERS_H
 
@@ -11,27 +12,40 @@
 
 #include "xsock/proxy/loop.h"
 
-/* take_requests: what programs have told by now is to be known. It may call any of these. */
+/*
+ * take_requests serves the requests that programs have sent by now; it may call any function below.
+ */
 void aw_listeners_init(struct aw_loop *loop, void (*take_requests)(void));
-/* What a listener's program can do: have any UDP port itself; records. */
+/* The abilities of a listener's program: to bind any UDP port (CAP_NET_BIND_SERVICE); records. */
 struct aw_listener_can {
 	bool bind, records;
 };
-/* The listener ino is at local. v6only: IPv6 alone. */
+/*
+ * Adds the listener with inode ino at address local. v6only: IPv6 alone. Without memory, probes
+ * stay unanswered.
+ */
 void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v6only,
 		      const struct aw_listener_can *can);
-/* remote's connection was accepted by the program, whose listener at local need not be there when it asks. */
+/*
+ * The program has accepted remote's connection: remote's probe is answered yes, even if the
+ * listener is closed.
+ */
 void aw_listeners_accepted(const struct sockaddr_storage *local,
 			   const struct sockaddr_storage *remote);
-/* The program wants the UDP port. */
+/* Closes the UDP sockets with local's port, for good: the program binds the port. */
 void aw_listeners_release(const struct sockaddr_storage *local);
-/* Whether remote has asked for its connection to local; if not, it will be told no. */
+/*
+ * Returns whether remote's probe was answered yes. If not, a probe after this call is answered no.
+ */
 bool aw_listeners_decide(const struct sockaddr_storage *local,
 			 const struct sockaddr_storage *remote);
-/* remote's connection has begun, or is over before: what was answered is forgotten. */
+/* Forgets the answer: remote's connection has begun, or has ended before. */
 void aw_listeners_forget(const struct sockaddr_storage *local,
 			 const struct sockaddr_storage *remote);
-/* Drops who does not listen any more, and binds what could not be bound. Returns whether any is left. */
+/*
+ * Drops the listeners that do not listen any more, and tries again to bind UDP ports. Returns
+ * whether any is left.
+ */
 bool aw_listeners_review(void);
 
 #endif

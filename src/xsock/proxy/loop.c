@@ -15,7 +15,7 @@ int aw_loop_init(struct aw_loop *loop)
 	return loop->epfd < 0 ? errno : 0;
 }
 
-int aw_loop_set(struct aw_loop *loop, struct aw_source *source, int fd, uint32_t events)
+int aw_loop_set(struct aw_loop *loop, struct aw_loop_source *source, int fd, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = source };
 	int op = EPOLL_CTL_ADD;
@@ -34,7 +34,7 @@ int aw_loop_set(struct aw_loop *loop, struct aw_source *source, int fd, uint32_t
 	return errno;
 }
 
-void aw_loop_again(struct aw_loop *loop, struct aw_source *source)
+void aw_loop_again(struct aw_loop *loop, struct aw_loop_source *source)
 {
 	if (source->is_again || source->is_dead)
 		return;
@@ -43,7 +43,7 @@ void aw_loop_again(struct aw_loop *loop, struct aw_source *source)
 	loop->again = source;
 }
 
-void aw_loop_free_later(struct aw_loop *loop, struct aw_source *source)
+void aw_loop_free_later(struct aw_loop *loop, struct aw_loop_source *source)
 {
 	source->is_dead = true;
 	source->next_dead = loop->dead;
@@ -52,11 +52,11 @@ void aw_loop_free_later(struct aw_loop *loop, struct aw_source *source)
 
 static void call_again(struct aw_loop *loop)
 {
-	struct aw_source *list = loop->again;
+	struct aw_loop_source *list = loop->again;
 
 	loop->again = NULL;
 	while (list) {
-		struct aw_source *source = list;
+		struct aw_loop_source *source = list;
 
 		list = source->next_again;
 		source->is_again = false;
@@ -68,7 +68,7 @@ static void call_again(struct aw_loop *loop)
 static void free_dead(struct aw_loop *loop)
 {
 	while (loop->dead) {
-		struct aw_source *source = loop->dead;
+		struct aw_loop_source *source = loop->dead;
 
 		loop->dead = source->next_dead;
 		source->free_owner(source);
@@ -81,7 +81,7 @@ void aw_loop_turn(struct aw_loop *loop, int timeout_ms)
 	int count = epoll_wait(loop->epfd, events, EVENTS, loop->again ? 0 : timeout_ms);
 
 	for (int i = 0; i < count; i++) {
-		struct aw_source *source = events[i].data.ptr;
+		struct aw_loop_source *source = events[i].data.ptr;
 
 		if (!source->is_dead && source->fd >= 0)
 			source->ready(source, events[i].events);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The proxy process's event loop: one thread, an epoll set, and a second look for who asked for it.
+// The proxy process's event loop: one thread, an epoll set, and a list of sources that are called
+// once more before the thread sleeps.
 #ifndef XSOCK_PROXY_LOOP_H
 #define XSOCK_PROXY_LOOP_H
 
@@ -9,28 +10,36 @@
 
 struct aw_loop {
 	int epfd;
-	struct aw_source *again; /* called once more before the loop sleeps */
-	struct aw_source *dead; /* freed when no event can name them any more */
+	struct aw_loop_source *again; /* sources to call once more before the thread sleeps */
+	struct aw_loop_source *dead; /* sources to free when no event can refer to them */
 };
 
-/* An fd in the loop; part of its owner. */
-struct aw_source {
-	int fd; /* -1: not in the set */
-	uint32_t events; /* what it is registered for */
-	void (*ready)(struct aw_source *source, uint32_t events);
-	void (*free_owner)(struct aw_source *source); /* frees the owner */
+/* An fd in the loop; a member of its owner. */
+struct aw_loop_source {
+	int fd; /* -1: not registered */
+	uint32_t events; /* the EPOLL* bits that fd is registered for */
+	void (*ready)(struct aw_loop_source *source, uint32_t events);
+	void (*free_owner)(struct aw_loop_source *source); /* frees the owner */
 	void *owner;
-	struct aw_source *next_again, *next_dead;
+	struct aw_loop_source *next_again, *next_dead;
 	bool is_again, is_dead;
 };
 
+/* Returns 0 or an errno. */
 int aw_loop_init(struct aw_loop *loop);
-/* Registers source for fd, in place of what it was registered for. fd -1 takes it out. 0 or an errno. */
-int aw_loop_set(struct aw_loop *loop, struct aw_source *source, int fd, uint32_t events);
-void aw_loop_again(struct aw_loop *loop, struct aw_source *source);
-/* source's owner is freed by bury once all events of this round are over. */
-void aw_loop_free_later(struct aw_loop *loop, struct aw_source *source);
-/* Waits at most so long, and calls who is ready. */
+/*
+ * Registers source for fd and events, in place of its last ones; fd -1: for nothing. Returns 0 or
+ * an errno.
+ */
+int aw_loop_set(struct aw_loop *loop, struct aw_loop_source *source, int fd, uint32_t events);
+/* Has source->ready called once more before the thread sleeps. */
+void aw_loop_again(struct aw_loop *loop, struct aw_loop_source *source);
+/*
+ * Has source->free_owner called once all events of this turn have been served. ready is not called
+ * any more.
+ */
+void aw_loop_free_later(struct aw_loop *loop, struct aw_loop_source *source);
+/* Waits for events, at most timeout_ms, and calls the ready functions. */
 void aw_loop_turn(struct aw_loop *loop, int timeout_ms);
 
 #endif

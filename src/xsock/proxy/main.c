@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The proxy process: a process of its own that carries iWARP connections for programs with the preloaded
-// library. It ends when no process can give it orders and all connections are over.
+// anywarp-proxy: a process of its own that has the iWARP connections of programs with the preloaded
+// library. The process exits when no process can send it requests and all connections have ended.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "xsock/base/log.h"
+#include "xsock/base/now.h"
 #include "xsock/base/request.h"
 #include "xsock/proxy/conns.h"
 #include "xsock/proxy/control.h"
@@ -22,10 +22,13 @@
 #include "xsock/proxy/status.h"
 
 #define REVIEW_MS 1000
-#define DRAIN_MS 5 /* while somebody waits for a connection to drain */
+#define DRAIN_MS 5 /* while a program's close(2) waits for a connection to drain */
 #define LINGER_NS ((AW_CONNS_PATIENCE_MS + 120000) * INT64_C(1000000))
 
-/* Nothing of the program stays with us: its pipes must end when it does. */
+/*
+ * Closes all that this process has inherited but the control socket: the program's pipes must end
+ * when the program does.
+ */
 static void leave_program(void)
 {
 	int null;
@@ -34,7 +37,7 @@ static void leave_program(void)
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	if (!getenv("ANYWARP_LOG"))
+	if (!secure_getenv("ANYWARP_LOG"))
 		dup2(null, STDERR_FILENO);
 	close(null);
 	setsid();
@@ -53,28 +56,21 @@ static void raise_limit(void)
 	}
 }
 
-static int64_t now_ms(void)
+static void serve_until_done(struct aw_loop *loop)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void run(struct aw_loop *loop)
-{
-	int64_t reviewed = now_ms();
+	int64_t reviewed_ns = aw_xs_now_ns();
 	bool listening = true, draining = false;
 
 	while (!aw_control_is_over() || aw_conns_count() || aw_farewell_count() || listening ||
 	       draining) {
 		aw_loop_turn(loop, draining ? DRAIN_MS : REVIEW_MS);
 		draining = aw_control_review();
-		if (aw_control_is_over() || now_ms() - reviewed >= REVIEW_MS) {
+		if (aw_control_is_over() ||
+		    aw_xs_now_ns() - reviewed_ns >= REVIEW_MS * INT64_C(1000000)) {
 			listening = aw_listeners_review();
 			aw_farewell_review();
 			aw_status_review(false);
-			reviewed = now_ms();
+			reviewed_ns = aw_xs_now_ns();
 		}
 	}
 	aw_status_review(true);
@@ -95,7 +91,7 @@ int main(void)
 	}
 	aw_listeners_init(&loop, aw_control_catch_up);
 	aw_status_init(&loop, aw_control_catch_up);
-	run(&loop);
+	serve_until_done(&loop);
 	(void)aw_xs_ep_drain_all(LINGER_NS);
 	return 0;
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The options that are kept. All others the program gets and sets itself, on the TCP socket that it is lent: the
-// kernel judges by who that is.
+// Gets and sets the options that are kept, and SO_LINGER. A program gets and sets all other options
+// itself, on the TCP socket that the proxy process sends it (AW_REQUEST_SOCKET): the kernel then
+// checks the program's rights.
 #include "xsock/proxy/options.h"
 
 #include <errno.h>
 #include <string.h>
 
 int aw_options_get(const struct aw_kept *kept, const struct aw_request *request,
-		   struct aw_reply *answer)
+		   struct aw_reply *reply)
 {
 	const int *value = aw_kept_find(kept, request->level, request->name);
 
 	if (!value || request->len < 0)
 		return EINVAL;
-	answer->len = request->len < (int)sizeof(int) ? request->len : (int)sizeof(int);
-	memcpy(answer->value, value, (size_t)answer->len);
+	reply->len = request->len < (int)sizeof(int) ? request->len : (int)sizeof(int);
+	memcpy(reply->value, value, (size_t)reply->len);
 	return 0;
 }
 

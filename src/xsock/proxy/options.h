@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Options of a connection that the proxy process carries, got and set by order.
+// Gets and sets options of a connection for requests. Called by control.c.
 #ifndef XSOCK_PROXY_OPTIONS_H
 #define XSOCK_PROXY_OPTIONS_H
 
@@ -7,9 +7,9 @@
 #include "xsock/base/request.h"
 #include "xsock/proxy/bridge.h"
 
-/* 0 with value and its length, or an errno. */
+/* Return 0 or an errno. aw_options_get() stores the value and its length in *reply. */
 int aw_options_get(const struct aw_kept *kept, const struct aw_request *request,
-		   struct aw_reply *answer);
+		   struct aw_reply *reply);
 int aw_options_set(struct aw_kept *kept, struct aw_bridge *bridge,
 		   const struct aw_request *request);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Ignores signals.
 #include "xsock/proxy/outlive.h"
 
 #include <signal.h>
@@ -20,7 +21,7 @@ void aw_outlive_signals(void)
 {
 	sigset_t none;
 
-	/* SIGKILL, SIGSTOP and the C library's own refuse. */
+	/* signal() fails for SIGKILL, SIGSTOP and the C library's own signals. */
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, keeps_default(sig) ? SIG_DFL : SIG_IGN);
 	sigemptyset(&none);

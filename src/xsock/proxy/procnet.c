@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Reads the kernel's tables. Listening sockets come first in them.
+// Reads /proc/net/tcp and tcp6. Listening sockets come first there.
 #include "xsock/proxy/procnet.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A table of what each order comes with, and the questions that the kernel is asked of an fd.
+// A table of the fds that each request comes with, and what the kernel reports about an fd.
 #include "xsock/proxy/request_msg.h"
 
 #include <errno.h>
@@ -14,49 +14,48 @@
 #include "xsock/base/log.h"
 #include "xsock/proxy/closer.h"
 
-enum paper {
-	PAPER_TCP,
-	PAPER_NEAR,
-	PAPER_FAR,
-	PAPER_REPLY,
-	PAPER_MEMORY,
+enum fd_kind {
+	FD_TCP,
+	FD_NEAR,
+	FD_FAR,
+	FD_REPLY,
+	FD_MEMORY,
 };
 
 #ifndef SO_NETNS_COOKIE
-#define SO_NETNS_COOKIE 71 /* Linux 5.14; every socket of a network namespace has the same one */
+#define SO_NETNS_COOKIE 71 /* Linux 5.14; all sockets of a network namespace have the same one */
 #endif
 
 static const struct form {
-	uint8_t count; /* of fds */
-	enum paper papers[AW_REQUEST_FDS];
+	uint8_t count; /* how many fds */
+	enum fd_kind kinds[AW_REQUEST_FDS];
 } forms[] = {
-	[AW_REQUEST_START] = { 3, { PAPER_TCP, PAPER_FAR, PAPER_NEAR } },
-	[AW_REQUEST_LISTEN] = { 2, { PAPER_TCP, PAPER_REPLY } },
-	[AW_REQUEST_ACCEPTED] = { 1, { PAPER_TCP } },
-	[AW_REQUEST_DECIDE] = { 2, { PAPER_TCP, PAPER_REPLY } },
-	[AW_REQUEST_FAREWELL] = { 1, { PAPER_TCP } },
-	[AW_REQUEST_GET_OPTION] = { 2, { PAPER_NEAR, PAPER_REPLY } },
-	[AW_REQUEST_SET_OPTION] = { 2, { PAPER_NEAR, PAPER_REPLY } },
-	[AW_REQUEST_SOCKET] = { 2, { PAPER_NEAR, PAPER_REPLY } },
-	[AW_REQUEST_DRAIN] = { 2, { PAPER_NEAR, PAPER_REPLY } },
-	[AW_REQUEST_ERROR] = { 2, { PAPER_NEAR, PAPER_REPLY } },
-	[AW_REQUEST_RELEASE] = { 1, { PAPER_REPLY } },
-	[AW_REQUEST_RECORD] = { 5,
-				{ PAPER_TCP, PAPER_FAR, PAPER_NEAR, PAPER_MEMORY, PAPER_REPLY } },
+	[AW_REQUEST_START] = { 3, { FD_TCP, FD_FAR, FD_NEAR } },
+	[AW_REQUEST_LISTEN] = { 2, { FD_TCP, FD_REPLY } },
+	[AW_REQUEST_ACCEPTED] = { 1, { FD_TCP } },
+	[AW_REQUEST_DECIDE] = { 2, { FD_TCP, FD_REPLY } },
+	[AW_REQUEST_FAREWELL] = { 1, { FD_TCP } },
+	[AW_REQUEST_GET_OPTION] = { 2, { FD_NEAR, FD_REPLY } },
+	[AW_REQUEST_SET_OPTION] = { 2, { FD_NEAR, FD_REPLY } },
+	[AW_REQUEST_SOCKET] = { 2, { FD_NEAR, FD_REPLY } },
+	[AW_REQUEST_DRAIN] = { 2, { FD_NEAR, FD_REPLY } },
+	[AW_REQUEST_ERROR] = { 2, { FD_NEAR, FD_REPLY } },
+	[AW_REQUEST_RELEASE] = { 1, { FD_REPLY } },
+	[AW_REQUEST_RECORD] = { 5, { FD_TCP, FD_FAR, FD_NEAR, FD_MEMORY, FD_REPLY } },
 	[AW_REQUEST_PRESENT] = { 0, { 0 } },
 };
 
-static void take(struct aw_request_msg *msg, const struct cmsghdr *head)
+static void take_cmsg(struct aw_request_msg *msg, const struct cmsghdr *head)
 {
-	size_t octets = head->cmsg_len - CMSG_LEN(0);
+	size_t len = head->cmsg_len - CMSG_LEN(0);
 
 	if (head->cmsg_level != SOL_SOCKET)
 		return;
-	if (head->cmsg_type == SCM_CREDENTIALS && octets == sizeof(msg->from)) {
-		memcpy(&msg->from, CMSG_DATA(head), octets);
-	} else if (head->cmsg_type == SCM_RIGHTS && octets <= sizeof(msg->fds)) {
-		memcpy(msg->fds, CMSG_DATA(head), octets);
-		msg->count = (int)(octets / sizeof(int));
+	if (head->cmsg_type == SCM_CREDENTIALS && len == sizeof(msg->from)) {
+		memcpy(&msg->from, CMSG_DATA(head), len);
+	} else if (head->cmsg_type == SCM_RIGHTS && len <= sizeof(msg->fds)) {
+		memcpy(msg->fds, CMSG_DATA(head), len);
+		msg->count = (int)(len / sizeof(int));
 	}
 }
 
@@ -64,7 +63,7 @@ int aw_request_msg_recv(int control, struct aw_request_msg *msg)
 {
 	char room[CMSG_SPACE(sizeof(msg->fds)) + CMSG_SPACE(sizeof(msg->from))];
 	struct iovec iov = { &msg->request, sizeof(msg->request) };
-	/* Not the room's size: its padding is room for another fd, which nobody would close. */
+	/* Not the room's size: its padding would hold another fd, which nothing would close. */
 	struct msghdr header = { .msg_iov = &iov,
 				 .msg_iovlen = 1,
 				 .msg_control = room,
@@ -79,8 +78,9 @@ int aw_request_msg_recv(int control, struct aw_request_msg *msg)
 	if (got < 0)
 		return 0;
 	for (struct cmsghdr *head = CMSG_FIRSTHDR(&header); head; head = CMSG_NXTHDR(&header, head))
-		take(msg, head);
-	if (got == 0 && !header.msg_controllen) /* a message has its sender beside it */
+		take_cmsg(msg, head);
+	/* every message has SCM_CREDENTIALS, so that this is the end */
+	if (got == 0 && !header.msg_controllen)
 		return -1;
 	if (header.msg_flags & MSG_CTRUNC)
 		aw_xs_log(AW_XS_LOG_ERROR,
@@ -91,7 +91,7 @@ int aw_request_msg_recv(int control, struct aw_request_msg *msg)
 	return 1;
 }
 
-static int option_of(int fd, int name)
+static int get_option(int fd, int name)
 {
 	int value = -1;
 	socklen_t len = sizeof(value);
@@ -101,10 +101,10 @@ static int option_of(int fd, int name)
 
 static bool is_local(int fd, int type)
 {
-	return option_of(fd, SO_DOMAIN) == AF_UNIX && option_of(fd, SO_TYPE) == type;
+	return get_option(fd, SO_DOMAIN) == AF_UNIX && get_option(fd, SO_TYPE) == type;
 }
 
-/* False: the kernel (before Linux 5.14) does not say. */
+/* Reads the cookie of fd's network namespace. False: the kernel is older than Linux 5.14. */
 static bool read_network(int fd, uint64_t *network)
 {
 	socklen_t len = sizeof(*network);
@@ -112,7 +112,10 @@ static bool read_network(int fd, uint64_t *network)
 	return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, network, &len) == 0;
 }
 
-/* Whoever makes a network namespace has any port and any address there. */
+/*
+ * Returns whether fd is of another network namespace. A program that makes one has every port and
+ * address there.
+ */
 static bool is_elsewhere(int fd)
 {
 	static uint64_t ours;
@@ -128,7 +131,7 @@ static bool is_elsewhere(int fd)
 	return ours && read_network(fd, &network) && network != ours;
 }
 
-/* Whether the order is carried out by the socket's names alone. */
+/* Returns whether the request is served by the socket's addresses alone. */
 static bool goes_by_names(const struct aw_request *request)
 {
 	return request->kind == AW_REQUEST_LISTEN || request->kind == AW_REQUEST_ACCEPTED ||
@@ -136,16 +139,17 @@ static bool goes_by_names(const struct aw_request *request)
 }
 
 /*
- * Its names, as far as it has them. In another network namespace a connection's own name would be another's here: it
- * has none then, and the peer's is for the status alone.
+ * Checks that fd is a TCP socket and reads its addresses. The local address of a socket in another
+ * network namespace may be another program's here: such a socket gets none, and its peer's is for
+ * the status alone.
  */
 static bool is_tcp(int fd, struct aw_request *request)
 {
 	socklen_t local_len = sizeof(request->local), remote_len = sizeof(request->remote);
-	int domain = option_of(fd, SO_DOMAIN), v6only = 0;
+	int domain = get_option(fd, SO_DOMAIN), v6only = 0;
 	socklen_t len = sizeof(v6only);
 
-	if ((domain != AF_INET && domain != AF_INET6) || option_of(fd, SO_PROTOCOL) != IPPROTO_TCP)
+	if ((domain != AF_INET && domain != AF_INET6) || get_option(fd, SO_PROTOCOL) != IPPROTO_TCP)
 		return false;
 	(void)getpeername(fd, (struct sockaddr *)&request->remote, &remote_len);
 	if (is_elsewhere(fd))
@@ -156,7 +160,7 @@ static bool is_tcp(int fd, struct aw_request *request)
 	return true;
 }
 
-/* Of a socket, of which it is at hand. */
+/* Reads the inode of an fd that is known to be a socket: fstat() of a socket never waits. */
 static bool read_ino(struct aw_request_msg *msg, int at)
 {
 	struct stat file;
@@ -167,22 +171,25 @@ static bool read_ino(struct aw_request_msg *msg, int at)
 	return true;
 }
 
-/* No question goes to a file system before it is known to be the kernel's own: one in user space may not answer. */
-static bool is_right(struct aw_request_msg *msg, int at, enum paper paper)
+/*
+ * Checks an fd. No call here reaches a file system before the fd is known to be the kernel's own
+ * file: a file system in user space may not answer.
+ */
+static bool fd_check(struct aw_request_msg *msg, int at, enum fd_kind kind)
 {
 	int fd = msg->fds[at];
 
-	switch (paper) {
-	case PAPER_TCP:
+	switch (kind) {
+	case FD_TCP:
 		return is_tcp(fd, &msg->request) && read_ino(msg, at);
-	case PAPER_NEAR:
+	case FD_NEAR:
 		return is_local(fd, SOCK_STREAM) && read_ino(msg, at);
-	case PAPER_FAR:
+	case FD_FAR:
 		return is_local(fd, SOCK_STREAM);
-	case PAPER_REPLY:
+	case FD_REPLY:
 		return is_local(fd, SOCK_SEQPACKET);
-	case PAPER_MEMORY:
-		/* It is memory: a read of another file may wait. */
+	case FD_MEMORY:
+		/* Only memfds have seals; a read of another file may wait. */
 		return fcntl(fd, F_GET_SEALS) >= 0;
 	}
 	return false;
@@ -193,7 +200,7 @@ static bool has_all(struct aw_request_msg *msg, const struct form *form)
 	if (msg->count != form->count)
 		return false;
 	for (int i = 0; i < msg->count; i++)
-		if (!is_right(msg, i, form->papers[i]))
+		if (!fd_check(msg, i, form->kinds[i]))
 			return false;
 	return true;
 }
@@ -228,7 +235,7 @@ void aw_request_msg_close(struct aw_request_msg *msg)
 			aw_closer_close(msg->fds[i]);
 }
 
-/* Of a process of our own user: another one might become a program with more rights before we look. */
+/* A process of another user might exec a program with more rights before the look. */
 bool aw_request_msg_may_bind(const struct aw_request_msg *msg)
 {
 	unsigned long long effective = 0;

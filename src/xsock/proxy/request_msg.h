@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An order as it has come, and what the kernel says of it: who has sent it, and what its fds are. Programs that have
-// given up root have their proxy process still: nothing is believed that its sender says and the kernel can say.
+// A request as received, with what the kernel reports about it: its sender, and its fds. A program
+// that has given up root keeps its socket to the proxy process. The proxy process therefore trusts
+// nothing in a request that the kernel can tell it. Called by control.c.
 #ifndef XSOCK_PROXY_REQUEST_MSG_H
 #define XSOCK_PROXY_REQUEST_MSG_H
 
@@ -12,19 +13,26 @@
 
 struct aw_request_msg {
 	struct aw_request request;
-	struct ucred from; /* pid 0: who that is cannot be told here */
-	int fds[AW_REQUEST_FDS]; /* as the order's kind has them */
+	struct ucred from; /* the sender; pid 0: it is in another pid namespace */
+	int fds[AW_REQUEST_FDS]; /* in the order of the request's kind */
 	int count;
 };
 
-/* Whoever has read one closes it. 1: there is one; 0: none for now; -1: nobody can send any more. */
+/*
+ * Receives a request, which the caller then closes. 1: there is one; 0: none for now; -1: no
+ * process can send any more.
+ */
 int aw_request_msg_recv(int control, struct aw_request_msg *msg);
-/* Whether it is an order, in order, with what the proxy process finds out filled in. */
+/* Returns whether the request is valid. Fills in what the proxy process finds out itself. */
 bool aw_request_msg_check(struct aw_request_msg *msg);
-/* The fd at that place is the caller's from here on. */
+/* Returns the fd at that place, which the caller then owns. */
 int aw_request_msg_take_fd(struct aw_request_msg *msg, int at);
+/* Closes the fds that were not taken. */
 void aw_request_msg_close(struct aw_request_msg *msg);
-/* Whether the sender may bind any port, now: it is of our own user, with CAP_NET_BIND_SERVICE. */
+/*
+ * Returns whether the sender may bind any port at this moment: the sender is of this user and has
+ * CAP_NET_BIND_SERVICE.
+ */
 bool aw_request_msg_may_bind(const struct aw_request_msg *msg);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Maps the arena's table and one slot. The memory must be of our own user: nobody else's process writes to what we read. Of
-// another user's arena a slot is copied, and judged.
+// Maps the arena's table and one slot. The memory must belong to this user: no other user's process
+// writes to what this process reads. A slot of another user's arena is copied, and the copy is
+// checked.
 #include "xsock/proxy/share.h"
 
 #include <errno.h>
@@ -10,8 +11,8 @@
 #include <unistd.h>
 
 /*
- * Locks of an open file that a process shares with others would be theirs, too; and those of fcntl's older kind end when any fd
- * of the file is closed.
+ * Opens the memory again. Locks of an open file description that another process has, too, would be
+ * that process's as well; and POSIX locks end when any fd of the file is closed.
  */
 static int open_own(int memory)
 {
@@ -27,14 +28,14 @@ static int open_own(int memory)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-static void *map(int fd, size_t at, size_t len)
+static void *map_at(int fd, size_t at, size_t len)
 {
 	void *mapped = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);
 
 	return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-static void unmap(struct aw_share *share)
+static void share_unmap(struct aw_share *share)
 {
 	if (share->slot)
 		munmap(share->slot, aw_arena_slot_size());
@@ -43,7 +44,7 @@ static void unmap(struct aw_share *share)
 	close(share->fd);
 }
 
-static int claim(const struct aw_share *share)
+static int claim_slot(const struct aw_share *share)
 {
 	struct flock lock = aw_entry_lock(share->number, F_RDLCK);
 
@@ -59,13 +60,13 @@ int aw_share_take(struct aw_share *share, int memory, unsigned number, uint64_t 
 	*share = (struct aw_share){ .fd = open_own(memory), .number = number };
 	if (share->fd < 0)
 		return errno;
-	share->table = map(share->fd, 0, sizeof(*share->table));
-	share->slot = map(share->fd, aw_arena_slot_at(number), aw_arena_slot_size());
-	err = !share->table || !share->slot ? ENOMEM : claim(share);
+	share->table = map_at(share->fd, 0, sizeof(*share->table));
+	share->slot = map_at(share->fd, aw_arena_slot_at(number), aw_arena_slot_size());
+	err = !share->table || !share->slot ? ENOMEM : claim_slot(share);
 	if (!err && !aw_entry_is_of(&share->table->entries[number], ino))
 		err = ENOENT;
 	if (err) {
-		unmap(share);
+		share_unmap(share);
 		return err;
 	}
 	aw_entry_share(&share->table->entries[number]);
@@ -78,7 +79,7 @@ static void make_locks(struct aw_slot *slot)
 	pthread_mutex_init(&slot->tx_lock, NULL);
 }
 
-/* The seals say that the memory stays as long as it is. */
+/* The seals guarantee that the memory keeps its size. */
 int aw_share_copy(struct aw_share *share, int memory, unsigned number)
 {
 	size_t len = aw_arena_slot_size();
@@ -112,7 +113,7 @@ void aw_share_put(struct aw_share *share)
 		return;
 	}
 	aw_table_unshare(share->table, share->number, share->slot);
-	unmap(share);
+	share_unmap(share);
 }
 
 bool aw_share_is_alone(const struct aw_share *share)

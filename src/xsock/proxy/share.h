@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The proxy process's share of a slot in a program's arena: it holds the slot as any relative of the program does.
+// The proxy process's share of a slot in a program's arena: the proxy process holds the slot as any
+// process that shares the arena does. Called by control.c and line_record.c.
 #ifndef XSOCK_PROXY_SHARE_H
 #define XSOCK_PROXY_SHARE_H
 
@@ -8,21 +9,27 @@
 #include "xsock/framed/layout.h"
 
 struct aw_share {
-	int fd; /* the arena's, an open file of our own: the lock ends with it; -1: the slot is a copy that nobody else has */
+	/*
+	 * the arena, opened by this process: the lock ends with it; -1: the slot is a private copy
+	 */
+	int fd;
 	unsigned number;
 	struct aw_arena_table *table;
 	struct aw_slot *slot;
 };
 
-/* A share of slot number, of the socket ino. memory: the arena's fd, the caller's. 0 or an errno. */
+/*
+ * Takes a share of slot number, which belongs to the socket with inode ino. The caller keeps
+ * memory, the arena's fd. Returns 0 or an errno.
+ */
 int aw_share_take(struct aw_share *share, int memory, unsigned number, uint64_t ino);
 /*
- * A copy of slot number instead, of an arena that another user's process may write to. The program that gives it holds it alone, and
- * leaves it.
+ * Copies slot number from an arena that another user's process may write to. The sending program is
+ * the only process that holds the slot, and gives it up. Returns 0 or an errno.
  */
 int aw_share_copy(struct aw_share *share, int memory, unsigned number);
 void aw_share_put(struct aw_share *share);
-/* No other process claims the slot. */
+/* Returns whether no other process holds the slot. */
 bool aw_share_is_alone(const struct aw_share *share);
 
 #endif

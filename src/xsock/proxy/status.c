@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The status sockets. Which fds of a process are connections is what /proc says at that moment.
+// The status sockets. At each request /proc shows which fds of a process are connections.
 #include "xsock/proxy/status.h"
 
 #include <arpa/inet.h>
@@ -20,20 +20,20 @@
 #include "xsock/base/place.h"
 #include "xsock/proxy/conns.h"
 
-#define LINE_OCTETS 256
-#define SOCKETS "sockets." /* and the process id */
-#define DIRECTORY_MAX 80 /* with the socket's name in it, an address */
+#define LINE_MAX_BYTES 256
+#define STATUS_PREFIX "sockets." /* followed by the process id */
+#define DIRECTORY_MAX 80 /* a directory and the socket's name must fit into a sockaddr_un */
 
 struct process {
 	struct process *next;
-	struct aw_source source;
+	struct aw_loop_source source;
 	pid_t pid;
 	struct sockaddr_un name;
 };
 
 static struct process *processes;
 static struct aw_loop *loop;
-static void (*catch_up)(void);
+static void (*take_requests)(void);
 
 static const char *state_name(enum aw_xs_state state)
 {
@@ -67,10 +67,10 @@ static void print_peer(const struct sockaddr_storage *peer, char text[INET6_ADDR
 	}
 }
 
-static void tell(int to, int fd, const struct aw_conn *conn)
+static void print_conn(int to, int fd, const struct aw_proxy_conn *conn)
 {
 	struct aw_line *of = aw_bridge_line(conn->bridge);
-	char peer[INET6_ADDRSTRLEN + 16], line[LINE_OCTETS];
+	char peer[INET6_ADDRSTRLEN + 16], line[LINE_MAX_BYTES];
 	struct aw_xs_stats stats;
 	int len;
 
@@ -83,24 +83,27 @@ static void tell(int to, int fd, const struct aw_conn *conn)
 	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* What the program has for fd may be one of our connections. */
-static void tell_of(int to, int fd, uint64_t ino)
+/* Prints the connection whose near end has this inode, if there is one. */
+static void print_inode(int to, int fd, uint64_t ino)
 {
-	const struct aw_conn *conn = aw_conns_find(ino);
+	const struct aw_proxy_conn *conn = aw_conns_find(ino);
 
 	if (conn)
-		tell(to, fd, conn);
+		print_conn(to, fd, conn);
 }
 
-/* A process that has changed users may show its fds to root alone: as they were at first, then. */
-static void tell_from_memory(int to, pid_t pid)
+/*
+ * Prints the process's connections with the fd numbers that they began with: only root can read the
+ * fds of a process that has changed its user.
+ */
+static void print_remembered(int to, pid_t pid)
 {
-	for (const struct aw_conn *conn = aw_conns_first(); conn; conn = conn->next)
+	for (const struct aw_proxy_conn *conn = aw_conns_first(); conn; conn = conn->next)
 		if (conn->pid == pid)
-			tell(to, conn->fd, conn);
+			print_conn(to, conn->fd, conn);
 }
 
-static void tell_all(int to, pid_t pid)
+static void print_process(int to, pid_t pid)
 {
 	char path[64], target[64];
 	struct dirent *entry;
@@ -109,7 +112,7 @@ static void tell_all(int to, pid_t pid)
 	sprintf(path, "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
 	if (!dir)
-		tell_from_memory(to, pid);
+		print_remembered(to, pid);
 	while (dir && (entry = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
 		unsigned long ino;
@@ -118,13 +121,13 @@ static void tell_all(int to, pid_t pid)
 			continue;
 		target[len] = '\0';
 		if (sscanf(target, "socket:[%lu]", &ino) == 1)
-			tell_of(to, atoi(entry->d_name), ino);
+			print_inode(to, atoi(entry->d_name), ino);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-static void ready(struct aw_source *source, uint32_t events)
+static void status_ready(struct aw_loop_source *source, uint32_t events)
 {
 	struct process *process = source->owner;
 	int to = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
@@ -132,12 +135,12 @@ static void ready(struct aw_source *source, uint32_t events)
 	(void)events;
 	if (to < 0)
 		return;
-	catch_up();
-	tell_all(to, process->pid);
+	take_requests();
+	print_process(to, process->pid);
 	close(to);
 }
 
-static void free_owner(struct aw_source *source)
+static void process_free(struct aw_loop_source *source)
 {
 	free(source->owner);
 }
@@ -148,7 +151,7 @@ static bool make_at(char path[DIRECTORY_MAX], const char *base, const char *name
 	       (mkdir(path, 0700) == 0 || errno == EEXIST) && aw_place_is_ours(path);
 }
 
-/* One that another proxy process had to make before, or a new one. */
+/* Finds the directory that another proxy process has made under a random name, or makes one. */
 static bool make_elsewhere(char path[DIRECTORY_MAX], const char *name)
 {
 	char pattern[DIRECTORY_MAX];
@@ -179,7 +182,7 @@ static struct sockaddr_un name_in(const char directory[DIRECTORY_MAX], const cha
 	return name;
 }
 
-/* Nobody listens at it: its proxy process was killed. */
+/* Returns whether no process listens at the socket: its proxy process was killed. */
 static bool is_left_over(const struct sockaddr_un *name)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -191,7 +194,7 @@ static bool is_left_over(const struct sockaddr_un *name)
 	return refused;
 }
 
-static void clean_one(const char *directory, const char *entry, const char *prefix)
+static void remove_left_over(const char *directory, const char *entry, const char *prefix)
 {
 	size_t len = strlen(prefix);
 	struct sockaddr_un name;
@@ -205,14 +208,14 @@ static void clean_one(const char *directory, const char *entry, const char *pref
 		unlink(name.sun_path);
 }
 
-static void clean(const char *directory)
+static void remove_all_left_over(const char *directory)
 {
 	DIR *dir = opendir(directory);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
-		clean_one(directory, entry->d_name, SOCKETS);
-		clean_one(directory, entry->d_name, AW_PLACE_DOOR);
+		remove_left_over(directory, entry->d_name, STATUS_PREFIX);
+		remove_left_over(directory, entry->d_name, AW_PLACE_DOOR);
 	}
 	if (dir)
 		closedir(dir);
@@ -221,7 +224,7 @@ static void clean(const char *directory)
 const char *aw_status_directory(void)
 {
 	static char path[DIRECTORY_MAX];
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	char name[32];
 
 	if (path[0] && aw_place_is_ours(path))
@@ -236,12 +239,12 @@ const char *aw_status_directory(void)
 			strerror(errno));
 		path[0] = '\0';
 	} else {
-		clean(path);
+		remove_all_left_over(path);
 	}
 	return path;
 }
 
-static int listen_at(struct process *process)
+static int status_listen(struct process *process)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -255,10 +258,10 @@ static int listen_at(struct process *process)
 	return -1;
 }
 
-void aw_status_init(struct aw_loop *l, void (*take_requests)(void))
+void aw_status_init(struct aw_loop *l, void (*take)(void))
 {
 	loop = l;
-	catch_up = take_requests;
+	take_requests = take;
 }
 
 void aw_status_serve(pid_t pid)
@@ -276,11 +279,11 @@ void aw_status_serve(pid_t pid)
 	if (!process)
 		return;
 	process->pid = pid;
-	process->source = (struct aw_source){
-		.fd = -1, .ready = ready, .free_owner = free_owner, .owner = process
+	process->source = (struct aw_loop_source){
+		.fd = -1, .ready = status_ready, .free_owner = process_free, .owner = process
 	};
-	process->name = name_in(directory, SOCKETS, pid);
-	fd = listen_at(process);
+	process->name = name_in(directory, STATUS_PREFIX, pid);
+	fd = status_listen(process);
 	if (fd < 0 || aw_loop_set(loop, &process->source, fd, EPOLLIN) != 0) {
 		aw_xs_log(AW_XS_LOG_WARN, "no status at %s: %s", process->name.sun_path,
 			  strerror(errno));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Tells `anywarp sockets --status PID` of the connections of a process: a socket for each process, sockets.PID, in
-// anywarp-UID of XDG_RUNTIME_DIR or /tmp, which writes a line an fd and closes.
+// Serves `anywarp sockets --status PID`: a socket for each process, sockets.PID, in anywarp-UID of
+// XDG_RUNTIME_DIR or /tmp. The proxy process writes a line for each connection to a client and
+// closes. Called by main.c, control.c and door.c.
 #ifndef XSOCK_PROXY_STATUS_H
 #define XSOCK_PROXY_STATUS_H
 
@@ -8,13 +9,13 @@
 
 #include "xsock/proxy/loop.h"
 
-/* take_requests: what programs have told by now is to be known. */
+/* take_requests serves the requests that programs have sent by now. */
 void aw_status_init(struct aw_loop *loop, void (*take_requests)(void));
-/* Our user's directory, where the sockets are (xsock/place.h); empty: there is none. */
+/* Returns the user's directory with the sockets (xsock/base/place.h); empty: there is none. */
 const char *aw_status_directory(void);
-/* Answers for pid from here on. */
+/* Opens the socket for pid unless it is open. A failure is logged. */
 void aw_status_serve(pid_t pid);
-/* Stops answering for processes that are gone; all: for every one. */
+/* Closes the sockets of processes that have exited; all: of every process. */
 void aw_status_review(bool all);
 
 #endif
