@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The arena of this process. A stretch of slots stays mapped from the first slot in it that the process comes to.
+// The arena of this process. The process maps slots in chunks, each when it first uses a slot of
+// the chunk; a chunk stays mapped. The words of the table are atomic, so that no function here
+// needs a lock.
 #include "xsock/framed/arena.h"
 
 #include <fcntl.h>
@@ -15,15 +17,18 @@
 #include "xsock/process/fdtab.h"
 #include "xsock/process/proxy.h"
 
-#define STRETCH 64u /* slots: 9.5 MB of address space */
+#define CHUNK_SLOTS 64u /* 9.5 MB of address space */
 
-static _Atomic(struct aw_arena_table *) arena; /* set behind its fd */
-static _Atomic(char *) stretches[AW_ARENA_SLOTS / STRETCH];
+static _Atomic(struct aw_arena_table *) arena; /* set after arena_fd */
+static _Atomic(char *) chunks[AW_ARENA_SLOTS / CHUNK_SLOTS];
 static int arena_fd = -1;
-static _Atomic(bool)
-	claimed[AW_ARENA_SLOTS]; /* by this process: the kernel does not tell it of its own locks */
+/* The slots that this process has locked: F_GETLK does not report a process's own locks. */
+static _Atomic(bool) claimed[AW_ARENA_SLOTS];
 
-/* A page of a mapping is there once it is used. It is in no core file. */
+/*
+ * Maps a part of the arena; it uses memory only for pages that are used, and is left out of core
+ * files.
+ */
 static void *map_part(int fd, size_t at, size_t len)
 {
 	void *part =
@@ -35,41 +40,41 @@ static void *map_part(int fd, size_t at, size_t len)
 	return part;
 }
 
-static size_t stretch_size(void)
+static size_t chunk_size(void)
 {
-	return STRETCH * aw_arena_slot_size();
+	return CHUNK_SLOTS * aw_arena_slot_size();
 }
 
-static char *map_stretch(unsigned stretch)
+static char *map_chunk(unsigned chunk)
 {
 	char *there = NULL,
-	     *part = map_part(arena_fd, aw_arena_slot_at(stretch * STRETCH), stretch_size());
+	     *part = map_part(arena_fd, aw_arena_slot_at(chunk * CHUNK_SLOTS), chunk_size());
 
-	if (part && !atomic_compare_exchange_strong(&stretches[stretch], &there, part)) {
-		munmap(part, stretch_size());
+	if (part && !atomic_compare_exchange_strong(&chunks[chunk], &there, part)) {
+		munmap(part, chunk_size());
 		part = there;
 	}
 	return part;
 }
 
-/* NULL: there is no address space for it. */
+/* Returns slot number, or NULL without address space for it. */
 static struct aw_slot *slot_at(unsigned number)
 {
-	char *stretch = atomic_load(&stretches[number / STRETCH]);
+	char *chunk = atomic_load(&chunks[number / CHUNK_SLOTS]);
 
-	if (!stretch)
-		stretch = map_stretch(number / STRETCH);
-	return stretch ? (struct aw_slot *)(stretch + number % STRETCH * aw_arena_slot_size())
-		       : NULL;
+	if (!chunk)
+		chunk = map_chunk(number / CHUNK_SLOTS);
+	return chunk ? (struct aw_slot *)(chunk + number % CHUNK_SLOTS * aw_arena_slot_size())
+		     : NULL;
 }
 
 unsigned aw_arena_number(const struct aw_slot *slot)
 {
-	for (unsigned i = 0; i < AW_ARENA_SLOTS / STRETCH; i++) {
-		size_t at = (size_t)((uintptr_t)slot - (uintptr_t)atomic_load(&stretches[i]));
+	for (unsigned i = 0; i < AW_ARENA_SLOTS / CHUNK_SLOTS; i++) {
+		size_t at = (size_t)((uintptr_t)slot - (uintptr_t)atomic_load(&chunks[i]));
 
-		if (at < stretch_size())
-			return i * STRETCH + (unsigned)(at / aw_arena_slot_size());
+		if (at < chunk_size())
+			return i * CHUNK_SLOTS + (unsigned)(at / aw_arena_slot_size());
 	}
 	return AW_ARENA_SLOTS;
 }
@@ -89,7 +94,7 @@ int aw_arena_bequest(void)
 		       : -1;
 }
 
-static bool map(int fd)
+static bool arena_map(int fd)
 {
 	void *at = map_part(fd, 0, sizeof(struct aw_arena_table));
 
@@ -101,7 +106,7 @@ static bool map(int fd)
 	return true;
 }
 
-/* A file of this size would be a SIGXFSZ otherwise. */
+/* Without this check ftruncate() could raise SIGXFSZ. */
 static bool is_within_limits(void)
 {
 	struct rlimit limit;
@@ -109,7 +114,10 @@ static bool is_within_limits(void)
 	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= aw_arena_size();
 }
 
-/* Memory of a process that is on its way to another user is for neither of them. */
+/*
+ * A process that is about to change its user makes no arena: neither user may write to the other's
+ * memory.
+ */
 static bool is_one_user(void)
 {
 	uid_t real, effective, saved;
@@ -128,7 +136,7 @@ bool aw_arena_open(void)
 	if (!arena && is_within_limits() && is_one_user()) {
 		fd = memfd_create(AW_ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		if (fd >= 0 && (ftruncate(fd, (off_t)aw_arena_size()) != 0 ||
-				fcntl(fd, F_ADD_SEALS, AW_ARENA_SEALS) != 0 || !map(fd)))
+				fcntl(fd, F_ADD_SEALS, AW_ARENA_SEALS) != 0 || !arena_map(fd)))
 			aw_libc()->close(fd);
 	}
 	pthread_mutex_unlock(&lock);
@@ -139,10 +147,11 @@ bool aw_arena_adopt(int fd)
 {
 	struct stat file;
 
-	return !arena && aw_arena_is_one(fd, aw_libc()->fcntl(fd, F_GET_SEALS), &file) && map(fd);
+	return !arena && aw_arena_is_one(fd, aw_libc()->fcntl(fd, F_GET_SEALS), &file) &&
+	       arena_map(fd);
 }
 
-static void make_lock(pthread_mutex_t *lock)
+static void lock_init(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attr;
 
@@ -153,7 +162,7 @@ static void make_lock(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attr);
 }
 
-static struct aw_slot *make_slot(unsigned number, uint64_t ino)
+static struct aw_slot *slot_init(unsigned number, uint64_t ino)
 {
 	struct aw_slot *slot = slot_at(number);
 	bool is_claimed;
@@ -162,8 +171,8 @@ static struct aw_slot *make_slot(unsigned number, uint64_t ino)
 		atomic_fetch_sub(&arena->entries[number].word, AW_ENTRY_FRESH + 1);
 		return NULL;
 	}
-	make_lock(&slot->rx_lock);
-	make_lock(&slot->tx_lock);
+	lock_init(&slot->rx_lock);
+	lock_init(&slot->tx_lock);
 	atomic_store(&slot->broken, false);
 	atomic_store(&slot->flushing, false);
 	atomic_store(&slot->mode, 0);
@@ -188,7 +197,7 @@ static struct aw_slot *take_free(uint64_t ino)
 		    atomic_compare_exchange_strong(
 			    &entry->word, &word, word + AW_ENTRY_GENERATION + AW_ENTRY_FRESH + 1)) {
 			atomic_store(&arena->next, number);
-			return make_slot(number, ino);
+			return slot_init(number, ino);
 		}
 	}
 	return NULL;
@@ -216,8 +225,10 @@ static bool is_claimed_by_others(unsigned number)
 	return aw_libc()->fcntl(arena_fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-/* Whoever is killed lets go of nothing: what no process claims is free again. */
-static void sweep(void)
+/*
+ * Frees the slots that no living process has locked: a killed process has not given up its slots.
+ */
+static void free_unlocked(void)
 {
 	for (uint32_t i = 0; i < AW_ARENA_SLOTS; i++) {
 		uint64_t word = atomic_load(&arena->entries[i].word);
@@ -235,7 +246,7 @@ struct aw_slot *aw_arena_take(uint64_t ino)
 
 	if (slot || !arena)
 		return slot;
-	sweep();
+	free_unlocked();
 	return take_free(ino);
 }
 
@@ -253,7 +264,7 @@ uint32_t aw_arena_bridges(void)
 	return table ? atomic_load_explicit(&table->bridges, memory_order_acquire) : 0;
 }
 
-/* Whoever sees the count finds the slot's proxy process. */
+/* A thread that sees the new count also sees the slot's proxy process. */
 void aw_arena_bridge(struct aw_slot *slot, uint64_t proxy)
 {
 	atomic_store(&slot->proxy, proxy);
@@ -304,11 +315,11 @@ void aw_arena_abandon(void)
 	arena = NULL;
 	arena_fd = -1;
 	munmap(table, sizeof(*table));
-	for (unsigned i = 0; i < AW_ARENA_SLOTS / STRETCH; i++) {
-		char *part = atomic_exchange(&stretches[i], NULL);
+	for (unsigned i = 0; i < AW_ARENA_SLOTS / CHUNK_SLOTS; i++) {
+		char *part = atomic_exchange(&chunks[i], NULL);
 
 		if (part)
-			munmap(part, stretch_size());
+			munmap(part, chunk_size());
 	}
 	aw_fdtab_forget(fd);
 	aw_libc()->close(fd);

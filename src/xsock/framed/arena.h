@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Records in memory that processes share: one sealed memfd for a process and those that it forks or becomes by exec.
-// Nothing in it is a pointer. A slot belongs to the processes that hold it; the last one that lets go of it frees it.
+// Records in memory that processes share: one sealed memfd for a process and those that it forks or
+// becomes by exec. The memory holds no pointers. A slot belongs to the processes that hold it; the
+// last one that gives it up frees it. Functions here take no lock unless their comment names one.
+// Called by this directory and preload/.
 #ifndef XSOCK_FRAMED_ARENA_H
 #define XSOCK_FRAMED_ARENA_H
 
@@ -10,36 +12,54 @@
 
 #include "xsock/framed/layout.h"
 
-/* Makes the arena if there is none. False: there can be none. */
+/* Makes the arena unless there is one. False: it cannot be made. */
 bool aw_arena_open(void);
-/* The arena behind fd, which has come through an exec. False: it is none. */
+/* Uses the arena behind fd, which an exec has left open. False: fd is no arena. */
 bool aw_arena_adopt(int fd);
-/* -1: there is none. */
+/* Returns the arena's fd, or -1. */
 int aw_arena_fd(void);
-/* The same, for what this process becomes; -1 also where it has other rights than who made the arena. */
+/*
+ * Returns the arena's fd for a program that this process execs; -1: none, or this process's user or
+ * group is not that of the process that made the arena.
+ */
 int aw_arena_bequest(void);
 
-/* A slot for the socket with this inode, held once, its locks made. NULL: none is free. */
+/*
+ * Takes a free slot for the socket with this inode: initialised, locked and held once. NULL: none
+ * is free.
+ */
 struct aw_slot *aw_arena_take(uint64_t ino);
-/* Slot number of that socket, as another process has told it; NULL: it is not. */
+/*
+ * Returns slot number if it belongs to that socket, else NULL. number comes from another process.
+ */
 struct aw_slot *aw_arena_find(unsigned number, uint64_t ino);
-/* Nobody else holds it. */
+/* Returns whether no other process holds the slot. */
 bool aw_arena_is_alone(const struct aw_slot *slot);
-/* The slot is in a bridge of this proxy process's, for all who hold it; and how many have come to that. */
+/*
+ * Notes that this proxy process has bridged the slot, for all processes that hold it.
+ * aw_arena_bridges() returns how many slots have been bridged so far.
+ */
 void aw_arena_bridge(struct aw_slot *slot, uint64_t proxy);
 uint32_t aw_arena_bridges(void);
 unsigned aw_arena_number(const struct aw_slot *slot);
-/* Held once more, or less. */
+/* Adds a hold for one more process, or gives one up. */
 void aw_arena_share(struct aw_slot *slot);
 void aw_arena_unshare(struct aw_slot *slot);
-/* What a process holds it claims, so that it is free again when the process is killed; leave: neither any more. */
+/* Locks the slot's byte for this process, so that the slot is freed when the process is killed. */
 bool aw_arena_claim(const struct aw_slot *slot);
-/* Whether one of the user ids of a process (real, effective, saved) is that of who made the arena; also where there is none. */
+/*
+ * Returns whether one of a process's user ids (real, effective, saved) owns the arena; true without
+ * an arena.
+ */
 bool aw_arena_is_of(const uid_t users[3]);
-/* The process has no slot any more, and one thread: it has nothing of the arena then, and may open another. */
+/*
+ * Unmaps and closes the arena, so that the process may make another. The process has no slot and
+ * one thread.
+ */
 void aw_arena_abandon(void);
-/* In the child of a fork: the claims are its parent's. */
+/* Forgets, in the child of a fork, the locks that its parent has. */
 void aw_arena_disclaim(void);
+/* Unlocks the slot's byte and gives up this process's hold. */
 void aw_arena_leave(struct aw_slot *slot);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A framed fd becomes one end of a pair, and the proxy process goes on with its record: for what reads or writes the fd where
-// no wrapper sees it. Relatives that have the TCP socket, too, stay with the record.
+// Turns FRAMED fds into ends of pairs whose records the proxy process works on. Other processes
+// that hold the slot keep the record until they follow.
 #include "xsock/framed/bridge.h"
 
 #include <errno.h>
@@ -35,71 +35,72 @@ static void fill_request(struct aw_request *request, const struct aw_sock *sock,
 }
 
 /*
- * The proxy process answers when it has its share of the slot: until then the slot is held by ours. Where the slot is in a bridge
- * already, near becomes the end that others have.
+ * Requests the bridge. The proxy process replies when it has its share of the slot; until then this
+ * process holds the slot. If the slot is bridged already, near becomes the near end that other
+ * processes have.
  */
-static int give(struct aw_sock *sock, int tcp, int far, int near)
+static int request_bridge(struct aw_sock *sock, int tcp, int far, int near)
 {
 	const int fds[] = { tcp, far, near, aw_arena_fd() };
 	bool alone = !aw_fdtab_is_borrowed() && aw_arena_is_alone(sock->slot);
-	struct aw_reply answer;
+	struct aw_reply reply;
 	struct aw_request request;
 	int err, other = -1;
 
 	aw_slot_give_options(sock->slot, tcp, near);
 	fill_request(&request, sock, tcp, alone);
-	err = aw_proxy_call_with(&request, fds, 4, &answer, &other);
+	err = aw_proxy_call_with(&request, fds, 4, &reply, &other);
 	if (other >= 0) {
 		if (!err && aw_libc()->dup3(other, near, O_CLOEXEC) < 0)
 			err = errno;
 		aw_libc()->close(other);
 	}
-	err = err ? err : answer.error;
+	err = err ? err : reply.error;
 	sock->proxy = aw_proxy_id();
 	if (!err && !alone)
 		aw_arena_bridge(sock->slot, sock->proxy);
 	return err;
 }
 
-/* Sockets that are STARTING and held, each with one of its fds. */
-struct batch {
+/* Sockets to bridge, in state STARTING and held, each with one of its fds. */
+struct bridge_set {
 	struct aw_sock *socks[BATCH_MAX];
 	int fds[BATCH_MAX];
 	int count;
-	bool surviving; /* those alone that have an fd that an exec leaves open */
-	uint64_t proxy; /* those alone that others have bridged with it; 0: whether or not */
+	bool surviving; /* only sockets with an fd that an exec leaves open */
+	uint64_t proxy; /* only sockets that other processes have bridged with it; 0: all */
 };
 
-/* With the lock. */
-static void claim(struct batch *batch, struct aw_sock *sock, int fd)
+/* Adds a socket. The caller holds the fd table's lock. */
+static void set_add(struct bridge_set *set, struct aw_sock *sock, int fd)
 {
 	aw_fdtab_hold(sock);
 	aw_fdtab_set_state(sock, AW_FD_STARTING);
-	batch->socks[batch->count] = sock;
-	batch->fds[batch->count++] = fd;
+	set->socks[set->count] = sock;
+	set->fds[set->count++] = fd;
 }
 
-static bool survives(int fd)
+static bool survives_exec(int fd)
 {
 	return !(aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC);
 }
 
-static void claim_each(struct aw_sock *sock, int fd, void *arg)
+static void set_add_each(struct aw_sock *sock, int fd, void *arg)
 {
-	struct batch *batch = arg;
+	struct bridge_set *set = arg;
 
-	if (sock->state == AW_FD_FRAMED && batch->count < BATCH_MAX && aw_fdtab_get(fd) == sock &&
-	    (!batch->surviving || survives(fd)) &&
-	    (!batch->proxy || atomic_load(&sock->slot->proxy) == batch->proxy))
-		claim(batch, sock, fd);
+	if (sock->state == AW_FD_FRAMED && set->count < BATCH_MAX && aw_fdtab_get(fd) == sock &&
+	    (!set->surviving || survives_exec(fd)) &&
+	    (!set->proxy || atomic_load(&sock->slot->proxy) == set->proxy))
+		set_add(set, sock, fd);
 }
 
-static void claim_one(struct batch *batch, int fd)
+static void set_add_fd(struct bridge_set *set, int fd)
 {
 	struct aw_sock *sock = aw_fdtab_get_started(fd);
 
 	if (sock && sock->state == AW_FD_FRAMED)
-		claim(batch, sock, fd);
+		set_add(set, sock, fd);
 }
 
 static void drop_slot(struct aw_sock *sock)
@@ -109,7 +110,7 @@ static void drop_slot(struct aw_sock *sock)
 		atomic_store(&aw_fdtab_slots[fd], NULL);
 }
 
-static void settle(struct aw_sock *sock, bool bridged)
+static void bridge_settle(struct aw_sock *sock, bool bridged)
 {
 	aw_fdtab_lock();
 	if (bridged)
@@ -120,46 +121,52 @@ static void settle(struct aw_sock *sock, bool bridged)
 	aw_fdtab_unlock();
 }
 
-/* No thread of ours is in a half any more, or comes to one by these fds. */
-static void call_out(struct aw_slot *slot)
+/*
+ * Waits until no thread of this process works on the slot; in state STARTING no thread begins to.
+ */
+static void drain_halves(struct aw_slot *slot)
 {
 	aw_half_drain(&slot->rx_lock);
 	aw_half_drain(&slot->tx_lock);
 }
 
-static int bridge(struct aw_sock *sock, int fd)
+static int bridge_socket(struct aw_sock *sock, int fd)
 {
 	struct aw_slot *slot = sock->slot;
 	int err;
 
-	call_out(slot);
+	drain_halves(slot);
 	aw_slot_keep(slot, fd);
-	err = aw_swap_socket(sock, fd, give);
-	settle(sock, !err);
+	err = aw_swap_socket(sock, fd, request_bridge);
+	bridge_settle(sock, !err);
 	if (!err) {
 		aw_arena_leave(slot);
 		return 0;
 	}
-	aw_xs_log(AW_XS_LOG_ERROR, "fd %d stays a record's: %s", fd, strerror(err));
-	atomic_store(&slot->proxy, 0); /* so that no call tries again */
+	aw_xs_log(AW_XS_LOG_ERROR, "fd %d stays a record: %s", fd, strerror(err));
+	atomic_store(&slot->proxy, 0); /* no later call tries again */
 	return err;
 }
 
-static int bridge_batch(const struct batch *batch)
+static int bridge_each(const struct bridge_set *set)
 {
 	int err = 0;
 
-	if (batch->count)
-		aw_watch_read(batch->socks, batch->count);
-	for (int i = 0; i < batch->count; i++) {
-		int failure = bridge(batch->socks[i], batch->fds[i]);
+	if (set->count)
+		aw_watch_read(set->socks, set->count);
+	for (int i = 0; i < set->count; i++) {
+		int failure = bridge_socket(set->socks[i], set->fds[i]);
 
 		err = err ? err : failure;
 	}
 	return err;
 }
 
-/* A handler that came to what is STARTING would wait for its own thread, and all threads for one that is cancelled. */
+/*
+ * Signals are blocked and cancellation is off while a socket is STARTING: a signal handler that
+ * used the socket would wait for its own thread, and a cancelled thread would leave all others
+ * waiting.
+ */
 struct guard {
 	sigset_t before;
 	int cancel, saved;
@@ -185,7 +192,7 @@ static int guard_end(const struct guard *guard, int err)
 
 int aw_framed_bridge(int fd)
 {
-	struct batch batch = { 0 };
+	struct bridge_set set = { 0 };
 	struct guard guard;
 
 	if (aw_arena_fd() < 0 || !aw_fdtab_is_special(fd) || aw_fdtab_is_borrowed())
@@ -193,14 +200,14 @@ int aw_framed_bridge(int fd)
 	guard_begin(&guard);
 	aw_fdtab_lock();
 	aw_fdtab_await_forks();
-	claim_one(&batch, fd);
+	set_add_fd(&set, fd);
 	aw_fdtab_unlock();
-	return guard_end(&guard, bridge_batch(&batch));
+	return guard_end(&guard, bridge_each(&set));
 }
 
 static void bridge_all(bool surviving, uint64_t proxy)
 {
-	struct batch batch;
+	struct bridge_set set;
 	struct guard guard;
 	int err;
 
@@ -208,15 +215,15 @@ static void bridge_all(bool surviving, uint64_t proxy)
 		return;
 	guard_begin(&guard);
 	do {
-		batch.count = 0;
-		batch.surviving = surviving;
-		batch.proxy = proxy;
+		set.count = 0;
+		set.surviving = surviving;
+		set.proxy = proxy;
 		aw_fdtab_lock();
 		aw_fdtab_await_forks();
-		aw_fdtab_each(claim_each, &batch);
+		aw_fdtab_each(set_add_each, &set);
 		aw_fdtab_unlock();
-		err = bridge_batch(&batch);
-	} while (batch.count == BATCH_MAX && !err);
+		err = bridge_each(&set);
+	} while (set.count == BATCH_MAX && !err);
 	(void)guard_end(&guard, 0);
 }
 
@@ -230,7 +237,7 @@ void aw_framed_follow_all(void)
 	uint64_t proxy;
 	int saved = errno;
 
-	if (aw_sandbox_is_on() || aw_fdtab_is_borrowed()) /* a sandbox began with nothing framed */
+	if (aw_sandbox_is_on() || aw_fdtab_is_borrowed()) /* a sandbox begins without FRAMED fds */
 		return;
 	atomic_store(&aw_framed_followed, aw_arena_bridges());
 	proxy = aw_proxy_id();
@@ -261,8 +268,8 @@ static void find_same(struct aw_sock *sock, int fd, void *arg)
 		search->sock = sock;
 }
 
-/* What the table has of the file behind fd, which the table may not know. */
-static bool look_up(int fd, struct aw_sock *like)
+/* Finds the FRAMED socket behind fd and copies it to *like. The fd table may not know fd itself. */
+static bool find_sock(int fd, struct aw_sock *like)
 {
 	struct search search = { 0 };
 	struct stat file;
@@ -278,14 +285,14 @@ static bool look_up(int fd, struct aw_sock *like)
 	return search.sock;
 }
 
-/* Gives the file of from to all fds above it that have the file ino. */
-static void follow(int from, ino_t ino)
+/* Replaces, by the file of from, all surviving fds above it that are the socket with this inode. */
+static void replace_fds(int from, ino_t ino)
 {
 	for (int fd = from + 1; fd < AW_BRIDGE_BORROWED_MAX; fd++) {
 		struct stat file;
 
 		if (fstat(fd, &file) == 0 && file.st_ino == ino && S_ISSOCK(file.st_mode) &&
-		    survives(fd) && aw_libc()->dup3(from, fd, 0) < 0)
+		    survives_exec(fd) && aw_libc()->dup3(from, fd, 0) < 0)
 			aw_xs_log(AW_XS_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(errno));
 	}
 }
@@ -302,14 +309,14 @@ void aw_framed_bridge_borrowed(void)
 		ino_t ino;
 		int err;
 
-		if (!survives(fd) || !look_up(fd, &own))
+		if (!survives_exec(fd) || !find_sock(fd, &own))
 			continue;
 		ino = own.ino;
-		err = aw_swap_copy(&own, fd, give);
+		err = aw_swap_copy(&own, fd, request_bridge);
 		if (err)
-			aw_xs_log(AW_XS_LOG_ERROR, "fd %d stays a record's: %s", fd, strerror(err));
+			aw_xs_log(AW_XS_LOG_ERROR, "fd %d stays a record: %s", fd, strerror(err));
 		else
-			follow(fd, ino);
+			replace_fds(fd, ino);
 	}
 	(void)guard_end(&guard, 0);
 }

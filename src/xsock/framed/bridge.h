@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Bridges for what wrappers cannot follow: stdio, programs without this library, strict sandboxes, receivers of SCM_RIGHTS.
-// The fd becomes one end of a pair, and the proxy process carries the record on.
+// Bridges for what wrappers cannot follow: stdio, programs without this library, strict sandboxes,
+// receivers of SCM_RIGHTS. The fd becomes one end of a pair, and the proxy process works on the
+// record. Called by wrap/ and preload/; the functions take the fd table's lock.
 #ifndef XSOCK_FRAMED_BRIDGE_H
 #define XSOCK_FRAMED_BRIDGE_H
 
@@ -9,24 +10,31 @@
 
 #include "xsock/framed/arena.h"
 
-/* A child of vfork's has no table of its own: its fds below this number are looked at. */
+/* A child of vfork() has no fd table of its own: only its fds below this number are bridged. */
 #define AW_BRIDGE_BORROWED_MAX 1024
 
 /*
- * fd, if it is framed, is BRIDGED from here on, with all other fds of its socket in this process; not in a child of vfork's. 0
- * or -1 with errno: it is as before.
+ * Bridges fd if it is FRAMED, with all other fds of its socket in this process; does nothing in a
+ * child of vfork(). Returns 0, or -1 with errno; after an error fd stays FRAMED.
  */
 int aw_framed_bridge(int fd);
-/* All that is framed; surviving: what has an fd that an exec leaves open. What cannot be bridged is logged. */
+/*
+ * Bridges all FRAMED sockets; surviving: only those with an fd that an exec leaves open. Failures
+ * are logged.
+ */
 void aw_framed_bridge_all(bool surviving);
-/* In a child of vfork's, before an exec: the fds that are left open, of the child alone. */
+/*
+ * Called in a child of vfork() before an exec: bridges the child's fds that the exec leaves open.
+ */
 void aw_framed_bridge_borrowed(void);
 
 /*
- * Another process has bridged what this one holds, too: both are to read what the proxy process has read. Where that is another
- * proxy process than this program's, the fds stay framed. Before a wait of any kind: all; before a call: fd.
+ * Another process may bridge a slot that this one holds, too: both must then read what the proxy
+ * process gives them. aw_framed_follow_all() is called before a wait of any kind,
+ * aw_framed_follow_one() before a call on fd. If the other process uses another proxy process, the
+ * fds stay FRAMED.
  */
-extern _Atomic(uint32_t) aw_framed_followed; /* aw_arena_bridges, when it was looked at last */
+extern _Atomic(uint32_t) aw_framed_followed; /* aw_arena_bridges() at the last look */
 void aw_framed_follow_all(void);
 void aw_framed_follow_one(int fd);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A record's calls are libc's own; its locks are robust.
+// The system calls that a record makes, by libc's own functions, and the robust lock of a half.
 #include "xsock/framed/calls.h"
 
 #include <errno.h>
@@ -38,9 +38,9 @@ static int call_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	return aw_libc()->poll(fds, count, timeout_ms);
 }
 
-static int call_ioctl(int fd, unsigned long request, int *answer)
+static int call_ioctl(int fd, unsigned long request, int *value)
 {
-	return aw_libc()->ioctl(fd, request, answer);
+	return aw_libc()->ioctl(fd, request, value);
 }
 
 static bool is_record(const uint8_t *data, size_t len)
@@ -62,7 +62,10 @@ const struct aw_record_calls aw_slot_calls = {
 	.is_record = is_record,
 };
 
-/* Where a process has died, nobody knows what of the stream it has taken or sent. */
+/*
+ * After a process was killed while it held the lock, what it has read or sent of the stream is
+ * unknown: the connection is broken.
+ */
 int aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, const struct timespec *by)
 {
 	int err = by ? pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, by)

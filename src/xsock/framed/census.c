@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Finds the arena of another process among its fds and reads it. Whoever made that file may write to it at any time, and may
-// be no friend: it is read by pread, each word once, and is never mapped, so that a hole in it costs nobody memory. A word
-// counts only where the process has a TCP socket with that inode.
+// Finds the arena of another process among its fds and reads it. The process that made that file
+// may write to it at any time, and may be hostile: the file is read by pread(), each word once, and
+// is not mapped, so that a hole in it costs no memory. A word counts only where the process has a
+// TCP socket with that inode.
 #include "xsock/framed/census.h"
 
 #include <dirent.h>
@@ -25,10 +26,10 @@ struct census {
 	DIR *fds; /* /proc/PID/fd */
 	int arena; /* -1: none */
 	size_t count;
-	struct aw_census_record *records; /* by inode */
+	struct aw_census_record *records; /* sorted by inode */
 };
 
-/* The words of an entry as they lie in the file. */
+/* A copy of the words of an entry. */
 struct copied_entry {
 	uint64_t word, ino;
 };
@@ -46,8 +47,9 @@ static bool read_link(DIR *fds, const char *name, char target[64])
 }
 
 /*
- * The name may be that of any file: O_PATH opens it without an effect on it, and what is opened to be read is a plain file of
- * the right size. -1: it is none of this build's arenas, which *is_strange says then, or the process has closed it.
+ * Opens the arena behind the name in /proc/PID/fd. The name may be that of any file: O_PATH opens
+ * it without an effect on it, and only a regular file of the right size is then opened for reading.
+ * -1: the process has closed it, or it is no arena of this build, and *is_strange is set.
  */
 static int open_arena(DIR *fds, const char *name, bool *is_strange)
 {
@@ -71,7 +73,7 @@ static int open_arena(DIR *fds, const char *name, bool *is_strange)
 	return -1;
 }
 
-/* A process has one arena at most; the first one that is right is taken. */
+/* Finds the arena among the fds. A process has at most one; the first valid one is taken. */
 static enum aw_census_result find_arena(struct census *census)
 {
 	bool is_strange = false;
@@ -107,7 +109,7 @@ static void note_entry(struct census *census, unsigned number, struct copied_ent
 	};
 }
 
-static int compare(const void *a, const void *b)
+static int compare_inodes(const void *a, const void *b)
 {
 	const struct aw_census_record *left = a, *right = b;
 
@@ -129,7 +131,7 @@ static bool read_entries(struct census *census)
 		for (unsigned i = 0; i < CHUNK; i++)
 			note_entry(census, first + i, chunk[i]);
 	}
-	qsort(census->records, census->count, sizeof(*census->records), compare);
+	qsort(census->records, census->count, sizeof(*census->records), compare_inodes);
 	return true;
 }
 
@@ -137,7 +139,7 @@ static struct aw_census_record *find_record(const struct census *census, uint64_
 {
 	const struct aw_census_record wanted = { .conn.ino = ino };
 
-	return bsearch(&wanted, census->records, census->count, sizeof(wanted), compare);
+	return bsearch(&wanted, census->records, census->count, sizeof(wanted), compare_inodes);
 }
 
 static void note_conn(const struct aw_sockdiag_conn *conn, void *arg)
@@ -150,7 +152,10 @@ static void note_conn(const struct aw_sockdiag_conn *conn, void *arg)
 	record->conn = *conn;
 }
 
-/* -1: the process is in this thread's own network namespace; -2: errno: we may not know, or it has ended. */
+/*
+ * Returns an fd of the process's network namespace; -1: it is this thread's own; -2, with errno:
+ * the namespace may not be read, or the process has ended.
+ */
 static int open_namespace(pid_t pid)
 {
 	struct stat ours, theirs;
@@ -166,21 +171,21 @@ static int open_namespace(pid_t pid)
 	return fd >= 0 ? fd : -2;
 }
 
-static bool ask_kernel(struct census *census)
+static bool dump_conns(struct census *census)
 {
 	bool v4 = aw_sockdiag_each(false, note_conn, census);
 	bool v6 = aw_sockdiag_each(true, note_conn, census);
 
-	return v4 || v6; /* a kernel may have one of them alone */
+	return v4 || v6; /* a kernel may have only one of them */
 }
 
-static enum aw_census_result ask_kernel_within(struct census *census, int namespace)
+static enum aw_census_result dump_within(struct census *census, int namespace)
 {
 	enum aw_census_result result = AW_CENSUS_ELSEWHERE;
 	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 
 	if (own >= 0 && setns(namespace, CLONE_NEWNET) == 0) {
-		result = ask_kernel(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
+		result = dump_conns(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
 		(void)setns(own, CLONE_NEWNET);
 	}
 	if (own >= 0)
@@ -196,13 +201,16 @@ static enum aw_census_result find_conns(struct census *census, pid_t pid)
 	if (namespace == -2)
 		return errno == ENOENT || errno == ESRCH ? AW_CENSUS_GONE : AW_CENSUS_ELSEWHERE;
 	if (namespace == -1)
-		return ask_kernel(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
-	result = ask_kernel_within(census, namespace);
+		return dump_conns(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
+	result = dump_within(census, namespace);
 	close(namespace);
 	return result;
 }
 
-/* The dump has no socket that is closed already, and none of another network namespace. */
+/*
+ * Returns whether the fd is a TCP socket. The dump lacks sockets that are closed, or in another
+ * network namespace.
+ */
 static bool is_tcp(pid_t pid, const char *name)
 {
 	char path[64], protocol[16] = "";
@@ -231,7 +239,8 @@ static void visit_fds(const struct census *census, pid_t pid, aw_census_fn *use,
 	}
 }
 
-static enum aw_census_result take(struct census *census, pid_t pid, aw_census_fn *use, void *arg)
+static enum aw_census_result census_read(struct census *census, pid_t pid, aw_census_fn *use,
+					 void *arg)
 {
 	enum aw_census_result result = find_arena(census);
 
@@ -258,7 +267,7 @@ enum aw_census_result aw_census_take(pid_t pid, aw_census_fn *use, void *arg)
 	census.fds = opendir(path);
 	if (!census.fds)
 		return errno == ENOENT || errno == ESRCH ? AW_CENSUS_GONE : AW_CENSUS_REFUSED;
-	result = take(&census, pid, use, arg);
+	result = census_read(&census, pid, use, arg);
 	err = errno;
 	free(census.records);
 	if (census.arena >= 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The records of another process, for `anywarp sockets --status`. That a socket is a record is what the process says in the
-// memory that it shares with its relatives; the socket, its addresses and its counters are the kernel's word.
+// Lists the records of another process, for `anywarp sockets --status` (src/cli). The process
+// itself writes into the memory that it shares with its relatives which sockets are records; the
+// socket, its addresses and its counters come from the kernel.
 #ifndef XSOCK_FRAMED_CENSUS_H
 #define XSOCK_FRAMED_CENSUS_H
 
@@ -10,21 +11,22 @@
 #include "xsock/base/rules.h"
 #include "xsock/base/sockdiag.h"
 
-#define AW_CENSUS_PROXY AW_PROXY_NAME /* the name of the proxy process in /proc/PID/comm */
+#define AW_CENSUS_PROXY AW_PROXY_NAME /* the proxy process's name in /proc/PID/comm */
 
 struct aw_census_record {
-	enum aw_xs_mode mode; /* AW_XS_OFF: the process does not say */
-	bool is_known; /* the kernel's dump has the socket; otherwise conn has its inode alone */
+	enum aw_xs_mode mode; /* AW_XS_OFF: not known */
+	bool is_known; /* the kernel's dump has the socket; otherwise only conn.ino is set */
 	struct aw_sockdiag_conn conn;
 };
 
 enum aw_census_result {
 	AW_CENSUS_WHOLE,
 	AW_CENSUS_GONE, /* there is no such process */
-	AW_CENSUS_REFUSED, /* we may not look at its fds */
-	AW_CENSUS_STRANGE, /* it has a memory of that name which is no arena of this build */
-	AW_CENSUS_ELSEWHERE, /* the records are without addresses: we may not enter its network namespace */
-	AW_CENSUS_FAILED, /* errno: no memory, or no sock_diag */
+	AW_CENSUS_REFUSED, /* the process's fds may not be read */
+	AW_CENSUS_STRANGE, /* its file of that name is no arena of this build */
+	/* the records have no addresses: its network namespace may not be entered */
+	AW_CENSUS_ELSEWHERE,
+	AW_CENSUS_FAILED, /* with errno: no memory, or no sock_diag */
 };
 
 typedef void aw_census_fn(int fd, const struct aw_census_record *record, void *arg);

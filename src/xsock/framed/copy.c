@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// sendfile(2) and splice(2) of a framed fd: by copying.
+// sendfile(2) and splice(2) with a FRAMED fd, by copying. Called by wrap/.
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -8,16 +8,17 @@
 #include "xsock/framed/framed.h"
 #include "xsock/process/memory.h"
 
-#define CHUNK 65536u
-#define SMALL 8192u /* on the stack: to map memory costs as much as to send so many bytes */
+#define CHUNK_BYTES 65536u
+/* a chunk on the stack: to map memory costs as much as to send that many bytes */
+#define STACK_BYTES 8192u
 
 static ssize_t read_chunk(int in, const off64_t *offset, void *chunk, size_t len)
 {
 	return offset ? pread64(in, chunk, len, *offset) : aw_libc()->read(in, chunk, len);
 }
 
-/* What was read and not taken is to be read once more. */
-static void go_back(int in, off64_t *offset, ssize_t got, ssize_t sent)
+/* Moves the file's position, or *offset, back to the first byte that was not sent. */
+static void unread_rest(int in, off64_t *offset, ssize_t got, ssize_t sent)
 {
 	sent = sent < 0 ? 0 : sent;
 	if (offset)
@@ -26,13 +27,13 @@ static void go_back(int in, off64_t *offset, ssize_t got, ssize_t sent)
 		(void)lseek64(in, sent - got, SEEK_CUR);
 }
 
-/* As much as goes without a look whether there is more to be waited for. */
+/* Copies until a read or a send is short. */
 static ssize_t send_chunks(int out, int in, off64_t *offset, size_t count, void *chunk)
 {
 	size_t done = 0;
 
 	while (done < count) {
-		size_t len = count - done < CHUNK ? count - done : CHUNK;
+		size_t len = count - done < CHUNK_BYTES ? count - done : CHUNK_BYTES;
 		ssize_t sent, got = read_chunk(in, offset, chunk, len);
 		struct iovec iov = { chunk, (size_t)(got > 0 ? got : 0) };
 
@@ -40,7 +41,7 @@ static ssize_t send_chunks(int out, int in, off64_t *offset, size_t count, void 
 			return done ? (ssize_t)done : got;
 		if (!aw_framed_transmit(out, &iov, 1, 0, &sent))
 			return -1;
-		go_back(in, offset, got, sent);
+		unread_rest(in, offset, got, sent);
 		if (sent < 0)
 			return done ? (ssize_t)done : -1;
 		done += (size_t)sent;
@@ -52,7 +53,7 @@ static ssize_t send_chunks(int out, int in, off64_t *offset, size_t count, void 
 
 static ssize_t send_mapped(int out, int in, off64_t *offset, size_t count)
 {
-	void *chunk = aw_memory_map(CHUNK);
+	void *chunk = aw_memory_map(CHUNK_BYTES);
 	ssize_t sent;
 
 	if (!chunk) {
@@ -60,15 +61,15 @@ static ssize_t send_mapped(int out, int in, off64_t *offset, size_t count)
 		return -1;
 	}
 	sent = send_chunks(out, in, offset, count, chunk);
-	aw_memory_unmap(chunk, CHUNK);
+	aw_memory_unmap(chunk, CHUNK_BYTES);
 	return sent;
 }
 
 ssize_t aw_framed_sendfile(int out, int in, off64_t *offset, size_t count)
 {
-	uint8_t chunk[SMALL];
+	uint8_t chunk[STACK_BYTES];
 
-	if (aw_framed_slot(in)) { /* as of any socket */
+	if (aw_framed_slot(in)) { /* as for any socket */
 		errno = EINVAL;
 		return -1;
 	}
@@ -83,8 +84,11 @@ static bool is_ready(int fd, short events)
 	return aw_libc()->poll(&pollfd, 1, 0) > 0;
 }
 
-/* Looked at first: what the pipe does not take stays in the connection. */
-static ssize_t from_socket(int in, int out, void *chunk, size_t len, int flags)
+/*
+ * Copies from the record to the pipe. The bytes are peeked first, so that those that the pipe does
+ * not take stay in the connection.
+ */
+static ssize_t splice_from_record(int in, int out, void *chunk, size_t len, int flags)
 {
 	struct iovec iov = { chunk, len };
 	ssize_t got, taken;
@@ -104,8 +108,11 @@ static ssize_t from_socket(int in, int out, void *chunk, size_t len, int flags)
 	return got;
 }
 
-/* What has left the pipe is sent, however long that takes. */
-static ssize_t to_socket(int in, int out, void *chunk, size_t len, int flags)
+/*
+ * Copies from the pipe to the record. Bytes that have left the pipe are sent, however long that
+ * takes.
+ */
+static ssize_t splice_to_record(int in, int out, void *chunk, size_t len, int flags)
 {
 	struct iovec iov = { chunk, 0 };
 	ssize_t got, sent;
@@ -133,16 +140,16 @@ static ssize_t to_socket(int in, int out, void *chunk, size_t len, int flags)
 ssize_t aw_framed_splice(int in, int out, size_t count, unsigned flags)
 {
 	int msg = flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
-	size_t len = count < CHUNK ? count : CHUNK;
-	void *chunk = aw_memory_map(CHUNK);
+	size_t len = count < CHUNK_BYTES ? count : CHUNK_BYTES;
+	void *chunk = aw_memory_map(CHUNK_BYTES);
 	ssize_t n = -1;
 
 	if (!chunk)
 		errno = ENOMEM;
 	else if (aw_framed_slot(in))
-		n = from_socket(in, out, chunk, len, msg);
+		n = splice_from_record(in, out, chunk, len, msg);
 	else
-		n = to_socket(in, out, chunk, len, msg);
-	aw_memory_unmap(chunk, CHUNK);
+		n = splice_to_record(in, out, chunk, len, msg);
+	aw_memory_unmap(chunk, CHUNK_BYTES);
 	return n;
 }

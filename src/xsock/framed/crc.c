@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// CRC32c from ISA-L, where it is installed, and else from the table. ISA-L is loaded with the first record: most programs
-// that this library is loaded into have no records.
+// CRC32c by ISA-L where it is installed, else by the table. ISA-L is loaded with the first record:
+// most programs that this library is preloaded into have no records.
 #include "xsock/framed/calls.h"
 
 #include <dlfcn.h>
@@ -9,28 +9,28 @@
 
 #define LIBRARY "libisal.so.2"
 
-/* As <isa-l/crc.h> has it; nothing is written, though the type does not say so. */
+/* The type of <isa-l/crc.h>; the function does not write to data. */
 typedef unsigned int crc_fn(unsigned char *data, int len, unsigned int crc);
 
-static crc_fn *crc32_iscsi; /* NULL: it is not installed */
+static crc_fn *crc32_iscsi; /* NULL: ISA-L is not installed */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void load(void)
+static void load_isal(void)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	void *address = library ? dlsym(library, "crc32_iscsi") : NULL;
 
-	memcpy(&crc32_iscsi, &address, sizeof(address)); /* a cast ISO C forbids */
+	memcpy(&crc32_iscsi, &address, sizeof(address)); /* ISO C forbids the cast */
 }
 
 void aw_slot_find_crc(void)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, load_isal);
 }
 
 uint32_t aw_slot_crc(uint32_t crc, const void *data, size_t len)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, load_isal);
 	return crc32_iscsi ? crc32_iscsi((unsigned char *)(uintptr_t)data, (int)len, crc)
 			   : aw_frame_crc_portable(crc, data, len);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How a connection becomes framed, and how processes share it.
+// How a connection becomes FRAMED, and how processes share its slot.
 #include "xsock/framed/framed.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ enum aw_offer aw_framed_judge(const void *bytes, size_t got, size_t *wanted)
 	return AW_OFFER_NONE;
 }
 
-static void fill_hello(uint8_t octets[AW_XS_HELLO_LEN])
+static void fill_hello(uint8_t bytes[AW_XS_HELLO_LEN])
 {
 	const struct aw_xs_hello hello = {
 		.net = aw_xs_host_is_net(),
@@ -43,10 +43,10 @@ static void fill_hello(uint8_t octets[AW_XS_HELLO_LEN])
 		.ext = AW_XS_EXT_RECORD,
 	};
 
-	aw_xs_hello_put(octets, &hello);
+	aw_xs_hello_put(bytes, &hello);
 }
 
-static int begin(struct aw_slot *slot, enum aw_role role, int fd)
+static int record_begin(struct aw_slot *slot, enum aw_role role, int fd)
 {
 	uint8_t hello[AW_XS_HELLO_LEN];
 	int err;
@@ -60,7 +60,10 @@ static int begin(struct aw_slot *slot, enum aw_role role, int fd)
 	return err;
 }
 
-/* A fork waits for the table's lock: a child must not be born while another thread is in the loader. */
+/*
+ * Holds the fd table's lock, which a fork takes, too: no child is made while this thread is in the
+ * loader.
+ */
 static void find_crc(void)
 {
 	aw_fdtab_lock();
@@ -78,7 +81,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 	pthread_once(&crc_once, find_crc);
 	if (!slot)
 		return ENOMEM;
-	err = begin(slot, sock->role, fd);
+	err = record_begin(slot, sock->role, fd);
 	if (err) {
 		aw_arena_leave(slot);
 		return err;
@@ -87,7 +90,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 	atomic_store(&slot->mode, (uint8_t)sock->mode);
 	aw_fdtab_lock();
 	sock->slot = slot;
-	aw_watch_narrow(sock); /* the kernel goes by the program's own registrations from here on */
+	aw_watch_narrow(sock); /* the epoll sets get back the program's own registrations */
 	aw_fdtab_set_state(sock, AW_FD_FRAMED);
 	aw_fdtab_unlock();
 	return 0;
@@ -100,7 +103,10 @@ void aw_framed_prepare_relatives(void)
 		(void)aw_arena_open();
 }
 
-/* What a child hands to a program without this library goes on with by the proxy process's bridge, and so does its parent. */
+/*
+ * A record that a child passes to a program without this library is bridged by the proxy process,
+ * and the parent then follows: both need the same proxy process.
+ */
 void aw_framed_prepare_fork(void)
 {
 	aw_framed_prepare_relatives();
@@ -110,7 +116,7 @@ void aw_framed_prepare_fork(void)
 
 typedef void use_fn(struct aw_slot *slot);
 
-/* Once a socket: at its first fd. */
+/* Calls use once for each socket: at its first fd. */
 static void use_slot(struct aw_sock *sock, int fd, void *arg)
 {
 	use_fn **use = arg;
@@ -139,15 +145,15 @@ bool aw_framed_any(void)
 	return any;
 }
 
-static void claim(struct aw_slot *slot)
+static void claim_slot(struct aw_slot *slot)
 {
 	if (!aw_arena_claim(slot))
-		aw_xs_log(AW_XS_LOG_WARN, "a child's claim on a record is refused");
+		aw_xs_log(AW_XS_LOG_WARN, "a child cannot lock the slot of a record");
 }
 
 static void at_fork(bool in_child)
 {
-	use_fn *use = in_child ? claim : aw_arena_share;
+	use_fn *use = in_child ? claim_slot : aw_arena_share;
 
 	if (aw_arena_fd() < 0)
 		return;
@@ -158,7 +164,7 @@ static void at_fork(bool in_child)
 	aw_fdtab_each(use_slot, &use);
 }
 
-static void use_all(use_fn *use)
+static void use_each_slot(use_fn *use)
 {
 	if (aw_arena_fd() < 0)
 		return;
@@ -169,12 +175,12 @@ static void use_all(use_fn *use)
 
 void aw_framed_share(void)
 {
-	use_all(aw_arena_share);
+	use_each_slot(aw_arena_share);
 }
 
 void aw_framed_unshare(void)
 {
-	use_all(aw_arena_unshare);
+	use_each_slot(aw_arena_unshare);
 }
 
 bool aw_framed_inherit(struct aw_sock *sock, unsigned number)
@@ -183,8 +189,11 @@ bool aw_framed_inherit(struct aw_sock *sock, unsigned number)
 	return sock->slot && aw_arena_claim(sock->slot);
 }
 
-/* No thread is in it then, nor will any be. */
-static void let_go(struct aw_slot *slot)
+/*
+ * Waits until no thread works on the slot, and gives it up. No thread begins to: aw_slots_released
+ * is set.
+ */
+static void release_slot(struct aw_slot *slot)
 {
 	pthread_mutex_t *locks[] = { &slot->rx_lock, &slot->tx_lock };
 
@@ -195,19 +204,20 @@ static void let_go(struct aw_slot *slot)
 
 void aw_framed_end(void)
 {
-	if (aw_arena_fd() < 0 || aw_fdtab_is_borrowed() || atomic_exchange(&aw_slot_is_over, true))
+	if (aw_arena_fd() < 0 || aw_fdtab_is_borrowed() ||
+	    atomic_exchange(&aw_slots_released, true))
 		return;
-	use_all(let_go);
+	use_each_slot(release_slot);
 }
 
-/* Before sockets are inherited. */
-__attribute__((constructor(190))) static void prepare(void)
+/* Runs before the constructor that inherits sockets. */
+__attribute__((constructor(190))) static void framed_init(void)
 {
 	aw_fdtab_hooks.leave_slot = aw_arena_leave;
 	aw_fdtab_hooks.at_fork = at_fork;
 }
 
-__attribute__((destructor)) static void end(void)
+__attribute__((destructor)) static void framed_fini(void)
 {
 	aw_framed_end();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Reading and writing a framed fd as the kernel's socket would be. A thread that waits is in a call of the kernel's on
-// the fd, without any lock: its rules for time-outs, signals and O_NONBLOCK hold.
+// Reads and writes of a FRAMED fd behave as those of the kernel's socket. A thread that waits does
+// so in a system call on the fd, without a lock: the kernel's rules for time-outs, signals and
+// O_NONBLOCK hold. A thread holds a half's lock only while it moves bytes.
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -14,25 +15,26 @@
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 
-#define WINDOW 64 /* pieces a call of the record */
-#define WASTE 65536
-#define SEND_FLAGS (MSG_MORE | MSG_OOB) /* the flags that a record obeys */
+#define WINDOW_MAX 64 /* iovecs in one call of the record */
+#define DISCARD_BYTES 65536
+#define SEND_FLAGS (MSG_MORE | MSG_OOB) /* the flags that a record uses */
 
-static uint8_t waste[WASTE]; /* for what is not to be kept: nobody reads it */
+/* bytes to drop are written here; nothing reads them */
+static uint8_t discard_buffer[DISCARD_BYTES];
 
-/* A call under way. */
-struct call {
+/* A call of the program's on a FRAMED fd. */
+struct framed_call {
 	int fd, flags;
 	struct aw_slot *slot;
-	struct aw_cursor at; /* the program's memory that is left */
+	struct aw_cursor at; /* the rest of the program's buffers */
 	size_t done;
-	bool kept; /* fd is one that we keep */
-	bool at_mark; /* the next byte is urgent, and not for a call that has got bytes before it */
+	bool kept; /* fd is the copy that was kept for waiting threads (wait.c) */
+	bool at_mark; /* the next byte is urgent: a call that has got bytes ends before it */
 	size_t wanted; /* SO_RCVLOWAT */
-	size_t due; /* bytes that must come for another look to be worth it; 0: not known */
+	size_t due; /* how many bytes must arrive before another try can succeed; 0: not known */
 };
 
-static void count_bytes(struct call *call, ssize_t n)
+static void count_bytes(struct framed_call *call, ssize_t n)
 {
 	if (n <= 0)
 		return;
@@ -40,13 +42,13 @@ static void count_bytes(struct call *call, ssize_t n)
 	aw_cursor_skip(&call->at, (size_t)n);
 }
 
-static bool may_wait(const struct call *call)
+static bool may_wait(const struct framed_call *call)
 {
 	return !(call->flags & MSG_DONTWAIT) && !(aw_libc()->fcntl(call->fd, F_GETFL) & O_NONBLOCK);
 }
 
-/* The peer is told what it has done wrong. */
-static void end(struct aw_slot *slot, int fd)
+/* Sends the Terminate for an error of the peer's. */
+static void send_terminate(struct aw_slot *slot, int fd)
 {
 	struct aw_half half;
 
@@ -56,8 +58,8 @@ static void end(struct aw_slot *slot, int fd)
 	aw_half_leave(&half);
 }
 
-/* With the half. */
-static ssize_t receive_in(struct call *call, const struct iovec *iov, int count)
+/* The caller holds the rx half. */
+static ssize_t receive_in(struct framed_call *call, const struct iovec *iov, int count)
 {
 	struct aw_record *record = &call->slot->record;
 	ssize_t n;
@@ -73,21 +75,21 @@ static ssize_t receive_in(struct call *call, const struct iovec *iov, int count)
 	return n;
 }
 
-static void leave_rx(const struct call *call, const struct aw_half *half)
+static void leave_rx(const struct framed_call *call, const struct aw_half *half)
 {
 	bool faulty = call->slot->record.rx.verdict != AW_OK;
 
 	aw_half_leave(half);
 	if (__builtin_expect(faulty, 0))
-		end(call->slot, call->fd);
+		send_terminate(call->slot, call->fd);
 }
 
-static ssize_t receive_once(struct call *call)
+static ssize_t receive_once(struct framed_call *call)
 {
 	struct aw_slot *slot = call->slot;
-	struct iovec window[WINDOW];
+	struct iovec window[WINDOW_MAX];
 	size_t covered;
-	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW, &covered);
+	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW_MAX, &covered);
 	struct aw_half half;
 	ssize_t n;
 
@@ -105,8 +107,11 @@ static void leave_wait(void *slot)
 	aw_slot_leave_wait(slot);
 }
 
-/* False: the fd is another file's, or nobody's, by now. */
-static bool is_still_ours(struct call *call)
+/*
+ * Returns whether the call may go on: call->fd is still the connection's, or a copy was kept. The
+ * number fd may be another file's by now.
+ */
+static bool is_still_ours(struct framed_call *call)
 {
 	if (call->kept || aw_framed_slot(call->fd) == call->slot)
 		return true;
@@ -115,8 +120,8 @@ static bool is_still_ours(struct call *call)
 	return call->kept;
 }
 
-/* SO_SNDTIMEO or SO_RCVTIMEO; -1: none. */
-static int64_t limit_ns_of(int fd, int option)
+/* Reads SO_SNDTIMEO or SO_RCVTIMEO; -1: there is none. */
+static int64_t get_timeout(int fd, int option)
 {
 	struct timeval limit = { 0 };
 	socklen_t len = sizeof(limit);
@@ -127,11 +132,14 @@ static int64_t limit_ns_of(int fd, int option)
 		       : -1;
 }
 
-/* 0 or a negative errno. option: which of the two bounds the wait. */
-static ssize_t await_ready(const struct call *call, short events, int option)
+/*
+ * Waits for events, as long as `option` (SO_SNDTIMEO or SO_RCVTIMEO) allows. Returns 0 or a
+ * negative errno.
+ */
+static ssize_t await_ready(const struct framed_call *call, short events, int option)
 {
 	struct pollfd pollfd = { .fd = call->fd, .events = events };
-	int64_t limit_ns = limit_ns_of(call->fd, option);
+	int64_t limit_ns = get_timeout(call->fd, option);
 	struct timespec limit = { limit_ns / 1000000000, limit_ns % 1000000000 };
 	int ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
 
@@ -143,26 +151,30 @@ static ssize_t await_ready(const struct call *call, short events, int option)
 }
 
 /*
- * The wait ends when what is due, or the stream's end, is there. The call copies nothing. SO_RCVLOWAT is what is due, or
- * more where the program's own is more; a look that is longer than both waits no longer. At the mark the urgent byte is in
- * the socket: recv would end with it at a time-out or a signal, as if something had come. 0 or a negative errno.
+ * Waits until the bytes that are due, or the stream's end, have come; copies nothing. SO_RCVLOWAT
+ * is what is due, or more where the program's own value is more; MSG_PEEK for more bytes than that
+ * does not wait longer. At the mark the urgent byte is in the socket: recv() would return it at a
+ * time-out or a signal as if more had come, so that the thread polls. Returns 0 or a negative
+ * errno.
  */
-static ssize_t await_bytes(const struct call *call)
+static ssize_t await_bytes(const struct framed_call *call)
 {
-	size_t len = call->due && call->due < sizeof(waste) ? call->due : sizeof(waste);
+	size_t len = call->due && call->due < sizeof(discard_buffer) ? call->due
+								     : sizeof(discard_buffer);
 
 	if (call->at_mark)
 		return await_ready(call, POLLIN, SO_RCVTIMEO);
-	return aw_libc()->recv(call->fd, waste, len, MSG_PEEK | MSG_TRUNC) < 0 ? -errno : 0;
+	return aw_libc()->recv(call->fd, discard_buffer, len, MSG_PEEK | MSG_TRUNC) < 0 ? -errno
+											: 0;
 }
 
-static bool is_whole(const struct call *call)
+static bool is_whole(const struct framed_call *call)
 {
 	return call->flags & MSG_WAITALL && !(call->flags & MSG_PEEK);
 }
 
-/* Whether a call that may wait does so behind this result. */
-static bool is_to_wait(const struct call *call, ssize_t n)
+/* Returns whether a call that may wait does so after result n. */
+static bool is_to_wait(const struct framed_call *call, ssize_t n)
 {
 	if (n != -EAGAIN && n <= 0)
 		return false;
@@ -172,8 +184,11 @@ static bool is_to_wait(const struct call *call, ssize_t n)
 	       (is_whole(call) || call->done < call->wanted);
 }
 
-/* As much as is there: bytes, 0 at the stream's end, -EAGAIN: nothing, or not enough; or another negative errno. */
-static ssize_t receive_now(struct call *call)
+/*
+ * Receives what is there without waiting. Returns a number of bytes; 0 at the stream's end;
+ * -EAGAIN: nothing, or too little for one FPDU; or another negative errno.
+ */
+static ssize_t receive_now(struct framed_call *call)
 {
 	ssize_t n;
 
@@ -184,7 +199,7 @@ static ssize_t receive_now(struct call *call)
 	return n;
 }
 
-static ssize_t receive_waiting(struct call *call)
+static ssize_t receive_waiting(struct framed_call *call)
 {
 	struct _pthread_cleanup_buffer left;
 	ssize_t n;
@@ -203,8 +218,11 @@ static ssize_t receive_waiting(struct call *call)
 	return n;
 }
 
-/* Bytes, 0 at the stream's end, or a negative errno. */
-static ssize_t receive(struct call *call)
+/*
+ * Receives, and waits if the call may. Returns a number of bytes, 0 at the stream's end, or a
+ * negative errno.
+ */
+static ssize_t receive_bytes(struct framed_call *call)
 {
 	ssize_t n = receive_now(call);
 
@@ -213,8 +231,8 @@ static ssize_t receive(struct call *call)
 	return n < 0 && call->done ? (ssize_t)call->done : n < 0 ? n : (ssize_t)call->done;
 }
 
-/* The kernel has an answer to a call for nothing: whether there is anything is its to say. */
-static ssize_t receive_nothing(struct call *call)
+/* A receive of no bytes: the kernel's call waits for a byte and returns 0, or fails. */
+static ssize_t receive_nothing(struct framed_call *call)
 {
 	uint8_t byte;
 	struct iovec one = { &byte, 1 };
@@ -222,28 +240,31 @@ static ssize_t receive_nothing(struct call *call)
 
 	call->at = aw_cursor_begin(&one, 1);
 	call->flags = (call->flags & ~MSG_WAITALL) | MSG_PEEK;
-	n = receive(call);
+	n = receive_bytes(call);
 	return n > 0 ? 0 : n;
 }
 
-/* Another thread has bridged the fd, or closed it. */
-static bool has_moved(const struct call *call)
+/* Returns whether another thread has bridged or closed the fd. */
+static bool has_moved(const struct framed_call *call)
 {
 	return !call->kept && aw_framed_slot(call->fd) != call->slot;
 }
 
-/* A call that was begun on a record and has moved a part: the rest goes by the pair that the fd is by now. */
-static ssize_t go_on(struct call *call, bool sends)
+/*
+ * Moves the rest of a call that has moved a part on the record: by the pair that another thread has
+ * made of the fd.
+ */
+static ssize_t continue_bridged(struct framed_call *call, bool sends)
 {
-	struct iovec window[WINDOW];
+	struct iovec window[WINDOW_MAX];
 	ssize_t n = 1;
 
 	while (n > 0 && call->at.left > 0 && aw_fdtab_is_paired(call->fd)) {
 		struct msghdr msg = { .msg_iov = window };
 		size_t covered;
 
-		msg.msg_iovlen = (size_t)aw_cursor_pieces(&call->at, call->at.left, window, WINDOW,
-							  &covered);
+		msg.msg_iovlen = (size_t)aw_cursor_pieces(&call->at, call->at.left, window,
+							  WINDOW_MAX, &covered);
 		n = sends ? aw_libc()->sendmsg(call->fd, &msg, call->flags | MSG_NOSIGNAL)
 			  : aw_libc()->recvmsg(call->fd, &msg, call->flags);
 		count_bytes(call, n);
@@ -251,7 +272,7 @@ static ssize_t go_on(struct call *call, bool sends)
 	return (ssize_t)call->done;
 }
 
-static bool finish(ssize_t n, ssize_t *result)
+static bool set_result(ssize_t n, ssize_t *result)
 {
 	*result = n < 0 ? -1 : n;
 	if (n < 0)
@@ -259,8 +280,8 @@ static bool finish(ssize_t n, ssize_t *result)
 	return true;
 }
 
-/* What the kernel refuses, too. */
-static int refuse(const struct iovec *iov, int count)
+/* Checks the arguments as the kernel does. Returns 0 or a negative errno. */
+static int check_iov(const struct iovec *iov, int count)
 {
 	if (count < 0 || count > IOV_MAX)
 		return -EINVAL;
@@ -273,8 +294,8 @@ static int refuse(const struct iovec *iov, int count)
 	return 0;
 }
 
-/* Where the call has no room, the urgent byte is taken nevertheless. */
-static ssize_t receive_urgent(struct call *call)
+/* Receives the urgent byte; takes it from the record even if the call has no room for it. */
+static ssize_t receive_urgent(struct framed_call *call)
 {
 	struct aw_half half;
 	uint8_t byte;
@@ -294,37 +315,39 @@ static ssize_t receive_urgent(struct call *call)
 
 bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
 {
-	struct call call = { .fd = fd, .flags = flags, .slot = aw_framed_slot(fd) };
+	struct framed_call call = { .fd = fd, .flags = flags, .slot = aw_framed_slot(fd) };
 	struct iovec discarded;
 	ssize_t n;
 	int err;
 
 	if (!call.slot || flags & MSG_ERRQUEUE)
 		return false;
-	err = refuse(iov, flags & MSG_TRUNC ? 0 : count);
+	err = check_iov(iov, flags & MSG_TRUNC ? 0 : count);
 	if (err)
-		return finish(err, result);
+		return set_result(err, result);
 	call.at = aw_cursor_begin(iov, count);
 	if (flags & MSG_OOB || call.at.left == 0) {
 		n = flags & MSG_OOB ? receive_urgent(&call) : receive_nothing(&call);
-		return !(n == -EBADF && has_moved(&call)) && finish(n, result);
+		return !(n == -EBADF && has_moved(&call)) && set_result(n, result);
 	}
 	if (flags & MSG_TRUNC) {
-		discarded = (struct iovec){ waste, call.at.left < WASTE ? call.at.left : WASTE };
+		discarded = (struct iovec){ discard_buffer, call.at.left < DISCARD_BYTES
+								    ? call.at.left
+								    : DISCARD_BYTES };
 		call.at = aw_cursor_begin(&discarded, 1);
 	}
-	n = receive(&call);
+	n = receive_bytes(&call);
 	if (call.at.left > 0 && n == (ssize_t)call.done && flags & MSG_WAITALL && has_moved(&call))
-		n = go_on(&call, false);
-	return !(n == -EBADF && has_moved(&call)) && finish(n, result);
+		n = continue_bridged(&call, false);
+	return !(n == -EBADF && has_moved(&call)) && set_result(n, result);
 }
 
-static ssize_t send_once(const struct call *call)
+static ssize_t send_once(const struct framed_call *call)
 {
 	struct aw_slot *slot = call->slot;
-	struct iovec window[WINDOW];
+	struct iovec window[WINDOW_MAX];
 	size_t covered;
-	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW, &covered);
+	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW_MAX, &covered);
 	struct aw_half half;
 	bool left_over;
 	ssize_t n;
@@ -341,7 +364,7 @@ static ssize_t send_once(const struct call *call)
 	return n;
 }
 
-static ssize_t transmit(struct call *call)
+static ssize_t send_bytes(struct framed_call *call)
 {
 	while (call->at.left > 0) {
 		ssize_t n = send_once(call);
@@ -359,28 +382,28 @@ static ssize_t transmit(struct call *call)
 
 bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
 {
-	struct call call = { .fd = fd, .flags = flags, .slot = aw_framed_slot(fd) };
+	struct framed_call call = { .fd = fd, .flags = flags, .slot = aw_framed_slot(fd) };
 	ssize_t n;
 
 	if (!call.slot)
 		return false;
-	n = refuse(iov, count);
+	n = check_iov(iov, count);
 	if (n)
-		return finish(n, result);
+		return set_result(n, result);
 	call.at = aw_cursor_begin(iov, count);
 	if (call.at.left == 0)
-		return false; /* the kernel says whether the connection has ended */
-	n = transmit(&call);
+		return false; /* the kernel returns 0, or an error if the connection has ended */
+	n = send_bytes(&call);
 	if (call.done && call.at.left > 0 && has_moved(&call))
-		n = go_on(&call, true);
+		n = continue_bridged(&call, true);
 	if (n == -EBADF && has_moved(&call))
 		return false;
 	if (n == -EPIPE && !(flags & MSG_NOSIGNAL))
 		raise(SIGPIPE);
-	return finish(n, result);
+	return set_result(n, result);
 }
 
-#define FLUSH_MS 1000 /* what TCP has not taken at once it takes soon, or not at all */
+#define FLUSH_MS 1000 /* TCP takes the rest of an FPDU soon, or never */
 
 static void note_shut(struct aw_slot *slot, int fd)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The arena as it lies in its memfd: a table of the slots' holders, and the slots behind it, each in pages of its own. A program
-// maps the table and the stretches of slots that it has come to (arena.h), because it may limit its address space; the proxy
-// process maps the slots that it has a share of.
+// The arena's memory: a table of the processes that hold each slot, and behind it the slots, each
+// in pages of its own. A program maps the table and those chunks of slots that it uses (arena.h),
+// because it may limit its address space; the proxy process maps the slots that it has a share of.
 #ifndef XSOCK_FRAMED_LAYOUT_H
 #define XSOCK_FRAMED_LAYOUT_H
 
@@ -15,28 +15,29 @@
 
 #include "record/record.h"
 
-/* Connections of a process and its relatives. More of them are carried by the proxy process. */
+/* The connections of a process and its relatives; further ones become BRIDGED. */
 #define AW_ARENA_SLOTS 16384u
 #define AW_ARENA_PAGE 4096u
-#define AW_ARENA_WARM 16u /* slots that keep their pages when they are free: 2.3 MB at most */
+#define AW_ARENA_WARM 16u /* free slots that keep their pages: 2.3 MB at most */
 #define AW_ARENA_NAME "anywarp-records"
 #define AW_ARENA_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 struct aw_slot {
-	pthread_mutex_t rx_lock, tx_lock; /* robust: of the record's halves */
-	_Atomic(bool) broken; /* somebody has died within a half */
-	_Atomic(bool) flushing; /* a thread sends what TCP did not take at once */
-	_Atomic(uint8_t)
-		mode; /* the socket's, enum aw_xs_mode: for `anywarp sockets --status` alone */
+	pthread_mutex_t rx_lock, tx_lock; /* robust; of the record's halves */
+	_Atomic(bool) broken; /* a process was killed while it held a half's lock */
+	_Atomic(bool) flushing; /* a thread sends bytes that TCP has not taken yet */
+	_Atomic(uint8_t) mode; /* enum aw_xs_mode of the socket, for `anywarp sockets --status` */
 	_Atomic(uint32_t) waiters; /* threads that sleep in a read of the socket */
-	/* The proxy process (aw_proxy_id) that has it in a bridge, which all that hold the slot are to use; 0: none. */
+	/*
+	 * The proxy process (aw_proxy_id) that has bridged the slot, for all that hold it; 0: none.
+	 */
 	_Atomic(uint64_t) proxy;
 	struct aw_record record;
 };
 
-#define AW_ENTRY_HOLDERS 0xffffffu /* of a word: how many processes hold the slot */
-#define AW_ENTRY_FRESH 0x1000000u /* its socket is not written yet */
-/* Counts a slot's sockets, so that no two of its words are alike. */
+#define AW_ENTRY_HOLDERS 0xffffffu /* of entry.word: how many processes hold the slot */
+#define AW_ENTRY_FRESH 0x1000000u /* the slot's inode is not written yet */
+/* Counts the sockets that a slot has had, so that no two values of entry.word are equal. */
 #define AW_ENTRY_GENERATION (UINT64_C(1) << 32)
 
 struct aw_arena_entry {
@@ -45,9 +46,9 @@ struct aw_arena_entry {
 };
 
 struct aw_arena_table {
-	_Atomic(uint32_t)
-		next; /* no slot below it is free, unless it was set free at this moment */
-	_Atomic(uint32_t) bridges; /* how many slots have got one so far */
+	/* the slots below it are held, but for one that has been freed at this moment */
+	_Atomic(uint32_t) next;
+	_Atomic(uint32_t) bridges; /* how many slots have been bridged so far */
 	struct aw_arena_entry entries[AW_ARENA_SLOTS];
 };
 
@@ -71,7 +72,7 @@ static inline size_t aw_arena_size(void)
 	return aw_arena_slot_at(AW_ARENA_SLOTS);
 }
 
-/* No question goes to a file that is no memory. */
+/* Only memfds have seals: fstat() of another file might wait. */
 static inline bool aw_arena_is_one(int fd, int seals, struct stat *file)
 {
 	return seals == AW_ARENA_SEALS && fstat(fd, file) == 0 &&
@@ -88,7 +89,7 @@ static inline void aw_entry_share(struct aw_arena_entry *entry)
 	atomic_fetch_add(&entry->word, 1);
 }
 
-/* A take looks there first. */
+/* Has the next aw_arena_take() look at this slot first. */
 static inline void aw_table_lower_next(struct aw_arena_table *table, uint32_t number)
 {
 	uint32_t next = atomic_load(&table->next);
@@ -98,8 +99,9 @@ static inline void aw_table_lower_next(struct aw_arena_table *table, uint32_t nu
 }
 
 /*
- * The pages that long FPDUs have filled go back to the kernel. A program that has few connections at a time, one after the
- * other, has them in the same slots, and spares each of them two page faults and the way to the kernel here.
+ * Gives up a hold. The last holder returns the pages that long FPDUs have filled to the kernel. A
+ * program with few connections at a time uses the first slots over and over; these keep their
+ * pages, which spares each connection two page faults and a system call.
  */
 static inline void aw_table_unshare(struct aw_arena_table *table, unsigned number,
 				    struct aw_slot *slot)
@@ -118,7 +120,9 @@ static inline void aw_table_unshare(struct aw_arena_table *table, unsigned numbe
 		aw_table_lower_next(table, number);
 }
 
-/* A process locks the byte of each slot that it holds; its locks end with it, however it ends. */
+/*
+ * A process locks the byte of each slot that it holds; the kernel releases its locks when it ends.
+ */
 static inline struct flock aw_entry_lock(unsigned number, short type)
 {
 	return (struct flock){

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Options and ioctls of a framed fd that are about the stream's bytes: FIONREAD and SIOCATMARK, SO_OOBINLINE and SO_RCVLOWAT.
-// The record has the program's values of these two; the kernel's socket has those that the record needs.
+// Options and ioctls of a FRAMED fd that concern the stream's bytes: FIONREAD and SIOCATMARK,
+// SO_OOBINLINE and SO_RCVLOWAT. The record has the program's values of these two options; the
+// kernel's socket has the values that the record needs. The functions take the rx half's lock.
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,7 +19,10 @@ static int get_number(int fd, int name, int otherwise)
 	return value;
 }
 
-/* FPDUs are taken whole, whatever in them is urgent. */
+/*
+ * FPDUs must be received whole, also where a byte in them is urgent: SO_OOBINLINE stays on in the
+ * kernel.
+ */
 static void keep_in_line(int fd)
 {
 	int on = 1;
@@ -98,7 +102,7 @@ static struct aw_slot *slot_of_option(int fd, int level, int name)
 	return aw_framed_slot(fd);
 }
 
-/* The kernel judges the arguments. */
+/* libc's call checks the arguments first. */
 bool aw_framed_get_option(int fd, int level, int name, void *value, socklen_t *len)
 {
 	struct aw_slot *slot = slot_of_option(fd, level, name);
@@ -111,12 +115,15 @@ bool aw_framed_get_option(int fd, int level, int name, void *value, socklen_t *l
 	return true;
 }
 
-/* Off in the kernel, even for a moment, it could cost the stream a byte. */
+/*
+ * Sets the record's value. The kernel's stays on: off, even for a moment, it could cost the stream
+ * a byte.
+ */
 static int set_in_line(struct aw_slot *slot, int fd, const void *value, socklen_t len)
 {
 	int number;
 
-	if (!value || (int)len < (int)sizeof(number)) /* the kernel says what is wrong */
+	if (!value || (int)len < (int)sizeof(number)) /* the kernel returns the right errno */
 		return aw_libc()->setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, value, len);
 	memcpy(&number, value, sizeof(number));
 	keep_in_line(fd);
@@ -125,7 +132,7 @@ static int set_in_line(struct aw_slot *slot, int fd, const void *value, socklen_
 	return 0;
 }
 
-/* The kernel judges the value, and bounds it by the receive buffer. */
+/* The kernel checks the value and bounds it by the receive buffer. */
 static int set_wanted(struct aw_slot *slot, int fd, const void *value, socklen_t len)
 {
 	if (aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, value, len) != 0)
@@ -146,7 +153,7 @@ bool aw_framed_set_option(int fd, int level, int name, const void *value, sockle
 		return false;
 	err = aw_half_enter_for(&half, slot, &slot->rx_lock, fd);
 	if (err == EBADF)
-		return false; /* another thread has bridged it */
+		return false; /* another thread has bridged fd */
 	if (err) {
 		errno = err;
 		*result = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Who works on a record.
+// Locks a half of a record for a thread, and sends what TCP did not take at once.
 #include "xsock/framed/slot.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 
-_Atomic(bool) aw_slot_is_over;
+_Atomic(bool) aw_slots_released;
 
 int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock)
 {
@@ -20,7 +20,7 @@ int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *l
 	aw_shield_raise(&half->shield);
 	half->slot = slot;
 	half->lock = lock;
-	err = atomic_load(&aw_slot_is_over) ? EIO : aw_slot_lock(slot, lock, NULL);
+	err = atomic_load(&aw_slots_released) ? EIO : aw_slot_lock(slot, lock, NULL);
 	if (err)
 		aw_shield_lower(&half->shield);
 	return err;
@@ -45,7 +45,7 @@ void aw_half_leave(const struct aw_half *half)
 	aw_shield_lower(&half->shield);
 }
 
-/* Another process may be stopped within it: that is not waited for. */
+/* Waits a second at most: a process may have been stopped while it holds the lock. */
 void aw_half_drain(pthread_mutex_t *lock)
 {
 	struct timespec until;
@@ -58,13 +58,13 @@ void aw_half_drain(pthread_mutex_t *lock)
 		pthread_mutex_unlock(lock);
 }
 
-/* A thread's errand; its fd and its hold on the slot are its own. */
-struct errand {
+/* The work of a thread that flushes; fd and the hold on the slot belong to the thread. */
+struct flush_job {
 	struct aw_slot *slot;
 	int fd;
 };
 
-static int flush(struct aw_slot *slot, int fd)
+static int flush_once(struct aw_slot *slot, int fd)
 {
 	struct aw_half half;
 	int err = aw_half_enter(&half, slot, &slot->tx_lock);
@@ -78,22 +78,22 @@ static int flush(struct aw_slot *slot, int fd)
 	return err;
 }
 
-static void *run_errand(void *arg)
+static void *flush_run(void *arg)
 {
-	struct errand errand = *(struct errand *)arg;
-	struct pollfd pollfd = { .fd = errand.fd, .events = POLLOUT };
+	struct flush_job job = *(struct flush_job *)arg;
+	struct pollfd pollfd = { .fd = job.fd, .events = POLLOUT };
 
 	free(arg);
-	while (flush(errand.slot, errand.fd) == -EAGAIN)
+	while (flush_once(job.slot, job.fd) == -EAGAIN)
 		(void)aw_libc()->poll(&pollfd, 1, -1);
-	aw_fdtab_forget(errand.fd);
-	aw_libc()->close(errand.fd);
-	aw_arena_unshare(errand.slot);
+	aw_fdtab_forget(job.fd);
+	aw_libc()->close(job.fd);
+	aw_arena_unshare(job.slot);
 	return NULL;
 }
 
-/* Signals are for the program's threads. */
-static bool start_thread(struct errand *errand)
+/* Signals are blocked in the thread: they are for the program's threads. */
+static bool start_thread(struct flush_job *job)
 {
 	sigset_t all, before;
 	pthread_attr_t attr;
@@ -104,7 +104,7 @@ static bool start_thread(struct errand *errand)
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, run_errand, errand);
+	err = pthread_create(&thread, &attr, flush_run, job);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err == 0;
@@ -112,20 +112,20 @@ static bool start_thread(struct errand *errand)
 
 void aw_slot_flush_later(struct aw_slot *slot, int fd)
 {
-	struct errand *errand;
+	struct flush_job *job;
 
 	if (atomic_exchange(&slot->flushing, true))
 		return;
-	errand = malloc(sizeof(*errand));
-	if (errand) {
-		*errand = (struct errand){ slot, aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 3) };
+	job = malloc(sizeof(*job));
+	if (job) {
+		*job = (struct flush_job){ slot, aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 3) };
 		aw_arena_share(slot);
-		aw_fdtab_hide(errand->fd);
-		if (errand->fd >= 0 && start_thread(errand))
+		aw_fdtab_hide(job->fd);
+		if (job->fd >= 0 && start_thread(job))
 			return;
 		aw_arena_unshare(slot);
-		aw_libc()->close(errand->fd);
-		free(errand);
+		aw_libc()->close(job->fd);
+		free(job);
 	}
-	atomic_store(&slot->flushing, false); /* the next write will send it */
+	atomic_store(&slot->flushing, false); /* the next write sends the rest */
 }

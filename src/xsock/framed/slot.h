@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the files of this room share: a half of a record, as long as a thread works on it.
+// Shared by the files of this directory: a half of a record while a thread works on it. A thread
+// takes a half's lock with its signals held back (preload/shield.h), and at most one half at a
+// time.
 #ifndef XSOCK_FRAMED_SLOT_H
 #define XSOCK_FRAMED_SLOT_H
 
@@ -13,18 +15,24 @@ struct aw_half {
 	pthread_mutex_t *lock;
 };
 
-/* The process has let go of its slots. */
-extern _Atomic(bool) aw_slot_is_over;
+/* The process has given up its slots. */
+extern _Atomic(bool) aw_slots_released;
 
-/* 0, or an errno where the connection is broken: then nothing is held. */
+/*
+ * Locks a half. Returns 0, or an errno if the connection is broken; after an error nothing is
+ * locked.
+ */
 int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock);
-/* The same for a call on fd. EBADF: fd is another connection's, or nobody's, by now. */
+/* Locks a half for a call on fd. EBADF: fd has become another file, or was closed. */
 int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd);
 void aw_half_leave(const struct aw_half *half);
-/* Once aw_slot_is_over: waits for a thread that is still at work. */
+/* Waits, a second at most, until no thread holds the lock. The caller lets no thread take it. */
 void aw_half_drain(pthread_mutex_t *lock);
 
-/* What the program has set on the TCP socket before it is a record's, and the record obeys from then on. */
+/*
+ * The values that the program has set on the TCP socket before the connection is FRAMED; later the
+ * record has them.
+ */
 struct aw_slot_options {
 	bool in_line; /* SO_OOBINLINE */
 	int wanted; /* SO_RCVLOWAT */
@@ -32,19 +40,25 @@ struct aw_slot_options {
 
 struct aw_slot_options aw_slot_read_options(int fd);
 void aw_slot_take_options(struct aw_slot *slot, int fd, struct aw_slot_options options);
-/* They become those of near, and the record gives each byte as it comes: the proxy process reads it. */
+/*
+ * Sets near's options to the record's values, and the record's to those that the proxy process
+ * needs: it reads each byte as it comes.
+ */
 void aw_slot_give_options(struct aw_slot *slot, int fd, int near);
 
-/* Around a thread's waits in one call; and in between the fd that is kept for it where the program's was closed; -1: none. */
+/*
+ * A thread calls begin_wait before it waits in a call and leave_wait afterwards. In between
+ * aw_slot_kept() returns the fd that was kept for it if the program's was closed; -1: none.
+ */
 void aw_slot_begin_wait(struct aw_slot *slot);
 void aw_slot_leave_wait(struct aw_slot *slot);
 int aw_slot_kept(const struct aw_slot *slot);
-/* Keeps one if threads wait: fd is about to be another file. */
+/* Keeps a copy of fd if threads wait on it: fd is about to become another file. */
 void aw_slot_keep(struct aw_slot *slot, int fd);
-/* In the child of a fork: the threads that wait are its parent's. */
+/* Forgets the waiting threads, in the child of a fork: they are its parent's. */
 void aw_slot_forget_waiters(void);
 
-/* Sends what TCP did not take of an FPDU at once, when it has room: by a thread of its own. */
+/* Starts a thread that sends the rest of an FPDU when TCP has room for it. */
 void aw_slot_flush_later(struct aw_slot *slot, int fd);
 
 #endif

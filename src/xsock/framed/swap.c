@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The swap. What the program has set on the open file and on the socket goes with it.
+// The swap. The new file gets the options and flags that the program has set on the old one.
 #include "xsock/framed/swap.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Threads that wait in a read: one that is there already keeps a connection that another thread closes, or has bridged,
-// until its call returns, as the kernel has it.
+// Threads that wait in a read. As in the kernel, a waiting thread keeps its connection until its
+// call returns, even if another thread closes the fd or has it bridged meanwhile. Only atomics;
+// aw_framed_closing() takes the fd table's lock.
 #include <unistd.h>
 
 #include "xsock/base/libc.h"
@@ -8,7 +9,7 @@
 #include "xsock/framed/slot.h"
 #include "xsock/process/proxy.h"
 
-/* By the slots' numbers: how many wait; and an fd, plus one, of a connection that was closed meanwhile. */
+/* By slot number: how many threads wait, and the kept fd plus one (0: none). */
 static _Atomic(uint32_t) waiters[AW_ARENA_SLOTS];
 static _Atomic(int) kept[AW_ARENA_SLOTS];
 
