@@ -195,7 +195,7 @@ static void aw_xs_rules_parse__wrong_program(void **state)
 	refused("on program=", 1, "''", "program must be a file name");
 	refused("on program=/usr/bin/ssh", 1, "'/usr/bin/ssh'", "without directories");
 	memset(rule + 11, 'x', 256);
-	refused(rule, 1, "'xxx", "at most 255 octets");
+	refused(rule, 1, "'xxx", "at most 255 bytes");
 	rule[11 + 255] = '\0';
 	aw_xs_rules_destroy(parsed(rule));
 }
@@ -211,7 +211,7 @@ static void aw_xs_rules_parse__bounds(void **state)
 	memcpy(text, "on", 2);
 	aw_xs_rules_destroy(parsed(text));
 	strcat(text, " ");
-	refused(text, 1, "'on", "longer than 511 octets");
+	refused(text, 1, "'on", "longer than 511 bytes");
 	text[0] = '\0';
 	for (int i = 0; i < AW_XS_RULES_MAX; i++)
 		strcat(text, "off\n");
@@ -225,7 +225,7 @@ static void aw_xs_rules_parse__bounds(void **state)
 	aw_xs_rules_destroy(parsed(text));
 	text[AW_XS_RULES_TEXT_MAX - 1] = '\n';
 	text[AW_XS_RULES_TEXT_MAX] = '\0';
-	refused(text, 1, "...'", "more than 65535 octets");
+	refused(text, 1, "...'", "more than 65535 bytes");
 }
 
 /* What a terminal would obey, or is long, is not repeated; a short buffer is not overrun. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Sends a message with fds.
 #include "xsock/base/fds.h"
 
 #include <errno.h>
@@ -7,10 +8,10 @@
 
 #include "xsock/base/libc.h"
 
-int aw_fds_send(int to, const void *octets, size_t len, const int *fds, int count, int flags)
+int aw_fds_send(int to, const void *bytes, size_t len, const int *fds, int count, int flags)
 {
 	char room[CMSG_SPACE(sizeof(int) * AW_FDS_MAX)] = { 0 };
-	struct iovec iov = { .iov_base = (void *)octets, .iov_len = len };
+	struct iovec iov = { .iov_base = (void *)bytes, .iov_len = len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	size_t size = sizeof(int) * (size_t)count;
 	struct cmsghdr *head;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A message with fds beside it.
+// Sends a message with fds beside it (SCM_RIGHTS). Called by preload/proxy.c and proxy/.
 #ifndef XSOCK_BASE_FDS_H
 #define XSOCK_BASE_FDS_H
 
 #include <stddef.h>
 
-#define AW_FDS_MAX 33 /* AW_REQUEST_FDS */
+#define AW_FDS_MAX 33 /* the most that a message may have */
 
-/* 0 or an errno. flags: MSG_*, beside MSG_NOSIGNAL. */
-int aw_fds_send(int to, const void *octets, size_t len, const int *fds, int count, int flags);
+/*
+ * Sends len bytes and count fds on the socket `to`. flags: MSG_*; MSG_NOSIGNAL is added. Returns 0
+ * or an errno.
+ */
+int aw_fds_send(int to, const void *bytes, size_t len, const int *fds, int count, int flags);
 
 #endif

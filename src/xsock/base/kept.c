@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A table, and the values beside it.
+// The table of the kept options.
 #include "xsock/base/kept.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 static const struct {
 	int level, name;
-	bool is_switch; /* on or off, whatever number says so */
+	bool is_switch; /* the value read back is 0 or 1 */
 } table[AW_KEPT_MAX] = {
 	{ SOL_SOCKET, SO_KEEPALIVE, true },	  { IPPROTO_TCP, TCP_KEEPIDLE, false },
 	{ IPPROTO_TCP, TCP_KEEPINTVL, false },	  { IPPROTO_TCP, TCP_KEEPCNT, false },
@@ -20,7 +20,7 @@ static const struct {
 	{ IPPROTO_TCP, TCP_CORK, true },
 };
 
-/* AW_KEPT_MAX: none. */
+/* Returns the option's place in the table; AW_KEPT_MAX: it is not kept. */
 static size_t index_of(int level, int name)
 {
 	size_t i = 0;

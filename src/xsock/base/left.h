@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Who leaves a call for good: by siglongjmp out of a signal's handler, or by cancellation. The C library keeps a
-// list of what is to be called then; of its two kinds this is the one that longjmp looks at, too. Between
-// push and pop there must be no other way out.
+// Cleanup of a thread that leaves a call for good: by siglongjmp() out of a signal handler, or by
+// cancellation. The C library keeps a list of functions to call then; of its two lists this is the
+// one that longjmp() serves, too. Between push and pop there must be no other way out.
 #ifndef XSOCK_BASE_LEFT_H
 #define XSOCK_BASE_LEFT_H
 

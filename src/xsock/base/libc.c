@@ -7,8 +7,8 @@
 
 struct aw_libc aw_libc_table;
 
-/* dlsym's answer without a cast that ISO C forbids. */
-static void find(const char *name, void *function)
+/* Stores dlsym()'s result in *function without a cast that ISO C forbids. */
+static void find_function(const char *name, void *function)
 {
 	void *address = dlsym(RTLD_NEXT, name);
 
@@ -20,10 +20,10 @@ void *aw_libc_newer(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
-/* Two threads that come at once write the same values. */
+/* Two threads that call this at once write the same values. */
 void aw_libc_find(void)
 {
-#define FIND(name) find(#name, &aw_libc_table.name);
+#define FIND(name) find_function(#name, &aw_libc_table.name);
 	AW_LIBC_FUNCTIONS(FIND)
 #undef FIND
 	__atomic_store_n(&aw_libc_table.found, true, __ATOMIC_RELEASE);

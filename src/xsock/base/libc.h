@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The C library's own functions behind our wrappers, found once by dlsym(RTLD_NEXT). Everything in
-// this directory calls them through aw_libc(): a plain call would come back to our wrapper.
+// The C library's own functions behind our wrappers, found once by dlsym(RTLD_NEXT). The preload
+// library, and the code that it shares with the proxy process, call them through aw_libc(): a plain
+// call would reach our wrapper.
 #ifndef XSOCK_BASE_LIBC_H
 #define XSOCK_BASE_LIBC_H
 
@@ -24,7 +25,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* What programs built with _FORTIFY_SOURCE call; no header declares them. */
+/* The functions that programs built with _FORTIFY_SOURCE call; no header declares them. */
 int __dprintf_chk(int fd, int flag, const char *format, ...);
 int __vdprintf_chk(int fd, int flag, const char *format, va_list args);
 ssize_t __read_chk(int fd, void *buf, size_t count, size_t room);
@@ -70,12 +71,16 @@ extern struct aw_libc aw_libc_table;
 void aw_libc_find(void);
 
 /*
- * A function that this libc may not have, or NULL. None of those belongs to the table: dlsym allocates memory for its
- * error, and the table is also made within a call of an allocator that is not ready.
+ * Returns a function that this libc may lack, or NULL. The table holds none of those: dlsym()
+ * allocates memory for its error, and the table may be filled within a call of an allocator that is
+ * not ready.
  */
 void *aw_libc_newer(const char *name);
 
-/* Another library's constructor may call a wrapper before ours has run. */
+/*
+ * Returns the table. It may not be filled yet: another library's constructor may call a wrapper
+ * before ours has run.
+ */
 static inline const struct aw_libc *aw_libc(void)
 {
 	if (__builtin_expect(!aw_libc_table.found, 0))
@@ -83,7 +88,7 @@ static inline const struct aw_libc *aw_libc(void)
 	return &aw_libc_table;
 }
 
-/* A function that programs are to find in place of libc's. */
+/* Marks a function that replaces libc's for the program. */
 #define AW_WRAPPER __attribute__((visibility("default")))
 
 #endif

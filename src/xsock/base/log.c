@@ -13,7 +13,7 @@
 
 #include "xsock/base/libc.h"
 
-#define LINE_MAX_OCTETS 512
+#define LINE_MAX_BYTES 512
 
 static const char *const words[] = {
 	[AW_XS_LOG_ERROR] = "error",
@@ -22,7 +22,7 @@ static const char *const words[] = {
 	[AW_XS_LOG_DEBUG] = "debug",
 };
 
-/* An unknown word is the libraries' to report. */
+/* Returns the level of ANYWARP_LOG. The libraries report an unknown word. */
 static int level_now(void)
 {
 	static int known = -1;
@@ -39,7 +39,10 @@ static int level_now(void)
 	return known;
 }
 
-/* A service's stderr may be its connection; only a logger's socket has a peer with a name. */
+/*
+ * A service's stderr may be its connection. Among sockets only a logger's is AF_UNIX with a named
+ * peer.
+ */
 static bool is_for_log(int fd)
 {
 	struct sockaddr_un peer;
@@ -55,7 +58,7 @@ static bool is_for_log(int fd)
 void aw_xs_log(enum aw_xs_log_level level, const char *format, ...)
 {
 	int saved = errno, head, rest;
-	char line[LINE_MAX_OCTETS];
+	char line[LINE_MAX_BYTES];
 	size_t len;
 	va_list args;
 	ssize_t written;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Log lines on stderr in the libraries' form, at the level of ANYWARP_LOG. Keeps errno.
+// Writes log lines to stderr in the libraries' form, at the level of ANYWARP_LOG. Keeps errno.
 #ifndef XSOCK_BASE_LOG_H
 #define XSOCK_BASE_LOG_H
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Checks a directory.
 #include "xsock/base/place.h"
 
 #include <sys/stat.h>

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Where proxy processes have their sockets: directories of their user's alone. `anywarp sockets --status` looks there, too.
+// The directories in which proxy processes have their sockets; each belongs to one user alone.
+// Called by proxy/ and preload/, and by src/cli for `anywarp sockets --status`.
 #ifndef XSOCK_BASE_PLACE_H
 #define XSOCK_BASE_PLACE_H
 
 #include <stdbool.h>
 
-#define AW_PLACE_NAME "anywarp-%u" /* of the effective user; in XDG_RUNTIME_DIR or /tmp */
-#define AW_PLACE_DOOR \
-	"door." /* and the proxy process's process id: it takes RELEASE (xsock/order.h) there */
+/* the number is the effective user's id; in XDG_RUNTIME_DIR or /tmp */
+#define AW_PLACE_NAME "anywarp-%u"
+/* followed by the proxy process's process id; it receives RELEASE (xsock/base/request.h) */
+#define AW_PLACE_DOOR "door."
 
-/* Whether nobody but our user and root can put a socket there, or reach one. */
+/* Returns whether path is a directory of this user's that no other user but root can use. */
 bool aw_place_is_ours(const char *path);
 
 #endif

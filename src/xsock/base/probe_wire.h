@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The question that a client in `auto` asks a server by UDP once its TCP connection stands: may this
-// connection become iWARP? It goes to the address and port that TCP has connected to. Silence, and
-// anything that is not a yes with the same nonce, means no. Numbers are in network order.
+// The UDP probe. A client in `auto` sends it to a server once its TCP connection is established, to
+// ask whether this connection may become iWARP; it goes to the address and port that TCP has
+// connected to. No reply, and any reply but a yes with the same nonce, means no. Numbers are in
+// network byte order.
 //
-//     bytes 0-7   "anywarp?", in an answer "anywarp!"
+//     bytes 0-7   "anywarp?", in a reply "anywarp!"
 //     byte  8     1, the version
-//     byte  9     in a question 4 where the client has records, else 0; in an answer 1 (yes) or 0 (no), and with yes 4 more
-//                  where the client has records and so has the server. 2 stood for records without urgent bytes: such
-//                  an end and one of today agree on a bridge
+//     byte  9     in a probe 4 if the client has records, else 0; in a reply 1 (yes) or 0 (no), and with yes 4 more
+//                 if both the client and the server have records. 2 stood for records without urgent bytes: such
+//                 an end and one of today agree on a bridge
 //     bytes 10-11 the client's TCP port
 //     bytes 12-27 the client's address as it knows it, IPv4 mapped into IPv6
 //     bytes 28-43 a random nonce
@@ -33,7 +34,10 @@
 #define AW_PROBE_NONCE_AT 28
 #define AW_PROBE_NONCE_LEN 16
 
-/* An address as 16 bytes and its port, in network order; false for other families. */
+/*
+ * Stores the address as 16 bytes and its port, both in network byte order. False: not an IP
+ * address.
+ */
 static inline bool aw_probe_addr(const struct sockaddr *addr, uint8_t ip[16], uint16_t *port)
 {
 	struct sockaddr_in v4;

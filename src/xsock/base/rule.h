@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the files of the rules share: a rule as it was read.
+// A rule as it was read; shared by rules.c and rules_text.c.
 #ifndef XSOCK_BASE_RULE_H
 #define XSOCK_BASE_RULE_H
 
@@ -15,11 +15,11 @@ enum rule_side {
 	RULE_CONNECT,
 };
 
-/* Of an IPv4 address the first four bytes. Bytes beyond the prefix are zero. */
+/* An IPv4 address is in the first four bytes. Bits beyond the prefix are zero. */
 struct rule_net {
 	sa_family_t family; /* AF_UNSPEC: every address, known or not */
 	uint8_t prefix_bits;
-	uint8_t octets[16];
+	uint8_t bytes[16];
 };
 
 struct aw_xs_rule {
@@ -30,7 +30,7 @@ struct aw_xs_rule {
 	char program[RULE_GLOB_MAX + 1]; /* "": every program */
 };
 
-/* Fixed once it was read. */
+/* The rules, which do not change once they were read. */
 struct aw_xs_rules {
 	size_t count;
 	struct aw_xs_rule rule[];

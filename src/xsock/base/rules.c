@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Which rule a socket meets. A match has three outcomes, since a listener knows no remote address:
-// what depends on one is not decided before there is a connection.
+// Decides which rule a socket matches. A match has three outcomes: a listener does not know its
+// remote address, so that a rule with one stays open until there is a connection.
 #include "xsock/base/rules.h"
 
 #include "xsock/base/rule.h"
@@ -12,21 +12,21 @@
 
 enum match {
 	MATCH_NO,
-	MATCH_OPEN, /* decided by what is not known yet */
+	MATCH_OPEN, /* depends on what is not known yet */
 	MATCH_YES,
 };
 
-/* An address as the rules see it. */
+/* An address in the rules' form. */
 struct address {
 	sa_family_t family; /* AF_UNSPEC: not known */
 	uint16_t port; /* 0: not known */
-	uint8_t octets[16];
+	uint8_t bytes[16];
 };
 
-static bool all_zero(const uint8_t *octets, size_t len)
+static bool all_zero(const uint8_t *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
-		if (octets[i])
+		if (bytes[i])
 			return false;
 	}
 	return true;
@@ -39,8 +39,8 @@ static struct address address_of_v4(const struct sockaddr *sa)
 
 	memcpy(&in, sa, sizeof(in));
 	a.port = ntohs(in.sin_port);
-	memcpy(a.octets, &in.sin_addr, 4);
-	if (all_zero(a.octets, 4))
+	memcpy(a.bytes, &in.sin_addr, 4);
+	if (all_zero(a.bytes, 4))
 		a.family = AF_UNSPEC;
 	return a;
 }
@@ -52,12 +52,12 @@ static struct address address_of_v6(const struct sockaddr *sa)
 
 	memcpy(&in6, sa, sizeof(in6));
 	a.port = ntohs(in6.sin6_port);
-	memcpy(a.octets, &in6.sin6_addr, 16);
+	memcpy(a.bytes, &in6.sin6_addr, 16);
 	if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
 		a.family = AF_INET;
-		memmove(a.octets, a.octets + 12, 4);
+		memmove(a.bytes, a.bytes + 12, 4);
 	}
-	if (all_zero(a.octets, a.family == AF_INET ? 4 : 16))
+	if (all_zero(a.bytes, a.family == AF_INET ? 4 : 16))
 		a.family = AF_UNSPEC;
 	return a;
 }
@@ -76,14 +76,14 @@ static struct address address_of(const struct sockaddr *sa)
 	return unknown;
 }
 
-static bool has_prefix(const uint8_t *octets, const struct rule_net *net)
+static bool has_prefix(const uint8_t *bytes, const struct rule_net *net)
 {
 	size_t whole = net->prefix_bits / 8;
 	unsigned rest = net->prefix_bits % 8;
 
-	if (memcmp(octets, net->octets, whole) != 0)
+	if (memcmp(bytes, net->bytes, whole) != 0)
 		return false;
-	return !rest || (octets[whole] ^ net->octets[whole]) >> (8 - rest) == 0;
+	return !rest || (bytes[whole] ^ net->bytes[whole]) >> (8 - rest) == 0;
 }
 
 static enum match match_net(const struct rule_net *net, const struct address *a)
@@ -92,7 +92,7 @@ static enum match match_net(const struct rule_net *net, const struct address *a)
 		return MATCH_YES;
 	if (a->family == AF_UNSPEC)
 		return MATCH_OPEN;
-	return net->family == a->family && has_prefix(a->octets, net) ? MATCH_YES : MATCH_NO;
+	return net->family == a->family && has_prefix(a->bytes, net) ? MATCH_YES : MATCH_NO;
 }
 
 static enum match match_port(const struct aw_xs_rule *rule, uint16_t port)
@@ -122,7 +122,7 @@ static enum match match_side(const struct aw_xs_rule *rule, bool listening)
 	return (rule->side == RULE_LISTEN) == listening ? MATCH_YES : MATCH_NO;
 }
 
-static enum match lesser(enum match a, enum match b)
+static enum match lesser_match(enum match a, enum match b)
 {
 	return a < b ? a : b;
 }
@@ -132,10 +132,10 @@ static enum match match_rule(const struct aw_xs_rule *rule, const struct aw_xs_q
 	struct address local = address_of(q->local), remote = address_of(q->remote);
 	enum match match = match_side(rule, q->listening);
 
-	match = lesser(match, match_port(rule, q->listening ? local.port : remote.port));
-	match = lesser(match, match_net(&rule->local, &local));
-	match = lesser(match, match_net(&rule->remote, &remote));
-	return match == MATCH_NO ? MATCH_NO : lesser(match, match_program(rule, q->program));
+	match = lesser_match(match, match_port(rule, q->listening ? local.port : remote.port));
+	match = lesser_match(match, match_net(&rule->local, &local));
+	match = lesser_match(match, match_net(&rule->remote, &remote));
+	return match == MATCH_NO ? MATCH_NO : lesser_match(match, match_program(rule, q->program));
 }
 
 enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct aw_xs_query *q)

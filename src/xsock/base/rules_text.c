@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The rules' text, read and printed. It is strict: a word that would have no effect, or not the one
-// it seems to have, is an error, since who keeps a port off relies on what the rules say.
+// Reads and prints the rules' text. The reader is strict: a word without effect, or with another
+// effect than it seems to have, is an error, since a user who keeps a port off relies on the rules.
 #include "xsock/base/rules.h"
 
 #include "xsock/base/rule.h"
@@ -21,24 +21,24 @@
 	"[listen|connect]"
 
 /* A borrowed part of the text. */
-struct text {
+struct slice {
 	const char *at;
 	size_t len;
 };
 
-/* Where an error is told. */
-struct why {
+/* The buffer that an error is written to. */
+struct error_buf {
 	char *at;
 	size_t len;
 };
 
-/* Reads the value into the rule; on false it has told why. */
-typedef bool (*key_reader)(struct text value, struct aw_xs_rule *rule, struct why *why);
+/* Reads the value into the rule. False: the error is written. */
+typedef bool (*key_reader)(struct slice value, struct aw_xs_rule *rule, struct error_buf *error);
 
-static bool read_program(struct text value, struct aw_xs_rule *rule, struct why *why);
-static bool read_local(struct text value, struct aw_xs_rule *rule, struct why *why);
-static bool read_remote(struct text value, struct aw_xs_rule *rule, struct why *why);
-static bool read_port(struct text value, struct aw_xs_rule *rule, struct why *why);
+static bool read_program(struct slice value, struct aw_xs_rule *rule, struct error_buf *error);
+static bool read_local(struct slice value, struct aw_xs_rule *rule, struct error_buf *error);
+static bool read_remote(struct slice value, struct aw_xs_rule *rule, struct error_buf *error);
+static bool read_port(struct slice value, struct aw_xs_rule *rule, struct error_buf *error);
 
 static const struct {
 	const char *name;
@@ -50,22 +50,22 @@ static const struct {
 	{ "port", read_port },
 };
 enum {
-	KEY_SIDE = ARRAY_LEN(keys), /* listen or connect, in the set of what was given */
+	KEY_SIDE = ARRAY_LEN(keys), /* the bit of listen or connect in `given` */
 };
 
 static const char *const modes[] = { "off", "on", "auto" };
 static const char *const sides[] = { "", "listen", "connect" };
 
-static bool equals(struct text text, const char *word)
+static bool slice_equals(struct slice text, const char *word)
 {
 	return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
 }
 
-/* Takes the part before the separator off rest, and the separator with it. */
-static struct text cut(struct text *rest, char separator)
+/* Removes the part before the separator from rest, and the separator, and returns it. */
+static struct slice cut_slice(struct slice *rest, char separator)
 {
 	const char *end = memchr(rest->at, separator, rest->len);
-	struct text part = { rest->at, end ? (size_t)(end - rest->at) : rest->len };
+	struct slice part = { rest->at, end ? (size_t)(end - rest->at) : rest->len };
 	size_t taken = part.len + (end ? 1 : 0);
 
 	rest->at += taken;
@@ -78,16 +78,16 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Takes the next word off rest; one of no bytes where there is none. */
-static struct text next_word(struct text *rest)
+/* Removes the next word from rest and returns it; of length 0 if there is none. */
+static struct slice next_word(struct slice *rest)
 {
-	struct text word;
+	struct slice word;
 
 	while (rest->len && is_blank(*rest->at)) {
 		rest->at++;
 		rest->len--;
 	}
-	word = (struct text){ rest->at, 0 };
+	word = (struct slice){ rest->at, 0 };
 	while (word.len < rest->len && !is_blank(rest->at[word.len]))
 		word.len++;
 	rest->at += word.len;
@@ -95,8 +95,10 @@ static struct text next_word(struct text *rest)
 	return word;
 }
 
-/* "'item': ", cut to a length and to what a terminal can take. */
-static size_t quote(struct text item, char *quoted)
+/*
+ * Writes "'item': " to quoted, shortened, with unprintable characters replaced. Returns its length.
+ */
+static size_t quote_slice(struct slice item, char *quoted)
 {
 	size_t len = item.len < QUOTE_MAX ? item.len : QUOTE_MAX;
 	size_t at = 0;
@@ -107,24 +109,25 @@ static size_t quote(struct text item, char *quoted)
 	return at + (size_t)sprintf(quoted + at, "%s': ", len < item.len ? "..." : "");
 }
 
-/* Writes the error of item. Always false. */
-__attribute__((format(printf, 3, 4))) static bool refuse(struct why *why, struct text item,
-							 const char *format, ...)
+/* Writes the error about item. Returns false. */
+__attribute__((format(printf, 3, 4))) static bool write_error(struct error_buf *error,
+							      struct slice item, const char *format,
+							      ...)
 {
 	char line[AW_XS_RULES_WHY_MAX];
-	size_t at = quote(item, line);
+	size_t at = quote_slice(item, line);
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(line + at, sizeof(line) - at, format, args);
 	va_end(args);
-	if (why->len)
-		snprintf(why->at, why->len, "%s", line);
+	if (error->len)
+		snprintf(error->at, error->len, "%s", line);
 	return false;
 }
 
-/* A number of at most five digits, and nothing else. */
-static bool read_number(struct text text, unsigned long max, unsigned long *number)
+/* Reads a number of at most five digits. False: text is anything else. */
+static bool read_number(struct slice text, unsigned long max, unsigned long *number)
 {
 	unsigned long n = 0;
 
@@ -141,21 +144,25 @@ static bool read_number(struct text text, unsigned long max, unsigned long *numb
 	return true;
 }
 
-static bool read_program(struct text value, struct aw_xs_rule *rule, struct why *why)
+static bool read_program(struct slice value, struct aw_xs_rule *rule, struct error_buf *error)
 {
 	if (!value.len || memchr(value.at, '/', value.len))
-		return refuse(why, value,
-			      "program must be a file name without directories, or a "
-			      "pattern of one, such as redis-* or python3.?");
+		return write_error(error, value,
+				   "program must be a file name without directories, or a "
+				   "pattern of one, such as redis-* or python3.?");
 	if (value.len > RULE_GLOB_MAX)
-		return refuse(why, value, "program must have at most %d octets", RULE_GLOB_MAX);
+		return write_error(error, value, "program must have at most %d bytes",
+				   RULE_GLOB_MAX);
 	memcpy(rule->program, value.at, value.len);
 	rule->program[value.len] = '\0';
 	return true;
 }
 
-/* The address alone; one that is IPv4 in IPv6 becomes IPv4, and bits_less what its prefix loses. */
-static bool read_address(struct text text, struct rule_net *net, unsigned *bits_less)
+/*
+ * Reads an address without its prefix length. IPv4 mapped into IPv6 becomes IPv4; *bits_less is
+ * what its prefix loses.
+ */
+static bool read_address(struct slice text, struct rule_net *net, unsigned *bits_less)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	char string[INET6_ADDRSTRLEN];
@@ -166,30 +173,30 @@ static bool read_address(struct text text, struct rule_net *net, unsigned *bits_
 	memcpy(string, text.at, text.len);
 	string[text.len] = '\0';
 	net->family = AF_INET;
-	if (inet_pton(AF_INET, string, net->octets) == 1)
+	if (inet_pton(AF_INET, string, net->bytes) == 1)
 		return true;
 	net->family = AF_INET6;
-	if (inet_pton(AF_INET6, string, net->octets) != 1)
+	if (inet_pton(AF_INET6, string, net->bytes) != 1)
 		return false;
-	if (memcmp(net->octets, mapped, sizeof(mapped)) == 0) {
+	if (memcmp(net->bytes, mapped, sizeof(mapped)) == 0) {
 		net->family = AF_INET;
-		memmove(net->octets, net->octets + 12, 4);
-		memset(net->octets + 4, 0, 12);
+		memmove(net->bytes, net->bytes + 12, 4);
+		memset(net->bytes + 4, 0, 12);
 		*bits_less = 96;
 	}
 	return true;
 }
 
-/* Zeroes what is beyond the prefix; whether there was something. */
-static bool mask(struct rule_net *net)
+/* Zeroes the bits beyond the prefix. Returns whether any was set. */
+static bool mask_net(struct rule_net *net)
 {
 	bool had = false;
 
 	for (unsigned bit = net->prefix_bits; bit < 128; bit++) {
 		uint8_t one = (uint8_t)(0x80 >> bit % 8);
 
-		had = had || net->octets[bit / 8] & one;
-		net->octets[bit / 8] &= (uint8_t)~one;
+		had = had || net->bytes[bit / 8] & one;
+		net->bytes[bit / 8] &= (uint8_t)~one;
 	}
 	return had;
 }
@@ -200,52 +207,55 @@ static void print_net(const struct rule_net *net, char *text, size_t len)
 	size_t at;
 
 	text[0] = '\0';
-	inet_ntop(net->family, net->octets, text, (socklen_t)len);
+	inet_ntop(net->family, net->bytes, text, (socklen_t)len);
 	at = strlen(text);
 	if (net->prefix_bits < all)
 		snprintf(text + at, len - at, "/%u", net->prefix_bits);
 }
 
-static bool read_net(const char *key, struct text value, struct rule_net *net, struct why *why)
+static bool read_net(const char *key, struct slice value, struct rule_net *net,
+		     struct error_buf *error)
 {
-	struct text length = value;
-	struct text address = cut(&length, '/');
+	struct slice length = value;
+	struct slice address = cut_slice(&length, '/');
 	char right[INET6_ADDRSTRLEN + 4];
 	unsigned long bits;
 	unsigned less, all;
 
 	if (!read_address(address, net, &less))
-		return refuse(why, value,
-			      "%s must be an IPv4 or IPv6 address, with or without /LEN, such as "
-			      "192.0.2.0/24 or 2001:db8::1",
-			      key);
+		return write_error(
+			error, value,
+			"%s must be an IPv4 or IPv6 address, with or without /LEN, such as "
+			"192.0.2.0/24 or 2001:db8::1",
+			key);
 	all = net->family == AF_INET ? 32 + less : 128;
 	bits = all;
 	if (address.len < value.len && (!read_number(length, all, &bits) || bits < less))
-		return refuse(why, value, "the prefix length of %s must be %u to %u", key, less,
-			      all);
+		return write_error(error, value, "the prefix length of %s must be %u to %u", key,
+				   less, all);
 	net->prefix_bits = (uint8_t)(bits - less);
-	if (!mask(net))
+	if (!mask_net(net))
 		return true;
 	print_net(net, right, sizeof(right));
-	return refuse(why, value, "%s has bits set beyond its prefix length: that would be %s", key,
-		      right);
+	return write_error(error, value,
+			   "%s has bits set beyond its prefix length: that would be %s", key,
+			   right);
 }
 
-static bool read_local(struct text value, struct aw_xs_rule *rule, struct why *why)
+static bool read_local(struct slice value, struct aw_xs_rule *rule, struct error_buf *error)
 {
-	return read_net("local", value, &rule->local, why);
+	return read_net("local", value, &rule->local, error);
 }
 
-static bool read_remote(struct text value, struct aw_xs_rule *rule, struct why *why)
+static bool read_remote(struct slice value, struct aw_xs_rule *rule, struct error_buf *error)
 {
-	return read_net("remote", value, &rule->remote, why);
+	return read_net("remote", value, &rule->remote, error);
 }
 
-static bool read_port(struct text value, struct aw_xs_rule *rule, struct why *why)
+static bool read_port(struct slice value, struct aw_xs_rule *rule, struct error_buf *error)
 {
-	struct text last = value;
-	struct text first = cut(&last, '-');
+	struct slice last = value;
+	struct slice first = cut_slice(&last, '-');
 	unsigned long low, high;
 
 	if (!read_number(first, PORT_MAX, &low) || !low)
@@ -257,15 +267,15 @@ static bool read_port(struct text value, struct aw_xs_rule *rule, struct why *wh
 	rule->port_last = (uint16_t)high;
 	return true;
 wrong:
-	return refuse(why, value,
-		      "port must be a number of 1 to 65535, or a range of them, lower "
-		      "first, such as 8000-8099");
+	return write_error(error, value,
+			   "port must be a number of 1 to 65535, or a range of them, lower "
+			   "first, such as 8000-8099");
 }
 
-static bool find_word(struct text text, const char *const *words, size_t count, unsigned *found)
+static bool find_word(struct slice text, const char *const *words, size_t count, unsigned *found)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (words[i][0] && equals(text, words[i])) {
+		if (words[i][0] && slice_equals(text, words[i])) {
 			*found = (unsigned)i;
 			return true;
 		}
@@ -273,86 +283,89 @@ static bool find_word(struct text text, const char *const *words, size_t count, 
 	return false;
 }
 
-/* The place in keys of a word like name=value, or KEY_SIDE of listen and connect. */
-static bool find_key(struct text word, unsigned *key, struct text *value)
+/* Finds the key of a word such as name=value; KEY_SIDE for listen and connect. */
+static bool find_key(struct slice word, unsigned *key, struct slice *value)
 {
-	struct text name;
+	struct slice name;
 
 	*value = word;
-	name = cut(value, '=');
+	name = cut_slice(value, '=');
 	if (find_word(word, sides, ARRAY_LEN(sides), key)) {
 		*key = KEY_SIDE;
 		return true;
 	}
 	for (*key = 0; *key < ARRAY_LEN(keys); (*key)++) {
-		if (name.len < word.len && equals(name, keys[*key].name))
+		if (name.len < word.len && slice_equals(name, keys[*key].name))
 			return true;
 	}
 	return false;
 }
 
-static bool read_word(struct text word, struct aw_xs_rule *rule, unsigned *given, struct why *why)
+static bool read_word(struct slice word, struct aw_xs_rule *rule, unsigned *given,
+		      struct error_buf *error)
 {
 	unsigned key, side = RULE_EITHER;
-	struct text value;
+	struct slice value;
 
 	if (!find_key(word, &key, &value))
-		return refuse(why, word,
-			      "no such word; behind the mode come program=GLOB, "
-			      "local=ADDR[/LEN], remote=ADDR[/LEN], port=N|N-M, listen or connect");
+		return write_error(
+			error, word,
+			"no such word; behind the mode come program=GLOB, "
+			"local=ADDR[/LEN], remote=ADDR[/LEN], port=N|N-M, listen or connect");
 	if (*given & 1U << key)
-		return refuse(why, word, "%s is given twice",
-			      key == KEY_SIDE ? "listen or connect" : keys[key].name);
+		return write_error(error, word, "%s is given twice",
+				   key == KEY_SIDE ? "listen or connect" : keys[key].name);
 	*given |= 1U << key;
 	if (key != KEY_SIDE)
-		return keys[key].read(value, rule, why);
+		return keys[key].read(value, rule, error);
 	(void)find_word(word, sides, ARRAY_LEN(sides), &side);
 	rule->side = (enum rule_side)side;
 	return true;
 }
 
-static bool read_rule(struct text line, struct aw_xs_rule *rule, struct why *why)
+static bool read_rule(struct slice line, struct aw_xs_rule *rule, struct error_buf *error)
 {
-	struct text word = next_word(&line);
+	struct slice word = next_word(&line);
 	unsigned given = 0, mode;
 
 	*rule = (struct aw_xs_rule){ .mode = AW_XS_OFF };
 	if (!find_word(word, modes, ARRAY_LEN(modes), &mode))
-		return refuse(why, word, "a rule begins with on, auto or off: " GRAMMAR);
+		return write_error(error, word, "a rule begins with on, auto or off: " GRAMMAR);
 	rule->mode = (enum aw_xs_mode)mode;
 	for (word = next_word(&line); word.len; word = next_word(&line)) {
-		if (!read_word(word, rule, &given, why))
+		if (!read_word(word, rule, &given, error))
 			return false;
 	}
 	return true;
 }
 
-static bool read_line(struct text line, struct aw_xs_rules *rules, struct why *why)
+static bool read_line(struct slice line, struct aw_xs_rules *rules, struct error_buf *error)
 {
-	struct text rest = line;
-	struct text body = cut(&rest, '#');
-	struct text left = body;
-	struct text word = next_word(&left);
+	struct slice rest = line;
+	struct slice body = cut_slice(&rest, '#');
+	struct slice left = body;
+	struct slice word = next_word(&left);
 
 	if (line.len > AW_XS_RULES_LINE_MAX)
-		return refuse(why, line, "the line is longer than %d octets", AW_XS_RULES_LINE_MAX);
+		return write_error(error, line, "the line is longer than %d bytes",
+				   AW_XS_RULES_LINE_MAX);
 	if (!word.len)
 		return true;
 	if (rules->count == AW_XS_RULES_MAX)
-		return refuse(why, word, "more than %d rules", AW_XS_RULES_MAX);
-	if (!read_rule(body, &rules->rule[rules->count], why))
+		return write_error(error, word, "more than %d rules", AW_XS_RULES_MAX);
+	if (!read_rule(body, &rules->rule[rules->count], error))
 		return false;
 	rules->count++;
 	return true;
 }
 
-/* 0, or the number of the line that is wrong. */
-static int read_lines(struct text rest, struct aw_xs_rules *rules, struct why *why)
+/* Returns 0, or the number of the faulty line. */
+static int read_lines(struct slice rest, struct aw_xs_rules *rules, struct error_buf *error)
 {
 	for (int number = 1; rest.len; number++) {
-		struct text line = cut(&rest, '\n');
+		struct slice line = cut_slice(&rest, '\n');
 
-		if (!read_line(line, rules, why))
+		if (!read_line(line, rules, error))
 			return number;
 	}
 	return 0;
@@ -360,14 +373,14 @@ static int read_lines(struct text rest, struct aw_xs_rules *rules, struct why *w
 
 int aw_xs_rules_parse(const char *text, struct aw_xs_rules **rules, char *error, size_t len)
 {
-	struct text all = { text ? text : "", text ? strlen(text) : 0 };
-	struct why why = { error, len };
+	struct slice all = { text ? text : "", text ? strlen(text) : 0 };
+	struct error_buf buf = { error, len };
 	struct aw_xs_rules *found, *fitted;
 	int wrong;
 
 	if (all.len >= AW_XS_RULES_TEXT_MAX) {
-		(void)refuse(&why, (struct text){ all.at, QUOTE_MAX + 1 },
-			     "the rules have more than %d octets", AW_XS_RULES_TEXT_MAX - 1);
+		(void)write_error(&buf, (struct slice){ all.at, QUOTE_MAX + 1 },
+				  "the rules have more than %d bytes", AW_XS_RULES_TEXT_MAX - 1);
 		return 1;
 	}
 	found = calloc(1, sizeof(*found) + AW_XS_RULES_MAX * sizeof(found->rule[0]));
@@ -376,7 +389,7 @@ int aw_xs_rules_parse(const char *text, struct aw_xs_rules **rules, char *error,
 			snprintf(error, len, "out of memory");
 		return -1;
 	}
-	wrong = read_lines(all, found, &why);
+	wrong = read_lines(all, found, &buf);
 	if (wrong) {
 		free(found);
 		return wrong;
