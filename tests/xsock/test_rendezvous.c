@@ -21,16 +21,16 @@ static const char answer[] =
 
 static void probe__octets(void **state)
 {
-	uint8_t octets[AW_RENDEZVOUS_QUESTION_LEN];
+	uint8_t octets[AW_RENDEZVOUS_REQUEST_LEN];
 
 	(void)state;
-	aw_rendezvous_question_put(octets);
+	aw_rendezvous_request_put(octets);
 	assert_memory_equal(octets, "aw RDMA CM asks?\1\0\0\0", sizeof(octets));
-	assert_int_equal(aw_rendezvous_opening(octets), AW_OPENING_QUESTION);
-	assert_true(aw_rendezvous_question_is_known(octets));
+	assert_int_equal(aw_rendezvous_opening(octets), AW_OPENING_REQUEST);
+	assert_true(aw_rendezvous_request_is_known(octets));
 	octets[16] = 2;
-	assert_int_equal(aw_rendezvous_opening(octets), AW_OPENING_QUESTION);
-	assert_false(aw_rendezvous_question_is_known(octets));
+	assert_int_equal(aw_rendezvous_opening(octets), AW_OPENING_REQUEST);
+	assert_false(aw_rendezvous_request_is_known(octets));
 }
 
 static void opening__kinds(void **state)
@@ -49,38 +49,38 @@ static void opening__kinds(void **state)
 
 static void answer__octets(void **state)
 {
-	uint8_t octets[AW_RENDEZVOUS_ANSWER_LEN];
+	uint8_t octets[AW_RENDEZVOUS_REPLY_LEN];
 	struct aw_place got;
 
 	(void)state;
-	aw_rendezvous_answer_put(octets, &here);
+	aw_rendezvous_reply_put(octets, &here);
 	assert_memory_equal(octets, answer, sizeof(octets));
-	assert_true(aw_rendezvous_answer_get(octets, sizeof(octets), &got));
+	assert_true(aw_rendezvous_reply_get(octets, sizeof(octets), &got));
 	assert_int_equal(got.status, AW_PLACE_READY);
 	assert_int_equal(got.port, 0x1234);
 	assert_memory_equal(got.ticket, here.ticket, sizeof(got.ticket));
-	assert_false(aw_rendezvous_answer_get(octets, sizeof(octets) - 1, &got));
-	assert_false(aw_rendezvous_answer_get(octets, 0, &got));
+	assert_false(aw_rendezvous_reply_get(octets, sizeof(octets) - 1, &got));
+	assert_false(aw_rendezvous_reply_get(octets, 0, &got));
 }
 
 /* Key and version are to be right; a place has a port; another status is a refusal, be it known or not. */
 static void answer__guilty(void **state)
 {
-	uint8_t octets[AW_RENDEZVOUS_ANSWER_LEN];
+	uint8_t octets[AW_RENDEZVOUS_REPLY_LEN];
 	struct aw_place got;
 
 	(void)state;
 	for (size_t i = 0; i <= 16; i++) {
 		memcpy(octets, answer, sizeof(octets));
 		octets[i] ^= 0x40;
-		assert_false(aw_rendezvous_answer_get(octets, sizeof(octets), &got));
+		assert_false(aw_rendezvous_reply_get(octets, sizeof(octets), &got));
 	}
 	memcpy(octets, answer, sizeof(octets));
 	octets[18] = octets[19] = 0;
-	assert_false(aw_rendezvous_answer_get(octets, sizeof(octets), &got));
+	assert_false(aw_rendezvous_reply_get(octets, sizeof(octets), &got));
 	for (int status = 1; status <= UINT8_MAX; status++) {
 		octets[17] = (uint8_t)status;
-		assert_true(aw_rendezvous_answer_get(octets, sizeof(octets), &got));
+		assert_true(aw_rendezvous_reply_get(octets, sizeof(octets), &got));
 		assert_int_equal(got.status, status <= AW_PLACE_VERSION ? status : AW_PLACE_NONE);
 	}
 }
@@ -108,7 +108,7 @@ static void mpa__reject(void **state)
 	(void)state;
 	aw_rendezvous_reject_put(octets, &here);
 	assert_memory_equal(octets, "MPA ID Rep Frame\x20\1\0\x24", 20);
-	assert_memory_equal(octets + 20, answer, AW_RENDEZVOUS_ANSWER_LEN);
+	assert_memory_equal(octets + 20, answer, AW_RENDEZVOUS_REPLY_LEN);
 }
 
 int main(void)

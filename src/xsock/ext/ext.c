@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The connections of this process, found by the file that stands at the program's fd, and their beginning
-// and end. A child of fork has none of them.
+// The connections of this process, found by the inode of the program's fd; their begin and end. A
+// child of fork has none of them.
 #include "xsock/ext/ext.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EXIT_S 30 /* what is left at exit(3) gets so long */
+#define EXIT_S 30 /* how long exit(3) waits for the pumps */
 
 TAILQ_HEAD(ext_list, aw_ext);
 
@@ -76,17 +76,21 @@ static void free_ops(struct aw_ext_ops *ops)
 	}
 }
 
-/* Nobody knows it any more. */
-static void destroy(struct aw_ext *ext)
+/* Frees ext after the last reference is gone. */
+static void ext_destroy(struct aw_ext *ext)
 {
 	if (ext->posted)
-		return; /* deregistered too early: what is still told must find its place */
+		/*
+		 * the program deregistered a region in use: the callbacks of its posts still use
+		 * ext
+		 */
+		return;
 	close_fd(&ext->far);
 	close_fd(&ext->tcp);
 	close_fd(&ext->wake);
 	close_fd(&ext->cq_fd);
-	free(ext->out.octets);
-	free(ext->in.octets);
+	free(ext->out.bytes);
+	free(ext->in.bytes);
 	free_ops(&ext->done);
 	pthread_mutex_destroy(&ext->lock);
 	pthread_mutex_destroy(&ext->cq_lock);
@@ -102,7 +106,7 @@ void aw_ext_put(struct aw_ext *ext)
 	last = --ext->refs == 0;
 	pthread_mutex_unlock(&table_lock);
 	if (last)
-		destroy(ext);
+		ext_destroy(ext);
 	errno = saved;
 }
 
@@ -118,7 +122,7 @@ bool aw_ext_use(struct aw_ext *ext)
 	return open;
 }
 
-/* The endpoint carries what is left by itself. */
+/* A closed endpoint sends the rest of its bytes by itself. */
 void aw_ext_unuse(struct aw_ext *ext)
 {
 	bool last;
@@ -130,8 +134,11 @@ void aw_ext_unuse(struct aw_ext *ext)
 		aw_xs_ep_close(ext->ep, false);
 }
 
-/* The program may take completions still: the table keeps it until its fd is another file. */
-void aw_ext_pump_over(struct aw_ext *ext)
+/*
+ * The program may still take completions: ext stays in the table until the program's fd is another
+ * file.
+ */
+void aw_ext_pump_end(struct aw_ext *ext)
 {
 	(void)aw_xs_ep_shutdown(ext->ep, SHUT_RDWR);
 	pthread_mutex_lock(&ext->lock);
@@ -140,14 +147,14 @@ void aw_ext_pump_over(struct aw_ext *ext)
 	pthread_mutex_unlock(&ext->lock);
 	aw_ext_unuse(ext);
 	pthread_mutex_lock(&table_lock);
-	ext->pumping = false;
+	ext->has_pump = false;
 	pthread_cond_broadcast(&pump_ended);
 	pthread_mutex_unlock(&table_lock);
 	aw_ext_put(ext);
 }
 
-/* Forgets what the program has closed. */
-static void sweep(void)
+/* Removes the connections that the program has closed. */
+static void remove_closed(void)
 {
 	struct ext_list closed = TAILQ_HEAD_INITIALIZER(closed);
 	struct aw_ext *ext, *next;
@@ -155,7 +162,7 @@ static void sweep(void)
 	pthread_mutex_lock(&table_lock);
 	for (ext = TAILQ_FIRST(&table); ext; ext = next) {
 		next = TAILQ_NEXT(ext, entry);
-		if (!ext->pumping && !is_file(ext->fd, ext->ino)) {
+		if (!ext->has_pump && !is_file(ext->fd, ext->ino)) {
 			TAILQ_REMOVE(&table, ext, entry);
 			TAILQ_INSERT_TAIL(&closed, ext, entry);
 		}
@@ -167,7 +174,10 @@ static void sweep(void)
 	}
 }
 
-/* A child must keep no end of the pairs, or the program would never hear of theirs. */
+/*
+ * Closes, in the child of a fork, the far ends: while the child had them open, the program would
+ * not see its pair's end.
+ */
 static void forget_in_child(void)
 {
 	struct aw_ext *ext;
@@ -181,7 +191,7 @@ static void forget_in_child(void)
 	TAILQ_INIT(&table);
 }
 
-static void tell_pump(struct aw_ext *ext)
+static void stop_pump(struct aw_ext *ext)
 {
 	pthread_mutex_lock(&ext->lock);
 	ext->leaving = true;
@@ -189,8 +199,11 @@ static void tell_pump(struct aw_ext *ext)
 	(void)eventfd_write(ext->wake, 1);
 }
 
-/* exit(3): what the program has written still goes. What the endpoints have taken is their business. */
-static void leave(void)
+/*
+ * At exit(3): waits until the pumps have passed what the program has written to the endpoints,
+ * which send it by themselves.
+ */
+static void stop_all(void)
 {
 	struct timespec end;
 	struct aw_ext *ext;
@@ -201,26 +214,32 @@ static void leave(void)
 	pthread_mutex_lock(&table_lock);
 	TAILQ_FOREACH(ext, &table, entry)
 	{
-		if (ext->pumping)
-			tell_pump(ext);
+		if (ext->has_pump)
+			stop_pump(ext);
 	}
 	TAILQ_FOREACH(ext, &table, entry)
 	{
-		while (ext->pumping && !error)
+		while (ext->has_pump && !error)
 			error = pthread_cond_timedwait(&pump_ended, &table_lock, &end);
 	}
 	pthread_mutex_unlock(&table_lock);
 }
 
-/* Behind the first endpoint, so that leave() comes before what endpoints do at exit(3). */
-static void prepare(void)
+/*
+ * Called after the first endpoint was made, so that exit(3) calls stop_all() before the endpoints'
+ * own handler.
+ */
+static void register_handlers(void)
 {
 	pthread_atfork(NULL, NULL, forget_in_child);
-	atexit(leave);
+	atexit(stop_all);
 }
 
-/* 0 or an errno; then destroy() frees what there is. */
-static int allocate(struct aw_ext *ext, const struct aw_ext_request *request)
+/*
+ * Makes what ext consists of, but the endpoint. Returns 0 or an errno; ext_destroy() frees it in
+ * either case.
+ */
+static int ext_init(struct aw_ext *ext, const struct aw_ext_request *request)
 {
 	pthread_mutex_init(&ext->lock, NULL);
 	pthread_mutex_init(&ext->cq_lock, NULL);
@@ -232,18 +251,18 @@ static int allocate(struct aw_ext *ext, const struct aw_ext_request *request)
 	ext->ino = request->ino;
 	ext->pid = getpid();
 	ext->users = 1; /* the pump's */
-	ext->refs = 2; /* the table's, and the pump's */
+	ext->refs = 2; /* those of the table and the pump */
 	ext->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ext->cq_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ext->tcp = fcntl(request->tcp, F_DUPFD_CLOEXEC, request->tcp);
 	if (ext->tcp < 0 || ext->wake < 0 || ext->cq_fd < 0)
 		return errno;
-	ext->out.octets = malloc(AW_EXT_BUFFER);
-	ext->in.octets = malloc(AW_EXT_BUFFER);
-	return ext->out.octets && ext->in.octets ? 0 : ENOMEM;
+	ext->out.bytes = malloc(AW_EXT_BUFFER);
+	ext->in.bytes = malloc(AW_EXT_BUFFER);
+	return ext->out.bytes && ext->in.bytes ? 0 : ENOMEM;
 }
 
-/* Signals are for the program's threads. */
+/* Signals are blocked in the pump: they are for the program's threads. */
 static int start_pump(struct aw_ext *ext)
 {
 	sigset_t all, before;
@@ -259,38 +278,38 @@ static int start_pump(struct aw_ext *ext)
 	return error;
 }
 
-static void enter(struct aw_ext *ext)
+static void table_add(struct aw_ext *ext)
 {
 	pthread_mutex_lock(&table_lock);
-	ext->pumping = true;
+	ext->has_pump = true;
 	TAILQ_INSERT_TAIL(&table, ext, entry);
 	pthread_mutex_unlock(&table_lock);
 }
 
-static void withdraw(struct aw_ext *ext)
+static void table_remove(struct aw_ext *ext)
 {
 	pthread_mutex_lock(&table_lock);
 	TAILQ_REMOVE(&table, ext, entry);
 	pthread_mutex_unlock(&table_lock);
 }
 
-static int start(struct aw_ext *ext, const struct aw_ext_request *request)
+static int ext_begin(struct aw_ext *ext, const struct aw_ext_request *request)
 {
 	int on = 1, error = aw_ext_connect(ext, request);
 
 	if (error)
 		return error;
-	pthread_once(&once, prepare);
-	/* Urgent bytes go in line. */
+	pthread_once(&once, register_handlers);
+	/* The peer receives urgent bytes in line. */
 	setsockopt(ext->far, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
-	enter(ext);
+	table_add(ext);
 	error = start_pump(ext);
 	if (error)
-		withdraw(ext);
+		table_remove(ext);
 	return error;
 }
 
-static int refuse(const struct aw_ext_request *request, int error)
+static int close_and_fail(const struct aw_ext_request *request, int error)
 {
 	close(request->tcp);
 	close(request->far);
@@ -302,20 +321,20 @@ int aw_ext_start(const struct aw_ext_request *request)
 	struct aw_ext *ext;
 	int error;
 
-	sweep();
+	remove_closed();
 	ext = calloc(1, sizeof(*ext));
 	if (!ext)
-		return refuse(request, ENOMEM);
+		return close_and_fail(request, ENOMEM);
 	ext->far = request->far;
-	error = allocate(ext, request);
+	error = ext_init(ext, request);
 	if (error)
 		close(request->tcp);
 	else
-		error = start(ext, request);
+		error = ext_begin(ext, request);
 	if (error && ext->ep)
 		aw_xs_ep_close(ext->ep, true);
 	if (error)
-		destroy(ext);
+		ext_destroy(ext);
 	return error;
 }
 

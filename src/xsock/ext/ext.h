@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An extended socket: an endpoint of this process whose bytes go through a pair to the program's fd,
-// or straight to and from the program's memory. Locks: ext.lock -> the endpoint's -> ext.cq_lock.
+// An extended socket: an endpoint of this process, whose bytes go through a pair to the program's
+// fd, or directly to and from the program's memory. Order of the locks: ext.lock, the endpoint's,
+// ext.cq_lock. Shared by the files of this directory.
 #ifndef XSOCK_EXT_EXT_H
 #define XSOCK_EXT_EXT_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,30 +17,31 @@
 #include "xsock/endpoint/ep.h"
 #include "xsock/ext/calls.h"
 
-#define AW_EXT_BUFFER 65536 /* bytes between the pair and the endpoint, each way */
-#define AW_EXT_OPS_MAX 4096 /* operations whose completion was not taken */
+#define AW_EXT_BUFFER 65536 /* bytes buffered between the pair and the endpoint, each way */
+#define AW_EXT_OPS_MAX 4096 /* operations whose completion the program has not taken */
 
-/* An operation, and then its completion. */
+/* An operation; later its completion. */
 struct aw_ext_op {
 	TAILQ_ENTRY(aw_ext_op) entry;
 	struct aw_ext *ext;
 	uint64_t cookie;
-	size_t octets; /* to move; of a completion: that were moved */
-	size_t moved;
-	const uint8_t *from; /* a send */
-	uint8_t *to; /* a receive */
-	uint32_t lkey; /* of from, if zero_copy */
+	size_t bytes; /* how many to move */
+	size_t moved; /* how many were moved */
+	const uint8_t *from; /* of a send */
+	uint8_t *to; /* of a receive */
+	uint32_t lkey; /* of the region of `from`, if zero_copy */
 	bool zero_copy;
-	unsigned parts; /* zero_copy: taken by the endpoint and not done; cq_lock */
-	bool all_taken; /* and nothing follows; cq_lock */
-	uint64_t mark; /* a send: the bytes of the pair that go before */
+	/* zero_copy: parts that the endpoint has taken and not completed; under cq_lock */
+	unsigned parts;
+	bool all_taken; /* the endpoint has taken the last part; under cq_lock */
+	uint64_t mark; /* of a send: the position in the pair's stream that the send follows */
 	int error;
 };
 
 TAILQ_HEAD(aw_ext_ops, aw_ext_op);
 
 struct aw_ext_buffer {
-	uint8_t *octets; /* AW_EXT_BUFFER of them */
+	uint8_t *bytes; /* AW_EXT_BUFFER */
 	size_t at, end;
 };
 
@@ -46,77 +49,96 @@ struct aw_ext {
 	/* fixed after start */
 	struct aw_xs_ep *ep;
 	int far, wake, cq_fd;
-	int tcp; /* a duplicate, for its options */
-	int fd; /* what the program called it at first */
+	int tcp; /* a duplicate of the TCP socket, for its options */
+	int fd; /* the program's first fd for it */
 	ino_t ino;
 	pid_t pid;
-	bool peer_knows; /* the calls, too */
+	bool peer_knows; /* the peer has the extended calls, too */
 
-	/* the table's lock (ext.c) */
+	/* under the table's lock (ext.c) */
 	TAILQ_ENTRY(aw_ext) entry;
-	unsigned refs; /* of the table, the pump, each region and each call */
-	unsigned users; /* of the endpoint: the pump and each region; it is closed after the last */
-	bool pumping;
+	unsigned refs; /* held by the table, the pump, each region and each call */
+	/* users of the endpoint: the pump and each region; the last one closes it */
+	unsigned users;
+	bool has_pump;
 
 	pthread_mutex_t lock;
-	struct aw_ext_buffer out, in; /* towards the peer, from it */
-	uint64_t taken; /* bytes out of the pair */
-	bool out_ended, out_told; /* the program writes no more; the peer knows */
-	bool in_ended, in_told; /* the peer writes no more; the program knows */
-	bool leaving; /* exit(3): what is in the pair is all there is */
-	bool over; /* the pump has ended */
-	int error; /* why, or 0 */
-	bool error_told;
+	struct aw_ext_buffer out, in; /* out: to the peer; in: from the peer */
+	uint64_t taken; /* bytes received from the pair */
+	bool out_ended, out_forwarded; /* the program writes no more; the endpoint was shut down */
+	bool in_ended, in_forwarded; /* the peer writes no more; the pair was shut down */
+	bool leaving; /* exit(3) has begun: the program writes no more than the pair holds */
+	bool pump_ended;
+	int error; /* the errno that the connection ended with, or 0 */
+	bool error_returned;
 	struct aw_ext_ops sends, recvs;
-	bool asleep; /* the pump is, */
-	short far_events; /* waits for this, */
-	uint64_t posts_seen; /* and for the end of those until this one */
+	bool asleep; /* the pump sleeps */
+	short far_events; /* the events that it waits for on far */
+	uint64_t posts_seen; /* the number of posts when it armed the endpoint */
 
 	pthread_mutex_t cq_lock;
 	struct aw_ext_ops done;
-	unsigned ops; /* of every kind, with those that are done */
-	unsigned posted; /* Writes, Reads and parts of sends under way */
-	uint64_t posts; /* that there ever were */
+	unsigned ops; /* operations of every kind, completed ones included */
+	unsigned posted; /* Writes, Reads and parts of sends in progress */
+	uint64_t posts; /* how many were ever posted */
 
-	atomic_bool
-		wake_on_done; /* the end of one matters to the pump: a send may wait for its place */
+	/* completing a post wakes the pump: a send may wait for room in the queue */
+	atomic_bool wake_on_done;
 };
 
-/* The connection of fd, with a reference; NULL with errno EBADF or EOPNOTSUPP. */
+/* Returns the connection of fd with a reference, or NULL with errno EBADF or EOPNOTSUPP. */
 struct aw_ext *aw_ext_get(int fd);
-/* By the near end's file; NULL: there is none (any more). */
+/* Returns the connection whose near end has this inode with a reference, or NULL. */
 struct aw_ext *aw_ext_find(ino_t ino);
-/* Keeps errno. */
+/* Gives up a reference. Keeps errno. */
 void aw_ext_put(struct aw_ext *ext);
-/* Keeps the endpoint. False: it is closed. */
+/*
+ * Adds a user of the endpoint, which stays open until the last user is gone. False: it is closed.
+ */
 bool aw_ext_use(struct aw_ext *ext);
 void aw_ext_unuse(struct aw_ext *ext);
 
-/* ext_pump.c: bytes go both ways until neither can. The lock is held. */
+/* Sets errno and returns -1. */
+static inline int aw_ext_fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/* ext_pump.c: moves bytes both ways until neither direction can. The caller holds ext.lock. */
 void aw_ext_progress(struct aw_ext *ext);
 bool aw_ext_any_posted(struct aw_ext *ext);
-/* One more, before it is posted; or one that was not. */
+/* Adds to the posts in progress: 1 before a post, -1 if the post has failed. */
 void aw_ext_count_post(struct aw_ext *ext, int posts);
-/* One is over. */
-void aw_ext_end_post(struct aw_ext *ext);
-/* It is posted: who arms from here on hears of its end. */
+/* Called when a post completes. */
+void aw_ext_complete_post(struct aw_ext *ext);
+/*
+ * Called after a post: a thread that arms the endpoint from here on is woken when the post
+ * completes.
+ */
 void aw_ext_note_post(struct aw_ext *ext);
-/* Wakes the pump if what it waits for is not what it should wait for. The lock is held. */
+/*
+ * Wakes the pump if it sleeps and waits for other events than it should. The caller holds ext.lock.
+ */
 void aw_ext_wake(struct aw_ext *ext);
+/* The pump's thread. */
 void *aw_ext_pump(void *ext);
 
-/* ext_cq.c. NULL with errno EAGAIN or ENOMEM. */
+/* ext_cq.c: creates an operation. NULL with errno EAGAIN (AW_EXT_OPS_MAX) or ENOMEM. */
 struct aw_ext_op *aw_ext_op_create(struct aw_ext *ext, uint64_t cookie);
-/* It was never under way. */
+/* Frees an operation that was not begun. */
 void aw_ext_op_discard(struct aw_ext_op *op);
-/* Takes the operation; no lock but the endpoint's and above need be held. */
+/* Turns the operation into its completion. The caller does not hold cq_lock. */
 void aw_ext_op_complete(struct aw_ext_op *op, int error);
 
-/* ext_connect.c: the endpoint, agreed with the peer's. Takes order's tcp. 0 or an errno. */
+/*
+ * ext_connect.c: connects ext's endpoint with the peer's. Takes request's tcp. Returns 0 or an
+ * errno.
+ */
 int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_request *request);
 
-/* ext.c: the pump's last word. */
-void aw_ext_pump_over(struct aw_ext *ext);
+/* ext.c: called by the pump when it ends. */
+void aw_ext_pump_end(struct aw_ext *ext);
 
 int aw_ext_get_option(ino_t ino, int level, int name, void *value, socklen_t *len);
 int aw_ext_set_option(ino_t ino, int level, int name, const void *value, socklen_t len);
@@ -134,7 +156,7 @@ int aw_ext_recv_async(int fd, void *buf, size_t len, uint64_t cookie);
 int aw_ext_cq_fd(int fd);
 int aw_ext_cq_poll(int fd, struct iwarp_completion *completions, int n);
 
-/* A send of memory that may be registered: ext_async.c, for ext_mr.c. */
+/* ext_async.c, for ext_mr.c: sends memory that may be registered. Returns 0, or -1 with errno. */
 int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like);
 
 #endif

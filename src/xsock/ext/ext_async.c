@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Bytes of the stream that do not go through the pair. They keep their place among those that do: a
-// send knows how many bytes of the pair go before it, a receive first takes what is in the pair.
+// Sends and receives that do not go through the pair. They keep their place among the bytes that
+// do: a send notes how many bytes of the pair go before it, and a receive first takes what is in
+// the pair.
 #include "xsock/ext/ext.h"
 
 #include <errno.h>
@@ -9,26 +10,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int fail(int error)
-{
-	errno = error;
-	return -1;
-}
-
-/* Bytes that the program has written to the pair and the pump has not taken. */
+/* Returns how many bytes the program has written to the pair that the pump has not received. */
 static uint64_t in_pair(const struct aw_ext *ext)
 {
-	int octets = 0;
+	int bytes = 0;
 
-	return ioctl(ext->far, FIONREAD, &octets) == 0 && octets > 0 ? (uint64_t)octets : 0;
+	return ioctl(ext->far, FIONREAD, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* The lock is held. */
+/* Returns why a send fails now, or 0. The caller holds ext.lock. */
 static int send_error(const struct aw_ext *ext)
 {
 	if (ext->error)
 		return ext->error;
-	return ext->over || ext->out_told ? EPIPE : 0;
+	return ext->pump_ended || ext->out_forwarded ? EPIPE : 0;
 }
 
 int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like)
@@ -37,11 +32,11 @@ int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like)
 	int error;
 
 	if (ext->pid != getpid())
-		return fail(EOPNOTSUPP);
+		return aw_ext_fail(EOPNOTSUPP);
 	op = aw_ext_op_create(ext, like->cookie);
 	if (!op)
 		return -1;
-	op->octets = like->octets;
+	op->bytes = like->bytes;
 	op->from = like->from;
 	op->lkey = like->lkey;
 	op->zero_copy = like->zero_copy;
@@ -57,17 +52,17 @@ int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like)
 	if (!error)
 		return 0;
 	aw_ext_op_discard(op);
-	return fail(error);
+	return aw_ext_fail(error);
 }
 
 int aw_ext_send_async(int fd, const void *buf, size_t len, uint64_t cookie)
 {
-	struct aw_ext_op like = { .cookie = cookie, .octets = len, .from = buf };
+	struct aw_ext_op like = { .cookie = cookie, .bytes = len, .from = buf };
 	struct aw_ext *ext;
 	int result;
 
 	if (!buf || !len)
-		return fail(EINVAL);
+		return aw_ext_fail(EINVAL);
 	ext = aw_ext_get(fd);
 	if (!ext)
 		return -1;
@@ -76,15 +71,16 @@ int aw_ext_send_async(int fd, const void *buf, size_t len, uint64_t cookie)
 	return result;
 }
 
-/* 0 where the peer has ended it in order. */
+/* Returns the errno of a receive after the end; 0: the peer has ended the stream in order. */
 static int error_of_end(const struct aw_ext *ext)
 {
 	return ext->error == ENOTCONN ? 0 : ext->error;
 }
 
 /*
- * What came before is in the pair; nothing joins it while the lock is held. A recv that finds the end asks us why, and
- * would wait for that lock.
+ * Serves a receive from the pair, which has what came before; no bytes are added while the caller
+ * holds ext.lock. recv() is not called on an empty pair: it would find the end, and its wrapper
+ * would ask for SO_ERROR and wait for that lock.
  */
 static bool take_from_pair(struct aw_ext_op *op, int fd)
 {
@@ -92,21 +88,21 @@ static bool take_from_pair(struct aw_ext_op *op, int fd)
 	ssize_t got = 0;
 
 	if (ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0)
-		got = recv(fd, op->to, op->octets, MSG_DONTWAIT);
-	if (got <= 0 && !op->ext->in_told)
+		got = recv(fd, op->to, op->bytes, MSG_DONTWAIT);
+	if (got <= 0 && !op->ext->in_forwarded)
 		return false;
 	op->moved = got > 0 ? (size_t)got : 0;
 	aw_ext_op_complete(op, got > 0 ? 0 : error_of_end(op->ext));
 	return true;
 }
 
-static void receive(struct aw_ext_op *op, int fd)
+static void start_receive(struct aw_ext_op *op, int fd)
 {
 	struct aw_ext *ext = op->ext;
 
 	if (TAILQ_EMPTY(&ext->recvs) && take_from_pair(op, fd))
 		return;
-	if (ext->over) {
+	if (ext->pump_ended) {
 		aw_ext_op_complete(op, ext->error);
 		return;
 	}
@@ -121,16 +117,16 @@ int aw_ext_recv_async(int fd, void *buf, size_t len, uint64_t cookie)
 	struct aw_ext *ext;
 
 	if (!buf || !len)
-		return fail(EINVAL);
+		return aw_ext_fail(EINVAL);
 	ext = aw_ext_get(fd);
 	if (!ext)
 		return -1;
 	op = aw_ext_op_create(ext, cookie);
 	if (op) {
 		op->to = buf;
-		op->octets = len;
+		op->bytes = len;
 		pthread_mutex_lock(&ext->lock);
-		receive(op, fd);
+		start_receive(op, fd);
 		pthread_mutex_unlock(&ext->lock);
 	}
 	aw_ext_put(ext);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How the two ends of an extended socket come together. Where both have anywarp's librdmacm, MPA starts on the
-// TCP connection itself (anywarp/cm.h). Otherwise they agree there on a place to meet by rdma_cm (rendezvous.h),
-// and TCP's connection stays beside. Who is active speaks first, and who is passive tells by that what to do.
+// Connects the two ends of an extended socket. If both have anywarp's librdmacm, MPA starts on the
+// TCP connection itself (anywarp/cm.h). Otherwise they agree on that connection on a place to meet
+// by rdma_cm (rendezvous.h), and the TCP connection stays open. The active end sends the first
+// frame, from which the passive end knows what to do.
 #include "xsock/ext/ext.h"
 
 #include <errno.h>
@@ -13,25 +14,28 @@
 #include "xsock/ext/ext_tcp.h"
 #include "xsock/ext/rendezvous.h"
 
-#define START_NS INT64_C(10000000000) /* for the peer's program to do the same */
+/* how long the peer's program has to start the connection, too */
+#define START_NS INT64_C(10000000000)
 
-struct start {
+struct ext_start {
 	struct aw_ext *ext;
 	bool nodelay;
-	int tcp; /* -1: it is the endpoint's */
+	int tcp; /* -1: the endpoint has taken it */
 	struct sockaddr_storage local, peer;
 	int64_t until_ns;
 };
 
-static int make_ep(struct start *s)
+static int make_ep(struct ext_start *s)
 {
 	struct aw_xs_options options = { .nodelay = s->nodelay };
 
 	return -aw_xs_ep_create(&options, &s->ext->ep);
 }
 
-/* Until both ends have agreed. What came of it later is told by the stream. 0 or an errno. */
-static int await(struct start *s)
+/*
+ * Waits until both ends have agreed. Returns 0 or an errno. A later failure is found on the stream.
+ */
+static int await_established(struct ext_start *s)
 {
 	struct aw_ext *ext = s->ext;
 	struct aw_xs_stats stats;
@@ -53,26 +57,18 @@ static int await(struct start *s)
 	return error ? error : ECONNRESET;
 }
 
-/* MPA on the TCP connection. */
-static int give(struct start *s, int (*begin)(struct aw_xs_ep *ep, int fd))
+/* Starts MPA on the TCP connection. */
+static int start_mpa(struct ext_start *s, int (*begin)(struct aw_xs_ep *ep, int fd))
 {
 	int err = -begin(s->ext->ep, s->tcp);
 
 	if (err)
 		return err;
 	s->tcp = -1;
-	return await(s);
+	return await_established(s);
 }
 
-static void set_port(struct sockaddr_storage *address, uint16_t port)
-{
-	if (address->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)address)->sin_port = htons(port);
-}
-
-static int why_no_place(enum aw_place_status status)
+static int errno_of_status(enum aw_place_status status)
 {
 	switch (status) {
 	case AW_PLACE_READY:
@@ -87,88 +83,92 @@ static int why_no_place(enum aw_place_status status)
 	return 0;
 }
 
-static int go_to(struct start *s, const struct aw_place *place)
+static int connect_to_place(struct ext_start *s, const struct aw_place *place)
 {
-	int err = why_no_place(place->status);
+	int err = errno_of_status(place->status);
 
 	if (err)
 		return err;
-	set_port(&s->local, 0);
-	set_port(&s->peer, place->port);
+	aw_ext_place_set_port(&s->local, 0);
+	aw_ext_place_set_port(&s->peer, place->port);
 	aw_xs_ep_set_ticket(s->ext->ep, place->ticket);
 	err = -aw_xs_ep_connect(s->ext->ep, (struct sockaddr *)&s->local,
 				(struct sockaddr *)&s->peer);
-	return err ? err : await(s);
+	return err ? err : await_established(s);
 }
 
-static int ask(struct start *s)
+static int request_place(struct ext_start *s)
 {
-	uint8_t probe[AW_RENDEZVOUS_QUESTION_LEN], answer[AW_RENDEZVOUS_ANSWER_LEN];
+	uint8_t request_frame[AW_RENDEZVOUS_REQUEST_LEN], reply[AW_RENDEZVOUS_REPLY_LEN];
 	struct aw_place place;
 	int err;
 
-	aw_rendezvous_question_put(probe);
-	err = aw_ext_tcp_write(s->tcp, probe, sizeof(probe), s->until_ns);
+	aw_rendezvous_request_put(request_frame);
+	err = aw_ext_tcp_write(s->tcp, request_frame, sizeof(request_frame), s->until_ns);
 	if (!err)
-		err = aw_ext_tcp_read(s->tcp, answer, sizeof(answer), s->until_ns);
+		err = aw_ext_tcp_read(s->tcp, reply, sizeof(reply), s->until_ns);
 	if (err)
 		return err;
-	if (!aw_rendezvous_answer_get(answer, sizeof(answer), &place))
+	if (!aw_rendezvous_reply_get(reply, sizeof(reply), &place))
 		return EPROTO;
-	return go_to(s, &place);
+	return connect_to_place(s, &place);
 }
 
-/* The MPA Request was rejected by an end that cannot take it, and tells where it waits. */
-static int follow(struct start *s, int refused)
+/*
+ * The peer has rejected the MPA Request because it takes no sockets; its private data names the
+ * place.
+ */
+static int follow_rejection(struct ext_start *s, int refused)
 {
-	uint8_t octets[AW_RENDEZVOUS_ANSWER_LEN];
+	uint8_t bytes[AW_RENDEZVOUS_REPLY_LEN];
 	struct aw_place place;
-	size_t len = aw_xs_ep_refusal(s->ext->ep, octets, sizeof(octets));
+	size_t len = aw_xs_ep_refusal(s->ext->ep, bytes, sizeof(bytes));
 	int err;
 
-	if (!aw_rendezvous_answer_get(octets, len, &place))
+	if (!aw_rendezvous_reply_get(bytes, len, &place))
 		return refused;
 	aw_xs_ep_close(s->ext->ep, true);
 	s->ext->ep = NULL;
 	err = make_ep(s);
-	return err ? err : go_to(s, &place);
+	return err ? err : connect_to_place(s, &place);
 }
 
-static int be_active(struct start *s)
+static int start_active(struct ext_start *s)
 {
 	int err;
 
 	if (!aw_xs_ep_takes_sockets())
-		return ask(s);
-	err = give(s, aw_xs_ep_initiate);
-	return err == ECONNREFUSED ? follow(s, err) : err;
+		return request_place(s);
+	err = start_mpa(s, aw_xs_ep_initiate);
+	return err == ECONNREFUSED ? follow_rejection(s, err) : err;
 }
 
-/* The peer is told of the place, or why there is none. */
-static int invite(struct start *s, int (*tell)(struct start *s, const struct aw_place *place),
-		  bool tcp_stays)
+/* Opens a place, sends it to the peer (or the reason why there is none), and waits there. */
+static int await_at_place(struct ext_start *s,
+			  int (*send_place)(struct ext_start *s, const struct aw_place *place),
+			  bool tcp_stays)
 {
 	struct aw_ext_place place;
 	int err = aw_ext_place_open(&place, &s->local);
-	int told = tell(s, &place.place);
+	int sent = send_place(s, &place.place);
 
 	if (!err)
-		err = told;
+		err = sent;
 	if (!err)
 		err = aw_ext_place_await(&place, s->ext->ep, tcp_stays ? s->tcp : -1, s->until_ns);
 	aw_ext_place_close(&place);
-	return err ? err : await(s);
+	return err ? err : await_established(s);
 }
 
-static int tell_by_answer(struct start *s, const struct aw_place *place)
+static int send_by_reply(struct ext_start *s, const struct aw_place *place)
 {
-	uint8_t answer[AW_RENDEZVOUS_ANSWER_LEN];
+	uint8_t reply[AW_RENDEZVOUS_REPLY_LEN];
 
-	aw_rendezvous_answer_put(answer, place);
-	return aw_ext_tcp_write(s->tcp, answer, sizeof(answer), s->until_ns);
+	aw_rendezvous_reply_put(reply, place);
+	return aw_ext_tcp_write(s->tcp, reply, sizeof(reply), s->until_ns);
 }
 
-static int tell_by_rejecting(struct start *s, const struct aw_place *place)
+static int send_by_reject(struct ext_start *s, const struct aw_place *place)
 {
 	uint8_t reply[AW_RENDEZVOUS_REJECT_LEN];
 
@@ -176,44 +176,44 @@ static int tell_by_rejecting(struct start *s, const struct aw_place *place)
 	return aw_ext_tcp_write(s->tcp, reply, sizeof(reply), s->until_ns);
 }
 
-static int tell_version(struct start *s)
+static int reject_version(struct ext_start *s)
 {
 	const struct aw_place none = { .status = AW_PLACE_VERSION };
-	int err = tell_by_answer(s, &none);
+	int err = send_by_reply(s, &none);
 
 	return err ? err : EPROTONOSUPPORT;
 }
 
-static int answer_probe(struct start *s)
+static int serve_request(struct ext_start *s)
 {
-	uint8_t probe[AW_RENDEZVOUS_QUESTION_LEN];
-	int err = aw_ext_tcp_read(s->tcp, probe, sizeof(probe), s->until_ns);
+	uint8_t request_frame[AW_RENDEZVOUS_REQUEST_LEN];
+	int err = aw_ext_tcp_read(s->tcp, request_frame, sizeof(request_frame), s->until_ns);
 
 	if (err)
 		return err;
-	if (!aw_rendezvous_question_is_known(probe))
-		return tell_version(s);
-	return invite(s, tell_by_answer, true);
+	if (!aw_rendezvous_request_is_known(request_frame))
+		return reject_version(s);
+	return await_at_place(s, send_by_reply, true);
 }
 
-/* The Request's own bytes say nothing to us; the initiator closes TCP when it is rejected. */
-static int answer_mpa(struct start *s)
+/* This librdmacm cannot use the Request's content; the initiator closes TCP when it is rejected. */
+static int serve_mpa(struct ext_start *s)
 {
 	uint8_t header[AW_RENDEZVOUS_MPA_HEADER_LEN], rest[AW_RENDEZVOUS_MPA_PRIVATE_MAX];
 	size_t len;
 	int err;
 
 	if (aw_xs_ep_takes_sockets())
-		return give(s, aw_xs_ep_respond);
+		return start_mpa(s, aw_xs_ep_respond);
 	err = aw_ext_tcp_read(s->tcp, header, sizeof(header), s->until_ns);
 	if (!err && !aw_rendezvous_mpa_rest(header, &len))
 		return EPROTO;
 	if (!err)
 		err = aw_ext_tcp_read(s->tcp, rest, len, s->until_ns);
-	return err ? err : invite(s, tell_by_rejecting, false);
+	return err ? err : await_at_place(s, send_by_reject, false);
 }
 
-static int be_passive(struct start *s)
+static int start_passive(struct ext_start *s)
 {
 	uint8_t key[AW_RENDEZVOUS_KEY_LEN];
 	int err = aw_ext_tcp_peek(s->tcp, key, sizeof(key), s->until_ns);
@@ -222,17 +222,17 @@ static int be_passive(struct start *s)
 		return err;
 	switch (aw_rendezvous_opening(key)) {
 	case AW_OPENING_MPA:
-		return answer_mpa(s);
-	case AW_OPENING_QUESTION:
-		return answer_probe(s);
+		return serve_mpa(s);
+	case AW_OPENING_REQUEST:
+		return serve_request(s);
 	case AW_OPENING_OTHER:
 		break;
 	}
 	return EPROTO;
 }
 
-/* Devices know IPv4 addresses as such. */
-static void unmap(struct sockaddr_storage *address)
+/* Devices have IPv4 addresses, not those mapped into IPv6. */
+static void unmap_v4(struct sockaddr_storage *address)
 {
 	struct sockaddr_in6 v6 = *(struct sockaddr_in6 *)address;
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = v6.sin6_port };
@@ -244,21 +244,21 @@ static void unmap(struct sockaddr_storage *address)
 	memcpy(address, &v4, sizeof(v4));
 }
 
-static int read_names(struct start *s)
+static int read_names(struct ext_start *s)
 {
 	socklen_t local_len = sizeof(s->local), peer_len = sizeof(s->peer);
 
 	if (getsockname(s->tcp, (struct sockaddr *)&s->local, &local_len) != 0 ||
 	    getpeername(s->tcp, (struct sockaddr *)&s->peer, &peer_len) != 0)
 		return errno;
-	unmap(&s->local);
-	unmap(&s->peer);
+	unmap_v4(&s->local);
+	unmap_v4(&s->peer);
 	return 0;
 }
 
 int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_request *request)
 {
-	struct start s = {
+	struct ext_start s = {
 		.ext = ext,
 		.nodelay = request->nodelay,
 		.tcp = request->tcp,
@@ -269,9 +269,9 @@ int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_request *request)
 	if (!err)
 		err = make_ep(&s);
 	if (!err)
-		err = request->role == IWARP_ACTIVE ? be_active(&s) : be_passive(&s);
+		err = request->role == IWARP_ACTIVE ? start_active(&s) : start_passive(&s);
 	if (s.tcp >= 0 && err)
-		shutdown(s.tcp, SHUT_RDWR); /* nobody can tell what is still under way there */
+		shutdown(s.tcp, SHUT_RDWR); /* bytes may still be in transit there */
 	if (s.tcp >= 0)
 		close(s.tcp);
 	return err;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Operations and their completions. The fd of the queue is an eventfd that is readable exactly while
-// there is a completion.
+// Operations and their completions. The completion queue's fd is an eventfd that is readable as
+// long as there is a completion.
 #include "xsock/ext/ext.h"
 
 #include <errno.h>
@@ -58,10 +58,10 @@ void aw_ext_count_post(struct aw_ext *ext, int posts)
 	pthread_mutex_unlock(&ext->cq_lock);
 }
 
-void aw_ext_end_post(struct aw_ext *ext)
+void aw_ext_complete_post(struct aw_ext *ext)
 {
 	aw_ext_count_post(ext, -1);
-	if (atomic_load(&ext->wake_on_done)) /* set by aw_ext_progress, before it tries */
+	if (atomic_load(&ext->wake_on_done)) /* set by aw_ext_progress() before it tries to post */
 		(void)eventfd_write(ext->wake, 1);
 }
 
@@ -72,7 +72,7 @@ void aw_ext_note_post(struct aw_ext *ext)
 	pthread_mutex_unlock(&ext->cq_lock);
 }
 
-static int take(struct aw_ext *ext, struct iwarp_completion *completions, int n)
+static int take_completions(struct aw_ext *ext, struct iwarp_completion *completions, int n)
 {
 	struct aw_ext_op *op;
 	eventfd_t count;
@@ -100,13 +100,13 @@ static void make_progress(struct aw_ext *ext)
 	pthread_mutex_lock(&ext->lock);
 	if (!TAILQ_EMPTY(&ext->sends) || !TAILQ_EMPTY(&ext->recvs))
 		aw_ext_progress(ext);
-	else if (!ext->over && aw_ext_any_posted(ext))
+	else if (!ext->pump_ended && aw_ext_any_posted(ext))
 		(void)aw_xs_ep_ready(ext->ep);
 	aw_ext_wake(ext);
 	pthread_mutex_unlock(&ext->lock);
 }
 
-/* Who finds nothing makes the progress himself, and looks again. */
+/* A thread that finds no completion makes progress itself and looks again. */
 int aw_ext_cq_poll(int fd, struct iwarp_completion *completions, int n)
 {
 	struct aw_ext *ext;
@@ -119,10 +119,10 @@ int aw_ext_cq_poll(int fd, struct iwarp_completion *completions, int n)
 	ext = aw_ext_get(fd);
 	if (!ext)
 		return -1;
-	taken = take(ext, completions, n);
+	taken = take_completions(ext, completions, n);
 	if (!taken && n) {
 		make_progress(ext);
-		taken = take(ext, completions, n);
+		taken = take_completions(ext, completions, n);
 	}
 	aw_ext_put(ext);
 	return taken;

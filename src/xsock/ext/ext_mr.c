@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Registered memory, and what moves it without the peer's program. A key is 24 bytes, in network order:
-// address (8), length (8), STag (4), "iWK1". It comes from the peer's program: its bytes are checked
-// for what they claim, and the peer's end checks them again.
+// Registered memory, and Writes and Reads of it. A key is 24 bytes in network byte order: address
+// (8), length (8), STag (4), "iWK1". The key comes from the peer's program: this end checks that it
+// is consistent, and the peer's end checks each access.
 #include "xsock/ext/ext.h"
 
 #include <endian.h>
@@ -20,18 +20,12 @@ struct iwarp_mr {
 	size_t len;
 };
 
-struct key {
+struct parsed_key {
 	uint64_t addr, len;
 	uint32_t stag;
 };
 
-static int fail(int error)
-{
-	errno = error;
-	return -1;
-}
-
-static void put_key(const struct key *key, struct iwarp_key *wire)
+static void put_key(const struct parsed_key *key, struct iwarp_key *wire)
 {
 	uint64_t addr = htobe64(key->addr), len = htobe64(key->len);
 	uint32_t stag = htobe32(key->stag), magic = htobe32(KEY_MAGIC);
@@ -42,7 +36,7 @@ static void put_key(const struct key *key, struct iwarp_key *wire)
 	memcpy(wire->octets + 20, &magic, 4);
 }
 
-static bool get_key(const struct iwarp_key *wire, struct key *key)
+static bool get_key(const struct iwarp_key *wire, struct parsed_key *key)
 {
 	uint64_t addr, len;
 	uint32_t stag, magic;
@@ -51,7 +45,7 @@ static bool get_key(const struct iwarp_key *wire, struct key *key)
 	memcpy(&len, wire->octets + 8, 8);
 	memcpy(&stag, wire->octets + 16, 4);
 	memcpy(&magic, wire->octets + 20, 4);
-	*key = (struct key){ be64toh(addr), be64toh(len), be32toh(stag) };
+	*key = (struct parsed_key){ be64toh(addr), be64toh(len), be32toh(stag) };
 	return be32toh(magic) == KEY_MAGIC && key->len <= UINT64_MAX - key->addr;
 }
 
@@ -71,7 +65,7 @@ static struct ibv_mr *register_memory(struct aw_ext *ext, void *addr, size_t len
 	return ibv_reg_mr(pd, addr, len, rights);
 }
 
-static struct iwarp_mr *create(struct aw_ext *ext, void *addr, size_t len, int access)
+static struct iwarp_mr *mr_create(struct aw_ext *ext, void *addr, size_t len, int access)
 {
 	struct iwarp_mr *mr = calloc(1, sizeof(*mr));
 
@@ -101,7 +95,7 @@ struct iwarp_mr *aw_ext_reg_mr(int fd, void *addr, size_t len, int access)
 		errno = ENOTCONN;
 		return NULL;
 	}
-	mr = create(ext, addr, len, access);
+	mr = mr_create(ext, addr, len, access);
 	if (!mr) {
 		int error = errno;
 
@@ -117,10 +111,10 @@ int aw_ext_dereg_mr(struct iwarp_mr *mr)
 	int error;
 
 	if (!mr)
-		return fail(EINVAL);
+		return aw_ext_fail(EINVAL);
 	error = ibv_dereg_mr(mr->mr);
 	if (error)
-		return fail(error);
+		return aw_ext_fail(error);
 	aw_ext_unuse(mr->ext);
 	aw_ext_put(mr->ext);
 	free(mr);
@@ -130,8 +124,8 @@ int aw_ext_dereg_mr(struct iwarp_mr *mr)
 int aw_ext_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key)
 {
 	if (!mr || !key)
-		return fail(EINVAL);
-	put_key(&(struct key){ (uintptr_t)mr->addr, mr->len, mr->mr->rkey }, key);
+		return aw_ext_fail(EINVAL);
+	put_key(&(struct parsed_key){ (uintptr_t)mr->addr, mr->len, mr->mr->rkey }, key);
 	return 0;
 }
 
@@ -140,37 +134,37 @@ static bool is_within(uint64_t offset, uint64_t len, uint64_t whole)
 	return offset <= whole && len <= whole - offset;
 }
 
-/* Under the endpoint's lock. */
-static void posted_done(void *arg, int error)
+/* The endpoint calls it under its lock. */
+static void complete_op(void *arg, int error)
 {
 	struct aw_ext_op *op = arg;
 	struct aw_ext *ext = op->ext;
 
-	op->moved = error ? 0 : op->octets;
-	aw_ext_end_post(ext);
+	op->moved = error ? 0 : op->bytes;
+	aw_ext_complete_post(ext);
 	aw_ext_op_complete(op, error);
 }
 
-static int post(struct aw_ext *ext, const struct ibv_send_wr *wr, size_t len, uint64_t cookie)
+static int post_op(struct aw_ext *ext, const struct ibv_send_wr *wr, size_t len, uint64_t cookie)
 {
 	struct aw_ext_op *op;
 	int error;
 
 	if (ext->pid != getpid())
-		return fail(EOPNOTSUPP);
+		return aw_ext_fail(EOPNOTSUPP);
 	op = aw_ext_op_create(ext, cookie);
 	if (!op)
 		return -1;
-	op->octets = len;
+	op->bytes = len;
 	aw_ext_count_post(ext, 1);
-	error = -aw_xs_ep_post(ext->ep, wr, posted_done, op);
+	error = -aw_xs_ep_post(ext->ep, wr, complete_op, op);
 	if (error) {
 		aw_ext_count_post(ext, -1);
 		aw_ext_op_discard(op);
-		return fail(error);
+		return aw_ext_fail(error);
 	}
 	aw_ext_note_post(ext);
-	/* What is over at once needs no pump. */
+	/* Takes a completion that has come at once, so that the pump need not wake. */
 	(void)aw_xs_ep_ready(ext->ep);
 	pthread_mutex_lock(&ext->lock);
 	aw_ext_wake(ext);
@@ -178,16 +172,16 @@ static int post(struct aw_ext *ext, const struct ibv_send_wr *wr, size_t len, ui
 	return 0;
 }
 
-static int one_sided(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *wire,
-		     struct ibv_send_wr *wr)
+static int fill_wr(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *wire,
+		   struct ibv_send_wr *wr)
 {
-	struct key key;
+	struct parsed_key key;
 
 	if (!mr || !wire || !len || len > ONE_SIDED_MAX || !get_key(wire, &key))
-		return fail(EINVAL);
-	/* wr has the key's offset until here. */
+		return aw_ext_fail(EINVAL);
+	/* remote_addr holds the offset within the key until here. */
 	if (!is_within(offset, len, mr->len) || !is_within(wr->wr.rdma.remote_addr, len, key.len))
-		return fail(ERANGE);
+		return aw_ext_fail(ERANGE);
 	wr->wr.rdma.remote_addr += key.addr;
 	wr->wr.rdma.rkey = key.stag;
 	*wr->sg_list = (struct ibv_sge){
@@ -209,9 +203,9 @@ int aw_ext_write(struct iwarp_mr *mr, size_t offset, size_t len, const struct iw
 		.wr.rdma.remote_addr = key_offset,
 	};
 
-	if (one_sided(mr, offset, len, key, &wr) != 0)
+	if (fill_wr(mr, offset, len, key, &wr) != 0)
 		return -1;
-	return post(mr->ext, &wr, len, cookie);
+	return post_op(mr->ext, &wr, len, cookie);
 }
 
 int aw_ext_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
@@ -225,19 +219,19 @@ int aw_ext_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwa
 		.wr.rdma.remote_addr = key_offset,
 	};
 
-	if (one_sided(mr, offset, len, key, &wr) != 0)
+	if (fill_wr(mr, offset, len, key, &wr) != 0)
 		return -1;
-	return post(mr->ext, &wr, len, cookie);
+	return post_op(mr->ext, &wr, len, cookie);
 }
 
 int aw_ext_send_mr(struct iwarp_mr *mr, size_t offset, size_t len, uint64_t cookie)
 {
-	struct aw_ext_op like = { .cookie = cookie, .octets = len, .zero_copy = true };
+	struct aw_ext_op like = { .cookie = cookie, .bytes = len, .zero_copy = true };
 
 	if (!mr || !len)
-		return fail(EINVAL);
+		return aw_ext_fail(EINVAL);
 	if (!is_within(offset, len, mr->len))
-		return fail(ERANGE);
+		return aw_ext_fail(ERANGE);
 	like.from = mr->addr + offset;
 	like.lkey = mr->mr->lkey;
 	return aw_ext_send(mr->ext, &like);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Options that an extended socket's program asks of TCP, and why its connection has ended.
+// The TCP options of an extended socket, and SO_ERROR.
 #include "xsock/ext/ext.h"
 
 #include <errno.h>
@@ -8,24 +8,20 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static int fail(int error)
-{
-	errno = error;
-	return -1;
-}
-
-/* Told once, as TCP does it. The lock is held. */
+/*
+ * Returns the errno that the connection ended with, once, as TCP does. The caller holds ext.lock.
+ */
 static int take_error(struct aw_ext *ext)
 {
 	int error = ext->error == ENOTCONN ? 0 : ext->error;
 
-	if (error && ext->error_told)
+	if (error && ext->error_returned)
 		error = 0;
-	ext->error_told = ext->error_told || error;
+	ext->error_returned = ext->error_returned || error;
 	return error;
 }
 
-static int give(int number, void *value, socklen_t *len)
+static int store_number(int number, void *value, socklen_t *len)
 {
 	if (*len > sizeof(number))
 		*len = sizeof(number);
@@ -33,20 +29,21 @@ static int give(int number, void *value, socklen_t *len)
 	return 0;
 }
 
-static int get(struct aw_ext *ext, int level, int name, void *value, socklen_t *len)
+static int get_option(struct aw_ext *ext, int level, int name, void *value, socklen_t *len)
 {
 	if (level == SOL_SOCKET && name == SO_ERROR)
-		return give(take_error(ext), value, len);
-	return ext->tcp < 0 ? fail(ENOTCONN) : getsockopt(ext->tcp, level, name, value, len);
+		return store_number(take_error(ext), value, len);
+	return ext->tcp < 0 ? aw_ext_fail(ENOTCONN) : getsockopt(ext->tcp, level, name, value, len);
 }
 
-static int set(struct aw_ext *ext, int level, int name, const void *value, socklen_t len)
+static int set_option(struct aw_ext *ext, int level, int name, const void *value, socklen_t len)
 {
 	int number;
 
 	if (ext->tcp < 0)
-		return fail(ENOTCONN);
-	if (level == IPPROTO_TCP && name == TCP_NODELAY && !ext->over && len >= sizeof(number)) {
+		return aw_ext_fail(ENOTCONN);
+	if (level == IPPROTO_TCP && name == TCP_NODELAY && !ext->pump_ended &&
+	    len >= sizeof(number)) {
 		memcpy(&number, value, sizeof(number));
 		aw_xs_ep_set_nodelay(ext->ep, number != 0);
 	}
@@ -59,9 +56,9 @@ int aw_ext_get_option(ino_t ino, int level, int name, void *value, socklen_t *le
 	int result;
 
 	if (!ext)
-		return fail(ENOTCONN);
+		return aw_ext_fail(ENOTCONN);
 	pthread_mutex_lock(&ext->lock);
-	result = get(ext, level, name, value, len);
+	result = get_option(ext, level, name, value, len);
 	pthread_mutex_unlock(&ext->lock);
 	aw_ext_put(ext);
 	return result;
@@ -73,9 +70,9 @@ int aw_ext_set_option(ino_t ino, int level, int name, const void *value, socklen
 	int result;
 
 	if (!ext)
-		return fail(ENOTCONN);
+		return aw_ext_fail(ENOTCONN);
 	pthread_mutex_lock(&ext->lock);
-	result = set(ext, level, name, value, len);
+	result = set_option(ext, level, name, value, len);
 	pthread_mutex_unlock(&ext->lock);
 	aw_ext_put(ext);
 	return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Listens for one connection. The port is open to anybody: only the ticket counts.
+// Listens for one connection. Any process can connect to the port: only the ticket counts.
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "xsock/ext/ext_place.h"
 
@@ -12,9 +12,9 @@
 
 #include "xsock/ext/ext_tcp.h"
 
-#define BACKLOG 8 /* strangers that may stand in the way for a moment */
+#define BACKLOG 8 /* connections of other processes that may wait for a moment */
 
-static void set_port(struct sockaddr_storage *address, uint16_t port)
+void aw_ext_place_set_port(struct sockaddr_storage *address, uint16_t port)
 {
 	if (address->ss_family == AF_INET6)
 		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
@@ -22,11 +22,11 @@ static void set_port(struct sockaddr_storage *address, uint16_t port)
 		((struct sockaddr_in *)address)->sin_port = htons(port);
 }
 
-static int listen_at(struct aw_ext_place *place, const struct sockaddr_storage *local)
+static int place_listen(struct aw_ext_place *place, const struct sockaddr_storage *local)
 {
 	struct sockaddr_storage address = *local;
 
-	set_port(&address, 0);
+	aw_ext_place_set_port(&address, 0);
 	place->events = rdma_create_event_channel();
 	if (!place->events || fcntl(place->events->fd, F_SETFL, O_NONBLOCK) != 0 ||
 	    rdma_create_id(place->events, &place->id, NULL, RDMA_PS_TCP) != 0 ||
@@ -44,7 +44,7 @@ int aw_ext_place_open(struct aw_ext_place *place, const struct sockaddr_storage 
 	int err;
 
 	memset(place, 0, sizeof(*place));
-	err = listen_at(place, local);
+	err = place_listen(place, local);
 	if (!err)
 		place->place.status = AW_PLACE_READY;
 	else if (err == ENODEV || err == EADDRNOTAVAIL || err == ENOENT)
@@ -62,22 +62,25 @@ static bool has_ticket(const struct aw_ext_place *place, const struct rdma_conn_
 		      AW_XS_TICKET_LEN) == 0;
 }
 
-/* True: it was for us, and *err tells what came of it. */
-static bool take(struct aw_ext_place *place, struct aw_xs_ep *ep, struct rdma_cm_event *event,
-		 int *err)
+/*
+ * Serves an event. True: a peer with the ticket has connected, and *err is the result of accepting
+ * it.
+ */
+static bool take_event(struct aw_ext_place *place, struct aw_xs_ep *ep, struct rdma_cm_event *event,
+		       int *err)
 {
 	struct rdma_cm_id *id = event->id;
-	bool ours = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
-	bool meant = ours && has_ticket(place, &event->param.conn);
+	bool is_request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+	bool has_it = is_request && has_ticket(place, &event->param.conn);
 
-	if (meant)
+	if (has_it)
 		*err = -aw_xs_ep_accept(ep, event);
-	else if (ours)
+	else if (is_request)
 		rdma_reject(id, NULL, 0);
 	rdma_ack_cm_event(event);
-	if (ours && !meant)
+	if (is_request && !has_it)
 		rdma_destroy_id(id);
-	return meant;
+	return has_it;
 }
 
 int aw_ext_place_await(struct aw_ext_place *place, struct aw_xs_ep *ep, int tcp, int64_t until_ns)
@@ -98,7 +101,7 @@ int aw_ext_place_await(struct aw_ext_place *place, struct aw_xs_ep *ep, int tcp,
 		if (ready > 0 && fds[1].revents)
 			return ECONNRESET;
 		while (rdma_get_cm_event(place->events, &event) == 0) {
-			if (take(place, ep, event, &err))
+			if (take_event(place, ep, event, &err))
 				return err;
 		}
 	}

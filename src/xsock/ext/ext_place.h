@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A place where one end of a TCP connection awaits the other one by rdma_cm: the connection's address here, a port
-// of rdma_cm's, and a ticket.
+// A meeting place: a listener of rdma_cm at which one end of a TCP connection awaits the other end.
+// It has the TCP connection's local address, a port of rdma_cm's, and a ticket. Called by
+// ext_connect.c.
 #ifndef XSOCK_EXT_EXT_PLACE_H
 #define XSOCK_EXT_EXT_PLACE_H
 
@@ -12,16 +13,22 @@
 struct aw_ext_place {
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
-	struct aw_place place; /* for the peer; of one that is not open it says why */
+	struct aw_place place; /* sent to the peer; its status is the reason if it is not open */
 };
 
-/* 0 or an errno; to be closed either way. local: of the TCP connection. */
+/*
+ * Opens a place at the TCP connection's address local. Returns 0 or an errno; the caller closes
+ * place in either case.
+ */
 int aw_ext_place_open(struct aw_ext_place *place, const struct sockaddr_storage *local);
 /*
- * Until who has the ticket comes, and ep has answered him; others are rejected. tcp: whose end is the peer's, or -1.
- * 0, ETIMEDOUT, ECONNRESET or what the endpoint says.
+ * Waits until a peer with the ticket connects, and has ep accept it; rejects all others. tcp: a
+ * socket whose end means that the peer is gone, or -1. Returns 0, ETIMEDOUT, ECONNRESET or the
+ * endpoint's errno.
  */
 int aw_ext_place_await(struct aw_ext_place *place, struct aw_xs_ep *ep, int tcp, int64_t until_ns);
 void aw_ext_place_close(struct aw_ext_place *place);
+/* Sets the port, in host byte order, of an IPv4 or IPv6 address. */
+void aw_ext_place_set_port(struct sockaddr_storage *address, uint16_t port);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Carries bytes between the program's pair and the endpoint, as far as each takes them. Any call may
-// do so; the pump is the thread that does it when nobody calls, and it sees the end of everything.
+// Moves bytes between the program's pair and the endpoint, as far as each takes them. Any call may
+// do so. The pump is a thread that does it while no call is made; it also sees the connection's
+// end. Functions before aw_ext_wake() need ext.lock.
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "xsock/ext/ext.h"
 
@@ -26,8 +27,11 @@ static void complete_head(struct aw_ext_ops *ops, int error)
 	aw_ext_op_complete(op, error);
 }
 
-/* Off the queue; the last part, if one is still under way, completes it. */
-static void finish_zero(struct aw_ext *ext, struct aw_ext_op *op)
+/*
+ * Removes a zero-copy send from the queue. Its last part completes it, or this call if all parts
+ * are done.
+ */
+static void dequeue_zero(struct aw_ext *ext, struct aw_ext_op *op)
 {
 	bool last;
 
@@ -40,7 +44,7 @@ static void finish_zero(struct aw_ext *ext, struct aw_ext_op *op)
 		aw_ext_op_complete(op, op->error);
 }
 
-/* Parts of it that are under way are told of before it is the program's again. */
+/* Fails a send. A zero-copy send completes after its last part: until then the memory is in use. */
 static void fail_send(struct aw_ext *ext, struct aw_ext_op *op, int error)
 {
 	pthread_mutex_lock(&ext->cq_lock);
@@ -48,12 +52,12 @@ static void fail_send(struct aw_ext *ext, struct aw_ext_op *op, int error)
 		op->error = error;
 	pthread_mutex_unlock(&ext->cq_lock);
 	if (op->zero_copy)
-		finish_zero(ext, op);
+		dequeue_zero(ext, op);
 	else
 		complete_head(&ext->sends, error);
 }
 
-/* The connection is broken: nothing of it is left to wait for. */
+/* Fails all operations: the connection has ended. */
 static void fail_all(struct aw_ext *ext, int error)
 {
 	struct aw_ext_op *op;
@@ -64,19 +68,19 @@ static void fail_all(struct aw_ext *ext, int error)
 		fail_send(ext, op, error);
 	while (!TAILQ_EMPTY(&ext->recvs))
 		complete_head(&ext->recvs, error);
-	ext->out_ended = ext->out_told = ext->in_ended = ext->in_told = true;
+	ext->out_ended = ext->out_forwarded = ext->in_ended = ext->in_forwarded = true;
 	shutdown(ext->far, SHUT_RDWR);
 }
 
-/* The endpoint has told why, or what a call of it has said is all there is. */
-static void fail_by(struct aw_ext *ext, ssize_t result)
+/* Fails all operations with the endpoint's error, or with result, the negative errno of a call. */
+static void fail_with(struct aw_ext *ext, ssize_t result)
 {
 	int error = aw_xs_ep_error(ext->ep);
 
 	fail_all(ext, error ? error : (int)-result);
 }
 
-/* Up to the place of the first send, if there is one. */
+/* Receives from the pair, up to the place of the first send. */
 static bool take_from_pair(struct aw_ext *ext)
 {
 	struct aw_ext_op *send = TAILQ_FIRST(&ext->sends);
@@ -89,7 +93,7 @@ static bool take_from_pair(struct aw_ext *ext)
 		limit = (size_t)(send->mark - ext->taken);
 	if (!limit)
 		return false;
-	got = recv(ext->far, ext->out.octets, limit, MSG_DONTWAIT);
+	got = recv(ext->far, ext->out.bytes, limit, MSG_DONTWAIT);
 	if (got == 0 || (got < 0 && (errno != EAGAIN || ext->leaving) && errno != EINTR))
 		ext->out_ended = true;
 	if (got <= 0)
@@ -100,13 +104,13 @@ static bool take_from_pair(struct aw_ext *ext)
 	return true;
 }
 
-static bool send_octets(struct aw_ext *ext, const uint8_t *octets, size_t len, size_t *sent)
+static bool send_span(struct aw_ext *ext, const uint8_t *bytes, size_t len, size_t *sent)
 {
-	struct iovec iov = { .iov_base = (void *)octets, .iov_len = len };
+	struct iovec iov = { .iov_base = (void *)bytes, .iov_len = len };
 	ssize_t taken = aw_xs_ep_send(ext->ep, &iov, 1, 0);
 
 	if (taken < 0 && taken != -EAGAIN)
-		fail_by(ext, taken);
+		fail_with(ext, taken);
 	if (taken <= 0)
 		return false;
 	*sent += (size_t)taken;
@@ -118,11 +122,11 @@ static bool push_buffer(struct aw_ext *ext)
 	struct aw_ext_buffer *out = &ext->out;
 
 	return out->at < out->end &&
-	       send_octets(ext, out->octets + out->at, out->end - out->at, &out->at);
+	       send_span(ext, out->bytes + out->at, out->end - out->at, &out->at);
 }
 
-/* A part of a send from registered memory is over. Under the endpoint's lock. */
-static void part_done(void *arg, int error)
+/* A part of a zero-copy send has completed. The endpoint calls it under its lock. */
+static void complete_part(void *arg, int error)
 {
 	struct aw_ext_op *op = arg;
 	struct aw_ext *ext = op->ext;
@@ -136,7 +140,7 @@ static void part_done(void *arg, int error)
 	pthread_mutex_unlock(&ext->cq_lock);
 	if (last)
 		aw_ext_op_complete(op, op->error);
-	aw_ext_end_post(ext);
+	aw_ext_complete_post(ext);
 }
 
 static void count_parts(struct aw_ext_op *op, int parts)
@@ -147,14 +151,17 @@ static void count_parts(struct aw_ext_op *op, int parts)
 	pthread_mutex_unlock(&op->ext->cq_lock);
 }
 
-/* What the endpoint has taken is the program's again when each part is done. */
+/*
+ * Sends a part of registered memory. The program may write to the memory again when all parts have
+ * completed.
+ */
 static bool send_zero(struct aw_ext *ext, struct aw_ext_op *op)
 {
 	ssize_t taken;
 
 	count_parts(op, 1);
-	taken = aw_xs_ep_send_zero(ext->ep, op->from + op->moved, op->octets - op->moved, op->lkey,
-				   part_done, op);
+	taken = aw_xs_ep_send_zero(ext->ep, op->from + op->moved, op->bytes - op->moved, op->lkey,
+				   complete_part, op);
 	if (taken > 0) {
 		aw_ext_note_post(ext);
 		op->moved += (size_t)taken;
@@ -162,11 +169,11 @@ static bool send_zero(struct aw_ext *ext, struct aw_ext_op *op)
 	}
 	count_parts(op, -1);
 	if (taken < 0 && taken != -EAGAIN)
-		fail_by(ext, taken);
+		fail_with(ext, taken);
 	return false;
 }
 
-/* All that goes before it is out of the pair. */
+/* Returns whether all bytes of the pair that go before the send have been received. */
 static bool is_due(const struct aw_ext *ext, const struct aw_ext_op *send)
 {
 	return send && (send->mark == ext->taken || ext->out_ended);
@@ -181,28 +188,28 @@ static bool push_send(struct aw_ext *ext)
 	if (op->zero_copy) {
 		if (!send_zero(ext, op))
 			return false;
-		if (op->moved == op->octets)
-			finish_zero(ext, op);
+		if (op->moved == op->bytes)
+			dequeue_zero(ext, op);
 		return true;
 	}
-	if (!send_octets(ext, op->from + op->moved, op->octets - op->moved, &op->moved))
+	if (!send_span(ext, op->from + op->moved, op->bytes - op->moved, &op->moved))
 		return false;
-	if (op->moved == op->octets)
+	if (op->moved == op->bytes)
 		complete_head(&ext->sends, 0);
 	return true;
 }
 
-static void tell_end_out(struct aw_ext *ext)
+static void forward_end_out(struct aw_ext *ext)
 {
-	if (!ext->out_ended || ext->out_told || ext->out.at < ext->out.end ||
+	if (!ext->out_ended || ext->out_forwarded || ext->out.at < ext->out.end ||
 	    !TAILQ_EMPTY(&ext->sends))
 		return;
-	ext->out_told = true;
+	ext->out_forwarded = true;
 	(void)aw_xs_ep_shutdown(ext->ep, SHUT_WR);
 }
 
-/* Into buf; false where nothing came. */
-static bool receive_octets(struct aw_ext *ext, uint8_t *buf, size_t len, size_t *got)
+/* Receives into buf. False: nothing came. */
+static bool receive_span(struct aw_ext *ext, uint8_t *buf, size_t len, size_t *got)
 {
 	struct iovec iov = { .iov_base = buf, .iov_len = len };
 	ssize_t came;
@@ -213,7 +220,7 @@ static bool receive_octets(struct aw_ext *ext, uint8_t *buf, size_t len, size_t 
 	if (came == 0)
 		ext->in_ended = true;
 	else if (came < 0 && came != -EAGAIN)
-		fail_by(ext, came);
+		fail_with(ext, came);
 	if (came <= 0)
 		return false;
 	*got = (size_t)came;
@@ -224,7 +231,7 @@ static bool fill_buffer(struct aw_ext *ext)
 {
 	struct aw_ext_buffer *in = &ext->in;
 
-	if (in->at < in->end || !receive_octets(ext, in->octets, AW_EXT_BUFFER, &in->end))
+	if (in->at < in->end || !receive_span(ext, in->bytes, AW_EXT_BUFFER, &in->end))
 		return false;
 	in->at = 0;
 	return true;
@@ -235,12 +242,12 @@ static size_t copy_out(struct aw_ext_buffer *in, uint8_t *to, size_t len)
 	size_t n = in->end - in->at < len ? in->end - in->at : len;
 
 	for (size_t i = 0; i < n; i++)
-		to[i] = in->octets[in->at + i];
+		to[i] = in->bytes[in->at + i];
 	in->at += n;
 	return n;
 }
 
-/* What waited for room in the pair goes to a receive first. */
+/* Serves the first receive; from the buffer first, which waited for room in the pair. */
 static bool serve_recv(struct aw_ext *ext)
 {
 	struct aw_ext_op *op = TAILQ_FIRST(&ext->recvs);
@@ -249,16 +256,16 @@ static bool serve_recv(struct aw_ext *ext)
 	if (!op)
 		return false;
 	if (in->at < in->end)
-		op->moved = copy_out(in, op->to, op->octets);
-	else if (!receive_octets(ext, op->to, op->octets, &op->moved) && !ext->in_ended)
+		op->moved = copy_out(in, op->to, op->bytes);
+	else if (!receive_span(ext, op->to, op->bytes, &op->moved) && !ext->in_ended)
 		return false;
 	if (TAILQ_EMPTY(&ext->recvs))
-		return false; /* they have failed */
+		return false; /* all receives have failed */
 	complete_head(&ext->recvs, 0);
 	return true;
 }
 
-/* To the program by the pair. Bytes for a program that reads no more are for nobody. */
+/* Sends the buffer to the pair. If the program reads no more, the bytes are dropped. */
 static bool put_to_pair(struct aw_ext *ext)
 {
 	struct aw_ext_buffer *in = &ext->in;
@@ -266,7 +273,7 @@ static bool put_to_pair(struct aw_ext *ext)
 
 	if (in->at == in->end)
 		return false;
-	put = send(ext->far, in->octets + in->at, in->end - in->at, MSG_DONTWAIT | MSG_NOSIGNAL);
+	put = send(ext->far, in->bytes + in->at, in->end - in->at, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (put < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	in->at = put < 0 ? in->end : in->at + (size_t)put;
@@ -282,11 +289,11 @@ static bool progress_in(struct aw_ext *ext)
 	return put_to_pair(ext);
 }
 
-static void tell_end_in(struct aw_ext *ext)
+static void forward_end_in(struct aw_ext *ext)
 {
-	if (!ext->in_ended || ext->in_told || ext->in.at < ext->in.end)
+	if (!ext->in_ended || ext->in_forwarded || ext->in.at < ext->in.end)
 		return;
-	ext->in_told = true;
+	ext->in_forwarded = true;
 	shutdown(ext->far, SHUT_WR);
 }
 
@@ -295,14 +302,14 @@ static bool is_ended(struct aw_ext *ext)
 	return aw_xs_ep_state(ext->ep) >= AW_XS_CLOSED;
 }
 
-/* Which ends of posts the pump is woken by. */
-static void note_wishes(struct aw_ext *ext)
+/* Notes whether the completion of a post wakes the pump. */
+static void note_wake_on_done(struct aw_ext *ext)
 {
 	atomic_store(&ext->wake_on_done,
-		     !TAILQ_EMPTY(&ext->sends) || (ext->out_told && ext->in_told));
+		     !TAILQ_EMPTY(&ext->sends) || (ext->out_forwarded && ext->in_forwarded));
 }
 
-static void move_octets(struct aw_ext *ext)
+static void move_bytes(struct aw_ext *ext)
 {
 	bool more = true;
 
@@ -316,22 +323,22 @@ static void move_octets(struct aw_ext *ext)
 
 void aw_ext_progress(struct aw_ext *ext)
 {
-	if (ext->over)
+	if (ext->pump_ended)
 		return;
-	note_wishes(ext);
+	note_wake_on_done(ext);
 	(void)aw_xs_ep_ready(ext->ep);
-	move_octets(ext);
+	move_bytes(ext);
 	if (ext->error)
 		return;
-	tell_end_out(ext);
-	tell_end_in(ext);
-	/* A peer that is gone takes nothing any more. */
-	if (ext->in_told && is_ended(ext))
-		ext->out_ended = ext->out_told = true;
-	note_wishes(ext);
+	forward_end_out(ext);
+	forward_end_in(ext);
+	/* A peer that is gone takes no more bytes. */
+	if (ext->in_forwarded && is_ended(ext))
+		ext->out_ended = ext->out_forwarded = true;
+	note_wake_on_done(ext);
 }
 
-/* What the pump should wait for at the far end. */
+/* Returns the events that the pump should wait for on far. */
 static short far_events(const struct aw_ext *ext)
 {
 	const struct aw_ext_op *send = TAILQ_FIRST(&ext->sends);
@@ -351,7 +358,10 @@ bool aw_ext_any_posted(struct aw_ext *ext)
 	return any;
 }
 
-/* Whose end the pump, if it sleeps, will not hear of: it armed for what was posted before. */
+/*
+ * Returns whether there are posts since the pump has armed the endpoint: their completions do not
+ * wake it.
+ */
 static bool has_new_posts(struct aw_ext *ext)
 {
 	bool any;
@@ -375,23 +385,23 @@ static uint64_t count_posts(struct aw_ext *ext)
 void aw_ext_wake(struct aw_ext *ext)
 {
 	if (!ext->asleep || (far_events(ext) == ext->far_events && !has_new_posts(ext) &&
-			     !ext->error && !(ext->out_told && ext->in_told)))
+			     !ext->error && !(ext->out_forwarded && ext->in_forwarded)))
 		return;
-	ext->asleep = false; /* once is enough */
+	ext->asleep = false; /* one wake-up is enough */
 	(void)eventfd_write(ext->wake, 1);
 }
 
-static bool is_over(struct aw_ext *ext, short far_revents)
+static bool has_ended(struct aw_ext *ext, short far_revents)
 {
 	bool gone = far_revents & POLLHUP || ext->leaving;
 
 	if (ext->error)
 		return true;
-	return ext->out_told && (ext->in_told || gone) &&
+	return ext->out_forwarded && (ext->in_forwarded || gone) &&
 	       (!aw_ext_any_posted(ext) || is_ended(ext));
 }
 
-/* An end that was heard of is not to be heard of again and again. */
+/* Returns what to poll far for. POLLHUP is reported for ever: once seen, far is left out. */
 static struct pollfd poll_far(struct aw_ext *ext, short far_revents)
 {
 	struct pollfd pollfd = { .fd = ext->far };
@@ -405,11 +415,11 @@ static struct pollfd poll_far(struct aw_ext *ext, short far_revents)
 }
 
 /*
- * What of the endpoint's readiness there is something to do with. Another thread may have changed it since the
- * pump has tried, and only what changes from here on is told. timeout_ms: a send without a copy also waits for
- * what is no readiness.
+ * Returns the events of the endpoint that the pump can act on. Another thread may have changed them
+ * since the pump tried, and an armed endpoint reports only later changes. *timeout_ms: a zero-copy
+ * send also waits for room that is no event.
  */
-static short wishes(struct aw_ext *ext, int *timeout_ms)
+static short wanted_events(struct aw_ext *ext, int *timeout_ms)
 {
 	const struct aw_ext_op *send;
 	bool out, in;
@@ -424,8 +434,8 @@ static short wishes(struct aw_ext *ext, int *timeout_ms)
 	return (short)((out ? POLLOUT : 0) | (in ? POLLIN : 0));
 }
 
-/* Sleeps until there may be something to do. An endpoint at its end has nothing to tell. */
-static void doze(struct aw_ext *ext, short *far_revents)
+/* Sleeps until there may be something to do. An endpoint that has ended reports nothing more. */
+static void pump_sleep(struct aw_ext *ext, short *far_revents)
 {
 	bool ended = is_ended(ext);
 	struct pollfd fds[POLL_FDS];
@@ -433,7 +443,7 @@ static void doze(struct aw_ext *ext, short *far_revents)
 	eventfd_t count;
 
 	if (!ended &&
-	    (!aw_xs_ep_arm(ext->ep) || aw_xs_ep_ready(ext->ep) & wishes(ext, &timeout_ms)))
+	    (!aw_xs_ep_arm(ext->ep) || aw_xs_ep_ready(ext->ep) & wanted_events(ext, &timeout_ms)))
 		return;
 	aw_xs_ep_fds(ext->ep, fds);
 	for (size_t i = 0; ended && i < AW_XS_EP_FDS; i++)
@@ -456,18 +466,18 @@ void *aw_ext_pump(void *arg)
 	for (;;) {
 		ext->asleep = false;
 		aw_ext_progress(ext);
-		if (is_over(ext, far_revents))
+		if (has_ended(ext, far_revents))
 			break;
 		ext->far_events = far_events(ext);
 		ext->posts_seen = count_posts(ext);
 		ext->asleep = true;
 		pthread_mutex_unlock(&ext->lock);
-		doze(ext, &far_revents);
+		pump_sleep(ext, &far_revents);
 		pthread_mutex_lock(&ext->lock);
 	}
 	fail_all(ext, ext->error ? ext->error : ENOTCONN);
-	ext->over = true;
+	ext->pump_ended = true;
 	pthread_mutex_unlock(&ext->lock);
-	aw_ext_pump_over(ext);
+	aw_ext_pump_end(ext);
 	return NULL;
 }

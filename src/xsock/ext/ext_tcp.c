@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Waits by poll(2): how the program has set its socket does not matter.
+// The functions wait by poll(2), whether the program has made its socket blocking or not.
 #include "xsock/ext/ext_tcp.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ int aw_ext_left_ms(int64_t until_ns)
 	return left > 0 ? (int)((left + MS_NS - 1) / MS_NS) : 0;
 }
 
-static int await(int fd, short events, int64_t until_ns)
+static int await_events(int fd, short events, int64_t until_ns)
 {
 	struct pollfd pollfd = { .fd = fd, .events = events };
 	int left, ready;
@@ -38,14 +38,14 @@ static int await(int fd, short events, int64_t until_ns)
 	return ready ? 0 : ETIMEDOUT;
 }
 
-static bool is_passing(void)
+static bool may_retry(void)
 {
 	return errno == EAGAIN || errno == EINTR;
 }
 
-int aw_ext_tcp_write(int fd, const void *octets, size_t len, int64_t until_ns)
+int aw_ext_tcp_write(int fd, const void *bytes, size_t len, int64_t until_ns)
 {
-	const uint8_t *from = octets;
+	const uint8_t *from = bytes;
 	int err = 0;
 
 	while (len > 0 && !err) {
@@ -55,15 +55,15 @@ int aw_ext_tcp_write(int fd, const void *octets, size_t len, int64_t until_ns)
 			from += sent;
 			len -= (size_t)sent;
 		} else {
-			err = is_passing() ? await(fd, POLLOUT, until_ns) : errno;
+			err = may_retry() ? await_events(fd, POLLOUT, until_ns) : errno;
 		}
 	}
 	return err;
 }
 
-int aw_ext_tcp_read(int fd, void *octets, size_t len, int64_t until_ns)
+int aw_ext_tcp_read(int fd, void *bytes, size_t len, int64_t until_ns)
 {
-	uint8_t *to = octets;
+	uint8_t *to = bytes;
 	int err = 0;
 
 	while (len > 0 && !err) {
@@ -75,26 +75,29 @@ int aw_ext_tcp_read(int fd, void *octets, size_t len, int64_t until_ns)
 		} else if (got == 0) {
 			err = ECONNRESET;
 		} else {
-			err = is_passing() ? await(fd, POLLIN, until_ns) : errno;
+			err = may_retry() ? await_events(fd, POLLIN, until_ns) : errno;
 		}
 	}
 	return err;
 }
 
-/* Some of them are no reason to be woken, but the end of the stream is: then there are never more. */
-static int peek_awake(int fd, void *octets, size_t len, int64_t until_ns)
+/*
+ * Waits until len bytes are there, with SO_RCVLOWAT at len: a shorter queue wakes the thread only
+ * when the stream has ended.
+ */
+static int peek_awake(int fd, void *bytes, size_t len, int64_t until_ns)
 {
 	ssize_t got, before = -1;
 
 	for (;;) {
-		int err = await(fd, POLLIN, until_ns);
+		int err = await_events(fd, POLLIN, until_ns);
 
 		if (err)
 			return err;
-		got = recv(fd, octets, len, MSG_PEEK | MSG_DONTWAIT);
+		got = recv(fd, bytes, len, MSG_PEEK | MSG_DONTWAIT);
 		if (got == (ssize_t)len)
 			return 0;
-		if (got < 0 && !is_passing())
+		if (got < 0 && !may_retry())
 			return errno;
 		if (got >= 0 && got == before)
 			return ECONNRESET;
@@ -102,14 +105,14 @@ static int peek_awake(int fd, void *octets, size_t len, int64_t until_ns)
 	}
 }
 
-int aw_ext_tcp_peek(int fd, void *octets, size_t len, int64_t until_ns)
+int aw_ext_tcp_peek(int fd, void *bytes, size_t len, int64_t until_ns)
 {
 	int lowat = (int)len, before = 1, err;
 	socklen_t size = sizeof(before);
 
 	getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, &size);
 	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat));
-	err = peek_awake(fd, octets, len, until_ns);
+	err = peek_awake(fd, bytes, len, until_ns);
 	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, sizeof(before));
 	return err;
 }
