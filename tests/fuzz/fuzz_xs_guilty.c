@@ -76,15 +76,15 @@ static void check_work(const struct aw_xs_work *work)
 
 	for (uint32_t i = 0; i < work->spans; i++) {
 		const struct aw_xs_span *span = &work->span[i];
-		bool send = span->octets >= mem->send && span->octets < mem->send + mem->send_len;
+		bool send = span->bytes >= mem->send && span->bytes < mem->send + mem->send_len;
 		const uint8_t *end = send ? mem->send + mem->send_len
 					  : mem->notes + AW_XS_NOTES * AW_XS_IOMAP_LEN;
 
-		FUZZ_CHECK(send || span->octets >= mem->notes);
-		FUZZ_CHECK(span->len > 0 && span->len <= (size_t)(end - span->octets));
+		FUZZ_CHECK(send || span->bytes >= mem->notes);
+		FUZZ_CHECK(span->len > 0 && span->len <= (size_t)(end - span->bytes));
 		sum += span->len;
 	}
-	FUZZ_CHECK(work->octets == 0 || work->octets == sum);
+	FUZZ_CHECK(work->bytes == 0 || work->bytes == sum);
 	FUZZ_CHECK(!stream.error);
 	FUZZ_CHECK(stream.sq_used <= stream.sq_size + AW_XS_SQ_SPARE);
 }
@@ -101,7 +101,7 @@ static void complete(void)
 
 	if (under_way.count == 0)
 		return;
-	aw_xs_stream_done(&stream, work->kind, work->wrs, work->octets);
+	aw_xs_stream_done(&stream, work->kind, work->wrs, work->bytes);
 	under_way.count--;
 	memmove(under_way.work, under_way.work + 1, under_way.count * sizeof(*work));
 }
@@ -221,7 +221,7 @@ static void step(struct bytes *b)
 		break;
 	case 9:
 		if (bytes_u8(b) > 250)
-			aw_xs_stream_over(&stream);
+			aw_xs_stream_disconnected(&stream);
 		break;
 	}
 	check_bounds();

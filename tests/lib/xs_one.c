@@ -50,7 +50,7 @@ bool one_next(void)
 
 void one_done(void)
 {
-	aw_xs_stream_done(&one.s, one.work.kind, one.work.wrs, one.work.octets);
+	aw_xs_stream_done(&one.s, one.work.kind, one.work.wrs, one.work.bytes);
 }
 
 /* Up, and all buffers advertised. */

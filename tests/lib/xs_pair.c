@@ -120,7 +120,7 @@ static void meet(struct pair *pair, struct end *end, bool plain)
 	HOLDS(aw_xs_stream_meet(&end->stream, hello, sizeof(hello)) == 0);
 	/* As if so many messages had been sent before. */
 	end->stream.seq_limit = (uint16_t)(end->stream.seq_limit + end->stream.seq);
-	peer->stream.rseq = peer->stream.rseq_told = end->stream.seq;
+	peer->stream.rseq = peer->stream.rseq_granted = end->stream.seq;
 	aw_xs_stream_open(&end->stream);
 }
 
@@ -168,10 +168,10 @@ static bool transmit(struct pair *pair, struct end *end)
 	for (uint32_t i = 0; i < from->work.spans; i++) {
 		const struct aw_xs_span *span = &from->work.span[i];
 
-		HOLDS(within(span->octets, span->len, end->mem.send, end->mem.send_len) ||
-		      within(span->octets, span->len, end->mem.notes,
+		HOLDS(within(span->bytes, span->len, end->mem.send, end->mem.send_len) ||
+		      within(span->bytes, span->len, end->mem.notes,
 			     AW_XS_NOTES * AW_XS_IOMAP_LEN));
-		memcpy(to->octets + to->len, span->octets, span->len);
+		memcpy(to->octets + to->len, span->bytes, span->len);
 		to->len += span->len;
 	}
 	queue_add(pair, &end->sent)->work = from->work;
@@ -184,7 +184,7 @@ static bool complete(struct end *end)
 
 	if (!packet)
 		return false;
-	aw_xs_stream_done(&end->stream, packet->work.kind, packet->work.wrs, packet->work.octets);
+	aw_xs_stream_done(&end->stream, packet->work.kind, packet->work.wrs, packet->work.bytes);
 	return true;
 }
 
@@ -196,7 +196,7 @@ static void check_data(struct pair *pair, struct end *from, const struct packet 
 
 	HOLDS(packet->work.key == 1 && within(at, packet->len, to->mem.recv, to->mem.recv_len));
 	HOLDS(from->delivered + packet->len <= to->stream.adv);
-	HOLDS(packet->len > 0 && packet->len == packet->work.octets);
+	HOLDS(packet->len > 0 && packet->len == packet->work.bytes);
 	for (uint32_t i = 0; i < packet->len; i++)
 		HOLDS(packet->octets[i] == octet_of(pair, from, from->delivered + i));
 	from->delivered += packet->len;

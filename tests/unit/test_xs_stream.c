@@ -48,7 +48,7 @@ static void stream_open__advertises_the_rest(void **state)
 		assert_int_equal(one.work.addr, ONE_PEER_SGL + i * AW_XS_SGE_LEN);
 		assert_int_equal(one.work.key, 71);
 		assert_int_equal(one.work.span[0].len, AW_XS_SGE_LEN);
-		aw_xs_sge_get(one.work.span[0].octets, one_peer.net, &sge);
+		aw_xs_sge_get(one.work.span[0].bytes, one_peer.net, &sge);
 		assert_int_equal(sge.addr,
 				 (uintptr_t)one.recv + ONE_LEN / 2 + (i - 1) * ONE_LEN / 8);
 		assert_int_equal(sge.len, ONE_LEN / 8);
@@ -78,15 +78,15 @@ static void stream_open__two_halves_for_rdma_core(void **state)
 static void stream_over__reset_unless_in_order(void **state)
 {
 	(void)state;
-	aw_xs_stream_over(&one.s);
+	aw_xs_stream_disconnected(&one.s);
 	assert_int_equal(one.s.error, -ECONNRESET);
 	one_open(&one_peer);
 	assert_int_equal(one_hear(AW_XS_OP_CTRL, AW_XS_CTRL_SHUTDOWN), 0);
-	aw_xs_stream_over(&one.s);
+	aw_xs_stream_disconnected(&one.s);
 	assert_int_equal(one.s.error, -ECONNRESET);
 	one_open(&one_peer);
 	assert_int_equal(one_hear(AW_XS_OP_CTRL, AW_XS_CTRL_DISCONNECT), 0);
-	aw_xs_stream_over(&one.s);
+	aw_xs_stream_disconnected(&one.s);
 	assert_int_equal(one.s.error, 0);
 }
 
@@ -110,7 +110,7 @@ static void stream_next__octets_and_how_many(void **state)
 	assert_int_equal(one.work.addr, ONE_PEER_RING);
 	assert_int_equal(one.work.key, 72);
 	assert_int_equal(one.work.spans, 1);
-	assert_memory_equal(one.work.span[0].octets, "hello", 5);
+	assert_memory_equal(one.work.span[0].bytes, "hello", 5);
 	one_said(AW_XS_OP_DATA, 5);
 	assert_int_equal(one_put("!"), 1);
 	assert_true(one_next());
@@ -240,7 +240,7 @@ static void stream_iomap__entry_and_index(void **state)
 	assert_true(aw_xs_stream_iomap(&one.s, 1, &map, &one.work));
 	assert_int_equal(one.work.addr,
 			 ONE_PEER_SGL + AW_XS_SGL_MAX * AW_XS_SGE_LEN + AW_XS_IOMAP_LEN);
-	aw_xs_iomap_get(one.work.span[0].octets, one_peer.net, &sent);
+	aw_xs_iomap_get(one.work.span[0].bytes, one_peer.net, &sent);
 	assert_memory_equal(&sent, &map, sizeof(map));
 	one_said(AW_XS_OP_IOMAP, 1);
 }

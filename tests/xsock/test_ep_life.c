@@ -42,8 +42,8 @@ static void ep_connect__carries_octets(void **state)
 	aw_xs_ep_stats(ends.client, &stats);
 	assert_int_equal(stats.state, AW_XS_ESTABLISHED);
 	assert_true(stats.anywarp_peer);
-	assert_int_equal(stats.octets_out, 8);
-	assert_int_equal(stats.octets_in, 6);
+	assert_int_equal(stats.bytes_out, 8);
+	assert_int_equal(stats.bytes_in, 6);
 	assert_in_range(stats.send_credits, 383, 384);
 	ends_close(&ends);
 }

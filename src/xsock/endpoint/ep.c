@@ -1,52 +1,45 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An endpoint's life, and its bytes.
+// An endpoint's creation, its bytes, and its options. Static functions need the endpoint's lock
+// unless they take the endpoint before it is shared.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SEND_DEFAULT (1u << 19)
 #define RECV_DEFAULT (1u << 19)
-#define RECV_START (1u << 17) /* the ring grows when bytes fill it */
+#define RECV_START (1u << 17) /* the receive ring's first size; it doubles when bytes fill it */
 #define QUEUE_DEFAULT 384u
 #define INLINE_DEFAULT 64u
-#define COMBINE_WRS 64u /* posted and not known to be done */
-#define LITTLE 4096u /* bytes: fewer may wait for others, to leave in one message */
+#define COMBINE_WRS 64u /* so many WRs without a known completion begin the combining of messages */
+/* fewer bytes than that may wait for others, to go out in one message */
+#define COMBINE_BYTES 4096u
 #define PAGE 4096u
 
-uint64_t aw_xs_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint32_t bound(uint32_t value, uint32_t standard, uint32_t least, uint32_t most)
+static uint32_t clamp(uint32_t value, uint32_t standard, uint32_t least, uint32_t most)
 {
 	if (value == 0)
 		value = standard;
 	return value < least ? least : value > most ? most : value;
 }
 
-static void settle_options(struct aw_xs_options *to, const struct aw_xs_options *from)
+static void fill_options(struct aw_xs_options *to, const struct aw_xs_options *from)
 {
 	if (from)
 		*to = *from;
-	to->sndbuf = bound(to->sndbuf, SEND_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
-	to->rcvbuf = bound(to->rcvbuf, RECV_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
-	to->sq_size = (uint16_t)bound(to->sq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
-	to->rq_size = (uint16_t)bound(to->rq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
-	to->inline_data = bound(to->inline_data, INLINE_DEFAULT, AW_XS_MSG_LEN, 512);
+	to->sndbuf = clamp(to->sndbuf, SEND_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
+	to->rcvbuf = clamp(to->rcvbuf, RECV_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
+	to->sq_size = (uint16_t)clamp(to->sq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
+	to->rq_size = (uint16_t)clamp(to->rq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
+	to->inline_data = clamp(to->inline_data, INLINE_DEFAULT, AW_XS_MSG_LEN, 512);
 	to->iomap_size = aw_xs_iomaps_round(to->iomap_size);
 }
 
-/* A ring of at most len bytes that comes of doubling a start in whole steps. */
-static void settle_ring(struct aw_xs_memory *mem, uint32_t len)
+/* Sets the receive ring's sizes: at most len bytes, reached by doubling recv_start. */
+static void size_ring(struct aw_xs_memory *mem, uint32_t len)
 {
 	uint32_t start = len, times = 1;
 
@@ -56,14 +49,14 @@ static void settle_ring(struct aw_xs_memory *mem, uint32_t len)
 	mem->recv_len = mem->recv_start * times;
 }
 
-static size_t pages(size_t len)
+static size_t page_align(size_t len)
 {
 	return (len + PAGE - 1) / PAGE * PAGE;
 }
 
 /*
- * One mapping. The peer may write what is from recv on: the receive ring, and the tables; our own messages lie
- * behind, in pages that it may not.
+ * Maps the endpoint's memory. The peer may write what begins with recv: the receive ring and the
+ * tables. Our own messages lie behind these, in pages that the peer may not write.
  */
 static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
 {
@@ -71,10 +64,10 @@ static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
 	size_t notes_at = o->sndbuf;
 	size_t messages = (size_t)(o->rq_size + AW_XS_RQ_SPARE) * AW_XS_MSG_LEN;
 
-	ep->recv_at = pages(notes_at + AW_XS_NOTES * AW_XS_IOMAP_LEN);
-	ep->target_at = ep->recv_at + pages(o->rcvbuf);
-	ep->messages_at = ep->target_at + pages(aw_xs_target_len(o->iomap_size));
-	ep->memory_len = ep->messages_at + pages(messages);
+	ep->recv_at = page_align(notes_at + AW_XS_NOTES * AW_XS_IOMAP_LEN);
+	ep->target_at = ep->recv_at + page_align(o->rcvbuf);
+	ep->messages_at = ep->target_at + page_align(aw_xs_target_len(o->iomap_size));
+	ep->memory_len = ep->messages_at + page_align(messages);
 	ep->memory = mmap(NULL, ep->memory_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			  -1, 0);
 	if (ep->memory == MAP_FAILED)
@@ -87,7 +80,7 @@ static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
 		.target = ep->memory + ep->target_at,
 		.iomaps = o->iomap_size,
 	};
-	settle_ring(mem, o->rcvbuf);
+	size_ring(mem, o->rcvbuf);
 	return 0;
 }
 
@@ -99,7 +92,7 @@ int aw_xs_ep_create(const struct aw_xs_options *o, struct aw_xs_ep **created)
 
 	if (!ep)
 		return -ENOMEM;
-	settle_options(&ep->options, o);
+	fill_options(&ep->options, o);
 	if (map_memory(ep, &mem) != 0) {
 		free(ep);
 		return -ENOMEM;
@@ -127,7 +120,7 @@ bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep)
 	return s->put != s->posted || (s->tx_wanted > s->tx_end && !aw_xs_stream_has_ended(s));
 }
 
-/* The ids before their channel; the QP before its CQs, and those before what they complete into. */
+/* The order is rdma_cm's and verbs': maps and QP, then ids, then their channel. */
 void aw_xs_ep_free(struct aw_xs_ep *ep)
 {
 	aw_xs_ep_free_maps(ep);
@@ -150,7 +143,7 @@ short aw_xs_ep_ready(struct aw_xs_ep *ep)
 	if (ep->poller && pthread_equal(ep->poller_id, pthread_self()))
 		ep->poller = false;
 	aw_xs_ep_progress(ep, 0);
-	ep->ready_news = ep->news;
+	ep->ready_changes = ep->changes;
 	short bits = aw_xs_ep_bits(ep);
 
 	aw_xs_ep_unlock(ep);
@@ -203,7 +196,7 @@ enum aw_xs_state aw_xs_ep_state(struct aw_xs_ep *ep)
 	return state;
 }
 
-/* Why nothing can be sent, or 0. */
+/* Returns the negative errno of a send, or 0 if bytes can be taken. */
 static int send_refusal(struct aw_xs_ep *ep, int flags)
 {
 	const struct aw_xs_stream *s = &ep->stream;
@@ -229,17 +222,18 @@ static size_t length_of(const struct iovec *iov, int n)
 }
 
 /*
- * How many bytes are a message at least. Fewer wait while so many messages are with TCP that it has not taken: they go with what is sent
- * next, or when it has. The peer's credits do the same where the peer is behind.
+ * Returns how many bytes a message has at least. With COMBINE_WRS messages posted that TCP has not
+ * taken, fewer bytes wait: they go out with the next ones, or when TCP has taken messages. The
+ * peer's credits do the same if the peer is behind.
  */
-static uint32_t combine(struct aw_xs_ep *ep, int flags)
+static uint32_t message_min(struct aw_xs_ep *ep, int flags)
 {
 	if (flags & MSG_MORE)
-		return LITTLE;
+		return COMBINE_BYTES;
 	if (ep->nodelay || flags & MSG_OOB || ep->stream.sq_used < COMBINE_WRS)
 		return 0;
 	aw_xs_ep_reap_sends(ep);
-	return ep->stream.sq_used < COMBINE_WRS ? 0 : LITTLE;
+	return ep->stream.sq_used < COMBINE_WRS ? 0 : COMBINE_BYTES;
 }
 
 static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
@@ -257,7 +251,7 @@ static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 		return ep->stream.error ? send_refusal(ep, flags) : -EAGAIN;
 	if (flags & MSG_OOB && taken == len)
 		aw_xs_stream_put_urgent(&ep->stream);
-	aw_xs_ep_pump(ep, combine(ep, flags));
+	aw_xs_ep_pump(ep, message_min(ep, flags));
 	return (ssize_t)taken;
 }
 
@@ -270,8 +264,8 @@ ssize_t aw_xs_ep_send(struct aw_xs_ep *ep, const struct iovec *iov, int n, int f
 	return taken;
 }
 
-/* Nothing is there to be received: what stands for it. */
-static ssize_t recv_nothing(struct aw_xs_ep *ep)
+/* Returns the result of a receive without bytes. */
+static ssize_t result_of_empty(struct aw_xs_ep *ep)
 {
 	const struct aw_xs_stream *s = &ep->stream;
 
@@ -286,16 +280,16 @@ static ssize_t recv_nothing(struct aw_xs_ep *ep)
 
 static ssize_t recv_urgent(struct aw_xs_ep *ep, const struct iovec *iov, int n, bool peek)
 {
-	uint8_t octet;
+	uint8_t byte;
 	int err;
 
 	aw_xs_ep_progress(ep, 0);
-	err = aw_xs_stream_get_urgent(&ep->stream, peek, &octet);
+	err = aw_xs_stream_get_urgent(&ep->stream, peek, &byte);
 	if (err)
 		return err;
 	for (int i = 0; i < n; i++)
 		if (iov[i].iov_len > 0) {
-			*(uint8_t *)iov[i].iov_base = octet;
+			*(uint8_t *)iov[i].iov_base = byte;
 			return 1;
 		}
 	return 0;
@@ -310,12 +304,12 @@ static ssize_t recv_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 		return recv_urgent(ep, iov, n, peek);
 	if (length_of(iov, n) == 0)
 		return 0;
-	/* A peek that could show more than is here asks for what has come meanwhile. */
+	/* A peek for more bytes than are there first makes progress. */
 	if (aw_xs_stream_pending(&ep->stream) < (peek ? length_of(iov, n) : 1))
 		aw_xs_ep_progress(ep, 0);
 	taken = aw_xs_stream_get(&ep->stream, iov, n, peek);
 	if (taken == 0)
-		return recv_nothing(ep);
+		return result_of_empty(ep);
 	if (!peek)
 		aw_xs_ep_pump(ep, 0);
 	return (ssize_t)taken;
@@ -344,8 +338,8 @@ int aw_xs_ep_shutdown(struct aw_xs_ep *ep, int how)
 		if (how != SHUT_RD)
 			aw_xs_stream_end(&ep->stream, AW_XS_SHUT);
 		aw_xs_ep_pump(ep, 0);
-		ep->news++;
-		ep->silent_news = true;
+		ep->changes++;
+		ep->silent_changes = true;
 	}
 	aw_xs_ep_unlock(ep);
 	return err;
@@ -434,10 +428,10 @@ void aw_xs_ep_stats(struct aw_xs_ep *ep, struct aw_xs_stats *stats)
 	*stats = (struct aw_xs_stats){
 		.state = aw_xs_ep_state_of(ep),
 		.anywarp_peer = s->anywarp,
-		.octets_in = s->came,
-		.octets_out = s->octets_out,
+		.bytes_in = s->came,
+		.bytes_out = s->bytes_out,
 		.send_credits = (uint16_t)(s->seq_limit - s->seq),
-		.receive_credits = s->rq_size - (uint16_t)(s->rseq - s->rseq_told),
+		.receive_credits = s->rq_size - (uint16_t)(s->rseq - s->rseq_granted),
 		.send_window = s->window < UINT32_MAX ? (uint32_t)s->window : UINT32_MAX,
 	};
 	aw_xs_ep_unlock(ep);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// From an address, a socket or a request to an established connection, one event at a time, and what a
-// connection's end means.
+// Connection set-up: from an address, a socket or a Request to an established connection, one
+// rdma_cm event at a time; and the connection's end. Static functions need the endpoint's lock.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define RESOLVE_MS 30000
-#define DEPTH 8 /* RDMA Reads under way, either way */
+#define DEPTH 8 /* RDMA Reads in progress, each way */
 
 typedef int extension_fn(struct rdma_cm_id *id, int fd);
 
@@ -29,17 +29,17 @@ bool aw_xs_ep_takes_sockets(void)
 	       aw_xs_cm_extension("anywarp_cm_respond");
 }
 
-void aw_xs_ep_over(struct aw_xs_ep *ep, int error)
+void aw_xs_ep_end(struct aw_xs_ep *ep, int error)
 {
 	if (error)
 		aw_xs_stream_fail(&ep->stream, -error);
 	else
-		aw_xs_stream_over(&ep->stream);
+		aw_xs_stream_disconnected(&ep->stream);
 	if (ep->phase != AW_XS_PHASE_OVER)
 		ep->error = -ep->stream.error;
 	ep->phase = AW_XS_PHASE_OVER;
-	ep->news++;
-	ep->silent_news = true;
+	ep->changes++;
+	ep->silent_changes = true;
 }
 
 static struct rdma_event_channel *make_channel(void)
@@ -51,7 +51,10 @@ static struct rdma_event_channel *make_channel(void)
 	return channel;
 }
 
-/* A channel, and an id on it. 0 or a negative errno; what was made is freed with the endpoint. */
+/*
+ * Makes an id, and the channel if there is none. Returns 0 or a negative errno; aw_xs_ep_free()
+ * frees what was made.
+ */
 static int make_id(struct aw_xs_ep *ep, struct rdma_cm_id **id)
 {
 	if (!ep->events)
@@ -79,7 +82,7 @@ static struct rdma_conn_param *fill_param(struct aw_xs_ep *ep, struct rdma_conn_
 
 _Static_assert(AW_XS_TICKET_AT == AW_XS_HELLO_LEN, "the ticket is behind the hello");
 
-static int ask(struct aw_xs_ep *ep)
+static int send_request(struct aw_xs_ep *ep)
 {
 	struct rdma_conn_param param;
 	uint8_t hello[AW_XS_HELLO_LEN + AW_XS_TICKET_LEN];
@@ -104,24 +107,24 @@ void aw_xs_ep_set_ticket(struct aw_xs_ep *ep, const uint8_t ticket[AW_XS_TICKET_
 	pthread_mutex_unlock(&ep->lock);
 }
 
-size_t aw_xs_ep_refusal(struct aw_xs_ep *ep, void *octets, size_t max)
+size_t aw_xs_ep_refusal(struct aw_xs_ep *ep, void *bytes, size_t max)
 {
 	size_t len;
 
 	pthread_mutex_lock(&ep->lock);
 	len = ep->refusal_len < max ? ep->refusal_len : max;
-	memcpy(octets, ep->refusal, len);
+	memcpy(bytes, ep->refusal, len);
 	pthread_mutex_unlock(&ep->lock);
 	return len;
 }
 
-static void note_refusal(struct aw_xs_ep *ep, const struct rdma_conn_param *said)
+static void note_refusal(struct aw_xs_ep *ep, const struct rdma_conn_param *reject)
 {
-	ep->refusal_len = said->private_data_len;
-	memcpy(ep->refusal, said->private_data, ep->refusal_len);
+	ep->refusal_len = reject->private_data_len;
+	memcpy(ep->refusal, reject->private_data, ep->refusal_len);
 }
 
-static int answer(struct aw_xs_ep *ep, const struct rdma_conn_param *request)
+static int send_reply(struct aw_xs_ep *ep, const struct rdma_conn_param *request)
 {
 	struct rdma_conn_param param;
 	uint8_t hello[AW_XS_HELLO_LEN];
@@ -142,7 +145,7 @@ static int answer(struct aw_xs_ep *ep, const struct rdma_conn_param *request)
 	return rdma_accept(ep->id, &param) ? -errno : 0;
 }
 
-static int established(struct aw_xs_ep *ep, const struct rdma_conn_param *reply)
+static int on_established(struct aw_xs_ep *ep, const struct rdma_conn_param *reply)
 {
 	int err = 0;
 
@@ -154,13 +157,15 @@ static int established(struct aw_xs_ep *ep, const struct rdma_conn_param *reply)
 	}
 	aw_xs_stream_open(&ep->stream);
 	ep->phase = AW_XS_PHASE_UP;
-	ep->news++;
+	ep->changes++;
 	aw_xs_ep_pump(ep, 0);
 	return 0;
 }
 
-/* Why set-up failed; status is a negative errno, or a code of another transport. */
-static int reason_of(const struct rdma_cm_event *event)
+/*
+ * Returns the errno of a failed set-up. status is a negative errno, or a code of another transport.
+ */
+static int errno_of_event(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		return ECONNREFUSED;
@@ -176,7 +181,7 @@ static int on_request(struct aw_xs_ep *ep, const struct rdma_cm_event *event)
 		return 0;
 	}
 	ep->id = event->id;
-	return answer(ep, &event->param.conn);
+	return send_reply(ep, &event->param.conn);
 }
 
 static int on_event(struct aw_xs_ep *ep, const struct rdma_cm_event *event)
@@ -186,25 +191,25 @@ static int on_event(struct aw_xs_ep *ep, const struct rdma_cm_event *event)
 		ep->phase = AW_XS_PHASE_ROUTE;
 		return rdma_resolve_route(ep->id, RESOLVE_MS) ? -errno : 0;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		return ask(ep);
+		return send_request(ep);
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		return on_request(ep, event);
 	case RDMA_CM_EVENT_ESTABLISHED:
-		return established(ep, &event->param.conn);
+		return on_established(ep, &event->param.conn);
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
-		return -reason_of(event);
+		return -errno_of_event(event);
 	case RDMA_CM_EVENT_REJECTED:
 		note_refusal(ep, &event->param.conn);
-		return -reason_of(event);
+		return -errno_of_event(event);
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		return -ENODEV;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		/* What came before it is in the CQ. */
+		/* The CQ has the messages that came before the end. */
 		aw_xs_ep_progress(ep, 0);
-		aw_xs_ep_over(ep, 0);
+		aw_xs_ep_end(ep, 0);
 		return 0;
 	default:
 		return 0;
@@ -221,7 +226,7 @@ int aw_xs_ep_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 	return rc;
 }
 
-/* An event is acknowledged before its id may be destroyed, so what it says is copied. */
+/* Copies the event, since it is acknowledged before its id may be destroyed. */
 static bool take_event(struct aw_xs_ep *ep)
 {
 	uint8_t private_data[UINT8_MAX];
@@ -239,7 +244,7 @@ static bool take_event(struct aw_xs_ep *ep)
 	ep->event_taken = true;
 	err = on_event(ep, &copy);
 	if (err)
-		aw_xs_ep_over(ep, -err);
+		aw_xs_ep_end(ep, -err);
 	return true;
 }
 
@@ -249,11 +254,14 @@ void aw_xs_ep_cm_progress(struct aw_xs_ep *ep)
 		;
 }
 
-/* What was begun goes on by events; some are there at once. */
-static int begun(struct aw_xs_ep *ep, int err)
+/*
+ * Ends a call that has begun set-up, and unlocks the endpoint. Set-up goes on by events, some of
+ * which have come already.
+ */
+static int finish_begin(struct aw_xs_ep *ep, int err)
 {
 	if (err) {
-		aw_xs_ep_over(ep, -err);
+		aw_xs_ep_end(ep, -err);
 		ep->error = 0;
 	} else {
 		aw_xs_ep_cm_progress(ep);
@@ -262,8 +270,8 @@ static int begun(struct aw_xs_ep *ep, int err)
 	return err;
 }
 
-/* Once an endpoint; the lock is held from here on. */
-static int begin(struct aw_xs_ep *ep, enum aw_xs_phase phase)
+/* Locks the endpoint and begins its only set-up. Returns 0 with the lock held, or -EISCONN. */
+static int begin_setup(struct aw_xs_ep *ep, enum aw_xs_phase phase)
 {
 	pthread_mutex_lock(&ep->lock);
 	if (ep->phase != AW_XS_PHASE_IDLE) {
@@ -276,7 +284,7 @@ static int begin(struct aw_xs_ep *ep, enum aw_xs_phase phase)
 
 int aw_xs_ep_connect(struct aw_xs_ep *ep, const struct sockaddr *src, const struct sockaddr *dst)
 {
-	int err = begin(ep, AW_XS_PHASE_ADDR);
+	int err = begin_setup(ep, AW_XS_PHASE_ADDR);
 
 	if (err)
 		return err;
@@ -284,13 +292,13 @@ int aw_xs_ep_connect(struct aw_xs_ep *ep, const struct sockaddr *src, const stru
 	if (!err && rdma_resolve_addr(ep->id, (struct sockaddr *)src, (struct sockaddr *)dst,
 				      RESOLVE_MS) != 0)
 		err = -errno;
-	return begun(ep, err);
+	return finish_begin(ep, err);
 }
 
 int aw_xs_ep_initiate(struct aw_xs_ep *ep, int fd)
 {
 	extension_fn *initiate = (extension_fn *)aw_xs_cm_extension("anywarp_cm_initiate");
-	int err = initiate ? begin(ep, AW_XS_PHASE_ROUTE) : -EOPNOTSUPP;
+	int err = initiate ? begin_setup(ep, AW_XS_PHASE_ROUTE) : -EOPNOTSUPP;
 
 	if (err)
 		return err;
@@ -298,28 +306,29 @@ int aw_xs_ep_initiate(struct aw_xs_ep *ep, int fd)
 	if (!err && initiate(ep->id, fd) != 0)
 		err = -errno;
 	if (err)
-		return begun(ep, err);
-	err = ask(ep);
+		return finish_begin(ep, err);
+	err = send_request(ep);
 	if (err)
-		aw_xs_ep_over(ep, -err); /* the fd is ours: what follows is told by the endpoint */
-	return begun(ep, 0);
+		/* the endpoint has taken fd: a later error is aw_xs_ep_error's */
+		aw_xs_ep_end(ep, -err);
+	return finish_begin(ep, 0);
 }
 
 int aw_xs_ep_respond(struct aw_xs_ep *ep, int fd)
 {
 	extension_fn *respond = (extension_fn *)aw_xs_cm_extension("anywarp_cm_respond");
-	int err = respond ? begin(ep, AW_XS_PHASE_REQUEST) : -EOPNOTSUPP;
+	int err = respond ? begin_setup(ep, AW_XS_PHASE_REQUEST) : -EOPNOTSUPP;
 
 	if (err)
 		return err;
 	err = make_id(ep, &ep->listen_id);
 	if (!err && respond(ep->listen_id, fd) != 0)
 		err = -errno;
-	return begun(ep, err);
+	return finish_begin(ep, err);
 }
 
-/* The id leaves the channel of who listens. */
-static int adopt(struct aw_xs_ep *ep, struct rdma_cm_id *id)
+/* Takes the id, and moves it from the listener's channel to the endpoint's own. */
+static int adopt_id(struct aw_xs_ep *ep, struct rdma_cm_id *id)
 {
 	ep->events = make_channel();
 	if (!ep->events || rdma_migrate_id(id, ep->events) != 0) {
@@ -335,12 +344,12 @@ static int adopt(struct aw_xs_ep *ep, struct rdma_cm_id *id)
 
 int aw_xs_ep_accept(struct aw_xs_ep *ep, struct rdma_cm_event *request)
 {
-	int err = begin(ep, AW_XS_PHASE_REQUEST);
+	int err = begin_setup(ep, AW_XS_PHASE_REQUEST);
 
 	if (err)
 		return err;
-	err = adopt(ep, request->id);
+	err = adopt_id(ep, request->id);
 	if (!err)
-		err = answer(ep, &request->param.conn);
-	return begun(ep, err);
+		err = send_reply(ep, &request->param.conn);
+	return finish_begin(ep, err);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What stands behind an endpoint, for the files that make it up.
+// The structure of an endpoint; shared by the files of this directory. Order of the locks: the
+// endpoint's, then the service's (ep_service.c). The service's thread holds its own lock and only
+// tries an endpoint's.
 #ifndef XSOCK_ENDPOINT_EP_IMPL_H
 #define XSOCK_ENDPOINT_EP_IMPL_H
 
@@ -10,18 +12,18 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#define AW_XS_OTHERS_MAX 64u /* WRs of callers under way */
-#define AW_XS_UNACKED_MAX 64u /* completion events that are acknowledged together */
+#define AW_XS_CALLER_WRS_MAX 64u /* WRs of callers in progress */
+#define AW_XS_UNACKED_MAX 64u /* so many completion events are acknowledged together */
 
-/* Where set-up is. */
+/* The phases of an endpoint. */
 enum aw_xs_phase {
 	AW_XS_PHASE_IDLE,
-	AW_XS_PHASE_ADDR, /* resolving */
-	AW_XS_PHASE_ROUTE,
-	AW_XS_PHASE_REQUEST, /* passive: waits for the peer's */
-	AW_XS_PHASE_REPLY, /* active: asked; passive: answered */
+	AW_XS_PHASE_ADDR, /* resolving the address */
+	AW_XS_PHASE_ROUTE, /* resolving the route */
+	AW_XS_PHASE_REQUEST, /* passive: waits for the peer's MPA Request */
+	AW_XS_PHASE_REPLY, /* active: has sent the Request; passive: has sent the Reply */
 	AW_XS_PHASE_UP,
-	AW_XS_PHASE_OVER, /* was up, or never came to be */
+	AW_XS_PHASE_OVER, /* has ended, or start-up has failed */
 };
 
 struct aw_xs_cq {
@@ -30,8 +32,11 @@ struct aw_xs_cq {
 	uint32_t unacked;
 };
 
-/* A WR that is not the stream's, or not only. */
-struct aw_xs_other {
+/*
+ * The callback of a WR that a caller has posted (aw_xs_ep_post, aw_xs_ep_send_zero); done NULL: a
+ * nudge.
+ */
+struct aw_xs_caller_wr {
 	void (*done)(void *arg, int err);
 	void *arg;
 };
@@ -40,127 +45,134 @@ struct aw_xs_map {
 	TAILQ_ENTRY(aw_xs_map) entry;
 	struct ibv_mr *mr;
 	uint64_t offset;
-	uint32_t index; /* the peer's entry; UINT32_MAX: it is not told of this one */
+	uint32_t index; /* the peer's entry; UINT32_MAX: the map is not announced to the peer */
 	bool announced;
 };
 
-/* All but what is fixed is guarded by lock. */
+/* The endpoint's lock guards all fields but those that are fixed or under the service's lock. */
 struct aw_xs_ep {
 	/* fixed after create */
 	struct aw_xs_options options;
-	pid_t pid; /* a fork's child owns nothing of it */
+	pid_t pid; /* a child of fork must not use the connection */
 	uint8_t *memory;
 	size_t memory_len;
-	size_t recv_at, target_at,
-		messages_at; /* in memory; the send ring and the notes are first */
+	/* offsets in memory; the send ring and the notes come first */
+	size_t recv_at, target_at, messages_at;
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* for who waits while another one sleeps */
+	pthread_cond_t changed; /* for threads that wait while another one sleeps */
 	enum aw_xs_phase phase;
 	struct aw_xs_stream stream;
-	int error; /* positive, until it was told */
+	int error; /* positive, until it was returned */
 	bool nodelay, rd_shut, disconnecting;
 	bool has_ticket;
 	uint8_t ticket[AW_XS_TICKET_LEN];
-	uint8_t refusal[UINT8_MAX]; /* of a peer that has rejected */
+	uint8_t refusal[UINT8_MAX]; /* private data of a peer that has rejected */
 	uint8_t refusal_len;
 
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
-	struct rdma_cm_id *listen_id; /* respond: what the peer's request comes by */
-	struct ibv_pd *pd; /* its own: an STag of one peer's is none of another's */
+	struct rdma_cm_id *listen_id; /* respond: the id that receives the peer's Request */
+	/* the endpoint's own, so that one peer's STags are invalid for another */
+	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct aw_xs_cq send_cq, recv_cq;
 	struct ibv_mr *send_mr, *recv_mr, *target_mr, *messages_mr;
 	uint32_t sq_wrs, inline_max;
 	uint32_t recv_count;
-	struct aw_xs_other other[AW_XS_OTHERS_MAX];
-	uint32_t other_first, others;
-	TAILQ_HEAD(aw_xs_map_list, aw_xs_map) maps; /* announced ones first */
-	uint32_t maps_due; /* not announced yet */
+	struct aw_xs_caller_wr caller_wr[AW_XS_CALLER_WRS_MAX];
+	uint32_t caller_first, caller_wrs; /* a ring in caller_wr, in the SQ's order */
+	TAILQ_HEAD(aw_xs_map_list, aw_xs_map) maps; /* announced maps first */
+	uint32_t maps_due; /* maps that are not announced yet */
 
-	/* who sleeps, and what they have not heard of */
-	uint64_t news; /* counts what changes readiness */
-	bool silent_news; /* some of it came without an event */
-	bool event_taken; /* and some with one that is gone from the channel */
+	/* the threads that sleep, and the changes of readiness that they have not seen */
+	uint64_t changes; /* counts the changes of readiness */
+	bool silent_changes; /* some changes came without an event */
+	bool event_taken; /* some changes came with an event that was taken from the channel */
 	void (*sleep_limit)(int64_t timeout_ns); /* anywarp_sleep_limit, or NULL */
-	bool lends; /* who sleeps in ibv_get_cq_event makes progress, and is woken by the end as well */
+	/* a thread in ibv_get_cq_event makes progress, and the connection's end wakes it, too */
+	bool lends;
 	uint32_t waiters; /* threads in aw_xs_ep_wait */
-	bool sleeping; /* one of them, on the channel */
+	bool sleeping; /* one of them sleeps on the channel */
 	pthread_t sleeper;
-	uint64_t sleeper_news;
-	bool poller; /* some thread armed for a poll(2) of its own and did not come back yet */
+	uint64_t sleeper_changes;
+	bool poller; /* a thread has armed the endpoint for its own poll(2) and not come back */
 	pthread_t poller_id;
-	uint64_t poller_news;
-	uint64_t ready_news; /* as aw_xs_ep_ready last told them */
+	uint64_t poller_changes;
+	uint64_t ready_changes; /* the changes that aw_xs_ep_ready has returned last */
 
-	uint32_t calls; /* made so far */
-	bool listed; /* the service knows that it is behind */
+	uint32_t calls; /* calls made so far */
+	bool listed; /* the endpoint is in the service's list `behind` */
 
 	/* guarded by the service's lock */
 	TAILQ_ENTRY(aw_xs_ep) live_entry;
 	TAILQ_ENTRY(aw_xs_ep) behind_entry;
-	bool is_live; /* in its list of those that nobody has closed */
-	bool is_behind, is_left; /* in its list of those; nobody's but the service's, at exit */
+	bool is_live; /* in the service's list of endpoints that are not closed */
+	/* is_behind: in the list `behind`; is_abandoned: closed by exit(3), not freed */
+	bool is_behind, is_abandoned;
 	uint32_t calls_seen, idle_ticks;
 
-	/* the service's, once it lingers */
+	/* used by the service once the endpoint lingers */
 	TAILQ_ENTRY(aw_xs_ep) entry;
 	uint64_t stalled_since_ns, stalled_at;
 };
 
-uint64_t aw_xs_now_ns(void);
-
-/* ep_cm.c: set-up and its end. The lock is held. */
+/* ep_cm.c: start-up and the connection's end. The caller holds the endpoint's lock. */
 void aw_xs_ep_cm_progress(struct aw_xs_ep *ep);
 
-void aw_xs_ep_over(struct aw_xs_ep *ep, int error);
-/* By dlsym from the librdmacm in use; NULL where it is not ours. */
+/* Ends the connection; error: a positive errno, or 0 for an orderly end. */
+void aw_xs_ep_end(struct aw_xs_ep *ep, int error);
+/* Returns a function of anywarp's librdmacm by dlsym; NULL: the librdmacm in use is another. */
 void *aw_xs_cm_extension(const char *name);
 
-/* ep_qp.c: verbs. The lock is held. */
+/* ep_qp.c: verbs. The caller holds the endpoint's lock. */
 int aw_xs_ep_qp_create(struct aw_xs_ep *ep);
 void aw_xs_ep_qp_destroy(struct aw_xs_ep *ep);
-/* Takes what came and what is done; then posts what can be. min: as aw_xs_stream_next. */
+/* Processes completions, then posts what can be posted. min: as for aw_xs_stream_next. */
 void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min);
 void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min);
 void aw_xs_ep_reap_sends(struct aw_xs_ep *ep);
 int aw_xs_ep_post_work(struct aw_xs_ep *ep, const struct aw_xs_work *wr);
-/* A Write without bytes, whose completion wakes who sleeps on the channel. */
+/* Posts a Write of no bytes, whose completion wakes the threads that sleep on the channel. */
 void aw_xs_ep_nudge(struct aw_xs_ep *ep);
 
-/* ep_iomap.c. The lock is held. */
+/* ep_iomap.c. The caller holds the endpoint's lock. */
 void aw_xs_ep_announce_maps(struct aw_xs_ep *ep);
 void aw_xs_ep_free_maps(struct aw_xs_ep *ep);
 
-/* ep_wait.c. The lock is held. */
+/* ep_wait.c: returns the readiness. The caller holds the endpoint's lock. */
 short aw_xs_ep_bits(const struct aw_xs_ep *ep);
-/* Gives the lock back, and wakes who sleeps and has missed something. */
+/* Wakes the threads that sleep and have missed a change, and unlocks the endpoint. */
 void aw_xs_ep_unlock(struct aw_xs_ep *ep);
-/* Wakes who sleeps and has missed something. */
-void aw_xs_ep_tell(struct aw_xs_ep *ep);
-/* As aw_xs_ep_arm. */
+/* Wakes the threads that sleep and have missed a change. The caller holds the endpoint's lock. */
+void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep);
+/* As aw_xs_ep_arm; the caller holds the endpoint's lock. */
 bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep);
 
-/* ep.c */
+/* ep.c. The caller holds the endpoint's lock. */
 enum aw_xs_state aw_xs_ep_state_of(const struct aw_xs_ep *ep);
+/* Frees an endpoint that no thread uses any more. */
 void aw_xs_ep_free(struct aw_xs_ep *ep);
-/* Nothing that was taken is left to be sent, and the end was told, or none can be. */
+/* Returns whether all bytes and the end of the stream were sent, or cannot be any more. */
 bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep);
 
 /*
- * ep_service.c: the one thread that serves endpoints that have bytes to send and nobody who calls. join and leave: an
- * endpoint's life. behind: with the endpoint's lock. linger: from here on it is the service's.
+ * ep_service.c: the thread that serves endpoints which have bytes to send and no caller. join and
+ * leave: when the endpoint is created and closed. behind: bytes are left to send; the caller holds
+ * the endpoint's lock. linger: the service takes a closed endpoint.
  */
 void aw_xs_service_join(struct aw_xs_ep *ep);
 void aw_xs_service_leave(struct aw_xs_ep *ep);
 void aw_xs_service_behind(struct aw_xs_ep *ep);
 void aw_xs_service_linger(struct aw_xs_ep *ep);
 
-/* ep_linger.c: one turn of an endpoint that was closed; true once it may be freed. */
+/* ep_linger.c: makes progress on a closed endpoint. Returns true once it may be freed. */
 bool aw_xs_ep_linger(struct aw_xs_ep *ep);
 
-/* Has it something to send that waits for the peer, or for TCP? The lock is held. */
+/*
+ * Returns whether bytes or the end wait to be sent, for the peer or for TCP. The caller holds the
+ * endpoint's lock.
+ */
 bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep);
 
 #endif

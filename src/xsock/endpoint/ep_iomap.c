@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Buffers that the peer may write to directly, and writing to the peer's.
+// Buffers that the peer may write to directly, and writes to the peer's (riomap, riowrite).
 #include "xsock/endpoint/ep_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define SILENT UINT32_MAX /* the index of a map that the peer is not told of */
+#define SILENT UINT32_MAX /* the index of a map that is not announced to the peer */
 
-/* Of what the peer has entries for: an index that no map has, or SILENT. */
+/* Returns an index that the peer has an entry for and no map has; SILENT: there is none. */
 static uint32_t free_index(const struct aw_xs_ep *ep)
 {
 	for (uint32_t index = 0; index < ep->stream.peer_iomap.len; index++) {
@@ -122,18 +122,18 @@ void aw_xs_ep_announce_maps(struct aw_xs_ep *ep)
 	}
 }
 
-/* Bytes already taken into the stream go first. */
-static int64_t write_some(struct aw_xs_ep *ep, const uint8_t *octets, size_t len, uint64_t offset)
+/* Writes a part. Bytes that the stream has taken go out first. */
+static int64_t write_some(struct aw_xs_ep *ep, const uint8_t *bytes, size_t len, uint64_t offset)
 {
 	struct aw_xs_work work;
-	int64_t n = aw_xs_stream_iowrite(&ep->stream, octets, len, offset, &work);
+	int64_t n = aw_xs_stream_iowrite(&ep->stream, bytes, len, offset, &work);
 
 	if (n <= 0)
 		return n;
 	return aw_xs_ep_post_work(ep, &work) == 0 ? n : -ECONNRESET;
 }
 
-static ssize_t write_all(struct aw_xs_ep *ep, const uint8_t *octets, size_t count, uint64_t offset)
+static ssize_t write_all(struct aw_xs_ep *ep, const uint8_t *bytes, size_t count, uint64_t offset)
 {
 	const struct aw_xs_stream *s = &ep->stream;
 	size_t taken = 0;
@@ -146,7 +146,7 @@ static ssize_t write_all(struct aw_xs_ep *ep, const uint8_t *octets, size_t coun
 	if (s->tx_wanted != AW_XS_OPEN || s->rx_end == AW_XS_GONE)
 		return -EPIPE;
 	while (taken < count && n > 0) {
-		n = write_some(ep, octets + taken, count - taken, offset + taken);
+		n = write_some(ep, bytes + taken, count - taken, offset + taken);
 		taken += n > 0 ? (size_t)n : 0;
 	}
 	return taken > 0 || n >= 0 ? (ssize_t)taken : n;

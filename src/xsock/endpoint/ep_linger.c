@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Closing. An endpoint that still has bytes to send, or an end to tell, lingers: the service turns it until it is
-// done. What the peer sends meanwhile is taken and dropped, since a peer that cannot send may not receive
-// either. One that gets nowhere for a minute is given up, unless its maker has more patience with late peers.
+// Closing. An endpoint that has bytes or the stream's end to send lingers: the service makes
+// progress on it until both are sent. Bytes that the peer sends meanwhile are received and dropped,
+// since a peer that cannot send may not receive either. An endpoint that gets nowhere for a minute
+// (patience_ms during start-up) is given up.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define STALL_NS 60000000000u /* without a single byte on its way */
-#define FAREWELL_NS 3000000000u /* for the peer's end, once ours is told */
+#include "xsock/base/now.h"
+#define STALL_NS 60000000000u /* without any progress */
+#define DISCONNECT_NS 3000000000u /* how long the peer has to end its direction after ours */
 
 static void note_progress(struct aw_xs_ep *ep, uint64_t now)
 {
@@ -29,8 +31,8 @@ static void fail_qp(struct aw_xs_ep *ep)
 		ibv_modify_qp(ep->id->qp, &attr, IBV_QP_STATE);
 }
 
-/* What was taken is sent and the end told: now the connection's end, unless it is over. */
-static void say_farewell(struct aw_xs_ep *ep, uint64_t now)
+/* Disconnects once the bytes and the stream's end are sent. */
+static void disconnect_flushed(struct aw_xs_ep *ep, uint64_t now)
 {
 	if (ep->disconnecting || !aw_xs_ep_is_flushed(ep))
 		return;
@@ -38,11 +40,11 @@ static void say_farewell(struct aw_xs_ep *ep, uint64_t now)
 	ep->stalled_since_ns = now;
 	ep->stalled_at = UINT64_MAX;
 	if (!ep->id || rdma_disconnect(ep->id) != 0)
-		aw_xs_ep_over(ep, 0);
+		aw_xs_ep_end(ep, 0);
 }
 
-/* Nothing to send and nobody to tell. */
-static bool is_pointless(const struct aw_xs_ep *ep)
+/* Returns whether there is nothing to send, or no peer to send it to. */
+static bool has_nothing_to_send(const struct aw_xs_ep *ep)
 {
 	const struct aw_xs_stream *s = &ep->stream;
 
@@ -53,7 +55,7 @@ static bool is_pointless(const struct aw_xs_ep *ep)
 static uint64_t stall_max(const struct aw_xs_ep *ep)
 {
 	if (ep->disconnecting)
-		return FAREWELL_NS;
+		return DISCONNECT_NS;
 	if (ep->phase < AW_XS_PHASE_UP && ep->options.patience_ms)
 		return ep->options.patience_ms * UINT64_C(1000000);
 	return STALL_NS;
@@ -61,8 +63,8 @@ static uint64_t stall_max(const struct aw_xs_ep *ep)
 
 bool aw_xs_ep_linger(struct aw_xs_ep *ep)
 {
-	uint64_t now = aw_xs_now_ns();
-	bool over;
+	uint64_t now = (uint64_t)aw_xs_now_ns();
+	bool done;
 
 	pthread_mutex_lock(&ep->lock);
 	aw_xs_ep_cm_progress(ep);
@@ -71,37 +73,37 @@ bool aw_xs_ep_linger(struct aw_xs_ep *ep)
 	aw_xs_ep_pump(ep, 0);
 	if (!ep->disconnecting)
 		note_progress(ep, now);
-	say_farewell(ep, now);
-	over = is_pointless(ep) || now - ep->stalled_since_ns > stall_max(ep);
+	disconnect_flushed(ep, now);
+	done = has_nothing_to_send(ep) || now - ep->stalled_since_ns > stall_max(ep);
 	pthread_mutex_unlock(&ep->lock);
-	return over;
+	return done;
 }
 
-/* The parent's connection: only our copy of the memory is ours. */
-static void forget(struct aw_xs_ep *ep)
+/* Frees the copy of an endpoint in a child of fork. The connection is the parent's. */
+static void free_in_child(struct aw_xs_ep *ep)
 {
 	munmap(ep->memory, ep->memory_len);
 	free(ep);
 }
 
-static void reset(struct aw_xs_ep *ep)
+static void ep_reset(struct aw_xs_ep *ep)
 {
 	fail_qp(ep);
 	aw_xs_ep_free(ep);
 }
 
-/* Whoever closes wants no more; what was taken before goes out first, and the end behind it. */
-static void linger(struct aw_xs_ep *ep)
+/* Closes: receives no more, sends the bytes that were taken and then the stream's end. */
+static void ep_linger(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
 	aw_xs_ep_progress(ep, 0);
 	aw_xs_stream_end(&ep->stream, AW_XS_GONE);
 	aw_xs_stream_discard(&ep->stream);
 	aw_xs_ep_pump(ep, 0);
-	bool pointless = is_pointless(ep);
+	bool done = has_nothing_to_send(ep);
 
 	pthread_mutex_unlock(&ep->lock);
-	if (pointless)
+	if (done)
 		aw_xs_ep_free(ep);
 	else
 		aw_xs_service_linger(ep);
@@ -110,14 +112,14 @@ static void linger(struct aw_xs_ep *ep)
 void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort)
 {
 	if (ep->pid != getpid()) {
-		forget(ep);
+		free_in_child(ep);
 		return;
 	}
 	aw_xs_service_leave(ep);
-	if (ep->is_left)
+	if (ep->is_abandoned)
 		return;
 	if (abort)
-		reset(ep);
+		ep_reset(ep);
 	else
-		linger(ep);
+		ep_linger(ep);
 }

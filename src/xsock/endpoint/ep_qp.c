@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The endpoint's verbs objects: each aw_xs_work becomes WRs, completions become messages and room. Receives complete into
-// a CQ that is armed for who waits; sends into one of their own, which is looked at when their room is needed.
+// The endpoint's verbs objects. Each aw_xs_work becomes WRs; completions become messages and room.
+// Receives complete into a CQ that is armed for threads that wait; sends into another CQ, which is
+// polled when their room is needed. Static functions need the endpoint's lock.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define POLL_MAX 32 /* completions at once */
-#define SEND_LAZY 65536u /* bytes of the send ring that may be free without our having looked */
-#define CHAIN_MAX 16 /* works posted at once */
-#define KIND_OTHER 0x80u /* in a send's id: a caller hears of it as well */
+#define POLL_MAX 32 /* completions per poll */
+#define SEND_LAZY 65536u /* bytes of the send ring whose completions need not be polled for */
+#define CHAIN_MAX 16 /* works in one ibv_post_send */
+#define KIND_CALLER 0x80u /* in a send's wr_id: a caller's callback is called, too */
 
 static int make_cqs(struct aw_xs_ep *ep, uint32_t sends)
 {
@@ -41,7 +42,7 @@ static int register_memory(struct aw_xs_ep *ep)
 	return 0;
 }
 
-/* count receives, from message slot first on. */
+/* Posts count receives, beginning with message slot first. */
 static int post_receives(struct aw_xs_ep *ep, uint32_t first, uint32_t count)
 {
 	struct ibv_recv_wr wr[POLL_MAX], *bad;
@@ -98,7 +99,7 @@ static int make_qp(struct aw_xs_ep *ep, uint32_t sends)
 
 int aw_xs_ep_qp_create(struct aw_xs_ep *ep)
 {
-	uint32_t sends = ep->options.sq_size + AW_XS_SQ_SPARE + AW_XS_OTHERS_MAX;
+	uint32_t sends = ep->options.sq_size + AW_XS_SQ_SPARE + AW_XS_CALLER_WRS_MAX;
 	int err;
 
 	ep->lends = aw_xs_cm_extension("anywarp_cm_initiate") != NULL;
@@ -130,23 +131,29 @@ static void drop_cq(struct aw_xs_cq *cq)
 	cq->cq = NULL;
 }
 
-/* What callers have under way ends with the QP. */
-static void fail_others(struct aw_xs_ep *ep)
+/* Calls the callback of the oldest caller's WR. */
+static void complete_caller_wr(struct aw_xs_ep *ep, int err)
 {
-	for (; ep->others > 0; ep->others--) {
-		struct aw_xs_other *other = &ep->other[ep->other_first];
+	struct aw_xs_caller_wr *wr = &ep->caller_wr[ep->caller_first];
 
-		ep->other_first = (ep->other_first + 1) % AW_XS_OTHERS_MAX;
-		if (other->done)
-			other->done(other->arg, ECONNABORTED);
-	}
+	ep->caller_first = (ep->caller_first + 1) % AW_XS_CALLER_WRS_MAX;
+	ep->caller_wrs--;
+	if (wr->done)
+		wr->done(wr->arg, err);
+}
+
+/* Completes the callers' WRs with an error: the QP is gone. */
+static void fail_caller_wrs(struct aw_xs_ep *ep)
+{
+	while (ep->caller_wrs > 0)
+		complete_caller_wr(ep, ECONNABORTED);
 }
 
 void aw_xs_ep_qp_destroy(struct aw_xs_ep *ep)
 {
 	if (ep->id && ep->id->qp)
 		rdma_destroy_qp(ep->id);
-	fail_others(ep);
+	fail_caller_wrs(ep);
 	drop_mr(&ep->send_mr);
 	drop_mr(&ep->recv_mr);
 	drop_mr(&ep->target_mr);
@@ -161,10 +168,10 @@ void aw_xs_ep_qp_destroy(struct aw_xs_ep *ep)
 	ep->channel = NULL;
 }
 
-/* What a send's completion has to tell. */
-static uint64_t send_id(enum aw_xs_kind kind, uint32_t wrs, uint32_t octets)
+/* Returns the wr_id of a send: what aw_xs_stream_done() needs at its completion. */
+static uint64_t send_id(enum aw_xs_kind kind, uint32_t wrs, uint32_t bytes)
 {
-	return (uint64_t)octets << 16 | wrs << 8 | kind;
+	return (uint64_t)bytes << 16 | wrs << 8 | kind;
 }
 
 struct chain {
@@ -174,7 +181,7 @@ struct chain {
 	uint32_t wrs, sges, works;
 };
 
-/* Fits by construction: a work has at most two spans and a message. */
+/* Adds a WR. It fits: a work has at most two spans and a message. */
 static struct ibv_send_wr *add_wr(struct chain *c, enum ibv_wr_opcode opcode)
 {
 	struct ibv_send_wr *wr = &c->wr[c->wrs];
@@ -186,10 +193,10 @@ static struct ibv_send_wr *add_wr(struct chain *c, enum ibv_wr_opcode opcode)
 	return wr;
 }
 
-static void add_sge(struct chain *c, struct ibv_send_wr *wr, const uint8_t *octets, uint32_t len,
+static void add_sge(struct chain *c, struct ibv_send_wr *wr, const uint8_t *bytes, uint32_t len,
 		    uint32_t lkey)
 {
-	c->sge[c->sges++] = (struct ibv_sge){ (uintptr_t)octets, len, lkey };
+	c->sge[c->sges++] = (struct ibv_sge){ (uintptr_t)bytes, len, lkey };
 	wr->num_sge++;
 }
 
@@ -203,7 +210,7 @@ static void add_work(const struct aw_xs_ep *ep, struct chain *c, const struct aw
 		wr->wr.rdma.remote_addr = work->addr;
 		wr->wr.rdma.rkey = work->key;
 		for (uint32_t i = 0; i < work->spans; i++) {
-			add_sge(c, wr, work->span[i].octets, work->span[i].len, ep->send_mr->lkey);
+			add_sge(c, wr, work->span[i].bytes, work->span[i].len, ep->send_mr->lkey);
 			len += work->span[i].len;
 		}
 		wr->send_flags = len <= ep->inline_max ? IBV_SEND_INLINE : 0;
@@ -215,34 +222,35 @@ static void add_work(const struct aw_xs_ep *ep, struct chain *c, const struct aw
 		wr->send_flags = IBV_SEND_INLINE;
 	}
 	wr->send_flags |= IBV_SEND_SIGNALED;
-	wr->wr_id = send_id(work->kind, work->wrs, work->octets);
+	wr->wr_id = send_id(work->kind, work->wrs, work->bytes);
 	c->works++;
 }
 
-/* Both ends' violations and losses come here. */
+/* Gives a message to the stream. After a violation of the protocol the endpoint disconnects. */
 static void on_receive(struct aw_xs_ep *ep, const struct ibv_wc *wc)
 {
-	const uint8_t *octets = ep->memory + ep->messages_at + wc->wr_id * AW_XS_MSG_LEN;
+	const uint8_t *bytes = ep->memory + ep->messages_at + wc->wr_id * AW_XS_MSG_LEN;
 
-	ep->news++;
-	if (aw_xs_stream_message(&ep->stream, octets, wc->byte_len) == 0)
+	ep->changes++;
+	if (aw_xs_stream_message(&ep->stream, bytes, wc->byte_len) == 0)
 		return;
 	rdma_disconnect(ep->id);
-	aw_xs_ep_over(ep, EPROTO);
+	aw_xs_ep_end(ep, EPROTO);
 }
 
 /*
- * The QP has refused a WR or flushed one. What the peer sent before is still in the CQ, its end perhaps. Nothing is
- * posted any more, so that the CQ runs dry.
+ * Ends the connection: the QP has refused or flushed a WR. The CQ still has what the peer sent
+ * before, perhaps its end of the stream. No receives are posted any more, so that the CQ becomes
+ * empty.
  */
-static void lose_qp(struct aw_xs_ep *ep)
+static void end_by_qp(struct aw_xs_ep *ep)
 {
 	struct ibv_wc wc;
 
 	while (ibv_poll_cq(ep->recv_cq.cq, 1, &wc) > 0)
 		if (wc.status == IBV_WC_SUCCESS)
 			on_receive(ep, &wc);
-	aw_xs_ep_over(ep, 0);
+	aw_xs_ep_end(ep, 0);
 }
 
 static int post_chain(struct aw_xs_ep *ep, struct chain *c)
@@ -253,7 +261,7 @@ static int post_chain(struct aw_xs_ep *ep, struct chain *c)
 		return 0;
 	if (ibv_post_send(ep->id->qp, c->wr, &bad) == 0)
 		return 0;
-	lose_qp(ep);
+	end_by_qp(ep);
 	return -ECONNRESET;
 }
 
@@ -266,7 +274,7 @@ int aw_xs_ep_post_work(struct aw_xs_ep *ep, const struct aw_xs_work *work)
 	return post_chain(ep, &c);
 }
 
-/* True: the chain is full, and there may be more. */
+/* Posts one chain. True: the chain was full, and there may be more. */
 static bool pump_chain(struct aw_xs_ep *ep, uint32_t min)
 {
 	struct aw_xs_work work;
@@ -288,7 +296,7 @@ void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min)
 		;
 }
 
-/* True when there may be more. */
+/* Processes receive completions. True: there may be more. */
 static bool take_receives(struct aw_xs_ep *ep)
 {
 	struct ibv_wc wc[POLL_MAX];
@@ -304,25 +312,15 @@ static bool take_receives(struct aw_xs_ep *ep)
 	if (!lost && n > 0)
 		lost = post_receives(ep, (uint32_t)wc[0].wr_id, (uint32_t)n) != 0;
 	if (lost && ep->phase != AW_XS_PHASE_OVER)
-		lose_qp(ep);
+		end_by_qp(ep);
 	return n == POLL_MAX;
 }
 
-/* As many as there can be at once, and no more: a peer may send faster than they are taken. */
+/* Processes at most recv_count completions: a peer may send faster than this thread processes. */
 static void take_all_receives(struct aw_xs_ep *ep)
 {
 	for (uint32_t taken = 0; taken < ep->recv_count && take_receives(ep); taken += POLL_MAX)
 		;
-}
-
-static void end_other(struct aw_xs_ep *ep, int err)
-{
-	struct aw_xs_other *other = &ep->other[ep->other_first];
-
-	ep->other_first = (ep->other_first + 1) % AW_XS_OTHERS_MAX;
-	ep->others--;
-	if (other->done)
-		other->done(other->arg, err);
 }
 
 static void on_sent(struct aw_xs_ep *ep, const struct ibv_wc *wc)
@@ -331,12 +329,12 @@ static void on_sent(struct aw_xs_ep *ep, const struct ibv_wc *wc)
 	bool sent = wc->status == IBV_WC_SUCCESS;
 
 	if (wrs > 0 && sent) {
-		aw_xs_stream_done(&ep->stream, kind & ~KIND_OTHER, wrs,
+		aw_xs_stream_done(&ep->stream, kind & ~KIND_CALLER, wrs,
 				  (uint32_t)(wc->wr_id >> 16));
-		ep->news++;
+		ep->changes++;
 	}
-	if (kind & KIND_OTHER)
-		end_other(ep, sent ? 0 : ECONNRESET);
+	if (kind & KIND_CALLER)
+		complete_caller_wr(ep, sent ? 0 : ECONNRESET);
 }
 
 void aw_xs_ep_reap_sends(struct aw_xs_ep *ep)
@@ -353,7 +351,7 @@ void aw_xs_ep_reap_sends(struct aw_xs_ep *ep)
 	} while (n == POLL_MAX);
 }
 
-/* Room in the ring, the SQ or the notes that completions would give is looked for only when it is needed. */
+/* Returns whether send completions are to be polled: for room in the ring, the SQ or the notes. */
 static bool needs_room(const struct aw_xs_stream *s)
 {
 	return s->put - s->freed > SEND_LAZY || s->put - s->freed > s->mem.send_len / 2 ||
@@ -370,39 +368,39 @@ void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min)
 	if (ep->phase != AW_XS_PHASE_UP)
 		return;
 	take_all_receives(ep);
-	if (ep->others > 0 || needs_room(&ep->stream))
+	if (ep->caller_wrs > 0 || needs_room(&ep->stream))
 		aw_xs_ep_reap_sends(ep);
 	aw_xs_ep_pump(ep, min);
 }
 
-/* Puts a callback behind the others; the WR is about to be posted. */
-static void add_other(struct aw_xs_ep *ep, void (*done)(void *arg, int err), void *arg)
+/* Adds a caller's callback, just before its WR is posted. */
+static void add_caller_wr(struct aw_xs_ep *ep, void (*done)(void *arg, int err), void *arg)
 {
-	uint32_t at = (ep->other_first + ep->others++) % AW_XS_OTHERS_MAX;
+	uint32_t at = (ep->caller_first + ep->caller_wrs++) % AW_XS_CALLER_WRS_MAX;
 
-	ep->other[at] = (struct aw_xs_other){ done, arg };
+	ep->caller_wr[at] = (struct aw_xs_caller_wr){ done, arg };
 }
 
-static int post_other(struct aw_xs_ep *ep, struct ibv_send_wr *wr)
+static int post_caller_wr(struct aw_xs_ep *ep, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 	int err;
 
 	wr->next = NULL;
-	wr->wr_id = send_id(KIND_OTHER, 0, 0);
+	wr->wr_id = send_id(KIND_CALLER, 0, 0);
 	wr->send_flags |= IBV_SEND_SIGNALED;
 	err = ibv_post_send(ep->id->qp, wr, &bad);
 	if (err)
-		ep->others--;
+		ep->caller_wrs--;
 	return -err;
 }
 
-/* Whether a caller's WR may be posted. */
-static int other_refusal(const struct aw_xs_ep *ep)
+/* Returns 0 if a caller's WR may be posted, or a negative errno. */
+static int caller_refusal(const struct aw_xs_ep *ep)
 {
 	if (ep->phase != AW_XS_PHASE_UP)
 		return ep->phase == AW_XS_PHASE_OVER ? -EPIPE : -ENOTCONN;
-	return ep->others == AW_XS_OTHERS_MAX ? -EAGAIN : 0;
+	return ep->caller_wrs == AW_XS_CALLER_WRS_MAX ? -EAGAIN : 0;
 }
 
 int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
@@ -415,18 +413,18 @@ int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
 		return -EINVAL;
 	pthread_mutex_lock(&ep->lock);
 	aw_xs_ep_progress(ep, 0);
-	err = other_refusal(ep);
+	err = caller_refusal(ep);
 	if (!err) {
-		add_other(ep, done, arg);
-		err = post_other(ep, &own);
+		add_caller_wr(ep, done, arg);
+		err = post_caller_wr(ep, &own);
 	}
 	aw_xs_ep_unlock(ep);
 	return err;
 }
 
-/* One message of a send_zero; the caller hears of the last. */
-static size_t send_direct(struct aw_xs_ep *ep, const uint8_t *octets, size_t len, uint32_t lkey,
-			  struct aw_xs_other other)
+/* Posts one message of aw_xs_ep_send_zero; its completion calls the caller's callback. */
+static size_t send_direct(struct aw_xs_ep *ep, const uint8_t *bytes, size_t len, uint32_t lkey,
+			  struct aw_xs_caller_wr caller)
 {
 	struct aw_xs_work work;
 	struct chain c = { .wrs = 0 };
@@ -434,11 +432,11 @@ static size_t send_direct(struct aw_xs_ep *ep, const uint8_t *octets, size_t len
 
 	if (n == 0)
 		return 0;
-	work.span[work.spans++] = (struct aw_xs_span){ octets, n };
+	work.span[work.spans++] = (struct aw_xs_span){ bytes, n };
 	add_work(ep, &c, &work);
 	c.sge[0].lkey = lkey;
-	c.wr[c.wrs - 1].wr_id |= KIND_OTHER;
-	add_other(ep, other.done, other.arg);
+	c.wr[c.wrs - 1].wr_id |= KIND_CALLER;
+	add_caller_wr(ep, caller.done, caller.arg);
 	post_chain(ep, &c);
 	return n;
 }
@@ -450,26 +448,28 @@ ssize_t aw_xs_ep_send_zero(struct aw_xs_ep *ep, const void *buf, size_t len, uin
 
 	pthread_mutex_lock(&ep->lock);
 	aw_xs_ep_progress(ep, 0);
-	taken = other_refusal(ep);
+	taken = caller_refusal(ep);
 	if (!taken && ep->stream.tx_wanted != AW_XS_OPEN)
 		taken = -EPIPE;
 	if (!taken)
-		taken = (ssize_t)send_direct(ep, buf, len, lkey, (struct aw_xs_other){ done, arg });
+		taken = (ssize_t)send_direct(ep, buf, len, lkey,
+					     (struct aw_xs_caller_wr){ done, arg });
 	if (taken == 0 && len > 0)
 		taken = -EAGAIN;
 	aw_xs_ep_unlock(ep);
 	return taken;
 }
 
-/* Its place in the SQ is one of the others'. */
+/* The nudge takes the place of a caller's WR in the SQ. */
 void aw_xs_ep_nudge(struct aw_xs_ep *ep)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 
-	if (!ep->id || !ep->id->qp || ep->phase < AW_XS_PHASE_UP || ep->others == AW_XS_OTHERS_MAX)
+	if (!ep->id || !ep->id->qp || ep->phase < AW_XS_PHASE_UP ||
+	    ep->caller_wrs == AW_XS_CALLER_WRS_MAX)
 		return;
 	if (!ep->send_cq.armed && ibv_req_notify_cq(ep->send_cq.cq, 0) == 0)
 		ep->send_cq.armed = true;
-	add_other(ep, NULL, NULL);
-	(void)post_other(ep, &wr);
+	add_caller_wr(ep, NULL, NULL);
+	(void)post_caller_wr(ep, &wr);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The thread that serves endpoints for which nobody calls: those that were closed and linger, and those that
-// took bytes which the peer had no room for. Of the latter it does nothing while calls are made, which it
-// sees by their count at each tick. A process that ends waits for what was taken; with _exit(2) that is lost.
+// The thread that serves endpoints without a caller: closed ones that linger, and those with bytes
+// that the peer had no room for ("behind"). Of the latter the thread serves none while calls are
+// made, which it sees by their count at each tick. A process that ends waits for the bytes to be
+// sent; after _exit(2) they are lost.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <errno.h>
@@ -11,44 +12,48 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TICK_MS 2 /* how soon bytes go on that were left behind */
-#define IDLE_TICKS 100 /* it is no longer behind, but was so lately */
-#define LINGER_MS 1000 /* deadlines are looked at so often */
+#include "xsock/base/now.h"
+#define TICK_MS 2 /* how soon the thread looks at bytes that were left */
+#define IDLE_TICKS 100 /* ticks until an endpoint without bytes to send leaves the list */
+#define LINGER_MS 1000 /* how often the deadlines of lingering endpoints are checked */
 
 TAILQ_HEAD(ep_list, aw_xs_ep);
 
 static struct {
-	pthread_mutex_t
-		lock; /* guards what follows; behind an endpoint's lock, in which it may be tried */
-	pthread_cond_t idle; /* nobody lingers */
-	struct ep_list live, behind, lingering; /* lingering: not taken over yet */
-	struct ep_list turned; /* those that are; the thread's own */
-	uint32_t lingering_count; /* with those that are */
+	/*
+	 * guards the fields below; taken after an endpoint's lock, or with an endpoint's lock tried
+	 * within
+	 */
+	pthread_mutex_t lock;
+	pthread_cond_t idle; /* no endpoint lingers */
+	struct ep_list live, behind, lingering; /* lingering: not yet moved to `served` */
+	struct ep_list served; /* lingering endpoints; used by the thread alone */
+	uint32_t lingering_count; /* length of `lingering` and `served` */
 	uint32_t behind_count;
 	bool running, prepared;
 	int wake_fd;
-	pthread_mutex_t birth; /* guards what follows; behind the others, and kept out of forks */
-	pthread_cond_t begun; /* starting became false */
-	bool starting; /* the thread is created, and has not come to run yet */
+	pthread_mutex_t start_lock; /* guards the fields below; the last lock, held across a fork */
+	pthread_cond_t started; /* signals that starting has become false */
+	bool starting; /* the thread is created and does not run yet */
 } service = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.birth = PTHREAD_MUTEX_INITIALIZER,
-	.begun = PTHREAD_COND_INITIALIZER,
+	.start_lock = PTHREAD_MUTEX_INITIALIZER,
+	.started = PTHREAD_COND_INITIALIZER,
 	.live = TAILQ_HEAD_INITIALIZER(service.live),
 	.behind = TAILQ_HEAD_INITIALIZER(service.behind),
 	.lingering = TAILQ_HEAD_INITIALIZER(service.lingering),
-	.turned = TAILQ_HEAD_INITIALIZER(service.turned),
+	.served = TAILQ_HEAD_INITIALIZER(service.served),
 	.wake_fd = -1,
 };
 
-/* The thread's own. */
+/* One turn of the thread: the fds that it polls, and for how long. */
 struct turn {
 	struct pollfd *fds;
 	size_t room, count;
 	int timeout_ms;
 };
 
-static void wake(void)
+static void wake_thread(void)
 {
 	const uint64_t one = 1;
 	ssize_t n = write(service.wake_fd, &one, sizeof(one));
@@ -56,13 +61,13 @@ static void wake(void)
 	(void)n;
 }
 
-static void sooner(struct turn *turn, int ms)
+static void limit_timeout(struct turn *turn, int ms)
 {
 	if (turn->timeout_ms < 0 || ms < turn->timeout_ms)
 		turn->timeout_ms = ms;
 }
 
-/* Without memory there is no sleep on more fds than there is room for: the tick finds them. */
+/* Makes room in fds. Without memory the thread polls fewer fds and sleeps for a tick at most. */
 static void make_room(struct turn *turn, size_t need)
 {
 	struct pollfd *larger;
@@ -82,64 +87,73 @@ static void add_fd(struct turn *turn, int fd)
 	if (turn->count < turn->room)
 		turn->fds[turn->count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	else
-		sooner(turn, TICK_MS);
+		limit_timeout(turn, TICK_MS);
 }
 
-/* Sleeps where ep has nothing new. Its lock is held. */
-static void sleep_on(struct turn *turn, struct aw_xs_ep *ep)
+/* Arms ep and adds its fds to the poll. The caller holds ep's lock. */
+static void add_endpoint(struct turn *turn, struct aw_xs_ep *ep)
 {
 	if (!aw_xs_ep_arm_poller(ep))
-		sooner(turn, 0);
+		limit_timeout(turn, 0);
 	if (ep->channel)
 		add_fd(turn, ep->channel->fd);
 	if (ep->events)
 		add_fd(turn, ep->events->fd);
 }
 
-static void unlist(struct aw_xs_ep *ep)
+static void remove_behind(struct aw_xs_ep *ep)
 {
 	TAILQ_REMOVE(&service.behind, ep, behind_entry);
 	ep->is_behind = false;
 	service.behind_count--;
 }
 
-/* Who sleeps in a poll(2) of its own must find the events; there is one such sleeper at a time. */
+/*
+ * Returns whether another thread sleeps in its own poll(2) on the endpoint: it must find the
+ * events. There is one at most.
+ */
 static bool has_poller(const struct aw_xs_ep *ep)
 {
 	return ep->poller && !pthread_equal(ep->poller_id, pthread_self());
 }
 
 /*
- * Before there is a connection only its poller can be woken by what comes, and by nobody else: who takes an event of
- * set-up from under it leaves it asleep, with nothing armed.
+ * Returns whether only the poller may make progress: before the connection is established, taking
+ * an event of set-up would leave the poller asleep without anything armed.
  */
-static bool is_pollers(const struct aw_xs_ep *ep)
+static bool needs_poller(const struct aw_xs_ep *ep)
 {
 	return ep->phase < AW_XS_PHASE_UP && has_poller(ep);
 }
 
-/* Somebody calls, or called lately: it is theirs. The endpoint's lock is held. */
-static void watch_behind(struct turn *turn, struct aw_xs_ep *ep)
+/*
+ * Serves an endpoint in `behind`, unless calls have been made since the last tick. The caller holds
+ * the endpoint's lock.
+ */
+static void serve_behind(struct turn *turn, struct aw_xs_ep *ep)
 {
-	bool busy = ep->calls != ep->calls_seen || ep->waiters > 0 || is_pollers(ep);
+	bool busy = ep->calls != ep->calls_seen || ep->waiters > 0 || needs_poller(ep);
 
 	ep->idle_ticks = aw_xs_ep_is_behind(ep) ? 0 : ep->idle_ticks + 1;
 	if (!busy && ep->idle_ticks == 0) {
 		aw_xs_ep_progress(ep, 0);
 		if (has_poller(ep))
-			aw_xs_ep_tell(ep);
+			aw_xs_ep_wake_sleepers(ep);
 		else
-			sleep_on(turn, ep);
+			add_endpoint(turn, ep);
 	}
 	ep->calls_seen = ep->calls;
 	if (ep->idle_ticks > IDLE_TICKS) {
 		ep->listed = false;
-		unlist(ep);
+		remove_behind(ep);
 	}
 }
 
-/* The service's lock is held, so that none of them is closed. Who is in a call comes another time. */
-static void turn_behind(struct turn *turn)
+/*
+ * Serves the list `behind`. The caller holds the service's lock, so that none is closed. An
+ * endpoint whose lock is held is left for the next tick.
+ */
+static void serve_all_behind(struct turn *turn)
 {
 	struct aw_xs_ep *ep, *next;
 
@@ -147,18 +161,18 @@ static void turn_behind(struct turn *turn)
 		next = TAILQ_NEXT(ep, behind_entry);
 		if (pthread_mutex_trylock(&ep->lock) != 0)
 			continue;
-		watch_behind(turn, ep);
+		serve_behind(turn, ep);
 		pthread_mutex_unlock(&ep->lock);
 	}
 	if (!TAILQ_EMPTY(&service.behind))
-		sooner(turn, TICK_MS);
+		limit_timeout(turn, TICK_MS);
 }
 
-static void forget(struct aw_xs_ep *ep)
+static void end_linger(struct aw_xs_ep *ep)
 {
-	bool left = ep->is_left;
+	bool abandoned = ep->is_abandoned;
 
-	if (!left)
+	if (!abandoned)
 		aw_xs_ep_free(ep);
 	pthread_mutex_lock(&service.lock);
 	if (--service.lingering_count == 0)
@@ -166,38 +180,38 @@ static void forget(struct aw_xs_ep *ep)
 	pthread_mutex_unlock(&service.lock);
 }
 
-static void turn_lingering(struct turn *turn)
+static void serve_lingering(struct turn *turn)
 {
 	struct aw_xs_ep *ep, *next;
 
-	for (ep = TAILQ_FIRST(&service.turned); ep; ep = next) {
+	for (ep = TAILQ_FIRST(&service.served); ep; ep = next) {
 		next = TAILQ_NEXT(ep, entry);
 		if (aw_xs_ep_linger(ep)) {
-			TAILQ_REMOVE(&service.turned, ep, entry);
-			forget(ep);
+			TAILQ_REMOVE(&service.served, ep, entry);
+			end_linger(ep);
 		} else {
 			pthread_mutex_lock(&ep->lock);
-			sleep_on(turn, ep);
+			add_endpoint(turn, ep);
 			pthread_mutex_unlock(&ep->lock);
-			sooner(turn, LINGER_MS);
+			limit_timeout(turn, LINGER_MS);
 		}
 	}
 }
 
-static void begin(void)
+static void note_started(void)
 {
-	pthread_mutex_lock(&service.birth);
+	pthread_mutex_lock(&service.start_lock);
 	service.starting = false;
-	pthread_cond_broadcast(&service.begun);
-	pthread_mutex_unlock(&service.birth);
+	pthread_cond_broadcast(&service.started);
+	pthread_mutex_unlock(&service.start_lock);
 }
 
-static void *run(void *arg)
+static void *service_run(void *arg)
 {
 	struct turn turn = { 0 };
 	uint64_t value;
 
-	begin();
+	note_started();
 	for (;;) {
 		ssize_t n = read(service.wake_fd, &value, sizeof(value));
 
@@ -206,16 +220,16 @@ static void *run(void *arg)
 		turn.timeout_ms = -1;
 		add_fd(&turn, service.wake_fd);
 		pthread_mutex_lock(&service.lock);
-		TAILQ_CONCAT(&service.turned, &service.lingering, entry);
-		turn_behind(&turn);
+		TAILQ_CONCAT(&service.served, &service.lingering, entry);
+		serve_all_behind(&turn);
 		pthread_mutex_unlock(&service.lock);
-		turn_lingering(&turn);
+		serve_lingering(&turn);
 		poll(turn.fds, turn.count, turn.timeout_ms);
 	}
 	return arg;
 }
 
-static void make_idle(void)
+static void init_idle(void)
 {
 	pthread_condattr_t attr;
 
@@ -225,30 +239,33 @@ static void make_idle(void)
 	pthread_condattr_destroy(&attr);
 }
 
-/* A thread on its way may hold locks of whoever makes it, which the child would then never get: see net/progress/engine.c. */
-static void await_birth(void)
+/*
+ * Before a fork: waits until a thread that is being created runs. Until then it may hold locks of
+ * its creator's, which would stay locked in the child (see net/progress/engine.c).
+ */
+static void lock_for_fork(void)
 {
-	pthread_mutex_lock(&service.birth);
+	pthread_mutex_lock(&service.start_lock);
 	while (service.starting)
-		pthread_cond_wait(&service.begun, &service.birth);
+		pthread_cond_wait(&service.started, &service.start_lock);
 }
 
-static void allow_births(void)
+static void unlock_after_fork(void)
 {
-	pthread_mutex_unlock(&service.birth);
+	pthread_mutex_unlock(&service.start_lock);
 }
 
-/* A child of a fork has no thread, and nothing that lingers. */
-static void start_afresh(void)
+/* In the child of a fork there is no thread, and no endpoint lingers. */
+static void reset_in_child(void)
 {
 	pthread_mutex_init(&service.lock, NULL);
-	pthread_mutex_init(&service.birth, NULL);
-	pthread_cond_init(&service.begun, NULL);
-	make_idle();
+	pthread_mutex_init(&service.start_lock, NULL);
+	pthread_cond_init(&service.started, NULL);
+	init_idle();
 	TAILQ_INIT(&service.live);
 	TAILQ_INIT(&service.behind);
 	TAILQ_INIT(&service.lingering);
-	TAILQ_INIT(&service.turned);
+	TAILQ_INIT(&service.served);
 	service.lingering_count = service.behind_count = 0;
 	service.running = false;
 	if (service.wake_fd >= 0)
@@ -256,8 +273,11 @@ static void start_afresh(void)
 	service.wake_fd = -1;
 }
 
-/* Other threads may still be in calls: what is left is closed, not freed. */
-static void at_exit(void)
+/*
+ * At exit(3): closes all endpoints and waits until their bytes are sent. They are not freed: other
+ * threads may still be in calls.
+ */
+static void close_all(void)
 {
 	struct aw_xs_ep *ep;
 
@@ -265,7 +285,7 @@ static void at_exit(void)
 		pthread_mutex_lock(&service.lock);
 		ep = TAILQ_FIRST(&service.live);
 		if (ep)
-			ep->is_left = true;
+			ep->is_abandoned = true;
 		pthread_mutex_unlock(&service.lock);
 		if (!ep)
 			break;
@@ -278,17 +298,19 @@ static void at_exit(void)
 	aw_xs_ep_drain_all(-1);
 }
 
-static void prepare(void)
+static void register_handlers(void)
 {
 	if (service.prepared)
 		return;
-	make_idle();
-	pthread_atfork(await_birth, allow_births, start_afresh);
-	atexit(at_exit);
+	init_idle();
+	pthread_atfork(lock_for_fork, unlock_after_fork, reset_in_child);
+	atexit(close_all);
 	service.prepared = true;
 }
 
-/* It takes no signals: those are the program's, but for what a fault raises. */
+/*
+ * Signals are blocked in the thread, but for those of a fault: they are for the program's threads.
+ */
 static int create_thread(void)
 {
 	sigset_t all, before;
@@ -298,18 +320,18 @@ static int create_thread(void)
 	sigfillset(&all);
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
-	pthread_mutex_lock(&service.birth);
+	pthread_mutex_lock(&service.start_lock);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, NULL, run, NULL);
+	err = pthread_create(&thread, NULL, service_run, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	service.starting = !err;
-	pthread_mutex_unlock(&service.birth);
+	pthread_mutex_unlock(&service.start_lock);
 	if (!err)
 		pthread_detach(thread);
 	return err;
 }
 
-static int start(void)
+static int start_service(void)
 {
 	int err;
 
@@ -331,7 +353,7 @@ static int start(void)
 void aw_xs_service_join(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&service.lock);
-	prepare();
+	register_handlers();
 	TAILQ_INSERT_TAIL(&service.live, ep, live_entry);
 	ep->is_live = true;
 	pthread_mutex_unlock(&service.lock);
@@ -344,46 +366,46 @@ void aw_xs_service_leave(struct aw_xs_ep *ep)
 		TAILQ_REMOVE(&service.live, ep, live_entry);
 	ep->is_live = false;
 	if (ep->is_behind)
-		unlist(ep);
+		remove_behind(ep);
 	pthread_mutex_unlock(&service.lock);
 }
 
-/* A thread that ticks already needs no waking. */
+/* Wakes the thread unless it ticks already. */
 void aw_xs_service_behind(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&service.lock);
-	if (!ep->is_left && start() == 0) {
+	if (!ep->is_abandoned && start_service() == 0) {
 		ep->listed = true;
 		ep->is_behind = true;
 		ep->calls_seen = ep->calls;
 		ep->idle_ticks = 0;
 		TAILQ_INSERT_TAIL(&service.behind, ep, behind_entry);
 		if (service.behind_count++ == 0)
-			wake();
+			wake_thread();
 	}
 	pthread_mutex_unlock(&service.lock);
 }
 
-/* Without a thread to do it, it is done here, as far as it gets at once. */
+/* Without a thread the endpoint is freed at once, and with it the bytes that were not sent. */
 void aw_xs_service_linger(struct aw_xs_ep *ep)
 {
 	bool runs;
 
 	pthread_mutex_lock(&service.lock);
-	runs = start() == 0;
+	runs = start_service() == 0;
 	if (runs) {
 		TAILQ_INSERT_TAIL(&service.lingering, ep, entry);
 		service.lingering_count++;
-		wake();
+		wake_thread();
 	}
 	pthread_mutex_unlock(&service.lock);
-	if (!runs && !ep->is_left)
+	if (!runs && !ep->is_abandoned)
 		aw_xs_ep_free(ep);
 }
 
 int aw_xs_ep_drain_all(int64_t timeout_ns)
 {
-	uint64_t end_ns = aw_xs_now_ns() + (uint64_t)timeout_ns;
+	uint64_t end_ns = (uint64_t)aw_xs_now_ns() + (uint64_t)timeout_ns;
 	struct timespec end = { .tv_sec = (time_t)(end_ns / 1000000000u),
 				.tv_nsec = (long)(end_ns % 1000000000u) };
 	int err = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Readiness, and sleeping until it changes. One thread at a time sleeps on the completion channel for the
-// endpoint; others wait for it. A thread of an event loop sleeps in a poll(2) of its own. Who takes an event
-// from the channel that another one may need lets it come once more.
+// Readiness, and sleeping until it changes. One thread at a time sleeps on the completion channel
+// for the endpoint, and other threads wait for that one. A thread of an event loop sleeps in a
+// poll(2) of its own. A thread that takes an event that another one may need has it come once more
+// (aw_xs_ep_nudge). Static functions need the endpoint's lock.
 #define _GNU_SOURCE /* ppoll, POLLRDHUP */
 #include "xsock/endpoint/ep_impl.h"
 
@@ -9,9 +10,11 @@
 #include <time.h>
 
 #include "xsock/base/left.h"
+#include "xsock/base/now.h"
 
 #define LOWAT 2048u /* bytes of room that make an endpoint writable */
-#define SETUP_NS 100000000 /* who waits for set-up looks so often whether it was shut down */
+/* how often a thread that waits for set-up looks whether the endpoint was shut down */
+#define SETUP_NS 100000000
 
 static bool has_end(const struct aw_xs_ep *ep)
 {
@@ -59,10 +62,10 @@ static void arm_cq(struct aw_xs_cq *cq)
 		cq->armed = true;
 }
 
-/* True: nothing came that is not known. */
-static bool arm(struct aw_xs_ep *ep, bool sends)
+/* Arms the CQs, and makes progress. True: nothing has changed. */
+static bool arm_cqs(struct aw_xs_ep *ep, bool sends)
 {
-	uint64_t before = ep->news;
+	uint64_t before = ep->changes;
 
 	if (ep->phase == AW_XS_PHASE_IDLE)
 		return false;
@@ -76,16 +79,16 @@ static bool arm(struct aw_xs_ep *ep, bool sends)
 		aw_xs_ep_reap_sends(ep);
 		aw_xs_ep_pump(ep, 0);
 	}
-	return ep->news == before;
+	return ep->changes == before;
 }
 
-/* Is there something that only the completion of a send can change? */
+/* Returns whether a thread may wait for something that only a send completion brings. */
 static bool awaits_sends(const struct aw_xs_ep *ep)
 {
-	return ep->others > 0 || !is_writable(ep) || ep->stream.put != ep->stream.posted;
+	return ep->caller_wrs > 0 || !is_writable(ep) || ep->stream.put != ep->stream.posted;
 }
 
-/* An event that is known to be there, or that who sleeps waits for. 0 or a negative errno. */
+/* Takes an event; blocks if there is none. Returns 0 or a negative errno. */
 static int take_cq_event(struct aw_xs_ep *ep, struct aw_xs_cq **which)
 {
 	struct ibv_cq *cq;
@@ -97,7 +100,7 @@ static int take_cq_event(struct aw_xs_ep *ep, struct aw_xs_cq **which)
 	return 0;
 }
 
-static void settle_event(struct aw_xs_cq *cq)
+static void count_event(struct aw_xs_cq *cq)
 {
 	cq->armed = false;
 	if (++cq->unacked < AW_XS_UNACKED_MAX)
@@ -106,26 +109,26 @@ static void settle_event(struct aw_xs_cq *cq)
 	cq->unacked = 0;
 }
 
-void aw_xs_ep_tell(struct aw_xs_ep *ep)
+void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep)
 {
 	bool self = ep->poller && pthread_equal(ep->poller_id, pthread_self());
-	bool poller = ep->poller && !self && ep->poller_news != ep->news;
-	bool sleeper = ep->sleeping && ep->sleeper_news != ep->news;
+	bool poller = ep->poller && !self && ep->poller_changes != ep->changes;
+	bool sleeper = ep->sleeping && ep->sleeper_changes != ep->changes;
 
 	if (poller)
-		ep->poller_news = ep->news;
+		ep->poller_changes = ep->changes;
 	if (sleeper)
-		ep->sleeper_news = ep->news;
+		ep->sleeper_changes = ep->changes;
 	if (ep->waiters > 0)
 		pthread_cond_broadcast(&ep->changed);
-	if ((poller || sleeper) && (ep->event_taken || ep->silent_news))
+	if ((poller || sleeper) && (ep->event_taken || ep->silent_changes))
 		aw_xs_ep_nudge(ep);
-	ep->event_taken = ep->silent_news = false;
+	ep->event_taken = ep->silent_changes = false;
 }
 
 void aw_xs_ep_unlock(struct aw_xs_ep *ep)
 {
-	aw_xs_ep_tell(ep);
+	aw_xs_ep_wake_sleepers(ep);
 	if (!ep->listed && ep->waiters == 0 && aw_xs_ep_is_behind(ep))
 		aw_xs_service_behind(ep);
 	pthread_mutex_unlock(&ep->lock);
@@ -139,7 +142,10 @@ void aw_xs_ep_fds(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS])
 	pthread_mutex_unlock(&ep->lock);
 }
 
-/* What is readable at once: events of old armings, which would wake who polls again and again. */
+/*
+ * Takes the events that are there: those of earlier armings would wake the polling thread again and
+ * again.
+ */
 static void drain_events(struct aw_xs_ep *ep)
 {
 	struct pollfd fds[AW_XS_EP_FDS] = {
@@ -159,7 +165,7 @@ static void drain_events(struct aw_xs_ep *ep)
 			continue;
 		if (ep->sleeping || take_cq_event(ep, &cq) != 0)
 			return;
-		settle_event(cq);
+		count_event(cq);
 		ep->event_taken = true;
 	}
 }
@@ -167,12 +173,12 @@ static void drain_events(struct aw_xs_ep *ep)
 bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep)
 {
 	drain_events(ep);
-	bool quiet = arm(ep, awaits_sends(ep));
+	bool quiet = arm_cqs(ep, awaits_sends(ep));
 
-	aw_xs_ep_tell(ep);
+	aw_xs_ep_wake_sleepers(ep);
 	ep->poller = quiet;
 	ep->poller_id = pthread_self();
-	ep->poller_news = ep->news;
+	ep->poller_changes = ep->changes;
 	return quiet;
 }
 
@@ -184,8 +190,8 @@ bool aw_xs_ep_arm(struct aw_xs_ep *ep)
 bool aw_xs_ep_arm_for(struct aw_xs_ep *ep, short events)
 {
 	pthread_mutex_lock(&ep->lock);
-	/* Another thread may have found something since the caller looked. */
-	bool quiet = aw_xs_ep_arm_poller(ep) && ep->news == ep->ready_news &&
+	/* Another thread may have made progress since the caller called aw_xs_ep_ready. */
+	bool quiet = aw_xs_ep_arm_poller(ep) && ep->changes == ep->ready_changes &&
 		     !(aw_xs_ep_bits(ep) & events);
 
 	aw_xs_ep_unlock(ep);
@@ -204,7 +210,7 @@ static void limit_sleep(const struct aw_xs_ep *ep, int64_t left_ns)
 		ep->sleep_limit(left_ns);
 }
 
-/* With the lock given back. */
+/* Sleeps in ppoll. The caller does not hold the lock. */
 static int sleep_unlocked(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS], int64_t left_ns,
 			  struct aw_xs_cq **cq)
 {
@@ -218,7 +224,7 @@ static int sleep_unlocked(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS], 
 	return fds[0].revents ? take_cq_event(ep, cq) : 0;
 }
 
-/* The library makes progress meanwhile. */
+/* Sleeps in ibv_get_cq_event, which makes progress. The caller does not hold the lock. */
 static int sleep_lending(struct aw_xs_ep *ep, int64_t left_ns, struct aw_xs_cq **cq)
 {
 	int err;
@@ -229,7 +235,7 @@ static int sleep_lending(struct aw_xs_ep *ep, int64_t left_ns, struct aw_xs_cq *
 	return err == -ETIMEDOUT ? 0 : err;
 }
 
-/* Who sleeps for all is gone for good: another one has to. */
+/* The sleeping thread has left for good (xsock/base/left.h): another one has to sleep. */
 static void leave_sleep(void *arg)
 {
 	struct aw_xs_ep *ep = arg;
@@ -243,8 +249,9 @@ static void leave_sleep(void *arg)
 }
 
 /*
- * The thread that sleeps for all. The lock is held before and after. The sleep is in ibv_get_cq_event, which makes
- * progress, unless there is a time limit that it does not know.
+ * Sleeps for all threads. The lock is held before and after, not during the sleep. The thread
+ * sleeps in ibv_get_cq_event, which makes progress, unless there is a time limit that this function
+ * does not know.
  */
 static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 {
@@ -261,7 +268,7 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 		left_ns = SETUP_NS;
 	ep->sleeping = true;
 	ep->sleeper = pthread_self();
-	ep->sleeper_news = ep->news;
+	ep->sleeper_changes = ep->changes;
 	pthread_mutex_unlock(&ep->lock);
 	aw_left_push(&left, leave_sleep, ep);
 	if (up && ep->lends && (left_ns < 0 || ep->sleep_limit))
@@ -272,7 +279,7 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 	pthread_mutex_lock(&ep->lock);
 	ep->sleeping = false;
 	if (cq) {
-		settle_event(cq);
+		count_event(cq);
 		ep->event_taken = true;
 	} else if (!err && ep->events) {
 		aw_xs_ep_cm_progress(ep);
@@ -280,7 +287,7 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 	return err;
 }
 
-/* Another thread sleeps for us. */
+/* Waits for the thread that sleeps. */
 static void sleep_following(struct aw_xs_ep *ep, uint64_t end_ns, bool limited)
 {
 	struct timespec end = timespec_of(end_ns);
@@ -292,13 +299,14 @@ static void sleep_following(struct aw_xs_ep *ep, uint64_t end_ns, bool limited)
 }
 
 /*
- * One sleep at most. Who sleeps already, and is here again, has left its sleep by a signal's handler, and perhaps
- * for good (siglongjmp). 0 or a negative errno. */
-static int wait_turn(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t end_ns)
+ * Sleeps once at most. A thread that is marked as the sleeper and calls again has left its sleep by
+ * a signal handler, perhaps for good (siglongjmp). Returns 0 or a negative errno.
+ */
+static int wait_once(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t end_ns)
 {
 	int err;
 
-	if (!arm(ep, sends || awaits_sends(ep)))
+	if (!arm_cqs(ep, sends || awaits_sends(ep)))
 		return 0;
 	if (ep->sleeping && !pthread_equal(ep->sleeper, pthread_self())) {
 		sleep_following(ep, end_ns, left_ns >= 0);
@@ -306,11 +314,11 @@ static int wait_turn(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t 
 	}
 	err = sleep_leading(ep, left_ns);
 	aw_xs_ep_progress(ep, 0);
-	aw_xs_ep_tell(ep);
+	aw_xs_ep_wake_sleepers(ep);
 	return err;
 }
 
-typedef bool wait_until(struct aw_xs_ep *ep, short events);
+typedef bool condition_fn(struct aw_xs_ep *ep, short events);
 
 static bool is_ready(struct aw_xs_ep *ep, short events)
 {
@@ -323,24 +331,24 @@ static bool is_drained(struct aw_xs_ep *ep, short events)
 	return aw_xs_ep_is_flushed(ep);
 }
 
-/* 1: it holds. 0: the time is over. Else a negative errno. The lock is held. */
-static int wait_for(struct aw_xs_ep *ep, wait_until *until, short events, int64_t timeout_ns)
+/* Waits until the condition holds. Returns 1, 0 at the time-out, or a negative errno. */
+static int wait_for(struct aw_xs_ep *ep, condition_fn *until, short events, int64_t timeout_ns)
 {
 	bool limited = timeout_ns >= 0, sends = until != is_ready || events & POLLOUT;
-	uint64_t end = limited ? aw_xs_now_ns() + (uint64_t)timeout_ns : 0;
+	uint64_t end = limited ? (uint64_t)aw_xs_now_ns() + (uint64_t)timeout_ns : 0;
 	int64_t left = timeout_ns;
 	int err = 0;
 
-	if (ep->others > 0)
+	if (ep->caller_wrs > 0)
 		aw_xs_ep_progress(ep, 0);
 	while (!until(ep, events)) {
 		if (err || (limited && left <= 0))
 			return err;
 		ep->waiters++;
-		err = wait_turn(ep, sends, left, end);
+		err = wait_once(ep, sends, left, end);
 		ep->waiters--;
 		if (limited)
-			left = (int64_t)(end - aw_xs_now_ns());
+			left = (int64_t)end - aw_xs_now_ns();
 	}
 	return 1;
 }

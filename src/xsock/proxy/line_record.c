@@ -113,7 +113,7 @@ static ssize_t record_send(struct aw_line *line, const struct iovec *iov, int fl
 		return n;
 	n = aw_record_send(&slot->record, &aw_slot_calls, r->start.tcp, iov, 1, flags & MSG_OOB);
 	pthread_mutex_unlock(&slot->tx_lock);
-	r->stats.octets_out += n > 0 ? (uint64_t)n : 0;
+	r->stats.bytes_out += n > 0 ? (uint64_t)n : 0;
 	return n;
 }
 
@@ -131,7 +131,7 @@ static void record_terminate(struct line_record *r)
 static void note_state(struct line_record *r, ssize_t got)
 {
 	if (got > 0)
-		r->stats.octets_in += (uint64_t)got;
+		r->stats.bytes_in += (uint64_t)got;
 	else if (got != -EAGAIN)
 		r->stats.state = got ? AW_XS_FAILED : AW_XS_CLOSED;
 	r->has_taken |= got > 0;

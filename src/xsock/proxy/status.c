@@ -77,8 +77,8 @@ static void print_conn(int to, int fd, const struct aw_proxy_conn *conn)
 	of->ops->stats(of, &stats);
 	print_peer(&conn->remote, peer);
 	len = snprintf(line, sizeof(line), "%d %s %s %llu %llu %u %u %s\n", fd,
-		       conn->mode == 2 ? "auto" : "on", peer, (unsigned long long)stats.octets_in,
-		       (unsigned long long)stats.octets_out, stats.send_credits,
+		       conn->mode == 2 ? "auto" : "on", peer, (unsigned long long)stats.bytes_in,
+		       (unsigned long long)stats.bytes_out, stats.send_credits,
 		       stats.receive_credits, state_name(stats.state));
 	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How a stream begins and ends.
+// The begin and the end of a stream.
 #include "xsock/stream/stream.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ void aw_xs_stream_init(struct aw_xs_stream *s, const struct aw_xs_memory *mem, u
 	s->rq_size = rq_size;
 }
 
-void aw_xs_stream_hello(const struct aw_xs_stream *s, uint8_t octets[AW_XS_HELLO_LEN])
+void aw_xs_stream_hello(const struct aw_xs_stream *s, uint8_t bytes[AW_XS_HELLO_LEN])
 {
 	const struct aw_xs_hello hello = {
 		.net = aw_xs_host_is_net(),
@@ -31,10 +31,10 @@ void aw_xs_stream_hello(const struct aw_xs_stream *s, uint8_t octets[AW_XS_HELLO
 		.data = { (uintptr_t)s->mem.recv, s->mem.recv_key, s->mem.recv_start / 2 },
 	};
 
-	aw_xs_hello_put(octets, &hello);
+	aw_xs_hello_put(bytes, &hello);
 }
 
-/* The peer's tables are where it says: that they fit into its address space is all we ask. */
+/* Checks that the peer's tables fit into its address space; where they are is up to the peer. */
 static bool is_sound(const struct aw_xs_hello *hello)
 {
 	uint64_t tables = (uint64_t)hello->sgl.len * AW_XS_SGE_LEN +
@@ -63,7 +63,10 @@ static void take_hello(struct aw_xs_stream *s, const struct aw_xs_hello *hello)
 	s->window = hello->data.len;
 }
 
-/* The first buffer is in our hello; the peer needs two entries, or more, to tell it of others. */
+/*
+ * Advertises the first buffer, which our hello has. The peer's SGL has two entries at least, for
+ * the next ones.
+ */
 static void advertise_first(struct aw_xs_stream *s)
 {
 	bool fine = s->anywarp && s->peer_sgl.len >= AW_XS_SGL_MAX;
@@ -76,11 +79,11 @@ static void advertise_first(struct aw_xs_stream *s)
 	s->sgl_next = 1;
 }
 
-int aw_xs_stream_meet(struct aw_xs_stream *s, const uint8_t *octets, size_t len)
+int aw_xs_stream_meet(struct aw_xs_stream *s, const uint8_t *bytes, size_t len)
 {
 	struct aw_xs_hello hello;
 
-	if (s->met || !aw_xs_hello_get(octets, len, &hello) || !is_sound(&hello)) {
+	if (s->met || !aw_xs_hello_get(bytes, len, &hello) || !is_sound(&hello)) {
 		aw_xs_stream_fail(s, -EPROTO);
 		return -EPROTO;
 	}
@@ -101,7 +104,7 @@ bool aw_xs_stream_is_done(const struct aw_xs_stream *s)
 	       (s->rx_end == AW_XS_SHUT && s->tx_end == AW_XS_SHUT);
 }
 
-void aw_xs_stream_over(struct aw_xs_stream *s)
+void aw_xs_stream_disconnected(struct aw_xs_stream *s)
 {
 	if (!aw_xs_stream_is_done(s))
 		aw_xs_stream_fail(s, -ECONNRESET);

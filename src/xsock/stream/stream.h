@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// rsockets' stream protocol in its iWARP form, one end of it, as a machine without I/O. Bytes are put into
-// a send ring and leave as orders: an RDMA Write into a buffer that the peer advertised, and a Send of 4
-// bytes behind it. What came is in the receive ring, which the peer writes. The peer's numbers are checked
-// before they count: -EPROTO, and nothing was touched. No lock, no clock, no memory of its own.
+// One end of rsockets' stream protocol in its iWARP form, as a machine without I/O. Bytes are put
+// into a send ring and go out as works: an RDMA Write into a buffer that the peer has advertised,
+// then a Send of 4 bytes. Received bytes are in the receive ring, which the peer writes to. The
+// peer's numbers are checked before they have an effect: -EPROTO otherwise. No lock, no clock, no
+// memory of its own: the caller (endpoint/, tests, fuzzers) serialises calls.
 #ifndef XSOCK_STREAM_STREAM_H
 #define XSOCK_STREAM_STREAM_H
 
@@ -10,25 +11,25 @@
 
 #include <sys/uio.h>
 
-#define AW_XS_SGL_MAX 8 /* entries of our SGL, and of the peer's that we use */
+#define AW_XS_SGL_MAX 8 /* entries of our SGL, and how many of the peer's we use */
 #define AW_XS_RING_MIN 4096u
 #define AW_XS_RING_MAX (1u << 26)
 #define AW_XS_QUEUE_MIN 16u
 #define AW_XS_QUEUE_MAX 8192u
-#define AW_XS_SQ_SPARE 8u /* WRs of the SQ beyond its size, for credits and the end */
-#define AW_XS_RQ_SPARE 16u /* receives beyond the credits, for what needs none */
-#define AW_XS_NOTES 8u /* entries of peers' tables under way */
+#define AW_XS_SQ_SPARE 8u /* WRs of the SQ beyond its size, for credits and the stream's end */
+#define AW_XS_RQ_SPARE 16u /* receives beyond the credits, for messages without credit */
+#define AW_XS_NOTES 8u /* entries being written to the peer's tables */
 
-/* All registered by who drives the stream; the target with the right to be written, and so recv. */
+/* Memory that the caller registers; target and recv with remote write access. */
 struct aw_xs_memory {
 	uint8_t *send, *recv;
 	uint32_t send_len, recv_len; /* AW_XS_RING_MIN to _MAX */
-	uint32_t recv_start; /* the receive ring begins with so much: recv_len by a power of 2 */
+	uint32_t recv_start; /* the receive ring's first size: recv_len divided by a power of 2 */
 	uint8_t *target; /* aw_xs_target_len(iomaps) bytes: the SGL and the I/O map, zeroed */
 	uint16_t iomaps; /* aw_xs_iomaps_round */
-	uint8_t *
-		notes; /* AW_XS_NOTES times AW_XS_IOMAP_LEN bytes: what is written to the peer's tables */
-	uint32_t recv_key, target_key; /* may be set later: they count from hello on */
+	/* AW_XS_NOTES times AW_XS_IOMAP_LEN bytes: entries to be written to the peer's tables */
+	uint8_t *notes;
+	uint32_t recv_key, target_key; /* may be set later, but before aw_xs_stream_hello */
 };
 
 enum aw_xs_kind {
@@ -41,15 +42,15 @@ enum aw_xs_kind {
 };
 
 struct aw_xs_span {
-	const uint8_t *octets;
+	const uint8_t *bytes;
 	uint32_t len;
 };
 
-/* A Write, if it has spans, and then a Send of msg, if it has one. */
+/* A piece of work to post: a Write, if there are spans, then a Send of msg, if has_msg. */
 struct aw_xs_work {
 	enum aw_xs_kind kind;
 	uint32_t wrs; /* 1 or 2 */
-	uint32_t octets; /* of the send ring, free again when it is done */
+	uint32_t bytes; /* bytes of the send ring that are freed when the work is done */
 	uint32_t spans;
 	struct aw_xs_span span[2];
 	uint64_t addr;
@@ -58,11 +59,11 @@ struct aw_xs_work {
 	uint8_t msg[AW_XS_MSG_LEN];
 };
 
-/* How far an end has got, each way. */
+/* How far a direction has ended. */
 enum aw_xs_end {
 	AW_XS_OPEN,
-	AW_XS_SHUT, /* sends no more */
-	AW_XS_GONE, /* neither sends nor receives */
+	AW_XS_SHUT, /* the end sends no more */
+	AW_XS_GONE, /* the end neither sends nor receives */
 };
 
 struct aw_xs_stream {
@@ -72,123 +73,150 @@ struct aw_xs_stream {
 
 	/* fixed after meet */
 	bool met, anywarp;
-	uint8_t ext; /* agreed */
-	bool peer_net, tx_net, rx_net; /* byte orders: of the peer, of messages either way */
-	struct aw_xs_sge peer_sgl, peer_iomap; /* tables that we write; len counts entries */
-	uint16_t peer_credits; /* as many as the peer can ever grant ahead */
-	uint32_t chunks; /* the receive ring is advertised in so many */
+	uint8_t ext; /* the extensions that both ends have */
+	bool peer_net, tx_net, rx_net; /* big-endian: the peer; messages sent; messages received */
+	/* the peer's tables, which we write; len is in entries */
+	struct aw_xs_sge peer_sgl, peer_iomap;
+	uint16_t peer_credits; /* how many credits the peer grants at most */
+	uint32_t chunks; /* the receive ring is advertised in so many buffers */
 
-	/* sending; positions in bytes since the start of either ring */
-	uint64_t put, posted, freed; /* of the send ring, freed <= posted <= put */
-	uint64_t put_base; /* the position that is at the ring's start */
-	uint64_t octets_out; /* stream bytes posted */
-	uint16_t seq, seq_limit; /* messages that need credit: sent, granted */
-	struct aw_xs_sge run[AW_XS_SGL_MAX]; /* advertised by the peer, taken over, not full */
+	/* sending; positions count bytes since the beginning */
+	uint64_t put, posted, freed; /* positions of the send ring, freed <= posted <= put */
+	uint64_t put_base; /* the position at the ring's start */
+	uint64_t bytes_out; /* bytes of the stream that were posted */
+	uint16_t seq, seq_limit; /* messages with credit: the last one sent, the last one granted */
+	/* buffers that the peer has advertised, not yet full */
+	struct aw_xs_sge run[AW_XS_SGL_MAX];
 	uint32_t runs;
-	uint64_t window; /* their bytes */
-	uint32_t sgl_next; /* entry of our SGL that the peer fills next */
+	uint64_t window; /* the bytes in runs */
+	uint32_t sgl_next; /* the entry of our SGL that the peer writes next */
 	uint32_t sq_used;
-	uint32_t notes_used, notes_next; /* notes under way; where the next goes */
+	uint32_t notes_used, notes_next; /* notes being written; the place of the next one */
 	bool urgent_due;
-	uint64_t urgent_out; /* position in octets_out's terms of the urgent byte */
+	uint64_t urgent_out; /* position of the urgent byte, as bytes_out counts */
 	enum aw_xs_end tx_wanted, tx_end;
 
 	/* receiving */
-	uint64_t adv, came, got; /* advertised, received, consumed: got <= came <= adv */
-	/* In bytes of the ring, which at recv_used begins anew; a place at its end may stand for that. */
+	uint64_t adv, came, got; /* positions advertised, received, consumed; got <= came <= adv */
+	/* Offsets in the ring, which wraps at recv_used; the offset recv_used may stand for 0. */
 	uint32_t recv_used, adv_at, got_at;
-	bool bulk; /* it has been filled well since it began anew */
-	uint16_t rseq, rseq_told; /* messages with credit that came; at the last grant */
+	bool bulk; /* the ring was well filled since it wrapped */
+	uint16_t rseq, rseq_granted; /* messages with credit received; rseq at the last grant */
 	uint32_t peer_sgl_next;
-	uint32_t adv_open; /* buffers advertised that the peer has not filled */
-	uint64_t adv_end[AW_XS_SGL_MAX]; /* where they end, oldest first */
-	bool urgent_inline; /* the urgent byte is one of the stream */
-	bool urgent_known, urgent_read; /* a mark is there; its byte was received out of line */
-	uint64_t urgent_in; /* position of the urgent byte */
+	uint32_t adv_open; /* advertised buffers that the peer has not filled */
+	uint64_t adv_end[AW_XS_SGL_MAX]; /* the positions at which they end, oldest first */
+	bool urgent_inline; /* the urgent byte is received in line */
+	bool urgent_known, urgent_read; /* there is a mark; its byte was received out of line */
+	uint64_t urgent_in; /* the position of the urgent byte */
 	enum aw_xs_end rx_end;
 
 	bool open; /* messages may be sent */
-	int error; /* 0, or the negative errno that ended it */
+	int error; /* 0, or the negative errno that ended the stream */
 };
 
+/* Returns the length of the target: the SGL and the I/O map. */
 size_t aw_xs_target_len(uint16_t iomaps);
 
-/* Sizes are brought within their bounds. mem: as it says there; target and notes zeroed. */
+/* Initialises the stream. target and notes of mem are zeroed. */
 void aw_xs_stream_init(struct aw_xs_stream *s, const struct aw_xs_memory *mem, uint32_t sq_size,
 		       uint32_t rq_size);
 
-/* Our private data, and the peer's. 0 or -EPROTO. */
-void aw_xs_stream_hello(const struct aw_xs_stream *s, uint8_t octets[AW_XS_HELLO_LEN]);
+/*
+ * aw_xs_stream_hello writes our private data; aw_xs_stream_meet takes the peer's and returns 0 or
+ * -EPROTO.
+ */
+void aw_xs_stream_hello(const struct aw_xs_stream *s, uint8_t bytes[AW_XS_HELLO_LEN]);
 __attribute__((warn_unused_result)) int aw_xs_stream_meet(struct aw_xs_stream *s,
-							  const uint8_t *octets, size_t len);
+							  const uint8_t *bytes, size_t len);
 
-/* The connection is there: orders may come. */
+/* Called when the connection is established: works may follow. */
 void aw_xs_stream_open(struct aw_xs_stream *s);
 
-/* The connection is over. Unless both ways were over in order, that is -ECONNRESET. */
-void aw_xs_stream_over(struct aw_xs_stream *s);
+/*
+ * Called when the connection has ended. Unless both directions had ended in order, the stream fails
+ * with -ECONNRESET.
+ */
+void aw_xs_stream_disconnected(struct aw_xs_stream *s);
 
-/* It ends here, for this reason; the first one stays. */
+/* Ends the stream with a negative errno; the first one stays. */
 void aw_xs_stream_fail(struct aw_xs_stream *s, int error);
 
-/* Both ways over, in order. */
+/* Returns whether both directions have ended in order. */
 bool aw_xs_stream_is_done(const struct aw_xs_stream *s);
 
 /* --- sending --- */
 
 size_t aw_xs_stream_room(const struct aw_xs_stream *s);
 
-/* Takes bytes into the send ring: how many. */
+/* Copies bytes into the send ring. Returns how many. */
 size_t aw_xs_stream_put(struct aw_xs_stream *s, const struct iovec *iov, int n);
 
-/* The byte put last is urgent. */
+/* Makes the byte that was put last the urgent one. */
 void aw_xs_stream_put_urgent(struct aw_xs_stream *s);
 
 /*
- * What is to be posted next: true, and that must be posted. all: also bytes that are fewer than min, which else
- * wait for more.
+ * Stores the next work, which the caller must post, and returns true; false: there is none. Fewer
+ * than min bytes wait for more.
  */
 bool aw_xs_stream_next(struct aw_xs_stream *s, uint32_t min, struct aw_xs_work *work);
 
-/* The oldest order under way is done: its wrs and bytes. Orders are done in order. */
-void aw_xs_stream_done(struct aw_xs_stream *s, enum aw_xs_kind kind, uint32_t wrs, uint32_t octets);
+/*
+ * Called when the oldest posted work has completed, with its kind, wrs and bytes. Works complete in
+ * order.
+ */
+void aw_xs_stream_done(struct aw_xs_stream *s, enum aw_xs_kind kind, uint32_t wrs, uint32_t bytes);
 
-/* After what was put; no more may be put. AW_XS_GONE: nor will the peer be listened to. */
+/*
+ * Ends our direction after the bytes that were put; no more may be put. AW_XS_GONE: the peer's
+ * messages are ignored, too.
+ */
 void aw_xs_stream_end(struct aw_xs_stream *s, enum aw_xs_end end);
 
-/* True once that was posted, and with it all that was put; or where it cannot be any more. */
+/* Returns whether the end, and all bytes before it, were posted, or cannot be any more. */
 bool aw_xs_stream_has_ended(const struct aw_xs_stream *s);
 
 /*
- * Bytes of the stream from memory of the caller's instead of the ring, if nothing is put that is not posted:
- * how many, at most len, the order's spans to be filled in; 0: no room.
+ * Makes a work of at most len bytes of the caller's memory, if all bytes that were put are posted.
+ * The caller fills in the spans. Returns how many bytes; 0: no room.
  */
 uint32_t aw_xs_stream_direct(struct aw_xs_stream *s, size_t len, struct aw_xs_work *work);
 
-/* Tells the peer of map, its entry index. False: no room, try again after some order is done. */
+/*
+ * Makes the work that writes map into entry index of the peer's I/O map. False: no room until a
+ * work completes.
+ */
 bool aw_xs_stream_iomap(struct aw_xs_stream *s, uint32_t index, const struct aw_xs_iomap *map,
 			struct aw_xs_work *work);
 
-/* Writes to where the peer's map has offset: bytes taken; 0 where it has none; -EAGAIN: no room. */
-int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *octets, size_t len,
-			     uint64_t offset, struct aw_xs_work *work);
+/*
+ * Makes the work that writes to the memory that the peer has mapped at offset. Returns how many
+ * bytes were taken; 0: no map has offset; -EAGAIN: no room.
+ */
+int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *bytes, size_t len, uint64_t offset,
+			     struct aw_xs_work *work);
 
 /* --- receiving --- */
 
-/* A Send of the peer's came: 0 or -EPROTO, which also is s->error then. */
+/* Takes a message of the peer's. Returns 0 or -EPROTO, which is also stored in s->error. */
 __attribute__((warn_unused_result)) int aw_xs_stream_message(struct aw_xs_stream *s,
-							     const uint8_t *octets, size_t len);
+							     const uint8_t *bytes, size_t len);
 
 size_t aw_xs_stream_pending(const struct aw_xs_stream *s);
 size_t aw_xs_stream_get(struct aw_xs_stream *s, const struct iovec *iov, int n, bool peek);
 
-/* Drops what came. */
+/* Drops the bytes that were received. */
 void aw_xs_stream_discard(struct aw_xs_stream *s);
 
-/* 0 with the byte; -EINVAL: no mark; -EAGAIN: announced, not here. */
-int aw_xs_stream_get_urgent(struct aw_xs_stream *s, bool peek, uint8_t *octet);
+/*
+ * Returns 0 with the urgent byte; -EINVAL: there is no mark; -EAGAIN: the byte is announced, but
+ * has not come.
+ */
+int aw_xs_stream_get_urgent(struct aw_xs_stream *s, bool peek, uint8_t *byte);
 
-/* Is there an urgent byte that was not received yet; is the next byte the urgent one? */
+/*
+ * aw_xs_stream_is_urgent returns whether there is an urgent byte that was not received;
+ * aw_xs_stream_at_mark whether it is the next byte.
+ */
 bool aw_xs_stream_is_urgent(const struct aw_xs_stream *s);
 bool aw_xs_stream_at_mark(const struct aw_xs_stream *s);
 

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Receiving: what the peer's messages say, checked before it counts, and the bytes that it wrote.
+// Receiving: the peer's messages, checked before they have an effect, and the bytes that it has
+// written.
 #include "xsock/stream/stream.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define BULK_PART 4u /* a ring filled to such a part could be larger */
+#define BULK_PART 4u /* a ring that was filled to this part doubles */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* A message that needs credit: false where the peer had none. */
+/* Counts a message with credit. False: the peer had none. */
 static bool take_credit(struct aw_xs_stream *s)
 {
-	if ((uint16_t)(s->rseq - s->rseq_told) >= s->rq_size)
+	if ((uint16_t)(s->rseq - s->rseq_granted) >= s->rq_size)
 		return false;
 	s->rseq++;
 	return true;
 }
 
-/* The peer's buffers are filled in order. */
+/* Removes the buffers that the peer has filled; it fills them in order. */
 static void close_buffers(struct aw_xs_stream *s)
 {
 	while (s->adv_open > 0 && s->adv_end[0] <= s->came) {
@@ -40,7 +41,9 @@ static bool on_data(struct aw_xs_stream *s, uint32_t n)
 	return true;
 }
 
-/* Entries that continue each other are one: between anywarp's ends a message may go across. */
+/*
+ * Adds a buffer. Between anywarp's ends adjacent buffers become one, and a message may go across.
+ */
 static void add_run(struct aw_xs_stream *s, const struct aw_xs_sge *sge)
 {
 	struct aw_xs_sge *last = s->runs ? &s->run[s->runs - 1] : NULL;
@@ -54,17 +57,18 @@ static void add_run(struct aw_xs_stream *s, const struct aw_xs_sge *sge)
 }
 
 /*
- * The entry that is due. An anywarp peer says that it wrote it; of others we have to look, and what says "none" is a
- * length of zero, which it had since the last time. False: the entry cannot be.
+ * Takes the next entry of the SGL. An anywarp peer announces it (must); otherwise a length of zero
+ * means that there is none, as the entry was zeroed when it was last taken. False: the entry is
+ * invalid.
  */
 static bool take_sge(struct aw_xs_stream *s, bool must)
 {
 	uint8_t *entry = s->mem.target + (size_t)s->sgl_next * AW_XS_SGE_LEN;
-	uint8_t octets[AW_XS_SGE_LEN];
+	uint8_t bytes[AW_XS_SGE_LEN];
 	struct aw_xs_sge sge;
 
-	memcpy(octets, entry, sizeof(octets));
-	aw_xs_sge_get(octets, aw_xs_host_is_net(), &sge);
+	memcpy(bytes, entry, sizeof(bytes));
+	aw_xs_sge_get(bytes, aw_xs_host_is_net(), &sge);
 	if (sge.len == 0)
 		return !must;
 	if (s->runs == AW_XS_SGL_MAX || sge.len > UINT64_MAX - sge.addr)
@@ -75,7 +79,7 @@ static bool take_sge(struct aw_xs_stream *s, bool must)
 	return true;
 }
 
-/* The grant never goes back, and never further than the peer has receives. */
+/* Takes a grant. It must not go back, nor beyond the peer's number of receives. */
 static bool on_credit(struct aw_xs_stream *s, uint32_t data)
 {
 	uint16_t limit = (uint16_t)data;
@@ -90,16 +94,16 @@ static bool on_credit(struct aw_xs_stream *s, uint32_t data)
 }
 
 static uint64_t readable_start(const struct aw_xs_stream *s);
-static void consume(struct aw_xs_stream *s, uint64_t to);
+static void consume_until(struct aw_xs_stream *s, uint64_t to);
 
 static bool on_urgent(struct aw_xs_stream *s, uint32_t distance)
 {
 	if (!(s->ext & AW_XS_EXT_URGENT) || distance == 0 || s->rx_end != AW_XS_OPEN ||
 	    !take_credit(s))
 		return false;
-	/* The one before was received aside: it must not fall back into the stream. */
+	/* The previous urgent byte was received out of line: it must not appear in the stream. */
 	if (s->urgent_read && readable_start(s) > s->got)
-		consume(s, s->got + 1);
+		consume_until(s, s->got + 1);
 	s->urgent_in = s->came + distance - 1;
 	s->urgent_known = true;
 	s->urgent_read = false;
@@ -140,14 +144,14 @@ static bool take_message(struct aw_xs_stream *s, uint32_t op, uint32_t data)
 	return false;
 }
 
-int aw_xs_stream_message(struct aw_xs_stream *s, const uint8_t *octets, size_t len)
+int aw_xs_stream_message(struct aw_xs_stream *s, const uint8_t *bytes, size_t len)
 {
 	uint32_t op, data;
 
 	if (s->error || s->rx_end == AW_XS_GONE)
 		return 0;
 	if (s->met && len == AW_XS_MSG_LEN) {
-		aw_xs_msg_get(octets, s->rx_net, &op, &data);
+		aw_xs_msg_get(bytes, s->rx_net, &op, &data);
 		if (take_message(s, op, data))
 			return 0;
 	}
@@ -155,14 +159,14 @@ int aw_xs_stream_message(struct aw_xs_stream *s, const uint8_t *octets, size_t l
 	return -EPROTO;
 }
 
-/* Where the bytes end that may be received at once, from position at on. */
+/* Returns the position at which a receive that begins at `at` ends. */
 static uint64_t readable_end(const struct aw_xs_stream *s, uint64_t at)
 {
 	return s->urgent_known && s->urgent_in >= at && s->urgent_in < s->came ? s->urgent_in
 									       : s->came;
 }
 
-/* From where bytes are received: behind an urgent byte that is not of the stream. */
+/* Returns the position at which a receive begins: behind an urgent byte that is not in line. */
 static uint64_t readable_start(const struct aw_xs_stream *s)
 {
 	bool skip = !s->urgent_inline && aw_xs_stream_at_mark(s) && s->came > s->got;
@@ -170,7 +174,10 @@ static uint64_t readable_start(const struct aw_xs_stream *s)
 	return s->got + skip;
 }
 
-/* At the mark the bytes go on: it stopped who came there. */
+/*
+ * Returns the end of a receive that begins at start. The mark stops only receives that begin before
+ * it.
+ */
 static uint64_t span_end(const struct aw_xs_stream *s, uint64_t start)
 {
 	return readable_end(s, aw_xs_stream_at_mark(s) ? s->urgent_in + 1 : start);
@@ -183,25 +190,28 @@ size_t aw_xs_stream_pending(const struct aw_xs_stream *s)
 	return (size_t)(span_end(s, start) - start);
 }
 
-/* Where in the ring a position is, of a byte that came. */
-static size_t place_of(const struct aw_xs_stream *s, uint64_t position)
+/* Returns the offset in the ring of a received byte. */
+static size_t ring_offset(const struct aw_xs_stream *s, uint64_t position)
 {
 	size_t at = s->got_at + (size_t)(position - s->got);
 
 	return at < s->recv_used ? at : at - s->recv_used;
 }
 
-static void ring_get(const struct aw_xs_stream *s, uint64_t from, uint8_t *octets, size_t n)
+static void ring_get(const struct aw_xs_stream *s, uint64_t from, uint8_t *bytes, size_t n)
 {
-	size_t at = place_of(s, from);
-	size_t first = (size_t)least(n, s->recv_used - at);
+	size_t at = ring_offset(s, from);
+	size_t first = (size_t)min_u64(n, s->recv_used - at);
 
-	memcpy(octets, s->mem.recv + at, first);
-	memcpy(octets + first, s->mem.recv, n - first);
+	memcpy(bytes, s->mem.recv + at, first);
+	memcpy(bytes + first, s->mem.recv, n - first);
 }
 
-/* The ring's end is its start once a buffer was advertised there; before, the ring may yet grow. */
-static void consume(struct aw_xs_stream *s, uint64_t to)
+/*
+ * Consumes the bytes before position to. The ring's end becomes its start only once a buffer was
+ * advertised there: until then the ring may still grow.
+ */
+static void consume_until(struct aw_xs_stream *s, uint64_t to)
 {
 	s->got_at += (uint32_t)(to - s->got);
 	s->got = to;
@@ -218,29 +228,29 @@ size_t aw_xs_stream_get(struct aw_xs_stream *s, const struct iovec *iov, int n, 
 	uint64_t at = start;
 
 	for (int i = 0; i < n && at < end; i++) {
-		size_t len = (size_t)least(iov[i].iov_len, end - at);
+		size_t len = (size_t)min_u64(iov[i].iov_len, end - at);
 
 		if (len > 0)
 			ring_get(s, at, iov[i].iov_base, len);
 		at += len;
 	}
 	if (!peek && at > start)
-		consume(s, at);
+		consume_until(s, at);
 	return (size_t)(at - start);
 }
 
 void aw_xs_stream_discard(struct aw_xs_stream *s)
 {
-	consume(s, s->came);
+	consume_until(s, s->came);
 }
 
-int aw_xs_stream_get_urgent(struct aw_xs_stream *s, bool peek, uint8_t *octet)
+int aw_xs_stream_get_urgent(struct aw_xs_stream *s, bool peek, uint8_t *byte)
 {
 	if (s->urgent_inline || !aw_xs_stream_is_urgent(s))
 		return -EINVAL;
 	if (s->came <= s->urgent_in)
 		return -EAGAIN;
-	*octet = s->mem.recv[place_of(s, s->urgent_in)];
+	*byte = s->mem.recv[ring_offset(s, s->urgent_in)];
 	if (!peek)
 		s->urgent_read = true;
 	return 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Sending: what is to be posted next. Credits go first, since the peer may be waiting for them; then the
-// urgent mark, bytes, and the end.
+// Sending: chooses the next work. Credits go first, since the peer may be waiting for them; then
+// the urgent mark, bytes, and the stream's end.
 #include "xsock/stream/stream.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define DATA_MAX (1u << 16) /* bytes of a message: the peer is to begin before all has come */
+#define DATA_MAX (1u << 16) /* bytes of a message: the peer can begin before all have come */
 
-static uint32_t least(uint64_t a, uint64_t b)
+static uint32_t min_u32(uint64_t a, uint64_t b)
 {
 	return (uint32_t)(a < b ? a : b);
 }
@@ -18,17 +18,20 @@ size_t aw_xs_stream_room(const struct aw_xs_stream *s)
 	return s->mem.send_len - (size_t)(s->put - s->freed);
 }
 
-/* n bytes, for which there is room. An empty ring begins anew, so that little of it is ever touched. */
-static void ring_put(struct aw_xs_stream *s, const uint8_t *octets, size_t n)
+/*
+ * Copies n bytes, for which there is room. An empty ring restarts at its beginning, so that few of
+ * its pages are used.
+ */
+static void ring_put(struct aw_xs_stream *s, const uint8_t *bytes, size_t n)
 {
 	size_t first, at;
 
 	if (s->put == s->freed)
 		s->put_base = s->put;
 	at = (s->put - s->put_base) % s->mem.send_len;
-	first = least(n, s->mem.send_len - at);
-	memcpy(s->mem.send + at, octets, first);
-	memcpy(s->mem.send, octets + first, n - first);
+	first = min_u32(n, s->mem.send_len - at);
+	memcpy(s->mem.send + at, bytes, first);
+	memcpy(s->mem.send, bytes + first, n - first);
 	s->put += n;
 }
 
@@ -47,23 +50,25 @@ size_t aw_xs_stream_put(struct aw_xs_stream *s, const struct iovec *iov, int n)
 	return taken;
 }
 
-/* All that is put and not posted is of the stream: iowrite waits for that. */
+/*
+ * All bytes that are put and not posted belong to the stream: aw_xs_stream_iowrite waits for that.
+ */
 void aw_xs_stream_put_urgent(struct aw_xs_stream *s)
 {
-	s->urgent_out = s->octets_out + (s->put - s->posted) - 1;
+	s->urgent_out = s->bytes_out + (s->put - s->posted) - 1;
 	s->urgent_due = true;
 }
 
-/* The send ring's bytes from posted on. */
+/* Adds n bytes of the send ring, from posted on. */
 static void add_spans(const struct aw_xs_stream *s, struct aw_xs_work *work, uint32_t n)
 {
 	uint32_t at = (uint32_t)((s->posted - s->put_base) % s->mem.send_len);
-	uint32_t first = least(n, s->mem.send_len - at);
+	uint32_t first = min_u32(n, s->mem.send_len - at);
 
 	work->span[work->spans++] = (struct aw_xs_span){ s->mem.send + at, first };
 	if (n > first)
 		work->span[work->spans++] = (struct aw_xs_span){ s->mem.send, n - first };
-	work->octets = n;
+	work->bytes = n;
 	work->wrs++;
 }
 
@@ -75,7 +80,7 @@ static void add_msg(struct aw_xs_stream *s, struct aw_xs_work *work, enum aw_xs_
 	work->wrs++;
 }
 
-/* Room in the SQ: bytes leave some of it to what lets them flow. */
+/* Returns whether the SQ has room. Bytes leave the spare room to credits and the end. */
 static bool sq_has(const struct aw_xs_stream *s, uint32_t wrs, bool spare)
 {
 	return s->sq_used + wrs <= s->sq_size + (spare ? AW_XS_SQ_SPARE : 0);
@@ -96,10 +101,10 @@ static uint8_t *next_note(struct aw_xs_stream *s)
 }
 
 /*
- * At the ring's end: twice the ring where the bytes fill it, else from its start again. What is in the ring
- * lies before its end then, so that it stays where it is.
+ * Called at the ring's end: doubles the ring if bytes have filled it, else wraps. The bytes in the
+ * ring stay where they are.
  */
-static void turn_ring(struct aw_xs_stream *s)
+static void grow_or_wrap(struct aw_xs_stream *s)
 {
 	if (s->bulk && s->recv_used < s->mem.recv_len) {
 		s->recv_used *= 2;
@@ -111,10 +116,10 @@ static void turn_ring(struct aw_xs_stream *s)
 	s->bulk = false;
 }
 
-/* A buffer of the receive ring that was emptied, and an entry for it at the peer. */
+/* Returns whether a buffer of the receive ring is empty and the peer has an entry for it. */
 static bool has_buffer(struct aw_xs_stream *s)
 {
-	uint32_t entries = least(s->peer_sgl.len, AW_XS_SGL_MAX);
+	uint32_t entries = min_u32(s->peer_sgl.len, AW_XS_SGL_MAX);
 	uint32_t used = s->recv_used;
 
 	if (s->adv_open == entries || s->notes_used == AW_XS_NOTES || s->rx_end != AW_XS_OPEN)
@@ -124,13 +129,13 @@ static bool has_buffer(struct aw_xs_stream *s)
 	return used - (s->adv - s->got) >= used / s->chunks;
 }
 
-static void advertise(struct aw_xs_stream *s, struct aw_xs_work *work)
+static void advertise_buffer(struct aw_xs_stream *s, struct aw_xs_work *work)
 {
 	struct aw_xs_sge sge = { .key = s->mem.recv_key };
 	uint8_t *note = next_note(s);
 
 	if (s->adv_at == s->recv_used)
-		turn_ring(s);
+		grow_or_wrap(s);
 	sge.addr = (uintptr_t)s->mem.recv + s->adv_at;
 	sge.len = s->recv_used / s->chunks;
 	aw_xs_sge_put(note, s->peer_net, &sge);
@@ -147,7 +152,7 @@ static void advertise(struct aw_xs_stream *s, struct aw_xs_work *work)
 static bool next_credit(struct aw_xs_stream *s, struct aw_xs_work *work)
 {
 	bool buffer = has_buffer(s);
-	uint32_t unsaid = (uint16_t)(s->rseq - s->rseq_told);
+	uint32_t unsaid = (uint16_t)(s->rseq - s->rseq_granted);
 	uint32_t mark = buffer && s->anywarp ? AW_XS_CREDIT_SGE : 0;
 
 	if (!buffer && unsaid < s->rq_size / 2)
@@ -156,8 +161,8 @@ static bool next_credit(struct aw_xs_stream *s, struct aw_xs_work *work)
 		return false;
 	work->kind = AW_XS_CREDIT;
 	if (buffer)
-		advertise(s, work);
-	s->rseq_told = s->rseq;
+		advertise_buffer(s, work);
+	s->rseq_granted = s->rseq;
 	add_msg(s, work, AW_XS_OP_CREDIT, (uint16_t)(s->rseq + s->rq_size) | mark);
 	return true;
 }
@@ -169,11 +174,11 @@ static bool next_urgent(struct aw_xs_stream *s, struct aw_xs_work *work)
 	work->kind = AW_XS_URGENT;
 	s->urgent_due = false;
 	s->seq++;
-	add_msg(s, work, AW_XS_OP_URGENT, (uint32_t)(s->urgent_out - s->octets_out) + 1);
+	add_msg(s, work, AW_XS_OP_URGENT, (uint32_t)(s->urgent_out - s->bytes_out) + 1);
 	return true;
 }
 
-/* Fills the peer's oldest buffer before the next. */
+/* Takes n bytes of the peer's oldest buffer. */
 static void use_run(struct aw_xs_stream *s, struct aw_xs_work *work, uint32_t n)
 {
 	struct aw_xs_sge *run = &s->run[0];
@@ -198,18 +203,18 @@ static bool next_data(struct aw_xs_stream *s, uint32_t min, struct aw_xs_work *w
 		return false;
 	if (waiting < min && s->tx_wanted == AW_XS_OPEN)
 		return false;
-	n = least(least(waiting, s->run[0].len), DATA_MAX);
+	n = min_u32(min_u32(waiting, s->run[0].len), DATA_MAX);
 	work->kind = AW_XS_DATA;
 	add_spans(s, work, n);
 	use_run(s, work, n);
 	s->posted += n;
-	s->octets_out += n;
+	s->bytes_out += n;
 	s->seq++;
 	add_msg(s, work, AW_XS_OP_DATA, n);
 	return true;
 }
 
-/* The last of two that say so ends the connection. */
+/* The second of the two ends that shuts down ends the connection. */
 static bool next_end(struct aw_xs_stream *s, struct aw_xs_work *work)
 {
 	bool gone = s->tx_wanted == AW_XS_GONE || s->rx_end != AW_XS_OPEN;
@@ -236,10 +241,10 @@ bool aw_xs_stream_next(struct aw_xs_stream *s, uint32_t min, struct aw_xs_work *
 	return true;
 }
 
-void aw_xs_stream_done(struct aw_xs_stream *s, enum aw_xs_kind kind, uint32_t wrs, uint32_t octets)
+void aw_xs_stream_done(struct aw_xs_stream *s, enum aw_xs_kind kind, uint32_t wrs, uint32_t bytes)
 {
 	s->sq_used -= wrs;
-	s->freed += octets;
+	s->freed += bytes;
 	if ((kind == AW_XS_CREDIT || kind == AW_XS_IOMAP) && wrs == 2)
 		s->notes_used--;
 }
@@ -264,12 +269,12 @@ uint32_t aw_xs_stream_direct(struct aw_xs_stream *s, size_t len, struct aw_xs_wo
 	if (!s->open || s->rx_end == AW_XS_GONE || s->tx_wanted != AW_XS_OPEN ||
 	    s->put != s->posted || s->runs == 0 || !has_credit(s) || !sq_has(s, 2, false))
 		return 0;
-	n = least(least(len, s->run[0].len), DATA_MAX);
+	n = min_u32(min_u32(len, s->run[0].len), DATA_MAX);
 	if (n == 0)
 		return 0;
 	work->wrs++;
 	use_run(s, work, n);
-	s->octets_out += n;
+	s->bytes_out += n;
 	s->seq++;
 	add_msg(s, work, AW_XS_OP_DATA, n);
 	s->sq_used += work->wrs;
@@ -297,24 +302,27 @@ bool aw_xs_stream_iomap(struct aw_xs_stream *s, uint32_t index, const struct aw_
 	return true;
 }
 
-/* The peer may be writing the entry: what is read of it names memory of its own, whatever it is. */
+/*
+ * Finds the peer's map of offset. The peer may be writing the entry: whatever is read names memory
+ * of its own.
+ */
 static bool find_map(const struct aw_xs_stream *s, uint64_t offset, struct aw_xs_iomap *map)
 {
 	const uint8_t *entry = s->mem.target + AW_XS_SGL_MAX * AW_XS_SGE_LEN;
 
 	for (uint16_t i = 0; i < s->mem.iomaps; i++, entry += AW_XS_IOMAP_LEN) {
-		uint8_t octets[AW_XS_IOMAP_LEN];
+		uint8_t bytes[AW_XS_IOMAP_LEN];
 
-		memcpy(octets, entry, sizeof(octets));
-		aw_xs_iomap_get(octets, aw_xs_host_is_net(), map);
+		memcpy(bytes, entry, sizeof(bytes));
+		aw_xs_iomap_get(bytes, aw_xs_host_is_net(), map);
 		if (offset >= map->offset && offset - map->offset < map->sge.len)
 			return true;
 	}
 	return false;
 }
 
-int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *octets, size_t len,
-			     uint64_t offset, struct aw_xs_work *work)
+int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *bytes, size_t len, uint64_t offset,
+			     struct aw_xs_work *work)
 {
 	struct aw_xs_iomap map;
 	uint32_t n;
@@ -322,11 +330,11 @@ int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *octets, size_t 
 	*work = (struct aw_xs_work){ .kind = AW_XS_IOWRITE };
 	if (!find_map(s, offset, &map))
 		return 0;
-	n = least(least(len, aw_xs_stream_room(s)), map.sge.len - (offset - map.offset));
-	n = least(n, DATA_MAX);
+	n = min_u32(min_u32(len, aw_xs_stream_room(s)), map.sge.len - (offset - map.offset));
+	n = min_u32(n, DATA_MAX);
 	if (n == 0 || !s->open || s->put != s->posted || !sq_has(s, 1, false))
 		return len ? -EAGAIN : 0;
-	ring_put(s, octets, n);
+	ring_put(s, bytes, n);
 	add_spans(s, work, n);
 	s->posted += n;
 	work->addr = map.sge.addr + (offset - map.offset);
