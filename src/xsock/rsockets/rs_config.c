@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
-// The files are rdma-core's; a file that is missing or holds no number changes nothing.
+// The files are rdma-core's. A file that is missing or holds no number has no effect.
 #include "xsock/rsockets/rs_config.h"
 
 #include <stdio.h>
 
-#define FOLDER "/etc/rdma/rsocket/"
+#define DIRECTORY "/etc/rdma/rsocket/"
 #define WAKE_UP_MAX 1000000U
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -41,7 +40,7 @@ static void read_number(const char *name, uint32_t *value, uint32_t least, uint3
 	long long number;
 	FILE *file;
 
-	snprintf(path, sizeof(path), FOLDER "%s", name);
+	snprintf(path, sizeof(path), DIRECTORY "%s", name);
 	file = fopen(path, "re");
 	if (!file)
 		return;

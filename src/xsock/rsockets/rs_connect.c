@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
-// rconnect. As with TCP, a second call says EALREADY or EISCONN, and a signal leaves the connection
-// under way. Unlike TCP's, an rsocket that could not connect stays so: ENOTCONN.
+// rconnect. As in TCP, a second call returns EALREADY or EISCONN, and a signal leaves the
+// connection in progress. Unlike TCP's, an rsocket that could not connect stays so: ENOTCONN.
 #include <rdma/rsocket.h>
 #include <string.h>
 
@@ -9,7 +8,7 @@
 #include "xsock/rsockets/rs_service.h"
 #include "xsock/rsockets/rs_socket.h"
 
-/* What the endpoint of before says to another rconnect. */
+/* Returns the negative errno of a second rconnect. */
 static int error_of_second(struct aw_xs_ep *ep)
 {
 	int err;
@@ -28,7 +27,10 @@ static int error_of_second(struct aw_xs_ep *ep)
 	return err ? -err : -ENOTCONN;
 }
 
-/* The bound address, which the endpoint binds itself. */
+/*
+ * Returns the bound address, or NULL. The endpoint binds the address itself, so that the id is
+ * destroyed.
+ */
 static const struct sockaddr *take_name(struct aw_rs *rs, struct sockaddr_storage *name)
 {
 	if (rs->state != AW_RS_BOUND)
@@ -39,8 +41,8 @@ static const struct sockaddr *take_name(struct aw_rs *rs, struct sockaddr_storag
 	return (const struct sockaddr *)name;
 }
 
-/* The lock is held. */
-static int begin(struct aw_rs *rs, const struct sockaddr *addr)
+/* Starts the connection. The caller holds rs->lock. */
+static int connect_begin(struct aw_rs *rs, const struct sockaddr *addr)
 {
 	struct sockaddr_storage name;
 	struct aw_xs_ep *ep;
@@ -73,12 +75,12 @@ static int wait_until_connected(struct aw_rs *rs)
 	return got ? got : -EINPROGRESS;
 }
 
-/* It goes on without the caller. */
-static int leave_under_way(struct aw_rs *rs, int answer)
+/* Has the service go on with the connection. */
+static int leave_to_service(struct aw_rs *rs, int result)
 {
 	int err = aw_rs_service_watch(rs->fd);
 
-	return err ? err : answer;
+	return err ? err : result;
 }
 
 static int connect_stream(struct aw_rs *rs, const struct sockaddr *addr, socklen_t len)
@@ -88,14 +90,14 @@ static int connect_stream(struct aw_rs *rs, const struct sockaddr *addr, socklen
 	if (err)
 		return err;
 	pthread_mutex_lock(&rs->lock);
-	err = begin(rs, addr);
+	err = connect_begin(rs, addr);
 	pthread_mutex_unlock(&rs->lock);
 	if (err)
 		return err;
 	if (atomic_load(&rs->flags) & O_NONBLOCK)
-		return leave_under_way(rs, -EINPROGRESS);
+		return leave_to_service(rs, -EINPROGRESS);
 	err = wait_until_connected(rs);
-	return err == -EINTR || err == -EINPROGRESS ? leave_under_way(rs, err) : err;
+	return err == -EINTR || err == -EINPROGRESS ? leave_to_service(rs, err) : err;
 }
 
 int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
-// rsend, rrecv and their like. A call that may block sends all it was given, as TCP's does.
+// rsend, rrecv and their variants. As in TCP, a call that may block sends all bytes that it was
+// given.
 #define _GNU_SOURCE // IOV_MAX
 #include <limits.h>
 #include <rdma/rsocket.h>
@@ -10,8 +10,10 @@
 #include "xsock/rsockets/rs_name.h"
 #include "xsock/rsockets/rs_socket.h"
 
-/* One call of a program, and how far it has come. The iovs are a copy, a part at a time: the
- * program's own are not written to. */
+/*
+ * A call of the program's, and its progress. The program's iovs are copied in parts, since it must
+ * not see them changed.
+ */
 struct transfer {
 	struct aw_rs *rs;
 	struct aw_xs_ep *ep;
@@ -40,7 +42,7 @@ static int fill_part(const struct transfer *t, struct iovec part[PART])
 	return (int)n;
 }
 
-static void advance(struct transfer *t, size_t done)
+static void transfer_advance(struct transfer *t, size_t done)
 {
 	t->first_done += done;
 	while (t->iov_count && t->first_done >= t->iov[0].iov_len) {
@@ -50,7 +52,7 @@ static void advance(struct transfer *t, size_t done)
 	}
 }
 
-/* 0, or a negative errno: what a call that has done nothing answers. */
+/* Waits for events. Returns 0, or the negative errno of a call that has moved nothing. */
 static int wait_for(struct transfer *t, short events)
 {
 	int got;
@@ -65,8 +67,8 @@ static int wait_for(struct transfer *t, short events)
 	return got ? 0 : -EAGAIN;
 }
 
-/* One step, waiting for it to be possible. */
-static ssize_t once(struct transfer *t, step_fn *step, short events)
+/* Makes one step; waits until it is possible. */
+static ssize_t step_once(struct transfer *t, step_fn *step, short events)
 {
 	struct iovec part[PART];
 	int n = fill_part(t, part), err = 0;
@@ -90,20 +92,20 @@ static bool goes_on(const struct transfer *t, short events)
 	       ((t->flags & MSG_WAITALL) && !(t->flags & (MSG_PEEK | MSG_OOB)));
 }
 
-/* Steps until all is done, one fails, or the stream is over. */
-static ssize_t all(struct transfer *t, step_fn *step, short events)
+/* Makes steps until all bytes are moved, a step fails, or the stream has ended. */
+static ssize_t step_all(struct transfer *t, step_fn *step, short events)
 {
 	ssize_t done = 0, got;
 
-	advance(t, 0);
+	transfer_advance(t, 0);
 	if (!t->iov_count)
 		return 0;
 	do {
-		got = once(t, step, events);
+		got = step_once(t, step, events);
 		if (got <= 0)
 			return done ? done : got;
 		done += got;
-		advance(t, (size_t)got);
+		transfer_advance(t, (size_t)got);
 	} while (goes_on(t, events));
 	return done;
 }
@@ -124,7 +126,7 @@ static int check_iov(const struct iovec *iov, size_t count)
 	return 0;
 }
 
-static int begin(struct transfer *t, struct aw_rs *rs, const struct msghdr *msg, int flags)
+static int transfer_begin(struct transfer *t, struct aw_rs *rs, const struct msghdr *msg, int flags)
 {
 	int err = check_iov(msg->msg_iov, msg->msg_iovlen);
 
@@ -141,7 +143,7 @@ static int begin(struct transfer *t, struct aw_rs *rs, const struct msghdr *msg,
 	return t->ep ? 0 : -ENOTCONN;
 }
 
-/* The endpoint would take bytes before the connection stands; TCP does not. */
+/* Waits until the connection is established: the endpoint would take bytes before, TCP does not. */
 static int wait_until_connected(struct transfer *t)
 {
 	while (aw_xs_ep_state(t->ep) == AW_XS_CONNECTING) {
@@ -160,7 +162,7 @@ static int wait_until_connected(struct transfer *t)
 static ssize_t send_stream(struct aw_rs *rs, const struct msghdr *msg, int flags)
 {
 	struct transfer t;
-	int err = begin(&t, rs, msg, flags);
+	int err = transfer_begin(&t, rs, msg, flags);
 
 	if (err == -ENOTCONN)
 		return -EPIPE;
@@ -168,18 +170,18 @@ static ssize_t send_stream(struct aw_rs *rs, const struct msghdr *msg, int flags
 		return err;
 	t.timeout_ns = rs->options.send_timeout_ns;
 	err = wait_until_connected(&t);
-	return err ? err : all(&t, aw_xs_ep_send, POLLOUT);
+	return err ? err : step_all(&t, aw_xs_ep_send, POLLOUT);
 }
 
 static ssize_t recv_stream(struct aw_rs *rs, struct msghdr *msg, int flags)
 {
 	struct transfer t;
-	int err = begin(&t, rs, msg, flags);
+	int err = transfer_begin(&t, rs, msg, flags);
 
 	if (err)
 		return err;
 	t.timeout_ns = rs->options.recv_timeout_ns;
-	return all(&t, aw_xs_ep_recv, flags & MSG_OOB ? POLLPRI : POLLIN);
+	return step_all(&t, aw_xs_ep_recv, flags & MSG_OOB ? POLLPRI : POLLIN);
 }
 
 static ssize_t send_msg(int socket, const struct msghdr *msg, int flags)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
-// The header: a tag, the IP version, what it is (0: the program's bytes), its length, one byte
-// reserved, a queue pair number (we have none: 0), and the sender's IP address. What comes without
-// such a header is dropped unread: it is not from an rsocket.
+// The header of a datagram: a tag, the IP version, an operation (0: the program's bytes), the
+// header's length, one reserved byte, a QP number (0: there is no QP), and the sender's IP address.
+// A datagram without such a header is dropped: it is not from an rsocket.
 #include "xsock/rsockets/rs_datagram.h"
 
 #include <netinet/in.h>
@@ -42,7 +41,7 @@ int aw_rs_datagram_open(int domain, int flags)
 	return err;
 }
 
-/* Its length. */
+/* Writes the header and returns its length. */
 static size_t put_header(const struct aw_rs *rs, unsigned char header[LENGTH_6])
 {
 	struct sockaddr_storage name = { 0 };
@@ -62,18 +61,18 @@ static size_t put_header(const struct aw_rs *rs, unsigned char header[LENGTH_6])
 	return header[AT_LENGTH];
 }
 
-/* The length of the header that these bytes begin with; 0: of none. */
-static size_t header_length(const unsigned char *octets, size_t len)
+/* Returns the length of the header at the beginning of these bytes; 0: there is none. */
+static size_t header_length(const unsigned char *bytes, size_t len)
 {
 	size_t length;
 
-	if (len < LENGTH_4 || memcmp(octets, tag, sizeof(tag)) != 0 ||
-	    octets[AT_OPERATION] != OPERATION_DATA)
+	if (len < LENGTH_4 || memcmp(bytes, tag, sizeof(tag)) != 0 ||
+	    bytes[AT_OPERATION] != OPERATION_DATA)
 		return 0;
-	if (octets[AT_VERSION] != 4 && octets[AT_VERSION] != 6)
+	if (bytes[AT_VERSION] != 4 && bytes[AT_VERSION] != 6)
 		return 0;
-	length = octets[AT_VERSION] == 4 ? LENGTH_4 : LENGTH_6;
-	return octets[AT_LENGTH] == length && length <= len ? length : 0;
+	length = bytes[AT_VERSION] == 4 ? LENGTH_4 : LENGTH_6;
+	return bytes[AT_LENGTH] == length && length <= len ? length : 0;
 }
 
 static bool may_block(const struct aw_rs *rs, int flags)
@@ -120,9 +119,11 @@ ssize_t aw_rs_datagram_send(struct aw_rs *rs, const struct msghdr *msg, int flag
 	}
 }
 
-/* The length of the header of the datagram that came first, without those that have none; or -EAGAIN.
- * The lock is held, so it is still there when it is read. */
-static ssize_t find_one(struct aw_rs *rs)
+/*
+ * Drops datagrams without a header. Returns the header's length of the first datagram, or -EAGAIN.
+ * The caller holds rs->lock, so that this datagram is still the first one when it is received.
+ */
+static ssize_t find_datagram(struct aw_rs *rs)
 {
 	unsigned char header[LENGTH_6];
 	ssize_t got;
@@ -140,12 +141,12 @@ static ssize_t find_one(struct aw_rs *rs)
 	}
 }
 
-static ssize_t take_one(struct aw_rs *rs, struct msghdr *msg, int flags)
+static ssize_t receive_datagram(struct aw_rs *rs, struct msghdr *msg, int flags)
 {
 	struct iovec iov[IOV_COUNT_MAX + 1];
 	unsigned char header[LENGTH_6];
 	struct msghdr whole = *msg;
-	ssize_t length = find_one(rs), got;
+	ssize_t length = find_datagram(rs), got;
 
 	if (length < 0)
 		return length;
@@ -171,7 +172,7 @@ ssize_t aw_rs_datagram_recv(struct aw_rs *rs, struct msghdr *msg, int flags)
 		return -EMSGSIZE;
 	for (;;) {
 		pthread_mutex_lock(&rs->lock);
-		got = take_one(rs, msg, flags & ~MSG_WAITALL);
+		got = receive_datagram(rs, msg, flags & ~MSG_WAITALL);
 		pthread_mutex_unlock(&rs->lock);
 		if (got != -EAGAIN || !may_block(rs, flags))
 			return got;
@@ -186,7 +187,7 @@ short aw_rs_datagram_revents(struct aw_rs *rs, short revents)
 	if (!(revents & (POLLIN | POLLRDNORM)) || (revents & (POLLERR | POLLHUP)))
 		return revents;
 	pthread_mutex_lock(&rs->lock);
-	if (find_one(rs) == -EAGAIN)
+	if (find_datagram(rs) == -EAGAIN)
 		revents &= ~(POLLIN | POLLRDNORM);
 	pthread_mutex_unlock(&rs->lock);
 	return revents;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
 // riomap, riounmap, riowrite.
 #include <rdma/rsocket.h>
 
@@ -41,8 +40,9 @@ int riounmap(int socket, void *buf, size_t len)
 	return (int)aw_rs_result(err);
 }
 
-/* One step, waiting for room in the send buffer. */
-static ssize_t step(struct aw_rs *rs, const char *buf, size_t count, off_t offset, bool may_block)
+/* Makes one step; waits for room in the send buffer. */
+static ssize_t write_once(struct aw_rs *rs, const char *buf, size_t count, off_t offset,
+			  bool may_block)
 {
 	struct aw_xs_ep *ep = aw_rs_ep(rs);
 	ssize_t got;
@@ -62,7 +62,7 @@ static ssize_t step(struct aw_rs *rs, const char *buf, size_t count, off_t offse
 	}
 }
 
-/* It ends where no map of the peer goes on. */
+/* Writes until all is written or no map of the peer's continues. */
 static ssize_t write_all(struct aw_rs *rs, const char *buf, size_t count, off_t offset, int flags)
 {
 	bool may_block = !(flags & MSG_DONTWAIT) && !(atomic_load(&rs->flags) & O_NONBLOCK);
@@ -70,7 +70,7 @@ static ssize_t write_all(struct aw_rs *rs, const char *buf, size_t count, off_t 
 	ssize_t got;
 
 	while (done < count) {
-		got = step(rs, buf + done, count - done, offset + (off_t)done, may_block);
+		got = write_once(rs, buf + done, count - done, offset + (off_t)done, may_block);
 		if (got <= 0)
 			return done ? (ssize_t)done : got;
 		done += (size_t)got;

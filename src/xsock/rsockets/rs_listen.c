@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
-// rlisten, raccept. Only what raccept can return takes a place in the queue, so a set-up that fails
-// takes none; each connection taken from a full queue has the service look at the listener again.
+// rlisten, raccept. Only connections that raccept can return take a place in the queue; a set-up
+// that fails takes none. When a connection is taken from a full queue, the service looks at the
+// listener again. Static functions need rs->lock.
 #include "xsock/rsockets/rs_listen.h"
 
 #include <fcntl.h>
@@ -17,10 +17,13 @@
 #include "xsock/rsockets/rs_service.h"
 #include "xsock/rsockets/rs_table.h"
 
-/* rdma-core's queue has no bound that programs meet, whatever they say to rlisten. */
+/* rdma-core's queue has no bound that programs reach, whatever backlog they pass to rlisten. */
 #define QUEUE_MIN 128
 #define QUEUE_MAX 1024
-/* But each that waits has files of the process, and those of all listeners a sixteenth of what it may have at most. */
+/*
+ * Each connection in a queue has files of the process; those of all listeners together take at most
+ * a sixteenth of RLIMIT_NOFILE.
+ */
 #define FILES_PART 16
 #define FILES_EACH 4
 #define FILES_QUEUE_MIN 4
@@ -34,7 +37,10 @@ static unsigned int queue_size(int backlog)
 	return backlog > QUEUE_MAX ? QUEUE_MAX : (unsigned int)backlog;
 }
 
-/* How many may wait for raccept now; the others' Requests wait in librdmacm. The lock is held. */
+/*
+ * Returns how many connections may be in the queue now; further Requests wait in librdmacm. The
+ * caller holds rs->lock.
+ */
 static unsigned int queue_room(const struct aw_rs *rs)
 {
 	unsigned int sharers = atomic_load(&listening);
@@ -48,7 +54,7 @@ static unsigned int queue_room(const struct aw_rs *rs)
 	return most < rs->queued_max ? (unsigned int)most : rs->queued_max;
 }
 
-/* A queue that is full is looked at again when something was taken from it. The lock is held. */
+/* Returns whether the queue has room, and notes it for raccept. The caller holds rs->lock. */
 static bool has_room(struct aw_rs *rs)
 {
 	rs->was_full = rs->queued >= queue_room(rs);
@@ -70,7 +76,7 @@ int aw_rs_listen_fd(struct aw_rs *rs)
 	return fd;
 }
 
-static void push(struct aw_rs *rs, struct aw_rs *accepted)
+static void queue_push(struct aw_rs *rs, struct aw_rs *accepted)
 {
 	if (rs->last)
 		rs->last->next = accepted;
@@ -81,7 +87,7 @@ static void push(struct aw_rs *rs, struct aw_rs *accepted)
 	eventfd_write(rs->fd, 1);
 }
 
-static struct aw_rs *pop(struct aw_rs *rs)
+static struct aw_rs *queue_pop(struct aw_rs *rs)
 {
 	struct aw_rs *accepted = rs->first;
 	eventfd_t one;
@@ -97,20 +103,20 @@ static struct aw_rs *pop(struct aw_rs *rs)
 	return accepted;
 }
 
-static void refuse(struct rdma_cm_id *id)
+static void reject_id(struct rdma_cm_id *id)
 {
 	rdma_reject(id, NULL, 0);
 	rdma_destroy_id(id);
 }
 
-/* NULL where it fails, and then the peer has been told. */
-static struct aw_rs *set_up(struct aw_rs *rs, struct rdma_cm_event *request)
+/* Accepts a Request. NULL: it has failed, and the peer was rejected. */
+static struct aw_rs *accept_request(struct aw_rs *rs, struct rdma_cm_event *request)
 {
 	struct aw_rs *accepted = aw_rs_create(rs->domain, &rs->options);
 	struct aw_xs_ep *ep;
 
 	if (!accepted || aw_rs_make_ep(accepted, &ep)) {
-		refuse(request->id);
+		reject_id(request->id);
 	} else if (aw_xs_ep_accept(ep, request)) {
 		aw_xs_ep_close(ep, true);
 	} else {
@@ -123,16 +129,17 @@ static struct aw_rs *set_up(struct aw_rs *rs, struct rdma_cm_event *request)
 	return NULL;
 }
 
-static void serve(struct aw_rs *rs)
+static void serve_requests(struct aw_rs *rs)
 {
 	struct rdma_cm_event *event;
 	struct aw_rs *accepted;
 
 	while (has_room(rs) && !aw_xs_ep_cm_event(rs->channel, &event)) {
-		accepted = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? set_up(rs, event) : NULL;
+		accepted = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? accept_request(rs, event)
+									 : NULL;
 		rdma_ack_cm_event(event);
 		if (accepted)
-			push(rs, accepted);
+			queue_push(rs, accepted);
 	}
 }
 
@@ -140,7 +147,7 @@ void aw_rs_listen_serve(struct aw_rs *rs)
 {
 	pthread_mutex_lock(&rs->lock);
 	if (rs->state == AW_RS_LISTENING && rs->id)
-		serve(rs);
+		serve_requests(rs);
 	pthread_mutex_unlock(&rs->lock);
 }
 
@@ -152,19 +159,19 @@ void aw_rs_listen_end(struct aw_rs *rs)
 	if (rs->state == AW_RS_LISTENING && rs->id)
 		atomic_fetch_sub(&listening, 1);
 	aw_rs_drop_id(rs);
-	for (accepted = pop(rs); accepted; accepted = pop(rs)) {
+	for (accepted = queue_pop(rs); accepted; accepted = queue_pop(rs)) {
 		aw_xs_ep_close(aw_rs_ep(accepted), true);
 		aw_rs_set_ep(accepted, NULL);
 		aw_rs_destroy(accepted);
 	}
-	// Whoever waits in raccept is to see that it is over.
+	// Wakes the threads that wait in raccept.
 	if (rs->state == AW_RS_LISTENING)
 		eventfd_write(rs->fd, 1);
 	pthread_mutex_unlock(&rs->lock);
 }
 
-/* The lock is held. */
-static int begin(struct aw_rs *rs, unsigned int queued_max)
+/* Starts to listen. The caller holds rs->lock. */
+static int listen_begin(struct aw_rs *rs, unsigned int queued_max)
 {
 	int err = rs->state == AW_RS_NEW ? aw_rs_name_bind(rs, NULL) : 0;
 
@@ -189,7 +196,7 @@ static int listen_on(struct aw_rs *rs, int backlog)
 		rs->queued_max = queue_size(backlog);
 		err = 0;
 	} else if (rs->state < AW_RS_LISTENING) {
-		err = begin(rs, queue_size(backlog));
+		err = listen_begin(rs, queue_size(backlog));
 	}
 	pthread_mutex_unlock(&rs->lock);
 	return err ? err : aw_rs_service_watch(rs->fd);
@@ -207,15 +214,15 @@ int rlisten(int socket, int backlog)
 	return (int)aw_rs_result(err);
 }
 
-/* One from the queue, or -EAGAIN. */
-static int take(struct aw_rs *rs, struct aw_rs **accepted)
+/* Takes a connection from the queue. Returns 0, -EAGAIN or -EINVAL. */
+static int take_accepted(struct aw_rs *rs, struct aw_rs **accepted)
 {
 	bool was_full, listens;
 
 	pthread_mutex_lock(&rs->lock);
 	listens = rs->state == AW_RS_LISTENING;
 	was_full = rs->was_full;
-	*accepted = listens ? pop(rs) : NULL;
+	*accepted = listens ? queue_pop(rs) : NULL;
 	pthread_mutex_unlock(&rs->lock);
 	if (*accepted && was_full)
 		aw_rs_service_wake();
@@ -224,13 +231,13 @@ static int take(struct aw_rs *rs, struct aw_rs **accepted)
 	return *accepted ? 0 : -EAGAIN;
 }
 
-static int wait_for_one(struct aw_rs *rs, struct aw_rs **accepted)
+static int wait_accepted(struct aw_rs *rs, struct aw_rs **accepted)
 {
 	int64_t timeout = rs->options.recv_timeout_ns;
 	struct pollfd fd = { .fd = rs->fd, .events = POLLIN };
 	int err, got = 1;
 
-	for (err = take(rs, accepted); err == -EAGAIN; err = take(rs, accepted)) {
+	for (err = take_accepted(rs, accepted); err == -EAGAIN; err = take_accepted(rs, accepted)) {
 		if (atomic_load(&rs->flags) & O_NONBLOCK || !got)
 			return -EAGAIN;
 		if (atomic_load(&rs->closed))
@@ -242,8 +249,11 @@ static int wait_for_one(struct aw_rs *rs, struct aw_rs **accepted)
 	return err;
 }
 
-/* The number of what was accepted; without one the peer is dropped. */
-static int give_number(struct aw_rs *accepted)
+/*
+ * Gives the accepted rsocket a descriptor and returns it, or a negative errno, and then the
+ * connection is closed.
+ */
+static int insert_accepted(struct aw_rs *accepted)
 {
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
 	int err = fd < 0 ? -errno : aw_rs_table_insert(accepted, fd);
@@ -256,13 +266,13 @@ static int give_number(struct aw_rs *accepted)
 static int accept_one(struct aw_rs *rs, struct sockaddr *addr, socklen_t *len)
 {
 	struct aw_rs *accepted;
-	int err = rs->datagram ? -EOPNOTSUPP : wait_for_one(rs, &accepted);
+	int err = rs->datagram ? -EOPNOTSUPP : wait_accepted(rs, &accepted);
 
 	if (err)
 		return err;
 	if (addr && len)
 		aw_rs_name_get(accepted, true, addr, len);
-	return give_number(accepted);
+	return insert_accepted(accepted);
 }
 
 int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
 // rbind, rgetsockname, rgetpeername.
 #include "xsock/rsockets/rs_name.h"
 
@@ -41,7 +40,7 @@ int aw_rs_name_bind(struct aw_rs *rs, const struct sockaddr *addr)
 	struct sockaddr_storage any = { .ss_family = (sa_family_t)rs->domain }, name;
 	int err = make_id(rs);
 
-	// librdmacm's argument is not const.
+	// The argument of librdmacm is not const.
 	memcpy(&name, addr ? (const void *)addr : &any,
 	       addr ? size_of(addr) : sizeof(struct sockaddr_in6));
 	if (!err && rdma_bind_addr(rs->id, (struct sockaddr *)&name))
@@ -53,7 +52,7 @@ int aw_rs_name_bind(struct aw_rs *rs, const struct sockaddr *addr)
 	return err;
 }
 
-static int bind_it(struct aw_rs *rs, const struct sockaddr *addr, socklen_t len)
+static int bind_rs(struct aw_rs *rs, const struct sockaddr *addr, socklen_t len)
 {
 	int err = aw_rs_name_check(rs, addr, len);
 
@@ -73,13 +72,13 @@ int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	int err = aw_rs_find(socket, &rs);
 
 	if (!err) {
-		err = bind_it(rs, addr, addrlen);
+		err = bind_rs(rs, addr, addrlen);
 		aw_rs_leave(rs);
 	}
 	return (int)aw_rs_result(err);
 }
 
-static void ask_id(struct aw_rs *rs, struct sockaddr_storage *name)
+static void name_of_id(struct aw_rs *rs, struct sockaddr_storage *name)
 {
 	pthread_mutex_lock(&rs->lock);
 	if (rs->id)
@@ -87,8 +86,11 @@ static void ask_id(struct aw_rs *rs, struct sockaddr_storage *name)
 	pthread_mutex_unlock(&rs->lock);
 }
 
-/* Whom we ask is no peer yet; who asked us is one. */
-static int ask_ep(struct aw_rs *rs, bool peer, struct sockaddr_storage *name)
+/*
+ * Returns the endpoint's address. While an active connection is in progress there is no peer; an
+ * accepted one has a peer.
+ */
+static int name_of_ep(struct aw_rs *rs, bool peer, struct sockaddr_storage *name)
 {
 	struct sockaddr_storage local, remote;
 
@@ -99,7 +101,7 @@ static int ask_ep(struct aw_rs *rs, bool peer, struct sockaddr_storage *name)
 	return aw_xs_ep_state(aw_rs_ep(rs)) <= AW_XS_CONNECTING ? -ENOTCONN : 0;
 }
 
-static int ask_udp(int fd, bool peer, struct sockaddr *addr, socklen_t *len)
+static int name_of_udp(int fd, bool peer, struct sockaddr *addr, socklen_t *len)
 {
 	return (peer ? getpeername(fd, addr, len) : getsockname(fd, addr, len)) ? -errno : 0;
 }
@@ -112,13 +114,13 @@ int aw_rs_name_get(struct aw_rs *rs, bool peer, struct sockaddr *addr, socklen_t
 	if (!addr || !len)
 		return -EFAULT;
 	if (rs->datagram)
-		return ask_udp(rs->fd, peer, addr, len);
+		return name_of_udp(rs->fd, peer, addr, len);
 	if (aw_rs_ep(rs))
-		err = ask_ep(rs, peer, &name);
+		err = name_of_ep(rs, peer, &name);
 	else if (peer)
 		err = -ENOTCONN;
 	else
-		ask_id(rs, &name);
+		name_of_id(rs, &name);
 	if (err)
 		return err;
 	if (!name.ss_family)

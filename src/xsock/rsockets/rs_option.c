@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
-// rsetsockopt, rgetsockopt, rfcntl. What makes the endpoint has to be set before there is one; set
-// on a listener it holds for what is accepted from then on.
+// rsetsockopt, rgetsockopt, rfcntl. Options of the endpoint's creation have to be set before there
+// is one; set on a listener they hold for connections that are accepted later.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <rdma/rsocket.h>
@@ -15,14 +14,14 @@
 
 #define NS_PER_S 1000000000
 #define NS_PER_US 1000
-#define MAXSEG 2048 // what rdma-core says where no path is known
+#define MAXSEG 2048 // the value of rdma-core's where no path is known
 #define KEEPALIVE_MAX 32767
 
 struct change {
-	struct aw_rs *rs; // its lock is held
+	struct aw_rs *rs; // the caller holds its lock
 	const void *value;
 	socklen_t len;
-	int number; // the value, where it is one
+	int number; // the value as an int
 };
 
 static int64_t doubled(int value)
@@ -188,7 +187,7 @@ static int set_option(const struct change *c, int level, int name)
 	if (c->rs->datagram && level != SOL_RDMA) {
 		if (setsockopt(c->rs->fd, level, name, c->value, c->len))
 			return -errno;
-		// Waiting is not left to the kernel there.
+		// The time-outs are also the library's: it waits itself.
 		if (level != SOL_SOCKET || (name != SO_RCVTIMEO && name != SO_SNDTIMEO))
 			return 0;
 	}
@@ -212,12 +211,12 @@ int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_
 	return (int)aw_rs_result(err);
 }
 
-struct answer {
+struct option_value {
 	void *value;
 	socklen_t *len;
 };
 
-static int give(const struct answer *a, const void *value, socklen_t len)
+static int store_value(const struct option_value *a, const void *value, socklen_t len)
 {
 	if (*a->len > len)
 		*a->len = len;
@@ -225,94 +224,94 @@ static int give(const struct answer *a, const void *value, socklen_t len)
 	return 0;
 }
 
-static int give_number(const struct answer *a, int64_t number)
+static int store_number(const struct option_value *a, int64_t number)
 {
 	int value = (int)number;
 
-	return give(a, &value, sizeof(value));
+	return store_value(a, &value, sizeof(value));
 }
 
-static int give_timeout(const struct answer *a, int64_t timeout_ns)
+static int store_timeout(const struct option_value *a, int64_t timeout_ns)
 {
 	struct timeval time = { 0 };
 
 	if (timeout_ns > 0)
 		time = (struct timeval){ timeout_ns / NS_PER_S, timeout_ns % NS_PER_S / NS_PER_US };
-	return give(a, &time, sizeof(time));
+	return store_value(a, &time, sizeof(time));
 }
 
-static int get_socket(struct aw_rs *rs, int name, const struct answer *a)
+static int get_socket(struct aw_rs *rs, int name, const struct option_value *a)
 {
 	const struct aw_rs_options *o = &rs->options;
 
 	switch (name) {
 	case SO_REUSEADDR:
-		return give_number(a, o->reuse_addr);
+		return store_number(a, o->reuse_addr);
 	case SO_KEEPALIVE:
-		return give_number(a, o->keepalive);
+		return store_number(a, o->keepalive);
 	case SO_OOBINLINE:
-		return give_number(a, o->oobinline);
+		return store_number(a, o->oobinline);
 	case SO_RCVBUF:
-		return give_number(a, o->rcvbuf);
+		return store_number(a, o->rcvbuf);
 	case SO_SNDBUF:
-		return give_number(a, o->sndbuf);
+		return store_number(a, o->sndbuf);
 	case SO_LINGER:
-		return give(a, &o->linger, sizeof(o->linger));
+		return store_value(a, &o->linger, sizeof(o->linger));
 	case SO_RCVTIMEO:
-		return give_timeout(a, o->recv_timeout_ns);
+		return store_timeout(a, o->recv_timeout_ns);
 	case SO_SNDTIMEO:
-		return give_timeout(a, o->send_timeout_ns);
+		return store_timeout(a, o->send_timeout_ns);
 	case SO_ERROR:
-		return give_number(a, aw_rs_ep(rs) ? aw_xs_ep_error(aw_rs_ep(rs)) : 0);
+		return store_number(a, aw_rs_ep(rs) ? aw_xs_ep_error(aw_rs_ep(rs)) : 0);
 	case SO_TYPE:
-		return give_number(a, SOCK_STREAM);
+		return store_number(a, SOCK_STREAM);
 	case SO_DOMAIN:
-		return give_number(a, rs->domain);
+		return store_number(a, rs->domain);
 	case SO_ACCEPTCONN:
-		return give_number(a, rs->state == AW_RS_LISTENING);
+		return store_number(a, rs->state == AW_RS_LISTENING);
 	default:
 		return -ENOTSUP;
 	}
 }
 
-static int get_tcp(const struct aw_rs *rs, int name, const struct answer *a)
+static int get_tcp(const struct aw_rs *rs, int name, const struct option_value *a)
 {
 	switch (name) {
 	case TCP_NODELAY:
-		return give_number(a, rs->options.nodelay);
+		return store_number(a, rs->options.nodelay);
 	case TCP_KEEPIDLE:
-		return give_number(a, rs->options.keepidle);
+		return store_number(a, rs->options.keepidle);
 	case TCP_KEEPCNT:
 	case TCP_KEEPINTVL:
-		return give_number(a, 1);
+		return store_number(a, 1);
 	case TCP_MAXSEG:
-		return give_number(a, MAXSEG);
+		return store_number(a, MAXSEG);
 	default:
 		return -ENOTSUP;
 	}
 }
 
-static int get_rdma(const struct aw_rs *rs, int name, const struct answer *a)
+static int get_rdma(const struct aw_rs *rs, int name, const struct option_value *a)
 {
 	switch (name) {
 	case RDMA_SQSIZE:
-		return give_number(a, rs->options.sq_size);
+		return store_number(a, rs->options.sq_size);
 	case RDMA_RQSIZE:
-		return give_number(a, rs->options.rq_size);
+		return store_number(a, rs->options.rq_size);
 	case RDMA_INLINE:
-		return give_number(a, rs->options.inline_data);
+		return store_number(a, rs->options.inline_data);
 	case RDMA_IOMAPSIZE:
-		return give_number(a, rs->options.iomap_size);
+		return store_number(a, rs->options.iomap_size);
 	case RDMA_ROUTE:
 		if (*a->len < rs->route_len)
 			return -EINVAL;
-		return give(a, rs->route ? rs->route : "", rs->route_len);
+		return store_value(a, rs->route ? rs->route : "", rs->route_len);
 	default:
 		return -ENOTSUP;
 	}
 }
 
-static int get_locked(struct aw_rs *rs, int level, int name, const struct answer *a)
+static int get_locked(struct aw_rs *rs, int level, int name, const struct option_value *a)
 {
 	switch (level) {
 	case SOL_SOCKET:
@@ -320,7 +319,7 @@ static int get_locked(struct aw_rs *rs, int level, int name, const struct answer
 	case IPPROTO_TCP:
 		return get_tcp(rs, name, a);
 	case IPPROTO_IPV6:
-		return name == IPV6_V6ONLY ? give_number(a, rs->options.v6only) : -ENOTSUP;
+		return name == IPV6_V6ONLY ? store_number(a, rs->options.v6only) : -ENOTSUP;
 	case SOL_RDMA:
 		return get_rdma(rs, name, a);
 	default:
@@ -328,7 +327,7 @@ static int get_locked(struct aw_rs *rs, int level, int name, const struct answer
 	}
 }
 
-static int get_option(struct aw_rs *rs, int level, int name, const struct answer *a)
+static int get_option(struct aw_rs *rs, int level, int name, const struct option_value *a)
 {
 	int err;
 
@@ -344,7 +343,7 @@ static int get_option(struct aw_rs *rs, int level, int name, const struct answer
 
 int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *optlen)
 {
-	struct answer a = { optval, optlen };
+	struct option_value a = { optval, optlen };
 	struct aw_rs *rs;
 	int err = aw_rs_find(socket, &rs);
 
@@ -355,7 +354,7 @@ int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *opt
 	return (int)aw_rs_result(err);
 }
 
-static int control(struct aw_rs *rs, int cmd, int arg)
+static int fcntl_rs(struct aw_rs *rs, int cmd, int arg)
 {
 	switch (cmd) {
 	case F_GETFL:
@@ -383,7 +382,7 @@ int rfcntl(int socket, int cmd, ... /* arg */)
 	va_start(args, cmd);
 	arg = cmd == F_SETFL || cmd == F_SETFD ? va_arg(args, int) : 0;
 	va_end(args);
-	err = control(rs, cmd, arg);
+	err = fcntl_rs(rs, cmd, arg);
 	aw_rs_leave(rs);
 	return (int)aw_rs_result(err);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
-// rpoll, over rsockets and the kernel's fds in one set. It sleeps in poll(2) on what the endpoints
-// wait for and on the other fds themselves.
+// rpoll, over rsockets and the kernel's fds in one set. The thread sleeps in poll(2) on the
+// endpoints' fds and on the other fds themselves.
 #define _GNU_SOURCE // ppoll, POLLRDHUP
 #include "xsock/rsockets/rs_poll.h"
 
@@ -20,23 +19,23 @@
 #define NS_PER_MS 1000000
 #define ALWAYS (POLLERR | POLLHUP | POLLNVAL)
 #define ON_STACK_MAX 16
-#define FDS_EACH (AW_XS_EP_FDS + 1) // the endpoint's, and the rsocket's own
+#define FDS_EACH (AW_XS_EP_FDS + 1) // the endpoint's fds and the rsocket's own
 #define SHARED_MS 2
 
 struct member {
-	struct aw_rs *rs; // held; NULL: the kernel's fd
+	struct aw_rs *rs; // held; NULL: the fd is the kernel's
 	struct aw_xs_ep *ep;
-	bool leads; // of all threads in rpoll, this one sleeps on its fds
+	bool leads; // of all threads in rpoll, this one sleeps on the endpoint's fds
 };
 
-struct set {
+struct poll_set {
 	struct pollfd *fds; // the program's
-	struct member *members; // one each
-	struct pollfd *asked; // FDS_EACH each: what poll(2) is asked
+	struct member *members; // one for each of fds
+	struct pollfd *asked; // FDS_EACH for each of fds: the argument of poll(2)
 	size_t count;
 };
 
-/* The normal bits stand for what they are, and for the band that is the only one. */
+/* POLLRDNORM and POLLWRNORM mean POLLIN and POLLOUT: there is one band. */
 static short ep_events(short events)
 {
 	if (events & POLLRDNORM)
@@ -46,8 +45,10 @@ static short ep_events(short events)
 	return events & (POLLIN | POLLOUT | POLLPRI | POLLRDHUP);
 }
 
-/* The peer's end is no news to who waits for bytes that came before it: rstream takes it for a
- * failure. */
+/*
+ * Returns the revents of an endpoint. POLLHUP is left out while bytes can be read: rstream takes it
+ * for a failure.
+ */
 static short ep_revents(struct aw_xs_ep *ep, short ready, short events)
 {
 	if ((ready & POLLHUP) && (ep_events(events) & POLLIN) && aw_xs_ep_pending(ep))
@@ -59,7 +60,7 @@ static short ep_revents(struct aw_xs_ep *ep, short ready, short events)
 	return (short)(ready & (events | ALWAYS));
 }
 
-static void add(struct set *set, size_t i)
+static void add_fd(struct poll_set *set, size_t i)
 {
 	struct pollfd *fd = &set->fds[i], *asked = &set->asked[i * FDS_EACH];
 	struct member *m = &set->members[i];
@@ -72,12 +73,12 @@ static void add(struct set *set, size_t i)
 		asked[j] = (struct pollfd){ .fd = -1 };
 	if (!m->ep)
 		asked[0] = (struct pollfd){ .fd = fd->fd, .events = fd->events };
-	// It counts connections: that it could be written to means nothing.
+	// The eventfd counts connections; that it is writable means nothing.
 	if (m->rs && !m->ep && !m->rs->datagram)
 		asked[0].events &= POLLIN | POLLRDNORM;
 }
 
-static bool listens(struct aw_rs *rs)
+static bool is_listening(struct aw_rs *rs)
 {
 	pthread_mutex_lock(&rs->lock);
 	bool yes = rs->state == AW_RS_LISTENING;
@@ -101,10 +102,10 @@ static short revents_of(const struct member *m, short events, short asked)
 		return POLLNVAL;
 	if (m->rs->datagram)
 		return aw_rs_datagram_revents(m->rs, asked);
-	return listens(m->rs) ? asked : (short)((events & POLLOUT) | POLLHUP);
+	return is_listening(m->rs) ? asked : (short)((events & POLLOUT) | POLLHUP);
 }
 
-static int look(struct set *set)
+static int read_events(struct poll_set *set)
 {
 	int count = 0;
 
@@ -116,23 +117,26 @@ static int look(struct set *set)
 	return count;
 }
 
-/* Of all threads in rpoll only one sleeps on an endpoint's fds; others look often, and so does that one
- * while anybody sleeps there in another way. */
-static bool lead(struct member *m)
+/*
+ * Has this thread lead unless another one does. Of all threads in rpoll only the leader sleeps on
+ * an endpoint's fds; the others look often, and so does the leader while other threads sleep on the
+ * endpoint in another call.
+ */
+static bool try_lead(struct member *m)
 {
 	if (!m->leads)
 		m->leads = !atomic_exchange(&m->rs->polled, true);
 	return m->leads;
 }
 
-/* False: something has happened meanwhile. */
-static bool arm(struct set *set)
+/* Arms the endpoints. False: something has happened meanwhile. */
+static bool arm_all(struct poll_set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		struct member *m = &set->members[i];
 		struct pollfd *asked = &set->asked[i * FDS_EACH];
 
-		if (!m->ep || !lead(m))
+		if (!m->ep || !try_lead(m))
 			continue;
 		if (!aw_xs_ep_arm_for(m->ep, ep_events(set->fds[i].events) | POLLERR | POLLHUP))
 			return false;
@@ -142,7 +146,7 @@ static bool arm(struct set *set)
 	return true;
 }
 
-static int ask(struct set *set, int64_t left_ns, int most_ms)
+static int poll_asked(struct poll_set *set, int64_t left_ns, int most_ms)
 {
 	int64_t most_ns = (int64_t)most_ms * NS_PER_MS;
 	struct timespec time;
@@ -153,7 +157,7 @@ static int ask(struct set *set, int64_t left_ns, int most_ms)
 	return ppoll(set->asked, set->count * FDS_EACH, &time, NULL) < 0 ? -errno : 0;
 }
 
-/* True: it shares the endpoint's events with others. */
+/* Returns whether this thread shares the endpoint's events with others. */
 static bool begin_sleep(struct member *m)
 {
 	if (!m->leads) {
@@ -173,7 +177,7 @@ static void end_sleep(struct member *m)
 			;
 }
 
-static int sleep_on(struct set *set, int64_t left_ns)
+static int sleep_on(struct poll_set *set, int64_t left_ns)
 {
 	bool shares = false;
 	int err;
@@ -181,35 +185,35 @@ static int sleep_on(struct set *set, int64_t left_ns)
 	for (size_t i = 0; i < set->count; i++)
 		if (set->members[i].ep && begin_sleep(&set->members[i]))
 			shares = true;
-	err = ask(set, left_ns, shares ? SHARED_MS : aw_rs_config_wake_up_ms());
+	err = poll_asked(set, left_ns, shares ? SHARED_MS : aw_rs_config_wake_up_ms());
 	for (size_t i = 0; i < set->count; i++)
 		if (set->members[i].ep)
 			end_sleep(&set->members[i]);
 	return err;
 }
 
-static int poll_set(struct set *set, int64_t timeout_ns)
+static int poll_many(struct poll_set *set, int64_t timeout_ns)
 {
 	int64_t end = aw_xs_now_ns() + timeout_ns, left;
-	int err = ask(set, 0, 0), count;
+	int err = poll_asked(set, 0, 0), count;
 
 	for (;;) {
-		count = err ? err : look(set);
+		count = err ? err : read_events(set);
 		left = timeout_ns < 0 ? -1 : end - aw_xs_now_ns();
 		if (count || (timeout_ns >= 0 && left <= 0))
 			return count;
-		if (arm(set))
+		if (arm_all(set))
 			err = sleep_on(set, left);
 	}
 }
 
-/* A set of one. Its sleep is the endpoint's own, which is the shortest. */
-static int poll_one(struct set *set, int64_t timeout_ns)
+/* Polls a set of one endpoint: the endpoint's own sleep is the shortest. */
+static int poll_one(struct poll_set *set, int64_t timeout_ns)
 {
 	struct member *m = &set->members[0];
 	int got;
 
-	if (look(set) || !timeout_ns)
+	if (read_events(set) || !timeout_ns)
 		return set->fds[0].revents != 0;
 	aw_rs_wait_begin(m->rs);
 	got = aw_xs_ep_wait(m->ep, ep_events(set->fds[0].events), timeout_ns);
@@ -220,7 +224,7 @@ static int poll_one(struct set *set, int64_t timeout_ns)
 	return set->fds[0].revents != 0;
 }
 
-static void leave_all(struct set *set)
+static void leave_all(struct poll_set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		if (set->members[i].leads)
@@ -241,12 +245,12 @@ int aw_rs_poll(struct pollfd *fds, nfds_t count, int64_t timeout_ns)
 		asked = calloc(count, FDS_EACH * sizeof(*asked));
 	}
 	if (members && asked) {
-		struct set set = { fds, members, asked, count };
+		struct poll_set set = { fds, members, asked, count };
 
 		for (size_t i = 0; i < count; i++)
-			add(&set, i);
+			add_fd(&set, i);
 		got = count == 1 && members[0].ep ? poll_one(&set, timeout_ns)
-						  : poll_set(&set, timeout_ns);
+						  : poll_many(&set, timeout_ns);
 		leave_all(&set);
 	}
 	if (count > ON_STACK_MAX) {

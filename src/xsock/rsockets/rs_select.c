@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
 // rselect, by rpoll.
 #include <rdma/rsocket.h>
 #include <sys/select.h>
@@ -9,12 +8,12 @@
 #define NS_PER_S 1000000000
 #define NS_PER_US 1000
 
-/* What the bits of each set stand for, as with select(2). */
+/* The bits of poll(2) that each set stands for, as in select(2). */
 #define READABLE (POLLIN | POLLHUP | POLLERR)
 #define WRITABLE (POLLOUT | POLLERR)
 #define EXCEPTIONAL POLLPRI
 
-struct sets {
+struct select_sets {
 	fd_set *read, *write, *except;
 };
 
@@ -23,7 +22,7 @@ static bool is_in(const fd_set *set, int fd)
 	return set && FD_ISSET(fd, set);
 }
 
-static nfds_t fds_of(const struct sets *sets, int count, struct pollfd *fds)
+static nfds_t fds_of(const struct select_sets *sets, int count, struct pollfd *fds)
 {
 	nfds_t used = 0;
 
@@ -40,8 +39,8 @@ static nfds_t fds_of(const struct sets *sets, int count, struct pollfd *fds)
 	return used;
 }
 
-/* Asked for and true. */
-static int keep(fd_set *set, int fd, bool holds)
+/* Keeps fd in the set if holds. Returns 1 if fd is in the set, or 0. */
+static int keep_fd(fd_set *set, int fd, bool holds)
 {
 	if (!is_in(set, fd))
 		return 0;
@@ -50,7 +49,7 @@ static int keep(fd_set *set, int fd, bool holds)
 	return holds;
 }
 
-static int fill(const struct sets *sets, const struct pollfd *fds, nfds_t used)
+static int fill_sets(const struct select_sets *sets, const struct pollfd *fds, nfds_t used)
 {
 	int count = 0;
 
@@ -58,14 +57,14 @@ static int fill(const struct sets *sets, const struct pollfd *fds, nfds_t used)
 		if (fds[i].revents & POLLNVAL)
 			return -EBADF;
 	for (nfds_t i = 0; i < used; i++) {
-		count += keep(sets->read, fds[i].fd, fds[i].revents & READABLE);
-		count += keep(sets->write, fds[i].fd, fds[i].revents & WRITABLE);
-		count += keep(sets->except, fds[i].fd, fds[i].revents & EXCEPTIONAL);
+		count += keep_fd(sets->read, fds[i].fd, fds[i].revents & READABLE);
+		count += keep_fd(sets->write, fds[i].fd, fds[i].revents & WRITABLE);
+		count += keep_fd(sets->except, fds[i].fd, fds[i].revents & EXCEPTIONAL);
 	}
 	return count;
 }
 
-static int select_in(const struct sets *sets, int count, const struct timeval *timeout)
+static int select_in(const struct select_sets *sets, int count, const struct timeval *timeout)
 {
 	struct pollfd fds[FD_SETSIZE];
 	int64_t timeout_ns = -1;
@@ -81,12 +80,12 @@ static int select_in(const struct sets *sets, int count, const struct timeval *t
 			(int64_t)timeout->tv_sec * NS_PER_S + (int64_t)timeout->tv_usec * NS_PER_US;
 	used = fds_of(sets, count, fds);
 	got = aw_rs_poll(fds, used, timeout_ns);
-	return got < 0 ? got : fill(sets, fds, used);
+	return got < 0 ? got : fill_sets(sets, fds, used);
 }
 
 int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, struct timeval *timeout)
 {
-	struct sets sets = { readfds, writefds, exceptfds };
+	struct select_sets sets = { readfds, writefds, exceptfds };
 
 	return (int)aw_rs_result(select_in(&sets, nfds, timeout));
 }

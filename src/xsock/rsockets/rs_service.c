@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
-// The thread knows rsockets by their numbers alone, and holds them only while it works on them: one
-// that was closed meanwhile is not found again, or is another and asked whether it needs anything.
+// The thread knows rsockets by their descriptors alone, and holds them only while it works on them:
+// it does not find an rsocket that was closed meanwhile, and checks another one that has got its
+// descriptor.
 #include "xsock/rsockets/rs_service.h"
 
 #include <poll.h>
@@ -15,28 +15,28 @@
 #include "xsock/rsockets/rs_table.h"
 
 #define FDS_EACH AW_XS_EP_FDS
-#define NO_MEMORY_MS 10 /* until it is tried again */
+#define NO_MEMORY_MS 10 /* pause before the next try */
 
 struct watch {
 	int fd;
 	unsigned int
-		times; // that it was asked for: the number may come to stand for another rsocket
+		times; // how often it was requested: the descriptor may become another rsocket's
 };
 
 static _Atomic int wake_fd = -1;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards what follows
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards the variables below
 static bool running;
-static struct watch *watched; // count of them in room places
+static struct watch *watched; // `count` watches, with room for `room`
 static size_t count, room;
 
-/* The thread's own: fds has room for the wake fd and FDS_EACH for each watch. */
+/* One turn of the thread. fds has room for the wake fd and FDS_EACH for each watch. */
 struct round {
 	struct watch *watches;
 	struct pollfd *fds;
 	size_t count, room, used;
 };
 
-static bool grow(void)
+static bool grow_watched(void)
 {
 	size_t more = room ? 2 * room : 16;
 	struct watch *bigger = realloc(watched, more * sizeof(*watched));
@@ -48,21 +48,21 @@ static bool grow(void)
 	return true;
 }
 
-static bool add(int fd)
+static bool watch_add(int fd)
 {
 	for (size_t i = 0; i < count; i++)
 		if (watched[i].fd == fd) {
 			watched[i].times++;
 			return true;
 		}
-	if (count == room && !grow())
+	if (count == room && !grow_watched())
 		return false;
 	watched[count++] = (struct watch){ .fd = fd };
 	return true;
 }
 
-/* Unless it was asked for again since it was looked at. */
-static void forget(struct watch watch)
+/* Removes the watch unless it was requested again since it was copied. */
+static void watch_remove(struct watch watch)
 {
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < count; i++)
@@ -91,8 +91,8 @@ static bool serve_ep(struct aw_xs_ep *ep, struct pollfd fds[FDS_EACH])
 	return true;
 }
 
-/* Makes progress with one and says what to wait for; false: it needs nobody any more. */
-static bool serve(struct aw_rs *rs, struct pollfd fds[FDS_EACH])
+/* Makes progress with an rsocket and fills in what to poll. False: it needs no service any more. */
+static bool serve_rs(struct aw_rs *rs, struct pollfd fds[FDS_EACH])
 {
 	struct aw_xs_ep *ep = aw_rs_ep(rs);
 
@@ -104,12 +104,12 @@ static bool serve(struct aw_rs *rs, struct pollfd fds[FDS_EACH])
 static void serve_watch(struct round *round, struct watch watch)
 {
 	struct aw_rs *rs = aw_rs_table_hold(watch.fd);
-	bool stays = rs && serve(rs, &round->fds[round->used]);
+	bool stays = rs && serve_rs(rs, &round->fds[round->used]);
 
 	if (stays)
 		round->used += FDS_EACH;
 	else
-		forget(watch);
+		watch_remove(watch);
 	if (rs)
 		aw_rs_table_put(watch.fd);
 }
@@ -133,7 +133,7 @@ static bool make_room(struct round *round)
 	return true;
 }
 
-/* Without memory for all of them, as many as fit. False: not even the first. */
+/* Copies the watches; without memory as many as fit. False: not even the first. */
 static bool copy_watches(struct round *round)
 {
 	pthread_mutex_lock(&lock);
@@ -145,7 +145,7 @@ static bool copy_watches(struct round *round)
 	return round->fds;
 }
 
-static void *run(void *arg)
+static void *service_run(void *arg)
 {
 	struct round round = { 0 };
 	eventfd_t wakes;
@@ -167,7 +167,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Signals are the program's threads' business. */
+/* Signals are blocked in the thread: they are for the program's threads. */
 static int start_thread(void)
 {
 	sigset_t all, before;
@@ -176,14 +176,14 @@ static int start_thread(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, NULL, run, (void *)(intptr_t)atomic_load(&wake_fd));
+	err = pthread_create(&thread, NULL, service_run, (void *)(intptr_t)atomic_load(&wake_fd));
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!err)
 		pthread_detach(thread);
 	return -err;
 }
 
-static int start(void)
+static int start_service(void)
 {
 	int err;
 
@@ -203,7 +203,7 @@ int aw_rs_service_watch(int fd)
 	int err;
 
 	pthread_mutex_lock(&lock);
-	err = add(fd) ? start() : -ENOMEM;
+	err = watch_add(fd) ? start_service() : -ENOMEM;
 	pthread_mutex_unlock(&lock);
 	if (!err)
 		aw_rs_service_wake();
@@ -222,6 +222,6 @@ void aw_rs_service_forked(void)
 		close(wake_fd);
 	wake_fd = -1;
 	running = false;
-	watched = NULL; // another thread may have been at it
+	watched = NULL; // not freed: another thread may have been changing it at the fork
 	count = room = 0;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
 // rsocket, rshutdown, rclose.
 #include "xsock/rsockets/rs_socket.h"
 
@@ -63,7 +62,7 @@ int aw_rs_make_ep(struct aw_rs *rs, struct aw_xs_ep **ep)
 void aw_rs_set_ep(struct aw_rs *rs, struct aw_xs_ep *ep)
 {
 	rs->state = AW_RS_STREAM;
-	// Partner of aw_rs_ep.
+	// Pairs with aw_rs_ep.
 	atomic_store_explicit(&rs->ep, ep, memory_order_release);
 }
 
@@ -141,7 +140,7 @@ int rsocket(int domain, int type, int protocol)
 	return (int)aw_rs_result(open_stream(domain, flags));
 }
 
-static int shut(struct aw_rs *rs, int how)
+static int shutdown_rs(struct aw_rs *rs, int how)
 {
 	struct aw_xs_ep *ep = aw_rs_ep(rs);
 
@@ -158,14 +157,14 @@ int rshutdown(int socket, int how)
 	int err = aw_rs_find(socket, &rs);
 
 	if (!err) {
-		err = shut(rs, how);
+		err = shutdown_rs(rs, how);
 		aw_rs_leave(rs);
 	}
 	return (int)aw_rs_result(err);
 }
 
-/* Threads that are inside find out and leave; the last of them frees. */
-static void end(struct aw_rs *rs)
+/* Ends an rsocket: the threads that are in its calls return, and the last one frees it. */
+static void close_rs(struct aw_rs *rs)
 {
 	struct aw_xs_ep *ep = aw_rs_ep(rs);
 	const struct linger *linger = &rs->options.linger;
@@ -194,7 +193,7 @@ int rclose(int socket)
 	if (err)
 		return (int)aw_rs_result(err);
 	if (aw_rs_table_close(socket))
-		end(rs);
+		close_rs(rs);
 	else
 		err = -EBADF;
 	aw_rs_leave(rs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-//
-// A slot is a word that says whether it is open, how many calls hold it, and of which process it
-// is; a look-up is one compare-and-swap on it. Slots are in pages that are made once and stay.
+// A slot is a word that holds whether the descriptor is open, how many calls hold it, and the
+// generation of its process; a look-up is one compare-and-swap on the word. Slots are in pages that
+// are made once and stay. No lock.
 #include "xsock/rsockets/rs_table.h"
 
 #include <errno.h>
@@ -15,55 +15,55 @@
 #include "xsock/rsockets/rs_socket.h"
 
 #define PAGE_SLOTS 1024U
-#define PAGES 1024U
+#define PAGES_MAX 1024U
 
 #define OPEN ((uint64_t)1 << 31)
 #define HOLDERS (OPEN - 1)
-#define GENERATION 32
+#define GENERATION_SHIFT 32
 
-struct slot {
+struct table_slot {
 	_Atomic uint64_t word;
 	struct aw_rs *rs;
 };
 
-static struct slot *_Atomic pages[PAGES];
+static struct table_slot *_Atomic pages[PAGES_MAX];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* How often this process's line of ancestors has forked since the table was first used. */
+/* How often this process and its ancestors have forked since the table was first used. */
 static uint32_t generation;
 
-static void in_child(void)
+static void note_fork(void)
 {
 	generation++;
 	aw_rs_process_forked();
 }
 
-static void initialise(void)
+static void table_init(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(NULL, NULL, note_fork);
 }
 
-static struct slot *slot_of(int fd)
+static struct table_slot *slot_of(int fd)
 {
-	struct slot *page;
+	struct table_slot *page;
 
-	if (fd < 0 || (unsigned int)fd >= PAGES * PAGE_SLOTS)
+	if (fd < 0 || (unsigned int)fd >= PAGES_MAX * PAGE_SLOTS)
 		return NULL;
 	page = atomic_load_explicit(&pages[(unsigned int)fd / PAGE_SLOTS], memory_order_acquire);
 	return page ? &page[(unsigned int)fd % PAGE_SLOTS] : NULL;
 }
 
-static struct slot *make_slot(int fd)
+static struct table_slot *make_slot(int fd)
 {
-	struct slot *page, *none = NULL;
+	struct table_slot *page, *none = NULL;
 
-	if ((unsigned int)fd >= PAGES * PAGE_SLOTS)
+	if ((unsigned int)fd >= PAGES_MAX * PAGE_SLOTS)
 		return NULL;
 	if (slot_of(fd))
 		return slot_of(fd);
 	page = calloc(PAGE_SLOTS, sizeof(*page));
 	if (!page)
 		return NULL;
-	// Released here, acquired in slot_of.
+	// Release; pairs with slot_of.
 	if (!atomic_compare_exchange_strong(&pages[(unsigned int)fd / PAGE_SLOTS], &none, page))
 		free(page);
 	return slot_of(fd);
@@ -71,7 +71,7 @@ static struct slot *make_slot(int fd)
 
 static bool is_ours(uint64_t word)
 {
-	return word >> GENERATION == generation;
+	return word >> GENERATION_SHIFT == generation;
 }
 
 static bool is_taken(uint64_t word)
@@ -79,17 +79,17 @@ static bool is_taken(uint64_t word)
 	return is_ours(word) && (word & (OPEN | HOLDERS));
 }
 
-static int insert(struct aw_rs *rs, int fd)
+static int insert_slot(struct aw_rs *rs, int fd)
 {
-	struct slot *slot = make_slot(fd);
+	struct table_slot *slot = make_slot(fd);
 
 	if (!slot)
 		return -ENOMEM;
 	if (is_taken(atomic_load(&slot->word)))
 		return -EBUSY;
 	slot->rs = rs;
-	// Released with what rs holds; acquired in aw_rs_table_hold.
-	atomic_store(&slot->word, (uint64_t)generation << GENERATION | OPEN);
+	// Release; pairs with aw_rs_table_hold.
+	atomic_store(&slot->word, (uint64_t)generation << GENERATION_SHIFT | OPEN);
 	return fd;
 }
 
@@ -97,9 +97,9 @@ int aw_rs_table_insert(struct aw_rs *rs, int fd)
 {
 	int got, next;
 
-	pthread_once(&once, initialise);
+	pthread_once(&once, table_init);
 	rs->fd = fd;
-	for (got = insert(rs, fd); got == -EBUSY; got = insert(rs, fd)) {
+	for (got = insert_slot(rs, fd); got == -EBUSY; got = insert_slot(rs, fd)) {
 		next = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
 		if (next < 0) {
 			got = -errno;
@@ -117,7 +117,7 @@ int aw_rs_table_insert(struct aw_rs *rs, int fd)
 
 struct aw_rs *aw_rs_table_hold(int fd)
 {
-	struct slot *slot = slot_of(fd);
+	struct table_slot *slot = slot_of(fd);
 	uint64_t word;
 
 	if (!slot)
@@ -132,11 +132,12 @@ struct aw_rs *aw_rs_table_hold(int fd)
 
 void aw_rs_table_put(int fd)
 {
-	struct slot *slot = slot_of(fd);
+	struct table_slot *slot = slot_of(fd);
 	struct aw_rs *rs = slot->rs;
-	uint64_t word = atomic_load(&slot->word), last = (uint64_t)generation << GENERATION | 1;
+	uint64_t word = atomic_load(&slot->word),
+		 last = (uint64_t)generation << GENERATION_SHIFT | 1;
 
-	// The last one out of a closed slot still holds it until the rsocket is gone.
+	// The last holder of a closed slot keeps its hold until the rsocket is destroyed.
 	do {
 		if (word == last)
 			break;
@@ -144,20 +145,20 @@ void aw_rs_table_put(int fd)
 	if (word != last)
 		return;
 	aw_rs_destroy(rs);
-	atomic_store(&slot->word, (uint64_t)generation << GENERATION);
+	atomic_store(&slot->word, (uint64_t)generation << GENERATION_SHIFT);
 	close(fd);
 }
 
 bool aw_rs_table_close(int fd)
 {
-	struct slot *slot = slot_of(fd);
+	struct table_slot *slot = slot_of(fd);
 
 	return atomic_fetch_and(&slot->word, ~OPEN) & OPEN;
 }
 
 bool aw_rs_table_is_parents(int fd)
 {
-	struct slot *slot = slot_of(fd);
+	struct table_slot *slot = slot_of(fd);
 	uint64_t word = slot ? atomic_load(&slot->word) : 0;
 
 	return (word & OPEN) && !is_ours(word);
@@ -165,8 +166,8 @@ bool aw_rs_table_is_parents(int fd)
 
 void aw_rs_table_forget(int fd)
 {
-	struct slot *slot = slot_of(fd);
+	struct table_slot *slot = slot_of(fd);
 
-	atomic_store(&slot->word, (uint64_t)generation << GENERATION);
+	atomic_store(&slot->word, (uint64_t)generation << GENERATION_SHIFT);
 	close(fd);
 }
