@@ -7,10 +7,11 @@
 #include <sys/socket.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/base/request.h"
 
 int aw_fds_send(int to, const void *bytes, size_t len, const int *fds, int count, int flags)
 {
-	char room[CMSG_SPACE(sizeof(int) * AW_FDS_MAX)] = { 0 };
+	char room[CMSG_SPACE(sizeof(int) * AW_REQUEST_FDS)] = { 0 };
 	struct iovec iov = { .iov_base = (void *)bytes, .iov_len = len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	size_t size = sizeof(int) * (size_t)count;

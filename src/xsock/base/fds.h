@@ -5,11 +5,9 @@
 
 #include <stddef.h>
 
-#define AW_FDS_MAX 33 /* the most that a message may have */
-
 /*
- * Sends len bytes and count fds on the socket `to`. flags: MSG_*; MSG_NOSIGNAL is added. Returns 0
- * or an errno.
+ * Sends len bytes and count fds, at most AW_REQUEST_FDS, on the socket `to`. flags: MSG_*;
+ * MSG_NOSIGNAL is added. Returns 0 or an errno.
  */
 int aw_fds_send(int to, const void *bytes, size_t len, const int *fds, int count, int flags);
 

@@ -18,7 +18,10 @@
 
 #define REPLY_LEN 16384
 
-/* The kernel's states, which netinet/tcp.h names; its tcp_info is older than that of linux/tcp.h. */
+/*
+ * The kernel's TCP states. netinet/tcp.h has their names, but cannot be included beside
+ * linux/tcp.h, whose tcp_info is newer.
+ */
 #define STATE_TIME_WAIT 6
 #define STATE_LISTEN 10
 #define STATE_NEW_SYN_RECV 12

@@ -12,7 +12,7 @@ struct aw_sockdiag_conn {
 	uint64_t ino;
 	uint8_t state; /* the kernel's number, of TCP_ESTABLISHED and its like */
 	bool ipv6;
-	uint8_t local[16], peer[16]; /* of IPv4, the first 4 bytes */
+	uint8_t local[16], peer[16]; /* an IPv4 address is in the first 4 bytes */
 	uint16_t local_port, peer_port; /* in host byte order */
 	bool counted; /* the fields below are known */
 	/* bytes of the stream; a byte that was retransmitted counts once */
@@ -28,7 +28,10 @@ typedef void aw_sockdiag_fn(const struct aw_sockdiag_conn *conn, void *arg);
  */
 int aw_sockdiag_listeners(uint16_t port, bool ipv6, uint64_t *inodes, int max);
 
-/* Calls use for each TCP socket of the thread's network namespace, listeners among them. False: as -1 above. */
+/*
+ * Calls use for each TCP socket of the thread's network namespace, listeners among them. Returns
+ * false where the function above returns -1.
+ */
 bool aw_sockdiag_each(bool ipv6, aw_sockdiag_fn *use, void *arg);
 
 #endif

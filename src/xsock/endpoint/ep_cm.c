@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Connection set-up: from an address, a socket or a Request to an established connection, one
-// rdma_cm event at a time; and the connection's end. Static functions need the endpoint's lock.
+// rdma_cm event at a time; and the connection's end. Static functions need the endpoint's lock;
+// begin_setup() takes it, and finish_begin() releases it.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <dlfcn.h>

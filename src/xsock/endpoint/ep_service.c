@@ -6,13 +6,13 @@
 #include "xsock/endpoint/ep_impl.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "xsock/base/now.h"
+#include "xsock/base/thread.h"
 #define TICK_MS 2 /* how soon the thread looks at bytes that were left */
 #define IDLE_TICKS 100 /* ticks until an endpoint without bytes to send leaves the list */
 #define LINGER_MS 1000 /* how often the deadlines of lingering endpoints are checked */
@@ -21,8 +21,8 @@ TAILQ_HEAD(ep_list, aw_xs_ep);
 
 static struct {
 	/*
-	 * guards the fields below; taken after an endpoint's lock, or with an endpoint's lock tried
-	 * within
+	 * Guards the fields below. A thread may take it while it holds an endpoint's lock; a thread
+	 * that holds it only tries an endpoint's lock.
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t idle; /* no endpoint lingers */
@@ -308,29 +308,6 @@ static void register_handlers(void)
 	service.prepared = true;
 }
 
-/*
- * Signals are blocked in the thread, but for those of a fault: they are for the program's threads.
- */
-static int create_thread(void)
-{
-	sigset_t all, before;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all);
-	sigdelset(&all, SIGSEGV);
-	sigdelset(&all, SIGBUS);
-	pthread_mutex_lock(&service.start_lock);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, NULL, service_run, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	service.starting = !err;
-	pthread_mutex_unlock(&service.start_lock);
-	if (!err)
-		pthread_detach(thread);
-	return err;
-}
-
 static int start_service(void)
 {
 	int err;
@@ -340,7 +317,10 @@ static int start_service(void)
 	service.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (service.wake_fd < 0)
 		return errno;
-	err = create_thread();
+	pthread_mutex_lock(&service.start_lock);
+	err = aw_thread_start(service_run, NULL);
+	service.starting = !err;
+	pthread_mutex_unlock(&service.start_lock);
 	if (err) {
 		close(service.wake_fd);
 		service.wake_fd = -1;

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,6 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "xsock/base/thread.h"
 
 #define EXIT_S 30 /* how long exit(3) waits for the pumps */
 
@@ -262,22 +263,6 @@ static int ext_init(struct aw_ext *ext, const struct aw_ext_request *request)
 	return ext->out.bytes && ext->in.bytes ? 0 : ENOMEM;
 }
 
-/* Signals are blocked in the pump: they are for the program's threads. */
-static int start_pump(struct aw_ext *ext)
-{
-	sigset_t all, before;
-	pthread_t thread;
-	int error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, NULL, aw_ext_pump, ext);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!error)
-		pthread_detach(thread);
-	return error;
-}
-
 static void table_add(struct aw_ext *ext)
 {
 	pthread_mutex_lock(&table_lock);
@@ -303,7 +288,7 @@ static int ext_begin(struct aw_ext *ext, const struct aw_ext_request *request)
 	/* The peer receives urgent bytes in line. */
 	setsockopt(ext->far, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	table_add(ext);
-	error = start_pump(ext);
+	error = aw_thread_start(aw_ext_pump, ext);
 	if (error)
 		table_remove(ext);
 	return error;
@@ -316,7 +301,7 @@ static int close_and_fail(const struct aw_ext_request *request, int error)
 	return error;
 }
 
-int aw_ext_start(const struct aw_ext_request *request)
+static int ext_start(const struct aw_ext_request *request)
 {
 	struct aw_ext *ext;
 	int error;
@@ -340,7 +325,7 @@ int aw_ext_start(const struct aw_ext_request *request)
 
 __attribute__((visibility("default"))) const struct aw_ext_calls aw_ext_calls = {
 	.version = AW_EXT_VERSION,
-	.start = aw_ext_start,
+	.start = ext_start,
 	.get_option = aw_ext_get_option,
 	.set_option = aw_ext_set_option,
 	.reg_mr = aw_ext_reg_mr,

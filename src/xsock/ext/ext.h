@@ -142,7 +142,6 @@ void aw_ext_pump_end(struct aw_ext *ext);
 
 int aw_ext_get_option(ino_t ino, int level, int name, void *value, socklen_t *len);
 int aw_ext_set_option(ino_t ino, int level, int name, const void *value, socklen_t len);
-int aw_ext_start(const struct aw_ext_request *request);
 struct iwarp_mr *aw_ext_reg_mr(int fd, void *addr, size_t len, int access);
 int aw_ext_dereg_mr(struct iwarp_mr *mr);
 int aw_ext_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key);

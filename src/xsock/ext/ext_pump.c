@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Moves bytes between the program's pair and the endpoint, as far as each takes them. Any call may
 // do so. The pump is a thread that does it while no call is made; it also sees the connection's
-// end. Functions before aw_ext_wake() need ext.lock.
+// end. Functions before aw_ext_wake() need ext.lock, but for the endpoint's callback
+// complete_part().
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "xsock/ext/ext.h"
 

@@ -18,7 +18,7 @@
 #include "xsock/process/sandbox.h"
 #include "xsock/process/watch.h"
 
-#define BATCH_MAX 256 /* sockets at a time */
+#define BATCH_MAX 256 /* sockets that are bridged at a time */
 
 _Atomic(uint32_t) aw_framed_followed;
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/base/thread.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 
@@ -92,24 +93,6 @@ static void *flush_run(void *arg)
 	return NULL;
 }
 
-/* Signals are blocked in the thread: they are for the program's threads. */
-static bool start_thread(struct flush_job *job)
-{
-	sigset_t all, before;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, flush_run, job);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err == 0;
-}
-
 void aw_slot_flush_later(struct aw_slot *slot, int fd)
 {
 	struct flush_job *job;
@@ -121,7 +104,7 @@ void aw_slot_flush_later(struct aw_slot *slot, int fd)
 		*job = (struct flush_job){ slot, aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 3) };
 		aw_arena_share(slot);
 		aw_fdtab_hide(job->fd);
-		if (job->fd >= 0 && start_thread(job))
+		if (job->fd >= 0 && aw_thread_start(flush_run, job) == 0)
 			return;
 		aw_arena_unshare(slot);
 		aw_libc()->close(job->fd);

@@ -273,7 +273,10 @@ static void unwatch_line(struct aw_bridge *bridge)
 		(void)aw_loop_set(bridge->loop, &bridge->line_source[i], -1, 0);
 }
 
-void aw_bridge_pump(struct aw_bridge *bridge)
+/*
+ * Moves bytes both ways until neither side can take or give any; closes the bridge when it has ended.
+ */
+static void bridge_pump(struct aw_bridge *bridge)
 {
 	for (int round = 0; round < ROUNDS_MAX && !bridge->is_closed; round++) {
 		short ready = bridge->line->ready(bridge->start.line);
@@ -301,7 +304,7 @@ void aw_bridge_pump(struct aw_bridge *bridge)
 static void bridge_ready(struct aw_loop_source *source, uint32_t events)
 {
 	(void)events;
-	aw_bridge_pump(source->owner);
+	bridge_pump(source->owner);
 }
 
 static void source_init(struct aw_bridge *bridge, struct aw_loop_source *source)

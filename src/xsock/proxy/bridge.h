@@ -50,10 +50,5 @@ size_t aw_bridge_unsent(const struct aw_bridge *bridge);
  * connection.
  */
 void aw_bridge_set_linger(struct aw_bridge *bridge, const struct linger *linger);
-/*
- * Moves bytes both ways until neither side can take or give any; closes the bridge when it has
- * ended.
- */
-void aw_bridge_pump(struct aw_bridge *bridge);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A thread of its own closes a socket that has SO_LINGER: the program sets that option, and may
-// still have the socket open, so that the proxy process must not change it. The close of a file on
-// a user-space file system, or of an AF_UNIX socket with fds queued, may wait, too; the proxy
-// process cannot tell such fds from others (docs/security.md).
+// A thread of its own closes a socket that has SO_LINGER: the option is the program's, and the
+// program may still have the socket open. The close of a file on a user-space file system, or of an
+// AF_UNIX socket with fds queued, may wait, too; the proxy process cannot tell such fds from others
+// (docs/security.md).
 #include "xsock/proxy/closer.h"
 
 #include <pthread.h>

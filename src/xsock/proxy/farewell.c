@@ -10,7 +10,8 @@
 #include "xsock/framed/calls.h"
 #include "xsock/proxy/closer.h"
 
-#define PATIENCE_NS INT64_C(1000000000) /* as long as a program waits that writes first */
+/* as long as a program that writes first waits for its client's Request */
+#define PATIENCE_NS INT64_C(1000000000)
 
 struct farewell {
 	struct farewell *next;

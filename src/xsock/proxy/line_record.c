@@ -65,8 +65,8 @@ static void timer_arm(struct line_record *r, int ms)
 
 /*
  * Closes the line's copy of the near end once no other process holds the slot. While the copy is
- * open, the far end cannot show that the program has closed its own; the close of the TCP socket by
- * the last process cannot be seen either.
+ * open, the far end does not show that the program has closed its near end; the line therefore
+ * looks again and again.
  */
 static void near_review(struct line_record *r)
 {

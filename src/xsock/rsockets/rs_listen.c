@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rlisten, raccept. Only connections that raccept can return take a place in the queue; a set-up
 // that fails takes none. When a connection is taken from a full queue, the service looks at the
-// listener again. Static functions need rs->lock.
+// listener again.
 #include "xsock/rsockets/rs_listen.h"
 
 #include <fcntl.h>

@@ -5,11 +5,11 @@
 #include "xsock/rsockets/rs_service.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "xsock/base/thread.h"
 #include "xsock/rsockets/rs_listen.h"
 #include "xsock/rsockets/rs_socket.h"
 #include "xsock/rsockets/rs_table.h"
@@ -167,22 +167,6 @@ static void *service_run(void *arg)
 	return NULL;
 }
 
-/* Signals are blocked in the thread: they are for the program's threads. */
-static int start_thread(void)
-{
-	sigset_t all, before;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, NULL, service_run, (void *)(intptr_t)atomic_load(&wake_fd));
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!err)
-		pthread_detach(thread);
-	return -err;
-}
-
 static int start_service(void)
 {
 	int err;
@@ -193,7 +177,7 @@ static int start_service(void)
 		wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (wake_fd < 0)
 		return -errno;
-	err = start_thread();
+	err = -aw_thread_start(service_run, (void *)(intptr_t)atomic_load(&wake_fd));
 	running = !err;
 	return err;
 }

@@ -144,8 +144,6 @@ void aw_xs_stream_fail(struct aw_xs_stream *s, int error);
 /* Returns whether both directions have ended in order. */
 bool aw_xs_stream_is_done(const struct aw_xs_stream *s);
 
-/* --- sending --- */
-
 size_t aw_xs_stream_room(const struct aw_xs_stream *s);
 
 /* Copies bytes into the send ring. Returns how many. */
@@ -194,8 +192,6 @@ bool aw_xs_stream_iomap(struct aw_xs_stream *s, uint32_t index, const struct aw_
  */
 int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *bytes, size_t len, uint64_t offset,
 			     struct aw_xs_work *work);
-
-/* --- receiving --- */
 
 /* Takes a message of the peer's. Returns 0 or -EPROTO, which is also stored in s->error. */
 __attribute__((warn_unused_result)) int aw_xs_stream_message(struct aw_xs_stream *s,
