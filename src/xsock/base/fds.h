@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Sends a message with fds beside it (SCM_RIGHTS). Called by preload/proxy.c and proxy/.
+// Sends a message with fds beside it (SCM_RIGHTS). Called by process/proxy.c and proxy/.
 #ifndef XSOCK_BASE_FDS_H
 #define XSOCK_BASE_FDS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The options of a TCP socket that the library keeps: it sets other values on the socket than the
-// program has set, and the program reads back its own. Called by proxy/ and ext/.
+// program has set, and the program reads back its own. Called by proxy/ and preload/.
 #ifndef XSOCK_BASE_KEPT_H
 #define XSOCK_BASE_KEPT_H
 

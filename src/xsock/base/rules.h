@@ -4,7 +4,7 @@
 //
 //     on|auto|off [program=GLOB] [local=ADDR[/LEN]] [remote=ADDR[/LEN]] [port=N|N-M] [listen|connect]
 //
-// These functions read no environment and no file. Called by preload/, rsockets/ and src/cli.
+// These functions read no environment and no file. Called by process/mode.c and src/cli.
 #ifndef XSOCK_BASE_RULES_H
 #define XSOCK_BASE_RULES_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Lists TCP sockets by sock_diag(7): those that listen at a port, or all connections. Called by
-// listeners.c and src/cli.
+// proxy/listeners.c, framed/census.c and src/cli.
 #ifndef XSOCK_BASE_SOCKDIAG_H
 #define XSOCK_BASE_SOCKDIAG_H
 

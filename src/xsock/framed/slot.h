@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Shared by the files of this directory: a half of a record while a thread works on it. A thread
-// takes a half's lock with signals and cancellation held back (preload/shield.h), and at most one
+// takes a half's lock with signals and cancellation held back (process/shield.h), and at most one
 // half at a time.
 #ifndef XSOCK_FRAMED_SLOT_H
 #define XSOCK_FRAMED_SLOT_H

@@ -3,7 +3,7 @@
 // connection set-up ("hello"), the messages of 4 bytes that go by Send, and the entries of the SGL
 // and the I/O map that go by RDMA Write. Messages and entries are in the receiver's byte order,
 // private data in network byte order. Encoders and decoders without state; they check only the
-// format. Called by this directory, framed/ and ext/.
+// format. Called by this directory and framed/.
 #ifndef XSOCK_STREAM_MSG_H
 #define XSOCK_STREAM_MSG_H
 
