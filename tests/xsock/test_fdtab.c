@@ -110,9 +110,9 @@ static void fdtab__shares_a_socket_among_its_fds(void **state)
 	sock = get(fd);
 	assert_ptr_equal(get(other), sock);
 	aw_fdtab_lock();
-	assert_int_equal(aw_fdtab_next(sock, -1), fd);
-	assert_int_equal(aw_fdtab_next(sock, fd), other);
-	assert_int_equal(aw_fdtab_next(sock, other), -1);
+	assert_int_equal(aw_fdtab_next_fd(sock, -1), fd);
+	assert_int_equal(aw_fdtab_next_fd(sock, fd), other);
+	assert_int_equal(aw_fdtab_next_fd(sock, other), -1);
 	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
 	aw_fdtab_unlock();
 	assert_int_equal(aw_fdtab_state(other), AW_FD_BRIDGED);
@@ -272,9 +272,9 @@ static void fdtab__what_connects_stays_with_who_forks(void **state)
 	(void)state;
 	aw_fdtab_copy(fd, copy, false);
 	expect_child(fd, copy, false);
-	aw_fdtab_leave(true); /* daemon(3) */
+	aw_fdtab_set_parent_exits(true); /* daemon(3) */
 	expect_child(fd, copy, true);
-	aw_fdtab_leave(false);
+	aw_fdtab_set_parent_exits(false);
 	expect_child(fd, copy, false);
 	end_socket(copy);
 	end_socket(fd);
@@ -303,7 +303,7 @@ static void *wait_for_start(void *arg)
 
 	aw_fdtab_lock();
 	while (sock->state == AW_FD_STARTING)
-		aw_fdtab_wait();
+		aw_fdtab_await_change();
 	aw_fdtab_unlock();
 	return arg;
 }
@@ -345,6 +345,6 @@ int main(void)
 		cmocka_unit_test(fdtab__wakes_who_waits_for_a_start),
 	};
 
-	aw_fdtab_hooks.decide_pending = count_settled;
+	aw_fdtab_hooks.settle = count_settled;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,7 +91,7 @@ static bool has_us(const char *name, const char *entry)
 {
 	char *env[] = { "HOME=/", (char *)entry, NULL };
 
-	return aw_program_has_us(&(struct aw_program){ AT_FDCWD, path_of(name), false, env });
+	return aw_program_preloads(&(struct aw_program){ AT_FDCWD, path_of(name), false, env });
 }
 
 static void program__by_its_loader(void **state)
@@ -150,10 +150,10 @@ static void program__by_a_scripts_interpreter(void **state)
 	make_script("script", "");
 	assert_false(has_us("script", preload));
 	assert_int_equal(setenv("PATH", folder, 1), 0);
-	assert_true(aw_program_has_us(&(struct aw_program){ AT_FDCWD, "dynamic", true, env }));
-	assert_false(aw_program_has_us(&found)); /* it has no interpreter */
+	assert_true(aw_program_preloads(&(struct aw_program){ AT_FDCWD, "dynamic", true, env }));
+	assert_false(aw_program_preloads(&found)); /* it has no interpreter */
 	found.path = "none";
-	assert_true(aw_program_has_us(&found));
+	assert_true(aw_program_preloads(&found));
 }
 
 /* execvp(3) gives it to the shell, execve(2) to nobody. */
@@ -165,7 +165,7 @@ static void program__of_no_kind(void **state)
 	make("text", "echo\n", 5);
 	assert_false(has_us("text", preload));
 	assert_int_equal(setenv("PATH", folder, 1), 0);
-	assert_true(aw_program_has_us(&(struct aw_program){ AT_FDCWD, "text", true, env }));
+	assert_true(aw_program_preloads(&(struct aw_program){ AT_FDCWD, "text", true, env }));
 	make("text", program, sizeof(ElfW(Ehdr)) - 1);
 	assert_false(has_us("text", preload));
 }
@@ -176,10 +176,10 @@ static void program__by_its_fd(void **state)
 	int fd = open(path_of("dynamic"), O_PATH);
 
 	(void)state;
-	assert_true(aw_program_has_us(&(struct aw_program){ fd, "", false, env }));
+	assert_true(aw_program_preloads(&(struct aw_program){ fd, "", false, env }));
 	close(fd);
-	assert_true(aw_program_has_us(&(struct aw_program){ fd, "", false, env }));
-	assert_false(aw_program_has_us(&(struct aw_program){ AT_FDCWD, NULL, false, env }));
+	assert_true(aw_program_preloads(&(struct aw_program){ fd, "", false, env }));
+	assert_false(aw_program_preloads(&(struct aw_program){ AT_FDCWD, NULL, false, env }));
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // epoll registrations survive the swap of the file behind an fd.
-#include "xsock/process/watch.h"
+#include "xsock/process/registration.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static void open_scene(struct scene *s, uint32_t events)
 	assert_int_equal(epoll_ctl(s->epfd, EPOLL_CTL_ADD, s->fd, &event), 0);
 	aw_fdtab_lock();
 	s->sock = aw_fdtab_get(s->fd);
-	aw_watch_note(s->sock, s->epfd, EPOLL_CTL_ADD, s->fd, &event, false);
+	aw_registration_note(s->sock, s->epfd, EPOLL_CTL_ADD, s->fd, &event, false);
 }
 
 static void close_scene(struct scene *s)
@@ -61,7 +61,7 @@ static void watch__a_registration_moves(void **state)
 
 	(void)state;
 	open_scene(&s, EPOLLIN);
-	assert_int_equal(aw_watch_swap(s.sock, s.fd, s.pair[0]), 0);
+	assert_int_equal(aw_registration_swap(s.sock, s.fd, s.pair[0]), 0);
 	assert_int_equal(told(&s), 0);
 	assert_int_equal(write(s.pair[1], "x", 1), 1);
 	assert_int_equal(told(&s), EPOLLIN);
@@ -74,7 +74,7 @@ static void watch__an_edge_is_told_once(void **state)
 
 	(void)state;
 	open_scene(&s, EPOLLOUT | EPOLLET);
-	assert_int_equal(aw_watch_swap(s.sock, s.fd, s.pair[0]), 0);
+	assert_int_equal(aw_registration_swap(s.sock, s.fd, s.pair[0]), 0);
 	assert_int_equal(told(&s), EPOLLOUT);
 	assert_int_equal(told(&s), 0);
 	close_scene(&s);
@@ -86,12 +86,12 @@ static void watch__one_shot_that_was_told_stays_silent(void **state)
 	struct scene s;
 
 	(void)state;
-	for (int was_told = 0; was_told < 2; was_told++) {
+	for (int was_delivered = 0; was_delivered < 2; was_delivered++) {
 		open_scene(&s, EPOLLOUT | EPOLLONESHOT);
 		assert_true(told(&s) & EPOLLHUP);
-		s.sock->watches->told = was_told;
-		assert_int_equal(aw_watch_swap(s.sock, s.fd, s.pair[0]), 0);
-		assert_int_equal(told(&s), was_told ? 0 : EPOLLOUT);
+		s.sock->registrations->delivered = was_delivered;
+		assert_int_equal(aw_registration_swap(s.sock, s.fd, s.pair[0]), 0);
+		assert_int_equal(told(&s), was_delivered ? 0 : EPOLLOUT);
 		close_scene(&s);
 	}
 }
@@ -103,9 +103,9 @@ static void watch__what_was_taken_out_stays_out(void **state)
 	(void)state;
 	open_scene(&s, EPOLLOUT);
 	assert_int_equal(epoll_ctl(s.epfd, EPOLL_CTL_DEL, s.fd, NULL), 0);
-	aw_watch_note(s.sock, s.epfd, EPOLL_CTL_DEL, s.fd, NULL, false);
-	assert_null(s.sock->watches);
-	assert_int_equal(aw_watch_swap(s.sock, s.fd, s.pair[0]), 0);
+	aw_registration_note(s.sock, s.epfd, EPOLL_CTL_DEL, s.fd, NULL, false);
+	assert_null(s.sock->registrations);
+	assert_int_equal(aw_registration_swap(s.sock, s.fd, s.pair[0]), 0);
 	assert_int_equal(told(&s), 0);
 	close_scene(&s);
 }
@@ -118,9 +118,9 @@ static void watch__an_unknown_set_is_forgotten(void **state)
 	(void)state;
 	open_scene(&s, EPOLLOUT);
 	assert_int_equal(epoll_ctl(s.epfd, EPOLL_CTL_DEL, s.fd, NULL), 0);
-	assert_int_equal(aw_watch_swap(s.sock, s.fd, s.pair[0]), 0);
+	assert_int_equal(aw_registration_swap(s.sock, s.fd, s.pair[0]), 0);
 	assert_int_equal(told(&s), 0);
-	assert_null(s.sock->watches);
+	assert_null(s.sock->registrations);
 	close_scene(&s);
 }
 
@@ -131,7 +131,7 @@ static void watch__close_on_exec_is_kept(void **state)
 	(void)state;
 	open_scene(&s, EPOLLIN);
 	assert_int_equal(fcntl(s.fd, F_SETFD, FD_CLOEXEC), 0);
-	assert_int_equal(aw_watch_swap(s.sock, s.fd, s.pair[0]), 0);
+	assert_int_equal(aw_registration_swap(s.sock, s.fd, s.pair[0]), 0);
 	assert_int_equal(fcntl(s.fd, F_GETFD), FD_CLOEXEC);
 	close_scene(&s);
 }
@@ -144,11 +144,11 @@ static void watch__finds_who_is_registered(void **state)
 
 	(void)state;
 	open_scene(&s, EPOLLIN);
-	assert_non_null(aw_watch_find(s.epfd, data, &sock));
+	assert_non_null(aw_registration_find(s.epfd, data, &sock));
 	assert_ptr_equal(sock, s.sock);
-	assert_null(aw_watch_find(s.epfd + 1, data, &sock));
+	assert_null(aw_registration_find(s.epfd + 1, data, &sock));
 	data.u64 = 78;
-	assert_null(aw_watch_find(s.epfd, data, &sock));
+	assert_null(aw_registration_find(s.epfd, data, &sock));
 	close_scene(&s);
 }
 
@@ -160,10 +160,10 @@ static void watch__widens_and_narrows(void **state)
 	(void)state;
 	open_scene(&s, EPOLLIN);
 	aw_fdtab_set_state(s.sock, AW_FD_CONNECTING);
-	assert_int_equal(aw_watch_swap(s.sock, s.fd, s.pair[0]), 0);
-	aw_watch_widen(s.sock);
+	assert_int_equal(aw_registration_swap(s.sock, s.fd, s.pair[0]), 0);
+	aw_registration_widen(s.sock);
 	assert_int_equal(told(&s), EPOLLOUT);
-	aw_watch_narrow(s.sock);
+	aw_registration_narrow(s.sock);
 	assert_int_equal(told(&s), 0);
 	close_scene(&s);
 }
@@ -176,7 +176,7 @@ static void watch__an_accepted_one_is_left_alone(void **state)
 	(void)state;
 	open_scene(&s, EPOLLIN | EPOLLONESHOT);
 	assert_true(told(&s) & EPOLLIN);
-	aw_watch_narrow(s.sock);
+	aw_registration_narrow(s.sock);
 	assert_int_equal(told(&s), 0);
 	close_scene(&s);
 }

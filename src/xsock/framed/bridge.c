@@ -15,8 +15,8 @@
 #include "xsock/framed/slot.h"
 #include "xsock/framed/swap.h"
 #include "xsock/process/proxy.h"
+#include "xsock/process/registration.h"
 #include "xsock/process/sandbox.h"
-#include "xsock/process/watch.h"
 
 #define BATCH_MAX 256 /* sockets that are bridged at a time */
 
@@ -42,7 +42,7 @@ static void fill_request(struct aw_request *request, const struct aw_sock *sock,
 static int request_bridge(struct aw_sock *sock, int tcp, int far, int near)
 {
 	const int fds[] = { tcp, far, near, aw_arena_fd() };
-	bool alone = !aw_fdtab_is_borrowed() && aw_arena_is_alone(sock->slot);
+	bool alone = !aw_fdtab_is_vfork_child() && aw_arena_is_alone(sock->slot);
 	struct aw_reply reply;
 	struct aw_request request;
 	int err, other = -1;
@@ -106,7 +106,7 @@ static void set_add_fd(struct bridge_set *set, int fd)
 static void drop_slot(struct aw_sock *sock)
 {
 	sock->slot = NULL;
-	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd))
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
 		atomic_store(&aw_fdtab_slots[fd], NULL);
 }
 
@@ -153,7 +153,7 @@ static int bridge_each(const struct bridge_set *set)
 	int err = 0;
 
 	if (set->count)
-		aw_watch_read(set->socks, set->count);
+		aw_registration_read(set->socks, set->count);
 	for (int i = 0; i < set->count; i++) {
 		int failure = bridge_socket(set->socks[i], set->fds[i]);
 
@@ -195,7 +195,7 @@ int aw_framed_bridge(int fd)
 	struct bridge_set set = { 0 };
 	struct guard guard;
 
-	if (aw_arena_fd() < 0 || !aw_fdtab_is_special(fd) || aw_fdtab_is_borrowed())
+	if (aw_arena_fd() < 0 || !aw_fdtab_is_special(fd) || aw_fdtab_is_vfork_child())
 		return 0;
 	guard_begin(&guard);
 	aw_fdtab_lock();
@@ -211,7 +211,7 @@ static void bridge_all(bool surviving, uint64_t proxy)
 	struct guard guard;
 	int err;
 
-	if (aw_arena_fd() < 0 || aw_fdtab_is_borrowed())
+	if (aw_arena_fd() < 0 || aw_fdtab_is_vfork_child())
 		return;
 	guard_begin(&guard);
 	do {
@@ -237,7 +237,8 @@ void aw_framed_follow_all(void)
 	uint64_t proxy;
 	int saved = errno;
 
-	if (aw_sandbox_is_on() || aw_fdtab_is_borrowed()) /* a sandbox begins without FRAMED fds */
+	if (aw_sandbox_is_on() ||
+	    aw_fdtab_is_vfork_child()) /* a sandbox begins without FRAMED fds */
 		return;
 	atomic_store(&aw_framed_followed, aw_arena_bridges());
 	proxy = aw_proxy_id();

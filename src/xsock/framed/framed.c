@@ -12,7 +12,7 @@
 #include "xsock/framed/slot.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/proxy.h"
-#include "xsock/process/watch.h"
+#include "xsock/process/registration.h"
 #include "xsock/stream/msg.h"
 
 enum aw_offer aw_framed_judge(const void *bytes, size_t got, size_t *wanted)
@@ -90,7 +90,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 	atomic_store(&slot->mode, (uint8_t)sock->mode);
 	aw_fdtab_lock();
 	sock->slot = slot;
-	aw_watch_narrow(sock); /* the epoll sets get back the program's own registrations */
+	aw_registration_narrow(sock); /* the epoll sets get back the program's own registrations */
 	aw_fdtab_set_state(sock, AW_FD_FRAMED);
 	aw_fdtab_unlock();
 	return 0;
@@ -98,7 +98,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 
 void aw_framed_prepare_relatives(void)
 {
-	if (aw_mode_records() && !aw_fdtab_is_borrowed() &&
+	if (aw_mode_records() && !aw_fdtab_is_vfork_child() &&
 	    (aw_mode_may(true) || aw_mode_may(false)))
 		(void)aw_arena_open();
 }
@@ -110,7 +110,7 @@ void aw_framed_prepare_relatives(void)
 void aw_framed_prepare_fork(void)
 {
 	aw_framed_prepare_relatives();
-	if (aw_framed_any() && !aw_fdtab_is_borrowed())
+	if (aw_framed_any() && !aw_fdtab_is_vfork_child())
 		(void)aw_proxy_start();
 }
 
@@ -121,7 +121,7 @@ static void use_slot(struct aw_sock *sock, int fd, void *arg)
 {
 	use_fn **use = arg;
 
-	if (sock->slot && fd == aw_fdtab_next(sock, -1))
+	if (sock->slot && fd == aw_fdtab_next_fd(sock, -1))
 		(*use)(sock->slot);
 }
 
@@ -204,7 +204,7 @@ static void release_slot(struct aw_slot *slot)
 
 void aw_framed_end(void)
 {
-	if (aw_arena_fd() < 0 || aw_fdtab_is_borrowed() ||
+	if (aw_arena_fd() < 0 || aw_fdtab_is_vfork_child() ||
 	    atomic_exchange(&aw_slots_released, true))
 		return;
 	use_each_slot(release_slot);

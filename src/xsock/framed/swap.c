@@ -12,7 +12,7 @@
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
 #include "xsock/process/proxy.h"
-#include "xsock/process/watch.h"
+#include "xsock/process/registration.h"
 
 enum {
 	NEAR,
@@ -28,7 +28,10 @@ static void copy_option(int from, int to, int name)
 		aw_libc()->setsockopt(to, SOL_SOCKET, name, value, len);
 }
 
-/* Flags, time-outs, and who gets SIGIO and SIGURG; the TCP socket raises none from now on, unless relatives share its file. */
+/*
+ * Copies flags, time-outs, and the owner that gets SIGIO and SIGURG. The TCP socket raises no more
+ * signals, unless other processes share its file.
+ */
 static void copy_file(int from, int to, bool shared)
 {
 	static const int options[] = { SO_RCVTIMEO, SO_SNDTIMEO, SO_OOBINLINE };
@@ -48,7 +51,10 @@ static void copy_file(int from, int to, bool shared)
 		aw_libc()->fcntl(from, F_SETFL, flags & ~O_ASYNC);
 }
 
-/* The kernel forgets the peer's where a connection has ended; a record may still have to tell of that. */
+/*
+ * Reads both addresses. The kernel loses the peer's when a connection ends; a record may still
+ * report that end, and its address then has a family alone.
+ */
 static bool read_names(int fd, struct aw_sock *sock)
 {
 	socklen_t local_len = sizeof(sock->local), remote_len = sizeof(sock->remote);
@@ -79,8 +85,10 @@ int aw_swap_to_proxy(struct aw_sock *sock, int fd, int far, int near)
 	return err;
 }
 
-/* A number that was closed behind our back may be another file's by now. */
-static bool is_still(const struct aw_sock *sock, int fd)
+/*
+ * Returns whether fd is still the socket's file: the program may have closed it without a wrapper.
+ */
+static bool is_same_file(const struct aw_sock *sock, int fd)
 {
 	struct stat file;
 
@@ -90,8 +98,8 @@ static bool is_still(const struct aw_sock *sock, int fd)
 static void replace_everywhere(struct aw_sock *sock, int near, const struct stat *file)
 {
 	aw_fdtab_lock();
-	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd)) {
-		int err = is_still(sock, fd) ? aw_watch_swap(sock, fd, near) : 0;
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd)) {
+		int err = is_same_file(sock, fd) ? aw_registration_swap(sock, fd, near) : 0;
 
 		if (err)
 			aw_xs_log(AW_XS_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(err));
@@ -122,14 +130,14 @@ static void close_pair(const int ends[2])
 	aw_libc()->close(ends[FAR]);
 }
 
-int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give)
+int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_export *export_fn)
 {
 	struct stat file;
 	int ends[2], err = make_pair(sock, fd, ends, &file);
 
 	if (err)
 		return err;
-	err = give(sock, fd, ends[FAR], ends[NEAR]);
+	err = export_fn(sock, fd, ends[FAR], ends[NEAR]);
 	if (!err && fstat(ends[NEAR], &file) != 0)
 		err = errno;
 	if (!err)
@@ -138,7 +146,7 @@ int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give)
 	return err;
 }
 
-int aw_swap_copy(struct aw_sock *own, int fd, aw_swap_give *give)
+int aw_swap_copy(struct aw_sock *own, int fd, aw_swap_export *export_fn)
 {
 	int ends[2], flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0, err;
 	struct stat file;
@@ -146,7 +154,7 @@ int aw_swap_copy(struct aw_sock *own, int fd, aw_swap_give *give)
 	err = make_pair(own, fd, ends, &file);
 	if (err)
 		return err;
-	err = give(own, fd, ends[FAR], ends[NEAR]);
+	err = export_fn(own, fd, ends[FAR], ends[NEAR]);
 	if (!err && aw_libc()->dup3(ends[NEAR], fd, flags) < 0)
 		err = errno;
 	close_pair(ends);

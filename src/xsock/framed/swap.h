@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Puts one end of a pair in the place of a connected TCP socket, at all its fds of this process, and
-// gives the socket and the pair's other end to the proxy process.
+// The swap: replaces a connected TCP socket, at all its fds of this process, by one end of an
+// AF_UNIX pair, and exports the TCP socket and the pair's far end to the process that has the
+// connection from then on.
 #ifndef XSOCK_FRAMED_SWAP_H
 #define XSOCK_FRAMED_SWAP_H
 
 #include "xsock/process/fdtab.h"
 
 /*
- * Gives the connection, and the far end of the pair whose near end file is, to who will carry it. Both
- * fds stay the caller's. 0 or an errno; then nothing has changed.
+ * Exports the TCP connection tcp and the far end of the pair. near is the end that the program
+ * gets. Both fds stay the caller's. Returns 0, or an errno if nothing has changed.
  */
-typedef int aw_swap_give(struct aw_sock *sock, int tcp, int far, int near);
-aw_swap_give aw_swap_to_proxy;
+typedef int aw_swap_export(struct aw_sock *sock, int tcp, int far, int near);
+/* Exports the connection to the proxy process, which is started if there is none. */
+aw_swap_export aw_swap_to_proxy;
 
-/* sock is STARTING and held, fd one of its fds; without the lock. 0 (BRIDGED) or an errno (as before). */
-int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_give *give);
-/* The same for fd alone, in a child of vfork's; own: a copy of what the table has. */
-int aw_swap_copy(struct aw_sock *own, int fd, aw_swap_give *give);
+/*
+ * Swaps sock, which is STARTING and held; fd is one of its fds. The caller does not hold the
+ * table's lock. Returns 0 if sock is BRIDGED, or an errno if sock is as before.
+ */
+int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_export *give);
+/* The same for fd alone, in a child of vfork. own is a copy of the table's socket. */
+int aw_swap_copy(struct aw_sock *own, int fd, aw_swap_export *give);
 
 #endif

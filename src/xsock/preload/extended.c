@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The calls of anywarp/sockets.h. The engine is in a library of its own, which a program that makes
-// none of them never loads.
+// The calls of anywarp/sockets.h. libanywarp-xsock.so makes them; it is loaded at the first
+// iwarp_start, so that a program without extended sockets never loads it.
 #include "xsock/preload/extended.h"
 
 #include <dlfcn.h>
@@ -23,15 +23,18 @@
 #define HIGH_FD 1024
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static const struct aw_ext_calls *engine; /* NULL: there is none */
+static const struct aw_ext_calls *engine; /* NULL: not loaded */
 
-/* Beside this library; its own libraries are beside it, unless LD_LIBRARY_PATH says otherwise. */
-static bool engine_path(char path[PATH_MAX])
+/*
+ * Writes the path of libanywarp-xsock.so, which lies beside this library. The libraries that it
+ * needs lie there as well, unless LD_LIBRARY_PATH names others.
+ */
+static bool find_engine(char path[PATH_MAX])
 {
 	Dl_info info;
 	char *slash;
 
-	if (!dladdr((void *)&engine_path, &info) || !realpath(info.dli_fname, path))
+	if (!dladdr((void *)&find_engine, &info) || !realpath(info.dli_fname, path))
 		return false;
 	slash = strrchr(path, '/');
 	if (!slash || (size_t)(slash + 1 - path) + sizeof(AW_EXT_ENGINE) > PATH_MAX)
@@ -46,7 +49,7 @@ static void load_engine(void)
 	char path[PATH_MAX];
 	void *library;
 
-	library = engine_path(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	library = find_engine(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 	calls = library ? dlsym(library, AW_EXT_CALLS) : NULL;
 	if (calls && strcmp(calls->version, AW_EXT_VERSION) == 0) {
 		engine = calls;
@@ -67,19 +70,26 @@ static bool is_loaded(void)
 	return engine;
 }
 
-/* A duplicate that the table does not know, beyond the numbers that a program uses. */
-static int high_copy(int fd)
+/*
+ * Duplicates fd to a number beyond those that a program uses. The table does not know the
+ * duplicate.
+ */
+static int copy_high(int fd)
 {
 	int copy = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
 
 	return copy >= 0 ? copy : aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-static int give_to_engine(struct aw_sock *sock, int fd, int far, int near)
+/*
+ * Starts the connection in libanywarp-xsock.so, with duplicates of its TCP socket and of the pair's
+ * far end. An aw_swap_export.
+ */
+static int export_to_engine(struct aw_sock *sock, int fd, int far, int near)
 {
 	struct aw_ext_request request = {
-		.tcp = high_copy(fd),
-		.far = high_copy(far),
+		.tcp = copy_high(fd),
+		.far = copy_high(far),
 		.fd = fd,
 		.role = (int)sock->role,
 	};
@@ -99,7 +109,7 @@ static int give_to_engine(struct aw_sock *sock, int fd, int far, int near)
 	return engine->start(&request);
 }
 
-/* 0 or an errno. */
+/* Returns 0 if fd is a connected TCP socket, or an errno. */
 static int check_tcp(int fd)
 {
 	struct sockaddr_storage peer;
@@ -113,8 +123,11 @@ static int check_tcp(int fd)
 	return aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0 ? 0 : errno;
 }
 
-/* fd's socket, held and STARTING, be it one that the rules have left alone. 0 or an errno. */
-static int claim(int fd, int role, struct aw_sock **claimed)
+/*
+ * Makes fd's socket STARTING and holds it, also if the rules have left the socket alone. Returns 0
+ * or an errno.
+ */
+static int claim_socket(int fd, int role, struct aw_sock **claimed)
 {
 	struct aw_sock like = { .state = AW_FD_PENDING, .mode = AW_XS_ON };
 	struct aw_sock *sock;
@@ -148,11 +161,11 @@ static int claim(int fd, int role, struct aw_sock **claimed)
 static int start_claimed(int fd, int role)
 {
 	struct aw_sock *sock;
-	int err = claim(fd, role, &sock);
+	int err = claim_socket(fd, role, &sock);
 
 	if (err)
 		return err;
-	err = aw_swap_socket(sock, fd, give_to_engine);
+	err = aw_swap_socket(sock, fd, export_to_engine);
 	aw_fdtab_lock();
 	if (err)
 		aw_fdtab_drop(sock);
@@ -161,7 +174,7 @@ static int start_claimed(int fd, int role)
 	return err;
 }
 
-/* Those that the program handles; others end or stop it as ever. */
+/* Finds the signals that the program handles; the other signals end or stop it as usual. */
 static void find_handled(sigset_t *handled)
 {
 	struct sigaction action;
@@ -174,8 +187,12 @@ static void find_handled(sigset_t *handled)
 	}
 }
 
-/* A handler that uses the fd would wait for this very thread, and for one that is cancelled all others. */
-static int start(int fd, int role)
+/*
+ * Starts the connection with handled signals blocked and cancellation disabled. A signal handler
+ * that uses the fd would wait for this thread, which it has interrupted; all other threads would
+ * wait for a thread that is cancelled.
+ */
+static int start_socket(int fd, int role)
 {
 	sigset_t handled, before;
 	int cancel, err;
@@ -201,14 +218,16 @@ AW_WRAPPER int iwarp_start(int fd, int role)
 	if (!err && !is_loaded())
 		return -1;
 	if (!err)
-		err = start(fd, role);
+		err = start_socket(fd, role);
 	if (!err)
 		return 0;
 	errno = err;
 	return -1;
 }
 
-/* Of a connection that was started; without one there is no engine either. */
+/*
+ * Returns whether the library is loaded. Otherwise no connection was started, and the call fails.
+ */
 static bool is_started(void)
 {
 	if (engine)

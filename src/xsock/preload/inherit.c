@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Writes and reads the variables. A socket is "INODE:STATE:MODE:ROLE:LOCAL:REMOTE", with commas
-// between sockets; the addresses are a bridged one's, in hex, and a framed one has its slot's number instead.
+// between sockets. The addresses, in hex, are those of a bridged socket; a framed one has its
+// slot's number instead.
 #include "xsock/preload/inherit.h"
 
 #include <dirent.h>
@@ -18,73 +19,75 @@
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
+#include "xsock/preload/settle.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/process/memory.h"
 #include "xsock/process/name.h"
 #include "xsock/process/proxy.h"
 
-#define ADDR_OCTETS sizeof(struct sockaddr_in6)
-#define ADDR_HEX (2 * ADDR_OCTETS)
+#define ADDR_BYTES sizeof(struct sockaddr_in6)
+#define ADDR_HEX (2 * ADDR_BYTES)
 #define SOCKET_TEXT_MAX (64 + 2 * ADDR_HEX)
 #define FDS_MAX 4096
-#define TEXT_MAX 65536 /* a string of the environment is of 128 KiB at most */
+#define TEXT_MAX 65536 /* a string of the environment has 128 KiB at most */
 
 /*
- * Which sockets come first: those that only we can tell of, then those that stay open as they are. A bridged one that
- * is left out still has its name.
+ * The order of the sockets in the variable, which may be too short for all. First those that only
+ * this library knows, then those that the exec leaves open. A bridged socket that is left out still
+ * has its name (name.h).
  */
-enum rank {
+enum text_rank {
 	RANK_UNKNOWN,
 	RANK_OPEN,
 	RANK_OTHER,
 	RANKS,
 };
 
-struct text {
-	char *at; /* of room for TEXT_MAX */
+struct socket_text {
+	char *at; /* a buffer of TEXT_MAX bytes */
 	size_t len;
-	enum rank rank; /* of what is written now */
+	enum text_rank rank; /* rank of the sockets that are being written */
 };
 
-static void put_hex(char *to, const void *from)
+static void write_hex(char *to, const void *from)
 {
-	const unsigned char *octets = from;
+	const unsigned char *bytes = from;
 
-	for (size_t i = 0; i < ADDR_OCTETS; i++)
-		sprintf(to + 2 * i, "%02x", octets[i]);
+	for (size_t i = 0; i < ADDR_BYTES; i++)
+		sprintf(to + 2 * i, "%02x", bytes[i]);
 }
 
-static bool get_hex(const char *from, void *to)
+static bool read_hex(const char *from, void *to)
 {
-	unsigned char *octets = to;
+	unsigned char *bytes = to;
 
-	for (size_t i = 0; i < ADDR_OCTETS; i++) {
-		if (sscanf(from + 2 * i, "%2hhx", &octets[i]) != 1)
+	for (size_t i = 0; i < ADDR_BYTES; i++) {
+		if (sscanf(from + 2 * i, "%2hhx", &bytes[i]) != 1)
 			return false;
 	}
 	return true;
 }
 
-static enum rank rank_of(const struct aw_sock *sock, int fd)
+static enum text_rank rank_of(const struct aw_sock *sock, int fd)
 {
 	if (sock->state != AW_FD_BRIDGED && sock->state != AW_FD_FRAMED)
 		return RANK_UNKNOWN;
 	return aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? RANK_OTHER : RANK_OPEN;
 }
 
-/* Once a socket: at its first fd. */
+/* Writes sock, if it has the rank that is being written and fd is its first fd. */
 static void write_socket(struct aw_sock *sock, int fd, void *arg)
 {
-	struct text *text = arg;
+	struct socket_text *text = arg;
 	char local[ADDR_HEX + 1] = "", remote[ADDR_HEX + 1] = "";
 
-	if (sock->state == AW_FD_CANDIDATE || aw_fdtab_is_called(sock) ||
-	    rank_of(sock, fd) != text->rank || fd != aw_fdtab_next(sock, -1) ||
+	if (sock->state == AW_FD_CANDIDATE || aw_fdtab_is_in_connect(sock) ||
+	    rank_of(sock, fd) != text->rank || fd != aw_fdtab_next_fd(sock, -1) ||
 	    text->len + SOCKET_TEXT_MAX > TEXT_MAX)
 		return;
 	if (sock->state == AW_FD_BRIDGED) {
-		put_hex(local, &sock->local);
-		put_hex(remote, &sock->remote);
+		write_hex(local, &sock->local);
+		write_hex(remote, &sock->remote);
 	} else if (sock->state == AW_FD_FRAMED) {
 		sprintf(local, "%u", aw_arena_number(sock->slot));
 	}
@@ -100,30 +103,33 @@ static bool is_ours(const char *entry)
 	       strncmp(entry, AW_INHERIT_PROXY "=", sizeof(AW_INHERIT_PROXY)) == 0;
 }
 
-/* What is passed on: the two strings, then the pointers. */
-struct bequest {
-	size_t octets; /* of all of it */
-	struct bequest *outer; /* of a call that a signal's handler has interrupted */
-	bool borrowed; /* a child of vfork's */
+/* The new environment: the library's variables, and pointers to all variables. */
+struct exec_env {
+	size_t bytes; /* size of the struct with env */
+	struct exec_env *outer; /* that of a call which a signal handler has interrupted */
+	bool by_vfork_child; /* a child of vfork has made the struct */
 	char proxy[64], arena[64];
 	char fds[sizeof(AW_INHERIT_FDS) + TEXT_MAX];
 	char *env[];
 };
 
-/* A child of vfork that has exec'ed has left its bequest in its parent's memory, and in the thread's care. */
-static pthread_key_t left_behind;
+/*
+ * The thread's newest struct exec_env. A child of vfork that has called exec leaves it in
+ * its parent's memory; the key unmaps it when the thread ends.
+ */
+static pthread_key_t newest_key;
 static bool has_key;
 
-static void let_go(void *left)
+static void unmap_left(void *left)
 {
-	struct bequest *bequest = left;
+	struct exec_env *copy = left;
 
-	aw_memory_unmap(bequest, bequest->octets);
+	aw_memory_unmap(copy, copy->bytes);
 }
 
 __attribute__((constructor)) static void make_key(void)
 {
-	has_key = pthread_key_create(&left_behind, let_go) == 0;
+	has_key = pthread_key_create(&newest_key, unmap_left) == 0;
 }
 
 static size_t count_entries(char *const env[])
@@ -135,53 +141,56 @@ static size_t count_entries(char *const env[])
 	return count;
 }
 
-/* Who was before and is a child of vfork has exec'ed by now. */
-static struct bequest *outer_of(void)
+/*
+ * Returns the struct of the interrupted call, if any. A struct of a child of vfork, which has
+ * called exec by now, is unmapped.
+ */
+static struct exec_env *find_outer(void)
 {
-	struct bequest *before = has_key ? pthread_getspecific(left_behind) : NULL, *outer = before;
+	struct exec_env *before = has_key ? pthread_getspecific(newest_key) : NULL, *outer = before;
 
-	if (before && before->borrowed) {
+	if (before && before->by_vfork_child) {
 		outer = before->outer;
-		aw_memory_unmap(before, before->octets);
+		aw_memory_unmap(before, before->bytes);
 	}
 	return outer;
 }
 
-static struct bequest *new_bequest(char *const env[])
+static struct exec_env *map_environment(char *const env[])
 {
-	size_t octets = sizeof(struct bequest) + (count_entries(env) + 4) * sizeof(char *);
-	struct bequest *bequest = aw_memory_map(octets), *outer = outer_of();
+	size_t bytes = sizeof(struct exec_env) + (count_entries(env) + 4) * sizeof(char *);
+	struct exec_env *copy = aw_memory_map(bytes), *outer = find_outer();
 
-	if (bequest) {
-		bequest->octets = octets;
-		bequest->outer = outer;
-		bequest->borrowed = aw_fdtab_is_borrowed();
+	if (copy) {
+		copy->bytes = bytes;
+		copy->outer = outer;
+		copy->by_vfork_child = aw_fdtab_is_vfork_child();
 	}
 	if (has_key)
-		(void)pthread_setspecific(left_behind, bequest ? bequest : outer);
-	return bequest;
+		(void)pthread_setspecific(newest_key, copy ? copy : outer);
+	return copy;
 }
 
-static void drop(struct bequest *bequest)
+static void drop_environment(struct exec_env *copy)
 {
 	if (has_key)
-		(void)pthread_setspecific(left_behind, bequest->outer);
-	aw_memory_unmap(bequest, bequest->octets);
+		(void)pthread_setspecific(newest_key, copy->outer);
+	aw_memory_unmap(copy, copy->bytes);
 }
 
-static void write_sockets(struct bequest *bequest)
+static void write_sockets(struct exec_env *copy)
 {
-	struct text text = { .at = bequest->fds + sizeof(AW_INHERIT_FDS) };
+	struct socket_text text = { .at = copy->fds + sizeof(AW_INHERIT_FDS) };
 
 	aw_fdtab_lock();
 	for (text.rank = 0; text.rank < RANKS; text.rank++)
 		aw_fdtab_each(write_socket, &text);
 	aw_fdtab_unlock();
 	if (text.len)
-		memcpy(bequest->fds, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS));
+		memcpy(copy->fds, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS));
 }
 
-/* As a variable: a file, by its inode. */
+/* Writes a variable that names fd and its inode. */
 static void write_file(char *text, const char *name, int fd)
 {
 	struct stat file = { 0 };
@@ -192,45 +201,45 @@ static void write_file(char *text, const char *name, int fd)
 	sprintf(text, "%s=%d:%lu", name, fd, (unsigned long)file.st_ino);
 }
 
-/* False: env will do as it is. */
-static bool assemble(struct bequest *bequest, char *const env[])
+/* Fills env with the caller's variables and the library's. False: the library has none. */
+static bool fill_env(struct exec_env *copy, char *const env[])
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; env && env[i]; i++) {
 		if (!is_ours(env[i]))
-			bequest->env[kept++] = env[i];
+			copy->env[kept++] = env[i];
 	}
-	if (bequest->fds[0])
-		bequest->env[kept++] = bequest->fds;
-	if (bequest->proxy[0])
-		bequest->env[kept++] = bequest->proxy;
-	if (bequest->arena[0])
-		bequest->env[kept++] = bequest->arena;
-	return bequest->fds[0] || bequest->proxy[0] || bequest->arena[0];
+	if (copy->fds[0])
+		copy->env[kept++] = copy->fds;
+	if (copy->proxy[0])
+		copy->env[kept++] = copy->proxy;
+	if (copy->arena[0])
+		copy->env[kept++] = copy->arena;
+	return copy->fds[0] || copy->proxy[0] || copy->arena[0];
 }
 
 char **aw_inherit_env(char *const env[])
 {
-	struct bequest *bequest = new_bequest(env);
+	struct exec_env *copy = map_environment(env);
 	int proxy = aw_proxy_export(), arena;
 
 	aw_framed_prepare_relatives();
 	arena = aw_arena_bequest();
-	if (!bequest)
+	if (!copy)
 		return NULL;
-	write_sockets(bequest);
-	write_file(bequest->proxy, AW_INHERIT_PROXY, proxy);
-	write_file(bequest->arena, AW_INHERIT_ARENA, arena);
-	if (!assemble(bequest, env)) {
-		drop(bequest);
+	write_sockets(copy);
+	write_file(copy->proxy, AW_INHERIT_PROXY, proxy);
+	write_file(copy->arena, AW_INHERIT_ARENA, arena);
+	if (!fill_env(copy, env)) {
+		drop_environment(copy);
 		return NULL;
 	}
 	if (proxy >= 0)
 		aw_libc()->fcntl(proxy, F_SETFD, 0);
 	if (arena >= 0)
 		aw_libc()->fcntl(arena, F_SETFD, 0);
-	return bequest->env;
+	return copy->env;
 }
 
 void aw_inherit_undo(char **env)
@@ -242,7 +251,7 @@ void aw_inherit_undo(char **env)
 	if (env && arena >= 0)
 		aw_libc()->fcntl(arena, F_SETFD, FD_CLOEXEC);
 	if (env)
-		drop((struct bequest *)((char *)env - offsetof(struct bequest, env)));
+		drop_environment((struct exec_env *)((char *)env - offsetof(struct exec_env, env)));
 	errno = saved;
 }
 
@@ -256,26 +265,27 @@ static void find_survivor(struct aw_sock *sock, int fd, void *arg)
 	struct survivors *found = arg;
 	int flags = aw_libc()->fcntl(fd, F_GETFD);
 
-	if (sock->state >= AW_FD_CONNECTING && !aw_fdtab_is_called(sock) && flags >= 0 &&
+	if (sock->state >= AW_FD_CONNECTING && !aw_fdtab_is_in_connect(sock) && flags >= 0 &&
 	    !(flags & FD_CLOEXEC) && found->count < FDS_MAX)
 		found->fds[found->count++] = fd;
 }
 
 void aw_inherit_settle(void)
 {
-	static struct survivors found; /* exec is the last thing that a process does */
+	/* Static, because it is large and an exec is the last thing that a process does. */
+	static struct survivors found;
 
-	if (!aw_fdtab_any_undecided() || aw_fdtab_is_borrowed())
+	if (!aw_fdtab_any_undecided() || aw_fdtab_is_vfork_child())
 		return;
 	found.count = 0;
 	aw_fdtab_lock();
 	aw_fdtab_each(find_survivor, &found);
 	aw_fdtab_unlock();
-	aw_first_io_each(found.fds, found.count);
-	aw_first_io_closing_range(0, UINT_MAX);
+	aw_settle_fds(found.fds, found.count);
+	aw_settle_before_close_range(0, UINT_MAX);
 }
 
-/* Closed by the exec: it is the process's no more. */
+/* The exec has closed the slot's socket: this process leaves the slot. */
 static void leave_slot(unsigned number, unsigned long ino)
 {
 	struct aw_slot *slot = aw_arena_find(number, ino);
@@ -284,8 +294,8 @@ static void leave_slot(unsigned number, unsigned long ino)
 		aw_arena_leave(slot);
 }
 
-/* One socket of the variable, at whichever fds it has now. */
-static void take_socket(const char *text, const int *fds, const struct stat *files, int count)
+/* Adds one socket of the variable, with all fds that it has now. */
+static void import_socket(const char *text, const int *fds, const struct stat *files, int count)
 {
 	struct aw_sock sock = { 0 };
 	unsigned long ino;
@@ -300,8 +310,8 @@ static void take_socket(const char *text, const int *fds, const struct stat *fil
 	sock.mode = (enum aw_xs_mode)mode;
 	sock.role = (enum aw_role)role;
 	sock.proxy = aw_proxy_id();
-	if (sock.state == AW_FD_BRIDGED &&
-	    (!get_hex(text + at, &sock.local) || !get_hex(text + at + ADDR_HEX + 1, &sock.remote)))
+	if (sock.state == AW_FD_BRIDGED && (!read_hex(text + at, &sock.local) ||
+					    !read_hex(text + at + ADDR_HEX + 1, &sock.remote)))
 		return;
 	sock.ino = ino;
 	if (sock.state == AW_FD_FRAMED &&
@@ -336,7 +346,7 @@ static int list_fds(int *fds, struct stat *files)
 	return count;
 }
 
-static void take_sockets(const char *text)
+static void import_sockets(const char *text)
 {
 	int *fds = calloc(FDS_MAX, sizeof(*fds));
 	struct stat *files = calloc(FDS_MAX, sizeof(*files));
@@ -345,13 +355,13 @@ static void take_sockets(const char *text)
 		int count = list_fds(fds, files);
 
 		for (; text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
-			take_socket(text, fds, files, count);
+			import_socket(text, fds, files, count);
 	}
 	free(files);
 	free(fds);
 }
 
-/* The file that write_file has written of, or -1. */
+/* Returns the fd that write_file has written, if it is still the same file, or -1. */
 static int read_file(const char *text, struct stat *file)
 {
 	unsigned long ino;
@@ -362,7 +372,7 @@ static int read_file(const char *text, struct stat *file)
 		       : -1;
 }
 
-static void take_proxy(const char *text)
+static void import_proxy(const char *text)
 {
 	struct stat file;
 	int fd = read_file(text, &file);
@@ -371,7 +381,7 @@ static void take_proxy(const char *text)
 		aw_proxy_import(fd);
 }
 
-static void take_arena(const char *text)
+static void import_arena(const char *text)
 {
 	struct stat file;
 	int fd = read_file(text, &file);
@@ -381,18 +391,21 @@ static void take_arena(const char *text)
 			  "the records that this program was left with cannot be mapped");
 }
 
-/* stdio reads and writes behind our back: what came as fd 0, 1 or 2 is settled at once. */
-__attribute__((constructor(200))) static void inherit(void)
+/*
+ * Reads the variables and deletes them. stdio reads and writes fds 0 to 2 without a wrapper:
+ * sockets at these fds are decided at once.
+ */
+__attribute__((constructor(200))) static void import_all(void)
 {
 	const char *proxy = getenv(AW_INHERIT_PROXY), *fds = getenv(AW_INHERIT_FDS);
 	const char *arena = getenv(AW_INHERIT_ARENA);
 
 	if (proxy)
-		take_proxy(proxy);
+		import_proxy(proxy);
 	if (arena)
-		take_arena(arena);
+		import_arena(arena);
 	if (fds)
-		take_sockets(fds);
+		import_sockets(fds);
 	unsetenv(AW_INHERIT_PROXY);
 	unsetenv(AW_INHERIT_ARENA);
 	unsetenv(AW_INHERIT_FDS);

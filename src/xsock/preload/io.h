@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Reading and writing an fd that is special (fdtab.h): framed, or not started yet.
+// Reads and writes of an fd that is framed or undecided (fdtab.h). Called by the wrappers, without
+// a lock.
 #ifndef XSOCK_PRELOAD_IO_H
 #define XSOCK_PRELOAD_IO_H
 
@@ -8,13 +9,16 @@
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
 
-/* The first touch is made here. False: libc's call is to be made. Else *result and errno. */
+/*
+ * Make the first I/O if it is due. False: the caller makes libc's call. True: *result and errno are
+ * the call's.
+ */
 static inline bool aw_io_receive(int fd, const struct iovec *iov, int count, int flags,
 				 ssize_t *result)
 {
 	if (aw_framed_receive(fd, iov, count, flags, result))
 		return true;
-	pthread_testcancel(); /* as libc's call would be cancelled */
+	pthread_testcancel(); /* libc's call can be cancelled here */
 	*result = aw_first_io(fd, AW_FIRST_READ, flags & MSG_DONTWAIT);
 	return *result || aw_framed_receive(fd, iov, count, flags, result);
 }
@@ -24,7 +28,7 @@ static inline bool aw_io_transmit(int fd, const struct iovec *iov, int count, in
 {
 	if (aw_framed_transmit(fd, iov, count, flags, result))
 		return true;
-	pthread_testcancel(); /* as libc's call would be cancelled */
+	pthread_testcancel(); /* libc's call can be cancelled here */
 	*result = aw_first_io(fd, AW_FIRST_WRITE, flags & MSG_DONTWAIT);
 	return *result || aw_framed_transmit(fd, iov, count, flags, result);
 }

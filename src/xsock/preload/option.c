@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: getsockopt and setsockopt. IWARP_MODE says whether a socket is in iWARP mode; on a bridged
-// socket the pair has what is about reading and writing, the proxy process's TCP socket the rest.
+// Wrappers: getsockopt and setsockopt. IWARP_MODE is the mode of a socket. On a bridged socket the
+// pair has the options of reading and writing, and the proxy process's TCP socket has the others.
 #include "xsock/preload/option.h"
 
 #include <anywarp/sockets.h>
@@ -14,30 +14,28 @@
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option_kept.h"
-#include "xsock/preload/preamble.h"
 #include "xsock/process/name.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
-#include "xsock/process/watch.h"
 
 enum place {
-	PLACE_NEAR, /* our end of the pair */
+	PLACE_NEAR, /* the program's end of the pair */
 	PLACE_TCP, /* the proxy process's TCP socket */
 	PLACE_BOTH,
-	PLACE_FIXED, /* what a TCP socket always says */
+	PLACE_FIXED, /* the same value for every TCP socket */
 	PLACE_ERROR,
-	PLACE_LINGER, /* TCP's, and we wait by it */
+	PLACE_LINGER, /* TCP's, and close waits by it (aw_option_linger) */
 	PLACE_NOWHERE,
 };
 
-struct rule {
+struct option_place {
 	int name;
 	enum place place;
 };
 
 static enum place place_of(int level, int name)
 {
-	static const struct rule rules[] = {
+	static const struct option_place rules[] = {
 		{ SO_TYPE, PLACE_NEAR },	  { SO_RCVTIMEO, PLACE_NEAR },
 		{ SO_SNDTIMEO, PLACE_NEAR },	  { SO_RCVLOWAT, PLACE_NEAR },
 		{ SO_SNDLOWAT, PLACE_NEAR },	  { SO_OOBINLINE, PLACE_NEAR },
@@ -59,8 +57,8 @@ static enum place place_of(int level, int name)
 	return PLACE_TCP;
 }
 
-/* A bridged fd's socket as it is now; false where fd is something else by now. */
-static bool look_up(int fd, struct aw_sock *like)
+/* Copies fd's socket to like. False: fd has none any more. */
+static bool copy_socket(int fd, struct aw_sock *like)
 {
 	struct aw_sock *sock;
 
@@ -72,25 +70,26 @@ static bool look_up(int fd, struct aw_sock *like)
 	return sock != NULL;
 }
 
-static int failed(int err)
+static int fail_with(int err)
 {
 	errno = err;
 	return err ? -1 : 0;
 }
 
-/* The kernel would find out; we would die of it. */
-static bool is_nowhere(const void *value, socklen_t len)
+/* The kernel returns EFAULT for such a buffer; this library would crash. */
+static bool is_bad_buffer(const void *value, socklen_t len)
 {
 	return !value && len;
 }
 
-/* The kernel takes a length for an int. */
+/* The kernel reads a length as an int. */
 static bool is_negative(socklen_t len)
 {
 	return (int)len < 0;
 }
 
-static int give(const void *from, size_t have, void *value, socklen_t *len)
+/* Copies have bytes to the program's buffer, or as many as fit. Returns 0. */
+static int copy_out(const void *from, size_t have, void *value, socklen_t *len)
 {
 	if (*len > have)
 		*len = (socklen_t)have;
@@ -114,7 +113,7 @@ static int set_at_proxy(int fd, const struct aw_sock *sock, int level, int name,
 	return aw_option_set_kept(fd, level, name, value, len);
 }
 
-/* Whether the proxy process has died; told once. */
+/* Returns whether fd's proxy process has died, once. */
 static bool is_orphaned(int fd)
 {
 	struct aw_sock *sock;
@@ -129,21 +128,24 @@ static bool is_orphaned(int fd)
 	return orphaned;
 }
 
-/* Why the proxy process has ended the connection, as long as nobody was told. */
-static int ask_error(int fd)
+/*
+ * Returns the errno with which the connection has ended, once, or 0. The proxy process keeps it
+ * until a process has read it.
+ */
+static int take_errno(int fd)
 {
-	struct aw_reply answer;
+	struct aw_reply reply;
 	struct aw_request request;
 	int err;
 
 	aw_request_init(&request, AW_REQUEST_ERROR);
-	err = aw_proxy_call(&request, fd, &answer);
+	err = aw_proxy_call(&request, fd, &reply);
 	if (is_orphaned(fd))
 		return ECONNRESET;
-	return err ? 0 : answer.error;
+	return err ? 0 : reply.error;
 }
 
-/* Why the connection has ended, else what the pair says. */
+/* Writes the errno with which the connection has ended, else the pair's SO_ERROR. */
 static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t *len)
 {
 	int near = 0;
@@ -154,19 +156,19 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 		return aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, value, len);
 	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ERROR, &near, &near_len) != 0)
 		return -1;
-	err = ask_error(fd);
+	err = take_errno(fd);
 	if (err)
 		near = err;
-	return give(&near, sizeof(near), value, len);
+	return copy_out(&near, sizeof(near), value, len);
 }
 
-static int why_ended(int fd, const struct aw_sock *sock)
+static int end_errno(int fd, const struct aw_sock *sock)
 {
 	int err = 0;
 	socklen_t len = sizeof(err);
 
 	if (!sock->extended)
-		return ask_error(fd);
+		return take_errno(fd);
 	(void)aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, &err, &len);
 	return err;
 }
@@ -176,8 +178,8 @@ int aw_option_end(int fd)
 	struct aw_sock sock;
 	int saved = errno, err = 0;
 
-	if (!aw_sandbox_is_on() && look_up(fd, &sock))
-		err = why_ended(fd, &sock);
+	if (!aw_sandbox_is_on() && copy_socket(fd, &sock))
+		err = end_errno(fd, &sock);
 	errno = err ? err : saved;
 	return err ? -1 : 0;
 }
@@ -188,10 +190,10 @@ static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
 	int fixed;
 
 	if (len && is_negative(*len))
-		return failed(EINVAL);
-	if (!len || is_nowhere(value, *len))
-		return failed(EFAULT);
-	if (!look_up(fd, &sock))
+		return fail_with(EINVAL);
+	if (!len || is_bad_buffer(value, *len))
+		return fail_with(EFAULT);
+	if (!copy_socket(fd, &sock))
 		return aw_libc()->getsockopt(fd, level, name, value, len);
 	switch (place_of(level, name)) {
 	case PLACE_NEAR:
@@ -200,16 +202,16 @@ static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
 	case PLACE_BOTH:
 		return get_from_proxy(fd, &sock, level, name, value, len);
 	case PLACE_LINGER:
-		return give(&sock.linger, sizeof(sock.linger), value, len);
+		return copy_out(&sock.linger, sizeof(sock.linger), value, len);
 	case PLACE_FIXED:
 		fixed = name == SO_DOMAIN ? sock.local.ss_family : IPPROTO_TCP;
-		return give(&fixed, sizeof(fixed), value, len);
+		return copy_out(&fixed, sizeof(fixed), value, len);
 	case PLACE_ERROR:
 		return get_error(fd, &sock, value, len);
 	case PLACE_NOWHERE:
 		break;
 	}
-	return failed(ENOPROTOOPT);
+	return fail_with(ENOPROTOOPT);
 }
 
 static int set_linger(int fd, const struct aw_sock *like, const void *value, socklen_t len)
@@ -218,7 +220,7 @@ static int set_linger(int fd, const struct aw_sock *like, const void *value, soc
 	int result;
 
 	if (len < sizeof(struct linger))
-		return failed(EINVAL);
+		return fail_with(EINVAL);
 	result = set_at_proxy(fd, like, SOL_SOCKET, SO_LINGER, value, len);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
@@ -233,10 +235,10 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 	struct aw_sock sock;
 
 	if (is_negative(len))
-		return failed(EINVAL);
-	if (is_nowhere(value, len))
-		return failed(EFAULT);
-	if (!look_up(fd, &sock))
+		return fail_with(EINVAL);
+	if (is_bad_buffer(value, len))
+		return fail_with(EFAULT);
+	if (!copy_socket(fd, &sock))
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	switch (place_of(level, name)) {
 	case PLACE_BOTH:
@@ -254,14 +256,14 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 	case PLACE_NOWHERE:
 		break;
 	}
-	return failed(ENOPROTOOPT);
+	return fail_with(ENOPROTOOPT);
 }
 
-/* The last fd of this process that is closed waits, as TCP's does. */
+/* As with TCP, the close of the socket's last fd waits. */
 void aw_option_linger(int fd)
 {
 	struct aw_sock *sock;
-	struct aw_reply answer;
+	struct aw_reply reply;
 	struct aw_request request;
 	int ms = 0;
 
@@ -277,7 +279,7 @@ void aw_option_linger(int fd)
 		return;
 	request.len = sizeof(ms);
 	memcpy(request.value, &ms, sizeof(ms));
-	(void)aw_proxy_call(&request, fd, &answer);
+	(void)aw_proxy_call(&request, fd, &reply);
 }
 
 static bool is_stream(int fd)
@@ -307,8 +309,12 @@ static bool is_listening(int fd)
 	return listening;
 }
 
-/* A record for fd in the state that it is in. Who was accepted waits, who made the socket begins. */
-static bool make_record(int fd)
+/*
+ * Adds fd's socket to the table, in the state that it is in. False: no memory. A socket that the
+ * program has made itself takes the active role; one that the table does not know may have been
+ * accepted, and takes the passive role.
+ */
+static bool add_to_table(int fd)
 {
 	struct aw_sock like = { .state = AW_FD_CANDIDATE };
 	struct aw_sock *sock;
@@ -325,43 +331,39 @@ static bool make_record(int fd)
 	return aw_fdtab_add(fd, &like);
 }
 
-static void go_plain(struct aw_sock *sock)
-{
-	aw_watch_narrow(sock);
-	aw_preamble_end(sock);
-	aw_fdtab_drop(sock);
-}
-
-/* False: it has begun. With the lock. */
-static bool take_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
+/* Sets sock's mode. False: MPA has started. The caller holds the table's lock. */
+static bool apply_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
 {
 	if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_FRAMED)
 		return false;
 	sock->mode = mode;
-	sock->mode_asked = true;
+	sock->mode_is_set = true;
 	if (start)
 		aw_fdtab_set_state(sock, AW_FD_PENDING);
 	else if (mode == AW_XS_OFF &&
 		 (sock->state == AW_FD_PENDING || sock->state == AW_FD_CONNECTING))
-		go_plain(sock);
+		aw_first_io_make_plain(sock);
 	return true;
 }
 
-/* Another thread may begin to use it meanwhile; what has started stays as it is. */
+/*
+ * Sets fd's mode. Another thread may make the first I/O meanwhile; a connection that has started
+ * stays as it is.
+ */
 static int set_mode(int fd, enum aw_xs_mode mode)
 {
 	bool start = is_connected(fd) && mode != AW_XS_OFF, taken;
 	struct aw_sock *sock;
 
-	if (!make_record(fd))
-		return failed(ENOMEM);
+	if (!add_to_table(fd))
+		return fail_with(ENOMEM);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get_started(fd);
-	taken = !sock || take_mode(sock, mode, start);
+	taken = !sock || apply_mode(sock, mode, start);
 	aw_fdtab_unlock();
 	if (!taken)
-		return failed(EISCONN);
-	return start ? aw_first_io_slow(fd, mode == AW_XS_ON ? AW_FIRST_WRITE : AW_FIRST_POLL, true)
+		return fail_with(EISCONN);
+	return start ? aw_first_io_make(fd, mode == AW_XS_ON ? AW_FIRST_WRITE : AW_FIRST_POLL, true)
 		     : 0;
 }
 
@@ -369,8 +371,8 @@ static int set_role(int fd, int role)
 {
 	struct aw_sock *sock;
 
-	if (!make_record(fd))
-		return failed(ENOMEM);
+	if (!add_to_table(fd))
+		return fail_with(ENOMEM);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	if (sock)
@@ -384,17 +386,17 @@ static int set_iwarp(int fd, int name, const void *value, socklen_t len)
 	int number;
 
 	if (!is_stream(fd))
-		return failed(aw_fdtab_state(fd) == AW_FD_BRIDGED ? EISCONN : EOPNOTSUPP);
+		return fail_with(aw_fdtab_state(fd) == AW_FD_BRIDGED ? EISCONN : EOPNOTSUPP);
 	if (is_negative(len) || len < sizeof(number))
-		return failed(EINVAL);
+		return fail_with(EINVAL);
 	if (!value)
-		return failed(EFAULT);
+		return fail_with(EFAULT);
 	memcpy(&number, value, sizeof(number));
 	if (name == IWARP_MODE && number >= IWARP_OFF && number <= IWARP_AUTO)
 		return set_mode(fd, (enum aw_xs_mode)number);
 	if (name == IWARP_ROLE && (number == IWARP_ACTIVE || number == IWARP_PASSIVE))
 		return set_role(fd, number);
-	return failed(name == IWARP_MODE || name == IWARP_ROLE ? EINVAL : ENOPROTOOPT);
+	return fail_with(name == IWARP_MODE || name == IWARP_ROLE ? EINVAL : ENOPROTOOPT);
 }
 
 static int get_iwarp(int fd, int name, void *value, socklen_t *len)
@@ -403,26 +405,32 @@ static int get_iwarp(int fd, int name, void *value, socklen_t *len)
 	int number;
 
 	if (len && is_negative(*len))
-		return failed(EINVAL);
-	if (!len || is_nowhere(value, *len))
-		return failed(EFAULT);
+		return fail_with(EINVAL);
+	if (!len || is_bad_buffer(value, *len))
+		return fail_with(EFAULT);
 	if (name != IWARP_MODE && name != IWARP_ROLE)
-		return failed(ENOPROTOOPT);
-	if (!look_up(fd, &sock) && !is_stream(fd))
-		return failed(EOPNOTSUPP);
+		return fail_with(ENOPROTOOPT);
+	if (!copy_socket(fd, &sock) && !is_stream(fd))
+		return fail_with(EOPNOTSUPP);
 	number = name == IWARP_MODE ? (int)sock.mode : (int)sock.role;
 	if ((sock.state == AW_FD_BRIDGED || sock.slot) && name == IWARP_MODE)
 		number = IWARP_ON;
-	return give(&number, sizeof(number), value, len);
+	return copy_out(&number, sizeof(number), value, len);
 }
 
-/* Another thread has made a pair of fd while the kernel was asked. */
+/*
+ * Returns whether the kernel's call has failed because another thread has made a pair of fd
+ * meanwhile.
+ */
 static bool was_replaced(int fd)
 {
 	return (errno == EOPNOTSUPP || errno == ENOPROTOOPT) && aw_fdtab_is_paired(fd);
 }
 
-/* Whether a pair and the TCP socket answer alike. An error that was told must not be asked for again. */
+/*
+ * Returns whether a pair and the TCP socket return the same value. SO_ERROR is one of these,
+ * because reading it clears it.
+ */
 static bool is_common(int level, int name)
 {
 	enum place place = place_of(level, name);
@@ -430,7 +438,10 @@ static bool is_common(int level, int name)
 	return place == PLACE_NEAR || place == PLACE_ERROR;
 }
 
-/* An AF_UNIX socket that is asked for TCP's options may be a bridged fd from another process. */
+/*
+ * Returns whether fd may be a bridged fd from another process: the program uses an option of TCP's
+ * on an fd that the table does not know.
+ */
 static bool is_foreign(int fd, int level, int name)
 {
 	return aw_fdtab_state(fd) == AW_FD_NONE &&
@@ -470,14 +481,17 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 		return get_bridged(fd, level, name, value, len);
 	}
 	if (!len || !is_foreign(fd, level, name) || (result == 0 && level != SOL_SOCKET) ||
-	    !is_unix(fd) || !aw_name_adopt(fd))
+	    !is_unix(fd) || !aw_name_import(fd))
 		return result;
 	*len = room;
 	errno = saved;
 	return get_bridged(fd, level, name, value, len);
 }
 
-/* What is set while another thread makes a pair of fd goes to the TCP socket, when that may have been read already. */
+/*
+ * If another thread makes a pair of fd during the call, the kernel's call may meet the TCP socket
+ * when its options were read already: then the option is set once more.
+ */
 AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
 	bool undecided = aw_fdtab_is_undecided(fd);
@@ -488,7 +502,7 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return set_bridged(fd, level, name, value, len);
 	if (aw_fdtab_state(fd) == AW_FD_FRAMED && place_of(level, name) == PLACE_NOWHERE)
-		return failed(ENOPROTOOPT);
+		return fail_with(ENOPROTOOPT);
 	if (aw_framed_set_option(fd, level, name, value, len, &result))
 		return result;
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
@@ -498,7 +512,7 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 		return result;
 	}
 	if (result != 0 && !was_replaced(fd) &&
-	    (!is_foreign(fd, level, name) || !aw_name_adopt(fd)))
+	    (!is_foreign(fd, level, name) || !aw_name_import(fd)))
 		return result;
 	return set_bridged(fd, level, name, value, len);
 }

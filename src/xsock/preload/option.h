@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Options of bridged sockets: which are the pair's, which are TCP's, and which are ours.
+// Options of bridged sockets. Callers hold no lock.
 #ifndef XSOCK_PRELOAD_OPTION_H
 #define XSOCK_PRELOAD_OPTION_H
 
-/* A close that has to wait, by SO_LINGER, until what was written is on its way. */
+/*
+ * Before fd's close: if SO_LINGER is set and fd is the socket's last fd in this process, waits
+ * until TCP has sent what was written.
+ */
 void aw_option_linger(int fd);
 
 /*
- * A read of a bridged fd has told the end of the stream: 0 where that is all, else -1 with the errno that
- * the connection has failed with.
+ * Returns 0 if the stream of fd, a bridged fd whose read has returned 0, has ended without a
+ * failure, or -1 with the errno of the connection's failure.
  */
 int aw_option_end(int fd);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A time in each socket that is in doubt, and the soonest of them for who waits.
+// Keeps a deadline in each socket with a partial preamble, and the first of these deadlines for the
+// threads that wait.
 #include "xsock/preload/preamble.h"
 
 #include <time.h>
@@ -10,25 +11,26 @@
 #include "xsock/preload/probe.h"
 
 #define REST_MS 200 /* a key comes in one piece, as a rule */
-#define OVER_MAX 64 /* settled at a time */
+#define OVER_MAX 64 /* sockets that one pass settles */
 #define NS INT64_C(1000000000)
 
-/* No doubt is over before; written under the table's lock. */
+/* No partial preamble is over before this time. Written under the table's lock. */
 static _Atomic(int64_t) soonest_ns = INT64_MAX;
 
 int aw_preamble_ms(void)
 {
-	int told = aw_probe_wait_ms(REST_MS);
+	int wait_ms = aw_probe_wait_ms(REST_MS);
 
-	return told > REST_MS ? told : REST_MS;
+	return wait_ms > REST_MS ? wait_ms : REST_MS;
 }
 
-static void set_lowat(int fd, int octets)
+static void set_lowat(int fd, int bytes)
 {
-	(void)aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &octets, sizeof(octets));
+	(void)aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
 }
 
-static void begin(struct aw_sock *sock, int fd)
+/* Sets sock's deadline. The caller holds the table's lock. */
+static void begin_preamble(struct aw_sock *sock, int fd)
 {
 	socklen_t len = sizeof(sock->lowat);
 
@@ -47,21 +49,22 @@ static bool has_ended(int fd)
 }
 
 /*
- * A thread that sleeps knows no doubt that another one finds: an event that is none lets it look at the clock. Whoever
- * has been told of a one-shot one waits for nothing.
+ * A thread that sleeps in epoll_wait does not know the new deadline: the kernel reports POLLOUT, so
+ * that the thread wakes and computes its wait anew; the program does not see that event. A one-shot
+ * registration whose event was delivered stays as it is.
  */
 void aw_preamble_wake(const struct aw_sock *sock)
 {
-	for (struct aw_watch *watch = sock->watches; watch; watch = watch->next) {
-		struct epoll_event event = watch->event;
+	for (struct aw_registration *reg = sock->registrations; reg; reg = reg->next) {
+		struct epoll_event event = reg->event;
 
 		event.events |= EPOLLOUT | EPOLLET;
-		if (!watch->told)
-			aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &event);
+		if (!reg->delivered)
+			aw_libc()->epoll_ctl(reg->epfd, EPOLL_CTL_MOD, reg->fd, &event);
 	}
 }
 
-bool aw_preamble_lasts(int fd, size_t octets)
+bool aw_preamble_lasts(int fd, size_t bytes)
 {
 	struct aw_sock *sock;
 	bool lasts = false;
@@ -72,10 +75,10 @@ bool aw_preamble_lasts(int fd, size_t octets)
 		bool first = !sock->preamble_ns;
 
 		if (first)
-			begin(sock, fd);
+			begin_preamble(sock, fd);
 		lasts = aw_xs_now_ns() < sock->preamble_ns;
 		if (lasts)
-			set_lowat(fd, (int)octets + 1);
+			set_lowat(fd, (int)bytes + 1);
 		if (first)
 			aw_preamble_wake(sock);
 	}
@@ -104,17 +107,18 @@ bool aw_preamble_hides(int fd)
 
 void aw_preamble_end(struct aw_sock *sock)
 {
-	int fd = aw_fdtab_next(sock, -1);
+	int fd = aw_fdtab_next_fd(sock, -1);
 
 	if (!sock->preamble_ns)
 		return;
 	sock->preamble_ns = 0;
 	if (fd < 0)
 		return;
-	for (struct aw_watch *watch = sock->watches; watch; watch = watch->next)
-		if (!watch->told)
-			aw_libc()->epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &watch->event);
-	set_lowat(fd, sock->lowat); /* the kernel tells who waits, if that is enough now */
+	for (struct aw_registration *reg = sock->registrations; reg; reg = reg->next)
+		if (!reg->delivered)
+			aw_libc()->epoll_ctl(reg->epfd, EPOLL_CTL_MOD, reg->fd, &reg->event);
+	/* if the bytes suffice now, the kernel wakes the threads that wait */
+	set_lowat(fd, sock->lowat);
 }
 
 const struct timespec *aw_preamble_left(const struct aw_deadline *deadline, struct timespec *left)
@@ -126,13 +130,14 @@ const struct timespec *aw_preamble_left(const struct aw_deadline *deadline, stru
 	return aw_deadline_left(&sooner, left);
 }
 
+/* The sockets whose deadline is over at now_ns, and the first deadline of the others. */
 struct over {
 	int64_t now_ns, next_ns;
 	int fds[OVER_MAX];
 	int count;
 };
 
-static void find_over(struct aw_sock *sock, int fd, void *arg)
+static void collect_over(struct aw_sock *sock, int fd, void *arg)
 {
 	struct over *over = arg;
 
@@ -151,9 +156,9 @@ void aw_preamble_settle(void)
 	if (soonest_ns > over.now_ns)
 		return;
 	aw_fdtab_lock();
-	aw_fdtab_each(find_over, &over);
+	aw_fdtab_each(collect_over, &over);
 	soonest_ns = over.next_ns;
 	aw_fdtab_unlock();
 	for (int i = 0; i < over.count; i++)
-		(void)aw_first_io_slow(over.fds[i], AW_FIRST_POLL, true);
+		(void)aw_first_io_make(over.fds[i], AW_FIRST_POLL, true);
 }

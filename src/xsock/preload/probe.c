@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Asks the question and remembers who says no.
+// Sends the probe, and keeps a table of servers that have answered or not.
 #include "xsock/preload/probe.h"
 
 #include <errno.h>
@@ -12,85 +12,97 @@
 #include "xsock/process/env.h"
 #include "xsock/process/fdtab.h"
 
-#define ASK_MS_MAX 10000
-#define NOT_TOLD (-1)
+#define ENVIRONMENT_MS_MAX 10000
+#define UNSET_MS (-1)
 #define PATIENT_MS 1000
 #define SERVERS 64
 #define SILENT_NS 10000000000
-#define MISSES_MAX 2 /* silences in a row after which a server is as one that has never answered */
+/* After this many misses in a row a server counts as one that has never answered. */
+#define MISSES_MAX 2
 
-/* What servers are known to be like; the oldest gives way. Under the table's lock. */
+/* The known servers; a new one takes the place of the oldest. Under the table's lock. */
 static struct server {
 	uint8_t ip[16];
 	uint16_t port;
 	bool answers;
-	unsigned misses; /* since it has answered */
+	unsigned misses; /* probes without an answer since the last one */
 	int64_t silent_until_ns;
 } servers[SERVERS];
 static unsigned servers_next;
 
-static int told_ms = NOT_TOLD; /* by the program's user */
+static int environment_ms = UNSET_MS; /* ANYWARP_SOCKETS_PROBE_MS */
 
-enum answer {
-	ANSWER_NONE, /* silence */
-	ANSWER_REFUSED, /* there is nobody to answer */
-	ANSWER_NO, /* this connection; the next one may be another matter */
+enum probe_answer {
+	ANSWER_NONE, /* no answer came in time */
+	ANSWER_REFUSED, /* the server's host has refused the datagram */
+	ANSWER_NO, /* the server answers no, for this connection */
 	ANSWER_YES,
-	ANSWER_RECORDS, /* yes, and the server has records as we do */
+	ANSWER_RECORDS, /* yes, and both ends have records */
 };
 
-static struct server look_up(const uint8_t ip[16], uint16_t port)
+/* Returns the server's place in the table, or NULL. The caller holds the table's lock. */
+static struct server *find_server(const uint8_t ip[16], uint16_t port)
 {
-	struct server found = { .port = port };
-
-	aw_fdtab_lock();
-	for (int i = 0; i < SERVERS; i++) {
+	for (int i = 0; i < SERVERS; i++)
 		if (servers[i].port == port && memcmp(servers[i].ip, ip, 16) == 0)
-			found = servers[i];
-	}
-	aw_fdtab_unlock();
-	return found;
+			return &servers[i];
+	return NULL;
 }
 
-/* Who is silent after an answer is busy, or is not there any more: not every connection is to wait for it. */
-static void note(const uint8_t ip[16], uint16_t port, enum answer answer)
+static struct server copy_server(const uint8_t ip[16], uint16_t port)
 {
-	bool heard = answer >= ANSWER_NO;
-	struct server *server = NULL;
+	struct server *found, copy = { .port = port };
 
 	aw_fdtab_lock();
-	for (int i = 0; i < SERVERS; i++) {
-		if (servers[i].port == port && memcmp(servers[i].ip, ip, 16) == 0)
-			server = &servers[i];
-	}
+	found = find_server(ip, port);
+	if (found)
+		copy = *found;
+	aw_fdtab_unlock();
+	return copy;
+}
+
+/*
+ * Notes the server's answer. A server that has answered before and now does not is busy, or gone:
+ * after MISSES_MAX misses new connections stop waiting for it.
+ */
+static void note_answer(const uint8_t ip[16], uint16_t port, enum probe_answer answer)
+{
+	bool has_answered = answer >= ANSWER_NO;
+	struct server *server;
+
+	aw_fdtab_lock();
+	server = find_server(ip, port);
 	if (!server) {
 		server = &servers[servers_next++ % SERVERS];
 		*server = (struct server){ .port = port };
 		memcpy(server->ip, ip, 16);
 	}
-	server->misses = heard ? 0 : server->misses + 1;
-	server->answers = heard ||
+	server->misses = has_answered ? 0 : server->misses + 1;
+	server->answers = has_answered ||
 			  (server->answers && answer == ANSWER_NONE && server->misses < MISSES_MAX);
-	server->silent_until_ns = heard ? 0 : aw_xs_now_ns() + SILENT_NS;
+	server->silent_until_ns = has_answered ? 0 : aw_xs_now_ns() + SILENT_NS;
 	aw_fdtab_unlock();
 }
 
-/* Another library's constructor may come before; its connections wait as long as without the variable. */
+/*
+ * A connection that another library's constructor opens before this one runs waits as if the
+ * variable were unset.
+ */
 __attribute__((constructor)) static void read_environment(void)
 {
-	told_ms = aw_env_number("ANYWARP_SOCKETS_PROBE_MS", ASK_MS_MAX, NOT_TOLD);
+	environment_ms = aw_env_number("ANYWARP_SOCKETS_PROBE_MS", ENVIRONMENT_MS_MAX, UNSET_MS);
 }
 
 int aw_probe_wait_ms(int ms)
 {
-	return told_ms == NOT_TOLD ? ms : told_ms;
+	return environment_ms == UNSET_MS ? ms : environment_ms;
 }
 
 int aw_probe_patience_ms(void)
 {
-	int told = aw_probe_wait_ms(PATIENT_MS);
+	int wait_ms = aw_probe_wait_ms(PATIENT_MS);
 
-	return told > PATIENT_MS ? told : PATIENT_MS;
+	return wait_ms > PATIENT_MS ? wait_ms : PATIENT_MS;
 }
 
 static socklen_t length_of(const struct sockaddr_storage *addr)
@@ -99,7 +111,7 @@ static socklen_t length_of(const struct sockaddr_storage *addr)
 					  : sizeof(struct sockaddr_in6);
 }
 
-/* A UDP socket from the connection's own address to the server's. */
+/* Opens a UDP socket from the connection's own address to the server's. Returns -1 on failure. */
 static int open_probe(const struct sockaddr_storage *local, const struct sockaddr_storage *remote)
 {
 	struct sockaddr_storage from = *local;
@@ -127,15 +139,15 @@ static bool is_answer(const uint8_t *answer, const uint8_t *probe)
 		       0;
 }
 
-static enum answer meaning_of(uint8_t octet)
+static enum probe_answer meaning_of(uint8_t byte)
 {
-	if (octet == (AW_PROBE_YES | AW_PROBE_RECORDS))
+	if (byte == (AW_PROBE_YES | AW_PROBE_RECORDS))
 		return ANSWER_RECORDS;
-	return octet == AW_PROBE_YES ? ANSWER_YES : ANSWER_NO;
+	return byte == AW_PROBE_YES ? ANSWER_YES : ANSWER_NO;
 }
 
-/* Waits for an answer with our nonce; other datagrams are passed over. */
-static enum answer hear(int fd, const uint8_t *probe, int wait_ms)
+/* Waits for an answer with the probe's nonce; ignores other datagrams. */
+static enum probe_answer await_answer(int fd, const uint8_t *probe, int wait_ms)
 {
 	int64_t end = aw_xs_now_ns() + wait_ms * INT64_C(1000000);
 
@@ -162,14 +174,14 @@ enum aw_peer_kind aw_probe_server(const struct sockaddr_storage *local,
 {
 	uint8_t probe[AW_PROBE_LEN] = AW_PROBE_ASKS, server[16];
 	uint16_t port, client_port;
-	enum answer answer = ANSWER_NONE;
+	enum probe_answer answer = ANSWER_NONE;
 	struct server known;
 	int fd;
 
 	if (!aw_probe_addr((const struct sockaddr *)remote, server, &port) ||
 	    !aw_probe_addr((const struct sockaddr *)local, probe + AW_PROBE_ADDR_AT, &client_port))
 		return AW_PEER_TCP;
-	known = look_up(server, port);
+	known = copy_server(server, port);
 	if (known.silent_until_ns > aw_xs_now_ns())
 		return AW_PEER_TCP;
 	probe[AW_PROBE_VERSION_AT] = AW_PROBE_VERSION;
@@ -181,9 +193,9 @@ enum aw_peer_kind aw_probe_server(const struct sockaddr_storage *local,
 	if (fd < 0)
 		return AW_PEER_TCP;
 	if (aw_libc()->send(fd, probe, sizeof(probe), MSG_NOSIGNAL) > 0)
-		answer = hear(fd, probe, known.answers ? aw_probe_patience_ms() : wait_ms);
+		answer = await_answer(fd, probe, known.answers ? aw_probe_patience_ms() : wait_ms);
 	aw_libc()->close(fd);
-	note(server, port, answer);
+	note_answer(server, port, answer);
 	if (answer == ANSWER_RECORDS)
 		return AW_PEER_RECORDS;
 	return answer == ANSWER_YES ? AW_PEER_IWARP : AW_PEER_TCP;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Reads what the kernel and the dynamic loader would read: the file's mode, its first bytes and its program headers, the
-// interpreter of a script, and LD_PRELOAD. A child of vfork's may be the caller: nothing is allocated.
+// Reads what the kernel and the dynamic loader would read: the file's mode, its first bytes and its
+// program headers, the interpreter of a script, and LD_PRELOAD. Allocates nothing, because a child
+// of vfork may call it.
 #include "xsock/preload/program.h"
 
 #include <dlfcn.h>
@@ -20,34 +21,39 @@
 
 #define SCRIPTS_MAX 5 /* an interpreter may be a script; the kernel follows as many */
 #define HEADERS_MAX 64
-#define LINE_MAX_OCTETS 256 /* of a script's first line the kernel reads as much */
+#define LINE_BYTES_MAX 256 /* the kernel reads as much of a script's first line */
 #define PRELOAD "LD_PRELOAD="
 #define PRELOAD_FILE "/etc/ld.so.preload"
 #define SHELL "/bin/sh"
 #define CAPABILITIES "security.capability"
 
-static char name[NAME_MAX + 1]; /* this library's, without its directory; fixed once loaded */
+static char
+	library_name[NAME_MAX + 1]; /* this library's file name; fixed once the library is loaded */
 
-__attribute__((constructor)) static void find_name(void)
+__attribute__((constructor)) static void find_library_name(void)
 {
 	Dl_info info;
 	const char *slash;
 
-	if (!dladdr((void *)&aw_program_has_us, &info) || !info.dli_fname)
+	if (!dladdr((void *)&aw_program_preloads, &info) || !info.dli_fname)
 		return;
 	slash = strrchr(info.dli_fname, '/');
 	slash = slash ? slash + 1 : info.dli_fname;
-	if (strlen(slash) < sizeof(name))
-		strcpy(name, slash);
+	if (strlen(slash) < sizeof(library_name))
+		strcpy(library_name, slash);
 }
 
-/* A library of a list; one that is named by its path may be out of reach, behind a chroot(2). */
-static bool is_us(const char *library, size_t len)
+/*
+ * Returns whether library, an element of a list, is this one. A path must be readable, because it
+ * may be out of reach after chroot(2).
+ */
+static bool is_this_library(const char *library, size_t len)
 {
-	size_t name_len = strlen(name);
+	size_t name_len = strlen(library_name);
 	char path[PATH_MAX];
 
-	if (!name_len || len < name_len || memcmp(library + len - name_len, name, name_len) != 0)
+	if (!name_len || len < name_len ||
+	    memcmp(library + len - name_len, library_name, name_len) != 0)
 		return false;
 	if (len == name_len)
 		return true;
@@ -58,32 +64,33 @@ static bool is_us(const char *library, size_t len)
 	return access(path, R_OK) == 0;
 }
 
-/* As the loader takes the list apart. */
-static bool lists_us(const char *list)
+/* Returns whether list has this library. The separators are the loader's. */
+static bool lists_this_library(const char *list)
 {
 	static const char between[] = ": \t\n";
 
 	while (*list) {
 		size_t len = strcspn(list, between);
 
-		if (is_us(list, len))
+		if (is_this_library(list, len))
 			return true;
 		list += len + strspn(list + len, between);
 	}
 	return false;
 }
 
-/* The loader goes by the last one. */
+/* Returns whether env preloads this library. The loader uses the last LD_PRELOAD. */
 static bool is_preloaded_by(char *const env[])
 {
 	bool found = false;
 
 	for (; env && *env; env++)
 		if (strncmp(*env, PRELOAD, sizeof(PRELOAD) - 1) == 0)
-			found = lists_us(*env + sizeof(PRELOAD) - 1);
+			found = lists_this_library(*env + sizeof(PRELOAD) - 1);
 	return found;
 }
 
+/* Returns whether /etc/ld.so.preload has this library. */
 static bool is_preloaded_everywhere(void)
 {
 	char list[PATH_MAX];
@@ -95,10 +102,13 @@ static bool is_preloaded_everywhere(void)
 	if (len < 0)
 		return false;
 	list[len] = '\0';
-	return lists_us(list);
+	return lists_this_library(list);
 }
 
-/* Of other rights than this process: the loader then ignores the environment. */
+/*
+ * Returns whether the program runs with other rights than this process: the loader then ignores the
+ * environment.
+ */
 static bool has_other_rights(int fd, const struct stat *file)
 {
 	if (geteuid() != getuid() || getegid() != getgid())
@@ -110,12 +120,15 @@ static bool has_other_rights(int fd, const struct stat *file)
 	return geteuid() != 0 && fgetxattr(fd, CAPABILITIES, NULL, 0) > 0;
 }
 
-/* Whether the loader of programs such as this one starts it: not of a static program, nor of another machine's. */
-static bool is_loaded(int fd)
+/*
+ * Returns whether the dynamic loader of this process's architecture starts the program; false for a
+ * static program.
+ */
+static bool has_interpreter(int fd)
 {
 	ElfW(Phdr) headers[HEADERS_MAX];
 	ElfW(Ehdr) start;
-	size_t octets;
+	size_t bytes;
 
 	if (pread(fd, &start, sizeof(start), 0) != (ssize_t)sizeof(start) ||
 	    start.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
@@ -128,8 +141,8 @@ static bool is_loaded(int fd)
 	if (start.e_machine != EM_AARCH64)
 		return false;
 #endif
-	octets = start.e_phnum * sizeof(headers[0]);
-	if (pread(fd, headers, octets, (off_t)start.e_phoff) != (ssize_t)octets)
+	bytes = start.e_phnum * sizeof(headers[0]);
+	if (pread(fd, headers, bytes, (off_t)start.e_phoff) != (ssize_t)bytes)
 		return false;
 	for (unsigned i = 0; i < start.e_phnum; i++)
 		if (headers[i].p_type == PT_INTERP)
@@ -137,8 +150,8 @@ static bool is_loaded(int fd)
 	return false;
 }
 
-/* The interpreter that a script's first line names. */
-static bool read_interpreter(const char *line, char interpreter[LINE_MAX_OCTETS])
+/* Reads the name of the interpreter from a script's first line. */
+static bool read_interpreter(const char *line, char interpreter[LINE_BYTES_MAX])
 {
 	size_t len;
 
@@ -150,16 +163,16 @@ static bool read_interpreter(const char *line, char interpreter[LINE_MAX_OCTETS]
 	return len > 0;
 }
 
-enum kind {
-	KIND_OTHERS, /* no wrapper will be there */
+enum program_kind {
+	KIND_OTHERS, /* a program that does not load this library */
 	KIND_OURS,
 	KIND_SCRIPT,
-	KIND_NONE, /* no program */
+	KIND_NONE, /* neither an ELF file nor a script */
 };
 
-static enum kind look_at(int fd, char interpreter[LINE_MAX_OCTETS])
+static enum program_kind classify_file(int fd, char interpreter[LINE_BYTES_MAX])
 {
-	char line[LINE_MAX_OCTETS] = "";
+	char line[LINE_BYTES_MAX] = "";
 	struct stat file;
 
 	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) ||
@@ -169,7 +182,7 @@ static enum kind look_at(int fd, char interpreter[LINE_MAX_OCTETS])
 		return read_interpreter(line, interpreter) ? KIND_SCRIPT : KIND_NONE;
 	if (memcmp(line, ELFMAG, SELFMAG) != 0)
 		return KIND_NONE;
-	return has_other_rights(fd, &file) || !is_loaded(fd) ? KIND_OTHERS : KIND_OURS;
+	return has_other_rights(fd, &file) || !has_interpreter(fd) ? KIND_OTHERS : KIND_OURS;
 }
 
 static int open_program(int dir, const char *path)
@@ -182,27 +195,33 @@ static int open_program(int dir, const char *path)
 	return open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Takes fd. */
-static bool is_loaded_with_us(int fd, bool searched)
+/*
+ * Returns whether the program behind fd, or its interpreter, is one that can load this library.
+ * Closes fd.
+ */
+static bool can_load_this_library(int fd, bool searched)
 {
-	char interpreter[LINE_MAX_OCTETS];
-	enum kind kind = KIND_OTHERS;
+	char interpreter[LINE_BYTES_MAX];
+	enum program_kind program_kind = KIND_OTHERS;
 
 	for (int i = 0; fd >= 0 && i <= SCRIPTS_MAX; i++) {
-		kind = look_at(fd, interpreter);
+		program_kind = classify_file(fd, interpreter);
 		aw_libc()->close(fd);
 		fd = -1;
-		if (kind == KIND_SCRIPT)
+		if (program_kind == KIND_SCRIPT)
 			fd = open_program(AT_FDCWD, interpreter);
-		else if (kind == KIND_NONE && searched)
+		else if (program_kind == KIND_NONE && searched)
 			fd = open_program(AT_FDCWD, SHELL);
-		if (kind != KIND_SCRIPT)
+		if (program_kind != KIND_SCRIPT)
 			searched = false;
 	}
-	return kind == KIND_OURS;
+	return program_kind == KIND_OURS;
 }
 
-/* The first file of the name that could be started, as execvp(3) finds it; -1: none. */
+/*
+ * Opens the program file as execvp(3) finds it; -1: none. PATH is read by getenv, because execvp
+ * reads it so.
+ */
 static int open_in_path(const char *file)
 {
 	const char *list = getenv("PATH");
@@ -221,7 +240,7 @@ static int open_in_path(const char *file)
 	}
 }
 
-bool aw_program_has_us(const struct aw_program *program)
+bool aw_program_preloads(const struct aw_program *program)
 {
 	int saved = errno, fd;
 	bool has_us;
@@ -231,11 +250,13 @@ bool aw_program_has_us(const struct aw_program *program)
 	fd = program->searched && program->path[0] && !strchr(program->path, '/')
 		     ? open_in_path(program->path)
 		     : open_program(program->dir, program->path);
-	/* Where there is no such file no program comes to the fds: a search goes on to the next directory. */
+	/*
+	 * If there is no such file, no program gets the fds: execvp goes on to the next directory.
+	 */
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		has_us = true;
 	else
-		has_us = is_loaded_with_us(fd, program->searched) &&
+		has_us = can_load_this_library(fd, program->searched) &&
 			 (is_preloaded_by(program->env) || is_preloaded_everywhere());
 	errno = saved;
 	return has_us;

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Whether a program that is about to be started will have this library, and so can go on with framed connections.
+// Finds out whether a program that is about to be started will preload this library, and so can go
+// on with framed connections. Callers hold no lock.
 #ifndef XSOCK_PRELOAD_PROGRAM_H
 #define XSOCK_PRELOAD_PROGRAM_H
 
 #include <stdbool.h>
 
-/* A program as exec's calls name it, and the environment that it gets. */
+/* A program as the exec calls name it, and its environment. */
 struct aw_program {
-	int dir; /* AT_FDCWD, or what path begins at; with an empty path the program's file itself */
+	int dir; /* directory of a relative path; with an empty path, the program's file */
 	const char *path;
-	bool searched; /* by PATH, where path has no slash; a file that is no program is given to the shell */
+	/*
+	 * A path without a slash is searched in PATH, and the shell runs a file that is no program.
+	 */
+	bool searched;
 	char *const *env;
 };
 
-/* False where that cannot be known. */
-bool aw_program_has_us(const struct aw_program *program);
+/* Returns whether the program preloads this library; false if that cannot be found out. */
+bool aw_program_preloads(const struct aw_program *program);
 
 #endif

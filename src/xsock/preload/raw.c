@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Which calls are about an fd, and those of a framed one.
+// Knows the system calls about an fd, and calls the wrapper of each.
 #include "xsock/preload/raw.h"
 
 #include <errno.h>
@@ -37,7 +37,10 @@ int aw_raw_fd_argument(long number)
 	}
 }
 
-/* Whoever calls the kernel so may count on EFAULT. */
+/*
+ * Returns whether the first byte of a buffer can be read: a program that uses syscall(2) may count
+ * on EFAULT.
+ */
 static bool is_mapped(long at, long len)
 {
 	char byte;
@@ -48,7 +51,7 @@ static bool is_mapped(long at, long len)
 	       errno != EFAULT;
 }
 
-/* Bytes to or from a buffer. */
+/* Calls that move bytes to or from one buffer. */
 static bool call_buffer(long number, const long *a, long *result)
 {
 	int fd = (int)a[0];
@@ -71,6 +74,7 @@ static bool call_buffer(long number, const long *a, long *result)
 	return true;
 }
 
+/* Calls that move bytes of vectors, messages and files. */
 static bool call_vector(long number, const long *a, long *result)
 {
 	int fd = (int)a[0];
@@ -107,6 +111,7 @@ static bool call_vector(long number, const long *a, long *result)
 	}
 }
 
+/* Calls that change the socket or its fd. */
 static bool call_file(long number, const long *a, long *result)
 {
 	int fd = (int)a[0];
@@ -134,10 +139,10 @@ static bool call_file(long number, const long *a, long *result)
 
 bool aw_raw_call_framed(long number, const long *arguments, long *result)
 {
-	int which = aw_raw_fd_argument(number);
+	int fd_index = aw_raw_fd_argument(number);
 
-	if (which < 0 || (!aw_framed_slot((int)arguments[which]) &&
-			  !(number == SYS_splice && aw_framed_slot((int)arguments[0]))))
+	if (fd_index < 0 || (!aw_framed_slot((int)arguments[fd_index]) &&
+			     !(number == SYS_splice && aw_framed_slot((int)arguments[0]))))
 		return false;
 	return call_buffer(number, arguments, result) || call_vector(number, arguments, result) ||
 	       call_file(number, arguments, result);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Other proxy processes are found by their doors, in directories of our own user's: no other user's process is told of an
-// address, or waited for.
+// Finds other proxy processes by their sockets, door.PID, in directories of the same user: no
+// process of another user learns an address, or is waited for.
 #include "xsock/preload/release.h"
 
 #include <dirent.h>
@@ -15,12 +15,12 @@
 #include "xsock/base/place.h"
 #include "xsock/process/proxy.h"
 
-#define PROXYS_MAX 256 /* in a directory */
-#define WAIT_MS \
-	1000 /* a busy machine's proxy process has its turn within that; one that is stopped has none */
-#define STEP_MS 1 /* an idle machine's proxy process is done before the first step is over */
+#define PROXIES_MAX 256 /* proxy processes in a directory */
+/* A proxy process on a busy machine runs within that time; one that is stopped does not answer. */
+#define WAIT_MS 1000
+#define STEP_MS 1 /* a proxy process on an idle machine has answered by then */
 
-static bool begin(struct aw_request *request, const struct sockaddr *addr, socklen_t len)
+static bool fill_request(struct aw_request *request, const struct sockaddr *addr, socklen_t len)
 {
 	aw_request_init(request, AW_REQUEST_RELEASE);
 	if (!addr || len > sizeof(request->local))
@@ -31,15 +31,15 @@ static bool begin(struct aw_request *request, const struct sockaddr *addr, sockl
 
 bool aw_release_ours(const struct sockaddr *addr, socklen_t len)
 {
-	struct aw_reply answer;
+	struct aw_reply reply;
 	struct aw_request request;
 
-	return aw_proxy_control() >= 0 && begin(&request, addr, len) &&
-	       aw_proxy_call(&request, -1, &answer) == 0;
+	return aw_proxy_control() >= 0 && fill_request(&request, addr, len) &&
+	       aw_proxy_call(&request, -1, &reply) == 0;
 }
 
-static bool tell(int from, const char *directory, const char *door,
-		 const struct aw_request *request)
+static bool send_to_door(int from, const char *directory, const char *door,
+			 const struct aw_request *request)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 
@@ -49,22 +49,25 @@ static bool tell(int from, const char *directory, const char *door,
 				 (struct sockaddr *)&to, sizeof(to)) >= 0;
 }
 
-/* How many have taken the order. */
-static int tell_all_in(int from, const char *directory, const struct aw_request *request)
+/* Sends the request to each proxy process of a directory. Returns how many have received it. */
+static int send_to_all(int from, const char *directory, const struct aw_request *request)
 {
 	DIR *dir = aw_place_is_ours(directory) ? opendir(directory) : NULL;
 	struct dirent *entry;
-	int told = 0;
+	int sent = 0;
 
-	while (dir && told < PROXYS_MAX && (entry = readdir(dir)))
+	while (dir && sent < PROXIES_MAX && (entry = readdir(dir)))
 		if (strncmp(entry->d_name, AW_PLACE_DOOR, strlen(AW_PLACE_DOOR)) == 0)
-			told += tell(from, directory, entry->d_name, request);
+			sent += send_to_door(from, directory, entry->d_name, request);
 	if (dir)
 		closedir(dir);
-	return told;
+	return sent;
 }
 
-/* A proxy process may have its directory in another XDG_RUNTIME_DIR than ours: the usual one. */
+/*
+ * Lists the directories that the proxy processes of this user may have: XDG_RUNTIME_DIR may differ
+ * between programs, so the usual places are listed as well.
+ */
 static void list_directories(glob_t *found)
 {
 	static const char *const patterns[] = { "/run/user/%u/" AW_PLACE_NAME,
@@ -85,8 +88,11 @@ static void list_directories(glob_t *found)
 	}
 }
 
-/* A proxy process takes an order out of its queue once it has let go of the port: then it is not the sender's any more. */
-static void await_proxys(int from)
+/*
+ * Waits until all proxy processes have read the request: a proxy process reads it from its queue
+ * when it has released the port, and until then SIOCOUTQ counts its bytes as the sender's.
+ */
+static void await_proxies(int from)
 {
 	int queued = 0;
 
@@ -99,20 +105,20 @@ static void await_proxys(int from)
 
 bool aw_release_others(const struct sockaddr *addr, socklen_t len)
 {
-	int from = aw_libc()->socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), told = 0;
+	int from = aw_libc()->socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), sent = 0;
 	struct aw_request request;
 	glob_t found;
 
 	if (from < 0)
 		return false;
-	if (begin(&request, addr, len)) {
+	if (fill_request(&request, addr, len)) {
 		list_directories(&found);
 		for (size_t i = 0; i < found.gl_pathc; i++)
-			told += tell_all_in(from, found.gl_pathv[i], &request);
+			sent += send_to_all(from, found.gl_pathv[i], &request);
 		globfree(&found);
 	}
-	if (told)
-		await_proxys(from);
+	if (sent)
+		await_proxies(from);
 	aw_libc()->close(from);
-	return told > 0;
+	return sent > 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Settles many sockets at once: before two processes may use them, before another program does, and before they are
-// closed.
+// Finds the undecided sockets, and decides one after the other by a common deadline.
+#include "xsock/preload/settle.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -13,24 +14,23 @@
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/probe.h"
 #include "xsock/process/mode.h"
-#include "xsock/process/proxy.h"
-#include "xsock/process/watch.h"
 
-#define PENDING_MAX 256 /* settled at a time */
+#define PENDING_MAX 256 /* fds that one pass finds */
 #define START_NS 200000
-#define START_TURNS 20000 /* longer than a start takes, or what else makes a socket STARTING */
-#define CONNECT_MS 1500 /* for a connect before a fork: the kernel repeats its SYN after a second */
+#define START_TURNS 20000 /* 4 s in all, longer than any start takes */
+#define CONNECT_MS 1500 /* for a connect before a fork: the kernel repeats a SYN after 1 s */
 
-struct pending {
+/* The fds from first to last whose sockets are in state. */
+struct fd_list {
 	enum aw_fd_state state;
 	unsigned first, last;
 	int fds[PENDING_MAX];
 	int count;
 };
 
-static void find_pending(struct aw_sock *sock, int fd, void *arg)
+static void collect_fd(struct aw_sock *sock, int fd, void *arg)
 {
-	struct pending *found = arg;
+	struct fd_list *found = arg;
 
 	if (sock->state == found->state && (unsigned)fd >= found->first &&
 	    (unsigned)fd <= found->last && found->count < PENDING_MAX)
@@ -39,16 +39,19 @@ static void find_pending(struct aw_sock *sock, int fd, void *arg)
 
 typedef void settle_fn(int fd, const struct aw_deadline *by);
 
-/* Calls settle for those in state from first to last. */
-static void each_in(enum aw_fd_state state, unsigned first, unsigned last, settle_fn *settle,
-		    const struct aw_deadline *by)
+/*
+ * Calls settle for each fd from first to last whose socket is in state. settle runs without the
+ * lock.
+ */
+static void settle_each(enum aw_fd_state state, unsigned first, unsigned last, settle_fn *settle,
+			const struct aw_deadline *by)
 {
-	struct pending found = { .state = state, .first = first, .last = last };
+	struct fd_list found = { .state = state, .first = first, .last = last };
 
 	do {
 		found.count = 0;
 		aw_fdtab_lock();
-		aw_fdtab_each(find_pending, &found);
+		aw_fdtab_each(collect_fd, &found);
 		aw_fdtab_unlock();
 		for (int i = 0; i < found.count; i++) {
 			settle(found.fds[i], by);
@@ -57,23 +60,24 @@ static void each_in(enum aw_fd_state state, unsigned first, unsigned last, settl
 	} while (found.count == PENDING_MAX);
 }
 
-/* How long any of them may be waited for, from now on. */
-static struct aw_deadline patience(void)
+/* Returns the deadline for all sockets of one call. */
+static struct aw_deadline settle_deadline(void)
 {
 	int ms = aw_probe_patience_ms();
 
 	return aw_deadline_after_ms(ms > CONNECT_MS ? ms : CONNECT_MS);
 }
 
-static void decide(int fd, const struct aw_deadline *by)
+static void decide_now(int fd, const struct aw_deadline *by)
 {
 	if (aw_fdtab_is_undecided(fd))
-		(void)aw_first_io_by(fd, AW_FIRST_WRITE, by);
+		(void)aw_first_io_make_by(fd, AW_FIRST_WRITE, by);
 }
 
 /*
- * Whether a thread waits on fd for a client's Request, which may be a record's. To start the connection now, the proxy process
- * would have to take the Request that is to wake the thread.
+ * Returns whether a thread waits on fd for a client's Request, which may be a record's. Then fd is
+ * not started now, because the proxy process would have to take the Request that is to wake the
+ * thread.
  */
 static bool is_awaited(int fd)
 {
@@ -87,22 +91,26 @@ static bool is_awaited(int fd)
 	return awaited && aw_mode_records();
 }
 
-/* A connection that a thread waits on is not decided: it stays the parent's alone. */
+/* Decides fd, unless a thread waits on it: then the connection stays the parent's alone. */
 static void decide_shared(int fd, const struct aw_deadline *by)
 {
 	if (!is_awaited(fd))
-		decide(fd, by);
+		decide_now(fd, by);
 }
 
-void aw_first_io_each(const int *fds, int count)
+void aw_settle_fds(const int *fds, int count)
 {
-	struct aw_deadline by = patience();
+	struct aw_deadline by = settle_deadline();
 
 	for (int i = 0; i < count; i++)
-		decide(fds[i], &by);
+		decide_now(fds[i], &by);
 }
 
-/* What connects still when it has had its time is TCP, or the parent's alone; so is at once what a thread waits for. */
+/*
+ * Waits for fd's connect until the deadline, in mode `on` only, and decides fd. A socket in `auto`
+ * that still connects then becomes plain TCP; one in `on` stays CONNECTING, and in the child of the
+ * fork it is not connected. A socket whose thread is still in connect is not waited for.
+ */
 static void decide_connecting(int fd, const struct aw_deadline *by)
 {
 	enum aw_xs_mode mode = AW_XS_OFF;
@@ -117,13 +125,11 @@ static void decide_connecting(int fd, const struct aw_deadline *by)
 		return;
 	(void)aw_first_io_poll(fd, POLLOUT,
 			       mode == AW_XS_ON ? aw_deadline_at_most_ms(by, CONNECT_MS) : 0);
-	(void)aw_first_io_by(fd, AW_FIRST_WRITE, by);
+	(void)aw_first_io_make_by(fd, AW_FIRST_WRITE, by);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
-	if (sock && sock->state == AW_FD_CONNECTING && sock->mode == AW_XS_AUTO) {
-		aw_watch_narrow(sock);
-		aw_fdtab_drop(sock);
-	}
+	if (sock && sock->state == AW_FD_CONNECTING && sock->mode == AW_XS_AUTO)
+		aw_first_io_make_plain(sock);
 	aw_fdtab_unlock();
 }
 
@@ -139,39 +145,31 @@ static void settle_all(settle_fn *settle_connecting)
 
 	if (!aw_fdtab_any_undecided())
 		return;
-	by = patience();
-	each_in(AW_FD_PENDING, 0, UINT_MAX, decide_shared, &by);
-	each_in(AW_FD_CONNECTING, 0, UINT_MAX, settle_connecting, &by);
+	by = settle_deadline();
+	settle_each(AW_FD_PENDING, 0, UINT_MAX, decide_shared, &by);
+	settle_each(AW_FD_CONNECTING, 0, UINT_MAX, settle_connecting, &by);
 }
 
-void aw_first_io_pending(void)
+void aw_settle_all(void)
 {
 	settle_all(decide_connecting);
 }
 
-void aw_first_io_before_spawn(void)
+void aw_settle_before_spawn(void)
 {
 	settle_all(decide_inherited);
 }
 
-void aw_first_io_before_shell(void)
+void aw_settle_before_shell(void)
 {
-	struct aw_deadline by = patience();
+	struct aw_deadline by = settle_deadline();
 
 	if (aw_fdtab_any_undecided())
-		each_in(AW_FD_PENDING, 0, UINT_MAX, decide, &by);
+		settle_each(AW_FD_PENDING, 0, UINT_MAX, decide_now, &by);
 	aw_framed_bridge_all(true);
 }
 
-/* The proxy process takes the Request that is to come, which would make the kernel end the connection by a reset. */
-bool aw_farewell_request(int fd)
-{
-	struct aw_request request;
-
-	aw_request_init(&request, AW_REQUEST_FAREWELL);
-	return aw_proxy_notify(&request, &fd, 1) == 0;
-}
-
+/* Returns whether SO_LINGER makes close reset the connection. */
 static bool is_aborted(int fd)
 {
 	struct linger linger = { 0 };
@@ -182,8 +180,9 @@ static bool is_aborted(int fd)
 }
 
 /*
- * Who starts fd goes by its number, which must not be another file's meanwhile. Not for ever: a child that was forked
- * behind our back would not see the end of it.
+ * Waits until no other thread starts fd: the starting thread uses fd's number, which must not
+ * become another file's meanwhile. The wait has an end, because in a child that was forked by
+ * clone(2) the start never ends.
  */
 static void await_started(int fd, const struct aw_deadline *by)
 {
@@ -191,7 +190,7 @@ static void await_started(int fd, const struct aw_deadline *by)
 	int cancel;
 
 	(void)by;
-	if (aw_fdtab_state(fd) != AW_FD_STARTING || aw_fdtab_is_borrowed())
+	if (aw_fdtab_state(fd) != AW_FD_STARTING || aw_fdtab_is_vfork_child())
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	for (int i = 0; aw_fdtab_state(fd) == AW_FD_STARTING && i < START_TURNS; i++)
@@ -199,13 +198,13 @@ static void await_started(int fd, const struct aw_deadline *by)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* The fds of a child of vfork are its own, their sockets its parent's. */
-void aw_first_io_closing(int fd)
+/* A child of vfork may close its fds, but their sockets are its parent's to decide. */
+void aw_settle_before_close(int fd)
 {
 	int saved = errno;
 
-	if (aw_fdtab_state(fd) == AW_FD_PENDING && !aw_fdtab_is_borrowed() && !is_aborted(fd))
-		(void)aw_first_io_slow(fd, AW_FIRST_CLOSE, true);
+	if (aw_fdtab_state(fd) == AW_FD_PENDING && !aw_fdtab_is_vfork_child() && !is_aborted(fd))
+		(void)aw_first_io_make(fd, AW_FIRST_CLOSE, true);
 	await_started(fd, NULL);
 	errno = saved;
 }
@@ -213,30 +212,30 @@ void aw_first_io_closing(int fd)
 static void close_pending(int fd, const struct aw_deadline *by)
 {
 	(void)by;
-	aw_first_io_closing(fd);
+	aw_settle_before_close(fd);
 }
 
-void aw_first_io_closing_range(unsigned first, unsigned last)
+void aw_settle_before_close_range(unsigned first, unsigned last)
 {
-	if (aw_fdtab_any_undecided() && !aw_fdtab_is_borrowed())
-		each_in(AW_FD_PENDING, first, last, close_pending, NULL);
+	if (aw_fdtab_any_undecided() && !aw_fdtab_is_vfork_child())
+		settle_each(AW_FD_PENDING, first, last, close_pending, NULL);
 }
 
-void aw_first_io_await_range(unsigned first, unsigned last)
+void aw_settle_await_range(unsigned first, unsigned last)
 {
 	int saved = errno;
 
-	if (aw_fdtab_any_undecided() && !aw_fdtab_is_borrowed())
-		each_in(AW_FD_STARTING, first, last, await_started, NULL);
+	if (aw_fdtab_any_undecided() && !aw_fdtab_is_vfork_child())
+		settle_each(AW_FD_STARTING, first, last, await_started, NULL);
 	errno = saved;
 }
 
-__attribute__((destructor)) static void end(void)
+__attribute__((constructor)) static void set_hook(void)
 {
-	aw_first_io_closing_range(0, UINT_MAX);
+	aw_fdtab_hooks.settle = aw_settle_all;
 }
 
-__attribute__((constructor)) static void prepare(void)
+__attribute__((destructor)) static void settle_at_exit(void)
 {
-	aw_fdtab_hooks.decide_pending = aw_first_io_pending;
+	aw_settle_before_close_range(0, UINT_MAX);
 }

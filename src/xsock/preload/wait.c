@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Polls, settles what has become ready, and polls again.
+// Polls, makes the first I/O on undecided fds that are ready, and polls again.
 #include "xsock/preload/wait.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct aw_deadline aw_deadline_after(const struct timespec *timeout)
 	int64_t seconds = timeout ? timeout->tv_sec : 0;
 
 	if (timeout && !seconds && !timeout->tv_nsec)
-		deadline.at_ns = 0; /* over: what time it is does not matter */
+		deadline.at_ns = 0; /* the deadline is over at any time of the clock */
 	else if (timeout && seconds < INT64_MAX / NS / 2)
 		deadline.at_ns = aw_xs_now_ns() + seconds * NS + timeout->tv_nsec;
 	return deadline;
@@ -62,25 +62,31 @@ bool aw_deadline_is_over(const struct aw_deadline *deadline)
 	return deadline->at_ns >= 0 && aw_xs_now_ns() >= deadline->at_ns;
 }
 
-/* An fd that is waited for, and its socket if it is undecided. */
-struct wide {
+/*
+ * The program's fds, with the events that the start-up needs, and the sockets of those that are
+ * undecided.
+ */
+struct wide_poll {
 	struct pollfd *fds;
 	struct aw_sock **socks;
 	nfds_t count;
-	size_t octets;
+	size_t bytes;
 };
 
-static bool make_wide(struct wide *wide, nfds_t count)
+static bool map_wide(struct wide_poll *wide, nfds_t count)
 {
 	wide->count = count;
-	wide->octets = (count ? count : 1) * (sizeof(*wide->fds) + sizeof(*wide->socks));
-	wide->fds = aw_memory_map(wide->octets);
+	wide->bytes = (count ? count : 1) * (sizeof(*wide->fds) + sizeof(*wide->socks));
+	wide->fds = aw_memory_map(wide->bytes);
 	wide->socks = (struct aw_sock **)(wide->fds + count);
 	return wide->fds != NULL;
 }
 
-/* What of fds is undecided is asked for its start-up, too. Returns whether any is. */
-static bool widen(struct wide *wide, const struct pollfd *fds)
+/*
+ * Fills wide: makes the first I/O on undecided fds, and polls those that stay undecided for their
+ * start-up's event, too. Returns whether there are any.
+ */
+static bool fill_wide(struct wide_poll *wide, const struct pollfd *fds)
 {
 	bool any = false;
 
@@ -89,8 +95,8 @@ static bool widen(struct wide *wide, const struct pollfd *fds)
 		wide->socks[i] = NULL;
 		if (fds[i].fd < 0 || !aw_fdtab_is_undecided(fds[i].fd))
 			continue;
-		aw_first_io_slow(fds[i].fd, AW_FIRST_POLL, true);
-		wide->socks[i] = aw_first_io_sleep(fds[i].fd);
+		aw_first_io_make(fds[i].fd, AW_FIRST_POLL, true);
+		wide->socks[i] = aw_first_io_begin_sleep(fds[i].fd);
 		if (!wide->socks[i])
 			continue;
 		any = true;
@@ -100,37 +106,41 @@ static bool widen(struct wide *wide, const struct pollfd *fds)
 	return any;
 }
 
-static void wake(struct wide *wide)
+static void end_sleeps(struct wide_poll *wide)
 {
 	for (nfds_t i = 0; i < wide->count; i++) {
 		if (wide->socks[i])
-			aw_first_io_woken(wide->socks[i]);
+			aw_first_io_end_sleep(wide->socks[i]);
 	}
 }
 
-/* The thread is cancelled, or a signal's handler has left the call for good. */
-static void leave(void *arg)
+/* Runs when the thread is cancelled, or a signal handler has left the call by siglongjmp. */
+static void abandon_wait(void *arg)
 {
-	struct wide *wide = arg;
+	struct wide_poll *wide = arg;
 
-	wake(wide);
-	aw_memory_unmap(wide->fds, wide->octets);
+	end_sleeps(wide);
+	aw_memory_unmap(wide->fds, wide->bytes);
 }
 
-static int sleep_until(struct wide *wide, const struct aw_deadline *deadline, const sigset_t *mask)
+static int poll_until(struct wide_poll *wide, const struct aw_deadline *deadline,
+		      const sigset_t *mask)
 {
 	struct _pthread_cleanup_buffer left_for_good;
 	struct timespec left;
 	int ready;
 
-	aw_left_push(&left_for_good, leave, wide);
+	aw_left_push(&left_for_good, abandon_wait, wide);
 	ready = aw_libc()->ppoll(wide->fds, wide->count, aw_preamble_left(deadline, &left), mask);
 	aw_left_pop(&left_for_good, 0);
 	return ready;
 }
 
-/* Settles what was undecided and is ready; tells whether that, or another thread, has changed anything. */
-static bool settle(const struct wide *wide)
+/*
+ * Makes the first I/O on the undecided fds that are ready. Returns whether this or another thread
+ * has decided any.
+ */
+static bool settle_ready(const struct wide_poll *wide)
 {
 	bool changed = false;
 
@@ -140,23 +150,23 @@ static bool settle(const struct wide *wide)
 		if (!wide->socks[i] || !wide->fds[i].revents)
 			continue;
 		if (aw_fdtab_is_undecided(fd))
-			aw_first_io_slow(fd, AW_FIRST_POLL, true);
+			aw_first_io_make(fd, AW_FIRST_POLL, true);
 		changed |= !aw_fdtab_is_undecided(fd);
 	}
 	return changed;
 }
 
-/* Copies what the program has asked for. Returns how many fds that are. */
-static int narrow(struct pollfd *fds, const struct wide *wide)
+/* Copies the events that the program has asked for. Returns the number of fds that have any. */
+static int copy_events(struct pollfd *fds, const struct wide_poll *wide)
 {
 	int ready = 0;
 
 	for (nfds_t i = 0; i < wide->count; i++) {
-		short told = fds[i].events | POLLERR | POLLHUP | POLLNVAL;
+		short visible = fds[i].events | POLLERR | POLLHUP | POLLNVAL;
 
 		if (wide->socks[i] && aw_preamble_hides(fds[i].fd))
-			told &= ~(POLLIN | POLLRDNORM);
-		fds[i].revents = wide->fds[i].revents & told;
+			visible &= ~(POLLIN | POLLRDNORM);
+		fds[i].revents = wide->fds[i].revents & visible;
 		ready += fds[i].revents != 0;
 	}
 	return ready;
@@ -166,29 +176,29 @@ int aw_wait_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 		 const sigset_t *mask)
 {
 	struct aw_deadline deadline = aw_deadline_after(timeout);
-	struct wide wide;
+	struct wide_poll wide;
 	int ready;
 
-	if (!make_wide(&wide, count)) {
+	if (!map_wide(&wide, count)) {
 		errno = ENOMEM;
 		return -1;
 	}
 	do {
-		bool any = widen(&wide, fds);
+		bool any = fill_wide(&wide, fds);
 
-		ready = sleep_until(&wide, &deadline, mask);
+		ready = poll_until(&wide, &deadline, mask);
 		if (any)
-			wake(&wide);
-		if (ready > 0 && any && settle(&wide))
+			end_sleeps(&wide);
+		if (ready > 0 && any && settle_ready(&wide))
 			ready = -EAGAIN;
 		else if (ready >= 0) {
 			bool over = ready == 0 && aw_deadline_is_over(&deadline);
 
-			ready = narrow(fds, &wide);
+			ready = copy_events(fds, &wide);
 			if (!ready && !over)
 				ready = -EAGAIN;
 		}
 	} while (ready == -EAGAIN);
-	aw_memory_unmap(wide.fds, wide.octets);
+	aw_memory_unmap(wide.fds, wide.bytes);
 	return ready;
 }

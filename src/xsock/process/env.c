@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Reads the settings of the environment.
 #include "xsock/process/env.h"
 
 #include <errno.h>

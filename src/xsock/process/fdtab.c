@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The table: a byte for the wrappers and a pointer for the rest, both by fd.
+// The table: for each fd its state, which the wrappers read, and its socket. Forks are here as
+// well, because a child must find the table and its lock whole.
 #include "xsock/process/fdtab.h"
 
 #include <assert.h>
@@ -15,7 +16,7 @@
 #include "xsock/base/log.h"
 
 #define NS 1000000000
-#define WAKE_NS 200000000 /* who has something to read wakes sooner */
+#define WAKE_NS 200000000 /* a thread that has something to read wakes sooner */
 
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 _Atomic(unsigned) aw_fdtab_undecided;
@@ -25,25 +26,37 @@ struct aw_fdtab_hooks aw_fdtab_hooks;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static sigset_t signals_before; /* under the lock */
-static int cancel_before; /* likewise: who is cancelled would leave the lock behind */
-/* Sockets in STARTING; threads that fork: one excludes the other. Under the lock. */
-static unsigned starting, forks;
-static _Thread_local unsigned forks_here; /* of forks */
-static _Thread_local bool is_leaving; /* this thread's child goes on in its place */
-static bool keeps; /* who forks keeps what connects; under the lock */
-static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
-static struct aw_pool pool = { .octets = sizeof(struct aw_sock) };
-struct aw_pool aw_fdtab_watches = { .octets = sizeof(struct aw_watch) };
-static int top; /* above every fd that has a socket; under the lock */
-static _Thread_local unsigned sleeps; /* this thread's own, below a signal's handler */
 /*
- * Whose memory this is. It is in a page that the kernel clears in the child of every fork, by
- * whatever call, but not in a child that has our memory.
+ * The signal mask and the cancel state that the lock's holder had before it took the lock. It
+ * cannot be cancelled meanwhile, because a cancelled thread would keep the lock.
+ */
+static sigset_t signals_before;
+static int cancel_before;
+/*
+ * The numbers of sockets in STARTING and of threads that fork: while one is above 0, the other does
+ * not rise. Under the lock.
+ */
+static unsigned starting, forks;
+static _Thread_local unsigned forks_here; /* this thread's share of forks */
+static _Thread_local bool parent_exits; /* this thread is in daemon(3): the parent exits */
+/* The sockets that connect stay with the parent of the fork under way. Under the lock. */
+static bool parent_keeps;
+static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
+static struct aw_pool pool = { .bytes = sizeof(struct aw_sock) };
+struct aw_pool aw_fdtab_registrations = { .bytes = sizeof(struct aw_registration) };
+static int fd_end; /* one above the highest fd that has a socket; under the lock */
+/* This thread's share of all sleepers: a signal handler of its own has interrupted its sleep. */
+static _Thread_local unsigned sleeps_here;
+/*
+ * The process whose memory this is. The number lies in a page that the kernel clears in the child
+ * of every fork, but not in a child that shares its parent's memory.
  */
 static pid_t no_page, *owner = &no_page;
 
-/* A fork by clone(2) itself ran no handler of pthread_atfork; who held the lock is not here. */
+/*
+ * In the child of a fork by clone(2), which runs no handlers of pthread_atfork, makes the lock
+ * anew: the thread that may have held it is not in the child.
+ */
 static void notice_fork(void)
 {
 	if (__builtin_expect(*owner != 0, 1))
@@ -54,6 +67,10 @@ static void notice_fork(void)
 	forks = forks_here;
 }
 
+/*
+ * Takes the lock with all signals blocked and cancellation disabled. The thread's state of before
+ * is saved for aw_fdtab_unlock.
+ */
 void aw_fdtab_lock(void)
 {
 	sigset_t all, before;
@@ -78,69 +95,72 @@ void aw_fdtab_unlock(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void aw_fdtab_wait(void)
+/* Sleeps until a change, or until end if that is not NULL. Returns 0 or an errno. */
+static int await_change_until(const struct timespec *end)
 {
 	sigset_t before = signals_before;
-	int cancel = cancel_before;
+	int cancel = cancel_before, err;
 
-	pthread_cond_wait(&changed, &lock);
+	err = end ? pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, end)
+		  : pthread_cond_wait(&changed, &lock);
 	signals_before = before;
 	cancel_before = cancel;
+	return err;
 }
 
-void aw_fdtab_sleep(struct aw_sock *sock)
+void aw_fdtab_await_change(void)
+{
+	(void)await_change_until(NULL);
+}
+
+void aw_fdtab_begin_sleep(struct aw_sock *sock)
 {
 	aw_fdtab_hold(sock);
 	sock->sleepers++;
-	sleeps++;
+	sleeps_here++;
 }
 
-void aw_fdtab_woken(struct aw_sock *sock)
+void aw_fdtab_end_sleep(struct aw_sock *sock)
 {
-	sleeps--;
+	sleeps_here--;
 	if (--sock->sleepers == 0)
 		pthread_cond_broadcast(&changed);
 	aw_fdtab_release(sock);
 }
 
-/* In vain where a sleeper has been left for good (siglongjmp). */
-void aw_fdtab_let_wake(const struct aw_sock *sock)
+/* Waits for at most WAKE_NS, because a sleeper that has left its wait by siglongjmp never wakes. */
+void aw_fdtab_await_sleepers(const struct aw_sock *sock)
 {
-	sigset_t before = signals_before;
-	int cancel = cancel_before;
 	struct timespec end;
 
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_nsec += WAKE_NS;
 	end.tv_sec += end.tv_nsec / NS;
 	end.tv_nsec %= NS;
-	while (sock->sleepers > sleeps &&
-	       pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &end) == 0)
+	while (sock->sleepers > sleeps_here && await_change_until(&end) == 0)
 		;
-	signals_before = before;
-	cancel_before = cancel;
 }
 
 void aw_fdtab_await_forks(void)
 {
 	while (forks > forks_here)
-		aw_fdtab_wait();
+		aw_fdtab_await_change();
 }
 
-static void decide_pending(void)
+static void settle_sockets(void)
 {
-	if (aw_fdtab_hooks.decide_pending)
-		aw_fdtab_hooks.decide_pending();
+	if (aw_fdtab_hooks.settle)
+		aw_fdtab_hooks.settle();
 }
 
 void aw_fdtab_fork_begin(void)
 {
-	if (aw_fdtab_is_borrowed())
+	if (aw_fdtab_is_vfork_child())
 		return;
-	decide_pending();
+	settle_sockets();
 	aw_fdtab_lock();
 	while (starting)
-		aw_fdtab_wait();
+		aw_fdtab_await_change();
 	forks++;
 	forks_here++;
 	aw_fdtab_unlock();
@@ -150,7 +170,7 @@ void aw_fdtab_fork_end(void)
 {
 	int saved = errno;
 
-	if (aw_fdtab_is_borrowed())
+	if (aw_fdtab_is_vfork_child())
 		return;
 	aw_fdtab_lock();
 	forks--;
@@ -161,35 +181,40 @@ void aw_fdtab_fork_end(void)
 }
 
 /*
- * Parent and child may both go on with what is pending, and one connection starts but once. The sockets in the table of a
- * child of vfork are its parent's.
+ * Runs in the parent before a fork. One connection starts in one process only, so the pending
+ * sockets are settled here. The table of a child of vfork is its parent's and stays as it is.
  */
-static void before_fork(void)
+static void prepare_fork(void)
 {
-	bool borrowed = aw_fdtab_is_borrowed();
+	bool is_vfork_child = aw_fdtab_is_vfork_child();
 
-	if (!borrowed && !forks_here)
-		decide_pending();
+	if (!is_vfork_child && !forks_here)
+		settle_sockets();
 	aw_fdtab_lock();
-	keeps = !borrowed && !is_leaving;
-	if (aw_fdtab_hooks.at_fork && !borrowed)
+	parent_keeps = !is_vfork_child && !parent_exits;
+	if (aw_fdtab_hooks.at_fork && !is_vfork_child)
 		aw_fdtab_hooks.at_fork(false);
 }
 
-/* What another thread has accepted since the fork began is that thread's. */
+/*
+ * Drops the sockets that another thread has accepted since the fork began: they are the parent's.
+ */
 static void drop_pending(void)
 {
-	for (int fd = 0; fd < top; fd++)
+	for (int fd = 0; fd < fd_end; fd++)
 		if (socks[fd] && socks[fd]->state == AW_FD_PENDING)
 			aw_fdtab_drop(socks[fd]);
 }
 
-/* What is the parent's connection alone is none here. Sets that it is in are the parent's, too. */
-static void disconnect(const struct aw_sock *sock)
+/*
+ * Puts an unconnected socket in the place of sock's fds: the connection is the parent's alone.
+ * epoll sets stay as they are, because the parent shares them.
+ */
+static void disconnect_fds(const struct aw_sock *sock)
 {
 	int fresh = aw_libc()->socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd)) {
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd)) {
 		int flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
 
 		if (sock->state == AW_FD_CONNECTING && !sock->caller)
@@ -203,25 +228,28 @@ static void disconnect(const struct aw_sock *sock)
 		aw_libc()->close(fresh);
 }
 
-/* One process starts a connection: the one that has begun to connect, or whose thread waits for the client. */
-static void drop_begun(void)
+/*
+ * Drops, in the child, the connections that only the parent may start: those that the parent has
+ * begun to connect, and those on which a thread of the parent waits for the client.
+ */
+static void drop_parents_own(void)
 {
-	for (int fd = 0; fd < top; fd++) {
+	for (int fd = 0; fd < fd_end; fd++) {
 		if (!socks[fd] ||
 		    (socks[fd]->state != AW_FD_CONNECTING && !aw_fdtab_is_awaited(socks[fd])))
 			continue;
-		disconnect(socks[fd]);
+		disconnect_fds(socks[fd]);
 		aw_fdtab_drop(socks[fd]);
 	}
 }
 
-static void born(void)
+static void finish_fork_in_child(void)
 {
 	*owner = getpid();
 	pthread_cond_init(&changed, NULL);
 	forks = forks_here;
-	if (keeps)
-		drop_begun();
+	if (parent_keeps)
+		drop_parents_own();
 	if (forks)
 		drop_pending();
 	if (aw_fdtab_hooks.at_fork)
@@ -234,44 +262,48 @@ pid_t aw_fdtab_bare_fork(void)
 	pid_t pid;
 
 	aw_fdtab_lock();
-	keeps = true;
+	parent_keeps = true;
 	if (aw_fdtab_hooks.at_fork)
 		aw_fdtab_hooks.at_fork(false);
 	pid = aw_libc()->_Fork();
 	if (pid == 0)
-		born();
+		finish_fork_in_child();
 	else
 		aw_fdtab_unlock();
 	return pid;
 }
 
-void aw_fdtab_leave(bool leaving)
+void aw_fdtab_set_parent_exits(bool exits)
 {
-	is_leaving = leaving;
+	parent_exits = exits;
 }
 
-static pid_t *wiped_page(void)
+/*
+ * Returns the page that the kernel clears in the child of a fork, or &no_page if the kernel has no
+ * MADV_WIPEONFORK.
+ */
+static pid_t *make_wiped_page(void)
 {
-	size_t octets = (size_t)sysconf(_SC_PAGESIZE);
-	void *page = mmap(NULL, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
 		return &no_page;
-	if (madvise(page, octets, MADV_WIPEONFORK) == 0)
+	if (madvise(page, bytes, MADV_WIPEONFORK) == 0)
 		return page;
-	munmap(page, octets);
+	munmap(page, bytes);
 	return &no_page;
 }
 
-__attribute__((constructor)) static void prepare(void)
+__attribute__((constructor)) static void init_table(void)
 {
-	owner = wiped_page();
+	owner = make_wiped_page();
 	*owner = getpid();
-	pthread_atfork(before_fork, aw_fdtab_unlock, born);
+	pthread_atfork(prepare_fork, aw_fdtab_unlock, finish_fork_in_child);
 }
 
-/* The child of vfork runs in its parent's memory; its fds are its own. */
-static bool is_vfork_child(void)
+/* In a child of vfork the page still has the parent's process id. */
+bool aw_fdtab_is_vfork_child(void)
 {
 	notice_fork();
 	return getpid() != *owner;
@@ -282,20 +314,20 @@ static bool is_undecided(enum aw_fd_state state)
 	return state >= AW_FD_CONNECTING;
 }
 
-static void put_state(int fd, enum aw_fd_state state)
+static void store_state(int fd, enum aw_fd_state state)
 {
 	atomic_store_explicit(&aw_fdtab_states[fd], (uint8_t)state, memory_order_relaxed);
 }
 
-static void put_sock(int fd, const struct aw_sock *sock)
+static void store_sock(int fd, const struct aw_sock *sock)
 {
 	if (sock->slot)
 		atomic_store(&aw_fdtab_slots[fd], sock->slot);
-	put_state(fd, sock->state);
+	store_state(fd, sock->state);
 }
 
-/* The numbers of sockets that are undecided, bridged and being started. */
-static void count(enum aw_fd_state state, unsigned one)
+/* Adds one, which may be -1, to the counters of sockets that state belongs to. */
+static void count_state(enum aw_fd_state state, unsigned one)
 {
 	if (is_undecided(state))
 		atomic_fetch_add_explicit(&aw_fdtab_undecided, one, memory_order_relaxed);
@@ -310,20 +342,21 @@ void aw_fdtab_hold(struct aw_sock *sock)
 	sock->users++;
 }
 
+/* Frees sock when it has no fd and no thread uses it. */
 static void free_unused(struct aw_sock *sock)
 {
 	if (sock->fds || sock->users)
 		return;
-	count(sock->state, -1u);
+	count_state(sock->state, -1u);
 	if (sock->slot)
 		aw_fdtab_hooks.leave_slot(sock->slot);
-	while (sock->watches) {
-		struct aw_watch *watch = sock->watches;
+	while (sock->registrations) {
+		struct aw_registration *reg = sock->registrations;
 
-		sock->watches = watch->next;
-		aw_pool_give(&aw_fdtab_watches, watch);
+		sock->registrations = reg->next;
+		aw_pool_free(&aw_fdtab_registrations, reg);
 	}
-	aw_pool_give(&pool, sock);
+	aw_pool_free(&pool, sock);
 }
 
 void aw_fdtab_release(struct aw_sock *sock)
@@ -333,11 +366,11 @@ void aw_fdtab_release(struct aw_sock *sock)
 	free_unused(sock);
 }
 
-static void detach(int fd)
+static void detach_fd(int fd)
 {
 	struct aw_sock *sock = socks[fd];
 
-	put_state(fd, AW_FD_NONE);
+	store_state(fd, AW_FD_NONE);
 	socks[fd] = NULL;
 	if (!sock)
 		return;
@@ -348,40 +381,40 @@ static void detach(int fd)
 	free_unused(sock);
 }
 
-static void attach(int fd, struct aw_sock *sock)
+static void attach_fd(int fd, struct aw_sock *sock)
 {
-	detach(fd);
+	detach_fd(fd);
 	socks[fd] = sock;
 	sock->fds++;
-	if (fd >= top)
-		top = fd + 1;
-	put_sock(fd, sock);
+	if (fd >= fd_end)
+		fd_end = fd + 1;
+	store_sock(fd, sock);
 }
 
 void aw_fdtab_mark(int fd)
 {
 	aw_fdtab_forget(fd);
-	if ((unsigned)fd < AW_FDTAB_MAX && !is_vfork_child())
-		put_state(fd, AW_FD_CANDIDATE);
+	if ((unsigned)fd < AW_FDTAB_MAX && !aw_fdtab_is_vfork_child())
+		store_state(fd, AW_FD_CANDIDATE);
 }
 
-static struct aw_sock *add(int fd, const struct aw_sock *like)
+static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
 {
 	struct aw_sock *sock;
 	struct stat file;
 
-	if ((unsigned)fd >= AW_FDTAB_MAX || is_vfork_child() || fstat(fd, &file) != 0)
+	if ((unsigned)fd >= AW_FDTAB_MAX || aw_fdtab_is_vfork_child() || fstat(fd, &file) != 0)
 		return NULL;
-	sock = aw_pool_take(&pool);
+	sock = aw_pool_alloc(&pool);
 	if (!sock)
 		return NULL;
 	*sock = *like;
 	sock->fds = sock->users = sock->sleepers = 0;
-	sock->watches = NULL;
+	sock->registrations = NULL;
 	sock->dev = file.st_dev;
 	sock->ino = file.st_ino;
-	count(sock->state, 1);
-	attach(fd, sock);
+	count_state(sock->state, 1);
+	attach_fd(fd, sock);
 	return sock;
 }
 
@@ -390,21 +423,24 @@ bool aw_fdtab_add(int fd, const struct aw_sock *like)
 	bool added;
 
 	aw_fdtab_lock();
-	added = add(fd, like);
+	added = add_socket(fd, like);
 	aw_fdtab_unlock();
 	return added;
 }
 
-struct aw_sock *aw_fdtab_need(int fd)
+struct aw_sock *aw_fdtab_get_or_add(int fd)
 {
 	static const struct aw_sock fresh = { .state = AW_FD_CANDIDATE };
 	struct aw_sock *sock = aw_fdtab_get(fd);
 
-	return sock ? sock : add(fd, &fresh);
+	return sock ? sock : add_socket(fd, &fresh);
 }
 
-/* to was duplicated from what from's socket was before another thread has swapped it: it becomes what that is now. */
-static void follow(int from, int to)
+/*
+ * Another thread may have swapped from's socket after the program duplicated it: then to is still
+ * the socket of before the swap, and dup3 makes it the new one.
+ */
+static void follow_swap(int from, int to)
 {
 	const struct aw_sock *sock = aw_fdtab_get(from);
 	struct stat file;
@@ -421,52 +457,48 @@ void aw_fdtab_copy(int from, int to, bool undecided)
 {
 	if (from == to ||
 	    (aw_fdtab_state(from) == AW_FD_NONE && aw_fdtab_state(to) == AW_FD_NONE) ||
-	    (unsigned)to >= AW_FDTAB_MAX || (unsigned)from >= AW_FDTAB_MAX || is_vfork_child())
+	    (unsigned)to >= AW_FDTAB_MAX || (unsigned)from >= AW_FDTAB_MAX ||
+	    aw_fdtab_is_vfork_child())
 		return;
 	aw_fdtab_lock();
-	detach(to);
+	detach_fd(to);
 	if (undecided)
-		follow(from, to);
+		follow_swap(from, to);
 	if (socks[from])
-		attach(to, socks[from]);
+		attach_fd(to, socks[from]);
 	else if (aw_fdtab_state(from) == AW_FD_CANDIDATE)
-		put_state(to, AW_FD_CANDIDATE);
+		store_state(to, AW_FD_CANDIDATE);
 	aw_fdtab_unlock();
 }
 
 void aw_fdtab_forget(int fd)
 {
-	if (aw_fdtab_state(fd) == AW_FD_NONE || is_vfork_child())
+	if (aw_fdtab_state(fd) == AW_FD_NONE || aw_fdtab_is_vfork_child())
 		return;
 	aw_fdtab_lock();
-	detach(fd);
+	detach_fd(fd);
 	aw_fdtab_unlock();
 }
 
 void aw_fdtab_forget_range(unsigned first, unsigned last)
 {
-	if (is_vfork_child())
+	if (aw_fdtab_is_vfork_child())
 		return;
 	aw_fdtab_lock();
-	for (unsigned fd = first; fd <= last && fd < (unsigned)top; fd++) {
+	for (unsigned fd = first; fd <= last && fd < (unsigned)fd_end; fd++) {
 		if (aw_fdtab_state((int)fd) != AW_FD_INTERNAL)
-			detach((int)fd);
+			detach_fd((int)fd);
 	}
 	aw_fdtab_unlock();
 }
 
-bool aw_fdtab_is_borrowed(void)
-{
-	return is_vfork_child();
-}
-
 void aw_fdtab_hide(int fd)
 {
-	if ((unsigned)fd >= AW_FDTAB_MAX || is_vfork_child())
+	if ((unsigned)fd >= AW_FDTAB_MAX || aw_fdtab_is_vfork_child())
 		return;
 	aw_fdtab_lock();
-	detach(fd);
-	put_state(fd, AW_FD_INTERNAL);
+	detach_fd(fd);
+	store_state(fd, AW_FD_INTERNAL);
 	aw_fdtab_unlock();
 }
 
@@ -479,8 +511,8 @@ struct aw_sock *aw_fdtab_get(int fd)
 		return NULL;
 	if (fstat(fd, &file) == 0 && file.st_dev == sock->dev && file.st_ino == sock->ino)
 		return sock;
-	if (!is_vfork_child() && sock->state != AW_FD_STARTING)
-		detach(fd);
+	if (!aw_fdtab_is_vfork_child() && sock->state != AW_FD_STARTING)
+		detach_fd(fd);
 	return NULL;
 }
 
@@ -489,15 +521,29 @@ struct aw_sock *aw_fdtab_get_started(int fd)
 	struct aw_sock *sock = aw_fdtab_get(fd);
 
 	while (sock && sock->state == AW_FD_STARTING) {
-		aw_fdtab_wait();
+		aw_fdtab_await_change();
 		sock = aw_fdtab_get(fd);
 	}
 	return sock;
 }
 
-int aw_fdtab_next(const struct aw_sock *sock, int after)
+bool aw_fdtab_is_paired(int fd)
 {
-	for (int fd = after + 1; fd < top; fd++) {
+	const struct aw_sock *sock;
+	bool paired;
+
+	if (aw_fdtab_state(fd) != AW_FD_STARTING)
+		return aw_fdtab_state(fd) == AW_FD_BRIDGED;
+	aw_fdtab_lock();
+	sock = aw_fdtab_get_started(fd);
+	paired = sock && sock->state == AW_FD_BRIDGED;
+	aw_fdtab_unlock();
+	return paired;
+}
+
+int aw_fdtab_next_fd(const struct aw_sock *sock, int after)
+{
+	for (int fd = after + 1; fd < fd_end; fd++) {
 		if (socks[fd] == sock)
 			return fd;
 	}
@@ -506,27 +552,27 @@ int aw_fdtab_next(const struct aw_sock *sock, int after)
 
 void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state)
 {
-	count(state, 1);
-	count(sock->state, -1u);
+	count_state(state, 1);
+	count_state(sock->state, -1u);
 	if (sock->state == AW_FD_STARTING)
 		pthread_cond_broadcast(&changed);
 	sock->state = state;
-	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd))
-		put_sock(fd, sock);
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
+		store_sock(fd, sock);
 }
 
 void aw_fdtab_drop(struct aw_sock *sock)
 {
 	aw_fdtab_hold(sock);
 	aw_fdtab_set_state(sock, AW_FD_NONE);
-	for (int fd = aw_fdtab_next(sock, -1); fd >= 0; fd = aw_fdtab_next(sock, fd))
-		detach(fd);
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
+		detach_fd(fd);
 	aw_fdtab_release(sock);
 }
 
 void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg)
 {
-	for (int fd = 0; fd < top; fd++) {
+	for (int fd = 0; fd < fd_end; fd++) {
 		if (socks[fd])
 			see(socks[fd], fd, arg);
 	}

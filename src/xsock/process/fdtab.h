@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Which fds of the program are, or may become, iWARP sockets. A wrapper reads one byte of the
-// table without a lock; all else is done under its lock, with all signals blocked, since a handler
-// may close an fd. The lock is never held across a call that may block or come back to us.
+// The table of the program's fds that are, or may become, iWARP sockets. The wrappers read an fd's
+// state, one byte, without a lock. Everything else needs the table's lock, which is held with all
+// signals blocked, because a signal handler may close an fd. No thread holds the lock across a call
+// that may block or call this library again.
 #ifndef XSOCK_PROCESS_FDTAB_H
 #define XSOCK_PROCESS_FDTAB_H
 
@@ -16,20 +17,23 @@
 #include "xsock/base/rules.h"
 #include "xsock/process/memory.h"
 
-/* An fd from here on is never in iWARP mode. */
+/* fds from this number on are never in iWARP mode. */
 #define AW_FDTAB_MAX 65536
 
-/* From CONNECTING on a call has to wait for, or start, something first. */
+/*
+ * An fd's state. From CONNECTING on the socket is undecided: a wrapper first makes the first I/O
+ * (first_io.h).
+ */
 enum aw_fd_state {
-	AW_FD_NONE, /* not ours: straight to libc */
+	AW_FD_NONE, /* the library does nothing with the fd */
 	AW_FD_CANDIDATE, /* a stream socket that is neither connected nor listens */
 	AW_FD_LISTENER,
-	AW_FD_BRIDGED, /* one end of a pair whose other end the proxy process has */
-	AW_FD_INTERNAL, /* of this library; the program does not know it */
-	AW_FD_FRAMED, /* a TCP socket, with a record beside it */
-	AW_FD_CONNECTING, /* connect is under way, or done and not looked at */
-	AW_FD_PENDING, /* connected, still TCP; MPA starts at the first touch */
-	AW_FD_STARTING, /* a thread is at it */
+	AW_FD_BRIDGED, /* the fd is one end of a pair; the proxy process has the other end */
+	AW_FD_INTERNAL, /* the fd is the library's own, and hidden from the program */
+	AW_FD_FRAMED, /* the fd is the TCP socket, with a record beside it */
+	AW_FD_CONNECTING, /* connect is under way, or done and the program has not looked */
+	AW_FD_PENDING, /* connected, and still TCP: MPA starts at the first I/O */
+	AW_FD_STARTING, /* a thread runs MPA start-up on the socket */
 };
 
 enum aw_role {
@@ -37,70 +41,74 @@ enum aw_role {
 	AW_ROLE_PASSIVE = 2,
 };
 
-/* One registration in an epoll set, as the program made it. */
-struct aw_watch {
-	struct aw_watch *next;
+/* One registration of an fd in an epoll set. */
+struct aw_registration {
+	struct aw_registration *next;
 	int epfd, fd;
 	struct epoll_event event;
-	bool told; /* one-shot, and the program has had its event */
-	bool wide; /* its set is asked for POLLOUT, too, which event is not */
+	bool delivered; /* the registration is one-shot, and the program has received its event */
+	bool widened; /* the kernel also reports POLLOUT, which the program did not ask for */
 };
 
-/* A socket; all its fds of this process share it. Under the table's lock. */
+/* A socket, which all its fds of this process share. The table's lock guards all fields. */
 struct aw_sock {
 	enum aw_fd_state state;
 	enum aw_xs_mode mode;
-	bool mode_asked; /* by setsockopt: the rules are not asked any more */
-	enum aw_role role; /* 0: not known */
-	bool extended; /* carried by the engine of this process, not by the proxy process */
+	bool mode_is_set; /* the program has set mode by setsockopt: the rules do not apply */
+	enum aw_role role; /* 0: unknown */
+	/* libanywarp-xsock.so in this process, not the proxy process, has the connection. */
+	bool extended;
 	unsigned fds;
-	unsigned users; /* who works on it without the lock */
-	unsigned sleepers; /* who waits for what the peer sends first */
-	unsigned
-		deciders; /* of them: threads in a write or close, which decides by itself and soon */
+	unsigned users; /* threads that use the struct without the table's lock */
+	unsigned sleepers; /* threads that wait for the peer's first bytes */
+	/* Sleepers that are in a write or close, which decides by itself and soon. */
+	unsigned deciders;
 	dev_t dev;
-	ino_t ino; /* what the fds must be, or the table is out of date */
-	ino_t swapped_ino; /* what they were before; 0: nothing else */
-	int domain;
-	uint64_t proxy; /* who carries it: aw_proxy_id's; 0: not known */
-	bool orphaned; /* its proxy process has died, and no call has told so */
-	const void *caller; /* a thread is in its connect: what is its alone; NULL: none is */
-	bool connect_told; /* a non-blocking connect's success was told by a second connect */
-	int64_t preamble_ns; /* when it is over (doubt.h); 0: there is none */
-	int lowat; /* before it */
+	ino_t ino; /* dev and ino: the file that the fds must still be */
+	ino_t swapped_ino; /* the file's inode before the swap; 0: not swapped */
+	uint64_t proxy; /* aw_proxy_id of the proxy process that has the connection; 0: unknown */
+	bool orphaned; /* its proxy process has died, and no call has reported that yet */
+	/* Data of the connect call that has made the socket CONNECTING; NULL: that call is over. */
+	const void *caller;
+	bool connect_reported; /* a connect call has returned success */
+	int64_t preamble_ns; /* deadline of the partial preamble (preamble.h); 0: there is none */
+	int lowat; /* SO_RCVLOWAT before the partial preamble */
 	struct linger linger;
-	struct sockaddr_storage local, remote; /* once bridged */
-	struct aw_watch *watches; /* while it is not bridged */
-	struct aw_slot *slot; /* of the record, once it is framed */
+	struct sockaddr_storage local, remote; /* set when the socket is bridged */
+	struct aw_registration *registrations; /* until the socket is bridged */
+	struct aw_slot *slot; /* the record's slot, once the socket is framed */
 };
 
 extern _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
-/* Of struct aw_watch. */
-extern struct aw_pool aw_fdtab_watches;
-/* Sockets in CONNECTING, PENDING or STARTING. None: poll and the like have nothing to look for. */
+/* The memory of struct aw_registration. */
+extern struct aw_pool aw_fdtab_registrations;
+/* The number of undecided sockets. While it is 0, poll and the like go straight to libc. */
 extern _Atomic(unsigned) aw_fdtab_undecided;
-/* Sockets in BRIDGED. */
+/* The number of sockets in BRIDGED. */
 extern _Atomic(unsigned) aw_fdtab_bridged;
-/* Of fds that are framed. */
+/* The slots of fds that are framed; NULL for others. */
 extern _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
-/* What the rooms above the table do when it asks. Constructors set it, before the process has a second thread. */
+/*
+ * Calls of the table to the rooms above it. Their constructors set the hooks, before the process
+ * has a second thread; settle and at_fork may be NULL.
+ */
 struct aw_fdtab_hooks {
-	/* Without the lock, before a fork: decides each PENDING socket, or starts MPA on it. */
-	void (*decide_pending)(void);
-	/* With the lock: this process has no fd of the slot's socket any more. */
+	/* Called without the lock before a fork: decides the undecided sockets. */
+	void (*settle)(void);
+	/* Called with the lock: this process has closed its last fd of the slot's socket. */
 	void (*leave_slot)(struct aw_slot *slot);
-	/* With the lock: this process is about to fork, or is a fork's child. */
+	/* Called with the lock: this process is about to fork, or is the child of a fork. */
 	void (*at_fork)(bool in_child);
 };
 extern struct aw_fdtab_hooks aw_fdtab_hooks;
 
-/* It connects, and the thread that has begun that is still in the call. */
-static inline bool aw_fdtab_is_called(const struct aw_sock *sock)
+/* The thread that began to connect sock is still in that call. */
+static inline bool aw_fdtab_is_in_connect(const struct aw_sock *sock)
 {
 	return sock->state == AW_FD_CONNECTING && sock->caller;
 }
 
-/* A client has connected, and a thread waits for its first bytes. */
+/* A thread waits in a read or poll for the first bytes of sock's client. */
 static inline bool aw_fdtab_is_awaited(const struct aw_sock *sock)
 {
 	return sock->state == AW_FD_PENDING && sock->sleepers > sock->deciders;
@@ -118,7 +126,7 @@ static inline bool aw_fdtab_is_undecided(int fd)
 	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_CONNECTING, 0);
 }
 
-/* Framed, or undecided: the wrappers have something to do. */
+/* The fd is framed or undecided: libc's call alone is not enough. */
 static inline bool aw_fdtab_is_special(int fd)
 {
 	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_FRAMED, 0);
@@ -133,65 +141,95 @@ static inline bool aw_fdtab_any_undecided(void)
 void aw_fdtab_lock(void);
 void aw_fdtab_unlock(void);
 
-/* A fresh stream socket: one byte and no more, which aw_fdtab_add may follow. */
+/*
+ * Makes fd, a new stream socket, a CANDIDATE. Costs one byte; aw_fdtab_get_or_add adds the socket
+ * when it is needed.
+ */
 void aw_fdtab_mark(int fd);
 /*
- * A new socket behind fd, like the given one but for its file; what fd was is forgotten. False: no
- * memory, a number beyond the table, or a child of vfork, which must not change its parent's table.
+ * Adds a new socket with fd as its only fd, and forgets what fd was before. Copies like, except its
+ * file and its counts. False: no memory, a number beyond the table, or a child of vfork, which must
+ * not change its parent's table.
  */
 bool aw_fdtab_add(int fd, const struct aw_sock *like);
 /*
- * to becomes another fd of from's socket; what it was is forgotten. undecided: from was, before it was duplicated. Both without
- * the lock.
+ * Makes to another fd of from's socket, and forgets what to was before. undecided: from was
+ * undecided before the program duplicated it. Call both functions without the lock.
  */
 void aw_fdtab_copy(int from, int to, bool undecided);
-/* fd is about to be closed, or its number given to something else. */
+/*
+ * Forgets fd, or all fds from first to last except the library's own: the caller is about to close
+ * them or to give their numbers to other files.
+ */
 void aw_fdtab_forget(int fd);
 void aw_fdtab_forget_range(unsigned first, unsigned last);
-/* A child of vfork, whose table is its parent's. */
-bool aw_fdtab_is_borrowed(void);
-/* Keeps fd from the program. */
+/*
+ * This process is a child of vfork, which runs in its parent's memory and so sees its parent's
+ * table.
+ */
+bool aw_fdtab_is_vfork_child(void);
+/* Makes fd INTERNAL: the wrappers hide it from the program. */
 void aw_fdtab_hide(int fd);
 /*
- * Around a fork, and the end in both processes. begin settles what is pending; from then on no other thread makes a
- * socket STARTING. Without the lock.
+ * The callers of fork call begin before it, and end after it in both processes. begin settles the
+ * undecided sockets; until end no other thread makes a socket STARTING. Call both without the lock.
  */
 void aw_fdtab_fork_begin(void);
 void aw_fdtab_fork_end(void);
-/* libc's _Fork, which calls no handlers of pthread_atfork's. */
+/*
+ * Calls libc's _Fork, which runs no handlers of pthread_atfork, and does their work itself. Returns
+ * as fork(2).
+ */
 pid_t aw_fdtab_bare_fork(void);
-/* Whether children that this thread forks go on in its place, and so with what connects. */
-void aw_fdtab_leave(bool leaving);
+/*
+ * exits: the calling thread is about to fork in daemon(3), so that the parent exits and the child
+ * keeps its connecting sockets.
+ */
+void aw_fdtab_set_parent_exits(bool exits);
 
-/* The rest needs the lock. */
-/* fd's socket; NULL where it has none, or the fd turns out to be another file by now. */
+/* The caller of each function below holds the lock, except where the function's comment differs. */
+
+/*
+ * Returns fd's socket. NULL: fd has none, or fd is another file by now, which the table then
+ * forgets.
+ */
 struct aw_sock *aw_fdtab_get(int fd);
-/* The same, but a CANDIDATE where it has none; NULL for aw_fdtab_add's reasons. */
-struct aw_sock *aw_fdtab_need(int fd);
-/* The next fd of the socket above after; -1: no more. Begin with -1. */
-int aw_fdtab_next(const struct aw_sock *sock, int after);
+/* Returns fd's socket, or adds a CANDIDATE. NULL: as aw_fdtab_add fails. */
+struct aw_sock *aw_fdtab_get_or_add(int fd);
+/* Returns the lowest fd of the socket above after, or -1. Pass -1 for the first fd. */
+int aw_fdtab_next_fd(const struct aw_sock *sock, int after);
 void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state);
-/* All its fds become plain ones. */
+/* Makes all fds of the socket NONE; frees the socket unless a thread holds it. */
 void aw_fdtab_drop(struct aw_sock *sock);
-/* Keeps it alive without the lock. */
+/* Keep sock alive while its caller does not hold the lock. */
 void aw_fdtab_hold(struct aw_sock *sock);
 void aw_fdtab_release(struct aw_sock *sock);
-/* fd's socket, once no thread starts it any more; NULL as for aw_fdtab_get. Sleeps as aw_fdtab_wait does. */
+/*
+ * Returns fd's socket, or NULL as aw_fdtab_get does. Sleeps in aw_fdtab_await_change while the
+ * socket is STARTING.
+ */
 struct aw_sock *aw_fdtab_get_started(int fd);
-/* Sleeps, the lock given back meanwhile, until a socket has left STARTING, or has no more sleepers, or no thread forks. */
-void aw_fdtab_wait(void);
-/* fd is one end of a pair, once no thread starts its socket any more. Without the lock. */
+/*
+ * Releases the lock, sleeps until a socket leaves STARTING, loses its last sleeper, or a fork ends,
+ * and takes the lock again. May wake for no reason.
+ */
+void aw_fdtab_await_change(void);
+/* Returns whether fd is BRIDGED; waits while fd's socket is STARTING. Call without the lock. */
 bool aw_fdtab_is_paired(int fd);
 /*
- * A thread is about to wait for what comes on sock, which is undecided, and has waited. Who starts sock lets all of them
- * see what has come before somebody else takes it: they would sleep on.
+ * A thread calls begin_sleep before it waits for bytes on sock, which is undecided, and end_sleep
+ * when it has waited. The thread that starts sock calls await_sleepers, so that each sleeping
+ * thread wakes by the bytes that have come: later they are no longer in the socket.
  */
-void aw_fdtab_sleep(struct aw_sock *sock);
-void aw_fdtab_woken(struct aw_sock *sock);
-void aw_fdtab_let_wake(const struct aw_sock *sock);
-/* Before a socket becomes STARTING: a child of a fork would have it so for ever. */
+void aw_fdtab_begin_sleep(struct aw_sock *sock);
+void aw_fdtab_end_sleep(struct aw_sock *sock);
+void aw_fdtab_await_sleepers(const struct aw_sock *sock);
+/*
+ * Waits until no other thread forks. Called before a socket becomes STARTING, because in the child
+ * of a fork the socket would stay STARTING.
+ */
 void aw_fdtab_await_forks(void);
-/* Calls see for each socket once. */
+/* Calls see for each fd that has a socket. */
 void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg);
 
 #endif

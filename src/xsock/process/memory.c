@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A piece that is not in use begins with a pointer to the next one.
+// Pages by mmap(2), and pools. A free piece of a pool begins with a pointer to the next free one.
 #include "xsock/process/memory.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-#define CHUNK_OCTETS 65536
+#define CHUNK_BYTES 65536
 
-void *aw_memory_map(size_t octets)
+void *aw_memory_map(size_t bytes)
 {
-	void *at = mmap(NULL, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }
 
-void aw_memory_unmap(void *at, size_t octets)
+void aw_memory_unmap(void *at, size_t bytes)
 {
 	if (at)
-		munmap(at, octets);
+		munmap(at, bytes);
 }
 
-void aw_pool_give(struct aw_pool *pool, void *piece)
+void aw_pool_free(struct aw_pool *pool, void *piece)
 {
 	*(void **)piece = pool->unused;
 	pool->unused = piece;
 }
 
-static void refill(struct aw_pool *pool)
+static void refill_pool(struct aw_pool *pool)
 {
-	char *chunk = aw_memory_map(CHUNK_OCTETS);
+	char *chunk = aw_memory_map(CHUNK_BYTES);
 
-	for (size_t at = 0; chunk && at + pool->octets <= CHUNK_OCTETS; at += pool->octets)
-		aw_pool_give(pool, chunk + at);
+	for (size_t at = 0; chunk && at + pool->bytes <= CHUNK_BYTES; at += pool->bytes)
+		aw_pool_free(pool, chunk + at);
 }
 
-void *aw_pool_take(struct aw_pool *pool)
+void *aw_pool_alloc(struct aw_pool *pool)
 {
 	void *piece;
 
 	if (!pool->unused)
-		refill(pool);
+		refill_pool(pool);
 	piece = pool->unused;
 	if (!piece)
 		return NULL;
 	pool->unused = *(void **)piece;
-	memset(piece, 0, pool->octets);
+	memset(piece, 0, pool->bytes);
 	return piece;
 }

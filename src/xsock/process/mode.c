@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Reads the rules once and asks them.
+// Reads the rules once, and answers by them.
 #include "xsock/process/mode.h"
 
 #include <errno.h>
@@ -13,8 +13,34 @@
 #define RECORD_ENV "ANYWARP_SOCKETS_RECORD"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT, records_once = PTHREAD_ONCE_INIT;
-static struct aw_xs_rules *rules; /* NULL: everything is off */
 static bool records;
+static struct aw_xs_rules *rules; /* NULL: no socket is in iWARP mode */
+
+static void read_rules(void)
+{
+	char why[AW_XS_RULES_WHY_MAX];
+	int line = aw_xs_rules_parse(getenv(AW_XS_RULES_ENV), &rules, why, sizeof(why));
+
+	if (!line)
+		return;
+	rules = NULL;
+	if (line > 0)
+		aw_xs_log(AW_XS_LOG_ERROR,
+			  AW_XS_RULES_ENV ", line %d: %s: no socket is in iWARP mode", line, why);
+	else
+		aw_xs_log(AW_XS_LOG_ERROR, "no memory for the rules: no socket is in iWARP mode");
+}
+
+static struct aw_xs_query make_query(bool listening, const struct sockaddr *local,
+				     const struct sockaddr *remote)
+{
+	return (struct aw_xs_query){
+		.program = program_invocation_name,
+		.listening = listening,
+		.local = local,
+		.remote = remote,
+	};
+}
 
 /* A record's start-up is fixed: a user's own choice of MPA needs an endpoint. */
 static void read_records(void)
@@ -34,44 +60,18 @@ bool aw_mode_records(void)
 	return records;
 }
 
-static void read_rules(void)
+static bool rules_allow(bool listening, const struct sockaddr *local)
 {
-	char why[AW_XS_RULES_WHY_MAX];
-	int line = aw_xs_rules_parse(getenv(AW_XS_RULES_ENV), &rules, why, sizeof(why));
-
-	if (!line)
-		return;
-	rules = NULL;
-	if (line > 0)
-		aw_xs_log(AW_XS_LOG_ERROR,
-			  AW_XS_RULES_ENV ", line %d: %s: no socket is in iWARP mode", line, why);
-	else
-		aw_xs_log(AW_XS_LOG_ERROR, "no memory for the rules: no socket is in iWARP mode");
-}
-
-static struct aw_xs_query query_of(bool listening, const struct sockaddr *local,
-				   const struct sockaddr *remote)
-{
-	return (struct aw_xs_query){
-		.program = program_invocation_name,
-		.listening = listening,
-		.local = local,
-		.remote = remote,
-	};
-}
-
-static bool may(bool listening, const struct sockaddr *local)
-{
-	struct aw_xs_query q = query_of(listening, local, NULL);
+	struct aw_xs_query q = make_query(listening, local, NULL);
 
 	pthread_once(&once, read_rules);
 	return rules && aw_xs_rules_may(rules, &q);
 }
 
-static enum aw_xs_mode mode(bool listening, const struct sockaddr *local,
-			    const struct sockaddr *remote)
+static enum aw_xs_mode find_mode(bool listening, const struct sockaddr *local,
+				 const struct sockaddr *remote)
 {
-	struct aw_xs_query q = query_of(listening, local, remote);
+	struct aw_xs_query q = make_query(listening, local, remote);
 
 	pthread_once(&once, read_rules);
 	return rules ? aw_xs_rules_mode(rules, &q) : AW_XS_OFF;
@@ -79,33 +79,33 @@ static enum aw_xs_mode mode(bool listening, const struct sockaddr *local,
 
 bool aw_mode_may(bool listening)
 {
-	return may(listening, NULL);
+	return rules_allow(listening, NULL);
 }
 
 bool aw_mode_may_accept(const struct sockaddr *local)
 {
-	return may(true, local);
+	return rules_allow(true, local);
 }
 
 enum aw_xs_mode aw_mode_connecting(const struct sockaddr *local, const struct sockaddr *remote)
 {
-	return mode(false, local, remote);
+	return find_mode(false, local, remote);
 }
 
 enum aw_xs_mode aw_mode_accepted(const struct sockaddr *local, const struct sockaddr *remote)
 {
-	return mode(true, local, remote);
+	return find_mode(true, local, remote);
 }
 
-enum aw_xs_mode aw_mode_asked(int fd, bool *asked)
+enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set)
 {
 	enum aw_xs_mode mode = AW_XS_OFF;
 	struct aw_sock *sock;
 
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
-	*asked = sock && sock->mode_asked;
-	if (*asked)
+	*is_set = sock && sock->mode_is_set;
+	if (*is_set)
 		mode = sock->mode;
 	aw_fdtab_unlock();
 	return mode;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Which mode the rules of ANYWARP_SOCKETS_RULES, or the program itself, give a socket of this program.
+// The mode of a socket: from the rules of ANYWARP_SOCKETS_RULES, or as the program has set it.
+// Callers hold no lock.
 #ifndef XSOCK_PROCESS_MODE_H
 #define XSOCK_PROCESS_MODE_H
 
@@ -8,15 +9,19 @@
 
 #include "xsock/base/rules.h"
 
-/* Whether connections of this program may be records: not by ANYWARP_SOCKETS_RECORD=off, nor with an MPA of the user's choice. */
+/*
+ * Returns whether connections of this program may be records: not with ANYWARP_SOCKETS_RECORD=off,
+ * nor with an MPA of the user's choice (ANYWARP_MPA).
+ */
 bool aw_mode_records(void);
-/* Whether any socket that connects (or listens) may be in iWARP mode. */
+/* Returns whether any socket that listens, or connects, may be in iWARP mode. */
 bool aw_mode_may(bool listening);
-/* Whether the connections of a listener at local may be. */
+/* Returns whether connections of a listener at local may be in iWARP mode. */
 bool aw_mode_may_accept(const struct sockaddr *local);
+/* Return the mode that the rules give a connection between these addresses. */
 enum aw_xs_mode aw_mode_connecting(const struct sockaddr *local, const struct sockaddr *remote);
 enum aw_xs_mode aw_mode_accepted(const struct sockaddr *local, const struct sockaddr *remote);
-/* What the program has asked for by setsockopt, or off. */
-enum aw_xs_mode aw_mode_asked(int fd, bool *asked);
+/* Returns the mode that the program has set by setsockopt (*is_set is true), or AW_XS_OFF. */
+enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Writes and reads the name: PREFIX, then in hex the family, address, port and scope of either end, and
-// the inode, which makes it one of its kind.
+// Writes and reads the name: PREFIX, then in hex the family, address, port and scope of both ends,
+// and the inode, which makes the name unique.
 #include "xsock/process/name.h"
 
 #include <stdio.h>
@@ -14,38 +14,38 @@
 
 #define PREFIX "anywarp:"
 #define PREFIX_LEN (sizeof(PREFIX) - 1)
-#define IP_OCTETS 16
-#define END_HEX (2 * (IP_OCTETS + 2))
+#define IP_BYTES 16
+#define END_HEX (2 * (IP_BYTES + 2))
 
-static void put_end(char *text, const struct sockaddr_storage *addr)
+static void write_end(char *text, const struct sockaddr_storage *addr)
 {
-	uint8_t octets[IP_OCTETS + 2] = { 0 };
+	uint8_t bytes[IP_BYTES + 2] = { 0 };
 	uint16_t port = 0;
 
-	(void)aw_probe_addr((const struct sockaddr *)addr, octets, &port);
-	memcpy(octets + IP_OCTETS, &port, sizeof(port));
-	for (size_t i = 0; i < sizeof(octets); i++)
-		sprintf(text + 2 * i, "%02x", octets[i]);
+	(void)aw_probe_addr((const struct sockaddr *)addr, bytes, &port);
+	memcpy(bytes + IP_BYTES, &port, sizeof(port));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		sprintf(text + 2 * i, "%02x", bytes[i]);
 }
 
-static bool get_end(const char *text, bool ipv6, struct sockaddr_storage *addr)
+static bool read_end(const char *text, bool ipv6, struct sockaddr_storage *addr)
 {
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)addr;
 	struct sockaddr_in *v4 = (struct sockaddr_in *)addr;
-	uint8_t octets[IP_OCTETS + 2];
+	uint8_t bytes[IP_BYTES + 2];
 
-	for (size_t i = 0; i < sizeof(octets); i++) {
-		if (sscanf(text + 2 * i, "%2hhx", &octets[i]) != 1)
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		if (sscanf(text + 2 * i, "%2hhx", &bytes[i]) != 1)
 			return false;
 	}
 	memset(addr, 0, sizeof(*addr));
 	addr->ss_family = ipv6 ? AF_INET6 : AF_INET;
 	if (ipv6) {
-		memcpy(&v6->sin6_addr, octets, IP_OCTETS);
-		memcpy(&v6->sin6_port, octets + IP_OCTETS, 2);
+		memcpy(&v6->sin6_addr, bytes, IP_BYTES);
+		memcpy(&v6->sin6_port, bytes + IP_BYTES, 2);
 	} else {
-		memcpy(&v4->sin_addr, octets + 12, 4);
-		memcpy(&v4->sin_port, octets + IP_OCTETS, 2);
+		memcpy(&v4->sin_addr, bytes + 12, 4);
+		memcpy(&v4->sin_port, bytes + IP_BYTES, 2);
 	}
 	return true;
 }
@@ -61,8 +61,8 @@ void aw_name_bind(int near, const struct aw_sock *sock, ino_t ino)
 	char *text = name.sun_path + 1;
 
 	text += sprintf(text, PREFIX "%c", sock->local.ss_family == AF_INET6 ? '6' : '4');
-	put_end(text, &sock->local);
-	put_end(text + END_HEX, &sock->remote);
+	write_end(text, &sock->local);
+	write_end(text + END_HEX, &sock->remote);
 	text += 2 * END_HEX;
 	text += sprintf(text, "%08x%08lx", scope_of(&sock->local), (unsigned long)ino);
 	(void)aw_libc()->bind(near, (struct sockaddr *)&name, (socklen_t)(text - (char *)&name));
@@ -79,7 +79,7 @@ static bool read_name(const struct sockaddr_un *name, socklen_t len, struct aw_s
 	    memcmp(name->sun_path + 1, PREFIX, PREFIX_LEN) != 0)
 		return false;
 	ipv6 = text[-1] == '6';
-	if (!get_end(text, ipv6, &sock->local) || !get_end(text + END_HEX, ipv6, &sock->remote))
+	if (!read_end(text, ipv6, &sock->local) || !read_end(text + END_HEX, ipv6, &sock->remote))
 		return false;
 	if (ipv6 && sscanf(text + 2 * END_HEX, "%8x", &scope) == 1) {
 		((struct sockaddr_in6 *)&sock->local)->sin6_scope_id = scope;
@@ -95,7 +95,7 @@ bool aw_name_is_believed(int fd)
 	return fstat(fd, &file) == 0 && (file.st_uid == geteuid() || file.st_uid == 0);
 }
 
-bool aw_name_adopt(int fd)
+bool aw_name_import(int fd)
 {
 	struct aw_sock sock = { .state = AW_FD_BRIDGED, .mode = AW_XS_ON };
 	struct sockaddr_un name = { 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Gives orders to the proxy process.
+// Sends requests to the proxy process and receives its replies.
 #include "xsock/process/proxy.h"
 
 #include <errno.h>
@@ -15,20 +15,19 @@
 #include "xsock/process/sandbox.h"
 #include "xsock/process/spawn.h"
 
-#define HIGH_FD 1024 /* where the program does not expect an fd of its own */
+#define HIGH_FD 1024 /* a program does not expect an fd of its own there */
 
-/* Under the table's lock. */
+/* This process's end of the control pair, or -1. Under the table's lock. */
 static int control = -1;
-static struct stat control_file; /* what control must be */
+static struct stat control_file; /* the file that control must still be */
 
-static bool same_file(int fd, const struct stat *file)
+static bool is_same_file(int fd, const struct stat *file)
 {
 	struct stat now;
 
 	return fstat(fd, &now) == 0 && now.st_dev == file->st_dev && now.st_ino == file->st_ino;
 }
 
-/* Moves fd away from the numbers that a program uses. */
 int aw_proxy_move_high(int fd)
 {
 	struct rlimit limit = { .rlim_cur = HIGH_FD };
@@ -44,13 +43,16 @@ int aw_proxy_move_high(int fd)
 	return high;
 }
 
-/* A copy of control that is surely the proxy process's, or -1: somebody may have closed it behind us. */
-static int borrow(void)
+/*
+ * Returns a duplicate of control, or -1. The program may have closed control without a wrapper:
+ * then the number is another file's.
+ */
+static int duplicate_control(void)
 {
 	int fd = -1;
 
 	aw_fdtab_lock();
-	if (control >= 0 && same_file(control, &control_file))
+	if (control >= 0 && is_same_file(control, &control_file))
 		fd = aw_libc()->fcntl(control, F_DUPFD_CLOEXEC, 0);
 	else
 		control = -1;
@@ -63,16 +65,16 @@ int aw_proxy_control(void)
 	int fd;
 
 	aw_fdtab_lock();
-	fd = control >= 0 && same_file(control, &control_file) ? control : -1;
+	fd = control >= 0 && is_same_file(control, &control_file) ? control : -1;
 	aw_fdtab_unlock();
 	return fd;
 }
 
-/* A proxy process of root's must take no orders from what root's program becomes for somebody else. */
+/* A proxy process of root's must take no requests from a program that runs as another user. */
 int aw_proxy_export(void)
 {
 	int fd = aw_proxy_control();
-	struct ucred maker; /* of the pair; its proxy process has the same ids */
+	struct ucred maker; /* maker of the pair; its proxy process has the same ids */
 	socklen_t len = sizeof(maker);
 
 	if (fd < 0 || aw_libc()->getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &len) != 0 ||
@@ -81,7 +83,7 @@ int aw_proxy_export(void)
 	return fd;
 }
 
-static void adopt(int fd)
+static void set_control(int fd)
 {
 	aw_fdtab_hide(fd);
 	aw_fdtab_lock();
@@ -93,12 +95,12 @@ static void adopt(int fd)
 void aw_proxy_import(int fd)
 {
 	aw_libc()->fcntl(fd, F_SETFD, FD_CLOEXEC);
-	adopt(fd);
+	set_control(fd);
 }
 
 int aw_proxy_start(void)
 {
-	int ends[2], fd = borrow(), on = 1, err;
+	int ends[2], fd = duplicate_control(), on = 1, err;
 
 	if (fd >= 0) {
 		aw_libc()->close(fd);
@@ -106,7 +108,7 @@ int aw_proxy_start(void)
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
-	/* From the first order on the proxy process is told who gives it. */
+	/* The kernel names the sender of every request to the proxy process. */
 	(void)aw_libc()->setsockopt(ends[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
 	err = aw_spawn_proxy(ends[1]);
 	aw_libc()->close(ends[1]);
@@ -114,7 +116,7 @@ int aw_proxy_start(void)
 		aw_libc()->close(ends[0]);
 		return err;
 	}
-	adopt(aw_proxy_move_high(ends[0]));
+	set_control(aw_proxy_move_high(ends[0]));
 	return 0;
 }
 
@@ -129,7 +131,7 @@ void aw_proxy_free_fd(int fd)
 		return;
 	moved = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
 	if (moved >= 0)
-		adopt(moved);
+		set_control(moved);
 }
 
 void aw_request_init(struct aw_request *request, enum aw_request_kind kind)
@@ -150,7 +152,7 @@ uint64_t aw_proxy_id(void)
 	return number;
 }
 
-static void orphan(struct aw_sock *sock, int fd, void *arg)
+static void mark_orphaned(struct aw_sock *sock, int fd, void *arg)
 {
 	const uint64_t *proxy = arg;
 
@@ -161,7 +163,7 @@ static void orphan(struct aw_sock *sock, int fd, void *arg)
 	}
 }
 
-/* It was killed, and what it carried is lost with it. */
+/* The proxy process was killed, and its connections are lost: marks their sockets as orphaned. */
 static void detach_proxy(void)
 {
 	uint64_t number;
@@ -169,18 +171,18 @@ static void detach_proxy(void)
 	aw_fdtab_lock();
 	number = control_file.st_ino;
 	if (control >= 0) {
-		if (same_file(control, &control_file))
+		if (is_same_file(control, &control_file))
 			aw_libc()->close(control);
-		aw_fdtab_each(orphan, &number);
+		aw_fdtab_each(mark_orphaned, &number);
 	}
 	control = -1;
 	aw_fdtab_unlock();
 }
 
-/* It was alive when it was told, and has not answered. */
+/* Returns whether the proxy process has died, after it has received a request and not replied. */
 static bool has_died(void)
 {
-	struct pollfd pollfd = { .fd = borrow() };
+	struct pollfd pollfd = { .fd = duplicate_control() };
 	bool died = pollfd.fd >= 0 && aw_libc()->poll(&pollfd, 1, 0) > 0 &&
 		    pollfd.revents & POLLHUP;
 
@@ -193,14 +195,14 @@ int aw_proxy_notify(const struct aw_request *request, const int *fds, int count)
 {
 	int err = 0;
 
-	/* Once more with a new one, where the old one is dead. */
+	/* If the proxy process has died, the request goes to a new one. */
 	for (int attempt = 0; attempt < 2; attempt++) {
 		int to;
 
 		err = aw_proxy_start();
 		if (err)
 			return err;
-		to = borrow();
+		to = duplicate_control();
 		if (to < 0)
 			return errno;
 		err = aw_fds_send(to, request, sizeof(*request), fds, count, 0);
@@ -212,7 +214,7 @@ int aw_proxy_notify(const struct aw_request *request, const int *fds, int count)
 	return err;
 }
 
-/* The fd beside a message, or -1. */
+/* Returns the fd beside a message, or -1. */
 static int fd_of(struct msghdr *msg)
 {
 	struct cmsghdr *head = CMSG_FIRSTHDR(msg);
@@ -232,15 +234,17 @@ static bool is_tcp(int fd)
 	       protocol == IPPROTO_TCP;
 }
 
-/* *fd: what has come beside the answer; NULL: nothing is taken. 0 or an errno. */
-static int read_answer(int from, struct aw_reply *answer, int *fd)
+/*
+ * Reads a reply, and into *fd the fd beside it; fd NULL: none is received. Returns 0 or an errno.
+ */
+static int read_reply(int from, struct aw_reply *reply, int *fd)
 {
 	char room[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { answer, sizeof(*answer) };
+	struct iovec iov = { reply, sizeof(*reply) };
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
 			      .msg_control = fd ? room : NULL,
-			      /* Not the room's size: its padding is room for another fd. */
+			      /* the padding of room would admit a second fd */
 			      .msg_controllen = fd ? CMSG_LEN(sizeof(int)) : 0 };
 	ssize_t got = aw_libc()->recvmsg(from, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
@@ -248,13 +252,16 @@ static int read_answer(int from, struct aw_reply *answer, int *fd)
 		return errno;
 	if (fd)
 		*fd = fd_of(&msg);
-	return got == (ssize_t)sizeof(*answer) ? 0 : ECONNRESET;
+	return got == (ssize_t)sizeof(*reply) ? 0 : ECONNRESET;
 }
 
-/* With the lock, so that no child of a fork gets the socket that may be lent. */
-static int take_answer(int from, struct aw_reply *answer, aw_proxy_use *use, void *arg)
+/*
+ * Reads a reply and calls use with the TCP socket beside it. The caller holds the table's lock, so
+ * that no child of a fork gets the socket that the proxy process lends.
+ */
+static int take_reply(int from, struct aw_reply *reply, aw_proxy_use *use, void *arg)
 {
-	int tcp = -1, err = read_answer(from, answer, use ? &tcp : NULL);
+	int tcp = -1, err = read_reply(from, reply, use ? &tcp : NULL);
 	bool is_right = tcp < 0 || is_tcp(tcp);
 
 	if (tcp >= 0) {
@@ -266,10 +273,10 @@ static int take_answer(int from, struct aw_reply *answer, aw_proxy_use *use, voi
 		return err;
 	if (!is_right)
 		return EPROTO;
-	return use && !answer->error && tcp < 0 ? EMFILE : 0;
+	return use && !reply->error && tcp < 0 ? EMFILE : 0;
 }
 
-static int await_answer(int from)
+static int await_reply(int from)
 {
 	struct pollfd pollfd = { .fd = from, .events = POLLIN };
 
@@ -279,7 +286,10 @@ static int await_answer(int from)
 	return 0;
 }
 
-/* fds: room for one more. *from: where the answer comes, once it is there; the caller's if there is no error. */
+/*
+ * Sends a request and waits until its reply is there. fds has room for one more than count. The
+ * caller reads the reply from *from and closes it. Returns 0 or an errno.
+ */
 static int send_request(const struct aw_request *request, int *fds, int count, int *from)
 {
 	int ends[2], err;
@@ -290,7 +300,7 @@ static int send_request(const struct aw_request *request, int *fds, int count, i
 	err = aw_proxy_notify(request, fds, count + 1);
 	aw_libc()->close(ends[1]);
 	if (!err)
-		err = await_answer(ends[0]);
+		err = await_reply(ends[0]);
 	if (err)
 		aw_libc()->close(ends[0]);
 	else
@@ -298,8 +308,8 @@ static int send_request(const struct aw_request *request, int *fds, int count, i
 	return err;
 }
 
-/* An answer was taken, or err is why not. */
-static int end_request(int from, int err)
+/* Closes from after the reply was read, or reading it has failed with err. Returns err. */
+static int finish_request(int from, int err)
 {
 	if (err == ECONNRESET && has_died())
 		detach_proxy();
@@ -307,52 +317,52 @@ static int end_request(int from, int err)
 	return err;
 }
 
-static int ask(const struct aw_request *request, int about, struct aw_reply *answer,
-	       aw_proxy_use *use, void *arg)
+static int call_proxy(const struct aw_request *request, int about, struct aw_reply *reply,
+		      aw_proxy_use *use, void *arg)
 {
 	int fds[2] = { about }, from, err = send_request(request, fds, about >= 0, &from);
 
 	if (err)
 		return err;
 	aw_fdtab_lock();
-	err = take_answer(from, answer, use, arg);
+	err = take_reply(from, reply, use, arg);
 	aw_fdtab_unlock();
-	return end_request(from, err);
+	return finish_request(from, err);
 }
 
 int aw_proxy_call_with(const struct aw_request *request, const int *fds, int count,
-		       struct aw_reply *answer, int *fd)
+		       struct aw_reply *reply, int *fd)
 {
 	int room[AW_REQUEST_FDS], from, err;
 
 	memcpy(room, fds, sizeof(*fds) * (size_t)count);
 	err = send_request(request, room, count, &from);
-	return err ? err : end_request(from, read_answer(from, answer, fd));
+	return err ? err : finish_request(from, read_reply(from, reply, fd));
 }
 
-int aw_proxy_call(const struct aw_request *request, int about, struct aw_reply *answer)
+int aw_proxy_call(const struct aw_request *request, int about, struct aw_reply *reply)
 {
-	return aw_proxy_control() < 0 ? ENOTCONN : ask(request, about, answer, NULL, NULL);
+	return aw_proxy_control() < 0 ? ENOTCONN : call_proxy(request, about, reply, NULL, NULL);
 }
 
 int aw_proxy_announce(const struct aw_request *request, int listener)
 {
-	struct aw_reply answer;
+	struct aw_reply reply;
 
-	return ask(request, listener, &answer, NULL, NULL);
+	return call_proxy(request, listener, &reply, NULL, NULL);
 }
 
 int aw_proxy_borrow_socket(int near, aw_proxy_use *use, void *arg)
 {
-	struct aw_reply answer;
+	struct aw_reply reply;
 	struct aw_request request;
 	int err;
 
 	if (aw_proxy_control() < 0)
 		return ENOTCONN;
 	aw_request_init(&request, AW_REQUEST_SOCKET);
-	err = ask(&request, near, &answer, use, arg);
-	return err ? err : answer.error;
+	err = call_proxy(&request, near, &reply, use, arg);
+	return err ? err : reply.error;
 }
 
 void aw_proxy_present(void)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The proxy process, as the program sees it: a process of its own, started when first needed, to which the
-// program, its children and what they exec hand their iWARP connections. It outlives them for as
-// long as there is something to send.
+// The proxy process, as the program sees it: a process of its own, which is started when it is
+// first needed. The program, its children and the programs that they exec give it their iWARP
+// connections. It outlives them while there are bytes to send. Callers hold no lock, except where a
+// comment differs.
 #ifndef XSOCK_PROCESS_PROXY_H
 #define XSOCK_PROCESS_PROXY_H
 
@@ -10,41 +11,59 @@
 
 #include "xsock/base/request.h"
 
-/* Starts it unless there is one. 0 or an errno. */
+/* Starts the proxy process if there is none. Returns 0 or an errno. */
 int aw_proxy_start(void);
-/* Fills in what every order has. */
+/* Initialises the fields that every request has. */
 void aw_request_init(struct aw_request *request, enum aw_request_kind kind);
-/* Gives an order; the proxy process gets duplicates of fds. 0 or an errno. */
+/*
+ * Sends a request without waiting for a reply; the proxy process gets duplicates of fds. Starts the
+ * proxy process if there is none, or it has died. Returns 0 or an errno.
+ */
 int aw_proxy_notify(const struct aw_request *request, const int *fds, int count);
 /*
- * The same, and waits for the answer; about: the fd that the order is about, or -1. ENOTCONN without a proxy process. 0 or an
- * errno.
+ * Sends a request and waits for the reply. about: the fd that the request is about, or -1. Returns
+ * 0, or an errno: ENOTCONN if there is no proxy process.
  */
-int aw_proxy_call(const struct aw_request *request, int about, struct aw_reply *answer);
+int aw_proxy_call(const struct aw_request *request, int about, struct aw_reply *reply);
 /*
- * The same with so many fds, at most AW_REQUEST_FDS - 1; a proxy process is started if there is none. *fd: what has come beside the
- * answer, if anything has; the caller's.
+ * The same with count fds, at most AW_REQUEST_FDS - 1; starts the proxy process if there is none.
+ * *fd is the fd beside the reply, which the caller then owns, or -1.
  */
 int aw_proxy_call_with(const struct aw_request *request, const int *fds, int count,
-		       struct aw_reply *answer, int *fd);
-/* AW_REQUEST_LISTEN; a proxy process is started if there is none. */
+		       struct aw_reply *reply, int *fd);
+/*
+ * Sends AW_REQUEST_LISTEN about listener and waits for the reply; starts the proxy process if there
+ * is none. Returns 0 or an errno.
+ */
 int aw_proxy_announce(const struct aw_request *request, int listener);
-/* Calls use with the TCP socket of the connection near, unless there is an error; with the table's lock. 0 or an errno. */
+/*
+ * Calls use, with the table's lock held, with the TCP socket of the connection whose near end is
+ * near. Returns 0, or an errno if use was not called.
+ */
 typedef void aw_proxy_use(int tcp, void *arg);
 int aw_proxy_borrow_socket(int near, aw_proxy_use *use, void *arg);
-/* This process has another's bridged sockets from here on, if there are any: its status can be asked for. */
+/*
+ * Reports this process to the proxy process, if it has inherited bridged sockets: `anywarp sockets
+ * --status` then lists it.
+ */
 void aw_proxy_present(void);
 
-/* Our end of the pair, -1 without a proxy process; what is inherited by exec is taken up. */
+/* Returns this process's end of the control pair, or -1 if there is no proxy process. */
 int aw_proxy_control(void);
-/* The same for what is exec'ed: -1, too, where the proxy process is of a user that we are not any more. */
+/*
+ * Returns the same for a program that this process execs or spawns; -1, too, if the proxy process
+ * belongs to a user that this process is no longer.
+ */
 int aw_proxy_export(void);
+/* Takes over the control fd that the process has inherited by exec. */
 void aw_proxy_import(int control);
-/* Which proxy process there is; 0: none. */
+/* Returns a number of the proxy process that no other one has, or 0 if there is none. */
 uint64_t aw_proxy_id(void);
-/* Moves fd, which may be -1, away from the numbers that a program uses; returns where it is. */
+/*
+ * Moves fd, which may be -1, away from the numbers that a program uses, and returns its new number.
+ */
 int aw_proxy_move_high(int fd);
-/* The program wants this fd number: move away. */
+/* The program is about to use this fd number: if it is the control fd, moves that away. */
 void aw_proxy_free_fd(int fd);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Whether this process is in a seccomp sandbox.
+// The seccomp sandbox that this process may be in (wrap/sandbox.c). Callers hold no lock.
 #ifndef XSOCK_PROCESS_SANDBOX_H
 #define XSOCK_PROCESS_SANDBOX_H
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Blocks signals and cancellation, and says which calls the kernel would restart.
+// Blocks signals and cancellation, and finds out which interrupted calls the kernel would restart.
 #include "xsock/process/shield.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
-static _Atomic(bool) has_handlers; /* the program's, of any signal */
+static _Atomic(bool) has_handlers; /* the program handles a signal */
 
-/* A thread's own instruction raises such a signal: its handler interrupts no call that waits. */
+/*
+ * Returns whether the thread's own instruction raises sig: its handler interrupts no call that
+ * waits.
+ */
 static bool is_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
@@ -16,8 +19,9 @@ static bool is_fault(int sig)
 }
 
 /*
- * The kernel restarts a call where the handler wants it (SA_RESTART). Which handler has run is not known: the call
- * is restarted if that is right for all that may have, and never where there is a time-out.
+ * The kernel restarts a call if the handler has SA_RESTART. This function does not know which
+ * handler has run: it returns true only if every handler has SA_RESTART, and never if there is a
+ * time-out.
  */
 bool aw_shield_restarts(int64_t timeout_ns)
 {
@@ -49,7 +53,7 @@ void aw_shield_raise(struct aw_shield *shield)
 	if (!shield->up)
 		return;
 	sigfillset(&all);
-	sigdelset(&all, SIGSEGV); /* libibverbs copies within a handler's reach (net/mem/fault.h) */
+	sigdelset(&all, SIGSEGV); /* libibverbs handles faults of its copies (net/mem/fault.h) */
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_BLOCK, &all, &shield->before);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A call of the program's that works on a connection in this process: no handler of a signal, which may come to the same
-// connection, finds the thread at work, and nobody who is cancelled leaves it half done.
+// A shield around work on a record in this process. While it is up, no signal handler, which may
+// use the same connection, interrupts the thread, and no cancellation leaves the work half done.
 #ifndef XSOCK_PROCESS_SHIELD_H
 #define XSOCK_PROCESS_SHIELD_H
 
@@ -8,20 +8,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where there are no handlers nothing need be blocked. */
+/*
+ * The thread's state before the shield went up. Signals are blocked only if the program handles
+ * any.
+ */
 struct aw_shield {
 	bool up;
-	int cancel; /* who is cancelled is so before it has begun, or while it sleeps */
+	int cancel; /* the cancel state of before */
 	sigset_t before;
 };
 
-/* The program handles some signal from here on. */
+/* Notes that the program has a signal handler. */
 void aw_shield_note_handler(void);
 
 void aw_shield_raise(struct aw_shield *shield);
 void aw_shield_lower(const struct aw_shield *shield);
 
-/* Whether a call that a signal has interrupted while it waited goes on; timeout_ns: the socket's own, -1: none. */
+/*
+ * Returns whether a call that a signal handler has interrupted while it waited is restarted.
+ * timeout_ns: the socket's time-out; -1: none.
+ */
 bool aw_shield_restarts(int64_t timeout_ns);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Starts the proxy process. Two clones, each in our memory until it execs or exits: the first one raises no
-// signal at its end and is seen by no plain wait(2); the second one, the proxy process, is nobody's child.
+// Starts the proxy process by two clones, each of which shares this process's memory until it execs
+// or exits. The first one raises no signal at its end, and no plain wait(2) finds it. The second
+// one, which becomes the proxy process, has no parent then.
 #include "xsock/process/spawn.h"
 
 #include <dlfcn.h>
@@ -17,55 +18,59 @@
 #include "xsock/base/request.h"
 #include "xsock/process/memory.h"
 
-#define STACK_OCTETS (64u << 10)
+#define STACK_BYTES (64u << 10)
 
-struct birth {
+struct proxy_spawn {
 	int control;
 	char **env;
-	char *stack; /* of the second clone */
+	char *stack; /* stack of the second clone */
 	int err;
 };
 
-static char path[PATH_MAX]; /* fixed once loaded: the program may chroot or change directory */
+/*
+ * The proxy process's file; fixed once the library is loaded, because the program may call chroot
+ * or chdir.
+ */
+static char proxy_path[PATH_MAX];
 
 __attribute__((constructor)) static void find_proxy(void)
 {
 	Dl_info info;
 	char *slash;
 
-	if (!dladdr((void *)&aw_spawn_proxy, &info) || !realpath(info.dli_fname, path))
+	if (!dladdr((void *)&aw_spawn_proxy, &info) || !realpath(info.dli_fname, proxy_path))
 		return;
-	slash = strrchr(path, '/');
-	if (!slash || (size_t)(slash + 1 - path) + sizeof(AW_PROXY_NAME) > sizeof(path))
-		path[0] = '\0';
+	slash = strrchr(proxy_path, '/');
+	if (!slash || (size_t)(slash + 1 - proxy_path) + sizeof(AW_PROXY_NAME) > sizeof(proxy_path))
+		proxy_path[0] = '\0';
 	else
 		strcpy(slash + 1, AW_PROXY_NAME);
 }
 
-/* The sanitizers take a stack of ours for broken when it is left for good. */
+/* A clone leaves its stack for good, which the sanitizers report as an error. */
 #define NOT_SANITIZED __attribute__((no_sanitize_address, no_sanitize_thread))
 
 NOT_SANITIZED static int exec_proxy(void *arg)
 {
-	struct birth *birth = arg;
-	char *argv[] = { path, NULL };
+	struct proxy_spawn *spawn = arg;
+	char *argv[] = { proxy_path, NULL };
 
-	if (birth->control == AW_PROXY_CONTROL)
+	if (spawn->control == AW_PROXY_CONTROL)
 		aw_libc()->fcntl(AW_PROXY_CONTROL, F_SETFD, 0);
 	else
-		aw_libc()->dup2(birth->control, AW_PROXY_CONTROL);
-	aw_libc()->execve(path, argv, birth->env);
-	birth->err = errno;
+		aw_libc()->dup2(spawn->control, AW_PROXY_CONTROL);
+	aw_libc()->execve(proxy_path, argv, spawn->env);
+	spawn->err = errno;
 	_exit(127);
 }
 
 NOT_SANITIZED static int spawn_proxy(void *arg)
 {
-	struct birth *birth = arg;
+	struct proxy_spawn *spawn = arg;
 
-	if (clone(exec_proxy, birth->stack + STACK_OCTETS, CLONE_VM | CLONE_VFORK | SIGCHLD,
-		  birth) < 0)
-		birth->err = errno;
+	if (clone(exec_proxy, spawn->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, spawn) <
+	    0)
+		spawn->err = errno;
 	_exit(0);
 }
 
@@ -78,7 +83,10 @@ static size_t count_environment(void)
 	return n;
 }
 
-/* The proxy process must not preload us: its sockets are TCP. env is zeroed, and has room for one more. */
+/*
+ * Copies the environment without LD_PRELOAD: the proxy process's own sockets are TCP. env is
+ * zeroed, and has room for one more.
+ */
 static void copy_environment(char **env, size_t n)
 {
 	size_t kept = 0;
@@ -89,41 +97,42 @@ static void copy_environment(char **env, size_t n)
 	}
 }
 
-static int bear(struct birth *birth, char *stacks)
+/* Makes the first clone, with signals blocked, and waits for it. */
+static int run_clones(struct proxy_spawn *spawn, char *stacks)
 {
 	sigset_t all, before;
 	pid_t pid;
 
-	birth->stack = stacks + STACK_OCTETS;
+	spawn->stack = stacks + STACK_BYTES;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	pid = clone(spawn_proxy, stacks + STACK_OCTETS, CLONE_VM | CLONE_VFORK, birth);
+	pid = clone(spawn_proxy, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, spawn);
 	if (pid < 0)
-		birth->err = errno;
+		spawn->err = errno;
 	else
 		while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
 			;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return birth->err;
+	return spawn->err;
 }
 
 int aw_spawn_proxy(int control)
 {
-	size_t n = count_environment(), octets = 2 * STACK_OCTETS + (n + 1) * sizeof(char *);
-	struct birth birth = { .control = control };
+	size_t n = count_environment(), bytes = 2 * STACK_BYTES + (n + 1) * sizeof(char *);
+	struct proxy_spawn spawn = { .control = control };
 	char *stacks;
 	int err;
 
-	if (!path[0])
+	if (!proxy_path[0])
 		return ENOENT;
-	stacks = aw_memory_map(octets);
+	stacks = aw_memory_map(bytes);
 	if (!stacks)
 		return ENOMEM;
-	birth.env = (char **)(stacks + 2 * STACK_OCTETS);
-	copy_environment(birth.env, n);
-	err = bear(&birth, stacks);
+	spawn.env = (char **)(stacks + 2 * STACK_BYTES);
+	copy_environment(spawn.env, n);
+	err = run_clones(&spawn, stacks);
 	if (err)
-		aw_xs_log(AW_XS_LOG_ERROR, "cannot start %s: %s", path, strerror(err));
-	aw_memory_unmap(stacks, octets);
+		aw_xs_log(AW_XS_LOG_ERROR, "cannot start %s: %s", proxy_path, strerror(err));
+	aw_memory_unmap(stacks, bytes);
 	return err;
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Starts the proxy process's process so that the program does not notice: no SIGCHLD, no child for wait(2).
+// Starts the proxy process unnoticed by the program: it gets no SIGCHLD, and wait(2) finds no
+// child.
 #ifndef XSOCK_PROCESS_SPAWN_H
 #define XSOCK_PROCESS_SPAWN_H
 
-/* control becomes its fd AW_PROXY_CONTROL. 0 or an errno. */
+/*
+ * Starts the proxy process with control as its fd AW_PROXY_CONTROL. Returns 0 or an errno. The
+ * caller holds no lock.
+ */
 int aw_spawn_proxy(int control);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: second names that libc has for a function which another file here wraps, for programs that were built
-// when these were usual. Each is the other wrapper; tests/abi holds the list to libc's.
+// Wrappers: second names that libc has for a function which another file here wraps. Programs that
+// were built when these names were usual call them. Each one calls the other wrapper; tests/abi
+// compares the list with libc's.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -43,7 +44,7 @@ AW_WRAPPER int __dup2(int fd, int new)
 	return dup2(fd, new);
 }
 
-/* What the command takes, if anything, is no longer than a pointer. */
+/* The command's argument, if it has one, is no larger than a pointer. */
 AW_WRAPPER int __fcntl(int fd, int cmd, ...)
 {
 	va_list args;
@@ -115,7 +116,7 @@ AW_WRAPPER sighandler_t ssignal(int sig, sighandler_t handler)
 	return signal(sig, handler);
 }
 
-/* As vfork, it has no frame of its own when the child returns from it. */
+/* Jumps to vfork: a frame of this function would be gone when the child returns from it. */
 #if defined(__x86_64__)
 __asm__(".text\n"
 	".globl __vfork\n"

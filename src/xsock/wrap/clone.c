@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: clone, for programs that fork by it, and syscall, for programs that fork by it and so past pthread_atfork, and for those that would reach
-// sockets by io_uring, which sees files and no wrappers, or by calls that our other wrappers do not see.
+// Wrappers: clone and syscall. Programs fork by them without the handlers of pthread_atfork, reach
+// sockets by io_uring, which knows no wrappers, or make calls on a socket that another wrapper must
+// see.
 #include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -12,20 +13,25 @@
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/raw.h"
+#include "xsock/preload/settle.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/sandbox.h"
 #include "xsock/wrap/wrap.h"
 
 #define ARGUMENTS 6
 
+/*
+ * Settles the undecided sockets and counts the child among the holders of records, before a fork
+ * that runs no handlers.
+ */
 static void prepare_fork(void)
 {
 	aw_framed_prepare_fork();
-	aw_first_io_pending();
+	aw_settle_all();
 	aw_framed_share();
 }
 
-/* As with syscall below, it may have been passed fewer arguments. */
+/* Reads all arguments, although the caller may have passed fewer (see syscall below). */
 __attribute__((no_sanitize("address"))) AW_WRAPPER int clone(int (*run)(void *), void *stack,
 							     int flags, void *arg, ...)
 {
@@ -43,7 +49,7 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER int clone(int (*run)(void *),
 	return aw_libc()->clone(run, stack, flags, arg, parent_tid, tls, child_tid);
 }
 
-/* libc's second name. An alias passes the arguments on as they came, however many. */
+/* libc's second name. An alias passes on the arguments as they came, however many. */
 AW_WRAPPER int __clone(int (*run)(void *), void *stack, int flags, void *arg, ...) __THROW
 	__attribute__((alias("clone")));
 
@@ -61,19 +67,22 @@ static bool is_fork(long number, const long *arguments)
 	}
 }
 
-/* The kernel's own socket is to be there for calls that pass our wrappers. */
-static int prepare(long number, const long *arguments)
+/*
+ * Makes the first I/O on the fd of a system call which no other wrapper sees. Returns 0, or -1 with
+ * errno.
+ */
+static int prepare_call(long number, const long *arguments)
 {
-	int which = aw_raw_fd_argument(number);
+	int fd_index = aw_raw_fd_argument(number);
 
 	if (is_fork(number, arguments))
 		prepare_fork();
 	if (number == SYS_splice && aw_first_io((int)arguments[0], AW_FIRST_READ, false))
 		return -1;
-	return which < 0 ? 0 : aw_first_io((int)arguments[which], AW_FIRST_WRITE, false);
+	return fd_index < 0 ? 0 : aw_first_io((int)arguments[fd_index], AW_FIRST_WRITE, false);
 }
 
-/* Programs that use io_uring do without where the kernel has none. */
+/* A program that uses io_uring goes on without it on a kernel that has none. */
 bool aw_uring_is_refused(enum aw_xs_log_level level)
 {
 	if (!aw_mode_may(true) && !aw_mode_may(false))
@@ -83,8 +92,8 @@ bool aw_uring_is_refused(enum aw_xs_log_level level)
 }
 
 /*
- * libc's takes six arguments, whatever the call needs, and so does this one: the caller may have passed
- * fewer, which the address sanitizer would not allow.
+ * Reads six arguments, as libc's syscall does, although the caller may have passed fewer: the
+ * address sanitizer would report that.
  */
 __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...)
 {
@@ -108,7 +117,7 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 				(char *const *)a[3], (int)a[4]);
 	if (number == SYS_seccomp)
 		aw_sandbox_prepare();
-	if (aw_fdtab_any_undecided() && prepare(number, a))
+	if (aw_fdtab_any_undecided() && prepare_call(number, a))
 		return -1;
 	if (aw_raw_call_framed(number, a, &result))
 		return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrapper: connect. Other threads may use the socket while one of them is still in the call.
+// Wrapper: connect. Another thread may use the socket while this one is still in the call.
 #include <errno.h>
 
 #include "xsock/base/left.h"
@@ -7,39 +7,40 @@
 #include "xsock/base/log.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/process/mode.h"
-#include "xsock/process/watch.h"
+#include "xsock/process/registration.h"
 
 static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
 {
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
-	bool asked;
-	enum aw_xs_mode mode = aw_mode_asked(fd, &asked);
+	bool is_set;
+	enum aw_xs_mode mode = aw_mode_of_program(fd, &is_set);
 
-	if (asked)
+	if (is_set)
 		return mode;
 	if (!aw_mode_may(false) || aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
 		return AW_XS_OFF;
 	return aw_mode_connecting((struct sockaddr *)&local, remote);
 }
 
-/* A connect(2) of a thread, and its socket, which is held. */
-struct call {
+/* A call of connect(2), and its socket, which is held. */
+struct connect_call {
 	int fd;
 	struct aw_sock *sock;
 };
 
 /*
- * fd is CONNECTING from before the call on: another thread may learn from the server that the connection stands, and
- * use it, before the call has returned here. Whichever is first starts MPA. False: it is no candidate any more.
+ * Makes fd CONNECTING before libc's connect is called, because another thread may learn from the
+ * server that the connection exists, and use it, before the call has returned. The first of the two
+ * starts MPA. False: fd is no candidate any more.
  */
-static bool begin_connect(struct call *call, enum aw_xs_mode mode)
+static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 {
 	struct aw_sock *sock;
 	bool begun;
 
 	aw_fdtab_lock();
-	sock = aw_fdtab_need(call->fd);
+	sock = aw_fdtab_get_or_add(call->fd);
 	begun = sock && sock->state == AW_FD_CANDIDATE;
 	if (begun) {
 		aw_fdtab_hold(sock);
@@ -55,10 +56,10 @@ static bool begin_connect(struct call *call, enum aw_xs_mode mode)
 	return begun;
 }
 
-/* It is cancelled, or left by siglongjmp. */
+/* Runs when the thread is cancelled, or leaves the call by siglongjmp. */
 static void leave_connect(void *arg)
 {
-	struct call *call = arg;
+	struct connect_call *call = arg;
 
 	aw_fdtab_lock();
 	call->sock->caller = NULL;
@@ -66,28 +67,36 @@ static void leave_connect(void *arg)
 	aw_fdtab_unlock();
 }
 
+/*
+ * Applies the result of libc's connect to sock; may turn an error into success. The caller holds
+ * the table's lock.
+ */
 static void settle_connect(struct aw_sock *sock, int *result, int *err)
 {
 	/*
-	 * Another thread has started it. A call that the kernel began anew met the pair (EINVAL), and a thread that woke
-	 * late found a TCP socket whose connection the proxy process had already ended in order (ECONNABORTED).
+	 * Another thread has started the connection, so the call has succeeded. If the kernel has
+	 * restarted the call, it has met the pair (EINVAL). If the thread woke late, the proxy
+	 * process may have ended the TCP connection in order by then (ECONNABORTED).
 	 */
 	if (*result != 0 && (*err == EINVAL || *err == ECONNABORTED) &&
 	    sock->state != AW_FD_CONNECTING && sock->state != AW_FD_NONE)
 		*result = 0;
-	sock->connect_told = *result == 0; /* a second one does not succeed */
+	sock->connect_reported = *result == 0; /* a second connect fails with EISCONN */
 	if (sock->state != AW_FD_CONNECTING)
 		return;
 	if (*result == 0 || *err == EINPROGRESS || *err == EINTR) {
-		aw_watch_widen(sock);
+		aw_registration_widen(sock);
 		return;
 	}
-	aw_watch_narrow(sock);
+	aw_registration_narrow(sock);
 	aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
 }
 
-/* Returns whether fd is still the socket that was connected: it may have been closed meanwhile. */
-static bool end_connect(const struct call *call, int *result)
+/*
+ * Ends the call. Returns whether fd is still the socket that was connected: another thread may have
+ * closed it.
+ */
+static bool end_connect(const struct connect_call *call, int *result)
 {
 	int err = errno;
 	bool ours;
@@ -103,26 +112,29 @@ static bool end_connect(const struct call *call, int *result)
 	return ours;
 }
 
-/* The first connect after the connection stands succeeds, as TCP's does. */
+/*
+ * The first connect after the connection is made succeeds, as with TCP; later ones fail with
+ * EISCONN.
+ */
 static int connect_bridged(int fd)
 {
 	struct aw_sock *sock;
-	bool told = true;
+	bool reported = true;
 
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	if (sock) {
-		told = sock->connect_told;
-		sock->connect_told = true;
+		reported = sock->connect_reported;
+		sock->connect_reported = true;
 	}
 	aw_fdtab_unlock();
-	if (!told)
+	if (!reported)
 		return 0;
 	errno = EISCONN;
 	return -1;
 }
 
-/* Of what has been connected before, or is of no interest. */
+/* Calls connect for an fd that is no candidate. */
 static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int result;
@@ -139,7 +151,7 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 	case AW_FD_CONNECTING:
 		result = aw_libc()->connect(fd, addr, len);
 		if (result == 0)
-			return aw_first_io_slow(fd, AW_FIRST_WRITE, false);
+			return aw_first_io_make(fd, AW_FIRST_WRITE, false);
 		if (errno == EINVAL && aw_fdtab_is_paired(fd))
 			return connect_bridged(fd);
 		return result;
@@ -151,11 +163,14 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 	return aw_libc()->connect(fd, addr, len);
 }
 
-/* A blocking connect that is over starts MPA here; any other one when the program looks at it. */
+/*
+ * Calls connect for a candidate. If the call has connected fd, MPA starts here; otherwise at the
+ * program's next call on fd.
+ */
 static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct _pthread_cleanup_buffer left;
-	struct call call = { .fd = fd };
+	struct connect_call call = { .fd = fd };
 	enum aw_xs_mode mode;
 	bool ours;
 	int result;
@@ -173,7 +188,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	aw_left_pop(&left, 0);
 	ours = end_connect(&call, &result);
 	if (result == 0 && ours)
-		return aw_first_io_slow(fd, AW_FIRST_WRITE, false);
+		return aw_first_io_make(fd, AW_FIRST_WRITE, false);
 	return result;
 }
 

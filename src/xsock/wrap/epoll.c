@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: epoll. Registrations of what may still be swapped are remembered, and what tells of the
-// start-up alone is kept from the program.
+// Wrappers: epoll. The library notes the registrations of undecided sockets, and keeps events that
+// are due to the start-up alone from the program.
 #include <errno.h>
 #include <limits.h>
 
@@ -10,39 +10,43 @@
 #include "xsock/preload/preamble.h"
 #include "xsock/preload/wait.h"
 #include "xsock/process/mode.h"
+#include "xsock/process/registration.h"
 #include "xsock/process/sandbox.h"
-#include "xsock/process/watch.h"
 
-/* A fresh socket needs a record once something is to be remembered of it. */
-static void make_record(int fd)
+/* Adds fd's socket to the table, which then notes its registrations. */
+static void add_to_table(int fd)
 {
 	bool may = aw_mode_may(false);
 
 	aw_fdtab_lock();
 	if (may)
-		(void)aw_fdtab_need(fd);
+		(void)aw_fdtab_get_or_add(fd);
 	aw_fdtab_unlock();
 }
 
-static int control(int epfd, int op, int fd, struct epoll_event *event)
+/*
+ * Calls libc's epoll_ctl and notes the registration. While fd connects the kernel also reports
+ * POLLOUT, by which the library learns that the connect is over.
+ */
+static int control_fd(int epfd, int op, int fd, struct epoll_event *event)
 {
-	struct epoll_event more;
+	struct epoll_event both;
 	struct aw_sock *sock;
 	int result;
-	bool wide;
+	bool widened;
 
 	aw_fdtab_lock();
 	sock = aw_fdtab_get_started(fd);
-	wide = event && op != EPOLL_CTL_DEL && sock && sock->state == AW_FD_CONNECTING &&
-	       !(event->events & EPOLLOUT);
-	if (wide) {
-		more = *event;
-		more.events |= EPOLLOUT;
+	widened = event && op != EPOLL_CTL_DEL && sock && sock->state == AW_FD_CONNECTING &&
+		  !(event->events & EPOLLOUT);
+	if (widened) {
+		both = *event;
+		both.events |= EPOLLOUT;
 	}
-	result = aw_libc()->epoll_ctl(epfd, op, fd, wide ? &more : event);
+	result = aw_libc()->epoll_ctl(epfd, op, fd, widened ? &both : event);
 	if (result == 0 && sock && sock->state != AW_FD_BRIDGED && sock->state != AW_FD_FRAMED &&
 	    sock->state != AW_FD_LISTENER)
-		aw_watch_note(sock, epfd, op, fd, event, wide);
+		aw_registration_note(sock, epfd, op, fd, event, widened);
 	if (result == 0 && sock && sock->preamble_ns && op != EPOLL_CTL_DEL)
 		aw_preamble_wake(sock);
 	aw_fdtab_unlock();
@@ -54,13 +58,16 @@ static void drop_candidate(int fd)
 	struct aw_sock *sock;
 
 	aw_fdtab_lock();
-	sock = aw_fdtab_need(fd);
+	sock = aw_fdtab_get_or_add(fd);
 	if (sock && sock->state == AW_FD_CANDIDATE)
 		aw_fdtab_drop(sock);
 	aw_fdtab_unlock();
 }
 
-/* A connect in iWARP mode makes a candidate CONNECTING: a candidate that has a peer was connected as plain TCP, and stays so. */
+/*
+ * Calls epoll_ctl for a candidate. A connect in iWARP mode would have made it CONNECTING: if it has
+ * a peer, it was connected as plain TCP and leaves the table.
+ */
 static int control_candidate(int epfd, int op, int fd, struct epoll_event *event)
 {
 	struct sockaddr_storage remote;
@@ -70,10 +77,10 @@ static int control_candidate(int epfd, int op, int fd, struct epoll_event *event
 	if (aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len) == 0)
 		drop_candidate(fd);
 	else
-		make_record(fd);
-	/* An epoll_ctl that succeeds leaves errno alone: gRPC looks there for EINPROGRESS of the connect before. */
+		add_to_table(fd);
+	/* gRPC reads the errno of connect, EINPROGRESS, after an epoll_ctl that succeeds. */
 	errno = err;
-	return control(epfd, op, fd, event);
+	return control_fd(epfd, op, fd, event);
 }
 
 AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
@@ -91,63 +98,69 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 		return control_candidate(epfd, op, fd, event);
 	case AW_FD_CONNECTING:
 	case AW_FD_PENDING:
-		aw_first_io_slow(fd, AW_FIRST_POLL, true);
-		return control(epfd, op, fd, event);
+		aw_first_io_make(fd, AW_FIRST_POLL, true);
+		return control_fd(epfd, op, fd, event);
 	case AW_FD_STARTING:
-		return control(epfd, op, fd, event);
+		return control_fd(epfd, op, fd, event);
 	}
 	return aw_libc()->epoll_ctl(epfd, op, fd, event);
 }
 
-/* What an event's data is registered for, if that may still be swapped. */
+/*
+ * Returns the undecided fd that is registered with the event's data, and the events that the
+ * program wants, or -1.
+ */
 static int undecided_fd_of(int epfd, const struct epoll_event *event, uint32_t *wanted)
 {
-	struct aw_watch *watch;
+	struct aw_registration *reg;
 	struct aw_sock *sock;
 	int fd = -1;
 
 	aw_fdtab_lock();
-	watch = aw_watch_find(epfd, event->data, &sock);
-	if (watch) {
-		fd = watch->fd;
-		*wanted = watch->event.events;
+	reg = aw_registration_find(epfd, event->data, &sock);
+	if (reg) {
+		fd = reg->fd;
+		*wanted = reg->event.events;
 	}
 	aw_fdtab_unlock();
 	return fd;
 }
 
-/* The program sees the event, unless the swap came first: the new registration tells what there is. */
-static bool is_told(int epfd, const struct epoll_event *event, int fd)
+/*
+ * Returns whether the program sees the event, and notes that a one-shot one is delivered. If the
+ * swap came first the program does not see it: the new registration reports what there is.
+ */
+static bool take_event(int epfd, const struct epoll_event *event, int fd)
 {
-	struct aw_watch *watch;
+	struct aw_registration *reg;
 	struct aw_sock *sock;
-	bool told;
+	bool visible;
 
 	aw_fdtab_lock();
-	watch = aw_watch_find(epfd, event->data, &sock);
-	if (watch)
-		watch->told = watch->event.events & EPOLLONESHOT;
-	told = watch || aw_fdtab_state(fd) != AW_FD_BRIDGED;
+	reg = aw_registration_find(epfd, event->data, &sock);
+	if (reg)
+		reg->delivered = reg->event.events & EPOLLONESHOT;
+	visible = reg || aw_fdtab_state(fd) != AW_FD_BRIDGED;
 	aw_fdtab_unlock();
-	return told;
+	return visible;
 }
 
-/* What was kept from the program was none: a one-shot registration has yet to tell. */
-static void renew(int epfd, const struct epoll_event *event)
+/* The event is kept from the program: a one-shot registration is armed again. */
+static void rearm_event(int epfd, const struct epoll_event *event)
 {
-	struct aw_watch *watch;
+	struct aw_registration *reg;
 	struct aw_sock *sock;
 
 	aw_fdtab_lock();
-	watch = aw_watch_find(epfd, event->data, &sock);
-	if (watch && watch->event.events & EPOLLONESHOT && !watch->told)
-		aw_libc()->epoll_ctl(epfd, EPOLL_CTL_MOD, watch->fd, &watch->event);
+	reg = aw_registration_find(epfd, event->data, &sock);
+	if (reg && reg->event.events & EPOLLONESHOT && !reg->delivered)
+		aw_libc()->epoll_ctl(epfd, EPOLL_CTL_MOD, reg->fd, &reg->event);
 	aw_fdtab_unlock();
 }
 
 /*
- * The Request alone may have been what the kernel told of: what there is now counts. A one-shot registration that the
- * program has not heard of has yet to tell.
+ * fd has become framed. The event may have been due to the MPA Request alone: polls fd for what is
+ * there now. A one-shot registration whose event the program does not see is armed again.
  */
 static bool is_for_framed(int epfd, int fd, struct epoll_event *event, uint32_t wanted)
 {
@@ -159,7 +172,10 @@ static bool is_for_framed(int epfd, int fd, struct epoll_event *event, uint32_t 
 	return event->events;
 }
 
-/* Whether the program is to see this event, and which part of it. */
+/*
+ * Makes the first I/O on the event's fd, if that is undecided. Returns whether the program sees the
+ * event, and removes from it what the program has not asked for.
+ */
 static bool is_for_program(int epfd, struct epoll_event *event)
 {
 	uint32_t wanted;
@@ -167,18 +183,18 @@ static bool is_for_program(int epfd, struct epoll_event *event)
 
 	if (fd < 0)
 		return true;
-	aw_first_io_slow(fd, AW_FIRST_POLL, true);
+	aw_first_io_make(fd, AW_FIRST_POLL, true);
 	if (aw_fdtab_state(fd) == AW_FD_FRAMED)
 		return is_for_framed(epfd, fd, event, wanted);
 	if (aw_preamble_hides(fd))
 		event->events &= ~(EPOLLIN | EPOLLRDNORM);
 	event->events &= wanted | EPOLLERR | EPOLLHUP;
 	if (!event->events)
-		renew(epfd, event);
-	return event->events && is_told(epfd, event, fd);
+		rearm_event(epfd, event);
+	return event->events && take_event(epfd, event, fd);
 }
 
-static int filter(int epfd, struct epoll_event *events, int count)
+static int filter_events(int epfd, struct epoll_event *events, int count)
 {
 	int kept = 0;
 
@@ -191,7 +207,10 @@ static int filter(int epfd, struct epoll_event *events, int count)
 	return kept;
 }
 
-/* Kernels before 5.11, and sandboxes, know no epoll_pwait2: milliseconds then. */
+/*
+ * Waits in the set once, by epoll_pwait, in milliseconds, if the kernel (before 5.11) or a sandbox
+ * has no epoll_pwait2.
+ */
 static int wait_once(int epfd, struct epoll_event *events, int max, const struct timespec *left,
 		     const sigset_t *mask)
 {
@@ -206,7 +225,10 @@ static int wait_once(int epfd, struct epoll_event *events, int max, const struct
 	return aw_libc()->epoll_pwait(epfd, events, max, ms > INT_MAX ? INT_MAX : (int)ms, mask);
 }
 
-/* Whoever has registered before the connection began is in a set that a wait may have to look at. */
+/*
+ * Waits until the deadline for an event that the program sees. Any set may have undecided fds in
+ * it, because a program may register an fd before it connects.
+ */
 static int wait_until(int epfd, struct epoll_event *events, int max,
 		      const struct aw_deadline *deadline, const sigset_t *mask)
 {
@@ -217,7 +239,7 @@ static int wait_until(int epfd, struct epoll_event *events, int max,
 		count = wait_once(epfd, events, max, aw_preamble_left(deadline, &left), mask);
 		if (count >= 0)
 			aw_preamble_settle();
-		kept = count > 0 ? filter(epfd, events, count) : count;
+		kept = count > 0 ? filter_events(epfd, events, count) : count;
 	} while (!kept && (count > 0 || !aw_deadline_is_over(deadline)));
 	return kept;
 }
@@ -238,15 +260,18 @@ static int wait_undecided_ms(int epfd, struct epoll_event *events, int max, int 
 	return wait_undecided(epfd, events, max, timeout_ms < 0 ? NULL : &timeout, mask);
 }
 
-/* A wait that began while nothing was undecided, and that another thread's connection may have joined. */
-static int joined(int epfd, struct epoll_event *events, int max, int count,
-		  const struct aw_deadline *deadline, const sigset_t *mask)
+/*
+ * Filters the events of a wait that began while no socket was undecided: another thread may have
+ * added an undecided one meanwhile. If no event is left, waits on.
+ */
+static int filter_late(int epfd, struct epoll_event *events, int max, int count,
+		       const struct aw_deadline *deadline, const sigset_t *mask)
 {
 	int kept;
 
 	if (count <= 0 || !aw_fdtab_any_undecided())
 		return count;
-	kept = filter(epfd, events, count);
+	kept = filter_events(epfd, events, count);
 	return kept ? kept : wait_until(epfd, events, max, deadline, mask);
 }
 
@@ -262,7 +287,7 @@ AW_WRAPPER int epoll_wait(int epfd, struct epoll_event *events, int max, int tim
 		return aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
 	deadline = aw_deadline_after_ms(timeout_ms);
 	count = aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
-	return joined(epfd, events, max, count, &deadline, NULL);
+	return filter_late(epfd, events, max, count, &deadline, NULL);
 }
 
 AW_WRAPPER int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms,
@@ -278,7 +303,7 @@ AW_WRAPPER int epoll_pwait(int epfd, struct epoll_event *events, int max, int ti
 		return aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask);
 	deadline = aw_deadline_after_ms(timeout_ms);
 	count = aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask);
-	return joined(epfd, events, max, count, &deadline, mask);
+	return filter_late(epfd, events, max, count, &deadline, mask);
 }
 
 AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
@@ -294,5 +319,5 @@ AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
 		return aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
 	deadline = aw_deadline_after(timeout);
 	count = aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
-	return joined(epfd, events, max, count, &deadline, mask);
+	return filter_late(epfd, events, max, count, &deadline, mask);
 }

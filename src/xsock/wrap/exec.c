@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: exec and posix_spawn, which tell the new program of its sockets.
+// Wrappers: exec and posix_spawn. The new program gets the library's variables (preload/inherit.h),
+// and goes on with the sockets that it inherits.
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,96 +10,103 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
-#include "xsock/preload/first_io.h"
 #include "xsock/preload/inherit.h"
 #include "xsock/preload/program.h"
+#include "xsock/preload/settle.h"
+#include "xsock/process/fdtab.h"
 
-/* Room for the arguments of the list forms: ARG_MAX has far fewer in practice. */
+/* Room for the arguments of execl and the like, which pass fewer in practice. */
 #define LIST_MAX 4096
 
-/* What a program that is about to be started is given. */
-struct bequest {
+/* The environment and the slots that the program that is about to be started gets. */
+struct exec_state {
 	char *const *env;
-	char **own; /* the same, where it is ours; else NULL */
-	bool shared; /* slots are held for it */
+	char **own; /* the same, if aw_inherit_env has made it; else NULL */
+	bool slots_shared; /* the new program is counted among the holders of the slots */
 };
 
-/* Whether framed connections stay what they are in the other program; where there are none, nothing is asked of its file. */
+/*
+ * Returns whether framed connections stay framed in the new program. Its file is read only if there
+ * are such connections.
+ */
 static bool can_inherit(const struct aw_program *program)
 {
-	return !aw_framed_any() || (aw_arena_bequest() >= 0 && aw_program_has_us(program));
+	return !aw_framed_any() || (aw_arena_bequest() >= 0 && aw_program_preloads(program));
 }
 
-static void give_env(struct bequest *bequest, char *const env[])
+static void set_env(struct exec_state *state, char *const env[])
 {
-	bequest->own = aw_inherit_env(env);
-	bequest->env = bequest->own ? bequest->own : env;
+	state->own = aw_inherit_env(env);
+	state->env = state->own ? state->own : env;
 }
 
-/* What a child of vfork's leaves to a program it does not take from its parent. */
-static struct bequest prepare_exec(const struct aw_program *program)
+/*
+ * Prepares the process's sockets for an exec. A child of vfork shares its parent's table: it shares
+ * or bridges its own fds, and leaves the parent's as they are.
+ */
+static struct exec_state prepare_exec(const struct aw_program *program)
 {
-	struct bequest bequest = { 0 };
-	bool borrowed = aw_fdtab_is_borrowed(), framed;
+	struct exec_state state = { 0 };
+	bool is_vfork_child = aw_fdtab_is_vfork_child(), framed;
 
 	aw_inherit_settle();
 	framed = can_inherit(program);
-	bequest.shared = framed && borrowed;
-	if (bequest.shared)
+	state.slots_shared = framed && is_vfork_child;
+	if (state.slots_shared)
 		aw_framed_share();
-	else if (borrowed)
+	else if (is_vfork_child)
 		aw_framed_bridge_borrowed();
 	else if (!framed)
 		aw_framed_bridge_all(true);
-	give_env(&bequest, program->env);
-	return bequest;
+	set_env(&state, program->env);
+	return state;
 }
 
-/* There is no such program after all. */
-static void undo(const struct bequest *bequest)
+/* The call has failed: takes back what was prepared. */
+static void undo_prepare(const struct exec_state *state)
 {
-	if (bequest->shared)
+	if (state->slots_shared)
 		aw_framed_unshare();
-	aw_inherit_undo(bequest->own);
+	aw_inherit_undo(state->own);
 }
 
 AW_WRAPPER int execve(const char *path, char *const argv[], char *const env[])
 {
 	const struct aw_program program = { AT_FDCWD, path, false, env };
-	struct bequest bequest = prepare_exec(&program);
-	int result = aw_libc()->execve(path, argv, bequest.env);
+	struct exec_state state = prepare_exec(&program);
+	int result = aw_libc()->execve(path, argv, state.env);
 
-	undo(&bequest);
+	undo_prepare(&state);
 	return result;
 }
 
 AW_WRAPPER int execvpe(const char *file, char *const argv[], char *const env[])
 {
 	const struct aw_program program = { AT_FDCWD, file, true, env };
-	struct bequest bequest = prepare_exec(&program);
-	int result = aw_libc()->execvpe(file, argv, bequest.env);
+	struct exec_state state = prepare_exec(&program);
+	int result = aw_libc()->execvpe(file, argv, state.env);
 
-	undo(&bequest);
+	undo_prepare(&state);
 	return result;
 }
 
 AW_WRAPPER int fexecve(int fd, char *const argv[], char *const env[])
 {
 	const struct aw_program program = { fd, "", false, env };
-	struct bequest bequest = prepare_exec(&program);
-	int result = aw_libc()->fexecve(fd, argv, bequest.env);
+	struct exec_state state = prepare_exec(&program);
+	int result = aw_libc()->fexecve(fd, argv, state.env);
 
-	undo(&bequest);
+	undo_prepare(&state);
 	return result;
 }
 
 AW_WRAPPER int execveat(int dir, const char *path, char *const argv[], char *const env[], int flags)
 {
 	const struct aw_program program = { dir, path, false, env };
-	struct bequest bequest = prepare_exec(&program);
-	int result = (int)aw_libc()->syscall(SYS_execveat, dir, path, argv, bequest.env, flags);
+	struct exec_state state = prepare_exec(&program);
+	int result = (int)aw_libc()->syscall(SYS_execveat, dir, path, argv, state.env, flags);
 
-	undo(&bequest);
+	undo_prepare(&state);
 	return result;
 }
 
@@ -112,8 +120,8 @@ AW_WRAPPER int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
-/* Collects arguments up to the NULL; false when there are too many. */
-static bool collect(const char *first, va_list args, char *argv[LIST_MAX])
+/* Collects arguments up to the NULL. False: there are too many; errno is E2BIG. */
+static bool collect_arguments(const char *first, va_list args, char *argv[LIST_MAX])
 {
 	size_t count = 0;
 
@@ -135,7 +143,7 @@ AW_WRAPPER int execl(const char *path, const char *arg, ...)
 	bool fits;
 
 	va_start(args, arg);
-	fits = collect(arg, args, argv);
+	fits = collect_arguments(arg, args, argv);
 	va_end(args);
 	return fits ? execve(path, argv, environ) : -1;
 }
@@ -147,7 +155,7 @@ AW_WRAPPER int execlp(const char *file, const char *arg, ...)
 	bool fits;
 
 	va_start(args, arg);
-	fits = collect(arg, args, argv);
+	fits = collect_arguments(arg, args, argv);
 	va_end(args);
 	return fits ? execvpe(file, argv, environ) : -1;
 }
@@ -160,35 +168,36 @@ AW_WRAPPER int execle(const char *path, const char *arg, ...)
 	bool fits;
 
 	va_start(args, arg);
-	fits = collect(arg, args, argv);
+	fits = collect_arguments(arg, args, argv);
 	env = va_arg(args, char *const *);
 	va_end(args);
 	return fits ? execve(path, argv, env) : -1;
 }
 
 /*
- * The child may go on with what is pending, as after a fork. Its actions may leave open what is closed on exec otherwise.
+ * Prepares the sockets for a spawn, whose child may go on with them, as after a fork. The child's
+ * file actions may keep an fd open that an exec would close.
  */
-static struct bequest prepare_spawn(const struct aw_program *program,
-				    const posix_spawn_file_actions_t *actions)
+static struct exec_state prepare_spawn(const struct aw_program *program,
+				       const posix_spawn_file_actions_t *actions)
 {
-	struct bequest bequest = { 0 };
+	struct exec_state state = { 0 };
 
-	aw_first_io_before_spawn();
-	bequest.shared = can_inherit(program);
-	if (bequest.shared)
+	aw_settle_before_spawn();
+	state.slots_shared = can_inherit(program);
+	if (state.slots_shared)
 		aw_framed_share();
 	else
 		aw_framed_bridge_all(!actions);
-	give_env(&bequest, program->env);
-	return bequest;
+	set_env(&state, program->env);
+	return state;
 }
 
-static int end_spawn(struct bequest *bequest, int err)
+static int end_spawn(struct exec_state *state, int err)
 {
 	if (!err)
-		bequest->shared = false;
-	undo(bequest);
+		state->slots_shared = false;
+	undo_prepare(state);
 	return err;
 }
 
@@ -196,23 +205,25 @@ AW_WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_
 			   const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
 	const struct aw_program program = { AT_FDCWD, path, false, env };
-	struct bequest bequest = prepare_spawn(&program, actions);
+	struct exec_state state = prepare_spawn(&program, actions);
 
-	return end_spawn(&bequest,
-			 aw_libc()->posix_spawn(pid, path, actions, attr, argv, bequest.env));
+	return end_spawn(&state, aw_libc()->posix_spawn(pid, path, actions, attr, argv, state.env));
 }
 
 AW_WRAPPER int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			    const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
 	const struct aw_program program = { AT_FDCWD, file, true, env };
-	struct bequest bequest = prepare_spawn(&program, actions);
+	struct exec_state state = prepare_spawn(&program, actions);
 
-	return end_spawn(&bequest,
-			 aw_libc()->posix_spawnp(pid, file, actions, attr, argv, bequest.env));
+	return end_spawn(&state,
+			 aw_libc()->posix_spawnp(pid, file, actions, attr, argv, state.env));
 }
 
-/* glibc has two since 2.39. Without them a program is told what it is told of a kernel that cannot do it. */
+/*
+ * glibc has these two since 2.39. Where libc has none, the program gets ENOSYS, as on a kernel that
+ * cannot do it.
+ */
 typedef __typeof__(pidfd_spawn) pidfd_spawn_fn;
 
 static pidfd_spawn_fn *find_newer(const char *name)
@@ -229,12 +240,12 @@ AW_WRAPPER int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_
 {
 	const struct aw_program program = { AT_FDCWD, path, false, env };
 	pidfd_spawn_fn *spawn = find_newer("pidfd_spawn");
-	struct bequest bequest;
+	struct exec_state state;
 
 	if (!spawn)
 		return ENOSYS;
-	bequest = prepare_spawn(&program, actions);
-	return end_spawn(&bequest, spawn(pidfd, path, actions, attr, argv, bequest.env));
+	state = prepare_spawn(&program, actions);
+	return end_spawn(&state, spawn(pidfd, path, actions, attr, argv, state.env));
 }
 
 AW_WRAPPER int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
@@ -242,10 +253,10 @@ AW_WRAPPER int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file
 {
 	const struct aw_program program = { AT_FDCWD, file, true, env };
 	pidfd_spawn_fn *spawn = find_newer("pidfd_spawnp");
-	struct bequest bequest;
+	struct exec_state state;
 
 	if (!spawn)
 		return ENOSYS;
-	bequest = prepare_spawn(&program, actions);
-	return end_spawn(&bequest, spawn(pidfd, file, actions, attr, argv, bequest.env));
+	state = prepare_spawn(&program, actions);
+	return end_spawn(&state, spawn(pidfd, file, actions, attr, argv, state.env));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: how fds are duplicated and closed. The table follows; the proxy process's fd is kept from harm.
+// Wrappers: the calls that duplicate and close fds, fcntl and ioctl. The table follows them, and
+// the library's own fds stay open.
 #include <errno.h>
 #include <limits.h>
 #include <linux/close_range.h>
@@ -14,13 +15,14 @@
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option.h"
+#include "xsock/preload/settle.h"
 #include "xsock/process/proxy.h"
 #include "xsock/wrap/wrap.h"
 
-/* False: the program does not know this fd. */
-static bool leave(int fd)
+/* Makes fd leave the table before a close. False: fd is the library's own; errno is EBADF. */
+static bool leave_table(int fd)
 {
-	aw_first_io_closing(fd);
+	aw_settle_before_close(fd);
 	switch (aw_fdtab_state(fd)) {
 	case AW_FD_NONE:
 		return true;
@@ -51,7 +53,7 @@ static bool leave(int fd)
 
 AW_WRAPPER int close(int fd)
 {
-	return leave(fd) ? aw_libc()->close(fd) : -1;
+	return leave_table(fd) ? aw_libc()->close(fd) : -1;
 }
 
 AW_WRAPPER int fclose(FILE *file)
@@ -59,11 +61,14 @@ AW_WRAPPER int fclose(FILE *file)
 	int fd = fileno(file);
 
 	if (fd >= 0)
-		leave(fd);
+		leave_table(fd);
 	return aw_libc()->fclose(file);
 }
 
-/* The next one that the program does not know, or one beyond last: the proxy process's, and the arena's. */
+/*
+ * Returns the first of the library's own fds from first to last, or last + 1 if there is none:
+ * those of the proxy process and of the arena.
+ */
 static unsigned next_hidden(unsigned first, unsigned last)
 {
 	unsigned control = (unsigned)aw_proxy_control();
@@ -76,7 +81,7 @@ static unsigned next_hidden(unsigned first, unsigned last)
 	return last + 1;
 }
 
-/* All that the program knows. */
+/* Closes the fds from first to last except the library's own. */
 static int close_around(unsigned first, unsigned last, int flags)
 {
 	unsigned hidden = next_hidden(first, last);
@@ -92,7 +97,10 @@ static int close_around(unsigned first, unsigned last, int flags)
 	return aw_libc()->close_range(first, last, flags);
 }
 
-/* Forgotten before, as by close: behind it another thread's fds may have these numbers. The kernel says if it will fail. */
+/*
+ * The table forgets the fds before the call, as with close, because afterwards another thread's new
+ * fds may have the same numbers. The kernel checks the flags first.
+ */
 AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
 {
 	if (flags & CLOSE_RANGE_CLOEXEC)
@@ -101,8 +109,8 @@ AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
 		return -1;
 	if (first > last)
 		return aw_libc()->close_range(first, last, flags);
-	aw_first_io_closing_range(first, last);
-	aw_first_io_await_range(first, last);
+	aw_settle_before_close_range(first, last);
+	aw_settle_await_range(first, last);
 	aw_fdtab_forget_range(first, last);
 	return close_around(first, last, flags);
 }
@@ -111,8 +119,8 @@ AW_WRAPPER void closefrom(int first)
 {
 	unsigned from = first < 0 ? 0 : (unsigned)first;
 
-	aw_first_io_closing_range(from, UINT_MAX);
-	aw_first_io_await_range(from, UINT_MAX);
+	aw_settle_before_close_range(from, UINT_MAX);
+	aw_settle_await_range(from, UINT_MAX);
 	aw_fdtab_forget_range(from, UINT_MAX);
 	if (aw_proxy_control() < 0 && aw_arena_fd() < 0)
 		aw_libc()->closefrom(first);
@@ -120,16 +128,19 @@ AW_WRAPPER void closefrom(int first)
 		close_around(from, UINT_MAX, 0);
 }
 
-/* stdio reads and writes fd 0, 1 and 2 behind our back: one of them may be what a copy of fd becomes. */
+/*
+ * Decides fd before it is duplicated to a free number below 3: stdio reads and writes fds 0 to 2
+ * without a wrapper.
+ */
 static void settle_for_stdio(int fd)
 {
 	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
 		if (aw_fdtab_is_undecided(fd) && aw_libc()->fcntl(i, F_GETFD) < 0)
-			(void)aw_first_io_slow(fd, AW_FIRST_WRITE, false);
+			(void)aw_first_io_make(fd, AW_FIRST_WRITE, false);
 }
 
-/* to is a duplicate of fd. */
-static void follow(int fd, int to, bool undecided)
+/* Adds to, a duplicate of fd, to the table. */
+static void add_duplicate(int fd, int to, bool undecided)
 {
 	if (to < 0)
 		return;
@@ -145,7 +156,7 @@ AW_WRAPPER int dup(int fd)
 
 	settle_for_stdio(fd);
 	new = aw_libc()->dup(fd);
-	follow(fd, new, undecided);
+	add_duplicate(fd, new, undecided);
 	return new;
 }
 
@@ -154,7 +165,7 @@ static void prepare_dup(int fd, int new)
 	if (fd == new)
 		return;
 	aw_proxy_free_fd(new);
-	aw_first_io_closing(new);
+	aw_settle_before_close(new);
 	if (new <= STDERR_FILENO)
 		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
 }
@@ -166,7 +177,7 @@ AW_WRAPPER int dup2(int fd, int new)
 
 	prepare_dup(fd, new);
 	result = aw_libc()->dup2(fd, new);
-	follow(fd, result, undecided);
+	add_duplicate(fd, result, undecided);
 	return result;
 }
 
@@ -177,7 +188,7 @@ AW_WRAPPER int dup3(int fd, int new, int flags)
 
 	prepare_dup(fd, new);
 	result = aw_libc()->dup3(fd, new, flags);
-	follow(fd, result, undecided);
+	add_duplicate(fd, result, undecided);
 	return result;
 }
 
@@ -193,8 +204,8 @@ static bool is_set_by_ioctl(unsigned long request)
 }
 
 /*
- * On what was undecided. Another thread may have made a pair of it since, and the call met the TCP socket when that had
- * been read already. Then the call is made once more.
+ * Calls ioctl on an fd that was undecided. If another thread has made a pair of fd meanwhile, the
+ * call may have met the TCP socket when its flags were read already: then it is made once more.
  */
 static int set_by_ioctl(int fd, unsigned long request, void *arg)
 {
@@ -205,7 +216,7 @@ static int set_by_ioctl(int fd, unsigned long request, void *arg)
 
 typedef int fcntl_fn(int fd, int cmd, ...);
 
-/* As set_by_ioctl. */
+/* The same for fcntl. */
 static int set_by_fcntl(fcntl_fn *call, int fd, int cmd, void *arg)
 {
 	int result = call(fd, cmd, arg);
@@ -213,7 +224,7 @@ static int set_by_fcntl(fcntl_fn *call, int fd, int cmd, void *arg)
 	return result < 0 || !aw_fdtab_is_paired(fd) ? result : call(fd, cmd, arg);
 }
 
-/* Every command's argument is an int or a pointer: a register either way. */
+/* Every command's argument is an int or a pointer, and comes in a register. */
 static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
@@ -226,7 +237,7 @@ static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
 		settle_for_stdio(fd);
 	result = call(fd, cmd, arg);
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
-		follow(fd, result, undecided);
+		add_duplicate(fd, result, undecided);
 	return result;
 }
 
@@ -253,38 +264,39 @@ AW_WRAPPER int fcntl64(int fd, int cmd, ...)
 }
 
 /*
- * TCP counts as far as the urgent mark, AF_UNIX beyond; a peek stops where a read would. The program's int may
- * lie anywhere: Python's does.
+ * FIONREAD of TCP counts the bytes up to the urgent mark, that of AF_UNIX those beyond it, too. A
+ * peek stops at the mark, and its length is TCP's answer. The program's int may be unaligned:
+ * Python's is.
  */
-static void count_to_mark(int fd, void *answer)
+static void count_to_mark(int fd, void *value)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLPRI };
 	int count;
 	socklen_t len = sizeof(int);
 	int in_line = 0;
-	void *octets;
+	void *bytes;
 	ssize_t got;
 
-	memcpy(&count, answer, sizeof(count));
+	memcpy(&count, value, sizeof(count));
 	if (count <= 0 || aw_libc()->poll(&pollfd, 1, 0) <= 0 || !(pollfd.revents & POLLPRI) ||
 	    aw_libc()->getsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, &len) != 0 || in_line)
 		return;
-	octets = malloc((size_t)count);
-	if (!octets)
+	bytes = malloc((size_t)count);
+	if (!bytes)
 		return;
-	got = aw_libc()->recv(fd, octets, (size_t)count, MSG_PEEK | MSG_DONTWAIT);
+	got = aw_libc()->recv(fd, bytes, (size_t)count, MSG_PEEK | MSG_DONTWAIT);
 	count = (int)got;
 	if (got >= 0)
-		memcpy(answer, &count, sizeof(count));
-	free(octets);
+		memcpy(value, &count, sizeof(count));
+	free(bytes);
 }
 
-/* How many bytes there are to read is known once it is known what they are. */
+/* FIONREAD and SIOCATMARK make the first I/O, because the unread bytes may be the MPA Request. */
 AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
 	void *arg;
-	int result, answer;
+	int result, value;
 
 	va_start(args, request);
 	arg = va_arg(args, void *);
@@ -293,14 +305,14 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 		return set_by_ioctl(fd, request, arg);
 	if ((request == FIONREAD || request == SIOCATMARK) && aw_first_io(fd, AW_FIRST_POLL, true))
 		return -1;
-	/* Nothing has come so far; what comes now may be the MPA Request. */
+	/* No bytes have come; the next ones may be the MPA Request. */
 	if (request == FIONREAD && aw_fdtab_state(fd) == AW_FD_PENDING) {
 		memcpy(arg, &(int){ 0 }, sizeof(int));
 		return 0;
 	}
-	if ((request == FIONREAD && aw_framed_pending(fd, &answer)) ||
-	    (request == SIOCATMARK && aw_framed_is_at_mark(fd, &answer))) {
-		memcpy(arg, &answer, sizeof(answer));
+	if ((request == FIONREAD && aw_framed_pending(fd, &value)) ||
+	    (request == SIOCATMARK && aw_framed_is_at_mark(fd, &value))) {
+		memcpy(arg, &value, sizeof(value));
 		return 0;
 	}
 	result = aw_libc()->ioctl(fd, request, arg);

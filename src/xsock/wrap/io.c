@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: bytes to and from an fd. A bridged one is the kernel's own, so there is only the first
-// touch to see to, and framed ones.
+// Wrappers: the calls that read, write, copy and shut down an fd, other than send and recv. They
+// make the first I/O and serve framed fds. A bridged fd is the kernel's own socket, and libc's call
+// serves it.
 #include "xsock/preload/io.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/first_io.h"
 
-/* A vector of one. */
-static inline struct iovec one(const void *buf, size_t len)
+/* Returns a vector of one buffer. */
+static inline struct iovec make_iovec(const void *buf, size_t len)
 {
 	return (struct iovec){ (void *)buf, len };
 }
@@ -16,7 +17,7 @@ static inline struct iovec one(const void *buf, size_t len)
 AW_WRAPPER ssize_t read(int fd, void *buf, size_t count)
 {
 	if (aw_fdtab_is_special(fd)) {
-		struct iovec iov = one(buf, count);
+		struct iovec iov = make_iovec(buf, count);
 		ssize_t got;
 
 		if (aw_io_receive(fd, &iov, 1, 0, &got))
@@ -44,7 +45,7 @@ AW_WRAPPER ssize_t readv(int fd, const struct iovec *iov, int count)
 AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
 {
 	if (aw_fdtab_is_special(fd)) {
-		struct iovec iov = one(buf, count);
+		struct iovec iov = make_iovec(buf, count);
 		ssize_t sent;
 
 		if (aw_io_transmit(fd, &iov, 1, 0, &sent))
@@ -62,21 +63,19 @@ AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
 }
 
-static inline int dontwait(int flags)
+static inline int msg_flags(int flags)
 {
 	return flags & RWF_NOWAIT ? MSG_DONTWAIT : 0;
 }
 
-/*
- * What of these a socket takes: -1 for the offset, and flags that say how to wait, which libc's call obeys.
- */
+/* A socket takes no offset but -1. Flags that limit the wait are libc's to obey. */
 AW_WRAPPER ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags)
 {
 	ssize_t got;
 
 	if (offset == -1 && aw_first_io(fd, AW_FIRST_READ, flags & RWF_NOWAIT))
 		return -1;
-	if (offset == -1 && aw_framed_receive(fd, iov, count, dontwait(flags), &got))
+	if (offset == -1 && aw_framed_receive(fd, iov, count, msg_flags(flags), &got))
 		return got;
 	return aw_end_of_read(fd, aw_libc()->preadv64v2(fd, iov, count, offset, flags), count > 0);
 }
@@ -93,7 +92,7 @@ AW_WRAPPER ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64
 
 	if (offset == -1 && aw_first_io(fd, AW_FIRST_WRITE, flags & RWF_NOWAIT))
 		return -1;
-	if (offset == -1 && aw_framed_transmit(fd, iov, count, dontwait(flags), &sent))
+	if (offset == -1 && aw_framed_transmit(fd, iov, count, msg_flags(flags), &sent))
 		return sent;
 	return aw_end_of_plain_write(fd, aw_libc()->pwritev64v2(fd, iov, count, offset, flags));
 }
@@ -143,7 +142,7 @@ AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offs
 	return aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
 }
 
-/* stdio reads and writes inside libc, where no wrapper sees it. */
+/* stdio reads and writes inside libc, without a wrapper: bridges fd. */
 AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 {
 	if (aw_first_io(fd, AW_FIRST_WRITE, false) || aw_framed_bridge(fd))
@@ -151,11 +150,11 @@ AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 	return aw_libc()->fdopen(fd, mode);
 }
 
-/* A connect that is under way is not waited for: shutdown gives it up. */
+/* Returns whether fd is still connecting. shutdown does not wait for a connect: it aborts it. */
 static bool is_connecting(int fd)
 {
 	return aw_fdtab_state(fd) == AW_FD_CONNECTING &&
-	       aw_first_io_slow(fd, AW_FIRST_POLL, true) == 0 &&
+	       aw_first_io_make(fd, AW_FIRST_POLL, true) == 0 &&
 	       aw_fdtab_state(fd) == AW_FD_CONNECTING;
 }
 
@@ -164,12 +163,15 @@ static int shut_down_undecided(int fd, int how)
 	int result;
 
 	if (!is_connecting(fd)) {
-		if (aw_first_io_slow(fd, AW_FIRST_WRITE, false))
+		if (aw_first_io_make(fd, AW_FIRST_WRITE, false))
 			return -1;
 		return aw_framed_shutdown(fd, how, &result) ? result : aw_libc()->shutdown(fd, how);
 	}
 	result = aw_libc()->shutdown(fd, how);
-	/* If it is a pair by now, which end of what has that met? */
+	/*
+	 * If another thread has made a pair of fd meanwhile, the call may have met the TCP socket:
+	 * it is made once more.
+	 */
 	return aw_fdtab_is_paired(fd) ? shutdown(fd, how) : result;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: send and recv. Where AF_UNIX, which a bridged fd is, treats a flag or an address otherwise
-// than TCP, TCP's way is restored.
+// Wrappers: send, recv and their kin. A bridged fd is an AF_UNIX socket: where AF_UNIX treats a
+// flag or an address differently from TCP, the wrapper does as TCP.
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "xsock/process/memory.h"
 #include "xsock/wrap/wrap.h"
 
-#define DISCARD_OCTETS 65536
+#define DISCARD_BYTES 65536
 
 static bool send_one(int fd, const void *buf, size_t len, int flags, ssize_t *sent)
 {
@@ -37,12 +37,12 @@ AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
 
 	if (aw_fdtab_is_special(fd) && send_one(fd, buf, len, flags, &sent))
 		return sent;
-	if (aw_end_is_ours(fd))
+	if (aw_end_is_bridged(fd))
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
 	return aw_libc()->send(fd, buf, len, flags);
 }
 
-/* TCP ignores the address of a connected socket. */
+/* TCP ignores the address for a connected socket; AF_UNIX does not. */
 AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
 			  socklen_t to_len)
 {
@@ -50,12 +50,12 @@ AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const 
 
 	if (aw_fdtab_is_special(fd) && send_one(fd, buf, len, flags, &sent))
 		return sent;
-	if (aw_end_is_ours(fd))
+	if (aw_end_is_bridged(fd))
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
 	return aw_libc()->sendto(fd, buf, len, flags, to, to_len);
 }
 
-/* Calls see with each fd that msg carries, until one fails. */
+/* Calls see with each fd beside msg, until one call fails. */
 static int each_fd(struct msghdr *msg, int (*see)(int fd))
 {
 	struct cmsghdr *head = msg->msg_controllen ? CMSG_FIRSTHDR(msg) : NULL;
@@ -64,7 +64,7 @@ static int each_fd(struct msghdr *msg, int (*see)(int fd))
 		size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		const unsigned char *fds = CMSG_DATA(head);
 
-		/* One that is out of bounds is the kernel's to refuse. */
+		/* A control message beyond the buffer: the kernel refuses it. */
 		if (head->cmsg_len < CMSG_LEN(0) ||
 		    head->cmsg_len >
 			    msg->msg_controllen - (size_t)((char *)head - (char *)msg->msg_control))
@@ -82,27 +82,32 @@ static int each_fd(struct msghdr *msg, int (*see)(int fd))
 	return 0;
 }
 
-/* Another process is to have it: what is pending must be told apart here and now, and what is framed it may not know. */
-static int pass(int fd)
+/*
+ * Decides fd and bridges it before another process receives it: that process may not have this
+ * library. Returns 0, or -1 with errno.
+ */
+static int prepare_to_pass(int fd)
 {
 	if (aw_first_io(fd, AW_FIRST_WRITE, false))
 		return -1;
 	return aw_framed_bridge(fd);
 }
 
-/* It may carry fds of which something is to be known. */
-static bool carries_ours(const struct msghdr *msg)
+/* Returns whether the fds beside msg may need aw_framed_bridge or the first I/O. */
+static bool may_pass_sockets(const struct msghdr *msg)
 {
 	return msg->msg_controllen && (aw_fdtab_any_undecided() || aw_arena_fd() >= 0);
 }
 
-/* A message with fds in it. */
+/* Sends a message with fds beside it. */
 static ssize_t send_fds(int fd, const struct msghdr *msg, int flags)
 {
-	return each_fd((struct msghdr *)msg, pass) ? -1 : aw_libc()->sendmsg(fd, msg, flags);
+	return each_fd((struct msghdr *)msg, prepare_to_pass) ? -1
+							      : aw_libc()->sendmsg(fd, msg, flags);
 }
 
-static int receive(int fd)
+/* Adds a received fd to the table. Keeps errno. */
+static int note_received(int fd)
 {
 	int saved = errno;
 
@@ -121,9 +126,9 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	if (aw_fdtab_is_special(fd) &&
 	    aw_io_transmit(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &sent))
 		return sent;
-	if (!aw_end_is_ours(fd))
-		return carries_ours(msg) ? send_fds(fd, msg, flags)
-					 : aw_libc()->sendmsg(fd, msg, flags);
+	if (!aw_end_is_bridged(fd))
+		return may_pass_sockets(msg) ? send_fds(fd, msg, flags)
+					     : aw_libc()->sendmsg(fd, msg, flags);
 	bare = *msg;
 	bare.msg_name = NULL;
 	bare.msg_namelen = 0;
@@ -132,7 +137,7 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	return aw_end_of_write(aw_libc()->sendmsg(fd, &bare, flags | MSG_NOSIGNAL), flags);
 }
 
-static size_t length_of(const struct msghdr *msg)
+static size_t total_length(const struct msghdr *msg)
 {
 	size_t len = 0;
 
@@ -141,14 +146,14 @@ static size_t length_of(const struct msghdr *msg)
 	return len;
 }
 
-/* As the kernel's: behind a message that was taken in part no other goes out. */
+/* As in the kernel, a message that was sent in part is the last one. */
 AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 {
 	unsigned done = 0;
 
 	if (aw_first_io(fd, AW_FIRST_WRITE, flags & MSG_DONTWAIT))
 		return -1;
-	if (!msgs || (!aw_end_is_ours(fd) && !aw_framed_slot(fd)))
+	if (!msgs || (!aw_end_is_bridged(fd) && !aw_framed_slot(fd)))
 		return aw_libc()->sendmmsg(fd, msgs, count, flags);
 	while (done < count) {
 		ssize_t sent = sendmsg(fd, &msgs[done].msg_hdr, flags);
@@ -156,17 +161,17 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 		if (sent < 0)
 			break;
 		msgs[done].msg_len = (unsigned)sent;
-		if ((size_t)sent < length_of(&msgs[done++].msg_hdr))
+		if ((size_t)sent < total_length(&msgs[done++].msg_hdr))
 			break;
 	}
 	return done || !count ? (int)done : -1;
 }
 
-/* TCP's MSG_TRUNC: bytes are thrown away, and the buffer, if any, is not touched. */
-static ssize_t discard(int fd, size_t len, int flags)
+/* MSG_TRUNC of TCP discards bytes and leaves the program's buffer, if any, as it is. */
+static ssize_t discard_bytes(int fd, size_t len, int flags)
 {
-	size_t room = len < DISCARD_OCTETS ? len : DISCARD_OCTETS;
-	void *waste = aw_memory_map(DISCARD_OCTETS);
+	size_t room = len < DISCARD_BYTES ? len : DISCARD_BYTES;
+	void *waste = aw_memory_map(DISCARD_BYTES);
 	ssize_t got;
 
 	if (!waste) {
@@ -174,21 +179,21 @@ static ssize_t discard(int fd, size_t len, int flags)
 		return -1;
 	}
 	got = aw_libc()->recv(fd, waste, room, flags & ~MSG_TRUNC);
-	aw_memory_unmap(waste, DISCARD_OCTETS);
+	aw_memory_unmap(waste, DISCARD_BYTES);
 	return got;
 }
 
-/* A bridged fd's recv with a flag that AF_UNIX does not have. */
-static bool is_odd(int fd, int flags)
+/* Returns whether fd is bridged and flags has one that AF_UNIX treats differently. */
+static bool is_tcp_only(int fd, int flags)
 {
-	return flags & (MSG_TRUNC | MSG_ERRQUEUE) && aw_end_is_ours(fd);
+	return flags & (MSG_TRUNC | MSG_ERRQUEUE) && aw_end_is_bridged(fd);
 }
 
-static ssize_t recv_oddly(int fd, size_t len, int flags)
+static ssize_t recv_tcp_only(int fd, size_t len, int flags)
 {
 	if (!(flags & MSG_ERRQUEUE))
-		return discard(fd, len, flags);
-	errno = EAGAIN; /* the queue of errors is empty */
+		return discard_bytes(fd, len, flags);
+	errno = EAGAIN; /* the error queue is empty */
 	return -1;
 }
 
@@ -198,8 +203,8 @@ AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
 
 	if (aw_fdtab_is_special(fd) && receive_one(fd, buf, len, flags, &got))
 		return got;
-	if (is_odd(fd, flags))
-		return recv_oddly(fd, len, flags);
+	if (is_tcp_only(fd, flags))
+		return recv_tcp_only(fd, len, flags);
 	return aw_end_of_read(fd, aw_libc()->recv(fd, buf, len, flags), len);
 }
 
@@ -207,8 +212,8 @@ AW_WRAPPER ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int fl
 {
 	if (aw_fdtab_is_special(fd) && len <= room)
 		return recv(fd, buf, len, flags);
-	if (is_odd(fd, flags))
-		return recv_oddly(fd, len, flags);
+	if (is_tcp_only(fd, flags))
+		return recv_tcp_only(fd, len, flags);
 	return aw_end_of_read(fd, aw_libc()->__recv_chk(fd, buf, len, room, flags), len);
 }
 
@@ -222,12 +227,15 @@ AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct soc
 			*from_len = 0; /* as TCP does */
 		return got;
 	}
-	if (is_odd(fd, flags))
-		return recv_oddly(fd, len, flags);
+	if (is_tcp_only(fd, flags))
+		return recv_tcp_only(fd, len, flags);
 	return aw_end_of_read(fd, aw_libc()->recvfrom(fd, buf, len, flags, from, from_len), len);
 }
 
-/* Its last two arguments, an address and its length, are pointers: where they lie is the same. */
+/*
+ * The last two arguments, an address and its length, are pointers and so read by va_arg alike on
+ * every architecture.
+ */
 AW_WRAPPER ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, ...)
 {
 	struct sockaddr *from;
@@ -240,20 +248,11 @@ AW_WRAPPER ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, in
 	va_end(args);
 	if (aw_fdtab_is_special(fd) && len <= room)
 		return recvfrom(fd, buf, len, flags, from, from_len);
-	if (is_odd(fd, flags))
-		return recv_oddly(fd, len, flags);
+	if (is_tcp_only(fd, flags))
+		return recv_tcp_only(fd, len, flags);
 	if (len > room)
 		abort(); /* as libc does */
 	return aw_end_of_read(fd, aw_libc()->recvfrom(fd, buf, len, flags, from, from_len), len);
-}
-
-static size_t room_of(const struct msghdr *msg)
-{
-	size_t room = 0;
-
-	for (size_t i = 0; i < msg->msg_iovlen; i++)
-		room += msg->msg_iov[i].iov_len;
-	return room;
 }
 
 AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
@@ -271,15 +270,18 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 		}
 		return got;
 	}
-	if (is_odd(fd, flags))
-		return recv_oddly(fd, room_of(msg), flags);
+	if (is_tcp_only(fd, flags))
+		return recv_tcp_only(fd, total_length(msg), flags);
 	got = aw_libc()->recvmsg(fd, msg, flags);
 	if (__builtin_expect(got >= 0 && msg->msg_controllen, 0))
-		(void)each_fd(msg, receive);
-	return aw_end_of_read(fd, got, room_of(msg));
+		(void)each_fd(msg, note_received);
+	return aw_end_of_read(fd, got, total_length(msg));
 }
 
-/* The first waits, and with MSG_WAITFORONE no other. The time-out is looked at behind each message, as by the kernel. */
+/*
+ * Receives messages one by one. With MSG_WAITFORONE only the first one is waited for. As in the
+ * kernel, the time-out is checked after each message.
+ */
 static int receive_each(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 			struct timespec *timeout)
 {
@@ -307,8 +309,8 @@ AW_WRAPPER int recvmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 {
 	if (aw_first_io(fd, AW_FIRST_READ, flags & MSG_DONTWAIT))
 		return -1;
-	if (is_odd(fd, flags))
-		return (int)recv_oddly(fd, 0, flags | MSG_ERRQUEUE);
+	if (is_tcp_only(fd, flags))
+		return (int)recv_tcp_only(fd, 0, flags | MSG_ERRQUEUE);
 	if (aw_framed_slot(fd) && msgs && !(flags & MSG_ERRQUEUE))
 		return receive_each(fd, msgs, count, flags, timeout);
 	return aw_libc()->recvmmsg(fd, msgs, count, flags, timeout);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: poll and select. They only have work while some socket may still be swapped.
+// Wrappers: poll and select. They call libc unless one of the fds is undecided.
 #include <errno.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ AW_WRAPPER int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timesp
 }
 
 /* The sets of a select; each may be NULL. */
-struct sets {
+struct select_sets {
 	fd_set *in, *out, *except;
 };
 
@@ -70,7 +70,7 @@ static bool is_in(const fd_set *set, int fd)
 	return set && FD_ISSET(fd, set);
 }
 
-static bool any_undecided_in(const struct sets *sets, int limit)
+static bool any_undecided_in(const struct select_sets *sets, int limit)
 {
 	if (!aw_fdtab_any_undecided() || limit > FD_SETSIZE)
 		return false;
@@ -82,7 +82,7 @@ static bool any_undecided_in(const struct sets *sets, int limit)
 	return false;
 }
 
-static nfds_t poll_of_sets(struct pollfd *fds, const struct sets *sets, int limit)
+static nfds_t poll_of_sets(struct pollfd *fds, const struct select_sets *sets, int limit)
 {
 	nfds_t count = 0;
 
@@ -97,8 +97,8 @@ static nfds_t poll_of_sets(struct pollfd *fds, const struct sets *sets, int limi
 	return count;
 }
 
-/* Keeps fd in the set if it was there and is ready. */
-static int keep(fd_set *set, const struct pollfd *fd, short ready)
+/* Keeps fd in the set if it was there and is ready. Returns the number of fds kept, 0 or 1. */
+static int keep_ready(fd_set *set, const struct pollfd *fd, short ready)
 {
 	if (!is_in(set, fd->fd))
 		return 0;
@@ -108,7 +108,7 @@ static int keep(fd_set *set, const struct pollfd *fd, short ready)
 	return 0;
 }
 
-static int sets_of_poll(const struct sets *sets, const struct pollfd *fds, nfds_t count)
+static int sets_of_poll(const struct select_sets *sets, const struct pollfd *fds, nfds_t count)
 {
 	int ready = 0;
 
@@ -117,14 +117,14 @@ static int sets_of_poll(const struct sets *sets, const struct pollfd *fds, nfds_
 			errno = EBADF;
 			return -1;
 		}
-		ready += keep(sets->in, &fds[i], POLLIN | POLLHUP | POLLERR);
-		ready += keep(sets->out, &fds[i], POLLOUT | POLLERR);
-		ready += keep(sets->except, &fds[i], POLLPRI);
+		ready += keep_ready(sets->in, &fds[i], POLLIN | POLLHUP | POLLERR);
+		ready += keep_ready(sets->out, &fds[i], POLLOUT | POLLERR);
+		ready += keep_ready(sets->except, &fds[i], POLLPRI);
 	}
 	return ready;
 }
 
-static int select_by_poll(const struct sets *sets, int limit, const struct timespec *timeout,
+static int select_by_poll(const struct select_sets *sets, int limit, const struct timespec *timeout,
 			  const sigset_t *mask)
 {
 	struct pollfd fds[FD_SETSIZE];
@@ -135,10 +135,10 @@ static int select_by_poll(const struct sets *sets, int limit, const struct times
 	return sets_of_poll(sets, fds, count);
 }
 
-/* Linux tells how much time was left. */
+/* Linux writes the time that was left to timeout. */
 AW_WRAPPER int select(int limit, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
 {
-	struct sets sets = { in, out, except };
+	struct select_sets sets = { in, out, except };
 	struct timespec after, left;
 	struct aw_deadline deadline;
 	int ready;
@@ -160,7 +160,7 @@ AW_WRAPPER int select(int limit, fd_set *in, fd_set *out, fd_set *except, struct
 AW_WRAPPER int pselect(int limit, fd_set *in, fd_set *out, fd_set *except,
 		       const struct timespec *timeout, const sigset_t *mask)
 {
-	struct sets sets = { in, out, except };
+	struct select_sets sets = { in, out, except };
 
 	aw_framed_follow();
 	if (!any_undecided_in(&sets, limit))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: what pending connections must not be there for, or must hear of: forks, the process's end,
-// and handlers of signals. libc's own calls of these functions among themselves pass no wrapper.
+// Wrappers: forks, the process's end, and signal handlers. Undecided sockets are settled before a
+// fork or the end. When libc calls one of these functions itself, no wrapper runs.
 #include <errno.h>
 #include <limits.h>
 #include <pty.h>
@@ -12,11 +12,12 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
+#include "xsock/preload/settle.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/shield.h"
 
-/* In both processes. */
-static pid_t forked(pid_t pid)
+/* Ends a fork, in both processes. Returns pid; keeps errno. */
+static pid_t finish_fork(pid_t pid)
 {
 	int saved = errno;
 
@@ -33,24 +34,27 @@ AW_WRAPPER pid_t fork(void)
 {
 	aw_framed_prepare_fork();
 	aw_fdtab_fork_begin();
-	return forked(aw_libc()->fork());
+	return finish_fork(aw_libc()->fork());
 }
 
 AW_WRAPPER pid_t _Fork(void)
 {
 	aw_framed_prepare_fork();
 	aw_fdtab_fork_begin();
-	return forked(aw_fdtab_bare_fork());
+	return finish_fork(aw_fdtab_bare_fork());
 }
 
-/* The child runs on our caller's stack: libc's vfork is jumped to. */
+/*
+ * Prepares a vfork and returns libc's vfork, to which the assembly below jumps, because the child
+ * runs on the program's stack and returns from vfork first.
+ */
 typedef pid_t vfork_fn(void);
 __attribute__((used)) vfork_fn *aw_process_vfork(void);
 
 vfork_fn *aw_process_vfork(void)
 {
 	aw_framed_prepare_relatives();
-	aw_first_io_before_spawn();
+	aw_settle_before_spawn();
 	aw_framed_prepare_fork();
 	return aw_libc()->vfork;
 }
@@ -88,9 +92,9 @@ AW_WRAPPER int daemon(int nochdir, int noclose)
 
 	aw_framed_prepare_relatives();
 	aw_fdtab_fork_begin();
-	aw_fdtab_leave(true);
+	aw_fdtab_set_parent_exits(true);
 	result = aw_libc()->daemon(nochdir, noclose);
-	aw_fdtab_leave(false);
+	aw_fdtab_set_parent_exits(false);
 	aw_fdtab_fork_end();
 	if (result == 0)
 		aw_proxy_present();
@@ -102,24 +106,24 @@ AW_WRAPPER int forkpty(int *master, char *name, const struct termios *terminal,
 {
 	aw_framed_prepare_fork();
 	aw_fdtab_fork_begin();
-	return forked(aw_libc()->forkpty(master, name, terminal, size));
+	return finish_fork(aw_libc()->forkpty(master, name, terminal, size));
 }
 
 AW_WRAPPER int system(const char *command)
 {
-	aw_first_io_before_shell();
+	aw_settle_before_shell();
 	return aw_libc()->system(command);
 }
 
 AW_WRAPPER FILE *popen(const char *command, const char *mode)
 {
-	aw_first_io_before_shell();
+	aw_settle_before_shell();
 	return aw_libc()->popen(command, mode);
 }
 
 AW_WRAPPER _Noreturn void _exit(int status)
 {
-	aw_first_io_closing_range(0, UINT_MAX);
+	aw_settle_before_close_range(0, UINT_MAX);
 	aw_framed_end();
 	aw_libc()->_exit(status);
 	abort();
@@ -132,14 +136,17 @@ AW_WRAPPER _Noreturn void _Exit(int status)
 
 AW_WRAPPER _Noreturn void quick_exit(int status)
 {
-	aw_first_io_closing_range(0, UINT_MAX);
+	aw_settle_before_close_range(0, UINT_MAX);
 	aw_framed_end();
 	aw_libc()->quick_exit(status);
 	abort();
 }
 
-/* A fault does not come in the midst of a call of ours; and libibverbs handles faults itself. */
-static void note(int sig, sighandler_t handler)
+/*
+ * Notes that the program handles sig. Handlers of SIGSEGV and SIGBUS do not count: a fault does not
+ * interrupt this library's work, and libibverbs has such handlers of its own.
+ */
+static void note_handler(int sig, sighandler_t handler)
 {
 	if (handler != SIG_DFL && handler != SIG_IGN && sig != SIGSEGV && sig != SIGBUS)
 		aw_shield_note_handler();
@@ -148,13 +155,13 @@ static void note(int sig, sighandler_t handler)
 AW_WRAPPER int sigaction(int sig, const struct sigaction *action, struct sigaction *before)
 {
 	if (action)
-		note(sig, action->sa_handler);
+		note_handler(sig, action->sa_handler);
 	return aw_libc()->sigaction(sig, action, before);
 }
 
 AW_WRAPPER sighandler_t signal(int sig, sighandler_t handler)
 {
-	note(sig, handler);
+	note_handler(sig, handler);
 	return aw_libc()->signal(sig, handler);
 }
 
@@ -171,7 +178,7 @@ static int print_framed(int fd, const char *format, va_list args)
 	return (int)sent;
 }
 
-/* These write inside libc. */
+/* libc's vdprintf writes inside libc, without a wrapper. */
 AW_WRAPPER int vdprintf(int fd, const char *format, va_list args)
 {
 	if (aw_first_io(fd, AW_FIRST_WRITE, false))

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrapper: prctl, by which a process locks itself in a seccomp sandbox. From then on no call is made on
-// our own account: the filter may kill for it.
+// Wrapper: prctl, by which a process enters a seccomp sandbox. From then on the library makes no
+// system calls on its own account, because the filter may kill the process for one.
 #include "xsock/process/sandbox.h"
-#include "xsock/wrap/wrap.h"
 
 #include <stdarg.h>
 #include <sys/prctl.h>
 
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/wrap/wrap.h"
 
 _Atomic(bool) aw_sandbox_on;
 

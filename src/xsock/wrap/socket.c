@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: how a socket comes to be, listens and accepts, and its names. The program's fd is a plain TCP
-// socket all along; what is decided here is whether it becomes iWARP when first used.
+// Wrappers: socket, bind, listen, accept, getsockname and getpeername. The fd is a plain TCP socket
+// in all of them; they decide whether it may become iWARP at its first I/O.
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
@@ -18,9 +18,9 @@
 #include "xsock/process/sandbox.h"
 #include "xsock/wrap/wrap.h"
 
-#define ACCEPTED_MAX 16 /* of a listener that goes, undecided; others become plain */
+#define ACCEPTED_MAX 16 /* undecided sockets of a closed listener; further ones become plain TCP */
 
-/* The verbs libraries' own sockets, in a program that has them, are none of our business. */
+/* Returns whether caller is in a verbs library, whose own sockets stay plain TCP. */
 static bool is_verbs(const void *caller)
 {
 	const char *name;
@@ -56,7 +56,7 @@ static bool is_udp(int fd)
 	       type == SOCK_DGRAM;
 }
 
-/* Some proxy process may have the port. */
+/* If the UDP port is in use, a proxy process may have it, and releases it. */
 AW_WRAPPER int bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int result = aw_libc()->bind(fd, addr, len);
@@ -72,8 +72,11 @@ AW_WRAPPER int bind(int fd, const struct sockaddr *addr, socklen_t len)
 	return result;
 }
 
-/* Clients may ask from now on: it waits until somebody is there to answer. */
-static bool announce(int fd)
+/*
+ * Announces the listener to the proxy process, and waits until that can answer probes. Returns
+ * false, and logs a warning, if it cannot.
+ */
+static bool announce_listener(int fd)
 {
 	struct aw_request request;
 	int err;
@@ -83,13 +86,13 @@ static bool announce(int fd)
 	request.records = aw_mode_records();
 	err = aw_proxy_announce(&request, fd);
 	if (err)
-		aw_xs_log(AW_XS_LOG_WARN, "fd %d: nobody answers clients in auto: %s", fd,
+		aw_xs_log(AW_XS_LOG_WARN, "fd %d: no proxy process answers probes: %s", fd,
 			  strerror(err));
 	return !err;
 }
 
-/* Whether it is one of ours once it listens; like: what it then is. */
-static bool is_to_listen(int fd, struct aw_sock *like, struct sockaddr_storage *local)
+/* Returns whether fd, once it listens, is a listener in iWARP mode; like is then its socket. */
+static bool may_listen(int fd, struct aw_sock *like, struct sockaddr_storage *local)
 {
 	socklen_t len = sizeof(*local);
 
@@ -97,9 +100,9 @@ static bool is_to_listen(int fd, struct aw_sock *like, struct sockaddr_storage *
 	if (aw_fdtab_state(fd) != AW_FD_CANDIDATE ||
 	    aw_libc()->getsockname(fd, (struct sockaddr *)local, &len) != 0)
 		return false;
-	like->mode = aw_mode_asked(fd, &like->mode_asked);
-	return like->mode_asked ? like->mode != AW_XS_OFF
-				: aw_mode_may_accept((const struct sockaddr *)local);
+	like->mode = aw_mode_of_program(fd, &like->mode_is_set);
+	return like->mode_is_set ? like->mode != AW_XS_OFF
+				 : aw_mode_may_accept((const struct sockaddr *)local);
 }
 
 static bool has_port(const struct sockaddr_storage *local)
@@ -108,8 +111,9 @@ static bool has_port(const struct sockaddr_storage *local)
 }
 
 /*
- * A client may be there, and ask, as soon as it listens. The proxy process hears of it once more behind that: by then it may
- * have looked, and found nobody who listens.
+ * Announces the listener twice. Before listen, because a client may connect and send its probe as
+ * soon as the socket listens. After it, because the proxy process may have looked before and found
+ * no socket that listens.
  */
 AW_WRAPPER int listen(int fd, int backlog)
 {
@@ -118,15 +122,15 @@ AW_WRAPPER int listen(int fd, int backlog)
 	bool answers = true;
 	int result;
 
-	if (is_to_listen(fd, &like, &local) && has_port(&local))
-		answers = announce(fd);
+	if (may_listen(fd, &like, &local) && has_port(&local))
+		answers = announce_listener(fd);
 	result = aw_libc()->listen(fd, backlog);
-	if (result == 0 && is_to_listen(fd, &like, &local) && aw_fdtab_add(fd, &like) && answers)
-		(void)announce(fd);
+	if (result == 0 && may_listen(fd, &like, &local) && aw_fdtab_add(fd, &like) && answers)
+		(void)announce_listener(fd);
 	return result;
 }
 
-struct accepted {
+struct accepted_list {
 	struct sockaddr_storage local;
 	int fds[ACCEPTED_MAX];
 	int count;
@@ -138,30 +142,36 @@ static bool same_port(const struct sockaddr_storage *a, const struct sockaddr_st
 	       ((const struct sockaddr_in *)b)->sin_port;
 }
 
-/* A client in `on` asks for a record. */
-static bool is_asked_for(enum aw_xs_mode mode)
+/*
+ * Returns whether a client of such a listener may send a probe: a client in `on` sends one for a
+ * record.
+ */
+static bool may_get_probe(enum aw_xs_mode mode)
 {
 	return mode == AW_XS_AUTO || (mode == AW_XS_ON && aw_mode_records());
 }
 
-static void note_accepted(struct aw_sock *sock, int fd, void *arg)
+static void collect_accepted(struct aw_sock *sock, int fd, void *arg)
 {
-	struct accepted *found = arg;
+	struct accepted_list *found = arg;
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
 
 	if (sock->state != AW_FD_PENDING || sock->role != AW_ROLE_PASSIVE ||
-	    !is_asked_for(sock->mode) || found->count == ACCEPTED_MAX)
+	    !may_get_probe(sock->mode) || found->count == ACCEPTED_MAX)
 		return;
 	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
 	    same_port(&local, &found->local))
 		found->fds[found->count++] = fd;
 }
 
-/* Who was accepted may ask when the listener is gone, and another program is at its port. */
+/*
+ * The client of an accepted socket may send its probe when the listener is closed and another
+ * program listens on its port.
+ */
 void aw_socket_unlisten(int listener)
 {
-	struct accepted found;
+	struct accepted_list found;
 	socklen_t len = sizeof(found.local);
 	struct aw_request request;
 	int saved = errno;
@@ -170,7 +180,7 @@ void aw_socket_unlisten(int listener)
 	if (aw_fdtab_any_undecided() && aw_proxy_control() >= 0 &&
 	    aw_libc()->getsockname(listener, (struct sockaddr *)&found.local, &len) == 0) {
 		aw_fdtab_lock();
-		aw_fdtab_each(note_accepted, &found);
+		aw_fdtab_each(collect_accepted, &found);
 		aw_fdtab_unlock();
 	}
 	aw_request_init(&request, AW_REQUEST_ACCEPTED);
@@ -179,7 +189,7 @@ void aw_socket_unlisten(int listener)
 	errno = saved;
 }
 
-/* What the rules say of a connection that was accepted. */
+/* Returns the mode that the rules give an accepted connection. */
 static enum aw_xs_mode accepted_mode(int fd)
 {
 	struct sockaddr_storage local, remote;
@@ -191,22 +201,25 @@ static enum aw_xs_mode accepted_mode(int fd)
 	return aw_mode_accepted((struct sockaddr *)&local, (struct sockaddr *)&remote);
 }
 
-/* A listener, looked at before its accept: the kernel goes on with one that is closed meanwhile. */
-struct parent {
-	bool listens, asked;
+/*
+ * A listener's state before the call of accept: another thread may close the listener meanwhile,
+ * and the kernel's accept goes on.
+ */
+struct listener_state {
+	bool listens, mode_is_set;
 	enum aw_xs_mode mode;
 };
 
-static struct parent look_at_parent(int listener)
+static struct listener_state read_listener(int listener)
 {
-	struct parent parent = { .listens = aw_fdtab_state(listener) == AW_FD_LISTENER };
+	struct listener_state state = { .listens = aw_fdtab_state(listener) == AW_FD_LISTENER };
 
-	if (parent.listens)
-		parent.mode = aw_mode_asked(listener, &parent.asked);
-	return parent;
+	if (state.listens)
+		state.mode = aw_mode_of_program(listener, &state.mode_is_set);
+	return state;
 }
 
-static int take(const struct parent *parent, int fd)
+static int add_accepted(const struct listener_state *state, int fd)
 {
 	struct aw_sock like = { .state = AW_FD_PENDING, .role = AW_ROLE_PASSIVE };
 	int saved = errno;
@@ -214,12 +227,12 @@ static int take(const struct parent *parent, int fd)
 	if (fd < 0)
 		return fd;
 	aw_fdtab_forget(fd);
-	if (!parent->listens)
+	if (!state->listens)
 		return fd;
-	like.mode = parent->asked ? parent->mode : accepted_mode(fd);
+	like.mode = state->mode_is_set ? state->mode : accepted_mode(fd);
 	if (like.mode != AW_XS_OFF)
 		aw_fdtab_add(fd, &like);
-	if (fd <= STDERR_FILENO) /* stdio reads and writes it behind our back */
+	if (fd <= STDERR_FILENO) /* stdio reads and writes it without a wrapper */
 		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
 	errno = saved;
 	return fd;
@@ -227,19 +240,19 @@ static int take(const struct parent *parent, int fd)
 
 AW_WRAPPER int accept(int listener, struct sockaddr *addr, socklen_t *len)
 {
-	const struct parent parent = look_at_parent(listener);
+	const struct listener_state state = read_listener(listener);
 
-	return take(&parent, aw_libc()->accept(listener, addr, len));
+	return add_accepted(&state, aw_libc()->accept(listener, addr, len));
 }
 
 AW_WRAPPER int accept4(int listener, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	const struct parent parent = look_at_parent(listener);
+	const struct listener_state state = read_listener(listener);
 
-	return take(&parent, aw_libc()->accept4(listener, addr, len, flags));
+	return add_accepted(&state, aw_libc()->accept4(listener, addr, len, flags));
 }
 
-static int bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
+static int copy_bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
 {
 	struct sockaddr_storage name;
 	struct aw_sock *sock;
@@ -263,40 +276,46 @@ static int bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *l
 	return 0;
 }
 
-/* What looks like AF_UNIX may be a bridged fd that came from another process. */
-static int name_of(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
+/*
+ * Writes fd's own name, or its peer's. An fd that looks like AF_UNIX may be a bridged one from
+ * another process.
+ */
+static int copy_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
 {
 	socklen_t room;
 	int result;
 
-	if (!addr || !len) { /* which is an error, but for names of no length */
+	if (!addr || !len) { /* libc returns the error */
 		return remote ? aw_libc()->getpeername(fd, addr, len)
 			      : aw_libc()->getsockname(fd, addr, len);
 	}
 	room = *len;
 
 	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
-		return bridged_name(fd, remote, addr, len);
+		return copy_bridged_name(fd, remote, addr, len);
 	result = remote ? aw_libc()->getpeername(fd, addr, len)
 			: aw_libc()->getsockname(fd, addr, len);
 	if (result != 0 || room < sizeof(addr->sa_family) || addr->sa_family != AF_UNIX ||
-	    !(aw_fdtab_is_paired(fd) || aw_name_adopt(fd)))
+	    !(aw_fdtab_is_paired(fd) || aw_name_import(fd)))
 		return result;
 	*len = room;
-	return bridged_name(fd, remote, addr, len);
+	return copy_bridged_name(fd, remote, addr, len);
 }
 
 AW_WRAPPER int getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	return name_of(fd, false, addr, len);
+	return copy_name(fd, false, addr, len);
 }
 
 AW_WRAPPER int getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	return name_of(fd, true, addr, len);
+	return copy_name(fd, true, addr, len);
 }
 
-/* A listener from another process is as the rules have it for one of our own. */
+/*
+ * The mode of a listener from another process is the one that the rules give a listener of this
+ * process.
+ */
 void aw_socket_received(int fd)
 {
 	struct aw_sock like = { .state = AW_FD_LISTENER, .role = AW_ROLE_PASSIVE };
@@ -308,7 +327,7 @@ void aw_socket_received(int fd)
 	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
 		return;
 	if (local.ss_family == AF_UNIX) {
-		(void)aw_name_adopt(fd);
+		(void)aw_name_import(fd);
 		return;
 	}
 	if (local.ss_family != AF_INET && local.ss_family != AF_INET6)
@@ -317,5 +336,5 @@ void aw_socket_received(int fd)
 	if (!listens || !aw_mode_may_accept((struct sockaddr *)&local))
 		return;
 	if (aw_fdtab_add(fd, &like))
-		announce(fd);
+		announce_listener(fd);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: the functions by which liburing makes a ring. Its system calls are inline, so that the wrapper of
-// syscall(2) does not see them, and requests in a ring would move the bytes of MPA as data. A program that may have
-// a socket in iWARP mode gets ENOSYS, as on a kernel without io_uring.
+// Wrappers: the functions by which liburing makes a ring. liburing makes its system calls inline,
+// so that the wrapper of syscall(2) does not see them, and a ring would move the bytes of MPA as
+// data. A program that may have a socket in iWARP mode gets ENOSYS, as on a kernel without
+// io_uring.
 #include <errno.h>
 #include <stddef.h>
 

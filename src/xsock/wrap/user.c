@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: setuid and the like. A process that becomes another user for good keeps nothing of the records that it shares with its
-// relatives: the proxy process of the user before carries its connections from then on.
+// Wrappers: setuid and its kin. A process that becomes another user for good gives up the records
+// that it shares with its relatives: the proxy process of its former user has their connections
+// from then on.
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 #include "xsock/framed/framed.h"
 #include "xsock/process/fdtab.h"
 
-/* User ids of a process, as setresuid(2) has them. */
+/* User ids of a process, in the order of setresuid(2). */
 enum {
 	REAL,
 	EFFECTIVE,
@@ -30,22 +31,26 @@ static void set_user(uid_t *user, uid_t wanted)
 		*user = wanted;
 }
 
-/* Before the call, while the proxy process still takes requests of this process. */
-static void prepare(const uid_t users[USERS])
+/*
+ * Called before libc's call, while the proxy process still takes requests of this process: bridges
+ * all framed sockets if none of these user ids is the arena's.
+ */
+static void prepare_change(const uid_t users[USERS])
 {
-	if (!aw_fdtab_is_borrowed() && !aw_arena_is_of(users))
+	if (!aw_fdtab_is_vfork_child() && !aw_arena_is_of(users))
 		aw_framed_bridge_all(false);
 }
 
 /*
- * Another thread may be about to take a slot: a process of several keeps the mapping, and so does one whose
- * connections the proxy process did not take.
+ * Called after libc's call: gives up the arena. A process of several threads keeps it, because
+ * another thread may be about to take a slot; so does one that the proxy process has left with
+ * framed sockets.
  */
-static void settle(void)
+static void give_up_arena(void)
 {
 	uid_t users[USERS];
 
-	if (aw_fdtab_is_borrowed() || !read_users(users) || aw_arena_is_of(users))
+	if (aw_fdtab_is_vfork_child() || !read_users(users) || aw_arena_is_of(users))
 		return;
 	if (aw_framed_any() || !__libc_single_threaded)
 		aw_xs_log(AW_XS_LOG_INFO, "records stay in memory that is the user's before");
@@ -53,10 +58,10 @@ static void settle(void)
 		aw_arena_abandon();
 }
 
-static int finish(int result)
+static int finish_change(int result)
 {
 	if (result == 0)
-		settle();
+		give_up_arena();
 	return result;
 }
 
@@ -68,12 +73,12 @@ AW_WRAPPER int setresuid(uid_t real, uid_t effective, uid_t saved)
 		set_user(&users[REAL], real);
 		set_user(&users[EFFECTIVE], effective);
 		set_user(&users[SAVED], saved);
-		prepare(users);
+		prepare_change(users);
 	}
-	return finish(aw_libc()->setresuid(real, effective, saved));
+	return finish_change(aw_libc()->setresuid(real, effective, saved));
 }
 
-/* setreuid(2) tells what becomes of the saved id. */
+/* The rule for the saved id is that of setreuid(2). */
 AW_WRAPPER int setreuid(uid_t real, uid_t effective)
 {
 	uid_t users[USERS], before;
@@ -84,9 +89,9 @@ AW_WRAPPER int setreuid(uid_t real, uid_t effective)
 		set_user(&users[EFFECTIVE], effective);
 		if (real != (uid_t)-1 || users[EFFECTIVE] != before)
 			users[SAVED] = users[EFFECTIVE];
-		prepare(users);
+		prepare_change(users);
 	}
-	return finish(aw_libc()->setreuid(real, effective));
+	return finish_change(aw_libc()->setreuid(real, effective));
 }
 
 AW_WRAPPER int seteuid(uid_t effective)
@@ -95,12 +100,12 @@ AW_WRAPPER int seteuid(uid_t effective)
 
 	if (read_users(users)) {
 		set_user(&users[EFFECTIVE], effective);
-		prepare(users);
+		prepare_change(users);
 	}
-	return finish(aw_libc()->seteuid(effective));
+	return finish_change(aw_libc()->seteuid(effective));
 }
 
-/* Of root all three ids change. */
+/* A process with effective id 0 changes all three ids. */
 AW_WRAPPER int setuid(uid_t user)
 {
 	uid_t users[USERS];
@@ -109,7 +114,7 @@ AW_WRAPPER int setuid(uid_t user)
 		if (users[EFFECTIVE] == 0)
 			users[REAL] = users[SAVED] = user;
 		users[EFFECTIVE] = user;
-		prepare(users);
+		prepare_change(users);
 	}
-	return finish(aw_libc()->setuid(user));
+	return finish_change(aw_libc()->setuid(user));
 }

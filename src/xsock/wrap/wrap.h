@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Functions that one file of wrappers defines and another one calls.
+// Functions that one file of wrappers defines and another one calls. Callers hold no lock.
 #ifndef XSOCK_WRAP_WRAP_H
 #define XSOCK_WRAP_WRAP_H
 
@@ -7,15 +7,25 @@
 
 #include "xsock/base/log.h"
 
-/* socket.c: fd has come by SCM_RIGHTS. Finds out whether it is the program's end of a bridge or a TCP socket with a record. */
+/*
+ * socket.c: the program has received fd by SCM_RIGHTS. Forgets what fd was before, and adds it to
+ * the table if it is bridged or a listener in iWARP mode.
+ */
 void aw_socket_received(int fd);
-/* socket.c: the program is about to close the listener. Keeps errno. */
+/*
+ * socket.c: the program is about to close the listener. Gives the proxy process those accepted
+ * sockets of the listener that are undecided and whose clients may yet send a probe. Keeps errno.
+ */
 void aw_socket_unlisten(int listener);
-/* clone.c: whether this process must not have an io_uring, since a socket of its own may be in iWARP mode. Logs a refusal. */
+/*
+ * clone.c: returns whether the program may not use io_uring, because one of its sockets may be in
+ * iWARP mode; logs that at level.
+ */
 bool aw_uring_is_refused(enum aw_xs_log_level level);
 /*
- * sandbox.c: the process is about to enter a seccomp sandbox. From then on a read or write makes no system call but the
- * program's own, the only one that the filter may allow.
+ * sandbox.c: the process is about to enter a seccomp sandbox. Bridges all framed sockets, because
+ * from then on a read or write makes no system call but the program's own, and the filter may allow
+ * no other.
  */
 void aw_sandbox_prepare(void);
 
