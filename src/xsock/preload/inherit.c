@@ -397,8 +397,8 @@ static void import_arena(const char *text)
  */
 __attribute__((constructor(200))) static void import_all(void)
 {
-	const char *proxy = getenv(AW_INHERIT_PROXY), *fds = getenv(AW_INHERIT_FDS);
-	const char *arena = getenv(AW_INHERIT_ARENA);
+	const char *proxy = secure_getenv(AW_INHERIT_PROXY), *fds = secure_getenv(AW_INHERIT_FDS);
+	const char *arena = secure_getenv(AW_INHERIT_ARENA);
 
 	if (proxy)
 		import_proxy(proxy);

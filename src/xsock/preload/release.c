@@ -72,7 +72,7 @@ static void list_directories(glob_t *found)
 {
 	static const char *const patterns[] = { "/run/user/%u/" AW_PLACE_NAME,
 						"/tmp/" AW_PLACE_NAME, "/tmp/" AW_PLACE_NAME "-*" };
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	unsigned user = geteuid();
 	char path[PATH_MAX];
 	int flags = 0;

@@ -19,7 +19,7 @@ static struct aw_xs_rules *rules; /* NULL: no socket is in iWARP mode */
 static void read_rules(void)
 {
 	char why[AW_XS_RULES_WHY_MAX];
-	int line = aw_xs_rules_parse(getenv(AW_XS_RULES_ENV), &rules, why, sizeof(why));
+	int line = aw_xs_rules_parse(secure_getenv(AW_XS_RULES_ENV), &rules, why, sizeof(why));
 
 	if (!line)
 		return;
