@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What we need from the system. AW_HAVE_ISAL tells whether PkgConfig::ISAL may be linked, AW_HAVE_SSE2
-# whether the processor that is built for has SSE2.
+# What we need from the system. AW_HAVE_ISAL tells whether PkgConfig::ISAL may be linked, AW_HAVE_SDT whether the
+# library gets static probes, AW_HAVE_SSE2 whether the processor that is built for has SSE2.
 # Of libibverbs and librdmacm only the public headers are used; neither is ever linked.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
+include(CheckIncludeFile)
 
 # Compilers for riscv64 may call libatomic for an atomic of one byte.
 include(CheckCSourceCompiles)
@@ -29,6 +30,17 @@ endif()
 
 include(CheckSymbolExists)
 check_symbol_exists(__SSE2__ "stddef.h" AW_HAVE_SSE2)
+
+option(AW_USDT "Static probes for perf and bpftrace where <sys/sdt.h> is installed" ON)
+set(AW_HAVE_SDT OFF)
+if(AW_USDT)
+	check_include_file(sys/sdt.h AW_SDT_HEADER)
+	if(AW_SDT_HEADER)
+		set(AW_HAVE_SDT ON)
+	else()
+		message(STATUS "<sys/sdt.h> (systemtap-sdt-dev) not found: no static probes")
+	endif()
+endif()
 
 find_path(AW_VERBS_HEADERS infiniband/verbs.h)
 find_path(AW_RDMACM_HEADERS rdma/rdma_cma.h)

@@ -7,6 +7,7 @@
 #include "net/qp/carrier.h"
 
 #include "core/rx.h"
+#include "net/base/probe.h"
 #include "net/mem/guard.h"
 #include "net/mem/nontemporal.h"
 #include "net/mem/pool.h"
@@ -216,8 +217,10 @@ static bool take_turn(struct aw_uqp *qp, size_t *used)
 
 	*used = ready ? take(qp, ready) : 0;
 	ring->closed_seen = over;
-	if (*used > 0)
+	if (*used > 0) {
+		aw_probe_receive(qp->qpn, *used);
 		return true;
+	}
 	if ((over && aw_uqp_may_read(qp) && !qp->starved) || ring->duplex.broken)
 		end(qp, ready);
 	return false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The stream over its TCP socket.
+#include "net/base/probe.h"
 #include "net/qp/carrier.h"
 
 #include "net/mem/mapping.h"
@@ -78,6 +79,7 @@ static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 	ssize_t n = recv(qp->fd, stage->buf + stage->len, room, MSG_DONTWAIT);
 
 	if (n > 0) {
+		aw_probe_receive(qp->qpn, (size_t)n);
 		stage->len += (size_t)n;
 		aw_uqp_use(qp, stage);
 		return (size_t)n == room;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The functions that the core calls: the region table, guarded copies, the queues and CQs of this
 // process.
+#include "net/base/probe.h"
 #include "net/mem/guard.h"
 #include "net/mem/mapping.h"
 #include "net/mr/mrtab.h"
@@ -88,6 +89,7 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 	};
 
 	touch(qp);
+	aw_probe_complete(qp->qpn, queue, cqe);
 	aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);
 }
 

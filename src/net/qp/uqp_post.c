@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Posting to a user-space QP: WRs are filled in where they lie on the queue, and transmitted by the
 // call that ends the post, unless they are held.
+#include "net/base/probe.h"
 #include "net/qp/hold.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
@@ -34,7 +35,10 @@ struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp)
 
 void aw_uqp_send_commit(struct aw_uqp *qp)
 {
-	qp->hold.octets += aw_sq_at(&qp->core.sq, qp->core.sq.tail)->len;
+	const struct aw_swqe *wqe = aw_sq_at(&qp->core.sq, qp->core.sq.tail);
+
+	aw_probe_post(qp->qpn, wqe);
+	qp->hold.octets += wqe->len;
 	aw_qp_post(&qp->core);
 }
 

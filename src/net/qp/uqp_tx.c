@@ -3,6 +3,7 @@
 // the carrier has not taken all of it.
 #include "core/tx.h"
 
+#include "net/base/probe.h"
 #include "net/mem/pool.h"
 #include "net/qp/carrier.h"
 #include "net/qp/uqp_sock.h"
@@ -71,6 +72,7 @@ static bool send_batch(struct aw_uqp *qp)
 	ssize_t n = qp->carrier->send(qp, &batch->iov[batch->iov_sent], count);
 
 	if (n >= 0) {
+		aw_probe_transmit(qp->qpn, (size_t)n);
 		advance(batch, (size_t)n);
 		aw_tx_sent(&qp->core, (size_t)n);
 		return batch->iov_sent == batch->iov_count;

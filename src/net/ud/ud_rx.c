@@ -3,6 +3,7 @@
 // that does not fit is dropped, and its sender, which may be anybody, is not notified.
 #include "core/span.h"
 #include "net/base/log.h"
+#include "net/base/probe.h"
 #include "net/ud/ud.h"
 
 static _Atomic uint32_t qkey_violations;
@@ -103,6 +104,7 @@ void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival)
 
 	pthread_mutex_lock(&qp->lock);
 	if (is_admitted(qp, &arrival->hdr) && take(qp, UD_GRH_LEN + arrival->len, &recv)) {
+		aw_probe_receive(qp->qpn, arrival->len);
 		status = place(qp, &recv, arrival);
 		complete(qp, &recv, status, arrival);
 		if (qp->core.count)

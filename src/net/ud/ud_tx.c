@@ -3,6 +3,7 @@
 // room in the socket.
 #include "core/span.h"
 #include "net/base/log.h"
+#include "net/base/probe.h"
 #include "net/roce/qpn.h"
 #include "net/ud/ud.h"
 #include "net/ud/udsock.h"
@@ -42,6 +43,7 @@ void aw_ud_commit(struct aw_uqp *qp)
 {
 	struct aw_swqe *wqe = aw_sq_at(&qp->core.sq, qp->core.sq.tail);
 
+	aw_probe_post(qp->qpn, wqe);
 	if (qp->ud->state == AW_UD_ERR) {
 		wqe->to = 0;
 		aw_qp_post(&qp->core);
@@ -136,6 +138,7 @@ static enum outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 		return FAILED;
 	if (err)
 		tell_lost(qp, err);
+	aw_probe_transmit(qp->qpn, wqe->len);
 	if (qp->core.count)
 		aw_count_segment(&qp->core.count->out, true, wqe->len);
 	return SENT;
