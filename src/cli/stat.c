@@ -5,8 +5,8 @@
 
 #include "cli/cli.h"
 #include "cli/launch.h"
+#include "cli/process.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -25,19 +25,6 @@ struct stat_options {
 	bool json;
 	double seconds; // between two looks; 0: one look
 };
-
-static bool take_pid(const char *text, pid_t *pid)
-{
-	char *end;
-	long number = strtol(text, &end, 10);
-
-	if (!isdigit((unsigned char)*text) || *end || number < 1 || number > 1 << 22) {
-		fprintf(stderr, STAT_WHO ": '%s' is no number of a process\n", text);
-		return false;
-	}
-	*pid = (pid_t)number;
-	return true;
-}
 
 static bool take_seconds(const char *text, double *seconds)
 {
@@ -60,7 +47,7 @@ static bool take_word(char ***arg, struct stat_options *options)
 	if (aw_launch_value(arg, "--watch", &value))
 		return take_seconds(value, &options->seconds);
 	if (***arg != '-' && !options->pid)
-		return take_pid(**arg, &options->pid);
+		return aw_process_number(STAT_WHO, **arg, &options->pid);
 	fprintf(stderr, STAT_WHO ": unknown argument '%s': see 'anywarp help stat'\n", **arg);
 	return false;
 }

@@ -2,11 +2,10 @@
 // The rows of one process: its statistics table as text, with the kernel's word on its sockets.
 #include "cli/stat.h"
 
+#include "cli/process.h"
 #include "net/stat/stat_read.h"
 #include "wire/error.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,18 +176,6 @@ struct visit {
 	uint64_t devices, pds, mrs, mr_bytes, kinds[AW_STAT_LISTENER + 1];
 	bool roce;
 };
-
-__attribute__((format(printf, 1, 2))) static bool fail(const char *format, ...)
-{
-	va_list args;
-
-	fputs(STAT_WHO ": ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	return false;
-}
 
 static const char *qp_state(const struct aw_stat_qp *qp)
 {
@@ -387,29 +374,15 @@ bool aw_stat_collect(pid_t pid, bool asked, struct stat_sockets *sockets,
 		     struct sheet sheets[STAT_SHEETS])
 {
 	struct aw_stat_copy copy;
+	enum aw_stat_result result = aw_stat_read(pid, &copy);
 
-	switch (aw_stat_read(pid, &copy)) {
-	case AW_STAT_READ:
+	if (result == AW_STAT_READ) {
 		add_all(pid, &copy, sockets, sheets);
 		free(copy.rows);
 		return true;
-	case AW_STAT_ABSENT:
-		return !asked || fail("process %d has no device of anywarp open: does it run under "
-				      "'anywarp run'?",
-				      (int)pid);
-	case AW_STAT_GONE:
-		return !asked ||
-		       fail("no process %d: 'pgrep -a NAME' finds the number of one", (int)pid);
-	case AW_STAT_REFUSED:
-		return !asked || fail("cannot look at the fds of process %d: %s: ask as root",
-				      (int)pid, strerror(errno));
-	case AW_STAT_STRANGE:
-		return fail("process %d has statistics of another version of anywarp: ask with "
-			    "that version's command",
-			    (int)pid);
-	case AW_STAT_FAILED:
-		return fail("cannot read the statistics of process %d: %s", (int)pid,
-			    strerror(errno));
 	}
-	return false;
+	/* Without its number a process may end, or be another user's. */
+	if (!asked && result != AW_STAT_STRANGE && result != AW_STAT_FAILED)
+		return true;
+	return aw_process_report(STAT_WHO, result, pid);
 }

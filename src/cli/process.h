@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The process that a subcommand is to look into. Errors go to standard error, behind the subcommand's name.
+#ifndef CLI_PROCESS_H
+#define CLI_PROCESS_H
+
+#include "net/stat/stat_read.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+// Reads the number of a process.
+__attribute__((warn_unused_result)) bool aw_process_number(const char *who, const char *text,
+							   pid_t *pid);
+
+// Prints why its table could not be read. Returns false.
+bool aw_process_report(const char *who, enum aw_stat_result result, pid_t pid);
+
+#endif
