@@ -28,13 +28,7 @@ static size_t len_at(const struct aw_qp *qp)
 /* Octets on the wire of the FPDU at buf; 0 when not even its length is there. */
 static size_t wire_size(const struct aw_qp *qp, const uint8_t *buf, size_t len)
 {
-	size_t at = len_at(qp);
-	size_t size;
-
-	if (len < at + FPDU_LEN_FIELD)
-		return 0;
-	size = fpdu_size(get_be16(buf + at));
-	return qp->stream.markers_rx ? fpdu_marked_size((uint32_t)qp->rx_pos, size) : size;
+	return fpdu_wire_size(buf, len, (uint32_t)qp->rx_pos, qp->stream.markers_rx);
 }
 
 static bool crc_is_right(const struct aw_qp *qp, const uint8_t *buf, size_t size)

@@ -5,6 +5,8 @@
 #ifndef WIRE_FPDU_H
 #define WIRE_FPDU_H
 
+#include "wire/octets.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +52,21 @@ size_t fpdu_marked_size(uint32_t pos, size_t n);
 
 /* Largest n with fpdu_marked_size(pos, n) <= room. */
 size_t fpdu_marked_fit(uint32_t pos, size_t room);
+
+/*
+ * Octets on the wire of the FPDU whose first len octets are at buf, of a stream that is marked or not; pos: its position.
+ * 0 when not even its length is there.
+ */
+static inline size_t fpdu_wire_size(const uint8_t *buf, size_t len, uint32_t pos, int marked)
+{
+	size_t at = marked ? fpdu_len_at(pos) : 0;
+	size_t size;
+
+	if (len < at + FPDU_LEN_FIELD)
+		return 0;
+	size = fpdu_size(get_be16(buf + at));
+	return marked ? fpdu_marked_size(pos, size) : size;
+}
 
 /*
  * Largest ULPDU such that its FPDU fits emss octets, markers counted at their worst place when
