@@ -11,6 +11,7 @@
 #include "net/mem/guard.h"
 #include "net/mem/nontemporal.h"
 #include "net/mem/pool.h"
+#include "net/qp/capture.h"
 #include "wire/fpdu.h"
 
 #include <errno.h>
@@ -198,8 +199,11 @@ static size_t take(struct aw_uqp *qp, size_t ready)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
 	size_t len = ready < FPDU_MAX ? ready : FPDU_MAX;
-	size_t used = aw_rx_lent(&qp->core, aw_duplex_rx(d), len), wanted;
+	size_t used, wanted;
 
+	if (aw_capture_is_asked(qp))
+		aw_capture_in(qp, aw_duplex_rx(d), len);
+	used = aw_rx_lent(&qp->core, aw_duplex_rx(d), len);
 	if (used > 0) {
 		aw_duplex_consume(d, used);
 		return used;

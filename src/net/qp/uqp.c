@@ -5,6 +5,7 @@
 #include "net/base/fork.h"
 #include "net/mem/pool.h"
 #include "net/progress/engine.h"
+#include "net/qp/capture.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_poll.h"
 #include "net/qp/lend.h"
@@ -27,10 +28,12 @@ static void fork_prepare(void)
 	aw_hold_fork_prepare();
 	aw_lend_fork_prepare();
 	aw_pool_fork_prepare();
+	aw_capture_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+	aw_capture_fork_parent();
 	aw_pool_fork_done();
 	aw_lend_fork_parent();
 	aw_hold_fork_parent();
@@ -39,6 +42,7 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
+	aw_capture_fork_child();
 	aw_pool_fork_done();
 	aw_lend_fork_child();
 	aw_hold_fork_child();

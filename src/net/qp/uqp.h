@@ -82,6 +82,7 @@ struct aw_uqp_attr {
 struct aw_stage;
 struct aw_ud;
 struct aw_batch;
+struct aw_capture;
 struct aw_rc;
 struct aw_uqp_watch;
 struct aw_carrier;
@@ -154,6 +155,8 @@ struct aw_uqp {
 	uint64_t emss_pos; /* position in the stream at which TCP's segment size was last read */
 	struct aw_stage *stage; /* bytes of a half-received FPDU, or NULL */
 	struct aw_batch *batch; /* bytes that the socket has not taken yet, or NULL */
+	struct aw_capture
+		*capture; /* of the stream (net/qp/capture.h), or NULL: it was never captured */
 	uint32_t events_due, events_told;
 	bool delivering; /* listeners run now */
 	pthread_cond_t delivered;

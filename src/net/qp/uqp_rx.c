@@ -4,6 +4,7 @@
 // large one.
 #include "core/rx.h"
 #include "net/mem/pool.h"
+#include "net/qp/capture.h"
 #include "net/qp/carrier.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
@@ -48,8 +49,11 @@ void aw_uqp_starve(struct aw_uqp *qp)
 
 void aw_uqp_use(struct aw_uqp *qp, struct aw_stage *stage)
 {
-	size_t used = aw_rx_octets(&qp->core, stage->buf, stage->len);
+	size_t used;
 
+	if (aw_capture_is_asked(qp))
+		aw_capture_in(qp, stage->buf, stage->len);
+	used = aw_rx_octets(&qp->core, stage->buf, stage->len);
 	stage->len -= used;
 	if (stage->len > 0 && used > 0)
 		memmove(stage->buf, stage->buf + used, stage->len);

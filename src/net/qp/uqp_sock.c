@@ -8,6 +8,7 @@
 #include "net/mem/pool.h"
 #include "net/progress/engine.h"
 #include "net/progress/linger.h"
+#include "net/qp/capture.h"
 #include "net/qp/carrier.h"
 #include "net/qp/channel_wait.h"
 #include "net/qp/hold.h"
@@ -279,6 +280,7 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	aw_carrier_end(qp, aw_uqp_is_inherited(qp));
 	drop_watch(&qp->watch);
 	return_buffers(qp);
+	aw_capture_stream_gone(qp);
 	if (aw_uqp_is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
 		close(qp->fd);
 	else

@@ -5,6 +5,7 @@
 
 #include "net/base/probe.h"
 #include "net/mem/pool.h"
+#include "net/qp/capture.h"
 #include "net/qp/carrier.h"
 #include "net/qp/uqp_sock.h"
 
@@ -40,11 +41,14 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch)
 		.iov = batch->iov,
 		.iov_max = AW_BATCH_IOV,
 	};
+	uint64_t pos = qp->core.tx_pos;
 
 	follow_path(qp);
 	while (out.octets < AW_BATCH_OCTETS && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
 		;
 	batch->iov_count = out.iov_count;
+	if (out.iov_count > 0 && aw_capture_is_asked(qp))
+		aw_capture_out(qp, pos, batch->iov, batch->iov_count);
 	return out.iov_count > 0;
 }
 

@@ -10,6 +10,7 @@
 #include "net/mem/memfd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -39,6 +40,9 @@ static struct {
 	uint32_t count; /* rows taken */
 	bool failure_logged;
 } table;
+
+static struct aw_capture_request no_request;
+struct aw_capture_request *aw_stat_capture = &no_request;
 
 static off_t stretch_at(size_t stretch)
 {
@@ -75,16 +79,16 @@ static bool open_table(void)
 	table.dev = file.st_dev;
 	table.ino = file.st_ino;
 	begin_head(table.head);
+	__atomic_store_n(&aw_stat_capture, &table.head->capture, __ATOMIC_RELAXED);
 	return true;
 }
 
 /* The program may have closed the fd, whose number may be another file's by now. */
-static void close_file(void)
+static bool has_file(void)
 {
 	struct stat file;
 
-	if (fstat(table.fd, &file) == 0 && file.st_dev == table.dev && file.st_ino == table.ino)
-		close(table.fd);
+	return fstat(table.fd, &file) == 0 && file.st_dev == table.dev && file.st_ino == table.ino;
 }
 
 /* end is called for each mapping of rows. */
@@ -94,9 +98,11 @@ static void end_table(void (*end)(void *memory, size_t len))
 		end(table.stretches[i], STRETCH_LEN);
 		table.stretches[i] = NULL;
 	}
+	__atomic_store_n(&aw_stat_capture, &no_request, __ATOMIC_RELAXED);
 	munmap(table.head, AW_STAT_HEAD_LEN);
 	table.head = NULL;
-	close_file();
+	if (has_file())
+		close(table.fd);
 }
 
 static void unmap(void *memory, size_t len)
@@ -220,6 +226,38 @@ void aw_stat_give(union aw_stat_row *row)
 		give_row(row, index);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
+}
+
+/* NULL with errno: there is no memory, or no table. */
+static struct aw_capture_ring *map_ring(void)
+{
+	if (!table.head || !has_file()) {
+		errno = ENOENT;
+		return NULL;
+	}
+	if (fallocate(table.fd, 0, (off_t)AW_STAT_RING_AT, (off_t)AW_CAPTURE_LEN) != 0)
+		return NULL;
+	return map(table.fd, NULL, AW_CAPTURE_LEN, (off_t)AW_STAT_RING_AT);
+}
+
+struct aw_capture_ring *aw_stat_map_ring(void)
+{
+	struct aw_capture_ring *ring;
+
+	pthread_mutex_lock(&lock);
+	ring = map_ring();
+	pthread_mutex_unlock(&lock);
+	return ring;
+}
+
+void aw_stat_unmap_ring(struct aw_capture_ring *ring)
+{
+	munmap(ring, AW_CAPTURE_LEN);
+	pthread_mutex_lock(&lock);
+	if (table.head && has_file())
+		fallocate(table.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			  (off_t)AW_STAT_RING_AT, (off_t)AW_CAPTURE_LEN);
+	pthread_mutex_unlock(&lock);
 }
 
 void aw_stat_count_end(bool crc, bool sent, bool received)

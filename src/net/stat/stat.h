@@ -28,6 +28,17 @@ void aw_stat_count_end(bool crc, bool sent, bool received);
 void aw_stat_address(const struct sockaddr_storage *from, uint16_t *family, uint16_t *port,
 		     uint64_t address[2]);
 
+/* The request of 'anywarp capture' in the table; one that asks for nothing where there is no table. */
+extern struct aw_capture_request *aw_stat_capture;
+
+/*
+ * Maps the ring of a capture, for which the memory is taken here: no write to it fails. NULL with errno: there is no
+ * table, or no memory. The caller holds the lock of a QP that has a row.
+ */
+struct aw_capture_ring *aw_stat_map_ring(void);
+/* Gives the memory back, too. */
+void aw_stat_unmap_ring(struct aw_capture_ring *ring);
+
 /* Readers in other processes see each word whole, in any order. */
 static inline void aw_stat_set16(uint16_t *word, uint16_t value)
 {

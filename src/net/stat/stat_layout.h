@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The statistics table of a process as it lies in its memfd: a head, then rows of one size. The
-// process alone writes it (net/stat/stat.h), word by word, without a lock. 'anywarp stat' reads it
-// (net/stat/stat_read.h) at any time, so that a row may be half of an object that is gone and half
+// The statistics table of a process as it lies in its memfd: a head, then rows of one size,
+// then the ring of a capture (net/stat/capture_layout.h), which is a hole while nobody captures. The
+// process alone writes the table (net/stat/stat.h), word by word, without a lock. 'anywarp stat' reads
+// it (net/stat/stat_read.h) at any time, so that a row may be half of an object that is gone and half
 // of its successor.
 #ifndef NET_STAT_LAYOUT_H
 #define NET_STAT_LAYOUT_H
 
 #include "core/count.h"
+#include "net/stat/capture_layout.h"
 
 #include <stdint.h>
 
 #define AW_STAT_NAME "anywarp-stat"
 #define AW_STAT_MAGIC UINT64_C(0x5441545357594e41)
-#define AW_STAT_LAYOUT 1u /* a table with another layout is of another version and is not read */
+#define AW_STAT_LAYOUT 2u /* a table with another layout is of another version and is not read */
 /* Devices, QPs, CQs and listeners together. Objects beyond that have no row. */
 #define AW_STAT_ROWS (1u << 18)
 #define AW_STAT_HEAD_LEN 65536u /* the largest pages that Linux has; mostly a hole */
 #define AW_STAT_ROW_LEN 128u
-#define AW_STAT_FILE_LEN (AW_STAT_HEAD_LEN + (uint64_t)AW_STAT_ROWS * AW_STAT_ROW_LEN)
+#define AW_STAT_RING_AT (AW_STAT_HEAD_LEN + (uint64_t)AW_STAT_ROWS * AW_STAT_ROW_LEN)
+#define AW_STAT_FILE_LEN (AW_STAT_RING_AT + AW_CAPTURE_LEN)
 
 enum aw_stat_kind {
 	AW_STAT_NONE, /* the row is free */
@@ -51,6 +54,7 @@ struct aw_stat_head {
 	/* events of all QPs since the table was made, those that are destroyed among them */
 	uint64_t crc_errors;
 	uint64_t terminates_sent, terminates_received;
+	struct aw_capture_request capture; /* written by a capturer */
 };
 
 struct aw_stat_device {
@@ -127,7 +131,7 @@ union aw_stat_row {
 };
 
 /* A program of 32 bits has the same layout. */
-_Static_assert(sizeof(struct aw_stat_head) == 48, "the head's layout");
+_Static_assert(sizeof(struct aw_stat_head) == 64, "the head's layout");
 _Static_assert(sizeof(struct aw_stat_device) == 32, "a row's layout");
 _Static_assert(sizeof(struct aw_stat_qp) == AW_STAT_ROW_LEN, "likewise");
 _Static_assert(sizeof(struct aw_stat_cq) == 32, "likewise");

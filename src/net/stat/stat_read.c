@@ -104,12 +104,17 @@ static bool is_table(int fd)
 	       file.st_size == (off_t)AW_STAT_FILE_LEN;
 }
 
+static bool has_table(int fd, struct aw_stat_head *head)
+{
+	return is_table(fd) && read_at(fd, head, sizeof(*head), 0) &&
+	       head->magic == AW_STAT_MAGIC && head->layout == AW_STAT_LAYOUT &&
+	       head->end <= AW_STAT_ROWS;
+}
+
 enum aw_stat_result aw_stat_read_fd(int fd, struct aw_stat_copy *copy)
 {
 	*copy = (struct aw_stat_copy){ 0 };
-	if (!is_table(fd) || !read_at(fd, &copy->head, sizeof(copy->head), 0) ||
-	    copy->head.magic != AW_STAT_MAGIC || copy->head.layout != AW_STAT_LAYOUT ||
-	    copy->head.end > AW_STAT_ROWS)
+	if (!has_table(fd, &copy->head))
 		return AW_STAT_STRANGE;
 	if (read_rows(fd, copy))
 		return AW_STAT_READ;
@@ -122,7 +127,7 @@ enum aw_stat_result aw_stat_read_fd(int fd, struct aw_stat_copy *copy)
  * The name may be that of any file. O_PATH opens it without an effect on it, and only a plain file is opened to be
  * read. -1: it is none, or the process has closed it.
  */
-static int open_plain(DIR *fds, const char *name)
+static int open_plain(DIR *fds, const char *name, int flags)
 {
 	int path = openat(dirfd(fds), name, O_PATH | O_CLOEXEC), fd = -1;
 	struct stat file;
@@ -132,7 +137,7 @@ static int open_plain(DIR *fds, const char *name)
 		return -1;
 	if (fstat(path, &file) == 0 && S_ISREG(file.st_mode)) {
 		snprintf(again, sizeof(again), "/proc/self/fd/%d", path);
-		fd = open(again, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		fd = open(again, flags | O_NONBLOCK | O_CLOEXEC);
 	}
 	close(path);
 	return fd;
@@ -147,41 +152,66 @@ static bool is_named_so(DIR *fds, const char *name)
 	       memcmp(target, LINK_OF_TABLE, (size_t)len) == 0;
 }
 
+static enum aw_stat_result open_table(DIR *fds, const char *name, int flags, int *fd)
+{
+	struct aw_stat_head head;
+	int opened = open_plain(fds, name, flags);
+
+	if (opened < 0)
+		return AW_STAT_STRANGE;
+	if (!has_table(opened, &head)) {
+		close(opened);
+		return AW_STAT_STRANGE;
+	}
+	*fd = opened;
+	return AW_STAT_READ;
+}
+
 /* A process has one table at most; the first one that is right is taken. */
-static enum aw_stat_result read_among(DIR *fds, struct aw_stat_copy *copy)
+static enum aw_stat_result open_among(DIR *fds, int flags, int *fd, int *number)
 {
 	enum aw_stat_result result = AW_STAT_ABSENT;
 	struct dirent *entry;
-	int fd;
 
-	while ((entry = readdir(fds))) {
+	while (result != AW_STAT_READ && (entry = readdir(fds))) {
 		if (!is_named_so(fds, entry->d_name))
 			continue;
-		fd = open_plain(fds, entry->d_name);
-		result = fd >= 0 ? aw_stat_read_fd(fd, copy) : AW_STAT_STRANGE;
-		if (fd >= 0)
-			close(fd);
-		if (result == AW_STAT_READ)
-			break;
+		result = open_table(fds, entry->d_name, flags, fd);
+		*number = atoi(entry->d_name);
 	}
 	return result;
 }
 
-enum aw_stat_result aw_stat_read(pid_t pid, struct aw_stat_copy *copy)
+enum aw_stat_result aw_stat_open(pid_t pid, int flags, int *fd, int *number)
 {
 	enum aw_stat_result result;
 	char path[32];
 	DIR *fds;
 	int err;
 
-	*copy = (struct aw_stat_copy){ 0 };
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	fds = opendir(path);
 	if (!fds)
 		return errno == ENOENT || errno == ESRCH ? AW_STAT_GONE : AW_STAT_REFUSED;
-	result = read_among(fds, copy);
+	result = open_among(fds, flags, fd, number);
 	err = errno;
 	closedir(fds);
+	errno = err;
+	return result;
+}
+
+enum aw_stat_result aw_stat_read(pid_t pid, struct aw_stat_copy *copy)
+{
+	enum aw_stat_result result;
+	int fd, number, err;
+
+	*copy = (struct aw_stat_copy){ 0 };
+	result = aw_stat_open(pid, O_RDONLY, &fd, &number);
+	if (result != AW_STAT_READ)
+		return result;
+	result = aw_stat_read_fd(fd, copy);
+	err = errno;
+	close(fd);
 	errno = err;
 	return result;
 }

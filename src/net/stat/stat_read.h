@@ -24,6 +24,13 @@ enum aw_stat_result {
 	AW_STAT_FAILED, /* errno: no memory */
 };
 
+/*
+ * Opens the table of the process, with flags O_RDONLY or O_RDWR; number is its fd in the process. The caller closes fd
+ * after AW_STAT_READ; AW_STAT_FAILED does not occur.
+ */
+enum aw_stat_result aw_stat_open(pid_t pid, int flags, int *fd, int *number)
+	__attribute__((warn_unused_result));
+
 /* Copies the table of the process. After AW_STAT_READ the caller frees copy->rows. */
 enum aw_stat_result aw_stat_read(pid_t pid, struct aw_stat_copy *copy)
 	__attribute__((warn_unused_result));
