@@ -27,9 +27,9 @@ _anywarp_options() {
 	echo '--help '
 }
 
-# What the help calls the value of an option; nothing for an option that has none.
+# What the help calls the value of an option; nothing for an option that has none. The one short option is -w.
 _anywarp_metavar() {
-	_anywarp_options | sed -n "s/^$1 //p"
+	_anywarp_options | sed -n "s/^${1/#%-w/--write} //p"
 }
 
 # Every key=value of a LIST, behind those that are typed.
@@ -59,16 +59,17 @@ _anywarp_values() {
 	DIR) compgen -d -- "$2" ;;
 	FILE | results.json) compgen -f -- "$2" ;;
 	LIST) _anywarp_list "$2" ;;
-	PID) find /proc -maxdepth 1 -name '[0-9]*' -printf '%f ' ;;
+	PID) find /proc -maxdepth 1 -name '[0-9]*' -printf '%f ' 2>/dev/null ;;
 	TEXT) echo on auto off ;;
 	*) _anywarp_choice "$1" ;;
 	esac
 }
 
-# The values of the option that stands before the word $1; without one, the processes that 'anywarp stat' may show.
+# The values of the option that stands before the word $1; without one, the processes into which
+# 'anywarp stat' and 'anywarp capture' may look.
 _anywarp_argument() {
-	if [[ ${words[1]} == stat && -z $(_anywarp_metavar "${words[-2]}") ]]; then
-		find /proc -maxdepth 1 -name '[0-9]*' -printf '%f '
+	if [[ ${words[1]} == @(stat|capture) && -z $(_anywarp_metavar "${words[-2]}") ]]; then
+		find /proc -maxdepth 1 -name '[0-9]*' -printf '%f ' 2>/dev/null
 	else
 		_anywarp_values "${words[-2]}" "$1"
 	fi
@@ -117,7 +118,7 @@ _anywarp() {
 		return
 	fi
 	program=$(_anywarp_program)
-	if [[ ${words[1]} != stat ]] && ((last >= program)) && [[ ${words[last - 1]} == -- || $word != -* ]]; then
+	if [[ ${words[1]} != @(stat|capture) ]] && ((last >= program)) && [[ ${words[last - 1]} == -- || $word != -* ]]; then
 		[[ ${words[1]} != run && ${words[1]} != sockets ]] || _anywarp_offer_program "$program"
 	elif [[ $word == --*=* ]]; then
 		_anywarp_offer "$word" "${word#*=}" "$(_anywarp_values "${word%%=*}" "${word#*=}")"

@@ -27,6 +27,7 @@ struct cli_command {
 extern const struct cli_command aw_cli_run;
 extern const struct cli_command aw_cli_sockets;
 extern const struct cli_command aw_cli_stat;
+extern const struct cli_command aw_cli_capture;
 extern const struct cli_command aw_cli_doctor;
 extern const struct cli_command aw_cli_bench;
 extern const struct cli_command aw_cli_help;

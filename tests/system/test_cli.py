@@ -30,11 +30,11 @@ def test_version_names_the_project():
 def test_help_lists_every_subcommand(args):
     done = anywarp(*args)
     assert done.returncode == 0
-    for name in ("run", "sockets", "stat", "doctor", "help", "--version"):
+    for name in ("run", "sockets", "stat", "capture", "doctor", "help", "--version"):
         assert f"\n  {name} " in done.stdout
 
 
-@pytest.mark.parametrize("name", ["run", "sockets", "stat", "doctor", "help", "bench"])
+@pytest.mark.parametrize("name", ["run", "sockets", "stat", "capture", "doctor", "help", "bench"])
 def test_help_of_a_subcommand_shows_its_usage(name):
     done = anywarp("help", name)
     assert done.returncode == 0

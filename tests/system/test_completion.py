@@ -100,7 +100,7 @@ def test_environment_behind_help(offers):
     assert "environment" in offers("anywarp help e")
 
 
-@pytest.mark.parametrize("name", ["run", "sockets", "stat", "bench", "doctor"])
+@pytest.mark.parametrize("name", ["run", "sockets", "stat", "capture", "bench", "doctor"])
 def test_options(offers, name):
     """All of those that the usage names."""
     usage = told("help", name).split("\n\n")[0]
@@ -120,11 +120,17 @@ def test_values(offers, line, values):
     assert offers(line) == values
 
 
-@pytest.mark.parametrize("line", ["anywarp stat ", "anywarp stat --json "])
+@pytest.mark.parametrize("line", ["anywarp stat ", "anywarp stat --json ", "anywarp capture -w file ",
+                                  "anywarp capture --write file "])
 def test_processes(offers, line):
     """zsh offers those of its terminal alone."""
     found = offers(line)
     assert found and all(word.isdigit() for word in found)
+
+
+@pytest.mark.parametrize("option", ["-w", "--write"])
+def test_a_file_to_write(offers, option):
+    assert offers(f"anywarp capture {option} /usr/include/stdi") >= {"/usr/include/stdio.h"}
 
 
 def test_no_process_for_seconds(offers):

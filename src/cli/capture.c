@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// anywarp capture: writes the iWARP streams of a process that uses anywarp's verbs library as a pcapng file. The process
+// puts its FPDUs into a ring that this command reads, and drops what finds no room there.
+#include "cli/capture.h"
+
+#include "cli/cli.h"
+#include "cli/launch.h"
+#include "cli/pcapng.h"
+#include "cli/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FILE_BUFFER (1u << 20)
+#define PAUSE_NS 2000000L // between two looks at an empty ring
+
+struct capture_options {
+	pid_t pid; // 0: none was named
+	const char *path; // "-": standard output
+};
+
+struct output {
+	const char *path;
+	FILE *file;
+	struct aw_capture_record *record; // with room for the longest
+	struct capture_counts counts;
+	uint64_t beat_ns; // of the last beat
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static bool take_word(char ***arg, struct capture_options *options)
+{
+	if (aw_launch_value(arg, "--write", &options->path) ||
+	    aw_launch_value(arg, "-w", &options->path)) {
+		if (options->path && *options->path)
+			return true;
+		fprintf(stderr, CAPTURE_WHO ": --write needs a FILE\n");
+		return false;
+	}
+	if (***arg != '-' && !options->pid)
+		return aw_process_number(CAPTURE_WHO, **arg, &options->pid);
+	fprintf(stderr, CAPTURE_WHO ": unknown argument '%s': see 'anywarp help capture'\n", **arg);
+	return false;
+}
+
+static bool parse(char **argv, struct capture_options *options)
+{
+	for (char **arg = argv + 1; *arg; arg++)
+		if (!take_word(&arg, options))
+			return false;
+	if (options->pid && options->path)
+		return true;
+	fprintf(stderr, CAPTURE_WHO ": needs the PID of a process and -w FILE\n");
+	return false;
+}
+
+static bool report_write(const char *path)
+{
+	fprintf(stderr, CAPTURE_WHO ": cannot write '%s': %s\n", path, strerror(errno));
+	return false;
+}
+
+// The file holds what the process sends: it is the user's alone.
+static FILE *open_file(const char *path)
+{
+	int fd = strcmp(path, "-") ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
+				   : dup(STDOUT_FILENO);
+	FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+
+	if (!file)
+		report_write(path);
+	else
+		setvbuf(file, NULL, _IOFBF, FILE_BUFFER);
+	return file;
+}
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void beat_in_time(struct capture_ring *ring, uint64_t *beat_ns)
+{
+	uint64_t time = read_clock(CLOCK_MONOTONIC);
+
+	if (time - *beat_ns < AW_CAPTURE_BEAT_MS * UINT64_C(1000000))
+		return;
+	*beat_ns = time;
+	aw_capture_beat(ring);
+}
+
+// The reason for which the process has ended the run.
+static bool report_end(const struct capture_ring *ring)
+{
+	uint32_t error = __atomic_load_n(&ring->request->error, __ATOMIC_RELAXED);
+
+	if (error)
+		fprintf(stderr, CAPTURE_WHO ": process %d has no memory for the capture: %s\n",
+			(int)ring->pid, strerror((int)error));
+	else
+		fprintf(stderr,
+			CAPTURE_WHO ": process %d has ended the capture, which gave no sign of "
+				    "life for 10 s\n",
+			(int)ring->pid);
+	return false;
+}
+
+// Writes the records that are in the ring. False: an error was printed.
+static bool copy_ready(struct capture_ring *ring, struct output *output)
+{
+	enum capture_next next = CAPTURE_RECORD;
+
+	while (next == CAPTURE_RECORD) {
+		beat_in_time(ring, &output->beat_ns);
+		next = aw_capture_next(ring, output->record);
+		if (next == CAPTURE_RECORD)
+			aw_capture_write(output->file, output->record, &output->counts);
+		if (interrupted || ferror(output->file))
+			break;
+	}
+	if (next == CAPTURE_NONSENSE)
+		fprintf(stderr, CAPTURE_WHO ": process %d has written what is no record\n",
+			(int)ring->pid);
+	return next != CAPTURE_NONSENSE &&
+	       ((!ferror(output->file) && fflush(output->file) == 0) || report_write(output->path));
+}
+
+// Copies until the user or the process ends the capture.
+static bool copy(struct capture_ring *ring, struct output *output)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	bool right = true;
+
+	while (right && !interrupted && aw_capture_is_open(ring)) {
+		right = copy_ready(ring, output);
+		if (right && !aw_capture_is_wanted(ring))
+			return report_end(ring);
+		if (right && !interrupted)
+			nanosleep(&pause, NULL);
+	}
+	return right;
+}
+
+// A process that goes on writing after the end, against the rules, is read for no longer than one ring.
+static bool copy_rest(struct capture_ring *ring, struct output *output)
+{
+	uint64_t end = ring->tail + AW_CAPTURE_RING_LEN;
+	bool right = true;
+
+	while (right && ring->tail < end &&
+	       aw_capture_next(ring, output->record) == CAPTURE_RECORD) {
+		aw_capture_write(output->file, output->record, &output->counts);
+		right = !ferror(output->file) || report_write(output->path);
+	}
+	return right;
+}
+
+static bool capture_into(struct capture_ring *ring, struct output *output)
+{
+	uint64_t dropped;
+	char name[32];
+	bool right;
+
+	fprintf(stderr, CAPTURE_WHO ": capturing process %d until interrupted\n", (int)ring->pid);
+	snprintf(name, sizeof(name), "anywarp process %d", (int)ring->pid);
+	aw_pcapng_begin(output->file, name);
+	right = copy(ring, output);
+	aw_capture_stop(ring);
+	if (right)
+		right = copy_rest(ring, output);
+	dropped = aw_capture_dropped(ring);
+	aw_pcapng_end(output->file, read_clock(CLOCK_REALTIME), output->counts.fpdus, dropped);
+	if (right && fflush(output->file) != 0)
+		right = report_write(output->path);
+	fprintf(stderr,
+		CAPTURE_WHO ": %" PRIu64 " FPDUs of %" PRIu64 " streams; %" PRIu64
+			    " records dropped\n",
+		output->counts.fpdus, output->counts.streams, dropped);
+	return right;
+}
+
+// A second signal has its default effect.
+static void catch_signals(void)
+{
+	struct sigaction action = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	action = (struct sigaction){ .sa_handler = SIG_IGN };
+	sigaction(SIGPIPE, &action, NULL);
+}
+
+static bool capture_to(struct capture_ring *ring, const char *path)
+{
+	struct output output = { .path = path, .file = open_file(path) };
+	bool right = false;
+
+	if (!output.file)
+		return false;
+	output.record = malloc(AW_CAPTURE_RING_LEN);
+	catch_signals();
+	if (!output.record)
+		fprintf(stderr, CAPTURE_WHO ": out of memory\n");
+	else if (aw_capture_begin(ring))
+		right = capture_into(ring, &output);
+	free(output.record);
+	if (fclose(output.file) != 0 && right)
+		right = report_write(path);
+	return right;
+}
+
+static int capture_command(int argc, char **argv)
+{
+	struct capture_options options = { 0 };
+	struct capture_ring ring;
+	bool right;
+
+	(void)argc;
+	if (!parse(argv, &options))
+		return CLI_USAGE;
+	if (!aw_capture_attach(options.pid, &ring))
+		return CLI_FAILED;
+	right = capture_to(&ring, options.path);
+	aw_capture_end(&ring);
+	return right ? CLI_OK : CLI_FAILED;
+}
+
+const struct cli_command aw_cli_capture = {
+	.name = "capture",
+	.run = capture_command,
+	.summary = "write the iWARP streams of a running program for tshark",
+	.help = "usage: anywarp capture --write FILE PID\n"
+		"\n"
+		"Writes the FPDUs that the process sends and receives on anywarp's verbs library to\n"
+		"FILE, as pcapng, until it is interrupted or the process ends. Wireshark and tshark\n"
+		"read them. It needs no root: the process itself copies them, for its own user and\n"
+		"for root. What a slow FILE leaves no room for is dropped and counted, and the\n"
+		"process does not wait.\n"
+		"\n"
+		"  --write FILE  the file; - for standard output; also -w FILE\n"
+		"\n"
+		"The exit status is 0 when the capture ended so; 1 when PID is no process with a\n"
+		"device of anywarp, or one that this user may not look at, when another capture of\n"
+		"it runs, and when FILE cannot be written; 2 for wrong usage. anywarp-capture(1)\n"
+		"tells what is in the file.\n"
+		"\n"
+		"  anywarp capture -w - $(pidof ib_write_bw) | tshark -r - -Y iwarp_rdma\n",
+};
