@@ -237,8 +237,8 @@ void aw_framed_follow_all(void)
 	uint64_t proxy;
 	int saved = errno;
 
-	if (aw_sandbox_is_on() ||
-	    aw_fdtab_is_vfork_child()) /* a sandbox begins without FRAMED fds */
+	/* A sandbox begins without FRAMED fds. */
+	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child())
 		return;
 	atomic_store(&aw_framed_followed, aw_arena_bridges());
 	proxy = aw_proxy_id();
