@@ -3,14 +3,17 @@
 #include "kmod/qp.h"
 #include "kmod/sqe.h"
 
-/* Copies the next entry; false when there is none. */
-static bool sq_take(struct awk_qp *qp, struct siw_sqe *sqe)
+/* The next entry; NULL when there is none. */
+static struct siw_sqe *sq_next(const struct awk_qp *qp)
 {
 	struct siw_sqe *at = (struct siw_sqe *)qp->sq.mem + (qp->sq_get & (qp->sq.count - 1));
 
 	/* Pairs with the release by which it was made valid. */
-	if (qp->sq.count == 0 || !(smp_load_acquire(&at->flags) & SIW_WQE_VALID))
-		return false;
+	return qp->sq.count > 0 && (smp_load_acquire(&at->flags) & SIW_WQE_VALID) ? at : NULL;
+}
+
+static void sq_take(struct awk_qp *qp, struct siw_sqe *at, struct siw_sqe *sqe)
+{
 	memcpy(sqe, at, sizeof(*sqe));
 	/*
 	 * The entry is the poster's again. A program looks at it after its next entry, and rings
@@ -18,7 +21,6 @@ static bool sq_take(struct awk_qp *qp, struct siw_sqe *sqe)
 	 */
 	smp_store_mb(at->flags, 0);
 	qp->sq_get++;
-	return true;
 }
 
 /* A Read with invalidate takes two slots. */
@@ -29,30 +31,33 @@ static bool core_has_room(const struct awk_qp *qp)
 	return sq->capacity - aw_sq_count(sq) >= (qp->user ? 1 : 2);
 }
 
-static void core_post(struct awk_qp *qp, const struct siw_sqe *sqe)
+/* Only a call that finds an entry has a copy of it: many kernels clear variables before their use. */
+static void core_post(struct awk_qp *qp, struct siw_sqe *at)
 {
 	struct aw_swqe *wqe = aw_sq_reserve(&qp->core.sq);
+	struct siw_sqe sqe;
 	bool invalidates;
 
-	awk_sqe_to_wqe(sqe, qp->user, qp->cap.max_send_sge, wqe);
+	sq_take(qp, at, &sqe);
+	awk_sqe_to_wqe(&sqe, qp->user, qp->cap.max_send_sge, wqe);
 	invalidates = wqe->mark == AWK_MARK_READ_HALF;
 	aw_qp_post(&qp->core);
 	if (!invalidates)
 		return;
-	awk_sqe_to_inv(sqe, aw_sq_reserve(&qp->core.sq));
+	awk_sqe_to_inv(&sqe, aw_sq_reserve(&qp->core.sq));
 	aw_qp_post(&qp->core);
 }
 
 void awk_qp_drain(struct awk_qp *qp)
 {
 	u32 budget = qp->sq.count; /* a program may fill it as fast as it is emptied */
-	struct siw_sqe sqe;
+	struct siw_sqe *at;
 
 	lockdep_assert_held(&qp->lock);
 	if (qp->core.state == AW_QP_IDLE)
 		return;
-	while (core_has_room(qp) && budget > 0 && sq_take(qp, &sqe)) {
-		core_post(qp, &sqe);
+	while (core_has_room(qp) && budget > 0 && (at = sq_next(qp))) {
+		core_post(qp, at);
 		budget--;
 	}
 	aw_qp_recv_posted(&qp->core);

@@ -42,6 +42,8 @@ struct awk_batch {
 	u8 *arena;
 	size_t len;
 	size_t sent;
+	/* for the core, while it fills the arena; no stack has to be cleared for it each time */
+	struct aw_iov iov[AW_TX_IOV_MIN];
 };
 
 /* An empty stage from the pool, in any context; NULL when there is none. */

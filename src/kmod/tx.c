@@ -52,12 +52,11 @@ static void follow_path(struct awk_qp *qp)
 /* Puts the FPDUs that are due now into the batch. False when there are none. */
 static bool batch_fill(struct awk_qp *qp, struct awk_batch *batch)
 {
-	struct aw_iov iov[AW_TX_IOV_MIN];
 	struct aw_tx_out out = {
 		.arena = batch->arena,
 		.arena_len = AWK_ARENA_OCTETS,
-		.iov = iov,
-		.iov_max = ARRAY_SIZE(iov),
+		.iov = batch->iov,
+		.iov_max = ARRAY_SIZE(batch->iov),
 	};
 
 	follow_path(qp);
