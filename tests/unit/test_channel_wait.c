@@ -3,6 +3,7 @@
 // thread in read(2).
 #include "net/qp/channel_wait.h"
 
+#include "../lib/pwait2.h"
 #include "../lib/uqp_pair.h"
 #include "net/cq/sets.h"
 #include "net/progress/engine.h"
@@ -19,7 +20,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -47,7 +47,7 @@ int epoll_pwait2(int epfd, struct epoll_event *ev, int max, const struct timespe
 {
 	if (epfd == aw_engine_epfd())
 		engine_ticks = timeout != NULL;
-	return (int)syscall(SYS_epoll_pwait2, epfd, ev, max, timeout, mask, _NSIG / 8);
+	return pwait2_call(epfd, ev, max, timeout, mask);
 }
 
 struct waiter {

@@ -3,6 +3,7 @@
 // those that it cannot see are not left to it.
 #include "net/qp/lend.h"
 
+#include "../lib/pwait2.h"
 #include "../lib/uqp_pair.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
@@ -59,7 +60,7 @@ int epoll_pwait2(int epfd, struct epoll_event *ev, int max, const struct timespe
 {
 	if (epfd == aw_engine_epfd())
 		pass_gate();
-	return (int)syscall(SYS_epoll_pwait2, epfd, ev, max, timeout, mask, 0);
+	return pwait2_call(epfd, ev, max, timeout, mask);
 }
 
 /* Until the progress thread has been round, and is at the gate again. */

@@ -73,6 +73,9 @@ static void check__hole_in_the_middle(void **state)
 	uint8_t *at = map(-1);
 
 	(void)state;
+	/* Where it has 32 bits, qemu-user holds all of them. */
+	if (is_emulated() && sizeof(void *) == 4)
+		skip();
 	munmap(at + 30 * page, page);
 	assert_int_equal(aw_mapping_check(at, PAGES * page, false), EFAULT);
 	assert_int_equal(aw_mapping_check(at, 30 * page, true), 0);

@@ -17,13 +17,13 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../lib/emulated.h"
 #include "../lib/proc.h"
+#include "../lib/pwait2.h"
 #include "net/base/fork.h"
 
 /* Linked in by the thread sanitizer, which cannot follow threads that a forked child starts. */
@@ -41,7 +41,7 @@ int epoll_pwait2(int epfd, struct epoll_event *events, int max, const struct tim
 		errno = refusal;
 		return -1;
 	}
-	return (int)syscall(SYS_epoll_pwait2, epfd, events, max, timeout, mask, _NSIG / 8);
+	return pwait2_call(epfd, events, max, timeout, mask);
 }
 
 struct probe {

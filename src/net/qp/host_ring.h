@@ -21,8 +21,11 @@
 
 /* The size of each direction's ring: room for three of the largest FPDUs, within a core's cache. */
 #define AW_HOST_RING_BYTES (256u * 1024)
-/* Rings that a process may have at a time: the kernel bounds its mappings. */
-#define AW_HOST_RINGS_MAX 4096
+/*
+ * Rings that a process may have at a time: the kernel bounds its mappings, and with 32 bits its addresses: a ring takes a
+ * megabyte of them.
+ */
+#define AW_HOST_RINGS_MAX (sizeof(void *) > 4 ? 4096u : 256u)
 
 struct sockaddr;
 
