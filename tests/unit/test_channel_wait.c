@@ -3,6 +3,7 @@
 // thread in read(2).
 #include "net/qp/channel_wait.h"
 
+#include "../lib/emulated.h"
 #include "../lib/pwait2.h"
 #include "../lib/uqp_pair.h"
 #include "net/cq/sets.h"
@@ -556,6 +557,8 @@ static void channel_await__without_a_set(void **state)
 	void *object;
 
 	(void)state;
+	if (is_emulated() && sizeof(void *) == 4)
+		skip(); /* qemu-i386 itself ends here, with status 255 */
 	while ((sets[count] = aw_sets_open(AW_SETS_CHANNEL, false)) >= 0)
 		assert_true(++count <= AW_SETS_CHANNEL_MAX);
 	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = on_signal }, NULL);

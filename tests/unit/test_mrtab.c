@@ -137,6 +137,9 @@ static void mr_add__unmapped(void **state)
 	struct aw_mr mr = mr_over(map, 3 * page);
 
 	(void)state;
+	/* Where it has 32 bits, qemu-user holds all of them. */
+	if (is_emulated() && sizeof(void *) == 4)
+		skip();
 	assert_int_equal(aw_mr_add(&mr), 0);
 	aw_mr_remove(&mr);
 	munmap(map + page, page);
