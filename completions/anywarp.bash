@@ -29,7 +29,9 @@ _anywarp_options() {
 
 # What the help calls the value of an option; nothing for an option that has none. The one short option is -w.
 _anywarp_metavar() {
-	_anywarp_options | sed -n "s/^${1/#%-w/--write} //p"
+	local name=$1
+	[[ $name != -w ]] || name=--write
+	_anywarp_options | sed -n "s/^$name //p"
 }
 
 # Every key=value of a LIST, behind those that are typed.
