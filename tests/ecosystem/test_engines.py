@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Transfer engines as pip installs them, in the venv build/engines that ./dev test --ecosystem makes: blocks of 1 MiB written and
-read by move_*.py, their octets compared."""
+read by move_*.py, their octets compared; the crate async-rdma by async_rdma, which is built in build/async-rdma."""
 
 import pathlib
 import re
@@ -11,6 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
 VENV = ROOT / "build" / "engines"
 LOG = ROOT / "build" / "logs" / "engines.log"
+BLOCKS_RS = ROOT / "build" / "async-rdma" / "target" / "debug" / "blocks"
+BLOCKS_RS_LOG = ROOT / "build" / "logs" / "async-rdma.log"
 PYTHON = VENV / "bin" / "python"
 OCTETS = 2 * (16 << 20)  # of moves.py, both ways together
 EQUAL = "the octets are equal"
@@ -22,14 +24,17 @@ NIXL = {"UCX_TLS": "rc_verbs,ud_verbs", "UCX_NET_DEVICES": "anywarp0:1"}
 pytestmark = pytest.mark.personas("roce")
 
 
-def need_engine(package):
-    """Skips a test whose engine pip could not install, with pip's last word."""
-    if list(VENV.glob(f"lib/python*/site-packages/{package}")):
-        return
-    if not LOG.exists():
+def skip_uninstalled(name, log, sign):
+    """Skips a test whose engine could not be installed, with the installer's last word."""
+    if not log.exists():
         pytest.skip("not installed: ./dev test --ecosystem does that")
-    wrong = [line for line in LOG.read_text(encoding="utf-8").splitlines() if "ERROR" in line]
-    pytest.skip(f"not installed: {wrong[-1] if wrong else package}")
+    wrong = [line for line in log.read_text(encoding="utf-8").splitlines() if sign in line]
+    pytest.skip(f"not installed: {wrong[-1] if wrong else name}")
+
+
+def need_engine(package):
+    if not list(VENV.glob(f"lib/python*/site-packages/{package}")):
+        skip_uninstalled(package, LOG, "ERROR")
 
 
 def both_ends(scene, program, **env):
@@ -80,4 +85,17 @@ def test_infinistore(scene):
     assert "Failed to get CQ event" not in server.output()
     # Its client ends with a Send that names no memory. The server's receives are none of that.
     assert "CQ error" not in server.output()
+    scene.carried(octets=OCTETS)
+
+
+@pytest.mark.program("async-rdma (a Rust crate)")
+def test_async_rdma(scene):
+    if not BLOCKS_RS.exists():
+        skip_uninstalled("async-rdma", BLOCKS_RS_LOG, "error")
+    port = scene.port()
+    at = f"{scene.address}:{port}"
+    server = scene.server([BLOCKS_RS, "server", at], port)
+    client = scene.start([BLOCKS_RS, "client", at])
+    scene.ends_well(client, server)
+    assert EQUAL in client.output() and EQUAL in server.output()
     scene.carried(octets=OCTETS)
