@@ -67,16 +67,17 @@ struct socket_list {
 /* Reads one line of a set's file in /proc/self/fdinfo. */
 static void read_line(const struct socket_list *wanted, int epfd, const char *line)
 {
-	struct epoll_event event = { 0 };
 	unsigned long long data, ino;
+	struct epoll_event event;
 	struct aw_sock *sock;
+	unsigned int events;
 	int fd, at = 0;
 
-	if (sscanf(line, "tfd: %d events: %x data: %llx pos:%*d ino:%llx%n", &fd, &event.events,
-		   &data, &ino, &at) != 4 ||
+	if (sscanf(line, "tfd: %d events: %x data: %llx pos:%*d ino:%llx%n", &fd, &events, &data,
+		   &ino, &at) != 4 ||
 	    !at)
 		return;
-	event.data.u64 = data;
+	event = (struct epoll_event){ .events = events, .data.u64 = data };
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	if (sock && sock->ino == ino && is_one_of(sock, wanted->socks, wanted->count))
