@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A thread that sleeps on a completion channel serves the QPs lent to it, and is to anybody else a
-// thread in read(2).
+// A thread that sleeps on a completion channel serves the QPs lent to it; for all others it is in read(2).
 #include "net/qp/channel_wait.h"
 
 #include "../lib/emulated.h"
