@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The peer's Terminate (RFC 5040 4.8, 5.4): ends the stream and, when it names the message that was
-// wrong and that message's WR is still there, decides that WR's status. Never answered.
+// wrong and that message's WR is still there, decides that WR's status. A Terminate is
+// never answered.
 #include "core/ack.h"
 #include "core/machine.h"
 #include "core/reads.h"
@@ -14,7 +15,7 @@ static bool is_protection(enum aw_error err)
 
 /* The WR that a Terminate names, and the position that follows from it. */
 struct cause {
-	/* NULL also when the request is none of the program's (struct aw_orq_entry) */
+	/* NULL: not known, or the library itself sent the request (struct aw_orq_entry) */
 	struct aw_swqe *wqe;
 	uint64_t pos; /* the peer has processed what was sent before; 0: not known */
 	bool by_peer; /* the peer itself is at fault, and not what the WR asks for */
@@ -32,7 +33,7 @@ static enum aw_wc_status status_of(const struct aw_qp *qp, enum aw_error err,
 	/* Completions are those of InfiniBand, where receiver-not-ready NAKs would have run out. */
 	if (err == AW_E_DDP_NO_BUFFER && qp->acks && aw_op_is_one_way(wqe->op))
 		return AW_WC_RNR_RETRY_EXC_ERR;
-	/* RFC 7306 8.2: its address is not aligned. */
+	/* RFC 7306 8.2: the atomic's remote address is not aligned. */
 	if (err == AW_E_RDMAP_STREAM_CATASTROPHIC && aw_op_is_atomic(wqe->op))
 		return AW_WC_REM_INV_REQ_ERR;
 	if (err == AW_E_DDP_TOO_LONG || err == AW_E_RDMAP_CANNOT_INVALIDATE)
@@ -74,13 +75,13 @@ static struct cause request_at(const struct aw_qp *qp, uint32_t msn)
 struct refused {
 	struct ddp_hdr hdr;
 	enum rdmap_opcode op;
-	bool has_len; /* the length is there, and can be believed: the peer is anywarp, too */
+	bool has_len; /* the length is there; only in the roce persona, whose peer is anywarp */
 	uint32_t len; /* of its payload */
 };
 
 /*
- * True when the Write has a segment of that length at that place: only its last segment reaches the
- * end of the Write.
+ * True if the refused segment may belong to the Write: its offset is inside, and a segment that is not
+ * the last one ends before the Write's end.
  */
 static bool is_of_write(const struct aw_swqe *wqe, const struct refused *seg)
 {
@@ -120,7 +121,7 @@ static bool is_cause(const struct aw_swqe *wqe, const struct refused *seg)
 }
 
 /*
- * The oldest WR that the segment may be of: the WRs before it were processed, whichever it is. A
+ * The oldest WR that the segment may belong to: all WRs before that one were processed, whichever it is. A
  * Write has no number, and may be one that has completed when TCP took it; then no position is
  * known.
  */
@@ -206,8 +207,8 @@ static bool is_peer_awaited(const struct aw_qp *qp)
 
 /*
  * A request of the peer's own has failed, and nobody here waits for the peer. On InfiniBand this end
- * would not notice: its receives stay posted, and its next post fails in time. The FIN that follows
- * the Terminate brings just that (core/ack.h).
+ * would not notice: its receives stay posted, and its next post fails in time. The FIN
+ * behind the Terminate already has this effect (core/ack.h), so that the Terminate is ignored.
  */
 static bool is_unnoticed(const struct aw_qp *qp, const struct term_msg *msg)
 {

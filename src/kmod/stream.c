@@ -35,7 +35,7 @@ static void on_state(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* TCP calls this only after it took less than it was given; and again until the bit is cleared. */
+/* TCP calls this only after it took less than it was given, at each acknowledgement until SOCK_NOSPACE is cleared. */
 static void on_space(struct sock *sk)
 {
 	struct awk_stream *s;
@@ -150,7 +150,7 @@ static void stream_begin(struct awk_qp *qp, struct socket *sock, struct aw_strea
 	qp->core.copies = true; /* pages have no address that TCP could read from */
 	qp->core.rnr_holds = true;
 	aw_qp_start(&qp->core, stream);
-	/* The worker reads sock without the lock, and finds the socket whole. */
+	/* Pairs with the worker's read, which takes no lock: it sees an initialised socket. */
 	smp_store_release(&s->sock, sock);
 }
 
@@ -160,7 +160,7 @@ int awk_stream_attach(struct awk_qp *qp, struct socket *sock, struct aw_stream *
 
 	awk_pool_warm();
 	/*
-	 * Callbacks take the QP's lock, so they are set without it. Until the stream begins they
+	 * Callbacks take the QP's lock, so this function installs them before it takes that lock. Until the stream begins they
 	 * read nothing.
 	 */
 	awk_sock_take(sock->sk, &qp->stream, &stream_ops, &qp->stream.saved);

@@ -49,8 +49,8 @@ static void on_rejected(struct aw_cm_id *cm, const struct aw_mpa_result *result)
 }
 
 /*
- * A program that creates the QP without the id moves it before the connection is established, as on
- * InfiniBand.
+ * In the roce persona a program may create the QP without the id. It then moves the QP to RTS itself and
+ * gets CONNECT_RESPONSE, as on InfiniBand.
  */
 static enum rdma_cm_event_type answered(const struct aw_cm_id *cm)
 {
@@ -121,7 +121,7 @@ static int connect_from(struct aw_cm_id *cm, bool any_port, const struct aw_conn
 	return err;
 }
 
-/* Connects from the source port of the first try, unless TCP still keeps it. */
+/* Connects from the source port of the first try, unless that port is still taken. */
 static int connect_again(struct aw_cm_id *cm, const struct aw_conn_ask *ask, struct aw_conn **conn)
 {
 	int err = connect_from(cm, false, ask, conn);
@@ -144,11 +144,11 @@ static bool adopt_conn(struct aw_cm_id *cm, struct aw_conn *conn)
 }
 
 /*
- * RFC 6581 10: a responder that knows only revision 1 closes on the enhanced Request. It is asked
- * once more with revision 1, over another connection: then there is no RTR, so this end has to send
- * first, and IRD and ORD are left to the programs. A Reply with R is an answer, and a time-out is
- * no sign of revision 1, which closes at once: after either the peer is not asked again. False when
- * it could not be asked, and the first failure stands. Called on the progress thread, so no event
+ * RFC 6581 10: a responder that knows only revision 1 closes the connection on an enhanced Request. This
+ * end then connects once more with revision 1. There is no RTR then: this end has to send first, and
+ * the programs agree on IRD and ORD. A Reply with R is an answer, and a time-out is no sign of revision
+ * 1, whose responder closes at once: after either this end does not try again. False when the second
+ * connection could not be begun, and the first failure stands. Called on the progress thread, so no event
  * of the new conn comes before this has returned.
  */
 static bool ask_plainly(struct aw_cm_id *cm, const struct aw_conn *failed)
@@ -167,7 +167,7 @@ static bool ask_plainly(struct aw_cm_id *cm, const struct aw_conn *failed)
 		aw_log(AW_LOG_WARN, "no second connection for mpa revision 1: %s", strerror(err));
 		return false;
 	}
-	aw_log(AW_LOG_INFO, "qp 0x%x: the peer may know mpa revision 1 only: asks it again so",
+	aw_log(AW_LOG_INFO, "qp 0x%x: the peer may know mpa revision 1 only, trying again with it",
 	       cm->qpn);
 	if (!adopt_conn(cm, conn))
 		aw_conn_destroy(conn);
@@ -221,7 +221,7 @@ static int prepare(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 	return err;
 }
 
-/* The conn may have had its event, and be gone, before this thread learns of it. */
+/* The progress thread may already have delivered the conn's event and destroyed the conn. */
 static void keep_conn(struct aw_cm_id *cm, struct aw_conn *conn)
 {
 	pthread_mutex_lock(&cm->lock);

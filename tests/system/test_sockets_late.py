@@ -39,12 +39,12 @@ class Ends:
         self.fifo = where / "go"
         os.mkfifo(self.fifo)
         self.programs = []
-        self.ask_ms = 10
+        self.probe_ms = 10
 
     def start(self, role, scene, rules):
         env = {**conftest.environment(self.where), "AW_GO": str(self.fifo), "ANYWARP_LOG": "info",
                "ANYWARP_TEST_STARTUP_MS": str(STARTUP_MS), "LD_LIBRARY_PATH": str(self.where),
-               "ANYWARP_SOCKETS_PROBE_MS": str(self.ask_ms)}
+               "ANYWARP_SOCKETS_PROBE_MS": str(self.probe_ms)}
         if rules:
             env["LD_PRELOAD"] = " ".join(str(library) for library in (env.get("LD_PRELOAD"), self.library) if library)
             env["ANYWARP_SOCKETS_RULES"] = rules
@@ -87,7 +87,7 @@ def finish(ends):
 @pytest.mark.parametrize("rules,client", [
     ("on", "speaks"), ("auto", "speaks"), ("on", "polls"), ("on", "closes"), ("on", "forks")])
 def test_server_accepts_late(ends, rules, client):
-    ends.ask_ms = 5000  # auto at both ends; on a busy machine 10 ms may be too few
+    ends.probe_ms = 5000  # auto at both ends; on a busy machine 10 ms may be too few
     server = ends.start("serve", "accepts", rules)
     await_words(server, "listens")
     await_words(ends.start("connect", client, rules), NO_REPLY)

@@ -14,7 +14,7 @@
 
 #define WATCH_MAX (1u << 18)
 #define MS_NS 1000000u
-#define LAST UINT32_C(0x80000000) /* in a serial: of aw_watch_add_last */
+#define LAST UINT32_C(0x80000000) /* bit of a serial: the watch was made by aw_watch_add_last */
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct aw_table table;
@@ -95,9 +95,9 @@ static int add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		.release = release_fn,
 	};
 	/*
-	 * Published first, because the progress thread may run from the next call on, even in this
-	 * thread's place. An event that found nothing would come again and again until the
-	 * scheduler ends that thread's turn.
+	 * Published before EPOLL_CTL_ADD, because an event may come at once. If the progress thread
+	 * took this thread's CPU and found no watch, the level-triggered event would come again until its
+	 * time slice ends.
 	 */
 	aw_table_publish(&table, handle, w, release);
 	err = fd >= 0 && events ? control(EPOLL_CTL_ADD, w, events) : 0;
@@ -256,7 +256,7 @@ void aw_watch_dispatch(uint64_t key, uint32_t events)
 	aw_watch_run_after();
 }
 
-/* The time of the next look; w is the first watch. The caller holds the lock. */
+/* When to look at the deadlines next, 0 for never. w: the watch with the earliest one, or NULL. The caller holds the lock. */
 static uint64_t next_look(const struct aw_watch *w, uint64_t now)
 {
 	if (wakes_ns <= now)

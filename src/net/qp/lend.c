@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The list of lent QPs, which the progress thread looks at once a millisecond.
+// The list of lent QPs, which the progress thread looks at once a millisecond. Under the list's lock a QP's
+// lock is only tried.
 #include "net/qp/lend.h"
 
 #include "net/progress/engine.h"
@@ -8,11 +9,11 @@
 #include "ring/table.h"
 
 /*
- * So many turns of pollers between two events of a QP mean that a thread spins. A program that
- * polls only now and then, or that finds its completions at once, stays below it.
+ * If pollers make this many turns between two events of a QP, a thread spins. A program that polls
+ * only now and then, or that finds its completions at once, stays below this number.
  */
 #define TURNS_MIN 16
-/* QPs that stay lent, per tick: with thousands of them a look at all takes several ticks. */
+/* Most QPs that one tick looks at and leaves lent; thousands of lent QPs take several ticks. */
 #define LOOKS_MAX 1024
 #define LOOK_NS 1000000u /* between two ticks */
 
@@ -35,7 +36,7 @@ static TAILQ_HEAD(, aw_uqp) lent = TAILQ_HEAD_INITIALIZER(lent);
 static uint32_t lent_count;
 /* threads that QPs are lent to */
 static TAILQ_HEAD(, aw_hands) in_use = TAILQ_HEAD_INITIALIZER(in_use);
-static uint32_t looks_due; /* QPs still to be looked at since a look at all was last wanted */
+static uint32_t looks_due; /* QPs not yet looked at in the current pass over the list */
 static _Atomic bool strays; /* a lent QP may have to be taken back, whatever its threads do */
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
@@ -94,7 +95,7 @@ struct aw_channel *aw_lend_channel(struct aw_uqp *qp)
 	return now - before < BRISK_NS ? ch : NULL;
 }
 
-/* Only a CQ whose channel does not serve qp has a reason to take it back when it is armed. */
+/* A CQ counts only those lent QPs that arming it may take back: the ones its own channel does not serve. */
 static void count(struct aw_uqp *qp, uint32_t change)
 {
 	struct aw_cq *cqs[2] = { qp->attr.send_cq, qp->attr.recv_cq };
@@ -105,8 +106,8 @@ static void count(struct aw_uqp *qp, uint32_t change)
 }
 
 /*
- * A thread that still takes receives will serve the QPs when the CQ is empty. Send completions do
- * not show that: posting alone brings them.
+ * A thread that still takes receives will serve the QPs when the CQ is empty. Taking send
+ * completions proves nothing, because a thread that only posts gets them, too.
  */
 static uint32_t activity(const struct aw_hands *hands)
 {
@@ -158,7 +159,7 @@ static void take_back(struct aw_uqp *qp)
 		atomic_store_explicit(&strays, true, memory_order_relaxed);
 }
 
-/* True when a CQ is armed whose event the threads that serve the QP would not wait for. */
+/* True when a CQ of the QP is armed and the threads that serve the QP do not wait for its event. */
 static bool is_misplaced(const struct aw_uqp *qp)
 {
 	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
@@ -181,8 +182,8 @@ static uint32_t ticks_idle(const struct aw_uqp *qp)
 }
 
 /*
- * Looks at the first QP, which goes to the end. True when it stays lent: a busy one does, and the
- * next tick looks again. *due: the handle of a QP that no thread has served, or AW_TABLE_NONE.
+ * Looks at the first QP, which goes to the end. True when it stays lent. A QP whose lock is taken
+ * does, and the next tick looks again. *due: the handle of a QP that no thread has served, or AW_TABLE_NONE.
  */
 static bool look(uint32_t *due)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The endpoint's verbs objects. Each aw_xs_work becomes WRs; completions become messages and room.
-// Receives complete into a CQ that is armed for threads that wait; sends into another CQ, which is
-// polled when their room is needed. Static functions need the endpoint's lock.
+// The endpoint's verbs objects. Each aw_xs_work becomes WRs. Receive completions are given to the
+// stream as messages; their CQ is armed for threads that wait. Send completions free room; their CQ is
+// polled when the send ring or the SQ runs low. Static functions need the endpoint's lock.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@
 #define POLL_MAX 32 /* completions per poll */
 #define SEND_LAZY 65536u /* bytes of the send ring whose completions need not be polled for */
 #define CHAIN_MAX 16 /* works in one ibv_post_send */
-#define KIND_CALLER 0x80u /* in a send's wr_id: a caller's callback is called, too */
+#define KIND_CALLER \
+	0x80u /* in a send's wr_id: the completion also calls a struct aw_xs_caller_wr's callback */
 
 static int make_cqs(struct aw_xs_ep *ep, uint32_t sends)
 {
@@ -131,7 +132,7 @@ static void drop_cq(struct aw_xs_cq *cq)
 	cq->cq = NULL;
 }
 
-/* Calls the callback of the oldest caller's WR. */
+/* Calls the callback of the oldest WR of a caller. */
 static void complete_caller_wr(struct aw_xs_ep *ep, int err)
 {
 	struct aw_xs_caller_wr *wr = &ep->caller_wr[ep->caller_first];

@@ -28,7 +28,7 @@ struct framed_call {
 	struct aw_slot *slot;
 	struct aw_cursor at; /* the rest of the program's buffers */
 	size_t done;
-	bool kept; /* fd is the copy that was kept for waiting threads (wait.c) */
+	bool kept; /* the program has closed its fd: this is the duplicate that wait.c keeps for waiting threads */
 	bool at_mark; /* the next byte is urgent: a call that has got bytes ends before it */
 	size_t wanted; /* SO_RCVLOWAT */
 	size_t due; /* how many bytes must arrive before another try can succeed; 0: not known */
@@ -47,7 +47,7 @@ static bool may_wait(const struct framed_call *call)
 	return !(call->flags & MSG_DONTWAIT) && !(aw_libc()->fcntl(call->fd, F_GETFL) & O_NONBLOCK);
 }
 
-/* Sends the Terminate for an error of the peer's. */
+/* Sends the Terminate that reports a protocol error of the peer. */
 static void send_terminate(struct aw_slot *slot, int fd)
 {
 	struct aw_half half;
@@ -152,10 +152,9 @@ static ssize_t await_ready(const struct framed_call *call, short events, int opt
 
 /*
  * Waits until the bytes that are due, or the stream's end, have come; copies nothing. SO_RCVLOWAT
- * is what is due, or more where the program's own value is more; MSG_PEEK for more bytes than that
- * does not wait longer. At the mark the urgent byte is in the socket: recv() would return it at a
- * time-out or a signal as if more had come, so that the thread polls. Returns 0 or a negative
- * errno.
+ * is at least what is due. MSG_PEEK for more bytes does not wait longer. At the mark the thread polls,
+ * because recv() would return the urgent byte, which is in the socket already, when a time-out or a
+ * signal ends the wait. Returns 0 or a negative errno.
  */
 static ssize_t await_bytes(const struct framed_call *call)
 {
@@ -251,8 +250,8 @@ static bool has_moved(const struct framed_call *call)
 }
 
 /*
- * Moves the rest of a call that has moved a part on the record: by the pair that another thread has
- * made of the fd.
+ * Moves the rest of a call, part of which went through the record, through the pair that another thread
+ * has made of the fd.
  */
 static ssize_t continue_bridged(struct framed_call *call, bool sends)
 {

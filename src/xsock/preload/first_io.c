@@ -33,8 +33,8 @@ short aw_first_io_poll(int fd, short events, int timeout_ms)
 }
 
 /*
- * Another thread may have judged differently and be starting the connection: the call goes on with
- * the result. The caller holds the lock.
+ * Waits while another thread, whose verdict may differ, starts the connection; the caller goes on
+ * with that thread's result. The caller holds the lock.
  */
 static void await_started(const struct aw_sock *sock)
 {
@@ -60,7 +60,8 @@ static void make_plain(struct aw_sock *sock)
 
 /*
  * A connect has failed: the socket is a candidate again, because the program may connect it to
- * another address. A thread that is still in connect decides that itself.
+ * another address. While its connect call is still running, that call makes
+ * the change.
  */
 static void make_candidate(struct aw_sock *sock)
 {
@@ -146,9 +147,9 @@ static void bridge_stdio(const struct aw_sock *sock)
 }
 
 /*
- * Starts sock with signals blocked and cancellation disabled. Other threads wait for the starting
- * thread: so would a signal handler of its own that uses the fd, for ever, and so would they all if
- * it were cancelled.
+ * Starts sock with signals blocked and cancellation disabled. A signal handler in the
+ * starting thread that used the fd would wait for its own thread for ever, and a cancelled starting
+ * thread would leave all others waiting.
  */
 static int start_connection(struct aw_sock *sock, const struct aw_first_io_call *call, bool record)
 {
@@ -233,7 +234,7 @@ static void release_socket(struct aw_sock *sock)
 	errno = saved;
 }
 
-/* A call that waits for the peer; decides: it is one of aw_sock.deciders. */
+/* A call that waits for the peer; decides: a write or close, counted in aw_sock.deciders. */
 struct sleeper {
 	struct aw_sock *sock;
 	bool decides;

@@ -21,19 +21,19 @@
 #define AW_FDTAB_MAX 65536
 
 /*
- * An fd's state. From CONNECTING on the socket is undecided: a wrapper first makes the first I/O
- * (first_io.h).
+ * An fd's state. From CONNECTING on the socket is undecided: a wrapper calls aw_first_io
+ * (preload/first_io.h) before libc's function.
  */
 enum aw_fd_state {
 	AW_FD_NONE, /* the library does nothing with the fd */
 	AW_FD_CANDIDATE, /* a stream socket that is neither connected nor listens */
 	AW_FD_LISTENER,
-	AW_FD_BRIDGED, /* the fd is one end of a pair; the proxy process has the other end */
+	AW_FD_BRIDGED, /* one end of a pair; the other: the proxy process's or, if extended, libanywarp-xsock.so's */
 	AW_FD_INTERNAL, /* the fd is the library's own, and hidden from the program */
 	AW_FD_FRAMED, /* the fd is the TCP socket, with a record beside it */
 	AW_FD_CONNECTING, /* connect is under way, or done and the program has not looked */
 	AW_FD_PENDING, /* connected, and still TCP: MPA starts at the first I/O */
-	AW_FD_STARTING, /* a thread runs MPA start-up on the socket */
+	AW_FD_STARTING, /* a thread runs MPA start-up on the socket, or bridges it */
 };
 
 enum aw_role {
@@ -61,14 +61,14 @@ struct aw_sock {
 	unsigned fds;
 	unsigned users; /* threads that use the struct without the table's lock */
 	unsigned sleepers; /* threads that wait for the peer's first bytes */
-	/* Sleepers that are in a write or close, which decides by itself and soon. */
+	/* Those sleepers that are in a write or close: they wait a short grace at most. */
 	unsigned deciders;
 	dev_t dev;
 	ino_t ino; /* dev and ino: the file that the fds must still be */
 	ino_t swapped_ino; /* the file's inode before the swap; 0: not swapped */
 	uint64_t proxy; /* aw_proxy_id of the proxy process that has the connection; 0: unknown */
 	bool orphaned; /* its proxy process has died, and no call has reported that yet */
-	/* Data of the connect call that has made the socket CONNECTING; NULL: that call is over. */
+	/* Identifies the connect call that made the socket CONNECTING; NULL once that call has returned. */
 	const void *caller;
 	bool connect_reported; /* a connect call has returned success */
 	int64_t preamble_ns; /* deadline of the partial preamble (preamble.h); 0: there is none */
@@ -89,8 +89,8 @@ extern _Atomic(unsigned) aw_fdtab_bridged;
 /* The slots of fds that are framed; NULL for others. */
 extern _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 /*
- * Calls of the table to the rooms above it. Their constructors set the hooks, before the process
- * has a second thread; settle and at_fork may be NULL.
+ * Calls of the table to the rooms above it. The constructors of those rooms set the hooks,
+ * before the process has a second thread; settle and at_fork may be NULL.
  */
 struct aw_fdtab_hooks {
 	/* Called without the lock before a fork: decides the undecided sockets. */
@@ -182,8 +182,8 @@ void aw_fdtab_fork_end(void);
  */
 pid_t aw_fdtab_bare_fork(void);
 /*
- * exits: the calling thread is about to fork in daemon(3), so that the parent exits and the child
- * keeps its connecting sockets.
+ * True: the next fork of the calling thread is daemon(3)'s, whose parent exits; the child keeps the
+ * sockets that connect.
  */
 void aw_fdtab_set_parent_exits(bool exits);
 
@@ -194,7 +194,7 @@ void aw_fdtab_set_parent_exits(bool exits);
  * forgets.
  */
 struct aw_sock *aw_fdtab_get(int fd);
-/* Returns fd's socket, or adds a CANDIDATE. NULL: as aw_fdtab_add fails. */
+/* Returns fd's socket, or adds a CANDIDATE. NULL: for the reasons of aw_fdtab_add. */
 struct aw_sock *aw_fdtab_get_or_add(int fd);
 /* Returns the lowest fd of the socket above after, or -1. Pass -1 for the first fd. */
 int aw_fdtab_next_fd(const struct aw_sock *sock, int after);

@@ -22,11 +22,11 @@
 #include "xsock/proxy/request_msg.h"
 #include "xsock/proxy/status.h"
 
-/* then the loop serves connections, however many requests a program sends */
+/* after so many requests the loop serves connections again */
 #define REQUESTS_A_TURN 64
 #define REQUESTS_MAX 1024 /* more than a socket's queue holds */
 
-/* threads in close(2) with SO_LINGER; each takes an fd and a look every 5 ms */
+/* threads in close(2) with SO_LINGER; each costs an fd and a check every 5 ms */
 #define DRAINS_MAX 256
 #define DRAIN_MS_MAX 86400000 /* a day */
 
@@ -74,7 +74,7 @@ static void set_option(const struct aw_request *request, int reply)
 	reply_error(reply, conn ? aw_options_set(&conn->kept, conn->bridge, request) : 0);
 }
 
-/* Sends the connection's TCP socket. A sender that has the connection's fd may have its socket. */
+/* Sends the connection's TCP socket. A process that has the near end may have the TCP socket, too. */
 static void send_socket(const struct aw_request *request, int reply)
 {
 	const struct aw_proxy_conn *conn = aw_conns_find(request->ino);
@@ -150,7 +150,7 @@ static void serve_connection(struct aw_request_msg *msg)
 	int reply = reply_of(msg);
 
 	/*
-	 * The near end is closed before the reply: as long as this process has a copy open, the
+	 * The near end (the program's end of the pair) is closed before the reply: as long as this process has a copy open, the
 	 * program's epoll sets report an fd that the program has closed, or another file that has
 	 * got its number since.
 	 */
@@ -168,8 +168,8 @@ static void serve_connection(struct aw_request_msg *msg)
 }
 
 /*
- * Refuses a near end that a connection has already: requests for that connection would reach this
- * one.
+ * Refuses a near end that a connection has already: later requests name a connection by its near end,
+ * and would reach the wrong one.
  */
 static void serve_start(struct aw_request_msg *msg)
 {
@@ -227,8 +227,8 @@ static int start_record(struct aw_request_msg *msg, uint64_t tcp_ino)
 }
 
 /*
- * If another process that holds the slot has had it bridged before, the sender receives the same
- * near end.
+ * If another process that holds the slot has asked for its bridge already, the sender receives the
+ * same near end.
  */
 static void serve_record(struct aw_request_msg *msg)
 {
@@ -283,8 +283,8 @@ static void serve_request(struct aw_request_msg *msg)
 		break;
 	case AW_REQUEST_RELEASE:
 		/*
-		 * Served for a program that has given up root, too: the UDP port was bound for its
-		 * own listeners.
+		 * Also served for a program that has given up root: the port was bound on behalf of
+		 * its listeners.
 		 */
 		aw_listeners_release(&request->local);
 		reply_error(reply_of(msg), 0);
