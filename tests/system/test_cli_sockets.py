@@ -56,8 +56,8 @@ def test_what_check_prints_is_a_file_of_rules(rules):
     ("off\non remote=10.1.1.1/8\n", 2, "that would be 10.0.0.0/8"),
     ("on\non colour=red\n", 2, "'colour=red': no such word"),
     ("on\n" * 257, 257, "more than 256 rules"),
-    ("on\n" + "x" * 512, 2, "longer than 511 octets"),
-    ("\n" * 65536, 1, "more than 65535 octets"),
+    ("on\n" + "x" * 512, 2, "longer than 511 bytes"),
+    ("\n" * 65536, 1, "more than 65535 bytes"),
 ], ids=["mode", "port", "prefix", "word", "rules", "line", "text"])
 def test_a_wrong_file_is_named_with_its_line(rules, text, line, words):
     path = rules(text)
