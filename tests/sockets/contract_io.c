@@ -194,7 +194,12 @@ static void raw_calls(void)
 	CHECK(syscall(SYS_read, e.server, got, 8) == 3 && !memcmp(got, "raw", 3));
 	CHECK(syscall(SYS_sendto, e.server, "kernel", 6, 0, NULL, 0) == 6);
 	struct pollfd p = { .fd = e.client, .events = POLLIN };
+#ifdef SYS_poll
 	CHECK(syscall(SYS_poll, &p, 1, WAIT_MS) == 1 && p.revents == POLLIN);
+#else /* arm64 and riscv64 */
+	struct timespec wait = { .tv_sec = WAIT_MS / 1000 };
+	CHECK(syscall(SYS_ppoll, &p, 1, &wait, NULL, 0) == 1 && p.revents == POLLIN);
+#endif
 	CHECK(syscall(SYS_recvfrom, e.client, got, 8, 0, NULL, NULL) == 6);
 	CHECK(!syscall(SYS_shutdown, e.client, SHUT_WR));
 	expect_end(e.server);
