@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/emulated.h"
+
 static int fd;
 static bool lacks_ioctl;
 static int ioctls;
@@ -155,7 +157,8 @@ static void event_fd_raise__by_the_timer_without_the_ioctl(void **state)
 	check_raise_and_lower();
 	event_fd_raise__every_one_is_an_edge(state);
 	event_fd_await__blocks(state);
-	assert_int_equal(ioctls, 1);
+	/* An emulator without the ioctl has shown that at the first raise of all. */
+	assert_int_equal(ioctls, is_emulated() ? 0 : 1);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
