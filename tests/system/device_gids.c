@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 
 	if (argc != 2 || count < 0)
 		fail("no device, or no TYPE");
-	for (unsigned int i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < (size_t)count; i++) {
 		gid_text(&entries[i].gid, text);
 		entry_hold("gids", i, text);
 		entry_hold("gid_attrs/types", i, argv[1]);
