@@ -16,7 +16,11 @@
 #include "record/record.h"
 
 /* The connections of a process and its relatives; further ones become BRIDGED. */
+#if __SIZEOF_POINTER__ > 4
 #define AW_ARENA_SLOTS 16384u
+#else
+#define AW_ARENA_SLOTS 4096u /* a file's size and the addresses have 32 bits */
+#endif
 #define AW_ARENA_PAGE 4096u
 #define AW_ARENA_WARM 16u /* free slots that keep their pages: 2.3 MB at most */
 #define AW_ARENA_NAME "anywarp-records"
