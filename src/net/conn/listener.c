@@ -80,6 +80,11 @@ static const struct aw_fork_handlers fork_handlers = {
 	.child = fork_child,
 };
 
+static __attribute__((constructor)) void prepare_for_fork(void)
+{
+	aw_fork_register(AW_FORK_LISTENERS, &fork_handlers);
+}
+
 static void release(struct aw_watch *w)
 {
 	struct aw_listener *l = (struct aw_listener *)w;
@@ -415,7 +420,6 @@ int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw
 
 	if (!l)
 		return ENOMEM;
-	aw_fork_register(AW_FORK_LISTENERS, &fork_handlers);
 	/* Accepted sockets inherit these options. */
 	aw_conn_set_options(fd);
 	err = listen(fd, backlog) == 0 ? 0 : errno;

@@ -70,6 +70,11 @@ static const struct aw_fork_handlers fork_handlers = {
 	.child = fork_child,
 };
 
+static __attribute__((constructor)) void prepare_for_fork(void)
+{
+	aw_fork_register(AW_FORK_QPNS, &fork_handlers);
+}
+
 static uint32_t number_take(struct port *port, uint32_t handle)
 {
 	uint32_t index = port->next;
@@ -120,7 +125,6 @@ int aw_qpn_take(uint32_t handle, uint32_t *qpn)
 	struct port *port;
 	int err = 0;
 
-	aw_fork_register(AW_FORK_QPNS, &fork_handlers);
 	pthread_mutex_lock(&lock);
 	port = port_with_room();
 	if (!port) {

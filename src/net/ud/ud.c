@@ -31,9 +31,13 @@ static const struct aw_fork_handlers fork_handlers = {
 	.child = fork_done,
 };
 
-static int create_ud(struct aw_uqp *qp)
+static __attribute__((constructor)) void prepare_for_fork(void)
 {
 	aw_fork_register(AW_FORK_UD, &fork_handlers);
+}
+
+static int create_ud(struct aw_uqp *qp)
+{
 	qp->ud = calloc(1, sizeof(*qp->ud));
 	return qp->ud ? 0 : ENOMEM;
 }
