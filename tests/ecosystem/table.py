@@ -56,11 +56,12 @@ def print_table(rows):
         print(f"{name:{width}}  {iwarp:24}  {roce}")
 
 
-def main(folder, document):
+def main(folder, document, part=""):
+    """part: only some tests have run; lines of the document that no test has a row for are passed over."""
     rows = table(read_rows(pathlib.Path(folder)))
     print_table(rows)
     told = documented(pathlib.Path(document).read_text(encoding="utf-8"))
-    wrong = [name for name in {**rows, **told} if rows.get(name) != told.get(name)]
+    wrong = [name for name in {**rows, **({} if part else told)} if rows.get(name) != told.get(name)]
     for name in wrong:
         print(f"{document} says of {name}: {told.get(name)}; the tests: {rows.get(name)}")
     return 1 if wrong or not rows else 0
