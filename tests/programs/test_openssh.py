@@ -20,6 +20,8 @@ UsePAM no
 StrictModes no
 PermitRootLogin prohibit-password
 PermitUserEnvironment no
+# A shell that sshd starts reads the user's ~/.bashrc, which may print or wait for what it likes.
+SetEnv HOME={folder}/home
 Subsystem sftp /usr/lib/openssh/sftp-server
 """
 CLIENT = """
