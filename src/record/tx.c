@@ -22,6 +22,8 @@
  * safe.
  */
 #define OVERHEAD 2u
+/* The kernel calls an fd writable when at least this part of the send buffer's limit is free. */
+#define WRITABLE_PART 3u
 
 #define TERMINATE_LEN (FPDU_LEN_FIELD + DDP_UNTAGGED_LEN + TERM_CTRL_LEN + FPDU_CRC_LEN)
 
@@ -51,20 +53,6 @@ struct batch {
 	size_t bytes;
 };
 
-/* How many bytes the send buffer is certain to take. */
-static uint32_t look_for_room(const struct sender *s)
-{
-	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
-	socklen_t len = sizeof(memory);
-	uint32_t limit, queued;
-
-	if (s->calls->getsockopt(s->fd, SOL_SOCKET, SO_MEMINFO, memory, &len) != 0)
-		return 0;
-	limit = memory[SK_MEMINFO_SNDBUF];
-	queued = memory[SK_MEMINFO_WMEM_QUEUED];
-	return queued < limit ? (limit - queued) / OVERHEAD : 0;
-}
-
 /*
  * True when the fd is writable. Otherwise the kernel notes that somebody waits, and epoll will
  * tell.
@@ -74,6 +62,31 @@ static bool is_writable(const struct sender *s)
 	struct pollfd pollfd = { .fd = s->fd, .events = POLLOUT };
 
 	return s->calls->poll(&pollfd, 1, 0) != 0;
+}
+
+/* The room that a kernel without SO_MEMINFO (before Linux 4.12; qemu-user) is known to have. */
+static uint32_t room_by_poll(const struct sender *s)
+{
+	uint32_t limit = 0;
+	socklen_t len = sizeof(limit);
+
+	if (!is_writable(s) || s->calls->getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &limit, &len) != 0)
+		return 0;
+	return limit / WRITABLE_PART / OVERHEAD;
+}
+
+/* How many bytes the send buffer is certain to take. */
+static uint32_t look_for_room(const struct sender *s)
+{
+	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
+	socklen_t len = sizeof(memory);
+	uint32_t limit, queued;
+
+	if (s->calls->getsockopt(s->fd, SOL_SOCKET, SO_MEMINFO, memory, &len) != 0 || len < sizeof(memory))
+		return room_by_poll(s);
+	limit = memory[SK_MEMINFO_SNDBUF];
+	queued = memory[SK_MEMINFO_WMEM_QUEUED];
+	return queued < limit ? (limit - queued) / OVERHEAD : 0;
 }
 
 /* How many of len bytes one FPDU carries. */

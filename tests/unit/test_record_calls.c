@@ -25,6 +25,8 @@ static struct {
 	size_t takes; /* what it takes of the next sendmsg; 0: all */
 	int sends, receives; /* calls */
 	int flags; /* of the last sendmsg */
+	bool memory_unknown; /* the kernel has no SO_MEMINFO */
+	bool full; /* not writable */
 } net;
 
 static struct aw_record sender, receiver;
@@ -76,9 +78,22 @@ static int fake_getsockopt(int fd, int level, int name, void *value, socklen_t *
 	(void)fd;
 	(void)level;
 	(void)len;
+	if (net.memory_unknown && name == SO_SNDBUF) {
+		*memory = 6 * (uint32_t)aw_frame_len(LONG);
+		return 0;
+	}
 	assert_int_equal(name, SO_MEMINFO);
+	errno = ENOPROTOOPT;
 	memory[SK_MEMINFO_SNDBUF] = sizeof(net.bytes) * 2;
-	return 0;
+	return net.memory_unknown ? -1 : 0;
+}
+
+static int fake_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	assert_int_equal(count, 1);
+	assert_int_equal(timeout_ms, 0);
+	fds->revents = net.full ? 0 : POLLOUT;
+	return !net.full;
 }
 
 static int fake_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
@@ -105,6 +120,7 @@ static const struct aw_record_calls calls = {
 	.getsockopt = fake_getsockopt,
 	.setsockopt = fake_setsockopt,
 	.ioctl = fake_ioctl,
+	.poll = fake_poll,
 	.crc = crc32c_update,
 };
 
@@ -170,6 +186,20 @@ static void send__keeps_the_end_of_an_fpdu_that_tcp_has_begun(void **state)
 	assert_int_equal(net.sends, 3);
 	assert_int_equal(receive_at(0, LARGE), 3 * LONG);
 	assert_memory_equal(came, data, 3 * LONG);
+}
+
+/* A third of the send buffer is free where the fd is writable: here half of that is an FPDU. */
+static void send__to_a_kernel_without_SO_MEMINFO(void **state)
+{
+	(void)state;
+	net.memory_unknown = true;
+	assert_int_equal(send_from(0, 2 * LONG), 2 * LONG);
+	assert_int_equal(net.sends, 2);
+	net.full = true;
+	assert_int_equal(send_from(2 * LONG, 1), -EAGAIN);
+	assert_int_equal(net.sends, 2);
+	assert_int_equal(receive_at(0, LARGE), 2 * LONG);
+	assert_memory_equal(came, data, 2 * LONG);
 }
 
 static void receive__takes_several_fpdus_by_one_call(void **state)
@@ -263,6 +293,7 @@ int main(void)
 		cmocka_unit_test_setup(send__gives_several_fpdus_to_one_call, begin),
 		cmocka_unit_test_setup(send__repeats_an_fpdu_that_tcp_has_not_begun, begin),
 		cmocka_unit_test_setup(send__keeps_the_end_of_an_fpdu_that_tcp_has_begun, begin),
+		cmocka_unit_test_setup(send__to_a_kernel_without_SO_MEMINFO, begin),
 		cmocka_unit_test_setup(receive__takes_several_fpdus_by_one_call, begin),
 		cmocka_unit_test_setup(receive__of_shorter_fpdus_than_were_due, begin),
 		cmocka_unit_test_setup(receive__leaves_the_last_byte_of_what_does_not_fit, begin),
