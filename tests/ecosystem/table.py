@@ -9,6 +9,7 @@ import re
 import sys
 
 PERSONAS = ("iwarp", "roce")
+NOT_RUN = "not run: "
 NONE = "-"  # no test: the program needs what the persona has not
 
 
@@ -35,7 +36,7 @@ def cell(rows):
         return f"in part ({count['passed']} of {len(rows)})"
     if count["passed"]:
         return "yes"
-    return "not run: " + rows[0]["reason"]
+    return NOT_RUN + rows[0]["reason"]
 
 
 def table(found):
@@ -49,6 +50,13 @@ def documented(text):
     return {name: (iwarp, roce) for name, iwarp, roce in rows if name != "program"}
 
 
+def agrees(row, documented_row):
+    """Whether the tests came out as the document says, in each persona in which they ran."""
+    if not row or not documented_row:
+        return False
+    return all(came.startswith(NOT_RUN) or came == said for came, said in zip(row, documented_row))
+
+
 def print_table(rows):
     width = max(map(len, rows), default=7)
     print(f"{'program':{width}}  {PERSONAS[0]:24}  {PERSONAS[1]}")
@@ -57,11 +65,12 @@ def print_table(rows):
 
 
 def main(folder, document, part=""):
-    """part: only some tests have run; lines of the document that no test has a row for are passed over."""
+    """part: only some tests have run; lines of the document that no test has a row for are passed over. So is a program that was
+    not run, as where it could not be installed."""
     rows = table(read_rows(pathlib.Path(folder)))
     print_table(rows)
     told = documented(pathlib.Path(document).read_text(encoding="utf-8"))
-    wrong = [name for name in {**rows, **({} if part else told)} if rows.get(name) != told.get(name)]
+    wrong = [name for name in {**rows, **({} if part else told)} if not agrees(rows.get(name), told.get(name))]
     for name in wrong:
         print(f"{document} says of {name}: {told.get(name)}; the tests: {rows.get(name)}")
     return 1 if wrong or not rows else 0
