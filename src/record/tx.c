@@ -70,7 +70,8 @@ static uint32_t room_by_poll(const struct sender *s)
 	uint32_t limit = 0;
 	socklen_t len = sizeof(limit);
 
-	if (!is_writable(s) || s->calls->getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &limit, &len) != 0)
+	if (!is_writable(s) ||
+	    s->calls->getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &limit, &len) != 0)
 		return 0;
 	return limit / WRITABLE_PART / OVERHEAD;
 }
@@ -82,7 +83,8 @@ static uint32_t look_for_room(const struct sender *s)
 	socklen_t len = sizeof(memory);
 	uint32_t limit, queued;
 
-	if (s->calls->getsockopt(s->fd, SOL_SOCKET, SO_MEMINFO, memory, &len) != 0 || len < sizeof(memory))
+	if (s->calls->getsockopt(s->fd, SOL_SOCKET, SO_MEMINFO, memory, &len) != 0 ||
+	    len < sizeof(memory))
 		return room_by_poll(s);
 	limit = memory[SK_MEMINFO_SNDBUF];
 	queued = memory[SK_MEMINFO_WMEM_QUEUED];

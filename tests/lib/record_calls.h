@@ -14,7 +14,7 @@ static inline int record_calls_ioctl(int fd, unsigned long request, int *answer)
 }
 
 /* Initializers of struct aw_record_calls: all but the CRC and, where a Reply comes, is_record. */
-#define RECORD_CALLS                                                                   \
+#define RECORD_CALLS                                                      \
 	.recvmsg = recvmsg, .sendmsg = sendmsg, .getsockopt = getsockopt, \
 	.setsockopt = setsockopt, .shutdown = shutdown, .poll = poll, .ioctl = record_calls_ioctl
 
