@@ -3,6 +3,7 @@
 // neither direction's Reads nor our own WRs starve. RFC 5044 7.1.2 rule 4 is kept here.
 #include "core/tx.h"
 
+#include "core/ack.h"
 #include "core/completion.h"
 #include "core/machine.h"
 #include "core/promise.h"
@@ -103,6 +104,15 @@ enum aw_tx aw_tx_next(struct aw_qp *qp, struct aw_tx_out *out)
 		AW_PROMISE(tx == AW_TX_NONE);
 	}
 	return qp->state == AW_QP_TERMINATE ? next_at_end(qp, out) : AW_TX_NONE;
+}
+
+bool aw_tx_is_idle(struct aw_qp *qp)
+{
+	if (!aw_machine_runs(qp) || qp->rtr_due || qp->irq_count > 0 ||
+	    qp->sq.next != qp->sq.tail || (qp->acks && aw_ack_is_due(qp)))
+		return false;
+	aw_completion_retire(qp);
+	return aw_machine_runs(qp);
 }
 
 void aw_tx_sent(struct aw_qp *qp, size_t n)

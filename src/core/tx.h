@@ -39,6 +39,12 @@ enum aw_tx {
  */
 enum aw_tx aw_tx_next(struct aw_qp *qp, struct aw_tx_out *out);
 
+/*
+ * True when aw_tx_next has nothing to add, so that the driver need not have a batch at hand. WRs
+ * that are complete are retired, as aw_tx_next does.
+ */
+bool aw_tx_is_idle(struct aw_qp *qp);
+
 /* Called when TCP has taken n more octets of those given out: completes the WRs that end there. */
 void aw_tx_sent(struct aw_qp *qp, size_t n);
 

@@ -11,12 +11,15 @@
 
 #define AW_TABLE_CHUNK 1024
 #define AW_TABLE_NONE UINT32_MAX
+#define AW_TABLE_STRIDE 64 /* a cache line */
 
 struct aw_table_slot {
 	_Atomic uint32_t word; /* references, and the bits of table.c */
 	uint32_t next_free;
 	void *_Atomic object;
 	void (*release)(void *object);
+	/* The words of two slots are in different cache lines: threads that hold neighbours do not disturb each other. */
+	uint8_t apart[AW_TABLE_STRIDE - 2 * sizeof(uint32_t) - 2 * sizeof(void *)];
 };
 
 struct aw_table {

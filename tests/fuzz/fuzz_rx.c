@@ -254,10 +254,12 @@ static void transmit(struct harness *h)
 		.iov = iov,
 		.iov_max = IOVS,
 	};
+	bool idle = aw_tx_is_idle(&h->qp);
 	size_t sum = 0;
 
 	for (int i = 0; i < 8 && aw_tx_next(&h->qp, &out) == AW_TX_FPDU; i++)
 		;
+	FUZZ_CHECK(!idle || out.iov_count == 0);
 	FUZZ_CHECK(out.iov_count <= IOVS && out.arena_used <= AW_TX_ARENA_MIN);
 	for (unsigned int i = 0; i < out.iov_count; i++)
 		sum += iov[i].len;

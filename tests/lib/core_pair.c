@@ -324,10 +324,12 @@ bool core_tx_one(struct core_end *end)
 		.iov = end->iov,
 		.iov_max = sizeof(end->iov) / sizeof(end->iov[0]),
 	};
+	bool idle = aw_tx_is_idle(&end->qp);
 	enum aw_tx tx = aw_tx_next(&end->qp, &out);
 	size_t octets = 0;
 
 	assert_int_not_equal(tx, AW_TX_FULL);
+	assert_true(!idle || tx == AW_TX_NONE);
 	if (tx == AW_TX_NONE) {
 		assert_int_equal(out.octets, 0);
 		return false;

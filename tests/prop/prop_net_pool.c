@@ -43,6 +43,8 @@ static void check_places(void)
 
 	for (unsigned int qp = 0; qp < QPS; qp++)
 		count += waiting[qp] && waiting[qp]->size == AW_STAGE_OCTETS;
+	for (unsigned int i = 0; i < LANES; i++)
+		count += atomic_load(&lanes[i].stage) != NULL;
 	PROP(count == large_out && count <= AW_STAGES_LARGE_MAX);
 }
 
@@ -100,6 +102,6 @@ void prop_run(struct bytes *b)
 		check_places();
 	}
 	put_all();
-	PROP(large_out == others);
 	aw_pool_flush();
+	PROP(large_out == others);
 }

@@ -298,6 +298,7 @@ static bool batch(struct end *end)
 	};
 	unsigned int fpdus = (unsigned int)rng_range(&end->world->rng, 1, 40);
 	enum aw_tx tx = AW_TX_FPDU;
+	bool idle = aw_tx_is_idle(&end->qp);
 
 	if (end->world->plan.extended && rng_percent(&end->world->rng, 30))
 		fpdus = UINT_MAX; /* until it is full */
@@ -313,6 +314,8 @@ static bool batch(struct end *end)
 		else if (tx == AW_TX_FULL && !out.iov_count)
 			world_fail(end->world, "%c: an empty batch is full", end->name);
 	}
+	if (idle && out.iov_count)
+		world_fail(end->world, "%c: an idle QP had something to send", end->name);
 	end->iov_count = out.iov_count;
 	end->iov_at = 0;
 	end->iov_off = 0;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 
 /* A rest of len octets in stage. */
 static void put_rest(struct aw_stage *stage, size_t len)
@@ -159,10 +160,32 @@ static void stage_resume__long_rest_stays(void **state)
 	assert_resumes(FPDU_MAX, FPDU_MAX, FPDU_MAX);
 }
 
+static void *put_one(void *unused)
+{
+	(void)unused;
+	aw_stage_put(get_of_size(AW_STAGE_OCTETS));
+	return NULL;
+}
+
+/* A stage that another thread has left at hand is found before a place is missing. */
+static void stage_get__takes_what_another_thread_has_left(void **state)
+{
+	struct aw_stage *large[AW_STAGES_LARGE_MAX];
+	pthread_t other;
+
+	(void)state;
+	assert_int_equal(pthread_create(&other, NULL, put_one, NULL), 0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	take_places(large);
+	aw_stage_put(get_of_size(FPDU_MAX));
+	put_places(large);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(stage_get__bound, teardown),
+		cmocka_unit_test_teardown(stage_get__takes_what_another_thread_has_left, teardown),
 		cmocka_unit_test_teardown(stage_keep__large_waits_as_it_is, teardown),
 		cmocka_unit_test_teardown(stage_keep__large_gives_the_last_place_back, teardown),
 		cmocka_unit_test_teardown(stage_resume__rest_moves_with_it, teardown),

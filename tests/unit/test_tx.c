@@ -416,6 +416,24 @@ static struct core_pair *p2p_pair(enum mpa_rtr rtr)
 	return core_pair_create(&a, &b);
 }
 
+/* core_tx_one compares the answer with what aw_tx_next then does, in every test of the core. */
+static void aw_tx_is_idle__until_there_is_something_to_send(void **state)
+{
+	struct core_pair *pair = core_pair_ready(1448);
+
+	(void)state;
+	assert_true(aw_tx_is_idle(&pair->a.qp) && aw_tx_is_idle(&pair->b.qp));
+	core_post(&pair->a, AW_OP_READ, 0, 100, 0);
+	assert_false(aw_tx_is_idle(&pair->a.qp));
+	core_tx(&pair->a);
+	assert_true(aw_tx_is_idle(&pair->a.qp)); /* the Read is outstanding */
+	core_deliver(&pair->a, &pair->b);
+	assert_false(aw_tx_is_idle(&pair->b.qp)); /* the Read Response is due */
+	core_pump(pair);
+	assert_true(aw_tx_is_idle(&pair->a.qp) && aw_tx_is_idle(&pair->b.qp));
+	core_pair_destroy(pair);
+}
+
 static void aw_tx_next__rtr_goes_first(void **state)
 {
 	static const enum mpa_rtr rtr[] = { MPA_RTR_WRITE, MPA_RTR_READ, MPA_RTR_SEND };
@@ -568,6 +586,7 @@ int main(void)
 		cmocka_unit_test(aw_tx_next__mr_gone_midway_and_lost),
 		cmocka_unit_test(aw_tx_next__extensions_not_agreed_on_fail),
 		cmocka_unit_test(aw_tx_next__responder_waits),
+		cmocka_unit_test(aw_tx_is_idle__until_there_is_something_to_send),
 		cmocka_unit_test(aw_tx_next__rtr_goes_first),
 		cmocka_unit_test(aw_tx_next__responses_and_sq_take_turns),
 		cmocka_unit_test(aw_tx_next__read_source_gone_midway),

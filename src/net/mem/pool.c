@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Free lists, last in first out, so that a buffer that is handed out is warm in the cache.
+// Free lists, last in first out, so that a buffer that is handed out is warm in the cache. A thread that receives again and
+// again finds its stage in a lane, without the lists' lock.
 #include "net/mem/pool.h"
 
 #include "net/mem/guard.h"
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define KEEP_MAX 16 /* of each kind; more are freed */
+#define LANES 16
+#define CACHE_LINE 64
 
 _Static_assert(AW_STAGE_OCTETS >= 2 * FPDU_MAX, "a stage holds a whole FPDU behind a partial one");
 _Static_assert(AW_STAGE_COPY_MAX < FPDU_MAX, "a stage that is not copied holds any FPDU");
@@ -22,9 +27,50 @@ struct shelf {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shelf large, small; /* stages of AW_STAGE_OCTETS, and of FPDU_MAX */
-static unsigned int large_out;
+static unsigned int large_out; /* in use, with a QP or in a lane */
 static struct aw_batch *batches;
 static unsigned int batches_kept, batches_out;
+
+/* A large stage or NULL. Threads have a lane each; beyond LANES some share one. */
+static struct lane {
+	alignas(CACHE_LINE) struct aw_stage *_Atomic stage;
+} lanes[LANES];
+static _Atomic unsigned int threads;
+static _Thread_local unsigned int thread_number
+	__attribute__((tls_model("initial-exec"))); /* from 1 */
+
+static struct lane *own_lane(void)
+{
+	if (thread_number == 0)
+		thread_number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
+	return &lanes[thread_number % LANES];
+}
+
+/* Acquire and release: who takes a stage sees what the thread that left it there has written. */
+static struct aw_stage *take_from_lane(struct lane *lane)
+{
+	if (!atomic_load_explicit(&lane->stage, memory_order_relaxed))
+		return NULL;
+	return atomic_exchange_explicit(&lane->stage, NULL, memory_order_acquire);
+}
+
+static bool put_in_lane(struct lane *lane, struct aw_stage *stage)
+{
+	struct aw_stage *none = NULL;
+
+	return atomic_compare_exchange_strong_explicit(&lane->stage, &none, stage,
+						       memory_order_release, memory_order_relaxed);
+}
+
+/* One that another thread's lane has, for when all places are taken. */
+static struct aw_stage *take_from_any_lane(void)
+{
+	struct aw_stage *stage = NULL;
+
+	for (int i = 0; i < LANES && !stage; i++)
+		stage = take_from_lane(&lanes[i]);
+	return stage;
+}
 
 static struct aw_stage *make_stage(size_t size)
 {
@@ -69,24 +115,36 @@ static void give_place_back(void)
 	pthread_mutex_unlock(&lock);
 }
 
-struct aw_stage *aw_stage_get(void)
+/* Of the lists, or a new one. */
+static struct aw_stage *get_from_lists(void)
 {
 	pthread_mutex_lock(&lock);
 	bool has_place = large_out < AW_STAGES_LARGE_MAX;
-	struct aw_stage *stage = take_from(has_place ? &large : &small);
+	struct aw_stage *stage = has_place ? take_from(&large) : take_from_any_lane();
 
+	if (!stage && !has_place)
+		stage = take_from(&small);
 	large_out += has_place;
 	pthread_mutex_unlock(&lock);
 	if (!stage)
 		stage = make_stage(has_place ? AW_STAGE_OCTETS : FPDU_MAX);
-	if (stage)
-		stage->len = 0;
-	else if (has_place)
+	if (!stage && has_place)
 		give_place_back();
 	return stage;
 }
 
-void aw_stage_put(struct aw_stage *stage)
+struct aw_stage *aw_stage_get(void)
+{
+	struct aw_stage *stage = take_from_lane(own_lane());
+
+	if (!stage)
+		stage = get_from_lists();
+	if (stage)
+		stage->len = 0;
+	return stage;
+}
+
+static void put_on_lists(struct aw_stage *stage)
 {
 	bool is_large = stage->size == AW_STAGE_OCTETS;
 	bool is_kept = false;
@@ -98,6 +156,12 @@ void aw_stage_put(struct aw_stage *stage)
 	pthread_mutex_unlock(&lock);
 	if (!is_kept)
 		free(stage);
+}
+
+void aw_stage_put(struct aw_stage *stage)
+{
+	if (stage->size != AW_STAGE_OCTETS || !put_in_lane(own_lane(), stage))
+		put_on_lists(stage);
 }
 
 /* Moves the waiting bytes from one stage to another. */
@@ -243,6 +307,8 @@ void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len)
 
 void aw_pool_flush(void)
 {
+	for (struct aw_stage *stage; (stage = take_from_any_lane());)
+		put_on_lists(stage);
 	pthread_mutex_lock(&lock);
 	clear(&large);
 	clear(&small);

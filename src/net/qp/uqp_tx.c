@@ -111,6 +111,8 @@ void aw_uqp_transmit(struct aw_uqp *qp)
 	for (int i = 0; i < BATCHES_MAX; i++) {
 		bool empty = !qp->batch;
 
+		if (empty && aw_tx_is_idle(&qp->core))
+			return;
 		if (empty)
 			qp->batch = aw_batch_get();
 		if (!qp->batch) {
