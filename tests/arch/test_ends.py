@@ -4,7 +4,7 @@ may have another order of bytes and another size of a pointer."""
 
 import pytest
 
-from conftest import THERE
+from conftest import HERE, THERE
 
 STEPS = ("write,read,send,send-se,bind,invalidate,bind,invalidate-se,"
          "write-imm,write-imm-se,send-imm,send-imm-se,atomic")
@@ -62,3 +62,13 @@ def test_offsets_of_a_file_have_64_bits(start):
     """The preloaded library has the calls of a program with a short off_t, too."""
     program = start(THERE, "tests/far_offset", LD_PRELOAD=THERE.build / "lib" / "libanywarp-sockets.so")
     assert program.wait_exit() == 0
+
+
+def test_a_sockets_program(start, port):
+    """Over iWARP. Where addresses have 32 bits its time_t has 64, and the names of the calls are others. The server is this
+    machine's: qemu-user cannot start the proxy process, which answers probes for a listener."""
+    server, client = [{"LD_PRELOAD": end.build / "lib" / "libanywarp-sockets.so", "ANYWARP_SOCKETS_RULES": "on"}
+                      for end in (HERE, THERE)]
+    echo = start.server(HERE, "tests/echo", port, **server)
+    assert start(THERE, f"tests/echo -a 127.0.0.1 -p {port}", **client).wait_exit() == 0
+    assert echo.wait_exit() == 0
