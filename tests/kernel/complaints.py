@@ -10,7 +10,12 @@ PATTERN = re.compile("|".join((
     r"refcount_t: ", r"list_(add|del) corruption", r"ODEBUG: ", r"Segfault with no mm",
     r"unregister_netdevice: waiting", r"soft lockup", r"segfault at", r"Call Trace:")))
 # Written to the log behind a scan that found only what kernel.leaks_in() leaves out.
-LEAKS_JUDGED = "tests: each leak is a node of ib_uverbs"
+LEAKS_JUDGED = "tests: each leak is a node of ib_uverbs or rdma_cm"
+# Written to the log before allocations are made to fail. Where xa_insert() then runs out of memory it leaves inner nodes without an
+# entry (the kernel's own fault): rdma_cm's table of ports is not empty when a namespace ends. A port that is in use for ever would be
+# seen by the ids that are left.
+FAULTS_MADE = "tests: allocations are made to fail"
+PORT_NODES = re.compile(r"WARNING: [^\n]* cma_exit_net\+[^\n]*\n(?:(?!=====)[^\n]*\n)*?[^\n]*Call Trace:")
 # Of User Mode Linux itself: what it says at its start, and its fork(), which looks at a maple tree without RCU. And that memory is
 # short is no fault, though the kernel tells with a trace where it was. And of nvmet: it runs a host's first command in
 # rdma_cm's event, where the command came before the event, and destroys its listener under a lock that the command takes. lockdep
@@ -26,4 +31,6 @@ HARMLESS = re.compile(r"[^\n]*KernelAddressSanitizer initialized[^\n]*|"
 
 def in_text(text):
     """The lines that are complaints."""
+    if FAULTS_MADE in text:
+        text = PORT_NODES.sub("", text)
     return [line for line in HARMLESS.sub("", text).splitlines() if PATTERN.search(line)]

@@ -178,6 +178,37 @@ def test_the_nodes_that_ib_uverbs_loses_are_no_leak_of_ours():
         assert kernel.leaks_in(ours) == kernel.leaks_in(own + ours + own) == ours
 
 
+PORTS = """WARNING: CPU: 0 PID: 53 at drivers/infiniband/core/cma.c:5396 {function}+0x255/0x2f0
+Modules linked in: anywarp(O) [last unloaded: anywarp(O)]
+Call Trace:
+"""
+
+
+def test_the_ports_that_rdma_cm_could_not_store_are_no_complaint():
+    own, ours = PORTS.format(function="cma_exit_net"), PORTS.format(function="awk_listen_destroy")
+    made = complaints.FAULTS_MADE + "\n"
+    assert not complaints.in_text(made + own)
+    assert len(complaints.in_text(own)) == len(complaints.in_text(made + ours)) == len(complaints.in_text(made + own + ours)) == 2
+
+
+PORT_LEAK = """unreferenced object 0x861ba508 (size 192):
+  backtrace:
+    [<0000000060914eac>] {allocates}+0x1ac/0x1e0
+    [<0000000060916991>] xas_create+0x3e1/0x890
+    [<000000006091914f>] xas_store+0x6f/0xc70
+    [<000000006091ae6e>] __xa_insert+0x15e/0x240
+    [<00000000605878b1>] {inserts}+0x281/0x420
+"""
+
+
+def test_the_nodes_that_rdma_cm_loses_are_no_leak_of_ours():
+    own = PORT_LEAK.format(allocates="xas_alloc", inserts="cma_alloc_port")
+    assert kernel.leaks_in(own) == ""
+    for allocates, inserts in (("xas_alloc", "awk_table_insert"), ("kmalloc_trace", "cma_alloc_port")):
+        ours = PORT_LEAK.format(allocates=allocates, inserts=inserts)
+        assert kernel.leaks_in(ours) == kernel.leaks_in(own + ours + own) == ours
+
+
 def test_a_scan_whose_leaks_are_all_of_ib_uverbs_is_no_complaint():
     scan = "kmemleak: 112 new suspected memory leaks (see /sys/kernel/debug/kmemleak)\n"
     assert complaints.in_text(scan) == complaints.in_text(complaints.LEAKS_JUDGED + "\n" + scan) == [scan.strip()]

@@ -78,7 +78,8 @@ def choose_victims(victims):
 
 
 @pytest.fixture(autouse=True)
-def knobs():
+def knobs(kernel):
+    kernel.tell_of_faults()
     for name, value in (("verbose", 0), ("ignore-gfp-wait", "N"), ("ignore-gfp-highmem", "N"), ("min-order", 0),
                         ("probability", 0), ("interval", 1), ("times", -1)):
         set_knob(name, value)
