@@ -61,7 +61,7 @@ function(aw_ndebug library)
 	list(TRANSFORM sources PREPEND "${dir}/")
 	add_library(${library}_ndebug STATIC ${sources})
 	foreach(property COMPILE_DEFINITIONS C_VISIBILITY_PRESET INCLUDE_DIRECTORIES LINK_LIBRARIES
-			INTERFACE_INCLUDE_DIRECTORIES INTERFACE_LINK_LIBRARIES)
+			INTERFACE_INCLUDE_DIRECTORIES INTERFACE_LINK_LIBRARIES INTERFACE_LINK_OPTIONS)
 		get_target_property(value ${library} ${property})
 		if(value)
 			set_target_properties(${library}_ndebug PROPERTIES ${property} "${value}")

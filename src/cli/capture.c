@@ -3,6 +3,7 @@
 // puts its FPDUs into a ring that this command reads, and drops what finds no room there.
 #include "cli/capture.h"
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/pcapng.h"
@@ -87,17 +88,9 @@ static FILE *open_file(const char *path)
 	return file;
 }
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec time;
-
-	clock_gettime(clock, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static void beat_in_time(struct capture_ring *ring, uint64_t *beat_ns)
 {
-	uint64_t time = read_clock(CLOCK_MONOTONIC);
+	uint64_t time = aw_now_ns();
 
 	if (time - *beat_ns < AW_CAPTURE_BEAT_MS * UINT64_C(1000000))
 		return;
@@ -185,7 +178,7 @@ static bool capture_into(struct capture_ring *ring, struct output *output)
 	if (right)
 		right = copy_rest(ring, output);
 	dropped = aw_capture_dropped(ring);
-	aw_pcapng_end(output->file, read_clock(CLOCK_REALTIME), output->counts.fpdus, dropped);
+	aw_pcapng_end(output->file, aw_clock_ns(CLOCK_REALTIME), output->counts.fpdus, dropped);
 	if (right && fflush(output->file) != 0)
 		right = report_write(output->path);
 	fprintf(stderr,

@@ -3,10 +3,11 @@
 // the manual pages.
 #include "cli/environment.h"
 
+#include "base/array.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define VERBS "libibverbs.so.1, librdmacm.so.1"
 #define SOCKETS "libanywarp-sockets.so"
 #define PREFIX "ANYWARP_"

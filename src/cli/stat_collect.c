@@ -2,6 +2,7 @@
 // The rows of one process: its statistics table as text, with the kernel's word on its sockets.
 #include "cli/stat.h"
 
+#include "base/array.h"
 #include "cli/process.h"
 #include "net/stat/stat_read.h"
 #include "wire/error.h"
@@ -10,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 enum process_column {
 	PROCESS_PID,

@@ -4,7 +4,6 @@
 #include "cli/stat.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,15 +84,12 @@ const struct aw_sockdiag_conn *aw_stat_sockets_find(const struct stat_sockets *s
 						    int fd)
 {
 	struct aw_sockdiag_conn wanted = { 0 };
-	char path[48], target[64];
-	ssize_t len;
+	char path[48];
 
 	if (fd < 0 || sockets->count == 0)
 		return NULL;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-	len = readlink(path, target, sizeof(target) - 1);
-	target[len > 0 ? len : 0] = '\0';
-	if (sscanf(target, "socket:[%" SCNu64 "]", &wanted.ino) != 1)
+	if (!aw_sockdiag_fd(AT_FDCWD, path, &wanted.ino))
 		return NULL;
 	return bsearch(&wanted, sockets->conns, sockets->count, sizeof(wanted), compare);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rdma_connect: the initiator's start-up. Each start-up ends in exactly one event: ESTABLISHED,
 // REJECTED, UNREACHABLE or CONNECT_ERROR, as Linux's rdma_cm gives them for iWARP.
-#include "net/base/log.h"
+#include "base/log.h"
 #include "net/base/persona.h"
 #include "net/base/policy_env.h"
 #include "rdmacm/address.h"

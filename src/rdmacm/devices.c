@@ -3,7 +3,6 @@
 #include "rdmacm/devices.h"
 
 #include "net/base/fork.h"
-#include "net/progress/engine.h"
 #include "verbs/private.h"
 
 #include <errno.h>

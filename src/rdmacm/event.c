@@ -3,7 +3,7 @@
 // events are acknowledged.
 #include "rdmacm/event.h"
 
-#include "net/base/log.h"
+#include "base/log.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/listen.h"
 

@@ -2,8 +2,8 @@
 // Life of an id: created, found by callbacks, moved from state to state, destroyed.
 #include "rdmacm/id.h"
 
+#include "base/log.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
 #include "net/base/persona.h"
 #include "net/progress/engine.h"
 #include "rdmacm/event.h"

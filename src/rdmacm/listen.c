@@ -3,8 +3,8 @@
 // rdma_cm; the next one is rejected.
 #include "rdmacm/listen.h"
 
+#include "base/log.h"
 #include "net/base/bounds.h"
-#include "net/base/log.h"
 #include "net/base/policy_env.h"
 #include "rdmacm/address.h"
 #include "rdmacm/bind.h"
@@ -12,8 +12,6 @@
 #include "rdmacm/fail.h"
 #include "rdmacm/socket.h"
 #include "rdmacm/ud.h"
-
-#include <stdlib.h>
 
 #define BACKLOG_MAX 1024
 

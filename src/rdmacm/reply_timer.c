@@ -2,8 +2,8 @@
 // The deadline of a responder's peer.
 #include "rdmacm/reply_timer.h"
 
+#include "base/log.h"
 #include "net/base/bounds.h"
-#include "net/base/log.h"
 #include "rdmacm/event.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/timer.h"

@@ -3,9 +3,10 @@
 // The text of an event's type: its name in rdma_cma.h.
 #include <stddef.h>
 
+#include "base/array.h"
+
 #include <rdma/rdma_cma.h>
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define NAME(event) [event] = #event
 
 static const char *const events[] = {

@@ -5,8 +5,8 @@
 // see the event there, nor here.
 #include "rdmacm/timewait.h"
 
+#include "base/log.h"
 #include "net/base/bounds.h"
-#include "net/base/log.h"
 #include "rdmacm/event.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/timer.h"

@@ -3,7 +3,7 @@
 // host's, and leads to its loopback address.
 #include "verbs/ah.h"
 
-#include "net/base/log.h"
+#include "base/log.h"
 #include "net/base/persona.h"
 #include "net/roce/pair.h"
 #include "verbs/gid.h"

@@ -2,7 +2,7 @@
 // A second context of a device that this process has open. Objects of another process cannot be
 // imported: its QPs and memory exist only there, and there is no kernel between the two processes
 // that could share them.
-#include "net/base/log.h"
+#include "base/log.h"
 #include "verbs/context.h"
 
 #include <errno.h>

@@ -6,7 +6,6 @@
 #include "net/mem/mapping.h"
 #include "net/mr/mrtab.h"
 #include "net/mr/mw.h"
-#include "net/progress/engine.h"
 #include "net/qp/uqp.h"
 #include "verbs/context.h"
 #include "verbs/dm.h"

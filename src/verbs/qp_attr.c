@@ -3,7 +3,7 @@
 // program may close it gracefully (SQD), abort it (ERR) and start over (RESET), but cannot move it
 // to RTS, and RTR, which iWARP does not have, changes nothing. Nothing here waits for the peer.
 // IBV_EVENT_SQ_DRAINED is not raised here: iWARP knows no SQ that drains and goes on, its SQD closes.
-#include "net/base/log.h"
+#include "base/log.h"
 #include "net/base/persona.h"
 #include "verbs/fail.h"
 #include "verbs/limits.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // ibv_modify_qp in the roce persona: the program moves the QP from RESET to RTS and names its peer
 // on the way. Nothing here waits for the peer: net/roce/rc.h connects.
-#include "net/base/log.h"
+#include "base/log.h"
 #include "net/qp/rnr.h"
 #include "net/roce/qpn.h"
 #include "net/roce/rc.h"

@@ -4,9 +4,9 @@
 // nominal: the numbers are the lanes' signalling rates (25 Gbit/s is 25.78125).
 #include <stddef.h>
 
-#include <infiniband/verbs.h>
+#include "base/array.h"
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#include <infiniband/verbs.h>
 
 struct rate {
 	enum ibv_rate rate;

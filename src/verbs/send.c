@@ -2,8 +2,8 @@
 // Filling in a send WQE in place.
 #include "verbs/send.h"
 
+#include "base/log.h"
 #include "core/atomic.h"
-#include "net/base/log.h"
 #include "net/ud/ud.h"
 #include "verbs/ah.h"
 #include "verbs/recv.h"

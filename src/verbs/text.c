@@ -4,9 +4,9 @@
 // perftest, so they are rdma-core's words.
 #include <stddef.h>
 
-#include <infiniband/verbs.h>
+#include "base/array.h"
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#include <infiniband/verbs.h>
 
 static const char *const node_types[] = {
 	[IBV_NODE_CA] = "InfiniBand channel adapter",

@@ -2,6 +2,7 @@
 // The pair over loopback.
 #include "uqp_pair.h"
 
+#include "base/clock.h"
 #include "net/mr/mrtab.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"

@@ -5,6 +5,7 @@
 #include "../lib/emulated.h"
 #include "../lib/pwait2.h"
 #include "../lib/uqp_pair.h"
+#include "base/clock.h"
 #include "net/cq/sets.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
@@ -18,7 +19,6 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/time.h>
 #include <sys/wait.h>

@@ -3,6 +3,7 @@
 // brings: what waits fits where it waits, and arrives.
 #include "../lib/tcp.h"
 #include "../lib/uqp_pair.h"
+#include "base/clock.h"
 #include "net/mem/pool.h"
 #include "net/mr/mrtab.h"
 #include "net/progress/engine.h"

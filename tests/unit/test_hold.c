@@ -3,6 +3,7 @@
 #include "net/qp/hold.h"
 
 #include "../lib/uqp_pair.h"
+#include "base/clock.h"
 #include "net/progress/engine.h"
 #include "net/qp/channel_wait.h"
 #include "net/qp/cq_poll.h"

@@ -5,6 +5,7 @@
 
 #include "../lib/pwait2.h"
 #include "../lib/uqp_pair.h"
+#include "base/clock.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
 #include "net/qp/uqp_sock.h"
@@ -15,7 +16,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>

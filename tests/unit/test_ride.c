@@ -3,6 +3,7 @@
 #include "net/qp/ride.h"
 
 #include "../lib/uqp_pair.h"
+#include "base/clock.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
 #include "net/qp/lend.h"

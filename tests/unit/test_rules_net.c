@@ -3,8 +3,8 @@
 // what one stream does to its CQ is no other's matter.
 #include "../lib/tcp.h"
 #include "../lib/uqp_pair.h"
+#include "base/clock.h"
 #include "net/mem/fault.h"
-#include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
 #include "net/qp/uqp_io.h"
 #include "net/qp/uqp_sock.h"
@@ -16,7 +16,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
 #include "../lib/proc.h"
 #include "net/stat/stat.h"
 
-#include "net/progress/engine.h"
 #include "net/stat/stat_read.h"
 
 #include <arpa/inet.h>

@@ -4,9 +4,9 @@
 #include "net/qp/uqp.h"
 
 #include "../lib/uqp_pair.h"
+#include "base/clock.h"
 #include "net/mem/pool.h"
 #include "net/mr/mrtab.h"
-#include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
 #include "net/qp/uqp_sock.h"
 
@@ -18,7 +18,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>

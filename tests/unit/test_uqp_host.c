@@ -2,6 +2,7 @@
 // A QP whose stream goes through memory, with a raw peer at the other end of memory and socket that does what no anywarp
 // would: its QP ends, with an event, and nothing else does. All of it with pipes for the bells, and without.
 #include "../lib/uqp_pair.h"
+#include "base/clock.h"
 #include "core/tx.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"

@@ -19,11 +19,12 @@ static void *pool_malloc(size_t n)
 
 /* The pool itself, over that. */
 #define malloc pool_malloc
+#include "base/clock.h"
 #include "net/mem/pool.c"
 #undef malloc
 
 #include "../lib/uqp_pair.h"
-#include "net/progress/engine.h"
+#include "net/progress/watch.h"
 #include "net/qp/uqp_sock.h"
 
 #include <sched.h>

@@ -2,7 +2,7 @@
 // A Terminate that comes behind answers (core/ack.h): the peer hears it though it takes those too slowly, or the
 // program does not wait for that.
 #include "../lib/uqp_pair.h"
-#include "net/progress/engine.h"
+#include "base/clock.h"
 #include "net/qp/cq_poll.h"
 #include "net/qp/uqp_sock.h"
 

@@ -24,6 +24,7 @@
 #include "../lib/emulated.h"
 #include "../lib/proc.h"
 #include "../lib/pwait2.h"
+#include "base/clock.h"
 #include "net/base/fork.h"
 
 /* Linked in by the thread sanitizer, which cannot follow threads that a forked child starts. */

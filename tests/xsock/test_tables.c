@@ -6,8 +6,9 @@
 
 #include <arpa/inet.h>
 #include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -166,6 +167,24 @@ static void sockdiag__describes_connections(void **state)
 	close(ends[1]);
 }
 
+static void sockdiag__finds_the_inode_of_a_socket(void **state)
+{
+	int fds = open("/proc/self/fd", O_PATH | O_DIRECTORY),
+	    sock = socket(AF_INET, SOCK_STREAM, 0);
+	uint64_t ino = 0, none = 0;
+	char name[16];
+
+	(void)state;
+	sprintf(name, "%d", sock);
+	assert_true(aw_sockdiag_fd(fds, name, &ino));
+	assert_int_equal(ino, inode_of(sock));
+	sprintf(name, "%d", fds);
+	assert_false(aw_sockdiag_fd(fds, name, &none));
+	assert_false(aw_sockdiag_fd(fds, "none", &none));
+	close(sock);
+	close(fds);
+}
+
 static void procnet__names_listeners_of_ipv4(void **state)
 {
 	(void)state;
@@ -184,6 +203,7 @@ int main(void)
 		cmocka_unit_test(sockdiag__names_listeners_of_ipv4),
 		cmocka_unit_test(sockdiag__names_listeners_of_ipv6),
 		cmocka_unit_test(sockdiag__describes_connections),
+		cmocka_unit_test(sockdiag__finds_the_inode_of_a_socket),
 		cmocka_unit_test(procnet__names_listeners_of_ipv4),
 		cmocka_unit_test(procnet__names_listeners_of_ipv6),
 	};

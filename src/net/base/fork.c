@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "net/base/log.h"
+#include "base/log.h"
 
 static const struct aw_fork_handlers *_Atomic registered[AW_FORK_RANKS];
 /* A fork holds the lock from its first handler to its last; it calls for an end those that it has called to prepare. */

@@ -4,6 +4,8 @@
 // the file is compared before use.
 #include "net/base/ifnews.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -39,14 +41,6 @@ static void own_ns_look(int64_t now)
 
 	own_ns = stat("/proc/thread-self/ns/net", &st) ? 0 : st.st_ino;
 	own_ns_until = now + NS_LOOK_NS;
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 static bool is_ours(void)
@@ -100,7 +94,7 @@ static bool drain(void)
 
 uint64_t aw_ifnews_state(void)
 {
-	int64_t now = now_ns();
+	int64_t now = aw_clock_ns(CLOCK_MONOTONIC_COARSE);
 
 	if (now >= own_ns_until)
 		own_ns_look(now);

@@ -2,7 +2,7 @@
 // ANYWARP_PERSONA, read once a process.
 #include "net/base/persona.h"
 
-#include "net/base/log.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,21 +3,15 @@
 // user who sets up one end of a link has to be able to rely on the list.
 #include "net/base/policy.h"
 
+#include "base/array.h"
+#include "base/slice.h"
 #include "wire/mpa.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define QUOTE_MAX 32 /* bytes of the user's text that an error repeats */
-
-/* A borrowed part of the list. */
-struct text {
-	const char *at;
-	size_t len;
-};
 
 struct word {
 	const char *name;
@@ -102,40 +96,11 @@ static void to_policy(const struct values *values, struct aw_policy *policy)
 	};
 }
 
-static bool equals(struct text text, const char *word)
-{
-	return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
-}
-
-/* Takes the part before the separator, and the separator, off rest. */
-static struct text cut(struct text *rest, char separator)
-{
-	const char *end = memchr(rest->at, separator, rest->len);
-	struct text part = { rest->at, end ? (size_t)(end - rest->at) : rest->len };
-	size_t taken = part.len + (end ? 1 : 0);
-
-	rest->at += taken;
-	rest->len -= taken;
-	return part;
-}
-
-/* Writes "'item': ", cut to a length and to what a terminal can show. */
-static size_t quote(struct text item, char *why)
-{
-	size_t len = item.len < QUOTE_MAX ? item.len : QUOTE_MAX;
-	size_t at = 0;
-
-	why[at++] = '\'';
-	for (size_t i = 0; i < len; i++)
-		why[at++] = isprint((unsigned char)item.at[i]) ? item.at[i] : '?';
-	return at + (size_t)sprintf(why + at, "%s': ", len < item.len ? "..." : "");
-}
-
 /* Writes the error of item. Returns false. */
-__attribute__((format(printf, 3, 4))) static bool refuse(char *why, struct text item,
+__attribute__((format(printf, 3, 4))) static bool refuse(char *why, struct aw_slice item,
 							 const char *format, ...)
 {
-	size_t at = quote(item, why);
+	size_t at = aw_slice_quote(item, QUOTE_MAX, why);
 	va_list args;
 
 	va_start(args, format);
@@ -144,33 +109,33 @@ __attribute__((format(printf, 3, 4))) static bool refuse(char *why, struct text 
 	return false;
 }
 
-static bool find_key(struct text name, enum key *key)
+static bool find_key(struct aw_slice name, enum key *key)
 {
 	for (*key = 0; *key < KEYS; (*key)++) {
-		if (equals(name, keys[*key].name))
+		if (aw_slice_equals(name, keys[*key].name))
 			return true;
 	}
 	return false;
 }
 
-static const struct word *find_word(const struct word *words, struct text text)
+static const struct word *find_word(const struct word *words, struct aw_slice text)
 {
 	for (; words->name; words++) {
-		if (equals(text, words->name))
+		if (aw_slice_equals(text, words->name))
 			return words;
 	}
 	return NULL;
 }
 
 /* Reads one word, or several joined with '+', none of them twice. */
-static bool read_value(enum key key, struct text text, uint8_t *value)
+static bool read_value(enum key key, struct aw_slice text, uint8_t *value)
 {
 	bool more = true;
 
 	*value = 0;
 	while (more) {
-		struct text rest = text;
-		struct text part = keys[key].many ? cut(&rest, '+') : text;
+		struct aw_slice rest = text;
+		struct aw_slice part = keys[key].many ? aw_slice_cut(&rest, '+') : text;
 		const struct word *word = find_word(keys[key].words, part);
 
 		if (!word || (keys[key].many && (*value & word->value)))
@@ -182,10 +147,10 @@ static bool read_value(enum key key, struct text text, uint8_t *value)
 	return true;
 }
 
-static bool read_item(struct text item, struct values *values, char *why)
+static bool read_item(struct aw_slice item, struct values *values, char *why)
 {
-	struct text value = item;
-	struct text name = cut(&value, '=');
+	struct aw_slice value = item;
+	struct aw_slice name = aw_slice_cut(&value, '=');
 	enum key key;
 
 	if (!find_key(name, &key))
@@ -209,7 +174,7 @@ static bool check_revision(const struct values *values, char *why)
 		return true;
 	for (size_t i = 0; i < ARRAY_LEN(enhanced); i++) {
 		enum key key = enhanced[i];
-		struct text name = { keys[key].name, strlen(keys[key].name) };
+		struct aw_slice name = aw_slice_of(keys[key].name);
 
 		if (values->given[key] && values->of[key])
 			return refuse(why, name, "needs revision=2, and the list says revision=1");
@@ -219,14 +184,14 @@ static bool check_revision(const struct values *values, char *why)
 
 bool aw_policy_parse(const char *list, struct aw_policy *policy, char *why)
 {
-	struct text rest = { list ? list : "", list ? strlen(list) : 0 };
+	struct aw_slice rest = aw_slice_of(list);
 	bool more = rest.len > 0;
 	struct values values;
 
 	to_values(&aw_policy_default, &values);
 	while (more) {
 		size_t before = rest.len;
-		struct text item = cut(&rest, ',');
+		struct aw_slice item = aw_slice_cut(&rest, ',');
 
 		if (!read_item(item, &values, why))
 			return false;

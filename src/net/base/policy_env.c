@@ -3,7 +3,7 @@
 // a user who asked for something must not get something else.
 #include "net/base/policy_env.h"
 
-#include "net/base/log.h"
+#include "base/log.h"
 #include "net/base/policy.h"
 
 #include <errno.h>

@@ -4,10 +4,10 @@
 // listeners may want it.
 #include "net/conn/conn.h"
 
+#include "base/log.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
 #include "net/conn/conn_machine.h"
 #include "net/progress/engine.h"
 #include "net/progress/linger.h"

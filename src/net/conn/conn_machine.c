@@ -4,12 +4,12 @@
 // RFC 6581.
 #include "net/conn/conn_machine.h"
 
+#include "base/log.h"
 #include "core/setup_term.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
-#include "net/base/log.h"
-#include "net/progress/engine.h"
 #include "net/progress/linger.h"
+#include "net/progress/watch.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -4,10 +4,11 @@
 // most its own connection; the number of these peers and their time are bounded.
 #include "net/conn/listener.h"
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
 #include "net/progress/engine.h"
 #include "net/stat/stat.h"
 

@@ -2,18 +2,16 @@
 // The STags of this process (core/stag.h): the index is a table handle, the key the registration's own.
 #include "net/mr/mrtab.h"
 
+#include "base/log.h"
 #include "core/stag.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
 #include "net/mem/fault.h"
 #include "net/mem/mapping.h"
 #include "net/mr/mw.h"
-#include "net/progress/engine.h"
 #include "ring/once.h"
 #include "ring/table.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>

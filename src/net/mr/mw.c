@@ -7,7 +7,6 @@
 
 #include "net/base/fork.h"
 #include "net/mr/mrtab.h"
-#include "net/progress/engine.h"
 #include "ring/once.h"
 #include "ring/table.h"
 

@@ -4,8 +4,10 @@
 // started thread leaves only by itself, when it finds that no reference is left.
 #include "net/progress/engine.h"
 
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
 #include "net/mem/pool.h"
 #include "net/progress/linger.h"
 #include "ring/once.h"
@@ -14,7 +16,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -63,14 +64,6 @@ static _Thread_local bool self;
 bool aw_engine_is_self(void)
 {
 	return self;
-}
-
-uint64_t aw_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 int aw_engine_epfd(void)
@@ -368,22 +361,10 @@ static int open_fds(void)
 	return 0;
 }
 
-/*
- * The program's signals are for its own threads. Signals of a fault stay open: if the thread
- * blocked them, a fault would end the process without calling the program's handler.
- */
 static int create_thread(void)
 {
-	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
-	sigset_t all, before;
-	int err;
+	int err = aw_thread_create(&engine.thread, run, NULL);
 
-	sigfillset(&all);
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(&all, faults[i]);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&engine.thread, NULL, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!err)
 		pthread_setname_np(engine.thread, "anywarp");
 	return err;

@@ -22,9 +22,6 @@ void aw_engine_put(void);
 /* True when the caller is the progress thread. */
 bool aw_engine_is_self(void);
 
-/* CLOCK_MONOTONIC in nanoseconds. */
-uint64_t aw_now_ns(void);
-
 /*
  * A tick is work for the progress thread: it runs after a kick, and again at the time that it
  * returned (CLOCK_MONOTONIC in nanoseconds; 0: only after a kick).

@@ -4,6 +4,8 @@
 // nothing.
 #include "net/progress/watch.h"
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "net/progress/engine.h"
 #include "ring/table.h"
 
@@ -15,7 +17,6 @@
 #define WATCH_MAX (1u << 18)
 #define MS_NS 1000000u
 #define LAST UINT32_C(0x80000000) /* bit of a serial: the watch was made by aw_watch_add_last */
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct aw_table table;
 static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;

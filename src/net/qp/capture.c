@@ -4,8 +4,8 @@
 // and of the capturer's position only the difference is used, within its bounds.
 #include "net/qp/capture.h"
 
+#include "base/clock.h"
 #include "net/mem/guard.h"
-#include "net/progress/engine.h"
 #include "wire/fpdu.h"
 
 #include <errno.h>
@@ -187,14 +187,6 @@ static struct aw_capture *stream_of(struct aw_uqp *qp)
 	return qp->capture;
 }
 
-static uint64_t time_of_day_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_REALTIME, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static uint8_t *data_at(uint64_t pos)
 {
 	return (uint8_t *)now.ring + AW_CAPTURE_HEAD_LEN + pos % AW_CAPTURE_RING_LEN;
@@ -236,7 +228,7 @@ static void fill_record(struct aw_capture_record *record, const struct aw_captur
 	*record = capture->common;
 	record->flags |= (chunk->way == &capture->out ? AW_CAPTURE_OUT : 0) |
 			 (capture->has_records ? 0 : AW_CAPTURE_FIRST);
-	record->time_ns = time_of_day_ns();
+	record->time_ns = aw_clock_ns(CLOCK_REALTIME);
 	record->pos = (uint32_t)chunk->pos;
 	record->seq = (uint32_t)(chunk->pos - chunk->way->base);
 	record->ack = (uint32_t)(chunk->other->shown - chunk->other->base);

@@ -2,14 +2,13 @@
 // The choice of a carrier, and the carrier of a responder that waits for the initiator's verdict.
 #include "net/qp/carrier.h"
 
+#include "base/log.h"
 #include "net/base/addr.h"
-#include "net/base/log.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/uqp_sock.h"
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

@@ -4,10 +4,10 @@
 // read(2).
 #include "net/qp/channel_wait.h"
 
+#include "base/clock.h"
 #include "net/base/cleanup.h"
 #include "net/base/fork.h"
 #include "net/cq/sets.h"
-#include "net/progress/engine.h"
 #include "net/qp/hold.h"
 #include "net/qp/uqp_sock.h"
 

@@ -3,6 +3,7 @@
 // looks at the list for as long as posts are held now and then, and sends those that are late.
 #include "net/qp/hold.h"
 
+#include "base/clock.h"
 #include "net/progress/engine.h"
 #include "net/qp/carrier.h"
 #include "net/qp/uqp_sock.h"

@@ -3,6 +3,7 @@
 // lock is only tried.
 #include "net/qp/lend.h"
 
+#include "base/clock.h"
 #include "net/progress/engine.h"
 #include "net/qp/channel_wait.h"
 #include "net/qp/uqp_sock.h"

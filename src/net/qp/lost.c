@@ -3,6 +3,7 @@
 // the peer.
 #include "net/qp/lost.h"
 
+#include "base/clock.h"
 #include "net/base/bounds.h"
 #include "net/progress/engine.h"
 #include "net/qp/uqp_sock.h"

@@ -2,9 +2,9 @@
 // Decides whether an acknowledgement may wait for a post, and keeps the credits.
 #include "net/qp/ride.h"
 
+#include "base/clock.h"
 #include "core/ack.h"
 #include "core/reads.h"
-#include "net/progress/engine.h"
 #include "net/qp/uqp_sock.h"
 
 static _Atomic uint32_t riding; /* acknowledgements that wait, of all QPs */

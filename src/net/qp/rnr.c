@@ -2,7 +2,7 @@
 // Decides when a held stream ends its wait.
 #include "net/qp/rnr.h"
 
-#include "net/progress/engine.h"
+#include "base/clock.h"
 
 #define MS_NS UINT64_C(1000000)
 

@@ -4,7 +4,6 @@
 
 #include "net/base/fork.h"
 #include "net/mem/pool.h"
-#include "net/progress/engine.h"
 #include "net/qp/capture.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_poll.h"

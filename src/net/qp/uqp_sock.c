@@ -2,12 +2,12 @@
 // The socket under a QP: its epoll sets and their events, then FIN and linger at the end.
 #include "net/qp/uqp_sock.h"
 
+#include "base/log.h"
 #include "net/base/addr.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
 #include "net/mem/pool.h"
-#include "net/progress/engine.h"
 #include "net/progress/linger.h"
+#include "net/progress/watch.h"
 #include "net/qp/capture.h"
 #include "net/qp/carrier.h"
 #include "net/qp/channel_wait.h"

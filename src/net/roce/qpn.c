@@ -2,11 +2,10 @@
 // The ports that QP numbers are made of.
 #include "net/roce/qpn.h"
 
+#include "base/log.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
 #include "net/base/persona.h"
 #include "net/conn/listener.h"
-#include "net/progress/engine.h"
 #include "net/roce/rc.h"
 #include "ring/table.h"
 

@@ -3,12 +3,13 @@
 // given up are destroyed after the lock has been released.
 #include "net/roce/rc_impl.h"
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
 #include "net/base/policy_env.h"
-#include "net/progress/engine.h"
+#include "net/progress/watch.h"
 #include "net/roce/qpn.h"
 
 #include <assert.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Requests that come for QPs of the roce persona, and those that wait for their QP.
+#include "base/clock.h"
+#include "base/log.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
 #include "net/conn/listener.h"
-#include "net/progress/engine.h"
 #include "net/roce/qpn.h"
 #include "net/roce/rc_impl.h"
 

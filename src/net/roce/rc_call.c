@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The connections that a QP of the roce persona makes by itself.
+#include "base/clock.h"
+#include "base/log.h"
 #include "net/base/addr.h"
-#include "net/base/log.h"
-#include "net/progress/engine.h"
 #include "net/roce/qpn.h"
 #include "net/roce/rc_impl.h"
 

@@ -5,8 +5,8 @@
 // of the mappings, so that rows of inherited objects can still be written and nobody sees it.
 #include "net/stat/stat.h"
 
+#include "base/log.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
 #include "net/mem/memfd.h"
 
 #include <errno.h>

@@ -4,7 +4,6 @@
 #include "net/ud/ud.h"
 
 #include "net/base/fork.h"
-#include "net/progress/engine.h"
 #include "net/roce/qpn.h"
 #include "net/ud/ud_group.h"
 #include "net/ud/udsock.h"

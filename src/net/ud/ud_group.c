@@ -3,9 +3,8 @@
 // knows only a group's address.
 #include "net/ud/ud_group.h"
 
+#include "base/log.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
-#include "net/progress/engine.h"
 #include "net/ud/ud.h"
 #include "net/ud/udsock.h"
 

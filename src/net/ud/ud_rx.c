@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Receiving datagrams. A datagram takes a receive only when all of it will be placed there. One
 // that does not fit is dropped, and its sender, which may be anybody, is not notified.
+#include "base/log.h"
 #include "core/span.h"
-#include "net/base/log.h"
 #include "net/base/probe.h"
 #include "net/ud/ud.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Sending datagrams: one sendmsg(2) each, directly from the program's memory. A WR waits only for
 // room in the socket.
+#include "base/log.h"
 #include "core/span.h"
-#include "net/base/log.h"
 #include "net/base/probe.h"
 #include "net/roce/qpn.h"
 #include "net/ud/ud.h"

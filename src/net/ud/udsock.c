@@ -3,9 +3,9 @@
 // datagrams.
 #include "net/ud/udsock.h"
 
+#include "base/log.h"
 #include "net/base/fork.h"
-#include "net/base/log.h"
-#include "net/progress/engine.h"
+#include "net/progress/watch.h"
 #include "net/roce/qpn.h"
 #include "net/ud/ud.h"
 #include "net/ud/udsock_io.h"
@@ -14,7 +14,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 

@@ -3,28 +3,22 @@
 // effect than it seems to have, is an error, since a user who keeps a port off relies on the rules.
 #include "xsock/base/rules.h"
 
+#include "base/array.h"
+#include "base/slice.h"
 #include "xsock/base/rule.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define QUOTE_MAX 48 /* bytes of the user's text that an error repeats */
 #define PORT_MAX 65535
 #define GRAMMAR                                                                           \
 	"on|auto|off [program=GLOB] [local=ADDR[/LEN]] [remote=ADDR[/LEN]] [port=N|N-M] " \
 	"[listen|connect]"
-
-/* A borrowed part of the text. */
-struct slice {
-	const char *at;
-	size_t len;
-};
 
 /* The buffer that an error is written to. */
 struct error_buf {
@@ -33,12 +27,12 @@ struct error_buf {
 };
 
 /* Reads the value into the rule. False: the error is written. */
-typedef bool (*key_reader)(struct slice value, struct aw_xs_rule *rule, struct error_buf *error);
+typedef bool (*key_reader)(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error);
 
-static bool read_program(struct slice value, struct aw_xs_rule *rule, struct error_buf *error);
-static bool read_local(struct slice value, struct aw_xs_rule *rule, struct error_buf *error);
-static bool read_remote(struct slice value, struct aw_xs_rule *rule, struct error_buf *error);
-static bool read_port(struct slice value, struct aw_xs_rule *rule, struct error_buf *error);
+static bool read_program(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error);
+static bool read_local(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error);
+static bool read_remote(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error);
+static bool read_port(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error);
 
 static const struct {
 	const char *name;
@@ -56,38 +50,21 @@ enum {
 static const char *const modes[] = { "off", "on", "auto" };
 static const char *const sides[] = { "", "listen", "connect" };
 
-static bool slice_equals(struct slice text, const char *word)
-{
-	return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
-}
-
-/* Removes the part before the separator from rest, and the separator, and returns it. */
-static struct slice cut_slice(struct slice *rest, char separator)
-{
-	const char *end = memchr(rest->at, separator, rest->len);
-	struct slice part = { rest->at, end ? (size_t)(end - rest->at) : rest->len };
-	size_t taken = part.len + (end ? 1 : 0);
-
-	rest->at += taken;
-	rest->len -= taken;
-	return part;
-}
-
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
 /* Removes the next word from rest and returns it; of length 0 if there is none. */
-static struct slice next_word(struct slice *rest)
+static struct aw_slice next_word(struct aw_slice *rest)
 {
-	struct slice word;
+	struct aw_slice word;
 
 	while (rest->len && is_blank(*rest->at)) {
 		rest->at++;
 		rest->len--;
 	}
-	word = (struct slice){ rest->at, 0 };
+	word = (struct aw_slice){ rest->at, 0 };
 	while (word.len < rest->len && !is_blank(rest->at[word.len]))
 		word.len++;
 	rest->at += word.len;
@@ -95,27 +72,13 @@ static struct slice next_word(struct slice *rest)
 	return word;
 }
 
-/*
- * Writes "'item': " to quoted, shortened, with unprintable characters replaced. Returns its length.
- */
-static size_t quote_slice(struct slice item, char *quoted)
-{
-	size_t len = item.len < QUOTE_MAX ? item.len : QUOTE_MAX;
-	size_t at = 0;
-
-	quoted[at++] = '\'';
-	for (size_t i = 0; i < len; i++)
-		quoted[at++] = isprint((unsigned char)item.at[i]) ? item.at[i] : '?';
-	return at + (size_t)sprintf(quoted + at, "%s': ", len < item.len ? "..." : "");
-}
-
 /* Writes the error about item. Returns false. */
 __attribute__((format(printf, 3, 4))) static bool write_error(struct error_buf *error,
-							      struct slice item, const char *format,
-							      ...)
+							      struct aw_slice item,
+							      const char *format, ...)
 {
 	char line[AW_XS_RULES_WHY_MAX];
-	size_t at = quote_slice(item, line);
+	size_t at = aw_slice_quote(item, QUOTE_MAX, line);
 	va_list args;
 
 	va_start(args, format);
@@ -126,25 +89,7 @@ __attribute__((format(printf, 3, 4))) static bool write_error(struct error_buf *
 	return false;
 }
 
-/* Reads a number of at most five digits. False: text is anything else. */
-static bool read_number(struct slice text, unsigned long max, unsigned long *number)
-{
-	unsigned long n = 0;
-
-	if (!text.len || text.len > 5)
-		return false;
-	for (size_t i = 0; i < text.len; i++) {
-		if (!isdigit((unsigned char)text.at[i]))
-			return false;
-		n = n * 10 + (unsigned long)(text.at[i] - '0');
-	}
-	if (n > max)
-		return false;
-	*number = n;
-	return true;
-}
-
-static bool read_program(struct slice value, struct aw_xs_rule *rule, struct error_buf *error)
+static bool read_program(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error)
 {
 	if (!value.len || memchr(value.at, '/', value.len))
 		return write_error(error, value,
@@ -162,7 +107,7 @@ static bool read_program(struct slice value, struct aw_xs_rule *rule, struct err
  * Reads an address without its prefix length. IPv4 mapped into IPv6 becomes IPv4; *bits_less is
  * what its prefix loses.
  */
-static bool read_address(struct slice text, struct rule_net *net, unsigned *bits_less)
+static bool read_address(struct aw_slice text, struct rule_net *net, unsigned *bits_less)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	char string[INET6_ADDRSTRLEN];
@@ -213,11 +158,11 @@ static void print_net(const struct rule_net *net, char *text, size_t len)
 		snprintf(text + at, len - at, "/%u", net->prefix_bits);
 }
 
-static bool read_net(const char *key, struct slice value, struct rule_net *net,
+static bool read_net(const char *key, struct aw_slice value, struct rule_net *net,
 		     struct error_buf *error)
 {
-	struct slice length = value;
-	struct slice address = cut_slice(&length, '/');
+	struct aw_slice length = value;
+	struct aw_slice address = aw_slice_cut(&length, '/');
 	char right[INET6_ADDRSTRLEN + 4];
 	unsigned long bits;
 	unsigned less, all;
@@ -230,7 +175,7 @@ static bool read_net(const char *key, struct slice value, struct rule_net *net,
 			key);
 	all = net->family == AF_INET ? 32 + less : 128;
 	bits = all;
-	if (address.len < value.len && (!read_number(length, all, &bits) || bits < less))
+	if (address.len < value.len && (!aw_slice_number(length, all, &bits) || bits < less))
 		return write_error(error, value, "the prefix length of %s must be %u to %u", key,
 				   less, all);
 	net->prefix_bits = (uint8_t)(bits - less);
@@ -242,26 +187,26 @@ static bool read_net(const char *key, struct slice value, struct rule_net *net,
 			   right);
 }
 
-static bool read_local(struct slice value, struct aw_xs_rule *rule, struct error_buf *error)
+static bool read_local(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error)
 {
 	return read_net("local", value, &rule->local, error);
 }
 
-static bool read_remote(struct slice value, struct aw_xs_rule *rule, struct error_buf *error)
+static bool read_remote(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error)
 {
 	return read_net("remote", value, &rule->remote, error);
 }
 
-static bool read_port(struct slice value, struct aw_xs_rule *rule, struct error_buf *error)
+static bool read_port(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error)
 {
-	struct slice last = value;
-	struct slice first = cut_slice(&last, '-');
+	struct aw_slice last = value;
+	struct aw_slice first = aw_slice_cut(&last, '-');
 	unsigned long low, high;
 
-	if (!read_number(first, PORT_MAX, &low) || !low)
+	if (!aw_slice_number(first, PORT_MAX, &low) || !low)
 		goto wrong;
 	high = low;
-	if (first.len < value.len && (!read_number(last, PORT_MAX, &high) || high < low))
+	if (first.len < value.len && (!aw_slice_number(last, PORT_MAX, &high) || high < low))
 		goto wrong;
 	rule->port_first = (uint16_t)low;
 	rule->port_last = (uint16_t)high;
@@ -272,40 +217,29 @@ wrong:
 			   "first, such as 8000-8099");
 }
 
-static bool find_word(struct slice text, const char *const *words, size_t count, unsigned *found)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (words[i][0] && slice_equals(text, words[i])) {
-			*found = (unsigned)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Finds the key of a word such as name=value; KEY_SIDE for listen and connect. */
-static bool find_key(struct slice word, unsigned *key, struct slice *value)
+static bool find_key(struct aw_slice word, size_t *key, struct aw_slice *value)
 {
-	struct slice name;
+	struct aw_slice name;
 
 	*value = word;
-	name = cut_slice(value, '=');
-	if (find_word(word, sides, ARRAY_LEN(sides), key)) {
+	name = aw_slice_cut(value, '=');
+	if (aw_slice_find(word, sides, ARRAY_LEN(sides), key)) {
 		*key = KEY_SIDE;
 		return true;
 	}
 	for (*key = 0; *key < ARRAY_LEN(keys); (*key)++) {
-		if (name.len < word.len && slice_equals(name, keys[*key].name))
+		if (name.len < word.len && aw_slice_equals(name, keys[*key].name))
 			return true;
 	}
 	return false;
 }
 
-static bool read_word(struct slice word, struct aw_xs_rule *rule, unsigned *given,
+static bool read_word(struct aw_slice word, struct aw_xs_rule *rule, unsigned *given,
 		      struct error_buf *error)
 {
-	unsigned key, side = RULE_EITHER;
-	struct slice value;
+	size_t key, side;
+	struct aw_slice value;
 
 	if (!find_key(word, &key, &value))
 		return write_error(
@@ -318,18 +252,19 @@ static bool read_word(struct slice word, struct aw_xs_rule *rule, unsigned *give
 	*given |= 1U << key;
 	if (key != KEY_SIDE)
 		return keys[key].read(value, rule, error);
-	(void)find_word(word, sides, ARRAY_LEN(sides), &side);
-	rule->side = (enum rule_side)side;
+	if (aw_slice_find(word, sides, ARRAY_LEN(sides), &side))
+		rule->side = (enum rule_side)side;
 	return true;
 }
 
-static bool read_rule(struct slice line, struct aw_xs_rule *rule, struct error_buf *error)
+static bool read_rule(struct aw_slice line, struct aw_xs_rule *rule, struct error_buf *error)
 {
-	struct slice word = next_word(&line);
-	unsigned given = 0, mode;
+	struct aw_slice word = next_word(&line);
+	unsigned given = 0;
+	size_t mode;
 
 	*rule = (struct aw_xs_rule){ .mode = AW_XS_OFF };
-	if (!find_word(word, modes, ARRAY_LEN(modes), &mode))
+	if (!aw_slice_find(word, modes, ARRAY_LEN(modes), &mode))
 		return write_error(error, word, "a rule begins with on, auto or off: " GRAMMAR);
 	rule->mode = (enum aw_xs_mode)mode;
 	for (word = next_word(&line); word.len; word = next_word(&line)) {
@@ -339,12 +274,12 @@ static bool read_rule(struct slice line, struct aw_xs_rule *rule, struct error_b
 	return true;
 }
 
-static bool read_line(struct slice line, struct aw_xs_rules *rules, struct error_buf *error)
+static bool read_line(struct aw_slice line, struct aw_xs_rules *rules, struct error_buf *error)
 {
-	struct slice rest = line;
-	struct slice body = cut_slice(&rest, '#');
-	struct slice left = body;
-	struct slice word = next_word(&left);
+	struct aw_slice rest = line;
+	struct aw_slice body = aw_slice_cut(&rest, '#');
+	struct aw_slice left = body;
+	struct aw_slice word = next_word(&left);
 
 	if (line.len > AW_XS_RULES_LINE_MAX)
 		return write_error(error, line, "the line is longer than %d bytes",
@@ -360,10 +295,10 @@ static bool read_line(struct slice line, struct aw_xs_rules *rules, struct error
 }
 
 /* Returns 0, or the number of the faulty line. */
-static int read_lines(struct slice rest, struct aw_xs_rules *rules, struct error_buf *error)
+static int read_lines(struct aw_slice rest, struct aw_xs_rules *rules, struct error_buf *error)
 {
 	for (int number = 1; rest.len; number++) {
-		struct slice line = cut_slice(&rest, '\n');
+		struct aw_slice line = aw_slice_cut(&rest, '\n');
 
 		if (!read_line(line, rules, error))
 			return number;
@@ -373,13 +308,13 @@ static int read_lines(struct slice rest, struct aw_xs_rules *rules, struct error
 
 int aw_xs_rules_parse(const char *text, struct aw_xs_rules **rules, char *error, size_t len)
 {
-	struct slice all = { text ? text : "", text ? strlen(text) : 0 };
+	struct aw_slice all = aw_slice_of(text);
 	struct error_buf buf = { error, len };
 	struct aw_xs_rules *found, *fitted;
 	int wrong;
 
 	if (all.len >= AW_XS_RULES_TEXT_MAX) {
-		(void)write_error(&buf, (struct slice){ all.at, QUOTE_MAX + 1 },
+		(void)write_error(&buf, (struct aw_slice){ all.at, QUOTE_MAX + 1 },
 				  "the rules have more than %d bytes", AW_XS_RULES_TEXT_MAX - 1);
 		return 1;
 	}

@@ -5,6 +5,7 @@
 #include "xsock/base/sockdiag.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -12,6 +13,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -164,4 +166,13 @@ bool aw_sockdiag_each(bool ipv6, aw_sockdiag_fn *use, void *arg)
 	struct conn_visit visit = { use, arg };
 
 	return dump_sockets(&wanted, use_conn, &visit);
+}
+
+bool aw_sockdiag_fd(int dir, const char *path, uint64_t *ino)
+{
+	char target[64];
+	ssize_t len = readlinkat(dir, path, target, sizeof(target) - 1);
+
+	target[len > 0 ? len : 0] = '\0';
+	return sscanf(target, "socket:[%" SCNu64 "]", ino) == 1;
 }

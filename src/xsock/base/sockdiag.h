@@ -34,4 +34,10 @@ int aw_sockdiag_listeners(uint16_t port, bool ipv6, uint64_t *inodes, int max);
  */
 bool aw_sockdiag_each(bool ipv6, aw_sockdiag_fn *use, void *arg);
 
+/*
+ * Finds the inode of the socket behind a link of /proc/PID/fd, whose path begins at dir. False: the link is no
+ * socket's or cannot be read.
+ */
+__attribute__((warn_unused_result)) bool aw_sockdiag_fd(int dir, const char *path, uint64_t *ino);
+
 #endif

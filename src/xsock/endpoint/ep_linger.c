@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "xsock/base/now.h"
+#include "base/clock.h"
 #define STALL_NS 60000000000u /* without any progress */
 #define DISCONNECT_NS 3000000000u /* how long the peer has to end its direction after ours */
 
@@ -63,7 +63,7 @@ static uint64_t stall_max(const struct aw_xs_ep *ep)
 
 bool aw_xs_ep_linger(struct aw_xs_ep *ep)
 {
-	uint64_t now = (uint64_t)aw_xs_now_ns();
+	uint64_t now = (uint64_t)aw_now_ns();
 	bool done;
 
 	pthread_mutex_lock(&ep->lock);

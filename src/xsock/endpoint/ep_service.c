@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "xsock/base/now.h"
-#include "xsock/base/thread.h"
+#include "base/clock.h"
+#include "base/thread.h"
 #define TICK_MS 2 /* how soon the thread looks at bytes that were left */
 #define IDLE_TICKS 100 /* ticks until an endpoint without bytes to send leaves the list */
 #define LINGER_MS 1000 /* how often the deadlines of lingering endpoints are checked */
@@ -385,7 +385,7 @@ void aw_xs_service_linger(struct aw_xs_ep *ep)
 
 int aw_xs_ep_drain_all(int64_t timeout_ns)
 {
-	uint64_t end_ns = (uint64_t)aw_xs_now_ns() + (uint64_t)timeout_ns;
+	uint64_t end_ns = (uint64_t)aw_now_ns() + (uint64_t)timeout_ns;
 	struct timespec end = { .tv_sec = (time_t)(end_ns / 1000000000u),
 				.tv_nsec = (long)(end_ns % 1000000000u) };
 	int err = 0;

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "xsock/base/left.h"
-#include "xsock/base/now.h"
 
 #define LOWAT 2048u /* bytes of room that make an endpoint writable */
 /* how often a thread that waits for set-up looks whether the endpoint was shut down */
@@ -335,7 +335,7 @@ static bool is_drained(struct aw_xs_ep *ep, short events)
 static int wait_for(struct aw_xs_ep *ep, condition_fn *until, short events, int64_t timeout_ns)
 {
 	bool limited = timeout_ns >= 0, sends = until != is_ready || events & POLLOUT;
-	uint64_t end = limited ? (uint64_t)aw_xs_now_ns() + (uint64_t)timeout_ns : 0;
+	uint64_t end = limited ? (uint64_t)aw_now_ns() + (uint64_t)timeout_ns : 0;
 	int64_t left = timeout_ns;
 	int err = 0;
 
@@ -348,7 +348,7 @@ static int wait_for(struct aw_xs_ep *ep, condition_fn *until, short events, int6
 		err = wait_once(ep, sends, left, end);
 		ep->waiters--;
 		if (limited)
-			left = (int64_t)end - aw_xs_now_ns();
+			left = (int64_t)end - aw_now_ns();
 	}
 	return 1;
 }

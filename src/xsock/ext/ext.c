@@ -6,16 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "xsock/base/thread.h"
+#include "base/clock.h"
+#include "base/thread.h"
 
-#define EXIT_S 30 /* how long exit(3) waits for the pumps */
+#define EXIT_NS INT64_C(30000000000) /* how long exit(3) waits for the pumps */
 
 TAILQ_HEAD(ext_list, aw_ext);
 
@@ -206,12 +206,10 @@ static void stop_pump(struct aw_ext *ext)
  */
 static void stop_all(void)
 {
-	struct timespec end;
+	struct timespec end = aw_clock_after(CLOCK_REALTIME, EXIT_NS);
 	struct aw_ext *ext;
 	int error = 0;
 
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += EXIT_S;
 	pthread_mutex_lock(&table_lock);
 	TAILQ_FOREACH(ext, &table, entry)
 	{

@@ -8,18 +8,18 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "xsock/base/now.h"
+#include "base/clock.h"
 
 #define MS_NS 1000000
 
 int64_t aw_ext_until_ns(int64_t in_ns)
 {
-	return aw_xs_now_ns() + in_ns;
+	return aw_now_ns() + in_ns;
 }
 
 int aw_ext_left_ms(int64_t until_ns)
 {
-	int64_t left = until_ns - aw_xs_now_ns();
+	int64_t left = until_ns - aw_now_ns();
 
 	return left > 0 ? (int)((left + MS_NS - 1) / MS_NS) : 0;
 }

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/single_threaded.h>
 
+#include "base/log.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 #include "xsock/framed/swap.h"
@@ -143,7 +143,7 @@ static int bridge_socket(struct aw_sock *sock, int fd)
 		aw_arena_leave(slot);
 		return 0;
 	}
-	aw_xs_log(AW_XS_LOG_ERROR, "fd %d stays a record: %s", fd, strerror(err));
+	aw_log(AW_LOG_ERROR, "fd %d stays a record: %s", fd, strerror(err));
 	atomic_store(&slot->proxy, 0); /* no later call tries again */
 	return err;
 }
@@ -294,7 +294,7 @@ static void replace_fds(int from, ino_t ino)
 
 		if (fstat(fd, &file) == 0 && file.st_ino == ino && S_ISSOCK(file.st_mode) &&
 		    survives_exec(fd) && aw_libc()->dup3(from, fd, 0) < 0)
-			aw_xs_log(AW_XS_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(errno));
+			aw_log(AW_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(errno));
 	}
 }
 
@@ -315,7 +315,7 @@ void aw_framed_bridge_borrowed(void)
 		ino = own.ino;
 		err = aw_swap_copy(&own, fd, request_bridge);
 		if (err)
-			aw_xs_log(AW_XS_LOG_ERROR, "fd %d stays a record: %s", fd, strerror(err));
+			aw_log(AW_LOG_ERROR, "fd %d stays a record: %s", fd, strerror(err));
 		else
 			replace_fds(fd, ino);
 	}

@@ -7,7 +7,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -224,13 +223,11 @@ static void visit_fds(const struct census *census, pid_t pid, aw_census_fn *use,
 {
 	const struct aw_census_record *record;
 	struct dirent *entry;
-	char target[64];
 	uint64_t ino;
 
 	rewinddir(census->fds);
 	while ((entry = readdir(census->fds))) {
-		if (!read_link(census->fds, entry->d_name, target) ||
-		    sscanf(target, "socket:[%" SCNu64 "]", &ino) != 1)
+		if (!aw_sockdiag_fd(dirfd(census->fds), entry->d_name, &ino))
 			continue;
 		record = find_record(census, ino);
 		if (record && (record->is_known ? record->conn.state != STATE_LISTEN

@@ -4,11 +4,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 
+#include "base/log.h"
 #include "record/startup.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/framed/slot.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/proxy.h"
@@ -148,7 +147,7 @@ bool aw_framed_any(void)
 static void claim_slot(struct aw_slot *slot)
 {
 	if (!aw_arena_claim(slot))
-		aw_xs_log(AW_XS_LOG_WARN, "a child cannot lock the slot of a record");
+		aw_log(AW_LOG_WARN, "a child cannot lock the slot of a record");
 }
 
 static void at_fork(bool in_child)

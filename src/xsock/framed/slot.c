@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/thread.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/thread.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
+
+#define DRAIN_NS INT64_C(1000000000) /* a process may have been stopped while it holds a lock */
 
 _Atomic(bool) aw_slots_released;
 
@@ -46,15 +49,11 @@ void aw_half_leave(const struct aw_half *half)
 	aw_shield_lower(&half->shield);
 }
 
-/* Waits a second at most: a process may have been stopped while it holds the lock. */
 void aw_half_drain(pthread_mutex_t *lock)
 {
-	struct timespec until;
-	int err;
+	struct timespec until = aw_clock_after(CLOCK_REALTIME, DRAIN_NS);
+	int err = pthread_mutex_timedlock(lock, &until);
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
-	err = pthread_mutex_timedlock(lock, &until);
 	if (err == 0 || err == EOWNERDEAD)
 		pthread_mutex_unlock(lock);
 }

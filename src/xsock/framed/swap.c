@@ -6,8 +6,8 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/framed/arena.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
@@ -102,7 +102,7 @@ static void replace_everywhere(struct aw_sock *sock, int near, const struct stat
 		int err = is_same_file(sock, fd) ? aw_registration_swap(sock, fd, near) : 0;
 
 		if (err)
-			aw_xs_log(AW_XS_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(err));
+			aw_log(AW_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(err));
 	}
 	sock->dev = file->st_dev;
 	sock->swapped_ino = sock->ino;

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/ext/calls.h"
 #include "xsock/framed/swap.h"
 #include "xsock/preload/preamble.h"
@@ -56,10 +56,10 @@ static void load_engine(void)
 		return;
 	}
 	if (calls)
-		aw_xs_log(AW_XS_LOG_ERROR, "%s is of version %s, not " AW_EXT_VERSION, path,
-			  calls->version);
+		aw_log(AW_LOG_ERROR, "%s is of version %s, not " AW_EXT_VERSION, path,
+		       calls->version);
 	else
-		aw_xs_log(AW_XS_LOG_ERROR, "no extended sockets: %s", dlerror());
+		aw_log(AW_LOG_ERROR, "no extended sockets: %s", dlerror());
 }
 
 static bool is_loaded(void)

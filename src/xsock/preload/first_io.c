@@ -8,8 +8,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/swap.h"
@@ -84,8 +84,8 @@ static int end_failed_start(struct aw_sock *sock, int fd, int err)
 	bool plain = (sock->mode == AW_XS_AUTO && sock->role == AW_ROLE_ACTIVE) ||
 		     (err == ENOTCONN && aw_verdict_has_ended(fd));
 
-	aw_xs_log(AW_XS_LOG_ERROR, "fd %d cannot be iWARP: %s%s", fd, strerror(err),
-		  plain ? ", so it is TCP" : "");
+	aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: %s%s", fd, strerror(err),
+	       plain ? ", so it is TCP" : "");
 	aw_fdtab_lock();
 	aw_first_io_make_plain(sock);
 	aw_fdtab_unlock();
@@ -129,7 +129,7 @@ static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *ca
 	if (record && aw_framed_start(sock, call->fd) == 0)
 		return 0;
 	if (aw_mode_records())
-		aw_xs_log(AW_XS_LOG_INFO, "fd %d is no record", call->fd);
+		aw_log(AW_LOG_INFO, "fd %d is no record", call->fd);
 	err = aw_swap_socket(sock, call->fd, aw_swap_to_proxy);
 	return err ? end_failed_start(sock, call->fd, err) : 0;
 }

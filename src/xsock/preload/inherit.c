@@ -14,8 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hex.h"
+#include "base/log.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
@@ -49,25 +50,6 @@ struct socket_text {
 	enum text_rank rank; /* rank of the sockets that are being written */
 };
 
-static void write_hex(char *to, const void *from)
-{
-	const unsigned char *bytes = from;
-
-	for (size_t i = 0; i < ADDR_BYTES; i++)
-		sprintf(to + 2 * i, "%02x", bytes[i]);
-}
-
-static bool read_hex(const char *from, void *to)
-{
-	unsigned char *bytes = to;
-
-	for (size_t i = 0; i < ADDR_BYTES; i++) {
-		if (sscanf(from + 2 * i, "%2hhx", &bytes[i]) != 1)
-			return false;
-	}
-	return true;
-}
-
 static enum text_rank rank_of(const struct aw_sock *sock, int fd)
 {
 	if (sock->state != AW_FD_BRIDGED && sock->state != AW_FD_FRAMED)
@@ -86,8 +68,8 @@ static void write_socket(struct aw_sock *sock, int fd, void *arg)
 	    text->len + SOCKET_TEXT_MAX > TEXT_MAX)
 		return;
 	if (sock->state == AW_FD_BRIDGED) {
-		write_hex(local, &sock->local);
-		write_hex(remote, &sock->remote);
+		aw_hex_write(local, &sock->local, ADDR_BYTES);
+		aw_hex_write(remote, &sock->remote, ADDR_BYTES);
 	} else if (sock->state == AW_FD_FRAMED) {
 		sprintf(local, "%u", aw_arena_number(sock->slot));
 	}
@@ -310,8 +292,9 @@ static void import_socket(const char *text, const int *fds, const struct stat *f
 	sock.mode = (enum aw_xs_mode)mode;
 	sock.role = (enum aw_role)role;
 	sock.proxy = aw_proxy_id();
-	if (sock.state == AW_FD_BRIDGED && (!read_hex(text + at, &sock.local) ||
-					    !read_hex(text + at + ADDR_HEX + 1, &sock.remote)))
+	if (sock.state == AW_FD_BRIDGED &&
+	    (!aw_hex_read(text + at, &sock.local, ADDR_BYTES) ||
+	     !aw_hex_read(text + at + ADDR_HEX + 1, &sock.remote, ADDR_BYTES)))
 		return;
 	sock.ino = ino;
 	if (sock.state == AW_FD_FRAMED &&
@@ -387,8 +370,8 @@ static void import_arena(const char *text)
 	int fd = read_file(text, &file);
 
 	if (fd < 0 || !aw_arena_adopt(fd))
-		aw_xs_log(AW_XS_LOG_ERROR,
-			  "the records that this program was left with cannot be mapped");
+		aw_log(AW_LOG_ERROR,
+		       "the records that this program was left with cannot be mapped");
 }
 
 /*

@@ -5,8 +5,8 @@
 
 #include <time.h>
 
+#include "base/clock.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/now.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/probe.h"
 
@@ -36,7 +36,7 @@ static void begin_preamble(struct aw_sock *sock, int fd)
 
 	sock->lowat = 1;
 	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &sock->lowat, &len);
-	sock->preamble_ns = aw_xs_now_ns() + INT64_C(1000000) * aw_preamble_ms();
+	sock->preamble_ns = aw_now_ns() + INT64_C(1000000) * aw_preamble_ms();
 	if (sock->preamble_ns < soonest_ns)
 		soonest_ns = sock->preamble_ns;
 }
@@ -76,7 +76,7 @@ bool aw_preamble_lasts(int fd, size_t bytes)
 
 		if (first)
 			begin_preamble(sock, fd);
-		lasts = aw_xs_now_ns() < sock->preamble_ns;
+		lasts = aw_now_ns() < sock->preamble_ns;
 		if (lasts)
 			set_lowat(fd, (int)bytes + 1);
 		if (first)
@@ -88,7 +88,7 @@ bool aw_preamble_lasts(int fd, size_t bytes)
 
 bool aw_preamble_is_over(const struct aw_sock *sock)
 {
-	return sock->preamble_ns && aw_xs_now_ns() >= sock->preamble_ns;
+	return sock->preamble_ns && aw_now_ns() >= sock->preamble_ns;
 }
 
 bool aw_preamble_hides(int fd)
@@ -151,7 +151,7 @@ static void collect_over(struct aw_sock *sock, int fd, void *arg)
 
 void aw_preamble_settle(void)
 {
-	struct over over = { .now_ns = aw_xs_now_ns(), .next_ns = INT64_MAX };
+	struct over over = { .now_ns = aw_now_ns(), .next_ns = INT64_MAX };
 
 	if (soonest_ns > over.now_ns)
 		return;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/now.h"
 #include "xsock/base/probe_wire.h"
 #include "xsock/process/env.h"
 #include "xsock/process/fdtab.h"
@@ -80,7 +80,7 @@ static void note_answer(const uint8_t ip[16], uint16_t port, enum probe_answer a
 	server->misses = has_answered ? 0 : server->misses + 1;
 	server->answers = has_answered ||
 			  (server->answers && answer == ANSWER_NONE && server->misses < MISSES_MAX);
-	server->silent_until_ns = has_answered ? 0 : aw_xs_now_ns() + SILENT_NS;
+	server->silent_until_ns = has_answered ? 0 : aw_now_ns() + SILENT_NS;
 	aw_fdtab_unlock();
 }
 
@@ -149,11 +149,11 @@ static enum probe_answer meaning_of(uint8_t byte)
 /* Waits for an answer with the probe's nonce; ignores other datagrams. */
 static enum probe_answer await_answer(int fd, const uint8_t *probe, int wait_ms)
 {
-	int64_t end = aw_xs_now_ns() + wait_ms * INT64_C(1000000);
+	int64_t end = aw_now_ns() + wait_ms * INT64_C(1000000);
 
 	for (;;) {
 		struct pollfd pollfd = { .fd = fd, .events = POLLIN };
-		int64_t left = end - aw_xs_now_ns();
+		int64_t left = end - aw_now_ns();
 		uint8_t answer[AW_PROBE_LEN];
 		ssize_t got;
 
@@ -182,7 +182,7 @@ enum aw_peer_kind aw_probe_server(const struct sockaddr_storage *local,
 	    !aw_probe_addr((const struct sockaddr *)local, probe + AW_PROBE_ADDR_AT, &client_port))
 		return AW_PEER_TCP;
 	known = copy_server(server, port);
-	if (known.silent_until_ns > aw_xs_now_ns())
+	if (known.silent_until_ns > aw_now_ns())
 		return AW_PEER_TCP;
 	probe[AW_PROBE_VERSION_AT] = AW_PROBE_VERSION;
 	probe[AW_PROBE_YES_AT] = records ? AW_PROBE_RECORDS : 0;

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/now.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/preamble.h"
 #include "xsock/process/memory.h"
@@ -21,7 +21,7 @@ struct aw_deadline aw_deadline_after(const struct timespec *timeout)
 	if (timeout && !seconds && !timeout->tv_nsec)
 		deadline.at_ns = 0; /* the deadline is over at any time of the clock */
 	else if (timeout && seconds < INT64_MAX / NS / 2)
-		deadline.at_ns = aw_xs_now_ns() + seconds * NS + timeout->tv_nsec;
+		deadline.at_ns = aw_now_ns() + seconds * NS + timeout->tv_nsec;
 	return deadline;
 }
 
@@ -38,7 +38,7 @@ const struct timespec *aw_deadline_left(const struct aw_deadline *deadline, stru
 
 	if (deadline->at_ns < 0)
 		return NULL;
-	ns = deadline->at_ns - aw_xs_now_ns();
+	ns = deadline->at_ns - aw_now_ns();
 	if (ns < 0)
 		ns = 0;
 	left->tv_sec = ns / NS;
@@ -59,7 +59,7 @@ int aw_deadline_at_most_ms(const struct aw_deadline *deadline, int ms)
 
 bool aw_deadline_is_over(const struct aw_deadline *deadline)
 {
-	return deadline->at_ns >= 0 && aw_xs_now_ns() >= deadline->at_ns;
+	return deadline->at_ns >= 0 && aw_now_ns() >= deadline->at_ns;
 }
 
 /*

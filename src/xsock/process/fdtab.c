@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 
-#define NS 1000000000
 #define WAKE_NS 200000000 /* a thread that has something to read wakes sooner */
 
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
@@ -131,12 +131,8 @@ void aw_fdtab_end_sleep(struct aw_sock *sock)
 /* Waits for at most WAKE_NS, because a sleeper that has left its wait by siglongjmp never wakes. */
 void aw_fdtab_await_sleepers(const struct aw_sock *sock)
 {
-	struct timespec end;
+	struct timespec end = aw_clock_after(CLOCK_MONOTONIC, WAKE_NS);
 
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_nsec += WAKE_NS;
-	end.tv_sec += end.tv_nsec / NS;
-	end.tv_nsec %= NS;
 	while (sock->sleepers > sleeps_here && await_change_until(&end) == 0)
 		;
 }
@@ -218,9 +214,9 @@ static void disconnect_fds(const struct aw_sock *sock)
 		int flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
 
 		if (sock->state == AW_FD_CONNECTING && !sock->caller)
-			aw_xs_log(AW_XS_LOG_ERROR,
-				  "fd %d was not connected yet at a fork: it is the parent's alone",
-				  fd);
+			aw_log(AW_LOG_ERROR,
+			       "fd %d was not connected yet at a fork: it is the parent's alone",
+			       fd);
 		if (fresh < 0 || aw_libc()->dup3(fresh, fd, flags) < 0)
 			aw_libc()->close(fd);
 	}
@@ -450,7 +446,7 @@ static void follow_swap(int from, int to)
 		return;
 	if (aw_libc()->dup3(from, to, aw_libc()->fcntl(to, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0) <
 	    0)
-		aw_xs_log(AW_XS_LOG_ERROR, "cannot replace fd %d: %s", to, strerror(errno));
+		aw_log(AW_LOG_ERROR, "cannot replace fd %d: %s", to, strerror(errno));
 }
 
 void aw_fdtab_copy(int from, int to, bool undecided)

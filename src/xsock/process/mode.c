@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "xsock/base/log.h"
+#include "base/log.h"
 #include "xsock/process/env.h"
 #include "xsock/process/fdtab.h"
 
@@ -25,10 +25,10 @@ static void read_rules(void)
 		return;
 	rules = NULL;
 	if (line > 0)
-		aw_xs_log(AW_XS_LOG_ERROR,
-			  AW_XS_RULES_ENV ", line %d: %s: no socket is in iWARP mode", line, why);
+		aw_log(AW_LOG_ERROR, AW_XS_RULES_ENV ", line %d: %s: no socket is in iWARP mode",
+		       line, why);
 	else
-		aw_xs_log(AW_XS_LOG_ERROR, "no memory for the rules: no socket is in iWARP mode");
+		aw_log(AW_LOG_ERROR, "no memory for the rules: no socket is in iWARP mode");
 }
 
 static struct aw_xs_query make_query(bool listening, const struct sockaddr *local,
@@ -49,7 +49,7 @@ static void read_records(void)
 
 	records = aw_env_switch(RECORD_ENV, true);
 	if (records && policy && *policy) {
-		aw_xs_log(AW_XS_LOG_INFO, "ANYWARP_MPA is set: no connection is a record");
+		aw_log(AW_LOG_INFO, "ANYWARP_MPA is set: no connection is a record");
 		records = false;
 	}
 }

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/probe_wire.h"
 
@@ -24,8 +25,7 @@ static void write_end(char *text, const struct sockaddr_storage *addr)
 
 	(void)aw_probe_addr((const struct sockaddr *)addr, bytes, &port);
 	memcpy(bytes + IP_BYTES, &port, sizeof(port));
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		sprintf(text + 2 * i, "%02x", bytes[i]);
+	aw_hex_write(text, bytes, sizeof(bytes));
 }
 
 static bool read_end(const char *text, bool ipv6, struct sockaddr_storage *addr)
@@ -34,10 +34,8 @@ static bool read_end(const char *text, bool ipv6, struct sockaddr_storage *addr)
 	struct sockaddr_in *v4 = (struct sockaddr_in *)addr;
 	uint8_t bytes[IP_BYTES + 2];
 
-	for (size_t i = 0; i < sizeof(bytes); i++) {
-		if (sscanf(text + 2 * i, "%2hhx", &bytes[i]) != 1)
-			return false;
-	}
+	if (!aw_hex_read(text, bytes, sizeof(bytes)))
+		return false;
 	memset(addr, 0, sizeof(*addr));
 	addr->ss_family = ipv6 ? AF_INET6 : AF_INET;
 	if (ipv6) {

@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/log.h"
 #include "xsock/base/fds.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/process/sandbox.h"
 #include "xsock/process/spawn.h"

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/log.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/base/request.h"
 #include "xsock/process/memory.h"
 
@@ -132,7 +132,7 @@ int aw_spawn_proxy(int control)
 	copy_environment(spawn.env, n);
 	err = run_clones(&spawn, stacks);
 	if (err)
-		aw_xs_log(AW_XS_LOG_ERROR, "cannot start %s: %s", proxy_path, strerror(err));
+		aw_log(AW_LOG_ERROR, "cannot start %s: %s", proxy_path, strerror(err));
 	aw_memory_unmap(stacks, bytes);
 	return err;
 }

@@ -5,12 +5,13 @@
 // (docs/security.md).
 #include "xsock/proxy/closer.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 #define THREADS_MAX \
 	16 /* while so many threads wait in close, the next socket loses its SO_LINGER */
@@ -35,13 +36,9 @@ static void *closer_run(void *fd)
 
 static bool close_in_thread(int fd)
 {
-	pthread_t thread;
-
 	if (atomic_fetch_add(&threads, 1) < THREADS_MAX &&
-	    pthread_create(&thread, NULL, closer_run, (void *)(intptr_t)fd) == 0) {
-		pthread_detach(thread);
+	    aw_thread_start(closer_run, (void *)(intptr_t)fd) == 0)
 		return true;
-	}
 	atomic_fetch_sub(&threads, 1);
 	return false;
 }

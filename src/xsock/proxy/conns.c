@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "xsock/base/log.h"
+#include "base/log.h"
 #include "xsock/proxy/listeners.h"
 
 #define ENDS_MAX 4096
@@ -44,12 +44,11 @@ static void note_end(uint64_t ino, int error)
 static void log_end(int error)
 {
 	if (error == EMFILE || error == ENFILE || error == ENOMEM)
-		aw_xs_log(
-			AW_XS_LOG_ERROR,
-			"a connection is lost: %s: raise the hard limits of open files and memory",
-			strerror(error));
+		aw_log(AW_LOG_ERROR,
+		       "a connection is lost: %s: raise the hard limits of open files and memory",
+		       strerror(error));
 	else if (error)
-		aw_xs_log(AW_XS_LOG_INFO, "a connection has ended: %s", strerror(error));
+		aw_log(AW_LOG_INFO, "a connection has ended: %s", strerror(error));
 }
 
 static void conn_ended(struct aw_bridge *bridge, int error, void *arg)
@@ -161,10 +160,10 @@ void aw_conns_start(struct aw_loop *loop, const struct aw_request *request, int 
 		conn_add(conn);
 		return;
 	}
-	aw_xs_log(AW_XS_LOG_ERROR, "a connection cannot become iWARP: %s",
-		  abs(err) == EOPNOTSUPP
-			  ? "the librdmacm.so.1 beside the proxy process is not anywarp's"
-			  : strerror(abs(err)));
+	aw_log(AW_LOG_ERROR, "a connection cannot become iWARP: %s",
+	       abs(err) == EOPNOTSUPP
+		       ? "the librdmacm.so.1 beside the proxy process is not anywarp's"
+		       : strerror(abs(err)));
 	log_end(abs(err));
 	note_end(request->ino, abs(err));
 	free(conn);

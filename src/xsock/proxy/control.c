@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "xsock/base/fds.h"
-#include "xsock/base/log.h"
-#include "xsock/base/now.h"
 #include "xsock/proxy/closer.h"
 #include "xsock/proxy/conns.h"
 #include "xsock/proxy/door.h"
@@ -100,7 +100,7 @@ static void drain_add(struct aw_request_msg *msg)
 	memcpy(&ms, msg->request.value, sizeof(ms));
 	if (ms > DRAIN_MS_MAX)
 		ms = DRAIN_MS_MAX;
-	*drain = (struct drain){ drains, msg->request.ino, aw_xs_now_ns() + ms * INT64_C(1000000),
+	*drain = (struct drain){ drains, msg->request.ino, aw_now_ns() + ms * INT64_C(1000000),
 				 reply_of(msg) };
 	(void)aw_request_msg_take_fd(msg, msg->count - 1);
 	drains = drain;
@@ -131,7 +131,7 @@ bool aw_control_review(void)
 		struct drain *drain = *at;
 		bool done = has_drained(drain->ino);
 
-		if (!done && aw_xs_now_ns() < drain->until_ns && !drain_is_abandoned(drain)) {
+		if (!done && aw_now_ns() < drain->until_ns && !drain_is_abandoned(drain)) {
 			at = &drain->next;
 			continue;
 		}
@@ -314,7 +314,7 @@ static bool take_request(void)
 	if (aw_request_msg_check(&msg))
 		serve_request(&msg);
 	else
-		aw_xs_log(AW_XS_LOG_ERROR, "a request of process %d is refused", (int)msg.from.pid);
+		aw_log(AW_LOG_ERROR, "a request of process %d is refused", (int)msg.from.pid);
 	aw_request_msg_close(&msg);
 	return true;
 }

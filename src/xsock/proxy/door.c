@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "xsock/base/log.h"
+#include "base/log.h"
 #include "xsock/base/place.h"
 #include "xsock/base/request.h"
 #include "xsock/proxy/listeners.h"
@@ -62,7 +62,7 @@ void aw_door_open(struct aw_loop *l)
 	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0 &&
 	    aw_loop_set(loop, &door, fd, EPOLLIN) == 0)
 		return;
-	aw_xs_log(AW_XS_LOG_WARN, "no socket at %s: %s", name.sun_path, strerror(errno));
+	aw_log(AW_LOG_WARN, "no socket at %s: %s", name.sun_path, strerror(errno));
 	close(fd);
 }
 

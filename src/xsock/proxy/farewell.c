@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "xsock/base/now.h"
+#include "base/clock.h"
 #include "xsock/framed/calls.h"
 #include "xsock/proxy/closer.h"
 
@@ -66,7 +66,7 @@ void aw_farewell_add(struct aw_loop *in, int tcp)
 			    .ready = farewell_ready,
 			    .free_owner = farewell_free,
 			    .owner = farewell },
-		.until_ns = aw_xs_now_ns() + PATIENCE_NS,
+		.until_ns = aw_now_ns() + PATIENCE_NS,
 	};
 	if (aw_loop_set(loop, &farewell->source, tcp, EPOLLIN | EPOLLRDHUP | EPOLLET) != 0) {
 		free(farewell);
@@ -83,7 +83,7 @@ void aw_farewell_review(void)
 
 	for (struct farewell *farewell = farewells; farewell; farewell = next) {
 		next = farewell->next;
-		if (farewell->until_ns <= aw_xs_now_ns())
+		if (farewell->until_ns <= aw_now_ns())
 			farewell_end(farewell);
 	}
 }

@@ -16,7 +16,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "xsock/base/now.h"
+#include "base/clock.h"
 #include "xsock/framed/calls.h"
 #include "xsock/proxy/closer.h"
 
@@ -92,7 +92,7 @@ int aw_line_record_near(const struct aw_line *line)
  */
 static int half_lock(struct line_record *r, pthread_mutex_t *lock)
 {
-	int64_t by_ns = aw_xs_now_ns() + LOCK_NS;
+	int64_t by_ns = aw_now_ns() + LOCK_NS;
 	struct timespec by = { by_ns / NS, by_ns % NS };
 	int err = aw_slot_lock(r->start.share.slot, lock, &by);
 
@@ -244,7 +244,7 @@ static bool is_full(const struct line_record *r)
  */
 static bool is_left_to_others(struct line_record *r)
 {
-	int64_t now = aw_xs_now_ns(), waited;
+	int64_t now = aw_now_ns(), waited;
 
 	if (!r->readable_ns)
 		r->readable_ns = now;

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "xsock/base/log.h"
-#include "xsock/base/now.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "xsock/base/probe_wire.h"
 #include "xsock/base/sockdiag.h"
 #include "xsock/proxy/procnet.h"
@@ -74,7 +74,7 @@ static struct answered *slot_of(const struct client *client)
 static struct answered *find_answer(const struct client *client)
 {
 	struct answered *slot = slot_of(client);
-	bool found = slot->until_ns > aw_xs_now_ns() && slot->client.port == client->port &&
+	bool found = slot->until_ns > aw_now_ns() && slot->client.port == client->port &&
 		     slot->client.local_port == client->local_port &&
 		     memcmp(slot->client.ip, client->ip, sizeof(client->ip)) == 0;
 
@@ -86,7 +86,7 @@ static void put_answer(const struct client *client, enum probe_answer answer)
 	*slot_of(client) = (struct answered){
 		.client = *client,
 		.answer = answer,
-		.until_ns = aw_xs_now_ns() + (answer == ANSWER_YES ? YES_NS : NO_NS),
+		.until_ns = aw_now_ns() + (answer == ANSWER_YES ? YES_NS : NO_NS),
 	};
 }
 
@@ -207,7 +207,7 @@ static bool refresh_inodes(struct listener *listener, bool *strangers)
 		listener->count = kept;
 	}
 	if (listener->count)
-		listener->seen_ns = aw_xs_now_ns();
+		listener->seen_ns = aw_now_ns();
 	return listener->count > 0;
 }
 
@@ -219,7 +219,7 @@ static bool has_listened(struct listener *listener)
 {
 	bool strangers;
 
-	return refresh_inodes(listener, &strangers) || aw_xs_now_ns() - listener->seen_ns < GONE_NS;
+	return refresh_inodes(listener, &strangers) || aw_now_ns() - listener->seen_ns < GONE_NS;
 }
 
 /*
@@ -359,8 +359,8 @@ static void bind_udp(struct listener *listener)
 	if (bind(fd, (struct sockaddr *)&listener->local,
 		 ipv6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)) != 0 ||
 	    aw_loop_set(loop, &listener->source, fd, EPOLLIN) != 0) {
-		aw_xs_log(AW_XS_LOG_INFO, "no UDP port to answer clients in auto at: %s",
-			  strerror(errno));
+		aw_log(AW_LOG_INFO, "no UDP port to answer clients in auto at: %s",
+		       strerror(errno));
 		close(fd);
 	}
 }
@@ -405,7 +405,7 @@ void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v
 		(void)has_listened(listener);
 	if (listener->count < INODES_MAX && !has_inode(listener->inodes, listener->count, ino))
 		listener->inodes[listener->count++] = ino;
-	listener->seen_ns = aw_xs_now_ns();
+	listener->seen_ns = aw_now_ns();
 	listener->records = can->records;
 	listener->may_bind |= can->bind || ntohs(port_of(local)) >= first_free_port();
 	if (is_wanted(listener))

@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "xsock/base/log.h"
-#include "xsock/base/now.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "xsock/base/request.h"
 #include "xsock/proxy/conns.h"
 #include "xsock/proxy/control.h"
@@ -42,8 +42,7 @@ static void leave_program(void)
 	close(null);
 	setsid();
 	if (chdir("/") != 0)
-		aw_xs_log(AW_XS_LOG_WARN, "cannot leave the program's directory: %s",
-			  strerror(errno));
+		aw_log(AW_LOG_WARN, "cannot leave the program's directory: %s", strerror(errno));
 }
 
 static void raise_limit(void)
@@ -58,7 +57,7 @@ static void raise_limit(void)
 
 static void serve_until_done(struct aw_loop *loop)
 {
-	int64_t reviewed_ns = aw_xs_now_ns();
+	int64_t reviewed_ns = aw_now_ns();
 	bool listening = true, draining = false;
 
 	while (!aw_control_is_over() || aw_conns_count() || aw_farewell_count() || listening ||
@@ -66,11 +65,11 @@ static void serve_until_done(struct aw_loop *loop)
 		aw_loop_turn(loop, draining ? DRAIN_MS : REVIEW_MS);
 		draining = aw_control_review();
 		if (aw_control_is_over() ||
-		    aw_xs_now_ns() - reviewed_ns >= REVIEW_MS * INT64_C(1000000)) {
+		    aw_now_ns() - reviewed_ns >= REVIEW_MS * INT64_C(1000000)) {
 			listening = aw_listeners_review();
 			aw_farewell_review();
 			aw_status_review(false);
-			reviewed_ns = aw_xs_now_ns();
+			reviewed_ns = aw_now_ns();
 		}
 	}
 	aw_status_review(true);
@@ -86,7 +85,7 @@ int main(void)
 	aw_outlive_signals();
 	raise_limit();
 	if (aw_loop_init(&loop) != 0 || aw_control_init(&loop, AW_PROXY_CONTROL) != 0) {
-		aw_xs_log(AW_XS_LOG_ERROR, "the proxy process cannot work: %s", strerror(errno));
+		aw_log(AW_LOG_ERROR, "the proxy process cannot work: %s", strerror(errno));
 		return 1;
 	}
 	aw_listeners_init(&loop, aw_control_catch_up);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "xsock/base/log.h"
+#include "base/log.h"
 #include "xsock/proxy/closer.h"
 
 enum fd_kind {
@@ -83,9 +83,8 @@ int aw_request_msg_recv(int control, struct aw_request_msg *msg)
 	if (got == 0 && !header.msg_controllen)
 		return -1;
 	if (header.msg_flags & MSG_CTRUNC)
-		aw_xs_log(AW_XS_LOG_ERROR,
-			  "the proxy process has no fd left and loses a connection: "
-			  "raise the hard limit of open files");
+		aw_log(AW_LOG_ERROR, "the proxy process has no fd left and loses a connection: "
+				     "raise the hard limit of open files");
 	if (got != (ssize_t)sizeof(msg->request) || header.msg_flags & (MSG_CTRUNC | MSG_TRUNC))
 		msg->request.magic = 0;
 	return 1;

@@ -16,8 +16,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "xsock/base/log.h"
+#include "base/log.h"
 #include "xsock/base/place.h"
+#include "xsock/base/sockdiag.h"
 #include "xsock/proxy/conns.h"
 
 #define LINE_MAX_BYTES 256
@@ -105,8 +106,9 @@ static void print_remembered(int to, pid_t pid)
 
 static void print_process(int to, pid_t pid)
 {
-	char path[64], target[64];
 	struct dirent *entry;
+	char path[64];
+	uint64_t ino;
 	DIR *dir;
 
 	sprintf(path, "/proc/%d/fd", (int)pid);
@@ -114,13 +116,7 @@ static void print_process(int to, pid_t pid)
 	if (!dir)
 		print_remembered(to, pid);
 	while (dir && (entry = readdir(dir))) {
-		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
-		unsigned long ino;
-
-		if (len <= 0)
-			continue;
-		target[len] = '\0';
-		if (sscanf(target, "socket:[%lu]", &ino) == 1)
+		if (aw_sockdiag_fd(dirfd(dir), entry->d_name, &ino))
 			print_inode(to, atoi(entry->d_name), ino);
 	}
 	if (dir)
@@ -232,11 +228,10 @@ const char *aw_status_directory(void)
 	sprintf(name, AW_PLACE_NAME, (unsigned)geteuid());
 	if (!(runtime && aw_place_is_ours(runtime) && make_at(path, runtime, name)) &&
 	    !make_at(path, "/tmp", name) && !make_elsewhere(path, name)) {
-		aw_xs_log(
-			AW_XS_LOG_WARN,
-			"nobody can ask for the status, or for a UDP port: no directory in /tmp: %s: set "
-			"XDG_RUNTIME_DIR to one of your own",
-			strerror(errno));
+		aw_log(AW_LOG_WARN,
+		       "nobody can ask for the status, or for a UDP port: no directory in /tmp: %s: set "
+		       "XDG_RUNTIME_DIR to one of your own",
+		       strerror(errno));
 		path[0] = '\0';
 	} else {
 		remove_all_left_over(path);
@@ -285,8 +280,7 @@ void aw_status_serve(pid_t pid)
 	process->name = name_in(directory, STATUS_PREFIX, pid);
 	fd = status_listen(process);
 	if (fd < 0 || aw_loop_set(loop, &process->source, fd, EPOLLIN) != 0) {
-		aw_xs_log(AW_XS_LOG_WARN, "no status at %s: %s", process->name.sun_path,
-			  strerror(errno));
+		aw_log(AW_LOG_WARN, "no status at %s: %s", process->name.sun_path, strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		free(process);

@@ -7,11 +7,10 @@
 #include <poll.h>
 #include <rdma/rsocket.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 
-#include "xsock/base/now.h"
+#include "base/clock.h"
 #include "xsock/rsockets/rs_config.h"
 #include "xsock/rsockets/rs_datagram.h"
 
@@ -194,12 +193,12 @@ static int sleep_on(struct poll_set *set, int64_t left_ns)
 
 static int poll_many(struct poll_set *set, int64_t timeout_ns)
 {
-	int64_t end = aw_xs_now_ns() + timeout_ns, left;
+	int64_t end = aw_now_ns() + timeout_ns, left;
 	int err = poll_asked(set, 0, 0), count;
 
 	for (;;) {
 		count = err ? err : read_events(set);
-		left = timeout_ns < 0 ? -1 : end - aw_xs_now_ns();
+		left = timeout_ns < 0 ? -1 : end - aw_now_ns();
 		if (count || (timeout_ns >= 0 && left <= 0))
 			return count;
 		if (arm_all(set))

@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "xsock/base/thread.h"
+#include "base/thread.h"
 #include "xsock/rsockets/rs_listen.h"
 #include "xsock/rsockets/rs_socket.h"
 #include "xsock/rsockets/rs_table.h"

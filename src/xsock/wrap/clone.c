@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/raw.h"
@@ -83,11 +83,11 @@ static int prepare_call(long number, const long *arguments)
 }
 
 /* A program that uses io_uring goes on without it on a kernel that has none. */
-bool aw_uring_is_refused(enum aw_xs_log_level level)
+bool aw_uring_is_refused(enum aw_log_level level)
 {
 	if (!aw_mode_may(true) && !aw_mode_may(false))
 		return false;
-	aw_xs_log(level, "no io_uring: it cannot carry sockets in iWARP mode");
+	aw_log(level, "no io_uring: it cannot carry sockets in iWARP mode");
 	return true;
 }
 
@@ -104,7 +104,7 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 	for (int i = 0; i < ARGUMENTS; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (number == SYS_io_uring_setup && aw_uring_is_refused(AW_XS_LOG_INFO)) {
+	if (number == SYS_io_uring_setup && aw_uring_is_refused(AW_LOG_INFO)) {
 		errno = ENOSYS;
 		return -1;
 	}

@@ -2,9 +2,9 @@
 // Wrapper: connect. Another thread may use the socket while this one is still in the call.
 #include <errno.h>
 
+#include "base/log.h"
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/registration.h"
@@ -52,7 +52,7 @@ static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 	}
 	aw_fdtab_unlock();
 	if (!sock)
-		aw_xs_log(AW_XS_LOG_ERROR, "fd %d cannot be iWARP: no room for it", call->fd);
+		aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: no room for it", call->fd);
 	return begun;
 }
 

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/swap.h"
 #include "xsock/preload/first_io.h"
@@ -86,8 +86,8 @@ static bool announce_listener(int fd)
 	request.records = aw_mode_records();
 	err = aw_proxy_announce(&request, fd);
 	if (err)
-		aw_xs_log(AW_XS_LOG_WARN, "fd %d: no proxy process answers probes: %s", fd,
-			  strerror(err));
+		aw_log(AW_LOG_WARN, "fd %d: no proxy process answers probes: %s", fd,
+		       strerror(err));
 	return !err;
 }
 

@@ -23,13 +23,13 @@ int io_uring_queue_init_mem(unsigned int entries, struct io_uring *ring,
 
 /* liburing's functions return what these macros return: a negative errno. */
 #define NEXT(name) ((__typeof__(name) *)aw_libc_newer(#name))
-#define RING(name, ...)                                                          \
-	do {                                                                     \
-		__typeof__(name) *next;                                          \
-                                                                                 \
-		if (aw_uring_is_refused(AW_XS_LOG_WARN) || !(next = NEXT(name))) \
-			return -ENOSYS;                                          \
-		return next(__VA_ARGS__);                                        \
+#define RING(name, ...)                                                       \
+	do {                                                                  \
+		__typeof__(name) *next;                                       \
+                                                                              \
+		if (aw_uring_is_refused(AW_LOG_WARN) || !(next = NEXT(name))) \
+			return -ENOSYS;                                       \
+		return next(__VA_ARGS__);                                     \
 	} while (0)
 
 AW_WRAPPER int io_uring_setup(unsigned int entries, struct io_uring_params *params)

@@ -5,8 +5,8 @@
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/log.h"
 #include "xsock/framed/arena.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
@@ -53,7 +53,7 @@ static void give_up_arena(void)
 	if (aw_fdtab_is_vfork_child() || !read_users(users) || aw_arena_is_of(users))
 		return;
 	if (aw_framed_any() || !__libc_single_threaded)
-		aw_xs_log(AW_XS_LOG_INFO, "records stay in memory that is the user's before");
+		aw_log(AW_LOG_INFO, "records stay in memory that is the user's before");
 	else
 		aw_arena_abandon();
 }

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "xsock/base/log.h"
+#include "base/log.h"
 
 /*
  * socket.c: the program has received fd by SCM_RIGHTS. Forgets what fd was before, and adds it to
@@ -21,7 +21,7 @@ void aw_socket_unlisten(int listener);
  * clone.c: returns whether the program may not use io_uring, because one of its sockets may be in
  * iWARP mode; logs that at level.
  */
-bool aw_uring_is_refused(enum aw_xs_log_level level);
+bool aw_uring_is_refused(enum aw_log_level level);
 /*
  * sandbox.c: the process is about to enter a seccomp sandbox. Bridges all framed sockets, because
  * from then on a read or write makes no system call but the program's own, and the filter may allow

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "base/thread.h"
+
+#include "base/array.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+
+int aw_thread_create(pthread_t *thread, void *(*run)(void *arg), void *arg)
+{
+	sigset_t blocked, before;
+	int err;
+
+	sigfillset(&blocked);
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, &before);
+	err = pthread_create(thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+int aw_thread_start(void *(*run)(void *arg), void *arg)
+{
+	pthread_t thread;
+	int err = aw_thread_create(&thread, run, arg);
+
+	if (!err)
+		pthread_detach(thread);
+	return err;
+}

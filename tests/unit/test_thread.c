@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The signals that a library's own thread blocks.
+#include "base/thread.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+
+static int create_error;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg),
+			  void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg),
+			  void *arg)
+{
+	return create_error ? create_error : __real_pthread_create(thread, attr, fn, arg);
+}
+
+static sem_t ended;
+
+static void *read_mask(void *mask)
+{
+	pthread_sigmask(SIG_SETMASK, NULL, mask);
+	sem_post(&ended);
+	return mask;
+}
+
+static void await(void)
+{
+	while (sem_wait(&ended) != 0)
+		;
+}
+
+static void check_mask(const sigset_t *mask)
+{
+	static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	static const int blocked[] = { SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGCHLD, SIGURG };
+
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+		assert_false(sigismember(mask, open[i]));
+	for (size_t i = 0; i < sizeof(blocked) / sizeof(blocked[0]); i++)
+		assert_true(sigismember(mask, blocked[i]));
+}
+
+/* The caller blocks SIGUSR2 alone, before a call and behind it. */
+static int setup(void **state)
+{
+	sigset_t mask;
+
+	(void)state;
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGUSR2);
+	create_error = 0;
+	return sem_init(&ended, 0, 0) || pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
+static void check_caller(void)
+{
+	sigset_t mask;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	assert_true(sigismember(&mask, SIGUSR2));
+	assert_false(sigismember(&mask, SIGUSR1));
+}
+
+static void thread__signals_are_the_programs(void **state)
+{
+	pthread_t thread;
+	sigset_t mask;
+	void *result;
+
+	(void)state;
+	assert_int_equal(aw_thread_create(&thread, read_mask, &mask), 0);
+	check_caller();
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, &mask);
+	check_mask(&mask);
+	await();
+	assert_int_equal(aw_thread_start(read_mask, &mask), 0);
+	await();
+	check_mask(&mask);
+}
+
+static void thread__error_leaves_the_callers_signals(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	create_error = EAGAIN;
+	assert_int_equal(aw_thread_create(&thread, read_mask, NULL), EAGAIN);
+	assert_int_equal(aw_thread_start(read_mask, NULL), EAGAIN);
+	check_caller();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(thread__signals_are_the_programs, setup),
+		cmocka_unit_test_setup(thread__error_leaves_the_callers_signals, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
