@@ -1,23 +1,56 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "cli/process.h"
 
-#include <ctype.h>
+#include "base/slice.h"
+
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PID_MOST (1ul << 22) // the kernel's PID_MAX_LIMIT
+
+bool aw_process_parse(const char *text, pid_t *pid)
+{
+	unsigned long number;
+
+	if (!aw_slice_number(aw_slice_of(text), PID_MOST, &number) || !number)
+		return false;
+	*pid = (pid_t)number;
+	return true;
+}
 
 bool aw_process_number(const char *who, const char *text, pid_t *pid)
 {
-	char *end;
-	long number = strtol(text, &end, 10);
+	if (aw_process_parse(text, pid))
+		return true;
+	fprintf(stderr, "%s: '%s' is no number of a process\n", who, text);
+	return false;
+}
 
-	if (!isdigit((unsigned char)*text) || *end || number < 1 || number > 1 << 22) {
-		fprintf(stderr, "%s: '%s' is no number of a process\n", who, text);
+bool aw_process_each(const char *who, bool (*look)(pid_t pid, uid_t owner, void *arg), void *arg)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	bool right = true;
+	struct stat file;
+	pid_t pid;
+
+	if (!proc) {
+		fprintf(stderr, "%s: cannot look at /proc: %s\n", who, strerror(errno));
 		return false;
 	}
-	*pid = (pid_t)number;
-	return true;
+	while ((entry = readdir(proc))) {
+		if (aw_process_parse(entry->d_name, &pid) &&
+		    fstatat(dirfd(proc), entry->d_name, &file, 0) == 0 &&
+		    (geteuid() == 0 || geteuid() == file.st_uid))
+			right &= look(pid, file.st_uid, arg);
+	}
+	closedir(proc);
+	return right;
 }
 
 bool aw_process_report(const char *who, enum aw_stat_result result, pid_t pid)

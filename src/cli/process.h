@@ -8,9 +8,17 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-// Reads the number of a process.
+// Reads the number of a process. False, without a word: text is anything else.
+__attribute__((warn_unused_result)) bool aw_process_parse(const char *text, pid_t *pid);
+
+// The same, and prints what is wrong.
 __attribute__((warn_unused_result)) bool aw_process_number(const char *who, const char *text,
 							   pid_t *pid);
+
+// Calls look for each process that the user may look at. False: /proc cannot be read, or a look has returned false. A
+// process may end meanwhile.
+__attribute__((warn_unused_result)) bool aw_process_each(
+	const char *who, bool (*look)(pid_t pid, uid_t owner, void *arg), void *arg);
 
 // Prints why its table could not be read. Returns false.
 bool aw_process_report(const char *who, enum aw_stat_result result, pid_t pid);

@@ -6,10 +6,9 @@
 #include "cli/sockets.h"
 
 #include "cli/cli.h"
+#include "cli/process.h"
 #include "xsock/framed/census.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -59,13 +58,8 @@ bool aw_sockets_fail(const char *format, ...)
 
 static bool read_pid(const char *text, pid_t *pid)
 {
-	char *end;
-	long number = strtol(text, &end, 10);
-
-	if (!isdigit((unsigned char)*text) || *end || number < 1 || number > 1 << 22)
-		return aw_sockets_fail("--status needs the number of a process, not '%s'", text);
-	*pid = (pid_t)number;
-	return true;
+	return aw_process_parse(text, pid) ||
+	       aw_sockets_fail("--status needs the number of a process, not '%s'", text);
 }
 
 // The directory of a process in /proc belongs to its effective user.
@@ -311,34 +305,20 @@ static bool is_proxy(pid_t pid)
 	return !strcmp(row.fields[SOCKETS_PROGRAM], AW_CENSUS_PROXY);
 }
 
-// Processes that end meanwhile, and those that we may not look at, are passed over.
-static bool list_each(DIR *proc, struct sheet *table)
+static bool list_process(pid_t pid, uid_t owner, void *table)
 {
 	char complaint[COMPLAINT_OCTETS];
-	struct dirent *entry;
-	bool right = true;
-	struct stat file;
-	pid_t pid;
 
-	while ((entry = readdir(proc))) {
-		pid = (pid_t)atoi(entry->d_name);
-		if (pid <= 0 || fstatat(dirfd(proc), entry->d_name, &file, 0) != 0 ||
-		    (geteuid() != 0 && geteuid() != file.st_uid) || is_proxy(pid))
-			continue;
-		right &= aw_sockets_records(pid, false, table);
-		right &= ask(pid, file.st_uid, table, complaint) != FAILED;
-	}
-	return right;
+	if (is_proxy(pid))
+		return true;
+	return aw_sockets_records(pid, false, table) &
+	       (ask(pid, owner, table, complaint) != FAILED);
 }
 
 static int list_all(struct sheet *table)
 {
-	DIR *proc = opendir("/proc");
-	bool right = proc ? list_each(proc, table)
-			  : aw_sockets_fail("cannot look at /proc: %s", strerror(errno));
+	bool right = aw_process_each(SOCKETS_WHO, list_process, table);
 
-	if (proc)
-		closedir(proc);
 	if (right && table->count == 0)
 		puts("no process has a socket in iWARP mode");
 	else if (table->count > 0)

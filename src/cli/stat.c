@@ -7,13 +7,10 @@
 #include "cli/launch.h"
 #include "cli/process.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -60,27 +57,25 @@ static bool parse(char **argv, struct stat_options *options)
 	return true;
 }
 
-// Processes that end meanwhile, and those that we may not look at, are passed over.
+// The argument of collect_process.
+struct collection {
+	struct stat_sockets *sockets;
+	struct sheet *sheets;
+};
+
+static bool collect_process(pid_t pid, uid_t owner, void *arg)
+{
+	const struct collection *all = arg;
+
+	(void)owner;
+	return aw_stat_collect(pid, false, all->sockets, all->sheets);
+}
+
 static bool collect_each(struct stat_sockets *sockets, struct sheet sheets[STAT_SHEETS])
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	bool right = true;
-	struct stat file;
-	pid_t pid;
+	struct collection all = { sockets, sheets };
 
-	if (!proc) {
-		fprintf(stderr, STAT_WHO ": cannot look at /proc: %s\n", strerror(errno));
-		return false;
-	}
-	while ((entry = readdir(proc))) {
-		pid = (pid_t)atoi(entry->d_name);
-		if (pid > 0 && fstatat(dirfd(proc), entry->d_name, &file, 0) == 0 &&
-		    (geteuid() == 0 || geteuid() == file.st_uid))
-			right &= aw_stat_collect(pid, false, sockets, sheets);
-	}
-	closedir(proc);
-	return right;
+	return aw_process_each(STAT_WHO, collect_process, &all);
 }
 
 static void print(const struct stat_options *options, const struct sheet sheets[STAT_SHEETS])
