@@ -189,7 +189,7 @@ static bool reach(pid_t pid, const char *directory, int *fd, int *error)
 	return false;
 }
 
-enum outcome {
+enum ask_outcome {
 	ANSWERED,
 	FAILED,
 	NOBODY,
@@ -218,7 +218,7 @@ static void list_directories(uid_t owner, glob_t *found, size_t *sure)
 	}
 }
 
-static enum outcome ask_at(pid_t pid, uid_t owner, const char *directory, struct sheet *table)
+static enum ask_outcome ask_at(pid_t pid, uid_t owner, const char *directory, struct sheet *table)
 {
 	int fd, error;
 
@@ -237,10 +237,10 @@ static enum outcome ask_at(pid_t pid, uid_t owner, const char *directory, struct
 
 // Asks in each directory in turn. complaint is set where somebody else has a directory in a proxy
 // process's place; it is for the case that nobody answers.
-static enum outcome ask_owners(pid_t pid, uid_t owner, struct sheet *table,
-			       char complaint[COMPLAINT_OCTETS])
+static enum ask_outcome ask_owners(pid_t pid, uid_t owner, struct sheet *table,
+				   char complaint[COMPLAINT_OCTETS])
 {
-	enum outcome outcome = NOBODY;
+	enum ask_outcome outcome = NOBODY;
 	size_t sure = 0;
 	glob_t found;
 
@@ -260,10 +260,10 @@ static enum outcome ask_owners(pid_t pid, uid_t owner, struct sheet *table,
 
 // A process that was root's when its proxy process began has one of root's, which root alone may
 // ask.
-static enum outcome ask(pid_t pid, uid_t owner, struct sheet *table,
-			char complaint[COMPLAINT_OCTETS])
+static enum ask_outcome ask(pid_t pid, uid_t owner, struct sheet *table,
+			    char complaint[COMPLAINT_OCTETS])
 {
-	enum outcome outcome = ask_owners(pid, owner, table, complaint);
+	enum ask_outcome outcome = ask_owners(pid, owner, table, complaint);
 
 	if (outcome == NOBODY && owner != 0 && geteuid() == 0)
 		outcome = ask_owners(pid, 0, table, complaint);
@@ -286,7 +286,7 @@ static int list_one(pid_t pid, uid_t owner, struct sheet *table)
 {
 	char complaint[COMPLAINT_OCTETS] = "";
 	bool right = aw_sockets_records(pid, true, table);
-	enum outcome outcome = ask(pid, owner, table, complaint);
+	enum ask_outcome outcome = ask(pid, owner, table, complaint);
 
 	if (outcome == NOBODY && complaint[0])
 		right = aw_sockets_fail("%s", complaint);

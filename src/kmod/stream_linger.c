@@ -12,7 +12,7 @@
 #define STRANGERS_MAX 256
 #define DROP_OCTETS (1 << 20) /* bytes per turn, so that other work has its turn */
 
-struct lingerer {
+struct awk_lingerer {
 	struct socket *sock;
 	struct awk_sock_saved saved;
 	struct delayed_work work; /* the deadline; at once when nothing will come any more */
@@ -42,7 +42,7 @@ static void drop_input(struct sock *sk)
 
 static void on_data(struct sock *sk)
 {
-	struct lingerer *l;
+	struct awk_lingerer *l;
 
 	read_lock_bh(&sk->sk_callback_lock);
 	l = awk_sock_user(sk, on_data);
@@ -56,7 +56,7 @@ static void on_data(struct sock *sk)
 
 static void on_state(struct sock *sk)
 {
-	struct lingerer *l;
+	struct awk_lingerer *l;
 
 	read_lock_bh(&sk->sk_callback_lock);
 	l = awk_sock_user(sk, on_data);
@@ -90,7 +90,7 @@ static void drop_and_close(struct socket *sock)
  */
 static void linger_end(struct work_struct *work)
 {
-	struct lingerer *l = container_of(to_delayed_work(work), struct lingerer, work);
+	struct awk_lingerer *l = container_of(to_delayed_work(work), struct awk_lingerer, work);
 
 	spin_lock_bh(&lock);
 	list_del(&l->entry);
@@ -109,7 +109,7 @@ static void linger_end(struct work_struct *work)
  * flush as soon as the lingerer is listed: the lock keeps linger_end from all of it until the last
  * use here.
  */
-static bool linger_enlist(struct lingerer *l)
+static bool linger_enlist(struct awk_lingerer *l)
 {
 	struct sock *sk = l->sock->sk;
 	bool fits;
@@ -129,7 +129,7 @@ static bool linger_enlist(struct lingerer *l)
 
 static void linger_begin(struct socket *sock, bool stranger)
 {
-	struct lingerer *l = NULL;
+	struct awk_lingerer *l = NULL;
 
 	if (kernel_sock_shutdown(sock, SHUT_WR) == 0 && !awk_sock_is_over(sock->sk))
 		l = kzalloc(sizeof(*l), GFP_NOIO);
@@ -168,7 +168,7 @@ static bool linger_is_empty(void)
 /* Called when no lingerer is added any more. */
 void awk_linger_flush(void)
 {
-	struct lingerer *l;
+	struct awk_lingerer *l;
 
 	spin_lock_bh(&lock);
 	list_for_each_entry(l, &lingerers, entry) mod_delayed_work(awk_wq, &l->work, 0);

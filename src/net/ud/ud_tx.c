@@ -14,7 +14,7 @@
 #define QKEY_OWN \
 	0x80000000u /* set: the QP's own is sent (InfiniBand's rule for privileged Q_Keys) */
 
-enum outcome {
+enum ud_outcome {
 	SENT, /* or lost, which is not reported */
 	WAITS,
 	FAILED, /* the WR's memory may not be read */
@@ -118,8 +118,8 @@ static void tell_lost(struct aw_uqp *qp, int err)
 	qp->ud->told_lost = true;
 }
 
-static enum outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
-			      const struct aw_spans *spans)
+static enum ud_outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
+				 const struct aw_spans *spans)
 {
 	uint8_t octets[UD_HDR_LEN];
 	struct iovec iov[1 + AW_SGE_MAX] = { { octets, sizeof(octets) } };
@@ -144,10 +144,10 @@ static enum outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 	return SENT;
 }
 
-static enum outcome send_one(struct aw_uqp *qp, struct aw_swqe *wqe)
+static enum ud_outcome send_one(struct aw_uqp *qp, struct aw_swqe *wqe)
 {
 	struct aw_spans spans;
-	enum outcome outcome;
+	enum ud_outcome outcome;
 
 	if (is_too_long(qp, wqe))
 		return SENT;

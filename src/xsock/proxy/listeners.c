@@ -34,7 +34,7 @@ struct listener {
 	bool looked, is_programs; /* looked: in this turn; is_programs: what the look found */
 };
 
-enum probe_answer {
+enum client_answer {
 	ANSWER_NO,
 	ANSWER_YES,
 	ANSWER_OPEN, /* the program has accepted the connection; its client has sent no probe */
@@ -49,7 +49,7 @@ struct client {
 /* The answer that a client received. */
 struct answered {
 	struct client client;
-	enum probe_answer answer;
+	enum client_answer answer;
 	int64_t until_ns;
 };
 
@@ -81,7 +81,7 @@ static struct answered *find_answer(const struct client *client)
 	return found ? slot : NULL;
 }
 
-static void put_answer(const struct client *client, enum probe_answer answer)
+static void put_answer(const struct client *client, enum client_answer answer)
 {
 	*slot_of(client) = (struct answered){
 		.client = *client,
@@ -94,7 +94,7 @@ static void put_answer(const struct client *client, enum probe_answer answer)
  * Gives the client the answer `wanted`, unless it has received one. Returns whether the answer is
  * yes.
  */
-static bool settle_answer(const struct client *client, enum probe_answer wanted)
+static bool settle_answer(const struct client *client, enum client_answer wanted)
 {
 	const struct answered *before = find_answer(client);
 

@@ -13,7 +13,7 @@
 #define WRITABLE (POLLOUT | POLLERR)
 #define EXCEPTIONAL POLLPRI
 
-struct select_sets {
+struct rs_select_sets {
 	fd_set *read, *write, *except;
 };
 
@@ -22,7 +22,7 @@ static bool is_in(const fd_set *set, int fd)
 	return set && FD_ISSET(fd, set);
 }
 
-static nfds_t fds_of(const struct select_sets *sets, int count, struct pollfd *fds)
+static nfds_t fds_of(const struct rs_select_sets *sets, int count, struct pollfd *fds)
 {
 	nfds_t used = 0;
 
@@ -49,7 +49,7 @@ static int keep_fd(fd_set *set, int fd, bool holds)
 	return holds;
 }
 
-static int fill_sets(const struct select_sets *sets, const struct pollfd *fds, nfds_t used)
+static int fill_sets(const struct rs_select_sets *sets, const struct pollfd *fds, nfds_t used)
 {
 	int count = 0;
 
@@ -64,7 +64,7 @@ static int fill_sets(const struct select_sets *sets, const struct pollfd *fds, n
 	return count;
 }
 
-static int select_in(const struct select_sets *sets, int count, const struct timeval *timeout)
+static int select_in(const struct rs_select_sets *sets, int count, const struct timeval *timeout)
 {
 	struct pollfd fds[FD_SETSIZE];
 	int64_t timeout_ns = -1;
@@ -85,7 +85,7 @@ static int select_in(const struct select_sets *sets, int count, const struct tim
 
 int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, struct timeval *timeout)
 {
-	struct select_sets sets = { readfds, writefds, exceptfds };
+	struct rs_select_sets sets = { readfds, writefds, exceptfds };
 
 	return (int)aw_rs_result(select_in(&sets, nfds, timeout));
 }
