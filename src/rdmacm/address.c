@@ -60,7 +60,10 @@ void aw_address_copy(struct sockaddr_storage *to, const struct sockaddr *from)
 	memcpy(to, from, aw_address_len(from->sa_family));
 }
 
-void aw_address_copy_unmapped(struct sockaddr_storage *to, const struct sockaddr *from)
+/*
+ * As aw_address_copy, but an IPv4 address mapped into IPv6 (of a dual-stack listener) becomes IPv4.
+ */
+static void copy_unmapped(struct sockaddr_storage *to, const struct sockaddr *from)
 {
 	struct sockaddr_in *sin = (struct sockaddr_in *)to;
 
@@ -76,8 +79,8 @@ void aw_address_copy_unmapped(struct sockaddr_storage *to, const struct sockaddr
 void aw_address_set_ends(struct rdma_addr *addr, const struct sockaddr_storage *local,
 			 const struct sockaddr_storage *peer)
 {
-	aw_address_copy_unmapped(&addr->src_storage, (const struct sockaddr *)local);
-	aw_address_copy_unmapped(&addr->dst_storage, (const struct sockaddr *)peer);
+	copy_unmapped(&addr->src_storage, (const struct sockaddr *)local);
+	copy_unmapped(&addr->dst_storage, (const struct sockaddr *)peer);
 	aw_address_gid(&addr->src_addr, &addr->addr.ibaddr.sgid);
 	aw_address_gid(&addr->dst_addr, &addr->addr.ibaddr.dgid);
 }

@@ -25,11 +25,6 @@ void aw_address_wildcard(int family, struct sockaddr_storage *sa);
 /* Copies as many bytes as the family has; the rest is zero. */
 void aw_address_copy(struct sockaddr_storage *to, const struct sockaddr *from);
 
-/*
- * As aw_address_copy, but an IPv4 address mapped into IPv6 (of a dual-stack listener) becomes IPv4.
- */
-void aw_address_copy_unmapped(struct sockaddr_storage *to, const struct sockaddr *from);
-
 /* Sets both ends of a connection, mapped addresses as IPv4, with their GIDs. */
 void aw_address_set_ends(struct rdma_addr *addr, const struct sockaddr_storage *local,
 			 const struct sockaddr_storage *peer);

@@ -91,7 +91,11 @@ static ssize_t take(struct reader *r, struct iovec *iov, size_t count, int flags
 				: aw_rx_take(r->rx, r->calls, r->fd, iov, count);
 }
 
-int aw_rx_fail(struct aw_record_rx *rx, enum aw_error error)
+/*
+ * Notes the peer's fault, which the caller's tx half tells the peer (aw_record_end). The program's
+ * negative errno.
+ */
+static int note_fault(struct aw_record_rx *rx, enum aw_error error)
 {
 	rx->verdict = error;
 	return error == AW_E_MPA_CLOSED ? -ECONNRESET : -EPROTO;
@@ -99,7 +103,7 @@ int aw_rx_fail(struct aw_record_rx *rx, enum aw_error error)
 
 static int fail(struct reader *r, enum aw_error error)
 {
-	return aw_rx_fail(r->rx, error);
+	return note_fault(r->rx, error);
 }
 
 static int look_ahead(struct reader *r, struct ahead *ahead)
@@ -113,8 +117,10 @@ static int look_ahead(struct reader *r, struct ahead *ahead)
 	return 0;
 }
 
-int aw_rx_check(struct aw_record *record, const struct aw_record_calls *calls, const uint8_t *head,
-		const struct iovec *pieces, int count, const uint8_t *trailer)
+/* Checks a whole FPDU. 0: it is right, and the one that was due. */
+static int check_frame(struct aw_record *record, const struct aw_record_calls *calls,
+		       const uint8_t *head, const struct iovec *pieces, int count,
+		       const uint8_t *trailer)
 {
 	aw_frame_crc_fn *crc = record->crc ? calls->crc : NULL;
 	struct aw_record_rx *rx = &record->rx;
@@ -124,7 +130,7 @@ int aw_rx_check(struct aw_record *record, const struct aw_record_calls *calls, c
 	if (aw_frame_is_right(head, pieces, count, trailer, crc))
 		error = aw_frame_judge(head, rx->msn);
 	if (error)
-		return aw_rx_fail(rx, error);
+		return note_fault(rx, error);
 	rx->msn++;
 	rx->long_last = aw_frame_payload(head, &payload) && payload == AW_FRAME_PAYLOAD_MAX;
 	return 0;
@@ -135,7 +141,7 @@ int aw_rx_check_flat(struct aw_record *record, const struct aw_record_calls *cal
 {
 	struct iovec piece = { (void *)(bytes + AW_FRAME_HEAD), payload };
 
-	return aw_rx_check(record, calls, bytes, &piece, 1, bytes + AW_FRAME_HEAD + payload);
+	return check_frame(record, calls, bytes, &piece, 1, bytes + AW_FRAME_HEAD + payload);
 }
 
 static int check_flat(struct reader *r, const uint8_t *bytes, size_t payload)
@@ -320,7 +326,7 @@ static int read_planned(struct reader *r, const struct plan *plan)
 	r->drained = came < plan->bytes;
 	for (i = 0; i < plan->count && is_as_planned(r, plan, i, came); i++) {
 		const struct planned *frame = &plan->frames[i];
-		int err = aw_rx_check(r->record, r->calls, head_of(r, plan, i),
+		int err = check_frame(r->record, r->calls, head_of(r, plan, i),
 				      plan->iov + frame->first, frame->pieces, frame->behind);
 
 		if (err)

@@ -5,15 +5,6 @@
 
 #include "record/record.h"
 
-/*
- * Notes the peer's fault, which the caller's tx half tells the peer (aw_record_end). The program's
- * negative errno.
- */
-int aw_rx_fail(struct aw_record_rx *rx, enum aw_error error);
-
-/* Checks a whole FPDU. 0: it is right, and the one that was due. */
-int aw_rx_check(struct aw_record *record, const struct aw_record_calls *calls, const uint8_t *head,
-		const struct iovec *pieces, int count, const uint8_t *trailer);
 /* Checks a whole FPDU that lies in one piece. */
 int aw_rx_check_flat(struct aw_record *record, const struct aw_record_calls *calls,
 		     const uint8_t *bytes, size_t payload);

@@ -301,16 +301,6 @@ uint32_t aw_table_end(struct aw_table *t)
 	return used;
 }
 
-uint32_t aw_table_count(struct aw_table *t)
-{
-	uint32_t count;
-
-	pthread_mutex_lock(&t->lock);
-	count = t->count;
-	pthread_mutex_unlock(&t->lock);
-	return count;
-}
-
 void aw_table_fork_prepare(struct aw_table *t)
 {
 	pthread_mutex_lock(&t->lock);

@@ -83,9 +83,6 @@ uint32_t aw_table_end(struct aw_table *t);
  */
 void *aw_table_walk(struct aw_table *t, uint32_t *handle, uint32_t end);
 
-/* The number of objects inserted and not removed. */
-uint32_t aw_table_count(struct aw_table *t);
-
 /*
  * For pthread_atfork. In the child, references of threads that are gone are never put:
  * aw_table_remove_wait does not wait for those, and release does not run.

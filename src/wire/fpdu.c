@@ -30,18 +30,6 @@ size_t fpdu_marked_size(uint32_t pos, size_t n)
 	return n + FPDU_MARKER_LEN * (1 + (n - first - 1) / PAYLOAD_EVERY);
 }
 
-size_t fpdu_marked_fit(uint32_t pos, size_t room)
-{
-	size_t first = marker_distance(pos);
-	size_t rest;
-
-	if (room <= first)
-		return room;
-	rest = (room - first) % FPDU_MARKER_EVERY;
-	return first + (room - first) / FPDU_MARKER_EVERY * PAYLOAD_EVERY +
-	       (rest > FPDU_MARKER_LEN ? rest - FPDU_MARKER_LEN : 0);
-}
-
 size_t fpdu_mulpdu(size_t emss, int markers_on)
 {
 	size_t cost = OVERHEAD + emss % 4;

@@ -50,9 +50,6 @@ static inline size_t fpdu_len_at(uint32_t pos)
  */
 size_t fpdu_marked_size(uint32_t pos, size_t n);
 
-/* Largest n with fpdu_marked_size(pos, n) <= room. */
-size_t fpdu_marked_fit(uint32_t pos, size_t room);
-
 /*
  * Octets on the wire of the FPDU whose first len octets are at buf, of a stream that is marked or not; pos: its position.
  * 0 when not even its length is there.

@@ -43,22 +43,15 @@ enum {
 
 /* RFC 5040 figure 4 and RFC 7306 figure 2. */
 static const struct {
-	const char *text;
 	bool tagged;
 	uint32_t qn;
 } opcodes[] = {
-	[RDMAP_WRITE] = { "write", .tagged = true },
-	[RDMAP_READ_REQ] = { "read request", .qn = DDP_QN_READ },
-	[RDMAP_READ_RESP] = { "read response", .tagged = true },
-	[RDMAP_SEND] = { "send", .qn = DDP_QN_SEND },
-	[RDMAP_SEND_INV] = { "send with invalidate", .qn = DDP_QN_SEND },
-	[RDMAP_SEND_SE] = { "send with solicited event", .qn = DDP_QN_SEND },
-	[RDMAP_SEND_SE_INV] = { "send with solicited event and invalidate", .qn = DDP_QN_SEND },
-	[RDMAP_TERMINATE] = { "terminate", .qn = DDP_QN_TERMINATE },
-	[RDMAP_IMM] = { "immediate data", .qn = DDP_QN_SEND },
-	[RDMAP_IMM_SE] = { "immediate data with solicited event", .qn = DDP_QN_SEND },
-	[RDMAP_ATOMIC_REQ] = { "atomic request", .qn = DDP_QN_READ },
-	[RDMAP_ATOMIC_RESP] = { "atomic response", .qn = DDP_QN_ATOMIC },
+	[RDMAP_WRITE] = { .tagged = true },	     [RDMAP_READ_REQ] = { .qn = DDP_QN_READ },
+	[RDMAP_READ_RESP] = { .tagged = true },	     [RDMAP_SEND] = { .qn = DDP_QN_SEND },
+	[RDMAP_SEND_INV] = { .qn = DDP_QN_SEND },    [RDMAP_SEND_SE] = { .qn = DDP_QN_SEND },
+	[RDMAP_SEND_SE_INV] = { .qn = DDP_QN_SEND }, [RDMAP_TERMINATE] = { .qn = DDP_QN_TERMINATE },
+	[RDMAP_IMM] = { .qn = DDP_QN_SEND },	     [RDMAP_IMM_SE] = { .qn = DDP_QN_SEND },
+	[RDMAP_ATOMIC_REQ] = { .qn = DDP_QN_READ },  [RDMAP_ATOMIC_RESP] = { .qn = DDP_QN_ATOMIC },
 };
 
 #define OPCODE_COUNT (sizeof(opcodes) / sizeof(opcodes[0]))
@@ -149,11 +142,4 @@ struct rdmap_imm rdmap_imm_get(const uint8_t *p)
 		.data = get_be32(p + IMM_DATA),
 		.length = get_be32(p + IMM_LENGTH),
 	};
-}
-
-const char *rdmap_opcode_text(enum rdmap_opcode op)
-{
-	if ((unsigned int)op >= OPCODE_COUNT)
-		return "reserved opcode";
-	return opcodes[op].text;
 }

@@ -89,7 +89,4 @@ struct rdmap_atomic_resp rdmap_atomic_resp_get(const uint8_t *p);
 void rdmap_imm_put(const struct rdmap_imm *imm, uint8_t *p);
 struct rdmap_imm rdmap_imm_get(const uint8_t *p);
 
-/* "send with invalidate" and the like, for logs. Never NULL. */
-const char *rdmap_opcode_text(enum rdmap_opcode op);
-
 #endif

@@ -107,19 +107,6 @@ static void fpdu_marked_size__position_wraps(void **state)
 	assert_int_equal(fpdu_marked_size(0xfffffe00, 509), 517);
 }
 
-static void fpdu_marked_fit__is_the_largest(void **state)
-{
-	(void)state;
-	for (uint32_t pos = 0; pos < 512; pos += 4) {
-		for (size_t room = 0; room < 1600; room++) {
-			size_t n = fpdu_marked_fit(pos, room);
-
-			assert_true(fpdu_marked_size(pos, n) <= room);
-			assert_true(fpdu_marked_size(pos, n + 1) > room);
-		}
-	}
-}
-
 static size_t worst_size(size_t ulpdu_len, int markers_on)
 {
 	size_t worst = 0;
@@ -341,7 +328,6 @@ int main(void)
 		cmocka_unit_test(fpdu_ulpdu_marked_max__is_exact),
 		cmocka_unit_test(fpdu_marked_size__by_count),
 		cmocka_unit_test(fpdu_marked_size__position_wraps),
-		cmocka_unit_test(fpdu_marked_fit__is_the_largest),
 		cmocka_unit_test(fpdu_mulpdu__fits_and_next_does_not),
 		cmocka_unit_test(fpdu_mulpdu__rfc5044_formula),
 		cmocka_unit_test(fpdu_mulpdu__bounds),

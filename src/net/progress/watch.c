@@ -41,11 +41,6 @@ int aw_watch_init(void)
 	return aw_table_init(&table, WATCH_MAX);
 }
 
-void aw_watch_fini(void)
-{
-	aw_table_fini(&table);
-}
-
 static void release(void *object)
 {
 	struct aw_watch *w = object;

@@ -86,7 +86,6 @@ void aw_watch_run_after(void);
 
 /* For net/progress/engine.c. key: of the epoll event. run_timers returns when to call it next, or 0. */
 int aw_watch_init(void);
-void aw_watch_fini(void);
 bool aw_watch_is_last(uint64_t key);
 void aw_watch_dispatch(uint64_t key, uint32_t events);
 uint64_t aw_watch_run_timers(void);

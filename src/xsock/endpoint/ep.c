@@ -168,7 +168,7 @@ int aw_xs_ep_error(struct aw_xs_ep *ep)
 	return error;
 }
 
-enum aw_xs_state aw_xs_ep_state_of(const struct aw_xs_ep *ep)
+static enum aw_xs_state state_of(const struct aw_xs_ep *ep)
 {
 	switch (ep->phase) {
 	case AW_XS_PHASE_IDLE:
@@ -190,7 +190,7 @@ enum aw_xs_state aw_xs_ep_state_of(const struct aw_xs_ep *ep)
 enum aw_xs_state aw_xs_ep_state(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
-	enum aw_xs_state state = aw_xs_ep_state_of(ep);
+	enum aw_xs_state state = state_of(ep);
 
 	aw_xs_ep_unlock(ep);
 	return state;
@@ -426,7 +426,7 @@ void aw_xs_ep_stats(struct aw_xs_ep *ep, struct aw_xs_stats *stats)
 
 	pthread_mutex_lock(&ep->lock);
 	*stats = (struct aw_xs_stats){
-		.state = aw_xs_ep_state_of(ep),
+		.state = state_of(ep),
 		.anywarp_peer = s->anywarp,
 		.bytes_in = s->came,
 		.bytes_out = s->bytes_out,

@@ -150,7 +150,6 @@ void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep);
 bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep);
 
 /* ep.c. The caller holds the endpoint's lock. */
-enum aw_xs_state aw_xs_ep_state_of(const struct aw_xs_ep *ep);
 /* Frees an endpoint that no thread uses any more. */
 void aw_xs_ep_free(struct aw_xs_ep *ep);
 /* Returns whether all bytes and the end of the stream were sent, or cannot be any more. */
