@@ -45,7 +45,7 @@ static int ask(int fd, const char *text)
 	int len = snprintf(page, sizeof(page), "%s", text);
 
 	return mr && recv(fd, &key, sizeof(key), MSG_WAITALL) == sizeof(key) &&
-	       iwarp_write(mr, 0, (size_t)len + 1, &key, 0, 1) == 0 && write(fd, "", 1) == 1 &&
+	       iwarp_write_notify(mr, 0, (size_t)len + 1, &key, 0, &(struct iwarp_note){ "", 1, 1 }) == 0 &&
 	       poll(&completions, 1, -1) == 1 && iwarp_cq_poll(fd, &done, 1) == 1 && !done.error;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A link of extended sockets (anywarp_sockets(3)): the payload is written into the receiver's memory, and the header goes behind
-// it in the stream, which tells that it is there.
+// A link of extended sockets (anywarp_sockets(3)): the payload is written into the receiver's memory, and the header is its note
+// in the stream, which tells that it is there.
 #include "pipeline/link.h"
 #include "pipeline/stream.h"
 
@@ -112,11 +112,14 @@ void link_send(struct link *link, const struct header *header)
 	size_t at = slot_of(link->sent);
 
 	if (header->len) {
-		if (iwarp_write(link->out_mr, at, header->len, &link->far, at, link->sent) != 0)
-			fail_errno("iwarp_write");
+		const struct iwarp_note note = { header, sizeof(*header), link->sent };
+
+		if (iwarp_write_notify(link->out_mr, at, header->len, &link->far, at, &note) != 0)
+			fail_errno("iwarp_write_notify");
 		link->sent++;
+	} else {
+		stream_write(link->fd, header, sizeof(*header), NULL, 0);
 	}
-	stream_write(link->fd, header, sizeof(*header), NULL, 0);
 }
 
 bool link_recv(struct link *link, struct header *header, const void **payload)

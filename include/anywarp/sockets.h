@@ -79,9 +79,24 @@ int iwarp_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key);
  *
  * EINVAL (key is none), ERANGE (not within mr, or key's memory), EAGAIN (too many are under way: take completions
  * first), ENOTCONN, ECONNRESET.
+ *
+ * iwarp_write_notify also sends a note of 1 to IWARP_NOTE_MAX octets on the socket, behind the Write and together
+ * with it: the peer reads it when the Write is there. It costs much less than a write(2) of its own. The one
+ * completion, with the note's cookie, is the Write's; the note was copied when the call returns. EINVAL (note), EAGAIN
+ * (no room for the note: the peer does not read), EPIPE.
  */
+#define IWARP_NOTE_MAX 256
+
+struct iwarp_note {
+	const void *octets;
+	size_t len;
+	uint64_t cookie; /* of the completion */
+};
+
 int iwarp_write(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
 		uint64_t key_offset, uint64_t cookie);
+int iwarp_write_notify(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
+		       uint64_t key_offset, const struct iwarp_note *note);
 int iwarp_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
 	       uint64_t key_offset, uint64_t cookie);
 

@@ -390,6 +390,10 @@ int main(int argc, char **argv)
 		if (argc < 2 || strcmp(argv[1], scenes[i].name) == 0)
 			play(&scenes[i]);
 	}
+	for (const struct scene *scene = direct_scenes; scene->name; scene++) {
+		if (argc < 2 || strcmp(argv[1], scene->name) == 0)
+			play(scene);
+	}
 	play_without_connection();
 	return 0;
 }

@@ -20,6 +20,9 @@ struct extent {
 	size_t offset, len;
 };
 
+/* extended_direct.c; ends with a scene without a name. */
+extern const struct scene direct_scenes[];
+
 void need(bool holds, const char *claim, const char *file, int line);
 #define NEED(claim) need(claim, #claim, __FILE__, __LINE__)
 #define NEED_ERRNO(call, error) \

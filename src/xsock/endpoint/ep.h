@@ -101,13 +101,21 @@ enum aw_xs_state aw_xs_ep_state(struct aw_xs_ep *ep);
  * -EINTR after a signal.
  */
 int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns);
+/*
+ * Tells a librdmacm that lends connections to threads that sleep (anywarp's) that threads of the
+ * caller serve the endpoint, which it otherwise learns when one sleeps in aw_xs_ep_wait.
+ */
+void aw_xs_ep_attend(struct aw_xs_ep *ep);
+/* Makes the threads that are in aw_xs_ep_wait return -ECANCELED. */
+void aw_xs_ep_interrupt(struct aw_xs_ep *ep);
 
 /*
  * For event loops: `ready; arm; poll(fds)`, in this order each time. If arm returns false,
  * something has happened already: call ready again and do not sleep. fds[i].fd may be -1, and may
  * change with each call of ready until the endpoint is established; later it changes only to -1.
  * fds[i].events are filled in, level-triggered. A readable fd means only that ready and arm have to
- * be called.
+ * be called. While a thread sleeps so, the completions of aw_xs_ep_post wake it, whichever thread
+ * has posted.
  */
 #define AW_XS_EP_FDS 2
 void aw_xs_ep_fds(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS]);
@@ -180,6 +188,12 @@ ssize_t aw_xs_ep_iowrite(struct aw_xs_ep *ep, const void *buf, size_t count, off
 struct ibv_pd *aw_xs_ep_pd(struct aw_xs_ep *ep);
 int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
 		  void (*done)(void *arg, int err), void *arg);
+/*
+ * As aw_xs_ep_post, and sends all bytes of note on the stream behind the Write, together with it.
+ * -EAGAIN also if there is no room for them.
+ */
+int aw_xs_ep_post_note(struct aw_xs_ep *ep, const struct ibv_send_wr *wr, const struct iovec *note,
+		       void (*done)(void *arg, int err), void *arg);
 
 /*
  * Sends bytes of the stream from the caller's registered memory, in order with aw_xs_ep_send.

@@ -413,11 +413,81 @@ int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
 	if (wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_READ)
 		return -EINVAL;
 	pthread_mutex_lock(&ep->lock);
-	aw_xs_ep_progress(ep, 0);
+	if (caller_refusal(ep))
+		aw_xs_ep_progress(ep, 0);
 	err = caller_refusal(ep);
 	if (!err) {
 		add_caller_wr(ep, done, arg);
 		err = post_caller_wr(ep, &own);
+	}
+	/* Most Writes complete at once: nobody need be woken for them. */
+	if (!err)
+		aw_xs_ep_reap_sends(ep);
+	aw_xs_ep_unlock(ep);
+	return err;
+}
+
+/* Makes a chain that begins with the caller's WR, which has one entry. */
+static void begin_chain(struct chain *c, const struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *own;
+
+	c->wrs = c->sges = c->works = 0;
+	own = add_wr(c, wr->opcode);
+	own->wr = wr->wr;
+	own->wr_id = send_id(KIND_CALLER, 0, 0);
+	own->send_flags = IBV_SEND_SIGNALED;
+	add_sge(c, own, (const uint8_t *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length,
+		wr->sg_list->lkey);
+}
+
+/* Posts the chain. Returns 0 if its first WR, the caller's, was posted, or a negative errno. */
+static int post_caller_chain(struct aw_xs_ep *ep, struct chain *c)
+{
+	struct ibv_send_wr *bad = NULL;
+
+	if (ibv_post_send(ep->id->qp, c->wr, &bad) == 0)
+		return 0;
+	if (bad == c->wr)
+		ep->caller_wrs--;
+	end_by_qp(ep);
+	return bad == c->wr ? -ECONNRESET : 0;
+}
+
+/* Returns 0 if a caller's WR and a note of len bytes may be posted, or a negative errno. */
+static int note_refusal(const struct aw_xs_ep *ep, size_t len)
+{
+	int refusal = caller_refusal(ep);
+
+	if (!refusal && ep->stream.tx_wanted != AW_XS_OPEN)
+		refusal = -EPIPE;
+	if (!refusal && aw_xs_stream_room(&ep->stream) < len)
+		refusal = -EAGAIN;
+	return refusal;
+}
+
+int aw_xs_ep_post_note(struct aw_xs_ep *ep, const struct ibv_send_wr *wr, const struct iovec *note,
+		       void (*done)(void *arg, int err), void *arg)
+{
+	struct aw_xs_work work;
+	struct chain c;
+	int err;
+
+	pthread_mutex_lock(&ep->lock);
+	if (note_refusal(ep, note->iov_len))
+		aw_xs_ep_progress(ep, 0);
+	err = note_refusal(ep, note->iov_len);
+	if (!err) {
+		begin_chain(&c, wr);
+		(void)aw_xs_stream_put(&ep->stream, note, 1);
+		while (c.works < CHAIN_MAX - 1 && aw_xs_stream_next(&ep->stream, 0, &work))
+			add_work(ep, &c, &work);
+		add_caller_wr(ep, done, arg);
+		err = post_caller_chain(ep, &c);
+	}
+	if (!err) {
+		aw_xs_ep_pump(ep, 0);
+		aw_xs_ep_reap_sends(ep);
 	}
 	aw_xs_ep_unlock(ep);
 	return err;

@@ -126,8 +126,22 @@ void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep)
 	ep->event_taken = ep->silent_changes = false;
 }
 
+/*
+ * Arms the CQ of sends while callers' WRs are in progress and a thread sleeps for the endpoint: it
+ * may have gone to sleep before they were posted, or the event of an earlier one was taken.
+ */
+static void watch_caller_wrs(struct aw_xs_ep *ep)
+{
+	if (ep->caller_wrs == 0 || ep->send_cq.armed || ep->phase != AW_XS_PHASE_UP ||
+	    !(ep->poller || ep->sleeping))
+		return;
+	arm_cq(&ep->send_cq);
+	aw_xs_ep_reap_sends(ep);
+}
+
 void aw_xs_ep_unlock(struct aw_xs_ep *ep)
 {
+	watch_caller_wrs(ep);
 	aw_xs_ep_wake_sleepers(ep);
 	if (!ep->listed && ep->waiters == 0 && aw_xs_ep_is_behind(ep))
 		aw_xs_service_behind(ep);
@@ -336,6 +350,7 @@ static int wait_for(struct aw_xs_ep *ep, condition_fn *until, short events, int6
 {
 	bool limited = timeout_ns >= 0, sends = until != is_ready || events & POLLOUT;
 	uint64_t end = limited ? (uint64_t)aw_now_ns() + (uint64_t)timeout_ns : 0;
+	uint32_t interrupts = ep->interrupts;
 	int64_t left = timeout_ns;
 	int err = 0;
 
@@ -344,6 +359,8 @@ static int wait_for(struct aw_xs_ep *ep, condition_fn *until, short events, int6
 	while (!until(ep, events)) {
 		if (err || (limited && left <= 0))
 			return err;
+		if (ep->interrupts != interrupts)
+			return -ECANCELED;
 		ep->waiters++;
 		err = wait_once(ep, sends, left, end);
 		ep->waiters--;
@@ -362,6 +379,23 @@ int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
 		result = aw_xs_ep_bits(ep);
 	aw_xs_ep_unlock(ep);
 	return result;
+}
+
+void aw_xs_ep_attend(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	if (ep->phase == AW_XS_PHASE_UP && ep->lends && ep->sleep_limit && !ep->sleeping)
+		(void)sleep_leading(ep, 0);
+	aw_xs_ep_unlock(ep);
+}
+
+void aw_xs_ep_interrupt(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	ep->interrupts++;
+	ep->changes++;
+	ep->silent_changes = true;
+	aw_xs_ep_unlock(ep);
 }
 
 int aw_xs_ep_drain(struct aw_xs_ep *ep, int64_t timeout_ns)

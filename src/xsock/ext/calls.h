@@ -4,8 +4,11 @@
 #ifndef XSOCK_EXT_CALLS_H
 #define XSOCK_EXT_CALLS_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "anywarp/sockets.h"
 
@@ -26,6 +29,20 @@ struct aw_ext_request {
 struct aw_ext_calls {
 	const char *version;
 	int (*start)(const struct aw_ext_request *request); /* returns 0 or an errno */
+	/* How many connections leave the peer's bytes to the reads of their program. */
+	const _Atomic(unsigned) *directs;
+	/*
+	 * The stream without its pair. send and recv do not wait; they return how many bytes were
+	 * moved, or 0: the pair has to be used. recv also returns -EAGAIN: there are none, or
+	 * -ENODATA: the pair has the next ones. waits: the program's call waits for bytes. wait:
+	 * until there may be bytes; returns 0, -EAGAIN after timeout_ns (-1: no limit), -EINTR, or
+	 * -EBADF: fd is another file by now. It may be left by siglongjmp and cancelled.
+	 */
+	ssize_t (*stream_send)(int fd, const struct iovec *iov, int n, int flags);
+	ssize_t (*stream_recv)(int fd, const struct iovec *iov, int n, int flags, bool waits);
+	int (*stream_wait)(int fd, int64_t timeout_ns);
+	/* From now on the peer's bytes go to the pair at once: the program polls it. */
+	void (*watch)(int fd);
 	/* TCP's options and SO_ERROR of connection ino; return and errno as getsockopt(2). */
 	int (*get_option)(ino_t ino, int level, int name, void *value, socklen_t *len);
 	int (*set_option)(ino_t ino, int level, int name, const void *value, socklen_t len);
@@ -35,6 +52,9 @@ struct aw_ext_calls {
 	int (*mr_key)(const struct iwarp_mr *mr, struct iwarp_key *key);
 	int (*write)(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
 		     uint64_t key_offset, uint64_t cookie);
+	int (*write_notify)(struct iwarp_mr *mr, size_t offset, size_t len,
+			    const struct iwarp_key *key, uint64_t key_offset,
+			    const struct iwarp_note *note);
 	int (*read)(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
 		    uint64_t key_offset, uint64_t cookie);
 	int (*send_async)(int fd, const void *buf, size_t len, uint64_t cookie);

@@ -36,6 +36,8 @@ struct aw_ext_op {
 	bool all_taken; /* the endpoint has taken the last part; under cq_lock */
 	uint64_t mark; /* of a send: the position in the pair's stream that the send follows */
 	int error;
+	bool silent; /* a note's send: it has no completion */
+	uint8_t note[]; /* its bytes */
 };
 
 TAILQ_HEAD(aw_ext_ops, aw_ext_op);
@@ -44,6 +46,9 @@ struct aw_ext_buffer {
 	uint8_t *bytes; /* AW_EXT_BUFFER */
 	size_t at, end;
 };
+
+/* connections whose bytes a reading thread takes itself */
+extern _Atomic(unsigned) aw_ext_directs;
 
 struct aw_ext {
 	/* fixed after start */
@@ -74,13 +79,20 @@ struct aw_ext {
 	struct aw_ext_ops sends, recvs;
 	bool asleep; /* the pump sleeps */
 	short far_events; /* the events that it waits for on far */
-	uint64_t posts_seen; /* the number of posts when it armed the endpoint */
+	bool serves_ep; /* it waits for the endpoint's events, too */
+
+	/* reads that take bytes from the endpoint itself (ext_direct.c) */
+	bool direct; /* the pump leaves the peer's bytes to a reading thread */
+	bool polled; /* the program uses the fd in ways that need the pair: no read is direct */
+	bool reading; /* a thread waits for the peer's bytes */
+	bool pair_used; /* bytes were put into the pair, and no read has found it empty since */
+	uint64_t reads, reads_seen; /* how many reads could wait; at the pump's last look */
+	int patience_ms; /* how long the pump sleeps before it looks again; -1: no limit */
 
 	pthread_mutex_t cq_lock;
 	struct aw_ext_ops done;
 	unsigned ops; /* operations of every kind, completed ones included */
 	unsigned posted; /* Writes, Reads and parts of sends in progress */
-	uint64_t posts; /* how many were ever posted */
 
 	/* completing a post wakes the pump: a send may wait for room in the queue */
 	atomic_bool wake_on_done;
@@ -113,19 +125,28 @@ void aw_ext_count_post(struct aw_ext *ext, int posts);
 /* Called when a post completes. */
 void aw_ext_complete_post(struct aw_ext *ext);
 /*
- * Called after a post: a thread that arms the endpoint from here on is woken when the post
- * completes.
- */
-void aw_ext_note_post(struct aw_ext *ext);
-/*
  * Wakes the pump if it sleeps and waits for other events than it should. The caller holds ext.lock.
  */
 void aw_ext_wake(struct aw_ext *ext);
 /* The pump's thread. */
 void *aw_ext_pump(void *ext);
+/* Fails all operations with the endpoint's error, or with result, the negative errno of a call. */
+void aw_ext_fail_with(struct aw_ext *ext, ssize_t result);
+/* Tells the pair that the peer sends no more, once the pair has all its bytes. */
+void aw_ext_forward_end_in(struct aw_ext *ext);
+
+/* ext_direct.c. The caller holds ext.lock. */
+/* Returns whether the endpoint takes bytes that nothing in the pair goes before. */
+bool aw_ext_may_send(const struct aw_ext *ext);
+/* Has the pump serve the peer's bytes again; a thread that waits for them returns to the pair. */
+void aw_ext_end_direct(struct aw_ext *ext);
+/* Called by the pump: slept: its last sleep has run out. Sets direct and patience_ms. */
+void aw_ext_review_direct(struct aw_ext *ext, bool slept);
 
 /* ext_cq.c: creates an operation. NULL with errno EAGAIN (AW_EXT_OPS_MAX) or ENOMEM. */
 struct aw_ext_op *aw_ext_op_create(struct aw_ext *ext, uint64_t cookie);
+/* Creates the send of a note, which it copies. As aw_ext_op_create. */
+struct aw_ext_op *aw_ext_op_create_note(struct aw_ext *ext, const void *note, size_t len);
 /* Frees an operation that was not begun. */
 void aw_ext_op_discard(struct aw_ext_op *op);
 /* Turns the operation into its completion. The caller does not hold cq_lock. */
@@ -140,6 +161,10 @@ int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_request *request);
 /* ext.c: called by the pump when it ends. */
 void aw_ext_pump_end(struct aw_ext *ext);
 
+ssize_t aw_ext_stream_send(int fd, const struct iovec *iov, int n, int flags);
+ssize_t aw_ext_stream_recv(int fd, const struct iovec *iov, int n, int flags, bool waits);
+int aw_ext_stream_wait(int fd, int64_t timeout_ns);
+void aw_ext_watch(int fd);
 int aw_ext_get_option(ino_t ino, int level, int name, void *value, socklen_t *len);
 int aw_ext_set_option(ino_t ino, int level, int name, const void *value, socklen_t len);
 struct iwarp_mr *aw_ext_reg_mr(int fd, void *addr, size_t len, int access);
@@ -147,6 +172,8 @@ int aw_ext_dereg_mr(struct iwarp_mr *mr);
 int aw_ext_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key);
 int aw_ext_write(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
 		 uint64_t key_offset, uint64_t cookie);
+int aw_ext_write_notify(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
+			uint64_t key_offset, const struct iwarp_note *note);
 int aw_ext_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
 		uint64_t key_offset, uint64_t cookie);
 int aw_ext_send_async(int fd, const void *buf, size_t len, uint64_t cookie);
@@ -157,5 +184,9 @@ int aw_ext_cq_poll(int fd, struct iwarp_completion *completions, int n);
 
 /* ext_async.c, for ext_mr.c: sends memory that may be registered. Returns 0, or -1 with errno. */
 int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like);
+/* Returns why a send fails now, or 0. The caller holds ext.lock. */
+int aw_ext_send_error(const struct aw_ext *ext);
+/* Queues a send behind what is in the pair. The caller holds ext.lock. */
+void aw_ext_queue_send(struct aw_ext_op *op);
 
 #endif

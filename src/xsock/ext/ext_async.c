@@ -18,12 +18,21 @@ static uint64_t in_pair(const struct aw_ext *ext)
 	return ioctl(ext->far, FIONREAD, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* Returns why a send fails now, or 0. The caller holds ext.lock. */
-static int send_error(const struct aw_ext *ext)
+int aw_ext_send_error(const struct aw_ext *ext)
 {
 	if (ext->error)
 		return ext->error;
 	return ext->pump_ended || ext->out_forwarded ? EPIPE : 0;
+}
+
+void aw_ext_queue_send(struct aw_ext_op *op)
+{
+	struct aw_ext *ext = op->ext;
+
+	op->mark = ext->taken + in_pair(ext);
+	TAILQ_INSERT_TAIL(&ext->sends, op, entry);
+	aw_ext_progress(ext);
+	aw_ext_wake(ext);
 }
 
 int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like)
@@ -41,13 +50,9 @@ int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like)
 	op->lkey = like->lkey;
 	op->zero_copy = like->zero_copy;
 	pthread_mutex_lock(&ext->lock);
-	error = send_error(ext);
-	if (!error) {
-		op->mark = ext->taken + in_pair(ext);
-		TAILQ_INSERT_TAIL(&ext->sends, op, entry);
-		aw_ext_progress(ext);
-		aw_ext_wake(ext);
-	}
+	error = aw_ext_send_error(ext);
+	if (!error)
+		aw_ext_queue_send(op);
 	pthread_mutex_unlock(&ext->lock);
 	if (!error)
 		return 0;
@@ -107,6 +112,7 @@ static void start_receive(struct aw_ext_op *op, int fd)
 		return;
 	}
 	TAILQ_INSERT_TAIL(&ext->recvs, op, entry);
+	aw_ext_end_direct(ext);
 	aw_ext_progress(ext);
 	aw_ext_wake(ext);
 }

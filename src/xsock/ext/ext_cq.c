@@ -5,12 +5,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-struct aw_ext_op *aw_ext_op_create(struct aw_ext *ext, uint64_t cookie)
+static struct aw_ext_op *create_op(struct aw_ext *ext, uint64_t cookie, size_t note_len)
 {
-	struct aw_ext_op *op = calloc(1, sizeof(*op));
+	struct aw_ext_op *op = calloc(1, sizeof(*op) + note_len);
 	bool room;
 
 	if (!op)
@@ -29,6 +30,24 @@ struct aw_ext_op *aw_ext_op_create(struct aw_ext *ext, uint64_t cookie)
 	return NULL;
 }
 
+struct aw_ext_op *aw_ext_op_create(struct aw_ext *ext, uint64_t cookie)
+{
+	return create_op(ext, cookie, 0);
+}
+
+struct aw_ext_op *aw_ext_op_create_note(struct aw_ext *ext, const void *note, size_t len)
+{
+	struct aw_ext_op *op = create_op(ext, 0, len);
+
+	if (!op)
+		return NULL;
+	memcpy(op->note, note, len);
+	op->from = op->note;
+	op->bytes = len;
+	op->silent = true;
+	return op;
+}
+
 void aw_ext_op_discard(struct aw_ext_op *op)
 {
 	struct aw_ext *ext = op->ext;
@@ -43,6 +62,10 @@ void aw_ext_op_complete(struct aw_ext_op *op, int error)
 {
 	struct aw_ext *ext = op->ext;
 
+	if (op->silent) {
+		aw_ext_op_discard(op);
+		return;
+	}
 	op->error = error;
 	pthread_mutex_lock(&ext->cq_lock);
 	if (TAILQ_EMPTY(&ext->done))
@@ -63,13 +86,6 @@ void aw_ext_complete_post(struct aw_ext *ext)
 	aw_ext_count_post(ext, -1);
 	if (atomic_load(&ext->wake_on_done)) /* set by aw_ext_progress() before it tries to post */
 		(void)eventfd_write(ext->wake, 1);
-}
-
-void aw_ext_note_post(struct aw_ext *ext)
-{
-	pthread_mutex_lock(&ext->cq_lock);
-	ext->posts++;
-	pthread_mutex_unlock(&ext->cq_lock);
 }
 
 static int take_completions(struct aw_ext *ext, struct iwarp_completion *completions, int n)

@@ -73,8 +73,7 @@ static void fail_all(struct aw_ext *ext, int error)
 	shutdown(ext->far, SHUT_RDWR);
 }
 
-/* Fails all operations with the endpoint's error, or with result, the negative errno of a call. */
-static void fail_with(struct aw_ext *ext, ssize_t result)
+void aw_ext_fail_with(struct aw_ext *ext, ssize_t result)
 {
 	int error = aw_xs_ep_error(ext->ep);
 
@@ -111,7 +110,7 @@ static bool send_span(struct aw_ext *ext, const uint8_t *bytes, size_t len, size
 	ssize_t taken = aw_xs_ep_send(ext->ep, &iov, 1, 0);
 
 	if (taken < 0 && taken != -EAGAIN)
-		fail_with(ext, taken);
+		aw_ext_fail_with(ext, taken);
 	if (taken <= 0)
 		return false;
 	*sent += (size_t)taken;
@@ -164,13 +163,12 @@ static bool send_zero(struct aw_ext *ext, struct aw_ext_op *op)
 	taken = aw_xs_ep_send_zero(ext->ep, op->from + op->moved, op->bytes - op->moved, op->lkey,
 				   complete_part, op);
 	if (taken > 0) {
-		aw_ext_note_post(ext);
 		op->moved += (size_t)taken;
 		return true;
 	}
 	count_parts(op, -1);
 	if (taken < 0 && taken != -EAGAIN)
-		fail_with(ext, taken);
+		aw_ext_fail_with(ext, taken);
 	return false;
 }
 
@@ -221,7 +219,7 @@ static bool receive_span(struct aw_ext *ext, uint8_t *buf, size_t len, size_t *g
 	if (came == 0)
 		ext->in_ended = true;
 	else if (came < 0 && came != -EAGAIN)
-		fail_with(ext, came);
+		aw_ext_fail_with(ext, came);
 	if (came <= 0)
 		return false;
 	*got = (size_t)came;
@@ -278,6 +276,7 @@ static bool put_to_pair(struct aw_ext *ext)
 	if (put < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	in->at = put < 0 ? in->end : in->at + (size_t)put;
+	ext->pair_used = true;
 	return true;
 }
 
@@ -285,12 +284,12 @@ static bool progress_in(struct aw_ext *ext)
 {
 	if (!TAILQ_EMPTY(&ext->recvs))
 		return serve_recv(ext);
-	if (ext->in.at == ext->in.end && !fill_buffer(ext))
+	if (ext->in.at == ext->in.end && (ext->direct || !fill_buffer(ext)))
 		return false;
 	return put_to_pair(ext);
 }
 
-static void forward_end_in(struct aw_ext *ext)
+void aw_ext_forward_end_in(struct aw_ext *ext)
 {
 	if (!ext->in_ended || ext->in_forwarded || ext->in.at < ext->in.end)
 		return;
@@ -332,7 +331,7 @@ void aw_ext_progress(struct aw_ext *ext)
 	if (ext->error)
 		return;
 	forward_end_out(ext);
-	forward_end_in(ext);
+	aw_ext_forward_end_in(ext);
 	/* A peer that is gone takes no more bytes. */
 	if (ext->in_forwarded && is_ended(ext))
 		ext->out_ended = ext->out_forwarded = true;
@@ -359,34 +358,18 @@ bool aw_ext_any_posted(struct aw_ext *ext)
 	return any;
 }
 
-/*
- * Returns whether there are posts since the pump has armed the endpoint: their completions do not
- * wake it.
- */
-static bool has_new_posts(struct aw_ext *ext)
+/* Returns whether the pump has to see the endpoint's events. */
+static bool serves_ep(struct aw_ext *ext)
 {
-	bool any;
-
-	pthread_mutex_lock(&ext->cq_lock);
-	any = ext->posted > 0 && ext->posts != ext->posts_seen;
-	pthread_mutex_unlock(&ext->cq_lock);
-	return any;
-}
-
-static uint64_t count_posts(struct aw_ext *ext)
-{
-	uint64_t posts;
-
-	pthread_mutex_lock(&ext->cq_lock);
-	posts = ext->posts;
-	pthread_mutex_unlock(&ext->cq_lock);
-	return posts;
+	return !ext->direct || ext->out.at < ext->out.end || !TAILQ_EMPTY(&ext->sends) ||
+	       aw_ext_any_posted(ext);
 }
 
 void aw_ext_wake(struct aw_ext *ext)
 {
-	if (!ext->asleep || (far_events(ext) == ext->far_events && !has_new_posts(ext) &&
-			     !ext->error && !(ext->out_forwarded && ext->in_forwarded)))
+	if (!ext->asleep ||
+	    (far_events(ext) == ext->far_events && (ext->serves_ep || !serves_ep(ext)) &&
+	     !ext->error && !(ext->out_forwarded && ext->in_forwarded)))
 		return;
 	ext->asleep = false; /* one wake-up is enough */
 	(void)eventfd_write(ext->wake, 1);
@@ -430,52 +413,61 @@ static short wanted_events(struct aw_ext *ext, int *timeout_ms)
 	out = ext->out.at < ext->out.end;
 	*timeout_ms = !out && is_due(ext, send) && send->zero_copy ? ZERO_RETRY_MS : -1;
 	out = out || (is_due(ext, send) && !send->zero_copy);
-	in = !ext->in_ended && ext->in.at == ext->in.end;
+	in = !ext->direct && !ext->in_ended && ext->in.at == ext->in.end;
 	pthread_mutex_unlock(&ext->lock);
 	return (short)((out ? POLLOUT : 0) | (in ? POLLIN : 0));
 }
 
-/* Sleeps until there may be something to do. An endpoint that has ended reports nothing more. */
-static void pump_sleep(struct aw_ext *ext, short *far_revents)
+/*
+ * Sleeps until there may be something to do. An endpoint that has ended reports nothing more.
+ * Returns whether the sleep has run out. serves, patience_ms: as in ext.
+ */
+static bool pump_sleep(struct aw_ext *ext, short *far_revents, bool serves, int patience_ms)
 {
-	bool ended = is_ended(ext);
 	struct pollfd fds[POLL_FDS];
-	int timeout_ms = -1;
+	int timeout_ms = -1, ready;
 	eventfd_t count;
 
-	if (!ended &&
-	    (!aw_xs_ep_arm(ext->ep) || aw_xs_ep_ready(ext->ep) & wanted_events(ext, &timeout_ms)))
-		return;
+	serves = serves && !is_ended(ext);
+	if (serves && !aw_xs_ep_arm_for(ext->ep, wanted_events(ext, &timeout_ms)))
+		return false;
 	aw_xs_ep_fds(ext->ep, fds);
-	for (size_t i = 0; ended && i < AW_XS_EP_FDS; i++)
+	for (size_t i = 0; !serves && i < AW_XS_EP_FDS; i++)
 		fds[i].fd = -1;
 	fds[POLL_FAR] = poll_far(ext, *far_revents);
 	fds[POLL_WAKE] = (struct pollfd){ .fd = ext->wake, .events = POLLIN };
-	if (poll(fds, POLL_FDS, timeout_ms) < 0)
-		return;
+	ready = poll(fds, POLL_FDS, timeout_ms < 0 ? patience_ms : timeout_ms);
+	if (ready <= 0)
+		return ready == 0;
 	if (fds[POLL_WAKE].revents)
 		(void)eventfd_read(ext->wake, &count);
 	*far_revents |= fds[POLL_FAR].revents & POLLHUP;
+	return false;
 }
 
 void *aw_ext_pump(void *arg)
 {
 	struct aw_ext *ext = arg;
+	bool slept = false, serves;
 	short far_revents = 0;
+	int patience_ms;
 
 	pthread_mutex_lock(&ext->lock);
 	for (;;) {
 		ext->asleep = false;
+		aw_ext_review_direct(ext, slept);
 		aw_ext_progress(ext);
 		if (has_ended(ext, far_revents))
 			break;
 		ext->far_events = far_events(ext);
-		ext->posts_seen = count_posts(ext);
+		ext->serves_ep = serves = serves_ep(ext);
+		patience_ms = ext->patience_ms;
 		ext->asleep = true;
 		pthread_mutex_unlock(&ext->lock);
-		pump_sleep(ext, &far_revents);
+		slept = pump_sleep(ext, &far_revents, serves, patience_ms);
 		pthread_mutex_lock(&ext->lock);
 	}
+	aw_ext_end_direct(ext);
 	fail_all(ext, ext->error ? ext->error : ENOTCONN);
 	ext->pump_ended = true;
 	pthread_mutex_unlock(&ext->lock);

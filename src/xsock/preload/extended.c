@@ -18,12 +18,18 @@
 #include "xsock/base/libc.h"
 #include "xsock/ext/calls.h"
 #include "xsock/framed/swap.h"
+#include "xsock/preload/extended_engine.h"
 #include "xsock/preload/preamble.h"
 
 #define HIGH_FD 1024
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct aw_ext_calls *engine; /* NULL: not loaded */
+
+const struct aw_ext_calls *aw_extended_engine(void)
+{
+	return engine;
+}
 
 /*
  * Writes the path of libanywarp-xsock.so, which lies beside this library. The libraries that it
@@ -269,6 +275,13 @@ AW_WRAPPER int iwarp_write(struct iwarp_mr *mr, size_t offset, size_t len,
 	return is_started() ? engine->write(mr, offset, len, key, key_offset, cookie) : -1;
 }
 
+AW_WRAPPER int iwarp_write_notify(struct iwarp_mr *mr, size_t offset, size_t len,
+				  const struct iwarp_key *key, uint64_t key_offset,
+				  const struct iwarp_note *note)
+{
+	return is_started() ? engine->write_notify(mr, offset, len, key, key_offset, note) : -1;
+}
+
 AW_WRAPPER int iwarp_read(struct iwarp_mr *mr, size_t offset, size_t len,
 			  const struct iwarp_key *key, uint64_t key_offset, uint64_t cookie)
 {
@@ -287,7 +300,15 @@ AW_WRAPPER int iwarp_send_mr(struct iwarp_mr *mr, size_t offset, size_t len, uin
 
 AW_WRAPPER int iwarp_recv_async(int fd, void *buf, size_t len, uint64_t cookie)
 {
-	return is_started() ? engine->recv_async(fd, buf, len, cookie) : -1;
+	bool engaged = aw_extended_engaged;
+	int result;
+
+	if (!is_started())
+		return -1;
+	aw_extended_engaged = true;
+	result = engine->recv_async(fd, buf, len, cookie);
+	aw_extended_engaged = engaged;
+	return result;
 }
 
 AW_WRAPPER int iwarp_cq_fd(int fd)

@@ -7,7 +7,14 @@
 #include <pthread.h>
 
 #include "xsock/framed/framed.h"
+#include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
+
+/* Returns whether the fd is bridged, framed or undecided: libc's call may not be enough. */
+static inline bool aw_io_is_carried(int fd)
+{
+	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_BRIDGED, 0);
+}
 
 /*
  * Make the first I/O if it is due. False: the caller makes libc's call. True: *result and errno are
@@ -16,6 +23,8 @@
 static inline bool aw_io_receive(int fd, const struct iovec *iov, int count, int flags,
 				 ssize_t *result)
 {
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		return aw_extended_receive(fd, iov, count, flags, result);
 	if (aw_framed_receive(fd, iov, count, flags, result))
 		return true;
 	pthread_testcancel(); /* libc's call can be cancelled here */
@@ -26,6 +35,8 @@ static inline bool aw_io_receive(int fd, const struct iovec *iov, int count, int
 static inline bool aw_io_transmit(int fd, const struct iovec *iov, int count, int flags,
 				  ssize_t *result)
 {
+	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		return aw_extended_transmit(fd, iov, count, flags, result);
 	if (aw_framed_transmit(fd, iov, count, flags, result))
 		return true;
 	pthread_testcancel(); /* libc's call can be cancelled here */

@@ -246,6 +246,8 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 			return -1;
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	case PLACE_NEAR:
+		if (level == SOL_SOCKET && name == SO_RCVLOWAT)
+			aw_extended_watch(fd);
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	case PLACE_TCP:
 		return set_at_proxy(fd, &sock, level, name, value, len);

@@ -6,6 +6,7 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/preamble.h"
 #include "xsock/preload/wait.h"
@@ -86,9 +87,11 @@ static int control_candidate(int epfd, int op, int fd, struct epoll_event *event
 AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
 	switch (aw_fdtab_state(fd)) {
+	case AW_FD_BRIDGED:
+		aw_extended_watch(fd);
+		return aw_libc()->epoll_ctl(epfd, op, fd, event);
 	case AW_FD_NONE:
 	case AW_FD_LISTENER:
-	case AW_FD_BRIDGED:
 	case AW_FD_FRAMED:
 		return aw_libc()->epoll_ctl(epfd, op, fd, event);
 	case AW_FD_INTERNAL:

@@ -13,6 +13,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
+#include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option.h"
 #include "xsock/preload/settle.h"
@@ -315,6 +316,8 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 		memcpy(arg, &value, sizeof(value));
 		return 0;
 	}
+	if (request == FIONREAD && aw_fdtab_state(fd) == AW_FD_BRIDGED)
+		aw_extended_watch(fd);
 	result = aw_libc()->ioctl(fd, request, arg);
 	if (result == 0 && request == FIONREAD && aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		count_to_mark(fd, arg);

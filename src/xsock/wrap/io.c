@@ -16,7 +16,7 @@ static inline struct iovec make_iovec(const void *buf, size_t len)
 
 AW_WRAPPER ssize_t read(int fd, void *buf, size_t count)
 {
-	if (aw_fdtab_is_special(fd)) {
+	if (aw_io_is_carried(fd)) {
 		struct iovec iov = make_iovec(buf, count);
 		ssize_t got;
 
@@ -28,7 +28,7 @@ AW_WRAPPER ssize_t read(int fd, void *buf, size_t count)
 
 AW_WRAPPER ssize_t __read_chk(int fd, void *buf, size_t count, size_t room)
 {
-	if (aw_fdtab_is_special(fd) && count <= room)
+	if (aw_io_is_carried(fd) && count <= room)
 		return read(fd, buf, count);
 	return aw_end_of_read(fd, aw_libc()->__read_chk(fd, buf, count, room), count);
 }
@@ -37,14 +37,14 @@ AW_WRAPPER ssize_t readv(int fd, const struct iovec *iov, int count)
 {
 	ssize_t got;
 
-	if (aw_fdtab_is_special(fd) && aw_io_receive(fd, iov, count, 0, &got))
+	if (aw_io_is_carried(fd) && aw_io_receive(fd, iov, count, 0, &got))
 		return got;
 	return aw_end_of_read(fd, aw_libc()->readv(fd, iov, count), count > 0);
 }
 
 AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
 {
-	if (aw_fdtab_is_special(fd)) {
+	if (aw_io_is_carried(fd)) {
 		struct iovec iov = make_iovec(buf, count);
 		ssize_t sent;
 
@@ -58,9 +58,16 @@ AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	ssize_t sent;
 
-	if (aw_fdtab_is_special(fd) && aw_io_transmit(fd, iov, count, 0, &sent))
+	if (aw_io_is_carried(fd) && aw_io_transmit(fd, iov, count, 0, &sent))
 		return sent;
 	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
+}
+
+/* The caller is about to read fd's pair, if it is one, by libc. */
+static inline void watch_bridged(int fd)
+{
+	if (aw_end_is_bridged(fd))
+		aw_extended_watch(fd);
 }
 
 static inline int msg_flags(int flags)
@@ -77,6 +84,7 @@ AW_WRAPPER ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_
 		return -1;
 	if (offset == -1 && aw_framed_receive(fd, iov, count, msg_flags(flags), &got))
 		return got;
+	watch_bridged(fd);
 	return aw_end_of_read(fd, aw_libc()->preadv64v2(fd, iov, count, offset, flags), count > 0);
 }
 
@@ -139,6 +147,7 @@ AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offs
 		return -1;
 	if (aw_framed_slot(in) || aw_framed_slot(out))
 		return aw_framed_splice(in, out, count, flags);
+	watch_bridged(in);
 	return aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
 }
 
@@ -147,6 +156,7 @@ AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 {
 	if (aw_first_io(fd, AW_FIRST_WRITE, false) || aw_framed_bridge(fd))
 		return NULL;
+	watch_bridged(fd);
 	return aw_libc()->fdopen(fd, mode);
 }
 
@@ -181,6 +191,11 @@ AW_WRAPPER int shutdown(int fd, int how)
 
 	if (aw_framed_shutdown(fd, how, &result))
 		return result;
-	return aw_fdtab_is_undecided(fd) ? shut_down_undecided(fd, how)
-					 : aw_libc()->shutdown(fd, how);
+	if (aw_fdtab_is_undecided(fd))
+		return shut_down_undecided(fd, how);
+	result = aw_libc()->shutdown(fd, how);
+	/* A thread that waits for bytes of an extended socket sees the pair's end. */
+	if (how != SHUT_WR)
+		watch_bridged(fd);
+	return result;
 }

@@ -35,7 +35,7 @@ AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
 	ssize_t sent;
 
-	if (aw_fdtab_is_special(fd) && send_one(fd, buf, len, flags, &sent))
+	if (aw_io_is_carried(fd) && send_one(fd, buf, len, flags, &sent))
 		return sent;
 	if (aw_end_is_bridged(fd))
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
@@ -48,7 +48,7 @@ AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const 
 {
 	ssize_t sent;
 
-	if (aw_fdtab_is_special(fd) && send_one(fd, buf, len, flags, &sent))
+	if (aw_io_is_carried(fd) && send_one(fd, buf, len, flags, &sent))
 		return sent;
 	if (aw_end_is_bridged(fd))
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
@@ -123,7 +123,7 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	if (!msg)
 		return aw_libc()->sendmsg(fd, msg, flags);
-	if (aw_fdtab_is_special(fd) &&
+	if (aw_io_is_carried(fd) &&
 	    aw_io_transmit(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &sent))
 		return sent;
 	if (!aw_end_is_bridged(fd))
@@ -201,7 +201,7 @@ AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
 	ssize_t got;
 
-	if (aw_fdtab_is_special(fd) && receive_one(fd, buf, len, flags, &got))
+	if (aw_io_is_carried(fd) && receive_one(fd, buf, len, flags, &got))
 		return got;
 	if (is_tcp_only(fd, flags))
 		return recv_tcp_only(fd, len, flags);
@@ -210,7 +210,7 @@ AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
 
 AW_WRAPPER ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
 {
-	if (aw_fdtab_is_special(fd) && len <= room)
+	if (aw_io_is_carried(fd) && len <= room)
 		return recv(fd, buf, len, flags);
 	if (is_tcp_only(fd, flags))
 		return recv_tcp_only(fd, len, flags);
@@ -222,7 +222,7 @@ AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct soc
 {
 	ssize_t got;
 
-	if (aw_fdtab_is_special(fd) && receive_one(fd, buf, len, flags, &got)) {
+	if (aw_io_is_carried(fd) && receive_one(fd, buf, len, flags, &got)) {
 		if (got >= 0 && from && from_len)
 			*from_len = 0; /* as TCP does */
 		return got;
@@ -246,7 +246,7 @@ AW_WRAPPER ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, in
 	from = va_arg(args, struct sockaddr *);
 	from_len = va_arg(args, socklen_t *);
 	va_end(args);
-	if (aw_fdtab_is_special(fd) && len <= room)
+	if (aw_io_is_carried(fd) && len <= room)
 		return recvfrom(fd, buf, len, flags, from, from_len);
 	if (is_tcp_only(fd, flags))
 		return recv_tcp_only(fd, len, flags);
@@ -261,7 +261,7 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 
 	if (!msg)
 		return aw_libc()->recvmsg(fd, msg, flags);
-	if (aw_fdtab_is_special(fd) &&
+	if (aw_io_is_carried(fd) &&
 	    aw_io_receive(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &got)) {
 		if (got >= 0) {
 			msg->msg_namelen = 0;
@@ -313,5 +313,7 @@ AW_WRAPPER int recvmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 		return (int)recv_tcp_only(fd, 0, flags | MSG_ERRQUEUE);
 	if (aw_framed_slot(fd) && msgs && !(flags & MSG_ERRQUEUE))
 		return receive_each(fd, msgs, count, flags, timeout);
+	if (aw_end_is_bridged(fd))
+		aw_extended_watch(fd);
 	return aw_libc()->recvmmsg(fd, msgs, count, flags, timeout);
 }

@@ -5,16 +5,22 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/wait.h"
 
-static bool any_undecided(struct pollfd *fds, nfds_t count)
+/* Has the peer's bytes put into the fds' pairs. Returns whether an fd is undecided. */
+static bool prepare_fds(struct pollfd *fds, nfds_t count)
 {
-	if (!aw_fdtab_any_undecided())
+	bool direct = aw_extended_any_direct();
+
+	if (!aw_fdtab_any_undecided() && !direct)
 		return false;
 	for (nfds_t i = 0; i < count; i++) {
 		if (aw_fdtab_is_undecided(fds[i].fd))
 			return true;
+		if (direct && aw_fdtab_state(fds[i].fd) == AW_FD_BRIDGED)
+			aw_extended_watch(fds[i].fd);
 	}
 	return false;
 }
@@ -29,7 +35,7 @@ static int poll_ms(struct pollfd *fds, nfds_t count, int timeout_ms)
 AW_WRAPPER int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
 	aw_framed_follow();
-	if (any_undecided(fds, count))
+	if (prepare_fds(fds, count))
 		return poll_ms(fds, count, timeout_ms);
 	return aw_libc()->poll(fds, count, timeout_ms);
 }
@@ -37,7 +43,7 @@ AW_WRAPPER int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 AW_WRAPPER int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room)
 {
 	aw_framed_follow();
-	if (room >= count * sizeof(*fds) && any_undecided(fds, count))
+	if (room >= count * sizeof(*fds) && prepare_fds(fds, count))
 		return poll_ms(fds, count, timeout_ms);
 	return aw_libc()->__poll_chk(fds, count, timeout_ms, room);
 }
@@ -46,7 +52,7 @@ AW_WRAPPER int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *ti
 		     const sigset_t *mask)
 {
 	aw_framed_follow();
-	if (any_undecided(fds, count))
+	if (prepare_fds(fds, count))
 		return aw_wait_poll(fds, count, timeout, mask);
 	return aw_libc()->ppoll(fds, count, timeout, mask);
 }
@@ -55,7 +61,7 @@ AW_WRAPPER int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timesp
 			   const sigset_t *mask, size_t room)
 {
 	aw_framed_follow();
-	if (room >= count * sizeof(*fds) && any_undecided(fds, count))
+	if (room >= count * sizeof(*fds) && prepare_fds(fds, count))
 		return aw_wait_poll(fds, count, timeout, mask);
 	return aw_libc()->__ppoll_chk(fds, count, timeout, mask, room);
 }
@@ -70,14 +76,23 @@ static bool is_in(const fd_set *set, int fd)
 	return set && FD_ISSET(fd, set);
 }
 
-static bool any_undecided_in(const struct select_sets *sets, int limit)
+static bool is_in_any(const struct select_sets *sets, int fd)
 {
-	if (!aw_fdtab_any_undecided() || limit > FD_SETSIZE)
+	return is_in(sets->in, fd) || is_in(sets->out, fd) || is_in(sets->except, fd);
+}
+
+/* As prepare_fds. */
+static bool prepare_sets(const struct select_sets *sets, int limit)
+{
+	bool direct = aw_extended_any_direct();
+
+	if ((!aw_fdtab_any_undecided() && !direct) || limit > FD_SETSIZE)
 		return false;
 	for (int fd = 0; fd < limit; fd++) {
-		if (aw_fdtab_is_undecided(fd) &&
-		    (is_in(sets->in, fd) || is_in(sets->out, fd) || is_in(sets->except, fd)))
+		if (aw_fdtab_is_undecided(fd) && is_in_any(sets, fd))
 			return true;
+		if (direct && aw_fdtab_state(fd) == AW_FD_BRIDGED && is_in_any(sets, fd))
+			aw_extended_watch(fd);
 	}
 	return false;
 }
@@ -144,7 +159,7 @@ AW_WRAPPER int select(int limit, fd_set *in, fd_set *out, fd_set *except, struct
 	int ready;
 
 	aw_framed_follow();
-	if (!any_undecided_in(&sets, limit))
+	if (!prepare_sets(&sets, limit))
 		return aw_libc()->select(limit, in, out, except, timeout);
 	if (!timeout)
 		return select_by_poll(&sets, limit, NULL, NULL);
@@ -163,7 +178,7 @@ AW_WRAPPER int pselect(int limit, fd_set *in, fd_set *out, fd_set *except,
 	struct select_sets sets = { in, out, except };
 
 	aw_framed_follow();
-	if (!any_undecided_in(&sets, limit))
+	if (!prepare_sets(&sets, limit))
 		return aw_libc()->pselect(limit, in, out, except, timeout, mask);
 	return select_by_poll(&sets, limit, timeout, mask);
 }

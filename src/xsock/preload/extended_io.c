@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Reads and writes of extended sockets, by libanywarp-xsock.so in the calling thread. Calls with
+// unusual flags use the pair, and so do a signal handler that has interrupted a waiting read, and a
+// process in a sandbox, which allows no further system calls.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/time.h>
+
+#include "record/cursor.h"
+#include "xsock/base/left.h"
+#include "xsock/base/libc.h"
+#include "xsock/ext/calls.h"
+#include "xsock/preload/extended.h"
+#include "xsock/preload/extended_engine.h"
+#include "xsock/process/sandbox.h"
+#include "xsock/process/shield.h"
+
+#define WINDOW_MAX 64 /* iovecs in one call of the engine */
+#define SEND_FLAGS (MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE)
+#define RECV_FLAGS (MSG_PEEK | MSG_WAITALL | MSG_DONTWAIT | MSG_NOSIGNAL)
+
+_Thread_local bool aw_extended_engaged;
+
+/* Returns the engine if it may move the bytes of such a call. */
+static const struct aw_ext_calls *engine_for(const struct iovec *iov, int count)
+{
+	const struct aw_ext_calls *engine = aw_extended_engine();
+
+	if (!engine || aw_extended_engaged || aw_sandbox_is_on() || count <= 0 || count > IOV_MAX)
+		return NULL;
+	for (int i = 0; i < count; i++)
+		if ((ssize_t)iov[i].iov_len < 0 || (iov[i].iov_len && !iov[i].iov_base))
+			return NULL;
+	return engine;
+}
+
+static void leave_wait(void *unused)
+{
+	(void)unused;
+	aw_extended_engaged = false;
+}
+
+/* Reads SO_RCVTIMEO; -1: there is none. */
+static int64_t get_timeout(int fd)
+{
+	struct timeval limit = { 0 };
+	socklen_t len = sizeof(limit);
+
+	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &len);
+	return limit.tv_sec || limit.tv_usec
+		       ? (int64_t)limit.tv_sec * 1000000000 + (int64_t)limit.tv_usec * 1000
+		       : -1;
+}
+
+/* Waits for bytes. Returns 0 or a negative errno. */
+static int await_bytes(const struct aw_ext_calls *engine, int fd)
+{
+	int64_t timeout_ns = get_timeout(fd);
+	struct _pthread_cleanup_buffer left;
+	int err;
+
+	aw_extended_engaged = true;
+	aw_left_push(&left, leave_wait, NULL);
+	err = engine->stream_wait(fd, timeout_ns);
+	aw_left_pop(&left, 1);
+	return err == -EINTR && aw_shield_restarts(timeout_ns) ? 0 : err;
+}
+
+/* A read of the program's. */
+struct extended_read {
+	const struct aw_ext_calls *engine;
+	int fd, flags;
+	bool waits; /* the call waits for bytes */
+	struct aw_cursor at;
+};
+
+/* Receives from the pair what is there. */
+static ssize_t receive_from_pair(const struct extended_read *call, struct iovec *window, int count)
+{
+	struct msghdr msg = { .msg_iov = window, .msg_iovlen = (size_t)count };
+	ssize_t got = aw_libc()->recvmsg(call->fd, &msg, call->flags | MSG_DONTWAIT);
+
+	return got < 0 ? -errno : got;
+}
+
+static ssize_t receive_now(struct extended_read *call)
+{
+	struct iovec window[WINDOW_MAX];
+	struct aw_shield shield;
+	size_t covered;
+	ssize_t got;
+	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW_MAX, &covered);
+
+	aw_shield_raise(&shield);
+	got = call->engine->stream_recv(call->fd, window, count, call->flags, call->waits);
+	aw_shield_lower(&shield);
+	if (got == -ENODATA)
+		got = receive_from_pair(call, window, count);
+	if (got > 0)
+		aw_cursor_skip(&call->at, (size_t)got);
+	return got;
+}
+
+/*
+ * Receives until the call has what it asks for. Returns a positive number; 0: the pair serves the
+ * rest, or has the stream's end; or a negative errno.
+ */
+static ssize_t receive_bytes(struct extended_read *call)
+{
+	size_t wanted = call->at.left;
+	ssize_t got;
+
+	do {
+		got = receive_now(call);
+		if (got == -EAGAIN && call->waits) {
+			got = await_bytes(call->engine, call->fd);
+			got = got ? got : 1;
+		}
+	} while (got > 0 && call->at.left > 0 &&
+		 (call->flags & MSG_WAITALL || call->at.left == wanted));
+	return got;
+}
+
+/* The pair has the rest of a MSG_WAITALL. */
+static void finish_by_pair(struct extended_read *call)
+{
+	struct iovec window[WINDOW_MAX];
+	struct msghdr msg = { .msg_iov = window };
+	size_t covered;
+	ssize_t got;
+
+	msg.msg_iovlen =
+		(size_t)aw_cursor_pieces(&call->at, call->at.left, window, WINDOW_MAX, &covered);
+	got = aw_libc()->recvmsg(call->fd, &msg, call->flags);
+	if (got > 0)
+		aw_cursor_skip(&call->at, (size_t)got);
+}
+
+static bool may_wait(int fd, int flags)
+{
+	return !(flags & MSG_DONTWAIT) && !(aw_libc()->fcntl(fd, F_GETFL) & O_NONBLOCK);
+}
+
+bool aw_extended_receive(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
+{
+	struct extended_read call = { .engine = engine_for(iov, count), .fd = fd, .flags = flags };
+	int saved = errno;
+	size_t wanted;
+	ssize_t got;
+
+	if (!call.engine)
+		return false;
+	if (flags & ~RECV_FLAGS || (flags & MSG_PEEK && flags & MSG_WAITALL)) {
+		aw_extended_watch(fd);
+		return false;
+	}
+	pthread_testcancel();
+	call.waits = may_wait(fd, flags);
+	call.at = aw_cursor_begin(iov, count);
+	wanted = call.at.left;
+	got = wanted ? receive_bytes(&call) : 0;
+	errno = saved;
+	if (got == 0 && call.at.left == wanted)
+		return false;
+	if (got == 0)
+		finish_by_pair(&call);
+	errno = call.at.left == wanted ? (int)-got : saved;
+	*result = call.at.left == wanted ? -1 : (ssize_t)(wanted - call.at.left);
+	return true;
+}
+
+/* Sends the rest of a write through the pair: the connection has no room. */
+static size_t send_rest(int fd, const struct iovec *iov, int count, size_t sent, int flags)
+{
+	struct aw_cursor at = aw_cursor_begin(iov, count);
+	struct iovec window[WINDOW_MAX];
+	struct msghdr msg = { .msg_iov = window };
+	size_t covered;
+	ssize_t more;
+
+	aw_cursor_skip(&at, sent);
+	while (at.left > 0) {
+		msg.msg_iovlen =
+			(size_t)aw_cursor_pieces(&at, at.left, window, WINDOW_MAX, &covered);
+		more = aw_libc()->sendmsg(fd, &msg, flags | MSG_NOSIGNAL);
+		if (more <= 0)
+			break;
+		aw_cursor_skip(&at, (size_t)more);
+		sent += (size_t)more;
+	}
+	return sent;
+}
+
+static size_t length_of(const struct iovec *iov, int count)
+{
+	size_t len = 0;
+
+	for (int i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+bool aw_extended_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
+{
+	const struct aw_ext_calls *engine = engine_for(iov, count);
+	struct aw_shield shield;
+	int saved = errno;
+	ssize_t sent;
+
+	if (!engine || flags & ~SEND_FLAGS)
+		return false;
+	pthread_testcancel();
+	aw_shield_raise(&shield);
+	sent = engine->stream_send(fd, iov, count, flags);
+	aw_shield_lower(&shield);
+	errno = saved;
+	if (sent <= 0)
+		return false;
+	if ((size_t)sent < length_of(iov, count))
+		sent = (ssize_t)send_rest(fd, iov, count, (size_t)sent, flags);
+	errno = saved;
+	*result = sent;
+	return true;
+}
+
+void aw_extended_watch(int fd)
+{
+	const struct aw_ext_calls *engine = aw_extended_engine();
+	struct aw_shield shield;
+	int saved = errno;
+
+	if (!engine || aw_extended_engaged || aw_sandbox_is_on())
+		return;
+	aw_shield_raise(&shield);
+	engine->watch(fd);
+	aw_shield_lower(&shield);
+	errno = saved;
+}
+
+bool aw_extended_any_direct(void)
+{
+	const struct aw_ext_calls *engine = aw_extended_engine();
+
+	return __builtin_expect(engine != NULL, 0) && atomic_load(engine->directs) > 0;
+}
