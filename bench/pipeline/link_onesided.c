@@ -15,7 +15,7 @@
 const char link_name[] = "one-sided";
 
 struct link {
-	int fd;
+	int fd, cq_fd;
 	char *out, *in; /* LINK_SLOTS blocks each */
 	struct iwarp_mr *out_mr, *in_mr;
 	struct iwarp_key far; /* the peer's in */
@@ -51,6 +51,7 @@ static struct link *link_make(int fd, int role)
 	if (!link || iwarp_start(fd, role) != 0)
 		fail_errno("no extended socket");
 	link->fd = fd;
+	link->cq_fd = iwarp_cq_fd(fd);
 	link->in_mr = link_memory(fd, &link->in, IWARP_REMOTE_WRITE);
 	link->out_mr = link_memory(fd, &link->out, 0);
 	if (iwarp_mr_key(link->in_mr, &key) != 0)
@@ -79,7 +80,7 @@ struct link *link_connect(const struct sockaddr_in *to)
 static void take_completions(struct link *link, uint64_t under_way_max)
 {
 	struct iwarp_completion done[LINK_SLOTS];
-	struct pollfd fd = { .fd = iwarp_cq_fd(link->fd), .events = POLLIN };
+	struct pollfd fd = { .fd = link->cq_fd, .events = POLLIN };
 
 	while (link->sent - link->completed > under_way_max) {
 		int count = iwarp_cq_poll(link->fd, done, LINK_SLOTS);

@@ -83,7 +83,8 @@ struct aw_ext {
 
 	/* reads that take bytes from the endpoint itself (ext_direct.c) */
 	bool direct; /* the pump leaves the peer's bytes to a reading thread */
-	bool polled; /* the program uses the fd in ways that need the pair: no read is direct */
+	/* the program uses the fd in ways that need the pair: no read is direct; set without a lock */
+	atomic_bool polled;
 	bool reading; /* a thread waits for the peer's bytes */
 	bool pair_used; /* bytes were put into the pair, and no read has found it empty since */
 	uint64_t reads, reads_seen; /* how many reads could wait; at the pump's last look */

@@ -52,6 +52,8 @@ void aw_ext_review_direct(struct aw_ext *ext, bool slept)
 	bool used = ext->reads != ext->reads_seen;
 
 	ext->reads_seen = ext->reads;
+	if (atomic_load(&ext->polled) && ext->direct)
+		aw_ext_end_direct(ext);
 	if (slept && !used && !ext->reading)
 		set_direct(ext, false);
 	if (ext->direct && used && !ext->reading)
@@ -106,7 +108,7 @@ static bool is_pair_read(struct aw_ext *ext)
 static bool may_receive(struct aw_ext *ext)
 {
 	return ext->pid == getpid() && !ext->error && !ext->pump_ended && !ext->in_ended &&
-	       !ext->polled && TAILQ_EMPTY(&ext->recvs);
+	       !atomic_load(&ext->polled) && TAILQ_EMPTY(&ext->recvs);
 }
 
 /* The peer's end is the pair's, too: later reads, and other processes, find it there. */
@@ -165,7 +167,7 @@ static bool begin_wait(struct aw_ext *ext)
 	if (may) {
 		ext->reading = true;
 	} else if (ext->reading) {
-		ext->polled = true;
+		atomic_store(&ext->polled, true);
 		aw_ext_end_direct(ext);
 	}
 	pthread_mutex_unlock(&ext->lock);
@@ -219,9 +221,7 @@ void aw_ext_watch(int fd)
 
 	if (!ext)
 		return;
-	pthread_mutex_lock(&ext->lock);
-	ext->polled = true;
-	aw_ext_end_direct(ext);
-	pthread_mutex_unlock(&ext->lock);
+	if (!atomic_exchange(&ext->polled, true))
+		(void)eventfd_write(ext->wake, 1); /* the pump ends the direct reads */
 	aw_ext_put(ext);
 }
