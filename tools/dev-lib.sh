@@ -23,8 +23,9 @@ packages_ecosystem="$packages_run python3-pytest python3-venv qperf libfabric-bi
 packages_kmod="build-essential kmod"
 packages_kernel="$packages_run $packages_kmod python3-pytest tshark ibverbs-providers linux-source flex bison bc
 	xz-utils"
-packages_kernel_full="dkms linux-headers-amd64 pahole qemu-system-x86 busybox-static cpio nfs-common
-	nfs-kernel-server nvme-cli fio open-iscsi"
+packages_kernel_apps="nfs-common nfs-kernel-server nvme-cli fio"
+packages_kernel_full="dkms linux-headers-amd64 pahole qemu-system-x86 busybox-static cpio $packages_kernel_apps
+	open-iscsi"
 packages_distro="$packages_build debootstrap debian-archive-keyring apt util-linux"
 packages_arch="$packages_build gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc-i686-linux-gnu
 	gcc-riscv64-linux-gnu gcc-s390x-linux-gnu qemu-user apt dpkg tar rdmacm-utils python3-pytest"
@@ -142,7 +143,7 @@ build_kernel() {
 	need_packages "$packages_kernel ${full:+$packages_kernel_full}"
 	mkdir -p build/logs
 	say "building a kernel under User Mode Linux ($configuration): minutes, the first time"
-	tests/kernel/build-uml "build/kernel/$configuration" base.config debug.config ${full:+full.config} >build/logs/kernel.log 2>&1 ||
+	tests/kernel/build-uml "build/kernel/$configuration" base.config debug.config ${full:+consumers.config full.config} >build/logs/kernel.log 2>&1 ||
 		die "no kernel, no tests in it: $(tail -n 3 build/logs/kernel.log)"
 	say "building siw.ko and anywarp.ko"
 	tests/interop/build-siw "$build" "build/kmod/siw-$configuration" >build/logs/siw.log 2>&1 ||

@@ -52,8 +52,8 @@ def mount_configfs():
 
 
 class Wire:
-    """Two interfaces of this network namespace with a device each. What goes from one's address to the other's goes over the
-    wire: the local table, which would have it go through the loopback, is asked behind the routes."""
+    """Two interfaces of this network namespace, with a device each where there is a link type. What goes from one's address to
+    the other's goes over the wire: the local table, which would have it go through the loopback, is asked behind the routes."""
 
     def __init__(self, link_type, mtu=ends.MTU_MAX):
         self.link_type = link_type
@@ -71,7 +71,7 @@ class Wire:
         self.ip(*self.rules("add"), f"rule add pref {LOCAL} lookup local", "rule del pref 0",
                 *(f"route add {far}/32 dev {interface} src {near} table {WAY + number}"
                   for number, (interface, near, far) in enumerate(zip(self.interfaces, self.addresses, self.addresses[::-1]))))
-        for number in range(2):
+        for number in range(2) if link_type else ():
             self.add_device(number)
 
     def ip(self, *lines):
