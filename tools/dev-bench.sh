@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Builds the release preset and measures it; 'anywarp help bench' tells what the arguments are. With --apps there are
-# more programs to install. With --kernel it is the kernel module that is measured, under User Mode Linux or, with --vm
-# behind it, in a virtual machine; bench/kernel/rows.py tells what the arguments are then.
+# more programs to install. With --kernel it is the kernel module that is measured; with --apps behind it, NFS and NVMe over
+# Fabrics on the module; under User Mode Linux or, with --vm behind these, in a virtual machine. bench/kernel/rows.py tells what
+# the arguments are then.
 
 bench_seconds_max=7200
 
@@ -19,7 +20,7 @@ build_crc() {
 build_kernel_bench() {
 	mkdir -p build/logs
 	say "building a kernel under User Mode Linux (bench): minutes, the first time"
-	tests/kernel/build-uml build/kernel/bench base.config bench.config >build/logs/kernel.log 2>&1 ||
+	tests/kernel/build-uml build/kernel/bench base.config consumers.config bench.config >build/logs/kernel.log 2>&1 ||
 		die "no kernel to measure in: $(tail -n 3 build/logs/kernel.log)"
 	say "building anywarp.ko"
 	{
@@ -55,29 +56,43 @@ build_siw() {
 	make -C "$kernel" M="$PWD/$out" CC=gcc CONFIG_RDMA_SIW=m modules
 }
 
+# bench_uml PROGRAM ARGUMENTS...: PROGRAM is of bench/kernel. ANYWARP_MB is of apps.py: the MiB that a row moves.
 bench_uml() {
-	local kernel=build/kernel/bench/build
+	local kernel=build/kernel/bench/build program=$1
+	shift
 	build_kernel_bench
 	quietly python3 tests/kernel/uml.py "$kernel/linux" "$bench_seconds_max" \
-		python3 "$PWD/bench/kernel/rows.py" "$PWD/build/release" \
+		env "ANYWARP_KERNEL_TREE=$PWD/$kernel" "ANYWARP_MB=${ANYWARP_MB:-256}" \
+		python3 "$PWD/bench/kernel/$program" "$PWD/build/release" \
 		"$PWD/build/kmod/uml-bench/src/kmod:$PWD/build/kmod/uml-bench/crc32c:$PWD/$kernel/drivers/infiniband/sw/siw:$PWD/$kernel/lib" "$@"
 }
 
 bench_vm() {
+	local program=$1 release
+	shift
 	need_packages "$packages_kernel_full"
 	build_smp
-	build_siw "/usr/src/linux-headers-$(<build/kernel-smp/release)" build/kmod/smp-siw >build/logs/siw.log 2>&1 ||
+	release=$(<build/kernel-smp/release)
+	build_siw "/usr/src/linux-headers-$release" build/kmod/smp-siw >build/logs/siw.log 2>&1 ||
 		die "siw did not build: $(tail -n 20 build/logs/siw.log)"
 	python3 tests/kernel/smp.py --counted build/kernel-smp "$bench_seconds_max" \
-		python3 "$PWD/bench/kernel/rows.py" "$PWD/build/release" "$PWD/build/kmod/smp/src/kmod:$PWD/build/kmod/smp-siw" "$@"
+		env "ANYWARP_KERNEL_TREE=$PWD/build/kernel-smp/kernel/lib/modules/$release" "ANYWARP_MB=${ANYWARP_MB:-32}" \
+		python3 "$PWD/bench/kernel/$program" "$PWD/build/release" "$PWD/build/kmod/smp/src/kmod:$PWD/build/kmod/smp-siw" "$@"
 }
 
 bench_kernel() {
-	local machine=bench_uml
-	[ "${1:-}" != --vm ] || { machine=bench_vm && shift; }
+	local program=rows.py machine=bench_uml
 	need_packages "$packages_kernel"
-	build_preset release
-	$machine "$@"
+	[ "${1:-}" != --apps ] || { program=apps.py && shift; }
+	[ "${1:-}" != --vm ] || { machine=bench_vm && shift; }
+	case $program in
+	rows.py) build_preset release ;;
+	apps.py)
+		need_packages "$packages_kernel_apps"
+		export ANYWARP_UML_MEMORY_MB=3072
+		;;
+	esac
+	$machine "$program" "$@"
 }
 
 if [ "${1:-}" = --kernel ]; then

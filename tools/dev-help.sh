@@ -44,6 +44,7 @@ usage: ./dev COMMAND [ARGUMENTS]
   bench --kernel [ARGUMENTS]  the kernel module beside TCP and siw, in one boot under User Mode Linux: tables.
                              --vm in front: Debian's kernel in an emulated machine that counts instructions.
                              --rounds N, --seconds N, --only NAME, --kind NAME, --mtu N
+  bench --kernel --apps [ARGUMENTS]  NFS and NVMe over Fabrics on the module beside TCP and siw; --vm as above, behind --apps
   help                     this text
 
 Every command installs the Debian packages it needs when they are missing and it may

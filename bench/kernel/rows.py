@@ -86,19 +86,22 @@ class Modules:
 
 
 class Bench:
-    def __init__(self, options):
+    """Measures kinds in turn; measure_kind(mtu, kind), while the kind's module is there, tells of its rows by note()."""
+
+    def __init__(self, options, kinds, rows):
         self.options = options
-        self.build = options.build
-        self.programs = Programs(options.build)
         self.modules = Modules(options.modules.split(":"))
-        self.rows = [row for row in all_rows() if is_wanted(f"{row.test} {row.name}", options.only)]
-        self.kinds = [kind for kind in KINDS if kind.name in options.kinds] if options.kinds else list(KINDS)
+        self.rows = [row for row in rows if is_wanted(f"{row.test} {row.name}", options.only)]
+        self.kinds = [kind for kind in kinds if kind.name in options.kinds] if options.kinds else list(kinds)
         self.found = collections.defaultdict(list)  # by mtu, row's test and name, kind's name: one run's JSON a round
 
-    def run(self):
+    def load_crc(self):
         if not pathlib.Path("/sys/module/libcrc32c").exists():
             for name in CRC_MODULES:
                 self.modules.load(name)
+
+    def run(self):
+        self.load_crc()
         for mtu in self.options.mtus:
             for number in range(self.options.rounds):
                 for kind in self.kinds if number % 2 == 0 else self.kinds[::-1]:
@@ -107,27 +110,41 @@ class Bench:
     def run_kind(self, mtu, kind):
         if kind.link:
             self.modules.load(kind.link, *kind.options)
+        self.measure_kind(mtu, kind)
+        if kind.link:
+            self.modules.unload(kind.link)
+
+    def note(self, mtu, kind, row, result):
+        self.found[mtu, row.test, row.name, kind.name].append(result)
+
+
+class Verbs(Bench):
+    """The programs of anywarp bench."""
+
+    def __init__(self, options):
+        super().__init__(options, KINDS, all_rows())
+        self.build = options.build
+        self.programs = Programs(options.build)
+
+    def measure_kind(self, mtu, kind):
         bed = ends.Bed((ends.KERNEL if kind.link else ends.USER,) * 2, kind.link, self.build)
         bed.at_mtu(mtu)
         try:
             for row in self.rows:
-                self.run_row(mtu, kind, row, bed)
+                self.note(mtu, kind, row, self.run_row(kind, row, bed))
         finally:
             bed.close()
-        if kind.link:
-            self.modules.unload(kind.link)
 
-    def run_row(self, mtu, kind, row, bed):
+    def run_row(self, kind, row, bed):
         ours = of_tcp(row) if kind is TCP else row
         server, client = bed.ends
         where = beds.Bed("veth", server.address, server.address6, server.into, client.into)
         series = points.Series(kind.name, "", ours.test, ours.keys, None)
         os.environ["ANYWARP_MPA"] = kind.mpa
         try:
-            result = self.programs.of(kind).run(where, series, self.options.seconds)
+            return self.programs.of(kind).run(where, series, self.options.seconds)
         except pair.Failure as failure:
-            result = {"failure": str(failure)}
-        self.found[mtu, row.test, row.name, kind.name].append(result)
+            return {"failure": str(failure)}
 
 
 def is_wanted(name, only):
@@ -176,30 +193,35 @@ def failures(bench):
             if "failure" in run]
 
 
-def parse(argv):
-    parser = argparse.ArgumentParser(prog="dev bench --kernel", description=__doc__)
+def parse(argv, kinds, about):
+    parser = argparse.ArgumentParser(prog="dev bench --kernel", description=about)
     parser.add_argument("build")
     parser.add_argument("modules")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each run")
     parser.add_argument("--only", action="append", default=[], help="rows whose name has this in it")
-    parser.add_argument("--kind", dest="kinds", action="append", default=[], choices=[kind.name for kind in KINDS])
+    parser.add_argument("--kind", dest="kinds", action="append", default=[], choices=[kind.name for kind in kinds])
     parser.add_argument("--mtu", dest="mtus", type=int, action="append", default=[])
     options = parser.parse_args(argv)
     options.mtus = options.mtus or [1500, 9000]
     return options
 
 
-def main(argv):
-    options = parse(argv)
-    bench = Bench(options)
-    bench.run()
+def print_tables(bench, tables):
+    """tables: what table() takes behind the MTU, each."""
     lines = []
-    for mtu in options.mtus:
-        lines += [*table(bench, mtu, "Latency, both ends asleep, µs", "latency", value_of, 1), ""]
-        lines += [*table(bench, mtu, "Bandwidth, MB/s", "bandwidth", value_of, 1e-6), ""]
-        lines += [*table(bench, mtu, "Processor, both ends, s/GB", "bandwidth", busy_of, 1), ""]
+    for mtu in bench.options.mtus:
+        for title, *how in tables:
+            lines += [*table(bench, mtu, title, *how), ""]
     print("\n".join([*lines, *failures(bench)]))
+
+
+def main(argv):
+    bench = Verbs(parse(argv, KINDS, __doc__))
+    bench.run()
+    print_tables(bench, [("Latency, both ends asleep, µs", "latency", value_of, 1),
+                         ("Bandwidth, MB/s", "bandwidth", value_of, 1e-6),
+                         ("Processor, both ends, s/GB", "bandwidth", busy_of, 1)])
     return 0
 
 
