@@ -96,21 +96,25 @@ class Data:
 def measure_file(wire, client, data):
     """Gives its rows; the server's file is compared, and what the client, which knows nothing of it any more, reads."""
     path = nfs.MOUNT / "data"
-    yield FILE_WRITE, measure(wire.octets, lambda: data.write_to(path, FILE_PIECE))
+    written = measure(wire.octets, lambda: data.write_to(path, FILE_PIECE))
     data.read_from(nfs.EXPORT / "data", FILE_PIECE)
     data.compare()
+    yield FILE_WRITE, written
     client.remount()
-    yield FILE_READ, measure(wire.octets, lambda: data.read_from(path, FILE_PIECE))
+    read = measure(wire.octets, lambda: data.read_from(path, FILE_PIECE))
     data.compare()
+    yield FILE_READ, read
 
 
 def measure_disk(wire, data, seconds):
     """Gives its rows; the RAM disk behind the target is compared, and what is read of it over the link. No cache is between."""
-    yield DISK_WRITE, measure(wire.octets, lambda: data.write_to(nvme.DISK, DISK_PIECE, os.O_DIRECT))
+    written = measure(wire.octets, lambda: data.write_to(nvme.DISK, DISK_PIECE, os.O_DIRECT))
     data.read_from(RAM_DISK, DISK_PIECE, os.O_DIRECT)
     data.compare()
-    yield DISK_READ, measure(wire.octets, lambda: data.read_from(nvme.DISK, DISK_PIECE, os.O_DIRECT))
+    yield DISK_WRITE, written
+    read = measure(wire.octets, lambda: data.read_from(nvme.DISK, DISK_PIECE, os.O_DIRECT))
     data.compare()
+    yield DISK_READ, read
     for row in (ONE_BY_ONE, QUEUED):
         yield row, read_at_random(row.keys["depth"], seconds)
 
