@@ -129,7 +129,7 @@ def programs(options):
     if options.apps:
         return study.programs(options.workers, options.libraries)
     return {**ours, **sockets.programs(options.workers, options.libraries),
-            "libfabric": others.Libfabric(), "ucx": others.Ucx()}
+            **others.programs()}
 
 
 def interrupt(*_):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What a user would take instead, measured by its own programs as Debian has them: libfabric's
-tcp provider by fi_pingpong (libfabric-bin), UCX's tcp transport by ucx_perftest (ucx-utils)."""
+tcp and shm providers by fi_pingpong (libfabric-bin), UCX's tcp and shared-memory transports by ucx_perftest (ucx-utils)."""
 
+import collections
 import os
 import re
 import shutil
+import subprocess
 
 import pair
 import program
@@ -12,20 +14,18 @@ from values import KI, MI
 
 SECONDS_MAX = 30
 WARM_UP = 50
-PROVIDERS = {"msg": "tcp", "rdm": "tcp;ofi_rxm"}
 UCX_TESTS = {"tag_lat": "tag_lat", "put_lat": "ucp_put_lat", "tag_bw": "tag_bw",
              "put_bw": "ucp_put_bw"}
-# Over TCP alone: without this two processes of one machine would share memory.
-UCX_SETTINGS = {"UCX_TLS": "tcp", "UCX_WARN_UNUSED_ENV_VARS": "n"}
 # Neither can be told a time, so a count is taken from a guess at what one message costs.
-MESSAGE_SECONDS, OCTETS_PER_SECOND = 6e-6, 1.2e9
-ITERATIONS_MIN, ITERATIONS_MAX = 100, 50000
+Guess = collections.namedtuple("Guess", "message_seconds octets_per_second iterations_max")
+BY_TCP, BY_MEMORY = Guess(6e-6, 1.2e9, 50000), Guess(0.3e-6, 5e9, 500000)
+ITERATIONS_MIN = 100
 SIZE_UNITS = {"": 1, "k": KI, "m": MI, "g": KI * MI}
 
 
-def iterations(size, seconds, ways):
-    count = int(seconds / ways / (MESSAGE_SECONDS + size / OCTETS_PER_SECOND))
-    return max(ITERATIONS_MIN, min(count, ITERATIONS_MAX))
+def iterations(size, seconds, ways, guess=BY_TCP):
+    count = int(seconds / ways / (guess.message_seconds + size / guess.octets_per_second))
+    return max(ITERATIONS_MIN, min(count, guess.iterations_max))
 
 
 class Comparator:
@@ -46,16 +46,34 @@ class Comparator:
 
 
 class Libfabric(Comparator):
-    """fi_pingpong knows no test but its ping-pong, and prints its mean alone."""
+    """fi_pingpong knows no test but its ping-pong, and prints its mean alone. providers: by the endpoint."""
 
     program_name, package = "fi_pingpong", "libfabric-bin"
 
+    def __init__(self, providers):
+        self.providers = providers
+
+    def missing(self):
+        """Also where its library was built without one of them, or the machine does not allow it."""
+        return super().missing() or next(filter(None, map(why_no_provider, self.providers.values())), None)
+
     def run(self, bed, series, seconds):
         size, endpoint = series.keys["size"], series.keys["endpoint"]
-        line = (f"fi_pingpong -p {PROVIDERS[endpoint]} -e {endpoint} -S {size} "
+        line = (f"fi_pingpong -p {self.providers[endpoint]} -e {endpoint} -S {size} "
                 f"-I {iterations(size, seconds, 2)}")
         return parse_pingpong(self.pair(bed, (line + " -B {port}", line + " -P {port} {address}")),
                               size)
+
+
+def why_no_provider(name):
+    """None where libfabric offers it."""
+    try:
+        done = subprocess.run(["fi_info", "-p", name], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"fi_info does not run: {error}"
+    if done.returncode == 0:
+        return None
+    return f"libfabric offers no provider {name} here: {' '.join(done.stderr.split())[-200:]}"
 
 
 def parse_pingpong(output, size):
@@ -73,19 +91,37 @@ def parse_size(text):
 
 
 class Ucx(Comparator):
-    """ucx_perftest: the server learns from the client what to do."""
+    """ucx_perftest: the server learns from the client what to do. transports: UCX_TLS; it has no other, so that two
+    processes of one machine share memory only where it says so."""
 
     program_name, package = "ucx_perftest", "ucx-utils"
 
+    def __init__(self, transports):
+        self.transports = transports
+
+    def settings(self, bed):
+        own = {"UCX_TLS": self.transports, "UCX_WARN_UNUSED_ENV_VARS": "n"}
+        return {**own, "UCX_NET_DEVICES": "lo"} if bed.name == "loopback" and self.transports == "tcp" else own
+
     def run(self, bed, series, seconds):
         size, test = series.keys["size"], series.test
-        count = iterations(size, seconds, 1 if test.endswith("bw") else 2)
         line = "ucx_perftest -p {port}"
-        output = self.pair(bed, (line, f"{line} -t {UCX_TESTS[test]} -s {size} -n {count} "
-                                       f"-w {WARM_UP} -v {{address}}"),
-                           {**UCX_SETTINGS, **({"UCX_NET_DEVICES": "lo"} if bed.name == "loopback"
-                                               else {})})
+        output = self.pair(bed, (line, f"{line} -t {UCX_TESTS[test]} -s {size} -n {self.count(size, test, seconds)} "
+                                       f"-w {WARM_UP} -v {{address}}"), self.settings(bed))
         return parse_perftest(output, test, size)
+
+    def count(self, size, test, seconds):
+        """Ends that ping-pong through memory spin, and where they have to share a processor they are no faster than
+        over TCP."""
+        if test.endswith("lat"):
+            return iterations(size, seconds, 2)
+        return iterations(size, seconds, 1, BY_TCP if self.transports == "tcp" else BY_MEMORY)
+
+
+def programs():
+    """By the name that a series has for them."""
+    return {"libfabric": Libfabric({"msg": "tcp", "rdm": "tcp;ofi_rxm"}), "libfabric-shm": Libfabric({"rdm": "shm"}),
+            "ucx": Ucx("tcp"), "ucx-shm": Ucx("posix,cma,self")}
 
 
 def parse_perftest(output, test, size):

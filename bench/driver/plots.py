@@ -34,6 +34,8 @@ LOOKS = {
     "libfabric-msg": (8, "-"), "libfabric-rdm": (8, "--"),
     "ucx-tag_lat": (9, "-"), "ucx-put_lat": (9, "--"), "ucx-tag_bw": (9, "-"),
     "ucx-put_bw": (9, "--"),
+    "libfabric-shm": (2, "-"), "ucx-shm-tag_lat": (9, "-"), "ucx-shm-put_lat": (9, "--"), "ucx-shm-tag_bw": (9, "-"),
+    "ucx-shm-put_bw": (9, "--"),
     "pass-through": (1, "-"), "iwarp": (5, "-"), "one-sided": (4, "-"), "ucx-roce": (6, "-"), "verbs-roce": (6, "-"),
 }
 # What an axis of many sizes is marked with.

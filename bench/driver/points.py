@@ -64,7 +64,8 @@ GROUPS = {
                        "octets", ("latency_whole", "latency_p99_whole")),
     "roce-rate": Group("The roce persona, which acknowledges, beside iwarp: message rate",
                        "octets", ("rate", "cpu_per_million")),
-    "host-latency": Group("Two ends on one host, through memory: half a round trip", "octets", ("latency", "latency_p99")),
+    "host-latency": Group("Two ends on one host, through memory: half a round trip", "octets",
+                          ("latency", "latency_p99", "latency_mean")),
     "host-bandwidth": Group("Two ends on one host, through memory: bandwidth, one way", "octets",
                             ("bandwidth", "cpu_per_gb")),
     "host-rate": Group("Two ends on one host, through memory: message rate", "octets", ("rate", "cpu_per_million")),
@@ -333,7 +334,8 @@ def through_memory(name, reference, test, **keys):
 
 
 def host(form):
-    """ANYWARP_HOST_PATH=on at both ends, and one of each over TCP beside it."""
+    """ANYWARP_HOST_PATH=on at both ends, one of each over TCP beside it, and what else shares memory. The size of a
+    message and the number under way are the same; of UCX's bandwidth tests, whose window is their own, the size."""
     if form.limit:
         return []
     points = []
@@ -343,7 +345,9 @@ def host(form):
             through_memory("send-spin", "tcp-spin", "latency", op="send", mode="spin", size=size),
             through_memory("send-event", "tcp-block", "latency", op="send", mode="event", size=size),
             through_memory("write", "tcp-spin", "latency", op="write", mode="spin", size=size),
-            verbs("send-over-tcp", "tcp-spin", "latency", op="send", mode="spin", size=size)), PAIR_SECONDS))
+            verbs("send-over-tcp", "tcp-spin", "latency", op="send", mode="spin", size=size),
+            ucx_memory("tag_lat", size, "tcp-spin"), ucx_memory("put_lat", size, "tcp-spin"),
+            Series("libfabric-shm", "libfabric-shm", "latency", {"endpoint": "rdm", "size": size}, "tcp-spin")), PAIR_SECONDS))
     for size in (4 * KI, 64 * KI, MI):
         points.append(Point("host-bandwidth", "loopback", size,
                             moved_through_memory(size, WINDOW, ("send", "write", "read")), PAIR_SECONDS))
@@ -351,11 +355,16 @@ def host(form):
                            moved_through_memory(64, SMALL_WINDOW, ("send", "write")), PAIR_SECONDS)]
 
 
+def ucx_memory(test, size, reference):
+    return Series(f"ucx-shm-{test}", "ucx-shm", test, {"size": size}, reference)
+
+
 def moved_through_memory(size, window, ops):
     keys = {"size": size, "window": window, "direction": "uni", "batch": 1}
     return (tcp("tcp", "bandwidth", op="send", **keys),
             *(through_memory(op, "tcp", "bandwidth", op=op, **keys) for op in ops),
-            verbs("send-over-tcp", "tcp", "bandwidth", op="send", **keys))
+            verbs("send-over-tcp", "tcp", "bandwidth", op="send", **keys),
+            ucx_memory("tag_bw", size, "tcp"), ucx_memory("put_bw", size, "tcp"))
 
 
 def engines(form):

@@ -15,7 +15,7 @@
       "complete": true, or absent where the run ended before the point did,
       "handover_ns": [what one CPU needed to hand a word to another before each round, or null],
       "series": [{
-          "name", "program": "tcp" | "verbs" | "verbs-roce" | "verbs-host" | "libfabric" | "ucx" | one of sockets.py, "test", "keys": {key: value},
+          "name", "program": "tcp" | "verbs" | "verbs-roce" | "verbs-host" | one of others.py or sockets.py, "test", "keys": {key: value},
           "reference": name of the series that ratios are taken to, mostly raw TCP, or null,
           "rounds": [{"result": what the program printed} or {"failure": text}] in their order:
                     round N of every series of the point ran in turn,

@@ -2,6 +2,7 @@
 """What libfabric's and UCX's programs print, as captured from libfabric 1.17.0 and UCX 1.13.1."""
 
 import driver_path  # noqa: F401
+import beds
 import others
 import pair
 import pytest
@@ -56,11 +57,35 @@ def test_perftest_without_a_result_is_a_failure(output):
 
 def test_iterations_follow_the_size_within_bounds():
     small, large = others.iterations(4, 0.25, 2), others.iterations(1 << 20, 0.25, 1)
-    assert others.ITERATIONS_MIN <= large < small <= others.ITERATIONS_MAX
+    assert others.ITERATIONS_MIN <= large < small <= others.BY_TCP.iterations_max
     assert others.iterations(1 << 30, 0.25, 1) == others.ITERATIONS_MIN
+    assert others.iterations(4, 0.25, 1, others.BY_MEMORY) > others.iterations(4, 0.25, 1)
 
 
-def test_a_missing_program_names_its_package(monkeypatch):
+@pytest.mark.parametrize("name, package", [("ucx", "ucx-utils"), ("ucx-shm", "ucx-utils"), ("libfabric", "libfabric-bin"),
+                                           ("libfabric-shm", "libfabric-bin")])
+def test_a_missing_program_names_its_package(monkeypatch, name, package):
     monkeypatch.setenv("PATH", "")
-    assert "ucx-utils" in others.Ucx().missing()
-    assert "libfabric-bin" in others.Libfabric().missing()
+    assert package in others.programs()[name].missing()
+
+
+def fake_fi_info(folder, text):
+    """And a fi_pingpong, which is not run."""
+    for name in ("fi_info", "fi_pingpong"):
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+
+
+def test_a_library_without_the_provider_is_told(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    fake_fi_info(tmp_path, '[ "$2" != shm ] || { echo "fi_getinfo: -61 (No data available)" >&2; exit 61; }')
+    found = others.programs()
+    assert found["libfabric-shm"].missing() == \
+        "libfabric offers no provider shm here: fi_getinfo: -61 (No data available)"
+    assert found["libfabric"].missing() is None
+
+
+def test_ucx_has_the_transports_of_its_row_and_no_other():
+    bed = beds.LOOPBACK
+    found = {name: each.settings(bed)["UCX_TLS"] for name, each in others.programs().items() if name.startswith("ucx")}
+    assert found == {"ucx": "tcp", "ucx-shm": "posix,cma,self"}

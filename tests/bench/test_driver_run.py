@@ -68,14 +68,27 @@ def test_the_roce_persona_is_measured_beside_iwarp_in_the_full_form_alone(worker
     assert series_of(load(tmp_path), "write-roce")["ratio"]["count"] == 1
 
 
-def test_memory_is_measured_beside_tcp_but_in_the_short_form(workers, tmp_path):
+@pytest.fixture
+def path_of_no_others(tmp_path):
+    """With neither libfabric's programs nor UCX's."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("env", "python3"):
+        (folder / name).symlink_to(f"/usr/bin/{name}")
+    return str(folder)
+
+
+def test_memory_is_measured_beside_tcp_but_in_the_short_form(workers, tmp_path, path_of_no_others):
     log = tmp_path / "log"
     assert not points.all_points("short", ["host-"])
     assert len(points.all_points("default", ["host-"])) == 7
-    done = bench(workers, tmp_path, "--only", "host-rate", "--rounds", "1", form="--full", FAKE_LOG=str(log))
+    done = bench(workers, tmp_path, "--only", "host-rate", "--rounds", "1", form="--full", FAKE_LOG=str(log),
+                 PATH=path_of_no_others)
     assert done.returncode == 0, done.stderr
     ran = [("op=send" in line, re.search("host=[a-z]+", line)[0]) for line in log.read_text().splitlines()]
     assert ran == [(True, "host=off"), (True, "host=on"), (False, "host=on"), (True, "host=off")]
+    for name in ("ucx-shm-tag_bw", "ucx-shm-put_bw"):
+        assert "ucx-utils" in series_of(load(tmp_path), name)["skipped"]
 
 
 def test_engines_are_several_qps_and_batches_beside_as_many_connections(workers, tmp_path):
@@ -135,13 +148,9 @@ def test_an_interrupt_writes_what_there_is(workers, tmp_path):
     assert 1 <= len(series_of(results, "tcp")["rounds"]) < 1000
 
 
-def test_missing_comparators_are_skipped_with_the_reason(workers, tmp_path):
-    bin_folder = tmp_path / "bin"
-    bin_folder.mkdir()
-    for name in ("env", "python3"):
-        (bin_folder / name).symlink_to(f"/usr/bin/{name}")
+def test_missing_comparators_are_skipped_with_the_reason(workers, tmp_path, path_of_no_others):
     done = bench(workers, tmp_path, "--only", "others-bandwidth", "--rounds", "1",
-                 PATH=str(bin_folder))
+                 PATH=path_of_no_others)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "skipped: ucx: ucx_perftest is not installed (Debian package ucx-utils)" in done.stdout
     assert load(tmp_path)["skipped"][0]["what"] == "ucx"
