@@ -3,6 +3,7 @@
 itself; the log says the path."""
 
 import os
+import pathlib
 import re
 import subprocess
 
@@ -15,6 +16,7 @@ OPCODES = conftest.BUILD / "tests" / "opcodes"
 SIZES = "1,2,3,13,508,509,4000,65536,300001,3000001"
 SECONDS_MAX = 60
 NOBODY = 65534
+YAMA = pathlib.Path("/proc/sys/kernel/yama/ptrace_scope")
 
 
 def settings(path, *more):
@@ -84,13 +86,56 @@ def test_tcp_between_two_users(run, at):
     assert run(settings("on"), settings("on"), "-S 4000", **{f"{at}_prefix": other}) == ({"tcp"}, {"tcp"})
 
 
+OTHER_PIDS = ["--pid", "--fork", "--mount-proc"]
+OTHER_USERS = ["--user", "--map-root-user"]
+NO_PROC = ["--mount", "sh", "-c", 'umount -l /proc && exec "$@"', "sh"]
+
+
 @pytest.mark.parametrize("at", ["server", "client"])
-def test_tcp_between_pid_namespaces(run, at):
-    """As between two containers with one network: what the hello names is another process, or none."""
-    other = ["unshare", "--pid", "--fork", "--mount-proc"]
-    if subprocess.run([*other, "true"], capture_output=True).returncode:
-        pytest.skip("PID namespaces are not allowed here")
-    assert run(settings("on"), settings("on"), "-S 4000", **{f"{at}_prefix": other}) == ({"tcp"}, {"tcp"})
+@pytest.mark.parametrize("namespaces, of_server, of_client", [
+    (OTHER_PIDS, "tcp", "tcp"),
+    ([*OTHER_PIDS, "--ipc", "--uts"], "tcp", "tcp"),
+    (["--ipc"], "memory", "memory"),
+    (["--mount", "--ipc", "--uts"], "memory", "memory"),
+    ([*OTHER_USERS, "--mount", "--ipc"], "memory", "tcp"),
+    (NO_PROC, "memory", "tcp")],
+    ids=["pid", "pid-and-ipc", "ipc", "mount-and-ipc", "user", "no-proc"])
+def test_containers(run, at, namespaces, of_server, of_client):
+    """One end is in a container that shares the network. Of another PID namespace the hello names another process, or
+    none. A process of a user namespace may be looked into from outside, and may not look out; one without /proc
+    looks nowhere. The memory has no name that a namespace of IPC or of mounts could hide."""
+    unshare = ["unshare", *namespaces]
+    if subprocess.run([*unshare, "true"], capture_output=True).returncode:
+        pytest.skip(f"not allowed here: {' '.join(unshare)}")
+    path = of_server if at == "server" else of_client
+    assert run(settings("on"), settings("on"), "-S 4000", **{f"{at}_prefix": unshare}) == ({path}, {path})
+
+
+def test_tcp_between_two_user_namespaces(run):
+    unshare = ["unshare", *OTHER_USERS, "--mount", "--ipc"]
+    if subprocess.run([*unshare, "true"], capture_output=True).returncode:
+        pytest.skip("user namespaces are not allowed here")
+    assert run(settings("on"), settings("on"), "-S 4000", server_prefix=unshare, client_prefix=unshare) == \
+        ({"tcp"}, {"tcp"})
+
+
+@pytest.fixture(params=[0, 1, 2])
+def yama(request):
+    """Scope 3 could not be taken back."""
+    if not YAMA.exists():
+        pytest.skip(f"this kernel has no Yama: no {YAMA}")
+    before = YAMA.read_text(encoding="ascii")
+    try:
+        YAMA.write_text(str(request.param), encoding="ascii")
+    except OSError as error:
+        pytest.skip(f"{YAMA}: {error.strerror}")
+    yield request.param
+    YAMA.write_text(before, encoding="ascii")
+
+
+def test_memory_under_yama(run, yama):
+    """It forbids to attach, not to read."""
+    assert run(settings("on"), settings("on"), "-S 4000") == ({"memory"}, {"memory"})
 
 
 def test_a_wrong_word_connects_nothing(start):

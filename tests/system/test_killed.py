@@ -17,7 +17,9 @@ import pytest
 
 MORTAL = conftest.BUILD / "tests" / "mortal"
 SEED = int(os.environ.get("ANYWARP_SEED", random.SystemRandom().randrange(1 << 30)))
-KILLS_EACH = 20 if conftest.SANITIZER else 250
+# Of clients, and of servers.
+KILLS_EACH = int(os.environ.get("ANYWARP_KILLS", 20 if conftest.SANITIZER else 250))
+PATH = "memory" if os.environ.get("ANYWARP_HOST_PATH") == "on" else "tcp"
 RESETS = 20 if conftest.SANITIZER else 100
 AT_ONCE = 4
 LIFE_US_MAX = 80000
@@ -63,8 +65,8 @@ def fits(held, wanted):
     return all(held[name] <= wanted[name] for name in ("fds", "threads", "connections"))
 
 
-def loader(start, port, options, rng):
-    return start(f"{MORTAL} load 127.0.0.1 {port} --seed {rng.randrange(1 << 20)} {options}")
+def loader(start, port, options, rng, prefix=()):
+    return start(f"{MORTAL} load 127.0.0.1 {port} --seed {rng.randrange(1 << 20)} {options}", prefix=prefix)
 
 
 def forget(start, program):
@@ -84,8 +86,9 @@ def assert_goes_on(program):
 
 
 def serve_one(start, server, rng):
-    client = loader(start, server.port, "--rounds 5", rng)
+    client = loader(start, server.port, "--rounds 5", rng, ["env", "ANYWARP_LOG=info"])
     assert client.wait_exit(SECONDS_MAX) == 0, client.report()
+    assert re.findall(r"qp 0x\w+ path (\w+)", client.output()) == [PATH]
 
 
 def idle_server(start, rng):
