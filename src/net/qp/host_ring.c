@@ -105,24 +105,28 @@ bool aw_host_are_ports(const uint8_t *hello, const struct sockaddr *local,
 	       get_be16(hello + HELLO_PORTS + 2) == port_of(local);
 }
 
-/* Maps each part at its place in the range that was reserved for all. */
-static bool map_parts(uint8_t *base, int fd)
+static bool map_part(uint8_t *at, size_t len, int fd, size_t offset)
+{
+	return mmap(at, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) !=
+	       MAP_FAILED;
+}
+
+/*
+ * Maps control page, first ring, first, second, second: the first mapping, of which the front stays, takes the addresses
+ * for all.
+ */
+static void *map_parts(int fd, size_t len)
 {
 	size_t page = page_size(), bytes = AW_HOST_RING_BYTES;
-	const struct {
-		size_t at, len, offset;
-	} parts[] = {
-		{ 0, page + bytes, 0 },
-		{ page + bytes, bytes, page },
-		{ page + 2 * bytes, bytes, page + bytes },
-		{ page + 3 * bytes, bytes, page + bytes },
-	};
+	uint8_t *base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (mmap(base + parts[i].at, parts[i].len, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_FIXED, fd, (off_t)parts[i].offset) == MAP_FAILED)
-			return false;
-	return true;
+	if (base == MAP_FAILED)
+		return NULL;
+	if (map_part(base + page + bytes, 2 * bytes, fd, page) &&
+	    map_part(base + page + 3 * bytes, bytes, fd, page + bytes))
+		return base;
+	munmap(base, len);
+	return NULL;
 }
 
 static struct aw_host_ring *map(int fd)
@@ -134,12 +138,9 @@ static struct aw_host_ring *map(int fd)
 	ring->fd = -1;
 	ring->bells = (struct aw_bells){ -1, -1 };
 	ring->len = page_size() + 4 * (size_t)AW_HOST_RING_BYTES;
-	ring->base = mmap(NULL, ring->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			  -1, 0);
-	if (ring->base != MAP_FAILED && map_parts(ring->base, fd))
+	ring->base = map_parts(fd, ring->len);
+	if (ring->base)
 		return ring;
-	if (ring->base != MAP_FAILED)
-		munmap(ring->base, ring->len);
 	free(ring);
 	return NULL;
 }
