@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -132,7 +133,7 @@ static void bells__as_many_as_there_are_places(void **state)
 	struct aw_bells_name names[2];
 	int made = 2; /* the scene's */
 
-	for (; made < AW_BELLS_MAX; made++) {
+	for (; made < (int)aw_bells_places(); made++) {
 		aw_bells_make(&more[made], names);
 		assert_true(more[made].own >= 0);
 	}
@@ -145,6 +146,22 @@ static void bells__as_many_as_there_are_places(void **state)
 		aw_bells_close(&more[made--]);
 }
 
+/* Of the fds that the process may have a quarter is pipes at the most. */
+static void bells__fewer_where_fds_are_few(void **state)
+{
+	struct rlimit before, few;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ .rlim_cur = 64, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(aw_bells_places(), 64 / 8);
+	few.rlim_cur = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_true(aw_bells_places() <= AW_BELLS_MAX);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +171,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bells_open__another_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(bells__as_many_as_there_are_places, setup,
 						teardown),
+		cmocka_unit_test(bells__fewer_where_fds_are_few),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

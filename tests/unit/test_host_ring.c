@@ -84,6 +84,53 @@ static void host_ring__both_ends(void **state)
 	aw_host_ring_free(peer);
 }
 
+/* Made after so many bells, opened as the responder listens, and each end rings the other's once that one listens. */
+static void host_ring__pipes_come_late(void **state)
+{
+	struct scene *s = *state;
+	uint8_t verdict[AW_HOST_VERDICT_LEN];
+	const char *cause;
+	struct aw_host_ring *peer = aw_host_ring_open(s->hello, verdict, &cause);
+
+	assert_non_null(peer);
+	assert_int_equal(aw_host_ring_decide(s->ring, verdict), AW_HOST_RING);
+	for (int i = 1; i < AW_HOST_BELLS_BY_TCP; i++)
+		assert_false(aw_host_ring_count_bell(s->ring));
+	assert_int_equal(proc_fds() - s->fds, 0);
+	assert_true(aw_host_ring_count_bell(s->ring));
+	assert_false(aw_host_ring_count_bell(peer));
+	assert_false(aw_host_ring_ring(s->ring));
+	aw_host_ring_tell_bells(s->ring);
+	assert_true(aw_host_ring_count_bell(peer));
+	assert_true(aw_host_ring_ring(peer));
+	assert_false(aw_host_ring_ring(s->ring));
+	aw_host_ring_tell_bells(peer);
+	assert_true(aw_host_ring_ring(s->ring));
+	assert_true(aw_bells_drain(&s->ring->bells) && aw_bells_drain(&peer->bells));
+	assert_false(aw_host_ring_count_bell(s->ring) || aw_host_ring_count_bell(peer));
+	aw_host_ring_free(peer);
+}
+
+/* It names a file that is no pipe. */
+static void host_ring__pipes_that_are_none(void **state)
+{
+	struct scene *s = *state;
+	uint8_t verdict[AW_HOST_VERDICT_LEN];
+	const char *cause;
+	struct aw_host_ring *peer = aw_host_ring_open(s->hello, verdict, &cause);
+
+	assert_non_null(peer);
+	for (int i = 1; i <= AW_HOST_BELLS_BY_TCP; i++)
+		assert_int_equal(aw_host_ring_count_bell(s->ring), i == AW_HOST_BELLS_BY_TCP);
+	aw_host_ring_tell_bells(s->ring);
+	aw_bells_close(&s->ring->bells);
+	assert_false(aw_host_ring_count_bell(peer));
+	assert_false(aw_host_ring_ring(peer));
+	aw_host_ring_tell_bells(peer);
+	assert_false(aw_host_ring_count_bell(peer));
+	aw_host_ring_free(peer);
+}
+
 static void host_ring_decide__tcp_or_a_lie(void **state)
 {
 	struct scene *s = *state;
@@ -236,6 +283,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(host_ring__both_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(host_ring__pipes_come_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(host_ring__pipes_that_are_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(host_ring_decide__tcp_or_a_lie, setup, teardown),
 		cmocka_unit_test_setup_teardown(host_ring_open__no_such_process_or_fd, setup,
 						teardown),

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,9 +17,18 @@
 
 static _Atomic uint32_t open_bells; /* of this process; relaxed: only the number matters */
 
+uint32_t aw_bells_places(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / AW_BELLS_SHARE > AW_BELLS_MAX)
+		return AW_BELLS_MAX;
+	return (uint32_t)(limit.rlim_cur / AW_BELLS_SHARE);
+}
+
 static bool take_place(void)
 {
-	if (atomic_fetch_add_explicit(&open_bells, 1, memory_order_relaxed) < AW_BELLS_MAX)
+	if (atomic_fetch_add_explicit(&open_bells, 1, memory_order_relaxed) < aw_bells_places())
 		return true;
 	atomic_fetch_sub_explicit(&open_bells, 1, memory_order_relaxed);
 	return false;

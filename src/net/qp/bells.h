@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Two pipes that wake the ends of a connection through memory: each end hears its own and rings the
 // other's. A pipe wakes a sleeper in half the time that TCP takes. The responder makes them, and the
-// initiator opens them under /proc, as it opens the memory. Each end has a pipe open for reading
-// and writing, so the end of the other one raises neither SIGPIPE nor a hang-up.
+// initiator opens them under /proc, as it opens the memory, once so many bells have gone over TCP that
+// they are worth their set-up. Each end has a pipe open for reading and writing, so the end of the other
+// one raises neither SIGPIPE nor a hang-up.
 #ifndef NET_BELLS_H
 #define NET_BELLS_H
 
@@ -11,11 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * Connections of a process that have pipes: with its socket such a connection takes three fds, and
- * many programs may have 1024. The others ring over TCP.
- */
-#define AW_BELLS_MAX 256
+#define AW_BELLS_MAX 256 /* connections of a process that have pipes; the others ring over TCP */
+/* That many of the fds that the process may have, for each such connection: the pipes take a quarter of all at the most. */
+#define AW_BELLS_SHARE 8
 
 struct aw_bells {
 	int own, peers; /* fds of pipes; -1: there are none */
@@ -26,6 +25,9 @@ struct aw_bells_name {
 	uint32_t fd;
 	uint64_t inode;
 };
+
+/* How many connections may have pipes now: AW_BELLS_MAX, or fewer where RLIMIT_NOFILE is low. */
+uint32_t aw_bells_places(void);
 
 /*
  * Responder: names are those of the responder's pipe and of the initiator's. Where there can be no

@@ -80,8 +80,6 @@ static void decide(struct aw_uqp *qp)
 {
 	enum aw_host_verdict verdict = aw_host_ring_decide(qp->ring, qp->verdict);
 
-	if (qp->ring->bells.own < 0)
-		aw_uqp_forget_bell(qp);
 	switch (verdict) {
 	case AW_HOST_RING:
 		aw_uqp_leave_sets(qp);

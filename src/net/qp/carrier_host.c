@@ -12,6 +12,7 @@
 #include "net/mem/nontemporal.h"
 #include "net/mem/pool.h"
 #include "net/qp/capture.h"
+#include "net/qp/uqp_sock.h"
 #include "wire/fpdu.h"
 
 #include <errno.h>
@@ -26,6 +27,13 @@
 _Static_assert(AW_HOST_RING_BYTES - FPDU_MAX >= AW_HOST_RING_BYTES / 2,
 	       "half an FPDU in the ring leaves the room for which its writer is woken");
 
+/* From some number on they go through pipes. The end of every turn and post begins to listen there (aw_uqp_hear_bell). */
+static void count_bell(struct aw_uqp *qp)
+{
+	if (aw_host_ring_count_bell(qp->ring))
+		aw_uqp_hear_bell(qp);
+}
+
 /*
  * A failed send is ignored: a full socket holds bells already, and a peer that is gone needs none.
  */
@@ -34,13 +42,11 @@ static void ring_bell(struct aw_uqp *qp)
 	uint8_t bell = 0;
 	ssize_t sent;
 
-	if (qp->ring->bells.peers >= 0) {
-		aw_bells_ring(&qp->ring->bells);
+	if (aw_host_ring_ring(qp->ring))
 		return;
-	}
 	sent = send(qp->fd, &bell, sizeof(bell), MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	(void)sent;
+	if (sent > 0)
+		count_bell(qp);
 }
 
 /*
@@ -150,7 +156,8 @@ static void drain_bells(struct aw_uqp *qp)
 	if (qp->ring->bells.own >= 0 && aw_bells_drain(&qp->ring->bells))
 		return;
 	n = recv(qp->fd, bells, sizeof(bells), MSG_DONTWAIT);
-
+	if (n > 0)
+		count_bell(qp);
 	qp->ring->gone |= n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 

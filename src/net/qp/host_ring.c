@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LAYOUT 2u /* a file with another layout is of another version and is not used */
+#define LAYOUT 3u /* a file with another layout is of another version and is not used */
 #define NAME "anywarp-host"
 #define LINK "/memfd:" NAME " (deleted)"
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
@@ -35,8 +35,9 @@ struct control {
 	uint32_t bytes; /* bytes of one direction's ring */
 	uint8_t hello_secret[AW_HOST_SECRET_LEN];
 	uint8_t verdict_secret[AW_HOST_SECRET_LEN];
-	struct aw_bells_name bells[2]; /* of the responder's process */
-	_Atomic uint32_t bells_open; /* the initiator has opened them, too */
+	/* The pipes, of the responder's process. Each end sets its own of told as it listens to its pipe. */
+	struct aw_bells_name bells[2];
+	_Atomic uint32_t bells_told[2];
 	struct aw_duplex_side sides[2];
 };
 
@@ -196,7 +197,6 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 	memcpy(control->hello_secret, secrets[0], AW_HOST_SECRET_LEN);
 	memcpy(control->verdict_secret, secrets[1], AW_HOST_SECRET_LEN);
 	memcpy(ring->secret, secrets[1], AW_HOST_SECRET_LEN);
-	aw_bells_make(&ring->bells, control->bells);
 	begin(ring, 0);
 	put_hello(ring, control, hello);
 	return ring;
@@ -248,9 +248,7 @@ static bool is_peers(struct aw_host_ring *ring, const uint8_t *hello, uint8_t *v
 	    memcmp(control.hello_secret, hello + HELLO_SECRET, AW_HOST_SECRET_LEN) != 0)
 		return false;
 	memcpy(verdict, control.verdict_secret, AW_HOST_SECRET_LEN);
-	/* The verdict, which follows over TCP, publishes the store. */
-	if (aw_bells_open(&ring->bells, get_be32(hello + HELLO_PID), control.bells))
-		atomic_store_explicit(&shared->bells_open, 1, memory_order_release);
+	ring->peer_pid = get_be32(hello + HELLO_PID);
 	return true;
 }
 
@@ -300,17 +298,80 @@ void aw_host_ring_free(struct aw_host_ring *ring)
 	atomic_fetch_sub(&rings, 1);
 }
 
+static unsigned int side_of(const struct aw_host_ring *ring)
+{
+	return ring->peer_pid ? 1 : 0;
+}
+
+static bool is_told(const struct aw_host_ring *ring, unsigned int side)
+{
+	struct control *control = ring->base;
+
+	return atomic_load_explicit(&control->bells_told[side], memory_order_acquire) != 0;
+}
+
+static bool make_bells(struct aw_host_ring *ring)
+{
+	struct control *control = ring->base;
+	struct aw_bells_name names[2];
+
+	if (++ring->bells_by_tcp != AW_HOST_BELLS_BY_TCP)
+		return false;
+	aw_bells_make(&ring->bells, names);
+	if (ring->bells.own < 0)
+		return false;
+	memcpy(control->bells, names, sizeof(names));
+	return true;
+}
+
+/* The peer may change the names meanwhile: they are copied before they are judged. It tries once. */
+static bool open_bells(struct aw_host_ring *ring)
+{
+	const struct control *control = ring->base;
+	struct aw_bells_name names[2];
+
+	if (ring->bells_by_tcp > 0 || !is_told(ring, 0))
+		return false;
+	ring->bells_by_tcp = 1;
+	memcpy(names, control->bells, sizeof(names));
+	return aw_bells_open(&ring->bells, ring->peer_pid, names);
+}
+
+bool aw_host_ring_count_bell(struct aw_host_ring *ring)
+{
+	if (ring->bells.own >= 0)
+		return false;
+	return ring->peer_pid ? open_bells(ring) : make_bells(ring);
+}
+
+void aw_host_ring_tell_bells(struct aw_host_ring *ring)
+{
+	struct control *control = ring->base;
+
+	if (ring->bells.own < 0 || ring->bells_told)
+		return;
+	ring->bells_told = true;
+	/* Pairs with is_told: with it go the names. */
+	atomic_store_explicit(&control->bells_told[side_of(ring)], 1, memory_order_release);
+}
+
+bool aw_host_ring_ring(struct aw_host_ring *ring)
+{
+	if (ring->bells.peers < 0)
+		return false;
+	ring->bells_heard_of = ring->bells_heard_of || is_told(ring, 1 - side_of(ring));
+	if (ring->bells_heard_of)
+		aw_bells_ring(&ring->bells);
+	return ring->bells_heard_of;
+}
+
 enum aw_host_verdict aw_host_ring_decide(struct aw_host_ring *ring, const uint8_t *verdict)
 {
 	static const uint8_t zeros[AW_HOST_VERDICT_LEN];
-	struct control *control = ring->base;
-	bool agreed = memcmp(verdict, ring->secret, AW_HOST_VERDICT_LEN) == 0;
 
 	close(ring->fd);
 	ring->fd = -1;
-	if (!agreed || atomic_load_explicit(&control->bells_open, memory_order_acquire) == 0)
-		aw_bells_close(&ring->bells);
-	if (agreed)
+	if (memcmp(verdict, ring->secret, AW_HOST_VERDICT_LEN) == 0)
 		return AW_HOST_RING;
 	return memcmp(verdict, zeros, AW_HOST_VERDICT_LEN) == 0 ? AW_HOST_TCP : AW_HOST_LIE;
 }

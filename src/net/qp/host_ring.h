@@ -19,6 +19,9 @@
 #define AW_HOST_VERDICT_LEN \
 	AW_HOST_SECRET_LEN /* the secret in the memory; zeros: TCP carries the stream */
 
+/* Bells that the responder rings and hears over TCP before it makes pipes: a short connection has none. */
+#define AW_HOST_BELLS_BY_TCP 32
+
 /* The size of each direction's ring: room for three of the largest FPDUs, within a core's cache. */
 #define AW_HOST_RING_BYTES (256u * 1024)
 /*
@@ -35,6 +38,10 @@ struct aw_host_ring {
 	size_t len;
 	int fd; /* responder: the memfd until the initiator has decided; else -1 */
 	struct aw_bells bells; /* none: bells are bytes on the TCP socket */
+	uint32_t peer_pid; /* initiator: the process that made memory and pipes; else 0 */
+	uint32_t bells_by_tcp; /* rung and heard so far */
+	bool bells_told; /* this end listens to its pipe, and the peer knows it */
+	bool bells_heard_of; /* the peer listens to its pipe */
 	uint8_t secret[AW_HOST_SECRET_LEN]; /* the verdict must equal it */
 	bool gone; /* the TCP connection has ended: the peer neither wakes this end nor reads */
 	bool drained; /* this end has read all bells and has not yet told the peer that it sleeps */
@@ -69,13 +76,25 @@ struct aw_host_ring *aw_host_ring_open(const uint8_t *hello, uint8_t *verdict, c
 /* Ends this process's use of the memory; the peer keeps its own mapping. NULL is allowed. */
 void aw_host_ring_free(struct aw_host_ring *ring);
 
+/*
+ * Called for each bell over TCP. True when pipes were made, or opened, just now: the caller listens to bells.own, and then calls
+ * tell_bells. The responder makes them after AW_HOST_BELLS_BY_TCP; the initiator opens them once it has been told.
+ */
+bool aw_host_ring_count_bell(struct aw_host_ring *ring) AW_MUST_USE;
+
+/* The peer may ring by the pipe from now on. Before, and where there is none, nothing happens. */
+void aw_host_ring_tell_bells(struct aw_host_ring *ring);
+
+/* Wakes the peer by its pipe. False: it does not listen to one, or there is none. */
+bool aw_host_ring_ring(struct aw_host_ring *ring) AW_MUST_USE;
+
 enum aw_host_verdict {
 	AW_HOST_TCP,
 	AW_HOST_RING,
 	AW_HOST_LIE,
 };
 
-/* Responder: reads the initiator's verdict, and closes the fds that are no longer of use. */
+/* Responder: reads the initiator's verdict, and closes the memfd. */
 enum aw_host_verdict aw_host_ring_decide(struct aw_host_ring *ring, const uint8_t *verdict);
 
 #endif

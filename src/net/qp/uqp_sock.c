@@ -152,27 +152,21 @@ static void drop_watch(struct aw_uqp_watch **watch)
 	*watch = NULL;
 }
 
-void aw_uqp_forget_bell(struct aw_uqp *qp)
+void aw_uqp_hear_bell(struct aw_uqp *qp)
 {
-	if (qp->bell_watch)
-		aw_watch_forget_fd(&qp->bell_watch->watch);
-	drop_watch(&qp->bell_watch);
+	qp->bell_set = AW_BELL_NOWHERE;
+	if (make_watch(qp, qp->ring->bells.own, 0, &qp->bell_watch) != 0)
+		aw_bells_close(&qp->ring->bells);
 }
 
 static int start_watched(struct aw_uqp *qp, const struct aw_uqp_socket *to)
 {
-	int bell = to->ring ? to->ring->bells.own : -1;
 	int err = make_watch(qp, to->fd, EPOLLIN, &qp->watch);
 
-	qp->bell_set = AW_BELL_NOWHERE;
-	if (!err && bell >= 0)
-		err = make_watch(qp, bell, 0, &qp->bell_watch);
 	if (!err && to->start)
 		err = to->start(to->arg, to->fd);
-	if (err) {
+	if (err)
 		drop_watch(&qp->watch);
-		drop_watch(&qp->bell_watch);
-	}
 	return err;
 }
 
@@ -235,12 +229,15 @@ static int move_bell(struct aw_uqp *qp, struct aw_channel *ch, enum aw_bell_set 
 static void hear_bells(struct aw_uqp *qp)
 {
 	bool heard = !qp->starved && !qp->carrier->is_socket;
+	bool polled = qp->lent && !qp->lent_to;
 	enum aw_bell_set set = qp->lent_to ? AW_BELL_CHANNEL : AW_BELL_ENGINE;
 
-	if (qp->lent && !qp->lent_to)
+	if (!qp->bell_watch)
 		return;
-	if (move_bell(qp, qp->lent_to, heard ? set : AW_BELL_NOWHERE) != 0)
+	if (!polled && move_bell(qp, qp->lent_to, heard ? set : AW_BELL_NOWHERE) != 0)
 		aw_uqp_starve(qp);
+	if (polled || qp->bell_set != AW_BELL_NOWHERE)
+		aw_host_ring_tell_bells(qp->ring);
 }
 
 static void return_buffers(struct aw_uqp *qp)
