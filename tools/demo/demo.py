@@ -83,12 +83,12 @@ class Demo:
         return "", jobs.figure(job, outcome.client) if job.yardsticks else None
 
     def announce(self, bed, job):
-        print(f"[{len(self.rows) + 1:2}/{self.total}] {job.name}, {job.size}, {bed.name}: ",
+        print(f"[{len(self.rows) + 1:2}/{self.total}] {job.name}, {job.size}, {bed.name}{jobs.way(job)}: ",
               end="", flush=True)
 
 
 def line_of(row):
-    head = f"{row.job.name:13}{row.job.size:>15}  {row.bed.name:15}"
+    head = f"{row.job.name:13}{row.job.size:>15}  {row.bed.name + jobs.way(row.job):18}"
     if row.problem:
         return f"{head}FAILED  {row.problem.splitlines()[0][:PROBLEM_CHARACTERS_MAX]}"
     if row.ours is None:
@@ -100,19 +100,19 @@ def line_of(row):
 
 
 def print_table(rows):
-    print(f"\n{'program':13}{'size':>15}  {'between':15}{'result':7}{'anywarp':>9}     "
+    print(f"\n{'program':13}{'size':>15}  {'between':18}{'result':7}{'anywarp':>9}     "
           f"{'raw TCP':>10}{'ratio':>7}{'spinning':>10}{'ratio':>7}")
     for row in rows:
         print(line_of(row))
     print("\nSizes are in octets, latencies medians: there and back for ib_read_lat, one way for the"
           "\nothers. Raw TCP waits in recv, spinning TCP polls as the programs do. A ratio above 1 is"
-          "\nbetter than TCP of the same run; each is the best of two runs in turn.")
+          "\nbetter than TCP of the same run; each is the best of two runs in turn. 'memory' is the host path, docs/host-path.md.")
 
 
 def print_failures(rows):
     for row in rows:
         if row.problem:
-            print(f"\n---- {row.job.name} {row.job.size}, {row.bed.name}: {row.problem}")
+            print(f"\n---- {row.job.name} {row.job.size}, {row.bed.name}{jobs.way(row.job)}: {row.problem}")
 
 
 def run_beds(demo, loopback_jobs):

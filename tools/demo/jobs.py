@@ -42,7 +42,15 @@ def programs():
     ]
 
 
-def perftest(verb, kind, size):
+OVER_TCP, THROUGH_MEMORY = ("run", "--host-path", "off"), ("run", "--host-path", "on")
+
+
+def way(job):
+    """What carries the stream of two ends on one host, where that is told of."""
+    return ", memory" if job.under == THROUGH_MEMORY else ""
+
+
+def perftest(verb, kind, size, under=OVER_TCP):
     count = (BW_ITERATIONS if kind == "bw" else LAT_ITERATIONS)[size]
     line = f"ib_{verb}_{kind} -R -F -p {{port}} -s {size} -n {count}"
     if kind == "bw":
@@ -53,12 +61,13 @@ def perftest(verb, kind, size):
     else:
         yardsticks = ("lat", "lat-spin")
     return Job(f"ib_{verb}_{kind}", str(size), line, line + " {address}", rf"(?m)^ *{size} ",
-               yardsticks)
+               yardsticks, under)
 
 
 def measured():
-    return [perftest(verb, kind, size) for kind in ("bw", "lat")
-            for verb in ("write", "read", "send") for size in SIZES]
+    over_tcp = [perftest(verb, kind, size) for kind in ("bw", "lat")
+                for verb in ("write", "read", "send") for size in SIZES]
+    return over_tcp + [perftest("send", kind, size, THROUGH_MEMORY) for kind in ("bw", "lat") for size in SIZES]
 
 
 def across_namespaces():
