@@ -45,8 +45,8 @@ static void listen_at(int fd, struct sockaddr_storage *local)
 	assert_int_equal(getsockname(fd, (struct sockaddr *)local, &len), 0);
 }
 
-/* A program's listener and a client of it. */
-static void open_scene(struct scene *s)
+/* A program's listener at fd and a client of it. share: what the program has told of fd. */
+static void open_scene_at(struct scene *s, int fd, bool share)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -55,13 +55,19 @@ static void open_scene(struct scene *s)
 
 	memset(s, 0, sizeof(*s));
 	memcpy(&s->local, &any, sizeof(any));
-	s->listener = shared_socket();
+	s->listener = fd;
 	listen_at(s->listener, &s->local);
 	s->client = socket(AF_INET, SOCK_STREAM, 0);
 	assert_int_equal(connect(s->client, (struct sockaddr *)&s->local, len), 0);
 	assert_int_equal(getsockname(s->client, (struct sockaddr *)&s->remote, &len), 0);
 	assert_int_equal(fstat(s->listener, &file), 0);
-	aw_listeners_add(file.st_ino, &s->local, false, &(struct aw_listener_can){ 0 });
+	aw_listeners_add(file.st_ino, &s->local, false,
+			 &(struct aw_listener_can){ .share = share });
+}
+
+static void open_scene(struct scene *s)
+{
+	open_scene_at(s, shared_socket(), true);
 }
 
 static void close_scene(struct scene *s)
@@ -170,6 +176,53 @@ static void listeners__with_strangers_at_the_port_it_is_no(void **state)
 	close(stranger);
 	aw_listeners_forget(&s.local, &s.remote);
 	assert_true(ask(&s));
+	close_scene(&s);
+}
+
+static int listen_beside(const struct sockaddr_storage *local, uint32_t address)
+{
+	struct sockaddr_storage beside = *local;
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+	((struct sockaddr_in *)&beside)->sin_addr.s_addr = htonl(address);
+	/* Ended connections keep the port. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	listen_at(fd, &beside);
+	return fd;
+}
+
+/* Strangers at other addresses of the port get none of its connections. */
+static void listeners__alone_at_the_address_it_is_yes(void **state)
+{
+	struct scene s;
+	int stranger;
+
+	(void)state;
+	open_scene_at(&s, socket(AF_INET, SOCK_STREAM, 0), false);
+	stranger = listen_beside(&s.local, INADDR_LOOPBACK + 1);
+	assert_true(ask(&s));
+	close(stranger);
+	close_scene(&s);
+}
+
+/* A plain program has taken its place, before anybody has noticed. */
+static void listeners__once_another_listens_at_the_address_it_is_no(void **state)
+{
+	struct scene s;
+	int stranger;
+
+	(void)state;
+	open_scene_at(&s, socket(AF_INET, SOCK_STREAM, 0), false);
+	assert_true(ask(&s));
+	aw_listeners_forget(&s.local, &s.remote);
+	stop_listening(&s);
+	close(s.client);
+	stranger = listen_beside(&s.local, INADDR_LOOPBACK);
+	s.client = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(connect(s.client, (struct sockaddr *)&s.local, sizeof(struct sockaddr_in)),
+			 0);
+	assert_false(ask(&s));
+	close(stranger);
 	close_scene(&s);
 }
 
@@ -290,6 +343,8 @@ int main(void)
 		cmocka_unit_test(listeners__who_asks_first_is_told_yes),
 		cmocka_unit_test(listeners__who_asks_late_is_told_no),
 		cmocka_unit_test(listeners__with_strangers_at_the_port_it_is_no),
+		cmocka_unit_test(listeners__alone_at_the_address_it_is_yes),
+		cmocka_unit_test(listeners__once_another_listens_at_the_address_it_is_no),
 		cmocka_unit_test(listeners__once_the_listener_is_gone_it_is_no),
 		cmocka_unit_test(listeners__but_for_whom_the_program_has_accepted),
 		cmocka_unit_test(listeners__nor_for_whom_it_is_about_to_tell_of),

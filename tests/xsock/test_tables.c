@@ -108,6 +108,39 @@ static void sockdiag__names_listeners_of_ipv6(void **state)
 	check(aw_sockdiag_listeners, true);
 }
 
+static void check_one(int family)
+{
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in v4 = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_storage at = { 0 };
+	socklen_t len = family == AF_INET ? sizeof(v4) : sizeof(v6);
+	int fd = socket(family, SOCK_STREAM, 0);
+	uint64_t ino = 0;
+
+	if (family == AF_INET)
+		memcpy(&at, &v4, len);
+	else
+		memcpy(&at, &v6, len);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	assert_false(aw_sockdiag_listener(&at, &ino));
+	assert_int_equal(listen(fd, 1), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_true(aw_sockdiag_listener(&at, &ino));
+		assert_int_equal(ino, inode_of(fd));
+	}
+	close(fd);
+	assert_false(aw_sockdiag_listener(&at, &ino));
+}
+
+static void sockdiag__names_the_listener_of_an_address(void **state)
+{
+	(void)state;
+	check_one(AF_INET);
+	check_one(AF_INET6);
+}
+
 struct seen {
 	uint64_t inodes[2]; /* of a connection's ends */
 	struct aw_sockdiag_conn ends[2];
@@ -202,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sockdiag__names_listeners_of_ipv4),
 		cmocka_unit_test(sockdiag__names_listeners_of_ipv6),
+		cmocka_unit_test(sockdiag__names_the_listener_of_an_address),
 		cmocka_unit_test(sockdiag__describes_connections),
 		cmocka_unit_test(sockdiag__finds_the_inode_of_a_socket),
 		cmocka_unit_test(procnet__names_listeners_of_ipv4),

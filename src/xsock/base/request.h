@@ -59,7 +59,7 @@ struct aw_request {
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
 	int32_t pid;
-	bool v6only;
+	bool v6only, shares_port; /* IPV6_V6ONLY, SO_REUSEPORT */
 	uint64_t ino; /* of near, or of the listener */
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Lists TCP sockets by sock_diag(7): those that listen at a port, or all connections. Called by
+// Finds TCP sockets by sock_diag(7): those that listen at a port, or all connections. Called by
 // proxy/listeners.c, framed/census.c and src/cli.
 #ifndef XSOCK_BASE_SOCKDIAG_H
 #define XSOCK_BASE_SOCKDIAG_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 /* A TCP socket that has an inode, as the kernel describes it. */
 struct aw_sockdiag_conn {
@@ -27,6 +28,14 @@ typedef void aw_sockdiag_fn(const struct aw_sockdiag_conn *conn, void *arg);
  * kernel has no sock_diag for TCP, or the process may not use it.
  */
 int aw_sockdiag_listeners(uint16_t port, bool ipv6, uint64_t *inodes, int max);
+
+/*
+ * Stores the inode of the socket that would get a connection to local, one of several that share the port. It costs two
+ * system calls, where the kernel goes through its whole table of listeners for the function above. False: no socket that is
+ * bound to no interface listens there, or the kernel does not tell. The function keeps a socket of its own, so that one
+ * thread alone may call it.
+ */
+bool aw_sockdiag_listener(const struct sockaddr_storage *local, uint64_t *ino);
 
 /*
  * Calls use for each TCP socket of the thread's network namespace, listeners among them. Returns

@@ -14,6 +14,7 @@
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option_kept.h"
+#include "xsock/process/mode.h"
 #include "xsock/process/name.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
@@ -508,6 +509,10 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 	if (aw_framed_set_option(fd, level, name, value, len, &result))
 		return result;
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
+	if (result == 0 && aw_fdtab_state(fd) == AW_FD_LISTENER && level == SOL_SOCKET &&
+	    name == SO_REUSEPORT && !aw_sandbox_is_on())
+		/* other programs may listen at its port now */
+		(void)aw_proxy_announce(fd, aw_mode_records());
 	if (result == 0 && !(undecided && aw_fdtab_is_paired(fd))) {
 		if (undecided)
 			(void)aw_framed_set_option(fd, level, name, value, len, &result);

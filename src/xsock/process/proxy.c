@@ -345,11 +345,20 @@ int aw_proxy_call(const struct aw_request *request, int about, struct aw_reply *
 	return aw_proxy_control() < 0 ? ENOTCONN : call_proxy(request, about, reply, NULL, NULL);
 }
 
-int aw_proxy_announce(const struct aw_request *request, int listener)
+bool aw_proxy_announce(int listener, bool records)
 {
+	struct aw_request request;
 	struct aw_reply reply;
+	int err;
 
-	return call_proxy(request, listener, &reply, NULL, NULL);
+	aw_request_init(&request, AW_REQUEST_LISTEN);
+	request.fd = listener;
+	request.records = records;
+	err = call_proxy(&request, listener, &reply, NULL, NULL);
+	if (err)
+		aw_xs_log(AW_XS_LOG_WARN, "fd %d: no proxy process answers probes: %s", listener,
+			  strerror(err));
+	return !err;
 }
 
 int aw_proxy_borrow_socket(int near, aw_proxy_use *use, void *arg)

@@ -268,7 +268,8 @@ static void serve_request(struct aw_request_msg *msg)
 		aw_door_open(loop);
 		aw_listeners_add(request->ino, &request->local, request->v6only,
 				 &(struct aw_listener_can){ aw_request_msg_may_bind(msg),
-							    request->records });
+							    request->records,
+							    request->shares_port });
 		/* before the reply: the program may close and bind again at once */
 		aw_closer_close(aw_request_msg_take_fd(msg, 0));
 		reply_error(reply_of(msg), 0);

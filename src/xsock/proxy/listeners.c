@@ -28,6 +28,7 @@ struct listener {
 	struct aw_loop_source source; /* fd -1: the UDP port is not bound */
 	struct sockaddr_storage local;
 	bool v6only, released, may_bind, records;
+	bool is_shared; /* sockets of other programs may listen at the same port */
 	uint64_t inodes[INODES_MAX];
 	int count;
 	int64_t seen_ns; /* when the listener was last known to listen */
@@ -212,6 +213,21 @@ static bool refresh_inodes(struct listener *listener, bool *strangers)
 }
 
 /*
+ * Returns whether the program listens, and no other one: as long as a socket without SO_REUSEPORT listens, the kernel lets
+ * no other one listen at its port.
+ */
+static bool is_alone(struct listener *listener)
+{
+	uint64_t ino;
+
+	if (listener->is_shared || !aw_sockdiag_listener(&listener->local, &ino) ||
+	    !has_inode(listener->inodes, listener->count, ino))
+		return false;
+	listener->seen_ns = aw_xs_now_ns();
+	return true;
+}
+
+/*
  * Returns whether the listener listens, or did so a moment ago: clients that it accepted may still
  * send probes.
  */
@@ -235,8 +251,11 @@ static bool is_programs(struct listener *listener, const struct client *client)
 	if (before)
 		return before->answer != ANSWER_NO;
 	if (!listener->looked) {
-		listener->is_programs = refresh_inodes(listener, &strangers) && !strangers;
 		listener->looked = true;
+		listener->is_programs = is_alone(listener);
+		if (listener->is_programs)
+			return true;
+		listener->is_programs = refresh_inodes(listener, &strangers) && !strangers;
 		/* A program that closes its listener sends ACCEPTED for its connections first. */
 		take_requests();
 		before = find_answer(client);
@@ -298,6 +317,31 @@ static void answer_probe(struct listener *listener, int fd, struct msghdr *msg, 
 		send_reply(fd, msg, bytes);
 }
 
+/* A datagram, its sender, and the address that it was sent to. */
+struct probe {
+	uint8_t bytes[AW_PROBE_LEN + 1];
+	struct sockaddr_storage from;
+	struct iovec iov;
+	char room[128];
+};
+
+/* Receives what is there. Returns the number of datagrams. */
+static int receive_probes(int fd, struct probe *probes, struct mmsghdr *heads)
+{
+	for (int i = 0; i < PROBES_A_TURN; i++) {
+		struct probe *probe = &probes[i];
+
+		probe->iov = (struct iovec){ probe->bytes, sizeof(probe->bytes) };
+		heads[i].msg_hdr = (struct msghdr){ .msg_name = &probe->from,
+						    .msg_namelen = sizeof(probe->from),
+						    .msg_iov = &probe->iov,
+						    .msg_iovlen = 1,
+						    .msg_control = probe->room,
+						    .msg_controllen = sizeof(probe->room) };
+	}
+	return recvmmsg(fd, heads, PROBES_A_TURN, MSG_DONTWAIT, NULL);
+}
+
 /*
  * Answers probes. A client that sends without end must not keep the loop from its connections: so
  * many probes are answered in a turn, with one look at the kernel's table.
@@ -305,28 +349,16 @@ static void answer_probe(struct listener *listener, int fd, struct msghdr *msg, 
 static void udp_ready(struct aw_loop_source *source, uint32_t events)
 {
 	struct listener *listener = source->owner;
-	int fd = source->fd;
+	struct probe probes[PROBES_A_TURN];
+	struct mmsghdr heads[PROBES_A_TURN];
+	int fd = source->fd, count;
 
 	(void)events;
 	listener->looked = false;
-	for (int i = 0; i < PROBES_A_TURN && source->fd == fd; i++) {
-		uint8_t bytes[AW_PROBE_LEN + 1];
-		struct sockaddr_storage from;
-		struct iovec iov = { bytes, sizeof(bytes) };
-		char room[256];
-		struct msghdr msg = { .msg_name = &from,
-				      .msg_namelen = sizeof(from),
-				      .msg_iov = &iov,
-				      .msg_iovlen = 1,
-				      .msg_control = room,
-				      .msg_controllen = sizeof(room) };
-		ssize_t got = recvmsg(fd, &msg, MSG_DONTWAIT);
-
-		if (got < 0)
-			break;
-		if (got == AW_PROBE_LEN)
-			answer_probe(listener, fd, &msg, bytes);
-	}
+	count = receive_probes(fd, probes, heads);
+	for (int i = 0; i < count && source->fd == fd; i++)
+		if (heads[i].msg_len == AW_PROBE_LEN)
+			answer_probe(listener, fd, &heads[i].msg_hdr, probes[i].bytes);
 }
 
 /* Returns the first port that a process without CAP_NET_BIND_SERVICE may bind. */
@@ -407,6 +439,7 @@ void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v
 		listener->inodes[listener->count++] = ino;
 	listener->seen_ns = aw_now_ns();
 	listener->records = can->records;
+	listener->is_shared |= can->share;
 	listener->may_bind |= can->bind || ntohs(port_of(local)) >= first_free_port();
 	if (is_wanted(listener))
 		bind_udp(listener);

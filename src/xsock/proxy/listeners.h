@@ -16,9 +16,12 @@
  * take_requests serves the requests that programs have sent by now; it may call any function below.
  */
 void aw_listeners_init(struct aw_loop *loop, void (*take_requests)(void));
-/* The abilities of a listener's program: to bind any UDP port (CAP_NET_BIND_SERVICE); records. */
+/*
+ * The abilities of a listener's program: to bind any UDP port (CAP_NET_BIND_SERVICE); records; to share the TCP port with
+ * other programs (SO_REUSEPORT).
+ */
 struct aw_listener_can {
-	bool bind, records;
+	bool bind, records, share;
 };
 /*
  * Adds the listener with inode ino at address local. v6only: IPv6 alone. Without memory, probes

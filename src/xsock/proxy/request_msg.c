@@ -156,6 +156,7 @@ static bool is_tcp(int fd, struct aw_request *request)
 	(void)getsockname(fd, (struct sockaddr *)&request->local, &local_len);
 	(void)getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, &len);
 	request->v6only = v6only;
+	request->shares_port = get_option(fd, SO_REUSEPORT) > 0;
 	return true;
 }
 

@@ -72,25 +72,6 @@ AW_WRAPPER int bind(int fd, const struct sockaddr *addr, socklen_t len)
 	return result;
 }
 
-/*
- * Announces the listener to the proxy process, and waits until that can answer probes. Returns
- * false, and logs a warning, if it cannot.
- */
-static bool announce_listener(int fd)
-{
-	struct aw_request request;
-	int err;
-
-	aw_request_init(&request, AW_REQUEST_LISTEN);
-	request.fd = fd;
-	request.records = aw_mode_records();
-	err = aw_proxy_announce(&request, fd);
-	if (err)
-		aw_log(AW_LOG_WARN, "fd %d: no proxy process answers probes: %s", fd,
-		       strerror(err));
-	return !err;
-}
-
 /* Returns whether fd, once it listens, is a listener in iWARP mode; like is then its socket. */
 static bool may_listen(int fd, struct aw_sock *like, struct sockaddr_storage *local)
 {
@@ -123,10 +104,10 @@ AW_WRAPPER int listen(int fd, int backlog)
 	int result;
 
 	if (may_listen(fd, &like, &local) && has_port(&local))
-		answers = announce_listener(fd);
+		answers = aw_proxy_announce(fd, aw_mode_records());
 	result = aw_libc()->listen(fd, backlog);
 	if (result == 0 && may_listen(fd, &like, &local) && aw_fdtab_add(fd, &like) && answers)
-		(void)announce_listener(fd);
+		(void)aw_proxy_announce(fd, aw_mode_records());
 	return result;
 }
 
@@ -336,5 +317,5 @@ void aw_socket_received(int fd)
 	if (!listens || !aw_mode_may_accept((struct sockaddr *)&local))
 		return;
 	if (aw_fdtab_add(fd, &like))
-		announce_listener(fd);
+		(void)aw_proxy_announce(fd, aw_mode_records());
 }
