@@ -9,11 +9,13 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "xsock/base/libc.h"
 #include "xsock/base/probe_wire.h"
+#include "xsock/process/proxy.h"
 
 #define MS INT64_C(1000000)
 
@@ -32,6 +34,7 @@ int clock_gettime(clockid_t which, struct timespec *now)
 static int server = -1;
 static bool answers, has_records;
 static int asked; /* questions that have come */
+static uint16_t asked_from; /* the port of the last one */
 
 static void answer_probe(void)
 {
@@ -43,6 +46,7 @@ static void answer_probe(void)
 		     &len) != AW_PROBE_LEN)
 		return;
 	asked++;
+	asked_from = ((struct sockaddr_in *)&from)->sin_port;
 	memcpy(octets, AW_PROBE_ANSWERS, 8);
 	octets[AW_PROBE_YES_AT] &= has_records ? AW_PROBE_RECORDS : 0;
 	octets[AW_PROBE_YES_AT] |= AW_PROBE_YES;
@@ -101,7 +105,7 @@ static bool ask(const struct sockaddr_storage *name)
 	struct sockaddr_storage local = *name;
 
 	waited_ms = 0;
-	return aw_probe_server(&local, name, false, aw_probe_wait_ms(10)) == AW_PEER_IWARP;
+	return aw_probe_server(-1, &local, name, false, 10) == AW_PEER_IWARP;
 }
 
 static void meet_server(struct sockaddr_storage *name)
@@ -170,15 +174,76 @@ static void ask__for_records(void **state)
 	(void)state;
 	meet_server(&name);
 	local = name;
-	assert_int_equal(aw_probe_server(&local, &name, true, aw_probe_wait_ms(10)), AW_PEER_IWARP);
+	assert_int_equal(aw_probe_server(-1, &local, &name, true, 10), AW_PEER_IWARP);
 	has_records = true;
-	assert_int_equal(aw_probe_server(&local, &name, true, aw_probe_wait_ms(10)),
-			 AW_PEER_RECORDS);
-	assert_int_equal(aw_probe_server(&local, &name, false, aw_probe_wait_ms(10)),
-			 AW_PEER_IWARP);
+	assert_int_equal(aw_probe_server(-1, &local, &name, true, 10), AW_PEER_RECORDS);
+	assert_int_equal(aw_probe_server(-1, &local, &name, false, 10), AW_PEER_IWARP);
 	has_records = false;
 	close_server();
-	assert_int_equal(aw_probe_server(&local, &name, true, aw_probe_wait_ms(10)), AW_PEER_TCP);
+	assert_int_equal(aw_probe_server(-1, &local, &name, true, 10), AW_PEER_TCP);
+}
+
+/* In place of process/proxy.c's. */
+int aw_proxy_move_high(int fd)
+{
+	return fd;
+}
+
+/* A child that asked on its parent's socket would receive its parent's answers. */
+static void ask_as_child(const struct sockaddr_storage *name, uint16_t parents)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(ask(name) && ask(name) && asked_from != parents ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void ask__the_same_server_on_one_socket(void **state)
+{
+	struct sockaddr_storage name, other;
+	int other_server;
+	uint16_t port;
+
+	(void)state;
+	meet_server(&other);
+	other_server = server;
+	meet_server(&name);
+	assert_true(ask(&name));
+	port = asked_from;
+	for (int i = 0; i < 3; i++) {
+		assert_true(ask(&name));
+		assert_int_equal(asked_from, port);
+	}
+	ask_as_child(&name, port);
+	assert_true(ask(&name));
+	assert_int_equal(asked_from, port);
+	close_server();
+	assert_false(ask(&name)); /* the socket is dropped with what the kernel has to tell on it */
+	server = other_server;
+	assert_true(ask(&other));
+	close_server();
+}
+
+/* The program has closed the socket without the library's close, and the number is another file's. */
+static void ask__on_no_file_of_the_programs(void **state)
+{
+	struct sockaddr_storage name;
+	int ends[2];
+
+	(void)state;
+	meet_server(&name);
+	assert_true(ask(&name));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	for (int fd = 3; fd < ends[0]; fd++)
+		if (fd != server)
+			dup2(ends[1], fd);
+	assert_true(ask(&name));
+	close(ends[0]);
+	close(ends[1]);
+	close_server();
 }
 
 int main(void)
@@ -188,6 +253,8 @@ int main(void)
 		cmocka_unit_test(ask__a_server_that_falls_silent),
 		cmocka_unit_test(ask__a_server_that_stays_silent),
 		cmocka_unit_test(ask__a_server_that_is_gone),
+		cmocka_unit_test(ask__the_same_server_on_one_socket),
+		cmocka_unit_test(ask__on_no_file_of_the_programs),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

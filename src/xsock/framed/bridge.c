@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/single_threaded.h>
 
@@ -15,6 +14,7 @@
 #include "xsock/framed/slot.h"
 #include "xsock/framed/swap.h"
 #include "xsock/process/proxy.h"
+#include "xsock/process/quiet.h"
 #include "xsock/process/registration.h"
 #include "xsock/process/sandbox.h"
 
@@ -162,30 +162,21 @@ static int bridge_each(const struct bridge_set *set)
 	return err;
 }
 
-/*
- * Signals are blocked and cancellation is off while a socket is STARTING: a signal handler that
- * used the socket would wait for its own thread, and a cancelled thread would leave all others
- * waiting.
- */
+/* The thread is quiet while a socket is STARTING. */
 struct guard {
-	sigset_t before;
-	int cancel, saved;
+	struct aw_quiet before;
+	int saved;
 };
 
 static void guard_begin(struct guard *guard)
 {
-	sigset_t all;
-
 	guard->saved = errno;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &guard->before);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
+	aw_quiet_begin(&guard->before);
 }
 
 static int guard_end(const struct guard *guard, int err)
 {
-	pthread_setcancelstate(guard->cancel, NULL);
-	pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
+	aw_quiet_end(&guard->before);
 	errno = err ? err : guard->saved;
 	return err ? -1 : 0;
 }

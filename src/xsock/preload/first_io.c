@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -17,6 +16,7 @@
 #include "xsock/preload/verdict.h"
 #include "xsock/preload/wait.h"
 #include "xsock/process/mode.h"
+#include "xsock/process/quiet.h"
 #include "xsock/process/registration.h"
 
 short aw_first_io_poll(int fd, short events, int timeout_ms)
@@ -146,24 +146,13 @@ static void bridge_stdio(const struct aw_sock *sock)
 		(void)aw_framed_bridge(fd);
 }
 
-/*
- * Starts sock with signals blocked and cancellation disabled. A signal handler in the
- * starting thread that used the fd would wait for its own thread for ever, and a cancelled starting
- * thread would leave all others waiting.
- */
 static int start_connection(struct aw_sock *sock, const struct aw_first_io_call *call, bool record)
 {
-	int cancel, result = 0;
-	sigset_t all, before;
+	int result = 0;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (claim_socket(sock, call->fd))
 		result = start_claimed(sock, call, record);
 	bridge_stdio(sock);
-	pthread_setcancelstate(cancel, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return result;
 }
 
@@ -277,6 +266,7 @@ static int make_first_io(const struct aw_first_io_call *call)
 	struct aw_sock *sock, like;
 	struct sleeper sleeper;
 	enum aw_verdict verdict;
+	struct aw_quiet before;
 
 	aw_fdtab_lock();
 	sock = hold_undecided(call->fd);
@@ -291,11 +281,13 @@ static int make_first_io(const struct aw_first_io_call *call)
 	pthread_cleanup_push(cancel_judging, &sleeper);
 	verdict = aw_verdict_judge(&like, call);
 	pthread_cleanup_pop(false);
+	aw_quiet_begin(&before);
 	end_sleeper(&sleeper);
 	result = apply_verdict(sock, call, verdict);
 	if (result == 0)
 		errno = saved;
 	release_socket(sock);
+	aw_quiet_end(&before);
 	return result;
 }
 

@@ -19,16 +19,16 @@ int aw_probe_wait_ms(int ms);
 int aw_probe_patience_ms(void);
 
 /*
- * Sends the probe and waits for the answer: wait_ms, or a second if the server has answered before
- * and has not missed two probes since. A server that has not answered gets no probe for 10 seconds.
- * records: this end has records.
+ * Sends the probe and waits for the answer: wait_ms and two round trips of tcp, which is connected to the server, or a
+ * second if the server has answered before and has not missed two probes since. A server that has not answered gets no
+ * probe for 10 seconds. records: this end has records.
  */
 enum aw_peer_kind {
 	AW_PEER_TCP,
 	AW_PEER_IWARP,
 	AW_PEER_RECORDS, /* the server speaks iWARP, and both ends have records */
 };
-enum aw_peer_kind aw_probe_server(const struct sockaddr_storage *local,
+enum aw_peer_kind aw_probe_server(int tcp, const struct sockaddr_storage *local,
 				  const struct sockaddr_storage *remote, bool records, int wait_ms);
 
 #endif

@@ -3,7 +3,6 @@
 #include "xsock/preload/verdict.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <string.h>
 
 #include "xsock/base/libc.h"
@@ -249,31 +248,39 @@ static enum aw_verdict judge_client(const struct aw_sock *sock, const struct aw_
 	return revents ? judge_readable(call, revents) : AW_VERDICT_PLAIN;
 }
 
-/*
- * Returns how long the server's answer to a probe may take: two round trips of the connection's,
- * and 10 ms for the server's host. In mode `on` it is 100 ms, as a loaded host needs: a silent
- * server costs that wait once in 10 seconds, and a late answer costs the record.
- */
-static int probe_wait_ms(int fd, enum aw_xs_mode mode)
-{
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
+/* A connection's server. */
+struct server {
+	struct sockaddr_storage name;
+	bool has_sent; /* its bytes, or the end, can be read: it speaks plain TCP */
+};
 
-	(void)aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len);
-	return aw_probe_wait_ms((mode == AW_XS_ON ? 100 : 10) + (int)(info.tcpi_rtt / 500));
+static bool read_name(int fd, struct server *server)
+{
+	socklen_t len = sizeof(server->name);
+
+	return aw_libc()->getpeername(fd, (struct sockaddr *)&server->name, &len) == 0;
 }
 
-static enum aw_verdict judge_server(int fd, enum aw_xs_mode mode)
+static bool read_server(int fd, struct server *server)
 {
-	struct sockaddr_storage local, remote;
-	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
+	server->has_sent = aw_first_io_poll(fd, POLLIN, 0);
+	return read_name(fd, server);
+}
 
-	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
-	    aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) != 0)
+/*
+ * Beside the round trips of its probe, a server's host has 10 ms for the answer. In mode `on` it has 100 ms, as a
+ * loaded host needs: a silent server costs that wait once in 10 seconds, and a late answer costs
+ * the record.
+ */
+static enum aw_verdict judge_server(int fd, enum aw_xs_mode mode, const struct server *server)
+{
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
+
+	if (server->has_sent || aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
 		return AW_VERDICT_PLAIN;
-	if (aw_first_io_poll(fd, POLLIN, 0))
-		return AW_VERDICT_PLAIN; /* a server that has already sent bytes speaks plain TCP */
-	switch (aw_probe_server(&local, &remote, aw_mode_records(), probe_wait_ms(fd, mode))) {
+	switch (aw_probe_server(fd, &local, &server->name, aw_mode_records(),
+				mode == AW_XS_ON ? 100 : 10)) {
 	case AW_PEER_TCP:
 		return AW_VERDICT_PLAIN;
 	case AW_PEER_IWARP:
@@ -285,26 +292,25 @@ static enum aw_verdict judge_server(int fd, enum aw_xs_mode mode)
 }
 
 /* Judges whether connect has succeeded; waits for its end if the call may wait. */
-static enum aw_verdict judge_connect(const struct aw_first_io_call *call)
+static enum aw_verdict judge_connect(const struct aw_first_io_call *call, struct server *server)
 {
-	struct sockaddr_storage remote;
-	socklen_t len = sizeof(remote);
+	short revents = aw_first_io_poll(call->fd, POLLIN | POLLOUT, 0);
 
-	if (!aw_first_io_poll(call->fd, POLLOUT, 0)) {
+	if (!revents) {
 		if (!may_wait(call)) {
 			errno = EAGAIN;
 			return call->kind == AW_FIRST_POLL ? AW_VERDICT_LATER : AW_VERDICT_FAILED;
 		}
-		if (!aw_first_io_poll(call->fd, POLLOUT, -1))
+		revents = aw_first_io_poll(call->fd, POLLIN | POLLOUT, -1);
+		if (!revents)
 			return AW_VERDICT_FAILED;
 	}
+	server->has_sent = revents & ~POLLOUT;
 	/*
 	 * After a connect that has failed the socket is plain, and the program's own call returns
 	 * the error.
 	 */
-	return aw_libc()->getpeername(call->fd, (struct sockaddr *)&remote, &len) == 0
-		       ? AW_VERDICT_IWARP
-		       : AW_VERDICT_REFUSED;
+	return read_name(call->fd, server) ? AW_VERDICT_IWARP : AW_VERDICT_REFUSED;
 }
 
 bool aw_verdict_has_ended(int fd)
@@ -319,16 +325,21 @@ bool aw_verdict_has_ended(int fd)
 enum aw_verdict aw_verdict_judge(const struct aw_sock *sock, const struct aw_first_io_call *call)
 {
 	enum aw_verdict verdict;
+	struct server server;
 
 	if (sock->state == AW_FD_CONNECTING) {
-		verdict = judge_connect(call);
+		verdict = judge_connect(call, &server);
 		if (verdict != AW_VERDICT_IWARP)
 			return verdict;
 	}
 	if (sock->mode == AW_XS_ON && (!aw_mode_records() || sock->extended))
 		return AW_VERDICT_IWARP;
-	verdict = sock->role == AW_ROLE_ACTIVE ? judge_server(call->fd, sock->mode)
-					       : judge_client(sock, call);
+	if (sock->role != AW_ROLE_ACTIVE)
+		verdict = judge_client(sock, call);
+	else if (sock->state == AW_FD_CONNECTING || read_server(call->fd, &server))
+		verdict = judge_server(call->fd, sock->mode, &server);
+	else
+		verdict = AW_VERDICT_PLAIN;
 	/* In mode `on` a peer that does not speak MPA is an error, which the start-up finds. */
 	if (verdict == AW_VERDICT_PLAIN && sock->mode == AW_XS_ON &&
 	    !aw_verdict_has_ended(call->fd))

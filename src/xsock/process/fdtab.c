@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -15,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "xsock/base/libc.h"
+#include "xsock/process/quiet.h"
 
 #define WAKE_NS 200000000 /* a thread that has something to read wakes sooner */
 
@@ -26,12 +26,7 @@ struct aw_fdtab_hooks aw_fdtab_hooks;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-/*
- * The signal mask and the cancel state that the lock's holder had before it took the lock. It
- * cannot be cancelled meanwhile, because a cancelled thread would keep the lock.
- */
-static sigset_t signals_before;
-static int cancel_before;
+static struct aw_quiet before_lock; /* how the lock's holder was before it took the lock */
 /*
  * The numbers of sockets in STARTING and of threads that fork: while one is above 0, the other does
  * not rise. Under the lock.
@@ -67,44 +62,33 @@ static void notice_fork(void)
 	forks = forks_here;
 }
 
-/*
- * Takes the lock with all signals blocked and cancellation disabled. The thread's state of before
- * is saved for aw_fdtab_unlock.
- */
 void aw_fdtab_lock(void)
 {
-	sigset_t all, before;
-	int cancel;
+	struct aw_quiet before;
 
 	notice_fork();
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	aw_quiet_begin(&before);
 	pthread_mutex_lock(&lock);
-	signals_before = before;
-	cancel_before = cancel;
+	before_lock = before;
 }
 
 void aw_fdtab_unlock(void)
 {
-	sigset_t before = signals_before;
-	int cancel = cancel_before;
+	struct aw_quiet before = before_lock;
 
 	pthread_mutex_unlock(&lock);
-	pthread_setcancelstate(cancel, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	aw_quiet_end(&before);
 }
 
 /* Sleeps until a change, or until end if that is not NULL. Returns 0 or an errno. */
 static int await_change_until(const struct timespec *end)
 {
-	sigset_t before = signals_before;
-	int cancel = cancel_before, err;
+	struct aw_quiet before = before_lock;
+	int err;
 
 	err = end ? pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, end)
 		  : pthread_cond_wait(&changed, &lock);
-	signals_before = before;
-	cancel_before = cancel;
+	before_lock = before;
 	return err;
 }
 

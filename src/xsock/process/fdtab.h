@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The table of the program's fds that are, or may become, iWARP sockets. The wrappers read an fd's
-// state, one byte, without a lock. Everything else needs the table's lock, which is held with all
-// signals blocked, because a signal handler may close an fd. No thread holds the lock across a call
+// state, one byte, without a lock. Everything else needs the table's lock, whose holder is quiet
+// (quiet.h), because a signal handler may close an fd. No thread holds the lock across a call
 // that may block or call this library again.
 #ifndef XSOCK_PROCESS_FDTAB_H
 #define XSOCK_PROCESS_FDTAB_H

@@ -356,7 +356,7 @@ bool aw_proxy_announce(int listener, bool records)
 	request.records = records;
 	err = call_proxy(&request, listener, &reply, NULL, NULL);
 	if (err)
-		aw_xs_log(AW_XS_LOG_WARN, "fd %d: no proxy process answers probes: %s", listener,
+		aw_log(AW_LOG_WARN, "fd %d: no proxy process answers probes: %s", listener,
 			  strerror(err));
 	return !err;
 }

@@ -223,7 +223,7 @@ static bool is_alone(struct listener *listener)
 	if (listener->is_shared || !aw_sockdiag_listener(&listener->local, &ino) ||
 	    !has_inode(listener->inodes, listener->count, ino))
 		return false;
-	listener->seen_ns = aw_xs_now_ns();
+	listener->seen_ns = aw_now_ns();
 	return true;
 }
 

@@ -9,15 +9,12 @@
 #include "xsock/process/mode.h"
 #include "xsock/process/registration.h"
 
+/* Returns the mode that the rules give the connection. */
 static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
 {
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
-	bool is_set;
-	enum aw_xs_mode mode = aw_mode_of_program(fd, &is_set);
 
-	if (is_set)
-		return mode;
 	if (!aw_mode_may(false) || aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
 		return AW_XS_OFF;
 	return aw_mode_connecting((struct sockaddr *)&local, remote);
@@ -32,7 +29,7 @@ struct connect_call {
 /*
  * Makes fd CONNECTING before libc's connect is called, because another thread may learn from the
  * server that the connection exists, and use it, before the call has returned. The first of the two
- * starts MPA. False: fd is no candidate any more.
+ * starts MPA. mode: by the rules; the program's own goes first. False: fd is no candidate any more, or its mode is `off`.
  */
 static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 {
@@ -40,8 +37,16 @@ static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 	bool begun;
 
 	aw_fdtab_lock();
-	sock = aw_fdtab_get_or_add(call->fd);
-	begun = sock && sock->state == AW_FD_CANDIDATE;
+	sock = aw_fdtab_get(call->fd);
+	if (sock && sock->mode_is_set)
+		mode = sock->mode;
+	if (!sock && mode != AW_XS_OFF) {
+		sock = aw_fdtab_get_or_add(call->fd);
+		if (!sock)
+			aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: no room for it",
+				  call->fd);
+	}
+	begun = sock && sock->state == AW_FD_CANDIDATE && mode != AW_XS_OFF;
 	if (begun) {
 		aw_fdtab_hold(sock);
 		call->sock = sock;
@@ -51,8 +56,6 @@ static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 		aw_fdtab_set_state(sock, AW_FD_CONNECTING);
 	}
 	aw_fdtab_unlock();
-	if (!sock)
-		aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: no room for it", call->fd);
 	return begun;
 }
 
@@ -171,17 +174,13 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct _pthread_cleanup_buffer left;
 	struct connect_call call = { .fd = fd };
-	enum aw_xs_mode mode;
 	bool ours;
 	int result;
 
 	if (!addr || len < sizeof(sa_family_t) ||
 	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
 		return aw_libc()->connect(fd, addr, len);
-	mode = connecting_mode(fd, addr);
-	if (mode == AW_XS_OFF)
-		return aw_libc()->connect(fd, addr, len);
-	if (!begin_connect(&call, mode))
+	if (!begin_connect(&call, connecting_mode(fd, addr)))
 		return connect_again(fd, addr, len);
 	aw_left_push(&left, leave_connect, &call);
 	result = aw_libc()->connect(fd, addr, len);
