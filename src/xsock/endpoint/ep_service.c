@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The thread that serves endpoints without a caller: closed ones that linger, and those with bytes
+// A job of the executor's: it serves endpoints without a caller, closed ones that linger, and those with bytes
 // that the peer had no room for ("behind"). Of the latter the thread serves none while calls are
 // made, which it sees by their count at each tick. A process that ends waits for the bytes to be
 // sent; after _exit(2) they are lost.
 #include "xsock/endpoint/ep_impl.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "xsock/endpoint/executor.h"
+
 #define TICK_MS 2 /* how soon the thread looks at bytes that were left */
 #define IDLE_TICKS 100 /* ticks until an endpoint without bytes to send leaves the list */
 #define LINGER_MS 1000 /* how often the deadlines of lingering endpoints are checked */
@@ -30,75 +28,32 @@ static struct {
 	struct ep_list served; /* lingering endpoints; used by the thread alone */
 	uint32_t lingering_count; /* length of `lingering` and `served` */
 	uint32_t behind_count;
-	bool running, prepared;
-	int wake_fd;
-	pthread_mutex_t start_lock; /* guards the fields below; the last lock, held across a fork */
-	pthread_cond_t started; /* signals that starting has become false */
-	bool starting; /* the thread is created and does not run yet */
+	bool prepared;
 } service = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.start_lock = PTHREAD_MUTEX_INITIALIZER,
-	.started = PTHREAD_COND_INITIALIZER,
 	.live = TAILQ_HEAD_INITIALIZER(service.live),
 	.behind = TAILQ_HEAD_INITIALIZER(service.behind),
 	.lingering = TAILQ_HEAD_INITIALIZER(service.lingering),
 	.served = TAILQ_HEAD_INITIALIZER(service.served),
-	.wake_fd = -1,
 };
 
-/* One turn of the thread: the fds that it polls, and for how long. */
-struct turn {
-	struct pollfd *fds;
-	size_t room, count;
-	int timeout_ms;
-};
+static void serve_endpoints(struct aw_xs_wait *wait);
+static struct aw_xs_job job = { .serve = serve_endpoints };
 
-static void wake_thread(void)
+static void add_fd(struct aw_xs_wait *wait, int fd)
 {
-	const uint64_t one = 1;
-	ssize_t n = write(service.wake_fd, &one, sizeof(one));
-
-	(void)n;
-}
-
-static void limit_timeout(struct turn *turn, int ms)
-{
-	if (turn->timeout_ms < 0 || ms < turn->timeout_ms)
-		turn->timeout_ms = ms;
-}
-
-/* Makes room in fds. Without memory the thread polls fewer fds and sleeps for a tick at most. */
-static void make_room(struct turn *turn, size_t need)
-{
-	struct pollfd *larger;
-
-	if (need <= turn->room)
-		return;
-	larger = realloc(turn->fds, 2 * need * sizeof(*larger));
-	if (!larger)
-		return;
-	turn->fds = larger;
-	turn->room = 2 * need;
-}
-
-static void add_fd(struct turn *turn, int fd)
-{
-	make_room(turn, turn->count + 1);
-	if (turn->count < turn->room)
-		turn->fds[turn->count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	else
-		limit_timeout(turn, TICK_MS);
+	aw_xs_wait_fd(wait, (struct pollfd){ .fd = fd, .events = POLLIN });
 }
 
 /* Arms ep and adds its fds to the poll. The caller holds ep's lock. */
-static void add_endpoint(struct turn *turn, struct aw_xs_ep *ep)
+static void add_endpoint(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
 {
 	if (!aw_xs_ep_arm_poller(ep))
-		limit_timeout(turn, 0);
+		aw_xs_wait_ms(wait, 0);
 	if (ep->channel)
-		add_fd(turn, ep->channel->fd);
+		add_fd(wait, ep->channel->fd);
 	if (ep->events)
-		add_fd(turn, ep->events->fd);
+		add_fd(wait, ep->events->fd);
 }
 
 static void remove_behind(struct aw_xs_ep *ep)
@@ -130,7 +85,7 @@ static bool needs_poller(const struct aw_xs_ep *ep)
  * Serves an endpoint in `behind`, unless calls have been made since the last tick. The caller holds
  * the endpoint's lock.
  */
-static void serve_behind(struct turn *turn, struct aw_xs_ep *ep)
+static void serve_behind(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
 {
 	bool busy = ep->calls != ep->calls_seen || ep->waiters > 0 || needs_poller(ep);
 
@@ -140,7 +95,7 @@ static void serve_behind(struct turn *turn, struct aw_xs_ep *ep)
 		if (has_poller(ep))
 			aw_xs_ep_wake_sleepers(ep);
 		else
-			add_endpoint(turn, ep);
+			add_endpoint(wait, ep);
 	}
 	ep->calls_seen = ep->calls;
 	if (ep->idle_ticks > IDLE_TICKS) {
@@ -153,7 +108,7 @@ static void serve_behind(struct turn *turn, struct aw_xs_ep *ep)
  * Serves the list `behind`. The caller holds the service's lock, so that none is closed. An
  * endpoint whose lock is held is left for the next tick.
  */
-static void serve_all_behind(struct turn *turn)
+static void serve_all_behind(struct aw_xs_wait *wait)
 {
 	struct aw_xs_ep *ep, *next;
 
@@ -161,11 +116,11 @@ static void serve_all_behind(struct turn *turn)
 		next = TAILQ_NEXT(ep, behind_entry);
 		if (pthread_mutex_trylock(&ep->lock) != 0)
 			continue;
-		serve_behind(turn, ep);
+		serve_behind(wait, ep);
 		pthread_mutex_unlock(&ep->lock);
 	}
 	if (!TAILQ_EMPTY(&service.behind))
-		limit_timeout(turn, TICK_MS);
+		aw_xs_wait_ms(wait, TICK_MS);
 }
 
 static void end_linger(struct aw_xs_ep *ep)
@@ -180,7 +135,7 @@ static void end_linger(struct aw_xs_ep *ep)
 	pthread_mutex_unlock(&service.lock);
 }
 
-static void serve_lingering(struct turn *turn)
+static void serve_lingering(struct aw_xs_wait *wait)
 {
 	struct aw_xs_ep *ep, *next;
 
@@ -191,42 +146,20 @@ static void serve_lingering(struct turn *turn)
 			end_linger(ep);
 		} else {
 			pthread_mutex_lock(&ep->lock);
-			add_endpoint(turn, ep);
+			add_endpoint(wait, ep);
 			pthread_mutex_unlock(&ep->lock);
-			limit_timeout(turn, LINGER_MS);
+			aw_xs_wait_ms(wait, LINGER_MS);
 		}
 	}
 }
 
-static void note_started(void)
+static void serve_endpoints(struct aw_xs_wait *wait)
 {
-	pthread_mutex_lock(&service.start_lock);
-	service.starting = false;
-	pthread_cond_broadcast(&service.started);
-	pthread_mutex_unlock(&service.start_lock);
-}
-
-static void *service_run(void *arg)
-{
-	struct turn turn = { 0 };
-	uint64_t value;
-
-	note_started();
-	for (;;) {
-		ssize_t n = read(service.wake_fd, &value, sizeof(value));
-
-		(void)n;
-		turn.count = 0;
-		turn.timeout_ms = -1;
-		add_fd(&turn, service.wake_fd);
-		pthread_mutex_lock(&service.lock);
-		TAILQ_CONCAT(&service.served, &service.lingering, entry);
-		serve_all_behind(&turn);
-		pthread_mutex_unlock(&service.lock);
-		serve_lingering(&turn);
-		poll(turn.fds, turn.count, turn.timeout_ms);
-	}
-	return arg;
+	pthread_mutex_lock(&service.lock);
+	TAILQ_CONCAT(&service.served, &service.lingering, entry);
+	serve_all_behind(wait);
+	pthread_mutex_unlock(&service.lock);
+	serve_lingering(wait);
 }
 
 static void init_idle(void)
@@ -239,38 +172,16 @@ static void init_idle(void)
 	pthread_condattr_destroy(&attr);
 }
 
-/*
- * Before a fork: waits until a thread that is being created runs. Until then it may hold locks of
- * its creator's, which would stay locked in the child (see net/progress/engine.c).
- */
-static void lock_for_fork(void)
-{
-	pthread_mutex_lock(&service.start_lock);
-	while (service.starting)
-		pthread_cond_wait(&service.started, &service.start_lock);
-}
-
-static void unlock_after_fork(void)
-{
-	pthread_mutex_unlock(&service.start_lock);
-}
-
 /* In the child of a fork there is no thread, and no endpoint lingers. */
 static void reset_in_child(void)
 {
 	pthread_mutex_init(&service.lock, NULL);
-	pthread_mutex_init(&service.start_lock, NULL);
-	pthread_cond_init(&service.started, NULL);
 	init_idle();
 	TAILQ_INIT(&service.live);
 	TAILQ_INIT(&service.behind);
 	TAILQ_INIT(&service.lingering);
 	TAILQ_INIT(&service.served);
 	service.lingering_count = service.behind_count = 0;
-	service.running = false;
-	if (service.wake_fd >= 0)
-		close(service.wake_fd);
-	service.wake_fd = -1;
 }
 
 /*
@@ -303,31 +214,9 @@ static void register_handlers(void)
 	if (service.prepared)
 		return;
 	init_idle();
-	pthread_atfork(lock_for_fork, unlock_after_fork, reset_in_child);
+	pthread_atfork(NULL, NULL, reset_in_child);
 	atexit(close_all);
 	service.prepared = true;
-}
-
-static int start_service(void)
-{
-	int err;
-
-	if (service.running)
-		return 0;
-	service.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (service.wake_fd < 0)
-		return errno;
-	pthread_mutex_lock(&service.start_lock);
-	err = aw_thread_start(service_run, NULL);
-	service.starting = !err;
-	pthread_mutex_unlock(&service.start_lock);
-	if (err) {
-		close(service.wake_fd);
-		service.wake_fd = -1;
-		return err;
-	}
-	service.running = true;
-	return 0;
 }
 
 void aw_xs_service_join(struct aw_xs_ep *ep)
@@ -354,14 +243,14 @@ void aw_xs_service_leave(struct aw_xs_ep *ep)
 void aw_xs_service_behind(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&service.lock);
-	if (!ep->is_abandoned && start_service() == 0) {
+	if (!ep->is_abandoned && aw_xs_job_start(&job) == 0) {
 		ep->listed = true;
 		ep->is_behind = true;
 		ep->calls_seen = ep->calls;
 		ep->idle_ticks = 0;
 		TAILQ_INSERT_TAIL(&service.behind, ep, behind_entry);
 		if (service.behind_count++ == 0)
-			wake_thread();
+			aw_xs_job_wake(&job);
 	}
 	pthread_mutex_unlock(&service.lock);
 }
@@ -372,11 +261,11 @@ void aw_xs_service_linger(struct aw_xs_ep *ep)
 	bool runs;
 
 	pthread_mutex_lock(&service.lock);
-	runs = start_service() == 0;
+	runs = aw_xs_job_start(&job) == 0;
 	if (runs) {
 		TAILQ_INSERT_TAIL(&service.lingering, ep, entry);
 		service.lingering_count++;
-		wake_thread();
+		aw_xs_job_wake(&job);
 	}
 	pthread_mutex_unlock(&service.lock);
 	if (!runs && !ep->is_abandoned)

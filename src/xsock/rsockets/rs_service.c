@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The thread knows rsockets by their descriptors alone, and holds them only while it works on them:
+// The executor's thread knows rsockets by their descriptors alone, and holds them only while it works on them:
 // it does not find an rsocket that was closed meanwhile, and checks another one that has got its
 // descriptor.
 #include "xsock/rsockets/rs_service.h"
 
-#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "base/thread.h"
+#include "xsock/endpoint/executor.h"
 #include "xsock/rsockets/rs_listen.h"
 #include "xsock/rsockets/rs_socket.h"
 #include "xsock/rsockets/rs_table.h"
@@ -23,18 +21,18 @@ struct watch {
 		times; // how often it was requested: the descriptor may become another rsocket's
 };
 
-static _Atomic int wake_fd = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards the variables below
-static bool running;
 static struct watch *watched; // `count` watches, with room for `room`
 static size_t count, room;
 
-/* One turn of the thread. fds has room for the wake fd and FDS_EACH for each watch. */
-struct round {
+/* The watches of one turn; used by the thread alone. */
+static struct round {
 	struct watch *watches;
-	struct pollfd *fds;
-	size_t count, room, used;
-};
+	size_t count, room;
+} turn;
+
+static void serve_all(struct aw_xs_wait *wait);
+static struct aw_xs_job job = { .serve = serve_all };
 
 static bool grow_watched(void)
 {
@@ -101,85 +99,47 @@ static bool serve_rs(struct aw_rs *rs, struct pollfd fds[FDS_EACH])
 	return ep ? serve_ep(ep, fds) : serve_listener(rs, fds);
 }
 
-static void serve_watch(struct round *round, struct watch watch)
+static void serve_watch(struct aw_xs_wait *wait, struct watch watch)
 {
 	struct aw_rs *rs = aw_rs_table_hold(watch.fd);
-	bool stays = rs && serve_rs(rs, &round->fds[round->used]);
+	struct pollfd fds[FDS_EACH];
+	bool stays = rs && serve_rs(rs, fds);
 
-	if (stays)
-		round->used += FDS_EACH;
-	else
+	for (int i = 0; stays && i < FDS_EACH; i++)
+		if (fds[i].fd >= 0)
+			aw_xs_wait_fd(wait, fds[i]);
+	if (!stays)
 		watch_remove(watch);
 	if (rs)
 		aw_rs_table_put(watch.fd);
 }
 
-static bool make_room(struct round *round)
+/* Copies the watches; without memory as many as fit. Returns whether that is all of them. */
+static bool copy_watches(void)
 {
 	struct watch *watches;
-	struct pollfd *fds;
+	bool is_all;
 
-	if (count <= round->room && round->room)
-		return true;
-	watches = realloc(round->watches, room * sizeof(*watches));
-	if (!watches)
-		return false;
-	round->watches = watches;
-	fds = realloc(round->fds, (1 + FDS_EACH * room) * sizeof(*fds));
-	if (!fds)
-		return false;
-	round->fds = fds;
-	round->room = room;
-	return true;
-}
-
-/* Copies the watches; without memory as many as fit. False: not even the first. */
-static bool copy_watches(struct round *round)
-{
 	pthread_mutex_lock(&lock);
-	make_room(round);
-	round->count = count < round->room ? count : round->room;
-	for (size_t i = 0; i < round->count; i++)
-		round->watches[i] = watched[i];
-	pthread_mutex_unlock(&lock);
-	return round->fds;
-}
-
-static void *service_run(void *arg)
-{
-	struct round round = { 0 };
-	eventfd_t wakes;
-	int fd = (int)(intptr_t)arg;
-
-	for (;;) {
-		if (!copy_watches(&round)) {
-			poll(NULL, 0, NO_MEMORY_MS);
-			continue;
-		}
-		round.fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
-		round.used = 1;
-		for (size_t i = 0; i < round.count; i++)
-			serve_watch(&round, round.watches[i]);
-		poll(round.fds, round.used, -1);
-		if (round.fds[0].revents)
-			eventfd_read(fd, &wakes);
+	if (count > turn.room) {
+		watches = realloc(turn.watches, room * sizeof(*watches));
+		turn.watches = watches ? watches : turn.watches;
+		turn.room = watches ? room : turn.room;
 	}
-	return NULL;
+	is_all = count <= turn.room;
+	turn.count = is_all ? count : turn.room;
+	for (size_t i = 0; i < turn.count; i++)
+		turn.watches[i] = watched[i];
+	pthread_mutex_unlock(&lock);
+	return is_all;
 }
 
-static int start_service(void)
+static void serve_all(struct aw_xs_wait *wait)
 {
-	int err;
-
-	if (running)
-		return 0;
-	if (wake_fd < 0)
-		wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (wake_fd < 0)
-		return -errno;
-	err = -aw_thread_start(service_run, (void *)(intptr_t)atomic_load(&wake_fd));
-	running = !err;
-	return err;
+	if (!copy_watches())
+		aw_xs_wait_ms(wait, NO_MEMORY_MS);
+	for (size_t i = 0; i < turn.count; i++)
+		serve_watch(wait, turn.watches[i]);
 }
 
 int aw_rs_service_watch(int fd)
@@ -187,7 +147,7 @@ int aw_rs_service_watch(int fd)
 	int err;
 
 	pthread_mutex_lock(&lock);
-	err = watch_add(fd) ? start_service() : -ENOMEM;
+	err = watch_add(fd) ? -aw_xs_job_start(&job) : -ENOMEM;
 	pthread_mutex_unlock(&lock);
 	if (!err)
 		aw_rs_service_wake();
@@ -196,16 +156,13 @@ int aw_rs_service_watch(int fd)
 
 void aw_rs_service_wake(void)
 {
-	eventfd_write(wake_fd, 1);
+	aw_xs_job_wake(&job);
 }
 
 void aw_rs_service_forked(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	if (wake_fd >= 0)
-		close(wake_fd);
-	wake_fd = -1;
-	running = false;
 	watched = NULL; // not freed: another thread may have been changing it at the fork
 	count = room = 0;
+	turn = (struct round){ 0 }; // likewise
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The executor serves a job when it is started, woken, due or ready, and at no other time.
+#include "xsock/endpoint/executor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECONDS_MAX 20
+#define TICKS 5
+
+static int ends[2]; /* what the job `reader` waits for */
+static _Atomic int reads;
+static sem_t read_once, ticked;
+
+static void serve_reader(struct aw_xs_wait *wait)
+{
+	char byte;
+
+	if (poll(&(struct pollfd){ .fd = ends[0], .events = POLLIN }, 1, 0) > 0)
+		(void)!read(ends[0], &byte, 1);
+	reads++;
+	aw_xs_wait_fd(wait, (struct pollfd){ .fd = ends[0], .events = POLLIN });
+	sem_post(&read_once);
+}
+
+static void serve_ticker(struct aw_xs_wait *wait)
+{
+	aw_xs_wait_ms(wait, 1);
+	sem_post(&ticked);
+}
+
+static struct aw_xs_job reader = { .serve = serve_reader };
+static struct aw_xs_job ticker = { .serve = serve_ticker };
+
+static bool comes(sem_t *semaphore)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += SECONDS_MAX;
+	return sem_timedwait(semaphore, &end) == 0;
+}
+
+static void executor__serves_what_is_due_ready_or_woken(void **state)
+{
+	(void)state;
+	assert_int_equal(aw_xs_job_start(&reader), 0);
+	assert_true(comes(&read_once));
+	assert_int_equal(aw_xs_job_start(&ticker), 0);
+	for (int i = 0; i < TICKS; i++)
+		assert_true(comes(&ticked));
+	assert_int_equal(reads, 1);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	assert_true(comes(&read_once));
+	for (int i = 0; i < TICKS; i++)
+		assert_true(comes(&ticked));
+	assert_int_equal(reads, 2);
+	aw_xs_job_wake(&reader);
+	assert_true(comes(&read_once));
+	assert_int_equal(aw_xs_job_start(&reader), 0); /* it is started already */
+}
+
+static void executor__a_child_begins_anew(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (pid == 0) {
+		sem_init(&ticked, 0, 0);
+		sem_init(&read_once, 0, 0);
+		aw_xs_job_wake(&ticker);
+		_exit(aw_xs_job_start(&ticker) == 0 && comes(&ticked) && comes(&ticked) &&
+				      sem_trywait(&read_once) != 0
+			      ? 0
+			      : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(comes(&ticked));
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	sem_init(&read_once, 0, 0);
+	sem_init(&ticked, 0, 0);
+	return pipe(ends);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(executor__serves_what_is_due_ready_or_woken),
+		cmocka_unit_test(executor__a_child_begins_anew),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}
