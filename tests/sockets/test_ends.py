@@ -66,11 +66,13 @@ def test_client_is_killed(mode, rng, role, other):
 
 
 @pytest.mark.parametrize("role", ["flood", "sink"])
-def test_server_is_killed(mode, role):
+def test_server_is_killed(mode, rng, role):
     server = Server(mode)
     for count in range(1, KILLS + 1):
         client = mode.start([MOB, role, server.port])
         server.wait_lines("serving ", count)
+        with pytest.raises(Exception, match="did not end"):
+            client.wait_exit(rng.randrange(LIFE_US_MAX) / 1000000)
         os.kill(int(server.lines(r"serving (\d+)")[-1]), signal.SIGKILL)
         assert client.wait_exit(SECONDS_MAX) == 0, client.report()
         assert re.search(rf"^{role} \d+ {ENDED}", client.output(), re.M), client.report()

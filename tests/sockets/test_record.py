@@ -137,8 +137,8 @@ def test_blocking_client_is_killed(only_record, rng, role, other):  # noqa: F811
 
 
 @pytest.mark.parametrize("role", ["flood", "sink"])
-def test_blocking_server_is_killed(only_record, role):
-    test_ends.test_server_is_killed(only_record, role)
+def test_blocking_server_is_killed(only_record, rng, role):  # noqa: F811
+    test_ends.test_server_is_killed(only_record, rng, role)
 
 
 @pytest.mark.parametrize("victim", [0, 1], ids=["parent", "child"])

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import pathlib
 import random
 import select
 import socket
@@ -24,6 +25,7 @@ import pytest
 import sockets_status
 from test_ends import MOB, SECONDS_MAX, Server, rng, serve_one  # noqa: F401
 
+ECHO = pathlib.Path(__file__).with_name("echo_server.py")
 NOBODY = 65534
 PROXY_CONTROL, ORDER_FDS = 3, 33
 RESET = struct.pack("ii", 1, 0)
@@ -355,6 +357,58 @@ def test_half_a_key_is_greeted(only_auto):
             sock.sendall(iwarp.KEY_REQUEST[:9])
             expect(sock, b"hello" + iwarp.KEY_REQUEST[:9])
         assert time.monotonic() - began < HALVES * GREET_SECONDS_MAX
+
+
+# Connects again and again to a server that answers in iWARP, and once more when that server has died.
+RETURNER = """
+import socket, sys
+port = int(sys.argv[1])
+def ask(sock):
+    sock.sendall(b"ping")
+    return sock.recv(4)
+for _ in range(4):
+    sock = socket.create_connection(("127.0.0.1", port))
+    assert ask(sock) == b"ping"
+print("met", flush=True)
+try:
+    assert not sock.recv(1)
+except ConnectionResetError:
+    pass
+while True:
+    try:
+        sock = socket.create_connection(("127.0.0.1", port))
+        answer = ask(sock)
+        if sock.getsockname() != sock.getpeername():
+            break
+    except (ConnectionRefusedError, ConnectionResetError):
+        pass
+print("answer", answer.decode(), flush=True)
+"""
+
+
+def listen_plain(port):
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen()
+    listener.settimeout(SECONDS_MAX)
+    return listener
+
+
+def test_plain_server_takes_the_place(only_auto):
+    """It gets the program's octets and no others, however well the client knew the server before it."""
+    server = only_auto.start([sys.executable, ECHO, "epoll"])
+    port = int(server.wait_output(r"port (\d+)\n", SECONDS_MAX)[1])
+    client = only_auto.start([sys.executable, "-c", RETURNER, port])
+    client.wait_output("met", SECONDS_MAX)
+    server.kill()
+    with listen_plain(port) as listener, listener.accept()[0] as sock:
+        sock.settimeout(SECONDS_MAX)
+        assert sock.recv(4096) == b"ping"
+        sock.sendall(b"pong")
+        assert sock.recv(4096) == b""
+    assert client.wait_exit(SECONDS_MAX) == 0, client.report()
+    assert "answer pong" in client.output(), client.report()
 
 
 # A server that becomes another program, which looks whether it can give its proxy orders.
