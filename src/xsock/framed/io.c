@@ -218,8 +218,9 @@ static ssize_t receive_waiting(struct framed_call *call)
 }
 
 /*
- * Receives, and waits if the call may. Returns a number of bytes, 0 at the stream's end, or a
- * negative errno.
+ * Receives, and waits if the call may. Looks first: what has come of an FPDU leaves the socket
+ * then, and TCP's window opens for the rest. A thread that waited with a closed window would wait
+ * for ever. Returns a number of bytes, 0 at the stream's end, or a negative errno.
  */
 static ssize_t receive_bytes(struct framed_call *call)
 {
