@@ -16,7 +16,7 @@
 
 /* The call that has set kept_busy has the variables below. */
 static _Atomic(bool) kept_busy;
-static struct kept {
+static struct {
 	struct sockaddr_storage local, remote; /* of the last probe; local: without its port */
 	int fd; /* -1: none is kept */
 	bool again; /* the probe under way goes where the last one went */

@@ -249,19 +249,19 @@ static enum aw_verdict judge_client(const struct aw_sock *sock, const struct aw_
 }
 
 /* A connection's server. */
-struct server {
+struct remote_server {
 	struct sockaddr_storage name;
 	bool has_sent; /* its bytes, or the end, can be read: it speaks plain TCP */
 };
 
-static bool read_name(int fd, struct server *server)
+static bool read_name(int fd, struct remote_server *server)
 {
 	socklen_t len = sizeof(server->name);
 
 	return aw_libc()->getpeername(fd, (struct sockaddr *)&server->name, &len) == 0;
 }
 
-static bool read_server(int fd, struct server *server)
+static bool read_server(int fd, struct remote_server *server)
 {
 	server->has_sent = aw_first_io_poll(fd, POLLIN, 0);
 	return read_name(fd, server);
@@ -272,7 +272,8 @@ static bool read_server(int fd, struct server *server)
  * loaded host needs: a silent server costs that wait once in 10 seconds, and a late answer costs
  * the record.
  */
-static enum aw_verdict judge_server(int fd, enum aw_xs_mode mode, const struct server *server)
+static enum aw_verdict judge_server(int fd, enum aw_xs_mode mode,
+				    const struct remote_server *server)
 {
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
@@ -292,7 +293,8 @@ static enum aw_verdict judge_server(int fd, enum aw_xs_mode mode, const struct s
 }
 
 /* Judges whether connect has succeeded; waits for its end if the call may wait. */
-static enum aw_verdict judge_connect(const struct aw_first_io_call *call, struct server *server)
+static enum aw_verdict judge_connect(const struct aw_first_io_call *call,
+				     struct remote_server *server)
 {
 	short revents = aw_first_io_poll(call->fd, POLLIN | POLLOUT, 0);
 
@@ -325,7 +327,7 @@ bool aw_verdict_has_ended(int fd)
 enum aw_verdict aw_verdict_judge(const struct aw_sock *sock, const struct aw_first_io_call *call)
 {
 	enum aw_verdict verdict;
-	struct server server;
+	struct remote_server server;
 
 	if (sock->state == AW_FD_CONNECTING) {
 		verdict = judge_connect(call, &server);

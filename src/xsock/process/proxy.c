@@ -357,7 +357,7 @@ bool aw_proxy_announce(int listener, bool records)
 	err = call_proxy(&request, listener, &reply, NULL, NULL);
 	if (err)
 		aw_log(AW_LOG_WARN, "fd %d: no proxy process answers probes: %s", listener,
-			  strerror(err));
+		       strerror(err));
 	return !err;
 }
 
