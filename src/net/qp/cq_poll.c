@@ -3,6 +3,7 @@
 #include "net/qp/cq_poll.h"
 
 #include "net/cq/sets.h"
+#include "net/qp/help.h"
 #include "net/qp/hold.h"
 #include "net/qp/lend.h"
 #include "net/qp/ride.h"
@@ -112,20 +113,37 @@ static bool serve(struct aw_cq *cq)
 	return full;
 }
 
+/* Relaxed: of two threads that poll the same CQ, one poll may not count. */
+static void set_vain(struct aw_cq *cq, uint32_t vain)
+{
+	if (atomic_load_explicit(&cq->vain, memory_order_relaxed) != vain)
+		atomic_store_explicit(&cq->vain, vain, memory_order_relaxed);
+}
+
 /*
  * A poll of memory makes no system call. Two processes that poll so for each other on one CPU would
  * each use up their time slice; on two CPUs, a thread that yields is back in a fraction of a
  * microsecond.
  */
-static bool waits_for_long(struct aw_cq *cq)
+static bool waits_for_long(const struct aw_cq *cq, uint32_t vain)
 {
-	uint32_t vain;
+	return atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0 &&
+	       vain % VAIN_MAX == 0;
+}
 
-	if (atomic_load_explicit(&cq->over_memory, memory_order_relaxed) == 0)
-		return false;
-	vain = atomic_load_explicit(&cq->vain, memory_order_relaxed) + 1;
-	atomic_store_explicit(&cq->vain, vain, memory_order_relaxed);
-	return vain % VAIN_MAX == 0;
+/*
+ * The poll found nothing, after it served the CQ's QPs; full: one of them has more to send than there is room for. Nothing
+ * happens then before the peer takes bytes, and the peer may be waiting for this very CPU.
+ */
+static void poll_in_vain(struct aw_cq *cq, bool full)
+{
+	uint32_t vain = atomic_load_explicit(&cq->vain, memory_order_relaxed) + 1;
+
+	set_vain(cq, vain);
+	if (vain >= AW_HELP_VAIN_MIN)
+		full |= aw_help_give();
+	if (full || waits_for_long(cq, vain))
+		sched_yield();
 }
 
 int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
@@ -134,27 +152,24 @@ int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 
 	aw_hold_polled(cq);
 	n = aw_cq_take(cq, out, max);
-	if (n > 0 || max <= 0)
-		return n;
-	if (cq->overflowed)
-		return -EIO;
-	bool full = serve(cq);
+	if (n == 0 && max > 0) {
+		if (cq->overflowed)
+			return -EIO;
+		bool full = serve(cq);
 
-	n = aw_cq_take(cq, out, max);
-	/*
-	 * Nothing happens before the peer takes bytes, and the peer may be waiting for this very
-	 * CPU.
-	 */
-	if (n == 0 && (full || waits_for_long(cq)))
-		sched_yield();
+		n = aw_cq_take(cq, out, max);
+		if (n == 0)
+			poll_in_vain(cq, full);
+	}
 	if (n > 0)
-		atomic_store_explicit(&cq->vain, 0, memory_order_relaxed);
+		set_vain(cq, 0);
 	return n;
 }
 
 void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
 {
 	aw_cq_set_arm(cq, arm);
+	set_vain(cq, 0);
 	/* A thread that holds posts from here on sees that the CQ is armed. */
 	aw_hold_armed(cq);
 	aw_ride_armed(cq);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "net/progress/engine.h"
 #include "net/qp/channel_wait.h"
+#include "net/qp/help.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/table.h"
 
@@ -61,12 +62,21 @@ bool aw_lend_wanted(struct aw_uqp *qp)
 	uint32_t now = polls_now(qp), since = now - qp->polls_seen;
 
 	qp->polls_seen = now;
-	return since >= TURNS_MIN && !armed(qp) && !qp->out_of_reach;
+	if (armed(qp) || qp->out_of_reach)
+		return false;
+	return since >= TURNS_MIN || aw_help_take(qp);
+}
+
+static void forget_polls(struct aw_uqp *qp)
+{
+	qp->polls_seen = polls_now(qp);
+	aw_help_forget(qp);
 }
 
 void aw_lend_attach(struct aw_uqp *qp)
 {
-	qp->polls_seen = polls_now(qp);
+	aw_help_attach();
+	forget_polls(qp);
 }
 
 /*
@@ -137,6 +147,8 @@ static void each_hands(struct aw_uqp *qp, void (*fn)(struct aw_hands *))
 	fn(&qp->attr.recv_cq->hands);
 	if (qp->lent_to)
 		fn(&qp->lent_to->hands);
+	if (qp->guest)
+		fn(aw_help_hands());
 }
 
 static void unlist(struct aw_uqp *qp)
@@ -147,17 +159,21 @@ static void unlist(struct aw_uqp *qp)
 	count(qp, -1u);
 	qp->lent = false;
 	qp->lent_to = NULL;
+	aw_help_leave(qp);
 }
 
 /*
- * When the kernel has no memory for the epoll set, the QP stays lent and the next tick tries again.
+ * Only polls from here on lend the QP again. When the kernel has no memory for the epoll set, the QP stays lent and the
+ * next tick tries again.
  */
 static void take_back(struct aw_uqp *qp)
 {
-	if (aw_uqp_listen_again(qp) == 0)
-		unlist(qp);
-	else
-		atomic_store_explicit(&strays, true, memory_order_relaxed);
+	if (aw_uqp_listen_again(qp) != 0) {
+		aw_lend_look_again();
+		return;
+	}
+	unlist(qp);
+	forget_polls(qp);
 }
 
 /* True when a CQ of the QP is armed and the threads that serve the QP do not wait for its event. */
@@ -179,6 +195,8 @@ static uint32_t ticks_idle(const struct aw_uqp *qp)
 
 	if (qp->lent_to && qp->lent_to->hands.ticks_idle < least)
 		least = qp->lent_to->hands.ticks_idle;
+	if (qp->guest && aw_help_hands()->ticks_idle < least)
+		least = aw_help_hands()->ticks_idle;
 	return least;
 }
 
@@ -200,7 +218,7 @@ static bool look(uint32_t *due)
 		atomic_store_explicit(&strays, true, memory_order_relaxed);
 		return true;
 	}
-	if (!attended || is_misplaced(qp) || qp->out_of_reach)
+	if (!attended || is_misplaced(qp) || qp->out_of_reach || aw_help_is_vain(qp))
 		take_back(qp);
 	stays = qp->lent;
 	if ((stays && idle > 0 && !asleep) || aw_ride_is_late(qp))
@@ -319,6 +337,11 @@ void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to)
 void aw_lend_stray(struct aw_uqp *qp)
 {
 	qp->out_of_reach = true;
+	atomic_store_explicit(&strays, true, memory_order_relaxed);
+}
+
+void aw_lend_look_again(void)
+{
 	atomic_store_explicit(&strays, true, memory_order_relaxed);
 }
 

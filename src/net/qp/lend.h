@@ -38,6 +38,9 @@ void aw_lend_end(struct aw_uqp *qp);
  */
 void aw_lend_stray(struct aw_uqp *qp);
 
+/* The next tick looks at the lent QPs, whatever their threads do. */
+void aw_lend_look_again(void);
+
 /*
  * Called when cq was armed: takes back those of its QPs that no waiter of its channel serves, at
  * once or, where a QP is busy, within a tick. The caller holds no lock.

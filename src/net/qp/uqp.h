@@ -128,6 +128,9 @@ struct aw_uqp {
 	/* the channel whose waiters serve it; NULL: pollers do, or it is not lent */
 	struct aw_channel *lent_to;
 	uint32_t polls_seen; /* pollers' turns at the last event (net/qp/lend.c) */
+	/* net/qp/help.c: threads that poll other CQs serve it; their turns at the last event, and those in vain */
+	bool guest;
+	uint32_t helps_seen, helps_vain;
 	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
 	struct aw_hold hold;
 	struct aw_ride ride;

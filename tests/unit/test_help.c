@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A thread that polls one CQ in vain serves QPs of other CQs, where the process has few CPUs.
+#define _GNU_SOURCE /* cpu_set_t */
+#include "net/qp/help.h"
+
+#include "../lib/uqp_pair.h"
+#include "net/progress/engine.h"
+#include "net/qp/cq_poll.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static int cpus = AW_HELP_CPUS_MAX; /* of this process, as the library is told */
+
+/* Before the C library's. */
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	(void)pid;
+	CPU_ZERO_S(size, set);
+	for (int i = 0; i < cpus; i++)
+		CPU_SET_S((size_t)i, size, set);
+	return 0;
+}
+
+/* The CQ that the spinning thread polls: no QP uses it. */
+static struct aw_cq spare;
+
+static int setup(void **state)
+{
+	assert_int_equal(aw_cq_init(&spare, 4, NULL, NULL), 0);
+	return pair_setup(state);
+}
+
+static int setup_many_cpus(void **state)
+{
+	cpus = AW_HELP_CPUS_MAX + 1;
+	return setup(state);
+}
+
+static int teardown(void **state)
+{
+	int err = pair_teardown_stopped(state);
+
+	aw_cq_fini(&spare);
+	cpus = AW_HELP_CPUS_MAX;
+	return err;
+}
+
+static bool is_guest(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	bool guest = qp->guest;
+
+	assert_true(!guest || qp->lent);
+	pthread_mutex_unlock(&qp->lock);
+	return guest;
+}
+
+static void spin(void)
+{
+	struct aw_cq_entry entry;
+
+	for (int i = 0; i < 2 * AW_HELP_VAIN_MIN; i++)
+		assert_int_equal(aw_cq_poll(&spare, &entry, 1), 0);
+}
+
+/* A Write of one byte more than the last, whose completion the progress thread brings. */
+static void write_on(struct pair *p)
+{
+	p->a.buf[0]++;
+	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+}
+
+static void spin_until_guest(struct pair *p)
+{
+	uint64_t start = aw_now_ns();
+
+	while (!is_guest(p->b.qp)) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		spin();
+		write_on(p);
+		end_wait_cqe(&p->a);
+	}
+}
+
+static void spin_while_guest(struct aw_uqp *qp, bool spins)
+{
+	uint64_t start = aw_now_ns();
+
+	while (is_guest(qp)) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		if (spins)
+			spin();
+		else
+			sched_yield();
+	}
+}
+
+/* A thread that lost its CPU on the way may find that the QP was taken back meanwhile: again, then. */
+static void stop_progress_of_guest(struct pair *p)
+{
+	for (;;) {
+		spin_until_guest(p);
+		pair_stop_progress();
+		if (is_guest(p->b.qp))
+			return;
+		pair_start_progress();
+	}
+}
+
+static void help__receives_for_others(void **state)
+{
+	struct pair *p = *state;
+	uint64_t start;
+
+	stop_progress_of_guest(p);
+	write_on(p);
+	start = aw_now_ns();
+	while (octet_at(p->b.buf) != p->a.buf[0]) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		spin();
+	}
+}
+
+static void help__ends_with_the_spinning(void **state)
+{
+	struct pair *p = *state;
+
+	spin_until_guest(p);
+	spin_while_guest(p->b.qp, false);
+	assert_int_equal(aw_help_hands()->lent, 0);
+}
+
+/* A QP without traffic only costs the thread that spins time. */
+static void help__ends_where_nothing_comes(void **state)
+{
+	struct pair *p = *state;
+
+	spin_until_guest(p);
+	spin_while_guest(p->b.qp, true);
+}
+
+static void help__ends_with_the_qp(void **state)
+{
+	struct pair *p = *state;
+
+	spin_until_guest(p);
+	aw_uqp_reset(p->b.qp);
+	assert_false(is_guest(p->b.qp));
+	spin();
+}
+
+static void help__is_for_few_cpus(void **state)
+{
+	struct pair *p = *state;
+
+	for (int i = 0; i < 200; i++) {
+		spin();
+		write_on(p);
+		end_wait_cqe(&p->a);
+		assert_false(is_guest(p->b.qp));
+	}
+	assert_int_equal(aw_help_hands()->turns, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(help__is_for_few_cpus, setup_many_cpus, teardown),
+		cmocka_unit_test_setup_teardown(help__receives_for_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(help__ends_with_the_spinning, setup, teardown),
+		cmocka_unit_test_setup_teardown(help__ends_where_nothing_comes, setup, teardown),
+		cmocka_unit_test_setup_teardown(help__ends_with_the_qp, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
