@@ -22,6 +22,7 @@ import cputree  # noqa: E402
 import earlier  # noqa: E402
 import machine  # noqa: E402
 import others  # noqa: E402
+import others_perftest  # noqa: E402
 import points  # noqa: E402
 import progress  # noqa: E402
 import record  # noqa: E402
@@ -129,7 +130,7 @@ def programs(options):
     if options.apps:
         return study.programs(options.workers, options.libraries)
     return {**ours, **sockets.programs(options.workers, options.libraries),
-            **others.programs()}
+            **others.programs(), "perftest": others_perftest.Perftest(options.libraries)}
 
 
 def interrupt(*_):

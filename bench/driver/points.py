@@ -32,6 +32,8 @@ GROUPS = {
     "streams": Group("Multi-stream: connections between two processes, 64 Ki octets",
                      "connections", ("bandwidth",)),
     "hotspot": Group("Hot-spot: one server, 64 octets there and back", "clients", ("latency", "rate")),
+    "event-server": Group("Event-driven server: one epoll set, with verbs over a channel for each connection, 64 octets there and back",
+                          "clients", ("rate", "latency", "cpu_per_million")),
     "fan-in": Group("Fan-in: many senders, one receiver, 64 Ki octets", "peers",
                     ("bandwidth",)),
     "fan-out": Group("Fan-out: one sender, many receivers, 64 Ki octets", "peers",
@@ -71,6 +73,8 @@ GROUPS = {
     "host-rate": Group("Two ends on one host, through memory: message rate", "octets", ("rate", "cpu_per_million")),
     "engines": Group("As a transfer engine: 8 QPs, batches of 16, both ends polling", "octets",
                      ("bandwidth", "cpu_per_gb")),
+    "perftest": Group("perftest with -R, beside TCP: bandwidth, one way", "octets", ("bandwidth",)),
+    "perftest-latency": Group("perftest with -R, beside TCP: half a round trip", "octets", ("latency", "latency_p99")),
     "others-latency": Group("Beside libfabric and UCX: ping-pong, half a round trip, mean",
                             "octets", ("latency_mean",)),
     "others-bandwidth": Group("Beside UCX: bandwidth, one way", "octets", ("bandwidth",)),
@@ -223,6 +227,16 @@ def hotspot(form):
                   verbs("send-spin", "tcp-epoll", "hotspot", mode="spin", **keys))
         points.append(Point("hotspot", "loopback", clients, series, PAIR_SECONDS + clients / 2000))
     return points
+
+
+def event_server(form):
+    """As a key-value server with an RDMA mode waits; its messages are Writes with immediate."""
+    if form.limit:
+        return []
+    return [Point("event-server", "loopback", clients, (
+        tcp("tcp-epoll", "hotspot", mode="epoll", clients=clients, size=64),
+        verbs("write-epoll", "tcp-epoll", "hotspot", mode="epoll", clients=clients, size=64)), PAIR_SECONDS)
+        for clients in (1, 50)]
 
 
 def fan(form):
@@ -381,6 +395,22 @@ def engines(form):
     return points
 
 
+def perftest(form):
+    """perftest's programs poll. Their latency is held to that of TCP's recv as a program has it, which blocks."""
+    if form.limit:
+        return []
+    raw = {"op": "send", "size": 4}
+    latencies = (tcp("tcp-block", "latency", mode="block", **raw), tcp("tcp-spin", "latency", mode="spin", **raw),
+                 *foreign("lat", "tcp-block", 4))
+    return [Point("perftest", "loopback", MI, (bandwidth_series(MI, "uni", ops=())[0], *foreign("bw", "tcp", MI)), 0.4),
+            Point("perftest-latency", "loopback", 4, latencies, 0.4)]
+
+
+def foreign(kind, reference, size):
+    return (Series(f"{op}_{kind}", "perftest", f"ib_{op}_{kind}", {"size": size}, reference)
+            for op in ("write", "send", "read"))
+
+
 def veth(form):
     points = []
     for mtu in form.mtus:
@@ -423,7 +453,8 @@ def others(_):
 
 
 MAKERS = (latency, worst, bandwidth, bidirectional, windows, rate, threads, connect, streams,
-          hotspot, fan, idle, sockets, roce, host, engines, others, veth)
+          hotspot, event_server, fan, idle, sockets, roce, host, engines, perftest, others,
+          veth)
 
 
 def key(point):

@@ -115,6 +115,18 @@ def engines():
                      over(f"{op}-roce", "tcp", "bandwidth"), 0.8) for op in ("write", "read")]
 
 
+def event_server():
+    return [at_least(f"event-driven server, {clients} clients, a channel each, messages / TCP", f"event-server/loopback/{clients}",
+                     over("write-epoll", "tcp-epoll", "rate"), 0.9) for clients in (1, 50)]
+
+
+def perftest():
+    rows = [at_least(f"perftest, ib_{op}_bw -R, 1 Mi / TCP", f"perftest/loopback/{MI}", over(f"{op}_bw", "tcp", "bandwidth"), 0.95)
+            for op in ("write", "send", "read")]
+    return rows + [at_most(f"perftest, ib_{op}_lat -R, 4 octets / blocking TCP", "perftest-latency/loopback/4",
+                           over(f"{op}_lat", "tcp-block", "latency"), 1.05) for op in ("write", "send", "read")]
+
+
 def others():
     rows = []
     for size in (64 * KI, MI):
@@ -139,7 +151,7 @@ def others():
 
 
 def all_targets():
-    return [*bandwidth(), *latency(), *small_and_many(), *idle(), *threads(), *sockets(), *host(), *engines(), *others()]
+    return [*bandwidth(), *latency(), *small_and_many(), *idle(), *threads(), *sockets(), *host(), *engines(), *event_server(), *perftest(), *others()]
 
 
 def host():

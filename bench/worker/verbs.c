@@ -78,10 +78,15 @@ static void lane_prepare(struct verbs_lane *lane)
 		fail_errno("cannot register %zu octets", octets);
 }
 
+static uint64_t lanes_of(const struct session *session)
+{
+	return session->args.mode == MODE_EPOLL ? verbs.max : session->args.threads;
+}
+
 void verbs_prepare(struct session *session, struct ibv_context *context)
 {
 	struct ibv_device_attr attr;
-	unsigned int lanes = (unsigned int)session->args.threads;
+	uint64_t lanes = lanes_of(session);
 
 	if (verbs.context)
 		return;
@@ -93,7 +98,7 @@ void verbs_prepare(struct session *session, struct ibv_context *context)
 		verbs.shape.reads = (uint32_t)attr.max_qp_rd_atom;
 	if (verbs.shape.reads > (uint32_t)attr.max_qp_init_rd_atom)
 		verbs.shape.reads = (uint32_t)attr.max_qp_init_rd_atom;
-	for (unsigned int i = 0; i < lanes; i++)
+	for (uint64_t i = 0; i < lanes; i++)
 		lane_prepare(&verbs.lanes[i]);
 }
 
@@ -248,7 +253,7 @@ void verbs_make_room(const struct session *session)
 	verbs.message_octets = (uint32_t)session->args.size;
 	verbs.max = session->args.test == TEST_CONNECT ? VERBS_SERVED_MAX
 						       : args_connections(&session->args);
-	verbs.lane_links = (uint32_t)(verbs.max / session->args.threads);
+	verbs.lane_links = (uint32_t)(verbs.max / lanes_of(session));
 	verbs.shape = shape_of(&session->args);
 	verbs.links = calloc(verbs.max, sizeof(*verbs.links));
 	if (!verbs.links)

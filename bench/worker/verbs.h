@@ -10,7 +10,8 @@
 #include <rdma/rdma_cma.h>
 #include <stddef.h>
 
-#define VERBS_LANES_MAX 64
+#define VERBS_LANES_MAX 512
+#define VERBS_WCS_MAX 128 /* found by one wait of the hot-spot test */
 #define VERBS_SERVED_MAX 8 /* connect: connections the server has at the same time */
 #define WINDOW_PARTS 4 /* a window is signalled, and a receive queue told of, in so many parts */
 
@@ -24,7 +25,7 @@ struct verbs_shape {
 	bool send_cq; /* completions of what we post have a CQ of their own */
 };
 
-/* What one thread's connections share. */
+/* What one thread's connections share; with mode=epoll each connection has its own. */
 struct verbs_lane {
 	struct ibv_comp_channel *channel; /* of cq, for mode=event and whoever only waits */
 	struct ibv_cq *cq;
@@ -122,6 +123,8 @@ struct moved verbs_flow(struct session *session, unsigned int lane, unsigned int
 			uint64_t deadline_ns);
 void verbs_ask_all(struct session *session, const struct until *until, struct stats *stats);
 void verbs_answer_all(struct session *session);
+/* verbs_epoll.c: asleep until completions came, of any connection; at most VERBS_WCS_MAX. */
+int verbs_epoll_wait(struct ibv_wc *wcs);
 void verbs_connect_many(struct session *session, uint64_t count, const struct connect_times *times);
 void verbs_serve_many(struct session *session, uint64_t count);
 void verbs_look(struct session *session);

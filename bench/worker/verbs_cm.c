@@ -179,7 +179,8 @@ const struct transport transport = {
 	.name = "verbs",
 	.rules = { .modes = { [TEST_LATENCY] = 1u << MODE_SPIN | 1u << MODE_EVENT,
 			      [TEST_BANDWIDTH] = 1u << MODE_SPIN | 1u << MODE_EVENT,
-			      [TEST_HOTSPOT] = 1u << MODE_SPIN | 1u << MODE_EVENT },
+			      [TEST_HOTSPOT] = 1u << MODE_SPIN | 1u << MODE_EVENT |
+					       1u << MODE_EPOLL },
 		   .mode_default = { MODE_SPIN, MODE_SPIN, MODE_SPIN, MODE_SPIN, MODE_SPIN },
 		   .has_window = true,
 		   .has_by = true },

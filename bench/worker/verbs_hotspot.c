@@ -1,46 +1,53 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Many QPs on one CQ with one short message under way on each. Every half send queue one Send is
-// signalled, so that its slots come back.
+// Many QPs on one CQ, or with mode=epoll on a CQ each, with one short message under way on each. Every half send queue one post
+// is signalled, so that its slots come back.
 #include "worker/verbs.h"
 
 #include "worker/fail.h"
 
 #include <stdlib.h>
 
-#define WCS_MAX 16
+#define POLLED_MAX 16
 
-static void post(struct verbs_link *link)
+/* By mode=epoll the messages are Writes with immediate. */
+static void post(const struct session *session, struct verbs_link *link)
 {
+	bool writes = session->args.mode == MODE_EPOLL;
 	const struct verbs_shape *shape = &verbs.shape;
 	bool signalled = ++link->posted >= shape->send_wr / 2;
 
 	if (signalled)
 		link->posted = 0;
-	verbs_post(link, IBV_WR_SEND, verbs.message_octets, signalled);
+	verbs_post(link, writes ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_SEND, verbs.message_octets,
+		   signalled);
 }
 
-/* The link on which a message came, with a receive posted for the next; NULL: a Send completed. */
+/* The link on which a message came, with a receive posted for the next; NULL: a post completed. */
 static struct verbs_link *received(const struct ibv_wc *wc)
 {
 	struct verbs_link *link = &verbs.links[wc->wr_id];
 
-	if (wc->opcode != IBV_WC_RECV)
+	if (wc->opcode != IBV_WC_RECV && wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM)
 		return NULL;
 	verbs_post_receive(link);
 	return link;
 }
 
-static uint64_t ask(struct verbs_link *link)
+static uint64_t ask(const struct session *session, struct verbs_link *link)
 {
 	uint64_t now = clock_ns();
 
-	post(link);
+	post(session, link);
 	return now;
 }
 
 static int wait_some(const struct session *session, struct ibv_wc *wcs)
 {
-	return verbs_wait(session, &verbs.lanes[0], (enum mode)session->args.mode, WCS_MAX, wcs);
+	enum mode mode = (enum mode)session->args.mode;
+
+	if (mode == MODE_EPOLL)
+		return verbs_epoll_wait(wcs);
+	return verbs_wait(session, &verbs.lanes[0], mode, POLLED_MAX, wcs);
 }
 
 /* One last message, marked, on the first connection when all others are through. */
@@ -48,11 +55,11 @@ static void ask_last(const struct session *session)
 {
 	struct verbs_link *link = &verbs.links[0];
 	uint8_t *mark = link->out + session->args.size - 1;
-	struct ibv_wc wcs[WCS_MAX];
+	struct ibv_wc wcs[VERBS_WCS_MAX];
 	bool answered = false;
 
 	*mark = LAST_OCTET;
-	ask(link);
+	ask(session, link);
 	while (!answered) {
 		int found = wait_some(session, wcs);
 
@@ -66,12 +73,12 @@ void verbs_ask_all(struct session *session, const struct until *until, struct st
 {
 	uint64_t *asked_ns = calloc(verbs.count, sizeof(*asked_ns));
 	uint64_t under_way = verbs.count, done = 0;
-	struct ibv_wc wcs[WCS_MAX];
+	struct ibv_wc wcs[VERBS_WCS_MAX];
 
 	if (!asked_ns)
 		fail("no memory for %zu connections", (size_t)verbs.count);
 	for (uint64_t i = 0; i < verbs.count; i++)
-		asked_ns[i] = ask(&verbs.links[i]);
+		asked_ns[i] = ask(session, &verbs.links[i]);
 	while (under_way > 0) {
 		int found = wait_some(session, wcs);
 
@@ -86,7 +93,7 @@ void verbs_ask_all(struct session *session, const struct until *until, struct st
 			if (until_last(until, done++, now))
 				under_way--;
 			else
-				asked_ns[link->number] = ask(link);
+				asked_ns[link->number] = ask(session, link);
 		}
 	}
 	ask_last(session);
@@ -95,7 +102,7 @@ void verbs_ask_all(struct session *session, const struct until *until, struct st
 
 void verbs_answer_all(struct session *session)
 {
-	struct ibv_wc wcs[WCS_MAX];
+	struct ibv_wc wcs[VERBS_WCS_MAX];
 	bool last = false;
 
 	while (!last) {
@@ -107,7 +114,7 @@ void verbs_answer_all(struct session *session)
 			if (!link)
 				continue;
 			last |= link->in[session->args.size - 1] == LAST_OCTET;
-			post(link);
+			post(session, link);
 		}
 	}
 }

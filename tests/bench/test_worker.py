@@ -59,7 +59,7 @@ BANDWIDTH = [
     "op=read size=65536 batch=5 streams=3",
     "op=read size=5000 threads=2",
 ]
-HOTSPOT = {"tcp": ("epoll", "spin"), "verbs": ("event", "spin")}
+HOTSPOT = {"tcp": ("epoll", "spin"), "verbs": ("event", "spin", "epoll")}
 
 
 # By ibv_modify_qp, in the roce persona.
