@@ -23,7 +23,9 @@ struct aw_source {
 };
 
 struct aw_channel {
-	int fd; /* net/base/event_fd.h; the program may set O_NONBLOCK */
+	/* the program's, which may set O_NONBLOCK: event_fd, or an epoll set with event_fd and the sockets of QPs */
+	int fd;
+	int event_fd; /* net/base/event_fd.h: raised and lowered */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;
 	bool raised; /* fd was raised and not lowered since, except by read(2) */
@@ -36,10 +38,22 @@ struct aw_channel {
 	struct aw_hands hands; /* busy-poll ownership of these threads: a turn is a wake */
 	_Atomic uint64_t woke_ns; /* when one last woke */
 	_Atomic uint64_t arrival_ns; /* when bytes last came while one slept (net/lend.c) */
+	/* QPs are lent to the program's own poll(2) or epoll_wait: their sockets join fd, not epfd */
+	_Atomic bool outside;
+	_Atomic uint32_t
+		lent_only; /* the handle of the one such QP; AW_CHANNEL_MANY: none, or several */
+	_Atomic uint64_t
+		took_ns; /* when a thread last took an event, or looked for one, without sleeping */
+	_Atomic uint64_t vain_ns; /* when such a QP last woke the program for no event */
 };
 
-/* 0, or EMFILE, ENFILE, ENOMEM. */
+/* 0, or EMFILE, ENFILE, ENOMEM. open_for_qps: also QPs can be lent to the channel (net/qp/lend.h). */
 int aw_channel_init(struct aw_channel *ch);
+int aw_channel_init_for_qps(struct aw_channel *ch);
+
+/* The key of event_fd in the sets of a channel: no handle is this large. */
+#define AW_CHANNEL_EVENT UINT64_MAX
+#define AW_CHANNEL_MANY UINT32_MAX
 void aw_channel_fini(struct aw_channel *ch);
 
 void aw_source_init(struct aw_source *src, void *object, int kind);

@@ -9,6 +9,7 @@
 #include "net/base/fork.h"
 #include "net/cq/sets.h"
 #include "net/qp/hold.h"
+#include "net/qp/lend.h"
 #include "net/qp/uqp_sock.h"
 
 #include <errno.h>
@@ -24,7 +25,9 @@
 #define AWAKE_NS 10000000u
 #define MS 1000000u
 #define LIMIT_MAX INT64_C(1000000000000) /* ns; a longer limit is cut to this */
-#define CHANNEL_FD UINT64_MAX /* the key of the channel's fd: no handle is this large */
+#define LOOKS_MAX 4 /* at the sockets, of a thread that does not sleep */
+/* A program that was woken for no event is not woken by sockets for so long. */
+#define VAIN_NS UINT64_C(1000000000)
 
 static _Thread_local int64_t sleep_limit_ns = -1; /* negative: no limit */
 
@@ -52,10 +55,10 @@ static uint64_t end_of_sleep(void)
 
 static int make_set(struct aw_channel *ch)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = CHANNEL_FD };
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AW_CHANNEL_EVENT };
 	int epfd = aw_sets_open(AW_SETS_CHANNEL, false);
 
-	if (epfd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, ch->fd, &ev) != 0) {
+	if (epfd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, ch->event_fd, &ev) != 0) {
 		aw_sets_close(AW_SETS_CHANNEL, epfd);
 		epfd = -1;
 	}
@@ -85,25 +88,62 @@ bool aw_channel_has_waiter(const struct aw_channel *ch)
 	       ch->generation == aw_fork_generation();
 }
 
-bool aw_channel_is_attended(const struct aw_channel *ch)
+static bool is_recent(const _Atomic uint64_t *ns, uint64_t limit)
+{
+	uint64_t then = atomic_load_explicit(ns, memory_order_relaxed);
+
+	return then && aw_now_ns() - then < limit;
+}
+
+static bool has_sleepers(const struct aw_channel *ch)
 {
 	if (ch->epfd < 0 || ch->generation != aw_fork_generation())
 		return false;
-	return aw_channel_has_waiter(ch) ||
-	       aw_now_ns() - atomic_load_explicit(&ch->woke_ns, memory_order_relaxed) < AWAKE_NS;
+	return aw_channel_has_waiter(ch) || is_recent(&ch->woke_ns, AWAKE_NS);
+}
+
+/* Only a program that set O_NONBLOCK accepts that the fd is readable when there is no event. */
+static bool is_polled(const struct aw_channel *ch)
+{
+	if (ch->fd == ch->event_fd || !is_recent(&ch->took_ns, AWAKE_NS) ||
+	    is_recent(&ch->vain_ns, VAIN_NS))
+		return false;
+	int flags = fcntl(ch->fd, F_GETFL);
+
+	return flags >= 0 && flags & O_NONBLOCK;
+}
+
+bool aw_channel_is_vain(const struct aw_channel *ch)
+{
+	return ch->outside && is_recent(&ch->vain_ns, VAIN_NS);
+}
+
+bool aw_channel_is_attended(struct aw_channel *ch)
+{
+	bool sleepers = has_sleepers(ch), outside = !sleepers && is_polled(ch);
+
+	if (sleepers || outside)
+		atomic_store_explicit(&ch->outside, outside, memory_order_relaxed);
+	return sleepers || outside;
 }
 
 int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.u64 = handle };
 
+	int set = ch->outside ? ch->fd : ch->epfd;
+
+	/* The fd may have joined one set, and the channel have changed to the other. */
 	if (events == 0) {
-		epoll_ctl(ch->epfd, EPOLL_CTL_DEL, fd, &ev);
+		if (ch->epfd >= 0)
+			epoll_ctl(ch->epfd, EPOLL_CTL_DEL, fd, &ev);
+		if (ch->fd != ch->event_fd)
+			epoll_ctl(ch->fd, EPOLL_CTL_DEL, fd, &ev);
 		return 0;
 	}
-	if (epoll_ctl(ch->epfd, EPOLL_CTL_MOD, fd, &ev) == 0)
+	if (epoll_ctl(set, EPOLL_CTL_MOD, fd, &ev) == 0)
 		return 0;
-	return epoll_ctl(ch->epfd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : errno;
+	return epoll_ctl(set, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : errno;
 }
 
 static void leave(void *arg)
@@ -171,7 +211,7 @@ static bool serve(struct aw_channel *ch, const struct epoll_event *ready, int n,
 {
 	aw_channel_hold(ch);
 	for (int i = 0; i < n; i++)
-		if (ready[i].data.u64 != CHANNEL_FD)
+		if (ready[i].data.u64 != AW_CHANNEL_EVENT)
 			aw_uqp_on_wake((uint32_t)ready[i].data.u64);
 	return aw_channel_release(ch, object, kind);
 }
@@ -192,10 +232,57 @@ static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **objec
 	return 0;
 }
 
+/* The one QP that is lent to the channel is asked at once, without the set. True with an event. */
+static bool serve_only(struct aw_channel *ch, uint32_t handle, bool *received, void **object,
+		       int *kind)
+{
+	aw_channel_hold(ch);
+	*received = aw_uqp_on_wake(handle);
+	return aw_channel_release(ch, object, kind);
+}
+
+static bool serve_ready(struct aw_channel *ch, bool *received, void **object, int *kind)
+{
+	struct epoll_event ready[EVENTS_MAX];
+	int n = epoll_wait(ch->fd, ready, EVENTS_MAX, 0);
+
+	*received = n > 0;
+	return n > 0 && serve(ch, ready, n, object, kind);
+}
+
+/*
+ * For a program that waits for the fd itself, and comes because it is readable: the sockets of QPs that are
+ * lent to the channel make it so. True with an event.
+ */
+static bool look(struct aw_channel *ch, void **object, int *kind)
+{
+	bool received = true;
+
+	for (int i = 0; i < LOOKS_MAX && received && ch->outside; i++) {
+		uint32_t only = atomic_load_explicit(&ch->lent_only, memory_order_relaxed);
+
+		if (only == AW_CHANNEL_MANY ? serve_ready(ch, &received, object, kind)
+					    : serve_only(ch, only, &received, object, kind))
+			return true;
+		if (received) {
+			atomic_store_explicit(&ch->vain_ns, aw_now_ns(), memory_order_relaxed);
+			aw_lend_look_again();
+		}
+	}
+	return false;
+}
+
+static void note_look(struct aw_channel *ch)
+{
+	atomic_store_explicit(&ch->took_ns, aw_now_ns(), memory_order_relaxed);
+	if (ch->outside)
+		atomic_fetch_add_explicit(&ch->hands.turns, 1, memory_order_relaxed);
+}
+
 /* Reads where there is no set. */
 static int read_limited(struct aw_channel *ch, void **object, int *kind)
 {
-	struct pollfd pollfd = { .fd = ch->fd, .events = POLLIN };
+	struct pollfd pollfd = { .fd = ch->event_fd, .events = POLLIN };
 	uint64_t end_ns = end_of_sleep();
 	int ready = 1;
 
@@ -220,7 +307,8 @@ int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
 
 	aw_hold_release();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	if (!aw_channel_take(ch, object, kind)) {
+	note_look(ch);
+	if (!aw_channel_take(ch, object, kind) && !look(ch, object, kind)) {
 		flags = fcntl(ch->fd, F_GETFL);
 		if (flags < 0 || flags & O_NONBLOCK)
 			err = flags < 0 ? errno : EAGAIN;

@@ -21,13 +21,16 @@ bool aw_channel_has_waiter(const struct aw_channel *ch);
 
 /*
  * True when there is such a thread, or when one woke a moment ago and is expected to sleep there
- * again.
+ * again; or when the program waits for the fd itself, and took an event a moment ago.
  */
-bool aw_channel_is_attended(const struct aw_channel *ch);
+bool aw_channel_is_attended(struct aw_channel *ch);
+
+/* True when QPs are lent to a program that waits for the fd itself, and woke it for no event. */
+bool aw_channel_is_vain(const struct aw_channel *ch);
 
 /*
  * Sets the events of fd that wake a waiter, which then serves the QP with that handle; 0 removes fd
- * from the set. Only for a channel that has had a waiter in this process. 0, or ENOMEM, ENOSPC.
+ * from the set. Only for a channel that was attended in this process. 0, or ENOMEM, ENOSPC.
  */
 int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t events);
 

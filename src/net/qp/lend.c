@@ -151,11 +151,20 @@ static void each_hands(struct aw_uqp *qp, void (*fn)(struct aw_hands *))
 		fn(aw_help_hands());
 }
 
+static void end_at_channel(struct aw_channel *ch)
+{
+	atomic_store_explicit(&ch->lent_only, AW_CHANNEL_MANY, memory_order_relaxed);
+	if (ch->hands.lent == 0)
+		atomic_store_explicit(&ch->outside, false, memory_order_relaxed);
+}
+
 static void unlist(struct aw_uqp *qp)
 {
 	TAILQ_REMOVE(&lent, qp, lent_entry);
 	lent_count--;
 	each_hands(qp, take_from);
+	if (qp->lent_to)
+		end_at_channel(qp->lent_to);
 	count(qp, -1u);
 	qp->lent = false;
 	qp->lent_to = NULL;
@@ -209,7 +218,9 @@ static bool look(uint32_t *due)
 	struct aw_uqp *qp = TAILQ_FIRST(&lent);
 	uint32_t idle = ticks_idle(qp);
 	bool asleep = qp->lent_to && aw_channel_has_waiter(qp->lent_to);
-	bool attended = idle < (asleep ? IDLE_TICKS : SILENT_TICKS), stays;
+	/* Nobody knows whether a program that waits for the fd of the channel itself sleeps. */
+	bool outside = qp->lent_to && qp->lent_to->outside;
+	bool attended = idle < (asleep || outside ? IDLE_TICKS : SILENT_TICKS), stays;
 
 	*due = AW_TABLE_NONE;
 	TAILQ_REMOVE(&lent, qp, lent_entry);
@@ -218,7 +229,8 @@ static bool look(uint32_t *due)
 		atomic_store_explicit(&strays, true, memory_order_relaxed);
 		return true;
 	}
-	if (!attended || is_misplaced(qp) || qp->out_of_reach || aw_help_is_vain(qp))
+	if (!attended || is_misplaced(qp) || qp->out_of_reach || aw_help_is_vain(qp) ||
+	    (outside && aw_channel_is_vain(qp->lent_to)))
 		take_back(qp);
 	stays = qp->lent;
 	if ((stays && idle > 0 && !asleep) || aw_ride_is_late(qp))
@@ -325,6 +337,10 @@ void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to)
 	qp->lent = true;
 	qp->lent_to = to;
 	each_hands(qp, put_into);
+	if (to)
+		atomic_store_explicit(&to->lent_only,
+				      to->hands.lent == 1 ? qp->handle : AW_CHANNEL_MANY,
+				      memory_order_relaxed);
 	count(qp, 1);
 	/* A thread that armed a CQ before this point found nothing to take back (aw_cq_arm). */
 	if (is_misplaced(qp))
