@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A thread that polls one CQ in vain serves QPs of other CQs, where the process has few CPUs.
 #define _GNU_SOURCE /* cpu_set_t */
+#include "base/clock.h"
 #include "net/qp/help.h"
 
 #include "../lib/uqp_pair.h"
