@@ -3,11 +3,13 @@
 #include "walk.h"
 
 #include "net/progress/engine.h"
+#include "net/qp/help.h"
 
 #include <string.h>
 
 enum {
-	POLLS = 1000,
+	POLLS = AW_HELP_VAIN_MIN /
+		2, /* of a thread that polls longer in vain, other QPs are served, the peer's */
 	ROUNDS = 300,
 };
 

@@ -3,6 +3,7 @@
 #include "xsock/preload/probe.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/random.h>
@@ -10,7 +11,6 @@
 #include "base/clock.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/probe_wire.h"
-#include "xsock/preload/probe_socket.h"
 #include "xsock/process/env.h"
 #include "xsock/process/fdtab.h"
 
@@ -107,6 +107,35 @@ int aw_probe_patience_ms(void)
 	return wait_ms > PATIENT_MS ? wait_ms : PATIENT_MS;
 }
 
+static socklen_t length_of(const struct sockaddr_storage *addr)
+{
+	return addr->ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					  : sizeof(struct sockaddr_in6);
+}
+
+/*
+ * Opens a UDP socket from the connection's own address to the server's. Returns -1 on failure. It is
+ * open no longer than a probe: its port may be that of a listener to come, whose probes are answered there.
+ */
+static int open_probe(const struct sockaddr_storage *local, const struct sockaddr_storage *remote)
+{
+	struct sockaddr_storage from = *local;
+	int fd = aw_libc()->socket(remote->ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	if (from.ss_family == AF_INET)
+		((struct sockaddr_in *)&from)->sin_port = 0;
+	else
+		((struct sockaddr_in6 *)&from)->sin6_port = 0;
+	if (aw_libc()->bind(fd, (struct sockaddr *)&from, length_of(&from)) != 0 ||
+	    aw_libc()->connect(fd, (const struct sockaddr *)remote, length_of(remote)) != 0) {
+		aw_libc()->close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 static bool is_answer(const uint8_t *answer, const uint8_t *probe)
 {
 	return memcmp(answer, AW_PROBE_ANSWERS, 8) == 0 &&
@@ -163,8 +192,8 @@ enum aw_peer_kind aw_probe_server(int tcp, const struct sockaddr_storage *local,
 	uint8_t probe[AW_PROBE_LEN] = AW_PROBE_ASKS, server[16];
 	uint16_t port, client_port;
 	enum probe_answer answer = ANSWER_NONE;
-	struct aw_probe_socket sock;
 	struct server known;
+	int fd;
 
 	if (!aw_probe_addr((const struct sockaddr *)remote, server, &port) ||
 	    !aw_probe_addr((const struct sockaddr *)local, probe + AW_PROBE_ADDR_AT, &client_port))
@@ -177,11 +206,12 @@ enum aw_peer_kind aw_probe_server(int tcp, const struct sockaddr_storage *local,
 	memcpy(probe + AW_PROBE_PORT_AT, &client_port, sizeof(client_port));
 	if (getrandom(probe + AW_PROBE_NONCE_AT, AW_PROBE_NONCE_LEN, 0) != AW_PROBE_NONCE_LEN)
 		return AW_PEER_TCP;
-	if (!aw_probe_socket_take(&sock, local, remote))
+	fd = open_probe(local, remote);
+	if (fd < 0)
 		return AW_PEER_TCP;
-	if (aw_libc()->send(sock.fd, probe, sizeof(probe), MSG_NOSIGNAL) > 0)
-		answer = await_answer(sock.fd, probe, answer_wait_ms(&known, tcp, wait_ms));
-	aw_probe_socket_put(&sock, answer >= ANSWER_NO);
+	if (aw_libc()->send(fd, probe, sizeof(probe), MSG_NOSIGNAL) > 0)
+		answer = await_answer(fd, probe, answer_wait_ms(&known, tcp, wait_ms));
+	aw_libc()->close(fd);
 	if (answer < ANSWER_NO || !known.answers || known.misses)
 		note_answer(server, port, answer);
 	if (answer == ANSWER_RECORDS)
