@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Servers that send back what they read: echo_server.py WAY, one of WAYS; it prints its port. As the child of an exec:
+"""Servers that send back what they read: echo_server.py WAY [PORT], one of WAYS; it prints its port. As the child of an exec:
 echo_server.py inherited FD."""
 
 import os
@@ -9,8 +9,8 @@ import socket
 import sys
 
 
-def open_listener():
-    listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+def open_listener(port):
+    listener = socket.create_server(("127.0.0.1", port), backlog=256)
     print("port", listener.getsockname()[1], flush=True)
     return listener
 
@@ -98,4 +98,4 @@ if __name__ == "__main__":
         serve(socket.socket(fileno=int(sys.argv[2])))
     else:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        WAYS[sys.argv[1]](open_listener())
+        WAYS[sys.argv[1]](open_listener(int(sys.argv[2]) if len(sys.argv) > 2 else 0))

@@ -8,6 +8,7 @@ import random
 import sys
 
 import conftest
+import program
 import pytest
 import test_cpython
 import test_ends
@@ -85,7 +86,8 @@ def test_fork_beside_a_reader(only_record):
 class Server:
     def __init__(self, mode, way):
         self.mode = mode
-        self.program = mode.start([sys.executable, HERE / "echo_server.py", way], ANYWARP_LOG="info")
+        # No port that the kernel gives to any socket: a UDP socket at it would keep the probes.
+        self.program = mode.start([sys.executable, HERE / "echo_server.py", way, program.free_port()], ANYWARP_LOG="info")
         self.port = int(self.program.wait_output(r"port (\d+)\n", SECONDS_MAX)[1])
 
     def client(self, connections, octets):
