@@ -66,10 +66,13 @@ static void receive(unsigned int qp, struct bytes *b)
 
 static void turn(unsigned int qp, struct bytes *b)
 {
+	thread_number = 1 + bytes_u8(b) % 3; /* each turn may be another thread's */
 	struct aw_stage *stage = waiting[qp] ? aw_stage_resume(waiting[qp]) : aw_stage_get();
 
-	if (!stage)
+	if (!stage) {
+		PROP(memory_is_out && !take_from_any_lane());
 		return;
+	}
 	waiting[qp] = stage;
 	check(qp);
 	if (bytes_u8(b) % 4) {

@@ -130,7 +130,8 @@ static struct aw_stage *get_from_lists(void)
 		stage = make_stage(has_place ? AW_STAGE_OCTETS : FPDU_MAX);
 	if (!stage && has_place)
 		give_place_back();
-	return stage;
+	/* Memory is out: what another thread has at hand is of more use here. */
+	return stage ? stage : take_from_any_lane();
 }
 
 struct aw_stage *aw_stage_get(void)
