@@ -102,8 +102,9 @@ def test_write_to_who_has_closed(pair):
 
 @pytest.mark.parametrize("pair", ["tcp", "record"], indirect=True)
 def test_second_write_at_once(pair):
-    """Over loopback a reset is there when the write returns that it answers. The proxy reads what a program has written after the
-    write has returned, as a reset of another host comes after it."""
+    """At once: with no call between the writes that looks at the socket for the program. Over loopback a reset is there when the write
+    returns that it answers, or as soon as a busy kernel has come to it. The proxy reads what a program has written after the write has
+    returned, as a reset of another host comes after it."""
     run(pair, ["leaver"], ["stayer", "at once"])
 
 

@@ -176,12 +176,15 @@ def witness(port):
         print("reset", came, flush=True)
 
 
+TCP_CLOSE = 7  # tcpi_state behind a reset
+
+
 def leaver(port):
     accept_one(port).recv(1)
 
 
 def stayer(port, haste):
-    """TCP hears only of what was written first that nobody wants it. POLLHUP tells of that."""
+    """TCP hears only of what was written first that nobody wants it. POLLHUP tells of that, or the socket's state."""
     sock = socket.create_connection(("127.0.0.1", port))
     sock.sendall(b"x")
     assert sock.recv(1) == b""
@@ -190,6 +193,9 @@ def stayer(port, haste):
         poll = select.poll()
         poll.register(sock, 0)
         assert poll.poll()[0][1] & select.POLLHUP
+    else:
+        while sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != TCP_CLOSE:
+            os.sched_yield()
     try:
         sock.send(b"more")
     except BrokenPipeError:
