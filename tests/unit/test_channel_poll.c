@@ -175,10 +175,22 @@ static void channel_poll__not_where_the_fd_blocks(void **state)
 	struct pair *p = *state;
 
 	assert_int_equal(fcntl(ch.fd, F_SETFL, 0), 0);
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 2 * AW_CHANNEL_EVENTS_MIN; i++) {
 		talk(p);
 		assert_false(is_lent(p->b.qp));
 	}
+}
+
+/* A program that takes an event now and then is woken for events alone, as by an adapter. */
+static void channel_poll__not_for_few_events(void **state)
+{
+	struct pair *p = *state;
+
+	for (int i = 0; i < AW_CHANNEL_EVENTS_MIN - 1; i++) {
+		talk(p);
+		assert_false(is_lent(p->b.qp));
+	}
+	talk_until_lent(p);
 }
 
 int main(void)
@@ -192,6 +204,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(channel_poll__not_where_the_fd_blocks, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(channel_poll__not_for_few_events, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,8 +26,9 @@ int aw_channel_init(struct aw_channel *ch)
 	ch->epfd = -1;
 	ch->hands = (struct aw_hands){ 0 };
 	ch->waiters = ch->generation = 0;
-	ch->arrival_ns = ch->woke_ns = ch->took_ns = ch->vain_ns = 0;
-	ch->outside = false;
+	ch->arrival_ns = ch->woke_ns = ch->took_ns = 0;
+	ch->events_taken = 0;
+	ch->outside = ch->vain = false;
 	ch->lent_only = AW_CHANNEL_MANY;
 	return 0;
 }

@@ -44,7 +44,8 @@ struct aw_channel {
 		lent_only; /* the handle of the one such QP; AW_CHANNEL_MANY: none, or several */
 	_Atomic uint64_t
 		took_ns; /* when a thread last took an event, or looked for one, without sleeping */
-	_Atomic uint64_t vain_ns; /* when such a QP last woke the program for no event */
+	_Atomic uint32_t events_taken; /* by a thread that did not sleep */
+	_Atomic bool vain; /* such a QP has woken the program for no event: none is lent so again */
 };
 
 /* 0, or EMFILE, ENFILE, ENOMEM. open_for_qps: also QPs can be lent to the channel (net/qp/lend.h). */

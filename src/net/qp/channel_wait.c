@@ -26,8 +26,6 @@
 #define MS 1000000u
 #define LIMIT_MAX INT64_C(1000000000000) /* ns; a longer limit is cut to this */
 #define LOOKS_MAX 4 /* at the sockets, of a thread that does not sleep */
-/* A program that was woken for no event is not woken by sockets for so long. */
-#define VAIN_NS UINT64_C(1000000000)
 
 static _Thread_local int64_t sleep_limit_ns = -1; /* negative: no limit */
 
@@ -105,8 +103,8 @@ static bool has_sleepers(const struct aw_channel *ch)
 /* Only a program that set O_NONBLOCK accepts that the fd is readable when there is no event. */
 static bool is_polled(const struct aw_channel *ch)
 {
-	if (ch->fd == ch->event_fd || !is_recent(&ch->took_ns, AWAKE_NS) ||
-	    is_recent(&ch->vain_ns, VAIN_NS))
+	if (ch->fd == ch->event_fd || ch->vain || ch->events_taken < AW_CHANNEL_EVENTS_MIN ||
+	    !is_recent(&ch->took_ns, AWAKE_NS))
 		return false;
 	int flags = fcntl(ch->fd, F_GETFL);
 
@@ -115,7 +113,7 @@ static bool is_polled(const struct aw_channel *ch)
 
 bool aw_channel_is_vain(const struct aw_channel *ch)
 {
-	return ch->outside && is_recent(&ch->vain_ns, VAIN_NS);
+	return ch->outside && ch->vain;
 }
 
 bool aw_channel_is_attended(struct aw_channel *ch)
@@ -265,7 +263,7 @@ static bool look(struct aw_channel *ch, void **object, int *kind)
 					    : serve_only(ch, only, &received, object, kind))
 			return true;
 		if (received) {
-			atomic_store_explicit(&ch->vain_ns, aw_now_ns(), memory_order_relaxed);
+			atomic_store_explicit(&ch->vain, true, memory_order_relaxed);
 			aw_lend_look_again();
 		}
 	}
@@ -277,6 +275,14 @@ static void note_look(struct aw_channel *ch)
 	atomic_store_explicit(&ch->took_ns, aw_now_ns(), memory_order_relaxed);
 	if (ch->outside)
 		atomic_fetch_add_explicit(&ch->hands.turns, 1, memory_order_relaxed);
+}
+
+static void note_event(struct aw_channel *ch)
+{
+	uint32_t taken = atomic_load_explicit(&ch->events_taken, memory_order_relaxed);
+
+	if (taken < AW_CHANNEL_EVENTS_MIN)
+		atomic_store_explicit(&ch->events_taken, taken + 1, memory_order_relaxed);
 }
 
 /* Reads where there is no set. */
@@ -308,7 +314,9 @@ int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
 	aw_hold_release();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	note_look(ch);
-	if (!aw_channel_take(ch, object, kind) && !look(ch, object, kind)) {
+	if (aw_channel_take(ch, object, kind) || look(ch, object, kind)) {
+		note_event(ch);
+	} else {
 		flags = fcntl(ch->fd, F_GETFL);
 		if (flags < 0 || flags & O_NONBLOCK)
 			err = flags < 0 ? errno : EAGAIN;

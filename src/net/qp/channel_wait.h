@@ -20,6 +20,12 @@ int aw_channel_await(struct aw_channel *ch, void **object, int *kind);
 bool aw_channel_has_waiter(const struct aw_channel *ch);
 
 /*
+ * Sockets wake a program itself that has taken so many events without sleeping here: a server of many messages. A program with few
+ * gains nothing, and could be woken once for no event.
+ */
+#define AW_CHANNEL_EVENTS_MIN 256
+
+/*
  * True when there is such a thread, or when one woke a moment ago and is expected to sleep there
  * again; or when the program waits for the fd itself, and took an event a moment ago.
  */
