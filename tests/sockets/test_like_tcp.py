@@ -11,6 +11,7 @@ import time
 import conftest
 import pytest
 
+TRIES = 5
 SECONDS_MAX = 60
 KILLS = 4
 FEW_FILES, FEW_CONNECTIONS = 64, 50
@@ -23,8 +24,13 @@ def mode(request, tmp_path):
 
 
 def run(mode, code, *argv):
-    started = mode.start([sys.executable, "-c", code, *argv], ANYWARP_LOG="info")
-    assert started.wait_exit(SECONDS_MAX) == 0, started.report()
+    """Once more where the listener's port has been somebody else's as a UDP port: then no client learns of records."""
+    for _ in range(TRIES):
+        started = mode.start([sys.executable, "-c", code, *argv], ANYWARP_LOG="info")
+        status = started.wait_exit(SECONDS_MAX)
+        if "no UDP port to answer" not in started.output():
+            break
+    assert status == 0, started.report()
     assert "is no record" not in started.output(), started.report()
     return started.output()
 
