@@ -136,7 +136,8 @@ const struct cli_command aw_cli_bench = {
 		"\n"
 		"Network namespaces with a veth pair are measured as root or with user namespaces;\n"
 		"libfabric needs fi_pingpong (Debian: libfabric-bin), UCX ucx_perftest (ucx-utils),\n"
-		"the page matplotlib (python3-matplotlib). What is missing is skipped and named.\n"
+		"perftest's rows perftest, the page matplotlib (python3-matplotlib). What is missing is\n"
+		"skipped and named.\n"
 		"\n"
 		"The exit status is 1 when a run failed (the table names it), 130 when interrupted:\n"
 		"then the results hold what was measured until then.\n",

@@ -15,7 +15,8 @@ LEAKS_JUDGED = "tests: each leak is a node of ib_uverbs or rdma_cm"
 # entry (the kernel's own fault): rdma_cm's table of ports is not empty when a namespace ends. A port that is in use for ever would be
 # seen by the ids that are left.
 FAULTS_MADE = "tests: allocations are made to fail"
-PORT_NODES = re.compile(r"WARNING: [^\n]* cma_exit_net\+[^\n]*\n(?:(?!=====)[^\n]*\n)*?[^\n]*Call Trace:")
+PORT_NODES = re.compile(r"WARNING: [^\n]* cma_exit_net\+[^\n]*\n(?:(?![^\n]*(?:=====|BUG|WARNING: |Oops|KASAN))[^\n]*\n)*?"
+                        r"[^\n]*Call Trace:")
 # Of User Mode Linux itself: what it says at its start, and its fork(), which looks at a maple tree without RCU. And that memory is
 # short is no fault, though the kernel tells with a trace where it was. And of nvmet: it runs a host's first command in
 # rdma_cm's event, where the command came before the event, and destroys its listener under a lock that the command takes. lockdep

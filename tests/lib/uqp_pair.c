@@ -239,6 +239,25 @@ void end_post(struct end *e, enum aw_op op, struct end *peer, uint32_t len)
 	aw_uqp_send_end(e->qp);
 }
 
+bool uqp_is_lent(struct aw_uqp *qp, const struct aw_channel *to)
+{
+	pthread_mutex_lock(&qp->lock);
+	bool lent = qp->lent && (!to || qp->lent_to == to);
+
+	pthread_mutex_unlock(&qp->lock);
+	return lent;
+}
+
+void uqp_wait_taken_back(struct aw_uqp *qp, const struct aw_channel *to)
+{
+	uint64_t start = aw_now_ns();
+
+	while (uqp_is_lent(qp, to)) {
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+		sched_yield();
+	}
+}
+
 __attribute__((no_sanitize("thread"))) uint8_t octet_at(const uint8_t *p)
 {
 	return *(const volatile uint8_t *)p;

@@ -52,6 +52,11 @@ struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len);
 /* A signalled WR over the first octets of e's memory and of peer's. */
 void end_post(struct end *e, enum aw_op op, struct end *peer, uint32_t len);
 
+/* Whether the QP is lent (net/qp/lend.h): to that channel, or, with NULL, to whomever. */
+bool uqp_is_lent(struct aw_uqp *qp, const struct aw_channel *to);
+/* Returns when it no longer is. */
+void uqp_wait_taken_back(struct aw_uqp *qp, const struct aw_channel *to);
+
 /* An octet that a peer may be writing: watching memory is a race by design. */
 uint8_t octet_at(const uint8_t *p);
 

@@ -38,15 +38,6 @@ static int teardown(void **state)
 	return err;
 }
 
-static bool is_lent(struct aw_uqp *qp)
-{
-	pthread_mutex_lock(&qp->lock);
-	bool lent = qp->lent_to == &ch;
-
-	pthread_mutex_unlock(&qp->lock);
-	return lent;
-}
-
 static int take(void)
 {
 	void *object;
@@ -97,7 +88,7 @@ static void talk_until_lent(struct pair *p)
 {
 	uint64_t start = aw_now_ns();
 
-	while (!is_lent(p->b.qp)) {
+	while (!uqp_is_lent(p->b.qp, &ch)) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		talk(p);
 	}
@@ -109,19 +100,9 @@ static void stop_progress_of_lent(struct pair *p)
 	for (;;) {
 		talk_until_lent(p);
 		pair_stop_progress();
-		if (is_lent(p->b.qp))
+		if (uqp_is_lent(p->b.qp, &ch))
 			return;
 		pair_start_progress();
-	}
-}
-
-static void until_taken_back(struct aw_uqp *qp)
-{
-	uint64_t start = aw_now_ns();
-
-	while (is_lent(qp)) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
 	}
 }
 
@@ -146,7 +127,7 @@ static void channel_poll__comes_back_from_a_program_that_stays_away(void **state
 	struct pair *p = *state;
 
 	talk_until_lent(p);
-	until_taken_back(p->b.qp);
+	uqp_wait_taken_back(p->b.qp, &ch);
 	talk(p);
 }
 
@@ -160,10 +141,10 @@ static void channel_poll__comes_back_when_woken_in_vain(void **state)
 	await_readable();
 	assert_int_equal(take(), EAGAIN);
 	pair_start_progress();
-	until_taken_back(p->b.qp);
+	uqp_wait_taken_back(p->b.qp, &ch);
 	for (int i = 0; i < 20; i++) {
 		talk(p);
-		assert_false(is_lent(p->b.qp));
+		assert_false(uqp_is_lent(p->b.qp, &ch));
 		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
 		end_wait_cqe(&p->a);
 	}
@@ -177,7 +158,7 @@ static void channel_poll__not_where_the_fd_blocks(void **state)
 	assert_int_equal(fcntl(ch.fd, F_SETFL, 0), 0);
 	for (int i = 0; i < 2 * AW_CHANNEL_EVENTS_MIN; i++) {
 		talk(p);
-		assert_false(is_lent(p->b.qp));
+		assert_false(uqp_is_lent(p->b.qp, &ch));
 	}
 }
 
@@ -188,7 +169,7 @@ static void channel_poll__not_for_few_events(void **state)
 
 	for (int i = 0; i < AW_CHANNEL_EVENTS_MIN - 1; i++) {
 		talk(p);
-		assert_false(is_lent(p->b.qp));
+		assert_false(uqp_is_lent(p->b.qp, &ch));
 	}
 	talk_until_lent(p);
 }

@@ -127,25 +127,6 @@ static void send_one(struct pair *p)
 	end_wait_cqe(&p->a);
 }
 
-static bool is_lent_to(struct aw_uqp *qp, const struct aw_channel *to)
-{
-	pthread_mutex_lock(&qp->lock);
-	bool lent = qp->lent && qp->lent_to == to;
-
-	pthread_mutex_unlock(&qp->lock);
-	return lent;
-}
-
-static void until_taken_back(struct aw_uqp *qp)
-{
-	uint64_t start = aw_now_ns();
-
-	while (is_lent_to(qp, &ch)) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
-}
-
 /*
  * Messages come until b's QP is lent to the channel. From then on the progress thread, and its tick,
  * stand still until thaw.
@@ -163,7 +144,7 @@ static void lend_and_freeze(struct pair *p, struct waiter *w)
 		until_received(w, had + 1);
 		until_asleep(1);
 		aw_engine_fork_prepare();
-		if (is_lent_to(p->b.qp, &ch))
+		if (uqp_is_lent(p->b.qp, &ch))
 			return;
 		aw_engine_fork_done();
 	}
@@ -212,7 +193,7 @@ static void channel_await__serves(void **state)
 		until_received(&w, had + i);
 	}
 	until_asleep(1);
-	assert_true(is_lent_to(p->b.qp, &ch));
+	assert_true(uqp_is_lent(p->b.qp, &ch));
 	assert_int_equal(p->b.cq.lent, 0);
 	thaw();
 	end(&w);
@@ -240,10 +221,10 @@ static void channel_await__no_waiter_any_more(void **state)
 	begin(&w, &p->b);
 	lend_and_freeze(p, &w);
 	end(&w);
-	assert_true(is_lent_to(p->b.qp, &ch));
+	assert_true(uqp_is_lent(p->b.qp, &ch));
 	thaw();
 	watch_memory(&p->b, &p->a);
-	until_taken_back(p->b.qp);
+	uqp_wait_taken_back(p->b.qp, &ch);
 }
 
 static struct aw_channel *would_lend(struct aw_uqp *qp)
@@ -322,7 +303,7 @@ static void channel_await__idle(void **state)
 	begin(&w, &p->b);
 	lend_and_freeze(p, &w);
 	thaw();
-	until_taken_back(p->b.qp);
+	uqp_wait_taken_back(p->b.qp, &ch);
 	while (engine_ticks) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		sched_yield();
@@ -452,14 +433,14 @@ static void channel_await__armed_elsewhere(void **state)
 	lend_and_freeze(p, &w);
 	assert_int_equal(send_cq.lent, 1);
 	aw_cq_arm(&send_cq, AW_ARM_NEXT);
-	assert_false(is_lent_to(p->b.qp, &ch));
+	assert_false(uqp_is_lent(p->b.qp, &ch));
 	assert_int_equal(send_cq.lent, 0);
 	thaw();
 	for (uint32_t had = w.cqes, i = 1; i <= 20; i++) {
 		send_one(p);
 		until_received(&w, had + i);
 	}
-	assert_false(is_lent_to(p->b.qp, &ch));
+	assert_false(uqp_is_lent(p->b.qp, &ch));
 	end(&w);
 	end_send_cq(p, &send_cq);
 }

@@ -62,15 +62,23 @@ static void assert_refused(const uint8_t *hello)
 	assert_memory_equal(verdict, zeros, sizeof(verdict));
 }
 
-static void host_ring__both_ends(void **state)
+/* The initiator's end, once both have agreed. */
+static struct aw_host_ring *join_peer(struct scene *s)
 {
-	struct scene *s = *state;
 	uint8_t verdict[AW_HOST_VERDICT_LEN];
 	const char *cause;
 	struct aw_host_ring *peer = aw_host_ring_open(s->hello, verdict, &cause);
 
 	assert_non_null(peer);
 	assert_int_equal(aw_host_ring_decide(s->ring, verdict), AW_HOST_RING);
+	return peer;
+}
+
+static void host_ring__both_ends(void **state)
+{
+	struct scene *s = *state;
+	struct aw_host_ring *peer = join_peer(s);
+
 	assert_int_equal(s->ring->fd, -1);
 	memset(aw_duplex_tx(&s->ring->duplex), 5, AW_HOST_RING_BYTES);
 	aw_duplex_produce(&s->ring->duplex, AW_HOST_RING_BYTES);
@@ -88,12 +96,8 @@ static void host_ring__both_ends(void **state)
 static void host_ring__pipes_come_late(void **state)
 {
 	struct scene *s = *state;
-	uint8_t verdict[AW_HOST_VERDICT_LEN];
-	const char *cause;
-	struct aw_host_ring *peer = aw_host_ring_open(s->hello, verdict, &cause);
+	struct aw_host_ring *peer = join_peer(s);
 
-	assert_non_null(peer);
-	assert_int_equal(aw_host_ring_decide(s->ring, verdict), AW_HOST_RING);
 	for (int i = 1; i < AW_HOST_BELLS_BY_TCP; i++)
 		assert_false(aw_host_ring_count_bell(s->ring));
 	assert_int_equal(proc_fds() - s->fds, 0);
@@ -115,11 +119,8 @@ static void host_ring__pipes_come_late(void **state)
 static void host_ring__pipes_that_are_none(void **state)
 {
 	struct scene *s = *state;
-	uint8_t verdict[AW_HOST_VERDICT_LEN];
-	const char *cause;
-	struct aw_host_ring *peer = aw_host_ring_open(s->hello, verdict, &cause);
+	struct aw_host_ring *peer = join_peer(s);
 
-	assert_non_null(peer);
 	for (int i = 1; i <= AW_HOST_BELLS_BY_TCP; i++)
 		assert_int_equal(aw_host_ring_count_bell(s->ring), i == AW_HOST_BELLS_BY_TCP);
 	aw_host_ring_tell_bells(s->ring);

@@ -109,22 +109,13 @@ static void tick_once(void)
 	until_round(arrivals);
 }
 
-static bool is_lent(struct aw_uqp *qp)
-{
-	pthread_mutex_lock(&qp->lock);
-	bool lent = qp->lent;
-
-	pthread_mutex_unlock(&qp->lock);
-	return lent;
-}
-
 /* Polls e's CQ in vain until its QP is lent; arrivals are what makes the progress thread look. */
 static void poll_until_lent(struct end *e, struct end *peer)
 {
 	struct aw_cq_entry entry;
 	uint64_t start = aw_now_ns();
 
-	while (!is_lent(e->qp)) {
+	while (!uqp_is_lent(e->qp, NULL)) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		for (int i = 0; i < 50; i++)
 			aw_cq_poll(&e->cq, &entry, 1);
@@ -139,19 +130,9 @@ static void lend_behind_gate(struct pair *p)
 	for (;;) {
 		poll_until_lent(&p->b, &p->a);
 		close_gate();
-		if (is_lent(p->b.qp))
+		if (uqp_is_lent(p->b.qp, NULL))
 			return;
 		open_gate();
-	}
-}
-
-static void until_taken_back(struct aw_uqp *qp)
-{
-	uint64_t start = aw_now_ns();
-
-	while (is_lent(qp)) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
 	}
 }
 
@@ -175,7 +156,7 @@ static void lend__comes_back_to_who_watches_memory(void **state)
 
 	poll_until_lent(&p->b, &p->a);
 	watch_memory(&p->b, &p->a);
-	until_taken_back(p->b.qp);
+	uqp_wait_taken_back(p->b.qp, NULL);
 }
 
 enum {
@@ -206,12 +187,12 @@ static void lend__survives_a_pause(void **state)
 			assert_int_not_equal(octet_at(p->b.buf + 9), p->a.buf[9]);
 			tick_once();
 			assert_int_equal(octet_at(p->b.buf + 9), p->a.buf[9]);
-			assert_true(is_lent(p->b.qp));
+			assert_true(uqp_is_lent(p->b.qp, NULL));
 		}
 	}
 	for (int i = 0; i < TICKS_MAX; i++)
 		tick_once();
-	assert_false(is_lent(p->b.qp));
+	assert_false(uqp_is_lent(p->b.qp, NULL));
 }
 
 enum {
@@ -234,14 +215,14 @@ static void lend__stays_with_who_takes_receives(void **state)
 	for (int i = 0; i < MESSAGES; i++) {
 		assert_int_equal(aw_cq_poll(&p->b.cq, &entry, 1), 1);
 		tick_once();
-		assert_true(is_lent(p->b.qp));
+		assert_true(uqp_is_lent(p->b.qp, NULL));
 	}
 	for (int i = 0; i < TICKS_MAX; i++) {
 		end_post(&p->b, AW_OP_WRITE, &p->a, 4);
 		end_wait_cqe(&p->b);
 		tick_once();
 	}
-	assert_false(is_lent(p->b.qp));
+	assert_false(uqp_is_lent(p->b.qp, NULL));
 }
 
 /* The kernel has no memory to listen again. */
@@ -256,9 +237,9 @@ static void lend__served_where_it_cannot_come_back(void **state)
 	full_epfd = aw_engine_epfd();
 	for (int i = 0; i < 20; i++)
 		watch_memory(&p->b, &p->a);
-	assert_true(is_lent(p->b.qp));
+	assert_true(uqp_is_lent(p->b.qp, NULL));
 	full_epfd = -1;
-	until_taken_back(p->b.qp);
+	uqp_wait_taken_back(p->b.qp, NULL);
 }
 
 static void lend__comes_back_to_who_arms(void **state)
@@ -269,10 +250,10 @@ static void lend__comes_back_to_who_arms(void **state)
 	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
 	watch_memory(&p->b, &p->a);
 	/* Where the progress thread held the QP's lock at the arm, its next tick takes the QP back. */
-	until_taken_back(p->b.qp);
+	uqp_wait_taken_back(p->b.qp, NULL);
 	for (int i = 0; i < 100; i++)
 		watch_memory(&p->b, &p->a);
-	assert_false(is_lent(p->b.qp));
+	assert_false(uqp_is_lent(p->b.qp, NULL));
 	assert_int_equal(p->b.cq.lent, 0);
 }
 
@@ -285,10 +266,10 @@ static void lend__comes_back_to_who_armed_when_busy(void **state)
 	pthread_mutex_lock(&p->b.qp->lock);
 	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
 	pthread_mutex_unlock(&p->b.qp->lock);
-	assert_true(is_lent(p->b.qp));
+	assert_true(uqp_is_lent(p->b.qp, NULL));
 	poll_in_vain_once(&p->b);
 	tick_once();
-	assert_false(is_lent(p->b.qp));
+	assert_false(uqp_is_lent(p->b.qp, NULL));
 }
 
 static void lend__comes_back_to_who_armed_before(void **state)
@@ -297,13 +278,13 @@ static void lend__comes_back_to_who_armed_before(void **state)
 
 	lend_behind_gate(p);
 	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
-	assert_false(is_lent(p->b.qp));
+	assert_false(uqp_is_lent(p->b.qp, NULL));
 	pthread_mutex_lock(&p->b.qp->lock);
 	aw_uqp_lend(p->b.qp);
 	pthread_mutex_unlock(&p->b.qp->lock);
 	poll_in_vain_once(&p->b);
 	tick_once();
-	assert_false(is_lent(p->b.qp));
+	assert_false(uqp_is_lent(p->b.qp, NULL));
 }
 
 static void lend__ends_with_the_qp(void **state)

@@ -147,7 +147,7 @@ int aw_xs_ep_shutdown(struct aw_xs_ep *ep, int how);
 
 /*
  * Closes the endpoint; the caller must not use it any more. The bytes that were taken still arrive:
- * the endpoint lingers in the service's thread, also after main has returned. abort: the peer gets
+ * the endpoint lingers in the executor's thread, also after main has returned. abort: the peer gets
  * a reset instead.
  */
 void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The structure of an endpoint; shared by the files of this directory. Order of the locks: the
-// endpoint's, then the service's (ep_service.c). The service's thread holds its own lock and only
+// endpoint's, then the service's (ep_service.c). The executor's thread holds the service's and only
 // tries an endpoint's.
 #ifndef XSOCK_ENDPOINT_EP_IMPL_H
 #define XSOCK_ENDPOINT_EP_IMPL_H

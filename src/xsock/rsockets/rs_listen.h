@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Listeners. The service's thread sets up connections as they come; they wait in a queue for
+// Listeners. The executor's thread sets up connections as they come; they wait in a queue for
 // raccept, so that a peer's connect does not wait for it. Called by rs_service.c, rs_socket.c and
 // rs_table.c.
 #ifndef XSOCK_RSOCKETS_RS_LISTEN_H
