@@ -4,6 +4,8 @@
 #define _GNU_SOURCE // asprintf
 #include "cli/launch.h"
 
+#include "base/array.h"
+#include "base/slice.h"
 #include "cli/cli.h"
 #include "net/base/policy.h"
 
@@ -34,11 +36,11 @@ bool aw_launch_value(char ***arg, const char *name, const char **value)
 
 static enum launch_option take_log(struct launch *launch, const char *level)
 {
-	for (size_t i = 0; level && i < sizeof(log_levels) / sizeof(log_levels[0]); i++) {
-		if (!strcmp(log_levels[i], level)) {
-			launch->log = level;
-			return LAUNCH_TAKEN;
-		}
+	size_t found;
+
+	if (aw_slice_find(aw_slice_of(level), log_levels, ARRAY_LEN(log_levels), &found)) {
+		launch->log = level;
+		return LAUNCH_TAKEN;
 	}
 	fprintf(stderr, "%s: --log needs one of: error warn info debug\n", launch->who);
 	return LAUNCH_WRONG;

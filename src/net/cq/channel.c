@@ -4,6 +4,7 @@
 // an event that it is about to take, and a thread that blocks in read(2) lowers the fd before it
 // takes an event. That thread raises the fd again when it leaves others.
 #include "net/cq/channel.h"
+#include "net/base/fork.h"
 
 #include "net/base/event_fd.h"
 #include "net/cq/sets.h"
@@ -25,11 +26,12 @@ int aw_channel_init(struct aw_channel *ch)
 	ch->raised = false;
 	ch->epfd = -1;
 	ch->hands = (struct aw_hands){ 0 };
-	ch->waiters = ch->generation = 0;
+	ch->waiters = 0;
+	ch->generation = aw_fork_generation();
 	ch->arrival_ns = ch->woke_ns = ch->took_ns = 0;
 	ch->events_taken = 0;
 	ch->outside = ch->vain = false;
-	ch->lent_only = AW_CHANNEL_MANY;
+	ch->lent_only = AW_CHANNEL_NONE;
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The channel's own epoll set, and the sleep of a thread on it. The sleep behaves as read(2) on the
-// channel's fd. Where there can be no set, and in the child of a fork, the thread does call
-// read(2).
+// The channel's own epoll set, and the sleep of a thread on it. The sleep behaves as read(2) on a
+// channel's fd does. Where there can be no set, and in the child of a fork, the thread does call
+// read(2), of event_fd.
 #include "net/qp/channel_wait.h"
 
 #include "base/clock.h"
@@ -100,29 +100,38 @@ static bool has_sleepers(const struct aw_channel *ch)
 	return aw_channel_has_waiter(ch) || is_recent(&ch->woke_ns, AWAKE_NS);
 }
 
+static bool may_wake_outside(const struct aw_channel *ch)
+{
+	return ch->events_taken >= AW_CHANNEL_EVENTS_MIN && !ch->vain;
+}
+
 /* Only a program that set O_NONBLOCK accepts that the fd is readable when there is no event. */
 static bool is_polled(const struct aw_channel *ch)
 {
-	if (ch->fd == ch->event_fd || ch->vain || ch->events_taken < AW_CHANNEL_EVENTS_MIN ||
-	    !is_recent(&ch->took_ns, AWAKE_NS))
+	if (ch->fd == ch->event_fd || ch->generation != aw_fork_generation() ||
+	    !may_wake_outside(ch) || !is_recent(&ch->took_ns, AWAKE_NS))
 		return false;
 	int flags = fcntl(ch->fd, F_GETFL);
 
 	return flags >= 0 && flags & O_NONBLOCK;
 }
 
-bool aw_channel_is_vain(const struct aw_channel *ch)
+static bool is_outside(const struct aw_channel *ch)
 {
-	return ch->outside && ch->vain;
+	return ch->outside && ch->lent_only != AW_CHANNEL_NONE;
 }
 
 bool aw_channel_is_attended(struct aw_channel *ch)
 {
 	bool sleepers = has_sleepers(ch), outside = !sleepers && is_polled(ch);
 
-	if (sleepers || outside)
-		atomic_store_explicit(&ch->outside, outside, memory_order_relaxed);
-	return sleepers || outside;
+	if (!sleepers && !outside)
+		return false;
+	/* QPs that are lent stay in the set that their sockets have joined. */
+	if (ch->outside != outside && ch->lent_only != AW_CHANNEL_NONE)
+		return false;
+	atomic_store_explicit(&ch->outside, outside, memory_order_relaxed);
+	return true;
 }
 
 int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t events)
@@ -256,9 +265,11 @@ static bool look(struct aw_channel *ch, void **object, int *kind)
 {
 	bool received = true;
 
-	for (int i = 0; i < LOOKS_MAX && received && ch->outside; i++) {
+	for (int i = 0; i < LOOKS_MAX && received && is_outside(ch); i++) {
 		uint32_t only = atomic_load_explicit(&ch->lent_only, memory_order_relaxed);
 
+		if (only == AW_CHANNEL_NONE)
+			break;
 		if (only == AW_CHANNEL_MANY ? serve_ready(ch, &received, object, kind)
 					    : serve_only(ch, only, &received, object, kind))
 			return true;
@@ -272,8 +283,9 @@ static bool look(struct aw_channel *ch, void **object, int *kind)
 
 static void note_look(struct aw_channel *ch)
 {
-	atomic_store_explicit(&ch->took_ns, aw_now_ns(), memory_order_relaxed);
-	if (ch->outside)
+	if (may_wake_outside(ch))
+		atomic_store_explicit(&ch->took_ns, aw_now_ns(), memory_order_relaxed);
+	if (is_outside(ch))
 		atomic_fetch_add_explicit(&ch->hands.turns, 1, memory_order_relaxed);
 }
 

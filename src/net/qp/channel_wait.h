@@ -31,9 +31,6 @@ bool aw_channel_has_waiter(const struct aw_channel *ch);
  */
 bool aw_channel_is_attended(struct aw_channel *ch);
 
-/* True when QPs are lent to a program that waits for the fd itself, and woke it for no event. */
-bool aw_channel_is_vain(const struct aw_channel *ch);
-
 /*
  * Sets the events of fd that wake a waiter, which then serves the QP with that handle; 0 removes fd
  * from the set. Only for a channel that was attended in this process. 0, or ENOMEM, ENOSPC.

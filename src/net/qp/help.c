@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 /* Turns of helpers between two events of a QP from which on helpers can have it. */
 #define TURNS_MIN 16
@@ -15,14 +16,13 @@
 
 static struct aw_hands helpers;
 static _Atomic uint32_t guests[AW_HELP_GUESTS_MAX]; /* handle + 1, or 0 */
-static _Atomic uint32_t guests_count;
 static _Atomic bool has_few_cpus;
 
 /* Where the process has more CPUs than a set holds, the call fails. */
 void aw_help_attach(void)
 {
 	cpu_set_t cpus;
-	bool few = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 &&
+	bool few = sched_getaffinity(getpid(), sizeof(cpus), &cpus) == 0 &&
 		   CPU_COUNT(&cpus) <= AW_HELP_CPUS_MAX;
 
 	atomic_store_explicit(&has_few_cpus, few, memory_order_relaxed);
@@ -59,7 +59,6 @@ bool aw_help_take(struct aw_uqp *qp)
 		return false;
 	qp->guest = true;
 	qp->helps_vain = 0;
-	atomic_fetch_add_explicit(&guests_count, 1, memory_order_relaxed);
 	return true;
 }
 
@@ -71,7 +70,6 @@ void aw_help_leave(struct aw_uqp *qp)
 	for (int i = 0; i < AW_HELP_GUESTS_MAX; i++)
 		if (guests[i] == qp->handle + 1)
 			guests[i] = 0;
-	atomic_fetch_sub_explicit(&guests_count, 1, memory_order_relaxed);
 }
 
 bool aw_help_is_vain(const struct aw_uqp *qp)
@@ -106,8 +104,6 @@ bool aw_help_give(void)
 	if (!atomic_load_explicit(&has_few_cpus, memory_order_relaxed))
 		return false;
 	atomic_fetch_add_explicit(&helpers.turns, 1, memory_order_relaxed);
-	if (atomic_load_explicit(&guests_count, memory_order_relaxed) == 0)
-		return false;
 	for (int i = 0; i < AW_HELP_GUESTS_MAX; i++) {
 		uint32_t guest = atomic_load_explicit(&guests[i], memory_order_relaxed);
 		struct aw_uqp *qp = guest ? aw_uqp_at(guest - 1) : NULL;

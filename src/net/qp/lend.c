@@ -62,8 +62,10 @@ bool aw_lend_wanted(struct aw_uqp *qp)
 	uint32_t now = polls_now(qp), since = now - qp->polls_seen;
 
 	qp->polls_seen = now;
-	if (armed(qp) || qp->out_of_reach)
+	if (armed(qp) || qp->out_of_reach) {
+		aw_help_forget(qp);
 		return false;
+	}
 	return since >= TURNS_MIN || aw_help_take(qp);
 }
 
@@ -153,9 +155,8 @@ static void each_hands(struct aw_uqp *qp, void (*fn)(struct aw_hands *))
 
 static void end_at_channel(struct aw_channel *ch)
 {
-	atomic_store_explicit(&ch->lent_only, AW_CHANNEL_MANY, memory_order_relaxed);
-	if (ch->hands.lent == 0)
-		atomic_store_explicit(&ch->outside, false, memory_order_relaxed);
+	atomic_store_explicit(&ch->lent_only, ch->hands.lent ? AW_CHANNEL_MANY : AW_CHANNEL_NONE,
+			      memory_order_relaxed);
 }
 
 static void unlist(struct aw_uqp *qp)
@@ -226,11 +227,11 @@ static bool look(uint32_t *due)
 	TAILQ_REMOVE(&lent, qp, lent_entry);
 	TAILQ_INSERT_TAIL(&lent, qp, lent_entry);
 	if (pthread_mutex_trylock(&qp->lock) != 0) {
-		atomic_store_explicit(&strays, true, memory_order_relaxed);
+		aw_lend_look_again();
 		return true;
 	}
 	if (!attended || is_misplaced(qp) || qp->out_of_reach || aw_help_is_vain(qp) ||
-	    (outside && aw_channel_is_vain(qp->lent_to)))
+	    (outside && qp->lent_to->vain))
 		take_back(qp);
 	stays = qp->lent;
 	if ((stays && idle > 0 && !asleep) || aw_ride_is_late(qp))
@@ -306,7 +307,7 @@ void aw_lend_recall(const struct aw_cq *cq)
 			continue;
 		/* A tick looks at a QP that is busy now, and finds the CQ armed. */
 		if (pthread_mutex_trylock(&qp->lock) != 0) {
-			atomic_store_explicit(&strays, true, memory_order_relaxed);
+			aw_lend_look_again();
 			continue;
 		}
 		/*
@@ -314,7 +315,7 @@ void aw_lend_recall(const struct aw_cq *cq)
 		 * as well.
 		 */
 		if (qp->ride.waits)
-			atomic_store_explicit(&strays, true, memory_order_relaxed);
+			aw_lend_look_again();
 		else
 			take_back(qp);
 		pthread_mutex_unlock(&qp->lock);
@@ -344,7 +345,7 @@ void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to)
 	count(qp, 1);
 	/* A thread that armed a CQ before this point found nothing to take back (aw_cq_arm). */
 	if (is_misplaced(qp))
-		atomic_store_explicit(&strays, true, memory_order_relaxed);
+		aw_lend_look_again();
 	pthread_mutex_unlock(&lock);
 	if (first)
 		aw_engine_kick_tick();
@@ -353,7 +354,7 @@ void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to)
 void aw_lend_stray(struct aw_uqp *qp)
 {
 	qp->out_of_reach = true;
-	atomic_store_explicit(&strays, true, memory_order_relaxed);
+	aw_lend_look_again();
 }
 
 void aw_lend_look_again(void)

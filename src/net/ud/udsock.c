@@ -3,7 +3,6 @@
 // datagrams.
 #include "net/ud/udsock.h"
 
-#include "base/log.h"
 #include "net/base/fork.h"
 #include "net/progress/watch.h"
 #include "net/roce/qpn.h"
