@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Finds TCP sockets by sock_diag(7): those that listen at a port, or all connections. Called by
-// proxy/listeners.c, framed/census.c and src/cli.
+// Finds TCP sockets by sock_diag(7): those that listen at a port, or all connections; and the
+// inode behind a process's fd. Called by proxy/listeners.c, proxy/status.c, framed/census.c and src/cli.
 #ifndef XSOCK_BASE_SOCKDIAG_H
 #define XSOCK_BASE_SOCKDIAG_H
 

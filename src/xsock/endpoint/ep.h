@@ -106,8 +106,8 @@ int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns);
  * caller serve the endpoint, which it otherwise learns when one sleeps in aw_xs_ep_wait.
  */
 void aw_xs_ep_attend(struct aw_xs_ep *ep);
-/* Makes the threads that are in aw_xs_ep_wait return -ECANCELED. */
-void aw_xs_ep_interrupt(struct aw_xs_ep *ep);
+/* on: threads in aw_xs_ep_wait, and later ones that would have to wait, return -ECANCELED, until it is turned off. */
+void aw_xs_ep_interrupt(struct aw_xs_ep *ep, bool on);
 
 /*
  * For event loops: `ready; arm; poll(fds)`, in this order each time. If arm returns false,

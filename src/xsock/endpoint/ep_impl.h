@@ -93,7 +93,7 @@ struct aw_xs_ep {
 	/* a thread in ibv_get_cq_event makes progress, and the connection's end wakes it, too */
 	bool lends;
 	uint32_t waiters; /* threads in aw_xs_ep_wait */
-	uint32_t interrupts; /* calls of aw_xs_ep_interrupt */
+	bool interrupted; /* by aw_xs_ep_interrupt */
 	bool sleeping; /* one of them sleeps on the channel */
 	pthread_t sleeper;
 	uint64_t sleeper_changes;

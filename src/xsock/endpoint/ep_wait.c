@@ -350,7 +350,6 @@ static int wait_for(struct aw_xs_ep *ep, condition_fn *until, short events, int6
 {
 	bool limited = timeout_ns >= 0, sends = until != is_ready || events & POLLOUT;
 	uint64_t end = limited ? (uint64_t)aw_now_ns() + (uint64_t)timeout_ns : 0;
-	uint32_t interrupts = ep->interrupts;
 	int64_t left = timeout_ns;
 	int err = 0;
 
@@ -359,7 +358,7 @@ static int wait_for(struct aw_xs_ep *ep, condition_fn *until, short events, int6
 	while (!until(ep, events)) {
 		if (err || (limited && left <= 0))
 			return err;
-		if (ep->interrupts != interrupts)
+		if (ep->interrupted)
 			return -ECANCELED;
 		ep->waiters++;
 		err = wait_once(ep, sends, left, end);
@@ -389,12 +388,14 @@ void aw_xs_ep_attend(struct aw_xs_ep *ep)
 	aw_xs_ep_unlock(ep);
 }
 
-void aw_xs_ep_interrupt(struct aw_xs_ep *ep)
+void aw_xs_ep_interrupt(struct aw_xs_ep *ep, bool on)
 {
 	pthread_mutex_lock(&ep->lock);
-	ep->interrupts++;
-	ep->changes++;
-	ep->silent_changes = true;
+	ep->interrupted = on;
+	if (on) {
+		ep->changes++;
+		ep->silent_changes = true;
+	}
 	aw_xs_ep_unlock(ep);
 }
 

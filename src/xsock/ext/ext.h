@@ -85,7 +85,8 @@ struct aw_ext {
 	bool direct; /* the pump leaves the peer's bytes to a reading thread */
 	/* the program uses the fd in ways that need the pair: no read is direct; set without a lock */
 	atomic_bool polled;
-	bool reading; /* a thread waits for the peer's bytes */
+	bool reading; /* a thread waits for the peer's bytes, or is about to */
+	bool sent_back; /* that thread waits no longer: the pair has what comes */
 	bool pair_used; /* bytes were put into the pair, and no read has found it empty since */
 	uint64_t reads, reads_seen; /* how many reads could wait; at the pump's last look */
 	int patience_ms; /* how long the pump sleeps before it looks again; -1: no limit */

@@ -43,8 +43,10 @@ static void set_direct(struct aw_ext *ext, bool direct)
 void aw_ext_end_direct(struct aw_ext *ext)
 {
 	set_direct(ext, false);
-	if (ext->reading)
-		aw_xs_ep_interrupt(ext->ep);
+	if (ext->reading && !ext->sent_back) {
+		ext->sent_back = true;
+		aw_xs_ep_interrupt(ext->ep, true);
+	}
 }
 
 void aw_ext_review_direct(struct aw_ext *ext, bool slept)
@@ -183,6 +185,9 @@ static void end_wait(void *arg)
 
 	pthread_mutex_lock(&ext->lock);
 	ext->reading = false;
+	if (ext->sent_back)
+		aw_xs_ep_interrupt(ext->ep, false);
+	ext->sent_back = false;
 	if (ext->direct && ext->patience_ms < 0)
 		wake_pump(ext);
 	pthread_mutex_unlock(&ext->lock);

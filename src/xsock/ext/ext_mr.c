@@ -155,7 +155,42 @@ static void see_posts(struct aw_ext *ext)
 	pthread_mutex_unlock(&ext->lock);
 }
 
-static int post_op(struct aw_ext *ext, const struct ibv_send_wr *wr, size_t len, uint64_t cookie)
+/* Posts the Write, and queues the note behind what is in the pair. */
+static int post_before_note(struct aw_ext_op *op, const struct ibv_send_wr *wr,
+			    const struct iovec *note)
+{
+	struct aw_ext_op *send = aw_ext_op_create_note(op->ext, note->iov_base, note->iov_len);
+	int error;
+
+	if (!send)
+		return errno;
+	error = -aw_xs_ep_post(op->ext->ep, wr, complete_op, op);
+	if (error)
+		aw_ext_op_discard(send);
+	else
+		aw_ext_queue_send(send);
+	return error;
+}
+
+/* Returns 0 or an errno. */
+static int post_notify(struct aw_ext_op *op, const struct ibv_send_wr *wr, const struct iovec *note)
+{
+	struct aw_ext *ext = op->ext;
+	int error;
+
+	pthread_mutex_lock(&ext->lock);
+	error = aw_ext_send_error(ext);
+	if (!error && aw_ext_may_send(ext))
+		error = -aw_xs_ep_post_note(ext->ep, wr, note, complete_op, op);
+	else if (!error)
+		error = post_before_note(op, wr, note);
+	pthread_mutex_unlock(&ext->lock);
+	return error;
+}
+
+/* note: sent behind the Write, unless NULL. */
+static int post_op(struct aw_ext *ext, const struct ibv_send_wr *wr, size_t len, uint64_t cookie,
+		   const struct iovec *note)
 {
 	struct aw_ext_op *op;
 	int error;
@@ -167,7 +202,7 @@ static int post_op(struct aw_ext *ext, const struct ibv_send_wr *wr, size_t len,
 		return -1;
 	op->bytes = len;
 	aw_ext_count_post(ext, 1);
-	error = -aw_xs_ep_post(ext->ep, wr, complete_op, op);
+	error = note ? post_notify(op, wr, note) : -aw_xs_ep_post(ext->ep, wr, complete_op, op);
 	if (error) {
 		aw_ext_count_post(ext, -1);
 		aw_ext_op_discard(op);
@@ -210,51 +245,14 @@ int aw_ext_write(struct iwarp_mr *mr, size_t offset, size_t len, const struct iw
 
 	if (fill_wr(mr, offset, len, key, &wr) != 0)
 		return -1;
-	return post_op(mr->ext, &wr, len, cookie);
-}
-
-/* Posts the Write, and queues the note behind what is in the pair. */
-static int post_before_note(struct aw_ext_op *op, const struct ibv_send_wr *wr,
-			    const struct iovec *note)
-{
-	struct aw_ext_op *send = aw_ext_op_create_note(op->ext, note->iov_base, note->iov_len);
-	int error;
-
-	if (!send)
-		return errno;
-	error = -aw_xs_ep_post(op->ext->ep, wr, complete_op, op);
-	if (error)
-		aw_ext_op_discard(send);
-	else
-		aw_ext_queue_send(send);
-	return error;
-}
-
-/* The caller holds ext.lock. Returns 0 or an errno. */
-static int post_notify(struct aw_ext_op *op, const struct ibv_send_wr *wr, const struct iovec *note)
-{
-	struct aw_ext *ext = op->ext;
-	int error = aw_ext_send_error(ext);
-
-	if (error)
-		return error;
-	aw_ext_count_post(ext, 1);
-	if (aw_ext_may_send(ext))
-		error = -aw_xs_ep_post_note(ext->ep, wr, note, complete_op, op);
-	else
-		error = post_before_note(op, wr, note);
-	if (error)
-		aw_ext_count_post(ext, -1);
-	return error;
+	return post_op(mr->ext, &wr, len, cookie, NULL);
 }
 
 int aw_ext_write_notify(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
 			uint64_t key_offset, const struct iwarp_note *note)
 {
 	struct iovec bytes;
-	struct aw_ext_op *op;
 	struct ibv_sge sge;
-	int error;
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_RDMA_WRITE,
 		.sg_list = &sge,
@@ -266,22 +264,8 @@ int aw_ext_write_notify(struct iwarp_mr *mr, size_t offset, size_t len, const st
 		return aw_ext_fail(EINVAL);
 	if (fill_wr(mr, offset, len, key, &wr) != 0)
 		return -1;
-	if (mr->ext->pid != getpid())
-		return aw_ext_fail(EOPNOTSUPP);
 	bytes = (struct iovec){ (void *)note->octets, note->len };
-	op = aw_ext_op_create(mr->ext, note->cookie);
-	if (!op)
-		return -1;
-	op->bytes = len;
-	pthread_mutex_lock(&mr->ext->lock);
-	error = post_notify(op, &wr, &bytes);
-	pthread_mutex_unlock(&mr->ext->lock);
-	if (error) {
-		aw_ext_op_discard(op);
-		return aw_ext_fail(error);
-	}
-	see_posts(mr->ext);
-	return 0;
+	return post_op(mr->ext, &wr, len, note->cookie, &bytes);
 }
 
 int aw_ext_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
@@ -297,7 +281,7 @@ int aw_ext_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwa
 
 	if (fill_wr(mr, offset, len, key, &wr) != 0)
 		return -1;
-	return post_op(mr->ext, &wr, len, cookie);
+	return post_op(mr->ext, &wr, len, cookie, NULL);
 }
 
 int aw_ext_send_mr(struct iwarp_mr *mr, size_t offset, size_t len, uint64_t cookie)

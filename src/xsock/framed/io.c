@@ -7,13 +7,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/time.h>
 
 #include "record/cursor.h"
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
+#include "xsock/process/waits.h"
 
 #define WINDOW_MAX 64 /* iovecs in one call of the record */
 #define DISCARD_BYTES 65536
@@ -40,11 +40,6 @@ static void count_bytes(struct framed_call *call, ssize_t n)
 		return;
 	call->done += (size_t)n;
 	aw_cursor_skip(&call->at, (size_t)n);
-}
-
-static bool may_wait(const struct framed_call *call)
-{
-	return !(call->flags & MSG_DONTWAIT) && !(aw_libc()->fcntl(call->fd, F_GETFL) & O_NONBLOCK);
 }
 
 /* Sends the Terminate that reports a protocol error of the peer. */
@@ -120,18 +115,6 @@ static bool is_still_ours(struct framed_call *call)
 	return call->kept;
 }
 
-/* Reads SO_SNDTIMEO or SO_RCVTIMEO; -1: there is none. */
-static int64_t get_timeout(int fd, int option)
-{
-	struct timeval limit = { 0 };
-	socklen_t len = sizeof(limit);
-
-	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, option, &limit, &len);
-	return limit.tv_sec || limit.tv_usec
-		       ? (int64_t)limit.tv_sec * 1000000000 + (int64_t)limit.tv_usec * 1000
-		       : -1;
-}
-
 /*
  * Waits for events, as long as `option` (SO_SNDTIMEO or SO_RCVTIMEO) allows. Returns 0 or a
  * negative errno.
@@ -139,7 +122,7 @@ static int64_t get_timeout(int fd, int option)
 static ssize_t await_ready(const struct framed_call *call, short events, int option)
 {
 	struct pollfd pollfd = { .fd = call->fd, .events = events };
-	int64_t limit_ns = get_timeout(call->fd, option);
+	int64_t limit_ns = aw_waits_timeout_ns(call->fd, option);
 	struct timespec limit = { limit_ns / 1000000000, limit_ns % 1000000000 };
 	int ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
 
@@ -226,7 +209,7 @@ static ssize_t receive_bytes(struct framed_call *call)
 {
 	ssize_t n = receive_now(call);
 
-	if (is_to_wait(call, n) && may_wait(call))
+	if (is_to_wait(call, n) && aw_waits_may(call->fd, call->flags))
 		n = receive_waiting(call);
 	return n < 0 && call->done ? (ssize_t)call->done : n < 0 ? n : (ssize_t)call->done;
 }
@@ -370,7 +353,7 @@ static ssize_t send_bytes(struct framed_call *call)
 		ssize_t n = send_once(call);
 
 		count_bytes(call, n);
-		if (n == -EAGAIN && may_wait(call))
+		if (n == -EAGAIN && aw_waits_may(call->fd, call->flags))
 			n = await_ready(call, POLLOUT, SO_SNDTIMEO);
 		if (n < 0)
 			return call->done ? (ssize_t)call->done : n;

@@ -3,10 +3,8 @@
 // unusual flags use the pair, and so do a signal handler that has interrupted a waiting read, and a
 // process in a sandbox, which allows no further system calls.
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sys/time.h>
 
 #include "record/cursor.h"
 #include "xsock/base/left.h"
@@ -16,6 +14,7 @@
 #include "xsock/preload/extended_engine.h"
 #include "xsock/process/sandbox.h"
 #include "xsock/process/shield.h"
+#include "xsock/process/waits.h"
 
 #define WINDOW_MAX 64 /* iovecs in one call of the engine */
 #define SEND_FLAGS (MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE)
@@ -42,22 +41,10 @@ static void leave_wait(void *unused)
 	aw_extended_engaged = false;
 }
 
-/* Reads SO_RCVTIMEO; -1: there is none. */
-static int64_t get_timeout(int fd)
-{
-	struct timeval limit = { 0 };
-	socklen_t len = sizeof(limit);
-
-	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &len);
-	return limit.tv_sec || limit.tv_usec
-		       ? (int64_t)limit.tv_sec * 1000000000 + (int64_t)limit.tv_usec * 1000
-		       : -1;
-}
-
 /* Waits for bytes. Returns 0 or a negative errno. */
 static int await_bytes(const struct aw_ext_calls *engine, int fd)
 {
-	int64_t timeout_ns = get_timeout(fd);
+	int64_t timeout_ns = aw_waits_timeout_ns(fd, SO_RCVTIMEO);
 	struct _pthread_cleanup_buffer left;
 	int err;
 
@@ -123,7 +110,7 @@ static ssize_t receive_bytes(struct extended_read *call)
 	return got;
 }
 
-/* The pair has the rest of a MSG_WAITALL. */
+/* The pair has the rest of a MSG_WAITALL. A call of recvmsg that got less than it asked for ends it. */
 static void finish_by_pair(struct extended_read *call)
 {
 	struct iovec window[WINDOW_MAX];
@@ -131,16 +118,13 @@ static void finish_by_pair(struct extended_read *call)
 	size_t covered;
 	ssize_t got;
 
-	msg.msg_iovlen =
-		(size_t)aw_cursor_pieces(&call->at, call->at.left, window, WINDOW_MAX, &covered);
-	got = aw_libc()->recvmsg(call->fd, &msg, call->flags);
-	if (got > 0)
-		aw_cursor_skip(&call->at, (size_t)got);
-}
-
-static bool may_wait(int fd, int flags)
-{
-	return !(flags & MSG_DONTWAIT) && !(aw_libc()->fcntl(fd, F_GETFL) & O_NONBLOCK);
+	do {
+		msg.msg_iovlen = (size_t)aw_cursor_pieces(&call->at, call->at.left, window,
+							  WINDOW_MAX, &covered);
+		got = aw_libc()->recvmsg(call->fd, &msg, call->flags);
+		if (got > 0)
+			aw_cursor_skip(&call->at, (size_t)got);
+	} while (got > 0 && (size_t)got == covered && call->at.left > 0);
 }
 
 bool aw_extended_receive(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
@@ -157,7 +141,7 @@ bool aw_extended_receive(int fd, const struct iovec *iov, int count, int flags, 
 		return false;
 	}
 	pthread_testcancel();
-	call.waits = may_wait(fd, flags);
+	call.waits = aw_waits_may(fd, flags);
 	call.at = aw_cursor_begin(iov, count);
 	wanted = call.at.left;
 	got = wanted ? receive_bytes(&call) : 0;
@@ -171,41 +155,31 @@ bool aw_extended_receive(int fd, const struct iovec *iov, int count, int flags, 
 	return true;
 }
 
-/* Sends the rest of a write through the pair: the connection has no room. */
-static size_t send_rest(int fd, const struct iovec *iov, int count, size_t sent, int flags)
+/* Sends the rest of a write through the pair: the connection has no room. Returns how much of it was taken. */
+static size_t send_rest(int fd, struct aw_cursor *at, int flags)
 {
-	struct aw_cursor at = aw_cursor_begin(iov, count);
 	struct iovec window[WINDOW_MAX];
 	struct msghdr msg = { .msg_iov = window };
-	size_t covered;
+	size_t covered, sent = 0;
 	ssize_t more;
 
-	aw_cursor_skip(&at, sent);
-	while (at.left > 0) {
+	while (at->left > 0) {
 		msg.msg_iovlen =
-			(size_t)aw_cursor_pieces(&at, at.left, window, WINDOW_MAX, &covered);
+			(size_t)aw_cursor_pieces(at, at->left, window, WINDOW_MAX, &covered);
 		more = aw_libc()->sendmsg(fd, &msg, flags | MSG_NOSIGNAL);
 		if (more <= 0)
 			break;
-		aw_cursor_skip(&at, (size_t)more);
+		aw_cursor_skip(at, (size_t)more);
 		sent += (size_t)more;
 	}
 	return sent;
-}
-
-static size_t length_of(const struct iovec *iov, int count)
-{
-	size_t len = 0;
-
-	for (int i = 0; i < count; i++)
-		len += iov[i].iov_len;
-	return len;
 }
 
 bool aw_extended_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
 {
 	const struct aw_ext_calls *engine = engine_for(iov, count);
 	struct aw_shield shield;
+	struct aw_cursor at;
 	int saved = errno;
 	ssize_t sent;
 
@@ -218,8 +192,9 @@ bool aw_extended_transmit(int fd, const struct iovec *iov, int count, int flags,
 	errno = saved;
 	if (sent <= 0)
 		return false;
-	if ((size_t)sent < length_of(iov, count))
-		sent = (ssize_t)send_rest(fd, iov, count, (size_t)sent, flags);
+	at = aw_cursor_begin(iov, count);
+	aw_cursor_skip(&at, (size_t)sent);
+	sent += (ssize_t)send_rest(fd, &at, flags);
 	errno = saved;
 	*result = sent;
 	return true;

@@ -11,6 +11,7 @@
 #include "xsock/preload/probe.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/proxy.h"
+#include "xsock/process/waits.h"
 
 #define KEY "MPA ID Req Frame" /* RFC 5044 7.1 */
 #define KEY_LEN 16
@@ -24,8 +25,7 @@ static int limit_ms(const struct aw_first_io_call *call, int ms)
 
 static bool may_wait(const struct aw_first_io_call *call)
 {
-	return call->kind != AW_FIRST_POLL && !call->dontwait &&
-	       !(aw_libc()->fcntl(call->fd, F_GETFL) & O_NONBLOCK);
+	return call->kind != AW_FIRST_POLL && !call->dontwait && aw_waits_may(call->fd, 0);
 }
 
 /*

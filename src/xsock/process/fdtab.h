@@ -126,7 +126,7 @@ static inline bool aw_fdtab_is_undecided(int fd)
 	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_CONNECTING, 0);
 }
 
-/* The fd is framed or undecided: libc's call alone is not enough. */
+/* The fd is framed or undecided. */
 static inline bool aw_fdtab_is_special(int fd)
 {
 	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_FRAMED, 0);
