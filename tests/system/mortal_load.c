@@ -90,9 +90,13 @@ static struct rdma_cm_id *connect_at_last(const struct sockaddr_in *at, struct o
 	const struct timespec pause = { .tv_nsec = RETRY_NS };
 	time_t deadline = time(NULL) + EVENT_SECONDS_MAX;
 	struct rdma_cm_id *id;
+	bool refused = false;
 
 	while (!(id = connect_once(at, offer))) {
 		CHECK(time(NULL) < deadline);
+		if (!refused)
+			printf("refused\n");
+		refused = true;
 		nanosleep(&pause, NULL);
 	}
 	return id;

@@ -127,8 +127,11 @@ class Program:
         return self.process.poll()
 
     def output(self):
-        """Standard output so far, then standard error."""
-        return "".join(read_whole(file) for file in self.files)
+        """Standard output so far, then standard error. While the process runs, whole lines only: the kernel
+        shows a reader of the file the first part of a line that reaches into the file's next page."""
+        ended = self.status() is not None
+        texts = [read_whole(file) for file in self.files]
+        return "".join(text if ended else text[:text.rfind("\n") + 1] for text in texts)
 
     def report(self):
         """The report of a failed run: command line, state and output."""

@@ -306,14 +306,31 @@ static bool is_young(const struct half_open *silent)
 	return aw_now_ns() - silent->since_ns < aw_bounds.young_ms * MS_NS;
 }
 
-/* Files or memory are out: drops a silent connection. False: there is none. */
-static bool make_room(struct aw_listener *l)
+/*
+ * Files or memory are out: drops a silent connection, or pauses where none has begun. True: the listener may
+ * accept again at once.
+ */
+static bool make_room(struct aw_listener *l, int err)
 {
 	struct half_open *silent = oldest_silent(l);
 
 	if (silent)
 		drop_half_open(l, silent);
+	else if (l->half_open_count == 0)
+		starve(l, err);
 	return silent;
+}
+
+/* Starts MPA on an accepted socket. True: the listener may accept again at once. */
+static bool start_accepted(struct aw_listener *l, int fd)
+{
+	int err = start_half_open(l, fd);
+
+	if (err)
+		close(fd);
+	else
+		l->starved = false;
+	return !is_shortage(err) || make_room(l, err);
 }
 
 /* Accepts the next connection; false when there is no more for now. */
@@ -332,21 +349,17 @@ static bool accept_one(struct aw_listener *l)
 	}
 	fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0) {
-		l->starved = false;
 		if (silent)
 			drop_half_open(l, silent);
-		if (start_half_open(l, fd) != 0)
-			close(fd);
-		return true;
+		return start_accepted(l, fd);
 	}
 	if (errno == EAGAIN)
 		return false;
 	if (is_passing(errno))
 		return true;
-	if (!is_shortage(errno) || l->half_open_count == 0)
-		starve(l, errno);
-	else
-		return make_room(l);
+	if (is_shortage(errno))
+		return make_room(l, errno);
+	starve(l, errno);
 	return false;
 }
 
