@@ -28,7 +28,8 @@ struct aw_record_calls {
 	int (*setsockopt)(int fd, int level, int name, const void *value, socklen_t len);
 	int (*shutdown)(int fd, int how);
 	int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
-	int (*ioctl)(int fd, unsigned long request, int *answer); /* SIOCATMARK, FIONREAD */
+	int (*ioctl)(int fd, unsigned long request,
+		     int *answer); /* SIOCATMARK, SIOCOUTQ, FIONREAD */
 	aw_frame_crc_fn *crc; /* CRC32c */
 	bool (*is_record)(const uint8_t *data,
 			  size_t len); /* true when a Reply's private data tells of a record */
@@ -74,8 +75,19 @@ struct aw_record_rx {
 	uint8_t bytes[AW_RECORD_FRAMES * AW_FRAME_MAX + AW_FRAME_HEAD];
 };
 
+/* A note of the FPDUs that a process is about to send, in case it is killed (record/intent.h). */
+struct aw_record_intent {
+	bool open; /* the rest holds, and other fields of aw_record_tx may be half written */
+	uint32_t msn, rest_at, rest, sent; /* of aw_record_tx before the call */
+	uint32_t count; /* FPDUs of the call; 0: it sends the rest */
+	uint32_t lens[AW_RECORD_FRAMES]; /* bytes of each */
+};
+
 struct aw_record_tx {
 	uint32_t msn; /* of the last FPDU sent */
+	uint32_t sent; /* bytes that TCP has taken, modulo 2^32 */
+	bool active; /* this end has made the TCP connection */
+	struct aw_record_intent intent;
 	uint32_t room; /* bytes that the send buffer is certain to take */
 	uint32_t rest_at, rest; /* the end of an FPDU that the kernel did not take */
 	bool reply; /* the rest is the Reply, which goes out with the first FPDU */
@@ -180,6 +192,12 @@ ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *c
  * stays. 0, -EAGAIN, or the negative errno that ended the connection.
  */
 int aw_record_flush(struct aw_record *record, const struct aw_record_calls *calls, int fd);
+
+/*
+ * For the process that gets the tx half after another one was killed in it. True: the stream goes on; FPDUs of the
+ * killed process that TCP has taken are sent, others are not. False: TCP has taken a part of an FPDU.
+ */
+bool aw_record_recover(struct aw_record *record, const struct aw_record_calls *calls, int fd);
 
 /*
  * Tells the peer rx.verdict by a Terminate (RFC 5040 4.8), unless the peer has ended the stream

@@ -34,6 +34,7 @@ int aw_record_initiate(struct aw_record *record, const struct aw_record_calls *c
 
 	aw_record_init(record, true);
 	record->rx.reply_due = true;
+	record->tx.active = true;
 	put_rest(&record->tx, false, data, len);
 	set_lowat(record, calls, fd);
 	err = aw_record_flush(record, calls, fd);

@@ -25,7 +25,8 @@ static void settle_all(struct aw_record *record)
 	struct aw_record_tx *tx = &record->tx;
 	bool *flags[] = { &record->crc, &rx->reply_due,	  &rx->long_last,   &rx->held,
 			  &rx->counted, &rx->count.known, &rx->in_line,	    &rx->ended,
-			  &rx->shut,	&tx->reply,	  &tx->rest_urgent, &tx->ended };
+			  &rx->shut,	&tx->reply,	  &tx->rest_urgent, &tx->ended,
+			  &tx->active,	&tx->intent.open };
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		settle(flags[i]);
@@ -57,10 +58,17 @@ static bool is_rx_sound(const struct aw_record_rx *rx)
 	return (!rx->held || is_held_sound(rx)) && is_mark_sound(rx);
 }
 
+static bool is_rest_sound(uint32_t at, uint32_t len)
+{
+	return len <= AW_FRAME_MAX && at <= AW_FRAME_MAX - len;
+}
+
 static bool is_tx_sound(const struct aw_record_tx *tx)
 {
-	return tx->rest <= sizeof(tx->bytes) && tx->rest_at <= sizeof(tx->bytes) - tx->rest &&
-	       (!tx->rest_urgent || tx->rest > 0);
+	const struct aw_record_intent *intent = &tx->intent;
+
+	return is_rest_sound(tx->rest_at, tx->rest) && (!tx->rest_urgent || tx->rest > 0) &&
+	       is_rest_sound(intent->rest_at, intent->rest) && intent->count <= AW_RECORD_FRAMES;
 }
 
 bool aw_record_is_sound(struct aw_record *record)

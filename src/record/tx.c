@@ -5,6 +5,7 @@
 #include "record/record.h"
 
 #include "record/cursor.h"
+#include "record/intent.h"
 
 #include "wire/crc32c.h"
 #include "wire/octets.h"
@@ -130,12 +131,18 @@ static int send_rest(const struct sender *s, int flags)
 	flags |= s->tx->rest_urgent ? MSG_OOB : 0;
 	while (s->tx->rest > 0) {
 		struct iovec iov = { s->tx->bytes + s->tx->rest_at, s->tx->rest };
-		ssize_t n = hand_over(s, &iov, 1, flags);
+		ssize_t n;
 
+		s->tx->intent.count = 0;
+		aw_intent_open(s->tx);
+		n = hand_over(s, &iov, 1, flags);
+		if (n > 0) {
+			s->tx->rest_at += (uint32_t)n;
+			s->tx->rest -= (uint32_t)n;
+		}
+		aw_intent_close(s->tx, n);
 		if (n < 0)
 			return (int)n;
-		s->tx->rest_at += (uint32_t)n;
-		s->tx->rest -= (uint32_t)n;
 	}
 	s->tx->reply = false;
 	s->tx->rest_urgent = false;
@@ -249,11 +256,28 @@ static int note_sent(struct sender *s, const struct batch *batch, struct aw_curs
 	return 0;
 }
 
+/* Hands a batch to TCP. 0 or a negative errno. */
+static int send_batch(struct sender *s, struct batch *batch, struct aw_cursor *from, int flags)
+{
+	struct aw_record_intent *intent = &s->tx->intent;
+	ssize_t n;
+	int err;
+
+	for (int i = 0; i < batch->count; i++)
+		intent->lens[i] = (uint32_t)aw_frame_len(batch->frames[i].payload);
+	intent->count = (uint32_t)batch->count;
+	aw_intent_open(s->tx);
+	n = hand_over(s, batch->iov, batch->iovs, flags);
+	err = n < 0 ? (int)n : note_sent(s, batch, from, (size_t)n);
+	s->tx->rest_urgent = flags & MSG_OOB && s->tx->rest > 0;
+	aw_intent_close(s->tx, n);
+	return err;
+}
+
 /* Sends one batch. 0 or a negative errno. */
 static int send_next(struct sender *s, struct aw_cursor *from)
 {
 	struct batch batch;
-	ssize_t n;
 	int flags;
 
 	batch.count = batch.iovs = 0;
@@ -261,8 +285,7 @@ static int send_next(struct sender *s, struct aw_cursor *from)
 	fill(s, &batch, *from, &flags);
 	if (batch.count == 0)
 		return -EAGAIN;
-	n = hand_over(s, batch.iov, batch.iovs, flags);
-	return n < 0 ? (int)n : note_sent(s, &batch, from, (size_t)n);
+	return send_batch(s, &batch, from, flags);
 }
 
 /* Sends the urgent byte as an FPDU of its own, to whose last byte MSG_OOB sets TCP's urgent pointer. */
@@ -272,7 +295,6 @@ static int send_urgent(struct sender *s, struct aw_cursor *from)
 	struct batch batch = { .count = 1, .iovs = 3, .frames = { { .payload = 1 } } };
 	struct iovec *iov = batch.iov;
 	size_t covered;
-	ssize_t n;
 
 	if (fit(s, 1) == 0)
 		return -EAGAIN;
@@ -280,11 +302,7 @@ static int send_urgent(struct sender *s, struct aw_cursor *from)
 	iov[0] = (struct iovec){ head, AW_FRAME_HEAD };
 	aw_cursor_pieces(from, 1, &iov[1], 1, &covered);
 	iov[2] = (struct iovec){ trailer, aw_frame_put_trailer(trailer, head, &iov[1], 1, s->crc) };
-	n = hand_over(s, iov, 3, MSG_OOB);
-	if (n < 0)
-		return (int)n;
-	s->tx->rest_urgent = (size_t)n < aw_frame_len(1);
-	return note_sent(s, &batch, from, (size_t)n);
+	return send_batch(s, &batch, from, MSG_OOB);
 }
 
 ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *calls, int fd,

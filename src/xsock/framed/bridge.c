@@ -121,21 +121,13 @@ static void bridge_settle(struct aw_sock *sock, bool bridged)
 	aw_fdtab_unlock();
 }
 
-/*
- * Waits until no thread of this process works on the slot; in state STARTING no thread begins to.
- */
-static void drain_halves(struct aw_slot *slot)
-{
-	aw_half_drain(&slot->rx_lock);
-	aw_half_drain(&slot->tx_lock);
-}
-
 static int bridge_socket(struct aw_sock *sock, int fd)
 {
 	struct aw_slot *slot = sock->slot;
 	int err;
 
-	drain_halves(slot);
+	aw_slot_drain(slot,
+		      fd); /* in state STARTING no thread of this process begins to work on it */
 	aw_slot_keep(slot, fd);
 	err = aw_swap_socket(sock, fd, request_bridge);
 	bridge_settle(sock, !err);

@@ -63,17 +63,23 @@ const struct aw_record_calls aw_slot_calls = {
 };
 
 /*
- * After a process was killed while it held the lock, what it has read or sent of the stream is
- * unknown: the connection is broken.
+ * Takes over a half from a process that was killed in it. TCP tells how much that process has sent. Bytes that
+ * it has read may have been in its own memory: then the connection is broken.
  */
-int aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, const struct timespec *by)
+static bool recover(struct aw_slot *slot, const pthread_mutex_t *lock, int fd)
+{
+	return lock == &slot->tx_lock && aw_record_recover(&slot->record, &aw_slot_calls, fd);
+}
+
+int aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, int fd, const struct timespec *by)
 {
 	int err = by ? pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, by)
 		     : pthread_mutex_lock(lock);
 
 	if (err == EOWNERDEAD) {
 		pthread_mutex_consistent(lock);
-		atomic_store(&slot->broken, true);
+		if (!recover(slot, lock, fd))
+			atomic_store(&slot->broken, true);
 	} else if (err) {
 		return err;
 	}

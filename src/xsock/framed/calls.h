@@ -14,9 +14,10 @@ uint32_t aw_slot_crc(uint32_t crc, const void *data, size_t len);
 void aw_slot_find_crc(void);
 
 /*
- * Locks a half of the slot's record. Returns 0; ECONNRESET: a process was killed while it held a
- * half's lock; ETIMEDOUT at the time `by` (CLOCK_MONOTONIC). After an error the lock is not held.
+ * Locks a half of the slot's record, whose TCP socket is fd. Returns 0; ECONNRESET: the connection is broken,
+ * because a process was killed in a half; ETIMEDOUT at the time `by` (CLOCK_MONOTONIC). After an error the
+ * lock is not held.
  */
-int aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, const struct timespec *by);
+int aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, int fd, const struct timespec *by);
 
 #endif

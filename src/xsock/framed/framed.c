@@ -192,13 +192,13 @@ bool aw_framed_inherit(struct aw_sock *sock, unsigned number)
  * Waits until no thread works on the slot, and gives it up. No thread begins to: aw_slots_released
  * is set.
  */
-static void release_slot(struct aw_slot *slot)
+static void release_slot(struct aw_sock *sock, int fd, void *unused)
 {
-	pthread_mutex_t *locks[] = { &slot->rx_lock, &slot->tx_lock };
-
-	for (int i = 0; i < 2; i++)
-		aw_half_drain(locks[i]);
-	aw_arena_leave(slot);
+	(void)unused;
+	if (!sock->slot || fd != aw_fdtab_next_fd(sock, -1))
+		return;
+	aw_slot_drain(sock->slot, fd);
+	aw_arena_leave(sock->slot);
 }
 
 void aw_framed_end(void)
@@ -206,7 +206,9 @@ void aw_framed_end(void)
 	if (aw_arena_fd() < 0 || aw_fdtab_is_vfork_child() ||
 	    atomic_exchange(&aw_slots_released, true))
 		return;
-	use_each_slot(release_slot);
+	aw_fdtab_lock();
+	aw_fdtab_each(release_slot, NULL);
+	aw_fdtab_unlock();
 }
 
 /* Runs before the constructor that inherits sockets. */

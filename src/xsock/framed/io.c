@@ -47,7 +47,7 @@ static void send_terminate(struct aw_slot *slot, int fd)
 {
 	struct aw_half half;
 
-	if (aw_half_enter(&half, slot, &slot->tx_lock) != 0)
+	if (aw_half_enter(&half, slot, &slot->tx_lock, fd) != 0)
 		return;
 	aw_record_end(&slot->record, &aw_slot_calls, fd);
 	aw_half_leave(&half);
@@ -88,7 +88,7 @@ static ssize_t receive_once(struct framed_call *call)
 	struct aw_half half;
 	ssize_t n;
 
-	n = -(call->kept ? aw_half_enter(&half, slot, &slot->rx_lock)
+	n = -(call->kept ? aw_half_enter(&half, slot, &slot->rx_lock, call->fd)
 			 : aw_half_enter_for(&half, slot, &slot->rx_lock, call->fd));
 	if (n)
 		return n;

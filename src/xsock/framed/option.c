@@ -52,7 +52,7 @@ void aw_slot_give_options(struct aw_slot *slot, int fd, int near)
 	struct aw_half half;
 	int in_line, wanted;
 
-	if (aw_half_enter(&half, slot, &slot->rx_lock) != 0)
+	if (aw_half_enter(&half, slot, &slot->rx_lock, fd) != 0)
 		return;
 	in_line = rx->in_line;
 	wanted = (int)rx->wanted;

@@ -17,14 +17,14 @@
 
 _Atomic(bool) aw_slots_released;
 
-int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock)
+int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd)
 {
 	int err;
 
 	aw_shield_raise(&half->shield);
 	half->slot = slot;
 	half->lock = lock;
-	err = atomic_load(&aw_slots_released) ? EIO : aw_slot_lock(slot, lock, NULL);
+	err = atomic_load(&aw_slots_released) ? EIO : aw_slot_lock(slot, lock, fd, NULL);
 	if (err)
 		aw_shield_lower(&half->shield);
 	return err;
@@ -36,7 +36,7 @@ int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_
 
 	if (__builtin_expect(atomic_load_explicit(&slot->proxy, memory_order_relaxed) != 0, 0))
 		aw_framed_follow_one(fd);
-	err = aw_half_enter(half, slot, lock);
+	err = aw_half_enter(half, slot, lock, fd);
 	if (err || aw_framed_slot(fd) == slot)
 		return err;
 	aw_half_leave(half);
@@ -49,13 +49,16 @@ void aw_half_leave(const struct aw_half *half)
 	aw_shield_lower(&half->shield);
 }
 
-void aw_half_drain(pthread_mutex_t *lock)
+void aw_slot_drain(struct aw_slot *slot, int fd)
 {
-	struct timespec until = aw_clock_after(CLOCK_REALTIME, DRAIN_NS);
-	int err = pthread_mutex_timedlock(lock, &until);
+	pthread_mutex_t *locks[] = { &slot->rx_lock, &slot->tx_lock };
 
-	if (err == 0 || err == EOWNERDEAD)
-		pthread_mutex_unlock(lock);
+	for (int i = 0; i < 2; i++) {
+		struct timespec until = aw_clock_after(CLOCK_MONOTONIC, DRAIN_NS);
+
+		if (aw_slot_lock(slot, locks[i], fd, &until) == 0)
+			pthread_mutex_unlock(locks[i]);
+	}
 }
 
 /* The work of a thread that flushes; fd and the hold on the slot belong to the thread. */
@@ -67,7 +70,7 @@ struct flush_job {
 static int flush_once(struct aw_slot *slot, int fd)
 {
 	struct aw_half half;
-	int err = aw_half_enter(&half, slot, &slot->tx_lock);
+	int err = aw_half_enter(&half, slot, &slot->tx_lock, fd);
 
 	if (err)
 		return -err;

@@ -19,15 +19,15 @@ struct aw_half {
 extern _Atomic(bool) aw_slots_released;
 
 /*
- * Locks a half. Returns 0, or an errno if the connection is broken; after an error nothing is
- * locked.
+ * Locks a half of the connection whose TCP socket is fd. Returns 0, or an errno if the connection is broken;
+ * after an error nothing is locked.
  */
-int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock);
-/* Locks a half for a call on fd. EBADF: fd has become another file, or was closed. */
+int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd);
+/* The same for a call of the program's. EBADF: fd has become another file, or was closed. */
 int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd);
 void aw_half_leave(const struct aw_half *half);
-/* Waits, a second at most, until no thread holds the lock. The caller lets no thread take it. */
-void aw_half_drain(pthread_mutex_t *lock);
+/* Waits, a second at most, until no thread works on a half. The caller lets no thread begin to. */
+void aw_slot_drain(struct aw_slot *slot, int fd);
 
 /*
  * The values that the program has set on the TCP socket before the connection is FRAMED; later the

@@ -94,7 +94,7 @@ static int half_lock(struct line_record *r, pthread_mutex_t *lock)
 {
 	int64_t by_ns = aw_now_ns() + LOCK_NS;
 	struct timespec by = { by_ns / NS, by_ns % NS };
-	int err = aw_slot_lock(r->start.share.slot, lock, &by);
+	int err = aw_slot_lock(r->start.share.slot, lock, r->start.tcp, &by);
 
 	if (err != ETIMEDOUT)
 		return -err;
