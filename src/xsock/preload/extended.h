@@ -19,6 +19,12 @@ bool aw_extended_receive(int fd, const struct iovec *iov, int count, int flags, 
 bool aw_extended_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result);
 /* The program is about to ask the pair of fd for bytes in another way. Keeps errno. */
 void aw_extended_watch(int fd);
+static inline void aw_extended_watch_bridged(int fd)
+{
+	if (__builtin_expect(aw_fdtab_state(fd) == AW_FD_BRIDGED, 0))
+		aw_extended_watch(fd);
+}
+
 /* Returns whether a poll has to call aw_extended_watch for its fds. */
 bool aw_extended_any_direct(void);
 int aw_extended_set_option(const struct aw_sock *sock, int level, int name, const void *value,

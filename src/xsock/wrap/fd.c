@@ -316,8 +316,8 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 		memcpy(arg, &value, sizeof(value));
 		return 0;
 	}
-	if (request == FIONREAD && aw_fdtab_state(fd) == AW_FD_BRIDGED)
-		aw_extended_watch(fd);
+	if (request == FIONREAD)
+		aw_extended_watch_bridged(fd);
 	result = aw_libc()->ioctl(fd, request, arg);
 	if (result == 0 && request == FIONREAD && aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		count_to_mark(fd, arg);

@@ -63,13 +63,6 @@ AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
 }
 
-/* The caller is about to read fd's pair, if it is one, by libc. */
-static inline void watch_bridged(int fd)
-{
-	if (aw_end_is_bridged(fd))
-		aw_extended_watch(fd);
-}
-
 static inline int msg_flags(int flags)
 {
 	return flags & RWF_NOWAIT ? MSG_DONTWAIT : 0;
@@ -84,7 +77,7 @@ AW_WRAPPER ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_
 		return -1;
 	if (offset == -1 && aw_framed_receive(fd, iov, count, msg_flags(flags), &got))
 		return got;
-	watch_bridged(fd);
+	aw_extended_watch_bridged(fd);
 	return aw_end_of_read(fd, aw_libc()->preadv64v2(fd, iov, count, offset, flags), count > 0);
 }
 
@@ -147,7 +140,7 @@ AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offs
 		return -1;
 	if (aw_framed_slot(in) || aw_framed_slot(out))
 		return aw_framed_splice(in, out, count, flags);
-	watch_bridged(in);
+	aw_extended_watch_bridged(in);
 	return aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
 }
 
@@ -156,7 +149,7 @@ AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 {
 	if (aw_first_io(fd, AW_FIRST_WRITE, false) || aw_framed_bridge(fd))
 		return NULL;
-	watch_bridged(fd);
+	aw_extended_watch_bridged(fd);
 	return aw_libc()->fdopen(fd, mode);
 }
 
@@ -196,6 +189,6 @@ AW_WRAPPER int shutdown(int fd, int how)
 	result = aw_libc()->shutdown(fd, how);
 	/* A thread that waits for bytes of an extended socket sees the pair's end. */
 	if (how != SHUT_WR)
-		watch_bridged(fd);
+		aw_extended_watch_bridged(fd);
 	return result;
 }

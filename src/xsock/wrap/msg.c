@@ -313,7 +313,6 @@ AW_WRAPPER int recvmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 		return (int)recv_tcp_only(fd, 0, flags | MSG_ERRQUEUE);
 	if (aw_framed_slot(fd) && msgs && !(flags & MSG_ERRQUEUE))
 		return receive_each(fd, msgs, count, flags, timeout);
-	if (aw_end_is_bridged(fd))
-		aw_extended_watch(fd);
+	aw_extended_watch_bridged(fd);
 	return aw_libc()->recvmmsg(fd, msgs, count, flags, timeout);
 }

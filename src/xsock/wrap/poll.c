@@ -19,8 +19,8 @@ static bool prepare_fds(struct pollfd *fds, nfds_t count)
 	for (nfds_t i = 0; i < count; i++) {
 		if (aw_fdtab_is_undecided(fds[i].fd))
 			return true;
-		if (direct && aw_fdtab_state(fds[i].fd) == AW_FD_BRIDGED)
-			aw_extended_watch(fds[i].fd);
+		if (direct)
+			aw_extended_watch_bridged(fds[i].fd);
 	}
 	return false;
 }
@@ -91,8 +91,8 @@ static bool prepare_sets(const struct select_sets *sets, int limit)
 	for (int fd = 0; fd < limit; fd++) {
 		if (aw_fdtab_is_undecided(fd) && is_in_any(sets, fd))
 			return true;
-		if (direct && aw_fdtab_state(fd) == AW_FD_BRIDGED && is_in_any(sets, fd))
-			aw_extended_watch(fd);
+		if (direct && is_in_any(sets, fd))
+			aw_extended_watch_bridged(fd);
 	}
 	return false;
 }
