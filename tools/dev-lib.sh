@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Shared by the commands of ./dev: packages, builds, messages. Sourced, never run.
 
-# The versions in the names of the distribution's packages.
+# The versions in the names of the distribution's packages, and those that Debian 13 has no more.
 case $(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}") in
-13) clang=19 python=3.13 ;;
-*) clang=14 python=3.11 ;;
+13) clang=19 python=3.13 ganglia="" ;;
+*) clang=14 python=3.11 ganglia="gmetad ganglia-monitor" ;;
 esac
 
 packages_build="build-essential cmake ninja-build pkg-config libibverbs-dev librdmacm-dev
@@ -13,8 +13,7 @@ packages_run="$packages_build rdmacm-utils ibverbs-utils perftest iperf3 iproute
 packages_fuzz="$packages_build clang libclang-rt-$clang-dev"
 packages_programs="redis-server redis-tools memcached nginx-core curl wrk postgresql openssh-server
 	openssh-client openssh-sftp-server vsftpd tnftp rpcsvc-proto libtirpc-dev openbsd-inetd socat golang-go
-	haproxy apache2 apache2-utils rsync git mosquitto mosquitto-clients python3-uvloop python3-aiohttp gmetad
-	ganglia-monitor"
+	haproxy apache2 apache2-utils rsync git mosquitto mosquitto-clients python3-uvloop python3-aiohttp $ganglia"
 packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib tshark qperf abigail-tools
 	groff-base procps strace zsh liburing-dev libnginx-mod-stream libpython$python-testsuite python3-pip $packages_programs"
 packages_ecosystem="$packages_run python3-pytest python3-venv qperf libfabric-bin ucx-utils fio tgt libiscsi-bin
@@ -33,7 +32,7 @@ packages_arch="$packages_build gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc
 packages_sysroot="libc6-dev libatomic1 libibverbs-dev librdmacm-dev libcmocka-dev rdmacm-utils"
 packages_bench="$packages_build python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp redis-server redis-tools nginx wrk"
-packages_apps="curl memcached libmemcached-tools postgresql ganglia-monitor gmetad python3-grpcio openmpi-bin
+packages_apps="curl memcached libmemcached-tools postgresql $ganglia python3-grpcio openmpi-bin
 	libopenmpi-dev ceph-mon ceph-osd ceph-common"
 packages_package="$packages_build git debhelper dh-dkms libtirpc-dev"
 packages_wheel="$packages_build git python3-venv"

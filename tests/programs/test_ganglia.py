@@ -2,10 +2,14 @@
 """ganglia: gmond, which tells who connects what it knows and closes, and gmetad, which asks it again and again and tells
 others."""
 
+import shutil
 import xml.etree.ElementTree as xml
 
 import program
+import pytest
 import scene as scenes
+
+pytestmark = pytest.mark.skipif(not shutil.which("gmond"), reason="ganglia-monitor is not installed: Debian 13 has none")
 
 # A UDP port of its own: of the TCP port's number it would be where clients in auto ask, and those would stay with TCP.
 GMOND = """
