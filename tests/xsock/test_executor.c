@@ -2,6 +2,8 @@
 // The executor serves a job when it is started, woken, due or ready, and at no other time.
 #include "xsock/endpoint/executor.h"
 
+#include "../lib/emulated.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +78,7 @@ static void executor__a_child_begins_anew(void **state)
 	int status;
 
 	(void)state;
-	if (__tsan_init)
+	if (__tsan_init || is_emulated())
 		skip();
 	pid = fork();
 	if (pid == 0) {
