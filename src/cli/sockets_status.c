@@ -311,7 +311,7 @@ static bool list_process(pid_t pid, uid_t owner, void *table)
 
 	if (is_proxy(pid))
 		return true;
-	return aw_sockets_records(pid, false, table) &
+	return aw_sockets_records(pid, false, table) &&
 	       (ask(pid, owner, table, complaint) != FAILED);
 }
 

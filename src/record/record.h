@@ -188,6 +188,13 @@ ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *c
 		       const struct iovec *iov, int count, int flags);
 
 /*
+ * How many of len bytes aw_record_send takes at once, and for certain, with no other sender in between: those of one
+ * FPDU at most. 0: the fd is not writable; pollers are told when it is.
+ */
+size_t aw_record_room(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		      size_t len);
+
+/*
  * Sends the rest of an FPDU or Request that the kernel did not take, as before a shutdown; a Reply
  * stays. 0, -EAGAIN, or the negative errno that ended the connection.
  */

@@ -149,6 +149,15 @@ static int send_rest(const struct sender *s, int flags)
 	return 0;
 }
 
+size_t aw_record_room(struct aw_record *record, const struct aw_record_calls *calls, int fd, size_t len)
+{
+	struct sender s = { .tx = &record->tx, .calls = calls, .fd = fd };
+
+	if (!record->tx.reply && send_rest(&s, 0) == -EAGAIN)
+		return 0;
+	return fit(&s, len);
+}
+
 int aw_record_flush(struct aw_record *record, const struct aw_record_calls *calls, int fd)
 {
 	struct sender s = { .tx = &record->tx, .calls = calls, .fd = fd };

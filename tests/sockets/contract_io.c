@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define BULK (24 << 20)
+#define SENT 100000 /* octets: more than a pipe takes */
+#define SPLICED (1 << 19) /* octets: more than a connection whose peer reads nothing takes */
 
 static void plain_calls(void)
 {
@@ -181,6 +183,78 @@ static void splice_call(void)
 	CHECK(splice(e.server, NULL, out[1], NULL, 7, 0) == 0);
 }
 
+/* Moves what splice moves without waiting from one end to the other; how much that was. */
+static size_t splice_all(int in, int out)
+{
+	size_t moved = 0;
+	ssize_t n;
+	while ((n = splice(in, NULL, out, NULL, SPLICED, SPLICE_F_NONBLOCK)) > 0)
+		moved += (size_t)n;
+	CHECK(n == -1 && errno == EAGAIN);
+	return moved;
+}
+
+/* Reads so much pattern, which begins at offset. */
+static void read_pattern(int fd, size_t len, size_t offset)
+{
+	uint8_t chunk[4096];
+	while (len > 0) {
+		ssize_t n = read(fd, chunk, len < sizeof(chunk) ? len : sizeof(chunk));
+		CHECK(n > 0);
+		pattern_check(chunk, (size_t)n, offset);
+		offset += (size_t)n;
+		len -= (size_t)n;
+	}
+}
+
+/* As a proxy does: the pipe blocks, is never empty, and has too little room for what has come. */
+static void splice_waits_for_no_pipe(void)
+{
+	struct ends e;
+	uint8_t *data = malloc(SENT);
+	size_t in_pipe = 10, done = 0;
+	int out[2];
+	ends_open(&e);
+	set_nonblocking(e.server, true);
+	CHECK(data && !pipe(out));
+	pattern_fill(data, SENT, 0);
+	CHECK(write(out[1], data, in_pipe) == (ssize_t)in_pipe);
+	send_all(e.client, data + in_pipe, SENT - in_pipe);
+	while (done + in_pipe < SENT) {
+		CHECK(wait_for(e.server, POLLIN) == POLLIN);
+		in_pipe += splice_all(e.server, out[1]);
+		CHECK(in_pipe > 1);
+		read_pattern(out[0], in_pipe - 1, done);
+		done += in_pipe - 1;
+		in_pipe = 1;
+	}
+	free(data);
+}
+
+/* The peer reads nothing for a while: the pipe keeps what the connection does not take. */
+static void splice_waits_for_no_peer(void)
+{
+	struct ends e;
+	uint8_t *data = malloc(SPLICED);
+	int in[2], little = 16384;
+	size_t done = 0;
+	ends_open(&e);
+	CHECK(data && !pipe(in) && fcntl(in[1], F_SETPIPE_SZ, SPLICED) >= SPLICED);
+	CHECK(!setsockopt(e.client, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)));
+	CHECK(!setsockopt(e.server, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)));
+	set_nonblocking(e.client, true);
+	pattern_fill(data, SPLICED, 0);
+	CHECK(write(in[1], data, SPLICED) == SPLICED);
+	while (done < SPLICED) {
+		CHECK(wait_for(e.client, POLLOUT) == POLLOUT);
+		size_t more = splice_all(in[0], e.client);
+		CHECK(more > 0 && (done > 0 || more < SPLICED));
+		read_pattern(e.server, more, done);
+		done += more;
+	}
+	free(data);
+}
+
 /* As Go and static programs do: not through libc. */
 static void raw_calls(void)
 {
@@ -278,10 +352,17 @@ static void bad_memory(void)
 }
 
 static const struct row rows[] = {
-	{ "plain_calls", plain_calls },	    { "address_is_ignored", address_is_ignored },
-	{ "vector_calls", vector_calls },   { "many_message_calls", many_message_calls },
-	{ "sendfile_call", sendfile_call }, { "splice_call", splice_call },
-	{ "raw_calls", raw_calls },	    { "bulk_both_ways", bulk_both_ways },
-	{ "stdio_streams", stdio_streams }, { "bad_memory", bad_memory },
+	{ "plain_calls", plain_calls },
+	{ "address_is_ignored", address_is_ignored },
+	{ "vector_calls", vector_calls },
+	{ "many_message_calls", many_message_calls },
+	{ "sendfile_call", sendfile_call },
+	{ "splice_call", splice_call },
+	{ "splice_waits_for_no_pipe", splice_waits_for_no_pipe },
+	{ "splice_waits_for_no_peer", splice_waits_for_no_peer },
+	{ "raw_calls", raw_calls },
+	{ "bulk_both_ways", bulk_both_ways },
+	{ "stdio_streams", stdio_streams },
+	{ "bad_memory", bad_memory },
 };
 const struct rows io_rows = { rows, ARRAY_LEN(rows) };

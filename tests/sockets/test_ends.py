@@ -12,6 +12,7 @@ import signal
 import sys
 
 import conftest
+import program
 import pytest
 
 MOB = conftest.BUILD / "tests" / "mob"
@@ -78,6 +79,39 @@ def test_server_is_killed(mode, rng, role):
         assert re.search(rf"^{role} \d+ {ENDED}", client.output(), re.M), client.report()
         mode.forget(client)
     serve_one(mode, server)
+
+
+# Listens, and accepts nobody.
+DEAF = """import signal, socket
+listener = socket.create_server(("127.0.0.1", 0))
+print("port", listener.getsockname()[1], flush=True)
+signal.pause()
+"""
+# Writes once the fifo is opened.
+WRITER = """import errno, socket, sys
+connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+print("connected", flush=True)
+open(sys.argv[2]).close()
+try:
+    connection.send(b"x")
+except OSError as error:
+    print(errno.errorcode[error.errno], flush=True)
+"""
+
+
+def test_server_is_killed_before_it_accepts(mode, tmp_path):
+    """The first write gets the reset, as over TCP, although the library has written before."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    server = mode.start([sys.executable, "-c", DEAF])
+    port = int(server.wait_output(r"port (\d+)\n", SECONDS_MAX)[1])
+    client = mode.start([sys.executable, "-c", WRITER, port, fifo])
+    client.wait_output("connected", SECONDS_MAX)
+    server.kill()
+    client.wait_until(lambda: not program.is_listening(client.pid, port), "no listener", SECONDS_MAX)
+    fifo.write_text("")
+    assert client.wait_exit(SECONDS_MAX) == 0, client.report()
+    assert "ECONNRESET" in client.output(), client.report()
 
 
 def proxies_of(mark):

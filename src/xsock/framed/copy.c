@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // sendfile(2) and splice(2) with a FRAMED fd, by copying. Called by wrap/.
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
+#include "xsock/framed/slot.h"
 #include "xsock/process/memory.h"
+#include "xsock/process/waits.h"
 
 #define CHUNK_BYTES 65536u
 /* a chunk on the stack: to map memory costs as much as to send that many bytes */
@@ -85,48 +90,93 @@ static bool is_ready(int fd, short events)
 }
 
 /*
- * Copies from the record to the pipe. The bytes are peeked first, so that those that the pipe does
- * not take stay in the connection.
+ * Returns how many bytes the pipe takes without waiting: an empty one as many as it holds; any other that polls
+ * writable a page (pipe(7), PIPE_BUF).
  */
-static ssize_t splice_from_record(int in, int out, void *chunk, size_t len, int flags)
+static size_t pipe_room(int pipe)
+{
+	int queued, size;
+
+	if (!is_ready(pipe, POLLOUT))
+		return 0;
+	size = aw_libc()->fcntl(pipe, F_GETPIPE_SZ);
+	if (size > 0 && aw_libc()->ioctl(pipe, FIONREAD, &queued) == 0 && queued == 0)
+		return (size_t)size;
+	return PIPE_BUF;
+}
+
+/* The bytes are peeked first, so that those that the pipe does not take stay in the connection. */
+static ssize_t move_to_pipe(int in, int out, void *chunk, size_t len, int flags)
 {
 	struct iovec iov = { chunk, len };
 	ssize_t got, taken;
 
-	if (flags & MSG_DONTWAIT && !is_ready(out, POLLOUT)) {
-		errno = EAGAIN;
-		return -1;
-	}
 	if (!aw_framed_receive(in, &iov, 1, flags | MSG_PEEK, &got) || got <= 0)
 		return got;
 	got = aw_libc()->write(out, chunk, (size_t)got);
 	if (got <= 0)
 		return got;
 	iov.iov_len = (size_t)got;
-	if (!aw_framed_receive(in, &iov, 1, MSG_WAITALL, &taken))
-		return -1;
-	return got;
+	return aw_framed_receive(in, &iov, 1, MSG_WAITALL, &taken) ? got : -1;
+}
+
+static ssize_t moved(size_t done)
+{
+	errno = EAGAIN;
+	return done ? (ssize_t)done : -1;
+}
+
+static ssize_t splice_from_record(int in, int out, void *chunk, size_t len, unsigned flags)
+{
+	struct pollfd pollfd = { .fd = out, .events = POLLOUT };
+	size_t done = 0;
+
+	while (done < len) {
+		size_t room = pipe_room(out), left = len - done;
+		ssize_t n;
+
+		if (room == 0 && (done || flags & SPLICE_F_NONBLOCK))
+			break;
+		if (room == 0 && aw_libc()->poll(&pollfd, 1, -1) < 0)
+			return -1;
+		if (room == 0)
+			continue;
+		n = move_to_pipe(in, out, chunk, room < left ? room : left,
+				 done ? MSG_DONTWAIT : 0);
+		if (n <= 0)
+			return done ? (ssize_t)done : n;
+		done += (size_t)n;
+	}
+	return moved(done);
+}
+
+/* Returns how many of len bytes the connection takes without waiting. After an error it is len: the send reports it. */
+static size_t record_room(int out, size_t len)
+{
+	struct aw_slot *slot = aw_framed_slot(out);
+	struct aw_half half;
+	size_t room;
+
+	if (!slot || aw_half_enter_for(&half, slot, &slot->tx_lock, out) != 0)
+		return len;
+	room = aw_record_room(&slot->record, &aw_slot_calls, out, len);
+	aw_half_leave(&half);
+	return room;
 }
 
 /*
- * Copies from the pipe to the record. Bytes that have left the pipe are sent, however long that
- * takes.
+ * Sends bytes that have left the pipe, however long that takes: another thread may have used the room that
+ * there was. Returns how many were sent; -1: none.
  */
-static ssize_t splice_to_record(int in, int out, void *chunk, size_t len, int flags)
+static ssize_t send_whole(int out, const char *chunk, size_t len)
 {
-	struct iovec iov = { chunk, 0 };
-	ssize_t got, sent;
+	struct pollfd pollfd = { .fd = out, .events = POLLOUT };
 	size_t done = 0;
 
-	if (flags & MSG_DONTWAIT && (!is_ready(in, POLLIN) || !is_ready(out, POLLOUT))) {
-		errno = EAGAIN;
-		return -1;
-	}
-	got = aw_libc()->read(in, chunk, len);
-	while (got > 0 && done < (size_t)got) {
-		struct pollfd pollfd = { .fd = out, .events = POLLOUT };
+	while (done < len) {
+		struct iovec iov = { (char *)chunk + done, len - done };
+		ssize_t sent;
 
-		iov = (struct iovec){ (char *)chunk + done, (size_t)got - done };
 		if (!aw_framed_transmit(out, &iov, 1, 0, &sent) || (sent < 0 && errno != EAGAIN))
 			return done ? (ssize_t)done : -1;
 		if (sent < 0)
@@ -134,12 +184,34 @@ static ssize_t splice_to_record(int in, int out, void *chunk, size_t len, int fl
 		else
 			done += (size_t)sent;
 	}
-	return got;
+	return (ssize_t)done;
 }
 
+static ssize_t splice_to_record(int in, int out, void *chunk, size_t len, unsigned flags)
+{
+	bool waits = aw_waits_may(out, 0);
+	size_t done = 0;
+
+	if (flags & SPLICE_F_NONBLOCK && !is_ready(in, POLLIN))
+		return moved(0);
+	do {
+		size_t room = waits ? len : record_room(out, len - done);
+		ssize_t got = room ? aw_libc()->read(in, chunk, room) : 0;
+
+		if (room == 0)
+			return moved(done);
+		if (got > 0)
+			got = send_whole(out, chunk, (size_t)got);
+		if (got <= 0)
+			return done ? (ssize_t)done : got;
+		done += (size_t)got;
+	} while (!waits && done < len && is_ready(in, POLLIN));
+	return moved(done);
+}
+
+/* The kernel's rules: flags are about the pipe, and O_NONBLOCK of the connection about the connection. */
 ssize_t aw_framed_splice(int in, int out, size_t count, unsigned flags)
 {
-	int msg = flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
 	size_t len = count < CHUNK_BYTES ? count : CHUNK_BYTES;
 	void *chunk = aw_memory_map(CHUNK_BYTES);
 	ssize_t n = -1;
@@ -147,9 +219,9 @@ ssize_t aw_framed_splice(int in, int out, size_t count, unsigned flags)
 	if (!chunk)
 		errno = ENOMEM;
 	else if (aw_framed_slot(in))
-		n = splice_from_record(in, out, chunk, len, msg);
+		n = splice_from_record(in, out, chunk, len, flags);
 	else
-		n = splice_to_record(in, out, chunk, len, msg);
+		n = splice_to_record(in, out, chunk, len, flags);
 	aw_memory_unmap(chunk, CHUNK_BYTES);
 	return n;
 }
