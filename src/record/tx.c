@@ -149,7 +149,8 @@ static int send_rest(const struct sender *s, int flags)
 	return 0;
 }
 
-size_t aw_record_room(struct aw_record *record, const struct aw_record_calls *calls, int fd, size_t len)
+size_t aw_record_room(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		      size_t len)
 {
 	struct sender s = { .tx = &record->tx, .calls = calls, .fd = fd };
 

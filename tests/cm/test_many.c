@@ -86,7 +86,7 @@ static void *connect_in_turn(void *arg)
 	struct rdma_cm_id *ids[IN_TURN];
 
 	for (size_t i = 0; i < IN_TURN; i++) {
-		struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1 } };
+		struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
 
 		if (rdma_create_id(NULL, &ids[i], NULL, RDMA_PS_TCP) != 0 ||
 		    rdma_resolve_addr(ids[i], NULL, (struct sockaddr *)&to, EVENT_MS) != 0 ||

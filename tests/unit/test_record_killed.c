@@ -259,9 +259,10 @@ static pid_t start_flood(int end)
 	pid_t child = fork();
 
 	assert_true(child >= 0);
-	for (uint32_t i = 0; child == 0; i++)
+	if (child > 0)
+		return child;
+	for (uint32_t i = 0;; i++)
 		(void)send_on(end, data, 1 + i * 7919 % (2 * AW_FRAME_PAYLOAD_MAX));
-	return child;
 }
 
 /* Receives until the stream ends in the tail, and has no more. */
