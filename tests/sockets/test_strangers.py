@@ -386,6 +386,48 @@ print("answer", answer.decode(), flush=True)
 """
 
 
+# Sets IWARP_MODE of a socket, which the rule alone would leave off, and becomes a program that uses it.
+MODE_SETTER = """
+import os, socket, sys
+SOL_IWARP, IWARP_MODE, IWARP_ON = 0x6957, 1, 1
+sock = socket.socket()
+sock.setsockopt(SOL_IWARP, IWARP_MODE, IWARP_ON)
+if sys.argv[2] == "0":
+    sock.bind(("127.0.0.1", 0))
+    sock.listen()
+os.set_inheritable(sock.fileno(), True)
+os.execv(sys.executable, [sys.executable, "-c", sys.argv[1], str(sock.fileno()), sys.argv[2]])
+"""
+ACCEPTER = """
+import socket, sys
+listener = socket.socket(fileno=int(sys.argv[1]))
+print("port", listener.getsockname()[1], flush=True)
+sock = listener.accept()[0]
+assert sock.recv(4) == b"ping"
+sock.sendall(b"pong")
+assert sock.getsockopt(0x6957, 1) == 1
+"""
+CONNECTER = """
+import socket, sys
+sock = socket.socket(fileno=int(sys.argv[1]))
+sock.connect(("127.0.0.1", int(sys.argv[2])))
+sock.sendall(b"ping")
+assert sock.recv(4) == b"pong"
+assert sock.getsockopt(0x6957, 1) == 1
+"""
+
+
+def test_mode_of_the_program_outlives_exec(tmp_path):
+    """A listener's, and an unconnected socket's."""
+    off = conftest.Mode("pass", tmp_path)
+    server = off.start([sys.executable, "-c", MODE_SETTER, ACCEPTER, 0])
+    port = int(server.wait_output(r"port (\d+)\n", SECONDS_MAX)[1])
+    client = off.start([sys.executable, "-c", MODE_SETTER, CONNECTER, port])
+    assert client.wait_exit(SECONDS_MAX) == 0, off.reports()
+    assert server.wait_exit(SECONDS_MAX) == 0, off.reports()
+    off.close()
+
+
 def listen_plain(port):
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Writes and reads the variables. A socket is "INODE:STATE:MODE:ROLE:LOCAL:REMOTE", with commas
-// between sockets. The addresses, in hex, are those of a bridged socket; a framed one has its
-// slot's number instead.
+// Writes and reads the variables. A socket is "INODE:STATE:MODE:SET:ROLE:LOCAL:REMOTE", with commas
+// between sockets. SET is 1 where the program has set the mode. The addresses, in hex, are those of a
+// bridged socket; a framed one has its slot's number instead.
 #include "xsock/preload/inherit.h"
 
 #include <dirent.h>
@@ -63,9 +63,9 @@ static void write_socket(struct aw_sock *sock, int fd, void *arg)
 	struct socket_text *text = arg;
 	char local[ADDR_HEX + 1] = "", remote[ADDR_HEX + 1] = "";
 
-	if (sock->state == AW_FD_CANDIDATE || aw_fdtab_is_in_connect(sock) ||
-	    rank_of(sock, fd) != text->rank || fd != aw_fdtab_next_fd(sock, -1) ||
-	    text->len + SOCKET_TEXT_MAX > TEXT_MAX)
+	if ((sock->state == AW_FD_CANDIDATE && !sock->mode_is_set) ||
+	    aw_fdtab_is_in_connect(sock) || rank_of(sock, fd) != text->rank ||
+	    fd != aw_fdtab_next_fd(sock, -1) || text->len + SOCKET_TEXT_MAX > TEXT_MAX)
 		return;
 	if (sock->state == AW_FD_BRIDGED) {
 		aw_hex_write(local, &sock->local, ADDR_BYTES);
@@ -73,9 +73,10 @@ static void write_socket(struct aw_sock *sock, int fd, void *arg)
 	} else if (sock->state == AW_FD_FRAMED) {
 		sprintf(local, "%u", aw_arena_number(sock->slot));
 	}
-	text->len += (size_t)sprintf(text->at + text->len, "%s%lu:%d:%d:%d:%s:%s",
+	text->len += (size_t)sprintf(text->at + text->len, "%s%lu:%d:%d:%d:%d:%s:%s",
 				     text->len ? "," : "", (unsigned long)sock->ino, sock->state,
-				     (int)sock->mode, (int)sock->role, local, remote);
+				     (int)sock->mode, sock->mode_is_set, (int)sock->role, local,
+				     remote);
 }
 
 static bool is_ours(const char *entry)
@@ -282,14 +283,15 @@ static void import_socket(const char *text, const int *fds, const struct stat *f
 	struct aw_sock sock = { 0 };
 	unsigned long ino;
 	unsigned number;
-	int state, mode, role, at = 0, first = -1;
+	int state, mode, is_set, role, at = 0, first = -1;
 
-	if (sscanf(text, "%lu:%d:%d:%d:%n", &ino, &state, &mode, &role, &at) != 4 || !at ||
-	    state < AW_FD_LISTENER || state > AW_FD_PENDING || state == AW_FD_INTERNAL ||
+	if (sscanf(text, "%lu:%d:%d:%d:%d:%n", &ino, &state, &mode, &is_set, &role, &at) != 5 ||
+	    !at || state < AW_FD_CANDIDATE || state > AW_FD_PENDING || state == AW_FD_INTERNAL ||
 	    mode < AW_XS_OFF || mode > AW_XS_AUTO || role < 0 || role > AW_ROLE_PASSIVE)
 		return;
 	sock.state = (enum aw_fd_state)state;
 	sock.mode = (enum aw_xs_mode)mode;
+	sock.mode_is_set = is_set != 0;
 	sock.role = (enum aw_role)role;
 	sock.proxy = aw_proxy_id();
 	if (sock.state == AW_FD_BRIDGED &&
