@@ -11,7 +11,7 @@
 
 #define TRIES_MAX 1000 /* of two looks at TCP between which no acknowledgement comes */
 
-/* States of tcp_info in which a FIN is among the bytes that TCP counts. */
+/* The states of tcp_info in which TCP takes bytes. */
 enum {
 	STATE_ESTABLISHED = 1,
 	STATE_CLOSE_WAIT = 8,
@@ -47,7 +47,7 @@ static bool look(const struct aw_record_calls *calls, int fd, struct tcp_info *i
 
 /*
  * How many bytes TCP has taken since the connection was made, modulo 2^32. It counts the SYN of the active
- * end. False: the kernel does not tell, or the program has ended its side of the stream.
+ * end. When the stream is over they do not matter: as many as before the call. False: the kernel does not tell.
  */
 static bool count_taken(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
 			uint32_t *taken)
@@ -59,8 +59,9 @@ static bool count_taken(const struct aw_record *record, const struct aw_record_c
 		if (!look(calls, fd, &before) || calls->ioctl(fd, SIOCOUTQ, &queued) != 0 ||
 		    !look(calls, fd, &after))
 			return false;
+		*taken = record->tx.intent.sent;
 		if (before.tcpi_state != STATE_ESTABLISHED && before.tcpi_state != STATE_CLOSE_WAIT)
-			return false;
+			return true;
 		if (before.tcpi_bytes_acked != after.tcpi_bytes_acked)
 			continue;
 		*taken = (uint32_t)before.tcpi_bytes_acked + (uint32_t)queued - record->tx.active;

@@ -11,6 +11,7 @@
 #define CONNS_MAX 65536
 #define REQUESTS_MAX 4096
 #define BACKLOG 1024
+#define LISTEN_TRIES 20
 #define WRS 32
 #define INLINE 64
 #define RESOLVE_MS 5000
@@ -82,9 +83,19 @@ void conns_listen(void)
 	channel = rdma_create_event_channel();
 	CHECK(channel);
 	CHECK(fcntl(channel->fd, F_SETFL, fcntl(channel->fd, F_GETFL) | O_NONBLOCK) == 0);
-	CHECK(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) == 0);
-	CHECK(rdma_bind_addr(listener, (struct sockaddr *)&any) == 0);
-	CHECK(rdma_listen(listener, BACKLOG) == 0);
+	/*
+	 * The kernel's rdma_cm takes a port that is free among its own listeners, and an attacker's TCP connection may
+	 * have that number.
+	 */
+	for (int tries = 0; !listener && tries < LISTEN_TRIES; tries++) {
+		CHECK(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) == 0);
+		CHECK(rdma_bind_addr(listener, (struct sockaddr *)&any) == 0);
+		if (rdma_listen(listener, BACKLOG) == 0)
+			break;
+		CHECK(errno == EADDRINUSE && rdma_destroy_id(listener) == 0);
+		listener = NULL;
+	}
+	CHECK(listener);
 }
 
 uint16_t conns_port(void)

@@ -178,6 +178,7 @@ static void splice_call(void)
 	set_nonblocking(e.server, true);
 	CHECK(splice(e.server, NULL, out[1], NULL, 7, 0) == -1 && errno == EAGAIN);
 	set_nonblocking(e.server, false);
+	CHECK(splice(e.server, NULL, e.client, NULL, 7, 0) == -1 && errno == EINVAL);
 	shutdown(e.client, SHUT_WR);
 	CHECK(wait_for(e.server, POLLIN) & POLLIN);
 	CHECK(splice(e.server, NULL, out[1], NULL, 7, 0) == 0);

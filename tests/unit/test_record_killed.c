@@ -254,6 +254,17 @@ static void test_killed_after_all_of_a_rest(void **state)
 	expect_tail(ACTIVE);
 }
 
+/* Nothing can be sent any more, and so nothing is lost; the other direction goes on. */
+static void test_killed_behind_the_end(void **state)
+{
+	(void)state;
+	assert_int_equal(shutdown(fds[ACTIVE], SHUT_WR), 0);
+	killed_sender(ACTIVE, 100, DIE_BEHIND, 0);
+	assert_true(recover(ACTIVE));
+	assert_int_equal(send_on(ACTIVE, data, 1), -EPIPE);
+	expect_tail(PASSIVE);
+}
+
 static pid_t start_flood(int end)
 {
 	pid_t child = fork();
@@ -309,6 +320,7 @@ int main(void)
 		KILLED_TEST(test_killed_in_the_middle_of_an_fpdu),
 		KILLED_TEST(test_killed_sending_a_rest),
 		KILLED_TEST(test_killed_after_all_of_a_rest),
+		KILLED_TEST(test_killed_behind_the_end),
 		KILLED_TEST(test_killed_at_any_time),
 	};
 

@@ -213,15 +213,21 @@ static ssize_t splice_to_record(int in, int out, void *chunk, size_t len, unsign
 ssize_t aw_framed_splice(int in, int out, size_t count, unsigned flags)
 {
 	size_t len = count < CHUNK_BYTES ? count : CHUNK_BYTES;
-	void *chunk = aw_memory_map(CHUNK_BYTES);
-	ssize_t n = -1;
+	bool from_record = aw_framed_slot(in);
+	void *chunk;
+	ssize_t n;
 
-	if (!chunk)
+	if (aw_libc()->fcntl(from_record ? out : in, F_GETPIPE_SZ) < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	chunk = aw_memory_map(CHUNK_BYTES);
+	if (!chunk) {
 		errno = ENOMEM;
-	else if (aw_framed_slot(in))
-		n = splice_from_record(in, out, chunk, len, flags);
-	else
-		n = splice_to_record(in, out, chunk, len, flags);
+		return -1;
+	}
+	n = from_record ? splice_from_record(in, out, chunk, len, flags)
+			: splice_to_record(in, out, chunk, len, flags);
 	aw_memory_unmap(chunk, CHUNK_BYTES);
 	return n;
 }
