@@ -41,7 +41,7 @@ package_wheel_build() {
 	local sources=$1 tools=$PWD/build/wheel-tools/bin dist=$PWD/build/package/dist
 	"$tools/python" -m build --outdir "$dist" "$sources" &&
 		PATH=$tools:$PATH auditwheel repair --exclude libibverbs.so.1 --exclude librdmacm.so.1 \
-			--wheel-dir build/package "$dist"/*.whl &&
+			--exclude libanywarp-sockets.so --wheel-dir build/package "$dist"/*.whl &&
 		mv "$dist"/*.tar.gz build/package
 }
 
