@@ -79,7 +79,7 @@ static void check_preload(void)
 				 "nothing is preloaded before anywarp's libraries");
 }
 
-// A name that is misspelt has no effect, and nothing else would tell.
+// A misspelt variable has no effect, and only this check reports it.
 static void check_names(void)
 {
 	size_t len;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A short test of the main job: two ends in this process connect over loopback by rdma_cm, and one
-// sends a message to the other. The probe's alarm ends a blocked call.
+// Tests in short what anywarp is for: two ends in this process connect over loopback by rdma_cm, and one
+// sends a message to the other. The alarm of doctor_probe.c ends a blocked call.
 #include "cli/doctor.h"
 
 #include "cli/finding.h"

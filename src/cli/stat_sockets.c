@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The kernel's word on the TCP sockets of a process, for 'anywarp stat'.
+// Asks the kernel, by sock_diag(7), for the TCP sockets of a process, for 'anywarp stat'.
 #define _GNU_SOURCE // setns
 #include "cli/stat.h"
 

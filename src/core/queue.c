@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Rings of WRs whose slots are a power of two, so that indices may wrap at 2^32. A slot is as
-// large as the queue's own limits ask for, not as large as the API's.
+// Rings of WRs whose number of slots is a power of two, so that indices may wrap at 2^32. A slot is as
+// large as the queue's own limits ask for, not the API's. The caller holds the QP's or SRQ's lock.
 #include "core/queue.h"
 
 #include "core/promise.h"

@@ -6,7 +6,7 @@
 #include "core/machine.h"
 #include "core/rx_parts.h"
 
-/* RFC 5041 7.1 as far as the queue alone tells; TCP keeps order, so only one MSN and MO is due. */
+/* Checks QN, MSN and MO (RFC 5041 7.1). TCP keeps order, so exactly one MSN and one MO are valid. */
 static enum aw_error check_untagged(const struct aw_qp *qp, const struct ddp_hdr *hdr)
 {
 	uint32_t qn_max = qp->stream.extensions ? DDP_QN_ATOMIC : DDP_QN_TERMINATE;

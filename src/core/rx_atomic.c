@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Atomics in both directions, as far as they are received: the peer's Atomic Requests (RFC 7306
+// The receiving half of atomics: the peer's Atomic Requests (RFC 7306
 // 5.2.1), which any peer may send, and Atomic Responses to ours (5.2.2).
 #include "core/atomic.h"
 #include "core/reads.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Atomics in both directions, as far as they are sent: Atomic Requests of ours (RFC 7306 5.2.1),
+// The sending half of atomics: Atomic Requests of ours (RFC 7306 5.2.1),
 // and the peer's executed and answered (5.2.2), each exactly once and in its turn.
 #include "core/atomic.h"
 #include "core/machine.h"

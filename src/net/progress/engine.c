@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The progress thread: its start, its loop, its end, and its absence in the child of a fork. `life`
-// guards all of that; it is never held while a handler, the tick or a watch function runs. A
+// guards all of that; it is never held while a handler or a tick runs. A
 // started thread leaves only by itself, when it finds that no reference is left.
 #include "net/progress/engine.h"
 
@@ -48,7 +48,6 @@ static struct {
 	/* written with the lock; read without it by holders of a reference; -1: not running */
 	_Atomic int epfd;
 	_Atomic int kickfd;
-	/* changes only while the process has one thread */
 } engine = {
 	.handling = PTHREAD_MUTEX_INITIALIZER,
 	.life = PTHREAD_MUTEX_INITIALIZER,
@@ -94,7 +93,7 @@ void aw_engine_kick_tick(void)
 	aw_engine_kick();
 }
 
-/* Locks are taken in the usual order: linger, life, then the watches'. */
+/* The order of the locks: handling, linger's, life, the timers of watch.c. */
 
 void aw_engine_fork_prepare(void)
 {
@@ -207,7 +206,7 @@ static void shorten_slice(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* False when another thread has taken a reference in the meantime. */
+/* Ends the thread if no reference is left. False: there is one, and the thread goes on. */
 static bool leave(void)
 {
 	bool unwanted;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: getsockopt and setsockopt. IWARP_MODE is the mode of a socket. On a bridged socket the
+// Wrappers: getsockopt and setsockopt. At level SOL_IWARP the library itself
+// has IWARP_MODE and IWARP_ROLE. On a bridged socket the
 // pair has the options of reading and writing, and the proxy process's TCP socket has the others.
 #include "xsock/preload/option.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Listeners. The executor's thread sets up connections as they come; they wait in a queue for
-// raccept, so that a peer's connect does not wait for it. Called by rs_service.c, rs_socket.c and
-// rs_table.c.
+// raccept, so that a peer's connect does not wait for it. Called by rs_service.c and
+// rs_socket.c.
 #ifndef XSOCK_RSOCKETS_RS_LISTEN_H
 #define XSOCK_RSOCKETS_RS_LISTEN_H
 
