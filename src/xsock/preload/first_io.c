@@ -118,36 +118,16 @@ static bool claim_socket(struct aw_sock *sock, int fd)
 	return claimed;
 }
 
-/* Returns whether err, of aw_framed_start, is one that the kernel reports once: no later call of the program's gets it. */
-static bool is_reported_once(int err)
-{
-	return err != ENOMEM && err != EAGAIN && err != EPROTO && err != ENODATA && err != EPIPE;
-}
-
-/* The connection has ended with err, which the record's first call got in place of the program's. */
-static int pass_error(struct aw_sock *sock, const struct aw_first_io_call *call, int err)
-{
-	aw_fdtab_lock();
-	aw_first_io_make_plain(sock);
-	aw_fdtab_unlock();
-	if (call->kind != AW_FIRST_READ && call->kind != AW_FIRST_WRITE)
-		return 0;
-	errno = err;
-	return -1;
-}
-
 /*
  * Makes sock framed or bridged. If a record finds no slot, the proxy process answers the Request,
  * and the peer learns from the Reply that there is no record.
  */
 static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *call, bool record)
 {
-	int err = record ? aw_framed_start(sock, call->fd) : ENOMEM;
+	int err;
 
-	if (!err)
+	if (record && aw_framed_start(sock, call->fd) == 0)
 		return 0;
-	if (is_reported_once(err) && aw_verdict_has_ended(call->fd))
-		return pass_error(sock, call, err);
 	if (aw_mode_records())
 		aw_log(AW_LOG_INFO, "fd %d is no record", call->fd);
 	err = aw_swap_socket(sock, call->fd, aw_swap_to_proxy);
