@@ -308,11 +308,12 @@ static bool is_proxy(pid_t pid)
 static bool list_process(pid_t pid, uid_t owner, void *table)
 {
 	char complaint[COMPLAINT_OCTETS];
+	bool right;
 
 	if (is_proxy(pid))
 		return true;
-	return aw_sockets_records(pid, false, table) &&
-	       (ask(pid, owner, table, complaint) != FAILED);
+	right = aw_sockets_records(pid, false, table);
+	return ask(pid, owner, table, complaint) != FAILED && right;
 }
 
 static int list_all(struct sheet *table)

@@ -4,9 +4,9 @@
 // an event that it is about to take, and a thread that blocks in read(2) lowers the fd before it
 // takes an event. That thread raises the fd again when it leaves others.
 #include "net/cq/channel.h"
-#include "net/base/fork.h"
 
 #include "net/base/event_fd.h"
+#include "net/base/fork.h"
 #include "net/cq/sets.h"
 
 #include <errno.h>

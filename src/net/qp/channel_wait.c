@@ -265,7 +265,7 @@ static bool look(struct aw_channel *ch, void **object, int *kind)
 {
 	bool received = true;
 
-	for (int i = 0; i < LOOKS_MAX && received && is_outside(ch); i++) {
+	for (int i = 0; i < LOOKS_MAX && received && ch->outside; i++) {
 		uint32_t only = atomic_load_explicit(&ch->lent_only, memory_order_relaxed);
 
 		if (only == AW_CHANNEL_NONE)

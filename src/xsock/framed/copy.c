@@ -122,8 +122,10 @@ static ssize_t move_to_pipe(int in, int out, void *chunk, size_t len, int flags)
 
 static ssize_t moved(size_t done)
 {
+	if (done)
+		return (ssize_t)done;
 	errno = EAGAIN;
-	return done ? (ssize_t)done : -1;
+	return -1;
 }
 
 static ssize_t splice_from_record(int in, int out, void *chunk, size_t len, unsigned flags)
@@ -135,12 +137,13 @@ static ssize_t splice_from_record(int in, int out, void *chunk, size_t len, unsi
 		size_t room = pipe_room(out), left = len - done;
 		ssize_t n;
 
-		if (room == 0 && (done || flags & SPLICE_F_NONBLOCK))
-			break;
-		if (room == 0 && aw_libc()->poll(&pollfd, 1, -1) < 0)
-			return -1;
-		if (room == 0)
+		if (room == 0) {
+			if (done || flags & SPLICE_F_NONBLOCK)
+				break;
+			if (aw_libc()->poll(&pollfd, 1, -1) < 0)
+				return -1;
 			continue;
+		}
 		n = move_to_pipe(in, out, chunk, room < left ? room : left,
 				 done ? MSG_DONTWAIT : 0);
 		if (n <= 0)
@@ -196,10 +199,11 @@ static ssize_t splice_to_record(int in, int out, void *chunk, size_t len, unsign
 		return moved(0);
 	do {
 		size_t room = waits ? len : record_room(out, len - done);
-		ssize_t got = room ? aw_libc()->read(in, chunk, room) : 0;
+		ssize_t got;
 
 		if (room == 0)
-			return moved(done);
+			break;
+		got = aw_libc()->read(in, chunk, room);
 		if (got > 0)
 			got = send_whole(out, chunk, (size_t)got);
 		if (got <= 0)
@@ -214,6 +218,7 @@ ssize_t aw_framed_splice(int in, int out, size_t count, unsigned flags)
 {
 	size_t len = count < CHUNK_BYTES ? count : CHUNK_BYTES;
 	bool from_record = aw_framed_slot(in);
+	int saved = errno;
 	void *chunk;
 	ssize_t n;
 
@@ -229,5 +234,7 @@ ssize_t aw_framed_splice(int in, int out, size_t count, unsigned flags)
 	n = from_record ? splice_from_record(in, out, chunk, len, flags)
 			: splice_to_record(in, out, chunk, len, flags);
 	aw_memory_unmap(chunk, CHUNK_BYTES);
+	if (n >= 0)
+		errno = saved;
 	return n;
 }

@@ -115,12 +115,17 @@ void aw_framed_prepare_fork(void)
 
 typedef void use_fn(struct aw_slot *slot);
 
-/* Calls use once for each socket: at its first fd. */
+/* Returns whether sock has a slot, and fd is its first: each socket is used once. */
+static bool is_slots_first(struct aw_sock *sock, int fd)
+{
+	return sock->slot && fd == aw_fdtab_next_fd(sock, -1);
+}
+
 static void use_slot(struct aw_sock *sock, int fd, void *arg)
 {
 	use_fn **use = arg;
 
-	if (sock->slot && fd == aw_fdtab_next_fd(sock, -1))
+	if (is_slots_first(sock, fd))
 		(*use)(sock->slot);
 }
 
@@ -195,7 +200,7 @@ bool aw_framed_inherit(struct aw_sock *sock, unsigned number)
 static void release_slot(struct aw_sock *sock, int fd, void *unused)
 {
 	(void)unused;
-	if (!sock->slot || fd != aw_fdtab_next_fd(sock, -1))
+	if (!is_slots_first(sock, fd))
 		return;
 	aw_slot_drain(sock->slot, fd);
 	aw_arena_leave(sock->slot);

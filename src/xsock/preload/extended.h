@@ -6,6 +6,7 @@
 
 #include <sys/uio.h>
 
+#include "xsock/preload/end.h"
 #include "xsock/process/fdtab.h"
 
 /* TCP's options, and SO_ERROR, as getsockopt(2) and setsockopt(2). */
@@ -17,14 +18,13 @@ int aw_extended_get_option(const struct aw_sock *sock, int level, int name, void
  */
 bool aw_extended_receive(int fd, const struct iovec *iov, int count, int flags, ssize_t *result);
 bool aw_extended_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result);
-/* The program is about to ask the pair of fd for bytes in another way. Keeps errno. */
+/* The program is about to ask the pair of fd, or fd if it is bridged, for bytes in another way. Keeps errno. */
 void aw_extended_watch(int fd);
 static inline void aw_extended_watch_bridged(int fd)
 {
-	if (__builtin_expect(aw_fdtab_state(fd) == AW_FD_BRIDGED, 0))
+	if (aw_end_is_bridged(fd))
 		aw_extended_watch(fd);
 }
-
 /* Returns whether a poll has to call aw_extended_watch for its fds. */
 bool aw_extended_any_direct(void);
 int aw_extended_set_option(const struct aw_sock *sock, int level, int name, const void *value,
