@@ -380,7 +380,7 @@ while True:
         answer = ask(sock)
         if sock.getsockname() != sock.getpeername():
             break
-    except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError):
+    except (ConnectionRefusedError, ConnectionResetError):
         pass
 print("answer", answer.decode(), flush=True)
 """

@@ -118,16 +118,47 @@ static bool claim_socket(struct aw_sock *sock, int fd)
 	return claimed;
 }
 
+/* Returns whether err, of aw_framed_start, is one that TCP reports once: no later call of the program's gets it. */
+static bool is_reported_once(int err)
+{
+	return err != ENOMEM && err != EAGAIN && err != EPROTO && err != ENODATA && err != EPIPE;
+}
+
+/* Returns what the first I/O of a connection returns that has ended with err. */
+static int pass_error(const struct aw_first_io_call *call, int err)
+{
+	if (call->kind != AW_FIRST_READ && call->kind != AW_FIRST_WRITE)
+		return 0;
+	errno = err;
+	return -1;
+}
+
+/* TCP has reported err to the record's first call, in place of one of the program's. */
+static int end_started(struct aw_sock *sock, const struct aw_first_io_call *call, int err)
+{
+	aw_fdtab_lock();
+	if (call->connects) {
+		sock->error = err;
+		aw_fdtab_set_state(sock, AW_FD_PENDING);
+	} else {
+		aw_first_io_make_plain(sock);
+	}
+	aw_fdtab_unlock();
+	return call->connects ? 0 : pass_error(call, err);
+}
+
 /*
  * Makes sock framed or bridged. If a record finds no slot, the proxy process answers the Request,
  * and the peer learns from the Reply that there is no record.
  */
 static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *call, bool record)
 {
-	int err;
+	int err = record ? aw_framed_start(sock, call->fd) : ENOMEM;
 
-	if (record && aw_framed_start(sock, call->fd) == 0)
+	if (!err)
 		return 0;
+	if (is_reported_once(err) && aw_verdict_has_ended(call->fd))
+		return end_started(sock, call, err);
 	if (aw_mode_records())
 		aw_log(AW_LOG_INFO, "fd %d is no record", call->fd);
 	err = aw_swap_socket(sock, call->fd, aw_swap_to_proxy);
@@ -267,16 +298,21 @@ static int make_first_io(const struct aw_first_io_call *call)
 	struct sleeper sleeper;
 	enum aw_verdict verdict;
 	struct aw_quiet before;
+	int err;
 
 	aw_fdtab_lock();
 	sock = hold_undecided(call->fd);
-	if (sock) {
+	err = sock ? sock->error : 0;
+	if (err) {
+		aw_first_io_make_plain(sock);
+		aw_fdtab_release(sock);
+	} else if (sock) {
 		sleeper = begin_sleeper(sock, call->kind);
 		like = *sock;
 	}
 	aw_fdtab_unlock();
-	if (!sock)
-		return 0;
+	if (!sock || err)
+		return err ? pass_error(call, err) : 0;
 	/* The thread may be cancelled while it waits to read. */
 	pthread_cleanup_push(cancel_judging, &sleeper);
 	verdict = aw_verdict_judge(&like, call);
@@ -294,6 +330,13 @@ static int make_first_io(const struct aw_first_io_call *call)
 int aw_first_io_make(int fd, enum aw_first_io kind, bool dontwait)
 {
 	struct aw_first_io_call call = { .fd = fd, .kind = kind, .dontwait = dontwait };
+
+	return make_first_io(&call);
+}
+
+int aw_first_io_connected(int fd)
+{
+	struct aw_first_io_call call = { .fd = fd, .kind = AW_FIRST_WRITE, .connects = true };
 
 	return make_first_io(&call);
 }

@@ -23,7 +23,10 @@ enum aw_first_io {
  */
 int aw_first_io_make(int fd, enum aw_first_io kind, bool dontwait);
 
-/* The same with dontwait; waits for a peer until the deadline at most. */
+/* The same for a connect call that has connected fd. */
+int aw_first_io_connected(int fd);
+
+/* As aw_first_io_make with dontwait; waits for a peer until the deadline at most. */
 int aw_first_io_make_by(int fd, enum aw_first_io kind, const struct aw_deadline *by);
 
 /*

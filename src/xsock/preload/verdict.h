@@ -23,6 +23,7 @@ struct aw_first_io_call {
 	int fd;
 	enum aw_first_io kind;
 	bool dontwait;
+	bool connects; /* a connect call, which has succeeded: an error is for the next call */
 	const struct aw_deadline *by; /* the call waits until then at most; NULL: no limit */
 };
 

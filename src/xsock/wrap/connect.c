@@ -153,7 +153,7 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 	case AW_FD_CONNECTING:
 		result = aw_libc()->connect(fd, addr, len);
 		if (result == 0)
-			return aw_first_io_make(fd, AW_FIRST_WRITE, false);
+			return aw_first_io_connected(fd);
 		if (errno == EINVAL && aw_fdtab_is_paired(fd))
 			return connect_bridged(fd);
 		return result;
@@ -186,7 +186,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	aw_left_pop(&left, 0);
 	ours = end_connect(&call, &result);
 	if (result == 0 && ours)
-		return aw_first_io_make(fd, AW_FIRST_WRITE, false);
+		return aw_first_io_connected(fd);
 	return result;
 }
 
