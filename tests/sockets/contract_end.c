@@ -300,6 +300,51 @@ static void write_to_closed(void)
 	CHECK(n == -1 && errno == EPIPE);
 }
 
+/* The first write to a peer that has closed is taken; poll reports POLLHUP once the peer's reset has come. */
+static void hangup_after_close(void)
+{
+	struct ends e;
+	ends_open(&e);
+	touch(&e);
+	CHECK(!close(e.server));
+	expect_end(e.client);
+	send_text(e.client, "x");
+	CHECK(wait_for(e.client, 0) & POLLHUP);
+	CHECK(send(e.client, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+}
+
+/* The same where the peer has ended its direction before, and closes with a byte unread. */
+static void hangup_after_half_close(void)
+{
+	struct ends e;
+	char octet;
+	ends_open(&e);
+	touch(&e);
+	CHECK(!shutdown(e.server, SHUT_WR));
+	expect_end(e.client);
+	send_text(e.client, "x");
+	wait_readable_octets(e.server, 1);
+	CHECK(!close(e.server));
+	CHECK(wait_for(e.client, 0) & POLLHUP);
+	CHECK(recv(e.client, &octet, 1, 0) == 0);
+	CHECK(send(e.client, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+}
+
+/* The same where the process at one end has no library. */
+static void hangup_without(void)
+{
+	struct ends e;
+	ends_open(&e);
+	touch(&e);
+	CHECK(!fcntl(e.server, F_SETFD, FD_CLOEXEC));
+	pid_t child = spawn_self("hangup", e.client, true);
+	close(e.client);
+	CHECK(!shutdown(e.server, SHUT_WR));
+	wait_readable_octets(e.server, 1);
+	CHECK(!close(e.server));
+	reap(child);
+}
+
 static void sigpipe(void)
 {
 	struct ends e;
@@ -359,6 +404,9 @@ static const struct row rows[] = {
 	{ "untouched", untouched },
 	{ "close_with_unread_unpolled", close_with_unread_unpolled },
 	{ "write_to_closed", write_to_closed },
+	{ "hangup_after_close", hangup_after_close },
+	{ "hangup_after_half_close", hangup_after_half_close },
+	{ "hangup_without", hangup_without },
 	{ "sigpipe", sigpipe },
 };
 const struct rows end_rows = { rows, ARRAY_LEN(rows) };

@@ -29,12 +29,23 @@ static int drain(int fd)
 	return 0;
 }
 
+/* Writes to a peer that has ended its direction, and waits until poll reports POLLHUP. */
+static int hangup(int fd)
+{
+	expect_end(fd);
+	send_text(fd, "x");
+	CHECK(wait_for(fd, 0) & POLLHUP);
+	return 0;
+}
+
 int role_main(const char *word, int fd)
 {
 	if (!strcmp(word, "echo"))
 		return echo(fd);
 	if (!strcmp(word, "drain"))
 		return drain(fd);
+	if (!strcmp(word, "hangup"))
+		return hangup(fd);
 	if (!strcmp(word, "take"))
 		return echo(fd_recv(fd));
 	fprintf(stderr, "%s: no such role\n", word);

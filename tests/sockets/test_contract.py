@@ -19,6 +19,8 @@ OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "proxy": IWARP, "auto": {
     **IWARP,
     "urgent_signal": "who waits for a signal alone has not used the connection, which has not begun",
 }}
+# A row that holds for a record, and not where the server's answer comes too late for one: why.
+RECORD_ONLY = {"urgent_signal": OTHERWISE["auto"]["urgent_signal"]}
 MODES = conftest.MODES if conftest.SANITIZER else conftest.ALL_MODES
 
 
@@ -27,5 +29,6 @@ MODES = conftest.MODES if conftest.SANITIZER else conftest.ALL_MODES
 def test_row(mode, row):
     if row in OTHERWISE[mode.name]:
         pytest.skip(OTHERWISE[mode.name][row])
-    run = mode.start([CONTRACT, row])
+    patience = {"ANYWARP_SOCKETS_PROBE_MS": "2000"} if mode.name == "iwarp" and row in RECORD_ONLY else {}
+    run = mode.start([CONTRACT, row], **patience)
     assert run.wait_exit() == 0, run.report()

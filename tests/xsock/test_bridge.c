@@ -105,8 +105,7 @@ void aw_xs_ep_fds(struct aw_xs_ep *e, struct pollfd fds[AW_XS_EP_FDS])
 
 int aw_xs_ep_error(struct aw_xs_ep *e)
 {
-	(void)e;
-	return 0;
+	return e->fails;
 }
 
 size_t aw_xs_ep_unsent(struct aw_xs_ep *e)
@@ -261,7 +260,8 @@ static void bridge__a_close_ends_in_order(void **state)
 	near = -1;
 	turn();
 	assert_int_equal(ended, 0);
-	assert_true(ep.closed && !ep.aborted && ep.shut);
+	/* the close ends both directions: the peer is not first told that one of them goes on */
+	assert_true(ep.closed && !ep.aborted && !ep.shut);
 }
 
 static void bridge__a_close_by_linger_resets(void **state)
@@ -327,6 +327,31 @@ static void bridge__a_failure_comes_after_the_octets(void **state)
 	assert_int_equal(errno, EPIPE);
 }
 
+/* Reads still return the end that came before the failure; poll reports the failure, and writes fail. */
+static void bridge__a_failure_comes_after_the_end(void **state)
+{
+	struct pollfd pollfd = { .fd = near };
+	char got[8];
+
+	(void)state;
+	turn();
+	ep.shut = true;
+	assert_int_equal(eventfd_write(ep.fd, 1), 0);
+	turn();
+	assert_int_equal(ended, -1);
+	assert_int_equal(recv(near, got, sizeof(got), 0), 0);
+	assert_int_equal(poll(&pollfd, 1, 0), 0);
+	ep.fails = ECONNRESET;
+	assert_int_equal(eventfd_write(ep.fd, 1), 0);
+	turn();
+	assert_int_equal(ended, 0);
+	assert_int_equal(poll(&pollfd, 1, 0), 1);
+	assert_true(pollfd.revents & POLLHUP);
+	assert_int_equal(recv(near, got, sizeof(got), 0), 0);
+	assert_int_equal(send(near, "x", 1, MSG_NOSIGNAL), -1);
+	assert_int_equal(errno, EPIPE);
+}
+
 static void bridge__goes_on_after_one_direction(void **state)
 {
 	char got[8];
@@ -379,6 +404,7 @@ int main(void)
 		TEST(bridge__a_close_with_octets_unread_resets),
 		TEST(bridge__a_send_finds_octets_unread),
 		TEST(bridge__a_failure_comes_after_the_octets),
+		TEST(bridge__a_failure_comes_after_the_end),
 		TEST(bridge__goes_on_after_one_direction),
 		TEST(bridge__goes_on_when_the_kernel_refuses),
 	};

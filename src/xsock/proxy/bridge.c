@@ -145,6 +145,20 @@ static bool is_reset_on_close(const struct aw_bridge *bridge)
 		program_has_closed(bridge));
 }
 
+/*
+ * Notes a close with bytes unread after the program had shut down writing, when the bridge receives
+ * no more from the program.
+ */
+static void note_closed_unread(struct aw_bridge *bridge)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (!bridge->closed_unread && program_has_closed(bridge) &&
+	    getsockopt(bridge->start.far, SOL_SOCKET, SO_ERROR, &error, &len) == 0)
+		bridge->closed_unread = error == ECONNRESET;
+}
+
 /* Moves bytes from the program to the peer. Returns whether anything moved. */
 static bool move_out(struct aw_bridge *bridge, short ready)
 {
@@ -158,6 +172,8 @@ static bool move_out(struct aw_bridge *bridge, short ready)
 			bridge->line->shutdown(bridge->start.line, program_has_closed(bridge));
 		return true;
 	}
+	if (out->eof)
+		note_closed_unread(bridge);
 	if (out->eof || out->refused || !(ready & POLLOUT))
 		return false;
 	fill_out(bridge);
@@ -236,6 +252,19 @@ static bool move_in(struct aw_bridge *bridge, short ready)
 }
 
 /*
+ * Ends the program's direction if the connection has failed after the peer's stream ended. As with
+ * TCP, a read still returns the stream's end, poll(2) reports POLLHUP, and a write fails with EPIPE.
+ */
+static void note_failed(struct aw_bridge *bridge, short ready)
+{
+	if (!bridge->in.eof_forwarded || bridge->error || !(ready & (POLLHUP | POLLERR)) ||
+	    !bridge->line->error(bridge->start.line))
+		return;
+	bridge->out.refused = true;
+	bridge->out.len = 0;
+}
+
+/*
  * Returns whether the bridge has ended: both directions have ended, or the program has closed.
  * After an error the bridge ends once the program has received the bytes that came before the
  * error.
@@ -283,6 +312,7 @@ static void bridge_pump(struct aw_bridge *bridge)
 		bool moved = move_out(bridge, ready);
 
 		moved |= move_in(bridge, ready);
+		note_failed(bridge, ready);
 		if (is_finished(bridge)) {
 			bridge_close(bridge, is_reset_on_close(bridge));
 			return;

@@ -29,10 +29,14 @@ static ssize_t ep_recv(struct aw_line *line, const struct iovec *iov, int flags)
 	return aw_xs_ep_recv(ep_of(line), iov, 1, flags);
 }
 
+/*
+ * Shuts down writing, unless the program has closed: ep_close() then tells the peer of both
+ * directions' end in one message.
+ */
 static void ep_shutdown(struct aw_line *line, bool closed)
 {
-	(void)closed;
-	(void)aw_xs_ep_shutdown(ep_of(line), SHUT_WR);
+	if (!closed)
+		(void)aw_xs_ep_shutdown(ep_of(line), SHUT_WR);
 }
 
 static void ep_close(struct aw_line *line, bool abort)

@@ -307,8 +307,11 @@ static void record_fds(struct aw_line *line, struct aw_line_fd fds[AW_LINE_FDS])
 
 static int record_error(struct aw_line *line)
 {
-	(void)line;
-	return 0;
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	(void)getsockopt(record_of(line)->start.tcp, SOL_SOCKET, SO_ERROR, &error, &len);
+	return error;
 }
 
 static bool record_at_mark(struct aw_line *line)
