@@ -54,20 +54,22 @@ fixed_layout() {
 	fi
 }
 
-run_preset() {
+# Whether a suite that was asked for runs with the preset.
+is_tested() {
+	local labels=${suites[$1]:-'.*'}
+	[ -z "$only" ] || [[ $only =~ $labels ]]
+}
+
+test_preset() {
 	local preset=$1
 	local labels=${suites[$preset]:-'.*'}
 	# Kernels, other people's programs, packages and another Debian take many minutes: only who asks for
 	# them by name waits for them.
 	local except=(-LE '^(interop|ecosystem|distro|package|kernel|kernel-full)$')
 	! asked_by_name || except=()
-	if [ -n "$only" ] && ! [[ $only =~ $labels ]]; then
-		return
-	fi
 	local report=build/logs/test-$preset
 	! asked_by_name || report=build/logs/test-${only//[^a-z]/}
 	! is_kernel || report=build/logs/test-kernel
-	build_preset "$preset"
 	# Most tests wait for half of their time; fuzzers, and kernels that run as processes, do not.
 	local jobs=$(($(nproc) * 3 / 2))
 	[ "$preset" != fuzz ] && [ "$only" != interop ] && ! is_kernel && [ -z "$arch" ] || jobs=$(nproc)
@@ -237,8 +239,17 @@ else
 	build_libuv
 fi
 reports=()
+wanted=()
 for preset in $presets; do
-	run_preset "$preset"
+	! is_tested "$preset" || wanted+=("$preset")
+done
+# While a preset is tested the next one is built. A build that fails is done again, and reported, when its turn comes.
+for i in "${!wanted[@]}"; do
+	build_preset "${wanted[i]}"
+	next=${wanted[i + 1]:-}
+	[ -z "$next" ] || tools/run-idle ./dev build "$next" >/dev/null 2>&1 &
+	test_preset "${wanted[i]}"
+	wait
 done
 if [ "$only" = ecosystem ]; then
 	python3 tests/ecosystem/table.py build/release/ecosystem docs/programs.md $part || table=wrong
