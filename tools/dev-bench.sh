@@ -102,7 +102,11 @@ if [ "${1:-}" = --kernel ]; then
 fi
 need_packages "$packages_bench"
 case " $* " in
-*" --apps "*) want_packages "$packages_apps" ;;
+*" --apps "*)
+	want_packages "$packages_apps"
+	install_engines nixl nixl-cu12 || say "not installed: NIXL, since there is no venv for it"
+	export VIRTUAL_ENV=$PWD/build/engines
+	;;
 esac
 build_preset release
 exec build/release/bin/anywarp bench --out build/bench-results "$@"

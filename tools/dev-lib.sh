@@ -33,7 +33,7 @@ packages_sysroot="libc6-dev libatomic1 libibverbs-dev librdmacm-dev libcmocka-de
 packages_bench="$packages_build python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp redis-server redis-tools nginx wrk"
 packages_apps="curl memcached libmemcached-tools postgresql $ganglia python3-grpcio openmpi-bin
-	libopenmpi-dev ceph-mon ceph-osd ceph-common"
+	libopenmpi-dev ceph-mon ceph-osd ceph-common python3-venv"
 packages_package="$packages_build git debhelper dh-dkms libtirpc-dev"
 packages_wheel="$packages_build git python3-venv"
 packages_test_package="$packages_package $packages_wheel $packages_distro python3-pytest python3-seccomp python3-yaml iproute2 lintian"
@@ -122,6 +122,18 @@ build_preset() {
 		tail -n 60 "$log" >&2
 		die "the $preset build failed; the whole log is $log"
 	fi
+}
+
+# Transfer engines, one by one, in a venv. Their dependency torch is for GPUs alone and takes gigabytes; it is left out.
+install_engines() {
+	local package pip=build/engines/bin/pip
+	mkdir -p build/logs
+	say "installing transfer engines in build/engines"
+	[ -x "$pip" ] || /usr/bin/python3 -m venv build/engines || return
+	for package; do
+		"$pip" install --no-deps "$package" || true
+	done >build/logs/engines.log 2>&1
+	"$pip" install numpy >>build/logs/engines.log 2>&1 || say "not here: numpy; see build/logs/engines.log"
 }
 
 # Debian's packages for another machine, in build/arch. Debian 13 is the first release that has riscv64.

@@ -166,17 +166,10 @@ build_rust() {
 		say "examples/rust is not built: see build/logs/rust.log"
 }
 
-# Transfer engines, one by one, in a venv. Their dependency torch is for GPUs alone and takes gigabytes; it is left out.
 # InfiniStore was built for the libuv of uvloop 0.21.
 get_engines() {
-	local package pip=build/engines/bin/pip
-	mkdir -p build/logs
-	say "installing transfer engines in build/engines"
-	[ -x "$pip" ] || /usr/bin/python3 -m venv build/engines || return 0
-	for package in mooncake-transfer-engine-non-cuda nixl nixl-cu12 infinistore; do
-		"$pip" install --no-deps "$package"
-	done >build/logs/engines.log 2>&1
-	"$pip" install numpy 'uvloop<0.22' fastapi uvicorn pybind11 >>build/logs/engines.log 2>&1 ||
+	install_engines mooncake-transfer-engine-non-cuda nixl nixl-cu12 infinistore || return 0
+	build/engines/bin/pip install 'uvloop<0.22' fastapi uvicorn pybind11 >>build/logs/engines.log 2>&1 ||
 		say "not here: some of what transfer engines need; see build/logs/engines.log"
 }
 

@@ -20,7 +20,8 @@ import program
 SECONDS_MAX = 60
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 MEMORY = "/dev/shm"
-PYTHONS = ("/usr/bin/python3", sys.executable)
+# The last is that of an activated venv, for what no distribution has.
+PYTHONS = ("/usr/bin/python3", sys.executable, os.path.join(os.environ.get("VIRTUAL_ENV", ""), "bin/python"))
 
 # How a program's connections are carried: its environment, and why it cannot be so, or None.
 Way = collections.namedtuple("Way", "name env why_not")

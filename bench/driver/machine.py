@@ -89,11 +89,13 @@ APPLICATIONS = {"vsftpd": "vsftpd", "tnftp": "tnftp", "libtirpc": "libtirpc3", "
 
 
 def application_versions():
-    """Of Debian's packages; of others nothing is known."""
+    """Of Debian's packages, and of NIXL in an activated venv; of others nothing is known."""
     found = {}
     for name, packages in APPLICATIONS.items():
         for package in packages.split():
             said = output_of("dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}", package)
             if said and said.startswith("installed "):
                 found[name] = said.split()[1]
-    return found
+    nixl = output_of(os.path.join(os.environ.get("VIRTUAL_ENV", ""), "bin/python"), "-c",
+                     "import importlib.metadata; print(importlib.metadata.version('nixl'))")
+    return {**found, **({"NIXL": nixl.strip()} if nixl else {})}

@@ -216,11 +216,12 @@ DRAWN = (
     ("app-gmond", "cpu_per_operation"), ("app-gmetad", "latency_whole"), ("app-redis", "requests"),
     ("app-redis", "cpu_per_operation"), ("app-nginx", "requests"), ("app-memcached", "requests"), ("app-pgbench", "requests"),
     ("app-mpi-latency", "latency"), ("app-mpi-bandwidth", "bandwidth"), ("app-mpi-allreduce", "latency_whole"),
-    ("app-mpi-sort", "keys"), ("app-tiles", "bandwidth"), ("app-ceph", "bandwidth"), ("app-ceph", "bandwidth_read"), ("app-pipeline", "updates"), ("app-pipeline", "partial"),
+    ("app-mpi-sort", "keys"), ("app-tiles", "bandwidth"), ("app-ceph", "bandwidth"), ("app-ceph", "bandwidth_read"), ("app-engine", "bandwidth"),
+    ("app-engine", "bandwidth_read"), ("app-pipeline", "updates"), ("app-pipeline", "partial"),
     ("app-pipeline-bound", "updates"), ("app-balance", "reaction"), ("app-balance", "work_seconds"),
 )
 BY_BARS = ("roce-latency", "roce-done", "roce-rate", "host-latency", "host-bandwidth", "host-rate", "others-latency", "others-bandwidth", "app-pgbench", "app-nginx", "app-ceph",
-           "app-pipeline-bound")
+           "app-engine", "app-pipeline-bound")
 
 
 # Of the application study: a speed beyond these is drawn at the edge.

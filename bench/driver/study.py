@@ -7,6 +7,7 @@ import collections
 
 import app_calls
 import app_ceph
+import app_engine
 import app_files
 import app_monitor
 import app_mpi
@@ -43,6 +44,8 @@ GROUPS = {
                        ("bandwidth", "cpu_per_gb")),
     "app-ceph": Group("Ceph, one monitor and two OSDs in memory, rados bench: objects of so many bytes, written and read back",
                       "octets", ("bandwidth", "bandwidth_read", "cpu_per_gb")),
+    "app-engine": Group("Key-value cache, NIXL: 16 blocks of so many bytes in a batch, written into the peer's memory, and read from it",
+                        "octets", ("bandwidth", "bandwidth_read", "cpu_per_gb")),
     "app-pipeline": Group("Filter pipeline read, transform, view: updates of 4 MiB by the size of their blocks", "octets",
                           ("updates", "partial", "cpu_per_gb")),
     "app-pipeline-bound": Group("Filter pipeline: updates of 4 MiB a second while 90 % of the partial updates take no longer than "
@@ -54,21 +57,21 @@ points.GROUPS.update(GROUPS)
 
 # What each length of a run takes; limit is the seconds after which it had better be over.
 Form = collections.namedtuple("Form", "rounds seconds limit files rpc grpc monitor redis nginx memcached sql mpi keys tiles ceph "
-                                      "blocks bounds beds")
+                                      "engine blocks bounds beds")
 
 FORMS = {
     "apps": Form(5, 1.0, 55 * 60, (MI, 16 * MI, 145 * MI, KI * MI), (0, KI, 8 * KI, 64 * KI), (64, 64 * KI), (1, 8, 64), (1, 50),
-                 (KI, MI), (1, 16), ("select", "tpc-b"), (8, 64 * KI, MI), (MI,), (256, 1024), (64 * KI,), (4 * KI, 16 * KI, 64 * KI, 256 * KI),
+                 (KI, MI), (1, 16), ("select", "tpc-b"), (8, 64 * KI, MI), (MI,), (256, 1024), (64 * KI,), (64 * KI, MI), (4 * KI, 16 * KI, 64 * KI, 256 * KI),
                  (1000, 4000, 16000), ("veth-1500", "veth-9000", "wan")),
     "apps-short": Form(3, 0.5, 8 * 60, (MI, 145 * MI), (0, 64 * KI), (64,), (1, 64), (50,), (KI,), (16,), ("select",), (8, MI),
-                       (MI // 4,), (1024,), (), (16 * KI, 256 * KI), (), ("veth-1500", "wan")),
+                       (MI // 4,), (1024,), (), (), (16 * KI, 256 * KI), (), ("veth-1500", "wan")),
 }
 BEDS = ("loopback", "veth-1500", "veth-9000", "wan")
 WAYS = {"tcp": None, "pass-through": "off", "iwarp": "on"}
 OWN_WAYS = ("one-sided", "verbs")
 # By the program of a series: what a run takes beyond the time it measures, roughly.
 RUN_SECONDS = {"ftp": 0.6, "rpc": 0.3, "grpc": 1.2, "gmond": 0.8, "gmetad": 2, "redis": 0.6, "nginx": 0.8, "memcached": 0.8,
-               "pgbench": 3, "mpi": 1.5, "ceph": 14, "pipeline": 0.5}
+               "pgbench": 3, "mpi": 1.5, "ceph": 14, "engine": 4, "pipeline": 0.5}
 
 
 def ways(app, test, more=(), **keys):
@@ -116,16 +119,20 @@ def store(bed, form):
     return [point("ceph", bed, size, ways("ceph", "ceph", ("verbs-roce",), size=size)) for size in form.ceph]
 
 
+def engine(bed, form):
+    return [point("engine", bed, size, ways("engine", "engine", ("ucx-roce",), size=size)) for size in form.engine]
+
+
 def pipeline(bed, form):
     return ([point("pipeline", bed, size, ways("pipeline", "updates", OWN_WAYS, block=size)) for size in form.blocks] +
             [point("pipeline-bound", bed, bound, ways("pipeline", "bound", OWN_WAYS, bound=bound)) for bound in form.bounds] +
             [point("balance", bed, size, ways("pipeline", "balance", OWN_WAYS, work=size)) for size in form.blocks[:3]])
 
 
-MAKERS = (files, calls, monitor, servers, mpi, store, pipeline)
+MAKERS = (files, calls, monitor, servers, mpi, store, engine, pipeline)
 # What a network of its own is asked for: one size or count of most.
 OVER_VETH = {"files": (16 * MI,), "rpc": (0, 64 * KI), "grpc": (64,), "monitor": (8,), "redis": (50,), "nginx": (KI, MI),
-             "memcached": (16,), "sql": ("select",), "mpi": (), "keys": (), "tiles": (), "ceph": (), "blocks": (16 * KI, 256 * KI),
+             "memcached": (16,), "sql": ("select",), "mpi": (), "keys": (), "tiles": (), "ceph": (), "engine": (), "blocks": (16 * KI, 256 * KI),
              "bounds": ()}
 # A link of 10 ms that loses 1 % carries some MB a second.
 OVER_WAN = {**OVER_VETH, "files": (4 * MI,), "monitor": (8,), "nginx": (KI,), "sql": (), "blocks": (16 * KI,)}
@@ -161,7 +168,7 @@ def all_points(form_name, only=()):
 
 def programs(workers, libraries):
     """By the name that a series has for them."""
-    made, python = {}, application.python_with("grpc")
+    made, python, engine_python = {}, application.python_with("grpc"), application.python_with("nixl")
     for name, rule in WAYS.items():
         way = application.Way(name, sockets.environment(libraries, rule), sockets.no_library(libraries, rule))
         made.update({
@@ -169,9 +176,10 @@ def programs(workers, libraries):
             f"grpc:{name}": app_calls.Grpc(way, python), f"gmond:{name}": app_monitor.Monitor(way),
             f"gmetad:{name}": app_monitor.Gmetad(way), f"redis:{name}": app_servers.Redis(way),
             f"nginx:{name}": app_servers.Nginx(way), f"memcached:{name}": app_servers.Memcached(way),
-            f"ceph:{name}": app_ceph.Ceph(way), f"pgbench:{name}": app_servers.Postgres(way), f"mpi:{name}": app_mpi.OverTcp(way, workers),
+            f"ceph:{name}": app_ceph.Ceph(way), f"engine:{name}": app_engine.Engine(way, engine_python), f"pgbench:{name}": app_servers.Postgres(way), f"mpi:{name}": app_mpi.OverTcp(way, workers),
             f"pipeline:{name}": app_pipeline.Pipeline(way, workers, "tcp")})
     made["ceph:verbs-roce"] = app_ceph.CephOverVerbs(libraries)
+    made["engine:ucx-roce"] = app_engine.OverVerbs(libraries, engine_python)
     made["mpi:ucx-roce"] = app_mpi.OverUcx(workers, libraries)
     made.update({f"pipeline:{name}": app_pipeline.Pipeline(app_pipeline.own_way(name, libraries), workers, name)
                  for name in OWN_WAYS})
@@ -180,7 +188,7 @@ def programs(workers, libraries):
 
 # Of the issue's list: what no run has, and why.
 NOT_IN_IT = (
-    ("NFS over RDMA and NVMe over Fabrics", "they need the kernel module: './dev test --kernel --full' runs them, and does not measure them"),
-    ("Valkey over RDMA, Mooncake, NIXL", "no package of Debian 12"),
+    ("NFS over RDMA and NVMe over Fabrics", "they need the kernel module: './dev bench --kernel --apps' measures them"),
+    ("Valkey over RDMA", "no package of Debian 12, and no binaries elsewhere"),
     ("Open MPI over veth pairs and the WAN", "mpirun and its ranks have to reach each other, so they are in one network namespace"),
 )
