@@ -330,19 +330,40 @@ static void hangup_after_half_close(void)
 	CHECK(send(e.client, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
 }
 
-/* The same where the process at one end has no library. */
+/* The same where a process without the library uses one end, alone or while its parent holds it, too. */
 static void hangup_without(void)
 {
-	struct ends e;
-	ends_open(&e);
-	touch(&e);
-	CHECK(!fcntl(e.server, F_SETFD, FD_CLOEXEC));
-	pid_t child = spawn_self("hangup", e.client, true);
-	close(e.client);
-	CHECK(!shutdown(e.server, SHUT_WR));
-	wait_readable_octets(e.server, 1);
-	CHECK(!close(e.server));
-	reap(child);
+	for (int held = 0; held < 2; held++) {
+		struct ends e;
+		ends_open(&e);
+		touch(&e);
+		CHECK(!fcntl(e.server, F_SETFD, FD_CLOEXEC));
+		pid_t child = spawn_self("hangup", e.client, true);
+		if (!held)
+			close(e.client);
+		CHECK(!shutdown(e.server, SHUT_WR));
+		wait_readable_octets(e.server, 1);
+		CHECK(!close(e.server));
+		reap(child);
+	}
+}
+
+/* The stream ends when one process shuts it down, though another holds the connection. */
+static void shutdown_without(void)
+{
+	static const char *const ways[] = { "finish", "finish_both" };
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+		struct ends e;
+		ends_open(&e);
+		touch(&e);
+		CHECK(!fcntl(e.client, F_SETFD, FD_CLOEXEC));
+		pid_t child = spawn_self(ways[i], e.server, true);
+		send_text(e.client, "request");
+		CHECK(!shutdown(e.client, SHUT_WR));
+		expect_text(e.client, "reply");
+		expect_end(e.client);
+		reap(child);
+	}
 }
 
 static void sigpipe(void)
@@ -407,6 +428,7 @@ static const struct row rows[] = {
 	{ "hangup_after_close", hangup_after_close },
 	{ "hangup_after_half_close", hangup_after_half_close },
 	{ "hangup_without", hangup_without },
+	{ "shutdown_without", shutdown_without },
 	{ "sigpipe", sigpipe },
 };
 const struct rows end_rows = { rows, ARRAY_LEN(rows) };

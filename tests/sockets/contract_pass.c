@@ -38,12 +38,24 @@ static int hangup(int fd)
 	return 0;
 }
 
+/* Reads a request to its end, replies, and shuts down. */
+static int finish(int fd, int how)
+{
+	drain(fd);
+	send_text(fd, "reply");
+	return shutdown(fd, how) != 0;
+}
+
 int role_main(const char *word, int fd)
 {
 	if (!strcmp(word, "echo"))
 		return echo(fd);
 	if (!strcmp(word, "drain"))
 		return drain(fd);
+	if (!strcmp(word, "finish"))
+		return finish(fd, SHUT_WR);
+	if (!strcmp(word, "finish_both"))
+		return finish(fd, SHUT_RDWR);
 	if (!strcmp(word, "hangup"))
 		return hangup(fd);
 	if (!strcmp(word, "take"))

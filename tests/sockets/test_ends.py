@@ -9,6 +9,7 @@ import random
 import re
 import resource
 import signal
+import socket
 import sys
 
 import conftest
@@ -121,6 +122,27 @@ def proxies_of(mark):
             if ((process / "comm").read_text() == "anywarp-proxy\n"
                     and f"MARK={mark}".encode() in (process / "environ").read_bytes().split(b"\0")):
                 yield int(process.name)
+
+
+# A client that connects and closes, without a wait for the peer.
+CLOSER = """
+import socket, struct, sys
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as sock:
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+"""
+
+
+def test_client_closes_before_the_reply(only_iwarp):
+    """A server that never answers the Request of a client's proxy sees the client's end."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(SECONDS_MAX)
+        client = only_iwarp.start([sys.executable, "-c", CLOSER, listener.getsockname()[1]], ANYWARP_SOCKETS_RECORD="off")
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(ConnectionResetError):
+            connection.settimeout(SECONDS_MAX)
+            while connection.recv(4096):
+                pass
+        assert client.wait_exit(SECONDS_MAX) == 0, client.report()
 
 
 def test_proxy_is_killed(only_iwarp, tmp_path):

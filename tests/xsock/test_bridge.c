@@ -28,6 +28,9 @@ struct aw_xs_ep {
 	bool shut, aborted, closed;
 	int fails; /* an errno, once the octets are gone */
 	bool urgent; /* the octets are */
+	bool announced; /* an urgent octet is to come next */
+	bool starts; /* the connection is not yet established */
+	bool gone; /* the peer has closed in order */
 	int fd;
 };
 
@@ -38,8 +41,10 @@ static int near, ended = -1;
 
 short aw_xs_ep_ready(struct aw_xs_ep *e)
 {
-	return (short)((e->len || e->shut || e->fails ? POLLIN : 0) | (e->urgent ? POLLPRI : 0) |
-		       (e->len < ROOM || e->fails ? POLLOUT : 0) | (e->fails ? POLLERR : 0));
+	return (short)(((e->len && !e->starts) || e->shut || e->fails ? POLLIN : 0) |
+		       (e->urgent || e->announced ? POLLPRI : 0) |
+		       ((e->len < ROOM && !e->starts) || e->fails ? POLLOUT : 0) |
+		       (e->fails ? POLLERR : 0) | (e->gone ? POLLHUP : 0));
 }
 
 static size_t piece(size_t most)
@@ -67,10 +72,11 @@ ssize_t aw_xs_ep_recv(struct aw_xs_ep *e, const struct iovec *iov, int n, int fl
 {
 	size_t give = piece(iov->iov_len < e->len ? iov->iov_len : e->len);
 
-	(void)flags;
 	assert_int_equal(n, 1);
+	if (e->starts || (e->announced && flags & MSG_OOB))
+		return -EAGAIN;
 	if (!give)
-		return e->fails ? -e->fails : e->shut ? 0 : -EAGAIN;
+		return e->shut ? 0 : e->fails ? -e->fails : -EAGAIN;
 	memcpy(iov->iov_base, e->octets, give);
 	memmove(e->octets, e->octets + give, e->len - give);
 	e->len -= give;
@@ -128,7 +134,7 @@ void aw_xs_ep_stats(struct aw_xs_ep *e, struct aw_xs_stats *stats)
 
 bool aw_xs_ep_at_mark(struct aw_xs_ep *e)
 {
-	return e->urgent;
+	return e->urgent || e->announced;
 }
 
 static int refusals, refusal; /* so many of the bridge's sends fail, with this errno */
@@ -327,7 +333,27 @@ static void bridge__a_failure_comes_after_the_octets(void **state)
 	assert_int_equal(errno, EPIPE);
 }
 
-/* Reads still return the end that came before the failure; poll reports the failure, and writes fail. */
+static void notify(void)
+{
+	assert_int_equal(eventfd_write(ep.fd, 1), 0);
+	turn();
+}
+
+/* Reads return the end, and writes fail. */
+static void assert_hung_up(void)
+{
+	struct pollfd pollfd = { .fd = near };
+	char got[8];
+
+	assert_int_equal(ended, 0);
+	assert_int_equal(poll(&pollfd, 1, 0), 1);
+	assert_true(pollfd.revents & POLLHUP);
+	assert_int_equal(recv(near, got, sizeof(got), 0), 0);
+	assert_int_equal(send(near, "x", 1, MSG_NOSIGNAL), -1);
+	assert_int_equal(errno, EPIPE);
+}
+
+/* Reads still return the end that came before the failure; poll reports the failure. */
 static void bridge__a_failure_comes_after_the_end(void **state)
 {
 	struct pollfd pollfd = { .fd = near };
@@ -336,20 +362,97 @@ static void bridge__a_failure_comes_after_the_end(void **state)
 	(void)state;
 	turn();
 	ep.shut = true;
-	assert_int_equal(eventfd_write(ep.fd, 1), 0);
-	turn();
+	notify();
 	assert_int_equal(ended, -1);
 	assert_int_equal(recv(near, got, sizeof(got), 0), 0);
 	assert_int_equal(poll(&pollfd, 1, 0), 0);
 	ep.fails = ECONNRESET;
-	assert_int_equal(eventfd_write(ep.fd, 1), 0);
+	notify();
+	assert_hung_up();
+}
+
+static void bridge__a_failure_comes_with_the_end(void **state)
+{
+	(void)state;
 	turn();
+	ep.shut = true;
+	ep.fails = ECONNRESET;
+	notify();
+	assert_hung_up();
+}
+
+/* A write fails, of which the bridge has a part in its buffer, and the end has come before. */
+static void bridge__a_send_fails_after_the_end(void **state)
+{
+	static const char octets[3 * ROOM];
+
+	(void)state;
+	turn();
+	ep.shut = true;
+	notify();
+	ep.len = ROOM - 1;
+	assert_int_equal(send(near, octets, sizeof(octets), 0), sizeof(octets));
+	turn();
+	assert_int_equal(ep.len, ROOM);
+	ep.fails = ECONNRESET;
+	notify();
+	assert_hung_up();
+}
+
+/* Who has written after the end hears that the peer has closed; who has not waits. */
+static void bridge__a_close_comes_after_the_end(void **state)
+{
+	char got[8];
+
+	(void)state;
+	for (int writes = 0; writes < 2; writes++) {
+		turn();
+		ep.shut = true;
+		notify();
+		assert_int_equal(recv(near, got, sizeof(got), 0), 0);
+		if (writes)
+			assert_int_equal(send(near, "late", 4, 0), 4);
+		turn();
+		ep.gone = true;
+		notify();
+		assert_int_equal(ended, writes ? 0 : -1);
+		if (writes)
+			break;
+		tear_down(state);
+		set_up(state);
+	}
+	assert_hung_up();
+}
+
+static void bridge__an_urgent_octet_does_not_come(void **state)
+{
+	(void)state;
+	turn();
+	ep.announced = true;
+	notify();
+	assert_int_equal(ended, -1);
+	ep.fails = ECONNRESET;
+	notify();
+	assert_int_equal(ended, ECONNRESET);
+}
+
+/* The program closes before the connection is established. */
+static void bridge__a_close_comes_during_start_up(void **state)
+{
+	(void)state;
+	ep.starts = true;
+	turn();
+	assert_int_equal(send(near, "early", 5, 0), 5);
+	turn();
+	assert_int_equal(ended, -1);
+	assert_int_equal(ep.len, 0);
+	close(near);
+	near = -1;
+	for (int i = 0; i < 5; i++) /* a piece at a time */
+		notify();
 	assert_int_equal(ended, 0);
-	assert_int_equal(poll(&pollfd, 1, 0), 1);
-	assert_true(pollfd.revents & POLLHUP);
-	assert_int_equal(recv(near, got, sizeof(got), 0), 0);
-	assert_int_equal(send(near, "x", 1, MSG_NOSIGNAL), -1);
-	assert_int_equal(errno, EPIPE);
+	assert_true(ep.closed && !ep.aborted);
+	assert_int_equal(ep.len, 5);
 }
 
 static void bridge__goes_on_after_one_direction(void **state)
@@ -405,6 +508,11 @@ int main(void)
 		TEST(bridge__a_send_finds_octets_unread),
 		TEST(bridge__a_failure_comes_after_the_octets),
 		TEST(bridge__a_failure_comes_after_the_end),
+		TEST(bridge__a_failure_comes_with_the_end),
+		TEST(bridge__a_send_fails_after_the_end),
+		TEST(bridge__a_close_comes_after_the_end),
+		TEST(bridge__an_urgent_octet_does_not_come),
+		TEST(bridge__a_close_comes_during_start_up),
 		TEST(bridge__goes_on_after_one_direction),
 		TEST(bridge__goes_on_when_the_kernel_refuses),
 	};

@@ -345,12 +345,20 @@ int aw_xs_ep_shutdown(struct aw_xs_ep *ep, int how)
 	return err;
 }
 
+/* Returns whether the peer receives no more. */
+static bool is_over(const struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	return s->error || s->rx_end == AW_XS_GONE || ep->phase == AW_XS_PHASE_OVER;
+}
+
 bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep)
 {
 	const struct aw_xs_stream *s = &ep->stream;
 
 	aw_xs_ep_reap_sends(ep);
-	if (s->error || s->rx_end == AW_XS_GONE || ep->phase == AW_XS_PHASE_OVER)
+	if (is_over(ep))
 		return true;
 	return s->put == s->freed && (s->tx_wanted == AW_XS_OPEN || aw_xs_stream_has_ended(s)) &&
 	       (s->tx_wanted == AW_XS_OPEN || s->sq_used == 0);
@@ -371,8 +379,9 @@ size_t aw_xs_ep_unsent(struct aw_xs_ep *ep)
 	pthread_mutex_lock(&ep->lock);
 	aw_xs_ep_progress(ep, 0);
 	aw_xs_ep_reap_sends(ep);
-	size_t unsent = (size_t)(ep->stream.put - ep->stream.freed);
+	size_t unsent = is_over(ep) ? 0 : (size_t)(ep->stream.put - ep->stream.freed);
 
+	ep->flush_awaited = unsent > 0;
 	aw_xs_ep_unlock(ep);
 	return unsent;
 }

@@ -85,7 +85,8 @@ static bool arm_cqs(struct aw_xs_ep *ep, bool sends)
 /* Returns whether a thread may wait for something that only a send completion brings. */
 static bool awaits_sends(const struct aw_xs_ep *ep)
 {
-	return ep->caller_wrs > 0 || !is_writable(ep) || ep->stream.put != ep->stream.posted;
+	return ep->caller_wrs > 0 || ep->flush_awaited || !is_writable(ep) ||
+	       ep->stream.put != ep->stream.posted;
 }
 
 /* Takes an event; blocks if there is none. Returns 0 or a negative errno. */

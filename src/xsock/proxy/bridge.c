@@ -32,6 +32,7 @@ struct aw_bridge {
 	struct direction out, in; /* out: from the program; in: to the program */
 	int error;
 	bool closed_unread; /* the program has closed with bytes unread: TCP resets then */
+	bool sent_after_end; /* the line has taken bytes after the peer's stream ended */
 	bool is_closed;
 };
 
@@ -117,8 +118,11 @@ static bool drain_out(struct aw_bridge *bridge)
 	if (taken == -EAGAIN || taken == 0)
 		return false;
 	if (taken < 0) {
-		/* EPIPE alone is no error: a peer that reads no more may still send */
-		if (taken != -EPIPE)
+		/*
+		 * EPIPE is no error: a peer that reads no more may still send. After the peer's
+		 * stream has ended, a read returns that end.
+		 */
+		if (taken != -EPIPE && !bridge->in.eof)
 			bridge->error = (int)-taken;
 		out->refused = true;
 		out->len = 0;
@@ -128,6 +132,7 @@ static bool drain_out(struct aw_bridge *bridge)
 	}
 	out->at += (size_t)taken;
 	out->len -= (size_t)taken;
+	bridge->sent_after_end |= bridge->in.eof_forwarded;
 	return true;
 }
 
@@ -159,6 +164,18 @@ static void note_closed_unread(struct aw_bridge *bridge)
 		bridge->closed_unread = error == ECONNRESET;
 }
 
+/* Ends the stream to the peer, once the line has sent what it has taken. Returns whether it did. */
+static bool forward_out_eof(struct aw_bridge *bridge)
+{
+	if (!is_reset_on_close(bridge)) {
+		if (bridge->line->owed(bridge->start.line))
+			return false;
+		bridge->line->shutdown(bridge->start.line, program_has_closed(bridge));
+	}
+	bridge->out.eof_forwarded = true;
+	return true;
+}
+
 /* Moves bytes from the program to the peer. Returns whether anything moved. */
 static bool move_out(struct aw_bridge *bridge, short ready)
 {
@@ -166,15 +183,14 @@ static bool move_out(struct aw_bridge *bridge, short ready)
 
 	if (out->len)
 		return drain_out(bridge);
-	if (out->eof && !out->eof_forwarded) {
-		out->eof_forwarded = true;
-		if (!is_reset_on_close(bridge))
-			bridge->line->shutdown(bridge->start.line, program_has_closed(bridge));
-		return true;
-	}
 	if (out->eof)
 		note_closed_unread(bridge);
-	if (out->eof || out->refused || !(ready & POLLOUT))
+	if (out->eof && !out->eof_forwarded)
+		return forward_out_eof(bridge);
+	if (out->eof || out->refused)
+		return false;
+	/* before the connection is established the line takes what a program has left behind */
+	if (!(ready & POLLOUT) && !program_has_closed(bridge))
 		return false;
 	fill_out(bridge);
 	return out->len || out->eof;
@@ -187,14 +203,15 @@ static void fill_in(struct aw_bridge *bridge, short ready)
 	bool urgent = ready & POLLPRI && bridge->line->at_mark(bridge->start.line);
 	ssize_t got = bridge->line->recv(bridge->start.line, &iov, urgent ? MSG_OOB : 0);
 
+	/* the urgent byte does not come any more: the connection's end does */
+	if (got == -EAGAIN && urgent && ready & (POLLHUP | POLLERR))
+		got = bridge->line->recv(bridge->start.line, &iov, 0);
 	if (got == -EAGAIN || (got == -EINVAL && urgent))
 		return;
 	if (got <= 0) {
 		in->eof = true;
 		if (got < 0)
 			bridge->error = (int)-got;
-		else if (!bridge->error)
-			bridge->error = bridge->line->error(bridge->start.line);
 		return;
 	}
 	in->at = 0;
@@ -254,11 +271,16 @@ static bool move_in(struct aw_bridge *bridge, short ready)
 /*
  * Ends the program's direction if the connection has failed after the peer's stream ended. As with
  * TCP, a read still returns the stream's end, poll(2) reports POLLHUP, and a write fails with EPIPE.
+ * A peer that closes in order after that end may not have read what was sent meanwhile: TCP would
+ * then have a reset, and an endpoint cannot see the difference.
  */
 static void note_failed(struct aw_bridge *bridge, short ready)
 {
-	if (!bridge->in.eof_forwarded || bridge->error || !(ready & (POLLHUP | POLLERR)) ||
-	    !bridge->line->error(bridge->start.line))
+	bool over = ready & POLLHUP && bridge->sent_after_end;
+
+	if (!bridge->in.eof_forwarded || bridge->error || !(ready & (POLLHUP | POLLERR)))
+		return;
+	if (!over && !bridge->line->error(bridge->start.line))
 		return;
 	bridge->out.refused = true;
 	bridge->out.len = 0;
@@ -273,7 +295,7 @@ static bool is_finished(const struct aw_bridge *bridge)
 {
 	const struct direction *in = &bridge->in, *out = &bridge->out;
 
-	if (bridge->closed_unread && out->eof_forwarded && !bridge->error &&
+	if (bridge->closed_unread && out->eof_forwarded && !out->refused && !bridge->error &&
 	    bridge->line->unsent(bridge->start.line))
 		return false; /* the written bytes are sent before the reset */
 	if (out->eof_forwarded && !bridge->error && bridge->line->owed(bridge->start.line))

@@ -190,12 +190,22 @@ static size_t record_owed(struct aw_line *line)
 	return rest;
 }
 
+/* Returns whether the connection has ended in both directions; TCP sends no more then. */
+static bool has_failed(int tcp)
+{
+	struct pollfd pollfd = { .fd = tcp };
+
+	return poll(&pollfd, 1, 0) > 0 && pollfd.revents & ENDS;
+}
+
 static size_t record_unsent(struct aw_line *line)
 {
 	struct line_record *r = record_of(line);
 	size_t rest = record_owed(line);
 	int queued = 0;
 
+	if (has_failed(r->start.tcp))
+		return 0;
 	(void)ioctl(r->start.tcp, SIOCOUTQ, &queued);
 	if (queued)
 		timer_arm(r, AGAIN_MS);
@@ -204,12 +214,15 @@ static size_t record_unsent(struct aw_line *line)
 
 /*
  * Shuts down writing, unless the program has closed: the kernel ends the stream when the last
- * process closes the TCP socket.
+ * process closes the TCP socket. While the line keeps the near end, what looks like a close is a
+ * shutdown of both directions.
  */
 static void record_shutdown(struct aw_line *line, bool closed)
 {
-	if (!closed)
-		(void)shutdown(record_of(line)->start.tcp, SHUT_WR);
+	struct line_record *r = record_of(line);
+
+	if (!closed || r->start.near >= 0)
+		(void)shutdown(r->start.tcp, SHUT_WR);
 }
 
 static void record_close(struct aw_line *line, bool abort)
@@ -275,7 +288,7 @@ static short record_ready(struct aw_line *line)
 	(void)poll(&pollfd, 1, 0);
 	/* while the line keeps the near end, the bridge still waits for the other processes */
 	if (r->start.near >= 0 && pollfd.revents & ENDS)
-		pollfd.revents = (short)((pollfd.revents & ~ENDS) | POLLIN | POLLRDHUP);
+		pollfd.revents = (short)((pollfd.revents & ~POLLHUP) | POLLIN | POLLRDHUP);
 	if (!(pollfd.revents & ~POLLOUT)) {
 		r->readable_ns = 0;
 		return pollfd.revents;
