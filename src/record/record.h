@@ -93,6 +93,7 @@ struct aw_record_tx {
 	bool reply; /* the rest is the Reply, which goes out with the first FPDU */
 	bool rest_urgent; /* the rest is an urgent FPDU's: TCP's urgent pointer goes to its end */
 	bool ended; /* sending is EPIPE from here on */
+	int error; /* an errno that a send with bytes could not return: the next one's; or 0 */
 	uint8_t bytes[AW_FRAME_MAX];
 };
 

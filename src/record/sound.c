@@ -67,6 +67,8 @@ static bool is_tx_sound(const struct aw_record_tx *tx)
 {
 	const struct aw_record_intent *intent = &tx->intent;
 
+	if (tx->error < 0 || tx->error > ERRNO_MAX)
+		return false;
 	return is_rest_sound(tx->rest_at, tx->rest) && (!tx->rest_urgent || tx->rest > 0) &&
 	       is_rest_sound(intent->rest_at, intent->rest) && intent->count <= AW_RECORD_FRAMES;
 }

@@ -327,9 +327,13 @@ ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *c
 	};
 	struct aw_cursor from = aw_cursor_begin(iov, count);
 	size_t len = from.left, urgent = flags & MSG_OOB && len > 0;
+	int failed = record->tx.error;
 	/* The FPDU follows a Reply at once: an empty buffer has room for both. */
 	int err = send_rest(&s, record->tx.reply ? MSG_MORE : 0);
 
+	record->tx.error = 0;
+	if (failed)
+		return -failed;
 	if (record->tx.ended)
 		return -EPIPE;
 	from.left -= urgent;
@@ -338,7 +342,11 @@ ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *c
 	from.left += urgent;
 	if (!err && urgent)
 		err = send_urgent(&s, &from);
-	return from.left < len || !err ? (ssize_t)(len - from.left) : err;
+	if (from.left == len)
+		return err;
+	/* the kernel reports a reset once */
+	record->tx.error = err == -EAGAIN || err == -EINTR || err == -EPIPE ? 0 : -err;
+	return (ssize_t)(len - from.left);
 }
 
 static size_t build_terminate(const struct aw_record *record, const struct aw_record_calls *calls,

@@ -366,6 +366,46 @@ static void shutdown_without(void)
 	}
 }
 
+/* Closes with bytes unread, most often while the other end waits in its call; the claims hold either way. */
+static void *reset_later(void *arg)
+{
+	wait_for(*(int *)arg, POLLIN);
+	poll(NULL, 0, 50);
+	CHECK(!close(*(int *)arg));
+	return NULL;
+}
+
+/* A call that has moved bytes returns their count, and the next one the reset. */
+static void reset_within_a_write(void)
+{
+	static char octets[64 << 20];
+	struct ends e;
+	ends_open(&e);
+	touch(&e);
+	pthread_t thread = thread_start(reset_later, &e.server);
+	ssize_t n = send(e.client, octets, sizeof(octets), MSG_NOSIGNAL);
+	thread_join(thread);
+	CHECK(n > 0 && n < (ssize_t)sizeof(octets));
+	CHECK(send(e.client, "x", 1, MSG_NOSIGNAL) == -1 && errno == ECONNRESET);
+	CHECK(send(e.client, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+}
+
+static void reset_within_a_read(void)
+{
+	struct ends e;
+	char got[8];
+	ends_open(&e);
+	touch(&e);
+	send_text(e.client, "unread");
+	wait_readable_octets(e.server, 6);
+	send_text(e.server, "last");
+	pthread_t thread = thread_start(reset_later, &e.server);
+	CHECK(recv(e.client, got, 8, MSG_WAITALL) == 4 && !memcmp(got, "last", 4));
+	thread_join(thread);
+	CHECK(recv(e.client, got, 8, 0) == -1 && errno == ECONNRESET);
+	CHECK(recv(e.client, got, 8, 0) == 0);
+}
+
 static void sigpipe(void)
 {
 	struct ends e;
@@ -429,6 +469,8 @@ static const struct row rows[] = {
 	{ "hangup_after_half_close", hangup_after_half_close },
 	{ "hangup_without", hangup_without },
 	{ "shutdown_without", shutdown_without },
+	{ "reset_within_a_write", reset_within_a_write },
+	{ "reset_within_a_read", reset_within_a_read },
 	{ "sigpipe", sigpipe },
 };
 const struct rows end_rows = { rows, ARRAY_LEN(rows) };

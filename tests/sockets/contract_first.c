@@ -142,31 +142,49 @@ static void first_interrupted(void)
 	alarm(0);
 }
 
-static void *read_cancelled(void *arg)
+static void cancel_self(void)
 {
-	char text[8];
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_cancel(pthread_self());
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+}
+
+static void *read_cancelled(void *arg)
+{
+	char text[8];
+	cancel_self();
 	ssize_t got = read(*(int *)arg, text, 1);
 	(void)got;
 	return NULL;
 }
 
-/* Another thread goes on with what a cancelled one has begun. */
+static void *write_cancelled(void *arg)
+{
+	cancel_self();
+	ssize_t sent = write(*(int *)arg, "never", 5);
+	(void)sent;
+	return NULL;
+}
+
+/* Another thread goes on with what a cancelled one has begun; also where the call would not wait. */
 static void first_cancelled(void)
 {
 	struct ends e;
-	pthread_t thread;
-	void *result;
 	ends_open(&e);
-	send_text(e.client, "word");
-	/* not by thread_start: a frame of its would be left behind, where the sanitizer finds it */
-	CHECK(!pthread_create(&thread, NULL, read_cancelled, &e.server));
-	CHECK(!pthread_join(thread, &result) && result == PTHREAD_CANCELED);
-	send_text(e.server, "back");
-	expect_text(e.server, "word");
-	expect_text(e.client, "back");
+	for (int touched = 0; touched < 2; touched++) {
+		void *(*const calls[])(void *) = { read_cancelled, write_cancelled };
+		send_text(e.client, "word");
+		for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+			pthread_t thread;
+			void *result;
+			/* not by thread_start: a frame of its would be left behind, where the sanitizer finds it */
+			CHECK(!pthread_create(&thread, NULL, calls[i], &e.server));
+			CHECK(!pthread_join(thread, &result) && result == PTHREAD_CANCELED);
+		}
+		send_text(e.server, "back");
+		expect_text(e.server, "word");
+		expect_text(e.client, "back");
+	}
 }
 
 static void *write_first(void *arg)

@@ -337,6 +337,25 @@ static void stdio_streams(void)
 	free(long_line);
 }
 
+/* A read without room returns 0 at once, and takes nothing; recv waits. */
+static void read_of_nothing(void)
+{
+	struct ends e;
+	char octet;
+	struct iovec none[2] = { { &octet, 0 }, { &octet, 0 } };
+	ends_open(&e);
+	for (int touched = 0; touched < 2; touched++) {
+		CHECK(read(e.server, &octet, 0) == 0);
+		CHECK(readv(e.server, none, 2) == 0 && readv(e.server, none, 0) == 0);
+		CHECK(preadv2(e.server, none, 2, -1, 0) == 0);
+		CHECK(recv(e.server, &octet, 0, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+		send_text(e.client, "x");
+		wait_readable_octets(e.server, 1);
+		CHECK(read(e.server, &octet, 0) == 0 && readv(e.server, none, 2) == 0);
+		expect_text(e.server, "x");
+	}
+}
+
 static void bad_memory(void)
 {
 	struct ends e;
@@ -364,6 +383,7 @@ static const struct row rows[] = {
 	{ "raw_calls", raw_calls },
 	{ "bulk_both_ways", bulk_both_ways },
 	{ "stdio_streams", stdio_streams },
+	{ "read_of_nothing", read_of_nothing },
 	{ "bad_memory", bad_memory },
 };
 const struct rows io_rows = { rows, ARRAY_LEN(rows) };

@@ -164,6 +164,7 @@ static void at_fork(bool in_child)
 	if (in_child) {
 		aw_arena_disclaim();
 		aw_slot_forget_waiters();
+		aw_slot_forget_flushes();
 	}
 	aw_fdtab_each(use_slot, &use);
 }

@@ -211,7 +211,11 @@ static ssize_t receive_bytes(struct framed_call *call)
 
 	if (is_to_wait(call, n) && aw_waits_may(call->fd, call->flags))
 		n = receive_waiting(call);
-	return n < 0 && call->done ? (ssize_t)call->done : n < 0 ? n : (ssize_t)call->done;
+	if (call->done == 0)
+		return n;
+	if (n < 0)
+		aw_slot_note_failure(call->slot, n);
+	return (ssize_t)call->done;
 }
 
 /* A receive of no bytes: the kernel's call waits for a byte and returns 0, or fails. */
@@ -320,6 +324,8 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 		call.at = aw_cursor_begin(&discarded, 1);
 	}
 	n = receive_bytes(&call);
+	if (n == 0)
+		n = aw_slot_take_failure(call.slot, 0);
 	if (call.at.left > 0 && n == (ssize_t)call.done && flags & MSG_WAITALL && has_moved(&call))
 		n = continue_bridged(&call, false);
 	return !(n == -EBADF && has_moved(&call)) && set_result(n, result);
@@ -355,6 +361,8 @@ static ssize_t send_bytes(struct framed_call *call)
 		count_bytes(call, n);
 		if (n == -EAGAIN && aw_waits_may(call->fd, call->flags))
 			n = await_ready(call, POLLOUT, SO_SNDTIMEO);
+		if (n < 0 && call->done)
+			aw_slot_note_failure(call->slot, n);
 		if (n < 0)
 			return call->done ? (ssize_t)call->done : n;
 		if (aw_framed_slot(call->fd) != call->slot)
@@ -377,6 +385,8 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 	if (call.at.left == 0)
 		return false; /* the kernel returns 0, or an error if the connection has ended */
 	n = send_bytes(&call);
+	if (n == -EPIPE)
+		n = aw_slot_take_failure(call.slot, n);
 	if (call.done && call.at.left > 0 && has_moved(&call))
 		n = continue_bridged(&call, true);
 	if (n == -EBADF && has_moved(&call))

@@ -29,7 +29,8 @@
 struct aw_slot {
 	pthread_mutex_t rx_lock, tx_lock; /* robust; of the record's halves */
 	_Atomic(bool) broken; /* a process was killed in the middle of an FPDU */
-	_Atomic(bool) flushing; /* a thread sends bytes that TCP has not taken yet */
+	/* the errno of the connection's failure that a call with bytes could not return; 0: none */
+	_Atomic(int) failure;
 	_Atomic(uint8_t) mode; /* enum aw_xs_mode of the socket, for `anywarp sockets --status` */
 	_Atomic(uint32_t) waiters; /* threads that sleep in a read of the socket */
 	/*

@@ -12,6 +12,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
+#include "xsock/process/proxy.h"
 
 #define DRAIN_NS INT64_C(1000000000) /* a process may have been stopped while it holds a lock */
 
@@ -61,11 +62,43 @@ void aw_slot_drain(struct aw_slot *slot, int fd)
 	}
 }
 
+void aw_slot_note_failure(struct aw_slot *slot, ssize_t err)
+{
+	/* of these EPIPE comes again, EBADF is the fd's, and the others are no failure */
+	if (err < 0 && err != -EAGAIN && err != -EINTR && err != -EPIPE && err != -EBADF)
+		atomic_store(&slot->failure, (int)-err);
+}
+
+ssize_t aw_slot_take_failure(struct aw_slot *slot, ssize_t err)
+{
+	int failure = 0;
+
+	if (__builtin_expect(atomic_load_explicit(&slot->failure, memory_order_relaxed) != 0, 0))
+		failure = atomic_exchange(&slot->failure, 0);
+	return failure ? -failure : err;
+}
+
 /* The work of a thread that flushes; fd and the hold on the slot belong to the thread. */
 struct flush_job {
 	struct aw_slot *slot;
 	int fd;
 };
+
+#define STARTS (-1)
+/* By slot number: the fd of this process's thread that flushes, plus one; 0: none; or STARTS. */
+static _Atomic(int) flushing[AW_ARENA_SLOTS];
+
+void aw_slot_forget_flushes(void)
+{
+	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++) {
+		int fd = atomic_load_explicit(&flushing[i], memory_order_relaxed) - 1;
+
+		if (fd >= 0)
+			aw_libc()->close(fd);
+		if (fd != -1)
+			atomic_store(&flushing[i], 0);
+	}
+}
 
 static int flush_once(struct aw_slot *slot, int fd)
 {
@@ -76,8 +109,9 @@ static int flush_once(struct aw_slot *slot, int fd)
 		return -err;
 	err = aw_record_flush(&slot->record, &aw_slot_calls, fd);
 	if (err != -EAGAIN)
-		atomic_store(&slot->flushing, false);
+		atomic_store(&flushing[aw_arena_number(slot)], 0);
 	aw_half_leave(&half);
+	aw_slot_note_failure(slot, err);
 	return err;
 }
 
@@ -97,20 +131,29 @@ static void *flush_run(void *arg)
 
 void aw_slot_flush_later(struct aw_slot *slot, int fd)
 {
+	_Atomic(int) *flush = &flushing[aw_arena_number(slot)];
 	struct flush_job *job;
+	int none = 0;
 
-	if (atomic_exchange(&slot->flushing, true))
+	if (!atomic_compare_exchange_strong(flush, &none, STARTS))
 		return;
 	job = malloc(sizeof(*job));
 	if (job) {
 		*job = (struct flush_job){ slot, aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 3) };
 		aw_arena_share(slot);
-		aw_fdtab_hide(job->fd);
+		if (job->fd >= 0) {
+			job->fd = aw_proxy_move_high(job->fd);
+			aw_fdtab_hide(job->fd);
+			atomic_store(flush, job->fd + 1);
+		}
 		if (job->fd >= 0 && aw_thread_start(flush_run, job) == 0)
 			return;
 		aw_arena_unshare(slot);
-		aw_libc()->close(job->fd);
+		if (job->fd >= 0) {
+			aw_fdtab_forget(job->fd);
+			aw_libc()->close(job->fd);
+		}
 		free(job);
 	}
-	atomic_store(&slot->flushing, false); /* the next write sends the rest */
+	atomic_store(flush, 0); /* the next write sends the rest */
 }

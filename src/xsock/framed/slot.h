@@ -58,6 +58,17 @@ void aw_slot_keep(struct aw_slot *slot, int fd);
 /* Forgets the waiting threads, in the child of a fork: they are its parent's. */
 void aw_slot_forget_waiters(void);
 
+/*
+ * Notes the failure err, a negative errno, of a call that has moved bytes, which the kernel reports once: the next call
+ * returns it.
+ */
+void aw_slot_note_failure(struct aw_slot *slot, ssize_t err);
+/* Returns the failure that was noted, once, as a negative errno, or err. */
+ssize_t aw_slot_take_failure(struct aw_slot *slot, ssize_t err);
+
+/* Forgets the threads that flush, in the child of a fork: they are its parent's. */
+void aw_slot_forget_flushes(void);
+
 /* Starts a thread that sends the rest of an FPDU when TCP has room for it. */
 void aw_slot_flush_later(struct aw_slot *slot, int fd);
 

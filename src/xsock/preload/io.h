@@ -25,9 +25,9 @@ static inline bool aw_io_receive(int fd, const struct iovec *iov, int count, int
 {
 	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return aw_extended_receive(fd, iov, count, flags, result);
+	pthread_testcancel(); /* as libc's call, also when it does not wait */
 	if (aw_framed_receive(fd, iov, count, flags, result))
 		return true;
-	pthread_testcancel(); /* libc's call can be cancelled here */
 	*result = aw_first_io(fd, AW_FIRST_READ, flags & MSG_DONTWAIT);
 	return *result || aw_framed_receive(fd, iov, count, flags, result);
 }
@@ -37,9 +37,9 @@ static inline bool aw_io_transmit(int fd, const struct iovec *iov, int count, in
 {
 	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return aw_extended_transmit(fd, iov, count, flags, result);
+	pthread_testcancel(); /* as libc's call, also when it does not wait */
 	if (aw_framed_transmit(fd, iov, count, flags, result))
 		return true;
-	pthread_testcancel(); /* libc's call can be cancelled here */
 	*result = aw_first_io(fd, AW_FIRST_WRITE, flags & MSG_DONTWAIT);
 	return *result || aw_framed_transmit(fd, iov, count, flags, result);
 }

@@ -98,6 +98,23 @@ void aw_proxy_import(int fd)
 	set_control(fd);
 }
 
+/* Makes fd the control, unless another thread has started a proxy process meanwhile. */
+static bool set_first_control(int fd)
+{
+	bool first;
+
+	aw_fdtab_hide(fd);
+	aw_fdtab_lock();
+	first = control < 0 || !is_same_file(control, &control_file);
+	if (first) {
+		control = fd;
+		fstat(fd, &control_file);
+	}
+	aw_fdtab_unlock();
+	return first;
+}
+
+/* Starts a proxy process unless there is one. One that another thread has started at the same time is used, and this one ends. */
 int aw_proxy_start(void)
 {
 	int ends[2], fd = duplicate_control(), on = 1, err;
@@ -116,7 +133,11 @@ int aw_proxy_start(void)
 		aw_libc()->close(ends[0]);
 		return err;
 	}
-	set_control(aw_proxy_move_high(ends[0]));
+	fd = aw_proxy_move_high(ends[0]);
+	if (!set_first_control(fd)) {
+		aw_fdtab_forget(fd);
+		aw_libc()->close(fd);
+	}
 	return 0;
 }
 

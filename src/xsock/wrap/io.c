@@ -3,6 +3,9 @@
 // make the first I/O and serve framed fds. A bridged fd is the kernel's own socket, and libc's call
 // serves it.
 #include "xsock/preload/io.h"
+
+#include <limits.h>
+
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/preload/end.h"
@@ -14,9 +17,18 @@ static inline struct iovec make_iovec(const void *buf, size_t len)
 	return (struct iovec){ (void *)buf, len };
 }
 
+/* Returns whether a read has no room: the kernel returns 0 then, whatever the socket's state, where recv(2) waits. */
+static bool has_no_room(const struct iovec *iov, int count)
+{
+	for (int i = 0; i < count && i < IOV_MAX; i++)
+		if (iov[i].iov_len)
+			return false;
+	return count >= 0 && count <= IOV_MAX;
+}
+
 AW_WRAPPER ssize_t read(int fd, void *buf, size_t count)
 {
-	if (aw_io_is_carried(fd)) {
+	if (count && aw_io_is_carried(fd)) {
 		struct iovec iov = make_iovec(buf, count);
 		ssize_t got;
 
@@ -37,6 +49,8 @@ AW_WRAPPER ssize_t readv(int fd, const struct iovec *iov, int count)
 {
 	ssize_t got;
 
+	if (aw_io_is_carried(fd) && has_no_room(iov, count))
+		return aw_libc()->readv(fd, iov, count);
 	if (aw_io_is_carried(fd) && aw_io_receive(fd, iov, count, 0, &got))
 		return got;
 	return aw_end_of_read(fd, aw_libc()->readv(fd, iov, count), count > 0);
@@ -73,6 +87,8 @@ AW_WRAPPER ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_
 {
 	ssize_t got;
 
+	if (offset == -1 && aw_io_is_carried(fd) && has_no_room(iov, count))
+		return aw_libc()->preadv64v2(fd, iov, count, offset, flags);
 	if (offset == -1 && aw_first_io(fd, AW_FIRST_READ, flags & RWF_NOWAIT))
 		return -1;
 	if (offset == -1 && aw_framed_receive(fd, iov, count, msg_flags(flags), &got))
