@@ -110,6 +110,12 @@ struct aw_record {
 void aw_record_init(struct aw_record *record, bool crc);
 
 /*
+ * Returns whether err, a negative errno of a send or receive, is the connection's failure, which the kernel reports once. Others,
+ * as EFAULT or ENOMEM, are the call's alone; EPIPE comes again.
+ */
+bool aw_record_is_failure(ssize_t err);
+
+/*
  * For the active end, which knows that its peer has records: sends the Request, behind which FPDUs
  * may follow at once. The peer's Reply comes first and wakes no poller. 0 or a negative errno.
  */

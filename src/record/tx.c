@@ -315,6 +315,12 @@ static int send_urgent(struct sender *s, struct aw_cursor *from)
 	return send_batch(s, &batch, from, MSG_OOB);
 }
 
+bool aw_record_is_failure(ssize_t err)
+{
+	return err == -ECONNRESET || err == -ETIMEDOUT || err == -ECONNABORTED ||
+	       err == -EHOSTUNREACH || err == -ENETUNREACH || err == -EPROTO;
+}
+
 ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		       const struct iovec *iov, int count, int flags)
 {
@@ -344,8 +350,7 @@ ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *c
 		err = send_urgent(&s, &from);
 	if (from.left == len)
 		return err;
-	/* the kernel reports a reset once */
-	record->tx.error = err == -EAGAIN || err == -EINTR || err == -EPIPE ? 0 : -err;
+	record->tx.error = aw_record_is_failure(err) ? -err : 0;
 	return (ssize_t)(len - from.left);
 }
 

@@ -27,6 +27,7 @@ static struct {
 	int flags; /* of the last sendmsg */
 	bool memory_unknown; /* the kernel has no SO_MEMINFO */
 	bool full; /* not writable */
+	int fails; /* the errno of each sendmsg but the first; 0: none fails */
 } net;
 
 static struct aw_record sender, receiver;
@@ -38,6 +39,10 @@ static ssize_t fake_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	(void)fd;
 	assert_true(room > 0);
+	if (net.fails && net.sends > 0) {
+		errno = net.fails;
+		return -1;
+	}
 	net.flags = flags;
 	net.takes = 0;
 	net.sends++;
@@ -188,6 +193,22 @@ static void send__keeps_the_end_of_an_fpdu_that_tcp_has_begun(void **state)
 	assert_memory_equal(came, data, 3 * LONG);
 }
 
+/* A reset behind a batch is the next call's error, once; what is the call's own, as ENOMEM, is nobody's. */
+static void send__returns_a_failure_behind_bytes_later(void **state)
+{
+	static const int fails[] = { ECONNRESET, ENOMEM };
+
+	for (size_t i = 0; i < 2; i++) {
+		begin(state);
+		net.fails = fails[i];
+		assert_int_equal(send_from(0, LARGE), FULL);
+		net.fails = 0;
+		if (fails[i] == ECONNRESET)
+			assert_int_equal(send_from(FULL, 1), -ECONNRESET);
+		assert_int_equal(send_from(FULL, 1), 1);
+	}
+}
+
 /* A third of the send buffer is free where the fd is writable: here half of that is an FPDU. */
 static void send__to_a_kernel_without_SO_MEMINFO(void **state)
 {
@@ -293,6 +314,7 @@ int main(void)
 		cmocka_unit_test_setup(send__gives_several_fpdus_to_one_call, begin),
 		cmocka_unit_test_setup(send__repeats_an_fpdu_that_tcp_has_not_begun, begin),
 		cmocka_unit_test_setup(send__keeps_the_end_of_an_fpdu_that_tcp_has_begun, begin),
+		cmocka_unit_test_setup(send__returns_a_failure_behind_bytes_later, begin),
 		cmocka_unit_test_setup(send__to_a_kernel_without_SO_MEMINFO, begin),
 		cmocka_unit_test_setup(receive__takes_several_fpdus_by_one_call, begin),
 		cmocka_unit_test_setup(receive__of_shorter_fpdus_than_were_due, begin),

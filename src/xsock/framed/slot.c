@@ -64,8 +64,7 @@ void aw_slot_drain(struct aw_slot *slot, int fd)
 
 void aw_slot_note_failure(struct aw_slot *slot, ssize_t err)
 {
-	/* of these EPIPE comes again, EBADF is the fd's, and the others are no failure */
-	if (err < 0 && err != -EAGAIN && err != -EINTR && err != -EPIPE && err != -EBADF)
+	if (aw_record_is_failure(err))
 		atomic_store(&slot->failure, (int)-err);
 }
 

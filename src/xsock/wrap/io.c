@@ -49,10 +49,12 @@ AW_WRAPPER ssize_t readv(int fd, const struct iovec *iov, int count)
 {
 	ssize_t got;
 
-	if (aw_io_is_carried(fd) && has_no_room(iov, count))
-		return aw_libc()->readv(fd, iov, count);
-	if (aw_io_is_carried(fd) && aw_io_receive(fd, iov, count, 0, &got))
-		return got;
+	if (aw_io_is_carried(fd)) {
+		if (has_no_room(iov, count))
+			return aw_libc()->readv(fd, iov, count);
+		if (aw_io_receive(fd, iov, count, 0, &got))
+			return got;
+	}
 	return aw_end_of_read(fd, aw_libc()->readv(fd, iov, count), count > 0);
 }
 
