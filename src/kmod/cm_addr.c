@@ -44,6 +44,24 @@ __be16 awk_addr_port(const struct sockaddr_storage *addr)
 	return v4_of(addr)->sin_port;
 }
 
+u32 awk_addr_hash(const struct sockaddr_storage *addr)
+{
+	__be32 low = addr->ss_family == AF_INET ? v4_of(addr)->sin_addr.s_addr
+						: v6_of(addr)->sin6_addr.s6_addr32[3];
+
+	return ntohl(low) + ntohs(awk_addr_port(addr));
+}
+
+bool awk_addr_is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family || awk_addr_port(a) != awk_addr_port(b))
+		return false;
+	if (a->ss_family == AF_INET)
+		return v4_of(a)->sin_addr.s_addr == v4_of(b)->sin_addr.s_addr;
+	return ipv6_addr_equal(&v6_of(a)->sin6_addr, &v6_of(b)->sin6_addr) &&
+	       v6_of(a)->sin6_scope_id == v6_of(b)->sin6_scope_id;
+}
+
 static void unwrap(struct sockaddr_storage *addr)
 {
 	struct sockaddr_in plain = { .sin_family = AF_INET };

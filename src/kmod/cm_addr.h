@@ -11,6 +11,10 @@ int awk_addr_len(const struct sockaddr_storage *addr);
 bool awk_addr_is_any(const struct sockaddr_storage *addr);
 void awk_addr_set_port(struct sockaddr_storage *addr, __be16 port);
 __be16 awk_addr_port(const struct sockaddr_storage *addr);
+/* Of address and port. */
+u32 awk_addr_hash(const struct sockaddr_storage *addr);
+/* The same family, address, port and scope. */
+bool awk_addr_is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 
 /* Writes both ends of a socket; an IPv4 address that IPv6 wraps is written as IPv4. */
 void awk_addr_learn(struct socket *sock, struct sockaddr_storage *near,

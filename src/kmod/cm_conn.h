@@ -5,6 +5,7 @@
 #define KMOD_CM_CONN_H
 
 #include "core/startup.h"
+#include "core/turn.h"
 #include "kmod/cm_frame.h"
 #include "kmod/stream_sock.h"
 
@@ -19,12 +20,14 @@
 #define AWK_DECIDE_MS 120000
 /* A refused connection is tried again, after pauses of 1, 2, 4 ... ms: 127 ms in all. */
 #define AWK_REFUSALS_MAX 7
+#define AWK_PAUSES_MS ((1u << AWK_REFUSALS_MAX) - 1)
 
 struct awk_device;
 struct awk_listener;
 struct awk_qp;
 
 enum awk_conn_state {
+	AWK_CONN_WAITING, /* initiator: another connection to the peer connects first (cm_order.h) */
 	AWK_CONN_CONNECTING, /* initiator: TCP's handshake is under way */
 	AWK_CONN_REFUSED, /* initiator: nobody listened; a pause before the next try */
 	AWK_CONN_SENDING, /* initiator: the socket has not taken all of the Request */
@@ -77,6 +80,7 @@ struct awk_conn {
 	bool listens; /* the socket has the conn's callbacks */
 	unsigned long deadline; /* jiffies, in the states that have one */
 	unsigned int refusals;
+	struct aw_turn turn; /* guarded by cm_order.c's lock */
 	int err; /* OVER: negative */
 	bool heard; /* result is what the peer has sent */
 	u8 told; /* enum awk_conn_told */

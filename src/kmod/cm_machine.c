@@ -4,13 +4,14 @@
 #include "core/setup_term.h"
 #include "kmod/cm_addr.h"
 #include "kmod/cm_conn.h"
+#include "kmod/cm_order.h"
 #include "kmod/stream_io.h"
 
 static const bool has_deadline[] = {
-	[AWK_CONN_CONNECTING] = true,  [AWK_CONN_REFUSED] = true,	[AWK_CONN_SENDING] = true,
-	[AWK_CONN_AWAIT_REPLY] = true, [AWK_CONN_AWAIT_REQUEST] = true, [AWK_CONN_DECIDING] = true,
-	[AWK_CONN_ANSWERING] = false,  [AWK_CONN_RUNNING] = false,	[AWK_CONN_OVER] = false,
-	[AWK_CONN_DONE] = false,
+	[AWK_CONN_WAITING] = true,  [AWK_CONN_CONNECTING] = true,  [AWK_CONN_REFUSED] = true,
+	[AWK_CONN_SENDING] = true,  [AWK_CONN_AWAIT_REPLY] = true, [AWK_CONN_AWAIT_REQUEST] = true,
+	[AWK_CONN_DECIDING] = true, [AWK_CONN_ANSWERING] = false,  [AWK_CONN_RUNNING] = false,
+	[AWK_CONN_OVER] = false,    [AWK_CONN_DONE] = false,
 };
 
 bool awk_conn_claim(struct awk_conn *c, enum awk_conn_state next)
@@ -20,8 +21,10 @@ bool awk_conn_claim(struct awk_conn *c, enum awk_conn_state next)
 
 void awk_conn_fail(struct awk_conn *c, int err)
 {
-	struct socket *sock = awk_conn_take_sock(c);
+	struct socket *sock;
 
+	awk_order_pass(c);
+	sock = awk_conn_take_sock(c);
 	c->err = err;
 	if (sock)
 		sock_release(sock);
@@ -210,6 +213,7 @@ static void connected(struct awk_conn *c, int err)
 		awk_conn_fail(c, err);
 		return;
 	}
+	awk_order_pass(c);
 	awk_addr_learn(c->sock, &c->near, &c->far);
 	WRITE_ONCE(c->state, AWK_CONN_SENDING);
 }
@@ -219,11 +223,13 @@ static void step_connect(struct awk_conn *c)
 	connected(c, awk_conn_try_tcp(c));
 }
 
-/* The first call after a failure may only clear the old attempt. */
+/* The first call after a failure may only clear the old attempt. A connection that has waited connects for the first time. */
 static void connect_again(struct awk_conn *c)
 {
-	int err = awk_conn_try_tcp(c);
+	int err;
 
+	awk_order_lead(c);
+	err = awk_conn_try_tcp(c);
 	if (err == -ECONNABORTED)
 		err = awk_conn_try_tcp(c);
 	WRITE_ONCE(c->state, AWK_CONN_CONNECTING);
@@ -231,7 +237,15 @@ static void connect_again(struct awk_conn *c)
 	connected(c, err);
 }
 
+/* The wait is no longer than an earlier connection is tried again, whatever becomes of that. */
+static void step_wait(struct awk_conn *c)
+{
+	if (!awk_order_waits(c))
+		connect_again(c);
+}
+
 static void (*const steps[])(struct awk_conn *c) = {
+	[AWK_CONN_WAITING] = step_wait,
 	[AWK_CONN_CONNECTING] = step_connect,
 	[AWK_CONN_REFUSED] = NULL,
 	[AWK_CONN_SENDING] = step_send,
@@ -246,7 +260,7 @@ static void (*const steps[])(struct awk_conn *c) = {
 
 static void time_out(struct awk_conn *c, enum awk_conn_state state)
 {
-	if (state == AWK_CONN_REFUSED)
+	if (state == AWK_CONN_REFUSED || state == AWK_CONN_WAITING)
 		connect_again(c);
 	else
 		fail_seen(c, state, -ETIMEDOUT);

@@ -2,6 +2,7 @@
 // Makes an initiator's TCP connection.
 #include "kmod/cm_addr.h"
 #include "kmod/cm_conn.h"
+#include "kmod/cm_order.h"
 
 #include <linux/fcntl.h>
 #include <net/ip.h>
@@ -71,6 +72,11 @@ int awk_conn_open(struct awk_conn *c, struct net *net, int tos)
 	if (err)
 		return err;
 	awk_conn_listen(c);
+	if (!awk_order_take(c)) {
+		awk_conn_set_deadline(c, AWK_PAUSES_MS);
+		smp_store_release(&c->state, AWK_CONN_WAITING);
+		return 0;
+	}
 	awk_conn_try_tcp(c); /* the worker tries again, and gets errors too */
 	awk_conn_set_deadline(c, AWK_STARTUP_MS);
 	smp_store_release(&c->state, AWK_CONN_CONNECTING);

@@ -153,6 +153,7 @@ void awk_conn_tell(struct awk_conn *c)
 	case AWK_CONN_OVER:
 		tell_over(c);
 		break;
+	case AWK_CONN_WAITING:
 	case AWK_CONN_CONNECTING:
 	case AWK_CONN_REFUSED:
 	case AWK_CONN_SENDING:

@@ -81,9 +81,10 @@ class KmodEnd(GuestEnd):
 class SiwEnd(GuestEnd):
     kind = SIW
     names = {"crc": "mpa_crc_required", "p2p": "peer_to_peer", "revision": "mpa_version"}
-    # What Linux's has; the last three are build-siw's.
+    # What Linux's has; the last four are build-siw's.
     defaults = {"mpa_crc_required": False, "mpa_crc_strict": False, "mpa_version": 2, "peer_to_peer": False,
-                "rtr_type": 0x00C0, "look_again": True, "ready_first": True, "flush_late": True}
+                "rtr_type": 0x00C0, "look_again": True, "ready_first": True, "in_order": True,
+                "flush_late": True}
 
 
 def is_farewell_lost(end, said):

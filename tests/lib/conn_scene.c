@@ -12,7 +12,10 @@
 
 #include <cmocka.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 const struct aw_mpa_local scene_enhanced = {
@@ -62,6 +65,34 @@ int scene_teardown(void **state)
 	free(s);
 	aw_engine_put();
 	return 0;
+}
+
+static _Atomic bool busy, hold_busy;
+
+static void keep_busy(struct aw_watch *w, uint32_t events)
+{
+	(void)events;
+	busy = true;
+	while (hold_busy)
+		sched_yield();
+	aw_watch_events(w, 0);
+}
+
+void scene_hold_engine(struct scene *s)
+{
+	busy = false;
+	hold_busy = true;
+	assert_int_equal(aw_watch_add(&s->busy, eventfd(1, EFD_CLOEXEC), EPOLLIN, keep_busy, NULL),
+			 0);
+	while (!busy)
+		sched_yield();
+}
+
+void scene_free_engine(struct scene *s)
+{
+	hold_busy = false;
+	aw_watch_remove_wait(&s->busy);
+	close(s->busy.fd);
 }
 
 size_t scene_frame(uint8_t *buf, enum mpa_kind kind, uint8_t flags, uint8_t revision)

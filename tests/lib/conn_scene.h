@@ -5,6 +5,7 @@
 #define TESTS_LIB_CONN_SCENE_H
 
 #include "heard.h"
+#include "net/progress/watch.h"
 
 #include <sys/socket.h>
 
@@ -16,6 +17,7 @@ struct scene {
 	struct aw_conn *conn;
 	struct heard heard;
 	struct fake_qp qp;
+	struct aw_watch busy; /* holds the progress thread */
 };
 
 /* What ends ask for or allow: all of RFC 6581, and nothing of it. */
@@ -23,6 +25,10 @@ extern const struct aw_mpa_local scene_enhanced, scene_plain;
 
 int scene_setup(void **state);
 int scene_teardown(void **state);
+
+/* The progress thread stands still in between; not twice for one scene. */
+void scene_hold_engine(struct scene *s);
+void scene_free_engine(struct scene *s);
 
 /* A frame with IRD and ORD 4 and a Write as RTR, where flags say that it is enhanced. */
 size_t scene_frame(uint8_t *buf, enum mpa_kind kind, uint8_t flags, uint8_t revision);

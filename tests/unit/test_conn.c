@@ -21,10 +21,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,35 +66,17 @@ static void start_and_read(struct scene *s, const struct aw_mpa_local *local)
 	tcp_recv(s->peer, request, local == &scene_plain ? MPA_HDR_LEN : sizeof(request));
 }
 
-static _Atomic bool busy, hold_busy;
-
-static void keep_busy(struct aw_watch *w, uint32_t events)
-{
-	(void)events;
-	busy = true;
-	while (hold_busy)
-		sched_yield();
-	aw_watch_events(w, 0);
-}
-
 /* Over loopback no other thread is needed for it. */
 static void conn_connect__sends_the_request_itself(void **state)
 {
 	struct scene *s = *state;
 	uint8_t octets[MPA_HDR_LEN + MPA_ENH_LEN];
-	struct aw_watch watch;
-	int fd = eventfd(1, EFD_CLOEXEC);
 
-	hold_busy = true;
-	assert_int_equal(aw_watch_add(&watch, fd, EPOLLIN, keep_busy, NULL), 0);
-	while (!busy)
-		sched_yield();
+	scene_hold_engine(s);
 	assert_int_equal(start(s, &scene_enhanced, NULL, 0), 0);
 	s->peer = tcp_accept(s->listener);
 	assert_int_equal(recv(s->peer, octets, sizeof(octets), MSG_DONTWAIT), sizeof(octets));
-	hold_busy = false;
-	aw_watch_remove_wait(&watch);
-	close(fd);
+	scene_free_engine(s);
 }
 
 static void conn_connect__request_and_reply(void **state)

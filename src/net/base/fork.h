@@ -19,6 +19,7 @@ enum aw_fork_rank {
 	AW_FORK_QPNS,
 	AW_FORK_WINDOWS,
 	AW_FORK_REGIONS,
+	AW_FORK_TURNS, /* net/conn/order.c */
 	AW_FORK_ENGINE,
 	AW_FORK_SHARED_OBJECTS,
 	AW_FORK_GIDS,

@@ -9,6 +9,7 @@
 #include "net/base/bounds.h"
 #include "net/base/fork.h"
 #include "net/conn/conn_machine.h"
+#include "net/conn/order.h"
 #include "net/progress/engine.h"
 #include "net/progress/linger.h"
 
@@ -94,14 +95,14 @@ static void discard(struct aw_conn *c)
 }
 
 /* From here on events can run, but none before *out is written, because they need the lock. */
-static int begin(struct aw_conn *c, uint32_t events, struct aw_conn **out)
+static int begin(struct aw_conn *c, uint32_t events, uint32_t deadline_ms, struct aw_conn **out)
 {
 	int err;
 
 	pthread_mutex_lock(&c->lock);
 	err = aw_watch_add(&c->watch, c->fd, events, aw_conn_on_watch, release);
 	if (!err) {
-		aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
+		aw_watch_deadline(&c->watch, deadline_ms);
 		*out = c;
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -150,6 +151,33 @@ static int connect_tcp(const struct aw_conn *c, const struct sockaddr *peer, soc
 	return err;
 }
 
+static int connect_now(struct aw_conn *c, struct aw_conn **out)
+{
+	const struct sockaddr *peer = (const struct sockaddr *)&c->info.peer;
+	int err = 0;
+
+	c->state = AW_CONN_CONNECTING;
+	if (!c->info.given) {
+		aw_order_lead(c);
+		err = connect_tcp(c, peer, aw_addr_len(peer));
+	}
+	return err ? err : begin(c, aw_conn_send_early(c), aw_bounds.startup_ms, out);
+}
+
+/* The wait is no longer than an earlier conn is tried again, whatever becomes of that. */
+static int wait_turn(struct aw_conn *c, struct aw_conn **out)
+{
+	int err;
+
+	c->state = AW_CONN_WAITING;
+	err = begin(c, 0, AW_CONN_PAUSES_MS, out);
+	pthread_mutex_lock(&c->lock);
+	if (!err && c->state == AW_CONN_WAITING)
+		aw_order_wait(c);
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
 int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **out)
 {
@@ -166,15 +194,16 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 	if (err)
 		goto discard;
 	aw_conn_set_options(fd);
-	c->state = AW_CONN_CONNECTING;
-	err = c->info.given ? 0 : connect_tcp(c, ask->peer, len);
-	if (!err)
-		err = begin(c, aw_conn_send_early(c), out);
+	if (!c->info.given && aw_order_is_led(c))
+		err = wait_turn(c, out);
+	else
+		err = connect_now(c, out);
 	if (err)
 		goto discard;
 	return 0;
 
 discard:
+	aw_order_pass(c);
 	discard(c);
 	return err;
 }
@@ -208,7 +237,7 @@ int aw_conn_respond(int fd, bool given, const struct aw_mpa_local *local, aw_con
 	c->info.given = given;
 	c->local.host = c->local.host && is_near(c);
 	c->state = AW_CONN_AWAIT_REQUEST;
-	err = begin(c, EPOLLIN, out);
+	err = begin(c, EPOLLIN, aw_bounds.startup_ms, out);
 	if (err)
 		discard(c);
 	return err;
@@ -493,6 +522,7 @@ void aw_conn_destroy(struct aw_conn *c)
 	}
 	pthread_mutex_lock(&c->lock);
 	c->destroyed = true;
+	aw_order_pass(c);
 	if (c->state == AW_CONN_READY)
 		fd = aw_conn_take_fd(c);
 	else
@@ -511,7 +541,7 @@ bool aw_conn_has_asked(struct aw_conn *conn)
 	bool asked;
 
 	pthread_mutex_lock(&conn->lock);
-	asked = conn->state != AW_CONN_CONNECTING && conn->state != AW_CONN_REFUSED;
+	asked = conn->state > AW_CONN_REFUSED;
 	pthread_mutex_unlock(&conn->lock);
 	return asked;
 }

@@ -12,6 +12,7 @@
 
 /* A refused connection is tried again, after pauses of 1, 2, 4 ... ms: 127 ms in all. */
 #define AW_CONN_REFUSALS_MAX 7
+#define AW_CONN_PAUSES_MS ((1u << AW_CONN_REFUSALS_MAX) - 1)
 
 struct aw_conn;
 

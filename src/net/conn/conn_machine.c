@@ -8,6 +8,7 @@
 #include "core/setup_term.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
+#include "net/conn/order.h"
 #include "net/progress/linger.h"
 #include "net/progress/watch.h"
 
@@ -24,6 +25,7 @@
 #define CAUSE_MAX 128 /* bytes of a cause's text */
 
 static const uint32_t arrows[] = {
+	[AW_CONN_WAITING] = BIT(AW_CONN_CONNECTING) | BIT(AW_CONN_OVER),
 	[AW_CONN_CONNECTING] = BIT(AW_CONN_REFUSED) | BIT(AW_CONN_SENDING) | BIT(AW_CONN_OVER),
 	[AW_CONN_REFUSED] = BIT(AW_CONN_CONNECTING) | BIT(AW_CONN_OVER),
 	[AW_CONN_SENDING] = BIT(AW_CONN_AWAIT_REPLY) | BIT(AW_CONN_OVER),
@@ -39,6 +41,7 @@ static const struct {
 	uint32_t events;
 	bool deadline;
 } waits[] = {
+	[AW_CONN_WAITING] = { 0, true },
 	[AW_CONN_CONNECTING] = { EPOLLOUT, true },
 	[AW_CONN_REFUSED] = { 0, true },
 	[AW_CONN_SENDING] = { EPOLLOUT, true },
@@ -49,9 +52,16 @@ static const struct {
 	[AW_CONN_OVER] = { 0, false },
 };
 
+static bool is_early(enum aw_conn_state state)
+{
+	return state <= AW_CONN_REFUSED;
+}
+
 static void enter(struct aw_conn *c, enum aw_conn_state next)
 {
 	assert(arrows[c->state] & BIT(next));
+	if (is_early(c->state) && !is_early(next))
+		aw_order_pass(c);
 	c->state = next;
 }
 
@@ -332,8 +342,10 @@ static int try_connect(struct aw_conn *c)
 	return connect(c->fd, peer, aw_addr_len(peer)) == 0 ? 0 : errno;
 }
 
+/* The conn's first try, if it has waited for another. */
 static void connect_again(struct aw_conn *c)
 {
+	aw_order_lead(c);
 	int err = try_connect(c);
 
 	/* Linux: the first connect after a failure only clears the old attempt. */
@@ -426,6 +438,7 @@ static void step_decide(struct aw_conn *c)
 }
 
 static void (*const steps[])(struct aw_conn *c) = {
+	[AW_CONN_WAITING] = NULL,
 	[AW_CONN_CONNECTING] = step_connect,
 	[AW_CONN_REFUSED] = NULL,
 	[AW_CONN_SENDING] = step_send,
@@ -450,7 +463,7 @@ static void step(struct aw_conn *c, uint32_t events)
 	if (!(events & AW_WATCH_TIMEOUT)) {
 		if (steps[c->state])
 			steps[c->state](c);
-	} else if (c->state == AW_CONN_REFUSED) {
+	} else if (c->state == AW_CONN_REFUSED || c->state == AW_CONN_WAITING) {
 		connect_again(c);
 	} else if (waits[c->state].deadline && is_patient(c)) {
 		log_waits(c);

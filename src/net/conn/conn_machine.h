@@ -3,11 +3,13 @@
 #ifndef NET_CONN_MACHINE_H
 #define NET_CONN_MACHINE_H
 
+#include "core/turn.h"
 #include "net/conn/conn.h"
 #include "net/conn/frame.h"
 #include "wire/error.h"
 
 enum aw_conn_state {
+	AW_CONN_WAITING, /* initiator: another conn to the peer connects first (net/conn/order.h) */
 	AW_CONN_CONNECTING, /* initiator: TCP's handshake is under way */
 	AW_CONN_REFUSED, /* initiator: nobody listened; a pause before the next try */
 	AW_CONN_SENDING, /* initiator: the socket has not taken all of the Request */
@@ -28,6 +30,7 @@ struct aw_conn {
 	enum aw_conn_state state;
 	bool destroyed;
 	uint32_t refusals;
+	struct aw_turn turn; /* guarded by net/conn/order.c's lock */
 	int fd; /* -1: given away or closed */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
 	struct aw_frame_buf out;

@@ -69,6 +69,7 @@ enum {
 #define ip_sock_set_tos(sk, value) ((void)((sk)->tos = (value)))
 #define ip6_sock_set_v6only(sk) ((void)(sk))
 #define sk_stream_is_writeable(sk) kshim_sock_has_room(sk)
+#define net_eq(a, b) ((a) == (b))
 #define sock_net(sk) ((void)(sk), kshim_net)
 #define put_net(net) ((void)(net))
 
@@ -106,6 +107,7 @@ int tcp_read_sock(struct sock *sk, read_descriptor_t *desc,
 			       size_t len));
 
 #define ipv6_addr_any(addr) IN6_IS_ADDR_UNSPECIFIED(addr)
+#define ipv6_addr_equal(a, b) IN6_ARE_ADDR_EQUAL(a, b)
 #define ipv6_addr_v4mapped(addr) IN6_IS_ADDR_V4MAPPED(addr)
 
 #endif
