@@ -186,6 +186,13 @@ struct read_task {
 	char octet;
 };
 
+struct write_task {
+	int fd;
+	_Atomic pid_t tid;
+	ssize_t result;
+	char octets[1 << 20];
+};
+
 static bool is_asleep(pid_t tid)
 {
 	char path[64], text[256] = "";
@@ -204,9 +211,10 @@ static void *read_one(void *arg)
 }
 
 /* Who reads already keeps the connection until its call returns; then the peer sees the end. */
-static void close_in_another_thread(void)
+static void close_beside_a_read(bool by_dup2)
 {
 	struct ends e;
+	int pipes[2];
 	pthread_t thread;
 	ends_open(&e);
 	touch(&e);
@@ -214,12 +222,51 @@ static void close_in_another_thread(void)
 	thread = thread_start(read_one, &task);
 	while (!task.tid || !is_asleep(task.tid))
 		poll(NULL, 0, 1);
-	CHECK(!close(e.server));
+	CHECK(!pipe(pipes));
+	CHECK(by_dup2 ? dup2(pipes[0], e.server) == e.server : !close(e.server));
 	send_text(e.client, "z");
 	thread_join(thread);
 	CHECK(task.result == 1 && task.octet == 'z');
 	expect_end(e.client);
-	CHECK(fcntl(e.server, F_GETFD) == -1 && errno == EBADF);
+	CHECK(by_dup2 || (fcntl(e.server, F_GETFD) == -1 && errno == EBADF));
+}
+
+static void close_in_another_thread(void)
+{
+	close_beside_a_read(false);
+}
+
+static void dup2_in_another_thread(void)
+{
+	close_beside_a_read(true);
+}
+
+static void *write_much(void *arg)
+{
+	struct write_task *t = arg;
+	t->tid = gettid();
+	t->result = write(t->fd, t->octets, sizeof(t->octets));
+	return NULL;
+}
+
+/* Who writes already, too. */
+static void close_beside_a_write(void)
+{
+	static struct write_task task;
+	struct ends e;
+	ends_open(&e);
+	touch(&e);
+	size_t filled = fill_up(e.client);
+	task.fd = e.client;
+	pattern_fill(task.octets, sizeof(task.octets), filled);
+	pthread_t thread = thread_start(write_much, &task);
+	while (!task.tid || !is_asleep(task.tid))
+		poll(NULL, 0, 1);
+	CHECK(!close(e.client));
+	expect_pattern(e.server, filled + sizeof(task.octets));
+	thread_join(thread);
+	CHECK(task.result == sizeof(task.octets));
+	expect_end(e.server);
 }
 
 /* Connections opened, used and closed by many threads at once never meet. */
@@ -293,11 +340,18 @@ static void no_files(void)
 }
 
 static const struct row rows[] = {
-	{ "dup_shares", dup_shares },	    { "dup_untouched", dup_untouched },
-	{ "dup2_over", dup2_over },	    { "dup2_connection", dup2_connection },
-	{ "standard_fds", standard_fds },   { "number_used_again", number_used_again },
-	{ "close_ranges", close_ranges },   { "close_in_another_thread", close_in_another_thread },
-	{ "threads_churn", threads_churn }, { "few_fds", few_fds },
+	{ "dup_shares", dup_shares },
+	{ "dup_untouched", dup_untouched },
+	{ "dup2_over", dup2_over },
+	{ "dup2_connection", dup2_connection },
+	{ "standard_fds", standard_fds },
+	{ "number_used_again", number_used_again },
+	{ "close_ranges", close_ranges },
+	{ "close_in_another_thread", close_in_another_thread },
+	{ "dup2_in_another_thread", dup2_in_another_thread },
+	{ "close_beside_a_write", close_beside_a_write },
+	{ "threads_churn", threads_churn },
+	{ "few_fds", few_fds },
 	{ "no_files", no_files },
 };
 const struct rows fd_rows = { rows, ARRAY_LEN(rows) };

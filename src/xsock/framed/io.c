@@ -102,6 +102,14 @@ static void leave_wait(void *slot)
 	aw_slot_leave_wait(slot);
 }
 
+static void leave_read(void *arg)
+{
+	struct aw_slot *slot = arg;
+
+	atomic_fetch_sub(&slot->readers, 1);
+	aw_slot_leave_wait(slot);
+}
+
 /*
  * Returns whether the call may go on: call->fd is still the connection's, or a copy was kept. The
  * number fd may be another file's by now.
@@ -186,8 +194,9 @@ static ssize_t receive_waiting(struct framed_call *call)
 	struct _pthread_cleanup_buffer left;
 	ssize_t n;
 
+	atomic_fetch_add(&call->slot->readers, 1);
 	aw_slot_begin_wait(call->slot);
-	aw_left_push(&left, leave_wait, call->slot);
+	aw_left_push(&left, leave_read, call->slot);
 	do {
 		n = await_bytes(call);
 		if (n == 0)
@@ -196,7 +205,7 @@ static ssize_t receive_waiting(struct framed_call *call)
 			break;
 	} while (is_to_wait(call, n));
 	aw_left_pop(&left, 0);
-	aw_slot_leave_wait(call->slot);
+	leave_read(call->slot);
 	return n;
 }
 
@@ -341,7 +350,8 @@ static ssize_t send_once(const struct framed_call *call)
 	bool left_over;
 	ssize_t n;
 
-	n = -aw_half_enter_for(&half, slot, &slot->tx_lock, call->fd);
+	n = -(call->kept ? aw_half_enter(&half, slot, &slot->tx_lock, call->fd)
+			 : aw_half_enter_for(&half, slot, &slot->tx_lock, call->fd));
 	if (n)
 		return n;
 	n = aw_record_send(&slot->record, &aw_slot_calls, call->fd, window, count,
@@ -353,21 +363,54 @@ static ssize_t send_once(const struct framed_call *call)
 	return n;
 }
 
+/* Sends what TCP takes without waiting. Returns a number of bytes or a negative errno. */
+static ssize_t send_now(struct framed_call *call)
+{
+	ssize_t n;
+
+	do {
+		n = send_once(call);
+		count_bytes(call, n);
+	} while (n > 0 && call->at.left > 0);
+	return n;
+}
+
+/* Returns whether the call goes on with the record: what a proxy process carries goes through the pair. */
+static bool is_still_record(struct framed_call *call)
+{
+	if (atomic_load(&call->slot->proxy))
+		return aw_framed_slot(call->fd) == call->slot;
+	return is_still_ours(call);
+}
+
+static ssize_t send_waiting(struct framed_call *call)
+{
+	struct _pthread_cleanup_buffer left;
+	ssize_t n;
+
+	aw_slot_begin_wait(call->slot);
+	aw_left_push(&left, leave_wait, call->slot);
+	do {
+		n = await_ready(call, POLLOUT, SO_SNDTIMEO);
+		if (n)
+			break;
+		n = is_still_record(call) ? send_now(call) : -EBADF;
+	} while (n == -EAGAIN);
+	aw_left_pop(&left, 0);
+	aw_slot_leave_wait(call->slot);
+	return n;
+}
+
 static ssize_t send_bytes(struct framed_call *call)
 {
-	while (call->at.left > 0) {
-		ssize_t n = send_once(call);
+	ssize_t n = send_now(call);
 
-		count_bytes(call, n);
-		if (n == -EAGAIN && aw_waits_may(call->fd, call->flags))
-			n = await_ready(call, POLLOUT, SO_SNDTIMEO);
-		if (n < 0 && call->done)
-			aw_slot_note_failure(call->slot, n);
-		if (n < 0)
-			return call->done ? (ssize_t)call->done : n;
-		if (aw_framed_slot(call->fd) != call->slot)
-			return call->done ? (ssize_t)call->done : -EBADF;
-	}
+	if (n == -EAGAIN && aw_waits_may(call->fd, call->flags))
+		n = send_waiting(call);
+	if (call->done == 0)
+		return n;
+	if (n < 0)
+		aw_slot_note_failure(call->slot, n);
 	return (ssize_t)call->done;
 }
 

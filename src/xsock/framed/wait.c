@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Threads that wait in a read. As in the kernel, a waiting thread keeps its connection until its
+// Threads that wait in a read or write. As in the kernel, a waiting thread keeps its connection until its
 // call returns, even if another thread closes the fd or has it bridged meanwhile. Only atomics;
 // aw_framed_closing() takes the fd table's lock.
 #include <unistd.h>
@@ -57,29 +57,30 @@ void aw_framed_closing(int fd)
 
 void aw_slot_keep(struct aw_slot *slot, int fd)
 {
-	int copy = atomic_load(&waiters[aw_arena_number(slot)])
-			   ? aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
-			   : -1;
+	unsigned number = aw_arena_number(slot);
+	int copy;
 
+	/* A copy is there already where a dup2() over the fd has failed. */
+	if (!atomic_load(&waiters[number]) || atomic_load(&kept[number]))
+		return;
+	copy = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (copy < 0)
 		return;
 	copy = aw_proxy_move_high(copy);
 	aw_fdtab_hide(copy);
 	aw_arena_share(slot);
-	atomic_store(&kept[aw_arena_number(slot)], copy + 1);
+	atomic_store(&kept[number], copy + 1);
 	close_kept(slot);
 }
 
 void aw_slot_begin_wait(struct aw_slot *slot)
 {
-	atomic_fetch_add(&slot->waiters, 1);
 	atomic_fetch_add(&waiters[aw_arena_number(slot)], 1);
 }
 
 void aw_slot_leave_wait(struct aw_slot *slot)
 {
 	atomic_fetch_sub(&waiters[aw_arena_number(slot)], 1);
-	atomic_fetch_sub(&slot->waiters, 1);
 	close_kept(slot);
 }
 

@@ -262,7 +262,7 @@ static bool is_left_to_others(struct line_record *r)
 	if (!r->readable_ns)
 		r->readable_ns = now;
 	waited = now - r->readable_ns;
-	if (!r->impatient && atomic_load(&r->start.share.slot->waiters)) {
+	if (!r->impatient && atomic_load(&r->start.share.slot->readers)) {
 		if (waited < PATIENCE_NS)
 			return true;
 		r->impatient = true;

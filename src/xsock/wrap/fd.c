@@ -167,6 +167,7 @@ static void prepare_dup(int fd, int new)
 		return;
 	aw_proxy_free_fd(new);
 	aw_settle_before_close(new);
+	aw_framed_closing(new);
 	if (new <= STDERR_FILENO)
 		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
 }
