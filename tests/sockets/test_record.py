@@ -43,6 +43,47 @@ def test_what_is_no_switch(only_record):
     assert "ANYWARP_SOCKETS_RECORD is 'yes': it must be on or off; taken as on" in run.output(), run.report()
 
 
+# TCP takes a part of an FPDU (cut.c), and the program sends no more. Its end of the stream stands behind all that it has sent.
+SHUT_BEHIND_A_PART = """
+import socket, sys, threading
+how = getattr(socket, sys.argv[1])
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+server = listener.accept()[0]
+client.sendall(b"x")
+assert server.recv(1) == b"x"
+total = []
+def read():
+    got = 0
+    while data := server.recv(65536):
+        got += len(data)
+    total.append(got)
+    server.sendall(b"y")
+reader = threading.Thread(target=read)
+reader.start()
+client.setblocking(False)
+assert client.send(bytes(16000)) == client.send(bytes(16000)) == 16000
+client.shutdown(how)
+try:
+    client.send(b"z")
+except BrokenPipeError:
+    pass
+else:
+    raise AssertionError("a send behind the end")
+client.setblocking(True)
+assert client.recv(1) == (b"y" if how == socket.SHUT_WR else b"")
+reader.join()
+assert total == [32000], total
+"""
+
+
+@pytest.mark.parametrize("how", ["SHUT_WR", "SHUT_RDWR"])
+def test_shutdown_behind_a_part_of_an_fpdu(only_record, how):
+    preload = f"{only_record.environment()['LD_PRELOAD']} {conftest.BUILD}/tests/cut.so"
+    run = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", SHUT_BEHIND_A_PART, how])
+    assert run.wait_exit(SECONDS_MAX) == 0, run.report()
+
+
 # A child that is born while a thread waits, and closes what it has: nobody waits there, so that its end is an end.
 FORK_BESIDE_READER = """
 import os, socket, threading, time

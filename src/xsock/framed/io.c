@@ -359,7 +359,7 @@ static ssize_t send_once(const struct framed_call *call)
 	left_over = slot->record.tx.rest && !slot->record.tx.reply;
 	aw_half_leave(&half);
 	if (__builtin_expect(left_over, 0))
-		aw_slot_flush_later(slot, call->fd);
+		(void)aw_slot_flush_later(slot, call->fd);
 	return n;
 }
 
@@ -439,8 +439,6 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 	return set_result(n, result);
 }
 
-#define FLUSH_MS 1000 /* TCP takes the rest of an FPDU soon, or never */
-
 static void note_shut(struct aw_slot *slot, int fd)
 {
 	struct aw_half half;
@@ -451,24 +449,34 @@ static void note_shut(struct aw_slot *slot, int fd)
 	aw_half_leave(&half);
 }
 
+/* Returns whether TCP has yet to take the rest of an FPDU, behind which the stream's end is due. */
+static bool end_behind_rest(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+	bool due;
+
+	if (aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
+		return false;
+	due = aw_record_flush(&slot->record, &aw_slot_calls, fd) == -EAGAIN;
+	slot->record.tx.ended |= due;
+	slot->fin_due = due;
+	aw_half_leave(&half);
+	return due && aw_slot_flush_later(slot, fd);
+}
+
 bool aw_framed_shutdown(int fd, int how, int *result)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
-	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
-	struct aw_half half;
-	int err = -EAGAIN;
+	bool later;
 
 	if (!slot)
 		return false;
-	for (int tries = 0; how != SHUT_RD && err == -EAGAIN && tries < 2; tries++) {
-		if (tries)
-			(void)aw_libc()->poll(&pollfd, 1, FLUSH_MS);
-		if (aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
-			break;
-		err = aw_record_flush(&slot->record, &aw_slot_calls, fd);
-		aw_half_leave(&half);
-	}
-	*result = aw_libc()->shutdown(fd, how);
+	later = how != SHUT_RD && end_behind_rest(slot, fd);
+	*result = 0;
+	if (!later)
+		*result = aw_libc()->shutdown(fd, how);
+	else if (how == SHUT_RDWR)
+		*result = aw_libc()->shutdown(fd, SHUT_RD);
 	if (*result == 0 && how != SHUT_WR)
 		note_shut(slot, fd);
 	return true;

@@ -107,6 +107,8 @@ static int flush_once(struct aw_slot *slot, int fd)
 	if (err)
 		return -err;
 	err = aw_record_flush(&slot->record, &aw_slot_calls, fd);
+	if (err == 0 && slot->fin_due)
+		(void)aw_libc()->shutdown(fd, SHUT_WR);
 	if (err != -EAGAIN)
 		atomic_store(&flushing[aw_arena_number(slot)], 0);
 	aw_half_leave(&half);
@@ -128,14 +130,14 @@ static void *flush_run(void *arg)
 	return NULL;
 }
 
-void aw_slot_flush_later(struct aw_slot *slot, int fd)
+bool aw_slot_flush_later(struct aw_slot *slot, int fd)
 {
 	_Atomic(int) *flush = &flushing[aw_arena_number(slot)];
 	struct flush_job *job;
 	int none = 0;
 
 	if (!atomic_compare_exchange_strong(flush, &none, STARTS))
-		return;
+		return true;
 	job = malloc(sizeof(*job));
 	if (job) {
 		*job = (struct flush_job){ slot, aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 3) };
@@ -146,7 +148,7 @@ void aw_slot_flush_later(struct aw_slot *slot, int fd)
 			atomic_store(flush, job->fd + 1);
 		}
 		if (job->fd >= 0 && aw_thread_start(flush_run, job) == 0)
-			return;
+			return true;
 		aw_arena_unshare(slot);
 		if (job->fd >= 0) {
 			aw_fdtab_forget(job->fd);
@@ -154,5 +156,6 @@ void aw_slot_flush_later(struct aw_slot *slot, int fd)
 		}
 		free(job);
 	}
-	atomic_store(flush, 0); /* the next write sends the rest */
+	atomic_store(flush, 0);
+	return false;
 }

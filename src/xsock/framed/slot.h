@@ -69,7 +69,10 @@ ssize_t aw_slot_take_failure(struct aw_slot *slot, ssize_t err);
 /* Forgets the threads that flush, in the child of a fork: they are its parent's. */
 void aw_slot_forget_flushes(void);
 
-/* Starts a thread that sends the rest of an FPDU when TCP has room for it. */
-void aw_slot_flush_later(struct aw_slot *slot, int fd);
+/*
+ * Starts a thread that sends the rest of an FPDU when TCP has room for it, and the stream's end where it is due. False: there is
+ * none, and the next write sends the rest.
+ */
+bool aw_slot_flush_later(struct aw_slot *slot, int fd);
 
 #endif
