@@ -4,19 +4,20 @@
 
 #include <stddef.h>
 
-static struct aw_turn **list_of(struct aw_turns *turns, const struct aw_turn *turn)
-{
-	return &turns->first[turn->hash % AW_TURN_LISTS];
-}
-
 static bool is_same(const struct aw_turns *turns, const struct aw_turn *a, const struct aw_turn *b)
 {
 	return a->hash == b->hash && turns->is_same_peer(a, b);
 }
 
+/* The oldest one in turn's list, and then the next one behind each. */
+static struct aw_turn *oldest(const struct aw_turns *turns, const struct aw_turn *turn)
+{
+	return turns->lists[turn->hash % AW_TURN_LISTS].first;
+}
+
 bool aw_turn_is_led(const struct aw_turns *turns, const struct aw_turn *turn)
 {
-	const struct aw_turn *other = turns->first[turn->hash % AW_TURN_LISTS];
+	const struct aw_turn *other = oldest(turns, turn);
 
 	for (; other; other = other->next)
 		if (other->leads && is_same(turns, other, turn))
@@ -26,12 +27,24 @@ bool aw_turn_is_led(const struct aw_turns *turns, const struct aw_turn *turn)
 
 static void append(struct aw_turns *turns, struct aw_turn *turn)
 {
-	struct aw_turn **end = list_of(turns, turn);
+	struct aw_turn_list *list = &turns->lists[turn->hash % AW_TURN_LISTS];
 
-	while (*end)
-		end = &(*end)->next;
+	if (!list->first)
+		list->end = &list->first;
 	turn->next = NULL;
-	*end = turn;
+	turn->before = list->end;
+	*list->end = turn;
+	list->end = &turn->next;
+}
+
+static void unlist(struct aw_turns *turns, struct aw_turn *turn)
+{
+	*turn->before = turn->next;
+	if (turn->next)
+		turn->next->before = turn->before;
+	else
+		turns->lists[turn->hash % AW_TURN_LISTS].end = turn->before;
+	turn->leads = turn->waits = false;
 }
 
 void aw_turn_lead(struct aw_turns *turns, struct aw_turn *turn)
@@ -44,20 +57,28 @@ void aw_turn_lead(struct aw_turns *turns, struct aw_turn *turn)
 
 bool aw_turn_wait(struct aw_turns *turns, struct aw_turn *turn)
 {
-	append(turns, turn);
 	turn->waits = aw_turn_is_led(turns, turn);
 	turn->leads = !turn->waits;
+	append(turns, turn);
 	return turn->waits;
 }
 
-static void unlist(struct aw_turns *turns, struct aw_turn *turn)
+static void wake_waiting(struct aw_turns *turns, const struct aw_turn *turn)
 {
-	struct aw_turn **at = list_of(turns, turn);
+	for (struct aw_turn *other = oldest(turns, turn); other; other = other->next) {
+		if (!other->waits || !is_same(turns, other, turn))
+			continue;
+		aw_turn_lead(turns, other);
+		turns->wake(other);
+		if (turns->one_by_one)
+			return;
+	}
+}
 
-	while (*at != turn)
-		at = &(*at)->next;
-	*at = turn->next;
-	turn->leads = turn->waits = false;
+void aw_turn_sent(struct aw_turns *turns, const struct aw_turn *turn)
+{
+	if (turns->one_by_one)
+		wake_waiting(turns, turn);
 }
 
 void aw_turn_pass(struct aw_turns *turns, struct aw_turn *turn)
@@ -65,11 +86,6 @@ void aw_turn_pass(struct aw_turns *turns, struct aw_turn *turn)
 	if (!turn->leads && !turn->waits)
 		return;
 	unlist(turns, turn);
-	if (aw_turn_is_led(turns, turn))
-		return;
-	for (struct aw_turn *other = *list_of(turns, turn); other; other = other->next)
-		if (other->waits && is_same(turns, other, turn)) {
-			aw_turn_lead(turns, other);
-			turns->wake(other);
-		}
+	if (!aw_turn_is_led(turns, turn))
+		wake_waiting(turns, turn);
 }

@@ -20,7 +20,8 @@
 #define AWK_DECIDE_MS 120000
 /* A refused connection is tried again, after pauses of 1, 2, 4 ... ms: 127 ms in all. */
 #define AWK_REFUSALS_MAX 7
-#define AWK_PAUSES_MS ((1u << AWK_REFUSALS_MAX) - 1)
+/* A connection waits no longer for another one to the same peer: pauses are longer, by jiffies and the worker's time. */
+#define AWK_WAIT_MS (2u << AWK_REFUSALS_MAX)
 
 struct awk_device;
 struct awk_listener;

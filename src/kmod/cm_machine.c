@@ -226,18 +226,20 @@ static void step_connect(struct awk_conn *c)
 /* The first call after a failure may only clear the old attempt. A connection that has waited connects for the first time. */
 static void connect_again(struct awk_conn *c)
 {
+	bool waited = c->state == AWK_CONN_WAITING;
 	int err;
 
 	awk_order_lead(c);
 	err = awk_conn_try_tcp(c);
 	if (err == -ECONNABORTED)
 		err = awk_conn_try_tcp(c);
+	if (waited)
+		awk_order_sent(c);
 	WRITE_ONCE(c->state, AWK_CONN_CONNECTING);
 	awk_conn_set_deadline(c, AWK_STARTUP_MS);
 	connected(c, err);
 }
 
-/* The wait is no longer than an earlier connection is tried again, whatever becomes of that. */
 static void step_wait(struct awk_conn *c)
 {
 	if (!awk_order_waits(c))

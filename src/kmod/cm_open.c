@@ -73,7 +73,7 @@ int awk_conn_open(struct awk_conn *c, struct net *net, int tos)
 		return err;
 	awk_conn_listen(c);
 	if (!awk_order_take(c)) {
-		awk_conn_set_deadline(c, AWK_PAUSES_MS);
+		awk_conn_set_deadline(c, AWK_WAIT_MS);
 		smp_store_release(&c->state, AWK_CONN_WAITING);
 		return 0;
 	}

@@ -26,7 +26,8 @@ static void wake(struct aw_turn *turn)
 }
 
 static DEFINE_SPINLOCK(lock);
-static struct aw_turns turns = { .is_same_peer = is_same_peer, .wake = wake };
+/* Workers run side by side. */
+static struct aw_turns turns = { .is_same_peer = is_same_peer, .wake = wake, .one_by_one = true };
 
 bool awk_order_take(struct awk_conn *c)
 {
@@ -53,6 +54,13 @@ void awk_order_lead(struct awk_conn *c)
 {
 	spin_lock(&lock);
 	aw_turn_lead(&turns, &c->turn);
+	spin_unlock(&lock);
+}
+
+void awk_order_sent(struct awk_conn *c)
+{
+	spin_lock(&lock);
+	aw_turn_sent(&turns, &c->turn);
 	spin_unlock(&lock);
 }
 

@@ -12,6 +12,8 @@ bool awk_order_take(struct awk_conn *c);
 bool awk_order_waits(struct awk_conn *c);
 /* It connects now, whether it waited or not, and others to its peer wait for it. */
 void awk_order_lead(struct awk_conn *c);
+/* It has waited, and TCP has been asked to connect it: the next one that waits may follow. */
+void awk_order_sent(struct awk_conn *c);
 /*
  * TCP has connected it, or it fails. It still has its socket and its peer's address as they were.
  * Any number of times.

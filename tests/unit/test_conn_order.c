@@ -29,13 +29,22 @@ static struct {
 	bool unseen; /* the refusal is not handled yet when the late conn begins */
 } two;
 
-static void start(struct scene *s, uint8_t name, struct aw_conn **conn)
+static void start_as(struct scene *s, uint8_t name, bool again, struct aw_conn **conn)
 {
 	const struct aw_conn_ask ask = {
-		.peer = (struct sockaddr *)&s->addr, .local = &scene_plain, .pd = &name, .pd_len = 1
+		.peer = (struct sockaddr *)&s->addr,
+		.local = &scene_plain,
+		.pd = &name,
+		.pd_len = 1,
+		.again = again,
 	};
 
 	assert_int_equal(aw_conn_connect(tcp_socket(AF_INET), &ask, heard_fn, &s->heard, conn), 0);
+}
+
+static void start(struct scene *s, uint8_t name, struct aw_conn **conn)
+{
+	start_as(s, name, false, conn);
 }
 
 /* The name in the Request of the connection that TCP accepts next. */
@@ -155,6 +164,19 @@ static void conn_connect__both_are_refused(void **state)
 	assert_int_equal(two.late->refusals, AW_CONN_REFUSALS_MAX);
 }
 
+/* In place of a conn that failed, such as the second try of revision 1. */
+static void conn_connect__again(void **state)
+{
+	struct scene *s = *state;
+	struct aw_conn *conn;
+
+	refuse_then_listen(s);
+	start_as(s, LATE, true, &conn);
+	assert_true(aw_conn_has_asked(conn));
+	scene_free_engine(s);
+	aw_conn_destroy(conn);
+}
+
 static void conn_connect__elsewhere(void **state)
 {
 	struct scene *s = *state;
@@ -184,6 +206,7 @@ int main(void)
 		TEST(conn_destroy__a_refused_one),
 		TEST(conn_destroy__one_that_waits),
 		TEST(conn_connect__both_are_refused),
+		TEST(conn_connect__again),
 		TEST(conn_connect__elsewhere),
 	};
 

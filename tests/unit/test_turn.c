@@ -45,7 +45,7 @@ static int begin(void **state)
 static void assert_no_list(void)
 {
 	for (unsigned int i = 0; i < AW_TURN_LISTS; i++)
-		assert_null(turns.first[i]);
+		assert_null(turns.lists[i].first);
 }
 
 static void turn_lead__alone(void **state)
@@ -106,6 +106,41 @@ static void turn_lead__one_that_waits(void **state)
 	aw_turn_pass(&turns, &turn[SECOND]);
 	assert_int_equal(woken_count, 1);
 	assert_int_equal(woken[0], THIRD);
+}
+
+/* Each is woken when TCP has been asked to connect the one before. */
+static void turn_sent__one_by_one(void **state)
+{
+	(void)state;
+	turns.one_by_one = true;
+	aw_turn_lead(&turns, &turn[FIRST]);
+	assert_true(aw_turn_wait(&turns, &turn[SECOND]));
+	assert_true(aw_turn_wait(&turns, &turn[THIRD]));
+	aw_turn_pass(&turns, &turn[FIRST]);
+	assert_int_equal(woken_count, 1);
+	aw_turn_lead(&turns, &turn[SECOND]);
+	aw_turn_sent(&turns, &turn[SECOND]);
+	assert_int_equal(woken_count, 2);
+	assert_int_equal(woken[1], THIRD);
+	aw_turn_sent(&turns, &turn[THIRD]);
+	aw_turn_pass(&turns, &turn[SECOND]);
+	aw_turn_pass(&turns, &turn[THIRD]);
+	assert_int_equal(woken_count, 2);
+	assert_no_list();
+}
+
+/* One that was woken ends before TCP is asked. */
+static void turn_pass__one_by_one(void **state)
+{
+	(void)state;
+	turns.one_by_one = true;
+	aw_turn_lead(&turns, &turn[FIRST]);
+	assert_true(aw_turn_wait(&turns, &turn[SECOND]));
+	assert_true(aw_turn_wait(&turns, &turn[THIRD]));
+	aw_turn_pass(&turns, &turn[FIRST]);
+	aw_turn_pass(&turns, &turn[SECOND]);
+	assert_int_equal(woken_count, 2);
+	assert_int_equal(woken[1], THIRD);
 }
 
 static void turn_pass__one_that_waits(void **state)
@@ -188,6 +223,8 @@ int main(void)
 		TEST(turn_pass__wakes_in_order),
 		TEST(turn_wait__for_those_that_waited),
 		TEST(turn_lead__one_that_waits),
+		TEST(turn_sent__one_by_one),
+		TEST(turn_pass__one_by_one),
 		TEST(turn_pass__one_that_waits),
 		TEST(turn_wait__the_leader_has_gone),
 		TEST(turn_pass__of_two_leaders),

@@ -103,6 +103,8 @@ static int begin(struct aw_conn *c, uint32_t events, uint32_t deadline_ms, struc
 	err = aw_watch_add(&c->watch, c->fd, events, aw_conn_on_watch, release);
 	if (!err) {
 		aw_watch_deadline(&c->watch, deadline_ms);
+		if (c->state == AW_CONN_WAITING)
+			aw_order_wait(c);
 		*out = c;
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -164,18 +166,16 @@ static int connect_now(struct aw_conn *c, struct aw_conn **out)
 	return err ? err : begin(c, aw_conn_send_early(c), aw_bounds.startup_ms, out);
 }
 
-/* The wait is no longer than an earlier conn is tried again, whatever becomes of that. */
+/* A second try takes its place at once: what it replaces has had its turn. */
+static bool has_to_wait(struct aw_conn *c, const struct aw_conn_ask *ask)
+{
+	return !c->info.given && !ask->again && aw_order_is_led(c);
+}
+
 static int wait_turn(struct aw_conn *c, struct aw_conn **out)
 {
-	int err;
-
 	c->state = AW_CONN_WAITING;
-	err = begin(c, 0, AW_CONN_PAUSES_MS, out);
-	pthread_mutex_lock(&c->lock);
-	if (!err && c->state == AW_CONN_WAITING)
-		aw_order_wait(c);
-	pthread_mutex_unlock(&c->lock);
-	return err;
+	return begin(c, 0, AW_CONN_WAIT_MS, out);
 }
 
 int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
@@ -194,7 +194,8 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 	if (err)
 		goto discard;
 	aw_conn_set_options(fd);
-	if (!c->info.given && aw_order_is_led(c))
+	aw_order_begin(c);
+	if (has_to_wait(c, ask))
 		err = wait_turn(c, out);
 	else
 		err = connect_now(c, out);
@@ -220,6 +221,7 @@ void aw_conn_asked(const struct aw_conn *c, struct aw_conn_ask *ask)
 		.local = &c->local,
 		.pd = frame.pd + front,
 		.pd_len = frame.pd_len - front,
+		.again = true,
 	};
 }
 

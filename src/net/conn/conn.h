@@ -12,7 +12,11 @@
 
 /* A refused connection is tried again, after pauses of 1, 2, 4 ... ms: 127 ms in all. */
 #define AW_CONN_REFUSALS_MAX 7
-#define AW_CONN_PAUSES_MS ((1u << AW_CONN_REFUSALS_MAX) - 1)
+/*
+ * An initiator waits no longer for another one to the same peer. A refused one is tried for longer than its pauses last, because
+ * each begins when the progress thread has handled the refusal before it.
+ */
+#define AW_CONN_WAIT_MS (2u << AW_CONN_REFUSALS_MAX)
 
 struct aw_conn;
 
@@ -46,6 +50,7 @@ const struct aw_conn_info *aw_conn_info(const struct aw_conn *conn);
 /* The parameters of an initiator, all borrowed for the call. */
 struct aw_conn_ask {
 	const struct sockaddr *peer;
+	bool again; /* in place of a conn that failed: does not wait for others to the same peer */
 	bool connected; /* the program has connected the socket to peer: there is no second try */
 	const struct aw_mpa_local *local;
 	const void *pd;

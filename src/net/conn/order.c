@@ -72,7 +72,7 @@ static void fork_parent(void)
 /* The listed conns are the parent's. */
 static void fork_child(void)
 {
-	memset(turns.first, 0, sizeof(turns.first));
+	memset(turns.lists, 0, sizeof(turns.lists));
 	pthread_mutex_unlock(&lock);
 }
 
@@ -87,9 +87,13 @@ static __attribute__((constructor)) void prepare_for_fork(void)
 	aw_fork_register(AW_FORK_TURNS, &fork_handlers);
 }
 
-bool aw_order_is_led(struct aw_conn *c)
+void aw_order_begin(struct aw_conn *c)
 {
 	c->turn.hash = hash_of(&c->info.peer);
+}
+
+bool aw_order_is_led(struct aw_conn *c)
+{
 	pthread_mutex_lock(&lock);
 	bool led = aw_turn_is_led(&turns, &c->turn);
 

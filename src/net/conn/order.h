@@ -5,6 +5,9 @@
 
 #include "net/conn/conn_machine.h"
 
+/* Once, before any other call; info.peer stays as it is. */
+void aw_order_begin(struct aw_conn *c);
+
 /* Another conn to the peer connects, or is tried again: this one is to wait. */
 bool aw_order_is_led(struct aw_conn *c);
 
