@@ -41,7 +41,7 @@ static int reply(struct aw_cm_id *cm, struct aw_conn *conn, const struct rdma_co
 	cm->ird = at_most(aw_cm_param_ird(param), result->ird);
 	cm->ord = at_most(aw_cm_param_ord(param), result->ord);
 	int err = aw_conn_accept(conn, uqp, cm->ird, cm->ord, param ? param->private_data : NULL,
-				 param ? param->private_data_len : 0);
+				 aw_cm_param_pd_len(param));
 
 	aw_uqp_put(uqp);
 	return err;
@@ -68,12 +68,22 @@ static void on_replied(struct aw_cm_id *cm, bool p2p, bool given)
 	pthread_mutex_unlock(&cm->lock);
 }
 
+/* A synchronous id's Request is acknowledged, as by aw_cm_id_complete; no event follows. */
+static int accept_ud(struct aw_cm_id *cm, const struct rdma_conn_param *param)
+{
+	int err = aw_cm_ud_accept(cm, param);
+
+	if (!err && cm->sync)
+		aw_cm_id_release_event(cm);
+	return aw_cm_fail(err);
+}
+
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 {
 	struct aw_cm_id *cm = id ? aw_cm_id_of(id) : NULL;
 
 	if (cm && cm->ud)
-		return aw_cm_fail(aw_cm_ud_accept(cm, conn_param));
+		return accept_ud(cm, conn_param);
 	if (!cm || !aw_cm_param_valid(id, conn_param))
 		return aw_cm_fail(EINVAL);
 
@@ -89,6 +99,7 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 	aw_conn_destroy(conn);
 	if (err) {
 		aw_cm_id_advance(cm, AW_CM_ACCEPTING, AW_CM_FAILED);
+		aw_cm_qp_flush(id);
 		return aw_cm_fail(err);
 	}
 	on_replied(cm, p2p, given);
@@ -97,15 +108,17 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 
 int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
 {
-	if (!id || (private_data_len && !private_data))
+	uint8_t len = aw_cm_pd_len(private_data, private_data_len);
+
+	if (!id)
 		return aw_cm_fail(EINVAL);
 	if (aw_cm_id_of(id)->ud)
-		return aw_cm_fail(aw_cm_ud_reject(aw_cm_id_of(id), private_data, private_data_len));
+		return aw_cm_fail(aw_cm_ud_reject(aw_cm_id_of(id), private_data, len));
 	struct aw_conn *conn = take_conn(aw_cm_id_of(id), AW_CM_FAILED);
 
 	if (!conn)
 		return aw_cm_fail(EINVAL);
-	int err = aw_conn_reject(conn, private_data, private_data_len);
+	int err = aw_conn_reject(conn, private_data, len);
 
 	aw_conn_destroy(conn);
 	return aw_cm_fail(err);

@@ -114,7 +114,8 @@ static int from_names(const char *node, const char *service, const struct rdma_a
 		ask.ai_socktype = SOCK_DGRAM;
 		ask.ai_protocol = IPPROTO_UDP;
 	}
-	if (hints->ai_flags & RAI_FAMILY)
+	/* As rdma-core's, which looks at the family also without RAI_FAMILY. */
+	if (hints->ai_family != AF_IB || hints->ai_flags & RAI_FAMILY)
 		ask.ai_family = hints->ai_family;
 	if (hints->ai_flags & RAI_PASSIVE)
 		ask.ai_flags |= AI_PASSIVE;

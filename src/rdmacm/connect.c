@@ -241,7 +241,7 @@ static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 		.connected = cm->fd_connected,
 		.local = &local,
 		.pd = param ? param->private_data : NULL,
-		.pd_len = param ? param->private_data_len : 0,
+		.pd_len = aw_cm_param_pd_len(param),
 	};
 	struct aw_conn *conn;
 	int fd = cm->fd;

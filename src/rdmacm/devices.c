@@ -38,6 +38,19 @@ static int open_shared(void)
 	return 0;
 }
 
+/* Of a parent's thread that held it no more than the context was left, which the child opens anew. */
+static void fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+static const struct aw_fork_handlers fork_handlers = { .child = fork_child };
+
+static __attribute__((constructor)) void prepare_for_fork(void)
+{
+	aw_fork_register(AW_FORK_CM_DEVICES, &fork_handlers);
+}
+
 int aw_cm_device_set(struct rdma_cm_id *id)
 {
 	pthread_mutex_lock(&lock);

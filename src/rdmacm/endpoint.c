@@ -12,7 +12,8 @@
 /* Keeps the attributes for the QPs of the ids that rdma_get_request will return. */
 static int keep_attr(struct aw_cm_id *cm, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
-	cm->ep_pd = pd;
+	if (pd)
+		cm->id.pd = pd;
 	if (!attr)
 		return 0;
 	cm->ep_attr = malloc(sizeof(*attr));
@@ -83,7 +84,7 @@ static int equip(const struct aw_cm_id *listener, struct rdma_cm_event *event)
 		return 0;
 	struct ibv_qp_init_attr attr = *listener->ep_attr;
 
-	if (rdma_create_qp(id, listener->ep_pd, &attr) == 0)
+	if (rdma_create_qp(id, listener->id.pd, &attr) == 0)
 		return 0;
 	int err = errno;
 
@@ -99,7 +100,13 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 	if (!listen || !id || !aw_cm_id_of(listen)->sync)
 		return aw_cm_fail(EINVAL);
 	aw_cm_id_release_event(aw_cm_id_of(listen));
-	if (rdma_get_cm_event(listen->channel, &event) < 0 || equip(aw_cm_id_of(listen), event) < 0)
+	if (rdma_get_cm_event(listen->channel, &event) < 0)
+		return -1;
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
+		listen->event = event;
+		return aw_cm_fail(event->status ? -event->status : EINVAL);
+	}
+	if (equip(aw_cm_id_of(listen), event) < 0)
 		return -1;
 	*id = event->id;
 	(*id)->event = event;

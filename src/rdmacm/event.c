@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/listen.h"
+#include "rdmacm/stream.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -108,6 +109,8 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 
 	if (!err && ev->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		err = aw_cm_listen_hand_over(ev, channel);
+	if (!err && ev->event.event == RDMA_CM_EVENT_REJECTED)
+		aw_cm_qp_flush(ev->event.id);
 	pthread_setcancelstate(cancel_state, NULL);
 	if (err)
 		return aw_cm_fail(err);

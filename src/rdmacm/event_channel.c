@@ -56,6 +56,20 @@ static struct {
 	struct aw_cm_channel *channel[GRAVES];
 } graves = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* The parent's threads may have held them. A grave that was being filled is filled, or is not. */
+static void fork_child(void)
+{
+	pthread_mutex_init(&adopting, NULL);
+	pthread_mutex_init(&graves.lock, NULL);
+}
+
+static const struct aw_fork_handlers fork_handlers = { .child = fork_child };
+
+static __attribute__((constructor)) void prepare_for_fork(void)
+{
+	aw_fork_register(AW_FORK_CM_CHANNELS, &fork_handlers);
+}
+
 /*
  * While a wake is due the channel's memory is in use, which is hardly the case so many channels
  * later.

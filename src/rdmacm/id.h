@@ -65,7 +65,6 @@ struct aw_cm_id {
 	struct aw_cm_event *_Atomic spare; /* for when memory is out; NULL: in use */
 	uint32_t events_acked;
 	_Atomic uint32_t events_taken; /* written under the channel's lock */
-	struct ibv_pd *ep_pd; /* rdma_create_ep: for the ids of Requests */
 	struct ibv_qp_init_attr *ep_attr;
 };
 

@@ -4,19 +4,32 @@
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 
-static void move(struct aw_cm_id *cm, struct rdma_event_channel *to, bool sync)
+/* Returns how many events of the id have been taken from the old channel. */
+static uint32_t move(struct aw_cm_id *cm, struct rdma_event_channel *to, bool sync)
 {
 	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct aw_cm_event *ev;
 
 	pthread_mutex_lock(&cm->lock);
 	aw_cm_channel_remove(cm->id.channel, cm, &list);
+	uint32_t taken = atomic_load_explicit(&cm->events_taken, memory_order_relaxed);
+
 	while ((ev = TAILQ_FIRST(&list))) {
 		TAILQ_REMOVE(&list, ev, entry);
 		aw_cm_channel_push(to, ev);
 	}
 	cm->id.channel = to;
 	cm->sync = sync;
+	pthread_mutex_unlock(&cm->lock);
+	return taken;
+}
+
+/* A thread that takes an event from the new channel may wait for the one that migrates the id. */
+static void wait_acked(struct aw_cm_id *cm, uint32_t taken)
+{
+	pthread_mutex_lock(&cm->lock);
+	while ((int32_t)(cm->events_acked - taken) < 0)
+		pthread_cond_wait(&cm->acked, &cm->lock);
 	pthread_mutex_unlock(&cm->lock);
 }
 
@@ -31,8 +44,7 @@ int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 	if (!channel && !own)
 		return -1;
 	aw_cm_id_release_event(cm);
-	move(cm, channel ? channel : own, own != NULL);
-	aw_cm_event_wait_acked(cm);
+	wait_acked(cm, move(cm, channel ? channel : own, own != NULL));
 	rdma_destroy_event_channel(old);
 	return 0;
 }

@@ -3,6 +3,7 @@
 // host, so the event follows at once. A group is joined on the interface that the id is bound to.
 #include "net/base/persona.h"
 #include "rdmacm/address.h"
+#include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/ud.h"
 #include "verbs/private.h"
@@ -123,6 +124,30 @@ static struct aw_cm_group *take(struct aw_cm_id *cm, const union ibv_gid *gid)
 	return group;
 }
 
+static bool is_join_of(const struct rdma_cm_event *event, const union ibv_gid *gid)
+{
+	return event->event == RDMA_CM_EVENT_MULTICAST_JOIN &&
+	       memcmp(&event->param.ud.ah_attr.grh.dgid, gid, sizeof(*gid)) == 0;
+}
+
+/* The group's event that the program has not taken names a context that may go now. */
+static void drop_event(struct aw_cm_id *cm, const union ibv_gid *gid)
+{
+	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct aw_cm_event *ev;
+
+	pthread_mutex_lock(&cm->lock);
+	aw_cm_channel_remove(cm->id.channel, cm, &list);
+	while ((ev = TAILQ_FIRST(&list))) {
+		TAILQ_REMOVE(&list, ev, entry);
+		if (is_join_of(&ev->event, gid))
+			aw_cm_event_destroy(ev);
+		else
+			aw_cm_event_raise(ev);
+	}
+	pthread_mutex_unlock(&cm->lock);
+}
+
 int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	union ibv_gid gid;
@@ -139,6 +164,7 @@ int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 	/* A QP that is gone, or another one, is in no group any more. */
 	if (group->attached && id->qp)
 		avb_detach_mcast(id->qp, &group->gid, group->ifindex);
+	drop_event(aw_cm_id_of(id), &group->gid);
 	free(group);
 	return 0;
 }

@@ -63,6 +63,14 @@ static int move_on(struct rdma_cm_id *id, struct ibv_qp *qp)
 	return ibv_modify_qp(qp, &attr, mask);
 }
 
+void aw_cm_qp_flush(struct rdma_cm_id *id)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (id->qp)
+		(void)ibv_modify_qp(id->qp, &attr, IBV_QP_STATE);
+}
+
 int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	if (!id || !attr)

@@ -19,8 +19,7 @@ bool aw_cm_param_valid(const struct rdma_cm_id *id, const struct rdma_conn_param
 {
 	if (!param)
 		return id->qp != NULL;
-	return depth_valid(param->responder_resources) && depth_valid(param->initiator_depth) &&
-	       (param->private_data || !param->private_data_len);
+	return depth_valid(param->responder_resources) && depth_valid(param->initiator_depth);
 }
 
 static uint8_t depth_of(uint8_t depth)

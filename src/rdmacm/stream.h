@@ -10,11 +10,28 @@ bool aw_cm_param_valid(const struct rdma_cm_id *id, const struct rdma_conn_param
 uint8_t aw_cm_param_ird(const struct rdma_conn_param *param);
 uint8_t aw_cm_param_ord(const struct rdma_conn_param *param);
 
+/* The length of private data: 0 where there is no pointer or no param, as rdma-core has it. */
+static inline uint8_t aw_cm_pd_len(const void *pd, uint8_t len)
+{
+	return pd ? len : 0;
+}
+
+static inline uint8_t aw_cm_param_pd_len(const struct rdma_conn_param *param)
+{
+	return param ? aw_cm_pd_len(param->private_data, param->private_data_len) : 0;
+}
+
 /*
  * Takes the id's QP, or the one with param's number, for this id's connection. 0, or EINVAL: no
  * such QP, or it is connected already.
  */
 int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param);
+
+/*
+ * Moves the id's QP, if it has one, to the error state after the connection was refused: what is posted there is flushed. Called
+ * by the program's threads, without the lock.
+ */
+void aw_cm_qp_flush(struct rdma_cm_id *id);
 
 /* The claimed QP, held until aw_uqp_put; NULL when it was destroyed. Called without the lock. */
 struct aw_uqp *aw_cm_stream_hold(struct aw_cm_id *cm);

@@ -3,6 +3,8 @@
 // are those of Linux's rdma_cm: ESTABLISHED at the client, and none at the server.
 #include "rdmacm/ud.h"
 
+#include "rdmacm/stream.h"
+
 #include "rdmacm/address.h"
 
 #include <errno.h>
@@ -141,9 +143,8 @@ static int ask(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 		return EADDRINUSE;
 	if (connect(cm->fd, to, aw_address_len(to->sa_family)) != 0)
 		return errno;
-	err = aw_sidr_ask(cm->fd, param ? param->private_data : NULL,
-			  param ? param->private_data_len : 0, on_answer, aw_cm_id_arg(cm),
-			  &cm->ud->ask);
+	err = aw_sidr_ask(cm->fd, param ? param->private_data : NULL, aw_cm_param_pd_len(param),
+			  on_answer, aw_cm_id_arg(cm), &cm->ud->ask);
 	if (err)
 		cm->ud->ask = NULL;
 	else
@@ -153,8 +154,6 @@ static int ask(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 
 int aw_cm_ud_connect(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 {
-	if (param && param->private_data_len && !param->private_data)
-		return EINVAL;
 	if (!aw_cm_id_advance(cm, AW_CM_ROUTE_RESOLVED, AW_CM_CONNECTING))
 		return EINVAL;
 	int err = ask(cm, param);
@@ -200,10 +199,10 @@ int aw_cm_ud_accept(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 				 : 0,
 		.qkey = RDMA_UDP_QKEY,
 		.pd = param ? param->private_data : NULL,
-		.pd_len = param ? param->private_data_len : 0,
+		.pd_len = aw_cm_param_pd_len(param),
 	};
 
-	if (!answer.qpn || (answer.pd_len && !answer.pd))
+	if (!answer.qpn)
 		return EINVAL;
 	return answer_with(cm, AW_CM_CONNECTED, &answer);
 }

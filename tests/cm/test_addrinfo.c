@@ -56,6 +56,23 @@ static void getaddrinfo__passive(void **state)
 	rdma_freeaddrinfo(res);
 }
 
+/* Looked at without RAI_FAMILY, too, as by rdma-core: perftest does not set it. */
+static void getaddrinfo__family_without_its_flag(void **state)
+{
+	const int families[] = { AF_INET, AF_INET6 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct rdma_addrinfo hints = { .ai_flags = RAI_PASSIVE, .ai_family = families[i] };
+		struct rdma_addrinfo *res;
+
+		assert_int_equal(rdma_getaddrinfo(NULL, "7471", &hints, &res), 0);
+		assert_int_equal(res->ai_family, families[i]);
+		assert_null(res->ai_next);
+		rdma_freeaddrinfo(res);
+	}
+}
+
 static void getaddrinfo__hints_only(void **state)
 {
 	struct sockaddr_storage dst = cm_address("::1", 9);
@@ -118,6 +135,7 @@ int main(void)
 		cmocka_unit_test(getaddrinfo__active),
 		cmocka_unit_test(getaddrinfo__active_with_source),
 		cmocka_unit_test(getaddrinfo__passive),
+		cmocka_unit_test(getaddrinfo__family_without_its_flag),
 		cmocka_unit_test(getaddrinfo__hints_only),
 		cmocka_unit_test(getaddrinfo__errors),
 		cmocka_unit_test(freeaddrinfo__of_a_program),

@@ -188,6 +188,24 @@ static void adopt__responder_hears_garbage(void **state)
 	half_close(&half);
 }
 
+/* A synchronous listener's rdma_get_request has no id to return, and keeps the event. */
+static void adopt__synchronous_responder_hears_garbage(void **state)
+{
+	struct rdma_cm_id *listener, *id = NULL;
+	int fds[2];
+
+	(void)state;
+	given_pair(fds);
+	assert_int_equal(rdma_create_id(NULL, &listener, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(anywarp_cm_respond(listener, fds[0]), 0);
+	raw_send(fds[1], "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 35);
+	expect_error(rdma_get_request(listener, &id), EPROTO);
+	assert_null(id);
+	assert_int_equal(listener->event->event, RDMA_CM_EVENT_CONNECT_ERROR);
+	rdma_destroy_id(listener);
+	close(fds[1]);
+}
+
 /* One that fails leaves the others, and the id, alone. */
 static void adopt__responder_goes_on(void **state)
 {
@@ -291,6 +309,7 @@ int main(void)
 		TEST(adopt__initiator_without_a_qp),
 		TEST(adopt__responder_is_left),
 		TEST(adopt__responder_hears_garbage),
+		TEST(adopt__synchronous_responder_hears_garbage),
 		TEST(adopt__responder_goes_on),
 		TEST(adopt__destroyed_initiator),
 		TEST(adopt__destroyed_responder),

@@ -296,6 +296,54 @@ static void migrate__listener_with_request(void **state)
 	rdma_destroy_event_channel(other);
 }
 
+struct taker {
+	struct rdma_event_channel *channel;
+	struct rdma_cm_event *before; /* taken from the old channel */
+	_Atomic bool migrated;
+};
+
+/* Takes what has moved to the new channel, and keeps it until rdma_migrate_id has returned. */
+static void *take_then_wait(void *arg)
+{
+	struct taker *taker = arg;
+	struct rdma_cm_event *event;
+
+	if (rdma_get_cm_event(taker->channel, &event) != 0)
+		return NULL;
+	rdma_ack_cm_event(taker->before);
+	while (!taker->migrated)
+		sched_yield();
+	rdma_ack_cm_event(event);
+	return arg;
+}
+
+/* rdma_migrate_id waits for what was taken from the old channel alone. */
+static void migrate__beside_a_reader(void **state)
+{
+	struct rdma_event_channel *a = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolving(a);
+	struct taker taker = {
+		.channel = rdma_create_event_channel(),
+		.before = cm_expect(a, RDMA_CM_EVENT_ADDR_RESOLVED, 0),
+	};
+	pthread_t thread;
+	void *ret;
+
+	(void)state;
+	assert_int_equal(rdma_resolve_route(id, 1), 0);
+	struct pollfd pfd = { .fd = a->fd, .events = POLLIN };
+
+	assert_int_equal(poll(&pfd, 1, EVENT_MS), 1);
+	assert_int_equal(pthread_create(&thread, NULL, take_then_wait, &taker), 0);
+	assert_int_equal(rdma_migrate_id(id, taker.channel), 0);
+	taker.migrated = true;
+	assert_int_equal(pthread_join(thread, &ret), 0);
+	assert_non_null(ret);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(taker.channel);
+	rdma_destroy_event_channel(a);
+}
+
 struct late {
 	struct rdma_event_channel *channel;
 	_Atomic pid_t tid;
@@ -387,6 +435,7 @@ int main(void)
 		cmocka_unit_test(migrate__takes_events_along),
 		cmocka_unit_test(migrate__to_sync_and_back),
 		cmocka_unit_test(migrate__listener_with_request),
+		cmocka_unit_test(migrate__beside_a_reader),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

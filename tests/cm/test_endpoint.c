@@ -256,6 +256,39 @@ static void endpoint__bad_attr(void **state)
 	rdma_freeaddrinfo(res);
 }
 
+/* rdma_create_ep's PD is the listener's, and rdma_get_request makes QPs in the one that is there then. */
+static void endpoint__pd_of_the_listener(void **state)
+{
+	struct ibv_qp_init_attr attr = qp_attr();
+	struct rdma_addrinfo *res = resolve("0.0.0.0", 0, RAI_PASSIVE);
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct ibv_context **devices = rdma_get_devices(NULL);
+	struct ibv_pd *pds[] = { ibv_alloc_pd(devices[0]), ibv_alloc_pd(devices[0]) };
+	struct rdma_cm_id *listener, *id, *client;
+
+	(void)state;
+	assert_int_equal(rdma_create_ep(&listener, res, pds[0], &attr), 0);
+	rdma_freeaddrinfo(res);
+	assert_int_equal(rdma_listen(listener, 1), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_ptr_equal(listener->pd, pds[i]);
+		client = cm_resolved(channel, "127.0.0.1", cm_port(listener));
+		assert_int_equal(rdma_connect(client, NULL), 0);
+		assert_int_equal(rdma_get_request(listener, &id), 0);
+		assert_ptr_equal(id->qp->pd, pds[i]);
+		assert_int_equal(rdma_reject(id, NULL, 0), 0);
+		cm_expect_ack(channel, RDMA_CM_EVENT_REJECTED, -ECONNREFUSED);
+		cm_destroy(client);
+		rdma_destroy_ep(id);
+		listener->pd = pds[1];
+	}
+	rdma_destroy_ep(listener);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ibv_dealloc_pd(pds[i]), 0);
+	rdma_free_devices(devices);
+	rdma_destroy_event_channel(channel);
+}
+
 static void qp__attr(void **state)
 {
 	struct cm_ends ends;
@@ -318,9 +351,13 @@ static void qp__shared_receive_queue(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(endpoint__data),    cmocka_unit_test(endpoint__rejected),
-		cmocka_unit_test(endpoint__refused), cmocka_unit_test(endpoint__bad_attr),
-		cmocka_unit_test(qp__attr),	     cmocka_unit_test(qp__shared_receive_queue),
+		cmocka_unit_test(endpoint__data),
+		cmocka_unit_test(endpoint__rejected),
+		cmocka_unit_test(endpoint__refused),
+		cmocka_unit_test(endpoint__bad_attr),
+		cmocka_unit_test(endpoint__pd_of_the_listener),
+		cmocka_unit_test(qp__attr),
+		cmocka_unit_test(qp__shared_receive_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

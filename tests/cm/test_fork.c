@@ -111,6 +111,47 @@ static void fork__child_destroys_inherited_request(void **state)
 	cm_ends_close(&shared);
 }
 
+/* It runs until its pipe is closed. */
+static pid_t idle_child(int pipes[2])
+{
+	assert_int_equal(pipe(pipes), 0);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		char octet;
+
+		close(pipes[1]);
+		(void)!read(pipes[0], &octet, 1);
+		_exit(0);
+	}
+	close(pipes[0]);
+	return pid;
+}
+
+static void fork__destroyed_listener_is_gone(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *listener = cm_listener(channel, "127.0.0.1", 4), *client;
+	uint16_t port = cm_port(listener);
+	struct sockaddr_storage ss = cm_address("127.0.0.1", port);
+	int pipes[2];
+	pid_t child = idle_child(pipes);
+
+	(void)state;
+	rdma_destroy_id(listener);
+	client = cm_resolved(channel, "127.0.0.1", port);
+	assert_int_equal(rdma_connect(client, NULL), 0);
+	cm_expect_ack(channel, RDMA_CM_EVENT_REJECTED, -ECONNREFUSED);
+	cm_destroy(client);
+	assert_int_equal(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_bind_addr(listener, (struct sockaddr *)&ss), 0);
+	assert_int_equal(rdma_listen(listener, 4), 0);
+	rdma_destroy_id(listener);
+	close(pipes[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	rdma_destroy_event_channel(channel);
+}
+
 enum client_end {
 	KILLED,
 	EXITS, /* with exit(3), and everything still open */
@@ -198,6 +239,7 @@ int main(void)
 		cmocka_unit_test(fork__channel_is_not_shared),
 		cmocka_unit_test(fork__child_destroys_inherited),
 		cmocka_unit_test(fork__child_destroys_inherited_request),
+		cmocka_unit_test(fork__destroyed_listener_is_gone),
 		cmocka_unit_test(peer__killed),
 		cmocka_unit_test(peer__exits),
 	};

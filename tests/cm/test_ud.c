@@ -363,6 +363,29 @@ static void sync__the_calls_wait(void **state)
 	rdma_destroy_id(listen_id);
 }
 
+/* The listener may go while its accepted id is there: the Request's event is acknowledged. */
+static void sync__accept_releases_the_request(void **state)
+{
+	struct sockaddr_storage ss = cm_address("127.0.0.1", 0);
+	struct rdma_cm_id *listen_id, *server, *client;
+
+	(void)state;
+	assert_int_equal(rdma_create_id(NULL, &listen_id, NULL, RDMA_PS_UDP), 0);
+	assert_int_equal(rdma_bind_addr(listen_id, (struct sockaddr *)&ss), 0);
+	assert_int_equal(rdma_listen(listen_id, 4), 0);
+	client = resolved("127.0.0.1", cm_port(listen_id));
+	assert_int_equal(rdma_connect(client, NULL), 0);
+	assert_int_equal(rdma_get_request(listen_id, &server), 0);
+	assert_int_equal(server->event->event, RDMA_CM_EVENT_CONNECT_REQUEST);
+	make_qp(server);
+	assert_int_equal(rdma_accept(server, NULL), 0);
+	assert_null(server->event);
+	cm_expect_ack(active, RDMA_CM_EVENT_ESTABLISHED, 0);
+	rdma_destroy_ep(listen_id);
+	cm_destroy(client);
+	cm_destroy(server);
+}
+
 static struct rdma_cm_id *member(const char *group)
 {
 	struct sockaddr_storage src = cm_address("127.0.0.1", 0), dst = cm_address(group, 0);
@@ -421,6 +444,26 @@ static void multicast__joined_and_left(void **state)
 	cm_destroy(b);
 }
 
+/* The context that the join's event names may be freed after the leave; another group's event stays. */
+static void multicast__left_before_its_event(void **state)
+{
+	struct sockaddr_storage first = cm_address("239.7.7.1", 0);
+	struct sockaddr_storage second = cm_address("239.7.7.2", 0);
+	struct rdma_cm_id *id = member("239.7.7.1");
+	struct rdma_cm_event *event;
+
+	(void)state;
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&first, &first), 0);
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&second, &second), 0);
+	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&first), 0);
+	event = cm_expect(active, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	assert_ptr_equal(event->param.ud.private_data, &second);
+	rdma_ack_cm_event(event);
+	cm_expect_none(active);
+	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&second), 0);
+	cm_destroy(id);
+}
+
 static void multicast__what_is_no_group(void **state)
 {
 	struct rdma_cm_id *id = member("239.7.7.2");
@@ -460,7 +503,9 @@ int main(void)
 		cmocka_unit_test(listen__the_same_question_has_the_same_answer),
 		cmocka_unit_test(listen__what_is_no_question),
 		cmocka_unit_test(sync__the_calls_wait),
+		cmocka_unit_test(sync__accept_releases_the_request),
 		cmocka_unit_test(multicast__joined_and_left),
+		cmocka_unit_test(multicast__left_before_its_event),
 		cmocka_unit_test(multicast__what_is_no_group),
 		cmocka_unit_test(addrinfo__of_the_port_space),
 	};

@@ -13,6 +13,8 @@
 enum aw_fork_rank {
 	AW_FORK_HANDLING, /* the watches' handlers do not run: net/progress/engine.c */
 	AW_FORK_CM_IDS,
+	AW_FORK_CM_DEVICES,
+	AW_FORK_CM_CHANNELS,
 	AW_FORK_LISTENERS,
 	AW_FORK_QPS,
 	AW_FORK_UD,

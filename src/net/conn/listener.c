@@ -90,11 +90,14 @@ static void release(struct aw_watch *w)
 {
 	struct aw_listener *l = (struct aw_listener *)w;
 
+	if (l->fd >= 0 && l->generation == aw_fork_generation()) {
+		/* The child of a fork may hold the socket, too. */
+		shutdown(l->fd, SHUT_RDWR);
+		atomic_fetch_sub_explicit(&accepting, 1, memory_order_relaxed);
+	}
 	if (l->fd >= 0)
 		close(l->fd);
 	aw_stat_give(l->stat);
-	if (l->fd >= 0 && l->generation == aw_fork_generation())
-		atomic_fetch_sub_explicit(&accepting, 1, memory_order_relaxed);
 	pthread_cond_destroy(&l->told);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
