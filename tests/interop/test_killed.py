@@ -31,10 +31,13 @@ def wait_until(condition, what, seconds):
         time.sleep(program.POLL_SECONDS)
 
 
-def wait_for_traffic(joined):
+def wait_for_traffic(joined, link, client):
+    """False where the client was refused and has ended (ends.is_refused_once)."""
     tap = joined.taps[0]
     wanted = joined.octets(tap) + OCTETS_BEFORE
-    wait_until(lambda: joined.octets(tap) >= wanted, "traffic", ends.SECONDS_MAX)
+    wait_until(lambda: joined.octets(tap) >= wanted or client.status() is not None, "traffic", ends.SECONDS_MAX)
+    assert client.status() is None or ends.is_refused_once(link.client, client.output()), link.report()
+    return client.status() is None
 
 
 def wait_for_end_of_tcp(end, port):
@@ -44,14 +47,17 @@ def wait_for_end_of_tcp(end, port):
 
 
 def start_pair(joined, link, port, traffic, victim):
-    """The one to be killed, then the survivor, in the middle of traffic."""
+    """The one to be killed, then the survivor, in the middle of traffic, and their port."""
     server_line, client_line = TRAFFIC[traffic]
-    server = link.start_server(server_line, port)
-    client = link.start_client(client_line, port)
-    wait_for_traffic(joined)
+    for each in range(port, port + ends.ATTEMPTS * ends.PORTS_APART, ends.PORTS_APART):
+        server = link.start_server(server_line, each)
+        client = link.start_client(client_line, each)
+        if wait_for_traffic(joined, link, client):
+            break
+        server.kill()
     dead, survivor = (server, client) if victim == "server" else (client, server)
-    assert survivor.status() is None
-    return dead, survivor
+    assert survivor.status() is None, link.report()
+    return dead, survivor, each
 
 
 def check_survivor(link, port, survivor):
@@ -71,7 +77,7 @@ def open_objects(end):
 @pytest.mark.parametrize("victim", ["server", "client"])
 @pytest.mark.parametrize("traffic", TRAFFIC)
 def test_either_end(joined, link, port, traffic, victim):
-    dead, survivor = start_pair(joined, link, port, traffic, victim)
+    dead, survivor, port = start_pair(joined, link, port, traffic, victim)
     dead.kill()
     wait_for_end_of_tcp(link.client if victim == "server" else link.server, port)
     check_survivor(link, port, survivor)
@@ -80,7 +86,7 @@ def test_either_end(joined, link, port, traffic, victim):
 def test_what_their_end_posts_after_the_loss(joined, link, theirs, port):
     """It is stopped while its device loses the peer. On siw it never ends without flush_late."""
     victim = "client" if link.server is theirs else "server"
-    dead, survivor = start_pair(joined, link, port, "ib_send_lat", victim)
+    dead, survivor, port = start_pair(joined, link, port, "ib_send_lat", victim)
     survivor.send_signal("STOP")
     dead.kill()
     wait_for_end_of_tcp(theirs, port)
