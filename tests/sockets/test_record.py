@@ -84,6 +84,26 @@ def test_shutdown_behind_a_part_of_an_fpdu(only_record, how):
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
+# A record is iWARP already: it is refused, and goes on.
+START_ON_A_RECORD = """
+import ctypes, errno, socket
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+server = listener.accept()[0]
+client.sendall(b"x")
+assert server.recv(1) == b"x"
+library = ctypes.CDLL(None, use_errno=True)
+assert library.iwarp_start(client.fileno(), 1) == -1 and ctypes.get_errno() == errno.EOPNOTSUPP
+client.sendall(b"more")
+assert server.recv(4) == b"more"
+"""
+
+
+def test_a_record_is_not_extended(only_record):
+    run = only_record.start([sys.executable, "-c", START_ON_A_RECORD])
+    assert run.wait_exit(SECONDS_MAX) == 0, run.report()
+
+
 # A child that is born while a thread waits, and closes what it has: nobody waits there, so that its end is an end.
 FORK_BESIDE_READER = """
 import os, socket, threading, time

@@ -17,6 +17,8 @@
 
 #define PAGE (1 << 20)
 #define ROUNDS 100
+#define FEW 10
+#define ANSWER 300
 
 static uint8_t page[PAGE], other[PAGE];
 
@@ -370,6 +372,73 @@ static void leaves_ask(int fd)
 	exit(0);
 }
 
+/* Each operation completes once, though the stream has ended both ways when it does. */
+static void ends_before_reads_serve(int fd)
+{
+	struct iwarp_mr *mr = offer(fd, page, sizeof(page), IWARP_REMOTE_READ);
+	char octet;
+
+	NEED(shutdown(fd, SHUT_WR) == 0);
+	NEED(read(fd, &octet, 1) == 0);
+	NEED(iwarp_dereg_mr(mr) == 0);
+}
+
+static void ends_before_reads_ask(int fd)
+{
+	struct iwarp_mr *mr = iwarp_reg_mr(fd, other, sizeof(other), IWARP_REMOTE_WRITE);
+	struct iwarp_key key = take_key(fd);
+	char octet;
+
+	NEED(read(fd, &octet, 1) == 0);
+	for (uint64_t i = 0; i < FEW; i++)
+		NEED(iwarp_read(mr, 0, PAGE, &key, 0, i) == 0);
+	NEED(shutdown(fd, SHUT_WR) == 0);
+	for (uint64_t i = 0; i < FEW; i++)
+		NEED(next_completion(fd).cookie == i);
+	NEED(!has_completion(fd) && iwarp_dereg_mr(mr) == 0);
+}
+
+/* The peer closes, and takes none of what is sent. */
+static void closes_before_sends_serve(int fd)
+{
+	char octet;
+
+	read_all(fd, &octet, 1);
+}
+
+static void closes_before_sends_ask(int fd)
+{
+	struct iwarp_mr *mr = iwarp_reg_mr(fd, other, sizeof(other), 0);
+	uint64_t count = 0;
+
+	while (count < FEW && iwarp_send_mr(mr, 0, PAGE, count) == 0)
+		count++;
+	NEED(count > 0);
+	for (uint64_t i = 0; i < count; i++)
+		NEED(next_completion(fd).cookie == i);
+	NEED(!has_completion(fd) && iwarp_dereg_mr(mr) == 0);
+}
+
+/* What came before the peer closed is read, though a write has failed. */
+static void answers_and_closes_serve(int fd)
+{
+	read_all(fd, page, 100);
+	fill(page, ANSWER, 0);
+	write_all(fd, page, ANSWER);
+}
+
+static void answers_and_closes_ask(int fd)
+{
+	signal(SIGPIPE, SIG_IGN);
+	write_all(fd, other, 100);
+	read_all(fd, page, 10);
+	while (write(fd, other, 1000) > 0)
+		;
+	NEED(errno == EPIPE || errno == ECONNRESET);
+	read_all(fd, page + 10, ANSWER - 10);
+	check(page, ANSWER, 0);
+}
+
 static const struct scene scenes[] = {
 	{ "writes", writes_serve, writes_ask, 0 },
 	{ "reads", reads_serve, reads_ask, 0 },
@@ -382,6 +451,9 @@ static const struct scene scenes[] = {
 	{ "reset", reset_serve, reset_ask, SIGKILL },
 	{ "socket", socket_serve, socket_ask, 0 },
 	{ "leaves", leaves_serve, leaves_ask, 0 },
+	{ "ends_before_reads", ends_before_reads_serve, ends_before_reads_ask, 0 },
+	{ "closes_before_sends", closes_before_sends_serve, closes_before_sends_ask, 0 },
+	{ "answers_and_closes", answers_and_closes_serve, answers_and_closes_ask, 0 },
 };
 
 int main(int argc, char **argv)

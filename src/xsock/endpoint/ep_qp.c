@@ -362,6 +362,9 @@ static bool needs_room(const struct aw_xs_stream *s)
 void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min)
 {
 	ep->calls++;
+	/* WRs of callers complete behind the end, too. */
+	if (ep->phase == AW_XS_PHASE_OVER && ep->caller_wrs > 0)
+		aw_xs_ep_reap_sends(ep);
 	if (ep->phase == AW_XS_PHASE_IDLE || ep->phase == AW_XS_PHASE_OVER)
 		return;
 	if (ep->phase != AW_XS_PHASE_UP)

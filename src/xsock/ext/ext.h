@@ -74,6 +74,7 @@ struct aw_ext {
 	bool in_ended, in_forwarded; /* the peer writes no more; the pair was shut down */
 	bool leaving; /* exit(3) has begun: the program writes no more than the pair holds */
 	bool pump_ended;
+	int out_error; /* the errno that a send has met: the connection's, once all that came is read; or 0 */
 	int error; /* the errno that the connection ended with, or 0 */
 	bool error_returned;
 	struct aw_ext_ops sends, recvs;
@@ -134,6 +135,11 @@ void aw_ext_wake(struct aw_ext *ext);
 void *aw_ext_pump(void *ext);
 /* Fails all operations with the endpoint's error, or with result, the negative errno of a call. */
 void aw_ext_fail_with(struct aw_ext *ext, ssize_t result);
+/*
+ * The same for a send that has failed: the program writes no more, and may read what has come before the connection's end
+ * counts.
+ */
+void aw_ext_fail_sends(struct aw_ext *ext, ssize_t result);
 /* Tells the pair that the peer sends no more, once the pair has all its bytes. */
 void aw_ext_forward_end_in(struct aw_ext *ext);
 

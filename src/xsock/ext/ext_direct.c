@@ -89,7 +89,7 @@ ssize_t aw_ext_stream_send(int fd, const struct iovec *iov, int n, int flags)
 	if (aw_ext_may_send(ext))
 		taken = aw_xs_ep_send(ext->ep, iov, n, flags & MSG_MORE);
 	if (taken < 0 && taken != -EAGAIN)
-		aw_ext_fail_with(ext, taken);
+		aw_ext_fail_sends(ext, taken);
 	if (taken < 0)
 		aw_ext_wake(ext);
 	pthread_mutex_unlock(&ext->lock);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define ZERO_RETRY_MS 1
+#define POSTED_RETRY_MS 1
 
 enum {
 	POLL_FAR = AW_XS_EP_FDS,
@@ -73,6 +74,22 @@ static void fail_all(struct aw_ext *ext, int error)
 	shutdown(ext->far, SHUT_RDWR);
 }
 
+void aw_ext_fail_sends(struct aw_ext *ext, ssize_t result)
+{
+	int error = aw_xs_ep_error(ext->ep);
+	struct aw_ext_op *op;
+
+	if (!error)
+		error = (int)-result;
+	if (error != EPIPE && !ext->out_error)
+		ext->out_error = error;
+	while ((op = TAILQ_FIRST(&ext->sends)))
+		fail_send(ext, op, error);
+	ext->out.at = ext->out.end;
+	ext->out_ended = ext->out_forwarded = true;
+	shutdown(ext->far, SHUT_RD);
+}
+
 void aw_ext_fail_with(struct aw_ext *ext, ssize_t result)
 {
 	int error = aw_xs_ep_error(ext->ep);
@@ -110,7 +127,7 @@ static bool send_span(struct aw_ext *ext, const uint8_t *bytes, size_t len, size
 	ssize_t taken = aw_xs_ep_send(ext->ep, &iov, 1, 0);
 
 	if (taken < 0 && taken != -EAGAIN)
-		aw_ext_fail_with(ext, taken);
+		aw_ext_fail_sends(ext, taken);
 	if (taken <= 0)
 		return false;
 	*sent += (size_t)taken;
@@ -168,7 +185,7 @@ static bool send_zero(struct aw_ext *ext, struct aw_ext_op *op)
 	}
 	count_parts(op, -1);
 	if (taken < 0 && taken != -EAGAIN)
-		aw_ext_fail_with(ext, taken);
+		aw_ext_fail_sends(ext, taken);
 	return false;
 }
 
@@ -328,6 +345,9 @@ void aw_ext_progress(struct aw_ext *ext)
 	note_wake_on_done(ext);
 	(void)aw_xs_ep_ready(ext->ep);
 	move_bytes(ext);
+	/* The peer's bytes come before the failure that a send has met. */
+	if (ext->out_error && ext->in_ended && ext->in.at == ext->in.end)
+		fail_all(ext, ext->out_error);
 	if (ext->error)
 		return;
 	forward_end_out(ext);
@@ -375,14 +395,14 @@ void aw_ext_wake(struct aw_ext *ext)
 	(void)eventfd_write(ext->wake, 1);
 }
 
+/* The pump stays until what was posted has completed; exit(3) waits for no completion of an ended connection. */
 static bool has_ended(struct aw_ext *ext, short far_revents)
 {
 	bool gone = far_revents & POLLHUP || ext->leaving;
 
-	if (ext->error)
-		return true;
-	return ext->out_forwarded && (ext->in_forwarded || gone) &&
-	       (!aw_ext_any_posted(ext) || is_ended(ext));
+	if (aw_ext_any_posted(ext) && !(ext->leaving && is_ended(ext)))
+		return false;
+	return ext->error || (ext->out_forwarded && (ext->in_forwarded || gone));
 }
 
 /* Returns what to poll far for. POLLHUP is reported for ever: once seen, far is left out. */
@@ -428,7 +448,12 @@ static bool pump_sleep(struct aw_ext *ext, short *far_revents, bool serves, int 
 	int timeout_ms = -1, ready;
 	eventfd_t count;
 
-	serves = serves && !is_ended(ext);
+	if (is_ended(ext)) {
+		/* No event tells of a completion behind the end. */
+		if (aw_ext_any_posted(ext))
+			patience_ms = POSTED_RETRY_MS;
+		serves = false;
+	}
 	if (serves && !aw_xs_ep_arm_for(ext->ep, wanted_events(ext, &timeout_ms)))
 		return false;
 	aw_xs_ep_fds(ext->ep, fds);

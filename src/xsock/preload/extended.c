@@ -149,7 +149,8 @@ static int claim_socket(int fd, int role, struct aw_sock **claimed)
 	sock = aw_fdtab_get_started(fd);
 	if (!sock)
 		err = EBADF;
-	else if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_INTERNAL)
+	else if (sock->state == AW_FD_FRAMED || sock->state == AW_FD_BRIDGED ||
+		 sock->state == AW_FD_INTERNAL)
 		err = EOPNOTSUPP;
 	if (!err) {
 		sock->role = (enum aw_role)role;
@@ -168,15 +169,19 @@ static int start_claimed(int fd, int role)
 {
 	struct aw_sock *sock;
 	int err = claim_socket(fd, role, &sock);
+	bool polled;
 
 	if (err)
 		return err;
 	err = aw_swap_socket(sock, fd, export_to_engine);
 	aw_fdtab_lock();
+	polled = !err && sock->registrations;
 	if (err)
 		aw_fdtab_drop(sock);
 	aw_fdtab_release(sock);
 	aw_fdtab_unlock();
+	if (polled)
+		engine->watch(fd);
 	return err;
 }
 
