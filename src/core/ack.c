@@ -14,14 +14,24 @@ uint64_t aw_ack_reached(const struct aw_qp *qp, const struct aw_swqe *wqe)
 	return qp->acks && !qp->rx_held && aw_op_is_one_way(wqe->op) ? qp->acked_pos : qp->sent_pos;
 }
 
-void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe)
+static bool is_wanted(const struct aw_qp *qp, const struct aw_swqe *wqe)
 {
 	bool signaled = qp->sig_all || (wqe->flags & AW_WR_SIGNALED);
 
-	/* An unsignalled WR still needs its slot back in time. */
-	if (qp->acks && aw_op_is_one_way(wqe->op) &&
-	    (signaled || aw_sq_count(&qp->sq) > qp->sq.capacity / 2))
+	/* An unsignalled WR still needs its slot back in time; a queue that halts is drained without another post. */
+	return signaled || qp->sq_halts || aw_sq_count(&qp->sq) > qp->sq.capacity / 2;
+}
+
+void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe)
+{
+	if (qp->acks && aw_op_is_one_way(wqe->op) && is_wanted(qp, wqe))
 		qp->need_pos = qp->tx_pos;
+}
+
+void aw_ack_local(struct aw_qp *qp, const struct aw_swqe *wqe)
+{
+	if (is_wanted(qp, wqe))
+		(void)aw_ack_is_awaited(qp);
 }
 
 bool aw_ack_is_due(const struct aw_qp *qp)

@@ -17,6 +17,9 @@ uint64_t aw_ack_reached(const struct aw_qp *qp, const struct aw_swqe *wqe);
 /* Called when the WR went out as a whole, up to tx_pos. */
 void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe);
 
+/* Called when a local operation was executed, which completes behind what went out before it. */
+void aw_ack_local(struct aw_qp *qp, const struct aw_swqe *wqe);
+
 /* True when a Read of no octets is due, because completions wait for it (qp->acks). */
 bool aw_ack_is_due(const struct aw_qp *qp);
 

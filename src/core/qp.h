@@ -246,4 +246,10 @@ bool aw_qp_drop_answers(struct aw_qp *qp);
  */
 bool aw_qp_tx_finished(const struct aw_qp *qp);
 
+/* True when every WR that has begun has completed: what SQ_DRAINED says of a queue that halts. */
+static inline bool aw_qp_is_drained(const struct aw_qp *qp)
+{
+	return qp->sq.head == qp->sq.next && !qp->tx_begun;
+}
+
 #endif

@@ -98,6 +98,7 @@ static bool next_local(struct aw_qp *qp)
 	}
 	wqe->done = true;
 	qp->sq.next++;
+	aw_ack_local(qp, wqe);
 	return true;
 }
 

@@ -110,7 +110,6 @@ enum aw_wc_status {
 	AW_WC_REM_OP_ERR = 11,
 	AW_WC_RETRY_EXC_ERR = 12,
 	AW_WC_RNR_RETRY_EXC_ERR = 13,
-	AW_WC_FATAL_ERR = 18,
 	AW_WC_GENERAL_ERR = 21,
 };
 

@@ -97,6 +97,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	attr->port_num = VB_PORT;
 
 	pthread_mutex_lock(&qp->uqp->lock);
+	attr->sq_draining = attr->qp_state == IBV_QPS_SQD && !aw_qp_is_drained(&qp->uqp->core);
 	if (!aw_persona_is_roce())
 		attr->qp_access_flags |= qp->uqp->core.remote_access;
 	if (qp->uqp->attached && !qp->uqp->by_rc) {

@@ -6,6 +6,7 @@
 #include "core/atomic.h"
 #include "net/ud/ud.h"
 #include "verbs/ah.h"
+#include "verbs/pd.h"
 #include "verbs/recv.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ void vb_send_begin(struct aw_swqe *wqe, enum aw_op op, uint64_t wr_id, unsigned 
 int vb_send_address(const struct vb_qp *qp, struct aw_swqe *wqe, struct ibv_ah *ah,
 		    uint32_t remote_qpn, uint32_t remote_qkey)
 {
-	if (!qp->uqp->ud || !ah || ah->pd != qp->ibv.qp_base.pd)
+	if (!qp->uqp->ud || !ah || vb_pd_key(ah->pd) != vb_pd_key(qp->ibv.qp_base.pd))
 		return EINVAL;
 	aw_ud_fill(qp->uqp, wqe, vb_ah_of(ah)->aw, remote_qpn, remote_qkey);
 	return 0;

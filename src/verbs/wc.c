@@ -15,6 +15,8 @@ _Static_assert(AW_WC_LOC_ACCESS_ERR == (int)IBV_WC_LOC_ACCESS_ERR, "likewise");
 _Static_assert(AW_WC_REM_INV_REQ_ERR == (int)IBV_WC_REM_INV_REQ_ERR, "likewise");
 _Static_assert(AW_WC_REM_ACCESS_ERR == (int)IBV_WC_REM_ACCESS_ERR, "likewise");
 _Static_assert(AW_WC_REM_OP_ERR == (int)IBV_WC_REM_OP_ERR, "likewise");
+_Static_assert(AW_WC_RETRY_EXC_ERR == (int)IBV_WC_RETRY_EXC_ERR, "likewise");
+_Static_assert(AW_WC_RNR_RETRY_EXC_ERR == (int)IBV_WC_RNR_RETRY_EXC_ERR, "likewise");
 _Static_assert(AW_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR, "likewise");
 
 static enum ibv_wc_opcode send_opcode(enum aw_op op)

@@ -459,3 +459,17 @@ const uint8_t *core_peek(const struct core_end *end, struct ddp_hdr *hdr, size_t
 	*len = ulpdu - ddp_hdr_len(hdr->tagged);
 	return end->wire + 2 + ddp_hdr_len(hdr->tagged);
 }
+
+struct core_pair *core_pair_acking(uint32_t ord)
+{
+	struct aw_stream a = core_stream(true, 1448), b = core_stream(false, 1448);
+	struct core_pair *pair = core_pair_create(NULL, NULL);
+
+	a.ord = ord;
+	a.extensions = b.extensions = true;
+	pair->a.qp.acks = pair->b.qp.acks = true;
+	aw_qp_start(&pair->a.qp, &a);
+	aw_qp_start(&pair->b.qp, &b);
+	pair->b.qp.peer_ready = true;
+	return pair;
+}

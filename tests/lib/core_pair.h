@@ -64,6 +64,9 @@ struct core_end *core_initiator(uint32_t emss);
 
 struct core_end *core_end_create(const struct aw_stream *stream);
 struct core_pair *core_pair_create(const struct aw_stream *a, const struct aw_stream *b);
+
+/* Started, with completions that wait for the peer (qp.acks); a may have ord Reads outstanding. */
+struct core_pair *core_pair_acking(uint32_t ord);
 /* RTS on both sides, and the responder has heard of the initiator. */
 struct core_pair *core_pair_ready(uint32_t emss);
 /* Both assert that no MR is still held. */

@@ -9,23 +9,9 @@
 
 #include <cmocka.h>
 
-static struct core_pair *pair_with(uint32_t ord)
-{
-	struct aw_stream a = core_stream(true, 1448), b = core_stream(false, 1448);
-	struct core_pair *pair = core_pair_create(NULL, NULL);
-
-	a.ord = ord;
-	a.extensions = b.extensions = true;
-	pair->a.qp.acks = pair->b.qp.acks = true;
-	aw_qp_start(&pair->a.qp, &a);
-	aw_qp_start(&pair->b.qp, &b);
-	pair->b.qp.peer_ready = true;
-	return pair;
-}
-
 static void ack__write_waits_for_the_answer(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_post(&pair->a, AW_OP_WRITE, 0, 10, 0);
@@ -39,7 +25,7 @@ static void ack__write_waits_for_the_answer(void **state)
 /* One request behind the burst, not one for each. */
 static void ack__one_for_all(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
@@ -58,7 +44,7 @@ static void ack__one_for_all(void **state)
 /* A Read of the program's says as much. */
 static void ack__read_is_one(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_post(&pair->a, AW_OP_WRITE, 0, 10, 0);
@@ -73,7 +59,7 @@ static void ack__read_is_one(void **state)
 
 static void ack__unsignalled_asks_for_none(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 	struct aw_swqe *wqe = core_wr(&pair->a, AW_OP_WRITE, 0, 10);
 
 	(void)state;
@@ -91,7 +77,7 @@ static void ack__unsignalled_asks_for_none(void **state)
 /* The slots of a queue that signals nothing come back all the same. */
 static void ack__unsignalled_fill_the_queue(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	for (int i = 0; i < 4 * CORE_SQ; i++) {
@@ -108,7 +94,7 @@ static void ack__unsignalled_fill_the_queue(void **state)
 /* No Read may be outstanding: TCP's word has to do. */
 static void ack__not_without_depth(void **state)
 {
-	struct core_pair *pair = pair_with(0);
+	struct core_pair *pair = core_pair_acking(0);
 
 	(void)state;
 	core_post(&pair->a, AW_OP_WRITE, 0, 10, 0);
@@ -134,7 +120,7 @@ static void expect_many(struct core_end *end, enum aw_op op, enum aw_wc_status s
 /* What was posted before a message that the peer refuses is there, and says so. */
 static void ack__refused_write_leaves_those_before(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	for (int i = 0; i < 8; i++)
@@ -163,7 +149,7 @@ static void send_in_vain(struct core_pair *pair, enum aw_wc_status status)
 
 static struct core_pair *pair_with_receives(void)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	for (int i = 0; i < 5; i++)
 		core_recv(&pair->b, 1, 0, 10);
@@ -199,7 +185,7 @@ static void ack__receive_is_bad(void **state)
 /* Two Writes to one place, of which the headers do not tell which: the older one is not a success. */
 static void ack__either_of_two_writes(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_post(&pair->a, AW_OP_WRITE, 0, 10, 50);
@@ -220,7 +206,7 @@ static void ack__either_of_two_writes(void **state)
 /* Where one of them begins at the same place, the segment's length tells. */
 static void ack__length_tells_writes_apart(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_mr_add(&pair->b, 0x99, AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE, 0, 1000);
@@ -240,7 +226,7 @@ static void ack__length_tells_writes_apart(void **state)
 
 static void named_one_is_gone(bool binds)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	post_write(&pair->a, 0xbad, 10);
 	pair->a.qp.rx_held = 1;
@@ -279,7 +265,7 @@ static void ack__named_one_may_be_gone_before_a_bind(void **state)
 /* As on InfiniBand, what was asked for before is answered before. */
 static void ack__reads_before_are_answered(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_post(&pair->a, AW_OP_READ, 0, 5000, 0);
@@ -294,7 +280,7 @@ static void ack__reads_before_are_answered(void **state)
 
 static void ack__refused_read_leaves_those_before(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_post(&pair->a, AW_OP_WRITE, 0, 10, 0);
@@ -313,7 +299,7 @@ static void ack__refused_read_leaves_those_before(void **state)
 /* What cannot be answered any more does not hold the Terminate up. */
 static void ack__answer_fails_before_the_terminate(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_post(&pair->a, AW_OP_READ, 0, 10, 0);
@@ -335,7 +321,7 @@ static void ack__named_before_it_was_sent(void **state)
 			       .qn = DDP_QN_TERMINATE,
 			       .msn = 1 };
 	const struct ddp_hdr named = { .ulp_ctrl = rdmap_ctrl(RDMAP_SEND), .msn = 1 };
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 	uint8_t term[6 + DDP_UNTAGGED_LEN] = { 0x12, 0x02, 0xc0 };
 
 	(void)state;
@@ -355,7 +341,7 @@ static void ack__own_fault_leaves_those_before(void **state)
 {
 	(void)state;
 	for (uint32_t len = 10; len <= 5000; len += 4990) {
-		struct core_pair *pair = pair_with(CORE_READS);
+		struct core_pair *pair = core_pair_acking(CORE_READS);
 
 		core_post(&pair->a, AW_OP_WRITE, 0, 10, 0);
 		core_wr(&pair->a, AW_OP_WRITE, 0, 10)->flags = 0;
@@ -379,7 +365,7 @@ static void ack__own_fault_of_a_bind(void **state)
 {
 	(void)state;
 	for (int closed = 0; closed < 2; closed++) {
-		struct core_pair *pair = pair_with(CORE_READS);
+		struct core_pair *pair = core_pair_acking(CORE_READS);
 
 		pair->a.bind_status = AW_WC_MW_BIND_ERR;
 		core_post(&pair->a, AW_OP_WRITE, 0, 10, 0);
@@ -398,7 +384,7 @@ static void ack__own_fault_of_a_bind(void **state)
 /* What is done here and now is nothing to wait for. */
 static void ack__own_fault_behind_a_local_one(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_mr_add(&pair->a, 0x99, 0, 0, 1);
@@ -415,7 +401,7 @@ static void ack__own_fault_behind_a_local_one(void **state)
 /* Its Terminate names no message. */
 static void ack__peer_fails_by_itself(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_post(&pair->a, AW_OP_SEND, 0, 10, 0);
@@ -434,7 +420,7 @@ static void ack__peer_fails_by_itself_unnoticed(void **state)
 {
 	(void)state;
 	for (int halted = 0; halted < 2; halted++) {
-		struct core_pair *pair = pair_with(CORE_READS);
+		struct core_pair *pair = core_pair_acking(CORE_READS);
 
 		core_wr(&pair->a, AW_OP_SEND, 0, 10)->flags = 0;
 		aw_qp_post(&pair->a.qp);
@@ -455,7 +441,7 @@ static void ack__peer_fails_by_itself_unnoticed(void **state)
 /* A Read is waited for, whether it is signalled or not. */
 static void ack__peer_fails_by_itself_before_it_answers(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_wr(&pair->a, AW_OP_READ, 0, 10)->flags = 0;
@@ -479,7 +465,7 @@ static void ack__peer_could_not_take_an_answer(void **state)
 	for (int i = 0; i < 3; i++) {
 		uint8_t term[6 + DDP_TAGGED_LEN] = { kinds[i][0], kinds[i][1], 0xc0 };
 		const struct ddp_hdr hdr = core_untagged(RDMAP_TERMINATE, DDP_QN_TERMINATE, 1, 0);
-		struct core_pair *pair = pair_with(CORE_READS);
+		struct core_pair *pair = core_pair_acking(CORE_READS);
 
 		core_post(&pair->a, AW_OP_FETCH_ADD, 0, 8, 0);
 		core_post(&pair->a, AW_OP_WRITE, 0, 10, 0);
@@ -495,7 +481,7 @@ static void ack__peer_could_not_take_an_answer(void **state)
 /* What was refused stays refused, however often it is looked at before it may say so. */
 static void ack__refused_bind_is_not_run_again(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	pair->a.bind_status = AW_WC_MW_BIND_ERR;
@@ -514,7 +500,7 @@ static void ack__refused_bind_is_not_run_again(void **state)
 /* What this end answers meanwhile is nothing that its own fault waits for. */
 static void ack__own_fault_asks_for_no_answers(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_post(&pair->a, AW_OP_WRITE, 0, 10, 0);
@@ -537,7 +523,7 @@ static void ack__own_fault_asks_for_no_answers(void **state)
 
 static void ack__none_comes_any_more(void **state)
 {
-	struct core_pair *pair = pair_with(CORE_READS);
+	struct core_pair *pair = core_pair_acking(CORE_READS);
 
 	(void)state;
 	core_post(&pair->a, AW_OP_WRITE, 0, 10, 0);

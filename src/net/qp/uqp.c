@@ -2,6 +2,7 @@
 // Life of a user-space QP, and its entry points: create, destroy, attach, close, progress.
 #include "net/qp/uqp.h"
 
+#include "core/ack.h"
 #include "net/base/fork.h"
 #include "net/mem/pool.h"
 #include "net/qp/capture.h"
@@ -359,6 +360,8 @@ void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells)
 	pthread_mutex_lock(&qp->lock);
 	qp->core.sq_halts = halts;
 	qp->drain_asked = halts && tells;
+	if (halts)
+		(void)aw_ack_is_awaited(&qp->core);
 	qp->events_due &= ~(uint32_t)AW_UQP_DRAINED;
 	qp->events_told &= ~(uint32_t)AW_UQP_DRAINED;
 	aw_uqp_push(qp);

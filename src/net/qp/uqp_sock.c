@@ -451,7 +451,7 @@ static void note_events(struct aw_uqp *qp)
 		qp->events_due |= AW_UQP_CLOSED;
 	if (qp->attached && over)
 		qp->events_due |= failure(core);
-	if (qp->drain_asked && core->sq.head == core->sq.next && !core->tx_begun)
+	if (qp->drain_asked && aw_qp_is_drained(core))
 		qp->events_due |= AW_UQP_DRAINED;
 	if (core->state == AW_QP_ERROR && qp->attr.srq)
 		qp->events_due |= AW_UQP_LAST_WQE;
