@@ -118,7 +118,7 @@ struct iwarp_completion {
 
 /*
  * An fd of the connection's completion queue, which poll(2) and the like find readable while there is a
- * completion. It is the connection's: it goes with close(fd) and is not read or closed.
+ * completion. It is the connection's: it goes with the close of the socket's last fd, and is not read or closed.
  */
 int iwarp_cq_fd(int fd);
 

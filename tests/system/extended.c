@@ -6,6 +6,7 @@
 #include "extended.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -398,6 +399,32 @@ static void ends_before_reads_ask(int fd)
 	NEED(!has_completion(fd) && iwarp_dereg_mr(mr) == 0);
 }
 
+/* The queue lives as long as any fd of the connection, and its fd no longer. */
+static void closes_one_by_one_serve(int fd)
+{
+	int copy = dup(fd), queue = iwarp_cq_fd(fd), other_end = open("/dev/null", O_RDONLY);
+	char octet;
+
+	NEED(iwarp_recv_async(fd, &octet, 1, 7) == 0);
+	NEED(dup2(other_end, fd) == fd); /* our caller will close the number again */
+	write_all(copy, "", 1);
+	NEED(next_completion(copy).cookie == 7);
+	NEED(fcntl(queue, F_GETFD) >= 0);
+	NEED(iwarp_recv_async(copy, page, 1, 8) == 0);
+	close(copy);
+	NEED_ERRNO(fcntl(queue, F_GETFD), EBADF);
+	close(other_end);
+}
+
+static void closes_one_by_one_ask(int fd)
+{
+	char octet;
+
+	read_all(fd, &octet, 1);
+	write_all(fd, &octet, 1);
+	NEED(read(fd, &octet, 1) == 0);
+}
+
 /* The peer closes, and takes none of what is sent. */
 static void closes_before_sends_serve(int fd)
 {
@@ -452,6 +479,7 @@ static const struct scene scenes[] = {
 	{ "socket", socket_serve, socket_ask, 0 },
 	{ "leaves", leaves_serve, leaves_ask, 0 },
 	{ "ends_before_reads", ends_before_reads_serve, ends_before_reads_ask, 0 },
+	{ "closes_one_by_one", closes_one_by_one_serve, closes_one_by_one_ask, 0 },
 	{ "closes_before_sends", closes_before_sends_serve, closes_before_sends_ask, 0 },
 	{ "answers_and_closes", answers_and_closes_serve, answers_and_closes_ask, 0 },
 };

@@ -29,6 +29,8 @@ struct aw_ext_request {
 struct aw_ext_calls {
 	const char *version;
 	int (*start)(const struct aw_ext_request *request); /* returns 0 or an errno */
+	void (*closing)(
+		int fd); /* the program is about to close fd, the last one of its connection */
 	/* How many connections leave the peer's bytes to the reads of their program. */
 	const _Atomic(unsigned) *directs;
 	/*

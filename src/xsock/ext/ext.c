@@ -24,13 +24,6 @@ static pthread_cond_t pump_ended = PTHREAD_COND_INITIALIZER;
 static struct ext_list table = TAILQ_HEAD_INITIALIZER(table);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static bool is_file(int fd, ino_t ino)
-{
-	struct stat file;
-
-	return fstat(fd, &file) == 0 && file.st_ino == ino;
-}
-
 struct aw_ext *aw_ext_find(ino_t ino)
 {
 	struct aw_ext *ext;
@@ -73,7 +66,7 @@ static void free_ops(struct aw_ext_ops *ops)
 
 	while ((op = TAILQ_FIRST(ops))) {
 		TAILQ_REMOVE(ops, op, entry);
-		free(op);
+		aw_ext_op_free(op);
 	}
 }
 
@@ -163,7 +156,7 @@ static void remove_closed(void)
 	pthread_mutex_lock(&table_lock);
 	for (ext = TAILQ_FIRST(&table); ext; ext = next) {
 		next = TAILQ_NEXT(ext, entry);
-		if (!ext->has_pump && !is_file(ext->fd, ext->ino)) {
+		if (!ext->has_pump && ext->closed) {
 			TAILQ_REMOVE(&table, ext, entry);
 			TAILQ_INSERT_TAIL(&closed, ext, entry);
 		}
@@ -173,6 +166,28 @@ static void remove_closed(void)
 		TAILQ_REMOVE(&closed, ext, entry);
 		aw_ext_put(ext);
 	}
+}
+
+/*
+ * The program is about to close its last fd. It can take no completion any more, so that its memory is let go of now; the
+ * stream goes on as TCP's would.
+ */
+static void ext_closing(int fd)
+{
+	struct aw_ext *ext = aw_ext_get(fd);
+
+	if (!ext)
+		return;
+	pthread_mutex_lock(&ext->lock);
+	aw_ext_let_go(ext);
+	pthread_mutex_unlock(&ext->lock);
+	pthread_mutex_lock(&ext->cq_lock);
+	close_fd(&ext->cq_fd);
+	pthread_mutex_unlock(&ext->cq_lock);
+	pthread_mutex_lock(&table_lock);
+	ext->closed = true;
+	pthread_mutex_unlock(&table_lock);
+	aw_ext_put(ext);
 }
 
 /*
@@ -246,7 +261,6 @@ static int ext_init(struct aw_ext *ext, const struct aw_ext_request *request)
 	TAILQ_INIT(&ext->recvs);
 	TAILQ_INIT(&ext->done);
 	ext->tcp = ext->wake = ext->cq_fd = -1;
-	ext->fd = request->fd;
 	ext->ino = request->ino;
 	ext->pid = getpid();
 	ext->users = 1; /* the pump's */
@@ -324,6 +338,7 @@ static int ext_start(const struct aw_ext_request *request)
 __attribute__((visibility("default"))) const struct aw_ext_calls aw_ext_calls = {
 	.version = AW_EXT_VERSION,
 	.start = ext_start,
+	.closing = ext_closing,
 	.directs = &aw_ext_directs,
 	.stream_send = aw_ext_stream_send,
 	.stream_recv = aw_ext_stream_recv,

@@ -29,6 +29,8 @@ struct aw_ext_op {
 	size_t moved; /* how many were moved */
 	const uint8_t *from; /* of a send */
 	uint8_t *to; /* of a receive */
+	uint8_t *
+		copy; /* of a send, where the program's memory is not to be read any more; or NULL */
 	uint32_t lkey; /* of the region of `from`, if zero_copy */
 	bool zero_copy;
 	/* zero_copy: parts that the endpoint has taken and not completed; under cq_lock */
@@ -55,7 +57,6 @@ struct aw_ext {
 	struct aw_xs_ep *ep;
 	int far, wake, cq_fd;
 	int tcp; /* a duplicate of the TCP socket, for its options */
-	int fd; /* the program's first fd for it */
 	ino_t ino;
 	pid_t pid;
 	bool peer_knows; /* the peer has the extended calls, too */
@@ -66,6 +67,7 @@ struct aw_ext {
 	/* users of the endpoint: the pump and each region; the last one closes it */
 	unsigned users;
 	bool has_pump;
+	bool closed; /* the program has closed its last fd */
 
 	pthread_mutex_t lock;
 	struct aw_ext_buffer out, in; /* out: to the peer; in: from the peer */
@@ -140,6 +142,8 @@ void aw_ext_fail_with(struct aw_ext *ext, ssize_t result);
  * counts.
  */
 void aw_ext_fail_sends(struct aw_ext *ext, ssize_t result);
+/* The program's buffers are its own from now on: receives end, and sends go on from copies. The caller holds ext.lock. */
+void aw_ext_let_go(struct aw_ext *ext);
 /* Tells the pair that the peer sends no more, once the pair has all its bytes. */
 void aw_ext_forward_end_in(struct aw_ext *ext);
 
@@ -157,6 +161,7 @@ struct aw_ext_op *aw_ext_op_create(struct aw_ext *ext, uint64_t cookie);
 struct aw_ext_op *aw_ext_op_create_note(struct aw_ext *ext, const void *note, size_t len);
 /* Frees an operation that was not begun. */
 void aw_ext_op_discard(struct aw_ext_op *op);
+void aw_ext_op_free(struct aw_ext_op *op);
 /* Turns the operation into its completion. The caller does not hold cq_lock. */
 void aw_ext_op_complete(struct aw_ext_op *op, int error);
 

@@ -48,6 +48,12 @@ struct aw_ext_op *aw_ext_op_create_note(struct aw_ext *ext, const void *note, si
 	return op;
 }
 
+void aw_ext_op_free(struct aw_ext_op *op)
+{
+	free(op->copy);
+	free(op);
+}
+
 void aw_ext_op_discard(struct aw_ext_op *op)
 {
 	struct aw_ext *ext = op->ext;
@@ -55,7 +61,7 @@ void aw_ext_op_discard(struct aw_ext_op *op)
 	pthread_mutex_lock(&ext->cq_lock);
 	ext->ops--;
 	pthread_mutex_unlock(&ext->cq_lock);
-	free(op);
+	aw_ext_op_free(op);
 }
 
 void aw_ext_op_complete(struct aw_ext_op *op, int error)
@@ -103,7 +109,7 @@ static int take_completions(struct aw_ext *ext, struct iwarp_completion *complet
 		};
 		TAILQ_REMOVE(&ext->done, op, entry);
 		ext->ops--;
-		free(op);
+		aw_ext_op_free(op);
 	}
 	if (taken && TAILQ_EMPTY(&ext->done))
 		(void)eventfd_read(ext->cq_fd, &count);

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -95,6 +97,35 @@ void aw_ext_fail_with(struct aw_ext *ext, ssize_t result)
 	int error = aw_xs_ep_error(ext->ep);
 
 	fail_all(ext, error ? error : (int)-result);
+}
+
+/* Returns whether the send's memory is the library's from now on. */
+static bool own(struct aw_ext_op *op)
+{
+	size_t len = op->bytes - op->moved;
+
+	op->copy = malloc(len);
+	if (!op->copy)
+		return false;
+	memcpy(op->copy, op->from + op->moved, len);
+	op->from = op->copy;
+	op->bytes = len;
+	op->moved = 0;
+	return true;
+}
+
+void aw_ext_let_go(struct aw_ext *ext)
+{
+	struct aw_ext_op *op;
+	bool owned = true;
+
+	while (!TAILQ_EMPTY(&ext->recvs))
+		complete_head(&ext->recvs, ECANCELED);
+	TAILQ_FOREACH(op, &ext->sends, entry)
+	if (!op->zero_copy && !op->silent)
+		owned = owned && own(op);
+	if (!owned)
+		aw_ext_fail_with(ext, -ENOMEM);
 }
 
 /* Receives from the pair, up to the place of the first send. */

@@ -247,6 +247,21 @@ static bool is_started(void)
 	return false;
 }
 
+void aw_extended_closing(int fd)
+{
+	const struct aw_sock *sock;
+	bool is_last;
+
+	if (!engine)
+		return;
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	is_last = sock && sock->extended && sock->state == AW_FD_BRIDGED && sock->fds == 1;
+	aw_fdtab_unlock();
+	if (is_last)
+		engine->closing(fd);
+}
+
 int aw_extended_get_option(const struct aw_sock *sock, int level, int name, void *value,
 			   socklen_t *len)
 {

@@ -35,6 +35,7 @@ static bool leave_table(int fd)
 		aw_fdtab_forget(fd);
 		return true;
 	case AW_FD_BRIDGED:
+		aw_extended_closing(fd);
 		aw_option_linger(fd);
 		aw_fdtab_forget(fd);
 		return true;
@@ -168,6 +169,7 @@ static void prepare_dup(int fd, int new)
 	aw_proxy_free_fd(new);
 	aw_settle_before_close(new);
 	aw_framed_closing(new);
+	aw_extended_closing(new);
 	if (new <= STDERR_FILENO)
 		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
 }
