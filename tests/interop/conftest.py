@@ -125,6 +125,15 @@ def tell(link):
 
 
 @pytest.fixture
+def peer_to_peer(theirs):
+    """For programs whose server may post first. A responder of MPA may not (RFC 5044 7.1.2), unless the initiator sent
+    something before: siw does when it asks for the peer-to-peer model. Otherwise siw as initiator takes what comes right
+    behind the Reply for a part of it, and ends the connection (EINVAL)."""
+    if theirs.kind == ends.SIW:
+        theirs.ask_for(p2p=True)
+
+
+@pytest.fixture
 def port():
     return next(PORTS)
 

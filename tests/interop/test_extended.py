@@ -8,6 +8,8 @@ import conftest
 import ends
 import pytest
 
+# Either end of a stream may send first.
+pytestmark = pytest.mark.usefixtures("peer_to_peer")
 # Of system/extended.c; the others pass as well, and are of user space: writes, many, socket, leaves.
 SCENES = ("reads", "sends", "receives", "limits", "access", "killed")
 TEXT = "so_be_it"

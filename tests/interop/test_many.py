@@ -9,13 +9,8 @@ import pytest
 # libsiw refuses the 145th ring that siw gives to one process (docs/interop.md), and ucmatose has four a connection.
 PROGRAMS, CONNECTIONS_EACH = 2, 32
 RPINGS, PINGS = 16, 200
-
-
-@pytest.fixture(autouse=True)
-def peer_to_peer(theirs):
-    """ucmatose's server sends first: see test_perftest.py."""
-    if theirs.kind == ends.SIW:
-        theirs.ask_for(p2p=True)
+# ucmatose's server sends first.
+pytestmark = pytest.mark.usefixtures("peer_to_peer")
 
 
 def test_three_connections(link, port):

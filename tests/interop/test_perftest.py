@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """perftest's six programs, which post as much as they may and count what came."""
 
-import ends
 import pytest
 
 BANDWIDTH = ["ib_write_bw", "ib_read_bw", "ib_send_bw"]
@@ -9,14 +8,8 @@ PROGRAMS = [*BANDWIDTH, "ib_write_lat", "ib_read_lat", "ib_send_lat"]
 MIB = 1 << 20
 FEW, MANY = 5, 1000
 COUNTS = {1: MANY, 65537: 100, MIB: FEW}
-
-
-@pytest.fixture(autouse=True)
-def peer_to_peer(theirs):
-    """ib_write_lat's server posts first. A responder of MPA may not (RFC 5044 7.1.2), unless the
-    initiator sent something before: siw does when it asks for the peer-to-peer model."""
-    if theirs.kind == ends.SIW:
-        theirs.ask_for(p2p=True)
+# ib_write_lat's server posts first.
+pytestmark = pytest.mark.usefixtures("peer_to_peer")
 
 
 @pytest.mark.parametrize("name", BANDWIDTH)
