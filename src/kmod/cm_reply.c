@@ -49,9 +49,14 @@ int awk_conn_accept(struct awk_conn *c, struct iw_cm_id *cm_id, struct awk_qp *q
 	c->cm_id = cm_id;
 	err = begin(c, param);
 	if (err)
-		goto over;
+		goto forget;
 	awk_conn_kick(c);
 	return 0;
+
+forget:
+	/* iw_cm may destroy the id within its own workqueue, where it cannot wait for a reference of the worker's. */
+	c->cm_id = NULL;
+	cm_id->rem_ref(cm_id);
 
 over:
 	awk_conn_fail(c, err);

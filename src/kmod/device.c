@@ -106,6 +106,7 @@ static void device_dealloc(struct ib_device *base)
 
 	xa_destroy(&dev->qps);
 	xa_destroy(&dev->mrs);
+	dev_put(dev->netdev);
 }
 
 struct awk_pd {

@@ -59,6 +59,7 @@ static int device_add_for(const char *name, struct net_device *netdev)
 	if (!dev)
 		return -ENOMEM;
 	dev->netdev = netdev;
+	dev_hold(netdev);
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
 	get_random_bytes(&dev->stag_secret, sizeof(dev->stag_secret));

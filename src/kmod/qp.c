@@ -48,6 +48,7 @@ static void core_init(struct awk_qp *qp)
 		qp->core.recv_pd = qp->srq->base.pd;
 	qp->core.copies = true;
 	qp->core.sig_all = qp->sig_all;
+	qp->access = 0;
 	qp->asked = IB_QPS_RESET;
 	qp->read_inv_told = false;
 	qp->told = 0;
