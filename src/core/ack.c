@@ -30,7 +30,7 @@ void aw_ack_passed(struct aw_qp *qp, const struct aw_swqe *wqe)
 
 void aw_ack_local(struct aw_qp *qp, const struct aw_swqe *wqe)
 {
-	if (is_wanted(qp, wqe))
+	if (qp->acks && is_wanted(qp, wqe))
 		(void)aw_ack_is_awaited(qp);
 }
 

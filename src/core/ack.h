@@ -25,7 +25,8 @@ bool aw_ack_is_due(const struct aw_qp *qp);
 
 /*
  * Called when the WR at the SQ's next is about to fail, which ends the stream: true when that must
- * wait until the WRs before it are acknowledged. Their acknowledgement is then requested.
+ * wait until the WRs before it are acknowledged. Their acknowledgement is then requested. Also called for that alone, when the
+ * queue is to drain.
  */
 bool aw_ack_is_awaited(struct aw_qp *qp);
 

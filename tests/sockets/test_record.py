@@ -43,15 +43,19 @@ def test_what_is_no_switch(only_record):
     assert "ANYWARP_SOCKETS_RECORD is 'yes': it must be on or off; taken as on" in run.output(), run.report()
 
 
-# TCP takes a part of an FPDU (cut.c), and the program sends no more. Its end of the stream stands behind all that it has sent.
-SHUT_BEHIND_A_PART = """
-import socket, sys, threading
-how = getattr(socket, sys.argv[1])
+# Both ends of a record in one process.
+CONNECTED = """
+import socket
 listener = socket.create_server(("127.0.0.1", 0))
 client = socket.create_connection(listener.getsockname())
 server = listener.accept()[0]
 client.sendall(b"x")
 assert server.recv(1) == b"x"
+"""
+# TCP takes a part of an FPDU (cut.c), and the program sends no more. Its end of the stream stands behind all that it has sent.
+SHUT_BEHIND_A_PART = CONNECTED + """
+import sys, threading
+how = getattr(socket, sys.argv[1])
 total = []
 def read():
     got = 0
@@ -85,13 +89,8 @@ def test_shutdown_behind_a_part_of_an_fpdu(only_record, how):
 
 
 # A record is iWARP already: it is refused, and goes on.
-START_ON_A_RECORD = """
-import ctypes, errno, socket
-listener = socket.create_server(("127.0.0.1", 0))
-client = socket.create_connection(listener.getsockname())
-server = listener.accept()[0]
-client.sendall(b"x")
-assert server.recv(1) == b"x"
+START_ON_A_RECORD = CONNECTED + """
+import ctypes, errno
 library = ctypes.CDLL(None, use_errno=True)
 assert library.iwarp_start(client.fileno(), 1) == -1 and ctypes.get_errno() == errno.EOPNOTSUPP
 client.sendall(b"more")

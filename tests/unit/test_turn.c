@@ -48,6 +48,14 @@ static void assert_no_list(void)
 		assert_null(turns.lists[i].first);
 }
 
+/* SECOND and THIRD wait for FIRST. */
+static void two_wait(void)
+{
+	aw_turn_lead(&turns, &turn[FIRST]);
+	assert_true(aw_turn_wait(&turns, &turn[SECOND]));
+	assert_true(aw_turn_wait(&turns, &turn[THIRD]));
+}
+
 static void turn_lead__alone(void **state)
 {
 	(void)state;
@@ -63,9 +71,7 @@ static void turn_lead__alone(void **state)
 static void turn_pass__wakes_in_order(void **state)
 {
 	(void)state;
-	aw_turn_lead(&turns, &turn[FIRST]);
-	assert_true(aw_turn_wait(&turns, &turn[SECOND]));
-	assert_true(aw_turn_wait(&turns, &turn[THIRD]));
+	two_wait();
 	assert_int_equal(woken_count, 0);
 	aw_turn_pass(&turns, &turn[FIRST]);
 	assert_int_equal(woken_count, 2);
@@ -113,9 +119,7 @@ static void turn_sent__one_by_one(void **state)
 {
 	(void)state;
 	turns.one_by_one = true;
-	aw_turn_lead(&turns, &turn[FIRST]);
-	assert_true(aw_turn_wait(&turns, &turn[SECOND]));
-	assert_true(aw_turn_wait(&turns, &turn[THIRD]));
+	two_wait();
 	aw_turn_pass(&turns, &turn[FIRST]);
 	assert_int_equal(woken_count, 1);
 	aw_turn_lead(&turns, &turn[SECOND]);
@@ -134,9 +138,7 @@ static void turn_pass__one_by_one(void **state)
 {
 	(void)state;
 	turns.one_by_one = true;
-	aw_turn_lead(&turns, &turn[FIRST]);
-	assert_true(aw_turn_wait(&turns, &turn[SECOND]));
-	assert_true(aw_turn_wait(&turns, &turn[THIRD]));
+	two_wait();
 	aw_turn_pass(&turns, &turn[FIRST]);
 	aw_turn_pass(&turns, &turn[SECOND]);
 	assert_int_equal(woken_count, 2);
@@ -146,9 +148,7 @@ static void turn_pass__one_by_one(void **state)
 static void turn_pass__one_that_waits(void **state)
 {
 	(void)state;
-	aw_turn_lead(&turns, &turn[FIRST]);
-	assert_true(aw_turn_wait(&turns, &turn[SECOND]));
-	assert_true(aw_turn_wait(&turns, &turn[THIRD]));
+	two_wait();
 	aw_turn_pass(&turns, &turn[SECOND]);
 	assert_int_equal(woken_count, 0);
 	aw_turn_pass(&turns, &turn[FIRST]);
