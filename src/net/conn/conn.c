@@ -189,6 +189,7 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 		return ENOMEM;
 	memcpy(&c->info.peer, ask->peer, len);
 	c->info.given = ask->connected;
+	c->plain_end = ask->plain_end;
 	offer_host(c);
 	err = len ? prepare_request(c, ask->pd, ask->pd_len) : EINVAL;
 	if (err)
@@ -221,6 +222,7 @@ void aw_conn_asked(const struct aw_conn *c, struct aw_conn_ask *ask)
 		.local = &c->local,
 		.pd = frame.pd + front,
 		.pd_len = frame.pd_len - front,
+		.plain_end = c->plain_end,
 		.again = true,
 	};
 }
@@ -333,14 +335,22 @@ static int lower(struct aw_mpa_result *result, uint16_t ird, uint16_t ord)
  */
 static void end_stream(const struct aw_conn *c, int fd)
 {
+	if (c->plain_end)
+		aw_conn_close_fd(fd);
+	else
+		aw_conn_terminate_fd(fd, AW_E_MPA_LOCAL, c->info.result.markers_tx);
+}
+
+/* Ends an accepted connection that no QP has asked for. */
+static void end_ready(const struct aw_conn *c, int fd)
+{
 	static const uint8_t tcp[AW_HOST_VERDICT_LEN];
 
 	/* The verdict comes first on the stream: where it cannot be sent, no Terminate is sent. */
-	if (c->info.result.host && send(fd, tcp, sizeof(tcp), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+	if (c->info.result.host && send(fd, tcp, sizeof(tcp), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		aw_conn_close_fd(fd);
-		return;
-	}
-	aw_conn_terminate_fd(fd, AW_E_MPA_LOCAL, c->info.result.markers_tx);
+	else
+		end_stream(c, fd);
 }
 
 static const char *on_off(bool on)
@@ -450,7 +460,7 @@ static int begin_stream(const struct aw_conn *c, int fd, struct aw_uqp *qp)
 	if (err && ring)
 		aw_conn_close_fd(fd);
 	else if (err)
-		aw_conn_terminate_fd(fd, AW_E_MPA_LOCAL, c->info.result.markers_tx);
+		end_stream(c, fd);
 	if (err)
 		aw_host_ring_free(ring);
 	return err;
@@ -531,7 +541,7 @@ void aw_conn_destroy(struct aw_conn *c)
 		aw_watch_drop_fd(&c->watch);
 	pthread_mutex_unlock(&c->lock);
 	if (fd >= 0)
-		end_stream(c, fd);
+		end_ready(c, fd);
 	if (aw_engine_is_self())
 		aw_watch_remove(&c->watch);
 	else

@@ -52,6 +52,11 @@ struct aw_conn_ask {
 	const struct sockaddr *peer;
 	bool again; /* in place of a conn that failed: does not wait for others to the same peer */
 	bool connected; /* the program has connected the socket to peer: there is no second try */
+	/*
+	 * The peer's QP waits again behind a stream that ends unused (net/roce/rc.c), so an
+	 * accepted conn that no QP takes ends without a Terminate, which would end that QP.
+	 */
+	bool plain_end;
 	const struct aw_mpa_local *local;
 	const void *pd;
 	size_t pd_len;

@@ -55,6 +55,7 @@ static int connect_peer(struct aw_rc *rc, int fd)
 	aw_pair_address(&told->remote, aw_qpn_port(told->remote.qpn), &peer);
 	const struct aw_conn_ask ask = {
 		.peer = (struct sockaddr *)&peer,
+		.plain_end = true,
 		.local = &local,
 		.pd = pd,
 		.pd_len = sizeof(pd),
