@@ -35,9 +35,10 @@ struct aw_ops {
 	/*
 	 * Makes an STag unusable on the peer's wish (Send with Invalidate) or the program's.
 	 * AW_OK, AW_E_RDMAP_STAG (none), AW_E_RDMAP_NOT_ASSOCIATED (other PD or QP) or
-	 * AW_E_RDMAP_CANNOT_INVALIDATE (an MR that is not meant for it).
+	 * AW_E_RDMAP_CANNOT_INVALIDATE (an MR that is not meant for it). The program may invalidate
+	 * a fast region that is invalid already; to the peer its STag is none (RFC 5040 7.2).
 	 */
-	enum aw_error (*invalidate)(void *ctx, uint32_t stag);
+	enum aw_error (*invalidate)(void *ctx, uint32_t stag, bool by_peer);
 
 	/*
 	 * Binds a memory window as an AW_OP_BIND_MW asks. AW_WC_SUCCESS, or AW_WC_MW_BIND_ERR (its

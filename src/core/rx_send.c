@@ -70,7 +70,7 @@ static enum aw_error place(struct aw_qp *qp, const struct aw_rx_seg *seg)
  */
 static enum aw_error invalidate(struct aw_qp *qp, uint32_t stag)
 {
-	enum aw_error err = qp->ops->invalidate(qp->ctx, stag);
+	enum aw_error err = qp->ops->invalidate(qp->ctx, stag, true);
 
 	if (err)
 		qp->rx_send.status = AW_WC_REM_INV_REQ_ERR;

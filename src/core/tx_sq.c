@@ -77,7 +77,7 @@ static enum aw_wc_status run_local(struct aw_qp *qp, const struct aw_swqe *wqe)
 		return (enum aw_wc_status)wqe->status;
 	if (wqe->op == AW_OP_BIND_MW)
 		return qp->ops->bind(qp->ctx, wqe);
-	return qp->ops->invalidate(qp->ctx, wqe->stag) ? AW_WC_MW_BIND_ERR : AW_WC_SUCCESS;
+	return qp->ops->invalidate(qp->ctx, wqe->stag, false) ? AW_WC_MW_BIND_ERR : AW_WC_SUCCESS;
 }
 
 /* False when the WR at next is not a local operation, or was not executed. */

@@ -167,11 +167,22 @@ static enum aw_error mr_invalidate(struct awk_mr *mr, const void *pd, u32 stag)
 	return AW_OK;
 }
 
-enum aw_error awk_mr_invalidate(struct awk_device *dev, const void *pd, u32 stag)
+/*
+ * NFS invalidates what was registered for a call that a signal ended, though the server's reply may
+ * have invalidated it before.
+ */
+static bool is_invalid_already(const struct awk_mr *mr, const void *pd)
+{
+	return mr && mr->kind == AWK_MR_FAST && mr->core.pd == pd && !READ_ONCE(mr->valid);
+}
+
+enum aw_error awk_mr_invalidate(struct awk_device *dev, const void *pd, u32 stag, bool by_peer)
 {
 	struct awk_mr *mr = mr_find(dev, stag);
 	enum aw_error err = mr_invalidate(mr, pd, stag);
 
+	if (err && !by_peer && is_invalid_already(mr, pd))
+		err = AW_OK;
 	if (mr)
 		awk_mr_put(&mr->core);
 	return err;

@@ -52,7 +52,7 @@ void awk_mr_put(const struct aw_mr *mr);
 bool awk_mr_place(const struct aw_mr *mr, u8 *dst, const u8 *src, size_t len);
 bool awk_mr_gather(const struct aw_mr *mr, u8 *dst, const u8 *src, size_t len);
 bool awk_mr_atomic(const struct aw_mr *mr, u8 *at, const struct rdmap_atomic_req *req, u64 *before);
-enum aw_error awk_mr_invalidate(struct awk_device *dev, const void *pd, u32 stag);
+enum aw_error awk_mr_invalidate(struct awk_device *dev, const void *pd, u32 stag, bool by_peer);
 /* REG_MR: gives a fast region this key and these rights. */
 enum aw_wc_status awk_mr_register(struct awk_device *dev, const void *pd, u32 stag, u32 access);
 

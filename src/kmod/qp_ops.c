@@ -39,11 +39,11 @@ static bool atomic(void *ctx, const struct aw_mr *mr, u8 *at, const struct rdmap
 	return awk_mr_atomic(mr, at, req, before);
 }
 
-static enum aw_error invalidate(void *ctx, u32 stag)
+static enum aw_error invalidate(void *ctx, u32 stag, bool by_peer)
 {
 	struct awk_qp *qp = ctx;
 
-	return awk_mr_invalidate(qp->dev, qp->core.pd, stag);
+	return awk_mr_invalidate(qp->dev, qp->core.pd, stag, by_peer);
 }
 
 /* The core's local operation of this name is REG_MR here: there are no windows. */

@@ -99,13 +99,14 @@ static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_
 	return is_there(ctx);
 }
 
-static enum aw_error invalidate(void *ctx, uint32_t stag)
+static enum aw_error invalidate(void *ctx, uint32_t stag, bool by_peer)
 {
 	static const enum aw_error answers[] = { AW_OK, AW_E_RDMAP_STAG, AW_E_RDMAP_NOT_ASSOCIATED,
 						 AW_E_RDMAP_CANNOT_INVALIDATE };
 	struct harness *h = ctx;
 
 	(void)stag;
+	(void)by_peer;
 	return answers[bytes_u8(&h->answers) % 4];
 }
 

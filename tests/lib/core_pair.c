@@ -98,7 +98,7 @@ static bool op_gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uin
 	return !is_gone(end, src, len);
 }
 
-static enum aw_error op_invalidate(void *ctx, uint32_t stag)
+static enum aw_error op_invalidate(void *ctx, uint32_t stag, bool by_peer)
 {
 	struct core_end *end = ctx;
 
@@ -111,6 +111,7 @@ static enum aw_error op_invalidate(void *ctx, uint32_t stag)
 			return AW_E_RDMAP_CANNOT_INVALIDATE;
 		end->mr[i].pd = NULL;
 		end->invalidated = stag;
+		end->invalidated_by_peer = by_peer;
 		return AW_OK;
 	}
 	return AW_E_RDMAP_STAG;

@@ -31,6 +31,7 @@ struct core_end {
 	unsigned int executed; /* atomics */
 	const uint8_t *gone; /* this octet of mem is not there any more; or NULL */
 	uint32_t invalidated; /* the last STag */
+	bool invalidated_by_peer;
 	enum aw_wc_status bind_status; /* how binds end; a test may set it */
 	unsigned int binds;
 	struct aw_swqe bound; /* the last one */

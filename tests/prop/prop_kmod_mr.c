@@ -219,8 +219,8 @@ static void user_region(struct bytes *b)
 	for (int i = 0; i < 12; i++)
 		access_once(b, &m);
 	access_beyond(b, &m);
-	PROP(awk_mr_invalidate(&dev, &pds[0], m.stag) == AW_E_RDMAP_CANNOT_INVALIDATE);
-	PROP(awk_mr_invalidate(&dev, &pds[1], m.stag) == AW_E_RDMAP_NOT_ASSOCIATED);
+	PROP(awk_mr_invalidate(&dev, &pds[0], m.stag, false) == AW_E_RDMAP_CANNOT_INVALIDATE);
+	PROP(awk_mr_invalidate(&dev, &pds[1], m.stag, true) == AW_E_RDMAP_NOT_ASSOCIATED);
 	PROP(awk_mr_register(&dev, &pds[0], m.stag, access) == AW_WC_MW_BIND_ERR);
 	PROP(!awk_mr_get(&dev, m.stag ^ 1));
 	awk_mr_dereg(base, NULL);
@@ -293,10 +293,13 @@ static void fast_register(struct bytes *b, struct model *now, const struct model
 static void fast_invalidate(struct bytes *b, struct model *now)
 {
 	bool wrong_key = bytes_u8(b) % 4 == 0, other = bytes_u8(b) % 4 == 0;
-	enum aw_error err =
-		awk_mr_invalidate(&dev, &pds[other], now->stag ^ (wrong_key ? 0x81 : 0));
+	bool by_peer = bytes_bool(b);
+	enum aw_error err = awk_mr_invalidate(&dev, &pds[other],
+					      now->stag ^ (wrong_key ? 0x81 : 0), by_peer);
 
-	if (!now->valid || wrong_key)
+	if (!now->valid && !by_peer && !other)
+		PROP(err == AW_OK);
+	else if (!now->valid || wrong_key)
 		PROP(err == AW_E_RDMAP_STAG);
 	else if (other)
 		PROP(err == AW_E_RDMAP_NOT_ASSOCIATED);

@@ -59,11 +59,12 @@ static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_
 	return true;
 }
 
-static enum aw_error invalidate(void *ctx, uint32_t stag)
+static enum aw_error invalidate(void *ctx, uint32_t stag, bool by_peer)
 {
 	struct party *party = ctx;
 	uint32_t i = stag - EXCHANGE_STAG;
 
+	(void)by_peer;
 	if (i >= STAGS || party->outcome.invalid[i])
 		return AW_E_RDMAP_STAG;
 	if (i < ZONES)

@@ -68,11 +68,12 @@ static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_
 	return true;
 }
 
-static enum aw_error invalidate(void *ctx, uint32_t stag)
+static enum aw_error invalidate(void *ctx, uint32_t stag, bool by_peer)
 {
 	struct end *end = ctx;
 	struct region *region = memory_find(end->host, stag);
 
+	(void)by_peer;
 	if (!region || !region->live)
 		return AW_E_RDMAP_STAG;
 	if (region->mr.pd != &end->host->pd)

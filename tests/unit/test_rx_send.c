@@ -141,6 +141,7 @@ static void aw_rx_send__invalidate(void **state)
 	hdr.mo = 1;
 	assert_int_equal(core_ulpdu(end, &hdr, 1), AW_OK);
 	assert_int_equal(end->invalidated, 0x99);
+	assert_true(end->invalidated_by_peer);
 	assert_int_equal(end->log[0].cqe.op, AW_OP_SEND_INV);
 	assert_int_equal(end->log[0].cqe.flags, AW_WC_WITH_INV | AW_WC_SOLICITED);
 	assert_int_equal(end->log[0].cqe.inv_or_imm, 0x99);

@@ -181,6 +181,7 @@ static void aw_tx_next__local_inv_at_its_turn(void **state)
 	assert_int_equal(pair->a.invalidated, 0);
 	core_pump(pair);
 	assert_int_equal(pair->a.invalidated, 0x99);
+	assert_false(pair->a.invalidated_by_peer);
 	core_expect_sq(&pair->a, AW_OP_READ, AW_WC_SUCCESS);
 	core_expect_sq(&pair->a, AW_OP_LOCAL_INV, AW_WC_SUCCESS);
 	core_pair_destroy(pair);

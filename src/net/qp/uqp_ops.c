@@ -51,10 +51,11 @@ static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_
 	return aw_guard_gather(dst, src, len);
 }
 
-static enum aw_error invalidate(void *ctx, uint32_t stag)
+static enum aw_error invalidate(void *ctx, uint32_t stag, bool by_peer)
 {
 	struct aw_uqp *qp = ctx;
 
+	(void)by_peer; /* there are no fast regions */
 	return aw_mw_invalidate(&qp->of_mw, stag);
 }
 
