@@ -2,7 +2,7 @@
 // Life of a CQ, and the push into it. A program polls its ring without the kernel.
 #include "kmod/cq.h"
 
-#include "kmod/limits.h"
+#include "kmod/device.h"
 
 static struct siw_cqe *cq_at(const struct awk_cq *cq, u32 index)
 {
@@ -21,9 +21,8 @@ static int cq_answer(const struct awk_cq *cq, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
-int awk_cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, awk_cq_request *request)
+static int cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 {
-	struct ib_udata *udata = awk_cq_udata(request);
 	struct awk_cq *cq = awk_cq_of(base);
 	int err;
 
@@ -44,10 +43,24 @@ int awk_cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, awk_cq
 	return err;
 }
 
+int awk_cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, awk_cq_request *request)
+{
+	struct awk_device *dev = awk_device_of(base->device);
+	int err;
+
+	if (!awk_device_count(&dev->cqs))
+		return -ENOMEM;
+	err = cq_create(base, attr, awk_cq_udata(request));
+	if (err)
+		atomic_dec(&dev->cqs);
+	return err;
+}
+
 /* The verbs core destroys the CQ's QPs before, so nothing completes into it any more. */
 int awk_cq_destroy(struct ib_cq *base, struct ib_udata *udata)
 {
 	awk_ring_destroy(&awk_cq_of(base)->ring);
+	atomic_dec(&awk_device_of(base->device)->cqs);
 	return 0;
 }
 

@@ -115,11 +115,12 @@ struct awk_pd {
 
 static int pd_alloc(struct ib_pd *pd, struct ib_udata *udata)
 {
-	return 0;
+	return awk_device_count(&awk_device_of(pd->device)->pds) ? 0 : -ENOMEM;
 }
 
 static int pd_dealloc(struct ib_pd *pd, struct ib_udata *udata)
 {
+	atomic_dec(&awk_device_of(pd->device)->pds);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "core/stag.h"
 #include "kmod/limits.h"
 
+#include <linux/atomic.h>
 #include <linux/netdevice.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
@@ -23,7 +24,14 @@ struct awk_device {
 	struct xarray mrs; /* an STag's index to struct awk_mr; RCU for readers */
 	u32 qpn_next; /* guarded by the xarrays' locks */
 	u32 mr_next;
+	atomic_t pds, cqs, srqs; /* how many there are */
 };
+
+/* Counts one more PD, CQ or SRQ. False: the device has as many as it offers. */
+static inline bool awk_device_count(atomic_t *count)
+{
+	return atomic_add_unless(count, 1, AWK_OBJECT_MAX);
+}
 
 static inline struct awk_device *awk_device_of(struct ib_device *base)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "kmod/srq.h"
 
-#include "kmod/limits.h"
+#include "kmod/device.h"
 
 static int srq_answer(const struct awk_srq *srq, struct ib_udata *udata)
 {
@@ -15,7 +15,7 @@ static int srq_answer(const struct awk_srq *srq, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
-int awk_srq_create(struct ib_srq *base, struct ib_srq_init_attr *attr, struct ib_udata *udata)
+static int srq_create(struct ib_srq *base, struct ib_srq_init_attr *attr, struct ib_udata *udata)
 {
 	struct awk_srq *srq = awk_srq_of(base);
 	int err;
@@ -34,6 +34,19 @@ int awk_srq_create(struct ib_srq *base, struct ib_srq_init_attr *attr, struct ib
 	err = udata ? srq_answer(srq, udata) : 0;
 	if (err)
 		awk_recvs_destroy(&srq->recvs);
+	return err;
+}
+
+int awk_srq_create(struct ib_srq *base, struct ib_srq_init_attr *attr, struct ib_udata *udata)
+{
+	struct awk_device *dev = awk_device_of(base->device);
+	int err;
+
+	if (!awk_device_count(&dev->srqs))
+		return -ENOMEM;
+	err = srq_create(base, attr, udata);
+	if (err)
+		atomic_dec(&dev->srqs);
 	return err;
 }
 
@@ -68,6 +81,7 @@ int awk_srq_query(struct ib_srq *base, struct ib_srq_attr *attr)
 int awk_srq_destroy(struct ib_srq *base, struct ib_udata *udata)
 {
 	awk_recvs_destroy(&awk_srq_of(base)->recvs);
+	atomic_dec(&awk_device_of(base->device)->srqs);
 	return 0;
 }
 

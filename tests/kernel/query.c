@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // query DEVICE: makes a QP, queries it, and prints each of its numbers that iWARP has no use for and that is not zero: the
 // verbs core has their memory from an allocator that does not clear it.
+// query DEVICE pds: makes PDs until the device refuses one, and prints how many there are more or fewer than it offers, and
+// the error.
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -44,6 +46,19 @@ static struct ibv_qp *create_qp(struct ibv_context *verbs)
 	return qp;
 }
 
+static int count_pds(struct ibv_context *verbs)
+{
+	struct ibv_device_attr attr;
+	int more = 0;
+
+	if (ibv_query_device(verbs, &attr))
+		die("ibv_query_device");
+	while (more <= attr.max_pd && ibv_alloc_pd(verbs))
+		more++;
+	printf("%+d %s\n", more - attr.max_pd, strerror(errno));
+	return 0;
+}
+
 static void expect_zero(const char *name, unsigned long number)
 {
 	if (number)
@@ -65,8 +80,10 @@ int main(int argc, char **argv)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
+	if (argc == 3 && strcmp(argv[2], "pds") == 0)
+		return count_pds(open_device(argv[1]));
 	if (argc != 2) {
-		fprintf(stderr, "usage: query DEVICE\n");
+		fprintf(stderr, "usage: query DEVICE [pds]\n");
 		return 2;
 	}
 	if (ibv_query_qp(create_qp(open_device(argv[1])), &attr, IBV_QP_STATE, &init))

@@ -105,6 +105,14 @@ def test_a_query_shows_nothing_of_the_kernel_s_memory(of_ours, link):  # pylint:
     assert ends.run([*server.into, f"{server.build}/tests/kernel_query", server.device]) == ""
 
 
+def test_there_are_as_many_pds_as_the_device_offers(of_ours, link):  # pylint: disable=unused-argument
+    """Also once they were given back, which the end of their process does."""
+    server = link.server
+    for _ in range(2):
+        counted = ends.run([*server.into, f"{server.build}/tests/kernel_query", server.device, "pds"])
+        assert counted == "+0 Cannot allocate memory\n"
+
+
 @pytest.mark.parametrize("name", ["client", "server"])
 def test_a_device_goes_in_the_middle_of_traffic(link, link_type, port, name):
     """`rdma link delete` returns while the programs still live, or once they were killed; afterwards the

@@ -43,6 +43,25 @@
 	})
 #define cmpxchg64(at, old, value) cmpxchg(at, old, value)
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+static inline bool atomic_add_unless(atomic_t *v, int add, int unless)
+{
+	kshim_yield(false);
+	if (v->counter == unless)
+		return false;
+	v->counter += add;
+	return true;
+}
+
+static inline void atomic_dec(atomic_t *v)
+{
+	kshim_yield(false);
+	v->counter--;
+}
+
 static inline bool test_bit(unsigned int bit, const unsigned long *word)
 {
 	kshim_yield(false);
