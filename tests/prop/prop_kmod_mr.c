@@ -294,8 +294,8 @@ static void fast_invalidate(struct bytes *b, struct model *now)
 {
 	bool wrong_key = bytes_u8(b) % 4 == 0, other = bytes_u8(b) % 4 == 0;
 	bool by_peer = bytes_bool(b);
-	enum aw_error err = awk_mr_invalidate(&dev, &pds[other],
-					      now->stag ^ (wrong_key ? 0x81 : 0), by_peer);
+	enum aw_error err =
+		awk_mr_invalidate(&dev, &pds[other], now->stag ^ (wrong_key ? 0x81 : 0), by_peer);
 
 	if (!now->valid && !by_peer && !other)
 		PROP(err == AW_OK);

@@ -40,8 +40,6 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 	return result;
 }
 
-static bool plain_end; /* of the next conn */
-
 static int start(struct scene *s, const struct aw_mpa_local *local, const void *pd, size_t pd_len)
 {
 	int fd = tcp_socket(AF_INET);
@@ -50,7 +48,6 @@ static int start(struct scene *s, const struct aw_mpa_local *local, const void *
 		.local = local,
 		.pd = pd,
 		.pd_len = pd_len,
-		.plain_end = plain_end,
 	};
 	int err = aw_conn_connect(fd, &ask, heard_fn, &s->heard, &s->conn);
 
@@ -509,34 +506,6 @@ static void conn_destroy__accepted(void **state)
 	assert_terminate(s->peer, false, 0x05);
 }
 
-/* The peer's QP of the roce persona is to wait for the next connection, which a Terminate forbids. */
-static void end_plainly(struct scene *s, int qp_err)
-{
-	uint8_t octets[MPA_FRAME_MAX];
-
-	plain_end = true;
-	start_and_read(s, &scene_enhanced);
-	plain_end = false;
-	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, MPA_FLAG_ENHANCED, 2));
-	heard_await(&s->heard, 0, AW_CONN_ACCEPTED);
-	s->qp.err = qp_err;
-	if (qp_err)
-		assert_int_equal(aw_conn_attach(s->conn, &s->qp.uqp), qp_err);
-	aw_conn_destroy(s->conn);
-	s->conn = NULL;
-	assert_int_equal(recv(s->peer, octets, sizeof(octets), 0), 0);
-}
-
-static void conn_destroy__accepted_ends_plainly(void **state)
-{
-	end_plainly(*state, 0);
-}
-
-static void conn_attach__qp_refuses_ends_plainly(void **state)
-{
-	end_plainly(*state, ENOMEM);
-}
-
 static void conn_destroy__from_its_event(void **state)
 {
 	struct scene *s = *state;
@@ -603,8 +572,6 @@ int main(void)
 		TEST(conn_connect__private_data_sizes),
 		TEST(conn_attach__qp_refuses),
 		TEST(conn_destroy__accepted),
-		TEST(conn_destroy__accepted_ends_plainly),
-		TEST(conn_attach__qp_refuses_ends_plainly),
 		TEST(conn_destroy__from_its_event),
 		TEST(conn_destroy__in_the_child_of_a_fork),
 	};
