@@ -235,6 +235,8 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 		pthread_mutex_lock(&ibv->mutex);
 		qp->attr = before;
 		pthread_mutex_unlock(&ibv->mutex);
+		if (mask & IBV_QP_ACCESS_FLAGS)
+			vb_qp_access_grant(qp, before.qp_access_flags);
 	}
 	vb_qp_state_sync(ibv);
 	return err;

@@ -2,6 +2,8 @@
 // The roce persona: what the device shows, and the steps of ibv_modify_qp with their attributes.
 #include "walk.h"
 
+#include "net/roce/qpn.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -130,6 +132,25 @@ static void modify_qp__values_out_of_range(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
+static void modify_qp__rights_of_a_move_that_fails(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct ibv_qp *qp = qp_make(f);
+	struct ibv_qp_attr init = walk_attr_init();
+	struct ibv_qp_attr bad = walk_attr_rtr(&route, qp->qp_num);
+	struct aw_uqp *uqp = aw_qpn_get(qp->qp_num);
+
+	init.qp_access_flags = IBV_ACCESS_REMOTE_READ;
+	assert_int_equal(ibv_modify_qp(qp, &init, WALK_INIT), 0);
+	bad.ah_attr.grh.dgid = route_by(f, "::1").gid;
+	bad.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+	assert_int_equal(ibv_modify_qp(qp, &bad, WALK_RTR | IBV_QP_ACCESS_FLAGS), EINVAL);
+	assert_int_equal(uqp->core.remote_access, AW_ACCESS_REMOTE_READ);
+	aw_uqp_put(uqp);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 static void query_qp__what_was_set(void **state)
 {
 	struct fixture *f = *state;
@@ -192,6 +213,7 @@ int main(void)
 		WITH(modify_qp__masks),
 		WITH(modify_qp__steps_in_order),
 		WITH(modify_qp__values_out_of_range),
+		WITH(modify_qp__rights_of_a_move_that_fails),
 		WITH(query_qp__what_was_set),
 		WITH(post__in_each_state),
 	};
