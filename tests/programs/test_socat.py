@@ -71,10 +71,12 @@ GATEWAY = scenes.Mode("gateway", "on", None, False)
 
 @pytest.mark.parametrize("mode", [GATEWAY], ids=lambda mode: mode.name)
 def test_a_gateway_from_plain_clients_to_an_iwarp_server(scene):
-    """By one rule for one port; all else of the gateway is off."""
+    """By one rule for one port; all else of the gateway is off. Its probe of the server is given time: a late answer costs
+    the record."""
     sent, inner, outer = scene.file("sent", OCTETS), scene.port(), scene.port()
     listen(scene, inner, "EXEC:cat", ",fork")
     scene.server(f"socat -t 30 TCP4-LISTEN:{outer},bind={scenes.ADDRESS},fork "
-                 f"TCP4:{scenes.ADDRESS}:{inner}", outer, rule=f"on port={inner} connect\noff")
+                 f"TCP4:{scenes.ADDRESS}:{inner}", outer, rule=f"on port={inner} connect\noff",
+                 **scenes.PATIENCE)
     assert scenes.same_file(sent, talk(scene, outer, sent))
     scene.judge(inner, iwarp=True)
