@@ -57,6 +57,7 @@ void aw_qp_start(struct aw_qp *qp, const struct aw_stream *stream)
 	for (unsigned int qn = 0; qn < 4; qn++)
 		qp->tx_msn[qn] = qp->rx_msn[qn] = 1; /* RFC 5041 4.3 */
 	qp->next_sink_stag = stream->stag_seed;
+	qp->tx_used = false;
 	qp->rtr_due = stream->initiator && stream->p2p;
 	qp->rtr_awaited = !stream->initiator && stream->p2p && (stream->rtr & MPA_RTR_SEND);
 	AW_PROMISE(!qp->rtr_due || stream->rtr != MPA_RTR_READ || qp->stream.ord > 0);

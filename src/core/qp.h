@@ -129,6 +129,7 @@ struct aw_qp {
 	/* transmit */
 	struct aw_sq sq;
 	bool tx_begun; /* a part of the WR at sq.next is in FPDUs */
+	bool tx_used; /* a WR of the program is, or was: local operations need no stream */
 	uint32_t tx_offset; /* octets of its payload that are */
 	uint32_t tx_msn[4]; /* by QN */
 	uint64_t tx_pos; /* octets given out by aw_tx_next */

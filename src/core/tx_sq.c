@@ -47,6 +47,7 @@ static void pass(struct aw_qp *qp)
 {
 	struct aw_swqe *wqe = next_wqe(qp);
 
+	qp->tx_used = true;
 	wqe->end_pos = qp->tx_pos;
 	aw_ack_passed(qp, wqe);
 	qp->sq.next++;
@@ -243,7 +244,7 @@ static void begin(struct aw_qp *qp, struct aw_swqe *wqe)
 {
 	if (!qp->tx_begun)
 		wqe->msn = qp->tx_msn[DDP_QN_SEND];
-	qp->tx_begun = true;
+	qp->tx_begun = qp->tx_used = true;
 }
 
 /* Called when the batch has taken a segment of n octets. */

@@ -186,6 +186,8 @@ static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_at
 		aw_uqp_abort(qp->uqp);
 		break;
 	case IBV_QPS_RTR:
+		/* At once, for the event that the peer's first message raises (COMM_EST). */
+		vb_qp_walk(qp, IBV_QPS_RTR);
 		err = to_rtr(qp, attr);
 		break;
 	case IBV_QPS_RTS:
@@ -201,10 +203,8 @@ static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_at
 	case IBV_QPS_UNKNOWN:
 		break;
 	}
-	if (err)
-		return err;
-	vb_qp_walk(qp, attr->qp_state);
-	return 0;
+	vb_qp_walk(qp, err ? from : attr->qp_state);
+	return err;
 }
 
 int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)

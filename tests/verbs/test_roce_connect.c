@@ -106,6 +106,7 @@ static void post__before_the_peer_is_told(void **state)
 {
 	struct fixture *f = *state;
 	struct route route = route_loopback(f);
+	struct ibv_async_event event;
 	struct two t;
 
 	two_make(&t, f);
@@ -120,6 +121,10 @@ static void post__before_the_peer_is_told(void **state)
 	assert_int_equal(t.b.memory[63], 7);
 	walker_sent(&t.a, IBV_WC_SUCCESS);
 	walker_sent(&t.a, IBV_WC_SUCCESS);
+	event = async_wait(f->context);
+	assert_int_equal(event.event_type, IBV_EVENT_COMM_EST);
+	assert_ptr_equal(event.element.qp, t.b.qp);
+	ibv_ack_async_event(&event);
 	two_destroy(&t);
 }
 

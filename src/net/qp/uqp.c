@@ -394,6 +394,7 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	init_queues(qp);
 	qp->attached = qp->by_rc = qp->lost = qp->drain_asked = false;
 	qp->fail_ns = 0;
+	qp->recall_due = false;
 	qp->events_due = qp->events_told = 0;
 	pthread_mutex_unlock(&qp->lock);
 	forget_cqes(qp);

@@ -138,6 +138,7 @@ struct aw_uqp {
 	bool by_rc; /* ibv_modify_qp named its peer: rc makes its streams */
 	bool touched; /* by_rc: either end has begun a message on the stream */
 	bool lost; /* by_rc: the stream has ended, and the program is not notified */
+	bool recall_due; /* by_rc: the stream ended unused, and rc's clock is set for it */
 	bool drain_asked; /* AW_UQP_DRAINED is raised once the halted send queue is drained */
 	uint64_t fail_ns; /* by_rc: posts that have no stream by then fail; 0: never */
 	uint32_t retry_ms; /* by_rc: how long a post may wait for a stream; 0: for ever */

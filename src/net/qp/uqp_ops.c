@@ -10,8 +10,8 @@
 #include "net/qp/uqp_io.h"
 
 /*
- * Every message of the ULP calls a function that calls this one, so that net/roce/rc.c knows
- * whether there was one.
+ * Every message that the peer's program sends calls a function that calls this one, so that
+ * net/roce/rc.c knows whether there was one.
  */
 static void touch(void *ctx)
 {
@@ -89,7 +89,6 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 		.cqe = *cqe, .user = &qp->of_cq, .qpn = qp->qpn, .queue = queue
 	};
 
-	touch(qp);
 	aw_probe_complete(qp->qpn, queue, cqe);
 	aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);
 }

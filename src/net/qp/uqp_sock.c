@@ -184,8 +184,9 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	qp->listens_for = EPOLLIN;
 	aw_lend_attach(qp);
 	qp->fail_ns = 0;
-	qp->touched = qp->lost = qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked =
-		qp->out_of_reach = qp->starved = qp->retry_due = qp->starving_told = false;
+	qp->touched = qp->lost = qp->recall_due = qp->ending = qp->fin_sent = qp->reset_seen =
+		qp->tx_blocked = qp->out_of_reach = qp->starved = qp->retry_due =
+			qp->starving_told = false;
 	stream->emss = aw_uqp_segment_size(to->fd);
 	bound_send_buffer(to->fd, stream->emss);
 	qp->emss_pos = qp->quiet_pos = qp->unanswered_ns = 0;
@@ -457,12 +458,18 @@ static void note_events(struct aw_uqp *qp)
 		qp->events_due |= AW_UQP_LAST_WQE;
 }
 
-/* RFC 5040 7.1 rule 1: a Terminate notifies the peer, though completions are lost from here on. */
+/*
+ * RFC 5040 7.1 rule 1: a Terminate notifies the peer, though completions are lost from here on.
+ * Without a stream nothing would end the wait for the Terminate to leave.
+ */
 static void end_overflowed(struct aw_uqp *qp)
 {
+	if (qp->fd < 0 || qp->lost) {
+		aw_qp_abort(&qp->core, AW_E_LOCAL_CATASTROPHIC);
+		return;
+	}
 	aw_qp_terminate(&qp->core, AW_E_LOCAL_CATASTROPHIC);
-	if (qp->fd >= 0)
-		aw_uqp_transmit(qp);
+	aw_uqp_transmit(qp);
 }
 
 static void tell_starving(struct aw_uqp *qp)
@@ -523,10 +530,40 @@ static bool is_usable(struct aw_uqp *qp)
 	return !aw_uqp_is_inherited(qp);
 }
 
+static void receive(struct aw_uqp *qp, bool polled)
+{
+	aw_ride_missed(qp);
+	qp->starved = false;
+	if (is_usable(qp))
+		qp->carrier->receive(qp, polled);
+}
+
+static bool is_about_to_use(const struct aw_uqp *qp)
+{
+	return qp->by_rc && !qp->touched && !qp->lost && qp->core.sq.next != qp->core.sq.tail;
+}
+
+/*
+ * The peer's QP may have been reset, and connect again: a WR that went onto the old stream would be
+ * lost. So a QP looks for the end of an unused stream before its first message, also behind what
+ * start-up has sent.
+ */
+static void look_for_end(struct aw_uqp *qp)
+{
+	uint64_t before;
+
+	do {
+		before = qp->core.rx_pos;
+		if (is_about_to_use(qp))
+			receive(qp, false);
+	} while (qp->core.rx_pos != before);
+}
+
 void aw_uqp_push(struct aw_uqp *qp)
 {
 	aw_hold_end(qp);
 	aw_ride_end(qp);
+	look_for_end(qp);
 	if (is_usable(qp))
 		aw_uqp_transmit(qp);
 	settle(qp);
@@ -544,14 +581,6 @@ void aw_uqp_lose(struct aw_uqp *qp)
 {
 	aw_uqp_stream_lost(qp);
 	aw_uqp_push(qp);
-}
-
-static void receive(struct aw_uqp *qp, bool polled)
-{
-	aw_ride_missed(qp);
-	qp->starved = false;
-	if (is_usable(qp))
-		qp->carrier->receive(qp, polled);
 }
 
 void aw_uqp_serve(struct aw_uqp *qp)

@@ -42,13 +42,11 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch)
 		.iov_max = AW_BATCH_IOV,
 	};
 	uint64_t pos = qp->core.tx_pos;
-	uint32_t next = qp->core.sq.next;
 
 	follow_path(qp);
 	while (out.octets < AW_BATCH_OCTETS && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
 		;
-	if (qp->core.sq.next != next || qp->core.tx_begun)
-		qp->touched = true;
+	qp->touched |= qp->core.tx_used;
 	batch->iov_count = out.iov_count;
 	if (out.iov_count > 0 && aw_capture_is_asked(qp))
 		aw_capture_out(qp, pos, batch->iov, batch->iov_count);

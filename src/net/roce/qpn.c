@@ -168,10 +168,21 @@ static uint32_t handle_find(uint32_t qpn)
 	return handle;
 }
 
+/* The QP may be destroyed meanwhile, and its handle be another one's. */
+static struct aw_uqp *find(uint32_t qpn)
+{
+	struct aw_uqp *qp = aw_uqp_at(handle_find(qpn));
+
+	if (!qp || qp->qpn == qpn)
+		return qp;
+	aw_uqp_put(qp);
+	return NULL;
+}
+
 struct aw_uqp *aw_qpn_get(uint32_t qpn)
 {
 	if (aw_persona_is_roce())
-		return aw_uqp_at(handle_find(qpn));
+		return find(qpn);
 	return qpn < AW_QPN_FIRST ? NULL : aw_uqp_at(qpn - AW_QPN_FIRST);
 }
 

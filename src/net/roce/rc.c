@@ -101,6 +101,12 @@ const struct aw_uqp_kind aw_rc_kind = {
 	.follow = follow_qp,
 };
 
+/* The child of a fork makes no connection for a QP of its parent. */
+static bool is_own(const struct aw_rc *rc)
+{
+	return rc->generation == aw_fork_generation();
+}
+
 enum aw_pair_phase aw_rc_phase(const struct aw_rc *rc)
 {
 	if (rc->phase == AW_PAIR_CALLING && aw_conn_has_asked(rc->call))
@@ -150,11 +156,9 @@ static void begin(struct aw_rc *rc, struct aw_rc_litter *litter)
 {
 	const struct aw_pair *pair = &rc->told.pair;
 
-	if (aw_pair_is_self(pair))
-		aw_rc_join_self(rc);
-	else if (aw_rc_answer_held(rc, litter))
+	if (!aw_pair_is_self(pair) && aw_rc_answer_held(rc, litter))
 		return;
-	else if (aw_pair_is_caller(pair) || !aw_bounds.yield_ms)
+	if (aw_pair_is_self(pair) || aw_pair_is_caller(pair) || !aw_bounds.yield_ms)
 		aw_rc_call(rc);
 	else
 		rc->call_ns = aw_now_ns() + aw_bounds.yield_ms * MS_NS;
@@ -164,7 +168,7 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 {
 	struct aw_rc_litter litter = { .count = 0 };
 
-	if (rc->generation != aw_fork_generation())
+	if (!is_own(rc))
 		return EINVAL;
 	pthread_mutex_lock(&rc->lock);
 	rc->told = *told;
@@ -230,9 +234,13 @@ void aw_rc_stop(struct aw_rc *rc, bool over)
  * lock guards. A thread that holds only the QP's lock sets the clock.
  */
 
+/* True for posts that wait for a stream; in SQD only those that were begun do. */
 static bool has_posts(const struct aw_uqp *qp)
 {
-	return qp->core.state < AW_QP_TERMINATE && aw_sq_count(&qp->core.sq) > 0;
+	const struct aw_qp *core = &qp->core;
+
+	return core->state < AW_QP_TERMINATE && aw_sq_count(&core->sq) > 0 &&
+	       !(core->sq_halts && aw_qp_is_drained(core));
 }
 
 static uint32_t patience_ms(const struct aw_uqp *qp)
@@ -258,12 +266,17 @@ static bool ended_unused(const struct aw_uqp *qp)
 static void follow_qp(struct aw_uqp *qp)
 {
 	bool waits = qp->fd < 0 && has_posts(qp) && qp->retry_ms > 0;
+	bool waits_anew = waits && !qp->fail_ns;
+	bool ended_anew = ended_unused(qp) && !qp->recall_due;
 
-	if (waits && !qp->fail_ns)
+	if (!waits)
+		qp->fail_ns = 0;
+	if (waits_anew)
 		qp->fail_ns = aw_now_ns() + patience_ms(qp) * MS_NS;
-	else if (!ended_unused(qp))
-		return;
-	aw_watch_deadline(&qp->rc->watch, SOON_MS);
+	qp->recall_due |= ended_anew;
+	/* Once for each: a program that posts all the time must not put the clock off. */
+	if (waits_anew || ended_anew)
+		aw_watch_deadline(&qp->rc->watch, SOON_MS);
 }
 
 /*
@@ -278,8 +291,10 @@ static bool recall(struct aw_uqp *qp)
 	unused = ended_unused(qp);
 	if (unused) {
 		aw_qp_recall(&qp->core);
-		qp->attached = qp->lost = false;
-		qp->events_due = qp->events_told = 0;
+		qp->attached = qp->lost = qp->recall_due = false;
+		/* Of the stream; that the queue is drained is of the program's move to SQD. */
+		qp->events_due &= AW_UQP_DRAINED;
+		qp->events_told &= AW_UQP_DRAINED;
 		qp->fail_ns = 0;
 		follow_qp(qp);
 	}
@@ -313,8 +328,11 @@ static uint64_t fail_time(const struct aw_uqp *qp)
 
 static void fail_in_time(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *litter)
 {
+	bool stopped = rc->phase == AW_PAIR_UNTOLD || rc->phase == AW_PAIR_OVER;
 	uint64_t at;
 
+	if (stopped)
+		return; /* the program is about to reset or end the QP itself */
 	pthread_mutex_lock(&rc->qp->lock);
 	at = fail_time(rc->qp);
 	pthread_mutex_unlock(&rc->qp->lock);
@@ -347,7 +365,7 @@ static uint32_t ms_until(uint64_t at_ns)
  */
 void aw_rc_set_clock(struct aw_rc *rc)
 {
-	uint64_t at = rc->call_ns;
+	uint64_t at = is_own(rc) ? rc->call_ns : 0;
 
 	for (int i = 0; i < AW_RC_HELD_MAX; i++)
 		if (rc->held[i].conn)
@@ -371,7 +389,8 @@ static void on_clock(struct aw_watch *w, uint32_t events)
 		look_after_stream(rc, &litter);
 		aw_rc_expire_held(rc, now_ns, &litter);
 		fail_in_time(rc, now_ns, &litter);
-		if (rc->phase == AW_PAIR_WAITING && rc->call_ns && now_ns >= rc->call_ns)
+		if (rc->phase == AW_PAIR_WAITING && is_own(rc) && rc->call_ns &&
+		    now_ns >= rc->call_ns)
 			aw_rc_call(rc);
 		aw_rc_set_clock(rc);
 	}

@@ -17,6 +17,7 @@
 #define AGAIN_MS_FIRST 10
 
 static void on_call(void *arg, struct aw_conn *conn, enum aw_conn_event event);
+static void join_self(struct aw_rc *rc);
 
 /* Binds to the address that the peer was told of, because the peer checks it. */
 static int open_socket(const struct aw_pair_end *local, int *out)
@@ -72,10 +73,14 @@ static void say(const struct aw_rc *rc, const char *what, const char *why)
 
 void aw_rc_call(struct aw_rc *rc)
 {
-	int fd = -1;
-	int err = open_socket(&rc->told.pair.local, &fd);
+	int fd = -1, err;
 
 	rc->call_ns = 0;
+	if (aw_pair_is_self(&rc->told.pair)) {
+		join_self(rc);
+		return;
+	}
+	err = open_socket(&rc->told.pair.local, &fd);
 	if (!err) {
 		err = connect_peer(rc, fd);
 		if (err)
@@ -259,7 +264,7 @@ static int attach_mirror(struct aw_rc *rc, int fd)
 	return aw_uqp_attach(rc->qp, fd, &stream);
 }
 
-void aw_rc_join_self(struct aw_rc *rc)
+static void join_self(struct aw_rc *rc)
 {
 	int fd = -1;
 	int err = open_mirror(&rc->told.pair.local, &fd);
@@ -269,8 +274,10 @@ void aw_rc_join_self(struct aw_rc *rc)
 		if (err)
 			close(fd);
 	}
-	if (err)
-		say(rc, "cannot be its own", strerror(err));
-	else
+	if (!err) {
 		aw_rc_joined(rc);
+		return;
+	}
+	say(rc, "cannot be its own", strerror(err));
+	aw_rc_call_later(rc);
 }

@@ -59,14 +59,14 @@ void aw_rc_look(struct aw_rc *rc, struct aw_rc_litter *litter);
 enum aw_pair_phase aw_rc_phase(const struct aw_rc *rc);
 struct pair aw_rc_pair(const struct aw_rc *rc, enum pair_answer answer);
 
-/* aw_rc_call begins a call; aw_rc_call_later sets the time of the next one. */
+/*
+ * aw_rc_call begins a call, or connects a QP that is its own peer; aw_rc_call_later sets the time of
+ * the next one.
+ */
 void aw_rc_call(struct aw_rc *rc);
 void aw_rc_call_later(struct aw_rc *rc);
 /* Gives up the running call, if any. */
 void aw_rc_drop_call(struct aw_rc *rc, struct aw_rc_litter *litter);
-/* Connects a QP that is its own peer. */
-void aw_rc_join_self(struct aw_rc *rc);
-
 /* Called when the QP has its socket. */
 void aw_rc_joined(struct aw_rc *rc);
 
