@@ -458,10 +458,7 @@ static void note_events(struct aw_uqp *qp)
 		qp->events_due |= AW_UQP_LAST_WQE;
 }
 
-/*
- * RFC 5040 7.1 rule 1: a Terminate notifies the peer, though completions are lost from here on.
- * Without a stream nothing would end the wait for the Terminate to leave.
- */
+/* RFC 5040 7.1 rule 1: a Terminate notifies the peer, but without a stream it could never leave. */
 static void end_overflowed(struct aw_uqp *qp)
 {
 	if (qp->fd < 0 || qp->lost) {
