@@ -281,11 +281,14 @@ ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls
 	struct aw_record_rx *rx = &record->rx;
 	ssize_t got;
 	size_t moved, left;
-	int queued = 0;
+	int queued = 0, err;
 
 	aw_urgent_renew(record, calls, fd);
-	if (rx->ended || aw_reply_take(record, calls, fd) != 0)
+	if (rx->ended)
 		return 0;
+	err = aw_reply_take(record, calls, fd);
+	if (err)
+		return aw_record_is_failure(err) ? err : 0;
 	rx->counted = true;
 	if (!rx->in_line && (rx->mark == AW_MARK_BEHIND || is_aside(rx, calls, fd)))
 		return 0;

@@ -100,7 +100,8 @@ static size_t part_of(size_t len)
 
 /*
  * The longest payload, at most len, whose FPDU the send buffer takes whole. 0: the fd is not
- * writable. A writable fd's buffer has a third of its limit free, so that something fits.
+ * writable. A writable fd's buffer has a third of its limit free, so that something fits; where
+ * nothing does, the writing direction is shut, and TCP takes no byte of what is handed to it.
  */
 static size_t fit(struct sender *s, size_t len)
 {
@@ -114,7 +115,7 @@ static size_t fit(struct sender *s, size_t len)
 	if (!is_writable(s))
 		return 0;
 	s->tx->room = look_for_room(s);
-	room = s->tx->room > aw_frame_len(4) ? (s->tx->room - aw_frame_len(0)) & ~(size_t)3 : 0;
+	room = s->tx->room > aw_frame_len(4) ? (s->tx->room - aw_frame_len(0)) & ~(size_t)3 : 4;
 	return most < room ? most : room;
 }
 

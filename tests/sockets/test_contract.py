@@ -18,13 +18,15 @@ IWARP = {
 OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "proxy": {
     **IWARP,
     "reset_within_a_write": "the program's end is a unix socket, where the next write gets EPIPE",
+    "send_timeout_of_a_whole_write": "of a unix socket SO_SNDTIMEO holds for each wait of a write",
 }, "auto": {
     **IWARP,
     "urgent_signal": "who waits for a signal alone has not used the connection, which has not begun",
 }}
 # A row that holds for a record, and not where the server's answer comes too late for one: why.
 RECORD_ONLY = {"urgent_signal": OTHERWISE["auto"]["urgent_signal"],
-               "reset_within_a_write": OTHERWISE["proxy"]["reset_within_a_write"]}
+               "reset_within_a_write": OTHERWISE["proxy"]["reset_within_a_write"],
+               "send_timeout_of_a_whole_write": OTHERWISE["proxy"]["send_timeout_of_a_whole_write"]}
 MODES = conftest.MODES if conftest.SANITIZER else conftest.ALL_MODES
 
 

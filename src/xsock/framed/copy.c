@@ -17,6 +17,25 @@
 /* a chunk on the stack: to map memory costs as much as to send that many bytes */
 #define STACK_BYTES 8192u
 
+/* Another thread may have bridged the fd meanwhile: then libc's calls move the bytes, through the pair. */
+static ssize_t receive(int fd, const struct iovec *iov, int flags)
+{
+	ssize_t got;
+
+	if (aw_framed_receive(fd, iov, 1, flags, &got))
+		return got;
+	return aw_libc()->recv(fd, iov->iov_base, iov->iov_len, flags);
+}
+
+static ssize_t transmit(int fd, const struct iovec *iov)
+{
+	ssize_t sent;
+
+	if (aw_framed_transmit(fd, iov, 1, 0, &sent))
+		return sent;
+	return aw_libc()->send(fd, iov->iov_base, iov->iov_len, 0);
+}
+
 static ssize_t read_chunk(int in, const off64_t *offset, void *chunk, size_t len)
 {
 	return offset ? pread64(in, chunk, len, *offset) : aw_libc()->read(in, chunk, len);
@@ -44,8 +63,7 @@ static ssize_t send_chunks(int out, int in, off64_t *offset, size_t count, void 
 
 		if (got <= 0)
 			return done ? (ssize_t)done : got;
-		if (!aw_framed_transmit(out, &iov, 1, 0, &sent))
-			return -1;
+		sent = transmit(out, &iov);
 		unread_rest(in, offset, got, sent);
 		if (sent < 0)
 			return done ? (ssize_t)done : -1;
@@ -109,15 +127,15 @@ static size_t pipe_room(int pipe)
 static ssize_t move_to_pipe(int in, int out, void *chunk, size_t len, int flags)
 {
 	struct iovec iov = { chunk, len };
-	ssize_t got, taken;
+	ssize_t got = receive(in, &iov, flags | MSG_PEEK);
 
-	if (!aw_framed_receive(in, &iov, 1, flags | MSG_PEEK, &got) || got <= 0)
+	if (got <= 0)
 		return got;
 	got = aw_libc()->write(out, chunk, (size_t)got);
 	if (got <= 0)
 		return got;
 	iov.iov_len = (size_t)got;
-	return aw_framed_receive(in, &iov, 1, MSG_WAITALL, &taken) ? got : -1;
+	return receive(in, &iov, MSG_WAITALL);
 }
 
 static ssize_t moved(size_t done)
@@ -178,9 +196,9 @@ static ssize_t send_whole(int out, const char *chunk, size_t len)
 
 	while (done < len) {
 		struct iovec iov = { (char *)chunk + done, len - done };
-		ssize_t sent;
+		ssize_t sent = transmit(out, &iov);
 
-		if (!aw_framed_transmit(out, &iov, 1, 0, &sent) || (sent < 0 && errno != EAGAIN))
+		if (sent < 0 && errno != EAGAIN)
 			return done ? (ssize_t)done : -1;
 		if (sent < 0)
 			(void)aw_libc()->poll(&pollfd, 1, -1);

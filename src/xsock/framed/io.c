@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "record/cursor.h"
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
@@ -25,6 +26,8 @@ static uint8_t discard_buffer[DISCARD_BYTES];
 /* A call of the program's on a FRAMED fd. */
 struct framed_call {
 	int fd, flags;
+	int number; /* the program's fd; fd is it, or the duplicate */
+	int saved_errno; /* a call that succeeds leaves it */
 	struct aw_slot *slot;
 	struct aw_cursor at; /* the rest of the program's buffers */
 	size_t done;
@@ -32,7 +35,19 @@ struct framed_call {
 	bool at_mark; /* the next byte is urgent: a call that has got bytes ends before it */
 	size_t wanted; /* SO_RCVLOWAT */
 	size_t due; /* how many bytes must arrive before another try can succeed; 0: not known */
+	int64_t end_ns; /* of a write's waits (SO_SNDTIMEO); 0: none has begun, or they have no end */
 };
+
+static struct framed_call call_begin(int fd, int flags)
+{
+	return (struct framed_call){
+		.fd = fd,
+		.number = fd,
+		.flags = flags,
+		.slot = aw_framed_slot(fd),
+		.saved_errno = errno,
+	};
+}
 
 static void count_bytes(struct framed_call *call, ssize_t n)
 {
@@ -79,12 +94,12 @@ static void leave_rx(const struct framed_call *call, const struct aw_half *half)
 		send_terminate(call->slot, call->fd);
 }
 
-static ssize_t receive_once(struct framed_call *call)
+/* *covered: how many bytes the call's next buffers take. */
+static ssize_t receive_once(struct framed_call *call, size_t *covered)
 {
 	struct aw_slot *slot = call->slot;
 	struct iovec window[WINDOW_MAX];
-	size_t covered;
-	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW_MAX, &covered);
+	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW_MAX, covered);
 	struct aw_half half;
 	ssize_t n;
 
@@ -110,6 +125,12 @@ static void leave_read(void *arg)
 	aw_slot_leave_wait(slot);
 }
 
+/* Returns whether another thread has made a pair of the program's fd, and the call has a duplicate. */
+static bool is_bridged(const struct framed_call *call)
+{
+	return call->kept && aw_fdtab_is_paired(call->number);
+}
+
 /*
  * Returns whether the call may go on: call->fd is still the connection's, or a copy was kept. The
  * number fd may be another file's by now.
@@ -124,13 +145,11 @@ static bool is_still_ours(struct framed_call *call)
 }
 
 /*
- * Waits for events, as long as `option` (SO_SNDTIMEO or SO_RCVTIMEO) allows. Returns 0 or a
- * negative errno.
+ * Waits for events, at most limit_ns (negative: no limit). Returns 0 or a negative errno.
  */
-static ssize_t await_ready(const struct framed_call *call, short events, int option)
+static ssize_t await_ready(const struct framed_call *call, short events, int64_t limit_ns)
 {
 	struct pollfd pollfd = { .fd = call->fd, .events = events };
-	int64_t limit_ns = aw_waits_timeout_ns(call->fd, option);
 	struct timespec limit = { limit_ns / 1000000000, limit_ns % 1000000000 };
 	int ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
 
@@ -153,7 +172,7 @@ static ssize_t await_bytes(const struct framed_call *call)
 								     : sizeof(discard_buffer);
 
 	if (call->at_mark)
-		return await_ready(call, POLLIN, SO_RCVTIMEO);
+		return await_ready(call, POLLIN, aw_waits_timeout_ns(call->fd, SO_RCVTIMEO));
 	return aw_libc()->recv(call->fd, discard_buffer, len, MSG_PEEK | MSG_TRUNC) < 0 ? -errno
 											: 0;
 }
@@ -180,12 +199,16 @@ static bool is_to_wait(const struct framed_call *call, ssize_t n)
  */
 static ssize_t receive_now(struct framed_call *call)
 {
+	size_t covered;
+	bool filled; /* more buffers than a window, and more bytes may be there */
 	ssize_t n;
 
 	do {
-		n = receive_once(call);
+		n = receive_once(call, &covered);
+		filled = n > 0 && (size_t)n == covered && !call->at_mark &&
+			 !(call->flags & MSG_PEEK);
 		count_bytes(call, n);
-	} while (n > 0 && is_whole(call) && call->at.left > 0);
+	} while (n > 0 && call->at.left > 0 && (is_whole(call) || filled));
 	return n;
 }
 
@@ -203,6 +226,9 @@ static ssize_t receive_waiting(struct framed_call *call)
 			n = is_still_ours(call) ? receive_now(call) : -EBADF;
 		else if (n == -EAGAIN)
 			break;
+		/* Bytes that the connection does not have any more are in the pair. */
+		if (n == -EAGAIN && is_bridged(call))
+			n = -EBADF;
 	} while (is_to_wait(call, n));
 	aw_left_pop(&left, 0);
 	leave_read(call->slot);
@@ -243,7 +269,7 @@ static ssize_t receive_nothing(struct framed_call *call)
 /* Returns whether another thread has bridged or closed the fd. */
 static bool has_moved(const struct framed_call *call)
 {
-	return !call->kept && aw_framed_slot(call->fd) != call->slot;
+	return call->kept ? is_bridged(call) : aw_framed_slot(call->fd) != call->slot;
 }
 
 /*
@@ -255,24 +281,23 @@ static ssize_t continue_bridged(struct framed_call *call, bool sends)
 	struct iovec window[WINDOW_MAX];
 	ssize_t n = 1;
 
-	while (n > 0 && call->at.left > 0 && aw_fdtab_is_paired(call->fd)) {
+	while (n > 0 && call->at.left > 0 && aw_fdtab_is_paired(call->number)) {
 		struct msghdr msg = { .msg_iov = window };
 		size_t covered;
 
 		msg.msg_iovlen = (size_t)aw_cursor_pieces(&call->at, call->at.left, window,
 							  WINDOW_MAX, &covered);
-		n = sends ? aw_libc()->sendmsg(call->fd, &msg, call->flags | MSG_NOSIGNAL)
-			  : aw_libc()->recvmsg(call->fd, &msg, call->flags);
+		n = sends ? aw_libc()->sendmsg(call->number, &msg, call->flags | MSG_NOSIGNAL)
+			  : aw_libc()->recvmsg(call->number, &msg, call->flags);
 		count_bytes(call, n);
 	}
 	return (ssize_t)call->done;
 }
 
-static bool set_result(ssize_t n, ssize_t *result)
+static bool set_result(const struct framed_call *call, ssize_t n, ssize_t *result)
 {
 	*result = n < 0 ? -1 : n;
-	if (n < 0)
-		errno = (int)-n;
+	errno = n < 0 ? (int)-n : call->saved_errno;
 	return true;
 }
 
@@ -311,7 +336,7 @@ static ssize_t receive_urgent(struct framed_call *call)
 
 bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
 {
-	struct framed_call call = { .fd = fd, .flags = flags, .slot = aw_framed_slot(fd) };
+	struct framed_call call = call_begin(fd, flags);
 	struct iovec discarded;
 	ssize_t n;
 	int err;
@@ -320,11 +345,11 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 		return false;
 	err = check_iov(iov, flags & MSG_TRUNC ? 0 : count);
 	if (err)
-		return set_result(err, result);
+		return set_result(&call, err, result);
 	call.at = aw_cursor_begin(iov, count);
 	if (flags & MSG_OOB || call.at.left == 0) {
 		n = flags & MSG_OOB ? receive_urgent(&call) : receive_nothing(&call);
-		return !(n == -EBADF && has_moved(&call)) && set_result(n, result);
+		return !(n == -EBADF && has_moved(&call)) && set_result(&call, n, result);
 	}
 	if (flags & MSG_TRUNC) {
 		discarded = (struct iovec){ discard_buffer, call.at.left < DISCARD_BYTES
@@ -337,7 +362,7 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 		n = aw_slot_take_failure(call.slot, 0);
 	if (call.at.left > 0 && n == (ssize_t)call.done && flags & MSG_WAITALL && has_moved(&call))
 		n = continue_bridged(&call, false);
-	return !(n == -EBADF && has_moved(&call)) && set_result(n, result);
+	return !(n == -EBADF && has_moved(&call)) && set_result(&call, n, result);
 }
 
 static ssize_t send_once(const struct framed_call *call)
@@ -383,6 +408,18 @@ static bool is_still_record(struct framed_call *call)
 	return is_still_ours(call);
 }
 
+/* SO_SNDTIMEO holds for all waits of a write together. Returns 0 or a negative errno. */
+static ssize_t await_room(struct framed_call *call)
+{
+	int64_t limit_ns = aw_waits_timeout_ns(call->fd, SO_SNDTIMEO);
+
+	if (limit_ns >= 0 && !call->end_ns)
+		call->end_ns = aw_now_ns() + limit_ns;
+	else if (limit_ns >= 0)
+		limit_ns = call->end_ns - aw_now_ns();
+	return limit_ns < 0 && call->end_ns ? -EAGAIN : await_ready(call, POLLOUT, limit_ns);
+}
+
 static ssize_t send_waiting(struct framed_call *call)
 {
 	struct _pthread_cleanup_buffer left;
@@ -391,7 +428,7 @@ static ssize_t send_waiting(struct framed_call *call)
 	aw_slot_begin_wait(call->slot);
 	aw_left_push(&left, leave_wait, call->slot);
 	do {
-		n = await_ready(call, POLLOUT, SO_SNDTIMEO);
+		n = await_room(call);
 		if (n)
 			break;
 		n = is_still_record(call) ? send_now(call) : -EBADF;
@@ -416,14 +453,14 @@ static ssize_t send_bytes(struct framed_call *call)
 
 bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
 {
-	struct framed_call call = { .fd = fd, .flags = flags, .slot = aw_framed_slot(fd) };
+	struct framed_call call = call_begin(fd, flags);
 	ssize_t n;
 
 	if (!call.slot)
 		return false;
 	n = check_iov(iov, count);
 	if (n)
-		return set_result(n, result);
+		return set_result(&call, n, result);
 	call.at = aw_cursor_begin(iov, count);
 	if (call.at.left == 0)
 		return false; /* the kernel returns 0, or an error if the connection has ended */
@@ -436,17 +473,24 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 		return false;
 	if (n == -EPIPE && !(flags & MSG_NOSIGNAL))
 		raise(SIGPIPE);
-	return set_result(n, result);
+	return set_result(&call, n, result);
 }
 
-static void note_shut(struct aw_slot *slot, int fd)
+/*
+ * Notes whether the program has shut the reading direction. Noted before the kernel's call, which wakes
+ * threads that read: without the note they would take the end for one within an FPDU.
+ */
+static bool note_shut(struct aw_slot *slot, int fd, bool shut)
 {
 	struct aw_half half;
+	bool before = false;
 
 	if (aw_half_enter_for(&half, slot, &slot->rx_lock, fd) != 0)
-		return;
-	slot->record.rx.shut = true;
+		return before;
+	before = slot->record.rx.shut;
+	slot->record.rx.shut = shut;
 	aw_half_leave(&half);
+	return before;
 }
 
 /* Returns whether TCP has yet to take the rest of an FPDU, behind which the stream's end is due. */
@@ -467,17 +511,26 @@ static bool end_behind_rest(struct aw_slot *slot, int fd)
 bool aw_framed_shutdown(int fd, int how, int *result)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
-	bool later;
+	bool reads = how == SHUT_RD || how == SHUT_RDWR, later, before = false;
+	int saved = errno;
 
 	if (!slot)
 		return false;
+	if (reads)
+		before = note_shut(slot, fd, true);
 	later = how != SHUT_RD && end_behind_rest(slot, fd);
 	*result = 0;
 	if (!later)
 		*result = aw_libc()->shutdown(fd, how);
 	else if (how == SHUT_RDWR)
 		*result = aw_libc()->shutdown(fd, SHUT_RD);
-	if (*result == 0 && how != SHUT_WR)
-		note_shut(slot, fd);
+	if (*result == 0) {
+		errno = saved;
+		return true;
+	}
+	saved = errno;
+	if (reads)
+		(void)note_shut(slot, fd, before);
+	errno = saved;
 	return true;
 }

@@ -67,6 +67,7 @@ bool aw_framed_pending(int fd, int *count)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
 	struct aw_half half;
+	int saved = errno;
 	ssize_t n;
 
 	if (!slot)
@@ -76,7 +77,11 @@ bool aw_framed_pending(int fd, int *count)
 		return true;
 	n = aw_record_pending(&slot->record, &aw_slot_calls, fd);
 	aw_half_leave(&half);
+	/* The look has taken TCP's error: the next read returns it. */
+	if (n < 0)
+		aw_slot_note_failure(slot, n);
 	*count = n > 0 ? (int)n : 0;
+	errno = saved;
 	return true;
 }
 

@@ -42,16 +42,9 @@ void aw_slot_forget_waiters(void)
 void aw_framed_closing(int fd)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
-	struct aw_sock *sock;
-	bool is_last;
 
-	if (!slot || !atomic_load(&waiters[aw_arena_number(slot)]))
-		return;
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	is_last = sock && sock->slot == slot && sock->fds == 1;
-	aw_fdtab_unlock();
-	if (is_last)
+	/* The waiting threads are the parent's, whose fd stays open, in a child of vfork. */
+	if (slot && atomic_load(&waiters[aw_arena_number(slot)]) && !aw_fdtab_is_vfork_child())
 		aw_slot_keep(slot, fd);
 }
 

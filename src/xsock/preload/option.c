@@ -50,8 +50,11 @@ static enum place place_of(int level, int name)
 		{ SO_TIMESTAMP, PLACE_NOWHERE },  { SO_TIMESTAMPNS, PLACE_NOWHERE },
 	};
 
+	/* The kernel's TLS would encrypt FPDUs. */
+	if (level == SOL_TLS || (level == IPPROTO_TCP && (name == TCP_INQ || name == TCP_ULP)))
+		return PLACE_NOWHERE;
 	if (level != SOL_SOCKET)
-		return level == IPPROTO_TCP && name == TCP_INQ ? PLACE_NOWHERE : PLACE_TCP;
+		return PLACE_TCP;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		if (rules[i].name == name)
 			return rules[i].place;

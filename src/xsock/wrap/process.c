@@ -165,6 +165,18 @@ AW_WRAPPER sighandler_t signal(int sig, sighandler_t handler)
 	return aw_libc()->signal(sig, handler);
 }
 
+/* Programs that ask for no BSD have this function in place of signal(2). */
+AW_WRAPPER sighandler_t __sysv_signal(int sig, sighandler_t handler)
+{
+	note_handler(sig, handler);
+	return aw_libc()->sysv_signal(sig, handler);
+}
+
+AW_WRAPPER sighandler_t sysv_signal(int sig, sighandler_t handler)
+{
+	return __sysv_signal(sig, handler);
+}
+
 static int print_framed(int fd, const char *format, va_list args)
 {
 	char *text;
