@@ -5,6 +5,7 @@ Every wait has a time-out. Used by the demo, by the bench and by the system test
 import collections
 import contextlib
 import ctypes
+import glob
 import os
 import pathlib
 import random
@@ -19,6 +20,7 @@ import time
 SECONDS_MAX = 60
 POLL_SECONDS = 0.005
 LISTEN_STATE = "0A"
+STATES_STOPPED = "TtZX"  # by a signal, by a tracer, or as it has ended
 TEXT_SHOWN_MAX = 3000
 # Below the range from which the kernel picks the ports of outgoing connections.
 PORTS = range(10000, 32000)
@@ -82,6 +84,22 @@ def is_listening(pid, port):
         if any(row[1].endswith(f":{port:04X}") and row[3] == LISTEN_STATE for row in rows):
             return True
     return False
+
+
+def read_stat(path):
+    """The words of /proc/PID/stat behind the program's name: state, parent, process group. None of what has ended."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def is_stopped(group):
+    """True when no thread of the process group runs. A signal that stops is sent before they have stopped."""
+    folders = [folder for folder in glob.glob("/proc/[0-9]*") if read_stat(f"{folder}/stat")[2:3] == [str(group)]]
+    threads = [read_stat(path) for folder in folders for path in glob.glob(f"{folder}/task/*/stat")]
+    return all(words[0] in STATES_STOPPED for words in threads if words)
 
 
 def end_with_starter():
@@ -165,8 +183,10 @@ class Program:
             raise Trouble(f"did not end within {seconds} s") from error
 
     def send_signal(self, name):
-        """As kill(1) calls it: STOP."""
+        """As kill(1) calls it. STOP: all of it has stopped."""
         os.killpg(self.pid, signal.Signals[f"SIG{name}"])
+        if name == "STOP":
+            self.wait_until(lambda: is_stopped(self.pid), "stop")
 
     def kill(self, signum=signal.SIGKILL):
         """Ends what still runs of it, with everything it started."""
