@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Reads five bytes of a connection to itself by a system call of its own, which no library sees, and prints them.
+// raw [PORT]: reads five bytes of a connection to itself by a system call of its own, which no library sees, and prints them.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -47,9 +47,10 @@ static long raw_read(int fd, void *to, size_t len)
 }
 #endif
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons(argc > 1 ? (uint16_t)atoi(argv[1]) : 0),
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(addr);
 	int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0),

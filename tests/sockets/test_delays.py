@@ -6,6 +6,7 @@ import pathlib
 import sys
 
 import conftest
+import program
 import pytest
 
 HERE = pathlib.Path(__file__).parent
@@ -36,7 +37,7 @@ def at_speed(mode, _call, _moment, argv):
 @pytest.mark.parametrize("slow", ["server", "client"])
 def test_echo(only_record, slow, way, call, moment):
     serve, ask = (slowly, at_speed) if slow == "server" else (at_speed, slowly)
-    server = serve(only_record, call, moment, [sys.executable, HERE / "echo_server.py", way])
+    server = serve(only_record, call, moment, [sys.executable, HERE / "echo_server.py", way, program.free_port()])
     port = server.wait_output(r"port (\d+)\n", SECONDS_MAX)[1]
     client = ask(only_record, call, moment, [sys.executable, HERE / "echo_client.py", port, CONNECTIONS, BYTES])
     assert client.wait_exit(SECONDS_MAX) == 0, client.report() + server.report()
@@ -69,6 +70,6 @@ print("all urgent")
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("call", ["ioctl", "recvfrom", "sendto"])
 def test_urgent_byte(only_proxy, call, moment):
-    program = slowly(only_proxy, call, moment, [sys.executable, "-c", URGENT])
-    assert program.wait_exit(SECONDS_MAX) == 0, program.report()
-    assert "all urgent" in program.output()
+    run = slowly(only_proxy, call, moment, [sys.executable, "-c", URGENT])
+    assert run.wait_exit(SECONDS_MAX) == 0, run.report()
+    assert "all urgent" in run.output()

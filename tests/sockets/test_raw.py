@@ -2,13 +2,14 @@
 """System calls that do not go through the C library: what libanywarp-sockets(7) says of them, and its remedies."""
 
 import conftest
+import program
 import pytest
 
 RAW = conftest.BUILD / "tests" / "raw"
 
 
-def result(mode):
-    run = mode.start([RAW])
+def result(mode, *port):
+    run = mode.start([RAW, *port])
     assert run.wait_exit() == 0, run.report()
     said = run.output().splitlines()[-1]
     if said == "unknown machine":
@@ -23,4 +24,4 @@ def test_read_gets_the_programs_bytes(mode):
 
 
 def test_read_gets_the_fpdus_of_a_record(only_record):
-    assert result(only_record) == "other bytes"
+    assert result(only_record, program.free_port()) == "other bytes"

@@ -43,10 +43,10 @@ def test_what_is_no_switch(only_record):
     assert "ANYWARP_SOCKETS_RECORD is 'yes': it must be on or off; taken as on" in run.output(), run.report()
 
 
-# Both ends of a record in one process.
+# Both ends of a record in one process. Its argument is a port as that of Server.
 CONNECTED = """
-import socket
-listener = socket.create_server(("127.0.0.1", 0))
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 client = socket.create_connection(listener.getsockname())
 server = listener.accept()[0]
 client.sendall(b"x")
@@ -54,8 +54,8 @@ assert server.recv(1) == b"x"
 """
 # TCP takes a part of an FPDU (cut.c), and the program sends no more. Its end of the stream stands behind all that it has sent.
 SHUT_BEHIND_A_PART = CONNECTED + """
-import sys, threading
-how = getattr(socket, sys.argv[1])
+import threading
+how = getattr(socket, sys.argv[2])
 total = []
 def read():
     got = 0
@@ -84,7 +84,8 @@ assert total == [32000], total
 @pytest.mark.parametrize("how", ["SHUT_WR", "SHUT_RDWR"])
 def test_shutdown_behind_a_part_of_an_fpdu(only_record, how):
     preload = f"{only_record.environment()['LD_PRELOAD']} {conftest.BUILD}/tests/cut.so"
-    run = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", SHUT_BEHIND_A_PART, how])
+    run = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", SHUT_BEHIND_A_PART,
+                             program.free_port(), how])
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
@@ -99,7 +100,7 @@ assert server.recv(4) == b"more"
 
 
 def test_a_record_is_not_extended(only_record):
-    run = only_record.start([sys.executable, "-c", START_ON_A_RECORD])
+    run = only_record.start([sys.executable, "-c", START_ON_A_RECORD, program.free_port()])
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 

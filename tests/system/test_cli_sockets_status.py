@@ -14,7 +14,7 @@ import time
 
 import pytest
 import sockets_status
-from program import is_open_to_others
+from program import free_port, is_open_to_others
 from sockets_command import ANYWARP, BUILD, PRELOADED, needs_library, needs_root, sockets
 
 # A user that nobody is, and no other run of these tests; and one more.
@@ -226,8 +226,8 @@ def obey(connection):
 """
 SERVER = END + """
 import socket, sys
-listener = socket.create_server(("127.0.0.1", 0))
-print(listener.getsockname()[1], flush=True)
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("listens", flush=True)
 connection = listener.accept()[0]
 print(connection.recv(5), connection.fileno(), flush=True)
 obey(connection)
@@ -280,9 +280,11 @@ def row_of(pid):
 
 @contextlib.contextmanager
 def connected(modes=("on", "on"), **env):
-    """A server and a client that are connected, and their fds."""
-    with program(f"{modes[0]} listen", SERVER, **env) as server:
-        port = server.stdout.readline().strip()
+    """A server and a client that are connected, and their fds. Their port is none that the kernel gives to any socket:
+    a UDP socket at it would keep the probes."""
+    port = str(free_port())
+    with program(f"{modes[0]} listen", SERVER, port, **env) as server:
+        assert server.stdout.readline() == "listens\n"
         with program(f"{modes[1]} connect", CLIENT, port, **env) as client:
             client_fd = client.stdout.readline().split()[1]
             server_fd = server.stdout.readline().split()[1]
@@ -327,11 +329,11 @@ def test_status_of_both_ends_of_a_record():
     assert left.state == "close-wait" and left.peer == served.peer
 
 
-# One process that has both ends, and what a test wants of it beside.
+# One process that has both ends, and what a test wants of it beside. Arguments: its address and its port.
 BOTH = """
 import os, socket, sys
 family = socket.AF_INET6 if sys.argv[1] == "::1" else socket.AF_INET
-listener = socket.create_server((sys.argv[1], 0), family=family)
+listener = socket.create_server((sys.argv[1], int(sys.argv[2])), family=family)
 client = socket.create_connection(listener.getsockname()[:2])
 client.sendall(b"hello")
 server = listener.accept()[0]
@@ -344,8 +346,8 @@ sys.stdin.read()
 
 
 @contextlib.contextmanager
-def alone(text, *arguments, **how):
-    with program("on", text, *arguments, **how) as running:
+def alone(text, address, **how):
+    with program("on", text, address, str(free_port()), **how) as running:
         assert running.stdout.readline() == "ready\n"
         yield running
         running.communicate()
@@ -383,8 +385,8 @@ def test_status_of_another_network_namespace():
 
 FORKER = """
 import os, socket, sys
-listener = socket.create_server(("127.0.0.1", 0))
-print(listener.getsockname()[1], flush=True)
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("listens", flush=True)
 connection = listener.accept()[0]
 connection.recv(5)
 if os.fork() == 0:
@@ -402,8 +404,9 @@ for _ in range(2):
 @needs_library
 @pytest.mark.parametrize("record", ["on", "off"])
 def test_status_of_processes_that_were_forked_and_exec_ed(record):
-    with program("on listen", FORKER, ANYWARP_SOCKETS_RECORD=record) as server:
-        port = server.stdout.readline().strip()
+    port = str(free_port())
+    with program("on listen", FORKER, port, ANYWARP_SOCKETS_RECORD=record) as server:
+        assert server.stdout.readline() == "listens\n"
         with program("on connect", CLIENT, port) as client:
             for _ in range(2):
                 pid, fd = server.stdout.readline().split()
