@@ -128,9 +128,9 @@ class Scene:
         self.tap = tap.Tap()
         self.programs, self.ports, self.judged = [], [], set()
 
-    def port(self):
-        """A free port for a server; every connection to it is judged at the end."""
-        self.ports.append(program.free_port())
+    def port(self, more=0):
+        """A free port for a server, with so many free ones behind it; every connection to it is judged at the end."""
+        self.ports.append(program.free_ports(1 + more))
         return self.ports[-1]
 
     def file(self, name, octets):

@@ -35,7 +35,7 @@ AS_USER = "run_as_launching_user=YES\none_process_model=YES\nseccomp_sandbox=NO\
 @pytest.fixture(params=["two_processes", "one_process"])
 def ftp(scene, request):
     """The server's URL. Its passive ports follow its own."""
-    port = scene.port()
+    port = scene.port(DATA_PORTS)
     for name in ("ftp", "empty"):
         scene.directory(name)
     up = scene.directory("ftp/up", "ftp")

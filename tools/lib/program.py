@@ -6,6 +6,7 @@ import collections
 import contextlib
 import ctypes
 import glob
+import itertools
 import os
 import pathlib
 import random
@@ -50,17 +51,34 @@ def claim_port(port):
     return True
 
 
+def take_port(port):
+    """True when nobody listens on the port here, and no other test has it or will be given it."""
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::", port))
+        except OSError:
+            return False
+        return claim_port(port)
+
+
+def give_port(port):
+    CLAIMS.pop(port).close()
+
+
+def free_ports(count):
+    """The first of so many ports in a row, each as that of free_port."""
+    while True:
+        first = random.SystemRandom().choice(PORTS)
+        taken = list(itertools.takewhile(take_port, range(first, first + count)))
+        if len(taken) == count:
+            return first
+        for port in taken:
+            give_port(port)
+
+
 def free_port():
     """A port on which nobody listens here, and that no other test will be given."""
-    while True:
-        port = random.SystemRandom().choice(PORTS)
-        with socket.socket(socket.AF_INET6) as probe:
-            try:
-                probe.bind(("::", port))
-            except OSError:
-                continue
-            if claim_port(port):
-                return port
+    return free_ports(1)
 
 
 @contextlib.contextmanager
@@ -70,7 +88,7 @@ def borrowed_port():
     try:
         yield port
     finally:
-        CLAIMS.pop(port).close()
+        give_port(port)
 
 
 def is_listening(pid, port):
