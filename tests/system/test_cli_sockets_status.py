@@ -14,7 +14,7 @@ import time
 
 import pytest
 import sockets_status
-from program import free_port, is_open_to_others
+from program import free_port, is_open_to_others, read_stat
 from sockets_command import ANYWARP, BUILD, PRELOADED, needs_library, needs_root, sockets
 
 # A user that nobody is, and no other run of these tests; and one more.
@@ -461,8 +461,8 @@ def arena_of(pid):
 
 
 @contextlib.contextmanager
-def forger(size, seals, claim):
-    command = [sys.executable, "-c", FORGER, *map(str, (size, seals, claim))]
+def forger(*arguments, text=FORGER):
+    command = [sys.executable, "-c", text, *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout.readline() == "ready\n"
         yield running
@@ -523,3 +523,42 @@ def test_status_leaves_the_records_as_they_are():
             after = arena_of(server.pid)
             return (before.st_blocks, before.st_mtime_ns) == (after.st_blocks, after.st_mtime_ns)
         wait_for(untouched, "status that leaves the records as they are")  # the programs may be at work on them yet
+
+
+# The memory for the records has its name before its size and its seals.
+MAKER = """
+import fcntl, os, sys
+memory = os.memfd_create("anywarp-records", os.MFD_ALLOW_SEALING)
+print("ready", flush=True)
+sys.stdin.readline()
+os.ftruncate(memory, int(sys.argv[1]))
+fcntl.fcntl(memory, fcntl.F_ADD_SEALS, int(sys.argv[2]))
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+def stopped_while_it_waits(pid):
+    """The command, or None where it has ended before."""
+    asked = subprocess.Popen([str(ANYWARP), "sockets", "--status", str(pid)], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    stat = f"/proc/{asked.pid}/stat"
+    wait_for(lambda: read_stat(stat)[0] in "SZ", "wait")
+    os.kill(asked.pid, signal.SIGSTOP)
+    wait_for(lambda: read_stat(stat)[0] in "TZ", "stop")
+    if read_stat(stat)[0] == "T":
+        return asked
+    asked.communicate()
+    return None
+
+
+@needs_library
+def test_status_waits_for_records_that_are_being_made():
+    with connected() as (server, *_):
+        size = arena_of(server.pid).st_size
+    with forger(size, SEALS, text=MAKER) as running:
+        asked = wait_for(lambda: stopped_while_it_waits(running.pid), "status that waits")
+        order(running, 1)
+        asked.send_signal(signal.SIGCONT)
+        said = asked.communicate(timeout=60)
+    assert said[0] == "" and "another version" not in said[1]

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -430,6 +431,56 @@ static void read__passes_over_a_forged_table_beside_the_right_one(void **state)
 	close(behind.fd);
 }
 
+/* What the reader pauses for, and how often it has. */
+static struct forged *in_the_making;
+static int pauses;
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	(void)time, (void)left;
+	pauses++;
+	if (!in_the_making)
+		return 0;
+	if (pauses == 1) {
+		assert_int_equal(ftruncate(in_the_making->fd, AW_STAT_FILE_LEN), 0);
+		assert_int_equal(fcntl(in_the_making->fd, F_ADD_SEALS, SEALS), 0);
+	} else {
+		pwrite(in_the_making->fd, &in_the_making->head, sizeof(in_the_making->head), 0);
+	}
+	return 0;
+}
+
+static void read__waits_for_a_table_that_is_being_made(void **state)
+{
+	struct aw_stat_copy copy;
+	struct forged forged;
+
+	(void)state;
+	forge(&forged, 0, 0);
+	in_the_making = &forged;
+	pauses = 0;
+	assert_int_equal(aw_stat_read(getpid(), &copy), AW_STAT_READ);
+	in_the_making = NULL;
+	assert_int_equal(pauses, 2);
+	free(copy.rows);
+	close(forged.fd);
+}
+
+static void read__does_not_wait_for_a_stranger_for_long(void **state)
+{
+	struct aw_stat_copy copy;
+	struct forged forged;
+
+	(void)state;
+	forge(&forged, 4096, 0);
+	pauses = 0;
+	assert_int_equal(aw_stat_read(getpid(), &copy), AW_STAT_STRANGE);
+	assert_in_range(pauses, 1, 100);
+	close(forged.fd);
+}
+
 static void read__of_no_process(void **state)
 {
 	struct aw_stat_copy copy;
@@ -455,6 +506,8 @@ int main(void)
 		cmocka_unit_test(read__leaves_out_rows_that_cannot_be_right),
 		cmocka_unit_test(read__of_noise),
 		cmocka_unit_test(read__passes_over_a_forged_table_beside_the_right_one),
+		cmocka_unit_test(read__waits_for_a_table_that_is_being_made),
+		cmocka_unit_test(read__does_not_wait_for_a_stranger_for_long),
 		cmocka_unit_test(read__of_no_process),
 	};
 

@@ -11,11 +11,15 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LINK_OF_TABLE "/memfd:" AW_STAT_NAME " (deleted)"
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define CHUNK 256u /* rows that one call reads */
+/* A table has its name before it is one: a strange one is looked at again, so often and after so long. */
+#define LOOKS_AGAIN 20
+#define LOOK_NS 10000000
 
 #define STATE_MAX 6 /* of enum aw_ud_state, which has more than enum aw_qp_state */
 #define WAITS_ALL (AW_STAT_WAITS_RECEIVE | AW_STAT_WAITS_ROOM | AW_STAT_WAITS_MEMORY)
@@ -125,14 +129,15 @@ enum aw_stat_result aw_stat_read_fd(int fd, struct aw_stat_copy *copy)
 
 /*
  * The name may be that of any file. O_PATH opens it without an effect on it, and only a plain file is opened to be
- * read. -1: it is none, or the process has closed it.
+ * read. -1: it is none, or *is_gone: the process has closed it, or has ended.
  */
-static int open_plain(DIR *fds, const char *name, int flags)
+static int open_plain(DIR *fds, const char *name, int flags, bool *is_gone)
 {
 	int path = openat(dirfd(fds), name, O_PATH | O_CLOEXEC), fd = -1;
 	struct stat file;
 	char again[32];
 
+	*is_gone = path < 0 && (errno == ENOENT || errno == ESRCH);
 	if (path < 0)
 		return -1;
 	if (fstat(path, &file) == 0 && S_ISREG(file.st_mode)) {
@@ -155,10 +160,11 @@ static bool is_named_so(DIR *fds, const char *name)
 static enum aw_stat_result open_table(DIR *fds, const char *name, int flags, int *fd)
 {
 	struct aw_stat_head head;
-	int opened = open_plain(fds, name, flags);
+	bool is_gone;
+	int opened = open_plain(fds, name, flags, &is_gone);
 
 	if (opened < 0)
-		return AW_STAT_STRANGE;
+		return is_gone ? AW_STAT_ABSENT : AW_STAT_STRANGE;
 	if (!has_table(opened, &head)) {
 		close(opened);
 		return AW_STAT_STRANGE;
@@ -170,19 +176,22 @@ static enum aw_stat_result open_table(DIR *fds, const char *name, int flags, int
 /* A process has one table at most; the first one that is right is taken. */
 static enum aw_stat_result open_among(DIR *fds, int flags, int *fd, int *number)
 {
-	enum aw_stat_result result = AW_STAT_ABSENT;
+	enum aw_stat_result result = AW_STAT_ABSENT, found;
 	struct dirent *entry;
 
 	while (result != AW_STAT_READ && (entry = readdir(fds))) {
 		if (!is_named_so(fds, entry->d_name))
 			continue;
-		result = open_table(fds, entry->d_name, flags, fd);
+		found = open_table(fds, entry->d_name, flags, fd);
+		if (found == AW_STAT_ABSENT)
+			continue;
+		result = found;
 		*number = atoi(entry->d_name);
 	}
 	return result;
 }
 
-enum aw_stat_result aw_stat_open(pid_t pid, int flags, int *fd, int *number)
+static enum aw_stat_result look(pid_t pid, int flags, int *fd, int *number)
 {
 	enum aw_stat_result result;
 	char path[32];
@@ -197,6 +206,18 @@ enum aw_stat_result aw_stat_open(pid_t pid, int flags, int *fd, int *number)
 	err = errno;
 	closedir(fds);
 	errno = err;
+	return result;
+}
+
+enum aw_stat_result aw_stat_open(pid_t pid, int flags, int *fd, int *number)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	enum aw_stat_result result = look(pid, flags, fd, number);
+
+	for (int i = 0; result == AW_STAT_STRANGE && i < LOOKS_AGAIN; i++) {
+		nanosleep(&pause, NULL);
+		result = look(pid, flags, fd, number);
+	}
 	return result;
 }
 

@@ -26,7 +26,7 @@ enum aw_stat_result {
 
 /*
  * Opens the table of the process, with flags O_RDONLY or O_RDWR; number is its fd in the process. The caller closes fd
- * after AW_STAT_READ; AW_STAT_FAILED does not occur.
+ * after AW_STAT_READ; AW_STAT_FAILED does not occur. AW_STAT_STRANGE takes 0.2 s: a table that is being made becomes one.
  */
 enum aw_stat_result aw_stat_open(pid_t pid, int flags, int *fd, int *number)
 	__attribute__((warn_unused_result));

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "xsock/framed/layout.h"
@@ -20,6 +21,9 @@
 #define LINK_OF_ARENA "/memfd:" AW_ARENA_NAME " (deleted)"
 #define CHUNK 1024u /* entries that one call reads */
 #define STATE_LISTEN 10 /* the kernel's number */
+/* An arena has its name before it is one: a strange one is looked at again, so often and after so long. */
+#define LOOKS_AGAIN 20
+#define LOOK_NS 10000000
 
 struct census {
 	DIR *fds; /* /proc/PID/fd */
@@ -72,20 +76,36 @@ static int open_arena(DIR *fds, const char *name, bool *is_strange)
 	return -1;
 }
 
-/* Finds the arena among the fds. A process has at most one; the first valid one is taken. */
-static enum aw_census_result find_arena(struct census *census)
+/*
+ * Finds the arena among the fds. A process has at most one; the first valid one is taken. False: there is none, but a
+ * strange file of that name.
+ */
+static bool look_for_arena(struct census *census)
 {
 	bool is_strange = false;
 	struct dirent *entry;
 	char target[64];
 
+	rewinddir(census->fds);
 	while (census->arena < 0 && (entry = readdir(census->fds))) {
 		if (!read_link(census->fds, entry->d_name, target) ||
 		    strcmp(target, LINK_OF_ARENA) != 0)
 			continue;
 		census->arena = open_arena(census->fds, entry->d_name, &is_strange);
 	}
-	return census->arena < 0 && is_strange ? AW_CENSUS_STRANGE : AW_CENSUS_WHOLE;
+	return census->arena >= 0 || !is_strange;
+}
+
+static enum aw_census_result find_arena(struct census *census)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	bool is_right = look_for_arena(census);
+
+	for (int i = 0; !is_right && i < LOOKS_AGAIN; i++) {
+		nanosleep(&pause, NULL);
+		is_right = look_for_arena(census);
+	}
+	return is_right ? AW_CENSUS_WHOLE : AW_CENSUS_STRANGE;
 }
 
 static enum aw_xs_mode read_mode(int arena, unsigned number)
