@@ -7,9 +7,9 @@ import scene as scenes
 OCTETS = 8_000_003
 
 
-def listen(scene, port, target, options="", flags="-t 30"):
+def listen(scene, port, target, options="", flags="-t 30", **env):
     return scene.server(f"socat {flags} TCP4-LISTEN:{port},bind={scenes.ADDRESS},reuseaddr{options} "
-                        f"{target}", port)
+                        f"{target}", port, **env)
 
 
 def talk(scene, port, sent):
@@ -58,10 +58,10 @@ def test_a_program_that_has_the_socket_itself(scene):
 
 
 def test_relay(scene):
-    """Three processes in a row: the one in the midst is server and client."""
+    """Three processes in a row: the one in the midst is server and client. Its probe is given time, in plain_client, too."""
     sent, inner, outer = scene.file("sent", OCTETS), scene.port(), scene.port()
     listen(scene, inner, "EXEC:cat", ",fork")
-    listen(scene, outer, f"TCP4:{scenes.ADDRESS}:{inner}", ",fork")
+    listen(scene, outer, f"TCP4:{scenes.ADDRESS}:{inner}", ",fork", **scenes.PATIENCE)
     assert scenes.same_file(sent, talk(scene, outer, sent))
     scene.judge(inner, iwarp=scene.mode.server in ("on", "auto"))
 
