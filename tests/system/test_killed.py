@@ -125,8 +125,9 @@ def test_clients_are_killed(start, rng):
 
 
 def test_servers_are_killed(start, rng):
-    """The survivors are two clients, which find the next server on the same port."""
-    first = Server(start)
+    """The survivors are two clients, which find the next server on the same port: between two servers the kernel gives it
+    to nobody."""
+    first = Server(start, port=conftest.program.free_port())
     port = first.port
     clients = [loader(start, port, "", rng) for _ in range(2)]
     for client in clients:
