@@ -43,7 +43,7 @@ def test_a_failure_says_who_and_why(server, client, words):
                                                  ("exec sleep 60", "true", "server")])
 def test_a_time_out_says_who(server, client, who):
     with pytest.raises(pair.Failure, match=f"{who}: time-out"):
-        run(server, client, seconds=0.3)
+        run(server, client, seconds=3)
 
 
 def test_a_program_that_does_not_exist_is_a_failure():
