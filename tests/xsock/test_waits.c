@@ -174,19 +174,57 @@ static bool reaches(int type, const char *name, int len)
 	return reached;
 }
 
-/* Every socket that has the proxy process's process id in its name, and takes datagrams. */
+#define SOCKETS_MAX 256
+
+static unsigned long sockets_of[SOCKETS_MAX]; /* inodes */
+static int socket_count;
+
+/* Another user may not look into the proxy process's fds. */
+static void note_sockets(pid_t pid)
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	sprintf(path, "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	socket_count = 0;
+	while ((entry = readdir(dir))) {
+		char target[64] = "";
+
+		if (readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1) < 0 ||
+		    sscanf(target, "socket:[%lu]", &sockets_of[socket_count]) != 1)
+			continue;
+		assert_true(++socket_count < SOCKETS_MAX);
+	}
+	closedir(dir);
+}
+
+static bool is_noted(unsigned long inode)
+{
+	int at = 0;
+
+	while (at < socket_count && sockets_of[at] != inode)
+		at++;
+	return at < socket_count;
+}
+
+/* Every socket of the proxy process that has a name. */
 static void try_doors(const struct scene *s)
 {
-	char line[256], name[128], pid[16];
 	FILE *sockets = fopen("/proc/net/unix", "r");
+	char line[256], name[128];
+	unsigned long inode;
+	int tried = 0;
 
+	(void)s;
 	CHECK(sockets);
-	sprintf(pid, "%d", (int)s->proxy);
 	while (fgets(line, sizeof(line), sockets)) {
 		int len;
 
-		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %127s", name) != 1 ||
-		    !strstr(name, pid))
+		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %lu %127s", &inode, name) != 2 ||
+		    !is_noted(inode))
 			continue;
 		len = (int)strlen(name);
 		if (name[0] == '@')
@@ -194,8 +232,10 @@ static void try_doors(const struct scene *s)
 		else
 			len++;
 		CHECK(!reaches(SOCK_DGRAM, name, len));
+		tried++;
 	}
 	fclose(sockets);
+	CHECK(tried > 0);
 }
 
 /* An fd that is passed there is closed by the proxy process, and a close may take as long as its sender likes. */
@@ -207,6 +247,7 @@ static void door__is_its_users_alone(void **state)
 	char name[64];
 
 	assert_int_equal(ask(s, &request, &s->listener, 1, &answer), 0);
+	note_sockets(s->proxy);
 	if (geteuid() == 0)
 		as_another(try_doors, s);
 	sprintf(name, "/tmp/anywarp-%u/door.%d", (unsigned)geteuid(), (int)s->proxy);
