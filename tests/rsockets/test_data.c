@@ -203,21 +203,32 @@ static void on_signal(int number)
 	(void)number;
 }
 
+/* 0: no more. */
+static void interrupt_every(suseconds_t us)
+{
+	struct itimerval timer = { .it_value.tv_usec = us, .it_interval.tv_usec = us };
+
+	assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
+}
+
+/* What is there already is returned instead. */
 static void rrecv__is_interrupted(void **state)
 {
 	struct sigaction action = { .sa_handler = on_signal }, before;
-	struct itimerval timer = { .it_value.tv_usec = 20000, .it_interval.tv_usec = 20000 };
 	struct rs_ends ends;
 	char octets[2];
 
 	(void)state;
 	rs_open(&ends);
 	sigaction(SIGALRM, &action, &before);
-	setitimer(ITIMER_REAL, &timer, NULL);
+	interrupt_every(20000);
 	rs_fails(rrecv(ends.server, octets, 1, 0), EINTR);
+	interrupt_every(0);
 	rs_send_all(ends.client, "x", 1);
+	assert_int_equal(rs_poll_one(ends.server, POLLIN), POLLIN);
+	interrupt_every(20000);
 	assert_int_equal(rrecv(ends.server, octets, 2, MSG_WAITALL), 1);
-	setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
+	interrupt_every(0);
 	sigaction(SIGALRM, &before, NULL);
 	rs_close(&ends);
 }
