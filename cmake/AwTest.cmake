@@ -9,6 +9,13 @@ function(aw_test_parts name)
 	target_link_libraries(${name} PUBLIC ${T_LIBS})
 endfunction()
 
+# aw_in_own_net(<variable> <target>): the command that runs the program in a network of its own, where no other program
+# takes a port.
+function(aw_in_own_net variable target)
+	set(${variable} "${PROJECT_SOURCE_DIR}/tests/lib/with-net" ${CMAKE_CROSSCOMPILING_EMULATOR}
+		"$<TARGET_FILE:${target}>" PARENT_SCOPE)
+endfunction()
+
 # aw_resets_test(<name> <target>): QPs reset and connected again, ten thousand times, a thousand under a sanitizer. In a
 # network of its own: so many
 # connections in TIME_WAIT take the ports that other tests look for.
@@ -17,14 +24,16 @@ function(aw_resets_test name target)
 	if(AW_SANITIZE)
 		set(resets 1000)
 	endif()
-	add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/lib/with-net" "$<TARGET_FILE:${target}>" ${resets})
+	aw_in_own_net(command ${target})
+	add_test(NAME ${name} COMMAND ${command} ${resets})
 	set_tests_properties(${name} PROPERTIES LABELS stress TIMEOUT 240)
 endfunction()
 
 # aw_c_test(<name> LABEL <suite> SOURCES <file>... [LIBS <target>...] [ARGS <arg>...]
-#           [TIMEOUT <seconds>]): a program in <build>/tests, run by ctest as <suite>.<name>.
+#           [TIMEOUT <seconds>] [NET]): a program in <build>/tests, run by ctest as <suite>.<name>; NET: in a
+# network of its own.
 function(aw_c_test name)
-	cmake_parse_arguments(T "" "LABEL;TIMEOUT" "SOURCES;LIBS;ARGS" ${ARGN})
+	cmake_parse_arguments(T "NET" "LABEL;TIMEOUT" "SOURCES;LIBS;ARGS" ${ARGN})
 	# It is there for programs that hang: what takes 4 s by itself took over 60 s beside a dozen other busy processes.
 	if(NOT T_TIMEOUT)
 		set(T_TIMEOUT 240)
@@ -33,7 +42,11 @@ function(aw_c_test name)
 	target_link_libraries(${T_LABEL}_${name} PRIVATE ${T_LIBS})
 	set_target_properties(${T_LABEL}_${name} PROPERTIES
 		RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-	add_test(NAME ${T_LABEL}.${name} COMMAND ${T_LABEL}_${name} ${T_ARGS})
+	set(command ${T_LABEL}_${name})
+	if(T_NET)
+		aw_in_own_net(command ${T_LABEL}_${name})
+	endif()
+	add_test(NAME ${T_LABEL}.${name} COMMAND ${command} ${T_ARGS})
 	set_tests_properties(${T_LABEL}.${name} PROPERTIES
 		LABELS ${T_LABEL} TIMEOUT ${T_TIMEOUT})
 	# gcc's address sanitizer knows no forced unwind: as a cancelled thread ends, it takes its own look at the
