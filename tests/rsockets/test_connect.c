@@ -26,31 +26,34 @@ static void rconnect__returns_before_raccept(void **state)
 	rs_close(&(struct rs_ends){ listener, client, server });
 }
 
-static struct sockaddr_in deaf_address(void)
+/* It has its port, and does not listen. */
+static int deaf_socket(struct sockaddr_in *addr)
 {
-	int fd = rs_listener(1);
-	struct sockaddr_in addr = rs_address(rs_port(fd));
+	int fd = rs_socket();
 
-	assert_int_equal(rclose(fd), 0);
-	return addr;
+	*addr = rs_address(0);
+	assert_int_equal(rbind(fd, (struct sockaddr *)addr, sizeof(*addr)), 0);
+	*addr = rs_address(rs_port(fd));
+	return fd;
 }
 
 static void rconnect__is_refused(void **state)
 {
-	struct sockaddr_in addr = deaf_address();
-	int fd = rs_socket();
+	struct sockaddr_in addr;
+	int deaf = deaf_socket(&addr), fd = rs_socket();
 
 	(void)state;
 	rs_fails(rconnect(fd, (struct sockaddr *)&addr, sizeof(addr)), ECONNREFUSED);
 	assert_int_equal(rs_get(fd, SOL_SOCKET, SO_ERROR), 0);
 	rs_fails(rconnect(fd, (struct sockaddr *)&addr, sizeof(addr)), ENOTCONN);
 	assert_int_equal(rclose(fd), 0);
+	assert_int_equal(rclose(deaf), 0);
 }
 
 static void rconnect__is_refused_later(void **state)
 {
-	struct sockaddr_in addr = deaf_address();
-	int fd = rs_socket();
+	struct sockaddr_in addr;
+	int deaf = deaf_socket(&addr), fd = rs_socket();
 
 	(void)state;
 	rs_unblock(fd);
@@ -59,6 +62,7 @@ static void rconnect__is_refused_later(void **state)
 	assert_int_equal(rs_get(fd, SOL_SOCKET, SO_ERROR), ECONNREFUSED);
 	assert_int_equal(rs_get(fd, SOL_SOCKET, SO_ERROR), 0);
 	assert_int_equal(rclose(fd), 0);
+	assert_int_equal(rclose(deaf), 0);
 }
 
 static void rconnect__in_progress(void **state)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void ends_listen(struct ends *ends)
+void ends_bind(struct ends *ends)
 {
 	memset(ends, 0, sizeof(*ends));
 	ends->address.sin_family = AF_INET;
@@ -16,8 +16,13 @@ void ends_listen(struct ends *ends)
 	assert_non_null(ends->channel);
 	assert_int_equal(rdma_create_id(ends->channel, &ends->listener, NULL, RDMA_PS_TCP), 0);
 	assert_int_equal(rdma_bind_addr(ends->listener, (struct sockaddr *)&ends->address), 0);
-	assert_int_equal(rdma_listen(ends->listener, 8), 0);
 	ends->address.sin_port = rdma_get_src_port(ends->listener);
+}
+
+void ends_listen(struct ends *ends)
+{
+	ends_bind(ends);
+	assert_int_equal(rdma_listen(ends->listener, 8), 0);
 }
 
 struct aw_xs_ep *ends_create(const struct aw_xs_options *options)

@@ -24,7 +24,8 @@ struct ends {
 	struct aw_xs_ep *client, *server;
 };
 
-/* A listener on 127.0.0.1. */
+/* An id on 127.0.0.1 that has its port, and does not listen; and a listener. */
+void ends_bind(struct ends *ends);
 void ends_listen(struct ends *ends);
 /* Two endpoints, by rdma_cm; both established. */
 void ends_open(struct ends *ends, const struct aw_xs_options *options);
