@@ -20,7 +20,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -211,15 +211,16 @@ static void conn_connect__refused(void **state)
 {
 	struct scene *s = *state;
 	struct sockaddr_storage listening = s->addr;
+	int deaf = tcp_bind(AF_INET, &s->addr); /* nobody else may listen there */
 	int err;
 
-	close(tcp_bind(AF_INET, &s->addr)); /* a port where nobody listens */
 	err = start(s, &scene_plain, NULL, 0);
 	s->addr = listening;
 	if (err)
 		assert_int_equal(err, ECONNREFUSED);
 	else
 		scene_failed(s, ECONNREFUSED);
+	close(deaf);
 }
 
 static uint32_t refusals_of(struct aw_conn *conn)
@@ -231,6 +232,15 @@ static uint32_t refusals_of(struct aw_conn *conn)
 	return refusals;
 }
 
+static void await_refusal(const struct aw_conn *conn)
+{
+	struct pollfd pollfd = { .fd = conn->fd };
+
+	assert_int_equal(poll(&pollfd, 1, TCP_WAIT_S * 1000), 1);
+	assert_true(pollfd.revents & POLLERR);
+}
+
+/* The progress thread sees the refusal when there is a listener: its tries are not over before. */
 static void conn_connect__refused_at_first(void **state)
 {
 	struct scene *s = *state;
@@ -238,11 +248,13 @@ static void conn_connect__refused_at_first(void **state)
 	close(s->listener);
 	s->listener = tcp_bind(AF_INET, &s->addr); /* refuses, until it listens */
 	assert_int_equal(fcntl(s->listener, F_SETFL, 0), 0);
+	scene_hold_engine(s);
 	assert_int_equal(start(s, &scene_plain, NULL, 0), 0);
-	while (refusals_of(s->conn) == 0 && heard_count(&s->heard) == 0)
-		sched_yield();
+	await_refusal(s->conn);
 	assert_int_equal(listen(s->listener, 1), 0);
+	scene_free_engine(s);
 	s->peer = tcp_accept(s->listener);
+	assert_int_equal(refusals_of(s->conn), 1);
 	assert_int_equal(heard_count(&s->heard), 0);
 }
 
