@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHORT_MS 200
+#define SHORT_MS 1000 /* what is to come before it is over comes on a busy machine as well */
 
 static const uint8_t plain_reply[RAW_PLAIN_LEN] = "MPA ID Rep Frame\x40\x01\0";
 
