@@ -141,23 +141,30 @@ void pattern_check(const void *octets, size_t len, uint64_t offset)
 		CHECK(((const uint8_t *)octets)[i] == pattern_octet(offset + i));
 }
 
+/*
+ * What takes octets at the other end, such as a proxy process, takes its time, and of a little room POLLOUT says
+ * nothing: only a send does.
+ */
+#define QUIET_WAITS 3
+
 size_t fill_up(int fd)
 {
 	uint8_t chunk[65536];
 	size_t taken = 0;
-	for (bool settled = false;;) {
-		size_t len = settled ? 1 : sizeof(chunk);
+	for (int quiet = 0;;) {
+		size_t len = quiet ? 1 : sizeof(chunk);
 		pattern_fill(chunk, len, taken);
 		ssize_t n = send(fd, chunk, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n > 0) {
 			taken += (size_t)n;
+			quiet = quiet > 0;
 			continue;
 		}
 		CHECK(errno == EAGAIN);
-		if (settled)
+		if (quiet == QUIET_WAITS)
 			return taken;
 		struct pollfd p = { .fd = fd, .events = POLLOUT };
-		settled = poll(&p, 1, 100) == 0;
+		quiet = poll(&p, 1, 100) == 0 ? quiet + 1 : 0;
 	}
 }
 
