@@ -101,7 +101,7 @@ static size_t part_of(size_t len)
 /*
  * The longest payload, at most len, whose FPDU the send buffer takes whole. 0: the fd is not
  * writable. A writable fd's buffer has a third of its limit free, so that something fits; where
- * nothing does, the writing direction is shut, and TCP takes no byte of what is handed to it.
+ * nothing does, the writing direction is shut or has failed, which TCP's own answer tells.
  */
 static size_t fit(struct sender *s, size_t len)
 {

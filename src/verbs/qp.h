@@ -53,6 +53,13 @@ static inline void vb_qp_walk(struct vb_qp *qp, enum ibv_qp_state state)
 	atomic_store_explicit(&qp->walked, state, memory_order_relaxed);
 }
 
+/* Takes a step back, unless another thread has gone on from there. */
+static inline void vb_qp_walk_back(struct vb_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	atomic_compare_exchange_strong_explicit(&qp->walked, &from, to, memory_order_relaxed,
+						memory_order_relaxed);
+}
+
 /* Writes what vb_qp_state returns to qp->state. */
 void vb_qp_state_sync(struct ibv_qp *qp);
 

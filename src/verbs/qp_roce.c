@@ -189,7 +189,9 @@ static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_at
 		/* At once, for the event that the peer's first message raises (COMM_EST). */
 		vb_qp_walk(qp, IBV_QPS_RTR);
 		err = to_rtr(qp, attr);
-		break;
+		if (err)
+			vb_qp_walk_back(qp, IBV_QPS_RTR, from);
+		return err;
 	case IBV_QPS_RTS:
 		if (from != IBV_QPS_RTS)
 			aw_uqp_halt(qp->uqp, false, false);
@@ -203,8 +205,8 @@ static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_at
 	case IBV_QPS_UNKNOWN:
 		break;
 	}
-	vb_qp_walk(qp, err ? from : attr->qp_state);
-	return err;
+	vb_qp_walk(qp, attr->qp_state);
+	return 0;
 }
 
 int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)

@@ -19,6 +19,7 @@
 #define CHUNK 256u /* rows that one call reads */
 /* A table has its name before it is one: a strange one is looked at again, so often and after so long. */
 #define LOOKS_AGAIN 20
+#define LOOKS_ALL 100 /* of all processes: strangers do not keep a command for long */
 #define LOOK_NS 10000000
 
 #define STATE_MAX 6 /* of enum aw_ud_state, which has more than enum aw_qp_state */
@@ -213,8 +214,10 @@ enum aw_stat_result aw_stat_open(pid_t pid, int flags, int *fd, int *number)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	enum aw_stat_result result = look(pid, flags, fd, number);
+	static int looks;
 
-	for (int i = 0; result == AW_STAT_STRANGE && i < LOOKS_AGAIN; i++) {
+	for (int i = 0; result == AW_STAT_STRANGE && i < LOOKS_AGAIN && looks < LOOKS_ALL; i++) {
+		looks++;
 		nanosleep(&pause, NULL);
 		result = look(pid, flags, fd, number);
 	}

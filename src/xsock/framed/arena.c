@@ -162,6 +162,11 @@ static void lock_init(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attr);
 }
 
+uint64_t aw_arena_ino(const struct aw_slot *slot)
+{
+	return atomic_load(&arena->entries[aw_arena_number(slot)].ino);
+}
+
 static struct aw_slot *slot_init(unsigned number, uint64_t ino)
 {
 	struct aw_slot *slot = slot_at(number);

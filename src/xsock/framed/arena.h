@@ -42,6 +42,8 @@ bool aw_arena_is_alone(const struct aw_slot *slot);
 void aw_arena_bridge(struct aw_slot *slot, uint64_t proxy);
 uint32_t aw_arena_bridges(void);
 unsigned aw_arena_number(const struct aw_slot *slot);
+/* The inode of the slot's TCP socket. */
+uint64_t aw_arena_ino(const struct aw_slot *slot);
 /* Adds a hold for one more process, or gives one up. */
 void aw_arena_share(struct aw_slot *slot);
 void aw_arena_unshare(struct aw_slot *slot);

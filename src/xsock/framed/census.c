@@ -23,6 +23,7 @@
 #define STATE_LISTEN 10 /* the kernel's number */
 /* An arena has its name before it is one: a strange one is looked at again, so often and after so long. */
 #define LOOKS_AGAIN 20
+#define LOOKS_ALL 100 /* of all processes: strangers do not keep a command for long */
 #define LOOK_NS 10000000
 
 struct census {
@@ -100,8 +101,10 @@ static enum aw_census_result find_arena(struct census *census)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	bool is_right = look_for_arena(census);
+	static int looks;
 
-	for (int i = 0; !is_right && i < LOOKS_AGAIN; i++) {
+	for (int i = 0; !is_right && i < LOOKS_AGAIN && looks < LOOKS_ALL; i++) {
+		looks++;
 		nanosleep(&pause, NULL);
 		is_right = look_for_arena(census);
 	}

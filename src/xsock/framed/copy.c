@@ -123,6 +123,26 @@ static size_t pipe_room(int pipe)
 	return PIPE_BUF;
 }
 
+/* Takes bytes that were peeked, and are in the pipe. Returns how many, or -1. */
+static ssize_t take_whole(int in, char *chunk, size_t len)
+{
+	struct pollfd pollfd = { .fd = in, .events = POLLIN };
+	size_t done = 0;
+
+	while (done < len) {
+		struct iovec iov = { chunk + done, len - done };
+		ssize_t n = receive(in, &iov, MSG_WAITALL);
+
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+			return -1;
+		if (n < 0)
+			(void)aw_libc()->poll(&pollfd, 1, -1);
+		else
+			done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
 /* The bytes are peeked first, so that those that the pipe does not take stay in the connection. */
 static ssize_t move_to_pipe(int in, int out, void *chunk, size_t len, int flags)
 {
@@ -134,8 +154,7 @@ static ssize_t move_to_pipe(int in, int out, void *chunk, size_t len, int flags)
 	got = aw_libc()->write(out, chunk, (size_t)got);
 	if (got <= 0)
 		return got;
-	iov.iov_len = (size_t)got;
-	return receive(in, &iov, MSG_WAITALL);
+	return take_whole(in, chunk, (size_t)got);
 }
 
 static ssize_t moved(size_t done)

@@ -35,7 +35,8 @@ struct framed_call {
 	bool at_mark; /* the next byte is urgent: a call that has got bytes ends before it */
 	size_t wanted; /* SO_RCVLOWAT */
 	size_t due; /* how many bytes must arrive before another try can succeed; 0: not known */
-	int64_t end_ns; /* of a write's waits (SO_SNDTIMEO); 0: none has begun, or they have no end */
+	bool waits; /* a write waits: its time is set */
+	int64_t end_ns; /* of all its waits (SO_SNDTIMEO); 0: they have no end */
 };
 
 static struct framed_call call_begin(int fd, int flags)
@@ -125,10 +126,15 @@ static void leave_read(void *arg)
 	aw_slot_leave_wait(slot);
 }
 
-/* Returns whether another thread has made a pair of the program's fd, and the call has a duplicate. */
+/* Returns whether another thread has made a pair of the program's fd. */
+static bool is_paired(const struct framed_call *call)
+{
+	return aw_fdtab_is_pair_of(call->number, (ino_t)aw_arena_ino(call->slot));
+}
+
 static bool is_bridged(const struct framed_call *call)
 {
-	return call->kept && aw_fdtab_is_paired(call->number);
+	return call->kept && is_paired(call);
 }
 
 /*
@@ -281,7 +287,7 @@ static ssize_t continue_bridged(struct framed_call *call, bool sends)
 	struct iovec window[WINDOW_MAX];
 	ssize_t n = 1;
 
-	while (n > 0 && call->at.left > 0 && aw_fdtab_is_paired(call->number)) {
+	while (n > 0 && call->at.left > 0 && is_paired(call)) {
 		struct msghdr msg = { .msg_iov = window };
 		size_t covered;
 
@@ -358,8 +364,9 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 		call.at = aw_cursor_begin(&discarded, 1);
 	}
 	n = receive_bytes(&call);
-	if (n == 0)
-		n = aw_slot_take_failure(call.slot, 0);
+	/* A failure that was noted is this one, or is due now. */
+	if (n == 0 || aw_record_is_failure(n))
+		n = aw_slot_take_failure(call.slot, n);
 	if (call.at.left > 0 && n == (ssize_t)call.done && flags & MSG_WAITALL && has_moved(&call))
 		n = continue_bridged(&call, false);
 	return !(n == -EBADF && has_moved(&call)) && set_result(&call, n, result);
@@ -411,13 +418,16 @@ static bool is_still_record(struct framed_call *call)
 /* SO_SNDTIMEO holds for all waits of a write together. Returns 0 or a negative errno. */
 static ssize_t await_room(struct framed_call *call)
 {
-	int64_t limit_ns = aw_waits_timeout_ns(call->fd, SO_SNDTIMEO);
+	int64_t limit_ns;
 
-	if (limit_ns >= 0 && !call->end_ns)
-		call->end_ns = aw_now_ns() + limit_ns;
-	else if (limit_ns >= 0)
-		limit_ns = call->end_ns - aw_now_ns();
-	return limit_ns < 0 && call->end_ns ? -EAGAIN : await_ready(call, POLLOUT, limit_ns);
+	if (!call->waits) {
+		call->waits = true;
+		limit_ns = aw_waits_timeout_ns(call->fd, SO_SNDTIMEO);
+		call->end_ns = limit_ns < 0 ? 0 : aw_now_ns() + limit_ns;
+		return await_ready(call, POLLOUT, limit_ns);
+	}
+	limit_ns = call->end_ns ? call->end_ns - aw_now_ns() : -1;
+	return call->end_ns && limit_ns <= 0 ? -EAGAIN : await_ready(call, POLLOUT, limit_ns);
 }
 
 static ssize_t send_waiting(struct framed_call *call)

@@ -13,16 +13,20 @@
 static _Atomic(uint32_t) waiters[AW_ARENA_SLOTS];
 static _Atomic(int) kept[AW_ARENA_SLOTS];
 
+static void close_copy(struct aw_slot *slot, int fd)
+{
+	aw_fdtab_forget(fd);
+	aw_libc()->close(fd);
+	aw_arena_unshare(slot);
+}
+
 static void close_kept(struct aw_slot *slot)
 {
 	unsigned number = aw_arena_number(slot);
 	int fd = atomic_load(&waiters[number]) ? -1 : atomic_exchange(&kept[number], 0) - 1;
 
-	if (fd < 0)
-		return;
-	aw_fdtab_forget(fd);
-	aw_libc()->close(fd);
-	aw_arena_unshare(slot);
+	if (fd >= 0)
+		close_copy(slot, fd);
 }
 
 void aw_slot_forget_waiters(void)
@@ -42,16 +46,24 @@ void aw_slot_forget_waiters(void)
 void aw_framed_closing(int fd)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
+	struct aw_sock *sock;
+	bool is_ours;
 
 	/* The waiting threads are the parent's, whose fd stays open, in a child of vfork. */
-	if (slot && atomic_load(&waiters[aw_arena_number(slot)]) && !aw_fdtab_is_vfork_child())
+	if (!slot || !atomic_load(&waiters[aw_arena_number(slot)]) || aw_fdtab_is_vfork_child())
+		return;
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	is_ours = sock && sock->slot == slot;
+	aw_fdtab_unlock();
+	if (is_ours)
 		aw_slot_keep(slot, fd);
 }
 
 void aw_slot_keep(struct aw_slot *slot, int fd)
 {
 	unsigned number = aw_arena_number(slot);
-	int copy;
+	int copy, none = 0;
 
 	/* A copy is there already where a dup2() over the fd has failed. */
 	if (!atomic_load(&waiters[number]) || atomic_load(&kept[number]))
@@ -62,8 +74,11 @@ void aw_slot_keep(struct aw_slot *slot, int fd)
 	copy = aw_proxy_move_high(copy);
 	aw_fdtab_hide(copy);
 	aw_arena_share(slot);
-	atomic_store(&kept[number], copy + 1);
-	close_kept(slot);
+	/* Another thread may have closed another duplicate meanwhile. */
+	if (atomic_compare_exchange_strong(&kept[number], &none, copy + 1))
+		close_kept(slot);
+	else
+		close_copy(slot, copy);
 }
 
 void aw_slot_begin_wait(struct aw_slot *slot)

@@ -521,6 +521,20 @@ bool aw_fdtab_is_paired(int fd)
 	return paired;
 }
 
+bool aw_fdtab_is_pair_of(int fd, ino_t ino)
+{
+	const struct aw_sock *sock;
+	bool paired;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock && (sock->ino == ino || sock->swapped_ino == ino))
+		sock = aw_fdtab_get_started(fd);
+	paired = sock && sock->state == AW_FD_BRIDGED && sock->swapped_ino == ino;
+	aw_fdtab_unlock();
+	return paired;
+}
+
 int aw_fdtab_next_fd(const struct aw_sock *sock, int after)
 {
 	for (int fd = after + 1; fd < fd_end; fd++) {

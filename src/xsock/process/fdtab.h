@@ -218,6 +218,8 @@ struct aw_sock *aw_fdtab_get_started(int fd);
 void aw_fdtab_await_change(void);
 /* Returns whether fd is BRIDGED; waits while fd's socket is STARTING. Call without the lock. */
 bool aw_fdtab_is_paired(int fd);
+/* The same for the pair that stands for the TCP socket with that inode: fd may be another connection's by now. */
+bool aw_fdtab_is_pair_of(int fd, ino_t ino);
 /*
  * A thread calls begin_sleep before it waits for bytes on sock, which is undecided, and end_sleep
  * when it has waited. The thread that starts sock calls await_sleepers, so that each sleeping
