@@ -337,6 +337,66 @@ static void rclose__by_reset(void **state)
 	assert_int_equal(rclose(ends.listener), 0);
 }
 
+static void *recv_until_closed(void *fd)
+{
+	char octet;
+
+	return (void *)(uintptr_t)(rrecv(*(int *)fd, &octet, 1, 0) == -1 ? errno : 0);
+}
+
+/* A thread that waits in a call gets EBADF, and does not keep the connection. */
+static void rclose__by_reset_beside_a_read(void **state)
+{
+	struct linger linger = { .l_onoff = 1 };
+	struct rs_ends ends;
+	pthread_t thread;
+	void *err;
+	char octet;
+
+	(void)state;
+	rs_open(&ends);
+	assert_int_equal(rsetsockopt(ends.client, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)),
+			 0);
+	pthread_create(&thread, NULL, recv_until_closed, &ends.client);
+	rs_until_others_sleep();
+	assert_int_equal(rclose(ends.client), 0);
+	pthread_join(thread, &err);
+	assert_int_equal((uintptr_t)err, EBADF);
+	rs_fails(rrecv(ends.server, &octet, 1, 0), ECONNRESET);
+	assert_int_equal(rclose(ends.server), 0);
+	assert_int_equal(rclose(ends.listener), 0);
+}
+
+/* The urgent byte is announced ahead of bytes for which the peer has no room; no call waits for it. */
+static void rrecv__urgent_byte_that_is_to_come(void **state)
+{
+	struct pollfd client = { .events = POLLOUT };
+	static char octets[1000];
+	struct rs_ends ends;
+	size_t left = 0;
+	ssize_t n;
+	char urgent;
+
+	(void)state;
+	rs_open(&ends);
+	client.fd = ends.client;
+	while ((n = rsend(ends.client, octets, sizeof(octets), MSG_DONTWAIT)) > 0)
+		left += (size_t)n;
+	for (; rpoll(&client, 1, 0) == 0; left -= sizeof(octets))
+		rs_recv_all(ends.server, octets, sizeof(octets));
+	assert_int_equal(rsend(ends.client, "!", 1, MSG_OOB), 1);
+	assert_int_equal(rs_poll_one(ends.server, POLLPRI), POLLPRI);
+	rs_fails(rrecv(ends.server, &urgent, 1, MSG_OOB), EAGAIN);
+	for (; left > 0; left -= (size_t)n) {
+		n = rrecv(ends.server, octets, left < sizeof(octets) ? left : sizeof(octets), 0);
+		assert_true(n > 0);
+	}
+	while (rrecv(ends.server, &urgent, 1, MSG_OOB) != 1)
+		assert_int_equal(errno, EAGAIN);
+	assert_int_equal(urgent, '!');
+	rs_close(&ends);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +412,8 @@ int main(void)
 		cmocka_unit_test_setup(rclose__what_was_sent_arrives, rs_guard),
 		cmocka_unit_test_setup(rsend__to_nobody, rs_guard),
 		cmocka_unit_test_setup(rclose__by_reset, rs_guard),
+		cmocka_unit_test_setup(rclose__by_reset_beside_a_read, rs_guard),
+		cmocka_unit_test_setup(rrecv__urgent_byte_that_is_to_come, rs_guard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,32 @@ static void lend__stays_with_who_takes_receives(void **state)
 	assert_false(uqp_is_lent(p->b.qp, NULL));
 }
 
+/* A poller that never finds its CQ empty serves no QP: the progress thread does. */
+static void lend__is_served_beside_who_takes_receives(void **state)
+{
+	struct pair *p = *state;
+	struct aw_sge sge = end_sge(&p->b, 0, 4);
+	struct aw_cq_entry entry;
+
+	lend_behind_gate(p);
+	for (int i = 0; i < MESSAGES; i++) {
+		assert_int_equal(aw_uqp_recv(p->b.qp, 1, &sge, 1), 0);
+		end_post(&p->a, AW_OP_SEND, &p->b, 4);
+		end_wait_cqe(&p->a);
+	}
+	assert_int_equal(aw_cq_poll(&p->b.cq, &entry, 1), 1); /* serves, and finds all of them */
+	tick_once();
+	for (int i = 1; i < MESSAGES; i++) {
+		assert_int_equal(aw_cq_poll(&p->b.cq, &entry, 1), 1);
+		p->a.buf[9]++;
+		end_post(&p->a, AW_OP_WRITE, &p->b, 10);
+		end_wait_cqe(&p->a);
+		tick_once();
+		assert_int_equal(octet_at(p->b.buf + 9), p->a.buf[9]);
+		assert_true(uqp_is_lent(p->b.qp, NULL));
+	}
+}
+
 /* The kernel has no memory to listen again. */
 static void lend__served_where_it_cannot_come_back(void **state)
 {
@@ -422,6 +448,7 @@ int main(void)
 		CASE(lend__comes_back_to_who_watches_memory),
 		CASE(lend__survives_a_pause),
 		CASE(lend__stays_with_who_takes_receives),
+		CASE(lend__is_served_beside_who_takes_receives),
 		CASE(lend__served_where_it_cannot_come_back),
 		CASE(lend__comes_back_to_who_arms),
 		CASE(lend__comes_back_to_who_armed_when_busy),

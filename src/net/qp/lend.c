@@ -122,10 +122,14 @@ static void count(struct aw_uqp *qp, uint32_t change)
  * A thread that still takes receives will serve the QPs when the CQ is empty. Taking send
  * completions proves nothing, because a thread that only posts gets them, too.
  */
+static uint32_t turns(const struct aw_hands *hands)
+{
+	return atomic_load_explicit(&hands->turns, memory_order_relaxed);
+}
+
 static uint32_t activity(const struct aw_hands *hands)
 {
-	return atomic_load_explicit(&hands->turns, memory_order_relaxed) +
-	       atomic_load_explicit(&hands->takes, memory_order_relaxed);
+	return turns(hands) + atomic_load_explicit(&hands->takes, memory_order_relaxed);
 }
 
 static void put_into(struct aw_hands *hands)
@@ -134,7 +138,8 @@ static void put_into(struct aw_hands *hands)
 		return;
 	TAILQ_INSERT_TAIL(&in_use, hands, entry);
 	hands->seen = activity(hands);
-	hands->ticks_idle = 0;
+	hands->turns_seen = turns(hands);
+	hands->ticks_idle = hands->ticks_unserved = 0;
 }
 
 static void take_from(struct aw_hands *hands)
@@ -197,16 +202,32 @@ static bool is_misplaced(const struct aw_uqp *qp)
 	       (b->armed != AW_ARM_NONE && b->channel != qp->lent_to);
 }
 
-/* Ticks since any of the threads that the QP is lent to did anything. */
-static uint32_t ticks_idle(const struct aw_uqp *qp)
-{
-	uint32_t a = qp->attr.send_cq->hands.ticks_idle, b = qp->attr.recv_cq->hands.ticks_idle;
-	uint32_t least = a < b ? a : b;
+typedef uint32_t ticks_fn(const struct aw_hands *hands);
 
-	if (qp->lent_to && qp->lent_to->hands.ticks_idle < least)
-		least = qp->lent_to->hands.ticks_idle;
-	if (qp->guest && aw_help_hands()->ticks_idle < least)
-		least = aw_help_hands()->ticks_idle;
+static uint32_t idle_of(const struct aw_hands *hands)
+{
+	return hands->ticks_idle;
+}
+
+static uint32_t unserved_of(const struct aw_hands *hands)
+{
+	return hands->ticks_unserved;
+}
+
+static uint32_t lesser(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Ticks since any of the threads that the QP is lent to did anything, or served. */
+static uint32_t least_ticks(const struct aw_uqp *qp, ticks_fn *of)
+{
+	uint32_t least = lesser(of(&qp->attr.send_cq->hands), of(&qp->attr.recv_cq->hands));
+
+	if (qp->lent_to)
+		least = lesser(of(&qp->lent_to->hands), least);
+	if (qp->guest)
+		least = lesser(of(aw_help_hands()), least);
 	return least;
 }
 
@@ -217,7 +238,7 @@ static uint32_t ticks_idle(const struct aw_uqp *qp)
 static bool look(uint32_t *due)
 {
 	struct aw_uqp *qp = TAILQ_FIRST(&lent);
-	uint32_t idle = ticks_idle(qp);
+	uint32_t idle = least_ticks(qp, idle_of), unserved = least_ticks(qp, unserved_of);
 	bool asleep = qp->lent_to && aw_channel_has_waiter(qp->lent_to);
 	/* Nobody knows whether a program that waits for the fd of the channel itself sleeps. */
 	bool outside = qp->lent_to && qp->lent_to->outside;
@@ -234,7 +255,7 @@ static bool look(uint32_t *due)
 	    (outside && qp->lent_to->vain))
 		take_back(qp);
 	stays = qp->lent;
-	if ((stays && idle > 0 && !asleep) || aw_ride_is_late(qp))
+	if ((stays && unserved > 0 && !asleep) || aw_ride_is_late(qp))
 		*due = qp->handle;
 	pthread_mutex_unlock(&qp->lock);
 	return stays;
@@ -260,17 +281,20 @@ static void look_around(void)
 	}
 }
 
-static bool is_idle(struct aw_hands *hands)
+/* Counts a tick. True when these threads have served no QP since the last one. */
+static bool count_tick(struct aw_hands *hands)
 {
-	uint32_t now = activity(hands);
+	uint32_t now = activity(hands), now_turns = turns(hands);
 
 	hands->ticks_idle = now == hands->seen ? hands->ticks_idle + 1 : 0;
 	hands->seen = now;
-	return hands->ticks_idle > 0;
+	hands->ticks_unserved = now_turns == hands->turns_seen ? hands->ticks_unserved + 1 : 0;
+	hands->turns_seen = now_turns;
+	return hands->ticks_unserved > 0;
 }
 
 /*
- * No QP needs a look while all threads that QPs are lent to are busy. Returns the next time, or 0
+ * No QP needs a look while all threads that QPs are lent to serve. Returns the next time, or 0
  * when nothing is lent.
  */
 static uint64_t tick(uint64_t now_ns)
@@ -283,7 +307,7 @@ static uint64_t tick(uint64_t now_ns)
 	pthread_mutex_lock(&lock);
 	TAILQ_FOREACH(hands, &in_use, entry)
 	{
-		wanted |= is_idle(hands);
+		wanted |= count_tick(hands);
 	}
 	if (wanted)
 		looks_due = lent_count;

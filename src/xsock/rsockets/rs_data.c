@@ -181,6 +181,8 @@ static ssize_t recv_stream(struct aw_rs *rs, struct msghdr *msg, int flags)
 	if (err)
 		return err;
 	t.timeout_ns = rs->options.recv_timeout_ns;
+	/* As the kernel's: the urgent byte may be announced, and come only once bytes before it are read. */
+	t.may_block &= !(flags & MSG_OOB);
 	return step_all(&t, aw_xs_ep_recv, flags & MSG_OOB ? POLLPRI : POLLIN);
 }
 

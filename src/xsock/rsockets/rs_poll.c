@@ -217,6 +217,10 @@ static int poll_one(struct poll_set *set, int64_t timeout_ns)
 	aw_rs_wait_begin(m->rs);
 	got = aw_xs_ep_wait(m->ep, ep_events(set->fds[0].events), timeout_ns);
 	aw_rs_wait_end(m->rs);
+	if (got == -ECANCELED && atomic_load(&m->rs->closed)) {
+		set->fds[0].revents = POLLNVAL;
+		return 1;
+	}
 	if (got <= 0)
 		return got;
 	set->fds[0].revents = revents_of_ep(m, set->fds[0].events, (short)got);

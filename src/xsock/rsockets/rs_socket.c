@@ -178,6 +178,9 @@ static void close_rs(struct aw_rs *rs)
 		aw_xs_ep_shutdown(ep, SHUT_RDWR);
 		if (linger->l_onoff)
 			aw_xs_ep_drain(ep, (int64_t)linger->l_linger * 1000000000);
+	} else {
+		/* The last thread to leave resets the connection. */
+		aw_xs_ep_interrupt(ep, true);
 	}
 }
 
