@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The rings. Positions are published with release and read with acquire. Between a position and the
-// flag of an end that sleeps all four accesses are sequentially consistent: either the sleeper sees
-// the position, or the end that moved it sees the flag.
+// The rings. Positions are published with release. Between a position and the flag of an end that
+// sleeps all four accesses are sequentially consistent: either the sleeper sees the position, or the
+// end that moved it sees the flag. To this end each look at the peer's position is so.
 #include "ring/duplex.h"
 
 /* A wake for less room than this share of a ring is not worth it. */
@@ -31,7 +31,7 @@ static bool judge(struct aw_duplex *d, uint64_t said, uint64_t *seen, uint64_t l
 
 size_t aw_duplex_room(struct aw_duplex *d)
 {
-	uint64_t said = atomic_load_explicit(&d->peer->head, memory_order_acquire);
+	uint64_t said = atomic_load(&d->peer->head);
 
 	if (d->broken || !judge(d, said, &d->head_seen, d->tail))
 		return 0;
@@ -40,7 +40,7 @@ size_t aw_duplex_room(struct aw_duplex *d)
 
 size_t aw_duplex_ready(struct aw_duplex *d)
 {
-	uint64_t said = atomic_load_explicit(&d->peer->tail, memory_order_acquire);
+	uint64_t said = atomic_load(&d->peer->tail);
 
 	if (d->broken || !judge(d, said, &d->tail_seen, d->head + d->size))
 		return 0;

@@ -9,6 +9,7 @@
 #include "verbs/fail.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -28,6 +29,23 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	return &channel->ibv;
 }
 
+/*
+ * A thread that waits on a channel that is destroyed hangs until it is cancelled, as with an adapter,
+ * and then still uses the channel's memory, so that it stays.
+ */
+static void release(struct vb_channel *channel)
+{
+	static struct vb_channel *_Atomic waited_on;
+
+	if (!aw_channel_has_waiter(&channel->events)) {
+		free(channel);
+		return;
+	}
+	channel->next = waited_on;
+	while (!atomic_compare_exchange_weak(&waited_on, &channel->next, channel))
+		;
+}
+
 /* EBUSY while a CQ uses the channel. */
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
@@ -40,7 +58,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	if (used)
 		return vb_fail(EBUSY);
 	aw_channel_fini(&vb_channel_of(channel)->events);
-	free(channel);
+	release(vb_channel_of(channel));
 	vb_context_put(context);
 	return 0;
 }

@@ -10,6 +10,7 @@
 struct vb_channel {
 	struct ibv_comp_channel ibv; /* refcnt counts CQs, guarded by the context's mutex */
 	struct aw_channel events;
+	struct vb_channel *next; /* of the destroyed ones that a thread waits on */
 };
 
 static inline struct vb_channel *vb_channel_of(struct ibv_comp_channel *channel)

@@ -2,9 +2,13 @@
 // CQs and completion channels. Completions come from QPs in error, which flush what is posted.
 #include "fixture.h"
 
+#include "../lib/proc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -92,6 +96,33 @@ static void destroy_comp_channel__busy_while_a_cq_uses_it(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(ibv_destroy_comp_channel(f->channel), EBUSY);
+}
+
+static void *await_event(void *channel)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	ibv_get_cq_event(channel, &cq, &context);
+	return NULL;
+}
+
+/* As with an adapter: the thread is there until it is cancelled. */
+static void destroy_comp_channel__while_a_thread_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(f->context);
+	pthread_t thread;
+	void *result;
+
+	assert_non_null(channel);
+	assert_int_equal(pthread_create(&thread, NULL, await_event, channel), 0);
+	while (!proc_others_sleep())
+		sched_yield();
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+	assert_int_equal(pthread_cancel(thread), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
 }
 
 static void poll_cq__empty_and_none_asked(void **state)
@@ -376,6 +407,7 @@ int main(void)
 		WITH(create_cq_ex__flags),
 		WITH(destroy_cq__busy_while_a_qp_uses_it),
 		WITH(destroy_comp_channel__busy_while_a_cq_uses_it),
+		WITH(destroy_comp_channel__while_a_thread_waits),
 		WITH(poll_cq__empty_and_none_asked),
 		WITH(poll_cq__flushed_receives_in_order),
 		WITH(destroy_qp__takes_its_completions_along),

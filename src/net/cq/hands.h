@@ -23,7 +23,8 @@ struct aw_hands {
 	uint32_t seen; /* turns and takes at the last tick */
 	uint32_t ticks_idle; /* since they grew */
 	uint32_t turns_seen; /* turns at the last tick */
-	uint32_t ticks_unserved; /* since turns grew: the CQ may never be empty, and so no QP be served */
+	uint32_t
+		ticks_unserved; /* since turns grew: the CQ may never be empty, and so no QP be served */
 };
 
 #endif

@@ -260,7 +260,7 @@ static void receive(struct aw_uqp *qp, bool polled)
 		used = 0;
 	} while (aw_uqp_may_read(qp) && take_turn(qp, &used) && (taken += used) < TURN_BYTES);
 	ring->more = used > 0 && !polled;
-	/* What this turn has left is news to the next one. */
+	/* Bytes that this turn has left are news to the next one. */
 	ring->looked = used > 0 ? ring->duplex.head : ring->duplex.tail_seen;
 	ring->closed_seen &= used == 0;
 	if (taken > 0 && aw_duplex_wakes_writer(&ring->duplex))
