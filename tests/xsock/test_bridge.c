@@ -284,6 +284,24 @@ static void bridge__a_close_by_linger_resets(void **state)
 	assert_true(ep.closed && ep.aborted && !ep.shut);
 }
 
+/* A peer that takes nothing does not keep the connection. */
+static void bridge__a_close_by_linger_drops_what_waits(void **state)
+{
+	static uint8_t octets[2 * ROOM];
+	struct linger linger = { .l_onoff = 1 };
+
+	(void)state;
+	ep.starts = true;
+	assert_int_equal(send(near, octets, sizeof(octets), MSG_NOSIGNAL), sizeof(octets));
+	aw_bridge_set_linger(bridge, &linger);
+	close(near);
+	near = -1;
+	for (int i = 0; i < 1000 && ended < 0; i++)
+		turn();
+	assert_int_equal(ended, 0);
+	assert_true(ep.closed && ep.aborted && !ep.shut);
+}
+
 static void bridge__a_close_with_octets_unread_resets(void **state)
 {
 	(void)state;
@@ -504,6 +522,7 @@ int main(void)
 		TEST(bridge__is_full_at_last),
 		TEST(bridge__a_close_ends_in_order),
 		TEST(bridge__a_close_by_linger_resets),
+		TEST(bridge__a_close_by_linger_drops_what_waits),
 		TEST(bridge__a_close_with_octets_unread_resets),
 		TEST(bridge__a_send_finds_octets_unread),
 		TEST(bridge__a_failure_comes_after_the_octets),

@@ -143,11 +143,15 @@ static bool program_has_closed(const struct aw_bridge *bridge)
 	return poll(&pollfd, 1, 0) > 0 && pollfd.revents & POLLHUP;
 }
 
+static bool has_closed_by_reset(const struct aw_bridge *bridge)
+{
+	return bridge->start.linger.l_onoff && !bridge->start.linger.l_linger &&
+	       program_has_closed(bridge);
+}
+
 static bool is_reset_on_close(const struct aw_bridge *bridge)
 {
-	return bridge->closed_unread ||
-	       (bridge->start.linger.l_onoff && !bridge->start.linger.l_linger &&
-		program_has_closed(bridge));
+	return bridge->closed_unread || has_closed_by_reset(bridge);
 }
 
 /*
@@ -341,6 +345,11 @@ static void bridge_pump(struct aw_bridge *bridge)
 		}
 		if (moved)
 			continue;
+		/* The kernel's reset drops the bytes that the peer has not taken. */
+		if (bridge->out.len && has_closed_by_reset(bridge)) {
+			bridge_close(bridge, true);
+			return;
+		}
 		if (bridge->in.eof_forwarded && ready & (POLLHUP | POLLERR)) {
 			unwatch_line(bridge); /* only the program's close is still to come */
 			return;
