@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The rings. Positions are published with release. Between a position and the flag of an end that
-// sleeps all four accesses are sequentially consistent: either the sleeper sees the position, or the
-// end that moved it sees the flag. To this end each look at the peer's position is so.
+// The rings. Positions are published with release. Between a position, or the end of the stream, and
+// the flag of an end that sleeps all four accesses are sequentially consistent: either the sleeper
+// sees the position, or the end that moved it sees the flag. To this end each look at the peer's is
+// so.
 #include "ring/duplex.h"
 
 /* A wake for less room than this share of a ring is not worth it. */
@@ -120,7 +121,7 @@ void aw_duplex_leave(struct aw_duplex *d)
 
 bool aw_duplex_peer_closed(const struct aw_duplex *d)
 {
-	return atomic_load_explicit(&d->peer->closed, memory_order_acquire) != 0;
+	return atomic_load(&d->peer->closed) != 0;
 }
 
 bool aw_duplex_peer_left(const struct aw_duplex *d)

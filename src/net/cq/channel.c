@@ -53,6 +53,7 @@ int aw_channel_init_for_qps(struct aw_channel *ch)
 void aw_channel_fini(struct aw_channel *ch)
 {
 	aw_sets_close(AW_SETS_CHANNEL, ch->epfd);
+	ch->epfd = -1; /* for a thread that still waits (verbs/channel.c) */
 	if (ch->fd >= 0 && ch->fd != ch->event_fd)
 		close(ch->fd);
 	close(ch->event_fd);

@@ -118,15 +118,15 @@ static void count(struct aw_uqp *qp, uint32_t change)
 			atomic_fetch_add(&cqs[i]->lent, change);
 }
 
-/*
- * A thread that still takes receives will serve the QPs when the CQ is empty. Taking send
- * completions proves nothing, because a thread that only posts gets them, too.
- */
 static uint32_t turns(const struct aw_hands *hands)
 {
 	return atomic_load_explicit(&hands->turns, memory_order_relaxed);
 }
 
+/*
+ * A thread that still takes receives will serve the QPs when the CQ is empty. Taking send
+ * completions proves nothing, because a thread that only posts gets them, too.
+ */
 static uint32_t activity(const struct aw_hands *hands)
 {
 	return turns(hands) + atomic_load_explicit(&hands->takes, memory_order_relaxed);
@@ -232,6 +232,15 @@ static uint32_t least_ticks(const struct aw_uqp *qp, ticks_fn *of)
 }
 
 /*
+ * A CQ that is never empty, because other QPs fill it, keeps its pollers from serving: the progress
+ * thread does so, but not each millisecond, since it takes the CPU from busy threads.
+ */
+static bool is_overdue(uint32_t ticks_unserved)
+{
+	return ticks_unserved > 0 && ticks_unserved % SILENT_TICKS == 0;
+}
+
+/*
  * Looks at the first QP, which goes to the end. True when it stays lent. A QP whose lock is taken
  * does, and the next tick looks again. *due: the handle of a QP that no thread has served, or AW_TABLE_NONE.
  */
@@ -255,7 +264,7 @@ static bool look(uint32_t *due)
 	    (outside && qp->lent_to->vain))
 		take_back(qp);
 	stays = qp->lent;
-	if ((stays && unserved > 0 && !asleep) || aw_ride_is_late(qp))
+	if ((stays && !asleep && (idle > 0 || is_overdue(unserved))) || aw_ride_is_late(qp))
 		*due = qp->handle;
 	pthread_mutex_unlock(&qp->lock);
 	return stays;
@@ -281,7 +290,7 @@ static void look_around(void)
 	}
 }
 
-/* Counts a tick. True when these threads have served no QP since the last one. */
+/* Counts a tick. True when these threads do nothing, or have served no QP for some ticks. */
 static bool count_tick(struct aw_hands *hands)
 {
 	uint32_t now = activity(hands), now_turns = turns(hands);
@@ -290,12 +299,12 @@ static bool count_tick(struct aw_hands *hands)
 	hands->seen = now;
 	hands->ticks_unserved = now_turns == hands->turns_seen ? hands->ticks_unserved + 1 : 0;
 	hands->turns_seen = now_turns;
-	return hands->ticks_unserved > 0;
+	return hands->ticks_idle > 0 || is_overdue(hands->ticks_unserved);
 }
 
 /*
- * No QP needs a look while all threads that QPs are lent to serve. Returns the next time, or 0
- * when nothing is lent.
+ * No QP needs a look while all threads that QPs are lent to are busy and serve. Returns the next
+ * time, or 0 when nothing is lent.
  */
 static uint64_t tick(uint64_t now_ns)
 {

@@ -3,8 +3,9 @@
 // thread stops listening to them, because otherwise every arrival would wake both. In the same way
 // the QPs of a channel's CQs are lent to the channel while a thread sleeps on it, and that thread
 // serves them. A millisecond after the polling or sleeping has stopped the progress thread serves
-// the QPs, and some milliseconds later it takes them back (more when thousands are lent). Lock
-// order: QP lock, then lend's own.
+// the QPs, and some milliseconds later it takes them back (more when thousands are lent). While
+// pollers never find their CQ empty, it serves the QPs every four milliseconds. Lock order: QP lock,
+// then lend's own.
 #ifndef NET_LEND_H
 #define NET_LEND_H
 

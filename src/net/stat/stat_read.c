@@ -214,13 +214,15 @@ enum aw_stat_result aw_stat_open(pid_t pid, int flags, int *fd, int *number)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	enum aw_stat_result result = look(pid, flags, fd, number);
-	static int looks;
+	static int wasted; /* looks that did not help */
+	int looks = 0;
 
-	for (int i = 0; result == AW_STAT_STRANGE && i < LOOKS_AGAIN && looks < LOOKS_ALL; i++) {
-		looks++;
+	while (result == AW_STAT_STRANGE && looks < LOOKS_AGAIN && wasted + looks < LOOKS_ALL) {
 		nanosleep(&pause, NULL);
 		result = look(pid, flags, fd, number);
+		looks++;
 	}
+	wasted += result == AW_STAT_STRANGE ? looks : 0;
 	return result;
 }
 

@@ -101,13 +101,15 @@ static enum aw_census_result find_arena(struct census *census)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	bool is_right = look_for_arena(census);
-	static int looks;
+	static int wasted; /* looks that did not help */
+	int looks = 0;
 
-	for (int i = 0; !is_right && i < LOOKS_AGAIN && looks < LOOKS_ALL; i++) {
-		looks++;
+	while (!is_right && looks < LOOKS_AGAIN && wasted + looks < LOOKS_ALL) {
 		nanosleep(&pause, NULL);
 		is_right = look_for_arena(census);
+		looks++;
 	}
+	wasted += is_right ? 0 : looks;
 	return is_right ? AW_CENSUS_WHOLE : AW_CENSUS_STRANGE;
 }
 

@@ -133,10 +133,11 @@ static ssize_t take_whole(int in, char *chunk, size_t len)
 		struct iovec iov = { chunk + done, len - done };
 		ssize_t n = receive(in, &iov, MSG_WAITALL);
 
-		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-			return -1;
-		if (n < 0)
+		/* A pair that another thread has just made gets the bytes in a moment. */
+		if (n < 0 && errno == EAGAIN && aw_fdtab_is_paired(in))
 			(void)aw_libc()->poll(&pollfd, 1, -1);
+		else if (n <= 0)
+			return done ? (ssize_t)done : n;
 		else
 			done += (size_t)n;
 	}

@@ -35,6 +35,7 @@ struct framed_call {
 	bool at_mark; /* the next byte is urgent: a call that has got bytes ends before it */
 	size_t wanted; /* SO_RCVLOWAT */
 	size_t due; /* how many bytes must arrive before another try can succeed; 0: not known */
+	uint64_t ino; /* the slot's, noted while the call holds the slot; 0: it has not waited */
 	bool waits; /* a write waits: its time is set */
 	int64_t end_ns; /* of all its waits (SO_SNDTIMEO); 0: they have no end */
 };
@@ -129,7 +130,8 @@ static void leave_read(void *arg)
 /* Returns whether another thread has made a pair of the program's fd. */
 static bool is_paired(const struct framed_call *call)
 {
-	return aw_fdtab_is_pair_of(call->number, (ino_t)aw_arena_ino(call->slot));
+	return aw_fdtab_is_pair_of(call->number,
+				   (ino_t)(call->ino ? call->ino : aw_arena_ino(call->slot)));
 }
 
 static bool is_bridged(const struct framed_call *call)
@@ -225,6 +227,7 @@ static ssize_t receive_waiting(struct framed_call *call)
 
 	atomic_fetch_add(&call->slot->readers, 1);
 	aw_slot_begin_wait(call->slot);
+	call->ino = aw_arena_ino(call->slot);
 	aw_left_push(&left, leave_read, call->slot);
 	do {
 		n = await_bytes(call);
@@ -365,7 +368,7 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 	}
 	n = receive_bytes(&call);
 	/* A failure that was noted is this one, or is due now. */
-	if (n == 0 || aw_record_is_failure(n))
+	if (n == 0 || (n < 0 && aw_record_is_failure(n)))
 		n = aw_slot_take_failure(call.slot, n);
 	if (call.at.left > 0 && n == (ssize_t)call.done && flags & MSG_WAITALL && has_moved(&call))
 		n = continue_bridged(&call, false);
@@ -436,6 +439,7 @@ static ssize_t send_waiting(struct framed_call *call)
 	ssize_t n;
 
 	aw_slot_begin_wait(call->slot);
+	call->ino = aw_arena_ino(call->slot);
 	aw_left_push(&left, leave_wait, call->slot);
 	do {
 		n = await_room(call);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Threads that wait in a read or write. As in the kernel, a waiting thread keeps its connection until its
-// call returns, even if another thread closes the fd or has it bridged meanwhile. Only atomics;
-// aw_framed_closing() takes the fd table's lock.
+// call returns, even if another thread closes the fd or has it bridged meanwhile. Only atomics, where
+// no duplicate is made or closed: that takes the fd table's lock.
 #include <unistd.h>
 
 #include "xsock/base/libc.h"

@@ -345,8 +345,12 @@ static void bridge_pump(struct aw_bridge *bridge)
 		}
 		if (moved)
 			continue;
-		/* The kernel's reset drops the bytes that the peer has not taken. */
-		if (bridge->out.len && has_closed_by_reset(bridge)) {
+		/*
+		 * The kernel's reset drops the bytes that the peer has not taken. Behind the peer's end
+		 * a shutdown looks like a close, and its bytes are sent.
+		 */
+		if (bridge->out.len && !(ready & POLLOUT) && !bridge->in.eof_forwarded &&
+		    has_closed_by_reset(bridge)) {
 			bridge_close(bridge, true);
 			return;
 		}
