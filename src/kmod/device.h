@@ -14,8 +14,8 @@
 struct awk_device {
 	struct ib_device base;
 	/* fixed after create */
-	struct net_device *
-		netdev; /* held until the device is freed: sysfs asks later than the verbs core holds it */
+	/* held until the device is freed: sysfs asks later than the verbs core holds it */
+	struct net_device *netdev;
 	struct aw_stag_secret stag_secret;
 	/* follows the netdev's address; read and written as one */
 	__be64 gid_prefix; /* the rest of the GID is zero */

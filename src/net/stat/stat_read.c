@@ -2,6 +2,8 @@
 // Finds the table among a process's fds, and judges it.
 #include "net/stat/stat_read.h"
 
+#include "base/fresh.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,16 +13,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LINK_OF_TABLE "/memfd:" AW_STAT_NAME " (deleted)"
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define CHUNK 256u /* rows that one call reads */
-/* A table has its name before it is one: a strange one is looked at again, so often and after so long. */
-#define LOOKS_AGAIN 20
-#define LOOKS_ALL 100 /* of all processes: strangers do not keep a command for long */
-#define LOOK_NS 10000000
 
 #define STATE_MAX 6 /* of enum aw_ud_state, which has more than enum aw_qp_state */
 #define WAITS_ALL (AW_STAT_WAITS_RECEIVE | AW_STAT_WAITS_ROOM | AW_STAT_WAITS_MEMORY)
@@ -212,17 +209,13 @@ static enum aw_stat_result look(pid_t pid, int flags, int *fd, int *number)
 
 enum aw_stat_result aw_stat_open(pid_t pid, int flags, int *fd, int *number)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	enum aw_stat_result result = look(pid, flags, fd, number);
-	static int wasted; /* looks that did not help */
-	int looks = 0;
+	static int wasted;
+	int pauses = 0;
 
-	while (result == AW_STAT_STRANGE && looks < LOOKS_AGAIN && wasted + looks < LOOKS_ALL) {
-		nanosleep(&pause, NULL);
+	while (result == AW_STAT_STRANGE && aw_fresh_pause(&pauses, wasted))
 		result = look(pid, flags, fd, number);
-		looks++;
-	}
-	wasted += result == AW_STAT_STRANGE ? looks : 0;
+	wasted += result == AW_STAT_STRANGE ? pauses : 0;
 	return result;
 }
 

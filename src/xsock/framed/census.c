@@ -13,18 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/fresh.h"
 #include "xsock/framed/layout.h"
 
 #define LINK_OF_ARENA "/memfd:" AW_ARENA_NAME " (deleted)"
 #define CHUNK 1024u /* entries that one call reads */
 #define STATE_LISTEN 10 /* the kernel's number */
-/* An arena has its name before it is one: a strange one is looked at again, so often and after so long. */
-#define LOOKS_AGAIN 20
-#define LOOKS_ALL 100 /* of all processes: strangers do not keep a command for long */
-#define LOOK_NS 10000000
 
 struct census {
 	DIR *fds; /* /proc/PID/fd */
@@ -99,17 +95,13 @@ static bool look_for_arena(struct census *census)
 
 static enum aw_census_result find_arena(struct census *census)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	bool is_right = look_for_arena(census);
-	static int wasted; /* looks that did not help */
-	int looks = 0;
+	static int wasted;
+	int pauses = 0;
 
-	while (!is_right && looks < LOOKS_AGAIN && wasted + looks < LOOKS_ALL) {
-		nanosleep(&pause, NULL);
+	while (!is_right && aw_fresh_pause(&pauses, wasted))
 		is_right = look_for_arena(census);
-		looks++;
-	}
-	wasted += is_right ? 0 : looks;
+	wasted += is_right ? 0 : pauses;
 	return is_right ? AW_CENSUS_WHOLE : AW_CENSUS_STRANGE;
 }
 
