@@ -28,6 +28,12 @@
 #define LOOKS_MAX 4 /* at the sockets, of a thread that does not sleep */
 
 static _Thread_local int64_t sleep_limit_ns = -1; /* negative: no limit */
+static struct aw_hands loops; /* aw_channel_loops */
+
+struct aw_hands *aw_channel_loops(void)
+{
+	return &loops;
+}
 
 void aw_channel_limit(int64_t timeout_ns)
 {
@@ -285,8 +291,10 @@ static void note_look(struct aw_channel *ch)
 {
 	if (may_wake_outside(ch))
 		atomic_store_explicit(&ch->took_ns, aw_now_ns(), memory_order_relaxed);
-	if (is_outside(ch))
-		atomic_fetch_add_explicit(&ch->hands.turns, 1, memory_order_relaxed);
+	if (!is_outside(ch))
+		return;
+	atomic_fetch_add_explicit(&ch->hands.turns, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&loops.turns, 1, memory_order_relaxed);
 }
 
 static void note_event(struct aw_channel *ch)

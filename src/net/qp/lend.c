@@ -241,6 +241,17 @@ static bool is_overdue(uint32_t ticks_unserved)
 }
 
 /*
+ * True when the threads that the QP is lent to leave it to the progress thread for now. The loop of a program that waits for many
+ * channels comes to this one when its socket has bytes.
+ */
+static bool is_left(uint32_t idle, bool outside)
+{
+	if (outside && aw_channel_loops()->ticks_idle == 0)
+		return idle >= SILENT_TICKS;
+	return idle > 0;
+}
+
+/*
  * Looks at the first QP, which goes to the end. True when it stays lent. A QP whose lock is taken
  * does, and the next tick looks again. *due: the handle of a QP that no thread has served, or AW_TABLE_NONE.
  */
@@ -264,7 +275,8 @@ static bool look(uint32_t *due)
 	    (outside && qp->lent_to->vain))
 		take_back(qp);
 	stays = qp->lent;
-	if ((stays && !asleep && (idle > 0 || is_overdue(unserved))) || aw_ride_is_late(qp))
+	if ((stays && !asleep && (is_left(idle, outside) || is_overdue(unserved))) ||
+	    aw_ride_is_late(qp))
 		*due = qp->handle;
 	pthread_mutex_unlock(&qp->lock);
 	return stays;
@@ -314,6 +326,7 @@ static uint64_t tick(uint64_t now_ns)
 
 	(void)now_ns;
 	pthread_mutex_lock(&lock);
+	(void)count_tick(aw_channel_loops());
 	TAILQ_FOREACH(hands, &in_use, entry)
 	{
 		wanted |= count_tick(hands);
