@@ -81,10 +81,15 @@ def by_fork(listener):
 
 
 def by_exec(listener):
-    """The first octet is sent back before: what the child is left is in full operation."""
+    """The first octet is sent back before: what the child is left is in full operation. A client that is killed may reset
+    its connection before that."""
     while True:
         sock = listener.accept()[0]
-        sock.sendall(sock.recv(1))
+        try:
+            sock.sendall(sock.recv(1))
+        except OSError:
+            sock.close()
+            continue
         if os.fork() == 0:
             sock.set_inheritable(True)
             os.execv(sys.executable, [sys.executable, __file__, "inherited", str(sock.fileno())])
