@@ -3,6 +3,7 @@
 // processes go on with the same connection.
 #include "contract.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -313,6 +314,60 @@ static void leak_to_stranger(void)
 		leak_to(i & 1, i & 2);
 }
 
+static void expect_linger(int fd, int on, int seconds)
+{
+	struct linger linger = { -1, -1 };
+	socklen_t len = sizeof(linger);
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) && len == sizeof(linger));
+	CHECK(linger.l_onoff == on && linger.l_linger == seconds);
+}
+
+static void set_linger(int fd, int on, int seconds)
+{
+	struct linger linger = { on, seconds };
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+}
+
+/*
+ * SO_LINGER is the program's own before and after another program has the connection, too. The parent sets the option before
+ * its first read, and behind it.
+ */
+static void linger_beside_stranger(void)
+{
+	char *argv[] = { "/bin/sleep", "1000", NULL };
+	int status;
+	for (int reset = 0; reset < 2; reset++) {
+		struct ends e;
+		ends_open(&e);
+		touch(&e);
+		set_linger(e.server, 1, 7);
+		pid_t child = fork();
+		if (child == 0) {
+			execve(argv[0], argv, empty);
+			_exit(1);
+		}
+		CHECK(child > 0);
+		poll(NULL, 0, BUSY_MS);
+		expect_linger(e.server, 1, 7);
+		set_linger(e.server, 0, 7);
+		touch(&e);
+		expect_linger(e.server, 0, 7);
+		if (reset)
+			set_linger(e.server, 1, 0);
+		CHECK(!kill(child, SIGKILL) && waitpid(child, &status, 0) == child);
+		close(e.server);
+		if (reset) {
+			char octet;
+			CHECK(wait_for(e.client, POLLIN) & POLLIN);
+			CHECK(read(e.client, &octet, 1) == -1 && errno == ECONNRESET);
+		} else {
+			expect_end(e.client);
+		}
+		close(e.client);
+		close(e.listener);
+	}
+}
+
 /* A shell inherits more connections than are handed over at a time. */
 static void shell_beside_many(void)
 {
@@ -334,10 +389,16 @@ static void shell_beside_many(void)
 }
 
 static const struct row rows[] = {
-	{ "vfork_without", vfork_without },	      { "vfork_unused", vfork_unused },
-	{ "spawn_without", spawn_without },	      { "popen_output", popen_output },
-	{ "stdio_beside_epoll", stdio_beside_epoll }, { "pass_beside_reader", pass_beside_reader },
-	{ "pass_beside_writer", pass_beside_writer }, { "parent_goes_on", parent_goes_on },
-	{ "leak_to_stranger", leak_to_stranger },     { "shell_beside_many", shell_beside_many },
+	{ "vfork_without", vfork_without },
+	{ "vfork_unused", vfork_unused },
+	{ "spawn_without", spawn_without },
+	{ "popen_output", popen_output },
+	{ "stdio_beside_epoll", stdio_beside_epoll },
+	{ "pass_beside_reader", pass_beside_reader },
+	{ "pass_beside_writer", pass_beside_writer },
+	{ "parent_goes_on", parent_goes_on },
+	{ "leak_to_stranger", leak_to_stranger },
+	{ "shell_beside_many", shell_beside_many },
+	{ "linger_beside_stranger", linger_beside_stranger },
 };
 const struct rows bridge_rows = { rows, ARRAY_LEN(rows) };

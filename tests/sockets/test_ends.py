@@ -159,6 +159,60 @@ def test_proxy_is_killed(only_iwarp, tmp_path):
     serve_one(only_iwarp, server)
 
 
+# Prints what a client sends, and how the stream ends.
+TELLER = """import socket
+listener = socket.create_server(("127.0.0.1", 0))
+print("port", listener.getsockname()[1], flush=True)
+connection = listener.accept()[0]
+try:
+    while piece := connection.recv(4096):
+        print(piece.decode(), flush=True)
+    print("end", flush=True)
+except ConnectionResetError:
+    print("reset", flush=True)
+"""
+# Hands its connection to a program without the library. Once the fifo is opened, a parent that stays writes.
+HANDER = """import errno, socket, subprocess, sys
+connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+connection.send(b"parent")
+connection.recv(0)
+child = subprocess.Popen(["/bin/sh", "-c", "echo child; exec sleep 1000"], stdout=connection, env={})
+if sys.argv[3] == "leaves":
+    connection.close()
+print("handed", flush=True)
+open(sys.argv[2]).close()
+if sys.argv[3] == "stays":
+    try:
+        connection.send(b"parent")
+    except OSError as error:
+        print(errno.errorcode[error.errno], flush=True)
+child.kill()
+"""
+
+
+@pytest.mark.parametrize("parent", ["leaves", "stays"])
+def test_proxy_of_a_record_is_killed(only_record, tmp_path, parent):
+    """No clean end, and no process goes on over the gap, where the proxy may have had bytes of a record."""
+    mode = only_record
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    server = mode.start([sys.executable, "-c", TELLER])
+    port = server.wait_output(r"port (\d+)\n", SECONDS_MAX)[1]
+    client = mode.start([sys.executable, "-c", HANDER, port, fifo, parent], MARK=str(tmp_path))
+    client.wait_output("handed", SECONDS_MAX)
+    server.wait_output("child", SECONDS_MAX)
+    proxies = list(proxies_of(tmp_path))
+    assert proxies
+    for proxy in proxies:
+        os.kill(proxy, signal.SIGKILL)
+        client.wait_until(lambda: proxy not in proxies_of(tmp_path), "no proxy", SECONDS_MAX)
+    fifo.write_text("")
+    assert client.wait_exit(SECONDS_MAX) == 0, client.report()
+    assert parent == "leaves" or "ECONNRESET" in client.output(), client.report()
+    assert server.wait_exit(SECONDS_MAX) == 0, server.report()
+    assert "reset" in server.output(), server.report()
+
+
 # Writes all at once to a client that has said something, and stays.
 GIVER = """import signal, socket
 listener = socket.create_server(("127.0.0.1", 0))

@@ -184,6 +184,8 @@ static struct aw_slot *slot_init(unsigned number, uint64_t ino)
 	atomic_store(&slot->mode, 0);
 	atomic_store(&slot->readers, 0);
 	atomic_store(&slot->proxy, 0);
+	atomic_store(&slot->bridging, 0);
+	atomic_store(&slot->linger, 0);
 	atomic_store(&arena->entries[number].ino, ino);
 	is_claimed = aw_arena_claim(slot);
 	atomic_fetch_sub(&arena->entries[number].word, AW_ENTRY_FRESH + !is_claimed);

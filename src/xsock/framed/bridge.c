@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/bridged.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 #include "xsock/framed/swap.h"
@@ -34,6 +35,12 @@ static void fill_request(struct aw_request *request, const struct aw_sock *sock,
 	request->fd = tcp;
 }
 
+/* Breaks the slot, and returns true, if a proxy process has died with bytes of it. */
+static bool is_lost(struct aw_slot *slot)
+{
+	return aw_bridged_review(slot, aw_arena_fd(), aw_arena_number(slot));
+}
+
 /*
  * Requests the bridge. The proxy process replies when it has its share of the slot; until then this
  * process holds the slot. If the slot is bridged already, near becomes the near end that other
@@ -47,6 +54,8 @@ static int request_bridge(struct aw_sock *sock, int tcp, int far, int near)
 	struct aw_request request;
 	int err, other = -1;
 
+	if (is_lost(sock->slot)) /* another proxy process would go on over the gap */
+		return ECONNRESET;
 	aw_slot_give_options(sock->slot, tcp, near);
 	fill_request(&request, sock, tcp, alone);
 	err = aw_proxy_call_with(&request, fds, 4, &reply, &other);
@@ -59,6 +68,8 @@ static int request_bridge(struct aw_sock *sock, int tcp, int far, int near)
 	sock->proxy = aw_proxy_id();
 	if (!err && !alone)
 		aw_arena_bridge(sock->slot, sock->proxy);
+	if (err)
+		(void)is_lost(sock->slot);
 	return err;
 }
 
@@ -234,7 +245,7 @@ void aw_framed_follow_one(int fd)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
 
-	if (slot && atomic_load(&slot->proxy) == aw_proxy_id())
+	if (slot && !is_lost(slot) && atomic_load(&slot->proxy) == aw_proxy_id())
 		(void)aw_framed_bridge(fd);
 }
 

@@ -38,6 +38,9 @@ struct aw_slot {
 	 * The proxy process (aw_proxy_id) that has bridged the slot, for all that hold it; 0: none.
 	 */
 	_Atomic(uint64_t) proxy;
+	_Atomic(uint32_t) bridging; /* odd while a proxy process works on the slot (bridged.h) */
+	/* the program's own SO_LINGER while the TCP socket has the bridge's (bridged.h); 0: it has not */
+	_Atomic(uint64_t) linger;
 	struct aw_record record;
 };
 

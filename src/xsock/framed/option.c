@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/framed/bridged.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 
@@ -102,7 +103,8 @@ bool aw_framed_is_at_mark(int fd, int *at_mark)
 
 static struct aw_slot *slot_of_option(int fd, int level, int name)
 {
-	if (level != SOL_SOCKET || (name != SO_OOBINLINE && name != SO_RCVLOWAT))
+	if (level != SOL_SOCKET ||
+	    (name != SO_OOBINLINE && name != SO_RCVLOWAT && name != SO_LINGER))
 		return NULL;
 	return aw_framed_slot(fd);
 }
@@ -111,10 +113,17 @@ static struct aw_slot *slot_of_option(int fd, int level, int name)
 bool aw_framed_get_option(int fd, int level, int name, void *value, socklen_t *len)
 {
 	struct aw_slot *slot = slot_of_option(fd, level, name);
+	struct linger linger;
 	int number;
 
 	if (!slot || aw_libc()->getsockopt(fd, level, name, value, len) != 0)
 		return false;
+	if (name == SO_LINGER) {
+		if (!aw_bridged_get_linger(slot, &linger))
+			return false;
+		memcpy(value, &linger, *len < sizeof(linger) ? *len : sizeof(linger));
+		return true;
+	}
 	number = name == SO_OOBINLINE ? slot->record.rx.in_line : (int)slot->record.rx.wanted;
 	memcpy(value, &number, *len < sizeof(number) ? *len : sizeof(number));
 	return true;
@@ -147,6 +156,17 @@ static int set_wanted(struct aw_slot *slot, int fd, const void *value, socklen_t
 	return 0;
 }
 
+static bool set_linger(struct aw_slot *slot, const void *value, socklen_t len, int *result)
+{
+	struct linger linger;
+
+	if (!value || (int)len < (int)sizeof(linger)) /* the kernel returns the right errno */
+		return false;
+	memcpy(&linger, value, sizeof(linger));
+	*result = 0;
+	return aw_bridged_set_linger(slot, &linger);
+}
+
 bool aw_framed_set_option(int fd, int level, int name, const void *value, socklen_t len,
 			  int *result)
 {
@@ -156,6 +176,8 @@ bool aw_framed_set_option(int fd, int level, int name, const void *value, sockle
 
 	if (!slot)
 		return false;
+	if (name == SO_LINGER)
+		return set_linger(slot, value, len, result);
 	err = aw_half_enter_for(&half, slot, &slot->rx_lock, fd);
 	if (err == EBADF)
 		return false; /* another thread has bridged fd */

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/arena.h"
+#include "xsock/framed/bridged.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
 #include "xsock/process/proxy.h"
@@ -118,7 +119,8 @@ static int make_pair(struct aw_sock *sock, int fd, int ends[2], struct stat *fil
 	if (!read_names(fd, sock) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
 	fstat(ends[NEAR], file);
-	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &sock->linger, &len);
+	if (!sock->slot || !aw_bridged_get_linger(sock->slot, &sock->linger))
+		aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &sock->linger, &len);
 	copy_file(fd, ends[NEAR], sock->slot && !aw_arena_is_alone(sock->slot));
 	aw_name_bind(ends[NEAR], sock, file->st_ino);
 	return 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "xsock/framed/bridged.h"
 #include "xsock/proxy/listeners.h"
 
 #define ENDS_MAX 4096
@@ -182,13 +183,14 @@ int aw_conns_start_record(struct aw_loop *loop, const struct aw_request *request
 	if (!conn)
 		return ENOMEM;
 	err = conn_prepare(conn, record->tcp, record->far, &begun);
+	(void)aw_bridged_get_linger(record->share.slot, &begun.linger);
 	begun.line = err ? NULL : aw_line_of_record(record);
 	if (!begun.line)
 		err = err ? err : ENOMEM;
 	else
 		err = aw_bridge_create(loop, &begun, &conn->bridge);
 	if (err) {
-		free(begun.line);
+		aw_line_record_free(begun.line);
 		free(conn);
 		return err;
 	}

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "xsock/framed/bridged.h"
 #include "xsock/framed/calls.h"
 #include "xsock/proxy/closer.h"
 
@@ -221,24 +222,36 @@ static void record_shutdown(struct aw_line *line, bool closed)
 {
 	struct line_record *r = record_of(line);
 
-	if (!closed || r->start.near >= 0)
-		(void)shutdown(r->start.tcp, SHUT_WR);
+	if (closed && r->start.near < 0)
+		return;
+	(void)shutdown(r->start.tcp, SHUT_WR);
+	aw_bridged_give_linger(r->start.share.slot, r->start.tcp);
+}
+
+void aw_line_record_free(struct aw_line *line)
+{
+	struct line_record *r = record_of(line);
+
+	if (!r)
+		return;
+	aw_bridged_end(r->start.share.slot, r->start.tcp);
+	if (r->timer >= 0)
+		close(r->timer);
+	free(r);
 }
 
 static void record_close(struct aw_line *line, bool abort)
 {
 	static const struct linger at_once = { .l_onoff = 1 };
-	struct line_record *r = record_of(line);
+	struct aw_line_record_start start = record_of(line)->start;
 
-	if (abort && aw_share_is_alone(&r->start.share))
-		(void)setsockopt(r->start.tcp, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-	aw_share_put(&r->start.share);
-	if (r->start.near >= 0)
-		close(r->start.near);
-	aw_closer_close(r->start.tcp);
-	if (r->timer >= 0)
-		close(r->timer);
-	free(r);
+	aw_line_record_free(line);
+	if (abort && aw_share_is_alone(&start.share))
+		(void)setsockopt(start.tcp, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	aw_share_put(&start.share);
+	if (start.near >= 0)
+		close(start.near);
+	aw_closer_close(start.tcp);
 }
 
 /* Returns whether the program has yet to read what the bridge has given it. */
@@ -347,8 +360,10 @@ static void record_set_option(struct aw_line *line, int level, int name, int val
 
 static void record_set_linger(struct aw_line *line, const struct linger *linger)
 {
-	(void)setsockopt(record_of(line)->start.tcp, SOL_SOCKET, SO_LINGER, linger,
-			 sizeof(*linger));
+	struct line_record *r = record_of(line);
+
+	if (!aw_bridged_set_linger(r->start.share.slot, linger))
+		(void)setsockopt(r->start.tcp, SOL_SOCKET, SO_LINGER, linger, sizeof(*linger));
 }
 
 static void record_stats(struct aw_line *line, struct aw_xs_stats *stats)
@@ -384,5 +399,6 @@ struct aw_line *aw_line_of_record(const struct aw_line_record_start *start)
 	r->near_ms = AGAIN_MS;
 	r->stats.state = AW_XS_ESTABLISHED;
 	r->stats.anywarp_peer = true;
+	aw_bridged_begin(start->share.slot, start->share.fd, start->share.number, start->tcp);
 	return &r->line;
 }

@@ -16,6 +16,8 @@ struct aw_line_record_start {
 
 /* NULL: no memory; the caller still owns the fds and the share. */
 struct aw_line *aw_line_of_record(const struct aw_line_record_start *start);
+/* Frees a line, or NULL, and leaves the fds and the share to the caller. */
+void aw_line_record_free(struct aw_line *line);
 /* Returns the near end, which the line still owns; -1: the line has closed it. */
 int aw_line_record_near(const struct aw_line *line);
 

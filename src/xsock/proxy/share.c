@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "xsock/framed/bridged.h"
+
 /*
  * Opens the memory again. Locks of an open file description that another process has, too, would be
  * that process's as well; and POSIX locks end when any fd of the file is closed.
@@ -69,6 +71,7 @@ int aw_share_take(struct aw_share *share, int memory, unsigned number, uint64_t 
 		share_unmap(share);
 		return err;
 	}
+	(void)aw_bridged_review(share->slot, share->fd, number);
 	aw_entry_share(&share->table->entries[number]);
 	return 0;
 }
