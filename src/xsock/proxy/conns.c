@@ -186,7 +186,7 @@ int aw_conns_start_record(struct aw_loop *loop, const struct aw_request *request
 	(void)aw_bridged_get_linger(record->share.slot, &begun.linger);
 	begun.line = err ? NULL : aw_line_of_record(record);
 	if (!begun.line)
-		err = err ? err : ENOMEM;
+		err = err ? err : errno;
 	else
 		err = aw_bridge_create(loop, &begun, &conn->bridge);
 	if (err) {

@@ -35,7 +35,7 @@
 struct line_record {
 	struct aw_line line;
 	struct aw_line_record_start start;
-	int timer; /* -1: none has been needed yet */
+	int timer;
 	int near_ms; /* the pause before the next look whether other processes hold the slot */
 	/* since when bytes are left in the TCP socket for other processes; 0: none are */
 	int64_t readable_ns;
@@ -56,8 +56,6 @@ static void timer_arm(struct line_record *r, int ms)
 	const struct itimerspec then = { .it_value.tv_nsec = ms * MS };
 	struct itimerspec due = { 0 };
 
-	if (r->timer < 0)
-		r->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	(void)timerfd_gettime(r->timer, &due);
 	if (due.it_value.tv_sec || (due.it_value.tv_nsec && due.it_value.tv_nsec <= ms * MS))
 		return;
@@ -235,8 +233,7 @@ void aw_line_record_free(struct aw_line *line)
 	if (!r)
 		return;
 	aw_bridged_end(r->start.share.slot, r->start.tcp);
-	if (r->timer >= 0)
-		close(r->timer);
+	close(r->timer);
 	free(r);
 }
 
@@ -393,9 +390,13 @@ struct aw_line *aw_line_of_record(const struct aw_line_record_start *start)
 
 	if (!r)
 		return NULL;
+	r->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (r->timer < 0) {
+		free(r);
+		return NULL;
+	}
 	r->line.ops = &ops;
 	r->start = *start;
-	r->timer = -1;
 	r->near_ms = AGAIN_MS;
 	r->stats.state = AW_XS_ESTABLISHED;
 	r->stats.anywarp_peer = true;

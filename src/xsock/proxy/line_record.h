@@ -14,7 +14,7 @@ struct aw_line_record_start {
 	bool threads; /* the program has threads that may sleep on the TCP socket */
 };
 
-/* NULL: no memory; the caller still owns the fds and the share. */
+/* NULL, and errno: no memory or fd; the caller still owns the fds and the share. */
 struct aw_line *aw_line_of_record(const struct aw_line_record_start *start);
 /* Frees a line, or NULL, and leaves the fds and the share to the caller. */
 void aw_line_record_free(struct aw_line *line);

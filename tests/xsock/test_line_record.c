@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A record as a bridge's line, over a TCP connection of this process: its looks at what no event tells.
+#include "xsock/proxy/line_record.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 20000
+
+struct scene {
+	struct aw_line *line;
+	struct aw_slot *slot;
+	int tcp, peer;
+};
+
+static void connect_both(struct scene *s)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(name);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	s->tcp = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&name, len), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&name, &len), 0);
+	assert_int_equal(connect(s->tcp, (struct sockaddr *)&name, len), 0);
+	s->peer = accept(listener, NULL, NULL);
+	assert_true(s->peer >= 0);
+	close(listener);
+}
+
+static int setup(void **state)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+	struct aw_line_record_start start = { .near = -1, .far = -1, .share.fd = -1 };
+
+	connect_both(s);
+	s->slot = calloc(1, sizeof(*s->slot));
+	pthread_mutex_init(&s->slot->rx_lock, NULL);
+	pthread_mutex_init(&s->slot->tx_lock, NULL);
+	aw_record_init(&s->slot->record, false);
+	start.tcp = dup(s->tcp);
+	start.share.slot = s->slot;
+	s->line = aw_line_of_record(&start);
+	assert_non_null(s->line);
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct scene *s = *state;
+
+	s->line->ops->close(s->line, false);
+	close(s->tcp);
+	close(s->peer);
+	free(s);
+	return 0;
+}
+
+static int timer_of(const struct scene *s)
+{
+	struct aw_line_fd fds[AW_LINE_FDS];
+
+	s->line->ops->fds(s->line, fds);
+	return fds[1].fd;
+}
+
+static void await_timer(const struct scene *s)
+{
+	struct pollfd pollfd = { .fd = timer_of(s), .events = POLLIN };
+
+	assert_true(pollfd.fd >= 0);
+	assert_int_equal(poll(&pollfd, 1, PATIENCE_MS), 1);
+}
+
+static void timer__is_there_when_files_are_out(void **state)
+{
+	const struct scene *s = *state;
+	struct rlimit before, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ 0, before.rlim_max };
+	pthread_mutex_lock(&s->slot->tx_lock);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_not_equal(s->line->ops->owed(s->line), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	await_timer(s);
+	pthread_mutex_unlock(&s->slot->tx_lock);
+}
+
+static bool resets_on_close(int fd)
+{
+	struct linger linger = { 0 };
+	socklen_t len = sizeof(linger);
+
+	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len), 0);
+	return linger.l_onoff && !linger.l_linger;
+}
+
+static void death__resets_until_the_end_is_forwarded(void **state)
+{
+	const struct scene *s = *state;
+
+	assert_true(resets_on_close(s->tcp));
+	s->line->ops->shutdown(s->line, true);
+	assert_true(resets_on_close(s->tcp));
+	s->line->ops->shutdown(s->line, false);
+	assert_false(resets_on_close(s->tcp));
+}
+
+int main(void)
+{
+#define LINE_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		LINE_TEST(timer__is_there_when_files_are_out),
+		LINE_TEST(death__resets_until_the_end_is_forwarded),
+	};
+
+	return cmocka_run_group_tests_name("line of a record", tests, NULL, NULL);
+}
