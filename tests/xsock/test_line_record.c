@@ -12,15 +12,50 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
+#define ROUNDS 12
 #define PATIENCE_MS 20000
+#define MS 1000000
+#define PAUSE_NS_MAX (128 * MS)
 
 struct scene {
 	struct aw_line *line;
 	struct aw_slot *slot;
 	int tcp, peer;
 };
+
+static int64_t waited_ns,
+	armed_ns; /* of the last pthread_mutex_clocklock, of the last timerfd_settime */
+
+int __real_pthread_mutex_clocklock(pthread_mutex_t *lock, clockid_t clock,
+				   const struct timespec *by);
+int __wrap_pthread_mutex_clocklock(pthread_mutex_t *lock, clockid_t clock,
+				   const struct timespec *by);
+int __real_timerfd_settime(int fd, int flags, const struct itimerspec *then,
+			   struct itimerspec *before);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *then,
+			   struct itimerspec *before);
+
+int __wrap_pthread_mutex_clocklock(pthread_mutex_t *lock, clockid_t clock,
+				   const struct timespec *by)
+{
+	int64_t begun = aw_now_ns();
+	int err = __real_pthread_mutex_clocklock(lock, clock, by);
+
+	waited_ns = by->tv_sec * INT64_C(1000000000) + by->tv_nsec - begun;
+	return err;
+}
+
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *then,
+			   struct itimerspec *before)
+{
+	armed_ns = then->it_value.tv_nsec;
+	return __real_timerfd_settime(fd, flags, then, before);
+}
 
 static void connect_both(struct scene *s)
 {
@@ -99,6 +134,26 @@ static void timer__is_there_when_files_are_out(void **state)
 	pthread_mutex_unlock(&s->slot->tx_lock);
 }
 
+/* Its holder was stopped: the loop's other connections must not wait at each try. */
+static void lock__that_is_kept_is_only_tried(void **state)
+{
+	const struct scene *s = *state;
+
+	pthread_mutex_lock(&s->slot->tx_lock);
+	for (int round = 0; round < ROUNDS; round++) {
+		assert_int_not_equal(s->line->ops->owed(s->line), 0);
+		assert_true(round == 0 ? waited_ns > 0 : waited_ns <= 0);
+		await_timer(s);
+	}
+	assert_int_equal(armed_ns, PAUSE_NS_MAX);
+	pthread_mutex_unlock(&s->slot->tx_lock);
+	assert_int_equal(s->line->ops->owed(s->line), 0);
+	pthread_mutex_lock(&s->slot->tx_lock);
+	assert_int_not_equal(s->line->ops->owed(s->line), 0);
+	assert_true(waited_ns > 0);
+	pthread_mutex_unlock(&s->slot->tx_lock);
+}
+
 static bool resets_on_close(int fd)
 {
 	struct linger linger = { 0 };
@@ -124,6 +179,7 @@ int main(void)
 #define LINE_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		LINE_TEST(timer__is_there_when_files_are_out),
+		LINE_TEST(lock__that_is_kept_is_only_tried),
 		LINE_TEST(death__resets_until_the_end_is_forwarded),
 	};
 

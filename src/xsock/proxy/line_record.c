@@ -26,8 +26,7 @@
 /* a process holds a half's lock for less than that, unless the process is stopped */
 #define LOCK_NS MS
 #define AGAIN_MS 2
-/* the longest pause between two looks whether other processes hold the slot */
-#define NEAR_MS_MAX 128
+#define AGAIN_MS_MAX 128 /* pauses grow to that, between looks that find nothing new */
 #define ENDS (POLLHUP | POLLERR)
 #define GRACE_NS (50 * MS) /* for threads that poll the TCP socket */
 #define PATIENCE_NS (200 * MS) /* for threads that sleep in a read of the TCP socket */
@@ -37,6 +36,7 @@ struct line_record {
 	struct aw_line_record_start start;
 	int timer;
 	int near_ms; /* the pause before the next look whether other processes hold the slot */
+	int rx_ms, tx_ms; /* the pause before the next try of a half's lock */
 	/* since when bytes are left in the TCP socket for other processes; 0: none are */
 	int64_t readable_ns;
 	bool has_taken; /* the line has received bytes for the program */
@@ -62,6 +62,13 @@ static void timer_arm(struct line_record *r, int ms)
 	(void)timerfd_settime(r->timer, 0, &then, NULL);
 }
 
+/* Arms the timer for another look, and makes the pause before the one after it longer. */
+static void look_later(struct line_record *r, int *pause_ms)
+{
+	timer_arm(r, *pause_ms);
+	*pause_ms = *pause_ms < AGAIN_MS_MAX ? 2 * *pause_ms : AGAIN_MS_MAX;
+}
+
 /*
  * Closes the line's copy of the near end once no other process holds the slot. While the copy is
  * open, the far end does not show that the program has closed its near end; the line therefore
@@ -72,8 +79,7 @@ static void near_review(struct line_record *r)
 	if (r->start.near < 0)
 		return;
 	if (!aw_share_is_alone(&r->start.share)) {
-		timer_arm(r, r->near_ms);
-		r->near_ms = r->near_ms < NEAR_MS_MAX ? 2 * r->near_ms : NEAR_MS_MAX;
+		look_later(r, &r->near_ms);
 		return;
 	}
 	close(r->start.near);
@@ -87,18 +93,23 @@ int aw_line_record_near(const struct aw_line *line)
 
 /*
  * Locks a half of the record. Returns 0, or a negative errno; -EAGAIN: another process holds the
- * lock.
+ * lock. Where that process has not given it back in time, it may be stopped: the loop's other
+ * connections then wait no more, and the lock is only tried until it is free.
  */
 static int half_lock(struct line_record *r, pthread_mutex_t *lock)
 {
-	int64_t by_ns = aw_now_ns() + LOCK_NS;
+	struct aw_slot *slot = r->start.share.slot;
+	int *pause_ms = lock == &slot->rx_lock ? &r->rx_ms : &r->tx_ms;
+	int64_t by_ns = aw_now_ns() + (*pause_ms == AGAIN_MS ? LOCK_NS : 0);
 	struct timespec by = { by_ns / NS, by_ns % NS };
-	int err = aw_slot_lock(r->start.share.slot, lock, r->start.tcp, &by);
+	int err = aw_slot_lock(slot, lock, r->start.tcp, &by);
 
-	if (err != ETIMEDOUT)
-		return -err;
-	timer_arm(r, AGAIN_MS);
-	return -EAGAIN;
+	if (err == ETIMEDOUT) {
+		look_later(r, pause_ms);
+		return -EAGAIN;
+	}
+	*pause_ms = AGAIN_MS;
+	return -err;
 }
 
 static ssize_t record_send(struct aw_line *line, const struct iovec *iov, int flags)
@@ -397,7 +408,7 @@ struct aw_line *aw_line_of_record(const struct aw_line_record_start *start)
 	}
 	r->line.ops = &ops;
 	r->start = *start;
-	r->near_ms = AGAIN_MS;
+	r->near_ms = r->rx_ms = r->tx_ms = AGAIN_MS;
 	r->stats.state = AW_XS_ESTABLISHED;
 	r->stats.anywarp_peer = true;
 	aw_bridged_begin(start->share.slot, start->share.fd, start->share.number, start->tcp);
