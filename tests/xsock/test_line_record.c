@@ -154,6 +154,20 @@ static void lock__that_is_kept_is_only_tried(void **state)
 	pthread_mutex_unlock(&s->slot->tx_lock);
 }
 
+static void unsent__is_looked_at_seldom_while_the_peer_takes_nothing(void **state)
+{
+	const struct scene *s = *state;
+	char bytes[65536] = { 0 };
+
+	while (send(s->tcp, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	for (int round = 0; round < ROUNDS; round++) {
+		assert_int_not_equal(s->line->ops->unsent(s->line), 0);
+		await_timer(s);
+	}
+	assert_int_equal(armed_ns, PAUSE_NS_MAX);
+}
+
 static bool resets_on_close(int fd)
 {
 	struct linger linger = { 0 };
@@ -180,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		LINE_TEST(timer__is_there_when_files_are_out),
 		LINE_TEST(lock__that_is_kept_is_only_tried),
+		LINE_TEST(unsent__is_looked_at_seldom_while_the_peer_takes_nothing),
 		LINE_TEST(death__resets_until_the_end_is_forwarded),
 	};
 

@@ -37,6 +37,8 @@ struct line_record {
 	int timer;
 	int near_ms; /* the pause before the next look whether other processes hold the slot */
 	int rx_ms, tx_ms; /* the pause before the next try of a half's lock */
+	int queued; /* bytes in TCP's queue at the last look */
+	int queued_ms; /* the pause before the next look at that queue */
 	/* since when bytes are left in the TCP socket for other processes; 0: none are */
 	int64_t readable_ns;
 	bool has_taken; /* the line has received bytes for the program */
@@ -216,9 +218,13 @@ static size_t record_unsent(struct aw_line *line)
 
 	if (has_failed(r->start.tcp))
 		return 0;
+	/* No event tells that the peer's TCP has received the bytes. */
 	(void)ioctl(r->start.tcp, SIOCOUTQ, &queued);
+	if (queued != r->queued)
+		r->queued_ms = AGAIN_MS;
+	r->queued = queued;
 	if (queued)
-		timer_arm(r, AGAIN_MS);
+		look_later(r, &r->queued_ms);
 	return rest + (size_t)queued;
 }
 
@@ -274,7 +280,7 @@ static bool is_full(const struct line_record *r)
  * Returns whether bytes in the TCP socket are left to other processes for now. A thread that sleeps
  * in a read of the TCP socket wakes when it sees the bytes there. Until the program is seen to
  * read, bytes are left for a while: first all of them; then the program is given some, and more
- * once it has read those.
+ * once it has read those, which the far end's event tells. Arms the timer where no event comes.
  */
 static bool is_left_to_others(struct line_record *r)
 {
@@ -284,14 +290,18 @@ static bool is_left_to_others(struct line_record *r)
 		r->readable_ns = now;
 	waited = now - r->readable_ns;
 	if (!r->impatient && atomic_load(&r->start.share.slot->readers)) {
-		if (waited < PATIENCE_NS)
+		if (waited < PATIENCE_NS) {
+			timer_arm(r, AGAIN_MS);
 			return true;
+		}
 		r->impatient = true;
 	}
 	if (r->is_read)
 		return false;
-	if (!r->has_taken && waited < GRACE_NS && (r->start.threads || r->start.near >= 0))
+	if (!r->has_taken && waited < GRACE_NS && (r->start.threads || r->start.near >= 0)) {
+		timer_arm(r, AGAIN_MS);
 		return true;
+	}
 	if (r->has_taken && is_full(r) && r->start.near >= 0)
 		return true;
 	r->is_read = r->has_taken;
@@ -314,10 +324,7 @@ static short record_ready(struct aw_line *line)
 		r->readable_ns = 0;
 		return pollfd.revents;
 	}
-	if (!is_left_to_others(r))
-		return pollfd.revents;
-	timer_arm(r, AGAIN_MS);
-	return pollfd.revents & POLLOUT;
+	return is_left_to_others(r) ? pollfd.revents & POLLOUT : pollfd.revents;
 }
 
 /*
@@ -408,7 +415,7 @@ struct aw_line *aw_line_of_record(const struct aw_line_record_start *start)
 	}
 	r->line.ops = &ops;
 	r->start = *start;
-	r->near_ms = r->rx_ms = r->tx_ms = AGAIN_MS;
+	r->near_ms = r->rx_ms = r->tx_ms = r->queued_ms = AGAIN_MS;
 	r->stats.state = AW_XS_ESTABLISHED;
 	r->stats.anywarp_peer = true;
 	aw_bridged_begin(start->share.slot, start->share.fd, start->share.number, start->tcp);
