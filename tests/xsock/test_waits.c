@@ -13,9 +13,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
 static size_t count_fds(pid_t pid)
 {
@@ -254,6 +256,60 @@ static void door__is_its_users_alone(void **state)
 	assert_true(reaches(SOCK_DGRAM, name, (int)strlen(name) + 1));
 }
 
+/* How often the process's first thread has gone to sleep. */
+static long count_sleeps(pid_t pid)
+{
+	char path[64], line[256];
+	long count = -1;
+	FILE *file;
+
+	sprintf(path, "/proc/%d/status", (int)pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) &&
+	       sscanf(line, "voluntary_ctxt_switches: %ld", &count) != 1)
+		;
+	fclose(file);
+	return count;
+}
+
+static int ask_status(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	sprintf(name.sun_path, "/tmp/anywarp-%u/sockets.%d", (unsigned)geteuid(), (int)getpid());
+	assert_int_equal(connect(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	return fd;
+}
+
+#define SLEEPS 3 /* the proxy process may have been about to sleep once */
+
+/* A client gets its answer once there is an fd for it; until then the proxy process sleeps. */
+static void status__waits_for_an_fd(void **state)
+{
+	struct scene *s = *state;
+	struct rlimit limit, none;
+	time_t end = time(NULL) + PATIENCE_S;
+	char line[256];
+	long before;
+	int fd;
+
+	assert_int_equal(keepalive(s), 0);
+	assert_int_equal(prlimit(s->proxy, RLIMIT_NOFILE, NULL, &limit), 0);
+	none = (struct rlimit){ 0, limit.rlim_max };
+	assert_int_equal(prlimit(s->proxy, RLIMIT_NOFILE, &none, NULL), 0);
+	before = count_sleeps(s->proxy);
+	fd = ask_status();
+	while (count_sleeps(s->proxy) < before + SLEEPS) {
+		assert_true(time(NULL) < end);
+		sched_yield();
+	}
+	assert_int_equal(prlimit(s->proxy, RLIMIT_NOFILE, &limit, NULL), 0);
+	assert_true(recv(fd, line, sizeof(line), 0) > 0);
+	close(fd);
+}
+
 int main(void)
 {
 #define REQUESTS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -262,6 +318,7 @@ int main(void)
 		REQUESTS_TEST(answered__is_closed),
 		REQUESTS_TEST(close__keeps_nobody_waiting),
 		REQUESTS_TEST(drain__is_dropped_with_who_waits),
+		REQUESTS_TEST(status__waits_for_an_fd),
 	};
 
 	return cmocka_run_group_tests_name("waits", tests, NULL, NULL);

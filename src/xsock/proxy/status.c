@@ -129,6 +129,8 @@ static void status_ready(struct aw_loop_source *source, uint32_t events)
 	int to = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
 
 	(void)events;
+	if (to < 0 && errno != EAGAIN) /* no fd or memory: the next review tries again */
+		(void)aw_loop_set(loop, source, source->fd, 0);
 	if (to < 0)
 		return;
 	take_requests();
@@ -299,6 +301,7 @@ void aw_status_review(bool all)
 		int fd = process->source.fd;
 
 		if (!all && (kill(process->pid, 0) == 0 || errno != ESRCH)) {
+			(void)aw_loop_set(loop, &process->source, fd, EPOLLIN);
 			at = &process->next;
 			continue;
 		}
