@@ -12,8 +12,11 @@
 #include "xsock/proxy/listeners.h"
 
 #define ENDS_MAX 4096
+#define PLACES 4096 /* of an index; the kernel counts inodes up */
 
-static struct aw_proxy_conn *conns;
+LIST_HEAD(conn_list, aw_proxy_conn);
+
+static struct conn_list conns, by_ino[PLACES], by_tcp[PLACES];
 static size_t count;
 
 /* A ring of the errors that the last connections ended with. */
@@ -54,14 +57,15 @@ static void log_end(int error)
 
 static void conn_ended(struct aw_bridge *bridge, int error, void *arg)
 {
-	struct aw_proxy_conn **at = &conns, *conn = arg;
+	struct aw_proxy_conn *conn = arg;
 
 	(void)bridge;
 	note_end(conn->ino, error);
 	log_end(error);
-	while (*at != conn)
-		at = &(*at)->next;
-	*at = conn->next;
+	LIST_REMOVE(conn, all);
+	LIST_REMOVE(conn, same_ino);
+	if (conn->tcp_ino)
+		LIST_REMOVE(conn, same_tcp);
 	count--;
 	free(conn);
 }
@@ -111,8 +115,10 @@ static struct aw_proxy_conn *conn_create(const struct aw_request *request)
 
 static void conn_add(struct aw_proxy_conn *conn)
 {
-	conn->next = conns;
-	conns = conn;
+	LIST_INSERT_HEAD(&conns, conn, all);
+	LIST_INSERT_HEAD(&by_ino[conn->ino % PLACES], conn, same_ino);
+	if (conn->tcp_ino)
+		LIST_INSERT_HEAD(&by_tcp[conn->tcp_ino % PLACES], conn, same_tcp);
 	count++;
 }
 
@@ -201,19 +207,19 @@ int aw_conns_start_record(struct aw_loop *loop, const struct aw_request *request
 
 int aw_conns_near(uint64_t tcp_ino)
 {
-	struct aw_proxy_conn *conn = conns;
+	struct aw_proxy_conn *conn = LIST_FIRST(&by_tcp[tcp_ino % PLACES]);
 
 	while (conn && conn->tcp_ino != tcp_ino)
-		conn = conn->next;
+		conn = LIST_NEXT(conn, same_tcp);
 	return conn ? aw_line_record_near(aw_bridge_line(conn->bridge)) : -1;
 }
 
 struct aw_proxy_conn *aw_conns_find(uint64_t ino)
 {
-	struct aw_proxy_conn *conn = conns;
+	struct aw_proxy_conn *conn = LIST_FIRST(&by_ino[ino % PLACES]);
 
 	while (conn && conn->ino != ino)
-		conn = conn->next;
+		conn = LIST_NEXT(conn, same_ino);
 	return conn;
 }
 
@@ -237,5 +243,5 @@ size_t aw_conns_count(void)
 
 const struct aw_proxy_conn *aw_conns_first(void)
 {
-	return conns;
+	return LIST_FIRST(&conns);
 }

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "xsock/base/kept.h"
 #include "xsock/base/request.h"
@@ -18,7 +19,7 @@
 #define AW_CONNS_PATIENCE_MS 600000
 
 struct aw_proxy_conn {
-	struct aw_proxy_conn *next;
+	LIST_ENTRY(aw_proxy_conn) all, same_ino, same_tcp; /* same_*: with such an inode */
 	struct aw_bridge *bridge;
 	uint64_t ino;
 	uint64_t tcp_ino; /* the inode of a record's TCP socket; 0: the line is an endpoint */

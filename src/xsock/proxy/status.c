@@ -99,7 +99,7 @@ static void print_inode(int to, int fd, uint64_t ino)
  */
 static void print_remembered(int to, pid_t pid)
 {
-	for (const struct aw_proxy_conn *conn = aw_conns_first(); conn; conn = conn->next)
+	for (const struct aw_proxy_conn *conn = aw_conns_first(); conn; conn = LIST_NEXT(conn, all))
 		if (conn->pid == pid)
 			print_conn(to, conn->fd, conn);
 }
