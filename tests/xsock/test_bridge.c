@@ -31,6 +31,7 @@ struct aw_xs_ep {
 	bool announced; /* an urgent octet is to come next */
 	bool starts; /* the connection is not yet established */
 	bool gone; /* the peer has closed in order */
+	size_t unsent;
 	int fd;
 };
 
@@ -116,8 +117,7 @@ int aw_xs_ep_error(struct aw_xs_ep *e)
 
 size_t aw_xs_ep_unsent(struct aw_xs_ep *e)
 {
-	(void)e;
-	return 0;
+	return e->unsent;
 }
 
 void aw_xs_ep_set_nodelay(struct aw_xs_ep *e, bool nodelay)
@@ -298,6 +298,36 @@ static void bridge__a_close_by_linger_drops_what_waits(void **state)
 	near = -1;
 	for (int i = 0; i < 1000 && ended < 0; i++)
 		turn();
+	assert_int_equal(ended, 0);
+	assert_true(ep.closed && ep.aborted && !ep.shut);
+}
+
+#define STALL_NS (AW_BRIDGE_STALL_MS * INT64_C(1000000))
+
+/* A peer that takes nothing keeps a closed connection for a while, which begins anew when it takes something. */
+static void bridge__a_close_waits_for_a_peer_that_takes(void **state)
+{
+	static uint8_t octets[3 * ROOM];
+	int64_t now = 1;
+
+	(void)state;
+	ep.starts = true;
+	ep.unsent = 2;
+	assert_int_equal(send(near, octets, sizeof(octets), MSG_NOSIGNAL), sizeof(octets));
+	turn();
+	aw_bridge_review(bridge, now);
+	aw_bridge_review(bridge, now + STALL_NS); /* a program that waits has no bound */
+	close(near);
+	near = -1;
+	turn();
+	aw_bridge_review(bridge, now);
+	aw_bridge_review(bridge, now + STALL_NS - 1);
+	ep.unsent--;
+	now += STALL_NS;
+	aw_bridge_review(bridge, now);
+	aw_bridge_review(bridge, now + STALL_NS - 1);
+	assert_int_equal(ended, -1);
+	aw_bridge_review(bridge, now + STALL_NS);
 	assert_int_equal(ended, 0);
 	assert_true(ep.closed && ep.aborted && !ep.shut);
 }
@@ -523,6 +553,7 @@ int main(void)
 		TEST(bridge__a_close_ends_in_order),
 		TEST(bridge__a_close_by_linger_resets),
 		TEST(bridge__a_close_by_linger_drops_what_waits),
+		TEST(bridge__a_close_waits_for_a_peer_that_takes),
 		TEST(bridge__a_close_with_octets_unread_resets),
 		TEST(bridge__a_send_finds_octets_unread),
 		TEST(bridge__a_failure_comes_after_the_octets),

@@ -34,6 +34,9 @@ struct aw_bridge {
 	bool closed_unread; /* the program has closed with bytes unread: TCP resets then */
 	bool sent_after_end; /* the line has taken bytes after the peer's stream ended */
 	bool is_closed;
+	bool is_orphan; /* the program has closed; or has shut down writing, behind the peer's end */
+	size_t left; /* at the last review: bytes that the peer has yet to take */
+	int64_t left_ns; /* since when they are as many; 0: no review has counted them */
 };
 
 /*
@@ -368,8 +371,10 @@ static void bridge_pump(struct aw_bridge *bridge)
 
 static void bridge_ready(struct aw_loop_source *source, uint32_t events)
 {
-	(void)events;
-	bridge_pump(source->owner);
+	struct aw_bridge *bridge = source->owner;
+
+	bridge->is_orphan |= source == &bridge->far_source && events & EPOLLHUP;
+	bridge_pump(bridge);
 }
 
 static void source_init(struct aw_bridge *bridge, struct aw_loop_source *source)
@@ -436,6 +441,22 @@ size_t aw_bridge_unread(const struct aw_bridge *bridge)
 size_t aw_bridge_unsent(const struct aw_bridge *bridge)
 {
 	return bridge->out.len;
+}
+
+void aw_bridge_review(struct aw_bridge *bridge, int64_t now_ns)
+{
+	size_t left;
+
+	if (!bridge->is_orphan || bridge->in.eof_forwarded)
+		return;
+	left = aw_bridge_unread(bridge) + bridge->out.len +
+	       bridge->line->unsent(bridge->start.line);
+	if (!bridge->left_ns || left != bridge->left) {
+		bridge->left = left;
+		bridge->left_ns = now_ns;
+	} else if (now_ns - bridge->left_ns >= AW_BRIDGE_STALL_MS * INT64_C(1000000)) {
+		bridge_close(bridge, true);
+	}
 }
 
 void aw_bridge_set_linger(struct aw_bridge *bridge, const struct linger *linger)

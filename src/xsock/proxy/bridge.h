@@ -13,6 +13,12 @@
 #include "xsock/proxy/line.h"
 #include "xsock/proxy/loop.h"
 
+/*
+ * How long a bridge whose program has closed waits for a peer that takes nothing. The kernel ends an orphan whose window stays
+ * closed when the pause between its probes has grown to two minutes, some five minutes on.
+ */
+#define AW_BRIDGE_STALL_MS 600000
+
 struct aw_bridge;
 
 /* The arguments of aw_bridge_create(). */
@@ -45,6 +51,11 @@ struct aw_line *aw_bridge_line(const struct aw_bridge *bridge);
  */
 size_t aw_bridge_unread(const struct aw_bridge *bridge);
 size_t aw_bridge_unsent(const struct aw_bridge *bridge);
+/*
+ * Resets the connection if its program has closed and its peer has taken nothing for AW_BRIDGE_STALL_MS, as reviews found;
+ * the bridge is freed then. now_ns: the time of CLOCK_MONOTONIC.
+ */
+void aw_bridge_review(struct aw_bridge *bridge, int64_t now_ns);
 /*
  * Sets the program's SO_LINGER. With l_onoff and a time of zero the program's close resets the
  * connection.

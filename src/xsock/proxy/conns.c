@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "xsock/framed/bridged.h"
 #include "xsock/proxy/listeners.h"
@@ -234,6 +235,17 @@ int aw_conns_error(uint64_t ino)
 		return error;
 	}
 	return 0;
+}
+
+void aw_conns_review(void)
+{
+	int64_t now_ns = aw_now_ns();
+	struct aw_proxy_conn *next;
+
+	for (struct aw_proxy_conn *conn = LIST_FIRST(&conns); conn; conn = next) {
+		next = LIST_NEXT(conn, all);
+		aw_bridge_review(conn->bridge, now_ns);
+	}
 }
 
 size_t aw_conns_count(void)

@@ -58,17 +58,20 @@ static void raise_limit(void)
 static void serve_until_done(struct aw_loop *loop)
 {
 	int64_t reviewed_ns = aw_now_ns();
-	bool listening = true, draining = false;
+	bool listening = true, draining = false, is_due;
 
 	while (!aw_control_is_over() || aw_conns_count() || aw_farewell_count() || listening ||
 	       draining) {
 		aw_loop_turn(loop, draining ? DRAIN_MS : REVIEW_MS);
 		draining = aw_control_review();
-		if (aw_control_is_over() ||
-		    aw_now_ns() - reviewed_ns >= REVIEW_MS * INT64_C(1000000)) {
+		is_due = aw_now_ns() - reviewed_ns >= REVIEW_MS * INT64_C(1000000);
+		if (aw_control_is_over() || is_due) {
 			listening = aw_listeners_review();
 			aw_farewell_review();
 			aw_status_review(false);
+		}
+		if (is_due) {
+			aw_conns_review();
 			reviewed_ns = aw_now_ns();
 		}
 	}
