@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -17,10 +18,9 @@
 
 #include "base/clock.h"
 
-#define ROUNDS 12
 #define PATIENCE_MS 20000
-#define MS 1000000
-#define PAUSE_NS_MAX (128 * MS)
+#define MS INT64_C(1000000)
+#define SELDOM_MS 64
 
 struct scene {
 	struct aw_line *line;
@@ -28,33 +28,22 @@ struct scene {
 	int tcp, peer;
 };
 
-static int64_t waited_ns,
-	armed_ns; /* of the last pthread_mutex_clocklock, of the last timerfd_settime */
+static int64_t begun_ns; /* of the last look */
+static bool is_kept; /* another process keeps the locks */
+static int64_t tried_ns,
+	until_ns; /* of the last try of a lock: when, and until when it would wait */
 
-int __real_pthread_mutex_clocklock(pthread_mutex_t *lock, clockid_t clock,
-				   const struct timespec *by);
-int __wrap_pthread_mutex_clocklock(pthread_mutex_t *lock, clockid_t clock,
-				   const struct timespec *by);
-int __real_timerfd_settime(int fd, int flags, const struct itimerspec *then,
-			   struct itimerspec *before);
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *then,
-			   struct itimerspec *before);
+int __real_aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, int fd,
+			const struct timespec *by);
+int __wrap_aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, int fd,
+			const struct timespec *by);
 
-int __wrap_pthread_mutex_clocklock(pthread_mutex_t *lock, clockid_t clock,
-				   const struct timespec *by)
+int __wrap_aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, int fd,
+			const struct timespec *by)
 {
-	int64_t begun = aw_now_ns();
-	int err = __real_pthread_mutex_clocklock(lock, clock, by);
-
-	waited_ns = by->tv_sec * INT64_C(1000000000) + by->tv_nsec - begun;
-	return err;
-}
-
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *then,
-			   struct itimerspec *before)
-{
-	armed_ns = then->it_value.tv_nsec;
-	return __real_timerfd_settime(fd, flags, then, before);
+	tried_ns = aw_now_ns();
+	until_ns = by->tv_sec * INT64_C(1000000000) + by->tv_nsec;
+	return is_kept ? ETIMEDOUT : __real_aw_slot_lock(slot, lock, fd, NULL);
 }
 
 static void connect_both(struct scene *s)
@@ -88,6 +77,7 @@ static int setup(void **state)
 	start.share.slot = s->slot;
 	s->line = aw_line_of_record(&start);
 	assert_non_null(s->line);
+	is_kept = false;
 	*state = s;
 	return 0;
 }
@@ -119,6 +109,26 @@ static void await_timer(const struct scene *s)
 	assert_int_equal(poll(&pollfd, 1, PATIENCE_MS), 1);
 }
 
+static bool look(const struct scene *s)
+{
+	begun_ns = aw_now_ns();
+	return s->line->ops->unsent(s->line) != 0;
+}
+
+/* Looks again each time that the line's timer asks for it, until its pauses have grown. */
+static void look_until_seldom(const struct scene *s)
+{
+	int64_t end_ns = aw_now_ns() + PATIENCE_MS * MS;
+	struct itimerspec due;
+
+	do {
+		assert_true(aw_now_ns() < end_ns);
+		await_timer(s);
+		assert_true(look(s));
+		assert_int_equal(timerfd_gettime(timer_of(s), &due), 0);
+	} while (due.it_value.tv_nsec <= SELDOM_MS * MS);
+}
+
 static void timer__is_there_when_files_are_out(void **state)
 {
 	const struct scene *s = *state;
@@ -126,32 +136,28 @@ static void timer__is_there_when_files_are_out(void **state)
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = (struct rlimit){ 0, before.rlim_max };
-	pthread_mutex_lock(&s->slot->tx_lock);
+	is_kept = true;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_not_equal(s->line->ops->owed(s->line), 0);
+	assert_true(look(s));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	await_timer(s);
-	pthread_mutex_unlock(&s->slot->tx_lock);
 }
 
-/* Its holder was stopped: the loop's other connections must not wait at each try. */
+/* The process that keeps it was stopped: the loop's other connections must not wait at each try. */
 static void lock__that_is_kept_is_only_tried(void **state)
 {
 	const struct scene *s = *state;
 
-	pthread_mutex_lock(&s->slot->tx_lock);
-	for (int round = 0; round < ROUNDS; round++) {
-		assert_int_not_equal(s->line->ops->owed(s->line), 0);
-		assert_true(round == 0 ? waited_ns > 0 : waited_ns <= 0);
-		await_timer(s);
-	}
-	assert_int_equal(armed_ns, PAUSE_NS_MAX);
-	pthread_mutex_unlock(&s->slot->tx_lock);
-	assert_int_equal(s->line->ops->owed(s->line), 0);
-	pthread_mutex_lock(&s->slot->tx_lock);
-	assert_int_not_equal(s->line->ops->owed(s->line), 0);
-	assert_true(waited_ns > 0);
-	pthread_mutex_unlock(&s->slot->tx_lock);
+	is_kept = true;
+	assert_true(look(s));
+	assert_true(until_ns >= begun_ns + MS);
+	look_until_seldom(s);
+	assert_true(until_ns <= tried_ns);
+	is_kept = false;
+	assert_false(look(s));
+	is_kept = true;
+	assert_true(look(s));
+	assert_true(until_ns >= begun_ns + MS);
 }
 
 static void unsent__is_looked_at_seldom_while_the_peer_takes_nothing(void **state)
@@ -161,11 +167,8 @@ static void unsent__is_looked_at_seldom_while_the_peer_takes_nothing(void **stat
 
 	while (send(s->tcp, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
 		;
-	for (int round = 0; round < ROUNDS; round++) {
-		assert_int_not_equal(s->line->ops->unsent(s->line), 0);
-		await_timer(s);
-	}
-	assert_int_equal(armed_ns, PAUSE_NS_MAX);
+	assert_true(look(s));
+	look_until_seldom(s);
 }
 
 static bool resets_on_close(int fd)
