@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A QP's full socket: when it is one, and what is not tried then.
+#define _GNU_SOURCE /* POLLRDHUP */
 #include <sys/socket.h>
 
 static _Atomic unsigned int taken, refused; /* sends, by whether the socket took anything */

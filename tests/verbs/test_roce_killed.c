@@ -6,8 +6,13 @@
 
 #include "lib/proc.h"
 #include "net/base/bounds.h"
+#include "net/qp/rnr.h"
 #include "net/roce/rc.h"
+#include "verbs/private.h"
 
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +28,7 @@ enum {
 	FREE_MS = 10000, /* sockets linger for a peer that is gone */
 	LONG_TIMEOUT = 17, /* 4.096 us * 2^17, twice */
 	LONG_MS = 1073,
+	IDLE_MS = 400,
 	LATE_MS = 3000, /* how late this machine's clockwork may be */
 };
 
@@ -51,12 +57,17 @@ static uint32_t random_below(struct survivor *s, uint32_t bound)
 	return (s->seed >> 8) % bound;
 }
 
-static int64_t now_ms(void)
+static int64_t clock_ms(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static int64_t now_ms(void)
+{
+	return clock_ms(CLOCK_MONOTONIC);
 }
 
 static void survivor_make(struct survivor *s, struct fixture *f)
@@ -284,6 +295,67 @@ static void killed__a_post_has_the_time_of_its_attributes(void **state)
 	survivor_destroy(&s);
 }
 
+/* A victim's echo finds no receive, and waits for one as the victim is killed. */
+static void killed_while_its_message_waits(struct survivor *s, struct ibv_qp_attr *rts)
+{
+	const struct ibv_send_wr send = { .opcode = IBV_WR_SEND };
+	struct aw_uqp *qp = avb_qp_uqp(s->w.qp);
+	bool held = false;
+	struct victim v;
+
+	meet(s, &v, VICTIM_SERVES, 0, 0);
+	walk_init(&s->w);
+	walk_rtr(&s->w, &s->route, v.hello.qpn);
+	assert_int_equal(ibv_modify_qp(s->w.qp, rts, WALK_RTS), 0);
+	post(s, send, s->w.memory, VICTIM_MESSAGE, s->w.mr);
+	assert_true(is_sent(s));
+	while (!held && sched_yield() == 0) {
+		pthread_mutex_lock(&qp->lock);
+		held = aw_rnr_waits(qp);
+		pthread_mutex_unlock(&qp->lock);
+	}
+	victim_kill(&v);
+	for (int i = 0; i < 3; i++)
+		post(s, send, s->w.memory, VICTIM_MESSAGE, s->w.mr);
+	assert_int_equal(ibv_req_notify_cq(s->w.send_cq, 0), 0); /* sends what is held */
+}
+
+/* None of these was received, though the victim's kernel may have taken the first. */
+static void killed__posts_fail_though_its_message_waits(void **state)
+{
+	struct ibv_qp_attr rts = walk_attr_rts();
+	struct survivor s;
+
+	survivor_make(&s, *state);
+	killed_while_its_message_waits(&s, &rts);
+	walker_sent(&s.w, IBV_WC_RETRY_EXC_ERR);
+	walker_sent(&s.w, IBV_WC_WR_FLUSH_ERR);
+	walker_sent(&s.w, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(qp_state(s.w.qp), IBV_QPS_ERR);
+	s.posted = 0;
+	serves_a_new_peer(&s);
+	survivor_destroy(&s);
+}
+
+/* With a timeout of 0 nothing fails, and no thread turns meanwhile. */
+static void killed__nothing_turns_though_its_message_waits(void **state)
+{
+	struct ibv_qp_attr rts = walk_attr_rts();
+	struct survivor s;
+	int64_t began_ms;
+
+	rts.timeout = 0;
+	survivor_make(&s, *state);
+	killed_while_its_message_waits(&s, &rts);
+	began_ms = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+	poll(NULL, 0, IDLE_MS);
+	assert_in_range(clock_ms(CLOCK_PROCESS_CPUTIME_ID) - began_ms, 0, IDLE_MS / 4);
+	walker_recv(&s.w, 1);
+	walker_received(&s.w, IBV_WC_SUCCESS);
+	assert_int_equal(qp_state(s.w.qp), IBV_QPS_RTS);
+	survivor_destroy(&s);
+}
+
 static void wait_free(int fds, int threads)
 {
 	int64_t deadline = now_ms() + FREE_MS;
@@ -358,6 +430,8 @@ int main(int argc, char **argv)
 		WITH(stopped__before_it_is_told),
 		WITH(stopped__in_rts_and_killed),
 		WITH(killed__a_post_has_the_time_of_its_attributes),
+		WITH(killed__posts_fail_though_its_message_waits),
+		WITH(killed__nothing_turns_though_its_message_waits),
 		WITH(killed__at_random),
 	};
 

@@ -161,6 +161,7 @@ const struct aw_carrier aw_carrier_undecided = {
 	.segment_size = segment_size,
 	.receive = receive,
 	.is_reset = is_reset,
+	.has_ended = is_never,
 	.has_taken_all = is_never,
 	.finish = finish_later,
 	.listens_for = listens_for,

@@ -34,6 +34,8 @@ struct aw_carrier {
 	 * received.
 	 */
 	bool (*is_reset)(struct aw_uqp *qp);
+	/* True when the peer has ended the stream in any way. Asked likewise. */
+	bool (*has_ended)(struct aw_uqp *qp);
 	/* True when the peer's end, though maybe not its program, has all bytes that were sent. */
 	bool (*has_taken_all)(struct aw_uqp *qp);
 	/* Ends the sending direction of the stream. */

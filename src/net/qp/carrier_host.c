@@ -272,6 +272,13 @@ static bool is_reset(struct aw_uqp *qp)
 	return is_cut(qp);
 }
 
+static bool has_ended(struct aw_uqp *qp)
+{
+	struct aw_duplex *d = &qp->ring->duplex;
+
+	return qp->ring->gone || d->broken || aw_duplex_peer_closed(d);
+}
+
 /* Bytes in the shared memory count as taken by the peer. */
 static bool has_taken_all(struct aw_uqp *qp)
 {
@@ -342,6 +349,7 @@ const struct aw_carrier aw_carrier_host = {
 	.segment_size = segment_size,
 	.receive = receive,
 	.is_reset = is_reset,
+	.has_ended = has_ended,
 	.has_taken_all = has_taken_all,
 	.finish = finish,
 	.listens_for = listens_for,

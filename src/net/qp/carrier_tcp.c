@@ -113,6 +113,13 @@ static bool is_reset(struct aw_uqp *qp)
 	return poll(&pollfd, 1, 0) > 0;
 }
 
+static bool has_ended(struct aw_uqp *qp)
+{
+	struct pollfd pollfd = { .fd = qp->fd, .events = POLLRDHUP };
+
+	return poll(&pollfd, 1, 0) > 0;
+}
+
 static bool has_taken_all(struct aw_uqp *qp)
 {
 	int unacknowledged = 1;
@@ -146,6 +153,7 @@ const struct aw_carrier aw_carrier_tcp = {
 	.segment_size = segment_size,
 	.receive = receive,
 	.is_reset = is_reset,
+	.has_ended = has_ended,
 	.has_taken_all = has_taken_all,
 	.finish = finish,
 	.listens_for = listens_for,

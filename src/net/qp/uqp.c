@@ -392,7 +392,8 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	qp->reads = NULL;
 	aw_mw_forget_qp(&qp->of_mw);
 	init_queues(qp);
-	qp->attached = qp->by_rc = qp->lost = qp->recall_due = qp->drain_asked = false;
+	qp->attached = qp->by_rc = qp->lost = qp->peer_gone = qp->recall_due = qp->drain_asked =
+		false;
 	qp->fail_ns = 0;
 	qp->events_due = qp->events_told = 0;
 	pthread_mutex_unlock(&qp->lock);

@@ -59,8 +59,8 @@ struct aw_uqp_kind {
 	/* Called when no other thread can find the QP any more. */
 	void (*destroy)(struct aw_uqp *qp);
 	/*
-	 * With the QP lock, for a QP with by_rc that has no stream: it may have lost the stream, or
-	 * have posts that wait for one.
+	 * With the QP lock, for a QP with by_rc that has no stream, or none to send on: it may have lost
+	 * the stream, or have posts that wait for one.
 	 */
 	void (*follow)(struct aw_uqp *qp);
 };
@@ -138,6 +138,8 @@ struct aw_uqp {
 	bool by_rc; /* ibv_modify_qp named its peer: rc makes its streams */
 	bool touched; /* by_rc: either end has begun a message on the stream */
 	bool lost; /* by_rc: the stream has ended, and the program is not notified */
+	/* by_rc: the stream has ended, but a message of it waits for a receive; nothing is sent any more */
+	bool peer_gone;
 	bool recall_due; /* by_rc: the stream ended unused, and rc's clock is set for it */
 	bool drain_asked; /* AW_UQP_DRAINED is raised once the halted send queue is drained */
 	uint64_t fail_ns; /* by_rc: posts that have no stream by then fail; 0: never */
@@ -168,6 +170,12 @@ struct aw_uqp {
 	void *listener_arg[2];
 	struct aw_cq_user of_cq;
 };
+
+/* With the QP lock: true when ibv_modify_qp connects the QP, and it has nobody to send to. */
+static inline bool aw_uqp_is_cut_off(const struct aw_uqp *qp)
+{
+	return qp->by_rc && (qp->fd < 0 || qp->peer_gone);
+}
 
 enum aw_uqp_owner {
 	AW_UQP_VERBS,

@@ -63,8 +63,12 @@ void aw_uqp_retry_held(struct aw_uqp *qp, struct aw_stage *stage)
 {
 	aw_rnr_try(qp);
 	aw_uqp_use(qp, stage);
+	if (!aw_rnr_waits(qp))
+		return;
 	/* In the roce persona the program still gets what the peer sent before it left. */
-	if (aw_rnr_waits(qp) && !qp->by_rc && qp->carrier->is_reset(qp))
+	if (qp->by_rc)
+		qp->peer_gone |= qp->carrier->has_ended(qp);
+	else if (qp->carrier->is_reset(qp))
 		aw_uqp_stream_lost(qp);
 }
 

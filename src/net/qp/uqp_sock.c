@@ -184,8 +184,8 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	qp->listens_for = EPOLLIN;
 	aw_lend_attach(qp);
 	qp->fail_ns = 0;
-	qp->touched = qp->lost = qp->recall_due = qp->ending = qp->fin_sent = qp->reset_seen =
-		qp->tx_blocked = qp->out_of_reach = qp->starved = qp->retry_due =
+	qp->touched = qp->lost = qp->peer_gone = qp->recall_due = qp->ending = qp->fin_sent =
+		qp->reset_seen = qp->tx_blocked = qp->out_of_reach = qp->starved = qp->retry_due =
 			qp->starving_told = false;
 	stream->emss = aw_uqp_segment_size(to->fd);
 	bound_send_buffer(to->fd, stream->emss);
@@ -497,7 +497,7 @@ static void settle(struct aw_uqp *qp)
 		end_overflowed(qp);
 	if (qp->lost && qp->fd >= 0)
 		aw_uqp_drop_socket(qp);
-	if (qp->by_rc && qp->fd < 0)
+	if (aw_uqp_is_cut_off(qp))
 		qp->attr.kind->follow(qp);
 	if (qp->fd >= 0) {
 		begin_ending(qp);
@@ -537,13 +537,14 @@ static void receive(struct aw_uqp *qp, bool polled)
 
 static bool is_about_to_use(const struct aw_uqp *qp)
 {
-	return qp->by_rc && !qp->touched && !qp->lost && qp->core.sq.next != qp->core.sq.tail;
+	return qp->by_rc && (!qp->touched || aw_rnr_waits(qp)) && !qp->lost &&
+	       qp->core.sq.next != qp->core.sq.tail;
 }
 
 /*
  * The peer's QP may have been reset, and connect again: a WR that went onto the old stream would be
  * lost. So a QP looks for the end of an unused stream before its first message, also behind what
- * start-up has sent.
+ * start-up has sent; and of a stream that is held, where TCP's word completes a WR.
  */
 static void look_for_end(struct aw_uqp *qp)
 {

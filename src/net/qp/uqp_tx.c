@@ -102,7 +102,8 @@ static void put_batch(struct aw_uqp *qp)
 void aw_uqp_transmit(struct aw_uqp *qp)
 {
 	/* The WRs of a waiting batch were flushed: their memory is the program's again. */
-	bool over = qp->core.state == AW_QP_ERROR || qp->lost;
+	bool over = qp->core.state == AW_QP_ERROR || qp->lost ||
+		    (qp->peer_gone && aw_uqp_ends_quietly(qp));
 
 	if (!over && qp->tx_blocked && !qp->carrier->has_room(qp))
 		return;

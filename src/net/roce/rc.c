@@ -246,7 +246,7 @@ static bool has_posts(const struct aw_uqp *qp)
 static uint32_t patience_ms(const struct aw_uqp *qp)
 {
 	/* After a stream that was used no other one will come, so the QP's own timeout holds. */
-	if (qp->lost || qp->retry_ms > aw_bounds.patience_ms)
+	if (qp->lost || qp->peer_gone || qp->retry_ms > aw_bounds.patience_ms)
 		return qp->retry_ms;
 	return aw_bounds.patience_ms;
 }
@@ -265,7 +265,7 @@ static bool ended_unused(const struct aw_uqp *qp)
 
 static void follow_qp(struct aw_uqp *qp)
 {
-	bool waits = qp->fd < 0 && has_posts(qp) && qp->retry_ms > 0;
+	bool waits = aw_uqp_is_cut_off(qp) && has_posts(qp) && qp->retry_ms > 0;
 	bool waits_anew = waits && !qp->fail_ns;
 	bool ended_anew = ended_unused(qp) && !qp->recall_due;
 
@@ -323,7 +323,7 @@ static void log_given_up(const struct aw_rc *rc)
 /* The time when the posts fail, or 0. The caller holds the QP's lock. */
 static uint64_t fail_time(const struct aw_uqp *qp)
 {
-	return qp->fd < 0 && has_posts(qp) ? qp->fail_ns : 0;
+	return aw_uqp_is_cut_off(qp) && has_posts(qp) ? qp->fail_ns : 0;
 }
 
 static void fail_in_time(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *litter)
