@@ -72,9 +72,9 @@ int vb_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	struct vb_qp *qp = vb_qp_of(ibv);
 	int err;
 
-	aw_uqp_send_begin(qp->uqp);
+	vb_post_begin(qp);
 	err = bind_post(qp, mw, bind);
-	vb_send_end(qp);
+	vb_post_end(qp);
 	return vb_fail(err);
 }
 

@@ -100,6 +100,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	users_change(qp, -1);
 	pthread_cond_destroy(&ibv->cond);
 	pthread_mutex_destroy(&ibv->mutex);
+	pthread_mutex_destroy(&qp->post_lock);
 	free(qp);
 	vb_limit_give(&qps);
 	return 0;
@@ -208,6 +209,7 @@ static void qp_fill(struct vb_qp *qp, struct ibv_pd *pd, const struct ibv_qp_ini
 	atomic_init(&qp->walked, aw_persona_is_roce() ? IBV_QPS_RESET : IBV_QPS_INIT);
 	ibv->qp_type = attr->qp_type;
 	pthread_mutex_init(&ibv->mutex, NULL);
+	pthread_mutex_init(&qp->post_lock, NULL);
 	pthread_cond_init(&ibv->cond, NULL);
 	for (int i = 0; i < VB_QP_SOURCES; i++)
 		aw_source_init(&qp->source[i], ibv, (int)sources[i].type);

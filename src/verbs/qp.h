@@ -32,7 +32,10 @@ struct vb_qp {
 
 	bool refusal_told; /* the refusal of a post was logged; guarded by the driver's QP lock */
 
-	/* from ibv_wr_start to ibv_wr_complete or _abort, which hold the driver's QP lock */
+	/* Serializes the calls that post to the send queue; taken before the driver's QP lock. */
+	pthread_mutex_t post_lock;
+	/* from ibv_wr_start to ibv_wr_complete or _abort, which hold post_lock */
+	uint32_t wr_tail; /* of the send queue, where the WRs are built */
 	struct aw_swqe *wr; /* the one built last, while it takes more; or NULL */
 	uint32_t wr_count; /* built and not committed */
 	int wr_err; /* the first error */

@@ -26,13 +26,13 @@ int vb_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 	struct vb_qp *qp = vb_qp_of(ibv);
 	int err = 0;
 
-	aw_uqp_send_begin(qp->uqp);
+	vb_post_begin(qp);
 	for (; wr; wr = wr->next) {
 		err = send_post(qp, wr);
 		if (err)
 			break;
 	}
-	vb_send_end(qp);
+	vb_post_end(qp);
 	if (err)
 		*bad_wr = wr;
 	return vb_fail(err);

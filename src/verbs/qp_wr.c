@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The ibv_wr_* calls. ibv_wr_start takes the QP lock; WRs are built in the free slots behind the
-// send queue's tail, which nothing reads, and take effect only when ibv_wr_complete commits them
-// all. After the first error the other calls do nothing, and ibv_wr_complete returns it.
+// The ibv_wr_* calls. ibv_wr_start takes the lock of those that post to the send queue, which no
+// other call wants: the thread may post receives and poll meanwhile, and the progress thread serves
+// the QP. WRs are built in the free slots behind the send queue's tail, which nothing reads, and
+// take effect only when ibv_wr_complete commits them all. After the first error the other calls do
+// nothing, and ibv_wr_complete returns it.
 #include "verbs/fail.h"
 #include "verbs/mw.h"
 #include "verbs/send.h"
@@ -20,6 +22,15 @@ static void fail(struct vb_qp *qp, int err)
 	qp->wr = NULL;
 }
 
+/* 0, or an errno. The caller holds the driver's QP lock. */
+static int find_slot(struct vb_qp *qp, enum aw_op op)
+{
+	int err = vb_send_agreed(qp, op);
+
+	qp->wr = aw_uqp_send_slot_ahead(qp->uqp, qp->wr_count);
+	return err ? err : qp->wr ? 0 : ENOMEM;
+}
+
 /* Begins a WR; NULL after an error. */
 static struct aw_swqe *build(struct vb_qp *qp, enum aw_op op)
 {
@@ -27,10 +38,9 @@ static struct aw_swqe *build(struct vb_qp *qp, enum aw_op op)
 
 	if (err)
 		return NULL;
-	err = vb_send_agreed(qp, op);
-	qp->wr = aw_uqp_send_slot_ahead(qp->uqp, qp->wr_count);
-	if (!err && !qp->wr)
-		err = ENOMEM;
+	aw_uqp_send_begin(qp->uqp);
+	err = find_slot(qp, op);
+	aw_uqp_unlock(qp->uqp);
 	if (err) {
 		fail(qp, err);
 		return NULL;
@@ -56,10 +66,13 @@ static void wr_start(struct ibv_qp_ex *ibv)
 {
 	struct vb_qp *qp = qp_of(ibv);
 
-	aw_uqp_send_begin(qp->uqp);
+	pthread_mutex_lock(&qp->post_lock);
 	qp->wr = NULL;
 	qp->wr_count = 0;
+	aw_uqp_send_begin(qp->uqp);
+	qp->wr_tail = qp->uqp->core.sq.tail;
 	qp->wr_err = vb_qp_may_send(qp) ? 0 : EINVAL;
+	aw_uqp_unlock(qp->uqp);
 }
 
 /* A datagram without an address is found only here. */
@@ -73,22 +86,28 @@ static bool all_addressed(const struct vb_qp *qp)
 	return true;
 }
 
+/* EINVAL also where the QP was reset meanwhile, which took the slots with it. */
 static int wr_complete(struct ibv_qp_ex *ibv)
 {
 	struct vb_qp *qp = qp_of(ibv);
-	int err = qp->wr_err ? qp->wr_err : all_addressed(qp) ? 0 : EINVAL;
+	int err = qp->wr_err;
 
+	aw_uqp_send_begin(qp->uqp);
+	if (!err &&
+	    (qp->uqp->core.sq.tail != qp->wr_tail || !vb_qp_may_send(qp) || !all_addressed(qp)))
+		err = EINVAL;
 	for (; !err && qp->wr_count; qp->wr_count--) {
 		vb_mw_posted(aw_sq_at(&qp->uqp->core.sq, qp->uqp->core.sq.tail));
 		vb_send_commit(qp);
 	}
 	vb_send_end(qp);
+	pthread_mutex_unlock(&qp->post_lock);
 	return vb_fail(err);
 }
 
 static void wr_abort(struct ibv_qp_ex *ibv)
 {
-	vb_send_end(qp_of(ibv));
+	pthread_mutex_unlock(&qp_of(ibv)->post_lock);
 }
 
 static void wr_send(struct ibv_qp_ex *ibv)
@@ -175,8 +194,12 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t re
 			   uint32_t remote_qkey)
 {
 	struct vb_qp *qp = qp_of(ibv);
-	int err = qp->wr ? vb_send_address(qp, qp->wr, ah, remote_qpn, remote_qkey) : 0;
+	int err = 0;
 
+	aw_uqp_send_begin(qp->uqp);
+	if (qp->wr)
+		err = vb_send_address(qp, qp->wr, ah, remote_qpn, remote_qkey);
+	aw_uqp_unlock(qp->uqp);
 	if (err)
 		fail(qp, err);
 }

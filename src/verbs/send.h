@@ -38,7 +38,18 @@ int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_s
  */
 int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *octets, size_t len);
 
-/* Commit the WQE, and end the call that posts, as the QP's type needs it. */
+/*
+ * Begin and end a call that posts: it waits for a thread between ibv_wr_start and ibv_wr_complete, whose
+ * WRs lie behind the send queue's tail.
+ */
+static inline void vb_post_begin(struct vb_qp *qp)
+{
+	if (qp->ibv.wr_start)
+		pthread_mutex_lock(&qp->post_lock);
+	aw_uqp_send_begin(qp->uqp);
+}
+
+/* Commit the WQE, and send, as the QP's type needs it. */
 static inline void vb_send_commit(const struct vb_qp *qp)
 {
 	if (qp->uqp->ud)
@@ -53,6 +64,13 @@ static inline void vb_send_end(const struct vb_qp *qp)
 		aw_ud_send_end(qp->uqp);
 	else
 		aw_uqp_send_end(qp->uqp);
+}
+
+static inline void vb_post_end(struct vb_qp *qp)
+{
+	vb_send_end(qp);
+	if (qp->ibv.wr_start)
+		pthread_mutex_unlock(&qp->post_lock);
 }
 
 #endif
