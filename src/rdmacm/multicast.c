@@ -169,6 +169,33 @@ int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 	return 0;
 }
 
+/* False when the id's QP is in none of its groups. The id's lock comes behind those of a group. */
+static bool detach_one(struct aw_cm_id *cm)
+{
+	struct aw_cm_group *group, found;
+
+	pthread_mutex_lock(&cm->lock);
+	LIST_FOREACH(group, &cm->ud->groups, entry)
+	{
+		if (group->attached)
+			break;
+	}
+	if (group) {
+		group->attached = false;
+		found = *group;
+	}
+	pthread_mutex_unlock(&cm->lock);
+	if (group)
+		avb_detach_mcast(cm->id.qp, &found.gid, found.ifindex);
+	return group != NULL;
+}
+
+void aw_cm_groups_detach(struct aw_cm_id *cm)
+{
+	while (detach_one(cm))
+		;
+}
+
 void aw_cm_groups_drop(struct aw_cm_id *cm)
 {
 	struct aw_cm_group *group;

@@ -140,6 +140,8 @@ void rdma_destroy_qp(struct rdma_cm_id *id)
 		id->qp = NULL;
 	} else {
 		aw_cm_stream_release(cm);
+		if (cm->ud)
+			aw_cm_groups_detach(cm);
 		ibv_destroy_qp(take_qp(cm));
 	}
 	aw_cm_cqs_destroy(id);

@@ -6,9 +6,11 @@
 #include "net/base/persona.h"
 #include "net/roce/rc.h"
 #include "net/ud/ud.h"
+#include "net/ud/ud_group.h"
 #include "verbs/ack.h"
 #include "verbs/context.h"
 #include "verbs/cq.h"
+#include "verbs/fail.h"
 #include "verbs/limits.h"
 #include "verbs/pd.h"
 #include "verbs/private.h"
@@ -82,7 +84,7 @@ struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 	return qp;
 }
 
-/* Waits until events that were read are acknowledged. */
+/* EBUSY while the QP is in a multicast group. Waits until events that were read are acknowledged. */
 int ibv_destroy_qp(struct ibv_qp *ibv)
 {
 	struct vb_qp *qp = vb_qp_of(ibv);
@@ -90,6 +92,8 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	struct vb_ack ack = { &ibv->mutex, &ibv->cond, &ibv->events_completed };
 	uint32_t taken = 0;
 
+	if (qp->uqp->ud && aw_ud_group_has(qp->uqp))
+		return vb_fail(EBUSY);
 	aw_uqp_listen(qp->uqp, AW_UQP_VERBS, NULL, NULL);
 	aw_uqp_destroy(qp->uqp);
 	for (int i = 0; i < VB_QP_SOURCES; i++) {

@@ -122,6 +122,8 @@ static void mcast__to_all_that_are_attached(void **state)
 	}
 	assert_int_equal(seen, 3);
 	assert_memory_equal(s->a.buf + 36, gid.raw + 12, 4); /* the IPv4 header's destination */
+	assert_int_equal(ibv_detach_mcast(s->a.qp, &gid, 0), 0);
+	assert_int_equal(ibv_detach_mcast(s->b.qp, &gid, 0), 0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
@@ -143,6 +145,7 @@ static void mcast__not_to_others(void **state)
 	group_send(s, ah, UD_QKEY);
 	assert_int_equal(wc_wait(s->f->cq).wr_id, 1);
 	ud_none(s);
+	assert_int_equal(ibv_detach_mcast(s->a.qp, &gid, 0), 0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 	assert_int_equal(ibv_destroy_ah(other_ah), 0);
 }
@@ -159,6 +162,25 @@ static void mcast__as_roce_v1_writes_it(void **state)
 	ud_recv(&s->b, 1, 200);
 	group_send(s, ah, UD_QKEY);
 	assert_int_equal(wc_wait(s->f->cq).wr_id, 1);
+	assert_int_equal(ibv_detach_mcast(s->b.qp, &v1, 0), 0);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+}
+
+/* As the kernel has it: the QP stays, in its group. */
+static void mcast__destroy_qp_is_busy_until_it_is_detached(void **state)
+{
+	struct ud_scene *s = *state;
+	union ibv_gid gid = group_gid(6);
+	struct ibv_ah *ah = group_ah(s, gid);
+
+	assert_int_equal(ibv_attach_mcast(s->b.qp, &gid, 0), 0);
+	errno = 0;
+	assert_int_equal(ibv_destroy_qp(s->b.qp), EBUSY);
+	assert_int_equal(errno, EBUSY);
+	ud_recv(&s->b, 1, 200);
+	group_send(s, ah, UD_QKEY);
+	assert_int_equal(wc_wait(s->f->cq).wr_id, 1);
+	assert_int_equal(ibv_detach_mcast(s->b.qp, &gid, 0), 0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
@@ -187,6 +209,8 @@ static void mcast__groups_at_the_bound(void **state)
 	}
 	gid.raw[15] = GROUPS;
 	assert_int_equal(ibv_attach_mcast(s->a.qp, &gid, 0), ENOMEM);
+	while (gid.raw[15]-- > 0)
+		assert_int_equal(ibv_detach_mcast(s->a.qp, &gid, 0), 0);
 }
 
 static void extended__sends_and_reads(void **state)
@@ -266,6 +290,7 @@ int main(void)
 		WITH(mcast__to_all_that_are_attached),
 		WITH(mcast__not_to_others),
 		WITH(mcast__as_roce_v1_writes_it),
+		WITH(mcast__destroy_qp_is_busy_until_it_is_detached),
 		WITH(mcast__refuses_what_is_no_group),
 		WITH(mcast__groups_at_the_bound),
 		WITH(extended__sends_and_reads),

@@ -38,6 +38,7 @@ static void fork__child_begins_afresh_and_the_parent_goes_on(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	ud_check_way(s, &s->a, &s->b);
+	assert_int_equal(ibv_detach_mcast(s->a.qp, &gid, 0), 0);
 }
 
 int main(void)

@@ -217,6 +217,17 @@ void aw_ud_group_leave_all(struct aw_uqp *qp)
 	pthread_mutex_unlock(&lock);
 }
 
+bool aw_ud_group_has(struct aw_uqp *qp)
+{
+	bool has = false;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < qp->ud->group_count; i++)
+		has |= qp->ud->groups[i]->generation == aw_fork_generation();
+	pthread_mutex_unlock(&lock);
+	return has;
+}
+
 static int set(int fd, int level, int option, int value)
 {
 	return setsockopt(fd, level, option, &value, sizeof(value)) == 0 ? 0 : errno;

@@ -18,6 +18,9 @@ int aw_ud_group_join(struct aw_uqp *qp, const uint8_t *addr, uint32_t ifindex);
 int aw_ud_group_leave(struct aw_uqp *qp, const uint8_t *addr, uint32_t ifindex);
 void aw_ud_group_leave_all(struct aw_uqp *qp);
 
+/* True when qp is in a group that this process has joined; a parent's groups do not count. */
+bool aw_ud_group_has(struct aw_uqp *qp);
+
 /* Around a fork. */
 void aw_ud_group_fork_prepare(void);
 void aw_ud_group_fork_done(void);
