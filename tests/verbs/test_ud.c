@@ -496,6 +496,61 @@ static void receive__nobody(void **state)
 	assert_int_equal(ibv_destroy_qp(rc), 0);
 }
 
+static void expect_event(struct ud_scene *s, enum ibv_event_type type)
+{
+	struct ibv_async_event event = async_wait(s->f->context);
+
+	assert_int_equal(event.event_type, type);
+	ibv_ack_async_event(&event);
+}
+
+/* As with RC: a CQ that has lost a completion ends the QP. */
+static void overrun(struct ud_scene *s, bool sends)
+{
+	struct ibv_cq *cq = ibv_create_cq(s->f->context, 1, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = qp_attr(s->f);
+	struct ud_end end = { .mr = s->b.mr, .buf = s->b.buf };
+	struct ibv_send_wr wr = ud_wr(s, &s->a), *bad;
+	struct ibv_wc wc;
+
+	attr.qp_type = IBV_QPT_UD;
+	attr.send_cq = sends ? cq : s->sends;
+	attr.recv_cq = sends ? s->f->cq : cq;
+	end.qp = ibv_create_qp(s->f->pd, &attr);
+	assert_non_null(end.qp);
+	ud_walk(end.qp, UD_QKEY);
+	for (int i = 0; i <= cq->cqe; i++) {
+		if (sends) {
+			assert_int_equal(ibv_post_send(end.qp, &wr, &bad), 0);
+		} else {
+			ud_recv(&end, 1, 200);
+			ud_send(s, &s->a, &end, "x", 1);
+		}
+	}
+	expect_event(s, IBV_EVENT_CQ_ERR);
+	expect_event(s, IBV_EVENT_QP_FATAL);
+	assert_int_equal(qp_state(end.qp), IBV_QPS_ERR);
+	for (int i = 0; i < cq->cqe; i++)
+		assert_int_equal(wc_wait(cq).status, IBV_WC_SUCCESS);
+	assert_true(ibv_poll_cq(cq, 1, &wc) < 0);
+	if (sends) { /* what is posted is flushed */
+		ud_recv(&end, 1, 200);
+		assert_int_equal(wc_wait(s->f->cq).status, IBV_WC_WR_FLUSH_ERR);
+	}
+	assert_int_equal(ibv_destroy_qp(end.qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+static void cq_overrun__by_sends_ends_the_qp(void **state)
+{
+	overrun(*state, true);
+}
+
+static void cq_overrun__by_receives_ends_the_qp(void **state)
+{
+	overrun(*state, false);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, ud_setup, ud_teardown)
 
 int main(void)
@@ -524,6 +579,8 @@ int main(void)
 		WITH(srq__memory_is_of_its_own_pd),
 		WITH(channel__wakes_for_a_solicited_datagram),
 		WITH(receive__nobody),
+		WITH(cq_overrun__by_sends_ends_the_qp),
+		WITH(cq_overrun__by_receives_ends_the_qp),
 	};
 
 	setenv("ANYWARP_PERSONA", "roce", 1);

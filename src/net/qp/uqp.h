@@ -177,6 +177,12 @@ static inline bool aw_uqp_is_cut_off(const struct aw_uqp *qp)
 	return qp->by_rc && (qp->fd < 0 || qp->peer_gone);
 }
 
+/* True when a CQ of the QP has lost a completion, which ends the QP. */
+static inline bool aw_uqp_has_overflowed(const struct aw_uqp *qp)
+{
+	return qp->attr.send_cq->overflowed || qp->attr.recv_cq->overflowed;
+}
+
 enum aw_uqp_owner {
 	AW_UQP_VERBS,
 	AW_UQP_CM,

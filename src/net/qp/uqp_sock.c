@@ -386,11 +386,6 @@ static void finish_ending(struct aw_uqp *qp)
 		aw_qp_abort(&qp->core, qp->core.error);
 }
 
-static bool overflowed(const struct aw_uqp *qp)
-{
-	return qp->attr.send_cq->overflowed || qp->attr.recv_cq->overflowed;
-}
-
 /* Logs the error in words, and as RFC 5040 4.8 numbers it: layer, type, code. */
 static void log_error(const struct aw_uqp *qp, enum aw_log_level level, const char *what,
 		      enum aw_error error)
@@ -493,7 +488,7 @@ static void await_retry(struct aw_uqp *qp)
 /* Follows the core's state with the socket. */
 static void settle(struct aw_uqp *qp)
 {
-	if (overflowed(qp) && qp->core.state < AW_QP_TERMINATE)
+	if (aw_uqp_has_overflowed(qp) && qp->core.state < AW_QP_TERMINATE)
 		end_overflowed(qp);
 	if (qp->lost && qp->fd >= 0)
 		aw_uqp_drop_socket(qp);

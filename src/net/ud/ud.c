@@ -108,6 +108,14 @@ void aw_ud_fail(struct aw_uqp *qp)
 		qp->events_due |= AW_UQP_LAST_WQE;
 }
 
+void aw_ud_settle(struct aw_uqp *qp)
+{
+	if (qp->ud->state < AW_UD_RTR || qp->ud->state == AW_UD_ERR || !aw_uqp_has_overflowed(qp))
+		return;
+	qp->events_due |= AW_UQP_FATAL;
+	aw_ud_fail(qp);
+}
+
 static void reset(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);

@@ -41,8 +41,9 @@ void aw_ud_move(struct aw_uqp *qp, enum aw_ud_state state);
 enum aw_ud_state aw_ud_state(struct aw_uqp *qp);
 void aw_ud_set_qkey(struct aw_uqp *qp, uint32_t qkey);
 
-/* Moves the QP to ERR, with the QP lock held. */
+/* Moves the QP to ERR, with the QP lock held; settle: where a CQ of it has overflowed. */
 void aw_ud_fail(struct aw_uqp *qp);
+void aw_ud_settle(struct aw_uqp *qp);
 
 /* For net/ud/udsock.c: a datagram has come for qp. No QP lock held. */
 void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival);

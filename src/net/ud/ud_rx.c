@@ -113,5 +113,6 @@ void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival)
 	/* The receive names memory that it may not use: as on an adapter, the QP fails. */
 	if (status != AW_WC_SUCCESS)
 		aw_ud_fail(qp);
+	aw_ud_settle(qp);
 	aw_uqp_unlock(qp);
 }

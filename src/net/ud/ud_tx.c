@@ -212,6 +212,7 @@ void aw_ud_transmit(struct aw_uqp *qp)
 void aw_ud_send_end(struct aw_uqp *qp)
 {
 	aw_ud_transmit(qp);
+	aw_ud_settle(qp);
 	aw_uqp_unlock(qp);
 }
 
@@ -220,5 +221,6 @@ void aw_ud_on_room(struct aw_uqp *qp)
 	pthread_mutex_lock(&qp->lock);
 	qp->ud->waits = false;
 	aw_ud_transmit(qp);
+	aw_ud_settle(qp);
 	aw_uqp_unlock(qp);
 }
