@@ -2,10 +2,14 @@
 // UD QPs of the roce persona: their states, what a datagram brings and what it must not.
 #define _GNU_SOURCE // memfd_create
 #include "../lib/gone.h"
+#include "net/ud/ud.h"
+#include "net/ud/udsock_io.h"
 #include "ud_scene.h"
+#include "verbs/private.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -477,6 +481,45 @@ static void channel__wakes_for_a_solicited_datagram(void **state)
 	assert_int_equal(wc_wait(s->f->cq).wr_id, 2);
 }
 
+static void poll_in_vain(struct ud_scene *s)
+{
+	for (int i = 0; i < 64; i++)
+		ud_none(s);
+}
+
+static bool is_lent(const struct ud_end *end)
+{
+	struct aw_udsock *sock = avb_qp_uqp(end->qp)->ud->sock;
+
+	pthread_mutex_lock(&sock->listen_lock);
+	bool lent = sock->lent;
+
+	pthread_mutex_unlock(&sock->listen_lock);
+	return lent;
+}
+
+/* A program that has polled, and now sleeps: its socket is not left to pollers until the progress thread's next look. */
+static void channel__arming_takes_the_socket_back(void **state)
+{
+	struct ud_scene *s = *state;
+	struct pollfd fd = { .fd = s->f->channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	do {
+		poll_in_vain(s);
+		ud_check_way(s, &s->a, &s->b);
+	} while (!is_lent(&s->b));
+	ud_recv(&s->b, 1, 200);
+	assert_int_equal(ibv_req_notify_cq(s->f->cq, 0), 0);
+	assert_false(is_lent(&s->b));
+	ud_send(s, &s->a, &s->b, "x", 1);
+	assert_int_equal(poll(&fd, 1, 10000), 1);
+	assert_int_equal(ibv_get_cq_event(s->f->channel, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+	assert_int_equal(wc_wait(s->f->cq).wr_id, 1);
+}
+
 /* A number that is no UD QP of its port: nobody, an RC QP. */
 static void receive__nobody(void **state)
 {
@@ -578,6 +621,7 @@ int main(void)
 		WITH(srq__serves_ud),
 		WITH(srq__memory_is_of_its_own_pd),
 		WITH(channel__wakes_for_a_solicited_datagram),
+		WITH(channel__arming_takes_the_socket_back),
 		WITH(receive__nobody),
 		WITH(cq_overrun__by_sends_ends_the_qp),
 		WITH(cq_overrun__by_receives_ends_the_qp),

@@ -60,7 +60,8 @@ struct aw_cq {
 	uint32_t qps_next; /* index of the QP whose memory was looked at last */
 	_Atomic int epfd; /* over the fds of qps once they are many; -1 before */
 	struct aw_cq_sock *socks; /* of UD QPs and their groups (cq_sock.c); guarded by qps_lock */
-	uint32_t socks_count, socks_room, socks_next;
+	_Atomic uint32_t socks_count; /* also read without the lock */
+	uint32_t socks_room, socks_next;
 
 	struct aw_hands hands; /* busy-poll ownership of the polling threads */
 	/* QPs with a stream through memory (net/qp/carrier.h); twice a QP that uses the CQ for both queues */
@@ -108,13 +109,18 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry);
 void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user);
 
 /*
- * For net/ud/ud.c, in cq_sock.c: pollers call serve for this socket until it has left as often as
- * it has joined. join: 0 or ENOMEM. The caller of aw_cq_serve_socks holds qps_lock.
+ * For net/ud/ud.c, in cq_sock.c: until this socket has left as often as it has joined, pollers call
+ * serve for it, and threads that have armed the CQ call await. join: 0 or ENOMEM. The caller of
+ * aw_cq_serve_socks holds qps_lock.
  */
 struct aw_udsock;
-typedef void aw_cq_serve_fn(struct aw_udsock *sock);
-int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, aw_cq_serve_fn *serve);
+struct aw_cq_sock_ops {
+	void (*serve)(struct aw_udsock *sock);
+	void (*await)(struct aw_udsock *sock);
+};
+int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, const struct aw_cq_sock_ops *ops);
 void aw_cq_leave_sock(struct aw_cq *cq, struct aw_udsock *sock);
 void aw_cq_serve_socks(struct aw_cq *cq);
+void aw_cq_await_socks(struct aw_cq *cq);
 
 #endif

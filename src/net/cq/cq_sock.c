@@ -10,7 +10,7 @@
 
 struct aw_cq_sock {
 	struct aw_udsock *sock;
-	aw_cq_serve_fn *serve;
+	const struct aw_cq_sock_ops *ops;
 	uint32_t joined;
 };
 
@@ -34,7 +34,7 @@ static int grow(struct aw_cq *cq)
 	return 0;
 }
 
-int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, aw_cq_serve_fn *serve)
+int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, const struct aw_cq_sock_ops *ops)
 {
 	struct aw_cq_sock *known;
 	int err = 0;
@@ -46,7 +46,7 @@ int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, aw_cq_serve_fn *se
 	if (known)
 		known->joined++;
 	else if (!err)
-		cq->socks[cq->socks_count++] = (struct aw_cq_sock){ sock, serve, 1 };
+		cq->socks[cq->socks_count++] = (struct aw_cq_sock){ sock, ops, 1 };
 	pthread_mutex_unlock(&cq->qps_lock);
 	return err;
 }
@@ -69,6 +69,14 @@ void aw_cq_serve_socks(struct aw_cq *cq)
 
 	for (uint32_t i = 0; i < count; i++) {
 		cq->socks_next = (cq->socks_next + 1) % cq->socks_count;
-		cq->socks[cq->socks_next].serve(cq->socks[cq->socks_next].sock);
+		cq->socks[cq->socks_next].ops->serve(cq->socks[cq->socks_next].sock);
 	}
+}
+
+void aw_cq_await_socks(struct aw_cq *cq)
+{
+	pthread_mutex_lock(&cq->qps_lock);
+	for (uint32_t i = 0; i < cq->socks_count; i++)
+		cq->socks[i].ops->await(cq->socks[i].sock);
+	pthread_mutex_unlock(&cq->qps_lock);
 }

@@ -176,6 +176,8 @@ void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
 	/* A program that sleeps until the event must not find its QPs left to pollers. */
 	if (atomic_load(&cq->lent) > 0)
 		aw_lend_recall(cq);
+	if (cq->socks_count > 0)
+		aw_cq_await_socks(cq);
 }
 
 static int grow(struct aw_cq *cq)

@@ -47,7 +47,7 @@ static int open_socket(struct aw_uqp *qp)
 
 	if (err)
 		return err;
-	err = aw_cq_join_sock(qp->attr.recv_cq, qp->ud->sock, aw_udsock_serve);
+	err = aw_cq_join_sock(qp->attr.recv_cq, qp->ud->sock, &aw_udsock_cq_ops);
 	if (err)
 		aw_udsock_put(qp->ud->sock);
 	else

@@ -130,7 +130,7 @@ static void remove_qp(struct aw_ud_group *group, const struct aw_uqp *qp)
 static int attach(struct aw_uqp *qp, struct aw_ud_group *group)
 {
 	struct aw_ud *ud = qp->ud;
-	int err = aw_cq_join_sock(qp->attr.recv_cq, group->sock, aw_udsock_serve);
+	int err = aw_cq_join_sock(qp->attr.recv_cq, group->sock, &aw_udsock_cq_ops);
 
 	if (err)
 		return err;

@@ -189,7 +189,7 @@ void aw_udsock_unlock(struct aw_udsock *sock)
 }
 
 /* A thread that finds another one reading leaves the work to it. */
-void aw_udsock_serve(struct aw_udsock *sock)
+static void serve(struct aw_udsock *sock)
 {
 	if (sock->generation != aw_fork_generation())
 		return;
@@ -199,6 +199,28 @@ void aw_udsock_serve(struct aw_udsock *sock)
 	aw_udsock_read(sock);
 	pthread_mutex_unlock(&sock->lock);
 }
+
+/* The caller holds the listen_lock. */
+static void listen_for(struct aw_udsock *sock)
+{
+	aw_watch_events(&sock->watch,
+			(sock->lent ? 0 : EPOLLIN) | (sock->wants_room ? EPOLLOUT : 0));
+}
+
+static void await(struct aw_udsock *sock)
+{
+	if (sock->generation != aw_fork_generation())
+		return;
+	pthread_mutex_lock(&sock->listen_lock);
+	sock->awaited = true;
+	if (sock->lent) {
+		sock->lent = false;
+		listen_for(sock);
+	}
+	pthread_mutex_unlock(&sock->listen_lock);
+}
+
+const struct aw_cq_sock_ops aw_udsock_cq_ops = { .serve = serve, .await = await };
 
 void aw_udsock_assign(struct aw_udsock *sock, uint32_t qpn, uint32_t handle)
 {
@@ -233,17 +255,6 @@ static void deliver_to_port(void *arg, const struct aw_ud_arrival *arrival)
 
 /* The functions from here to on_event run on the progress thread. */
 
-static void listen_again(struct aw_udsock *sock)
-{
-	uint32_t events = sock->lent ? 0 : EPOLLIN;
-
-	pthread_mutex_lock(&sock->listen_lock);
-	if (sock->wants_room)
-		events |= EPOLLOUT;
-	aw_watch_events(&sock->watch, events);
-	pthread_mutex_unlock(&sock->listen_lock);
-}
-
 static void read_some(struct aw_udsock *sock)
 {
 	bool more = true;
@@ -264,11 +275,31 @@ static uint32_t turns_since(struct aw_udsock *sock)
 	return since;
 }
 
-static void lend(struct aw_udsock *sock)
+/* False: no thread polls, or one has armed a CQ since it did. */
+static bool lend(struct aw_udsock *sock)
 {
-	sock->lent = true;
-	listen_again(sock);
-	aw_watch_deadline(&sock->watch, LOOK_MS);
+	bool polled = turns_since(sock) >= TURNS_MIN;
+
+	pthread_mutex_lock(&sock->listen_lock);
+	polled &= !sock->awaited;
+	sock->awaited = false;
+	if (polled) {
+		sock->lent = true;
+		listen_for(sock);
+	}
+	pthread_mutex_unlock(&sock->listen_lock);
+	if (polled)
+		aw_watch_deadline(&sock->watch, LOOK_MS);
+	return polled;
+}
+
+static bool is_lent(struct aw_udsock *sock)
+{
+	pthread_mutex_lock(&sock->listen_lock);
+	bool lent = sock->lent;
+
+	pthread_mutex_unlock(&sock->listen_lock);
+	return lent;
 }
 
 /*
@@ -277,17 +308,19 @@ static void lend(struct aw_udsock *sock)
  */
 static void take_back(struct aw_udsock *sock)
 {
-	sock->lent = false;
 	read_some(sock);
-	listen_again(sock);
+	pthread_mutex_lock(&sock->listen_lock);
+	sock->lent = false;
+	listen_for(sock);
+	pthread_mutex_unlock(&sock->listen_lock);
 }
 
 static void give_room(struct aw_udsock *sock)
 {
 	pthread_mutex_lock(&sock->listen_lock);
 	sock->wants_room = false;
+	listen_for(sock);
 	pthread_mutex_unlock(&sock->listen_lock);
-	listen_again(sock);
 	for (uint32_t i = 0; i < AW_QPN_OF_PORT; i++) {
 		pthread_mutex_lock(&sock->lock);
 		struct aw_uqp *qp = qp_at(sock, i);
@@ -306,15 +339,13 @@ static void on_event(struct aw_watch *w, uint32_t events)
 
 	if (events & EPOLLOUT)
 		give_room(sock);
-	if (events & AW_WATCH_TIMEOUT && sock->lent) {
+	if (events & AW_WATCH_TIMEOUT && is_lent(sock)) {
 		if (turns_since(sock) > 0)
 			aw_watch_deadline(&sock->watch, LOOK_MS);
 		else
 			take_back(sock);
 	} else if (events & (EPOLLIN | EPOLLERR)) {
-		if (turns_since(sock) >= TURNS_MIN)
-			lend(sock);
-		else
+		if (!lend(sock))
 			read_some(sock);
 	}
 }
@@ -327,6 +358,6 @@ void aw_udsock_want_room(struct aw_udsock *sock)
 
 	sock->wants_room = true;
 	if (first)
-		aw_watch_events(&sock->watch, (sock->lent ? 0 : EPOLLIN) | EPOLLOUT);
+		listen_for(sock);
 	pthread_mutex_unlock(&sock->listen_lock);
 }

@@ -43,8 +43,11 @@ void aw_udsock_put(struct aw_udsock *sock);
  */
 void aw_udsock_assign(struct aw_udsock *sock, uint32_t qpn, uint32_t handle);
 
-/* Called by a poller: reads the socket unless another thread does. */
-void aw_udsock_serve(struct aw_udsock *sock);
+/*
+ * For the CQs that the socket has joined. serve, by a poller: reads the socket unless another thread does.
+ * await, by a thread that sleeps until an event: the progress thread reads the next datagram.
+ */
+extern const struct aw_cq_sock_ops aw_udsock_cq_ops;
 
 /*
  * Guards what the socket's deliver reads. In the child of a fork the parent's socket is not locked:

@@ -43,7 +43,6 @@ struct aw_udsock {
 	TAILQ_ENTRY(aw_udsock) entry; /* likewise */
 
 	_Atomic uint32_t turns; /* turns of pollers */
-	_Atomic bool lent; /* left to pollers; the progress thread writes it */
 	uint32_t turns_seen; /* at the progress thread's last look */
 	struct aw_watch watch;
 
@@ -53,6 +52,8 @@ struct aw_udsock {
 
 	pthread_mutex_t listen_lock; /* comes after QP locks; guards the watch's events */
 	bool wants_room;
+	bool lent; /* left to pollers */
+	bool awaited; /* a CQ was armed since the last event */
 };
 
 static inline struct aw_udsock *aw_udsock_of(struct aw_watch *w)
