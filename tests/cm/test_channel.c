@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Event channels: a pollable fd, blocking or not, and ids that move between them.
 #define _GNU_SOURCE /* pthread_timedjoin_np */
+#include "../lib/stopped.h"
 #include "cm.h"
 
 #include <errno.h>
@@ -204,6 +205,25 @@ static void channel__interrupted_by_a_signal(void **state)
 	interrupt(&reader, &thread, 0, INT_MAX);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(reader.err, EINTR);
+	rdma_destroy_event_channel(reader.channel);
+}
+
+/* A handler that does not run ends no wait, whatever its flags. */
+static void channel__goes_on_when_stopped_and_continued(void **state)
+{
+	struct interrupted reader = { .channel = rdma_create_event_channel() };
+	struct rdma_cm_id *id;
+	pthread_t thread;
+
+	(void)state;
+	interrupt(&reader, &thread, 0, 0);
+	for (int i = 0; i < 5; i++)
+		assert_true(stopped_and_continued());
+	id = resolving(reader.channel);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(reader.err, 0);
+	assert_int_equal(rdma_ack_cm_event(reader.event), 0);
+	rdma_destroy_id(id);
 	rdma_destroy_event_channel(reader.channel);
 }
 
@@ -429,6 +449,7 @@ int main(void)
 		cmocka_unit_test(channel__cancels_readers),
 		cmocka_unit_test(channel__restarts_after_a_signal),
 		cmocka_unit_test(channel__interrupted_by_a_signal),
+		cmocka_unit_test(channel__goes_on_when_stopped_and_continued),
 		cmocka_unit_test(channel__late_reader_of_a_destroyed_one_waits),
 		cmocka_unit_test(channel__destroyed_before_its_ids),
 		cmocka_unit_test(channel__many_events_in_order),

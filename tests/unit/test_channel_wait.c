@@ -4,6 +4,7 @@
 
 #include "../lib/emulated.h"
 #include "../lib/pwait2.h"
+#include "../lib/stopped.h"
 #include "../lib/uqp_pair.h"
 #include "base/clock.h"
 #include "net/cq/sets.h"
@@ -497,6 +498,23 @@ static void channel_await__restarted(void **state)
 	end(&w);
 }
 
+/* A handler that does not run ends no sleep, whatever its flags. */
+static void channel_await__stopped_and_continued(void **state)
+{
+	struct pair *p = *state;
+	struct waiter w;
+
+	handle(0);
+	begin(&w, &p->b);
+	for (int i = 0; i < 5; i++) {
+		until_asleep(1);
+		assert_true(stopped_and_continued());
+	}
+	until_asleep(1);
+	assert_int_equal(signals, 0);
+	end(&w);
+}
+
 /* In the child the connection and the set are the parent's: the channel is a plain fd. */
 static int child(struct pair *p)
 {
@@ -573,6 +591,7 @@ int main(void)
 		CASE(channel_await__armed_elsewhere),
 		CASE(channel_await__interrupted),
 		CASE(channel_await__restarted),
+		CASE(channel_await__stopped_and_continued),
 		CASE(channel_await__fork),
 		CASE(channel_await__without_a_set),
 	};

@@ -169,19 +169,20 @@ static void leave(void *arg)
 }
 
 /*
- * Sleeps until an fd of the set is ready. A thread that is cancelled meanwhile, or leaves by
- * longjmp from a signal handler, no longer counts as a waiter.
+ * Sleeps until an fd of the set is ready. poll(2) goes on behind a stop and a continue, where epoll_wait
+ * returns EINTR. A thread that is cancelled meanwhile, or leaves by longjmp from a signal handler, no
+ * longer counts as a waiter.
  */
-static int sleep_on(struct aw_channel *ch, struct epoll_event *ready, uint64_t end_ns,
-		    int cancel_state)
+static int sleep_on(struct aw_channel *ch, uint64_t end_ns, int cancel_state)
 {
+	struct pollfd pollfd = { .fd = ch->epfd, .events = POLLIN };
 	struct _pthread_cleanup_buffer left;
 	int n;
 
 	atomic_fetch_add_explicit(&ch->waiters, 1, memory_order_relaxed);
 	_pthread_cleanup_push(&left, leave, ch);
 	pthread_setcancelstate(cancel_state, NULL);
-	n = epoll_wait(ch->epfd, ready, EVENTS_MAX, left_ms(end_ns));
+	n = poll(&pollfd, 1, left_ms(end_ns));
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	_pthread_cleanup_pop(&left, 1);
 	return n;
@@ -198,10 +199,9 @@ static bool is_fault(int sig)
 }
 
 /*
- * epoll_wait returns EINTR after every signal, even after a stop and a continue without a handler.
- * read(2) goes on after a handler with SA_RESTART, unless there is a time limit. The thread cannot
- * know which signal it was, so it returns EINTR if some signal has a handler that would end
- * read(2).
+ * poll(2) returns EINTR after every handler. read(2) goes on after a handler with SA_RESTART, unless
+ * there is a time limit. The thread cannot know which signal it was, so it returns EINTR if some
+ * signal has a handler that would end read(2).
  */
 static bool interrupts(void)
 {
@@ -229,6 +229,17 @@ static bool serve(struct aw_channel *ch, const struct epoll_event *ready, int n,
 	return aw_channel_release(ch, object, kind);
 }
 
+/* The QPs that may have woken the thread: the one that is lent, without a system call, or all that are ready. */
+static int find_ready(struct aw_channel *ch, struct epoll_event *ready)
+{
+	uint32_t only = atomic_load_explicit(&ch->lent_only, memory_order_relaxed);
+
+	if (only == AW_CHANNEL_MANY || only == AW_CHANNEL_NONE)
+		return epoll_wait(ch->epfd, ready, EVENTS_MAX, 0);
+	ready->data.u64 = only;
+	return 1;
+}
+
 static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **object, int *kind)
 {
 	struct epoll_event ready[EVENTS_MAX];
@@ -236,12 +247,12 @@ static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **objec
 	int n;
 
 	do {
-		n = sleep_on(ch, ready, end_ns, cancel_state);
+		n = sleep_on(ch, end_ns, cancel_state);
 		if (n < 0 && (errno != EINTR || interrupts()))
 			return errno;
 		if (n == 0)
 			return ETIMEDOUT;
-	} while (!serve(ch, ready, n, object, kind));
+	} while (!serve(ch, ready, n < 0 ? 0 : find_ready(ch, ready), object, kind));
 	return 0;
 }
 
