@@ -62,10 +62,14 @@ void aw_cm_ud_drop_inherited(struct aw_cm_id *cm)
 int aw_cm_ud_source(const struct rdma_cm_id *id, struct ibv_gid_entry *entry)
 {
 	const union ibv_gid *own = &id->route.addr.addr.ibaddr.sgid;
+	int err = 0;
 
-	for (uint32_t i = 0; ibv_query_gid_ex(id->verbs, id->port_num, i, entry, 0) == 0; i++)
-		if (memcmp(&entry->gid, own, sizeof(*own)) == 0)
+	/* ENODATA: an entry that is not used, with others behind it. */
+	for (uint32_t i = 0; !err || err == ENODATA; i++) {
+		err = ibv_query_gid_ex(id->verbs, id->port_num, i, entry, 0);
+		if (!err && memcmp(&entry->gid, own, sizeof(*own)) == 0)
 			return 0;
+	}
 	return EADDRNOTAVAIL;
 }
 

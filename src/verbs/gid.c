@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The GID table. An IPv4 address is shown as ::ffff:a.b.c.d, an IPv6 address as itself. IPv4 comes
-// before IPv6 and link-local addresses, and loopback last, since programs like to use GID 0.
+// before IPv6 and link-local addresses, and loopback last, since programs like to use GID 0. From the
+// first look on an address keeps its index, as in the kernel's table: one that goes leaves a GID of
+// zero, and one that comes takes the first such place.
 #include "verbs/gid.h"
 
 #include "net/base/fork.h"
@@ -37,7 +39,8 @@ static bool kept_whole; /* nothing in kept is a guess */
 static int gid_entry(struct ibv_context *context, uint32_t port_num, uint32_t index,
 		     struct ibv_gid_entry *entry);
 static enum rank rank_of(const struct ifaddrs *ifa);
-static void gid_add(const struct ifaddrs *ifa);
+static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa);
+static void gids_merge(struct vb_gids *now);
 
 static void lock_take(void)
 {
@@ -70,20 +73,38 @@ static __attribute__((constructor)) void prepare_for_fork(void)
 	aw_fork_register(AW_FORK_GIDS, &fork_handlers);
 }
 
+static bool is_unused(const struct ibv_gid_entry *entry)
+{
+	static const union ibv_gid none;
+
+	return !memcmp(&entry->gid, &none, sizeof(none));
+}
+
+static enum ibv_mtu mtu_of_first(void)
+{
+	size_t first = 0;
+
+	while (first < kept.count && is_unused(&kept.entries[first]))
+		first++;
+	return first < kept.count ? vb_port_mtu_of(kept.entries[first].ndev_ifindex) : IBV_MTU_1024;
+}
+
 static int gids_read(void)
 {
+	static struct vb_gids now;
 	struct ifaddrs *list;
 
 	if (getifaddrs(&list))
 		return errno;
-	kept.count = 0;
+	now.count = 0;
 	kept_whole = true;
 	for (enum rank rank = 0; rank < RANK_COUNT; rank++)
 		for (const struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next)
 			if (rank_of(ifa) == rank)
-				gid_add(ifa);
+				gid_add(&now, ifa);
 	freeifaddrs(list);
-	kept.mtu = kept.count ? vb_port_mtu_of(kept.entries[0].ndev_ifindex) : IBV_MTU_1024;
+	gids_merge(&now);
+	kept.mtu = mtu_of_first();
 	if (!kept.mtu) {
 		kept.mtu = IBV_MTU_1024;
 		kept_whole = false;
@@ -126,19 +147,29 @@ void vb_gids_forget(void)
 	pthread_mutex_unlock(&lock);
 }
 
-int vb_gid_at(uint32_t index, struct ibv_gid_entry *entry)
+/* 0, ENODATA: that entry is not used, EINVAL: there is none, or an errno of getifaddrs. */
+static int entry_find(uint32_t index, struct ibv_gid_entry *entry)
 {
 	const struct vb_gids *gids;
 	int err = vb_gids_get(&gids);
 
 	if (err)
 		return err;
-	if (index < gids->count)
-		*entry = gids->entries[index];
-	else
+	if (index >= gids->count)
 		err = EINVAL;
+	else if (is_unused(&gids->entries[index]))
+		err = ENODATA;
+	else
+		*entry = gids->entries[index];
 	vb_gids_put();
 	return err;
+}
+
+int vb_gid_at(uint32_t index, struct ibv_gid_entry *entry)
+{
+	int err = entry_find(index, entry);
+
+	return err == ENODATA ? EINVAL : err;
 }
 
 /* Returns -1 with errno EINVAL for a port or index that is not there. */
@@ -178,7 +209,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 			     size_t max_entries, uint32_t flags, size_t entry_size)
 {
 	const struct vb_gids *gids;
-	ssize_t count = -EINVAL;
+	size_t used = 0;
 	int err;
 
 	(void)context;
@@ -187,13 +218,16 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	err = vb_gids_get(&gids);
 	if (err)
 		return -vb_fail(err);
-	if (max_entries && gids->count <= max_entries)
-		count = (ssize_t)gids->count;
-	for (ssize_t i = 0; i < count; i++)
-		vb_sized_write((char *)entries + (size_t)i * entry_size, entry_size,
-			       &gids->entries[i], sizeof(gids->entries[i]));
+	for (size_t i = 0; i < gids->count; i++) {
+		if (is_unused(&gids->entries[i]))
+			continue;
+		if (used < max_entries)
+			vb_sized_write((char *)entries + used * entry_size, entry_size,
+				       &gids->entries[i], sizeof(gids->entries[i]));
+		used++;
+	}
 	vb_gids_put();
-	return count < 0 ? -vb_fail((int)-count) : count;
+	return !max_entries || used > max_entries ? -vb_fail(EINVAL) : (ssize_t)used;
 }
 
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
@@ -210,7 +244,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 	return 0;
 }
 
-/* The table has at least one entry; without any address that entry is empty: ENODATA. */
+/* The table has at least one entry; without any address that entry is not used: ENODATA. */
 static int gid_entry(struct ibv_context *context, uint32_t port_num, uint32_t index,
 		     struct ibv_gid_entry *entry)
 {
@@ -219,7 +253,7 @@ static int gid_entry(struct ibv_context *context, uint32_t port_num, uint32_t in
 	(void)context;
 	if (port_num != VB_PORT)
 		return EINVAL;
-	err = vb_gid_at(index, entry);
+	err = entry_find(index, entry);
 	return err == EINVAL && index == 0 ? ENODATA : err;
 }
 
@@ -239,11 +273,11 @@ static enum rank rank_of(const struct ifaddrs *ifa)
 	return IN6_IS_ADDR_LINKLOCAL(&ipv6->sin6_addr) ? RANK_IPV6_LINK : RANK_IPV6;
 }
 
-static void gid_add(const struct ifaddrs *ifa)
+static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa)
 {
-	struct ibv_gid_entry *entry = &kept.entries[kept.count];
+	struct ibv_gid_entry *entry = &gids->entries[gids->count];
 
-	if (kept.count == VB_GID_MAX)
+	if (gids->count == VB_GID_MAX)
 		return;
 	memset(entry, 0, sizeof(*entry));
 	if (ifa->ifa_addr->sa_family == AF_INET) {
@@ -252,9 +286,54 @@ static void gid_add(const struct ifaddrs *ifa)
 	} else {
 		memcpy(entry->gid.raw, &((struct sockaddr_in6 *)ifa->ifa_addr)->sin6_addr, 16);
 	}
-	entry->gid_index = (uint32_t)kept.count++;
+	gids->count++;
 	entry->port_num = VB_PORT;
 	entry->gid_type = aw_persona_is_roce() ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
 	entry->ndev_ifindex = if_nametoindex(ifa->ifa_name);
 	kept_whole &= entry->ndev_ifindex != 0;
+}
+
+/* An interface that could not be found may be any. */
+static bool is_same(const struct ibv_gid_entry *a, const struct ibv_gid_entry *b)
+{
+	return !memcmp(&a->gid, &b->gid, sizeof(a->gid)) &&
+	       (a->ndev_ifindex == b->ndev_ifindex || !a->ndev_ifindex || !b->ndev_ifindex);
+}
+
+/* Takes the address of a kept entry out of those that are there now; false: it is gone. */
+static bool gid_take(struct vb_gids *now, struct ibv_gid_entry *entry)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		struct ibv_gid_entry *found = &now->entries[i];
+
+		if (is_unused(found) || !is_same(found, entry))
+			continue;
+		if (found->ndev_ifindex)
+			entry->ndev_ifindex = found->ndev_ifindex;
+		memset(found, 0, sizeof(*found));
+		return true;
+	}
+	return false;
+}
+
+static void gids_merge(struct vb_gids *now)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < kept.count; i++)
+		if (!gid_take(now, &kept.entries[i]))
+			memset(&kept.entries[i], 0, sizeof(kept.entries[i]));
+	for (size_t i = 0; i < now->count; i++) {
+		if (is_unused(&now->entries[i]))
+			continue;
+		while (at < kept.count && !is_unused(&kept.entries[at]))
+			at++;
+		if (at == VB_GID_MAX)
+			break;
+		kept.count += at == kept.count;
+		kept.entries[at] = now->entries[i];
+		kept.entries[at].gid_index = (uint32_t)at;
+	}
+	while (kept.count > 0 && is_unused(&kept.entries[kept.count - 1]))
+		kept.count--;
 }

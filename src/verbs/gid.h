@@ -10,8 +10,9 @@
 #include <stddef.h>
 
 struct vb_gids {
-	size_t count;
-	enum ibv_mtu mtu; /* of the first entry's interface; IBV_MTU_1024 when it is not known */
+	size_t count; /* up to the last one that is used; an unused one between has a GID of zero */
+	enum ibv_mtu
+		mtu; /* of the first used entry's interface; IBV_MTU_1024 when it is not known */
 	struct ibv_gid_entry entries[VB_GID_MAX];
 };
 
@@ -22,10 +23,10 @@ struct vb_gids {
 int vb_gids_get(const struct vb_gids **gids);
 void vb_gids_put(void);
 
-/* Gets the entry of that index. 0, EINVAL when there is none, or an errno of getifaddrs. */
+/* Gets the entry of that index. 0, EINVAL when there is none in use, or an errno of getifaddrs. */
 int vb_gid_at(uint32_t index, struct ibv_gid_entry *entry);
 
-/* Drops the table: the next vb_gids_get reads it anew, and until then no fd is open for it. */
+/* The next vb_gids_get reads the addresses anew, and until then no fd is open for them. */
 void vb_gids_forget(void);
 
 #endif

@@ -77,9 +77,9 @@ static bool has_alias(struct fixture *f, int n)
 
 	assert_true(count >= 0);
 	assert_int_equal(ibv_query_port(f->context, 1, &port), 0);
-	assert_int_equal(port.gid_tbl_len, count ? count : 1);
 	for (ssize_t i = 0; i < count; i++) {
-		assert_int_equal(ibv_query_gid(f->context, 1, (int)i, &gid), 0);
+		assert_in_range(entries[i].gid_index, i, port.gid_tbl_len - 1);
+		assert_int_equal(ibv_query_gid(f->context, 1, (int)entries[i].gid_index, &gid), 0);
 		assert_memory_equal(&gid, &entries[i].gid, sizeof(gid));
 		found |= !memcmp(gid.raw, want, sizeof(want));
 	}
@@ -100,6 +100,54 @@ static void query_gid__sees_each_address_at_once(void **state)
 		alias_set(n, false);
 		assert_false(has_alias(f, n));
 	}
+}
+
+static int index_of(struct fixture *f, int n)
+{
+	const uint8_t want[16] = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)n };
+	union ibv_gid gid;
+
+	for (int i = 0; ibv_query_gid(f->context, 1, i, &gid) == 0; i++)
+		if (!memcmp(gid.raw, want, sizeof(want)))
+			return i;
+	return -1;
+}
+
+static void expect_unused(struct fixture *f, int index)
+{
+	const union ibv_gid none = { 0 };
+	struct ibv_gid_entry entry;
+	union ibv_gid gid;
+
+	assert_int_equal(ibv_query_gid(f->context, 1, index, &gid), 0);
+	assert_memory_equal(&gid, &none, sizeof(gid));
+	assert_int_equal(ibv_query_gid_ex(f->context, 1, (uint32_t)index, &entry, 0), ENODATA);
+}
+
+/* As in the kernel's table: what goes leaves its place unused, and what comes takes the first such place. */
+static void query_gid__an_address_keeps_its_index(void **state)
+{
+	struct fixture *f = *state;
+	int at[5];
+
+	for (int n = 1; n <= 3; n++) {
+		alias_set(n, true);
+		at[n] = index_of(f, n);
+		assert_true(at[n] >= 0);
+	}
+	alias_set(2, false);
+	assert_int_equal(index_of(f, 3), at[3]);
+	expect_unused(f, at[2]);
+	assert_false(has_alias(f, 2));
+	alias_set(4, true);
+	assert_int_equal(index_of(f, 4), at[2]);
+	alias_set(2, true);
+	at[2] = index_of(f, 2);
+	assert_int_not_equal(at[2], -1);
+	assert_int_equal(index_of(f, 1), at[1]);
+	assert_int_equal(index_of(f, 3), at[3]);
+	alias_set(1, false); /* and with it all that are of its network */
+	assert_int_equal(index_of(f, 3), -1);
 }
 
 static void query_port__sees_the_link_at_once(void **state)
@@ -327,6 +375,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(query_gid__sees_each_address_at_once),
+		WITH(query_gid__an_address_keeps_its_index),
 		WITH(query_port__sees_the_link_at_once),
 		WITH(query_gid__after_more_news_than_fit),
 		WITH(query_gid__in_both_after_a_fork),
