@@ -330,6 +330,78 @@ static void stranger__speaks_another_protocol(void **state)
 	two_destroy(&t);
 }
 
+/* A peer at 127.0.0.2, whose QPN is its TCP port's. */
+
+static const union ibv_gid deaf_gid = { .raw = { [10] = 0xff, 0xff, 127, 0, 0, 2 } };
+
+static struct sockaddr_in deaf_address(void)
+{
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1) };
+}
+
+static int deaf_listen(uint32_t *qpn)
+{
+	struct sockaddr_in addr = deaf_address();
+	socklen_t len = sizeof(addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+	*qpn = (uint32_t)ntohs(addr.sin_port) << 8;
+	return fd;
+}
+
+static int deaf_call(uint32_t from, uint32_t to)
+{
+	struct sockaddr_in addr = deaf_address();
+	struct pair pair = forged(from, to);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	addr.sin_port = htons((uint16_t)(to >> 8));
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	memcpy(pair.src_gid, deaf_gid.raw, sizeof(pair.src_gid));
+	stranger_ask(fd, &pair);
+	return fd;
+}
+
+/* Its answer to our call is lost on the way; its own call, which waits for ours, goes on before a post fails. */
+static void peer_deaf__its_call_is_taken_before_a_post_fails(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct mpa_frame frame;
+	uint8_t octets[MPA_FRAME_MAX];
+	struct pollfd pollfd = { .events = POLLIN };
+	int listener, called;
+	struct walker w;
+	uint32_t qpn;
+	size_t used;
+	ssize_t len;
+
+	listener = deaf_listen(&qpn);
+	route.gid = deaf_gid;
+	walker_make(&w, f);
+	walk(&w, &route, qpn);
+	called = accept(listener, NULL, NULL);
+	assert_int_equal(recv(called, octets, 1, MSG_PEEK), 1);
+	pollfd.fd = deaf_call(qpn, w.qp->qp_num);
+	walker_post(&w, IBV_WR_SEND, 1, NULL);
+	assert_int_equal(poll(&pollfd, 1, WAIT_MS), 1);
+	len = recv(pollfd.fd, octets, sizeof(octets), 0);
+	assert_true(len > 0);
+	assert_int_equal(mpa_parse(octets, (size_t)len, &frame, &used), MPA_PARSE_OK);
+	assert_false(frame.flags & MPA_FLAG_REJECT);
+	assert_int_equal(qp_state(w.qp), IBV_QPS_RTS);
+	close(pollfd.fd);
+	close(called);
+	close(listener);
+	walker_destroy(&w);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, fixture_teardown)
 
 int main(void)
@@ -343,6 +415,7 @@ int main(void)
 		WITH(peer_destroyed__what_it_sent_is_received),
 		WITH(peer_in_error__a_read_under_way_fails),
 		WITH(peer_failed_by_itself__the_next_post_fails),
+		WITH(peer_deaf__its_call_is_taken_before_a_post_fails),
 		WITH(stranger__is_told_no),
 		WITH(stranger__many_wait_and_disturb_nobody),
 		WITH(stranger__speaks_another_protocol),

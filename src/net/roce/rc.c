@@ -326,6 +326,16 @@ static uint64_t fail_time(const struct aw_uqp *qp)
 	return aw_uqp_is_cut_off(qp) && has_posts(qp) ? qp->fail_ns : 0;
 }
 
+/* The peer has not answered this end's call; its own call may wait for the end of that. */
+static bool takes_peers_call(struct aw_rc *rc, struct aw_rc_litter *litter)
+{
+	if (aw_rc_phase(rc) != AW_PAIR_ASKED)
+		return false;
+	rc->phase = AW_PAIR_WAITING;
+	aw_rc_drop_call(rc, litter);
+	return aw_rc_answer_held(rc, litter);
+}
+
 static void fail_in_time(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *litter)
 {
 	bool stopped = rc->phase == AW_PAIR_UNTOLD || rc->phase == AW_PAIR_OVER;
@@ -336,7 +346,7 @@ static void fail_in_time(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter 
 	pthread_mutex_lock(&rc->qp->lock);
 	at = fail_time(rc->qp);
 	pthread_mutex_unlock(&rc->qp->lock);
-	if (!at || now_ns < at)
+	if (!at || now_ns < at || takes_peers_call(rc, litter))
 		return;
 	log_given_up(rc);
 	rc->phase = AW_PAIR_OVER;
