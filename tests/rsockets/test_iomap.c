@@ -7,18 +7,22 @@
 
 #define SIZE 5000
 
+static void connect_ends(struct rs_ends *ends)
+{
+	struct sockaddr_in addr = rs_address(rs_port(ends->listener));
+
+	assert_int_equal(rconnect(ends->client, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	ends->server = raccept(ends->listener, NULL, NULL);
+}
+
 /* Both may map eight buffers. */
 static void open_ends(struct rs_ends *ends)
 {
-	struct sockaddr_in addr;
-
 	ends->listener = rs_listener(1);
 	ends->client = rs_socket();
 	rs_set(ends->listener, SOL_RDMA, RDMA_IOMAPSIZE, 8);
 	rs_set(ends->client, SOL_RDMA, RDMA_IOMAPSIZE, 8);
-	addr = rs_address(rs_port(ends->listener));
-	assert_int_equal(rconnect(ends->client, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	ends->server = raccept(ends->listener, NULL, NULL);
+	connect_ends(ends);
 }
 
 /* What fd did before, the peer has seen when this returns. */
@@ -128,10 +132,44 @@ static void riounmap__of_what_still_waits(void **state)
 	rs_close(&ends);
 }
 
+static void *write_to_map(void *end)
+{
+	return (void *)(intptr_t)riowrite(*(int *)end, "map", 3, 0, 0);
+}
+
+/* The stream's octets wait for the peer, whose buffer they have filled; the send buffer has room. */
+static void riowrite__sleeps_behind_octets_that_wait(void **state)
+{
+	static char octets[1 << 16], target[3];
+	struct rs_ends ends;
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	ends.listener = rs_listener(1);
+	rs_set(ends.listener, SOL_SOCKET, SO_RCVBUF, 8192);
+	ends.client = rs_socket();
+	rs_set(ends.client, SOL_RDMA, RDMA_IOMAPSIZE, 8);
+	connect_ends(&ends);
+	assert_int_equal(riomap(ends.server, target, 3, PROT_WRITE, 0, 0), 0);
+	tell(ends.server, ends.client);
+	rs_send_all(ends.client, octets, sizeof(octets));
+	rs_fails(riowrite(ends.client, "map", 3, 0, MSG_DONTWAIT), EWOULDBLOCK);
+	pthread_create(&thread, NULL, write_to_map, &ends.client);
+	rs_until_others_sleep();
+	rs_recv_all(ends.server, octets, sizeof(octets));
+	pthread_join(thread, &result);
+	assert_int_equal((intptr_t)result, 3);
+	tell(ends.client, ends.server);
+	assert_memory_equal(target, "map", 3);
+	rs_close(&ends);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(riowrite__lands_where_it_was_mapped, rs_guard),
+		cmocka_unit_test_setup(riowrite__sleeps_behind_octets_that_wait, rs_guard),
 		cmocka_unit_test_setup(riomap__as_many_as_the_peer_has_room_for, rs_guard),
 		cmocka_unit_test_setup(riomap__where_the_peer_wants_none, rs_guard),
 		cmocka_unit_test_setup(riounmap__of_what_still_waits, rs_guard),

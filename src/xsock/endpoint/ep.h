@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // An endpoint: one connection that transports a byte stream over RDMA, by public verbs and rdma_cm
 // alone. Functions return negative errnos; readiness is in poll(2)'s bits. Only aw_xs_ep_wait,
-// aw_xs_ep_drain and aw_xs_ep_drain_all block. Any thread may call any function: each takes the
+// aw_xs_ep_wait_iowrite, aw_xs_ep_drain and aw_xs_ep_drain_all block. Any thread may call any function: each takes the
 // endpoint's lock. aw_xs_ep_close is the last call on an endpoint, made when no other call is in
 // progress (a shutdown wakes the threads that wait). No call raises SIGPIPE. Called by proxy/, ext/
 // and rsockets/.
@@ -178,6 +178,8 @@ void aw_xs_ep_stats(struct aw_xs_ep *ep, struct aw_xs_stats *stats);
 off_t aw_xs_ep_iomap(struct aw_xs_ep *ep, void *buf, size_t len, int prot, off_t offset);
 int aw_xs_ep_iounmap(struct aw_xs_ep *ep, void *buf, size_t len);
 ssize_t aw_xs_ep_iowrite(struct aw_xs_ep *ep, const void *buf, size_t count, off_t offset);
+/* As aw_xs_ep_wait, until aw_xs_ep_iowrite has room or fails. */
+int aw_xs_ep_wait_iowrite(struct aw_xs_ep *ep, int64_t timeout_ns);
 
 /*
  * For the extended calls. pd: the endpoint's own PD, for regions; NULL before there is a QP. post:

@@ -340,6 +340,14 @@ static bool is_ready(struct aw_xs_ep *ep, short events)
 	return aw_xs_ep_bits(ep) & (events | POLLERR | POLLHUP);
 }
 
+static bool may_iowrite(struct aw_xs_ep *ep, short events)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	return is_ready(ep, events) || s->tx_wanted != AW_XS_OPEN || s->rx_end == AW_XS_GONE ||
+	       aw_xs_stream_may_iowrite(s);
+}
+
 static bool is_drained(struct aw_xs_ep *ep, short events)
 {
 	(void)events;
@@ -370,15 +378,26 @@ static int wait_for(struct aw_xs_ep *ep, condition_fn *until, short events, int6
 	return 1;
 }
 
-int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
+/* Returns the readiness once the condition holds, 0 at the time-out, or a negative errno. */
+static int wait_until(struct aw_xs_ep *ep, condition_fn *until, short events, int64_t timeout_ns)
 {
 	pthread_mutex_lock(&ep->lock);
-	int result = wait_for(ep, is_ready, events, timeout_ns);
+	int result = wait_for(ep, until, events, timeout_ns);
 
 	if (result > 0)
 		result = aw_xs_ep_bits(ep);
 	aw_xs_ep_unlock(ep);
 	return result;
+}
+
+int aw_xs_ep_wait(struct aw_xs_ep *ep, short events, int64_t timeout_ns)
+{
+	return wait_until(ep, is_ready, events, timeout_ns);
+}
+
+int aw_xs_ep_wait_iowrite(struct aw_xs_ep *ep, int64_t timeout_ns)
+{
+	return wait_until(ep, may_iowrite, 0, timeout_ns);
 }
 
 void aw_xs_ep_attend(struct aw_xs_ep *ep)

@@ -40,25 +40,25 @@ int riounmap(int socket, void *buf, size_t len)
 	return (int)aw_rs_result(err);
 }
 
-/* Makes one step; waits for room in the send buffer. */
+/* Makes one step; waits for room, and until the bytes that rsend has taken are sent. */
 static ssize_t write_once(struct aw_rs *rs, const char *buf, size_t count, off_t offset,
 			  bool may_block)
 {
 	struct aw_xs_ep *ep = aw_rs_ep(rs);
 	ssize_t got;
-	int events;
+	int ready;
 
 	for (;;) {
 		got = aw_xs_ep_iowrite(ep, buf, count, offset);
 		if (got != -EAGAIN || !may_block)
 			return got;
 		aw_rs_wait_begin(rs);
-		events = aw_xs_ep_wait(ep, POLLOUT, rs->options.send_timeout_ns);
+		ready = aw_xs_ep_wait_iowrite(ep, rs->options.send_timeout_ns);
 		aw_rs_wait_end(rs);
 		if (atomic_load(&rs->closed))
 			return -EBADF;
-		if (events <= 0)
-			return events ? events : -EAGAIN;
+		if (ready <= 0)
+			return ready ? ready : -EAGAIN;
 	}
 }
 

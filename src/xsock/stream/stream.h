@@ -193,6 +193,9 @@ bool aw_xs_stream_iomap(struct aw_xs_stream *s, uint32_t index, const struct aw_
 int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *bytes, size_t len, uint64_t offset,
 			     struct aw_xs_work *work);
 
+/* Returns whether aw_xs_stream_iowrite has room. Bytes of the stream that wait for the peer go first. */
+bool aw_xs_stream_may_iowrite(const struct aw_xs_stream *s);
+
 /* Takes a message of the peer's. Returns 0 or -EPROTO, which is also stored in s->error. */
 __attribute__((warn_unused_result)) int aw_xs_stream_message(struct aw_xs_stream *s,
 							     const uint8_t *bytes, size_t len);

@@ -321,6 +321,11 @@ static bool find_map(const struct aw_xs_stream *s, uint64_t offset, struct aw_xs
 	return false;
 }
 
+bool aw_xs_stream_may_iowrite(const struct aw_xs_stream *s)
+{
+	return s->open && s->put == s->posted && aw_xs_stream_room(s) > 0 && sq_has(s, 1, false);
+}
+
 int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *bytes, size_t len, uint64_t offset,
 			     struct aw_xs_work *work)
 {
@@ -332,7 +337,7 @@ int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *bytes, size_t l
 		return 0;
 	n = min_u32(min_u32(len, aw_xs_stream_room(s)), map.sge.len - (offset - map.offset));
 	n = min_u32(n, DATA_MAX);
-	if (n == 0 || !s->open || s->put != s->posted || !sq_has(s, 1, false))
+	if (n == 0 || !aw_xs_stream_may_iowrite(s))
 		return len ? -EAGAIN : 0;
 	ring_put(s, bytes, n);
 	add_spans(s, work, n);
