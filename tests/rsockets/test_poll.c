@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 static int poll_now(int fd, short events, short *revents)
@@ -171,6 +172,37 @@ static void rpoll__of_more_than_fit_the_stack(void **state)
 	rs_close(&ends);
 }
 
+static int64_t now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* poll(2) allows it: each entry has its own answer, and the thread sleeps until there is one. */
+static void rpoll__of_one_that_is_there_twice(void **state)
+{
+	struct rs_ends ends;
+	struct pollfd fds[2];
+	int64_t start;
+
+	(void)state;
+	rs_open(&ends);
+	fds[0] = fds[1] = (struct pollfd){ .fd = ends.server, .events = POLLIN };
+	start = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	assert_int_equal(rpoll(fds, 2, 500), 0);
+	assert_true(now_ns(CLOCK_THREAD_CPUTIME_ID) - start < 100000000);
+	fds[1].events = POLLOUT;
+	assert_int_equal(rpoll(fds, 2, RS_WAIT_MS), 1);
+	assert_int_equal(fds[1].revents, POLLOUT);
+	rs_send_all(ends.client, "x", 1);
+	rs_poll_one(ends.server, POLLIN);
+	assert_int_equal(rpoll(fds, 2, RS_WAIT_MS), 2);
+	assert_int_equal(fds[0].revents, POLLIN);
+	rs_close(&ends);
+}
+
 static void *poll_both_kinds(void *arg)
 {
 	struct pollfd fds[2] = { { .fd = *(int *)arg, .events = POLLIN }, { .fd = -1 } };
@@ -296,6 +328,7 @@ int main(void)
 		cmocka_unit_test_setup(rpoll__before_a_connection, rs_guard),
 		cmocka_unit_test_setup(rpoll__of_a_mixed_set, rs_guard),
 		cmocka_unit_test_setup(rpoll__of_more_than_fit_the_stack, rs_guard),
+		cmocka_unit_test_setup(rpoll__of_one_that_is_there_twice, rs_guard),
 		cmocka_unit_test_setup(rpoll__by_many_threads, rs_guard),
 		cmocka_unit_test_setup(rpoll__of_one_that_is_closed, rs_guard),
 		cmocka_unit_test_setup(rpoll__is_interrupted, rs_guard),

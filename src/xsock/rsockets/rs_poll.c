@@ -24,7 +24,8 @@
 struct member {
 	struct aw_rs *rs; // held; NULL: the fd is the kernel's
 	struct aw_xs_ep *ep;
-	bool leads; // of all threads in rpoll, this one sleeps on the endpoint's fds
+	// Of all threads in rpoll, this one sleeps on the endpoint's fds, by this entry of its set.
+	bool leads;
 };
 
 struct poll_set {
@@ -117,15 +118,17 @@ static int read_events(struct poll_set *set)
 }
 
 /*
- * Has this thread lead unless another one does. Of all threads in rpoll only the leader sleeps on
+ * Has this thread lead unless another one does; also true where it leads by another entry of its set. Of all threads in rpoll only the leader sleeps on
  * an endpoint's fds; the others look often, and so does the leader while other threads sleep on the
  * endpoint in another call.
  */
-static bool try_lead(struct member *m)
+static bool try_lead(const struct poll_set *set, struct member *m)
 {
-	if (!m->leads)
-		m->leads = !atomic_exchange(&m->rs->polled, true);
-	return m->leads;
+	const void *leader = NULL;
+
+	if (atomic_compare_exchange_strong(&m->rs->leader, &leader, set))
+		m->leads = true;
+	return m->leads || leader == set;
 }
 
 /* Arms the endpoints. False: something has happened meanwhile. */
@@ -135,7 +138,7 @@ static bool arm_all(struct poll_set *set)
 		struct member *m = &set->members[i];
 		struct pollfd *asked = &set->asked[i * FDS_EACH];
 
-		if (!m->ep || !try_lead(m))
+		if (!m->ep || !try_lead(set, m))
 			continue;
 		if (!aw_xs_ep_arm_for(m->ep, ep_events(set->fds[i].events) | POLLERR | POLLHUP))
 			return false;
@@ -156,9 +159,17 @@ static int poll_asked(struct poll_set *set, int64_t left_ns, int most_ms)
 	return ppoll(set->asked, set->count * FDS_EACH, &time, NULL) < 0 ? -errno : 0;
 }
 
-/* Returns whether this thread shares the endpoint's events with others. */
-static bool begin_sleep(struct member *m)
+/* Returns whether the rsocket is led by another entry of the set, which counts this thread's sleep. */
+static bool is_repeated(const struct poll_set *set, const struct member *m)
 {
+	return !m->leads && atomic_load(&m->rs->leader) == set;
+}
+
+/* Returns whether this thread shares the endpoint's events with others. */
+static bool begin_sleep(const struct poll_set *set, struct member *m)
+{
+	if (is_repeated(set, m))
+		return false;
 	if (!m->leads) {
 		aw_rs_wait_begin(m->rs);
 		return true;
@@ -166,10 +177,12 @@ static bool begin_sleep(struct member *m)
 	return atomic_fetch_add(&m->rs->waiting, 1);
 }
 
-static void end_sleep(struct member *m)
+static void end_sleep(const struct poll_set *set, struct member *m)
 {
 	eventfd_t calls;
 
+	if (is_repeated(set, m))
+		return;
 	aw_rs_wait_end(m->rs);
 	if (m->leads)
 		while (!eventfd_read(m->rs->fd, &calls))
@@ -182,12 +195,12 @@ static int sleep_on(struct poll_set *set, int64_t left_ns)
 	int err;
 
 	for (size_t i = 0; i < set->count; i++)
-		if (set->members[i].ep && begin_sleep(&set->members[i]))
+		if (set->members[i].ep && begin_sleep(set, &set->members[i]))
 			shares = true;
 	err = poll_asked(set, left_ns, shares ? SHARED_MS : aw_rs_config_wake_up_ms());
 	for (size_t i = 0; i < set->count; i++)
 		if (set->members[i].ep)
-			end_sleep(&set->members[i]);
+			end_sleep(set, &set->members[i]);
 	return err;
 }
 
@@ -231,7 +244,7 @@ static void leave_all(struct poll_set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		if (set->members[i].leads)
-			atomic_store(&set->members[i].rs->polled, false);
+			atomic_store(&set->members[i].rs->leader, NULL);
 		if (set->members[i].rs)
 			aw_rs_leave(set->members[i].rs);
 	}

@@ -90,7 +90,7 @@ void aw_rs_leave(struct aw_rs *rs)
 void aw_rs_wait_begin(struct aw_rs *rs)
 {
 	atomic_fetch_add(&rs->waiting, 1);
-	if (atomic_load(&rs->polled))
+	if (atomic_load(&rs->leader))
 		eventfd_write(rs->fd, 1);
 }
 

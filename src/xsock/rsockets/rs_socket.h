@@ -40,7 +40,7 @@ struct aw_rs {
 	struct aw_xs_ep *_Atomic ep; // set once
 	_Atomic int flags; // O_NONBLOCK
 	atomic_bool closed; // set by rclose while another thread is in a call
-	atomic_bool polled; // set by the thread that leads in rpoll
+	const void *_Atomic leader; // the set of the thread that leads in rpoll, or NULL
 	atomic_uint waiting; // threads that sleep on the endpoint in any call
 	pthread_mutex_t lock; // guards the fields below
 	enum aw_rs_state state;
