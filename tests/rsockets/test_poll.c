@@ -203,6 +203,30 @@ static void rpoll__of_one_that_is_there_twice(void **state)
 	rs_close(&ends);
 }
 
+/* The library's own thread takes events of set-up, too: it must not leave the caller asleep. */
+static void rpoll__of_several_while_one_connects(void **state)
+{
+	int listener = rs_listener(1);
+	struct sockaddr_in addr = rs_address(rs_port(listener));
+	struct pollfd fds[2] = { { .fd = listener } };
+
+	(void)state;
+	for (int round = 0; round < 200; round++) {
+		int64_t start = now_ns(CLOCK_MONOTONIC);
+
+		fds[1] = (struct pollfd){ .fd = rs_socket(), .events = POLLOUT };
+		rs_unblock(fds[1].fd);
+		rs_fails(rconnect(fds[1].fd, (struct sockaddr *)&addr, sizeof(addr)), EINPROGRESS);
+		assert_int_equal(rpoll(fds, 2, RS_WAIT_MS), 1);
+		assert_int_equal(fds[1].revents, POLLOUT);
+		/* rpoll sleeps for 5 s at most. */
+		assert_true(now_ns(CLOCK_MONOTONIC) - start < 4500000000);
+		assert_int_equal(rclose(raccept(listener, NULL, NULL)), 0);
+		assert_int_equal(rclose(fds[1].fd), 0);
+	}
+	assert_int_equal(rclose(listener), 0);
+}
+
 static void *poll_both_kinds(void *arg)
 {
 	struct pollfd fds[2] = { { .fd = *(int *)arg, .events = POLLIN }, { .fd = -1 } };
@@ -329,6 +353,7 @@ int main(void)
 		cmocka_unit_test_setup(rpoll__of_a_mixed_set, rs_guard),
 		cmocka_unit_test_setup(rpoll__of_more_than_fit_the_stack, rs_guard),
 		cmocka_unit_test_setup(rpoll__of_one_that_is_there_twice, rs_guard),
+		cmocka_unit_test_setup(rpoll__of_several_while_one_connects, rs_guard),
 		cmocka_unit_test_setup(rpoll__by_many_threads, rs_guard),
 		cmocka_unit_test_setup(rpoll__of_one_that_is_closed, rs_guard),
 		cmocka_unit_test_setup(rpoll__is_interrupted, rs_guard),

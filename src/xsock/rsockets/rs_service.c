@@ -78,12 +78,17 @@ static bool serve_listener(struct aw_rs *rs, struct pollfd fds[FDS_EACH])
 	return !atomic_load(&rs->closed);
 }
 
-static bool serve_ep(struct aw_xs_ep *ep, struct pollfd fds[FDS_EACH])
+/* A thread in rpoll may sleep on fds of before: it does not learn of the events that are taken here. */
+static bool serve_ep(struct aw_rs *rs, struct pollfd fds[FDS_EACH])
 {
+	struct aw_xs_ep *ep = aw_rs_ep(rs);
+
 	do {
 		aw_xs_ep_ready(ep);
-		if (aw_xs_ep_state(ep) != AW_XS_CONNECTING)
+		if (aw_xs_ep_state(ep) != AW_XS_CONNECTING) {
+			aw_rs_wake_leader(rs);
 			return false;
+		}
 	} while (!aw_xs_ep_arm(ep));
 	aw_xs_ep_fds(ep, fds);
 	return true;
@@ -92,11 +97,9 @@ static bool serve_ep(struct aw_xs_ep *ep, struct pollfd fds[FDS_EACH])
 /* Makes progress with an rsocket and fills in what to poll. False: it needs no service any more. */
 static bool serve_rs(struct aw_rs *rs, struct pollfd fds[FDS_EACH])
 {
-	struct aw_xs_ep *ep = aw_rs_ep(rs);
-
 	for (int i = 0; i < FDS_EACH; i++)
 		fds[i] = (struct pollfd){ .fd = -1 };
-	return ep ? serve_ep(ep, fds) : serve_listener(rs, fds);
+	return aw_rs_ep(rs) ? serve_ep(rs, fds) : serve_listener(rs, fds);
 }
 
 static void serve_watch(struct aw_xs_wait *wait, struct watch watch)

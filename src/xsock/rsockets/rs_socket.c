@@ -90,13 +90,18 @@ void aw_rs_leave(struct aw_rs *rs)
 void aw_rs_wait_begin(struct aw_rs *rs)
 {
 	atomic_fetch_add(&rs->waiting, 1);
-	if (atomic_load(&rs->leader))
-		eventfd_write(rs->fd, 1);
+	aw_rs_wake_leader(rs);
 }
 
 void aw_rs_wait_end(struct aw_rs *rs)
 {
 	atomic_fetch_sub(&rs->waiting, 1);
+}
+
+void aw_rs_wake_leader(struct aw_rs *rs)
+{
+	if (atomic_load(&rs->leader))
+		eventfd_write(rs->fd, 1);
 }
 
 void aw_rs_process_forked(void)

@@ -91,6 +91,8 @@ void aw_rs_leave(struct aw_rs *rs);
  */
 void aw_rs_wait_begin(struct aw_rs *rs);
 void aw_rs_wait_end(struct aw_rs *rs);
+/* Wakes the thread that leads in rpoll, to look again. */
+void aw_rs_wake_leader(struct aw_rs *rs);
 
 /* Called in the child of a fork. */
 void aw_rs_process_forked(void);
