@@ -125,6 +125,46 @@ static void rclose__ends_a_receive(void **state)
 	assert_int_equal((intptr_t)result, -EBADF);
 }
 
+/* As with the kernel's: the datagrams that came before are received, then a receive that may block returns 0. */
+static void rshutdown__ends_receives(void **state)
+{
+	int fd = bound(), client = connected_to(fd);
+	struct pollfd one = { .fd = fd, .events = POLLIN };
+	struct sockaddr_in addr = rs_address(rs_port(client));
+	char octet;
+
+	(void)state;
+	assert_int_equal(rconnect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(rsend(client, "x", 1, 0), 1);
+	rs_poll_one(fd, POLLIN);
+	assert_int_equal(rshutdown(fd, SHUT_RD), 0);
+	assert_int_equal(rrecv(fd, &octet, 1, 0), 1);
+	assert_int_equal(rrecv(fd, &octet, 1, 0), 0);
+	rs_fails(rrecv(fd, &octet, 1, MSG_DONTWAIT), EAGAIN);
+	assert_int_equal(rpoll(&one, 1, RS_WAIT_MS), 1);
+	assert_int_equal(one.revents, POLLIN);
+	assert_int_equal(rclose(client), 0);
+	assert_int_equal(rclose(fd), 0);
+}
+
+static void rshutdown__wakes_a_receive(void **state)
+{
+	int fd = bound(), client = connected_to(fd);
+	struct sockaddr_in addr = rs_address(rs_port(client));
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	assert_int_equal(rconnect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	pthread_create(&thread, NULL, recv_one, &fd);
+	rs_until_others_sleep();
+	assert_int_equal(rshutdown(fd, SHUT_RD), 0);
+	pthread_join(thread, &result);
+	assert_int_equal((intptr_t)result, 0);
+	assert_int_equal(rclose(client), 0);
+	assert_int_equal(rclose(fd), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +172,8 @@ int main(void)
 		cmocka_unit_test_setup(datagrams__on_the_wire, rs_guard),
 		cmocka_unit_test_setup(datagrams__of_others_are_dropped, rs_guard),
 		cmocka_unit_test_setup(rclose__ends_a_receive, rs_guard),
+		cmocka_unit_test_setup(rshutdown__ends_receives, rs_guard),
+		cmocka_unit_test_setup(rshutdown__wakes_a_receive, rs_guard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 // The header of a datagram: a tag, the IP version, an operation (0: the program's bytes), the
 // header's length, one reserved byte, a QP number (0: there is no QP), and the sender's IP address.
 // A datagram without such a header is dropped: it is not from an rsocket.
+#define _GNU_SOURCE // POLLRDHUP
 #include "xsock/rsockets/rs_datagram.h"
 
 #include <netinet/in.h>
@@ -22,6 +23,8 @@ enum {
 	OPERATION_DATA = 0,
 	IOV_COUNT_MAX = 64,
 };
+
+#define READABLE (POLLIN | POLLRDNORM)
 
 static const unsigned char tag[AT_VERSION] = { 0x55, 0x55, 0x55, 0x55 };
 
@@ -80,6 +83,7 @@ static bool may_block(const struct aw_rs *rs, int flags)
 	return !(flags & MSG_DONTWAIT) && !(atomic_load(&rs->flags) & O_NONBLOCK);
 }
 
+/* Returns the events that hold, or a negative errno. */
 static int wait_for(struct aw_rs *rs, short events, int64_t timeout_ns)
 {
 	struct pollfd fd = { .fd = rs->fd, .events = events };
@@ -89,7 +93,7 @@ static int wait_for(struct aw_rs *rs, short events, int64_t timeout_ns)
 		return -EBADF;
 	if (got < 0)
 		return -errno;
-	return got ? 0 : -EAGAIN;
+	return got ? fd.revents : -EAGAIN;
 }
 
 ssize_t aw_rs_datagram_send(struct aw_rs *rs, const struct msghdr *msg, int flags)
@@ -98,7 +102,7 @@ ssize_t aw_rs_datagram_send(struct aw_rs *rs, const struct msghdr *msg, int flag
 	unsigned char header[LENGTH_6];
 	struct msghdr whole = *msg;
 	ssize_t sent;
-	int err;
+	int ready;
 
 	if (msg->msg_iovlen > IOV_COUNT_MAX)
 		return -EMSGSIZE;
@@ -113,9 +117,9 @@ ssize_t aw_rs_datagram_send(struct aw_rs *rs, const struct msghdr *msg, int flag
 			return sent - (ssize_t)iov[0].iov_len;
 		if (errno != EAGAIN || !may_block(rs, flags))
 			return -errno;
-		err = wait_for(rs, POLLOUT, rs->options.send_timeout_ns);
-		if (err)
-			return err;
+		ready = wait_for(rs, POLLOUT, rs->options.send_timeout_ns);
+		if (ready < 0)
+			return ready;
 	}
 }
 
@@ -166,7 +170,7 @@ static ssize_t receive_datagram(struct aw_rs *rs, struct msghdr *msg, int flags)
 ssize_t aw_rs_datagram_recv(struct aw_rs *rs, struct msghdr *msg, int flags)
 {
 	ssize_t got;
-	int err;
+	int ready;
 
 	if (msg->msg_iovlen > IOV_COUNT_MAX)
 		return -EMSGSIZE;
@@ -176,19 +180,31 @@ ssize_t aw_rs_datagram_recv(struct aw_rs *rs, struct msghdr *msg, int flags)
 		pthread_mutex_unlock(&rs->lock);
 		if (got != -EAGAIN || !may_block(rs, flags))
 			return got;
-		err = wait_for(rs, POLLIN, rs->options.recv_timeout_ns);
-		if (err)
-			return err;
+		ready = wait_for(rs, POLLIN | POLLRDHUP, rs->options.recv_timeout_ns);
+		if (ready < 0)
+			return ready;
+		// Shut down for receiving, the socket is readable for ever, and the kernel's own call returns 0.
+		if (ready & POLLRDHUP) {
+			msg->msg_namelen = 0;
+			return 0;
+		}
 	}
 }
 
-short aw_rs_datagram_revents(struct aw_rs *rs, short revents)
+short aw_rs_datagram_events(short events)
 {
-	if (!(revents & (POLLIN | POLLRDNORM)) || (revents & (POLLERR | POLLHUP)))
+	return (short)(events & READABLE ? events | POLLRDHUP : events);
+}
+
+short aw_rs_datagram_revents(struct aw_rs *rs, short events, short asked)
+{
+	short revents = asked & (short)(events | POLLERR | POLLHUP | POLLNVAL);
+
+	if (!(revents & READABLE) || (asked & (POLLERR | POLLHUP | POLLRDHUP)))
 		return revents;
 	pthread_mutex_lock(&rs->lock);
 	if (find_datagram(rs) == -EAGAIN)
-		revents &= ~(POLLIN | POLLRDNORM);
+		revents &= ~READABLE;
 	pthread_mutex_unlock(&rs->lock);
 	return revents;
 }

@@ -13,9 +13,12 @@ int aw_rs_datagram_open(int domain, int flags) __attribute__((warn_unused_result
 ssize_t aw_rs_datagram_send(struct aw_rs *rs, const struct msghdr *msg, int flags);
 ssize_t aw_rs_datagram_recv(struct aw_rs *rs, struct msghdr *msg, int flags);
 
+/* Returns what to ask poll(2) for on the UDP socket where the program has asked for events. */
+short aw_rs_datagram_events(short events);
 /*
- * Returns the revents of poll(2) on the UDP socket, but POLLIN only for a datagram of an rsocket's.
+ * Returns the revents for events, of what poll(2) has answered: POLLIN only for a datagram of an rsocket's, or after
+ * a shutdown.
  */
-short aw_rs_datagram_revents(struct aw_rs *rs, short revents);
+short aw_rs_datagram_revents(struct aw_rs *rs, short events, short asked);
 
 #endif

@@ -76,6 +76,8 @@ static void add_fd(struct poll_set *set, size_t i)
 	// The eventfd counts connections; that it is writable means nothing.
 	if (m->rs && !m->ep && !m->rs->datagram)
 		asked[0].events &= POLLIN | POLLRDNORM;
+	if (m->rs && m->rs->datagram)
+		asked[0].events = aw_rs_datagram_events(fd->events);
 }
 
 static bool is_listening(struct aw_rs *rs)
@@ -101,7 +103,7 @@ static short revents_of(const struct member *m, short events, short asked)
 	if (atomic_load(&m->rs->closed))
 		return POLLNVAL;
 	if (m->rs->datagram)
-		return aw_rs_datagram_revents(m->rs, asked);
+		return aw_rs_datagram_revents(m->rs, events, asked);
 	return is_listening(m->rs) ? asked : (short)((events & POLLOUT) | POLLHUP);
 }
 
