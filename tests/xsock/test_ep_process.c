@@ -3,12 +3,43 @@
 #include "ends.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#define EXIT_S 60
+
 static bool is_child;
+static bool exits; /* the only thread of the child that may wait for a condition now */
+
+int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *end);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *end);
+
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	if (exits)
+		_exit(1);
+	return __real_pthread_cond_wait(cond, mutex);
+}
+
+/* At exit the time is over at once. */
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *end)
+{
+	struct timespec now;
+
+	if (!exits)
+		return __real_pthread_cond_timedwait(cond, mutex, end);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return end->tv_sec <= now.tv_sec + EXIT_S ? ETIMEDOUT : 0;
+}
 
 /* The leak checker asks: it takes the threads of a child of a fork for ended ones. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
@@ -75,11 +106,42 @@ static void ep_exit__what_was_taken_arrives(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* The peer takes nothing, and says nothing of how long. */
+static void ep_exit__is_bounded_on_the_whole(void **state)
+{
+	int fd[2], status;
+
+	(void)state;
+	ends_sockets(fd);
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct aw_xs_ep *ep = ends_create(&(struct aw_xs_options){ .sndbuf = 1 << 20 });
+
+		is_child = true;
+		aw_xs_ep_initiate(ep, fd[0]);
+		ends_wait(ep, POLLOUT);
+		ends_send(ep, 0, 1 << 20);
+		exits = true;
+		exit(0);
+	}
+	close(fd[0]);
+	struct aw_xs_ep *ep = ends_create(&(struct aw_xs_options){ .rcvbuf = 4096 });
+
+	assert_int_equal(aw_xs_ep_respond(ep, fd[1]), 0);
+	ends_wait(ep, POLLIN);
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+	ends_wait(ep, POLLERR);
+	aw_xs_ep_close(ep, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ep_wait__peer_is_killed),
 		cmocka_unit_test(ep_exit__what_was_taken_arrives),
+		cmocka_unit_test(ep_exit__is_bounded_on_the_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,8 +205,12 @@ int aw_xs_ep_post_note(struct aw_xs_ep *ep, const struct ibv_send_wr *wr, const 
 ssize_t aw_xs_ep_send_zero(struct aw_xs_ep *ep, const void *buf, size_t len, uint32_t lkey,
 			   void (*done)(void *arg, int err), void *arg);
 
-/* Waits until no closed endpoint of this process lingers. exit(3) does so by itself. */
+/*
+ * Waits until no closed endpoint of this process lingers. exit(3) does so by itself, for the time that is left of
+ * aw_xs_exit_left_ns: the first exit handler to call that sets the limit for all of exit.
+ */
 int aw_xs_ep_drain_all(int64_t timeout_ns);
+int64_t aw_xs_exit_left_ns(int64_t limit_ns);
 
 /* As rdma_get_cm_event, but with cancellation off: the caller holds locks. */
 int aw_xs_ep_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);

@@ -13,6 +13,7 @@
 
 #define TICK_MS 2 /* how soon the thread looks at bytes that were left */
 #define IDLE_TICKS 100 /* ticks until an endpoint without bytes to send leaves the list */
+#define EXIT_NS INT64_C(60000000000) /* how long exit(3) waits on the whole */
 #define LINGER_MS 1000 /* how often the deadlines of lingering endpoints are checked */
 
 TAILQ_HEAD(ep_list, aw_xs_ep);
@@ -185,8 +186,9 @@ static void reset_in_child(void)
 }
 
 /*
- * At exit(3): closes all endpoints and waits until their bytes are sent. They are not freed: other
- * threads may still be in calls.
+ * At exit(3): closes all endpoints and waits until their bytes are sent, or EXIT_NS have passed: a peer that sends or
+ * credits on and on would hold up the process for as long as it likes. They are not freed: other threads may still be
+ * in calls.
  */
 static void close_all(void)
 {
@@ -206,7 +208,17 @@ static void close_all(void)
 		pthread_mutex_unlock(&ep->lock);
 		aw_xs_service_linger(ep);
 	}
-	aw_xs_ep_drain_all(-1);
+	(void)aw_xs_ep_drain_all(aw_xs_exit_left_ns(EXIT_NS));
+}
+
+int64_t aw_xs_exit_left_ns(int64_t limit_ns)
+{
+	static int64_t end_ns;
+	int64_t now_ns = aw_now_ns();
+
+	if (!end_ns)
+		end_ns = now_ns + limit_ns;
+	return end_ns > now_ns ? end_ns - now_ns : 0;
 }
 
 static void register_handlers(void)
@@ -280,12 +292,8 @@ int aw_xs_ep_drain_all(int64_t timeout_ns)
 	int err = 0;
 
 	pthread_mutex_lock(&service.lock);
-	while (service.lingering_count > 0 && err == 0) {
-		if (timeout_ns < 0)
-			err = pthread_cond_wait(&service.idle, &service.lock);
-		else
-			err = pthread_cond_timedwait(&service.idle, &service.lock, &end);
-	}
+	while (service.lingering_count > 0 && err == 0)
+		err = pthread_cond_timedwait(&service.idle, &service.lock, &end);
 	pthread_mutex_unlock(&service.lock);
 	return -err;
 }
