@@ -323,6 +323,34 @@ static void reset_ask(int fd)
 	raise(SIGKILL);
 }
 
+/* A connection ends with its process, though a child lives on. */
+static void outlived_serve(int fd)
+{
+	struct iwarp_completion done;
+	pid_t outliver;
+
+	read_all(fd, &outliver, sizeof(outliver));
+	NEED(iwarp_recv_async(fd, page, 1, 1) == 0);
+	done = next_completion(fd);
+	NEED(!done.octets && (!done.error || done.error == ECONNRESET));
+	NEED(kill(outliver, SIGKILL) == 0);
+}
+
+static void outlived_ask(int fd)
+{
+	pid_t outliver = fork();
+
+	NEED(outliver >= 0);
+	if (!outliver) {
+		close(fd);
+		alarm(ANSWER);
+		pause();
+	}
+	NEED(iwarp_send_async(fd, &outliver, sizeof(outliver), 1) == 0);
+	(void)next_completion(fd);
+	raise(SIGKILL);
+}
+
 /* What sockets do goes on: names, options, poll, dup, and a child's use of the stream. */
 static void socket_serve(int fd)
 {
@@ -476,6 +504,7 @@ static const struct scene scenes[] = {
 	{ "access", access_serve, access_ask, 0 },
 	{ "killed", killed_serve, killed_ask, SIGKILL },
 	{ "reset", reset_serve, reset_ask, SIGKILL },
+	{ "outlived", outlived_serve, outlived_ask, SIGKILL },
 	{ "socket", socket_serve, socket_ask, 0 },
 	{ "leaves", leaves_serve, leaves_ask, 0 },
 	{ "ends_before_reads", ends_before_reads_serve, ends_before_reads_ask, 0 },

@@ -16,8 +16,11 @@
 #include "ring/table.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static struct aw_table qps;
 static struct aw_once qps_once = AW_ONCE_INIT;
@@ -40,6 +43,25 @@ static void fork_parent(void)
 	aw_table_fork_parent(&qps);
 }
 
+/*
+ * Gives up the child's copies of the streams' sockets, which would keep the connections up when the parent's process ends.
+ * The inherited QPs still name the fds: another file takes their numbers. The system call: a wrapper of dup3 may want
+ * locks that the fork still holds.
+ */
+static void leave_streams(void)
+{
+	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+	uint32_t end = aw_table_end(&qps);
+	struct aw_uqp *qp;
+
+	if (none < 0)
+		return;
+	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++))
+		if (qp->fd >= 0)
+			(void)syscall(SYS_dup3, none, qp->fd, O_CLOEXEC);
+	close(none);
+}
+
 static void fork_child(void)
 {
 	aw_capture_fork_child();
@@ -47,6 +69,7 @@ static void fork_child(void)
 	aw_lend_fork_child();
 	aw_hold_fork_child();
 	aw_table_fork_child(&qps);
+	leave_streams();
 }
 
 static const struct aw_fork_handlers fork_handlers = {

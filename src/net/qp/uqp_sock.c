@@ -252,10 +252,7 @@ static void return_buffers(struct aw_uqp *qp)
 	qp->tx_blocked = false;
 }
 
-/*
- * An inherited connection, and every epoll set it is in, is the parent's alone. Relaxed: only the
- * number matters.
- */
+/* An inherited connection, and every epoll set it is in, is the parent's alone. Relaxed: only the number matters. */
 bool aw_uqp_is_inherited(const struct aw_uqp *qp)
 {
 	return atomic_load_explicit(&qp->generation, memory_order_relaxed) != aw_fork_generation();
@@ -263,7 +260,9 @@ bool aw_uqp_is_inherited(const struct aw_uqp *qp)
 
 void aw_uqp_drop_socket(struct aw_uqp *qp)
 {
-	if (qp->fd < 0)
+	int fd = qp->fd;
+
+	if (fd < 0)
 		return;
 	aw_ride_end(qp);
 	if (qp->lent_to && !aw_uqp_is_inherited(qp)) {
@@ -279,11 +278,12 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	drop_watch(&qp->watch);
 	return_buffers(qp);
 	aw_capture_stream_gone(qp);
-	if (aw_uqp_is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
-		close(qp->fd);
-	else
-		aw_linger(qp->fd);
+	/* A fork meanwhile must not take the number for the stream's, once it may be another file's. */
 	qp->fd = -1;
+	if (aw_uqp_is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
+		close(fd);
+	else
+		aw_linger(fd);
 	aw_stat_stream_gone(qp);
 }
 

@@ -191,8 +191,8 @@ static void ext_closing(int fd)
 }
 
 /*
- * Closes, in the child of a fork, the far ends: while the child had them open, the program would
- * not see its pair's end.
+ * Closes, in the child of a fork, the far ends and the TCP sockets: while the child had them open, the program would
+ * not see its pair's end, nor the peer the connection's.
  */
 static void forget_in_child(void)
 {
@@ -202,6 +202,7 @@ static void forget_in_child(void)
 	TAILQ_FOREACH(ext, &table, entry)
 	{
 		close_fd(&ext->far);
+		close_fd(&ext->tcp);
 		close_fd(&ext->wake);
 	}
 	TAILQ_INIT(&table);
