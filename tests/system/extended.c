@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PAGE (1 << 20)
@@ -401,6 +402,32 @@ static void leaves_ask(int fd)
 	exit(0);
 }
 
+/* The peer takes nothing until this process is gone. */
+static void leaves_unheard_serve(int fd)
+{
+	struct pollfd pollfd = { .events = POLLIN };
+	pid_t leaver;
+
+	read_all(fd, &leaver, sizeof(leaver));
+	pollfd.fd = (int)syscall(SYS_pidfd_open, leaver, 0);
+	NEED(pollfd.fd >= 0 && poll(&pollfd, 1, -1) == 1);
+	close(pollfd.fd);
+	while (read(fd, page, sizeof(page)) > 0)
+		;
+}
+
+static void leaves_unheard_ask(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
+	pid_t leaver = getpid();
+
+	write_all(fd, &leaver, sizeof(leaver));
+	NEED(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+	while (poll(&pollfd, 1, ANSWER) == 1)
+		(void)!write(fd, other, sizeof(other));
+	exit_out_of_time();
+}
+
 /* Each operation completes once, though the stream has ended both ways when it does. */
 static void ends_before_reads_serve(int fd)
 {
@@ -507,6 +534,7 @@ static const struct scene scenes[] = {
 	{ "outlived", outlived_serve, outlived_ask, SIGKILL },
 	{ "socket", socket_serve, socket_ask, 0 },
 	{ "leaves", leaves_serve, leaves_ask, 0 },
+	{ "leaves_unheard", leaves_unheard_serve, leaves_unheard_ask, 0 },
 	{ "ends_before_reads", ends_before_reads_serve, ends_before_reads_ask, 0 },
 	{ "closes_one_by_one", closes_one_by_one_serve, closes_one_by_one_ask, 0 },
 	{ "closes_before_sends", closes_before_sends_serve, closes_before_sends_ask, 0 },

@@ -50,6 +50,9 @@ bool has_completion(int fd);
 struct iwarp_completion next_completion(int fd);
 void await(int fd, uint64_t cookie, size_t octets, int error);
 
+/* exit(3), which must not want to wait for longer than half a minute, and has that time passed. */
+void exit_out_of_time(void);
+
 bool in_child(void);
 bool child_is_well(void);
 

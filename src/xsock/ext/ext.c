@@ -15,7 +15,8 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-#define EXIT_NS INT64_C(30000000000) /* how long exit(3) waits for the pumps */
+#define EXIT_NS \
+	INT64_C(30000000000) /* how long exit(3) waits, for the pumps and for the endpoints */
 
 TAILQ_HEAD(ext_list, aw_ext);
 
@@ -222,7 +223,7 @@ static void stop_pump(struct aw_ext *ext)
  */
 static void stop_all(void)
 {
-	struct timespec end = aw_clock_after(CLOCK_REALTIME, EXIT_NS);
+	struct timespec end = aw_clock_after(CLOCK_REALTIME, aw_xs_exit_left_ns(EXIT_NS));
 	struct aw_ext *ext;
 	int error = 0;
 
