@@ -402,16 +402,22 @@ static void leaves_ask(int fd)
 	exit(0);
 }
 
+static void await_end_of(pid_t process)
+{
+	struct pollfd pollfd = { .events = POLLIN };
+
+	pollfd.fd = (int)syscall(SYS_pidfd_open, process, 0);
+	NEED(pollfd.fd >= 0 && poll(&pollfd, 1, -1) == 1);
+	close(pollfd.fd);
+}
+
 /* The peer takes nothing until this process is gone. */
 static void leaves_unheard_serve(int fd)
 {
-	struct pollfd pollfd = { .events = POLLIN };
 	pid_t leaver;
 
 	read_all(fd, &leaver, sizeof(leaver));
-	pollfd.fd = (int)syscall(SYS_pidfd_open, leaver, 0);
-	NEED(pollfd.fd >= 0 && poll(&pollfd, 1, -1) == 1);
-	close(pollfd.fd);
+	await_end_of(leaver);
 	while (read(fd, page, sizeof(page)) > 0)
 		;
 }
@@ -426,6 +432,30 @@ static void leaves_unheard_ask(int fd)
 	while (poll(&pollfd, 1, ANSWER) == 1)
 		(void)!write(fd, other, sizeof(other));
 	exit_out_of_time();
+}
+
+/* A region that is still registered does not keep the connection up. */
+static void closes_with_a_region_serve(int fd)
+{
+	struct iwarp_mr *mr = offer(fd, page, sizeof(page), IWARP_REMOTE_WRITE);
+	pid_t writer;
+
+	read_all(fd, &writer, sizeof(writer));
+	close(fd);
+	await_end_of(writer);
+	NEED(iwarp_dereg_mr(mr) == 0);
+}
+
+static void closes_with_a_region_ask(int fd)
+{
+	pid_t writer = getpid();
+
+	signal(SIGPIPE, SIG_IGN);
+	(void)take_key(fd);
+	write_all(fd, &writer, sizeof(writer));
+	while (write(fd, other, sizeof(other)) > 0)
+		;
+	NEED(errno == EPIPE || errno == ECONNRESET);
 }
 
 /* Each operation completes once, though the stream has ended both ways when it does. */
@@ -537,6 +567,7 @@ static const struct scene scenes[] = {
 	{ "leaves_unheard", leaves_unheard_serve, leaves_unheard_ask, 0 },
 	{ "ends_before_reads", ends_before_reads_serve, ends_before_reads_ask, 0 },
 	{ "closes_one_by_one", closes_one_by_one_serve, closes_one_by_one_ask, 0 },
+	{ "closes_with_a_region", closes_with_a_region_serve, closes_with_a_region_ask, 0 },
 	{ "closes_before_sends", closes_before_sends_serve, closes_before_sends_ask, 0 },
 	{ "answers_and_closes", answers_and_closes_serve, answers_and_closes_ask, 0 },
 };

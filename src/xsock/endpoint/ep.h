@@ -151,6 +151,11 @@ int aw_xs_ep_shutdown(struct aw_xs_ep *ep, int how);
  * a reset instead.
  */
 void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort);
+/*
+ * Ends the connection as aw_xs_ep_close without abort does; the endpoint stays the caller's until it is closed, too,
+ * because what was made on its PD has to go first.
+ */
+void aw_xs_ep_hang_up(struct aw_xs_ep *ep);
 
 /*
  * Waits, for SO_LINGER, until TCP has taken all bytes. Returns 0, -ETIMEDOUT, -EINTR or the

@@ -110,8 +110,11 @@ struct aw_xs_ep {
 	TAILQ_ENTRY(aw_xs_ep) live_entry;
 	TAILQ_ENTRY(aw_xs_ep) behind_entry;
 	bool is_live; /* in the service's list of endpoints that are not closed */
-	/* is_behind: in the list `behind`; is_abandoned: closed by exit(3), not freed */
-	bool is_behind, is_abandoned;
+	/*
+	 * is_behind: in the list `behind`; is_abandoned: closed by exit(3), not freed; is_kept: hung up, and freed only
+	 * once it is closed, too; is_lingering: lingers, or is still to
+	 */
+	bool is_behind, is_abandoned, is_kept, is_lingering;
 	uint32_t calls_seen, idle_ticks;
 
 	/* used by the service once the endpoint lingers */
@@ -160,15 +163,20 @@ bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep);
 /*
  * ep_service.c: the thread that serves endpoints which have bytes to send and no caller. join and
  * leave: when the endpoint is created and closed. behind: bytes are left to send; the caller holds
- * the endpoint's lock. linger: the service takes a closed endpoint.
+ * the endpoint's lock. linger: the service takes a closed endpoint. keep: for one that was hung up; false: it was
+ * before. release: it is closed, too; false: it still lingers, and the service frees it.
  */
 void aw_xs_service_join(struct aw_xs_ep *ep);
 void aw_xs_service_leave(struct aw_xs_ep *ep);
 void aw_xs_service_behind(struct aw_xs_ep *ep);
 void aw_xs_service_linger(struct aw_xs_ep *ep);
+bool aw_xs_service_keep(struct aw_xs_ep *ep);
+bool aw_xs_service_release(struct aw_xs_ep *ep);
 
 /* ep_linger.c: makes progress on a closed endpoint. Returns true once it may be freed. */
 bool aw_xs_ep_linger(struct aw_xs_ep *ep);
+/* Ends the connection, unless it has ended. */
+void aw_xs_ep_cut(struct aw_xs_ep *ep);
 
 /*
  * Returns whether bytes or the end wait to be sent, for the peer or for TCP. The caller holds the

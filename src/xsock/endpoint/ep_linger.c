@@ -31,6 +31,14 @@ static void fail_qp(struct aw_xs_ep *ep)
 		ibv_modify_qp(ep->id->qp, &attr, IBV_QP_STATE);
 }
 
+void aw_xs_ep_cut(struct aw_xs_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	if (ep->phase != AW_XS_PHASE_OVER)
+		fail_qp(ep);
+	pthread_mutex_unlock(&ep->lock);
+}
+
 /* Disconnects once the bytes and the stream's end are sent. */
 static void disconnect_flushed(struct aw_xs_ep *ep, uint64_t now)
 {
@@ -92,8 +100,8 @@ static void ep_reset(struct aw_xs_ep *ep)
 	aw_xs_ep_free(ep);
 }
 
-/* Closes: receives no more, sends the bytes that were taken and then the stream's end. */
-static void ep_linger(struct aw_xs_ep *ep)
+/* Receives no more, and sends the bytes that were taken and then the stream's end. Returns whether there are none to send. */
+static bool end_stream(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
 	aw_xs_ep_progress(ep, 0);
@@ -103,10 +111,7 @@ static void ep_linger(struct aw_xs_ep *ep)
 	bool done = has_nothing_to_send(ep);
 
 	pthread_mutex_unlock(&ep->lock);
-	if (done)
-		aw_xs_ep_free(ep);
-	else
-		aw_xs_service_linger(ep);
+	return done;
 }
 
 void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort)
@@ -116,10 +121,23 @@ void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort)
 		return;
 	}
 	aw_xs_service_leave(ep);
-	if (ep->is_abandoned)
+	if (ep->is_abandoned || !aw_xs_service_release(ep))
 		return;
 	if (abort)
 		ep_reset(ep);
+	else if (end_stream(ep))
+		aw_xs_ep_free(ep);
 	else
-		ep_linger(ep);
+		aw_xs_service_linger(ep);
+}
+
+void aw_xs_ep_hang_up(struct aw_xs_ep *ep)
+{
+	if (ep->pid != getpid())
+		return;
+	aw_xs_service_leave(ep);
+	if (ep->is_abandoned || !aw_xs_service_keep(ep))
+		return;
+	(void)end_stream(ep);
+	aw_xs_service_linger(ep);
 }

@@ -126,9 +126,18 @@ static void serve_all_behind(struct aw_xs_wait *wait)
 
 static void end_linger(struct aw_xs_ep *ep)
 {
-	bool abandoned = ep->is_abandoned;
+	bool kept, freed;
 
-	if (!abandoned)
+	pthread_mutex_lock(&service.lock);
+	kept = ep->is_kept;
+	pthread_mutex_unlock(&service.lock);
+	if (kept)
+		aw_xs_ep_cut(ep);
+	pthread_mutex_lock(&service.lock);
+	freed = !ep->is_abandoned && !ep->is_kept;
+	ep->is_lingering = false;
+	pthread_mutex_unlock(&service.lock);
+	if (freed)
 		aw_xs_ep_free(ep);
 	pthread_mutex_lock(&service.lock);
 	if (--service.lingering_count == 0)
@@ -274,14 +283,37 @@ void aw_xs_service_linger(struct aw_xs_ep *ep)
 
 	pthread_mutex_lock(&service.lock);
 	runs = aw_xs_job_start(&job) == 0;
+	ep->is_lingering = runs;
 	if (runs) {
 		TAILQ_INSERT_TAIL(&service.lingering, ep, entry);
 		service.lingering_count++;
 		aw_xs_job_wake(&job);
 	}
 	pthread_mutex_unlock(&service.lock);
-	if (!runs && !ep->is_abandoned)
+	if (!runs && !ep->is_abandoned && !ep->is_kept)
 		aw_xs_ep_free(ep);
+}
+
+bool aw_xs_service_keep(struct aw_xs_ep *ep)
+{
+	bool first;
+
+	pthread_mutex_lock(&service.lock);
+	first = !ep->is_kept;
+	ep->is_kept = true;
+	pthread_mutex_unlock(&service.lock);
+	return first;
+}
+
+bool aw_xs_service_release(struct aw_xs_ep *ep)
+{
+	bool lingers;
+
+	pthread_mutex_lock(&service.lock);
+	ep->is_kept = false;
+	lingers = ep->is_lingering;
+	pthread_mutex_unlock(&service.lock);
+	return !lingers;
 }
 
 int aw_xs_ep_drain_all(int64_t timeout_ns)

@@ -131,15 +131,22 @@ void aw_ext_unuse(struct aw_ext *ext)
 
 /*
  * The program may still take completions: ext stays in the table until the program's fd is another
- * file.
+ * file. Once it has closed that fd, regions that it has left registered do not keep the connection up.
  */
 void aw_ext_pump_end(struct aw_ext *ext)
 {
+	bool closed;
+
 	(void)aw_xs_ep_shutdown(ext->ep, SHUT_RDWR);
 	pthread_mutex_lock(&ext->lock);
 	close_fd(&ext->far);
 	close_fd(&ext->tcp);
 	pthread_mutex_unlock(&ext->lock);
+	pthread_mutex_lock(&table_lock);
+	closed = ext->closed;
+	pthread_mutex_unlock(&table_lock);
+	if (closed)
+		aw_xs_ep_hang_up(ext->ep);
 	aw_ext_unuse(ext);
 	pthread_mutex_lock(&table_lock);
 	ext->has_pump = false;
@@ -176,18 +183,24 @@ static void remove_closed(void)
 static void ext_closing(int fd)
 {
 	struct aw_ext *ext = aw_ext_get(fd);
+	bool ended;
 
 	if (!ext)
 		return;
-	pthread_mutex_lock(&ext->lock);
-	aw_ext_let_go(ext);
-	pthread_mutex_unlock(&ext->lock);
-	pthread_mutex_lock(&ext->cq_lock);
-	close_fd(&ext->cq_fd);
-	pthread_mutex_unlock(&ext->cq_lock);
 	pthread_mutex_lock(&table_lock);
 	ext->closed = true;
 	pthread_mutex_unlock(&table_lock);
+	pthread_mutex_lock(&ext->lock);
+	aw_ext_let_go(ext);
+	ended = ext->pump_ended;
+	pthread_mutex_unlock(&ext->lock);
+	if (ended && aw_ext_use(ext)) {
+		aw_xs_ep_hang_up(ext->ep);
+		aw_ext_unuse(ext);
+	}
+	pthread_mutex_lock(&ext->cq_lock);
+	close_fd(&ext->cq_fd);
+	pthread_mutex_unlock(&ext->cq_lock);
 	aw_ext_put(ext);
 }
 
