@@ -458,6 +458,52 @@ static void closes_with_a_region_ask(int fd)
 	NEED(errno == EPIPE || errno == ECONNRESET);
 }
 
+/* SO_LINGER with a time has the close wait until the peer can have all; with none, it is a reset. */
+static void lingers_serve(int fd)
+{
+	size_t at = 0;
+	ssize_t got;
+
+	while (at < PAGE && (got = read(fd, page, sizeof(page))) > 0) {
+		check(page, (size_t)got, at);
+		at += (size_t)got;
+	}
+	NEED(at == PAGE);
+}
+
+static void lingers_ask(int fd)
+{
+	const struct linger wait = { 1, 60 };
+
+	fill(other, sizeof(other), 0);
+	NEED(setsockopt(fd, SOL_SOCKET, SO_LINGER, &wait, sizeof(wait)) == 0);
+	write_all(fd, other, sizeof(other));
+	close(fd);
+	raise(SIGKILL);
+}
+
+static void lingers_not_serve(int fd)
+{
+	char octet;
+
+	read_all(fd, &octet, 1);
+	NEED_ERRNO(read(fd, &octet, 1), ECONNRESET);
+}
+
+static void lingers_not_ask(int fd)
+{
+	struct iwarp_mr *mr = iwarp_reg_mr(fd, other, sizeof(other), 0);
+	struct linger reset = { 1, 0 };
+	socklen_t len = sizeof(reset);
+
+	NEED(mr && setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, len) == 0);
+	reset.l_onoff = 0;
+	NEED(getsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, &len) == 0 && reset.l_onoff);
+	await_taken(fd);
+	close(fd);
+	NEED(iwarp_dereg_mr(mr) == 0);
+}
+
 /* Each operation completes once, though the stream has ended both ways when it does. */
 static void ends_before_reads_serve(int fd)
 {
@@ -567,6 +613,8 @@ static const struct scene scenes[] = {
 	{ "leaves_unheard", leaves_unheard_serve, leaves_unheard_ask, 0 },
 	{ "ends_before_reads", ends_before_reads_serve, ends_before_reads_ask, 0 },
 	{ "closes_one_by_one", closes_one_by_one_serve, closes_one_by_one_ask, 0 },
+	{ "lingers", lingers_serve, lingers_ask, SIGKILL },
+	{ "lingers_not", lingers_not_serve, lingers_not_ask, 0 },
 	{ "closes_with_a_region", closes_with_a_region_serve, closes_with_a_region_ask, 0 },
 	{ "closes_before_sends", closes_before_sends_serve, closes_before_sends_ask, 0 },
 	{ "answers_and_closes", answers_and_closes_serve, answers_and_closes_ask, 0 },

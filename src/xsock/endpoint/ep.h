@@ -156,6 +156,8 @@ void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort);
  * because what was made on its PD has to go first.
  */
 void aw_xs_ep_hang_up(struct aw_xs_ep *ep);
+/* Resets the connection, unless it has ended. The endpoint stays the caller's. */
+void aw_xs_ep_reset(struct aw_xs_ep *ep);
 
 /*
  * Waits, for SO_LINGER, until TCP has taken all bytes. Returns 0, -ETIMEDOUT, -EINTR or the

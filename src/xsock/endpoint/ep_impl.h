@@ -175,8 +175,6 @@ bool aw_xs_service_release(struct aw_xs_ep *ep);
 
 /* ep_linger.c: makes progress on a closed endpoint. Returns true once it may be freed. */
 bool aw_xs_ep_linger(struct aw_xs_ep *ep);
-/* Ends the connection, unless it has ended. */
-void aw_xs_ep_cut(struct aw_xs_ep *ep);
 
 /*
  * Returns whether bytes or the end wait to be sent, for the peer or for TCP. The caller holds the

@@ -31,7 +31,7 @@ static void fail_qp(struct aw_xs_ep *ep)
 		ibv_modify_qp(ep->id->qp, &attr, IBV_QP_STATE);
 }
 
-void aw_xs_ep_cut(struct aw_xs_ep *ep)
+void aw_xs_ep_reset(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
 	if (ep->phase != AW_XS_PHASE_OVER)
@@ -94,12 +94,6 @@ static void free_in_child(struct aw_xs_ep *ep)
 	free(ep);
 }
 
-static void ep_reset(struct aw_xs_ep *ep)
-{
-	fail_qp(ep);
-	aw_xs_ep_free(ep);
-}
-
 /* Receives no more, and sends the bytes that were taken and then the stream's end. Returns whether there are none to send. */
 static bool end_stream(struct aw_xs_ep *ep)
 {
@@ -124,8 +118,8 @@ void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort)
 	if (ep->is_abandoned || !aw_xs_service_release(ep))
 		return;
 	if (abort)
-		ep_reset(ep);
-	else if (end_stream(ep))
+		fail_qp(ep);
+	if (abort || end_stream(ep))
 		aw_xs_ep_free(ep);
 	else
 		aw_xs_service_linger(ep);

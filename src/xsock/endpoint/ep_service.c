@@ -132,7 +132,7 @@ static void end_linger(struct aw_xs_ep *ep)
 	kept = ep->is_kept;
 	pthread_mutex_unlock(&service.lock);
 	if (kept)
-		aw_xs_ep_cut(ep);
+		aw_xs_ep_reset(ep);
 	pthread_mutex_lock(&service.lock);
 	freed = !ep->is_abandoned && !ep->is_kept;
 	ep->is_lingering = false;

@@ -29,8 +29,8 @@ struct aw_ext_request {
 struct aw_ext_calls {
 	const char *version;
 	int (*start)(const struct aw_ext_request *request); /* returns 0 or an errno */
-	void (*closing)(
-		int fd); /* the program is about to close fd, the last one of its connection */
+	/* The program is about to close fd, the last one of its connection, whose SO_LINGER is linger. */
+	void (*closing)(int fd, const struct linger *linger);
 	/* How many connections leave the peer's bytes to the reads of their program. */
 	const _Atomic(unsigned) *directs;
 	/*

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -15,6 +16,8 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
+#define NS_PER_S INT64_C(1000000000)
+#define SENT_RETRY_MS 1
 #define EXIT_NS \
 	INT64_C(30000000000) /* how long exit(3) waits, for the pumps and for the endpoints */
 
@@ -176,17 +179,56 @@ static void remove_closed(void)
 	}
 }
 
+/* Waits until TCP has taken all that the program has sent. */
+static void await_sent(struct aw_ext *ext, int64_t until_ns)
+{
+	int64_t left_ns;
+	bool more;
+
+	do {
+		pthread_mutex_lock(&ext->lock);
+		aw_ext_progress(ext);
+		more = !ext->error && !ext->out_forwarded && !aw_ext_may_send(ext);
+		pthread_mutex_unlock(&ext->lock);
+		left_ns = until_ns - aw_now_ns();
+		if (left_ns <= 0 || aw_xs_ep_drain(ext->ep, left_ns) != 0)
+			return;
+		if (more)
+			poll(NULL, 0, SENT_RETRY_MS);
+	} while (more);
+}
+
+static void reset_connection(struct aw_ext *ext)
+{
+	aw_xs_ep_reset(ext->ep);
+	pthread_mutex_lock(&ext->lock);
+	aw_ext_fail_with(ext, -ECONNABORTED);
+	aw_ext_wake(ext);
+	pthread_mutex_unlock(&ext->lock);
+}
+
+/* SO_LINGER has the close wait, or reset the connection. */
+static void obey_linger(struct aw_ext *ext, const struct linger *linger)
+{
+	if (linger->l_onoff && linger->l_linger > 0)
+		await_sent(ext, aw_now_ns() + linger->l_linger * NS_PER_S);
+	else if (linger->l_onoff)
+		reset_connection(ext);
+}
+
 /*
  * The program is about to close its last fd. It can take no completion any more, so that its memory is let go of now; the
  * stream goes on as TCP's would.
  */
-static void ext_closing(int fd)
+static void ext_closing(int fd, const struct linger *linger)
 {
 	struct aw_ext *ext = aw_ext_get(fd);
-	bool ended;
+	bool open = ext && aw_ext_use(ext), ended;
 
 	if (!ext)
 		return;
+	if (open)
+		obey_linger(ext, linger);
 	pthread_mutex_lock(&table_lock);
 	ext->closed = true;
 	pthread_mutex_unlock(&table_lock);
@@ -194,10 +236,10 @@ static void ext_closing(int fd)
 	aw_ext_let_go(ext);
 	ended = ext->pump_ended;
 	pthread_mutex_unlock(&ext->lock);
-	if (ended && aw_ext_use(ext)) {
+	if (open && ended)
 		aw_xs_ep_hang_up(ext->ep);
+	if (open)
 		aw_ext_unuse(ext);
-	}
 	pthread_mutex_lock(&ext->cq_lock);
 	close_fd(&ext->cq_fd);
 	pthread_mutex_unlock(&ext->cq_lock);

@@ -250,6 +250,7 @@ static bool is_started(void)
 void aw_extended_closing(int fd)
 {
 	const struct aw_sock *sock;
+	struct linger linger;
 	bool is_last;
 
 	if (!engine)
@@ -257,9 +258,11 @@ void aw_extended_closing(int fd)
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	is_last = sock && sock->extended && sock->state == AW_FD_BRIDGED && sock->fds == 1;
+	if (is_last)
+		linger = sock->linger;
 	aw_fdtab_unlock();
 	if (is_last)
-		engine->closing(fd);
+		engine->closing(fd, &linger);
 }
 
 int aw_extended_get_option(const struct aw_sock *sock, int level, int name, void *value,

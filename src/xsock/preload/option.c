@@ -226,7 +226,8 @@ static int set_linger(int fd, const struct aw_sock *like, const void *value, soc
 
 	if (len < sizeof(struct linger))
 		return fail_with(EINVAL);
-	result = set_at_proxy(fd, like, SOL_SOCKET, SO_LINGER, value, len);
+	/* The engine is told at the close: its TCP socket must not linger by itself. */
+	result = like->extended ? 0 : set_at_proxy(fd, like, SOL_SOCKET, SO_LINGER, value, len);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	if (result == 0 && sock)
@@ -276,7 +277,8 @@ void aw_option_linger(int fd)
 
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
-	if (sock && sock->fds == 1 && sock->linger.l_onoff && sock->linger.l_linger > 0) {
+	if (sock && !sock->extended && sock->fds == 1 && sock->linger.l_onoff &&
+	    sock->linger.l_linger > 0) {
 		ms = sock->linger.l_linger < INT_MAX / 1000 ? sock->linger.l_linger * 1000
 							    : INT_MAX;
 		aw_request_init(&request, AW_REQUEST_DRAIN);
