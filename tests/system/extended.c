@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The extended calls between two processes: this one serves, its child asks. Each scene has a
 // connection of its own. extended [SCENE]: all of them, or one.
+#define _GNU_SOURCE /* close_range, vfork */
 #include <anywarp/sockets.h>
 
 #include "extended.h"
@@ -15,12 +16,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGE (1 << 20)
 #define ROUNDS 100
 #define FEW 10
 #define ANSWER 300
+#define HIGH 900 /* an fd beyond those that the library has opened here */
 
 static uint8_t page[PAGE], other[PAGE];
 
@@ -547,6 +550,37 @@ static void closes_one_by_one_serve(int fd)
 	close(other_end);
 }
 
+/* Both fds of the connection at once. */
+static void closes_a_range_serve(int fd)
+{
+	int queue = iwarp_cq_fd(fd);
+
+	NEED(dup2(fd, HIGH) == HIGH && dup2(fd, HIGH + 1) == HIGH + 1);
+	close(fd);
+	write_all(HIGH, "", 1);
+	read_all(HIGH, page, 1);
+	NEED(iwarp_recv_async(HIGH, page, 1, 8) == 0);
+	NEED(fcntl(queue, F_GETFD) >= 0);
+	NEED(close_range(HIGH, HIGH + 1, 0) == 0);
+	NEED_ERRNO(fcntl(queue, F_GETFD), EBADF);
+}
+
+/* A child that shares this process's memory and closes its own fds closes none of this process's. */
+static void closes_in_a_vfork_child_serve(int fd)
+{
+	int queue = iwarp_cq_fd(fd);
+	pid_t borrower = vfork();
+
+	if (borrower == 0) {
+		close(fd);
+		_exit(0);
+	}
+	NEED(waitpid(borrower, NULL, 0) == borrower);
+	NEED(iwarp_cq_fd(fd) == queue);
+	write_all(fd, "", 1);
+	read_all(fd, page, 1);
+}
+
 static void closes_one_by_one_ask(int fd)
 {
 	char octet;
@@ -616,6 +650,8 @@ static const struct scene scenes[] = {
 	{ "lingers", lingers_serve, lingers_ask, SIGKILL },
 	{ "lingers_not", lingers_not_serve, lingers_not_ask, 0 },
 	{ "closes_with_a_region", closes_with_a_region_serve, closes_with_a_region_ask, 0 },
+	{ "closes_a_range", closes_a_range_serve, closes_one_by_one_ask, 0 },
+	{ "closes_in_a_vfork_child", closes_in_a_vfork_child_serve, closes_one_by_one_ask, 0 },
 	{ "closes_before_sends", closes_before_sends_serve, closes_before_sends_ask, 0 },
 	{ "answers_and_closes", answers_and_closes_serve, answers_and_closes_ask, 0 },
 };

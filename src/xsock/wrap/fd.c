@@ -99,6 +99,14 @@ static int close_around(unsigned first, unsigned last, int flags)
 	return aw_libc()->close_range(first, last, flags);
 }
 
+static void leave_table_range(unsigned first, unsigned last)
+{
+	aw_settle_before_close_range(first, last);
+	aw_settle_await_range(first, last);
+	aw_extended_closing_range(first, last);
+	aw_fdtab_forget_range(first, last);
+}
+
 /*
  * The table forgets the fds before the call, as with close, because afterwards another thread's new
  * fds may have the same numbers. The kernel checks the flags first.
@@ -111,9 +119,7 @@ AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
 		return -1;
 	if (first > last)
 		return aw_libc()->close_range(first, last, flags);
-	aw_settle_before_close_range(first, last);
-	aw_settle_await_range(first, last);
-	aw_fdtab_forget_range(first, last);
+	leave_table_range(first, last);
 	return close_around(first, last, flags);
 }
 
@@ -121,9 +127,7 @@ AW_WRAPPER void closefrom(int first)
 {
 	unsigned from = first < 0 ? 0 : (unsigned)first;
 
-	aw_settle_before_close_range(from, UINT_MAX);
-	aw_settle_await_range(from, UINT_MAX);
-	aw_fdtab_forget_range(from, UINT_MAX);
+	leave_table_range(from, UINT_MAX);
 	if (aw_proxy_control() < 0 && aw_arena_fd() < 0)
 		aw_libc()->closefrom(first);
 	else
