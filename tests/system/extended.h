@@ -20,8 +20,8 @@ struct extent {
 	size_t offset, len;
 };
 
-/* extended_direct.c; ends with a scene without a name. */
-extern const struct scene direct_scenes[];
+/* extended_direct.c, extended_end.c; both end with a scene without a name. */
+extern const struct scene direct_scenes[], end_scenes[];
 
 void need(bool holds, const char *claim, const char *file, int line);
 #define NEED(claim) need(claim, #claim, __FILE__, __LINE__)
