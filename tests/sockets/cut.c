@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Loaded behind the library under test: TCP as it is when the kernel's memory for it is out. The second long sendmsg(2) of
-// the process is cut short, and for a while after it none of any socket is taken.
+// the process is cut short, and for a while after it none of any TCP socket is taken.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -34,6 +34,14 @@ static size_t length_of(const struct msghdr *msg)
 	return len;
 }
 
+static int is_tcp(int fd)
+{
+	int domain = 0;
+	socklen_t len = sizeof(domain);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain != AF_UNIX;
+}
+
 /* Sends the first CUT_BYTES of the message. */
 static ssize_t send_part(sendmsg_fn *real, int fd, const struct msghdr *msg, int flags)
 {
@@ -56,7 +64,7 @@ ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	sendmsg_fn *real;
 
 	*(void **)&real = dlsym(RTLD_NEXT, "sendmsg");
-	if (now_ms() < full_until_ms) {
+	if (now_ms() < full_until_ms && is_tcp(fd)) {
 		errno = EAGAIN;
 		return -1;
 	}

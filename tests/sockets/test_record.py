@@ -89,6 +89,72 @@ def test_shutdown_behind_a_part_of_an_fpdu(only_record, how):
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
+# TCP takes a part of an FPDU (cut.c), and the process that has written it ends, or leaves the connection, while TCP takes
+# no more from it. Every byte of a write that has returned arrives, and behind the bytes the stream's end.
+RECEIVE_ALL = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("ready", flush=True)
+server = listener.accept()[0]
+assert server.recv(1) == b"x"
+server.sendall(b"y")
+got = 0
+while got < 32000:
+    data = server.recv(65536)
+    assert data, got
+    got += len(data)
+server.shutdown(socket.SHUT_WR)
+assert got == 32000 and server.recv(1) == b""
+"""
+LEAVE_A_PART = """
+import os, signal, socket, subprocess, sys
+client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+client.sendall(b"x")
+assert client.recv(1) == b"y"
+client.setblocking(False)
+assert client.send(bytes(16000)) == client.send(bytes(16000)) == 16000
+client.setblocking(True)
+def fork():
+    if os.fork():
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert client.recv(1) == b""
+def quick_exit():
+    os._exit(0)
+def close():
+    client.close()
+    os._exit(0)
+def close_at_once():
+    os.closerange(client.fileno(), client.fileno() + 1)
+    os._exit(0)
+def linger():
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\0\\x0a\\0\\0\\0")
+    client.close()
+    os.kill(os.getpid(), signal.SIGKILL)
+def execute():
+    os.execv("/bin/true", ["true"])
+def bequeath():
+    os.set_inheritable(client.fileno(), True)
+    os.execv(sys.executable, [sys.executable, "-c", "import os, sys; assert os.read(int(sys.argv[1]), 1) == b''",
+                              str(client.fileno())])
+def end():
+    pass
+globals()[sys.argv[2]]()
+"""
+
+
+@pytest.mark.parametrize("way", ["end", "quick_exit", "close", "close_at_once", "linger", "fork", "execute", "bequeath"])
+def test_part_of_an_fpdu_outlives_its_writer(only_record, way):
+    port = program.free_port()
+    server = only_record.start([sys.executable, "-c", RECEIVE_ALL, port])
+    server.wait_output("ready")
+    preload = f"{only_record.environment()['LD_PRELOAD']} {conftest.BUILD}/tests/cut.so"
+    client = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", LEAVE_A_PART, port, way],
+                               ANYWARP_LOG="info")
+    assert server.wait_exit(SECONDS_MAX) == 0, server.report() + client.report()
+    client.wait_exit(SECONDS_MAX)
+    assert NO_RECORD not in client.output(), client.report()
+
+
 # A record is iWARP already: it is refused, and goes on.
 START_ON_A_RECORD = CONNECTED + """
 import ctypes, errno

@@ -140,6 +140,17 @@ static uint64_t arena_bytes(void)
 }
 
 /* A slot gives back what long FPDUs have filled; sixteen of the five hundred keep their pages, and all keep their first. */
+/* A thread of the process goes on with a slot whose fd the process has closed. */
+static void arena__a_slot_is_the_process_s_until_its_last_hold(void **state)
+{
+	(void)state;
+	take(AW_ARENA_SLOTS, 1000);
+	aw_arena_hold(slots[5]);
+	aw_arena_leave(slots[5]);
+	assert_null(aw_arena_take(7));
+	leave(AW_ARENA_SLOTS);
+}
+
 static void arena__slots_that_are_free_give_their_pages_back(void **state)
 {
 	const unsigned count = 500;
@@ -178,6 +189,7 @@ int main(void)
 		cmocka_unit_test(arena__finds_a_slot_by_its_socket),
 		cmocka_unit_test(arena__a_slot_is_held_by_several),
 		cmocka_unit_test(arena__what_the_dead_have_held_is_free),
+		cmocka_unit_test(arena__a_slot_is_the_process_s_until_its_last_hold),
 		cmocka_unit_test(arena__slots_that_are_free_give_their_pages_back),
 		cmocka_unit_test(arena__the_lowest_free_slot_is_taken),
 	};

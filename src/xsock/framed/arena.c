@@ -22,8 +22,8 @@
 static _Atomic(struct aw_arena_table *) arena; /* set after arena_fd */
 static _Atomic(char *) chunks[AW_ARENA_SLOTS / CHUNK_SLOTS];
 static int arena_fd = -1;
-/* The slots that this process has locked: F_GETLK does not report a process's own locks. */
-static _Atomic(bool) claimed[AW_ARENA_SLOTS];
+/* How many holds of this process lock each slot: F_GETLK does not report a process's own locks. */
+static _Atomic(uint16_t) claims[AW_ARENA_SLOTS];
 
 /*
  * Maps a part of the arena; it uses memory only for pages that are used, and is left out of core
@@ -216,14 +216,14 @@ bool aw_arena_claim(const struct aw_slot *slot)
 	unsigned number = aw_arena_number(slot);
 	struct flock lock = aw_entry_lock(number, F_RDLCK);
 
-	atomic_store(&claimed[number], true);
+	atomic_fetch_add(&claims[number], 1);
 	return aw_libc()->fcntl(arena_fd, F_SETLK, &lock) == 0;
 }
 
 void aw_arena_disclaim(void)
 {
 	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++)
-		atomic_store_explicit(&claimed[i], false, memory_order_relaxed);
+		atomic_store_explicit(&claims[i], 0, memory_order_relaxed);
 }
 
 static bool is_claimed_by_others(unsigned number)
@@ -242,7 +242,7 @@ static void free_unlocked(void)
 		uint64_t word = atomic_load(&arena->entries[i].word);
 
 		if (word & AW_ENTRY_HOLDERS && !(word & AW_ENTRY_FRESH) &&
-		    !atomic_load(&claimed[i]) && !is_claimed_by_others(i))
+		    !atomic_load(&claims[i]) && !is_claimed_by_others(i))
 			atomic_compare_exchange_strong(&arena->entries[i].word, &word,
 						       word & ~(uint64_t)AW_ENTRY_HOLDERS);
 	}
@@ -289,6 +289,12 @@ void aw_arena_share(struct aw_slot *slot)
 	aw_entry_share(&arena->entries[aw_arena_number(slot)]);
 }
 
+void aw_arena_hold(struct aw_slot *slot)
+{
+	aw_arena_share(slot);
+	(void)aw_arena_claim(slot);
+}
+
 void aw_arena_unshare(struct aw_slot *slot)
 {
 	aw_table_unshare(arena, aw_arena_number(slot), slot);
@@ -299,8 +305,8 @@ void aw_arena_leave(struct aw_slot *slot)
 	unsigned number = aw_arena_number(slot);
 	struct flock lock = aw_entry_lock(number, F_UNLCK);
 
-	atomic_store(&claimed[number], false);
-	(void)aw_libc()->fcntl(arena_fd, F_SETLK, &lock);
+	if (atomic_fetch_sub(&claims[number], 1) == 1)
+		(void)aw_libc()->fcntl(arena_fd, F_SETLK, &lock);
 	aw_arena_unshare(slot);
 }
 

@@ -61,7 +61,11 @@ bool aw_arena_is_of(const uid_t users[3]);
 void aw_arena_abandon(void);
 /* Forgets, in the child of a fork, the locks that its parent has. */
 void aw_arena_disclaim(void);
-/* Unlocks the slot's byte and gives up this process's hold. */
+/*
+ * Adds a hold of this process's: the slot's byte stays locked until the last of them is given up. aw_arena_leave
+ * gives one up.
+ */
+void aw_arena_hold(struct aw_slot *slot);
 void aw_arena_leave(struct aw_slot *slot);
 
 #endif

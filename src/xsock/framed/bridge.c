@@ -79,6 +79,7 @@ struct bridge_set {
 	int fds[BATCH_MAX];
 	int count;
 	bool surviving; /* only sockets with an fd that an exec leaves open */
+	bool owing; /* only sockets of which TCP has yet to take the rest of an FPDU */
 	uint64_t proxy; /* only sockets that other processes have bridged with it; 0: all */
 };
 
@@ -100,7 +101,8 @@ static void set_add_each(struct aw_sock *sock, int fd, void *arg)
 {
 	struct bridge_set *set = arg;
 
-	if (sock->state == AW_FD_FRAMED && set->count < BATCH_MAX && aw_fdtab_get(fd) == sock &&
+	if (sock->state == AW_FD_FRAMED && set->count < BATCH_MAX &&
+	    (!set->owing || aw_slot_owes(sock->slot)) && aw_fdtab_get(fd) == sock &&
 	    (!set->surviving || survives_exec(fd)) &&
 	    (!set->proxy || atomic_load(&sock->slot->proxy) == set->proxy))
 		set_add(set, sock, fd);
@@ -199,9 +201,8 @@ int aw_framed_bridge(int fd)
 	return guard_end(&guard, bridge_each(&set));
 }
 
-static void bridge_all(bool surviving, uint64_t proxy)
+static void bridge_all(struct bridge_set *set)
 {
-	struct bridge_set set;
 	struct guard guard;
 	int err;
 
@@ -209,21 +210,24 @@ static void bridge_all(bool surviving, uint64_t proxy)
 		return;
 	guard_begin(&guard);
 	do {
-		set.count = 0;
-		set.surviving = surviving;
-		set.proxy = proxy;
+		set->count = 0;
 		aw_fdtab_lock();
 		aw_fdtab_await_forks();
-		aw_fdtab_each(set_add_each, &set);
+		aw_fdtab_each(set_add_each, set);
 		aw_fdtab_unlock();
-		err = bridge_each(&set);
-	} while (set.count == BATCH_MAX && !err);
+		err = bridge_each(set);
+	} while (set->count == BATCH_MAX && !err);
 	(void)guard_end(&guard, 0);
 }
 
 void aw_framed_bridge_all(bool surviving)
 {
-	bridge_all(surviving, 0);
+	bridge_all(&(struct bridge_set){ .surviving = surviving });
+}
+
+void aw_framed_bridge_owing(void)
+{
+	bridge_all(&(struct bridge_set){ .owing = true });
 }
 
 void aw_framed_follow_all(void)
@@ -237,7 +241,7 @@ void aw_framed_follow_all(void)
 	atomic_store(&aw_framed_followed, aw_arena_bridges());
 	proxy = aw_proxy_id();
 	if (proxy)
-		bridge_all(false, proxy);
+		bridge_all(&(struct bridge_set){ .proxy = proxy });
 	errno = saved;
 }
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "record/startup.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/bridge.h"
 #include "xsock/framed/slot.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/proxy.h"
@@ -100,6 +101,7 @@ void aw_framed_prepare_relatives(void)
 	if (aw_mode_records() && !aw_fdtab_is_vfork_child() &&
 	    (aw_mode_may(true) || aw_mode_may(false)))
 		(void)aw_arena_open();
+	aw_framed_bridge_owing();
 }
 
 /*
@@ -209,8 +211,10 @@ static void release_slot(struct aw_sock *sock, int fd, void *unused)
 
 void aw_framed_end(void)
 {
-	if (aw_arena_fd() < 0 || aw_fdtab_is_vfork_child() ||
-	    atomic_exchange(&aw_slots_released, true))
+	if (aw_arena_fd() < 0 || aw_fdtab_is_vfork_child())
+		return;
+	aw_framed_bridge_owing();
+	if (atomic_exchange(&aw_slots_released, true))
 		return;
 	aw_fdtab_lock();
 	aw_fdtab_each(release_slot, NULL);

@@ -44,7 +44,10 @@ static inline struct aw_slot *aw_framed_slot(int fd)
 bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ssize_t *result);
 bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result);
 bool aw_framed_shutdown(int fd, int how, int *result);
-/* Called before fd is closed. */
+/*
+ * Called before fd is closed. fd is BRIDGED afterwards if it was the socket's last one, and TCP has yet to take the rest
+ * of an FPDU: the rest and the stream's end are the proxy process's then.
+ */
 void aw_framed_closing(int fd);
 /* FIONREAD and SIOCATMARK. False: fd is not FRAMED. */
 bool aw_framed_pending(int fd, int *count);
@@ -63,7 +66,7 @@ ssize_t aw_framed_splice(int in, int out, size_t count, unsigned flags);
 
 /*
  * Called before a fork or an exec: makes the arena, because relatives can pass each other only
- * records in an arena that both have.
+ * records in an arena that both have; and bridges the fds whose rest of an FPDU a thread of this process sends.
  */
 void aw_framed_prepare_relatives(void);
 /*
@@ -85,7 +88,7 @@ bool aw_framed_inherit(struct aw_sock *sock, unsigned number);
 /* Returns whether the process has FRAMED fds. */
 bool aw_framed_any(void);
 /*
- * Called before the process ends: gives up all its slots. Later calls on FRAMED fds fail with EIO.
+ * Called before the process ends: has the proxy process send what TCP has yet to take, and gives up all slots. Later calls on FRAMED fds fail with EIO.
  */
 void aw_framed_end(void);
 

@@ -126,7 +126,7 @@ static void *flush_run(void *arg)
 		(void)aw_libc()->poll(&pollfd, 1, -1);
 	aw_fdtab_forget(job.fd);
 	aw_libc()->close(job.fd);
-	aw_arena_unshare(job.slot);
+	aw_arena_leave(job.slot);
 	return NULL;
 }
 
@@ -141,7 +141,7 @@ bool aw_slot_flush_later(struct aw_slot *slot, int fd)
 	job = malloc(sizeof(*job));
 	if (job) {
 		*job = (struct flush_job){ slot, aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 3) };
-		aw_arena_share(slot);
+		aw_arena_hold(slot);
 		if (job->fd >= 0) {
 			job->fd = aw_proxy_move_high(job->fd);
 			aw_fdtab_hide(job->fd);
@@ -149,7 +149,7 @@ bool aw_slot_flush_later(struct aw_slot *slot, int fd)
 		}
 		if (job->fd >= 0 && aw_thread_start(flush_run, job) == 0)
 			return true;
-		aw_arena_unshare(slot);
+		aw_arena_leave(slot);
 		if (job->fd >= 0) {
 			aw_fdtab_forget(job->fd);
 			aw_libc()->close(job->fd);

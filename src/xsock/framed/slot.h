@@ -26,6 +26,14 @@ int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *l
 /* The same for a call of the program's. EBADF: fd has become another file, or was closed. */
 int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd);
 void aw_half_leave(const struct aw_half *half);
+/*
+ * Returns whether TCP has yet to take the rest of an FPDU, as far as that is known without the lock. A thread sees what
+ * its own calls have left.
+ */
+static inline bool aw_slot_owes(const struct aw_slot *slot)
+{
+	return slot->record.tx.rest && !slot->record.tx.reply;
+}
 /* Waits, a second at most, until no thread works on a half. The caller lets no thread begin to. */
 void aw_slot_drain(struct aw_slot *slot, int fd);
 

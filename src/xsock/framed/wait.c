@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 #include "xsock/process/proxy.h"
@@ -17,7 +18,7 @@ static void close_copy(struct aw_slot *slot, int fd)
 {
 	aw_fdtab_forget(fd);
 	aw_libc()->close(fd);
-	aw_arena_unshare(slot);
+	aw_arena_leave(slot);
 }
 
 static void close_kept(struct aw_slot *slot)
@@ -47,17 +48,23 @@ void aw_framed_closing(int fd)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
 	struct aw_sock *sock;
-	bool is_ours;
+	bool is_ours, is_last, is_awaited;
 
 	/* The waiting threads are the parent's, whose fd stays open, in a child of vfork. */
-	if (!slot || !atomic_load(&waiters[aw_arena_number(slot)]) || aw_fdtab_is_vfork_child())
+	if (!slot || aw_fdtab_is_vfork_child())
+		return;
+	is_awaited = atomic_load(&waiters[aw_arena_number(slot)]);
+	if (!is_awaited && !aw_slot_owes(slot))
 		return;
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	is_ours = sock && sock->slot == slot;
+	is_last = is_ours && sock->fds == 1;
 	aw_fdtab_unlock();
-	if (is_ours)
+	if (is_ours && is_awaited)
 		aw_slot_keep(slot, fd);
+	else if (is_last)
+		(void)aw_framed_bridge(fd);
 }
 
 void aw_slot_keep(struct aw_slot *slot, int fd)
@@ -73,7 +80,7 @@ void aw_slot_keep(struct aw_slot *slot, int fd)
 		return;
 	copy = aw_proxy_move_high(copy);
 	aw_fdtab_hide(copy);
-	aw_arena_share(slot);
+	aw_arena_hold(slot);
 	/* Another thread may have closed another duplicate meanwhile. */
 	if (atomic_compare_exchange_strong(&kept[number], &none, copy + 1))
 		close_kept(slot);

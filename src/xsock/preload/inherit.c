@@ -205,9 +205,10 @@ static bool fill_env(struct exec_env *copy, char *const env[])
 char **aw_inherit_env(char *const env[])
 {
 	struct exec_env *copy = map_environment(env);
-	int proxy = aw_proxy_export(), arena;
+	int proxy, arena;
 
 	aw_framed_prepare_relatives();
+	proxy = aw_proxy_export();
 	arena = aw_arena_bequest();
 	if (!copy)
 		return NULL;

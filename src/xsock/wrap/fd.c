@@ -24,16 +24,13 @@
 static bool leave_table(int fd)
 {
 	aw_settle_before_close(fd);
+	aw_framed_closing(fd);
 	switch (aw_fdtab_state(fd)) {
 	case AW_FD_NONE:
 		return true;
 	case AW_FD_INTERNAL:
 		errno = EBADF;
 		return false;
-	case AW_FD_FRAMED:
-		aw_framed_closing(fd);
-		aw_fdtab_forget(fd);
-		return true;
 	case AW_FD_BRIDGED:
 		aw_extended_closing(fd);
 		aw_option_linger(fd);
@@ -43,6 +40,7 @@ static bool leave_table(int fd)
 		aw_socket_unlisten(fd);
 		aw_fdtab_forget(fd);
 		return true;
+	case AW_FD_FRAMED:
 	case AW_FD_CANDIDATE:
 	case AW_FD_CONNECTING:
 	case AW_FD_PENDING:
@@ -104,6 +102,7 @@ static void leave_table_range(unsigned first, unsigned last)
 	aw_settle_before_close_range(first, last);
 	aw_settle_await_range(first, last);
 	aw_extended_closing_range(first, last);
+	aw_framed_bridge_owing();
 	aw_fdtab_forget_range(first, last);
 }
 
