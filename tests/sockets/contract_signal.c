@@ -214,6 +214,22 @@ static void write_counts(void)
 	expect_text(e.server, "z");
 }
 
+/* The kernel removes such a handler before it runs: afterwards nothing tells that it has been. */
+static void interrupted_by_a_handler_of_one_run(void)
+{
+	struct ends e;
+	struct itimerval soon = { .it_value.tv_usec = 20000 };
+	char got[8];
+	ends_open(&e);
+	fill_up(e.client);
+	for (int reads = 0; reads < 2; reads++) {
+		handle(SIGALRM, (int)SA_RESETHAND);
+		CHECK(!setitimer(ITIMER_REAL, &soon, NULL));
+		ssize_t n = reads ? read(e.client, got, 8) : write(e.client, got, 8);
+		CHECK(n == -1 && errno == EINTR && signals == reads + 1);
+	}
+}
+
 static void *drain(void *arg)
 {
 	static uint8_t chunk[65536];
@@ -348,6 +364,7 @@ static const struct row rows[] = {
 	{ "restarted", restarted },
 	{ "timeout_not_restarted", timeout_not_restarted },
 	{ "write_counts", write_counts },
+	{ "interrupted_by_a_handler_of_one_run", interrupted_by_a_handler_of_one_run },
 	{ "many_messages_count", many_messages_count },
 	{ "waitall_counts", waitall_counts },
 	{ "signals_come_to_us", signals_come_to_us },

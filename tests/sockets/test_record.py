@@ -155,6 +155,45 @@ def test_part_of_an_fpdu_outlives_its_writer(only_record, way):
     assert NO_RECORD not in client.output(), client.report()
 
 
+# A signal comes while a call that is to wait looks for bytes or room (strike.c).
+STRUCK = CONNECTED + """
+import ctypes, signal
+class Struck(Exception):
+    pass
+def handle(number, frame):
+    raise Struck
+signal.signal(signal.SIGUSR1, handle)
+strike_next = ctypes.c_int.in_dll(ctypes.CDLL(sys.argv[2]), "strike_next")
+client.setblocking(False)
+filled = 0
+try:
+    while True:
+        filled += client.send(bytes(65536))
+except BlockingIOError:
+    pass
+client.setblocking(True)
+for call in lambda: client.send(bytes(65536)), lambda: client.recv(1), lambda: client.recv(9, socket.MSG_WAITALL):
+    strike_next.value = 1
+    try:
+        call()
+    except Struck:
+        continue
+    raise AssertionError("not interrupted")
+got = 0
+while got < filled:
+    got += len(server.recv(65536))
+server.sendall(b"y")
+assert got == filled and client.recv(1) == b"y"
+"""
+
+
+def test_signal_before_the_wait(only_record):
+    strike = f"{conftest.BUILD}/tests/strike.so"
+    preload = f"{only_record.environment()['LD_PRELOAD']} {strike}"
+    run = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", STRUCK, program.free_port(), strike])
+    assert run.wait_exit(SECONDS_MAX) == 0, run.report()
+
+
 # A record is iWARP already: it is refused, and goes on.
 START_ON_A_RECORD = CONNECTED + """
 import ctypes, errno

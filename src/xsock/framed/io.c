@@ -36,6 +36,7 @@ struct framed_call {
 	size_t wanted; /* SO_RCVLOWAT */
 	size_t due; /* how many bytes must arrive before another try can succeed; 0: not known */
 	uint64_t ino; /* the slot's, noted while the call holds the slot; 0: it has not waited */
+	bool asked, may_wait; /* may_wait is known; neither the flags nor the fd forbid to wait */
 	bool waits; /* a write waits: its time is set */
 	int64_t end_ns; /* of all its waits (SO_SNDTIMEO); 0: they have no end */
 };
@@ -68,6 +69,31 @@ static void send_terminate(struct aw_slot *slot, int fd)
 		return;
 	aw_record_end(&slot->record, &aw_slot_calls, fd);
 	aw_half_leave(&half);
+}
+
+static bool may_wait(struct framed_call *call)
+{
+	if (!call->asked)
+		call->may_wait = aw_waits_may(call->fd, call->flags);
+	call->asked = true;
+	return call->may_wait;
+}
+
+/*
+ * Returns -EINTR where the call, which is to wait after result n, is interrupted by a signal that came while the shield was up, as
+ * the kernel's call would be; else n. timeout: the option with the socket's time-out.
+ */
+static ssize_t note_strike(struct framed_call *call, const struct aw_half *half, int timeout,
+			   ssize_t n)
+{
+	enum aw_strike strike = AW_STRIKE_NONE;
+
+	if (n == -EAGAIN && half->shield.up && may_wait(call))
+		strike = aw_shield_strike(&half->shield);
+	return strike == AW_STRIKE_ENDS || (strike == AW_STRIKE_RESTARTS &&
+					    aw_waits_timeout_ns(call->fd, timeout) >= 0)
+		       ? -EINTR
+		       : n;
 }
 
 /* The caller holds the rx half. */
@@ -109,7 +135,7 @@ static ssize_t receive_once(struct framed_call *call, size_t *covered)
 			 : aw_half_enter_for(&half, slot, &slot->rx_lock, call->fd));
 	if (n)
 		return n;
-	n = receive_in(call, window, count);
+	n = note_strike(call, &half, SO_RCVTIMEO, receive_in(call, window, count));
 	leave_rx(call, &half);
 	return n;
 }
@@ -159,8 +185,10 @@ static ssize_t await_ready(const struct framed_call *call, short events, int64_t
 {
 	struct pollfd pollfd = { .fd = call->fd, .events = events };
 	struct timespec limit = { limit_ns / 1000000000, limit_ns % 1000000000 };
-	int ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
+	int ready;
 
+	aw_shield_begin_wait();
+	ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
 	if (ready > 0)
 		return 0;
 	if (ready == 0)
@@ -253,7 +281,7 @@ static ssize_t receive_bytes(struct framed_call *call)
 {
 	ssize_t n = receive_now(call);
 
-	if (is_to_wait(call, n) && aw_waits_may(call->fd, call->flags))
+	if (is_to_wait(call, n) && may_wait(call))
 		n = receive_waiting(call);
 	if (call->done == 0)
 		return n;
@@ -375,7 +403,7 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 	return !(n == -EBADF && has_moved(&call)) && set_result(&call, n, result);
 }
 
-static ssize_t send_once(const struct framed_call *call)
+static ssize_t send_once(struct framed_call *call)
 {
 	struct aw_slot *slot = call->slot;
 	struct iovec window[WINDOW_MAX];
@@ -392,6 +420,7 @@ static ssize_t send_once(const struct framed_call *call)
 	n = aw_record_send(&slot->record, &aw_slot_calls, call->fd, window, count,
 			   call->flags & (covered < call->at.left ? MSG_MORE : SEND_FLAGS));
 	left_over = slot->record.tx.rest && !slot->record.tx.reply;
+	n = note_strike(call, &half, SO_SNDTIMEO, n);
 	aw_half_leave(&half);
 	if (__builtin_expect(left_over, 0))
 		(void)aw_slot_flush_later(slot, call->fd);
@@ -456,7 +485,7 @@ static ssize_t send_bytes(struct framed_call *call)
 {
 	ssize_t n = send_now(call);
 
-	if (n == -EAGAIN && aw_waits_may(call->fd, call->flags))
+	if (n == -EAGAIN && may_wait(call))
 		n = send_waiting(call);
 	if (call->done == 0)
 		return n;

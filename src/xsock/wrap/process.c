@@ -142,33 +142,23 @@ AW_WRAPPER _Noreturn void quick_exit(int status)
 	abort();
 }
 
-/*
- * Notes that the program handles sig. Handlers of SIGSEGV and SIGBUS do not count: a fault does not
- * interrupt this library's work, and libibverbs has such handlers of its own.
- */
-static void note_handler(int sig, sighandler_t handler)
-{
-	if (handler != SIG_DFL && handler != SIG_IGN && sig != SIGSEGV && sig != SIGBUS)
-		aw_shield_note_handler();
-}
-
 AW_WRAPPER int sigaction(int sig, const struct sigaction *action, struct sigaction *before)
 {
 	if (action)
-		note_handler(sig, action->sa_handler);
+		aw_shield_note_action(sig, action->sa_handler, action->sa_flags);
 	return aw_libc()->sigaction(sig, action, before);
 }
 
 AW_WRAPPER sighandler_t signal(int sig, sighandler_t handler)
 {
-	note_handler(sig, handler);
+	aw_shield_note_action(sig, handler, SA_RESTART);
 	return aw_libc()->signal(sig, handler);
 }
 
 /* Programs that ask for no BSD have this function in place of signal(2). */
 AW_WRAPPER sighandler_t __sysv_signal(int sig, sighandler_t handler)
 {
-	note_handler(sig, handler);
+	aw_shield_note_action(sig, handler, (int)SA_RESETHAND);
 	return aw_libc()->sysv_signal(sig, handler);
 }
 
