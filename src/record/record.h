@@ -70,7 +70,8 @@ struct aw_record_rx {
 	enum aw_mark mark;
 	int error; /* an errno that the program has yet to get, or 0 */
 	bool ended; /* only the stream's end, or an error, is still to come */
-	bool shut; /* the program has called shutdown(SHUT_RD): an end that TCP shows need not be the stream's */
+	/* The program has called shutdown(SHUT_RD) or had the connection's error: an end that TCP shows need not be the stream's. */
+	bool shut;
 	enum aw_error verdict; /* the peer's fault, for aw_record_end to tell; AW_OK */
 	uint8_t bytes[AW_RECORD_FRAMES * AW_FRAME_MAX + AW_FRAME_HEAD];
 };

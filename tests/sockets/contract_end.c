@@ -406,6 +406,58 @@ static void reset_within_a_read(void)
 	CHECK(recv(e.client, got, 8, 0) == 0);
 }
 
+static int take_error(int fd)
+{
+	int err = -1;
+	socklen_t len = sizeof(err);
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len));
+	return err;
+}
+
+/* SO_ERROR has it first; then it is told. */
+static void reset_within_a_call_told_as_option(void)
+{
+	static char octets[64 << 20];
+	for (int reads = 0; reads < 2; reads++) {
+		struct ends e;
+		ends_open(&e);
+		touch(&e);
+		if (reads) {
+			send_text(e.client, "unread");
+			wait_readable_octets(e.server, 6);
+			send_text(e.server, "last");
+		}
+		pthread_t thread = thread_start(reset_later, &e.server);
+		ssize_t n = reads ? recv(e.client, octets, 8, MSG_WAITALL)
+				  : send(e.client, octets, sizeof(octets), MSG_NOSIGNAL);
+		thread_join(thread);
+		CHECK(n > 0 && n < (ssize_t)sizeof(octets));
+		CHECK(take_error(e.client) == ECONNRESET && take_error(e.client) == 0);
+		CHECK(send(e.client, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+		CHECK(recv(e.client, octets, 8, 0) == 0);
+	}
+}
+
+/* What has come is read behind it, up to an end. */
+static void reset_told_as_option_between_reads(void)
+{
+	struct ends e;
+	struct linger abort = { 1, 0 };
+	static char octets[65536];
+	ssize_t n;
+	ends_open(&e);
+	fill_up(e.client);
+	CHECK(read(e.server, octets, 1) == 1);
+	CHECK(!setsockopt(e.client, SOL_SOCKET, SO_LINGER, &abort, sizeof(abort)));
+	CHECK(!close(e.client));
+	while (!(wait_for(e.server, POLLIN) & POLLHUP))
+		;
+	CHECK(take_error(e.server) == ECONNRESET);
+	while ((n = read(e.server, octets, sizeof(octets))) > 0)
+		;
+	CHECK(n == 0 && take_error(e.server) == 0);
+}
+
 static void sigpipe(void)
 {
 	struct ends e;
@@ -471,6 +523,8 @@ static const struct row rows[] = {
 	{ "shutdown_without", shutdown_without },
 	{ "reset_within_a_write", reset_within_a_write },
 	{ "reset_within_a_read", reset_within_a_read },
+	{ "reset_within_a_call_told_as_option", reset_within_a_call_told_as_option },
+	{ "reset_told_as_option_between_reads", reset_told_as_option_between_reads },
 	{ "sigpipe", sigpipe },
 };
 const struct rows end_rows = { rows, ARRAY_LEN(rows) };

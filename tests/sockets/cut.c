@@ -13,6 +13,7 @@
 #define FULL_MS 1500 /* longer than anyone may wait for room in a call that does not wait */
 
 typedef ssize_t sendmsg_fn(int fd, const struct msghdr *msg, int flags);
+typedef int getsockopt_fn(int fd, int level, int name, void *value, socklen_t *len);
 
 static _Atomic int long_ones;
 static _Atomic long full_until_ms;
@@ -38,8 +39,10 @@ static int is_tcp(int fd)
 {
 	int domain = 0;
 	socklen_t len = sizeof(domain);
+	getsockopt_fn *real;
 
-	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain != AF_UNIX;
+	*(void **)&real = dlsym(RTLD_NEXT, "getsockopt");
+	return real(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain != AF_UNIX;
 }
 
 /* Sends the first CUT_BYTES of the message. */

@@ -194,6 +194,40 @@ def test_signal_before_the_wait(only_record):
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
+# A reset meets the library's first send of a connection, which a look begins: the look leaves the error to SO_ERROR or a read.
+RESET_AT_THE_START = """
+import ctypes, errno, select, socket, sys
+reset_next = ctypes.c_int.in_dll(ctypes.CDLL(sys.argv[2]), "reset_next")
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+for reads in False, True:
+    client = socket.socket()
+    client.setblocking(False)
+    assert client.connect_ex(listener.getsockname()) == errno.EINPROGRESS
+    reset_next.value = 1
+    poll = select.poll()
+    poll.register(client, select.POLLOUT)
+    assert poll.poll()[0][1] & select.POLLHUP
+    assert reset_next.value == 0
+    if not reads:
+        assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNRESET
+        assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    else:
+        try:
+            client.recv(1)
+        except ConnectionResetError:
+            continue
+        raise AssertionError("no error")
+"""
+
+
+def test_reset_at_the_start(only_record):
+    strike = f"{conftest.BUILD}/tests/strike.so"
+    preload = f"{only_record.environment()['LD_PRELOAD']} {strike}"
+    run = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", RESET_AT_THE_START, program.free_port(),
+                             strike])
+    assert run.wait_exit(SECONDS_MAX) == 0, run.report()
+
+
 # A record is iWARP already: it is refused, and goes on.
 START_ON_A_RECORD = CONNECTED + """
 import ctypes, errno

@@ -109,22 +109,58 @@ static struct aw_slot *slot_of_option(int fd, int level, int name)
 	return aw_framed_slot(fd);
 }
 
+/*
+ * Returns the connection's error, which the kernel or an earlier call has found, and clears it. The program has then been told: an
+ * end within an FPDU is an end, no other error.
+ */
+static int take_error(struct aw_slot *slot, int fd, int kernels)
+{
+	int error = -(int)aw_slot_take_failure(slot, -kernels);
+	struct aw_record *record = &slot->record;
+	struct aw_half half;
+
+	if (aw_half_enter_for(&half, slot, &slot->rx_lock, fd) == 0) {
+		error = error ? error : record->rx.error;
+		record->rx.error = 0;
+		record->rx.shut |= aw_record_is_failure(-error);
+		aw_half_leave(&half);
+	}
+	if (aw_half_enter_for(&half, slot, &slot->tx_lock, fd) == 0) {
+		error = error ? error : record->tx.error;
+		record->tx.error = 0;
+		aw_half_leave(&half);
+	}
+	return error;
+}
+
+static bool get_linger(struct aw_slot *slot, void *value, const socklen_t *len)
+{
+	struct linger linger;
+
+	if (!aw_bridged_get_linger(slot, &linger))
+		return false;
+	memcpy(value, &linger, *len < sizeof(linger) ? *len : sizeof(linger));
+	return true;
+}
+
 /* libc's call checks the arguments first. */
 bool aw_framed_get_option(int fd, int level, int name, void *value, socklen_t *len)
 {
-	struct aw_slot *slot = slot_of_option(fd, level, name);
-	struct linger linger;
-	int number;
+	bool is_error = level == SOL_SOCKET && name == SO_ERROR;
+	struct aw_slot *slot = is_error ? aw_framed_slot(fd) : slot_of_option(fd, level, name);
+	int number = 0;
 
 	if (!slot || aw_libc()->getsockopt(fd, level, name, value, len) != 0)
 		return false;
-	if (name == SO_LINGER) {
-		if (!aw_bridged_get_linger(slot, &linger))
-			return false;
-		memcpy(value, &linger, *len < sizeof(linger) ? *len : sizeof(linger));
-		return true;
+	if (name == SO_LINGER)
+		return get_linger(slot, value, len);
+	if (is_error) {
+		memcpy(&number, value, *len < sizeof(number) ? *len : sizeof(number));
+		number = take_error(slot, fd, number);
+	} else {
+		number = name == SO_OOBINLINE ? slot->record.rx.in_line
+					      : (int)slot->record.rx.wanted;
 	}
-	number = name == SO_OOBINLINE ? slot->record.rx.in_line : (int)slot->record.rx.wanted;
 	memcpy(value, &number, *len < sizeof(number) ? *len : sizeof(number));
 	return true;
 }

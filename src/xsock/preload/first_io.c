@@ -133,18 +133,23 @@ static int pass_error(const struct aw_first_io_call *call, int err)
 	return -1;
 }
 
-/* TCP has reported err to the record's first call, in place of one of the program's. */
+/*
+ * TCP has reported err to the record's first call, in place of one of the program's. A call that cannot return it leaves it to the next
+ * one.
+ */
 static int end_started(struct aw_sock *sock, const struct aw_first_io_call *call, int err)
 {
+	bool keeps = call->connects || call->kind == AW_FIRST_POLL;
+
 	aw_fdtab_lock();
-	if (call->connects) {
+	if (keeps) {
 		sock->error = err;
 		aw_fdtab_set_state(sock, AW_FD_PENDING);
 	} else {
 		aw_first_io_make_plain(sock);
 	}
 	aw_fdtab_unlock();
-	return call->connects ? 0 : pass_error(call, err);
+	return keeps ? 0 : pass_error(call, err);
 }
 
 /*
@@ -304,7 +309,8 @@ static int make_first_io(const struct aw_first_io_call *call)
 	sock = hold_undecided(call->fd);
 	err = sock ? sock->error : 0;
 	if (err) {
-		aw_first_io_make_plain(sock);
+		if (call->kind != AW_FIRST_POLL)
+			aw_first_io_make_plain(sock);
 		aw_fdtab_release(sock);
 	} else if (sock) {
 		sleeper = begin_sleeper(sock, call->kind);
@@ -325,6 +331,20 @@ static int make_first_io(const struct aw_first_io_call *call)
 	release_socket(sock);
 	aw_quiet_end(&before);
 	return result;
+}
+
+int aw_first_io_take_error(int fd)
+{
+	struct aw_sock *sock;
+	int err;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	err = sock && sock->state == AW_FD_PENDING ? sock->error : 0;
+	if (err)
+		aw_first_io_make_plain(sock);
+	aw_fdtab_unlock();
+	return err;
 }
 
 int aw_first_io_make(int fd, enum aw_first_io kind, bool dontwait)

@@ -26,6 +26,9 @@ int aw_first_io_make(int fd, enum aw_first_io kind, bool dontwait);
 /* The same for a connect call that has connected fd. */
 int aw_first_io_connected(int fd);
 
+/* Returns the errno that TCP has reported to the library in place of the program, once; 0: none. */
+int aw_first_io_take_error(int fd);
+
 /* As aw_first_io_make with dontwait; waits for a peer until the deadline at most. */
 int aw_first_io_make_by(int fd, enum aw_first_io kind, const struct aw_deadline *by);
 

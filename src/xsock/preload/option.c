@@ -467,6 +467,15 @@ static bool is_unix(int fd)
 	       domain == AF_UNIX;
 }
 
+/* Writes the errno that TCP has reported to the library in place of the program, if there is one. */
+static void take_undecided(int fd, void *value, socklen_t len)
+{
+	int err = aw_first_io_take_error(fd);
+
+	if (err)
+		memcpy(value, &err, len < sizeof(err) ? len : sizeof(err));
+}
+
 AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
 	socklen_t room = len ? *len : 0;
@@ -482,6 +491,8 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 	if (aw_framed_get_option(fd, level, name, value, len))
 		return 0;
 	result = aw_libc()->getsockopt(fd, level, name, value, len);
+	if (result == 0 && undecided && level == SOL_SOCKET && name == SO_ERROR)
+		take_undecided(fd, value, *len);
 	if (result == 0 ? undecided && !is_common(level, name) && aw_fdtab_is_paired(fd)
 			: was_replaced(fd)) {
 		if (len)

@@ -71,7 +71,7 @@ struct aw_sock {
 	/* Identifies the connect call that made the socket CONNECTING; NULL once that call has returned. */
 	const void *caller;
 	bool connect_reported; /* a connect call has returned success */
-	/* TCP reported this errno while a connect call that has succeeded started MPA: the next call gets it; 0: none */
+	/* TCP reported this errno while a call that could not return it started MPA: the next one gets it; 0: none */
 	int error;
 	int64_t preamble_ns; /* deadline of the partial preamble (preamble.h); 0: there is none */
 	int lowat; /* SO_RCVLOWAT before the partial preamble */

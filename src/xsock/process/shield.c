@@ -33,8 +33,7 @@ static uint64_t bit_of(int sig)
 /* Returns whether sig's handler, set by the program for one run, has run. Forgets it then. */
 static bool has_run_once(int sig, const struct sigaction *action)
 {
-	return action->sa_handler == SIG_DFL &&
-	       atomic_fetch_and(&once, ~bit_of(sig)) & bit_of(sig);
+	return action->sa_handler == SIG_DFL && atomic_fetch_and(&once, ~bit_of(sig)) & bit_of(sig);
 }
 
 void aw_shield_begin_wait(void)
