@@ -228,6 +228,68 @@ def test_reset_at_the_start(only_record):
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
+# Two processes read one connection. The one that waits has seen a part of an FPDU (cut.c); the other one takes the rest. Fewer bytes than
+# that rest are then for the one that waits.
+SHARED_PART = """
+import os, select, socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("ready", flush=True)
+server = listener.accept()[0]
+assert server.recv(1) == b"x"
+server.sendall(b"y")
+got = 0
+while got < 16000:
+    got += len(server.recv(16000 - got))
+told, tell = os.pipe()
+child = os.fork()
+if child == 0:
+    while data := server.recv(65536):
+        os.write(tell, len(data).to_bytes(4, "big"))
+    os._exit(0)
+def received():
+    return int.from_bytes(server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136)[128:136], sys.byteorder)
+while received() < 16000 + 5000:
+    pass
+in_a_row = 0
+while in_a_row < 100:
+    with open(f"/proc/{child}/stat") as stat:
+        in_a_row = in_a_row + 1 if stat.read().rpartition(")")[2].split()[0] == "S" else 0
+got = 0
+while got < 16000:
+    if select.select([told], [], [], 0)[0]:
+        got += int.from_bytes(os.read(told, 4), "big")
+        continue
+    try:
+        got += len(server.recv(16000, socket.MSG_DONTWAIT))
+    except BlockingIOError:
+        pass
+server.send(b"z")
+assert select.select([told], [], [], 10)[0], "the reader sleeps on"
+assert os.read(told, 4) == bytes([0, 0, 0, 4])
+"""
+SEND_A_PART = """
+import socket, sys
+client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+client.sendall(b"x")
+assert client.recv(1) == b"y"
+client.setblocking(False)
+assert client.send(bytes(16000)) == client.send(bytes(16000)) == 16000
+client.setblocking(True)
+assert client.recv(1) == b"z"
+client.sendall(b"last")
+client.recv(1)
+"""
+
+
+def test_reader_beside_a_part_of_an_fpdu(only_record):
+    port = program.free_port()
+    server = only_record.start([sys.executable, "-c", SHARED_PART, port])
+    server.wait_output("ready")
+    preload = f"{only_record.environment()['LD_PRELOAD']} {conftest.BUILD}/tests/cut.so"
+    only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", SEND_A_PART, port])
+    assert server.wait_exit(SECONDS_MAX) == 0, server.report()
+
+
 # A record is iWARP already: it is refused, and goes on.
 START_ON_A_RECORD = CONNECTED + """
 import ctypes, errno

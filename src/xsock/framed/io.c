@@ -34,7 +34,6 @@ struct framed_call {
 	bool kept; /* the program has closed its fd: this is the duplicate that wait.c keeps for waiting threads */
 	bool at_mark; /* the next byte is urgent: a call that has got bytes ends before it */
 	size_t wanted; /* SO_RCVLOWAT */
-	size_t due; /* how many bytes must arrive before another try can succeed; 0: not known */
 	uint64_t ino; /* the slot's, noted while the call holds the slot; 0: it has not waited */
 	bool asked, may_wait; /* may_wait is known; neither the flags nor the fd forbid to wait */
 	bool waits; /* a write waits: its time is set */
@@ -109,7 +108,6 @@ static ssize_t receive_in(struct framed_call *call, const struct iovec *iov, int
 				      call->done ? AW_RECORD_GOES_ON : 0);
 	call->at_mark = record->rx.mark == AW_MARK_FRONT;
 	call->wanted = record->rx.wanted;
-	call->due = record->rx.due;
 	return n;
 }
 
@@ -197,20 +195,19 @@ static ssize_t await_ready(const struct framed_call *call, short events, int64_t
 }
 
 /*
- * Waits until the bytes that are due, or the stream's end, have come; copies nothing. SO_RCVLOWAT
- * is at least what is due. MSG_PEEK for more bytes does not wait longer. At the mark the thread polls,
+ * Waits until the bytes that are due, or the stream's end, have come; copies nothing. SO_RCVLOWAT, at least what is due, keeps the
+ * thread asleep, also when another reader changes it meanwhile; the kernel fixes the length when the call begins, so that it
+ * is one byte. MSG_PEEK for more bytes does not wait longer. At the mark the thread polls,
  * because recv() would return the urgent byte, which is in the socket already, when a time-out or a
  * signal ends the wait. Returns 0 or a negative errno.
  */
 static ssize_t await_bytes(const struct framed_call *call)
 {
-	size_t len = call->due && call->due < sizeof(discard_buffer) ? call->due
-								     : sizeof(discard_buffer);
+	uint8_t byte;
 
 	if (call->at_mark)
 		return await_ready(call, POLLIN, aw_waits_timeout_ns(call->fd, SO_RCVTIMEO));
-	return aw_libc()->recv(call->fd, discard_buffer, len, MSG_PEEK | MSG_TRUNC) < 0 ? -errno
-											: 0;
+	return aw_libc()->recv(call->fd, &byte, 1, MSG_PEEK | MSG_TRUNC) < 0 ? -errno : 0;
 }
 
 static bool is_whole(const struct framed_call *call)
