@@ -23,6 +23,11 @@
 #endif
 #define AW_ARENA_PAGE 4096u
 #define AW_ARENA_WARM 16u /* free slots that keep their pages: 2.3 MB at most */
+/*
+ * Grows with each change of what is in the memory. As many pages follow the last slot, so that a process of another version of
+ * the library, which knows the file by its size, does not use it.
+ */
+#define AW_ARENA_LAYOUT 2u
 #define AW_ARENA_NAME "anywarp-records"
 #define AW_ARENA_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -78,7 +83,7 @@ static inline size_t aw_arena_slot_at(unsigned number)
 
 static inline size_t aw_arena_size(void)
 {
-	return aw_arena_slot_at(AW_ARENA_SLOTS);
+	return aw_arena_slot_at(AW_ARENA_SLOTS) + AW_ARENA_LAYOUT * AW_ARENA_PAGE;
 }
 
 /* Only memfds have seals: fstat() of another file might wait. */
