@@ -3,19 +3,15 @@
 // waiting; the ends of the stream.
 #include "rs.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #define BIG (3 * 1000 * 1000)
-#define WINDOW_MS 600
-#define SWITCHES_MAX 100 /* of all threads in that time: 300 with a look every 2 ms */
 
 static unsigned char octet_at(size_t i)
 {
@@ -401,57 +397,6 @@ static void rrecv__urgent_byte_that_is_to_come(void **state)
 	rs_close(&ends);
 }
 
-static long switches(void)
-{
-	struct rusage usage;
-
-	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
-	return usage.ru_nvcsw;
-}
-
-static void *send_more(void *fd)
-{
-	static char octets[1 << 20];
-
-	rs_send_all(*(int *)fd, octets, sizeof(octets));
-	return NULL;
-}
-
-/* Octets that the peer does not take wake no thread: the peer's events do, when it goes on. */
-static void rsend__leaves_all_asleep_while_the_peer_takes_nothing(void **state)
-{
-	static char octets[1 << 16], taken[(1 << 16) + (1 << 20)];
-	struct pollfd fds[2];
-	struct rs_ends ends;
-	pthread_t sender;
-	long before;
-
-	(void)state;
-	ends.listener = rs_listener(1);
-	rs_set(ends.listener, SOL_SOCKET, SO_RCVBUF, 8192);
-	ends.client = rs_client(ends.listener);
-	ends.server = raccept(ends.listener, NULL, NULL);
-	rs_send_all(ends.client, octets, sizeof(octets));
-	fds[0] = (struct pollfd){ .fd = ends.client, .events = POLLIN };
-	fds[1] = (struct pollfd){ .fd = ends.listener, .events = POLLIN };
-	before = switches();
-	assert_int_equal(poll(NULL, 0, WINDOW_MS), 0); /* no thread is in a call */
-	assert_true(switches() - before < SWITCHES_MAX);
-	before = switches();
-	assert_int_equal(rpoll(fds, 2, WINDOW_MS), 0);
-	assert_true(switches() - before < SWITCHES_MAX);
-	rs_recv_all(ends.server, taken, sizeof(octets)); /* though the sender calls no more */
-	rs_send_all(ends.client, octets, sizeof(octets));
-	pthread_create(&sender, NULL, send_more, &ends.client);
-	rs_until_others_sleep();
-	before = switches();
-	assert_int_equal(poll(NULL, 0, WINDOW_MS), 0);
-	assert_true(switches() - before < SWITCHES_MAX);
-	rs_recv_all(ends.server, taken, sizeof(taken));
-	pthread_join(sender, NULL);
-	rs_close(&ends);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,8 +414,6 @@ int main(void)
 		cmocka_unit_test_setup(rclose__by_reset, rs_guard),
 		cmocka_unit_test_setup(rclose__by_reset_beside_a_read, rs_guard),
 		cmocka_unit_test_setup(rrecv__urgent_byte_that_is_to_come, rs_guard),
-		cmocka_unit_test_setup(rsend__leaves_all_asleep_while_the_peer_takes_nothing,
-				       rs_guard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

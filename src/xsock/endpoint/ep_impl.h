@@ -105,7 +105,6 @@ struct aw_xs_ep {
 
 	uint32_t calls; /* calls made so far */
 	bool listed; /* the endpoint is in the service's list `behind` */
-	bool left_to_poller; /* not any more, since a poller sleeps on it */
 
 	/* guarded by the service's lock */
 	TAILQ_ENTRY(aw_xs_ep) live_entry;
@@ -117,8 +116,6 @@ struct aw_xs_ep {
 	 */
 	bool is_behind, is_abandoned, is_kept, is_lingering;
 	uint32_t calls_seen, idle_ticks;
-	int64_t called_ns; /* when a call was seen last */
-	int pause_ms;
 
 	/* used by the service once the endpoint lingers */
 	TAILQ_ENTRY(aw_xs_ep) entry;

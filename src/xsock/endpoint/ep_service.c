@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A job of the executor's: it serves endpoints without a caller, closed ones that linger, and those with bytes
 // that the peer had no room for ("behind"). Of the latter the thread serves none while calls are
-// made, which it sees by their count at each tick, or another thread sleeps for it. A process that ends waits for the bytes to be
+// made, which it sees by their count at each tick. A process that ends waits for the bytes to be
 // sent; after _exit(2) they are lost.
 #include "xsock/endpoint/ep_impl.h"
 
@@ -12,8 +12,6 @@
 #include "xsock/endpoint/executor.h"
 
 #define TICK_MS 2 /* how soon the thread looks at bytes that were left */
-#define PAUSE_MAX_MS \
-	100 /* until it looks again at an endpoint whose events it has armed, and none came */
 #define IDLE_TICKS 100 /* ticks until an endpoint without bytes to send leaves the list */
 #define EXIT_NS INT64_C(60000000000) /* how long exit(3) waits on the whole */
 #define LINGER_MS 1000 /* how often the deadlines of lingering endpoints are checked */
@@ -30,6 +28,7 @@ static struct {
 	struct ep_list live, behind, lingering; /* lingering: not yet moved to `served` */
 	struct ep_list served; /* lingering endpoints; used by the thread alone */
 	uint32_t lingering_count; /* length of `lingering` and `served` */
+	uint32_t behind_count;
 	bool prepared;
 } service = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -62,6 +61,7 @@ static void remove_behind(struct aw_xs_ep *ep)
 {
 	TAILQ_REMOVE(&service.behind, ep, behind_entry);
 	ep->is_behind = false;
+	service.behind_count--;
 }
 
 /*
@@ -73,49 +73,35 @@ static bool has_poller(const struct aw_xs_ep *ep)
 	return ep->poller && !pthread_equal(ep->poller_id, pthread_self());
 }
 
-static void unlist(struct aw_xs_ep *ep)
+/*
+ * Returns whether only the poller may make progress: before the connection is established, taking
+ * an event of set-up would leave the poller asleep without anything armed.
+ */
+static bool needs_poller(const struct aw_xs_ep *ep)
 {
-	ep->listed = false;
-	remove_behind(ep);
-}
-
-/* Makes progress and waits for the endpoint's events, and at last looks again. */
-static void serve_uncalled(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
-{
-	aw_xs_ep_progress(ep, 0);
-	add_endpoint(wait, ep);
-	ep->calls_seen = ep->calls;
-	ep->pause_ms = 2 * ep->pause_ms < PAUSE_MAX_MS ? 2 * ep->pause_ms : PAUSE_MAX_MS;
-	aw_xs_wait_ms(wait, ep->pause_ms);
+	return ep->phase < AW_XS_PHASE_UP && has_poller(ep);
 }
 
 /*
- * Serves an endpoint in `behind`, unless calls have been made since the last tick. An endpoint for which another thread
- * sleeps leaves the list: that thread has its events, and its next call lists the endpoint again (aw_xs_ep_unlock). The
- * caller holds the endpoint's lock.
+ * Serves an endpoint in `behind`, unless calls have been made since the last tick. The caller holds
+ * the endpoint's lock.
  */
 static void serve_behind(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
 {
-	bool has_sleeper = ep->waiters > 0 || has_poller(ep);
-	int64_t now_ns = aw_now_ns();
+	bool busy = ep->calls != ep->calls_seen || ep->waiters > 0 || needs_poller(ep);
 
-	if (ep->calls != ep->calls_seen) {
-		ep->called_ns = now_ns;
-		ep->pause_ms = TICK_MS;
-	}
 	ep->idle_ticks = aw_xs_ep_is_behind(ep) ? 0 : ep->idle_ticks + 1;
-	if (ep->calls == ep->calls_seen && ep->idle_ticks == 0 && !has_sleeper) {
-		serve_uncalled(wait, ep);
-		return;
+	if (!busy && ep->idle_ticks == 0) {
+		aw_xs_ep_progress(ep, 0);
+		if (has_poller(ep))
+			aw_xs_ep_wake_sleepers(ep);
+		else
+			add_endpoint(wait, ep);
 	}
 	ep->calls_seen = ep->calls;
-	if (has_sleeper && now_ns - ep->called_ns >= TICK_MS * INT64_C(1000000)) {
-		ep->left_to_poller = has_poller(ep);
-		unlist(ep);
-	} else if (ep->idle_ticks > IDLE_TICKS) {
-		unlist(ep);
-	} else {
-		aw_xs_wait_ms(wait, TICK_MS);
+	if (ep->idle_ticks > IDLE_TICKS) {
+		ep->listed = false;
+		remove_behind(ep);
 	}
 }
 
@@ -129,13 +115,13 @@ static void serve_all_behind(struct aw_xs_wait *wait)
 
 	for (ep = TAILQ_FIRST(&service.behind); ep; ep = next) {
 		next = TAILQ_NEXT(ep, behind_entry);
-		if (pthread_mutex_trylock(&ep->lock) != 0) {
-			aw_xs_wait_ms(wait, TICK_MS);
+		if (pthread_mutex_trylock(&ep->lock) != 0)
 			continue;
-		}
 		serve_behind(wait, ep);
 		pthread_mutex_unlock(&ep->lock);
 	}
+	if (!TAILQ_EMPTY(&service.behind))
+		aw_xs_wait_ms(wait, TICK_MS);
 }
 
 static void end_linger(struct aw_xs_ep *ep)
@@ -205,7 +191,7 @@ static void reset_in_child(void)
 	TAILQ_INIT(&service.behind);
 	TAILQ_INIT(&service.lingering);
 	TAILQ_INIT(&service.served);
-	service.lingering_count = 0;
+	service.lingering_count = service.behind_count = 0;
 }
 
 /*
@@ -274,6 +260,7 @@ void aw_xs_service_leave(struct aw_xs_ep *ep)
 	pthread_mutex_unlock(&service.lock);
 }
 
+/* Wakes the thread unless it ticks already. */
 void aw_xs_service_behind(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&service.lock);
@@ -281,11 +268,10 @@ void aw_xs_service_behind(struct aw_xs_ep *ep)
 		ep->listed = true;
 		ep->is_behind = true;
 		ep->calls_seen = ep->calls;
-		ep->called_ns = aw_now_ns();
 		ep->idle_ticks = 0;
-		ep->pause_ms = TICK_MS;
 		TAILQ_INSERT_TAIL(&service.behind, ep, behind_entry);
-		aw_xs_job_wake(&job);
+		if (service.behind_count++ == 0)
+			aw_xs_job_wake(&job);
 	}
 	pthread_mutex_unlock(&service.lock);
 }

@@ -144,9 +144,7 @@ void aw_xs_ep_unlock(struct aw_xs_ep *ep)
 {
 	watch_caller_wrs(ep);
 	aw_xs_ep_wake_sleepers(ep);
-	if (ep->left_to_poller && pthread_equal(ep->poller_id, pthread_self()))
-		ep->left_to_poller = false;
-	if (!ep->listed && !ep->left_to_poller && ep->waiters == 0 && aw_xs_ep_is_behind(ep))
+	if (!ep->listed && ep->waiters == 0 && aw_xs_ep_is_behind(ep))
 		aw_xs_service_behind(ep);
 	pthread_mutex_unlock(&ep->lock);
 }
@@ -262,7 +260,7 @@ static void leave_sleep(void *arg)
 	ep->sleeping = false;
 	ep->waiters--;
 	pthread_cond_broadcast(&ep->changed);
-	aw_xs_ep_unlock(ep);
+	pthread_mutex_unlock(&ep->lock);
 }
 
 /*

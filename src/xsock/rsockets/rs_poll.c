@@ -209,15 +209,11 @@ static int sleep_on(struct poll_set *set, int64_t left_ns)
 static int poll_many(struct poll_set *set, int64_t timeout_ns)
 {
 	int64_t end = aw_now_ns() + timeout_ns, left;
-	int err = poll_asked(set, 0, 0);
-	int count;
+	int err = poll_asked(set, 0, 0), count;
 
 	for (;;) {
-		count = read_events(
-			set); // also after an error: the endpoints learn that this thread is awake
+		count = err ? err : read_events(set);
 		left = timeout_ns < 0 ? -1 : end - aw_now_ns();
-		if (!count && err)
-			return err;
 		if (count || (timeout_ns >= 0 && left <= 0))
 			return count;
 		if (arm_all(set))
