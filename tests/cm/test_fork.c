@@ -8,8 +8,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define FILES_MAX 64 /* more than the connection and the library have */
 
 static struct cm_ends shared;
 
@@ -52,6 +55,41 @@ static void fork__child_starts_afresh(void **state)
 	cm_ends_open(&shared, "127.0.0.1");
 	cm_ends_connect(&shared);
 	assert_int_equal(cm_in_child(connect_in_child), 0);
+	send_one();
+	cm_ends_disconnect(&shared);
+	cm_ends_close(&shared);
+}
+
+/* What the child has closed and opened anew is its own, also in its own child. */
+static void reopen_and_fork(void)
+{
+	char path[] = "/tmp/anywarp-fork-XXXXXX";
+	struct stat file, there;
+	int fd = mkstemp(path), status;
+	pid_t pid;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &file), 0);
+	unlink(path);
+	for (int at = 3; at < FILES_MAX; at++)
+		assert_int_equal(dup2(fd, at), at);
+	pid = fork();
+	if (pid == 0) {
+		for (int at = 3; at < FILES_MAX; at++)
+			if (fstat(at, &there) != 0 || there.st_ino != file.st_ino)
+				_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void fork__grandchild_has_its_parent_s_files(void **state)
+{
+	(void)state;
+	cm_ends_open(&shared, "127.0.0.1");
+	cm_ends_connect(&shared);
+	assert_int_equal(cm_in_child(reopen_and_fork), 0);
 	send_one();
 	cm_ends_disconnect(&shared);
 	cm_ends_close(&shared);
@@ -236,6 +274,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fork__child_starts_afresh),
+		cmocka_unit_test(fork__grandchild_has_its_parent_s_files),
 		cmocka_unit_test(fork__channel_is_not_shared),
 		cmocka_unit_test(fork__child_destroys_inherited),
 		cmocka_unit_test(fork__child_destroys_inherited_request),

@@ -2,6 +2,7 @@
 // fork: the child may use UD afresh, and the parent's QPs and groups go on.
 #include "ud_scene.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,11 +42,50 @@ static void fork__child_begins_afresh_and_the_parent_goes_on(void **state)
 	assert_int_equal(ibv_detach_mcast(s->a.qp, &gid, 0), 0);
 }
 
+static void *poll_all_the_while(void *arg)
+{
+	struct ibv_wc wc;
+
+	for (;;) {
+		ibv_poll_cq(arg, 1, &wc);
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+/* The parent's poller may have had a lock of the CQ when the process forked. */
+static void fork__child_arms_and_destroys_beside_the_parent_s_poller(void **state)
+{
+	struct ud_scene *s = *state;
+	pthread_t poller;
+	int status;
+
+	assert_int_equal(pthread_create(&poller, NULL, poll_all_the_while, s->f->cq), 0);
+	for (int i = 0; i < 20; i++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			alarm(30);
+			ibv_req_notify_cq(s->f->cq, 0);
+			ibv_destroy_qp(s->a.qp);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	pthread_cancel(poller);
+	pthread_join(poller, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(fork__child_begins_afresh_and_the_parent_goes_on,
 						ud_setup, ud_teardown),
+		cmocka_unit_test_setup_teardown(
+			fork__child_arms_and_destroys_beside_the_parent_s_poller, ud_setup,
+			ud_teardown),
 	};
 
 	setenv("ANYWARP_PERSONA", "roce", 1);

@@ -2,6 +2,7 @@
 // The ring under one lock. An overflow raises CQ_ERR and fails the QPs, whose settle looks for it.
 #include "net/cq/cq.h"
 
+#include "net/base/fork.h"
 #include "net/cq/sets.h"
 
 #include <assert.h>
@@ -38,7 +39,10 @@ int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, 
 {
 	if (capacity == 0 || capacity > AW_CQE_MAX)
 		return EINVAL;
-	*cq = (struct aw_cq){ .channel = channel, .capacity = capacity, .epfd = -1 };
+	*cq = (struct aw_cq){ .channel = channel,
+			      .capacity = capacity,
+			      .epfd = -1,
+			      .generation = aw_fork_generation() };
 	cq->number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed);
 
 	int err = aw_mem_get(&cq->mem, NULL, AW_MEM_CQ, capacity * sizeof(*cq->ring));

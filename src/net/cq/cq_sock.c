@@ -2,6 +2,8 @@
 // The datagram sockets that the pollers of a CQ serve: one for up to 256 UD QPs, so there are few.
 #include "net/cq/cq.h"
 
+#include "net/base/fork.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -51,10 +53,18 @@ int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, const struct aw_cq
 	return err;
 }
 
+/* A thread of the parent may have held qps_lock over the fork: nobody releases it in the child. */
+static bool is_inherited(const struct aw_cq *cq)
+{
+	return cq->generation != aw_fork_generation();
+}
+
 void aw_cq_leave_sock(struct aw_cq *cq, struct aw_udsock *sock)
 {
 	struct aw_cq_sock *known;
 
+	if (is_inherited(cq))
+		return;
 	pthread_mutex_lock(&cq->qps_lock);
 	known = find(cq, sock);
 	assert(known);
@@ -67,6 +77,8 @@ void aw_cq_serve_socks(struct aw_cq *cq)
 {
 	uint32_t count = cq->socks_count < SERVED_MAX ? cq->socks_count : SERVED_MAX;
 
+	if (is_inherited(cq))
+		return;
 	for (uint32_t i = 0; i < count; i++) {
 		cq->socks_next = (cq->socks_next + 1) % cq->socks_count;
 		cq->socks[cq->socks_next].ops->serve(cq->socks[cq->socks_next].sock);
@@ -75,6 +87,8 @@ void aw_cq_serve_socks(struct aw_cq *cq)
 
 void aw_cq_await_socks(struct aw_cq *cq)
 {
+	if (is_inherited(cq))
+		return;
 	pthread_mutex_lock(&cq->qps_lock);
 	for (uint32_t i = 0; i < cq->socks_count; i++)
 		cq->socks[i].ops->await(cq->socks[i].sock);

@@ -43,9 +43,15 @@ static void fork_parent(void)
 	aw_table_fork_parent(&qps);
 }
 
+static bool is_of_parent(const struct aw_uqp *qp)
+{
+	return atomic_load_explicit(&qp->generation, memory_order_relaxed) + 1 ==
+	       aw_fork_generation();
+}
+
 /*
- * Gives up the child's copies of the streams' sockets, which would keep the connections up when the parent's process ends.
- * The inherited QPs still name the fds: another file takes their numbers. The system call: a wrapper of dup3 may want
+ * Gives up the child's copies of the parent's streams' sockets, which would keep the connections up when the parent's process
+ * ends. What the parent inherited it has given up itself: those numbers may be other files now. The inherited QPs still name the fds: another file takes their numbers. The system call: a wrapper of dup3 may want
  * locks that the fork still holds.
  */
 static void leave_streams(void)
@@ -57,7 +63,7 @@ static void leave_streams(void)
 	if (none < 0)
 		return;
 	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++))
-		if (qp->fd >= 0)
+		if (qp->fd >= 0 && is_of_parent(qp))
 			(void)syscall(SYS_dup3, none, qp->fd, O_CLOEXEC);
 	close(none);
 }
