@@ -107,7 +107,7 @@ server.shutdown(socket.SHUT_WR)
 assert got == 32000 and server.recv(1) == b""
 """
 LEAVE_A_PART = """
-import os, signal, socket, subprocess, sys
+import os, signal, socket, subprocess, sys, threading, time
 client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 client.sendall(b"x")
 assert client.recv(1) == b"y"
@@ -138,17 +138,36 @@ def bequeath():
                               str(client.fileno())])
 def end():
     pass
+def shut_and_fork():
+    client.shutdown(socket.SHUT_WR)
+    if os.fork():
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert client.recv(1) == b""
+    while os.path.exists(f"/proc/{sys.argv[3]}"): # the stream's end comes before this process's
+        time.sleep(0.01)
+def close_beside_reader():
+    reader = threading.Thread(target=client.recv, args=(1,), daemon=True)
+    reader.start()
+    in_a_row = 0
+    while in_a_row < 20:
+        with open(f"/proc/self/task/{reader.native_id}/stat") as stat:
+            in_a_row = in_a_row + 1 if stat.read().rpartition(")")[2].split()[0] == "S" else 0
+        time.sleep(0.001)
+    os.close(client.fileno())
+    os._exit(0)
 globals()[sys.argv[2]]()
 """
 
 
-@pytest.mark.parametrize("way", ["end", "quick_exit", "close", "close_at_once", "linger", "fork", "execute", "bequeath"])
+@pytest.mark.parametrize("way", ["end", "quick_exit", "close", "close_at_once", "close_beside_reader", "linger", "fork",
+                                 "shut_and_fork", "execute", "bequeath"])
 def test_part_of_an_fpdu_outlives_its_writer(only_record, way):
     port = program.free_port()
     server = only_record.start([sys.executable, "-c", RECEIVE_ALL, port])
     server.wait_output("ready")
     preload = f"{only_record.environment()['LD_PRELOAD']} {conftest.BUILD}/tests/cut.so"
-    client = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", LEAVE_A_PART, port, way],
+    client = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", LEAVE_A_PART, port, way,
+                               server.pid],
                                ANYWARP_LOG="info")
     assert server.wait_exit(SECONDS_MAX) == 0, server.report() + client.report()
     client.wait_exit(SECONDS_MAX)

@@ -80,6 +80,7 @@ struct bridge_set {
 	int count;
 	bool surviving; /* only sockets with an fd that an exec leaves open */
 	bool owing; /* only sockets of which TCP has yet to take the rest of an FPDU */
+	bool ending; /* the process ends, perhaps in a signal handler: no epoll set needs the sockets */
 	uint64_t proxy; /* only sockets that other processes have bridged with it; 0: all */
 };
 
@@ -102,7 +103,7 @@ static void set_add_each(struct aw_sock *sock, int fd, void *arg)
 	struct bridge_set *set = arg;
 
 	if (sock->state == AW_FD_FRAMED && set->count < BATCH_MAX &&
-	    (!set->owing || aw_slot_owes(sock->slot)) && aw_fdtab_get(fd) == sock &&
+	    (!set->owing || aw_slot_has_debt(sock->slot)) && aw_fdtab_get(fd) == sock &&
 	    (!set->surviving || survives_exec(fd)) &&
 	    (!set->proxy || atomic_load(&sock->slot->proxy) == set->proxy))
 		set_add(set, sock, fd);
@@ -134,13 +135,25 @@ static void bridge_settle(struct aw_sock *sock, bool bridged)
 	aw_fdtab_unlock();
 }
 
+static void flush_again(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+
+	if (aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
+		return;
+	if (aw_slot_owes(slot))
+		(void)aw_slot_flush_later(slot, fd);
+	aw_half_leave(&half);
+}
+
 static int bridge_socket(struct aw_sock *sock, int fd)
 {
 	struct aw_slot *slot = sock->slot;
 	int err;
 
-	aw_slot_drain(slot,
-		      fd); /* in state STARTING no thread of this process begins to work on it */
+	/* In state STARTING no thread of this process begins to work on it. */
+	aw_slot_drain(slot, fd);
+	aw_slot_stop_flush(slot);
 	aw_slot_keep(slot, fd);
 	err = aw_swap_socket(sock, fd, request_bridge);
 	bridge_settle(sock, !err);
@@ -150,6 +163,7 @@ static int bridge_socket(struct aw_sock *sock, int fd)
 	}
 	aw_log(AW_LOG_ERROR, "fd %d stays a record: %s", fd, strerror(err));
 	atomic_store(&slot->proxy, 0); /* no later call tries again */
+	flush_again(slot, fd);
 	return err;
 }
 
@@ -157,7 +171,7 @@ static int bridge_each(const struct bridge_set *set)
 {
 	int err = 0;
 
-	if (set->count)
+	if (set->count && !set->ending)
 		aw_registration_read(set->socks, set->count);
 	for (int i = 0; i < set->count; i++) {
 		int failure = bridge_socket(set->socks[i], set->fds[i]);
@@ -225,9 +239,9 @@ void aw_framed_bridge_all(bool surviving)
 	bridge_all(&(struct bridge_set){ .surviving = surviving });
 }
 
-void aw_framed_bridge_owing(void)
+void aw_framed_bridge_owing(bool ending)
 {
-	bridge_all(&(struct bridge_set){ .owing = true });
+	bridge_all(&(struct bridge_set){ .owing = true, .ending = ending });
 }
 
 void aw_framed_follow_all(void)

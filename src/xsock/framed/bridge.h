@@ -25,9 +25,9 @@ int aw_framed_bridge(int fd);
 void aw_framed_bridge_all(bool surviving);
 /*
  * Bridges the FRAMED sockets of which TCP has yet to take the rest of an FPDU: the proxy process sends it, because this
- * process's threads end with it, and no child has them.
+ * process's threads end with it, and no child has them. ending: the process is about to end.
  */
-void aw_framed_bridge_owing(void);
+void aw_framed_bridge_owing(bool ending);
 /*
  * Called in a child of vfork() before an exec: bridges the child's fds that the exec leaves open.
  */

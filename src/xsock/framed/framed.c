@@ -101,7 +101,7 @@ void aw_framed_prepare_relatives(void)
 	if (aw_mode_records() && !aw_fdtab_is_vfork_child() &&
 	    (aw_mode_may(true) || aw_mode_may(false)))
 		(void)aw_arena_open();
-	aw_framed_bridge_owing();
+	aw_framed_bridge_owing(false);
 }
 
 /*
@@ -213,7 +213,7 @@ void aw_framed_end(void)
 {
 	if (aw_arena_fd() < 0 || aw_fdtab_is_vfork_child())
 		return;
-	aw_framed_bridge_owing();
+	aw_framed_bridge_owing(true);
 	if (atomic_exchange(&aw_slots_released, true))
 		return;
 	aw_fdtab_lock();

@@ -407,7 +407,6 @@ static ssize_t send_once(struct framed_call *call)
 	size_t covered;
 	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW_MAX, &covered);
 	struct aw_half half;
-	bool left_over;
 	ssize_t n;
 
 	n = -(call->kept ? aw_half_enter(&half, slot, &slot->tx_lock, call->fd)
@@ -416,11 +415,10 @@ static ssize_t send_once(struct framed_call *call)
 		return n;
 	n = aw_record_send(&slot->record, &aw_slot_calls, call->fd, window, count,
 			   call->flags & (covered < call->at.left ? MSG_MORE : SEND_FLAGS));
-	left_over = slot->record.tx.rest && !slot->record.tx.reply;
+	if (__builtin_expect(aw_slot_owes(slot), 0))
+		(void)aw_slot_flush_later(slot, call->fd);
 	n = note_strike(call, &half, SO_SNDTIMEO, n);
 	aw_half_leave(&half);
-	if (__builtin_expect(left_over, 0))
-		(void)aw_slot_flush_later(slot, call->fd);
 	return n;
 }
 
@@ -544,8 +542,9 @@ static bool end_behind_rest(struct aw_slot *slot, int fd)
 	due = aw_record_flush(&slot->record, &aw_slot_calls, fd) == -EAGAIN;
 	slot->record.tx.ended |= due;
 	slot->fin_due = due;
+	due = due && aw_slot_flush_later(slot, fd);
 	aw_half_leave(&half);
-	return due && aw_slot_flush_later(slot, fd);
+	return due;
 }
 
 bool aw_framed_shutdown(int fd, int how, int *result)

@@ -3,9 +3,14 @@
 #include "xsock/framed/slot.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
@@ -80,12 +85,16 @@ ssize_t aw_slot_take_failure(struct aw_slot *slot, ssize_t err)
 /* The work of a thread that flushes; fd and the hold on the slot belong to the thread. */
 struct flush_job {
 	struct aw_slot *slot;
-	int fd;
+	int fd, stop_fd;
 };
 
 #define STARTS (-1)
-/* By slot number: the fd of this process's thread that flushes, plus one; 0: none; or STARTS. */
+#define STOPS (-2)
+/* By slot number: the fd of this process's thread that flushes, plus one; 0: none; or STARTS, STOPS. */
 static _Atomic(int) flushing[AW_ARENA_SLOTS];
+static _Atomic(uint32_t) flushers[AW_ARENA_SLOTS]; /* such threads, until they have left the slot; a futex */
+static int stop_fd = -1; /* an eventfd that wakes them all; guarded by stop_lock */
+static pthread_mutex_t stop_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void aw_slot_forget_flushes(void)
 {
@@ -96,7 +105,17 @@ void aw_slot_forget_flushes(void)
 			aw_libc()->close(fd);
 		if (fd != -1)
 			atomic_store(&flushing[i], 0);
+		if (atomic_load_explicit(&flushers[i], memory_order_relaxed))
+			atomic_store(&flushers[i], 0);
 	}
+	stop_fd = -1; /* the parent reads that one, too */
+	pthread_mutex_init(&stop_lock, NULL);
+}
+
+bool aw_slot_has_debt(const struct aw_slot *slot)
+{
+	return aw_slot_owes(slot) &&
+	       (atomic_load(&flushing[aw_arena_number(slot)]) || aw_arena_is_alone(slot));
 }
 
 static int flush_once(struct aw_slot *slot, int fd)
@@ -116,18 +135,84 @@ static int flush_once(struct aw_slot *slot, int fd)
 	return err;
 }
 
+/* Closes the job's fd, and leaves its slot. */
+static void flush_leave(const struct flush_job *job)
+{
+	_Atomic(uint32_t) *count = &flushers[aw_arena_number(job->slot)];
+
+	if (job->fd >= 0) {
+		aw_fdtab_forget(job->fd);
+		aw_libc()->close(job->fd);
+	}
+	aw_arena_leave(job->slot);
+	atomic_fetch_sub(count, 1);
+	(void)syscall(SYS_futex, count, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 static void *flush_run(void *arg)
 {
 	struct flush_job job = *(struct flush_job *)arg;
-	struct pollfd pollfd = { .fd = job.fd, .events = POLLOUT };
+	struct pollfd fds[] = { { .fd = job.fd, .events = POLLOUT },
+				{ .fd = job.stop_fd, .events = POLLIN } };
+	_Atomic(int) *flush = &flushing[aw_arena_number(job.slot)];
+	int stops = STOPS;
 
 	free(arg);
-	while (flush_once(job.slot, job.fd) == -EAGAIN)
-		(void)aw_libc()->poll(&pollfd, 1, -1);
-	aw_fdtab_forget(job.fd);
-	aw_libc()->close(job.fd);
-	aw_arena_leave(job.slot);
+	while (flush_once(job.slot, job.fd) == -EAGAIN && atomic_load(flush) != STOPS)
+		(void)aw_libc()->poll(fds, 2, -1);
+	(void)atomic_compare_exchange_strong(flush, &stops, 0);
+	flush_leave(&job);
 	return NULL;
+}
+
+/*
+ * Waits until no thread of this process flushes the slot, a second at most: such a thread may wait for a lock whose holder, in
+ * another process, is stopped.
+ */
+static void await_flushers(_Atomic(uint32_t) *count)
+{
+	struct timespec until = aw_clock_after(CLOCK_MONOTONIC, DRAIN_NS);
+	uint32_t threads;
+
+	while ((threads = atomic_load(count)) != 0 &&
+	       (syscall(SYS_futex, count, FUTEX_WAIT_BITSET_PRIVATE, threads, &until, NULL,
+			FUTEX_BITSET_MATCH_ANY) == 0 ||
+		errno != ETIMEDOUT))
+		;
+}
+
+void aw_slot_stop_flush(struct aw_slot *slot)
+{
+	unsigned number = aw_arena_number(slot);
+	int fd = atomic_load(&flushing[number]);
+	uint64_t bell = 1;
+
+	if (!atomic_load(&flushers[number]))
+		return;
+	pthread_mutex_lock(&stop_lock);
+	if (fd > 0)
+		(void)atomic_compare_exchange_strong(&flushing[number], &fd, STOPS);
+	(void)!aw_libc()->write(stop_fd, &bell, sizeof(bell));
+	await_flushers(&flushers[number]);
+	(void)!aw_libc()->read(stop_fd, &bell, sizeof(bell));
+	pthread_mutex_unlock(&stop_lock);
+}
+
+static int stop_fd_open(void)
+{
+	int fd;
+
+	pthread_mutex_lock(&stop_lock);
+	if (stop_fd < 0) {
+		fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (fd >= 0) {
+			stop_fd = aw_proxy_move_high(fd);
+			aw_fdtab_hide(stop_fd);
+		}
+	}
+	fd = stop_fd;
+	pthread_mutex_unlock(&stop_lock);
+	return fd;
 }
 
 bool aw_slot_flush_later(struct aw_slot *slot, int fd)
@@ -140,20 +225,18 @@ bool aw_slot_flush_later(struct aw_slot *slot, int fd)
 		return true;
 	job = malloc(sizeof(*job));
 	if (job) {
-		*job = (struct flush_job){ slot, aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 3) };
+		*job = (struct flush_job){ slot, aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 3),
+					   stop_fd_open() };
 		aw_arena_hold(slot);
+		atomic_fetch_add(&flushers[aw_arena_number(slot)], 1);
 		if (job->fd >= 0) {
 			job->fd = aw_proxy_move_high(job->fd);
 			aw_fdtab_hide(job->fd);
 			atomic_store(flush, job->fd + 1);
 		}
-		if (job->fd >= 0 && aw_thread_start(flush_run, job) == 0)
+		if (job->fd >= 0 && job->stop_fd >= 0 && aw_thread_start(flush_run, job) == 0)
 			return true;
-		aw_arena_leave(slot);
-		if (job->fd >= 0) {
-			aw_fdtab_forget(job->fd);
-			aw_libc()->close(job->fd);
-		}
+		flush_leave(job);
 		free(job);
 	}
 	atomic_store(flush, 0);

@@ -34,6 +34,8 @@ static inline bool aw_slot_owes(const struct aw_slot *slot)
 {
 	return slot->record.tx.rest && !slot->record.tx.reply;
 }
+/* The same where it is this process that has to see to the rest: its thread flushes, or no other process has the slot. */
+bool aw_slot_has_debt(const struct aw_slot *slot);
 /* Waits, a second at most, until no thread works on a half. The caller lets no thread begin to. */
 void aw_slot_drain(struct aw_slot *slot, int fd);
 
@@ -79,8 +81,10 @@ void aw_slot_forget_flushes(void);
 
 /*
  * Starts a thread that sends the rest of an FPDU when TCP has room for it, and the stream's end where it is due. False: there is
- * none, and the next write sends the rest.
+ * none, and the next write sends the rest. The caller has the lock of the tx half: fd is the TCP socket.
  */
 bool aw_slot_flush_later(struct aw_slot *slot, int fd);
+/* Ends that thread and its hold on the slot, for a caller that lets no thread begin to work on the slot. */
+void aw_slot_stop_flush(struct aw_slot *slot);
 
 #endif

@@ -54,17 +54,17 @@ void aw_framed_closing(int fd)
 	if (!slot || aw_fdtab_is_vfork_child())
 		return;
 	is_awaited = atomic_load(&waiters[aw_arena_number(slot)]);
-	if (!is_awaited && !aw_slot_owes(slot))
+	if (!is_awaited && !aw_slot_has_debt(slot))
 		return;
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	is_ours = sock && sock->slot == slot;
 	is_last = is_ours && sock->fds == 1;
 	aw_fdtab_unlock();
-	if (is_ours && is_awaited)
-		aw_slot_keep(slot, fd);
-	else if (is_last)
+	if (is_last && aw_slot_has_debt(slot))
 		(void)aw_framed_bridge(fd);
+	else if (is_ours && is_awaited)
+		aw_slot_keep(slot, fd);
 }
 
 void aw_slot_keep(struct aw_slot *slot, int fd)

@@ -189,14 +189,19 @@ static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int fl
 static size_t record_owed(struct aw_line *line)
 {
 	struct line_record *r = record_of(line);
-	struct aw_record_tx *tx = &r->start.share.slot->record.tx;
-	pthread_mutex_t *lock = &r->start.share.slot->tx_lock;
+	struct aw_slot *slot = r->start.share.slot;
+	struct aw_record_tx *tx = &slot->record.tx;
+	pthread_mutex_t *lock = &slot->tx_lock;
 	int err = half_lock(r, lock);
 	size_t rest;
 
 	if (err)
 		return err == -EAGAIN;
-	err = aw_record_flush(&r->start.share.slot->record, &aw_slot_calls, r->start.tcp);
+	err = aw_record_flush(&slot->record, &aw_slot_calls, r->start.tcp);
+	if (err == 0 && slot->fin_due) {
+		slot->fin_due = false;
+		(void)shutdown(r->start.tcp, SHUT_WR);
+	}
 	rest = err == -EAGAIN && !tx->reply ? tx->rest : 0;
 	pthread_mutex_unlock(lock);
 	return rest;

@@ -102,7 +102,7 @@ static void leave_table_range(unsigned first, unsigned last)
 	aw_settle_before_close_range(first, last);
 	aw_settle_await_range(first, last);
 	aw_extended_closing_range(first, last);
-	aw_framed_bridge_owing();
+	aw_framed_bridge_owing(false);
 	aw_fdtab_forget_range(first, last);
 }
 
