@@ -47,7 +47,7 @@ static pthread_mutex_t adopting = PTHREAD_MUTEX_INITIALIZER;
 /*
  * rping and its like destroy a channel while their other thread is about to read it. With the
  * kernel's rdma_cm that thread hangs until the process exits; so it does here, and to this end the
- * memory of the last destroyed channels is kept.
+ * memory of the last destroyed channels is kept, and that of each channel on which a thread sleeps.
  */
 #define GRAVES 64
 static struct {
@@ -71,16 +71,16 @@ static __attribute__((constructor)) void prepare_for_fork(void)
 }
 
 /*
- * While a wake is due the channel's memory is in use, which is hardly the case so many channels
- * later.
+ * A reader of a destroyed channel sleeps on its memory until the process exits: in another channel's memory
+ * it would take that channel's events. A wake is hardly due so many channels later.
  */
-static bool is_wake_due(struct aw_cm_channel *ch)
+static bool is_in_use(struct aw_cm_channel *ch)
 {
 	pthread_mutex_lock(&ch->lock);
-	bool due = ch->wake_due;
+	bool used = ch->wake_due || ch->readers > 0;
 
 	pthread_mutex_unlock(&ch->lock);
-	return due;
+	return used;
 }
 
 static void bury(struct aw_cm_channel *ch)
@@ -91,7 +91,7 @@ static void bury(struct aw_cm_channel *ch)
 	graves.channel[graves.next] = ch;
 	graves.next = (graves.next + 1) % GRAVES;
 	pthread_mutex_unlock(&graves.lock);
-	if (!oldest || is_wake_due(oldest))
+	if (!oldest || is_in_use(oldest))
 		return;
 	pthread_mutex_destroy(&oldest->lock);
 	free(oldest);

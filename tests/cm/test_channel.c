@@ -413,6 +413,42 @@ static void channel__late_reader_of_a_destroyed_one_waits(void **state)
 	assert_false(late.returned);
 }
 
+#define LATER \
+	160 /* channels, of which so many have been freed that the next ones take their memory */
+
+static void open_and_close_channels(const struct rdma_event_channel *other)
+{
+	struct rdma_event_channel *channels[LATER];
+
+	for (int i = 0; i < LATER; i++) {
+		channels[i] = rdma_create_event_channel();
+		assert_non_null(channels[i]);
+		assert_ptr_not_equal(channels[i], other);
+	}
+	for (int i = 0; i < LATER; i++)
+		rdma_destroy_event_channel(channels[i]);
+}
+
+/* No other channel takes the memory on which a thread sleeps: the thread would take that one's events. */
+static void channel__destroyed_under_a_reader_keeps_its_memory(void **state)
+{
+	struct late late = { .channel = rdma_create_event_channel() };
+	pthread_t thread;
+	void *ret;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, get_late, &late), 0);
+	while (!(late.tid && waits(late.tid)))
+		sched_yield();
+	rdma_destroy_event_channel(late.channel);
+	open_and_close_channels(late.channel);
+	open_and_close_channels(late.channel);
+	assert_false(late.returned);
+	assert_int_equal(pthread_cancel(thread), 0);
+	assert_int_equal(pthread_join(thread, &ret), 0);
+	assert_ptr_equal(ret, PTHREAD_CANCELED);
+}
+
 /*
  * A program that destroys its channel before its ids breaks the rules, but what it opens next gets
  * the fd's number and must not get the channel's octets.
@@ -451,6 +487,7 @@ int main(void)
 		cmocka_unit_test(channel__interrupted_by_a_signal),
 		cmocka_unit_test(channel__goes_on_when_stopped_and_continued),
 		cmocka_unit_test(channel__late_reader_of_a_destroyed_one_waits),
+		cmocka_unit_test(channel__destroyed_under_a_reader_keeps_its_memory),
 		cmocka_unit_test(channel__destroyed_before_its_ids),
 		cmocka_unit_test(channel__many_events_in_order),
 		cmocka_unit_test(migrate__takes_events_along),
