@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The queue and its fd. The fd is readable while the queue holds events, so that events can be
-// taken back (destroy, migrate) without leaving an fd that promises one. The fd is raised after the lock has
-// been released, since the thread that wakes wants the lock at once. Readers wait on a futex, never
+// taken back (destroy, migrate) without leaving an fd that promises one. Readers wait on a futex, never
 // in read: as with the kernel's rdma_cm, a signal handler's SA_RESTART decides whether their call goes
 // on (poll would always end).
 #define _GNU_SOURCE /* dup3, syscall */
@@ -18,7 +17,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,7 +31,7 @@ struct aw_cm_channel {
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_cm_event_list queue;
 	bool destroyed;
-	bool raised; /* the fd is raised, or the thread that set this is about to raise it */
+	bool raised;
 	bool wake_due; /* a thread is about to wake the readers */
 	struct aw_after after;
 	uint32_t readers; /* threads that wait for the next push, or are about to */
@@ -153,16 +151,11 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return &ch->channel;
 }
 
-/* The thread that has set raised raises the fd without the lock, and soon. */
+/* Called with the lock held, as raise_fd. */
 static void lower_fd(struct aw_cm_channel *ch)
 {
-	struct pollfd pollfd = { .fd = ch->channel.fd, .events = POLLIN };
-	int err = ch->raised ? aw_event_fd_await(ch->channel.fd) : 0;
-
-	while (err == EAGAIN || err == EINTR) {
-		poll(&pollfd, 1, -1);
-		err = aw_event_fd_await(ch->channel.fd);
-	}
+	if (ch->raised)
+		aw_event_fd_lower(ch->channel.fd);
 	ch->raised = false;
 }
 
@@ -174,29 +167,32 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 
 	pthread_mutex_lock(&ch->lock);
 	ch->destroyed = true;
-	lower_fd(ch);
 	close(ch->channel.fd);
 	pthread_mutex_unlock(&ch->lock);
 	bury(ch);
 }
 
 /*
- * Makes the fd readable when there are events, and wakes readers. Once the channel is destroyed the
- * fd's number may be another file's, though ids may still push. After the lock has been released
- * only the fd, which destroy leaves open until it is written, and the address of pushes are used.
+ * Every event is an edge for the program's epoll sets. Once the channel is destroyed the fd's number may be
+ * another file's, though ids may still push.
  */
+static void raise_fd(struct aw_cm_channel *ch)
+{
+	if (TAILQ_EMPTY(&ch->queue) || ch->destroyed)
+		return;
+	ch->raised = true;
+	aw_event_fd_raise(ch->channel.fd);
+}
+
+/* After the lock has been released only the address of pushes is used. */
 static void wake(struct aw_cm_channel *ch)
 {
 	pthread_mutex_lock(&ch->lock);
-	bool raises = !TAILQ_EMPTY(&ch->queue) && !ch->raised && !ch->destroyed;
 	bool wakes = ch->readers > 0;
-	int fd = ch->channel.fd;
 
-	ch->raised |= raises;
+	raise_fd(ch);
 	ch->wake_due = false;
 	pthread_mutex_unlock(&ch->lock);
-	if (raises)
-		aw_event_fd_raise(fd);
 	if (wakes)
 		syscall(SYS_futex, &ch->pushes, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -75,6 +76,30 @@ static void channel__fd_is_never_writable(void **state)
 	assert_int_equal(reported(channel->fd), POLLIN);
 	rdma_destroy_id(id);
 	assert_int_equal(reported(channel->fd), 0);
+	rdma_destroy_event_channel(channel);
+}
+
+/* As with the kernel's rdma_cm, for a program that takes one event for each time it is woken. */
+static void channel__every_event_is_an_edge(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+	struct rdma_cm_id *ids[3];
+
+	(void)state;
+	assert_int_equal(epoll_ctl(epfd, EPOLL_CTL_ADD, channel->fd, &event), 0);
+	for (int i = 0; i < 3; i++) {
+		ids[i] = resolving(channel);
+		assert_int_equal(epoll_wait(epfd, &event, 1, EVENT_MS), 1);
+		assert_int_equal(epoll_wait(epfd, &event, 1, 0), 0);
+	}
+	for (int i = 0; i < 3; i++)
+		cm_expect_ack(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(reported(channel->fd), 0);
+	for (int i = 0; i < 3; i++)
+		rdma_destroy_id(ids[i]);
+	close(epfd);
 	rdma_destroy_event_channel(channel);
 }
 
@@ -481,6 +506,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(channel__non_blocking),
 		cmocka_unit_test(channel__fd_is_never_writable),
+		cmocka_unit_test(channel__every_event_is_an_edge),
 		cmocka_unit_test(channel__blocks_readers),
 		cmocka_unit_test(channel__cancels_readers),
 		cmocka_unit_test(channel__restarts_after_a_signal),
