@@ -144,14 +144,14 @@ static bool adopt_conn(struct aw_cm_id *cm, struct aw_conn *conn)
 }
 
 /*
- * RFC 6581 10: a responder that knows only revision 1 closes the connection on an enhanced Request. This
- * end then connects once more with revision 1. There is no RTR then: this end has to send first, and
- * the programs agree on IRD and ORD. A Reply with R is an answer, and a time-out is no sign of revision
- * 1, whose responder closes at once: after either this end does not try again. False when the second
- * connection could not be begun, and the first failure stands. Called on the progress thread, so no event
- * of the new conn comes before this has returned.
+ * RFC 6581 10: a responder that knows only revision 1 closes the connection on an enhanced Request. This end
+ * then connects once more as it did, in case a listener was just closed, and then with revision 1. There is
+ * no RTR then: this end has to send first, and the programs agree on IRD and ORD. A Reply with R is an
+ * answer, and a time-out is no sign of revision 1, whose responder closes at once: after either this end does
+ * not try again. False when the next connection could not be begun, and the failure before stands. Called on
+ * the progress thread, so no event of the new conn comes before this has returned.
  */
-static bool ask_plainly(struct aw_cm_id *cm, const struct aw_conn *failed)
+static bool ask_again(struct aw_cm_id *cm, const struct aw_conn *failed)
 {
 	struct aw_conn_ask ask;
 	struct aw_conn *conn;
@@ -159,16 +159,17 @@ static bool ask_plainly(struct aw_cm_id *cm, const struct aw_conn *failed)
 	aw_conn_asked(failed, &ask);
 	struct aw_mpa_local local = *ask.local;
 
-	local.revision = 1;
+	local.revision = aw_conn_info(failed)->next_revision;
 	ask.local = &local;
 	int err = connect_again(cm, &ask, &conn);
 
 	if (err) {
-		aw_log(AW_LOG_WARN, "no second connection for mpa revision 1: %s", strerror(err));
+		aw_log(AW_LOG_WARN, "no other connection for mpa revision %u: %s", local.revision,
+		       strerror(err));
 		return false;
 	}
-	aw_log(AW_LOG_INFO, "qp 0x%x: the peer may know mpa revision 1 only, trying again with it",
-	       cm->qpn);
+	aw_log(AW_LOG_INFO, "qp 0x%x: no reply, trying again with mpa revision %u", cm->qpn,
+	       local.revision);
 	if (!adopt_conn(cm, conn))
 		aw_conn_destroy(conn);
 	return true;
@@ -189,7 +190,7 @@ static void on_conn(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 			on_rejected(cm, &aw_conn_info(conn)->result);
 			break;
 		case AW_CONN_FAILED:
-			if (!aw_conn_info(conn)->plain_only || !ask_plainly(cm, conn))
+			if (!aw_conn_info(conn)->next_revision || !ask_again(cm, conn))
 				on_failed(cm, aw_conn_info(conn)->err);
 			break;
 		case AW_CONN_REQUEST:

@@ -140,9 +140,11 @@ static void *serve(void *arg)
 	struct raw_server *server = arg;
 	uint8_t request[RAW_REQUEST_LEN];
 
-	server->fd = raw_accept(server->listener);
-	raw_recv(server->fd, request, sizeof(request));
-	close(server->fd);
+	for (int i = 0; i < 2; i++) {
+		server->fd = raw_accept(server->listener);
+		raw_recv(server->fd, request, sizeof(request));
+		close(server->fd);
+	}
 	server->fd = raw_accept(server->listener);
 	raw_recv(server->fd, request, RAW_PLAIN_LEN);
 	raw_send(server->fd, server->reply, server->reply_len);

@@ -33,7 +33,7 @@ void raw_reset(int fd);
 /* Whether a connection waits to be accepted. */
 int raw_pending(int listener);
 
-/* Closes the first connection at its Request, answers the second's (revision 1) with reply. */
+/* Closes two connections at their Requests, answers the third's (revision 1) with reply. */
 struct raw_server {
 	pthread_t thread;
 	int listener, fd;
@@ -42,7 +42,7 @@ struct raw_server {
 };
 
 void raw_server_start(struct raw_server *server, int listener, const void *reply, size_t len);
-/* The second connection. */
+/* The third connection. */
 int raw_server_join(struct raw_server *server);
 
 /* An MPA Request of revision 2 without private data: peer-to-peer, any RTR (RFC 6581 9). */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// RFC 6581 10: a peer that knows only MPA revision 1 is asked again in revision 1, once, over a
-// second connection; and what must not happen while or although that is so.
+// RFC 6581 10: a peer that knows only MPA revision 1 is asked again in revision 1, once, over another
+// connection; and what must not happen while or although that is so.
 #include "cm.h"
 #include "half.h"
 #include "raw.h"
@@ -13,11 +13,30 @@
 
 static const uint8_t plain_reply[RAW_PLAIN_LEN] = "MPA ID Rep Frame\x40\x01\0";
 
-/* The peer is on its second connection now; its first is closed. */
-static void accept_again(struct half *half)
+/* The peer is on its next connection now; the one before is closed. */
+static void accept_next(struct half *half)
 {
 	close(half->fd);
 	half->fd = raw_accept(half->listener);
+}
+
+/* The peer's listener may just have been closed, and another one be there: the Request is the same. */
+static void expect_repeat(struct half *half)
+{
+	uint8_t request[RAW_REQUEST_LEN];
+
+	accept_next(half);
+	raw_recv(half->fd, request, sizeof(request));
+	assert_memory_equal(request, "MPA ID Req Frame", 16);
+	assert_int_equal(request[16] & 0x50, 0x50);
+	assert_int_equal(request[17], 2);
+}
+
+/* The peer closes on revision 2. */
+static void accept_again(struct half *half)
+{
+	expect_repeat(half);
+	accept_next(half);
 }
 
 /* A Request of revision 1: no S, CRC wanted, the program's private data alone. */
@@ -67,12 +86,32 @@ static void fallback__peer_resets(void **state)
 
 	(void)state;
 	half_open_client(&half);
-	raw_reset(half.fd);
-	half.fd = raw_accept(half.listener);
+	for (int i = 0; i < 2; i++) {
+		raw_reset(half.fd);
+		half.fd = raw_accept(half.listener);
+	}
 	assert_int_equal(getpeername(half.fd, (struct sockaddr *)&peer, &len), 0);
 	assert_int_equal(peer.sin_port, rdma_get_src_port(half.id));
 	expect_plain_request(&half, "", 0);
 	establish(&half);
+	half_close(&half);
+}
+
+/* A new listener where one was closed with a connection that it had not read: that knows revision 2. */
+static void fallback__listener_began_anew(void **state)
+{
+	static const uint8_t reply[RAW_REQUEST_LEN] =
+		"MPA ID Rep Frame\x50\x02\0\x04\x80\x10\x80\x10";
+	uint8_t rtr[RAW_ULPDU_MAX];
+	struct half half;
+
+	(void)state;
+	half_open_client(&half);
+	expect_repeat(&half);
+	raw_send(half.fd, reply, sizeof(reply));
+	cm_expect_ack(half.channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	assert_int_not_equal(raw_recv_fpdu(half.fd, rtr), 0);
+	expect_no_other_connection(&half);
 	half_close(&half);
 }
 
@@ -85,7 +124,7 @@ static void fallback__reply_of_revision_1(void **state)
 	half_open_client(&half);
 	raw_send(half.fd, plain_reply, sizeof(plain_reply));
 	raw_expect_end(half.fd);
-	accept_again(&half);
+	accept_next(&half);
 	expect_plain_request(&half, "", 0);
 	establish(&half);
 	half_close(&half);
@@ -172,7 +211,7 @@ static void fallback__second_is_rejected(void **state)
 	half_close(&half);
 }
 
-/* Nobody listens any more: what the program hears is the second failure. */
+/* Nobody listens any more: what the program hears is the last failure. */
 static void fallback__nobody_there(void **state)
 {
 	struct half half;
@@ -226,7 +265,7 @@ static void fallback__not_after_half_a_reply(void **state)
 	half_close(&half);
 }
 
-/* The id is destroyed while its second connection waits for a Reply. */
+/* The id is destroyed while its last connection waits for a Reply. */
 static void fallback__destroyed_meanwhile(void **state)
 {
 	struct half half;
@@ -302,7 +341,7 @@ static void fallback__source_port(void **state)
 	assert_int_equal(first.sin_port, rdma_get_src_port(half.id));
 	raw_send(half.fd, plain_reply, sizeof(plain_reply));
 	raw_expect_end(half.fd);
-	accept_again(&half);
+	accept_next(&half);
 	assert_int_equal(getpeername(half.fd, (struct sockaddr *)&second, &len), 0);
 	assert_int_equal(second.sin_addr.s_addr, first.sin_addr.s_addr);
 	expect_plain_request(&half, "", 0);
@@ -323,7 +362,7 @@ static struct rdma_cm_id *resolved_sync(uint16_t port)
 	return id;
 }
 
-/* A synchronous id waits through both connections. */
+/* A synchronous id waits through all the connections. */
 static void fallback__synchronous(void **state)
 {
 	struct half half = { .fd = -1 };
@@ -348,6 +387,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(fallback__peer_closes),
 		TEST(fallback__peer_resets),
+		TEST(fallback__listener_began_anew),
 		TEST(fallback__reply_of_revision_1),
 		TEST(fallback__parameters_are_kept),
 		TEST(fallback__initiator_sends_first),

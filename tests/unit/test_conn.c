@@ -40,20 +40,24 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 	return result;
 }
 
-static int start(struct scene *s, const struct aw_mpa_local *local, const void *pd, size_t pd_len)
+static int ask(struct scene *s, const struct aw_conn_ask *ask)
 {
 	int fd = tcp_socket(AF_INET);
-	const struct aw_conn_ask ask = {
-		.peer = (struct sockaddr *)&s->addr,
-		.local = local,
-		.pd = pd,
-		.pd_len = pd_len,
-	};
-	int err = aw_conn_connect(fd, &ask, heard_fn, &s->heard, &s->conn);
+	int err = aw_conn_connect(fd, ask, heard_fn, &s->heard, &s->conn);
 
 	if (err)
 		close(fd);
 	return err;
+}
+
+static int start(struct scene *s, const struct aw_mpa_local *local, const void *pd, size_t pd_len)
+{
+	return ask(s, &(struct aw_conn_ask){
+			      .peer = (struct sockaddr *)&s->addr,
+			      .local = local,
+			      .pd = pd,
+			      .pd_len = pd_len,
+		      });
 }
 
 /* Connects, and lets the raw peer read the Request. */
@@ -282,7 +286,7 @@ static void conn_connect__silent_peer(void **state)
 
 	aw_bounds.startup_ms = 30;
 	start_and_read(s, &scene_enhanced);
-	assert_false(scene_failed(s, ETIMEDOUT).plain_only);
+	assert_int_equal(scene_failed(s, ETIMEDOUT).next_revision, 0);
 	tcp_assert_over(s->peer);
 }
 
@@ -292,7 +296,7 @@ static void conn_connect__closed_without_a_reply(void **state)
 
 	start_and_read(s, &scene_enhanced);
 	shutdown(s->peer, SHUT_WR);
-	assert_true(scene_failed(s, ECONNRESET).plain_only);
+	assert_int_equal(scene_failed(s, ECONNRESET).next_revision, 2);
 }
 
 static void conn_connect__reset_without_a_reply(void **state)
@@ -302,7 +306,21 @@ static void conn_connect__reset_without_a_reply(void **state)
 	start_and_read(s, &scene_enhanced);
 	tcp_reset(s->peer);
 	s->peer = -1;
-	assert_true(scene_failed(s, ECONNRESET).plain_only);
+	assert_int_equal(scene_failed(s, ECONNRESET).next_revision, 2);
+}
+
+/* The first time its listener may have been closed. */
+static void conn_connect__closed_without_a_reply_again(void **state)
+{
+	struct scene *s = *state;
+
+	assert_int_equal(ask(s, &(struct aw_conn_ask){ .peer = (struct sockaddr *)&s->addr,
+						       .local = &scene_enhanced,
+						       .again = true }),
+			 0);
+	s->peer = tcp_accept(s->listener);
+	shutdown(s->peer, SHUT_WR);
+	assert_int_equal(scene_failed(s, ECONNRESET).next_revision, 1);
 }
 
 static void conn_connect__closed_without_a_reply_revision_1(void **state)
@@ -311,7 +329,7 @@ static void conn_connect__closed_without_a_reply_revision_1(void **state)
 
 	start_and_read(s, &scene_plain);
 	shutdown(s->peer, SHUT_WR);
-	assert_false(scene_failed(s, ECONNRESET).plain_only);
+	assert_int_equal(scene_failed(s, ECONNRESET).next_revision, 0);
 }
 
 static void conn_connect__reply_of_revision_1(void **state)
@@ -323,7 +341,7 @@ static void conn_connect__reply_of_revision_1(void **state)
 	start_and_read(s, &scene_enhanced);
 	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, 0, 1));
 	info = scene_failed(s, EPROTO);
-	assert_true(info.plain_only);
+	assert_int_equal(info.next_revision, 1);
 }
 
 /* A rejection is an answer, whatever its revision. */
@@ -335,7 +353,7 @@ static void conn_connect__reject_of_revision_1(void **state)
 	start_and_read(s, &scene_enhanced);
 	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, MPA_FLAG_REJECT, 1));
 	s->conn = heard_await(&s->heard, 0, AW_CONN_REJECTED);
-	assert_false(aw_conn_info(s->conn)->plain_only);
+	assert_int_equal(aw_conn_info(s->conn)->next_revision, 0);
 }
 
 static void conn_asked__is_what_was_asked(void **state)
@@ -365,7 +383,7 @@ static void conn_connect__half_a_reply_and_fin(void **state)
 	start_and_read(s, &scene_enhanced);
 	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, MPA_FLAG_ENHANCED, 2) - 1);
 	shutdown(s->peer, SHUT_WR);
-	assert_false(scene_failed(s, ECONNRESET).plain_only);
+	assert_int_equal(scene_failed(s, ECONNRESET).next_revision, 0);
 }
 
 static void fail_with(struct scene *s, const void *octets, size_t len)
@@ -570,6 +588,7 @@ int main(void)
 		TEST(conn_connect__silent_peer),
 		TEST(conn_connect__closed_without_a_reply),
 		TEST(conn_connect__reset_without_a_reply),
+		TEST(conn_connect__closed_without_a_reply_again),
 		TEST(conn_connect__closed_without_a_reply_revision_1),
 		TEST(conn_connect__reply_of_revision_1),
 		TEST(conn_connect__reject_of_revision_1),

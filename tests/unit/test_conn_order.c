@@ -164,7 +164,7 @@ static void conn_connect__both_are_refused(void **state)
 	assert_int_equal(two.late->refusals, AW_CONN_REFUSALS_MAX);
 }
 
-/* In place of a conn that failed, such as the second try of revision 1. */
+/* In place of a conn that failed, such as the tries behind a close without a Reply. */
 static void conn_connect__again(void **state)
 {
 	struct scene *s = *state;

@@ -190,6 +190,7 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 	memcpy(&c->info.peer, ask->peer, len);
 	c->info.given = ask->connected;
 	c->plain_end = ask->plain_end;
+	c->again = ask->again;
 	offer_host(c);
 	err = len ? prepare_request(c, ask->pd, ask->pd_len) : EINVAL;
 	if (err)

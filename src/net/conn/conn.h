@@ -36,10 +36,10 @@ struct aw_conn_info {
 	int err; /* FAILED: ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ECONNRESET, EPROTO, EOPNOTSUPP
 		    (no common RTR), ENOMEM (the peer wants more IRD than there is) ... */
 	/*
-	 * FAILED: the peer did not understand a Request of revision 2; the caller may try revision
-	 * 1 over another connection
+	 * FAILED: the revision with which the caller may ask once more over another connection, as the peer
+	 * may not have understood a Request of revision 2, or not have read it; 0: none
 	 */
-	bool plain_only;
+	uint8_t next_revision;
 };
 
 typedef void aw_conn_fn(void *arg, struct aw_conn *conn, enum aw_conn_event event);

@@ -124,7 +124,7 @@ static bool is_discord(int err)
 static void log_failure(const struct aw_conn *c, const char *cause)
 {
 	bool stranger = c->state == AW_CONN_AWAIT_REQUEST || c->state == AW_CONN_DECIDING;
-	bool warn = !stranger && !c->info.plain_only && is_discord(c->info.err);
+	bool warn = !stranger && !c->info.next_revision && is_discord(c->info.err);
 
 	aw_log(warn ? AW_LOG_WARN : AW_LOG_INFO, "connection failed peer %s cause %s",
 	       aw_addr_text(&c->info.peer).text, cause);
@@ -247,7 +247,7 @@ static void judge_reply(struct aw_conn *c, uint8_t asked)
 	if (c->info.result.rejected) {
 		conclude(c, AW_CONN_OVER, AW_CONN_REJECTED);
 	} else if (c->info.result.revision < asked) {
-		c->info.plain_only = !c->info.given;
+		c->info.next_revision = c->info.given ? 0 : 1;
 		fail(c, EPROTO, "a reply of mpa revision 1 to a request of revision 2");
 	} else {
 		conclude(c, AW_CONN_READY, AW_CONN_ACCEPTED);
@@ -280,6 +280,16 @@ static void step_hello(struct aw_conn *c, uint8_t asked)
 		fail_frame(c, io);
 }
 
+/*
+ * A peer that ends the connection without a byte may know revision 1 only. The same is seen where its
+ * program has just ended or closed its listener, and another listener may be there the next moment: to that
+ * one revision 1 would do harm, so the first time the Request is repeated as it was.
+ */
+static uint8_t next_revision(const struct aw_conn *c, uint8_t asked)
+{
+	return c->again ? 1 : asked;
+}
+
 static void step_reply(struct aw_conn *c)
 {
 	uint8_t asked = c->info.result.revision;
@@ -290,8 +300,8 @@ static void step_reply(struct aw_conn *c)
 	if (io == AW_FRAME_MORE)
 		return;
 	if (io != AW_FRAME_DONE) {
-		c->info.plain_only = asked > 1 && !c->info.given && c->in.done == 0 &&
-				     has_ended(io);
+		if (asked > 1 && !c->info.given && c->in.done == 0 && has_ended(io))
+			c->info.next_revision = next_revision(c, asked);
 		fail_frame(c, io);
 		return;
 	}

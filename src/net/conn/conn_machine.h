@@ -25,7 +25,7 @@ struct aw_conn {
 	/* fixed after create */
 	struct aw_mpa_local local;
 	uint32_t generation;
-	bool plain_end; /* initiator: see struct aw_conn_ask */
+	bool plain_end, again; /* initiator: see struct aw_conn_ask */
 
 	pthread_mutex_t lock; /* guards what follows; no event runs under it */
 	enum aw_conn_state state;
