@@ -262,20 +262,45 @@ static void conn_connect__refused_at_first(void **state)
 	assert_int_equal(heard_count(&s->heard), 0);
 }
 
-static void conn_connect__no_answer_to_tcp(void **state)
+static void fill_backlog(struct scene *s, int waiting[2])
 {
-	struct scene *s = *state;
-	int waiting[2];
-
 	close(s->listener);
 	s->listener = tcp_listen(0, &s->addr);
 	for (int i = 0; i < 2; i++) {
 		waiting[i] = tcp_socket(AF_INET);
 		connect(waiting[i], (struct sockaddr *)&s->addr, tcp_addr_len(&s->addr));
 	}
+}
+
+static void conn_connect__no_answer_to_tcp(void **state)
+{
+	struct scene *s = *state;
+	int waiting[2];
+
+	fill_backlog(s, waiting);
 	aw_bounds.startup_ms = 30;
 	assert_int_equal(start(s, &scene_plain, NULL, 0), 0);
 	scene_failed(s, ETIMEDOUT);
+	close(waiting[0]);
+	close(waiting[1]);
+}
+
+/* TCP's connect does not use up the time that the Reply may take. */
+static void conn_connect__reply_has_its_own_time(void **state)
+{
+	struct scene *s = *state;
+	uint64_t for_tcp;
+	int waiting[2];
+
+	fill_backlog(s, waiting);
+	scene_hold_engine(s);
+	assert_int_equal(start(s, &scene_plain, NULL, 0), 0);
+	assert_int_equal(s->conn->state, AW_CONN_CONNECTING);
+	for_tcp = s->conn->watch.deadline_ns;
+	aw_conn_on_watch(&s->conn->watch, EPOLLOUT);
+	assert_int_equal(s->conn->state, AW_CONN_SENDING);
+	assert_true(s->conn->watch.deadline_ns > for_tcp);
+	scene_free_engine(s);
 	close(waiting[0]);
 	close(waiting[1]);
 }
@@ -585,6 +610,7 @@ int main(void)
 		TEST(conn_connect__refused),
 		TEST(conn_connect__refused_at_first),
 		TEST(conn_connect__no_answer_to_tcp),
+		TEST(conn_connect__reply_has_its_own_time),
 		TEST(conn_connect__silent_peer),
 		TEST(conn_connect__closed_without_a_reply),
 		TEST(conn_connect__reset_without_a_reply),

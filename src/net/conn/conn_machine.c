@@ -419,6 +419,7 @@ static void step_connect(struct aw_conn *c)
 		return;
 	}
 	learn_local(c);
+	aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
 	aw_conn_set_state(c, AW_CONN_SENDING);
 	step_send(c);
 }
