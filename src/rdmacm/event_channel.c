@@ -81,13 +81,26 @@ static bool is_in_use(struct aw_cm_channel *ch)
 	return used;
 }
 
-static void bury(struct aw_cm_channel *ch)
+/* Returns the oldest of the kept channels that is not in use, or the oldest of all where each is. Under the lock. */
+static struct aw_cm_channel *swap_oldest(struct aw_cm_channel *ch)
 {
-	pthread_mutex_lock(&graves.lock);
+	unsigned int tries = 0;
+
+	while (tries++ < GRAVES && graves.channel[graves.next] &&
+	       is_in_use(graves.channel[graves.next]))
+		graves.next = (graves.next + 1) % GRAVES;
 	struct aw_cm_channel *oldest = graves.channel[graves.next];
 
 	graves.channel[graves.next] = ch;
 	graves.next = (graves.next + 1) % GRAVES;
+	return oldest;
+}
+
+static void bury(struct aw_cm_channel *ch)
+{
+	pthread_mutex_lock(&graves.lock);
+	struct aw_cm_channel *oldest = swap_oldest(ch);
+
 	pthread_mutex_unlock(&graves.lock);
 	if (!oldest || is_in_use(oldest))
 		return;
