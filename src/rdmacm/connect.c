@@ -14,6 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The InfiniBand Architecture Specification 12.6.7.2. */
+#define REASON_SERVICE 8
+#define REASON_CONSUMER 28
+
 static enum rdma_cm_event_type event_of(int err)
 {
 	if (err == ECONNREFUSED || err == ECONNRESET)
@@ -23,12 +27,23 @@ static enum rdma_cm_event_type event_of(int err)
 	return RDMA_CM_EVENT_CONNECT_ERROR;
 }
 
+/*
+ * In the roce persona REJECTED has the reason of InfiniBand's REJ, which is above zero: the peer's program,
+ * or nobody has the service ID.
+ */
+static int status_of(int err)
+{
+	if (!aw_persona_is_roce() || event_of(err) != RDMA_CM_EVENT_REJECTED)
+		return -err;
+	return err == ECONNREFUSED ? REASON_SERVICE : REASON_CONSUMER;
+}
+
 static void on_failed(struct aw_cm_id *cm, int err)
 {
 	pthread_mutex_lock(&cm->lock);
 	if (cm->state == AW_CM_CONNECTING) {
 		aw_cm_id_enter(cm, AW_CM_FAILED);
-		aw_cm_event_tell(cm, event_of(err), -err);
+		aw_cm_event_tell(cm, event_of(err), status_of(err));
 	}
 	pthread_mutex_unlock(&cm->lock);
 }
@@ -38,7 +53,8 @@ static void on_rejected(struct aw_cm_id *cm, const struct aw_mpa_result *result)
 	pthread_mutex_lock(&cm->lock);
 	if (cm->state == AW_CM_CONNECTING) {
 		struct aw_cm_event *ev =
-			aw_cm_event_create(cm, RDMA_CM_EVENT_REJECTED, -ECONNREFUSED);
+			aw_cm_event_create(cm, RDMA_CM_EVENT_REJECTED,
+					   aw_persona_is_roce() ? REASON_CONSUMER : -ECONNREFUSED);
 
 		aw_cm_id_enter(cm, AW_CM_FAILED);
 		if (ev)

@@ -5,6 +5,10 @@
 
 #include <stdlib.h>
 
+/* InfiniBand's reasons of a REJ: the program's, and a service ID that nobody has. */
+#define REASON_CONSUMER 28
+#define REASON_SERVICE 8
+
 static enum ibv_qp_state state_of(struct ibv_qp *qp)
 {
 	struct ibv_qp_init_attr init;
@@ -171,12 +175,44 @@ static void qp_of_elsewhere__is_walked_by_the_program(void **state)
 	rdma_destroy_event_channel(passive);
 }
 
+static void rejected__as_the_program_said(void **state)
+{
+	struct rdma_cm_event *event;
+	struct cm_ends ends;
+
+	(void)state;
+	cm_ends_open(&ends, "127.0.0.1");
+	cm_ends_request(&ends);
+	assert_int_equal(rdma_reject(ends.server, "no", 2), 0);
+	event = cm_expect(ends.active, RDMA_CM_EVENT_REJECTED, REASON_CONSUMER);
+	assert_int_equal(event->param.conn.private_data_len, 2);
+	rdma_ack_cm_event(event);
+	cm_ends_close(&ends);
+}
+
+static void rejected__without_a_listener(void **state)
+{
+	struct cm_ends ends;
+
+	(void)state;
+	cm_ends_open(&ends, "127.0.0.1");
+	rdma_destroy_id(ends.listener);
+	ends.listener = NULL;
+	assert_int_equal(rdma_connect(ends.client, NULL), 0);
+	cm_expect_ack(ends.active, RDMA_CM_EVENT_REJECTED, REASON_SERVICE);
+	cm_destroy(ends.client);
+	rdma_destroy_event_channel(ends.active);
+	rdma_destroy_event_channel(ends.passive);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(id_s_qp__is_led_to_rts),
 		cmocka_unit_test(option__ack_timeout_is_the_qp_s),
 		cmocka_unit_test(qp_of_elsewhere__is_walked_by_the_program),
+		cmocka_unit_test(rejected__as_the_program_said),
+		cmocka_unit_test(rejected__without_a_listener),
 	};
 
 	setenv("ANYWARP_PERSONA", "roce", 1);
