@@ -40,24 +40,20 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 	return result;
 }
 
-static int ask(struct scene *s, const struct aw_conn_ask *ask)
+static int start(struct scene *s, const struct aw_mpa_local *local, const void *pd, size_t pd_len)
 {
 	int fd = tcp_socket(AF_INET);
-	int err = aw_conn_connect(fd, ask, heard_fn, &s->heard, &s->conn);
+	const struct aw_conn_ask ask = {
+		.peer = (struct sockaddr *)&s->addr,
+		.local = local,
+		.pd = pd,
+		.pd_len = pd_len,
+	};
+	int err = aw_conn_connect(fd, &ask, heard_fn, &s->heard, &s->conn);
 
 	if (err)
 		close(fd);
 	return err;
-}
-
-static int start(struct scene *s, const struct aw_mpa_local *local, const void *pd, size_t pd_len)
-{
-	return ask(s, &(struct aw_conn_ask){
-			      .peer = (struct sockaddr *)&s->addr,
-			      .local = local,
-			      .pd = pd,
-			      .pd_len = pd_len,
-		      });
 }
 
 /* Connects, and lets the raw peer read the Request. */
@@ -315,72 +311,6 @@ static void conn_connect__silent_peer(void **state)
 	tcp_assert_over(s->peer);
 }
 
-static void conn_connect__closed_without_a_reply(void **state)
-{
-	struct scene *s = *state;
-
-	start_and_read(s, &scene_enhanced);
-	shutdown(s->peer, SHUT_WR);
-	assert_int_equal(scene_failed(s, ECONNRESET).next_revision, 2);
-}
-
-static void conn_connect__reset_without_a_reply(void **state)
-{
-	struct scene *s = *state;
-
-	start_and_read(s, &scene_enhanced);
-	tcp_reset(s->peer);
-	s->peer = -1;
-	assert_int_equal(scene_failed(s, ECONNRESET).next_revision, 2);
-}
-
-/* The first time its listener may have been closed. */
-static void conn_connect__closed_without_a_reply_again(void **state)
-{
-	struct scene *s = *state;
-
-	assert_int_equal(ask(s, &(struct aw_conn_ask){ .peer = (struct sockaddr *)&s->addr,
-						       .local = &scene_enhanced,
-						       .again = true }),
-			 0);
-	s->peer = tcp_accept(s->listener);
-	shutdown(s->peer, SHUT_WR);
-	assert_int_equal(scene_failed(s, ECONNRESET).next_revision, 1);
-}
-
-static void conn_connect__closed_without_a_reply_revision_1(void **state)
-{
-	struct scene *s = *state;
-
-	start_and_read(s, &scene_plain);
-	shutdown(s->peer, SHUT_WR);
-	assert_int_equal(scene_failed(s, ECONNRESET).next_revision, 0);
-}
-
-static void conn_connect__reply_of_revision_1(void **state)
-{
-	struct scene *s = *state;
-	uint8_t octets[MPA_FRAME_MAX];
-	struct aw_conn_info info;
-
-	start_and_read(s, &scene_enhanced);
-	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, 0, 1));
-	info = scene_failed(s, EPROTO);
-	assert_int_equal(info.next_revision, 1);
-}
-
-/* A rejection is an answer, whatever its revision. */
-static void conn_connect__reject_of_revision_1(void **state)
-{
-	struct scene *s = *state;
-	uint8_t octets[MPA_FRAME_MAX];
-
-	start_and_read(s, &scene_enhanced);
-	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, MPA_FLAG_REJECT, 1));
-	s->conn = heard_await(&s->heard, 0, AW_CONN_REJECTED);
-	assert_int_equal(aw_conn_info(s->conn)->next_revision, 0);
-}
-
 static void conn_asked__is_what_was_asked(void **state)
 {
 	const struct aw_mpa_local *const locals[] = { &scene_enhanced, &scene_plain };
@@ -612,12 +542,6 @@ int main(void)
 		TEST(conn_connect__no_answer_to_tcp),
 		TEST(conn_connect__reply_has_its_own_time),
 		TEST(conn_connect__silent_peer),
-		TEST(conn_connect__closed_without_a_reply),
-		TEST(conn_connect__reset_without_a_reply),
-		TEST(conn_connect__closed_without_a_reply_again),
-		TEST(conn_connect__closed_without_a_reply_revision_1),
-		TEST(conn_connect__reply_of_revision_1),
-		TEST(conn_connect__reject_of_revision_1),
 		TEST(conn_asked__is_what_was_asked),
 		TEST(conn_connect__half_a_reply_and_fin),
 		TEST(conn_connect__wrong_key),
