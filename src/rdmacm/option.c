@@ -30,13 +30,20 @@ static int set_reuse_addr(struct aw_cm_id *cm, const void *val)
 	return 0;
 }
 
-/* TCP decides at bind whether the other family is in use, so the option has no effect later. */
+/*
+ * TCP decides at bind whether the other family is in use: on a bound id nothing but that can be asked for. To
+ * an IPv4 address the option means nothing.
+ */
 static int set_af_only(struct aw_cm_id *cm, const void *val)
 {
+	enum aw_cm_state state = aw_cm_id_state(cm);
 	int on;
 
 	memcpy(&on, val, sizeof(on));
-	if (aw_cm_id_state(cm) != AW_CM_IDLE)
+	if (state == AW_CM_BOUND &&
+	    (cm->id.route.addr.src_addr.sa_family == AF_INET || !on == !cm->af_only))
+		return 0;
+	if (state != AW_CM_IDLE)
 		return EINVAL;
 	cm->af_only = on;
 	return 0;

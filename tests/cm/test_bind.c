@@ -239,6 +239,28 @@ static void listen__wildcard_of_one(void **state)
 	rdma_destroy_id(v6);
 }
 
+/* On a bound id, as with the kernel's rdma_cm, where TCP is not to do otherwise than it has begun. */
+static void option__af_only_when_bound(void **state)
+{
+	struct rdma_cm_id *v4 = cm_bound(channel, "127.0.0.1"), *v6 = fresh();
+	int on = 1;
+
+	(void)state;
+	set_option(v4, RDMA_OPTION_ID_AFONLY, 1);
+	set_option(v6, RDMA_OPTION_ID_AFONLY, 0);
+	assert_bind(v6, "::", 0, 0);
+	set_option(v6, RDMA_OPTION_ID_AFONLY, 0);
+	assert_int_equal(
+		rdma_set_option(v6, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(rdma_listen(v4, 1), 0);
+	assert_int_equal(
+		rdma_set_option(v4, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)), -1);
+	assert_int_equal(errno, EINVAL);
+	rdma_destroy_id(v4);
+	rdma_destroy_id(v6);
+}
+
 static void listen__unbound(void **state)
 {
 	struct rdma_cm_id *listener = fresh();
@@ -365,6 +387,7 @@ int main(void)
 		TEST(listen__wildcard),
 		TEST(listen__wildcard_of_both),
 		TEST(listen__wildcard_of_one),
+		TEST(option__af_only_when_bound),
 		TEST(listen__unbound),
 		TEST(resolve__source),
 		TEST(resolve__any_port),
