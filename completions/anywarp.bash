@@ -58,8 +58,7 @@ _anywarp_values() {
 	metavar=$(_anywarp_metavar "$1")
 	case $metavar in
 	*'|'*) echo "${metavar//|/ }" ;;
-	DIR) compgen -d -- "$2" ;;
-	FILE | results.json) compgen -f -- "$2" ;;
+	DIR | FILE | results.json) ;; # readline offers files by itself, and quotes their names
 	LIST) _anywarp_list "$2" ;;
 	PID) find /proc -maxdepth 1 -name '[0-9]*' -printf '%f ' 2>/dev/null ;;
 	TEXT) echo on auto off ;;
@@ -91,11 +90,17 @@ _anywarp_program() {
 	echo "$at"
 }
 
-# Offers what begins as the word does, without what bash takes for a word of its own.
+# Offers what begins as the word does, without what bash takes for a word of its own. 'compgen -W' would expand what is
+# typed, and run the commands in it.
 _anywarp_offer() {
-	local word=$1 typed=$2 before=""
+	local word=$1 typed=$2 before="" each
+	local -a values=()
 	[[ $COMP_WORDBREAKS != *=* ]] || before=${word%"${word##*=}"}
-	mapfile -t COMPREPLY < <(compgen -W "$3" -P "${word%"$typed"}" -- "$typed")
+	read -r -d '' -a values <<<"$3" || true
+	COMPREPLY=()
+	for each in "${values[@]}"; do
+		[[ $each != "$typed"* ]] || COMPREPLY+=("${word%"$typed"}$each")
+	done
 	COMPREPLY=("${COMPREPLY[@]#"$before"}")
 }
 

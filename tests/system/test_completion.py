@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What bash and zsh offer behind the words of a command line that begins with 'anywarp'."""
 
+import contextlib
 import os
 import pathlib
 import pty
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -24,6 +26,14 @@ read -ra COMP_WORDS <<<"${2//=/ = }"
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _anywarp anywarp
 printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+# Control-G writes what the line has become to the file named by OFFERED.
+BASHRC = r"""
+source "$COMPLETIONS/anywarp.bash"
+bind -x '"\C-g": printf "%s\n" "$READLINE_LINE" >&9'
+exec 9>"$OFFERED"
+echo READY >&9
 """
 
 # Each match goes to the file named by OFFERED, behind the last of them a line 'END'.
@@ -54,25 +64,41 @@ def in_bash(line, _folder):
     return done.stdout.split()
 
 
-def in_zsh(line, folder):
-    """A shell at a terminal, to which the line and a tab are typed."""
-    if not shutil.which("zsh"):
-        pytest.skip("no zsh")
+@contextlib.contextmanager
+def at_a_terminal(shell, folder, keys):
+    """What a shell writes to the file named by OFFERED, once keys are typed."""
     offered = folder / "offered"
     os.mkfifo(offered)
-    folder.joinpath(".zshrc").write_text(ZSHRC, encoding="ascii")
     child, terminal = pty.fork()
     if not child:
-        os.execvpe("zsh", ["zsh", "-i", "-d"], {**ENVIRONMENT, "ZDOTDIR": str(folder), "TERM": "dumb",
-                                               "COMPLETIONS": str(COMPLETIONS), "OFFERED": str(offered)})
-    with open(offered, encoding="utf-8") as matches:
-        assert matches.readline() == "READY\n"
-        os.write(terminal, f"{line}\t".encode())
-        words = [word.strip() for word in iter(matches.readline, "END\n")]
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    os.close(terminal)
-    return words
+        os.chdir(folder)
+        os.execvpe(shell[0], shell, {**ENVIRONMENT, "ZDOTDIR": str(folder), "TERM": "dumb",
+                                     "COMPLETIONS": str(COMPLETIONS), "OFFERED": str(offered)})
+    try:
+        with open(offered, encoding="utf-8") as lines:
+            assert lines.readline() == "READY\n"
+            os.write(terminal, keys.encode())
+            yield lines
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(terminal)
+
+
+def in_zsh(line, folder):
+    if not shutil.which("zsh"):
+        pytest.skip("no zsh")
+    folder.joinpath(".zshrc").write_text(ZSHRC, encoding="ascii")
+    with at_a_terminal(["zsh", "-i", "-d"], folder, f"{line}\t") as lines:
+        return [word.strip() for word in iter(lines.readline, "END\n")]
+
+
+def completed_by_readline(line, folder):
+    """What a line becomes when bash completes it."""
+    folder.joinpath("bashrc").write_text(BASHRC, encoding="ascii")
+    shell = ["bash", "--noprofile", "--rcfile", str(folder / "bashrc"), "-i"]
+    with at_a_terminal(shell, folder, f"{line}\t\a") as lines:
+        return lines.readline().rstrip("\n")
 
 
 @pytest.fixture(params=[in_bash, in_zsh], ids=["bash", "zsh"])
@@ -129,10 +155,29 @@ def test_processes(offers, line):
 
 
 @pytest.mark.parametrize("option", ["-w", "--write"])
-def test_a_file_to_write(offers, option):
+def test_a_file_to_write(option, tmp_path):
     """zsh offers the last part of a path alone."""
-    found = offers(f"anywarp capture {option} /usr/include/stdi")
+    found = in_zsh(f"anywarp capture {option} /usr/include/stdi", tmp_path)
     assert {word.rpartition("/")[2] for word in found} >= {"stdio.h"}
+
+
+@pytest.mark.parametrize("before", ["capture -w ", "capture --write=", "sockets --rules ", "bench --output "])
+@pytest.mark.parametrize("name", ["my rules", "$(touch PWNED)", "`touch PWNED`"])
+def test_a_file_is_one_word_of_bash(tmp_path, before, name):
+    """Whatever is in its name."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    folder.joinpath(name).touch()
+    line = completed_by_readline(f"anywarp {before}{folder}/", tmp_path)
+    assert shlex.split(line)[-1].endswith(f"{folder}/{name}"), line
+    assert list(folder.iterdir()) == [folder / name] and not (tmp_path / "PWNED").exists()
+
+
+def test_bash_runs_nothing_that_is_typed(tmp_path):
+    """The settings before a comma are offered again, before each that may follow."""
+    made = tmp_path / "made"
+    in_bash(f"anywarp run --mpa $(touch${{IFS}}{made}),", tmp_path)
+    assert not made.exists()
 
 
 def test_no_process_for_seconds(offers):
