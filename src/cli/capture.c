@@ -170,6 +170,7 @@ static bool capture_into(struct capture_ring *ring, struct output *output)
 	char name[32];
 	bool right;
 
+	aw_capture_begin(ring);
 	fprintf(stderr, CAPTURE_WHO ": capturing process %d until interrupted\n", (int)ring->pid);
 	snprintf(name, sizeof(name), "anywarp process %d", (int)ring->pid);
 	aw_pcapng_begin(output->file, name);
@@ -208,10 +209,10 @@ static bool capture_to(struct capture_ring *ring, const char *path)
 		return false;
 	output.record = malloc(AW_CAPTURE_RING_LEN);
 	catch_signals();
-	if (!output.record)
-		fprintf(stderr, CAPTURE_WHO ": out of memory\n");
-	else if (aw_capture_begin(ring))
+	if (output.record)
 		right = capture_into(ring, &output);
+	else
+		fprintf(stderr, CAPTURE_WHO ": out of memory\n");
 	free(output.record);
 	if (fclose(output.file) != 0 && right)
 		right = report_write(path);

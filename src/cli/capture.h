@@ -30,11 +30,12 @@ enum capture_next {
 	CAPTURE_NONSENSE,
 };
 
-// Finds the table of the process and maps its ring. False: an error was printed.
+// Finds the table of the process and maps its ring, which is this capturer's until the end. False: an error was printed,
+// also where another capture of the process runs.
 __attribute__((warn_unused_result)) bool aw_capture_attach(pid_t pid, struct capture_ring *ring);
 
-// Asks the process for records. False: another capture of the process runs; it was printed.
-__attribute__((warn_unused_result)) bool aw_capture_begin(struct capture_ring *ring);
+// Asks the process for records.
+void aw_capture_begin(struct capture_ring *ring);
 
 // Copies the next record to buf, which has AW_CAPTURE_RING_LEN bytes.
 enum capture_next aw_capture_next(struct capture_ring *ring, struct aw_capture_record *buf);

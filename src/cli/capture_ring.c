@@ -32,6 +32,15 @@ static void unmap(struct capture_ring *ring)
 	close(ring->fd);
 }
 
+// The kernel drops the lock with the fd, also of a capturer that is killed.
+static bool lock(const struct capture_ring *ring)
+{
+	if (flock(ring->fd, LOCK_EX | LOCK_NB) == 0)
+		return true;
+	fprintf(stderr, CAPTURE_WHO ": another capture of process %d runs\n", (int)ring->pid);
+	return false;
+}
+
 bool aw_capture_attach(pid_t pid, struct capture_ring *ring)
 {
 	enum aw_stat_result result;
@@ -44,10 +53,11 @@ bool aw_capture_attach(pid_t pid, struct capture_ring *ring)
 	head = map(ring->fd, AW_STAT_HEAD_LEN, 0);
 	ring->request = head ? &head->capture : NULL;
 	ring->shared = map(ring->fd, AW_CAPTURE_LEN, AW_STAT_RING_AT);
-	if (ring->request && ring->shared)
+	if (!ring->request || !ring->shared)
+		fprintf(stderr, CAPTURE_WHO ": cannot map the ring of process %d: %s\n", (int)pid,
+			strerror(errno));
+	else if (lock(ring))
 		return true;
-	fprintf(stderr, CAPTURE_WHO ": cannot map the ring of process %d: %s\n", (int)pid,
-		strerror(errno));
 	unmap(ring);
 	return false;
 }
@@ -68,18 +78,11 @@ static uint32_t choose_run(const struct capture_ring *ring)
 	return run;
 }
 
-// The kernel drops the lock with the fd, also of a capturer that is killed.
-bool aw_capture_begin(struct capture_ring *ring)
+void aw_capture_begin(struct capture_ring *ring)
 {
-	if (flock(ring->fd, LOCK_EX | LOCK_NB) != 0) {
-		fprintf(stderr, CAPTURE_WHO ": another capture of process %d runs\n",
-			(int)ring->pid);
-		return false;
-	}
 	ring->run = choose_run(ring);
 	__atomic_store_n(&ring->request->error, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->request->run, ring->run, __ATOMIC_RELEASE);
-	return true;
 }
 
 void aw_capture_stop(struct capture_ring *ring)

@@ -356,10 +356,15 @@ def test_nonsense_of_a_process_is_refused(path, ring_head, records):
 
 
 def test_one_capture_at_a_time(pinging, path, tmp_path):
+    """The second leaves no trace, also in the file of the first."""
     with Capture(pinging[1].pid, path) as capture:
-        done = capture_fails("-w", tmp_path / "other", pinging[1].pid)
-        assert f"another capture of process {pinging[1].pid} runs" in done
-        capture.stop()
+        pinging[1].wait_until(lambda: size_of(path) > 10000, "records")
+        for written in (tmp_path / "other", path):
+            done = capture_fails("-w", written, pinging[1].pid)
+            assert f"another capture of process {pinging[1].pid} runs" in done
+        fpdus, _, _ = capture.stop()
+    assert not (tmp_path / "other").exists()
+    assert len(dissected(path)) == fpdus
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
