@@ -112,13 +112,14 @@ refresh_package_lists() {
 }
 
 # Configures and builds one preset; the log is shown only when it fails. Of the
-# fuzz preset only the fuzz targets are wanted.
+# fuzz preset only the fuzz targets are wanted. Two builds of a preset at once wait for each other.
 build_preset() {
 	local preset=$1 log="build/logs/build-$1.log" target=all
 	[ "$preset" != fuzz ] || target=fuzzers
 	mkdir -p build/logs
 	say "building $preset"
-	if ! { cmake --preset "$preset" && cmake --build "build/$preset" --target "$target"; } >"$log" 2>&1; then
+	if ! (flock 9 && { cmake --preset "$preset" && cmake --build "build/$preset" --target "$target"; } >"$log" 2>&1) \
+		9>"build/logs/$preset.lock"; then
 		tail -n 60 "$log" >&2
 		die "the $preset build failed; the whole log is $log"
 	fi

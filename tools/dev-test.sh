@@ -236,13 +236,20 @@ wanted=()
 for preset in $presets; do
 	! is_tested "$preset" || wanted+=("$preset")
 done
-# While a preset is tested the next one is built. A build that fails is done again, and reported, when its turn comes.
+# While a preset is tested the next one is built, in a session of its own, to which no Ctrl-C comes. A build that fails is
+# done again, and reported, when its turn comes.
+behind=""
+trap '[ -z "$behind" ] || kill -- "-$behind" 2>/dev/null || true' EXIT
 for i in "${!wanted[@]}"; do
 	build_preset "${wanted[i]}"
 	next=${wanted[i + 1]:-}
-	[ -z "$next" ] || tools/run-idle ./dev build "$next" >/dev/null 2>&1 &
+	if [ -n "$next" ]; then
+		tools/run-idle ./dev build "$next" >/dev/null 2>&1 &
+		behind=$!
+	fi
 	test_preset "${wanted[i]}"
 	wait
+	behind=""
 done
 if [ "$only" = ecosystem ]; then
 	python3 tests/ecosystem/table.py build/release/ecosystem docs/programs.md $part || table=wrong
