@@ -42,8 +42,11 @@ const struct cli_command *aw_cli_find(const char *name);
 #define CLI_RDMACM_LIB "librdmacm.so.1"
 
 // Writes the directory that holds both our libraries. On failure returns false, and dir
-// is where a build tree has them.
+// is where a build tree has them, or an installation where /proc does not name the executable.
 __attribute__((warn_unused_result)) bool aw_libdir_find(char dir[PATH_MAX]);
+
+// What to do where aw_libdir_find has failed.
+const char *aw_libdir_remedy(void);
 
 // Puts dir before all others in LD_LIBRARY_PATH. False when out of memory.
 __attribute__((warn_unused_result)) bool aw_libdir_export(const char *dir);

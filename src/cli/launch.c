@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Puts our libraries before the system's and becomes a program. It must change nothing else for the
 // program: no fd, no signal, no directory.
-#define _GNU_SOURCE // asprintf
+#define _GNU_SOURCE // asprintf, strchrnul
 #include "cli/launch.h"
 
 #include "base/array.h"
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static const char *const log_levels[] = { "error", "warn", "info", "debug" };
@@ -70,15 +71,53 @@ enum launch_option aw_launch_option(struct launch *launch, char ***arg)
 	return LAUNCH_OTHER;
 }
 
-bool aw_launch_environment(const struct launch *launch, char dir[PATH_MAX])
+// The libraries refuse such values, too, but only once the program connects.
+static bool check_value(const char *who, const char *name, const char *one, const char *other)
+{
+	const char *word = getenv(name);
+
+	if (!word || !*word || !strcmp(word, one) || !strcmp(word, other))
+		return true;
+	fprintf(stderr, "%s: %s is '%s': set it to %s or %s, or unset it\n", who, name, word, one,
+		other);
+	return false;
+}
+
+static bool check_environment(const struct launch *launch)
+{
+	char why[AW_POLICY_WHY_MAX];
+	struct aw_policy policy;
+
+	if (!launch->mpa && !aw_policy_parse(getenv(AW_POLICY_ENV), &policy, why)) {
+		fprintf(stderr, "%s: " AW_POLICY_ENV ": %s\n", launch->who, why);
+		return false;
+	}
+	return check_value(launch->who, "ANYWARP_PERSONA", "iwarp", "roce") &&
+	       check_value(launch->who, "ANYWARP_HOST_PATH", "on", "off");
+}
+
+static bool find_libraries(const char *who, char dir[PATH_MAX])
 {
 	if (!aw_libdir_find(dir)) {
 		fprintf(stderr,
-			"%s: " CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s: "
-			"build them ('./dev build') or install anywarp again\n",
-			launch->who, dir);
+			"%s: " CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s: %s\n", who,
+			dir, aw_libdir_remedy());
 		return false;
 	}
+	if (strpbrk(dir, ":;$")) {
+		fprintf(stderr,
+			"%s: LD_LIBRARY_PATH cannot name '%s', for a colon, a semicolon or a "
+			"dollar in it: install anywarp somewhere else\n",
+			who, dir);
+		return false;
+	}
+	return true;
+}
+
+bool aw_launch_environment(const struct launch *launch, char dir[PATH_MAX])
+{
+	if (!check_environment(launch) || !find_libraries(launch->who, dir))
+		return false;
 	if (!aw_libdir_export(dir) || (launch->log && setenv("ANYWARP_LOG", launch->log, 1) != 0) ||
 	    (launch->mpa && setenv(AW_POLICY_ENV, launch->mpa, 1) != 0)) {
 		fprintf(stderr, "%s: cannot set the environment: out of memory\n", launch->who);
@@ -87,36 +126,15 @@ bool aw_launch_environment(const struct launch *launch, char dir[PATH_MAX])
 	return true;
 }
 
-// Writes the path that execvp would run; false when there is none.
-static bool find_program(const char *name, char path[PATH_MAX])
-{
-	const char *dirs = getenv("PATH");
-
-	if (strchr(name, '/')) {
-		snprintf(path, PATH_MAX, "%s", name);
-		return access(path, F_OK) == 0;
-	}
-	while (dirs && *dirs) {
-		int len = (int)strcspn(dirs, ":");
-
-		snprintf(path, PATH_MAX, "%.*s/%s", len, dirs, name);
-		if (access(path, X_OK) == 0)
-			return true;
-		dirs += len;
-		dirs += *dirs == ':';
-	}
-	return false;
-}
-
 bool aw_launch_preload(const char *who, const char *dir, const char *library)
 {
 	const char *old = getenv("LD_PRELOAD");
 	char *joined;
 	bool done;
 
-	if (strpbrk(dir, " :\t\n")) {
+	if (strpbrk(dir, " \t\n")) {
 		fprintf(stderr,
-			"%s: LD_PRELOAD cannot name '%s', for a blank or a colon in it: "
+			"%s: LD_PRELOAD cannot name '%s', for a blank in it: "
 			"install anywarp somewhere else\n",
 			who, dir);
 		return false;
@@ -131,32 +149,65 @@ bool aw_launch_preload(const char *who, const char *dir, const char *library)
 	return done;
 }
 
-// The loader ignores LD_LIBRARY_PATH in a program that gains privileges: ld.so(8).
+// As execvp looks: an empty element is the working directory.
+static bool find_in(const char *dirs, const char *name, int mode, char path[PATH_MAX])
+{
+	struct stat file;
+	const char *end;
+
+	do {
+		end = strchrnul(dirs, ':');
+		snprintf(path, PATH_MAX, "%.*s/%s", end > dirs ? (int)(end - dirs) : 1,
+			 end > dirs ? dirs : ".", name);
+		if (stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, mode) == 0)
+			return true;
+		dirs = end + 1;
+	} while (*end);
+	return false;
+}
+
+// Writes the path of the program: of one in PATH, the first for which access(2) grants the mode. False when there is none.
+static bool find_program(const char *name, int mode, char path[PATH_MAX])
+{
+	const char *dirs = getenv("PATH");
+	char usual[PATH_MAX];
+
+	if (strchr(name, '/')) {
+		snprintf(path, PATH_MAX, "%s", name);
+		return access(path, F_OK) == 0;
+	}
+	if (!dirs && confstr(_CS_PATH, usual, sizeof(usual)) > 0)
+		dirs = usual;
+	return *name && dirs && find_in(dirs, name, mode, path);
+}
+
+// The loader ignores LD_LIBRARY_PATH in a program that gains privileges: ld.so(8), capabilities(7).
 static void warn_if_privileged(const char *who, const char *name)
 {
 	char path[PATH_MAX];
 	struct stat file;
 
-	if (!find_program(name, path) || stat(path, &file) != 0)
+	if (!find_program(name, X_OK, path) || stat(path, &file) != 0)
 		return;
 	if ((file.st_mode & S_ISUID && file.st_uid != geteuid()) ||
-	    (file.st_mode & S_ISGID && file.st_gid != getegid()))
+	    (file.st_mode & S_ISGID && file.st_gid != getegid()) ||
+	    (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0))
 		fprintf(stderr,
-			"%s: note: %s is set-user-ID or set-group-ID, so the loader will "
-			"ignore anywarp's libraries: run a copy of it without that bit\n",
+			"%s: note: %s is set-user-ID, set-group-ID or has file capabilities, so "
+			"the loader will ignore anywarp's libraries: run a copy of it without\n",
 			who, path);
 }
 
 static int explain_exec_error(const char *who, const char *name, int error)
 {
 	char path[PATH_MAX];
-	bool found = find_program(name, path);
+	bool found = find_program(name, X_OK, path);
 
 	/*
 	 * execvp returns EACCES, too, when a directory of PATH may not be searched: then it has
 	 * found no program.
 	 */
-	if (error == EACCES && !found && !strchr(name, '/'))
+	if (error == EACCES && !found && !strchr(name, '/') && !find_program(name, F_OK, path))
 		error = ENOENT;
 	switch (error) {
 	case ENOENT:
@@ -176,7 +227,7 @@ static int explain_exec_error(const char *who, const char *name, int error)
 		fprintf(stderr,
 			"%s: %s may not be executed: make it executable (chmod +x), and "
 			"check its directory and mount options\n",
-			who, name);
+			who, path);
 		return CLI_NOT_EXECUTABLE;
 	default:
 		fprintf(stderr, "%s: %s: %s\n", who, name, strerror(error));

@@ -57,16 +57,23 @@ static bool beside(const char *bin, const char *relative, char dir[PATH_MAX])
 bool aw_libdir_find(char dir[PATH_MAX])
 {
 	char bin[PATH_MAX];
+	bool right = executable_dir(bin);
 
 	// The installed place goes first: beside an installed bin/, ../lib is the system's own.
-	if (executable_dir(bin) && ((beside(bin, AW_LIBDIR_FROM_BIN, dir) && holds_both(dir)) ||
-				    (beside(bin, "../lib", dir) && holds_both(dir))))
+	if (right && ((beside(bin, AW_LIBDIR_FROM_BIN, dir) && holds_both(dir)) ||
+		      (beside(bin, "../lib", dir) && holds_both(dir))))
 		return true;
-	if (holds_both(AW_LIBDIR)) {
-		strcpy(dir, AW_LIBDIR);
-		return true;
-	}
-	return false;
+	if (right && !holds_both(AW_LIBDIR))
+		return false;
+	strcpy(dir, AW_LIBDIR);
+	return holds_both(dir);
+}
+
+const char *aw_libdir_remedy(void)
+{
+	return access("/proc/self/exe", F_OK) == 0
+		       ? "build them ('./dev build') or install anywarp again"
+		       : "mount /proc, which tells where this command is";
 }
 
 bool aw_beside_find(const char *const *places, const char *file, char dir[PATH_MAX])

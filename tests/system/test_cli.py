@@ -4,8 +4,10 @@
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 
 import pytest
 from program import is_open_to_others
@@ -114,6 +116,23 @@ def test_run_wrong_host_path_names_the_right_ones(args):
     assert "on off" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["run", "sockets"])
+@pytest.mark.parametrize("variable, words", [
+    ("ANYWARP_MPA", "'bad'"), ("ANYWARP_PERSONA", "is 'bad': set it to iwarp or roce"),
+    ("ANYWARP_HOST_PATH", "is 'bad': set it to on or off")])
+def test_a_wrong_value_in_the_environment_is_refused(name, variable, words):
+    done = anywarp(name, "--", "true", **{variable: "bad"})
+    assert done.returncode == 125
+    assert variable in done.stderr and words in done.stderr
+    assert anywarp("run", "--", "true", **{variable: ""}).returncode == 0
+
+
+@pytest.mark.parametrize("option, variable", [("--mpa=crc=off", "ANYWARP_MPA"), ("--persona=iwarp", "ANYWARP_PERSONA"),
+                                              ("--host-path=off", "ANYWARP_HOST_PATH")])
+def test_run_option_stands_in_for_a_wrong_value(option, variable):
+    assert anywarp("run", option, "--", "true", **{variable: "bad"}).returncode == 0
+
+
 def test_doctor_tells_of_the_host_path():
     assert "host path" in anywarp("doctor", ANYWARP_HOST_PATH="off").stdout
     assert "on, by ANYWARP_HOST_PATH" in anywarp("doctor", ANYWARP_HOST_PATH="on").stdout
@@ -178,6 +197,31 @@ def test_run_program_without_execute_bit_is_126(tmp_path):
     assert "chmod +x" in done.stderr
 
 
+def test_run_looks_through_path_as_exec_does(tmp_path):
+    """A file of the name is one that may not be executed; a directory is none; an empty element is the working directory."""
+    (tmp_path / "program").write_text("#!/bin/sh\n")
+    (tmp_path / "directory").mkdir()
+    found = anywarp("run", "program", PATH=str(tmp_path))
+    assert found.returncode == 126 and f"{tmp_path}/program may not be executed" in found.stderr
+    assert anywarp("run", "directory", PATH=str(tmp_path)).returncode == 127
+    for path in ("", f":{tmp_path}/none", f"{tmp_path}/none:"):
+        here = subprocess.run([str(ANYWARP), "run", "program"], capture_output=True, text=True, timeout=60, check=False,
+                              cwd=tmp_path, env={**os.environ, "PATH": path})
+        assert here.returncode == 126 and "./program may not be executed" in here.stderr
+
+
+def test_run_without_path_has_the_system_s():
+    done = subprocess.run([str(ANYWARP), "run", "sh", "-c", "exit 3"], capture_output=True, text=True, timeout=60,
+                          check=False, env={key: value for key, value in os.environ.items() if key != "PATH"})
+    assert done.returncode == 3 and not done.stderr
+
+
+@pytest.mark.parametrize("path", [None, "", "/usr/bin"])
+def test_run_program_without_a_name_is_127(path):
+    done = anywarp("run", "--", "", **({} if path is None else {"PATH": path}))
+    assert done.returncode == 127 and "no program ''" in done.stderr
+
+
 def test_run_program_with_missing_interpreter_is_126(tmp_path):
     program = tmp_path / "program"
     program.write_text("#!/no/such/interpreter\n")
@@ -194,6 +238,54 @@ def test_run_without_libraries_says_where_it_looked(tmp_path):
     done = anywarp("run", "true", command=lone)
     assert done.returncode == 125
     assert str(tmp_path) in done.stderr and "./dev build" in done.stderr
+
+
+@pytest.mark.parametrize("mark", ":;$")
+def test_run_refuses_a_directory_that_the_loader_cannot_be_told(tmp_path, mark):
+    """It would take the system's libraries."""
+    bin_, lib = (tmp_path / f"any{mark}warp" / name for name in ("bin", "lib"))
+    bin_.mkdir(parents=True)
+    lib.symlink_to(BUILD / "lib")
+    shutil.copy(ANYWARP, bin_)
+    assert anywarp("run", "true", command=bin_ / "anywarp").returncode == 0
+    lib.unlink()
+    lib.mkdir()
+    for name in ("libibverbs.so.1", "librdmacm.so.1"):
+        shutil.copy(BUILD / "lib" / name, lib)
+    done = anywarp("run", "true", command=bin_ / "anywarp")
+    assert done.returncode == 125
+    assert f"cannot name '{lib}'" in done.stderr and "somewhere else" in done.stderr
+
+
+def test_no_libraries_are_found_without_proc(tmp_path):
+    """The command says so, and does not show what it happens to have in memory."""
+    lone = tmp_path / "anywarp"
+    shutil.copy(ANYWARP, lone)
+    done = subprocess.run(["unshare", "--mount", "--map-root-user", "sh", "-c",
+                           f"mount -t tmpfs none /proc || exit 9; exec {lone} run true"],
+                          capture_output=True, text=True, timeout=60, check=False, errors="backslashreplace")
+    if done.returncode in (1, 9):
+        pytest.skip(f"no namespaces here: {done.stderr}")
+    assert done.returncode == 125
+    assert "/anywarp: mount /proc" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a program capabilities")
+@pytest.mark.skipif(not is_open_to_others(BUILD), reason="other users may not enter the build's directory")
+def test_run_notes_a_program_with_file_capabilities():
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        program = pathlib.Path(folder, "program")
+        shutil.copy("/bin/true", program)
+        os.chmod(folder, 0o755)
+        try:
+            # CAP_NET_RAW, effective: struct vfs_cap_data of revision 2.
+            os.setxattr(program, "security.capability", struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0))
+        except OSError as error:
+            pytest.skip(f"no file capabilities here: {error}")
+        for user, noted in ((None, False), (61000 + os.getpid() % 2000, True)):
+            done = subprocess.run([str(ANYWARP), "run", str(program)], capture_output=True, text=True, timeout=60,
+                                  check=False, user=user)
+            assert ("file capabilities" in done.stderr) == noted, done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's program")
