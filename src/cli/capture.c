@@ -51,7 +51,7 @@ static bool take_word(char ***arg, struct capture_options *options)
 		fprintf(stderr, CAPTURE_WHO ": --write needs a FILE\n");
 		return false;
 	}
-	if (***arg != '-' && !options->pid)
+	if (***arg != '-')
 		return aw_process_number(CAPTURE_WHO, **arg, &options->pid);
 	fprintf(stderr, CAPTURE_WHO ": unknown argument '%s': see 'anywarp help capture'\n", **arg);
 	return false;
@@ -254,5 +254,5 @@ const struct cli_command aw_cli_capture = {
 		"it runs, and when FILE cannot be written; 2 for wrong usage. anywarp-capture(1)\n"
 		"tells what is in the file.\n"
 		"\n"
-		"  anywarp capture -w - $(pidof ib_write_bw) | tshark -r - -Y iwarp_rdma\n",
+		"  anywarp capture -w - $(pidof -s ib_write_bw) | tshark -r - -Y iwarp_rdma\n",
 };

@@ -58,7 +58,8 @@ static bool check_libraries(void)
 	char dir[PATH_MAX];
 
 	if (!aw_libdir_find(dir)) {
-		aw_finding_print(FINDING_FAIL, "libraries", aw_libdir_remedy(), CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s", dir);
+		aw_finding_print(FINDING_FAIL, "libraries", aw_libdir_remedy(),
+				 CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s", dir);
 		return false;
 	}
 	return probe_in_child(dir);

@@ -99,9 +99,8 @@ static bool check_environment(const struct launch *launch)
 static bool find_libraries(const char *who, char dir[PATH_MAX])
 {
 	if (!aw_libdir_find(dir)) {
-		fprintf(stderr,
-			"%s: " CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s: %s\n", who,
-			dir, aw_libdir_remedy());
+		fprintf(stderr, "%s: " CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s: %s\n",
+			who, dir, aw_libdir_remedy());
 		return false;
 	}
 	if (strpbrk(dir, ":;$")) {

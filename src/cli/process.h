@@ -11,7 +11,7 @@
 // Reads the number of a process. False, without a word: text is anything else.
 __attribute__((warn_unused_result)) bool aw_process_parse(const char *text, pid_t *pid);
 
-// The same, and prints what is wrong.
+// The same, and prints what is wrong; so is a second number, which finds *pid not 0.
 __attribute__((warn_unused_result)) bool aw_process_number(const char *who, const char *text,
 							   pid_t *pid);
 

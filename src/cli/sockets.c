@@ -44,7 +44,10 @@ static bool parse_option(char ***arg, struct sockets_options *options)
 		       aw_sockets_rules_add(&options->rules, "--rule", value);
 	if (aw_launch_value(arg, "--status", &options->pid)) {
 		options->status = true;
-		return true;
+		if ((*arg)[1])
+			fprintf(stderr, SOCKETS_WHO ": --status takes one process: what is '%s'?\n",
+				(*arg)[1]);
+		return !(*arg)[1];
 	}
 	if (!strcmp(**arg, "--check")) {
 		options->check = true;

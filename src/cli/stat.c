@@ -43,7 +43,7 @@ static bool take_word(char ***arg, struct stat_options *options)
 		return options->json = true;
 	if (aw_launch_value(arg, "--watch", &value))
 		return take_seconds(value, &options->seconds);
-	if (***arg != '-' && !options->pid)
+	if (***arg != '-')
 		return aw_process_number(STAT_WHO, **arg, &options->pid);
 	fprintf(stderr, STAT_WHO ": unknown argument '%s': see 'anywarp help stat'\n", **arg);
 	return false;
@@ -92,16 +92,18 @@ static void print(const struct stat_options *options, const struct sheet sheets[
 	fflush(stdout);
 }
 
-static bool look(const struct stat_options *options)
+// asked: it is an error that the process named has nothing. found: a process has.
+static bool look(const struct stat_options *options, bool asked, bool *found)
 {
 	struct sheet sheets[STAT_SHEETS];
 	struct stat_sockets sockets = { 0 };
 	bool right;
 
 	aw_stat_sheets_begin(sheets);
-	right = options->pid ? aw_stat_collect(options->pid, true, &sockets, sheets)
+	right = options->pid ? aw_stat_collect(options->pid, asked, &sockets, sheets)
 			     : collect_each(&sockets, sheets);
-	if (right || sheets[STAT_PROCESSES].count > 0)
+	*found = sheets[STAT_PROCESSES].count > 0;
+	if (*found || (right && !options->pid))
 		print(options, sheets);
 	for (size_t i = 0; i < STAT_SHEETS; i++)
 		aw_sheet_clear(&sheets[i]);
@@ -117,29 +119,50 @@ static void wait_for(double seconds)
 	nanosleep(&time, NULL);
 }
 
+// Also of a process that its parent has not waited for.
 static bool has_ended(pid_t pid)
 {
-	char path[32];
+	char path[32], line[128] = ""; // the state stands behind the name, of 16 bytes at the most
+	const char *name_end;
+	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return access(path, F_OK) != 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (file) {
+		line[fread(line, 1, sizeof(line) - 1, file)] = '\0';
+		fclose(file);
+	}
+	name_end = strrchr(line, ')');
+	return !name_end || !strncmp(name_end, ") Z", 3) || !strncmp(name_end, ") X", 3);
+}
+
+// Looks again. False: the process named has ended, or there was an error; *right tells which.
+static bool look_again(const struct stat_options *options, bool *right)
+{
+	bool found;
+
+	*right = look(options, false, &found);
+	if (!options->pid || found || !*right)
+		return *right;
+	if (has_ended(options->pid))
+		return false;
+	*right = look(options, true, &found); // prints what is wrong
+	return *right;
 }
 
 static int stat_command(int argc, char **argv)
 {
 	struct stat_options options = { 0 };
-	bool right;
+	bool right, found;
 
 	(void)argc;
 	if (!parse(argv, &options))
 		return CLI_USAGE;
-	right = look(&options);
-	while (options.seconds > 0 && right && !ferror(stdout)) {
-		wait_for(options.seconds);
-		if (options.pid && has_ended(options.pid))
-			break;
-		right = look(&options);
-	}
+	right = look(&options, true, &found);
+	if (options.seconds > 0 && right)
+		do
+			wait_for(options.seconds);
+		while (!ferror(stdout) && look_again(&options, &right));
 	return right ? CLI_OK : CLI_FAILED;
 }
 
@@ -161,5 +184,5 @@ const struct cli_command aw_cli_stat = {
 		"with a device of anywarp, or one that this user may not look at; 2 for wrong usage.\n"
 		"anywarp-stat(1) describes the columns.\n"
 		"\n"
-		"  anywarp stat --watch 1 $(pidof ib_write_bw)\n",
+		"  anywarp stat --watch 1 $(pidof -s ib_write_bw)\n",
 };

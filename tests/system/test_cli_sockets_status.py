@@ -253,6 +253,13 @@ def order(running, number):
     assert running.stdout.readline() == "done\n"
 
 
+@pytest.mark.parametrize("rest", [("2",), ("--check",), ("--", "true")])
+def test_nothing_follows_the_process(rest):
+    done = sockets("--status", "1", *rest)
+    assert done.returncode == 2
+    assert f"takes one process: what is '{rest[0]}'?" in done.stderr
+
+
 def rows_of(*pid):
     done = sockets("--status", *pid)
     assert done.returncode == 0, done.stderr

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -121,17 +122,21 @@ def test_a_stream_through_memory(start, port):
     assert server.pid and qp["path"] in ("memory", "tcp")
 
 
-def test_watch_until_the_process_ends(pinging):
+@pytest.mark.parametrize("reaped", [True, False])
+def test_watch_until_the_process_ends(pinging, reaped):
+    """Before or after its parent has waited for it."""
     server, client = pinging
     with subprocess.Popen([str(ANYWARP), "stat", "--json", "--watch", "0.1", str(client.pid)],
-                          stdout=subprocess.PIPE, text=True) as watcher:
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watcher:
         counts = [json.loads(watcher.stdout.readline())["qps"][0]["bytes_out"] for _ in range(3)]
         assert counts == sorted(counts)
         freeze(server)
-        client.kill()
-        watcher.stdout.read()
-    # The process may end between two looks, or while it is looked at.
-    assert watcher.returncode in (0, 1)
+        if reaped:
+            client.kill()
+        else:
+            os.kill(client.pid, signal.SIGKILL)
+        assert watcher.communicate(timeout=60)[1] == ""
+    assert watcher.returncode == 0
 
 
 def test_processes_that_end_meanwhile():
@@ -260,6 +265,11 @@ def test_wrong_usage(args):
     done = stat(*args)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("anywarp stat: ")
+
+
+def test_two_processes_are_one_too_many():
+    """As pidof(1) names them where both ends run here."""
+    assert "takes one process: what is '2'?" in stat("1", "2").stderr
 
 
 def test_output_that_cannot_be_written_ends_a_watch():
