@@ -101,12 +101,14 @@ if [ "${1:-}" = --kernel ]; then
 	exit
 fi
 need_packages "$packages_bench"
+out=build/bench-results
 case " $* " in
 *" --apps "*)
 	want_packages "$packages_apps"
 	install_engines nixl nixl-cu12 || say "not installed: NIXL, since there is no venv for it"
 	export VIRTUAL_ENV=$PWD/build/engines
+	out=build/bench-apps
 	;;
 esac
 build_preset release
-exec build/release/bin/anywarp bench --out build/bench-results "$@"
+exec build/release/bin/anywarp bench --out "$out" "$@"

@@ -40,7 +40,8 @@ usage: ./dev COMMAND [ARGUMENTS]
                            plots and results.json, in build/bench-results unless --out says
                            otherwise. The arguments are those of 'anywarp help bench':
                              --short, --full, --only NAME, --rounds N, --out DIR
-  bench --apps [ARGUMENTS]  programs that people know, over TCP and over iWARP: an hour at most, with --short 10 minutes
+  bench --apps [ARGUMENTS]  programs that people know, over TCP and over iWARP: an hour at most, with --short 10 minutes;
+                           the results are in build/bench-apps
   bench --kernel [ARGUMENTS]  the kernel module beside TCP and siw, in one boot under User Mode Linux: tables.
                              --vm in front: Debian's kernel in an emulated machine that counts instructions.
                              --rounds N, --seconds N, --only NAME, --kind NAME, --mtu N

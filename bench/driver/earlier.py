@@ -2,6 +2,9 @@
 """An earlier run that ended before it was over: what of it stays, and what is still to be measured. It is
 continued only as what it was, on the machine and with the programs that it had."""
 
+import sys
+import time
+
 import points
 import results
 
@@ -22,6 +25,17 @@ def proceed(path, found):
     found["points"] += [point for point in old["points"] if point.get("complete")]
     for name in ("started", "took_seconds"):
         found["settings"][name] = old["settings"][name]
+
+
+def put_aside(folder):
+    """Renames the files of the run that folder has, by the time at which it was last saved: a run replaces none."""
+    if not (folder / "results.json").exists():
+        return
+    when = time.strftime("%Y%m%d-%H%M%S", time.localtime((folder / "results.json").stat().st_mtime))
+    for name, ending in (("results", "json"), ("index", "html")):
+        if (folder / f"{name}.{ending}").exists():
+            (folder / f"{name}.{ending}").rename(folder / f"{name}-{when}.{ending}")
+    print(f"anywarp bench: the run that was in {folder} is now {folder / f'results-{when}.json'}", file=sys.stderr)
 
 
 def missing(wanted, found):

@@ -230,6 +230,8 @@ def run_all(options, form, wanted):
             earlier.proceed(path, found)
         except results.Unreadable as error:
             fail(error)
+    else:
+        earlier.put_aside(folder)
     measure(options, settings, wanted, found, path)
     print(table.text(found))
     print(f"\nresults: {path}")

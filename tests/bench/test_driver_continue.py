@@ -141,3 +141,17 @@ def test_where_there_is_nothing_to_continue_it_says_so(workers, tmp_path, text, 
         (tmp_path / "results.json").write_text(text)
     done = bench(workers, tmp_path, *THREE, "--continue")
     assert done.returncode == 2 and words in done.stderr, done.stderr
+
+
+def test_a_new_run_leaves_the_earlier_one(workers, tmp_path):
+    """Its page, too, under names of their own."""
+    one = ("--only", "connect", "--rounds", "1")
+    assert bench(workers, tmp_path, *one).returncode == 0
+    (tmp_path / "index.html").write_text("a page")
+    before = (tmp_path / "results.json").read_bytes()
+    done = bench(workers, tmp_path, *one)
+    kept, = tmp_path.glob("results-*.json")
+    assert done.returncode == 0 and kept.read_bytes() == before and str(kept) in done.stderr
+    page, = tmp_path.glob("index-*.html")
+    assert page.read_text() == "a page" and page.stem[len("index"):] == kept.stem[len("results"):]
+    assert (tmp_path / "results.json").read_bytes() != before
