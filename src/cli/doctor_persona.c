@@ -49,6 +49,31 @@ static void tell_what_is_here(void)
 				 access(paths[i], F_OK) == 0 ? "here" : "not here");
 }
 
+// A program of the roce persona always gets the files, so that it does not run without them.
+static void tell_where(enum paths_base where, const char *base)
+{
+	switch (where) {
+	case PATHS_NOWHERE:
+		aw_finding_print(is_roce() ? FINDING_FAIL : FINDING_WARN, "device files",
+				 "set XDG_RUNTIME_DIR to a directory of yours",
+				 "%s cannot be written to: %s fails", base,
+				 is_roce() ? "anywarp run" : "anywarp run --device-files");
+		break;
+	case PATHS_FALLBACK:
+		aw_finding_print(FINDING_WARN, "device files",
+				 "set XDG_RUNTIME_DIR to a directory of yours",
+				 "XDG_RUNTIME_DIR is no directory of yours that can be written to: "
+				 "--device-files puts them in %s",
+				 base);
+		break;
+	case PATHS_AS_WANTED:
+		aw_finding_print(FINDING_OK, "device files", NULL,
+				 "%s shows a program both, by files in %s",
+				 is_roce() ? "anywarp run" : "anywarp run --device-files", base);
+		break;
+	}
+}
+
 // Reports what `anywarp run` would show in their place.
 static void tell_what_is_offered(const char *dir)
 {
@@ -59,16 +84,8 @@ static void tell_what_is_offered(const char *dir)
 		aw_finding_print(FINDING_WARN, "device files", "build or install anywarp again",
 				 "--device-files has nothing to offer: no " CLI_PATHS_LIB " in %s",
 				 dir);
-	else if (!aw_paths_base(base))
-		aw_finding_print(FINDING_WARN, "device files",
-				 "set XDG_RUNTIME_DIR to a directory of yours",
-				 "XDG_RUNTIME_DIR is no directory of yours that can be written to: "
-				 "--device-files puts them in %s",
-				 base);
 	else
-		aw_finding_print(FINDING_OK, "device files", NULL,
-				 "%s shows a program both, by files in %s",
-				 is_roce() ? "anywarp run" : "anywarp run --device-files", base);
+		tell_where(aw_paths_base(base), base);
 }
 
 void aw_doctor_device_files(void)

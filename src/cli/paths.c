@@ -8,7 +8,9 @@
 #include "cli/launch.h"
 #include "cli/paths_gids.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>
@@ -21,6 +23,7 @@
 #include <unistd.h>
 
 #define DEVICE "anywarp0"
+#define NET "sys/class/infiniband/" DEVICE "/device/net"
 #define PORT "sys/class/infiniband/" DEVICE "/ports/1"
 
 static bool directory(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -57,12 +60,14 @@ static const char *runtime_path(void)
 		       : NULL;
 }
 
-bool aw_paths_base(char base[PATH_MAX])
+enum paths_base aw_paths_base(char base[PATH_MAX])
 {
 	const char *wanted = getenv("XDG_RUNTIME_DIR"), *used = runtime_path();
 
 	(void)snprintf(base, PATH_MAX, "%s", used ? used : "/tmp");
-	return access(base, W_OK | X_OK) == 0 && (used || !wanted || !*wanted);
+	if (access(base, W_OK | X_OK) != 0)
+		return PATHS_NOWHERE;
+	return used || !wanted || !*wanted ? PATHS_AS_WANTED : PATHS_FALLBACK;
 }
 
 /*
@@ -82,7 +87,9 @@ static bool root_make(char root[PATH_MAX])
 		       persona && !strcmp(persona, "roce") ? "-roce" : "");
 	if (len >= PATH_MAX - 7)
 		return false;
-	if (directory("%s", root) && lstat(root, &made) == 0 && is_ours(&made))
+	if (!directory("%s", root) || lstat(root, &made) != 0)
+		return false;
+	if (is_ours(&made))
 		return true;
 	errno = EPERM;
 	return !runtime && mkdtemp(strcat(root, "-XXXXXX"));
@@ -96,26 +103,63 @@ static bool node_make(const char *root, const char *name)
 	return len < PATH_MAX && (symlink("/dev/null", path) == 0 || errno == EEXIST);
 }
 
+static bool is_usable(const struct ifaddrs *each)
+{
+	return each->ifa_addr && each->ifa_addr->sa_family == AF_INET && each->ifa_flags & IFF_UP;
+}
+
+static bool is_loopback(const struct ifaddrs *each)
+{
+	return each->ifa_flags & IFF_LOOPBACK;
+}
+
 /* A program takes the first interface: loopback is shown only where there is no other. */
+static bool shows_loopback(const struct ifaddrs *all)
+{
+	for (const struct ifaddrs *each = all; each; each = each->ifa_next)
+		if (is_usable(each) && !is_loopback(each))
+			return false;
+	return true;
+}
+
+static bool is_shown(const struct ifaddrs *all, const char *name)
+{
+	bool loopback = shows_loopback(all);
+
+	for (const struct ifaddrs *each = all; each; each = each->ifa_next)
+		if (is_usable(each) && is_loopback(each) == loopback &&
+		    !strcmp(each->ifa_name, name))
+			return true;
+	return false;
+}
+
+/* An earlier program may have been shown interfaces that are gone since. */
+static bool interfaces_remove(const struct ifaddrs *all, const char *net)
+{
+	DIR *dir = opendir(net);
+	struct dirent *entry;
+
+	if (!dir)
+		return false;
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && !is_shown(all, entry->d_name))
+			(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+	closedir(dir);
+	return true;
+}
+
 static bool interfaces_make(const char *root)
 {
+	char net[PATH_MAX];
 	struct ifaddrs *all;
-	bool done = true, others = false;
+	bool done = true;
 
-	if (getifaddrs(&all) != 0)
+	if (snprintf(net, sizeof(net), "%s/" NET, root) >= PATH_MAX || getifaddrs(&all) != 0)
 		return false;
-	for (int pass = 0; pass < 2 && !others; pass++) {
-		for (const struct ifaddrs *each = all; each && done; each = each->ifa_next) {
-			bool loopback = each->ifa_flags & IFF_LOOPBACK;
-
-			if (!each->ifa_addr || each->ifa_addr->sa_family != AF_INET ||
-			    !(each->ifa_flags & IFF_UP) || loopback != (pass == 1))
-				continue;
-			others = true;
-			done = directory("%s/sys/class/infiniband/" DEVICE "/device/net/%s", root,
-					 each->ifa_name);
-		}
-	}
+	for (const struct ifaddrs *each = all; each && done; each = each->ifa_next)
+		if (is_shown(all, each->ifa_name))
+			done = directory("%s/%s", net, each->ifa_name);
+	done = done && interfaces_remove(all, net);
 	freeifaddrs(all);
 	return done;
 }
@@ -138,7 +182,7 @@ static bool files_make(const char *root, const char *dir)
 		"sys/class/infiniband",
 		"sys/class/infiniband/" DEVICE,
 		"sys/class/infiniband/" DEVICE "/device",
-		"sys/class/infiniband/" DEVICE "/device/net",
+		NET,
 		"sys/class/infiniband/" DEVICE "/ports",
 		PORT,
 		PORT "/gids",

@@ -14,8 +14,13 @@
 // is printed.
 __attribute__((warn_unused_result)) bool aw_paths_export(const char *who, const char *dir);
 
-// Writes the directory in which they would be made; false where XDG_RUNTIME_DIR is unusable, or the
-// user cannot write there.
-__attribute__((warn_unused_result)) bool aw_paths_base(char base[PATH_MAX]);
+enum paths_base {
+	PATHS_AS_WANTED,
+	PATHS_FALLBACK, // XDG_RUNTIME_DIR is set, and of no use
+	PATHS_NOWHERE, // the user cannot write to the directory
+};
+
+// Writes the directory in which they would be made.
+enum paths_base aw_paths_base(char base[PATH_MAX]);
 
 #endif

@@ -75,8 +75,14 @@ static bool file_write(const char *port, const char *kind, ssize_t index, const 
 	if (!file)
 		return false;
 	done = fputs(text, file) >= 0;
-	done = fclose(file) == 0 && done;
-	return done && rename(part, path) == 0;
+	done = fclose(file) == 0 && done && rename(part, path) == 0;
+	if (!done) {
+		int error = errno;
+
+		(void)unlink(part);
+		errno = error;
+	}
+	return done;
 }
 
 /*
@@ -134,6 +140,7 @@ bool aw_paths_gids(const char *port, const char *dir)
 		table.count = 1; /* a table has one entry at least */
 		done = entry_write(port, 0, &none, "", "");
 	}
-	rest_remove(port, table.count);
+	if (done)
+		rest_remove(port, table.count);
 	return done;
 }

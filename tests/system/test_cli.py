@@ -346,6 +346,19 @@ def test_doctor_tells_what_device_files_would_offer(tmp_path):
     assert "warn  device files" in nowhere.stdout and "set XDG_RUNTIME_DIR" in nowhere.stdout
 
 
+@pytest.mark.parametrize("persona, kind, status", [("", "warn", 0), ("roce", "fail", 1)])
+def test_doctor_tells_that_there_is_no_place_for_device_files(persona, kind, status):
+    """Without them no program of the roce persona runs."""
+    done = subprocess.run(["unshare", "--mount", "--map-root-user", "sh", "-c",
+                           f"mount -t tmpfs -o ro none /tmp && exec {ANYWARP} doctor"],
+                          capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "XDG_RUNTIME_DIR": "", "ANYWARP_PERSONA": persona})
+    if not done.stdout:
+        pytest.skip(f"no namespaces here: {done.stderr}")
+    assert f"\n{kind}  device files      /tmp cannot be written to: anywarp run" in done.stdout
+    assert done.returncode == status
+
+
 def doctor_of_module(folder, module, devices):
     """What doctor says where /sys/module and /sys/class are these: as the kernel's would be with anywarp.ko."""
     for part in ("module", "class/infiniband"):
@@ -462,3 +475,12 @@ def test_run_does_not_trust_a_directory_of_somebody_else(tmp_path):
     next(tmp_path.iterdir()).chmod(0o777)
     done = anywarp("run", "--device-files", "true", XDG_RUNTIME_DIR=str(tmp_path))
     assert done.returncode == 125 and "XDG_RUNTIME_DIR" in done.stderr
+
+
+def test_run_tells_why_device_files_cannot_be_written(tmp_path):
+    """And leaves no half of one."""
+    done = subprocess.run(["sh", "-c", f"trap '' XFSZ; ulimit -f 0; exec {ANYWARP} run --device-files true"],
+                          capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)})
+    assert done.returncode == 125 and "File too large" in done.stderr
+    assert not list(tmp_path.rglob("part-*"))

@@ -71,6 +71,26 @@ def test_the_files_follow_the_addresses(tmp_path, persona, namespace):
     assert gids(tmp_path, persona, namespace.into) == []
 
 
+@pytest.mark.parametrize("persona", ["iwarp", "roce"])
+def test_the_interfaces_are_those_that_are_up(tmp_path, persona, namespace):
+    """Loopback alone, one beside it, loopback again, none."""
+    def shown():
+        done = run("ls", "/sys/class/infiniband/anywarp0/device/net", prefix=namespace.into,
+                   XDG_RUNTIME_DIR=str(tmp_path), ANYWARP_PERSONA=persona)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    namespace.ip("link set lo up")
+    assert shown() == ["lo"]
+    for line in ("link add dummy0 type veth peer name dummy1", "addr add 192.0.2.1/24 dev dummy0", "link set dummy0 up"):
+        namespace.ip(line)
+    assert shown() == ["dummy0"]
+    namespace.ip("link del dummy0")
+    assert shown() == ["lo"]
+    namespace.ip("link set lo down")
+    assert shown() == []
+
+
 def test_each_persona_has_its_own_files(tmp_path):
     """Programs of both run beside each other."""
     look = "cat /sys/class/infiniband/anywarp0/ports/1/gid_attrs/types/0"
