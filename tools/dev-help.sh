@@ -3,7 +3,8 @@ cat <<'HELP'
 usage: ./dev COMMAND [ARGUMENTS]
 
   demo                     run Debian's own RDMA programs over anywarp and print one table
-  test [FILTERS]           build all presets, run every test, print totals
+  test [FILTERS]           build all presets, run their suites, print totals: some 35 minutes on two
+                           processors; without those below that run only when asked for
                              --only LABEL    one suite: unit prop sim fuzz verbs cm abi system
                              hostile stress
                                              (--system, --interop ... are short for it)
@@ -12,7 +13,8 @@ usage: ./dev COMMAND [ARGUMENTS]
                                             is built the first time; only when asked for
                              --kernel [--full]  the kernel module, under User Mode Linux, too: by itself,
                                             against siw, itself and the libraries; with --full under
-                                            KASAN, and built for Debian's kernels and by DKMS
+                                            KASAN, and built for Debian's kernels and by DKMS; only when
+                                            asked for
                              --ecosystem    other people's RDMA programs in both personas,
                                             and the table of them, and those sockets programs that
                                             install much; only when asked for
