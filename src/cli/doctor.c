@@ -65,12 +65,39 @@ static bool check_libraries(void)
 	return probe_in_child(dir);
 }
 
-// The loader finds a preloaded library before any in LD_LIBRARY_PATH.
+static bool is_ours(const char *file)
+{
+	char dir[PATH_MAX], ours[PATH_MAX], real[PATH_MAX];
+	size_t len;
+
+	if (!realpath(file, real) || !aw_libdir_find(dir) || !realpath(dir, ours))
+		return false;
+	len = strlen(ours);
+	return !strncmp(real, ours, len) && real[len] == '/';
+}
+
+static bool preloads_another(const char *preload)
+{
+	char file[PATH_MAX];
+
+	while (*preload) {
+		size_t len = strcspn(preload, " :");
+
+		snprintf(file, sizeof(file), "%.*s", (int)len, preload);
+		if ((strstr(file, "libibverbs") || strstr(file, "librdmacm")) && !is_ours(file))
+			return true;
+		preload += len;
+		preload += *preload != '\0';
+	}
+	return false;
+}
+
+// The loader finds a preloaded library before any in LD_LIBRARY_PATH. Ours stands there where a program brings its own.
 static void check_preload(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
 
-	if (preload && (strstr(preload, "libibverbs") || strstr(preload, "librdmacm")))
+	if (preload && preloads_another(preload))
 		aw_finding_print(FINDING_FAIL, "environment", "unset LD_PRELOAD",
 				 "LD_PRELOAD puts another library before anywarp's: %s", preload);
 	else

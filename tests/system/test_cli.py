@@ -398,6 +398,15 @@ def test_doctor_tells_what_is_preloaded_before_us():
     assert "fail  environment" in done.stdout and "unset LD_PRELOAD" in done.stdout
 
 
+@pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="the sanitizer's library has to come first")
+def test_doctor_takes_our_own_library_in_ld_preload():
+    """As docs/programs.md sets it for programs that bring a libibverbs."""
+    done = anywarp("doctor", LD_PRELOAD=f"/no/such/other.so:{LIBDIR}/libibverbs.so.1 {LIBDIR}/../lib/librdmacm.so.1")
+    assert done.returncode == 0, done.stdout
+    assert "ok    environment" in done.stdout
+    assert "fail  environment" in anywarp("doctor", LD_PRELOAD=f"{LIBDIR}/libibverbs.so.1:/usr/lib/librdmacm.so").stdout
+
+
 def test_doctor_fails_without_libraries(tmp_path):
     lone = tmp_path / "bin" / "anywarp"
     lone.parent.mkdir()
