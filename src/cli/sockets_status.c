@@ -195,24 +195,28 @@ enum ask_outcome {
 	NOBODY,
 };
 
-// Lists where a proxy process of owner's may have put its sockets: in its XDG_RUNTIME_DIR, which we
-// take to be ours or the usual one, in /tmp, or beside that where somebody else was first there.
-// *sure: how many of them have a fixed name, which no user can have made up.
+// Writes the place of a proxy process of owner's in its XDG_RUNTIME_DIR, which we take to be ours. False: there is none.
+static bool runtime_directory(uid_t owner, char path[PATH_MAX])
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	struct stat dir;
+
+	return runtime &&
+	       snprintf(path, PATH_MAX, "%s/" DIRECTORY, runtime, (unsigned)owner) < PATH_MAX &&
+	       lstat(path, &dir) == 0;
+}
+
+// Lists where else a proxy process of owner's may have put its sockets: in the usual XDG_RUNTIME_DIR, in /tmp, or beside
+// that where somebody else was first there. *sure: how many of them have a fixed name, which no user can have made up.
 static void list_directories(uid_t owner, glob_t *found, size_t *sure)
 {
 	static const char *const patterns[] = { "/run/user/%u/" DIRECTORY, "/tmp/" DIRECTORY,
 						"/tmp/" DIRECTORY "-*" };
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char path[PATH_MAX];
 	int flags = 0;
 
-	if (runtime && snprintf(path, sizeof(path), "%s/" DIRECTORY, runtime, (unsigned)owner) <
-			       (int)sizeof(path)) {
-		(void)glob(path, flags, NULL, found);
-		flags = GLOB_APPEND;
-	}
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++, flags = GLOB_APPEND) {
-		*sure = found->gl_pathc; // the last pattern's names come behind them
+		*sure = i ? found->gl_pathc : 0; // the last pattern's names come behind them
 		snprintf(path, sizeof(path), patterns[i], (unsigned)owner, (unsigned)owner);
 		(void)glob(path, flags, NULL, found);
 	}
@@ -235,24 +239,36 @@ static enum ask_outcome ask_at(pid_t pid, uid_t owner, const char *directory, st
 	return read_answer(fd, pid, table) ? ANSWERED : FAILED;
 }
 
+static void complain(const char *directory, uid_t owner, char complaint[COMPLAINT_OCTETS])
+{
+	snprintf(complaint, COMPLAINT_OCTETS,
+		 "%s is not a directory of uid %u with mode 0700: remove it, and "
+		 "start the process anew",
+		 directory, (unsigned)owner);
+}
+
 // Asks in each directory in turn. complaint is set where somebody else has a directory in a proxy
 // process's place; it is for the case that nobody answers.
 static enum ask_outcome ask_owners(pid_t pid, uid_t owner, struct sheet *table,
 				   char complaint[COMPLAINT_OCTETS])
 {
 	enum ask_outcome outcome = NOBODY;
+	char runtime[PATH_MAX];
 	size_t sure = 0;
 	glob_t found;
 
+	if (runtime_directory(owner, runtime)) {
+		if (is_owners(runtime, owner))
+			outcome = ask_at(pid, owner, runtime, table);
+		else
+			complain(runtime, owner, complaint);
+	}
 	list_directories(owner, &found, &sure);
 	for (size_t i = 0; i < found.gl_pathc && outcome == NOBODY; i++) {
 		if (is_owners(found.gl_pathv[i], owner))
 			outcome = ask_at(pid, owner, found.gl_pathv[i], table);
 		else if (i < sure)
-			snprintf(complaint, COMPLAINT_OCTETS,
-				 "%s is not a directory of uid %u with mode 0700: remove it, and "
-				 "start the process anew",
-				 found.gl_pathv[i], (unsigned)owner);
+			complain(found.gl_pathv[i], owner, complaint);
 	}
 	globfree(&found);
 	return outcome;

@@ -157,6 +157,16 @@ def test_status_finds_roots_proxy_whatever_a_stranger_made(tmp_path):
 
 
 @needs_root
+def test_status_takes_a_directory_by_its_name(tmp_path):
+    """Which is no pattern."""
+    folder = tmp_path / "[x]"
+    with answerer("", directory=str(folder / "anywarp-0"), user=0) as process:
+        done = sockets("--status", process.pid, XDG_RUNTIME_DIR=str(folder))
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1
+
+
+@needs_root
 def test_status_takes_no_answer_of_another_user(tmp_path):
     forged = tmp_path / "forged"
     ours = f"/tmp/anywarp-{STRANGER}"
