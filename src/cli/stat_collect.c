@@ -42,7 +42,7 @@ static const struct sheet_column process_columns[] = {
 	[PROCESS_LISTENERS] = { "listeners", "listeners", true },
 	[PROCESS_CRC_ERRORS] = { "crc_errors", "crc errors", true },
 	[PROCESS_TERMINATES_SENT] = { "terminates_sent", "terminates sent", true },
-	[PROCESS_TERMINATES_RECEIVED] = { "terminates_received", "received", true },
+	[PROCESS_TERMINATES_RECEIVED] = { "terminates_received", "terminates received", true },
 	[PROCESS_ROWLESS] = { "without_row", "without row", true },
 };
 
