@@ -22,6 +22,7 @@
 #define PAUSE_NS 2000000L // between two looks at an empty ring
 
 struct capture_options {
+	bool helped; // the help was asked for, and printed
 	pid_t pid; // 0: none was named
 	const char *path; // "-": standard output
 };
@@ -53,7 +54,10 @@ static bool take_word(char ***arg, struct capture_options *options)
 	}
 	if (***arg != '-')
 		return aw_process_number(CAPTURE_WHO, **arg, &options->pid);
-	fprintf(stderr, CAPTURE_WHO ": unknown argument '%s': see 'anywarp help capture'\n", **arg);
+	options->helped = aw_cli_help_asked(&aw_cli_capture, **arg);
+	if (!options->helped)
+		fprintf(stderr, CAPTURE_WHO ": unknown argument '%s': see 'anywarp help capture'\n",
+			**arg);
 	return false;
 }
 
@@ -227,7 +231,7 @@ static int capture_command(int argc, char **argv)
 
 	(void)argc;
 	if (!parse(argv, &options))
-		return CLI_USAGE;
+		return options.helped ? CLI_OK : CLI_USAGE;
 	if (!aw_capture_attach(options.pid, &ring))
 		return CLI_FAILED;
 	right = capture_to(&ring, options.path);

@@ -38,6 +38,9 @@ extern const struct cli_command *const aw_cli_commands[];
 // The subcommand of that name, or NULL.
 const struct cli_command *aw_cli_find(const char *name);
 
+// True where the word asks for help; then the subcommand's is printed.
+bool aw_cli_help_asked(const struct cli_command *command, const char *word);
+
 #define CLI_VERBS_LIB "libibverbs.so.1"
 #define CLI_RDMACM_LIB "librdmacm.so.1"
 
@@ -45,7 +48,7 @@ const struct cli_command *aw_cli_find(const char *name);
 // is where a build tree has them, or an installation where /proc does not name the executable.
 __attribute__((warn_unused_result)) bool aw_libdir_find(char dir[PATH_MAX]);
 
-// What to do where aw_libdir_find has failed.
+// Returns the remedy where aw_libdir_find has failed.
 const char *aw_libdir_remedy(void);
 
 // Puts dir before all others in LD_LIBRARY_PATH. False when out of memory.

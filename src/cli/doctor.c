@@ -3,6 +3,8 @@
 // nothing and talks to no other machine.
 #include "cli/doctor.h"
 
+#include "base/array.h"
+#include "base/slice.h"
 #include "cli/cli.h"
 #include "cli/environment.h"
 #include "cli/finding.h"
@@ -117,6 +119,25 @@ static void check_names(void)
 				 "%.*s is no variable of anywarp", (int)len, name);
 }
 
+// The sockets library logs a wrong value, and goes on as if it were unset.
+static void check_sockets_values(void)
+{
+	static const char *const words[] = { "on", "off" };
+	const char *record = getenv("ANYWARP_SOCKETS_RECORD");
+	const char *probe = getenv("ANYWARP_SOCKETS_PROBE_MS");
+	unsigned long number;
+	size_t found;
+
+	if (record && *record &&
+	    !aw_slice_find(aw_slice_of(record), words, ARRAY_LEN(words), &found))
+		aw_finding_print(FINDING_WARN, "sockets", "set it to on or off, or unset it",
+				 "ANYWARP_SOCKETS_RECORD is '%s', and has no effect", record);
+	if (probe && *probe && !aw_slice_number(aw_slice_of(probe), 10000, &number))
+		aw_finding_print(FINDING_WARN, "sockets",
+				 "set it to a number from 0 to 10000, or unset it",
+				 "ANYWARP_SOCKETS_PROBE_MS is '%s', and has no effect", probe);
+}
+
 // Prints the policy only when it is not the default.
 static void check_policy(void)
 {
@@ -178,6 +199,7 @@ static int doctor(int argc, char **argv)
 	aw_doctor_host();
 	libraries_work = check_libraries();
 	aw_doctor_device_files();
+	check_sockets_values();
 	check_sockets();
 	aw_doctor_module();
 	aw_doctor_system();

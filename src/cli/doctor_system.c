@@ -78,13 +78,15 @@ static void check_fd_limit(void)
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return;
 	if (limit.rlim_cur < FD_WANTED)
-		aw_finding_print(FINDING_WARN, "file descriptors", "raise it: ulimit -n 65536",
-				 "the limit is %llu; a connection takes one, or two by anywarp sockets",
-				 (unsigned long long)limit.rlim_cur);
+		aw_finding_print(
+			FINDING_WARN, "file descriptors", "raise it: ulimit -n 65536",
+			"the limit is %llu; a connection takes one, or two by anywarp sockets",
+			(unsigned long long)limit.rlim_cur);
 	else
-		aw_finding_print(FINDING_OK, "file descriptors", NULL,
-				 "the limit is %llu; a connection takes one, or two by anywarp sockets",
-				 (unsigned long long)limit.rlim_cur);
+		aw_finding_print(
+			FINDING_OK, "file descriptors", NULL,
+			"the limit is %llu; a connection takes one, or two by anywarp sockets",
+			(unsigned long long)limit.rlim_cur);
 }
 
 // The last number in a file of /proc/sys, or -1.

@@ -23,17 +23,18 @@ struct variable {
 static const struct variable settings[] = {
 	{ "ANYWARP_LOG", "error|warn|info|debug", VERBS ", " SOCKETS ", the proxy process",
 	  "the least important lines that are logged to standard error; the proxy process logs only where it is set" },
-	{ "ANYWARP_MPA", "(the defaults)|LIST", VERBS ", " SOCKETS ", anywarp doctor",
+	{ "ANYWARP_MPA", "(the defaults)|LIST",
+	  VERBS ", " SOCKETS ", anywarp run, anywarp sockets, anywarp doctor",
 	  "how connections are set up: 'anywarp help run' lists the settings" },
-	{ "ANYWARP_PERSONA", "iwarp|roce", VERBS ", anywarp run, anywarp doctor",
+	{ "ANYWARP_PERSONA", "iwarp|roce", VERBS ", anywarp run, anywarp sockets, anywarp doctor",
 	  "what the device is: an iWARP adapter, or one whose QPs ibv_modify_qp connects" },
-	{ "ANYWARP_HOST_PATH", "off|on", VERBS ", anywarp doctor",
+	{ "ANYWARP_HOST_PATH", "off|on", VERBS ", anywarp run, anywarp sockets, anywarp doctor",
 	  "two programs of this host and one user share memory in place of TCP" },
 	{ "ANYWARP_SOCKETS_RULES", "(auto)|RULES", SOCKETS ", anywarp sockets, anywarp doctor",
 	  "which sockets become iWARP, one rule a line: 'anywarp help sockets' has the grammar" },
-	{ "ANYWARP_SOCKETS_RECORD", "on|off", SOCKETS,
+	{ "ANYWARP_SOCKETS_RECORD", "on|off", SOCKETS ", anywarp doctor",
 	  "a connection between two ends of anywarp stays on the program's own TCP socket" },
-	{ "ANYWARP_SOCKETS_PROBE_MS", "(by the round trip)|0-10000", SOCKETS,
+	{ "ANYWARP_SOCKETS_PROBE_MS", "(by the round trip)|0-10000", SOCKETS ", anywarp doctor",
 	  "how long a client waits to learn whether a server speaks iWARP, in milliseconds" },
 };
 

@@ -11,6 +11,7 @@ struct launch {
 	const char *who; // "anywarp run", before every error
 	const char *log; // the level, or NULL
 	const char *mpa; // the list, or NULL
+	bool helped; // the help was asked for, and printed
 };
 
 enum launch_option {

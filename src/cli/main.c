@@ -25,6 +25,14 @@ static bool is_one_of(const char *arg, const char *brief, const char *whole)
 	return !strcmp(arg, brief) || !strcmp(arg, whole);
 }
 
+bool aw_cli_help_asked(const struct cli_command *command, const char *word)
+{
+	if (!is_one_of(word, "-h", "--help"))
+		return false;
+	fputs(command->help, stdout);
+	return true;
+}
+
 static int dispatch(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "help";
@@ -43,10 +51,8 @@ static int dispatch(int argc, char **argv)
 	}
 	if (argc < 2)
 		return command->run(argc, argv);
-	if (argc > 2 && is_one_of(argv[2], "-h", "--help")) {
-		fputs(command->help, stdout);
+	if (argc > 2 && aw_cli_help_asked(command, argv[2]))
 		return CLI_OK;
-	}
 	return command->run(argc - 1, argv + 1);
 }
 

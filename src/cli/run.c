@@ -78,6 +78,8 @@ static bool parse(char **argv, struct launch *launch, char ***command)
 		}
 		option = take_option(launch, &arg);
 		if (option == LAUNCH_OTHER)
+			launch->helped = aw_cli_help_asked(&aw_cli_run, *arg);
+		if (option == LAUNCH_OTHER && !launch->helped)
 			fprintf(stderr,
 				"anywarp run: unknown option '%s': see 'anywarp help run'\n", *arg);
 		if (option != LAUNCH_TAKEN)
@@ -95,7 +97,7 @@ static int run(int argc, char **argv)
 
 	(void)argc;
 	if (!parse(argv, &launch, &command))
-		return CLI_RUN_FAILED;
+		return launch.helped ? CLI_OK : CLI_RUN_FAILED;
 	if (!*command) {
 		fprintf(stderr, "anywarp run: no program to run: for example "
 				"'anywarp run -- rping -s -v'\n");

@@ -53,7 +53,10 @@ static bool parse_option(char ***arg, struct sockets_options *options)
 		options->check = true;
 		return true;
 	}
-	fprintf(stderr, SOCKETS_WHO ": unknown option '%s': see 'anywarp help sockets'\n", **arg);
+	options->launch.helped = aw_cli_help_asked(&aw_cli_sockets, **arg);
+	if (!options->launch.helped)
+		fprintf(stderr, SOCKETS_WHO ": unknown option '%s': see 'anywarp help sockets'\n",
+			**arg);
 	return false;
 }
 
@@ -148,7 +151,10 @@ static int sockets(int argc, char **argv)
 	int status;
 
 	(void)argc;
-	status = parse(argv, &options) ? do_as_told(&options) : CLI_USAGE;
+	if (parse(argv, &options))
+		status = do_as_told(&options);
+	else
+		status = options.launch.helped ? CLI_OK : CLI_USAGE;
 	free(options.rules.text);
 	return status;
 }

@@ -18,6 +18,7 @@
 #define CLEAR_SCREEN "\033[H\033[2J"
 
 struct stat_options {
+	bool helped; // the help was asked for, and printed
 	pid_t pid; // 0: every process that the user may look at
 	bool json;
 	double seconds; // between two looks; 0: one look
@@ -45,7 +46,10 @@ static bool take_word(char ***arg, struct stat_options *options)
 		return take_seconds(value, &options->seconds);
 	if (***arg != '-')
 		return aw_process_number(STAT_WHO, **arg, &options->pid);
-	fprintf(stderr, STAT_WHO ": unknown argument '%s': see 'anywarp help stat'\n", **arg);
+	options->helped = aw_cli_help_asked(&aw_cli_stat, **arg);
+	if (!options->helped)
+		fprintf(stderr, STAT_WHO ": unknown argument '%s': see 'anywarp help stat'\n",
+			**arg);
 	return false;
 }
 
@@ -157,7 +161,7 @@ static int stat_command(int argc, char **argv)
 
 	(void)argc;
 	if (!parse(argv, &options))
-		return CLI_USAGE;
+		return options.helped ? CLI_OK : CLI_USAGE;
 	right = look(&options, true, &found);
 	if (options.seconds > 0 && right)
 		do

@@ -44,6 +44,14 @@ def test_help_of_a_subcommand_shows_its_usage(name):
     assert anywarp(name, "--help").stdout == anywarp(name, "-h").stdout == done.stdout
 
 
+@pytest.mark.parametrize("args", [("run", "--log", "info", "--help"), ("sockets", "--rule", "on", "-h", "true"),
+                                  ("stat", "--json", "--help"), ("stat", "1", "-h"), ("capture", "-w", "file", "--help")])
+def test_help_behind_other_options(args):
+    done = anywarp(*args)
+    assert done.returncode == 0 and not done.stderr
+    assert done.stdout == anywarp("help", args[0]).stdout
+
+
 @pytest.mark.parametrize("args", [("fly",), ("help", "fly"), ("--fly",)])
 def test_unknown_subcommand_points_to_help(args):
     done = anywarp(*args)
@@ -161,6 +169,13 @@ def test_doctor_tells_of_sockets():
     assert "fail  sockets rules" in wrong.stdout and "RULES:2: '0': port must" in wrong.stdout
 
 
+@pytest.mark.parametrize("variable, value", [("ANYWARP_SOCKETS_RECORD", "yes"), ("ANYWARP_SOCKETS_PROBE_MS", "10001")])
+def test_doctor_warns_of_a_value_without_effect(variable, value):
+    told = anywarp("doctor", **{variable: value})
+    assert told.returncode == 0
+    assert f"warn  sockets           {variable} is '{value}', and has no effect" in told.stdout
+
+
 def test_run_without_a_program_gives_an_example():
     done = anywarp("run", "--")
     assert done.returncode == 125
@@ -257,6 +272,7 @@ def test_run_refuses_a_directory_that_the_loader_cannot_be_told(tmp_path, mark):
     assert f"cannot name '{lib}'" in done.stderr and "somewhere else" in done.stderr
 
 
+@pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="sanitizers need /proc")
 def test_no_libraries_are_found_without_proc(tmp_path):
     """The command says so, and does not show what it happens to have in memory."""
     lone = tmp_path / "anywarp"
