@@ -62,7 +62,7 @@ struct aw_cq {
 	struct aw_cq_sock *socks; /* of UD QPs and their groups (cq_sock.c); guarded by qps_lock */
 	_Atomic uint32_t socks_count; /* also read without the lock */
 	uint32_t socks_room, socks_next;
-	uint32_t generation; /* of the process that made the CQ: its child serves none of the sockets */
+	uint32_t generation; /* of the CQ's process, whose child serves none of the sockets */
 
 	struct aw_hands hands; /* busy-poll ownership of the polling threads */
 	/* QPs with a stream through memory (net/qp/carrier.h); twice a QP that uses the CQ for both queues */

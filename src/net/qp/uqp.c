@@ -51,8 +51,9 @@ static bool is_of_parent(const struct aw_uqp *qp)
 
 /*
  * Gives up the child's copies of the parent's streams' sockets, which would keep the connections up when the parent's process
- * ends. What the parent inherited it has given up itself: those numbers may be other files now. The inherited QPs still name the fds: another file takes their numbers. The system call: a wrapper of dup3 may want
- * locks that the fork still holds.
+ * ends. The inherited QPs still name the fds: another file takes their numbers. The parent has done so with those that it had
+ * inherited, whose numbers may be the program's by now. The system call: a wrapper of dup3 may want locks that the fork still
+ * holds.
  */
 static void leave_streams(void)
 {

@@ -92,7 +92,8 @@ struct flush_job {
 #define STOPS (-2)
 /* By slot number: the fd of this process's thread that flushes, plus one; 0: none; or STARTS, STOPS. */
 static _Atomic(int) flushing[AW_ARENA_SLOTS];
-static _Atomic(uint32_t) flushers[AW_ARENA_SLOTS]; /* such threads, until they have left the slot; a futex */
+/* Such threads, until they have left the slot; each count is a futex. */
+static _Atomic(uint32_t) flushers[AW_ARENA_SLOTS];
 static int stop_fd = -1; /* an eventfd that wakes them all; guarded by stop_lock */
 static pthread_mutex_t stop_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -184,7 +184,7 @@ static struct exec_state prepare_spawn(const struct aw_program *program,
 	struct exec_state state = { 0 };
 
 	aw_settle_before_spawn();
-	aw_framed_bridge_owing(false); /* what is bridged has no slot to share */
+	aw_framed_bridge_owing(false); /* a bridged socket has no slot to share */
 	state.slots_shared = can_inherit(program);
 	if (state.slots_shared)
 		aw_framed_share();
