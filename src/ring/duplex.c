@@ -5,6 +5,8 @@
 // so.
 #include "ring/duplex.h"
 
+/* A ring that is empty begins again once this much of its memory was used, so that few small messages take few pages. */
+#define REWIND_AT 4096
 /* A wake for less room than this share of a ring is not worth it. */
 #define ROOM_SHARE 4
 
@@ -30,12 +32,21 @@ static bool judge(struct aw_duplex *d, uint64_t said, uint64_t *seen, uint64_t l
 	return !d->broken;
 }
 
+/* Published with the tail. The reader has read all, so it holds no place of the ring. */
+static void rewind_ring(struct aw_duplex *d)
+{
+	d->tx_origin = d->tail;
+	atomic_store_explicit(&d->own->origin, d->tail, memory_order_relaxed);
+}
+
 size_t aw_duplex_room(struct aw_duplex *d)
 {
 	uint64_t said = atomic_load(&d->peer->head);
 
 	if (d->broken || !judge(d, said, &d->head_seen, d->tail))
 		return 0;
+	if (d->head_seen == d->tail && d->tail - d->tx_origin >= REWIND_AT)
+		rewind_ring(d);
 	return (size_t)(d->size - (d->tail - d->head_seen));
 }
 
@@ -45,6 +56,8 @@ size_t aw_duplex_ready(struct aw_duplex *d)
 
 	if (d->broken || !judge(d, said, &d->tail_seen, d->head + d->size))
 		return 0;
+	/* While bytes wait the peer leaves it; whatever it says, the place is within the ring. */
+	d->rx_origin = atomic_load_explicit(&d->peer->origin, memory_order_relaxed);
 	return (size_t)(d->tail_seen - d->head);
 }
 

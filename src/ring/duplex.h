@@ -17,6 +17,7 @@
  */
 struct aw_duplex_side {
 	_Alignas(64) _Atomic uint64_t tail; /* bytes sent, ever */
+	_Atomic uint64_t origin; /* the position of the byte at the beginning of the ring's memory */
 	_Atomic uint32_t closed; /* no more bytes follow */
 	_Atomic uint32_t left; /* this end reads no more bytes */
 	_Alignas(64) _Atomic uint64_t head; /* bytes received, ever */
@@ -31,6 +32,7 @@ struct aw_duplex {
 	uint64_t size; /* of a ring: a power of two */
 	uint64_t tail, head; /* this end's own */
 	uint64_t tail_seen, head_seen; /* the peer's, as they were checked last */
+	uint64_t tx_origin, rx_origin;
 	bool broken; /* the peer has published an impossible position */
 };
 
@@ -45,12 +47,12 @@ size_t aw_duplex_ready(struct aw_duplex *d);
 /* The place where that many bytes can be written, or read, in one piece. */
 static inline uint8_t *aw_duplex_tx(const struct aw_duplex *d)
 {
-	return d->tx + (d->tail & (d->size - 1));
+	return d->tx + ((d->tail - d->tx_origin) & (d->size - 1));
 }
 
 static inline const uint8_t *aw_duplex_rx(const struct aw_duplex *d)
 {
-	return d->rx + (d->head & (d->size - 1));
+	return d->rx + ((d->head - d->rx_origin) & (d->size - 1));
 }
 
 /* Called when n bytes were written, or read; at most the last result of room or ready. */

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#define SIZE 4096u
+#define SIZE 16384u
 #define STREAM (1u << 22) /* bytes that a thread sends */
 
 struct scene {
@@ -177,6 +177,60 @@ static void duplex__the_end_is_behind_the_bytes(void **state)
 	assert_true(aw_duplex_peer_left(&s->b));
 }
 
+/* Sends and receives one byte of this value. Returns its place in the ring. */
+static size_t pass_byte(struct scene *s, uint8_t value)
+{
+	size_t place;
+
+	assert_true(aw_duplex_room(&s->a) > 0);
+	place = (size_t)(aw_duplex_tx(&s->a) - s->a.tx);
+	*aw_duplex_tx(&s->a) = value;
+	aw_duplex_produce(&s->a, 1);
+	assert_true(aw_duplex_ready(&s->b) > 0);
+	assert_int_equal(*aw_duplex_rx(&s->b), value);
+	aw_duplex_consume(&s->b, 1);
+	return place;
+}
+
+static void duplex__an_empty_ring_begins_again(void **state)
+{
+	struct scene *s = *state;
+
+	for (size_t i = 0; i < 3 * SIZE; i++)
+		assert_int_equal(pass_byte(s, (uint8_t)(i % 251)), i % 4096);
+}
+
+/* While one byte waits, the next one's place is the one behind it, whatever was read. */
+static void duplex__a_ring_with_bytes_goes_on(void **state)
+{
+	struct scene *s = *state;
+
+	*aw_duplex_tx(&s->a) = 0;
+	aw_duplex_produce(&s->a, 1);
+	for (size_t i = 1; i < 3 * SIZE; i++) {
+		assert_int_equal(aw_duplex_room(&s->a), SIZE - 1);
+		assert_int_equal(aw_duplex_tx(&s->a) - s->a.tx, i % SIZE);
+		*aw_duplex_tx(&s->a) = (uint8_t)(i % 251);
+		aw_duplex_produce(&s->a, 1);
+		assert_int_equal(aw_duplex_ready(&s->b), 2);
+		assert_int_equal(*aw_duplex_rx(&s->b), (i - 1) % 251);
+		aw_duplex_consume(&s->b, 1);
+	}
+}
+
+static void duplex_rx__is_within_the_ring_whatever_the_origin(void **state)
+{
+	const uint64_t origins[] = { 1, SIZE - 1, SIZE, UINT64_MAX, UINT64_C(1) << 63 };
+	struct scene *s = *state;
+
+	aw_duplex_produce(&s->a, 1);
+	for (size_t i = 0; i < sizeof(origins) / sizeof(*origins); i++) {
+		atomic_store(&s->sides[0].origin, origins[i]);
+		assert_int_equal(aw_duplex_ready(&s->b), 1);
+		assert_in_range(aw_duplex_rx(&s->b) - s->b.rx, 0, SIZE - 1);
+	}
+}
+
 /* A sleeper of this process: what a bell would be is a counter. */
 static _Atomic uint32_t bells[2];
 
@@ -190,6 +244,12 @@ static void sleep_until(struct aw_duplex *d, unsigned int side, size_t (*look)(s
 	aw_duplex_wake(d);
 }
 
+/* Here no ring is mapped twice. */
+static size_t before_wrap(const uint8_t *at, const uint8_t *ring)
+{
+	return SIZE - (size_t)(at - ring);
+}
+
 static void *send_stream(void *arg)
 {
 	struct aw_duplex *d = &((struct scene *)arg)->a;
@@ -197,8 +257,8 @@ static void *send_stream(void *arg)
 
 	while (sent < STREAM) {
 		room = aw_duplex_room(d);
-		if (room > SIZE - (d->tail & (SIZE - 1)))
-			room = SIZE - (d->tail & (SIZE - 1));
+		if (room > before_wrap(aw_duplex_tx(d), d->tx))
+			room = before_wrap(aw_duplex_tx(d), d->tx);
 		if (room > 61)
 			room = 61;
 		for (size_t i = 0; i < room; i++)
@@ -226,8 +286,8 @@ static void duplex__two_threads(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, send_stream, s), 0);
 	while (received < STREAM) {
 		ready = aw_duplex_ready(&s->b);
-		if (ready > SIZE - (s->b.head & (SIZE - 1)))
-			ready = SIZE - (s->b.head & (SIZE - 1));
+		if (ready > before_wrap(aw_duplex_rx(&s->b), s->b.rx))
+			ready = before_wrap(aw_duplex_rx(&s->b), s->b.rx);
 		for (size_t i = 0; i < ready; i++)
 			if (aw_duplex_rx(&s->b)[i] != (uint8_t)((received + i) * 7))
 				fail();
@@ -253,6 +313,9 @@ int main(void)
 		cmocka_unit_test_setup(duplex_wakes_reader__once_a_sleep, setup),
 		cmocka_unit_test_setup(duplex_wakes_writer__for_a_quarter, setup),
 		cmocka_unit_test_setup(duplex__the_end_is_behind_the_bytes, setup),
+		cmocka_unit_test_setup(duplex__an_empty_ring_begins_again, setup),
+		cmocka_unit_test_setup(duplex__a_ring_with_bytes_goes_on, setup),
+		cmocka_unit_test_setup(duplex_rx__is_within_the_ring_whatever_the_origin, setup),
 		cmocka_unit_test_setup(duplex__two_threads, setup),
 	};
 

@@ -173,10 +173,11 @@ static void put_quietly(struct scene *s, size_t len, size_t most)
 	const struct ddp_hdr hdr = {
 		.last = true, .ulp_ctrl = rdmap_ctrl(RDMAP_SEND), .qn = DDP_QN_SEND, .msn = s->msn++
 	};
-	uint8_t *at = aw_duplex_tx(&s->ring->duplex);
 	size_t size = fpdu_size(DDP_UNTAGGED_LEN + len);
 
 	assert_true(aw_duplex_room(&s->ring->duplex) >= size);
+	uint8_t *at = aw_duplex_tx(&s->ring->duplex);
+
 	memset(at, 0, size);
 	put_be16(at, (uint16_t)(DDP_UNTAGGED_LEN + len));
 	memset(at + FPDU_LEN_FIELD + ddp_put(&hdr, at + FPDU_LEN_FIELD), 0x5a, len);
@@ -279,20 +280,24 @@ static void uqp_host__a_turn_that_is_due_outlives_a_post(void **state)
 	part(s);
 }
 
-/* A message in two pieces, and one behind the end of the ring. */
+/* Messages in two pieces, each begun before the one before it is whole: the ring is never empty, and goes round. */
 static void uqp_host__pieces_and_the_wrap(void **state)
 {
 	struct scene *s = *state;
+	size_t size = fpdu_size(DDP_UNTAGGED_LEN + 50000);
 
 	join(s);
+	put_send(s, 50000, 100);
 	for (uint32_t sent = 0; sent < 3 * AW_HOST_RING_BYTES; sent += 50000) {
-		size_t size = fpdu_size(DDP_UNTAGGED_LEN + 50000);
-
 		post_recv(s, 50000);
-		put_send(s, 50000, 100);
 		while (looked(s) % size == 0)
 			poll(NULL, 0, 1);
+		pthread_mutex_lock(&s->e.qp->lock);
 		aw_duplex_produce(&s->ring->duplex, size - 100);
+		put_quietly(s, 50000, 100);
+		pthread_mutex_unlock(&s->e.qp->lock);
+		assert_true(aw_duplex_tx(&s->ring->duplex) - s->ring->duplex.tx ==
+			    (ptrdiff_t)(s->ring->duplex.tail % AW_HOST_RING_BYTES));
 		ring_bell(s);
 		assert_received(s, 50000);
 	}

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LAYOUT 3u /* a file with another layout is of another version and is not used */
+#define LAYOUT 4u /* a file with another layout is of another version and is not used */
 #define NAME "anywarp-host"
 #define LINK "/memfd:" NAME " (deleted)"
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
