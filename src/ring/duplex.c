@@ -56,7 +56,7 @@ size_t aw_duplex_ready(struct aw_duplex *d)
 
 	if (d->broken || !judge(d, said, &d->tail_seen, d->head + d->size))
 		return 0;
-	/* While bytes wait the peer leaves it; whatever it says, the place is within the ring. */
+	/* While bytes wait the peer leaves it as it is. Any value gives a place within the ring. */
 	d->rx_origin = atomic_load_explicit(&d->peer->origin, memory_order_relaxed);
 	return (size_t)(d->tail_seen - d->head);
 }

@@ -17,7 +17,7 @@
  */
 struct aw_duplex_side {
 	_Alignas(64) _Atomic uint64_t tail; /* bytes sent, ever */
-	_Atomic uint64_t origin; /* the position of the byte at the beginning of the ring's memory */
+	_Atomic uint64_t origin; /* the position of the byte at the ring's beginning */
 	_Atomic uint32_t closed; /* no more bytes follow */
 	_Atomic uint32_t left; /* this end reads no more bytes */
 	_Alignas(64) _Atomic uint64_t head; /* bytes received, ever */
