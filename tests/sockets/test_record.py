@@ -98,13 +98,13 @@ print("ready", flush=True)
 server = listener.accept()[0]
 assert server.recv(1) == b"x"
 server.sendall(b"y")
-got = 0
-while got < 32000:
+got, total = 0, int(sys.argv[2])
+while got < total:
     data = server.recv(65536)
     assert data, got
     got += len(data)
 server.shutdown(socket.SHUT_WR)
-assert got == 32000 and server.recv(1) == b""
+assert got == total and server.recv(1) == b""
 """
 LEAVE_A_PART = """
 import os, signal, socket, subprocess, sys, threading, time
@@ -145,25 +145,34 @@ def shut_and_fork():
     assert client.recv(1) == b""
     while os.path.exists(f"/proc/{sys.argv[3]}"): # the stream's end comes before this process's
         time.sleep(0.01)
-def close_beside_reader():
-    reader = threading.Thread(target=client.recv, args=(1,), daemon=True)
-    reader.start()
+def asleep_in(call, argument):
+    thread = threading.Thread(target=call, args=(argument,), daemon=True)
+    thread.start()
     in_a_row = 0
     while in_a_row < 20:
-        with open(f"/proc/self/task/{reader.native_id}/stat") as stat:
+        with open(f"/proc/self/task/{thread.native_id}/stat") as stat:
             in_a_row = in_a_row + 1 if stat.read().rpartition(")")[2].split()[0] == "S" else 0
         time.sleep(0.001)
+    return thread
+def close_beside_reader():
+    asleep_in(client.recv, 1)
     os.close(client.fileno())
+    os._exit(0)
+def replace_beside_writer():
+    other, writer = os.memfd_create("other"), asleep_in(client.sendall, bytes(1000))
+    os.dup2(other, client.fileno())
+    writer.join()
+    assert os.fstat(other).st_size == 0
     os._exit(0)
 globals()[sys.argv[2]]()
 """
 
 
-@pytest.mark.parametrize("way", ["end", "quick_exit", "close", "close_at_once", "close_beside_reader", "linger", "fork",
-                                 "shut_and_fork", "execute", "bequeath"])
+@pytest.mark.parametrize("way", ["end", "quick_exit", "close", "close_at_once", "close_beside_reader",
+                                 "replace_beside_writer", "linger", "fork", "shut_and_fork", "execute", "bequeath"])
 def test_part_of_an_fpdu_outlives_its_writer(only_record, way):
     port = program.free_port()
-    server = only_record.start([sys.executable, "-c", RECEIVE_ALL, port])
+    server = only_record.start([sys.executable, "-c", RECEIVE_ALL, port, 33000 if way == "replace_beside_writer" else 32000])
     server.wait_output("ready")
     preload = f"{only_record.environment()['LD_PRELOAD']} {conftest.BUILD}/tests/cut.so"
     client = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", LEAVE_A_PART, port, way,

@@ -146,7 +146,7 @@ static void flush_again(struct aw_slot *slot, int fd)
 	aw_half_leave(&half);
 }
 
-static int bridge_socket(struct aw_sock *sock, int fd)
+static int bridge_socket(struct aw_sock *sock, int fd, bool ending)
 {
 	struct aw_slot *slot = sock->slot;
 	int err;
@@ -163,7 +163,8 @@ static int bridge_socket(struct aw_sock *sock, int fd)
 	}
 	aw_log(AW_LOG_ERROR, "fd %d stays a record: %s", fd, strerror(err));
 	atomic_store(&slot->proxy, 0); /* no later call tries again */
-	flush_again(slot, fd);
+	if (!ending)
+		flush_again(slot, fd);
 	return err;
 }
 
@@ -174,7 +175,7 @@ static int bridge_each(const struct bridge_set *set)
 	if (set->count && !set->ending)
 		aw_registration_read(set->socks, set->count);
 	for (int i = 0; i < set->count; i++) {
-		int failure = bridge_socket(set->socks[i], set->fds[i]);
+		int failure = bridge_socket(set->socks[i], set->fds[i], set->ending);
 
 		err = err ? err : failure;
 	}

@@ -434,11 +434,12 @@ static ssize_t send_now(struct framed_call *call)
 	return n;
 }
 
-/* Returns whether the call goes on with the record: what a proxy process carries goes through the pair. */
+/* Returns whether the call goes on with the record: where the program's fd is a pair by now, the bytes go through that. */
 static bool is_still_record(struct framed_call *call)
 {
-	if (atomic_load(&call->slot->proxy))
-		return aw_framed_slot(call->fd) == call->slot;
+	if (atomic_load(&call->slot->proxy) && aw_framed_slot(call->fd) != call->slot &&
+	    is_paired(call))
+		return false;
 	return is_still_ours(call);
 }
 

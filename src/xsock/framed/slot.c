@@ -124,8 +124,10 @@ static int flush_once(struct aw_slot *slot, int fd)
 	struct aw_half half;
 	int err = aw_half_enter(&half, slot, &slot->tx_lock, fd);
 
-	if (err)
+	if (err) {
+		atomic_store(&flushing[aw_arena_number(slot)], 0);
 		return -err;
+	}
 	err = aw_record_flush(&slot->record, &aw_slot_calls, fd);
 	if (err == 0 && slot->fin_due)
 		(void)aw_libc()->shutdown(fd, SHUT_WR);
@@ -156,12 +158,13 @@ static void *flush_run(void *arg)
 	struct pollfd fds[] = { { .fd = job.fd, .events = POLLOUT },
 				{ .fd = job.stop_fd, .events = POLLIN } };
 	_Atomic(int) *flush = &flushing[aw_arena_number(job.slot)];
-	int stops = STOPS;
+	int err;
 
 	free(arg);
-	while (flush_once(job.slot, job.fd) == -EAGAIN && atomic_load(flush) != STOPS)
+	while ((err = flush_once(job.slot, job.fd)) == -EAGAIN && atomic_load(flush) != STOPS)
 		(void)aw_libc()->poll(fds, 2, -1);
-	(void)atomic_compare_exchange_strong(flush, &stops, 0);
+	if (err == -EAGAIN) /* the word is still this thread's */
+		atomic_store(flush, 0);
 	flush_leave(&job);
 	return NULL;
 }
