@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rdma_listen. The backlog bounds the Requests that the program has not taken yet, as in Linux's
-// rdma_cm; the next one is rejected. Where the process's files allow fewer, further clients wait in TCP's
-// backlog.
+// rdma_cm; the next one is rejected.
 #include "rdmacm/listen.h"
 
 #include "base/log.h"
@@ -16,21 +15,22 @@
 
 #define BACKLOG_MAX 1024
 
-/* The caller holds the lock. The net's listener lives at least as long as the state is LISTENING. */
-static void set_requests(struct aw_cm_id *listener, uint32_t requests)
+/* A Request to a datagram service holds no file. */
+static uint32_t most_requests(const struct aw_cm_id *listener)
 {
-	listener->requests = requests;
-	if (listener->listener && listener->state == AW_CM_LISTENING)
-		aw_listener_set_waiting(listener->listener, requests);
+	uint32_t files = listener->ud ? UINT32_MAX : aw_listener_files(AW_FILES_REQUESTS);
+
+	return files < listener->backlog ? files : listener->backlog;
 }
 
 bool aw_cm_listen_reserve(struct aw_cm_id *listener)
 {
 	pthread_mutex_lock(&listener->lock);
-	bool room = listener->state == AW_CM_LISTENING && listener->requests < listener->backlog;
+	bool room = listener->state == AW_CM_LISTENING &&
+		    listener->requests < most_requests(listener);
 
 	if (room)
-		set_requests(listener, listener->requests + 1);
+		listener->requests++;
 	pthread_mutex_unlock(&listener->lock);
 	return room;
 }
@@ -38,7 +38,7 @@ bool aw_cm_listen_reserve(struct aw_cm_id *listener)
 void aw_cm_listen_unreserve(struct aw_cm_id *listener)
 {
 	pthread_mutex_lock(&listener->lock);
-	set_requests(listener, listener->requests - 1);
+	listener->requests--;
 	pthread_mutex_unlock(&listener->lock);
 }
 
@@ -91,7 +91,8 @@ bool aw_cm_listen_offer(struct aw_cm_id *listener, struct aw_conn *conn)
 static bool take_request(struct aw_cm_id *listener, struct aw_conn *conn)
 {
 	if (!aw_cm_listen_reserve(listener)) {
-		aw_log(AW_LOG_WARN, "request rejected: %u wait for the program", listener->backlog);
+		aw_log(AW_LOG_WARN, "request rejected: %u wait for the program",
+		       most_requests(listener));
 		return false;
 	}
 	if (aw_cm_listen_offer(listener, conn))
@@ -145,6 +146,7 @@ static int start(struct aw_cm_id *cm)
 		.ird = AW_RD_MAX,
 		.ord = AW_RD_MAX,
 	};
+	struct aw_listener *listener;
 	int err = aw_policy_local(&local);
 
 	if (err)
@@ -153,10 +155,12 @@ static int start(struct aw_cm_id *cm)
 	 * The program's backlog counts Requests; silent peers in TCP's backlog must not use it up.
 	 */
 	err = aw_listener_create(cm->fd, SOMAXCONN, &local, on_request, aw_cm_id_arg(cm),
-				 &cm->listener);
-	if (!err)
-		cm->fd = -1;
-	return err;
+				 &listener);
+	if (err)
+		return err;
+	cm->fd = -1;
+	cm->listener = listener;
+	return 0;
 }
 
 static int start_of(struct aw_cm_id *cm)

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/resource.h>
 
 static void destroy__before_connect(void **state)
 {
@@ -208,55 +207,6 @@ static void backlog__overflow(void **state)
 	rdma_destroy_event_channel(passive);
 }
 
-#define FILES 512 /* of which an eighth may be Requests that the program has not taken */
-#define CROWD 72
-
-static void turn_away(struct rdma_event_channel *passive, struct rdma_event_channel *active)
-{
-	struct rdma_cm_event *event = cm_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
-	struct rdma_cm_id *id = event->id;
-
-	rdma_ack_cm_event(event);
-	assert_int_equal(rdma_reject(id, "later", 5), 0);
-	rdma_destroy_id(id);
-	event = cm_expect(active, RDMA_CM_EVENT_REJECTED, -ECONNREFUSED);
-	assert_int_equal(event->param.conn.private_data_len, 5);
-	rdma_ack_cm_event(event);
-}
-
-/* Clients wait in TCP's backlog where the files allow fewer Requests than the program does. */
-static void backlog__larger_than_the_share_of_files(void **state)
-{
-	struct rdma_event_channel *passive = rdma_create_event_channel();
-	struct rdma_event_channel *active = rdma_create_event_channel();
-	struct rdma_cm_id *listener = cm_listener(passive, "127.0.0.1", CROWD);
-	struct rdma_cm_id *clients[CROWD];
-	struct rlimit before, few;
-	struct cm_ends ends;
-
-	(void)state;
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	few = (struct rlimit){ .rlim_cur = FILES, .rlim_max = before.rlim_max };
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	for (int i = 0; i < CROWD; i++) {
-		clients[i] = cm_resolved(active, "127.0.0.1", cm_port(listener));
-		assert_int_equal(rdma_connect(clients[i], NULL), 0);
-	}
-	/* Meanwhile the progress thread has seen the crowd. */
-	cm_ends_open(&ends, "127.0.0.1");
-	cm_ends_connect(&ends);
-	cm_ends_disconnect(&ends);
-	cm_ends_close(&ends);
-	for (int i = 0; i < CROWD; i++)
-		turn_away(passive, active);
-	for (int i = 0; i < CROWD; i++)
-		cm_destroy(clients[i]);
-	rdma_destroy_id(listener);
-	rdma_destroy_event_channel(active);
-	rdma_destroy_event_channel(passive);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,7 +220,6 @@ int main(void)
 		cmocka_unit_test(destroy__disconnected_unseen),
 		cmocka_unit_test(destroy__waits_for_ack),
 		cmocka_unit_test(backlog__overflow),
-		cmocka_unit_test(backlog__larger_than_the_share_of_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "ud_scene.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,14 +43,14 @@ static void fork__child_begins_afresh_and_the_parent_goes_on(void **state)
 	assert_int_equal(ibv_detach_mcast(s->a.qp, &gid, 0), 0);
 }
 
+static atomic_bool polls;
+
 static void *poll_all_the_while(void *arg)
 {
 	struct ibv_wc wc;
 
-	for (;;) {
+	while (atomic_load(&polls))
 		ibv_poll_cq(arg, 1, &wc);
-		pthread_testcancel();
-	}
 	return NULL;
 }
 
@@ -60,6 +61,7 @@ static void fork__child_arms_and_destroys_beside_the_parent_s_poller(void **stat
 	pthread_t poller;
 	int status;
 
+	atomic_store(&polls, true);
 	assert_int_equal(pthread_create(&poller, NULL, poll_all_the_while, s->f->cq), 0);
 	for (int i = 0; i < 20; i++) {
 		pid_t pid = fork();
@@ -74,7 +76,7 @@ static void fork__child_arms_and_destroys_beside_the_parent_s_poller(void **stat
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_int_equal(status, 0);
 	}
-	pthread_cancel(poller);
+	atomic_store(&polls, false);
 	pthread_join(poller, NULL);
 }
 

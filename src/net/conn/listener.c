@@ -48,15 +48,14 @@ struct aw_listener {
 	/* aw_listener_destroy owns the half-open connections, and accepts have ended */
 	bool closing;
 	bool paused; /* the deadline runs */
-	bool crowded; /* paused for the newest connections or Requests; the pause ends when one of them goes */
-	uint32_t waiting; /* Requests that the program has not taken */
+	bool crowded; /* paused for the newest connections; the pause ends when one of them goes */
 	uint32_t half_open_count;
 	TAILQ_HEAD(, half_open) half_open;
 	uint32_t telling; /* events of half-open connections that run */
 	pthread_cond_t told;
 
 	/* only for the progress thread */
-	uint32_t half_open_max, waiting_max; /* of this turn */
+	uint32_t half_open_max; /* of this turn */
 	uint64_t failed_count, requests_count;
 	bool starved; /* the shortage is logged once, until an accept succeeds */
 };
@@ -140,32 +139,15 @@ static void publish(const struct aw_listener *l)
 }
 
 /* The caller holds the lock. */
-static void end_crowd(struct aw_listener *l)
-{
-	if (!l->crowded)
-		return;
-	l->crowded = l->paused = false;
-	set_events(l);
-}
-
-/* The caller holds the lock. */
 static void take_off(struct aw_listener *l, struct half_open *h)
 {
 	TAILQ_REMOVE(&l->half_open, h, entry);
 	l->half_open_count--;
 	publish(l);
-	end_crowd(l);
-}
-
-void aw_listener_set_waiting(struct aw_listener *l, uint32_t waiting)
-{
-	pthread_mutex_lock(&l->lock);
-	bool fewer = waiting < l->waiting;
-
-	l->waiting = waiting;
-	if (fewer)
-		end_crowd(l);
-	pthread_mutex_unlock(&l->lock);
+	if (!l->crowded)
+		return;
+	l->crowded = l->paused = false;
+	set_events(l);
 }
 
 /* Takes h out of the list. False when aw_listener_destroy owns it. */
@@ -354,24 +336,15 @@ static bool start_accepted(struct aw_listener *l, int fd)
 	return !is_shortage(err) || make_room(l, err);
 }
 
-static bool is_full(const struct aw_listener *l)
-{
-	return l->half_open_count >= l->half_open_max ||
-	       l->half_open_count + l->waiting >= l->waiting_max;
-}
-
 /* Accepts the next connection; false when there is no more for now. */
 static bool accept_one(struct aw_listener *l)
 {
-	bool full = is_full(l);
+	bool full = l->half_open_count >= l->half_open_max;
 	struct half_open *silent = full ? oldest_silent(l) : NULL;
 	int fd;
 
-	if (full && !silent) {
-		/* Where none is half-open only the program can make room, by taking a Request. */
-		l->paused = l->crowded = l->half_open_count == 0;
+	if (full && !silent)
 		return false;
-	}
 	if (silent && is_young(silent)) {
 		pause_accepts(l, aw_bounds.young_ms);
 		l->crowded = true;
@@ -396,7 +369,6 @@ static bool accept_one(struct aw_listener *l)
 /* The caller holds the lock, so events of the half-open connections wait for this thread. */
 static void accept_some(struct aw_listener *l)
 {
-	l->waiting_max = aw_listener_files(AW_FILES_REQUESTS);
 	l->half_open_max = aw_listener_files(AW_FILES_HALF_OPEN);
 	if (l->half_open_max > aw_bounds.half_open_max)
 		l->half_open_max = aw_bounds.half_open_max;

@@ -38,12 +38,6 @@ int aw_listener_give(struct aw_listener *listener, int fd);
 uint32_t aw_listener_files(uint32_t part);
 
 /*
- * The number of Requests that the program has not taken yet. They and the half-open connections keep to the
- * listener's share of AW_FILES_REQUESTS: beyond that, clients wait in TCP's backlog. Any thread may call it.
- */
-void aw_listener_set_waiting(struct aw_listener *listener, uint32_t waiting);
-
-/*
  * Closes the listener and its half-open connections; no event runs after it has returned. Not to be
  * called from an event.
  */
