@@ -15,6 +15,13 @@ enum {
 	PATIENCE_S = 20,
 };
 
+/* On a slow machine a post takes longer than AW_HOLD_GAP_NS with the thread sanitizer, and none is held. */
+#ifdef __SANITIZE_THREAD__
+#define IS_TSAN true
+#else
+#define IS_TSAN false
+#endif
+
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -83,11 +90,13 @@ static void await_octet(const struct pair *p, size_t offset, uint8_t octet)
 }
 
 /* A lone Write, then one of one octet that is held; that octet. Late is tried again. */
-static uint8_t hold_one(struct pair *p)
+static bool hold_one(struct pair *p, uint8_t *octet)
 {
 	uint64_t start = now_ns();
 
 	do {
+		if (now_ns() - start >= PATIENCE_S * 1000000000ull && IS_TSAN)
+			return false;
 		assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
 		drain(p);
 		assert_int_equal(post(p, OCTETS, OCTETS, 0), 0);
@@ -95,7 +104,8 @@ static uint8_t hold_one(struct pair *p)
 		p->a.memory[0]++;
 		assert_int_equal(post(p, 0, 1, IBV_SEND_SIGNALED), 0);
 	} while (!holds(p));
-	return p->a.memory[0];
+	*octet = p->a.memory[0];
+	return true;
 }
 
 /* Fills the send queue, then polls until all is complete: in order. Returns how many there were. */
@@ -166,27 +176,35 @@ static void held__leaves_before_memory_is_deregistered(void **state)
 	struct pair p;
 	struct ibv_mr *mr;
 	uint8_t octet;
+	bool is_held;
 
 	pair_make(&p, *state, NULL);
 	mr = ibv_reg_mr(p.f->pd, p.a.memory, 1, 0);
 	assert_non_null(mr);
-	octet = hold_one(&p);
+	is_held = hold_one(&p, &octet);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_false(holds(&p));
-	await_octet(&p, 0, octet);
+	if (is_held)
+		await_octet(&p, 0, octet);
 	pair_destroy(&p);
+	if (!is_held)
+		skip();
 }
 
 static void held__leaves_before_the_reset(void **state)
 {
 	struct pair p;
 	uint8_t octet;
+	bool is_held;
 
 	pair_make(&p, *state, NULL);
-	octet = hold_one(&p);
+	is_held = hold_one(&p, &octet);
 	assert_int_equal(qp_move(p.a.qp, IBV_QPS_RESET), 0);
-	await_octet(&p, 0, octet);
+	if (is_held)
+		await_octet(&p, 0, octet);
 	pair_destroy(&p);
+	if (!is_held)
+		skip();
 }
 
 int main(void)
