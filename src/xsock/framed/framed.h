@@ -88,7 +88,8 @@ bool aw_framed_inherit(struct aw_sock *sock, unsigned number);
 /* Returns whether the process has FRAMED fds. */
 bool aw_framed_any(void);
 /*
- * Called before the process ends: has the proxy process send what TCP has yet to take, and gives up all slots. Later calls on FRAMED fds fail with EIO.
+ * Called before the process ends: has the proxy process send what TCP has yet to take, and gives up all slots. Later calls on
+ * FRAMED fds fail with EIO.
  */
 void aw_framed_end(void);
 

@@ -265,18 +265,6 @@ void aw_extended_closing(int fd)
 		engine->closing(fd, &linger);
 }
 
-void aw_extended_closing_range(unsigned first, unsigned last)
-{
-	if (!engine || aw_fdtab_is_vfork_child())
-		return;
-	for (unsigned fd = first; fd <= last && fd < AW_FDTAB_MAX; fd++) {
-		if (aw_fdtab_state((int)fd) != AW_FD_BRIDGED)
-			continue;
-		aw_extended_closing((int)fd);
-		aw_fdtab_forget((int)fd); /* the connection's next fd may be its last one */
-	}
-}
-
 int aw_extended_get_option(const struct aw_sock *sock, int level, int name, void *value,
 			   socklen_t *len)
 {

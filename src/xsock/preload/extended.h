@@ -27,8 +27,6 @@ static inline void aw_extended_watch_bridged(int fd)
 }
 /* The program is about to close fd, or to put another file at its number. */
 void aw_extended_closing(int fd);
-/* The program is about to close the fds from first to last, which leave the table. */
-void aw_extended_closing_range(unsigned first, unsigned last);
 /* Returns whether a poll has to call aw_extended_watch for its fds. */
 bool aw_extended_any_direct(void);
 int aw_extended_set_option(const struct aw_sock *sock, int level, int name, const void *value,

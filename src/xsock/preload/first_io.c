@@ -134,8 +134,8 @@ static int pass_error(const struct aw_first_io_call *call, int err)
 }
 
 /*
- * TCP has reported err to the record's first call, in place of one of the program's. A call that cannot return it leaves it to the next
- * one.
+ * TCP has reported err to the record's first call, in place of one of the program's. A call that cannot return it leaves it
+ * to the next one.
  */
 static int end_started(struct aw_sock *sock, const struct aw_first_io_call *call, int err)
 {

@@ -460,6 +460,16 @@ void aw_fdtab_forget(int fd)
 	aw_fdtab_unlock();
 }
 
+unsigned aw_fdtab_end(void)
+{
+	unsigned end;
+
+	aw_fdtab_lock();
+	end = (unsigned)fd_end;
+	aw_fdtab_unlock();
+	return end;
+}
+
 void aw_fdtab_forget_range(unsigned first, unsigned last)
 {
 	if (aw_fdtab_is_vfork_child())

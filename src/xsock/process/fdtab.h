@@ -233,6 +233,8 @@ void aw_fdtab_await_sleepers(const struct aw_sock *sock);
  * of a fork the socket would stay STARTING.
  */
 void aw_fdtab_await_forks(void);
+/* Returns one more than the highest fd that has a socket; 0: none has one. */
+unsigned aw_fdtab_end(void);
 /* Calls see for each fd that has a socket. */
 void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg);
 

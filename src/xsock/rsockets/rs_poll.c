@@ -120,9 +120,9 @@ static int read_events(struct poll_set *set)
 }
 
 /*
- * Has this thread lead unless another one does; also true where it leads by another entry of its set. Of all threads in rpoll only the leader sleeps on
- * an endpoint's fds; the others look often, and so does the leader while other threads sleep on the
- * endpoint in another call.
+ * Has this thread lead unless another one does; also true where it leads by another entry of its set. Of all threads in
+ * rpoll only the leader sleeps on an endpoint's fds; the others look often, and so does the leader while other threads
+ * sleep on the endpoint in another call.
  */
 static bool try_lead(const struct poll_set *set, struct member *m)
 {

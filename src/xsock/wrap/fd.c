@@ -99,10 +99,17 @@ static int close_around(unsigned first, unsigned last, int flags)
 
 static void leave_table_range(unsigned first, unsigned last)
 {
+	unsigned end;
+
 	aw_settle_before_close_range(first, last);
 	aw_settle_await_range(first, last);
-	aw_extended_closing_range(first, last);
-	aw_framed_bridge_owing(false);
+	end = aw_fdtab_end();
+	for (unsigned fd = first; fd <= last && fd < end; fd++) {
+		aw_framed_closing((int)fd);
+		aw_extended_closing((int)fd);
+		if (aw_fdtab_state((int)fd) == AW_FD_BRIDGED)
+			aw_fdtab_forget((int)fd); /* the connection's next fd may be its last one */
+	}
 	aw_fdtab_forget_range(first, last);
 }
 
