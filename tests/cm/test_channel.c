@@ -204,21 +204,27 @@ static void interrupt(struct interrupted *reader, pthread_t *thread, int flags, 
 	}
 }
 
+/* The reader has waited on: it gets the next event. Its channel goes. */
+static void expect_event(struct interrupted *reader, pthread_t thread)
+{
+	struct rdma_cm_id *id = resolving(reader->channel);
+
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(reader->err, 0);
+	assert_int_equal(rdma_ack_cm_event(reader->event), 0);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(reader->channel);
+}
+
 /* As a system call that waits: the program decides with SA_RESTART. */
 static void channel__restarts_after_a_signal(void **state)
 {
 	struct interrupted reader = { .channel = rdma_create_event_channel() };
-	struct rdma_cm_id *id;
 	pthread_t thread;
 
 	(void)state;
 	interrupt(&reader, &thread, SA_RESTART, SIGNALS);
-	id = resolving(reader.channel);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_int_equal(reader.err, 0);
-	assert_int_equal(rdma_ack_cm_event(reader.event), 0);
-	rdma_destroy_id(id);
-	rdma_destroy_event_channel(reader.channel);
+	expect_event(&reader, thread);
 }
 
 static void channel__interrupted_by_a_signal(void **state)
@@ -237,19 +243,13 @@ static void channel__interrupted_by_a_signal(void **state)
 static void channel__goes_on_when_stopped_and_continued(void **state)
 {
 	struct interrupted reader = { .channel = rdma_create_event_channel() };
-	struct rdma_cm_id *id;
 	pthread_t thread;
 
 	(void)state;
 	interrupt(&reader, &thread, 0, 0);
 	for (int i = 0; i < 5; i++)
 		assert_true(stopped_and_continued());
-	id = resolving(reader.channel);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_int_equal(reader.err, 0);
-	assert_int_equal(rdma_ack_cm_event(reader.event), 0);
-	rdma_destroy_id(id);
-	rdma_destroy_event_channel(reader.channel);
+	expect_event(&reader, thread);
 }
 
 static void channel__many_events_in_order(void **state)

@@ -43,6 +43,24 @@ def test_what_is_no_switch(only_record):
     assert "ANYWARP_SOCKETS_RECORD is 'yes': it must be on or off; taken as on" in run.output(), run.report()
 
 
+# Waits until the thread or process with this directory in /proc sleeps, and not for a moment only: it does so at that many looks.
+AWAIT_SLEEP = """
+import time
+def await_sleep(directory, looks):
+    in_a_row = 0
+    while in_a_row < looks:
+        with open(f"{directory}/stat") as stat:
+            in_a_row = in_a_row + 1 if stat.read().rpartition(")")[2].split()[0] == "S" else 0
+        time.sleep(0.001)
+"""
+
+
+def start_behind(mode, library, script, *arguments, **environment):
+    """Starts a script of Python with a library of the tests behind the one that is tested."""
+    preload = f"{mode.environment()['LD_PRELOAD']} {conftest.BUILD}/tests/{library}"
+    return mode.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", script, *arguments], **environment)
+
+
 # Both ends of a record in one process. Its argument is a port as that of Server.
 CONNECTED = """
 import socket, sys
@@ -83,21 +101,30 @@ assert total == [32000], total
 
 @pytest.mark.parametrize("how", ["SHUT_WR", "SHUT_RDWR"])
 def test_shutdown_behind_a_part_of_an_fpdu(only_record, how):
-    preload = f"{only_record.environment()['LD_PRELOAD']} {conftest.BUILD}/tests/cut.so"
-    run = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", SHUT_BEHIND_A_PART,
-                             program.free_port(), how])
+    run = start_behind(only_record, "cut.so", SHUT_BEHIND_A_PART, program.free_port(), how)
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
 # TCP takes a part of an FPDU (cut.c), and the process that has written it ends, or leaves the connection, while TCP takes
 # no more from it. Every byte of a write that has returned arrives, and behind the bytes the stream's end.
-RECEIVE_ALL = """
+SERVE_ONE = """
 import socket, sys
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 print("ready", flush=True)
 server = listener.accept()[0]
 assert server.recv(1) == b"x"
 server.sendall(b"y")
+"""
+SEND_A_PART = """
+import socket, sys
+client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+client.sendall(b"x")
+assert client.recv(1) == b"y"
+client.setblocking(False)
+assert client.send(bytes(16000)) == client.send(bytes(16000)) == 16000
+client.setblocking(True)
+"""
+RECEIVE_ALL = SERVE_ONE + """
 got, total = 0, int(sys.argv[2])
 while got < total:
     data = server.recv(65536)
@@ -106,14 +133,8 @@ while got < total:
 server.shutdown(socket.SHUT_WR)
 assert got == total and server.recv(1) == b""
 """
-LEAVE_A_PART = """
-import os, signal, socket, subprocess, sys, threading, time
-client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-client.sendall(b"x")
-assert client.recv(1) == b"y"
-client.setblocking(False)
-assert client.send(bytes(16000)) == client.send(bytes(16000)) == 16000
-client.setblocking(True)
+LEAVE_A_PART = AWAIT_SLEEP + SEND_A_PART + """
+import os, signal, threading
 def fork():
     if os.fork():
         os.kill(os.getpid(), signal.SIGKILL)
@@ -148,11 +169,7 @@ def shut_and_fork():
 def asleep_in(call, argument):
     thread = threading.Thread(target=call, args=(argument,), daemon=True)
     thread.start()
-    in_a_row = 0
-    while in_a_row < 20:
-        with open(f"/proc/self/task/{thread.native_id}/stat") as stat:
-            in_a_row = in_a_row + 1 if stat.read().rpartition(")")[2].split()[0] == "S" else 0
-        time.sleep(0.001)
+    await_sleep(f"/proc/self/task/{thread.native_id}", 20)
     return thread
 def close_beside_reader():
     asleep_in(client.recv, 1)
@@ -172,12 +189,10 @@ globals()[sys.argv[2]]()
                                  "replace_beside_writer", "linger", "fork", "shut_and_fork", "execute", "bequeath"])
 def test_part_of_an_fpdu_outlives_its_writer(only_record, way):
     port = program.free_port()
-    server = only_record.start([sys.executable, "-c", RECEIVE_ALL, port, 33000 if way == "replace_beside_writer" else 32000])
+    total = 33000 if way == "replace_beside_writer" else 32000
+    server = only_record.start([sys.executable, "-c", RECEIVE_ALL, port, total])
     server.wait_output("ready")
-    preload = f"{only_record.environment()['LD_PRELOAD']} {conftest.BUILD}/tests/cut.so"
-    client = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", LEAVE_A_PART, port, way,
-                               server.pid],
-                               ANYWARP_LOG="info")
+    client = start_behind(only_record, "cut.so", LEAVE_A_PART, port, way, server.pid, ANYWARP_LOG="info")
     assert server.wait_exit(SECONDS_MAX) == 0, server.report() + client.report()
     client.wait_exit(SECONDS_MAX)
     assert NO_RECORD not in client.output(), client.report()
@@ -216,9 +231,7 @@ assert got == filled and client.recv(1) == b"y"
 
 
 def test_signal_before_the_wait(only_record):
-    strike = f"{conftest.BUILD}/tests/strike.so"
-    preload = f"{only_record.environment()['LD_PRELOAD']} {strike}"
-    run = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", STRUCK, program.free_port(), strike])
+    run = start_behind(only_record, "strike.so", STRUCK, program.free_port(), conftest.BUILD / "tests" / "strike.so")
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
@@ -249,22 +262,15 @@ for reads in False, True:
 
 
 def test_reset_at_the_start(only_record):
-    strike = f"{conftest.BUILD}/tests/strike.so"
-    preload = f"{only_record.environment()['LD_PRELOAD']} {strike}"
-    run = only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", RESET_AT_THE_START, program.free_port(),
-                             strike])
+    run = start_behind(only_record, "strike.so", RESET_AT_THE_START, program.free_port(),
+                       conftest.BUILD / "tests" / "strike.so")
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
 # Two processes read one connection. The one that waits has seen a part of an FPDU (cut.c); the other one takes the rest. Fewer bytes than
 # that rest are then for the one that waits.
-SHARED_PART = """
-import os, select, socket, sys
-listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-print("ready", flush=True)
-server = listener.accept()[0]
-assert server.recv(1) == b"x"
-server.sendall(b"y")
+SHARED_PART = AWAIT_SLEEP + SERVE_ONE + """
+import os, select
 got = 0
 while got < 16000:
     got += len(server.recv(16000 - got))
@@ -278,10 +284,7 @@ def received():
     return int.from_bytes(server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136)[128:136], sys.byteorder)
 while received() < 16000 + 5000:
     pass
-in_a_row = 0
-while in_a_row < 100:
-    with open(f"/proc/{child}/stat") as stat:
-        in_a_row = in_a_row + 1 if stat.read().rpartition(")")[2].split()[0] == "S" else 0
+await_sleep(f"/proc/{child}", 100)
 got = 0
 while got < 16000:
     if select.select([told], [], [], 0)[0]:
@@ -295,14 +298,7 @@ server.send(b"z")
 assert select.select([told], [], [], 10)[0], "the reader sleeps on"
 assert os.read(told, 4) == bytes([0, 0, 0, 4])
 """
-SEND_A_PART = """
-import socket, sys
-client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-client.sendall(b"x")
-assert client.recv(1) == b"y"
-client.setblocking(False)
-assert client.send(bytes(16000)) == client.send(bytes(16000)) == 16000
-client.setblocking(True)
+SEND_THE_LAST = SEND_A_PART + """
 assert client.recv(1) == b"z"
 client.sendall(b"last")
 client.recv(1)
@@ -313,8 +309,7 @@ def test_reader_beside_a_part_of_an_fpdu(only_record):
     port = program.free_port()
     server = only_record.start([sys.executable, "-c", SHARED_PART, port])
     server.wait_output("ready")
-    preload = f"{only_record.environment()['LD_PRELOAD']} {conftest.BUILD}/tests/cut.so"
-    only_record.start(["env", f"LD_PRELOAD={preload}", sys.executable, "-c", SEND_A_PART, port])
+    start_behind(only_record, "cut.so", SEND_THE_LAST, port)
     assert server.wait_exit(SECONDS_MAX) == 0, server.report()
 
 
