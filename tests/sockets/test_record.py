@@ -329,8 +329,8 @@ def test_a_record_is_not_extended(only_record):
 
 
 # A child that is born while a thread waits, and closes what it has: nobody waits there, so that its end is an end.
-FORK_BESIDE_READER = """
-import os, socket, threading, time
+FORK_BESIDE_READER = AWAIT_SLEEP + """
+import os, socket, threading
 listener = socket.create_server(("127.0.0.1", 0))
 client = socket.create_connection(listener.getsockname())
 server = listener.accept()[0]
@@ -339,11 +339,7 @@ assert server.recv(1) == b"x"
 got, (come, go) = [], os.pipe()
 reader = threading.Thread(target=lambda: got.append(server.recv(10)))
 reader.start()
-in_a_row = 0
-while in_a_row < 3:
-    with open(f"/proc/self/task/{reader.native_id}/stat") as stat:
-        in_a_row = in_a_row + 1 if stat.read().rpartition(")")[2].split()[0] == "S" else 0
-    time.sleep(0.001)
+await_sleep(f"/proc/self/task/{reader.native_id}", 3)
 held, hold = os.pipe()
 if os.fork() == 0:
     os.close(hold)
