@@ -17,6 +17,7 @@ enum aw_fork_rank {
 	AW_FORK_CM_CHANNELS,
 	AW_FORK_LISTENERS,
 	AW_FORK_QPS,
+	AW_FORK_REPLIED, /* net/qp/replied.c */
 	AW_FORK_UD,
 	AW_FORK_QPNS,
 	AW_FORK_WINDOWS,

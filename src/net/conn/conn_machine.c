@@ -11,6 +11,7 @@
 #include "net/conn/order.h"
 #include "net/progress/linger.h"
 #include "net/progress/watch.h"
+#include "net/qp/replied.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -494,12 +495,16 @@ static void tell(struct aw_conn *c)
 
 	if (c->destroyed || !c->due || !fn)
 		return;
+	bool request = c->due_event == AW_CONN_REQUEST;
+
 	/* A Request goes to the listener's receiver; later events go to the new owner. */
-	if (c->due_event == AW_CONN_REQUEST)
+	if (request)
 		c->fn = NULL;
 	c->due = false;
 	c->telling = true;
 	pthread_mutex_unlock(&c->lock);
+	if (request)
+		aw_replied_serve();
 	fn(arg, c, c->due_event);
 	pthread_mutex_lock(&c->lock);
 	c->telling = false;

@@ -132,6 +132,8 @@ struct aw_uqp {
 	bool guest;
 	uint32_t helps_seen, helps_vain;
 	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
+	bool replied; /* in net/qp/replied.c's list; guarded by its lock, as is the entry */
+	TAILQ_ENTRY(aw_uqp) replied_entry;
 	struct aw_hold hold;
 	struct aw_ride ride;
 	bool out_of_reach; /* an epoll set did not take fd, so the QP is not lent */

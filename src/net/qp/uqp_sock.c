@@ -13,6 +13,7 @@
 #include "net/qp/channel_wait.h"
 #include "net/qp/hold.h"
 #include "net/qp/lend.h"
+#include "net/qp/replied.h"
 #include "net/qp/rnr.h"
 #include "net/qp/stat_qp.h"
 
@@ -164,7 +165,7 @@ static int start_watched(struct aw_uqp *qp, const struct aw_uqp_socket *to)
 	int err = make_watch(qp, to->fd, EPOLLIN, &qp->watch);
 
 	if (!err && to->start)
-		err = to->start(to->arg, to->fd);
+		err = aw_replied_start(qp, to);
 	if (err)
 		drop_watch(&qp->watch);
 	return err;
@@ -275,6 +276,7 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	if (!aw_uqp_is_inherited(qp) && qp->carrier->is_socket)
 		each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
 	aw_carrier_end(qp, aw_uqp_is_inherited(qp));
+	aw_replied_end(qp);
 	drop_watch(&qp->watch);
 	return_buffers(qp);
 	aw_capture_stream_gone(qp);
@@ -441,8 +443,10 @@ static void note_events(struct aw_uqp *qp)
 	const struct aw_qp *core = &qp->core;
 	bool over = core->state == AW_QP_TERMINATE || core->state == AW_QP_ERROR;
 
-	if (core->peer_ready)
+	if (core->peer_ready && !(qp->events_due & AW_UQP_READY)) {
+		aw_replied_end(qp);
 		qp->events_due |= AW_UQP_READY;
+	}
 	if (qp->attached && (over || core->peer_closed))
 		qp->events_due |= AW_UQP_CLOSED;
 	if (qp->attached && over)

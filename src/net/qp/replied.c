@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The list of these QPs, under a lock of its own, which is taken under a QP's.
+#include "net/qp/replied.h"
+
+#include "net/base/fork.h"
+#include "net/qp/uqp_sock.h"
+#include "ring/table.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, aw_uqp) replied = TAILQ_HEAD_INITIALIZER(replied);
+
+/* The caller holds the list's lock. */
+static void unlist(struct aw_uqp *qp)
+{
+	if (qp->replied)
+		TAILQ_REMOVE(&replied, qp, replied_entry);
+	qp->replied = false;
+}
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The listed QPs' connections are the parent's. */
+static void fork_child(void)
+{
+	struct aw_uqp *qp;
+
+	while ((qp = TAILQ_FIRST(&replied)))
+		unlist(qp);
+	pthread_mutex_unlock(&lock);
+}
+
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
+
+static __attribute__((constructor)) void prepare_for_fork(void)
+{
+	aw_fork_register(AW_FORK_REPLIED, &fork_handlers);
+}
+
+void aw_replied_end(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&lock);
+	unlist(qp);
+	pthread_mutex_unlock(&lock);
+}
+
+int aw_replied_start(struct aw_uqp *qp, const struct aw_uqp_socket *to)
+{
+	pthread_mutex_lock(&lock);
+	TAILQ_INSERT_TAIL(&replied, qp, replied_entry);
+	qp->replied = true;
+	pthread_mutex_unlock(&lock);
+	int err = to->start(to->arg, to->fd);
+
+	if (err)
+		aw_replied_end(qp);
+	return err;
+}
+
+/* The handle of the first QP, which leaves the list, or AW_TABLE_NONE. The QP may end meanwhile. */
+static uint32_t take_first(void)
+{
+	uint32_t handle = AW_TABLE_NONE;
+
+	pthread_mutex_lock(&lock);
+	struct aw_uqp *qp = TAILQ_FIRST(&replied);
+
+	if (qp) {
+		handle = qp->handle;
+		unlist(qp);
+	}
+	pthread_mutex_unlock(&lock);
+	return handle;
+}
+
+void aw_replied_serve(void)
+{
+	uint32_t handle;
+
+	while ((handle = take_first()) != AW_TABLE_NONE)
+		aw_uqp_on_wake(handle);
+}
