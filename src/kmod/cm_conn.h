@@ -80,7 +80,8 @@ struct awk_conn {
 	struct awk_sock_saved saved;
 	bool listens; /* the socket has the conn's callbacks */
 	unsigned long deadline; /* jiffies, in the states that have one */
-	unsigned int refusals;
+	unsigned int refusals; /* by TCP, of this socket */
+	bool again; /* the socket is the second one, or the third */
 	struct aw_turn turn; /* guarded by cm_order.c's lock */
 	int err; /* OVER: negative */
 	bool heard; /* result is what the peer has sent */
@@ -129,8 +130,8 @@ struct awk_conn *awk_conn_find(u32 handle);
  * the connection, and the caller kicks it. Negative: the socket has no callbacks yet.
  */
 int awk_conn_open(struct awk_conn *c, struct net *net, int tos);
-/* Opens the connection again, with revision 1. */
-int awk_conn_open_plain(struct awk_conn *c);
+/* Opens the connection again; plainly: with a Request of revision 1. */
+int awk_conn_open_again(struct awk_conn *c, bool plainly);
 /* 0 connected, -EINPROGRESS, or TCP's error. */
 int awk_conn_try_tcp(struct awk_conn *c);
 

@@ -108,10 +108,10 @@ static void fail_setup(struct awk_conn *c, enum aw_setup setup, const struct mpa
 	awk_conn_fail(c, err);
 }
 
-/* Sends the Request again, as a peer of revision 1 understands it. */
-static void ask_plainly(struct awk_conn *c)
+/* Sends the Request again over another connection; plainly: as a peer of revision 1 understands it. */
+static void ask_again(struct awk_conn *c, bool plainly)
 {
-	int err = awk_conn_open_plain(c);
+	int err = awk_conn_open_again(c, plainly);
 
 	if (err)
 		awk_conn_fail(c, err);
@@ -141,7 +141,7 @@ static void judge_reply(struct awk_conn *c, u8 asked)
 		awk_conn_fail(c, -ECONNREFUSED);
 	} else if (c->result.revision < asked) {
 		c->heard = false;
-		ask_plainly(c);
+		ask_again(c, true);
 	} else {
 		begin_stream(c);
 	}
@@ -152,7 +152,11 @@ static u8 asked_revision(const struct awk_conn *c)
 	return c->out.octets[17]; /* RFC 5044 7.1.1: behind key and flags */
 }
 
-/* A peer of revision 1 may take an enhanced Request for malformed, and close without an answer. */
+/*
+ * A peer of revision 1 may take an enhanced Request for malformed, and close without an answer. The same is seen where
+ * its program has just ended or closed its listener, and another listener may be there the next moment: to that one revision 1 would
+ * do harm, so the first time the Request is repeated as it was.
+ */
 static bool may_be_plain(const struct awk_conn *c, int err)
 {
 	return err == -ECONNRESET && asked_revision(c) > 1 && c->in.done == 0;
@@ -168,7 +172,7 @@ static void step_reply(struct awk_conn *c)
 	if (err == -EAGAIN)
 		return;
 	if (err && may_be_plain(c, err)) {
-		ask_plainly(c);
+		ask_again(c, c->again);
 		return;
 	}
 	if (err) {

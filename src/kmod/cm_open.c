@@ -95,15 +95,18 @@ static void write_plain_request(struct awk_conn *c)
 	c->local.revision = 1;
 	c->local.p2p = false;
 	c->out.len = aw_mpa_request(&c->local, c->in.octets, asked.pd_len - front, c->out.octets);
-	c->out.done = c->in.done = 0;
 }
 
-int awk_conn_open_plain(struct awk_conn *c)
+int awk_conn_open_again(struct awk_conn *c, bool plainly)
 {
 	struct socket *before = awk_conn_take_sock(c);
 	int err;
 
-	write_plain_request(c);
+	if (plainly)
+		write_plain_request(c);
+	c->again = true;
+	c->refusals = 0;
+	c->out.done = c->in.done = 0;
 	awk_addr_set_port(&c->near, 0); /* the old port is not free yet */
 	err = awk_conn_open(c, sock_net(before->sk), tos_of(before->sk));
 	sock_release(before);

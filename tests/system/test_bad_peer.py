@@ -257,6 +257,20 @@ def test_reset_instead_of_a_reply(by_hand):
     assert "RDMA_CM_EVENT_" in client.output()
 
 
+def test_close_without_a_reply_is_asked_again(start, port):
+    """Another program may listen the next moment; only after that the server may be one that knows revision 1 alone."""
+    revisions = []
+    with socket.create_server((ground.ADDRESS, port)) as listener:
+        listener.settimeout(SECONDS_MAX)
+        client = start(f"rping -c -a {ground.ADDRESS} -p {port} -C 3 -v -V")
+        for _ in range(3):
+            sock, _ = listener.accept()
+            with RawPeer(sock) as peer:
+                revisions.append(peer.recv_start_frame().revision)
+    assert client.wait_exit(SECONDS_MAX) > 0
+    assert revisions == [2, 2, 1]
+
+
 def test_server_that_never_replies_is_given_up(by_hand):
     client, _, _ = by_hand
     assert client.wait_exit(SECONDS_MAX) > 0
