@@ -137,21 +137,7 @@ void vb_context_count(struct ibv_context *context, int pds, int mrs, int64_t mr_
 	aw_stat_add64(&stat->device.mr_bytes, (uint64_t)mr_bytes);
 }
 
-static void context_lock_take(void)
-{
-	pthread_mutex_lock(&context_lock);
-}
-
-static void context_lock_give(void)
-{
-	pthread_mutex_unlock(&context_lock);
-}
-
-static const struct aw_fork_handlers context_fork_handlers = {
-	.prepare = context_lock_take,
-	.parent = context_lock_give,
-	.child = context_lock_give,
-};
+static const struct aw_fork_handlers context_fork_handlers = { .lock = &context_lock };
 
 static __attribute__((constructor)) void context_prepare_for_fork(void)
 {

@@ -42,30 +42,13 @@ static enum rank rank_of(const struct ifaddrs *ifa);
 static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa);
 static void gids_merge(struct vb_gids *now);
 
-static void lock_take(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void lock_give(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
 /*
  * The child closes its copy of the news socket: a message that it read would be lost for the
  * parent.
  */
-static void fork_child(void)
-{
-	aw_ifnews_end();
-	pthread_mutex_unlock(&lock);
-}
-
 static const struct aw_fork_handlers fork_handlers = {
-	.prepare = lock_take,
-	.parent = lock_give,
-	.child = fork_child,
+	.lock = &lock,
+	.child = aw_ifnews_end,
 };
 
 static __attribute__((constructor)) void prepare_for_fork(void)

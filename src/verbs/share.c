@@ -12,21 +12,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(vb_shared_list, vb_shared) all = TAILQ_HEAD_INITIALIZER(all);
 
-static void lock_take(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void lock_give(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-static const struct aw_fork_handlers fork_handlers = {
-	.prepare = lock_take,
-	.parent = lock_give,
-	.child = lock_give,
-};
+static const struct aw_fork_handlers fork_handlers = { .lock = &lock };
 
 static __attribute__((constructor)) void prepare_for_fork(void)
 {

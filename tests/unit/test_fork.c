@@ -38,7 +38,11 @@ static void outer_child(void)
 	note('C');
 }
 
-static const struct aw_fork_handlers outer = { outer_prepare, outer_parent, outer_child };
+static const struct aw_fork_handlers outer = {
+	.prepare = outer_prepare,
+	.parent = outer_parent,
+	.child = outer_child,
+};
 
 static void inner_parent(void)
 {
@@ -59,7 +63,39 @@ static void inner_prepare(void)
 	aw_fork_register(AW_FORK_CM_IDS, &late);
 }
 
-static const struct aw_fork_handlers inner = { inner_prepare, inner_parent, inner_child };
+static const struct aw_fork_handlers inner = {
+	.prepare = inner_prepare,
+	.parent = inner_parent,
+	.child = inner_child,
+};
+
+static pthread_mutex_t guarded = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is_free(void)
+{
+	bool taken = pthread_mutex_trylock(&guarded) == 0;
+
+	if (taken)
+		pthread_mutex_unlock(&guarded);
+	return taken;
+}
+
+static void note_free(void)
+{
+	note(is_free() ? 'f' : '!');
+}
+
+static void note_held(void)
+{
+	note(is_free() ? '!' : 'h');
+}
+
+static const struct aw_fork_handlers locked = {
+	.lock = &guarded,
+	.prepare = note_free,
+	.parent = note_held,
+	.child = note_held,
+};
 
 /* What the child of a fork has noted, with its parent's calls before; expects as many forks more. */
 static void check_child(const char *expected)
@@ -71,7 +107,8 @@ static void check_child(const char *expected)
 	memset(calls, 0, sizeof(calls));
 	pid = fork();
 	if (pid == 0)
-		_exit(strcmp(calls, expected) != 0 || aw_fork_generation() != generation + 1);
+		_exit(strcmp(calls, expected) != 0 || aw_fork_generation() != generation + 1 ||
+		      !is_free());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	assert_int_equal(aw_fork_generation(), generation);
@@ -94,11 +131,21 @@ static void fork__calls_what_came_during_another(void **state)
 	assert_string_equal(calls, "PpqqQ");
 }
 
+static void fork__holds_the_lock(void **state)
+{
+	(void)state;
+	aw_fork_register(AW_FORK_GIDS, &locked);
+	check_child("PfpchcC");
+	assert_string_equal(calls, "PfpqhqQ");
+	assert_true(is_free());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fork__calls_by_rank),
 		cmocka_unit_test(fork__calls_what_came_during_another),
+		cmocka_unit_test(fork__holds_the_lock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

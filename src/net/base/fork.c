@@ -2,7 +2,6 @@
 // The handlers of a fork, by rank.
 #include "net/base/fork.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -24,21 +23,37 @@ uint32_t aw_fork_generation(void)
 	return generation;
 }
 
+static void begin(const struct aw_fork_handlers *handlers)
+{
+	if (handlers->prepare)
+		handlers->prepare();
+	if (handlers->lock)
+		pthread_mutex_lock(handlers->lock);
+}
+
+static void end(void (*fn)(void), pthread_mutex_t *taken)
+{
+	if (fn)
+		fn();
+	if (taken)
+		pthread_mutex_unlock(taken);
+}
+
 static void prepare(void)
 {
 	pthread_mutex_lock(&lock);
 	for (int rank = 0; rank < AW_FORK_RANKS; rank++) {
 		prepared[rank] = atomic_load(&registered[rank]);
-		if (prepared[rank] && prepared[rank]->prepare)
-			prepared[rank]->prepare();
+		if (prepared[rank])
+			begin(prepared[rank]);
 	}
 }
 
 static void parent(void)
 {
 	for (int rank = AW_FORK_RANKS - 1; rank >= 0; rank--)
-		if (prepared[rank] && prepared[rank]->parent)
-			prepared[rank]->parent();
+		if (prepared[rank])
+			end(prepared[rank]->parent, prepared[rank]->lock);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -46,8 +61,8 @@ static void child(void)
 {
 	generation++;
 	for (int rank = AW_FORK_RANKS - 1; rank >= 0; rank--)
-		if (prepared[rank] && prepared[rank]->child)
-			prepared[rank]->child();
+		if (prepared[rank])
+			end(prepared[rank]->child, prepared[rank]->lock);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -4,6 +4,7 @@
 #ifndef NET_FORK_H
 #define NET_FORK_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 /*
@@ -31,8 +32,12 @@ enum aw_fork_rank {
 	AW_FORK_RANKS
 };
 
-/* A fork calls prepare by rising rank before it, parent or child by falling rank behind it. NULL: nothing to do. */
+/*
+ * A fork calls prepare by rising rank before it, parent or child by falling rank behind it. It takes lock behind prepare and
+ * releases it, in both processes, behind parent or child. NULL: nothing to do.
+ */
 struct aw_fork_handlers {
+	pthread_mutex_t *lock;
 	void (*prepare)(void);
 	void (*parent)(void);
 	void (*child)(void);

@@ -59,26 +59,14 @@ static void wake(struct aw_turn *turn)
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct aw_turns turns = { .is_same_peer = is_same_peer, .wake = wake };
 
-static void fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void fork_parent(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
 /* The listed conns are the parent's. */
 static void fork_child(void)
 {
 	memset(turns.lists, 0, sizeof(turns.lists));
-	pthread_mutex_unlock(&lock);
 }
 
 static const struct aw_fork_handlers fork_handlers = {
-	.prepare = fork_prepare,
-	.parent = fork_parent,
+	.lock = &lock,
 	.child = fork_child,
 };
 

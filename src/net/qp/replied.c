@@ -17,16 +17,6 @@ static void unlist(struct aw_uqp *qp)
 	qp->replied = false;
 }
 
-static void fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void fork_parent(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
 /* The listed QPs' connections are the parent's. */
 static void fork_child(void)
 {
@@ -34,12 +24,10 @@ static void fork_child(void)
 
 	while ((qp = TAILQ_FIRST(&replied)))
 		unlist(qp);
-	pthread_mutex_unlock(&lock);
 }
 
 static const struct aw_fork_handlers fork_handlers = {
-	.prepare = fork_prepare,
-	.parent = fork_parent,
+	.lock = &lock,
 	.child = fork_child,
 };
 

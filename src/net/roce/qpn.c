@@ -46,27 +46,10 @@ static TAILQ_HEAD(, port) ports = TAILQ_HEAD_INITIALIZER(ports);
 static int port_open(struct port **opened);
 static void port_close(struct port *port);
 
-static void fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void fork_parent(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
 /* In the child of a fork the parent's ports are dead; its QPs may still be destroyed. */
-static void fork_child(void)
-{
-	aw_rc_fork_child();
-	fork_parent();
-}
-
 static const struct aw_fork_handlers fork_handlers = {
-	.prepare = fork_prepare,
-	.parent = fork_parent,
-	.child = fork_child,
+	.lock = &lock,
+	.child = aw_rc_fork_child,
 };
 
 static __attribute__((constructor)) void prepare_for_fork(void)

@@ -309,29 +309,17 @@ static void forget_table(void)
 	table.first_free = table.count = 0;
 }
 
-static void fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void fork_parent(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
 static void fork_child(void)
 {
 	int saved = errno;
 
 	if (table.head)
 		forget_table();
-	pthread_mutex_unlock(&lock);
 	errno = saved;
 }
 
 static const struct aw_fork_handlers fork_handlers = {
-	.prepare = fork_prepare,
-	.parent = fork_parent,
+	.lock = &lock,
 	.child = fork_child,
 };
 
