@@ -5,6 +5,7 @@
 #include "net/base/ifnews.h"
 
 #include "base/clock.h"
+#include "net/base/io_now.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
@@ -85,7 +86,7 @@ static bool drain(void)
 	char octet;
 
 	for (int i = 0; i < DRAIN_MAX; i++) {
-		if (recv(news.fd, &octet, sizeof(octet), MSG_DONTWAIT) < 0 && errno != ENOBUFS)
+		if (aw_recv_now(news.fd, &octet, sizeof(octet), 0) < 0 && errno != ENOBUFS)
 			break;
 		any = true;
 	}

@@ -8,6 +8,7 @@
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/conn/conn_machine.h"
 #include "net/conn/order.h"
 #include "net/progress/engine.h"
@@ -42,7 +43,7 @@ static void release(struct aw_watch *w)
 	if (!is_inherited(c))
 		aw_conn_close_fd(c->fd);
 	else if (c->fd >= 0)
-		close(c->fd);
+		aw_close_now(c->fd);
 	aw_host_ring_free(c->ring);
 	pthread_cond_destroy(&c->told);
 	pthread_mutex_destroy(&c->lock);
@@ -145,7 +146,7 @@ static int prepare_request(struct aw_conn *c, const void *pd, size_t pd_len)
 
 static int connect_tcp(const struct aw_conn *c, const struct sockaddr *peer, socklen_t len)
 {
-	int err = connect(c->fd, peer, len) != 0 && errno != EINPROGRESS ? errno : 0;
+	int err = aw_connect_now(c->fd, peer, len) != 0 && errno != EINPROGRESS ? errno : 0;
 
 	if (err)
 		aw_log(AW_LOG_INFO, "connection failed peer %s cause %s",
@@ -348,7 +349,7 @@ static void end_ready(const struct aw_conn *c, int fd)
 	static const uint8_t tcp[AW_HOST_VERDICT_LEN];
 
 	/* The verdict comes first on the stream: where it cannot be sent, no Terminate is sent. */
-	if (c->info.result.host && send(fd, tcp, sizeof(tcp), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (c->info.result.host && aw_send_now(fd, tcp, sizeof(tcp)) < 0)
 		aw_conn_close_fd(fd);
 	else
 		end_stream(c, fd);
@@ -391,7 +392,7 @@ static int open_ring(const struct aw_conn *c, int fd, struct aw_host_ring **ring
 		*ring = aw_host_ring_open(c->hello, verdict, &cause);
 	if (!*ring)
 		log_refused(c, cause);
-	if (send(fd, verdict, sizeof(verdict), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(verdict))
+	if (aw_send_now(fd, verdict, sizeof(verdict)) == sizeof(verdict))
 		return 0;
 	aw_host_ring_free(*ring);
 	return ECONNRESET;
@@ -566,7 +567,7 @@ bool aw_conn_is_silent(struct aw_conn *conn)
 
 	pthread_mutex_lock(&conn->lock);
 	silent = conn->state == AW_CONN_AWAIT_REQUEST && conn->fd >= 0 &&
-		 recv(conn->fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+		 aw_recv_now(conn->fd, &octet, 1, MSG_PEEK) < 0 && errno == EAGAIN;
 	pthread_mutex_unlock(&conn->lock);
 	return silent;
 }

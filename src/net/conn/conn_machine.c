@@ -8,6 +8,7 @@
 #include "core/setup_term.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
+#include "net/base/io_now.h"
 #include "net/conn/order.h"
 #include "net/progress/linger.h"
 #include "net/progress/watch.h"
@@ -92,14 +93,14 @@ void aw_conn_close_fd(int fd)
 	if (fd < 0)
 		return;
 	shutdown(fd, SHUT_RDWR);
-	close(fd);
+	aw_close_now(fd);
 }
 
 void aw_conn_terminate_fd(int fd, enum aw_error error, bool markers)
 {
 	uint8_t fpdu[AW_SETUP_TERM_MAX];
 	size_t len = aw_setup_term(error, markers, fpdu);
-	ssize_t sent = send(fd, fpdu, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t sent = aw_send_now(fd, fpdu, len);
 
 	(void)sent; /* the connection ends either way */
 	aw_linger(fd);
@@ -259,8 +260,8 @@ static void judge_reply(struct aw_conn *c, uint8_t asked)
 static enum aw_frame_io receive_hello(struct aw_conn *c)
 {
 	while (c->info.result.host && c->hello_len < sizeof(c->hello)) {
-		ssize_t n = recv(c->fd, c->hello + c->hello_len, sizeof(c->hello) - c->hello_len,
-				 MSG_DONTWAIT);
+		ssize_t n = aw_recv_now(c->fd, c->hello + c->hello_len,
+					sizeof(c->hello) - c->hello_len, 0);
 
 		if (n == 0)
 			return AW_FRAME_CLOSED;
@@ -350,7 +351,7 @@ static int try_connect(struct aw_conn *c)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&c->info.peer;
 
-	return connect(c->fd, peer, aw_addr_len(peer)) == 0 ? 0 : errno;
+	return aw_connect_now(c->fd, peer, aw_addr_len(peer)) == 0 ? 0 : errno;
 }
 
 /* The conn's first try, if it has waited for another. */
@@ -379,9 +380,7 @@ static void learn_local(struct aw_conn *c)
 /* True when fd is writable and has no error; step_connect handles the errors. */
 static bool is_writable(int fd)
 {
-	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
-
-	return poll(&pollfd, 1, 0) > 0 && pollfd.revents == POLLOUT;
+	return aw_poll_now(fd, POLLOUT) == POLLOUT;
 }
 
 uint32_t aw_conn_send_early(struct aw_conn *c)

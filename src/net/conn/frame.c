@@ -2,6 +2,8 @@
 // MPA start-up frames over a non-blocking socket.
 #include "net/conn/frame.h"
 
+#include "net/base/io_now.h"
+
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -26,7 +28,7 @@ enum aw_frame_io aw_frame_recv(int fd, struct aw_frame_buf *in, struct mpa_frame
 		case MPA_PARSE_MORE:
 			break;
 		}
-		n = recv(fd, in->octets + in->done, want - in->done, MSG_DONTWAIT);
+		n = aw_recv_now(fd, in->octets + in->done, want - in->done, 0);
 		if (n == 0)
 			return AW_FRAME_CLOSED;
 		if (n < 0)
@@ -38,8 +40,7 @@ enum aw_frame_io aw_frame_recv(int fd, struct aw_frame_buf *in, struct mpa_frame
 enum aw_frame_io aw_frame_send(int fd, struct aw_frame_buf *out)
 {
 	while (out->done < out->len) {
-		ssize_t n = send(fd, out->octets + out->done, out->len - out->done,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = aw_send_now(fd, out->octets + out->done, out->len - out->done);
 
 		if (n < 0)
 			return failed();

@@ -9,6 +9,7 @@
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/progress/engine.h"
 #include "net/stat/stat.h"
 
@@ -96,7 +97,7 @@ static void release(struct aw_watch *w)
 		atomic_fetch_sub_explicit(&accepting, 1, memory_order_relaxed);
 	}
 	if (l->fd >= 0)
-		close(l->fd);
+		aw_close_now(l->fd);
 	aw_stat_give(l->stat);
 	pthread_cond_destroy(&l->told);
 	pthread_mutex_destroy(&l->lock);
@@ -330,7 +331,7 @@ static bool start_accepted(struct aw_listener *l, int fd)
 	int err = start_half_open(l, fd);
 
 	if (err)
-		close(fd);
+		aw_close_now(fd);
 	else
 		l->starved = false;
 	return !is_shortage(err) || make_room(l, err);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/mem/pool.h"
 #include "net/progress/linger.h"
 #include "ring/once.h"
@@ -77,7 +78,7 @@ void aw_engine_kick(void)
 	ssize_t written = -1;
 
 	if (fd >= 0)
-		written = write(fd, &one, sizeof(one));
+		written = aw_write_now(fd, &one, sizeof(one));
 	(void)written; /* a full counter means that a kick is waiting already */
 }
 
@@ -142,8 +143,8 @@ static void fork_parent(void)
 
 static void close_fds(void)
 {
-	close(atomic_exchange_explicit(&engine.epfd, -1, memory_order_relaxed));
-	close(atomic_exchange_explicit(&engine.kickfd, -1, memory_order_relaxed));
+	aw_close_now(atomic_exchange_explicit(&engine.epfd, -1, memory_order_relaxed));
+	aw_close_now(atomic_exchange_explicit(&engine.kickfd, -1, memory_order_relaxed));
 }
 
 static void fork_child(void)
@@ -351,8 +352,8 @@ static int open_fds(void)
 	if (kickfd < 0 || epoll_ctl(epfd, EPOLL_CTL_ADD, kickfd, &ev) != 0) {
 		err = errno;
 		if (kickfd >= 0)
-			close(kickfd);
-		close(epfd);
+			aw_close_now(kickfd);
+		aw_close_now(epfd);
 		return err;
 	}
 	atomic_store_explicit(&engine.epfd, epfd, memory_order_relaxed);

@@ -4,6 +4,7 @@
 #include "net/progress/linger.h"
 
 #include "net/base/bounds.h"
+#include "net/base/io_now.h"
 #include "net/progress/watch.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ static void release(struct aw_watch *w)
 {
 	struct lingerer *l = (struct lingerer *)w;
 
-	close(l->fd);
+	aw_close_now(l->fd);
 	free(l);
 }
 
@@ -137,7 +138,7 @@ static void begin(struct list *list, int fd)
 free_lingerer:
 	free(l);
 close_fd:
-	close(fd);
+	aw_close_now(fd);
 }
 
 void aw_linger(int fd)
@@ -184,7 +185,7 @@ static void forget(struct list *list)
 	struct lingerer *l;
 
 	TAILQ_FOREACH(l, &list->first, entry)
-	close(l->fd);
+	aw_close_now(l->fd);
 	TAILQ_INIT(&list->first);
 	list->count = 0;
 }

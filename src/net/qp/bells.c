@@ -2,6 +2,8 @@
 // The pipes. The other process names them, so the initiator opens nothing but a pipe, and that one.
 #include "net/qp/bells.h"
 
+#include "net/base/io_now.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -42,9 +44,9 @@ static bool settle(struct aw_bells *bells)
 	if (both)
 		return true;
 	if (bells->own >= 0)
-		close(bells->own);
+		aw_close_now(bells->own);
 	if (bells->peers >= 0)
-		close(bells->peers);
+		aw_close_now(bells->peers);
 	bells->own = bells->peers = -1;
 	atomic_fetch_sub_explicit(&open_bells, 1, memory_order_relaxed);
 	return false;
@@ -61,12 +63,12 @@ static int make_pipe(struct aw_bells_name *name)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	close(ends[0]);
-	close(ends[1]);
+	aw_close_now(ends[0]);
+	aw_close_now(ends[1]);
 	if (fd < 0)
 		return -1;
 	if (fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES) < 0 || fstat(fd, &st) != 0) {
-		close(fd);
+		aw_close_now(fd);
 		return -1;
 	}
 	*name = (struct aw_bells_name){ .fd = (uint32_t)fd, .inode = st.st_ino };
@@ -106,7 +108,7 @@ static int open_pipe(uint32_t pid, const struct aw_bells_name *name)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
 	if (is_pipe(path, name->inode))
 		fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	close(place);
+	aw_close_now(place);
 	return fd;
 }
 
@@ -124,8 +126,8 @@ void aw_bells_close(struct aw_bells *bells)
 {
 	if (bells->own < 0)
 		return;
-	close(bells->own);
-	close(bells->peers);
+	aw_close_now(bells->own);
+	aw_close_now(bells->peers);
 	*bells = (struct aw_bells){ -1, -1 };
 	atomic_fetch_sub_explicit(&open_bells, 1, memory_order_relaxed);
 }
@@ -133,7 +135,7 @@ void aw_bells_close(struct aw_bells *bells)
 void aw_bells_ring(const struct aw_bells *bells)
 {
 	uint8_t bell = 0;
-	ssize_t written = write(bells->peers, &bell, sizeof(bell));
+	ssize_t written = aw_write_now(bells->peers, &bell, sizeof(bell));
 
 	(void)written;
 }
@@ -142,5 +144,5 @@ bool aw_bells_drain(const struct aw_bells *bells)
 {
 	uint8_t rung[DRAIN_MAX];
 
-	return read(bells->own, rung, sizeof(rung)) > 0;
+	return aw_read_now(bells->own, rung, sizeof(rung)) > 0;
 }

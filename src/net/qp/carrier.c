@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "net/base/addr.h"
+#include "net/base/io_now.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/uqp_sock.h"
 
@@ -103,7 +104,7 @@ static void decide(struct aw_uqp *qp)
 static void receive(struct aw_uqp *qp, bool polled)
 {
 	size_t left = sizeof(qp->verdict) - qp->verdict_len;
-	ssize_t n = recv(qp->fd, qp->verdict + qp->verdict_len, left, MSG_DONTWAIT);
+	ssize_t n = aw_recv_now(qp->fd, qp->verdict + qp->verdict_len, left, 0);
 
 	(void)polled;
 	if (n > 0)

@@ -4,6 +4,7 @@
 // whether the peer closed or was killed. An end that is not lent to pollers sleeps (ring/duplex.h)
 // until a bell, and drains the bells before it looks at the memory: a bell for bytes that come after
 // the look therefore leaves the pipe readable. QPs that are lent to pollers do not sleep.
+#include "net/base/io_now.h"
 #include "net/qp/carrier.h"
 
 #include "core/rx.h"
@@ -44,7 +45,7 @@ static void ring_bell(struct aw_uqp *qp)
 
 	if (aw_host_ring_ring(qp->ring))
 		return;
-	sent = send(qp->fd, &bell, sizeof(bell), MSG_DONTWAIT | MSG_NOSIGNAL);
+	sent = aw_send_now(qp->fd, &bell, sizeof(bell));
 	if (sent > 0)
 		count_bell(qp);
 }
@@ -155,7 +156,7 @@ static void drain_bells(struct aw_uqp *qp)
 	qp->ring->drained = true;
 	if (qp->ring->bells.own >= 0 && aw_bells_drain(&qp->ring->bells))
 		return;
-	n = recv(qp->fd, bells, sizeof(bells), MSG_DONTWAIT);
+	n = aw_recv_now(qp->fd, bells, sizeof(bells), 0);
 	if (n > 0)
 		count_bell(qp);
 	qp->ring->gone |= n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The stream over its TCP socket.
+#include "net/base/io_now.h"
 #include "net/qp/carrier.h"
 
 #include "net/base/probe.h"
@@ -24,8 +25,8 @@ static ssize_t send_pieces(const struct aw_uqp *qp, const struct aw_iov *iov, si
 	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = count };
 
 	if (count == 1)
-		return send(qp->fd, iov->base, iov->len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	return sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		return aw_send_now(qp->fd, iov->base, iov->len);
+	return aw_sendmsg_now(qp->fd, &msg);
 }
 
 /*
@@ -62,9 +63,7 @@ static ssize_t send_socket(struct aw_uqp *qp, const struct aw_iov *iov, size_t c
  */
 static bool has_room(struct aw_uqp *qp)
 {
-	struct pollfd pollfd = { .fd = qp->fd, .events = POLLOUT };
-
-	return poll(&pollfd, 1, 0) != 0;
+	return aw_poll_now(qp->fd, POLLOUT) != 0;
 }
 
 static uint32_t segment_size(const struct aw_uqp *qp)
@@ -76,7 +75,7 @@ static uint32_t segment_size(const struct aw_uqp *qp)
 static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 {
 	size_t room = stage->size - stage->len;
-	ssize_t n = recv(qp->fd, stage->buf + stage->len, room, MSG_DONTWAIT);
+	ssize_t n = aw_recv_now(qp->fd, stage->buf + stage->len, room, 0);
 
 	if (n > 0) {
 		aw_probe_receive(qp->qpn, (size_t)n);
@@ -108,16 +107,12 @@ static void receive(struct aw_uqp *qp, bool polled)
 
 static bool is_reset(struct aw_uqp *qp)
 {
-	struct pollfd pollfd = { .fd = qp->fd };
-
-	return poll(&pollfd, 1, 0) > 0;
+	return aw_poll_now(qp->fd, 0) != 0;
 }
 
 static bool has_ended(struct aw_uqp *qp)
 {
-	struct pollfd pollfd = { .fd = qp->fd, .events = POLLRDHUP };
-
-	return poll(&pollfd, 1, 0) > 0;
+	return aw_poll_now(qp->fd, POLLRDHUP) != 0;
 }
 
 static bool has_taken_all(struct aw_uqp *qp)

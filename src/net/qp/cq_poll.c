@@ -2,6 +2,7 @@
 // A poller serves the QPs of its CQ: their sockets, or the memory that they share with their peers.
 #include "net/qp/cq_poll.h"
 
+#include "net/base/io_now.h"
 #include "net/cq/sets.h"
 #include "net/qp/help.h"
 #include "net/qp/hold.h"
@@ -39,7 +40,7 @@
 static void serve_ready(struct aw_cq *cq)
 {
 	struct epoll_event ev[EPOLL_BATCH];
-	int n = epoll_wait(cq->epfd, ev, EPOLL_BATCH, 0);
+	int n = aw_epoll_now(cq->epfd, ev, EPOLL_BATCH);
 
 	for (int i = 0; i < n; i++)
 		aw_uqp_progress(ev[i].data.ptr);

@@ -3,6 +3,7 @@
 // direction. Each direction is mapped twice in a row, so that every FPDU is contiguous.
 #include "net/qp/host_ring.h"
 
+#include "net/base/io_now.h"
 #include "net/mem/memfd.h"
 #include "wire/octets.h"
 
@@ -186,7 +187,7 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 	ring = fd >= 0 && getentropy(secrets, sizeof(secrets)) == 0 ? map(fd) : NULL;
 	if (!ring) {
 		if (fd >= 0)
-			close(fd);
+			aw_close_now(fd);
 		atomic_fetch_sub(&rings, 1);
 		return NULL;
 	}
@@ -226,10 +227,10 @@ static int open_file(uint32_t pid, uint32_t number, const char **cause)
 			     st.st_size == (off_t)file_size()
 		     ? open(path, O_RDWR | O_CLOEXEC)
 		     : -1;
-	close(place);
+	aw_close_now(place);
 	seals = fd >= 0 ? fcntl(fd, F_GET_SEALS) : -1;
 	if (fd >= 0 && (seals < 0 || (seals & SEALS) != SEALS)) {
-		close(fd);
+		aw_close_now(fd);
 		fd = -1;
 	}
 	return fd;
@@ -261,7 +262,7 @@ static struct aw_host_ring *open_ring(const uint8_t *hello, uint8_t *verdict, co
 		return NULL;
 	*cause = "no room to map the peer's memory";
 	ring = map(fd);
-	close(fd);
+	aw_close_now(fd);
 	if (ring && !is_peers(ring, hello, verdict)) {
 		*cause = "the peer's memory is not the one it means";
 		munmap(ring->base, ring->len);
@@ -291,7 +292,7 @@ void aw_host_ring_free(struct aw_host_ring *ring)
 	if (!ring)
 		return;
 	if (ring->fd >= 0)
-		close(ring->fd);
+		aw_close_now(ring->fd);
 	aw_bells_close(&ring->bells);
 	munmap(ring->base, ring->len);
 	free(ring);
@@ -339,9 +340,15 @@ static bool open_bells(struct aw_host_ring *ring)
 
 bool aw_host_ring_count_bell(struct aw_host_ring *ring)
 {
+	int state;
+	bool open;
+
 	if (ring->bells.own >= 0)
 		return false;
-	return ring->peer_pid ? open_bells(ring) : make_bells(ring);
+	state = aw_cancel_disable();
+	open = ring->peer_pid ? open_bells(ring) : make_bells(ring);
+	aw_cancel_restore(state);
+	return open;
 }
 
 void aw_host_ring_tell_bells(struct aw_host_ring *ring)
@@ -369,7 +376,7 @@ enum aw_host_verdict aw_host_ring_decide(struct aw_host_ring *ring, const uint8_
 {
 	static const uint8_t zeros[AW_HOST_VERDICT_LEN];
 
-	close(ring->fd);
+	aw_close_now(ring->fd);
 	ring->fd = -1;
 	if (memcmp(verdict, ring->secret, AW_HOST_VERDICT_LEN) == 0)
 		return AW_HOST_RING;

@@ -4,6 +4,7 @@
 
 #include "core/ack.h"
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/mem/pool.h"
 #include "net/qp/capture.h"
 #include "net/qp/carrier.h"
@@ -66,7 +67,7 @@ static void leave_streams(void)
 	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++))
 		if (qp->fd >= 0 && is_of_parent(qp))
 			(void)syscall(SYS_dup3, none, qp->fd, O_CLOEXEC);
-	close(none);
+	aw_close_now(none);
 }
 
 static void fork_child(void)

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "net/base/addr.h"
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/mem/pool.h"
 #include "net/progress/linger.h"
 #include "net/progress/watch.h"
@@ -283,7 +284,7 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	/* A fork meanwhile must not take the number for the stream's, once it may be another file's. */
 	qp->fd = -1;
 	if (aw_uqp_is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
-		close(fd);
+		aw_close_now(fd);
 	else
 		aw_linger(fd);
 	aw_stat_stream_gone(qp);

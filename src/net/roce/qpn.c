@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/conn/listener.h"
 #include "net/roce/rc.h"
@@ -204,7 +205,7 @@ static int bind_any(int type, int family, uint16_t *port)
 		return fd;
 	}
 	err = errno;
-	close(fd);
+	aw_close_now(fd);
 	return -err;
 }
 
@@ -218,7 +219,7 @@ static int bind_both(int family, struct port *port)
 	port->udp_fd = bind_any(SOCK_DGRAM, family, &port->port);
 	if (port->udp_fd >= 0)
 		return 0;
-	close(port->tcp_fd);
+	aw_close_now(port->tcp_fd);
 	return -port->udp_fd;
 }
 
@@ -264,8 +265,8 @@ static int port_open(struct port **opened)
 	return 0;
 
 close_fds:
-	close(port->tcp_fd);
-	close(port->udp_fd);
+	aw_close_now(port->tcp_fd);
+	aw_close_now(port->udp_fd);
 free_port:
 	free(port);
 	aw_log(AW_LOG_ERROR, "no port for qp numbers: %s", strerror(err));
@@ -275,6 +276,6 @@ free_port:
 static void port_close(struct port *port)
 {
 	aw_listener_destroy(port->listener);
-	close(port->udp_fd);
+	aw_close_now(port->udp_fd);
 	free(port);
 }

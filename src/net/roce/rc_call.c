@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "net/base/addr.h"
+#include "net/base/io_now.h"
 #include "net/roce/qpn.h"
 #include "net/roce/rc_impl.h"
 
@@ -35,7 +36,7 @@ static int open_socket(const struct aw_pair_end *local, int *out)
 		return 0;
 	}
 	err = errno;
-	close(fd);
+	aw_close_now(fd);
 	return err;
 }
 
@@ -84,7 +85,7 @@ void aw_rc_call(struct aw_rc *rc)
 	if (!err) {
 		err = connect_peer(rc, fd);
 		if (err)
-			close(fd);
+			aw_close_now(fd);
 	}
 	if (!err) {
 		rc->phase = AW_PAIR_CALLING;
@@ -215,11 +216,9 @@ static void on_call(void *arg, struct aw_conn *conn, enum aw_conn_event event)
  */
 static int connect_mirror(int fd, const struct sockaddr *addr)
 {
-	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
-
-	if (connect(fd, addr, aw_addr_len(addr)) != 0 && errno != EINPROGRESS)
+	if (aw_connect_now(fd, addr, aw_addr_len(addr)) != 0 && errno != EINPROGRESS)
 		return errno;
-	return poll(&pollfd, 1, 0) == 1 && pollfd.revents == POLLOUT ? 0 : ECONNABORTED;
+	return aw_poll_now(fd, POLLOUT) == POLLOUT ? 0 : ECONNABORTED;
 }
 
 /*
@@ -241,7 +240,7 @@ static int open_mirror(const struct aw_pair_end *local, int *out)
 	err = bind(fd, sa, len) == 0 && getsockname(fd, sa, &len) == 0 ? connect_mirror(fd, sa)
 								       : errno;
 	if (err)
-		close(fd);
+		aw_close_now(fd);
 	else
 		*out = fd;
 	return err;
@@ -272,7 +271,7 @@ static void join_self(struct aw_rc *rc)
 	if (!err) {
 		err = attach_mirror(rc, fd);
 		if (err)
-			close(fd);
+			aw_close_now(fd);
 	}
 	if (!err) {
 		aw_rc_joined(rc);

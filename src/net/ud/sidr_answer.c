@@ -2,6 +2,7 @@
 // The server's side of SIDR. The latest requests are remembered: a repeated one that waits for the
 // program is not new, and one that has a reply gets the same reply.
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/progress/engine.h"
 #include "net/progress/watch.h"
 #include "net/ud/sidr.h"
@@ -49,7 +50,7 @@ static void put(struct aw_sidr_service *service)
 	pthread_mutex_unlock(&service->lock);
 	if (!last)
 		return;
-	close(service->fd);
+	aw_close_now(service->fd);
 	pthread_mutex_destroy(&service->lock);
 	free(service);
 }
@@ -110,7 +111,7 @@ int aw_sidr_listen(int fd, aw_sidr_request_fn *fn, void *arg, struct aw_sidr_ser
 void aw_sidr_service_destroy(struct aw_sidr_service *service)
 {
 	if (service->generation != aw_fork_generation()) {
-		close(service->fd);
+		aw_close_now(service->fd);
 		return;
 	}
 	if (aw_engine_is_self())
@@ -142,7 +143,7 @@ static ssize_t receive(struct aw_sidr_service *service, uint8_t *octets, size_t 
 	*ends = (struct aw_sidr_ends){ .peer_len = sizeof(ends->peer),
 				       .control_len = sizeof(ends->control) };
 	msg = message(ends, &iov);
-	n = recvmsg(service->fd, &msg, MSG_DONTWAIT);
+	n = aw_recvmsg_now(service->fd, &msg);
 	ends->peer_len = msg.msg_namelen;
 	ends->control_len = msg.msg_controllen;
 	return n;
@@ -201,7 +202,7 @@ static int send_to(const struct aw_sidr_service *service, struct known *known,
 	struct iovec iov = { known->octets, known->len };
 	struct msghdr msg = message(ends, &iov);
 
-	return sendmsg(service->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+	return aw_sendmsg_now(service->fd, &msg) < 0 ? errno : 0;
 }
 
 /* True when the request is known; a reply that exists is sent again. The caller holds the lock. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The client's side of SIDR: sends the request again, ever more slowly, until a reply comes or a
 // minute is over.
+#include "net/base/io_now.h"
 #include "net/ud/sidr.h"
 
 #include "net/progress/watch.h"
@@ -36,7 +37,7 @@ static void release(struct aw_watch *w)
 {
 	struct aw_sidr_ask *ask = (struct aw_sidr_ask *)w;
 
-	close(w->fd);
+	aw_close_now(w->fd);
 	free(ask);
 }
 
@@ -102,8 +103,7 @@ static void send_question(struct aw_sidr_ask *ask)
 		finish(ask, ETIMEDOUT, NULL);
 		return;
 	}
-	if (send(ask->watch.fd, ask->octets, ask->len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
-	    is_over(ask, errno))
+	if (aw_send_now(ask->watch.fd, ask->octets, ask->len) < 0 && is_over(ask, errno))
 		return;
 	aw_watch_deadline(&ask->watch, ask->wait_ms);
 	ask->wait_ms = ask->wait_ms * 2 < WAIT_MS_MAX ? ask->wait_ms * 2 : WAIT_MS_MAX;
@@ -113,7 +113,7 @@ static void send_question(struct aw_sidr_ask *ask)
 static void read_answer(struct aw_sidr_ask *ask)
 {
 	uint8_t octets[SIDR_MAX + 1];
-	ssize_t n = recv(ask->watch.fd, octets, sizeof(octets), MSG_DONTWAIT);
+	ssize_t n = aw_recv_now(ask->watch.fd, octets, sizeof(octets), 0);
 	struct sidr_msg msg;
 
 	if (n < 0) {

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/ud/ud.h"
 #include "net/ud/udsock.h"
 
@@ -328,7 +329,7 @@ static int open_socket(const uint8_t *addr, uint32_t ifindex, int *opened)
 	if (!err)
 		err = ifindex ? join_interface(fd, addr, ifindex) : join_all(fd, addr);
 	if (err)
-		close(fd);
+		aw_close_now(fd);
 	else
 		*opened = fd;
 	return err;
@@ -362,7 +363,7 @@ static int open_group(const uint8_t *addr, uint32_t ifindex, struct aw_ud_group 
 	}
 	err = aw_udsock_create(fd, deliver, group, &group->sock);
 	if (err) {
-		close(fd);
+		aw_close_now(fd);
 		free(group);
 		return err;
 	}

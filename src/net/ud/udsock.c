@@ -4,6 +4,7 @@
 #include "net/ud/udsock.h"
 
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/progress/watch.h"
 #include "net/roce/qpn.h"
 #include "net/ud/ud.h"
@@ -149,7 +150,7 @@ static void destroy(struct aw_udsock *sock)
 		aw_watch_remove(&sock->watch);
 	}
 	if (sock->owns_fd)
-		close(sock->fd);
+		aw_close_now(sock->fd);
 	release(sock);
 }
 

@@ -4,6 +4,7 @@
 // of IPv4.
 #include "net/ud/udsock_io.h"
 
+#include "net/base/io_now.h"
 #include "net/ud/ud.h"
 
 #include <errno.h>
@@ -126,7 +127,7 @@ bool aw_udsock_read(struct aw_udsock *sock)
 {
 	struct mmsghdr msgs[AW_UD_BATCH];
 	struct iovec iov[AW_UD_BATCH][2];
-	int n;
+	int n, state;
 
 	memset(msgs, 0, sizeof(msgs));
 	for (int i = 0; i < AW_UD_BATCH; i++) {
@@ -143,7 +144,9 @@ bool aw_udsock_read(struct aw_udsock *sock)
 			.msg_controllen = sizeof(slot->control),
 		};
 	}
+	state = aw_cancel_disable();
 	n = recvmmsg(sock->fd, msgs, AW_UD_BATCH, MSG_DONTWAIT, NULL);
+	aw_cancel_restore(state);
 	for (int i = 0; i < n; i++)
 		deliver(sock, &sock->stage->slots[i], &msgs[i]);
 	return n == AW_UD_BATCH;
@@ -243,5 +246,5 @@ int aw_udsock_send(struct aw_udsock *sock, const struct aw_ah *ah, uint16_t port
 	add_controls(sock->family, ah, &msg);
 	if (msg.msg_controllen == 0)
 		msg.msg_control = NULL;
-	return sendmsg(sock->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ? 0 : errno;
+	return aw_sendmsg_now(sock->fd, &msg) >= 0 ? 0 : errno;
 }

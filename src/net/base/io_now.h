@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// System calls that do not wait, for threads that hold locks. The C library's functions for them are cancellation points
+// (pthreads(7)) whether they wait or not: a thread of the program that is cancelled in one would leave its locks taken. These
+// are none. Results and errno are those of the functions whose names they have.
+#ifndef AW_NET_BASE_IO_NOW_H
+#define AW_NET_BASE_IO_NOW_H
+
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The thread's state before, for aw_cancel_restore. */
+static inline int aw_cancel_disable(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	return state;
+}
+
+static inline void aw_cancel_restore(int state)
+{
+	pthread_setcancelstate(state, NULL);
+}
+
+/* flags: 0 or MSG_PEEK. */
+static inline ssize_t aw_recv_now(int fd, void *buf, size_t len, int flags)
+{
+	int state = aw_cancel_disable();
+	ssize_t n = recv(fd, buf, len, flags | MSG_DONTWAIT);
+
+	aw_cancel_restore(state);
+	return n;
+}
+
+static inline ssize_t aw_recvmsg_now(int fd, struct msghdr *msg)
+{
+	int state = aw_cancel_disable();
+	ssize_t n = recvmsg(fd, msg, MSG_DONTWAIT);
+
+	aw_cancel_restore(state);
+	return n;
+}
+
+static inline ssize_t aw_send_now(int fd, const void *buf, size_t len)
+{
+	int state = aw_cancel_disable();
+	ssize_t n = send(fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	aw_cancel_restore(state);
+	return n;
+}
+
+static inline ssize_t aw_sendmsg_now(int fd, const struct msghdr *msg)
+{
+	int state = aw_cancel_disable();
+	ssize_t n = sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	aw_cancel_restore(state);
+	return n;
+}
+
+/* fd: non-blocking. */
+static inline ssize_t aw_read_now(int fd, void *buf, size_t len)
+{
+	int state = aw_cancel_disable();
+	ssize_t n = read(fd, buf, len);
+
+	aw_cancel_restore(state);
+	return n;
+}
+
+static inline ssize_t aw_write_now(int fd, const void *buf, size_t len)
+{
+	int state = aw_cancel_disable();
+	ssize_t n = write(fd, buf, len);
+
+	aw_cancel_restore(state);
+	return n;
+}
+
+static inline int aw_connect_now(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int state = aw_cancel_disable();
+	int ret = connect(fd, addr, len);
+
+	aw_cancel_restore(state);
+	return ret;
+}
+
+static inline int aw_close_now(int fd)
+{
+	int state = aw_cancel_disable();
+	int ret = close(fd);
+
+	aw_cancel_restore(state);
+	return ret;
+}
+
+/* The events of fd that poll(2) returns at once; 0: none. */
+static inline short aw_poll_now(int fd, short events)
+{
+	struct pollfd pollfd = { .fd = fd, .events = events };
+	int state = aw_cancel_disable();
+	int ready = poll(&pollfd, 1, 0);
+
+	aw_cancel_restore(state);
+	return ready > 0 ? pollfd.revents : 0;
+}
+
+static inline int aw_epoll_now(int epfd, struct epoll_event *ready, int max)
+{
+	int state = aw_cancel_disable();
+	int n = epoll_wait(epfd, ready, max, 0);
+
+	aw_cancel_restore(state);
+	return n;
+}
+
+#endif
