@@ -20,12 +20,13 @@ PORT_NODES = re.compile(r"WARNING: [^\n]* cma_exit_net\+[^\n]*\n(?:(?![^\n]*(?:=
 # Of User Mode Linux itself: what it says at its start, and its fork(), which looks at a maple tree without RCU. And that memory is
 # short is no fault, though the kernel tells with a trace where it was. And of nvmet: it runs a host's first command in
 # rdma_cm's event, where the command came before the event, and destroys its listener under a lock that the command takes. lockdep
-# takes the connection's id for the listener's, and finds nothing more in that boot.
+# takes the connection's id for the listener's, at whichever of the two comes second, and finds nothing more in that boot.
 HARMLESS = re.compile(r"[^\n]*KernelAddressSanitizer initialized[^\n]*|"
                       rf"[^\n]*kmemleak: \d+ new suspected memory leaks[^\n]*\n(?=(?:[^\n]*\n)*?[^\n]*{LEAKS_JUDGED})|"
                       r"[^\n]*(?:vmalloc error|page allocation failure):[^\n]*\n(?:(?!=====)[^\n]*\n)*?[^\n]*Mem-Info:|"
-                      r"WARNING: possible circular locking dependency detected\n(?:(?!=====)[^\n]*\n){,4}[^\n]*at: rdma_destroy_id"
-                      r"(?:(?!=====)[^\n]*\n){,5}[^\n]*at: nvmet_port_subsys_drop_link(?:(?!=====)[^\n]*\n)*?Call Trace:|"
+                      r"WARNING: possible circular locking dependency detected\n(?:(?!=====)[^\n]*\n){,4}[^\n]*at: "
+                      r"(?:rdma_destroy_id(?:(?!=====)[^\n]*\n){,5}[^\n]*at: nvmet_port_subsys_drop_link|"
+                      r"nvmet_find_get_subsys(?:(?!=====)[^\n]*\n){,5}[^\n]*at: cma_iw_handler)(?:(?!=====)[^\n]*\n)*?Call Trace:|"
                       r"WARNING: suspicious RCU usage\n(?:(?!=====)[^\n]*\n){,3}lib/maple_tree\.c:"
                       r"(?:(?!=====)[^\n]*\n)*?[^\n]*(?:fork_handler|force_flush_all|fix_range)[^\n]*", re.S)
 

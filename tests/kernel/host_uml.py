@@ -125,10 +125,10 @@ NVMET = """WARNING: possible circular locking dependency detected
 6.1.192 #1 Tainted: G           O
 ------------------------------------------------------
 pytest-3/43 is trying to acquire lock:
-00000000601bbc10 (&id_priv->handler_mutex){{+.+.}}-{{3:3}}, at: {wanted}+0x19/0x30
+00000000601bbc10 ({lock}){{+.+.}}-{{3:3}}, at: {wanted}+0x19/0x30
 
 but task is already holding lock:
-00000000615e8e00 (nvmet_config_sem){{++++}}-{{3:3}}, at: nvmet_port_subsys_drop_link+0x46/0x1c0 [nvmet]
+00000000615e8e00 ({held}){{++++}}-{{3:3}}, at: {holder}+0x46/0x1c0
 
 which lock already depends on the new lock.
 
@@ -139,9 +139,13 @@ Call Trace:
 """
 
 
-def test_the_order_of_nvmet_s_own_locks_is_no_complaint():
-    assert not complaints.in_text(NVMET.format(wanted="rdma_destroy_id"))
-    assert complaints.in_text(NVMET.format(wanted="awk_listen_destroy")) == [NVMET.splitlines()[0], "Call Trace:"]
+@pytest.mark.parametrize("lock, wanted, held, holder", [
+    ("&id_priv->handler_mutex", "rdma_destroy_id", "nvmet_config_sem", "nvmet_port_subsys_drop_link"),
+    ("nvmet_config_sem", "nvmet_find_get_subsys", "&id_priv->handler_mutex", "cma_iw_handler")])
+def test_the_order_of_nvmet_s_own_locks_is_no_complaint(lock, wanted, held, holder):
+    assert not complaints.in_text(NVMET.format(lock=lock, wanted=wanted, held=held, holder=holder))
+    for places in ({"wanted": "awk_listen_destroy", "holder": holder}, {"wanted": wanted, "holder": "awk_listen_destroy"}):
+        assert complaints.in_text(NVMET.format(lock=lock, held=held, **places)) == [NVMET.splitlines()[0], "Call Trace:"]
 
 
 RCU = """WARNING: suspicious RCU usage
