@@ -165,11 +165,14 @@ static int start(struct aw_cm_id *cm)
 
 static int start_of(struct aw_cm_id *cm)
 {
+	int err = aw_cm_socket_match_families(cm);
+
+	if (err)
+		return err;
 	if (cm->ud)
 		return aw_cm_ud_listen(cm);
 	aw_cm_socket_set_reuse(cm->fd, true);
-	int err = start(cm);
-
+	err = start(cm);
 	if (err)
 		aw_cm_socket_set_reuse(cm->fd, cm->reuse_addr);
 	return err;

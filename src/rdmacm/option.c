@@ -31,8 +31,8 @@ static int set_reuse_addr(struct aw_cm_id *cm, const void *val)
 }
 
 /*
- * TCP decides at bind whether the other family is in use: on a bound id nothing but that can be asked for. To
- * an IPv4 address the option means nothing.
+ * Linux's rdma_cm takes it on a bound id, too, and answers at rdma_listen where the other family has the port: so
+ * the id listens with what was asked for last.
  */
 static int set_af_only(struct aw_cm_id *cm, const void *val)
 {
@@ -40,12 +40,11 @@ static int set_af_only(struct aw_cm_id *cm, const void *val)
 	int on;
 
 	memcpy(&on, val, sizeof(on));
-	if (state == AW_CM_BOUND &&
-	    (cm->id.route.addr.src_addr.sa_family == AF_INET || !on == !cm->af_only))
-		return 0;
-	if (state != AW_CM_IDLE)
+	if (state != AW_CM_IDLE && state != AW_CM_BOUND)
 		return EINVAL;
 	cm->af_only = on;
+	if (state == AW_CM_BOUND)
+		(void)aw_cm_socket_match_families(cm);
 	return 0;
 }
 

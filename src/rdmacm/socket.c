@@ -124,3 +124,39 @@ int aw_cm_socket_bind_late(struct aw_cm_id *cm, const struct sockaddr *addr)
 {
 	return make(cm, addr, bind_late);
 }
+
+static bool takes_families_asked_for(const struct aw_cm_id *cm)
+{
+	const struct sockaddr *src = &cm->id.route.addr.src_addr;
+	socklen_t len = sizeof(int);
+	int only;
+
+	return src->sa_family != AF_INET6 || !aw_address_is_wildcard(src) ||
+	       getsockopt(cm->fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len) < 0 ||
+	       !only == !cm->af_only;
+}
+
+/*
+ * The families of a bound socket are fixed, so another one takes its place. The two share the port for that long, and
+ * with nobody else: a socket that does not allow it is in the way of both.
+ */
+int aw_cm_socket_match_families(struct aw_cm_id *cm)
+{
+	const struct sockaddr *src = &cm->id.route.addr.src_addr;
+
+	if (takes_families_asked_for(cm))
+		return 0;
+	int fd = open_socket(cm, AF_INET6);
+
+	if (fd < 0)
+		return errno;
+	aw_cm_socket_set_reuse(cm->fd, true);
+	aw_cm_socket_set_reuse(fd, true);
+	int err = bind(fd, src, aw_address_len(AF_INET6)) < 0 ? errno : 0;
+
+	close(err ? fd : cm->fd);
+	if (!err)
+		cm->fd = fd;
+	aw_cm_socket_set_reuse(cm->fd, cm->reuse_addr);
+	return err;
+}

@@ -31,6 +31,12 @@ int aw_cm_socket_again(const struct aw_cm_id *cm, const struct sockaddr *src, bo
  */
 void aw_cm_socket_set_reuse(int fd, bool on);
 
+/*
+ * Makes the socket of an id that is bound to the IPv6 wildcard take IPv4, or not, as cm->af_only says. 0, or socket(2)'s
+ * or bind(2)'s error, and the socket stays as it is.
+ */
+int aw_cm_socket_match_families(struct aw_cm_id *cm);
+
 void aw_cm_socket_set_tos(const struct aw_cm_id *cm, int fd);
 
 #endif

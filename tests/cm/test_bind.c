@@ -239,24 +239,77 @@ static void listen__wildcard_of_one(void **state)
 	rdma_destroy_id(v6);
 }
 
-/* On a bound id, as with the kernel's rdma_cm, where TCP is not to do otherwise than it has begun. */
-static void option__af_only_when_bound(void **state)
+static void assert_listen(struct rdma_cm_id *id, int err)
 {
-	struct rdma_cm_id *v4 = cm_bound(channel, "127.0.0.1"), *v6 = fresh();
+	int ret = rdma_listen(id, 1);
+
+	assert_int_equal(ret ? errno : 0, err);
+}
+
+/* As with Linux's rdma_cm: while an id is idle or bound. */
+static void option__af_only_by_state(void **state)
+{
+	struct rdma_cm_id *v4 = cm_bound(channel, "127.0.0.1"), *v6 = cm_bound(channel, "::1");
+	struct rdma_event_channel *active = rdma_create_event_channel();
+	struct rdma_cm_id *client = cm_resolved(active, "127.0.0.1", cm_port(v4));
 	int on = 1;
 
 	(void)state;
-	set_option(v4, RDMA_OPTION_ID_AFONLY, 1);
+	for (int value = 1; value >= 0; value--) {
+		set_option(v4, RDMA_OPTION_ID_AFONLY, value);
+		set_option(v6, RDMA_OPTION_ID_AFONLY, value);
+	}
+	assert_listen(v4, 0);
+	assert_listen(v6, 0);
+	knock_once("::1", cm_port(v6));
+	struct rdma_cm_id *late[] = { v4, v6, client };
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(rdma_set_option(late[i], RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY,
+						 &on, sizeof(on)),
+				 -1);
+		assert_int_equal(errno, EINVAL);
+	}
+	cm_destroy(client);
+	rdma_destroy_event_channel(active);
+	rdma_destroy_id(v4);
+	rdma_destroy_id(v6);
+}
+
+static void option__af_only_leaves_the_other_family(void **state)
+{
+	struct rdma_cm_id *v6 = cm_bound(channel, "::"), *v4 = fresh();
+
+	(void)state;
+	assert_bind(v4, "0.0.0.0", cm_port(v6), EADDRINUSE);
+	set_option(v6, RDMA_OPTION_ID_AFONLY, 1);
+	assert_bind(v4, "0.0.0.0", cm_port(v6), 0);
+	assert_listen(v6, 0);
+	assert_listen(v4, 0);
+	knock_once("::1", cm_port(v6));
+	knock_once("127.0.0.1", cm_port(v6));
+	rdma_destroy_id(v4);
+	rdma_destroy_id(v6);
+}
+
+/* Where the other family has the port it is rdma_listen that fails, and the id is bound as before. */
+static void option__af_only_takes_the_other_family(void **state)
+{
+	struct rdma_cm_id *v6, *v4;
+
+	(void)state;
+	bind_pair(&v6, &v4);
+	uint16_t port = cm_port(v6);
+
 	set_option(v6, RDMA_OPTION_ID_AFONLY, 0);
-	assert_bind(v6, "::", 0, 0);
-	set_option(v6, RDMA_OPTION_ID_AFONLY, 0);
-	assert_int_equal(
-		rdma_set_option(v6, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)), -1);
-	assert_int_equal(errno, EINVAL);
-	assert_int_equal(rdma_listen(v4, 1), 0);
-	assert_int_equal(
-		rdma_set_option(v4, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_listen(v6, EADDRINUSE);
+	rdma_destroy_id(v4);
+	v4 = fresh();
+	assert_listen(v6, 0);
+	assert_int_equal(cm_port(v6), port);
+	knock_once("127.0.0.1", port);
+	knock_once("::1", port);
+	assert_bind(v4, "0.0.0.0", port, EADDRINUSE);
 	rdma_destroy_id(v4);
 	rdma_destroy_id(v6);
 }
@@ -387,7 +440,9 @@ int main(void)
 		TEST(listen__wildcard),
 		TEST(listen__wildcard_of_both),
 		TEST(listen__wildcard_of_one),
-		TEST(option__af_only_when_bound),
+		TEST(option__af_only_by_state),
+		TEST(option__af_only_leaves_the_other_family),
+		TEST(option__af_only_takes_the_other_family),
 		TEST(listen__unbound),
 		TEST(resolve__source),
 		TEST(resolve__any_port),
