@@ -125,6 +125,25 @@ int aw_cm_socket_bind_late(struct aw_cm_id *cm, const struct sockaddr *addr)
 	return make(cm, addr, bind_late);
 }
 
+int aw_cm_socket_own_port(struct aw_cm_id *cm)
+{
+	struct sockaddr_storage src = cm->id.route.addr.src_storage;
+
+	if (!cm->reuse_addr)
+		return 0;
+	if (cm->fd >= 0)
+		close(cm->fd);
+	cm->fd = -1;
+	cm->reuse_addr = false;
+	int err = aw_cm_socket_bind(cm, (struct sockaddr *)&src);
+
+	if (err) {
+		cm->reuse_addr = true;
+		(void)aw_cm_socket_bind(cm, (struct sockaddr *)&src);
+	}
+	return err;
+}
+
 static bool takes_families_asked_for(const struct aw_cm_id *cm)
 {
 	const struct sockaddr *src = &cm->id.route.addr.src_addr;

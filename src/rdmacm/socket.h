@@ -32,6 +32,13 @@ int aw_cm_socket_again(const struct aw_cm_id *cm, const struct sockaddr *src, bo
 void aw_cm_socket_set_reuse(int fd, bool on);
 
 /*
+ * Ends the sharing of a bound id's port by RDMA_OPTION_ID_REUSEADDR: another socket, which lets nobody share, takes the
+ * place of cm's. 0, or socket(2)'s or bind(2)'s error: EADDRINUSE where others are there, and the port is shared as before.
+ * Where another program was given the port meanwhile cm has no socket.
+ */
+int aw_cm_socket_own_port(struct aw_cm_id *cm);
+
+/*
  * Makes the socket of an id that is bound to the IPv6 wildcard take IPv4, or not, as cm->af_only says. 0, or socket(2)'s
  * or bind(2)'s error, and the socket stays as it is.
  */

@@ -4,6 +4,7 @@
 #include "rdmacm/address.h"
 #include "rdmacm/devices.h"
 #include "rdmacm/listen.h"
+#include "rdmacm/socket.h"
 #include "rdmacm/ud.h"
 
 #include <string.h>
@@ -63,10 +64,14 @@ static bool on_request(void *arg, struct aw_sidr_request *request)
 	return taken;
 }
 
+/* The last socket bound to a port gets its datagrams: as with Linux's rdma_cm, a listener shares its port with nobody. */
 int aw_cm_ud_listen(struct aw_cm_id *cm)
 {
-	int err = aw_sidr_listen(cm->fd, on_request, aw_cm_id_arg(cm), &cm->ud->service);
+	int err = aw_cm_socket_own_port(cm);
 
+	if (err)
+		return err;
+	err = aw_sidr_listen(cm->fd, on_request, aw_cm_id_arg(cm), &cm->ud->service);
 	if (err)
 		cm->ud->service = NULL;
 	else

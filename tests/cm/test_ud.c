@@ -229,6 +229,45 @@ static void let_request_go(struct rdma_cm_id *listen_id)
 	cm_destroy(client);
 }
 
+/* An id that shares its port with others that ask for it. */
+static struct rdma_cm_id *sharing(uint16_t port)
+{
+	struct sockaddr_storage ss = cm_address("127.0.0.1", port);
+	struct rdma_cm_id *id = fresh(passive);
+
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &(int){ 1 },
+					 sizeof(int)),
+			 0);
+	if (rdma_bind_addr(id, (struct sockaddr *)&ss) == 0)
+		return id;
+	assert_int_equal(errno, EADDRINUSE);
+	rdma_destroy_id(id);
+	return NULL;
+}
+
+/* As with Linux's rdma_cm. */
+static void listen__needs_the_port_for_itself(void **state)
+{
+	struct rdma_cm_id *a = sharing(0), *b = sharing(cm_port(a));
+	uint16_t port = cm_port(a);
+
+	(void)state;
+	assert_non_null(b);
+	assert_int_equal(rdma_listen(a, 4), -1);
+	assert_int_equal(errno, EADDRINUSE);
+	assert_int_equal(rdma_listen(b, 4), -1);
+	assert_int_equal(errno, EADDRINUSE);
+	rdma_destroy_id(b);
+	b = sharing(port);
+	assert_non_null(b); /* a shares it still */
+	rdma_destroy_id(b);
+	assert_int_equal(rdma_listen(a, 4), 0);
+	assert_int_equal(cm_port(a), port);
+	assert_null(sharing(port));
+	let_request_go(a);
+	rdma_destroy_id(a);
+}
+
 /* The child's copy of the socket goes with its id, and the parent's listens on. */
 static void fork__child_destroys_the_listener(void **state)
 {
@@ -515,6 +554,7 @@ int main(void)
 		cmocka_unit_test(fork__child_destroys_the_listener),
 		cmocka_unit_test(connect__nobody_there),
 		cmocka_unit_test(connect__full_backlog_is_asked_again),
+		cmocka_unit_test(listen__needs_the_port_for_itself),
 		cmocka_unit_test(listen__the_same_question_has_the_same_answer),
 		cmocka_unit_test(listen__what_is_no_question),
 		cmocka_unit_test(sync__the_calls_wait),
