@@ -7,6 +7,7 @@
 #include "rdmacm/fail.h"
 #include "rdmacm/listen.h"
 #include "rdmacm/stream.h"
+#include "rdmacm/ud.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -124,9 +125,12 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 		return aw_cm_fail(EINVAL);
 	struct aw_cm_event *ev = (struct aw_cm_event *)event;
 	struct aw_cm_id *owner = ev->owner;
+	struct aw_cm_group *group = ev->group;
 
 	aw_cm_event_destroy(ev);
 	pthread_mutex_lock(&owner->lock);
+	if (group)
+		aw_cm_group_acked(group);
 	owner->events_acked++;
 	pthread_cond_broadcast(&owner->acked);
 	pthread_mutex_unlock(&owner->lock);

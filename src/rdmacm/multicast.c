@@ -13,10 +13,11 @@
 #include <string.h>
 
 struct aw_cm_group {
-	LIST_ENTRY(aw_cm_group) entry; /* guarded by the id's lock */
+	LIST_ENTRY(aw_cm_group) entry; /* guarded by the id's lock, as is event_due */
 	union ibv_gid gid;
 	uint32_t ifindex;
 	bool attached;
+	bool event_due; /* its MULTICAST_JOIN waits for the program, or for the acknowledgement */
 };
 
 static bool is_multicast(const struct sockaddr *addr)
@@ -38,7 +39,7 @@ static int attach(struct aw_cm_id *cm, struct aw_cm_group *group, bool send_only
 	return err;
 }
 
-static void tell(struct aw_cm_id *cm, const struct aw_cm_group *group, int err, void *context)
+static void tell(struct aw_cm_id *cm, struct aw_cm_group *group, int err, void *context)
 {
 	struct aw_cm_event *ev = aw_cm_event_create(
 		cm, err ? RDMA_CM_EVENT_MULTICAST_ERROR : RDMA_CM_EVENT_MULTICAST_JOIN, -err);
@@ -47,6 +48,8 @@ static void tell(struct aw_cm_id *cm, const struct aw_cm_group *group, int err, 
 		return;
 	aw_cm_ud_describe(ev, &group->gid, AW_CM_QPN_MULTICAST, RDMA_UDP_QKEY);
 	ev->event.param.ud.private_data = context;
+	group->event_due = !err;
+	ev->group = err ? NULL : group;
 	aw_cm_event_raise(ev);
 }
 
@@ -124,27 +127,40 @@ static struct aw_cm_group *take(struct aw_cm_id *cm, const union ibv_gid *gid)
 	return group;
 }
 
-static bool is_join_of(const struct rdma_cm_event *event, const union ibv_gid *gid)
+void aw_cm_group_acked(struct aw_cm_group *group)
 {
-	return event->event == RDMA_CM_EVENT_MULTICAST_JOIN &&
-	       memcmp(&event->param.ud.ah_attr.grh.dgid, gid, sizeof(*gid)) == 0;
+	group->event_due = false;
 }
 
-/* The group's event that the program has not taken names a context that may go now. */
-static void drop_event(struct aw_cm_id *cm, const union ibv_gid *gid)
+/* Takes the group's event back if the program has not got it. The caller holds the lock. */
+static void drop_event(struct aw_cm_id *cm, struct aw_cm_group *group)
 {
 	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct aw_cm_event *ev;
 
-	pthread_mutex_lock(&cm->lock);
 	aw_cm_channel_remove(cm->id.channel, cm, &list);
 	while ((ev = TAILQ_FIRST(&list))) {
 		TAILQ_REMOVE(&list, ev, entry);
-		if (is_join_of(&ev->event, gid))
+		if (ev->group == group) {
+			group->event_due = false;
 			aw_cm_event_destroy(ev);
-		else
+		} else {
 			aw_cm_event_raise(ev);
+		}
 	}
+}
+
+/* The group's event names a context that may go afterwards: the program that has the event acknowledges it first. */
+static void end_event(struct aw_cm_id *cm, struct aw_cm_group *group)
+{
+	struct rdma_cm_event *kept = cm->sync ? cm->id.event : NULL;
+
+	if (kept && ((struct aw_cm_event *)kept)->group == group)
+		aw_cm_id_release_event(cm);
+	pthread_mutex_lock(&cm->lock);
+	drop_event(cm, group);
+	while (group->event_due)
+		pthread_cond_wait(&cm->acked, &cm->lock);
 	pthread_mutex_unlock(&cm->lock);
 }
 
@@ -164,7 +180,7 @@ int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 	/* A QP that is gone, or another one, is in no group any more. */
 	if (group->attached && id->qp)
 		avb_detach_mcast(id->qp, &group->gid, group->ifindex);
-	drop_event(aw_cm_id_of(id), &group->gid);
+	end_event(aw_cm_id_of(id), group);
 	free(group);
 	return 0;
 }

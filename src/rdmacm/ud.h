@@ -61,4 +61,7 @@ void aw_cm_ud_describe(struct aw_cm_event *ev, const union ibv_gid *to, uint32_t
 void aw_cm_groups_detach(struct aw_cm_id *cm);
 void aw_cm_groups_drop(struct aw_cm_id *cm);
 
+/* The program has acknowledged the group's MULTICAST_JOIN. The caller holds the id's lock. */
+void aw_cm_group_acked(struct aw_cm_group *group);
+
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The UDP port space: a question and its answer, and multicast groups, as programs see them.
+// The UDP port space: a question and its answer, as programs see them.
 #include "cm.h"
 
 #include <arpa/inet.h>
@@ -440,95 +440,6 @@ static void sync__accept_releases_the_request(void **state)
 	cm_destroy(server);
 }
 
-static struct rdma_cm_id *member(const char *group)
-{
-	struct sockaddr_storage src = cm_address("127.0.0.1", 0), dst = cm_address(group, 0);
-	struct rdma_cm_id *id = fresh(active);
-
-	assert_int_equal(rdma_resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&dst,
-					   RESOLVE_MS),
-			 0);
-	cm_expect_ack(active, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-	make_qp(id);
-	return id;
-}
-
-static struct ibv_ah *join(struct rdma_cm_id *id, const char *group)
-{
-	struct sockaddr_storage ss = cm_address(group, 0);
-	struct rdma_cm_event *event;
-	struct ibv_ah *ah;
-
-	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&ss, id), 0);
-	event = cm_expect(active, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
-	assert_ptr_equal(event->param.ud.private_data, id);
-	assert_int_equal(event->param.ud.qp_num, 0xffffff);
-	assert_int_equal(event->param.ud.qkey, RDMA_UDP_QKEY);
-	ah = ibv_create_ah(id->pd, &event->param.ud.ah_attr);
-	assert_non_null(ah);
-	rdma_ack_cm_event(event);
-	return ah;
-}
-
-static void multicast__joined_and_left(void **state)
-{
-	struct rdma_cm_id *a = member("239.7.7.1"), *b = member("239.7.7.1");
-	struct ibv_ah *ah_a = join(a, "239.7.7.1"), *ah_b = join(b, "239.7.7.1");
-	struct sockaddr_storage group = cm_address("239.7.7.1", 0);
-	uint8_t buf[100];
-	struct ibv_mr *mr = ibv_reg_mr(b->pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_wc wc;
-
-	(void)state;
-	assert_non_null(mr);
-	assert_int_equal(rdma_post_recv(b, NULL, buf, sizeof(buf), mr), 0);
-	assert_int_equal(rdma_post_ud_send(a, NULL, (void *)(uintptr_t) "all", 3, NULL,
-					   IBV_SEND_INLINE, ah_a, 0xffffff),
-			 0);
-	assert_int_equal(rdma_get_recv_comp(b, &wc), 1);
-	assert_int_equal(wc.src_qp, a->qp->qp_num);
-	assert_memory_equal(buf + 40, "all", 3);
-	assert_int_equal(rdma_leave_multicast(b, (struct sockaddr *)&group), 0);
-	assert_int_equal(rdma_leave_multicast(b, (struct sockaddr *)&group), -1);
-	assert_int_equal(errno, EADDRNOTAVAIL);
-	assert_int_equal(ibv_dereg_mr(mr), 0);
-	assert_int_equal(ibv_destroy_ah(ah_a), 0);
-	assert_int_equal(ibv_destroy_ah(ah_b), 0);
-	cm_destroy(a);
-	cm_destroy(b);
-}
-
-/* The context that the join's event names may be freed after the leave; another group's event stays. */
-static void multicast__left_before_its_event(void **state)
-{
-	struct sockaddr_storage first = cm_address("239.7.7.1", 0);
-	struct sockaddr_storage second = cm_address("239.7.7.2", 0);
-	struct rdma_cm_id *id = member("239.7.7.1");
-	struct rdma_cm_event *event;
-
-	(void)state;
-	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&first, &first), 0);
-	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&second, &second), 0);
-	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&first), 0);
-	event = cm_expect(active, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
-	assert_ptr_equal(event->param.ud.private_data, &second);
-	rdma_ack_cm_event(event);
-	cm_expect_none(active);
-	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&second), 0);
-	cm_destroy(id);
-}
-
-static void multicast__what_is_no_group(void **state)
-{
-	struct rdma_cm_id *id = member("239.7.7.2");
-	struct sockaddr_storage host = cm_address("127.0.0.1", 0);
-
-	(void)state;
-	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&host, NULL), -1);
-	assert_int_equal(errno, EINVAL);
-	cm_destroy(id);
-}
-
 static void addrinfo__of_the_port_space(void **state)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_UDP }, *res;
@@ -559,9 +470,6 @@ int main(void)
 		cmocka_unit_test(listen__what_is_no_question),
 		cmocka_unit_test(sync__the_calls_wait),
 		cmocka_unit_test(sync__accept_releases_the_request),
-		cmocka_unit_test(multicast__joined_and_left),
-		cmocka_unit_test(multicast__left_before_its_event),
-		cmocka_unit_test(multicast__what_is_no_group),
 		cmocka_unit_test(addrinfo__of_the_port_space),
 	};
 
