@@ -3,6 +3,7 @@
 // once, whichever end closes the stream, and TIMEWAIT_EXIT after it.
 #include "rdmacm/stream.h"
 
+#include "net/base/persona.h"
 #include "net/roce/qpn.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
@@ -261,13 +262,23 @@ void aw_cm_stream_settle(struct aw_cm_id *cm)
 	}
 }
 
+/*
+ * On InfiniBand rdma_disconnect moves the QP to the error state before the peer is asked anything. The close receives
+ * what has come by then, and sends what TCP takes.
+ */
+static void end_at_once(struct aw_uqp *uqp)
+{
+	aw_uqp_close(uqp);
+	aw_uqp_abort(uqp);
+}
+
 /* The QP's part of rdma_disconnect; a QP that is gone took the stream with it. */
 static void close_claimed(struct aw_cm_id *cm)
 {
 	struct aw_uqp *uqp = aw_cm_stream_hold(cm);
 
 	if (uqp) {
-		aw_uqp_close(uqp);
+		(aw_persona_is_roce() ? end_at_once : aw_uqp_close)(uqp);
 		aw_uqp_put(uqp);
 		return;
 	}

@@ -2,6 +2,8 @@
 // rdma_cm in the roce persona: QPs of ids, and QPs that a program creates elsewhere and walks itself with
 // what rdma_init_qp_attr says.
 #include "cm.h"
+#include "half.h"
+#include "raw.h"
 
 #include <stdlib.h>
 
@@ -175,6 +177,43 @@ static void qp_of_elsewhere__is_walked_by_the_program(void **state)
 	rdma_destroy_event_channel(passive);
 }
 
+static struct ibv_wc take_one(struct ibv_cq *cq)
+{
+	struct ibv_wc wc = { 0 };
+
+	assert_int_equal(ibv_poll_cq(cq, 1, &wc), 1);
+	return wc;
+}
+
+/* As on InfiniBand, where the QP is in the error state when the call returns; this peer's program does nothing any more. */
+static void disconnect__a_silent_peer_is_not_waited_for(void **state)
+{
+	static const uint8_t message[18] = { 0x41, 0x43, [13] = 1 }; /* RFC 5040 4.4 */
+	struct ibv_recv_wr recv = { .wr_id = 1 }, *bad_recv;
+	struct ibv_send_wr read = { .opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr *bad_send;
+	struct half half;
+
+	(void)state;
+	half_established(&half);
+	for (; recv.wr_id <= 2; recv.wr_id++)
+		assert_int_equal(ibv_post_recv(half.server->qp, &recv, &bad_recv), 0);
+	assert_int_equal(ibv_post_send(half.server->qp, &read, &bad_send), 0);
+	raw_send_fpdu(half.fd, message, sizeof(message));
+	assert_int_equal(rdma_disconnect(half.server), 0);
+	assert_int_equal(state_of(half.server->qp), IBV_QPS_ERR);
+	assert_int_equal(take_one(half.server->send_cq).status, IBV_WC_WR_FLUSH_ERR);
+	struct ibv_wc wc = take_one(half.server->recv_cq);
+
+	assert_int_equal(wc.wr_id, 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	wc = take_one(half.server->recv_cq);
+	assert_int_equal(wc.wr_id, 2);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	cm_expect_ack(half.channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+	half_close(&half);
+}
+
 static void rejected__as_the_program_said(void **state)
 {
 	struct rdma_cm_event *event;
@@ -211,6 +250,7 @@ int main(void)
 		cmocka_unit_test(id_s_qp__is_led_to_rts),
 		cmocka_unit_test(option__ack_timeout_is_the_qp_s),
 		cmocka_unit_test(qp_of_elsewhere__is_walked_by_the_program),
+		cmocka_unit_test(disconnect__a_silent_peer_is_not_waited_for),
 		cmocka_unit_test(rejected__as_the_program_said),
 		cmocka_unit_test(rejected__without_a_listener),
 	};
