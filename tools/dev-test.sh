@@ -75,7 +75,7 @@ test_preset() {
 	! asked_by_name || report=build/logs/test-${only//[^a-z]/}
 	! is_kernel || report=build/logs/test-kernel
 	# Most tests wait for half of their time; fuzzers, and kernels that run as processes, do not.
-	local jobs=$(($(nproc) * 3 / 2))
+	local jobs=$(($(nproc) * 2))
 	[ "$preset" != fuzz ] && [ "$only" != interop ] && ! is_kernel && [ -z "$arch" ] || jobs=$(nproc)
 	say "testing $preset"
 	rm -f "$report.xml"
