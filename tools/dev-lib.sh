@@ -24,7 +24,7 @@ packages_kernel="$packages_run $packages_kmod python3-pytest tshark ibverbs-prov
 	xz-utils"
 packages_kernel_apps="nfs-common nfs-kernel-server nvme-cli fio"
 packages_kernel_full="dkms linux-headers-amd64 pahole qemu-system-x86 busybox-static cpio $packages_kernel_apps
-	open-iscsi"
+	open-iscsi python3-pyverbs"
 packages_distro="$packages_build debootstrap debian-archive-keyring apt util-linux"
 packages_arch="$packages_build gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc-i686-linux-gnu
 	gcc-riscv64-linux-gnu gcc-s390x-linux-gnu qemu-user apt dpkg tar rdmacm-utils python3-pytest"
