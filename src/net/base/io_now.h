@@ -5,6 +5,7 @@
 #ifndef AW_NET_BASE_IO_NOW_H
 #define AW_NET_BASE_IO_NOW_H
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -89,6 +90,16 @@ static inline int aw_connect_now(int fd, const struct sockaddr *addr, socklen_t 
 
 	aw_cancel_restore(state);
 	return ret;
+}
+
+/* flags: without O_CREAT. */
+static inline int aw_open_now(const char *path, int flags)
+{
+	int state = aw_cancel_disable();
+	int fd = open(path, flags);
+
+	aw_cancel_restore(state);
+	return fd;
 }
 
 static inline int aw_close_now(int fd)

@@ -4,6 +4,8 @@
 // shared memory.
 #include "net/mem/mapping.h"
 
+#include "net/base/io_now.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -112,10 +114,10 @@ int aw_mapping_check(const uint8_t *at, size_t len, bool write)
 	if (len == 0)
 		return 0;
 	/* Opened for each check: after a fork, a kept fd would show the parent's memory. */
-	maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	maps = aw_open_now("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	if (maps >= 0) {
 		err = check_mappings(maps, (uintptr_t)at, (uintptr_t)at + len - 1, write);
-		close(maps);
+		aw_close_now(maps);
 	}
 	return err == ENOTTY ? check_ends(at, len, write) : err;
 }

@@ -62,7 +62,7 @@ static int make_pipe(struct aw_bells_name *name)
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
-	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	fd = aw_open_now(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	aw_close_now(ends[0]);
 	aw_close_now(ends[1]);
 	if (fd < 0)
@@ -102,12 +102,12 @@ static int open_pipe(uint32_t pid, const struct aw_bells_name *name)
 	int place, fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, name->fd);
-	place = open(path, O_PATH | O_CLOEXEC);
+	place = aw_open_now(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
 	if (is_pipe(path, name->inode))
-		fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		fd = aw_open_now(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	aw_close_now(place);
 	return fd;
 }

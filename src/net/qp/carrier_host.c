@@ -4,10 +4,10 @@
 // whether the peer closed or was killed. An end that is not lent to pollers sleeps (ring/duplex.h)
 // until a bell, and drains the bells before it looks at the memory: a bell for bytes that come after
 // the look therefore leaves the pipe readable. QPs that are lent to pollers do not sleep.
-#include "net/base/io_now.h"
 #include "net/qp/carrier.h"
 
 #include "core/rx.h"
+#include "net/base/io_now.h"
 #include "net/base/probe.h"
 #include "net/mem/guard.h"
 #include "net/mem/nontemporal.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The stream over its TCP socket.
-#include "net/base/io_now.h"
 #include "net/qp/carrier.h"
 
+#include "net/base/io_now.h"
 #include "net/base/probe.h"
 #include "net/mem/mapping.h"
 #include "net/mem/pool.h"

@@ -218,14 +218,14 @@ static int open_file(uint32_t pid, uint32_t number, const char **cause)
 	if (readlink(path, link, sizeof(link)) != (ssize_t)strlen(LINK) ||
 	    memcmp(link, LINK, strlen(LINK)) != 0)
 		return -1;
-	place = open(path, O_PATH | O_CLOEXEC);
+	place = aw_open_now(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -1;
 	*cause = "the peer's memory is another user's, or not sealed";
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
 	fd = fstat(place, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
 			     st.st_size == (off_t)file_size()
-		     ? open(path, O_RDWR | O_CLOEXEC)
+		     ? aw_open_now(path, O_RDWR | O_CLOEXEC)
 		     : -1;
 	aw_close_now(place);
 	seals = fd >= 0 ? fcntl(fd, F_GET_SEALS) : -1;
@@ -340,15 +340,9 @@ static bool open_bells(struct aw_host_ring *ring)
 
 bool aw_host_ring_count_bell(struct aw_host_ring *ring)
 {
-	int state;
-	bool open;
-
 	if (ring->bells.own >= 0)
 		return false;
-	state = aw_cancel_disable();
-	open = ring->peer_pid ? open_bells(ring) : make_bells(ring);
-	aw_cancel_restore(state);
-	return open;
+	return ring->peer_pid ? open_bells(ring) : make_bells(ring);
 }
 
 void aw_host_ring_tell_bells(struct aw_host_ring *ring)
