@@ -27,7 +27,7 @@ ENVIRONMENT = {
     "LD_LIBRARY_PATH": str(BUILD / "lib"),
     "ASAN_OPTIONS": "detect_leaks=0:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1",
-    "TSAN_OPTIONS": "exitcode=98:atexit_sleep_ms=100",
+    "TSAN_OPTIONS": f"{os.environ.get('TSAN_OPTIONS', '')}:exitcode=98",
 }
 
 LATENCY = {

@@ -16,6 +16,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+struct rdma_event_channel *cm_channel;
+
+int cm_open_channel(void **state)
+{
+	(void)state;
+	cm_channel = rdma_create_event_channel();
+	return cm_channel ? 0 : -1;
+}
+
+int cm_close_channel(void **state)
+{
+	(void)state;
+	cm_expect_none(cm_channel);
+	rdma_destroy_event_channel(cm_channel);
+	return 0;
+}
+
 struct sockaddr_storage cm_address(const char *ip, uint16_t port)
 {
 	struct sockaddr_storage ss = { .ss_family = strchr(ip, ':') ? AF_INET6 : AF_INET };

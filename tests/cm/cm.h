@@ -21,6 +21,11 @@ struct cm_ends {
 	struct rdma_cm_id *listener, *server, *client;
 };
 
+/* The one channel of a program's tests, with cmocka's set-up and tear-down of the group: in the end nothing waits on it. */
+extern struct rdma_event_channel *cm_channel;
+int cm_open_channel(void **state);
+int cm_close_channel(void **state);
+
 /* An address with port in host order. */
 struct sockaddr_storage cm_address(const char *ip, uint16_t port);
 

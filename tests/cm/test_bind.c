@@ -7,28 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct rdma_event_channel *channel;
-
-static int open_channel(void **state)
-{
-	(void)state;
-	channel = rdma_create_event_channel();
-	return channel ? 0 : -1;
-}
-
-static int close_channel(void **state)
-{
-	(void)state;
-	cm_expect_none(channel);
-	rdma_destroy_event_channel(channel);
-	return 0;
-}
-
 static struct rdma_cm_id *fresh(void)
 {
 	struct rdma_cm_id *id;
 
-	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_create_id(cm_channel, &id, NULL, RDMA_PS_TCP), 0);
 	return id;
 }
 
@@ -52,7 +35,7 @@ static struct rdma_cm_id *knock(const char *ip, uint16_t port, struct rdma_cm_id
 
 	*client = cm_resolved(active, ip, port);
 	assert_int_equal(rdma_connect(*client, NULL), 0);
-	struct rdma_cm_event *event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct rdma_cm_event *event = cm_expect(cm_channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
 	struct rdma_cm_id *server = event->id;
 
 	rdma_ack_cm_event(event);
@@ -78,7 +61,7 @@ static void knock_once(const char *ip, uint16_t port)
 
 static void bind__port_is_tcp_port(void **state)
 {
-	struct rdma_cm_id *id = cm_listener(channel, "127.0.0.1", 1);
+	struct rdma_cm_id *id = cm_listener(cm_channel, "127.0.0.1", 1);
 
 	(void)state;
 	close(raw_connect(cm_port(id)));
@@ -87,8 +70,8 @@ static void bind__port_is_tcp_port(void **state)
 
 static void bind__port_in_use(void **state)
 {
-	struct rdma_cm_id *bound = cm_bound(channel, "127.0.0.1");
-	struct rdma_cm_id *listener = cm_listener(channel, "127.0.0.1", 1);
+	struct rdma_cm_id *bound = cm_bound(cm_channel, "127.0.0.1");
+	struct rdma_cm_id *listener = cm_listener(cm_channel, "127.0.0.1", 1);
 	struct rdma_cm_id *id = fresh();
 	uint16_t port;
 	int tcp = raw_listen(&port);
@@ -106,7 +89,7 @@ static void bind__port_in_use(void **state)
 
 static void bind__twice(void **state)
 {
-	struct rdma_cm_id *id = cm_bound(channel, "127.0.0.1");
+	struct rdma_cm_id *id = cm_bound(cm_channel, "127.0.0.1");
 
 	(void)state;
 	assert_bind(id, "127.0.0.1", 0, EINVAL);
@@ -129,20 +112,20 @@ static void bind__foreign_address(void **state)
 /* Connections that a server left behind do not keep its port from it. */
 static void bind__again_after_connections(void **state)
 {
-	struct rdma_cm_id *listener = cm_listener(channel, "127.0.0.1", 1), *client;
+	struct rdma_cm_id *listener = cm_listener(cm_channel, "127.0.0.1", 1), *client;
 	uint16_t port = cm_port(listener);
 	struct rdma_cm_id *server = knock("127.0.0.1", port, &client);
 
 	(void)state;
 	cm_make_qp(server);
 	assert_int_equal(rdma_accept(server, NULL), 0);
-	cm_expect_ack(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	cm_expect_ack(cm_channel, RDMA_CM_EVENT_ESTABLISHED, 0);
 	rdma_destroy_id(listener);
 	listener = fresh();
 	assert_bind(listener, "127.0.0.1", port, 0);
 	assert_int_equal(rdma_listen(listener, 1), 0);
 	rdma_disconnect(server);
-	cm_expect_ack(channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+	cm_expect_ack(cm_channel, RDMA_CM_EVENT_DISCONNECTED, 0);
 	hang_up(server, client);
 	rdma_destroy_id(listener);
 	listener = fresh();
@@ -169,8 +152,8 @@ static void bind__reuse(void **state)
 
 static void bind__device(void **state)
 {
-	struct rdma_cm_id *wildcard = cm_bound(channel, "0.0.0.0");
-	struct rdma_cm_id *loopback = cm_bound(channel, "127.0.0.1");
+	struct rdma_cm_id *wildcard = cm_bound(cm_channel, "0.0.0.0");
+	struct rdma_cm_id *loopback = cm_bound(cm_channel, "127.0.0.1");
 
 	(void)state;
 	assert_null(wildcard->verbs);
@@ -182,7 +165,7 @@ static void bind__device(void **state)
 
 static void listen__wildcard(void **state)
 {
-	struct rdma_cm_id *listener = cm_listener(channel, "0.0.0.0", 1), *client;
+	struct rdma_cm_id *listener = cm_listener(cm_channel, "0.0.0.0", 1), *client;
 	struct rdma_cm_id *server = knock("127.0.0.1", cm_port(listener), &client);
 
 	(void)state;
@@ -193,7 +176,7 @@ static void listen__wildcard(void **state)
 
 static void listen__wildcard_of_both(void **state)
 {
-	struct rdma_cm_id *listener = cm_listener(channel, "::", 2), *client;
+	struct rdma_cm_id *listener = cm_listener(cm_channel, "::", 2), *client;
 	struct rdma_cm_id *server = knock("::1", cm_port(listener), &client);
 
 	(void)state;
@@ -249,7 +232,8 @@ static void assert_listen(struct rdma_cm_id *id, int err)
 /* As with Linux's rdma_cm: while an id is idle or bound. */
 static void option__af_only_by_state(void **state)
 {
-	struct rdma_cm_id *v4 = cm_bound(channel, "127.0.0.1"), *v6 = cm_bound(channel, "::1");
+	struct rdma_cm_id *v4 = cm_bound(cm_channel, "127.0.0.1"),
+			  *v6 = cm_bound(cm_channel, "::1");
 	struct rdma_event_channel *active = rdma_create_event_channel();
 	struct rdma_cm_id *client = cm_resolved(active, "127.0.0.1", cm_port(v4));
 	int on = 1;
@@ -278,7 +262,7 @@ static void option__af_only_by_state(void **state)
 
 static void option__af_only_leaves_the_other_family(void **state)
 {
-	struct rdma_cm_id *v6 = cm_bound(channel, "::"), *v4 = fresh();
+	struct rdma_cm_id *v6 = cm_bound(cm_channel, "::"), *v4 = fresh();
 
 	(void)state;
 	assert_bind(v4, "0.0.0.0", cm_port(v6), EADDRINUSE);
@@ -329,7 +313,7 @@ static void listen__unbound(void **state)
 
 static void resolve__source(void **state)
 {
-	struct rdma_cm_id *listener = cm_listener(channel, "127.0.0.1", 1);
+	struct rdma_cm_id *listener = cm_listener(cm_channel, "127.0.0.1", 1);
 	struct sockaddr_storage src = cm_address("127.0.0.2", 0), local;
 	struct sockaddr_storage dst = cm_address("127.0.0.1", cm_port(listener));
 	struct rdma_event_channel *active = rdma_create_event_channel();
@@ -348,7 +332,7 @@ static void resolve__source(void **state)
 	cm_expect_ack(active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	cm_make_qp(client);
 	assert_int_equal(rdma_connect(client, NULL), 0);
-	struct rdma_cm_event *event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct rdma_cm_event *event = cm_expect(cm_channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
 
 	assert_int_equal(rdma_get_dst_port(event->id), rdma_get_src_port(client));
 	struct rdma_cm_id *server = event->id;
@@ -361,7 +345,7 @@ static void resolve__source(void **state)
 /* As Linux's rdma_cm, which binds an id that resolves to a port of its own. */
 static void resolve__any_port(void **state)
 {
-	struct rdma_cm_id *listener = cm_listener(channel, "127.0.0.1", 1);
+	struct rdma_cm_id *listener = cm_listener(cm_channel, "127.0.0.1", 1);
 	struct rdma_event_channel *active = rdma_create_event_channel();
 	struct rdma_cm_id *client = cm_resolved(active, "127.0.0.1", cm_port(listener));
 	uint16_t port = cm_port(client);
@@ -371,7 +355,7 @@ static void resolve__any_port(void **state)
 	assert_int_equal(((struct sockaddr_in *)rdma_get_local_addr(client))->sin_port,
 			 htons(port));
 	assert_int_equal(rdma_connect(client, NULL), 0);
-	struct rdma_cm_event *event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct rdma_cm_event *event = cm_expect(cm_channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
 	struct rdma_cm_id *server = event->id;
 
 	assert_int_equal(cm_port(client), port);
@@ -398,13 +382,13 @@ static void create__port_space(void **state)
 	struct rdma_cm_id *id;
 
 	(void)state;
-	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_UDP), -1);
+	assert_int_equal(rdma_create_id(cm_channel, &id, NULL, RDMA_PS_UDP), -1);
 	assert_int_equal(errno, EPROTONOSUPPORT);
 }
 
 static void option__bad(void **state)
 {
-	struct rdma_cm_id *id = cm_bound(channel, "127.0.0.1");
+	struct rdma_cm_id *id = cm_bound(cm_channel, "127.0.0.1");
 	int on = 1;
 
 	(void)state;
@@ -425,7 +409,7 @@ static void option__bad(void **state)
 	rdma_destroy_id(id);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_channel, close_channel)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, cm_open_channel, cm_close_channel)
 
 int main(void)
 {

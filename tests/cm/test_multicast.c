@@ -13,34 +13,17 @@
 
 #define RESOLVE_MS 2000
 
-static struct rdma_event_channel *channel;
-
-static int open_channel(void **state)
-{
-	(void)state;
-	channel = rdma_create_event_channel();
-	return channel ? 0 : -1;
-}
-
-static int close_channel(void **state)
-{
-	(void)state;
-	cm_expect_none(channel);
-	rdma_destroy_event_channel(channel);
-	return 0;
-}
-
 static struct rdma_cm_id *member(const char *group)
 {
 	struct sockaddr_storage src = cm_address("127.0.0.1", 0), dst = cm_address(group, 0);
 	struct ibv_qp_init_attr attr = { .cap = { 4, 4, 1, 1, 64 }, .qp_type = IBV_QPT_UD };
 	struct rdma_cm_id *id;
 
-	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_UDP), 0);
+	assert_int_equal(rdma_create_id(cm_channel, &id, NULL, RDMA_PS_UDP), 0);
 	assert_int_equal(rdma_resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&dst,
 					   RESOLVE_MS),
 			 0);
-	cm_expect_ack(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	cm_expect_ack(cm_channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
 	return id;
 }
@@ -52,7 +35,7 @@ static struct ibv_ah *join(struct rdma_cm_id *id, const char *group)
 	struct ibv_ah *ah;
 
 	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&ss, id), 0);
-	event = cm_expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	event = cm_expect(cm_channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
 	assert_ptr_equal(event->param.ud.private_data, id);
 	assert_int_equal(event->param.ud.qp_num, 0xffffff);
 	assert_int_equal(event->param.ud.qkey, RDMA_UDP_QKEY);
@@ -102,10 +85,10 @@ static void multicast__left_before_its_event(void **state)
 	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&first, &first), 0);
 	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&second, &second), 0);
 	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&first), 0);
-	event = cm_expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	event = cm_expect(cm_channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
 	assert_ptr_equal(event->param.ud.private_data, &second);
 	rdma_ack_cm_event(event);
-	cm_expect_none(channel);
+	cm_expect_none(cm_channel);
 	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&second), 0);
 	cm_destroy(id);
 }
@@ -141,8 +124,8 @@ static void multicast__left_after_its_event_is_acknowledged(void **state)
 	leaver.id = member("239.7.7.1");
 	assert_int_equal(rdma_join_multicast(leaver.id, (struct sockaddr *)&leaver.group, NULL), 0);
 	assert_int_equal(rdma_join_multicast(leaver.id, (struct sockaddr *)&second, NULL), 0);
-	event = cm_expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
-	other = cm_expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	event = cm_expect(cm_channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	other = cm_expect(cm_channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
 	assert_int_equal(pthread_create(&thread, NULL, leave, &leaver), 0);
 	while (!leaver.left && !(leaver.tid && proc_sleeps(leaver.tid)))
 		sched_yield();
@@ -194,5 +177,5 @@ int main(void)
 	};
 
 	setenv("ANYWARP_PERSONA", "roce", 1);
-	return cmocka_run_group_tests(tests, open_channel, close_channel);
+	return cmocka_run_group_tests(tests, cm_open_channel, cm_close_channel);
 }

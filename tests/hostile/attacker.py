@@ -16,7 +16,7 @@ from raw_peer import RawPeer
 
 SECONDS_MAX = 60
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=99", "UBSAN_OPTIONS": "print_stacktrace=1",
-              "TSAN_OPTIONS": "exitcode=98:atexit_sleep_ms=100"}
+              "TSAN_OPTIONS": f"{os.environ.get('TSAN_OPTIONS', '')}:exitcode=98"}
 
 LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC = 1, 2, 4, 8
 ALL_RIGHTS = LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ

@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import tempfile
-import time
 
 import guest as guests
 import network
@@ -22,13 +21,6 @@ USER, KMOD, SIW = "user", "kmod", "siw"
 # Where siw is refused; each with a port of its own.
 ATTEMPTS, PORTS_APART = 3, 1000
 LINK_TYPES = {KMOD: "anywarp", SIW: "siw"}
-
-
-def wait_until(condition, what, seconds=SECONDS_MAX):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
-        time.sleep(program.POLL_SECONDS)
 
 
 class HostEnd:

@@ -5,6 +5,7 @@ complete after the loss, our build of it does (flush_late, docs/interop.md): a s
 the same is a fault not known yet, and the report says where each of its threads stands."""
 
 import ends
+import program
 import pytest
 
 # For ever, compared with the time until the kill.
@@ -25,7 +26,7 @@ def wait_for_traffic(joined, link, client):
     """False where the client was refused and has ended (ends.is_refused_once)."""
     tap = joined.taps[0]
     wanted = joined.octets(tap) + OCTETS_BEFORE
-    ends.wait_until(lambda: joined.octets(tap) >= wanted or client.status() is not None, "traffic")
+    program.wait_until(lambda: joined.octets(tap) >= wanted or client.status() is not None, "traffic", ends.SECONDS_MAX)
     assert client.status() is None or ends.is_refused_once(link.client, client.output()), link.report()
     return client.status() is None
 
@@ -33,7 +34,7 @@ def wait_for_traffic(joined, link, client):
 def wait_for_end_of_tcp(end, port):
     """Tells a loss that the survivor's kernel never heard of from one of which its device or program makes nothing."""
     row = f":{port:04X}( [0-9A-F]+:[0-9A-F]+)? {ESTABLISHED_STATE} "
-    ends.wait_until(lambda: not end.shell(f"grep -E '{row}' /proc/net/tcp; true"), "end of TCP", SURVIVOR_SECONDS_MAX)
+    program.wait_until(lambda: not end.shell(f"grep -E '{row}' /proc/net/tcp; true"), "end of TCP", SURVIVOR_SECONDS_MAX)
 
 
 def start_pair(joined, link, port, traffic, victim):
@@ -54,7 +55,7 @@ def check_survivor(link, port, survivor):
     survivor.wait_exit(SURVIVOR_SECONDS_MAX)
     for end in link.server, link.client:
         if end.kind == ends.KMOD:
-            ends.wait_until(lambda: not open_objects(end), "end of all RDMA objects", SURVIVOR_SECONDS_MAX)  # pylint: disable=cell-var-from-loop
+            program.wait_until(lambda: not open_objects(end), "end of all RDMA objects", SURVIVOR_SECONDS_MAX)  # pylint: disable=cell-var-from-loop
     link.rping(port)
 
 

@@ -34,7 +34,7 @@ def is_cut_off(end, client, resets_before):
 def came_too_early(server, client):
     """riostream as server sets the size of its table of buffers behind rlisten, and rdma-core accepts in a thread of its own: a
     client that comes in between finds a table of no entries, and the server then waits for ever."""
-    ends.wait_until(lambda: client.status() is not None or server.status() is not None, "end of either")
+    program.wait_until(lambda: client.status() is not None or server.status() is not None, "end of either", ends.SECONDS_MAX)
     return client.status() not in (None, 0) and "riomap: Cannot allocate memory" in client.output()
 
 

@@ -6,7 +6,6 @@ import collections
 import re
 import shlex
 import subprocess
-import time
 
 import beds
 import program
@@ -34,12 +33,7 @@ def run(argv):
 
 
 def wait_until(condition, what, seconds=SECONDS_MAX):
-    """The first true value of condition()."""
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
-        time.sleep(program.POLL_SECONDS)
-    return value
+    return program.wait_until(condition, what, seconds)
 
 
 class End:

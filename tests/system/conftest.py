@@ -34,7 +34,7 @@ PRELOAD = os.environ.get("ANYWARP_PRELOAD", "")
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0:abort_on_error=0:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1",
-    "TSAN_OPTIONS": "ignore_noninstrumented_modules=1:exitcode=98:atexit_sleep_ms=100",
+    "TSAN_OPTIONS": f"{os.environ.get('TSAN_OPTIONS', '')}:ignore_noninstrumented_modules=1:exitcode=98",
 }
 
 

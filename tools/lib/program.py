@@ -138,6 +138,16 @@ def both_ends(text):
     return f"{text[:half]}\n[{len(text) - 2 * half} characters]\n{text[-half:]}"
 
 
+def wait_until(condition, what, seconds=SECONDS_MAX):
+    """The first true value of condition()."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise Trouble(f"no {what} within {seconds} s")
+        time.sleep(POLL_SECONDS)
+    return value
+
+
 class Program:
     """One process. The files with its output belong to it and go when it is closed. They are two,
     because a buffered standard output is cut wherever a line of standard error falls."""
