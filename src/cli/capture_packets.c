@@ -6,6 +6,7 @@
 #include "cli/pcapng.h"
 
 #include "wire/fpdu.h"
+#include "wire/move.h"
 #include "wire/mpa.h"
 #include "wire/octets.h"
 
@@ -159,10 +160,22 @@ static void write_begin(FILE *file, const struct aw_capture_record *record)
 	write_mpa(file, record, MPA_REPLY);
 }
 
+// A dissector calls these malformed. Their streams have no markers.
+static const char *comment_of(const uint8_t *fpdu, size_t len)
+{
+	size_t ulpdu_len = get_be16(fpdu);
+	struct move_msg msg;
+
+	if (len < fpdu_size(ulpdu_len) || !move_get(fpdu + FPDU_LEN_FIELD, ulpdu_len, &msg))
+		return NULL;
+	return "no DDP segment: it moves the stream into memory that its two ends share";
+}
+
 // One FPDU, at this offset of the record's, in as many segments as it needs.
 static void write_fpdu(FILE *file, const struct aw_capture_record *record, size_t at, size_t len)
 {
 	const uint8_t *bytes = (const uint8_t *)(record + 1) + at;
+	const char *comment = len > FPDU_LEN_FIELD ? comment_of(bytes, len) : NULL;
 
 	for (size_t done = 0, n; done < len; done += n) {
 		n = len - done < PAYLOAD_MAX ? len - done : PAYLOAD_MAX;
@@ -173,6 +186,7 @@ static void write_fpdu(FILE *file, const struct aw_capture_record *record, size_
 						 .seq = stream_seq(record) + record->seq +
 							(uint32_t)(at + done),
 						 .ack = stream_seq(record) + record->ack,
+						 .comment = comment,
 						 .payload = bytes + done,
 						 .len = n });
 	}

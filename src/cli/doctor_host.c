@@ -35,26 +35,30 @@ static bool has_memory(void)
 	return has;
 }
 
+static bool is_word(const char *word)
+{
+	return !strcmp(word, "auto") || !strcmp(word, "on") || !strcmp(word, "off");
+}
+
 void aw_doctor_host(void)
 {
-	const char *word = getenv(HOST_PATH_ENV);
-	bool is_on = word && !strcmp(word, "on");
+	const char *value = getenv(HOST_PATH_ENV);
+	const char *word = value && *value ? value : "auto";
 
-	if (word && *word && !is_on && strcmp(word, "off") != 0)
+	if (!is_word(word))
 		aw_finding_print(FINDING_FAIL, "host path",
-				 "set " HOST_PATH_ENV " to on or off, or unset it",
+				 "set " HOST_PATH_ENV " to auto, on or off, or unset it",
 				 HOST_PATH_ENV " is '%s', and so nothing connects", word);
+	else if (!strcmp(word, "off"))
+		aw_finding_print(FINDING_OK, "host path", NULL,
+				 "off, by " HOST_PATH_ENV ": connections on this host go over TCP");
 	else if (!has_memory())
-		aw_finding_print(is_on ? FINDING_WARN : FINDING_OK, "host path",
-				 "allow memfd_create, and /proc",
+		aw_finding_print(FINDING_WARN, "host path",
+				 "allow memfd_create, and /proc, or set " HOST_PATH_ENV "=off",
 				 "connections on this host go over TCP: no sealed memory here, or "
 				 "it is not to be found under /proc");
-	else if (is_on)
-		aw_finding_print(FINDING_OK, "host path", NULL,
-				 "on, by " HOST_PATH_ENV
-				 ": connections between programs of one user go through memory");
 	else
 		aw_finding_print(FINDING_OK, "host path", NULL,
-				 "off: connections on this host go over TCP; through memory: "
-				 "anywarp run --host-path on");
+				 "%s: connections between programs of one user go through memory%s",
+				 word, !strcmp(word, "auto") ? " after some messages" : " at once");
 }

@@ -35,6 +35,16 @@ bool aw_launch_value(char ***arg, const char *name, const char **value)
 	return true;
 }
 
+bool aw_launch_is_among(const char *words, const char *word)
+{
+	struct aw_slice rest = aw_slice_of(words);
+
+	while (word && rest.len > 0)
+		if (aw_slice_equals(aw_slice_cut(&rest, ' '), word))
+			return true;
+	return false;
+}
+
 static enum launch_option take_log(struct launch *launch, const char *level)
 {
 	size_t found;
@@ -72,14 +82,13 @@ enum launch_option aw_launch_option(struct launch *launch, char ***arg)
 }
 
 // The libraries refuse such values, too, but only once the program connects.
-static bool check_value(const char *who, const char *name, const char *one, const char *other)
+static bool check_value(const char *who, const char *name, const char *words)
 {
 	const char *word = getenv(name);
 
-	if (!word || !*word || !strcmp(word, one) || !strcmp(word, other))
+	if (!word || !*word || aw_launch_is_among(words, word))
 		return true;
-	fprintf(stderr, "%s: %s is '%s': set it to %s or %s, or unset it\n", who, name, word, one,
-		other);
+	fprintf(stderr, "%s: %s is '%s': it needs one of: %s\n", who, name, word, words);
 	return false;
 }
 
@@ -92,8 +101,8 @@ static bool check_environment(const struct launch *launch)
 		fprintf(stderr, "%s: " AW_POLICY_ENV ": %s\n", launch->who, why);
 		return false;
 	}
-	return check_value(launch->who, "ANYWARP_PERSONA", "iwarp", "roce") &&
-	       check_value(launch->who, "ANYWARP_HOST_PATH", "on", "off");
+	return check_value(launch->who, "ANYWARP_PERSONA", "iwarp roce") &&
+	       check_value(launch->who, "ANYWARP_HOST_PATH", "auto on off");
 }
 
 static bool find_libraries(const char *who, char dir[PATH_MAX])

@@ -24,6 +24,9 @@ enum launch_option {
 // NULL where there is none.
 bool aw_launch_value(char ***arg, const char *name, const char **value);
 
+// True when word, which may be NULL, is among the words, which have blanks between.
+bool aw_launch_is_among(const char *words, const char *word);
+
 // Takes --log or --mpa at *arg.
 enum launch_option aw_launch_option(struct launch *launch, char ***arg);
 

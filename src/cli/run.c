@@ -18,31 +18,15 @@ static bool needs_device_files(void)
 	return device_files || (persona && !strcmp(persona, "roce"));
 }
 
-static bool is_persona(const char *word)
+// Sets the variable to the word, which must be among the words.
+static enum launch_option take_word(const char *option, const char *variable, const char *words,
+				    const char *word)
 {
-	return word && (!strcmp(word, "iwarp") || !strcmp(word, "roce"));
-}
-
-static enum launch_option take_persona(const char *word)
-{
-	if (!is_persona(word)) {
-		fprintf(stderr, "anywarp run: --persona needs one of: iwarp roce\n");
+	if (!aw_launch_is_among(words, word)) {
+		fprintf(stderr, "anywarp run: %s needs one of: %s\n", option, words);
 		return LAUNCH_WRONG;
 	}
-	if (setenv("ANYWARP_PERSONA", word, 1) != 0) {
-		fprintf(stderr, "anywarp run: cannot set the environment: out of memory\n");
-		return LAUNCH_WRONG;
-	}
-	return LAUNCH_TAKEN;
-}
-
-static enum launch_option take_host_path(const char *word)
-{
-	if (!word || (strcmp(word, "on") != 0 && strcmp(word, "off") != 0)) {
-		fprintf(stderr, "anywarp run: --host-path needs one of: on off\n");
-		return LAUNCH_WRONG;
-	}
-	if (setenv("ANYWARP_HOST_PATH", word, 1) != 0) {
+	if (setenv(variable, word, 1) != 0) {
 		fprintf(stderr, "anywarp run: cannot set the environment: out of memory\n");
 		return LAUNCH_WRONG;
 	}
@@ -58,9 +42,9 @@ static enum launch_option take_option(struct launch *launch, char ***arg)
 		return LAUNCH_TAKEN;
 	}
 	if (aw_launch_value(arg, "--persona", &value))
-		return take_persona(value);
+		return take_word("--persona", "ANYWARP_PERSONA", "iwarp roce", value);
 	if (aw_launch_value(arg, "--host-path", &value))
-		return take_host_path(value);
+		return take_word("--host-path", "ANYWARP_HOST_PATH", "auto on off", value);
 	return aw_launch_option(launch, arg);
 }
 
@@ -114,7 +98,7 @@ const struct cli_command aw_cli_run = {
 	.run = run,
 	.summary = "run an RDMA program over anywarp",
 	.help = "usage: anywarp run [--log LEVEL] [--mpa LIST] [--persona NAME] [--device-files]\n"
-		"                   [--host-path on|off] [--] PROGRAM [ARGUMENTS]\n"
+		"                   [--host-path auto|on|off] [--] PROGRAM [ARGUMENTS]\n"
 		"\n"
 		"Runs PROGRAM, unmodified, with anywarp's libibverbs.so.1 and librdmacm.so.1 in\n"
 		"place of the system's. That is all it does: LD_LIBRARY_PATH set by hand works as\n"
@@ -128,9 +112,10 @@ const struct cli_command aw_cli_run = {
 		"  --persona NAME  what the device shows itself as: iwarp (default), connected by\n"
 		"                rdma_cm alone; or roce, for programs that exchange QP numbers and\n"
 		"                GIDs themselves. Both ends must have the same.\n"
-		"  --host-path on|off  whether a connection between two programs of this host and\n"
-		"                user goes through memory, where both ends have it on (default\n"
-		"                off); --log info names the path of each connection\n"
+		"  --host-path auto|on|off  when a connection between two programs of this host\n"
+		"                and user goes over to memory: after some messages over TCP\n"
+		"                (auto, the default), at once, or never; never, too, where the\n"
+		"                other end has off; --log info names the path of each connection\n"
 		"  --mpa LIST    how connections are set up, for both ends of PROGRAM: a list of\n"
 		"                key=value with commas between, as in markers=on,crc=off:\n"
 		"                  markers=on|off     ask the peer for markers (default off)\n"

@@ -196,8 +196,6 @@ static const char *qp_path(const struct aw_stat_qp *qp)
 		return "tcp";
 	case AW_STAT_PATH_MEMORY:
 		return "memory";
-	case AW_STAT_PATH_UNDECIDED:
-		return "undecided";
 	case AW_STAT_PATH_UDP:
 		return "udp";
 	}

@@ -46,7 +46,7 @@ static bool verify(struct aw_qp *qp, uint8_t *buf, size_t size)
 {
 	int markers_are_bad = 0;
 
-	if (qp->stream.crc && !crc_is_right(qp, buf, size)) {
+	if (aw_stream_crc_in(&qp->stream) && !crc_is_right(qp, buf, size)) {
 		aw_qp_terminate(qp, AW_E_MPA_CRC);
 		return false;
 	}
@@ -84,6 +84,8 @@ size_t aw_rx_octets(struct aw_qp *qp, uint8_t *buf, size_t len)
 		if (size == 0 || size > len - used || !take_fpdu(qp, buf + used, size))
 			return used;
 		used += size;
+		if (qp->move.kind != MOVE_MSG_NONE)
+			return used;
 	}
 	return len;
 }
@@ -111,7 +113,7 @@ static size_t take_lent(struct aw_qp *qp, const uint8_t *buf, size_t len)
 		return 0;
 	if (size <= copied)
 		buf = head;
-	if (qp->stream.crc && !crc_is_right(qp, buf, size))
+	if (aw_stream_crc_in(&qp->stream) && !crc_is_right(qp, buf, size))
 		aw_qp_terminate(qp, AW_E_MPA_CRC);
 	else if (aw_rx_ulpdu_lent(qp, head + FPDU_LEN_FIELD, buf + FPDU_LEN_FIELD, ulpdu_len) ==
 			 AW_E_DDP_NO_BUFFER &&

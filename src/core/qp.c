@@ -38,6 +38,7 @@ struct aw_stream aw_stream_agreed(const struct aw_mpa_result *result, bool initi
 		.ird = result->ird,
 		.ord = result->ord,
 		.extensions = result->extensions,
+		.moves = result->host,
 	};
 }
 
@@ -58,6 +59,7 @@ void aw_qp_start(struct aw_qp *qp, const struct aw_stream *stream)
 		qp->tx_msn[qn] = qp->rx_msn[qn] = 1; /* RFC 5041 4.3 */
 	qp->next_sink_stag = stream->stag_seed;
 	qp->tx_used = false;
+	qp->move.kind = MOVE_MSG_NONE;
 	qp->rtr_due = stream->initiator && stream->p2p;
 	qp->rtr_awaited = !stream->initiator && stream->p2p && (stream->rtr & MPA_RTR_SEND);
 	AW_PROMISE(!qp->rtr_due || stream->rtr != MPA_RTR_READ || qp->stream.ord > 0);

@@ -11,6 +11,7 @@
 #include "core/queue.h"
 #include "core/startup.h"
 #include "wire/ddp.h"
+#include "wire/move.h"
 #include "wire/rdmap.h"
 #include "wire/term.h"
 
@@ -60,7 +61,9 @@ struct aw_qp_mem {
 /* The parameters of the stream, fixed by aw_qp_start. */
 struct aw_stream {
 	bool initiator;
-	bool crc;
+	bool crc; /* as start-up agreed on it for both directions */
+	bool crc_ended_tx; /* set by the driver: the octets of this direction reach no wire any more */
+	bool crc_ended_rx;
 	bool markers_tx;
 	bool markers_rx;
 	bool p2p;
@@ -70,7 +73,19 @@ struct aw_stream {
 	uint32_t emss; /* octets of one TCP segment: an FPDU is no larger */
 	uint32_t stag_seed; /* random: where the one-shot sink STags start */
 	bool extensions; /* as in struct aw_mpa_result */
+	/* the peer may send the messages of wire/move.h; a driver may end that */
+	bool moves;
 };
+
+static inline bool aw_stream_crc_out(const struct aw_stream *stream)
+{
+	return stream->crc && !stream->crc_ended_tx;
+}
+
+static inline bool aw_stream_crc_in(const struct aw_stream *stream)
+{
+	return stream->crc && !stream->crc_ended_rx;
+}
 
 /* The parameters that a start-up agreed on; the driver adds emss and stag_seed. */
 struct aw_stream aw_stream_agreed(const struct aw_mpa_result *result, bool initiator);
@@ -152,6 +167,8 @@ struct aw_qp {
 	uint64_t rx_pos; /* stream position of the next unread octet */
 	size_t rx_held; /* octets on the wire of a verified FPDU that waits for a receive, or 0 */
 	uint32_t rx_msn[4];
+	/* the message that was received last, for the driver, which sets its kind to MOVE_MSG_NONE */
+	struct move_msg move;
 	bool rtr_awaited; /* the first message may be a Send that is an RTR */
 	struct aw_rx_send rx_send;
 	struct aw_rx_imm rx_imm;

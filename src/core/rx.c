@@ -134,6 +134,8 @@ enum aw_error aw_rx_ulpdu_lent(struct aw_qp *qp, const uint8_t *head, const uint
 	if (!aw_machine_runs(qp))
 		return AW_OK;
 	qp->peer_ready = true;
+	if (qp->stream.moves && move_get(head, len, &qp->move))
+		return AW_OK;
 	err = parse(qp, head, len, &seg);
 	if (!err) {
 		seg.data = ulpdu + ddp_hdr_len(seg.hdr.tagged);

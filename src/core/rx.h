@@ -10,7 +10,8 @@
  * places it. Markers are taken out in place, so buf is written to. Returns the octets used; the
  * rest is the beginning of an FPDU and must come again, with more behind it. When rx_held is set
  * the rest is whole, waits for a receive, and must come again unchanged. After an error the state
- * is TERMINATE (or ERROR) and all octets count as used. Needs at most FPDU_MAX octets to make
+ * is TERMINATE (or ERROR) and all octets count as used. Stops behind a message of wire/move.h, which
+ * is the driver's (qp->move). Needs at most FPDU_MAX octets to make
  * progress.
  */
 size_t aw_rx_octets(struct aw_qp *qp, uint8_t *buf, size_t len);

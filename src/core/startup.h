@@ -18,7 +18,7 @@ struct aw_mpa_local {
 	uint16_t ird; /* Reads we can take at once; MPA_IRD_ORD_NONE: not negotiated */
 	uint16_t ord; /* Reads we want to have outstanding; likewise */
 	bool extensions; /* offer, or agree to, RFC 7306 as docs/extensions.md has it */
-	bool host; /* with extensions: offer, or agree to, shared memory (docs/host-path.md) */
+	bool host; /* with extensions: offer, or agree to, a move into shared memory (docs/host-path.md) */
 	bool ird_ord_ulp; /* ird and ord hold, but the ULPs agree on them: 0x3fff on the wire */
 };
 
@@ -37,7 +37,7 @@ struct aw_mpa_result {
 	uint16_t peer_ird; /* as the peer sent them; 0 when not enhanced */
 	uint16_t peer_ord;
 	bool extensions; /* enhanced: offered, and agreed to */
-	bool host; /* likewise; a responder's driver may take it back before the Reply */
+	bool host; /* likewise */
 	const uint8_t *pd; /* the ULP's private data; borrowed from the frame */
 	uint16_t pd_len;
 };

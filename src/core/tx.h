@@ -39,6 +39,9 @@ enum aw_tx {
  */
 enum aw_tx aw_tx_next(struct aw_qp *qp, struct aw_tx_out *out);
 
+/* Adds a message of wire/move.h to a batch that is empty; the stream has no markers. */
+void aw_tx_move(struct aw_qp *qp, struct aw_tx_out *out, const struct move_msg *msg);
+
 /*
  * True when aw_tx_next has nothing to add, so that the driver need not have a batch at hand. WRs
  * that are complete are retired, as aw_tx_next does.

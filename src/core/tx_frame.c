@@ -68,13 +68,13 @@ static size_t put_head(const struct aw_tx_seg *seg, uint8_t *p)
 
 static uint32_t fold(const struct aw_qp *qp, uint32_t crc, const void *p, size_t len)
 {
-	return qp->stream.crc ? qp->ops->crc32c(crc, p, len) : crc;
+	return aw_stream_crc_out(&qp->stream) ? qp->ops->crc32c(crc, p, len) : crc;
 }
 
 /* The CRC field; zero when CRCs are off. */
 static void put_crc(const struct aw_qp *qp, uint32_t crc, uint8_t *p)
 {
-	put_le32(p, qp->stream.crc ? crc32c_final(crc) : 0);
+	put_le32(p, aw_stream_crc_out(&qp->stream) ? crc32c_final(crc) : 0);
 }
 
 /*
@@ -159,7 +159,8 @@ enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_
 	AW_PROMISE(ulpdu_len(seg) <= qp->mulpdu);
 	if (qp->stream.markers_tx)
 		tx = frame_marked(qp, out, seg);
-	else if (qp->stream.crc || qp->copies || seg->copy || seg->len <= AW_TX_COPY_MAX)
+	else if (aw_stream_crc_out(&qp->stream) || qp->copies || seg->copy ||
+		 seg->len <= AW_TX_COPY_MAX)
 		tx = frame_copied(qp, out, seg);
 	else
 		tx = frame_lent(out, seg);
@@ -167,4 +168,18 @@ enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_
 	if (tx == AW_TX_FPDU && qp->count)
 		aw_count_segment(&qp->count->out, seg->hdr.last, has_payload(seg) ? seg->len : 0);
 	return tx;
+}
+
+void aw_tx_move(struct aw_qp *qp, struct aw_tx_out *out, const struct move_msg *msg)
+{
+	uint8_t *p = arena_end(out);
+	size_t len = move_put(msg, p + FPDU_LEN_FIELD);
+	size_t size = fpdu_size(len);
+
+	AW_PROMISE(has_room(out, size, 1) && !qp->stream.markers_tx);
+	put_be16(p, (uint16_t)len);
+	memset(p + FPDU_LEN_FIELD + len, 0, fpdu_pad(len));
+	put_crc(qp, fold(qp, CRC32C_INIT, p, size - FPDU_CRC_LEN), p + size - FPDU_CRC_LEN);
+	add_arena(out, size);
+	qp->tx_pos += size;
 }

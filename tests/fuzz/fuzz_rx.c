@@ -314,8 +314,20 @@ static size_t next_fpdu(struct harness *h, struct bytes *b)
 	return frame(h, fpdu, len);
 }
 
+/* As the driver does: true when there was a message of a move. The peer's last one over TCP ends them. */
+static bool take_move(struct harness *h)
+{
+	enum move_kind kind = h->qp.move.kind;
+
+	FUZZ_CHECK(kind == MOVE_MSG_NONE || h->qp.stream.moves);
+	h->qp.move.kind = MOVE_MSG_NONE;
+	if (kind == MOVE_LAST)
+		h->qp.stream.moves = false;
+	return kind != MOVE_MSG_NONE;
+}
+
 /* Gives the core what is staged, and keeps the rest. */
-static void use(struct harness *h)
+static void use_once(struct harness *h)
 {
 	size_t used = aw_rx_octets(&h->qp, h->octets, h->staged);
 
@@ -325,6 +337,13 @@ static void use(struct harness *h)
 	/* What is held is whole, and only where the driver asked for it. */
 	FUZZ_CHECK(!h->qp.rx_held || h->qp.state >= AW_QP_TERMINATE ||
 		   (h->qp.rnr_holds && h->qp.rx_held <= h->staged));
+}
+
+static void use(struct harness *h)
+{
+	do {
+		use_once(h);
+	} while (take_move(h));
 }
 
 /* All of it is used, but for a message that is held and what follows it. */
@@ -393,6 +412,7 @@ static void run(struct harness *h, struct bytes *b)
 		.emss = 128 + bytes_u16(b),
 		.stag_seed = 0xfffffffe,
 		.extensions = rights & 1,
+		.moves = rights & 128,
 	};
 	uint8_t posts = bytes_u8(b) % SQ_CAPACITY;
 

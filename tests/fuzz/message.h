@@ -118,6 +118,15 @@ static inline void message_untagged(const struct aw_qp *qp, struct bytes *b, uns
 	put_be32(p + 14, message_field(b, qp->rx_send.active && qn == 0 ? qp->rx_send.placed : 0));
 }
 
+/* A message of a move, which takes the place of an opcode that there is not. */
+static inline size_t message_move(struct bytes *b, uint8_t *p)
+{
+	struct move_msg msg = { .kind = (enum move_kind)(1 + bytes_u8(b) % MOVE_LAST) };
+
+	bytes_take(b, msg.data, move_data_len(msg.kind));
+	return move_put(&msg, p);
+}
+
 /* Writes a ULPDU of at most MESSAGE_MAX octets to p; returns its length. */
 static inline size_t message_put(const struct aw_qp *qp, struct bytes *b, uint8_t *p)
 {
@@ -126,6 +135,8 @@ static inline size_t message_put(const struct aw_qp *qp, struct bytes *b, uint8_
 	bool tagged = opcode == RDMAP_WRITE || opcode == RDMAP_READ_RESP;
 	size_t header = tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN;
 
+	if (opcode == 15 && qp->stream.moves)
+		return message_move(b, p);
 	p[0] = (uint8_t)message_field(b, (tagged ? 0x80 : 0) | (how & 0x80 ? 0 : 0x40) | 1);
 	p[1] = (uint8_t)message_field(b, 0x40 | opcode);
 	if (tagged)

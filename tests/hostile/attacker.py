@@ -44,7 +44,8 @@ class Victim:
         self.process = subprocess.Popen(
             [f"{build}/tests/victim", ground.ADDRESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self.errors, text=True, bufsize=1,
-            env={**os.environ, **SANITIZERS, **ground.environment(build), **env})
+            # Its own two ends stay on TCP, as the attacker's do: memory of theirs would count as what he costs.
+            env={**os.environ, **SANITIZERS, "ANYWARP_HOST_PATH": "off", **ground.environment(build), **env})
         self.port = int(self.answer().split()[1])
 
     @property

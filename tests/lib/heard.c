@@ -73,7 +73,6 @@ int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct a
 	if (err)
 		return err;
 	fake->fd = to->fd;
-	fake->ring = to->ring;
 	fake->stream = *stream;
 	return 0;
 }

@@ -35,7 +35,6 @@ struct fake_qp {
 	struct aw_uqp uqp; /* first */
 	int err;
 	int fd;
-	struct aw_host_ring *ring; /* what it was given; the test frees it */
 	struct aw_stream stream;
 };
 

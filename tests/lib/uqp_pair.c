@@ -5,7 +5,9 @@
 #include "base/clock.h"
 #include "net/mr/mrtab.h"
 #include "net/progress/engine.h"
+#include "net/qp/carrier.h"
 #include "net/qp/cq_poll.h"
+#include "net/qp/uqp_sock.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -42,8 +44,8 @@ static void tcp_pair(int fd[2])
 		setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
-/* As a responder and an initiator that are one process; the verdict waits on its socket. */
-static void make_memory(const int fd[2], struct aw_host_ring *ring[2])
+/* As a responder and an initiator that are one process. */
+static void make_memory(struct aw_host_ring *ring[2])
 {
 	uint8_t hello[AW_HOST_HELLO_LEN], verdict[AW_HOST_VERDICT_LEN];
 	const char *cause;
@@ -52,7 +54,7 @@ static void make_memory(const int fd[2], struct aw_host_ring *ring[2])
 	assert_non_null(ring[1]);
 	ring[0] = aw_host_ring_open(hello, verdict, &cause);
 	assert_non_null(ring[0]);
-	assert_int_equal(write(fd[0], verdict, sizeof(verdict)), sizeof(verdict));
+	assert_int_equal(aw_host_ring_decide(ring[1], verdict), AW_HOST_RING);
 }
 
 static void on_event(void *arg, uint32_t events)
@@ -109,9 +111,14 @@ void end_destroy(struct end *e)
 	free(e->buf);
 }
 
-static int attach(struct aw_uqp *qp, int fd, struct aw_stream *stream, struct aw_host_ring *ring)
+void end_move(struct end *e, struct aw_host_ring *ring)
 {
-	return aw_uqp_attach_to(qp, &(struct aw_uqp_socket){ .fd = fd, .ring = ring }, stream);
+	pthread_mutex_lock(&e->qp->lock);
+	e->qp->ring = ring;
+	aw_carrier_move_in(e->qp);
+	aw_carrier_move_out(e->qp);
+	aw_uqp_serve(e->qp);
+	pthread_mutex_unlock(&e->qp->lock);
 }
 
 void pair_attach(struct pair *p)
@@ -121,12 +128,15 @@ void pair_attach(struct pair *p)
 	int fd[2];
 
 	tcp_pair(fd);
-	if (OVER_MEMORY)
-		make_memory(fd, ring);
 	s.initiator = false;
-	assert_int_equal(attach(p->b.qp, fd[1], &s, ring[1]), 0);
+	assert_int_equal(aw_uqp_attach(p->b.qp, fd[1], &s), 0);
 	s.initiator = true;
-	assert_int_equal(attach(p->a.qp, fd[0], &s, ring[0]), 0);
+	assert_int_equal(aw_uqp_attach(p->a.qp, fd[0], &s), 0);
+	if (!OVER_MEMORY)
+		return;
+	make_memory(ring);
+	end_move(&p->b, ring[1]);
+	end_move(&p->a, ring[0]);
 }
 
 int pair_setup(void **state)
@@ -214,6 +224,24 @@ void end_wait_held(struct end *e)
 		held = e->qp->core.rx_held > 0;
 		pthread_mutex_unlock(&e->qp->lock);
 	}
+}
+
+bool end_is_in_memory(struct end *e, bool in)
+{
+	pthread_mutex_lock(&e->qp->lock);
+	bool is = (in ? e->qp->in : e->qp->out) == &aw_carrier_host;
+
+	pthread_mutex_unlock(&e->qp->lock);
+	return is;
+}
+
+bool end_is_full(struct end *e)
+{
+	pthread_mutex_lock(&e->qp->lock);
+	bool full = e->qp->tx_blocked && !e->qp->out->has_room(e->qp);
+
+	pthread_mutex_unlock(&e->qp->lock);
+	return full;
 }
 
 struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len)

@@ -27,6 +27,8 @@ struct pair {
 void end_make(struct end *e, const void *pd, struct aw_srq *srq);
 void end_make_on(struct end *e, const void *pd, struct aw_cq *cq);
 void end_destroy(struct end *e);
+/* Both directions of the stream go on through the memory, which the QP then owns. */
+void end_move(struct end *e, struct aw_host_ring *ring);
 
 /* Both ends onto the two sockets of a new connection. */
 void pair_attach(struct pair *p);
@@ -47,6 +49,10 @@ struct aw_cq_entry end_wait_cqe(struct end *e);
 void end_wait_event(struct end *e, uint32_t event);
 /* Until the stream is held: a message waits there for a receive. */
 void end_wait_held(struct end *e);
+/* Whether a direction of the stream goes through memory. */
+bool end_is_in_memory(struct end *e, bool in);
+/* Whether the end has more to send, for which there is no room. */
+bool end_is_full(struct end *e);
 struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len);
 
 /* A signalled WR over the first octets of e's memory and of peer's. */

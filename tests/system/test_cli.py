@@ -111,23 +111,25 @@ def test_run_wrong_mpa_list_names_the_mistake(args, words):
     assert words in done.stderr
 
 
-@pytest.mark.parametrize("args", [("--host-path", "on"), ("--host-path=on",)])
-def test_run_host_path_sets_it(args):
-    done = anywarp("run", *args, "--", "sh", "-c", "echo $ANYWARP_HOST_PATH")
-    assert done.stdout == "on\n"
+@pytest.mark.parametrize("args", [("--host-path", "{}"), ("--host-path={}",)])
+@pytest.mark.parametrize("word", ["auto", "on", "off"])
+def test_run_host_path_sets_it(args, word):
+    done = anywarp("run", *[arg.format(word) for arg in args], "--", "sh", "-c", "echo $ANYWARP_HOST_PATH")
+    assert done.stdout == f"{word}\n"
 
 
-@pytest.mark.parametrize("args", [("--host-path", "maybe", "true"), ("--host-path",)])
+@pytest.mark.parametrize("args", [("--host-path", "maybe", "true"), ("--host-path", "auto on", "true"),
+                                  ("--host-path=", "true"), ("--host-path",)])
 def test_run_wrong_host_path_names_the_right_ones(args):
     done = anywarp("run", *args)
     assert done.returncode == 125
-    assert "on off" in done.stderr
+    assert "--host-path needs one of: auto on off" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["run", "sockets"])
 @pytest.mark.parametrize("variable, words", [
-    ("ANYWARP_MPA", "'bad'"), ("ANYWARP_PERSONA", "is 'bad': set it to iwarp or roce"),
-    ("ANYWARP_HOST_PATH", "is 'bad': set it to on or off")])
+    ("ANYWARP_MPA", "'bad'"), ("ANYWARP_PERSONA", "is 'bad': it needs one of: iwarp roce"),
+    ("ANYWARP_HOST_PATH", "is 'bad': it needs one of: auto on off")])
 def test_a_wrong_value_in_the_environment_is_refused(name, variable, words):
     done = anywarp(name, "--", "true", **{variable: "bad"})
     assert done.returncode == 125
@@ -142,8 +144,11 @@ def test_run_option_stands_in_for_a_wrong_value(option, variable):
 
 
 def test_doctor_tells_of_the_host_path():
-    assert "host path" in anywarp("doctor", ANYWARP_HOST_PATH="off").stdout
-    assert "on, by ANYWARP_HOST_PATH" in anywarp("doctor", ANYWARP_HOST_PATH="on").stdout
+    found = {word: anywarp("doctor", ANYWARP_HOST_PATH=word).stdout for word in ("", "auto", "on", "off")}
+    assert "auto: connections between programs of one user go through memory after some messages" in found[""]
+    assert "go through memory after some messages" in found["auto"]
+    assert "on: connections between programs of one user go through memory at once" in found["on"]
+    assert "off, by ANYWARP_HOST_PATH" in found["off"]
     wrong = anywarp("doctor", ANYWARP_HOST_PATH="maybe")
     assert wrong.returncode == 1
     assert "fail  host path" in wrong.stdout and "'maybe'" in wrong.stdout

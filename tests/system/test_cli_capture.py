@@ -22,6 +22,7 @@ from test_cli_stat import FORGER, SEALS, STRANGER, head, stat
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 ANYWARP = BUILD / "bin" / "anywarp"
 MAN = pathlib.Path(__file__).resolve().parents[2] / "man"
+# With it every FPDU has its CRC, and none is of the move into memory, which tshark does not know.
 TCP_ONLY = ("env", "ANYWARP_HOST_PATH=off")
 # Offsets in the memfd: the request in the head, the ring's head, its records.
 REQUEST = 48
@@ -60,9 +61,16 @@ class Capture:
         return self.end()
 
 
+def is_of_a_move(octets):
+    """The ULPDU of the one FPDU in a packet begins with a zero. So does a marker, whose FPDU then has no length before it."""
+    return octets[:2] != b"\0\0" and octets[2:3] == b"\0"
+
+
 def recorded(path):
+    """Without the messages of a move into memory, of which tshark knows nothing."""
     lines = recording.tshark(path, "-Y", "tcp", "-T", "fields", *recording.columns(tcp_order.FIELDS))
-    return recording.Recording(path, list(tcp_order.packets(lines.splitlines())))
+    packets = tcp_order.packets(lines.splitlines())
+    return recording.Recording(path, [packet for packet in packets if not is_of_a_move(packet.payload)])
 
 
 def fields(path, *names, where=""):
@@ -126,13 +134,13 @@ def fixture_path(tmp_path):
 
 # --- whole streams, from the first byte
 
-@pytest.mark.parametrize("address, settings", [
-    ("127.0.0.1", ("ANYWARP_HOST_PATH=off",)),
-    ("::1", ("ANYWARP_HOST_PATH=off",)),
-    ("127.0.0.1", ("ANYWARP_HOST_PATH=on",)),
-    ("127.0.0.1", ("ANYWARP_HOST_PATH=off", "ANYWARP_MPA=markers=on")),
+@pytest.mark.parametrize("address, settings, moves", [
+    ("127.0.0.1", ("ANYWARP_HOST_PATH=off",), 0),
+    ("::1", ("ANYWARP_HOST_PATH=off",), 0),
+    ("127.0.0.1", ("ANYWARP_HOST_PATH=on",), 3),
+    ("127.0.0.1", ("ANYWARP_HOST_PATH=off", "ANYWARP_MPA=markers=on"), 0),
 ], ids=["ipv4", "ipv6", "memory", "markers"])
-def test_rping(start, port, path, address, settings, size=60000):
+def test_rping(start, port, path, address, settings, moves, size=60000):
     """A server that the client finds under capture: all of the stream is there, and both judges follow it."""
     server = start.server(f"rping -s -a {address} -C 5 -V -S {size}", port, prefix=("env", *settings))
     with Capture(server.pid, path) as capture:
@@ -143,7 +151,9 @@ def test_rping(start, port, path, address, settings, size=60000):
     assert seen.problems() == []
     conversation, = seen.conversations
     assert streams == 1 and dropped == 0
-    assert fpdus == sum(len(each.fpdus) for each in conversation.directions)
+    assert fpdus == sum(len(each.fpdus) for each in conversation.directions) + moves
+    comments = [frame[0] for frame in fields(capture.path, "frame.comment", where="frame.comment")]
+    assert sum("moves the stream into memory" in comment for comment in comments) == moves
     opcodes = seen.opcodes()
     assert opcodes[iwarp.SEND] == 20 and opcodes[iwarp.READ_REQUEST] >= 5 and opcodes[iwarp.WRITE] >= 5
     # The server listens on its port, so that the client began.

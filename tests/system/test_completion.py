@@ -139,7 +139,7 @@ def test_options(offers, name):
     ("anywarp run --log=d", {"debug"}),
     ("anywarp sockets --log ", {"error", "warn", "info", "debug"}),
     ("anywarp run --log info --persona ", {"iwarp", "roce"}),
-    ("anywarp run --host-path ", {"on", "off"}),
+    ("anywarp run --host-path ", {"auto", "on", "off"}),
     ("anywarp sockets --rule ", {"on", "auto", "off"}),
 ])
 def test_values(offers, line, values):

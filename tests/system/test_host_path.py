@@ -24,8 +24,11 @@ def settings(path, *more):
 
 
 def paths(end):
-    """Of its connections, as its log has them."""
-    return set(re.findall(r"qp 0x\w+ path (\w+)", end.output()))
+    """Where its connections were in the end, as its log has it. Each begins over TCP."""
+    found = re.findall(r"qp (0x\w+) path (\w+)", end.output())
+    for qp in dict(found):
+        assert [path for each, path in found if each == qp] in (["tcp"], ["tcp", "memory"])
+    return set(dict(found).values())
 
 
 @pytest.fixture
@@ -39,10 +42,29 @@ def run(start, port):
     return run_both
 
 
+@pytest.mark.parametrize("path, rounds", [("on", 1), ("", 20), ("auto", 20)])
 @pytest.mark.parametrize("ending", ["client", "server", "client-reads", "server-reads"])
-def test_memory_where_both_want_it(run, ending):
-    line = f"-n 3 -S {SIZES} -e {ending}"
-    assert run(settings("on"), settings("on"), line) == ({"memory"}, {"memory"})
+def test_memory_where_both_want_it(run, path, rounds, ending):
+    line = f"-n 3 -C {rounds} -S {SIZES} -e {ending}"
+    assert run(settings(path), settings(path), line) == ({"memory"}, {"memory"})
+
+
+def test_a_short_connection_stays_on_tcp(run):
+    """Unless it is asked for otherwise."""
+    assert run(settings(""), settings(""), "-n 3 -S 4000") == ({"tcp"}, {"tcp"})
+
+
+@pytest.mark.parametrize("server, client, path", [("on", "", "memory"), ("", "on", "tcp")])
+def test_the_responder_decides_when(run, server, client, path):
+    assert run(settings(server), settings(client), "-S 4000") == ({path}, {path})
+
+
+@pytest.mark.parametrize("ending", ["client", "server", "client-reads", "server-reads"])
+def test_an_end_during_the_move(run, ending):
+    """Somewhere among these the responder offers memory with its last messages."""
+    for rounds in range(12, 28):
+        ends = run(settings(""), settings(""), f"-n 4 -C {rounds} -S 4 -o send -e {ending}")
+        assert all(end <= {"tcp", "memory"} for end in ends)
 
 
 @pytest.mark.parametrize("violator", ["client", "server"])
@@ -51,9 +73,9 @@ def test_a_terminate_arrives(run, violator):
     assert run(settings("on"), settings("on"), line) == ({"memory"}, {"memory"})
 
 
-@pytest.mark.parametrize("server, client", [("on", "off"), ("off", "on"), ("", ""), ("", "on")])
+@pytest.mark.parametrize("server, client", [("on", "off"), ("off", "on"), ("", "off"), ("off", "")])
 def test_tcp_where_one_does_not(run, server, client):
-    assert run(settings(server), settings(client), f"-S {SIZES}") == ({"tcp"}, {"tcp"})
+    assert run(settings(server), settings(client), f"-C 20 -S {SIZES}") == ({"tcp"}, {"tcp"})
 
 
 @pytest.mark.parametrize("policy", ["extensions=off", "markers=on", "revision=1", "p2p=off"])
@@ -143,4 +165,4 @@ def test_memory_under_yama(run, yama):
 def test_a_wrong_word_connects_nothing(start):
     end = start(f"{OPCODES} -S 4 -a 127.0.0.1 -p 1", prefix=settings("maybe"))
     assert end.wait_exit(SECONDS_MAX) != 0
-    assert "ANYWARP_HOST_PATH is 'maybe': it must be on or off" in end.output()
+    assert "ANYWARP_HOST_PATH is 'maybe': it must be auto, on or off" in end.output()

@@ -137,7 +137,7 @@ def test_the_stream_is_cut(start, tmp_path, port, box_of, make):
     except capture.NotAllowed as error:
         pytest.skip(str(error))
     with captured:
-        # What is said of the host path, in vain over a middlebox, is no FPDU.
+        # Without "off" there are FPDUs of the host path, in vain over a middlebox, which are no DDP segments.
         assert_ends(begin(start, port, box.port, "-S 300", host_path="off"))
         recorded = captured.stop()
     one, = recorded.conversations

@@ -26,6 +26,7 @@ def wire(request, tmp_path, port):
 def run(start, wire, port, server_line, client_line, policies=("", "")):
     """The Recording of what the two programs exchange; policies are the server's and client's."""
     bed, captured = wire
+    # Without "off" two ends over loopback move their stream into memory, away from the wire.
     prefixes = [[*prefix, "env", "ANYWARP_HOST_PATH=off", f"ANYWARP_MPA={policy}"]
                 for prefix, policy in zip((bed.server_prefix, bed.client_prefix), policies)]
     server = start.server(server_line, port, prefix=prefixes[0])

@@ -285,6 +285,77 @@ static void aw_rx_octets__largest_fpdu(void **state)
 	free(octets);
 }
 
+/* A message of a move as an FPDU of its own; returns its octets. */
+static size_t move_fpdu(uint8_t *p, enum move_kind kind)
+{
+	const struct move_msg msg = { .kind = kind, .data = { 1, 2, 3 } };
+	size_t len = move_put(&msg, p + FPDU_LEN_FIELD), size = fpdu_size(len);
+
+	put_be16(p, (uint16_t)len);
+	memset(p + FPDU_LEN_FIELD + len, 0, fpdu_pad(len));
+	put_le32(p + size - FPDU_CRC_LEN,
+		 crc32c_final(crc32c_update(CRC32C_INIT, p, size - FPDU_CRC_LEN)));
+	return size;
+}
+
+/* The driver takes the message before the core reads on, for what is behind it may be no FPDU. */
+static void aw_rx_octets__stops_behind_a_message_of_a_move(void **state)
+{
+	static const enum move_kind kinds[] = { MOVE_HELLO, MOVE_VERDICT, MOVE_LAST };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct aw_stream stream = core_stream(false, 1448);
+		struct core_end *end;
+		uint8_t octets[1000];
+		size_t first, size;
+
+		stream.moves = true;
+		end = core_end_create(&stream);
+		core_recv(end, 1, 0, 16);
+		core_recv(end, 2, 16, 16);
+		memcpy(octets, core_siw_send, sizeof(core_siw_send));
+		first = sizeof(core_siw_send) + move_fpdu(octets + sizeof(core_siw_send), kinds[i]);
+		size = first + plain_stream(octets + first);
+		assert_int_equal(aw_rx_octets(&end->qp, octets, first - 1), sizeof(core_siw_send));
+		assert_int_equal(end->qp.move.kind, MOVE_MSG_NONE);
+		assert_int_equal(aw_rx_octets(&end->qp, octets + sizeof(core_siw_send),
+					      size - sizeof(core_siw_send)),
+				 first - sizeof(core_siw_send));
+		assert_int_equal(end->qp.move.kind, kinds[i]);
+		assert_int_equal(end->qp.move.data[0], kinds[i] == MOVE_LAST ? 0 : 1);
+		assert_int_equal(end->qp.rx_pos, first);
+		assert_int_equal(end->qp.state, AW_QP_RTS);
+		assert_int_equal(end->logged, 1);
+		core_end_destroy(end);
+	}
+}
+
+/* As of any other segment of that version; one octet less than a header has no version. */
+static void aw_rx_lent__refuses_a_message_of_a_move(void **state)
+{
+	static const struct {
+		enum move_kind kind;
+		enum aw_error error;
+	} cases[] = {
+		{ MOVE_HELLO, AW_E_DDP_UNTAGGED_VERSION },
+		{ MOVE_VERDICT, AW_E_DDP_UNTAGGED_VERSION },
+		{ MOVE_LAST, AW_E_DDP_CATASTROPHIC },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct core_end *end = core_responder();
+		uint8_t octets[1000];
+		size_t size = move_fpdu(octets, cases[i].kind);
+
+		assert_int_equal(aw_rx_lent(&end->qp, octets, size), size);
+		assert_int_equal(end->qp.error, cases[i].error);
+		assert_int_equal(end->qp.move.kind, MOVE_MSG_NONE);
+		core_end_destroy(end);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +370,8 @@ int main(void)
 		cmocka_unit_test(aw_rx_octets__read_requests_are_not_held),
 		cmocka_unit_test(aw_rx_octets__marker_error),
 		cmocka_unit_test(aw_rx_octets__largest_fpdu),
+		cmocka_unit_test(aw_rx_octets__stops_behind_a_message_of_a_move),
+		cmocka_unit_test(aw_rx_lent__refuses_a_message_of_a_move),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

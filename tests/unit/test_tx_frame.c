@@ -449,6 +449,60 @@ static void aw_tx_next__inline_is_taken_at_post(void **state)
 	core_pair_destroy(pair);
 }
 
+/* What a message is to the octet, with a CRC and without; and that it counts in the stream's positions. */
+static void aw_tx_move__golden(void **state)
+{
+	static const struct {
+		enum move_kind kind;
+		size_t size;
+		const char *head; /* length, no segment, kind */
+	} cases[] = {
+		{ MOVE_HELLO, 36, "\0\36\0\1" },
+		{ MOVE_VERDICT, 24, "\0\22\0\2" },
+		{ MOVE_LAST, 8, "\0\2\0\3" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * 3; i++) {
+		struct move_msg msg = { .kind = cases[i % 3].kind };
+		size_t size = cases[i % 3].size, len = move_data_len(msg.kind);
+		struct aw_stream stream = core_stream(false, 1448);
+		uint32_t crc = 0;
+
+		stream.crc = i < 3;
+		memset(msg.data, 0xab, sizeof(msg.data));
+		struct core_end *end = core_end_create(&stream);
+		struct aw_tx_out out = batch(end, AW_TX_ARENA_MIN, AW_TX_IOV_MIN);
+
+		memset(end->arena, 0xff, sizeof(end->arena));
+		aw_tx_move(&end->qp, &out, &msg);
+		assert_int_equal(out.iov_count, 1);
+		assert_int_equal(out.octets, size);
+		assert_int_equal(out.iov[0].len, size);
+		assert_memory_equal(out.iov[0].base, cases[i % 3].head, 4);
+		assert_memory_equal(end->arena + 4, msg.data, len);
+		assert_memory_equal(end->arena + 4 + len, "\0\0\0", fpdu_pad(2 + len));
+		if (stream.crc)
+			crc = crc32c_final(crc32c_update(CRC32C_INIT, end->arena, size - 4));
+		assert_int_equal(get_le32(end->arena + size - 4), crc);
+		assert_int_equal(end->qp.tx_pos, size);
+		core_end_destroy(end);
+	}
+}
+
+/* The direction has no CRC any more, though start-up agreed on one. */
+static void aw_tx_next__crc_has_ended(void **state)
+{
+	struct core_end *end = core_initiator(1448);
+
+	(void)state;
+	end->qp.stream.crc_ended_tx = true;
+	core_post(end, AW_OP_SEND, 0, 16, 0);
+	core_tx(end);
+	assert_int_equal(get_le32(end->wire + end->wire_len - 4), 0);
+	core_end_destroy(end);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -472,6 +526,8 @@ int main(void)
 		cmocka_unit_test(aw_tx_next__least_batch_suffices),
 		cmocka_unit_test(aw_tx_next__gathers_sges),
 		cmocka_unit_test(aw_tx_next__inline_is_taken_at_post),
+		cmocka_unit_test(aw_tx_move__golden),
+		cmocka_unit_test(aw_tx_next__crc_has_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 // a user who asked for something must not get something else.
 #include "net/base/policy_env.h"
 
+#include "base/array.h"
 #include "base/log.h"
 #include "net/base/policy.h"
 
@@ -11,24 +12,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOST_PATH_DEFAULT false
-
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct aw_policy policy;
-static bool host_path = HOST_PATH_DEFAULT;
+static enum {
+	AUTO,
+	ON,
+	OFF
+} host_path = AUTO;
 static int policy_err;
 
 static void read_host_path(void)
 {
+	static const char *const words[] = { [AUTO] = "auto", [ON] = "on", [OFF] = "off" };
 	const char *word = secure_getenv(AW_HOST_PATH_ENV);
 
 	if (!word || !*word)
 		return;
-	host_path = !strcmp(word, "on");
-	if (host_path || !strcmp(word, "off"))
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		if (strcmp(word, words[i]) != 0)
+			continue;
+		host_path = i;
 		return;
+	}
 	policy_err = EINVAL;
-	aw_log(AW_LOG_ERROR, "%s is '%s': it must be on or off", AW_HOST_PATH_ENV, word);
+	aw_log(AW_LOG_ERROR, "%s is '%s': it must be auto, on or off", AW_HOST_PATH_ENV, word);
 }
 
 static void read_environment(void)
@@ -66,7 +73,13 @@ int aw_policy_local(struct aw_mpa_local *local)
 	local->p2p = policy.p2p;
 	local->rtr = policy.rtr;
 	local->extensions = policy.extensions;
-	local->host = host_path;
+	local->host = host_path != OFF;
 	local->ird_ord_ulp = policy.ird_ord_ulp;
 	return 0;
+}
+
+uint32_t aw_policy_host_path_calls(void)
+{
+	aw_policy_check();
+	return host_path == ON ? 1 : AW_HOST_PATH_CALLS;
 }

@@ -44,7 +44,6 @@ static void release(struct aw_watch *w)
 		aw_conn_close_fd(c->fd);
 	else if (c->fd >= 0)
 		aw_close_now(c->fd);
-	aw_host_ring_free(c->ring);
 	pthread_cond_destroy(&c->told);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -273,39 +272,10 @@ static int check_answer(const struct aw_conn *c, size_t pd_len)
 	return 0;
 }
 
-static void log_refused(const struct aw_conn *c, const char *cause)
-{
-	aw_log(AW_LOG_INFO, "host path not taken peer %s cause %s",
-	       aw_addr_text(&c->info.peer).text, cause);
-}
-
-/* Makes the shared memory if it was agreed on. Without it the connection goes over TCP. */
-static void make_ring(struct aw_conn *c, uint8_t *hello)
-{
-	const char *cause;
-
-	if (!c->info.result.host)
-		return;
-	aw_host_put_ports(hello, (const struct sockaddr *)&c->info.local,
-			  (const struct sockaddr *)&c->info.peer);
-	c->ring = aw_host_ring_make(hello, &cause);
-	c->info.result.host = c->ring != NULL;
-	if (!c->ring)
-		log_refused(c, cause);
-}
-
 /* Writes the Reply to c->out. The caller holds the lock. */
 static void make_reply(struct aw_conn *c, bool reject, const void *pd, size_t pd_len)
 {
-	uint8_t hello[AW_HOST_HELLO_LEN];
-
-	if (!reject)
-		make_ring(c, hello);
 	c->out.len = aw_mpa_reply(&c->local, &c->info.result, reject, pd, pd_len, c->out.octets);
-	if (c->ring && !reject) {
-		memcpy(c->out.octets + c->out.len, hello, sizeof(hello));
-		c->out.len += sizeof(hello);
-	}
 }
 
 /*
@@ -343,18 +313,6 @@ static void end_stream(const struct aw_conn *c, int fd)
 		aw_conn_terminate_fd(fd, AW_E_MPA_LOCAL, c->info.result.markers_tx);
 }
 
-/* Ends an accepted connection that no QP has asked for. */
-static void end_ready(const struct aw_conn *c, int fd)
-{
-	static const uint8_t tcp[AW_HOST_VERDICT_LEN];
-
-	/* The verdict comes first on the stream: where it cannot be sent, no Terminate is sent. */
-	if (c->info.result.host && aw_send_now(fd, tcp, sizeof(tcp)) < 0)
-		aw_conn_close_fd(fd);
-	else
-		end_stream(c, fd);
-}
-
 static const char *on_off(bool on)
 {
 	return on ? "on" : "off";
@@ -373,29 +331,6 @@ static void log_agreed(const struct aw_conn *c, bool initiator)
 	       aw_addr_text(&c->info.peer).text, initiator ? "initiator" : "responder", r->revision,
 	       on_off(r->crc), on_off(r->markers_tx), on_off(r->markers_rx), on_off(r->p2p), r->rtr,
 	       r->ird, r->ord, on_off(r->extensions), on_off(r->host));
-}
-
-/*
- * Initiator: opens the memory that the responder's hello names, and sends the verdict first on the
- * stream.
- */
-static int open_ring(const struct aw_conn *c, int fd, struct aw_host_ring **ring)
-{
-	uint8_t verdict[AW_HOST_VERDICT_LEN] = { 0 };
-	const char *cause = "the connection goes over a relay";
-
-	*ring = NULL;
-	if (!c->info.result.host)
-		return 0;
-	if (aw_host_are_ports(c->hello, (const struct sockaddr *)&c->info.local,
-			      (const struct sockaddr *)&c->info.peer))
-		*ring = aw_host_ring_open(c->hello, verdict, &cause);
-	if (!*ring)
-		log_refused(c, cause);
-	if (aw_send_now(fd, verdict, sizeof(verdict)) == sizeof(verdict))
-		return 0;
-	aw_host_ring_free(*ring);
-	return ECONNRESET;
 }
 
 static int attach(const struct aw_conn *c, bool initiator, struct aw_uqp *qp,
@@ -426,45 +361,28 @@ static void refuse(struct aw_conn *c, int fd)
 }
 
 /*
- * Responder: gives the socket, and the shared memory if there is any, to the QP, and sends the Reply,
- * which rejects where the QP cannot take them.
+ * Responder: gives the socket to the QP, and sends the Reply, which rejects where the QP cannot take
+ * the socket.
  */
 static int give_socket(struct aw_conn *c, int fd, struct aw_uqp *qp)
 {
-	const struct aw_uqp_socket to = {
-		.fd = fd, .ring = c->ring, .start = send_reply, .arg = c
-	};
+	const struct aw_uqp_socket to = { .fd = fd, .start = send_reply, .arg = c };
 	int err = attach(c, false, qp, &to);
 
 	if (err == ECONNRESET)
 		aw_conn_close_fd(fd);
 	else if (err)
 		refuse(c, fd);
-	else
-		c->ring = NULL;
 	return err;
 }
 
-/*
- * Initiator: takes the stream. After a verdict for memory the peer would not read a Terminate over
- * TCP.
- */
+/* Initiator: takes the stream. */
 static int begin_stream(const struct aw_conn *c, int fd, struct aw_uqp *qp)
 {
-	struct aw_host_ring *ring;
-	int err = open_ring(c, fd, &ring);
+	int err = attach(c, true, qp, &(struct aw_uqp_socket){ .fd = fd });
 
-	if (err) {
-		aw_conn_close_fd(fd);
-		return err;
-	}
-	err = attach(c, true, qp, &(struct aw_uqp_socket){ .fd = fd, .ring = ring });
-	if (err && ring)
-		aw_conn_close_fd(fd);
-	else if (err)
-		end_stream(c, fd);
 	if (err)
-		aw_host_ring_free(ring);
+		end_stream(c, fd);
 	return err;
 }
 
@@ -543,7 +461,7 @@ void aw_conn_destroy(struct aw_conn *c)
 		aw_watch_drop_fd(&c->watch);
 	pthread_mutex_unlock(&c->lock);
 	if (fd >= 0)
-		end_ready(c, fd);
+		end_stream(c, fd);
 	if (aw_engine_is_self())
 		aw_watch_remove(&c->watch);
 	else

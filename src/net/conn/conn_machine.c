@@ -256,32 +256,6 @@ static void judge_reply(struct aw_conn *c, uint8_t asked)
 	}
 }
 
-/* Where shared memory was agreed on, a hello that names it follows the responder's Reply. */
-static enum aw_frame_io receive_hello(struct aw_conn *c)
-{
-	while (c->info.result.host && c->hello_len < sizeof(c->hello)) {
-		ssize_t n = aw_recv_now(c->fd, c->hello + c->hello_len,
-					sizeof(c->hello) - c->hello_len, 0);
-
-		if (n == 0)
-			return AW_FRAME_CLOSED;
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR ? AW_FRAME_MORE : AW_FRAME_LOST;
-		c->hello_len += (size_t)n;
-	}
-	return AW_FRAME_DONE;
-}
-
-static void step_hello(struct aw_conn *c, uint8_t asked)
-{
-	enum aw_frame_io io = receive_hello(c);
-
-	if (io == AW_FRAME_DONE)
-		judge_reply(c, asked);
-	else if (io != AW_FRAME_MORE)
-		fail_frame(c, io);
-}
-
 /*
  * A peer that ends the connection without a byte may know revision 1 only. The same is seen where its
  * program has just ended or closed its listener, and another listener may be there the next moment: to that
@@ -309,7 +283,7 @@ static void step_reply(struct aw_conn *c)
 	}
 	setup = aw_mpa_on_reply(&c->local, &frame, &c->info.result);
 	if (setup == AW_SETUP_OK) {
-		step_hello(c, asked);
+		judge_reply(c, asked);
 		return;
 	}
 	if (terminate_of(setup) != AW_OK)

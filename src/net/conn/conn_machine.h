@@ -35,11 +35,6 @@ struct aw_conn {
 	int fd; /* -1: given away or closed */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
 	struct aw_frame_buf out;
-	/* responder: the memory agreed on with the Reply, for the QP; or NULL */
-	struct aw_host_ring *ring;
-	/* initiator: follows the Reply where memory was agreed on */
-	uint8_t hello[AW_HOST_HELLO_LEN];
-	size_t hello_len; /* bytes of it that have come */
 	int early_errno; /* the Request could not be sent: the progress thread reports it */
 	struct aw_conn_info info; /* written before the event that reports it */
 	bool due; /* due_event is not delivered yet */

@@ -4,13 +4,14 @@
 #ifndef NET_FRAME_H
 #define NET_FRAME_H
 
-#include "net/qp/host_ring.h"
 #include "wire/mpa.h"
+
+#include <stddef.h>
 
 struct aw_frame_buf {
 	size_t done; /* bytes received, or sent */
 	size_t len; /* bytes to send */
-	uint8_t octets[MPA_FRAME_MAX + AW_HOST_HELLO_LEN]; /* a Reply may be followed by a hello */
+	uint8_t octets[MPA_FRAME_MAX];
 };
 
 enum aw_frame_io {

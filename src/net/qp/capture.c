@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "net/mem/guard.h"
 #include "wire/fpdu.h"
+#include "wire/move.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -154,6 +155,7 @@ static struct way way_from(uint64_t pos)
 	return (struct way){ pos, pos, pos };
 }
 
+/* Of a stream that may go on in memory, where FPDUs have no CRC, a dissector checks none. */
 static void begin_stream(const struct aw_uqp *qp, struct aw_capture *capture)
 {
 	const struct aw_stream *stream = &qp->core.stream;
@@ -163,7 +165,7 @@ static void begin_stream(const struct aw_uqp *qp, struct aw_capture *capture)
 		.common = {
 			.kind = AW_CAPTURE_FPDUS,
 			.flags = (stream->initiator ? AW_CAPTURE_INITIATOR : 0) |
-				 (stream->crc ? AW_CAPTURE_CRC : 0) |
+				 (aw_stream_crc_in(stream) && !stream->moves ? AW_CAPTURE_CRC : 0) |
 				 (stream->markers_tx ? AW_CAPTURE_MARKED_OUT : 0) |
 				 (stream->markers_rx ? AW_CAPTURE_MARKED_IN : 0),
 			.qpn = qp->qpn,
@@ -285,16 +287,20 @@ void aw_capture_out(struct aw_uqp *qp, uint64_t pos, const struct aw_iov *iov, s
 	errno = saved;
 }
 
-/* Bytes of the whole FPDUs at buf + from. */
+/* Bytes of the whole FPDUs at buf + from, up to a message of a move: behind it there may be bells. */
 static size_t measure_whole(const struct aw_qp *core, const uint8_t *buf, size_t from, size_t len)
 {
 	size_t at = from, size;
+	struct move_msg msg;
+	bool ends = false;
 
-	while (at < len) {
+	while (at < len && !ends) {
 		size = fpdu_wire_size(buf + at, len - at, (uint32_t)(core->rx_pos + at),
 				      core->stream.markers_rx);
 		if (size == 0 || size > len - at)
 			break;
+		ends = core->stream.moves &&
+		       move_get(buf + at + FPDU_LEN_FIELD, get_be16(buf + at), &msg);
 		at += size;
 	}
 	return at - from;

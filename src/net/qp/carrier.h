@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A carrier moves a stream's bytes between two QPs: over the TCP socket, or through memory that two
-// processes of one host share, where the socket carries only wakes and the end of the stream. The
-// carrier is chosen once, as the stream begins; a responder that has offered memory first waits for
-// the initiator's verdict. The caller of every function here holds the QP lock.
+// processes of one host share, where the socket carries only wakes and the end of the stream. Each
+// stream begins over TCP. A move into memory (net/qp/move.h) changes the carrier of each direction
+// once, so that for a moment the two directions may have different ones. The caller of every function
+// here holds the QP lock.
 #ifndef NET_CARRIER_H
 #define NET_CARRIER_H
 
@@ -12,9 +13,9 @@
 #include <sys/uio.h>
 
 struct aw_carrier {
-	const char *name; /* for the log */
 	bool is_socket; /* bytes make the socket readable, room makes it writable, and each send is a system call */
 
+	/* Of the carrier that sends (aw_uqp.out). */
 	/*
 	 * As sendmsg(2), without waiting. EAGAIN: no room; EFAULT: the program's memory is
 	 * unmapped.
@@ -24,6 +25,12 @@ struct aw_carrier {
 	bool (*has_room)(struct aw_uqp *qp);
 	/* The largest FPDU that this carrier takes, in bytes. */
 	uint32_t (*segment_size)(const struct aw_uqp *qp);
+	/* True when the peer's end, though maybe not its program, has all bytes that were sent. */
+	bool (*has_taken_all)(struct aw_uqp *qp);
+	/* Ends the sending direction of the stream. */
+	void (*finish)(struct aw_uqp *qp);
+
+	/* Of the carrier that receives (aw_uqp.in). */
 	/*
 	 * Gives the core the bytes that have come, within a budget. polled: the calling thread
 	 * polls and will look again.
@@ -36,10 +43,6 @@ struct aw_carrier {
 	bool (*is_reset)(struct aw_uqp *qp);
 	/* True when the peer has ended the stream in any way. Asked likewise. */
 	bool (*has_ended)(struct aw_uqp *qp);
-	/* True when the peer's end, though maybe not its program, has all bytes that were sent. */
-	bool (*has_taken_all)(struct aw_uqp *qp);
-	/* Ends the sending direction of the stream. */
-	void (*finish)(struct aw_uqp *qp);
 	/*
 	 * The epoll events to wait for on the socket: after a turn of the progress thread, while
 	 * pollers serve the QP, and once the progress thread has taken the QP back. NULL: as for a
@@ -52,10 +55,13 @@ struct aw_carrier {
 
 extern const struct aw_carrier aw_carrier_tcp;
 extern const struct aw_carrier aw_carrier_host;
-extern const struct aw_carrier aw_carrier_undecided;
 
-/* ring: NULL, or the memory that the two ends have agreed on; the QP owns it from here on. */
-void aw_carrier_begin(struct aw_uqp *qp, struct aw_host_ring *ring);
+/* The stream begins, over TCP. */
+void aw_carrier_begin(struct aw_uqp *qp);
+
+/* The peer's bytes, or those of this end, go through qp->ring from here on. */
+void aw_carrier_move_in(struct aw_uqp *qp);
+void aw_carrier_move_out(struct aw_uqp *qp);
 
 /*
  * Ends the stream in this process. forgets: another process goes on with the stream or owns it
@@ -68,5 +74,11 @@ void aw_carrier_end(struct aw_uqp *qp, bool forgets);
  * QPs.
  */
 bool aw_carrier_has_news(struct aw_uqp *qp);
+
+/* True when the peer died before it had read all that this end has put into the memory. */
+bool aw_carrier_is_cut(struct aw_uqp *qp);
+
+/* True when another turn is due of which no epoll event notifies, since the socket is full. */
+bool aw_carrier_owes_turn(const struct aw_uqp *qp);
 
 #endif

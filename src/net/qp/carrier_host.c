@@ -36,14 +36,15 @@ static void count_bell(struct aw_uqp *qp)
 }
 
 /*
- * A failed send is ignored: a full socket holds bells already, and a peer that is gone needs none.
+ * A failed send is ignored: a full socket holds bells already, and a peer that is gone needs none. While FPDUs of this end
+ * go over TCP the peer hears no bell; the last of them wakes it.
  */
 static void ring_bell(struct aw_uqp *qp)
 {
 	uint8_t bell = 0;
 	ssize_t sent;
 
-	if (aw_host_ring_ring(qp->ring))
+	if (qp->out->is_socket || aw_host_ring_ring(qp->ring))
 		return;
 	sent = aw_send_now(qp->fd, &bell, sizeof(bell));
 	if (sent > 0)
@@ -162,16 +163,18 @@ static void drain_bells(struct aw_uqp *qp)
 	qp->ring->gone |= n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-/*
- * True when the peer was killed before it had read all that it was sent. TCP reports such an end as
- * a reset.
- */
-static bool is_cut(struct aw_uqp *qp)
+/* TCP reports such an end as a reset. */
+bool aw_carrier_is_cut(struct aw_uqp *qp)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
 
-	return qp->ring->gone && !aw_duplex_peer_left(d) && !aw_duplex_peer_closed(d) &&
-	       !aw_duplex_is_drained(d);
+	return !aw_duplex_peer_left(d) && !aw_duplex_peer_closed(d) && !aw_duplex_is_drained(d);
+}
+
+/* True when the peer was killed before it had read all that it was sent. */
+static bool is_cut(struct aw_uqp *qp)
+{
+	return qp->ring->gone && aw_carrier_is_cut(qp);
 }
 
 static void end(struct aw_uqp *qp, size_t rest)
@@ -280,9 +283,11 @@ static bool has_ended(struct aw_uqp *qp)
 	return qp->ring->gone || d->broken || aw_duplex_peer_closed(d);
 }
 
-/* Bytes in the shared memory count as taken by the peer. */
+/* Bytes in the shared memory count as taken by the peer; those before them went over TCP. */
 static bool has_taken_all(struct aw_uqp *qp)
 {
+	if (qp->in->is_socket && !aw_carrier_tcp.has_taken_all(qp))
+		return false;
 	return !qp->batch && !is_cut(qp);
 }
 
@@ -297,14 +302,26 @@ bool aw_carrier_has_news(struct aw_uqp *qp)
 {
 	struct aw_host_ring *ring = qp->ring;
 
-	if (!ring || qp->carrier->is_socket)
+	if (!ring || qp->in->is_socket)
 		return false;
 	if (aw_uqp_may_read(qp) && !ring->closed_seen && aw_duplex_peer_closed(&ring->duplex))
 		return true;
 	if (aw_uqp_may_read(qp) && aw_duplex_ready(&ring->duplex) > 0 &&
 	    ring->duplex.tail_seen != ring->looked)
 		return true;
-	return ring->duplex.broken || (qp->tx_blocked && has_room(qp));
+	return ring->duplex.broken || (qp->tx_blocked && qp->out->has_room(qp));
+}
+
+/* The socket itself reports its room. */
+static bool may_send(struct aw_uqp *qp)
+{
+	return qp->tx_blocked && (qp->out->is_socket || has_room(qp));
+}
+
+bool aw_carrier_owes_turn(const struct aw_uqp *qp)
+{
+	return !qp->in->is_socket && qp->out->is_socket && qp->tx_blocked && qp->ring->more &&
+	       !qp->ending;
 }
 
 /* EPOLLOUT asks for another turn at once: a socket that has room for a bell is writable. */
@@ -318,11 +335,11 @@ static uint32_t listens_for(struct aw_uqp *qp)
 	if (ring->more)
 		return events | EPOLLOUT;
 	if (!ring->drained)
-		return qp->tx_blocked && has_room(qp) ? events | EPOLLOUT : events;
+		return may_send(qp) ? events | EPOLLOUT : events;
 	ring->drained = false;
 	aw_duplex_sleep(&ring->duplex);
 	ring->more = aw_carrier_has_news(qp);
-	return ring->more ? events | EPOLLOUT : events;
+	return ring->more || may_send(qp) ? events | EPOLLOUT : events;
 }
 
 /* Pollers look at the memory, so the peer rings no bells. The socket notifies only of the end. */
@@ -344,7 +361,6 @@ static uint32_t taken_back(struct aw_uqp *qp)
 }
 
 const struct aw_carrier aw_carrier_host = {
-	.name = "memory",
 	.send = send_memory,
 	.has_room = has_room,
 	.segment_size = segment_size,

@@ -7,11 +7,14 @@
 #include "net/mem/mapping.h"
 #include "net/mem/pool.h"
 #include "net/qp/lost.h"
+#include "net/qp/move.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -51,8 +54,10 @@ static ssize_t send_socket(struct aw_uqp *qp, const struct aw_iov *iov, size_t c
 
 	if (n < 0 && errno == EFAULT)
 		n = send_readable(qp, iov, count);
-	if (n >= 0)
+	if (n >= 0) {
 		aw_lost_sent();
+		aw_move_count(qp);
+	}
 	return n;
 }
 
@@ -66,9 +71,25 @@ static bool has_room(struct aw_uqp *qp)
 	return aw_poll_now(qp->fd, POLLOUT) != 0;
 }
 
+uint32_t aw_uqp_segment_size(int fd)
+{
+	int mss = 0;
+	socklen_t len = sizeof(mss);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) != 0 || mss < 128)
+		mss = 536; /* RFC 9293 3.7.1: what every path can be asked to carry */
+	return (uint32_t)mss;
+}
+
 static uint32_t segment_size(const struct aw_uqp *qp)
 {
 	return aw_uqp_segment_size(qp->fd);
+}
+
+/* This end's bytes go through memory already, and the peer has ended before it has read them. */
+static bool is_cut(struct aw_uqp *qp)
+{
+	return qp->out != &aw_carrier_tcp && aw_carrier_is_cut(qp);
 }
 
 /* Reads once. True when the socket may have more. */
@@ -80,10 +101,13 @@ static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 	if (n > 0) {
 		aw_probe_receive(qp->qpn, (size_t)n);
 		stage->len += (size_t)n;
+		aw_move_count(qp);
 		aw_uqp_use(qp, stage);
 		return (size_t)n == room;
 	}
-	if (n == 0)
+	if (n == 0 && is_cut(qp))
+		aw_uqp_stream_lost(qp);
+	else if (n == 0)
 		aw_uqp_peer_closed(qp, stage->len);
 	else if (errno != EAGAIN && errno != EINTR)
 		aw_uqp_stream_lost(qp);
@@ -100,9 +124,12 @@ static void receive(struct aw_uqp *qp, bool polled)
 	if (qp->core.rx_held)
 		aw_uqp_retry_held(qp, stage);
 	for (int i = 0; i < READS_MAX; i++)
-		if (!aw_uqp_may_read(qp) || !read_once(qp, stage))
+		if (qp->in != &aw_carrier_tcp || !aw_uqp_may_read(qp) || !read_once(qp, stage))
 			break;
 	aw_uqp_leave_stage(qp, stage);
+	/* A turn that is not a poller's: it drains the bells, and the QP marks itself asleep behind it. */
+	if (qp->in != &aw_carrier_tcp)
+		qp->in->receive(qp, false);
 }
 
 static bool is_reset(struct aw_uqp *qp)
@@ -129,7 +156,7 @@ static void finish(struct aw_uqp *qp)
 
 /*
  * The QP waits for input until the peer's FIN, but not while the stream is held for a receive; for
- * room while bytes wait; and for nothing while it has no memory for a stage.
+ * room while bytes wait for the socket; and for nothing while it has no memory for a stage.
  */
 static uint32_t listens_for(struct aw_uqp *qp)
 {
@@ -137,11 +164,10 @@ static uint32_t listens_for(struct aw_uqp *qp)
 
 	if (qp->starved)
 		return 0;
-	return (reads ? EPOLLIN : 0) | (qp->tx_blocked ? EPOLLOUT : 0);
+	return (reads ? EPOLLIN : 0) | (qp->tx_blocked && qp->out->is_socket ? EPOLLOUT : 0);
 }
 
 const struct aw_carrier aw_carrier_tcp = {
-	.name = "tcp",
 	.is_socket = true,
 	.send = send_socket,
 	.has_room = has_room,

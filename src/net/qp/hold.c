@@ -227,7 +227,7 @@ static bool has_room(const struct aw_uqp *qp, uint64_t now_ns)
 static bool may_hold(const struct aw_uqp *qp, uint64_t now_ns)
 {
 	return qp->hold.burst > 1 && qp->hold.credits >= AW_HOLD_PRICE && has_room(qp, now_ns) &&
-	       qp->core.state == AW_QP_RTS && qp->fd >= 0 && qp->carrier->is_socket && !qp->batch &&
+	       qp->core.state == AW_QP_RTS && qp->fd >= 0 && qp->out->is_socket && !qp->batch &&
 	       !qp->starved && !aw_uqp_is_inherited(qp);
 }
 

@@ -14,9 +14,8 @@ static enum aw_stat_path path_of(const struct aw_uqp *qp)
 		return AW_STAT_PATH_UDP;
 	if (qp->fd < 0)
 		return AW_STAT_PATH_NONE;
-	if (qp->carrier == &aw_carrier_tcp)
-		return AW_STAT_PATH_TCP;
-	return qp->carrier == &aw_carrier_host ? AW_STAT_PATH_MEMORY : AW_STAT_PATH_UNDECIDED;
+	return qp->in == &aw_carrier_host && qp->out == &aw_carrier_host ? AW_STAT_PATH_MEMORY
+									 : AW_STAT_PATH_TCP;
 }
 
 static uint8_t waits_of(const struct aw_uqp *qp)

@@ -220,7 +220,7 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 	qp->attr = *attr;
 	qp->of_mw = (struct aw_mw_user){ .pd = attr->pd, .core = &qp->core };
 	qp->fd = -1;
-	qp->carrier = &aw_carrier_tcp;
+	qp->in = qp->out = &aw_carrier_tcp;
 	pthread_mutex_init(&qp->lock, NULL);
 	pthread_cond_init(&qp->delivered, NULL);
 	err = make_queues(qp);

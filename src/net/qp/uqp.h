@@ -12,6 +12,7 @@
 #include "net/progress/watch.h"
 #include "net/qp/hold.h"
 #include "net/qp/host_ring.h"
+#include "net/qp/move.h"
 #include "net/qp/ride.h"
 #include "net/stat/stat.h"
 
@@ -113,11 +114,10 @@ struct aw_uqp {
 	void *reads; /* IRQ and ORQ, with the depths of the stream */
 	bool attached; /* the QP has or had a socket since the last reset */
 	int fd; /* -1: none */
-	const struct aw_carrier *carrier; /* moves the stream's bytes (net/qp/carrier.h) */
+	const struct aw_carrier *in,
+		*out; /* move the bytes of the stream's directions (net/qp/carrier.h) */
 	struct aw_host_ring *ring; /* the memory shared with the peer, or NULL */
-	/* responder: the bytes of the peer's verdict that have come */
-	uint8_t verdict[AW_HOST_VERDICT_LEN];
-	uint32_t verdict_len;
+	struct aw_move move; /* into it */
 	struct aw_uqp_watch *watch; /* of fd, on the heap: it may outlive the QP by a moment */
 	struct aw_uqp_watch *bell_watch; /* likewise of the pipe that wakes this end, or NULL */
 	enum aw_bell_set bell_set;
@@ -211,7 +211,6 @@ void aw_uqp_put(struct aw_uqp *qp);
 /* The socket that a QP is attached to. */
 struct aw_uqp_socket {
 	int fd; /* connected, non-blocking */
-	struct aw_host_ring *ring; /* the shared memory that the two ends have agreed on, or NULL */
 	/*
 	 * NULL, or sends what the peer waits for before it begins the stream. It is called under
 	 * the QP lock when the progress thread already watches fd: the thread then cannot receive
@@ -224,7 +223,7 @@ struct aw_uqp_socket {
 
 /*
  * Attaches the QP to a socket whose start-up is done, but for what start sends. stream's emss is
- * filled in here. The QP owns fd and ring on success. 0, or EINVAL (already attached, or in error),
+ * filled in here. The QP owns fd on success. 0, or EINVAL (already attached, or in error),
  * ENOMEM, aw_watch_add's error, or start's.
  */
 int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream);

@@ -6,6 +6,7 @@
 #include "net/mem/pool.h"
 #include "net/qp/capture.h"
 #include "net/qp/carrier.h"
+#include "net/qp/move.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
 
@@ -26,7 +27,7 @@ void aw_uqp_stream_lost(struct aw_uqp *qp)
  */
 static void close_quietly(struct aw_uqp *qp)
 {
-	if (qp->carrier->has_taken_all(qp))
+	if (qp->out->has_taken_all(qp))
 		aw_qp_taken(&qp->core);
 	qp->lost = true;
 }
@@ -47,7 +48,7 @@ void aw_uqp_starve(struct aw_uqp *qp)
 		qp->starved = true;
 }
 
-void aw_uqp_use(struct aw_uqp *qp, struct aw_stage *stage)
+static void use_once(struct aw_uqp *qp, struct aw_stage *stage)
 {
 	size_t used;
 
@@ -59,6 +60,18 @@ void aw_uqp_use(struct aw_uqp *qp, struct aw_stage *stage)
 		memmove(stage->buf, stage->buf + used, stage->len);
 }
 
+/* Behind the peer's last FPDU over TCP its bytes there are bells. */
+void aw_uqp_use(struct aw_uqp *qp, struct aw_stage *stage)
+{
+	bool by_socket = qp->in->is_socket;
+
+	do {
+		use_once(qp, stage);
+	} while (aw_move_take(qp) && qp->in->is_socket);
+	if (by_socket && !qp->in->is_socket)
+		stage->len = 0;
+}
+
 void aw_uqp_retry_held(struct aw_uqp *qp, struct aw_stage *stage)
 {
 	aw_rnr_try(qp);
@@ -67,8 +80,8 @@ void aw_uqp_retry_held(struct aw_uqp *qp, struct aw_stage *stage)
 		return;
 	/* In the roce persona the program still gets what the peer sent before it left. */
 	if (qp->by_rc)
-		qp->peer_gone |= qp->carrier->has_ended(qp);
-	else if (qp->carrier->is_reset(qp))
+		qp->peer_gone |= qp->in->has_ended(qp);
+	else if (qp->in->is_reset(qp))
 		aw_uqp_stream_lost(qp);
 }
 
@@ -105,7 +118,7 @@ bool aw_uqp_progress_memory(struct aw_uqp *qp, bool *full)
 
 	if (served)
 		aw_uqp_serve_polled(qp);
-	*full |= qp->tx_blocked && !qp->carrier->is_socket;
+	*full |= qp->tx_blocked && !qp->out->is_socket;
 	aw_uqp_unlock(qp);
 	return served;
 }

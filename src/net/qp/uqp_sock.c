@@ -14,13 +14,12 @@
 #include "net/qp/channel_wait.h"
 #include "net/qp/hold.h"
 #include "net/qp/lend.h"
+#include "net/qp/move.h"
 #include "net/qp/replied.h"
 #include "net/qp/rnr.h"
 #include "net/qp/stat_qp.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -28,6 +27,7 @@
 #include <unistd.h>
 
 #define AW_MEMORY_RETRY_MS 10
+#define AW_TURN_RETRY_MS 1 /* the shortest deadline */
 
 /* Segments longer than jumbo frames mean that both ends are on this host. */
 #define LOCAL_SEGMENT_OCTETS 16384
@@ -58,16 +58,6 @@ static void free_watch(struct aw_watch *w)
 	free(w);
 }
 
-uint32_t aw_uqp_segment_size(int fd)
-{
-	int mss = 0;
-	socklen_t len = sizeof(mss);
-
-	if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) != 0 || mss < 128)
-		mss = 536; /* RFC 9293 3.7.1: what every path can be asked to carry */
-	return (uint32_t)mss;
-}
-
 static void control(struct aw_uqp *qp, int epfd, int op, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = qp };
@@ -94,7 +84,7 @@ void aw_uqp_leave_sets(struct aw_uqp *qp)
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd)
 {
 	pthread_mutex_lock(&qp->lock);
-	if (qp->fd >= 0 && qp->carrier->is_socket)
+	if (qp->fd >= 0 && qp->in->is_socket)
 		control(qp, epfd, EPOLL_CTL_ADD, qp->listens_for);
 	pthread_mutex_unlock(&qp->lock);
 }
@@ -195,9 +185,9 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	aw_stat_stream_begun(qp, &qp->watch->peer);
 	qp->core.acks = qp->by_rc;
 	aw_qp_start(&qp->core, stream);
-	aw_carrier_begin(qp, to->ring);
-	if (qp->carrier->is_socket)
-		each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
+	aw_carrier_begin(qp);
+	aw_move_begin(qp);
+	each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
 	aw_rnr_begin(qp);
 	return 0;
 }
@@ -231,7 +221,7 @@ static int move_bell(struct aw_uqp *qp, struct aw_channel *ch, enum aw_bell_set 
  */
 static void hear_bells(struct aw_uqp *qp)
 {
-	bool heard = !qp->starved && !qp->carrier->is_socket;
+	bool heard = !qp->starved && !qp->in->is_socket;
 	bool polled = qp->lent && !qp->lent_to;
 	enum aw_bell_set set = qp->lent_to ? AW_BELL_CHANNEL : AW_BELL_ENGINE;
 
@@ -274,7 +264,7 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	if (qp->lent)
 		aw_lend_end(qp);
 	drop_watch(&qp->bell_watch);
-	if (!aw_uqp_is_inherited(qp) && qp->carrier->is_socket)
+	if (!aw_uqp_is_inherited(qp) && qp->in->is_socket)
 		each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
 	aw_carrier_end(qp, aw_uqp_is_inherited(qp));
 	aw_replied_end(qp);
@@ -295,9 +285,9 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
  */
 static uint32_t wanted(struct aw_uqp *qp)
 {
-	bool is_polled = qp->lent && !qp->lent_to && !qp->carrier->is_socket;
+	bool is_polled = qp->lent && !qp->lent_to && !qp->in->is_socket;
 
-	return is_polled ? qp->carrier->lent(qp) : qp->carrier->listens_for(qp);
+	return is_polled ? qp->in->lent(qp) : qp->in->listens_for(qp);
 }
 
 static void listen_for(struct aw_uqp *qp)
@@ -309,9 +299,9 @@ static void listen_for(struct aw_uqp *qp)
 	if (events == qp->listens_for)
 		return;
 	qp->listens_for = events;
-	if (qp->carrier->is_socket)
+	if (qp->in->is_socket)
 		each_cq_epoll(qp, EPOLL_CTL_MOD, events);
-	if (!qp->lent || (!qp->lent_to && !qp->carrier->is_socket))
+	if (!qp->lent || (!qp->lent_to && !qp->in->is_socket))
 		aw_watch_events(&qp->watch->watch, events);
 	else if (qp->lent_to && aw_channel_watch(qp->lent_to, qp->fd, qp->handle, events) != 0)
 		aw_lend_stray(qp);
@@ -319,13 +309,13 @@ static void listen_for(struct aw_uqp *qp)
 
 int aw_uqp_listen_again(struct aw_uqp *qp)
 {
-	if (qp->carrier->taken_back)
-		qp->listens_for = qp->carrier->taken_back(qp);
+	if (qp->in->taken_back)
+		qp->listens_for = qp->in->taken_back(qp);
 	int err = aw_watch_events(&qp->watch->watch, qp->listens_for);
 
 	if (!err)
 		err = move_bell(qp, qp->lent_to,
-				qp->carrier->is_socket ? AW_BELL_NOWHERE : AW_BELL_ENGINE);
+				qp->in->is_socket ? AW_BELL_NOWHERE : AW_BELL_ENGINE);
 	if (!err && qp->lent_to)
 		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
 	return err;
@@ -335,8 +325,8 @@ void aw_uqp_lend(struct aw_uqp *qp)
 {
 	uint32_t events = 0;
 
-	if (qp->carrier->lent)
-		qp->listens_for = events = qp->carrier->lent(qp);
+	if (qp->in->lent)
+		qp->listens_for = events = qp->in->lent(qp);
 	aw_watch_events(&qp->watch->watch, events);
 	aw_lend_begin(qp, NULL);
 }
@@ -345,7 +335,7 @@ void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to)
 {
 	if (aw_channel_watch(to, qp->fd, qp->handle, qp->listens_for) != 0)
 		return;
-	if (!qp->carrier->is_socket && move_bell(qp, to, AW_BELL_CHANNEL) != 0) {
+	if (!qp->in->is_socket && move_bell(qp, to, AW_BELL_CHANNEL) != 0) {
 		aw_channel_watch(to, qp->fd, qp->handle, 0);
 		return;
 	}
@@ -378,11 +368,11 @@ void aw_uqp_end_in_time(struct aw_uqp *qp)
  */
 static void finish_ending(struct aw_uqp *qp)
 {
-	if (!qp->ending || qp->batch || !aw_qp_tx_finished(&qp->core))
+	if (!qp->ending || qp->batch || aw_move_holds_end(qp) || !aw_qp_tx_finished(&qp->core))
 		return;
 	if (!qp->fin_sent) {
 		aw_qp_close(&qp->core); /* posts from now on are flushed */
-		qp->carrier->finish(qp);
+		qp->out->finish(qp);
 	}
 	qp->fin_sent = true;
 	if (qp->core.peer_closed || qp->core.state == AW_QP_TERMINATE)
@@ -476,18 +466,24 @@ static void tell_starving(struct aw_uqp *qp)
 	qp->starving_told = true;
 }
 
+static uint32_t retry_ms(const struct aw_uqp *qp)
+{
+	if (qp->starved)
+		return AW_MEMORY_RETRY_MS;
+	return aw_rnr_waits(qp) ? aw_rnr_retry_ms(qp) : AW_TURN_RETRY_MS;
+}
+
 /* A shortage that no event ends is tried again later. A post in between does not put that off. */
 static void await_retry(struct aw_uqp *qp)
 {
-	if (!qp->starved && !aw_rnr_waits(qp))
+	if (!qp->starved && !aw_rnr_waits(qp) && !aw_carrier_owes_turn(qp))
 		return;
 	if (qp->starved)
 		tell_starving(qp);
 	if (qp->retry_due && !qp->ending)
 		return;
 	qp->retry_due = true;
-	aw_watch_deadline(&qp->watch->watch,
-			  qp->starved ? AW_MEMORY_RETRY_MS : aw_rnr_retry_ms(qp));
+	aw_watch_deadline(&qp->watch->watch, retry_ms(qp));
 }
 
 /* Follows the core's state with the socket. */
@@ -532,7 +528,7 @@ static void receive(struct aw_uqp *qp, bool polled)
 	aw_ride_missed(qp);
 	qp->starved = false;
 	if (is_usable(qp))
-		qp->carrier->receive(qp, polled);
+		qp->in->receive(qp, polled);
 }
 
 static bool is_about_to_use(const struct aw_uqp *qp)

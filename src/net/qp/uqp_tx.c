@@ -7,6 +7,7 @@
 #include "net/mem/pool.h"
 #include "net/qp/capture.h"
 #include "net/qp/carrier.h"
+#include "net/qp/move.h"
 #include "net/qp/uqp_sock.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ static void follow_path(struct aw_uqp *qp)
 	if (qp->core.tx_pos - qp->emss_pos < EMSS_OCTETS)
 		return;
 	qp->emss_pos = qp->core.tx_pos;
-	aw_qp_set_emss(&qp->core, qp->carrier->segment_size(qp));
+	aw_qp_set_emss(&qp->core, qp->out->segment_size(qp));
 }
 
 /* Puts the FPDUs that are due now into the batch. False when there are none. */
@@ -42,9 +43,10 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch)
 		.iov_max = AW_BATCH_IOV,
 	};
 	uint64_t pos = qp->core.tx_pos;
+	bool last = aw_move_fill(qp, &out);
 
 	follow_path(qp);
-	while (out.octets < AW_BATCH_OCTETS && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
+	while (!last && out.octets < AW_BATCH_OCTETS && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
 		;
 	qp->touched |= qp->core.tx_used;
 	batch->iov_count = out.iov_count;
@@ -74,7 +76,7 @@ static bool send_batch(struct aw_uqp *qp)
 {
 	struct aw_batch *batch = qp->batch;
 	size_t count = batch->iov_count - batch->iov_sent;
-	ssize_t n = qp->carrier->send(qp, &batch->iov[batch->iov_sent], count);
+	ssize_t n = qp->out->send(qp, &batch->iov[batch->iov_sent], count);
 
 	if (n >= 0) {
 		aw_probe_transmit(qp->qpn, (size_t)n);
@@ -105,7 +107,7 @@ void aw_uqp_transmit(struct aw_uqp *qp)
 	bool over = qp->core.state == AW_QP_ERROR || qp->lost ||
 		    (qp->peer_gone && aw_uqp_ends_quietly(qp));
 
-	if (!over && qp->tx_blocked && !qp->carrier->has_room(qp))
+	if (!over && qp->tx_blocked && !qp->out->has_room(qp))
 		return;
 	qp->tx_blocked = false;
 	if (over)
@@ -113,7 +115,7 @@ void aw_uqp_transmit(struct aw_uqp *qp)
 	for (int i = 0; i < BATCHES_MAX; i++) {
 		bool empty = !qp->batch;
 
-		if (empty && aw_tx_is_idle(&qp->core))
+		if (empty && !aw_move_is_due(qp) && aw_tx_is_idle(&qp->core))
 			return;
 		if (empty)
 			qp->batch = aw_batch_get();
@@ -128,6 +130,7 @@ void aw_uqp_transmit(struct aw_uqp *qp)
 		if (!send_batch(qp))
 			break;
 		put_batch(qp);
+		aw_move_sent(qp);
 	}
 	qp->tx_blocked = qp->core.state != AW_QP_ERROR;
 }

@@ -34,7 +34,6 @@ enum aw_stat_path {
 	AW_STAT_PATH_NONE, /* there is no stream */
 	AW_STAT_PATH_TCP,
 	AW_STAT_PATH_MEMORY,
-	AW_STAT_PATH_UNDECIDED,
 	AW_STAT_PATH_UDP,
 };
 
