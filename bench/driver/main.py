@@ -130,7 +130,8 @@ def programs(options):
     if options.apps:
         return study.programs(options.workers, options.libraries)
     return {**ours, **sockets.programs(options.workers, options.libraries),
-            **others.programs(), "perftest": others_perftest.Perftest(options.libraries)}
+            **others.programs(), "perftest": others_perftest.Perftest(options.libraries, workers.OVER_TCP),
+            "perftest-host": others_perftest.Perftest(options.libraries, {"ANYWARP_HOST_PATH": "auto"})}
 
 
 def interrupt(*_):

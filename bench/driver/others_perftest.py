@@ -28,8 +28,8 @@ class Perftest(others.Comparator):
 
     package = "perftest"
 
-    def __init__(self, libraries):
-        self.env = {"LD_LIBRARY_PATH": ":".join(filter(None, (libraries, os.environ.get("LD_LIBRARY_PATH"))))}
+    def __init__(self, libraries, settings):
+        self.env = {**settings, "LD_LIBRARY_PATH": ":".join(filter(None, (libraries, os.environ.get("LD_LIBRARY_PATH"))))}
 
     def missing(self):
         for self.program_name in PROGRAMS:

@@ -207,7 +207,7 @@ DRAWN = (
     ("bandwidth", "cpu_per_gb"), ("window", "bandwidth"), ("window-small", "rate"),
     ("rate", "rate"), ("rate", "cpu_per_million"), ("threads", "rate"), ("streams", "bandwidth"),
     ("hotspot", "latency"), ("fan-in", "bandwidth"), ("fan-out", "bandwidth"),
-    ("connect", "connect"), ("idle", "memory"), ("roce-latency", "latency"),
+    ("connect", "connect"), ("connect-at-once", "first_octet"), ("idle", "memory"), ("roce-latency", "latency"),
     ("roce-done", "latency_whole"), ("roce-rate", "rate"), ("host-latency", "latency"), ("host-bandwidth", "bandwidth"),
     ("host-rate", "rate"),
     ("engines", "bandwidth"), ("others-latency", "latency_mean"), ("others-bandwidth", "bandwidth"),

@@ -29,6 +29,8 @@ GROUPS = {
                      ("rate",)),
     "connect": Group("Connection set-up", "connections",
                      ("connect", "first_octet", "connects_per_second")),
+    "connect-at-once": Group("Connection set-up, some at once, each with 4 octets there and back: the time of all by their number",
+                             "at once", ("first_octet", "connect", "connects_per_second")),
     "streams": Group("Multi-stream: connections between two processes, 64 Ki octets",
                      "connections", ("bandwidth",)),
     "hotspot": Group("Hot-spot: one server, 64 octets there and back", "clients", ("latency", "rate")),
@@ -202,9 +204,16 @@ def threads(_):
     return [Point("threads", "loopback", 2, series, PAIR_SECONDS)]
 
 
-def connect(_):
-    series = (tcp("tcp", "connect", count=300), verbs("verbs", "tcp", "connect", count=300))
-    return [Point("connect", "loopback", 300, series, 0.1)]
+def connect(form):
+    points = [Point("connect", "loopback", 300, connect_series(count=300), 0.1)]
+    if form.limit:
+        return points
+    return [*points, Point("connect-at-once", "loopback", 64, connect_series(count=640, at_once=64), 0.2)]
+
+
+def connect_series(**keys):
+    return (tcp("tcp", "connect", **keys), verbs("verbs", "tcp", "connect", **keys),
+            through_memory("verbs-host", "tcp", "connect", **keys))
 
 
 def streams(form):
@@ -224,7 +233,8 @@ def hotspot(form):
         keys = {"clients": clients, "size": 64}
         series = (tcp("tcp-epoll", "hotspot", mode="epoll", **keys),
                   verbs("send-event", "tcp-epoll", "hotspot", mode="event", **keys),
-                  verbs("send-spin", "tcp-epoll", "hotspot", mode="spin", **keys))
+                  verbs("send-spin", "tcp-epoll", "hotspot", mode="spin", **keys),
+                  through_memory("send-event-host", "tcp-epoll", "hotspot", mode="event", **keys))
         points.append(Point("hotspot", "loopback", clients, series, PAIR_SECONDS + clients / 2000))
     return points
 
@@ -235,7 +245,8 @@ def event_server(form):
         return []
     return [Point("event-server", "loopback", clients, (
         tcp("tcp-epoll", "hotspot", mode="epoll", clients=clients, size=64),
-        verbs("write-epoll", "tcp-epoll", "hotspot", mode="epoll", clients=clients, size=64)), PAIR_SECONDS)
+        verbs("write-epoll", "tcp-epoll", "hotspot", mode="epoll", clients=clients, size=64),
+        through_memory("write-epoll-host", "tcp-epoll", "hotspot", mode="epoll", clients=clients, size=64)), PAIR_SECONDS)
         for clients in (1, 50)]
 
 
@@ -348,7 +359,7 @@ def through_memory(name, reference, test, **keys):
 
 
 def host(form):
-    """ANYWARP_HOST_PATH=on at both ends, one of each over TCP beside it, and what else shares memory. The size of a
+    """Two ends on one host as a user has them, one of each over TCP beside it, and what else shares memory. The size of a
     message and the number under way are the same; of UCX's bandwidth tests, whose window is their own, the size."""
     if form.limit:
         return []
@@ -407,8 +418,8 @@ def perftest(form):
 
 
 def foreign(kind, reference, size):
-    return (Series(f"{op}_{kind}", "perftest", f"ib_{op}_{kind}", {"size": size}, reference)
-            for op in ("write", "send", "read"))
+    return (Series(f"{op}_{kind}{suffix}", f"perftest{suffix}", f"ib_{op}_{kind}", {"size": size}, reference)
+            for suffix in ("", "-host") for op in ("write", "send", "read"))
 
 
 def veth(form):

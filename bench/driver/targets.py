@@ -89,8 +89,12 @@ def small_and_many():
     return rows + [
         at_most("connection set-up / TCP", "connect/loopback/300",
                 over("verbs", "tcp", "connect"), 2),
+        at_most("connection set-up, 64 at once, to the first octet / TCP", "connect-at-once/loopback/64",
+                over("verbs", "tcp", "first_octet"), 2),
         at_most("hot-spot, 512 clients, latency / TCP", "hotspot/loopback/512",
                 over("send-event", "tcp-epoll", "latency"), 1.3),
+        at_most("through memory, hot-spot, 512 clients, latency / TCP", "hotspot/loopback/512",
+                over("send-event-host", "tcp-epoll", "latency"), 1.2),
     ]
 
 
@@ -116,15 +120,19 @@ def engines():
 
 
 def event_server():
-    return [at_least(f"event-driven server, {clients} clients, a channel each, messages / TCP", f"event-server/loopback/{clients}",
-                     over("write-epoll", "tcp-epoll", "rate"), 0.9) for clients in (1, 50)]
+    return [at_least(f"{where}event-driven server, {clients} clients, a channel each, messages / TCP",
+                     f"event-server/loopback/{clients}", over(series, "tcp-epoll", "rate"), 0.9)
+            for where, series in (("", "write-epoll"), ("through memory, ", "write-epoll-host")) for clients in (1, 50)]
 
 
 def perftest():
-    rows = [at_least(f"perftest, ib_{op}_bw -R, 1 Mi / TCP", f"perftest/loopback/{MI}", over(f"{op}_bw", "tcp", "bandwidth"), 0.95)
-            for op in ("write", "send", "read")]
-    return rows + [at_most(f"perftest, ib_{op}_lat -R, 4 octets / blocking TCP", "perftest-latency/loopback/4",
-                           over(f"{op}_lat", "tcp-block", "latency"), 1.05) for op in ("write", "send", "read")]
+    paths = (("", ""), ("through memory, ", "-host"))
+    rows = [at_least(f"{where}perftest, ib_{op}_bw -R, 1 Mi / TCP", f"perftest/loopback/{MI}",
+                     over(f"{op}_bw{suffix}", "tcp", "bandwidth"), 0.95)
+            for where, suffix in paths for op in ("write", "send", "read")]
+    return rows + [at_most(f"{where}perftest, ib_{op}_lat -R, 4 octets / blocking TCP", "perftest-latency/loopback/4",
+                           over(f"{op}_lat{suffix}", "tcp-block", "latency"), 1.05)
+                   for where, suffix in paths for op in ("write", "send", "read")]
 
 
 def others():

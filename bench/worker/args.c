@@ -58,6 +58,7 @@ static const struct key keys[] = {
 	{ "combine", AT(combine), BIT(TEST_BANDWIDTH), KIND_CHOICE, 0, 0, combine_names },
 	{ "by", AT(by), BIT(TEST_LATENCY) | BIT(TEST_BANDWIDTH), KIND_CHOICE, 0, 0, by_names },
 	{ "count", AT(count), BIT(TEST_CONNECT), KIND_COUNT, 1, 1000000, NULL },
+	{ "at_once", AT(at_once), BIT(TEST_CONNECT), KIND_COUNT, 1, ARGS_AT_ONCE_MAX, NULL },
 	{ "clients", AT(clients), BIT(TEST_HOTSPOT), KIND_COUNT, 1, 512, NULL },
 	{ "connections", AT(connections), BIT(TEST_IDLE), KIND_COUNT, 1, 10000, NULL },
 };
@@ -94,6 +95,7 @@ bool args_read(struct args *args, const struct args_rules *rules, int count, cha
 			       .threads = 1,
 			       .peers = 2,
 			       .count = 100,
+			       .at_once = 1,
 			       .clients = 8,
 			       .connections = 100 };
 	for (int i = 1; i < count; i++) {

@@ -12,6 +12,7 @@
 
 #define ARGS_TEXT_MAX 512
 #define ARGS_IDLE_BUSY 10 /* connections of the idle test beside the idle ones */
+#define ARGS_AT_ONCE_MAX 64
 
 enum test {
 	TEST_LATENCY,
@@ -62,6 +63,7 @@ struct args {
 	uint64_t iterations; /* 0: as many as the seconds allow */
 	uint64_t window, batch, streams, threads, peers;
 	uint64_t count, clients, connections;
+	uint64_t at_once; /* connections that are begun together, and then closed together */
 };
 
 /* What differs between the transports: the modes of each test, the first one by default. */

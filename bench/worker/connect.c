@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Connection set-up: connections one after the other, each with one message there and back.
+// Connection set-up: connections one after the other, or some at once, each with one message there
+// and back.
 #include "worker/session.h"
 
 #define WARM_UP_PART 20
+
+static uint64_t warm_up(const struct args *args)
+{
+	uint64_t part = (args->count + WARM_UP_PART - 1) / WARM_UP_PART;
+
+	return part > args->at_once ? part : args->at_once;
+}
 
 static struct far_end phase(struct session *session, uint64_t count,
 			    const struct connect_times *times)
@@ -20,7 +28,7 @@ void connect_client(struct session *session, struct json *json)
 	double seconds;
 	struct cpu cpu;
 
-	phase(session, (count + WARM_UP_PART - 1) / WARM_UP_PART, &times);
+	phase(session, warm_up(&session->args), &times);
 	stats_clear(times.connect);
 	stats_clear(times.only);
 	stats_clear(times.first_octet);

@@ -57,8 +57,7 @@ static void raise_fd_limit(const struct args *args)
 	uint64_t wanted = FDS_BESIDE;
 	struct rlimit limit;
 
-	if (args->test != TEST_CONNECT)
-		wanted += args_connections(args);
+	wanted += args->test == TEST_CONNECT ? 2 * args->at_once : args_connections(args);
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		fail_errno("getrlimit");
 	limit.rlim_cur = limit.rlim_max;

@@ -37,9 +37,10 @@ enum flow {
 	FLOW_ANSWER = 8
 };
 
+/* Of args.at_once connections together: until the last of them is so far, divided by their number. */
 struct connect_times {
 	struct stats *connect; /* from nothing to a connection */
-	struct stats *only; /* the part of it that is rdma_connect; NULL: not for this transport */
+	struct stats *only; /* the part of it from rdma_connect on; NULL: not for this transport */
 	struct stats *first_octet; /* from nothing to the answer to the first message */
 };
 
@@ -67,7 +68,7 @@ struct transport {
 	void (*ask_all)(struct session *session, const struct until *until, struct stats *stats);
 	void (*answer_all)(struct session *session);
 
-	/* A connection for each, one message of 4 octets on it and back, and its end. */
+	/* Connections, args.at_once together, each with one message of 4 octets there and back, and its end. */
 	void (*connect_many)(struct session *session, uint64_t count,
 			     const struct connect_times *times);
 	void (*serve_many)(struct session *session, uint64_t count);

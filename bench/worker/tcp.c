@@ -75,6 +75,31 @@ int tcp_connect_one(const struct session *session)
 	return delay_nothing(session, fd);
 }
 
+int tcp_connect_begin(const struct session *session)
+{
+	int fd = socket(session->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		fail_errno("no TCP socket");
+	if (connect(fd, (const struct sockaddr *)&session->at,
+		    control_address_size(&session->at)) != 0 &&
+	    errno != EINPROGRESS)
+		fail_errno("cannot connect to port %u", control_port(&session->at));
+	return delay_nothing(session, fd);
+}
+
+void tcp_connect_end(const struct session *session, int fd)
+{
+	int cause;
+	socklen_t size = sizeof(cause);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &cause, &size) != 0)
+		fail_errno("SO_ERROR");
+	errno = cause;
+	if (cause)
+		fail_errno("cannot connect to port %u", control_port(&session->at));
+}
+
 int tcp_accept_one(const struct session *session)
 {
 	struct pollfd fds[] = { { .fd = tcp.listener, .events = POLLIN },
@@ -87,6 +112,17 @@ int tcp_accept_one(const struct session *session)
 	if (fd < 0)
 		fail_errno("accept");
 	return delay_nothing(session, fd);
+}
+
+int tcp_accept_now(const struct session *session)
+{
+	int fd = accept4(tcp.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		return delay_nothing(session, fd);
+	if (errno != EAGAIN)
+		fail_errno("accept");
+	return -1;
 }
 
 size_t tcp_got(ssize_t result)

@@ -24,6 +24,12 @@ uint8_t *tcp_buffer(size_t octets);
 int tcp_connect_one(const struct session *session);
 int tcp_accept_one(const struct session *session);
 
+/* The same without waiting: poll says when the end may be called, which fails where there is no connection. -1: none
+ * to accept. */
+int tcp_connect_begin(const struct session *session);
+void tcp_connect_end(const struct session *session, int fd);
+int tcp_accept_now(const struct session *session);
+
 /* All of it, blocking. */
 void tcp_send(int fd, const uint8_t *buf, size_t octets);
 
@@ -56,6 +62,9 @@ void tcp_ask_all(struct session *session, const struct until *until, struct stat
 void tcp_answer_all(struct session *session);
 void tcp_connect_many(struct session *session, uint64_t count, const struct connect_times *times);
 void tcp_serve_many(struct session *session, uint64_t count);
+void tcp_connect_at_once(const struct session *session, uint64_t count,
+			 const struct connect_times *times);
+void tcp_serve_at_once(const struct session *session, uint64_t count);
 void tcp_look(struct session *session);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// TCP connections one after the other.
+// TCP connections one after the other; tcp_at_once.c has those that are begun together.
 #include "worker/tcp.h"
 
 #include <unistd.h>
@@ -21,12 +21,20 @@ static void connect_once(const struct session *session, const struct connect_tim
 
 void tcp_connect_many(struct session *session, uint64_t count, const struct connect_times *times)
 {
+	if (session->args.at_once > 1) {
+		tcp_connect_at_once(session, count, times);
+		return;
+	}
 	while (count-- > 0)
 		connect_once(session, times);
 }
 
 void tcp_serve_many(struct session *session, uint64_t count)
 {
+	if (session->args.at_once > 1) {
+		tcp_serve_at_once(session, count);
+		return;
+	}
 	while (count-- > 0) {
 		uint8_t buf[MESSAGE_OCTETS];
 		int fd = tcp_accept_one(session);

@@ -251,7 +251,7 @@ void verbs_look(struct session *session)
 void verbs_make_room(const struct session *session)
 {
 	verbs.message_octets = (uint32_t)session->args.size;
-	verbs.max = session->args.test == TEST_CONNECT ? VERBS_SERVED_MAX
+	verbs.max = session->args.test == TEST_CONNECT ? VERBS_SERVED_TIMES * session->args.at_once
 						       : args_connections(&session->args);
 	verbs.lane_links = (uint32_t)(verbs.max / lanes_of(session));
 	verbs.shape = shape_of(&session->args);

@@ -12,7 +12,8 @@
 
 #define VERBS_LANES_MAX 512
 #define VERBS_WCS_MAX 128 /* found by one wait of the hot-spot test */
-#define VERBS_SERVED_MAX 8 /* connect: connections the server has at the same time */
+#define VERBS_SERVED_TIMES 8 /* connect: at_once, and what may be left of connections of before */
+#define VERBS_RESOLVE_MS 5000
 #define WINDOW_PARTS 4 /* a window is signalled, and a receive queue told of, in so many parts */
 
 /* What a test needs of every connection. */
@@ -106,8 +107,15 @@ void verbs_accept_request(struct session *session, struct verbs_link *link,
 /* Everything from rdma_create_id to ESTABLISHED; when rdma_connect was called. */
 uint64_t verbs_connect_link(struct session *session, struct verbs_link *link);
 
+/* QP and rdma_connect; when that was called. The address and the route are resolved. */
+uint64_t verbs_call(struct session *session, struct verbs_link *link, struct rdma_cm_id *id);
+
 /* The next event; the server fails when the client is gone. */
 struct rdma_cm_event *verbs_event(const struct session *session);
+
+/* After verbs_event_no_wait: the next event, NULL where there is none. */
+struct rdma_cm_event *verbs_event_now(void);
+void verbs_event_no_wait(void);
 
 /* Takes the next event, which must be of this type; far, where not NULL, takes what it brings. */
 void verbs_expect(const struct session *session, enum rdma_cm_event_type type,
@@ -126,7 +134,13 @@ void verbs_answer_all(struct session *session);
 /* verbs_epoll.c: asleep until completions came, of any connection; at most VERBS_WCS_MAX. */
 int verbs_epoll_wait(struct ibv_wc *wcs);
 void verbs_connect_many(struct session *session, uint64_t count, const struct connect_times *times);
+void verbs_connect_at_once(struct session *session, uint64_t count,
+			   const struct connect_times *times);
 void verbs_serve_many(struct session *session, uint64_t count);
+/* verbs_connect.c: how many Sends came; a Send for each where it answers. The CQ is armed again, also after an event. */
+uint64_t verbs_arm(struct verbs_lane *lane, bool answers);
+uint64_t verbs_take_raised(struct verbs_lane *lane, bool answers);
+void verbs_end(struct rdma_cm_id *id);
 void verbs_look(struct session *session);
 
 #endif

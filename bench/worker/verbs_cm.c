@@ -5,10 +5,11 @@
 #include "worker/fail.h"
 
 #include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 
-#define RESOLVE_MS 5000
 #define BACKLOG 1024
 
 /* On the wire: big-endian. */
@@ -44,6 +45,23 @@ struct rdma_cm_event *verbs_event(const struct session *session)
 	if (rdma_get_cm_event(verbs.channel, &event) != 0)
 		fail_errno("rdma_get_cm_event");
 	return event;
+}
+
+void verbs_event_no_wait(void)
+{
+	if (fcntl(verbs.channel->fd, F_SETFL, O_NONBLOCK) != 0)
+		fail_errno("O_NONBLOCK");
+}
+
+struct rdma_cm_event *verbs_event_now(void)
+{
+	struct rdma_cm_event *event;
+
+	if (rdma_get_cm_event(verbs.channel, &event) == 0)
+		return event;
+	if (errno != EAGAIN)
+		fail_errno("rdma_get_cm_event");
+	return NULL;
 }
 
 void verbs_expect(const struct session *session, enum rdma_cm_event_type type,
@@ -134,19 +152,18 @@ static struct rdma_cm_id *resolve(const struct session *session)
 
 	if (rdma_create_id(verbs.channel, &id, NULL, RDMA_PS_TCP) != 0)
 		fail_errno("rdma_create_id");
-	if (rdma_resolve_addr(id, NULL, (struct sockaddr *)&session->at, RESOLVE_MS) != 0)
+	if (rdma_resolve_addr(id, NULL, (struct sockaddr *)&session->at, VERBS_RESOLVE_MS) != 0)
 		fail_errno("rdma_resolve_addr");
 	verbs_expect(session, RDMA_CM_EVENT_ADDR_RESOLVED, NULL);
-	if (rdma_resolve_route(id, RESOLVE_MS) != 0)
+	if (rdma_resolve_route(id, VERBS_RESOLVE_MS) != 0)
 		fail_errno("rdma_resolve_route");
 	verbs_expect(session, RDMA_CM_EVENT_ROUTE_RESOLVED, NULL);
 	return id;
 }
 
-uint64_t verbs_connect_link(struct session *session, struct verbs_link *link)
+uint64_t verbs_call(struct session *session, struct verbs_link *link, struct rdma_cm_id *id)
 {
 	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
-	struct rdma_cm_id *id = resolve(session);
 	struct offer offer;
 	uint64_t called_ns;
 
@@ -160,6 +177,13 @@ uint64_t verbs_connect_link(struct session *session, struct verbs_link *link)
 	called_ns = clock_ns();
 	if (rdma_connect(id, &param) != 0)
 		fail_errno("rdma_connect");
+	return called_ns;
+}
+
+uint64_t verbs_connect_link(struct session *session, struct verbs_link *link)
+{
+	uint64_t called_ns = verbs_call(session, link, resolve(session));
+
 	verbs_expect(session, RDMA_CM_EVENT_ESTABLISHED, &link->far);
 	return called_ns;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Connections by rdma_cm one after the other. Device, PD, CQs and memory are there before; id, route
-// and QP belong to each connection.
+// Connections by rdma_cm one after the other (those begun together: verbs_at_once.c), and the server of
+// either. Device, PD, CQs and memory are there before; id, route and QP belong to each connection.
 #include "worker/verbs.h"
 
 #include "worker/fail.h"
@@ -35,7 +35,7 @@ static void wait_message(const struct session *session, struct verbs_link *link)
 	}
 }
 
-static void end(struct rdma_cm_id *id)
+void verbs_end(struct rdma_cm_id *id)
 {
 	rdma_destroy_qp(id);
 	if (rdma_destroy_id(id) != 0)
@@ -56,49 +56,46 @@ static void connect_once(struct session *session, struct verbs_link *link,
 	stats_add(times->first_octet, clock_ns() - began_ns);
 	if (rdma_disconnect(link->id) != 0)
 		fail_errno("rdma_disconnect");
-	end(link->id);
+	verbs_end(link->id);
 }
 
 void verbs_connect_many(struct session *session, uint64_t count, const struct connect_times *times)
 {
 	verbs_open(session);
+	if (session->args.at_once > 1) {
+		verbs_connect_at_once(session, count, times);
+		return;
+	}
 	/* Other numbers in turn: what an old connection leaves in the CQ is told from the new one's. */
 	for (uint64_t i = 0; i < count; i++)
-		connect_once(session, &verbs.links[i % VERBS_SERVED_MAX], times);
+		connect_once(session, &verbs.links[i % verbs.max], times);
 }
 
-/* A connection's number is free again once its id is gone. */
+/* A connection's number is free again once its id is gone. The oldest is the likeliest. */
 static struct verbs_link *free_link(void)
 {
-	for (uint32_t i = 0; i < VERBS_SERVED_MAX; i++) {
-		if (!verbs.links[i].id)
-			return &verbs.links[i];
+	for (uint64_t i = 0; i < verbs.max; i++) {
+		struct verbs_link *link = &verbs.links[verbs.count++ % verbs.max];
+
+		if (!link->id)
+			return link;
 	}
 	fail("more than %u connections at the same time: is there another client?",
-	     VERBS_SERVED_MAX);
-}
-
-static struct verbs_link *link_of(const struct rdma_cm_id *id)
-{
-	for (uint32_t i = 0; i < VERBS_SERVED_MAX; i++) {
-		if (verbs.links[i].id == id)
-			return &verbs.links[i];
-	}
-	return NULL;
+	     (unsigned int)verbs.max);
 }
 
 /* Whether a connection ended. */
-static bool take_event(struct session *session)
+static bool take_event(struct session *session, struct rdma_cm_event *event)
 {
-	struct rdma_cm_event *event = verbs_event(session);
 	struct verbs_link *link = NULL;
 
 	switch ((int)event->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		verbs_accept_request(session, free_link(), event);
+		event->id->context = free_link();
+		verbs_accept_request(session, event->id->context, event);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		link = link_of(event->id);
+		link = event->id->context;
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
@@ -111,42 +108,60 @@ static bool take_event(struct session *session)
 	rdma_ack_cm_event(event);
 	if (!link)
 		return false;
-	end(link->id);
+	verbs_end(link->id);
 	link->id = NULL;
 	return true;
 }
 
-static void answer(const struct ibv_wc *wc)
+/* How many connections ended. Where some come at once, so do their events. */
+static uint64_t take_events(struct session *session)
 {
-	if (wc->status == IBV_WC_WR_FLUSH_ERR)
-		return;
-	verbs_check(wc);
-	if (wc->opcode == IBV_WC_RECV)
-		verbs_post(&verbs.links[wc->wr_id], IBV_WR_SEND, MESSAGE_OCTETS, false);
+	struct rdma_cm_event *event;
+	uint64_t ended = 0;
+
+	if (session->args.at_once == 1)
+		return take_event(session, verbs_event(session));
+	while ((event = verbs_event_now()))
+		ended += take_event(session, event);
+	return ended;
 }
 
-static void take_completions(struct verbs_lane *lane)
+static bool take_completion(const struct ibv_wc *wc, bool answers)
+{
+	if (wc->status == IBV_WC_WR_FLUSH_ERR)
+		return false;
+	verbs_check(wc);
+	if (wc->opcode != IBV_WC_RECV)
+		return false;
+	if (answers)
+		verbs_post(&verbs.links[wc->wr_id], IBV_WR_SEND, MESSAGE_OCTETS, false);
+	return true;
+}
+
+static uint64_t take_completions(struct verbs_lane *lane, bool answers)
 {
 	struct ibv_wc wcs[WCS_MAX];
+	uint64_t received = 0;
 	int found;
 
 	while ((found = ibv_poll_cq(lane->cq, WCS_MAX, wcs)) > 0) {
 		for (int i = 0; i < found; i++)
-			answer(&wcs[i]);
+			received += take_completion(&wcs[i], answers);
 	}
 	if (found < 0)
 		fail("ibv_poll_cq gave %d", found);
+	return received;
 }
 
-/* Arms, and polls again what came before. */
-static void arm(struct verbs_lane *lane)
+/* Polls what came before, too. */
+uint64_t verbs_arm(struct verbs_lane *lane, bool answers)
 {
 	if (ibv_req_notify_cq(lane->cq, 0) != 0)
 		fail_errno("ibv_req_notify_cq");
-	take_completions(lane);
+	return take_completions(lane, answers);
 }
 
-static void take_raised(struct verbs_lane *lane)
+uint64_t verbs_take_raised(struct verbs_lane *lane, bool answers)
 {
 	struct ibv_cq *cq;
 	void *context;
@@ -154,7 +169,7 @@ static void take_raised(struct verbs_lane *lane)
 	if (ibv_get_cq_event(lane->channel, &cq, &context) != 0)
 		fail_errno("ibv_get_cq_event");
 	ibv_ack_cq_events(cq, 1);
-	arm(lane);
+	return verbs_arm(lane, answers);
 }
 
 /* One thread for the events of rdma_cm and those of the CQ, which there is from the first one on. */
@@ -163,6 +178,8 @@ void verbs_serve_many(struct session *session, uint64_t count)
 	struct verbs_lane *lane = &verbs.lanes[0];
 	uint64_t ended = 0;
 
+	if (session->args.at_once > 1)
+		verbs_event_no_wait();
 	while (ended < count) {
 		bool had_cq = lane->cq != NULL;
 		struct pollfd fds[] = {
@@ -176,10 +193,10 @@ void verbs_serve_many(struct session *session, uint64_t count)
 		if (fds[2].revents)
 			control_check(&session->control);
 		if (fds[0].revents & POLLIN)
-			ended += take_event(session);
+			ended += take_events(session);
 		if (!had_cq && lane->cq)
-			arm(lane);
+			verbs_arm(lane, true);
 		if (fds[1].revents & POLLIN)
-			take_raised(lane);
+			verbs_take_raised(lane, true);
 	}
 }

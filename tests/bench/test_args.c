@@ -63,6 +63,7 @@ static void args_read__defaults(void **state)
 	assert_int_equal(read_good("latency").mode, MODE_SPIN);
 	assert_int_equal(read_good("bandwidth").size, 65536);
 	assert_int_equal(read_good("bandwidth").fan, FAN_NONE);
+	assert_int_equal(read_good("connect").at_once, 1);
 }
 
 static void args_read__bounds(void **state)
@@ -75,6 +76,9 @@ static void args_read__bounds(void **state)
 	assert_refused("idle connections=10001", "from 1 to 10000");
 	assert_refused("bandwidth window=129", "from 1 to 128");
 	assert_refused("bandwidth streams=65", "from 1 to 64");
+	read_good("connect at_once=64");
+	assert_refused("connect at_once=0", "from 1 to 64");
+	assert_refused("connect at_once=65", "from 1 to 64");
 }
 
 static void args_read__not_numbers(void **state)
@@ -97,6 +101,7 @@ static void args_read__unknown_words(void **state)
 	assert_refused("latency size", "key=value");
 	assert_refused("latency colour=red", "no key 'colour'");
 	assert_refused("latency window=4", "means nothing to test 'latency'");
+	assert_refused("idle at_once=4", "means nothing to test 'idle'");
 	assert_refused("latency op=push", "send, write, write-cq, read");
 	assert_refused("latency mode=block", "spin, event");
 }
@@ -125,6 +130,7 @@ static void args_line__reads_back(void **state)
 		"latency op=write-cq mode=event size=7 seconds=0.125 iterations=20000",
 		"bandwidth fan=out peers=3 size=1 window=1 seconds=2.5",
 		"connect count=9",
+		"connect count=9 at_once=64",
 		"hotspot clients=512 size=64 seconds=1",
 		"idle connections=10000",
 	};
@@ -149,7 +155,9 @@ static void args_json__has_what_the_test_takes(void **state)
 	json_begin(&json);
 	args_json(&args, &json);
 	json_end(&json);
-	assert_string_equal(json.text, "{\"test\": \"connect\", \"parameters\": {\"count\": 9}}");
+	assert_string_equal(
+		json.text,
+		"{\"test\": \"connect\", \"parameters\": {\"count\": 9, \"at_once\": 1}}");
 }
 
 static void args_connections__of_each_test(void **state)

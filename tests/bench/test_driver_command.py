@@ -66,5 +66,5 @@ def test_a_run_with_the_real_workers(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads((tmp_path / "results.json").read_text())
     series = [each for point in results["points"] for each in point["series"]]
-    assert {each["program"] for each in series} == {"tcp", "verbs"}
+    assert {each["program"] for each in series} == {"tcp", "verbs", "verbs-host"}
     assert all(each["summary"] and "result" in each["rounds"][0] for each in series)

@@ -71,7 +71,7 @@ def test_what_was_measured_stays_and_the_rest_follows(workers, tmp_path, log, si
     assert keys(first)[:1] == THREE_KEYS[:1]
     done, tests = proceed(workers, tmp_path, log)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert list(dict.fromkeys(tests)) == ["connect", "hotspot"] and tests.count("connect") == 4
+    assert list(dict.fromkeys(tests)) == ["connect", "hotspot"] and tests.count("connect") == 6
     both = load(tmp_path)
     assert keys(both) == THREE_KEYS
     assert both["points"][0] == first["points"][0]

@@ -42,4 +42,11 @@ def test_iterations_fill_the_time():
 
 def test_a_missing_program_names_the_package(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert "ib_write_bw" in perftest.Perftest("").missing() and "package perftest" in perftest.Perftest("").missing()
+    missing = perftest.Perftest("", {}).missing()
+    assert "ib_write_bw" in missing and "package perftest" in missing
+
+
+def test_the_settings_are_in_its_environment(monkeypatch):
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/theirs")
+    assert perftest.Perftest("/ours", {"ANYWARP_HOST_PATH": "auto"}).env == \
+        {"ANYWARP_HOST_PATH": "auto", "LD_LIBRARY_PATH": "/ours:/theirs"}

@@ -86,7 +86,7 @@ def test_memory_is_measured_beside_tcp_but_in_the_short_form(workers, tmp_path, 
                  PATH=path_of_no_others)
     assert done.returncode == 0, done.stderr
     ran = [("op=send" in line, re.search("host=[a-z]+", line)[0]) for line in log.read_text().splitlines()]
-    assert ran == [(True, "host=off"), (True, "host=on"), (False, "host=on"), (True, "host=off")]
+    assert ran == [(True, "host=off"), (True, "host=auto"), (False, "host=auto"), (True, "host=off")]
     for name in ("ucx-shm-tag_bw", "ucx-shm-put_bw"):
         assert "ucx-utils" in series_of(load(tmp_path), name)["skipped"]
 
@@ -101,6 +101,19 @@ def test_engines_are_several_qps_and_batches_beside_as_many_connections(workers,
     assert ran == [(False, False, False), (True, False, False), (True, False, True),
                    (False, True, False), (False, True, True)]
     assert series_of(load(tmp_path), "read-roce")["ratio"]["count"] == 1
+
+
+def test_connections_begun_together_are_measured_but_in_the_short_form(workers, tmp_path):
+    log = tmp_path / "log"
+    assert not points.all_points("short", ["connect-at-once"])
+    done = bench(workers, tmp_path, "--only", "connect-at-once", "--rounds", "1", form="--full", FAKE_LOG=str(log))
+    assert done.returncode == 0, done.stderr
+    lines = log.read_text().splitlines()
+    assert all("connect count=640 at_once=64" in line for line in lines)
+    assert [line.split()[0] for line in lines] == ["tcp", "verbs", "verbs"]
+    assert [re.search("host=[a-z]+", line)[0] for line in lines[1:]] == ["host=off", "host=auto"]
+    target = next(each for each in load(tmp_path)["targets"] if each["point"] == "connect-at-once/loopback/64")
+    assert target["median"] == pytest.approx((60 + 9) / (30 + 9)) and target["met"]
 
 
 def test_a_machine_whose_handover_cannot_be_measured(workers, tmp_path):

@@ -81,7 +81,9 @@ def runs():
             yield transport, "bandwidth", f"{keys} {MOMENT}"
         for mode in HOTSPOT[transport]:
             yield transport, "hotspot", f"clients=20 size=32 mode={mode} {MOMENT}"
-        yield transport, "connect", "count=12"
+        # One after the other; in batches, of which the last is smaller; fewer than would go together.
+        for keys in ("count=12", "count=12 at_once=5", "count=150 at_once=64", "count=3 at_once=64"):
+            yield transport, "connect", keys
         yield transport, "idle", "connections=30"
     yield "verbs", "bandwidth", f"op=send mode=event size=64 {MOMENT}"
     yield "verbs", "bandwidth", f"op=write mode=event direction=bi streams=3 {MOMENT}"
