@@ -170,7 +170,7 @@ SIZE = HEAD + ROW * ROWS + (64 << 10) + (16 << 20)  # the ring of a capture lies
 SEALS = 0x2 | 0x4  # shrink, grow
 
 
-def head(magic=0x5441545357594E41, layout=2, end=2):
+def head(magic=0x5441545357594E41, layout=3, end=2):
     return "0:" + struct.pack("=QIIIIQQQ", magic, layout, end, 0, 0, 0, 0, 0).hex()
 
 
@@ -190,7 +190,7 @@ def forged(*data, size=SIZE, seals=SEALS, name=b"evil"):
     ((head(),), {"size": 48}),
     ((), {"size": 0}),
     ((head(magic=1),), {}),
-    ((head(layout=1),), {}),
+    ((head(layout=2),), {}),
     ((head(end=ROWS + 1),), {}),
     ((head(end=0xFFFFFFFF),), {}),
 ])

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "net/mem/memfd.h"
 
+#include "net/base/io_now.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -35,7 +37,7 @@ int aw_memfd_make(const char *name, size_t len)
 	    (ftruncate(fd, (off_t)len) == 0 && fcntl(fd, F_ADD_SEALS, AW_MEMFD_SEALS) == 0))
 		return fd;
 	err = errno;
-	close(fd);
+	aw_close_now(fd);
 	errno = err;
 	return -1;
 }

@@ -290,7 +290,7 @@ void aw_capture_out(struct aw_uqp *qp, uint64_t pos, const struct aw_iov *iov, s
 /* Bytes of the whole FPDUs at buf + from, up to a message of a move: behind it there may be bells. */
 static size_t measure_whole(const struct aw_qp *core, const uint8_t *buf, size_t from, size_t len)
 {
-	size_t at = from, size;
+	size_t at = core->stream.moves ? 0 : from, size;
 	struct move_msg msg;
 	bool ends = false;
 
@@ -303,7 +303,7 @@ static size_t measure_whole(const struct aw_qp *core, const uint8_t *buf, size_t
 		       move_get(buf + at + FPDU_LEN_FIELD, get_be16(buf + at), &msg);
 		at += size;
 	}
-	return at - from;
+	return at > from ? at - from : 0;
 }
 
 /* From an FPDU that waits for its receive the core has taken the markers out, so that it is passed over. */

@@ -160,15 +160,24 @@ static void drain_bells(struct aw_uqp *qp)
 	n = aw_recv_now(qp->fd, bells, sizeof(bells), 0);
 	if (n > 0)
 		count_bell(qp);
-	qp->ring->gone |= n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+	qp->ring->reset |= n < 0 && errno != EAGAIN && errno != EINTR;
+	qp->ring->gone |= n == 0 || qp->ring->reset;
 }
 
-/* TCP reports such an end as a reset. */
+/* Responder: nothing shows that the peer has read this end's last FPDU over TCP, behind which it reads the memory. */
+static bool may_owe_tcp(const struct aw_uqp *qp)
+{
+	return !qp->core.stream.initiator && qp->ring->duplex.head_seen == 0;
+}
+
+/* TCP reports such an end as a reset; it has done so where the bytes before those in the memory were not read. */
 bool aw_carrier_is_cut(struct aw_uqp *qp)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
 
-	return !aw_duplex_peer_left(d) && !aw_duplex_peer_closed(d) && !aw_duplex_is_drained(d);
+	if (aw_duplex_peer_left(d) || aw_duplex_peer_closed(d))
+		return false;
+	return !aw_duplex_is_drained(d) || (qp->ring->reset && may_owe_tcp(qp));
 }
 
 /* True when the peer was killed before it had read all that it was sent. */
@@ -320,8 +329,8 @@ static bool may_send(struct aw_uqp *qp)
 
 bool aw_carrier_owes_turn(const struct aw_uqp *qp)
 {
-	return !qp->in->is_socket && qp->out->is_socket && qp->tx_blocked && qp->ring->more &&
-	       !qp->ending;
+	return !qp->in->is_socket && qp->ring->more && may_owe_tcp(qp) &&
+	       aw_poll_now(qp->fd, POLLOUT) == 0;
 }
 
 /* EPOLLOUT asks for another turn at once: a socket that has room for a bell is writable. */

@@ -105,6 +105,9 @@ static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 		aw_uqp_use(qp, stage);
 		return (size_t)n == room;
 	}
+	/* Then it takes nothing out of the memory either. */
+	if (n == 0 && qp->out != &aw_carrier_tcp)
+		qp->ring->gone = true;
 	if (n == 0 && is_cut(qp))
 		aw_uqp_stream_lost(qp);
 	else if (n == 0)
@@ -161,10 +164,16 @@ static void finish(struct aw_uqp *qp)
 static uint32_t listens_for(struct aw_uqp *qp)
 {
 	bool reads = !qp->core.peer_closed && !aw_rnr_waits(qp);
+	bool sends = qp->tx_blocked && qp->out->is_socket;
 
 	if (qp->starved)
 		return 0;
-	return (reads ? EPOLLIN : 0) | (qp->tx_blocked && qp->out->is_socket ? EPOLLOUT : 0);
+	/* This end's bytes go through memory already: behind its last FPDU here the peer rings for room there. */
+	if (qp->tx_blocked && reads && !qp->out->is_socket) {
+		aw_duplex_sleep(&qp->ring->duplex);
+		sends = qp->out->has_room(qp);
+	}
+	return (reads ? EPOLLIN : 0) | (sends ? EPOLLOUT : 0);
 }
 
 const struct aw_carrier aw_carrier_tcp = {

@@ -44,6 +44,7 @@ struct aw_host_ring {
 	bool bells_heard_of; /* the peer listens to its pipe */
 	uint8_t secret[AW_HOST_SECRET_LEN]; /* the verdict must equal it */
 	bool gone; /* the TCP connection has ended: the peer neither wakes this end nor reads */
+	bool reset; /* by a reset */
 	bool drained; /* this end has read all bells and has not yet told the peer that it sleeps */
 	/*
 	 * another turn is due, whatever is posted or polled before it: there may be bytes without a

@@ -135,7 +135,7 @@ bool aw_move_take(struct aw_uqp *qp)
 	else if (msg.kind == MOVE_VERDICT && qp->move.state == AW_MOVE_OFFERED &&
 		 qp->move.due.kind == MOVE_MSG_NONE)
 		take_verdict(qp, msg.data);
-	else if (msg.kind == MOVE_LAST && qp->move.state == AW_MOVE_LEAVES)
+	else if (msg.kind == MOVE_LAST && qp->move.state == AW_MOVE_LEAVES && !qp->out->is_socket)
 		take_last(qp);
 	else
 		refuse(qp);
@@ -180,5 +180,6 @@ bool aw_move_holds_end(const struct aw_uqp *qp)
 {
 	if (qp->core.state != AW_QP_CLOSING)
 		return false;
-	return aw_move_is_due(qp) || (qp->move.state == AW_MOVE_OFFERED && !qp->core.peer_closed);
+	return aw_move_is_due(qp) || (qp->move.state == AW_MOVE_OFFERED &&
+				      qp->move.due.kind == MOVE_MSG_NONE && !qp->core.peer_closed);
 }

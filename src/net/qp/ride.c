@@ -64,7 +64,8 @@ static bool is_armed(const struct aw_uqp *qp)
 static bool can_wait(const struct aw_uqp *qp)
 {
 	return qp->core.acks && qp->core.state == AW_QP_RTS && qp->core.irq_count > 0 &&
-	       qp->fd >= 0 && !qp->batch && !qp->starved && is_alone(&qp->core) && is_polled(qp);
+	       qp->fd >= 0 && !qp->batch && !qp->starved && !aw_move_is_due(qp) &&
+	       is_alone(&qp->core) && is_polled(qp);
 }
 
 bool aw_ride_begin(struct aw_uqp *qp)

@@ -148,6 +148,7 @@ struct aw_uqp {
 	uint32_t retry_ms; /* by_rc: how long a post may wait for a stream; 0: for ever */
 	bool reset_seen; /* the socket is dead: close, do not linger */
 	bool ending; /* a close or Terminate has begun, and its deadline runs */
+	uint64_t end_ns; /* ending: its deadline; the watch may have an earlier one, for a turn */
 	bool fin_sent;
 	bool tx_blocked; /* the socket took less than it was given */
 	bool starved; /* memory for a buffer was out; a deadline brings the next try */

@@ -2,6 +2,7 @@
 // The socket under a QP: its epoll sets and their events, then FIN and linger at the end.
 #include "net/qp/uqp_sock.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "net/base/addr.h"
 #include "net/base/fork.h"
@@ -307,6 +308,33 @@ static void listen_for(struct aw_uqp *qp)
 		aw_lend_stray(qp);
 }
 
+static void tell_starving(struct aw_uqp *qp)
+{
+	if (!qp->starving_told)
+		aw_log(AW_LOG_WARN, "qp 0x%x waits for memory for a buffer", qp->qpn);
+	qp->starving_told = true;
+}
+
+static uint32_t retry_ms(const struct aw_uqp *qp)
+{
+	if (qp->starved)
+		return AW_MEMORY_RETRY_MS;
+	return aw_rnr_waits(qp) ? aw_rnr_retry_ms(qp) : AW_TURN_RETRY_MS;
+}
+
+/* A shortage that no event ends is tried again later. A post in between does not put that off. */
+static void await_retry(struct aw_uqp *qp)
+{
+	if (!qp->starved && !aw_rnr_waits(qp) && !aw_carrier_owes_turn(qp))
+		return;
+	if (qp->starved)
+		tell_starving(qp);
+	if (qp->retry_due)
+		return;
+	qp->retry_due = true;
+	aw_watch_deadline(&qp->watch->watch, retry_ms(qp));
+}
+
 int aw_uqp_listen_again(struct aw_uqp *qp)
 {
 	if (qp->in->taken_back)
@@ -318,6 +346,8 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 				qp->in->is_socket ? AW_BELL_NOWHERE : AW_BELL_ENGINE);
 	if (!err && qp->lent_to)
 		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
+	if (!err)
+		await_retry(qp);
 	return err;
 }
 
@@ -343,6 +373,12 @@ void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to)
 	aw_lend_begin(qp, to);
 }
 
+static void set_end(struct aw_uqp *qp, uint32_t ms)
+{
+	qp->end_ns = aw_now_ns() + ms * UINT64_C(1000000);
+	aw_watch_deadline(&qp->watch->watch, ms);
+}
+
 /* The deadline starts with the ending, so that a peer that takes nothing cannot delay the flush. */
 static void begin_ending(struct aw_uqp *qp)
 {
@@ -351,13 +387,18 @@ static void begin_ending(struct aw_uqp *qp)
 	if (qp->ending || (!closing && qp->core.state != AW_QP_TERMINATE))
 		return;
 	qp->ending = true;
-	aw_watch_deadline(&qp->watch->watch, closing ? AW_CLOSE_MS : AW_TERMINATE_MS);
+	qp->retry_due = false;
+	set_end(qp, closing ? AW_CLOSE_MS : AW_TERMINATE_MS);
 }
 
 void aw_uqp_end_in_time(struct aw_uqp *qp)
 {
-	if (aw_qp_drop_answers(&qp->core))
-		aw_watch_deadline(&qp->watch->watch, AW_TERMINATE_MS);
+	uint64_t now = aw_now_ns();
+
+	if (now < qp->end_ns)
+		aw_watch_deadline(&qp->watch->watch, (uint32_t)((qp->end_ns - now) / 1000000 + 1));
+	else if (aw_qp_drop_answers(&qp->core))
+		set_end(qp, AW_TERMINATE_MS);
 	else
 		aw_qp_abort(&qp->core, qp->core.error);
 }
@@ -409,45 +450,6 @@ static void log_end(const struct aw_uqp *qp)
 			  core->error);
 }
 
-/*
- * The event for the way the stream failed, or 0. Failed requests of the peer have events of their
- * own: layers 0 and 1 have type 1 for protection errors and type 2 for other bad messages (RFC 5040
- * 4.8).
- */
-static uint32_t failure(const struct aw_qp *core)
-{
-	enum aw_error err = core->error;
-
-	if (core->peer_error)
-		return AW_UQP_FATAL;
-	if (err == AW_OK || err == AW_E_MPA_CLOSED)
-		return 0;
-	if (aw_error_layer(err) > 1 || aw_error_type(err) == 0)
-		return AW_UQP_FATAL;
-	if (aw_error_type(err) == 1 && err != AW_E_DDP_TAGGED_VERSION)
-		return AW_UQP_ACCESS_ERR;
-	return AW_UQP_REQ_ERR;
-}
-
-static void note_events(struct aw_uqp *qp)
-{
-	const struct aw_qp *core = &qp->core;
-	bool over = core->state == AW_QP_TERMINATE || core->state == AW_QP_ERROR;
-
-	if (core->peer_ready && !(qp->events_due & AW_UQP_READY)) {
-		aw_replied_end(qp);
-		qp->events_due |= AW_UQP_READY;
-	}
-	if (qp->attached && (over || core->peer_closed))
-		qp->events_due |= AW_UQP_CLOSED;
-	if (qp->attached && over)
-		qp->events_due |= failure(core);
-	if (qp->drain_asked && aw_qp_is_drained(core))
-		qp->events_due |= AW_UQP_DRAINED;
-	if (core->state == AW_QP_ERROR && qp->attr.srq)
-		qp->events_due |= AW_UQP_LAST_WQE;
-}
-
 /* RFC 5040 7.1 rule 1: a Terminate notifies the peer, but without a stream it could never leave. */
 static void end_overflowed(struct aw_uqp *qp)
 {
@@ -457,33 +459,6 @@ static void end_overflowed(struct aw_uqp *qp)
 	}
 	aw_qp_terminate(&qp->core, AW_E_LOCAL_CATASTROPHIC);
 	aw_uqp_transmit(qp);
-}
-
-static void tell_starving(struct aw_uqp *qp)
-{
-	if (!qp->starving_told)
-		aw_log(AW_LOG_WARN, "qp 0x%x waits for memory for a buffer", qp->qpn);
-	qp->starving_told = true;
-}
-
-static uint32_t retry_ms(const struct aw_uqp *qp)
-{
-	if (qp->starved)
-		return AW_MEMORY_RETRY_MS;
-	return aw_rnr_waits(qp) ? aw_rnr_retry_ms(qp) : AW_TURN_RETRY_MS;
-}
-
-/* A shortage that no event ends is tried again later. A post in between does not put that off. */
-static void await_retry(struct aw_uqp *qp)
-{
-	if (!qp->starved && !aw_rnr_waits(qp) && !aw_carrier_owes_turn(qp))
-		return;
-	if (qp->starved)
-		tell_starving(qp);
-	if (qp->retry_due && !qp->ending)
-		return;
-	qp->retry_due = true;
-	aw_watch_deadline(&qp->watch->watch, retry_ms(qp));
 }
 
 /* Follows the core's state with the socket. */
@@ -499,7 +474,7 @@ static void settle(struct aw_uqp *qp)
 		begin_ending(qp);
 		finish_ending(qp);
 	}
-	note_events(qp);
+	aw_uqp_note_events(qp);
 	aw_stat_write_qp(qp);
 	if (qp->fd < 0)
 		return;

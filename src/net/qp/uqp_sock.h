@@ -99,4 +99,7 @@ void aw_uqp_each(void (*act)(struct aw_uqp *qp));
 void aw_uqp_on_event(uint32_t handle);
 void aw_uqp_on_deadline(uint32_t handle);
 
+/* Adds the events of the core's state to those that the owners are due. */
+void aw_uqp_note_events(struct aw_uqp *qp);
+
 #endif
