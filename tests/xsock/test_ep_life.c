@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // How an endpoint comes to be connected, or not, and how it ends.
 #define _GNU_SOURCE /* POLLRDHUP */
+#include "base/clock.h"
 #include "ends.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
+
+#define CLOSES 20
+#define LATE_NS (SECOND * 9 / 10)
 
 static void ep_create__bounds(void **state)
 {
@@ -194,6 +198,29 @@ static void ep_close__what_was_taken_arrives(void **state)
 	ends_close(&ends);
 }
 
+/*
+ * The thread that serves endpoints which linger is woken by their end. It would look at them a second later, too: a close
+ * that takes as long may be the machine's doing, but not many of them.
+ */
+static void ep_close__is_over_at_once(void **state)
+{
+	const struct aw_xs_options options = { .sndbuf = 65536, .rcvbuf = 65536 };
+	struct ends ends;
+	int late = 0;
+
+	(void)state;
+	for (int i = 0; i < CLOSES; i++) {
+		ends_open(&ends, &options);
+		ends_send(ends.client, 0, 100);
+		ends_recv(ends.server, 0, 100);
+		int64_t start = aw_now_ns();
+
+		ends_close(&ends);
+		late += aw_now_ns() - start > LATE_NS;
+	}
+	assert_in_range(late, 0, CLOSES / 10);
+}
+
 /* Neither reads: the one that closed takes what comes, so that the other goes on. */
 static void ep_close__peer_that_sends(void **state)
 {
@@ -258,6 +285,7 @@ int main(void)
 		cmocka_unit_test(ep_initiate__no_socket),
 		cmocka_unit_test(ep_shutdown__one_way_and_the_other),
 		cmocka_unit_test(ep_close__what_was_taken_arrives),
+		cmocka_unit_test(ep_close__is_over_at_once),
 		cmocka_unit_test(ep_close__peer_that_sends),
 		cmocka_unit_test(ep_close__abort),
 		cmocka_unit_test(ep_wait__peer_closes),

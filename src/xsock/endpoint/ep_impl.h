@@ -82,7 +82,7 @@ struct aw_xs_ep {
 	uint32_t recv_count;
 	struct aw_xs_caller_wr caller_wr[AW_XS_CALLER_WRS_MAX];
 	uint32_t caller_first, caller_wrs; /* a ring in caller_wr, in the SQ's order */
-	bool flush_awaited; /* a thread waits until TCP has taken all bytes (aw_xs_ep_unsent) */
+	bool flush_awaited; /* a thread waits until TCP has taken all bytes (aw_xs_ep_unsent), or the endpoint lingers */
 	TAILQ_HEAD(aw_xs_map_list, aw_xs_map) maps; /* announced maps first */
 	uint32_t maps_due; /* maps that are not announced yet */
 

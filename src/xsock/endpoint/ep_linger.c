@@ -101,6 +101,7 @@ static bool end_stream(struct aw_xs_ep *ep)
 	aw_xs_ep_progress(ep, 0);
 	aw_xs_stream_end(&ep->stream, AW_XS_GONE);
 	aw_xs_stream_discard(&ep->stream);
+	ep->flush_awaited = true;
 	aw_xs_ep_pump(ep, 0);
 	bool done = has_nothing_to_send(ep);
 

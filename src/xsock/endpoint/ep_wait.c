@@ -187,8 +187,11 @@ static void drain_events(struct aw_xs_ep *ep)
 
 bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep)
 {
+	uint64_t before = ep->changes;
+
+	/* An event of rdma_cm may change more than the arming finds. */
 	drain_events(ep);
-	bool quiet = arm_cqs(ep, awaits_sends(ep));
+	bool quiet = arm_cqs(ep, awaits_sends(ep)) && ep->changes == before;
 
 	aw_xs_ep_wake_sleepers(ep);
 	ep->poller = quiet;
