@@ -289,7 +289,7 @@ def test_a_capturer_that_is_killed(pinging, path):
         before = bytes_out(pinging[1].pid)
         pinging[1].wait_until(lambda: run_of(pinging[1].pid) == 0, "end of the run")
     assert bytes_out(pinging[1].pid) > before
-    assert table_memory(pinging[1].pid) < RING_LEN // 2
+    pinging[1].wait_until(lambda: table_memory(pinging[1].pid) < RING_LEN // 2, "the ring's memory to be given back")
 
 
 def test_the_next_capture_need_not_wait_for_the_end_of_a_dead_one(pinging, path):
