@@ -16,6 +16,9 @@ struct scene {
 	int asker_dies_of; /* a signal, or 0 */
 };
 
+/* The scene has closed its fd: its number may be a file of the library's by now. */
+extern bool scene_has_closed;
+
 struct extent {
 	size_t offset, len;
 };

@@ -88,6 +88,7 @@ static void closes_with_a_region_serve(int fd)
 
 	read_all(fd, &writer, sizeof(writer));
 	close(fd);
+	scene_has_closed = true;
 	await_end_of(writer);
 	NEED(iwarp_dereg_mr(mr) == 0);
 }
@@ -145,6 +146,7 @@ static void lingers_not_ask(int fd)
 	NEED(getsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, &len) == 0 && reset.l_onoff);
 	await_taken(fd);
 	close(fd);
+	scene_has_closed = true;
 	NEED(iwarp_dereg_mr(mr) == 0);
 }
 
@@ -172,6 +174,7 @@ static void closes_a_range_serve(int fd)
 
 	NEED(dup2(fd, HIGH) == HIGH && dup2(fd, HIGH + 1) == HIGH + 1);
 	close(fd);
+	scene_has_closed = true;
 	write_all(HIGH, "", 1);
 	read_all(HIGH, page, 1);
 	NEED(iwarp_recv_async(HIGH, page, 1, 8) == 0);

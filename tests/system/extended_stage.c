@@ -222,6 +222,8 @@ static void say_where(int sig)
 	raise(sig);
 }
 
+bool scene_has_closed;
+
 /* While a handler looks at the socket again and again. */
 static void start(int fd, int role)
 {
@@ -241,7 +243,8 @@ static void be_asker(const struct scene *scene, const struct sockaddr_in *addres
 	NEED(connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0);
 	start(fd, IWARP_ACTIVE);
 	scene->ask(fd);
-	close(fd);
+	if (!scene_has_closed)
+		close(fd);
 }
 
 static void be_server(const struct scene *scene, int listener)
@@ -252,7 +255,8 @@ static void be_server(const struct scene *scene, int listener)
 	close(listener);
 	start(fd, IWARP_PASSIVE);
 	scene->serve(fd);
-	close(fd);
+	if (!scene_has_closed)
+		close(fd);
 }
 
 static bool is_as_wanted(const struct scene *scene, int asker_status)
