@@ -21,6 +21,7 @@ struct peer {
 	bool sends_memory, takes_memory;
 	uint32_t msn;
 	uint32_t received; /* Sends of the QP */
+	uint32_t posted, taken; /* receives of the QP, posted and checked */
 };
 
 /* A new stream, and its end: all that it had is given back then. */
