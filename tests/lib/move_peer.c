@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "net/progress/engine.h"
 #include "net/qp/carrier.h"
+#include "net/qp/uqp_sock.h"
 #include "proc.h"
 #include "tcp.h"
 #include "wire/crc32c.h"
@@ -387,4 +388,25 @@ enum aw_error peer_error(struct peer *p)
 
 	pthread_mutex_unlock(&p->e.qp->lock);
 	return err;
+}
+
+int peer_setup(void **state)
+{
+	(void)state;
+	return aw_engine_get();
+}
+
+int peer_teardown(void **state)
+{
+	(void)state;
+	aw_engine_put();
+	return 0;
+}
+
+void peer_terminate_qp(struct peer *p)
+{
+	pthread_mutex_lock(&p->e.qp->lock);
+	aw_qp_terminate(&p->e.qp->core, AW_E_LOCAL_CATASTROPHIC);
+	aw_uqp_serve(p->e.qp);
+	aw_uqp_unlock(p->e.qp);
 }

@@ -24,6 +24,10 @@ struct peer {
 	uint32_t posted, taken; /* receives of the QP, posted and checked */
 };
 
+/* Of a group of tests. */
+int peer_setup(void **state);
+int peer_teardown(void **state);
+
 /* A new stream, and its end: all that it had is given back then. */
 void peer_join(struct peer *p, bool qp_initiates, bool moves);
 void peer_part(struct peer *p);
@@ -47,6 +51,8 @@ struct move_msg peer_take_move(struct peer *p, enum move_kind kind);
 void peer_take_send(struct peer *p, size_t len);
 /* A Terminate comes next. */
 enum aw_error peer_take_terminate(struct peer *p);
+/* As a local failure does. */
+void peer_terminate_qp(struct peer *p);
 
 void peer_post_recv(struct peer *p, uint32_t len);
 void peer_assert_received(struct peer *p, uint32_t len);

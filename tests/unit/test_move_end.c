@@ -5,7 +5,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "net/base/policy_env.h"
-#include "net/progress/engine.h"
 #include "net/qp/carrier.h"
 #include "net/qp/lend.h"
 #include "net/qp/uqp_sock.h"
@@ -235,6 +234,16 @@ static void end__the_peer_dies_halfway(void **state)
 	}
 }
 
+/* The QP is in memory one way, or has made its offer. */
+static void join_midway(struct peer *p, bool initiates)
+{
+	peer_join(p, initiates, true);
+	if (initiates)
+		peer_move_halfway(p);
+	else
+		peer_take_offer(p);
+}
+
 /* What it had written before comes first, also where it was the QP that had not read so far. */
 static void end__bytes_before_the_death_come_first(void **state)
 {
@@ -245,11 +254,7 @@ static void end__bytes_before_the_death_come_first(void **state)
 		struct peer p;
 		size_t size = 0;
 
-		peer_join(&p, initiates, true);
-		if (initiates)
-			peer_move_halfway(&p);
-		else
-			peer_take_offer(&p);
+		join_midway(&p, initiates);
 		if (held)
 			size = peer_send_fpdu(&p, octets, 300);
 		if (initiates)
@@ -274,14 +279,6 @@ static void end__bytes_before_the_death_come_first(void **state)
 	}
 }
 
-static void terminate_qp(struct peer *p)
-{
-	pthread_mutex_lock(&p->e.qp->lock);
-	aw_qp_terminate(&p->e.qp->core, AW_E_LOCAL_CATASTROPHIC);
-	aw_uqp_serve(p->e.qp);
-	aw_uqp_unlock(p->e.qp);
-}
-
 /* Over TCP while the verdict is due, through memory behind it. */
 static void end__the_qp_terminates(void **state)
 {
@@ -289,12 +286,8 @@ static void end__the_qp_terminates(void **state)
 
 	(void)state;
 	for (int initiates = 0; initiates < 2; initiates++) {
-		peer_join(&p, initiates, true);
-		if (initiates)
-			peer_move_halfway(&p);
-		else
-			peer_take_offer(&p);
-		terminate_qp(&p);
+		join_midway(&p, initiates);
+		peer_terminate_qp(&p);
 		assert_int_equal(peer_take_terminate(&p), AW_E_LOCAL_CATASTROPHIC);
 		tcp_assert_over(p.fd);
 		assert_ended(&p, AW_E_LOCAL_CATASTROPHIC);
@@ -322,11 +315,7 @@ static void end__the_peer_terminates(void **state)
 
 	(void)state;
 	for (int initiates = 0; initiates < 2; initiates++) {
-		peer_join(&p, initiates, true);
-		if (initiates)
-			peer_move_halfway(&p);
-		else
-			peer_take_offer(&p);
+		join_midway(&p, initiates);
 		put_terminate(&p);
 		end_wait_event(&p.e, AW_UQP_FATAL);
 		assert_int_equal(p.e.qp->core.peer_error, AW_E_RDMAP_ACCESS);
@@ -481,19 +470,6 @@ static void end__a_hello_while_the_close_waits(void **state)
 	peer_part(&p);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	return aw_engine_get();
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	aw_engine_put();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -516,5 +492,5 @@ int main(void)
 	};
 
 	setenv(AW_HOST_PATH_ENV, "on", 1);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, peer_setup, peer_teardown);
 }

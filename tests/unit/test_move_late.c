@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "net/base/io_now.h"
 #include "net/base/policy_env.h"
-#include "net/progress/engine.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_poll.h"
 #include "net/qp/lend.h"
@@ -221,10 +220,7 @@ static void late__a_terminate_behind_a_full_ring(void **state)
 	peer_move_halfway(&p);
 	end_post(&p.e, AW_OP_WRITE, &p.e, BUF_OCTETS);
 	assert_true(end_is_full(&p.e));
-	pthread_mutex_lock(&p.e.qp->lock);
-	aw_qp_terminate(&p.e.qp->core, AW_E_LOCAL_CATASTROPHIC);
-	aw_uqp_serve(p.e.qp);
-	aw_uqp_unlock(p.e.qp);
+	peer_terminate_qp(&p);
 	peer_put_move(&p, MOVE_LAST, NULL);
 	do {
 		while (!has_whole(&p))
@@ -232,19 +228,6 @@ static void late__a_terminate_behind_a_full_ring(void **state)
 	} while (peer_take(&p, ulpdu) > 200);
 	peer_part(&p);
 	free(ulpdu);
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	return aw_engine_get();
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	aw_engine_put();
-	return 0;
 }
 
 int main(void)
@@ -259,5 +242,5 @@ int main(void)
 	};
 
 	setenv(AW_HOST_PATH_ENV, "on", 1);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, peer_setup, peer_teardown);
 }

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "net/base/policy_env.h"
 #include "net/mem/memfd.h"
-#include "net/progress/engine.h"
 #include "wire/octets.h"
 
 #include <sched.h>
@@ -436,19 +435,6 @@ static void move__octet_by_octet(void **state)
 	finish_move(&p);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	return aw_engine_get();
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	aw_engine_put();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -464,5 +450,5 @@ int main(void)
 	};
 
 	setenv(AW_HOST_PATH_ENV, "on", 1);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, peer_setup, peer_teardown);
 }

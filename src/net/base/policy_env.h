@@ -19,10 +19,10 @@
  */
 int aw_policy_local(struct aw_mpa_local *local);
 
-/* How many of these calls the responder waits for: 1 where the user asks for the host path. */
-uint32_t aw_policy_host_path_calls(void);
-
 /* The same check without a result, for calls that must not begin what would fail later. */
 int aw_policy_check(void);
+
+/* How many of those calls the responder waits for: 1 where the user asks for the host path. */
+uint32_t aw_policy_host_path_calls(void);
 
 #endif
