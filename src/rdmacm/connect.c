@@ -255,6 +255,7 @@ static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 	};
 	const struct aw_conn_ask ask = {
 		.peer = &cm->id.route.addr.dst_addr,
+		.from = cm->fd_has_src ? &cm->id.route.addr.src_addr : NULL,
 		.connected = cm->fd_connected,
 		.local = &local,
 		.pd = param ? param->private_data : NULL,

@@ -244,8 +244,8 @@ static void match_fd(struct aw_cm_channel *ch)
 		lower_fd(ch);
 }
 
-/* NULL: there is no event, and a reader that waits for one is counted. */
-static struct aw_cm_event *take_first(struct aw_cm_channel *ch, bool waits)
+/* NULL: there is no event. */
+static struct aw_cm_event *take_first(struct aw_cm_channel *ch)
 {
 	pthread_mutex_lock(&ch->lock);
 	struct aw_cm_event *ev = TAILQ_FIRST(&ch->queue);
@@ -254,11 +254,17 @@ static struct aw_cm_event *take_first(struct aw_cm_channel *ch, bool waits)
 		TAILQ_REMOVE(&ch->queue, ev, entry);
 		atomic_fetch_add_explicit(&ev->owner->events_taken, 1, memory_order_relaxed);
 		match_fd(ch);
-	} else if (waits) {
-		ch->readers++;
 	}
 	pthread_mutex_unlock(&ch->lock);
 	return ev;
+}
+
+/* A push that finds no reader yet has changed `pushes`, so that the reader does not sleep. */
+static void begin_wait(struct aw_cm_channel *ch)
+{
+	pthread_mutex_lock(&ch->lock);
+	ch->readers++;
+	pthread_mutex_unlock(&ch->lock);
 }
 
 static void wait_no_more(void *arg)
@@ -279,6 +285,7 @@ static int wait_push(struct aw_cm_channel *ch, uint32_t seen, int cancel_state)
 	struct _pthread_cleanup_buffer left;
 	int cancel_type, err = 0;
 
+	begin_wait(ch);
 	_pthread_cleanup_push(&left, wait_no_more, ch);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &cancel_type);
 	pthread_setcancelstate(cancel_state, NULL);
@@ -312,15 +319,15 @@ int aw_cm_channel_take(struct rdma_event_channel *channel, int cancel_state,
 		 * Read before the look at the queue: a later push is seen there or ends the wait.
 		 */
 		uint32_t seen = atomic_load_explicit(&ch->pushes, memory_order_relaxed);
-		int flags = flags_of(ch), err;
-		bool waits = flags >= 0 && !(flags & O_NONBLOCK);
+		int flags, err;
 
-		*ev = take_first(ch, waits);
+		*ev = take_first(ch);
 		if (*ev)
 			return 0;
+		flags = flags_of(ch);
 		if (flags < 0)
 			return EBADF;
-		err = waits ? wait_push(ch, seen, cancel_state) : EAGAIN;
+		err = flags & O_NONBLOCK ? EAGAIN : wait_push(ch, seen, cancel_state);
 		if (err)
 			return err;
 	}

@@ -45,6 +45,7 @@ struct aw_cm_id {
 	bool sync; /* the channel is our own and calls wait for their event */
 	bool engine_held;
 	bool fd_connected; /* the program has connected it */
+	bool fd_has_src; /* it is bound to the id's source address and port */
 	bool reuse_addr, af_only, tos_set, ack_timeout_set;
 	uint8_t tos, ack_timeout;
 	int fd; /* the TCP socket until a connection or listener takes it, or -1 */

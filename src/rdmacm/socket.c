@@ -86,6 +86,7 @@ static int make(struct aw_cm_id *cm, const struct sockaddr *addr,
 	}
 	getsockname(fd, (struct sockaddr *)src, &len);
 	cm->fd = fd;
+	cm->fd_has_src = bind_fn != bind_late && !aw_address_is_wildcard(addr);
 	return 0;
 }
 

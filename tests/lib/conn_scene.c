@@ -2,7 +2,9 @@
 // One conn and its raw peer.
 #include "conn_scene.h"
 
+#include "base/clock.h"
 #include "net/base/bounds.h"
+#include "net/conn/conn_machine.h"
 #include "net/progress/engine.h"
 #include "proc.h"
 #include "tcp.h"
@@ -76,6 +78,37 @@ static void keep_busy(struct aw_watch *w, uint32_t events)
 	while (hold_busy)
 		sched_yield();
 	aw_watch_events(w, 0);
+}
+
+void scene_respond(struct scene *s, const struct aw_mpa_local *local)
+{
+	struct aw_conn_socket socket = { .given = false };
+	socklen_t len = sizeof(socket.peer);
+
+	s->peer = tcp_connect(&s->addr);
+	socket.fd = tcp_accept(s->listener);
+	tcp_unblock(socket.fd);
+	assert_int_equal(getpeername(socket.fd, (struct sockaddr *)&socket.peer, &len), 0);
+	assert_int_equal(aw_conn_respond(&socket, local, heard_fn, &s->heard, &s->conn), 0);
+}
+
+static uint32_t events_of(struct aw_conn *c)
+{
+	pthread_mutex_lock(&c->lock);
+	uint32_t events = c->watch.events;
+
+	pthread_mutex_unlock(&c->lock);
+	return events;
+}
+
+void scene_await_events(struct scene *s, uint32_t events)
+{
+	uint64_t start = aw_now_ns();
+
+	while (events_of(s->conn) != events) {
+		assert_true(aw_now_ns() - start < TCP_WAIT_S * UINT64_C(1000000000));
+		sched_yield();
+	}
 }
 
 void scene_hold_engine(struct scene *s)

@@ -26,6 +26,12 @@ extern const struct aw_mpa_local scene_enhanced, scene_plain;
 int scene_setup(void **state);
 int scene_teardown(void **state);
 
+/* The conn becomes a responder, whose peer is the raw end. */
+void scene_respond(struct scene *s, const struct aw_mpa_local *local);
+
+/* Waits until the progress thread watches the conn's socket for these epoll events. */
+void scene_await_events(struct scene *s, uint32_t events);
+
 /* The progress thread stands still in between; not twice for one scene. */
 void scene_hold_engine(struct scene *s);
 void scene_free_engine(struct scene *s);

@@ -2,6 +2,7 @@
 // The events of conns, and a QP that takes sockets.
 #include "heard.h"
 
+#include "net/progress/watch.h"
 #include "net/qp/replied.h"
 
 #include <setjmp.h>
@@ -72,6 +73,8 @@ int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct a
 		err = to->start(to->arg, to->fd);
 	if (err)
 		return err;
+	if (to->watched)
+		aw_watch_drop_passed(to->fd);
 	fake->fd = to->fd;
 	fake->stream = *stream;
 	return 0;

@@ -110,6 +110,22 @@ static void conn_connect__request_and_reply(void **state)
 	assert_int_equal(aw_conn_attach(s->conn, &s->qp.uqp), EINVAL);
 }
 
+/* Bytes behind the Reply wait for the QP, and keep the progress thread from nothing. */
+static void conn_connect__early_bytes(void **state)
+{
+	struct scene *s = *state;
+	uint8_t octets[MPA_FRAME_MAX + 3];
+
+	start_and_read(s, &scene_enhanced);
+	tcp_send(s->peer, octets, scene_frame(octets, MPA_REPLY, MPA_FLAG_ENHANCED, 2));
+	heard_await(&s->heard, 0, AW_CONN_ACCEPTED);
+	scene_await_events(s, EPOLLIN);
+	tcp_send(s->peer, "qp!", 3);
+	scene_await_events(s, 0);
+	assert_int_equal(aw_conn_attach(s->conn, &s->qp.uqp), 0);
+	assert_int_equal(recv(s->qp.fd, octets, sizeof(octets), 0), 3);
+}
+
 /* What start-up came to reaches the QP; siw sends the Request's flags back, which is no answer. */
 static void conn_connect__extensions(void **state)
 {
@@ -532,6 +548,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(conn_connect__sends_the_request_itself),
 		TEST(conn_connect__request_and_reply),
+		TEST(conn_connect__early_bytes),
 		TEST(conn_connect__extensions),
 		TEST(conn_attach__peer_can_be_lost),
 		TEST(conn_attach__asks_the_kernel_once),

@@ -23,16 +23,6 @@ static struct aw_mpa_local near(void)
 	return local;
 }
 
-static void respond(struct scene *s, const struct aw_mpa_local *local)
-{
-	int fd;
-
-	s->peer = tcp_connect(&s->addr);
-	fd = tcp_accept(s->listener);
-	tcp_unblock(fd);
-	assert_int_equal(aw_conn_respond(fd, false, local, heard_fn, &s->heard, &s->conn), 0);
-}
-
 static void read_reply(struct scene *s, uint8_t *octets, size_t len, struct mpa_frame *frame)
 {
 	size_t used;
@@ -48,7 +38,7 @@ static struct mpa_frame answer_offer(struct scene *s, const struct aw_mpa_local 
 {
 	struct mpa_frame frame;
 
-	respond(s, local);
+	scene_respond(s, local);
 	tcp_send(s->peer, octets, scene_frame(octets, MPA_REQUEST, MPA_FLAG_ENHANCED | offer, 2));
 	heard_await(&s->heard, 0, AW_CONN_REQUEST);
 	assert_int_equal(aw_conn_accept(s->conn, &s->qp.uqp, 3, 2, NULL, 0), 0);

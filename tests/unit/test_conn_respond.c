@@ -15,22 +15,13 @@
 
 #include <cmocka.h>
 #include <errno.h>
-
-static void respond(struct scene *s, const struct aw_mpa_local *local)
-{
-	int fd;
-
-	s->peer = tcp_connect(&s->addr);
-	fd = tcp_accept(s->listener);
-	tcp_unblock(fd);
-	assert_int_equal(aw_conn_respond(fd, false, local, heard_fn, &s->heard, &s->conn), 0);
-}
+#include <sys/epoll.h>
 
 static void request(struct scene *s, uint8_t flags, uint8_t revision)
 {
 	uint8_t octets[MPA_FRAME_MAX];
 
-	respond(s, &scene_enhanced);
+	scene_respond(s, &scene_enhanced);
 	tcp_send(s->peer, octets, scene_frame(octets, MPA_REQUEST, flags, revision));
 	heard_await(&s->heard, 0, AW_CONN_REQUEST);
 }
@@ -54,7 +45,7 @@ static void conn_accept__reply_then_qp(void **state)
 	struct mpa_frame frame;
 	struct mpa_enhanced enh;
 
-	respond(s, &scene_enhanced);
+	scene_respond(s, &scene_enhanced);
 	tcp_send_slowly(s->peer, octets, scene_frame(octets, MPA_REQUEST, MPA_FLAG_ENHANCED, 2));
 	heard_await(&s->heard, 0, AW_CONN_REQUEST);
 	assert_int_equal(aw_conn_info(s->conn)->result.ird, 4);
@@ -83,7 +74,7 @@ static void conn_accept__extensions(void **state)
 	struct mpa_frame frame;
 
 	local.extensions = true;
-	respond(s, &local);
+	scene_respond(s, &local);
 	tcp_send(s->peer, octets,
 		 scene_frame(octets, MPA_REQUEST, MPA_FLAG_ENHANCED | MPA_FLAG_EXT_OFFER, 2));
 	heard_await(&s->heard, 0, AW_CONN_REQUEST);
@@ -138,6 +129,23 @@ static void conn_accept__peer_left(void **state)
 	assert_int_equal(heard_count(&s->heard), 1);
 }
 
+/* What comes while the program decides waits in the socket; the progress thread sleeps until the peer leaves. */
+static void conn_accept__early_bytes_then_peer_left(void **state)
+{
+	struct scene *s = *state;
+	struct heard later = HEARD_INIT;
+
+	request(s, MPA_FLAG_ENHANCED, 2);
+	aw_conn_listen_to(s->conn, heard_fn, &later);
+	scene_await_events(s, EPOLLIN | EPOLLRDHUP);
+	tcp_send(s->peer, "early", 5);
+	scene_await_events(s, EPOLLRDHUP);
+	assert_int_equal(heard_count(&later), 0);
+	shutdown(s->peer, SHUT_WR);
+	heard_await(&later, 0, AW_CONN_FAILED);
+	assert_int_equal(aw_conn_info(s->conn)->err, ECONNRESET);
+}
+
 static void conn_accept__qp_refuses(void **state)
 {
 	struct scene *s = *state;
@@ -170,7 +178,7 @@ static void conn_respond__silent_peer(void **state)
 	struct scene *s = *state;
 
 	aw_bounds.startup_ms = 30;
-	respond(s, &scene_enhanced);
+	scene_respond(s, &scene_enhanced);
 	tcp_send(s->peer, "MPA", 3);
 	scene_failed(s, ETIMEDOUT);
 	tcp_assert_over(s->peer);
@@ -180,7 +188,7 @@ static void conn_respond__half_a_request_and_fin(void **state)
 {
 	struct scene *s = *state;
 
-	respond(s, &scene_enhanced);
+	scene_respond(s, &scene_enhanced);
 	tcp_send(s->peer, "MPA ID", 6);
 	shutdown(s->peer, SHUT_WR);
 	scene_failed(s, ECONNRESET);
@@ -188,7 +196,7 @@ static void conn_respond__half_a_request_and_fin(void **state)
 
 static void refuse(struct scene *s, const void *octets, size_t len)
 {
-	respond(s, &scene_enhanced);
+	scene_respond(s, &scene_enhanced);
 	tcp_send(s->peer, octets, len);
 	scene_failed(s, EPROTO);
 	tcp_assert_over(s->peer);
@@ -242,6 +250,7 @@ int main(void)
 		TEST(conn_accept__bounds),
 		TEST(conn_accept__revision_1),
 		TEST(conn_accept__peer_left),
+		TEST(conn_accept__early_bytes_then_peer_left),
 		TEST(conn_accept__qp_refuses),
 		TEST(conn_reject__reply_arrives),
 		TEST(conn_respond__silent_peer),

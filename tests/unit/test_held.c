@@ -8,6 +8,7 @@
 #include "net/mr/mrtab.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
+#include "net/qp/uqp_sock.h"
 #include "wire/ddp.h"
 #include "wire/octets.h"
 #include "wire/rdmap.h"
@@ -120,6 +121,7 @@ static void begin_stream(struct scene *s, unsigned int number)
 
 	assert_int_equal(aw_uqp_create(&attr, &stream->qp), 0);
 	assert_int_equal(aw_uqp_attach(stream->qp, connect_and_send(stream, number), &how), 0);
+	aw_uqp_on_wake(stream->qp->handle); /* receives, unless the progress thread has */
 	pthread_mutex_lock(&stream->qp->lock);
 	stream->qp->rnr_ms = 0; /* for ever: a loaded machine may take a second for all of them */
 	pthread_mutex_unlock(&stream->qp->lock);

@@ -124,10 +124,11 @@ static bool is_near(const struct aw_conn *c)
 /* Offers shared memory if the socket is bound to an address of this host already. */
 static void offer_host(struct aw_conn *c)
 {
-	socklen_t len = sizeof(c->info.local);
-
-	if (c->local.host && getsockname(c->fd, (struct sockaddr *)&c->info.local, &len) == 0)
-		c->local.host = is_near(c);
+	if (!c->local.host)
+		return;
+	if (!c->from_known)
+		aw_conn_learn_local(c);
+	c->local.host = is_near(c);
 }
 
 /* Prepares the Request. EINVAL when the private data does not fit. */
@@ -188,6 +189,9 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 	if (!c)
 		return ENOMEM;
 	memcpy(&c->info.peer, ask->peer, len);
+	if (ask->from)
+		memcpy(&c->info.local, ask->from, aw_addr_len(ask->from));
+	c->from_known = ask->from;
 	c->info.given = ask->connected;
 	c->plain_end = ask->plain_end;
 	c->again = ask->again;
@@ -228,21 +232,20 @@ void aw_conn_asked(const struct aw_conn *c, struct aw_conn_ask *ask)
 	};
 }
 
-int aw_conn_respond(int fd, bool given, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
-		    struct aw_conn **out)
+int aw_conn_respond(const struct aw_conn_socket *socket, const struct aw_mpa_local *local,
+		    aw_conn_fn *fn, void *arg, struct aw_conn **out)
 {
-	struct aw_conn *c = create(fd, local, fn, arg);
-	socklen_t local_len = sizeof(c->info.local), peer_len = sizeof(c->info.peer);
+	struct aw_conn *c = create(socket->fd, local, fn, arg);
 	int err;
 
 	if (!c)
 		return ENOMEM;
-	getsockname(fd, (struct sockaddr *)&c->info.local, &local_len);
-	getpeername(fd, (struct sockaddr *)&c->info.peer, &peer_len);
-	c->info.given = given;
+	aw_conn_learn_local(c);
+	c->info.peer = socket->peer;
+	c->info.given = socket->given;
 	c->local.host = c->local.host && is_near(c);
 	c->state = AW_CONN_AWAIT_REQUEST;
-	err = begin(c, EPOLLIN, aw_bounds.startup_ms, out);
+	err = begin(c, EPOLLIN | EPOLLRDHUP, aw_bounds.startup_ms, out);
 	if (err)
 		discard(c);
 	return err;
@@ -333,15 +336,19 @@ static void log_agreed(const struct aw_conn *c, bool initiator)
 	       r->ird, r->ord, on_off(r->extensions), on_off(r->host));
 }
 
-static int attach(const struct aw_conn *c, bool initiator, struct aw_uqp *qp,
-		  const struct aw_uqp_socket *to)
+/* Gives the QP a socket that the conn has passed on. */
+static int attach(struct aw_conn *c, bool initiator, struct aw_uqp *qp, struct aw_uqp_socket *to)
 {
 	struct aw_stream stream = aw_stream_agreed(&c->info.result, initiator);
+	int err = EIO;
 
 	log_agreed(c, initiator);
-	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) != 0)
-		return EIO;
-	return aw_uqp_attach_to(qp, to, &stream);
+	to->peer = &c->info.peer;
+	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) == 0)
+		err = aw_uqp_attach_to(qp, to, &stream);
+	if (err && to->watched)
+		aw_watch_drop_passed(to->fd);
+	return err;
 }
 
 /* The peer may be gone. */
@@ -364,40 +371,40 @@ static void refuse(struct aw_conn *c, int fd)
  * Responder: gives the socket to the QP, and sends the Reply, which rejects where the QP cannot take
  * the socket.
  */
-static int give_socket(struct aw_conn *c, int fd, struct aw_uqp *qp)
+static int give_socket(struct aw_conn *c, struct aw_uqp *qp, struct aw_uqp_socket *to)
 {
-	const struct aw_uqp_socket to = { .fd = fd, .start = send_reply, .arg = c };
-	int err = attach(c, false, qp, &to);
+	to->start = send_reply;
+	to->arg = c;
+	int err = attach(c, false, qp, to);
 
 	if (err == ECONNRESET)
-		aw_conn_close_fd(fd);
+		aw_conn_close_fd(to->fd);
 	else if (err)
-		refuse(c, fd);
+		refuse(c, to->fd);
 	return err;
 }
 
 /* Initiator: takes the stream. */
-static int begin_stream(const struct aw_conn *c, int fd, struct aw_uqp *qp)
+static int begin_stream(struct aw_conn *c, struct aw_uqp *qp, struct aw_uqp_socket *to)
 {
-	int err = attach(c, true, qp, &(struct aw_uqp_socket){ .fd = fd });
+	int err = attach(c, true, qp, to);
 
 	if (err)
-		end_stream(c, fd);
+		end_stream(c, to->fd);
 	return err;
 }
 
-/* Makes the Reply and takes the socket from c. The caller holds the lock. */
-static int answer(struct aw_conn *c, bool reject, const void *pd, size_t pd_len)
+/* The conn is over; its socket, still watched, is the caller's. The caller holds the lock. */
+static void pass_socket(struct aw_conn *c, struct aw_uqp_socket *to)
 {
-	make_reply(c, reject, pd, pd_len);
+	to->fd = aw_conn_pass_fd(c, &to->watched);
 	aw_conn_set_state(c, AW_CONN_OVER);
-	return aw_conn_take_fd(c);
 }
 
 int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t ord, const void *pd,
 		   size_t pd_len)
 {
-	int fd = -1;
+	struct aw_uqp_socket to = { .fd = -1 };
 	int err;
 
 	if (is_inherited(c))
@@ -406,10 +413,12 @@ int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t 
 	err = check_answer(c, pd_len);
 	if (!err)
 		err = lower(&c->info.result, ird, ord);
-	if (!err)
-		fd = answer(c, false, pd, pd_len);
+	if (!err) {
+		make_reply(c, false, pd, pd_len);
+		pass_socket(c, &to);
+	}
 	pthread_mutex_unlock(&c->lock);
-	return err ? err : give_socket(c, fd, qp);
+	return err ? err : give_socket(c, qp, &to);
 }
 
 int aw_conn_reject(struct aw_conn *c, const void *pd, size_t pd_len)
@@ -421,8 +430,11 @@ int aw_conn_reject(struct aw_conn *c, const void *pd, size_t pd_len)
 		return EINVAL;
 	pthread_mutex_lock(&c->lock);
 	err = check_answer(c, pd_len);
-	if (!err)
-		fd = answer(c, true, pd, pd_len);
+	if (!err) {
+		make_reply(c, true, pd, pd_len);
+		fd = aw_conn_take_fd(c);
+		aw_conn_set_state(c, AW_CONN_OVER);
+	}
 	pthread_mutex_unlock(&c->lock);
 	if (fd >= 0)
 		send_rejection(c, fd);
@@ -431,17 +443,15 @@ int aw_conn_reject(struct aw_conn *c, const void *pd, size_t pd_len)
 
 int aw_conn_attach(struct aw_conn *c, struct aw_uqp *qp)
 {
-	int fd = -1;
+	struct aw_uqp_socket to = { .fd = -1 };
 
 	if (is_inherited(c))
 		return EINVAL;
 	pthread_mutex_lock(&c->lock);
-	if (c->state == AW_CONN_READY) {
-		aw_conn_set_state(c, AW_CONN_OVER);
-		fd = aw_conn_take_fd(c);
-	}
+	if (c->state == AW_CONN_READY)
+		pass_socket(c, &to);
 	pthread_mutex_unlock(&c->lock);
-	return fd >= 0 ? begin_stream(c, fd, qp) : EINVAL;
+	return to.fd >= 0 ? begin_stream(c, qp, &to) : EINVAL;
 }
 
 void aw_conn_destroy(struct aw_conn *c)

@@ -50,6 +50,8 @@ const struct aw_conn_info *aw_conn_info(const struct aw_conn *conn);
 /* The parameters of an initiator, all borrowed for the call. */
 struct aw_conn_ask {
 	const struct sockaddr *peer;
+	const struct sockaddr
+		*from; /* the address and port that fd is bound to; NULL: asked of fd */
 	bool again; /* in place of a conn that failed: does not wait for others to the same peer */
 	bool connected; /* the program has connected the socket to peer: there is no second try */
 	/*
@@ -115,13 +117,19 @@ bool aw_conn_has_asked(struct aw_conn *conn);
  */
 void aw_conn_set_options(int fd);
 
+/* A responder's socket. */
+struct aw_conn_socket {
+	int fd; /* connected, non-blocking */
+	bool given; /* the program has connected it; otherwise it was accepted */
+	struct sockaddr_storage peer;
+};
+
 /*
- * For net/conn/listener.c: a responder on a connected, non-blocking socket, given or accepted,
- * which the conn owns on success. fn gets one event, REQUEST or FAILED; after a REQUEST
- * aw_conn_listen_to sets the receiver. 0 or aw_watch_add's error.
+ * For net/conn/listener.c: a responder on a socket, which the conn owns on success. fn gets one event, REQUEST or
+ * FAILED; after a REQUEST aw_conn_listen_to sets the receiver. 0 or aw_watch_add's error.
  */
-int aw_conn_respond(int fd, bool given, const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
-		    struct aw_conn **conn);
+int aw_conn_respond(const struct aw_conn_socket *socket, const struct aw_mpa_local *local,
+		    aw_conn_fn *fn, void *arg, struct aw_conn **conn);
 
 /*
  * For net/conn/listener.c: true when a responder waits for its Request and no byte of it can be

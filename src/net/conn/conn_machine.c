@@ -38,7 +38,10 @@ static const uint32_t arrows[] = {
 	[AW_CONN_OVER] = 0,
 };
 
-/* The events that the progress thread waits for in each state, and whether the deadline runs. */
+/*
+ * The events that the progress thread waits for in each state, and whether the deadline runs. A socket that is about
+ * to pass to a QP keeps the events that it has: bytes behind the peer's frame are rare (quieten).
+ */
 static const struct {
 	uint32_t events;
 	bool deadline;
@@ -48,9 +51,9 @@ static const struct {
 	[AW_CONN_REFUSED] = { 0, true },
 	[AW_CONN_SENDING] = { EPOLLOUT, true },
 	[AW_CONN_AWAIT_REPLY] = { EPOLLIN, true },
-	[AW_CONN_AWAIT_REQUEST] = { EPOLLIN, true },
-	[AW_CONN_DECIDING] = { EPOLLRDHUP, false },
-	[AW_CONN_READY] = { 0, false },
+	[AW_CONN_AWAIT_REQUEST] = { EPOLLIN | EPOLLRDHUP, true },
+	[AW_CONN_DECIDING] = { EPOLLIN | EPOLLRDHUP, false },
+	[AW_CONN_READY] = { EPOLLIN, false },
 	[AW_CONN_OVER] = { 0, false },
 };
 
@@ -69,7 +72,7 @@ static void enter(struct aw_conn *c, enum aw_conn_state next)
 
 void aw_conn_set_state(struct aw_conn *c, enum aw_conn_state next)
 {
-	if (c->fd >= 0 && waits[next].events != waits[c->state].events)
+	if (c->fd >= 0)
 		aw_watch_events(&c->watch, waits[next].events);
 	if (!waits[next].deadline)
 		aw_watch_deadline(&c->watch, 0);
@@ -80,10 +83,16 @@ int aw_conn_take_fd(struct aw_conn *c)
 {
 	int fd = c->fd;
 
-	if (waits[c->state].events != 0)
-		aw_watch_drop_fd(&c->watch);
-	else
-		aw_watch_forget_fd(&c->watch);
+	aw_watch_drop_fd(&c->watch);
+	c->fd = -1;
+	return fd;
+}
+
+int aw_conn_pass_fd(struct aw_conn *c, bool *watched)
+{
+	int fd = c->fd;
+
+	*watched = aw_watch_pass_fd(&c->watch);
 	c->fd = -1;
 	return fd;
 }
@@ -344,7 +353,7 @@ static void connect_again(struct aw_conn *c)
 		fail(c, err, strerror(err));
 }
 
-static void learn_local(struct aw_conn *c)
+void aw_conn_learn_local(struct aw_conn *c)
 {
 	socklen_t len = sizeof(c->info.local);
 
@@ -360,7 +369,8 @@ static bool is_writable(int fd)
 uint32_t aw_conn_send_early(struct aw_conn *c)
 {
 	if (is_writable(c->fd)) {
-		learn_local(c);
+		if (!c->from_known)
+			aw_conn_learn_local(c);
 		enter(c, AW_CONN_SENDING);
 		switch (aw_frame_send(c->fd, &c->out)) {
 		case AW_FRAME_DONE:
@@ -392,7 +402,8 @@ static void step_connect(struct aw_conn *c)
 		fail(c, err, strerror(err));
 		return;
 	}
-	learn_local(c);
+	if (!c->from_known)
+		aw_conn_learn_local(c);
 	aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
 	aw_conn_set_state(c, AW_CONN_SENDING);
 	step_send(c);
@@ -422,6 +433,17 @@ static void step_decide(struct aw_conn *c)
 	fail(c, ECONNRESET, "the peer left before its request was answered");
 }
 
+/* The bytes that have come wait for the QP, and the program for as long as it likes. */
+static void quieten(struct aw_conn *c)
+{
+	aw_watch_events(&c->watch, waits[c->state].events & ~EPOLLIN);
+}
+
+static bool has_hung_up(uint32_t events)
+{
+	return events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
+}
+
 static void (*const steps[])(struct aw_conn *c) = {
 	[AW_CONN_WAITING] = NULL,
 	[AW_CONN_CONNECTING] = step_connect,
@@ -430,7 +452,7 @@ static void (*const steps[])(struct aw_conn *c) = {
 	[AW_CONN_AWAIT_REPLY] = step_reply,
 	[AW_CONN_AWAIT_REQUEST] = step_request,
 	[AW_CONN_DECIDING] = step_decide,
-	[AW_CONN_READY] = NULL,
+	[AW_CONN_READY] = quieten,
 	[AW_CONN_OVER] = NULL,
 };
 
@@ -446,7 +468,9 @@ static void step(struct aw_conn *c, uint32_t events)
 	if (c->destroyed)
 		return;
 	if (!(events & AW_WATCH_TIMEOUT)) {
-		if (steps[c->state])
+		if (c->state == AW_CONN_DECIDING && !has_hung_up(events))
+			quieten(c);
+		else if (steps[c->state])
 			steps[c->state](c);
 	} else if (c->state == AW_CONN_REFUSED || c->state == AW_CONN_WAITING) {
 		connect_again(c);

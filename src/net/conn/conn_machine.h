@@ -26,6 +26,7 @@ struct aw_conn {
 	struct aw_mpa_local local;
 	uint32_t generation;
 	bool plain_end, again; /* initiator: see struct aw_conn_ask */
+	bool from_known; /* initiator: info.local is what the socket is bound to */
 
 	pthread_mutex_t lock; /* guards what follows; no event runs under it */
 	enum aw_conn_state state;
@@ -59,10 +60,18 @@ uint32_t aw_conn_send_early(struct aw_conn *conn);
  */
 void aw_conn_set_state(struct aw_conn *conn, enum aw_conn_state next);
 
+/* Asks the socket for info.local. */
+void aw_conn_learn_local(struct aw_conn *conn);
+
 /*
  * Takes the socket out of the conn and its watch; -1 when it has none. The caller holds the lock.
  */
 int aw_conn_take_fd(struct aw_conn *conn);
+
+/*
+ * Takes the socket, which stays in the progress thread's epoll set if *watched: for its QP. The caller holds the lock.
+ */
+int aw_conn_pass_fd(struct aw_conn *conn, bool *watched);
 
 /* Sends a FIN, even where the child of a fork holds the socket too, and closes the socket. */
 void aw_conn_close_fd(int fd);

@@ -246,7 +246,8 @@ static uint64_t silent_since(int fd)
 	return aw_now_ns() - ms * MS_NS;
 }
 
-static int start_half_open(struct aw_listener *l, int fd)
+static int start_half_open(struct aw_listener *l, const struct aw_conn_socket *socket,
+			   uint64_t since_ns)
 {
 	struct half_open *h = calloc(1, sizeof(*h));
 	int err;
@@ -254,8 +255,8 @@ static int start_half_open(struct aw_listener *l, int fd)
 	if (!h)
 		return ENOMEM;
 	h->listener = l;
-	h->since_ns = silent_since(fd);
-	err = aw_conn_respond(fd, l->fd < 0, &l->local, on_half_open, h, &h->conn);
+	h->since_ns = since_ns;
+	err = aw_conn_respond(socket, &l->local, on_half_open, h, &h->conn);
 	if (err) {
 		free(h);
 		return err;
@@ -325,13 +326,18 @@ static bool make_room(struct aw_listener *l, int err)
 	return silent;
 }
 
-/* Starts MPA on an accepted socket. True: the listener may accept again at once. */
-static bool start_accepted(struct aw_listener *l, int fd)
+/*
+ * Starts MPA on an accepted socket, which may have waited in the backlog if the list was full. True: the listener may
+ * accept again at once.
+ */
+static bool start_accepted(struct aw_listener *l, const struct aw_conn_socket *socket, bool full)
 {
-	int err = start_half_open(l, fd);
+	uint64_t now_ns = aw_now_ns();
+	uint64_t since_ns = full ? silent_since(socket->fd) : now_ns;
+	int err = start_half_open(l, socket, since_ns);
 
 	if (err)
-		aw_close_now(fd);
+		aw_close_now(socket->fd);
 	else
 		l->starved = false;
 	return !is_shortage(err) || make_room(l, err);
@@ -342,7 +348,8 @@ static bool accept_one(struct aw_listener *l)
 {
 	bool full = l->half_open_count >= l->half_open_max;
 	struct half_open *silent = full ? oldest_silent(l) : NULL;
-	int fd;
+	struct aw_conn_socket socket = { .given = false };
+	socklen_t len = sizeof(socket.peer);
 
 	if (full && !silent)
 		return false;
@@ -351,11 +358,12 @@ static bool accept_one(struct aw_listener *l)
 		l->crowded = true;
 		return false;
 	}
-	fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd >= 0) {
+	socket.fd =
+		accept4(l->fd, (struct sockaddr *)&socket.peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (socket.fd >= 0) {
 		if (silent)
 			drop_half_open(l, silent);
-		return start_accepted(l, fd);
+		return start_accepted(l, &socket, full);
 	}
 	if (errno == EAGAIN)
 		return false;
@@ -465,11 +473,14 @@ int aw_listener_create_given(const struct aw_mpa_local *local, aw_conn_fn *fn, v
 
 int aw_listener_give(struct aw_listener *l, int fd)
 {
+	struct aw_conn_socket socket = { .fd = fd, .given = true };
+	socklen_t len = sizeof(socket.peer);
 	int err;
 
+	getpeername(fd, (struct sockaddr *)&socket.peer, &len);
 	aw_conn_set_options(fd);
 	pthread_mutex_lock(&l->lock);
-	err = start_half_open(l, fd);
+	err = start_half_open(l, &socket, aw_now_ns());
 	pthread_mutex_unlock(&l->lock);
 	return err;
 }

@@ -71,8 +71,9 @@ static uint32_t take_serial(void)
 	return serial;
 }
 
+/* op: EPOLL_CTL_ADD, or EPOLL_CTL_MOD for an fd that is in the epoll set. */
 static int add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
-	       void (*release_fn)(struct aw_watch *w), uint32_t flag)
+	       void (*release_fn)(struct aw_watch *w), uint32_t flag, int op)
 {
 	int epfd = aw_engine_start();
 	uint32_t handle;
@@ -89,14 +90,15 @@ static int add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		.serial = take_serial() | flag,
 		.fn = fn,
 		.release = release_fn,
+		.events = fd >= 0 ? events : 0,
 	};
 	/*
-	 * Published before EPOLL_CTL_ADD, because an event may come at once. If the progress thread
+	 * Published before epoll_ctl, because an event may come at once. If the progress thread
 	 * took this thread's CPU and found no watch, the level-triggered event would come again until its
 	 * time slice ends.
 	 */
 	aw_table_publish(&table, handle, w, release);
-	err = fd >= 0 && events ? control(EPOLL_CTL_ADD, w, events) : 0;
+	err = fd >= 0 && events ? control(op, w, events) : 0;
 	if (err) {
 		aw_table_withdraw_wait(&table, handle);
 		aw_table_cancel(&table, handle);
@@ -107,13 +109,19 @@ static int add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		 void (*release_fn)(struct aw_watch *w))
 {
-	return add(w, fd, events, fn, release_fn, 0);
+	return add(w, fd, events, fn, release_fn, 0, EPOLL_CTL_ADD);
+}
+
+int aw_watch_add_passed(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+			void (*release_fn)(struct aw_watch *w))
+{
+	return add(w, fd, events, fn, release_fn, 0, EPOLL_CTL_MOD);
 }
 
 int aw_watch_add_last(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		      void (*release_fn)(struct aw_watch *w))
 {
-	return add(w, fd, events, fn, release_fn, LAST);
+	return add(w, fd, events, fn, release_fn, LAST, EPOLL_CTL_ADD);
 }
 
 bool aw_watch_is_last(uint64_t key)
@@ -123,16 +131,18 @@ bool aw_watch_is_last(uint64_t key)
 
 int aw_watch_events(struct aw_watch *w, uint32_t events)
 {
-	int err;
+	uint32_t now = atomic_load_explicit(&w->events, memory_order_relaxed);
+	int err = 0;
 
-	if (w->fd < 0)
+	if (w->fd < 0 || events == now)
 		return 0;
-	if (events == 0) {
+	if (events == 0)
 		control(EPOLL_CTL_DEL, w, 0);
-		return 0;
-	}
-	err = control(EPOLL_CTL_MOD, w, events);
-	return err == ENOENT ? control(EPOLL_CTL_ADD, w, events) : err;
+	else
+		err = control(now ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, w, events);
+	if (!err)
+		atomic_store_explicit(&w->events, events, memory_order_relaxed);
+	return err;
 }
 
 void aw_watch_drop_fd(struct aw_watch *w)
@@ -141,9 +151,19 @@ void aw_watch_drop_fd(struct aw_watch *w)
 	w->fd = -1;
 }
 
-void aw_watch_forget_fd(struct aw_watch *w)
+bool aw_watch_pass_fd(struct aw_watch *w)
 {
+	bool is_there = atomic_exchange_explicit(&w->events, 0, memory_order_relaxed) != 0;
+
 	w->fd = -1;
+	return is_there;
+}
+
+void aw_watch_drop_passed(int fd)
+{
+	struct epoll_event unused = { 0 };
+
+	epoll_ctl(aw_engine_epfd(), EPOLL_CTL_DEL, fd, &unused);
 }
 
 /* The watch whose deadline is next, or NULL. */

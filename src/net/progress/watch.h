@@ -5,6 +5,7 @@
 #ifndef NET_WATCH_H
 #define NET_WATCH_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -21,6 +22,8 @@ struct aw_watch {
 	uint32_t serial; /* distinguishes it from an earlier owner of the handle */
 	aw_watch_fn *fn;
 	void (*release)(struct aw_watch *w);
+	/* Relaxed: the owner orders the calls that change it. */
+	_Atomic uint32_t events; /* for which fd is in the thread's epoll set; 0: it is not there */
 	/* guarded by the timer lock */
 	bool ended; /* removed: takes no deadline any more */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
@@ -37,7 +40,14 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		 void (*release)(struct aw_watch *w));
 
 /*
- * The same for a listener, whose handler runs after those of the other events that were fetched with
+ * The same for an fd that its last watch has passed on (aw_watch_pass_fd): it stays in the epoll set, so that the two
+ * owners make one system call and miss no event. On failure the fd is still passed on.
+ */
+int aw_watch_add_passed(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+			void (*release)(struct aw_watch *w));
+
+/*
+ * The same as aw_watch_add for a listener, whose handler runs after those of the other events that were fetched with
  * its own: what a peer sent before it connected anew is received first.
  */
 int aw_watch_add_last(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
@@ -55,8 +65,12 @@ int aw_watch_events(struct aw_watch *w, uint32_t events);
  */
 void aw_watch_drop_fd(struct aw_watch *w);
 
-/* As aw_watch_drop_fd for a w without events: makes no system call. */
-void aw_watch_forget_fd(struct aw_watch *w);
+/*
+ * As aw_watch_drop_fd, but leaves the fd in the epoll set, if it is there, for its next watch. Returns whether it is
+ * there; then aw_watch_add_passed or aw_watch_drop_passed follows, because its events come to nobody meanwhile.
+ */
+bool aw_watch_pass_fd(struct aw_watch *w);
+void aw_watch_drop_passed(int fd);
 
 /*
  * Sets the deadline to ms from now; 0 cancels it. A watch has one deadline, which a new one

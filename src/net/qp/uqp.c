@@ -351,9 +351,9 @@ int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct a
 		err = ENOMEM;
 	if (!err)
 		err = aw_uqp_take_socket(qp, to, stream);
-	/* The progress thread receives the begin of a stream that this end has started. */
+	/* The progress thread receives what the peer has sent already. */
 	if (!err)
-		(to->start ? aw_uqp_push : aw_uqp_serve)(qp);
+		aw_uqp_push(qp);
 	aw_uqp_unlock(qp);
 	return err;
 }

@@ -220,6 +220,8 @@ struct aw_uqp_socket {
 	 */
 	int (*start)(void *arg, int fd);
 	void *arg;
+	const struct sockaddr_storage *peer; /* NULL: asked of fd */
+	bool watched; /* fd is in the progress thread's epoll set (aw_watch_pass_fd) */
 };
 
 /*

@@ -108,7 +108,8 @@ static int make_reads(struct aw_uqp *qp, const struct aw_stream *stream)
 	return 0;
 }
 
-static int make_watch(struct aw_uqp *qp, int fd, uint32_t events, struct aw_uqp_watch **made)
+static int make_watch(struct aw_uqp *qp, const struct aw_uqp_socket *on, uint32_t events,
+		      struct aw_uqp_watch **made)
 {
 	struct aw_uqp_watch *w = calloc(1, sizeof(*w));
 	socklen_t len = sizeof(w->peer);
@@ -116,8 +117,12 @@ static int make_watch(struct aw_uqp *qp, int fd, uint32_t events, struct aw_uqp_
 	if (!w)
 		return ENOMEM;
 	w->handle = qp->handle;
-	getpeername(fd, (struct sockaddr *)&w->peer, &len);
-	int err = aw_watch_add(&w->watch, fd, events, on_watch, free_watch);
+	if (on->peer)
+		w->peer = *on->peer;
+	else
+		getpeername(on->fd, (struct sockaddr *)&w->peer, &len);
+	int err = (on->watched ? aw_watch_add_passed : aw_watch_add)(&w->watch, on->fd, events,
+								     on_watch, free_watch);
 
 	if (err)
 		free(w);
@@ -147,14 +152,16 @@ static void drop_watch(struct aw_uqp_watch **watch)
 
 void aw_uqp_hear_bell(struct aw_uqp *qp)
 {
+	const struct aw_uqp_socket pipe = { .fd = qp->ring->bells.own, .peer = &qp->watch->peer };
+
 	qp->bell_set = AW_BELL_NOWHERE;
-	if (make_watch(qp, qp->ring->bells.own, 0, &qp->bell_watch) != 0)
+	if (make_watch(qp, &pipe, 0, &qp->bell_watch) != 0)
 		aw_bells_close(&qp->ring->bells);
 }
 
 static int start_watched(struct aw_uqp *qp, const struct aw_uqp_socket *to)
 {
-	int err = make_watch(qp, to->fd, EPOLLIN, &qp->watch);
+	int err = make_watch(qp, to, EPOLLIN, &qp->watch);
 
 	if (!err && to->start)
 		err = aw_replied_start(qp, to);
