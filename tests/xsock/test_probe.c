@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <cmocka.h>
+#include <limits.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,11 +55,23 @@ static void answer_probe(void)
 				 sizeof(octets));
 }
 
+static int polls, receives; /* of the last question */
+static int answers_at; /* the receive before which the server answers; 0: it answers at a poll */
+
+/* In place of libc's. */
+static ssize_t receive_counted(int fd, void *octets, size_t len, int flags)
+{
+	if (++receives == answers_at)
+		answer_probe();
+	return recv(fd, octets, len, flags);
+}
+
 /* In place of libc's: whoever waits in vain is older then. */
 static int poll_by_clock(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
 	int ready;
 
+	polls++;
 	if (server >= 0)
 		answer_probe();
 	ready = poll(fds, count, answers ? 10000 : 0);
@@ -74,6 +87,7 @@ static int set_up(void **state)
 	(void)state;
 	aw_libc_find();
 	aw_libc_table.poll = poll_by_clock;
+	aw_libc_table.recv = receive_counted;
 	return 0;
 }
 
@@ -102,7 +116,7 @@ static bool ask(const struct sockaddr_storage *name)
 {
 	struct sockaddr_storage local = *name;
 
-	waited_ms = 0;
+	waited_ms = polls = receives = 0;
 	return aw_probe_server(-1, &local, name, false, 10) == AW_PEER_IWARP;
 }
 
@@ -181,6 +195,64 @@ static void ask__for_records(void **state)
 	assert_int_equal(aw_probe_server(-1, &local, &name, true, 10), AW_PEER_TCP);
 }
 
+/* Asks until a question has been awake in vain, and counts those that slept before it. */
+static int count_asleep(const struct sockaddr_storage *name)
+{
+	int asleep = 0;
+
+	answers_at = INT_MAX;
+	for (; ask(name) && receives == 1; asleep++)
+		assert_int_equal(polls, 1);
+	assert_in_range(receives, 101, 1000);
+	assert_int_equal(polls, 1);
+	return asleep;
+}
+
+/* A server of this host answers soon: its client is awake then. */
+static void ask__awake(void **state)
+{
+	struct sockaddr_storage name;
+
+	(void)state;
+	meet_server(&name);
+	(void)count_asleep(&name);
+	for (int i = 0; i < 31; i++)
+		assert_true(ask(&name));
+	answers_at = 100;
+	assert_true(ask(&name));
+	assert_int_equal(receives, 100);
+	assert_int_equal(polls, 0);
+	close_server();
+}
+
+/* It needs the client's processor: many clients sleep after one that was awake in vain. */
+static void ask__awake_in_vain(void **state)
+{
+	struct sockaddr_storage name;
+
+	(void)state;
+	meet_server(&name);
+	(void)count_asleep(&name);
+	assert_int_equal(count_asleep(&name), 31);
+	close_server();
+}
+
+/* A server elsewhere is waited for asleep. */
+static void ask__asleep(void **state)
+{
+	struct sockaddr_storage name, local;
+
+	(void)state;
+	meet_server(&name);
+	local = name;
+	((struct sockaddr_in *)&local)->sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	polls = receives = 0;
+	assert_int_equal(aw_probe_server(-1, &local, &name, false, 10), AW_PEER_IWARP);
+	assert_int_equal(receives, 1);
+	assert_int_equal(polls, 1);
+	close_server();
+}
+
 /* The port that a probe came from may be the next listener's. */
 static void ask__leaves_its_port_free(void **state)
 {
@@ -206,6 +278,9 @@ int main(void)
 		cmocka_unit_test(ask__a_server_that_falls_silent),
 		cmocka_unit_test(ask__a_server_that_stays_silent),
 		cmocka_unit_test(ask__a_server_that_is_gone),
+		cmocka_unit_test(ask__awake),
+		cmocka_unit_test(ask__awake_in_vain),
+		cmocka_unit_test(ask__asleep),
 		cmocka_unit_test(ask__leaves_its_port_free),
 	};
 
