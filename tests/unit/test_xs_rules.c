@@ -398,6 +398,47 @@ static void aw_xs_rules_may__listener_whose_peers_decide(void **state)
 	assert_true(listener_may("off port=80\non", NULL, 0));
 }
 
+/* *settled: the mode, where no rule asks for an address. */
+static bool is_settled(const char *text, bool listening, enum aw_xs_mode *settled)
+{
+	struct aw_xs_query q = { .program = "a", .listening = listening };
+	struct aw_xs_rules *rules;
+	bool is;
+
+	assert_int_equal(aw_xs_rules_parse(text, &rules, NULL, 0), 0);
+	is = aw_xs_rules_are_settled(rules, &q, settled);
+	aw_xs_rules_destroy(rules);
+	return is;
+}
+
+static void settled_as(const char *text, enum aw_xs_mode mode)
+{
+	enum aw_xs_mode settled;
+
+	assert_true(is_settled(text, true, &settled));
+	assert_int_equal(settled, mode);
+}
+
+static void aw_xs_rules_are_settled__no_rule_asks(void **state)
+{
+	enum aw_xs_mode settled;
+
+	(void)state;
+	settled_as("", AW_XS_AUTO);
+	settled_as("on", AW_XS_ON);
+	settled_as("off program=a\non", AW_XS_OFF);
+	settled_as("off program=b\nauto", AW_XS_AUTO);
+	settled_as("off program=b", AW_XS_OFF);
+	settled_as("on port=80 connect\nauto", AW_XS_AUTO);
+	settled_as("on\noff port=80", AW_XS_ON);
+	assert_false(is_settled("on port=80 connect\nauto", false, &settled));
+	assert_false(is_settled("off port=80\non", true, &settled));
+	assert_false(is_settled("on local=10.0.0.0/8", true, &settled));
+	assert_false(is_settled("off remote=10.0.0.0/8\nauto", true, &settled));
+	assert_true(is_settled("on listen", false, &settled));
+	assert_int_equal(settled, AW_XS_OFF);
+}
+
 static void printed(const char *text, const char *again)
 {
 	struct aw_xs_rules *rules = parsed(text);
@@ -446,6 +487,7 @@ int main(void)
 		cmocka_unit_test(aw_xs_rules_mode__program),
 		cmocka_unit_test(aw_xs_rules_mode__side),
 		cmocka_unit_test(aw_xs_rules_may__listener_whose_peers_decide),
+		cmocka_unit_test(aw_xs_rules_are_settled__no_rule_asks),
 		cmocka_unit_test(aw_xs_rules_print__says_all),
 	};
 

@@ -138,13 +138,32 @@ static enum match match_rule(const struct aw_xs_rule *rule, const struct aw_xs_q
 	return match == MATCH_NO ? MATCH_NO : lesser_match(match, match_program(rule, q->program));
 }
 
+static enum aw_xs_mode mode_without_match(const struct aw_xs_rules *rules)
+{
+	return rules->count ? AW_XS_OFF : AW_XS_AUTO;
+}
+
 enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
 {
 	for (size_t i = 0; i < rules->count; i++) {
 		if (match_rule(&rules->rule[i], q) == MATCH_YES)
 			return rules->rule[i].mode;
 	}
-	return rules->count ? AW_XS_OFF : AW_XS_AUTO;
+	return mode_without_match(rules);
+}
+
+bool aw_xs_rules_are_settled(const struct aw_xs_rules *rules, const struct aw_xs_query *q,
+			     enum aw_xs_mode *mode)
+{
+	enum match match = MATCH_NO;
+	size_t i;
+
+	for (i = 0; i < rules->count && match == MATCH_NO; i++)
+		match = match_rule(&rules->rule[i], q);
+	if (match == MATCH_OPEN)
+		return false;
+	*mode = match == MATCH_YES ? rules->rule[i - 1].mode : mode_without_match(rules);
+	return true;
 }
 
 bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q)

@@ -65,6 +65,13 @@ enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct a
  */
 bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
 
+/*
+ * Returns whether the mode is the same whatever the parts of q are that are not known; *mode is that mode. False:
+ * the rules ask for such a part.
+ */
+bool aw_xs_rules_are_settled(const struct aw_xs_rules *rules, const struct aw_xs_query *q,
+			     enum aw_xs_mode *mode);
+
 size_t aw_xs_rules_count(const struct aw_xs_rules *rules);
 
 /* Prints rule i to text, of AW_XS_RULE_TEXT_MAX bytes; aw_xs_rules_parse() reads it back. */

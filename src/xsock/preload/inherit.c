@@ -23,6 +23,7 @@
 #include "xsock/preload/settle.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/process/memory.h"
+#include "xsock/process/mode.h"
 #include "xsock/process/name.h"
 #include "xsock/process/proxy.h"
 
@@ -293,6 +294,8 @@ static void import_socket(const char *text, const int *fds, const struct stat *f
 	sock.state = (enum aw_fd_state)state;
 	sock.mode = (enum aw_xs_mode)mode;
 	sock.mode_is_set = is_set != 0;
+	if (sock.mode_is_set)
+		aw_mode_note_program();
 	sock.role = (enum aw_role)role;
 	sock.proxy = aw_proxy_id();
 	if (sock.state == AW_FD_BRIDGED &&

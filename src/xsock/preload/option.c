@@ -347,6 +347,7 @@ static bool apply_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
 		return false;
 	sock->mode = mode;
 	sock->mode_is_set = true;
+	aw_mode_note_program();
 	if (start)
 		aw_fdtab_set_state(sock, AW_FD_PENDING);
 	else if (mode == AW_XS_OFF &&

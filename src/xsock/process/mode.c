@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -14,6 +15,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT, records_once = PTHREAD_ONCE_INIT;
 static bool records;
+static _Atomic(bool) program_sets; /* a socket has a mode of the program's */
 static struct aw_xs_rules *rules; /* NULL: no socket is in iWARP mode */
 
 static void read_rules(void)
@@ -77,6 +79,15 @@ static enum aw_xs_mode find_mode(bool listening, const struct sockaddr *local,
 	return rules ? aw_xs_rules_mode(rules, &q) : AW_XS_OFF;
 }
 
+bool aw_mode_is_settled(bool listening, enum aw_xs_mode *mode)
+{
+	struct aw_xs_query q = make_query(listening, NULL, NULL);
+
+	pthread_once(&once, read_rules);
+	*mode = AW_XS_OFF;
+	return !rules || aw_xs_rules_are_settled(rules, &q, mode);
+}
+
 bool aw_mode_may(bool listening)
 {
 	return rules_allow(listening, NULL);
@@ -102,6 +113,9 @@ enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set)
 	enum aw_xs_mode mode = AW_XS_OFF;
 	struct aw_sock *sock;
 
+	*is_set = false;
+	if (!atomic_load_explicit(&program_sets, memory_order_relaxed))
+		return mode;
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	*is_set = sock && sock->mode_is_set;
@@ -109,4 +123,9 @@ enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set)
 		mode = sock->mode;
 	aw_fdtab_unlock();
 	return mode;
+}
+
+void aw_mode_note_program(void)
+{
+	atomic_store_explicit(&program_sets, true, memory_order_relaxed);
 }

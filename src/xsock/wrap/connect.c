@@ -14,7 +14,10 @@ static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
 {
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
+	enum aw_xs_mode mode;
 
+	if (aw_mode_is_settled(false, &mode))
+		return mode;
 	if (!aw_mode_may(false) || aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
 		return AW_XS_OFF;
 	return aw_mode_connecting((struct sockaddr *)&local, remote);

@@ -175,7 +175,10 @@ static enum aw_xs_mode accepted_mode(int fd)
 {
 	struct sockaddr_storage local, remote;
 	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
+	enum aw_xs_mode mode;
 
+	if (aw_mode_is_settled(true, &mode))
+		return mode;
 	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
 	    aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) != 0)
 		return AW_XS_OFF;
