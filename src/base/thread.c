@@ -3,8 +3,14 @@
 
 #include "base/array.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SLICE_NS 100000u /* the shortest that the kernel gives */
 
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
@@ -30,4 +36,21 @@ int aw_thread_start(void *(*run)(void *arg), void *arg)
 	if (!err)
 		pthread_detach(thread);
 	return err;
+}
+
+void aw_thread_shorten_slice(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = { .size = sizeof(attr) };
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0 ||
+	    attr.policy != SCHED_OTHER)
+		return;
+	attr.runtime = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
 }

@@ -13,4 +13,10 @@ int aw_thread_create(pthread_t *thread, void *(*run)(void *arg), void *arg);
 /* Starts a detached thread. Returns 0, or an errno. */
 int aw_thread_start(void *(*run)(void *arg), void *arg);
 
+/*
+ * From Linux 6.12 a thread may ask for a shorter time slice, as this does for the calling one. It then runs sooner when it wakes
+ * on a CPU where another thread is busy, and takes less time from it. Older kernels ignore it.
+ */
+void aw_thread_shorten_slice(void);
+
 #endif

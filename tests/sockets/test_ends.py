@@ -159,6 +159,22 @@ def test_proxy_is_killed(only_iwarp, tmp_path):
     serve_one(only_iwarp, server)
 
 
+@pytest.mark.skipif(tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 12),
+                    reason="the kernel gives all threads one slice")
+def test_proxy_has_a_short_slice(only_proxy, tmp_path):
+    """It runs when it wakes, also where a busy program has the processor."""
+    server = only_proxy.start([MOB, "serve"], MARK=str(tmp_path))
+    pid, = server.wait_until(lambda: list(proxies_of(tmp_path)), "a proxy", SECONDS_MAX)
+
+    def slice_ns():
+        told = re.search(r"^se\.slice *: *(\d+)$", pathlib.Path(f"/proc/{pid}/sched").read_text(), re.M)
+        return told and int(told[1])
+
+    if not slice_ns():
+        pytest.skip("the kernel does not tell slices")
+    server.wait_until(lambda: slice_ns() == 100_000, "a short slice", SECONDS_MAX)
+
+
 # Prints what a client sends, and how the stream ends.
 TELLER = """import socket
 listener = socket.create_server(("127.0.0.1", 0))

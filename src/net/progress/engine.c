@@ -16,13 +16,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,7 +29,6 @@
 #define MS_NS 1000000u
 #define NS_PER_S 1000000000u
 #define WAIT_NS_MAX (3600ull * NS_PER_S)
-#define SLICE_NS 100000u /* the shortest that the kernel gives */
 
 static struct {
 	/* the thread holds it while handlers run; a fork takes it to keep them out */
@@ -186,27 +183,6 @@ static int init_once(void)
 	return 0;
 }
 
-/*
- * From Linux 6.12 a thread may ask for a shorter time slice. It then runs sooner when it wakes on a
- * CPU where the program spins, and takes less time from it. Older kernels ignore it.
- */
-static void shorten_slice(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr = { .size = sizeof(attr) };
-
-	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0 ||
-	    attr.policy != SCHED_OTHER)
-		return;
-	attr.runtime = SLICE_NS;
-	syscall(SYS_sched_setattr, 0, &attr, 0);
-}
-
 /* Ends the thread if no reference is left. False: there is one, and the thread goes on. */
 static bool leave(void)
 {
@@ -323,7 +299,7 @@ static void *run(void *unused)
 	(void)unused;
 	self = true;
 	begin();
-	shorten_slice();
+	aw_thread_shorten_slice();
 	prctl(PR_SET_TIMERSLACK, 1);
 	for (;;) {
 		pthread_mutex_lock(&engine.handling);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "xsock/base/request.h"
 #include "xsock/proxy/conns.h"
 #include "xsock/proxy/control.h"
@@ -87,6 +88,7 @@ int main(void)
 	leave_program();
 	aw_outlive_signals();
 	raise_limit();
+	aw_thread_shorten_slice();
 	if (aw_loop_init(&loop) != 0 || aw_control_init(&loop, AW_PROXY_CONTROL) != 0) {
 		aw_log(AW_LOG_ERROR, "the proxy process cannot work: %s", strerror(errno));
 		return 1;
