@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,6 +49,9 @@ void aw_thread_shorten_slice(void)
 		uint64_t runtime, deadline, period;
 	} attr = { .size = sizeof(attr) };
 
+	/* A filter of seccomp(2) may end the process for the call: that of a service without systemd's @resources does. */
+	if (prctl(PR_GET_SECCOMP) != 0)
+		return;
 	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0 ||
 	    attr.policy != SCHED_OTHER)
 		return;

@@ -15,7 +15,8 @@ int aw_thread_start(void *(*run)(void *arg), void *arg);
 
 /*
  * From Linux 6.12 a thread may ask for a shorter time slice, as this does for the calling one. It then runs sooner when it wakes
- * on a CPU where another thread is busy, and takes less time from it. Older kernels ignore it.
+ * on a CPU where another thread is busy, and takes less time from it. Older kernels ignore it. Under a filter of seccomp(2)
+ * nothing is asked for.
  */
 void aw_thread_shorten_slice(void);
 

@@ -10,8 +10,16 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXIT_SKIPPED 77
 
 static int create_error;
 
@@ -102,11 +110,46 @@ static void thread__error_leaves_the_callers_signals(void **state)
 	check_caller();
 }
 
+/* As systemd's SystemCallFilter=~@resources: the kernel ends the process for the call. */
+static void filter_resources(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setattr, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+		_exit(EXIT_SKIPPED);
+}
+
+static void thread__a_filter_does_not_end_the_process_for_its_slice(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (child == 0) {
+		filter_resources();
+		aw_thread_shorten_slice();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == EXIT_SKIPPED)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(thread__signals_are_the_programs, setup),
 		cmocka_unit_test_setup(thread__error_leaves_the_callers_signals, setup),
+		cmocka_unit_test(thread__a_filter_does_not_end_the_process_for_its_slice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
