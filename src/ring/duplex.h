@@ -33,7 +33,7 @@ struct aw_duplex {
 	uint64_t tail, head; /* this end's own */
 	uint64_t tail_seen, head_seen; /* the peer's, as they were checked last */
 	uint64_t tx_origin, rx_origin;
-	bool broken; /* the peer has published an impossible position */
+	bool broken; /* the peer has published an impossible position, or changed bytes behind one */
 };
 
 /* Positions start at 0: nothing was sent yet. */

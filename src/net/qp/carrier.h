@@ -78,6 +78,9 @@ bool aw_carrier_has_news(struct aw_uqp *qp);
 /* True when the peer died before it had read all that this end has put into the memory. */
 bool aw_carrier_is_cut(struct aw_uqp *qp);
 
+/* True when the peer has written to the memory what no honest end does. */
+bool aw_carrier_is_broken(const struct aw_uqp *qp);
+
 /* True when another turn is due of which no epoll event notifies, since the socket is full. */
 bool aw_carrier_owes_turn(const struct aw_uqp *qp);
 

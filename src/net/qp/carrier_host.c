@@ -132,11 +132,11 @@ static ssize_t send_memory(struct aw_uqp *qp, const struct aw_iov *iov, size_t c
 		ring_bell(qp);
 	if (sent > 0)
 		return (ssize_t)sent;
-	errno = ring->duplex.broken ? ECONNRESET : readable ? EAGAIN : EFAULT;
+	errno = readable ? EAGAIN : EFAULT;
 	return -1;
 }
 
-/* Also true when a send is due that will find that the peer is gone. */
+/* Also true when a send is due that will find that the peer is gone, and when a turn will end the broken stream. */
 static bool has_room(struct aw_uqp *qp)
 {
 	return qp->ring->gone || aw_duplex_has_room(&qp->ring->duplex) || qp->ring->duplex.broken;
@@ -180,6 +180,11 @@ bool aw_carrier_is_cut(struct aw_uqp *qp)
 	return !aw_duplex_is_drained(d) || (qp->ring->reset && may_owe_tcp(qp));
 }
 
+bool aw_carrier_is_broken(const struct aw_uqp *qp)
+{
+	return qp->ring && qp->ring->duplex.broken;
+}
+
 /* True when the peer was killed before it had read all that it was sent. */
 static bool is_cut(struct aw_uqp *qp)
 {
@@ -188,7 +193,7 @@ static bool is_cut(struct aw_uqp *qp)
 
 static void end(struct aw_uqp *qp, size_t rest)
 {
-	if (qp->ring->duplex.broken || is_cut(qp))
+	if (is_cut(qp))
 		aw_uqp_stream_lost(qp);
 	else
 		aw_uqp_peer_closed(qp, rest);
@@ -209,7 +214,7 @@ static bool hold(struct aw_uqp *qp, size_t len)
 	aw_uqp_use(qp, stage);
 	/* The FPDU was whole before the copy and is not now: another process has overwritten it. */
 	if (stage->len > 0 && !qp->core.rx_held)
-		aw_uqp_stream_lost(qp);
+		qp->ring->duplex.broken = true;
 	aw_uqp_leave_stage(qp, stage);
 	return true;
 }
@@ -245,7 +250,7 @@ static bool take_turn(struct aw_uqp *qp, size_t *used)
 		aw_probe_receive(qp->qpn, *used);
 		return true;
 	}
-	if ((over && aw_uqp_may_read(qp) && !qp->starved) || ring->duplex.broken)
+	if (over && aw_uqp_may_read(qp) && !qp->starved && !ring->duplex.broken)
 		end(qp, ready);
 	return false;
 }
@@ -289,7 +294,7 @@ static bool has_ended(struct aw_uqp *qp)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
 
-	return qp->ring->gone || d->broken || aw_duplex_peer_closed(d);
+	return qp->ring->gone || aw_duplex_peer_closed(d);
 }
 
 /* Bytes in the shared memory count as taken by the peer; those before them went over TCP. */

@@ -468,9 +468,21 @@ static void end_overflowed(struct aw_uqp *qp)
 	aw_uqp_transmit(qp);
 }
 
+/*
+ * The peer has broken a rule, and the program is notified in either persona. No Terminate goes out: where the peer's
+ * positions lie there is no place to write it.
+ */
+static void end_broken(struct aw_uqp *qp)
+{
+	qp->reset_seen = true;
+	aw_qp_abort(&qp->core, AW_E_RDMAP_STREAM_CATASTROPHIC);
+}
+
 /* Follows the core's state with the socket. */
 static void settle(struct aw_uqp *qp)
 {
+	if (aw_carrier_is_broken(qp) && !qp->lost)
+		end_broken(qp);
 	if (aw_uqp_has_overflowed(qp) && qp->core.state < AW_QP_TERMINATE)
 		end_overflowed(qp);
 	if (qp->lost && qp->fd >= 0)
