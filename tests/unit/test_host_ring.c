@@ -79,7 +79,7 @@ static void host_ring__both_ends(void **state)
 	struct scene *s = *state;
 	struct aw_host_ring *peer = join_peer(s);
 
-	assert_int_equal(s->ring->fd, -1);
+	assert_int_equal(proc_fds() - s->fds, 0);
 	memset(aw_duplex_tx(&s->ring->duplex), 5, AW_HOST_RING_BYTES);
 	aw_duplex_produce(&s->ring->duplex, AW_HOST_RING_BYTES);
 	assert_int_equal(aw_duplex_ready(&peer->duplex), AW_HOST_RING_BYTES);
@@ -138,7 +138,6 @@ static void host_ring_decide__tcp_or_a_lie(void **state)
 	uint8_t lie[AW_HOST_VERDICT_LEN] = { 1 };
 
 	assert_int_equal(aw_host_ring_decide(s->ring, lie), AW_HOST_LIE);
-	s->ring->fd = dup(0);
 	assert_int_equal(aw_host_ring_decide(s->ring, zeros), AW_HOST_TCP);
 }
 
@@ -184,7 +183,7 @@ static void host_ring_open__another_layout(void **state)
 static void assert_refused_file(struct scene *s, int seals, off_t longer)
 {
 	int fd = memfd_create("anywarp-host", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	off_t size = lseek(s->ring->fd, 0, SEEK_END);
+	off_t size = lseek((int)get_be32(s->hello + 4), 0, SEEK_END);
 	uint8_t hello[AW_HOST_HELLO_LEN];
 
 	assert_true(size > 0);
@@ -248,6 +247,58 @@ static void host_ring_make__as_many_as_there_are_places(void **state)
 	free(rings);
 }
 
+/* Of offers without a verdict so many have their memfds; a peer that has opened the memory of another one keeps it. */
+static void host_ring_make__offers_without_a_verdict(void **state)
+{
+	struct scene *s = *state;
+	int places = (int)aw_offers_places();
+	struct aw_host_ring **rings = calloc((size_t)places * 2, sizeof(struct aw_host_ring *));
+	uint8_t hello[AW_HOST_HELLO_LEN], verdict[AW_HOST_VERDICT_LEN];
+	const char *cause;
+	struct aw_host_ring *peer = aw_host_ring_open(s->hello, verdict, &cause);
+
+	assert_non_null(peer);
+	for (int i = 0; i < places * 2; i++) {
+		rings[i] = aw_host_ring_make(hello, &cause);
+		assert_non_null(rings[i]);
+		assert_int_equal(proc_fds() - s->fds, i + 2 < places ? i + 2 : places);
+	}
+	assert_refused(s->hello);
+	assert_int_equal(aw_host_ring_decide(s->ring, verdict), AW_HOST_RING);
+	for (int i = 0; i < places * 2; i++)
+		aw_host_ring_free(rings[i]);
+	assert_int_equal(proc_fds() - s->fds, 0);
+	aw_host_ring_free(peer);
+	free(rings);
+}
+
+/* A sixteenth of the fds that the process may have. */
+static void host_ring_make__fewer_offers_where_fds_are_few(void **state)
+{
+	struct scene *s = *state;
+	struct aw_host_ring *rings[10];
+	uint8_t hello[AW_HOST_HELLO_LEN];
+	struct rlimit before, few;
+	const char *cause;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ .rlim_cur = 64, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(aw_offers_places(), 64 / 16);
+	for (int i = 0; i < 10; i++) {
+		rings[i] = aw_host_ring_make(hello, &cause);
+		assert_non_null(rings[i]);
+	}
+	assert_int_equal(proc_fds() - s->fds, 4);
+	for (int i = 0; i < 10; i++)
+		aw_host_ring_free(rings[i]);
+	few.rlim_cur = 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(aw_offers_places(), 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(aw_offers_places() <= AW_OFFERS_MAX);
+}
+
 static bool is_one(const char *local, const char *peer)
 {
 	struct sockaddr_storage addr[2] = { 0 };
@@ -296,6 +347,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(host_ring_make__small_files_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(host_ring_make__as_many_as_there_are_places, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(host_ring_make__offers_without_a_verdict, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(host_ring_make__fewer_offers_where_fds_are_few,
+						setup, teardown),
 		cmocka_unit_test(host_is_one__addresses),
 	};
 

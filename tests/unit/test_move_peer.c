@@ -2,6 +2,7 @@
 // The messages of a move, right and wrong, from a peer that is the test itself.
 #define _GNU_SOURCE /* memfd_create */
 #include "../lib/move_peer.h"
+#include "../lib/proc.h"
 #include "../lib/tcp.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -413,6 +414,54 @@ static void move__bells_while_a_message_is_held(void **state)
 	}
 }
 
+/* After so many the memfd of the QP's own offer is closed. */
+static void make_offers(void)
+{
+	uint32_t places = aw_offers_places();
+	uint8_t hello[AW_HOST_HELLO_LEN];
+	const char *cause;
+
+	for (uint32_t i = 0; i < places; i++) {
+		struct aw_host_ring *ring = aw_host_ring_make(hello, &cause);
+
+		assert_non_null(ring);
+		aw_host_ring_free(ring);
+	}
+}
+
+static void move__a_verdict_behind_many_offers(void **state)
+{
+	uint8_t octets[PEER_FPDU_MAX];
+	struct peer p;
+	int fds;
+
+	(void)state;
+	go_halfway(&p, false);
+	fds = proc_fds();
+	make_offers();
+	assert_int_equal(proc_fds(), fds - 1);
+	tcp_send(p.fd, octets, last_fpdu(&p, octets));
+	finish_move(&p);
+}
+
+/* The peer finds nothing any more where the hello says. */
+static void move__a_peer_that_comes_behind_many_offers(void **state)
+{
+	const char *cause;
+	struct peer p;
+
+	(void)state;
+	go_halfway(&p, false);
+	aw_host_ring_free(p.ring);
+	make_offers();
+	p.ring = aw_host_ring_open(p.hello, p.verdict, &cause);
+	assert_null(p.ring);
+	peer_put_move(&p, MOVE_VERDICT, p.verdict);
+	peer_wait_state(&p, AW_MOVE_NEVER);
+	assert_stays(&p);
+	peer_part(&p);
+}
+
 static void move__octet_by_octet(void **state)
 {
 	uint8_t octets[PEER_FPDU_MAX];
@@ -446,6 +495,8 @@ int main(void)
 		cmocka_unit_test(move__hellos_that_lead_nowhere),
 		cmocka_unit_test(move__bells_behind_the_last_fpdu),
 		cmocka_unit_test(move__bells_while_a_message_is_held),
+		cmocka_unit_test(move__a_verdict_behind_many_offers),
+		cmocka_unit_test(move__a_peer_that_comes_behind_many_offers),
 		cmocka_unit_test(move__octet_by_octet),
 	};
 

@@ -137,7 +137,6 @@ static struct aw_host_ring *map(int fd)
 
 	if (!ring)
 		return NULL;
-	ring->fd = -1;
 	ring->bells = (struct aw_bells){ -1, -1 };
 	ring->len = page_size() + 4 * (size_t)AW_HOST_RING_BYTES;
 	ring->base = map_parts(fd, ring->len);
@@ -165,11 +164,10 @@ static bool take_place(const char **cause)
 	return false;
 }
 
-static void put_hello(const struct aw_host_ring *ring, const struct control *control,
-		      uint8_t *hello)
+static void put_hello(const struct control *control, int fd, uint8_t *hello)
 {
 	put_be32(hello + HELLO_PID, (uint32_t)getpid());
-	put_be32(hello + HELLO_FD, (uint32_t)ring->fd);
+	put_be32(hello + HELLO_FD, (uint32_t)fd);
 	memcpy(hello + HELLO_SECRET, control->hello_secret, AW_HOST_SECRET_LEN);
 }
 
@@ -191,7 +189,6 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 		atomic_fetch_sub(&rings, 1);
 		return NULL;
 	}
-	ring->fd = fd;
 	control = ring->base;
 	control->layout = LAYOUT;
 	control->bytes = AW_HOST_RING_BYTES;
@@ -199,7 +196,8 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 	memcpy(control->verdict_secret, secrets[1], AW_HOST_SECRET_LEN);
 	memcpy(ring->secret, secrets[1], AW_HOST_SECRET_LEN);
 	begin(ring, 0);
-	put_hello(ring, control, hello);
+	put_hello(control, fd, hello);
+	ring->offer = aw_offer_begin(fd);
 	return ring;
 }
 
@@ -291,8 +289,8 @@ void aw_host_ring_free(struct aw_host_ring *ring)
 {
 	if (!ring)
 		return;
-	if (ring->fd >= 0)
-		aw_close_now(ring->fd);
+	if (ring->offer)
+		aw_offer_end(ring->offer);
 	aw_bells_close(&ring->bells);
 	munmap(ring->base, ring->len);
 	free(ring);
@@ -370,8 +368,7 @@ enum aw_host_verdict aw_host_ring_decide(struct aw_host_ring *ring, const uint8_
 {
 	static const uint8_t zeros[AW_HOST_VERDICT_LEN];
 
-	aw_close_now(ring->fd);
-	ring->fd = -1;
+	aw_offer_end(ring->offer);
 	if (memcmp(verdict, ring->secret, AW_HOST_VERDICT_LEN) == 0)
 		return AW_HOST_RING;
 	return memcmp(verdict, zeros, AW_HOST_VERDICT_LEN) == 0 ? AW_HOST_TCP : AW_HOST_LIE;

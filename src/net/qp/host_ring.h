@@ -8,6 +8,7 @@
 #define NET_HOST_RING_H
 
 #include "net/qp/bells.h"
+#include "net/qp/offer.h"
 #include "ring/duplex.h"
 
 #include <stdbool.h>
@@ -36,7 +37,7 @@ struct aw_host_ring {
 	struct aw_duplex duplex;
 	void *base;
 	size_t len;
-	int fd; /* responder: the memfd until the initiator has decided; else -1 */
+	uint64_t offer; /* responder: of the memfd (net/qp/offer.h); initiator: 0 */
 	struct aw_bells bells; /* none: bells are bytes on the TCP socket */
 	uint32_t peer_pid; /* initiator: the process that made memory and pipes; else 0 */
 	uint32_t bells_by_tcp; /* rung and heard so far */
@@ -95,7 +96,7 @@ enum aw_host_verdict {
 	AW_HOST_LIE,
 };
 
-/* Responder: reads the initiator's verdict, and closes the memfd. */
+/* Responder: reads the initiator's verdict, and ends the offer. */
 enum aw_host_verdict aw_host_ring_decide(struct aw_host_ring *ring, const uint8_t *verdict);
 
 #endif
