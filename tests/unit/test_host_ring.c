@@ -2,6 +2,7 @@
 // Memory in common: which is taken, which is refused, and that every refusal leaves nothing behind.
 #define _GNU_SOURCE
 #include "../lib/proc.h"
+#include "net/mem/memfd.h"
 #include "net/qp/host_ring.h"
 
 #include "wire/octets.h"
@@ -207,6 +208,50 @@ static void host_ring_open__not_sealed_or_of_another_size(void **state)
 	assert_refused_file(s, F_SEAL_SHRINK | F_SEAL_GROW, -4096);
 }
 
+/* Of the same content, and with a lease: an open for writing would wait for its end (/proc/sys/fs/lease-break-time). */
+static void host_ring_open__a_memfd_with_a_lease(void **state)
+{
+	struct scene *s = *state;
+	int first = memfd_create("anywarp-host", MFD_CLOEXEC | MFD_ALLOW_SEALING), fd;
+	off_t size = lseek((int)get_be32(s->hello + 4), 0, SEEK_END);
+	char path[64];
+
+	assert_int_equal(ftruncate(first, size), 0);
+	assert_int_equal(pwrite(first, s->ring->base, 4096, 0), 4096);
+	assert_int_equal(fcntl(first, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", first);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	close(first);
+	signal(SIGIO, SIG_IGN); /* the holder of a lease is told so of the open */
+	assert_int_equal(fcntl(fd, F_SETLEASE, F_RDLCK), 0);
+	put_be32(s->hello + 4, (uint32_t)fd);
+	alarm(10);
+	assert_refused(s->hello);
+	alarm(0);
+	close(fd);
+	signal(SIGIO, SIG_DFL);
+}
+
+/* Nor one that is open no more. */
+static void memfd_is_one__no_other_file(void **state)
+{
+	FILE *file = tmpfile();
+	int fd = memfd_create("anything", MFD_CLOEXEC);
+	int pipes[2];
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(pipe(pipes), 0);
+	assert_true(aw_memfd_is_one(fd));
+	assert_false(aw_memfd_is_one(fileno(file)));
+	assert_false(aw_memfd_is_one(pipes[0]));
+	assert_false(aw_memfd_is_one(-1));
+	close(fd);
+	close(pipes[0]);
+	close(pipes[1]);
+	fclose(file);
+}
+
 /* ftruncate(2) beyond the limit would end the process by SIGXFSZ. */
 static void host_ring_make__small_files_only(void **state)
 {
@@ -351,6 +396,9 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(host_ring_make__fewer_offers_where_fds_are_few,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(host_ring_open__a_memfd_with_a_lease, setup,
+						teardown),
+		cmocka_unit_test(memfd_is_one__no_other_file),
 		cmocka_unit_test(host_is_one__addresses),
 	};
 

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
@@ -40,4 +42,25 @@ int aw_memfd_make(const char *name, size_t len)
 	aw_close_now(fd);
 	errno = err;
 	return -1;
+}
+
+/* The kernel knows the device by itself where no other field is asked for. */
+static bool find_device(int fd, struct statx *found)
+{
+	return syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, found) == 0;
+}
+
+/* All memfds are of one device, which has no other files. */
+bool aw_memfd_is_one(int fd)
+{
+	struct statx own, other;
+	int example = create("anywarp-example");
+	bool is;
+
+	if (example < 0)
+		return false;
+	is = find_device(example, &own) && find_device(fd, &other) &&
+	     own.stx_dev_major == other.stx_dev_major && own.stx_dev_minor == other.stx_dev_minor;
+	aw_close_now(example);
+	return is;
 }

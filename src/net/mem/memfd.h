@@ -3,6 +3,7 @@
 #ifndef NET_MEMFD_H
 #define NET_MEMFD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* No process can change the size, or add another seal. */
@@ -13,5 +14,11 @@
  * EFBIG where RLIMIT_FSIZE is below len, or memfd_create(2)'s, ftruncate(2)'s or fcntl(2)'s.
  */
 int aw_memfd_make(const char *name, size_t len);
+
+/*
+ * True when fd, which may have been opened with O_PATH, is of a memfd. No file system is asked: that of a stranger's file may be
+ * a program (FUSE), which need not answer.
+ */
+bool aw_memfd_is_one(int fd);
 
 #endif

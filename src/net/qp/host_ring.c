@@ -203,7 +203,8 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 
 /*
  * Opens the memfd of another process. A file of another kind is never opened: its name and then its
- * attributes are checked first, on an O_PATH fd, whose file cannot be exchanged any more.
+ * attributes are checked first, on an O_PATH fd, whose file cannot be exchanged any more. O_NONBLOCK: where the other process has a
+ * lease on the memfd (fcntl(2), F_SETLEASE), the open fails and does not wait for the lease's end.
  */
 static int open_file(uint32_t pid, uint32_t number, const char **cause)
 {
@@ -221,9 +222,9 @@ static int open_file(uint32_t pid, uint32_t number, const char **cause)
 		return -1;
 	*cause = "the peer's memory is another user's, or not sealed";
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-	fd = fstat(place, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-			     st.st_size == (off_t)file_size()
-		     ? aw_open_now(path, O_RDWR | O_CLOEXEC)
+	fd = aw_memfd_is_one(place) && fstat(place, &st) == 0 && S_ISREG(st.st_mode) &&
+			     st.st_uid == geteuid() && st.st_size == (off_t)file_size()
+		     ? aw_open_now(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
 		     : -1;
 	aw_close_now(place);
 	seals = fd >= 0 ? fcntl(fd, F_GET_SEALS) : -1;
