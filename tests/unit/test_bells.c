@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The pipes of the bells: which file is taken for one, what the other end's end does, and that nothing is left behind.
+#define _GNU_SOURCE /* unshare */
 #include "../lib/proc.h"
 #include "net/qp/bells.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -126,6 +129,63 @@ static void bells_open__another_file(void **state)
 	assert_refused_of(UINT32_MAX, s->names);
 }
 
+/* What the process in the other namespace says of itself, as the test's namespace sees it. */
+struct stranger {
+	uint32_t pid;
+	struct aw_bells_name names[2];
+};
+
+/* Makes pipes in a process of a new PID namespace, which lives until the test's end of hold is closed. */
+static void run_stranger(int tell, int hold)
+{
+	struct stranger told = { 0 };
+	struct aw_bells bells;
+	int ready[2];
+	uint8_t octet;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0 && unshare(CLONE_NEWPID) != 0)
+		_exit(1);
+	if (pipe(ready) != 0)
+		_exit(1);
+	told.pid = (uint32_t)fork();
+	if (told.pid == 0) {
+		aw_bells_make(&bells, told.names);
+		(void)!write(ready[1], told.names, sizeof(told.names));
+		(void)!read(hold, &octet, 1);
+		_exit(0);
+	}
+	if (read(ready[0], told.names, sizeof(told.names)) == sizeof(told.names))
+		(void)!write(tell, &told, sizeof(told));
+	_exit(0);
+}
+
+static void bells_open__another_pid_namespace(void **state)
+{
+	struct stranger told;
+	int tell[2], hold[2];
+	pid_t child;
+	ssize_t n;
+
+	(void)state;
+	assert_int_equal(pipe(tell), 0);
+	assert_int_equal(pipe(hold), 0);
+	child = fork();
+	if (child == 0) {
+		close(hold[1]);
+		run_stranger(tell[1], hold[0]);
+	}
+	close(tell[1]);
+	n = read(tell[0], &told, sizeof(told));
+	if (n == sizeof(told))
+		assert_refused_of(told.pid, told.names);
+	close(tell[0]);
+	close(hold[0]);
+	close(hold[1]);
+	waitpid(child, NULL, 0);
+	if (n != sizeof(told))
+		skip();
+}
+
 static void bells__as_many_as_there_are_places(void **state)
 {
 	struct scene *s = *state;
@@ -169,6 +229,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bells__a_flood, setup, teardown),
 		cmocka_unit_test_setup_teardown(bells__the_other_end_is_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(bells_open__another_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(bells_open__another_pid_namespace, setup, teardown),
 		cmocka_unit_test_setup_teardown(bells__as_many_as_there_are_places, setup,
 						teardown),
 		cmocka_unit_test(bells__fewer_where_fds_are_few),

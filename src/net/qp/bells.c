@@ -112,10 +112,25 @@ static int open_pipe(uint32_t pid, const struct aw_bells_name *name)
 	return fd;
 }
 
+/*
+ * A process can keep a pipe's lock for as long as it likes, by a write(2) from memory whose pages a program supplies (FUSE,
+ * userfaultfd(2)); a read or write of another process then waits, O_NONBLOCK or not. A process of this user and PID namespace could
+ * as well stop this one by a signal; one in a container that this process only looks into could not.
+ */
+static bool is_in_own_namespace(uint32_t pid)
+{
+	char path[PATH_LEN], own[PATH_LEN], other[PATH_LEN];
+	ssize_t own_len = readlink("/proc/self/ns/pid", own, sizeof(own));
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+	return own_len > 0 && readlink(path, other, sizeof(other)) == own_len &&
+	       memcmp(own, other, (size_t)own_len) == 0;
+}
+
 bool aw_bells_open(struct aw_bells *bells, uint32_t pid, const struct aw_bells_name names[2])
 {
 	*bells = (struct aw_bells){ -1, -1 };
-	if (!take_place())
+	if (!is_in_own_namespace(pid) || !take_place())
 		return false;
 	bells->own = open_pipe(pid, &names[1]);
 	bells->peers = bells->own >= 0 ? open_pipe(pid, &names[0]) : -1;

@@ -35,7 +35,7 @@ uint32_t aw_bells_places(void);
  */
 void aw_bells_make(struct aw_bells *bells, struct aw_bells_name names[2]);
 
-/* Initiator: opens the pipes of that process. False: there are none. */
+/* Initiator: opens the pipes of that process. False: there are none, or it is of another PID namespace. */
 bool aw_bells_open(struct aw_bells *bells, uint32_t pid,
 		   const struct aw_bells_name names[2]) AW_MUST_USE;
 
