@@ -71,37 +71,40 @@ static uint32_t take_serial(void)
 	return serial;
 }
 
-/* op: EPOLL_CTL_ADD, or EPOLL_CTL_MOD for an fd that is in the epoll set. */
-static int add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
-	       void (*release_fn)(struct aw_watch *w), uint32_t flag, int op)
+static void init(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
+		 void (*release_fn)(struct aw_watch *w))
 {
-	int epfd = aw_engine_start();
-	uint32_t handle;
-	int err;
-
-	if (epfd < 0)
-		return -epfd;
-	handle = aw_table_reserve(&table);
-	if (handle == AW_TABLE_NONE)
-		return ENOMEM;
 	*w = (struct aw_watch){
 		.fd = fd,
-		.handle = handle,
-		.serial = take_serial() | flag,
 		.fn = fn,
 		.release = release_fn,
 		.events = fd >= 0 ? events : 0,
 	};
+}
+
+/* op: EPOLL_CTL_ADD, or EPOLL_CTL_MOD for an fd that is in the epoll set. */
+static int add(struct aw_watch *w, uint32_t flag, int op)
+{
+	uint32_t events = atomic_load_explicit(&w->events, memory_order_relaxed);
+	int epfd = aw_engine_start();
+	int err;
+
+	if (epfd < 0)
+		return -epfd;
+	w->handle = aw_table_reserve(&table);
+	if (w->handle == AW_TABLE_NONE)
+		return ENOMEM;
+	w->serial = take_serial() | flag;
 	/*
 	 * Published before epoll_ctl, because an event may come at once. If the progress thread
 	 * took this thread's CPU and found no watch, the level-triggered event would come again until its
 	 * time slice ends.
 	 */
-	aw_table_publish(&table, handle, w, release);
-	err = fd >= 0 && events ? control(op, w, events) : 0;
+	aw_table_publish(&table, w->handle, w, release);
+	err = events ? control(op, w, events) : 0;
 	if (err) {
-		aw_table_withdraw_wait(&table, handle);
-		aw_table_cancel(&table, handle);
+		aw_table_withdraw_wait(&table, w->handle);
+		aw_table_cancel(&table, w->handle);
 	}
 	return err;
 }
@@ -109,19 +112,22 @@ static int add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		 void (*release_fn)(struct aw_watch *w))
 {
-	return add(w, fd, events, fn, release_fn, 0, EPOLL_CTL_ADD);
+	init(w, fd, events, fn, release_fn);
+	return add(w, 0, EPOLL_CTL_ADD);
 }
 
 int aw_watch_add_passed(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 			void (*release_fn)(struct aw_watch *w))
 {
-	return add(w, fd, events, fn, release_fn, 0, EPOLL_CTL_MOD);
+	init(w, fd, events, fn, release_fn);
+	return add(w, 0, EPOLL_CTL_MOD);
 }
 
 int aw_watch_add_last(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		      void (*release_fn)(struct aw_watch *w))
 {
-	return add(w, fd, events, fn, release_fn, LAST, EPOLL_CTL_ADD);
+	init(w, fd, events, fn, release_fn);
+	return add(w, LAST, EPOLL_CTL_ADD);
 }
 
 bool aw_watch_is_last(uint64_t key)
