@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #define FLOOD 100000 /* more than a pipe holds */
+#define READS_MAX 16 /* of 64 KiB */
 
 /* Both ends, which are one process. */
 struct scene {
@@ -77,6 +78,20 @@ static void bells__a_flood(void **state)
 	assert_in_range(reads, 1, FLOOD / 256);
 	aw_bells_ring(&s->initiator);
 	assert_true(aw_bells_drain(&s->responder));
+}
+
+/* The other end may make the pipe larger. */
+static void bells__a_flood_in_bulk(void **state)
+{
+	static const uint8_t flood[65536];
+	struct scene *s = *state;
+	int reads = 0;
+
+	assert_int_equal(fcntl(s->initiator.peers, F_SETPIPE_SZ, sizeof(flood)), sizeof(flood));
+	assert_int_equal(write(s->initiator.peers, flood, sizeof(flood)), sizeof(flood));
+	while (aw_bells_drain(&s->responder))
+		reads++;
+	assert_in_range(reads, 1, READS_MAX);
 }
 
 /* SIGPIPE would end the process. */
@@ -227,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(bells__each_end_hears_the_other, setup, teardown),
 		cmocka_unit_test_setup_teardown(bells__a_flood, setup, teardown),
+		cmocka_unit_test_setup_teardown(bells__a_flood_in_bulk, setup, teardown),
 		cmocka_unit_test_setup_teardown(bells__the_other_end_is_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(bells_open__another_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(bells_open__another_pid_namespace, setup, teardown),

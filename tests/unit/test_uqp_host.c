@@ -146,6 +146,7 @@ static int teardown(void **state)
 {
 	struct scene *s = *state;
 
+	pair_start_progress();
 	while (s->taken_count > 0)
 		aw_bells_close(&s->taken[--s->taken_count]);
 	aw_engine_put();
@@ -438,6 +439,30 @@ static void uqp_host__a_flood_of_bells(void **state)
 	part(s);
 }
 
+/* What the peer sends in one call costs this end a few turns. */
+static void uqp_host__bells_in_bulk(void **state)
+{
+	static const uint8_t bells[65536];
+	struct scene *s = *state;
+	int turns = 0, unread = 0;
+	ssize_t sent;
+
+	join(s);
+	pair_stop_progress();
+	sent = send(s->fd, bells, sizeof(bells), MSG_DONTWAIT | MSG_NOSIGNAL);
+	assert_true(sent > 16384);
+	do {
+		pthread_mutex_lock(&s->e.qp->lock);
+		aw_uqp_serve(s->e.qp);
+		pthread_mutex_unlock(&s->e.qp->lock);
+		turns++;
+		assert_int_equal(ioctl(s->far_fd, FIONREAD, &unread), 0);
+	} while (unread > 0);
+	assert_in_range(turns, 1, 16 + 1);
+	pair_start_progress();
+	part(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -465,6 +490,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__scribbles, setup_without_pipes, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__a_flood_of_bells, setup_without_pipes,
+						teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__bells_in_bulk, setup_without_pipes,
 						teardown),
 	};
 

@@ -15,7 +15,7 @@
 
 #define PATH_LEN 64
 #define PIPE_BYTES 4096 /* the least; users may have only so much in pipes */
-#define DRAIN_MAX 256 /* bells that one read takes */
+#define DRAIN_MAX 4096 /* bells that one read takes: a peer may have made the pipe larger */
 
 static _Atomic uint32_t open_bells; /* of this process; relaxed: only the number matters */
 

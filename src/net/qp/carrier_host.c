@@ -22,7 +22,7 @@
 #include <sys/socket.h>
 
 #define TURN_BYTES (4 * AW_HOST_RING_BYTES) /* bytes per turn, so that other QPs have theirs */
-#define BELLS 256 /* bytes that one recv drains */
+#define BELLS 4096 /* bells that one recv drains: a peer may send many in one call */
 #define NONTEMPORAL_MIN 1024 /* of a piece, in bytes: from there on its receiver has it sooner */
 
 _Static_assert(AW_HOST_RING_BYTES - FPDU_MAX >= AW_HOST_RING_BYTES / 2,
