@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// shutdown(2) of a FRAMED fd. The record's half learns of it, and the stream's end comes behind the rest of an FPDU that TCP has
+// yet to take.
+#include <errno.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/framed/framed.h"
+#include "xsock/framed/slot.h"
+
+/*
+ * Notes whether the program has shut the reading direction. Noted before the kernel's call, which wakes
+ * threads that read: without the note they would take the end for one within an FPDU.
+ */
+static bool note_shut(struct aw_slot *slot, int fd, bool shut)
+{
+	struct aw_half half;
+	bool before = false;
+
+	if (aw_half_enter_for(&half, slot, &slot->rx_lock, fd) != 0)
+		return before;
+	before = slot->record.rx.shut;
+	slot->record.rx.shut = shut;
+	aw_half_leave(&half);
+	return before;
+}
+
+/* Returns whether TCP has yet to take the rest of an FPDU, behind which the stream's end is due. */
+static bool end_behind_rest(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+	bool due;
+
+	if (aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
+		return false;
+	due = aw_record_flush(&slot->record, &aw_slot_calls, fd) == -EAGAIN;
+	slot->record.tx.ended |= due;
+	slot->fin_due = due;
+	due = due && aw_slot_flush_later(slot, fd);
+	aw_half_leave(&half);
+	return due;
+}
+
+bool aw_framed_shutdown(int fd, int how, int *result)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+	bool reads = how == SHUT_RD || how == SHUT_RDWR, later, before = false;
+	int saved = errno;
+
+	if (!slot)
+		return false;
+	if (reads)
+		before = note_shut(slot, fd, true);
+	later = how != SHUT_RD && end_behind_rest(slot, fd);
+	*result = 0;
+	if (!later)
+		*result = aw_libc()->shutdown(fd, how);
+	else if (how == SHUT_RDWR)
+		*result = aw_libc()->shutdown(fd, SHUT_RD);
+	if (*result == 0) {
+		errno = saved;
+		return true;
+	}
+	saved = errno;
+	if (reads)
+		(void)note_shut(slot, fd, before);
+	errno = saved;
+	return true;
+}
