@@ -10,39 +10,76 @@
 #include "record/urgent.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 #define CHUNK 65536u /* bytes of the caller's room that one call looks at */
 #define MORE 65536u /* for headers, trailers, and an FPDU that the program has had a part of */
+#define SMALL 4096u /* the memory of a view up to this length is its own: pages would cost a call */
 
 /* The record's own bytes and the socket's behind them, in one buffer. */
 struct view {
 	uint8_t *bytes;
+	size_t mapped; /* bytes of memory; 0: small */
 	size_t len, at;
 	uint32_t msn;
 	bool further; /* it begins behind what an earlier look has counted */
 	bool urgent; /* it has an urgent FPDU */
+	uint8_t small[SMALL];
 };
 
+/*
+ * Gets the view memory that is not malloc's: a signal handler may call recv(2) or ioctl(2) after it has interrupted the
+ * program in malloc. False: there is none.
+ */
+static bool view_open(struct view *view, size_t len)
+{
+	void *pages;
+
+	view->bytes = view->small;
+	view->mapped = view->at = 0;
+	view->further = view->urgent = false;
+	if (len <= sizeof(view->small))
+		return true;
+	pages = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages == MAP_FAILED)
+		return false;
+	view->bytes = pages;
+	view->mapped = len;
+	return true;
+}
+
+static void view_close(struct view *view)
+{
+	if (view->mapped)
+		munmap(view->bytes, view->mapped);
+}
+
+/* Returns how many bytes are in the socket; 0 also where that is not known. */
+static size_t queued(const struct aw_record_calls *calls, int fd)
+{
+	int answer = 0;
+
+	return calls->ioctl(fd, FIONREAD, &answer) == 0 && answer > 0 ? (size_t)answer : 0;
+}
+
+/* Opens a view of most of the socket's bytes. An empty socket is not looked at: its error is a read's, or poll's to tell. */
 static ssize_t look(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
 		    struct view *view, size_t most)
 {
 	size_t have = record->rx.have;
 	struct iovec iov;
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	ssize_t n;
+	ssize_t n = 0;
 
-	view->bytes = malloc(have + most);
-	if (!view->bytes)
+	if (!view_open(view, have + most))
 		return -ENOMEM;
+	view->msn = record->rx.msn - record->rx.held;
 	memcpy(view->bytes, record->rx.bytes, have);
 	iov = (struct iovec){ view->bytes + have, most };
-	n = calls->recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
-	if (n < 0 && errno != EAGAIN)
-		return -errno;
+	if (most > 0)
+		n = aw_rx_recvmsg(calls, fd, &iov, 1, MSG_PEEK);
 	view->len = have + (n > 0 ? (size_t)n : 0);
-	return 0;
+	return n < 0 && n != -EAGAIN && n != -ENODATA ? n : 0;
 }
 
 /*
@@ -126,19 +163,58 @@ static void await_behind(struct aw_record *record, const struct aw_record_calls 
 	aw_lowat_set(&record->rx, calls, fd, AW_URGENT_LEN - AW_URGENT_FRONT + aw_frame_len(len));
 }
 
-/* As walk. aside: the program stands at the mark, and does not have the urgent byte in line. */
-static ssize_t look_at(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       struct aw_cursor *to, size_t most, bool aside)
+/*
+ * Returns how many bytes must be in the socket so that a look has left bytes more of payload than the view has shown; 0: the look
+ * has ended at an urgent byte, or at an FPDU that is wrong.
+ */
+static size_t due_behind(const struct aw_record *record, const struct view *view, size_t left)
 {
-	struct view view = { .msn = record->rx.msn - record->rx.held };
-	ssize_t err = look(record, calls, fd, &view, most), got = 0;
+	const uint8_t *head = view->bytes + view->at;
+	size_t known = view->len - view->at, need = aw_lowat_bytes(left), payload;
+
+	if (known >= AW_FRAME_HEAD && aw_frame_is_urgent(head))
+		return 0;
+	if (known >= FPDU_LEN_FIELD) {
+		if (!aw_frame_payload(head, &payload) || known >= aw_frame_len(payload))
+			return 0;
+		need = need < aw_frame_len(payload) ? aw_frame_len(payload) : need;
+	}
+	return view->at + need - record->rx.have;
+}
+
+/* A look of the program's. */
+struct peeker {
+	struct aw_record *record;
+	const struct aw_record_calls *calls;
+	int fd;
+	struct aw_cursor to;
+	bool aside; /* the program stands at the mark, and does not have the urgent byte in line */
+	bool whole; /* the program waits until there are bytes for all of its room */
+	size_t due; /* as due_behind */
+};
+
+static size_t bytes_to_see(const struct peeker *p)
+{
+	size_t most = (p->to.left < CHUNK ? p->to.left : CHUNK) + MORE,
+	       there = queued(p->calls, p->fd);
+
+	return p->whole || there < most ? there : most;
+}
+
+/* As walk. */
+static ssize_t look_at(struct peeker *p)
+{
+	struct view view;
+	ssize_t err = look(p->record, p->calls, p->fd, &view, bytes_to_see(p)), got = 0;
 	struct iovec urgent;
 
-	if (!err && (!aside || next_payload(record, calls, &view, &urgent)))
-		got = (ssize_t)walk(record, calls, fd, &view, to);
-	if (!err && aside && got == 0)
-		await_behind(record, calls, fd, &view);
-	free(view.bytes);
+	if (!err && (!p->aside || next_payload(p->record, p->calls, &view, &urgent)))
+		got = (ssize_t)walk(p->record, p->calls, p->fd, &view, &p->to);
+	if (!err && p->aside && got == 0)
+		await_behind(p->record, p->calls, p->fd, &view);
+	if (!err && p->whole && got > 0)
+		p->due = p->to.left ? due_behind(p->record, &view, p->to.left) : 0;
+	view_close(&view);
 	return err ? err : got;
 }
 
@@ -147,33 +223,47 @@ static bool is_aside(struct aw_record_rx *rx, const struct aw_record_calls *call
 	return !rx->in_line && aw_urgent_is_front(rx) && aw_urgent_is_mark(rx, calls, fd);
 }
 
-ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       const struct iovec *iov, int count)
+static ssize_t peek(struct peeker *p)
 {
-	struct aw_cursor to = aw_cursor_begin(iov, count);
-	size_t most = (to.left < CHUNK ? to.left : CHUNK) + MORE;
 	ssize_t got;
 
-	aw_urgent_renew(record, calls, fd);
-	if (record->rx.ended)
-		return -record->rx.error;
-	if (aw_reply_take(record, calls, fd) == 0) {
-		bool aside = is_aside(&record->rx, calls, fd);
-
-		got = look_at(record, calls, fd, &to, most, aside);
+	aw_urgent_renew(p->record, p->calls, p->fd);
+	if (p->record->rx.ended)
+		return -p->record->rx.error;
+	if (aw_reply_take(p->record, p->calls, p->fd) == 0) {
+		p->aside = is_aside(&p->record->rx, p->calls, p->fd);
+		got = look_at(p);
 		if (got != 0)
 			return got;
-		if (aside && !aw_rx_is_ready(calls, fd, POLLIN))
+		if (p->aside && !aw_rx_is_ready(p->calls, p->fd, POLLIN))
 			return -EAGAIN;
 	}
-	got = aw_record_hold(record, calls, fd);
-	return got == 1 ? look_at(record, calls, fd, &to, most, false) : got;
+	got = aw_record_hold(p->record, p->calls, p->fd);
+	p->aside = false;
+	return got == 1 ? look_at(p) : got;
+}
+
+ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
+		       const struct iovec *iov, int count, size_t *due)
+{
+	struct peeker p = {
+		.record = record,
+		.calls = calls,
+		.fd = fd,
+		.to = aw_cursor_begin(iov, count),
+		.whole = due,
+	};
+	ssize_t got = peek(&p);
+
+	if (due)
+		*due = p.due;
+	return got;
 }
 
 /* True when a look has ended at the urgent pointer, and the count goes on behind it. */
-static bool is_cut_short(const struct aw_record_rx *rx, const struct view *view, size_t queued)
+static bool is_cut_short(const struct aw_record_rx *rx, const struct view *view, size_t in_socket)
 {
-	return rx->in_line && view->len < rx->have + queued &&
+	return rx->in_line && view->len < rx->have + in_socket &&
 	       view->len - view->at == AW_URGENT_FRONT &&
 	       aw_frame_is_urgent(view->bytes + view->at) && view->len <= sizeof(rx->bytes);
 }
@@ -209,13 +299,14 @@ static void await_more(struct aw_record_rx *rx, const struct aw_record_calls *ca
 
 /* *moved: bytes that have left the socket; then another look counts more. */
 static ssize_t count_once(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  size_t queued, size_t *moved)
+			  size_t in_socket, size_t *moved)
 {
 	struct aw_record_rx *rx = &record->rx;
-	struct view view = { .msn = rx->msn - rx->held };
-	ssize_t err = look(record, calls, fd, &view, queued + 1), got = 0;
+	struct view view;
+	ssize_t err, got = 0;
 
 	*moved = 0;
+	err = look(record, calls, fd, &view, in_socket);
 	if (!err) {
 		got = (ssize_t)walk(record, calls, fd, &view, NULL);
 		rx->count =
@@ -224,10 +315,10 @@ static ssize_t count_once(struct aw_record *record, const struct aw_record_calls
 						  .end = rx->taken - rx->have + (uint32_t)view.at,
 						  .msn = view.msn };
 		await_more(rx, calls, fd);
-		if (is_cut_short(rx, &view, queued))
+		if (is_cut_short(rx, &view, in_socket))
 			*moved = read_ahead(rx, calls, fd, view.len - rx->have);
 	}
-	free(view.bytes);
+	view_close(&view);
 	return err ? err : got;
 }
 
@@ -250,28 +341,31 @@ static bool look_further(const struct aw_record_calls *calls, int fd, int offset
 
 /* Adds to the count what has come since. False: only a look at everything can. */
 static bool count_further(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  size_t queued)
+			  size_t in_socket)
 {
 	struct aw_record_count *count = &record->rx.count;
 	int32_t offset = (int32_t)(count->end - record->rx.taken);
-	struct view view = { .msn = count->msn, .further = true };
+	struct view view;
 	bool counted;
 
-	if (!count->known || offset < 0 || (size_t)offset > queued ||
+	if (!count->known || offset < 0 || (size_t)offset > in_socket ||
 	    record->rx.mark != AW_MARK_NONE)
 		return false;
-	view.len = queued - (size_t)offset;
+	view.len = in_socket - (size_t)offset;
 	if (view.len == 0)
 		return true;
-	view.bytes = malloc(view.len);
-	counted = view.bytes && look_further(calls, fd, offset, &view);
+	if (!view_open(&view, view.len))
+		return false;
+	view.msn = count->msn;
+	view.further = true;
+	counted = look_further(calls, fd, offset, &view);
 	if (counted) {
 		count->bytes += (uint32_t)walk(record, calls, fd, &view, NULL);
 		count->end += (uint32_t)view.at;
 		count->msn = view.msn;
 		await_more(&record->rx, calls, fd);
 	}
-	free(view.bytes);
+	view_close(&view);
 	return counted && !view.urgent;
 }
 
@@ -281,10 +375,10 @@ ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls
 	struct aw_record_rx *rx = &record->rx;
 	ssize_t got;
 	size_t moved, left;
-	int queued = 0, err;
+	int in_socket = 0, err;
 
 	aw_urgent_renew(record, calls, fd);
-	if (rx->ended)
+	if (rx->ended || (rx->reply_due && queued(calls, fd) == 0))
 		return 0;
 	err = aw_reply_take(record, calls, fd);
 	if (err)
@@ -292,9 +386,9 @@ ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls
 	rx->counted = true;
 	if (!rx->in_line && (rx->mark == AW_MARK_BEHIND || is_aside(rx, calls, fd)))
 		return 0;
-	if (calls->ioctl(fd, FIONREAD, &queued) != 0)
+	if (calls->ioctl(fd, FIONREAD, &in_socket) != 0)
 		return 0;
-	left = (size_t)queued;
+	left = (size_t)in_socket;
 	if (count_further(record, calls, fd, left))
 		return rx->count.bytes;
 	got = count_once(record, calls, fd, left, &moved);

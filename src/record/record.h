@@ -162,9 +162,13 @@ enum {
 ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls *calls, int fd,
 			  const struct iovec *iov, int count, int flags);
 
-/* As aw_record_receive, but the bytes stay (MSG_PEEK). */
+/*
+ * As aw_record_receive, but the bytes stay (MSG_PEEK). due: NULL, or the caller waits until there are bytes for all of its room. Where
+ * the look has found some and not all of them, *due is how many bytes must be in the socket for the others; else, or where no
+ * others come before an urgent byte or the stream's end, *due is 0.
+ */
 ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       const struct iovec *iov, int count);
+		       const struct iovec *iov, int count, size_t *due);
 
 /* How many bytes a receive would give (FIONREAD). */
 ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd);

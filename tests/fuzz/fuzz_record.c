@@ -109,7 +109,7 @@ static void receive_some(struct bytes *b)
 	ssize_t n;
 
 	memset(buffer, GUARD, sizeof(buffer));
-	n = looks ? aw_record_peek(&record, &calls, 0, iov, 2)
+	n = looks ? aw_record_peek(&record, &calls, 0, iov, 2, NULL)
 		  : aw_record_receive(&record, &calls, 0, iov, 2, 0);
 	FUZZ_CHECK(buffer[room] == GUARD);
 	FUZZ_CHECK(n <= (ssize_t)room);

@@ -144,11 +144,12 @@ static void use(void)
 	size_t room = 1 + bytes_u16(&bytes) % ROOM_MAX, half = room / 2;
 	struct iovec iov[] = { { buffer, half }, { buffer + half, room - half } };
 	ssize_t n = 0;
+	size_t due;
 
 	memset(buffer, GUARD, sizeof(buffer));
 	switch (bytes_u8(&bytes) % 8) {
 	case 0:
-		n = aw_record_peek(&record, &calls, 0, iov, 2);
+		n = aw_record_peek(&record, &calls, 0, iov, 2, bytes_bool(&bytes) ? &due : NULL);
 		break;
 	case 1:
 		n = aw_record_send(&record, &calls, 0, iov, 2, bytes_bool(&bytes) ? MSG_OOB : 0);

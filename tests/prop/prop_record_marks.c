@@ -201,7 +201,7 @@ static ssize_t receive_some(struct bytes *b)
 	ssize_t n;
 
 	if (bytes_u8(b) % 3 == 0) {
-		n = aw_record_peek(&record, &calls, 0, &look, 1);
+		n = aw_record_peek(&record, &calls, 0, &look, 1, NULL);
 		PROP(n >= 0 || n == -EAGAIN);
 		if (n > 0)
 			follow(data_at, looked, (size_t)n);

@@ -11,6 +11,7 @@
 #include <linux/sock_diag.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #define STEPS_MAX 300
 #define QUEUE_MAX (1u << 20)
@@ -131,12 +132,20 @@ static int fake_shutdown(int fd, int how)
 	return 0;
 }
 
+static int fake_ioctl(int fd, unsigned long request, int *answer)
+{
+	(void)fd;
+	*answer = request == FIONREAD ? (int)(net.arrived - net.taken) : 0;
+	return 0;
+}
+
 static const struct aw_record_calls calls = {
 	.recvmsg = fake_recvmsg,
 	.sendmsg = fake_sendmsg,
 	.getsockopt = fake_getsockopt,
 	.setsockopt = fake_setsockopt,
 	.poll = fake_poll,
+	.ioctl = fake_ioctl,
 	.shutdown = fake_shutdown,
 	.crc = crc32c_update,
 };
@@ -207,8 +216,15 @@ static void receive_some(struct bytes *b)
 		room += iov[i].iov_len;
 	if (bytes_u8(b) % 4 == 0) {
 		struct iovec look = { looked, smaller(room, sizeof(looked)) };
+		bool waits = bytes_bool(b);
+		size_t due = 0;
 
-		n = aw_record_peek(&receiver, &calls, 0, &look, 1);
+		n = aw_record_peek(&receiver, &calls, 0, &look, 1, waits ? &due : NULL);
+		/* A look that waits sees all that is there, and for more of it more bytes must come. */
+		PROP(!waits || n <= 0 || n == (ssize_t)smaller(look.iov_len, there));
+		PROP(!waits || n <= 0 || n == (ssize_t)look.iov_len ||
+		     due > net.arrived - net.taken);
+		PROP(n > 0 || due == 0);
 		PROP(room == 0 || n == (there ? (ssize_t)smaller(room, there) : -EAGAIN) ||
 		     n >= (ssize_t)smaller(there, 65536));
 		PROP(n <= 0 || memcmp(looked, data + received, (size_t)n) == 0);

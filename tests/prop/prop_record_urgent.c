@@ -81,7 +81,7 @@ static ssize_t receive_framed(void *to, size_t len, int flags)
 	if (flags & MSG_OOB)
 		return aw_record_receive_urgent(&receiver, &calls, framed.fds[1], to,
 						flags & MSG_PEEK);
-	return flags & MSG_PEEK ? aw_record_peek(&receiver, &calls, framed.fds[1], &iov, 1)
+	return flags & MSG_PEEK ? aw_record_peek(&receiver, &calls, framed.fds[1], &iov, 1, NULL)
 				: aw_record_receive(&receiver, &calls, framed.fds[1], &iov, 1, 0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How a connection ends: shutdown in each order, SO_LINGER, resets, SIGPIPE.
+// How a connection ends: shutdown in each order, SO_LINGER, the peer's close, SIGPIPE.
 #include "contract.h"
 
 #include <errno.h>
@@ -366,98 +366,6 @@ static void shutdown_without(void)
 	}
 }
 
-/* Closes with bytes unread, most often while the other end waits in its call; the claims hold either way. */
-static void *reset_later(void *arg)
-{
-	wait_for(*(int *)arg, POLLIN);
-	poll(NULL, 0, 50);
-	CHECK(!close(*(int *)arg));
-	return NULL;
-}
-
-/* A call that has moved bytes returns their count, and the next one the reset. */
-static void reset_within_a_write(void)
-{
-	static char octets[64 << 20];
-	struct ends e;
-	ends_open(&e);
-	touch(&e);
-	pthread_t thread = thread_start(reset_later, &e.server);
-	ssize_t n = send(e.client, octets, sizeof(octets), MSG_NOSIGNAL);
-	thread_join(thread);
-	CHECK(n > 0 && n < (ssize_t)sizeof(octets));
-	CHECK(send(e.client, "x", 1, MSG_NOSIGNAL) == -1 && errno == ECONNRESET);
-	CHECK(send(e.client, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
-}
-
-static void reset_within_a_read(void)
-{
-	struct ends e;
-	char got[8];
-	ends_open(&e);
-	touch(&e);
-	send_text(e.client, "unread");
-	wait_readable_octets(e.server, 6);
-	send_text(e.server, "last");
-	pthread_t thread = thread_start(reset_later, &e.server);
-	CHECK(recv(e.client, got, 8, MSG_WAITALL) == 4 && !memcmp(got, "last", 4));
-	thread_join(thread);
-	CHECK(recv(e.client, got, 8, 0) == -1 && errno == ECONNRESET);
-	CHECK(recv(e.client, got, 8, 0) == 0);
-}
-
-static int take_error(int fd)
-{
-	int err = -1;
-	socklen_t len = sizeof(err);
-	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len));
-	return err;
-}
-
-/* SO_ERROR has it first; then it is told. */
-static void reset_within_a_call_told_as_option(void)
-{
-	static char octets[64 << 20];
-	for (int reads = 0; reads < 2; reads++) {
-		struct ends e;
-		ends_open(&e);
-		touch(&e);
-		if (reads) {
-			send_text(e.client, "unread");
-			wait_readable_octets(e.server, 6);
-			send_text(e.server, "last");
-		}
-		pthread_t thread = thread_start(reset_later, &e.server);
-		ssize_t n = reads ? recv(e.client, octets, 8, MSG_WAITALL)
-				  : send(e.client, octets, sizeof(octets), MSG_NOSIGNAL);
-		thread_join(thread);
-		CHECK(n > 0 && n < (ssize_t)sizeof(octets));
-		CHECK(take_error(e.client) == ECONNRESET && take_error(e.client) == 0);
-		CHECK(send(e.client, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
-		CHECK(recv(e.client, octets, 8, 0) == 0);
-	}
-}
-
-/* What has come is read behind it, up to an end. */
-static void reset_told_as_option_between_reads(void)
-{
-	struct ends e;
-	struct linger abort = { 1, 0 };
-	static char octets[65536];
-	ssize_t n;
-	ends_open(&e);
-	fill_up(e.client);
-	CHECK(read(e.server, octets, 1) == 1);
-	CHECK(!setsockopt(e.client, SOL_SOCKET, SO_LINGER, &abort, sizeof(abort)));
-	CHECK(!close(e.client));
-	while (!(wait_for(e.server, POLLIN) & POLLHUP))
-		;
-	CHECK(take_error(e.server) == ECONNRESET);
-	while ((n = read(e.server, octets, sizeof(octets))) > 0)
-		;
-	CHECK(n == 0 && take_error(e.server) == 0);
-}
-
 static void sigpipe(void)
 {
 	struct ends e;
@@ -521,10 +429,6 @@ static const struct row rows[] = {
 	{ "hangup_after_half_close", hangup_after_half_close },
 	{ "hangup_without", hangup_without },
 	{ "shutdown_without", shutdown_without },
-	{ "reset_within_a_write", reset_within_a_write },
-	{ "reset_within_a_read", reset_within_a_read },
-	{ "reset_within_a_call_told_as_option", reset_within_a_call_told_as_option },
-	{ "reset_told_as_option_between_reads", reset_told_as_option_between_reads },
 	{ "sigpipe", sigpipe },
 };
 const struct rows end_rows = { rows, ARRAY_LEN(rows) };

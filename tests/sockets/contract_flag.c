@@ -44,6 +44,15 @@ static void peek_grows(void)
 	expect_text(e.server, "helloworld");
 }
 
+static void set_timeout(int fd, int option, int ms)
+{
+	struct timeval t = { ms / 1000, ms % 1000 * 1000 }, seen = { -1, -1 };
+	socklen_t len = sizeof(seen);
+	CHECK(!setsockopt(fd, SOL_SOCKET, option, &t, sizeof(t)));
+	CHECK(!getsockopt(fd, SOL_SOCKET, option, &seen, &len) && len == sizeof(seen));
+	CHECK(seen.tv_sec == t.tv_sec && seen.tv_usec / 10000 == t.tv_usec / 10000);
+}
+
 static void *send_in_parts(void *arg)
 {
 	int fd = *(int *)arg;
@@ -53,6 +62,23 @@ static void *send_in_parts(void *arg)
 		send_all(fd, part, sizeof(part));
 		poll(NULL, 0, 1);
 	}
+	return NULL;
+}
+
+static void *end_later(void *arg)
+{
+	poll(NULL, 0, 20);
+	CHECK(!shutdown(*(int *)arg, SHUT_WR));
+	return NULL;
+}
+
+static void *send_much(void *arg)
+{
+	static char octets[300000];
+	pattern_fill(octets, sizeof(octets), 0);
+	send_all(*(int *)arg, octets, 7);
+	poll(NULL, 0, 20);
+	send_all(*(int *)arg, octets + 7, sizeof(octets) - 7);
 	return NULL;
 }
 
@@ -71,6 +97,61 @@ static void waitall(void)
 	CHECK(!shutdown(e.client, SHUT_WR));
 	CHECK(recv(e.server, got, sizeof(got), MSG_WAITALL) == 4);
 	CHECK(recv(e.server, got, sizeof(got), MSG_WAITALL) == 0);
+}
+
+/* A look waits for all that there is room for, as a read does, and takes nothing. */
+static void peek_waits_for_all(void)
+{
+	struct ends e;
+	pthread_t thread;
+	char got[1000];
+	ends_open(&e);
+	for (int held = 0; held < 2; held++) {
+		if (held) {
+			/* The first part of what one write has sent was read already. */
+			send_text(e.client, "begins");
+			CHECK(recv(e.server, got, 3, 0) == 3);
+			CHECK(recv(e.server, got, 3, MSG_PEEK | MSG_WAITALL) == 3);
+			CHECK(!memcmp(got, "ins", 3));
+			expect_text(e.server, "ins");
+		}
+		thread = thread_start(send_in_parts, &e.client);
+		CHECK(recv(e.server, got, sizeof(got), MSG_PEEK | MSG_WAITALL) == sizeof(got));
+		pattern_check(got, sizeof(got), 0);
+		thread_join(thread);
+		wait_readable_octets(e.server, sizeof(got));
+		expect_pattern(e.server, sizeof(got));
+	}
+	/* A look that must not wait, or whose time is over, gives what there is. */
+	send_text(e.client, "rest");
+	wait_readable_octets(e.server, 4);
+	CHECK(recv(e.server, got, 8, MSG_PEEK | MSG_WAITALL | MSG_DONTWAIT) == 4);
+	set_timeout(e.server, SO_RCVTIMEO, 60);
+	int64_t began = now_ms();
+	CHECK(recv(e.server, got, 8, MSG_PEEK | MSG_WAITALL) == 4 && !memcmp(got, "rest", 4));
+	CHECK(now_ms() - began >= 50 && now_ms() - began < WAIT_MS);
+	set_timeout(e.server, SO_RCVTIMEO, 0);
+	/* The end comes before all is there. */
+	thread = thread_start(end_later, &e.client);
+	CHECK(recv(e.server, got, 8, MSG_PEEK | MSG_WAITALL) == 4);
+	thread_join(thread);
+	expect_text(e.server, "rest");
+	CHECK(recv(e.server, got, 8, MSG_PEEK | MSG_WAITALL) == 0);
+}
+
+/* So much that a sender has to write it in several calls. */
+static void peek_waits_for_much(void)
+{
+	static char got[300000];
+	struct ends e;
+	ends_open(&e);
+	int room = 1 << 20;
+	CHECK(!setsockopt(e.server, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)));
+	pthread_t thread = thread_start(send_much, &e.client);
+	CHECK(recv(e.server, got, sizeof(got), MSG_PEEK | MSG_WAITALL) == sizeof(got));
+	pattern_check(got, sizeof(got), 0);
+	thread_join(thread);
+	expect_pattern(e.server, sizeof(got));
 }
 
 static void dontwait(void)
@@ -124,15 +205,6 @@ static void no_error_queue(void)
 	wait_readable_octets(e.server, 1);
 	CHECK(recvmsg(e.server, &msg, MSG_ERRQUEUE) == -1 && errno == EAGAIN);
 	expect_text(e.server, "x");
-}
-
-static void set_timeout(int fd, int option, int ms)
-{
-	struct timeval t = { ms / 1000, ms % 1000 * 1000 }, seen = { -1, -1 };
-	socklen_t len = sizeof(seen);
-	CHECK(!setsockopt(fd, SOL_SOCKET, option, &t, sizeof(t)));
-	CHECK(!getsockopt(fd, SOL_SOCKET, option, &seen, &len) && len == sizeof(seen));
-	CHECK(seen.tv_sec == t.tv_sec && seen.tv_usec / 10000 == t.tv_usec / 10000);
 }
 
 static void receive_timeout(void)
@@ -247,6 +319,8 @@ static const struct row rows[] = {
 	{ "peek", peek },
 	{ "peek_grows", peek_grows },
 	{ "waitall", waitall },
+	{ "peek_waits_for_all", peek_waits_for_all },
+	{ "peek_waits_for_much", peek_waits_for_much },
 	{ "dontwait", dontwait },
 	{ "more", more },
 	{ "trunc_discards", trunc_discards },

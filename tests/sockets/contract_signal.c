@@ -7,8 +7,10 @@
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -357,6 +359,50 @@ static void used_in_handler(void)
 	CHECK(!setitimer(ITIMER_REAL, &never, NULL) && signals >= 50);
 }
 
+static void count_and_look(int number)
+{
+	static char octets[65536];
+	int err = errno, count;
+	(void)number;
+	if (!ioctl(in_handler.server, FIONREAD, &count) && count == sizeof(octets) &&
+	    recv(in_handler.server, octets, sizeof(octets), MSG_PEEK) > 0)
+		signals++;
+	errno = err;
+}
+
+static void *sleep_on(void *arg)
+{
+	recv(*(int *)arg, &(char){ 0 }, 1, 0);
+	return NULL;
+}
+
+/* The handler interrupts malloc(3), whose locks it must not want: recv(2) and ioctl(2) want none. */
+static void used_in_handler_within_malloc(void)
+{
+	static char octets[65536];
+	struct sigaction action = { .sa_handler = count_and_look, .sa_flags = SA_RESTART };
+	struct itimerval often = { { 0, 300 }, { 0, 300 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct ends idle;
+	void *pieces[64] = { NULL };
+	ends_open(&in_handler);
+	ends_open(&idle);
+	send_all(in_handler.client, octets, sizeof(octets));
+	wait_readable_octets(in_handler.server, sizeof(octets));
+	/* malloc(3) takes no locks in a process of one thread. */
+	pthread_t thread = thread_start(sleep_on, &idle.server);
+	signals = 0;
+	CHECK(!sigaction(SIGPROF, &action, NULL) && !setitimer(ITIMER_PROF, &often, NULL));
+	for (unsigned i = 0; signals < 100; i++) {
+		free(pieces[i % ARRAY_LEN(pieces)]);
+		pieces[i % ARRAY_LEN(pieces)] = malloc(2000 + i * 977 % 100000);
+	}
+	CHECK(!setitimer(ITIMER_PROF, &never, NULL));
+	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
+		free(pieces[i]);
+	send_text(idle.client, "x");
+	thread_join(thread);
+}
+
 static const struct row rows[] = {
 	{ "interrupted", interrupted },
 	{ "jumped_out", jumped_out },
@@ -370,5 +416,6 @@ static const struct row rows[] = {
 	{ "signals_come_to_us", signals_come_to_us },
 	{ "signal_driven", signal_driven },
 	{ "used_in_handler", used_in_handler },
+	{ "used_in_handler_within_malloc", used_in_handler_within_malloc },
 };
 const struct rows signal_rows = { rows, ARRAY_LEN(rows) };

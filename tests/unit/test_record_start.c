@@ -89,7 +89,7 @@ static ssize_t peek_on(int end, size_t len)
 {
 	struct iovec iov = { came, len };
 
-	return aw_record_peek(&records[end], &calls, fds[end], &iov, 1);
+	return aw_record_peek(&records[end], &calls, fds[end], &iov, 1, NULL);
 }
 
 static bool is_readable(int end, int timeout_ms)

@@ -71,7 +71,7 @@ static ssize_t peek_on(size_t len)
 {
 	struct iovec iov = { came, len };
 
-	return aw_record_peek(&receiver, &calls, fds[1], &iov, 1);
+	return aw_record_peek(&receiver, &calls, fds[1], &iov, 1, NULL);
 }
 
 static ssize_t urgent_on(int flags)

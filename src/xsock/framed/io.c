@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/clock.h"
 #include "record/cursor.h"
@@ -30,8 +30,11 @@ struct framed_call {
 	int saved_errno; /* a call that succeeds leaves it */
 	struct aw_slot *slot;
 	struct aw_cursor at; /* the rest of the program's buffers */
+	struct aw_cursor all; /* the program's buffers */
 	size_t done;
+	size_t due; /* bytes that must be in the socket before a look finds all that it waits for; 0: it does not wait */
 	bool kept; /* the program has closed its fd: this is the duplicate that wait.c keeps for waiting threads */
+	bool is_last; /* the call's next look is its last one */
 	bool at_mark; /* the next byte is urgent: a call that has got bytes ends before it */
 	size_t wanted; /* SO_RCVLOWAT */
 	uint64_t ino; /* the slot's, noted while the call holds the slot; 0: it has not waited */
@@ -102,7 +105,8 @@ static ssize_t receive_in(struct framed_call *call, const struct iovec *iov, int
 	ssize_t n;
 
 	if (call->flags & MSG_PEEK)
-		n = aw_record_peek(record, &aw_slot_calls, call->fd, iov, count);
+		n = aw_record_peek(record, &aw_slot_calls, call->fd, iov, count,
+				   call->flags & MSG_WAITALL ? &call->due : NULL);
 	else
 		n = aw_record_receive(record, &aw_slot_calls, call->fd, iov, count,
 				      call->done ? AW_RECORD_GOES_ON : 0);
@@ -120,6 +124,20 @@ static void leave_rx(const struct framed_call *call, const struct aw_half *half)
 		send_terminate(call->slot, call->fd);
 }
 
+static bool is_whole(const struct framed_call *call)
+{
+	return call->flags & MSG_WAITALL && !(call->flags & MSG_PEEK);
+}
+
+/* Returns whether a call that has got bytes waits for more of them. */
+static bool wants_more(const struct framed_call *call)
+{
+	if (call->flags & MSG_PEEK)
+		return call->due > 0 && !call->is_last;
+	return call->at.left > 0 && !call->at_mark && !call->is_last &&
+	       (is_whole(call) || call->done < call->wanted);
+}
+
 /* *covered: how many bytes the call's next buffers take. */
 static ssize_t receive_once(struct framed_call *call, size_t *covered)
 {
@@ -133,7 +151,13 @@ static ssize_t receive_once(struct framed_call *call, size_t *covered)
 			 : aw_half_enter_for(&half, slot, &slot->rx_lock, call->fd));
 	if (n)
 		return n;
-	n = note_strike(call, &half, SO_RCVTIMEO, receive_in(call, window, count));
+	n = receive_in(call, window, count);
+	count_bytes(call, n);
+	if (n > 0 && (size_t)n < *covered && wants_more(call))
+		call->is_last = half.shield.up && may_wait(call) &&
+				aw_shield_strike(&half.shield) != AW_STRIKE_NONE;
+	else
+		n = note_strike(call, &half, SO_RCVTIMEO, n);
 	leave_rx(call, &half);
 	return n;
 }
@@ -176,17 +200,29 @@ static bool is_still_ours(struct framed_call *call)
 	return call->kept;
 }
 
+/* Returns whether the socket has no more bytes. */
+static bool is_empty(int fd)
+{
+	int count = 0;
+
+	return aw_libc()->ioctl(fd, FIONREAD, &count) != 0 || count == 0;
+}
+
 /*
- * Waits for events, at most limit_ns (negative: no limit). Returns 0 or a negative errno.
+ * Waits for events, at most limit_ns (negative: no limit). A call that has moved bytes leaves TCP's error where it is, for
+ * poll(2) and the next call to tell. Returns 0 or a negative errno; -EAGAIN: the time is over, or there is an error.
  */
 static ssize_t await_ready(const struct framed_call *call, short events, int64_t limit_ns)
 {
 	struct pollfd pollfd = { .fd = call->fd, .events = events };
 	struct timespec limit = { limit_ns / 1000000000, limit_ns % 1000000000 };
+	const short failed = POLLERR | POLLHUP;
 	int ready;
 
 	aw_shield_begin_wait();
 	ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
+	if (ready > 0 && call->done && (pollfd.revents & failed) == failed)
+		return events == POLLIN && !is_empty(call->fd) ? 0 : -EAGAIN;
 	if (ready > 0)
 		return 0;
 	if (ready == 0)
@@ -195,24 +231,42 @@ static ssize_t await_ready(const struct framed_call *call, short events, int64_t
 }
 
 /*
+ * Waits until call->due bytes are in the socket, or the time is over, a signal or the stream's end has come; copies nothing.
+ * Returns 0, or a negative errno; where fewer bytes have come, the next look is the last.
+ */
+static ssize_t await_due(struct framed_call *call)
+{
+	struct iovec iov[WINDOW_MAX];
+	struct msghdr msg = { .msg_iov = iov };
+	size_t left = call->due;
+	ssize_t n;
+
+	while (left > 0 && msg.msg_iovlen < WINDOW_MAX) {
+		size_t len = left < DISCARD_BYTES ? left : DISCARD_BYTES;
+
+		iov[msg.msg_iovlen++] = (struct iovec){ discard_buffer, len };
+		left -= len;
+	}
+	n = aw_libc()->recvmsg(call->fd, &msg, MSG_PEEK | MSG_TRUNC | MSG_WAITALL);
+	call->is_last = n < (ssize_t)call->due;
+	return n < 0 ? -errno : 0;
+}
+
+/*
  * Waits until the bytes that are due, or the stream's end, have come; copies nothing. SO_RCVLOWAT, at least what is due, keeps the
  * thread asleep, also when another reader changes it meanwhile; the kernel fixes the length when the call begins, so that it
- * is one byte. MSG_PEEK for more bytes does not wait longer. At the mark the thread polls,
- * because recv() would return the urgent byte, which is in the socket already, when a time-out or a
- * signal ends the wait. Returns 0 or a negative errno.
+ * is one byte. At the mark the thread polls, because recv() would return the urgent byte, which is in the socket already, when
+ * a time-out or a signal ends the wait; so does a thread that has got bytes. Returns 0 or a negative errno.
  */
-static ssize_t await_bytes(const struct framed_call *call)
+static ssize_t await_bytes(struct framed_call *call)
 {
 	uint8_t byte;
 
-	if (call->at_mark)
+	if (call->due)
+		return await_due(call);
+	if (call->at_mark || call->done)
 		return await_ready(call, POLLIN, aw_waits_timeout_ns(call->fd, SO_RCVTIMEO));
 	return aw_libc()->recv(call->fd, &byte, 1, MSG_PEEK | MSG_TRUNC) < 0 ? -errno : 0;
-}
-
-static bool is_whole(const struct framed_call *call)
-{
-	return call->flags & MSG_WAITALL && !(call->flags & MSG_PEEK);
 }
 
 /* Returns whether a call that may wait does so after result n. */
@@ -220,10 +274,7 @@ static bool is_to_wait(const struct framed_call *call, ssize_t n)
 {
 	if (n != -EAGAIN && n <= 0)
 		return false;
-	if (call->done == 0)
-		return true;
-	return call->at.left > 0 && !call->at_mark && !(call->flags & MSG_PEEK) &&
-	       (is_whole(call) || call->done < call->wanted);
+	return call->done == 0 || wants_more(call);
 }
 
 /*
@@ -233,15 +284,18 @@ static bool is_to_wait(const struct framed_call *call, ssize_t n)
 static ssize_t receive_now(struct framed_call *call)
 {
 	size_t covered;
-	bool filled; /* more buffers than a window, and more bytes may be there */
+	bool filled; /* there are more buffers than a window, and more bytes may be there */
 	ssize_t n;
 
+	if (call->flags & MSG_PEEK) {
+		call->at = call->all;
+		call->done = 0;
+	}
 	do {
 		n = receive_once(call, &covered);
 		filled = n > 0 && (size_t)n == covered && !call->at_mark &&
 			 !(call->flags & MSG_PEEK);
-		count_bytes(call, n);
-	} while (n > 0 && call->at.left > 0 && (is_whole(call) || filled));
+	} while (filled && call->at.left > 0);
 	return n;
 }
 
@@ -294,7 +348,7 @@ static ssize_t receive_nothing(struct framed_call *call)
 	struct iovec one = { &byte, 1 };
 	ssize_t n;
 
-	call->at = aw_cursor_begin(&one, 1);
+	call->at = call->all = aw_cursor_begin(&one, 1);
 	call->flags = (call->flags & ~MSG_WAITALL) | MSG_PEEK;
 	n = receive_bytes(call);
 	return n > 0 ? 0 : n;
@@ -391,11 +445,12 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 								    : DISCARD_BYTES };
 		call.at = aw_cursor_begin(&discarded, 1);
 	}
+	call.all = call.at;
 	n = receive_bytes(&call);
 	/* A failure that was noted is this one, or is due now. */
 	if (n == 0 || (n < 0 && aw_record_is_failure(n)))
 		n = aw_slot_take_failure(call.slot, n);
-	if (call.at.left > 0 && n == (ssize_t)call.done && flags & MSG_WAITALL && has_moved(&call))
+	if (call.at.left > 0 && n == (ssize_t)call.done && is_whole(&call) && has_moved(&call))
 		n = continue_bridged(&call, false);
 	return !(n == -EBADF && has_moved(&call)) && set_result(&call, n, result);
 }

@@ -17,6 +17,7 @@
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option.h"
 #include "xsock/preload/settle.h"
+#include "xsock/process/memory.h"
 #include "xsock/process/proxy.h"
 #include "xsock/wrap/wrap.h"
 
@@ -295,14 +296,15 @@ static void count_to_mark(int fd, void *value)
 	if (count <= 0 || aw_libc()->poll(&pollfd, 1, 0) <= 0 || !(pollfd.revents & POLLPRI) ||
 	    aw_libc()->getsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, &len) != 0 || in_line)
 		return;
-	bytes = malloc((size_t)count);
+	len = (socklen_t)count;
+	bytes = aw_memory_map(len);
 	if (!bytes)
 		return;
-	got = aw_libc()->recv(fd, bytes, (size_t)count, MSG_PEEK | MSG_DONTWAIT);
+	got = aw_libc()->recv(fd, bytes, len, MSG_PEEK | MSG_DONTWAIT);
 	count = (int)got;
 	if (got >= 0)
 		memcpy(value, &count, sizeof(count));
-	free(bytes);
+	aw_memory_unmap(bytes, len);
 }
 
 /* FIONREAD and SIOCATMARK make the first I/O, because the unread bytes may be the MPA Request. */
