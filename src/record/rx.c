@@ -460,12 +460,12 @@ static ssize_t finish(struct reader *r, int err)
 		if (aw_urgent_is_front(r->rx))
 			(void)aw_urgent_is_mark(r->rx, r->calls, r->fd);
 		aw_lowat_await(r->rx, r->calls, r->fd);
-	} else if (err != -EINTR) {
+	} else if (err == -ENODATA || aw_record_is_failure(err)) {
 		r->rx->ended = true;
 	}
 	if (r->got > 0) {
 		take_from_count(&r->rx->count, r->got);
-		r->rx->error = r->rx->ended && err != -ENODATA ? -err : 0;
+		r->rx->error = aw_record_is_failure(err) ? -err : 0;
 		return (ssize_t)r->got;
 	}
 	if (err == -ENODATA)

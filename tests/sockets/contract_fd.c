@@ -7,9 +7,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void touch(struct ends *e)
@@ -339,6 +342,76 @@ static void no_files(void)
 	touch(&e);
 }
 
+/* Closes fd by an instruction of its own, as a static library or a just-in-time compiler may. */
+static void close_unseen(int fd)
+{
+#if defined(__x86_64__)
+	long result = SYS_close;
+	__asm__ volatile("syscall" : "+a"(result) : "D"((long)fd) : "rcx", "r11", "memory");
+	CHECK(result == 0);
+#elif defined(__aarch64__)
+	register long number __asm__("x8") = SYS_close;
+	register long result __asm__("x0") = fd;
+	__asm__ volatile("svc 0" : "+r"(result) : "r"(number) : "memory");
+	CHECK(result == 0);
+#else
+	CHECK(!close(fd));
+#endif
+}
+
+/* What has the number of a connection that was closed behind all libraries is what it is, whichever call is first. */
+static void unseen_close_then_file(void)
+{
+	for (int way = 0; way < 6; way++) {
+		struct ends e;
+		char got[8];
+		int count = -1;
+		ends_open(&e);
+		touch(&e);
+		close_unseen(e.client);
+		CHECK(memfd_create("file", 0) == e.client);
+		expect_end(e.server);
+		if (way == 0)
+			CHECK(read(e.client, got, sizeof(got)) == 0);
+		else if (way == 1)
+			CHECK(send(e.client, "x", 1, 0) == -1 && errno == ENOTSOCK);
+		else if (way == 2)
+			CHECK(recv(e.client, got, 1, MSG_PEEK) == -1 && errno == ENOTSOCK);
+		else if (way == 3)
+			CHECK(!ioctl(e.client, FIONREAD, &count) && count == 0);
+		else if (way == 4)
+			CHECK(shutdown(e.client, SHUT_WR) == -1 && errno == ENOTSOCK);
+		CHECK(write(e.client, "text", 4) == 4);
+		CHECK(!ioctl(e.client, FIONREAD, &count) && count == 0);
+		CHECK(lseek(e.client, 0, SEEK_END) == 4);
+		CHECK(pread(e.client, got, sizeof(got), 0) == 4 && !memcmp(got, "text", 4));
+		CHECK(!close(e.client) && !close(e.server) && !close(e.listener));
+	}
+}
+
+static void unseen_close_then_socket(void)
+{
+	for (int way = 0; way < 3; way++) {
+		struct ends e;
+		int pair[2];
+		char got[8];
+		ends_open(&e);
+		touch(&e);
+		close_unseen(e.client);
+		CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair) && pair[0] == e.client);
+		expect_end(e.server);
+		if (way == 0) {
+			CHECK(write(pair[1], "back", 4) == 4);
+			CHECK(read(pair[0], got, sizeof(got)) == 4 && !memcmp(got, "back", 4));
+		} else if (way == 1) {
+			CHECK(recv(pair[0], got, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+		}
+		CHECK(write(pair[0], "text", 4) == 4);
+		CHECK(read(pair[1], got, sizeof(got)) == 4 && !memcmp(got, "text", 4));
+		CHECK(!close(pair[0]) && !close(pair[1]) && !close(e.server) && !close(e.listener));
+	}
+}
+
 static const struct row rows[] = {
 	{ "dup_shares", dup_shares },
 	{ "dup_untouched", dup_untouched },
@@ -351,6 +424,8 @@ static const struct row rows[] = {
 	{ "dup2_in_another_thread", dup2_in_another_thread },
 	{ "close_beside_a_write", close_beside_a_write },
 	{ "threads_churn", threads_churn },
+	{ "unseen_close_then_file", unseen_close_then_file },
+	{ "unseen_close_then_socket", unseen_close_then_socket },
 	{ "few_fds", few_fds },
 	{ "no_files", no_files },
 };

@@ -43,7 +43,7 @@ int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t 
 
 // clang-format off
 #define AW_LIBC_FUNCTIONS(F) \
-	F(socket) F(bind) F(listen) F(accept) F(accept4) \
+	F(socket) F(socketpair) F(bind) F(listen) F(accept) F(accept4) \
 	F(connect) F(close) F(close_range) F(closefrom) F(dup) F(dup2) \
 	F(dup3) F(fcntl) F(fcntl64) F(ioctl) F(shutdown) \
 	F(read) F(write) F(readv) F(writev) F(send) \

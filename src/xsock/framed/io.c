@@ -354,7 +354,7 @@ static ssize_t receive_nothing(struct framed_call *call)
 	return n > 0 ? 0 : n;
 }
 
-/* Returns whether another thread has bridged or closed the fd. */
+/* Returns whether the fd has been bridged or closed, by another thread or unseen. */
 static bool has_moved(const struct framed_call *call)
 {
 	return call->kept ? is_bridged(call) : aw_framed_slot(call->fd) != call->slot;
@@ -380,6 +380,15 @@ static ssize_t continue_bridged(struct framed_call *call, bool sends)
 		count_bytes(call, n);
 	}
 	return (ssize_t)call->done;
+}
+
+/* Returns whether result n says that the fd is not the connection's any more: then libc's call is the program's. */
+static bool is_elsewhere(const struct framed_call *call, ssize_t n)
+{
+	if (n != -EBADF && n != -ENOTSOCK)
+		return false;
+	aw_fdtab_review(call->number);
+	return has_moved(call);
 }
 
 static bool set_result(const struct framed_call *call, ssize_t n, ssize_t *result)
@@ -437,7 +446,7 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 	call.at = aw_cursor_begin(iov, count);
 	if (flags & MSG_OOB || call.at.left == 0) {
 		n = flags & MSG_OOB ? receive_urgent(&call) : receive_nothing(&call);
-		return !(n == -EBADF && has_moved(&call)) && set_result(&call, n, result);
+		return !is_elsewhere(&call, n) && set_result(&call, n, result);
 	}
 	if (flags & MSG_TRUNC) {
 		discarded = (struct iovec){ discard_buffer, call.at.left < DISCARD_BYTES
@@ -452,7 +461,7 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 		n = aw_slot_take_failure(call.slot, n);
 	if (call.at.left > 0 && n == (ssize_t)call.done && is_whole(&call) && has_moved(&call))
 		n = continue_bridged(&call, false);
-	return !(n == -EBADF && has_moved(&call)) && set_result(&call, n, result);
+	return !is_elsewhere(&call, n) && set_result(&call, n, result);
 }
 
 static ssize_t send_once(struct framed_call *call)
@@ -563,7 +572,7 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 		n = aw_slot_take_failure(call.slot, n);
 	if (call.done && call.at.left > 0 && has_moved(&call))
 		n = continue_bridged(&call, true);
-	if (n == -EBADF && has_moved(&call))
+	if (is_elsewhere(&call, n))
 		return false;
 	if (n == -EPIPE && !(flags & MSG_NOSIGNAL))
 		raise(SIGPIPE);

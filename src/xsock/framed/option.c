@@ -78,6 +78,10 @@ bool aw_framed_pending(int fd, int *count)
 		return true;
 	n = aw_record_pending(&slot->record, &aw_slot_calls, fd);
 	aw_half_leave(&half);
+	if (n == -ENOTSOCK) {
+		aw_fdtab_review(fd);
+		return false;
+	}
 	/* The look has taken TCP's error: the next read returns it. */
 	if (n < 0)
 		aw_slot_note_failure(slot, n);

@@ -116,7 +116,8 @@ static int make_pair(struct aw_sock *sock, int fd, int ends[2], struct stat *fil
 {
 	socklen_t len = sizeof(sock->linger);
 
-	if (!read_names(fd, sock) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+	if (!read_names(fd, sock) ||
+	    aw_libc()->socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
 	fstat(ends[NEAR], file);
 	if (!sock->slot || !aw_bridged_get_linger(sock->slot, &sock->linger))

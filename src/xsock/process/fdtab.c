@@ -506,6 +506,13 @@ struct aw_sock *aw_fdtab_get(int fd)
 	return NULL;
 }
 
+void aw_fdtab_review(int fd)
+{
+	aw_fdtab_lock();
+	(void)aw_fdtab_get(fd);
+	aw_fdtab_unlock();
+}
+
 struct aw_sock *aw_fdtab_get_started(int fd)
 {
 	struct aw_sock *sock = aw_fdtab_get(fd);

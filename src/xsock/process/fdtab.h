@@ -165,6 +165,8 @@ void aw_fdtab_copy(int from, int to, bool undecided);
  */
 void aw_fdtab_forget(int fd);
 void aw_fdtab_forget_range(unsigned first, unsigned last);
+/* Forgets fd if its number is another file's by now, because the program has closed fd in a way that this library does not see. */
+void aw_fdtab_review(int fd);
 /*
  * This process is a child of vfork, which runs in its parent's memory and so sees its parent's
  * table.

@@ -123,7 +123,7 @@ int aw_proxy_start(void)
 		aw_libc()->close(fd);
 		return 0;
 	}
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+	if (aw_libc()->socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
 	/* The kernel names the sender of every request to the proxy process. */
 	(void)aw_libc()->setsockopt(ends[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
@@ -315,7 +315,7 @@ static int send_request(const struct aw_request *request, int *fds, int count, i
 {
 	int ends[2], err;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+	if (aw_libc()->socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
 	fds[count] = ends[1];
 	err = aw_proxy_notify(request, fds, count + 1);

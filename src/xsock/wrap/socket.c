@@ -47,6 +47,16 @@ AW_WRAPPER int socket(int domain, int type, int protocol)
 	return fd;
 }
 
+/* The numbers may be those of connections that were closed unseen. */
+AW_WRAPPER int socketpair(int domain, int type, int protocol, int fds[2])
+{
+	int result = aw_libc()->socketpair(domain, type, protocol, fds);
+
+	for (int i = 0; result == 0 && i < 2; i++)
+		aw_fdtab_forget(fds[i]);
+	return result;
+}
+
 static bool is_udp(int fd)
 {
 	int type = 0;
