@@ -46,7 +46,8 @@ struct aw_cm_id {
 	bool engine_held;
 	bool fd_connected; /* the program has connected it */
 	bool fd_has_src; /* it is bound to the id's source address and port */
-	bool reuse_addr, af_only, tos_set, ack_timeout_set;
+	bool reuse_addr, tos_set, ack_timeout_set;
+	bool af_only, af_only_set; /* not set: as the host has it (net.ipv6.bindv6only) */
 	uint8_t tos, ack_timeout;
 	int fd; /* the TCP socket until a connection or listener takes it, or -1 */
 	struct aw_conn *conn; /* CONNECTING and REQUESTED, while the id owns it */

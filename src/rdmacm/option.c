@@ -43,6 +43,7 @@ static int set_af_only(struct aw_cm_id *cm, const void *val)
 	if (state != AW_CM_IDLE && state != AW_CM_BOUND)
 		return EINVAL;
 	cm->af_only = on;
+	cm->af_only_set = true;
 	if (state == AW_CM_BOUND)
 		(void)aw_cm_socket_match_families(cm);
 	return 0;

@@ -34,7 +34,7 @@ static int open_socket(const struct aw_cm_id *cm, int family)
 
 	if (fd < 0)
 		return -1;
-	if (family == AF_INET6)
+	if (family == AF_INET6 && cm->af_only_set)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ cm->af_only }, sizeof(int));
 	aw_cm_socket_set_tos(cm, fd);
 	return fd;
@@ -151,7 +151,7 @@ static bool takes_families_asked_for(const struct aw_cm_id *cm)
 	socklen_t len = sizeof(int);
 	int only;
 
-	return src->sa_family != AF_INET6 || !aw_address_is_wildcard(src) ||
+	return !cm->af_only_set || src->sa_family != AF_INET6 || !aw_address_is_wildcard(src) ||
 	       getsockopt(cm->fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len) < 0 ||
 	       !only == !cm->af_only;
 }

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Addresses and ports: port N of RDMA_PS_TCP is TCP port N.
+#define _GNU_SOURCE /* unshare */
 #include "cm.h"
 #include "raw.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <rdma/rsocket.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static struct rdma_cm_id *fresh(void)
@@ -411,9 +418,88 @@ static void option__bad(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, cm_open_channel, cm_close_channel)
 
+/* False: this process may not have a network namespace of its own whose IPv6 sockets take IPv6 alone. */
+static bool enter_host_of_v6only(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	int any, sysctl;
+
+	if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+		return false;
+	any = socket(AF_INET, SOCK_DGRAM, 0);
+	sysctl = open("/proc/sys/net/ipv6/bindv6only", O_WRONLY);
+	return any >= 0 && ioctl(any, SIOCSIFFLAGS, &lo) == 0 && sysctl >= 0 &&
+	       write(sysctl, "1", 1) == 1;
+}
+
+static void expect_port_of_v4(struct rdma_cm_id *v6, int err)
+{
+	struct rdma_cm_id *v4 = fresh();
+
+	assert_bind(v4, "0.0.0.0", cm_port(v6), err);
+	rdma_destroy_id(v4);
+}
+
+static void expect_rsocket_of_v6(void)
+{
+	struct sockaddr_storage ss = cm_address("::", 0);
+	socklen_t len = sizeof(ss);
+	int v6 = rsocket(AF_INET6, SOCK_STREAM, 0), v4 = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(rbind(v6, (struct sockaddr *)&ss, len), 0);
+	assert_int_equal(rgetsockname(v6, (struct sockaddr *)&ss, &len), 0);
+	ss = cm_address("0.0.0.0", ntohs(((struct sockaddr_in6 *)&ss)->sin6_port));
+	assert_int_equal(rbind(v4, (struct sockaddr *)&ss, sizeof(ss)), 0);
+	assert_int_equal(rlisten(v4, 1), 0);
+	assert_int_equal(rlisten(v6, 1), 0);
+	rclose(v4);
+	rclose(v6);
+}
+
+/* The program's own word goes before the host's. */
+static void listen_by_sysctl(void)
+{
+	struct rdma_cm_id *v6;
+
+	if (!enter_host_of_v6only())
+		_exit(CM_CHILD_SKIPS);
+	cm_channel = rdma_create_event_channel();
+	v6 = fresh();
+	assert_bind(v6, "::", 0, 0);
+	expect_port_of_v4(v6, 0);
+	assert_listen(v6, 0);
+	expect_port_of_v4(v6, 0);
+	rdma_destroy_id(v6);
+	v6 = fresh();
+	set_option(v6, RDMA_OPTION_ID_AFONLY, 0);
+	assert_bind(v6, "::", 0, 0);
+	expect_port_of_v4(v6, EADDRINUSE);
+	rdma_destroy_id(v6);
+	v6 = fresh();
+	assert_bind(v6, "::", 0, 0);
+	set_option(v6, RDMA_OPTION_ID_AFONLY, 0);
+	expect_port_of_v4(v6, EADDRINUSE);
+	assert_listen(v6, 0);
+	knock_once("127.0.0.1", cm_port(v6));
+	rdma_destroy_id(v6);
+	expect_rsocket_of_v6();
+	rdma_destroy_event_channel(cm_channel);
+}
+
+static void listen__wildcard_by_sysctl(void **state)
+{
+	int status = cm_in_child(listen_by_sysctl);
+
+	(void)state;
+	if (status == CM_CHILD_SKIPS)
+		skip();
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(listen__wildcard_by_sysctl),
 		TEST(bind__port_is_tcp_port),
 		TEST(bind__port_in_use),
 		TEST(bind__twice),

@@ -29,7 +29,7 @@ static int make_id(struct aw_rs *rs)
 	if (rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
 			    &rs->options.reuse_addr, sizeof(int)))
 		return -errno;
-	if (rs->domain == AF_INET6 && rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY,
+	if (rs->options.v6only_set && rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY,
 						      &rs->options.v6only, sizeof(int)))
 		return -errno;
 	return 0;

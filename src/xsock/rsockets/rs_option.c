@@ -119,6 +119,7 @@ static int set_ipv6(const struct change *c, int name)
 		return -ENOTSUP;
 	if (c->rs->state != AW_RS_NEW)
 		return -EINVAL;
+	c->rs->options.v6only_set = true;
 	return set_flag(&c->rs->options.v6only, c);
 }
 

@@ -30,6 +30,7 @@ struct aw_rs_options {
 	int64_t send_timeout_ns, recv_timeout_ns; // below 0: none
 	struct linger linger;
 	int reuse_addr, keepalive, oobinline, nodelay, v6only, keepidle;
+	bool v6only_set; // else as the host has it (net.ipv6.bindv6only)
 };
 
 struct aw_rs {
