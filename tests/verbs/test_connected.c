@@ -2,6 +2,8 @@
 // Connected QPs: data, completions, states and events as a program sees them.
 #include "pair.h"
 
+#include "net/progress/engine.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -204,6 +206,27 @@ static void modify_qp__err_flushes_both_queues(void **state)
 	assert_int_equal(wc_wait(p.b.recv_cq).status, IBV_WC_WR_FLUSH_ERR);
 	send_octets(&p, 1, 0);
 	assert_int_equal(wc_wait(p.a.send_cq).status, IBV_WC_WR_FLUSH_ERR);
+	pair_destroy(&p);
+}
+
+/* An adapter has received what has come before its program moves the QP. */
+static void modify_qp__err_behind_what_has_come(void **state)
+{
+	struct ibv_wc wc;
+	struct pair p;
+
+	pair_make(&p, *state, NULL);
+	side_recv(&p.b, 6, 0, 100);
+	side_recv(&p.b, 7, 0, 100);
+	aw_engine_fork_prepare(); /* The progress thread does not receive it meanwhile. */
+	send_octets(&p, 1, 0);
+	assert_int_equal(qp_move(p.b.qp, IBV_QPS_ERR), 0);
+	assert_int_equal(ibv_poll_cq(p.b.recv_cq, 1, &wc), 1);
+	assert_int_equal(wc.wr_id, 6);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_poll_cq(p.b.recv_cq, 1, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	aw_engine_fork_done();
 	pair_destroy(&p);
 }
 
@@ -515,6 +538,7 @@ int main(void)
 		WITH(query_qp__follows_the_connection),
 		WITH(modify_qp__sqd_closes_gracefully),
 		WITH(modify_qp__err_flushes_both_queues),
+		WITH(modify_qp__err_behind_what_has_come),
 		WITH(modify_qp__reset_and_the_qp_is_new),
 		WITH(modify_qp__reset_and_connected_again),
 		WITH(get_async_event__comm_est_at_the_responder),

@@ -148,6 +148,27 @@ static void ride__ends_with_the_qp(void **state)
 	end(&t);
 }
 
+/* An adapter has received what has come before its program moves the QP: the peer hears of that as well. */
+static void ride__not_beyond_an_error(void **state)
+{
+	struct ibv_wc wc;
+	struct two t;
+
+	two_connect(&t, *state);
+	two_talk(&t);
+	walker_recv(&t.b, 1);
+	walker_recv(&t.b, 1);
+	aw_engine_fork_prepare();
+	walker_post(&t.a, IBV_WR_SEND, 16, NULL);
+	assert_int_equal(qp_move(t.b.qp, IBV_QPS_ERR), 0);
+	assert_int_equal(ibv_poll_cq(t.b.recv_cq, 1, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_poll_cq(t.b.recv_cq, 1, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	walker_sent(&t.a, IBV_WC_SUCCESS);
+	end(&t);
+}
+
 /* Nobody polls b any more. */
 static void ride__the_progress_thread_sends_it(void **state)
 {
@@ -193,6 +214,7 @@ int main(void)
 		WITH(ride__no_longer_than_a_poll_in_vain),
 		WITH(ride__not_while_the_program_may_sleep),
 		WITH(ride__ends_with_the_qp),
+		WITH(ride__not_beyond_an_error),
 		WITH(ride__the_progress_thread_sends_it),
 		WITH(ride__not_where_nothing_is_answered),
 	};

@@ -371,6 +371,9 @@ void aw_uqp_close(struct aw_uqp *qp)
 void aw_uqp_abort(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
+	/* An adapter has received what has come by now, and a peer in the roce persona is told of it. */
+	if (qp->core.state < AW_QP_TERMINATE)
+		aw_uqp_serve(qp);
 	aw_uqp_take_leave(qp);
 	aw_qp_abort(&qp->core, AW_OK);
 	aw_uqp_serve(qp);
@@ -399,10 +402,7 @@ void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells)
 	aw_uqp_unlock(qp);
 }
 
-/*
- * Notifies the listeners that the stream has ended. The caller holds the lock, which is released
- * meanwhile.
- */
+/* Notifies the listeners that the stream has ended. The caller holds the lock, which is released meanwhile. */
 static void tell_of_reset(struct aw_uqp *qp)
 {
 	if (qp->attached)
