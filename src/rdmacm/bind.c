@@ -2,6 +2,7 @@
 // rdma_bind_addr and the addresses that follow from it. Port N of RDMA_PS_TCP is TCP port N.
 #include "rdmacm/bind.h"
 
+#include "net/base/io_now.h"
 #include "rdmacm/address.h"
 #include "rdmacm/devices.h"
 #include "rdmacm/fail.h"
@@ -40,6 +41,7 @@ int aw_cm_bind(struct aw_cm_id *cm, const struct sockaddr *addr)
 
 int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id || !addr)
 		return aw_cm_fail(EINVAL);
 	return aw_cm_fail(aw_cm_bind(aw_cm_id_of(id), addr));

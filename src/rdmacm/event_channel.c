@@ -9,6 +9,7 @@
 #include "net/base/cleanup.h"
 #include "net/base/event_fd.h"
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/progress/engine.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
@@ -149,6 +150,7 @@ static struct aw_cm_channel *of(struct rdma_event_channel *channel)
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct aw_cm_channel *ch = calloc(1, sizeof(*ch));
 
 	if (!ch) {
@@ -174,6 +176,7 @@ static void lower_fd(struct aw_cm_channel *ch)
 
 void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!channel)
 		return;
 	struct aw_cm_channel *ch = of(channel);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/progress/engine.h"
 #include "rdmacm/event.h"
@@ -300,6 +301,7 @@ static bool has_port_space(enum rdma_port_space ps)
 int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
 		   enum rdma_port_space ps)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id)
 		return aw_cm_fail(EINVAL);
 	if (!has_port_space(ps))
@@ -328,6 +330,7 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 
 int rdma_destroy_id(struct rdma_cm_id *id)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id)
 		return aw_cm_fail(EINVAL);
 	aw_cm_id_destroy(aw_cm_id_of(id));

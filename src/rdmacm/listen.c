@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "net/base/bounds.h"
+#include "net/base/io_now.h"
 #include "net/base/policy_env.h"
 #include "rdmacm/address.h"
 #include "rdmacm/bind.h"
@@ -190,6 +191,7 @@ static int bind_default(struct aw_cm_id *cm)
 
 int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id)
 		return aw_cm_fail(EINVAL);
 	struct aw_cm_id *cm = aw_cm_id_of(id);

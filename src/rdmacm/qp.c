@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The QP of an id.
+#include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "rdmacm/cqs.h"
 #include "rdmacm/fail.h"
@@ -73,6 +74,7 @@ void aw_cm_qp_flush(struct rdma_cm_id *id)
 
 int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id || !attr)
 		return aw_cm_fail(EINVAL);
 	int err = check_create(id, attr);
@@ -97,6 +99,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 
 int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *qp_init_attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct ibv_qp_init_attr_ex attr = { 0 };
 	/* The short form ends in padding where the long one goes on with comp_mask. */
 	const size_t common = offsetof(struct ibv_qp_init_attr_ex, comp_mask);
@@ -131,6 +134,7 @@ static struct ibv_qp *take_qp(struct aw_cm_id *cm)
 
 void rdma_destroy_qp(struct rdma_cm_id *id)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id || !id->qp)
 		return;
 	struct aw_cm_id *cm = aw_cm_id_of(id);

@@ -2,10 +2,13 @@
 // The SRQ of an id.
 #include "rdmacm/fail.h"
 
+#include "net/base/io_now.h"
+
 #include <rdma/rdma_verbs.h>
 
 int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id || !attr || !id->verbs || id->srq)
 		return aw_cm_fail(EINVAL);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
@@ -25,6 +28,7 @@ int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 
 int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!attr)
 		return aw_cm_fail(EINVAL);
 	struct ibv_srq_init_attr_ex ex = {
@@ -43,6 +47,7 @@ int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_ini
 
 void rdma_destroy_srq(struct rdma_cm_id *id)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id || !id->srq)
 		return;
 	ibv_destroy_srq(id->srq);

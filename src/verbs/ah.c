@@ -4,6 +4,7 @@
 #include "verbs/ah.h"
 
 #include "base/log.h"
+#include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/roce/pair.h"
 #include "verbs/gid.h"
@@ -98,6 +99,7 @@ static int ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr, struct v
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_ah *ah;
 	int err = aw_persona_is_roce() ? 0 : EOPNOTSUPP;
 
@@ -119,6 +121,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 /* WRs that were posted with the handle hold references of their own. */
 int ibv_destroy_ah(struct ibv_ah *ibv)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_ah *ah = vb_ah_of(ibv);
 
 	vb_pd_put(ibv->pd);

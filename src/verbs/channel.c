@@ -3,6 +3,7 @@
 // made non-blocking.
 #include "verbs/channel.h"
 
+#include "net/base/io_now.h"
 #include "net/qp/channel_wait.h"
 #include "verbs/ack.h"
 #include "verbs/context.h"
@@ -15,6 +16,7 @@
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_channel *channel = calloc(1, sizeof(*channel));
 	int err = channel ? aw_channel_init_for_qps(&channel->events) : ENOMEM;
 
@@ -49,6 +51,7 @@ static void release(struct vb_channel *channel)
 /* EBUSY while a CQ uses the channel. */
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct ibv_context *context = channel->context;
 	bool used;
 

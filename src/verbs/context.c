@@ -6,6 +6,7 @@
 #include "verbs/context.h"
 
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/progress/engine.h"
 #include "verbs/gid.h"
@@ -32,6 +33,7 @@ static struct vb_context *shared_offer(struct vb_context *fresh);
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_context *context;
 	int err = device ? context_open_anew(device, &context) : EINVAL;
 
@@ -44,6 +46,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 
 int ibv_close_device(struct ibv_context *context)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	vb_context_put(context);
 	return 0;
 }

@@ -3,6 +3,7 @@
 // is an overrun, which raises an event on the context and ends the CQ.
 #include "verbs/cq.h"
 
+#include "net/base/io_now.h"
 #include "net/qp/cq_poll.h"
 #include "verbs/ack.h"
 #include "verbs/channel.h"
@@ -31,6 +32,7 @@ static int attr_ex_check(const struct ibv_cq_init_attr_ex *attr);
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 			     struct ibv_comp_channel *channel, int comp_vector)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = cqe < 0 ? 0 : (uint32_t)cqe,
 		.cq_context = cq_context,
@@ -49,6 +51,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 
 struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_cq *cq;
 	int err = attr_ex_check(attr);
 
@@ -112,6 +115,7 @@ static void channel_use(struct ibv_comp_channel *channel, int change)
 /* EBUSY while a QP uses the CQ. */
 int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_cq *cq = vb_cq_of(ibv_cq);
 	struct ibv_context *context = ibv_cq->context;
 

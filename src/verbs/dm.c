@@ -3,6 +3,7 @@
 // calls and in whole words, so that a program that would fail on an adapter fails here too.
 #include "verbs/dm.h"
 
+#include "net/base/io_now.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
 
@@ -65,6 +66,7 @@ static int memory_make(struct vb_dm *dm, const struct ibv_alloc_dm_attr *attr)
 
 struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_dm *dm = NULL;
 	int err = ENOMEM;
 
@@ -95,6 +97,7 @@ none:
 /* EBUSY while an MR or an import uses the memory. An import is given back. */
 int vb_free_dm(struct ibv_dm *ibv)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_dm *dm = vb_dm_of(ibv);
 	struct ibv_context *context = ibv->context;
 

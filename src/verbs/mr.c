@@ -3,6 +3,7 @@
 // memory that a program unmaps before it deregisters is gone for its peers too.
 #include "core/types.h"
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/mem/mapping.h"
 #include "net/mr/mrtab.h"
 #include "net/mr/mw.h"
@@ -84,24 +85,28 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	return reg_mr(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
 }
 
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 			       int access)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	return reg_mr(pd, addr, length, iova, (unsigned int)access);
 }
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				unsigned int access)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	return reg_mr(pd, addr, length, iova, access);
 }
 
 struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv_dm, uint64_t offset,
 			    size_t length, unsigned int access)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_dm *dm = vb_dm_of(ibv_dm)->base;
 	struct ibv_mr *mr;
 
@@ -162,6 +167,7 @@ static int dmabuf_check(uint64_t offset, uint64_t iova, unsigned int access)
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 				 int fd, int access)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	bool writes = access & IBV_ACCESS_LOCAL_WRITE;
 	struct vb_mapping mapping;
 	struct ibv_mr *mr;
@@ -251,6 +257,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr
 /* EBUSY while a memory window is bound to the MR. An import is given back. */
 int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_mr *mr = (struct vb_mr *)ibv_mr;
 
 	if (mr->region) {

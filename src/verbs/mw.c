@@ -4,6 +4,7 @@
 // specifications: bound to a QP, not to a PD.
 #include "verbs/mw.h"
 
+#include "net/base/io_now.h"
 #include "net/mr/mrtab.h"
 #include "net/mr/mw.h"
 #include "verbs/context.h"
@@ -36,6 +37,7 @@ static int bind_post(struct vb_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bi
 /* EINVAL for an unknown type, ENOMEM, EIO without randomness. */
 struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	bool known = type == IBV_MW_TYPE_1 || type == IBV_MW_TYPE_2;
 	struct vb_mw *mw = known ? calloc(1, sizeof(*mw)) : NULL;
 	int err = known ? ENOMEM : EINVAL;
@@ -58,6 +60,7 @@ struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 int vb_dealloc_mw(struct ibv_mw *ibv_mw)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_mw *mw = mw_of(ibv_mw);
 
 	aw_mw_destroy(mw->aw);

@@ -3,6 +3,7 @@
 // not need: every object is safe for many threads.
 #include "verbs/pd.h"
 
+#include "net/base/io_now.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
 #include "verbs/limits.h"
@@ -45,6 +46,7 @@ static void pd_share(struct vb_pd *pd)
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_pd *pd = pd_alloc(context);
 
 	if (!pd)
@@ -56,6 +58,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 /* EBUSY while an object made in the PD lives. An import is given back. */
 int ibv_dealloc_pd(struct ibv_pd *ibv_pd)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_pd *pd = vb_pd_of(ibv_pd);
 
 	if (pd->imported) {
@@ -129,6 +132,7 @@ static void pd_free(struct vb_pd *pd)
 
 struct ibv_td *vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_td *td;
 
 	if (attr->comp_mask) {
@@ -147,6 +151,7 @@ struct ibv_td *vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr 
 
 int vb_dealloc_td(struct ibv_td *ibv_td)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_td *td = (struct vb_td *)ibv_td;
 	struct ibv_context *context = ibv_td->context;
 
@@ -205,6 +210,7 @@ static void parent_fill(struct vb_pd *pd, const struct ibv_parent_domain_init_at
 struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context,
 				      struct ibv_parent_domain_init_attr *attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	int err = parent_check(attr);
 	struct vb_pd *pd;
 

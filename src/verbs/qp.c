@@ -3,6 +3,7 @@
 // that a WR may always have one SGE.
 #include "verbs/qp.h"
 
+#include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/roce/rc.h"
 #include "net/ud/ud.h"
@@ -55,6 +56,7 @@ static void users_change(struct vb_qp *qp, int change);
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_qp *qp = NULL;
 	int err = attr_check(pd, attr);
 
@@ -69,6 +71,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr_ex)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	/* The extended struct begins with the plain one. */
 	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
 	struct ibv_qp *qp;
@@ -87,6 +90,7 @@ struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 /* EBUSY while the QP is in a multicast group. Waits until events that were read are acknowledged. */
 int ibv_destroy_qp(struct ibv_qp *ibv)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_qp *qp = vb_qp_of(ibv);
 	struct aw_channel *async = &vb_context_of(ibv->context)->async;
 	struct vb_ack ack = { &ibv->mutex, &ibv->cond, &ibv->events_completed };

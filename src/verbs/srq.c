@@ -2,6 +2,7 @@
 // SRQs: life, size, limit and posting.
 #include "verbs/srq.h"
 
+#include "net/base/io_now.h"
 #include "verbs/ack.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
@@ -22,6 +23,7 @@ static int modify_both(struct aw_srq *srq, uint32_t capacity, uint32_t limit);
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_srq *srq;
 	int err = srq_create(pd, attr->srq_context, &attr->attr, &srq);
 
@@ -34,6 +36,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 
 struct ibv_srq *vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_srq *srq;
 	int err = attr_ex_check(attr);
 
@@ -76,6 +79,7 @@ int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 /* EBUSY while a QP uses the SRQ. Waits until events that were read are acknowledged. */
 int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_srq *srq = vb_srq_of(ibv_srq);
 	struct vb_ack ack = { &ibv_srq->mutex, &ibv_srq->cond, &ibv_srq->events_completed };
 

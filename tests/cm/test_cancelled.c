@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A thread that another one has cancelled (pthreads(7)) posts, polls and disconnects: calls that do not wait are no cancellation
+// A thread that another one has cancelled (pthreads(7)) posts, polls, disconnects, makes objects and destroys them: calls that do not wait are no cancellation
 // points, since the thread would leave locks of the library taken.
 #include "cm.h"
 
@@ -86,6 +86,58 @@ static void end(struct work *work)
 	expect(work, polled(work->ends.server->recv_cq) == IBV_WC_WR_FLUSH_ERR);
 }
 
+static void make_verbs(struct work *work, struct ibv_context *context)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, channel, 0);
+	struct ibv_srq_init_attr srq_attr = { .attr = { 16, 1, 0 } };
+	struct ibv_srq *srq = ibv_create_srq(pd, &srq_attr);
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
+					 .send_cq = cq,
+					 .recv_cq = cq,
+					 .srq = srq,
+					 .cap = { 1, 1, 1, 1, 0 } };
+	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+	struct ibv_mr *mr = ibv_reg_mr(pd, to, sizeof(to), IBV_ACCESS_LOCAL_WRITE);
+
+	expect(work, pd && channel && cq && srq && qp && mr);
+	expect(work, ibv_dereg_mr(mr) == 0 && ibv_destroy_qp(qp) == 0 && ibv_destroy_srq(srq) == 0);
+	expect(work, ibv_destroy_cq(cq) == 0 && ibv_destroy_comp_channel(channel) == 0 &&
+			     ibv_dealloc_pd(pd) == 0);
+}
+
+static void make_ids(struct work *work)
+{
+	struct sockaddr_storage ss = cm_address("127.0.0.1", 0);
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
+	struct rdma_cm_id *id, *listener;
+
+	expect(work, rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0);
+	expect(work, rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) == 0);
+	expect(work, rdma_bind_addr(id, (struct sockaddr *)&ss) == 0);
+	expect(work, rdma_bind_addr(listener, (struct sockaddr *)&ss) == 0);
+	expect(work, rdma_create_qp(id, NULL, &attr) == 0 && rdma_listen(listener, 1) == 0);
+	make_verbs(work, id->verbs);
+	rdma_destroy_qp(id);
+	expect(work, rdma_destroy_id(id) == 0 && rdma_destroy_id(listener) == 0);
+	rdma_destroy_event_channel(channel);
+}
+
+static void make_all(struct work *work)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		struct ibv_device **list = ibv_get_device_list(NULL);
+		struct ibv_context *context = ibv_open_device(list[0]);
+
+		make_verbs(work, context);
+		make_ids(work);
+		expect(work, ibv_close_device(context) == 0);
+		ibv_free_device_list(list);
+	}
+}
+
 static void *run_cancelled(void *arg)
 {
 	struct work *work = arg;
@@ -149,11 +201,22 @@ static void disconnect__is_no_cancellation_point(void **state)
 	cm_ends_close(&work.ends);
 }
 
+/* A thread that is cancelled half way would take objects with it, or leave locks taken. */
+static void making_calls__are_no_cancellation_points(void **state)
+{
+	struct work work = { 0 };
+
+	(void)state;
+	run(&work, make_all);
+	run(&work, make_all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_calls__are_no_cancellation_points),
 		cmocka_unit_test(disconnect__is_no_cancellation_point),
+		cmocka_unit_test(making_calls__are_no_cancellation_points),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
