@@ -91,4 +91,17 @@ static inline const struct aw_libc *aw_libc(void)
 /* Marks a function that replaces libc's for the program. */
 #define AW_WRAPPER __attribute__((visibility("default")))
 
+/*
+ * Gives the wrapper `name`, which this file defines, another name that libc has for it. Programs that were built when that
+ * name was usual call it; tests/abi compares the names with libc's. gcc warns unless an alias has its target's attributes;
+ * clang knows no `copy`.
+ */
+#ifdef __clang__
+#define AW_ALIAS_OF(name) alias(#name)
+#else
+#define AW_ALIAS_OF(name) alias(#name), copy(name)
+#endif
+#define AW_WRAPPER_ALIAS(other, name) \
+	AW_WRAPPER extern __typeof__(name) other __attribute__((AW_ALIAS_OF(name)))
+
 #endif

@@ -199,3 +199,4 @@ AW_WRAPPER int connect(int fd, const struct sockaddr *addr, socklen_t len)
 		return connect_first(fd, addr, len);
 	return connect_again(fd, addr, len);
 }
+AW_WRAPPER_ALIAS(__connect, connect);

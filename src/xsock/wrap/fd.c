@@ -56,6 +56,7 @@ AW_WRAPPER int close(int fd)
 {
 	return leave_table(fd) ? aw_libc()->close(fd) : -1;
 }
+AW_WRAPPER_ALIAS(__close, close);
 
 AW_WRAPPER int fclose(FILE *file)
 {
@@ -65,6 +66,7 @@ AW_WRAPPER int fclose(FILE *file)
 		leave_table(fd);
 	return aw_libc()->fclose(file);
 }
+AW_WRAPPER_ALIAS(_IO_fclose, fclose);
 
 /*
  * Returns the first of the library's own fds from first to last, or last + 1 if there is none:
@@ -195,6 +197,7 @@ AW_WRAPPER int dup2(int fd, int new)
 	add_duplicate(fd, result, undecided);
 	return result;
 }
+AW_WRAPPER_ALIAS(__dup2, dup2);
 
 AW_WRAPPER int dup3(int fd, int new, int flags)
 {
@@ -266,6 +269,7 @@ AW_WRAPPER int fcntl(int fd, int cmd, ...)
 	va_end(args);
 	return result;
 }
+AW_WRAPPER_ALIAS(__fcntl, fcntl);
 
 AW_WRAPPER int fcntl64(int fd, int cmd, ...)
 {

@@ -37,6 +37,7 @@ AW_WRAPPER ssize_t read(int fd, void *buf, size_t count)
 	}
 	return aw_end_of_read(fd, aw_libc()->read(fd, buf, count), count);
 }
+AW_WRAPPER_ALIAS(__read, read);
 
 AW_WRAPPER ssize_t __read_chk(int fd, void *buf, size_t count, size_t room)
 {
@@ -69,6 +70,7 @@ AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
 	}
 	return aw_end_of_plain_write(fd, aw_libc()->write(fd, buf, count));
 }
+AW_WRAPPER_ALIAS(__write, write);
 
 AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 {
@@ -170,6 +172,7 @@ AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 	aw_extended_watch_bridged(fd);
 	return aw_libc()->fdopen(fd, mode);
 }
+AW_WRAPPER_ALIAS(_IO_fdopen, fdopen);
 
 /* Returns whether fd is still connecting. shutdown does not wait for a connect: it aborts it. */
 static bool is_connecting(int fd)

@@ -41,6 +41,7 @@ AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
 	return aw_libc()->send(fd, buf, len, flags);
 }
+AW_WRAPPER_ALIAS(__send, send);
 
 /* TCP ignores the address for a connected socket; AF_UNIX does not. */
 AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,

@@ -39,6 +39,7 @@ AW_WRAPPER int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 		return poll_ms(fds, count, timeout_ms);
 	return aw_libc()->poll(fds, count, timeout_ms);
 }
+AW_WRAPPER_ALIAS(__poll, poll);
 
 AW_WRAPPER int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room)
 {
@@ -171,6 +172,7 @@ AW_WRAPPER int select(int limit, fd_set *in, fd_set *out, fd_set *except, struct
 	timeout->tv_usec = left.tv_nsec / 1000;
 	return ready;
 }
+AW_WRAPPER_ALIAS(__select, select);
 
 AW_WRAPPER int pselect(int limit, fd_set *in, fd_set *out, fd_set *except,
 		       const struct timespec *timeout, const sigset_t *mask)

@@ -36,6 +36,7 @@ AW_WRAPPER pid_t fork(void)
 	aw_fdtab_fork_begin();
 	return finish_fork(aw_libc()->fork());
 }
+AW_WRAPPER_ALIAS(__fork, fork);
 
 AW_WRAPPER pid_t _Fork(void)
 {
@@ -68,7 +69,9 @@ __asm__(".text\n"
 	"	call aw_process_vfork\n"
 	"	addq $8, %rsp\n"
 	"	jmp *%rax\n"
-	".size vfork, . - vfork\n");
+	".size vfork, . - vfork\n"
+	".globl __vfork\n"
+	".set __vfork, vfork\n");
 #elif defined(__aarch64__)
 __asm__(".text\n"
 	".globl vfork\n"
@@ -78,12 +81,15 @@ __asm__(".text\n"
 	"	bl aw_process_vfork\n"
 	"	ldp x29, x30, [sp], #16\n"
 	"	br x0\n"
-	".size vfork, . - vfork\n");
+	".size vfork, . - vfork\n"
+	".globl __vfork\n"
+	".set __vfork, vfork\n");
 #else
 AW_WRAPPER pid_t vfork(void)
 {
 	return fork();
 }
+AW_WRAPPER_ALIAS(__vfork, vfork);
 #endif
 
 AW_WRAPPER int daemon(int nochdir, int noclose)
@@ -120,6 +126,7 @@ AW_WRAPPER FILE *popen(const char *command, const char *mode)
 	aw_settle_before_shell();
 	return aw_libc()->popen(command, mode);
 }
+AW_WRAPPER_ALIAS(_IO_popen, popen);
 
 AW_WRAPPER _Noreturn void _exit(int status)
 {
@@ -128,11 +135,7 @@ AW_WRAPPER _Noreturn void _exit(int status)
 	aw_libc()->_exit(status);
 	abort();
 }
-
-AW_WRAPPER _Noreturn void _Exit(int status)
-{
-	_exit(status);
-}
+AW_WRAPPER_ALIAS(_Exit, _exit);
 
 AW_WRAPPER _Noreturn void quick_exit(int status)
 {
@@ -148,12 +151,15 @@ AW_WRAPPER int sigaction(int sig, const struct sigaction *action, struct sigacti
 		aw_shield_note_action(sig, action->sa_handler, action->sa_flags);
 	return aw_libc()->sigaction(sig, action, before);
 }
+AW_WRAPPER_ALIAS(__sigaction, sigaction);
 
 AW_WRAPPER sighandler_t signal(int sig, sighandler_t handler)
 {
 	aw_shield_note_action(sig, handler, SA_RESTART);
 	return aw_libc()->signal(sig, handler);
 }
+AW_WRAPPER_ALIAS(bsd_signal, signal);
+AW_WRAPPER_ALIAS(ssignal, signal);
 
 /* Programs that ask for no BSD have this function in place of signal(2). */
 AW_WRAPPER sighandler_t __sysv_signal(int sig, sighandler_t handler)
@@ -161,11 +167,7 @@ AW_WRAPPER sighandler_t __sysv_signal(int sig, sighandler_t handler)
 	aw_shield_note_action(sig, handler, (int)SA_RESETHAND);
 	return aw_libc()->sysv_signal(sig, handler);
 }
-
-AW_WRAPPER sighandler_t sysv_signal(int sig, sighandler_t handler)
-{
-	return __sysv_signal(sig, handler);
-}
+AW_WRAPPER_ALIAS(sysv_signal, __sysv_signal);
 
 static int print_framed(int fd, const char *format, va_list args)
 {
