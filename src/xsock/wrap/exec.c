@@ -62,52 +62,42 @@ static struct exec_state prepare_exec(const struct aw_program *program)
 	return state;
 }
 
-/* The call has failed: takes back what was prepared. */
-static void undo_prepare(const struct exec_state *state)
+/* Takes back what was prepared, since the call has failed. Returns result. */
+static int undo_prepare(const struct exec_state *state, int result)
 {
 	if (state->slots_shared)
 		aw_framed_unshare();
 	aw_inherit_undo(state->own);
+	return result;
 }
 
 AW_WRAPPER int execve(const char *path, char *const argv[], char *const env[])
 {
-	const struct aw_program program = { AT_FDCWD, path, false, env };
-	struct exec_state state = prepare_exec(&program);
-	int result = aw_libc()->execve(path, argv, state.env);
+	struct exec_state state = prepare_exec(&(struct aw_program){ AT_FDCWD, path, false, env });
 
-	undo_prepare(&state);
-	return result;
+	return undo_prepare(&state, aw_libc()->execve(path, argv, state.env));
 }
 
 AW_WRAPPER int execvpe(const char *file, char *const argv[], char *const env[])
 {
-	const struct aw_program program = { AT_FDCWD, file, true, env };
-	struct exec_state state = prepare_exec(&program);
-	int result = aw_libc()->execvpe(file, argv, state.env);
+	struct exec_state state = prepare_exec(&(struct aw_program){ AT_FDCWD, file, true, env });
 
-	undo_prepare(&state);
-	return result;
+	return undo_prepare(&state, aw_libc()->execvpe(file, argv, state.env));
 }
 
 AW_WRAPPER int fexecve(int fd, char *const argv[], char *const env[])
 {
-	const struct aw_program program = { fd, "", false, env };
-	struct exec_state state = prepare_exec(&program);
-	int result = aw_libc()->fexecve(fd, argv, state.env);
+	struct exec_state state = prepare_exec(&(struct aw_program){ fd, "", false, env });
 
-	undo_prepare(&state);
-	return result;
+	return undo_prepare(&state, aw_libc()->fexecve(fd, argv, state.env));
 }
 
 AW_WRAPPER int execveat(int dir, const char *path, char *const argv[], char *const env[], int flags)
 {
-	const struct aw_program program = { dir, path, false, env };
-	struct exec_state state = prepare_exec(&program);
-	int result = (int)aw_libc()->syscall(SYS_execveat, dir, path, argv, state.env, flags);
+	struct exec_state state = prepare_exec(&(struct aw_program){ dir, path, false, env });
 
-	undo_prepare(&state);
-	return result;
+	return undo_prepare(&state, (int)aw_libc()->syscall(SYS_execveat, dir, path, argv,
+							    state.env, flags));
 }
 
 AW_WRAPPER int execv(const char *path, char *const argv[])
@@ -120,58 +110,56 @@ AW_WRAPPER int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
-/* Collects arguments up to the NULL. False: there are too many; errno is E2BIG. */
-static bool collect_arguments(const char *first, va_list args, char *argv[LIST_MAX])
+/*
+ * Calls exec with the arguments from first up to the NULL, and with the environment: the one behind the NULL if has_env,
+ * else the process's.
+ */
+static int exec_list(__typeof__(execve) *exec, const char *path, const char *first, va_list args,
+		     bool has_env)
 {
+	char *argv[LIST_MAX];
 	size_t count = 0;
 
-	argv[count] = (char *)first;
-	while (argv[count]) {
+	for (argv[0] = (char *)first; argv[count]; argv[count] = va_arg(args, char *)) {
 		if (++count == LIST_MAX) {
 			errno = E2BIG;
-			return false;
+			return -1;
 		}
-		argv[count] = va_arg(args, char *);
 	}
-	return true;
+	return exec(path, argv, has_env ? va_arg(args, char *const *) : environ);
 }
 
 AW_WRAPPER int execl(const char *path, const char *arg, ...)
 {
-	char *argv[LIST_MAX];
 	va_list args;
-	bool fits;
+	int result;
 
 	va_start(args, arg);
-	fits = collect_arguments(arg, args, argv);
+	result = exec_list(execve, path, arg, args, false);
 	va_end(args);
-	return fits ? execve(path, argv, environ) : -1;
+	return result;
 }
 
 AW_WRAPPER int execlp(const char *file, const char *arg, ...)
 {
-	char *argv[LIST_MAX];
 	va_list args;
-	bool fits;
+	int result;
 
 	va_start(args, arg);
-	fits = collect_arguments(arg, args, argv);
+	result = exec_list(execvpe, file, arg, args, false);
 	va_end(args);
-	return fits ? execvpe(file, argv, environ) : -1;
+	return result;
 }
 
 AW_WRAPPER int execle(const char *path, const char *arg, ...)
 {
-	char *argv[LIST_MAX];
-	char *const *env;
 	va_list args;
-	bool fits;
+	int result;
 
 	va_start(args, arg);
-	fits = collect_arguments(arg, args, argv);
-	env = va_arg(args, char *const *);
+	result = exec_list(execve, path, arg, args, true);
 	va_end(args);
-	return fits ? execve(path, argv, env) : -1;
+	return result;
 }
 
 /*
@@ -198,8 +186,7 @@ static int end_spawn(struct exec_state *state, int err)
 {
 	if (!err)
 		state->slots_shared = false;
-	undo_prepare(state);
-	return err;
+	return undo_prepare(state, err);
 }
 
 AW_WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -225,22 +212,11 @@ AW_WRAPPER int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file
  * glibc has these two since 2.39. Where libc has none, the program gets ENOSYS, as on a kernel that
  * cannot do it.
  */
-typedef __typeof__(pidfd_spawn) pidfd_spawn_fn;
-
-static pidfd_spawn_fn *find_newer(const char *name)
-{
-	void *address = aw_libc_newer(name);
-	pidfd_spawn_fn *spawn;
-
-	memcpy(&spawn, &address, sizeof(spawn));
-	return spawn;
-}
-
 AW_WRAPPER int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
 			   const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
 	const struct aw_program program = { AT_FDCWD, path, false, env };
-	pidfd_spawn_fn *spawn = find_newer("pidfd_spawn");
+	__typeof__(pidfd_spawn) *spawn = aw_libc_newer("pidfd_spawn");
 	struct exec_state state;
 
 	if (!spawn)
@@ -253,7 +229,7 @@ AW_WRAPPER int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file
 			    const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
 	const struct aw_program program = { AT_FDCWD, file, true, env };
-	pidfd_spawn_fn *spawn = find_newer("pidfd_spawnp");
+	__typeof__(pidfd_spawn) *spawn = aw_libc_newer("pidfd_spawnp");
 	struct exec_state state;
 
 	if (!spawn)
