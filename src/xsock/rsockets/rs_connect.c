@@ -105,15 +105,11 @@ static int connect_stream(struct aw_rs *rs, const struct sockaddr *addr, socklen
 
 int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	struct aw_rs *rs;
-	int err = aw_rs_find(socket, &rs);
+	struct aw_rs *rs = aw_rs_enter(socket);
 
-	if (err)
-		return (int)aw_rs_result(err);
+	if (!rs)
+		return -1;
 	if (rs->datagram)
-		err = connect(rs->fd, addr, addrlen) ? -errno : 0;
-	else
-		err = connect_stream(rs, addr, addrlen);
-	aw_rs_leave(rs);
-	return (int)aw_rs_result(err);
+		return (int)aw_rs_leave(rs, connect(rs->fd, addr, addrlen) ? -errno : 0);
+	return (int)aw_rs_leave(rs, connect_stream(rs, addr, addrlen));
 }

@@ -186,32 +186,28 @@ static ssize_t recv_stream(struct aw_rs *rs, struct msghdr *msg, int flags)
 	return step_all(&t, aw_xs_ep_recv, flags & MSG_OOB ? POLLPRI : POLLIN);
 }
 
-static ssize_t send_msg(int socket, const struct msghdr *msg, int flags)
+ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 {
-	struct aw_rs *rs;
-	ssize_t got = aw_rs_find(socket, &rs);
+	struct aw_rs *rs = aw_rs_enter(socket);
 
-	if (got)
-		return aw_rs_result(got);
+	if (!rs)
+		return -1;
 	if (msg->msg_controllen)
-		got = -ENOTSUP;
-	else if (rs->datagram)
-		got = aw_rs_datagram_send(rs, msg, flags);
-	else if (msg->msg_name)
-		got = -EISCONN;
-	else
-		got = send_stream(rs, msg, flags);
-	aw_rs_leave(rs);
-	return aw_rs_result(got);
+		return aw_rs_leave(rs, -ENOTSUP);
+	if (rs->datagram)
+		return aw_rs_leave(rs, aw_rs_datagram_send(rs, msg, flags));
+	if (msg->msg_name)
+		return aw_rs_leave(rs, -EISCONN);
+	return aw_rs_leave(rs, send_stream(rs, msg, flags));
 }
 
-static ssize_t recv_msg(int socket, struct msghdr *msg, int flags)
+ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
 {
-	struct aw_rs *rs;
-	ssize_t got = aw_rs_find(socket, &rs);
+	struct aw_rs *rs = aw_rs_enter(socket);
+	ssize_t got;
 
-	if (got)
-		return aw_rs_result(got);
+	if (!rs)
+		return -1;
 	msg->msg_controllen = 0;
 	msg->msg_flags = flags & MSG_OOB;
 	if (rs->datagram) {
@@ -221,13 +217,7 @@ static ssize_t recv_msg(int socket, struct msghdr *msg, int flags)
 		if (got >= 0 && msg->msg_name)
 			aw_rs_name_get(rs, true, msg->msg_name, &msg->msg_namelen);
 	}
-	aw_rs_leave(rs);
-	return aw_rs_result(got);
-}
-
-ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
-{
-	return send_msg(socket, msg, flags);
+	return aw_rs_leave(rs, got);
 }
 
 ssize_t rsendto(int socket, const void *buf, size_t len, int flags,
@@ -238,7 +228,7 @@ ssize_t rsendto(int socket, const void *buf, size_t len, int flags,
 
 	msg.msg_name = (void *)dest_addr;
 	msg.msg_namelen = dest_addr ? addrlen : 0;
-	return send_msg(socket, &msg, flags);
+	return rsendmsg(socket, &msg, flags);
 }
 
 ssize_t rsend(int socket, const void *buf, size_t len, int flags)
@@ -255,12 +245,7 @@ ssize_t rwritev(int socket, const struct iovec *iov, int iovcnt)
 {
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)iovcnt };
 
-	return send_msg(socket, &msg, 0);
-}
-
-ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
-{
-	return recv_msg(socket, msg, flags);
+	return rsendmsg(socket, &msg, 0);
 }
 
 ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags, struct sockaddr *src_addr,
@@ -272,7 +257,7 @@ ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags, struct sockaddr 
 
 	msg.msg_name = addrlen ? src_addr : NULL;
 	msg.msg_namelen = src_addr && addrlen ? *addrlen : 0;
-	got = recv_msg(socket, &msg, flags);
+	got = rrecvmsg(socket, &msg, flags);
 	if (got >= 0 && msg.msg_name)
 		*addrlen = msg.msg_namelen;
 	return got;
@@ -292,5 +277,5 @@ ssize_t rreadv(int socket, const struct iovec *iov, int iovcnt)
 {
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)iovcnt };
 
-	return recv_msg(socket, &msg, 0);
+	return rrecvmsg(socket, &msg, 0);
 }

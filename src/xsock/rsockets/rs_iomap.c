@@ -4,40 +4,34 @@
 
 #include "xsock/rsockets/rs_socket.h"
 
-static int find_ep(int socket, struct aw_rs **rs)
+/* As aw_rs_enter, for a call on a connection; NULL with errno EINVAL: there is none. */
+static struct aw_rs *enter_connection(int socket)
 {
-	int err = aw_rs_find(socket, rs);
+	struct aw_rs *rs = aw_rs_enter(socket);
 
-	if (err || aw_rs_ep(*rs))
-		return err;
-	aw_rs_leave(*rs);
-	return -EINVAL;
+	if (!rs || aw_rs_ep(rs))
+		return rs;
+	(void)aw_rs_leave(rs, -EINVAL);
+	return NULL;
 }
 
 off_t riomap(int socket, void *buf, size_t len, int prot, int flags, off_t offset)
 {
-	struct aw_rs *rs;
-	off_t got = find_ep(socket, &rs);
+	struct aw_rs *rs = enter_connection(socket);
 
 	(void)flags;
-	if (!got) {
-		got = prot & ~PROT_WRITE ? -EINVAL
-					 : aw_xs_ep_iomap(aw_rs_ep(rs), buf, len, prot, offset);
-		aw_rs_leave(rs);
-	}
-	return aw_rs_result(got);
+	if (!rs)
+		return -1;
+	if (prot & ~PROT_WRITE)
+		return aw_rs_leave(rs, -EINVAL);
+	return aw_rs_leave(rs, aw_xs_ep_iomap(aw_rs_ep(rs), buf, len, prot, offset));
 }
 
 int riounmap(int socket, void *buf, size_t len)
 {
-	struct aw_rs *rs;
-	int err = find_ep(socket, &rs);
+	struct aw_rs *rs = enter_connection(socket);
 
-	if (!err) {
-		err = aw_xs_ep_iounmap(aw_rs_ep(rs), buf, len);
-		aw_rs_leave(rs);
-	}
-	return (int)aw_rs_result(err);
+	return rs ? (int)aw_rs_leave(rs, aw_xs_ep_iounmap(aw_rs_ep(rs), buf, len)) : -1;
 }
 
 /* Makes one step; waits for room, and until the bytes that rsend has taken are sent. */
@@ -80,12 +74,7 @@ static ssize_t write_all(struct aw_rs *rs, const char *buf, size_t count, off_t 
 
 size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int flags)
 {
-	struct aw_rs *rs;
-	ssize_t got = find_ep(socket, &rs);
+	struct aw_rs *rs = enter_connection(socket);
 
-	if (!got) {
-		got = write_all(rs, buf, count, offset, flags);
-		aw_rs_leave(rs);
-	}
-	return (size_t)aw_rs_result(got);
+	return (size_t)(rs ? aw_rs_leave(rs, write_all(rs, buf, count, offset, flags)) : -1);
 }

@@ -204,14 +204,9 @@ static int listen_on(struct aw_rs *rs, int backlog)
 
 int rlisten(int socket, int backlog)
 {
-	struct aw_rs *rs;
-	int err = aw_rs_find(socket, &rs);
+	struct aw_rs *rs = aw_rs_enter(socket);
 
-	if (!err) {
-		err = listen_on(rs, backlog);
-		aw_rs_leave(rs);
-	}
-	return (int)aw_rs_result(err);
+	return rs ? (int)aw_rs_leave(rs, listen_on(rs, backlog)) : -1;
 }
 
 /* Takes a connection from the queue. Returns 0, -EAGAIN or -EINVAL. */
@@ -277,12 +272,7 @@ static int accept_one(struct aw_rs *rs, struct sockaddr *addr, socklen_t *len)
 
 int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	struct aw_rs *rs;
-	int err = aw_rs_find(socket, &rs);
+	struct aw_rs *rs = aw_rs_enter(socket);
 
-	if (!err) {
-		err = accept_one(rs, addr, addrlen);
-		aw_rs_leave(rs);
-	}
-	return (int)aw_rs_result(err);
+	return rs ? (int)aw_rs_leave(rs, accept_one(rs, addr, addrlen)) : -1;
 }

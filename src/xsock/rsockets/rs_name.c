@@ -68,14 +68,9 @@ static int bind_rs(struct aw_rs *rs, const struct sockaddr *addr, socklen_t len)
 
 int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	struct aw_rs *rs;
-	int err = aw_rs_find(socket, &rs);
+	struct aw_rs *rs = aw_rs_enter(socket);
 
-	if (!err) {
-		err = bind_rs(rs, addr, addrlen);
-		aw_rs_leave(rs);
-	}
-	return (int)aw_rs_result(err);
+	return rs ? (int)aw_rs_leave(rs, bind_rs(rs, addr, addrlen)) : -1;
 }
 
 static void name_of_id(struct aw_rs *rs, struct sockaddr_storage *name)
@@ -134,14 +129,9 @@ int aw_rs_name_get(struct aw_rs *rs, bool peer, struct sockaddr *addr, socklen_t
 
 static int get_name(int socket, bool peer, struct sockaddr *addr, socklen_t *len)
 {
-	struct aw_rs *rs;
-	int err = aw_rs_find(socket, &rs);
+	struct aw_rs *rs = aw_rs_enter(socket);
 
-	if (!err) {
-		err = aw_rs_name_get(rs, peer, addr, len);
-		aw_rs_leave(rs);
-	}
-	return (int)aw_rs_result(err);
+	return rs ? (int)aw_rs_leave(rs, aw_rs_name_get(rs, peer, addr, len)) : -1;
 }
 
 int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)

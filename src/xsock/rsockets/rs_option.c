@@ -200,16 +200,13 @@ static int set_option(const struct change *c, int level, int name)
 
 int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_t optlen)
 {
-	struct change c = { .value = optval, .len = optlen };
-	int err = aw_rs_find(socket, &c.rs);
+	struct change c = { .rs = aw_rs_enter(socket), .value = optval, .len = optlen };
 
-	if (err)
-		return (int)aw_rs_result(err);
+	if (!c.rs)
+		return -1;
 	if (optval && optlen >= sizeof(c.number))
 		memcpy(&c.number, optval, sizeof(c.number));
-	err = set_option(&c, level, optname);
-	aw_rs_leave(c.rs);
-	return (int)aw_rs_result(err);
+	return (int)aw_rs_leave(c.rs, set_option(&c, level, optname));
 }
 
 struct option_value {
@@ -345,14 +342,9 @@ static int get_option(struct aw_rs *rs, int level, int name, const struct option
 int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *optlen)
 {
 	struct option_value a = { optval, optlen };
-	struct aw_rs *rs;
-	int err = aw_rs_find(socket, &rs);
+	struct aw_rs *rs = aw_rs_enter(socket);
 
-	if (!err) {
-		err = get_option(rs, level, optname, &a);
-		aw_rs_leave(rs);
-	}
-	return (int)aw_rs_result(err);
+	return rs ? (int)aw_rs_leave(rs, get_option(rs, level, optname, &a)) : -1;
 }
 
 static int fcntl_rs(struct aw_rs *rs, int cmd, int arg)
@@ -374,16 +366,14 @@ static int fcntl_rs(struct aw_rs *rs, int cmd, int arg)
 
 int rfcntl(int socket, int cmd, ... /* arg */)
 {
-	struct aw_rs *rs;
+	struct aw_rs *rs = aw_rs_enter(socket);
 	va_list args;
-	int err = aw_rs_find(socket, &rs), arg;
+	int arg;
 
-	if (err)
-		return (int)aw_rs_result(err);
+	if (!rs)
+		return -1;
 	va_start(args, cmd);
 	arg = cmd == F_SETFL || cmd == F_SETFD ? va_arg(args, int) : 0;
 	va_end(args);
-	err = fcntl_rs(rs, cmd, arg);
-	aw_rs_leave(rs);
-	return (int)aw_rs_result(err);
+	return (int)aw_rs_leave(rs, fcntl_rs(rs, cmd, arg));
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "xsock/rsockets/rs_config.h"
 #include "xsock/rsockets/rs_datagram.h"
+#include "xsock/rsockets/rs_table.h"
 
 #define NS_PER_S 1000000000
 #define NS_PER_MS 1000000
@@ -65,8 +66,7 @@ static void add_fd(struct poll_set *set, size_t i)
 	struct pollfd *fd = &set->fds[i], *asked = &set->asked[i * FDS_EACH];
 	struct member *m = &set->members[i];
 
-	if (aw_rs_find(fd->fd, &m->rs))
-		m->rs = NULL;
+	m->rs = aw_rs_table_hold(fd->fd);
 	m->ep = m->rs ? aw_rs_ep(m->rs) : NULL;
 	m->leads = false;
 	for (int j = 0; j < FDS_EACH; j++)
@@ -248,7 +248,7 @@ static void leave_all(struct poll_set *set)
 		if (set->members[i].leads)
 			atomic_store(&set->members[i].rs->leader, NULL);
 		if (set->members[i].rs)
-			aw_rs_leave(set->members[i].rs);
+			aw_rs_table_put(set->members[i].rs->fd);
 	}
 }
 

@@ -76,15 +76,19 @@ void aw_rs_drop_id(struct aw_rs *rs)
 	rs->channel = NULL;
 }
 
-int aw_rs_find(int fd, struct aw_rs **rs)
+struct aw_rs *aw_rs_enter(int fd)
 {
-	*rs = aw_rs_table_hold(fd);
-	return *rs ? 0 : -EBADF;
+	struct aw_rs *rs = aw_rs_table_hold(fd);
+
+	if (!rs)
+		errno = EBADF;
+	return rs;
 }
 
-void aw_rs_leave(struct aw_rs *rs)
+ssize_t aw_rs_leave(struct aw_rs *rs, ssize_t result)
 {
 	aw_rs_table_put(rs->fd);
+	return aw_rs_result(result);
 }
 
 void aw_rs_wait_begin(struct aw_rs *rs)
@@ -158,14 +162,9 @@ static int shutdown_rs(struct aw_rs *rs, int how)
 
 int rshutdown(int socket, int how)
 {
-	struct aw_rs *rs;
-	int err = aw_rs_find(socket, &rs);
+	struct aw_rs *rs = aw_rs_enter(socket);
 
-	if (!err) {
-		err = shutdown_rs(rs, how);
-		aw_rs_leave(rs);
-	}
-	return (int)aw_rs_result(err);
+	return rs ? (int)aw_rs_leave(rs, shutdown_rs(rs, how)) : -1;
 }
 
 /* Ends an rsocket: the threads that are in its calls return, and the last one frees it. */
@@ -192,18 +191,16 @@ static void close_rs(struct aw_rs *rs)
 int rclose(int socket)
 {
 	struct aw_rs *rs;
-	int err = aw_rs_find(socket, &rs);
 
-	if (err && aw_rs_table_is_parents(socket)) {
+	if (aw_rs_table_is_parents(socket)) {
 		aw_rs_table_forget(socket);
 		return 0;
 	}
-	if (err)
-		return (int)aw_rs_result(err);
-	if (aw_rs_table_close(socket))
-		close_rs(rs);
-	else
-		err = -EBADF;
-	aw_rs_leave(rs);
-	return (int)aw_rs_result(err);
+	rs = aw_rs_enter(socket);
+	if (!rs)
+		return -1;
+	if (!aw_rs_table_close(socket))
+		return (int)aw_rs_leave(rs, -EBADF);
+	close_rs(rs);
+	return (int)aw_rs_leave(rs, 0);
 }

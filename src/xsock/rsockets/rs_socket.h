@@ -79,11 +79,12 @@ void aw_rs_set_ep(struct aw_rs *rs, struct aw_xs_ep *ep);
 void aw_rs_drop_id(struct aw_rs *rs);
 
 /*
- * Finds the rsocket of a descriptor. Returns 0, and the caller calls aw_rs_leave afterwards; or
- * -EBADF.
+ * Begins an exported call on a descriptor. Returns its rsocket, held until aw_rs_leave. NULL with errno EBADF: the
+ * descriptor is no rsocket.
  */
-int aw_rs_find(int fd, struct aw_rs **rs) __attribute__((warn_unused_result));
-void aw_rs_leave(struct aw_rs *rs);
+struct aw_rs *aw_rs_enter(int fd) __attribute__((warn_unused_result));
+/* Ends the call. Returns the exported call's result: result, or -1 with errno for a negative errno. */
+ssize_t aw_rs_leave(struct aw_rs *rs, ssize_t result);
 
 /*
  * Called before and after a thread sleeps in a call of the endpoint's. Any sleeper may take the
