@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrappers: poll and select. They call libc unless one of the fds is undecided.
 #include <errno.h>
-#include <string.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/base/sets.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
@@ -67,94 +67,42 @@ AW_WRAPPER int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timesp
 	return aw_libc()->__ppoll_chk(fds, count, timeout, mask, room);
 }
 
-/* The sets of a select; each may be NULL. */
-struct select_sets {
-	fd_set *in, *out, *except;
-};
-
-static bool is_in(const fd_set *set, int fd)
-{
-	return set && FD_ISSET(fd, set);
-}
-
-static bool is_in_any(const struct select_sets *sets, int fd)
-{
-	return is_in(sets->in, fd) || is_in(sets->out, fd) || is_in(sets->except, fd);
-}
-
 /* As prepare_fds. */
-static bool prepare_sets(const struct select_sets *sets, int limit)
+static bool prepare_sets(const struct aw_select_sets *sets, int limit)
 {
 	bool direct = aw_extended_any_direct();
 
 	if ((!aw_fdtab_any_undecided() && !direct) || limit > FD_SETSIZE)
 		return false;
 	for (int fd = 0; fd < limit; fd++) {
-		if (aw_fdtab_is_undecided(fd) && is_in_any(sets, fd))
+		if (aw_fdtab_is_undecided(fd) && aw_sets_have(sets, fd))
 			return true;
-		if (direct && is_in_any(sets, fd))
+		if (direct && aw_sets_have(sets, fd))
 			aw_extended_watch_bridged(fd);
 	}
 	return false;
 }
 
-static nfds_t poll_of_sets(struct pollfd *fds, const struct select_sets *sets, int limit)
-{
-	nfds_t count = 0;
-
-	for (int fd = 0; fd < limit; fd++) {
-		short events = (short)((is_in(sets->in, fd) ? POLLIN : 0) |
-				       (is_in(sets->out, fd) ? POLLOUT : 0) |
-				       (is_in(sets->except, fd) ? POLLPRI : 0));
-
-		if (events)
-			fds[count++] = (struct pollfd){ .fd = fd, .events = events };
-	}
-	return count;
-}
-
-/* Keeps fd in the set if it was there and is ready. Returns the number of fds kept, 0 or 1. */
-static int keep_ready(fd_set *set, const struct pollfd *fd, short ready)
-{
-	if (!is_in(set, fd->fd))
-		return 0;
-	if (fd->revents & ready)
-		return 1;
-	FD_CLR(fd->fd, set);
-	return 0;
-}
-
-static int sets_of_poll(const struct select_sets *sets, const struct pollfd *fds, nfds_t count)
-{
-	int ready = 0;
-
-	for (nfds_t i = 0; i < count; i++) {
-		if (fds[i].revents & POLLNVAL) {
-			errno = EBADF;
-			return -1;
-		}
-		ready += keep_ready(sets->in, &fds[i], POLLIN | POLLHUP | POLLERR);
-		ready += keep_ready(sets->out, &fds[i], POLLOUT | POLLERR);
-		ready += keep_ready(sets->except, &fds[i], POLLPRI);
-	}
-	return ready;
-}
-
-static int select_by_poll(const struct select_sets *sets, int limit, const struct timespec *timeout,
-			  const sigset_t *mask)
+static int select_by_poll(const struct aw_select_sets *sets, int limit,
+			  const struct timespec *timeout, const sigset_t *mask)
 {
 	struct pollfd fds[FD_SETSIZE];
-	nfds_t count = poll_of_sets(fds, sets, limit);
+	nfds_t count = aw_sets_to_poll(sets, limit, fds);
+	int ready;
 
 	if (aw_wait_poll(fds, count, timeout, mask) < 0)
 		return -1;
-	return sets_of_poll(sets, fds, count);
+	ready = aw_sets_from_poll(sets, fds, count);
+	if (ready >= 0)
+		return ready;
+	errno = -ready;
+	return -1;
 }
 
 /* Linux writes the time that was left to timeout. */
 AW_WRAPPER int select(int limit, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
 {
-	struct select_sets sets = { in, out, except };
+	struct aw_select_sets sets = { in, out, except };
 	struct timespec after, left;
 	struct aw_deadline deadline;
 	int ready;
@@ -177,7 +125,7 @@ AW_WRAPPER_ALIAS(__select, select);
 AW_WRAPPER int pselect(int limit, fd_set *in, fd_set *out, fd_set *except,
 		       const struct timespec *timeout, const sigset_t *mask)
 {
-	struct select_sets sets = { in, out, except };
+	struct aw_select_sets sets = { in, out, except };
 
 	aw_framed_follow();
 	if (!prepare_sets(&sets, limit))
