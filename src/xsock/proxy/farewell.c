@@ -23,11 +23,6 @@ static struct aw_loop *loop;
 static struct farewell *farewells;
 static int count;
 
-static void farewell_free(struct aw_loop_source *source)
-{
-	free(source->owner);
-}
-
 static void farewell_end(struct farewell *farewell)
 {
 	struct farewell **at = &farewells;
@@ -62,10 +57,7 @@ void aw_farewell_add(struct aw_loop *in, int tcp)
 	}
 	*farewell = (struct farewell){
 		.next = farewells,
-		.source = { .fd = -1,
-			    .ready = farewell_ready,
-			    .free_owner = farewell_free,
-			    .owner = farewell },
+		.source = { .fd = -1, .ready = farewell_ready, .owner = farewell },
 		.until_ns = aw_now_ns() + PATIENCE_NS,
 	};
 	if (aw_loop_set(loop, &farewell->source, tcp, EPOLLIN | EPOLLRDHUP | EPOLLET) != 0) {

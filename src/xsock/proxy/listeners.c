@@ -411,11 +411,6 @@ static struct listener *find_listener(const struct sockaddr_storage *local)
 	return listener;
 }
 
-static void listener_free(struct aw_loop_source *source)
-{
-	free(source->owner);
-}
-
 void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v6only,
 		      const struct aw_listener_can *can)
 {
@@ -425,9 +420,8 @@ void aw_listeners_add(uint64_t ino, const struct sockaddr_storage *local, bool v
 		listener = calloc(1, sizeof(*listener));
 		if (!listener)
 			return;
-		listener->source = (struct aw_loop_source){
-			.fd = -1, .ready = udp_ready, .free_owner = listener_free, .owner = listener
-		};
+		listener->source =
+			(struct aw_loop_source){ .fd = -1, .ready = udp_ready, .owner = listener };
 		listener->local = *local;
 		listener->v6only = v6only;
 		listener->next = listeners;

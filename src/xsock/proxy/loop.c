@@ -3,7 +3,7 @@
 #include "xsock/proxy/loop.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define EVENTS 64
@@ -71,7 +71,10 @@ static void free_dead(struct aw_loop *loop)
 		struct aw_loop_source *source = loop->dead;
 
 		loop->dead = source->next_dead;
-		source->free_owner(source);
+		if (source->free_owner)
+			source->free_owner(source);
+		else
+			free(source->owner);
 	}
 }
 

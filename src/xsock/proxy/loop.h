@@ -19,7 +19,7 @@ struct aw_loop_source {
 	int fd; /* -1: not registered */
 	uint32_t events; /* the EPOLL* bits that fd is registered for */
 	void (*ready)(struct aw_loop_source *source, uint32_t events);
-	void (*free_owner)(struct aw_loop_source *source); /* frees the owner */
+	void (*free_owner)(struct aw_loop_source *source); /* frees the owner; NULL: free(3) does */
 	void *owner;
 	struct aw_loop_source *next_again, *next_dead;
 	bool is_again, is_dead;
@@ -35,8 +35,8 @@ int aw_loop_set(struct aw_loop *loop, struct aw_loop_source *source, int fd, uin
 /* Has source->ready called once more before the thread sleeps. */
 void aw_loop_again(struct aw_loop *loop, struct aw_loop_source *source);
 /*
- * Has source->free_owner called once all events of this turn have been served. ready is not called
- * any more.
+ * Frees source's owner once all events of this turn have been served. ready is not called any
+ * more.
  */
 void aw_loop_free_later(struct aw_loop *loop, struct aw_loop_source *source);
 /* Waits for events, at most timeout_ms, and calls the ready functions. */

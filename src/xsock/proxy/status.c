@@ -138,11 +138,6 @@ static void status_ready(struct aw_loop_source *source, uint32_t events)
 	close(to);
 }
 
-static void process_free(struct aw_loop_source *source)
-{
-	free(source->owner);
-}
-
 static bool make_at(char path[DIRECTORY_MAX], const char *base, const char *name)
 {
 	return snprintf(path, DIRECTORY_MAX, "%s/%s", base, name) < DIRECTORY_MAX &&
@@ -276,9 +271,8 @@ void aw_status_serve(pid_t pid)
 	if (!process)
 		return;
 	process->pid = pid;
-	process->source = (struct aw_loop_source){
-		.fd = -1, .ready = status_ready, .free_owner = process_free, .owner = process
-	};
+	process->source =
+		(struct aw_loop_source){ .fd = -1, .ready = status_ready, .owner = process };
 	process->name = name_in(directory, STATUS_PREFIX, pid);
 	fd = status_listen(process);
 	if (fd < 0 || aw_loop_set(loop, &process->source, fd, EPOLLIN) != 0) {
