@@ -51,12 +51,18 @@ static void close_far(struct aw_bridge *bridge)
 	close(bridge->start.far);
 }
 
+/* Unregisters the line's fds. A line that has ended reports readiness for ever. */
+static void unwatch_line(struct aw_bridge *bridge)
+{
+	for (int i = 0; i < AW_LINE_FDS; i++)
+		(void)aw_loop_set(bridge->loop, &bridge->line_source[i], -1, 0);
+}
+
 static void bridge_close(struct aw_bridge *bridge, bool abort)
 {
 	bridge->is_closed = true;
 	aw_loop_set(bridge->loop, &bridge->far_source, -1, 0);
-	for (int i = 0; i < AW_LINE_FDS; i++)
-		aw_loop_set(bridge->loop, &bridge->line_source[i], -1, 0);
+	unwatch_line(bridge);
 	bridge->start.on_end(bridge, bridge->error, bridge->start.arg);
 	bridge->line->close(bridge->start.line, abort);
 	close_far(bridge);
@@ -324,13 +330,6 @@ static void watch_line(struct aw_bridge *bridge)
 		(void)aw_loop_set(bridge->loop, &bridge->line_source[i], fds[i].fd, fds[i].events);
 }
 
-/* Unregisters the line's fds. A line that has ended reports readiness for ever. */
-static void unwatch_line(struct aw_bridge *bridge)
-{
-	for (int i = 0; i < AW_LINE_FDS; i++)
-		(void)aw_loop_set(bridge->loop, &bridge->line_source[i], -1, 0);
-}
-
 /*
  * Moves bytes both ways until neither side can take or give any; closes the bridge when it has ended.
  */
@@ -430,17 +429,12 @@ struct aw_line *aw_bridge_line(const struct aw_bridge *bridge)
 	return bridge->start.line;
 }
 
-size_t aw_bridge_unread(const struct aw_bridge *bridge)
+size_t aw_bridge_unsent(const struct aw_bridge *bridge)
 {
 	int unread = 0;
 
 	ioctl(bridge->start.far, FIONREAD, &unread);
-	return (size_t)unread;
-}
-
-size_t aw_bridge_unsent(const struct aw_bridge *bridge)
-{
-	return bridge->out.len;
+	return (size_t)unread + bridge->out.len + bridge->line->unsent(bridge->start.line);
 }
 
 void aw_bridge_review(struct aw_bridge *bridge, int64_t now_ns)
@@ -449,8 +443,7 @@ void aw_bridge_review(struct aw_bridge *bridge, int64_t now_ns)
 
 	if (!bridge->is_orphan || bridge->in.eof_forwarded)
 		return;
-	left = aw_bridge_unread(bridge) + bridge->out.len +
-	       bridge->line->unsent(bridge->start.line);
+	left = aw_bridge_unsent(bridge);
 	if (!bridge->left_ns || left != bridge->left) {
 		bridge->left = left;
 		bridge->left_ns = now_ns;

@@ -45,11 +45,7 @@ int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
 /* Returns the TCP socket, for reading and setting options; -1: the line has closed it. */
 int aw_bridge_tcp(const struct aw_bridge *bridge);
 struct aw_line *aw_bridge_line(const struct aw_bridge *bridge);
-/*
- * unread: bytes that the program has written and the bridge has not received. unsent: bytes that
- * the bridge has received from the program and the line has not taken.
- */
-size_t aw_bridge_unread(const struct aw_bridge *bridge);
+/* Returns how many bytes of the program's the peer has yet to receive. */
 size_t aw_bridge_unsent(const struct aw_bridge *bridge);
 /*
  * Resets the connection if its program has closed and its peer has taken nothing for AW_BRIDGE_STALL_MS, as reviews found;

@@ -110,10 +110,8 @@ static void drain_add(struct aw_request_msg *msg)
 static bool has_drained(uint64_t ino)
 {
 	const struct aw_proxy_conn *conn = aw_conns_find(ino);
-	struct aw_line *line = conn ? aw_bridge_line(conn->bridge) : NULL;
 
-	return !conn || (!aw_bridge_unread(conn->bridge) && !aw_bridge_unsent(conn->bridge) &&
-			 !line->ops->unsent(line));
+	return !conn || !aw_bridge_unsent(conn->bridge);
 }
 
 static bool drain_is_abandoned(const struct drain *drain)
