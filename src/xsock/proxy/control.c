@@ -18,7 +18,6 @@
 #include "xsock/proxy/door.h"
 #include "xsock/proxy/farewell.h"
 #include "xsock/proxy/listeners.h"
-#include "xsock/proxy/options.h"
 #include "xsock/proxy/request_msg.h"
 #include "xsock/proxy/status.h"
 
@@ -56,14 +55,49 @@ static void reply_error(int reply, int error)
 	(void)aw_fds_send(reply, &sent, sizeof(sent), NULL, 0, MSG_DONTWAIT);
 }
 
+/* Stores a kept option and its length in *reply. Returns 0 or an errno. */
+static int read_kept(const struct aw_kept *kept, const struct aw_request *request,
+		     struct aw_reply *reply)
+{
+	const int *value = aw_kept_find(kept, request->level, request->name);
+
+	if (!value)
+		return EINVAL;
+	reply->len = request->len < (int)sizeof(int) ? request->len : (int)sizeof(int);
+	memcpy(reply->value, value, (size_t)reply->len);
+	return 0;
+}
+
 static void get_option(const struct aw_request *request, int reply)
 {
 	struct aw_proxy_conn *conn = aw_conns_find(request->ino);
 	struct aw_reply got = { .error = ENOTCONN };
 
 	if (conn)
-		got.error = aw_options_get(&conn->kept, request, &got);
+		got.error = read_kept(&conn->kept, request, &got);
 	(void)aw_fds_send(reply, &got, sizeof(got), NULL, 0, MSG_DONTWAIT);
+}
+
+static int set_linger(struct aw_bridge *bridge, const struct aw_request *request)
+{
+	struct linger linger;
+
+	if (request->len < (int)sizeof(linger))
+		return EINVAL;
+	memcpy(&linger, request->value, sizeof(linger));
+	aw_bridge_set_linger(bridge, &linger);
+	return 0;
+}
+
+static int set_kept(struct aw_proxy_conn *conn, const struct aw_request *request)
+{
+	struct aw_line *line = aw_bridge_line(conn->bridge);
+	int value, err = aw_kept_set(&conn->kept, request->level, request->name, request->value,
+				     (size_t)request->len, &value);
+
+	if (!err)
+		line->ops->set_option(line, request->level, request->name, value);
+	return err;
 }
 
 /* Setting an option of a connection that has ended succeeds, as it does for TCP. */
@@ -71,7 +105,12 @@ static void set_option(const struct aw_request *request, int reply)
 {
 	struct aw_proxy_conn *conn = aw_conns_find(request->ino);
 
-	reply_error(reply, conn ? aw_options_set(&conn->kept, conn->bridge, request) : 0);
+	if (!conn)
+		reply_error(reply, 0);
+	else if (request->level == SOL_SOCKET && request->name == SO_LINGER)
+		reply_error(reply, set_linger(conn->bridge, request));
+	else
+		reply_error(reply, set_kept(conn, request));
 }
 
 /* Sends the connection's TCP socket. A process that has the near end may have the TCP socket, too. */

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
@@ -19,7 +21,6 @@
 #include "xsock/proxy/farewell.h"
 #include "xsock/proxy/listeners.h"
 #include "xsock/proxy/loop.h"
-#include "xsock/proxy/outlive.h"
 #include "xsock/proxy/status.h"
 
 #define REVIEW_MS 1000
@@ -44,6 +45,34 @@ static void leave_program(void)
 	setsid();
 	if (chdir("/") != 0)
 		aw_log(AW_LOG_WARN, "cannot leave the program's directory: %s", strerror(errno));
+}
+
+static bool keeps_default(int sig)
+{
+	static const int kept[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGTRAP,
+				    SIGSYS,  SIGABRT, SIGCHLD, SIGCONT };
+
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+		if (sig == kept[i])
+			return true;
+	return false;
+}
+
+/*
+ * Ignores every signal that a service manager, a terminal or a timer sends to the program's process
+ * group: this process has connections of programs that may have exited, and lives as long as they
+ * do, as the kernel's TCP does. Signals of its own faults, SIGCHLD and SIGCONT keep the default
+ * action. All signals are unblocked.
+ */
+static void outlive_signals(void)
+{
+	sigset_t none;
+
+	/* signal() fails for SIGKILL, SIGSTOP and the C library's own signals. */
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, keeps_default(sig) ? SIG_DFL : SIG_IGN);
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
 static void raise_limit(void)
@@ -86,7 +115,7 @@ int main(void)
 	struct aw_loop loop;
 
 	leave_program();
-	aw_outlive_signals();
+	outlive_signals();
 	raise_limit();
 	aw_thread_shorten_slice();
 	if (aw_loop_init(&loop) != 0 || aw_control_init(&loop, AW_PROXY_CONTROL) != 0) {
