@@ -26,6 +26,13 @@ struct aw_ext_request {
 	int nodelay; /* TCP_NODELAY */
 };
 
+// clang-format off
+/* The calls of anywarp/sockets.h that the engine makes. */
+#define AW_EXT_PUBLIC_CALLS(F) \
+	F(reg_mr) F(dereg_mr) F(mr_key) F(write) F(write_notify) F(read) F(send_async) F(send_mr) \
+	F(recv_async) F(cq_fd) F(cq_poll)
+// clang-format on
+
 struct aw_ext_calls {
 	const char *version;
 	int (*start)(const struct aw_ext_request *request); /* returns 0 or an errno */
@@ -48,22 +55,10 @@ struct aw_ext_calls {
 	/* TCP's options and SO_ERROR of connection ino; return and errno as getsockopt(2). */
 	int (*get_option)(ino_t ino, int level, int name, void *value, socklen_t *len);
 	int (*set_option)(ino_t ino, int level, int name, const void *value, socklen_t len);
-	/* described in anywarp/sockets.h */
-	struct iwarp_mr *(*reg_mr)(int fd, void *addr, size_t len, int access);
-	int (*dereg_mr)(struct iwarp_mr *mr);
-	int (*mr_key)(const struct iwarp_mr *mr, struct iwarp_key *key);
-	int (*write)(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
-		     uint64_t key_offset, uint64_t cookie);
-	int (*write_notify)(struct iwarp_mr *mr, size_t offset, size_t len,
-			    const struct iwarp_key *key, uint64_t key_offset,
-			    const struct iwarp_note *note);
-	int (*read)(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
-		    uint64_t key_offset, uint64_t cookie);
-	int (*send_async)(int fd, const void *buf, size_t len, uint64_t cookie);
-	int (*send_mr)(struct iwarp_mr *mr, size_t offset, size_t len, uint64_t cookie);
-	int (*recv_async)(int fd, void *buf, size_t len, uint64_t cookie);
-	int (*cq_fd)(int fd);
-	int (*cq_poll)(int fd, struct iwarp_completion *completions, int n);
+	/* the public calls, each of which has the type of iwarp_NAME */
+#define AW_EXT_FIELD(name) __typeof__(iwarp_##name) *name;
+	AW_EXT_PUBLIC_CALLS(AW_EXT_FIELD)
+#undef AW_EXT_FIELD
 };
 
 extern const struct aw_ext_calls aw_ext_calls;

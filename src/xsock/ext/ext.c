@@ -392,6 +392,8 @@ static int ext_start(const struct aw_ext_request *request)
 	return error;
 }
 
+#define AW_EXT_ENTRY(name) .name = aw_ext_##name,
+// clang-format off
 __attribute__((visibility("default"))) const struct aw_ext_calls aw_ext_calls = {
 	.version = AW_EXT_VERSION,
 	.start = ext_start,
@@ -403,15 +405,6 @@ __attribute__((visibility("default"))) const struct aw_ext_calls aw_ext_calls = 
 	.watch = aw_ext_watch,
 	.get_option = aw_ext_get_option,
 	.set_option = aw_ext_set_option,
-	.reg_mr = aw_ext_reg_mr,
-	.dereg_mr = aw_ext_dereg_mr,
-	.mr_key = aw_ext_mr_key,
-	.write = aw_ext_write,
-	.write_notify = aw_ext_write_notify,
-	.read = aw_ext_read,
-	.send_async = aw_ext_send_async,
-	.send_mr = aw_ext_send_mr,
-	.recv_async = aw_ext_recv_async,
-	.cq_fd = aw_ext_cq_fd,
-	.cq_poll = aw_ext_cq_poll,
+	AW_EXT_PUBLIC_CALLS(AW_EXT_ENTRY)
 };
+// clang-format on

@@ -180,20 +180,9 @@ int aw_ext_stream_wait(int fd, int64_t timeout_ns);
 void aw_ext_watch(int fd);
 int aw_ext_get_option(ino_t ino, int level, int name, void *value, socklen_t *len);
 int aw_ext_set_option(ino_t ino, int level, int name, const void *value, socklen_t len);
-struct iwarp_mr *aw_ext_reg_mr(int fd, void *addr, size_t len, int access);
-int aw_ext_dereg_mr(struct iwarp_mr *mr);
-int aw_ext_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key);
-int aw_ext_write(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
-		 uint64_t key_offset, uint64_t cookie);
-int aw_ext_write_notify(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
-			uint64_t key_offset, const struct iwarp_note *note);
-int aw_ext_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
-		uint64_t key_offset, uint64_t cookie);
-int aw_ext_send_async(int fd, const void *buf, size_t len, uint64_t cookie);
-int aw_ext_send_mr(struct iwarp_mr *mr, size_t offset, size_t len, uint64_t cookie);
-int aw_ext_recv_async(int fd, void *buf, size_t len, uint64_t cookie);
-int aw_ext_cq_fd(int fd);
-int aw_ext_cq_poll(int fd, struct iwarp_completion *completions, int n);
+#define AW_EXT_DECLARE(name) __typeof__(iwarp_##name) aw_ext_##name;
+AW_EXT_PUBLIC_CALLS(AW_EXT_DECLARE)
+#undef AW_EXT_DECLARE
 
 /* ext_async.c, for ext_mr.c: sends memory that may be registered. Returns 0, or -1 with errno. */
 int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like);
