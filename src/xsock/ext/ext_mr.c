@@ -212,76 +212,62 @@ static int post_op(struct aw_ext *ext, const struct ibv_send_wr *wr, size_t len,
 	return 0;
 }
 
-static int fill_wr(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *wire,
-		   struct ibv_send_wr *wr)
+/* A Write or Read to be posted. */
+struct one_sided {
+	enum ibv_wr_opcode opcode;
+	uint64_t key_offset;
+	uint64_t cookie;
+	const struct iovec *note; /* sent behind a Write, unless NULL */
+};
+
+/* Posts a Write or Read of len bytes of mr from offset on. Returns 0, or -1 with errno. */
+static int post_one_sided(struct iwarp_mr *mr, size_t offset, size_t len,
+			  const struct iwarp_key *wire, const struct one_sided *op)
 {
+	struct ibv_send_wr wr = { .opcode = op->opcode, .num_sge = 1 };
 	struct parsed_key key;
+	struct ibv_sge sge;
 
 	if (!mr || !wire || !len || len > ONE_SIDED_MAX || !get_key(wire, &key))
 		return aw_ext_fail(EINVAL);
-	/* remote_addr holds the offset within the key until here. */
-	if (!is_within(offset, len, mr->len) || !is_within(wr->wr.rdma.remote_addr, len, key.len))
+	if (!is_within(offset, len, mr->len) || !is_within(op->key_offset, len, key.len))
 		return aw_ext_fail(ERANGE);
-	wr->wr.rdma.remote_addr += key.addr;
-	wr->wr.rdma.rkey = key.stag;
-	*wr->sg_list = (struct ibv_sge){
+	wr.wr.rdma.remote_addr = key.addr + op->key_offset;
+	wr.wr.rdma.rkey = key.stag;
+	sge = (struct ibv_sge){
 		.addr = (uintptr_t)mr->addr + offset,
 		.length = (uint32_t)len,
 		.lkey = mr->mr->lkey,
 	};
-	return 0;
+	wr.sg_list = &sge;
+	return post_op(mr->ext, &wr, len, op->cookie, op->note);
 }
 
 int aw_ext_write(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
 		 uint64_t key_offset, uint64_t cookie)
 {
-	struct ibv_sge sge;
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_RDMA_WRITE,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.wr.rdma.remote_addr = key_offset,
-	};
-
-	if (fill_wr(mr, offset, len, key, &wr) != 0)
-		return -1;
-	return post_op(mr->ext, &wr, len, cookie, NULL);
+	return post_one_sided(mr, offset, len, key,
+			      &(struct one_sided){ IBV_WR_RDMA_WRITE, key_offset, cookie, NULL });
 }
 
 int aw_ext_write_notify(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
 			uint64_t key_offset, const struct iwarp_note *note)
 {
 	struct iovec bytes;
-	struct ibv_sge sge;
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_RDMA_WRITE,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.wr.rdma.remote_addr = key_offset,
-	};
 
 	if (!note || !note->octets || !note->len || note->len > IWARP_NOTE_MAX)
 		return aw_ext_fail(EINVAL);
-	if (fill_wr(mr, offset, len, key, &wr) != 0)
-		return -1;
 	bytes = (struct iovec){ (void *)note->octets, note->len };
-	return post_op(mr->ext, &wr, len, note->cookie, &bytes);
+	return post_one_sided(mr, offset, len, key,
+			      &(struct one_sided){ IBV_WR_RDMA_WRITE, key_offset, note->cookie,
+						   &bytes });
 }
 
 int aw_ext_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwarp_key *key,
 		uint64_t key_offset, uint64_t cookie)
 {
-	struct ibv_sge sge;
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_RDMA_READ,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.wr.rdma.remote_addr = key_offset,
-	};
-
-	if (fill_wr(mr, offset, len, key, &wr) != 0)
-		return -1;
-	return post_op(mr->ext, &wr, len, cookie, NULL);
+	return post_one_sided(mr, offset, len, key,
+			      &(struct one_sided){ IBV_WR_RDMA_READ, key_offset, cookie, NULL });
 }
 
 int aw_ext_send_mr(struct iwarp_mr *mr, size_t offset, size_t len, uint64_t cookie)
