@@ -247,22 +247,6 @@ static int wait_until(int epfd, struct epoll_event *events, int max,
 	return kept;
 }
 
-static int wait_undecided(int epfd, struct epoll_event *events, int max,
-			  const struct timespec *timeout, const sigset_t *mask)
-{
-	struct aw_deadline deadline = aw_deadline_after(timeout);
-
-	return wait_until(epfd, events, max, &deadline, mask);
-}
-
-static int wait_undecided_ms(int epfd, struct epoll_event *events, int max, int timeout_ms,
-			     const sigset_t *mask)
-{
-	struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
-
-	return wait_undecided(epfd, events, max, timeout_ms < 0 ? NULL : &timeout, mask);
-}
-
 /*
  * Filters the events of a wait that began while no socket was undecided: another thread may have
  * added an undecided one meanwhile. If no event is left, waits on.
@@ -278,49 +262,49 @@ static int filter_late(int epfd, struct epoll_event *events, int max, int count,
 	return kept ? kept : wait_until(epfd, events, max, deadline, mask);
 }
 
-AW_WRAPPER int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
+/* mask NULL with masks false: epoll_wait, which a sandbox may allow alone. */
+static int wait_ms(int epfd, struct epoll_event *events, int max, int timeout_ms,
+		   const sigset_t *mask, bool masks)
 {
+	bool undecided, sandboxed = aw_sandbox_is_on();
 	struct aw_deadline deadline;
 	int count;
 
 	aw_framed_follow();
-	if (aw_fdtab_any_undecided())
-		return wait_undecided_ms(epfd, events, max, timeout_ms, NULL);
-	if (aw_sandbox_is_on())
-		return aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
-	deadline = aw_deadline_after_ms(timeout_ms);
-	count = aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
-	return filter_late(epfd, events, max, count, &deadline, NULL);
+	undecided = aw_fdtab_any_undecided();
+	if (undecided || !sandboxed)
+		deadline = aw_deadline_after_ms(timeout_ms);
+	if (undecided)
+		return wait_until(epfd, events, max, &deadline, mask);
+	count = masks ? aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask)
+		      : aw_libc()->epoll_wait(epfd, events, max, timeout_ms);
+	return sandboxed ? count : filter_late(epfd, events, max, count, &deadline, mask);
+}
+
+AW_WRAPPER int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
+{
+	return wait_ms(epfd, events, max, timeout_ms, NULL, false);
 }
 
 AW_WRAPPER int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms,
 			   const sigset_t *mask)
 {
-	struct aw_deadline deadline;
-	int count;
-
-	aw_framed_follow();
-	if (aw_fdtab_any_undecided())
-		return wait_undecided_ms(epfd, events, max, timeout_ms, mask);
-	if (aw_sandbox_is_on())
-		return aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask);
-	deadline = aw_deadline_after_ms(timeout_ms);
-	count = aw_libc()->epoll_pwait(epfd, events, max, timeout_ms, mask);
-	return filter_late(epfd, events, max, count, &deadline, mask);
+	return wait_ms(epfd, events, max, timeout_ms, mask, true);
 }
 
 AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
 			    const struct timespec *timeout, const sigset_t *mask)
 {
+	bool undecided, sandboxed = aw_sandbox_is_on();
 	struct aw_deadline deadline;
 	int count;
 
 	aw_framed_follow();
-	if (aw_fdtab_any_undecided())
-		return wait_undecided(epfd, events, max, timeout, mask);
-	if (aw_sandbox_is_on())
-		return aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
-	deadline = aw_deadline_after(timeout);
+	undecided = aw_fdtab_any_undecided();
+	if (undecided || !sandboxed)
+		deadline = aw_deadline_after(timeout);
+	if (undecided)
+		return wait_until(epfd, events, max, &deadline, mask);
 	count = aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
-	return filter_late(epfd, events, max, count, &deadline, mask);
+	return sandboxed ? count : filter_late(epfd, events, max, count, &deadline, mask);
 }
