@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 
 static const struct {
 	int level, name;
@@ -32,13 +32,8 @@ static size_t index_of(int level, int name)
 
 void aw_kept_read(struct aw_kept *kept, int tcp)
 {
-	for (size_t i = 0; i < AW_KEPT_MAX; i++) {
-		socklen_t len = sizeof(kept->values[i]);
-
-		kept->values[i] = 0;
-		(void)aw_libc()->getsockopt(tcp, table[i].level, table[i].name, &kept->values[i],
-					    &len);
-	}
+	for (size_t i = 0; i < AW_KEPT_MAX; i++)
+		kept->values[i] = aw_sockopt_int(tcp, table[i].level, table[i].name, 0);
 }
 
 bool aw_kept_is(int level, int name)

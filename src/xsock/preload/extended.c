@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/ext/calls.h"
 #include "xsock/framed/swap.h"
 #include "xsock/preload/extended_engine.h"
@@ -99,7 +100,6 @@ static int export_to_engine(struct aw_sock *sock, int fd, int far, int near)
 		.fd = fd,
 		.role = (int)sock->role,
 	};
-	socklen_t len = sizeof(request.nodelay);
 	struct stat file;
 
 	if (request.tcp < 0 || request.far < 0) {
@@ -111,7 +111,7 @@ static int export_to_engine(struct aw_sock *sock, int fd, int far, int near)
 	}
 	fstat(near, &file);
 	request.ino = file.st_ino;
-	aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &request.nodelay, &len);
+	request.nodelay = aw_sockopt_int(fd, IPPROTO_TCP, TCP_NODELAY, 0);
 	return engine->start(&request);
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
@@ -293,12 +294,10 @@ void aw_option_linger(int fd)
 
 static bool is_stream(int fd)
 {
-	int type = 0, domain = 0;
-	socklen_t type_len = sizeof(type), domain_len = sizeof(domain);
+	int domain = aw_sockopt_int(fd, SOL_SOCKET, SO_DOMAIN, 0);
 
-	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) == 0 &&
-	       aw_libc()->getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) == 0 &&
-	       type == SOCK_STREAM && (domain == AF_INET || domain == AF_INET6);
+	return (domain == AF_INET || domain == AF_INET6) &&
+	       aw_sockopt_int(fd, SOL_SOCKET, SO_TYPE, 0) == SOCK_STREAM;
 }
 
 static bool is_connected(int fd)
@@ -307,15 +306,6 @@ static bool is_connected(int fd)
 	socklen_t len = sizeof(remote);
 
 	return aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len) == 0;
-}
-
-static bool is_listening(int fd)
-{
-	int listening = 0;
-	socklen_t len = sizeof(listening);
-
-	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len);
-	return listening;
 }
 
 /*
@@ -334,7 +324,7 @@ static bool add_to_table(int fd)
 	aw_fdtab_unlock();
 	if (sock)
 		return true;
-	if (is_listening(fd))
+	if (aw_sockopt_int(fd, SOL_SOCKET, SO_ACCEPTCONN, 0))
 		like.state = AW_FD_LISTENER;
 	like.role = made ? AW_ROLE_ACTIVE : AW_ROLE_PASSIVE;
 	return aw_fdtab_add(fd, &like);
@@ -459,15 +449,6 @@ static bool is_foreign(int fd, int level, int name)
 		(level == SOL_SOCKET && (name == SO_DOMAIN || name == SO_PROTOCOL)));
 }
 
-static bool is_unix(int fd)
-{
-	int domain = 0;
-	socklen_t len = sizeof(domain);
-
-	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
-	       domain == AF_UNIX;
-}
-
 /* Writes the errno that TCP has reported to the library in place of the program, if there is one. */
 static void take_undecided(int fd, void *value, socklen_t len)
 {
@@ -502,7 +483,7 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 		return get_bridged(fd, level, name, value, len);
 	}
 	if (!len || !is_foreign(fd, level, name) || (result == 0 && level != SOL_SOCKET) ||
-	    !is_unix(fd) || !aw_name_import(fd))
+	    aw_sockopt_int(fd, SOL_SOCKET, SO_DOMAIN, 0) != AF_UNIX || !aw_name_import(fd))
 		return result;
 	*len = room;
 	errno = saved;

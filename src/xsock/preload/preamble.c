@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/probe.h"
 
@@ -32,10 +33,7 @@ static void set_lowat(int fd, int bytes)
 /* Sets sock's deadline. The caller holds the table's lock. */
 static void begin_preamble(struct aw_sock *sock, int fd)
 {
-	socklen_t len = sizeof(sock->lowat);
-
-	sock->lowat = 1;
-	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &sock->lowat, &len);
+	sock->lowat = aw_sockopt_int(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
 	sock->preamble_ns = aw_now_ns() + INT64_C(1000000) * aw_preamble_ms();
 	if (sock->preamble_ns < soonest_ns)
 		soonest_ns = sock->preamble_ns;

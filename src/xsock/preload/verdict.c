@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/preamble.h"
 #include "xsock/preload/probe.h"
@@ -67,10 +68,8 @@ static enum aw_verdict await_rest(int fd, int ms)
 	uint8_t bytes[REQUEST_BYTES_MAX];
 	size_t wanted = KEY_LEN;
 	enum aw_verdict verdict;
-	int before = 1;
-	socklen_t len = sizeof(before);
+	int before = aw_sockopt_int(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
 
-	aw_libc()->getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, &len);
 	do {
 		int lowat = (int)wanted;
 		short ready;

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "xsock/base/fds.h"
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/process/sandbox.h"
 #include "xsock/process/spawn.h"
@@ -246,15 +247,6 @@ static int fd_of(struct msghdr *msg)
 	return fd;
 }
 
-static bool is_tcp(int fd)
-{
-	int protocol = 0;
-	socklen_t len = sizeof(protocol);
-
-	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
-	       protocol == IPPROTO_TCP;
-}
-
 /*
  * Reads a reply, and into *fd the fd beside it; fd NULL: none is received. Returns 0 or an errno.
  */
@@ -283,7 +275,7 @@ static int read_reply(int from, struct aw_reply *reply, int *fd)
 static int take_reply(int from, struct aw_reply *reply, aw_proxy_use *use, void *arg)
 {
 	int tcp = -1, err = read_reply(from, reply, use ? &tcp : NULL);
-	bool is_right = tcp < 0 || is_tcp(tcp);
+	bool is_right = tcp < 0 || aw_sockopt_int(tcp, SOL_SOCKET, SO_PROTOCOL, 0) == IPPROTO_TCP;
 
 	if (tcp >= 0) {
 		if (is_right && !err)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/framed/bridged.h"
 #include "xsock/framed/calls.h"
 #include "xsock/proxy/closer.h"
@@ -353,11 +354,7 @@ static void record_fds(struct aw_line *line, struct aw_line_fd fds[AW_LINE_FDS])
 
 static int record_error(struct aw_line *line)
 {
-	int error = 0;
-	socklen_t len = sizeof(error);
-
-	(void)getsockopt(record_of(line)->start.tcp, SOL_SOCKET, SO_ERROR, &error, &len);
-	return error;
+	return aw_sockopt_int(record_of(line)->start.tcp, SOL_SOCKET, SO_ERROR, 0);
 }
 
 static bool record_at_mark(struct aw_line *line)

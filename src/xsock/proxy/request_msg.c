@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/proxy/closer.h"
 
 enum fd_kind {
@@ -90,17 +91,10 @@ int aw_request_msg_recv(int control, struct aw_request_msg *msg)
 	return 1;
 }
 
-static int get_option(int fd, int name)
-{
-	int value = -1;
-	socklen_t len = sizeof(value);
-
-	return getsockopt(fd, SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
-}
-
 static bool is_local(int fd, int type)
 {
-	return get_option(fd, SO_DOMAIN) == AF_UNIX && get_option(fd, SO_TYPE) == type;
+	return aw_sockopt_int(fd, SOL_SOCKET, SO_DOMAIN, -1) == AF_UNIX &&
+	       aw_sockopt_int(fd, SOL_SOCKET, SO_TYPE, -1) == type;
 }
 
 /* Reads the cookie of fd's network namespace. False: the kernel is older than Linux 5.14. */
@@ -145,18 +139,17 @@ static bool goes_by_names(const struct aw_request *request)
 static bool is_tcp(int fd, struct aw_request *request)
 {
 	socklen_t local_len = sizeof(request->local), remote_len = sizeof(request->remote);
-	int domain = get_option(fd, SO_DOMAIN), v6only = 0;
-	socklen_t len = sizeof(v6only);
+	int domain = aw_sockopt_int(fd, SOL_SOCKET, SO_DOMAIN, -1);
 
-	if ((domain != AF_INET && domain != AF_INET6) || get_option(fd, SO_PROTOCOL) != IPPROTO_TCP)
+	if ((domain != AF_INET && domain != AF_INET6) ||
+	    aw_sockopt_int(fd, SOL_SOCKET, SO_PROTOCOL, -1) != IPPROTO_TCP)
 		return false;
 	(void)getpeername(fd, (struct sockaddr *)&request->remote, &remote_len);
 	if (is_elsewhere(fd))
 		return !goes_by_names(request);
 	(void)getsockname(fd, (struct sockaddr *)&request->local, &local_len);
-	(void)getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, &len);
-	request->v6only = v6only;
-	request->shares_port = get_option(fd, SO_REUSEPORT) > 0;
+	request->v6only = aw_sockopt_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	request->shares_port = aw_sockopt_int(fd, SOL_SOCKET, SO_REUSEPORT, -1) > 0;
 	return true;
 }
 

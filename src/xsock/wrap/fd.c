@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/extended.h"
@@ -291,16 +292,15 @@ static void count_to_mark(int fd, void *value)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLPRI };
 	int count;
-	socklen_t len = sizeof(int);
-	int in_line = 0;
 	void *bytes;
+	size_t len;
 	ssize_t got;
 
 	memcpy(&count, value, sizeof(count));
 	if (count <= 0 || aw_libc()->poll(&pollfd, 1, 0) <= 0 || !(pollfd.revents & POLLPRI) ||
-	    aw_libc()->getsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, &len) != 0 || in_line)
+	    aw_sockopt_int(fd, SOL_SOCKET, SO_OOBINLINE, 1))
 		return;
-	len = (socklen_t)count;
+	len = (size_t)count;
 	bytes = aw_memory_map(len);
 	if (!bytes)
 		return;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/swap.h"
 #include "xsock/preload/first_io.h"
@@ -57,21 +58,13 @@ AW_WRAPPER int socketpair(int domain, int type, int protocol, int fds[2])
 	return result;
 }
 
-static bool is_udp(int fd)
-{
-	int type = 0;
-	socklen_t len = sizeof(type);
-
-	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
-	       type == SOCK_DGRAM;
-}
-
 /* If the UDP port is in use, a proxy process may have it, and releases it. */
 AW_WRAPPER int bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int result = aw_libc()->bind(fd, addr, len);
 
-	if (result == 0 || errno != EADDRINUSE || aw_sandbox_is_on() || !is_udp(fd))
+	if (result == 0 || errno != EADDRINUSE || aw_sandbox_is_on() ||
+	    aw_sockopt_int(fd, SOL_SOCKET, SO_TYPE, 0) != SOCK_DGRAM)
 		return result;
 	if (aw_release_ours(addr, len))
 		result = aw_libc()->bind(fd, addr, len);
@@ -314,8 +307,7 @@ void aw_socket_received(int fd)
 {
 	struct aw_sock like = { .state = AW_FD_LISTENER, .role = AW_ROLE_PASSIVE };
 	struct sockaddr_storage local = { 0 };
-	socklen_t len = sizeof(local), int_len = sizeof(int);
-	int listens = 0;
+	socklen_t len = sizeof(local);
 
 	aw_fdtab_forget(fd);
 	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
@@ -326,8 +318,8 @@ void aw_socket_received(int fd)
 	}
 	if (local.ss_family != AF_INET && local.ss_family != AF_INET6)
 		return;
-	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &int_len);
-	if (!listens || !aw_mode_may_accept((struct sockaddr *)&local))
+	if (!aw_sockopt_int(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) ||
+	    !aw_mode_may_accept((struct sockaddr *)&local))
 		return;
 	if (aw_fdtab_add(fd, &like))
 		(void)aw_proxy_announce(fd, aw_mode_records());
