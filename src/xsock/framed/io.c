@@ -387,7 +387,7 @@ static bool is_elsewhere(const struct framed_call *call, ssize_t n)
 {
 	if (n != -EBADF && n != -ENOTSOCK)
 		return false;
-	aw_fdtab_review(call->number);
+	(void)aw_fdtab_look(call->number, NULL);
 	return has_moved(call);
 }
 

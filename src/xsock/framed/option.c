@@ -79,7 +79,7 @@ bool aw_framed_pending(int fd, int *count)
 	n = aw_record_pending(&slot->record, &aw_slot_calls, fd);
 	aw_half_leave(&half);
 	if (n == -ENOTSOCK) {
-		aw_fdtab_review(fd);
+		(void)aw_fdtab_look(fd, NULL);
 		return false;
 	}
 	/* The look has taken TCP's error: the next read returns it. */

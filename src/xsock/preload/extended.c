@@ -135,14 +135,11 @@ static int check_tcp(int fd)
  */
 static int claim_socket(int fd, int role, struct aw_sock **claimed)
 {
-	struct aw_sock like = { .state = AW_FD_PENDING, .mode = AW_XS_ON };
+	struct aw_sock like = { .state = AW_FD_PENDING, .mode = AW_XS_ON }, known;
 	struct aw_sock *sock;
 	int err = 0;
 
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	aw_fdtab_unlock();
-	if (!sock && !aw_fdtab_add(fd, &like))
+	if (!aw_fdtab_look(fd, &known) && !aw_fdtab_add(fd, &like))
 		return ENOMEM;
 	aw_fdtab_lock();
 	aw_fdtab_await_forks();
@@ -249,20 +246,11 @@ static bool is_started(void)
 
 void aw_extended_closing(int fd)
 {
-	const struct aw_sock *sock;
-	struct linger linger;
-	bool is_last;
+	struct aw_sock sock;
 
-	if (!engine || aw_fdtab_is_vfork_child())
-		return;
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	is_last = sock && sock->extended && sock->state == AW_FD_BRIDGED && sock->fds == 1;
-	if (is_last)
-		linger = sock->linger;
-	aw_fdtab_unlock();
-	if (is_last)
-		engine->closing(fd, &linger);
+	if (engine && !aw_fdtab_is_vfork_child() && aw_fdtab_look(fd, &sock) && sock.extended &&
+	    sock.state == AW_FD_BRIDGED && sock.fds == 1)
+		engine->closing(fd, &sock.linger);
 }
 
 int aw_extended_get_option(const struct aw_sock *sock, int level, int name, void *value,

@@ -63,19 +63,6 @@ static enum place place_of(int level, int name)
 	return PLACE_TCP;
 }
 
-/* Copies fd's socket to like. False: fd has none any more. */
-static bool copy_socket(int fd, struct aw_sock *like)
-{
-	struct aw_sock *sock;
-
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	if (sock)
-		*like = *sock;
-	aw_fdtab_unlock();
-	return sock != NULL;
-}
-
 static int fail_with(int err)
 {
 	errno = err;
@@ -184,7 +171,7 @@ int aw_option_end(int fd)
 	struct aw_sock sock;
 	int saved = errno, err = 0;
 
-	if (!aw_sandbox_is_on() && copy_socket(fd, &sock))
+	if (!aw_sandbox_is_on() && aw_fdtab_look(fd, &sock))
 		err = end_errno(fd, &sock);
 	errno = err ? err : saved;
 	return err ? -1 : 0;
@@ -199,7 +186,7 @@ static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
 		return fail_with(EINVAL);
 	if (!len || is_bad_buffer(value, *len))
 		return fail_with(EFAULT);
-	if (!copy_socket(fd, &sock))
+	if (!aw_fdtab_look(fd, &sock))
 		return aw_libc()->getsockopt(fd, level, name, value, len);
 	switch (place_of(level, name)) {
 	case PLACE_NEAR:
@@ -245,7 +232,7 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 		return fail_with(EINVAL);
 	if (is_bad_buffer(value, len))
 		return fail_with(EFAULT);
-	if (!copy_socket(fd, &sock))
+	if (!aw_fdtab_look(fd, &sock))
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	switch (place_of(level, name)) {
 	case PLACE_BOTH:
@@ -271,22 +258,16 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 /* As with TCP, the close of the socket's last fd waits. */
 void aw_option_linger(int fd)
 {
-	struct aw_sock *sock;
+	struct aw_sock sock;
 	struct aw_reply reply;
 	struct aw_request request;
-	int ms = 0;
+	int ms;
 
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	if (sock && !sock->extended && sock->fds == 1 && sock->linger.l_onoff &&
-	    sock->linger.l_linger > 0) {
-		ms = sock->linger.l_linger < INT_MAX / 1000 ? sock->linger.l_linger * 1000
-							    : INT_MAX;
-		aw_request_init(&request, AW_REQUEST_DRAIN);
-	}
-	aw_fdtab_unlock();
-	if (!ms)
+	if (!aw_fdtab_look(fd, &sock) || sock.extended || sock.fds != 1 || !sock.linger.l_onoff ||
+	    sock.linger.l_linger <= 0)
 		return;
+	ms = sock.linger.l_linger < INT_MAX / 1000 ? sock.linger.l_linger * 1000 : INT_MAX;
+	aw_request_init(&request, AW_REQUEST_DRAIN);
 	request.len = sizeof(ms);
 	memcpy(request.value, &ms, sizeof(ms));
 	(void)aw_proxy_call(&request, fd, &reply);
@@ -315,14 +296,10 @@ static bool is_connected(int fd)
  */
 static bool add_to_table(int fd)
 {
-	struct aw_sock like = { .state = AW_FD_CANDIDATE };
-	struct aw_sock *sock;
+	struct aw_sock like = { .state = AW_FD_CANDIDATE }, known;
 	bool made = aw_fdtab_state(fd) == AW_FD_CANDIDATE;
 
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	aw_fdtab_unlock();
-	if (sock)
+	if (aw_fdtab_look(fd, &known))
 		return true;
 	if (aw_sockopt_int(fd, SOL_SOCKET, SO_ACCEPTCONN, 0))
 		like.state = AW_FD_LISTENER;
@@ -410,7 +387,7 @@ static int get_iwarp(int fd, int name, void *value, socklen_t *len)
 		return fail_with(EFAULT);
 	if (name != IWARP_MODE && name != IWARP_ROLE)
 		return fail_with(ENOPROTOOPT);
-	if (!copy_socket(fd, &sock) && !is_stream(fd))
+	if (!aw_fdtab_look(fd, &sock) && !is_stream(fd))
 		return fail_with(EOPNOTSUPP);
 	number = name == IWARP_MODE ? (int)sock.mode : (int)sock.role;
 	if ((sock.state == AW_FD_BRIDGED || sock.slot) && name == IWARP_MODE)

@@ -91,16 +91,9 @@ bool aw_preamble_is_over(const struct aw_sock *sock)
 
 bool aw_preamble_hides(int fd)
 {
-	struct aw_sock *sock;
-	bool hides;
+	struct aw_sock sock;
 
-	if (soonest_ns == INT64_MAX)
-		return false;
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	hides = sock && sock->preamble_ns;
-	aw_fdtab_unlock();
-	return hides;
+	return soonest_ns != INT64_MAX && aw_fdtab_look(fd, &sock) && sock.preamble_ns;
 }
 
 void aw_preamble_end(struct aw_sock *sock)

@@ -81,14 +81,10 @@ static void decide_now(int fd, const struct aw_deadline *by)
  */
 static bool is_awaited(int fd)
 {
-	const struct aw_sock *sock;
-	bool awaited;
+	struct aw_sock sock;
 
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	awaited = sock && aw_fdtab_is_awaited(sock) && sock->mode == AW_XS_ON;
-	aw_fdtab_unlock();
-	return awaited && aw_mode_records();
+	return aw_fdtab_look(fd, &sock) && aw_fdtab_is_awaited(&sock) && sock.mode == AW_XS_ON &&
+	       aw_mode_records();
 }
 
 /* Decides fd, unless a thread waits on it: then the connection stays the parent's alone. */
@@ -113,18 +109,13 @@ void aw_settle_fds(const int *fds, int count)
  */
 static void decide_connecting(int fd, const struct aw_deadline *by)
 {
-	enum aw_xs_mode mode = AW_XS_OFF;
-	struct aw_sock *sock;
+	struct aw_sock *sock, before;
 
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	if (sock && sock->state == AW_FD_CONNECTING && !sock->caller)
-		mode = sock->mode;
-	aw_fdtab_unlock();
-	if (mode == AW_XS_OFF)
+	if (!aw_fdtab_look(fd, &before) || before.state != AW_FD_CONNECTING || before.caller ||
+	    before.mode == AW_XS_OFF)
 		return;
-	(void)aw_first_io_poll(fd, POLLOUT,
-			       mode == AW_XS_ON ? aw_deadline_at_most_ms(by, CONNECT_MS) : 0);
+	(void)aw_first_io_poll(
+		fd, POLLOUT, before.mode == AW_XS_ON ? aw_deadline_at_most_ms(by, CONNECT_MS) : 0);
 	(void)aw_first_io_make_by(fd, AW_FIRST_WRITE, by);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);

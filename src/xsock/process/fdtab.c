@@ -506,11 +506,16 @@ struct aw_sock *aw_fdtab_get(int fd)
 	return NULL;
 }
 
-void aw_fdtab_review(int fd)
+bool aw_fdtab_look(int fd, struct aw_sock *copy)
 {
+	const struct aw_sock *sock;
+
 	aw_fdtab_lock();
-	(void)aw_fdtab_get(fd);
+	sock = aw_fdtab_get(fd);
+	if (sock && copy)
+		*copy = *sock;
 	aw_fdtab_unlock();
+	return sock != NULL;
 }
 
 struct aw_sock *aw_fdtab_get_started(int fd)

@@ -165,8 +165,6 @@ void aw_fdtab_copy(int from, int to, bool undecided);
  */
 void aw_fdtab_forget(int fd);
 void aw_fdtab_forget_range(unsigned first, unsigned last);
-/* Forgets fd if its number is another file's by now, because the program has closed fd in a way that this library does not see. */
-void aw_fdtab_review(int fd);
 /*
  * This process is a child of vfork, which runs in its parent's memory and so sees its parent's
  * table.
@@ -190,6 +188,12 @@ pid_t aw_fdtab_bare_fork(void);
  * sockets that connect.
  */
 void aw_fdtab_set_parent_exits(bool exits);
+
+/*
+ * Copies fd's socket as it is now, where copy is not NULL. False: fd has none, as for aw_fdtab_get, also because the program has
+ * closed fd in a way that this library does not see, and its number is another file's.
+ */
+bool aw_fdtab_look(int fd, struct aw_sock *copy);
 
 /* The caller of each function below holds the lock, except where the function's comment differs. */
 

@@ -70,15 +70,6 @@ static bool rules_allow(bool listening, const struct sockaddr *local)
 	return rules && aw_xs_rules_may(rules, &q);
 }
 
-static enum aw_xs_mode find_mode(bool listening, const struct sockaddr *local,
-				 const struct sockaddr *remote)
-{
-	struct aw_xs_query q = make_query(listening, local, remote);
-
-	pthread_once(&once, read_rules);
-	return rules ? aw_xs_rules_mode(rules, &q) : AW_XS_OFF;
-}
-
 bool aw_mode_is_settled(bool listening, enum aw_xs_mode *mode)
 {
 	struct aw_xs_query q = make_query(listening, NULL, NULL);
@@ -98,31 +89,22 @@ bool aw_mode_may_accept(const struct sockaddr *local)
 	return rules_allow(true, local);
 }
 
-enum aw_xs_mode aw_mode_connecting(const struct sockaddr *local, const struct sockaddr *remote)
+enum aw_xs_mode aw_mode_of(bool accepted, const struct sockaddr *local,
+			   const struct sockaddr *remote)
 {
-	return find_mode(false, local, remote);
-}
+	struct aw_xs_query q = make_query(accepted, local, remote);
 
-enum aw_xs_mode aw_mode_accepted(const struct sockaddr *local, const struct sockaddr *remote)
-{
-	return find_mode(true, local, remote);
+	pthread_once(&once, read_rules);
+	return rules ? aw_xs_rules_mode(rules, &q) : AW_XS_OFF;
 }
 
 enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set)
 {
-	enum aw_xs_mode mode = AW_XS_OFF;
-	struct aw_sock *sock;
+	struct aw_sock sock;
 
-	*is_set = false;
-	if (!atomic_load_explicit(&program_sets, memory_order_relaxed))
-		return mode;
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	*is_set = sock && sock->mode_is_set;
-	if (*is_set)
-		mode = sock->mode;
-	aw_fdtab_unlock();
-	return mode;
+	*is_set = atomic_load_explicit(&program_sets, memory_order_relaxed) &&
+		  aw_fdtab_look(fd, &sock) && sock.mode_is_set;
+	return *is_set ? sock.mode : AW_XS_OFF;
 }
 
 void aw_mode_note_program(void)

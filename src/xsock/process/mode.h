@@ -20,9 +20,9 @@ bool aw_mode_may(bool listening);
 bool aw_mode_may_accept(const struct sockaddr *local);
 /* Returns whether the rules give all connections of the program on that side one mode, *mode: no rule asks for addresses. */
 bool aw_mode_is_settled(bool listening, enum aw_xs_mode *mode);
-/* Return the mode that the rules give a connection between these addresses. */
-enum aw_xs_mode aw_mode_connecting(const struct sockaddr *local, const struct sockaddr *remote);
-enum aw_xs_mode aw_mode_accepted(const struct sockaddr *local, const struct sockaddr *remote);
+/* Returns the mode that the rules give a connection, which this process has accepted or not, between these addresses. */
+enum aw_xs_mode aw_mode_of(bool accepted, const struct sockaddr *local,
+			   const struct sockaddr *remote);
 /* Returns the mode that the program has set by setsockopt (*is_set is true), or AW_XS_OFF. */
 enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set);
 /* Notes that the program has set a socket's mode. The caller may hold the table's lock. */

@@ -20,7 +20,7 @@ static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
 		return mode;
 	if (!aw_mode_may(false) || aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
 		return AW_XS_OFF;
-	return aw_mode_connecting((struct sockaddr *)&local, remote);
+	return aw_mode_of(false, (struct sockaddr *)&local, remote);
 }
 
 /* A call of connect(2), and its socket, which is held. */

@@ -185,7 +185,7 @@ static enum aw_xs_mode accepted_mode(int fd)
 	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
 	    aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) != 0)
 		return AW_XS_OFF;
-	return aw_mode_accepted((struct sockaddr *)&local, (struct sockaddr *)&remote);
+	return aw_mode_of(true, (struct sockaddr *)&local, (struct sockaddr *)&remote);
 }
 
 /*
@@ -239,26 +239,28 @@ AW_WRAPPER int accept4(int listener, struct sockaddr *addr, socklen_t *len, int 
 	return add_accepted(&state, aw_libc()->accept4(listener, addr, len, flags));
 }
 
+static int libc_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
+{
+	return remote ? aw_libc()->getpeername(fd, addr, len)
+		      : aw_libc()->getsockname(fd, addr, len);
+}
+
 static int copy_bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
 {
-	struct sockaddr_storage name;
-	struct aw_sock *sock;
+	const struct sockaddr_storage *name;
+	struct aw_sock sock;
 	socklen_t full;
 
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	if (sock)
-		name = remote ? sock->remote : sock->local;
-	aw_fdtab_unlock();
-	if (!sock)
-		return remote ? aw_libc()->getpeername(fd, addr, len)
-			      : aw_libc()->getsockname(fd, addr, len);
+	if (!aw_fdtab_look(fd, &sock))
+		return libc_name(fd, remote, addr, len);
 	if ((int)*len < 0) {
 		errno = EINVAL;
 		return -1;
 	}
-	full = name.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-	memcpy(addr, &name, *len < full ? *len : full);
+	name = remote ? &sock.remote : &sock.local;
+	full = name->ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					  : sizeof(struct sockaddr_in6);
+	memcpy(addr, name, *len < full ? *len : full);
 	*len = full;
 	return 0;
 }
@@ -272,16 +274,12 @@ static int copy_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
 	socklen_t room;
 	int result;
 
-	if (!addr || !len) { /* libc returns the error */
-		return remote ? aw_libc()->getpeername(fd, addr, len)
-			      : aw_libc()->getsockname(fd, addr, len);
-	}
+	if (!addr || !len) /* libc returns the error */
+		return libc_name(fd, remote, addr, len);
 	room = *len;
-
 	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return copy_bridged_name(fd, remote, addr, len);
-	result = remote ? aw_libc()->getpeername(fd, addr, len)
-			: aw_libc()->getsockname(fd, addr, len);
+	result = libc_name(fd, remote, addr, len);
 	if (result != 0 || room < sizeof(addr->sa_family) || addr->sa_family != AF_UNIX ||
 	    !(aw_fdtab_is_paired(fd) || aw_name_import(fd)))
 		return result;
