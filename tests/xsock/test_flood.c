@@ -89,7 +89,7 @@ static uint64_t taken_of(uint64_t there)
 
 	open_scene(&s);
 	most = there;
-	aw_xs_ep_progress(s.ep, 0);
+	aw_xs_ep_progress(s.ep);
 	assert_int_equal(s.ep->stream.error, 0);
 	close_scene(&s);
 	return completed;

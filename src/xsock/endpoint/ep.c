@@ -142,7 +142,7 @@ short aw_xs_ep_ready(struct aw_xs_ep *ep)
 	pthread_mutex_lock(&ep->lock);
 	if (ep->poller && pthread_equal(ep->poller_id, pthread_self()))
 		ep->poller = false;
-	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_progress(ep);
 	ep->ready_changes = ep->changes;
 	short bits = aw_xs_ep_bits(ep);
 
@@ -161,7 +161,7 @@ static int take_error(struct aw_xs_ep *ep)
 int aw_xs_ep_error(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
-	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_progress(ep);
 	int error = take_error(ep);
 
 	aw_xs_ep_unlock(ep);
@@ -245,7 +245,7 @@ static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 	if (refusal || len == 0)
 		return refusal;
 	if (aw_xs_stream_room(&ep->stream) < len)
-		aw_xs_ep_progress(ep, 0);
+		aw_xs_ep_progress(ep);
 	taken = aw_xs_stream_put(&ep->stream, iov, n);
 	if (taken == 0)
 		return ep->stream.error ? send_refusal(ep, flags) : -EAGAIN;
@@ -283,7 +283,7 @@ static ssize_t recv_urgent(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 	uint8_t byte;
 	int err;
 
-	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_progress(ep);
 	err = aw_xs_stream_get_urgent(&ep->stream, peek, &byte);
 	if (err)
 		return err;
@@ -306,7 +306,7 @@ static ssize_t recv_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 		return 0;
 	/* A peek for more bytes than are there first makes progress. */
 	if (aw_xs_stream_pending(&ep->stream) < (peek ? length_of(iov, n) : 1))
-		aw_xs_ep_progress(ep, 0);
+		aw_xs_ep_progress(ep);
 	taken = aw_xs_stream_get(&ep->stream, iov, n, peek);
 	if (taken == 0)
 		return result_of_empty(ep);
@@ -367,7 +367,7 @@ bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep)
 size_t aw_xs_ep_pending(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
-	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_progress(ep);
 	size_t pending = aw_xs_stream_pending(&ep->stream);
 
 	aw_xs_ep_unlock(ep);
@@ -377,7 +377,7 @@ size_t aw_xs_ep_pending(struct aw_xs_ep *ep)
 size_t aw_xs_ep_unsent(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
-	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_progress(ep);
 	aw_xs_ep_reap_sends(ep);
 	size_t unsent = is_over(ep) ? 0 : (size_t)(ep->stream.put - ep->stream.freed);
 
@@ -441,7 +441,6 @@ void aw_xs_ep_stats(struct aw_xs_ep *ep, struct aw_xs_stats *stats)
 		.bytes_out = s->bytes_out,
 		.send_credits = (uint16_t)(s->seq_limit - s->seq),
 		.receive_credits = s->rq_size - (uint16_t)(s->rseq - s->rseq_granted),
-		.send_window = s->window < UINT32_MAX ? (uint32_t)s->window : UINT32_MAX,
 	};
 	aw_xs_ep_unlock(ep);
 }

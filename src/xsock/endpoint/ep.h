@@ -48,7 +48,6 @@ struct aw_xs_stats {
 	uint64_t bytes_in, bytes_out; /* received from the peer, sent to it */
 	/* how many messages we may send; how many the peer may */
 	uint32_t send_credits, receive_credits;
-	uint32_t send_window; /* bytes of the peer's receive buffers that we may fill now */
 };
 
 /* Creates an endpoint. o NULL: all defaults. Returns 0 or -ENOMEM. */

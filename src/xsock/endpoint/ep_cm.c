@@ -209,7 +209,7 @@ static int on_event(struct aw_xs_ep *ep, const struct rdma_cm_event *event)
 		return -ENODEV;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		/* The CQ has the messages that came before the end. */
-		aw_xs_ep_progress(ep, 0);
+		aw_xs_ep_progress(ep);
 		aw_xs_ep_end(ep, 0);
 		return 0;
 	default:

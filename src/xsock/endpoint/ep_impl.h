@@ -78,7 +78,7 @@ struct aw_xs_ep {
 	struct ibv_comp_channel *channel;
 	struct aw_xs_cq send_cq, recv_cq;
 	struct ibv_mr *send_mr, *recv_mr, *target_mr, *messages_mr;
-	uint32_t sq_wrs, inline_max;
+	uint32_t inline_max;
 	uint32_t recv_count;
 	struct aw_xs_caller_wr caller_wr[AW_XS_CALLER_WRS_MAX];
 	uint32_t caller_first, caller_wrs; /* a ring in caller_wr, in the SQ's order */
@@ -133,8 +133,9 @@ void *aw_xs_cm_extension(const char *name);
 /* ep_qp.c: verbs. The caller holds the endpoint's lock. */
 int aw_xs_ep_qp_create(struct aw_xs_ep *ep);
 void aw_xs_ep_qp_destroy(struct aw_xs_ep *ep);
-/* Processes completions, then posts what can be posted. min: as for aw_xs_stream_next. */
-void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min);
+/* Processes completions, then posts what can be posted. */
+void aw_xs_ep_progress(struct aw_xs_ep *ep);
+/* Posts what can be posted. min: as for aw_xs_stream_next. */
 void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min);
 void aw_xs_ep_reap_sends(struct aw_xs_ep *ep);
 int aw_xs_ep_post_work(struct aw_xs_ep *ep, const struct aw_xs_work *wr);

@@ -60,7 +60,7 @@ off_t aw_xs_ep_iomap(struct aw_xs_ep *ep, void *buf, size_t len, int prot, off_t
 	pthread_mutex_lock(&ep->lock);
 	err = add_map(ep, buf, len, prot & PROT_WRITE, (uint64_t)offset);
 	if (!err)
-		aw_xs_ep_progress(ep, 0);
+		aw_xs_ep_progress(ep);
 	aw_xs_ep_unlock(ep);
 	return err ? err : offset;
 }
@@ -139,7 +139,7 @@ static ssize_t write_all(struct aw_xs_ep *ep, const uint8_t *bytes, size_t count
 	size_t taken = 0;
 	int64_t n = 1;
 
-	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_progress(ep);
 	aw_xs_ep_reap_sends(ep);
 	if (ep->phase != AW_XS_PHASE_UP)
 		return s->error || ep->phase == AW_XS_PHASE_OVER ? -EPIPE : -ENOTCONN;

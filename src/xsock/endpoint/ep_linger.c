@@ -76,7 +76,7 @@ bool aw_xs_ep_linger(struct aw_xs_ep *ep)
 
 	pthread_mutex_lock(&ep->lock);
 	aw_xs_ep_cm_progress(ep);
-	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_progress(ep);
 	aw_xs_stream_discard(&ep->stream);
 	aw_xs_ep_pump(ep, 0);
 	if (!ep->disconnecting)
@@ -98,7 +98,7 @@ static void free_in_child(struct aw_xs_ep *ep)
 static bool end_stream(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
-	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_progress(ep);
 	aw_xs_stream_end(&ep->stream, AW_XS_GONE);
 	aw_xs_stream_discard(&ep->stream);
 	ep->flush_awaited = true;

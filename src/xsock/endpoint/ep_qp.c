@@ -359,7 +359,7 @@ static bool needs_room(const struct aw_xs_stream *s)
 	       s->sq_used > s->sq_size / 2 || s->notes_used > AW_XS_NOTES / 2;
 }
 
-void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min)
+void aw_xs_ep_progress(struct aw_xs_ep *ep)
 {
 	ep->calls++;
 	/* WRs of callers complete behind the end, too. */
@@ -374,7 +374,7 @@ void aw_xs_ep_progress(struct aw_xs_ep *ep, uint32_t min)
 	take_all_receives(ep);
 	if (ep->caller_wrs > 0 || needs_room(&ep->stream))
 		aw_xs_ep_reap_sends(ep);
-	aw_xs_ep_pump(ep, min);
+	aw_xs_ep_pump(ep, 0);
 }
 
 /* Adds a caller's callback, just before its WR is posted. */
@@ -417,7 +417,7 @@ int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
 		return -EINVAL;
 	pthread_mutex_lock(&ep->lock);
 	if (caller_refusal(ep))
-		aw_xs_ep_progress(ep, 0);
+		aw_xs_ep_progress(ep);
 	err = caller_refusal(ep);
 	if (!err) {
 		add_caller_wr(ep, done, arg);
@@ -478,7 +478,7 @@ int aw_xs_ep_post_note(struct aw_xs_ep *ep, const struct ibv_send_wr *wr, const 
 
 	pthread_mutex_lock(&ep->lock);
 	if (note_refusal(ep, note->iov_len))
-		aw_xs_ep_progress(ep, 0);
+		aw_xs_ep_progress(ep);
 	err = note_refusal(ep, note->iov_len);
 	if (!err) {
 		begin_chain(&c, wr);
@@ -521,7 +521,7 @@ ssize_t aw_xs_ep_send_zero(struct aw_xs_ep *ep, const void *buf, size_t len, uin
 	ssize_t taken;
 
 	pthread_mutex_lock(&ep->lock);
-	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_progress(ep);
 	taken = caller_refusal(ep);
 	if (!taken && ep->stream.tx_wanted != AW_XS_OPEN)
 		taken = -EPIPE;

@@ -92,7 +92,7 @@ static void serve_behind(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
 
 	ep->idle_ticks = aw_xs_ep_is_behind(ep) ? 0 : ep->idle_ticks + 1;
 	if (!busy && ep->idle_ticks == 0) {
-		aw_xs_ep_progress(ep, 0);
+		aw_xs_ep_progress(ep);
 		if (has_poller(ep))
 			aw_xs_ep_wake_sleepers(ep);
 		else

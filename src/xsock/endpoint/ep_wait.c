@@ -74,7 +74,7 @@ static bool arm_cqs(struct aw_xs_ep *ep, bool sends)
 		if (sends)
 			arm_cq(&ep->send_cq);
 	}
-	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_progress(ep);
 	if (sends && ep->phase == AW_XS_PHASE_UP) {
 		aw_xs_ep_reap_sends(ep);
 		aw_xs_ep_pump(ep, 0);
@@ -331,7 +331,7 @@ static int wait_once(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t 
 		return 0;
 	}
 	err = sleep_leading(ep, left_ns);
-	aw_xs_ep_progress(ep, 0);
+	aw_xs_ep_progress(ep);
 	aw_xs_ep_wake_sleepers(ep);
 	return err;
 }
@@ -366,7 +366,7 @@ static int wait_for(struct aw_xs_ep *ep, condition_fn *until, short events, int6
 	int err = 0;
 
 	if (ep->caller_wrs > 0)
-		aw_xs_ep_progress(ep, 0);
+		aw_xs_ep_progress(ep);
 	while (!until(ep, events)) {
 		if (err || (limited && left <= 0))
 			return err;

@@ -60,7 +60,6 @@ static void take_hello(struct aw_xs_stream *s, const struct aw_xs_hello *hello)
 	s->seq_limit = hello->credits;
 	if (hello->data.len > 0)
 		s->run[s->runs++] = hello->data;
-	s->window = hello->data.len;
 }
 
 /*

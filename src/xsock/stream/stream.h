@@ -88,7 +88,6 @@ struct aw_xs_stream {
 	/* buffers that the peer has advertised, not yet full */
 	struct aw_xs_sge run[AW_XS_SGL_MAX];
 	uint32_t runs;
-	uint64_t window; /* the bytes in runs */
 	uint32_t sgl_next; /* the entry of our SGL that the peer writes next */
 	uint32_t sq_used;
 	uint32_t notes_used, notes_next; /* notes being written; the place of the next one */

@@ -48,7 +48,6 @@ static void add_run(struct aw_xs_stream *s, const struct aw_xs_sge *sge)
 {
 	struct aw_xs_sge *last = s->runs ? &s->run[s->runs - 1] : NULL;
 
-	s->window += sge->len;
 	if (s->anywarp && last && last->key == sge->key && last->addr + last->len == sge->addr &&
 	    sge->len <= UINT32_MAX - last->len)
 		last->len += sge->len;

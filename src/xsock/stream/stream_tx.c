@@ -187,7 +187,6 @@ static void use_run(struct aw_xs_stream *s, struct aw_xs_work *work, uint32_t n)
 	work->key = run->key;
 	run->addr += n;
 	run->len -= n;
-	s->window -= n;
 	if (run->len > 0)
 		return;
 	s->runs--;
