@@ -88,7 +88,6 @@ int aw_xs_ep_create(const struct aw_xs_options *o, struct aw_xs_ep **created)
 {
 	struct aw_xs_ep *ep = calloc(1, sizeof(*ep));
 	struct aw_xs_memory mem;
-	pthread_condattr_t attr;
 
 	if (!ep)
 		return -ENOMEM;
@@ -101,10 +100,7 @@ int aw_xs_ep_create(const struct aw_xs_options *o, struct aw_xs_ep **created)
 	ep->nodelay = ep->options.nodelay;
 	ep->pid = getpid();
 	pthread_mutex_init(&ep->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&ep->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_cond_init(&ep->changed, NULL);
 	TAILQ_INIT(&ep->maps);
 	aw_xs_service_join(ep);
 	*created = ep;
@@ -339,7 +335,7 @@ int aw_xs_ep_shutdown(struct aw_xs_ep *ep, int how)
 			aw_xs_stream_end(&ep->stream, AW_XS_SHUT);
 		aw_xs_ep_pump(ep, 0);
 		ep->changes++;
-		ep->silent_changes = true;
+		ep->needs_nudge = true;
 	}
 	aw_xs_ep_unlock(ep);
 	return err;

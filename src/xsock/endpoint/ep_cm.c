@@ -40,7 +40,7 @@ void aw_xs_ep_end(struct aw_xs_ep *ep, int error)
 		ep->error = -ep->stream.error;
 	ep->phase = AW_XS_PHASE_OVER;
 	ep->changes++;
-	ep->silent_changes = true;
+	ep->needs_nudge = true;
 }
 
 static struct rdma_event_channel *make_channel(void)
@@ -242,7 +242,7 @@ static bool take_event(struct aw_xs_ep *ep)
 		       event->param.conn.private_data_len);
 	copy.param.conn.private_data = private_data;
 	rdma_ack_cm_event(event);
-	ep->event_taken = true;
+	ep->needs_nudge = true;
 	err = on_event(ep, &copy);
 	if (err)
 		aw_xs_ep_end(ep, -err);

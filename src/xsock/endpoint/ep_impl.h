@@ -88,8 +88,8 @@ struct aw_xs_ep {
 
 	/* the threads that sleep, and the changes of readiness that they have not seen */
 	uint64_t changes; /* counts the changes of readiness */
-	bool silent_changes; /* some changes came without an event */
-	bool event_taken; /* some changes came with an event that was taken from the channel */
+	/* no event tells of some changes: they came without one, or it was taken from the channel */
+	bool needs_nudge;
 	void (*sleep_limit)(int64_t timeout_ns); /* anywarp_sleep_limit, or NULL */
 	/* a thread in ibv_get_cq_event makes progress, and the connection's end wakes it, too */
 	bool lends;

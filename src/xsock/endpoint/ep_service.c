@@ -3,6 +3,7 @@
 // that the peer had no room for ("behind"). Of the latter the thread serves none while calls are
 // made, which it sees by their count at each tick. A process that ends waits for the bytes to be
 // sent; after _exit(2) they are lost.
+#define _GNU_SOURCE /* pthread_cond_clockwait */
 #include "xsock/endpoint/ep_impl.h"
 
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static struct {
 	bool prepared;
 } service = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.idle = PTHREAD_COND_INITIALIZER,
 	.live = TAILQ_HEAD_INITIALIZER(service.live),
 	.behind = TAILQ_HEAD_INITIALIZER(service.behind),
 	.lingering = TAILQ_HEAD_INITIALIZER(service.lingering),
@@ -172,21 +174,11 @@ static void serve_endpoints(struct aw_xs_wait *wait)
 	serve_lingering(wait);
 }
 
-static void init_idle(void)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&service.idle, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 /* In the child of a fork there is no thread, and no endpoint lingers. */
 static void reset_in_child(void)
 {
 	pthread_mutex_init(&service.lock, NULL);
-	init_idle();
+	pthread_cond_init(&service.idle, NULL);
 	TAILQ_INIT(&service.live);
 	TAILQ_INIT(&service.behind);
 	TAILQ_INIT(&service.lingering);
@@ -234,7 +226,6 @@ static void register_handlers(void)
 {
 	if (service.prepared)
 		return;
-	init_idle();
 	pthread_atfork(NULL, NULL, reset_in_child);
 	atexit(close_all);
 	service.prepared = true;
@@ -318,14 +309,12 @@ bool aw_xs_service_release(struct aw_xs_ep *ep)
 
 int aw_xs_ep_drain_all(int64_t timeout_ns)
 {
-	uint64_t end_ns = (uint64_t)aw_now_ns() + (uint64_t)timeout_ns;
-	struct timespec end = { .tv_sec = (time_t)(end_ns / 1000000000u),
-				.tv_nsec = (long)(end_ns % 1000000000u) };
+	struct timespec end = aw_clock_after(CLOCK_MONOTONIC, timeout_ns);
 	int err = 0;
 
 	pthread_mutex_lock(&service.lock);
 	while (service.lingering_count > 0 && err == 0)
-		err = pthread_cond_timedwait(&service.idle, &service.lock, &end);
+		err = pthread_cond_clockwait(&service.idle, &service.lock, CLOCK_MONOTONIC, &end);
 	pthread_mutex_unlock(&service.lock);
 	return -err;
 }

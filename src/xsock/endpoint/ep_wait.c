@@ -122,9 +122,9 @@ void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep)
 		ep->sleeper_changes = ep->changes;
 	if (ep->waiters > 0)
 		pthread_cond_broadcast(&ep->changed);
-	if ((poller || sleeper) && (ep->event_taken || ep->silent_changes))
+	if ((poller || sleeper) && ep->needs_nudge)
 		aw_xs_ep_nudge(ep);
-	ep->event_taken = ep->silent_changes = false;
+	ep->needs_nudge = false;
 }
 
 /*
@@ -149,11 +149,16 @@ void aw_xs_ep_unlock(struct aw_xs_ep *ep)
 	pthread_mutex_unlock(&ep->lock);
 }
 
+static void fill_fds(const struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS])
+{
+	fds[0] = (struct pollfd){ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN };
+}
+
 void aw_xs_ep_fds(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS])
 {
 	pthread_mutex_lock(&ep->lock);
-	fds[0] = (struct pollfd){ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN };
-	fds[1] = (struct pollfd){ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN };
+	fill_fds(ep, fds);
 	pthread_mutex_unlock(&ep->lock);
 }
 
@@ -163,12 +168,10 @@ void aw_xs_ep_fds(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS])
  */
 static void drain_events(struct aw_xs_ep *ep)
 {
-	struct pollfd fds[AW_XS_EP_FDS] = {
-		{ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN },
-		{ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN },
-	};
+	struct pollfd fds[AW_XS_EP_FDS];
 	struct aw_xs_cq *cq = NULL;
 
+	fill_fds(ep, fds);
 	if (!ep->recv_cq.armed && !ep->send_cq.armed)
 		fds[0].fd = -1;
 	while (poll(fds, AW_XS_EP_FDS, 0) > 0) {
@@ -181,7 +184,7 @@ static void drain_events(struct aw_xs_ep *ep)
 		if (ep->sleeping || take_cq_event(ep, &cq) != 0)
 			return;
 		count_event(cq);
-		ep->event_taken = true;
+		ep->needs_nudge = true;
 	}
 }
 
@@ -273,15 +276,13 @@ static void leave_sleep(void *arg)
  */
 static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 {
-	struct pollfd fds[AW_XS_EP_FDS] = {
-		{ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN },
-		{ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN },
-	};
+	struct pollfd fds[AW_XS_EP_FDS];
 	bool up = ep->phase == AW_XS_PHASE_UP;
 	struct _pthread_cleanup_buffer left;
 	struct aw_xs_cq *cq = NULL;
 	int err;
 
+	fill_fds(ep, fds);
 	if (!up && (left_ns < 0 || left_ns > SETUP_NS))
 		left_ns = SETUP_NS;
 	ep->sleeping = true;
@@ -298,7 +299,7 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 	ep->sleeping = false;
 	if (cq) {
 		count_event(cq);
-		ep->event_taken = true;
+		ep->needs_nudge = true;
 	} else if (!err && ep->events) {
 		aw_xs_ep_cm_progress(ep);
 	}
@@ -311,7 +312,7 @@ static void sleep_following(struct aw_xs_ep *ep, uint64_t end_ns, bool limited)
 	struct timespec end = timespec_of(end_ns);
 
 	if (limited)
-		pthread_cond_timedwait(&ep->changed, &ep->lock, &end);
+		pthread_cond_clockwait(&ep->changed, &ep->lock, CLOCK_MONOTONIC, &end);
 	else
 		pthread_cond_wait(&ep->changed, &ep->lock);
 }
@@ -417,7 +418,7 @@ void aw_xs_ep_interrupt(struct aw_xs_ep *ep, bool on)
 	ep->interrupted = on;
 	if (on) {
 		ep->changes++;
-		ep->silent_changes = true;
+		ep->needs_nudge = true;
 	}
 	aw_xs_ep_unlock(ep);
 }
