@@ -12,6 +12,8 @@
 #include "xsock/framed/framed.h"
 #include "xsock/process/fdtab.h"
 
+#define STAYS ((uid_t)-1)
+
 /* User ids of a process, in the order of setresuid(2). */
 enum {
 	REAL,
@@ -27,17 +29,25 @@ static bool read_users(uid_t users[USERS])
 
 static void set_user(uid_t *user, uid_t wanted)
 {
-	if (wanted != (uid_t)-1)
+	if (wanted != STAYS)
 		*user = wanted;
 }
 
 /*
- * Called before libc's call, while the proxy process still takes requests of this process: bridges
- * all framed sockets if none of these user ids is the arena's.
+ * Called before libc's call, while the proxy process still takes requests of this process, with the
+ * ids that the call sets, STAYS for one that stays: bridges all framed sockets if none of the user ids
+ * after the call is the arena's.
  */
-static void prepare_change(const uid_t users[USERS])
+static void prepare_change(uid_t real, uid_t effective, uid_t saved)
 {
-	if (!aw_fdtab_is_vfork_child() && !aw_arena_is_of(users))
+	uid_t users[USERS];
+
+	if (aw_fdtab_is_vfork_child() || !read_users(users))
+		return;
+	set_user(&users[REAL], real);
+	set_user(&users[EFFECTIVE], effective);
+	set_user(&users[SAVED], saved);
+	if (!aw_arena_is_of(users))
 		aw_framed_bridge_all(false);
 }
 
@@ -67,54 +77,31 @@ static int finish_change(int result)
 
 AW_WRAPPER int setresuid(uid_t real, uid_t effective, uid_t saved)
 {
-	uid_t users[USERS];
-
-	if (read_users(users)) {
-		set_user(&users[REAL], real);
-		set_user(&users[EFFECTIVE], effective);
-		set_user(&users[SAVED], saved);
-		prepare_change(users);
-	}
+	prepare_change(real, effective, saved);
 	return finish_change(aw_libc()->setresuid(real, effective, saved));
 }
 
 /* The rule for the saved id is that of setreuid(2). */
 AW_WRAPPER int setreuid(uid_t real, uid_t effective)
 {
-	uid_t users[USERS], before;
+	uid_t then = effective == STAYS ? geteuid() : effective;
+	bool saves = real != STAYS || then != getuid();
 
-	if (read_users(users)) {
-		before = users[REAL];
-		set_user(&users[REAL], real);
-		set_user(&users[EFFECTIVE], effective);
-		if (real != (uid_t)-1 || users[EFFECTIVE] != before)
-			users[SAVED] = users[EFFECTIVE];
-		prepare_change(users);
-	}
+	prepare_change(real, effective, saves ? then : STAYS);
 	return finish_change(aw_libc()->setreuid(real, effective));
 }
 
 AW_WRAPPER int seteuid(uid_t effective)
 {
-	uid_t users[USERS];
-
-	if (read_users(users)) {
-		set_user(&users[EFFECTIVE], effective);
-		prepare_change(users);
-	}
+	prepare_change(STAYS, effective, STAYS);
 	return finish_change(aw_libc()->seteuid(effective));
 }
 
 /* A process with effective id 0 changes all three ids. */
 AW_WRAPPER int setuid(uid_t user)
 {
-	uid_t users[USERS];
+	uid_t others = geteuid() == 0 ? user : STAYS;
 
-	if (read_users(users)) {
-		if (users[EFFECTIVE] == 0)
-			users[REAL] = users[SAVED] = user;
-		users[EFFECTIVE] = user;
-		prepare_change(users);
-	}
+	prepare_change(others, user, others);
 	return finish_change(aw_libc()->setuid(user));
 }
