@@ -18,7 +18,6 @@
 LIST_HEAD(conn_list, aw_proxy_conn);
 
 static struct conn_list conns, by_ino[PLACES], by_tcp[PLACES];
-static size_t count;
 
 /* A ring of the errors that the last connections ended with. */
 static struct ended {
@@ -67,7 +66,6 @@ static void conn_ended(struct aw_bridge *bridge, int error, void *arg)
 	LIST_REMOVE(conn, same_ino);
 	if (conn->tcp_ino)
 		LIST_REMOVE(conn, same_tcp);
-	count--;
 	free(conn);
 }
 
@@ -120,7 +118,6 @@ static void conn_add(struct aw_proxy_conn *conn)
 	LIST_INSERT_HEAD(&by_ino[conn->ino % PLACES], conn, same_ino);
 	if (conn->tcp_ino)
 		LIST_INSERT_HEAD(&by_tcp[conn->tcp_ino % PLACES], conn, same_tcp);
-	count++;
 }
 
 /* Fills begun, except its line, and reads the options of conn from tcp. Returns 0 or an errno. */
@@ -246,11 +243,6 @@ void aw_conns_review(void)
 		next = LIST_NEXT(conn, all);
 		aw_bridge_review(conn->bridge, now_ns);
 	}
-}
-
-size_t aw_conns_count(void)
-{
-	return count;
 }
 
 const struct aw_proxy_conn *aw_conns_first(void)

@@ -55,7 +55,6 @@ int aw_conns_near(uint64_t tcp_ino);
 int aw_conns_error(uint64_t ino);
 /* Called now and then: resets connections whose program has closed and whose peer takes nothing. */
 void aw_conns_review(void);
-size_t aw_conns_count(void);
 const struct aw_proxy_conn *aw_conns_first(void);
 
 #endif

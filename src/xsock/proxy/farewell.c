@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "base/clock.h"
 #include "xsock/framed/calls.h"
@@ -14,24 +15,19 @@
 #define PATIENCE_NS INT64_C(1000000000)
 
 struct farewell {
-	struct farewell *next;
+	LIST_ENTRY(farewell) entry;
 	struct aw_loop_source source;
 	int64_t until_ns;
 };
 
 static struct aw_loop *loop;
-static struct farewell *farewells;
-static int count;
+static LIST_HEAD(, farewell) farewells;
 
 static void farewell_end(struct farewell *farewell)
 {
-	struct farewell **at = &farewells;
 	int fd = farewell->source.fd;
 
-	while (*at != farewell)
-		at = &(*at)->next;
-	*at = farewell->next;
-	count--;
+	LIST_REMOVE(farewell, entry);
 	(void)aw_loop_set(loop, &farewell->source, -1, 0);
 	aw_closer_close(fd);
 	aw_loop_free_later(loop, &farewell->source);
@@ -56,7 +52,6 @@ void aw_farewell_add(struct aw_loop *in, int tcp)
 		return;
 	}
 	*farewell = (struct farewell){
-		.next = farewells,
 		.source = { .fd = -1, .ready = farewell_ready, .owner = farewell },
 		.until_ns = aw_now_ns() + PATIENCE_NS,
 	};
@@ -65,22 +60,21 @@ void aw_farewell_add(struct aw_loop *in, int tcp)
 		aw_closer_close(tcp);
 		return;
 	}
-	farewells = farewell;
-	count++;
+	LIST_INSERT_HEAD(&farewells, farewell, entry);
 }
 
 void aw_farewell_review(void)
 {
 	struct farewell *next;
 
-	for (struct farewell *farewell = farewells; farewell; farewell = next) {
-		next = farewell->next;
+	for (struct farewell *farewell = LIST_FIRST(&farewells); farewell; farewell = next) {
+		next = LIST_NEXT(farewell, entry);
 		if (farewell->until_ns <= aw_now_ns())
 			farewell_end(farewell);
 	}
 }
 
-int aw_farewell_count(void)
+bool aw_farewell_any(void)
 {
-	return count;
+	return !LIST_EMPTY(&farewells);
 }

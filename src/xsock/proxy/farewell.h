@@ -11,7 +11,7 @@
 void aw_farewell_add(struct aw_loop *loop, int tcp);
 /* Closes the sockets whose clients have sent no Request in time. */
 void aw_farewell_review(void);
-/* Returns how many sockets still wait for their Request. */
-int aw_farewell_count(void);
+/* Returns whether any socket still waits for its Request. */
+bool aw_farewell_any(void);
 
 #endif

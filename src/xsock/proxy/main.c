@@ -90,7 +90,7 @@ static void serve_until_done(struct aw_loop *loop)
 	int64_t reviewed_ns = aw_now_ns();
 	bool listening = true, draining = false, is_due;
 
-	while (!aw_control_is_over() || aw_conns_count() || aw_farewell_count() || listening ||
+	while (!aw_control_is_over() || aw_conns_first() || aw_farewell_any() || listening ||
 	       draining) {
 		aw_loop_turn(loop, draining ? DRAIN_MS : REVIEW_MS);
 		draining = aw_control_review();
