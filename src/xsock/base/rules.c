@@ -3,6 +3,7 @@
 // remote address, so that a rule with one stays open until there is a connection.
 #include "xsock/base/rules.h"
 
+#include "xsock/base/probe_wire.h"
 #include "xsock/base/rule.h"
 
 #include <fnmatch.h>
@@ -23,57 +24,22 @@ struct address {
 	uint8_t bytes[16];
 };
 
-static bool all_zero(const uint8_t *bytes, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (bytes[i])
-			return false;
-	}
-	return true;
-}
-
-static struct address address_of_v4(const struct sockaddr *sa)
-{
-	struct address a = { .family = AF_INET };
-	struct sockaddr_in in;
-
-	memcpy(&in, sa, sizeof(in));
-	a.port = ntohs(in.sin_port);
-	memcpy(a.bytes, &in.sin_addr, 4);
-	if (all_zero(a.bytes, 4))
-		a.family = AF_UNSPEC;
-	return a;
-}
-
-static struct address address_of_v6(const struct sockaddr *sa)
-{
-	struct address a = { .family = AF_INET6 };
-	struct sockaddr_in6 in6;
-
-	memcpy(&in6, sa, sizeof(in6));
-	a.port = ntohs(in6.sin6_port);
-	memcpy(a.bytes, &in6.sin6_addr, 16);
-	if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
-		a.family = AF_INET;
-		memmove(a.bytes, a.bytes + 12, 4);
-	}
-	if (all_zero(a.bytes, a.family == AF_INET ? 4 : 16))
-		a.family = AF_UNSPEC;
-	return a;
-}
-
 static struct address address_of(const struct sockaddr *sa)
 {
-	struct address unknown = { .family = AF_UNSPEC };
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff }, any[16];
+	struct address a = { .family = sa ? sa->sa_family : AF_UNSPEC };
+	uint8_t ip[16];
 
-	if (!sa)
-		return unknown;
-	if (sa->sa_family == AF_INET)
-		return address_of_v4(sa);
-	if (sa->sa_family == AF_INET6)
-		return address_of_v6(sa);
-	unknown.family = sa->sa_family; /* a family that is in no rule */
-	return unknown;
+	/* another family is in no rule */
+	if (!sa || !aw_probe_addr(sa, ip, &a.port))
+		return a;
+	a.port = ntohs(a.port);
+	a.family = memcmp(ip, mapped, sizeof(mapped)) == 0 ? AF_INET : AF_INET6;
+	memcpy(a.bytes, a.family == AF_INET ? ip + sizeof(mapped) : ip,
+	       a.family == AF_INET ? 4 : 16);
+	if (memcmp(a.bytes, any, sizeof(any)) == 0)
+		a.family = AF_UNSPEC;
+	return a;
 }
 
 static bool has_prefix(const uint8_t *bytes, const struct rule_net *net)
