@@ -5,10 +5,12 @@
 #include <netinet/tcp.h>
 #include <rdma/rsocket.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 
+#include "base/array.h"
 #include "xsock/rsockets/rs_config.h"
 #include "xsock/rsockets/rs_socket.h"
 
@@ -238,21 +240,30 @@ static int store_timeout(const struct option_value *a, int64_t timeout_ns)
 	return store_value(a, &time, sizeof(time));
 }
 
+/* The options that programs get as they are in struct aw_rs_options. */
+static const struct {
+	int level, name;
+	size_t at;
+} numbers[] = {
+	{ SOL_SOCKET, SO_REUSEADDR, offsetof(struct aw_rs_options, reuse_addr) },
+	{ SOL_SOCKET, SO_KEEPALIVE, offsetof(struct aw_rs_options, keepalive) },
+	{ SOL_SOCKET, SO_OOBINLINE, offsetof(struct aw_rs_options, oobinline) },
+	{ SOL_SOCKET, SO_RCVBUF, offsetof(struct aw_rs_options, rcvbuf) },
+	{ SOL_SOCKET, SO_SNDBUF, offsetof(struct aw_rs_options, sndbuf) },
+	{ IPPROTO_TCP, TCP_NODELAY, offsetof(struct aw_rs_options, nodelay) },
+	{ IPPROTO_TCP, TCP_KEEPIDLE, offsetof(struct aw_rs_options, keepidle) },
+	{ IPPROTO_IPV6, IPV6_V6ONLY, offsetof(struct aw_rs_options, v6only) },
+	{ SOL_RDMA, RDMA_SQSIZE, offsetof(struct aw_rs_options, sq_size) },
+	{ SOL_RDMA, RDMA_RQSIZE, offsetof(struct aw_rs_options, rq_size) },
+	{ SOL_RDMA, RDMA_INLINE, offsetof(struct aw_rs_options, inline_data) },
+	{ SOL_RDMA, RDMA_IOMAPSIZE, offsetof(struct aw_rs_options, iomap_size) },
+};
+
 static int get_socket(struct aw_rs *rs, int name, const struct option_value *a)
 {
 	const struct aw_rs_options *o = &rs->options;
 
 	switch (name) {
-	case SO_REUSEADDR:
-		return store_number(a, o->reuse_addr);
-	case SO_KEEPALIVE:
-		return store_number(a, o->keepalive);
-	case SO_OOBINLINE:
-		return store_number(a, o->oobinline);
-	case SO_RCVBUF:
-		return store_number(a, o->rcvbuf);
-	case SO_SNDBUF:
-		return store_number(a, o->sndbuf);
 	case SO_LINGER:
 		return store_value(a, &o->linger, sizeof(o->linger));
 	case SO_RCVTIMEO:
@@ -272,57 +283,31 @@ static int get_socket(struct aw_rs *rs, int name, const struct option_value *a)
 	}
 }
 
-static int get_tcp(const struct aw_rs *rs, int name, const struct option_value *a)
+static int get_tcp(int name, const struct option_value *a)
 {
-	switch (name) {
-	case TCP_NODELAY:
-		return store_number(a, rs->options.nodelay);
-	case TCP_KEEPIDLE:
-		return store_number(a, rs->options.keepidle);
-	case TCP_KEEPCNT:
-	case TCP_KEEPINTVL:
+	if (name == TCP_KEEPCNT || name == TCP_KEEPINTVL)
 		return store_number(a, 1);
-	case TCP_MAXSEG:
-		return store_number(a, MAXSEG);
-	default:
-		return -ENOTSUP;
-	}
+	return name == TCP_MAXSEG ? store_number(a, MAXSEG) : -ENOTSUP;
 }
 
-static int get_rdma(const struct aw_rs *rs, int name, const struct option_value *a)
+static int get_route(const struct aw_rs *rs, const struct option_value *a)
 {
-	switch (name) {
-	case RDMA_SQSIZE:
-		return store_number(a, rs->options.sq_size);
-	case RDMA_RQSIZE:
-		return store_number(a, rs->options.rq_size);
-	case RDMA_INLINE:
-		return store_number(a, rs->options.inline_data);
-	case RDMA_IOMAPSIZE:
-		return store_number(a, rs->options.iomap_size);
-	case RDMA_ROUTE:
-		if (*a->len < rs->route_len)
-			return -EINVAL;
-		return store_value(a, rs->route ? rs->route : "", rs->route_len);
-	default:
-		return -ENOTSUP;
-	}
+	if (*a->len < rs->route_len)
+		return -EINVAL;
+	return store_value(a, rs->route ? rs->route : "", rs->route_len);
 }
 
 static int get_locked(struct aw_rs *rs, int level, int name, const struct option_value *a)
 {
-	switch (level) {
-	case SOL_SOCKET:
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (numbers[i].level == level && numbers[i].name == name)
+			return store_value(a, (const char *)&rs->options + numbers[i].at,
+					   sizeof(int));
+	if (level == SOL_SOCKET)
 		return get_socket(rs, name, a);
-	case IPPROTO_TCP:
-		return get_tcp(rs, name, a);
-	case IPPROTO_IPV6:
-		return name == IPV6_V6ONLY ? store_number(a, rs->options.v6only) : -ENOTSUP;
-	case SOL_RDMA:
-		return get_rdma(rs, name, a);
-	default:
-		return -ENOTSUP;
-	}
+	if (level == IPPROTO_TCP)
+		return get_tcp(name, a);
+	return level == SOL_RDMA && name == RDMA_ROUTE ? get_route(rs, a) : -ENOTSUP;
 }
 
 static int get_option(struct aw_rs *rs, int level, int name, const struct option_value *a)
