@@ -78,26 +78,19 @@ int aw_rs_listen_fd(struct aw_rs *rs)
 
 static void queue_push(struct aw_rs *rs, struct aw_rs *accepted)
 {
-	if (rs->last)
-		rs->last->next = accepted;
-	else
-		rs->first = accepted;
-	rs->last = accepted;
+	STAILQ_INSERT_TAIL(&rs->queue, accepted, entry);
 	rs->queued++;
 	eventfd_write(rs->fd, 1);
 }
 
 static struct aw_rs *queue_pop(struct aw_rs *rs)
 {
-	struct aw_rs *accepted = rs->first;
+	struct aw_rs *accepted = STAILQ_FIRST(&rs->queue);
 	eventfd_t one;
 
 	if (!accepted)
 		return NULL;
-	rs->first = accepted->next;
-	if (!rs->first)
-		rs->last = NULL;
-	accepted->next = NULL;
+	STAILQ_REMOVE_HEAD(&rs->queue, entry);
 	rs->queued--;
 	eventfd_read(rs->fd, &one);
 	return accepted;

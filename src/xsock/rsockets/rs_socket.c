@@ -23,6 +23,7 @@ struct aw_rs *aw_rs_create(int domain, const struct aw_rs_options *options)
 	rs->fd = -1;
 	rs->domain = domain;
 	rs->options = *options;
+	STAILQ_INIT(&rs->queue);
 	pthread_mutex_init(&rs->lock, NULL);
 	return rs;
 }

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -50,10 +51,10 @@ struct aw_rs {
 	socklen_t route_len;
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
-	struct aw_rs *first, *last; // the queue of accepted connections
+	STAILQ_HEAD(, aw_rs) queue; // accepted connections
 	unsigned int queued, queued_max;
 	bool was_full; // the queue was full when the service last looked
-	struct aw_rs *next; // the next one in a listener's queue
+	STAILQ_ENTRY(aw_rs) entry; // in a listener's queue
 };
 
 /* Creates an rsocket without a descriptor. NULL: no memory. */
