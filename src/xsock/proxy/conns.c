@@ -69,18 +69,11 @@ static void conn_ended(struct aw_bridge *bridge, int error, void *arg)
 	free(conn);
 }
 
-static int endpoint_start(struct aw_xs_ep *ep, uint8_t role, int tcp)
-{
-	int result = role == 1 ? aw_xs_ep_initiate(ep, tcp) : aw_xs_ep_respond(ep, tcp);
-
-	return -result;
-}
-
 /*
- * Creates an endpoint over tcp and a line for it. Returns 0, or an errno if tcp is still the
- * caller's, or a negative errno if the endpoint has taken and closed tcp.
+ * Creates an endpoint over tcp and a line for it. Returns 0 or an errno. *tcp becomes -1 when the
+ * endpoint takes it, and stays so if the line then fails.
  */
-static int make_line(const struct aw_request *request, int tcp, struct aw_line **line)
+static int make_line(const struct aw_request *request, int *tcp, struct aw_line **line)
 {
 	struct aw_xs_options options = {
 		.nodelay = request->nodelay,
@@ -91,11 +84,13 @@ static int make_line(const struct aw_request *request, int tcp, struct aw_line *
 
 	if (err)
 		return err;
-	err = endpoint_start(ep, request->role, tcp);
+	err = -(request->role == 1 ? aw_xs_ep_initiate(ep, *tcp) : aw_xs_ep_respond(ep, *tcp));
+	if (!err)
+		*tcp = -1;
 	*line = err ? NULL : aw_line_of_ep(ep);
 	if (!*line)
 		aw_xs_ep_close(ep, true);
-	return err || *line ? err : -ENOMEM;
+	return err || *line ? err : ENOMEM;
 }
 
 static struct aw_proxy_conn *conn_create(const struct aw_request *request)
@@ -134,46 +129,41 @@ static int conn_prepare(struct aw_proxy_conn *conn, int tcp, int far, struct aw_
 }
 
 static int conn_start(struct aw_loop *loop, struct aw_proxy_conn *conn,
-		      const struct aw_request *request, int tcp, int far)
+		      const struct aw_request *request, int *tcp, int far)
 {
 	struct aw_bridge_start begun;
-	int err = conn_prepare(conn, tcp, far, &begun);
+	int err = conn_prepare(conn, *tcp, far, &begun);
 
-	if (err)
-		return err;
-	err = make_line(request, tcp, &begun.line);
+	if (!err)
+		err = make_line(request, tcp, &begun.line);
 	if (err)
 		return err;
 	err = aw_bridge_create(loop, &begun, &conn->bridge);
-	if (err) {
+	if (err)
 		begun.line->ops->close(begun.line, true);
-		return -err; /* negative: the endpoint has taken and closed tcp */
-	}
-	return 0;
+	return err;
 }
 
 void aw_conns_start(struct aw_loop *loop, const struct aw_request *request, int tcp, int far)
 {
 	struct aw_proxy_conn *conn = conn_create(request);
-	int err = conn ? 0 : ENOMEM;
+	int err;
 
 	if (!request->records)
 		aw_listeners_forget(&request->local, &request->remote);
-	if (!err)
-		err = conn_start(loop, conn, request, tcp, far);
+	err = conn ? conn_start(loop, conn, request, &tcp, far) : ENOMEM;
 	if (!err) {
 		conn_add(conn);
 		return;
 	}
 	aw_log(AW_LOG_ERROR, "a connection cannot become iWARP: %s",
-	       abs(err) == EOPNOTSUPP
-		       ? "the librdmacm.so.1 beside the proxy process is not anywarp's"
-		       : strerror(abs(err)));
-	log_end(abs(err));
-	note_end(request->ino, abs(err));
+	       err == EOPNOTSUPP ? "the librdmacm.so.1 beside the proxy process is not anywarp's"
+				 : strerror(err));
+	log_end(err);
+	note_end(request->ino, err);
 	free(conn);
 	close(far);
-	if (err > 0)
+	if (tcp >= 0)
 		close(tcp);
 }
 

@@ -84,15 +84,6 @@ static void print_conn(int to, int fd, const struct aw_proxy_conn *conn)
 	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Prints the connection whose near end has this inode, if there is one. */
-static void print_inode(int to, int fd, uint64_t ino)
-{
-	const struct aw_proxy_conn *conn = aw_conns_find(ino);
-
-	if (conn)
-		print_conn(to, fd, conn);
-}
-
 /*
  * Prints the process's connections with the fd numbers that they began with: only root can read the
  * fds of a process that has changed its user.
@@ -106,6 +97,7 @@ static void print_remembered(int to, pid_t pid)
 
 static void print_process(int to, pid_t pid)
 {
+	const struct aw_proxy_conn *conn;
 	struct dirent *entry;
 	char path[64];
 	uint64_t ino;
@@ -116,8 +108,9 @@ static void print_process(int to, pid_t pid)
 	if (!dir)
 		print_remembered(to, pid);
 	while (dir && (entry = readdir(dir))) {
-		if (aw_sockdiag_fd(dirfd(dir), entry->d_name, &ino))
-			print_inode(to, atoi(entry->d_name), ino);
+		conn = aw_sockdiag_fd(dirfd(dir), entry->d_name, &ino) ? aw_conns_find(ino) : NULL;
+		if (conn)
+			print_conn(to, atoi(entry->d_name), conn);
 	}
 	if (dir)
 		closedir(dir);
