@@ -5,6 +5,7 @@
 #ifndef XSOCK_BASE_LIBC_H
 #define XSOCK_BASE_LIBC_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
@@ -86,6 +87,13 @@ static inline const struct aw_libc *aw_libc(void)
 	if (__builtin_expect(!aw_libc_table.found, 0))
 		aw_libc_find();
 	return &aw_libc_table;
+}
+
+/* Sets errno to err. Returns what a call returns that has failed so, or 0 if err is 0. */
+static inline int aw_fail_with(int err)
+{
+	errno = err;
+	return err ? -1 : 0;
 }
 
 /* Marks a function that replaces libc's for the program. */

@@ -218,19 +218,14 @@ AW_WRAPPER int iwarp_start(int fd, int role)
 {
 	int err;
 
-	if (role != IWARP_ACTIVE && role != IWARP_PASSIVE) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (role != IWARP_ACTIVE && role != IWARP_PASSIVE)
+		return aw_fail_with(EINVAL);
 	err = check_tcp(fd);
 	if (!err && !is_loaded())
 		return -1;
 	if (!err)
 		err = start_socket(fd, role);
-	if (!err)
-		return 0;
-	errno = err;
-	return -1;
+	return err ? aw_fail_with(err) : 0;
 }
 
 /*

@@ -92,8 +92,7 @@ static int end_failed_start(struct aw_sock *sock, int fd, int err)
 	if (plain)
 		return 0;
 	aw_libc()->shutdown(fd, SHUT_RDWR);
-	errno = err;
-	return -1;
+	return aw_fail_with(err);
 }
 
 /*
@@ -129,8 +128,7 @@ static int pass_error(const struct aw_first_io_call *call, int err)
 {
 	if (call->kind != AW_FIRST_READ && call->kind != AW_FIRST_WRITE)
 		return 0;
-	errno = err;
-	return -1;
+	return aw_fail_with(err);
 }
 
 /*

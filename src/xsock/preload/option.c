@@ -63,12 +63,6 @@ static enum place place_of(int level, int name)
 	return PLACE_TCP;
 }
 
-static int fail_with(int err)
-{
-	errno = err;
-	return err ? -1 : 0;
-}
-
 /* The kernel returns EFAULT for such a buffer; this library would crash. */
 static bool is_bad_buffer(const void *value, socklen_t len)
 {
@@ -183,9 +177,9 @@ static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
 	int fixed;
 
 	if (len && is_negative(*len))
-		return fail_with(EINVAL);
+		return aw_fail_with(EINVAL);
 	if (!len || is_bad_buffer(value, *len))
-		return fail_with(EFAULT);
+		return aw_fail_with(EFAULT);
 	if (!aw_fdtab_look(fd, &sock))
 		return aw_libc()->getsockopt(fd, level, name, value, len);
 	switch (place_of(level, name)) {
@@ -204,7 +198,7 @@ static int get_bridged(int fd, int level, int name, void *value, socklen_t *len)
 	case PLACE_NOWHERE:
 		break;
 	}
-	return fail_with(ENOPROTOOPT);
+	return aw_fail_with(ENOPROTOOPT);
 }
 
 static int set_linger(int fd, const struct aw_sock *like, const void *value, socklen_t len)
@@ -213,7 +207,7 @@ static int set_linger(int fd, const struct aw_sock *like, const void *value, soc
 	int result;
 
 	if (len < sizeof(struct linger))
-		return fail_with(EINVAL);
+		return aw_fail_with(EINVAL);
 	/* The engine is told at the close: its TCP socket must not linger by itself. */
 	result = like->extended ? 0 : set_at_proxy(fd, like, SOL_SOCKET, SO_LINGER, value, len);
 	aw_fdtab_lock();
@@ -229,9 +223,9 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 	struct aw_sock sock;
 
 	if (is_negative(len))
-		return fail_with(EINVAL);
+		return aw_fail_with(EINVAL);
 	if (is_bad_buffer(value, len))
-		return fail_with(EFAULT);
+		return aw_fail_with(EFAULT);
 	if (!aw_fdtab_look(fd, &sock))
 		return aw_libc()->setsockopt(fd, level, name, value, len);
 	switch (place_of(level, name)) {
@@ -252,7 +246,7 @@ static int set_bridged(int fd, int level, int name, const void *value, socklen_t
 	case PLACE_NOWHERE:
 		break;
 	}
-	return fail_with(ENOPROTOOPT);
+	return aw_fail_with(ENOPROTOOPT);
 }
 
 /* As with TCP, the close of the socket's last fd waits. */
@@ -333,13 +327,13 @@ static int set_mode(int fd, enum aw_xs_mode mode)
 	struct aw_sock *sock;
 
 	if (!add_to_table(fd))
-		return fail_with(ENOMEM);
+		return aw_fail_with(ENOMEM);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get_started(fd);
 	taken = !sock || apply_mode(sock, mode, start);
 	aw_fdtab_unlock();
 	if (!taken)
-		return fail_with(EISCONN);
+		return aw_fail_with(EISCONN);
 	return start ? aw_first_io_make(fd, mode == AW_XS_ON ? AW_FIRST_WRITE : AW_FIRST_POLL, true)
 		     : 0;
 }
@@ -349,7 +343,7 @@ static int set_role(int fd, int role)
 	struct aw_sock *sock;
 
 	if (!add_to_table(fd))
-		return fail_with(ENOMEM);
+		return aw_fail_with(ENOMEM);
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	if (sock)
@@ -363,17 +357,17 @@ static int set_iwarp(int fd, int name, const void *value, socklen_t len)
 	int number;
 
 	if (!is_stream(fd))
-		return fail_with(aw_fdtab_state(fd) == AW_FD_BRIDGED ? EISCONN : EOPNOTSUPP);
+		return aw_fail_with(aw_fdtab_state(fd) == AW_FD_BRIDGED ? EISCONN : EOPNOTSUPP);
 	if (is_negative(len) || len < sizeof(number))
-		return fail_with(EINVAL);
+		return aw_fail_with(EINVAL);
 	if (!value)
-		return fail_with(EFAULT);
+		return aw_fail_with(EFAULT);
 	memcpy(&number, value, sizeof(number));
 	if (name == IWARP_MODE && number >= IWARP_OFF && number <= IWARP_AUTO)
 		return set_mode(fd, (enum aw_xs_mode)number);
 	if (name == IWARP_ROLE && (number == IWARP_ACTIVE || number == IWARP_PASSIVE))
 		return set_role(fd, number);
-	return fail_with(name == IWARP_MODE || name == IWARP_ROLE ? EINVAL : ENOPROTOOPT);
+	return aw_fail_with(name == IWARP_MODE || name == IWARP_ROLE ? EINVAL : ENOPROTOOPT);
 }
 
 static int get_iwarp(int fd, int name, void *value, socklen_t *len)
@@ -382,13 +376,13 @@ static int get_iwarp(int fd, int name, void *value, socklen_t *len)
 	int number;
 
 	if (len && is_negative(*len))
-		return fail_with(EINVAL);
+		return aw_fail_with(EINVAL);
 	if (!len || is_bad_buffer(value, *len))
-		return fail_with(EFAULT);
+		return aw_fail_with(EFAULT);
 	if (name != IWARP_MODE && name != IWARP_ROLE)
-		return fail_with(ENOPROTOOPT);
+		return aw_fail_with(ENOPROTOOPT);
 	if (!aw_fdtab_look(fd, &sock) && !is_stream(fd))
-		return fail_with(EOPNOTSUPP);
+		return aw_fail_with(EOPNOTSUPP);
 	number = name == IWARP_MODE ? (int)sock.mode : (int)sock.role;
 	if ((sock.state == AW_FD_BRIDGED || sock.slot) && name == IWARP_MODE)
 		number = IWARP_ON;
@@ -481,7 +475,7 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return set_bridged(fd, level, name, value, len);
 	if (aw_fdtab_state(fd) == AW_FD_FRAMED && place_of(level, name) == PLACE_NOWHERE)
-		return fail_with(ENOPROTOOPT);
+		return aw_fail_with(ENOPROTOOPT);
 	if (aw_framed_set_option(fd, level, name, value, len, &result))
 		return result;
 	result = aw_libc()->setsockopt(fd, level, name, value, len);

@@ -9,12 +9,6 @@
 #include "xsock/base/libc.h"
 #include "xsock/process/proxy.h"
 
-static int fail_with(int err)
-{
-	errno = err;
-	return err ? -1 : 0;
-}
-
 /* One getsockopt or setsockopt on the TCP socket. */
 struct option_call {
 	int level, name;
@@ -48,7 +42,7 @@ static int get_kept(int fd, int level, int name, void *value, socklen_t *len)
 	request.len = sizeof(int);
 	err = aw_proxy_call(&request, fd, &reply);
 	if (err || reply.error)
-		return fail_with(err ? err : reply.error);
+		return aw_fail_with(err ? err : reply.error);
 	if (*len > sizeof(int))
 		*len = sizeof(int);
 	memcpy(value, reply.value, *len);
@@ -64,7 +58,7 @@ int aw_option_get_kept(int fd, int level, int name, void *value, socklen_t *len)
 		return get_kept(fd, level, name, value, len);
 	err = aw_proxy_borrow_socket(fd, make_option_call, &call);
 	if (err)
-		return fail_with(err);
+		return aw_fail_with(err);
 	errno = call.err;
 	return call.result;
 }
@@ -75,7 +69,7 @@ int aw_option_get_kept(int fd, int level, int name, void *value, socklen_t *len)
  */
 static int end_set(int err)
 {
-	return fail_with(err == ENOTCONN ? 0 : err);
+	return aw_fail_with(err == ENOTCONN ? 0 : err);
 }
 
 static int set_kept(int fd, int level, int name, const void *value, socklen_t len)
@@ -90,7 +84,7 @@ static int set_kept(int fd, int level, int name, const void *value, socklen_t le
 	request.len = len < AW_REQUEST_VALUE_MAX ? (int32_t)len : AW_REQUEST_VALUE_MAX;
 	memcpy(request.value, value, (size_t)request.len);
 	err = aw_proxy_call(&request, fd, &reply);
-	return err ? end_set(err) : fail_with(reply.error);
+	return err ? end_set(err) : aw_fail_with(reply.error);
 }
 
 int aw_option_set_kept(int fd, int level, int name, const void *value, socklen_t len)

@@ -179,10 +179,8 @@ int aw_wait_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 	struct wide_poll wide;
 	int ready;
 
-	if (!map_wide(&wide, count)) {
-		errno = ENOMEM;
-		return -1;
-	}
+	if (!map_wide(&wide, count))
+		return aw_fail_with(ENOMEM);
 	do {
 		bool any = fill_wide(&wide, fds);
 

@@ -135,8 +135,7 @@ static int connect_bridged(int fd)
 	aw_fdtab_unlock();
 	if (!reported)
 		return 0;
-	errno = EISCONN;
-	return -1;
+	return aw_fail_with(EISCONN);
 }
 
 /* Calls connect for an fd that is no candidate. */
@@ -162,8 +161,7 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 		return result;
 	case AW_FD_PENDING:
 	case AW_FD_STARTING:
-		errno = EISCONN;
-		return -1;
+		return aw_fail_with(EISCONN);
 	}
 	return aw_libc()->connect(fd, addr, len);
 }

@@ -95,8 +95,7 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	case AW_FD_FRAMED:
 		return aw_libc()->epoll_ctl(epfd, op, fd, event);
 	case AW_FD_INTERNAL:
-		errno = EBADF;
-		return -1;
+		return aw_fail_with(EBADF);
 	case AW_FD_CANDIDATE:
 		return control_candidate(epfd, op, fd, event);
 	case AW_FD_CONNECTING:

@@ -121,10 +121,8 @@ static int exec_list(__typeof__(execve) *exec, const char *path, const char *fir
 	size_t count = 0;
 
 	for (argv[0] = (char *)first; argv[count]; argv[count] = va_arg(args, char *)) {
-		if (++count == LIST_MAX) {
-			errno = E2BIG;
-			return -1;
-		}
+		if (++count == LIST_MAX)
+			return aw_fail_with(E2BIG);
 	}
 	return exec(path, argv, has_env ? va_arg(args, char *const *) : environ);
 }

@@ -175,10 +175,8 @@ static ssize_t discard_bytes(int fd, size_t len, int flags)
 	void *waste = aw_memory_map(DISCARD_BYTES);
 	ssize_t got;
 
-	if (!waste) {
-		errno = ENOMEM;
-		return -1;
-	}
+	if (!waste)
+		return aw_fail_with(ENOMEM);
 	got = aw_libc()->recv(fd, waste, room, flags & ~MSG_TRUNC);
 	aw_memory_unmap(waste, DISCARD_BYTES);
 	return got;
@@ -194,8 +192,7 @@ static ssize_t recv_tcp_only(int fd, size_t len, int flags)
 {
 	if (!(flags & MSG_ERRQUEUE))
 		return discard_bytes(fd, len, flags);
-	errno = EAGAIN; /* the error queue is empty */
-	return -1;
+	return aw_fail_with(EAGAIN); /* the error queue is empty */
 }
 
 AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)

@@ -93,10 +93,7 @@ static int select_by_poll(const struct aw_select_sets *sets, int limit,
 	if (aw_wait_poll(fds, count, timeout, mask) < 0)
 		return -1;
 	ready = aw_sets_from_poll(sets, fds, count);
-	if (ready >= 0)
-		return ready;
-	errno = -ready;
-	return -1;
+	return ready < 0 ? aw_fail_with(-ready) : ready;
 }
 
 /* Linux writes the time that was left to timeout. */

@@ -253,10 +253,8 @@ static int copy_bridged_name(int fd, bool remote, struct sockaddr *addr, socklen
 
 	if (!aw_fdtab_look(fd, &sock))
 		return libc_name(fd, remote, addr, len);
-	if ((int)*len < 0) {
-		errno = EINVAL;
-		return -1;
-	}
+	if ((int)*len < 0)
+		return aw_fail_with(EINVAL);
 	name = remote ? &sock.remote : &sock.local;
 	full = name->ss_family == AF_INET ? sizeof(struct sockaddr_in)
 					  : sizeof(struct sockaddr_in6);
