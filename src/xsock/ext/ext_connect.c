@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "xsock/ext/ext_place.h"
 #include "xsock/ext/ext_tcp.h"
 #include "xsock/ext/rendezvous.h"
@@ -262,7 +263,7 @@ int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_request *request)
 		.ext = ext,
 		.nodelay = request->nodelay,
 		.tcp = request->tcp,
-		.until_ns = aw_ext_until_ns(START_NS),
+		.until_ns = aw_now_ns() + START_NS,
 	};
 	int err = read_names(&s);
 

@@ -12,11 +12,6 @@
 
 #define MS_NS 1000000
 
-int64_t aw_ext_until_ns(int64_t in_ns)
-{
-	return aw_now_ns() + in_ns;
-}
-
 int aw_ext_left_ms(int64_t until_ns)
 {
 	int64_t left = until_ns - aw_now_ns();

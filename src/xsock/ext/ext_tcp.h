@@ -8,10 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Deadlines are times of CLOCK_MONOTONIC. aw_ext_left_ms() returns the ms until then, at least 0.
- */
-int64_t aw_ext_until_ns(int64_t in_ns);
+/* Returns the ms until a deadline, which is a time of CLOCK_MONOTONIC, at least 0. */
 int aw_ext_left_ms(int64_t until_ns);
 
 int aw_ext_tcp_write(int fd, const void *bytes, size_t len, int64_t until_ns);

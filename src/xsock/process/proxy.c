@@ -84,35 +84,26 @@ int aw_proxy_export(void)
 	return fd;
 }
 
-static void set_control(int fd)
+/* Makes fd the control; with replaces false unless another thread has started a proxy process meanwhile. Returns whether it is. */
+static bool set_control(int fd, bool replaces)
 {
+	bool set;
+
 	aw_fdtab_hide(fd);
 	aw_fdtab_lock();
-	control = fd;
-	fstat(fd, &control_file);
+	set = replaces || control < 0 || !is_same_file(control, &control_file);
+	if (set) {
+		control = fd;
+		fstat(fd, &control_file);
+	}
 	aw_fdtab_unlock();
+	return set;
 }
 
 void aw_proxy_import(int fd)
 {
 	aw_libc()->fcntl(fd, F_SETFD, FD_CLOEXEC);
-	set_control(fd);
-}
-
-/* Makes fd the control, unless another thread has started a proxy process meanwhile. */
-static bool set_first_control(int fd)
-{
-	bool first;
-
-	aw_fdtab_hide(fd);
-	aw_fdtab_lock();
-	first = control < 0 || !is_same_file(control, &control_file);
-	if (first) {
-		control = fd;
-		fstat(fd, &control_file);
-	}
-	aw_fdtab_unlock();
-	return first;
+	(void)set_control(fd, true);
 }
 
 /* Starts a proxy process unless there is one. One that another thread has started at the same time is used, and this one ends. */
@@ -135,7 +126,7 @@ int aw_proxy_start(void)
 		return err;
 	}
 	fd = aw_proxy_move_high(ends[0]);
-	if (!set_first_control(fd)) {
+	if (!set_control(fd, false)) {
 		aw_fdtab_forget(fd);
 		aw_libc()->close(fd);
 	}
@@ -153,7 +144,7 @@ void aw_proxy_free_fd(int fd)
 		return;
 	moved = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
 	if (moved >= 0)
-		set_control(moved);
+		(void)set_control(moved, true);
 }
 
 void aw_request_init(struct aw_request *request, enum aw_request_kind kind)

@@ -123,7 +123,7 @@ int main(void)
 		return 1;
 	}
 	aw_listeners_init(&loop, aw_control_catch_up);
-	aw_status_init(&loop, aw_control_catch_up);
+	aw_status_init(&loop);
 	serve_until_done(&loop);
 	(void)aw_xs_ep_drain_all(LINGER_NS);
 	return 0;

@@ -20,6 +20,7 @@
 #include "xsock/base/place.h"
 #include "xsock/base/sockdiag.h"
 #include "xsock/proxy/conns.h"
+#include "xsock/proxy/control.h"
 
 #define LINE_MAX_BYTES 256
 #define STATUS_PREFIX "sockets." /* followed by the process id */
@@ -34,7 +35,6 @@ struct process {
 
 static struct process *processes;
 static struct aw_loop *loop;
-static void (*take_requests)(void);
 
 static const char *state_name(enum aw_xs_state state)
 {
@@ -126,7 +126,7 @@ static void status_ready(struct aw_loop_source *source, uint32_t events)
 		(void)aw_loop_set(loop, source, source->fd, 0);
 	if (to < 0)
 		return;
-	take_requests();
+	aw_control_catch_up();
 	print_process(to, process->pid);
 	close(to);
 }
@@ -243,10 +243,9 @@ static int status_listen(struct process *process)
 	return -1;
 }
 
-void aw_status_init(struct aw_loop *l, void (*take)(void))
+void aw_status_init(struct aw_loop *l)
 {
 	loop = l;
-	take_requests = take;
 }
 
 void aw_status_serve(pid_t pid)

@@ -9,8 +9,7 @@
 
 #include "xsock/proxy/loop.h"
 
-/* take_requests serves the requests that programs have sent by now. */
-void aw_status_init(struct aw_loop *loop, void (*take_requests)(void));
+void aw_status_init(struct aw_loop *loop);
 /* Returns the user's directory with the sockets (xsock/base/place.h); empty: there is none. */
 const char *aw_status_directory(void);
 /* Opens the socket for pid unless it is open. A failure is logged. */
