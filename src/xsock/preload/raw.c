@@ -51,89 +51,63 @@ static bool is_mapped(long at, long len)
 	       errno != EFAULT;
 }
 
+static bool has_one_buffer(long number)
+{
+	return number == SYS_read || number == SYS_write || number == SYS_recvfrom ||
+	       number == SYS_sendto;
+}
+
 /* Calls that move bytes to or from one buffer. */
-static bool call_buffer(long number, const long *a, long *result)
+static long call_buffer(long number, const long *a)
 {
 	int fd = (int)a[0];
 
-	if (number != SYS_read && number != SYS_write && number != SYS_recvfrom &&
-	    number != SYS_sendto)
-		return false;
-	*result = -1;
 	if (!is_mapped(a[1], a[2]))
-		errno = EFAULT;
-	else if (number == SYS_read)
-		*result = read(fd, (void *)a[1], (size_t)a[2]);
-	else if (number == SYS_write)
-		*result = write(fd, (const void *)a[1], (size_t)a[2]);
-	else if (number == SYS_recvfrom)
-		*result = recvfrom(fd, (void *)a[1], (size_t)a[2], (int)a[3],
-				   (struct sockaddr *)a[4], (socklen_t *)a[5]);
-	else
-		*result = send(fd, (const void *)a[1], (size_t)a[2], (int)a[3]);
-	return true;
+		return aw_fail_with(EFAULT);
+	if (number == SYS_read)
+		return read(fd, (void *)a[1], (size_t)a[2]);
+	if (number == SYS_write)
+		return write(fd, (const void *)a[1], (size_t)a[2]);
+	if (number == SYS_recvfrom)
+		return recvfrom(fd, (void *)a[1], (size_t)a[2], (int)a[3], (struct sockaddr *)a[4],
+				(socklen_t *)a[5]);
+	return send(fd, (const void *)a[1], (size_t)a[2], (int)a[3]);
 }
 
-/* Calls that move bytes of vectors, messages and files. */
-static bool call_vector(long number, const long *a, long *result)
+/* The other calls of aw_raw_fd_argument but epoll_ctl. */
+static long call_other(long number, const long *a)
 {
 	int fd = (int)a[0];
 
 	switch (number) {
 	case SYS_readv:
-		*result = readv(fd, (const struct iovec *)a[1], (int)a[2]);
-		return true;
+		return readv(fd, (const struct iovec *)a[1], (int)a[2]);
 	case SYS_writev:
-		*result = writev(fd, (const struct iovec *)a[1], (int)a[2]);
-		return true;
+		return writev(fd, (const struct iovec *)a[1], (int)a[2]);
 	case SYS_recvmsg:
-		*result = recvmsg(fd, (struct msghdr *)a[1], (int)a[2]);
-		return true;
+		return recvmsg(fd, (struct msghdr *)a[1], (int)a[2]);
 	case SYS_sendmsg:
-		*result = sendmsg(fd, (const struct msghdr *)a[1], (int)a[2]);
-		return true;
+		return sendmsg(fd, (const struct msghdr *)a[1], (int)a[2]);
 	case SYS_recvmmsg:
-		*result = recvmmsg(fd, (struct mmsghdr *)a[1], (unsigned)a[2], (int)a[3],
-				   (struct timespec *)a[4]);
-		return true;
+		return recvmmsg(fd, (struct mmsghdr *)a[1], (unsigned)a[2], (int)a[3],
+				(struct timespec *)a[4]);
 	case SYS_sendmmsg:
-		*result = sendmmsg(fd, (struct mmsghdr *)a[1], (unsigned)a[2], (int)a[3]);
-		return true;
+		return sendmmsg(fd, (struct mmsghdr *)a[1], (unsigned)a[2], (int)a[3]);
 	case SYS_sendfile:
-		*result = sendfile(fd, (int)a[1], (off_t *)a[2], (size_t)a[3]);
-		return true;
+		return sendfile(fd, (int)a[1], (off_t *)a[2], (size_t)a[3]);
 	case SYS_splice:
-		*result = splice((int)a[0], (off64_t *)a[1], (int)a[2], (off64_t *)a[3],
-				 (size_t)a[4], (unsigned)a[5]);
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Calls that change the socket or its fd. */
-static bool call_file(long number, const long *a, long *result)
-{
-	int fd = (int)a[0];
-
-	switch (number) {
+		return splice((int)a[0], (off64_t *)a[1], (int)a[2], (off64_t *)a[3], (size_t)a[4],
+			      (unsigned)a[5]);
 	case SYS_shutdown:
-		*result = shutdown(fd, (int)a[1]);
-		return true;
+		return shutdown(fd, (int)a[1]);
 	case SYS_ioctl:
-		*result = ioctl(fd, (unsigned long)a[1], (void *)a[2]);
-		return true;
+		return ioctl(fd, (unsigned long)a[1], (void *)a[2]);
 	case SYS_fcntl:
-		*result = fcntl(fd, (int)a[1], (void *)a[2]);
-		return true;
+		return fcntl(fd, (int)a[1], (void *)a[2]);
 	case SYS_dup:
-		*result = dup(fd);
-		return true;
-	case SYS_dup3:
-		*result = dup3(fd, (int)a[1], (int)a[2]);
-		return true;
-	default:
-		return false;
+		return dup(fd);
+	default: /* SYS_dup3 */
+		return dup3(fd, (int)a[1], (int)a[2]);
 	}
 }
 
@@ -141,9 +115,11 @@ bool aw_raw_call_framed(long number, const long *arguments, long *result)
 {
 	int fd_index = aw_raw_fd_argument(number);
 
-	if (fd_index < 0 || (!aw_framed_slot((int)arguments[fd_index]) &&
-			     !(number == SYS_splice && aw_framed_slot((int)arguments[0]))))
+	if (fd_index < 0 || number == SYS_epoll_ctl ||
+	    (!aw_framed_slot((int)arguments[fd_index]) &&
+	     !(number == SYS_splice && aw_framed_slot((int)arguments[0]))))
 		return false;
-	return call_buffer(number, arguments, result) || call_vector(number, arguments, result) ||
-	       call_file(number, arguments, result);
+	*result = has_one_buffer(number) ? call_buffer(number, arguments)
+					 : call_other(number, arguments);
+	return true;
 }
