@@ -5,13 +5,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -21,6 +19,7 @@
 #include "xsock/framed/swap.h"
 #include "xsock/preload/extended_engine.h"
 #include "xsock/preload/preamble.h"
+#include "xsock/process/spawn.h"
 
 #define HIGH_FD 1024
 
@@ -32,31 +31,15 @@ const struct aw_ext_calls *aw_extended_engine(void)
 	return engine;
 }
 
-/*
- * Writes the path of libanywarp-xsock.so, which lies beside this library. The libraries that it
- * needs lie there as well, unless LD_LIBRARY_PATH names others.
- */
-static bool find_engine(char path[PATH_MAX])
-{
-	Dl_info info;
-	char *slash;
-
-	if (!dladdr((void *)&find_engine, &info) || !realpath(info.dli_fname, path))
-		return false;
-	slash = strrchr(path, '/');
-	if (!slash || (size_t)(slash + 1 - path) + sizeof(AW_EXT_ENGINE) > PATH_MAX)
-		return false;
-	strcpy(slash + 1, AW_EXT_ENGINE);
-	return true;
-}
-
+/* The engine's libraries lie beside this one as well, unless LD_LIBRARY_PATH names others. */
 static void load_engine(void)
 {
 	const struct aw_ext_calls *calls;
 	char path[PATH_MAX];
 	void *library;
 
-	library = find_engine(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	library = aw_spawn_find_beside(AW_EXT_ENGINE, path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
+							    : NULL;
 	calls = library ? dlsym(library, AW_EXT_CALLS) : NULL;
 	if (calls && strcmp(calls->version, AW_EXT_VERSION) == 0) {
 		engine = calls;

@@ -6,7 +6,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -33,18 +32,24 @@ struct proxy_spawn {
  */
 static char proxy_path[PATH_MAX];
 
-__attribute__((constructor)) static void find_proxy(void)
+bool aw_spawn_find_beside(const char *name, char path[PATH_MAX])
 {
 	Dl_info info;
 	char *slash;
 
-	if (!dladdr((void *)&aw_spawn_proxy, &info) || !realpath(info.dli_fname, proxy_path))
-		return;
-	slash = strrchr(proxy_path, '/');
-	if (!slash || (size_t)(slash + 1 - proxy_path) + sizeof(AW_PROXY_NAME) > sizeof(proxy_path))
+	if (!dladdr((void *)&aw_spawn_proxy, &info) || !realpath(info.dli_fname, path))
+		return false;
+	slash = strrchr(path, '/');
+	if (!slash || (size_t)(slash + 1 - path) + strlen(name) >= PATH_MAX)
+		return false;
+	strcpy(slash + 1, name);
+	return true;
+}
+
+__attribute__((constructor)) static void find_proxy(void)
+{
+	if (!aw_spawn_find_beside(AW_PROXY_NAME, proxy_path))
 		proxy_path[0] = '\0';
-	else
-		strcpy(slash + 1, AW_PROXY_NAME);
 }
 
 /* A clone leaves its stack for good, which the sanitizers report as an error. */

@@ -4,10 +4,16 @@
 #ifndef XSOCK_PROCESS_SPAWN_H
 #define XSOCK_PROCESS_SPAWN_H
 
+#include <limits.h>
+#include <stdbool.h>
+
 /*
  * Starts the proxy process with control as its fd AW_PROXY_CONTROL. Returns 0 or an errno. The
  * caller holds no lock.
  */
 int aw_spawn_proxy(int control);
+
+/* Writes the path of the file of that name which lies beside this library. False: it cannot be found out. */
+bool aw_spawn_find_beside(const char *name, char path[PATH_MAX]);
 
 #endif
