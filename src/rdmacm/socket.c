@@ -6,6 +6,7 @@
 #include "rdmacm/socket.h"
 
 #include "rdmacm/address.h"
+#include "rdmacm/port.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -59,7 +60,7 @@ static int bind_port(const struct aw_cm_id *cm, int fd, const struct sockaddr *a
 static int bind_any(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr)
 {
 	(void)cm;
-	return bind(fd, addr, aw_address_len(addr->sa_family)) < 0 ? errno : 0;
+	return aw_cm_port_bind(fd, addr);
 }
 
 static int bind_late(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr)

@@ -12,7 +12,7 @@
  */
 int aw_cm_socket_bind(struct aw_cm_id *cm, const struct sockaddr *addr);
 
-/* As aw_cm_socket_bind, for an id that will connect: any free port, EADDRINUSE without one. */
+/* As aw_cm_socket_bind, for an id that will connect: a free port in place of addr's (rdmacm/port.h), EADDRINUSE without one. */
 int aw_cm_socket_bind_any(struct aw_cm_id *cm, const struct sockaddr *addr);
 
 /* As aw_cm_socket_bind, for an id about to connect: connect(2) chooses the port. */
