@@ -212,6 +212,15 @@ int cm_in_child(void (*fn)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+void cm_pass_in_child(void (*fn)(void))
+{
+	int status = cm_in_child(fn);
+
+	if (status == CM_CHILD_SKIPS)
+		skip();
+	assert_int_equal(status, 0);
+}
+
 /* An assertion that fails in fn is heard of by the result of the child that this should run in. */
 void cm_expect_log(void (*fn)(void), const char *words)
 {

@@ -69,6 +69,8 @@ void cm_ends_close(struct cm_ends *ends);
 
 /* Runs fn in the child of a fork and returns its exit status; a failed assertion is 1. */
 int cm_in_child(void (*fn)(void));
+/* The same; the child has to return, and the test is skipped where it has left with CM_CHILD_SKIPS. */
+void cm_pass_in_child(void (*fn)(void));
 
 /* What the library says on standard error while fn runs contains the words. */
 void cm_expect_log(void (*fn)(void), const char *words);

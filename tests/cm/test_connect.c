@@ -390,12 +390,8 @@ static void resolve_without_network(void)
 
 static void resolve__unreachable(void **state)
 {
-	int status = cm_in_child(resolve_without_network);
-
 	(void)state;
-	if (status == CM_CHILD_SKIPS)
-		skip();
-	assert_int_equal(status, 0);
+	cm_pass_in_child(resolve_without_network);
 }
 
 int main(void)
