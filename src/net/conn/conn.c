@@ -126,8 +126,7 @@ static void offer_host(struct aw_conn *c)
 {
 	if (!c->local.host)
 		return;
-	if (!c->from_known)
-		aw_conn_learn_local(c);
+	aw_conn_learn_local(c);
 	c->local.host = is_near(c);
 }
 

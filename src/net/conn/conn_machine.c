@@ -357,7 +357,8 @@ void aw_conn_learn_local(struct aw_conn *c)
 {
 	socklen_t len = sizeof(c->info.local);
 
-	getsockname(c->fd, (struct sockaddr *)&c->info.local, &len);
+	if (!c->from_known)
+		getsockname(c->fd, (struct sockaddr *)&c->info.local, &len);
 }
 
 /* True when fd is writable and has no error; step_connect handles the errors. */
@@ -369,8 +370,7 @@ static bool is_writable(int fd)
 uint32_t aw_conn_send_early(struct aw_conn *c)
 {
 	if (is_writable(c->fd)) {
-		if (!c->from_known)
-			aw_conn_learn_local(c);
+		aw_conn_learn_local(c);
 		enter(c, AW_CONN_SENDING);
 		switch (aw_frame_send(c->fd, &c->out)) {
 		case AW_FRAME_DONE:
@@ -402,8 +402,7 @@ static void step_connect(struct aw_conn *c)
 		fail(c, err, strerror(err));
 		return;
 	}
-	if (!c->from_known)
-		aw_conn_learn_local(c);
+	aw_conn_learn_local(c);
 	aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
 	aw_conn_set_state(c, AW_CONN_SENDING);
 	step_send(c);

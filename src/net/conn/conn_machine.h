@@ -60,7 +60,7 @@ uint32_t aw_conn_send_early(struct aw_conn *conn);
  */
 void aw_conn_set_state(struct aw_conn *conn, enum aw_conn_state next);
 
-/* Asks the socket for info.local. */
+/* Asks the socket for info.local, unless that is known. */
 void aw_conn_learn_local(struct aw_conn *conn);
 
 /*
