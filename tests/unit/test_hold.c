@@ -186,6 +186,20 @@ static void credit__is_earned_by_polls_right_behind(void **state)
 	}
 }
 
+static void credit__is_one_for_each_call_that_holding_saves(void **state)
+{
+	struct pair *p = *state;
+	enum { CALLS = 10 };
+
+	stopped_ns = aw_now_ns();
+	for (int i = 0; i < CALLS; i++)
+		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	drain(&p->a);
+	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	stopped_ns = 0;
+	assert_int_equal(credits(&p->a), CALLS - 1);
+}
+
 static void credit__is_lost_by_late_polls(void **state)
 {
 	struct pair *p = *state;
@@ -558,6 +572,7 @@ int main(void)
 		HOLD_TEST(lone__leaves_at_once_without_polls),
 		HOLD_TEST(burst__leaves_at_once_without_credit),
 		HOLD_TEST(credit__is_earned_by_polls_right_behind),
+		HOLD_TEST(credit__is_one_for_each_call_that_holding_saves),
 		HOLD_TEST(credit__is_lost_by_late_polls),
 		HOLD_TEST(held__leaves_at_a_poll),
 		HOLD_TEST(held__leaves_at_a_poll_of_the_other_cq),

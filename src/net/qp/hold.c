@@ -179,7 +179,14 @@ static uint64_t poll_after_ns(const struct aw_hold *h, struct aw_cq *cq)
 	return atomic_load_explicit(&cq->polled_ns, memory_order_relaxed) - h->posted_ns;
 }
 
-/* A burst ended at a poll: the QP earns or loses a credit. */
+static void earn(struct aw_hold *h, uint32_t credits)
+{
+	uint32_t room = AW_HOLD_CREDITS_MAX - h->credits;
+
+	h->credits += credits < room ? credits : room;
+}
+
+/* A burst ended at a poll: the QP earns a credit for each system call that holding saves, or loses one. */
 static void judge(struct aw_uqp *qp)
 {
 	struct aw_hold *h = &qp->hold;
@@ -188,7 +195,7 @@ static void judge(struct aw_uqp *qp)
 	    poll_after_ns(h, qp->attr.recv_cq) >= AW_HOLD_GAP_NS)
 		h->credits -= h->credits > 0;
 	else
-		h->credits += h->credits < AW_HOLD_CREDITS_MAX;
+		earn(h, h->burst - 1);
 }
 
 /* Counts a post into the burst, or begins another burst. */

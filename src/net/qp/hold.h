@@ -2,7 +2,8 @@
 // Post coalescing: the library holds a post back until the poll that is about to follow, so that
 // one system call sends many. A burst is posts that come within 2 us of each other with no poll in
 // between; its first one is never held. A burst that a poll follows within 2 us earns its QP a
-// credit, any other burst costs it one. A burst whose posts the progress thread had to send costs
+// credit for each post but the first, since each saves a system call when it is held; any other burst costs one.
+// A burst whose posts the progress thread had to send costs
 // 64 credits, and a QP with fewer than 64 holds nothing. Lock order: QP lock, then hold's own.
 #ifndef NET_HOLD_H
 #define NET_HOLD_H
