@@ -30,6 +30,8 @@
 /* Linked in by the thread sanitizer, which cannot follow threads that a forked child starts. */
 extern void __tsan_init(void) __attribute__((weak));
 
+#define HANG_NS 20000000000u /* nothing takes so long but a hang */
+
 static _Atomic int refusal; /* errno of a kernel or a sandbox that has no epoll_pwait2, or 0 */
 static _Atomic uint32_t refused; /* calls, then */
 
@@ -405,6 +407,36 @@ static void engine_put__on_the_progress_thread(void **state)
 	aw_engine_put();
 }
 
+static _Atomic bool putting;
+
+static void *put_last(void *unused)
+{
+	putting = true;
+	aw_engine_put();
+	putting = false;
+	return unused;
+}
+
+/* The thread that puts the last reference waits for the progress thread's end, which does not come. */
+static void engine_put__while_another_thread_gets(void **state)
+{
+	pthread_t thread;
+	uint64_t start;
+
+	(void)state;
+	assert_int_equal(aw_engine_get(), 0);
+	aw_engine_fork_prepare();
+	assert_int_equal(pthread_create(&thread, NULL, put_last, NULL), 0);
+	while (!putting || !proc_others_sleep())
+		sched_yield();
+	assert_int_equal(aw_engine_get(), 0);
+	aw_engine_fork_done();
+	for (start = aw_now_ns(); putting; sched_yield())
+		assert_true(aw_now_ns() - start < HANG_NS);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	aw_engine_put();
+}
+
 static void *get_and_put(void *arg)
 {
 	int *failed = arg;
@@ -527,6 +559,7 @@ int main(void)
 		TEST(engine_tick__sleeps_in_an_old_sandbox_as_well),
 		cmocka_unit_test(engine_put__leaves_nothing),
 		cmocka_unit_test(engine_put__on_the_progress_thread),
+		cmocka_unit_test(engine_put__while_another_thread_gets),
 		cmocka_unit_test(engine_threads__start_and_stop),
 		TEST(engine_fork__child_starts_afresh),
 		TEST(engine_fork_prepare__no_handler_runs),

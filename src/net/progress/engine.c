@@ -34,7 +34,7 @@ static struct {
 	/* the thread holds it while handlers run; a fork takes it to keep them out */
 	pthread_mutex_t handling;
 	pthread_mutex_t life;
-	pthread_cond_t left; /* running became false */
+	pthread_cond_t left; /* running became false, or refs more than 0 */
 	pthread_cond_t begun; /* starting became false */
 	uint32_t refs;
 	uint32_t leavers; /* callers of aw_engine_put that wait for the thread to leave */
@@ -386,8 +386,9 @@ int aw_engine_get(void)
 		return err;
 	pthread_mutex_lock(&engine.life);
 	err = start();
-	if (!err)
-		engine.refs++;
+	/* Threads in await_end wait no longer: this thread keeps the engine. */
+	if (!err && engine.refs++ == 0)
+		pthread_cond_broadcast(&engine.left);
 	pthread_mutex_unlock(&engine.life);
 	if (err)
 		aw_log(AW_LOG_ERROR, "cannot start the progress thread: %s", strerror(err));
