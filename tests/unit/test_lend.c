@@ -273,6 +273,23 @@ static void lend__served_where_it_cannot_come_back(void **state)
 	uqp_wait_taken_back(p->b.qp, NULL);
 }
 
+/* The same of a QP that is not lent, when the receive that its stream was held for is there. */
+static void listen__again_where_there_was_no_memory(void **state)
+{
+	struct pair *p = *state;
+	struct aw_sge sge = end_sge(&p->b, 0, 4);
+
+	end_post(&p->a, AW_OP_SEND, &p->b, 4);
+	end_wait_cqe(&p->a);
+	end_wait_held(&p->b);
+	full_epfd = aw_engine_epfd();
+	assert_int_equal(aw_uqp_recv(p->b.qp, 1, &sge, 1), 0);
+	for (int i = 0; i < 3; i++)
+		watch_memory(&p->b, &p->a);
+	full_epfd = -1;
+	watch_memory(&p->b, &p->a);
+}
+
 static void lend__comes_back_to_who_arms(void **state)
 {
 	struct pair *p = *state;
@@ -455,6 +472,7 @@ int main(void)
 		CASE(lend__stays_with_who_takes_receives),
 		CASE(lend__is_served_beside_who_takes_receives),
 		CASE(lend__served_where_it_cannot_come_back),
+		CASE(listen__again_where_there_was_no_memory),
 		CASE(lend__comes_back_to_who_arms),
 		CASE(lend__comes_back_to_who_armed_when_busy),
 		CASE(lend__comes_back_to_who_armed_before),

@@ -24,13 +24,29 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern void __tsan_init(void) __attribute__((weak));
 
 #define PEERS 8
+
+static _Atomic int full_epfd = -1; /* this set takes no more fds */
+static _Atomic uint32_t refusals;
+
+/* Before the C library's. */
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
+{
+	if (op == EPOLL_CTL_ADD && epfd == full_epfd) {
+		refusals++;
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
+}
 
 static const struct aw_mpa_local local = { .revision = 2, .ird = 16, .ord = 16 };
 
@@ -292,14 +308,14 @@ static void listener_half_open__requests_are_not_dropped(void **state)
 		heard_await(&s->heard, i, AW_CONN_REQUEST);
 }
 
-static void listener_no_fds__pauses_and_goes_on(void **state)
+/* The process has no fd left for the connection. */
+static void connect_without_fds(struct scene *s, struct rlimit *before)
 {
-	struct scene *s = *state;
-	struct rlimit before, none;
+	struct rlimit none;
 
 	s->peer[0] = tcp_socket(AF_INET);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	none = before;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, before), 0);
+	none = *before;
 	none.rlim_cur = (rlim_t)s->peer[0] + 1;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	connect(s->peer[0], (struct sockaddr *)&s->addr, tcp_addr_len(&s->addr));
@@ -307,10 +323,35 @@ static void listener_no_fds__pauses_and_goes_on(void **state)
 
 	assert_int_equal(poll(&p, 1, -1), 1);
 	send_request(s->peer[0]);
-	p.events = POLLIN;
+}
+
+static void listener_no_fds__pauses_and_goes_on(void **state)
+{
+	struct scene *s = *state;
+	struct rlimit before;
+
+	connect_without_fds(s, &before);
+	struct pollfd p = { .fd = s->peer[0], .events = POLLIN };
+
 	assert_int_equal(poll(&p, 1, 30), 0);
 	assert_int_equal(heard_count(&s->heard), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	heard_await(&s->heard, 0, AW_CONN_REQUEST);
+}
+
+/* The pause is over, and the kernel has no memory to listen again. */
+static void listener_no_fds__goes_on_where_there_was_no_memory(void **state)
+{
+	struct scene *s = *state;
+	struct rlimit before;
+
+	full_epfd = aw_engine_epfd();
+	refusals = 0;
+	connect_without_fds(s, &before);
+	while (refusals == 0)
+		sched_yield();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	full_epfd = -1;
 	heard_await(&s->heard, 0, AW_CONN_REQUEST);
 }
 
@@ -442,6 +483,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(listener_half_open__requests_are_not_dropped,
 						setup_crowd, teardown),
 		TEST(listener_no_fds__pauses_and_goes_on),
+		TEST(listener_no_fds__goes_on_where_there_was_no_memory),
 		TEST(listener_destroy__with_half_open),
 		TEST(listener_destroy__while_requests_come),
 		TEST(listener_give__each_is_heard),

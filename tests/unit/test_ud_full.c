@@ -5,6 +5,7 @@
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
 #include "net/ud/ud.h"
+#include "net/ud/udsock_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +14,10 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,6 +36,18 @@ ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 		return -1;
 	}
 	return syscall(SYS_sendmsg, fd, msg, flags);
+}
+
+static _Atomic int full_epfd = -1; /* this set takes no more fds */
+
+/* Likewise. */
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
+{
+	if (op == EPOLL_CTL_ADD && epfd == full_epfd) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
 }
 
 static struct {
@@ -81,6 +96,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	fail_count = 0;
+	full_epfd = -1;
 	aw_uqp_destroy(f.qp);
 	aw_mr_remove(&f.mr);
 	aw_ah_put(f.ah);
@@ -187,6 +203,40 @@ static void lost__is_no_error_and_stops_nothing(void **state)
 	assert_int_equal(f.memory[0][UD_GRH_LEN], 3);
 }
 
+static bool is_lent(void)
+{
+	struct aw_udsock *sock = f.qp->ud->sock;
+
+	pthread_mutex_lock(&sock->listen_lock);
+	bool lent = sock->lent;
+
+	pthread_mutex_unlock(&sock->listen_lock);
+	return lent;
+}
+
+/* A thread polls the socket, and sleeps from then on, where the kernel has no memory to listen to it again. */
+static void no_memory__what_comes_is_read(void **state)
+{
+	(void)state;
+	for (uint8_t id = 0; !is_lent(); id = (id + 1) % 4) {
+		for (int i = 0; i < 50; i++)
+			assert_none(&f.receives);
+		post(id);
+		await(&f.sends);
+		await(&f.receives);
+	}
+	full_epfd = aw_engine_epfd();
+	aw_cq_arm(&f.receives, AW_ARM_NEXT);
+	for (uint32_t i = 1; i <= 3; i++) {
+		post((uint8_t)i);
+		while (f.receives.ready < i)
+			sched_yield();
+	}
+	full_epfd = -1;
+	while (is_lent())
+		sched_yield();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +247,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(full__err_flushes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lost__is_no_error_and_stops_nothing, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(no_memory__what_comes_is_read, set_up, tear_down),
 	};
 
 	setenv("ANYWARP_PERSONA", "roce", 1);

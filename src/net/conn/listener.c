@@ -104,14 +104,20 @@ static void release(struct aw_watch *w)
 	free(l);
 }
 
+static void pause_accepts(struct aw_listener *l, uint32_t ms)
+{
+	l->paused = true;
+	aw_watch_deadline(&l->watch, ms);
+}
+
 /*
- * Accepts go on exactly while the listener is neither closing nor paused. The caller holds the
- * lock.
+ * Accepts go on exactly while the listener is neither closing nor paused, which it is for longer where the kernel has no
+ * memory to listen. The caller holds the lock.
  */
 static void set_events(struct aw_listener *l)
 {
-	if (!l->closing)
-		aw_watch_events(&l->watch, l->paused ? 0 : EPOLLIN);
+	if (!l->closing && aw_watch_events(&l->watch, l->paused ? 0 : EPOLLIN) != 0)
+		pause_accepts(l, PAUSE_MS);
 }
 
 static void begin_stat(struct aw_listener *l)
@@ -288,12 +294,6 @@ static bool is_passing(int err)
 	default:
 		return false;
 	}
-}
-
-static void pause_accepts(struct aw_listener *l, uint32_t ms)
-{
-	l->paused = true;
-	aw_watch_deadline(&l->watch, ms);
 }
 
 static void starve(struct aw_listener *l, int err)

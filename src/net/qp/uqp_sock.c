@@ -298,6 +298,7 @@ static uint32_t wanted(struct aw_uqp *qp)
 	return is_polled ? qp->in->lent(qp) : qp->in->listens_for(qp);
 }
 
+/* Where the kernel has no memory to listen to the socket, a deadline brings the next try; an ending has one already. */
 static void listen_for(struct aw_uqp *qp)
 {
 	uint32_t events;
@@ -306,12 +307,15 @@ static void listen_for(struct aw_uqp *qp)
 	events = wanted(qp);
 	if (events == qp->listens_for)
 		return;
+	if ((!qp->lent || (!qp->lent_to && !qp->in->is_socket)) &&
+	    aw_watch_events(&qp->watch->watch, events) != 0) {
+		qp->starved = !qp->ending;
+		return;
+	}
 	qp->listens_for = events;
 	if (qp->in->is_socket)
 		each_cq_epoll(qp, EPOLL_CTL_MOD, events);
-	if (!qp->lent || (!qp->lent_to && !qp->in->is_socket))
-		aw_watch_events(&qp->watch->watch, events);
-	else if (qp->lent_to && aw_channel_watch(qp->lent_to, qp->fd, qp->handle, events) != 0)
+	if (qp->lent_to && aw_channel_watch(qp->lent_to, qp->fd, qp->handle, events) != 0)
 		aw_lend_stray(qp);
 }
 

@@ -201,11 +201,18 @@ static void serve(struct aw_udsock *sock)
 	pthread_mutex_unlock(&sock->lock);
 }
 
-/* The caller holds the listen_lock. */
+/*
+ * The caller holds the listen_lock. Where the kernel has no memory to listen, the socket stays lent, and the next look
+ * tries again.
+ */
 static void listen_for(struct aw_udsock *sock)
 {
-	aw_watch_events(&sock->watch,
-			(sock->lent ? 0 : EPOLLIN) | (sock->wants_room ? EPOLLOUT : 0));
+	uint32_t events = (sock->lent ? 0 : EPOLLIN) | (sock->wants_room ? EPOLLOUT : 0);
+
+	if (aw_watch_events(&sock->watch, events) == 0)
+		return;
+	sock->lent = true;
+	aw_watch_deadline(&sock->watch, LOOK_MS);
 }
 
 static void await(struct aw_udsock *sock)
