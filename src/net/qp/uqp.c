@@ -3,10 +3,7 @@
 #include "net/qp/uqp.h"
 
 #include "core/ack.h"
-#include "net/base/fork.h"
-#include "net/base/io_now.h"
 #include "net/mem/pool.h"
-#include "net/qp/capture.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_poll.h"
 #include "net/qp/lend.h"
@@ -17,74 +14,11 @@
 #include "ring/table.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 static struct aw_table qps;
 static struct aw_once qps_once = AW_ONCE_INIT;
-
-static void fork_prepare(void)
-{
-	aw_table_fork_prepare(&qps);
-	aw_hold_fork_prepare();
-	aw_lend_fork_prepare();
-	aw_pool_fork_prepare();
-	aw_capture_fork_prepare();
-}
-
-static void fork_parent(void)
-{
-	aw_capture_fork_parent();
-	aw_pool_fork_done();
-	aw_lend_fork_parent();
-	aw_hold_fork_parent();
-	aw_table_fork_parent(&qps);
-}
-
-static bool is_of_parent(const struct aw_uqp *qp)
-{
-	return atomic_load_explicit(&qp->generation, memory_order_relaxed) + 1 ==
-	       aw_fork_generation();
-}
-
-/*
- * Gives up the child's copies of the parent's streams' sockets, which would keep the connections up when the parent's process
- * ends. The inherited QPs still name the fds: another file takes their numbers. The parent has done so with those that it had
- * inherited, whose numbers may be the program's by now. The system call: a wrapper of dup3 may want locks that the fork still
- * holds.
- */
-static void leave_streams(void)
-{
-	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
-	uint32_t end = aw_table_end(&qps);
-	struct aw_uqp *qp;
-
-	if (none < 0)
-		return;
-	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++))
-		if (qp->fd >= 0 && is_of_parent(qp))
-			(void)syscall(SYS_dup3, none, qp->fd, O_CLOEXEC);
-	aw_close_now(none);
-}
-
-static void fork_child(void)
-{
-	aw_capture_fork_child();
-	aw_pool_fork_done();
-	aw_lend_fork_child();
-	aw_hold_fork_child();
-	aw_table_fork_child(&qps);
-	leave_streams();
-}
-
-static const struct aw_fork_handlers fork_handlers = {
-	.prepare = fork_prepare,
-	.parent = fork_parent,
-	.child = fork_child,
-};
 
 static int make_table(void)
 {
@@ -92,7 +26,7 @@ static int make_table(void)
 
 	if (err)
 		return err;
-	aw_fork_register(AW_FORK_QPS, &fork_handlers);
+	aw_uqp_fork_register(&qps);
 	return 0;
 }
 

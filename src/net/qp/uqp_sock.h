@@ -99,6 +99,10 @@ void aw_uqp_each(void (*act)(struct aw_uqp *qp));
 void aw_uqp_on_event(uint32_t handle);
 void aw_uqp_on_deadline(uint32_t handle);
 
+/* From now on a fork takes the lock of the table of all QPs, and the locks that they share. */
+struct aw_table;
+void aw_uqp_fork_register(struct aw_table *qps);
+
 /* Adds the events of the core's state to those that the owners are due. */
 void aw_uqp_note_events(struct aw_uqp *qp);
 

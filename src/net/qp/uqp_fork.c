@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The QPs around a fork. The child inherits them without their streams, and without the threads that used them.
+#include "net/base/fork.h"
+#include "net/base/io_now.h"
+#include "net/mem/pool.h"
+#include "net/qp/capture.h"
+#include "net/qp/lend.h"
+#include "net/qp/uqp_sock.h"
+#include "ring/table.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct aw_table *qps;
+
+static void fork_prepare(void)
+{
+	aw_table_fork_prepare(qps);
+	aw_hold_fork_prepare();
+	aw_lend_fork_prepare();
+	aw_pool_fork_prepare();
+	aw_capture_fork_prepare();
+}
+
+static void fork_parent(void)
+{
+	aw_capture_fork_parent();
+	aw_pool_fork_done();
+	aw_lend_fork_parent();
+	aw_hold_fork_parent();
+	aw_table_fork_parent(qps);
+}
+
+static bool is_of_parent(const struct aw_uqp *qp)
+{
+	return atomic_load_explicit(&qp->generation, memory_order_relaxed) + 1 ==
+	       aw_fork_generation();
+}
+
+/*
+ * Gives up the child's copies of the parent's streams' sockets, which would keep the connections up when the parent's process
+ * ends. The inherited QPs still name the fds: another file takes their numbers. The parent has done so with those that it had
+ * inherited, whose numbers may be the program's by now. The system call: a wrapper of dup3 may want locks that the fork still
+ * holds.
+ */
+static void leave_streams(void)
+{
+	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+	uint32_t end = aw_table_end(qps);
+	struct aw_uqp *qp;
+
+	if (none < 0)
+		return;
+	for (uint32_t at = 0; (qp = aw_table_walk(qps, &at, end)); aw_table_put(qps, at++))
+		if (qp->fd >= 0 && is_of_parent(qp))
+			(void)syscall(SYS_dup3, none, qp->fd, O_CLOEXEC);
+	aw_close_now(none);
+}
+
+/* Threads that only the parent has may hold these locks for ever; the child may still destroy what they guard. */
+static void renew_locks(void)
+{
+	uint32_t end = aw_table_end(qps);
+	struct aw_uqp *qp;
+
+	for (uint32_t at = 0; (qp = aw_table_walk(qps, &at, end)); aw_table_put(qps, at++)) {
+		pthread_mutex_init(&qp->lock, NULL);
+		pthread_cond_init(&qp->delivered, NULL);
+		qp->delivering = false;
+		aw_cq_renew_locks(qp->attr.send_cq);
+		aw_cq_renew_locks(qp->attr.recv_cq);
+	}
+}
+
+static void fork_child(void)
+{
+	aw_capture_fork_child();
+	aw_pool_fork_done();
+	aw_lend_fork_child();
+	aw_hold_fork_child();
+	aw_table_fork_child(qps);
+	renew_locks();
+	leave_streams();
+}
+
+static const struct aw_fork_handlers fork_handlers = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
+
+void aw_uqp_fork_register(struct aw_table *all)
+{
+	qps = all;
+	aw_fork_register(AW_FORK_QPS, &fork_handlers);
+}
