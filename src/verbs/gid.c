@@ -7,6 +7,7 @@
 
 #include "net/base/fork.h"
 #include "net/base/ifnews.h"
+#include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
@@ -97,6 +98,7 @@ static int gids_read(void)
 
 int vb_gids_get(const struct vb_gids **gids)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	uint64_t state;
 	int err = 0;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Multicast groups of UD QPs. LIDs mean nothing here.
+#include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/ud/ud.h"
 #include "net/ud/ud_group.h"
@@ -14,6 +15,7 @@ typedef int group_fn(struct aw_uqp *qp, const uint8_t *addr, uint32_t ifindex);
 /* EOPNOTSUPP for a QP that is not UD. */
 static int with_group(group_fn *act, struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	uint8_t addr[GID_LEN];
 
 	if (!aw_persona_is_roce() || qp->qp_type != IBV_QPT_UD)

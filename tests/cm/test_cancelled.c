@@ -130,7 +130,9 @@ static void make_all(struct work *work)
 	for (int i = 0; i < ROUNDS; i++) {
 		struct ibv_device **list = ibv_get_device_list(NULL);
 		struct ibv_context *context = ibv_open_device(list[0]);
+		union ibv_gid gid;
 
+		expect(work, ibv_query_gid(context, 1, 0, &gid) == 0);
 		make_verbs(work, context);
 		make_ids(work);
 		expect(work, ibv_close_device(context) == 0);

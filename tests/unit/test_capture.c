@@ -120,18 +120,28 @@ static bool has_begun(void)
 	return __atomic_load_n(&scene.ring.shared->run, __ATOMIC_ACQUIRE) == scene.ring.run;
 }
 
+static void ask(void)
+{
+	assert_true(aw_capture_attach(getpid(), &scene.ring));
+	aw_capture_begin(&scene.ring);
+}
+
 /* A run may begin a moment after the one of the test before. No bytes are given to the QP. */
-static void begin(void)
+static void await_begin(void)
 {
 	struct pair *p = scene.pair;
 
-	assert_true(aw_capture_attach(getpid(), &scene.ring));
-	aw_capture_begin(&scene.ring);
 	while (!has_begun()) {
 		pthread_mutex_lock(&p->a.qp->lock);
 		aw_capture_in(p->a.qp, p->a.buf, 0);
 		pthread_mutex_unlock(&p->a.qp->lock);
 	}
+}
+
+static void begin(void)
+{
+	ask();
+	await_begin();
 }
 
 static void records__are_each_fpdu_once(void **state)
@@ -263,6 +273,32 @@ static void ring__of_a_parent_is_not_the_childs(void **state)
 	assert_true(scene.ring.shared->head > head);
 }
 
+static _Atomic bool is_done;
+
+static void *begin_cancelled(void *unused)
+{
+	pthread_cancel(pthread_self());
+	await_begin();
+	is_done = true;
+	pthread_testcancel();
+	return unused;
+}
+
+/* A run begins, and ends, under the lock of a QP, which a thread that is cancelled there would leave taken. */
+static void ring__is_made_by_a_cancelled_thread(void **state)
+{
+	pthread_t thread;
+
+	is_done = false;
+	ask();
+	assert_int_equal(pthread_create(&thread, NULL, begin_cancelled, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(is_done);
+	send_one(*state, 10);
+	take_all();
+	assert_same(*state);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -275,6 +311,7 @@ int main(void)
 		CASE(records__go_round_the_ring),
 		CASE(ring__of_a_position_that_is_none_takes_nothing),
 		CASE(ring__of_a_parent_is_not_the_childs),
+		CASE(ring__is_made_by_a_cancelled_thread),
 	};
 
 	return cmocka_run_group_tests_name("capture", tests, NULL, NULL);

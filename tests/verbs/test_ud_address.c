@@ -3,6 +3,7 @@
 #include "ud_scene.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,6 +185,35 @@ static void mcast__destroy_qp_is_busy_until_it_is_detached(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
+static _Atomic bool is_done;
+
+static void *attach_cancelled(void *arg)
+{
+	struct ud_scene *s = arg;
+	union ibv_gid gid = group_gid(1);
+
+	pthread_cancel(pthread_self());
+	is_done = ibv_attach_mcast(s->a.qp, &gid, 0) == 0 &&
+		  ibv_detach_mcast(s->a.qp, &gid, 0) == 0;
+	pthread_testcancel();
+	return NULL;
+}
+
+/* A thread that was cancelled half way would leave the lock of all groups taken. */
+static void mcast__is_no_cancellation_point(void **state)
+{
+	struct ud_scene *s = *state;
+	union ibv_gid gid = group_gid(1);
+	pthread_t thread;
+
+	is_done = false;
+	assert_int_equal(pthread_create(&thread, NULL, attach_cancelled, s), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(is_done);
+	assert_int_equal(ibv_attach_mcast(s->b.qp, &gid, 0), 0);
+	assert_int_equal(ibv_detach_mcast(s->b.qp, &gid, 0), 0);
+}
+
 static void mcast__refuses_what_is_no_group(void **state)
 {
 	struct ud_scene *s = *state;
@@ -291,6 +321,7 @@ int main(void)
 		WITH(mcast__not_to_others),
 		WITH(mcast__as_roce_v1_writes_it),
 		WITH(mcast__destroy_qp_is_busy_until_it_is_detached),
+		WITH(mcast__is_no_cancellation_point),
 		WITH(mcast__refuses_what_is_no_group),
 		WITH(mcast__groups_at_the_bound),
 		WITH(extended__sends_and_reads),

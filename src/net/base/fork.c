@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "net/base/io_now.h"
 
 static const struct aw_fork_handlers *_Atomic registered[AW_FORK_RANKS];
 /* A fork holds the lock from its first handler to its last; it calls for an end those that it has called to prepare. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct aw_fork_handlers *prepared[AW_FORK_RANKS];
 static uint32_t generation;
+static int cancel; /* the forking thread's state before the fork; guarded by lock */
 
 void aw_fork_register(enum aw_fork_rank rank, const struct aw_fork_handlers *handlers)
 {
@@ -41,7 +43,10 @@ static void end(void (*fn)(void), pthread_mutex_t *taken)
 
 static void prepare(void)
 {
+	int state = aw_cancel_disable();
+
 	pthread_mutex_lock(&lock);
+	cancel = state;
 	for (int rank = 0; rank < AW_FORK_RANKS; rank++) {
 		prepared[rank] = atomic_load(&registered[rank]);
 		if (prepared[rank])
@@ -49,12 +54,20 @@ static void prepare(void)
 	}
 }
 
+static void finish(void)
+{
+	int state = cancel;
+
+	pthread_mutex_unlock(&lock);
+	aw_cancel_restore(state);
+}
+
 static void parent(void)
 {
 	for (int rank = AW_FORK_RANKS - 1; rank >= 0; rank--)
 		if (prepared[rank])
 			end(prepared[rank]->parent, prepared[rank]->lock);
-	pthread_mutex_unlock(&lock);
+	finish();
 }
 
 static void child(void)
@@ -63,7 +76,7 @@ static void child(void)
 	for (int rank = AW_FORK_RANKS - 1; rank >= 0; rank--)
 		if (prepared[rank])
 			end(prepared[rank]->child, prepared[rank]->lock);
-	pthread_mutex_unlock(&lock);
+	finish();
 }
 
 /* The program's own handlers come behind it and so run outside of the library's locks. */

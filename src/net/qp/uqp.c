@@ -3,6 +3,7 @@
 #include "net/qp/uqp.h"
 
 #include "core/ack.h"
+#include "net/base/io_now.h"
 #include "net/mem/pool.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_poll.h"
@@ -264,6 +265,8 @@ void aw_uqp_unlock(struct aw_uqp *qp)
 
 void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
+
 	pthread_mutex_lock(&qp->lock);
 	while (qp->delivering)
 		pthread_cond_wait(&qp->delivered, &qp->lock);
@@ -349,6 +352,8 @@ static void tell_of_reset(struct aw_uqp *qp)
 
 void aw_uqp_reset(struct aw_uqp *qp)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
+
 	pthread_mutex_lock(&qp->lock);
 	aw_uqp_take_leave(qp);
 	aw_uqp_drop_socket(qp);

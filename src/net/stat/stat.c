@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "net/base/fork.h"
+#include "net/base/io_now.h"
 #include "net/mem/memfd.h"
 
 #include <errno.h>
@@ -242,6 +243,7 @@ static struct aw_capture_ring *map_ring(void)
 
 struct aw_capture_ring *aw_stat_map_ring(void)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct aw_capture_ring *ring;
 
 	pthread_mutex_lock(&lock);
@@ -252,6 +254,8 @@ struct aw_capture_ring *aw_stat_map_ring(void)
 
 void aw_stat_unmap_ring(struct aw_capture_ring *ring)
 {
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
+
 	munmap(ring, AW_CAPTURE_LEN);
 	pthread_mutex_lock(&lock);
 	if (table.head && has_file())
