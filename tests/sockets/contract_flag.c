@@ -226,6 +226,49 @@ static void receive_timeout(void)
 	}
 }
 
+/* A look goes on where the last one has ended, and a read brings it back; kernels before Linux 6.9 refuse that. */
+static void peek_offset_of(bool set_first)
+{
+	struct ends e;
+	int zero = 0;
+	char got[8];
+	struct sockaddr_in name;
+	e.listener = listener_open(&name);
+	e.client = client_open(&name);
+	e.server = accept(e.listener, NULL, NULL);
+	for (int first = set_first; first < 2; first++) {
+		if (first && setsockopt(e.server, SOL_SOCKET, SO_PEEK_OFF, &zero, sizeof(zero))) {
+			CHECK(errno == EOPNOTSUPP);
+			zero = -1;
+		}
+		send_text(e.client, "abcdef");
+		wait_readable_octets(e.server, 6);
+		if (first && !zero) {
+			CHECK(recv(e.server, got, 2, MSG_PEEK) == 2 && !memcmp(got, "ab", 2));
+			CHECK(recv(e.server, got, 2, MSG_PEEK) == 2 && !memcmp(got, "cd", 2));
+			CHECK(recv(e.server, got, 3, 0) == 3 && !memcmp(got, "abc", 3));
+			CHECK(recv(e.server, got, 2, MSG_PEEK) == 2 && !memcmp(got, "ef", 2));
+		} else {
+			CHECK(recv(e.server, got, 3, 0) == 3 && !memcmp(got, "abc", 3));
+		}
+		CHECK(read(e.server, got, 8) == 3 && !memcmp(got, "def", 3));
+	}
+	/* Reads wait as ever. */
+	pthread_t thread = thread_start(send_in_parts, &e.client);
+	expect_pattern(e.server, 1000);
+	thread_join(thread);
+}
+
+static void peek_offset(void)
+{
+	peek_offset_of(false);
+}
+
+static void peek_offset_before(void)
+{
+	peek_offset_of(true);
+}
+
 /* Set before there is a connection, on the listener too, from which TCP inherits it. */
 static void receive_timeout_before(void)
 {
@@ -324,6 +367,8 @@ static const struct row rows[] = {
 	{ "dontwait", dontwait },
 	{ "more", more },
 	{ "trunc_discards", trunc_discards },
+	{ "peek_offset", peek_offset },
+	{ "peek_offset_before", peek_offset_before },
 	{ "no_error_queue", no_error_queue },
 	{ "receive_timeout", receive_timeout },
 	{ "receive_timeout_before", receive_timeout_before },

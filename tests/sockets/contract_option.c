@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -343,13 +344,52 @@ static void option_messages(void)
 	}
 }
 
+/* As linux/tcp.h has it, which does not go with libc's header. */
+struct zerocopy {
+	uint64_t address;
+	uint32_t length, recv_skip_hint, inq;
+	int32_t err;
+	uint64_t copybuf_address;
+	int32_t copybuf_len;
+	uint32_t flags;
+};
+
+/* Whoever may ask for the stream's pages gets the stream's octets. */
+static void option_takes_octets(void)
+{
+	struct ends e;
+	char got[64];
+	struct zerocopy zc = { 0 };
+	socklen_t len = sizeof(zc);
+	ends_open(&e);
+	send_text(e.client, "x");
+	expect_text(e.server, "x");
+	send_text(e.client, "octets");
+	wait_readable_octets(e.server, 6);
+	zc.copybuf_address = (uintptr_t)got;
+	zc.copybuf_len = sizeof(got);
+	if (getsockopt(e.server, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, &zc, &len)) {
+		CHECK(errno == ENOPROTOOPT || errno == EOPNOTSUPP);
+		expect_text(e.server, "octets");
+	} else {
+		CHECK(zc.copybuf_len == 6 && !memcmp(got, "octets", 6));
+	}
+}
+
 static const struct row rows[] = {
-	{ "no_memory_there", no_memory_there }, { "names_without_room", names_without_room },
-	{ "option_kind", option_kind },		{ "option_kept", option_kept },
-	{ "option_buffers", option_buffers },	{ "option_info", option_info },
-	{ "option_bad", option_bad },		{ "option_messages", option_messages },
-	{ "fcntl_calls", fcntl_calls },		{ "ioctl_calls", ioctl_calls },
-	{ "ioctl_unsent", ioctl_unsent },	{ "ioctl_not_a_terminal", ioctl_not_a_terminal },
+	{ "no_memory_there", no_memory_there },
+	{ "names_without_room", names_without_room },
+	{ "option_kind", option_kind },
+	{ "option_kept", option_kept },
+	{ "option_buffers", option_buffers },
+	{ "option_info", option_info },
+	{ "option_bad", option_bad },
+	{ "option_messages", option_messages },
+	{ "fcntl_calls", fcntl_calls },
+	{ "ioctl_calls", ioctl_calls },
+	{ "ioctl_unsent", ioctl_unsent },
+	{ "ioctl_not_a_terminal", ioctl_not_a_terminal },
+	{ "option_takes_octets", option_takes_octets },
 	{ "option_lengths", option_lengths },
 };
 const struct rows option_rows = { rows, ARRAY_LEN(rows) };

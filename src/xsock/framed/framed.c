@@ -74,8 +74,8 @@ static void find_crc(void)
 int aw_framed_start(struct aw_sock *sock, int fd)
 {
 	static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
-	struct aw_slot *slot = aw_arena_take(sock->ino);
 	struct aw_slot_options options = aw_slot_read_options(fd);
+	struct aw_slot *slot = options.peek_offset < 0 ? aw_arena_take(sock->ino) : NULL;
 	int err;
 
 	pthread_once(&crc_once, find_crc);

@@ -36,6 +36,7 @@ struct aw_slot_options aw_slot_read_options(int fd)
 	return (struct aw_slot_options){
 		.in_line = get_number(fd, SO_OOBINLINE, 0),
 		.wanted = get_number(fd, SO_RCVLOWAT, 1),
+		.peek_offset = get_number(fd, SO_PEEK_OFF, -1),
 	};
 }
 

@@ -46,6 +46,7 @@ void aw_slot_drain(struct aw_slot *slot, int fd);
 struct aw_slot_options {
 	bool in_line; /* SO_OOBINLINE */
 	int wanted; /* SO_RCVLOWAT */
+	int peek_offset; /* SO_PEEK_OFF; 0 or more: no record can serve */
 };
 
 struct aw_slot_options aw_slot_read_options(int fd);

@@ -35,12 +35,13 @@ static void copy_option(int from, int to, int name)
  */
 static void copy_file(int from, int to, bool shared)
 {
-	static const int options[] = { SO_RCVTIMEO, SO_SNDTIMEO, SO_OOBINLINE };
-	int flags = aw_libc()->fcntl(from, F_GETFL);
+	static const int options[] = { SO_RCVTIMEO, SO_SNDTIMEO, SO_OOBINLINE, SO_PEEK_OFF };
+	int flags = aw_libc()->fcntl(from, F_GETFL), none = -1;
 	struct f_owner_ex owner, nobody = { .type = F_OWNER_PID };
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		copy_option(from, to, options[i]);
+	(void)aw_libc()->setsockopt(from, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
 	if (aw_libc()->fcntl(from, F_GETOWN_EX, &owner) == 0 && owner.pid) {
 		aw_libc()->fcntl(to, F_SETOWN_EX, &owner);
 		aw_libc()->fcntl(to, F_SETSIG, aw_libc()->fcntl(from, F_GETSIG));

@@ -12,6 +12,7 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
+#include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
@@ -36,6 +37,12 @@ struct option_place {
 	enum place place;
 };
 
+/* Returns whether getsockopt takes bytes out of the TCP socket: those would be FPDUs. */
+static bool is_zero_copy(int level, int name)
+{
+	return level == IPPROTO_TCP && name == TCP_ZEROCOPY_RECEIVE;
+}
+
 static enum place place_of(int level, int name)
 {
 	static const struct option_place rules[] = {
@@ -52,7 +59,8 @@ static enum place place_of(int level, int name)
 	};
 
 	/* The kernel's TLS would encrypt FPDUs. */
-	if (level == SOL_TLS || (level == IPPROTO_TCP && (name == TCP_INQ || name == TCP_ULP)))
+	if (level == SOL_TLS || is_zero_copy(level, name) ||
+	    (level == IPPROTO_TCP && (name == TCP_INQ || name == TCP_ULP)))
 		return PLACE_NOWHERE;
 	if (level != SOL_SOCKET)
 		return PLACE_TCP;
@@ -441,6 +449,8 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 		return get_iwarp(fd, name, value, len);
 	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return get_bridged(fd, level, name, value, len);
+	if (aw_fdtab_is_special(fd) && is_zero_copy(level, name))
+		return aw_fail_with(ENOPROTOOPT);
 	if (aw_framed_get_option(fd, level, name, value, len))
 		return 0;
 	result = aw_libc()->getsockopt(fd, level, name, value, len);
@@ -462,6 +472,17 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 }
 
 /*
+ * SO_PEEK_OFF would move the looks of a record, too: the proxy process has the connection then, and the pair the option. Returns 0, or -1
+ * with errno.
+ */
+static int prepare_peek_offset(int fd)
+{
+	if (aw_fdtab_state(fd) == AW_FD_PENDING)
+		(void)aw_first_io_make(fd, AW_FIRST_WRITE, true);
+	return aw_framed_bridge(fd);
+}
+
+/*
  * If another thread makes a pair of fd during the call, the kernel's call may meet the TCP socket
  * when its options were read already: then the option is set once more.
  */
@@ -472,6 +493,8 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 
 	if (__builtin_expect(level == SOL_IWARP, 0))
 		return set_iwarp(fd, name, value, len);
+	if (level == SOL_SOCKET && name == SO_PEEK_OFF && prepare_peek_offset(fd))
+		return -1;
 	if (aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		return set_bridged(fd, level, name, value, len);
 	if (aw_fdtab_state(fd) == AW_FD_FRAMED && place_of(level, name) == PLACE_NOWHERE)
