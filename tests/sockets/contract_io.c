@@ -112,6 +112,49 @@ static void many_message_calls(void)
 	      room[0].msg_len == 4);
 }
 
+/* At the end of the stream each message is one of no octets. */
+static void many_messages_at_the_end(void)
+{
+	struct ends e;
+	char got[2][4];
+	struct iovec in[] = { { got[0], 4 }, { got[1], 4 } };
+	struct mmsghdr room[2] = { { .msg_hdr = { .msg_iov = &in[0], .msg_iovlen = 1 } },
+				   { .msg_hdr = { .msg_iov = &in[1], .msg_iovlen = 1 } } };
+	ends_open(&e);
+	send_text(e.client, "last");
+	CHECK(!shutdown(e.client, SHUT_WR));
+	CHECK(recvmmsg(e.server, room, 2, 0, NULL) == 2);
+	CHECK(room[0].msg_len == 4 && room[1].msg_len == 0);
+	CHECK(recvmmsg(e.server, room, 2, 0, NULL) == 2);
+	CHECK(room[0].msg_len == 0 && room[1].msg_len == 0);
+}
+
+#define MANY_BUFFERS 1025 /* one more than the kernel takes */
+
+/* Of a message, other than of readv and writev, too many buffers are EMSGSIZE. */
+static void too_many_buffers(void)
+{
+	static struct iovec iov[MANY_BUFFERS];
+	static const size_t counts[] = { MANY_BUFFERS, (size_t)1 << 31, SIZE_MAX };
+	struct ends e;
+	char octet = 'x';
+	ends_open(&e);
+	for (size_t i = 0; i < MANY_BUFFERS; i++)
+		iov[i] = (struct iovec){ &octet, 1 };
+	for (int touched = 0; touched < 2; touched++) {
+		for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+			struct msghdr msg = { .msg_iov = iov, .msg_iovlen = counts[i] };
+			CHECK(sendmsg(e.client, &msg, 0) == -1 && errno == EMSGSIZE);
+			CHECK(recvmsg(e.client, &msg, 0) == -1 && errno == EMSGSIZE);
+		}
+		CHECK(readv(e.client, iov, MANY_BUFFERS) == -1 && errno == EINVAL);
+		CHECK(writev(e.client, iov, MANY_BUFFERS) == -1 && errno == EINVAL);
+		CHECK(writev(e.client, iov, MANY_BUFFERS - 1) == MANY_BUFFERS - 1);
+		wait_readable_octets(e.server, MANY_BUFFERS - 1);
+		CHECK(readv(e.server, iov, MANY_BUFFERS - 1) == MANY_BUFFERS - 1);
+	}
+}
+
 static int memory_file(size_t len)
 {
 	int fd = memfd_create("pattern", 0);
@@ -376,6 +419,8 @@ static const struct row rows[] = {
 	{ "address_is_ignored", address_is_ignored },
 	{ "vector_calls", vector_calls },
 	{ "many_message_calls", many_message_calls },
+	{ "many_messages_at_the_end", many_messages_at_the_end },
+	{ "too_many_buffers", too_many_buffers },
 	{ "sendfile_call", sendfile_call },
 	{ "splice_call", splice_call },
 	{ "splice_waits_for_no_pipe", splice_waits_for_no_pipe },

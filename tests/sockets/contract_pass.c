@@ -136,6 +136,43 @@ static void pass_within(void)
 	}
 }
 
+/* By sendmmsg and recvmmsg, too. */
+static void pass_among_messages(void)
+{
+	struct sockaddr_in name;
+	char octets[2], control[2][CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov[] = { { &octets[0], 1 }, { &octets[1], 1 } };
+	struct mmsghdr msgs[2];
+	struct ends e;
+	int channel[2], fds[2];
+	ends_open(&e);
+	send_text(e.client, "x");
+	expect_text(e.server, "x");
+	CHECK(!socketpair(AF_UNIX, SOCK_DGRAM, 0, channel));
+	fds[0] = e.server;
+	fds[1] = listener_open(&name);
+	for (int i = 0; i < 2; i++) {
+		msgs[i].msg_hdr = (struct msghdr){ .msg_iov = &iov[i],
+						   .msg_iovlen = 1,
+						   .msg_control = control[i],
+						   .msg_controllen = sizeof(control[i]) };
+		struct cmsghdr *c = CMSG_FIRSTHDR(&msgs[i].msg_hdr);
+		*c = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+		memcpy(CMSG_DATA(c), &fds[i], sizeof(int));
+	}
+	CHECK(sendmmsg(channel[0], msgs, 2, 0) == 2);
+	CHECK(!close(fds[0]) && !close(fds[1]));
+	CHECK(recvmmsg(channel[1], msgs, 2, 0, NULL) == 2);
+	for (int i = 0; i < 2; i++)
+		memcpy(&fds[i], CMSG_DATA(CMSG_FIRSTHDR(&msgs[i].msg_hdr)), sizeof(int));
+	pid_t child = spawn_self("echo", fds[0], true);
+	CHECK(!close(fds[0]));
+	use(e.client, child);
+	int client = client_open(&name), server = accept(fds[1], NULL, NULL);
+	send_text(client, "to the listener");
+	expect_text(server, "to the listener");
+}
+
 static void pass_to_process(void)
 {
 	pass_to(false, false);
@@ -192,6 +229,7 @@ static void pass_listener(void)
 static const struct row rows[] = {
 	{ "pass_out_of_bounds", pass_out_of_bounds },
 	{ "pass_within", pass_within },
+	{ "pass_among_messages", pass_among_messages },
 	{ "pass_to_process", pass_to_process },
 	{ "pass_to_process_without", pass_to_process_without },
 	{ "exec_without", exec_without },

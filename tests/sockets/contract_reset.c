@@ -57,6 +57,56 @@ static void reset_within_a_read(void)
 	CHECK(recv(e.client, got, 8, 0) == 0);
 }
 
+/* recvmmsg looks for it before it receives; one that it meets behind a message is the next call's. */
+static void reset_among_messages(void)
+{
+	char got[2][4];
+	struct iovec in[] = { { got[0], 4 }, { got[1], 4 } };
+	struct mmsghdr room[2] = { { .msg_hdr = { .msg_iov = &in[0], .msg_iovlen = 1 } },
+				   { .msg_hdr = { .msg_iov = &in[1], .msg_iovlen = 1 } } };
+	for (int waits = 0; waits < 2; waits++) {
+		struct ends e;
+		pthread_t thread;
+		ends_open(&e);
+		touch(&e);
+		send_text(e.client, "unread");
+		wait_readable_octets(e.server, 6);
+		send_text(e.server, "last");
+		wait_readable_octets(e.client, 4);
+		thread = thread_start(reset_later, &e.server);
+		if (!waits) {
+			CHECK(wait_for(e.client, POLLRDHUP) & POLLHUP);
+			CHECK(recvmmsg(e.client, room, 2, 0, NULL) == -1 && errno == ECONNRESET);
+			CHECK(recvmmsg(e.client, room, 2, 0, NULL) == 2);
+			CHECK(room[0].msg_len == 4 && room[1].msg_len == 0);
+		} else {
+			CHECK(recvmmsg(e.client, room, 2, 0, NULL) == 1 && room[0].msg_len == 4);
+			CHECK(recv(e.client, got[0], 1, 0) == -1 && errno == ECONNRESET);
+			CHECK(recv(e.client, got[0], 1, 0) == 0);
+		}
+		thread_join(thread);
+	}
+}
+
+/* A look returns it as a read does, once. */
+static void reset_behind_a_read_met_by_a_look(void)
+{
+	struct linger abort = { 1, 0 };
+	struct ends e;
+	char got[64];
+	ends_open(&e);
+	touch(&e);
+	send_text(e.server, "last");
+	wait_readable_octets(e.client, 4);
+	CHECK(!setsockopt(e.server, SOL_SOCKET, SO_LINGER, &abort, sizeof(abort)));
+	CHECK(!close(e.server));
+	CHECK(wait_for(e.client, POLLRDHUP) & POLLHUP);
+	CHECK(recv(e.client, got, sizeof(got), 0) == 4);
+	CHECK(recv(e.client, got, 1, MSG_PEEK) == -1 && errno == ECONNRESET);
+	CHECK(recv(e.client, got, 1, MSG_PEEK) == 0);
+	CHECK(recv(e.client, got, 1, 0) == 0);
+}
+
 static int take_error(int fd)
 {
 	int err = -1;
@@ -227,6 +277,8 @@ static const struct row rows[] = {
 	{ "reset_within_a_read", reset_within_a_read },
 	{ "reset_within_a_call_told_as_option", reset_within_a_call_told_as_option },
 	{ "reset_told_as_option_between_reads", reset_told_as_option_between_reads },
+	{ "reset_among_messages", reset_among_messages },
+	{ "reset_behind_a_read_met_by_a_look", reset_behind_a_read_met_by_a_look },
 	{ "reset_is_an_error", reset_is_an_error },
 	{ "reset_is_left_to_poll", reset_is_left_to_poll },
 	{ "reset_outlives_a_count", reset_outlives_a_count },

@@ -2,12 +2,14 @@
 // Wrappers: send, recv and their kin. A bridged fd is an AF_UNIX socket: where AF_UNIX treats a
 // flag or an address differently from TCP, the wrapper does as TCP.
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/framed/slot.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/io.h"
@@ -107,6 +109,18 @@ static ssize_t send_fds(int fd, const struct msghdr *msg, int flags)
 							      : aw_libc()->sendmsg(fd, msg, flags);
 }
 
+/* Prepares the fds beside all messages. Returns 0, or -1 with errno. */
+static int prepare_all(const struct mmsghdr *msgs, unsigned count)
+{
+	for (unsigned i = 0; msgs && i < count && i < IOV_MAX; i++) {
+		const struct msghdr *msg = &msgs[i].msg_hdr;
+
+		if (may_pass_sockets(msg) && each_fd((struct msghdr *)msg, prepare_to_pass))
+			return -1;
+	}
+	return 0;
+}
+
 /* Adds a received fd to the table. Keeps errno. */
 static int note_received(int fd)
 {
@@ -122,7 +136,7 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	struct msghdr bare;
 	ssize_t sent;
 
-	if (!msg)
+	if (!msg || msg->msg_iovlen > IOV_MAX) /* the kernel returns the right errno */
 		return aw_libc()->sendmsg(fd, msg, flags);
 	if (aw_io_is_carried(fd) &&
 	    aw_io_transmit(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &sent))
@@ -155,7 +169,7 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 	if (aw_first_io(fd, AW_FIRST_WRITE, flags & MSG_DONTWAIT))
 		return -1;
 	if (!msgs || (!aw_end_is_bridged(fd) && !aw_framed_slot(fd)))
-		return aw_libc()->sendmmsg(fd, msgs, count, flags);
+		return prepare_all(msgs, count) ? -1 : aw_libc()->sendmmsg(fd, msgs, count, flags);
 	while (done < count) {
 		ssize_t sent = sendmsg(fd, &msgs[done].msg_hdr, flags);
 
@@ -257,7 +271,7 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	ssize_t got;
 
-	if (!msg)
+	if (!msg || msg->msg_iovlen > IOV_MAX) /* the kernel returns the right errno */
 		return aw_libc()->recvmsg(fd, msg, flags);
 	if (aw_io_is_carried(fd) &&
 	    aw_io_receive(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &got)) {
@@ -276,16 +290,29 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 	return aw_end_of_read(fd, got, total_length(msg));
 }
 
+/* Notes a failure that is met behind a message, for the next call. */
+static void keep_failure(int fd)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+
+	if (slot)
+		aw_slot_note_failure(slot, -errno);
+}
+
 /*
  * Receives messages one by one. With MSG_WAITFORONE only the first one is waited for. As in the
- * kernel, the time-out is checked after each message.
+ * kernel, an error that there is already is returned at once, and the time-out is checked after each message.
  */
 static int receive_each(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 			struct timespec *timeout)
 {
 	struct aw_deadline deadline = aw_deadline_after(timeout);
+	int err = 0;
+	socklen_t len = sizeof(err);
 	unsigned done = 0;
 
+	if (aw_framed_get_option(fd, SOL_SOCKET, SO_ERROR, &err, &len) && err)
+		return aw_fail_with(err);
 	while (done < count) {
 		ssize_t got = recvmsg(fd, &msgs[done].msg_hdr, flags & ~MSG_WAITFORONE);
 
@@ -294,23 +321,30 @@ static int receive_each(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 		msgs[done++].msg_len = (unsigned)got;
 		if (timeout)
 			(void)aw_deadline_left(&deadline, timeout);
-		if (got == 0 || aw_deadline_is_over(&deadline))
-			break;
+		if (aw_deadline_is_over(&deadline))
+			return (int)done;
 		if (flags & MSG_WAITFORONE)
 			flags |= MSG_DONTWAIT;
 	}
+	if (done && done < count)
+		keep_failure(fd);
 	return done || !count ? (int)done : -1;
 }
 
 AW_WRAPPER int recvmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 			struct timespec *timeout)
 {
+	int got;
+
 	if (aw_first_io(fd, AW_FIRST_READ, flags & MSG_DONTWAIT))
 		return -1;
+	if (msgs && !(flags & MSG_ERRQUEUE) && (aw_framed_slot(fd) || is_tcp_only(fd, flags)))
+		return receive_each(fd, msgs, count, flags, timeout);
 	if (is_tcp_only(fd, flags))
 		return (int)recv_tcp_only(fd, 0, flags | MSG_ERRQUEUE);
-	if (aw_framed_slot(fd) && msgs && !(flags & MSG_ERRQUEUE))
-		return receive_each(fd, msgs, count, flags, timeout);
 	aw_extended_watch_bridged(fd);
-	return aw_libc()->recvmmsg(fd, msgs, count, flags, timeout);
+	got = aw_libc()->recvmmsg(fd, msgs, count, flags, timeout);
+	for (int i = 0; i < got; i++)
+		(void)each_fd(&msgs[i].msg_hdr, note_received);
+	return got;
 }
