@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
-#define CHUNK 65536u /* bytes of the caller's room that one call looks at */
+#define CHUNK 65536u /* bytes of the caller's room that the first look is made for */
 #define MORE 65536u /* for headers, trailers, and an FPDU that the program has had a part of */
 #define SMALL 4096u /* the memory of a view up to this length is its own: pages would cost a call */
 
@@ -193,19 +193,18 @@ struct peeker {
 	size_t due; /* as due_behind */
 };
 
-static size_t bytes_to_see(const struct peeker *p)
+static size_t bytes_to_see(const struct peeker *p, size_t there)
 {
-	size_t most = (p->to.left < CHUNK ? p->to.left : CHUNK) + MORE,
-	       there = queued(p->calls, p->fd);
+	size_t most = (p->to.left < CHUNK ? p->to.left : CHUNK) + MORE;
 
 	return p->whole || there < most ? there : most;
 }
 
-/* As walk. */
-static ssize_t look_at(struct peeker *p)
+/* As walk, of the next most bytes of the socket. */
+static ssize_t look_once(struct peeker *p, size_t most)
 {
 	struct view view;
-	ssize_t err = look(p->record, p->calls, p->fd, &view, bytes_to_see(p)), got = 0;
+	ssize_t err = look(p->record, p->calls, p->fd, &view, most), got = 0;
 	struct iovec urgent;
 
 	if (!err && (!p->aside || next_payload(p->record, p->calls, &view, &urgent)))
@@ -216,6 +215,19 @@ static ssize_t look_at(struct peeker *p)
 		p->due = p->to.left ? due_behind(p->record, &view, p->to.left) : 0;
 	view_close(&view);
 	return err ? err : got;
+}
+
+/* As walk. A look that ends before the program's room and the socket's bytes do is made of all of these. */
+static ssize_t look_at(struct peeker *p)
+{
+	size_t there = queued(p->calls, p->fd), most = bytes_to_see(p, there);
+	struct aw_cursor to = p->to;
+	ssize_t got = look_once(p, most);
+
+	if (got <= 0 || !p->to.left || most == there)
+		return got;
+	p->to = to;
+	return look_once(p, there);
 }
 
 static bool is_aside(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd)

@@ -194,6 +194,33 @@ static void trunc_discards(void)
 	expect_text(e.server, "kept");
 }
 
+/* Of as many as a read waits for. */
+static void trunc_waits_for_all(void)
+{
+	struct ends e;
+	pthread_t thread;
+	ends_open(&e);
+	for (int touched = 0; touched < 2; touched++) {
+		thread = thread_start(send_much, &e.client);
+		CHECK(recv(e.server, NULL, 300000, MSG_TRUNC | MSG_WAITALL) == 300000);
+		thread_join(thread);
+	}
+}
+
+/* A look counts all that are there, and waits for as many. */
+static void peek_counts_all(void)
+{
+	struct ends e;
+	ends_open(&e);
+	int room = 1 << 20;
+	CHECK(!setsockopt(e.server, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)));
+	pthread_t thread = thread_start(send_much, &e.client);
+	CHECK(recv(e.server, NULL, 300000, MSG_TRUNC | MSG_WAITALL | MSG_PEEK) == 300000);
+	thread_join(thread);
+	CHECK(recv(e.server, NULL, 400000, MSG_TRUNC | MSG_PEEK) == 300000);
+	expect_pattern(e.server, 300000);
+}
+
 static void no_error_queue(void)
 {
 	struct ends e;
@@ -367,6 +394,8 @@ static const struct row rows[] = {
 	{ "dontwait", dontwait },
 	{ "more", more },
 	{ "trunc_discards", trunc_discards },
+	{ "trunc_waits_for_all", trunc_waits_for_all },
+	{ "peek_counts_all", peek_counts_all },
 	{ "peek_offset", peek_offset },
 	{ "peek_offset_before", peek_offset_before },
 	{ "no_error_queue", no_error_queue },

@@ -19,7 +19,7 @@ OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "proxy": {
     **IWARP,
     "reset_within_a_write": "the program's end is a unix socket, where the next write gets EPIPE",
     "send_timeout_of_a_whole_write": "of a unix socket SO_SNDTIMEO holds for each wait of a write",
-    **dict.fromkeys(["peek_waits_for_all", "peek_waits_for_much"], "a look at a unix socket waits for one byte"),
+    **dict.fromkeys(["peek_waits_for_all", "peek_waits_for_much", "peek_counts_all"], "a look at a unix socket waits for one byte"),
     **dict.fromkeys(["reset_is_an_error", "reset_is_left_to_poll", "reset_outlives_a_count",
                      "reset_among_messages"],
                     "the program's end is a unix socket, of which poll tells no error"),

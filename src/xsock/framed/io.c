@@ -14,14 +14,11 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
+#include "xsock/process/memory.h"
 #include "xsock/process/waits.h"
 
 #define WINDOW_MAX 64 /* iovecs in one call of the record */
-#define DISCARD_BYTES 65536
 #define SEND_FLAGS (MSG_MORE | MSG_OOB) /* the flags that a record uses */
-
-/* bytes to drop are written here; nothing reads them */
-static uint8_t discard_buffer[DISCARD_BYTES];
 
 /* A call of the program's on a FRAMED fd. */
 struct framed_call {
@@ -39,8 +36,9 @@ struct framed_call {
 	size_t wanted; /* SO_RCVLOWAT */
 	uint64_t ino; /* the slot's, noted while the call holds the slot; 0: it has not waited */
 	bool asked, may_wait; /* may_wait is known; neither the flags nor the fd forbid to wait */
-	bool waits; /* a write waits: its time is set */
-	int64_t end_ns; /* of all its waits (SO_SNDTIMEO); 0: they have no end */
+	bool discards; /* the bytes of a receive are dropped (MSG_TRUNC): at and all have no memory */
+	bool waits; /* the call waits: its time is set */
+	int64_t end_ns; /* of all its waits (SO_SNDTIMEO, SO_RCVTIMEO); 0: they have no end */
 };
 
 static struct framed_call call_begin(int fd, int flags)
@@ -52,6 +50,19 @@ static struct framed_call call_begin(int fd, int flags)
 		.slot = aw_framed_slot(fd),
 		.saved_errno = errno,
 	};
+}
+
+/*
+ * Finds the call's next buffers. Returns how many; *covered: their bytes. A receive checks FPDUs where they lie, and so has no memory
+ * twice; a look copies.
+ */
+static int next_window(const struct framed_call *call, struct iovec window[WINDOW_MAX],
+		       size_t *covered)
+{
+	if (call->discards)
+		return aw_memory_waste(call->at.left, window,
+				       call->flags & MSG_PEEK ? WINDOW_MAX : 1, covered);
+	return aw_cursor_pieces(&call->at, call->at.left, window, WINDOW_MAX, covered);
 }
 
 static void count_bytes(struct framed_call *call, ssize_t n)
@@ -143,7 +154,7 @@ static ssize_t receive_once(struct framed_call *call, size_t *covered)
 {
 	struct aw_slot *slot = call->slot;
 	struct iovec window[WINDOW_MAX];
-	int count = aw_cursor_pieces(&call->at, call->at.left, window, WINDOW_MAX, covered);
+	int count = next_window(call, window, covered);
 	struct aw_half half;
 	ssize_t n;
 
@@ -236,17 +247,12 @@ static ssize_t await_ready(const struct framed_call *call, short events, int64_t
  */
 static ssize_t await_due(struct framed_call *call)
 {
-	struct iovec iov[WINDOW_MAX];
-	struct msghdr msg = { .msg_iov = iov };
-	size_t left = call->due;
+	struct iovec window[WINDOW_MAX];
+	struct msghdr msg = { .msg_iov = window };
+	size_t covered;
 	ssize_t n;
 
-	while (left > 0 && msg.msg_iovlen < WINDOW_MAX) {
-		size_t len = left < DISCARD_BYTES ? left : DISCARD_BYTES;
-
-		iov[msg.msg_iovlen++] = (struct iovec){ discard_buffer, len };
-		left -= len;
-	}
+	msg.msg_iovlen = (size_t)aw_memory_waste(call->due, window, WINDOW_MAX, &covered);
 	n = aw_libc()->recvmsg(call->fd, &msg, MSG_PEEK | MSG_TRUNC | MSG_WAITALL);
 	call->is_last = n < (ssize_t)call->due;
 	return n < 0 ? -errno : 0;
@@ -373,10 +379,9 @@ static ssize_t continue_bridged(struct framed_call *call, bool sends)
 		struct msghdr msg = { .msg_iov = window };
 		size_t covered;
 
-		msg.msg_iovlen = (size_t)aw_cursor_pieces(&call->at, call->at.left, window,
-							  WINDOW_MAX, &covered);
+		msg.msg_iovlen = (size_t)next_window(call, window, &covered);
 		n = sends ? aw_libc()->sendmsg(call->number, &msg, call->flags | MSG_NOSIGNAL)
-			  : aw_libc()->recvmsg(call->number, &msg, call->flags);
+			  : aw_libc()->recvmsg(call->number, &msg, call->flags & ~MSG_TRUNC);
 		count_bytes(call, n);
 	}
 	return (ssize_t)call->done;
@@ -434,7 +439,7 @@ static ssize_t receive_urgent(struct framed_call *call)
 bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
 {
 	struct framed_call call = call_begin(fd, flags);
-	struct iovec discarded;
+	struct iovec dropped = { 0 };
 	ssize_t n;
 	int err;
 
@@ -449,10 +454,9 @@ bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ss
 		return !is_elsewhere(&call, n) && set_result(&call, n, result);
 	}
 	if (flags & MSG_TRUNC) {
-		discarded = (struct iovec){ discard_buffer, call.at.left < DISCARD_BYTES
-								    ? call.at.left
-								    : DISCARD_BYTES };
-		call.at = aw_cursor_begin(&discarded, 1);
+		dropped.iov_len = call.at.left;
+		call.at = aw_cursor_begin(&dropped, 1);
+		call.discards = true;
 	}
 	call.all = call.at;
 	n = receive_bytes(&call);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #define CHUNK_BYTES 65536
+#define WASTE_BYTES 65536
 
 void *aw_memory_map(size_t bytes)
 {
@@ -18,6 +19,19 @@ void aw_memory_unmap(void *at, size_t bytes)
 {
 	if (at)
 		munmap(at, bytes);
+}
+
+int aw_memory_waste(size_t len, struct iovec *pieces, int most, size_t *covered)
+{
+	static char waste[WASTE_BYTES];
+	int count = 0;
+
+	for (*covered = 0; *covered < len && count < most; *covered += pieces[count++].iov_len) {
+		size_t left = len - *covered;
+
+		pieces[count] = (struct iovec){ waste, left < WASTE_BYTES ? left : WASTE_BYTES };
+	}
+	return count;
 }
 
 void aw_pool_free(struct aw_pool *pool, void *piece)

@@ -5,10 +5,17 @@
 #define XSOCK_PROCESS_MEMORY_H
 
 #include <stddef.h>
+#include <sys/uio.h>
 
 /* Returns zeroed memory in whole pages, or NULL. For what is large, or is soon unmapped. */
 void *aw_memory_map(size_t bytes);
 void aw_memory_unmap(void *at, size_t bytes);
+
+/*
+ * Fills pieces, at most `most` of them, for len bytes that are to be dropped: memory that nothing reads, over and over. Returns their
+ * number; *covered: their bytes.
+ */
+int aw_memory_waste(size_t len, struct iovec *pieces, int most, size_t *covered);
 
 /*
  * A pool of pieces of one size. Freed pieces are used again; their memory never goes back to the

@@ -17,7 +17,7 @@
 #include "xsock/process/memory.h"
 #include "xsock/wrap/wrap.h"
 
-#define DISCARD_BYTES 65536
+#define WINDOW_MAX 64 /* pieces of a call that drops bytes */
 
 static bool send_one(int fd, const void *buf, size_t len, int flags, ssize_t *sent)
 {
@@ -185,15 +185,18 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 /* MSG_TRUNC of TCP discards bytes and leaves the program's buffer, if any, as it is. */
 static ssize_t discard_bytes(int fd, size_t len, int flags)
 {
-	size_t room = len < DISCARD_BYTES ? len : DISCARD_BYTES;
-	void *waste = aw_memory_map(DISCARD_BYTES);
+	bool whole = flags & MSG_WAITALL && !(flags & MSG_PEEK);
+	struct iovec window[WINDOW_MAX];
+	struct msghdr msg = { .msg_iov = window };
+	size_t done = 0, room;
 	ssize_t got;
 
-	if (!waste)
-		return aw_fail_with(ENOMEM);
-	got = aw_libc()->recv(fd, waste, room, flags & ~MSG_TRUNC);
-	aw_memory_unmap(waste, DISCARD_BYTES);
-	return got;
+	do {
+		msg.msg_iovlen = (size_t)aw_memory_waste(len - done, window, WINDOW_MAX, &room);
+		got = aw_libc()->recvmsg(fd, &msg, flags & ~MSG_TRUNC);
+		done += got > 0 ? (size_t)got : 0;
+	} while (whole && got > 0 && (size_t)got == room && done < len);
+	return done ? (ssize_t)done : got;
 }
 
 /* Returns whether fd is bridged and flags has one that AF_UNIX treats differently. */
