@@ -253,6 +253,30 @@ static void receive_timeout(void)
 	}
 }
 
+static void *send_slowly(void *arg)
+{
+	for (int i = 0; i < 10; i++) {
+		send_text(*(int *)arg, "x");
+		poll(NULL, 0, 30);
+	}
+	return NULL;
+}
+
+/* SO_RCVTIMEO holds for all that a read waits. */
+static void receive_timeout_of_a_whole_read(void)
+{
+	struct ends e;
+	char got[10];
+	ends_open(&e);
+	send_text(e.client, "x");
+	expect_text(e.server, "x");
+	set_timeout(e.server, SO_RCVTIMEO, 100);
+	pthread_t thread = thread_start(send_slowly, &e.client);
+	ssize_t n = recv(e.server, got, sizeof(got), MSG_WAITALL);
+	CHECK(n > 0 && n < (ssize_t)sizeof(got));
+	thread_join(thread);
+}
+
 /* A look goes on where the last one has ended, and a read brings it back; kernels before Linux 6.9 refuse that. */
 static void peek_offset_of(bool set_first)
 {
@@ -396,6 +420,7 @@ static const struct row rows[] = {
 	{ "trunc_discards", trunc_discards },
 	{ "trunc_waits_for_all", trunc_waits_for_all },
 	{ "peek_counts_all", peek_counts_all },
+	{ "receive_timeout_of_a_whole_read", receive_timeout_of_a_whole_read },
 	{ "peek_offset", peek_offset },
 	{ "peek_offset_before", peek_offset_before },
 	{ "no_error_queue", no_error_queue },

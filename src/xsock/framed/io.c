@@ -258,6 +258,28 @@ static ssize_t await_due(struct framed_call *call)
 	return n < 0 ? -errno : 0;
 }
 
+/* A socket's time-out holds for all waits of a call together. timeout: the option with it. */
+static void set_end(struct framed_call *call, int timeout)
+{
+	int64_t limit_ns;
+
+	if (call->waits)
+		return;
+	call->waits = true;
+	limit_ns = aw_waits_timeout_ns(call->fd, timeout);
+	call->end_ns = limit_ns < 0 ? 0 : aw_now_ns() + limit_ns;
+}
+
+/* Waits for events until that end. Returns 0 or a negative errno. */
+static ssize_t await_until_end(struct framed_call *call, short events, int timeout)
+{
+	int64_t limit_ns;
+
+	set_end(call, timeout);
+	limit_ns = call->end_ns ? call->end_ns - aw_now_ns() : -1;
+	return call->end_ns && limit_ns <= 0 ? -EAGAIN : await_ready(call, events, limit_ns);
+}
+
 /*
  * Waits until the bytes that are due, or the stream's end, have come; copies nothing. SO_RCVLOWAT, at least what is due, keeps the
  * thread asleep, also when another reader changes it meanwhile; the kernel fixes the length when the call begins, so that it
@@ -270,8 +292,10 @@ static ssize_t await_bytes(struct framed_call *call)
 
 	if (call->due)
 		return await_due(call);
-	if (call->at_mark || call->done)
-		return await_ready(call, POLLIN, aw_waits_timeout_ns(call->fd, SO_RCVTIMEO));
+	if (call->at_mark || call->done || (call->waits && call->end_ns))
+		return await_until_end(call, POLLIN, SO_RCVTIMEO);
+	if (is_whole(call))
+		set_end(call, SO_RCVTIMEO);
 	return aw_libc()->recv(call->fd, &byte, 1, MSG_PEEK | MSG_TRUNC) < 0 ? -errno : 0;
 }
 
@@ -511,21 +535,6 @@ static bool is_still_record(struct framed_call *call)
 	return is_still_ours(call);
 }
 
-/* SO_SNDTIMEO holds for all waits of a write together. Returns 0 or a negative errno. */
-static ssize_t await_room(struct framed_call *call)
-{
-	int64_t limit_ns;
-
-	if (!call->waits) {
-		call->waits = true;
-		limit_ns = aw_waits_timeout_ns(call->fd, SO_SNDTIMEO);
-		call->end_ns = limit_ns < 0 ? 0 : aw_now_ns() + limit_ns;
-		return await_ready(call, POLLOUT, limit_ns);
-	}
-	limit_ns = call->end_ns ? call->end_ns - aw_now_ns() : -1;
-	return call->end_ns && limit_ns <= 0 ? -EAGAIN : await_ready(call, POLLOUT, limit_ns);
-}
-
 static ssize_t send_waiting(struct framed_call *call)
 {
 	struct _pthread_cleanup_buffer left;
@@ -535,7 +544,7 @@ static ssize_t send_waiting(struct framed_call *call)
 	call->ino = aw_arena_ino(call->slot);
 	aw_left_push(&left, leave_wait, call->slot);
 	do {
-		n = await_room(call);
+		n = await_until_end(call, POLLOUT, SO_SNDTIMEO);
 		if (n)
 			break;
 		n = is_still_record(call) ? send_now(call) : -EBADF;
