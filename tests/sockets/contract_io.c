@@ -5,13 +5,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -152,6 +155,26 @@ static void too_many_buffers(void)
 		CHECK(writev(e.client, iov, MANY_BUFFERS - 1) == MANY_BUFFERS - 1);
 		wait_readable_octets(e.server, MANY_BUFFERS - 1);
 		CHECK(readv(e.server, iov, MANY_BUFFERS - 1) == MANY_BUFFERS - 1);
+	}
+}
+
+/* A flag that the kernel does not know is refused, and nothing is read. */
+static void unknown_flags(void)
+{
+	struct ends e;
+	char octet = 'x';
+	struct iovec iov = { &octet, 1 };
+	int pipes[2];
+	ends_open(&e);
+	CHECK(!pipe(pipes) && write(pipes[1], "z", 1) == 1);
+	for (int touched = 0; touched < 2; touched++) {
+		send_text(e.client, "y");
+		wait_readable_octets(e.server, 1);
+		CHECK(preadv2(e.server, &iov, 1, -1, 1 << 30) == -1 && errno == EOPNOTSUPP);
+		CHECK(pwritev2(e.server, &iov, 1, -1, 1 << 30) == -1 && errno == EOPNOTSUPP);
+		CHECK(splice(e.server, NULL, pipes[1], NULL, 1, 1 << 30) == -1 && errno == EINVAL);
+		CHECK(splice(pipes[0], NULL, e.server, NULL, 1, 1 << 30) == -1 && errno == EINVAL);
+		expect_text(e.server, "y");
 	}
 }
 
@@ -299,6 +322,85 @@ static void splice_waits_for_no_peer(void)
 	free(data);
 }
 
+/* A socket and a pipe have no offset; of no octets splice asks nobody. */
+static void splice_arguments(void)
+{
+	struct ends e;
+	int pipes[2];
+	off64_t at = 0;
+	char got[8];
+	ends_open(&e);
+	CHECK(!pipe(pipes) && write(pipes[1], "x", 1) == 1);
+	for (int touched = 0; touched < 2; touched++) {
+		send_text(e.client, "y");
+		wait_readable_octets(e.server, 1);
+		CHECK(splice(e.server, &at, pipes[1], NULL, 1, 0) == -1 && errno == EINVAL);
+		CHECK(splice(e.server, NULL, pipes[1], &at, 1, 0) == -1 && errno == ESPIPE);
+		CHECK(splice(pipes[0], &at, e.server, NULL, 1, 0) == -1 && errno == ESPIPE);
+		CHECK(splice(pipes[0], NULL, e.server, &at, 1, 0) == -1 && errno == EINVAL);
+		CHECK(splice(e.server, NULL, pipes[1], NULL, 0, 0) == 0);
+		CHECK(splice(pipes[0], NULL, e.server, NULL, 0, 0) == 0);
+		expect_text(e.server, "y");
+		CHECK(splice(e.server, NULL, pipes[1], NULL, 0, 0) == 0);
+	}
+	CHECK(read(pipes[0], got, sizeof(got)) == 1);
+}
+
+/* sendfile wants a file whose position can be set; what another one has stays there. */
+static void sendfile_from_a_pipe(void)
+{
+	struct ends e;
+	int pipes[2];
+	off_t at = 0;
+	char got[8];
+	ends_open(&e);
+	CHECK(!pipe(pipes) && write(pipes[1], "stays", 5) == 5);
+	for (int touched = 0; touched < 2; touched++) {
+		CHECK(sendfile(e.client, pipes[0], NULL, 5) == -1 && errno == EINVAL);
+		CHECK(sendfile(e.client, pipes[0], &at, 5) == -1 && errno == ESPIPE);
+		CHECK(sendfile(e.client, -1, NULL, 0) == -1 && errno == EBADF);
+		send_text(e.client, "x");
+		expect_text(e.server, "x");
+	}
+	CHECK(read(pipes[0], got, sizeof(got)) == 5 && !memcmp(got, "stays", 5));
+}
+
+static void pass_over(int number)
+{
+	(void)number;
+}
+
+/* A signal ends a splice that waits for its peer; what the connection has not taken is in the pipe. */
+static void splice_interrupted(void)
+{
+	struct sigaction action = { .sa_handler = pass_over };
+	struct itimerval soon = { { 0, 20000 }, { 0, 20000 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct ends e;
+	uint8_t *data = malloc(SPLICED);
+	int in[2], queued = 0;
+	ssize_t n;
+	ends_open(&e);
+	CHECK(data && !pipe(in) && fcntl(in[1], F_SETPIPE_SZ, SPLICED) >= SPLICED);
+	size_t filled = fill_up(e.client);
+	pattern_fill(data, SPLICED, filled);
+	CHECK(write(in[1], data, SPLICED) == SPLICED);
+	CHECK(!sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &soon, NULL));
+	n = splice(in[0], NULL, e.client, NULL, SPLICED, 0);
+	CHECK(!setitimer(ITIMER_REAL, &never, NULL));
+	CHECK(n > 0 || (n == -1 && errno == EINTR));
+	CHECK(!ioctl(in[0], FIONREAD, &queued));
+	CHECK(queued + (n > 0 ? n : 0) == SPLICED);
+	struct task task = { e.server, filled + SPLICED };
+	pthread_t thread = thread_start(reader, &task);
+	while (queued > 0) {
+		n = splice(in[0], NULL, e.client, NULL, (size_t)queued, 0);
+		CHECK(n > 0);
+		queued -= (int)n;
+	}
+	thread_join(thread);
+	free(data);
+}
+
 /* As Go and static programs do: not through libc. */
 static void raw_calls(void)
 {
@@ -421,6 +523,10 @@ static const struct row rows[] = {
 	{ "many_message_calls", many_message_calls },
 	{ "many_messages_at_the_end", many_messages_at_the_end },
 	{ "too_many_buffers", too_many_buffers },
+	{ "unknown_flags", unknown_flags },
+	{ "splice_arguments", splice_arguments },
+	{ "sendfile_from_a_pipe", sendfile_from_a_pipe },
+	{ "splice_interrupted", splice_interrupted },
 	{ "sendfile_call", sendfile_call },
 	{ "splice_call", splice_call },
 	{ "splice_waits_for_no_pipe", splice_waits_for_no_pipe },

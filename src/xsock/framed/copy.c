@@ -14,6 +14,7 @@
 #include "xsock/process/waits.h"
 
 #define CHUNK_BYTES 65536u
+#define SPLICE_FLAGS (SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT)
 /* a chunk on the stack: to map memory costs as much as to send that many bytes */
 #define STACK_BYTES 8192u
 
@@ -92,8 +93,9 @@ ssize_t aw_framed_sendfile(int out, int in, off64_t *offset, size_t count)
 {
 	uint8_t chunk[STACK_BYTES];
 
-	if (aw_framed_slot(in)) { /* as for any socket */
-		errno = EINVAL;
+	/* Bytes that were read from a pipe or a socket could not be put back. */
+	if (lseek64(in, 0, SEEK_CUR) < 0) {
+		errno = errno == ESPIPE && !offset ? EINVAL : errno;
 		return -1;
 	}
 	return count > sizeof(chunk) ? send_mapped(out, in, offset, count)
@@ -105,6 +107,22 @@ static bool is_ready(int fd, short events)
 	struct pollfd pollfd = { .fd = fd, .events = events };
 
 	return aw_libc()->poll(&pollfd, 1, 0) > 0;
+}
+
+/* Waits for events, at most limit_ns (negative: no limit). Returns 0, or -1 with errno; EAGAIN: the time is over. */
+static int await_fd(int fd, short events, int64_t limit_ns)
+{
+	struct pollfd pollfd = { .fd = fd, .events = events };
+	struct timespec limit = { limit_ns / 1000000000, limit_ns % 1000000000 };
+	int ready;
+
+	do {
+		aw_shield_begin_wait();
+		ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
+	} while (ready < 0 && errno == EINTR && aw_shield_restarts(limit_ns));
+	if (ready == 0)
+		errno = EAGAIN;
+	return ready > 0 ? 0 : -1;
 }
 
 /*
@@ -168,7 +186,6 @@ static ssize_t moved(size_t done)
 
 static ssize_t splice_from_record(int in, int out, void *chunk, size_t len, unsigned flags)
 {
-	struct pollfd pollfd = { .fd = out, .events = POLLOUT };
 	size_t done = 0;
 
 	while (done < len) {
@@ -178,7 +195,7 @@ static ssize_t splice_from_record(int in, int out, void *chunk, size_t len, unsi
 		if (room == 0) {
 			if (done || flags & SPLICE_F_NONBLOCK)
 				break;
-			if (aw_libc()->poll(&pollfd, 1, -1) < 0)
+			if (await_fd(out, POLLOUT, -1))
 				return -1;
 			continue;
 		}
@@ -218,7 +235,7 @@ static ssize_t send_whole(int out, const char *chunk, size_t len)
 		struct iovec iov = { (char *)chunk + done, len - done };
 		ssize_t sent = transmit(out, &iov);
 
-		if (sent < 0 && errno != EAGAIN)
+		if (sent < 0 && errno != EAGAIN && errno != EINTR)
 			return done ? (ssize_t)done : -1;
 		if (sent < 0)
 			(void)aw_libc()->poll(&pollfd, 1, -1);
@@ -228,27 +245,37 @@ static ssize_t send_whole(int out, const char *chunk, size_t len)
 	return (ssize_t)done;
 }
 
+/* Waits until the pipe has bytes, unless some have been moved already. Returns 0, or -1 with errno. */
+static int await_pipe(int in, bool may_wait, size_t done)
+{
+	if (is_ready(in, POLLIN))
+		return 0;
+	errno = EAGAIN;
+	return done || !may_wait ? -1 : await_fd(in, POLLIN, -1);
+}
+
+/* Only as many bytes leave the pipe as the connection takes at once: a signal or a time-out may end the call at any time. */
 static ssize_t splice_to_record(int in, int out, void *chunk, size_t len, unsigned flags)
 {
-	bool waits = aw_waits_may(out, 0);
-	size_t done = 0;
+	bool may_wait = aw_waits_may(out, 0),
+	     pipe_may = !(flags & SPLICE_F_NONBLOCK) && aw_waits_may(in, 0);
+	size_t done = 0, room;
+	ssize_t got = 1;
 
-	if (flags & SPLICE_F_NONBLOCK && !is_ready(in, POLLIN))
-		return moved(0);
-	do {
-		size_t room = waits ? len : record_room(out, len - done);
-		ssize_t got;
-
-		if (room == 0)
+	while (got > 0 && done < len && await_pipe(in, pipe_may, done) == 0) {
+		room = record_room(out, len - done);
+		errno = EAGAIN;
+		if (room == 0 &&
+		    (!may_wait || await_fd(out, POLLOUT, aw_waits_timeout_ns(out, SO_SNDTIMEO))))
 			break;
+		if (room == 0)
+			continue;
 		got = aw_libc()->read(in, chunk, room);
 		if (got > 0)
 			got = send_whole(out, chunk, (size_t)got);
-		if (got <= 0)
-			return done ? (ssize_t)done : got;
-		done += (size_t)got;
-	} while (!waits && done < len && is_ready(in, POLLIN));
-	return moved(done);
+		done += got > 0 ? (size_t)got : 0;
+	}
+	return done ? (ssize_t)done : got == 0 ? 0 : -1;
 }
 
 /* The kernel's rules: flags are about the pipe, and O_NONBLOCK of the connection about the connection. */
@@ -260,7 +287,7 @@ ssize_t aw_framed_splice(int in, int out, size_t count, unsigned flags)
 	void *chunk;
 	ssize_t n;
 
-	if (aw_libc()->fcntl(from_record ? out : in, F_GETPIPE_SZ) < 0) {
+	if (flags & ~SPLICE_FLAGS || aw_libc()->fcntl(from_record ? out : in, F_GETPIPE_SZ) < 0) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -81,6 +81,9 @@ AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
 }
 
+/* The flags of preadv2 and pwritev2 that the kernel takes for a socket; some libcs do not know the last one. */
+#define RWF_KNOWN (RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND | 0x20)
+
 static inline int msg_flags(int flags)
 {
 	return flags & RWF_NOWAIT ? MSG_DONTWAIT : 0;
@@ -91,6 +94,8 @@ AW_WRAPPER ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_
 {
 	ssize_t got;
 
+	if (flags & ~RWF_KNOWN && aw_fdtab_is_special(fd))
+		return aw_fail_with(EOPNOTSUPP);
 	if (offset == -1 && aw_io_is_carried(fd) && has_no_room(iov, count))
 		return aw_libc()->preadv64v2(fd, iov, count, offset, flags);
 	if (offset == -1 && aw_first_io(fd, AW_FIRST_READ, flags & RWF_NOWAIT))
@@ -111,6 +116,8 @@ AW_WRAPPER ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64
 {
 	ssize_t sent;
 
+	if (flags & ~RWF_KNOWN && aw_fdtab_is_special(fd))
+		return aw_fail_with(EOPNOTSUPP);
 	if (offset == -1 && aw_first_io(fd, AW_FIRST_WRITE, flags & RWF_NOWAIT))
 		return -1;
 	if (offset == -1 && aw_framed_transmit(fd, iov, count, msg_flags(flags), &sent))
@@ -152,14 +159,26 @@ AW_WRAPPER ssize_t sendfile64(int out, int in, off64_t *offset, size_t count)
 	return aw_libc()->sendfile64(out, in, offset, count);
 }
 
+/* Fails as the kernel does where a connection, or the pipe at its other side, is given an offset. */
+static ssize_t fail_for_offset(int in, const off64_t *in_offset, int out, const off64_t *out_offset)
+{
+	bool from_record = aw_framed_slot(in);
+	bool is_pipe = aw_libc()->fcntl(from_record ? out : in, F_GETPIPE_SZ) >= 0;
+
+	return aw_fail_with(is_pipe && (from_record ? out_offset : in_offset) ? ESPIPE : EINVAL);
+}
+
 AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t count,
 			  unsigned flags)
 {
+	if (!count) /* the kernel looks at no fd */
+		return aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
 	if (aw_first_io(in, AW_FIRST_READ, flags & SPLICE_F_NONBLOCK) ||
 	    aw_first_io(out, AW_FIRST_WRITE, flags & SPLICE_F_NONBLOCK))
 		return -1;
 	if (aw_framed_slot(in) || aw_framed_slot(out))
-		return aw_framed_splice(in, out, count, flags);
+		return in_offset || out_offset ? fail_for_offset(in, in_offset, out, out_offset)
+					       : aw_framed_splice(in, out, count, flags);
 	aw_extended_watch_bridged(in);
 	return aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
 }
