@@ -136,6 +136,20 @@ static void connect_nonblocking(void)
 	CHECK(connect(fd, (struct sockaddr *)&name, sizeof(name)) == -1 && errno == EISCONN);
 }
 
+/* What was accepted is connected. */
+static void connect_accepted(void)
+{
+	struct sockaddr_in name;
+	int listener = listener_open(&name), client = client_open(&name);
+	int server = accept(listener, NULL, NULL);
+	for (int touched = 0; touched < 2; touched++) {
+		CHECK(connect(server, (struct sockaddr *)&name, sizeof(name)) == -1);
+		CHECK(errno == EISCONN);
+		send_text(client, "x");
+		expect_text(server, "x");
+	}
+}
+
 static void connect_refused(void)
 {
 	struct sockaddr_in name;
@@ -295,6 +309,7 @@ static const struct row rows[] = {
 	{ "connect_before_accept", connect_before_accept },
 	{ "close_before_accept", close_before_accept },
 	{ "connect_nonblocking", connect_nonblocking },
+	{ "connect_accepted", connect_accepted },
 	{ "connect_refused", connect_refused },
 	{ "connect_bound", connect_bound },
 	{ "connect_six", connect_six },

@@ -129,7 +129,7 @@ static int connect_bridged(int fd)
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	if (sock) {
-		reported = sock->connect_reported;
+		reported = sock->connect_reported || sock->role == AW_ROLE_PASSIVE;
 		sock->connect_reported = true;
 	}
 	aw_fdtab_unlock();
