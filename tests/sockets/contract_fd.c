@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static void touch(struct ends *e)
@@ -108,6 +109,25 @@ static void dup2_connection(void)
 	expect_text(a.server, "again");
 	close(b.client);
 	expect_end(a.server);
+}
+
+/* A number that only the kernel was asked for by syscall(2). */
+static void dup2_by_its_number(void)
+{
+#ifdef SYS_dup2
+	struct ends e;
+	char got[8];
+	struct iovec iov = { got, sizeof(got) };
+	ends_open(&e);
+	touch(&e);
+	CHECK(syscall(SYS_dup2, e.server, 77) == 77);
+	send_text(e.client, "to 77");
+	wait_readable_octets(e.server, 5);
+	CHECK(syscall(SYS_preadv2, 77, &iov, 1, -1L, -1L, 0) == 5 && !memcmp(got, "to 77", 5));
+	iov.iov_len = 5;
+	CHECK(syscall(SYS_pwritev2, 77, &iov, 1, -1L, -1L, 0) == 5);
+	expect_text(e.client, "to 77");
+#endif
 }
 
 static void standard_fds(void)
@@ -417,6 +437,7 @@ static const struct row rows[] = {
 	{ "dup_untouched", dup_untouched },
 	{ "dup2_over", dup2_over },
 	{ "dup2_connection", dup2_connection },
+	{ "dup2_by_its_number", dup2_by_its_number },
 	{ "standard_fds", standard_fds },
 	{ "number_used_again", number_used_again },
 	{ "close_ranges", close_ranges },

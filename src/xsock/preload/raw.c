@@ -28,6 +28,11 @@ int aw_raw_fd_argument(long number)
 	case SYS_fcntl:
 	case SYS_dup:
 	case SYS_dup3:
+	case SYS_preadv2:
+	case SYS_pwritev2:
+#ifdef SYS_dup2
+	case SYS_dup2:
+#endif
 		return 0;
 	case SYS_splice:
 	case SYS_epoll_ctl:
@@ -74,6 +79,14 @@ static long call_buffer(long number, const long *a)
 	return send(fd, (const void *)a[1], (size_t)a[2], (int)a[3]);
 }
 
+/* The kernel takes an offset as two words, the lower one first. */
+static off64_t offset_of(const long *words)
+{
+	return sizeof(long) == sizeof(off64_t) ? words[0]
+					       : (off64_t)((uint64_t)(unsigned long)words[1] << 32 |
+							   (unsigned long)words[0]);
+}
+
 /* The other calls of aw_raw_fd_argument but epoll_ctl. */
 static long call_other(long number, const long *a)
 {
@@ -106,6 +119,16 @@ static long call_other(long number, const long *a)
 		return fcntl(fd, (int)a[1], (void *)a[2]);
 	case SYS_dup:
 		return dup(fd);
+	case SYS_preadv2:
+		return preadv64v2(fd, (const struct iovec *)a[1], (int)a[2], offset_of(a + 3),
+				  (int)a[5]);
+	case SYS_pwritev2:
+		return pwritev64v2(fd, (const struct iovec *)a[1], (int)a[2], offset_of(a + 3),
+				   (int)a[5]);
+#ifdef SYS_dup2
+	case SYS_dup2:
+		return dup2(fd, (int)a[1]);
+#endif
 	default: /* SYS_dup3 */
 		return dup3(fd, (int)a[1], (int)a[2]);
 	}
