@@ -130,6 +130,32 @@ static void dup2_by_its_number(void)
 #endif
 }
 
+#define BESIDE 4200 /* fds of something else, which an exec leaves open as well */
+
+/* A connection behind many other fds, across an exec. */
+static void exec_behind_many_fds(void)
+{
+	struct rlimit limit;
+	struct ends e;
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	if (limit.rlim_max < 2 * BESIDE)
+		return;
+	limit.rlim_cur = 2 * BESIDE;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	for (int i = 0; i < BESIDE; i++)
+		CHECK(dup(STDERR_FILENO) >= 0);
+	ends_open(&e);
+	touch(&e);
+	CHECK(!fcntl(e.client, F_SETFD, FD_CLOEXEC));
+	pid_t child = spawn_self("echo", e.server, false);
+	CHECK(!close(e.server));
+	send_text(e.client, "across exec");
+	expect_text(e.client, "across exec");
+	CHECK(!shutdown(e.client, SHUT_WR));
+	expect_end(e.client);
+	reap(child);
+}
+
 static void standard_fds(void)
 {
 	struct ends e;
@@ -438,6 +464,7 @@ static const struct row rows[] = {
 	{ "dup2_over", dup2_over },
 	{ "dup2_connection", dup2_connection },
 	{ "dup2_by_its_number", dup2_by_its_number },
+	{ "exec_behind_many_fds", exec_behind_many_fds },
 	{ "standard_fds", standard_fds },
 	{ "number_used_again", number_used_again },
 	{ "close_ranges", close_ranges },

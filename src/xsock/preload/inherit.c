@@ -30,7 +30,6 @@
 #define ADDR_BYTES sizeof(struct sockaddr_in6)
 #define ADDR_HEX (2 * ADDR_BYTES)
 #define SOCKET_TEXT_MAX (64 + 2 * ADDR_HEX)
-#define FDS_MAX 4096
 #define TEXT_MAX 65536 /* a string of the environment has 128 KiB at most */
 
 /*
@@ -241,7 +240,7 @@ void aw_inherit_undo(char **env)
 }
 
 struct survivors {
-	int fds[FDS_MAX];
+	int fds[AW_FDTAB_MAX];
 	int count;
 };
 
@@ -251,7 +250,7 @@ static void find_survivor(struct aw_sock *sock, int fd, void *arg)
 	int flags = aw_libc()->fcntl(fd, F_GETFD);
 
 	if (sock->state >= AW_FD_CONNECTING && !aw_fdtab_is_in_connect(sock) && flags >= 0 &&
-	    !(flags & FD_CLOEXEC) && found->count < FDS_MAX)
+	    !(flags & FD_CLOEXEC) && found->count < AW_FDTAB_MAX)
 		found->fds[found->count++] = fd;
 }
 
@@ -279,8 +278,15 @@ static void leave_slot(unsigned number, unsigned long ino)
 		aw_arena_leave(slot);
 }
 
+/* The fds of this process that are sockets, each with its inode. */
+struct socket_fds {
+	int count;
+	int fds[AW_FDTAB_MAX];
+	ino_t inodes[AW_FDTAB_MAX];
+};
+
 /* Adds one socket of the variable, with all fds that it has now. */
-static void import_socket(const char *text, const int *fds, const struct stat *files, int count)
+static void import_socket(const char *text, const struct socket_fds *open)
 {
 	struct aw_sock sock = { 0 };
 	unsigned long ino;
@@ -306,48 +312,45 @@ static void import_socket(const char *text, const int *fds, const struct stat *f
 	if (sock.state == AW_FD_FRAMED &&
 	    (sscanf(text + at, "%u", &number) != 1 || !aw_framed_inherit(&sock, number)))
 		return;
-	for (int i = 0; i < count; i++) {
-		if (!S_ISSOCK(files[i].st_mode) || files[i].st_ino != ino)
+	for (int i = 0; i < open->count; i++) {
+		if (open->inodes[i] != ino)
 			continue;
-		if (first < 0 && aw_fdtab_add(fds[i], &sock))
-			first = fds[i];
+		if (first < 0 && aw_fdtab_add(open->fds[i], &sock))
+			first = open->fds[i];
 		else if (first >= 0)
-			aw_fdtab_copy(first, fds[i], false);
+			aw_fdtab_copy(first, open->fds[i], false);
 	}
 	if (first < 0 && sock.slot)
 		leave_slot(number, ino);
 }
 
-static int list_fds(int *fds, struct stat *files)
+static void list_sockets(struct socket_fds *open)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *entry;
-	int count = 0;
+	struct stat file;
 
-	while (dir && count < FDS_MAX && (entry = readdir(dir))) {
+	while (dir && open->count < AW_FDTAB_MAX && (entry = readdir(dir))) {
 		int fd = atoi(entry->d_name);
 
-		if (entry->d_name[0] != '.' && fd != dirfd(dir) && fstat(fd, &files[count]) == 0)
-			fds[count++] = fd;
+		if (entry->d_name[0] == '.' || fstat(fd, &file) != 0 || !S_ISSOCK(file.st_mode))
+			continue;
+		open->fds[open->count] = fd;
+		open->inodes[open->count++] = file.st_ino;
 	}
 	if (dir)
 		closedir(dir);
-	return count;
 }
 
 static void import_sockets(const char *text)
 {
-	int *fds = calloc(FDS_MAX, sizeof(*fds));
-	struct stat *files = calloc(FDS_MAX, sizeof(*files));
+	struct socket_fds *open = aw_memory_map(sizeof(*open));
 
-	if (fds && files) {
-		int count = list_fds(fds, files);
-
-		for (; text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
-			import_socket(text, fds, files, count);
-	}
-	free(files);
-	free(fds);
+	if (open)
+		list_sockets(open);
+	for (; open && text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
+		import_socket(text, open);
+	aw_memory_unmap(open, sizeof(*open));
 }
 
 /* Returns the fd that write_file has written, if it is still the same file, or -1. */
