@@ -105,7 +105,7 @@ bool aw_frame_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload)
 {
 	size_t ulpdu = get_be16(head);
 
-	if (ulpdu < DDP_UNTAGGED_LEN || ulpdu > DDP_UNTAGGED_LEN + AW_FRAME_PAYLOAD_MAX)
+	if (ulpdu <= DDP_UNTAGGED_LEN || ulpdu > DDP_UNTAGGED_LEN + AW_FRAME_PAYLOAD_MAX)
 		return false;
 	*payload = ulpdu - DDP_UNTAGGED_LEN;
 	return true;

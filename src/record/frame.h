@@ -58,8 +58,8 @@ size_t aw_frame_put_trailer(uint8_t trailer[AW_FRAME_TRAILER_MAX],
 			    int count, aw_frame_crc_fn *crc);
 
 /*
- * Reads the payload's length from the length field; false where that has no room for a header, or
- * is too long (AW_E_MPA_FRAME).
+ * Reads the payload's length from the length field; false where that has no room for a header and a
+ * byte of payload, or is too long (AW_E_MPA_FRAME).
  */
 bool aw_frame_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload);
 

@@ -266,6 +266,9 @@ static void faults__of_mpa(void **state)
 	assert_refused(fpdu, len, AW_E_MPA_CRC);
 	put_be16(fpdu, DDP_UNTAGGED_LEN - 1);
 	assert_refused(fpdu, len, AW_E_MPA_FRAME);
+	/* No payload: a row of them would hold a read that does not wait. */
+	put_be16(fpdu, DDP_UNTAGGED_LEN);
+	assert_refused(fpdu, len, AW_E_MPA_FRAME);
 	put_be16(fpdu, DDP_UNTAGGED_LEN + AW_FRAME_PAYLOAD_MAX + 1);
 	assert_refused(fpdu, len, AW_E_MPA_FRAME);
 }
