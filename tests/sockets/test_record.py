@@ -72,7 +72,7 @@ assert server.recv(1) == b"x"
 """
 # TCP takes a part of an FPDU (cut.c), and the program sends no more. Its end of the stream stands behind all that it has sent.
 SHUT_BEHIND_A_PART = CONNECTED + """
-import threading
+import errno, threading
 how = getattr(socket, sys.argv[2])
 total = []
 def read():
@@ -85,6 +85,15 @@ reader = threading.Thread(target=read)
 reader.start()
 client.setblocking(False)
 assert client.send(bytes(16000)) == client.send(bytes(16000)) == 16000
+try:
+    client.shutdown(3) # no direction: a send goes on
+except OSError as error:
+    assert error.errno == errno.EINVAL
+more = 0
+try:
+    more = client.send(b"z")
+except BlockingIOError:
+    pass
 client.shutdown(how)
 try:
     client.send(b"z")
@@ -95,7 +104,7 @@ else:
 client.setblocking(True)
 assert client.recv(1) == (b"y" if how == socket.SHUT_WR else b"")
 reader.join()
-assert total == [32000], total
+assert total == [32000 + more], total
 """
 
 

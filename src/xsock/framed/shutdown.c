@@ -43,14 +43,16 @@ static bool end_behind_rest(struct aw_slot *slot, int fd)
 bool aw_framed_shutdown(int fd, int how, int *result)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
-	bool reads = how == SHUT_RD || how == SHUT_RDWR, later, before = false;
+	bool reads = how == SHUT_RD || how == SHUT_RDWR,
+	     writes = how == SHUT_WR || how == SHUT_RDWR;
+	bool later, before = false;
 	int saved = errno;
 
 	if (!slot)
 		return false;
 	if (reads)
 		before = note_shut(slot, fd, true);
-	later = how != SHUT_RD && end_behind_rest(slot, fd);
+	later = writes && end_behind_rest(slot, fd);
 	*result = 0;
 	if (!later)
 		*result = aw_libc()->shutdown(fd, how);
