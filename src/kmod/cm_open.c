@@ -72,7 +72,10 @@ int awk_conn_open(struct awk_conn *c, struct net *net, int tos)
 	if (err)
 		return err;
 	awk_conn_listen(c);
-	if (!awk_order_take(c)) {
+	/* A second try takes its place at once: what it replaces has had its turn. */
+	if (c->again) {
+		awk_order_lead(c);
+	} else if (!awk_order_take(c)) {
 		awk_conn_set_deadline(c, AWK_WAIT_MS);
 		smp_store_release(&c->state, AWK_CONN_WAITING);
 		return 0;
