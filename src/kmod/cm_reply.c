@@ -42,24 +42,19 @@ int awk_conn_accept(struct awk_conn *c, struct iw_cm_id *cm_id, struct awk_qp *q
 
 	if (err) {
 		awk_qp_put(qp);
-		goto over;
+		awk_conn_reject(c, NULL, 0); /* after a close alone the peer would ask again */
+		return err;
 	}
 	c->qp = qp;
 	cm_id->add_ref(cm_id);
 	c->cm_id = cm_id;
 	err = begin(c, param);
-	if (err)
-		goto forget;
-	awk_conn_kick(c);
-	return 0;
-
-forget:
-	/* iw_cm may destroy the id within its own workqueue, where it cannot wait for a reference of the worker's. */
-	c->cm_id = NULL;
-	cm_id->rem_ref(cm_id);
-
-over:
-	awk_conn_fail(c, err);
+	if (err) {
+		/* iw_cm may destroy the id within its own workqueue, where it cannot wait for a reference of the worker's. */
+		c->cm_id = NULL;
+		cm_id->rem_ref(cm_id);
+		awk_conn_fail(c, err);
+	}
 	awk_conn_kick(c);
 	return err;
 }

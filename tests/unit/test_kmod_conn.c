@@ -22,13 +22,14 @@ static struct net_device netdev;
 static struct ib_pd pd;
 static struct awk_cq cq;
 static struct awk_qp qps[2];
-static struct iw_cm_id first, second;
+static struct iw_cm_id first, second, listener, child;
+static struct iw_cm_event event; /* the last one */
 static unsigned int refs;
 
 static int on_event(struct iw_cm_id *cm_id, struct iw_cm_event *what)
 {
 	(void)cm_id;
-	(void)what;
+	event = *what;
 	return 0;
 }
 
@@ -137,10 +138,40 @@ static void iw_connect__second_try_beside_another(void **state)
 	assert_int_equal(kshim_tcps[2]->stage, TCP_CONNECTING);
 }
 
+/* After a close without a Reply an initiator would ask again, of a program that has said no. */
+static void iw_accept__with_a_qp_that_takes_none(void **state)
+{
+	const struct aw_mpa_local local = { .revision = 1, .crc = true };
+	struct iw_cm_conn_param param = { .qpn = qps[0].base.qp_num };
+	struct mpa_frame reply;
+	u8 request[MPA_FRAME_MAX];
+	size_t used;
+	int err;
+
+	(void)state;
+	listener = child = id_of_port(5, 0);
+	assert_int_equal(awk_cm_ops.iw_create_listen(&listener, 4), 0);
+	assert_true(kshim_tcp_arrive(kshim_tcps[0]));
+	run_until_quiet();
+	kshim_tcp_send(kshim_tcps[1], request, aw_mpa_request(&local, NULL, 0, request));
+	run_until_quiet();
+	assert_int_equal(event.event, IW_CM_EVENT_CONNECT_REQUEST);
+	modify(&qps[0], IB_QPS_ERR);
+	child.provider_data = event.provider_data;
+	err = awk_cm_ops.iw_accept(&child, &param);
+	run_until_quiet();
+	awk_cm_ops.iw_destroy_listen(&listener);
+	assert_int_equal(err, -EINVAL);
+	assert_int_equal(mpa_parse(kshim_tcps[1]->out, kshim_tcps[1]->out_len, &reply, &used),
+			 MPA_PARSE_OK);
+	assert_true(reply.kind == MPA_REPLY && (reply.flags & MPA_FLAG_REJECT));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(iw_connect__second_try_beside_another, begin, end),
+		cmocka_unit_test_setup_teardown(iw_accept__with_a_qp_that_takes_none, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
