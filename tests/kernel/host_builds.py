@@ -45,6 +45,13 @@ def test_for_a_kernel_of_debian(kdir, tmp_path):
     assert re.search(rf"(?m)^vermagic: +{re.escape(kernel_release(kdir))} ", told)
 
 
+def test_for_a_kernel_that_siw_is_part_of(tmp_path):
+    """Where siw is no module, /sys/module does not have it, so that a module that was built could not refuse to load."""
+    done = subprocess.run([ROOT / "tools" / "build-kmod", headers()[0], tmp_path, "CONFIG_RDMA_SIW=y", *compiler_arguments()],
+                          capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    assert done.returncode != 0 and "siw is part of this kernel" in done.stderr
+
+
 def kernel_release(kdir):
     text = kdir.joinpath("include/generated/utsrelease.h").read_text(encoding="ascii")
     return re.search(r'"(.+)"', text)[1]
