@@ -75,9 +75,3 @@ bool awk_sock_is_over(struct sock *sk)
 	return (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) || READ_ONCE(sk->sk_err) ||
 	       READ_ONCE(sk->sk_state) == TCP_CLOSE;
 }
-
-void awk_sock_reset(struct socket *sock)
-{
-	sock_no_linger(sock->sk);
-	sock_release(sock);
-}

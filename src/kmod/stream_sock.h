@@ -58,7 +58,4 @@ u32 awk_sock_segment_size(struct sock *sk);
 /* True when the peer's FIN has come, or nothing will come any more. */
 bool awk_sock_is_over(struct sock *sk);
 
-/* Resets the connection, which the peer notices at once, and frees the socket. */
-void awk_sock_reset(struct socket *sock);
-
 #endif

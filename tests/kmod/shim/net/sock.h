@@ -65,7 +65,6 @@ enum {
 #define tcp_sock_set_keepintvl(sk, seconds) ((void)(sk))
 #define tcp_sock_set_keepcnt(sk, count) ((void)(sk))
 #define sock_set_reuseaddr(sk) ((void)(sk))
-#define sock_no_linger(sk) ((void)(sk))
 #define ip_sock_set_tos(sk, value) ((void)((sk)->tos = (value)))
 #define ip6_sock_set_v6only(sk) ((void)(sk))
 #define sk_stream_is_writeable(sk) kshim_sock_has_room(sk)
