@@ -16,16 +16,6 @@ static int create(struct rdma_cm_id *id, uint32_t room, struct ibv_comp_channel 
 	return *cq ? 0 : -1;
 }
 
-static void destroy(struct ibv_comp_channel **channel, struct ibv_cq **cq)
-{
-	if (*cq)
-		ibv_destroy_cq(*cq);
-	if (*channel)
-		ibv_destroy_comp_channel(*channel);
-	*cq = NULL;
-	*channel = NULL;
-}
-
 int aw_cm_cqs_create(struct rdma_cm_id *id, uint32_t send_room, uint32_t recv_room)
 {
 	if (create(id, send_room, &id->send_cq_channel, &id->send_cq) == 0 &&
@@ -38,8 +28,17 @@ int aw_cm_cqs_create(struct rdma_cm_id *id, uint32_t send_room, uint32_t recv_ro
 	return -1;
 }
 
+/* One CQ may serve both queues, and two CQs may have one channel, where they are the program's. */
 void aw_cm_cqs_destroy(struct rdma_cm_id *id)
 {
-	destroy(&id->recv_cq_channel, &id->recv_cq);
-	destroy(&id->send_cq_channel, &id->send_cq);
+	if (id->recv_cq)
+		ibv_destroy_cq(id->recv_cq);
+	if (id->send_cq && id->send_cq != id->recv_cq)
+		ibv_destroy_cq(id->send_cq);
+	if (id->recv_cq_channel)
+		ibv_destroy_comp_channel(id->recv_cq_channel);
+	if (id->send_cq_channel && id->send_cq_channel != id->recv_cq_channel)
+		ibv_destroy_comp_channel(id->send_cq_channel);
+	id->recv_cq = id->send_cq = NULL;
+	id->recv_cq_channel = id->send_cq_channel = NULL;
 }

@@ -26,6 +26,9 @@ static int check_create(const struct rdma_cm_id *id, struct ibv_qp_init_attr_ex 
 	}
 	if (attr->pd->context != id->verbs || attr->qp_type != id->qp_type)
 		return EINVAL;
+	if ((id->send_cq && attr->send_cq && id->send_cq != attr->send_cq) ||
+	    (id->recv_cq && attr->recv_cq && id->recv_cq != attr->recv_cq))
+		return EINVAL;
 	return 0;
 }
 
@@ -33,8 +36,8 @@ static int create_cqs(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	if (id->srq && !attr->srq)
 		attr->srq = id->srq;
-	if (aw_cm_cqs_create(id, attr->send_cq ? 0 : attr->cap.max_send_wr,
-			     attr->recv_cq ? 0 : attr->cap.max_recv_wr) < 0)
+	if (aw_cm_cqs_create(id, attr->send_cq || id->send_cq ? 0 : attr->cap.max_send_wr,
+			     attr->recv_cq || id->recv_cq ? 0 : attr->cap.max_recv_wr) < 0)
 		return errno;
 	if (!attr->send_cq)
 		attr->send_cq = id->send_cq;

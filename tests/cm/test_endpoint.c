@@ -312,6 +312,76 @@ static void qp__attr(void **state)
 	cm_ends_close(&ends);
 }
 
+/* An id with one CQ for both queues, as rdma-core's rsockets give one: it is the id's then. */
+static struct rdma_cm_id *with_cq(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_id *id = cm_resolved(channel, "127.0.0.1", 1);
+
+	rdma_destroy_qp(id);
+	id->send_cq_channel = id->recv_cq_channel = ibv_create_comp_channel(id->verbs);
+	id->send_cq = id->recv_cq = ibv_create_cq(id->verbs, 8, id, id->recv_cq_channel, 0);
+	assert_non_null(id->recv_cq);
+	return id;
+}
+
+static void qp__cq_that_the_id_has(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = with_cq(channel);
+	struct ibv_qp_init_attr attr = qp_attr();
+	struct ibv_cq *cq = id->send_cq;
+
+	(void)state;
+	attr.qp_type = IBV_QPT_RC;
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+	assert_ptr_equal(id->qp->send_cq, cq);
+	assert_ptr_equal(id->qp->recv_cq, cq);
+	rdma_destroy_qp(id);
+	assert_null(id->send_cq);
+	assert_null(id->recv_cq_channel);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+}
+
+static void qp__cq_of_the_id_is_destroyed_once(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = with_cq(channel);
+	struct ibv_qp_init_attr attr = qp_attr();
+
+	(void)state;
+	attr.qp_type = IBV_QPT_RC;
+	attr.send_cq = attr.recv_cq = id->send_cq;
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+	rdma_destroy_qp(id);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+}
+
+static void qp__cq_other_than_the_id_s(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = cm_resolved(channel, "127.0.0.1", 1);
+	struct ibv_cq *cq = ibv_create_cq(id->verbs, 8, NULL, NULL, 0), *own;
+	struct ibv_qp_init_attr attr = qp_attr();
+
+	(void)state;
+	attr.qp_type = IBV_QPT_RC;
+	attr.recv_cq = cq;
+	own = id->recv_cq;
+	ibv_destroy_qp(id->qp);
+	id->qp = NULL;
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_ptr_equal(id->recv_cq, own);
+	attr.recv_cq = NULL;
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+	assert_ptr_equal(id->qp->recv_cq, own);
+	cm_destroy(id);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	rdma_destroy_event_channel(channel);
+}
+
 static void qp__shared_receive_queue(void **state)
 {
 	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
@@ -357,6 +427,9 @@ int main(void)
 		cmocka_unit_test(endpoint__bad_attr),
 		cmocka_unit_test(endpoint__pd_of_the_listener),
 		cmocka_unit_test(qp__attr),
+		cmocka_unit_test(qp__cq_that_the_id_has),
+		cmocka_unit_test(qp__cq_of_the_id_is_destroyed_once),
+		cmocka_unit_test(qp__cq_other_than_the_id_s),
 		cmocka_unit_test(qp__shared_receive_queue),
 	};
 
