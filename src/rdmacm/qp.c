@@ -75,11 +75,13 @@ void aw_cm_qp_flush(struct rdma_cm_id *id)
 		(void)ibv_modify_qp(id->qp, &attr, IBV_QP_STATE);
 }
 
+/* A program that tries again, with less, does so with the attributes that it gave: without the CQs of the first try. */
 int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id || !attr)
 		return aw_cm_fail(EINVAL);
+	struct ibv_cq *send_cq = attr->send_cq, *recv_cq = attr->recv_cq;
 	int err = check_create(id, attr);
 
 	if (!err)
@@ -93,6 +95,8 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		if (qp)
 			ibv_destroy_qp(qp);
 		aw_cm_cqs_destroy(id);
+		attr->send_cq = send_cq;
+		attr->recv_cq = recv_cq;
 		return aw_cm_fail(err);
 	}
 	id->pd = qp->pd;

@@ -382,6 +382,30 @@ static void qp__cq_other_than_the_id_s(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
+/* The CQs that the library made for a QP which it could not create are gone, and not in the attributes. */
+static void qp__tried_again_with_less(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = cm_resolved(channel, "127.0.0.1", 1);
+	struct ibv_qp_init_attr_ex attr = {
+		.cap = { 4, 4, 1, 1, 100000 },
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+
+	(void)state;
+	rdma_destroy_qp(id);
+	assert_int_equal(rdma_create_qp_ex(id, &attr), -1);
+	assert_null(attr.send_cq);
+	assert_null(attr.recv_cq);
+	attr.cap.max_inline_data = 16;
+	assert_int_equal(rdma_create_qp_ex(id, &attr), 0);
+	assert_ptr_equal(attr.send_cq, id->send_cq);
+	cm_destroy(id);
+	rdma_destroy_event_channel(channel);
+}
+
 static void qp__shared_receive_queue(void **state)
 {
 	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
@@ -430,6 +454,7 @@ int main(void)
 		cmocka_unit_test(qp__cq_that_the_id_has),
 		cmocka_unit_test(qp__cq_of_the_id_is_destroyed_once),
 		cmocka_unit_test(qp__cq_other_than_the_id_s),
+		cmocka_unit_test(qp__tried_again_with_less),
 		cmocka_unit_test(qp__shared_receive_queue),
 	};
 
