@@ -253,13 +253,14 @@ static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 		.ird = aw_cm_param_ird(param),
 		.ord = aw_cm_param_ord(param),
 	};
+	uint8_t pd[2 * AW_CM_PD_MAX];
 	const struct aw_conn_ask ask = {
 		.peer = &cm->id.route.addr.dst_addr,
 		.from = cm->fd_has_src ? &cm->id.route.addr.src_addr : NULL,
 		.connected = cm->fd_connected,
 		.local = &local,
-		.pd = param ? param->private_data : NULL,
-		.pd_len = aw_cm_param_pd_len(param),
+		.pd = pd,
+		.pd_len = aw_cm_connect_data(cm, param, pd),
 	};
 	struct aw_conn *conn;
 	int fd = cm->fd;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Endpoints: a synchronous id with its QP in one call, or a listener that makes such ids.
+#include "rdmacm/event.h"
 #include "rdmacm/fail.h"
-#include "rdmacm/id.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <rdma/rdma_verbs.h>
 
@@ -32,11 +33,26 @@ static int make_passive(struct rdma_cm_id *id, const struct rdma_addrinfo *res, 
 	return keep_attr(aw_cm_id_of(id), pd, attr);
 }
 
+/* EINVAL where the data do not fit into an event of the peer. */
+static int keep_data(struct aw_cm_id *cm, const struct rdma_addrinfo *res)
+{
+	if (!res->ai_connect_len)
+		return 0;
+	if (res->ai_connect_len > AW_CM_PD_MAX)
+		return aw_cm_fail(EINVAL);
+	cm->ep_data = malloc(res->ai_connect_len);
+	if (!cm->ep_data)
+		return aw_cm_fail(ENOMEM);
+	memcpy(cm->ep_data, res->ai_connect, res->ai_connect_len);
+	cm->ep_data_len = (uint8_t)res->ai_connect_len;
+	return 0;
+}
+
 static int make_active(struct rdma_cm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
 		       struct ibv_qp_init_attr *attr)
 {
 	if (rdma_resolve_addr(id, res->ai_src_addr, res->ai_dst_addr, RESOLVE_MS) < 0 ||
-	    rdma_resolve_route(id, RESOLVE_MS) < 0)
+	    rdma_resolve_route(id, RESOLVE_MS) < 0 || keep_data(aw_cm_id_of(id), res) < 0)
 		return -1;
 	if (!attr)
 		return 0;

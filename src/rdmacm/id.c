@@ -177,6 +177,7 @@ static void release(struct aw_cm_id *cm)
 	if (cm->engine_held)
 		aw_engine_put();
 	free(cm->ep_attr);
+	free(cm->ep_data);
 	free(cm->spare);
 	aw_cm_ud_free(cm);
 	free(cm);

@@ -68,6 +68,9 @@ struct aw_cm_id {
 	uint32_t events_acked;
 	_Atomic uint32_t events_taken; /* written under the channel's lock */
 	struct ibv_qp_init_attr *ep_attr;
+	/* the connection data of rdma_create_ep, which rdma_connect sends before the private data; or NULL */
+	uint8_t *ep_data;
+	uint8_t ep_data_len;
 };
 
 static inline struct aw_cm_id *aw_cm_id_of(struct rdma_cm_id *id)

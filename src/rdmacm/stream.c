@@ -11,6 +11,8 @@
 #include "rdmacm/timewait.h"
 #include "verbs/private.h"
 
+#include <string.h>
+
 static bool depth_valid(uint8_t depth)
 {
 	return depth == RDMA_MAX_RESP_RES || depth <= AW_RD_MAX;
@@ -36,6 +38,18 @@ uint8_t aw_cm_param_ird(const struct rdma_conn_param *param)
 uint8_t aw_cm_param_ord(const struct rdma_conn_param *param)
 {
 	return param ? depth_of(param->initiator_depth) : AW_RD_MAX;
+}
+
+size_t aw_cm_connect_data(const struct aw_cm_id *cm, const struct rdma_conn_param *param,
+			  uint8_t *octets)
+{
+	uint8_t len = aw_cm_param_pd_len(param);
+
+	if (cm->ep_data_len)
+		memcpy(octets, cm->ep_data, cm->ep_data_len);
+	if (len)
+		memcpy(octets + cm->ep_data_len, param->private_data, len);
+	return (size_t)cm->ep_data_len + len;
 }
 
 /* Called by any thread, with no lock held. */

@@ -21,6 +21,10 @@ static inline uint8_t aw_cm_param_pd_len(const struct rdma_conn_param *param)
 	return param ? aw_cm_pd_len(param->private_data, param->private_data_len) : 0;
 }
 
+/* Writes what rdma_connect sends, at most 2 * AW_CM_PD_MAX bytes, and returns how many they are. */
+size_t aw_cm_connect_data(const struct aw_cm_id *cm, const struct rdma_conn_param *param,
+			  uint8_t *octets);
+
 /*
  * Takes the id's QP, or the one with param's number, for this id's connection. 0, or EINVAL: no
  * such QP, or it is connected already.

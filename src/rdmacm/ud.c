@@ -139,7 +139,9 @@ static void on_answer(void *arg, int err, const struct aw_sidr_answer *answer)
 static int ask(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 {
 	const struct sockaddr *to = &cm->id.route.addr.dst_addr;
-	int err = aw_cm_id_hold_engine(cm);
+	uint8_t pd[2 * AW_CM_PD_MAX];
+	size_t pd_len = aw_cm_connect_data(cm, param, pd);
+	int err = pd_len > AW_SIDR_PD_MAX ? EINVAL : aw_cm_id_hold_engine(cm);
 
 	if (err)
 		return err;
@@ -147,8 +149,7 @@ static int ask(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 		return EADDRINUSE;
 	if (connect(cm->fd, to, aw_address_len(to->sa_family)) != 0)
 		return errno;
-	err = aw_sidr_ask(cm->fd, param ? param->private_data : NULL, aw_cm_param_pd_len(param),
-			  on_answer, aw_cm_id_arg(cm), &cm->ud->ask);
+	err = aw_sidr_ask(cm->fd, pd, (uint8_t)pd_len, on_answer, aw_cm_id_arg(cm), &cm->ud->ask);
 	if (err)
 		cm->ud->ask = NULL;
 	else

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define OCTETS 100000
@@ -256,6 +257,53 @@ static void endpoint__bad_attr(void **state)
 	rdma_freeaddrinfo(res);
 }
 
+/* rdma_getaddrinfo(3): connection data go before the program's private data, if it gives any. */
+static void endpoint__connection_data(void **state)
+{
+	struct rdma_conn_param param = { .private_data = "private", .private_data_len = 7 };
+	struct rdma_event_channel *passive = rdma_create_event_channel();
+	struct rdma_event_channel *active = rdma_create_event_channel();
+	struct rdma_cm_id *listener = cm_listener(passive, "127.0.0.1", 2), *client;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct rdma_addrinfo *res = resolve("127.0.0.1", cm_port(listener), 0);
+		struct ibv_qp_init_attr attr = qp_attr();
+		struct rdma_cm_event *event;
+
+		res->ai_connect = strdup("connection ");
+		res->ai_connect_len = 11;
+		assert_int_equal(rdma_create_ep(&client, res, NULL, &attr), 0);
+		rdma_freeaddrinfo(res);
+		assert_int_equal(rdma_migrate_id(client, active), 0);
+		assert_int_equal(rdma_connect(client, i ? &param : NULL), 0);
+		event = cm_expect(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+		assert_int_equal(event->param.conn.private_data_len, i ? 18 : 11);
+		assert_memory_equal(event->param.conn.private_data, "connection private",
+				    i ? 18 : 11);
+		rdma_destroy_id(event->id);
+		rdma_ack_cm_event(event);
+		cm_expect_ack(active, RDMA_CM_EVENT_REJECTED, -ECONNREFUSED);
+		rdma_destroy_ep(client);
+	}
+	rdma_destroy_id(listener);
+	rdma_destroy_event_channel(passive);
+	rdma_destroy_event_channel(active);
+}
+
+static void endpoint__too_many_connection_data(void **state)
+{
+	struct rdma_addrinfo *res = resolve("127.0.0.1", 1, 0);
+	struct rdma_cm_id *client;
+
+	(void)state;
+	res->ai_connect_len = 256;
+	res->ai_connect = calloc(1, res->ai_connect_len);
+	assert_int_equal(rdma_create_ep(&client, res, NULL, NULL), -1);
+	assert_int_equal(errno, EINVAL);
+	rdma_freeaddrinfo(res);
+}
+
 /* rdma_create_ep's PD is the listener's, and rdma_get_request makes QPs in the one that is there then. */
 static void endpoint__pd_of_the_listener(void **state)
 {
@@ -449,6 +497,8 @@ int main(void)
 		cmocka_unit_test(endpoint__rejected),
 		cmocka_unit_test(endpoint__refused),
 		cmocka_unit_test(endpoint__bad_attr),
+		cmocka_unit_test(endpoint__connection_data),
+		cmocka_unit_test(endpoint__too_many_connection_data),
 		cmocka_unit_test(endpoint__pd_of_the_listener),
 		cmocka_unit_test(qp__attr),
 		cmocka_unit_test(qp__cq_that_the_id_has),
