@@ -110,6 +110,8 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 
 	if (!err && ev->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		err = aw_cm_listen_hand_over(ev, channel);
+	if (!err && ev->event.event == RDMA_CM_EVENT_MULTICAST_JOIN)
+		aw_cm_group_joined(ev);
 	if (!err && ev->event.event == RDMA_CM_EVENT_REJECTED)
 		aw_cm_qp_flush(ev->event.id);
 	pthread_setcancelstate(cancel_state, NULL);

@@ -13,7 +13,8 @@
 struct aw_cm_event {
 	struct rdma_cm_event event; /* the program's view; must be first */
 	struct aw_cm_id *owner; /* the id that counts it: for a Request the listener's */
-	struct aw_cm_group *group; /* MULTICAST_JOIN: what was joined; otherwise NULL */
+	/* MULTICAST_JOIN, also where attaching the QP failed: what was joined; otherwise NULL */
+	struct aw_cm_group *group;
 	TAILQ_ENTRY(aw_cm_event) entry;
 	uint8_t private_data[AW_CM_PD_MAX];
 };

@@ -16,7 +16,8 @@ struct aw_cm_group {
 	LIST_ENTRY(aw_cm_group) entry; /* guarded by the id's lock, as is event_due */
 	union ibv_gid gid;
 	uint32_t ifindex;
-	bool attached;
+	bool send_only;
+	bool attached; /* guarded likewise */
 	bool event_due; /* its MULTICAST_JOIN waits for the program, or for the acknowledgement */
 };
 
@@ -28,28 +29,35 @@ static bool is_multicast(const struct sockaddr *addr)
 	       IN6_IS_ADDR_MULTICAST(&((const struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
-/* As the kernel does: attaches the id's QP, and leaves it to the program when the id has none. */
-static int attach(struct aw_cm_id *cm, struct aw_cm_group *group, bool send_only)
+/* As rdma-core's does: attaches the QP that the id has by now, and leaves it to the program when the id has none. */
+void aw_cm_group_joined(struct aw_cm_event *ev)
 {
-	int err = 0;
+	struct ibv_qp *qp = ev->event.id->qp;
+	struct aw_cm_group *group = ev->group;
 
-	if (cm->id.qp && !send_only)
-		err = avb_attach_mcast(cm->id.qp, &group->gid, group->ifindex);
-	group->attached = cm->id.qp && !send_only && !err;
-	return err;
+	if (!qp || group->send_only)
+		return;
+	int err = avb_attach_mcast(qp, &group->gid, group->ifindex);
+
+	pthread_mutex_lock(&ev->owner->lock);
+	group->attached = !err;
+	pthread_mutex_unlock(&ev->owner->lock);
+	if (!err)
+		return;
+	ev->event.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+	ev->event.status = -err;
 }
 
-static void tell(struct aw_cm_id *cm, struct aw_cm_group *group, int err, void *context)
+static void tell(struct aw_cm_id *cm, struct aw_cm_group *group, void *context)
 {
-	struct aw_cm_event *ev = aw_cm_event_create(
-		cm, err ? RDMA_CM_EVENT_MULTICAST_ERROR : RDMA_CM_EVENT_MULTICAST_JOIN, -err);
+	struct aw_cm_event *ev = aw_cm_event_create(cm, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
 
 	if (!ev)
 		return;
 	aw_cm_ud_describe(ev, &group->gid, AW_CM_QPN_MULTICAST, RDMA_UDP_QKEY);
 	ev->event.param.ud.private_data = context;
-	group->event_due = !err;
-	ev->group = err ? NULL : group;
+	group->event_due = true;
+	ev->group = group;
 	aw_cm_event_raise(ev);
 }
 
@@ -69,14 +77,11 @@ static int join(struct aw_cm_id *cm, const struct sockaddr *addr, bool send_only
 		return ENOMEM;
 	aw_address_gid(addr, &group->gid);
 	group->ifindex = source.ndev_ifindex;
-	err = attach(cm, group, send_only);
+	group->send_only = send_only;
 	pthread_mutex_lock(&cm->lock);
-	tell(cm, group, err, context);
-	if (!err)
-		LIST_INSERT_HEAD(&cm->ud->groups, group, entry);
+	tell(cm, group, context);
+	LIST_INSERT_HEAD(&cm->ud->groups, group, entry);
 	pthread_mutex_unlock(&cm->lock);
-	if (err)
-		free(group);
 	return 0;
 }
 
@@ -164,6 +169,18 @@ static void end_event(struct aw_cm_id *cm, struct aw_cm_group *group)
 	pthread_mutex_unlock(&cm->lock);
 }
 
+/* A QP that is gone, or another one, is in no group any more. The id's lock comes behind those of a group. */
+static void detach(struct aw_cm_id *cm, struct aw_cm_group *group)
+{
+	pthread_mutex_lock(&cm->lock);
+	bool attached = group->attached;
+
+	group->attached = false;
+	pthread_mutex_unlock(&cm->lock);
+	if (attached && cm->id.qp)
+		avb_detach_mcast(cm->id.qp, &group->gid, group->ifindex);
+}
+
 int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	union ibv_gid gid;
@@ -177,10 +194,10 @@ int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 
 	if (!group)
 		return aw_cm_fail(EADDRNOTAVAIL);
-	/* A QP that is gone, or another one, is in no group any more. */
-	if (group->attached && id->qp)
-		avb_detach_mcast(id->qp, &group->gid, group->ifindex);
+	/* Before the acknowledgement is waited for, and again where the thread that has the event attached the QP meanwhile. */
+	detach(aw_cm_id_of(id), group);
 	end_event(aw_cm_id_of(id), group);
+	detach(aw_cm_id_of(id), group);
 	free(group);
 	return 0;
 }

@@ -61,6 +61,12 @@ void aw_cm_ud_describe(struct aw_cm_event *ev, const union ibv_gid *to, uint32_t
 void aw_cm_groups_detach(struct aw_cm_id *cm);
 void aw_cm_groups_drop(struct aw_cm_id *cm);
 
+/*
+ * Called when the program takes MULTICAST_JOIN, without the lock: attaches the id's QP. Where that fails, the event becomes
+ * MULTICAST_ERROR.
+ */
+void aw_cm_group_joined(struct aw_cm_event *ev);
+
 /* The program has acknowledged the group's MULTICAST_JOIN. The caller holds the id's lock. */
 void aw_cm_group_acked(struct aw_cm_group *group);
 

@@ -13,10 +13,16 @@
 
 #define RESOLVE_MS 2000
 
-static struct rdma_cm_id *member(const char *group)
+static void make_qp(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr attr = { .cap = { 4, 4, 1, 1, 64 }, .qp_type = IBV_QPT_UD };
+
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+}
+
+static struct rdma_cm_id *member_without_qp(const char *group)
 {
 	struct sockaddr_storage src = cm_address("127.0.0.1", 0), dst = cm_address(group, 0);
-	struct ibv_qp_init_attr attr = { .cap = { 4, 4, 1, 1, 64 }, .qp_type = IBV_QPT_UD };
 	struct rdma_cm_id *id;
 
 	assert_int_equal(rdma_create_id(cm_channel, &id, NULL, RDMA_PS_UDP), 0);
@@ -24,7 +30,14 @@ static struct rdma_cm_id *member(const char *group)
 					   RESOLVE_MS),
 			 0);
 	cm_expect_ack(cm_channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+	return id;
+}
+
+static struct rdma_cm_id *member(const char *group)
+{
+	struct rdma_cm_id *id = member_without_qp(group);
+
+	make_qp(id);
 	return id;
 }
 
@@ -71,6 +84,48 @@ static void multicast__joined_and_left(void **state)
 	assert_int_equal(ibv_destroy_ah(ah_b), 0);
 	cm_destroy(a);
 	cm_destroy(b);
+}
+
+/* rdma_join_multicast(3): a QP that the id has when the program takes the event is attached. */
+static void multicast__qp_made_before_the_event_is_taken(void **state)
+{
+	struct rdma_cm_id *id = member_without_qp("239.7.7.1");
+	struct sockaddr_storage group = cm_address("239.7.7.1", 0);
+
+	(void)state;
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&group, NULL), 0);
+	make_qp(id);
+	cm_expect_ack(cm_channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	assert_int_equal(ibv_destroy_qp(id->qp), EBUSY);
+	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&group), 0);
+	cm_destroy(id);
+}
+
+/* More groups than a QP can be in: the event says so. */
+static void multicast__qp_in_too_many_groups(void **state)
+{
+	struct rdma_cm_id *id = member("239.7.7.1");
+	struct sockaddr_storage group;
+	union ibv_gid gid = { .raw = { [10] = 0xff, 0xff, 239, 7, 8 } };
+	int joined = 0;
+
+	(void)state;
+	while (ibv_attach_mcast(id->qp, &gid, 0) == 0) {
+		gid.raw[15]++;
+		joined++;
+	}
+	assert_int_not_equal(joined, 0);
+	group = cm_address("239.7.7.1", 0);
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&group, id), 0);
+	struct rdma_cm_event *event = cm_expect(cm_channel, RDMA_CM_EVENT_MULTICAST_ERROR, -ENOMEM);
+
+	assert_ptr_equal(event->param.ud.private_data, id);
+	rdma_ack_cm_event(event);
+	while (joined--) {
+		gid.raw[15]--;
+		assert_int_equal(ibv_detach_mcast(id->qp, &gid, 0), 0);
+	}
+	cm_destroy(id);
 }
 
 /* The context that the join's event names may be freed after the leave; another group's event stays. */
@@ -170,6 +225,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(multicast__joined_and_left),
+		cmocka_unit_test(multicast__qp_made_before_the_event_is_taken),
+		cmocka_unit_test(multicast__qp_in_too_many_groups),
 		cmocka_unit_test(multicast__left_before_its_event),
 		cmocka_unit_test(multicast__left_after_its_event_is_acknowledged),
 		cmocka_unit_test(multicast__left_by_a_synchronous_id),
