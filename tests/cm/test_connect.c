@@ -326,6 +326,27 @@ static void disconnect__qp_destroyed(void **state)
 	cm_ends_close(&ends);
 }
 
+/* As with an adapter: a program that destroys its QP by itself hears that the connection is over. */
+static void disconnect__qp_destroyed_by_ibv_destroy_qp(void **state)
+{
+	struct cm_ends ends;
+
+	(void)state;
+	cm_ends_open(&ends, "127.0.0.1");
+	cm_ends_connect(&ends);
+	assert_int_equal(ibv_destroy_qp(ends.client->qp), 0);
+	cm_expect_ack(ends.active, RDMA_CM_EVENT_DISCONNECTED, 0);
+	ends.client->qp = NULL;
+	cm_expect_ack(ends.passive, RDMA_CM_EVENT_DISCONNECTED, 0);
+	assert_int_equal(rdma_disconnect(ends.client), 0);
+	cm_expect_none(ends.active);
+	assert_int_equal(ibv_destroy_cq(ends.client->send_cq), 0);
+	assert_int_equal(ibv_destroy_cq(ends.client->recv_cq), 0);
+	assert_int_equal(ibv_destroy_comp_channel(ends.client->send_cq_channel), 0);
+	assert_int_equal(ibv_destroy_comp_channel(ends.client->recv_cq_channel), 0);
+	cm_ends_close(&ends);
+}
+
 static void resolve__wrong_state(void **state)
 {
 	struct cm_ends ends;
@@ -412,6 +433,7 @@ int main(void)
 		cmocka_unit_test(disconnect__both_at_once),
 		cmocka_unit_test(disconnect__not_connected),
 		cmocka_unit_test(disconnect__qp_destroyed),
+		cmocka_unit_test(disconnect__qp_destroyed_by_ibv_destroy_qp),
 		cmocka_unit_test(resolve__wrong_state),
 		cmocka_unit_test(resolve__no_broadcast),
 	};

@@ -198,6 +198,7 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 {
 	close_kind(qp);
 	with_qp(qp->handle, aw_uqp_take_leave);
+	with_qp(qp->handle, aw_uqp_note_end);
 	aw_table_remove_wait(&qps, qp->handle);
 	pthread_mutex_lock(&qp->lock);
 	aw_uqp_drop_socket(qp);
@@ -342,8 +343,7 @@ void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells)
 /* Notifies the listeners that the stream has ended. The caller holds the lock, which is released meanwhile. */
 static void tell_of_reset(struct aw_uqp *qp)
 {
-	if (qp->attached)
-		qp->events_due |= AW_UQP_CLOSED;
+	aw_uqp_note_end(qp);
 	aw_uqp_unlock(qp);
 	pthread_mutex_lock(&qp->lock);
 	while (qp->delivering)

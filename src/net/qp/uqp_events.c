@@ -41,3 +41,9 @@ void aw_uqp_note_events(struct aw_uqp *qp)
 	if (core->state == AW_QP_ERROR && qp->attr.srq)
 		qp->events_due |= AW_UQP_LAST_WQE;
 }
+
+void aw_uqp_note_end(struct aw_uqp *qp)
+{
+	if (qp->attached && !aw_uqp_is_inherited(qp))
+		qp->events_due |= AW_UQP_CLOSED;
+}

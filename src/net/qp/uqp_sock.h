@@ -105,5 +105,7 @@ void aw_uqp_fork_register(struct aw_table *qps);
 
 /* Adds the events of the core's state to those that the owners are due. */
 void aw_uqp_note_events(struct aw_uqp *qp);
+/* The end of a stream that ends with its QP, or with a reset. In the child of a fork the stream is the parent's. */
+void aw_uqp_note_end(struct aw_uqp *qp);
 
 #endif
