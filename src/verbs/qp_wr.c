@@ -4,6 +4,7 @@
 // the QP. WRs are built in the free slots behind the send queue's tail, which nothing reads, and
 // take effect only when ibv_wr_complete commits them all. After the first error the other calls do
 // nothing, and ibv_wr_complete returns it.
+#include "core/atomic.h"
 #include "verbs/fail.h"
 #include "verbs/mw.h"
 #include "verbs/send.h"
@@ -75,13 +76,20 @@ static void wr_start(struct ibv_qp_ex *ibv)
 	aw_uqp_unlock(qp->uqp);
 }
 
-/* A datagram without an address is found only here. */
-static bool all_addressed(const struct vb_qp *qp)
+/* False for a datagram without an address, and for an atomic without its eight bytes: the call that would give it was left out. */
+static bool is_whole(const struct vb_qp *qp, const struct aw_swqe *wqe)
+{
+	if (qp->uqp->ud)
+		return wqe->to;
+	return !aw_op_is_atomic(wqe->op) || wqe->len == AW_ATOMIC_LEN;
+}
+
+static bool all_whole(const struct vb_qp *qp)
 {
 	const struct aw_sq *sq = &qp->uqp->core.sq;
 
-	for (uint32_t i = 0; qp->uqp->ud && i < qp->wr_count; i++)
-		if (!aw_sq_at(sq, sq->tail + i)->to)
+	for (uint32_t i = 0; i < qp->wr_count; i++)
+		if (!is_whole(qp, aw_sq_at(sq, sq->tail + i)))
 			return false;
 	return true;
 }
@@ -93,8 +101,7 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 	int err = qp->wr_err;
 
 	aw_uqp_send_begin(qp->uqp);
-	if (!err &&
-	    (qp->uqp->core.sq.tail != qp->wr_tail || !vb_qp_may_send(qp) || !all_addressed(qp)))
+	if (!err && (qp->uqp->core.sq.tail != qp->wr_tail || !vb_qp_may_send(qp) || !all_whole(qp)))
 		err = EINVAL;
 	for (; !err && qp->wr_count; qp->wr_count--) {
 		vb_mw_posted(aw_sq_at(&qp->uqp->core.sq, qp->uqp->core.sq.tail));

@@ -487,6 +487,9 @@ static void wr_api__atomic_needs_8_octets(void **state)
 	pair_make(&p, *state, NULL);
 	qp = ibv_qp_to_qp_ex(p.a.qp);
 	ibv_wr_start(qp);
+	ibv_wr_atomic_cmp_swp(qp, p.b.mr->rkey, at_b(&p), 1, 2);
+	assert_int_equal(ibv_wr_complete(qp), EINVAL);
+	ibv_wr_start(qp);
 	ibv_wr_atomic_fetch_add(qp, p.b.mr->rkey, at_b(&p), 1);
 	ibv_wr_set_sge(qp, p.a.mr->lkey, (uintptr_t)p.a.memory, 9);
 	assert_int_equal(ibv_wr_complete(qp), EINVAL);
