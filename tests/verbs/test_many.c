@@ -61,6 +61,25 @@ static void create_qp__as_many_as_promised(void **state)
 	free(qps);
 }
 
+static void create_srq__as_many_as_promised(void **state)
+{
+	struct ibv_srq_init_attr attr = { .attr = { 1, 1, 0 } };
+	struct fixture *f = *state;
+	struct ibv_device_attr dev;
+	struct ibv_srq **srqs;
+	int count = 0;
+
+	assert_int_equal(ibv_query_device(f->context, &dev), 0);
+	srqs = calloc((size_t)dev.max_srq, sizeof(struct ibv_srq *));
+	while (count < dev.max_srq && (srqs[count] = ibv_create_srq(f->pd, &attr)))
+		count++;
+	assert_int_equal(count, dev.max_srq);
+	FAILS_WITH(ENOMEM, ibv_create_srq(f->pd, &attr));
+	while (count--)
+		assert_int_equal(ibv_destroy_srq(srqs[count]), 0);
+	free(srqs);
+}
+
 /* Of no octets: what is counted is the STags. */
 static void reg_mr__as_many_as_promised(void **state)
 {
@@ -110,7 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(alloc_pd__as_many_as_promised),  WITH(create_cq__as_many_as_promised),
 		WITH(create_qp__as_many_as_promised), WITH(reg_mr__as_many_as_promised),
-		WITH(alloc_mw__as_many_as_promised),
+		WITH(alloc_mw__as_many_as_promised),  WITH(create_srq__as_many_as_promised),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
