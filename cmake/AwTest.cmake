@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# How a C test is added. Every ctest test has one label that names its suite:
-# unit prop sim fuzz verbs abi system stress lint.
+# How a C test is added. Every ctest test has one label, which names its suite.
 
 # aw_test_parts(<name> SOURCES <file>... LIBS <target>...): what several programs share, compiled once.
 function(aw_test_parts name)

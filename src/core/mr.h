@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A memory region or bound window as the core sees it, and the checks of RFC 5040 7.2 and RFC 5041
-// 7.1 on it.
-// Pure: no look-up, no reference counting; those belong to the driver.
+// 7.1 on it. Pure: no look-up, no reference counting; those belong to the driver.
 #ifndef CORE_MR_H
 #define CORE_MR_H
 

@@ -69,7 +69,7 @@ extern struct aw_bounds aw_bounds;
 /*
  * Connections that the program has not accepted hold at most a quarter of the files that the
  * process may have (RLIMIT_NOFILE's soft limit), or five sixteenths where the program calls rlisten
- * (xsock/rs_listen.c), so that the program's own open(2) does not fail because of them. Each
+ * (xsock/rsockets/rs_listen.c), so that the program's own open(2) does not fail because of them. Each
  * constant divides that limit and bounds all connections of one kind together.
  */
 #define AW_FILES_HALF_OPEN 16 /* connections that have sent no whole Request */

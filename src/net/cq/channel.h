@@ -43,7 +43,7 @@ struct aw_channel {
 	_Atomic uint32_t waiters; /* threads that sleep on epfd */
 	struct aw_hands hands; /* busy-poll ownership of these threads: a turn is a wake */
 	_Atomic uint64_t woke_ns; /* when one last woke */
-	_Atomic uint64_t arrival_ns; /* when bytes last came while one slept (net/lend.c) */
+	_Atomic uint64_t arrival_ns; /* when bytes last came while one slept (net/qp/lend.c) */
 	/* QPs are lent to the program's own poll(2) or epoll_wait: their sockets join fd, not epfd */
 	_Atomic bool outside;
 	_Atomic uint32_t

@@ -15,7 +15,7 @@ enum aw_sets {
 };
 
 #define AW_SETS_CQ_MAX 64
-#define AW_SETS_CHANNEL_MAX 256 /* as many as direct connections (xsock/preload/direct.h) */
+#define AW_SETS_CHANNEL_MAX 256
 
 /* The set, close-on-exec, or -1: there is none. needed: opens one even beyond the bound. */
 int aw_sets_open(enum aw_sets of, bool needed);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The memory of a connection between two processes of one host and one user: a sealed memfd with
-// two byte rings (ring/duplex.h). The responder makes it and names it in a hello behind its Reply.
+// two byte rings (ring/duplex.h). The responder makes it and names it in a hello (net/qp/move.h).
 // The initiator opens it under /proc, where the kernel checks that the initiator may look into that
 // process. The initiator checks that the memory holds the secret that came in the hello. Its
-// verdict, which goes first on the stream, repeats a second secret, which only the memory holds.
+// verdict repeats a second secret, which only the memory holds.
 #ifndef NET_HOST_RING_H
 #define NET_HOST_RING_H
 
