@@ -3,29 +3,28 @@ cat <<'HELP'
 usage: ./dev COMMAND [ARGUMENTS]
 
   demo                     run Debian's own RDMA programs over anywarp and print one table
-  test [FILTERS]           build all presets, run their suites, print totals: some 35 minutes on two
-                           processors; without those below that run only when asked for
-                             --only LABEL    one suite: unit prop sim fuzz verbs cm abi system
-                             hostile stress
-                                             (--system, --interop ... are short for it)
+  test [FILTERS]           build all presets and run their suites, with totals at the end: 30 to 40
+                           minutes on two processors
+                             --only LABEL    one suite: unit prop sim fuzz verbs cm faults abi system
+                                             hostile stress; --unit, --prop ... are short for it
                              --preset NAME   one build: release asan tsan fuzz
-                             --interop      against Linux's siw, under User Mode Linux, whose kernel
-                                            is built the first time; only when asked for
-                             --kernel [--full]  the kernel module, under User Mode Linux, too: by itself,
-                                            against siw, itself and the libraries; with --full under
-                                            KASAN, and built for Debian's kernels and by DKMS; only when
-                                            asked for
-                             --ecosystem    other people's RDMA programs in both personas,
-                                            and the table of them, and those sockets programs that
-                                            install much; only when asked for
-                             --distro NAME   in another Debian (trixie), made by debootstrap in
-                                            build/distro; only when asked for, by root
-                             --package      what 'package' makes, installed, used and purged in a Debian 12
-                                            and a 13 that had nothing; only when asked for, by root
-                             --arch         unit, prop and sim tests of arm64, armhf, i386, riscv64 and s390x under
-                                            qemu-user, and their programs against this machine's; only when asked
-                                            for; --arch=NAME,... some of them
                              -R REGEX        only the tests whose name matches
+                           The suites below run only when they are asked for:
+                             --interop       against Linux's siw, under User Mode Linux, whose kernel
+                                             is built the first time
+                             --kernel        the kernel module under User Mode Linux: by itself, against
+                                             siw and against the libraries
+                             --kernel --full  the same under KASAN, with several processors, the kernel's
+                                             own RDMA users, builds for Debian's kernels and by DKMS
+                             --ecosystem     other people's RDMA programs in both personas, and the
+                                             sockets programs that install much
+                             --distro NAME   in another Debian (trixie), made by debootstrap in
+                                             build/distro; by root
+                             --package       what 'package' makes, installed, used and purged in a fresh
+                                             Debian 12 and 13; by root
+                             --arch          unit, prop and sim tests of arm64, armhf, i386, riscv64 and
+                                             s390x under qemu-user, and their programs against this
+                                             machine's; --arch=NAME,... some of them
   build [PRESET]           build into build/PRESET: release (default) debug asan tsan fuzz
   build MACHINE            for arm64 armhf i386 riscv64 s390x, by Debian's cross compilers
   build kernel             build what 'test --interop' and 'test --kernel' boot and load, which they build otherwise
@@ -34,15 +33,15 @@ usage: ./dev COMMAND [ARGUMENTS]
   package                  Debian packages of the work tree in build/package: the command, its libraries, the
                            headers, the kernel module's sources for DKMS
   package wheel            a wheel of the command and the libraries for pip, and its sdist, in build/package
-  lint [--fix]             format, include arrows, freestanding, size, tags, words, licence
+  lint [--fix]             format, include arrows, freestanding, size, tags, words, paths, licence
   rfc [--quiet] [RFC ...]  every MUST of the RFCs, the code that keeps it and the test; fails on a hole
   fuzz [TARGET] [SECONDS]  fuzz one target, or each in turn (default 60 seconds)
-  fuzz --long [TARGET] [MINUTES]  for CPU minutes (default 30); renews the corpora, tells coverage
+  fuzz --long [TARGET] [MINUTES]  fuzz for CPU minutes (default 30), renew the corpora, print the coverage
   bench [ARGUMENTS]        measure anywarp beside raw TCP, libfabric and UCX; a table, a page with
                            plots and results.json, in build/bench-results unless --out says
                            otherwise. The arguments are those of 'anywarp help bench':
                              --short, --full, --only NAME, --rounds N, --out DIR
-  bench --apps [ARGUMENTS]  programs that people know, over TCP and over iWARP: an hour at most, with --short 10 minutes;
+  bench --apps [ARGUMENTS]  well-known programs, over TCP and over iWARP: an hour at most, with --short 10 minutes;
                            the results are in build/bench-apps
   bench --kernel [ARGUMENTS]  the kernel module beside TCP and siw, in one boot under User Mode Linux: tables.
                              --vm in front: Debian's kernel in an emulated machine that counts instructions.

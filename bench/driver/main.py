@@ -54,7 +54,7 @@ def parse(argv):
         "Measures anywarp beside raw TCP, libfabric and UCX on this machine."))
     form = parser.add_mutually_exclusive_group()
     for name, text in (("short", "what the targets need, 3 rounds; at most 2 minutes"),
-                       ("full", "every size and count, 7 rounds; about 35 minutes")):
+                       ("full", "every size and count, 7 rounds; about 40 minutes")):
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=text)
     parser.add_argument("--apps", action="store_true", help=(
         "the application study: programs that people know, over TCP and over iWARP; at most an hour, with --short 10 minutes"))
