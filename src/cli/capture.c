@@ -112,8 +112,9 @@ static bool report_end(const struct capture_ring *ring)
 			(int)ring->pid, strerror((int)error));
 	else
 		fprintf(stderr,
-			CAPTURE_WHO ": process %d has ended the capture, which gave no sign of "
-				    "life for 10 s\n",
+			CAPTURE_WHO ": process %d has ended the capture, because this command "
+				    "gave no sign of life for 10 s: was it stopped, or does "
+				    "its reader take nothing?\n",
 			(int)ring->pid);
 	return false;
 }
@@ -132,7 +133,8 @@ static bool copy_ready(struct capture_ring *ring, struct output *output)
 			break;
 	}
 	if (next == CAPTURE_NONSENSE)
-		fprintf(stderr, CAPTURE_WHO ": process %d has written what is no record\n",
+		fprintf(stderr,
+			CAPTURE_WHO ": process %d has written an invalid record into the ring\n",
 			(int)ring->pid);
 	return next != CAPTURE_NONSENSE &&
 	       ((!ferror(output->file) && fflush(output->file) == 0) || report_write(output->path));
@@ -245,15 +247,15 @@ const struct cli_command aw_cli_capture = {
 	.summary = "write the iWARP streams of a running program for tshark",
 	.help = "usage: anywarp capture --write FILE PID\n"
 		"\n"
-		"Writes the FPDUs that the process sends and receives on anywarp's verbs library to\n"
-		"FILE, as pcapng, until it is interrupted or the process ends. Wireshark and tshark\n"
-		"read them. It needs no root: the process itself copies them, for its own user and\n"
-		"for root. What a slow FILE leaves no room for is dropped and counted, and the\n"
-		"process does not wait.\n"
+		"Writes the FPDUs that the process sends and receives by anywarp's verbs library to\n"
+		"FILE, as pcapng, until the command is interrupted or the process ends. Wireshark and\n"
+		"tshark read them. No root is needed: the process itself copies its FPDUs, for its own\n"
+		"user and for root. It does not wait for a slow FILE: what finds no room is dropped\n"
+		"and counted.\n"
 		"\n"
 		"  --write FILE  the file; - for standard output; also -w FILE\n"
 		"\n"
-		"The exit status is 0 when the capture ended so; 1 when PID is no process with a\n"
+		"The exit status is 0 when the capture has ended; 1 when PID is no process with a\n"
 		"device of anywarp, or one that this user may not look at, when another capture of\n"
 		"it runs, and when FILE cannot be written; 2 for wrong usage. anywarp-capture(1)\n"
 		"tells what is in the file.\n"

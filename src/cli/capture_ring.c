@@ -37,7 +37,8 @@ static bool lock(const struct capture_ring *ring)
 {
 	if (flock(ring->fd, LOCK_EX | LOCK_NB) == 0)
 		return true;
-	fprintf(stderr, CAPTURE_WHO ": another capture of process %d runs\n", (int)ring->pid);
+	fprintf(stderr, CAPTURE_WHO ": another capture of process %d runs: end it first\n",
+		(int)ring->pid);
 	return false;
 }
 

@@ -220,7 +220,8 @@ const struct cli_command aw_cli_doctor = {
 		"Tries what an RDMA program needs of anywarp on this machine: the libraries, the\n"
 		"device, its persona, files and addresses, a connection over loopback, the limits.\n"
 		"Reports on the kernel module, too, which such programs do not need.\n"
-		"One line for each: 'ok'; 'warn', slower or less, but works; or 'fail', with a remedy.\n"
+		"Each line begins with 'ok', with 'warn' (it works, but slower or not all of it), or\n"
+		"with 'fail', and names a remedy.\n"
 		"\n"
 		"The exit status is 0 when RDMA programs run here, 1 when they do not.\n",
 };

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define FD_WANTED 1024
+#define FD_TEXT "the limit is %llu; a connection takes one, or three through shared memory"
 #define TCP_BUFFER_WANTED (1L << 20)
 #define BACKLOG_WANTED 128
 
@@ -78,15 +79,11 @@ static void check_fd_limit(void)
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return;
 	if (limit.rlim_cur < FD_WANTED)
-		aw_finding_print(
-			FINDING_WARN, "file descriptors", "raise it: ulimit -n 65536",
-			"the limit is %llu; a connection takes one, or two by anywarp sockets",
-			(unsigned long long)limit.rlim_cur);
+		aw_finding_print(FINDING_WARN, "file descriptors", "raise it: ulimit -n 65536",
+				 FD_TEXT, (unsigned long long)limit.rlim_cur);
 	else
-		aw_finding_print(
-			FINDING_OK, "file descriptors", NULL,
-			"the limit is %llu; a connection takes one, or two by anywarp sockets",
-			(unsigned long long)limit.rlim_cur);
+		aw_finding_print(FINDING_OK, "file descriptors", NULL, FD_TEXT,
+				 (unsigned long long)limit.rlim_cur);
 }
 
 // The last number in a file of /proc/sys, or -1.
@@ -103,15 +100,18 @@ static long read_last_number(const char *path)
 	return number;
 }
 
-static void check_setting(const char *what, const char *path, long wanted, const char *remedy)
+// harm: what comes of a value below the one that is wanted.
+static void check_setting(const char *what, const char *path, long wanted, const char *harm,
+			  const char *remedy)
 {
 	long value = read_last_number(path);
 
 	if (value < 0)
-		aw_finding_print(FINDING_WARN, what, NULL, "%s cannot be read", path);
+		aw_finding_print(FINDING_WARN, what, "mount /proc with its directory sys",
+				 "%s cannot be read", path);
 	else if (value < wanted)
-		aw_finding_print(FINDING_WARN, what, remedy, "%ld; below %ld throughput suffers",
-				 value, wanted);
+		aw_finding_print(FINDING_WARN, what, remedy, "%ld; below %ld %s", value, wanted,
+				 harm);
 	else
 		aw_finding_print(FINDING_OK, what, NULL, "%ld", value);
 }
@@ -142,10 +142,11 @@ void aw_doctor_system(void)
 	check_loopback();
 	check_fd_limit();
 	check_setting("TCP send buffer", "/proc/sys/net/ipv4/tcp_wmem", TCP_BUFFER_WANTED,
-		      "sysctl -w net.ipv4.tcp_wmem='4096 16384 4194304'");
+		      "throughput suffers", "sysctl -w net.ipv4.tcp_wmem='4096 16384 4194304'");
 	check_setting("TCP recv buffer", "/proc/sys/net/ipv4/tcp_rmem", TCP_BUFFER_WANTED,
-		      "sysctl -w net.ipv4.tcp_rmem='4096 131072 6291456'");
+		      "throughput suffers", "sysctl -w net.ipv4.tcp_rmem='4096 131072 6291456'");
 	check_setting("listen backlog", "/proc/sys/net/core/somaxconn", BACKLOG_WANTED,
+		      "clients that connect at the same time have to try again",
 		      "sysctl -w net.core.somaxconn=4096");
 	check_namespaces();
 }

@@ -22,7 +22,7 @@ struct variable {
 // For users.
 static const struct variable settings[] = {
 	{ "ANYWARP_LOG", "error|warn|info|debug", VERBS ", " SOCKETS ", the proxy process",
-	  "the least important lines that are logged to standard error; the proxy process logs only where it is set" },
+	  "the level of the log on standard error; the proxy process logs only where it is set" },
 	{ "ANYWARP_MPA", "(the defaults)|LIST",
 	  VERBS ", " SOCKETS ", anywarp run, anywarp sockets, anywarp doctor",
 	  "how connections are set up: 'anywarp help run' lists the settings" },
@@ -36,7 +36,7 @@ static const struct variable settings[] = {
 	{ "ANYWARP_SOCKETS_RECORD", "on|off", SOCKETS ", anywarp doctor",
 	  "a connection between two ends of anywarp stays on the program's own TCP socket" },
 	{ "ANYWARP_SOCKETS_PROBE_MS", "(by the round trip)|0-10000", SOCKETS ", anywarp doctor",
-	  "how long a client waits to learn whether a server speaks iWARP, in milliseconds" },
+	  "how many milliseconds a client waits to learn whether a server speaks iWARP" },
 };
 
 // Of other programs and of the C library, and what anywarp sets for itself.
@@ -54,12 +54,12 @@ static const struct variable others[] = {
 	  "what ibv_get_sysfs_path returns, as with rdma-core" },
 	{ "ANYWARP_PATHS", "(none)|DIRECTORY", "libanywarp-paths.so",
 	  "set by anywarp run: where the program finds its device files" },
-	{ "ANYWARP_SOCKETS_PROXY", "(none)|PID", SOCKETS,
-	  "set before an exec: the proxy process of the program" },
-	{ "ANYWARP_SOCKETS_FDS", "(none)|NUMBERS", SOCKETS,
-	  "set before an exec: the connections of the program" },
-	{ "ANYWARP_SOCKETS_ARENA", "(none)|NUMBER", SOCKETS,
-	  "set before an exec: the records of the program" },
+	{ "ANYWARP_SOCKETS_PROXY", "(none)|FD:INODE", SOCKETS,
+	  "set by anywarp before an exec: the socket to the program's proxy process" },
+	{ "ANYWARP_SOCKETS_FDS", "(none)|LIST", SOCKETS,
+	  "set by anywarp before an exec: the program's sockets, by their inodes" },
+	{ "ANYWARP_SOCKETS_ARENA", "(none)|FD:INODE", SOCKETS,
+	  "set by anywarp before an exec: the memory of the program's records" },
 };
 
 static void print_variable(const struct variable *variable)

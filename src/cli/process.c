@@ -26,13 +26,14 @@ bool aw_process_parse(const char *text, pid_t *pid)
 bool aw_process_number(const char *who, const char *text, pid_t *pid)
 {
 	if (*pid) {
-		fprintf(stderr, "%s: takes one process: what is '%s'? 'pidof -s NAME' finds one\n",
-			who, text);
+		fprintf(stderr,
+			"%s: takes one PID, and '%s' is another: 'pidof -s NAME' finds one\n", who,
+			text);
 		return false;
 	}
 	if (aw_process_parse(text, pid))
 		return true;
-	fprintf(stderr, "%s: '%s' is no number of a process\n", who, text);
+	fprintf(stderr, "%s: '%s' is no process ID: 'pidof -s NAME' finds one\n", who, text);
 	return false;
 }
 

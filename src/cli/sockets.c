@@ -45,7 +45,9 @@ static bool parse_option(char ***arg, struct sockets_options *options)
 	if (aw_launch_value(arg, "--status", &options->pid)) {
 		options->status = true;
 		if ((*arg)[1])
-			fprintf(stderr, SOCKETS_WHO ": --status takes one process: what is '%s'?\n",
+			fprintf(stderr,
+				SOCKETS_WHO
+				": --status takes one PID and nothing behind it, not '%s'\n",
 				(*arg)[1]);
 		return !(*arg)[1];
 	}
@@ -169,8 +171,8 @@ const struct cli_command aw_cli_sockets = {
 		"       anywarp sockets --status [PID]\n"
 		"\n"
 		"Runs PROGRAM, unmodified, so that its TCP connections become iWARP where the rules\n"
-		"say so; all others stay what they are. Without rules every socket is in 'auto': it\n"
-		"is iWARP with a peer that runs so, too, and plain TCP with any other.\n"
+		"say so; all others stay TCP. Without rules every socket is in mode 'auto': iWARP with\n"
+		"a peer that runs under 'anywarp sockets' as well, and plain TCP with any other.\n"
 		"\n"
 		"  --rule TEXT   a rule; may be given again, and so may --rules. Order counts: the\n"
 		"                first rule that matches a socket decides, and with none it is off:\n"
@@ -181,7 +183,7 @@ const struct cli_command aw_cli_sockets = {
 		"  --check       print the rules as they are understood, and run nothing\n"
 		"  --status PID  print which fds of that process are in iWARP mode; without PID, of\n"
 		"                all processes of this user, or as root of all\n"
-		"  --log LEVEL   log to standard error what happens: error (default), warn, info\n"
+		"  --log LEVEL   the level of the log on standard error: error (default), warn, info\n"
 		"                or debug\n"
 		"  --mpa LIST    how connections are set up; see 'anywarp help run'. With a list the\n"
 		"                proxy process carries every iWARP connection, which is slower\n"

@@ -3,10 +3,12 @@
 #define _GNU_SOURCE // setns
 #include "cli/stat.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,7 +52,9 @@ static void ask_kernel_within(struct stat_sockets *sockets, const char *path)
 	if (there >= 0 && own >= 0 && setns(there, CLONE_NEWNET) == 0) {
 		ask_kernel(sockets);
 		if (setns(own, CLONE_NEWNET) != 0)
-			fprintf(stderr, STAT_WHO ": cannot come back from %s\n", path);
+			fprintf(stderr,
+				STAT_WHO ": cannot return from the network namespace %s: %s\n",
+				path, strerror(errno));
 	}
 	if (there >= 0)
 		close(there);

@@ -92,7 +92,9 @@ bool aw_cm_listen_offer(struct aw_cm_id *listener, struct aw_conn *conn)
 static bool take_request(struct aw_cm_id *listener, struct aw_conn *conn)
 {
 	if (!aw_cm_listen_reserve(listener)) {
-		aw_log(AW_LOG_WARN, "request rejected: %u wait for the program",
+		aw_log(AW_LOG_WARN,
+		       "connection request rejected: %u wait for the program already: raise the "
+		       "backlog of rdma_listen, or accept faster",
 		       most_requests(listener));
 		return false;
 	}

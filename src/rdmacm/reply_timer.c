@@ -19,7 +19,9 @@ static bool is_silent(struct aw_cm_id *cm)
 	if (silent) {
 		aw_cm_id_enter(cm, AW_CM_FAILED);
 		aw_cm_event_tell(cm, RDMA_CM_EVENT_CONNECT_ERROR, -ETIMEDOUT);
-		aw_log(AW_LOG_WARN, "qp 0x%x: peer silent after the reply", cm->qpn);
+		aw_log(AW_LOG_WARN,
+		       "qp 0x%x: connection failed: the peer sent no message in time after the mpa reply",
+		       cm->qpn);
 	}
 	pthread_mutex_unlock(&cm->lock);
 	return silent;

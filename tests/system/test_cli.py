@@ -380,6 +380,47 @@ def test_doctor_tells_that_there_is_no_place_for_device_files(persona, kind, sta
     assert done.returncode == status
 
 
+def test_doctor_tells_what_a_short_backlog_does():
+    done = subprocess.run(["unshare", "--net", "--map-root-user", "sh", "-c",
+                           f"ip link set lo up && echo 16 >/proc/sys/net/core/somaxconn && exec {ANYWARP} doctor"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    if not done.stdout:
+        pytest.skip(f"no namespaces here: {done.stderr}")
+    assert "warn  listen backlog    16; below 128 clients that connect at the same time have to try again; remedy: " \
+           "sysctl -w net.core.somaxconn=4096\n" in done.stdout
+
+
+COUNT_FDS = """
+import os, socket, threading
+fds = lambda: len(os.listdir("/proc/self/fd"))
+listener = socket.create_server(("127.0.0.1", 0))
+before, kept = fds(), []
+def serve():
+    for _ in range(10):
+        kept.append(listener.accept()[0])
+        kept[-1].sendall(kept[-1].recv(1))
+server = threading.Thread(target=serve)
+server.start()
+for _ in range(10):
+    client = socket.create_connection(listener.getsockname())
+    client.sendall(b"x")
+    assert client.recv(1) == b"x"
+    kept.append(client)
+server.join()
+print(fds() - before)
+"""
+
+
+def test_doctor_tells_how_many_fds_a_connection_takes():
+    """Of a sockets program each end takes one, as over TCP: both are in this process. The control socket, the proxy
+    process's own fds and the memory of records come with the first connection."""
+    assert "a connection takes one, or three through shared memory" in anywarp("doctor").stdout
+    plain, carried = (int(subprocess.run([str(ANYWARP), "sockets", "--rule", rule, "--", sys.executable, "-c",
+                                          COUNT_FDS], capture_output=True, text=True, timeout=60,
+                                         check=True).stdout) for rule in ("off", "on"))
+    assert plain == 20 and 20 <= carried < 25
+
+
 def doctor_of_module(folder, module, devices):
     """What doctor says where /sys/module and /sys/class are these: as the kernel's would be with anywarp.ko."""
     for part in ("module", "class/infiniband"):

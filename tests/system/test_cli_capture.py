@@ -362,7 +362,7 @@ def test_nonsense_of_a_process_is_refused(path, ring_head, records):
         done = subprocess.run([str(ANYWARP), "capture", "-w", str(path), str(process.pid)], capture_output=True,
                               text=True, timeout=60, check=False)
         process.kill()
-    assert done.returncode == 1 and "has written what is no record" in done.stderr
+    assert done.returncode == 1 and "has written an invalid record" in done.stderr
 
 
 def test_one_capture_at_a_time(pinging, path, tmp_path):

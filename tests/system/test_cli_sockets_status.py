@@ -267,7 +267,7 @@ def order(running, number):
 def test_nothing_follows_the_process(rest):
     done = sockets("--status", "1", *rest)
     assert done.returncode == 2
-    assert f"takes one process: what is '{rest[0]}'?" in done.stderr
+    assert f"takes one PID and nothing behind it, not '{rest[0]}'" in done.stderr
 
 
 def rows_of(*pid):

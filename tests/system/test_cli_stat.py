@@ -263,9 +263,13 @@ def test_wrong_usage(args):
     assert done.stderr.startswith("anywarp stat: ")
 
 
+def test_a_name_in_place_of_a_pid_is_told_what_finds_one():
+    assert "'rping' is no process ID: 'pidof -s NAME' finds one" in stat("rping").stderr
+
+
 def test_two_processes_are_one_too_many():
     """As pidof(1) names them where both ends run here."""
-    assert "takes one process: what is '2'?" in stat("1", "2").stderr
+    assert "takes one PID, and '2' is another" in stat("1", "2").stderr
 
 
 def test_output_that_cannot_be_written_ends_a_watch():

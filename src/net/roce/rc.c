@@ -316,8 +316,9 @@ static void log_given_up(const struct aw_rc *rc)
 	struct sockaddr_storage addr;
 
 	aw_pair_address(&rc->told.pair.remote, aw_qpn_port(rc->told.pair.remote.qpn), &addr);
-	aw_log(AW_LOG_WARN, "qp 0x%x: peer qp 0x%x at %s did not answer in time", rc->qp->qpn,
-	       rc->told.pair.remote.qpn, aw_addr_text(&addr).text);
+	aw_log(AW_LOG_WARN,
+	       "qp 0x%x: peer qp 0x%x at %s did not answer in time: is its program still running, with --persona roce, and is the port open?",
+	       rc->qp->qpn, rc->told.pair.remote.qpn, aw_addr_text(&addr).text);
 }
 
 /* The time when the posts fail, or 0. The caller holds the QP's lock. */

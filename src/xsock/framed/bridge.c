@@ -161,7 +161,8 @@ static int bridge_socket(struct aw_sock *sock, int fd, bool ending)
 		aw_arena_leave(slot);
 		return 0;
 	}
-	aw_log(AW_LOG_ERROR, "fd %d stays a record: %s", fd, strerror(err));
+	aw_log(AW_LOG_ERROR, "fd %d cannot be handed to the proxy process and stays a record: %s",
+	       fd, strerror(err));
 	atomic_store(&slot->proxy, 0); /* no later call tries again */
 	if (!ending)
 		flush_again(slot, fd);
@@ -328,7 +329,9 @@ void aw_framed_bridge_borrowed(void)
 		ino = own.ino;
 		err = aw_swap_copy(&own, fd, request_bridge);
 		if (err)
-			aw_log(AW_LOG_ERROR, "fd %d stays a record: %s", fd, strerror(err));
+			aw_log(AW_LOG_ERROR,
+			       "fd %d cannot be handed to the proxy process and stays a record: %s",
+			       fd, strerror(err));
 		else
 			replace_fds(fd, ino);
 	}

@@ -154,7 +154,8 @@ bool aw_framed_any(void)
 static void claim_slot(struct aw_slot *slot)
 {
 	if (!aw_arena_claim(slot))
-		aw_log(AW_LOG_WARN, "a child cannot lock the slot of a record");
+		aw_log(AW_LOG_WARN,
+		       "a child of fork cannot lock the slot of a record: the slot may stay taken when it is killed");
 }
 
 static void at_fork(bool in_child)

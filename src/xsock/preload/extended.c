@@ -46,10 +46,13 @@ static void load_engine(void)
 		return;
 	}
 	if (calls)
-		aw_log(AW_LOG_ERROR, "%s is of version %s, not " AW_EXT_VERSION, path,
+		aw_log(AW_LOG_ERROR,
+		       "%s is of version %s, not " AW_EXT_VERSION ": install anywarp again", path,
 		       calls->version);
 	else
-		aw_log(AW_LOG_ERROR, "no extended sockets: %s", dlerror());
+		aw_log(AW_LOG_ERROR,
+		       "iwarp_start fails, because " AW_EXT_ENGINE " cannot be loaded: %s",
+		       dlerror());
 }
 
 static bool is_loaded(void)

@@ -163,7 +163,7 @@ static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *ca
 	if (is_reported_once(err) && aw_verdict_has_ended(call->fd))
 		return end_started(sock, call, err);
 	if (aw_mode_records())
-		aw_log(AW_LOG_INFO, "fd %d is no record", call->fd);
+		aw_log(AW_LOG_INFO, "fd %d is no record: the proxy process carries it", call->fd);
 	err = aw_swap_socket(sock, call->fd, aw_swap_to_proxy);
 	return err ? end_failed_start(sock, call->fd, err) : 0;
 }

@@ -380,7 +380,7 @@ static void import_arena(const char *text)
 
 	if (fd < 0 || !aw_arena_adopt(fd))
 		aw_log(AW_LOG_ERROR,
-		       "the records that this program was left with cannot be mapped");
+		       "the records that this program has inherited by exec cannot be mapped");
 }
 
 /*

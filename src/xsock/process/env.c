@@ -32,7 +32,7 @@ int aw_env_number(const char *name, int max, int otherwise)
 		return otherwise;
 	if (aw_slice_number(aw_slice_of(word), (unsigned long)max, &number))
 		return (int)number;
-	aw_log(AW_LOG_ERROR, "%s is '%.32s': it must be a number from 0 to %d; not heeded", name,
-	       word, max);
+	aw_log(AW_LOG_ERROR, "%s is '%.32s': it must be a number from 0 to %d; ignored", name, word,
+	       max);
 	return otherwise;
 }

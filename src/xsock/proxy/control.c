@@ -352,7 +352,8 @@ static bool take_request(void)
 	if (aw_request_msg_check(&msg))
 		serve_request(&msg);
 	else
-		aw_log(AW_LOG_ERROR, "a request of process %d is refused", (int)msg.from.pid);
+		aw_log(AW_LOG_ERROR, "an invalid request of process %d is refused",
+		       (int)msg.from.pid);
 	aw_request_msg_close(&msg);
 	return true;
 }

@@ -62,7 +62,8 @@ void aw_door_open(struct aw_loop *l)
 	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0 &&
 	    aw_loop_set(loop, &door, fd, EPOLLIN) == 0)
 		return;
-	aw_log(AW_LOG_WARN, "no socket at %s: %s", name.sun_path, strerror(errno));
+	aw_log(AW_LOG_WARN, "no socket at %s, by which programs ask for a UDP port: %s",
+	       name.sun_path, strerror(errno));
 	close(fd);
 }
 

@@ -268,7 +268,8 @@ void aw_status_serve(pid_t pid)
 	process->name = name_in(directory, STATUS_PREFIX, pid);
 	fd = status_listen(process);
 	if (fd < 0 || aw_loop_set(loop, &process->source, fd, EPOLLIN) != 0) {
-		aw_log(AW_LOG_WARN, "no status at %s: %s", process->name.sun_path, strerror(errno));
+		aw_log(AW_LOG_WARN, "no socket for 'anywarp sockets --status' at %s: %s",
+		       process->name.sun_path, strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		free(process);

@@ -87,7 +87,8 @@ bool aw_uring_is_refused(enum aw_log_level level)
 {
 	if (!aw_mode_may(true) && !aw_mode_may(false))
 		return false;
-	aw_log(level, "no io_uring: it cannot carry sockets in iWARP mode");
+	aw_log(level, "io_uring is refused (ENOSYS), because it cannot carry sockets in iWARP "
+		      "mode: a rule 'off' for this program allows it");
 	return true;
 }
 

@@ -46,7 +46,9 @@ static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 	if (!sock && mode != AW_XS_OFF) {
 		sock = aw_fdtab_get_or_add(call->fd);
 		if (!sock)
-			aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: no room for it", call->fd);
+			aw_log(AW_LOG_ERROR,
+			       "fd %d stays plain TCP: out of memory, or its number is %d or more",
+			       call->fd, AW_FDTAB_MAX);
 	}
 	begun = sock && sock->state == AW_FD_CANDIDATE && mode != AW_XS_OFF;
 	if (begun) {

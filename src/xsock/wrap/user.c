@@ -62,8 +62,12 @@ static void give_up_arena(void)
 
 	if (aw_fdtab_is_vfork_child() || !read_users(users) || aw_arena_is_of(users))
 		return;
-	if (aw_framed_any() || !__libc_single_threaded)
-		aw_log(AW_LOG_INFO, "records stay in memory that is the user's before");
+	if (aw_framed_any())
+		aw_log(AW_LOG_INFO, "the former user's memory of records stays mapped: some "
+				    "connections were not handed to the proxy process");
+	else if (!__libc_single_threaded)
+		aw_log(AW_LOG_INFO, "the former user's memory of records stays mapped: the "
+				    "process has several threads");
 	else
 		aw_arena_abandon();
 }
