@@ -18,12 +18,12 @@
 #define FILE_NAME "/anywarp.ko"
 #define NODE_DESC "anywarp" /* the node description of the module's devices */
 #define NAMES_MAX 256
-#define PATH_OCTETS_MAX 512
-#define LINE_OCTETS_MAX 4096
+#define PATH_BYTES_MAX 512
+#define LINE_BYTES_MAX 4096
 
 static bool is_module_s_device(const char *name)
 {
-	char path[PATH_OCTETS_MAX], desc[sizeof(NODE_DESC)] = "";
+	char path[PATH_BYTES_MAX], desc[sizeof(NODE_DESC)] = "";
 	FILE *file;
 
 	snprintf(path, sizeof(path), DEVICES_DIR "/%s/node_desc", name);
@@ -67,7 +67,7 @@ static int list_devices(char names[NAMES_MAX])
 // Looks for the module in depmod(8)'s list for the running kernel.
 static bool is_installed(void)
 {
-	char path[PATH_OCTETS_MAX], line[LINE_OCTETS_MAX];
+	char path[PATH_BYTES_MAX], line[LINE_BYTES_MAX];
 	struct utsname kernel;
 	bool found = false;
 	FILE *file;

@@ -25,8 +25,8 @@
 
 #define DIRECTORY "anywarp-%u"
 #define ANSWER_TIMEOUT_S 5
-#define LINE_MAX_OCTETS 512
-#define COMPLAINT_OCTETS (PATH_MAX + 128)
+#define LINE_BYTES_MAX 512
+#define COMPLAINT_BYTES (PATH_MAX + 128)
 
 // A process tells of a connection by a line with these fields.
 enum {
@@ -95,7 +95,7 @@ static bool is_owners(const char *path, uid_t owner)
 // True when the library is in the process, and where that cannot be seen.
 static bool has_library(pid_t pid)
 {
-	char line[LINE_MAX_OCTETS];
+	char line[LINE_BYTES_MAX];
 	bool found = false;
 	FILE *maps;
 
@@ -143,7 +143,7 @@ static bool add_line(char *line, struct sheet_row row, struct sheet *table)
 static bool read_answer(int fd, pid_t pid, struct sheet *table)
 {
 	struct sheet_row row = aw_sockets_row_begin(pid);
-	char line[LINE_MAX_OCTETS];
+	char line[LINE_BYTES_MAX];
 	FILE *answer = fdopen(fd, "r");
 	bool right = answer;
 
@@ -239,9 +239,9 @@ static enum ask_outcome ask_at(pid_t pid, uid_t owner, const char *directory, st
 	return read_answer(fd, pid, table) ? ANSWERED : FAILED;
 }
 
-static void complain(const char *directory, uid_t owner, char complaint[COMPLAINT_OCTETS])
+static void complain(const char *directory, uid_t owner, char complaint[COMPLAINT_BYTES])
 {
-	snprintf(complaint, COMPLAINT_OCTETS,
+	snprintf(complaint, COMPLAINT_BYTES,
 		 "%s is not a directory of uid %u with mode 0700: remove it, and "
 		 "start the process anew",
 		 directory, (unsigned)owner);
@@ -250,7 +250,7 @@ static void complain(const char *directory, uid_t owner, char complaint[COMPLAIN
 // Asks in each directory in turn. complaint is set where somebody else has a directory in a proxy
 // process's place; it is for the case that nobody answers.
 static enum ask_outcome ask_owners(pid_t pid, uid_t owner, struct sheet *table,
-				   char complaint[COMPLAINT_OCTETS])
+				   char complaint[COMPLAINT_BYTES])
 {
 	enum ask_outcome outcome = NOBODY;
 	char runtime[PATH_MAX];
@@ -277,7 +277,7 @@ static enum ask_outcome ask_owners(pid_t pid, uid_t owner, struct sheet *table,
 // A process that was root's when its proxy process began has one of root's, which root alone may
 // ask.
 static enum ask_outcome ask(pid_t pid, uid_t owner, struct sheet *table,
-			    char complaint[COMPLAINT_OCTETS])
+			    char complaint[COMPLAINT_BYTES])
 {
 	enum ask_outcome outcome = ask_owners(pid, owner, table, complaint);
 
@@ -300,7 +300,7 @@ static bool report_nothing(pid_t pid)
 
 static int list_one(pid_t pid, uid_t owner, struct sheet *table)
 {
-	char complaint[COMPLAINT_OCTETS] = "";
+	char complaint[COMPLAINT_BYTES] = "";
 	bool right = aw_sockets_records(pid, true, table);
 	enum ask_outcome outcome = ask(pid, owner, table, complaint);
 
@@ -323,7 +323,7 @@ static bool is_proxy(pid_t pid)
 
 static bool list_process(pid_t pid, uid_t owner, void *table)
 {
-	char complaint[COMPLAINT_OCTETS];
+	char complaint[COMPLAINT_BYTES];
 	bool right;
 
 	if (is_proxy(pid))

@@ -17,7 +17,7 @@ struct awk_ring_map {
 	void *mem;
 };
 
-static int ring_offer(struct awk_ring *ring, struct ib_ucontext *uctx, size_t octets)
+static int ring_offer(struct awk_ring *ring, struct ib_ucontext *uctx, size_t bytes)
 {
 	struct awk_ring_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -25,7 +25,7 @@ static int ring_offer(struct awk_ring *ring, struct ib_ucontext *uctx, size_t oc
 	if (!map)
 		return -ENOMEM;
 	map->mem = ring->mem;
-	err = rdma_user_mmap_entry_insert_range(uctx, &map->entry, octets, KEY_PAGE_MIN, U32_MAX);
+	err = rdma_user_mmap_entry_insert_range(uctx, &map->entry, bytes, KEY_PAGE_MIN, U32_MAX);
 	if (err) {
 		kfree(map);
 		return err;
@@ -38,7 +38,7 @@ static int ring_offer(struct awk_ring *ring, struct ib_ucontext *uctx, size_t oc
 int awk_ring_create(struct awk_ring *ring, struct ib_ucontext *uctx, u32 count, size_t entry,
 		    size_t tail)
 {
-	size_t octets = PAGE_ALIGN(count * entry + tail);
+	size_t bytes = PAGE_ALIGN(count * entry + tail);
 	int err = 0;
 
 	*ring = (struct awk_ring){ .count = count };
@@ -48,12 +48,12 @@ int awk_ring_create(struct awk_ring *ring, struct ib_ucontext *uctx, u32 count, 
 	 * A program's rings count as its memory: it makes as many CQs as it likes. The program gets
 	 * an error for a shortage, and the log has none.
 	 */
-	ring->mem = __vmalloc(octets,
+	ring->mem = __vmalloc(bytes,
 			      (uctx ? GFP_KERNEL_ACCOUNT : GFP_KERNEL) | __GFP_ZERO | __GFP_NOWARN);
 	if (!ring->mem)
 		return -ENOMEM;
 	if (uctx)
-		err = ring_offer(ring, uctx, octets);
+		err = ring_offer(ring, uctx, bytes);
 	if (err) {
 		vfree(ring->mem);
 		ring->mem = NULL;

@@ -9,7 +9,7 @@
 
 #include <net/tcp.h>
 
-#define RX_OCTETS (256 * 1024) /* bytes per turn, so that other work has its turn */
+#define RX_BYTES (256 * 1024) /* bytes per turn, so that other work has its turn */
 
 static bool rx_waits(const struct aw_qp *core)
 {
@@ -102,7 +102,7 @@ static void stage_resume(struct awk_qp *qp)
 	awk_qp_unlock(qp);
 }
 
-static size_t stage_octets(const struct awk_stream *s)
+static size_t stage_bytes(const struct awk_stream *s)
 {
 	if (s->packed)
 		return s->packed->len;
@@ -230,7 +230,7 @@ static bool drop_urgent(struct sock *sk)
 /* The caller holds the socket's lock. */
 static void rx_pass(struct awk_qp *qp, struct sock *sk)
 {
-	read_descriptor_t desc = { .arg.data = qp, .count = RX_OCTETS };
+	read_descriptor_t desc = { .arg.data = qp, .count = RX_BYTES };
 
 	if (READ_ONCE(qp->stream.packed) && !skb_queue_empty(&sk->sk_receive_queue))
 		stage_resume(qp);
@@ -296,7 +296,7 @@ static void rx_follow(struct awk_qp *qp, struct sock *sk)
 	if (failed && (all_read || s->rx_waits))
 		awk_stream_lose(qp);
 	else if (all_read && !qp->core.peer_closed && (sk->sk_shutdown & RCV_SHUTDOWN))
-		aw_qp_peer_closed(&qp->core, stage_octets(s));
+		aw_qp_peer_closed(&qp->core, stage_bytes(s));
 }
 
 /*

@@ -10,7 +10,7 @@
 
 #define LINGER_MS 2000
 #define STRANGERS_MAX 256
-#define DROP_OCTETS (1 << 20) /* bytes per turn, so that other work has its turn */
+#define DROP_BYTES (1 << 20) /* bytes per turn, so that other work has its turn */
 
 struct awk_lingerer {
 	struct socket *sock;
@@ -35,7 +35,7 @@ static int drop_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int
 /* The caller holds the socket's lock. */
 static void drop_input(struct sock *sk)
 {
-	read_descriptor_t desc = { .count = DROP_OCTETS };
+	read_descriptor_t desc = { .count = DROP_BYTES };
 
 	tcp_read_sock(sk, &desc, drop_actor);
 }

@@ -102,9 +102,9 @@ static void arena_get(struct awk_batch *batch)
 	unsigned int flags = memalloc_noio_save();
 
 	batch->pages = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY,
-				   get_order(AWK_ARENA_OCTETS));
+				   get_order(AWK_ARENA_BYTES));
 	batch->arena = batch->pages ? page_address(batch->pages)
-				    : kvmalloc(AWK_ARENA_OCTETS, GFP_KERNEL);
+				    : kvmalloc(AWK_ARENA_BYTES, GFP_KERNEL);
 	memalloc_noio_restore(flags);
 }
 

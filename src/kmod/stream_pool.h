@@ -15,17 +15,17 @@
  * Room for the rest of one FPDU, which is less than that, and nearly as much again. With its fields in
  * front a stage is no larger than 128 KiB: of a larger one kmalloc would make 256.
  */
-#define AWK_STAGE_OCTETS (128u * 1024 - 64)
-static_assert(AWK_STAGE_OCTETS >= FPDU_MAX);
+#define AWK_STAGE_BYTES (128u * 1024 - 64)
+static_assert(AWK_STAGE_BYTES >= FPDU_MAX);
 /* The bytes of a batch: pages in one piece, of which TCP may keep some. */
-#define AWK_ARENA_OCTETS (128u * 1024)
-static_assert(AWK_ARENA_OCTETS >= AW_TX_ARENA_MIN);
+#define AWK_ARENA_BYTES (128u * 1024)
+static_assert(AWK_ARENA_BYTES >= AW_TX_ARENA_MIN);
 
 struct awk_stage {
 	struct list_head spare; /* the pool's */
 	size_t at; /* index of the first byte that is not used yet */
 	size_t len; /* the number of bytes that are not used yet */
-	u8 buf[AWK_STAGE_OCTETS];
+	u8 buf[AWK_STAGE_BYTES];
 };
 static_assert(sizeof(struct awk_stage) <= 128u * 1024);
 

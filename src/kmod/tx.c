@@ -8,8 +8,8 @@
 #include "kmod/stream_io.h"
 #include "kmod/stream_pool.h"
 
-#define EMSS_OCTETS (1u << 20) /* bytes sent between two looks at TCP's segment size */
-#define SPLICE_OCTETS_MIN \
+#define EMSS_BYTES (1u << 20) /* bytes sent between two looks at TCP's segment size */
+#define SPLICE_BYTES_MIN \
 	(32u << 10) /* a quarter of the arena, which TCP keeps as a whole until then */
 
 /*
@@ -43,7 +43,7 @@ static void follow_path(struct awk_qp *qp)
 {
 	struct awk_stream *s = &qp->stream;
 
-	if (qp->core.tx_pos - s->emss_pos < EMSS_OCTETS)
+	if (qp->core.tx_pos - s->emss_pos < EMSS_BYTES)
 		return;
 	s->emss_pos = qp->core.tx_pos;
 	aw_qp_set_emss(&qp->core, awk_sock_segment_size(s->sock->sk));
@@ -54,7 +54,7 @@ static bool batch_fill(struct awk_qp *qp, struct awk_batch *batch)
 {
 	struct aw_tx_out out = {
 		.arena = batch->arena,
-		.arena_len = AWK_ARENA_OCTETS,
+		.arena_len = AWK_ARENA_BYTES,
 		.iov = batch->iov,
 		.iov_max = ARRAY_SIZE(batch->iov),
 	};
@@ -87,7 +87,7 @@ static int batch_send(struct awk_stream *s, struct socket *sock, struct awk_batc
 {
 	clear_bit(AWK_STREAM_ROOM, &s->flags);
 	smp_mb__after_atomic(); /* before the socket says that it is full; with stream.c's write_space */
-	if (!batch->pages || batch->len < SPLICE_OCTETS_MIN)
+	if (!batch->pages || batch->len < SPLICE_BYTES_MIN)
 		return batch_copy(sock, batch);
 	return awk_sock_splice(sock, batch->pages, batch->sent, batch->len - batch->sent);
 }

@@ -17,27 +17,27 @@ enum {
 	ALIGN_LOG_MAX = 12,
 };
 
-static _Atomic size_t octets_used;
+static _Atomic size_t bytes_used;
 
 static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *host, size_t length);
 static int copy_from(void *host, struct ibv_dm *ibv, uint64_t offset, size_t length);
 
-static bool octets_take(size_t length)
+static bool bytes_take(size_t length)
 {
-	size_t used = atomic_load_explicit(&octets_used, memory_order_relaxed);
+	size_t used = atomic_load_explicit(&bytes_used, memory_order_relaxed);
 
 	/* Relaxed: the count guards no other memory. */
 	do {
 		if (length > VB_DM_MAX - used)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&octets_used, &used, used + length, memory_order_relaxed, memory_order_relaxed));
+		&bytes_used, &used, used + length, memory_order_relaxed, memory_order_relaxed));
 	return true;
 }
 
-static void octets_give(size_t length)
+static void bytes_give(size_t length)
 {
-	atomic_fetch_sub_explicit(&octets_used, length, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&bytes_used, length, memory_order_relaxed);
 }
 
 static void show(struct vb_dm *dm, struct ibv_context *context)
@@ -74,7 +74,7 @@ struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr
 		errno = EINVAL;
 		return NULL;
 	}
-	if (!octets_take(attr->length))
+	if (!bytes_take(attr->length))
 		goto none;
 	dm = calloc(1, sizeof(*dm));
 	if (dm)
@@ -88,7 +88,7 @@ struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr
 
 give:
 	free(dm);
-	octets_give(attr->length);
+	bytes_give(attr->length);
 none:
 	errno = err;
 	return NULL;
@@ -106,7 +106,7 @@ int vb_free_dm(struct ibv_dm *ibv)
 	} else {
 		if (!vb_share_remove(&dm->shared))
 			return vb_fail(EBUSY);
-		octets_give(dm->length);
+		bytes_give(dm->length);
 		free(dm->memory);
 	}
 	free(dm);

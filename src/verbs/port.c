@@ -127,11 +127,11 @@ static int interface_mtu(uint32_t ifindex)
 enum ibv_mtu vb_port_mtu_of(uint32_t ifindex)
 {
 	enum ibv_mtu mtu = IBV_MTU_4096;
-	int octets = interface_mtu(ifindex);
+	int bytes = interface_mtu(ifindex);
 
-	if (!octets)
+	if (!bytes)
 		return 0;
-	while (mtu > IBV_MTU_256 && octets < 128 << mtu)
+	while (mtu > IBV_MTU_256 && bytes < 128 << mtu)
 		mtu--;
 	return mtu;
 }

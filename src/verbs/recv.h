@@ -16,19 +16,19 @@ _Static_assert(offsetof(struct aw_sge, len) == offsetof(struct ibv_sge, length),
 _Static_assert(offsetof(struct aw_sge, lkey) == offsetof(struct ibv_sge, lkey), "one layout");
 
 /* The bytes of a list, which may be more than a message can have. */
-static inline uint64_t vb_sge_octets(const struct ibv_sge *sge, uint32_t count)
+static inline uint64_t vb_sge_bytes(const struct ibv_sge *sge, uint32_t count)
 {
-	uint64_t octets = 0;
+	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		octets += sge[i].length;
-	return octets;
+		bytes += sge[i].length;
+	return bytes;
 }
 
 static inline bool vb_recv_wr_valid(const struct ibv_recv_wr *wr, uint32_t sge_max)
 {
 	return wr->num_sge >= 0 && (uint32_t)wr->num_sge <= sge_max &&
-	       vb_sge_octets(wr->sg_list, (uint32_t)wr->num_sge) <= UINT32_MAX;
+	       vb_sge_bytes(wr->sg_list, (uint32_t)wr->num_sge) <= UINT32_MAX;
 }
 
 #endif

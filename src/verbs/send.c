@@ -56,28 +56,28 @@ int vb_send_agreed(struct vb_qp *qp, enum aw_op op)
 int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_sge *sge,
 		 size_t count)
 {
-	uint64_t octets;
+	uint64_t bytes;
 
 	if (count > qp->init.cap.max_send_sge || wqe->flags & AW_WR_INLINE)
 		return EINVAL;
-	octets = vb_sge_octets(sge, (uint32_t)count);
-	if (octets > AW_MSG_MAX || (aw_op_is_atomic(wqe->op) && octets != AW_ATOMIC_LEN))
+	bytes = vb_sge_bytes(sge, (uint32_t)count);
+	if (bytes > AW_MSG_MAX || (aw_op_is_atomic(wqe->op) && bytes != AW_ATOMIC_LEN))
 		return EINVAL;
 	for (size_t i = 0; i < count; i++)
 		wqe->sge[i] = (struct aw_sge){ sge[i].addr, sge[i].length, sge[i].lkey };
 	wqe->sge_count = (uint8_t)count;
-	wqe->len = (uint32_t)octets;
+	wqe->len = (uint32_t)bytes;
 	return 0;
 }
 
-int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *octets, size_t len)
+int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *bytes, size_t len)
 {
 	/* Without SGEs wqe->len counts the inline bytes, which are at most max_inline_data. */
 	if (!aw_op_is_one_way(wqe->op) || wqe->sge_count ||
 	    len > qp->init.cap.max_inline_data - wqe->len)
 		return EINVAL;
 	if (len)
-		memcpy(wqe->data + wqe->len, octets, len);
+		memcpy(wqe->data + wqe->len, bytes, len);
 	wqe->flags |= AW_WR_INLINE;
 	wqe->len += (uint32_t)len;
 	return 0;

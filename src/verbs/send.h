@@ -36,7 +36,7 @@ int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_s
  * Copies bytes behind those already inline. 0, or EINVAL: more than the QP takes inline, or a WQE
  * that sends no data or has SGEs.
  */
-int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *octets, size_t len);
+int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *bytes, size_t len);
 
 /*
  * Begin and end a call that posts: it waits for a thread between ibv_wr_start and ibv_wr_complete, whose

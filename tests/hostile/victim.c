@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_MAX_OCTETS 262144
+#define LINE_BYTES_MAX 262144
 #define SRQ_WRS 64
 
 static struct in_addr address;
@@ -157,7 +157,7 @@ static void answer(char *line)
 
 int main(int argc, char **argv)
 {
-	static char line[LINE_MAX_OCTETS];
+	static char line[LINE_BYTES_MAX];
 	struct rlimit files;
 
 	CHECK(argc == 2 && inet_pton(AF_INET, argv[1], &address) == 1);

@@ -42,7 +42,7 @@ static void check_places(void)
 	unsigned int count = others;
 
 	for (unsigned int qp = 0; qp < QPS; qp++)
-		count += waiting[qp] && waiting[qp]->size == AW_STAGE_OCTETS;
+		count += waiting[qp] && waiting[qp]->size == AW_STAGE_BYTES;
 	for (unsigned int i = 0; i < LANES; i++)
 		count += atomic_load(&lanes[i].stage) != NULL;
 	PROP(count == large_out && count <= AW_STAGES_LARGE_MAX);

@@ -337,7 +337,7 @@ static void held__leaves_at_a_large_post(void **state)
 	struct pair *p = *state;
 	uint8_t number = hold_one(p);
 
-	end_post(&p->a, AW_OP_WRITE, &p->b, AW_HOLD_OCTETS_MAX);
+	end_post(&p->a, AW_OP_WRITE, &p->b, AW_HOLD_BYTES_MAX);
 	expect_gone(p, number);
 	hold_one(p); /* it counts no more */
 }

@@ -39,7 +39,7 @@ static struct aw_stage *get_of_size(uint32_t size)
 static void take_places(struct aw_stage **large)
 {
 	for (unsigned int i = 0; i < AW_STAGES_LARGE_MAX; i++)
-		large[i] = get_of_size(AW_STAGE_OCTETS);
+		large[i] = get_of_size(AW_STAGE_BYTES);
 }
 
 static void put_places(struct aw_stage **large)
@@ -65,7 +65,7 @@ static void stage_get__bound(void **state)
 	for (int i = 0; i < 2; i++)
 		more[i] = get_of_size(FPDU_MAX);
 	aw_stage_put(large[0]);
-	large[0] = get_of_size(AW_STAGE_OCTETS);
+	large[0] = get_of_size(AW_STAGE_BYTES);
 	aw_stage_put(more[0]);
 	more[0] = get_of_size(FPDU_MAX);
 	put_places(large);
@@ -80,11 +80,11 @@ static void stage_get__bound(void **state)
 /* While places are left: a full one waits as it is, and so does one with a single octet. */
 static void stage_keep__large_waits_as_it_is(void **state)
 {
-	static const size_t lens[] = { 0, 1, FPDU_MAX, FPDU_MAX + 1, AW_STAGE_OCTETS };
+	static const size_t lens[] = { 0, 1, FPDU_MAX, FPDU_MAX + 1, AW_STAGE_BYTES };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
-		struct aw_stage *stage = get_of_size(AW_STAGE_OCTETS);
+		struct aw_stage *stage = get_of_size(AW_STAGE_BYTES);
 
 		put_rest(stage, lens[i]);
 		assert_ptr_equal(aw_stage_keep(stage), stage);
@@ -108,7 +108,7 @@ static void stage_keep__large_gives_the_last_place_back(void **state)
 	kept[0] = aw_stage_keep(kept[0]);
 	assert_int_equal(kept[0]->size, AW_STAGE_COPY_MAX);
 	assert_rest(kept[0], AW_STAGE_COPY_MAX);
-	large[0] = get_of_size(AW_STAGE_OCTETS);
+	large[0] = get_of_size(AW_STAGE_BYTES);
 	kept[1] = get_of_size(FPDU_MAX);
 	aw_stage_put(kept[0]);
 	aw_stage_put(kept[1]);
@@ -126,7 +126,7 @@ static void assert_resumes(size_t len, size_t kept_size, size_t resumed_size)
 	stage = aw_stage_keep(stage);
 	assert_int_equal(stage->size, kept_size);
 	assert_rest(stage, len);
-	if (resumed_size == AW_STAGE_OCTETS) {
+	if (resumed_size == AW_STAGE_BYTES) {
 		aw_stage_put(large[0]);
 		stage = aw_stage_resume(stage);
 		large[0] = stage;
@@ -146,10 +146,10 @@ static void stage_resume__rest_moves_with_it(void **state)
 	(void)state;
 	for (size_t len = 0; len < 2; len++) {
 		assert_resumes(len, len, FPDU_MAX);
-		assert_resumes(len, len, AW_STAGE_OCTETS);
+		assert_resumes(len, len, AW_STAGE_BYTES);
 	}
 	assert_resumes(AW_STAGE_COPY_MAX, AW_STAGE_COPY_MAX, FPDU_MAX);
-	assert_resumes(AW_STAGE_COPY_MAX, AW_STAGE_COPY_MAX, AW_STAGE_OCTETS);
+	assert_resumes(AW_STAGE_COPY_MAX, AW_STAGE_COPY_MAX, AW_STAGE_BYTES);
 }
 
 static void stage_resume__long_rest_stays(void **state)
@@ -163,7 +163,7 @@ static void stage_resume__long_rest_stays(void **state)
 static void *put_one(void *unused)
 {
 	(void)unused;
-	aw_stage_put(get_of_size(AW_STAGE_OCTETS));
+	aw_stage_put(get_of_size(AW_STAGE_BYTES));
 	return NULL;
 }
 

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #define NAME "ANYWARP_OF_A_TEST"
-#define LINE_MAX_OCTETS 512
+#define LINE_BYTES_MAX 512
 
-static char logged[LINE_MAX_OCTETS]; /* of the call that came last */
+static char logged[LINE_BYTES_MAX]; /* of the call that came last */
 static int log_fds[2]; /* a pipe in stderr's place */
 static int stderr_kept;
 

@@ -16,7 +16,7 @@
 #define LANES 16
 #define CACHE_LINE 64
 
-_Static_assert(AW_STAGE_OCTETS >= 2 * FPDU_MAX, "a stage holds a whole FPDU behind a partial one");
+_Static_assert(AW_STAGE_BYTES >= 2 * FPDU_MAX, "a stage holds a whole FPDU behind a partial one");
 _Static_assert(AW_STAGE_COPY_MAX < FPDU_MAX, "a stage that is not copied holds any FPDU");
 _Static_assert(AW_BATCH_IOV >= AW_TX_IOV_MIN, "a batch holds any FPDU");
 
@@ -26,7 +26,7 @@ struct shelf {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shelf large, small; /* stages of AW_STAGE_OCTETS, and of FPDU_MAX */
+static struct shelf large, small; /* stages of AW_STAGE_BYTES, and of FPDU_MAX */
 static unsigned int large_out; /* in use, with a QP or in a lane */
 static struct aw_batch *batches;
 static unsigned int batches_kept, batches_out;
@@ -127,7 +127,7 @@ static struct aw_stage *get_from_lists(void)
 	large_out += has_place;
 	pthread_mutex_unlock(&lock);
 	if (!stage)
-		stage = make_stage(has_place ? AW_STAGE_OCTETS : FPDU_MAX);
+		stage = make_stage(has_place ? AW_STAGE_BYTES : FPDU_MAX);
 	if (!stage && has_place)
 		give_place_back();
 	/* Memory is out: what another thread has at hand is of more use here. */
@@ -147,7 +147,7 @@ struct aw_stage *aw_stage_get(void)
 
 static void put_on_lists(struct aw_stage *stage)
 {
-	bool is_large = stage->size == AW_STAGE_OCTETS;
+	bool is_large = stage->size == AW_STAGE_BYTES;
 	bool is_kept = false;
 
 	pthread_mutex_lock(&lock);
@@ -161,7 +161,7 @@ static void put_on_lists(struct aw_stage *stage)
 
 void aw_stage_put(struct aw_stage *stage)
 {
-	if (stage->size != AW_STAGE_OCTETS || !put_in_lane(own_lane(), stage))
+	if (stage->size != AW_STAGE_BYTES || !put_in_lane(own_lane(), stage))
 		put_on_lists(stage);
 }
 
@@ -188,7 +188,7 @@ struct aw_stage *aw_stage_keep(struct aw_stage *stage)
 {
 	struct aw_stage *tight;
 
-	if (stage->len > AW_STAGE_COPY_MAX || (stage->size == AW_STAGE_OCTETS && has_places()))
+	if (stage->len > AW_STAGE_COPY_MAX || (stage->size == AW_STAGE_BYTES && has_places()))
 		return stage;
 	tight = make_stage(stage->len);
 	return tight ? move_rest(tight, stage) : stage;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Bytes of a large stage: several whole FPDUs fit; sized to an L2 cache. */
-#define AW_STAGE_OCTETS (256u * 1024)
+#define AW_STAGE_BYTES (256u * 1024)
 /*
  * Large stages of the process at a time, in use or waiting with a QP. A QP that gets no large stage
  * receives into a stage of FPDU_MAX bytes. The rest in either stage, also of a whole message that
@@ -26,12 +26,12 @@
  */
 #define AW_STAGE_COPY_MAX 4096
 /* A batch is closed at this many bytes; its arena holds that and one more FPDU. */
-#define AW_BATCH_OCTETS (256u * 1024)
+#define AW_BATCH_BYTES (256u * 1024)
 #define AW_BATCH_IOV 256
 
 struct aw_stage {
 	struct aw_stage *next; /* in the pool */
-	/* of buf: AW_STAGE_OCTETS, FPDU_MAX, or the length of the rest that waits there */
+	/* of buf: AW_STAGE_BYTES, FPDU_MAX, or the length of the rest that waits there */
 	uint32_t size;
 	size_t len; /* bytes at buf that were not used yet */
 	uint8_t buf[];
@@ -42,7 +42,7 @@ struct aw_batch {
 	struct aw_iov iov[AW_BATCH_IOV];
 	unsigned int iov_count;
 	unsigned int iov_sent; /* entries that are wholly sent */
-	uint8_t arena[AW_BATCH_OCTETS + AW_TX_ARENA_MIN];
+	uint8_t arena[AW_BATCH_BYTES + AW_TX_ARENA_MIN];
 };
 
 /* A stage with room for a whole FPDU at least, and len 0. NULL when memory is out. */

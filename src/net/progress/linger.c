@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define DROP_OCTETS (1 << 20) /* bytes per read */
+#define DROP_BYTES (1 << 20) /* bytes per read */
 #define DROPS_MAX 16 /* reads per turn, so that other watches have theirs */
 
 struct lingerer {
@@ -45,7 +45,7 @@ static bool drain(int fd)
 		 * directly, because the thread sanitizer reports two threads' recv into no memory
 		 * at all as a race.
 		 */
-		ssize_t n = syscall(SYS_recvfrom, fd, NULL, (size_t)DROP_OCTETS,
+		ssize_t n = syscall(SYS_recvfrom, fd, NULL, (size_t)DROP_BYTES,
 				    MSG_TRUNC | MSG_DONTWAIT, NULL, NULL);
 
 		if (n == 0)

@@ -226,7 +226,7 @@ static bool has_room(const struct aw_uqp *qp, uint64_t now_ns)
 
 	if (h->listed && now_ns - h->since_ns >= AW_HOLD_NS)
 		return false;
-	return posts > 0 && posts < AW_HOLD_POSTS_MAX && h->octets < AW_HOLD_OCTETS_MAX &&
+	return posts > 0 && posts < AW_HOLD_POSTS_MAX && h->bytes < AW_HOLD_BYTES_MAX &&
 	       aw_sq_count(sq) + unpolled < sq->capacity;
 }
 
@@ -272,7 +272,7 @@ void aw_hold_charge(struct aw_uqp *qp)
 
 void aw_hold_end(struct aw_uqp *qp)
 {
-	qp->hold.octets = 0;
+	qp->hold.bytes = 0;
 	if (!qp->hold.listed)
 		return;
 	pthread_mutex_lock(&lock);

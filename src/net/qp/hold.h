@@ -13,7 +13,7 @@
 #include <sys/queue.h>
 
 #define AW_HOLD_POSTS_MAX 64 /* at most so many are held */
-#define AW_HOLD_OCTETS_MAX 8192
+#define AW_HOLD_BYTES_MAX 8192
 #define AW_HOLD_GAP_NS 2000 /* a longer gap ends the burst */
 #define AW_HOLD_NS 20000 /* posts are held for so long at the most */
 #define AW_HOLD_PRICE 64 /* in credits, when the progress thread had to send the posts */
@@ -28,7 +28,7 @@ struct aw_hold {
 	uint32_t burst; /* calls that posted */
 	uint32_t polls; /* polls of its CQs, at the last of these calls */
 	uint64_t posted_ns; /* when the last of these calls ended */
-	uint64_t octets; /* bytes posted and not transmitted */
+	uint64_t bytes; /* posted and not transmitted */
 	bool listed; /* posts are held */
 	uint64_t since_ns; /* when the oldest of them was posted */
 	TAILQ_ENTRY(aw_uqp) entry; /* guarded by hold.c's lock */

@@ -38,7 +38,7 @@ void aw_uqp_send_commit(struct aw_uqp *qp)
 	const struct aw_swqe *wqe = aw_sq_at(&qp->core.sq, qp->core.sq.tail);
 
 	aw_probe_post(qp->qpn, wqe);
-	qp->hold.octets += wqe->len;
+	qp->hold.bytes += wqe->len;
 	aw_qp_post(&qp->core);
 }
 

@@ -31,7 +31,7 @@
 #define AW_TURN_RETRY_MS 1 /* the shortest deadline */
 
 /* Segments longer than jumbo frames mean that both ends are on this host. */
-#define LOCAL_SEGMENT_OCTETS 16384
+#define LOCAL_SEGMENT_BYTES 16384
 /*
  * The kernel doubles this value, and grants it wherever its limit (net.core.wmem_max) is the
  * default one.
@@ -139,7 +139,7 @@ static void bound_send_buffer(int fd, uint32_t segment_size)
 {
 	int octets = LOCAL_SEND_BUFFER;
 
-	if (segment_size >= LOCAL_SEGMENT_OCTETS)
+	if (segment_size >= LOCAL_SEGMENT_BYTES)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &octets, sizeof(octets));
 }
 

@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 
 #define BATCHES_MAX 16 /* per round, so that other QPs have their turn */
-#define EMSS_OCTETS (1u << 20) /* bytes sent between two looks at TCP's segment size */
+#define EMSS_BYTES (1u << 20) /* bytes sent between two looks at TCP's segment size */
 
 _Static_assert(sizeof(struct aw_iov) == sizeof(struct iovec) &&
 		       offsetof(struct aw_iov, base) == offsetof(struct iovec, iov_base) &&
@@ -27,7 +27,7 @@ _Static_assert(sizeof(struct aw_iov) == sizeof(struct iovec) &&
  */
 static void follow_path(struct aw_uqp *qp)
 {
-	if (qp->core.tx_pos - qp->emss_pos < EMSS_OCTETS)
+	if (qp->core.tx_pos - qp->emss_pos < EMSS_BYTES)
 		return;
 	qp->emss_pos = qp->core.tx_pos;
 	aw_qp_set_emss(&qp->core, qp->out->segment_size(qp));
@@ -46,7 +46,7 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch)
 	bool last = aw_move_fill(qp, &out);
 
 	follow_path(qp);
-	while (!last && out.octets < AW_BATCH_OCTETS && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
+	while (!last && out.octets < AW_BATCH_BYTES && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
 		;
 	qp->touched |= qp->core.tx_used;
 	batch->iov_count = out.iov_count;
