@@ -24,7 +24,7 @@ def endpoint(**addresses):
 
 
 def wait(completion):
-    """completion is one of the CMID's two ways to poll, which wait for one."""
+    """Waits for one completion. completion is get_send_comp or get_recv_comp of a CMID."""
     wc = completion()
     if wc.status != IBV_WC_SUCCESS:
         sys.exit(f"failed: {cqe_status_to_str(wc.status)}")
@@ -58,12 +58,12 @@ def write(port, address, text):
     cmid.connect()
     wait(cmid.get_recv_comp)
     target, rkey = PLACE.unpack(message.read(PLACE.size, 0))
-    octets = text.encode()
-    page = cmid.reg_msgs(len(octets))
-    page.write(octets, len(octets))
-    cmid.post_write(page, len(octets), target, rkey, IBV_SEND_SIGNALED)
+    data = text.encode()
+    page = cmid.reg_msgs(len(data))
+    page.write(data, len(data))
+    cmid.post_write(page, len(data), target, rkey, IBV_SEND_SIGNALED)
     wait(cmid.get_send_comp)
-    send(cmid, LENGTH.pack(len(octets)))
+    send(cmid, LENGTH.pack(len(data)))
 
 
 if len(sys.argv) == 4:

@@ -11,7 +11,7 @@
 
 static char page[4096];
 
-static int connection(const char *host, const char *port) // as any program has it
+static int connection(const char *host, const char *port) // plain TCP, as in any program
 {
 	struct addrinfo hints = { .ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM }, *found;
 	int off = IWARP_OFF, on = 1, fd;
@@ -19,7 +19,7 @@ static int connection(const char *host, const char *port) // as any program has 
 	if (getaddrinfo(host, port, &hints, &found) != 0)
 		return -1;
 	fd = socket(found->ai_family, SOCK_STREAM, 0);
-	setsockopt(fd, SOL_IWARP, IWARP_MODE, &off, sizeof(off)); // until we start it
+	setsockopt(fd, SOL_IWARP, IWARP_MODE, &off, sizeof(off)); // iwarp_start starts it
 	if (host)
 		return connect(fd, found->ai_addr, found->ai_addrlen) ? -1 : fd;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -30,10 +30,10 @@ static int serve(int fd)
 {
 	struct iwarp_mr *mr = iwarp_reg_mr(fd, page, sizeof(page), IWARP_REMOTE_WRITE);
 	struct iwarp_key key;
-	char octet;
+	char note;
 
 	return mr && iwarp_mr_key(mr, &key) == 0 && write(fd, &key, sizeof(key)) > 0 &&
-	       read(fd, &octet, 1) == 1 && printf("the client wrote: %s\n", page) > 0;
+	       read(fd, &note, 1) == 1 && printf("the client wrote: %s\n", page) > 0;
 }
 
 static int ask(int fd, const char *text)

@@ -198,7 +198,7 @@ static int choice_of(const char *const *names, const char *text)
 	return -1;
 }
 
-/* "a, b, c" into ARGS_TEXT_MAX octets. */
+/* "a, b, c" into ARGS_TEXT_MAX bytes. */
 static void list(const char *const *names, char *text)
 {
 	size_t used = 0;
@@ -315,11 +315,11 @@ static bool agree_bandwidth(const struct args *args, const struct args_rules *ru
 		return refuse(why, "by=%s is between two processes: use fan=none",
 			      by_names[args->by]);
 	if (args->combine && !rules->has_combine)
-		return refuse(why, "combine=on is for streams of octets: messages stay apart here");
+		return refuse(why, "combine=on is for streams of bytes: messages stay apart here");
 	return true;
 }
 
-/* Whether the values go together. */
+/* Returns whether the values go together. */
 static bool agree(const struct args *args, const struct args_rules *rules, char *why)
 {
 	if (rules->modes[args->test] && !(rules->modes[args->test] & BIT(args->mode))) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a test is told: TEST key=value ..., on the command line of the client and, in the same words,
+// The arguments of a test: TEST key=value ..., on the command line of the client and, in the same words,
 // from the client to the server.
 #ifndef BENCH_ARGS_H
 #define BENCH_ARGS_H
@@ -56,9 +56,9 @@ enum fan {
 struct args {
 	enum test test;
 	uint64_t op, mode, direction, fan;
-	uint64_t by; /* what connects */
+	uint64_t by; /* the way to connect */
 	uint64_t combine; /* small messages may share a segment: TCP_NODELAY is not set */
-	uint64_t size; /* octets a message */
+	uint64_t size; /* bytes a message */
 	double seconds;
 	uint64_t iterations; /* 0: as many as the seconds allow */
 	uint64_t window, batch, streams, threads, peers;
@@ -66,7 +66,7 @@ struct args {
 	uint64_t at_once; /* connections that are begun together, and then closed together */
 };
 
-/* What differs between the transports: the modes of each test, the first one by default. */
+/* The modes of each test by a transport, the default first. */
 struct args_rules {
 	uint32_t modes[TEST_COUNT]; /* bits 1 << enum mode; 0: the test takes no mode */
 	uint64_t mode_default[TEST_COUNT];
@@ -77,12 +77,12 @@ struct args_rules {
 
 /*
  * Reads words[0] = TEST and words[1] to words[count - 1] = key=value. False with a text that names
- * cause and remedy in why (ARGS_TEXT_MAX octets); args is then undefined.
+ * cause and remedy in why (ARGS_TEXT_MAX bytes); args is then undefined.
  */
 bool args_read(struct args *args, const struct args_rules *rules, int count, char **words,
 	       char *why) __attribute__((warn_unused_result));
 
-/* The same as one line, words apart by blanks, into ARGS_TEXT_MAX octets. */
+/* The same as one line, words apart by blanks, into ARGS_TEXT_MAX bytes. */
 void args_line(const struct args *args, char *line);
 bool args_read_line(struct args *args, const struct args_rules *rules, const char *line, char *why)
 	__attribute__((warn_unused_result));

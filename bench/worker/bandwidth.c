@@ -72,7 +72,7 @@ static struct moved run_as_server(struct session *session, double seconds)
 	return run_lanes(session, false, seconds);
 }
 
-/* Messages that arrived. Of Writes the receiving end knows no count; what was sent before its last
+/* Messages that arrived. The receiving end does not count Writes; all that was sent before its last
  * message has arrived when that has. */
 static uint64_t arrived(const struct args *args, const struct moved *near, const struct moved *far)
 {

@@ -106,7 +106,7 @@ void control_send(struct control *control, const char *format, ...)
 	length = vsnprintf(line, sizeof(line) - 1, format, args);
 	va_end(args);
 	if (length < 0 || (size_t)length >= sizeof(line) - 1)
-		fail("a control line of %d octets is too long", length);
+		fail("a control line of %d bytes is too long", length);
 	line[length++] = '\n';
 	if (send(control->fd, line, (size_t)length, MSG_NOSIGNAL) != length)
 		fail_errno(GONE);

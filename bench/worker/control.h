@@ -12,7 +12,7 @@
 
 struct control {
 	int fd;
-	size_t used; /* octets of the next line that are here already */
+	size_t used; /* bytes of the next line that are here already */
 	char input[CONTROL_LINE_MAX];
 };
 
@@ -33,10 +33,10 @@ void control_connect(struct control *control, const struct sockaddr_storage *at)
 void control_send(struct control *control, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Receives a line, into CONTROL_LINE_MAX octets. */
+/* Receives a line, into CONTROL_LINE_MAX bytes. */
 void control_receive(struct control *control, char *line);
 
-/* Receives a line that begins with this word; what follows the word's blank goes into rest. */
+/* Receives a line that begins with this word; the part behind the word's blank goes into rest. */
 void control_expect(struct control *control, const char *word, char *rest);
 
 /* Fails when the other end is gone. Never waits: for loops that would wait for it in vain. */

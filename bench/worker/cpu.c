@@ -55,7 +55,7 @@ double cpu_machine(void)
 	       (double)sysconf(_SC_CLK_TCK);
 }
 
-/* The number of kB behind a name, in octets; 0 when the file has no such line. */
+/* The number of kB behind a name, in bytes; 0 when the file has no such line. */
 static uint64_t kilobytes(const char *path, const char *name)
 {
 	char line[LINE_MAX_OCTETS];

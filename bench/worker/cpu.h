@@ -11,17 +11,17 @@ struct cpu {
 };
 
 struct memory {
-	uint64_t anon; /* octets: RssAnon of /proc/self/status */
-	uint64_t pss; /* octets: Pss of /proc/self/smaps_rollup; 0 where the kernel has none */
+	uint64_t anon; /* bytes: RssAnon of /proc/self/status */
+	uint64_t pss; /* bytes: Pss of /proc/self/smaps_rollup; 0 where the kernel has none */
 };
 
 struct cpu cpu_now(void);
 
-/* What was used since; and two processes' together. */
+/* The usage since then; and that of two processes together. */
 struct cpu cpu_since(const struct cpu *before);
 struct cpu cpu_sum(const struct cpu *a, const struct cpu *b);
 
-/* Seconds that all processors were busy, whoever kept them so: threads of the kernel and interrupts, too. */
+/* Seconds that all processors were busy, also with threads of the kernel and interrupts. */
 double cpu_machine(void);
 
 struct memory memory_now(void);

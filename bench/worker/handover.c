@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // How long a word takes from one CPU to another and back: two threads, each on a CPU of its own, hand a
-// number to each other. What two processes of this machine can do at best depends on it, and a virtual
+// number to each other. The best that two processes of this machine can do depends on it, and a virtual
 // machine's CPUs are not always the same two.
 #include "worker/clock.h"
 #include "worker/fail.h"
@@ -14,7 +14,7 @@
 
 #define BATCHES 64
 #define TRIPS 64 /* in a batch: short enough to be whole between two interruptions */
-#define LINE 128 /* what a CPU fetches at once, its neighbour included */
+#define LINE 128 /* bytes that a CPU fetches at once, the neighbouring line included */
 #define TOTAL (BATCHES * TRIPS)
 
 static alignas(LINE) _Atomic unsigned int ping;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Idle connections: what each costs in memory, in CPU time, and whoever looks for what arrived. A few
+// Idle connections: the cost of each in memory, in CPU time, and for a thread that looks for arrivals. A few
 // connections are opened and used before, so that what a process needs once is not counted.
 #include "worker/fail.h"
 #include "worker/session.h"
@@ -15,7 +15,7 @@
 #define REST_SECONDS 2
 #define SETTLE_NS 200000000
 
-/* What the server does in a phase: take so many connections, or one of these. */
+/* The server's work in a phase: take so many connections, or one of these. */
 #define PHASE_BUSY (-1.0)
 #define PHASE_REST (-2.0)
 
@@ -101,7 +101,7 @@ static void end_by_reset(const struct session *session)
 	while ((entry = readdir(fds))) {
 		int fd = atoi(entry->d_name);
 
-		/* What is no socket refuses the option, and has no port. */
+		/* An fd that is no socket refuses the option, and has no port. */
 		if (fd != session->control.fd)
 			setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	}
@@ -123,7 +123,7 @@ void idle_client(struct session *session, struct json *json)
 	near[1] = memory_now();
 	for (int i = 0; i < IDLE_SAMPLES; i++)
 		time_looks(session, idle);
-	/* What the looks above have stirred up is over before. */
+	/* The work that the looks above have caused is over before. */
 	rest(SETTLE_NS);
 	cpu = cpu_now();
 	resting = both_rest(session);

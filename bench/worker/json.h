@@ -27,7 +27,7 @@ void json_close(struct json *json);
 void json_text(struct json *json, const char *key, const char *value);
 void json_count(struct json *json, const char *key, uint64_t value);
 
-/* Nine significant digits; what is not finite becomes null. */
+/* Nine significant digits; a number that is not finite becomes null. */
 void json_real(struct json *json, const char *key, double value);
 
 /* One line. False when the object did not fit or the file did not take it. */

@@ -28,7 +28,7 @@ void latency_client(struct session *session, struct json *json)
 	far = phase(session, args->seconds, args->iterations, stats);
 	cpu = cpu_since(&cpu);
 	session_usec(json, "usec", stats, args->op == OP_READ || args->op == OP_SEND_DONE ? 1 : 2);
-	/* What was asked for stands in the parameters; this is what was done. */
+	/* The parameters have what was asked for; this is what was done. */
 	json_count(json, "iterations", stats->count);
 	session_cpu(json, &cpu, &far.cpu);
 	stats_destroy(stats);

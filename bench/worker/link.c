@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // bench-link DEVICE NETNS DELAY_US LOSS_PPM: a long link between the network namespace that it is started in and the one that
 // the path NETNS names. Each end is a TUN device of the name DEVICE. A packet comes out DELAY_US after it went in, or, of a
-// million, LOSS_PPM never do; what finds the link full is lost as well. Ends when it is killed.
+// million, LOSS_PPM never do; a packet that finds the link full is lost as well. Ends when it is killed.
 #include "worker/clock.h"
 #include "worker/fail.h"
 
@@ -93,7 +93,7 @@ static void take_in(struct way *way, uint64_t now)
 	}
 }
 
-/* What a device does not take is lost, as on any link. */
+/* A packet that a device does not take is lost, as on any link. */
 static void let_out(struct way *way, uint64_t now)
 {
 	while (way->out != way->in) {

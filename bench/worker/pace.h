@@ -9,28 +9,28 @@
 #include <stdbool.h>
 
 #define PACE_CALLS 16
-#define PACE_OCTETS (256u << 10)
+#define PACE_BYTES (256u << 10)
 
 struct pace {
 	uint64_t deadline_ns;
-	uint64_t octets;
+	uint64_t bytes;
 	unsigned int calls;
 	bool over;
 };
 
 /*
- * Whether the phase is over; octets: how many go out before the next question. The first call never says so: a phase
- * has a message, though its thread may have started behind the deadline.
+ * Returns whether the phase is over; bytes: how many go out before the next call. The first call returns false:
+ * each phase has a message, although its thread may start after the deadline.
  */
-static inline bool pace_over(struct pace *pace, uint64_t octets)
+static inline bool pace_over(struct pace *pace, uint64_t bytes)
 {
 	bool first = pace->calls == 0;
 
-	if (pace->calls++ % PACE_CALLS == 0 || pace->octets >= PACE_OCTETS) {
-		pace->octets = 0;
+	if (pace->calls++ % PACE_CALLS == 0 || pace->bytes >= PACE_BYTES) {
+		pace->bytes = 0;
 		pace->over = !first && clock_ns() >= pace->deadline_ns;
 	}
-	pace->octets += octets;
+	pace->bytes += bytes;
 	return pace->over;
 }
 

@@ -161,7 +161,7 @@ static struct echo make_echo(const char *size)
 	struct echo echo = { .len = size ? (unsigned int)strtoul(size, NULL, 10) : 0 };
 
 	if (echo.len > ECHO_MAX)
-		fail("%s: at most %u octets", size, ECHO_MAX);
+		fail("%s: at most %u bytes", size, ECHO_MAX);
 	echo.octets = malloc(echo.len + 1);
 	if (!echo.octets)
 		fail("out of memory");

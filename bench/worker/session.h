@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // One session: a client measures one test against a server. The tests are the same for every
-// transport; what a transport does for them is in struct transport, one a program.
+// transport; struct transport, one a program, has the calls of a transport for them.
 #ifndef BENCH_SESSION_H
 #define BENCH_SESSION_H
 
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* The last octet of the last message of a phase; no other message ends so. */
+/* The last byte of the last message of a phase; no other message ends so. */
 #define LAST_OCTET 0xff
 
 /* A phase ends with the first message that meets either bound. */
@@ -24,12 +24,12 @@ struct until {
 	uint64_t messages; /* 0: no such bound */
 };
 
-/* What one end moved in a phase, in messages of args.size octets. */
+/* The messages of args.size bytes that one end moved in a phase. */
 struct moved {
 	uint64_t in, out;
 };
 
-/* What one thread's connections do in a phase of the bandwidth test. */
+/* The work of one thread's connections in a phase of the bandwidth test. */
 enum flow {
 	FLOW_OUT = 1,
 	FLOW_IN = 2,
@@ -68,7 +68,7 @@ struct transport {
 	void (*ask_all)(struct session *session, const struct until *until, struct stats *stats);
 	void (*answer_all)(struct session *session);
 
-	/* Connections, args.at_once together, each with one message of 4 octets there and back, and its end. */
+	/* Connections, args.at_once together, each with one message of 4 bytes there and back, and its end. */
 	void (*connect_many)(struct session *session, uint64_t count,
 			     const struct connect_times *times);
 	void (*serve_many)(struct session *session, uint64_t count);
@@ -92,7 +92,7 @@ static inline bool until_last(const struct until *until, uint64_t done, uint64_t
 	return now_ns >= until->deadline_ns || (until->messages && done + 1 >= until->messages);
 }
 
-/* What the server says after a phase. */
+/* The server's report after a phase. */
 struct far_end {
 	struct moved moved;
 	struct cpu cpu;
@@ -100,7 +100,7 @@ struct far_end {
 };
 
 /* Client: tells the server to begin a phase, in the bandwidth test one so long, in others with a number
- * that means something there; what the server says when that is over. */
+ * that means something there; the server's report when that is over. */
 void session_phase(struct session *session, double seconds);
 struct far_end session_phase_done(struct session *session);
 

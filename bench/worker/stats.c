@@ -17,7 +17,7 @@ struct stats *stats_create(void)
 	struct stats *stats = malloc(sizeof(*stats));
 
 	if (!stats)
-		fail("no memory for %zu octets of statistics", sizeof(*stats));
+		fail("no memory for %zu bytes of statistics", sizeof(*stats));
 	stats_clear(stats);
 	return stats;
 }

@@ -49,7 +49,7 @@ uint8_t *tcp_buffer(size_t octets)
 	uint8_t *buf = malloc(octets);
 
 	if (!buf)
-		fail("no memory for a buffer of %zu octets: give a smaller size", octets);
+		fail("no memory for a buffer of %zu bytes: give a smaller size", octets);
 	memset(buf, 0, octets);
 	return buf;
 }
@@ -169,7 +169,7 @@ size_t tcp_receive_some(int fd, uint8_t *buf, size_t octets, enum mode mode, int
 		await_octets(fd, mode, set);
 		return tcp_got(recv(fd, buf, octets, flags));
 	}
-	/* An edge may be that of octets which were received with those of the edge before. */
+	/* An edge may be that of bytes which were received with those of the edge before. */
 	got = tcp_got(recv(fd, buf, octets, flags));
 	if (got == 0)
 		await_octets(fd, mode, set);

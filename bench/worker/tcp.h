@@ -33,7 +33,7 @@ int tcp_accept_now(const struct session *session);
 /* All of it, blocking. */
 void tcp_send(int fd, const uint8_t *buf, size_t octets);
 
-/* A set for a thread that waits for octets of fd as the mode says; -1 where the mode takes none. */
+/* A set for a thread that waits for bytes of fd as the mode says; -1 where the mode takes none. */
 int tcp_mode_set(int fd, enum mode mode);
 
 /* Waits as the mode says, and receives what there is; 0 where there is nothing yet. set is tcp_mode_set's. */
@@ -42,7 +42,7 @@ size_t tcp_receive_some(int fd, uint8_t *buf, size_t octets, enum mode mode, int
 /* All of it. */
 void tcp_receive(int fd, uint8_t *buf, size_t octets, enum mode mode, int set);
 
-/* What a call gave, 0 when it would have blocked; fails on an error and on the stream's end. */
+/* Returns the result of a call, 0 when it would have blocked; fails on an error and on the stream's end. */
 size_t tcp_got(ssize_t result);
 
 /* An epoll set with so many connections from first on; data is the number from 0. */

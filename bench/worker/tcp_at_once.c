@@ -107,7 +107,7 @@ static void accept_all(const struct session *session, struct served *served)
 	}
 }
 
-/* Whether the connection ended: the client closes first, as in tcp_serve_many. */
+/* Returns whether the connection ended: the client closes first, as in tcp_serve_many. */
 static bool serve(struct served *served, nfds_t i)
 {
 	int fd = served->fds[i].fd;

@@ -16,7 +16,7 @@ struct spot {
 	int timeout_ms;
 	size_t size;
 	uint8_t *in, *out;
-	size_t *used; /* octets of the message that is not whole yet, for each connection */
+	size_t *used; /* bytes of the message that is not whole yet, for each connection */
 };
 
 static struct spot begin(const struct args *args)
@@ -50,7 +50,7 @@ static int wait_some(const struct spot *spot, struct epoll_event *events)
 	return found;
 }
 
-/* Receives on a connection that can be read; whether a message is whole now, in spot->in. */
+/* Receives on a connection that can be read. Returns whether a message is whole now, in spot->in. */
 static bool receive(struct spot *spot, uint64_t number)
 {
 	size_t *used = &spot->used[number];

@@ -110,7 +110,7 @@ struct moved tcp_ask(const struct session *session, const int *fds, uint64_t dea
 
 struct answerer {
 	int fd;
-	size_t used; /* octets of a request that is not whole yet */
+	size_t used; /* bytes of a request that is not whole yet */
 	uint8_t requests[WINDOW_MAX * REQUEST_OCTETS];
 	bool over;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // One TCP connection, one way: a sender that blocks, as a program does that has nothing else to do, and a receiver that
 // waits as the mode says.
-// Also the parts that the other ways of moving octets over TCP share.
+// Also the parts that the other ways of moving bytes over TCP share.
 #include "worker/tcp_io.h"
 
 #include "worker/fail.h"

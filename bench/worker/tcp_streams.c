@@ -16,7 +16,7 @@ struct stream {
 	int fd;
 	bool can_send, can_receive; /* as far as we know */
 	bool all_out, all_in; /* for this phase */
-	size_t left; /* octets of the batch under way */
+	size_t left; /* bytes of the batch under way */
 	uint64_t octets_in;
 	uint8_t *in; /* its own: what came on one connection does not lie over another's */
 };

@@ -69,13 +69,13 @@ static void lane_prepare(struct verbs_lane *lane)
 	octets = (octets + PAGE_OCTETS - 1) & ~(size_t)(PAGE_OCTETS - 1);
 	lane->buf = aligned_alloc(PAGE_OCTETS, octets);
 	if (!lane->buf)
-		fail("no memory for a buffer of %zu octets: give a smaller size", octets);
+		fail("no memory for a buffer of %zu bytes: give a smaller size", octets);
 	memset(lane->buf, 0, octets);
 	lane->mr = ibv_reg_mr(verbs.pd, lane->buf, octets,
 			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				      IBV_ACCESS_REMOTE_READ);
 	if (!lane->mr)
-		fail_errno("cannot register %zu octets", octets);
+		fail_errno("cannot register %zu bytes", octets);
 }
 
 static uint64_t lanes_of(const struct session *session)
@@ -211,7 +211,7 @@ static int wait_event(struct verbs_lane *lane, int max, struct ibv_wc *wc)
 	for (;;) {
 		if (ibv_req_notify_cq(lane->cq, 0) != 0)
 			fail_errno("ibv_req_notify_cq");
-		/* What came before the CQ was armed raises no event. */
+		/* A completion that came before the CQ was armed raises no event. */
 		found = verbs_poll(lane->cq, max, wc);
 		if (found > 0)
 			return found;

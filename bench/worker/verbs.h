@@ -16,7 +16,7 @@
 #define VERBS_RESOLVE_MS 5000
 #define WINDOW_PARTS 4 /* a window is signalled, and a receive queue told of, in so many parts */
 
-/* What a test needs of every connection. */
+/* The requirements of a test on every connection. */
 struct verbs_shape {
 	uint32_t send_wr, recv_wr; /* as many receives are posted at once */
 	uint32_t inline_octets;
@@ -26,9 +26,9 @@ struct verbs_shape {
 	bool send_cq; /* completions of what we post have a CQ of their own */
 };
 
-/* What one thread's connections share; with mode=epoll each connection has its own. */
+/* Shared by one thread's connections; with mode=epoll each connection has its own. */
 struct verbs_lane {
-	struct ibv_comp_channel *channel; /* of cq, for mode=event and whoever only waits */
+	struct ibv_comp_channel *channel; /* of cq, for mode=event and threads that only wait */
 	struct ibv_cq *cq;
 	struct ibv_cq *send_cq; /* cq where there is no other */
 	struct ibv_mr *mr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // As many messages as the window allows, over all connections of a thread in turn. iWARP has no flow
 // control for Sends: the receiver gives credit for a part of its receive queue at a time, by a Send of
-// no octets. A Send of a length that no message has says that no more will come.
+// no bytes. A Send of a length that no message has says that no more will come.
 #include "worker/verbs.h"
 
 #include "worker/fail.h"
@@ -60,7 +60,7 @@ static void begin(struct turn *turn, unsigned int lane, unsigned int flow)
 		       : args->op == OP_WRITE ? IBV_WR_RDMA_WRITE
 					      : IBV_WR_SEND;
 	turn->mode = (enum mode)args->mode;
-	/* Whoever neither posts nor receives messages waits for the end alone, and sleeps. */
+	/* An end that neither posts nor receives messages waits for the end alone, and sleeps. */
 	if (!out && args->op != OP_SEND)
 		turn->mode = MODE_EVENT;
 	turn->part = (uint32_t)args->window / WINDOW_PARTS;
@@ -175,7 +175,7 @@ static void pump(struct turn *turn, struct stream *stream)
 		if (stream->under_way + args->batch > args->window ||
 		    (turn->opcode == IBV_WR_SEND && stream->link->room < args->batch))
 			return;
-		turn->pace.octets += args->batch * args->size;
+		turn->pace.bytes += args->batch * args->size;
 		post_batch(turn, stream);
 	}
 }
@@ -221,7 +221,7 @@ static void completed(struct turn *turn, const struct ibv_wc *wc)
 	}
 }
 
-/* What the other end's first credit would be, once. */
+/* Stands for the other end's first credit, once. */
 static void begin_room(struct turn *turn)
 {
 	for (uint32_t i = 0; i < turn->count; i++) {

@@ -84,7 +84,7 @@ static struct verbs_link *free_link(void)
 	     (unsigned int)verbs.max);
 }
 
-/* Whether a connection ended. */
+/* Returns whether a connection ended. */
 static bool take_event(struct session *session, struct rdma_cm_event *event)
 {
 	struct verbs_link *link = NULL;

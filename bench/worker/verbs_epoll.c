@@ -35,7 +35,7 @@ static int take_event(struct verbs_lane *lane, struct ibv_wc *wcs)
 	return verbs_poll(lane->cq, WCS_EACH, wcs);
 }
 
-/* The connection's channel joins the set; what came before its CQ was armed raises no event. */
+/* The connection's channel joins the set; a completion that came before its CQ was armed raises no event. */
 static int join(uint64_t number, struct ibv_wc *wcs)
 {
 	struct verbs_lane *lane = verbs.links[number].lane;

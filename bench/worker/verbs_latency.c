@@ -8,7 +8,7 @@
 #define WRITES_A_SIGNAL 64
 #define WRITES_MAX 120 /* posted and not reaped */
 #define SENDS_MAX 3
-#define VALUES 250 /* of the last octet of a Write, from 1 */
+#define VALUES 250 /* of the last byte of a Write, from 1 */
 
 /* The library's threads place into this memory while we look: that is what RDMA Write is. */
 __attribute__((no_sanitize("thread"))) static uint8_t octet_at(const uint8_t *at)
@@ -38,7 +38,7 @@ static enum ibv_wr_opcode opcode_of(const struct args *args)
 	return IBV_WR_SEND;
 }
 
-/* Posts one message whose last octet has this value. */
+/* Posts one message whose last byte has this value. */
 static void post(const struct args *args, struct verbs_link *link, uint8_t value)
 {
 	bool write = args->op == OP_WRITE;
@@ -70,7 +70,7 @@ static void wait_receive(const struct session *session, struct verbs_link *link)
 	verbs_wait(session, link->lane, (enum mode)session->args.mode, 1, &wc);
 }
 
-/* Until the last octet is another one than it was; what it is. */
+/* Waits until the last byte has changed. Returns it. */
 static uint8_t wait_memory(const struct session *session, const uint8_t *at, uint8_t before)
 {
 	uint32_t spins = 0;
@@ -157,7 +157,7 @@ void verbs_ping(struct session *session, const struct until *until, struct stats
 		put_octet(link->in + session->args.size - 1, 0);
 }
 
-/* Waits for a message and answers it; whether it was the last. */
+/* Waits for a message and answers it. Returns whether it was the last. */
 static bool echo_once(const struct session *session, struct verbs_link *link, uint8_t before)
 {
 	const struct args *args = &session->args;

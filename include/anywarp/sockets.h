@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Extended sockets: which sockets are iWARP, and for programs that link with -lanywarp-sockets, what
- * RDMA has beyond a stream: memory that the peer writes and reads by itself, operations that complete
- * later, sends without a copy. libanywarp-sockets(7) tells of the modes, anywarp_sockets(3) of the calls.
+ * Extended sockets: options that choose which sockets are iWARP and, for programs that link with
+ * -lanywarp-sockets, what RDMA has beyond a stream: memory that the peer writes and reads by itself,
+ * operations that complete later, sends without a copy. libanywarp-sockets(7) describes the modes,
+ * anywarp_sockets(3) the calls.
  */
 #ifndef ANYWARP_SOCKETS_H
 #define ANYWARP_SOCKETS_H
@@ -19,25 +20,22 @@ extern "C" {
 #define IWARP_MODE 1
 #define IWARP_ROLE 2
 
-/* IWARP_MODE: before connect or listen, or on a connection that has carried no octet yet. */
+/* IWARP_MODE: before connect or listen, or on a connection that has carried no byte yet. */
 #define IWARP_OFF 0
 #define IWARP_ON 1 /* the peer must be in iWARP mode, too */
 #define IWARP_AUTO 2 /* iWARP if the peer is, plain TCP if not */
 
-/* IWARP_ROLE: who starts iWARP, where connect and accept do not tell. */
+/* IWARP_ROLE: which end starts iWARP, if connect and accept do not decide it. */
 #define IWARP_ACTIVE 1 /* as the end that connects */
 #define IWARP_PASSIVE 2 /* as the end that accepts */
 
-/*
- * The calls below return -1 with errno where they fail, or NULL. Of each connection they may be made in
- * any thread.
- */
+/* The calls below return -1 or NULL with errno if they fail. They may be made in any thread. */
 
 /*
- * Makes a connected TCP socket an extended one: iWARP, by an end in this very process. Both programs do
- * so, one of them IWARP_ACTIVE and the other IWARP_PASSIVE, when all that either has sent is
- * received; it waits until they have agreed. What a socket can do, fd still can. The connection lives
- * as long as this process: a child may use its octets, but makes none of these calls.
+ * Makes a connected TCP socket an extended one: iWARP, whose end is in this process. Both programs call
+ * it, one of them as IWARP_ACTIVE and the other as IWARP_PASSIVE, when each has received all that the other
+ * has sent. It waits until they have agreed. fd can still be used as a socket. The connection lives as
+ * long as this process: a child may use the stream, but makes none of these calls.
  *
  * EINVAL (role), EBADF, ENOTCONN, EOPNOTSUPP (no TCP socket, or iWARP already), ECONNRESET, EPROTO,
  * ETIMEDOUT (the peer does not do the same), ENOENT (the libraries are not there), ENOMEM, EMFILE, ENODEV,
@@ -45,16 +43,16 @@ extern "C" {
  */
 int iwarp_start(int fd, int role);
 
-/* What the peer may do with registered memory. Without either it is for sends and our own operations. */
+/* The rights of the peer to registered memory. Without either it is for this end's own operations. */
 #define IWARP_REMOTE_READ 1
 #define IWARP_REMOTE_WRITE 2
 
 struct iwarp_mr;
 
 /*
- * Registers len octets, at least one, at addr for the connection of fd; they stay the program's. They
- * must stay mapped until iwarp_dereg_mr, which waits for nothing: no operation with them may be under
- * way. What is left at close(fd) still has to be deregistered, in any order.
+ * Registers len bytes, at least one, at addr for the connection of fd. The memory stays the program's, and
+ * must stay mapped until iwarp_dereg_mr, which waits for nothing: no operation with the memory may be
+ * under way. Memory that is still registered at close(fd) has to be deregistered all the same.
  *
  * EINVAL, EBADF, EFAULT (not mapped so), ENOMEM; EOPNOTSUPP (fd is no extended socket, or the peer's end
  * does not know of such calls), as with all calls below.
@@ -63,8 +61,8 @@ struct iwarp_mr *iwarp_reg_mr(int fd, void *addr, size_t len, int access);
 int iwarp_dereg_mr(struct iwarp_mr *mr);
 
 /*
- * The name of registered memory, for the peer, to be sent as it is. The same octets on any machine.
- * Who has it can do what access grants, until iwarp_dereg_mr or the end of the connection.
+ * The name of registered memory, which the program sends to the peer as it is. Its bytes mean the same on
+ * any machine. A process that has it can do what access grants, until iwarp_dereg_mr or the connection's end.
  */
 struct iwarp_key {
 	uint8_t octets[24];
@@ -73,14 +71,14 @@ struct iwarp_key {
 int iwarp_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key);
 
 /*
- * Copies len octets, 1 to 1 GiB, between mr and the peer's memory, at these offsets in them; the peer's program
- * does nothing for it and does not notice. One completion comes with the cookie. Memory is not reused, or
- * looked at, before. A Write is placed before any octet that is sent on the socket after the call.
+ * Copies len bytes, 1 to 1 GiB, between mr and the peer's memory, at these offsets in them. The peer's program
+ * does nothing for it and does not notice. One completion comes with the cookie; before, the program neither
+ * reuses the memory nor looks at it. A Write is placed before any byte that is sent on the socket after the call.
  *
  * EINVAL (key is none), ERANGE (not within mr, or key's memory), EAGAIN (too many are under way: take completions
  * first), ENOTCONN, ECONNRESET.
  *
- * iwarp_write_notify also sends a note of 1 to IWARP_NOTE_MAX octets on the socket, behind the Write and together
+ * iwarp_write_notify also sends a note of 1 to IWARP_NOTE_MAX bytes on the socket, behind the Write and together
  * with it: the peer reads it when the Write is there. It costs much less than a write(2) of its own. The one
  * completion, with the note's cookie, is the Write's; the note was copied when the call returns. EINVAL (note), EAGAIN
  * (no room for the note: the peer does not read), EPIPE.
@@ -101,10 +99,10 @@ int iwarp_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwar
 	       uint64_t key_offset, uint64_t cookie);
 
 /*
- * Octets of the stream, as send(2) and recv(2) have them, in order with those, but the call does not wait:
- * a completion tells when buf is the program's again. iwarp_send_mr sends from registered memory without
- * a copy. A send completes when all its octets are on their way; a receive when there are some, len at
- * the most, and with 0 at the end of the stream. EAGAIN as above, EPIPE, EINVAL (len is 0).
+ * Send and receive bytes of the stream, in order with send(2) and recv(2), without waiting: a completion
+ * tells when buf is the program's again. iwarp_send_mr sends from registered memory without a copy. A send
+ * completes when all its bytes are on their way; a receive when there are some, len at the most, and with 0
+ * bytes at the end of the stream. EAGAIN as above, EPIPE, EINVAL (len is 0).
  */
 int iwarp_send_async(int fd, const void *buf, size_t len, uint64_t cookie);
 int iwarp_send_mr(struct iwarp_mr *mr, size_t offset, size_t len, uint64_t cookie);
@@ -112,8 +110,8 @@ int iwarp_recv_async(int fd, void *buf, size_t len, uint64_t cookie);
 
 struct iwarp_completion {
 	uint64_t cookie;
-	size_t octets; /* that it has moved */
-	int error; /* 0 or an errno; ECONNRESET also where the peer's memory does not allow it */
+	size_t octets; /* bytes that the operation has moved */
+	int error; /* 0 or an errno; ECONNRESET also if the peer's memory does not allow the access */
 };
 
 /*

@@ -24,7 +24,7 @@ static void pace_over__after_many_octets(void **state)
 	struct pace pace = { .deadline_ns = 1 };
 
 	(void)state;
-	assert_false(pace_over(&pace, PACE_OCTETS));
+	assert_false(pace_over(&pace, PACE_BYTES));
 	assert_true(pace_over(&pace, 1));
 }
 

@@ -12,7 +12,7 @@ struct End {
     qp: ExtendedQueuePair,
     cq: GenericCompletionQueue,
     mr: Arc<MemoryRegion>,
-    pages: Box<[[u8; PAGE]; 3]>, // the message that comes, what goes out, what the peer writes
+    pages: Box<[[u8; PAGE]; 3]>, // the received message, the data to send, what the peer writes
 }
 
 impl End {
@@ -53,7 +53,7 @@ impl End {
         self.wait()
     }
 
-    /// For one completion, of whatever was posted.
+    /// Waits for one completion, of a send or a receive.
     fn wait(&self) -> Done<()> {
         loop {
             if let Some(wc) = self.cq.start_poll().into_iter().flatten().next() {
@@ -101,7 +101,7 @@ fn write(port: &str, address: &str, text: &str) -> Done<()> {
         end.ready(&id)?;
         id.establish()?;
     } else {
-        assert_eq!(answer, EventType::Established); // iWARP, where the QP is in RTS by itself
+        assert_eq!(answer, EventType::Established); // iWARP: the QP is in RTS already
     }
     end.wait()?;
     let (target, rkey) = (end.pages[0][..8].try_into()?, end.pages[0][8..12].try_into()?);
