@@ -227,7 +227,7 @@ static void fail_to_begin(void)
 
 static void log_bad_list(void)
 {
-	cm_expect_log(fail_to_begin, "error: ANYWARP_MPA: 'crc=maybe': crc must be on, off\n");
+	cm_expect_log(fail_to_begin, "error: ANYWARP_MPA: 'crc=maybe': crc must be on or off\n");
 }
 
 static void list__wrong(void **state)

@@ -101,7 +101,7 @@ def test_run_mpa_sets_the_policy(args):
 
 
 @pytest.mark.parametrize("args, words", [
-    (("--mpa", "crc=maybe", "true"), "'crc=maybe': crc must be on, off"),
+    (("--mpa", "crc=maybe", "true"), "'crc=maybe': crc must be on or off"),
     (("--mpa=revision=1,p2p=on", "true"), "'p2p': needs revision=2"),
     (("--mpa",), "needs a list"),
 ])

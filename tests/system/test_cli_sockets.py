@@ -147,7 +147,7 @@ def test_the_manual_is_set_without_a_warning(page):
     (("--rules",), "--rules needs a file"),
     (("--rule",), "--rule needs a rule"),
     (("--log", "loud", "true"), "error warn info debug"),
-    (("--mpa", "crc=maybe", "true"), "'crc=maybe': crc must be on, off"),
+    (("--mpa", "crc=maybe", "true"), "'crc=maybe': crc must be on or off"),
     ((), "no program to run"),
     (("--rule", "on", "--"), "no program to run"),
 ])

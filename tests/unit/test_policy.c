@@ -106,16 +106,16 @@ static void aw_policy_parse__unknown_key(void **state)
 static void aw_policy_parse__wrong_value(void **state)
 {
 	(void)state;
-	refused("markers=yes", "'markers=yes'", "must be on, off");
-	refused("crc=", "'crc='", "must be on, off");
-	refused("crc", "'crc'", "must be on, off");
-	refused("crc=on+off", "'crc=on+off'", "must be on, off");
-	refused("revision=3", "'revision=3'", "must be 1, 2");
-	refused("revision=0", "'revision=0'", "must be 1, 2");
-	refused("p2p=1", "'p2p=1'", "must be on, off");
-	refused("ird_ord=none", "'ird_ord=none'", "must be auto, ulp");
-	refused("extensions=o", "'extensions=o'", "must be on, off");
-	refused("crc=on=off", "'crc=on=off'", "must be on, off");
+	refused("markers=yes", "'markers=yes'", "must be on or off");
+	refused("crc=", "'crc='", "must be on or off");
+	refused("crc", "'crc'", "must be on or off");
+	refused("crc=on+off", "'crc=on+off'", "must be on or off");
+	refused("revision=3", "'revision=3'", "must be 1 or 2");
+	refused("revision=0", "'revision=0'", "must be 1 or 2");
+	refused("p2p=1", "'p2p=1'", "must be on or off");
+	refused("ird_ord=none", "'ird_ord=none'", "must be auto or ulp");
+	refused("extensions=o", "'extensions=o'", "must be on or off");
+	refused("crc=on=off", "'crc=on=off'", "must be on or off");
 }
 
 static void aw_policy_parse__wrong_rtrs(void **state)

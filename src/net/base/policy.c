@@ -45,13 +45,13 @@ static const struct {
 	const struct word *words;
 	bool many; /* words may be joined with '+' */
 } keys[KEYS] = {
-	[MARKERS] = { "markers", "on, off", on_off, false },
-	[CRC] = { "crc", "on, off", on_off, false },
-	[REVISION] = { "revision", "1, 2", revisions, false },
-	[P2P] = { "p2p", "on, off", on_off, false },
+	[MARKERS] = { "markers", "on or off", on_off, false },
+	[CRC] = { "crc", "on or off", on_off, false },
+	[REVISION] = { "revision", "1 or 2", revisions, false },
+	[P2P] = { "p2p", "on or off", on_off, false },
 	[RTR] = { "rtr", "one or more of send, write, read, joined with '+'", rtrs, true },
-	[EXTENSIONS] = { "extensions", "on, off", on_off, false },
-	[IRD_ORD] = { "ird_ord", "auto, ulp", depths, false },
+	[EXTENSIONS] = { "extensions", "on or off", on_off, false },
+	[IRD_ORD] = { "ird_ord", "auto or ulp", depths, false },
 };
 
 const struct aw_policy aw_policy_default = {
