@@ -189,7 +189,9 @@ static void credit__is_earned_by_polls_right_behind(void **state)
 static void credit__is_one_for_each_call_that_holding_saves(void **state)
 {
 	struct pair *p = *state;
-	enum { CALLS = 10 };
+	enum {
+		CALLS = 10
+	};
 
 	stopped_ns = aw_now_ns();
 	for (int i = 0; i < CALLS; i++)
