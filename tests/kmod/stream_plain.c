@@ -87,6 +87,7 @@ bool awk_tx_run(struct awk_qp *qp, unsigned int batches)
 {
 	struct awk_stream *s = &qp->stream;
 	u8 octets[TCP_OCTETS];
+	bool more;
 	size_t len;
 	int n = 0;
 
@@ -112,8 +113,9 @@ bool awk_tx_run(struct awk_qp *qp, unsigned int batches)
 	}
 	awk_qp_drain(qp);
 	awk_stream_arm(qp);
+	more = s->sock && (s->tx_again || n < 0);
 	awk_qp_unlock(qp);
-	return s->tx_again || n < 0;
+	return more;
 }
 
 void awk_lost_look(struct awk_qp *qp)
