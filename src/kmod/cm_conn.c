@@ -58,7 +58,7 @@ struct awk_conn *awk_conn_create(bool initiator)
 	timer_setup(&c->timer, on_timer, 0);
 	INIT_LIST_HEAD(&c->half_open);
 	c->initiator = initiator;
-	c->state = initiator ? AWK_CONN_ANSWERING : AWK_CONN_AWAIT_REQUEST;
+	c->state = AWK_CONN_ANSWERING;
 	if (awk_conn_enlist(c)) {
 		awk_conn_put(c);
 		return NULL;

@@ -36,7 +36,7 @@ enum awk_conn_state {
 	AWK_CONN_AWAIT_REQUEST,
 	/* responder: the program has the Request; the thread that moves it on owns it */
 	AWK_CONN_DECIDING,
-	AWK_CONN_ANSWERING, /* a thread that connects, accepts or rejects owns it */
+	AWK_CONN_ANSWERING, /* new, or a program accepts or rejects: that thread owns it */
 	AWK_CONN_RUNNING, /* the stream has the socket */
 	AWK_CONN_OVER, /* failed, rejected or answered in vain; an event to iw_cm may be due */
 	AWK_CONN_DONE, /* over, and no event is due */

@@ -152,7 +152,11 @@ static void begin_half_open(struct awk_listener *l, struct awk_conn *c, struct s
 	spin_unlock(&l->lock);
 	awk_conn_set_deadline(c, AWK_STARTUP_MS);
 	awk_conn_listen(c);
+	/* From here on its worker may end it. */
+	awk_conn_get(c);
+	smp_store_release(&c->state, AWK_CONN_AWAIT_REQUEST);
 	awk_conn_kick(c);
+	awk_conn_put(c);
 }
 
 /* 0; -EAGAIN: there is no more for now; or another error. */

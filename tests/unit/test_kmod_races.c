@@ -204,6 +204,36 @@ static void test_callback_of_user_before(void **unused)
 	}
 }
 
+static void reset_now(void)
+{
+	void (*const keep)(bool must) = kshim_on_yield;
+
+	kshim_on_yield = NULL;
+	kshim_tcp_reset(kshim_tcps[1]);
+	while (kshim_work_run(0))
+		;
+	kshim_on_yield = keep;
+}
+
+/* The peer resets while a worker accepts: the connection's own worker ends it, and its socket keeps no callback. */
+static void test_reset_as_accepted(void **unused)
+{
+	bool reached = true;
+
+	(void)unused;
+	for (unsigned int at = 0; reached; at++) {
+		assert_true(kshim_tcp_arrive(listen_begin()));
+		second = reset_now;
+		places = at;
+		kshim_on_yield = let_second_run;
+		kshim_work_run(0);
+		kshim_on_yield = NULL;
+		reached = !second;
+		second = NULL;
+		listen_end();
+	}
+}
+
 static void run_linger(void *arg)
 {
 	awk_linger(((struct kshim_tcp *)arg)->sock);
@@ -243,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_answer_as_peer_leaves),
 		cmocka_unit_test(test_answer_as_all_ends),
 		cmocka_unit_test(test_callback_of_user_before),
+		cmocka_unit_test(test_reset_as_accepted),
 		cmocka_unit_test(test_fin_as_linger_begins),
 	};
 
