@@ -15,7 +15,7 @@ import applications
 import pair
 import program
 
-VALUE_OCTETS = 4096
+VALUE_BYTES = 4096
 POSTGRES = "postgres"
 POSTGRES_SETTINGS = ("-c fsync=off -c unix_socket_directories= -c shared_buffers=64MB -c autovacuum=off "
                      "-c max_connections=40 -c logging_collector=off")
@@ -31,12 +31,12 @@ class Redis(application.Application):
         scene.server([*applications.Redis.server(scene.folder, scene.bed.address, port), "--protected-mode", "no"], port)
         requests = max(200, int(keys["requests"] * seconds))
         said = scene.load(applications.Redis.client(scene.bed.address, port, {**keys, "requests": requests}, seconds))
-        value = secrets.token_hex(VALUE_OCTETS // 2)
+        value = secrets.token_hex(VALUE_BYTES // 2)
         ask = ["redis-cli", "-h", scene.bed.address, "-p", str(port), "--raw"]
         scene.client([*ask, "-x", "set", "checked"], input=value)
         application.check(scene.client([*ask, "get", "checked"]).strip() == value, "the value is not what was stored")
         # Each request is made as a SET and as a GET.
-        return {**applications.Redis.result(said), "operations": 2 * requests, "checked": f"{VALUE_OCTETS} bytes of a value"}
+        return {**applications.Redis.result(said), "operations": 2 * requests, "checked": f"{VALUE_BYTES} bytes of a value"}
 
 
 class Nginx(application.Application):

@@ -33,7 +33,7 @@ http {{
     server {{ listen {address}:{port}; root {folder}/root; }}
 }}
 """
-FILE_NAME, FILE_OCTETS = "file", 1024
+FILE_NAME, FILE_BYTES = "file", 1024
 
 
 class Served:
@@ -69,7 +69,7 @@ class Served:
 
 
 class Redis(Served):
-    """GET of 64 octets."""
+    """GET of 64 bytes."""
     packages = {"redis-server": "redis-server", "redis-benchmark": "redis-tools"}
 
     @staticmethod
@@ -100,7 +100,7 @@ class Nginx(Served):
         os.chmod(folder, 0o755)
         os.mkdir(os.path.join(folder, "root"))
         with open(os.path.join(folder, "root", FILE_NAME), "wb") as file:
-            file.write(os.urandom(FILE_OCTETS))
+            file.write(os.urandom(FILE_BYTES))
         settings = os.path.join(folder, "nginx.conf")
         with open(settings, "w", encoding="ascii") as file:
             file.write(NGINX.format(folder=folder, address=address, port=port))

@@ -80,7 +80,7 @@ def parse_pingpong(output, size):
     """Its table has one row: bytes #sent #ack total time MB/sec usec/xfer Mxfers/sec."""
     rows = [line.split() for line in output.splitlines() if re.match(r" *\d", line)]
     if len(rows) != 1 or len(rows[0]) != 8 or parse_size(rows[0][0]) != size:
-        raise pair.Failure(f"fi_pingpong printed no row for {size} octets: {output[-200:]!r}")
+        raise pair.Failure(f"fi_pingpong printed no row for {size} bytes: {output[-200:]!r}")
     return {"transport": "libfabric", "test": "latency", "size": size,
             "usec": {"mean": float(rows[0][6])}}
 
@@ -126,7 +126,7 @@ def programs():
 
 def parse_perftest(output, test, size):
     """The CSV's last row: iterations, 50.0_percentile_lat, avg_lat, overall_lat, avg_bw,
-    overall_bw, avg_mr, overall_mr. Its MB are 2^20 octets."""
+    overall_bw, avg_mr, overall_mr. Its MB are 2^20 bytes."""
     rows = [line.split(",") for line in output.splitlines() if re.match(r" *\d+,", line)]
     if not rows or len(rows[-1]) != 8:
         raise pair.Failure(f"ucx_perftest printed no result: {output[-200:]!r}")

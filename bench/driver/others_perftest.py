@@ -50,7 +50,7 @@ def parse(output, test, size):
     rows = [line.split() for line in output.splitlines() if re.match(rf" {size} +\d+ ", line)]
     columns = BANDWIDTH_COLUMNS if test.endswith("bw") else LATENCY_COLUMNS
     if len(rows) != 1 or len(rows[0]) != columns:
-        raise pair.Failure(f"{test} printed no row for {size} octets: {output[-200:]!r}")
+        raise pair.Failure(f"{test} printed no row for {size} bytes: {output[-200:]!r}")
     row = [float(field) for field in rows[0]]
     result = {"transport": "perftest", "test": test, "size": size, "iterations": int(row[1])}
     if test.endswith("bw"):

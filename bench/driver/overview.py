@@ -23,7 +23,7 @@ def is_study(results):
 
 def name_of(point):
     """application, bed and size, for people."""
-    shown = values.octets(point["x"]) if points.GROUPS[point["group"]].x == "octets" else point["x"]
+    shown = values.octets(point["x"]) if points.GROUPS[point["group"]].x == "bytes" else point["x"]
     return f"{point['group'].removeprefix('app-')}, {point['bed']}, {shown}"
 
 

@@ -39,7 +39,7 @@ LOOKS = {
     "pass-through": (1, "-"), "iwarp": (5, "-"), "one-sided": (4, "-"), "ucx-roce": (6, "-"), "verbs-roce": (6, "-"),
 }
 # What an axis of many sizes is marked with.
-TICKS_OCTETS = (1, 8, 64, KI, 8 * KI, 64 * KI, MI, 16 * MI)
+TICKS_BYTES = (1, 8, 64, KI, 8 * KI, 64 * KI, MI, 16 * MI)
 TICKS_MAX = 8
 # Beyond this, from the least to the most, an axis is logarithmic; below, it starts at zero.
 LINEAR_SPAN_MAX = 12
@@ -65,8 +65,8 @@ def ticks_of(x_name, xs):
     """At most TICKS_MAX of them; the last x is always among them."""
     if len(xs) <= TICKS_MAX:
         return xs
-    if x_name == "octets":
-        return [each for each in TICKS_OCTETS if xs[0] <= each <= xs[-1]]
+    if x_name == "bytes":
+        return [each for each in TICKS_BYTES if xs[0] <= each <= xs[-1]]
     return xs[::-1][::2][::-1]
 
 
@@ -74,10 +74,10 @@ def set_x(axes, x_name, xs):
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator(ticks_of(x_name, xs)))
     axes.xaxis.set_minor_locator(NullLocator())
-    in_octets = x_name == "octets"
+    in_bytes = x_name == "bytes"
     axes.xaxis.set_major_formatter(FuncFormatter(
-        lambda x, _: values.octets(round(x)) if in_octets else f"{round(x):,}"))
-    axes.set_xlabel("message size, octets" if in_octets else x_name, color=INK)
+        lambda x, _: values.octets(round(x)) if in_bytes else f"{round(x):,}"))
+    axes.set_xlabel("message size, bytes" if in_bytes else x_name, color=INK)
 
 
 def set_y(axes, unit, drawn):
@@ -196,7 +196,7 @@ def describe(found, value):
     shown = ", ".join(f"{name} {values.text(value, each[1] / values.VALUES[value].scale)}"
                       for name, each in last.items())
     at = max((each[0] for each in last.values()), default=0)
-    at_text = values.octets(at) if group.x == "octets" else str(at)
+    at_text = values.octets(at) if group.x == "bytes" else str(at)
     return f"{group.title}, in {unit} by {group.x}. At {at_text} {group.x}: {shown}."
 
 

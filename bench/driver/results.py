@@ -6,7 +6,7 @@
   "machine":  {"kernel", "cpu", "cores", "memory_octets", "governor" or null, "virtual" or null, "congestion_control" or null,
                "handover_ns": summary of all rounds (below), or null},
   "versions": {"anywarp", "build", "libfabric", "ucx", "python"}: text, or null where not
-               installed; build stands for the octets of what was measured and of the driver,
+               installed; build stands for the bytes of what was measured and of the driver,
   "settings": {"form": "full" | "default" | "short" | "apps" | "apps-short", "rounds", "seconds" of a timed run,
                "only": [text], "command", "started": ISO 8601, "took_seconds",
                "interrupted": bool, true also in what a run leaves that is killed},
@@ -30,7 +30,7 @@
 Of the application study ("form" is "apps" or "apps-short") "program" is "APPLICATION:WAY", a run's result has "checked": what
 of the application's output was compared, and "cpu": {"both_seconds"} of all processes of the run while the load ran.
 
-Times are microseconds but for *_ns and *_seconds; bandwidth is payload octets a second, of both
+Times are microseconds but for *_ns and *_seconds; bandwidth is payload bytes a second, of both
 ways together where both ways send."""
 
 import json

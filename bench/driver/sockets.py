@@ -98,7 +98,7 @@ class Rpc:
 
 class Ftp:
     """vsftpd and tnftp, as Debian has them; the file lies in memory and is thrown away by the client.
-    The rate is the client's own: octets of the file by the time of its transfer."""
+    The rate is the client's own: bytes of the file by the time of its transfer."""
 
     def __init__(self, libraries, rule):
         self.why_not = no_library(libraries, rule)
@@ -143,7 +143,7 @@ def parse_tnftp(output, octets):
     """Its line is '19922944 bytes received in 00:00 (1.21 GiB/s)'."""
     found = re.search(r"(\d+) bytes received in \S+ \(([\d.]+) ([KMG]?)i?B/s\)", output)
     if not found or int(found[1]) != octets:
-        raise pair.Failure(f"tnftp received no file of {octets} octets: {output[-200:]!r}")
+        raise pair.Failure(f"tnftp received no file of {octets} bytes: {output[-200:]!r}")
     unit = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}[found[3]]
     return {"test": "ftp", "octets": octets, "octets_per_second": float(found[2]) * unit}
 

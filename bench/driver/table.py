@@ -14,7 +14,7 @@ MET = {True: "met", False: "NOT met", None: "-"}
 
 
 def x_text(group, x):
-    return values.octets(x) if points.GROUPS[group].x == "octets" else str(x)
+    return values.octets(x) if points.GROUPS[group].x == "bytes" else str(x)
 
 
 def cell(series, value):
@@ -54,7 +54,7 @@ def title(group, value, bed, number):
 
 
 VALUE_NAMES = {"latency_p99": "99 % below", "latency_p99_whole": "99 % below", "latency": "median", "cpu_per_gb": "CPU per GB",
-               "cpu_per_million": "CPU per million messages", "first_octet": "to the first octet",
+               "cpu_per_million": "CPU per million messages", "first_octet": "to the first byte",
                "connects_per_second": "a second", "rate": "messages a second",
                "poll": "poll_cq", "poll_busy10": "poll_cq with 10 busy",
                "idle_cpu": "CPU of a process", "cpu_per_operation": "CPU for each operation", "latency_whole": "median",

@@ -10,7 +10,7 @@ import stats
 import values
 from values import KI, MI
 
-SOCKET_OCTETS_MAX = 8 * KI
+SOCKET_BYTES_MAX = 8 * KI
 SLOWEST_MS_MAX = 5
 IDLE_CPU_PERCENT_MAX = 0.1
 CORES_FOR_THREADS = 4
@@ -67,11 +67,11 @@ def bandwidth():
 def latency():
     lat = "latency/loopback/4"
     return [
-        at_most("latency, 4 octets, Send, CQ polled / spinning TCP", lat,
+        at_most("latency, 4 bytes, Send, CQ polled / spinning TCP", lat,
                 over("send-spin", "tcp-spin", "latency"), 1.25),
-        at_most("latency, 4 octets, Send, CQ events / blocking TCP", lat,
+        at_most("latency, 4 bytes, Send, CQ events / blocking TCP", lat,
                 over("send-event", "tcp-block", "latency"), 1.25),
-        at_most("latency, 4 octets, Write, memory polled / blocking TCP", "worst/loopback/4",
+        at_most("latency, 4 bytes, Write, memory polled / blocking TCP", "worst/loopback/4",
                 over("write", "tcp-block", "latency"), 1.1),
         at_most("slowest of 20,000 of these Writes", "worst/loopback/4",
                 lambda point: [us / 1000 for us in alone("write", "slowest")(point)],
@@ -80,7 +80,7 @@ def latency():
 
 
 def small_and_many():
-    rows = [at_least(f"message rate, 64 octets, {op.capitalize()} one a post, window 128 / TCP one a "
+    rows = [at_least(f"message rate, 64 bytes, {op.capitalize()} one a post, window 128 / TCP one a "
                      "send", "rate/loopback/64", over(op, "tcp", "rate"), 4)
             for op in ("write", "send")]
     rows += [at_most(f"CPU per GB, 1 Mi, {op.capitalize()} with events, both ends / TCP",
@@ -89,7 +89,7 @@ def small_and_many():
     return rows + [
         at_most("connection set-up / TCP", "connect/loopback/300",
                 over("verbs", "tcp", "connect"), 2),
-        at_most("connection set-up, 64 at once, to the first octet / TCP", "connect-at-once/loopback/64",
+        at_most("connection set-up, 64 at once, to the first byte / TCP", "connect-at-once/loopback/64",
                 over("verbs", "tcp", "first_octet"), 2),
         at_most("hot-spot, 512 clients, latency / TCP", "hotspot/loopback/512",
                 over("send-event", "tcp-epoll", "latency"), 1.3),
@@ -101,8 +101,8 @@ def small_and_many():
 def idle():
     point = "idle/loopback/10000"
     return [
-        at_most("10,000 idle: octets for each, beyond TCP's", point, beyond_socket,
-                SOCKET_OCTETS_MAX),
+        at_most("10,000 idle: bytes for each, beyond TCP's", point, beyond_socket,
+                SOCKET_BYTES_MAX),
         at_most("10,000 idle: poll_cq / with 10 busy ones", point, idle_poll, 1),
         at_most("10,000 idle: CPU of a process", point, alone("verbs", "idle_cpu"),
                 IDLE_CPU_PERCENT_MAX, " %"),
@@ -130,7 +130,7 @@ def perftest():
     rows = [at_least(f"{where}perftest, ib_{op}_bw -R, 1 Mi / TCP", f"perftest/loopback/{MI}",
                      over(f"{op}_bw{suffix}", "tcp", "bandwidth"), 0.95)
             for where, suffix in paths for op in ("write", "send", "read")]
-    return rows + [at_most(f"{where}perftest, ib_{op}_lat -R, 4 octets / blocking TCP", "perftest-latency/loopback/4",
+    return rows + [at_most(f"{where}perftest, ib_{op}_lat -R, 4 bytes / blocking TCP", "perftest-latency/loopback/4",
                            over(f"{op}_lat{suffix}", "tcp-block", "latency"), 1.05)
                    for where, suffix in paths for op in ("write", "send", "read")]
 
@@ -153,7 +153,7 @@ def others():
              ("Send", "send-spin", "libfabric rdm", "libfabric-rdm"),
              ("Send", "send-spin", "UCX tag", "ucx-tag_lat"),
              ("Write", "write", "UCX put", "ucx-put_lat"))
-    return rows + [at_most(f"polled latency, 4 octets, {op} / {name}", small,
+    return rows + [at_most(f"polled latency, 4 bytes, {op} / {name}", small,
                            over(ours, theirs, "latency_mean"), 1)
                    for op, ours, name, theirs in pairs]
 
@@ -166,17 +166,17 @@ def host():
     """Both ends on one host, where both ask for memory in common."""
     lat = "host-latency/loopback/4"
     rows = [
-        at_most("through memory, latency, 4 octets, Send, CQ polled / spinning TCP", lat,
+        at_most("through memory, latency, 4 bytes, Send, CQ polled / spinning TCP", lat,
                 over("send-spin", "tcp-spin", "latency"), 0.25),
-        at_most("through memory, latency, 4 octets, Send, CQ events / blocking TCP", lat,
+        at_most("through memory, latency, 4 bytes, Send, CQ events / blocking TCP", lat,
                 over("send-event", "tcp-block", "latency"), 0.9),
-        at_most("through memory, latency, 4 octets, Write, memory polled / spinning TCP", lat,
+        at_most("through memory, latency, 4 bytes, Write, memory polled / spinning TCP", lat,
                 over("write", "tcp-spin", "latency"), 0.5),
     ]
     rows += [at_least(f"through memory, bandwidth, {op.capitalize()}, {values.octets(size)} / TCP",
                       f"host-bandwidth/loopback/{size}", over(op, "tcp", "bandwidth"), 2.5)
              for size in (64 * KI, MI) for op in ("write", "send")]
-    return [*rows, at_least("through memory, message rate, 64 octets, Send one a post / TCP one a send",
+    return [*rows, at_least("through memory, message rate, 64 bytes, Send one a post / TCP one a send",
                             "host-rate/loopback/64", over("send", "tcp", "rate"), 10)]
 
 
@@ -185,14 +185,14 @@ def sockets():
     lat, large, small = ("sockets-latency/loopback/64", f"sockets-bandwidth/loopback/{64 * KI}",
                          "sockets-rate/loopback/64")
     return [
-        at_most("sockets, pass-through, latency, 64 octets / no library", lat,
+        at_most("sockets, pass-through, latency, 64 bytes / no library", lat,
                 over("pass-through", "tcp", "latency"), 1.02),
         at_least("sockets, pass-through, bandwidth, 64 Ki / no library", large,
                  over("pass-through", "tcp", "bandwidth"), 0.98),
-        at_most("sockets, iWARP, latency, 64 octets / TCP", lat, over("iwarp", "tcp", "latency"), 1.35),
+        at_most("sockets, iWARP, latency, 64 bytes / TCP", lat, over("iwarp", "tcp", "latency"), 1.35),
         at_least("sockets, iWARP, bandwidth, 64 Ki / TCP", large,
                  over("iwarp", "tcp", "bandwidth"), 0.85),
-        at_least("sockets, iWARP, 64 octets streamed, combined / TCP_NODELAY", small,
+        at_least("sockets, iWARP, 64 bytes streamed, combined / TCP_NODELAY", small,
                  over("iwarp-combined", "tcp", "rate"), 1),
         *servers(),
     ]
@@ -202,7 +202,7 @@ def servers():
     """Programs that poll, and servers that many know."""
     rows = []
     for mode in ("block", "poll", "epoll", "epoll-edge"):
-        rows += [at_most(f"sockets, iWARP, latency, 64 octets, {mode} / TCP", f"sockets-waits/loopback/{mode}",
+        rows += [at_most(f"sockets, iWARP, latency, 64 bytes, {mode} / TCP", f"sockets-waits/loopback/{mode}",
                          over("iwarp", "tcp", "latency"), 1.2),
                  at_least(f"sockets, iWARP, bandwidth, 64 Ki, {mode} / TCP", f"sockets-waits-bandwidth/loopback/{mode}",
                           over("iwarp", "tcp", "bandwidth"), 0.85)]
@@ -213,7 +213,7 @@ def servers():
     return rows + [
         at_least("sockets, iWARP, connections a second / TCP", "sockets-connect/loopback/1000",
                  over("iwarp", "tcp", "connects_per_second"), 0.4),
-        at_most("sockets, iWARP, 1,000 idle: octets for each", "sockets-idle/loopback/1000",
+        at_most("sockets, iWARP, 1,000 idle: bytes for each", "sockets-idle/loopback/1000",
                 alone("iwarp", "memory_shared"), 16 * KI)]
 
 

@@ -33,14 +33,14 @@ def test_pingpong_gives_the_mean_of_half_a_round_trip():
 @pytest.mark.parametrize("output", ["", "error: no provider\n", PINGPONG_64K,
                                     PINGPONG_SMALL + "4 5k\n"])
 def test_pingpong_without_the_row_is_a_failure(output):
-    with pytest.raises(pair.Failure, match="no row for 4 octets"):
+    with pytest.raises(pair.Failure, match="no row for 4 bytes"):
         others.parse_pingpong(output, 4)
 
 
-def test_perftest_bandwidth_is_payload_octets_a_second():
+def test_perftest_bandwidth_is_payload_bytes_a_second():
     result = others.parse_perftest(PERFTEST_BANDWIDTH, "tag_bw", 65536)
     assert result["octets_per_second"] == 29059 * 65536
-    # Its MB are 2^20 octets: the two columns say the same.
+    # Its MB are 2^20 bytes: the two columns say the same.
     assert result["octets_per_second"] == pytest.approx(1816.19 * 2**20, rel=1e-4)
 
 

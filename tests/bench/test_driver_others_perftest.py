@@ -18,7 +18,7 @@ LATENCY = """\
 """
 
 
-def test_bandwidth_is_payload_octets_a_second():
+def test_bandwidth_is_payload_bytes_a_second():
     result = perftest.parse(BANDWIDTH, "ib_write_bw", 1 << 20)
     assert (result["octets_per_second"], result["iterations"]) == (1076.63 * (1 << 20), 2500)
 

@@ -69,7 +69,7 @@ def test_bandwidth_is_met_from_its_bound_upwards(ours, met):
 @pytest.mark.parametrize("ours, met", [((9, 12.5, 20), True), ((9, 12.6, 20), False)])
 def test_latency_is_met_up_to_its_bound(ours, met):
     found = row(results_of("latency/loopback/4", send_spin=latency(*ours),
-                           tcp_spin=latency(10, 10, 10)), "latency, 4 octets, Send, CQ polled")
+                           tcp_spin=latency(10, 10, 10)), "latency, 4 bytes, Send, CQ polled")
     assert found["met"] is met
 
 
@@ -83,7 +83,7 @@ def test_idle_memory_is_what_is_beyond_raw_tcp():
     def idle(octets):
         return rounds({"octets_per_connection": {"client": 0, "server": octets}})
 
-    found = row(results_of("idle/loopback/10000", verbs=idle(9000), tcp=idle(500)), "10,000 idle: oct")
+    found = row(results_of("idle/loopback/10000", verbs=idle(9000), tcp=idle(500)), "10,000 idle: bytes")
     assert found["median"] == 8500 and found["met"] is False
 
 
