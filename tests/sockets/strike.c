@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Loaded behind the library under test: what happens in the middle of a call. The program sets strike_next, and the library's
-// next look for bytes or room raises SIGUSR1; or reset_next, and its next send meets a reset of the connection.
+// next look for bytes or room raises SIGUSR1; or reset_next, and its next send meets a reset of the connection; or meet_fd, and the library's
+// next look for bytes of that fd stays there, with meeting set, until another thread closes the fd, which closed_inside counts, or waits for a lock.
 #include <dlfcn.h>
 #include <linux/sock_diag.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 
 typedef ssize_t recvmsg_fn(int fd, struct msghdr *msg, int flags);
@@ -11,7 +15,62 @@ typedef ssize_t sendmsg_fn(int fd, const struct msghdr *msg, int flags);
 typedef int connect_fn(int fd, const struct sockaddr *name, socklen_t len);
 typedef int getsockopt_fn(int fd, int level, int name, void *value, socklen_t *len);
 
+typedef int close_fn(int fd);
+typedef int close_range_fn(unsigned first, unsigned last, int flags);
+typedef int clocklock_fn(pthread_mutex_t *lock, clockid_t clock, const struct timespec *by);
+
 int strike_next, reset_next;
+_Atomic(int) meet_fd = -1, meeting, closed_inside;
+static _Atomic(int) inside = -1; /* the fd of a look that stays in the middle */
+
+static void meet(int fd)
+{
+	int wanted = fd;
+
+	if (!atomic_compare_exchange_strong(&meet_fd, &wanted, -1))
+		return;
+	atomic_store(&inside, fd);
+	atomic_store(&meeting, 1);
+	while (atomic_load(&inside) >= 0)
+		sched_yield();
+}
+
+static void see_closed(unsigned first, unsigned last)
+{
+	int fd = atomic_load(&inside);
+
+	if (fd < 0 || (unsigned)fd < first || (unsigned)fd > last)
+		return;
+	atomic_fetch_add(&closed_inside, 1);
+	atomic_store(&inside, -1);
+}
+
+int close(int fd)
+{
+	close_fn *real;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "close");
+	see_closed((unsigned)fd, (unsigned)fd);
+	return real(fd);
+}
+
+int close_range(unsigned first, unsigned last, int flags)
+{
+	close_range_fn *real;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "close_range");
+	see_closed(first, last);
+	return real(first, last, flags);
+}
+
+int pthread_mutex_clocklock(pthread_mutex_t *lock, clockid_t clock, const struct timespec *by)
+{
+	clocklock_fn *real;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_clocklock");
+	atomic_store(&inside, -1);
+	return real(lock, clock, by);
+}
 
 static void strike(void)
 {
@@ -26,6 +85,7 @@ ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 
 	*(void **)&real = dlsym(RTLD_NEXT, "recvmsg");
 	strike();
+	meet(fd);
 	return real(fd, msg, flags);
 }
 

@@ -244,6 +244,38 @@ def test_signal_before_the_wait(only_record):
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
+# A thread closes the fd while another thread's read is in the middle of an FPDU, between two system calls on that number (strike.c).
+CLOSED_INSIDE = CONNECTED + """
+import ctypes, os, threading
+behind = ctypes.CDLL(sys.argv[2])
+meet_fd, meeting, closed_inside = (ctypes.c_int.in_dll(behind, name) for name in ("meet_fd", "meeting", "closed_inside"))
+def read():
+    try:
+        server.recv(1, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        pass
+for close in os.close, lambda fd: os.closerange(fd, fd + 1):
+    meeting.value, meet_fd.value = 0, server.fileno()
+    reader = threading.Thread(target=read)
+    reader.start()
+    while not meeting.value:
+        pass
+    close(server.detach())
+    reader.join()
+    assert closed_inside.value == 0
+    client.close()
+    client = socket.create_connection(listener.getsockname())
+    server = listener.accept()[0]
+    client.sendall(b"y")
+    assert server.recv(1) == b"y"
+"""
+
+
+def test_close_waits_for_a_read_in_the_middle(only_record):
+    run = start_behind(only_record, "strike.so", CLOSED_INSIDE, program.free_port(), conftest.BUILD / "tests" / "strike.so")
+    assert run.wait_exit(SECONDS_MAX) == 0, run.report()
+
+
 # A reset meets the library's first send of a connection, which a look begins: the look leaves the error to SO_ERROR or a read.
 RESET_AT_THE_START = """
 import ctypes, errno, select, socket, sys

@@ -49,6 +49,11 @@ bool aw_framed_shutdown(int fd, int how, int *result);
  * of an FPDU: the rest and the stream's end are the proxy process's then.
  */
 void aw_framed_closing(int fd);
+/*
+ * Takes the FRAMED fd, which is about to be closed, out of the table, and waits until no thread works on the connection by that number:
+ * the number may be another file's next. Takes the fd table's lock.
+ */
+void aw_framed_forget(int fd);
 /* FIONREAD and SIOCATMARK. False: fd is not FRAMED. */
 bool aw_framed_pending(int fd, int *count);
 bool aw_framed_is_at_mark(int fd, int *at_mark);
