@@ -29,6 +29,7 @@
 
 #define SCRIBBLES 300 /* streams that end so */
 #define WAIT_MS 20000
+#define OTHERS 20
 
 /* e is the responder; the raw peer has the rest. */
 struct scene {
@@ -226,6 +227,25 @@ static void uqp_host__a_send(void **state)
 	assert_false(aw_stream_crc_in(&s->e.qp->core.stream));
 	pthread_mutex_unlock(&s->e.qp->lock);
 	assert_true(has_pipes(s) == (s->taken_count == 0));
+	part(s);
+}
+
+/* A CQ of many QPs, of which only one has memory, and nothing but a poll looks at it. */
+static void uqp_host__a_send_to_one_of_many(void **state)
+{
+	struct scene *s = *state;
+	struct end others[OTHERS] = { 0 };
+
+	join(s);
+	for (int i = 0; i < OTHERS; i++)
+		end_make_on(&others[i], &s->pd, &s->e.cq);
+	pair_stop_progress();
+	post_recv(s, 1000);
+	put_quietly(s, 1000, SIZE_MAX);
+	assert_received(s, 1000);
+	pair_start_progress();
+	for (int i = 0; i < OTHERS; i++)
+		end_destroy(&others[i]);
 	part(s);
 }
 
@@ -467,6 +487,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(uqp_host__a_send, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_send_to_one_of_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__a_turn_that_is_due_outlives_a_post, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__pieces_and_the_wrap, setup, teardown),

@@ -103,7 +103,8 @@ static bool serve(struct aw_cq *cq)
 		return false;
 	if (cq->epfd >= 0 && cq->qps_count > DIRECT_MAX) {
 		serve_ready(cq);
-		full = serve_memory(cq);
+		if (atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0)
+			full = serve_memory(cq);
 	} else {
 		for (uint32_t i = 0; i < cq->qps_count; i++)
 			full |= aw_uqp_progress(cq->qps[i]);
