@@ -36,7 +36,7 @@ static inline void aw_cancel_end(const int *state)
  * Of the variable that has the thread's state before: at the function's end the state is that again. A call that makes or
  * destroys an object is no cancellation point: half way, the object would be lost, or a lock left taken.
  */
-#define AW_UNCANCELLED __attribute__((cleanup(aw_cancel_end)))
+#define AW_UNCANCELLED __attribute__((cleanup(aw_cancel_end), unused))
 
 /* flags: 0 or MSG_PEEK. */
 static inline ssize_t aw_recv_now(int fd, void *buf, size_t len, int flags)
