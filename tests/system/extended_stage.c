@@ -126,22 +126,37 @@ void await(int fd, uint64_t cookie, size_t octets, int error)
 static struct timespec exit_began[2]; /* by CLOCK_REALTIME, CLOCK_MONOTONIC */
 static pthread_t exiter;
 
-/* The linker wants it for the shared libraries, which wait by it. */
+/* Returns whether this thread waits at exit: then the time is over at once, and may not have gone beyond. */
+static bool is_exits_wait(clockid_t clock, const struct timespec *end)
+{
+	const struct timespec *began = &exit_began[clock == CLOCK_MONOTONIC];
+
+	if (!exit_began[0].tv_sec || !pthread_equal(exiter, pthread_self()))
+		return false;
+	NEED(end->tv_sec - began->tv_sec <= EXIT_S + 1);
+	return true;
+}
+
+/* The linker wants both for the shared libraries, which wait by them. */
 __attribute__((visibility("default"))) int pthread_cond_timedwait(pthread_cond_t *cond,
 								  pthread_mutex_t *mutex,
 								  const struct timespec *end)
 {
 	int (*real)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *) =
 		(__typeof__(real))dlsym(RTLD_NEXT, __func__);
-	const struct timespec *began = exit_began;
 
-	if (!began->tv_sec || !pthread_equal(exiter, pthread_self()))
-		return real(cond, mutex, end);
-	if (end->tv_sec < began->tv_sec)
-		began = &exit_began[1];
-	/* Neither handler's wait may go beyond; the time is over at once. */
-	NEED(end->tv_sec - began->tv_sec <= EXIT_S + 1);
-	return ETIMEDOUT;
+	return is_exits_wait(CLOCK_REALTIME, end) ? ETIMEDOUT : real(cond, mutex, end);
+}
+
+__attribute__((visibility("default"))) int pthread_cond_clockwait(pthread_cond_t *cond,
+								  pthread_mutex_t *mutex,
+								  clockid_t clock,
+								  const struct timespec *end)
+{
+	int (*real)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *) =
+		(__typeof__(real))dlsym(RTLD_NEXT, __func__);
+
+	return is_exits_wait(clock, end) ? ETIMEDOUT : real(cond, mutex, clock, end);
 }
 
 void exit_out_of_time(void)

@@ -17,9 +17,9 @@ static bool exits; /* the only thread of the child that may wait for a condition
 
 int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
 int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
-int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+int __real_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
 				  const struct timespec *end);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
 				  const struct timespec *end);
 
 int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
@@ -30,14 +30,14 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 }
 
 /* At exit the time is over at once. */
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
 				  const struct timespec *end)
 {
 	struct timespec now;
 
 	if (!exits)
-		return __real_pthread_cond_timedwait(cond, mutex, end);
-	clock_gettime(CLOCK_MONOTONIC, &now);
+		return __real_pthread_cond_clockwait(cond, mutex, clock, end);
+	clock_gettime(clock, &now);
 	return end->tv_sec <= now.tv_sec + EXIT_S ? ETIMEDOUT : 0;
 }
 
