@@ -170,7 +170,7 @@ class Scene:
         started = self.start(line, self.mode.client if rule == "mode" else rule, user, **env)
         ended = started.wait_exit(SECONDS_MAX)
         if ended != status:
-            raise program.Trouble(f"{line} ended with status {ended}")
+            raise program.Trouble(f"expected status {status}\n{started.report()}")
         return started.output()
 
     def status(self, started):
