@@ -3,6 +3,7 @@
 // those that it cannot see are not left to it.
 #include "net/qp/lend.h"
 
+#include "../lib/full_set.h"
 #include "../lib/pwait2.h"
 #include "../lib/uqp_pair.h"
 #include "base/clock.h"
@@ -21,18 +22,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static _Atomic int full_epfd = -1; /* this set takes no more fds */
-
-/* Before the C library's. */
-int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
-{
-	if (op == EPOLL_CTL_ADD && epfd == full_epfd) {
-		errno = ENOSPC;
-		return -1;
-	}
-	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
-}
 
 /* While it is closed the progress thread waits before it sleeps, until it is let through once. */
 static struct {

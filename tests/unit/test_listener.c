@@ -3,6 +3,7 @@
 #include "net/conn/listener.h"
 
 #include "../lib/emulated.h"
+#include "../lib/full_set.h"
 #include "../lib/heard.h"
 #include "../lib/proc.h"
 #include "../lib/tcp.h"
@@ -33,20 +34,6 @@
 extern void __tsan_init(void) __attribute__((weak));
 
 #define PEERS 8
-
-static _Atomic int full_epfd = -1; /* this set takes no more fds */
-static _Atomic uint32_t refusals;
-
-/* Before the C library's. */
-int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
-{
-	if (op == EPOLL_CTL_ADD && epfd == full_epfd) {
-		refusals++;
-		errno = ENOSPC;
-		return -1;
-	}
-	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
-}
 
 static const struct aw_mpa_local local = { .revision = 2, .ird = 16, .ord = 16 };
 

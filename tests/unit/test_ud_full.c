@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A datagram socket that has no room: what was posted waits, in order, and leaves once there is room;
 // other failures lose the datagram alone. The socket is the real one, but for its sendmsg(2).
+#include "../lib/full_set.h"
 #include "net/mr/mrtab.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
@@ -36,18 +37,6 @@ ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 		return -1;
 	}
 	return syscall(SYS_sendmsg, fd, msg, flags);
-}
-
-static _Atomic int full_epfd = -1; /* this set takes no more fds */
-
-/* Likewise. */
-int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
-{
-	if (op == EPOLL_CTL_ADD && epfd == full_epfd) {
-		errno = ENOSPC;
-		return -1;
-	}
-	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
 }
 
 static struct {

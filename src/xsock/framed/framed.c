@@ -226,6 +226,7 @@ void aw_framed_end(void)
 __attribute__((constructor(190))) static void framed_init(void)
 {
 	aw_fdtab_hooks.leave_slot = aw_arena_leave;
+	aw_fdtab_hooks.drain_slot = aw_slot_drain;
 	aw_fdtab_hooks.at_fork = at_fork;
 }
 

@@ -44,16 +44,13 @@ static inline struct aw_slot *aw_framed_slot(int fd)
 bool aw_framed_receive(int fd, const struct iovec *iov, int count, int flags, ssize_t *result);
 bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result);
 bool aw_framed_shutdown(int fd, int how, int *result);
+/* Keeps an errno that was met behind the last message of a call with several: the next call on the FRAMED fd returns it. */
+void aw_framed_keep_failure(int fd, int err);
 /*
  * Called before fd is closed. fd is BRIDGED afterwards if it was the socket's last one, and TCP has yet to take the rest
  * of an FPDU: the rest and the stream's end are the proxy process's then.
  */
 void aw_framed_closing(int fd);
-/*
- * Takes the FRAMED fd, which is about to be closed, out of the table, and waits until no thread works on the connection by that number:
- * the number may be another file's next. Takes the fd table's lock.
- */
-void aw_framed_forget(int fd);
 /* FIONREAD and SIOCATMARK. False: fd is not FRAMED. */
 bool aw_framed_pending(int fd, int *count);
 bool aw_framed_is_at_mark(int fd, int *at_mark);

@@ -73,6 +73,14 @@ void aw_slot_note_failure(struct aw_slot *slot, ssize_t err)
 		atomic_store(&slot->failure, (int)-err);
 }
 
+void aw_framed_keep_failure(int fd, int err)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+
+	if (slot)
+		aw_slot_note_failure(slot, -err);
+}
+
 ssize_t aw_slot_take_failure(struct aw_slot *slot, ssize_t err)
 {
 	int failure = 0;

@@ -67,31 +67,6 @@ void aw_framed_closing(int fd)
 		aw_slot_keep(slot, fd);
 }
 
-/* The connection keeps its slot until the threads have left it. None begins to work on it by fd, which the table does not have. */
-void aw_framed_forget(int fd)
-{
-	struct aw_slot *slot = NULL;
-	struct aw_sock *sock;
-
-	if (aw_fdtab_is_vfork_child())
-		return;
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	if (sock) {
-		slot = sock->slot;
-		aw_fdtab_hold(sock);
-	}
-	aw_fdtab_unlock();
-	aw_fdtab_forget(fd);
-	if (slot)
-		aw_slot_drain(slot, fd);
-	if (!sock)
-		return;
-	aw_fdtab_lock();
-	aw_fdtab_release(sock);
-	aw_fdtab_unlock();
-}
-
 void aw_slot_keep(struct aw_slot *slot, int fd)
 {
 	unsigned number = aw_arena_number(slot);

@@ -453,10 +453,24 @@ void aw_fdtab_copy(int from, int to, bool undecided)
 
 void aw_fdtab_forget(int fd)
 {
+	struct aw_slot *slot = NULL;
+	struct aw_sock *sock;
+
 	if (aw_fdtab_state(fd) == AW_FD_NONE || aw_fdtab_is_vfork_child())
 		return;
 	aw_fdtab_lock();
+	sock = aw_fdtab_state(fd) == AW_FD_FRAMED ? aw_fdtab_get(fd) : NULL;
+	if (sock) {
+		slot = sock->slot;
+		aw_fdtab_hold(sock);
+	}
 	detach_fd(fd);
+	aw_fdtab_unlock();
+	if (!sock)
+		return;
+	aw_fdtab_hooks.drain_slot(slot, fd);
+	aw_fdtab_lock();
+	aw_fdtab_release(sock);
 	aw_fdtab_unlock();
 }
 
@@ -468,18 +482,6 @@ unsigned aw_fdtab_end(void)
 	end = (unsigned)fd_end;
 	aw_fdtab_unlock();
 	return end;
-}
-
-void aw_fdtab_forget_range(unsigned first, unsigned last)
-{
-	if (aw_fdtab_is_vfork_child())
-		return;
-	aw_fdtab_lock();
-	for (unsigned fd = first; fd <= last && fd < (unsigned)fd_end; fd++) {
-		if (aw_fdtab_state((int)fd) != AW_FD_INTERNAL)
-			detach_fd((int)fd);
-	}
-	aw_fdtab_unlock();
 }
 
 void aw_fdtab_hide(int fd)

@@ -99,6 +99,8 @@ struct aw_fdtab_hooks {
 	void (*settle)(void);
 	/* Called with the lock: this process has closed its last fd of the slot's socket. */
 	void (*leave_slot)(struct aw_slot *slot);
+	/* Called without the lock: waits until no thread works on the record by fd, which the table does not have any more. */
+	void (*drain_slot)(struct aw_slot *slot, int fd);
 	/* Called with the lock: this process is about to fork, or is the child of a fork. */
 	void (*at_fork)(bool in_child);
 };
@@ -160,11 +162,10 @@ bool aw_fdtab_add(int fd, const struct aw_sock *like);
  */
 void aw_fdtab_copy(int from, int to, bool undecided);
 /*
- * Forgets fd, or all fds from first to last except the library's own: the caller is about to close
- * them or to give their numbers to other files.
+ * Forgets fd: the caller is about to close it or to give its number to another file. Of a FRAMED fd the function returns when no
+ * thread works on the record by that number. The record keeps its slot until then.
  */
 void aw_fdtab_forget(int fd);
-void aw_fdtab_forget_range(unsigned first, unsigned last);
 /*
  * This process is a child of vfork, which runs in its parent's memory and so sees its parent's
  * table.
@@ -241,6 +242,15 @@ void aw_fdtab_await_sleepers(const struct aw_sock *sock);
 void aw_fdtab_await_forks(void);
 /* Returns one more than the highest fd that has a socket; 0: none has one. */
 unsigned aw_fdtab_end(void);
+/* Forgets all fds from first to last except the library's own. */
+static inline void aw_fdtab_forget_range(unsigned first, unsigned last)
+{
+	unsigned end = aw_fdtab_end();
+
+	for (unsigned fd = first; fd <= last && fd < end; fd++)
+		if (aw_fdtab_state((int)fd) != AW_FD_INTERNAL)
+			aw_fdtab_forget((int)fd);
+}
 /* Calls see for each fd that has a socket. */
 void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg);
 

@@ -43,8 +43,6 @@ static bool leave_table(int fd)
 		aw_fdtab_forget(fd);
 		return true;
 	case AW_FD_FRAMED:
-		aw_framed_forget(fd);
-		return true;
 	case AW_FD_CANDIDATE:
 	case AW_FD_CONNECTING:
 	case AW_FD_PENDING:
@@ -115,8 +113,6 @@ static void leave_table_range(unsigned first, unsigned last)
 		aw_extended_closing((int)fd);
 		if (aw_fdtab_state((int)fd) == AW_FD_BRIDGED)
 			aw_fdtab_forget((int)fd); /* the connection's next fd may be its last one */
-		if (aw_fdtab_state((int)fd) == AW_FD_FRAMED)
-			aw_framed_forget((int)fd);
 	}
 	aw_fdtab_forget_range(first, last);
 }

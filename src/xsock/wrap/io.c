@@ -81,8 +81,11 @@ AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
 }
 
-/* The flags of preadv2 and pwritev2 that the kernel takes for a socket; some libcs do not know the last one. */
-#define RWF_KNOWN (RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND | 0x20)
+#ifndef RWF_NOAPPEND /* of Linux 6.9, which some libcs do not know */
+#define RWF_NOAPPEND 0x20
+#endif
+/* The flags of preadv2 and pwritev2 that the kernel takes for a socket. */
+#define RWF_KNOWN (RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND | RWF_NOAPPEND)
 
 static inline int msg_flags(int flags)
 {

@@ -9,7 +9,7 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
-#include "xsock/framed/slot.h"
+#include "xsock/framed/framed.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/io.h"
@@ -293,15 +293,6 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 	return aw_end_of_read(fd, got, total_length(msg));
 }
 
-/* Notes a failure that is met behind a message, for the next call. */
-static void keep_failure(int fd)
-{
-	struct aw_slot *slot = aw_framed_slot(fd);
-
-	if (slot)
-		aw_slot_note_failure(slot, -errno);
-}
-
 /*
  * Receives messages one by one. With MSG_WAITFORONE only the first one is waited for. As in the
  * kernel, an error that there is already is returned at once, and the time-out is checked after each message.
@@ -330,7 +321,7 @@ static int receive_each(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 			flags |= MSG_DONTWAIT;
 	}
 	if (done && done < count)
-		keep_failure(fd);
+		aw_framed_keep_failure(fd, errno);
 	return done || !count ? (int)done : -1;
 }
 
