@@ -69,12 +69,13 @@ class Install:
     def processes(self):
         """Those that run a program of ours, as the library may start one."""
         found = []
-        for path in pathlib.Path("/proc").glob("[0-9]*/exe"):
+        for name in filter(str.isdigit, os.listdir("/proc")):
             try:
-                if self.folder in path.readlink().parents:
-                    found.append(int(path.parent.name))
+                program_file = pathlib.Path("/proc", name, "exe").readlink()
             except OSError:  # it has ended, or is not ours to look at
                 continue
+            if self.folder in program_file.parents:
+                found.append(int(name))
         return found
 
     def wait_gone(self, seconds=SECONDS_MAX):
