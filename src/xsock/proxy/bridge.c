@@ -429,12 +429,16 @@ struct aw_line *aw_bridge_line(const struct aw_bridge *bridge)
 	return bridge->start.line;
 }
 
-size_t aw_bridge_unsent(const struct aw_bridge *bridge)
+size_t aw_bridge_unsent(struct aw_bridge *bridge)
 {
+	size_t unsent = bridge->line->unsent(bridge->start.line);
 	int unread = 0;
 
+	/* The line may have taken an event that the bridge waits for. */
+	if (!bridge->line->arm(bridge->start.line))
+		aw_loop_again(bridge->loop, &bridge->far_source);
 	ioctl(bridge->start.far, FIONREAD, &unread);
-	return (size_t)unread + bridge->out.len + bridge->line->unsent(bridge->start.line);
+	return (size_t)unread + bridge->out.len + unsent;
 }
 
 void aw_bridge_review(struct aw_bridge *bridge, int64_t now_ns)

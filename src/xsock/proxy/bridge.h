@@ -46,7 +46,7 @@ int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
 int aw_bridge_tcp(const struct aw_bridge *bridge);
 struct aw_line *aw_bridge_line(const struct aw_bridge *bridge);
 /* Returns how many bytes of the program's the peer has yet to receive. */
-size_t aw_bridge_unsent(const struct aw_bridge *bridge);
+size_t aw_bridge_unsent(struct aw_bridge *bridge);
 /*
  * Resets the connection if its program has closed and its peer has taken nothing for AW_BRIDGE_STALL_MS, as reviews found;
  * the bridge is freed then. now_ns: the time of CLOCK_MONOTONIC.
