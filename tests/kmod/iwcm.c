@@ -349,13 +349,22 @@ int cm_reject(struct cm_id *id, const void *pd, u8 pd_len)
 	return err;
 }
 
+/*
+ * The reference stands for the program, which destroys no QP while its own call is about to use it: Linux's iw_cm takes
+ * none.
+ */
 void cm_disconnect(struct cm_id *id, bool abrupt)
 {
+	struct ib_qp *qp;
+
 	wait_for_call(id);
 	if (id->state != CM_ESTABLISHED)
 		return;
 	id->state = CM_CLOSING;
-	qp_modify(id->qp, abrupt ? IB_QPS_ERR : IB_QPS_SQD);
+	qp = id->qp;
+	kref_get(&awk_qp_of(qp)->refs);
+	qp_modify(qp, abrupt ? IB_QPS_ERR : IB_QPS_SQD);
+	awk_qp_rem_ref(qp);
 }
 
 void cm_end(void)
