@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-/* Up to this size a copy is cheaper than a call of its own: measured, docs/performance.md. */
+/* Up to this size the record copies a payload, because a call of its own would cost more. */
 #define SMALL 4096u
 #define IOVS (3 * AW_RECORD_FRAMES + 13)
 
