@@ -189,19 +189,14 @@ int aw_xs_ep_wait_iowrite(struct aw_xs_ep *ep, int64_t timeout_ns);
 
 /*
  * For the extended calls. pd: the endpoint's own PD, for regions; NULL before there is a QP. post:
- * posts one RDMA Write or Read of the caller's regions, in order with the stream. done is called
- * once, with 0 or a positive errno, by the thread that makes progress, under the endpoint's lock:
- * it must call no function of this header. -EAGAIN: the queue is full.
+ * posts one RDMA Write or Read of one of the caller's regions, in order with the stream; note, unless
+ * NULL, is sent on the stream behind it and together with it, all of it. done is called once, with 0 or
+ * a positive errno, by the thread that makes progress, under the endpoint's lock: it must call no
+ * function of this header. -EAGAIN: the queue is full, or there is no room for the note.
  */
 struct ibv_pd *aw_xs_ep_pd(struct aw_xs_ep *ep);
-int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
+int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr, const struct iovec *note,
 		  void (*done)(void *arg, int err), void *arg);
-/*
- * As aw_xs_ep_post, and sends all bytes of note on the stream behind the Write, together with it.
- * -EAGAIN also if there is no room for them.
- */
-int aw_xs_ep_post_note(struct aw_xs_ep *ep, const struct ibv_send_wr *wr, const struct iovec *note,
-		       void (*done)(void *arg, int err), void *arg);
 
 /*
  * Sends bytes of the stream from the caller's registered memory, in order with aw_xs_ep_send.

@@ -130,9 +130,15 @@ void aw_xs_ep_end(struct aw_xs_ep *ep, int error);
 /* Returns a function of anywarp's librdmacm by dlsym; NULL: the librdmacm in use is another. */
 void *aw_xs_cm_extension(const char *name);
 
-/* ep_qp.c: verbs. The caller holds the endpoint's lock. */
+/* ep_qp.c. The caller holds the endpoint's lock. */
 int aw_xs_ep_qp_create(struct aw_xs_ep *ep);
 void aw_xs_ep_qp_destroy(struct aw_xs_ep *ep);
+
+/* ep_work.c. The caller holds the endpoint's lock. */
+/* Posts count receives, beginning with message slot first. */
+int aw_xs_ep_post_receives(struct aw_xs_ep *ep, uint32_t first, uint32_t count);
+/* Completes the callers' WRs with an error: the QP is gone. */
+void aw_xs_ep_fail_caller_wrs(struct aw_xs_ep *ep);
 /* Processes completions, then posts what can be posted. */
 void aw_xs_ep_progress(struct aw_xs_ep *ep);
 /* Posts what can be posted. min: as for aw_xs_stream_next. */

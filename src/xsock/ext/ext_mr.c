@@ -164,7 +164,7 @@ static int post_before_note(struct aw_ext_op *op, const struct ibv_send_wr *wr,
 
 	if (!send)
 		return errno;
-	error = -aw_xs_ep_post(op->ext->ep, wr, complete_op, op);
+	error = -aw_xs_ep_post(op->ext->ep, wr, NULL, complete_op, op);
 	if (error)
 		aw_ext_op_discard(send);
 	else
@@ -181,7 +181,7 @@ static int post_notify(struct aw_ext_op *op, const struct ibv_send_wr *wr, const
 	pthread_mutex_lock(&ext->lock);
 	error = aw_ext_send_error(ext);
 	if (!error && aw_ext_may_send(ext))
-		error = -aw_xs_ep_post_note(ext->ep, wr, note, complete_op, op);
+		error = -aw_xs_ep_post(ext->ep, wr, note, complete_op, op);
 	else if (!error)
 		error = post_before_note(op, wr, note);
 	pthread_mutex_unlock(&ext->lock);
@@ -202,7 +202,8 @@ static int post_op(struct aw_ext *ext, const struct ibv_send_wr *wr, size_t len,
 		return -1;
 	op->bytes = len;
 	aw_ext_count_post(ext, 1);
-	error = note ? post_notify(op, wr, note) : -aw_xs_ep_post(ext->ep, wr, complete_op, op);
+	error = note ? post_notify(op, wr, note)
+		     : -aw_xs_ep_post(ext->ep, wr, NULL, complete_op, op);
 	if (error) {
 		aw_ext_count_post(ext, -1);
 		aw_ext_op_discard(op);
