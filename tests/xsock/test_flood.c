@@ -78,7 +78,7 @@ static void close_scene(struct scene *s)
 	ep->id = NULL;
 	ep->recv_cq.cq = NULL;
 	ep->messages_mr = NULL;
-	aw_xs_service_leave(ep);
+	(void)aw_xs_service_leave(ep, false);
 	aw_xs_ep_free(ep);
 }
 

@@ -104,21 +104,17 @@ struct aw_xs_ep {
 	uint64_t ready_changes; /* the changes that aw_xs_ep_ready has returned last */
 
 	uint32_t calls; /* calls made so far */
-	bool listed; /* the endpoint is in the service's list `behind` */
+	bool listed; /* the endpoint is behind, for the service */
 
 	/* guarded by the service's lock */
-	TAILQ_ENTRY(aw_xs_ep) live_entry;
-	TAILQ_ENTRY(aw_xs_ep) behind_entry;
+	TAILQ_ENTRY(aw_xs_ep) live_entry, served_entry;
 	bool is_live; /* in the service's list of endpoints that are not closed */
-	/*
-	 * is_behind: in the list `behind`; is_abandoned: closed by exit(3), not freed; is_kept: hung up, and freed only
-	 * once it is closed, too; is_lingering: lingers, or is still to
-	 */
-	bool is_behind, is_abandoned, is_kept, is_lingering;
+	bool is_behind, is_lingering; /* in one of the service's other lists */
+	/* is_abandoned: closed by exit(3), not freed; is_kept: hung up, and freed only once it is closed, too */
+	bool is_abandoned, is_kept;
 	uint32_t calls_seen, idle_ticks;
 
 	/* used by the service once the endpoint lingers */
-	TAILQ_ENTRY(aw_xs_ep) entry;
 	uint64_t stalled_since_ns, stalled_at;
 };
 
@@ -168,20 +164,21 @@ void aw_xs_ep_free(struct aw_xs_ep *ep);
 bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep);
 
 /*
- * ep_service.c: the thread that serves endpoints which have bytes to send and no caller. join and
- * leave: when the endpoint is created and closed. behind: bytes are left to send; the caller holds
- * the endpoint's lock. linger: the service takes a closed endpoint. keep: for one that was hung up; false: it was
- * before. release: it is closed, too; false: it still lingers, and the service frees it.
+ * ep_service.c: the executor's job that serves endpoints which have bytes to send and no caller. join: the
+ * endpoint is created. leave: it is closed or, kept, hung up; false: there is nothing left to do, or
+ * the service does it. behind: bytes are left to send; the caller holds the endpoint's lock. linger: the
+ * service takes an endpoint that has left.
  */
 void aw_xs_service_join(struct aw_xs_ep *ep);
-void aw_xs_service_leave(struct aw_xs_ep *ep);
+bool aw_xs_service_leave(struct aw_xs_ep *ep, bool kept);
 void aw_xs_service_behind(struct aw_xs_ep *ep);
 void aw_xs_service_linger(struct aw_xs_ep *ep);
-bool aw_xs_service_keep(struct aw_xs_ep *ep);
-bool aw_xs_service_release(struct aw_xs_ep *ep);
 
-/* ep_linger.c: makes progress on a closed endpoint. Returns true once it may be freed. */
+/* ep_linger.c. The caller holds the endpoint's lock. */
+/* Makes progress on an endpoint that lingers. Returns true once it may be freed. */
 bool aw_xs_ep_linger(struct aw_xs_ep *ep);
+/* Resets the connection. */
+void aw_xs_ep_fail_qp(struct aw_xs_ep *ep);
 
 /*
  * Returns whether bytes or the end wait to be sent, for the peer or for TCP. The caller holds the

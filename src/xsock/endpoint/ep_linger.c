@@ -23,7 +23,7 @@ static void note_progress(struct aw_xs_ep *ep, uint64_t now)
 	}
 }
 
-static void fail_qp(struct aw_xs_ep *ep)
+void aw_xs_ep_fail_qp(struct aw_xs_ep *ep)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
@@ -35,7 +35,7 @@ void aw_xs_ep_reset(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
 	if (ep->phase != AW_XS_PHASE_OVER)
-		fail_qp(ep);
+		aw_xs_ep_fail_qp(ep);
 	pthread_mutex_unlock(&ep->lock);
 }
 
@@ -72,9 +72,7 @@ static uint64_t stall_max(const struct aw_xs_ep *ep)
 bool aw_xs_ep_linger(struct aw_xs_ep *ep)
 {
 	uint64_t now = (uint64_t)aw_now_ns();
-	bool done;
 
-	pthread_mutex_lock(&ep->lock);
 	aw_xs_ep_cm_progress(ep);
 	aw_xs_ep_progress(ep);
 	aw_xs_stream_discard(&ep->stream);
@@ -82,9 +80,7 @@ bool aw_xs_ep_linger(struct aw_xs_ep *ep)
 	if (!ep->disconnecting)
 		note_progress(ep, now);
 	disconnect_flushed(ep, now);
-	done = has_nothing_to_send(ep) || now - ep->stalled_since_ns > stall_max(ep);
-	pthread_mutex_unlock(&ep->lock);
-	return done;
+	return has_nothing_to_send(ep) || now - ep->stalled_since_ns > stall_max(ep);
 }
 
 /* Frees the copy of an endpoint in a child of fork. The connection is the parent's. */
@@ -115,11 +111,10 @@ void aw_xs_ep_close(struct aw_xs_ep *ep, bool abort)
 		free_in_child(ep);
 		return;
 	}
-	aw_xs_service_leave(ep);
-	if (ep->is_abandoned || !aw_xs_service_release(ep))
+	if (!aw_xs_service_leave(ep, false))
 		return;
 	if (abort)
-		fail_qp(ep);
+		aw_xs_ep_fail_qp(ep);
 	if (abort || end_stream(ep))
 		aw_xs_ep_free(ep);
 	else
@@ -130,8 +125,7 @@ void aw_xs_ep_hang_up(struct aw_xs_ep *ep)
 {
 	if (ep->pid != getpid())
 		return;
-	aw_xs_service_leave(ep);
-	if (ep->is_abandoned || !aw_xs_service_keep(ep))
+	if (!aw_xs_service_leave(ep, true))
 		return;
 	(void)end_stream(ep);
 	aw_xs_service_linger(ep);

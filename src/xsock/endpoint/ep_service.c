@@ -26,18 +26,19 @@ static struct {
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t idle; /* no endpoint lingers */
-	struct ep_list live, behind, lingering; /* lingering: not yet moved to `served` */
-	struct ep_list served; /* lingering endpoints; used by the thread alone */
-	uint32_t lingering_count; /* length of `lingering` and `served` */
-	uint32_t behind_count;
+	struct ep_list live; /* endpoints that are not closed */
+	struct ep_list behind;
+	struct ep_list closed; /* endpoints that linger, not yet moved to `lingering` */
+	struct ep_list lingering; /* used by the thread alone */
+	uint32_t lingering_count; /* length of `closed` and `lingering` */
 	bool prepared;
 } service = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.idle = PTHREAD_COND_INITIALIZER,
 	.live = TAILQ_HEAD_INITIALIZER(service.live),
 	.behind = TAILQ_HEAD_INITIALIZER(service.behind),
+	.closed = TAILQ_HEAD_INITIALIZER(service.closed),
 	.lingering = TAILQ_HEAD_INITIALIZER(service.lingering),
-	.served = TAILQ_HEAD_INITIALIZER(service.served),
 };
 
 static void serve_endpoints(struct aw_xs_wait *wait);
@@ -61,9 +62,8 @@ static void add_endpoint(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
 
 static void remove_behind(struct aw_xs_ep *ep)
 {
-	TAILQ_REMOVE(&service.behind, ep, behind_entry);
+	TAILQ_REMOVE(&service.behind, ep, served_entry);
 	ep->is_behind = false;
-	service.behind_count--;
 }
 
 /*
@@ -84,10 +84,7 @@ static bool needs_poller(const struct aw_xs_ep *ep)
 	return ep->phase < AW_XS_PHASE_UP && has_poller(ep);
 }
 
-/*
- * Serves an endpoint in `behind`, unless calls have been made since the last tick. The caller holds
- * the endpoint's lock.
- */
+/* Serves an endpoint that is behind, unless calls have been made since the last tick. */
 static void serve_behind(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
 {
 	bool busy = ep->calls != ep->calls_seen || ep->waiters > 0 || needs_poller(ep);
@@ -116,7 +113,7 @@ static void serve_all_behind(struct aw_xs_wait *wait)
 	struct aw_xs_ep *ep, *next;
 
 	for (ep = TAILQ_FIRST(&service.behind); ep; ep = next) {
-		next = TAILQ_NEXT(ep, behind_entry);
+		next = TAILQ_NEXT(ep, served_entry);
 		if (pthread_mutex_trylock(&ep->lock) != 0)
 			continue;
 		serve_behind(wait, ep);
@@ -126,52 +123,64 @@ static void serve_all_behind(struct aw_xs_wait *wait)
 		aw_xs_wait_ms(wait, TICK_MS);
 }
 
-static void end_linger(struct aw_xs_ep *ep)
+/*
+ * Takes an endpoint out of the service, and returns whether the service frees it. The caller holds the
+ * endpoint's lock: a thread that closes the endpoint meanwhile waits for it.
+ */
+static bool end_linger(struct aw_xs_ep *ep)
 {
 	bool kept, freed;
 
+	TAILQ_REMOVE(&service.lingering, ep, served_entry);
 	pthread_mutex_lock(&service.lock);
 	kept = ep->is_kept;
-	pthread_mutex_unlock(&service.lock);
-	if (kept)
-		aw_xs_ep_reset(ep);
-	pthread_mutex_lock(&service.lock);
-	freed = !ep->is_abandoned && !ep->is_kept;
+	freed = !kept && !ep->is_abandoned;
 	ep->is_lingering = false;
 	pthread_mutex_unlock(&service.lock);
-	if (freed)
-		aw_xs_ep_free(ep);
+	if (kept && ep->phase != AW_XS_PHASE_OVER)
+		aw_xs_ep_fail_qp(ep);
+	return freed;
+}
+
+static void count_ended(void)
+{
 	pthread_mutex_lock(&service.lock);
 	if (--service.lingering_count == 0)
 		pthread_cond_broadcast(&service.idle);
 	pthread_mutex_unlock(&service.lock);
 }
 
-static void serve_lingering(struct aw_xs_wait *wait)
+/* A process that ends waits until an endpoint is freed, too. */
+static void serve_lingering(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
 {
-	struct aw_xs_ep *ep, *next;
+	bool ended, freed;
 
-	for (ep = TAILQ_FIRST(&service.served); ep; ep = next) {
-		next = TAILQ_NEXT(ep, entry);
-		if (aw_xs_ep_linger(ep)) {
-			TAILQ_REMOVE(&service.served, ep, entry);
-			end_linger(ep);
-		} else {
-			pthread_mutex_lock(&ep->lock);
-			add_endpoint(wait, ep);
-			pthread_mutex_unlock(&ep->lock);
-			aw_xs_wait_ms(wait, LINGER_MS);
-		}
-	}
+	pthread_mutex_lock(&ep->lock);
+	ended = aw_xs_ep_linger(ep);
+	freed = ended && end_linger(ep);
+	if (!ended)
+		add_endpoint(wait, ep);
+	pthread_mutex_unlock(&ep->lock);
+	if (freed)
+		aw_xs_ep_free(ep);
+	if (ended)
+		count_ended();
+	else
+		aw_xs_wait_ms(wait, LINGER_MS);
 }
 
 static void serve_endpoints(struct aw_xs_wait *wait)
 {
+	struct aw_xs_ep *ep, *next;
+
 	pthread_mutex_lock(&service.lock);
-	TAILQ_CONCAT(&service.served, &service.lingering, entry);
+	TAILQ_CONCAT(&service.lingering, &service.closed, served_entry);
 	serve_all_behind(wait);
 	pthread_mutex_unlock(&service.lock);
-	serve_lingering(wait);
+	for (ep = TAILQ_FIRST(&service.lingering); ep; ep = next) {
+		next = TAILQ_NEXT(ep, served_entry);
+		serve_lingering(wait, ep);
+	}
 }
 
 /* In the child of a fork there is no thread, and no endpoint lingers. */
@@ -181,9 +190,9 @@ static void reset_in_child(void)
 	pthread_cond_init(&service.idle, NULL);
 	TAILQ_INIT(&service.live);
 	TAILQ_INIT(&service.behind);
+	TAILQ_INIT(&service.closed);
 	TAILQ_INIT(&service.lingering);
-	TAILQ_INIT(&service.served);
-	service.lingering_count = service.behind_count = 0;
+	service.lingering_count = 0;
 }
 
 /*
@@ -203,7 +212,7 @@ static void close_all(void)
 		pthread_mutex_unlock(&service.lock);
 		if (!ep)
 			break;
-		aw_xs_service_leave(ep);
+		(void)aw_xs_service_leave(ep, false);
 		pthread_mutex_lock(&ep->lock);
 		aw_xs_stream_end(&ep->stream, AW_XS_GONE);
 		pthread_mutex_unlock(&ep->lock);
@@ -240,29 +249,32 @@ void aw_xs_service_join(struct aw_xs_ep *ep)
 	pthread_mutex_unlock(&service.lock);
 }
 
-void aw_xs_service_leave(struct aw_xs_ep *ep)
+bool aw_xs_service_leave(struct aw_xs_ep *ep, bool kept)
 {
+	bool goes_on;
+
 	pthread_mutex_lock(&service.lock);
+	goes_on = ep->is_abandoned || ep->is_lingering || (kept && ep->is_kept);
 	if (ep->is_live)
 		TAILQ_REMOVE(&service.live, ep, live_entry);
-	ep->is_live = false;
 	if (ep->is_behind)
 		remove_behind(ep);
+	ep->is_live = false;
+	ep->is_kept = kept;
 	pthread_mutex_unlock(&service.lock);
+	return !goes_on;
 }
 
-/* Wakes the thread unless it ticks already. */
 void aw_xs_service_behind(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&service.lock);
-	if (!ep->is_abandoned && aw_xs_job_start(&job) == 0) {
+	if (ep->is_live && aw_xs_job_start(&job) == 0) {
 		ep->listed = true;
 		ep->is_behind = true;
 		ep->calls_seen = ep->calls;
 		ep->idle_ticks = 0;
-		TAILQ_INSERT_TAIL(&service.behind, ep, behind_entry);
-		if (service.behind_count++ == 0)
-			aw_xs_job_wake(&job);
+		TAILQ_INSERT_TAIL(&service.behind, ep, served_entry);
+		aw_xs_executor_wake();
 	}
 	pthread_mutex_unlock(&service.lock);
 }
@@ -276,35 +288,13 @@ void aw_xs_service_linger(struct aw_xs_ep *ep)
 	runs = aw_xs_job_start(&job) == 0;
 	ep->is_lingering = runs;
 	if (runs) {
-		TAILQ_INSERT_TAIL(&service.lingering, ep, entry);
+		TAILQ_INSERT_TAIL(&service.closed, ep, served_entry);
 		service.lingering_count++;
-		aw_xs_job_wake(&job);
+		aw_xs_executor_wake();
 	}
 	pthread_mutex_unlock(&service.lock);
 	if (!runs && !ep->is_abandoned && !ep->is_kept)
 		aw_xs_ep_free(ep);
-}
-
-bool aw_xs_service_keep(struct aw_xs_ep *ep)
-{
-	bool first;
-
-	pthread_mutex_lock(&service.lock);
-	first = !ep->is_kept;
-	ep->is_kept = true;
-	pthread_mutex_unlock(&service.lock);
-	return first;
-}
-
-bool aw_xs_service_release(struct aw_xs_ep *ep)
-{
-	bool lingers;
-
-	pthread_mutex_lock(&service.lock);
-	ep->is_kept = false;
-	lingers = ep->is_lingering;
-	pthread_mutex_unlock(&service.lock);
-	return !lingers;
 }
 
 int aw_xs_ep_drain_all(int64_t timeout_ns)

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The thread sleeps in one poll(2) for all jobs, and serves those that are ready, due or woken.
+// The thread sleeps in one poll(2) for all jobs.
 #include "xsock/endpoint/executor.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/thread.h"
 
 #define NO_MEMORY_MS 5 /* until the next try */
-#define MS INT64_C(1000000)
 
 static struct {
 	/* Guards the fields below but wake_fd. The last lock; held across a fork. */
@@ -28,20 +27,6 @@ static struct {
 	.wake_fd = -1,
 };
 
-static bool make_room(struct aw_xs_wait *wait, size_t need)
-{
-	struct pollfd *larger;
-
-	if (need <= wait->room)
-		return true;
-	larger = realloc(wait->fds, 2 * need * sizeof(*larger));
-	if (!larger)
-		return false;
-	wait->fds = larger;
-	wait->room = 2 * need;
-	return true;
-}
-
 void aw_xs_wait_ms(struct aw_xs_wait *wait, int ms)
 {
 	if (wait->timeout_ms < 0 || ms < wait->timeout_ms)
@@ -50,44 +35,19 @@ void aw_xs_wait_ms(struct aw_xs_wait *wait, int ms)
 
 void aw_xs_wait_fd(struct aw_xs_wait *wait, struct pollfd fd)
 {
-	if (make_room(wait, wait->count + 1))
-		wait->fds[wait->count++] = fd;
-	else
-		aw_xs_wait_ms(wait, NO_MEMORY_MS);
-}
+	size_t room = wait->room ? 2 * wait->room : 16;
+	struct pollfd *larger;
 
-static void serve_job(struct aw_xs_job *job)
-{
-	job->wait.count = 0;
-	job->wait.timeout_ms = -1;
-	job->serve(&job->wait);
-	job->due_ns = job->wait.timeout_ms < 0 ? INT64_MAX
-					       : aw_now_ns() + job->wait.timeout_ms * MS;
-}
-
-/* Adds what job waits for to the thread's own wait. Without memory the next turn serves job again. */
-static void add_job(struct aw_xs_wait *all, struct aw_xs_job *job)
-{
-	int64_t left_ns = job->due_ns - aw_now_ns();
-
-	if (job->due_ns != INT64_MAX)
-		aw_xs_wait_ms(all, left_ns > 0 ? (int)((left_ns + MS - 1) / MS) : 0);
-	if (!make_room(all, all->count + job->wait.count)) {
-		aw_xs_wait_ms(all, NO_MEMORY_MS);
-		atomic_store(&job->woken, true);
-		job->wait.count = 0;
+	if (wait->count == wait->room) {
+		larger = realloc(wait->fds, room * sizeof(*larger));
+		if (!larger) {
+			aw_xs_wait_ms(wait, NO_MEMORY_MS);
+			return;
+		}
+		wait->fds = larger;
+		wait->room = room;
 	}
-	if (job->wait.count)
-		memcpy(all->fds + all->count, job->wait.fds, job->wait.count * sizeof(*all->fds));
-	all->count += job->wait.count;
-}
-
-static bool any_ready(const struct pollfd *fds, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (fds[i].revents)
-			return true;
-	return false;
+	wait->fds[wait->count++] = fd;
 }
 
 static struct aw_xs_job *first_job(void)
@@ -100,28 +60,13 @@ static struct aw_xs_job *first_job(void)
 	return first;
 }
 
-/*
- * Serves the jobs that are ready by *all, in which their fds follow the wake fd in the order of the list, and fills *all anew.
- * A job that was started since has none there: it is due.
- */
-static void take_turn(struct aw_xs_wait *all)
+static void serve_jobs(struct aw_xs_wait *wait)
 {
-	struct aw_xs_job *first = first_job();
-	size_t at = 1;
-
-	for (struct aw_xs_job *job = first; job; job = job->next) {
-		size_t count = job->wait.count;
-		bool ready = any_ready(all->fds + at, count);
-
-		at += count;
-		if (atomic_exchange(&job->woken, false) || ready || job->due_ns <= aw_now_ns())
-			serve_job(job);
-	}
-	all->count = 0;
-	all->timeout_ms = -1;
-	aw_xs_wait_fd(all, (struct pollfd){ .fd = executor.wake_fd, .events = POLLIN });
-	for (struct aw_xs_job *job = first; job; job = job->next)
-		add_job(all, job);
+	wait->count = 0;
+	wait->timeout_ms = -1;
+	aw_xs_wait_fd(wait, (struct pollfd){ .fd = executor.wake_fd, .events = POLLIN });
+	for (struct aw_xs_job *job = first_job(); job; job = job->next)
+		job->serve(wait);
 }
 
 static void note_running(void)
@@ -134,13 +79,13 @@ static void note_running(void)
 
 static void *executor_run(void *arg)
 {
-	struct aw_xs_wait all = { 0 };
+	struct aw_xs_wait wait = { 0 };
 	eventfd_t wakes;
 
 	note_running();
 	for (;;) {
-		take_turn(&all);
-		poll(all.fds, all.count, all.timeout_ms);
+		serve_jobs(&wait);
+		poll(wait.fds, wait.count, wait.timeout_ms);
 		(void)eventfd_read(executor.wake_fd, &wakes);
 	}
 	return arg;
@@ -166,12 +111,8 @@ static void reset_in_child(void)
 {
 	pthread_mutex_init(&executor.lock, NULL);
 	pthread_cond_init(&executor.runs, NULL);
-	for (struct aw_xs_job *job = executor.jobs; job; job = job->next) {
+	for (struct aw_xs_job *job = executor.jobs; job; job = job->next)
 		job->started = false;
-		job->wait = (struct aw_xs_wait){
-			0
-		}; /* its fds: the thread may have been changing them */
-	}
 	executor.jobs = NULL;
 	executor.running = false;
 	if (executor.wake_fd >= 0)
@@ -206,17 +147,15 @@ int aw_xs_job_start(struct aw_xs_job *job)
 	err = start_thread();
 	if (!err && !job->started) {
 		job->started = true;
-		job->due_ns = 0; /* it has not been served */
 		job->next = executor.jobs;
 		executor.jobs = job;
-		aw_xs_job_wake(job);
+		aw_xs_executor_wake();
 	}
 	pthread_mutex_unlock(&executor.lock);
 	return err;
 }
 
-void aw_xs_job_wake(struct aw_xs_job *job)
+void aw_xs_executor_wake(void)
 {
-	atomic_store(&job->woken, true);
 	(void)eventfd_write(executor.wake_fd, 1);
 }

@@ -81,7 +81,7 @@ static int wait_until_connected(struct aw_rs *rs)
 /* Has the service go on with the connection. */
 static int leave_to_service(struct aw_rs *rs, int result)
 {
-	int err = aw_rs_service_watch(rs->fd);
+	int err = aw_rs_service_watch(rs);
 
 	return err ? err : result;
 }

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "xsock/endpoint/executor.h"
 #include "xsock/rsockets/rs_name.h"
 #include "xsock/rsockets/rs_service.h"
 #include "xsock/rsockets/rs_table.h"
@@ -64,16 +65,6 @@ static bool has_room(struct aw_rs *rs)
 void aw_rs_listen_forked(void)
 {
 	atomic_store(&listening, 0);
-}
-
-int aw_rs_listen_fd(struct aw_rs *rs)
-{
-	pthread_mutex_lock(&rs->lock);
-	bool open = rs->state == AW_RS_LISTENING && rs->id && has_room(rs);
-	int fd = open ? rs->channel->fd : -1;
-
-	pthread_mutex_unlock(&rs->lock);
-	return fd;
 }
 
 static void queue_push(struct aw_rs *rs, struct aw_rs *accepted)
@@ -136,12 +127,17 @@ static void serve_requests(struct aw_rs *rs)
 	}
 }
 
-void aw_rs_listen_serve(struct aw_rs *rs)
+int aw_rs_listen_serve(struct aw_rs *rs)
 {
+	int fd = -1;
+
 	pthread_mutex_lock(&rs->lock);
-	if (rs->state == AW_RS_LISTENING && rs->id)
+	if (rs->state == AW_RS_LISTENING && rs->id) {
 		serve_requests(rs);
+		fd = rs->was_full ? -1 : rs->channel->fd;
+	}
 	pthread_mutex_unlock(&rs->lock);
+	return fd;
 }
 
 void aw_rs_listen_end(struct aw_rs *rs)
@@ -192,7 +188,7 @@ static int listen_on(struct aw_rs *rs, int backlog)
 		err = listen_begin(rs, queue_size(backlog));
 	}
 	pthread_mutex_unlock(&rs->lock);
-	return err ? err : aw_rs_service_watch(rs->fd);
+	return err ? err : aw_rs_service_watch(rs);
 }
 
 int rlisten(int socket, int backlog)
@@ -213,7 +209,7 @@ static int take_accepted(struct aw_rs *rs, struct aw_rs **accepted)
 	*accepted = listens ? queue_pop(rs) : NULL;
 	pthread_mutex_unlock(&rs->lock);
 	if (*accepted && was_full)
-		aw_rs_service_wake();
+		aw_xs_executor_wake();
 	if (!listens)
 		return -EINVAL;
 	return *accepted ? 0 : -EAGAIN;

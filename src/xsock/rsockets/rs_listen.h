@@ -8,13 +8,10 @@
 #include "xsock/rsockets/rs_socket.h"
 
 /*
- * Returns the fd to poll for Requests; -1: the queue is full, or rs does not listen any more. Takes
- * rs->lock.
+ * Accepts the Requests that have come, as long as the queue has room. Returns the fd to poll for
+ * more; -1: the queue is full, or rs does not listen any more. Takes rs->lock.
  */
-int aw_rs_listen_fd(struct aw_rs *rs);
-
-/* Accepts the Requests that have come, as long as the queue has room. Takes rs->lock. */
-void aw_rs_listen_serve(struct aw_rs *rs);
+int aw_rs_listen_serve(struct aw_rs *rs);
 
 /* Called in the child of a fork, which has no listener. */
 void aw_rs_listen_forked(void);

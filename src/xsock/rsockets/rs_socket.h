@@ -55,6 +55,10 @@ struct aw_rs {
 	unsigned int queued, queued_max;
 	bool was_full; // the queue was full when the service last looked
 	STAILQ_ENTRY(aw_rs) entry; // in a listener's queue
+
+	TAILQ_ENTRY(aw_rs) watch_entry; // guarded by the service's lock, as is the next field
+	bool watched; // the service serves the rsocket
+	uint32_t turn; // of the service, when it has served the rsocket last
 };
 
 /* Creates an rsocket without a descriptor. NULL: no memory. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "xsock/rsockets/rs_service.h"
 #include "xsock/rsockets/rs_socket.h"
 
 #define PAGE_SLOTS 1024U
@@ -144,6 +145,7 @@ void aw_rs_table_put(int fd)
 	} while (!atomic_compare_exchange_weak(&slot->word, &word, word - 1));
 	if (word != last)
 		return;
+	aw_rs_service_leave(rs);
 	aw_rs_destroy(rs);
 	atomic_store(&slot->word, (uint64_t)generation << GENERATION_SHIFT);
 	close(fd);
