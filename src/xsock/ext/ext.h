@@ -33,9 +33,8 @@ struct aw_ext_op {
 		copy; /* of a send, where the program's memory is not to be read any more; or NULL */
 	uint32_t lkey; /* of the region of `from`, if zero_copy */
 	bool zero_copy;
-	/* zero_copy: parts that the endpoint has taken and not completed; under cq_lock */
-	unsigned parts;
-	bool all_taken; /* the endpoint has taken the last part; under cq_lock */
+	/* of a send: the queue, and the parts that the endpoint has taken and not completed; under cq_lock */
+	unsigned holders;
 	uint64_t mark; /* of a send: the position in the pair's stream that the send follows */
 	int error;
 	bool silent; /* a note's send: it has no completion */

@@ -18,6 +18,7 @@ static struct aw_ext_op *create_op(struct aw_ext *ext, uint64_t cookie, size_t n
 		return NULL;
 	op->ext = ext;
 	op->cookie = cookie;
+	op->holders = 1;
 	pthread_mutex_lock(&ext->cq_lock);
 	room = ext->ops < AW_EXT_OPS_MAX;
 	if (room)

@@ -23,55 +23,51 @@ enum {
 	POLL_FDS,
 };
 
-static void complete_head(struct aw_ext_ops *ops, int error)
+static void complete_recv(struct aw_ext *ext, int error)
 {
-	struct aw_ext_op *op = TAILQ_FIRST(ops);
+	struct aw_ext_op *op = TAILQ_FIRST(&ext->recvs);
 
-	TAILQ_REMOVE(ops, op, entry);
+	TAILQ_REMOVE(&ext->recvs, op, entry);
 	aw_ext_op_complete(op, error);
 }
 
-/*
- * Removes a zero-copy send from the queue. Its last part completes it, or this call if all parts
- * are done.
- */
-static void dequeue_zero(struct aw_ext *ext, struct aw_ext_op *op)
+/* Gives up a hold on a send. The last one completes it, with the first error: until then its memory is in use. */
+static void release_send(struct aw_ext_op *op, int error)
 {
+	struct aw_ext *ext = op->ext;
 	bool last;
 
-	TAILQ_REMOVE(&ext->sends, op, entry);
 	pthread_mutex_lock(&ext->cq_lock);
-	op->all_taken = true;
-	last = !op->parts;
+	if (!op->error)
+		op->error = error;
+	last = --op->holders == 0;
 	pthread_mutex_unlock(&ext->cq_lock);
 	if (last)
 		aw_ext_op_complete(op, op->error);
 }
 
-/* Fails a send. A zero-copy send completes after its last part: until then the memory is in use. */
-static void fail_send(struct aw_ext *ext, struct aw_ext_op *op, int error)
+static void dequeue_send(struct aw_ext_op *op, int error)
 {
-	pthread_mutex_lock(&ext->cq_lock);
-	if (!op->error)
-		op->error = error;
-	pthread_mutex_unlock(&ext->cq_lock);
-	if (op->zero_copy)
-		dequeue_zero(ext, op);
-	else
-		complete_head(&ext->sends, error);
+	TAILQ_REMOVE(&op->ext->sends, op, entry);
+	release_send(op, error);
+}
+
+static void fail_queued(struct aw_ext *ext, int error)
+{
+	struct aw_ext_op *op;
+
+	while ((op = TAILQ_FIRST(&ext->sends)))
+		dequeue_send(op, error);
 }
 
 /* Fails all operations: the connection has ended. */
 static void fail_all(struct aw_ext *ext, int error)
 {
-	struct aw_ext_op *op;
-
 	if (!ext->error)
 		ext->error = error;
-	while ((op = TAILQ_FIRST(&ext->sends)))
-		fail_send(ext, op, error);
+	fail_queued(ext, error);
 	while (!TAILQ_EMPTY(&ext->recvs))
-		complete_head(&ext->recvs, error);
+		complete_recv(ext, error);
 	ext->out_ended = ext->out_forwarded = ext->in_ended = ext->in_forwarded = true;
 	shutdown(ext->far, SHUT_RDWR);
 }
@@ -79,14 +75,12 @@ static void fail_all(struct aw_ext *ext, int error)
 void aw_ext_fail_sends(struct aw_ext *ext, ssize_t result)
 {
 	int error = aw_xs_ep_error(ext->ep);
-	struct aw_ext_op *op;
 
 	if (!error)
 		error = (int)-result;
 	if (error != EPIPE && !ext->out_error)
 		ext->out_error = error;
-	while ((op = TAILQ_FIRST(&ext->sends)))
-		fail_send(ext, op, error);
+	fail_queued(ext, error);
 	ext->out.at = ext->out.end;
 	ext->out_ended = ext->out_forwarded = true;
 	shutdown(ext->far, SHUT_RD);
@@ -120,7 +114,7 @@ void aw_ext_let_go(struct aw_ext *ext)
 	bool owned = true;
 
 	while (!TAILQ_EMPTY(&ext->recvs))
-		complete_head(&ext->recvs, ECANCELED);
+		complete_recv(ext, ECANCELED);
 	TAILQ_FOREACH(op, &ext->sends, entry)
 	if (!op->zero_copy && !op->silent)
 		owned = owned && own(op);
@@ -178,31 +172,20 @@ static void complete_part(void *arg, int error)
 {
 	struct aw_ext_op *op = arg;
 	struct aw_ext *ext = op->ext;
-	bool last;
 
-	pthread_mutex_lock(&ext->cq_lock);
-	op->parts--;
-	if (!op->error)
-		op->error = error;
-	last = op->all_taken && !op->parts;
-	pthread_mutex_unlock(&ext->cq_lock);
-	if (last)
-		aw_ext_op_complete(op, op->error);
+	release_send(op, error);
 	aw_ext_complete_post(ext);
 }
 
 static void count_parts(struct aw_ext_op *op, int parts)
 {
-	aw_ext_count_post(op->ext, parts);
 	pthread_mutex_lock(&op->ext->cq_lock);
-	op->parts += (unsigned)parts;
+	op->ext->posted += (unsigned)parts;
+	op->holders += (unsigned)parts;
 	pthread_mutex_unlock(&op->ext->cq_lock);
 }
 
-/*
- * Sends a part of registered memory. The program may write to the memory again when all parts have
- * completed.
- */
+/* Sends a part of registered memory, which holds the send until it has completed. */
 static bool send_zero(struct aw_ext *ext, struct aw_ext_op *op)
 {
 	ssize_t taken;
@@ -229,21 +212,16 @@ static bool is_due(const struct aw_ext *ext, const struct aw_ext_op *send)
 static bool push_send(struct aw_ext *ext)
 {
 	struct aw_ext_op *op = TAILQ_FIRST(&ext->sends);
+	bool sent;
 
 	if (ext->out.at < ext->out.end || !is_due(ext, op))
 		return false;
-	if (op->zero_copy) {
-		if (!send_zero(ext, op))
-			return false;
-		if (op->moved == op->bytes)
-			dequeue_zero(ext, op);
-		return true;
-	}
-	if (!send_span(ext, op->from + op->moved, op->bytes - op->moved, &op->moved))
-		return false;
-	if (op->moved == op->bytes)
-		complete_head(&ext->sends, 0);
-	return true;
+	sent = op->zero_copy
+		       ? send_zero(ext, op)
+		       : send_span(ext, op->from + op->moved, op->bytes - op->moved, &op->moved);
+	if (sent && op->moved == op->bytes)
+		dequeue_send(op, 0);
+	return sent;
 }
 
 static void forward_end_out(struct aw_ext *ext)
@@ -288,8 +266,7 @@ static size_t copy_out(struct aw_ext_buffer *in, uint8_t *to, size_t len)
 {
 	size_t n = in->end - in->at < len ? in->end - in->at : len;
 
-	for (size_t i = 0; i < n; i++)
-		to[i] = in->bytes[in->at + i];
+	memcpy(to, in->bytes + in->at, n);
 	in->at += n;
 	return n;
 }
@@ -308,7 +285,7 @@ static bool serve_recv(struct aw_ext *ext)
 		return false;
 	if (TAILQ_EMPTY(&ext->recvs))
 		return false; /* all receives have failed */
-	complete_head(&ext->recvs, 0);
+	complete_recv(ext, 0);
 	return true;
 }
 
