@@ -132,10 +132,24 @@ void aw_ext_unuse(struct aw_ext *ext)
 		aw_xs_ep_close(ext->ep, false);
 }
 
+static void table_remove(struct aw_ext *ext)
+{
+	pthread_mutex_lock(&table_lock);
+	TAILQ_REMOVE(&table, ext, entry);
+	pthread_mutex_unlock(&table_lock);
+}
+
 /*
- * The program may still take completions: ext stays in the table until the program's fd is another
- * file. Once it has closed that fd, regions that it has left registered do not keep the connection up.
+ * Has ext leave the table, where the program finds it to take completions: its pump has ended, and the
+ * program has closed its fd.
  */
+static void table_leave(struct aw_ext *ext)
+{
+	table_remove(ext);
+	aw_ext_put(ext);
+}
+
+/* Once the program has closed its fd, regions that it has left registered do not keep the connection up. */
 void aw_ext_pump_end(struct aw_ext *ext)
 {
 	bool closed;
@@ -153,30 +167,12 @@ void aw_ext_pump_end(struct aw_ext *ext)
 	aw_ext_unuse(ext);
 	pthread_mutex_lock(&table_lock);
 	ext->has_pump = false;
+	closed = ext->closed;
 	pthread_cond_broadcast(&pump_ended);
 	pthread_mutex_unlock(&table_lock);
+	if (closed)
+		table_leave(ext);
 	aw_ext_put(ext);
-}
-
-/* Removes the connections that the program has closed. */
-static void remove_closed(void)
-{
-	struct ext_list closed = TAILQ_HEAD_INITIALIZER(closed);
-	struct aw_ext *ext, *next;
-
-	pthread_mutex_lock(&table_lock);
-	for (ext = TAILQ_FIRST(&table); ext; ext = next) {
-		next = TAILQ_NEXT(ext, entry);
-		if (!ext->has_pump && ext->closed) {
-			TAILQ_REMOVE(&table, ext, entry);
-			TAILQ_INSERT_TAIL(&closed, ext, entry);
-		}
-	}
-	pthread_mutex_unlock(&table_lock);
-	while ((ext = TAILQ_FIRST(&closed))) {
-		TAILQ_REMOVE(&closed, ext, entry);
-		aw_ext_put(ext);
-	}
 }
 
 /* Waits until TCP has taken all that the program has sent. */
@@ -223,13 +219,14 @@ static void obey_linger(struct aw_ext *ext, const struct linger *linger)
 static void ext_closing(int fd, const struct linger *linger)
 {
 	struct aw_ext *ext = aw_ext_get(fd);
-	bool open = ext && aw_ext_use(ext), ended;
+	bool open = ext && aw_ext_use(ext), ended, leaves;
 
 	if (!ext)
 		return;
 	if (open)
 		obey_linger(ext, linger);
 	pthread_mutex_lock(&table_lock);
+	leaves = !ext->closed && !ext->has_pump;
 	ext->closed = true;
 	pthread_mutex_unlock(&table_lock);
 	pthread_mutex_lock(&ext->lock);
@@ -243,6 +240,8 @@ static void ext_closing(int fd, const struct linger *linger)
 	pthread_mutex_lock(&ext->cq_lock);
 	close_fd(&ext->cq_fd);
 	pthread_mutex_unlock(&ext->cq_lock);
+	if (leaves)
+		table_leave(ext);
 	aw_ext_put(ext);
 }
 
@@ -272,6 +271,19 @@ static void stop_pump(struct aw_ext *ext)
 	(void)eventfd_write(ext->wake, 1);
 }
 
+/* The caller holds the table's lock. */
+static bool any_pump(void)
+{
+	const struct aw_ext *ext;
+
+	TAILQ_FOREACH(ext, &table, entry)
+	{
+		if (ext->has_pump)
+			return true;
+	}
+	return false;
+}
+
 /*
  * At exit(3): waits until the pumps have passed what the program has written to the endpoints,
  * which send it by themselves.
@@ -288,11 +300,8 @@ static void stop_all(void)
 		if (ext->has_pump)
 			stop_pump(ext);
 	}
-	TAILQ_FOREACH(ext, &table, entry)
-	{
-		while (ext->has_pump && !error)
-			error = pthread_cond_timedwait(&pump_ended, &table_lock, &end);
-	}
+	while (any_pump() && !error)
+		error = pthread_cond_timedwait(&pump_ended, &table_lock, &end);
 	pthread_mutex_unlock(&table_lock);
 }
 
@@ -340,13 +349,6 @@ static void table_add(struct aw_ext *ext)
 	pthread_mutex_unlock(&table_lock);
 }
 
-static void table_remove(struct aw_ext *ext)
-{
-	pthread_mutex_lock(&table_lock);
-	TAILQ_REMOVE(&table, ext, entry);
-	pthread_mutex_unlock(&table_lock);
-}
-
 static int ext_begin(struct aw_ext *ext, const struct aw_ext_request *request)
 {
 	int on = 1, error = aw_ext_connect(ext, request);
@@ -375,7 +377,6 @@ static int ext_start(const struct aw_ext_request *request)
 	struct aw_ext *ext;
 	int error;
 
-	remove_closed();
 	ext = calloc(1, sizeof(*ext));
 	if (!ext)
 		return close_and_fail(request, ENOMEM);
