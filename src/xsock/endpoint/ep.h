@@ -178,7 +178,7 @@ void aw_xs_ep_stats(struct aw_xs_ep *ep, struct aw_xs_stats *stats);
 /*
  * riomap, riounmap, riowrite. iomap: prot is PROT_WRITE (the peer may write) or PROT_NONE; offset
  * -1 means the address; returns the offset or a negative errno. iowrite: returns how many bytes
- * were taken, fewer if no map of the peer's covers the rest (0: none does); -EAGAIN: there is no
+ * were taken, of those that one map of the peer's covers (0: none does); -EAGAIN: there is no
  * room.
  */
 off_t aw_xs_ep_iomap(struct aw_xs_ep *ep, void *buf, size_t len, int prot, off_t offset);

@@ -122,22 +122,12 @@ void aw_xs_ep_announce_maps(struct aw_xs_ep *ep)
 	}
 }
 
-/* Writes a part. Bytes that the stream has taken go out first. */
-static int64_t write_some(struct aw_xs_ep *ep, const uint8_t *bytes, size_t len, uint64_t offset)
-{
-	struct aw_xs_work work;
-	int64_t n = aw_xs_stream_iowrite(&ep->stream, bytes, len, offset, &work);
-
-	if (n <= 0)
-		return n;
-	return aw_xs_ep_post_work(ep, &work) == 0 ? n : -ECONNRESET;
-}
-
-static ssize_t write_all(struct aw_xs_ep *ep, const uint8_t *bytes, size_t count, uint64_t offset)
+/* Bytes that the stream has taken go out first. */
+static ssize_t write_some(struct aw_xs_ep *ep, const void *buf, size_t count, uint64_t offset)
 {
 	const struct aw_xs_stream *s = &ep->stream;
-	size_t taken = 0;
-	int64_t n = 1;
+	struct aw_xs_work work;
+	int64_t n;
 
 	aw_xs_ep_progress(ep);
 	aw_xs_ep_reap_sends(ep);
@@ -145,17 +135,16 @@ static ssize_t write_all(struct aw_xs_ep *ep, const uint8_t *bytes, size_t count
 		return s->error || ep->phase == AW_XS_PHASE_OVER ? -EPIPE : -ENOTCONN;
 	if (s->tx_wanted != AW_XS_OPEN || s->rx_end == AW_XS_GONE)
 		return -EPIPE;
-	while (taken < count && n > 0) {
-		n = write_some(ep, bytes + taken, count - taken, offset + taken);
-		taken += n > 0 ? (size_t)n : 0;
-	}
-	return taken > 0 || n >= 0 ? (ssize_t)taken : n;
+	n = aw_xs_stream_iowrite(&ep->stream, buf, count, offset, &work);
+	if (n > 0 && aw_xs_ep_post_work(ep, &work) != 0)
+		return -ECONNRESET;
+	return (ssize_t)n;
 }
 
 ssize_t aw_xs_ep_iowrite(struct aw_xs_ep *ep, const void *buf, size_t count, off_t offset)
 {
 	pthread_mutex_lock(&ep->lock);
-	ssize_t taken = write_all(ep, buf, count, (uint64_t)offset);
+	ssize_t taken = write_some(ep, buf, count, (uint64_t)offset);
 
 	aw_xs_ep_unlock(ep);
 	return taken;

@@ -65,17 +65,11 @@ static int connect_begin(struct aw_rs *rs, const struct sockaddr *addr)
 
 static int wait_until_connected(struct aw_rs *rs)
 {
-	struct aw_xs_ep *ep = aw_rs_ep(rs);
-	int got;
+	int got = aw_rs_wait(rs, POLLOUT, rs->options.send_timeout_ns);
 
-	aw_rs_wait_begin(rs);
-	got = aw_xs_ep_wait(ep, POLLOUT, rs->options.send_timeout_ns);
-	aw_rs_wait_end(rs);
-	if (atomic_load(&rs->closed))
-		return -EBADF;
 	if (got > 0)
-		return -aw_xs_ep_error(ep);
-	return got ? got : -EINPROGRESS;
+		return -aw_xs_ep_error(aw_rs_ep(rs));
+	return got == -EAGAIN ? -EINPROGRESS : got;
 }
 
 /* Has the service go on with the connection. */

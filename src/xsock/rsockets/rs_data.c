@@ -52,21 +52,6 @@ static void transfer_advance(struct transfer *t, size_t done)
 	}
 }
 
-/* Waits for events. Returns 0, or the negative errno of a call that has moved nothing. */
-static int wait_for(struct transfer *t, short events)
-{
-	int got;
-
-	aw_rs_wait_begin(t->rs);
-	got = aw_xs_ep_wait(t->ep, events, t->timeout_ns);
-	aw_rs_wait_end(t->rs);
-	if (atomic_load(&t->rs->closed))
-		return -EBADF;
-	if (got < 0)
-		return got;
-	return got ? 0 : -EAGAIN;
-}
-
 /* Makes one step; waits until it is possible. */
 static ssize_t step_once(struct transfer *t, step_fn *step, short events)
 {
@@ -78,8 +63,8 @@ static ssize_t step_once(struct transfer *t, step_fn *step, short events)
 		got = step(t->ep, part, n, t->flags);
 		if (got != -EAGAIN || !t->may_block)
 			return got;
-		err = wait_for(t, events);
-		if (err)
+		err = aw_rs_wait(t->rs, events, t->timeout_ns);
+		if (err < 0)
 			return err;
 	}
 }
@@ -136,7 +121,7 @@ static int transfer_begin(struct transfer *t, struct aw_rs *rs, const struct msg
 		.iov = msg->msg_iov,
 		.iov_count = msg->msg_iovlen,
 		.flags = flags,
-		.may_block = !(flags & MSG_DONTWAIT) && !(atomic_load(&rs->flags) & O_NONBLOCK),
+		.may_block = aw_rs_may_block(rs, flags),
 	};
 	if (err)
 		return err;
@@ -151,9 +136,9 @@ static int wait_until_connected(struct transfer *t)
 			break;
 		if (!t->may_block)
 			return -EAGAIN;
-		int err = wait_for(t, POLLOUT);
+		int err = aw_rs_wait(t->rs, POLLOUT, t->timeout_ns);
 
-		if (err)
+		if (err < 0)
 			return err;
 	}
 	return 0;

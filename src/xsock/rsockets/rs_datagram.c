@@ -78,24 +78,6 @@ static size_t header_length(const unsigned char *bytes, size_t len)
 	return bytes[AT_LENGTH] == length && length <= len ? length : 0;
 }
 
-static bool may_block(const struct aw_rs *rs, int flags)
-{
-	return !(flags & MSG_DONTWAIT) && !(atomic_load(&rs->flags) & O_NONBLOCK);
-}
-
-/* Returns the events that hold, or a negative errno. */
-static int wait_for(struct aw_rs *rs, short events, int64_t timeout_ns)
-{
-	struct pollfd fd = { .fd = rs->fd, .events = events };
-	int got = poll(&fd, 1, timeout_ns < 0 ? -1 : (int)(timeout_ns / 1000000));
-
-	if (atomic_load(&rs->closed))
-		return -EBADF;
-	if (got < 0)
-		return -errno;
-	return got ? fd.revents : -EAGAIN;
-}
-
 ssize_t aw_rs_datagram_send(struct aw_rs *rs, const struct msghdr *msg, int flags)
 {
 	struct iovec iov[IOV_COUNT_MAX + 1];
@@ -115,9 +97,9 @@ ssize_t aw_rs_datagram_send(struct aw_rs *rs, const struct msghdr *msg, int flag
 		sent = sendmsg(rs->fd, &whole, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (sent >= 0)
 			return sent - (ssize_t)iov[0].iov_len;
-		if (errno != EAGAIN || !may_block(rs, flags))
+		if (errno != EAGAIN || !aw_rs_may_block(rs, flags))
 			return -errno;
-		ready = wait_for(rs, POLLOUT, rs->options.send_timeout_ns);
+		ready = aw_rs_wait_fd(rs, POLLOUT, rs->options.send_timeout_ns);
 		if (ready < 0)
 			return ready;
 	}
@@ -178,9 +160,9 @@ ssize_t aw_rs_datagram_recv(struct aw_rs *rs, struct msghdr *msg, int flags)
 		pthread_mutex_lock(&rs->lock);
 		got = receive_datagram(rs, msg, flags & ~MSG_WAITALL);
 		pthread_mutex_unlock(&rs->lock);
-		if (got != -EAGAIN || !may_block(rs, flags))
+		if (got != -EAGAIN || !aw_rs_may_block(rs, flags))
 			return got;
-		ready = wait_for(rs, POLLIN | POLLRDHUP, rs->options.recv_timeout_ns);
+		ready = aw_rs_wait_fd(rs, POLLIN | POLLRDHUP, rs->options.recv_timeout_ns);
 		if (ready < 0)
 			return ready;
 		// Shut down for receiving, the socket is readable for ever, and the kernel's own call returns 0.

@@ -59,7 +59,7 @@ static ssize_t write_once(struct aw_rs *rs, const char *buf, size_t count, off_t
 /* Writes until all is written or no map of the peer's continues. */
 static ssize_t write_all(struct aw_rs *rs, const char *buf, size_t count, off_t offset, int flags)
 {
-	bool may_block = !(flags & MSG_DONTWAIT) && !(atomic_load(&rs->flags) & O_NONBLOCK);
+	bool may_block = aw_rs_may_block(rs, flags);
 	size_t done = 0;
 	ssize_t got;
 

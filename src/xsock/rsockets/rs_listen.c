@@ -217,18 +217,14 @@ static int take_accepted(struct aw_rs *rs, struct aw_rs **accepted)
 
 static int wait_accepted(struct aw_rs *rs, struct aw_rs **accepted)
 {
-	int64_t timeout = rs->options.recv_timeout_ns;
-	struct pollfd fd = { .fd = rs->fd, .events = POLLIN };
-	int err, got = 1;
+	int err, got;
 
 	for (err = take_accepted(rs, accepted); err == -EAGAIN; err = take_accepted(rs, accepted)) {
-		if (atomic_load(&rs->flags) & O_NONBLOCK || !got)
+		if (!aw_rs_may_block(rs, 0))
 			return -EAGAIN;
-		if (atomic_load(&rs->closed))
-			return -EBADF;
-		got = poll(&fd, 1, timeout < 0 ? -1 : (int)(timeout / 1000000));
+		got = aw_rs_wait_fd(rs, POLLIN, rs->options.recv_timeout_ns);
 		if (got < 0)
-			return -errno;
+			return got;
 	}
 	return err;
 }

@@ -103,6 +103,30 @@ void aw_rs_wait_end(struct aw_rs *rs)
 	atomic_fetch_sub(&rs->waiting, 1);
 }
 
+int aw_rs_wait(struct aw_rs *rs, short events, int64_t timeout_ns)
+{
+	int got;
+
+	aw_rs_wait_begin(rs);
+	got = aw_xs_ep_wait(aw_rs_ep(rs), events, timeout_ns);
+	aw_rs_wait_end(rs);
+	if (atomic_load(&rs->closed))
+		return -EBADF;
+	return got ? got : -EAGAIN;
+}
+
+int aw_rs_wait_fd(struct aw_rs *rs, short events, int64_t timeout_ns)
+{
+	struct pollfd fd = { .fd = rs->fd, .events = events };
+	int got = poll(&fd, 1, timeout_ns < 0 ? -1 : (int)(timeout_ns / 1000000));
+
+	if (atomic_load(&rs->closed))
+		return -EBADF;
+	if (got < 0)
+		return -errno;
+	return got ? fd.revents : -EAGAIN;
+}
+
 void aw_rs_wake_leader(struct aw_rs *rs)
 {
 	if (atomic_load(&rs->leader))

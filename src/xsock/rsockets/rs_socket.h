@@ -91,6 +91,19 @@ struct aw_rs *aw_rs_enter(int fd) __attribute__((warn_unused_result));
 /* Ends the call. Returns the exported call's result: result, or -1 with errno for a negative errno. */
 ssize_t aw_rs_leave(struct aw_rs *rs, ssize_t result);
 
+/* Returns whether a call with these flags (MSG_*) may wait. */
+static inline bool aw_rs_may_block(const struct aw_rs *rs, int flags)
+{
+	return !(flags & MSG_DONTWAIT) && !(atomic_load(&rs->flags) & O_NONBLOCK);
+}
+
+/*
+ * Waits for events of the endpoint, or of the descriptor. Returns the events that hold, -EAGAIN at the
+ * time-out (below 0: none), -EBADF if the rsocket was closed, or another negative errno.
+ */
+int aw_rs_wait(struct aw_rs *rs, short events, int64_t timeout_ns);
+int aw_rs_wait_fd(struct aw_rs *rs, short events, int64_t timeout_ns);
+
 /*
  * Called before and after a thread sleeps in a call of the endpoint's. Any sleeper may take the
  * event that another one waits for, which then sees it late: the thread that leads in rpoll has to
