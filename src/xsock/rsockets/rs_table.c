@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A slot is a word that holds whether the descriptor is open, how many calls hold it, and the
-// generation of its process; a look-up is one compare-and-swap on the word. Slots are in pages that
-// are made once and stay. No lock.
+// generation of its process; a look-up is one compare-and-swap on the word. Each possible descriptor
+// has a slot, in memory that the kernel provides where a slot is used. No lock.
 #include "xsock/rsockets/rs_table.h"
 
 #include <errno.h>
@@ -15,8 +15,7 @@
 #include "xsock/rsockets/rs_service.h"
 #include "xsock/rsockets/rs_socket.h"
 
-#define PAGE_SLOTS 1024U
-#define PAGES_MAX 1024U
+#define SLOTS (1U << 20)
 
 #define OPEN ((uint64_t)1 << 31)
 #define HOLDERS (OPEN - 1)
@@ -27,7 +26,7 @@ struct table_slot {
 	struct aw_rs *rs;
 };
 
-static struct table_slot *_Atomic pages[PAGES_MAX];
+static struct table_slot *_Atomic slots; // SLOTS of them, or NULL
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* How often this process and its ancestors have forked since the table was first used. */
 static uint32_t generation;
@@ -41,33 +40,14 @@ static void note_fork(void)
 static void table_init(void)
 {
 	pthread_atfork(NULL, NULL, note_fork);
+	atomic_store(&slots, calloc(SLOTS, sizeof(struct table_slot)));
 }
 
 static struct table_slot *slot_of(int fd)
 {
-	struct table_slot *page;
+	struct table_slot *first = atomic_load_explicit(&slots, memory_order_acquire);
 
-	if (fd < 0 || (unsigned int)fd >= PAGES_MAX * PAGE_SLOTS)
-		return NULL;
-	page = atomic_load_explicit(&pages[(unsigned int)fd / PAGE_SLOTS], memory_order_acquire);
-	return page ? &page[(unsigned int)fd % PAGE_SLOTS] : NULL;
-}
-
-static struct table_slot *make_slot(int fd)
-{
-	struct table_slot *page, *none = NULL;
-
-	if ((unsigned int)fd >= PAGES_MAX * PAGE_SLOTS)
-		return NULL;
-	if (slot_of(fd))
-		return slot_of(fd);
-	page = calloc(PAGE_SLOTS, sizeof(*page));
-	if (!page)
-		return NULL;
-	// Release; pairs with slot_of.
-	if (!atomic_compare_exchange_strong(&pages[(unsigned int)fd / PAGE_SLOTS], &none, page))
-		free(page);
-	return slot_of(fd);
+	return first && fd >= 0 && (unsigned int)fd < SLOTS ? &first[fd] : NULL;
 }
 
 static bool is_ours(uint64_t word)
@@ -82,7 +62,7 @@ static bool is_taken(uint64_t word)
 
 static int insert_slot(struct aw_rs *rs, int fd)
 {
-	struct table_slot *slot = make_slot(fd);
+	struct table_slot *slot = slot_of(fd);
 
 	if (!slot)
 		return -ENOMEM;
