@@ -96,8 +96,8 @@ struct aw_ext {
 	pthread_mutex_t cq_lock;
 	struct aw_ext_ops done;
 	unsigned ops; /* operations of every kind, completed ones included */
-	unsigned posted; /* Writes, Reads and parts of sends in progress */
 
+	atomic_uint posted; /* Writes, Reads and parts of sends in progress */
 	/* completing a post wakes the pump: a send may wait for room in the queue */
 	atomic_bool wake_on_done;
 };
@@ -123,10 +123,7 @@ static inline int aw_ext_fail(int error)
 
 /* ext_pump.c: moves bytes both ways until neither direction can. The caller holds ext.lock. */
 void aw_ext_progress(struct aw_ext *ext);
-bool aw_ext_any_posted(struct aw_ext *ext);
-/* Adds to the posts in progress: 1 before a post, -1 if the post has failed. */
-void aw_ext_count_post(struct aw_ext *ext, int posts);
-/* Called when a post completes. */
+/* Called when a post completes, which was counted in ext->posted before it was made. */
 void aw_ext_complete_post(struct aw_ext *ext);
 /*
  * Wakes the pump if it sleeps and waits for other events than it should. The caller holds ext.lock.
@@ -154,7 +151,7 @@ void aw_ext_end_direct(struct aw_ext *ext);
 /* Called by the pump: slept: its last sleep has run out. Sets direct and patience_ms. */
 void aw_ext_review_direct(struct aw_ext *ext, bool slept);
 
-/* ext_cq.c: creates an operation. NULL with errno EAGAIN (AW_EXT_OPS_MAX) or ENOMEM. */
+/* ext_cq.c: creates an operation. NULL with errno EAGAIN (AW_EXT_OPS_MAX), ENOMEM, or EOPNOTSUPP in a child. */
 struct aw_ext_op *aw_ext_op_create(struct aw_ext *ext, uint64_t cookie);
 /* Creates the send of a note, which it copies. As aw_ext_op_create. */
 struct aw_ext_op *aw_ext_op_create_note(struct aw_ext *ext, const void *note, size_t len);
@@ -183,8 +180,8 @@ int aw_ext_set_option(ino_t ino, int level, int name, const void *value, socklen
 AW_EXT_PUBLIC_CALLS(AW_EXT_DECLARE)
 #undef AW_EXT_DECLARE
 
-/* ext_async.c, for ext_mr.c: sends memory that may be registered. Returns 0, or -1 with errno. */
-int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like);
+/* ext_async.c, for ext_mr.c, too: takes and begins a send. Returns 0, or -1 with errno. */
+int aw_ext_send(struct aw_ext_op *op);
 /* Returns why a send fails now, or 0. The caller holds ext.lock. */
 int aw_ext_send_error(const struct aw_ext *ext);
 /* Queues a send behind what is in the pair. The caller holds ext.lock. */

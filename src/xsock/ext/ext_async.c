@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* Returns how many bytes the program has written to the pair that the pump has not received. */
 static uint64_t in_pair(const struct aw_ext *ext)
@@ -35,20 +34,11 @@ void aw_ext_queue_send(struct aw_ext_op *op)
 	aw_ext_wake(ext);
 }
 
-int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like)
+int aw_ext_send(struct aw_ext_op *op)
 {
-	struct aw_ext_op *op;
+	struct aw_ext *ext = op->ext;
 	int error;
 
-	if (ext->pid != getpid())
-		return aw_ext_fail(EOPNOTSUPP);
-	op = aw_ext_op_create(ext, like->cookie);
-	if (!op)
-		return -1;
-	op->bytes = like->bytes;
-	op->from = like->from;
-	op->lkey = like->lkey;
-	op->zero_copy = like->zero_copy;
 	pthread_mutex_lock(&ext->lock);
 	error = aw_ext_send_error(ext);
 	if (!error)
@@ -62,16 +52,21 @@ int aw_ext_send(struct aw_ext *ext, const struct aw_ext_op *like)
 
 int aw_ext_send_async(int fd, const void *buf, size_t len, uint64_t cookie)
 {
-	struct aw_ext_op like = { .cookie = cookie, .bytes = len, .from = buf };
+	struct aw_ext_op *op;
 	struct aw_ext *ext;
-	int result;
+	int result = -1;
 
 	if (!buf || !len)
 		return aw_ext_fail(EINVAL);
 	ext = aw_ext_get(fd);
 	if (!ext)
 		return -1;
-	result = aw_ext_send(ext, &like);
+	op = aw_ext_op_create(ext, cookie);
+	if (op) {
+		op->from = buf;
+		op->bytes = len;
+		result = aw_ext_send(op);
+	}
 	aw_ext_put(ext);
 	return result;
 }

@@ -11,9 +11,14 @@
 
 static struct aw_ext_op *create_op(struct aw_ext *ext, uint64_t cookie, size_t note_len)
 {
-	struct aw_ext_op *op = calloc(1, sizeof(*op) + note_len);
+	struct aw_ext_op *op;
 	bool room;
 
+	if (ext->pid != getpid()) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	op = calloc(1, sizeof(*op) + note_len);
 	if (!op)
 		return NULL;
 	op->ext = ext;
@@ -81,16 +86,9 @@ void aw_ext_op_complete(struct aw_ext_op *op, int error)
 	pthread_mutex_unlock(&ext->cq_lock);
 }
 
-void aw_ext_count_post(struct aw_ext *ext, int posts)
-{
-	pthread_mutex_lock(&ext->cq_lock);
-	ext->posted += (unsigned)posts;
-	pthread_mutex_unlock(&ext->cq_lock);
-}
-
 void aw_ext_complete_post(struct aw_ext *ext)
 {
-	aw_ext_count_post(ext, -1);
+	atomic_fetch_sub(&ext->posted, 1);
 	if (atomic_load(&ext->wake_on_done)) /* set by aw_ext_progress() before it tries to post */
 		(void)eventfd_write(ext->wake, 1);
 }
@@ -123,7 +121,7 @@ static void make_progress(struct aw_ext *ext)
 	pthread_mutex_lock(&ext->lock);
 	if (!TAILQ_EMPTY(&ext->sends) || !TAILQ_EMPTY(&ext->recvs))
 		aw_ext_progress(ext);
-	else if (!ext->pump_ended && aw_ext_any_posted(ext))
+	else if (!ext->pump_ended && atomic_load(&ext->posted))
 		(void)aw_xs_ep_ready(ext->ep);
 	aw_ext_wake(ext);
 	pthread_mutex_unlock(&ext->lock);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define KEY_MAGIC 0x69574b31u
 #define ONE_SIDED_MAX ((size_t)1 << 30)
@@ -148,7 +147,7 @@ static void complete_op(void *arg, int error)
 /* Wakes the pump for a post that has not completed at once. */
 static void see_posts(struct aw_ext *ext)
 {
-	if (!aw_ext_any_posted(ext))
+	if (!atomic_load(&ext->posted))
 		return;
 	pthread_mutex_lock(&ext->lock);
 	aw_ext_wake(ext);
@@ -195,17 +194,15 @@ static int post_op(struct aw_ext *ext, const struct ibv_send_wr *wr, size_t len,
 	struct aw_ext_op *op;
 	int error;
 
-	if (ext->pid != getpid())
-		return aw_ext_fail(EOPNOTSUPP);
 	op = aw_ext_op_create(ext, cookie);
 	if (!op)
 		return -1;
 	op->bytes = len;
-	aw_ext_count_post(ext, 1);
+	atomic_fetch_add(&ext->posted, 1);
 	error = note ? post_notify(op, wr, note)
 		     : -aw_xs_ep_post(ext->ep, wr, NULL, complete_op, op);
 	if (error) {
-		aw_ext_count_post(ext, -1);
+		atomic_fetch_sub(&ext->posted, 1);
 		aw_ext_op_discard(op);
 		return aw_ext_fail(error);
 	}
@@ -273,13 +270,18 @@ int aw_ext_read(struct iwarp_mr *mr, size_t offset, size_t len, const struct iwa
 
 int aw_ext_send_mr(struct iwarp_mr *mr, size_t offset, size_t len, uint64_t cookie)
 {
-	struct aw_ext_op like = { .cookie = cookie, .bytes = len, .zero_copy = true };
+	struct aw_ext_op *op;
 
 	if (!mr || !len)
 		return aw_ext_fail(EINVAL);
 	if (!is_within(offset, len, mr->len))
 		return aw_ext_fail(ERANGE);
-	like.from = mr->addr + offset;
-	like.lkey = mr->mr->lkey;
-	return aw_ext_send(mr->ext, &like);
+	op = aw_ext_op_create(mr->ext, cookie);
+	if (!op)
+		return -1;
+	op->from = mr->addr + offset;
+	op->bytes = len;
+	op->lkey = mr->mr->lkey;
+	op->zero_copy = true;
+	return aw_ext_send(op);
 }

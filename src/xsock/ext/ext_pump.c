@@ -177,11 +177,10 @@ static void complete_part(void *arg, int error)
 	aw_ext_complete_post(ext);
 }
 
-static void count_parts(struct aw_ext_op *op, int parts)
+static void hold_send(struct aw_ext_op *op)
 {
 	pthread_mutex_lock(&op->ext->cq_lock);
-	op->ext->posted += (unsigned)parts;
-	op->holders += (unsigned)parts;
+	op->holders++;
 	pthread_mutex_unlock(&op->ext->cq_lock);
 }
 
@@ -190,14 +189,16 @@ static bool send_zero(struct aw_ext *ext, struct aw_ext_op *op)
 {
 	ssize_t taken;
 
-	count_parts(op, 1);
+	hold_send(op);
+	atomic_fetch_add(&ext->posted, 1);
 	taken = aw_xs_ep_send_zero(ext->ep, op->from + op->moved, op->bytes - op->moved, op->lkey,
 				   complete_part, op);
 	if (taken > 0) {
 		op->moved += (size_t)taken;
 		return true;
 	}
-	count_parts(op, -1);
+	release_send(op, 0);
+	atomic_fetch_sub(&ext->posted, 1);
 	if (taken < 0 && taken != -EAGAIN)
 		aw_ext_fail_sends(ext, taken);
 	return false;
@@ -376,21 +377,11 @@ static short far_events(const struct aw_ext *ext)
 	return (short)((reads ? POLLIN : 0) | (ext->in.at < ext->in.end ? POLLOUT : 0));
 }
 
-bool aw_ext_any_posted(struct aw_ext *ext)
-{
-	bool any;
-
-	pthread_mutex_lock(&ext->cq_lock);
-	any = ext->posted > 0;
-	pthread_mutex_unlock(&ext->cq_lock);
-	return any;
-}
-
 /* Returns whether the pump has to see the endpoint's events. */
 static bool serves_ep(struct aw_ext *ext)
 {
 	return !ext->direct || ext->out.at < ext->out.end || !TAILQ_EMPTY(&ext->sends) ||
-	       aw_ext_any_posted(ext);
+	       atomic_load(&ext->posted);
 }
 
 void aw_ext_wake(struct aw_ext *ext)
@@ -408,7 +399,7 @@ static bool has_ended(struct aw_ext *ext, short far_revents)
 {
 	bool gone = far_revents & POLLHUP || ext->leaving;
 
-	if (aw_ext_any_posted(ext) && !(ext->leaving && is_ended(ext)))
+	if (atomic_load(&ext->posted) && !(ext->leaving && is_ended(ext)))
 		return false;
 	return ext->error || (ext->out_forwarded && (ext->in_forwarded || gone));
 }
@@ -458,7 +449,7 @@ static bool pump_sleep(struct aw_ext *ext, short *far_revents, bool serves, int 
 
 	if (is_ended(ext)) {
 		/* No event tells of a completion behind the end. */
-		if (aw_ext_any_posted(ext))
+		if (atomic_load(&ext->posted))
 			patience_ms = POSTED_RETRY_MS;
 		serves = false;
 	}
