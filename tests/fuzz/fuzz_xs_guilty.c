@@ -32,7 +32,6 @@ static struct aw_xs_memory make_memory(struct bytes *b)
 	mem.send = memory(mem.send_len);
 	mem.recv = memory(mem.recv_len);
 	mem.target = memory(aw_xs_target_len(MAPS));
-	mem.notes = memory(AW_XS_NOTES * AW_XS_IOMAP_LEN);
 	return mem;
 }
 
@@ -41,7 +40,6 @@ static void free_memory(const struct aw_xs_memory *mem)
 	free(mem->send);
 	free(mem->recv);
 	free(mem->target);
-	free(mem->notes);
 }
 
 /* Mostly one that may be, so that there is something to go on with. */
@@ -76,15 +74,14 @@ static void check_work(const struct aw_xs_work *work)
 
 	for (uint32_t i = 0; i < work->spans; i++) {
 		const struct aw_xs_span *span = &work->span[i];
-		bool send = span->bytes >= mem->send && span->bytes < mem->send + mem->send_len;
-		const uint8_t *end = send ? mem->send + mem->send_len
-					  : mem->notes + AW_XS_NOTES * AW_XS_IOMAP_LEN;
 
-		FUZZ_CHECK(send || span->bytes >= mem->notes);
-		FUZZ_CHECK(span->len > 0 && span->len <= (size_t)(end - span->bytes));
+		FUZZ_CHECK(span->bytes >= mem->send && span->bytes < mem->send + mem->send_len);
+		FUZZ_CHECK(span->len > 0 &&
+			   span->len <= (size_t)(mem->send + mem->send_len - span->bytes));
 		sum += span->len;
 	}
 	FUZZ_CHECK(work->bytes == 0 || work->bytes == sum);
+	FUZZ_CHECK(work->entry_len <= AW_XS_IOMAP_LEN && (!work->entry_len || !work->spans));
 	FUZZ_CHECK(!stream.error);
 	FUZZ_CHECK(stream.sq_used <= stream.sq_size + AW_XS_SQ_SPARE);
 }
@@ -101,7 +98,7 @@ static void complete(void)
 
 	if (under_way.count == 0)
 		return;
-	aw_xs_stream_done(&stream, work->kind, work->wrs, work->bytes);
+	aw_xs_stream_done(&stream, work->wrs, work->bytes);
 	under_way.count--;
 	memmove(under_way.work, under_way.work + 1, under_way.count * sizeof(*work));
 }
@@ -159,7 +156,6 @@ static void check_bounds(void)
 	FUZZ_CHECK(s->adv - s->got <= s->recv_used && s->recv_used <= s->mem.recv_len);
 	FUZZ_CHECK(s->got_at <= s->recv_used && s->adv_at <= s->recv_used);
 	FUZZ_CHECK(s->runs <= AW_XS_SGL_MAX && s->adv_open <= AW_XS_SGL_MAX);
-	FUZZ_CHECK(s->notes_used <= AW_XS_NOTES);
 	FUZZ_CHECK(aw_xs_stream_pending(s) <= s->mem.recv_len);
 }
 

@@ -25,7 +25,6 @@ void one_init(void)
 		.recv_start = ONE_LEN,
 		.target = one.target,
 		.iomaps = ONE_MAPS,
-		.notes = one.notes,
 		.recv_key = 61,
 		.target_key = 62,
 	};
@@ -50,7 +49,7 @@ bool one_next(void)
 
 void one_done(void)
 {
-	aw_xs_stream_done(&one.s, one.work.kind, one.work.wrs, one.work.bytes);
+	aw_xs_stream_done(&one.s, one.work.wrs, one.work.bytes);
 }
 
 /* Up, and all buffers advertised. */

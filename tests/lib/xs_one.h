@@ -22,7 +22,6 @@ extern struct one {
 	struct aw_xs_stream s;
 	uint8_t send[ONE_LEN], recv[2 * ONE_LEN];
 	uint8_t target[AW_XS_SGL_MAX * AW_XS_SGE_LEN + ONE_MAPS * AW_XS_IOMAP_LEN];
-	uint8_t notes[AW_XS_NOTES * AW_XS_IOMAP_LEN];
 	struct aw_xs_work work; /* the last one */
 } one;
 

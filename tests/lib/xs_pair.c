@@ -100,7 +100,6 @@ static void end_init(struct pair *pair, struct end *end)
 	mem->send = memory(pair, mem->send_len);
 	mem->recv = memory(pair, mem->recv_len);
 	mem->target = memory(pair, aw_xs_target_len(mem->iomaps));
-	mem->notes = memory(pair, AW_XS_NOTES * AW_XS_IOMAP_LEN);
 	mem->recv_key = 1;
 	mem->target_key = 2;
 	aw_xs_stream_init(&end->stream, mem, AW_XS_QUEUE_MIN + bytes_u8(b) % 16,
@@ -126,7 +125,7 @@ static void meet(struct pair *pair, struct end *end, bool plain)
 
 static void post(struct pair *pair, struct end *end, const struct aw_xs_work *work)
 {
-	HOLDS(work->wrs == (uint32_t)(work->spans > 0) + work->has_msg);
+	HOLDS(work->wrs == (uint32_t)(work->spans > 0 || work->entry_len > 0) + work->has_msg);
 	HOLDS(end->stream.sq_used <= end->stream.sq_size + AW_XS_SQ_SPARE);
 	queue_add(pair, &end->posted)->work = *work;
 }
@@ -146,7 +145,7 @@ static bool within(const uint8_t *octets, uint32_t len, const uint8_t *start, si
 
 static size_t octets_of(const struct aw_xs_work *work)
 {
-	size_t octets = 0;
+	size_t octets = work->entry_len;
 
 	for (uint32_t i = 0; i < work->spans; i++)
 		octets += work->span[i].len;
@@ -163,14 +162,13 @@ static bool transmit(struct pair *pair, struct end *end)
 		return false;
 	to = queue_add(pair, &end->wire);
 	to->work = from->work;
-	to->len = 0;
+	to->len = from->work.entry_len;
 	to->octets = memory(pair, octets_of(&from->work) + 1);
+	memcpy(to->octets, from->work.entry, from->work.entry_len);
 	for (uint32_t i = 0; i < from->work.spans; i++) {
 		const struct aw_xs_span *span = &from->work.span[i];
 
-		HOLDS(within(span->bytes, span->len, end->mem.send, end->mem.send_len) ||
-		      within(span->bytes, span->len, end->mem.notes,
-			     AW_XS_NOTES * AW_XS_IOMAP_LEN));
+		HOLDS(within(span->bytes, span->len, end->mem.send, end->mem.send_len));
 		memcpy(to->octets + to->len, span->bytes, span->len);
 		to->len += span->len;
 	}
@@ -184,7 +182,7 @@ static bool complete(struct end *end)
 
 	if (!packet)
 		return false;
-	aw_xs_stream_done(&end->stream, packet->work.kind, packet->work.wrs, packet->work.bytes);
+	aw_xs_stream_done(&end->stream, packet->work.wrs, packet->work.bytes);
 	return true;
 }
 
@@ -207,13 +205,13 @@ static void place(struct pair *pair, struct end *from, const struct packet *pack
 	struct end *to = peer_of(pair, from);
 	uint8_t *dst = (uint8_t *)(uintptr_t)packet->work.addr;
 
-	if (packet->work.kind == AW_XS_DATA)
-		check_data(pair, from, packet);
-	else if (packet->work.kind == AW_XS_IOWRITE)
-		HOLDS(packet->work.key == 3 && within(dst, packet->len, to->map, to->map_len));
-	else
-		HOLDS(packet->work.key == 2 &&
+	if (packet->work.entry_len > 0)
+		HOLDS(packet->work.key == 2 && packet->len == packet->work.entry_len &&
 		      within(dst, packet->len, to->mem.target, aw_xs_target_len(MAPS)));
+	else if (packet->work.has_msg)
+		check_data(pair, from, packet);
+	else
+		HOLDS(packet->work.key == 3 && within(dst, packet->len, to->map, to->map_len));
 	memcpy(dst, packet->octets, packet->len);
 }
 
@@ -224,7 +222,7 @@ static bool deliver(struct pair *pair, struct end *from)
 
 	if (!packet)
 		return false;
-	if (packet->work.spans > 0)
+	if (packet->len > 0)
 		place(pair, from, packet);
 	free(packet->octets);
 	if (packet->work.has_msg) {
@@ -351,7 +349,6 @@ static void check_bounds(struct pair *pair, const struct end *end)
 	HOLDS(s->freed <= s->posted && s->posted <= s->put && s->put - s->freed <= s->mem.send_len);
 	HOLDS(s->got <= s->came && s->came <= s->adv && s->adv - s->got <= s->mem.recv_len);
 	HOLDS(s->runs <= AW_XS_SGL_MAX && s->adv_open <= AW_XS_SGL_MAX);
-	HOLDS(s->notes_used <= AW_XS_NOTES);
 }
 
 /* Octets that arrive at once. */
@@ -483,7 +480,6 @@ static void end_fini(struct end *end)
 	free(end->mem.send);
 	free(end->mem.recv);
 	free(end->mem.target);
-	free(end->mem.notes);
 	free(end->map);
 }
 

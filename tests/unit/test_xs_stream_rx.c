@@ -126,7 +126,7 @@ static void stream_get__the_ring_grows(void **state)
 	one.recv[ONE_LEN] = 'b';
 	assert_int_equal(one_hear(AW_XS_OP_DATA, ONE_LEN), 0);
 	assert_true(one_next());
-	aw_xs_sge_get(one.work.span[0].bytes, one_peer.net, &sge);
+	aw_xs_sge_get(one.work.entry, one_peer.net, &sge);
 	assert_int_equal(sge.addr, (uintptr_t)one.recv + ONE_LEN);
 	assert_int_equal(sge.len, 2 * ONE_LEN / AW_XS_SGL_MAX);
 	while (one_next())

@@ -34,7 +34,7 @@ static void fill_options(struct aw_xs_options *to, const struct aw_xs_options *f
 	to->rcvbuf = clamp(to->rcvbuf, RECV_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
 	to->sq_size = (uint16_t)clamp(to->sq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
 	to->rq_size = (uint16_t)clamp(to->rq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
-	to->inline_data = clamp(to->inline_data, INLINE_DEFAULT, AW_XS_MSG_LEN, 512);
+	to->inline_data = clamp(to->inline_data, INLINE_DEFAULT, AW_XS_IOMAP_LEN, 512);
 	to->iomap_size = aw_xs_iomaps_round(to->iomap_size);
 }
 
@@ -61,10 +61,9 @@ static size_t page_align(size_t len)
 static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
 {
 	const struct aw_xs_options *o = &ep->options;
-	size_t notes_at = o->sndbuf;
 	size_t messages = (size_t)(o->rq_size + AW_XS_RQ_SPARE) * AW_XS_MSG_LEN;
 
-	ep->recv_at = page_align(notes_at + AW_XS_NOTES * AW_XS_IOMAP_LEN);
+	ep->recv_at = page_align(o->sndbuf);
 	ep->target_at = ep->recv_at + page_align(o->rcvbuf);
 	ep->messages_at = ep->target_at + page_align(aw_xs_target_len(o->iomap_size));
 	ep->memory_len = ep->messages_at + page_align(messages);
@@ -75,7 +74,6 @@ static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
 	*mem = (struct aw_xs_memory){
 		.send = ep->memory,
 		.send_len = o->sndbuf,
-		.notes = ep->memory + notes_at,
 		.recv = ep->memory + ep->recv_at,
 		.target = ep->memory + ep->target_at,
 		.iomaps = o->iomap_size,

@@ -56,7 +56,7 @@ struct aw_xs_ep {
 	pid_t pid; /* a child of fork must not use the connection */
 	uint8_t *memory;
 	size_t memory_len;
-	/* offsets in memory; the send ring and the notes come first */
+	/* offsets in memory; the send ring comes first */
 	size_t recv_at, target_at, messages_at;
 
 	pthread_mutex_t lock;

@@ -54,7 +54,7 @@ static int make_qp(struct aw_xs_ep *ep, uint32_t sends)
 	if (!ep->pd || rdma_create_qp(ep->id, ep->pd, &attr) != 0)
 		return -errno;
 	ep->inline_max = attr.cap.max_inline_data;
-	return ep->inline_max < AW_XS_MSG_LEN ? -EOPNOTSUPP : 0;
+	return ep->inline_max < AW_XS_IOMAP_LEN ? -EOPNOTSUPP : 0;
 }
 
 int aw_xs_ep_qp_create(struct aw_xs_ep *ep)

@@ -11,8 +11,8 @@
 #define POLL_MAX 32 /* completions per poll */
 #define SEND_LAZY 65536u /* bytes of the send ring whose completions need not be polled for */
 #define CHAIN_MAX 16 /* works in one ibv_post_send */
-#define KIND_CALLER \
-	0x80u /* in a send's wr_id: the completion also calls a struct aw_xs_caller_wr's callback */
+/* in a send's wr_id: the completion also calls a struct aw_xs_caller_wr's callback */
+#define ID_CALLER 1u
 
 int aw_xs_ep_post_receives(struct aw_xs_ep *ep, uint32_t first, uint32_t count)
 {
@@ -63,15 +63,16 @@ void aw_xs_ep_fail_caller_wrs(struct aw_xs_ep *ep)
 }
 
 /* Returns the wr_id of a send: what aw_xs_stream_done() needs at its completion. */
-static uint64_t send_id(enum aw_xs_kind kind, uint32_t wrs, uint32_t bytes)
+static uint64_t send_id(uint32_t wrs, uint32_t bytes)
 {
-	return (uint64_t)bytes << 16 | wrs << 8 | kind;
+	return (uint64_t)bytes << 16 | wrs << 8;
 }
 
 struct chain {
 	struct ibv_send_wr wr[2 * CHAIN_MAX];
 	struct ibv_sge sge[3 * CHAIN_MAX];
 	uint8_t msg[CHAIN_MAX][AW_XS_MSG_LEN];
+	uint8_t entry[CHAIN_MAX][AW_XS_IOMAP_LEN];
 	uint32_t wrs, sges, works;
 };
 
@@ -102,12 +103,16 @@ static void add_sge(struct chain *c, struct ibv_send_wr *wr, const uint8_t *byte
 static void add_work(const struct aw_xs_ep *ep, struct chain *c, const struct aw_xs_work *work)
 {
 	struct ibv_send_wr *wr = NULL;
-	uint32_t len = 0;
+	uint32_t len = work->entry_len;
 
-	if (work->spans > 0) {
+	if (work->spans > 0 || work->entry_len > 0) {
 		wr = add_wr(c, IBV_WR_RDMA_WRITE);
 		wr->wr.rdma.remote_addr = work->addr;
 		wr->wr.rdma.rkey = work->key;
+		if (work->entry_len > 0) {
+			memcpy(c->entry[c->works], work->entry, work->entry_len);
+			add_sge(c, wr, c->entry[c->works], work->entry_len, 0);
+		}
 		for (uint32_t i = 0; i < work->spans; i++) {
 			add_sge(c, wr, work->span[i].bytes, work->span[i].len, ep->send_mr->lkey);
 			len += work->span[i].len;
@@ -121,7 +126,7 @@ static void add_work(const struct aw_xs_ep *ep, struct chain *c, const struct aw
 		wr->send_flags = IBV_SEND_INLINE;
 	}
 	wr->send_flags |= IBV_SEND_SIGNALED;
-	wr->wr_id = send_id(work->kind, work->wrs, work->bytes);
+	wr->wr_id = send_id(work->wrs, work->bytes);
 	c->works++;
 }
 
@@ -224,15 +229,14 @@ static void take_all_receives(struct aw_xs_ep *ep)
 
 static void on_sent(struct aw_xs_ep *ep, const struct ibv_wc *wc)
 {
-	uint32_t kind = wc->wr_id & 0xff, wrs = wc->wr_id >> 8 & 0xff;
+	uint32_t wrs = wc->wr_id >> 8 & 0xff;
 	bool sent = wc->status == IBV_WC_SUCCESS;
 
 	if (wrs > 0 && sent) {
-		aw_xs_stream_done(&ep->stream, kind & ~KIND_CALLER, wrs,
-				  (uint32_t)(wc->wr_id >> 16));
+		aw_xs_stream_done(&ep->stream, wrs, (uint32_t)(wc->wr_id >> 16));
 		ep->changes++;
 	}
-	if (kind & KIND_CALLER)
+	if (wc->wr_id & ID_CALLER)
 		complete_caller_wr(ep, sent ? 0 : ECONNRESET);
 }
 
@@ -250,11 +254,11 @@ void aw_xs_ep_reap_sends(struct aw_xs_ep *ep)
 	} while (n == POLL_MAX);
 }
 
-/* Returns whether send completions are to be polled: for room in the ring, the SQ or the notes. */
+/* Returns whether send completions are to be polled: for room in the ring or the SQ. */
 static bool needs_room(const struct aw_xs_stream *s)
 {
 	return s->put - s->freed > SEND_LAZY || s->put - s->freed > s->mem.send_len / 2 ||
-	       s->sq_used > s->sq_size / 2 || s->notes_used > AW_XS_NOTES / 2;
+	       s->sq_used > s->sq_size / 2;
 }
 
 void aw_xs_ep_progress(struct aw_xs_ep *ep)
@@ -287,7 +291,7 @@ static int post_caller_chain(struct aw_xs_ep *ep, struct chain *c, struct aw_xs_
 	struct ibv_send_wr *bad = NULL;
 	int err;
 
-	c->wr[0].wr_id = send_id(KIND_CALLER, 0, 0);
+	c->wr[0].wr_id = ID_CALLER;
 	c->wr[0].send_flags |= IBV_SEND_SIGNALED;
 	add_caller_wr(ep, caller);
 	err = ibv_post_send(ep->id->qp, c->wr, &bad);
@@ -373,7 +377,7 @@ static size_t send_direct(struct aw_xs_ep *ep, const uint8_t *bytes, size_t len,
 	chain_begin(&c);
 	add_work(ep, &c, &work);
 	c.sge[0].lkey = lkey;
-	c.wr[c.wrs - 1].wr_id |= KIND_CALLER;
+	c.wr[c.wrs - 1].wr_id |= ID_CALLER;
 	add_caller_wr(ep, caller);
 	post_chain(ep, &c);
 	return n;

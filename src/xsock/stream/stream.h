@@ -18,7 +18,6 @@
 #define AW_XS_QUEUE_MAX 8192u
 #define AW_XS_SQ_SPARE 8u /* WRs of the SQ beyond its size, for credits and the stream's end */
 #define AW_XS_RQ_SPARE 16u /* receives beyond the credits, for messages without credit */
-#define AW_XS_NOTES 8u /* entries being written to the peer's tables */
 
 /* Memory that the caller registers; target and recv with remote write access. */
 struct aw_xs_memory {
@@ -27,18 +26,7 @@ struct aw_xs_memory {
 	uint32_t recv_start; /* the receive ring's first size: recv_len divided by a power of 2 */
 	uint8_t *target; /* aw_xs_target_len(iomaps) bytes: the SGL and the I/O map, zeroed */
 	uint16_t iomaps; /* aw_xs_iomaps_round */
-	/* AW_XS_NOTES times AW_XS_IOMAP_LEN bytes: entries to be written to the peer's tables */
-	uint8_t *notes;
 	uint32_t recv_key, target_key; /* may be set later, but before aw_xs_stream_hello */
-};
-
-enum aw_xs_kind {
-	AW_XS_DATA,
-	AW_XS_CREDIT,
-	AW_XS_URGENT,
-	AW_XS_IOMAP,
-	AW_XS_IOWRITE,
-	AW_XS_CTRL,
 };
 
 struct aw_xs_span {
@@ -46,13 +34,15 @@ struct aw_xs_span {
 	uint32_t len;
 };
 
-/* A piece of work to post: a Write, if there are spans, then a Send of msg, if has_msg. */
+/* A piece of work to post: a Write, if there are spans or an entry, then a Send of msg, if has_msg. */
 struct aw_xs_work {
-	enum aw_xs_kind kind;
 	uint32_t wrs; /* 1 or 2 */
 	uint32_t bytes; /* bytes of the send ring that are freed when the work is done */
 	uint32_t spans;
 	struct aw_xs_span span[2];
+	uint32_t entry_len;
+	uint8_t entry
+		[AW_XS_IOMAP_LEN]; /* of the peer's tables; the work is posted with a copy of it */
 	uint64_t addr;
 	uint32_t key;
 	bool has_msg;
@@ -90,7 +80,6 @@ struct aw_xs_stream {
 	uint32_t runs;
 	uint32_t sgl_next; /* the entry of our SGL that the peer writes next */
 	uint32_t sq_used;
-	uint32_t notes_used, notes_next; /* notes being written; the place of the next one */
 	bool urgent_due;
 	uint64_t urgent_out; /* position of the urgent byte, as bytes_out counts */
 	enum aw_xs_end tx_wanted, tx_end;
@@ -116,7 +105,7 @@ struct aw_xs_stream {
 /* Returns the length of the target: the SGL and the I/O map. */
 size_t aw_xs_target_len(uint16_t iomaps);
 
-/* Initialises the stream. target and notes of mem are zeroed. */
+/* Initialises the stream. target of mem is zeroed. */
 void aw_xs_stream_init(struct aw_xs_stream *s, const struct aw_xs_memory *mem, uint32_t sq_size,
 		       uint32_t rq_size);
 
@@ -157,11 +146,8 @@ void aw_xs_stream_put_urgent(struct aw_xs_stream *s);
  */
 bool aw_xs_stream_next(struct aw_xs_stream *s, uint32_t min, struct aw_xs_work *work);
 
-/*
- * Called when the oldest posted work has completed, with its kind, wrs and bytes. Works complete in
- * order.
- */
-void aw_xs_stream_done(struct aw_xs_stream *s, enum aw_xs_kind kind, uint32_t wrs, uint32_t bytes);
+/* Called when the oldest posted work has completed, with its wrs and bytes. Works complete in order. */
+void aw_xs_stream_done(struct aw_xs_stream *s, uint32_t wrs, uint32_t bytes);
 
 /*
  * Ends our direction after the bytes that were put; no more may be put. AW_XS_GONE: the peer's

@@ -91,13 +91,14 @@ static bool has_credit(const struct aw_xs_stream *s)
 	return s->seq != s->seq_limit;
 }
 
-static uint8_t *next_note(struct aw_xs_stream *s)
+/* Makes the work's Write one of entry `index`, of len bytes, of a table of the peer's. The caller fills in the entry. */
+static void add_entry(struct aw_xs_work *work, const struct aw_xs_sge *table, uint32_t index,
+		      uint32_t len)
 {
-	uint8_t *note = s->mem.notes + (size_t)s->notes_next * AW_XS_IOMAP_LEN;
-
-	s->notes_next = (s->notes_next + 1) % AW_XS_NOTES;
-	s->notes_used++;
-	return note;
+	work->entry_len = len;
+	work->addr = table->addr + (uint64_t)index * len;
+	work->key = table->key;
+	work->wrs++;
 }
 
 /*
@@ -122,7 +123,7 @@ static bool has_buffer(struct aw_xs_stream *s)
 	uint32_t entries = min_u32(s->peer_sgl.len, AW_XS_SGL_MAX);
 	uint32_t used = s->recv_used;
 
-	if (s->adv_open == entries || s->notes_used == AW_XS_NOTES || s->rx_end != AW_XS_OPEN)
+	if (s->adv_open == entries || s->rx_end != AW_XS_OPEN)
 		return false;
 	if (s->adv_at == used && s->bulk && used < s->mem.recv_len)
 		return true;
@@ -132,17 +133,13 @@ static bool has_buffer(struct aw_xs_stream *s)
 static void advertise_buffer(struct aw_xs_stream *s, struct aw_xs_work *work)
 {
 	struct aw_xs_sge sge = { .key = s->mem.recv_key };
-	uint8_t *note = next_note(s);
 
 	if (s->adv_at == s->recv_used)
 		grow_or_wrap(s);
 	sge.addr = (uintptr_t)s->mem.recv + s->adv_at;
 	sge.len = s->recv_used / s->chunks;
-	aw_xs_sge_put(note, s->peer_net, &sge);
-	work->span[work->spans++] = (struct aw_xs_span){ note, AW_XS_SGE_LEN };
-	work->addr = s->peer_sgl.addr + (uint64_t)s->peer_sgl_next * AW_XS_SGE_LEN;
-	work->key = s->peer_sgl.key;
-	work->wrs++;
+	add_entry(work, &s->peer_sgl, s->peer_sgl_next, AW_XS_SGE_LEN);
+	aw_xs_sge_put(work->entry, s->peer_net, &sge);
 	s->peer_sgl_next = (s->peer_sgl_next + 1) % s->peer_sgl.len;
 	s->adv += sge.len;
 	s->adv_at += sge.len;
@@ -159,7 +156,6 @@ static bool next_credit(struct aw_xs_stream *s, struct aw_xs_work *work)
 		return false;
 	if (!sq_has(s, 2, true))
 		return false;
-	work->kind = AW_XS_CREDIT;
 	if (buffer)
 		advertise_buffer(s, work);
 	s->rseq_granted = s->rseq;
@@ -171,7 +167,6 @@ static bool next_urgent(struct aw_xs_stream *s, struct aw_xs_work *work)
 {
 	if (!s->urgent_due || !has_credit(s) || !sq_has(s, 1, false))
 		return false;
-	work->kind = AW_XS_URGENT;
 	s->urgent_due = false;
 	s->seq++;
 	add_msg(s, work, AW_XS_OP_URGENT, (uint32_t)(s->urgent_out - s->bytes_out) + 1);
@@ -203,7 +198,6 @@ static bool next_data(struct aw_xs_stream *s, uint32_t min, struct aw_xs_work *w
 	if (waiting < min && s->tx_wanted == AW_XS_OPEN)
 		return false;
 	n = min_u32(min_u32(waiting, s->run[0].len), DATA_MAX);
-	work->kind = AW_XS_DATA;
 	add_spans(s, work, n);
 	use_run(s, work, n);
 	s->posted += n;
@@ -222,7 +216,6 @@ static bool next_end(struct aw_xs_stream *s, struct aw_xs_work *work)
 		return false;
 	if (aw_xs_stream_is_done(s))
 		return false;
-	work->kind = AW_XS_CTRL;
 	s->tx_end = gone ? AW_XS_GONE : AW_XS_SHUT;
 	add_msg(s, work, AW_XS_OP_CTRL, gone ? AW_XS_CTRL_DISCONNECT : AW_XS_CTRL_SHUTDOWN);
 	return true;
@@ -240,12 +233,10 @@ bool aw_xs_stream_next(struct aw_xs_stream *s, uint32_t min, struct aw_xs_work *
 	return true;
 }
 
-void aw_xs_stream_done(struct aw_xs_stream *s, enum aw_xs_kind kind, uint32_t wrs, uint32_t bytes)
+void aw_xs_stream_done(struct aw_xs_stream *s, uint32_t wrs, uint32_t bytes)
 {
 	s->sq_used -= wrs;
 	s->freed += bytes;
-	if ((kind == AW_XS_CREDIT || kind == AW_XS_IOMAP) && wrs == 2)
-		s->notes_used--;
 }
 
 void aw_xs_stream_end(struct aw_xs_stream *s, enum aw_xs_end end)
@@ -264,7 +255,7 @@ uint32_t aw_xs_stream_direct(struct aw_xs_stream *s, size_t len, struct aw_xs_wo
 {
 	uint32_t n;
 
-	*work = (struct aw_xs_work){ .kind = AW_XS_DATA };
+	*work = (struct aw_xs_work){ 0 };
 	if (!s->open || s->rx_end == AW_XS_GONE || s->tx_wanted != AW_XS_OPEN ||
 	    s->put != s->posted || s->runs == 0 || !has_credit(s) || !sq_has(s, 2, false))
 		return 0;
@@ -283,18 +274,11 @@ uint32_t aw_xs_stream_direct(struct aw_xs_stream *s, size_t len, struct aw_xs_wo
 bool aw_xs_stream_iomap(struct aw_xs_stream *s, uint32_t index, const struct aw_xs_iomap *map,
 			struct aw_xs_work *work)
 {
-	uint8_t *note;
-
-	*work = (struct aw_xs_work){ .kind = AW_XS_IOMAP };
-	if (!s->open || index >= s->peer_iomap.len || !has_credit(s) || !sq_has(s, 2, false) ||
-	    s->notes_used == AW_XS_NOTES)
+	*work = (struct aw_xs_work){ 0 };
+	if (!s->open || index >= s->peer_iomap.len || !has_credit(s) || !sq_has(s, 2, false))
 		return false;
-	note = next_note(s);
-	aw_xs_iomap_put(note, s->peer_net, map);
-	work->span[work->spans++] = (struct aw_xs_span){ note, AW_XS_IOMAP_LEN };
-	work->addr = s->peer_iomap.addr + (uint64_t)index * AW_XS_IOMAP_LEN;
-	work->key = s->peer_iomap.key;
-	work->wrs++;
+	add_entry(work, &s->peer_iomap, index, AW_XS_IOMAP_LEN);
+	aw_xs_iomap_put(work->entry, s->peer_net, map);
 	s->seq++;
 	add_msg(s, work, AW_XS_OP_IOMAP, index);
 	s->sq_used += work->wrs;
@@ -339,7 +323,7 @@ int64_t aw_xs_stream_iowrite(struct aw_xs_stream *s, const void *bytes, size_t l
 	struct aw_xs_iomap map;
 	uint32_t n;
 
-	*work = (struct aw_xs_work){ .kind = AW_XS_IOWRITE };
+	*work = (struct aw_xs_work){ 0 };
 	if (!find_map(s, offset, &map))
 		return 0;
 	n = min_u32(min_u32(len, aw_xs_stream_room(s)), map.sge.len - (offset - map.offset));
