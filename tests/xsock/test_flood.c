@@ -60,7 +60,7 @@ static void open_scene(struct scene *s)
 	s->ep = ep;
 	ep->id = &s->id;
 	ep->recv_cq.cq = &s->cq;
-	ep->messages_mr = &s->mr;
+	ep->own_mr = &s->mr;
 	ep->recv_count = RECEIVES;
 	ep->phase = AW_XS_PHASE_UP;
 	ep->stream.met = true;
@@ -77,7 +77,7 @@ static void close_scene(struct scene *s)
 
 	ep->id = NULL;
 	ep->recv_cq.cq = NULL;
-	ep->messages_mr = NULL;
+	ep->own_mr = NULL;
 	(void)aw_xs_service_leave(ep, false);
 	aw_xs_ep_free(ep);
 }

@@ -55,18 +55,18 @@ static size_t page_align(size_t len)
 }
 
 /*
- * Maps the endpoint's memory. The peer may write what begins with recv: the receive ring and the
- * tables. Our own messages lie behind these, in pages that the peer may not write.
+ * Maps the endpoint's memory: the send ring and the messages of receives; behind these, in pages that the
+ * peer may write, the receive ring and the tables.
  */
 static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
 {
 	const struct aw_xs_options *o = &ep->options;
-	size_t messages = (size_t)(o->rq_size + AW_XS_RQ_SPARE) * AW_XS_MSG_LEN;
+	size_t messages = (size_t)(o->rq_size + AW_XS_RQ_SPARE) * AW_XS_MSG_LEN, target_at;
 
-	ep->recv_at = page_align(o->sndbuf);
-	ep->target_at = ep->recv_at + page_align(o->rcvbuf);
-	ep->messages_at = ep->target_at + page_align(aw_xs_target_len(o->iomap_size));
-	ep->memory_len = ep->messages_at + page_align(messages);
+	ep->messages_at = page_align(o->sndbuf);
+	ep->shared_at = ep->messages_at + page_align(messages);
+	target_at = ep->shared_at + page_align(o->rcvbuf);
+	ep->memory_len = target_at + page_align(aw_xs_target_len(o->iomap_size));
 	ep->memory = mmap(NULL, ep->memory_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			  -1, 0);
 	if (ep->memory == MAP_FAILED)
@@ -74,8 +74,8 @@ static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
 	*mem = (struct aw_xs_memory){
 		.send = ep->memory,
 		.send_len = o->sndbuf,
-		.recv = ep->memory + ep->recv_at,
-		.target = ep->memory + ep->target_at,
+		.recv = ep->memory + ep->shared_at,
+		.target = ep->memory + target_at,
 		.iomaps = o->iomap_size,
 	};
 	size_ring(mem, o->rcvbuf);

@@ -56,8 +56,8 @@ struct aw_xs_ep {
 	pid_t pid; /* a child of fork must not use the connection */
 	uint8_t *memory;
 	size_t memory_len;
-	/* offsets in memory; the send ring comes first */
-	size_t recv_at, target_at, messages_at;
+	/* offsets in memory, behind the send ring; shared_at: of what the peer may write */
+	size_t messages_at, shared_at;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* for threads that wait while another one sleeps */
@@ -77,7 +77,7 @@ struct aw_xs_ep {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct aw_xs_cq send_cq, recv_cq;
-	struct ibv_mr *send_mr, *recv_mr, *target_mr, *messages_mr;
+	struct ibv_mr *own_mr, *shared_mr; /* of memory before and behind shared_at */
 	uint32_t inline_max;
 	uint32_t recv_count;
 	struct aw_xs_caller_wr caller_wr[AW_XS_CALLER_WRS_MAX];

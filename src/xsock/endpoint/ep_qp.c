@@ -18,19 +18,14 @@ static int make_cqs(struct aw_xs_ep *ep, uint32_t sends)
 
 static int register_memory(struct aw_xs_ep *ep)
 {
-	const int written = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	struct aw_xs_memory *mem = &ep->stream.mem;
+	const int shared = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
-	ep->send_mr = ibv_reg_mr(ep->pd, ep->memory, ep->recv_at, 0);
-	ep->recv_mr = ibv_reg_mr(ep->pd, ep->memory + ep->recv_at, mem->recv_len, written);
-	ep->target_mr = ibv_reg_mr(ep->pd, mem->target, aw_xs_target_len(mem->iomaps), written);
-	ep->messages_mr = ibv_reg_mr(ep->pd, ep->memory + ep->messages_at,
-				     (size_t)ep->recv_count * AW_XS_MSG_LEN,
-				     IBV_ACCESS_LOCAL_WRITE);
-	if (!ep->send_mr || !ep->recv_mr || !ep->target_mr || !ep->messages_mr)
+	ep->own_mr = ibv_reg_mr(ep->pd, ep->memory, ep->shared_at, IBV_ACCESS_LOCAL_WRITE);
+	ep->shared_mr = ibv_reg_mr(ep->pd, ep->memory + ep->shared_at,
+				   ep->memory_len - ep->shared_at, shared);
+	if (!ep->own_mr || !ep->shared_mr)
 		return -errno;
-	mem->recv_key = ep->recv_mr->rkey;
-	mem->target_key = ep->target_mr->rkey;
+	ep->stream.mem.recv_key = ep->stream.mem.target_key = ep->shared_mr->rkey;
 	return 0;
 }
 
@@ -96,10 +91,8 @@ void aw_xs_ep_qp_destroy(struct aw_xs_ep *ep)
 	if (ep->id && ep->id->qp)
 		rdma_destroy_qp(ep->id);
 	aw_xs_ep_fail_caller_wrs(ep);
-	drop_mr(&ep->send_mr);
-	drop_mr(&ep->recv_mr);
-	drop_mr(&ep->target_mr);
-	drop_mr(&ep->messages_mr);
+	drop_mr(&ep->own_mr);
+	drop_mr(&ep->shared_mr);
 	drop_cq(&ep->send_cq);
 	drop_cq(&ep->recv_cq);
 	if (ep->pd)

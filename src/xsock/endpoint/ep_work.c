@@ -29,7 +29,7 @@ int aw_xs_ep_post_receives(struct aw_xs_ep *ep, uint32_t first, uint32_t count)
 				.addr = (uintptr_t)ep->memory + ep->messages_at +
 					slot * AW_XS_MSG_LEN,
 				.length = AW_XS_MSG_LEN,
-				.lkey = ep->messages_mr->lkey,
+				.lkey = ep->own_mr->lkey,
 			};
 			wr[n] = (struct ibv_recv_wr){
 				.wr_id = slot,
@@ -114,7 +114,7 @@ static void add_work(const struct aw_xs_ep *ep, struct chain *c, const struct aw
 			add_sge(c, wr, c->entry[c->works], work->entry_len, 0);
 		}
 		for (uint32_t i = 0; i < work->spans; i++) {
-			add_sge(c, wr, work->span[i].bytes, work->span[i].len, ep->send_mr->lkey);
+			add_sge(c, wr, work->span[i].bytes, work->span[i].len, ep->own_mr->lkey);
 			len += work->span[i].len;
 		}
 		wr->send_flags = len <= ep->inline_max ? IBV_SEND_INLINE : 0;
