@@ -56,6 +56,20 @@ short aw_xs_ep_bits(const struct aw_xs_ep *ep)
 	return (short)bits;
 }
 
+size_t aw_xs_ep_room(struct aw_xs_ep *ep)
+{
+	size_t room;
+
+	pthread_mutex_lock(&ep->lock);
+	if (!is_writable(ep))
+		aw_xs_ep_progress(ep);
+	room = is_writable(ep) ? aw_xs_stream_room(&ep->stream) : 0;
+	if (is_writable(ep) && !room)
+		room = 1;
+	aw_xs_ep_unlock(ep);
+	return room;
+}
+
 static void arm_cq(struct aw_xs_cq *cq)
 {
 	if (!cq->armed && ibv_req_notify_cq(cq->cq, 0) == 0)

@@ -87,8 +87,7 @@ static void ext_destroy(struct aw_ext *ext)
 	close_fd(&ext->tcp);
 	close_fd(&ext->wake);
 	close_fd(&ext->cq_fd);
-	free(ext->out.bytes);
-	free(ext->in.bytes);
+	free(ext->buffer);
 	free_ops(&ext->done);
 	pthread_mutex_destroy(&ext->lock);
 	pthread_mutex_destroy(&ext->cq_lock);
@@ -336,9 +335,8 @@ static int ext_init(struct aw_ext *ext, const struct aw_ext_request *request)
 	ext->tcp = fcntl(request->tcp, F_DUPFD_CLOEXEC, request->tcp);
 	if (ext->tcp < 0 || ext->wake < 0 || ext->cq_fd < 0)
 		return errno;
-	ext->out.bytes = malloc(AW_EXT_BUFFER);
-	ext->in.bytes = malloc(AW_EXT_BUFFER);
-	return ext->out.bytes && ext->in.bytes ? 0 : ENOMEM;
+	ext->buffer = malloc(AW_EXT_BUFFER);
+	return ext->buffer ? 0 : ENOMEM;
 }
 
 static void table_add(struct aw_ext *ext)

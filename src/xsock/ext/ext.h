@@ -17,7 +17,7 @@
 #include "xsock/endpoint/ep.h"
 #include "xsock/ext/calls.h"
 
-#define AW_EXT_BUFFER 65536 /* bytes buffered between the pair and the endpoint, each way */
+#define AW_EXT_BUFFER 65536 /* bytes moved at once between the pair and the endpoint */
 #define AW_EXT_OPS_MAX 4096 /* operations whose completion the program has not taken */
 
 /* An operation; later its completion. */
@@ -43,11 +43,6 @@ struct aw_ext_op {
 
 TAILQ_HEAD(aw_ext_ops, aw_ext_op);
 
-struct aw_ext_buffer {
-	uint8_t *bytes; /* AW_EXT_BUFFER */
-	size_t at, end;
-};
-
 /* connections whose bytes a reading thread takes itself */
 extern _Atomic(unsigned) aw_ext_directs;
 
@@ -69,7 +64,9 @@ struct aw_ext {
 	bool closed; /* the program has closed its last fd */
 
 	pthread_mutex_t lock;
-	struct aw_ext_buffer out, in; /* out: to the peer; in: from the peer */
+	uint8_t *buffer; /* of AW_EXT_BUFFER, for bytes on their way; empty between calls */
+	/* out: to the peer; in: from the peer. The endpoint, or the pair, had no room for the other's bytes */
+	bool out_full, in_full;
 	uint64_t taken; /* bytes received from the pair */
 	bool out_ended, out_forwarded; /* the program writes no more; the endpoint was shut down */
 	bool in_ended, in_forwarded; /* the peer writes no more; the pair was shut down */

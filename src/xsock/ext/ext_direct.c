@@ -74,8 +74,7 @@ static bool is_queued(const struct aw_ext *ext, unsigned long kind)
 bool aw_ext_may_send(const struct aw_ext *ext)
 {
 	return ext->pid == getpid() && !ext->error && !ext->pump_ended && !ext->out_ended &&
-	       !ext->leaving && TAILQ_EMPTY(&ext->sends) && ext->out.at == ext->out.end &&
-	       !is_queued(ext, FIONREAD);
+	       !ext->leaving && TAILQ_EMPTY(&ext->sends) && !is_queued(ext, FIONREAD);
 }
 
 ssize_t aw_ext_stream_send(int fd, const struct iovec *iov, int n, int flags)
@@ -100,8 +99,6 @@ ssize_t aw_ext_stream_send(int fd, const struct iovec *iov, int n, int flags)
 /* Returns whether the program has read all of the pair: the next bytes are the endpoint's. */
 static bool is_pair_read(struct aw_ext *ext)
 {
-	if (ext->in.at < ext->in.end)
-		aw_ext_progress(ext); /* puts them into the pair */
 	ext->pair_used = ext->pair_used && is_queued(ext, TIOCOUTQ);
 	return !ext->pair_used;
 }

@@ -81,7 +81,6 @@ void aw_ext_fail_sends(struct aw_ext *ext, ssize_t result)
 	if (error != EPIPE && !ext->out_error)
 		ext->out_error = error;
 	fail_queued(ext, error);
-	ext->out.at = ext->out.end;
 	ext->out_ended = ext->out_forwarded = true;
 	shutdown(ext->far, SHUT_RD);
 }
@@ -122,30 +121,6 @@ void aw_ext_let_go(struct aw_ext *ext)
 		aw_ext_fail_with(ext, -ENOMEM);
 }
 
-/* Receives from the pair, up to the place of the first send. */
-static bool take_from_pair(struct aw_ext *ext)
-{
-	struct aw_ext_op *send = TAILQ_FIRST(&ext->sends);
-	size_t limit = AW_EXT_BUFFER;
-	ssize_t got;
-
-	if (ext->out.at < ext->out.end || ext->out_ended)
-		return false;
-	if (send && send->mark - ext->taken < limit)
-		limit = (size_t)(send->mark - ext->taken);
-	if (!limit)
-		return false;
-	got = recv(ext->far, ext->out.bytes, limit, MSG_DONTWAIT);
-	if (got == 0 || (got < 0 && (errno != EAGAIN || ext->leaving) && errno != EINTR))
-		ext->out_ended = true;
-	if (got <= 0)
-		return false;
-	ext->out.at = 0;
-	ext->out.end = (size_t)got;
-	ext->taken += (uint64_t)got;
-	return true;
-}
-
 static bool send_span(struct aw_ext *ext, const uint8_t *bytes, size_t len, size_t *sent)
 {
 	struct iovec iov = { .iov_base = (void *)bytes, .iov_len = len };
@@ -159,12 +134,39 @@ static bool send_span(struct aw_ext *ext, const uint8_t *bytes, size_t len, size
 	return true;
 }
 
-static bool push_buffer(struct aw_ext *ext)
+/* Returns whether the pair's bytes are due: there are some before the place of the first send. */
+static bool is_pair_due(const struct aw_ext *ext)
 {
-	struct aw_ext_buffer *out = &ext->out;
+	const struct aw_ext_op *send = TAILQ_FIRST(&ext->sends);
 
-	return out->at < out->end &&
-	       send_span(ext, out->bytes + out->at, out->end - out->at, &out->at);
+	return !ext->out_ended && (!send || send->mark != ext->taken);
+}
+
+/* Sends what the pair has, up to the place of the first send, as far as the endpoint has room. */
+static bool push_pair(struct aw_ext *ext)
+{
+	struct aw_ext_op *send = TAILQ_FIRST(&ext->sends);
+	size_t limit, sent = 0;
+	ssize_t got;
+
+	ext->out_full = false;
+	if (!is_pair_due(ext))
+		return false;
+	limit = aw_xs_ep_room(ext->ep);
+	ext->out_full = !limit;
+	if (ext->out_full)
+		return false;
+	if (limit > AW_EXT_BUFFER)
+		limit = AW_EXT_BUFFER;
+	if (send && send->mark - ext->taken < limit)
+		limit = (size_t)(send->mark - ext->taken);
+	got = recv(ext->far, ext->buffer, limit, MSG_DONTWAIT);
+	if (got == 0 || (got < 0 && (errno != EAGAIN || ext->leaving) && errno != EINTR))
+		ext->out_ended = true;
+	if (got <= 0)
+		return false;
+	ext->taken += (uint64_t)got;
+	return send_span(ext, ext->buffer, (size_t)got, &sent);
 }
 
 /* A part of a zero-copy send has completed. The endpoint calls it under its lock. */
@@ -215,7 +217,7 @@ static bool push_send(struct aw_ext *ext)
 	struct aw_ext_op *op = TAILQ_FIRST(&ext->sends);
 	bool sent;
 
-	if (ext->out.at < ext->out.end || !is_due(ext, op))
+	if (!is_due(ext, op))
 		return false;
 	sent = op->zero_copy
 		       ? send_zero(ext, op)
@@ -227,97 +229,70 @@ static bool push_send(struct aw_ext *ext)
 
 static void forward_end_out(struct aw_ext *ext)
 {
-	if (!ext->out_ended || ext->out_forwarded || ext->out.at < ext->out.end ||
-	    !TAILQ_EMPTY(&ext->sends))
+	if (!ext->out_ended || ext->out_forwarded || !TAILQ_EMPTY(&ext->sends))
 		return;
 	ext->out_forwarded = true;
 	(void)aw_xs_ep_shutdown(ext->ep, SHUT_WR);
 }
 
-/* Receives into buf. False: nothing came. */
-static bool receive_span(struct aw_ext *ext, uint8_t *buf, size_t len, size_t *got)
+/* Receives into buf. Returns how many bytes; 0: nothing came. */
+static size_t receive_span(struct aw_ext *ext, uint8_t *buf, size_t len, int flags)
 {
 	struct iovec iov = { .iov_base = buf, .iov_len = len };
 	ssize_t came;
 
 	if (ext->in_ended)
-		return false;
-	came = aw_xs_ep_recv(ext->ep, &iov, 1, 0);
+		return 0;
+	came = aw_xs_ep_recv(ext->ep, &iov, 1, flags);
 	if (came == 0)
 		ext->in_ended = true;
 	else if (came < 0 && came != -EAGAIN)
 		aw_ext_fail_with(ext, came);
-	if (came <= 0)
-		return false;
-	*got = (size_t)came;
-	return true;
+	return came > 0 ? (size_t)came : 0;
 }
 
-static bool fill_buffer(struct aw_ext *ext)
-{
-	struct aw_ext_buffer *in = &ext->in;
-
-	if (in->at < in->end || !receive_span(ext, in->bytes, AW_EXT_BUFFER, &in->end))
-		return false;
-	in->at = 0;
-	return true;
-}
-
-static size_t copy_out(struct aw_ext_buffer *in, uint8_t *to, size_t len)
-{
-	size_t n = in->end - in->at < len ? in->end - in->at : len;
-
-	memcpy(to, in->bytes + in->at, n);
-	in->at += n;
-	return n;
-}
-
-/* Serves the first receive; from the buffer first, which waited for room in the pair. */
+/* Serves the first receive. */
 static bool serve_recv(struct aw_ext *ext)
 {
 	struct aw_ext_op *op = TAILQ_FIRST(&ext->recvs);
-	struct aw_ext_buffer *in = &ext->in;
+	size_t moved = receive_span(ext, op->to, op->bytes, 0);
 
-	if (!op)
+	/* A failure has ended all receives. */
+	if (TAILQ_EMPTY(&ext->recvs) || (!moved && !ext->in_ended))
 		return false;
-	if (in->at < in->end)
-		op->moved = copy_out(in, op->to, op->bytes);
-	else if (!receive_span(ext, op->to, op->bytes, &op->moved) && !ext->in_ended)
-		return false;
-	if (TAILQ_EMPTY(&ext->recvs))
-		return false; /* all receives have failed */
+	op->moved = moved;
 	complete_recv(ext, 0);
 	return true;
 }
 
-/* Sends the buffer to the pair. If the program reads no more, the bytes are dropped. */
+/* Moves bytes to the pair. If the program reads no more, they are dropped. */
 static bool put_to_pair(struct aw_ext *ext)
 {
-	struct aw_ext_buffer *in = &ext->in;
+	size_t came = receive_span(ext, ext->buffer, AW_EXT_BUFFER, MSG_PEEK);
 	ssize_t put;
 
-	if (in->at == in->end)
+	if (!came)
 		return false;
-	put = send(ext->far, in->bytes + in->at, in->end - in->at, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (put < 0 && (errno == EAGAIN || errno == EINTR))
+	put = send(ext->far, ext->buffer, came, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ext->in_full = put < 0 && (errno == EAGAIN || errno == EINTR);
+	if (ext->in_full)
 		return false;
-	in->at = put < 0 ? in->end : in->at + (size_t)put;
+	(void)receive_span(ext, ext->buffer, put < 0 ? came : (size_t)put, 0);
 	ext->pair_used = true;
 	return true;
 }
 
 static bool progress_in(struct aw_ext *ext)
 {
+	ext->in_full = false;
 	if (!TAILQ_EMPTY(&ext->recvs))
 		return serve_recv(ext);
-	if (ext->in.at == ext->in.end && (ext->direct || !fill_buffer(ext)))
-		return false;
-	return put_to_pair(ext);
+	return !ext->direct && put_to_pair(ext);
 }
 
 void aw_ext_forward_end_in(struct aw_ext *ext)
 {
-	if (!ext->in_ended || ext->in_forwarded || ext->in.at < ext->in.end)
+	if (!ext->in_ended || ext->in_forwarded)
 		return;
 	ext->in_forwarded = true;
 	shutdown(ext->far, SHUT_WR);
@@ -340,8 +315,7 @@ static void move_bytes(struct aw_ext *ext)
 	bool more = true;
 
 	while (more && !ext->error) {
-		more = take_from_pair(ext);
-		more = push_buffer(ext) || more;
+		more = push_pair(ext);
 		more = push_send(ext) || more;
 		more = progress_in(ext) || more;
 	}
@@ -355,7 +329,7 @@ void aw_ext_progress(struct aw_ext *ext)
 	(void)aw_xs_ep_ready(ext->ep);
 	move_bytes(ext);
 	/* The peer's bytes come before the failure that a send has met. */
-	if (ext->out_error && ext->in_ended && ext->in.at == ext->in.end)
+	if (ext->out_error && ext->in_ended)
 		fail_all(ext, ext->out_error);
 	if (ext->error)
 		return;
@@ -370,17 +344,15 @@ void aw_ext_progress(struct aw_ext *ext)
 /* Returns the events that the pump should wait for on far. */
 static short far_events(const struct aw_ext *ext)
 {
-	const struct aw_ext_op *send = TAILQ_FIRST(&ext->sends);
-	bool reads = !ext->out_ended && ext->out.at == ext->out.end &&
-		     (!send || send->mark != ext->taken);
+	bool reads = !ext->out_full && is_pair_due(ext);
 
-	return (short)((reads ? POLLIN : 0) | (ext->in.at < ext->in.end ? POLLOUT : 0));
+	return (short)((reads ? POLLIN : 0) | (ext->in_full ? POLLOUT : 0));
 }
 
 /* Returns whether the pump has to see the endpoint's events. */
 static bool serves_ep(struct aw_ext *ext)
 {
-	return !ext->direct || ext->out.at < ext->out.end || !TAILQ_EMPTY(&ext->sends) ||
+	return !ext->direct || ext->out_full || !TAILQ_EMPTY(&ext->sends) ||
 	       atomic_load(&ext->posted);
 }
 
@@ -429,10 +401,10 @@ static short wanted_events(struct aw_ext *ext, int *timeout_ms)
 
 	pthread_mutex_lock(&ext->lock);
 	send = TAILQ_FIRST(&ext->sends);
-	out = ext->out.at < ext->out.end;
+	out = ext->out_full;
 	*timeout_ms = !out && is_due(ext, send) && send->zero_copy ? ZERO_RETRY_MS : -1;
 	out = out || (is_due(ext, send) && !send->zero_copy);
-	in = !ext->direct && !ext->in_ended && ext->in.at == ext->in.end;
+	in = !ext->direct && !ext->in_ended && !ext->in_full;
 	pthread_mutex_unlock(&ext->lock);
 	return (short)((out ? POLLOUT : 0) | (in ? POLLIN : 0));
 }
