@@ -77,8 +77,10 @@ struct aw_ext {
 	bool error_returned;
 	struct aw_ext_ops sends, recvs;
 	bool asleep; /* the pump sleeps */
+	/* the reasons to wake it; the pump alone writes the next three fields, and reads them without the lock */
 	short far_events; /* the events that it waits for on far */
 	bool serves_ep; /* it waits for the endpoint's events, too */
+	int patience_ms; /* how long it sleeps before it looks again; -1: no limit */
 
 	/* reads that take bytes from the endpoint itself (ext_direct.c) */
 	bool direct; /* the pump leaves the peer's bytes to a reading thread */
@@ -88,7 +90,6 @@ struct aw_ext {
 	bool sent_back; /* that thread waits no longer: the pair has what comes */
 	bool pair_used; /* bytes were put into the pair, and no read has found it empty since */
 	uint64_t reads, reads_seen; /* how many reads could wait; at the pump's last look */
-	int patience_ms; /* how long the pump sleeps before it looks again; -1: no limit */
 
 	pthread_mutex_t cq_lock;
 	struct aw_ext_ops done;

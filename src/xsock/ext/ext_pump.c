@@ -377,16 +377,11 @@ static bool has_ended(struct aw_ext *ext, short far_revents)
 }
 
 /* Returns what to poll far for. POLLHUP is reported for ever: once seen, far is left out. */
-static struct pollfd poll_far(struct aw_ext *ext, short far_revents)
+static struct pollfd poll_far(const struct aw_ext *ext, short far_revents)
 {
-	struct pollfd pollfd = { .fd = ext->far };
+	bool left_out = far_revents & POLLHUP && !ext->far_events;
 
-	pthread_mutex_lock(&ext->lock);
-	pollfd.events = ext->far_events;
-	pthread_mutex_unlock(&ext->lock);
-	if (far_revents & POLLHUP && !pollfd.events)
-		pollfd.fd = -1;
-	return pollfd;
+	return (struct pollfd){ .fd = left_out ? -1 : ext->far, .events = ext->far_events };
 }
 
 /*
@@ -411,12 +406,13 @@ static short wanted_events(struct aw_ext *ext, int *timeout_ms)
 
 /*
  * Sleeps until there may be something to do. An endpoint that has ended reports nothing more.
- * Returns whether the sleep has run out. serves, patience_ms: as in ext.
+ * Returns whether the sleep has run out.
  */
-static bool pump_sleep(struct aw_ext *ext, short *far_revents, bool serves, int patience_ms)
+static bool pump_sleep(struct aw_ext *ext, short *far_revents)
 {
+	int timeout_ms = -1, patience_ms = ext->patience_ms, ready;
 	struct pollfd fds[POLL_FDS];
-	int timeout_ms = -1, ready;
+	bool serves = ext->serves_ep;
 	eventfd_t count;
 
 	if (is_ended(ext)) {
@@ -444,9 +440,8 @@ static bool pump_sleep(struct aw_ext *ext, short *far_revents, bool serves, int 
 void *aw_ext_pump(void *arg)
 {
 	struct aw_ext *ext = arg;
-	bool slept = false, serves;
+	bool slept = false;
 	short far_revents = 0;
-	int patience_ms;
 
 	pthread_mutex_lock(&ext->lock);
 	for (;;) {
@@ -456,11 +451,10 @@ void *aw_ext_pump(void *arg)
 		if (has_ended(ext, far_revents))
 			break;
 		ext->far_events = far_events(ext);
-		ext->serves_ep = serves = serves_ep(ext);
-		patience_ms = ext->patience_ms;
+		ext->serves_ep = serves_ep(ext);
 		ext->asleep = true;
 		pthread_mutex_unlock(&ext->lock);
-		slept = pump_sleep(ext, &far_revents, serves, patience_ms);
+		slept = pump_sleep(ext, &far_revents);
 		pthread_mutex_lock(&ext->lock);
 	}
 	aw_ext_end_direct(ext);
