@@ -217,10 +217,8 @@ int rclose(int socket)
 {
 	struct aw_rs *rs;
 
-	if (aw_rs_table_is_parents(socket)) {
-		aw_rs_table_forget(socket);
+	if (aw_rs_table_forget(socket))
 		return 0;
-	}
 	rs = aw_rs_enter(socket);
 	if (!rs)
 		return -1;

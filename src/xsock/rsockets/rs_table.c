@@ -138,18 +138,14 @@ bool aw_rs_table_close(int fd)
 	return atomic_fetch_and(&slot->word, ~OPEN) & OPEN;
 }
 
-bool aw_rs_table_is_parents(int fd)
+bool aw_rs_table_forget(int fd)
 {
 	struct table_slot *slot = slot_of(fd);
 	uint64_t word = slot ? atomic_load(&slot->word) : 0;
 
-	return (word & OPEN) && !is_ours(word);
-}
-
-void aw_rs_table_forget(int fd)
-{
-	struct table_slot *slot = slot_of(fd);
-
+	if (!(word & OPEN) || is_ours(word))
+		return false;
 	atomic_store(&slot->word, (uint64_t)generation << GENERATION_SHIFT);
 	close(fd);
+	return true;
 }

@@ -28,9 +28,7 @@ void aw_rs_table_put(int fd);
  */
 bool aw_rs_table_close(int fd) __attribute__((warn_unused_result));
 
-/* Returns whether fd was an rsocket of the process that forked this one. */
-bool aw_rs_table_is_parents(int fd) __attribute__((warn_unused_result));
-/* Closes such a number; the rsocket stays the parent's. */
-void aw_rs_table_forget(int fd);
+/* Closes a number of the process that forked this one, whose the rsocket stays. False: fd is no such number. */
+bool aw_rs_table_forget(int fd) __attribute__((warn_unused_result));
 
 #endif
