@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pty.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "xsock/preload/settle.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/shield.h"
+#include "xsock/wrap/wrap.h"
 
 /* Ends a fork, in both processes. Returns pid; keeps errno. */
 static pid_t finish_fork(pid_t pid)
@@ -91,6 +93,35 @@ AW_WRAPPER pid_t vfork(void)
 }
 AW_WRAPPER_ALIAS(__vfork, vfork);
 #endif
+
+void aw_process_prepare_fork(void)
+{
+	aw_framed_prepare_fork();
+	aw_settle_all();
+	aw_framed_share();
+}
+
+/* Reads all arguments, although the caller may have passed fewer (see syscall.c). */
+__attribute__((no_sanitize("address"))) AW_WRAPPER int clone(int (*run)(void *), void *stack,
+							     int flags, void *arg, ...)
+{
+	pid_t *parent_tid, *child_tid;
+	va_list list;
+	void *tls;
+
+	va_start(list, arg);
+	parent_tid = va_arg(list, pid_t *);
+	tls = va_arg(list, void *);
+	child_tid = va_arg(list, pid_t *);
+	va_end(list);
+	if (!(flags & CLONE_VM))
+		aw_process_prepare_fork();
+	return aw_libc()->clone(run, stack, flags, arg, parent_tid, tls, child_tid);
+}
+
+/* libc's second name. An alias passes on the arguments as they came, however many. */
+AW_WRAPPER int __clone(int (*run)(void *), void *stack, int flags, void *arg, ...) __THROW
+	__attribute__((alias("clone")));
 
 AW_WRAPPER int daemon(int nochdir, int noclose)
 {

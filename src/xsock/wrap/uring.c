@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/process/mode.h"
 #include "xsock/wrap/wrap.h"
 
 struct io_uring;
@@ -20,6 +21,16 @@ int io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
 			       struct io_uring_params *params);
 int io_uring_queue_init_mem(unsigned int entries, struct io_uring *ring,
 			    struct io_uring_params *params, void *memory, size_t size);
+
+/* A program that uses io_uring goes on without it on a kernel that has none. */
+bool aw_uring_is_refused(enum aw_log_level level)
+{
+	if (!aw_mode_may(true) && !aw_mode_may(false))
+		return false;
+	aw_log(level, "io_uring is refused (ENOSYS), because it cannot carry sockets in iWARP "
+		      "mode: a rule 'off' for this program allows it");
+	return true;
+}
 
 /* liburing's functions return what these macros return: a negative errno. */
 #define NEXT(name) ((__typeof__(name) *)aw_libc_newer(#name))

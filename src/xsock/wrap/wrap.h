@@ -18,7 +18,12 @@ void aw_socket_received(int fd);
  */
 void aw_socket_unlisten(int listener);
 /*
- * clone.c: returns whether the program may not use io_uring, because one of its sockets may be in
+ * process.c: settles the undecided sockets and counts the child among the holders of records, before
+ * a fork that runs no handlers.
+ */
+void aw_process_prepare_fork(void);
+/*
+ * uring.c: returns whether the program may not use io_uring, because one of its sockets may be in
  * iWARP mode; logs that at level.
  */
 bool aw_uring_is_refused(enum aw_log_level level);
