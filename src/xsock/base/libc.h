@@ -112,4 +112,11 @@ static inline int aw_fail_with(int err)
 #define AW_WRAPPER_ALIAS(other, name) \
 	AW_WRAPPER extern __typeof__(name) other __attribute__((AW_ALIAS_OF(name)))
 
+/* The same for a name that libc has only where an address has 32 bits (wrap/aliases_time64.c). */
+#if __SIZEOF_POINTER__ == 4
+#define AW_WRAPPER_TIME64(other, name) AW_WRAPPER_ALIAS(other, name)
+#else
+#define AW_WRAPPER_TIME64(other, name) _Static_assert(true, "no such name here")
+#endif
+
 #endif

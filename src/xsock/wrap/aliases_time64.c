@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrappers: the names that glibc has, where an address has 32 bits, for programs whose time_t has 64 (_TIME_BITS=64). Each one
-// calls the wrapper of the plain name, whose time_t has 32 bits here. tests/arch runs such a program.
+// calls the wrapper of the plain name, whose time_t has 32 bits here. The names of functions that pass no time on are aliases
+// (AW_WRAPPER_TIME64). tests/arch runs such a program.
 #include <endian.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -32,22 +30,16 @@ struct timeval64 {
 
 int __epoll_pwait2_time64(int epfd, struct epoll_event *events, int max,
 			  const struct timespec64 *timeout, const sigset_t *mask);
-int __fcntl_time64(int fd, int cmd, ...);
 int __getsockopt64(int fd, int level, int name, void *value, socklen_t *len);
-int __ioctl_time64(int fd, unsigned long request, ...);
 int __ppoll64(struct pollfd *fds, nfds_t count, const struct timespec64 *timeout,
 	      const sigset_t *mask);
 int __ppoll64_chk(struct pollfd *fds, nfds_t count, const struct timespec64 *timeout,
 		  const sigset_t *mask, size_t room);
-int __prctl_time64(int option, ...);
 int __pselect64(int limit, fd_set *in, fd_set *out, fd_set *except,
 		const struct timespec64 *timeout, const sigset_t *mask);
 int __recvmmsg64(int fd, struct mmsghdr *msgs, unsigned count, int flags,
 		 struct timespec64 *timeout);
-ssize_t __recvmsg64(int fd, struct msghdr *msg, int flags);
 int __select64(int limit, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout);
-int __sendmmsg64(int fd, struct mmsghdr *msgs, unsigned count, int flags);
-ssize_t __sendmsg64(int fd, const struct msghdr *msg, int flags);
 int __setsockopt64(int fd, int level, int name, const void *value, socklen_t len);
 
 static int32_t clamp_to_32(int64_t value)
@@ -124,21 +116,6 @@ AW_WRAPPER int __recvmmsg64(int fd, struct mmsghdr *msgs, unsigned count, int fl
 	return got;
 }
 
-AW_WRAPPER ssize_t __recvmsg64(int fd, struct msghdr *msg, int flags)
-{
-	return recvmsg(fd, msg, flags);
-}
-
-AW_WRAPPER int __sendmmsg64(int fd, struct mmsghdr *msgs, unsigned count, int flags)
-{
-	return sendmmsg(fd, msgs, count, flags);
-}
-
-AW_WRAPPER ssize_t __sendmsg64(int fd, const struct msghdr *msg, int flags)
-{
-	return sendmsg(fd, msg, flags);
-}
-
 /* The plain name of an option whose value is a struct timeval64, or -1. */
 static int narrow_option(int level, int name)
 {
@@ -175,39 +152,4 @@ AW_WRAPPER int __getsockopt64(int fd, int level, int name, void *value, socklen_
 	*wide = (struct timeval64){ narrow.tv_sec, narrow.tv_usec };
 	*len = sizeof(*wide);
 	return 0;
-}
-
-/* The command's argument, if it has one, is no larger than a pointer. */
-AW_WRAPPER int __fcntl_time64(int fd, int cmd, ...)
-{
-	va_list args;
-	void *arg;
-
-	va_start(args, cmd);
-	arg = va_arg(args, void *);
-	va_end(args);
-	return fcntl64(fd, cmd, arg);
-}
-
-AW_WRAPPER int __ioctl_time64(int fd, unsigned long request, ...)
-{
-	va_list args;
-	void *arg;
-
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
-	return ioctl(fd, request, arg);
-}
-
-AW_WRAPPER int __prctl_time64(int option, ...)
-{
-	unsigned long arg[4];
-	va_list args;
-
-	va_start(args, option);
-	for (size_t i = 0; i < sizeof(arg) / sizeof(arg[0]); i++)
-		arg[i] = va_arg(args, unsigned long);
-	va_end(args);
-	return prctl(option, arg[0], arg[1], arg[2], arg[3]);
 }

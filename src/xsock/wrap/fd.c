@@ -282,6 +282,7 @@ AW_WRAPPER int fcntl64(int fd, int cmd, ...)
 	va_end(args);
 	return result;
 }
+AW_WRAPPER_TIME64(__fcntl_time64, fcntl64);
 
 /*
  * FIONREAD of TCP counts the bytes up to the urgent mark, that of AF_UNIX those beyond it, too. A
@@ -342,3 +343,4 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 		count_to_mark(fd, arg);
 	return result;
 }
+AW_WRAPPER_TIME64(__ioctl_time64, ioctl);

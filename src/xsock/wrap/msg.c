@@ -151,6 +151,7 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	bare.msg_controllen = 0;
 	return aw_end_of_write(aw_libc()->sendmsg(fd, &bare, flags | MSG_NOSIGNAL), flags);
 }
+AW_WRAPPER_TIME64(__sendmsg64, sendmsg);
 
 static size_t total_length(const struct msghdr *msg)
 {
@@ -181,6 +182,7 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 	}
 	return done || !count ? (int)done : -1;
 }
+AW_WRAPPER_TIME64(__sendmmsg64, sendmmsg);
 
 /* MSG_TRUNC of TCP discards bytes and leaves the program's buffer, if any, as it is. */
 static ssize_t discard_bytes(int fd, size_t len, int flags)
@@ -292,6 +294,7 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 		(void)each_fd(msg, note_received);
 	return aw_end_of_read(fd, got, total_length(msg));
 }
+AW_WRAPPER_TIME64(__recvmsg64, recvmsg);
 
 /*
  * Receives messages one by one. With MSG_WAITFORONE only the first one is waited for. As in the

@@ -34,3 +34,4 @@ AW_WRAPPER int prctl(int option, ...)
 		aw_sandbox_enter();
 	return result;
 }
+AW_WRAPPER_TIME64(__prctl_time64, prctl);
