@@ -35,6 +35,8 @@ ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, ..
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
 		size_t room);
+/* Ends the program, with libc's words. */
+_Noreturn void __chk_fail(void);
 
 /* glibc's since 2.39. */
 int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
@@ -49,8 +51,8 @@ int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t 
 	F(dup3) F(fcntl) F(fcntl64) F(ioctl) F(shutdown) \
 	F(read) F(write) F(readv) F(writev) F(send) \
 	F(sendto) F(sendmsg) F(sendmmsg) F(recv) F(recvfrom) \
-	F(recvmsg) F(recvmmsg) F(sendfile) F(sendfile64) F(splice) F(__read_chk) \
-	F(__recv_chk) F(poll) F(ppoll) F(__poll_chk) F(__ppoll_chk) \
+	F(recvmsg) F(recvmmsg) F(sendfile) F(sendfile64) F(splice) \
+	F(poll) F(ppoll) \
 	F(select) F(pselect) F(epoll_ctl) F(epoll_wait) F(epoll_pwait) \
 	F(epoll_pwait2) F(getsockopt) F(setsockopt) F(getsockname) F(getpeername) \
 	F(fdopen) F(fclose) F(execve) F(execvpe) F(fexecve) \
@@ -94,6 +96,16 @@ static inline int aw_fail_with(int err)
 {
 	errno = err;
 	return err ? -1 : 0;
+}
+
+/*
+ * The check of a function that a program built with _FORTIFY_SOURCE calls: room is the size of the
+ * buffer, as the compiler has found it.
+ */
+static inline void aw_check_room(size_t wanted, size_t room)
+{
+	if (__builtin_expect(wanted > room, 0))
+		__chk_fail();
 }
 
 /* Marks a function that replaces libc's for the program. */

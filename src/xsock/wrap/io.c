@@ -41,9 +41,8 @@ AW_WRAPPER_ALIAS(__read, read);
 
 AW_WRAPPER ssize_t __read_chk(int fd, void *buf, size_t count, size_t room)
 {
-	if (aw_io_is_carried(fd) && count <= room)
-		return read(fd, buf, count);
-	return aw_end_of_read(fd, aw_libc()->__read_chk(fd, buf, count, room), count);
+	aw_check_room(count, room);
+	return read(fd, buf, count);
 }
 
 AW_WRAPPER ssize_t readv(int fd, const struct iovec *iov, int count)

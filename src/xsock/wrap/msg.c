@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "xsock/base/libc.h"
@@ -227,11 +226,8 @@ AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
 
 AW_WRAPPER ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
 {
-	if (aw_io_is_carried(fd) && len <= room)
-		return recv(fd, buf, len, flags);
-	if (is_tcp_only(fd, flags))
-		return recv_tcp_only(fd, len, flags);
-	return aw_end_of_read(fd, aw_libc()->__recv_chk(fd, buf, len, room, flags), len);
+	aw_check_room(len, room);
+	return recv(fd, buf, len, flags);
 }
 
 AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
@@ -263,13 +259,8 @@ AW_WRAPPER ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, in
 	from = va_arg(args, struct sockaddr *);
 	from_len = va_arg(args, socklen_t *);
 	va_end(args);
-	if (aw_io_is_carried(fd) && len <= room)
-		return recvfrom(fd, buf, len, flags, from, from_len);
-	if (is_tcp_only(fd, flags))
-		return recv_tcp_only(fd, len, flags);
-	if (len > room)
-		abort(); /* as libc does */
-	return aw_end_of_read(fd, aw_libc()->recvfrom(fd, buf, len, flags, from, from_len), len);
+	aw_check_room(len, room);
+	return recvfrom(fd, buf, len, flags, from, from_len);
 }
 
 AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)

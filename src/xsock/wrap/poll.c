@@ -25,28 +25,21 @@ static bool prepare_fds(struct pollfd *fds, nfds_t count)
 	return false;
 }
 
-static int poll_ms(struct pollfd *fds, nfds_t count, int timeout_ms)
+AW_WRAPPER int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
 	struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
 
-	return aw_wait_poll(fds, count, timeout_ms < 0 ? NULL : &timeout, NULL);
-}
-
-AW_WRAPPER int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
-{
 	aw_framed_follow();
 	if (prepare_fds(fds, count))
-		return poll_ms(fds, count, timeout_ms);
+		return aw_wait_poll(fds, count, timeout_ms < 0 ? NULL : &timeout, NULL);
 	return aw_libc()->poll(fds, count, timeout_ms);
 }
 AW_WRAPPER_ALIAS(__poll, poll);
 
 AW_WRAPPER int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room)
 {
-	aw_framed_follow();
-	if (room >= count * sizeof(*fds) && prepare_fds(fds, count))
-		return poll_ms(fds, count, timeout_ms);
-	return aw_libc()->__poll_chk(fds, count, timeout_ms, room);
+	aw_check_room(count, room / sizeof(*fds));
+	return poll(fds, count, timeout_ms);
 }
 
 AW_WRAPPER int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
@@ -61,10 +54,8 @@ AW_WRAPPER int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *ti
 AW_WRAPPER int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 			   const sigset_t *mask, size_t room)
 {
-	aw_framed_follow();
-	if (room >= count * sizeof(*fds) && prepare_fds(fds, count))
-		return aw_wait_poll(fds, count, timeout, mask);
-	return aw_libc()->__ppoll_chk(fds, count, timeout, mask, room);
+	aw_check_room(count, room / sizeof(*fds));
+	return ppoll(fds, count, timeout, mask);
 }
 
 /* As prepare_fds. */
