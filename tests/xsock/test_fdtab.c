@@ -173,28 +173,12 @@ static void fdtab__notices_a_number_used_again(void **state)
 	close(other);
 }
 
-static void fdtab__forgets_a_range(void **state)
-{
-	int fds[] = { new_socket(AW_FD_PENDING), new_socket(AW_FD_PENDING),
-		      new_socket(AW_FD_PENDING) };
-
-	(void)state;
-	aw_fdtab_forget_range((unsigned)fds[1], ~0u);
-	assert_int_equal(aw_fdtab_state(fds[0]), AW_FD_PENDING);
-	assert_int_equal(aw_fdtab_state(fds[1]), AW_FD_NONE);
-	assert_int_equal(aw_fdtab_state(fds[2]), AW_FD_NONE);
-	for (int i = 0; i < 3; i++)
-		end_socket(fds[i]);
-}
-
 static void fdtab__hides_its_own(void **state)
 {
 	int fd = dup(0);
 
 	(void)state;
 	aw_fdtab_hide(fd);
-	assert_int_equal(aw_fdtab_state(fd), AW_FD_INTERNAL);
-	aw_fdtab_forget_range(0, ~0u);
 	assert_int_equal(aw_fdtab_state(fd), AW_FD_INTERNAL);
 	end_socket(fd);
 }
@@ -230,7 +214,6 @@ static void fdtab__a_child_of_vfork_changes_nothing(void **state)
 		aw_fdtab_forget(fd);
 		aw_fdtab_copy(0, fd, false);
 		aw_fdtab_mark(fd);
-		aw_fdtab_forget_range(0, ~0u);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -336,7 +319,6 @@ int main(void)
 		cmocka_unit_test(fdtab__a_copy_becomes_what_was_swapped),
 		cmocka_unit_test(fdtab__a_copy_of_a_plain_fd_forgets),
 		cmocka_unit_test(fdtab__notices_a_number_used_again),
-		cmocka_unit_test(fdtab__forgets_a_range),
 		cmocka_unit_test(fdtab__hides_its_own),
 		cmocka_unit_test(fdtab__a_held_socket_stays),
 		cmocka_unit_test(fdtab__a_child_of_vfork_changes_nothing),

@@ -266,7 +266,7 @@ void aw_inherit_settle(void)
 	aw_fdtab_each(find_survivor, &found);
 	aw_fdtab_unlock();
 	aw_settle_fds(found.fds, found.count);
-	aw_settle_before_close_range(0, UINT_MAX);
+	aw_settle_before_end();
 }
 
 /* The exec has closed the slot's socket: this process leaves the slot. */

@@ -3,7 +3,6 @@
 #include "xsock/preload/settle.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <time.h>
@@ -20,10 +19,10 @@
 #define START_TURNS 20000 /* 4 s in all, longer than any start takes */
 #define CONNECT_MS 1500 /* for a connect before a fork: the kernel repeats a SYN after 1 s */
 
-/* The fds from first to last whose sockets are in state. */
+/* The fds from first on whose sockets are in state. */
 struct fd_list {
 	enum aw_fd_state state;
-	unsigned first, last;
+	int first;
 	int fds[PENDING_MAX];
 	int count;
 };
@@ -32,21 +31,16 @@ static void collect_fd(struct aw_sock *sock, int fd, void *arg)
 {
 	struct fd_list *found = arg;
 
-	if (sock->state == found->state && (unsigned)fd >= found->first &&
-	    (unsigned)fd <= found->last && found->count < PENDING_MAX)
+	if (sock->state == found->state && fd >= found->first && found->count < PENDING_MAX)
 		found->fds[found->count++] = fd;
 }
 
 typedef void settle_fn(int fd, const struct aw_deadline *by);
 
-/*
- * Calls settle for each fd from first to last whose socket is in state. settle runs without the
- * lock.
- */
-static void settle_each(enum aw_fd_state state, unsigned first, unsigned last, settle_fn *settle,
-			const struct aw_deadline *by)
+/* Calls settle, without the lock, for each fd whose socket is in state. */
+static void settle_each(enum aw_fd_state state, settle_fn *settle, const struct aw_deadline *by)
 {
-	struct fd_list found = { .state = state, .first = first, .last = last };
+	struct fd_list found = { .state = state };
 
 	do {
 		found.count = 0;
@@ -55,7 +49,7 @@ static void settle_each(enum aw_fd_state state, unsigned first, unsigned last, s
 		aw_fdtab_unlock();
 		for (int i = 0; i < found.count; i++) {
 			settle(found.fds[i], by);
-			found.first = (unsigned)found.fds[i] + 1;
+			found.first = found.fds[i] + 1;
 		}
 	} while (found.count == PENDING_MAX);
 }
@@ -137,8 +131,8 @@ static void settle_all(settle_fn *settle_connecting)
 	if (!aw_fdtab_any_undecided())
 		return;
 	by = settle_deadline();
-	settle_each(AW_FD_PENDING, 0, UINT_MAX, decide_shared, &by);
-	settle_each(AW_FD_CONNECTING, 0, UINT_MAX, settle_connecting, &by);
+	settle_each(AW_FD_PENDING, decide_shared, &by);
+	settle_each(AW_FD_CONNECTING, settle_connecting, &by);
 }
 
 void aw_settle_all(void)
@@ -156,7 +150,7 @@ void aw_settle_before_shell(void)
 	struct aw_deadline by = settle_deadline();
 
 	if (aw_fdtab_any_undecided())
-		settle_each(AW_FD_PENDING, 0, UINT_MAX, decide_now, &by);
+		settle_each(AW_FD_PENDING, decide_now, &by);
 	aw_framed_bridge_all(true);
 }
 
@@ -175,12 +169,11 @@ static bool is_aborted(int fd)
  * become another file's meanwhile. The wait has an end, because in a child that was forked by
  * clone(2) the start never ends.
  */
-static void await_started(int fd, const struct aw_deadline *by)
+static void await_started(int fd)
 {
 	const struct timespec turn = { .tv_nsec = START_NS };
 	int cancel;
 
-	(void)by;
 	if (aw_fdtab_state(fd) != AW_FD_STARTING || aw_fdtab_is_vfork_child())
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
@@ -196,7 +189,7 @@ void aw_settle_before_close(int fd)
 
 	if (aw_fdtab_state(fd) == AW_FD_PENDING && !aw_fdtab_is_vfork_child() && !is_aborted(fd))
 		(void)aw_first_io_make(fd, AW_FIRST_CLOSE, true);
-	await_started(fd, NULL);
+	await_started(fd);
 	errno = saved;
 }
 
@@ -206,19 +199,10 @@ static void close_pending(int fd, const struct aw_deadline *by)
 	aw_settle_before_close(fd);
 }
 
-void aw_settle_before_close_range(unsigned first, unsigned last)
+void aw_settle_before_end(void)
 {
 	if (aw_fdtab_any_undecided() && !aw_fdtab_is_vfork_child())
-		settle_each(AW_FD_PENDING, first, last, close_pending, NULL);
-}
-
-void aw_settle_await_range(unsigned first, unsigned last)
-{
-	int saved = errno;
-
-	if (aw_fdtab_any_undecided() && !aw_fdtab_is_vfork_child())
-		settle_each(AW_FD_STARTING, first, last, await_started, NULL);
-	errno = saved;
+		settle_each(AW_FD_PENDING, close_pending, NULL);
 }
 
 __attribute__((constructor)) static void set_hook(void)
@@ -228,5 +212,5 @@ __attribute__((constructor)) static void set_hook(void)
 
 __attribute__((destructor)) static void settle_at_exit(void)
 {
-	aw_settle_before_close_range(0, UINT_MAX);
+	aw_settle_before_end();
 }

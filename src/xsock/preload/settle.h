@@ -21,14 +21,12 @@ void aw_settle_before_spawn(void);
 void aw_settle_before_shell(void);
 
 /*
- * The caller is about to close fd, or each fd from first to last. If the kernel closed a socket
- * with an unread MPA Request, the peer's connection would end by a reset: the Request is answered
- * first, unless the program wants a reset. The call for one fd also waits until no other thread
- * starts it.
+ * The caller is about to close fd, or to end the process with all its fds. If the kernel closed a
+ * socket with an unread MPA Request, the peer's connection would end by a reset: the Request is
+ * answered first, unless the program wants a reset. Both wait until no other thread starts such an
+ * fd.
  */
 void aw_settle_before_close(int fd);
-void aw_settle_before_close_range(unsigned first, unsigned last);
-/* Waits until no other thread starts an fd from first to last. */
-void aw_settle_await_range(unsigned first, unsigned last);
+void aw_settle_before_end(void);
 
 #endif

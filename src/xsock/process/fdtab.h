@@ -242,15 +242,6 @@ void aw_fdtab_await_sleepers(const struct aw_sock *sock);
 void aw_fdtab_await_forks(void);
 /* Returns one more than the highest fd that has a socket; 0: none has one. */
 unsigned aw_fdtab_end(void);
-/* Forgets all fds from first to last except the library's own. */
-static inline void aw_fdtab_forget_range(unsigned first, unsigned last)
-{
-	unsigned end = aw_fdtab_end();
-
-	for (unsigned fd = first; fd <= last && fd < end; fd++)
-		if (aw_fdtab_state((int)fd) != AW_FD_INTERNAL)
-			aw_fdtab_forget((int)fd);
-}
 /* Calls see for each fd that has a socket. */
 void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg);
 

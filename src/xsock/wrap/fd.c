@@ -14,48 +14,33 @@
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
+#include "xsock/preload/end.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/option.h"
 #include "xsock/preload/settle.h"
 #include "xsock/process/memory.h"
 #include "xsock/process/proxy.h"
 #include "xsock/wrap/wrap.h"
 
-/* Makes fd leave the table before a close. False: fd is the library's own; errno is EBADF. */
-static bool leave_table(int fd)
+/* Makes fd leave the table before a close. lingers: SO_LINGER may make the close wait. */
+static void leave_table(int fd, bool lingers)
 {
 	aw_settle_before_close(fd);
 	aw_framed_closing(fd);
-	switch (aw_fdtab_state(fd)) {
-	case AW_FD_NONE:
-		return true;
-	case AW_FD_INTERNAL:
-		errno = EBADF;
-		return false;
-	case AW_FD_BRIDGED:
-		aw_extended_closing(fd);
+	aw_extended_closing(fd);
+	if (lingers && aw_end_is_bridged(fd))
 		aw_option_linger(fd);
-		aw_fdtab_forget(fd);
-		return true;
-	case AW_FD_LISTENER:
+	if (aw_fdtab_state(fd) == AW_FD_LISTENER)
 		aw_socket_unlisten(fd);
-		aw_fdtab_forget(fd);
-		return true;
-	case AW_FD_FRAMED:
-	case AW_FD_CANDIDATE:
-	case AW_FD_CONNECTING:
-	case AW_FD_PENDING:
-	case AW_FD_STARTING:
-		aw_fdtab_forget(fd);
-		return true;
-	}
-	return true;
+	aw_fdtab_forget(fd);
 }
 
 AW_WRAPPER int close(int fd)
 {
-	return leave_table(fd) ? aw_libc()->close(fd) : -1;
+	if (aw_fdtab_state(fd) == AW_FD_INTERNAL)
+		return aw_fail_with(EBADF);
+	leave_table(fd, true);
+	return aw_libc()->close(fd);
 }
 AW_WRAPPER_ALIAS(__close, close);
 
@@ -63,8 +48,8 @@ AW_WRAPPER int fclose(FILE *file)
 {
 	int fd = fileno(file);
 
-	if (fd >= 0)
-		leave_table(fd);
+	if (aw_fdtab_state(fd) != AW_FD_INTERNAL)
+		leave_table(fd, true);
 	return aw_libc()->fclose(file);
 }
 AW_WRAPPER_ALIAS(_IO_fclose, fclose);
@@ -103,18 +88,11 @@ static int close_around(unsigned first, unsigned last, int flags)
 
 static void leave_table_range(unsigned first, unsigned last)
 {
-	unsigned end;
+	unsigned end = aw_fdtab_end();
 
-	aw_settle_before_close_range(first, last);
-	aw_settle_await_range(first, last);
-	end = aw_fdtab_end();
-	for (unsigned fd = first; fd <= last && fd < end; fd++) {
-		aw_framed_closing((int)fd);
-		aw_extended_closing((int)fd);
-		if (aw_fdtab_state((int)fd) == AW_FD_BRIDGED)
-			aw_fdtab_forget((int)fd); /* the connection's next fd may be its last one */
-	}
-	aw_fdtab_forget_range(first, last);
+	for (unsigned fd = first; fd <= last && fd < end; fd++)
+		if (aw_fdtab_state((int)fd) != AW_FD_INTERNAL)
+			leave_table((int)fd, false);
 }
 
 /*

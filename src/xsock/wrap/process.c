@@ -2,7 +2,6 @@
 // Wrappers: forks, the process's end, and signal handlers. Undecided sockets are settled before a
 // fork or the end. When libc calls one of these functions itself, no wrapper runs.
 #include <errno.h>
-#include <limits.h>
 #include <pty.h>
 #include <sched.h>
 #include <signal.h>
@@ -161,7 +160,7 @@ AW_WRAPPER_ALIAS(_IO_popen, popen);
 
 AW_WRAPPER _Noreturn void _exit(int status)
 {
-	aw_settle_before_close_range(0, UINT_MAX);
+	aw_settle_before_end();
 	aw_framed_end();
 	aw_libc()->_exit(status);
 	abort();
@@ -170,7 +169,7 @@ AW_WRAPPER_ALIAS(_Exit, _exit);
 
 AW_WRAPPER _Noreturn void quick_exit(int status)
 {
-	aw_settle_before_close_range(0, UINT_MAX);
+	aw_settle_before_end();
 	aw_framed_end();
 	aw_libc()->quick_exit(status);
 	abort();
