@@ -83,7 +83,7 @@ static void fdtab__refuses_a_number_beyond_it(void **state)
 	assert_false(aw_fdtab_add(-1, &like));
 	aw_fdtab_mark(AW_FDTAB_MAX);
 	aw_fdtab_forget(AW_FDTAB_MAX);
-	aw_fdtab_copy(0, AW_FDTAB_MAX, false);
+	aw_fdtab_copy(0, AW_FDTAB_MAX);
 	assert_false(aw_fdtab_any_undecided());
 }
 
@@ -106,7 +106,7 @@ static void fdtab__shares_a_socket_among_its_fds(void **state)
 	struct aw_sock *sock;
 
 	(void)state;
-	aw_fdtab_copy(fd, other, false);
+	aw_fdtab_copy(fd, other);
 	sock = get(fd);
 	assert_ptr_equal(get(other), sock);
 	aw_fdtab_lock();
@@ -121,38 +121,13 @@ static void fdtab__shares_a_socket_among_its_fds(void **state)
 	end_socket(other);
 }
 
-/* Another thread swaps the socket between a dup and what the table hears of it. */
-static void fdtab__a_copy_becomes_what_was_swapped(void **state)
-{
-	int fd = new_socket(AW_FD_STARTING), other = dup(fd),
-	    fresh = socket(AF_UNIX, SOCK_STREAM, 0);
-	struct aw_sock *sock = get(fd);
-	struct stat file;
-
-	(void)state;
-	assert_int_equal(fstat(fresh, &file), 0);
-	assert_int_equal(dup2(fresh, fd), fd);
-	aw_fdtab_lock();
-	sock->swapped_ino = sock->ino;
-	sock->ino = file.st_ino;
-	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
-	aw_fdtab_unlock();
-	aw_fdtab_copy(fd, other, true);
-	assert_int_equal(fstat(other, &file), 0);
-	assert_int_equal(file.st_ino, sock->ino);
-	assert_ptr_equal(get(other), sock);
-	end_socket(other);
-	end_socket(fd);
-	close(fresh);
-}
-
 static void fdtab__a_copy_of_a_plain_fd_forgets(void **state)
 {
 	int fd = new_socket(AW_FD_PENDING), plain = socket(AF_INET, SOCK_STREAM, 0);
 
 	(void)state;
 	dup2(plain, fd);
-	aw_fdtab_copy(plain, fd, false);
+	aw_fdtab_copy(plain, fd);
 	assert_int_equal(aw_fdtab_state(fd), AW_FD_NONE);
 	assert_false(aw_fdtab_any_undecided());
 	close(fd);
@@ -212,7 +187,7 @@ static void fdtab__a_child_of_vfork_changes_nothing(void **state)
 	(void)state;
 	if (pid == 0) {
 		aw_fdtab_forget(fd);
-		aw_fdtab_copy(0, fd, false);
+		aw_fdtab_copy(0, fd);
 		aw_fdtab_mark(fd);
 		_exit(0);
 	}
@@ -253,7 +228,7 @@ static void fdtab__what_connects_stays_with_who_forks(void **state)
 	int fd = new_socket(AW_FD_CONNECTING), copy = dup(fd);
 
 	(void)state;
-	aw_fdtab_copy(fd, copy, false);
+	aw_fdtab_copy(fd, copy);
 	expect_child(fd, copy, false);
 	aw_fdtab_set_parent_exits(true); /* daemon(3) */
 	expect_child(fd, copy, true);
@@ -308,6 +283,26 @@ static void fdtab__wakes_who_waits_for_a_start(void **state)
 	end_socket(fd);
 }
 
+/* A fork leaves to the parent what a thread reads; a thread that only pins the file reads nothing. */
+static void fdtab__is_awaited_by_who_reads(void **state)
+{
+	int fd = new_socket(AW_FD_PENDING);
+	struct aw_sock *sock = get(fd);
+
+	(void)state;
+	aw_fdtab_lock();
+	aw_fdtab_begin_sleep(sock, true);
+	assert_false(aw_fdtab_is_awaited(sock));
+	aw_fdtab_begin_sleep(sock, false);
+	assert_true(aw_fdtab_is_awaited(sock));
+	aw_fdtab_end_sleep(sock, true);
+	assert_true(aw_fdtab_is_awaited(sock));
+	aw_fdtab_end_sleep(sock, false);
+	assert_false(aw_fdtab_is_awaited(sock));
+	aw_fdtab_unlock();
+	end_socket(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,7 +311,6 @@ int main(void)
 		cmocka_unit_test(fdtab__refuses_a_number_beyond_it),
 		cmocka_unit_test(fdtab__counts_what_is_undecided),
 		cmocka_unit_test(fdtab__shares_a_socket_among_its_fds),
-		cmocka_unit_test(fdtab__a_copy_becomes_what_was_swapped),
 		cmocka_unit_test(fdtab__a_copy_of_a_plain_fd_forgets),
 		cmocka_unit_test(fdtab__notices_a_number_used_again),
 		cmocka_unit_test(fdtab__hides_its_own),
@@ -325,6 +319,7 @@ int main(void)
 		cmocka_unit_test(fdtab__a_forked_child_has_its_own),
 		cmocka_unit_test(fdtab__what_connects_stays_with_who_forks),
 		cmocka_unit_test(fdtab__wakes_who_waits_for_a_start),
+		cmocka_unit_test(fdtab__is_awaited_by_who_reads),
 	};
 
 	aw_fdtab_hooks.settle = count_settled;

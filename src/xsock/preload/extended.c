@@ -142,6 +142,7 @@ static int claim_socket(int fd, int role, struct aw_sock **claimed)
 		aw_preamble_end(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
 		aw_fdtab_hold(sock);
+		aw_fdtab_await_sleepers(sock);
 		*claimed = sock;
 	}
 	aw_fdtab_unlock();

@@ -18,6 +18,7 @@
 #include "xsock/process/mode.h"
 #include "xsock/process/quiet.h"
 #include "xsock/process/registration.h"
+#include "xsock/process/sandbox.h"
 
 short aw_first_io_poll(int fd, short events, int timeout_ms)
 {
@@ -212,39 +213,55 @@ static int apply_verdict(struct aw_sock *sock, const struct aw_first_io_call *ca
 	return 0;
 }
 
-/* Returns fd's socket, held, or NULL if it is not undecided. The caller holds the lock. */
-static struct aw_sock *hold_undecided(int fd)
+/* Returns fd's socket, or NULL if it is not undecided. The caller holds the lock. */
+static struct aw_sock *get_undecided(int fd)
 {
 	struct aw_sock *sock = aw_fdtab_get_started(fd);
 
-	if (!sock || sock->state < AW_FD_CONNECTING)
-		return NULL;
-	aw_fdtab_hold(sock);
-	return sock;
+	return sock && sock->state >= AW_FD_CONNECTING ? sock : NULL;
 }
 
-struct aw_sock *aw_first_io_begin_sleep(int fd)
+static struct aw_sock *begin_sleep(int fd, bool decides)
 {
 	struct aw_sock *sock;
 
 	aw_fdtab_lock();
-	sock = hold_undecided(fd);
-	if (sock) {
-		aw_fdtab_begin_sleep(sock);
-		aw_fdtab_release(sock);
-	}
+	sock = get_undecided(fd);
+	if (sock)
+		aw_fdtab_begin_sleep(sock, decides);
 	aw_fdtab_unlock();
 	return sock;
 }
 
-void aw_first_io_end_sleep(struct aw_sock *sock)
+static void end_sleep(struct aw_sock *sock, bool decides)
 {
 	int saved = errno;
 
 	aw_fdtab_lock();
-	aw_fdtab_end_sleep(sock);
+	aw_fdtab_end_sleep(sock, decides);
 	aw_fdtab_unlock();
 	errno = saved;
+}
+
+struct aw_sock *aw_first_io_begin_sleep(int fd)
+{
+	return begin_sleep(fd, false);
+}
+
+void aw_first_io_end_sleep(struct aw_sock *sock)
+{
+	end_sleep(sock, false);
+}
+
+struct aw_sock *aw_first_io_pin(int fd)
+{
+	return aw_fdtab_is_undecided(fd) && !aw_sandbox_is_on() ? begin_sleep(fd, true) : NULL;
+}
+
+void aw_first_io_unpin(struct aw_sock *pin)
+{
+	if (pin)
+		end_sleep(pin, true);
 }
 
 static void release_socket(struct aw_sock *sock)
@@ -257,37 +274,18 @@ static void release_socket(struct aw_sock *sock)
 	errno = saved;
 }
 
-/* A call that waits for the peer; decides: a write or close, counted in aw_sock.deciders. */
+/* A call that waits for the peer, and whether it is one of aw_sock.deciders. */
 struct sleeper {
 	struct aw_sock *sock;
 	bool decides;
 };
 
-/* The caller holds the lock. */
-static struct sleeper begin_sleeper(struct aw_sock *sock, enum aw_first_io kind)
+static void cancel_judging(void *arg)
 {
-	struct sleeper sleeper = { sock, kind == AW_FIRST_WRITE || kind == AW_FIRST_CLOSE };
+	const struct sleeper *sleeper = arg;
 
-	aw_fdtab_begin_sleep(sock);
-	sock->deciders += sleeper.decides;
-	return sleeper;
-}
-
-static void end_sleeper(const struct sleeper *sleeper)
-{
-	int saved = errno;
-
-	aw_fdtab_lock();
-	sleeper->sock->deciders -= sleeper->decides;
-	aw_fdtab_end_sleep(sleeper->sock);
-	aw_fdtab_unlock();
-	errno = saved;
-}
-
-static void cancel_judging(void *sleeper)
-{
-	end_sleeper(sleeper);
-	release_socket(((struct sleeper *)sleeper)->sock);
+	end_sleep(sleeper->sock, sleeper->decides);
+	release_socket(sleeper->sock);
 }
 
 /*
@@ -298,20 +296,22 @@ static int make_first_io(const struct aw_first_io_call *call)
 {
 	int saved = errno, result;
 	struct aw_sock *sock, like;
-	struct sleeper sleeper;
+	struct sleeper sleeper = { .decides = call->kind == AW_FIRST_WRITE ||
+					      call->kind == AW_FIRST_CLOSE };
 	enum aw_verdict verdict;
 	struct aw_quiet before;
 	int err;
 
 	aw_fdtab_lock();
-	sock = hold_undecided(call->fd);
+	sock = get_undecided(call->fd);
 	err = sock ? sock->error : 0;
 	if (err) {
 		if (call->kind != AW_FIRST_POLL)
 			aw_first_io_make_plain(sock);
-		aw_fdtab_release(sock);
 	} else if (sock) {
-		sleeper = begin_sleeper(sock, call->kind);
+		aw_fdtab_hold(sock);
+		aw_fdtab_begin_sleep(sock, sleeper.decides);
+		sleeper.sock = sock;
 		like = *sock;
 	}
 	aw_fdtab_unlock();
@@ -322,7 +322,7 @@ static int make_first_io(const struct aw_first_io_call *call)
 	verdict = aw_verdict_judge(&like, call);
 	pthread_cleanup_pop(false);
 	aw_quiet_begin(&before);
-	end_sleeper(&sleeper);
+	end_sleep(sock, sleeper.decides);
 	result = apply_verdict(sock, call, verdict);
 	if (result == 0)
 		errno = saved;

@@ -53,6 +53,14 @@ struct aw_sock *aw_first_io_begin_sleep(int fd);
 void aw_first_io_end_sleep(struct aw_sock *sock);
 
 /*
+ * The calling thread is about to read or change something of fd's file, in a call that does not
+ * wait. Until it gives the pin back, no other thread swaps the file. Waits while another thread
+ * starts fd. NULL: fd is decided. aw_first_io_unpin keeps errno; pin may be NULL.
+ */
+struct aw_sock *aw_first_io_pin(int fd);
+void aw_first_io_unpin(struct aw_sock *pin);
+
+/*
  * A server whose program writes first waits this long for its client's probe, and then writes as
  * plain TCP.
  */

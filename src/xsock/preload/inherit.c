@@ -318,7 +318,7 @@ static void import_socket(const char *text, const struct socket_fds *open)
 		if (first < 0 && aw_fdtab_add(open->fds[i], &sock))
 			first = open->fds[i];
 		else if (first >= 0)
-			aw_fdtab_copy(first, open->fds[i], false);
+			aw_fdtab_copy(first, open->fds[i]);
 	}
 	if (first < 0 && sock.slot)
 		leave_slot(number, ino);

@@ -97,16 +97,18 @@ void aw_fdtab_await_change(void)
 	(void)await_change_until(NULL);
 }
 
-void aw_fdtab_begin_sleep(struct aw_sock *sock)
+void aw_fdtab_begin_sleep(struct aw_sock *sock, bool decides)
 {
 	aw_fdtab_hold(sock);
 	sock->sleepers++;
+	sock->deciders += decides;
 	sleeps_here++;
 }
 
-void aw_fdtab_end_sleep(struct aw_sock *sock)
+void aw_fdtab_end_sleep(struct aw_sock *sock, bool decides)
 {
 	sleeps_here--;
+	sock->deciders -= decides;
 	if (--sock->sleepers == 0)
 		pthread_cond_broadcast(&changed);
 	aw_fdtab_release(sock);
@@ -416,24 +418,7 @@ struct aw_sock *aw_fdtab_get_or_add(int fd)
 	return sock ? sock : add_socket(fd, &fresh);
 }
 
-/*
- * Another thread may have swapped from's socket after the program duplicated it: then to is still
- * the socket of before the swap, and dup3 makes it the new one.
- */
-static void follow_swap(int from, int to)
-{
-	const struct aw_sock *sock = aw_fdtab_get(from);
-	struct stat file;
-
-	if (!sock || fstat(to, &file) != 0 || file.st_dev != sock->dev ||
-	    file.st_ino != sock->swapped_ino)
-		return;
-	if (aw_libc()->dup3(from, to, aw_libc()->fcntl(to, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0) <
-	    0)
-		aw_log(AW_LOG_ERROR, "cannot replace fd %d: %s", to, strerror(errno));
-}
-
-void aw_fdtab_copy(int from, int to, bool undecided)
+void aw_fdtab_copy(int from, int to)
 {
 	if (from == to ||
 	    (aw_fdtab_state(from) == AW_FD_NONE && aw_fdtab_state(to) == AW_FD_NONE) ||
@@ -442,8 +427,6 @@ void aw_fdtab_copy(int from, int to, bool undecided)
 		return;
 	aw_fdtab_lock();
 	detach_fd(to);
-	if (undecided)
-		follow_swap(from, to);
 	if (socks[from])
 		attach_fd(to, socks[from]);
 	else if (aw_fdtab_state(from) == AW_FD_CANDIDATE)

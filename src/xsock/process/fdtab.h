@@ -60,8 +60,9 @@ struct aw_sock {
 	bool extended;
 	unsigned fds;
 	unsigned users; /* threads that use the struct without the table's lock */
-	unsigned sleepers; /* threads that wait for the peer's first bytes */
-	/* Those sleepers that are in a write or close: they wait a short grace at most. */
+	unsigned
+		sleepers; /* threads that wait for the peer's first bytes, or need the file as it is */
+	/* Those sleepers that wait a short grace at most, as a write or close does, or not at all. */
 	unsigned deciders;
 	dev_t dev;
 	ino_t ino; /* dev and ino: the file that the fds must still be */
@@ -156,11 +157,8 @@ void aw_fdtab_mark(int fd);
  * not change its parent's table.
  */
 bool aw_fdtab_add(int fd, const struct aw_sock *like);
-/*
- * Makes to another fd of from's socket, and forgets what to was before. undecided: from was
- * undecided before the program duplicated it. Call both functions without the lock.
- */
-void aw_fdtab_copy(int from, int to, bool undecided);
+/* Makes to another fd of from's socket, and forgets what to was before. Call both functions without the lock. */
+void aw_fdtab_copy(int from, int to);
 /*
  * Forgets fd: the caller is about to close it or to give its number to another file. Of a FRAMED fd the function returns when no
  * thread works on the record by that number. The record keeps its slot until then.
@@ -229,11 +227,12 @@ bool aw_fdtab_is_paired(int fd);
 bool aw_fdtab_is_pair_of(int fd, ino_t ino);
 /*
  * A thread calls begin_sleep before it waits for bytes on sock, which is undecided, and end_sleep
- * when it has waited. The thread that starts sock calls await_sleepers, so that each sleeping
- * thread wakes by the bytes that have come: later they are no longer in the socket.
+ * when it has waited. decides: the thread is one of aw_sock.deciders. The thread that starts sock
+ * calls await_sleepers, so that each sleeping thread wakes by the bytes that have come: later they
+ * are no longer in the socket.
  */
-void aw_fdtab_begin_sleep(struct aw_sock *sock);
-void aw_fdtab_end_sleep(struct aw_sock *sock);
+void aw_fdtab_begin_sleep(struct aw_sock *sock, bool decides);
+void aw_fdtab_end_sleep(struct aw_sock *sock, bool decides);
 void aw_fdtab_await_sleepers(const struct aw_sock *sock);
 /*
  * Waits until no other thread forks. Called before a socket becomes STARTING, because in the child

@@ -133,25 +133,24 @@ static void settle_for_stdio(int fd)
 			(void)aw_first_io_make(fd, AW_FIRST_WRITE, false);
 }
 
-/* Adds to, a duplicate of fd, to the table. */
-static void add_duplicate(int fd, int to, bool undecided)
+/* Adds to, a duplicate of fd or -1, to the table, and gives fd's pin back. Returns to. */
+static int add_duplicate(int fd, int to, struct aw_sock *pin)
 {
-	if (to < 0)
-		return;
-	aw_fdtab_copy(fd, to, undecided);
-	if (to <= STDERR_FILENO)
+	if (to >= 0)
+		aw_fdtab_copy(fd, to);
+	aw_first_io_unpin(pin);
+	if (to >= 0 && to <= STDERR_FILENO)
 		(void)aw_framed_bridge(to);
+	return to;
 }
 
 AW_WRAPPER int dup(int fd)
 {
-	bool undecided = aw_fdtab_is_undecided(fd);
-	int new;
+	struct aw_sock *pin;
 
 	settle_for_stdio(fd);
-	new = aw_libc()->dup(fd);
-	add_duplicate(fd, new, undecided);
-	return new;
+	pin = aw_first_io_pin(fd);
+	return add_duplicate(fd, aw_libc()->dup(fd), pin);
 }
 
 static void prepare_dup(int fd, int new)
@@ -168,73 +167,40 @@ static void prepare_dup(int fd, int new)
 
 AW_WRAPPER int dup2(int fd, int new)
 {
-	bool undecided = aw_fdtab_is_undecided(fd);
-	int result;
+	struct aw_sock *pin;
 
 	prepare_dup(fd, new);
-	result = aw_libc()->dup2(fd, new);
-	add_duplicate(fd, result, undecided);
-	return result;
+	pin = aw_first_io_pin(fd);
+	return add_duplicate(fd, aw_libc()->dup2(fd, new), pin);
 }
 AW_WRAPPER_ALIAS(__dup2, dup2);
 
 AW_WRAPPER int dup3(int fd, int new, int flags)
 {
-	bool undecided = aw_fdtab_is_undecided(fd);
-	int result;
+	struct aw_sock *pin;
 
 	prepare_dup(fd, new);
-	result = aw_libc()->dup3(fd, new, flags);
-	add_duplicate(fd, result, undecided);
-	return result;
-}
-
-static bool is_set_by_fcntl(int cmd)
-{
-	return cmd == F_SETFL || cmd == F_SETOWN || cmd == F_SETOWN_EX || cmd == F_SETSIG;
-}
-
-static bool is_set_by_ioctl(unsigned long request)
-{
-	return request == FIONBIO || request == FIOASYNC || request == FIOSETOWN ||
-	       request == SIOCSPGRP;
-}
-
-/*
- * Calls ioctl on an fd that was undecided. If another thread has made a pair of fd meanwhile, the
- * call may have met the TCP socket when its flags were read already: then it is made once more.
- */
-static int set_by_ioctl(int fd, unsigned long request, void *arg)
-{
-	int result = aw_libc()->ioctl(fd, request, arg);
-
-	return result != 0 || !aw_fdtab_is_paired(fd) ? result : aw_libc()->ioctl(fd, request, arg);
+	pin = aw_first_io_pin(fd);
+	return add_duplicate(fd, aw_libc()->dup3(fd, new, flags), pin);
 }
 
 typedef int fcntl_fn(int fd, int cmd, ...);
-
-/* The same for fcntl. */
-static int set_by_fcntl(fcntl_fn *call, int fd, int cmd, void *arg)
-{
-	int result = call(fd, cmd, arg);
-
-	return result < 0 || !aw_fdtab_is_paired(fd) ? result : call(fd, cmd, arg);
-}
 
 /* Every command's argument is an int or a pointer, and comes in a register. */
 static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
-	bool undecided = aw_fdtab_is_undecided(fd);
+	struct aw_sock *pin;
 	int result;
 
-	if (undecided && is_set_by_fcntl(cmd))
-		return set_by_fcntl(call, fd, cmd, arg);
-	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
 		settle_for_stdio(fd);
+		pin = aw_first_io_pin(fd);
+		return add_duplicate(fd, call(fd, cmd, arg), pin);
+	}
+	pin = aw_first_io_pin(fd);
 	result = call(fd, cmd, arg);
-	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
-		add_duplicate(fd, result, undecided);
+	aw_first_io_unpin(pin);
 	return result;
 }
 
@@ -295,13 +261,12 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
 	void *arg;
+	struct aw_sock *pin;
 	int result, value;
 
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if (aw_fdtab_is_undecided(fd) && is_set_by_ioctl(request))
-		return set_by_ioctl(fd, request, arg);
 	if ((request == FIONREAD || request == SIOCATMARK) && aw_first_io(fd, AW_FIRST_POLL, true))
 		return -1;
 	/* No bytes have come; the next ones may be the MPA Request. */
@@ -316,7 +281,9 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	}
 	if (request == FIONREAD)
 		aw_extended_watch_bridged(fd);
+	pin = aw_first_io_pin(fd);
 	result = aw_libc()->ioctl(fd, request, arg);
+	aw_first_io_unpin(pin);
 	if (result == 0 && request == FIONREAD && aw_fdtab_state(fd) == AW_FD_BRIDGED)
 		count_to_mark(fd, arg);
 	return result;

@@ -195,29 +195,24 @@ AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 }
 AW_WRAPPER_ALIAS(_IO_fdopen, fdopen);
 
-/* Returns whether fd is still connecting. shutdown does not wait for a connect: it aborts it. */
-static bool is_connecting(int fd)
-{
-	return aw_fdtab_state(fd) == AW_FD_CONNECTING &&
-	       aw_first_io_make(fd, AW_FIRST_POLL, true) == 0 &&
-	       aw_fdtab_state(fd) == AW_FD_CONNECTING;
-}
-
+/* shutdown does not wait for a connect: it aborts it. */
 static int shut_down_undecided(int fd, int how)
 {
+	struct aw_sock *pin = NULL;
+	bool connects;
 	int result;
 
-	if (!is_connecting(fd)) {
-		if (aw_first_io_make(fd, AW_FIRST_WRITE, false))
-			return -1;
-		return aw_framed_shutdown(fd, how, &result) ? result : aw_libc()->shutdown(fd, how);
-	}
-	result = aw_libc()->shutdown(fd, how);
-	/*
-	 * If another thread has made a pair of fd meanwhile, the call may have met the TCP socket:
-	 * it is made once more.
-	 */
-	return aw_fdtab_is_paired(fd) ? shutdown(fd, how) : result;
+	if (aw_fdtab_state(fd) == AW_FD_CONNECTING && !aw_first_io_make(fd, AW_FIRST_POLL, true))
+		pin = aw_first_io_pin(fd);
+	connects = pin && aw_fdtab_state(fd) == AW_FD_CONNECTING;
+	if (connects)
+		result = aw_libc()->shutdown(fd, how);
+	aw_first_io_unpin(pin);
+	if (connects)
+		return result;
+	if (aw_first_io_make(fd, AW_FIRST_WRITE, false))
+		return -1;
+	return aw_framed_shutdown(fd, how, &result) ? result : aw_libc()->shutdown(fd, how);
 }
 
 AW_WRAPPER int shutdown(int fd, int how)
