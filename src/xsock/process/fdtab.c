@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The table: for each fd its state, which the wrappers read, and its socket. Forks are here as
-// well, because a child must find the table and its lock whole.
-#include "xsock/process/fdtab.h"
+// The table: for each fd its state, which the wrappers read, and its socket.
+#include "xsock/process/fdtab_impl.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "xsock/base/libc.h"
 #include "xsock/process/quiet.h"
 
@@ -27,46 +22,18 @@ struct aw_fdtab_hooks aw_fdtab_hooks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct aw_quiet before_lock; /* how the lock's holder was before it took the lock */
-/*
- * The numbers of sockets in STARTING and of threads that fork: while one is above 0, the other does
- * not rise. Under the lock.
- */
-static unsigned starting, forks;
-static _Thread_local unsigned forks_here; /* this thread's share of forks */
-static _Thread_local bool parent_exits; /* this thread is in daemon(3): the parent exits */
-/* The sockets that connect stay with the parent of the fork under way. Under the lock. */
-static bool parent_keeps;
 static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
 static struct aw_pool pool = { .bytes = sizeof(struct aw_sock) };
 struct aw_pool aw_fdtab_registrations = { .bytes = sizeof(struct aw_registration) };
+static unsigned starting; /* the number of sockets in STARTING; under the lock */
 static int fd_end; /* one above the highest fd that has a socket; under the lock */
 /* This thread's share of all sleepers: a signal handler of its own has interrupted its sleep. */
 static _Thread_local unsigned sleeps_here;
-/*
- * The process whose memory this is. The number lies in a page that the kernel clears in the child
- * of every fork, but not in a child that shares its parent's memory.
- */
-static pid_t no_page, *owner = &no_page;
-
-/*
- * In the child of a fork by clone(2), which runs no handlers of pthread_atfork, makes the lock
- * anew: the thread that may have held it is not in the child.
- */
-static void notice_fork(void)
-{
-	if (__builtin_expect(*owner != 0, 1))
-		return;
-	*owner = getpid();
-	pthread_mutex_init(&lock, NULL);
-	pthread_cond_init(&changed, NULL);
-	forks = forks_here;
-}
-
 void aw_fdtab_lock(void)
 {
 	struct aw_quiet before;
 
-	notice_fork();
+	aw_fdtab_notice_fork();
 	aw_quiet_begin(&before);
 	pthread_mutex_lock(&lock);
 	before_lock = before;
@@ -78,6 +45,23 @@ void aw_fdtab_unlock(void)
 
 	pthread_mutex_unlock(&lock);
 	aw_quiet_end(&before);
+}
+
+void aw_fdtab_renew(bool locked)
+{
+	if (!locked)
+		pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&changed, NULL);
+}
+
+void aw_fdtab_note_change(void)
+{
+	pthread_cond_broadcast(&changed);
+}
+
+bool aw_fdtab_any_starting(void)
+{
+	return starting;
 }
 
 /* Sleeps until a change, or until end if that is not NULL. Returns 0 or an errno. */
@@ -110,7 +94,7 @@ void aw_fdtab_end_sleep(struct aw_sock *sock, bool decides)
 	sleeps_here--;
 	sock->deciders -= decides;
 	if (--sock->sleepers == 0)
-		pthread_cond_broadcast(&changed);
+		aw_fdtab_note_change();
 	aw_fdtab_release(sock);
 }
 
@@ -121,174 +105,6 @@ void aw_fdtab_await_sleepers(const struct aw_sock *sock)
 
 	while (sock->sleepers > sleeps_here && await_change_until(&end) == 0)
 		;
-}
-
-void aw_fdtab_await_forks(void)
-{
-	while (forks > forks_here)
-		aw_fdtab_await_change();
-}
-
-static void settle_sockets(void)
-{
-	if (aw_fdtab_hooks.settle)
-		aw_fdtab_hooks.settle();
-}
-
-void aw_fdtab_fork_begin(void)
-{
-	if (aw_fdtab_is_vfork_child())
-		return;
-	settle_sockets();
-	aw_fdtab_lock();
-	while (starting)
-		aw_fdtab_await_change();
-	forks++;
-	forks_here++;
-	aw_fdtab_unlock();
-}
-
-void aw_fdtab_fork_end(void)
-{
-	int saved = errno;
-
-	if (aw_fdtab_is_vfork_child())
-		return;
-	aw_fdtab_lock();
-	forks--;
-	forks_here--;
-	pthread_cond_broadcast(&changed);
-	aw_fdtab_unlock();
-	errno = saved;
-}
-
-/*
- * Runs in the parent before a fork. One connection starts in one process only, so the pending
- * sockets are settled here. The table of a child of vfork is its parent's and stays as it is.
- */
-static void prepare_fork(void)
-{
-	bool is_vfork_child = aw_fdtab_is_vfork_child();
-
-	if (!is_vfork_child && !forks_here)
-		settle_sockets();
-	aw_fdtab_lock();
-	parent_keeps = !is_vfork_child && !parent_exits;
-	if (aw_fdtab_hooks.at_fork && !is_vfork_child)
-		aw_fdtab_hooks.at_fork(false);
-}
-
-/*
- * Drops the sockets that another thread has accepted since the fork began: they are the parent's.
- */
-static void drop_pending(void)
-{
-	for (int fd = 0; fd < fd_end; fd++)
-		if (socks[fd] && socks[fd]->state == AW_FD_PENDING)
-			aw_fdtab_drop(socks[fd]);
-}
-
-/*
- * Puts an unconnected socket in the place of sock's fds: the connection is the parent's alone.
- * epoll sets stay as they are, because the parent shares them.
- */
-static void disconnect_fds(const struct aw_sock *sock)
-{
-	int fresh = aw_libc()->socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd)) {
-		int flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
-
-		if (sock->state == AW_FD_CONNECTING && !sock->caller)
-			aw_log(AW_LOG_ERROR,
-			       "fd %d was not connected yet at a fork: it is the parent's alone",
-			       fd);
-		if (fresh < 0 || aw_libc()->dup3(fresh, fd, flags) < 0)
-			aw_libc()->close(fd);
-	}
-	if (fresh >= 0)
-		aw_libc()->close(fresh);
-}
-
-/*
- * Drops, in the child, the connections that only the parent may start: those that the parent has
- * begun to connect, and those on which a thread of the parent waits for the client.
- */
-static void drop_parents_own(void)
-{
-	for (int fd = 0; fd < fd_end; fd++) {
-		if (!socks[fd] ||
-		    (socks[fd]->state != AW_FD_CONNECTING && !aw_fdtab_is_awaited(socks[fd])))
-			continue;
-		disconnect_fds(socks[fd]);
-		aw_fdtab_drop(socks[fd]);
-	}
-}
-
-static void finish_fork_in_child(void)
-{
-	*owner = getpid();
-	pthread_cond_init(&changed, NULL);
-	forks = forks_here;
-	if (parent_keeps)
-		drop_parents_own();
-	if (forks)
-		drop_pending();
-	if (aw_fdtab_hooks.at_fork)
-		aw_fdtab_hooks.at_fork(true);
-	aw_fdtab_unlock();
-}
-
-pid_t aw_fdtab_bare_fork(void)
-{
-	pid_t pid;
-
-	aw_fdtab_lock();
-	parent_keeps = true;
-	if (aw_fdtab_hooks.at_fork)
-		aw_fdtab_hooks.at_fork(false);
-	pid = aw_libc()->_Fork();
-	if (pid == 0)
-		finish_fork_in_child();
-	else
-		aw_fdtab_unlock();
-	return pid;
-}
-
-void aw_fdtab_set_parent_exits(bool exits)
-{
-	parent_exits = exits;
-}
-
-/*
- * Returns the page that the kernel clears in the child of a fork, or &no_page if the kernel has no
- * MADV_WIPEONFORK.
- */
-static pid_t *make_wiped_page(void)
-{
-	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-	void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (page == MAP_FAILED)
-		return &no_page;
-	if (madvise(page, bytes, MADV_WIPEONFORK) == 0)
-		return page;
-	munmap(page, bytes);
-	return &no_page;
-}
-
-__attribute__((constructor)) static void init_table(void)
-{
-	owner = make_wiped_page();
-	*owner = getpid();
-	pthread_atfork(prepare_fork, aw_fdtab_unlock, finish_fork_in_child);
-}
-
-/* In a child of vfork the page still has the parent's process id. */
-bool aw_fdtab_is_vfork_child(void)
-{
-	notice_fork();
-	return getpid() != *owner;
 }
 
 static bool is_undecided(enum aw_fd_state state)
@@ -556,7 +372,7 @@ void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state)
 	count_state(state, 1);
 	count_state(sock->state, -1u);
 	if (sock->state == AW_FD_STARTING)
-		pthread_cond_broadcast(&changed);
+		aw_fdtab_note_change();
 	sock->state = state;
 	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
 		store_sock(fd, sock);

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Forks: the child finds the table and its lock whole, and a connection starts in one process only.
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "xsock/base/libc.h"
+#include "xsock/process/fdtab_impl.h"
+
+/*
+ * The number of threads that fork. While it is above 0, that of sockets in STARTING does not rise,
+ * nor the other way round. Under the lock.
+ */
+static unsigned forks;
+static _Thread_local unsigned forks_here; /* this thread's share of forks */
+static _Thread_local bool parent_exits; /* this thread is in daemon(3): the parent exits */
+/* The sockets that connect stay with the parent of the fork under way. Under the lock. */
+static bool parent_keeps;
+
+/*
+ * The process whose memory this is. The number lies in a page that the kernel clears in the child
+ * of every fork, but not in a child that shares its parent's memory.
+ */
+static pid_t no_page, *owner = &no_page;
+
+/*
+ * In the child of a fork by clone(2), which runs no handlers of pthread_atfork, makes the lock
+ * anew: the thread that may have held it is not in the child.
+ */
+void aw_fdtab_notice_fork(void)
+{
+	if (__builtin_expect(*owner != 0, 1))
+		return;
+	*owner = getpid();
+	aw_fdtab_renew(false);
+	forks = forks_here;
+}
+
+void aw_fdtab_await_forks(void)
+{
+	while (forks > forks_here)
+		aw_fdtab_await_change();
+}
+
+static void settle_sockets(void)
+{
+	if (aw_fdtab_hooks.settle)
+		aw_fdtab_hooks.settle();
+}
+
+void aw_fdtab_fork_begin(void)
+{
+	if (aw_fdtab_is_vfork_child())
+		return;
+	settle_sockets();
+	aw_fdtab_lock();
+	while (aw_fdtab_any_starting())
+		aw_fdtab_await_change();
+	forks++;
+	forks_here++;
+	aw_fdtab_unlock();
+}
+
+void aw_fdtab_fork_end(void)
+{
+	int saved = errno;
+
+	if (aw_fdtab_is_vfork_child())
+		return;
+	aw_fdtab_lock();
+	forks--;
+	forks_here--;
+	aw_fdtab_note_change();
+	aw_fdtab_unlock();
+	errno = saved;
+}
+
+/*
+ * Runs in the parent before a fork. One connection starts in one process only, so the pending
+ * sockets are settled here. The table of a child of vfork is its parent's and stays as it is.
+ */
+static void prepare_fork(void)
+{
+	bool is_vfork_child = aw_fdtab_is_vfork_child();
+
+	if (!is_vfork_child && !forks_here)
+		settle_sockets();
+	aw_fdtab_lock();
+	parent_keeps = !is_vfork_child && !parent_exits;
+	if (aw_fdtab_hooks.at_fork && !is_vfork_child)
+		aw_fdtab_hooks.at_fork(false);
+}
+
+/*
+ * Puts an unconnected socket in the place of sock's fds: the connection is the parent's alone.
+ * epoll sets stay as they are, because the parent shares them.
+ */
+static void disconnect_fds(const struct aw_sock *sock)
+{
+	int fresh = aw_libc()->socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd)) {
+		int flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
+
+		if (sock->state == AW_FD_CONNECTING && !sock->caller)
+			aw_log(AW_LOG_ERROR,
+			       "fd %d was not connected yet at a fork: it is the parent's alone",
+			       fd);
+		if (fresh < 0 || aw_libc()->dup3(fresh, fd, flags) < 0)
+			aw_libc()->close(fd);
+	}
+	if (fresh >= 0)
+		aw_libc()->close(fresh);
+}
+
+/*
+ * Drops, in the child, what only the parent may start: the connections that it has begun to make,
+ * those on which a thread of it waits for the client, and those accepted since the fork began.
+ */
+static void drop_parents_own(struct aw_sock *sock, int fd, void *unused)
+{
+	bool kept = parent_keeps && (sock->state == AW_FD_CONNECTING || aw_fdtab_is_awaited(sock));
+
+	(void)fd;
+	(void)unused;
+	if (kept)
+		disconnect_fds(sock);
+	if (kept || (forks && sock->state == AW_FD_PENDING))
+		aw_fdtab_drop(sock);
+}
+
+static void finish_fork_in_child(void)
+{
+	*owner = getpid();
+	aw_fdtab_renew(true);
+	forks = forks_here;
+	aw_fdtab_each(drop_parents_own, NULL);
+	if (aw_fdtab_hooks.at_fork)
+		aw_fdtab_hooks.at_fork(true);
+	aw_fdtab_unlock();
+}
+
+pid_t aw_fdtab_bare_fork(void)
+{
+	pid_t pid;
+
+	prepare_fork();
+	pid = aw_libc()->_Fork();
+	if (pid == 0)
+		finish_fork_in_child();
+	else
+		aw_fdtab_unlock();
+	return pid;
+}
+
+void aw_fdtab_set_parent_exits(bool exits)
+{
+	parent_exits = exits;
+}
+
+/*
+ * Returns the page that the kernel clears in the child of a fork, or &no_page if the kernel has no
+ * MADV_WIPEONFORK.
+ */
+static pid_t *make_wiped_page(void)
+{
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return &no_page;
+	if (madvise(page, bytes, MADV_WIPEONFORK) == 0)
+		return page;
+	munmap(page, bytes);
+	return &no_page;
+}
+
+__attribute__((constructor)) static void init_forks(void)
+{
+	owner = make_wiped_page();
+	*owner = getpid();
+	pthread_atfork(prepare_fork, aw_fdtab_unlock, finish_fork_in_child);
+}
+
+/* In a child of vfork the page still has the parent's process id. */
+bool aw_fdtab_is_vfork_child(void)
+{
+	aw_fdtab_notice_fork();
+	return getpid() != *owner;
+}
