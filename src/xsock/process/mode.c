@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "xsock/base/libc.h"
 #include "xsock/process/env.h"
 #include "xsock/process/fdtab.h"
 
@@ -33,14 +34,12 @@ static void read_rules(void)
 		aw_log(AW_LOG_ERROR, "no memory for the rules: no socket is in iWARP mode");
 }
 
-static struct aw_xs_query make_query(bool listening, const struct sockaddr *local,
-				     const struct sockaddr *remote)
+static struct aw_xs_query make_query(bool listening, const struct sockaddr *local)
 {
 	return (struct aw_xs_query){
 		.program = program_invocation_name,
 		.listening = listening,
 		.local = local,
-		.remote = remote,
 	};
 }
 
@@ -64,19 +63,10 @@ bool aw_mode_records(void)
 
 static bool rules_allow(bool listening, const struct sockaddr *local)
 {
-	struct aw_xs_query q = make_query(listening, local, NULL);
+	struct aw_xs_query q = make_query(listening, local);
 
 	pthread_once(&once, read_rules);
 	return rules && aw_xs_rules_may(rules, &q);
-}
-
-bool aw_mode_is_settled(bool listening, enum aw_xs_mode *mode)
-{
-	struct aw_xs_query q = make_query(listening, NULL, NULL);
-
-	pthread_once(&once, read_rules);
-	*mode = AW_XS_OFF;
-	return !rules || aw_xs_rules_are_settled(rules, &q, mode);
 }
 
 bool aw_mode_may(bool listening)
@@ -89,13 +79,25 @@ bool aw_mode_may_accept(const struct sockaddr *local)
 	return rules_allow(true, local);
 }
 
-enum aw_xs_mode aw_mode_of(bool accepted, const struct sockaddr *local,
-			   const struct sockaddr *remote)
+/* The addresses are asked for only where a rule does. */
+enum aw_xs_mode aw_mode_of(int fd, bool accepted, const struct sockaddr *remote)
 {
-	struct aw_xs_query q = make_query(accepted, local, remote);
+	struct aw_xs_query q = make_query(accepted, NULL);
+	struct sockaddr_storage local, peer;
+	socklen_t local_len = sizeof(local), peer_len = sizeof(peer);
+	enum aw_xs_mode mode;
 
 	pthread_once(&once, read_rules);
-	return rules ? aw_xs_rules_mode(rules, &q) : AW_XS_OFF;
+	if (!rules)
+		return AW_XS_OFF;
+	if (aw_xs_rules_are_settled(rules, &q, &mode))
+		return mode;
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
+	    (!remote && aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &peer_len) != 0))
+		return AW_XS_OFF;
+	q.local = (struct sockaddr *)&local;
+	q.remote = remote ? remote : (struct sockaddr *)&peer;
+	return aw_xs_rules_mode(rules, &q);
 }
 
 enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set)

@@ -18,11 +18,11 @@ bool aw_mode_records(void);
 bool aw_mode_may(bool listening);
 /* Returns whether connections of a listener at local may be in iWARP mode. */
 bool aw_mode_may_accept(const struct sockaddr *local);
-/* Returns whether the rules give all connections of the program on that side one mode, *mode: no rule asks for addresses. */
-bool aw_mode_is_settled(bool listening, enum aw_xs_mode *mode);
-/* Returns the mode that the rules give a connection, which this process has accepted or not, between these addresses. */
-enum aw_xs_mode aw_mode_of(bool accepted, const struct sockaddr *local,
-			   const struct sockaddr *remote);
+/*
+ * Returns the mode that the rules give fd's connection, which this process has accepted or not.
+ * remote: the peer's address; NULL: the kernel knows it.
+ */
+enum aw_xs_mode aw_mode_of(int fd, bool accepted, const struct sockaddr *remote);
 /* Returns the mode that the program has set by setsockopt (*is_set is true), or AW_XS_OFF. */
 enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set);
 /* Notes that the program has set a socket's mode. The caller may hold the table's lock. */

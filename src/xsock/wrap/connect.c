@@ -9,20 +9,6 @@
 #include "xsock/process/mode.h"
 #include "xsock/process/registration.h"
 
-/* Returns the mode that the rules give the connection. */
-static enum aw_xs_mode connecting_mode(int fd, const struct sockaddr *remote)
-{
-	struct sockaddr_storage local;
-	socklen_t len = sizeof(local);
-	enum aw_xs_mode mode;
-
-	if (aw_mode_is_settled(false, &mode))
-		return mode;
-	if (!aw_mode_may(false) || aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
-		return AW_XS_OFF;
-	return aw_mode_of(false, (struct sockaddr *)&local, remote);
-}
-
 /* A call of connect(2), and its socket, which is held. */
 struct connect_call {
 	int fd;
@@ -182,7 +168,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	if (!addr || len < sizeof(sa_family_t) ||
 	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
 		return aw_libc()->connect(fd, addr, len);
-	if (!begin_connect(&call, connecting_mode(fd, addr)))
+	if (!begin_connect(&call, aw_mode_of(fd, false, addr)))
 		return connect_again(fd, addr, len);
 	aw_left_push(&left, leave_connect, &call);
 	result = aw_libc()->connect(fd, addr, len);

@@ -173,21 +173,6 @@ void aw_socket_unlisten(int listener)
 	errno = saved;
 }
 
-/* Returns the mode that the rules give an accepted connection. */
-static enum aw_xs_mode accepted_mode(int fd)
-{
-	struct sockaddr_storage local, remote;
-	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
-	enum aw_xs_mode mode;
-
-	if (aw_mode_is_settled(true, &mode))
-		return mode;
-	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
-	    aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) != 0)
-		return AW_XS_OFF;
-	return aw_mode_of(true, (struct sockaddr *)&local, (struct sockaddr *)&remote);
-}
-
 /*
  * A listener's state before the call of accept: another thread may close the listener meanwhile,
  * and the kernel's accept goes on.
@@ -216,7 +201,7 @@ static int add_accepted(const struct listener_state *state, int fd)
 	aw_fdtab_forget(fd);
 	if (!state->listens)
 		return fd;
-	like.mode = state->mode_is_set ? state->mode : accepted_mode(fd);
+	like.mode = state->mode_is_set ? state->mode : aw_mode_of(fd, true, NULL);
 	if (like.mode != AW_XS_OFF)
 		aw_fdtab_add(fd, &like);
 	if (fd <= STDERR_FILENO) /* stdio reads and writes it without a wrapper */
