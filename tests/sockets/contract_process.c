@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -515,72 +514,9 @@ static void exit_after_close(void)
 	}
 }
 
-static pid_t by_fork(int (*run)(void *), void *arg)
-{
-	pid_t child = fork();
-	if (child == 0)
-		_exit(run(arg));
-	return child;
-}
-
-static pid_t by_bare_fork(int (*run)(void *), void *arg)
-{
-	pid_t child = _Fork();
-	if (child == 0)
-		_exit(run(arg));
-	return child;
-}
-
-static pid_t by_clone(int (*run)(void *), void *arg)
-{
-	static _Alignas(16) char stack[256 << 10];
-	return clone(run, stack + sizeof(stack), SIGCHLD, arg);
-}
-
-static int answer_and_ask(void *arg)
-{
-	int fd = *(int *)arg;
-	alarm(20);
-	expect_text(fd, "to the child");
-	send_text(fd, "from the child");
-	return 0;
-}
-
-/* Whoever uses first what is connected, or just about to be: parent and child, born in whatever way, both can. */
-static void fork_unused(void)
-{
-	static pid_t (*const ways[])(int (*)(void *), void *) = { by_fork, by_bare_fork, by_clone };
-	for (size_t i = 0; i < 2 * ARRAY_LEN(ways); i++) {
-		struct sockaddr_in name;
-		int listener = listener_open(&name), client = socket(AF_INET, SOCK_STREAM, 0);
-		bool connects = i % 2;
-		if (connects)
-			set_nonblocking(client, true);
-		CHECK(!connect(client, (struct sockaddr *)&name, sizeof(name)) ||
-		      errno == EINPROGRESS);
-		int server = accept(listener, NULL, NULL);
-		if (connects)
-			set_nonblocking(client, false);
-		pid_t child = ways[i / 2](answer_and_ask, connects ? &client : &server);
-		CHECK(child > 0);
-		int mine = connects ? client : server, others = connects ? server : client;
-		send_text(others, "to the child");
-		expect_text(others, "from the child");
-		reap(child);
-		send_text(others, "to the parent");
-		expect_text(mine, "to the parent");
-		send_text(mine, "from the parent");
-		expect_text(others, "from the parent");
-		close(listener);
-		close(client);
-		close(server);
-	}
-}
-
 static const struct row rows[] = {
 	{ "vfork_leaves_nothing", vfork_leaves_nothing },
 	{ "fork_shares", fork_shares },
-	{ "fork_unused", fork_unused },
 	{ "fork_outlives", fork_outlives },
 	{ "fork_a_connection", fork_a_connection },
 	{ "fork_before_accept", fork_before_accept },
