@@ -129,35 +129,27 @@ static int undecided_fd_of(int epfd, const struct epoll_event *event, uint32_t *
 }
 
 /*
- * Returns whether the program sees the event, and notes that a one-shot one is delivered. If the
- * swap came first the program does not see it: the new registration reports what there is.
+ * Returns whether the program sees the event, of which this is what it has asked for, and notes that
+ * a one-shot one is delivered. A one-shot registration whose event the program does not see is armed
+ * again. If the swap came first the program does not see the event: the new registration reports
+ * what there is.
  */
 static bool take_event(int epfd, const struct epoll_event *event, int fd)
 {
+	bool visible = event->events;
 	struct aw_registration *reg;
 	struct aw_sock *sock;
-	bool visible;
 
 	aw_fdtab_lock();
 	reg = aw_registration_find(epfd, event->data, &sock);
-	if (reg)
+	if (reg && visible)
 		reg->delivered = reg->event.events & EPOLLONESHOT;
-	visible = reg || aw_fdtab_state(fd) != AW_FD_BRIDGED;
+	else if (reg && reg->event.events & EPOLLONESHOT && !reg->delivered)
+		aw_libc()->epoll_ctl(epfd, EPOLL_CTL_MOD, reg->fd, &reg->event);
+	else if (!reg)
+		visible = visible && aw_fdtab_state(fd) != AW_FD_BRIDGED;
 	aw_fdtab_unlock();
 	return visible;
-}
-
-/* The event is kept from the program: a one-shot registration is armed again. */
-static void rearm_event(int epfd, const struct epoll_event *event)
-{
-	struct aw_registration *reg;
-	struct aw_sock *sock;
-
-	aw_fdtab_lock();
-	reg = aw_registration_find(epfd, event->data, &sock);
-	if (reg && reg->event.events & EPOLLONESHOT && !reg->delivered)
-		aw_libc()->epoll_ctl(epfd, EPOLL_CTL_MOD, reg->fd, &reg->event);
-	aw_fdtab_unlock();
 }
 
 /*
@@ -191,9 +183,7 @@ static bool is_for_program(int epfd, struct epoll_event *event)
 	if (aw_preamble_hides(fd))
 		event->events &= ~(EPOLLIN | EPOLLRDNORM);
 	event->events &= wanted | EPOLLERR | EPOLLHUP;
-	if (!event->events)
-		rearm_event(epfd, event);
-	return event->events && take_event(epfd, event, fd);
+	return take_event(epfd, event, fd);
 }
 
 static int filter_events(int epfd, struct epoll_event *events, int count)
