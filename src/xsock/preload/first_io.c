@@ -169,7 +169,7 @@ static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *ca
 	return err ? end_failed_start(sock, call->fd, err) : 0;
 }
 
-/* stdio reads and writes fds 0 to 2 inside libc, which knows no records: bridges such an fd. */
+/* Bridges an fd of stdio, which knows no records. */
 static void bridge_stdio(const struct aw_sock *sock)
 {
 	int fd;
@@ -350,6 +350,17 @@ int aw_first_io_make(int fd, enum aw_first_io kind, bool dontwait)
 	struct aw_first_io_call call = { .fd = fd, .kind = kind, .dontwait = dontwait };
 
 	return make_first_io(&call);
+}
+
+void aw_first_io_for_stdio(int fd)
+{
+	int saved = errno;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return;
+	(void)aw_first_io(fd, AW_FIRST_WRITE, false);
+	(void)aw_framed_bridge(fd);
+	errno = saved;
 }
 
 int aw_first_io_connected(int fd)

@@ -39,6 +39,12 @@ int aw_first_io_make_by(int fd, enum aw_first_io kind, const struct aw_deadline 
  */
 short aw_first_io_poll(int fd, short events, int timeout_ms);
 
+/*
+ * Decides and bridges fd if it is one of 0 to 2: stdio reads and writes those inside libc, without a
+ * wrapper. Keeps errno.
+ */
+void aw_first_io_for_stdio(int fd);
+
 static inline int aw_first_io(int fd, enum aw_first_io kind, bool dontwait)
 {
 	return aw_fdtab_is_undecided(fd) ? aw_first_io_make(fd, kind, dontwait) : 0;

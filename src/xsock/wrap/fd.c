@@ -122,34 +122,20 @@ AW_WRAPPER void closefrom(int first)
 		close_around(from, UINT_MAX, 0);
 }
 
-/*
- * Decides fd before it is duplicated to a free number below 3: stdio reads and writes fds 0 to 2
- * without a wrapper.
- */
-static void settle_for_stdio(int fd)
-{
-	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
-		if (aw_fdtab_is_undecided(fd) && aw_libc()->fcntl(i, F_GETFD) < 0)
-			(void)aw_first_io_make(fd, AW_FIRST_WRITE, false);
-}
-
 /* Adds to, a duplicate of fd or -1, to the table, and gives fd's pin back. Returns to. */
 static int add_duplicate(int fd, int to, struct aw_sock *pin)
 {
 	if (to >= 0)
 		aw_fdtab_copy(fd, to);
 	aw_first_io_unpin(pin);
-	if (to >= 0 && to <= STDERR_FILENO)
-		(void)aw_framed_bridge(to);
+	aw_first_io_for_stdio(to);
 	return to;
 }
 
 AW_WRAPPER int dup(int fd)
 {
-	struct aw_sock *pin;
+	struct aw_sock *pin = aw_first_io_pin(fd);
 
-	settle_for_stdio(fd);
-	pin = aw_first_io_pin(fd);
 	return add_duplicate(fd, aw_libc()->dup(fd), pin);
 }
 
@@ -161,8 +147,6 @@ static void prepare_dup(int fd, int new)
 	aw_settle_before_close(new);
 	aw_framed_closing(new);
 	aw_extended_closing(new);
-	if (new <= STDERR_FILENO)
-		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
 }
 
 AW_WRAPPER int dup2(int fd, int new)
@@ -190,16 +174,11 @@ typedef int fcntl_fn(int fd, int cmd, ...);
 static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
-	struct aw_sock *pin;
-	int result;
+	struct aw_sock *pin = aw_first_io_pin(fd);
+	int result = call(fd, cmd, arg);
 
-	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
-		settle_for_stdio(fd);
-		pin = aw_first_io_pin(fd);
-		return add_duplicate(fd, call(fd, cmd, arg), pin);
-	}
-	pin = aw_first_io_pin(fd);
-	result = call(fd, cmd, arg);
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
+		return add_duplicate(fd, result, pin);
 	aw_first_io_unpin(pin);
 	return result;
 }

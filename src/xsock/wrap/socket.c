@@ -204,8 +204,7 @@ static int add_accepted(const struct listener_state *state, int fd)
 	like.mode = state->mode_is_set ? state->mode : aw_mode_of(fd, true, NULL);
 	if (like.mode != AW_XS_OFF)
 		aw_fdtab_add(fd, &like);
-	if (fd <= STDERR_FILENO) /* stdio reads and writes it without a wrapper */
-		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
+	aw_first_io_for_stdio(fd);
 	errno = saved;
 	return fd;
 }
