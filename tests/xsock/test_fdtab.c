@@ -303,6 +303,29 @@ static void fdtab__is_awaited_by_who_reads(void **state)
 	end_socket(fd);
 }
 
+static bool is_pending(const struct aw_sock *sock, int fd, const void *arg)
+{
+	(void)fd;
+	(void)arg;
+	return sock->state == AW_FD_PENDING;
+}
+
+static void fdtab__finds_the_next_that_is_wanted(void **state)
+{
+	int first = new_socket(AW_FD_PENDING), other = new_socket(AW_FD_BRIDGED),
+	    second = new_socket(AW_FD_PENDING);
+
+	(void)state;
+	assert_true(first < other && other < second);
+	assert_int_equal(aw_fdtab_find(0, is_pending, NULL), first);
+	assert_int_equal(aw_fdtab_find(first, is_pending, NULL), first);
+	assert_int_equal(aw_fdtab_find(first + 1, is_pending, NULL), second);
+	assert_int_equal(aw_fdtab_find(second + 1, is_pending, NULL), -1);
+	end_socket(first);
+	end_socket(other);
+	end_socket(second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +343,7 @@ int main(void)
 		cmocka_unit_test(fdtab__what_connects_stays_with_who_forks),
 		cmocka_unit_test(fdtab__wakes_who_waits_for_a_start),
 		cmocka_unit_test(fdtab__is_awaited_by_who_reads),
+		cmocka_unit_test(fdtab__finds_the_next_that_is_wanted),
 	};
 
 	aw_fdtab_hooks.settle = count_settled;

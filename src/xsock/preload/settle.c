@@ -14,25 +14,16 @@
 #include "xsock/preload/probe.h"
 #include "xsock/process/mode.h"
 
-#define PENDING_MAX 256 /* fds that one pass finds */
 #define START_NS 200000
 #define START_TURNS 20000 /* 4 s in all, longer than any start takes */
 #define CONNECT_MS 1500 /* for a connect before a fork: the kernel repeats a SYN after 1 s */
 
-/* The fds from first on whose sockets are in state. */
-struct fd_list {
-	enum aw_fd_state state;
-	int first;
-	int fds[PENDING_MAX];
-	int count;
-};
-
-static void collect_fd(struct aw_sock *sock, int fd, void *arg)
+static bool is_in_state(const struct aw_sock *sock, int fd, const void *arg)
 {
-	struct fd_list *found = arg;
+	const enum aw_fd_state *state = arg;
 
-	if (sock->state == found->state && fd >= found->first && found->count < PENDING_MAX)
-		found->fds[found->count++] = fd;
+	(void)fd;
+	return sock->state == *state;
 }
 
 typedef void settle_fn(int fd, const struct aw_deadline *by);
@@ -40,18 +31,9 @@ typedef void settle_fn(int fd, const struct aw_deadline *by);
 /* Calls settle, without the lock, for each fd whose socket is in state. */
 static void settle_each(enum aw_fd_state state, settle_fn *settle, const struct aw_deadline *by)
 {
-	struct fd_list found = { .state = state };
-
-	do {
-		found.count = 0;
-		aw_fdtab_lock();
-		aw_fdtab_each(collect_fd, &found);
-		aw_fdtab_unlock();
-		for (int i = 0; i < found.count; i++) {
-			settle(found.fds[i], by);
-			found.first = found.fds[i] + 1;
-		}
-	} while (found.count == PENDING_MAX);
+	for (int fd = aw_fdtab_find(0, is_in_state, &state); fd >= 0;
+	     fd = aw_fdtab_find(fd + 1, is_in_state, &state))
+		settle(fd, by);
 }
 
 /* Returns the deadline for all sockets of one call. */

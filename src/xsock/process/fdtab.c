@@ -394,3 +394,15 @@ void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *a
 			see(socks[fd], fd, arg);
 	}
 }
+
+int aw_fdtab_find(int from, aw_fdtab_wanted *wanted, const void *arg)
+{
+	int found = -1;
+
+	aw_fdtab_lock();
+	for (int fd = from; fd < fd_end && found < 0; fd++)
+		if (socks[fd] && wanted(socks[fd], fd, arg))
+			found = fd;
+	aw_fdtab_unlock();
+	return found;
+}

@@ -241,6 +241,12 @@ void aw_fdtab_await_sleepers(const struct aw_sock *sock);
 void aw_fdtab_await_forks(void);
 /* Returns one more than the highest fd that has a socket; 0: none has one. */
 unsigned aw_fdtab_end(void);
+/*
+ * Returns the lowest fd, from `from` on, whose socket is wanted, or -1. Takes the lock itself, so that
+ * a loop over the fds does what it does with each without the lock.
+ */
+typedef bool aw_fdtab_wanted(const struct aw_sock *sock, int fd, const void *arg);
+int aw_fdtab_find(int from, aw_fdtab_wanted *wanted, const void *arg);
 /* Calls see for each fd that has a socket. */
 void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg);
 

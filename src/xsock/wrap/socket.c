@@ -114,12 +114,6 @@ AW_WRAPPER int listen(int fd, int backlog)
 	return result;
 }
 
-struct accepted_list {
-	struct sockaddr_storage local;
-	int fds[ACCEPTED_MAX];
-	int count;
-};
-
 static bool same_port(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	return ((const struct sockaddr_in *)a)->sin_port ==
@@ -135,18 +129,16 @@ static bool may_get_probe(enum aw_xs_mode mode)
 	return mode == AW_XS_AUTO || (mode == AW_XS_ON && aw_mode_records());
 }
 
-static void collect_accepted(struct aw_sock *sock, int fd, void *arg)
+/* arg: the listener's address. */
+static bool may_be_asked(const struct aw_sock *sock, int fd, const void *arg)
 {
-	struct accepted_list *found = arg;
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
 
-	if (sock->state != AW_FD_PENDING || sock->role != AW_ROLE_PASSIVE ||
-	    !may_get_probe(sock->mode) || found->count == ACCEPTED_MAX)
-		return;
-	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
-	    same_port(&local, &found->local))
-		found->fds[found->count++] = fd;
+	return sock->state == AW_FD_PENDING && sock->role == AW_ROLE_PASSIVE &&
+	       may_get_probe(sock->mode) &&
+	       aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
+	       same_port(&local, arg);
 }
 
 /*
@@ -155,21 +147,20 @@ static void collect_accepted(struct aw_sock *sock, int fd, void *arg)
  */
 void aw_socket_unlisten(int listener)
 {
-	struct accepted_list found;
-	socklen_t len = sizeof(found.local);
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
 	struct aw_request request;
-	int saved = errno;
+	int saved = errno, fd;
 
-	found.count = 0;
 	if (aw_fdtab_any_undecided() && aw_proxy_control() >= 0 &&
-	    aw_libc()->getsockname(listener, (struct sockaddr *)&found.local, &len) == 0) {
-		aw_fdtab_lock();
-		aw_fdtab_each(collect_accepted, &found);
-		aw_fdtab_unlock();
+	    aw_libc()->getsockname(listener, (struct sockaddr *)&local, &len) == 0) {
+		aw_request_init(&request, AW_REQUEST_ACCEPTED);
+		fd = aw_fdtab_find(0, may_be_asked, &local);
+		for (int i = 0; fd >= 0 && i < ACCEPTED_MAX; i++) {
+			(void)aw_proxy_notify(&request, &fd, 1);
+			fd = aw_fdtab_find(fd + 1, may_be_asked, &local);
+		}
 	}
-	aw_request_init(&request, AW_REQUEST_ACCEPTED);
-	for (int i = 0; i < found.count; i++)
-		(void)aw_proxy_notify(&request, &found.fds[i], 1);
 	errno = saved;
 }
 
