@@ -117,7 +117,7 @@ static bool ask(const struct sockaddr_storage *name)
 	struct sockaddr_storage local = *name;
 
 	waited_ms = polls = receives = 0;
-	return aw_probe_server(-1, &local, name, false, 10) == AW_PEER_IWARP;
+	return aw_probe_server(-1, &local, name, false, 10) == AW_ANSWER_YES;
 }
 
 static void meet_server(struct sockaddr_storage *name)
@@ -186,13 +186,13 @@ static void ask__for_records(void **state)
 	(void)state;
 	meet_server(&name);
 	local = name;
-	assert_int_equal(aw_probe_server(-1, &local, &name, true, 10), AW_PEER_IWARP);
+	assert_int_equal(aw_probe_server(-1, &local, &name, true, 10), AW_ANSWER_YES);
 	has_records = true;
-	assert_int_equal(aw_probe_server(-1, &local, &name, true, 10), AW_PEER_RECORDS);
-	assert_int_equal(aw_probe_server(-1, &local, &name, false, 10), AW_PEER_IWARP);
+	assert_int_equal(aw_probe_server(-1, &local, &name, true, 10), AW_ANSWER_RECORDS);
+	assert_int_equal(aw_probe_server(-1, &local, &name, false, 10), AW_ANSWER_YES);
 	has_records = false;
 	close_server();
-	assert_int_equal(aw_probe_server(-1, &local, &name, true, 10), AW_PEER_TCP);
+	assert_int_equal(aw_probe_server(-1, &local, &name, true, 10), AW_ANSWER_REFUSED);
 }
 
 /* Asks until a question has been awake in vain, and counts those that slept before it. */
@@ -247,7 +247,7 @@ static void ask__asleep(void **state)
 	local = name;
 	((struct sockaddr_in *)&local)->sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
 	polls = receives = 0;
-	assert_int_equal(aw_probe_server(-1, &local, &name, false, 10), AW_PEER_IWARP);
+	assert_int_equal(aw_probe_server(-1, &local, &name, false, 10), AW_ANSWER_YES);
 	assert_int_equal(receives, 1);
 	assert_int_equal(polls, 1);
 	close_server();

@@ -39,13 +39,6 @@ static void begin_preamble(struct aw_sock *sock, int fd)
 		soonest_ns = sock->preamble_ns;
 }
 
-static bool has_ended(int fd)
-{
-	struct pollfd pollfd = { .fd = fd, .events = POLLRDHUP };
-
-	return aw_libc()->poll(&pollfd, 1, 0) > 0;
-}
-
 /*
  * A thread that sleeps in epoll_wait does not know the new deadline: the kernel reports POLLOUT, so
  * that the thread wakes and computes its wait anew; the program does not see that event. A one-shot
@@ -69,7 +62,7 @@ bool aw_preamble_lasts(int fd, size_t bytes)
 
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
-	if (sock && sock->state == AW_FD_PENDING && !has_ended(fd)) {
+	if (sock && sock->state == AW_FD_PENDING && !aw_first_io_poll(fd, POLLRDHUP, 0)) {
 		bool first = !sock->preamble_ns;
 
 		if (first)

@@ -45,14 +45,6 @@ static _Atomic(int) near_pause; /* how many probes to this host are still to sle
 
 static int environment_ms = UNSET_MS; /* ANYWARP_SOCKETS_PROBE_MS */
 
-enum probe_answer {
-	ANSWER_NONE, /* no answer came in time */
-	ANSWER_REFUSED, /* the server's host has refused the datagram */
-	ANSWER_NO, /* the server answers no, for this connection */
-	ANSWER_YES,
-	ANSWER_RECORDS, /* yes, and both ends have records */
-};
-
 /* Returns the server's place in the table, or NULL. The caller holds the table's lock. */
 static struct server *find_server(const uint8_t ip[16], uint16_t port)
 {
@@ -78,9 +70,9 @@ static struct server copy_server(const uint8_t ip[16], uint16_t port)
  * Notes the server's answer. A server that has answered before and now does not is busy, or gone:
  * after MISSES_MAX misses new connections stop waiting for it.
  */
-static void note_answer(const uint8_t ip[16], uint16_t port, enum probe_answer answer)
+static void note_answer(const uint8_t ip[16], uint16_t port, enum aw_answer answer)
 {
-	bool has_answered = answer >= ANSWER_NO;
+	bool has_answered = answer >= AW_ANSWER_NO;
 	struct server *server;
 
 	aw_fdtab_lock();
@@ -91,8 +83,8 @@ static void note_answer(const uint8_t ip[16], uint16_t port, enum probe_answer a
 		memcpy(server->ip, ip, 16);
 	}
 	server->misses = has_answered ? 0 : server->misses + 1;
-	server->answers = has_answered ||
-			  (server->answers && answer == ANSWER_NONE && server->misses < MISSES_MAX);
+	server->answers = has_answered || (server->answers && answer == AW_ANSWER_NONE &&
+					   server->misses < MISSES_MAX);
 	server->silent_until_ns = has_answered ? 0 : aw_now_ns() + SILENT_NS;
 	aw_fdtab_unlock();
 }
@@ -155,24 +147,24 @@ static bool is_answer(const uint8_t *answer, const uint8_t *probe)
 		       0;
 }
 
-static enum probe_answer meaning_of(uint8_t byte)
+static enum aw_answer meaning_of(uint8_t byte)
 {
 	if (byte == (AW_PROBE_YES | AW_PROBE_RECORDS))
-		return ANSWER_RECORDS;
-	return byte == AW_PROBE_YES ? ANSWER_YES : ANSWER_NO;
+		return AW_ANSWER_RECORDS;
+	return byte == AW_PROBE_YES ? AW_ANSWER_YES : AW_ANSWER_NO;
 }
 
 /*
  * Receives a datagram, if one is there. Returns whether it is the answer to the probe, or the server's host has refused the probe; ignores
  * other datagrams.
  */
-static bool take_answer(int fd, const uint8_t *probe, enum probe_answer *answer)
+static bool take_answer(int fd, const uint8_t *probe, enum aw_answer *answer)
 {
 	uint8_t bytes[AW_PROBE_LEN];
 	ssize_t got = aw_libc()->recv(fd, bytes, sizeof(bytes), 0);
 
 	if (got < 0 && errno != EAGAIN && errno != EINTR) {
-		*answer = ANSWER_REFUSED;
+		*answer = AW_ANSWER_REFUSED;
 		return true;
 	}
 	if (got != AW_PROBE_LEN || !is_answer(bytes, probe))
@@ -182,7 +174,7 @@ static bool take_answer(int fd, const uint8_t *probe, enum probe_answer *answer)
 }
 
 /* Tries to take the answer of a proxy process of this host without sleeping. */
-static bool take_near_answer(int fd, const uint8_t *probe, enum probe_answer *answer)
+static bool take_near_answer(int fd, const uint8_t *probe, enum aw_answer *answer)
 {
 	int pause = atomic_load_explicit(&near_pause, memory_order_relaxed);
 
@@ -194,10 +186,10 @@ static bool take_near_answer(int fd, const uint8_t *probe, enum probe_answer *an
 }
 
 /* Waits for the answer for wait_ms. near: the server is on this host. */
-static enum probe_answer await_answer(int fd, const uint8_t *probe, int wait_ms, bool near)
+static enum aw_answer await_answer(int fd, const uint8_t *probe, int wait_ms, bool near)
 {
 	int64_t end = aw_now_ns() + wait_ms * INT64_C(1000000);
-	enum probe_answer answer;
+	enum aw_answer answer;
 
 	if (near && wait_ms > 0 && take_near_answer(fd, probe, &answer))
 		return answer;
@@ -206,7 +198,7 @@ static enum probe_answer await_answer(int fd, const uint8_t *probe, int wait_ms,
 		int64_t left = end - aw_now_ns();
 
 		if (left <= 0)
-			return ANSWER_NONE;
+			return AW_ANSWER_NONE;
 		if (aw_libc()->poll(&pollfd, 1, (int)((left + 999999) / 1000000)) > 0 &&
 		    take_answer(fd, probe, &answer))
 			return answer;
@@ -225,37 +217,35 @@ static int answer_wait_ms(const struct server *known, int tcp, int wait_ms)
 	return aw_probe_wait_ms(wait_ms + (int)(info.tcpi_rtt / 500));
 }
 
-enum aw_peer_kind aw_probe_server(int tcp, const struct sockaddr_storage *local,
-				  const struct sockaddr_storage *remote, bool records, int wait_ms)
+enum aw_answer aw_probe_server(int tcp, const struct sockaddr_storage *local,
+			       const struct sockaddr_storage *remote, bool records, int wait_ms)
 {
 	uint8_t probe[AW_PROBE_LEN] = AW_PROBE_ASKS, server[16];
 	uint16_t port, client_port;
-	enum probe_answer answer = ANSWER_NONE;
+	enum aw_answer answer = AW_ANSWER_NONE;
 	struct server known;
 	bool near;
 	int fd;
 
 	if (!aw_probe_addr((const struct sockaddr *)remote, server, &port) ||
 	    !aw_probe_addr((const struct sockaddr *)local, probe + AW_PROBE_ADDR_AT, &client_port))
-		return AW_PEER_TCP;
+		return AW_ANSWER_NONE;
 	known = copy_server(server, port);
 	if (known.silent_until_ns > aw_now_ns())
-		return AW_PEER_TCP;
+		return AW_ANSWER_NONE;
 	probe[AW_PROBE_VERSION_AT] = AW_PROBE_VERSION;
 	probe[AW_PROBE_YES_AT] = records ? AW_PROBE_RECORDS : 0;
 	memcpy(probe + AW_PROBE_PORT_AT, &client_port, sizeof(client_port));
 	if (getrandom(probe + AW_PROBE_NONCE_AT, AW_PROBE_NONCE_LEN, 0) != AW_PROBE_NONCE_LEN)
-		return AW_PEER_TCP;
+		return AW_ANSWER_NONE;
 	fd = open_probe(local, remote);
 	if (fd < 0)
-		return AW_PEER_TCP;
+		return AW_ANSWER_NONE;
 	near = memcmp(server, probe + AW_PROBE_ADDR_AT, sizeof(server)) == 0;
 	if (aw_libc()->send(fd, probe, sizeof(probe), MSG_NOSIGNAL) > 0)
 		answer = await_answer(fd, probe, answer_wait_ms(&known, tcp, wait_ms), near);
 	aw_libc()->close(fd);
-	if (answer < ANSWER_NO || !known.answers || known.misses)
+	if (answer < AW_ANSWER_NO || !known.answers || known.misses)
 		note_answer(server, port, answer);
-	if (answer == ANSWER_RECORDS)
-		return AW_PEER_RECORDS;
-	return answer == ANSWER_YES ? AW_PEER_IWARP : AW_PEER_TCP;
+	return answer;
 }

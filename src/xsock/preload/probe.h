@@ -18,17 +18,20 @@ int aw_probe_wait_ms(int ms);
  */
 int aw_probe_patience_ms(void);
 
+enum aw_answer {
+	AW_ANSWER_NONE, /* no answer came in time */
+	AW_ANSWER_REFUSED, /* the server's host has refused the datagram */
+	AW_ANSWER_NO, /* the server answers no, for this connection */
+	AW_ANSWER_YES, /* the server speaks iWARP */
+	AW_ANSWER_RECORDS, /* yes, and both ends have records */
+};
+
 /*
  * Sends the probe and waits for the answer: wait_ms and two round trips of tcp, which is connected to the server, or a
  * second if the server has answered before and has not missed two probes since. A server that has not answered gets no
- * probe for 10 seconds. records: this end has records.
+ * probe for 10 seconds: NONE. records: this end has records.
  */
-enum aw_peer_kind {
-	AW_PEER_TCP,
-	AW_PEER_IWARP,
-	AW_PEER_RECORDS, /* the server speaks iWARP, and both ends have records */
-};
-enum aw_peer_kind aw_probe_server(int tcp, const struct sockaddr_storage *local,
-				  const struct sockaddr_storage *remote, bool records, int wait_ms);
+enum aw_answer aw_probe_server(int tcp, const struct sockaddr_storage *local,
+			       const struct sockaddr_storage *remote, bool records, int wait_ms);
 
 #endif

@@ -247,71 +247,50 @@ static enum aw_verdict judge_client(const struct aw_sock *sock, const struct aw_
 	return revents ? judge_readable(call, revents) : AW_VERDICT_PLAIN;
 }
 
-/* A connection's server. */
-struct remote_server {
-	struct sockaddr_storage name;
-	bool has_sent; /* its bytes, or the end, can be read: it speaks plain TCP */
-};
-
-static bool read_name(int fd, struct remote_server *server)
-{
-	socklen_t len = sizeof(server->name);
-
-	return aw_libc()->getpeername(fd, (struct sockaddr *)&server->name, &len) == 0;
-}
-
-static bool read_server(int fd, struct remote_server *server)
-{
-	server->has_sent = aw_first_io_poll(fd, POLLIN, 0);
-	return read_name(fd, server);
-}
-
 /*
  * Beside the round trips of its probe, a server's host has 10 ms for the answer. In mode `on` it has 100 ms, as a
  * loaded host needs: a silent server costs that wait once in 10 seconds, and a late answer costs
  * the record.
  */
-static enum aw_verdict judge_server(int fd, enum aw_xs_mode mode,
-				    const struct remote_server *server)
+static enum aw_verdict judge_server(int fd, enum aw_xs_mode mode)
 {
-	struct sockaddr_storage local;
-	socklen_t len = sizeof(local);
+	struct sockaddr_storage local, remote;
+	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
+	enum aw_answer answer;
 
-	if (server->has_sent || aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
+	/* A server whose bytes, or the end, can be read speaks plain TCP. */
+	if (aw_first_io_poll(fd, POLLIN, 0) ||
+	    aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
+	    aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) != 0)
 		return AW_VERDICT_PLAIN;
-	switch (aw_probe_server(fd, &local, &server->name, aw_mode_records(),
-				mode == AW_XS_ON ? 100 : 10)) {
-	case AW_PEER_TCP:
-		return AW_VERDICT_PLAIN;
-	case AW_PEER_IWARP:
-		return AW_VERDICT_IWARP;
-	case AW_PEER_RECORDS:
+	answer = aw_probe_server(fd, &local, &remote, aw_mode_records(),
+				 mode == AW_XS_ON ? 100 : 10);
+	if (answer == AW_ANSWER_RECORDS)
 		return AW_VERDICT_RECORD;
-	}
-	return AW_VERDICT_PLAIN;
+	return answer == AW_ANSWER_YES ? AW_VERDICT_IWARP : AW_VERDICT_PLAIN;
 }
 
 /* Judges whether connect has succeeded; waits for its end if the call may wait. */
-static enum aw_verdict judge_connect(const struct aw_first_io_call *call,
-				     struct remote_server *server)
+static enum aw_verdict judge_connect(const struct aw_first_io_call *call)
 {
-	short revents = aw_first_io_poll(call->fd, POLLIN | POLLOUT, 0);
+	struct sockaddr_storage remote;
+	socklen_t len = sizeof(remote);
 
-	if (!revents) {
+	if (!aw_first_io_poll(call->fd, POLLIN | POLLOUT, 0)) {
 		if (!may_wait(call)) {
 			errno = EAGAIN;
 			return call->kind == AW_FIRST_POLL ? AW_VERDICT_LATER : AW_VERDICT_FAILED;
 		}
-		revents = aw_first_io_poll(call->fd, POLLIN | POLLOUT, -1);
-		if (!revents)
+		if (!aw_first_io_poll(call->fd, POLLIN | POLLOUT, -1))
 			return AW_VERDICT_FAILED;
 	}
-	server->has_sent = revents & ~POLLOUT;
 	/*
 	 * After a connect that has failed the socket is plain, and the program's own call returns
 	 * the error.
 	 */
-	return read_name(call->fd, server) ? AW_VERDICT_IWARP : AW_VERDICT_REFUSED;
+	return aw_libc()->getpeername(call->fd, (struct sockaddr *)&remote, &len) == 0
+		       ? AW_VERDICT_IWARP
+		       : AW_VERDICT_REFUSED;
 }
 
 bool aw_verdict_has_ended(int fd)
@@ -326,21 +305,16 @@ bool aw_verdict_has_ended(int fd)
 enum aw_verdict aw_verdict_judge(const struct aw_sock *sock, const struct aw_first_io_call *call)
 {
 	enum aw_verdict verdict;
-	struct remote_server server;
 
 	if (sock->state == AW_FD_CONNECTING) {
-		verdict = judge_connect(call, &server);
+		verdict = judge_connect(call);
 		if (verdict != AW_VERDICT_IWARP)
 			return verdict;
 	}
 	if (sock->mode == AW_XS_ON && (!aw_mode_records() || sock->extended))
 		return AW_VERDICT_IWARP;
-	if (sock->role != AW_ROLE_ACTIVE)
-		verdict = judge_client(sock, call);
-	else if (sock->state == AW_FD_CONNECTING || read_server(call->fd, &server))
-		verdict = judge_server(call->fd, sock->mode, &server);
-	else
-		verdict = AW_VERDICT_PLAIN;
+	verdict = sock->role == AW_ROLE_ACTIVE ? judge_server(call->fd, sock->mode)
+					       : judge_client(sock, call);
 	/* In mode `on` a peer that does not speak MPA is an error, which the start-up finds. */
 	if (verdict == AW_VERDICT_PLAIN && sock->mode == AW_XS_ON &&
 	    !aw_verdict_has_ended(call->fd))
