@@ -19,9 +19,8 @@
 #include "xsock/framed/swap.h"
 #include "xsock/preload/extended_engine.h"
 #include "xsock/preload/preamble.h"
+#include "xsock/process/proxy.h"
 #include "xsock/process/spawn.h"
-
-#define HIGH_FD 1024
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct aw_ext_calls *engine; /* NULL: not loaded */
@@ -64,25 +63,14 @@ static bool is_loaded(void)
 }
 
 /*
- * Duplicates fd to a number beyond those that a program uses. The table does not know the
- * duplicate.
- */
-static int copy_high(int fd)
-{
-	int copy = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-
-	return copy >= 0 ? copy : aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 0);
-}
-
-/*
  * Starts the connection in libanywarp-xsock.so, with duplicates of its TCP socket and of the pair's
  * far end. An aw_swap_export.
  */
 static int export_to_engine(struct aw_sock *sock, int fd, int far, int near)
 {
 	struct aw_ext_request request = {
-		.tcp = copy_high(fd),
-		.far = copy_high(far),
+		.tcp = aw_proxy_copy_high(fd),
+		.far = aw_proxy_copy_high(far),
 		.fd = fd,
 		.role = (int)sock->role,
 	};

@@ -29,15 +29,21 @@ static bool is_same_file(int fd, const struct stat *file)
 	return fstat(fd, &now) == 0 && now.st_dev == file->st_dev && now.st_ino == file->st_ino;
 }
 
-int aw_proxy_move_high(int fd)
+int aw_proxy_copy_high(int fd)
 {
 	struct rlimit limit = { .rlim_cur = HIGH_FD };
-	int floor = HIGH_FD, high;
+	int floor = HIGH_FD;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_cur < 2 * HIGH_FD)
 		floor = (int)(limit.rlim_cur - limit.rlim_cur / 8);
-	high = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, floor);
+	return aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, floor);
+}
+
+int aw_proxy_move_high(int fd)
+{
+	int high = aw_proxy_copy_high(fd);
+
 	if (high < 0)
 		return fd;
 	aw_libc()->close(fd);

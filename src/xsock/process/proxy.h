@@ -60,8 +60,11 @@ void aw_proxy_import(int control);
 /* Returns a number of the proxy process that no other one has, or 0 if there is none. */
 uint64_t aw_proxy_id(void);
 /*
- * Moves fd, which may be -1, away from the numbers that a program uses, and returns its new number.
+ * Duplicates fd to a number beyond those that a program uses. Returns -1 on failure. The table does
+ * not know the duplicate.
  */
+int aw_proxy_copy_high(int fd);
+/* Moves fd, which may be -1, to such a number, and returns that. */
 int aw_proxy_move_high(int fd);
 /* The program is about to use this fd number: if it is the control fd, moves that away. */
 void aw_proxy_free_fd(int fd);
