@@ -44,4 +44,20 @@ static inline bool aw_io_transmit(int fd, const struct iovec *iov, int count, in
 	return *result || aw_framed_transmit(fd, iov, count, flags, result);
 }
 
+/* The same for one buffer. */
+static inline bool aw_io_receive_one(int fd, void *buf, size_t len, int flags, ssize_t *result)
+{
+	struct iovec iov = { buf, len };
+
+	return aw_io_receive(fd, &iov, 1, flags, result);
+}
+
+static inline bool aw_io_transmit_one(int fd, const void *buf, size_t len, int flags,
+				      ssize_t *result)
+{
+	struct iovec iov = { (void *)buf, len };
+
+	return aw_io_transmit(fd, &iov, 1, flags, result);
+}
+
 #endif

@@ -11,12 +11,6 @@
 #include "xsock/preload/end.h"
 #include "xsock/preload/first_io.h"
 
-/* Returns a vector of one buffer. */
-static inline struct iovec make_iovec(const void *buf, size_t len)
-{
-	return (struct iovec){ (void *)buf, len };
-}
-
 /* Returns whether a read has no room: the kernel returns 0 then, whatever the socket's state, where recv(2) waits. */
 static bool has_no_room(const struct iovec *iov, int count)
 {
@@ -28,13 +22,10 @@ static bool has_no_room(const struct iovec *iov, int count)
 
 AW_WRAPPER ssize_t read(int fd, void *buf, size_t count)
 {
-	if (count && aw_io_is_carried(fd)) {
-		struct iovec iov = make_iovec(buf, count);
-		ssize_t got;
+	ssize_t got;
 
-		if (aw_io_receive(fd, &iov, 1, 0, &got))
-			return got;
-	}
+	if (count && aw_io_is_carried(fd) && aw_io_receive_one(fd, buf, count, 0, &got))
+		return got;
 	return aw_end_of_read(fd, aw_libc()->read(fd, buf, count), count);
 }
 AW_WRAPPER_ALIAS(__read, read);
@@ -60,13 +51,10 @@ AW_WRAPPER ssize_t readv(int fd, const struct iovec *iov, int count)
 
 AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
 {
-	if (aw_io_is_carried(fd)) {
-		struct iovec iov = make_iovec(buf, count);
-		ssize_t sent;
+	ssize_t sent;
 
-		if (aw_io_transmit(fd, &iov, 1, 0, &sent))
-			return sent;
-	}
+	if (aw_io_is_carried(fd) && aw_io_transmit_one(fd, buf, count, 0, &sent))
+		return sent;
 	return aw_end_of_plain_write(fd, aw_libc()->write(fd, buf, count));
 }
 AW_WRAPPER_ALIAS(__write, write);
@@ -98,13 +86,12 @@ AW_WRAPPER ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_
 
 	if (flags & ~RWF_KNOWN && aw_fdtab_is_special(fd))
 		return aw_fail_with(EOPNOTSUPP);
-	if (offset == -1 && aw_io_is_carried(fd) && has_no_room(iov, count))
-		return aw_libc()->preadv64v2(fd, iov, count, offset, flags);
-	if (offset == -1 && aw_first_io(fd, AW_FIRST_READ, flags & RWF_NOWAIT))
-		return -1;
-	if (offset == -1 && aw_framed_receive(fd, iov, count, msg_flags(flags), &got))
-		return got;
-	aw_extended_watch_bridged(fd);
+	if (offset == -1 && aw_io_is_carried(fd)) {
+		if (has_no_room(iov, count))
+			return aw_libc()->preadv64v2(fd, iov, count, offset, flags);
+		if (aw_io_receive(fd, iov, count, msg_flags(flags), &got))
+			return got;
+	}
 	return aw_end_of_read(fd, aw_libc()->preadv64v2(fd, iov, count, offset, flags), count > 0);
 }
 
@@ -120,9 +107,8 @@ AW_WRAPPER ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64
 
 	if (flags & ~RWF_KNOWN && aw_fdtab_is_special(fd))
 		return aw_fail_with(EOPNOTSUPP);
-	if (offset == -1 && aw_first_io(fd, AW_FIRST_WRITE, flags & RWF_NOWAIT))
-		return -1;
-	if (offset == -1 && aw_framed_transmit(fd, iov, count, msg_flags(flags), &sent))
+	if (offset == -1 && aw_io_is_carried(fd) &&
+	    aw_io_transmit(fd, iov, count, msg_flags(flags), &sent))
 		return sent;
 	return aw_end_of_plain_write(fd, aw_libc()->pwritev64v2(fd, iov, count, offset, flags));
 }

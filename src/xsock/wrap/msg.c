@@ -18,25 +18,11 @@
 
 #define WINDOW_MAX 64 /* pieces of a call that drops bytes */
 
-static bool send_one(int fd, const void *buf, size_t len, int flags, ssize_t *sent)
-{
-	struct iovec iov = { (void *)buf, len };
-
-	return aw_io_transmit(fd, &iov, 1, flags, sent);
-}
-
-static bool receive_one(int fd, void *buf, size_t len, int flags, ssize_t *got)
-{
-	struct iovec iov = { buf, len };
-
-	return aw_io_receive(fd, &iov, 1, flags, got);
-}
-
 AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
 	ssize_t sent;
 
-	if (aw_io_is_carried(fd) && send_one(fd, buf, len, flags, &sent))
+	if (aw_io_is_carried(fd) && aw_io_transmit_one(fd, buf, len, flags, &sent))
 		return sent;
 	if (aw_end_is_bridged(fd))
 		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
@@ -48,12 +34,8 @@ AW_WRAPPER_ALIAS(__send, send);
 AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
 			  socklen_t to_len)
 {
-	ssize_t sent;
-
-	if (aw_io_is_carried(fd) && send_one(fd, buf, len, flags, &sent))
-		return sent;
-	if (aw_end_is_bridged(fd))
-		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
+	if (aw_io_is_carried(fd))
+		return send(fd, buf, len, flags);
 	return aw_libc()->sendto(fd, buf, len, flags, to, to_len);
 }
 
@@ -217,7 +199,7 @@ AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
 	ssize_t got;
 
-	if (aw_io_is_carried(fd) && receive_one(fd, buf, len, flags, &got))
+	if (aw_io_is_carried(fd) && aw_io_receive_one(fd, buf, len, flags, &got))
 		return got;
 	if (is_tcp_only(fd, flags))
 		return recv_tcp_only(fd, len, flags);
@@ -235,7 +217,7 @@ AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct soc
 {
 	ssize_t got;
 
-	if (aw_io_is_carried(fd) && receive_one(fd, buf, len, flags, &got)) {
+	if (aw_io_is_carried(fd) && aw_io_receive_one(fd, buf, len, flags, &got)) {
 		if (got >= 0 && from && from_len)
 			*from_len = 0; /* as TCP does */
 		return got;
