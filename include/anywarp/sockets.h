@@ -65,7 +65,7 @@ int iwarp_dereg_mr(struct iwarp_mr *mr);
  * any machine. A process that has it can do what access grants, until iwarp_dereg_mr or the connection's end.
  */
 struct iwarp_key {
-	uint8_t octets[24];
+	uint8_t bytes[24];
 };
 
 int iwarp_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key);
@@ -86,7 +86,7 @@ int iwarp_mr_key(const struct iwarp_mr *mr, struct iwarp_key *key);
 #define IWARP_NOTE_MAX 256
 
 struct iwarp_note {
-	const void *octets;
+	const void *bytes;
 	size_t len;
 	uint64_t cookie; /* of the completion */
 };
@@ -110,7 +110,7 @@ int iwarp_recv_async(int fd, void *buf, size_t len, uint64_t cookie);
 
 struct iwarp_completion {
 	uint64_t cookie;
-	size_t octets; /* bytes that the operation has moved */
+	size_t bytes; /* that the operation has moved */
 	int error; /* 0 or an errno; ECONNRESET also if the peer's memory does not allow the access */
 };
 

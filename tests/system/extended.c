@@ -23,7 +23,7 @@
 
 static uint8_t page[PAGE], other[PAGE];
 
-/* The thread sanitizer does not know that octets of a socket order memory. */
+/* The thread sanitizer does not know that bytes of a socket order memory. */
 #define UNSEEN __attribute__((no_sanitize_thread))
 
 /* The n-th octet of a sequence that no shift of it equals. */
@@ -151,7 +151,7 @@ static void receives_serve(int fd)
 {
 	struct iwarp_completion done = { 0 };
 
-	for (size_t at = 0; at <= PAGE; at += done.octets) {
+	for (size_t at = 0; at <= PAGE; at += done.bytes) {
 		size_t len = draw(1, 20000);
 
 		memset(page, 0, len);
@@ -159,15 +159,15 @@ static void receives_serve(int fd)
 			ssize_t got = read(fd, page, len);
 
 			NEED(got >= 0);
-			done.octets = (size_t)got;
+			done.bytes = (size_t)got;
 		} else {
 			NEED(iwarp_recv_async(fd, page, len, at) == 0);
 			done = next_completion(fd);
 			NEED(!has_completion(fd));
-			NEED(done.cookie == at && !done.error && done.octets <= len);
+			NEED(done.cookie == at && !done.error && done.bytes <= len);
 		}
-		check(page, done.octets, at);
-		if (!done.octets) {
+		check(page, done.bytes, at);
+		if (!done.bytes) {
 			NEED(at == PAGE);
 			return;
 		}
@@ -215,7 +215,7 @@ static void limits_ask(int fd)
 	NEED_ERRNO(iwarp_send_mr(mr, 100, 1, 1), ERANGE);
 	NEED_ERRNO(iwarp_send_async(fd, other, 0, 1), EINVAL);
 	NEED_ERRNO(iwarp_recv_async(fd, other, 0, 1), EINVAL);
-	wrong.octets[23] ^= 1;
+	wrong.bytes[23] ^= 1;
 	NEED_ERRNO(iwarp_write(mr, 0, 1, &wrong, 0, 1), EINVAL);
 	NEED_ERRNO(iwarp_start(fd, IWARP_ACTIVE), EOPNOTSUPP);
 	NEED(iwarp_cq_poll(fd, &none, 1) == 0);
@@ -262,7 +262,7 @@ static void access_serve(int fd)
 	mr = offer(fd, page, 100, IWARP_REMOTE_READ);
 	NEED(iwarp_recv_async(fd, other, 1, 1) == 0);
 	done = next_completion(fd);
-	NEED(done.cookie == 1 && (done.error || !done.octets));
+	NEED(done.cookie == 1 && (done.error || !done.bytes));
 	check(page, 100, 0);
 	NEED(iwarp_dereg_mr(mr) == 0);
 }
@@ -286,10 +286,10 @@ static void killed_serve(int fd)
 
 	NEED(iwarp_recv_async(fd, page, 2, 1) == 0);
 	done = next_completion(fd);
-	NEED(done.octets == 1 && !done.error);
+	NEED(done.bytes == 1 && !done.error);
 	NEED(iwarp_recv_async(fd, page, 2, 2) == 0);
 	done = next_completion(fd);
-	NEED(done.cookie == 2 && !done.octets && (!done.error || done.error == ECONNRESET));
+	NEED(done.cookie == 2 && !done.bytes && (!done.error || done.error == ECONNRESET));
 }
 
 static void killed_ask(int fd)

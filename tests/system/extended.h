@@ -51,7 +51,7 @@ struct iwarp_key take_key(int fd);
 bool has_completion(int fd);
 /* Waits for it at the queue's fd. */
 struct iwarp_completion next_completion(int fd);
-void await(int fd, uint64_t cookie, size_t octets, int error);
+void await(int fd, uint64_t cookie, size_t bytes, int error);
 
 /* exit(3), which must not want to wait for longer than half a minute, and has that time passed. */
 void exit_out_of_time(void);

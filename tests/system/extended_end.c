@@ -29,7 +29,7 @@ static void outlived_serve(int fd)
 	read_all(fd, &outliver, sizeof(outliver));
 	NEED(iwarp_recv_async(fd, page, 1, 1) == 0);
 	done = next_completion(fd);
-	NEED(!done.octets && (!done.error || done.error == ECONNRESET));
+	NEED(!done.bytes && (!done.error || done.error == ECONNRESET));
 	NEED(kill(outliver, SIGKILL) == 0);
 }
 

@@ -114,13 +114,13 @@ struct iwarp_completion next_completion(int fd)
 	return done;
 }
 
-void await(int fd, uint64_t cookie, size_t octets, int error)
+void await(int fd, uint64_t cookie, size_t bytes, int error)
 {
 	struct iwarp_completion done = next_completion(fd);
 
 	NEED(done.cookie == cookie);
 	NEED(done.error == error);
-	NEED(done.octets == octets);
+	NEED(done.bytes == bytes);
 }
 
 static struct timespec exit_began[2]; /* by CLOCK_REALTIME, CLOCK_MONOTONIC */

@@ -103,7 +103,7 @@ static int take_completions(struct aw_ext *ext, struct iwarp_completion *complet
 	while (taken < n && (op = TAILQ_FIRST(&ext->done))) {
 		completions[taken++] = (struct iwarp_completion){
 			.cookie = op->cookie,
-			.octets = op->moved,
+			.bytes = op->moved,
 			.error = op->error,
 		};
 		TAILQ_REMOVE(&ext->done, op, entry);

@@ -29,10 +29,10 @@ static void put_key(const struct parsed_key *key, struct iwarp_key *wire)
 	uint64_t addr = htobe64(key->addr), len = htobe64(key->len);
 	uint32_t stag = htobe32(key->stag), magic = htobe32(KEY_MAGIC);
 
-	memcpy(wire->octets, &addr, 8);
-	memcpy(wire->octets + 8, &len, 8);
-	memcpy(wire->octets + 16, &stag, 4);
-	memcpy(wire->octets + 20, &magic, 4);
+	memcpy(wire->bytes, &addr, 8);
+	memcpy(wire->bytes + 8, &len, 8);
+	memcpy(wire->bytes + 16, &stag, 4);
+	memcpy(wire->bytes + 20, &magic, 4);
 }
 
 static bool get_key(const struct iwarp_key *wire, struct parsed_key *key)
@@ -40,10 +40,10 @@ static bool get_key(const struct iwarp_key *wire, struct parsed_key *key)
 	uint64_t addr, len;
 	uint32_t stag, magic;
 
-	memcpy(&addr, wire->octets, 8);
-	memcpy(&len, wire->octets + 8, 8);
-	memcpy(&stag, wire->octets + 16, 4);
-	memcpy(&magic, wire->octets + 20, 4);
+	memcpy(&addr, wire->bytes, 8);
+	memcpy(&len, wire->bytes + 8, 8);
+	memcpy(&stag, wire->bytes + 16, 4);
+	memcpy(&magic, wire->bytes + 20, 4);
 	*key = (struct parsed_key){ be64toh(addr), be64toh(len), be32toh(stag) };
 	return be32toh(magic) == KEY_MAGIC && key->len <= UINT64_MAX - key->addr;
 }
@@ -253,9 +253,9 @@ int aw_ext_write_notify(struct iwarp_mr *mr, size_t offset, size_t len, const st
 {
 	struct iovec bytes;
 
-	if (!note || !note->octets || !note->len || note->len > IWARP_NOTE_MAX)
+	if (!note || !note->bytes || !note->len || note->len > IWARP_NOTE_MAX)
 		return aw_ext_fail(EINVAL);
-	bytes = (struct iovec){ (void *)note->octets, note->len };
+	bytes = (struct iovec){ (void *)note->bytes, note->len };
 	return post_one_sided(mr, offset, len, key,
 			      &(struct one_sided){ IBV_WR_RDMA_WRITE, key_offset, note->cookie,
 						   &bytes });
