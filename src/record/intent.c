@@ -37,11 +37,11 @@ void aw_intent_close(struct aw_record_tx *tx, ssize_t taken)
 	tx->intent.open = false;
 }
 
-static bool look(const struct aw_record_calls *calls, int fd, struct tcp_info *info)
+static bool look(int fd, struct tcp_info *info)
 {
 	socklen_t len = sizeof(*info);
 
-	return calls->getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) == 0 &&
+	return aw_record_calls.getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) == 0 &&
 	       len >= offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof(info->tcpi_bytes_acked);
 }
 
@@ -49,15 +49,14 @@ static bool look(const struct aw_record_calls *calls, int fd, struct tcp_info *i
  * How many bytes TCP has taken since the connection was made, modulo 2^32. It counts the SYN of the active
  * end. When the stream is over they do not matter: as many as before the call. False: the kernel does not tell.
  */
-static bool count_taken(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			uint32_t *taken)
+static bool count_taken(const struct aw_record *record, int fd, uint32_t *taken)
 {
 	struct tcp_info before, after;
 	int queued;
 
 	for (int i = 0; i < TRIES_MAX; i++) {
-		if (!look(calls, fd, &before) || calls->ioctl(fd, SIOCOUTQ, &queued) != 0 ||
-		    !look(calls, fd, &after))
+		if (!look(fd, &before) || aw_record_calls.ioctl(fd, SIOCOUTQ, &queued) != 0 ||
+		    !look(fd, &after))
 			return false;
 		*taken = record->tx.intent.sent;
 		if (before.tcpi_state != STATE_ESTABLISHED && before.tcpi_state != STATE_CLOSE_WAIT)
@@ -93,7 +92,7 @@ static bool redo(struct aw_record_tx *tx, uint32_t taken)
 	return taken == 0;
 }
 
-bool aw_record_recover(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+bool aw_record_recover(struct aw_record *record, int fd)
 {
 	struct aw_record_tx *tx = &record->tx;
 	uint32_t taken;
@@ -101,7 +100,7 @@ bool aw_record_recover(struct aw_record *record, const struct aw_record_calls *c
 	tx->room = 0;
 	if (!tx->intent.open)
 		return true;
-	if (!count_taken(record, calls, fd, &taken) || !redo(tx, taken - tx->intent.sent))
+	if (!count_taken(record, fd, &taken) || !redo(tx, taken - tx->intent.sent))
 		return false;
 	tx->rest_urgent &= tx->rest > 0;
 	tx->reply &= tx->rest > 0;

@@ -19,15 +19,14 @@ size_t aw_lowat_bytes(size_t payload)
 	return whole * aw_frame_len(AW_FRAME_PAYLOAD_MAX) + (rest ? aw_frame_len(rest) : 0);
 }
 
-void aw_lowat_set(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
-		  size_t bytes)
+void aw_lowat_set(struct aw_record_rx *rx, int fd, size_t bytes)
 {
 	int value = (int)bytes;
 
 	if (rx->lowat == bytes || (bytes == 1 && rx->lowat == 0))
 		return;
 	rx->lowat = (uint32_t)bytes;
-	calls->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
+	aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
 }
 
 /* At the mark an urgent byte that the program does not have in line is no payload. */
@@ -60,21 +59,20 @@ static size_t bytes_for(struct due due, size_t wanted)
 	return due.bytes + aw_lowat_bytes(wanted - due.payload);
 }
 
-void aw_lowat_await(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd)
+void aw_lowat_await(struct aw_record_rx *rx, int fd)
 {
 	struct due due = due_next(rx), none = { 0 };
 
 	if (rx->reply_due) {
-		aw_lowat_set(rx, calls, fd, rx->due - 1 + bytes_for(none, rx->wanted));
+		aw_lowat_set(rx, fd, rx->due - 1 + bytes_for(none, rx->wanted));
 		return;
 	}
 	rx->due = due.bytes ? (uint32_t)due.bytes : 1;
-	aw_lowat_set(rx, calls, fd, bytes_for(due, rx->wanted));
+	aw_lowat_set(rx, fd, bytes_for(due, rx->wanted));
 }
 
-void aw_record_set_wanted(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  uint32_t wanted)
+void aw_record_set_wanted(struct aw_record *record, int fd, uint32_t wanted)
 {
 	record->rx.wanted = wanted;
-	aw_lowat_await(&record->rx, calls, fd);
+	aw_lowat_await(&record->rx, fd);
 }

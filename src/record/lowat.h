@@ -10,10 +10,9 @@
 size_t aw_lowat_bytes(size_t payload);
 
 /* Sets the kernel's SO_RCVLOWAT, unless it is so. */
-void aw_lowat_set(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
-		  size_t bytes);
+void aw_lowat_set(struct aw_record_rx *rx, int fd, size_t bytes);
 
 /* Sets SO_RCVLOWAT to what a program waits for that has got all that it can get of what is here. */
-void aw_lowat_await(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd);
+void aw_lowat_await(struct aw_record_rx *rx, int fd);
 
 #endif

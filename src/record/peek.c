@@ -55,17 +55,8 @@ static void view_close(struct view *view)
 		munmap(view->bytes, view->mapped);
 }
 
-/* Returns how many bytes are in the socket; 0 also where that is not known. */
-static size_t queued(const struct aw_record_calls *calls, int fd)
-{
-	int answer = 0;
-
-	return calls->ioctl(fd, FIONREAD, &answer) == 0 && answer > 0 ? (size_t)answer : 0;
-}
-
 /* Opens a view of most of the socket's bytes. An empty socket is not looked at: its error is a read's, or poll's to tell. */
-static ssize_t look(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		    struct view *view, size_t most)
+static ssize_t look(const struct aw_record *record, int fd, struct view *view, size_t most)
 {
 	size_t have = record->rx.have;
 	struct iovec iov;
@@ -77,7 +68,7 @@ static ssize_t look(const struct aw_record *record, const struct aw_record_calls
 	memcpy(view->bytes, record->rx.bytes, have);
 	iov = (struct iovec){ view->bytes + have, most };
 	if (most > 0)
-		n = aw_rx_recvmsg(calls, fd, &iov, 1, MSG_PEEK);
+		n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
 	view->len = have + (n > 0 ? (size_t)n : 0);
 	return n < 0 && n != -EAGAIN && n != -ENODATA ? n : 0;
 }
@@ -86,8 +77,7 @@ static ssize_t look(const struct aw_record *record, const struct aw_record_calls
  * Checks the next whole FPDU and finds its payload. False: there is none, or a wrong one, which the
  * next receive reports.
  */
-static bool next_payload(const struct aw_record *record, const struct aw_record_calls *calls,
-			 struct view *view, struct iovec *payload)
+static bool next_payload(const struct aw_record *record, struct view *view, struct iovec *payload)
 {
 	uint8_t *head = view->bytes + view->at;
 	size_t len, left = view->len - view->at;
@@ -96,7 +86,7 @@ static bool next_payload(const struct aw_record *record, const struct aw_record_
 		return false;
 	*payload = (struct iovec){ head + AW_FRAME_HEAD, len };
 	if (!aw_frame_is_right(head, payload, 1, head + AW_FRAME_HEAD + len,
-			       record->crc ? calls->crc : NULL) ||
+			       record->crc ? aw_record_calls.crc : NULL) ||
 	    aw_frame_judge(head, view->msn))
 		return false;
 	view->urgent |= aw_frame_is_urgent(head);
@@ -118,25 +108,23 @@ static size_t skip_given(const struct aw_record_rx *rx, const struct view *view,
  * True when the view's next FPDU is urgent, in the record but for its last byte, and at the mark. A
  * look ends in front of it, as a read does.
  */
-static bool is_at_mark(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       const struct view *view)
+static bool is_at_mark(const struct aw_record *record, int fd, const struct view *view)
 {
 	return view->at + AW_URGENT_FRONT == record->rx.have &&
-	       aw_frame_is_urgent(view->bytes + view->at) && aw_urgent_is_at_pointer(calls, fd);
+	       aw_frame_is_urgent(view->bytes + view->at) && aw_urgent_is_at_pointer(fd);
 }
 
 /*
  * Counts the payload of the whole FPDUs in the record and the socket, and copies it where to is not
  * NULL. 0: no FPDU is whole.
  */
-static size_t walk(const struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		   struct view *view, struct aw_cursor *to)
+static size_t walk(const struct aw_record *record, int fd, struct view *view, struct aw_cursor *to)
 {
 	bool goes_on = record->rx.in_line && !to;
 	struct iovec payload;
 	size_t got = 0, at = 0;
 
-	while ((!to || to->left > 0) && next_payload(record, calls, view, &payload)) {
+	while ((!to || to->left > 0) && next_payload(record, view, &payload)) {
 		size_t skip = skip_given(&record->rx, view, at), len = payload.iov_len - skip;
 
 		if (to && len > to->left)
@@ -145,22 +133,21 @@ static size_t walk(const struct aw_record *record, const struct aw_record_calls 
 			aw_cursor_put(to, (uint8_t *)payload.iov_base + skip, len);
 		got += len;
 		at = view->at;
-		if (!goes_on && !view->further && is_at_mark(record, calls, fd, view))
+		if (!goes_on && !view->further && is_at_mark(record, fd, view))
 			break;
 	}
 	return got;
 }
 
 /* Has pollers wake when the FPDU behind the urgent one is whole. */
-static void await_behind(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			 const struct view *view)
+static void await_behind(struct aw_record *record, int fd, const struct view *view)
 {
 	size_t len;
 
 	if (view->len - view->at < FPDU_LEN_FIELD ||
 	    !aw_frame_payload(view->bytes + view->at, &len) || len == 0)
 		len = 1;
-	aw_lowat_set(&record->rx, calls, fd, AW_URGENT_LEN - AW_URGENT_FRONT + aw_frame_len(len));
+	aw_lowat_set(&record->rx, fd, AW_URGENT_LEN - AW_URGENT_FRONT + aw_frame_len(len));
 }
 
 /*
@@ -185,7 +172,6 @@ static size_t due_behind(const struct aw_record *record, const struct view *view
 /* A look of the program's. */
 struct peeker {
 	struct aw_record *record;
-	const struct aw_record_calls *calls;
 	int fd;
 	struct aw_cursor to;
 	bool aside; /* the program stands at the mark, and does not have the urgent byte in line */
@@ -204,13 +190,13 @@ static size_t bytes_to_see(const struct peeker *p, size_t there)
 static ssize_t look_once(struct peeker *p, size_t most)
 {
 	struct view view;
-	ssize_t err = look(p->record, p->calls, p->fd, &view, most), got = 0;
+	ssize_t err = look(p->record, p->fd, &view, most), got = 0;
 	struct iovec urgent;
 
-	if (!err && (!p->aside || next_payload(p->record, p->calls, &view, &urgent)))
-		got = (ssize_t)walk(p->record, p->calls, p->fd, &view, &p->to);
+	if (!err && (!p->aside || next_payload(p->record, &view, &urgent)))
+		got = (ssize_t)walk(p->record, p->fd, &view, &p->to);
 	if (!err && p->aside && got == 0)
-		await_behind(p->record, p->calls, p->fd, &view);
+		await_behind(p->record, p->fd, &view);
 	if (!err && p->whole && got > 0)
 		p->due = p->to.left ? due_behind(p->record, &view, p->to.left) : 0;
 	view_close(&view);
@@ -220,7 +206,7 @@ static ssize_t look_once(struct peeker *p, size_t most)
 /* As walk. A look that ends before the program's room and the socket's bytes do is made of all of these. */
 static ssize_t look_at(struct peeker *p)
 {
-	size_t there = queued(p->calls, p->fd), most = bytes_to_see(p, there);
+	size_t there = aw_rx_queued(p->fd), most = bytes_to_see(p, there);
 	struct aw_cursor to = p->to;
 	ssize_t got = look_once(p, most);
 
@@ -230,37 +216,36 @@ static ssize_t look_at(struct peeker *p)
 	return look_once(p, there);
 }
 
-static bool is_aside(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd)
+static bool is_aside(struct aw_record_rx *rx, int fd)
 {
-	return !rx->in_line && aw_urgent_is_front(rx) && aw_urgent_is_mark(rx, calls, fd);
+	return !rx->in_line && aw_urgent_is_front(rx) && aw_urgent_is_mark(rx, fd);
 }
 
 static ssize_t peek(struct peeker *p)
 {
 	ssize_t got;
 
-	aw_urgent_renew(p->record, p->calls, p->fd);
+	aw_urgent_renew(p->record, p->fd);
 	if (p->record->rx.ended)
 		return -p->record->rx.error;
-	if (aw_reply_take(p->record, p->calls, p->fd) == 0) {
-		p->aside = is_aside(&p->record->rx, p->calls, p->fd);
+	if (aw_reply_take(p->record, p->fd) == 0) {
+		p->aside = is_aside(&p->record->rx, p->fd);
 		got = look_at(p);
 		if (got != 0)
 			return got;
-		if (p->aside && !aw_rx_is_ready(p->calls, p->fd, POLLIN))
+		if (p->aside && !aw_rx_is_ready(p->fd, POLLIN))
 			return -EAGAIN;
 	}
-	got = aw_record_hold(p->record, p->calls, p->fd);
+	got = aw_record_hold(p->record, p->fd);
 	p->aside = false;
 	return got == 1 ? look_at(p) : got;
 }
 
-ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       const struct iovec *iov, int count, size_t *due)
+ssize_t aw_record_peek(struct aw_record *record, int fd, const struct iovec *iov, int count,
+		       size_t *due)
 {
 	struct peeker p = {
 		.record = record,
-		.calls = calls,
 		.fd = fd,
 		.to = aw_cursor_begin(iov, count),
 		.whole = due,
@@ -284,11 +269,10 @@ static bool is_cut_short(const struct aw_record_rx *rx, const struct view *view,
  * Moves the bytes in front of the urgent pointer to the record, since no look goes beyond that pointer
  * otherwise. The byte at the pointer stays in the socket, so that the fd stays readable.
  */
-static size_t read_ahead(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
-			 size_t len)
+static size_t read_ahead(struct aw_record_rx *rx, int fd, size_t len)
 {
 	struct iovec iov = { rx->bytes + rx->have, len };
-	ssize_t n = aw_rx_take(rx, calls, fd, &iov, 1);
+	ssize_t n = aw_rx_take(rx, fd, &iov, 1);
 
 	if (n < 0)
 		return 0;
@@ -300,35 +284,34 @@ static size_t read_ahead(struct aw_record_rx *rx, const struct aw_record_calls *
  * Raises SO_RCVLOWAT where the FPDUs are shorter than it assumes: more bytes carry what the program
  * waits for.
  */
-static void await_more(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd)
+static void await_more(struct aw_record_rx *rx, int fd)
 {
 	int32_t in_socket = (int32_t)(rx->count.end - rx->taken);
 	size_t got = rx->count.bytes;
 
 	if (got > 0 && got < rx->wanted && in_socket > 0)
-		aw_lowat_set(rx, calls, fd, (size_t)in_socket + aw_lowat_bytes(rx->wanted - got));
+		aw_lowat_set(rx, fd, (size_t)in_socket + aw_lowat_bytes(rx->wanted - got));
 }
 
 /* *moved: bytes that have left the socket; then another look counts more. */
-static ssize_t count_once(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  size_t in_socket, size_t *moved)
+static ssize_t count_once(struct aw_record *record, int fd, size_t in_socket, size_t *moved)
 {
 	struct aw_record_rx *rx = &record->rx;
 	struct view view;
 	ssize_t err, got = 0;
 
 	*moved = 0;
-	err = look(record, calls, fd, &view, in_socket);
+	err = look(record, fd, &view, in_socket);
 	if (!err) {
-		got = (ssize_t)walk(record, calls, fd, &view, NULL);
+		got = (ssize_t)walk(record, fd, &view, NULL);
 		rx->count =
 			(struct aw_record_count){ .known = !view.urgent,
 						  .bytes = (uint32_t)got,
 						  .end = rx->taken - rx->have + (uint32_t)view.at,
 						  .msn = view.msn };
-		await_more(rx, calls, fd);
+		await_more(rx, fd);
 		if (is_cut_short(rx, &view, in_socket))
-			*moved = read_ahead(rx, calls, fd, view.len - rx->have);
+			*moved = read_ahead(rx, fd, view.len - rx->have);
 	}
 	view_close(&view);
 	return err ? err : got;
@@ -338,22 +321,21 @@ static ssize_t count_once(struct aw_record *record, const struct aw_record_calls
  * Reads a view that begins so many bytes into the socket. False: the kernel cannot (TCP before Linux 6.9),
  * or the look ends at an urgent pointer.
  */
-static bool look_further(const struct aw_record_calls *calls, int fd, int offset, struct view *view)
+static bool look_further(int fd, int offset, struct view *view)
 {
 	struct iovec iov = { view->bytes, view->len };
 	int none = -1;
 	ssize_t n;
 
-	if (calls->setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset)) != 0)
+	if (aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset)) != 0)
 		return false;
-	n = aw_rx_recvmsg(calls, fd, &iov, 1, MSG_PEEK);
-	calls->setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
+	n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
+	aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
 	return n == (ssize_t)view->len;
 }
 
 /* Adds to the count what has come since. False: only a look at everything can. */
-static bool count_further(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  size_t in_socket)
+static bool count_further(struct aw_record *record, int fd, size_t in_socket)
 {
 	struct aw_record_count *count = &record->rx.count;
 	int32_t offset = (int32_t)(count->end - record->rx.taken);
@@ -370,39 +352,39 @@ static bool count_further(struct aw_record *record, const struct aw_record_calls
 		return false;
 	view.msn = count->msn;
 	view.further = true;
-	counted = look_further(calls, fd, offset, &view);
+	counted = look_further(fd, offset, &view);
 	if (counted) {
-		count->bytes += (uint32_t)walk(record, calls, fd, &view, NULL);
+		count->bytes += (uint32_t)walk(record, fd, &view, NULL);
 		count->end += (uint32_t)view.at;
 		count->msn = view.msn;
-		await_more(&record->rx, calls, fd);
+		await_more(&record->rx, fd);
 	}
 	view_close(&view);
 	return counted && !view.urgent;
 }
 
 /* As the kernel does, this counts up to the mark where urgent bytes are not in line. */
-ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+ssize_t aw_record_pending(struct aw_record *record, int fd)
 {
 	struct aw_record_rx *rx = &record->rx;
 	ssize_t got;
 	size_t moved, left;
 	int in_socket = 0, err;
 
-	aw_urgent_renew(record, calls, fd);
-	if (rx->ended || (rx->reply_due && queued(calls, fd) == 0))
+	aw_urgent_renew(record, fd);
+	if (rx->ended || (rx->reply_due && aw_rx_queued(fd) == 0))
 		return 0;
-	err = aw_reply_take(record, calls, fd);
+	err = aw_reply_take(record, fd);
 	if (err)
 		return aw_record_is_failure(err) ? err : 0;
 	rx->counted = true;
-	if (!rx->in_line && (rx->mark == AW_MARK_BEHIND || is_aside(rx, calls, fd)))
+	if (!rx->in_line && (rx->mark == AW_MARK_BEHIND || is_aside(rx, fd)))
 		return 0;
-	if (calls->ioctl(fd, FIONREAD, &in_socket) != 0)
+	if (aw_record_calls.ioctl(fd, FIONREAD, &in_socket) != 0)
 		return 0;
 	left = (size_t)in_socket;
-	if (count_further(record, calls, fd, left))
+	if (count_further(record, fd, left))
 		return rx->count.bytes;
-	got = count_once(record, calls, fd, left, &moved);
-	return moved ? count_once(record, calls, fd, left - moved, &moved) : got;
+	got = count_once(record, fd, left, &moved);
+	return moved ? count_once(record, fd, left - moved, &moved) : got;
 }

@@ -35,6 +35,9 @@ struct aw_record_calls {
 			  size_t len); /* true when a Reply's private data tells of a record */
 };
 
+/* A program that has records defines it. */
+extern const struct aw_record_calls aw_record_calls;
+
 /* The program's place beside an urgent byte. */
 enum aw_mark {
 	AW_MARK_NONE,
@@ -120,8 +123,7 @@ bool aw_record_is_failure(ssize_t err);
  * For the active end, which knows that its peer has records: sends the Request, behind which FPDUs
  * may follow at once. The peer's Reply comes first and wakes no poller. 0 or a negative errno.
  */
-int aw_record_initiate(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       const void *data, size_t len);
+int aw_record_initiate(struct aw_record *record, int fd, const void *data, size_t len);
 
 /*
  * For the passive end, which has taken the Request out of the socket. The Reply goes out with the
@@ -134,7 +136,7 @@ void aw_record_respond(struct aw_record *record, const void *data, size_t len);
  * Takes a client's Request out of the socket, where nothing else is in front of it. 0; -EAGAIN: not all of it is there, and it
  * stays; -EPROTO: that is none; -ENODATA at the stream's end; or a negative errno.
  */
-int aw_record_take_request(const struct aw_record_calls *calls, int fd);
+int aw_record_take_request(int fd);
 
 /*
  * For a copy, which this process alone has, of a record that another process has written: returns whether the copy may be used. Its
@@ -159,69 +161,66 @@ enum {
  * its Terminate, or an end within an FPDU, is -ECONNRESET. After either, rx.verdict is set, and
  * aw_record_end is due.
  */
-ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  const struct iovec *iov, int count, int flags);
+ssize_t aw_record_receive(struct aw_record *record, int fd, const struct iovec *iov, int count,
+			  int flags);
 
 /*
  * As aw_record_receive, but the bytes stay (MSG_PEEK). due: NULL, or the caller waits until there are bytes for all of its room. Where
  * the look has found some and not all of them, *due is how many bytes must be in the socket for the others; else, or where no
  * others come before an urgent byte or the stream's end, *due is 0.
  */
-ssize_t aw_record_peek(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       const struct iovec *iov, int count, size_t *due);
+ssize_t aw_record_peek(struct aw_record *record, int fd, const struct iovec *iov, int count,
+		       size_t *due);
 
 /* How many bytes a receive would give (FIONREAD). */
-ssize_t aw_record_pending(struct aw_record *record, const struct aw_record_calls *calls, int fd);
+ssize_t aw_record_pending(struct aw_record *record, int fd);
 
 /*
  * Receives the urgent byte that the program does not have in line (MSG_OOB). 1; -EINVAL: there is
  * none, or it was received; -EAGAIN: the peer has announced it, and it has not come; 0: so when the
  * stream ended; -EPROTO: as aw_record_receive. With MSG_PEEK in flags the byte stays.
  */
-ssize_t aw_record_receive_urgent(struct aw_record *record, const struct aw_record_calls *calls,
-				 int fd, uint8_t *byte, int flags);
+ssize_t aw_record_receive_urgent(struct aw_record *record, int fd, uint8_t *byte, int flags);
 
 /*
  * True when the next byte is urgent, or one that the program does not have in line stood before it
  * (SIOCATMARK).
  */
-bool aw_record_is_at_mark(struct aw_record *record, const struct aw_record_calls *calls, int fd);
+bool aw_record_is_at_mark(struct aw_record *record, int fd);
 
 /* Sets the program's own SO_RCVLOWAT: 1 or more bytes of payload. */
-void aw_record_set_wanted(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  uint32_t wanted);
+void aw_record_set_wanted(struct aw_record *record, int fd, uint32_t wanted);
 
 /*
  * Like sendmsg on a non-blocking stream socket: the bytes taken, or a negative errno. -EAGAIN: the
  * fd is not writable; pollers are told when it is. Of flags MSG_MORE and MSG_OOB count; with MSG_OOB
  * the last byte is urgent.
  */
-ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       const struct iovec *iov, int count, int flags);
+ssize_t aw_record_send(struct aw_record *record, int fd, const struct iovec *iov, int count,
+		       int flags);
 
 /*
  * How many of len bytes aw_record_send takes at once, and for certain, with no other sender in between: those of one
  * FPDU at most. 0: the fd is not writable; pollers are told when it is.
  */
-size_t aw_record_room(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		      size_t len);
+size_t aw_record_room(struct aw_record *record, int fd, size_t len);
 
 /*
  * Sends the rest of an FPDU or Request that the kernel did not take, as before a shutdown; a Reply
  * stays. 0, -EAGAIN, or the negative errno that ended the connection.
  */
-int aw_record_flush(struct aw_record *record, const struct aw_record_calls *calls, int fd);
+int aw_record_flush(struct aw_record *record, int fd);
 
 /*
  * For the process that gets the tx half after another one was killed in it. True: the stream goes on; FPDUs of the
  * killed process that TCP has taken are sent, others are not. False: TCP has taken a part of an FPDU.
  */
-bool aw_record_recover(struct aw_record *record, const struct aw_record_calls *calls, int fd);
+bool aw_record_recover(struct aw_record *record, int fd);
 
 /*
  * Tells the peer rx.verdict by a Terminate (RFC 5040 4.8), unless the peer has ended the stream
  * first, and ends the connection. Part of the tx half.
  */
-void aw_record_end(struct aw_record *record, const struct aw_record_calls *calls, int fd);
+void aw_record_end(struct aw_record *record, int fd);
 
 #endif

@@ -19,16 +19,15 @@ static void put_rest(struct aw_record_tx *tx, bool reply, const void *data, size
  * Keeps a Reply as long as the Request, with nothing behind it, from waking pollers: it is not for
  * the program. rx.due is how many bytes of this are still to come.
  */
-static void set_lowat(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+static void set_lowat(struct aw_record *record, int fd)
 {
 	int value = (int)record->tx.rest + 1;
 
 	record->rx.lowat = record->rx.due = (uint32_t)value;
-	calls->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
+	aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
 }
 
-int aw_record_initiate(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       const void *data, size_t len)
+int aw_record_initiate(struct aw_record *record, int fd, const void *data, size_t len)
 {
 	int err;
 
@@ -36,16 +35,16 @@ int aw_record_initiate(struct aw_record *record, const struct aw_record_calls *c
 	record->rx.reply_due = true;
 	record->tx.active = true;
 	put_rest(&record->tx, false, data, len);
-	set_lowat(record, calls, fd);
-	err = aw_record_flush(record, calls, fd);
+	set_lowat(record, fd);
+	err = aw_record_flush(record, fd);
 	return err == -EAGAIN ? 0 : err;
 }
 
-int aw_record_take_request(const struct aw_record_calls *calls, int fd)
+int aw_record_take_request(int fd)
 {
 	uint8_t bytes[AW_STARTUP_MAX];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	ssize_t n = aw_rx_recvmsg(calls, fd, &iov, 1, MSG_PEEK);
+	ssize_t n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
 	const uint8_t *data;
 	size_t used, len;
 
@@ -56,7 +55,7 @@ int aw_record_take_request(const struct aw_record_calls *calls, int fd)
 		return -EAGAIN;
 	case AW_STARTUP_WHOLE:
 		iov.iov_len = used;
-		n = aw_rx_recvmsg(calls, fd, &iov, 1, 0);
+		n = aw_rx_recvmsg(fd, &iov, 1, 0);
 		return n < 0 ? (int)n : 0;
 	case AW_STARTUP_WRONG:
 		break;
@@ -72,7 +71,7 @@ void aw_record_respond(struct aw_record *record, const void *data, size_t len)
 }
 
 /* 0: the whole Reply is here, and right. -EAGAIN: *want is its length as far as that is known. */
-static int check(struct aw_record_rx *rx, const struct aw_record_calls *calls, size_t *want)
+static int check(struct aw_record_rx *rx, size_t *want)
 {
 	const uint8_t *data;
 	size_t len;
@@ -81,7 +80,7 @@ static int check(struct aw_record_rx *rx, const struct aw_record_calls *calls, s
 	case AW_STARTUP_MORE:
 		return -EAGAIN;
 	case AW_STARTUP_WHOLE:
-		if (calls->is_record(data, len))
+		if (aw_record_calls.is_record(data, len))
 			return 0;
 		break;
 	case AW_STARTUP_WRONG:
@@ -91,7 +90,7 @@ static int check(struct aw_record_rx *rx, const struct aw_record_calls *calls, s
 	return -EPROTO;
 }
 
-int aw_reply_take(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+int aw_reply_take(struct aw_record *record, int fd)
 {
 	struct aw_record_rx *rx = &record->rx;
 	size_t want;
@@ -101,7 +100,7 @@ int aw_reply_take(struct aw_record *record, const struct aw_record_calls *calls,
 		struct iovec iov;
 		ssize_t n;
 
-		err = check(rx, calls, &want);
+		err = check(rx, &want);
 		if (!err) {
 			rx->reply_due = false;
 			rx->have = 0;
@@ -110,7 +109,7 @@ int aw_reply_take(struct aw_record *record, const struct aw_record_calls *calls,
 		if (err != -EAGAIN)
 			return err;
 		iov = (struct iovec){ rx->bytes + rx->have, want - rx->have };
-		n = aw_rx_take(rx, calls, fd, &iov, 1);
+		n = aw_rx_take(rx, fd, &iov, 1);
 		if (n < 0)
 			return (int)n;
 		rx->have += (uint32_t)n;

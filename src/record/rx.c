@@ -11,6 +11,7 @@
 #include "record/urgent.h"
 
 #include <errno.h>
+#include <sys/ioctl.h>
 
 /* Up to this size the record copies a payload, because a call of its own would cost more. */
 #define SMALL 4096u
@@ -19,7 +20,6 @@
 struct reader {
 	struct aw_record *record;
 	struct aw_record_rx *rx;
-	const struct aw_record_calls *calls;
 	int fd;
 	bool goes_on;
 	struct aw_cursor to;
@@ -56,29 +56,35 @@ struct plan {
 	size_t bytes;
 };
 
-ssize_t aw_rx_recvmsg(const struct aw_record_calls *calls, int fd, struct iovec *iov, size_t count,
-		      int flags)
+ssize_t aw_rx_recvmsg(int fd, struct iovec *iov, size_t count, int flags)
 {
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = count };
 	ssize_t n;
 
-	n = calls->recvmsg(fd, &msg, flags | MSG_DONTWAIT);
+	n = aw_record_calls.recvmsg(fd, &msg, flags | MSG_DONTWAIT);
 	if (n > 0)
 		return n;
 	return n == 0 ? -ENODATA : -errno;
 }
 
-bool aw_rx_is_ready(const struct aw_record_calls *calls, int fd, short event)
+bool aw_rx_is_ready(int fd, short event)
 {
 	struct pollfd pollfd = { .fd = fd, .events = event };
 
-	return calls->poll(&pollfd, 1, 0) > 0 && (event == POLLIN || pollfd.revents & event);
+	return aw_record_calls.poll(&pollfd, 1, 0) > 0 &&
+	       (event == POLLIN || pollfd.revents & event);
 }
 
-ssize_t aw_rx_take(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
-		   struct iovec *iov, size_t count)
+size_t aw_rx_queued(int fd)
 {
-	ssize_t n = aw_rx_recvmsg(calls, fd, iov, count, 0);
+	int answer = 0;
+
+	return aw_record_calls.ioctl(fd, FIONREAD, &answer) == 0 && answer > 0 ? (size_t)answer : 0;
+}
+
+ssize_t aw_rx_take(struct aw_record_rx *rx, int fd, struct iovec *iov, size_t count)
+{
+	ssize_t n = aw_rx_recvmsg(fd, iov, count, 0);
 
 	if (n > 0)
 		rx->taken += (uint32_t)n;
@@ -87,8 +93,8 @@ ssize_t aw_rx_take(struct aw_record_rx *rx, const struct aw_record_calls *calls,
 
 static ssize_t take(struct reader *r, struct iovec *iov, size_t count, int flags)
 {
-	return flags & MSG_PEEK ? aw_rx_recvmsg(r->calls, r->fd, iov, count, flags)
-				: aw_rx_take(r->rx, r->calls, r->fd, iov, count);
+	return flags & MSG_PEEK ? aw_rx_recvmsg(r->fd, iov, count, flags)
+				: aw_rx_take(r->rx, r->fd, iov, count);
 }
 
 /*
@@ -118,11 +124,10 @@ static int look_ahead(struct reader *r, struct ahead *ahead)
 }
 
 /* Checks a whole FPDU. 0: it is right, and the one that was due. */
-static int check_frame(struct aw_record *record, const struct aw_record_calls *calls,
-		       const uint8_t *head, const struct iovec *pieces, int count,
-		       const uint8_t *trailer)
+static int check_frame(struct aw_record *record, const uint8_t *head, const struct iovec *pieces,
+		       int count, const uint8_t *trailer)
 {
-	aw_frame_crc_fn *crc = record->crc ? calls->crc : NULL;
+	aw_frame_crc_fn *crc = record->crc ? aw_record_calls.crc : NULL;
 	struct aw_record_rx *rx = &record->rx;
 	enum aw_error error = AW_E_MPA_CRC;
 	size_t payload;
@@ -136,17 +141,11 @@ static int check_frame(struct aw_record *record, const struct aw_record_calls *c
 	return 0;
 }
 
-int aw_rx_check_flat(struct aw_record *record, const struct aw_record_calls *calls,
-		     const uint8_t *bytes, size_t payload)
+int aw_rx_check_flat(struct aw_record *record, const uint8_t *bytes, size_t payload)
 {
 	struct iovec piece = { (void *)(bytes + AW_FRAME_HEAD), payload };
 
-	return check_frame(record, calls, bytes, &piece, 1, bytes + AW_FRAME_HEAD + payload);
-}
-
-static int check_flat(struct reader *r, const uint8_t *bytes, size_t payload)
-{
-	return aw_rx_check_flat(r->record, r->calls, bytes, payload);
+	return check_frame(record, bytes, &piece, 1, bytes + AW_FRAME_HEAD + payload);
 }
 
 static void note_given(struct reader *r, size_t len)
@@ -177,7 +176,7 @@ static int give_whole(struct reader *r)
 			return fail(r, AW_E_MPA_FRAME);
 		if (rx->have - at < aw_frame_len(payload))
 			break;
-		err = check_flat(r, bytes, payload);
+		err = aw_rx_check_flat(r->record, bytes, payload);
 		if (!err)
 			give(r, bytes + AW_FRAME_HEAD, payload);
 		at += aw_frame_len(payload);
@@ -326,8 +325,8 @@ static int read_planned(struct reader *r, const struct plan *plan)
 	r->drained = came < plan->bytes;
 	for (i = 0; i < plan->count && is_as_planned(r, plan, i, came); i++) {
 		const struct planned *frame = &plan->frames[i];
-		int err = check_frame(r->record, r->calls, head_of(r, plan, i),
-				      plan->iov + frame->first, frame->pieces, frame->behind);
+		int err = check_frame(r->record, head_of(r, plan, i), plan->iov + frame->first,
+				      frame->pieces, frame->behind);
 
 		if (err)
 			return err;
@@ -341,7 +340,7 @@ static int read_planned(struct reader *r, const struct plan *plan)
 /* Holds an FPDU that is whole in the record but for, at the most, its last byte. */
 static int begin_held(struct reader *r, const struct ahead *ahead)
 {
-	int err = check_flat(r, r->rx->bytes, ahead->payload);
+	int err = aw_rx_check_flat(r->record, r->rx->bytes, ahead->payload);
 
 	r->rx->held = !err;
 	r->rx->given = 0;
@@ -405,14 +404,14 @@ static bool is_for_plan(const struct reader *r, const struct ahead *ahead, size_
  */
 static int read_urgent(struct reader *r, const struct ahead *ahead)
 {
-	bool is_mark = aw_urgent_is_mark(r->rx, r->calls, r->fd);
+	bool is_mark = aw_urgent_is_mark(r->rx, r->fd);
 
 	r->at_mark = is_mark && (r->got > 0 || r->goes_on);
 	if (r->at_mark)
 		return 0;
 	r->drained = false;
 	if (is_mark && !r->rx->in_line)
-		return aw_urgent_pass(r->record, r->calls, r->fd);
+		return aw_urgent_pass(r->record, r->fd);
 	return ahead->payload > r->to.left ? read_held(r, ahead) : read_small(r, ahead);
 }
 
@@ -421,7 +420,7 @@ static int read_next(struct reader *r)
 	struct plan plan;
 	struct ahead ahead;
 	size_t payload;
-	int err = aw_reply_take(r->record, r->calls, r->fd);
+	int err = aw_reply_take(r->record, r->fd);
 
 	if (!err)
 		err = look_ahead(r, &ahead);
@@ -458,8 +457,8 @@ static ssize_t finish(struct reader *r, int err)
 		err = fail(r, AW_E_MPA_CLOSED);
 	if (err == 0 || err == -EAGAIN) {
 		if (aw_urgent_is_front(r->rx))
-			(void)aw_urgent_is_mark(r->rx, r->calls, r->fd);
-		aw_lowat_await(r->rx, r->calls, r->fd);
+			(void)aw_urgent_is_mark(r->rx, r->fd);
+		aw_lowat_await(r->rx, r->fd);
 	} else if (err == -ENODATA || aw_record_is_failure(err)) {
 		r->rx->ended = true;
 	}
@@ -504,20 +503,19 @@ static int take_ahead(struct reader *r)
 	return err;
 }
 
-ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  const struct iovec *iov, int count, int flags)
+ssize_t aw_record_receive(struct aw_record *record, int fd, const struct iovec *iov, int count,
+			  int flags)
 {
 	struct reader r = {
 		.record = record,
 		.rx = &record->rx,
-		.calls = calls,
 		.fd = fd,
 		.goes_on = flags & AW_RECORD_GOES_ON,
 		.to = aw_cursor_begin(iov, count),
 	};
 	int err = 0;
 
-	aw_urgent_renew(record, calls, fd);
+	aw_urgent_renew(record, fd);
 	if (record->rx.ended)
 		return finish_ended(&record->rx);
 	if (record->rx.mark == AW_MARK_BEHIND)
@@ -529,9 +527,9 @@ ssize_t aw_record_receive(struct aw_record *record, const struct aw_record_calls
 	return finish(&r, err);
 }
 
-ssize_t aw_record_hold(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+ssize_t aw_record_hold(struct aw_record *record, int fd)
 {
-	struct reader r = { .record = record, .rx = &record->rx, .calls = calls, .fd = fd };
+	struct reader r = { .record = record, .rx = &record->rx, .fd = fd };
 	int err = 0;
 
 	if (record->rx.ended)

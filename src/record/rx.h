@@ -6,17 +6,17 @@
 #include "record/record.h"
 
 /* Checks a whole FPDU that lies in one piece. */
-int aw_rx_check_flat(struct aw_record *record, const struct aw_record_calls *calls,
-		     const uint8_t *bytes, size_t payload);
+int aw_rx_check_flat(struct aw_record *record, const uint8_t *bytes, size_t payload);
 
 /* True when poll reports event, or for POLLIN anything at all: an end is there to be read. */
-bool aw_rx_is_ready(const struct aw_record_calls *calls, int fd, short event);
+bool aw_rx_is_ready(int fd, short event);
+
+/* Returns how many bytes are in the socket; 0 also where that is not known. */
+size_t aw_rx_queued(int fd);
 
 /* Calls recvmsg. The bytes, -ENODATA at the end of the stream, or a negative errno. */
-ssize_t aw_rx_recvmsg(const struct aw_record_calls *calls, int fd, struct iovec *iov, size_t count,
-		      int flags);
+ssize_t aw_rx_recvmsg(int fd, struct iovec *iov, size_t count, int flags);
 /* The same, without flags, for a record: notes that bytes have left the socket. */
-ssize_t aw_rx_take(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd,
-		   struct iovec *iov, size_t count);
+ssize_t aw_rx_take(struct aw_record_rx *rx, int fd, struct iovec *iov, size_t count);
 
 #endif

@@ -30,7 +30,6 @@
 
 struct sender {
 	struct aw_record_tx *tx;
-	const struct aw_record_calls *calls;
 	aw_frame_crc_fn *crc;
 	int fd, flags;
 };
@@ -62,7 +61,7 @@ static bool is_writable(const struct sender *s)
 {
 	struct pollfd pollfd = { .fd = s->fd, .events = POLLOUT };
 
-	return s->calls->poll(&pollfd, 1, 0) != 0;
+	return aw_record_calls.poll(&pollfd, 1, 0) != 0;
 }
 
 /* The room that a kernel without SO_MEMINFO (before Linux 4.12; qemu-user) is known to have. */
@@ -72,7 +71,7 @@ static uint32_t room_by_poll(const struct sender *s)
 	socklen_t len = sizeof(limit);
 
 	if (!is_writable(s) ||
-	    s->calls->getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &limit, &len) != 0)
+	    aw_record_calls.getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &limit, &len) != 0)
 		return 0;
 	return limit / WRITABLE_PART / OVERHEAD;
 }
@@ -84,7 +83,7 @@ static uint32_t look_for_room(const struct sender *s)
 	socklen_t len = sizeof(memory);
 	uint32_t limit, queued;
 
-	if (s->calls->getsockopt(s->fd, SOL_SOCKET, SO_MEMINFO, memory, &len) != 0 ||
+	if (aw_record_calls.getsockopt(s->fd, SOL_SOCKET, SO_MEMINFO, memory, &len) != 0 ||
 	    len < sizeof(memory))
 		return room_by_poll(s);
 	limit = memory[SK_MEMINFO_SNDBUF];
@@ -122,7 +121,7 @@ static size_t fit(struct sender *s, size_t len)
 static ssize_t hand_over(const struct sender *s, struct iovec *iov, int count, int flags)
 {
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = (size_t)count };
-	ssize_t n = s->calls->sendmsg(s->fd, &msg, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n = aw_record_calls.sendmsg(s->fd, &msg, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	return n < 0 ? -errno : n;
 }
@@ -150,19 +149,18 @@ static int send_rest(const struct sender *s, int flags)
 	return 0;
 }
 
-size_t aw_record_room(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		      size_t len)
+size_t aw_record_room(struct aw_record *record, int fd, size_t len)
 {
-	struct sender s = { .tx = &record->tx, .calls = calls, .fd = fd };
+	struct sender s = { .tx = &record->tx, .fd = fd };
 
 	if (!record->tx.reply && send_rest(&s, 0) == -EAGAIN)
 		return 0;
 	return fit(&s, len);
 }
 
-int aw_record_flush(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+int aw_record_flush(struct aw_record *record, int fd)
 {
-	struct sender s = { .tx = &record->tx, .calls = calls, .fd = fd };
+	struct sender s = { .tx = &record->tx, .fd = fd };
 
 	return record->tx.reply ? 0 : send_rest(&s, 0);
 }
@@ -322,13 +320,12 @@ bool aw_record_is_failure(ssize_t err)
 	       err == -EHOSTUNREACH || err == -ENETUNREACH || err == -EPROTO;
 }
 
-ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		       const struct iovec *iov, int count, int flags)
+ssize_t aw_record_send(struct aw_record *record, int fd, const struct iovec *iov, int count,
+		       int flags)
 {
 	struct sender s = {
 		.tx = &record->tx,
-		.calls = calls,
-		.crc = record->crc ? calls->crc : NULL,
+		.crc = record->crc ? aw_record_calls.crc : NULL,
 		.fd = fd,
 		.flags = flags,
 	};
@@ -355,8 +352,7 @@ ssize_t aw_record_send(struct aw_record *record, const struct aw_record_calls *c
 	return (ssize_t)(len - from.left);
 }
 
-static size_t build_terminate(const struct aw_record *record, const struct aw_record_calls *calls,
-			      enum aw_error error, uint8_t *bytes)
+static size_t build_terminate(const struct aw_record *record, enum aw_error error, uint8_t *bytes)
 {
 	const struct ddp_hdr ddp = {
 		.last = true,
@@ -370,14 +366,14 @@ static size_t build_terminate(const struct aw_record *record, const struct aw_re
 	at += ddp_put(&ddp, bytes + at);
 	at += term_put(&(struct term_msg){ .error = error }, bytes + at);
 	put_be16(bytes, (uint16_t)(at - FPDU_LEN_FIELD));
-	crc = record->crc ? crc32c_final(calls->crc(CRC32C_INIT, bytes, at)) : 0;
+	crc = record->crc ? crc32c_final(aw_record_calls.crc(CRC32C_INIT, bytes, at)) : 0;
 	put_le32(bytes + at, crc);
 	return at + FPDU_CRC_LEN;
 }
 
-void aw_record_end(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+void aw_record_end(struct aw_record *record, int fd)
 {
-	struct sender s = { .tx = &record->tx, .calls = calls, .fd = fd };
+	struct sender s = { .tx = &record->tx, .fd = fd };
 	enum aw_error error = record->rx.verdict;
 	uint8_t bytes[TERMINATE_LEN];
 	struct iovec iov = { bytes, 0 };
@@ -386,8 +382,8 @@ void aw_record_end(struct aw_record *record, const struct aw_record_calls *calls
 		return;
 	record->tx.ended = true;
 	if (error != AW_E_MPA_CLOSED && send_rest(&s, 0) == 0) {
-		iov.iov_len = build_terminate(record, calls, error, bytes);
+		iov.iov_len = build_terminate(record, error, bytes);
 		hand_over(&s, &iov, 1, 0);
 	}
-	calls->shutdown(fd, SHUT_RDWR);
+	aw_record_calls.shutdown(fd, SHUT_RDWR);
 }

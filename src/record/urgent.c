@@ -26,36 +26,28 @@ struct found {
 	uint8_t byte; /* the payload of that FPDU */
 };
 
-bool aw_urgent_is_at_pointer(const struct aw_record_calls *calls, int fd)
+bool aw_urgent_is_at_pointer(int fd)
 {
 	int answer = 0;
 
-	return calls->ioctl(fd, SIOCATMARK, &answer) == 0 && answer;
+	return aw_record_calls.ioctl(fd, SIOCATMARK, &answer) == 0 && answer;
 }
 
-static size_t queued(const struct aw_record_calls *calls, int fd)
+bool aw_urgent_is_mark(struct aw_record_rx *rx, int fd)
 {
-	int answer = 0;
-
-	return calls->ioctl(fd, FIONREAD, &answer) == 0 && answer > 0 ? (size_t)answer : 0;
-}
-
-bool aw_urgent_is_mark(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd)
-{
-	if (!aw_urgent_is_at_pointer(calls, fd))
+	if (!aw_urgent_is_at_pointer(fd))
 		return false;
 	rx->mark = AW_MARK_FRONT;
 	return true;
 }
 
 /* Takes the FPDU's last byte out of the socket, and the FPDU out of the stream. */
-static int take_last(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		     enum aw_mark mark)
+static int take_last(struct aw_record *record, int fd, enum aw_mark mark)
 {
 	struct aw_record_rx *rx = &record->rx;
 	struct iovec iov = { rx->bytes + AW_URGENT_FRONT, 1 };
-	ssize_t n = aw_rx_take(rx, calls, fd, &iov, 1);
-	int err = n < 0 ? (int)n : aw_rx_check_flat(record, calls, rx->bytes, 1);
+	ssize_t n = aw_rx_take(rx, fd, &iov, 1);
+	int err = n < 0 ? (int)n : aw_rx_check_flat(record, rx->bytes, 1);
 
 	if (err)
 		return err;
@@ -64,34 +56,34 @@ static int take_last(struct aw_record *record, const struct aw_record_calls *cal
 	return 0;
 }
 
-int aw_urgent_pass(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+int aw_urgent_pass(struct aw_record *record, int fd)
 {
-	aw_lowat_set(&record->rx, calls, fd, 1 + aw_lowat_bytes(1));
-	if (aw_rx_is_ready(calls, fd, POLLPRI) && !aw_rx_is_ready(calls, fd, POLLIN))
+	aw_lowat_set(&record->rx, fd, 1 + aw_lowat_bytes(1));
+	if (aw_rx_is_ready(fd, POLLPRI) && !aw_rx_is_ready(fd, POLLIN))
 		return -EAGAIN;
-	return take_last(record, calls, fd, AW_MARK_NONE);
+	return take_last(record, fd, AW_MARK_NONE);
 }
 
 /*
  * When a later urgent byte overtakes the one at which the program stands, TCP takes the earlier one out
  * of the stream, unless it is in line.
  */
-static void renew_front(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+static void renew_front(struct aw_record *record, int fd)
 {
 	struct aw_record_rx *rx = &record->rx;
 	int err;
 
-	if (aw_urgent_is_at_pointer(calls, fd))
+	if (aw_urgent_is_at_pointer(fd))
 		return;
 	rx->mark = AW_MARK_NONE;
-	err = rx->in_line ? 0 : take_last(record, calls, fd, AW_MARK_NONE);
+	err = rx->in_line ? 0 : take_last(record, fd, AW_MARK_NONE);
 	if (err && err != -EAGAIN) {
 		rx->ended = true;
 		rx->error = -err;
 	}
 }
 
-void aw_urgent_renew(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+void aw_urgent_renew(struct aw_record *record, int fd)
 {
 	struct aw_record_rx *rx = &record->rx;
 
@@ -99,67 +91,66 @@ void aw_urgent_renew(struct aw_record *record, const struct aw_record_calls *cal
 	case AW_MARK_NONE:
 		break;
 	case AW_MARK_FRONT:
-		renew_front(record, calls, fd);
+		renew_front(record, fd);
 		break;
 	case AW_MARK_BEHIND:
-		if (aw_rx_is_ready(calls, fd, POLLPRI) || aw_urgent_is_at_pointer(calls, fd))
+		if (aw_rx_is_ready(fd, POLLPRI) || aw_urgent_is_at_pointer(fd))
 			rx->mark = AW_MARK_NONE;
 		break;
 	}
 }
 
 /* Moves the front from the socket to the record, if it comes next. */
-static void take_front(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd)
+static void take_front(struct aw_record_rx *rx, int fd)
 {
 	struct iovec iov = { rx->bytes + rx->have, AW_URGENT_FRONT - rx->have };
 	ssize_t n;
 
 	if (rx->held || rx->have >= AW_URGENT_FRONT)
 		return;
-	n = aw_rx_recvmsg(calls, fd, &iov, 1, MSG_PEEK);
+	n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
 	if (n != (ssize_t)iov.iov_len || !aw_frame_is_urgent(rx->bytes))
 		return;
-	n = aw_rx_take(rx, calls, fd, &iov, 1);
+	n = aw_rx_take(rx, fd, &iov, 1);
 	rx->have += n > 0 ? (uint32_t)n : 0;
 }
 
 /* True when the program is at the mark: then the front is in the record. */
-static bool reach_mark(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+static bool reach_mark(struct aw_record *record, int fd)
 {
 	struct aw_record_rx *rx = &record->rx;
 
-	if (rx->ended || aw_reply_take(record, calls, fd) != 0)
+	if (rx->ended || aw_reply_take(record, fd) != 0)
 		return false;
-	take_front(rx, calls, fd);
-	if (!aw_urgent_is_front(rx) || !aw_urgent_is_mark(rx, calls, fd))
+	take_front(rx, fd);
+	if (!aw_urgent_is_front(rx) || !aw_urgent_is_mark(rx, fd))
 		return false;
-	aw_lowat_await(rx, calls, fd);
+	aw_lowat_await(rx, fd);
 	return true;
 }
 
-bool aw_record_is_at_mark(struct aw_record *record, const struct aw_record_calls *calls, int fd)
+bool aw_record_is_at_mark(struct aw_record *record, int fd)
 {
-	aw_urgent_renew(record, calls, fd);
-	return record->rx.mark != AW_MARK_NONE || reach_mark(record, calls, fd);
+	aw_urgent_renew(record, fd);
+	return record->rx.mark != AW_MARK_NONE || reach_mark(record, fd);
 }
 
 /* Calls recv(MSG_OOB) with SO_OOBINLINE off. 1, or a negative errno; the byte is the FPDU's last. */
-static ssize_t ask_kernel(const struct aw_record_calls *calls, int fd, int flags)
+static ssize_t ask_kernel(int fd, int flags)
 {
 	int off = 0, on = 1;
 	uint8_t last;
 	struct iovec iov = { &last, 1 };
 	ssize_t n;
 
-	calls->setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &off, sizeof(off));
-	n = aw_rx_recvmsg(calls, fd, &iov, 1, MSG_OOB | flags);
-	calls->setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &off, sizeof(off));
+	n = aw_rx_recvmsg(fd, &iov, 1, MSG_OOB | flags);
+	aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	return n;
 }
 
 /* True when this is the front of an urgent FPDU, its CRC right as far as it goes. */
-static bool is_right(const struct aw_record *record, const struct aw_record_calls *calls,
-		     const uint8_t *front)
+static bool is_right(const struct aw_record *record, const uint8_t *front)
 {
 	uint8_t trailer[AW_FRAME_TRAILER_MAX];
 	const uint8_t *behind = front + AW_FRAME_HEAD + 1;
@@ -169,7 +160,7 @@ static bool is_right(const struct aw_record *record, const struct aw_record_call
 		return false;
 	if (!record->crc)
 		return true;
-	aw_frame_put_trailer(trailer, front, &piece, 1, calls->crc);
+	aw_frame_put_trailer(trailer, front, &piece, 1, aw_record_calls.crc);
 	return memcmp(trailer, behind, (size_t)(front + AW_URGENT_FRONT - behind)) == 0;
 }
 
@@ -190,8 +181,7 @@ static void copy_front(uint8_t front[AW_URGENT_FRONT], const uint8_t *base, size
  * Looks at the bytes in front of the urgent pointer, in the room behind what the record has. 0, or a
  * negative errno.
  */
-static int find(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		struct found *found)
+static int find(struct aw_record *record, int fd, struct found *found)
 {
 	size_t have = record->rx.have, room = sizeof(record->rx.bytes) - have;
 	uint8_t *base = record->rx.bytes + have, front[AW_URGENT_FRONT];
@@ -202,14 +192,14 @@ static int find(struct aw_record *record, const struct aw_record_calls *calls, i
 		return -EAGAIN;
 	for (int i = 0; i < LOOKS; i++)
 		iov[i] = (struct iovec){ base, room };
-	n = aw_rx_recvmsg(calls, fd, iov, LOOKS, MSG_PEEK);
+	n = aw_rx_recvmsg(fd, iov, LOOKS, MSG_PEEK);
 	if (n < 0)
 		return n == -ENODATA ? -EAGAIN : (int)n;
 	*found = (struct found){ .ahead = (size_t)n };
 	if (have + found->ahead < AW_URGENT_FRONT)
 		return 0;
 	copy_front(front, base, room, found->ahead);
-	found->right = is_right(record, calls, front);
+	found->right = is_right(record, front);
 	found->byte = front[AW_FRAME_HEAD];
 	return 0;
 }
@@ -218,14 +208,13 @@ static int find(struct aw_record *record, const struct aw_record_calls *calls, i
  * Has the kernel note that the urgent byte was received. If a later one has come meanwhile, the kernel
  * has noted that one, and the earlier one is overtaken.
  */
-static ssize_t take_found(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  struct found found, uint8_t *byte)
+static ssize_t take_found(struct aw_record *record, int fd, struct found found, uint8_t *byte)
 {
 	for (int tries = 0; tries < TRIES; tries++) {
 		struct found again;
 
-		(void)ask_kernel(calls, fd, 0);
-		if (find(record, calls, fd, &again) != 0 || !again.right)
+		(void)ask_kernel(fd, 0);
+		if (find(record, fd, &again) != 0 || !again.right)
 			return -EAGAIN;
 		*byte = again.byte;
 		if (again.ahead == found.ahead)
@@ -236,45 +225,43 @@ static ssize_t take_found(struct aw_record *record, const struct aw_record_calls
 }
 
 /* Receives the kernel's urgent byte, at which the program does not stand. */
-static ssize_t search(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-		      uint8_t *byte, int flags)
+static ssize_t search(struct aw_record *record, int fd, uint8_t *byte, int flags)
 {
-	size_t came = queued(calls, fd);
+	size_t came = aw_rx_queued(fd);
 	struct found found;
 
-	if (find(record, calls, fd, &found) != 0)
+	if (find(record, fd, &found) != 0)
 		return -EAGAIN;
 	if (found.right && !(flags & MSG_PEEK))
-		return take_found(record, calls, fd, found, byte);
+		return take_found(record, fd, found, byte);
 	*byte = found.byte;
 	if (found.right)
 		return 1;
 	/* The pointer is at no urgent FPDU's end, and poll would tell of it for ever. */
 	if (found.ahead < came)
-		(void)ask_kernel(calls, fd, 0);
+		(void)ask_kernel(fd, 0);
 	return -EAGAIN;
 }
 
 /* Receives the urgent byte at which the program stands: it is in the record. */
-static ssize_t give_front(struct aw_record *record, const struct aw_record_calls *calls, int fd,
-			  uint8_t *byte, int flags)
+static ssize_t give_front(struct aw_record *record, int fd, uint8_t *byte, int flags)
 {
 	struct aw_record_rx *rx = &record->rx;
 	int err;
 
-	if (!queued(calls, fd))
+	if (!aw_rx_queued(fd))
 		return -EAGAIN;
-	if (!aw_rx_is_ready(calls, fd, POLLPRI))
+	if (!aw_rx_is_ready(fd, POLLPRI))
 		return -EINVAL;
 	*byte = rx->bytes[AW_FRAME_HEAD];
 	if (flags & MSG_PEEK)
-		return is_right(record, calls, rx->bytes) ? 1 : -EAGAIN;
-	err = take_last(record, calls, fd, AW_MARK_BEHIND);
+		return is_right(record, rx->bytes) ? 1 : -EAGAIN;
+	err = take_last(record, fd, AW_MARK_BEHIND);
 	if (err) {
 		rx->ended = true;
 		return err;
 	}
-	aw_lowat_await(rx, calls, fd);
+	aw_lowat_await(rx, fd);
 	return 1;
 }
 
@@ -282,7 +269,7 @@ static ssize_t give_front(struct aw_record *record, const struct aw_record_calls
  * Passes an urgent pointer that is at the socket's next byte, and at no urgent FPDU's end. That byte
  * moves to the record, unless it makes an FPDU whole and so the fd readable.
  */
-static void pass_false_mark(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd)
+static void pass_false_mark(struct aw_record_rx *rx, int fd)
 {
 	struct iovec iov = { rx->bytes + rx->have, 1 };
 	size_t payload;
@@ -292,32 +279,31 @@ static void pass_false_mark(struct aw_record_rx *rx, const struct aw_record_call
 	if (rx->have >= FPDU_LEN_FIELD &&
 	    (!aw_frame_payload(rx->bytes, &payload) || rx->have + 1 >= aw_frame_len(payload)))
 		return;
-	if (aw_rx_take(rx, calls, fd, &iov, 1) != 1)
+	if (aw_rx_take(rx, fd, &iov, 1) != 1)
 		return;
 	rx->have++;
-	aw_lowat_await(rx, calls, fd);
+	aw_lowat_await(rx, fd);
 }
 
-ssize_t aw_record_receive_urgent(struct aw_record *record, const struct aw_record_calls *calls,
-				 int fd, uint8_t *byte, int flags)
+ssize_t aw_record_receive_urgent(struct aw_record *record, int fd, uint8_t *byte, int flags)
 {
 	struct aw_record_rx *rx = &record->rx;
 	ssize_t n;
 
-	aw_urgent_renew(record, calls, fd);
+	aw_urgent_renew(record, fd);
 	if (rx->in_line || rx->ended)
 		return -EINVAL;
-	(void)reach_mark(record, calls, fd);
-	if (aw_urgent_is_at_pointer(calls, fd)) {
+	(void)reach_mark(record, fd);
+	if (aw_urgent_is_at_pointer(fd)) {
 		if (aw_urgent_is_front(rx))
-			return give_front(record, calls, fd, byte, flags);
-		pass_false_mark(rx, calls, fd);
+			return give_front(record, fd, byte, flags);
+		pass_false_mark(rx, fd);
 		return -EINVAL;
 	}
-	if (aw_urgent_is_front(rx) && !queued(calls, fd))
+	if (aw_urgent_is_front(rx) && !aw_rx_queued(fd))
 		return -EAGAIN; /* the urgent pointer may be at the byte that comes next */
-	n = ask_kernel(calls, fd, MSG_PEEK);
+	n = ask_kernel(fd, MSG_PEEK);
 	if (n == -ENODATA)
 		return 0;
-	return n < 0 ? n : search(record, calls, fd, byte, flags);
+	return n < 0 ? n : search(record, fd, byte, flags);
 }

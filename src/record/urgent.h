@@ -17,19 +17,19 @@ static inline bool aw_urgent_is_front(const struct aw_record_rx *rx)
 }
 
 /* True when TCP's urgent pointer is at the socket's next byte. */
-bool aw_urgent_is_at_pointer(const struct aw_record_calls *calls, int fd);
+bool aw_urgent_is_at_pointer(int fd);
 
 /*
  * With the front in the record: true when TCP's urgent pointer is at the FPDU's last byte, and so the
  * program at the mark. Otherwise a later urgent byte has overtaken this one, which is data then.
  */
-bool aw_urgent_is_mark(struct aw_record_rx *rx, const struct aw_record_calls *calls, int fd);
+bool aw_urgent_is_mark(struct aw_record_rx *rx, int fd);
 
 /*
  * Begins each of the program's calls: a later urgent byte may have come since the program has come to
  * the mark.
  */
-void aw_urgent_renew(struct aw_record *record, const struct aw_record_calls *calls, int fd);
+void aw_urgent_renew(struct aw_record *record, int fd);
 
 /*
  * Takes the urgent byte out of the stream for a program that stands at the mark and reads: MSG_OOB
@@ -37,6 +37,6 @@ void aw_urgent_renew(struct aw_record *record, const struct aw_record_calls *cal
  * has come behind it. TCP takes it away even then; but a record's fd may have become readable by the
  * urgent FPDU alone, and the program reads for that reason.
  */
-int aw_urgent_pass(struct aw_record *record, const struct aw_record_calls *calls, int fd);
+int aw_urgent_pass(struct aw_record *record, int fd);
 
 #endif

@@ -90,7 +90,7 @@ static int fake_ioctl(int fd, unsigned long request, int *answer)
 	return 0;
 }
 
-static const struct aw_record_calls calls = {
+const struct aw_record_calls aw_record_calls = {
 	.recvmsg = fake_recvmsg,
 	.sendmsg = fake_sendmsg,
 	.setsockopt = fake_setsockopt,
@@ -109,15 +109,15 @@ static void receive_some(struct bytes *b)
 	ssize_t n;
 
 	memset(buffer, GUARD, sizeof(buffer));
-	n = looks ? aw_record_peek(&record, &calls, 0, iov, 2, NULL)
-		  : aw_record_receive(&record, &calls, 0, iov, 2, 0);
+	n = looks ? aw_record_peek(&record, 0, iov, 2, NULL)
+		  : aw_record_receive(&record, 0, iov, 2, 0);
 	FUZZ_CHECK(buffer[room] == GUARD);
 	FUZZ_CHECK(n <= (ssize_t)room);
 	FUZZ_CHECK(n >= 0 || n == -EAGAIN || n == -EPROTO || n == -ECONNRESET);
 	FUZZ_CHECK(!ended || n == 0);
 	FUZZ_CHECK(n <= 0 || looks || record.rx.msn > 1);
 	if (record.rx.verdict)
-		aw_record_end(&record, &calls, 0);
+		aw_record_end(&record, 0);
 	FUZZ_CHECK(terminated == (record.rx.verdict && record.rx.verdict != AW_E_MPA_CLOSED));
 }
 
@@ -125,7 +125,7 @@ static void receive_some(struct bytes *b)
 static void count(void)
 {
 	static struct aw_record copy;
-	ssize_t n = aw_record_pending(&record, &calls, 0);
+	ssize_t n = aw_record_pending(&record, 0);
 
 	FUZZ_CHECK(n >= 0 || aw_record_is_failure(n));
 	FUZZ_CHECK(peek_offset == -1);
@@ -133,7 +133,7 @@ static void count(void)
 		return;
 	copy = record;
 	copy.rx.count.known = false;
-	FUZZ_CHECK(aw_record_pending(&copy, &calls, 0) == n);
+	FUZZ_CHECK(aw_record_pending(&copy, 0) == n);
 }
 
 /* What the program may ask beside. */
@@ -146,10 +146,10 @@ static void ask_some(struct bytes *b)
 		count();
 		break;
 	case 1:
-		FUZZ_CHECK(!aw_record_is_at_mark(&record, &calls, 0));
+		FUZZ_CHECK(!aw_record_is_at_mark(&record, 0));
 		break;
 	case 2:
-		FUZZ_CHECK(aw_record_receive_urgent(&record, &calls, 0, &byte, 0) < 0);
+		FUZZ_CHECK(aw_record_receive_urgent(&record, 0, &byte, 0) < 0);
 		break;
 	default:
 		break;

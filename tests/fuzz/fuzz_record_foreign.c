@@ -99,7 +99,7 @@ static bool is_record(const uint8_t *data, size_t len)
 	return len > 0 && data[0] % 2;
 }
 
-static const struct aw_record_calls calls = {
+const struct aw_record_calls aw_record_calls = {
 	.recvmsg = fake_recvmsg,
 	.sendmsg = fake_sendmsg,
 	.getsockopt = fake_getsockopt,
@@ -149,29 +149,29 @@ static void use(void)
 	memset(buffer, GUARD, sizeof(buffer));
 	switch (bytes_u8(&bytes) % 8) {
 	case 0:
-		n = aw_record_peek(&record, &calls, 0, iov, 2, bytes_bool(&bytes) ? &due : NULL);
+		n = aw_record_peek(&record, 0, iov, 2, bytes_bool(&bytes) ? &due : NULL);
 		break;
 	case 1:
-		n = aw_record_send(&record, &calls, 0, iov, 2, bytes_bool(&bytes) ? MSG_OOB : 0);
+		n = aw_record_send(&record, 0, iov, 2, bytes_bool(&bytes) ? MSG_OOB : 0);
 		break;
 	case 2:
-		n = aw_record_receive_urgent(&record, &calls, 0, buffer, 0);
+		n = aw_record_receive_urgent(&record, 0, buffer, 0);
 		break;
 	case 3:
-		(void)aw_record_pending(&record, &calls, 0);
-		(void)aw_record_is_at_mark(&record, &calls, 0);
+		(void)aw_record_pending(&record, 0);
+		(void)aw_record_is_at_mark(&record, 0);
 		break;
 	case 4:
-		(void)aw_record_flush(&record, &calls, 0);
-		aw_record_set_wanted(&record, &calls, 0, 1 + bytes_u16(&bytes));
+		(void)aw_record_flush(&record, 0);
+		aw_record_set_wanted(&record, 0, 1 + bytes_u16(&bytes));
 		break;
 	default:
-		n = aw_record_receive(&record, &calls, 0, iov, 2, 0);
+		n = aw_record_receive(&record, 0, iov, 2, 0);
 		break;
 	}
 	FUZZ_CHECK(buffer[room] == GUARD && n <= (ssize_t)room);
 	if (record.rx.verdict)
-		aw_record_end(&record, &calls, 0);
+		aw_record_end(&record, 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

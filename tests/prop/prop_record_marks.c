@@ -130,7 +130,7 @@ static int fake_ioctl(int fd, unsigned long request, int *answer)
 	return 0;
 }
 
-static const struct aw_record_calls calls = {
+const struct aw_record_calls aw_record_calls = {
 	.recvmsg = fake_recvmsg,
 	.setsockopt = fake_setsockopt,
 	.poll = fake_poll,
@@ -201,12 +201,12 @@ static ssize_t receive_some(struct bytes *b)
 	ssize_t n;
 
 	if (bytes_u8(b) % 3 == 0) {
-		n = aw_record_peek(&record, &calls, 0, &look, 1, NULL);
+		n = aw_record_peek(&record, 0, &look, 1, NULL);
 		PROP(n >= 0 || n == -EAGAIN);
 		if (n > 0)
 			follow(data_at, looked, (size_t)n);
 	}
-	n = aw_record_receive(&record, &calls, 0, &iov, 1, 0);
+	n = aw_record_receive(&record, 0, &iov, 1, 0);
 	PROP(n >= 0 || n == -EAGAIN);
 	if (n > 0)
 		data_at = follow(data_at, came, (size_t)n);
@@ -216,8 +216,7 @@ static ssize_t receive_some(struct bytes *b)
 static void ask_urgent(struct bytes *b)
 {
 	uint8_t byte;
-	ssize_t n =
-		aw_record_receive_urgent(&record, &calls, 0, &byte, bytes_u8(b) % 2 ? MSG_PEEK : 0);
+	ssize_t n = aw_record_receive_urgent(&record, 0, &byte, bytes_u8(b) % 2 ? MSG_PEEK : 0);
 
 	PROP(n == 1 || n == -EAGAIN || n == -EINVAL);
 	PROP(n != 1 || !record.rx.in_line);
@@ -227,7 +226,7 @@ static void ask_urgent(struct bytes *b)
 /* As many bytes as the program may count are there to be had. */
 static void count(void)
 {
-	ssize_t n = aw_record_pending(&record, &calls, 0);
+	ssize_t n = aw_record_pending(&record, 0);
 
 	PROP(n >= 0 && (size_t)n <= data_len - data_at);
 }
@@ -247,7 +246,7 @@ static void step(struct bytes *b)
 		count();
 		break;
 	case 5:
-		(void)aw_record_is_at_mark(&record, &calls, 0);
+		(void)aw_record_is_at_mark(&record, 0);
 		break;
 	default:
 		(void)receive_some(b);

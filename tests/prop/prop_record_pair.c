@@ -139,7 +139,7 @@ static int fake_ioctl(int fd, unsigned long request, int *answer)
 	return 0;
 }
 
-static const struct aw_record_calls calls = {
+const struct aw_record_calls aw_record_calls = {
 	.recvmsg = fake_recvmsg,
 	.sendmsg = fake_sendmsg,
 	.getsockopt = fake_getsockopt,
@@ -200,7 +200,7 @@ static void send_some(struct bytes *b)
 	if (most < BUFFERS)
 		return;
 	count = cut(b, data + accepted, most, iov);
-	n = aw_record_send(&sender, &calls, 0, iov, count, 0);
+	n = aw_record_send(&sender, 0, iov, count, 0);
 	PROP(n >= 0 || n == -EAGAIN);
 	accepted += n > 0 ? (size_t)n : 0;
 }
@@ -219,7 +219,7 @@ static void receive_some(struct bytes *b)
 		bool waits = bytes_bool(b);
 		size_t due = 0;
 
-		n = aw_record_peek(&receiver, &calls, 0, &look, 1, waits ? &due : NULL);
+		n = aw_record_peek(&receiver, 0, &look, 1, waits ? &due : NULL);
 		/* A look that waits sees all that is there, and for more of it more bytes must come. */
 		PROP(!waits || n <= 0 || n == (ssize_t)smaller(look.iov_len, there));
 		PROP(!waits || n <= 0 || n == (ssize_t)look.iov_len ||
@@ -229,7 +229,7 @@ static void receive_some(struct bytes *b)
 		     n >= (ssize_t)smaller(there, 65536));
 		PROP(n <= 0 || memcmp(looked, data + received, (size_t)n) == 0);
 	}
-	n = aw_record_receive(&receiver, &calls, 0, iov, count, 0);
+	n = aw_record_receive(&receiver, 0, iov, count, 0);
 	PROP(room == 0 || n == (there ? (ssize_t)smaller(room, there) : -EAGAIN));
 	if (n > 0) {
 		PROP(memcmp(came, data + received, (size_t)n) == 0);
@@ -264,10 +264,10 @@ static void step(struct bytes *b)
 		arrive(b);
 		break;
 	case 5:
-		aw_record_flush(&sender, &calls, 0);
+		aw_record_flush(&sender, 0);
 		break;
 	case 6:
-		aw_record_set_wanted(&receiver, &calls, 0,
+		aw_record_set_wanted(&receiver, 0,
 				     bytes_u8(b) % 3 ? (uint32_t)length(b, 40000) : 1);
 		break;
 	default:
@@ -284,19 +284,19 @@ static void drain(void)
 
 	net.splits = false;
 	while (received < accepted || sender.tx.rest) {
-		aw_record_flush(&sender, &calls, 0);
+		aw_record_flush(&sender, 0);
 		net.arrived = net.sent;
-		n = aw_record_receive(&receiver, &calls, 0, &iov, 1, 0);
+		n = aw_record_receive(&receiver, 0, &iov, 1, 0);
 		PROP(n > 0);
 		PROP(memcmp(came, data + received, (size_t)n) == 0);
 		received += (size_t)n;
 	}
 	net.arrived = net.sent;
-	PROP(aw_record_receive(&receiver, &calls, 0, &iov, 1, 0) == -EAGAIN);
+	PROP(aw_record_receive(&receiver, 0, &iov, 1, 0) == -EAGAIN);
 	PROP(!is_readable());
 	net.shut = true;
-	PROP(aw_record_receive(&receiver, &calls, 0, &iov, 1, 0) == 0);
-	PROP(aw_record_receive(&receiver, &calls, 0, &iov, 1, 0) == 0);
+	PROP(aw_record_receive(&receiver, 0, &iov, 1, 0) == 0);
+	PROP(aw_record_receive(&receiver, 0, &iov, 1, 0) == 0);
 }
 
 void prop_run(struct bytes *b)

@@ -26,7 +26,7 @@ static struct {
 static struct aw_record sender, receiver;
 static uint8_t next_byte;
 
-static const struct aw_record_calls calls = { RECORD_CALLS, .crc = crc32c_update };
+const struct aw_record_calls aw_record_calls = { RECORD_CALLS, .crc = crc32c_update };
 
 static void connect_pair(int fds[2])
 {
@@ -79,10 +79,9 @@ static ssize_t receive_framed(void *to, size_t len, int flags)
 	struct iovec iov = { to, len };
 
 	if (flags & MSG_OOB)
-		return aw_record_receive_urgent(&receiver, &calls, framed.fds[1], to,
-						flags & MSG_PEEK);
-	return flags & MSG_PEEK ? aw_record_peek(&receiver, &calls, framed.fds[1], &iov, 1, NULL)
-				: aw_record_receive(&receiver, &calls, framed.fds[1], &iov, 1, 0);
+		return aw_record_receive_urgent(&receiver, framed.fds[1], to, flags & MSG_PEEK);
+	return flags & MSG_PEEK ? aw_record_peek(&receiver, framed.fds[1], &iov, 1, NULL)
+				: aw_record_receive(&receiver, framed.fds[1], &iov, 1, 0);
 }
 
 static void compare_receive(size_t len, int flags)
@@ -99,7 +98,7 @@ static void compare_mark(void)
 	int at_mark = -1;
 
 	PROP(ioctl(plain.fds[1], SIOCATMARK, &at_mark) == 0);
-	PROP(aw_record_is_at_mark(&receiver, &calls, framed.fds[1]) == (at_mark == 1));
+	PROP(aw_record_is_at_mark(&receiver, framed.fds[1]) == (at_mark == 1));
 }
 
 static void compare_count(void)
@@ -107,7 +106,7 @@ static void compare_count(void)
 	int count = -1;
 
 	PROP(ioctl(plain.fds[1], FIONREAD, &count) == 0);
-	PROP(aw_record_pending(&receiver, &calls, framed.fds[1]) == count);
+	PROP(aw_record_pending(&receiver, framed.fds[1]) == count);
 }
 
 static short ready(int fd)
@@ -135,7 +134,7 @@ static void send_both(size_t len, int flags)
 	for (size_t i = 0; i < len; i++)
 		bytes[i] = ++next_byte;
 	PROP(send(plain.fds[0], bytes, len, flags) == (ssize_t)len);
-	PROP(aw_record_send(&sender, &calls, framed.fds[0], &iov, 1, flags) == (ssize_t)len);
+	PROP(aw_record_send(&sender, framed.fds[0], &iov, 1, flags) == (ssize_t)len);
 	await_arrival(plain.fds);
 	await_arrival(framed.fds);
 	compare_mark();

@@ -30,7 +30,7 @@ struct end {
 static struct end ends[2];
 static uint8_t data[LARGE], came[LARGE];
 
-static const struct aw_record_calls calls = { RECORD_CALLS, .crc = crc32c_update };
+const struct aw_record_calls aw_record_calls = { RECORD_CALLS, .crc = crc32c_update };
 
 static void connect_ends(bool crc)
 {
@@ -56,14 +56,14 @@ static ssize_t send_on(struct end *end, const void *bytes, size_t len)
 {
 	struct iovec iov = { (void *)bytes, len };
 
-	return aw_record_send(&end->record, &calls, end->fd, &iov, 1, 0);
+	return aw_record_send(&end->record, end->fd, &iov, 1, 0);
 }
 
 static ssize_t receive_on(struct end *end, void *bytes, size_t len)
 {
 	struct iovec iov = { bytes, len };
 
-	return aw_record_receive(&end->record, &calls, end->fd, &iov, 1, 0);
+	return aw_record_receive(&end->record, end->fd, &iov, 1, 0);
 }
 
 static short ready(const struct end *end, short events, int timeout_ms)
@@ -212,7 +212,7 @@ static void assert_refused(const uint8_t *fpdu, size_t len, enum aw_error error)
 	await_readable(&ends[1]);
 	assert_int_equal(receive_on(&ends[1], came, LARGE), -EPROTO);
 	assert_int_equal(ends[1].record.rx.verdict, error);
-	aw_record_end(&ends[1].record, &calls, ends[1].fd);
+	aw_record_end(&ends[1].record, ends[1].fd);
 	assert_terminate(ends[0].fd, error);
 	assert_int_equal(send_on(&ends[1], data, 1), -EPIPE);
 	assert_int_equal(receive_on(&ends[1], came, LARGE), 0);
@@ -289,14 +289,14 @@ static void wanted__counts_payload_alone(void **state)
 {
 	(void)state;
 	connect_ends(true);
-	aw_record_set_wanted(&ends[1].record, &calls, ends[1].fd, 10);
+	aw_record_set_wanted(&ends[1].record, ends[1].fd, 10);
 	assert_int_equal(send_on(&ends[0], data, 4), 4);
 	await_bytes(&ends[1], (int)aw_frame_len(4));
-	assert_int_equal(aw_record_pending(&ends[1].record, &calls, ends[1].fd), 4);
+	assert_int_equal(aw_record_pending(&ends[1].record, ends[1].fd), 4);
 	assert_false(ready(&ends[1], POLLIN, 0));
 	assert_int_equal(send_on(&ends[0], data, 3), 3);
 	await_bytes(&ends[1], 2 * (int)aw_frame_len(4));
-	assert_int_equal(aw_record_pending(&ends[1].record, &calls, ends[1].fd), 7);
+	assert_int_equal(aw_record_pending(&ends[1].record, ends[1].fd), 7);
 	assert_false(ready(&ends[1], POLLIN, 0));
 	assert_int_equal(send_on(&ends[0], data, 3), 3);
 	await_readable(&ends[1]);
@@ -315,16 +315,16 @@ static void pending__counts_what_has_come_since(void **state)
 		assert_int_equal(send_on(&ends[0], data, len), len);
 		due += len;
 		await_bytes(&ends[1], 1);
-		while (aw_record_pending(&ends[1].record, &calls, ends[1].fd) < (ssize_t)due)
+		while (aw_record_pending(&ends[1].record, ends[1].fd) < (ssize_t)due)
 			continue;
-		assert_int_equal(aw_record_pending(&ends[1].record, &calls, ends[1].fd), due);
+		assert_int_equal(aw_record_pending(&ends[1].record, ends[1].fd), due);
 		assert_int_equal(receive_on(&ends[1], came, len / 2 + 1), len / 2 + 1);
 		due -= len / 2 + 1;
-		assert_int_equal(aw_record_pending(&ends[1].record, &calls, ends[1].fd), due);
+		assert_int_equal(aw_record_pending(&ends[1].record, ends[1].fd), due);
 	}
 	while (due > 0)
 		due -= (size_t)receive_on(&ends[1], came, due);
-	assert_int_equal(aw_record_pending(&ends[1].record, &calls, ends[1].fd), 0);
+	assert_int_equal(aw_record_pending(&ends[1].record, ends[1].fd), 0);
 	close_ends();
 }
 
@@ -333,7 +333,7 @@ static void wanted__counts_what_is_left_of_an_fpdu(void **state)
 {
 	(void)state;
 	connect_ends(true);
-	aw_record_set_wanted(&ends[1].record, &calls, ends[1].fd, 10);
+	aw_record_set_wanted(&ends[1].record, ends[1].fd, 10);
 	assert_int_equal(send_on(&ends[0], data, 20), 20);
 	await_readable(&ends[1]);
 	assert_int_equal(receive_on(&ends[1], came, 15), 15);
@@ -363,8 +363,8 @@ static void record__of_another_process_is_judged(void **state)
 
 	(void)state;
 	connect_ends(true);
-	assert_int_equal(aw_record_send(&ends[0].record, &calls, ends[0].fd, &from, 1, 0), 100);
-	assert_int_equal(aw_record_receive(record, &calls, ends[1].fd, &to, 1, 0), 10);
+	assert_int_equal(aw_record_send(&ends[0].record, ends[0].fd, &from, 1, 0), 100);
+	assert_int_equal(aw_record_receive(record, ends[1].fd, &to, 1, 0), 10);
 	assert_true(record->rx.held);
 	memcpy(&copied, record, sizeof(copied));
 	assert_true(aw_record_is_sound(&copied));

@@ -75,7 +75,7 @@ static bool is_hello(const uint8_t *bytes, size_t len)
 	return len == HELLO_LEN && memcmp(bytes, HELLO, len) == 0;
 }
 
-static const struct aw_record_calls calls = {
+const struct aw_record_calls aw_record_calls = {
 	.recvmsg = recvmsg,
 	.sendmsg = fateful_sendmsg,
 	.getsockopt = getsockopt,
@@ -91,7 +91,7 @@ static ssize_t send_on(int end, const void *bytes, size_t len)
 {
 	struct iovec iov = { (void *)bytes, len };
 
-	return aw_record_send(&records[end], &calls, fds[end], &iov, 1, 0);
+	return aw_record_send(&records[end], fds[end], &iov, 1, 0);
 }
 
 /* Receives what there is at end, or what comes within timeout_ms. */
@@ -102,7 +102,7 @@ static size_t receive_on(int end, int timeout_ms)
 	ssize_t n = -EAGAIN;
 
 	while (n == -EAGAIN && poll(&pollfd, 1, timeout_ms) > 0)
-		n = aw_record_receive(&records[end], &calls, fds[end], &iov, 1, 0);
+		n = aw_record_receive(&records[end], fds[end], &iov, 1, 0);
 	assert_true(n > 0 || n == -EAGAIN);
 	return n > 0 ? (size_t)n : 0;
 }
@@ -136,10 +136,9 @@ static int connect_records(void **state)
 		data[i] = (uint8_t)(i * 31 + i / 256);
 	fate = LIVE;
 	takes = 0;
-	assert_int_equal(
-		aw_record_initiate(&records[ACTIVE], &calls, fds[ACTIVE], HELLO, HELLO_LEN), 0);
+	assert_int_equal(aw_record_initiate(&records[ACTIVE], fds[ACTIVE], HELLO, HELLO_LEN), 0);
 	do
-		err = aw_record_take_request(&calls, fds[PASSIVE]);
+		err = aw_record_take_request(fds[PASSIVE]);
 	while (err == -EAGAIN);
 	assert_int_equal(err, 0);
 	aw_record_respond(&records[PASSIVE], HELLO, HELLO_LEN);
@@ -182,7 +181,7 @@ static void killed_sender(int end, size_t len, int how, size_t taken)
 
 static bool recover(int end)
 {
-	return aw_record_recover(&records[end], &calls, fds[end]);
+	return aw_record_recover(&records[end], fds[end]);
 }
 
 static void expect_tail(int end)
@@ -229,7 +228,7 @@ static void test_killed_sending_a_rest(void **state)
 		killed_sender(ACTIVE, 1, DIE_BEFORE, 0);
 		assert_true(recover(ACTIVE));
 	}
-	assert_int_equal(aw_record_flush(&records[ACTIVE], &calls, fds[ACTIVE]), 0);
+	assert_int_equal(aw_record_flush(&records[ACTIVE], fds[ACTIVE]), 0);
 	expect_at(PASSIVE, data, 100);
 	expect_tail(ACTIVE);
 }

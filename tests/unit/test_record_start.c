@@ -30,8 +30,8 @@ static bool is_hello(const uint8_t *bytes, size_t len)
 	return len == HELLO_LEN && memcmp(bytes, HELLO, len) == 0;
 }
 
-static const struct aw_record_calls calls = { RECORD_CALLS, .crc = aw_frame_crc_portable,
-					      .is_record = is_hello };
+const struct aw_record_calls aw_record_calls = { RECORD_CALLS, .crc = aw_frame_crc_portable,
+						 .is_record = is_hello };
 
 static void connect_fds(void)
 {
@@ -48,7 +48,7 @@ static void connect_fds(void)
 static void initiate(void)
 {
 	connect_fds();
-	assert_int_equal(aw_record_initiate(&records[0], &calls, fds[0], HELLO, HELLO_LEN), 0);
+	assert_int_equal(aw_record_initiate(&records[0], fds[0], HELLO, HELLO_LEN), 0);
 }
 
 static void respond(void)
@@ -75,21 +75,21 @@ static ssize_t send_on(int end, size_t len)
 {
 	struct iovec iov = { data, len };
 
-	return aw_record_send(&records[end], &calls, fds[end], &iov, 1, 0);
+	return aw_record_send(&records[end], fds[end], &iov, 1, 0);
 }
 
 static ssize_t receive_on(int end, size_t len)
 {
 	struct iovec iov = { came, len };
 
-	return aw_record_receive(&records[end], &calls, fds[end], &iov, 1, 0);
+	return aw_record_receive(&records[end], fds[end], &iov, 1, 0);
 }
 
 static ssize_t peek_on(int end, size_t len)
 {
 	struct iovec iov = { came, len };
 
-	return aw_record_peek(&records[end], &calls, fds[end], &iov, 1, NULL);
+	return aw_record_peek(&records[end], fds[end], &iov, 1, NULL);
 }
 
 static bool is_readable(int end, int timeout_ms)
@@ -123,7 +123,7 @@ static void start__an_end_without_a_word(void **state)
 	(void)state;
 	initiate();
 	respond();
-	assert_int_equal(aw_record_flush(&records[1], &calls, fds[1]), 0);
+	assert_int_equal(aw_record_flush(&records[1], fds[1]), 0);
 	shutdown(fds[1], SHUT_WR);
 	assert_true(is_readable(0, TCP_WAIT_S * 1000));
 	assert_int_equal(receive_on(0, LARGE), 0);
@@ -158,7 +158,7 @@ static void assert_no_reply(const uint8_t *bytes, size_t len)
 	shutdown(fds[1], SHUT_WR);
 	assert_true(is_readable(0, TCP_WAIT_S * 1000));
 	assert_int_equal(receive_on(0, LARGE), -EPROTO);
-	aw_record_end(&records[0], &calls, fds[0]);
+	aw_record_end(&records[0], fds[0]);
 	assert_int_equal(send_on(0, 1), -EPIPE);
 	assert_int_equal(receive_on(0, LARGE), 0);
 	close_fds();
@@ -206,7 +206,7 @@ static void peek__an_fpdu_larger_than_the_buffer(void **state)
 	}
 	assert_memory_equal(came, data, 30000);
 	assert_return_code(ioctl(fds[1], FIONREAD, &size), errno);
-	assert_int_equal(aw_record_pending(&records[1], &calls, fds[1]), 30000);
+	assert_int_equal(aw_record_pending(&records[1], fds[1]), 30000);
 	assert_int_equal(receive_on(1, 1000), 1000);
 	assert_int_equal(peek_on(1, 5), 5);
 	assert_memory_equal(came, data + 1000, 5);

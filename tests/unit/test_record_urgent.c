@@ -24,7 +24,7 @@ static int fds[2];
 static struct aw_record sender, receiver;
 static uint8_t data[LARGE], came[LARGE];
 
-static const struct aw_record_calls calls = { RECORD_CALLS, .crc = crc32c_update };
+const struct aw_record_calls aw_record_calls = { RECORD_CALLS, .crc = crc32c_update };
 
 static int begin(void **state)
 {
@@ -57,26 +57,26 @@ static void send_on(size_t len, int flags)
 {
 	struct iovec iov = { data, len };
 
-	assert_int_equal(aw_record_send(&sender, &calls, fds[0], &iov, 1, flags), len);
+	assert_int_equal(aw_record_send(&sender, fds[0], &iov, 1, flags), len);
 }
 
 static ssize_t receive_on(size_t len)
 {
 	struct iovec iov = { came, len };
 
-	return aw_record_receive(&receiver, &calls, fds[1], &iov, 1, 0);
+	return aw_record_receive(&receiver, fds[1], &iov, 1, 0);
 }
 
 static ssize_t peek_on(size_t len)
 {
 	struct iovec iov = { came, len };
 
-	return aw_record_peek(&receiver, &calls, fds[1], &iov, 1, NULL);
+	return aw_record_peek(&receiver, fds[1], &iov, 1, NULL);
 }
 
 static ssize_t urgent_on(int flags)
 {
-	return aw_record_receive_urgent(&receiver, &calls, fds[1], came, flags);
+	return aw_record_receive_urgent(&receiver, fds[1], came, flags);
 }
 
 static short ready(short events, int timeout_ms)
@@ -234,7 +234,7 @@ static void urgent__overtaken_with_a_wrong_crc(void **state)
 	assert_int_equal(receive_on(1), -EAGAIN);
 	send_raw(fpdu, URGENT_LEN, MSG_OOB);
 	await_bytes(1 + (int)URGENT_LEN);
-	assert_false(aw_record_is_at_mark(&receiver, &calls, fds[1]));
+	assert_false(aw_record_is_at_mark(&receiver, fds[1]));
 	assert_true(receiver.rx.ended);
 	assert_int_equal(receive_on(1), -EPROTO);
 	assert_int_equal(receive_on(1), 0);
@@ -260,7 +260,7 @@ static void mark__is_looked_for_without_taking(void **state)
 	(void)state;
 	send_on(40, 0);
 	await(POLLIN);
-	assert_false(aw_record_is_at_mark(&receiver, &calls, fds[1]));
+	assert_false(aw_record_is_at_mark(&receiver, fds[1]));
 	assert_int_equal(receiver.rx.have, 0);
 	send_on(1, MSG_OOB);
 	send_on(1, 0);
@@ -270,7 +270,7 @@ static void mark__is_looked_for_without_taking(void **state)
 	build(fpdu, 1, true);
 	send_raw(fpdu, URGENT_LEN - 2, 0);
 	await(POLLIN);
-	assert_false(aw_record_is_at_mark(&receiver, &calls, fds[1]));
+	assert_false(aw_record_is_at_mark(&receiver, fds[1]));
 	assert_int_equal(receiver.rx.have, 0);
 }
 

@@ -50,7 +50,7 @@ static bool is_record(const uint8_t *data, size_t len)
 	return aw_xs_hello_get(data, len, &hello) && hello.ext & AW_XS_EXT_RECORD;
 }
 
-const struct aw_record_calls aw_slot_calls = {
+const struct aw_record_calls aw_record_calls = {
 	.recvmsg = call_recvmsg,
 	.sendmsg = call_sendmsg,
 	.getsockopt = call_getsockopt,
@@ -68,7 +68,7 @@ const struct aw_record_calls aw_slot_calls = {
  */
 static bool recover(struct aw_slot *slot, const pthread_mutex_t *lock, int fd)
 {
-	return lock == &slot->tx_lock && aw_record_recover(&slot->record, &aw_slot_calls, fd);
+	return lock == &slot->tx_lock && aw_record_recover(&slot->record, fd);
 }
 
 int aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, int fd, const struct timespec *by)

@@ -7,7 +7,6 @@
 
 #include "xsock/framed/layout.h"
 
-extern const struct aw_record_calls aw_slot_calls;
 /* Returns the CRC32c, by ISA-L where that is installed. */
 uint32_t aw_slot_crc(uint32_t crc, const void *data, size_t len);
 /* Loads ISA-L unless it is loaded; otherwise the first aw_slot_crc() loads it. */

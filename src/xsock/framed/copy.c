@@ -217,7 +217,7 @@ static size_t record_room(int out, size_t len)
 
 	if (!slot || aw_half_enter_for(&half, slot, &slot->tx_lock, out) != 0)
 		return len;
-	room = aw_record_room(&slot->record, &aw_slot_calls, out, len);
+	room = aw_record_room(&slot->record, out, len);
 	aw_half_leave(&half);
 	return room;
 }

@@ -53,8 +53,8 @@ static int record_begin(struct aw_slot *slot, enum aw_role role, int fd)
 
 	fill_hello(hello);
 	if (role == AW_ROLE_ACTIVE)
-		return -aw_record_initiate(&slot->record, &aw_slot_calls, fd, hello, sizeof(hello));
-	err = -aw_record_take_request(&aw_slot_calls, fd);
+		return -aw_record_initiate(&slot->record, fd, hello, sizeof(hello));
+	err = -aw_record_take_request(fd);
 	if (!err)
 		aw_record_respond(&slot->record, hello, sizeof(hello));
 	return err;

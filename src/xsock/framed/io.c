@@ -80,7 +80,7 @@ static void send_terminate(struct aw_slot *slot, int fd)
 
 	if (aw_half_enter(&half, slot, &slot->tx_lock, fd) != 0)
 		return;
-	aw_record_end(&slot->record, &aw_slot_calls, fd);
+	aw_record_end(&slot->record, fd);
 	aw_half_leave(&half);
 }
 
@@ -116,10 +116,10 @@ static ssize_t receive_in(struct framed_call *call, const struct iovec *iov, int
 	ssize_t n;
 
 	if (call->flags & MSG_PEEK)
-		n = aw_record_peek(record, &aw_slot_calls, call->fd, iov, count,
+		n = aw_record_peek(record, call->fd, iov, count,
 				   call->flags & MSG_WAITALL ? &call->due : NULL);
 	else
-		n = aw_record_receive(record, &aw_slot_calls, call->fd, iov, count,
+		n = aw_record_receive(record, call->fd, iov, count,
 				      call->done ? AW_RECORD_GOES_ON : 0);
 	call->at_mark = record->rx.mark == AW_MARK_FRONT;
 	call->wanted = record->rx.wanted;
@@ -450,8 +450,7 @@ static ssize_t receive_urgent(struct framed_call *call)
 
 	if (n)
 		return n;
-	n = aw_record_receive_urgent(&call->slot->record, &aw_slot_calls, call->fd, &byte,
-				     call->flags & MSG_PEEK);
+	n = aw_record_receive_urgent(&call->slot->record, call->fd, &byte, call->flags & MSG_PEEK);
 	leave_rx(call, &half);
 	if (n == 1 && call->at.left == 0)
 		return 0;
@@ -505,7 +504,7 @@ static ssize_t send_once(struct framed_call *call)
 			 : aw_half_enter_for(&half, slot, &slot->tx_lock, call->fd));
 	if (n)
 		return n;
-	n = aw_record_send(&slot->record, &aw_slot_calls, call->fd, window, count,
+	n = aw_record_send(&slot->record, call->fd, window, count,
 			   call->flags & (covered < call->at.left ? MSG_MORE : SEND_FLAGS));
 	if (__builtin_expect(aw_slot_owes(slot), 0))
 		(void)aw_slot_flush_later(slot, call->fd);

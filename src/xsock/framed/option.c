@@ -45,7 +45,7 @@ void aw_slot_take_options(struct aw_slot *slot, int fd, struct aw_slot_options o
 	keep_in_line(fd);
 	slot->record.rx.in_line = options.in_line;
 	if (options.wanted > 1)
-		aw_record_set_wanted(&slot->record, &aw_slot_calls, fd, (uint32_t)options.wanted);
+		aw_record_set_wanted(&slot->record, fd, (uint32_t)options.wanted);
 }
 
 void aw_slot_give_options(struct aw_slot *slot, int fd, int near)
@@ -58,7 +58,7 @@ void aw_slot_give_options(struct aw_slot *slot, int fd, int near)
 		return;
 	in_line = rx->in_line;
 	wanted = (int)rx->wanted;
-	aw_record_set_wanted(&slot->record, &aw_slot_calls, fd, 1);
+	aw_record_set_wanted(&slot->record, fd, 1);
 	aw_half_leave(&half);
 	(void)aw_libc()->setsockopt(near, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof(in_line));
 	if (wanted > 1)
@@ -77,7 +77,7 @@ bool aw_framed_pending(int fd, int *count)
 	*count = 0;
 	if (aw_half_enter_for(&half, slot, &slot->rx_lock, fd) != 0)
 		return true;
-	n = aw_record_pending(&slot->record, &aw_slot_calls, fd);
+	n = aw_record_pending(&slot->record, fd);
 	aw_half_leave(&half);
 	if (n == -ENOTSOCK) {
 		(void)aw_fdtab_look(fd, NULL);
@@ -101,7 +101,7 @@ bool aw_framed_is_at_mark(int fd, int *at_mark)
 	*at_mark = 0;
 	if (aw_half_enter_for(&half, slot, &slot->rx_lock, fd) != 0)
 		return true;
-	*at_mark = aw_record_is_at_mark(&slot->record, &aw_slot_calls, fd);
+	*at_mark = aw_record_is_at_mark(&slot->record, fd);
 	aw_half_leave(&half);
 	return true;
 }
@@ -183,7 +183,7 @@ static int set_in_line(struct aw_slot *slot, int fd, const void *value, socklen_
 	memcpy(&number, value, sizeof(number));
 	keep_in_line(fd);
 	slot->record.rx.in_line = number != 0;
-	aw_record_set_wanted(&slot->record, &aw_slot_calls, fd, slot->record.rx.wanted);
+	aw_record_set_wanted(&slot->record, fd, slot->record.rx.wanted);
 	return 0;
 }
 
@@ -193,7 +193,7 @@ static int set_wanted(struct aw_slot *slot, int fd, const void *value, socklen_t
 	if (aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, value, len) != 0)
 		return -1;
 	slot->record.rx.lowat = (uint32_t)get_number(fd, SO_RCVLOWAT, 1);
-	aw_record_set_wanted(&slot->record, &aw_slot_calls, fd, slot->record.rx.lowat);
+	aw_record_set_wanted(&slot->record, fd, slot->record.rx.lowat);
 	return 0;
 }
 

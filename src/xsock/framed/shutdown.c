@@ -32,7 +32,7 @@ static bool end_behind_rest(struct aw_slot *slot, int fd)
 
 	if (aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
 		return false;
-	due = aw_record_flush(&slot->record, &aw_slot_calls, fd) == -EAGAIN;
+	due = aw_record_flush(&slot->record, fd) == -EAGAIN;
 	slot->record.tx.ended |= due;
 	slot->fin_due = due;
 	due = due && aw_slot_flush_later(slot, fd);

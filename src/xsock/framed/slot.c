@@ -136,7 +136,7 @@ static int flush_once(struct aw_slot *slot, int fd)
 		atomic_store(&flushing[aw_arena_number(slot)], 0);
 		return -err;
 	}
-	err = aw_record_flush(&slot->record, &aw_slot_calls, fd);
+	err = aw_record_flush(&slot->record, fd);
 	if (err == 0 && slot->fin_due)
 		(void)aw_libc()->shutdown(fd, SHUT_WR);
 	if (err != -EAGAIN)

@@ -37,7 +37,7 @@ static void farewell_ready(struct aw_loop_source *source, uint32_t events)
 {
 	struct farewell *farewell = source->owner;
 
-	if (aw_record_take_request(&aw_slot_calls, source->fd) != -EAGAIN ||
+	if (aw_record_take_request(source->fd) != -EAGAIN ||
 	    events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
 		farewell_end(farewell);
 }

@@ -124,7 +124,7 @@ static ssize_t record_send(struct aw_line *line, const struct iovec *iov, int fl
 	n = half_lock(r, &slot->tx_lock);
 	if (n)
 		return n;
-	n = aw_record_send(&slot->record, &aw_slot_calls, r->start.tcp, iov, 1, flags & MSG_OOB);
+	n = aw_record_send(&slot->record, r->start.tcp, iov, 1, flags & MSG_OOB);
 	pthread_mutex_unlock(&slot->tx_lock);
 	r->stats.bytes_out += n > 0 ? (uint64_t)n : 0;
 	return n;
@@ -137,7 +137,7 @@ static void record_terminate(struct line_record *r)
 
 	if (half_lock(r, &slot->tx_lock) != 0)
 		return;
-	aw_record_end(&slot->record, &aw_slot_calls, r->start.tcp);
+	aw_record_end(&slot->record, r->start.tcp);
 	pthread_mutex_unlock(&slot->tx_lock);
 }
 
@@ -160,9 +160,8 @@ static ssize_t receive_urgent(struct line_record *r, const struct iovec *iov)
 	struct iovec byte = { iov->iov_base, 1 };
 
 	return record->rx.in_line
-		       ? aw_record_receive(record, &aw_slot_calls, r->start.tcp, &byte, 1, 0)
-		       : aw_record_receive_urgent(record, &aw_slot_calls, r->start.tcp,
-						  iov->iov_base, 0);
+		       ? aw_record_receive(record, r->start.tcp, &byte, 1, 0)
+		       : aw_record_receive_urgent(record, r->start.tcp, iov->iov_base, 0);
 }
 
 static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int flags)
@@ -175,9 +174,8 @@ static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int fl
 	n = half_lock(r, &slot->rx_lock);
 	if (n)
 		return n;
-	n = flags & MSG_OOB
-		    ? receive_urgent(r, iov)
-		    : aw_record_receive(&slot->record, &aw_slot_calls, r->start.tcp, iov, 1, 0);
+	n = flags & MSG_OOB ? receive_urgent(r, iov)
+			    : aw_record_receive(&slot->record, r->start.tcp, iov, 1, 0);
 	faulty = slot->record.rx.verdict != AW_OK;
 	pthread_mutex_unlock(&slot->rx_lock);
 	if (faulty)
@@ -198,7 +196,7 @@ static size_t record_owed(struct aw_line *line)
 
 	if (err)
 		return err == -EAGAIN;
-	err = aw_record_flush(&slot->record, &aw_slot_calls, r->start.tcp);
+	err = aw_record_flush(&slot->record, r->start.tcp);
 	if (err == 0 && slot->fin_due) {
 		slot->fin_due = false;
 		(void)shutdown(r->start.tcp, SHUT_WR);
@@ -365,7 +363,7 @@ static bool record_at_mark(struct aw_line *line)
 
 	if (half_lock(r, &slot->rx_lock) != 0)
 		return false;
-	at_mark = aw_record_is_at_mark(&slot->record, &aw_slot_calls, r->start.tcp);
+	at_mark = aw_record_is_at_mark(&slot->record, r->start.tcp);
 	pthread_mutex_unlock(&slot->rx_lock);
 	return at_mark;
 }
