@@ -27,7 +27,7 @@
 static void request_by_number(const struct scene *s)
 {
 	static const enum aw_request_kind kinds[] = { AW_REQUEST_GET_OPTION, AW_REQUEST_SET_OPTION,
-						      AW_REQUEST_SOCKET, AW_REQUEST_DRAIN,
+						      AW_REQUEST_SOCKET, AW_REQUEST_DRAINED,
 						      AW_REQUEST_ERROR };
 	struct aw_request request;
 	struct aw_reply answer;
@@ -43,7 +43,7 @@ static void request_by_number(const struct scene *s)
 		request.len = sizeof(int);
 		request.value[0] = 1;
 		CHECK(ask(s, &request, other, 0, &answer) == NO_ANSWER);
-		if (kinds[i] != AW_REQUEST_SET_OPTION && kinds[i] != AW_REQUEST_DRAIN &&
+		if (kinds[i] != AW_REQUEST_SET_OPTION && kinds[i] != AW_REQUEST_DRAINED &&
 		    kinds[i] != AW_REQUEST_ERROR)
 			CHECK(ask(s, &request, other, 1, &answer) == ENOTCONN);
 		else

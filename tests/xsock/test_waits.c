@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 #include <dirent.h>
-#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,56 +17,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
-
-static size_t count_fds(pid_t pid)
-{
-	struct dirent *entry;
-	size_t count = 0;
-	char path[64];
-	DIR *dir;
-
-	sprintf(path, "/proc/%d/fd", (int)pid);
-	dir = opendir(path);
-	assert_non_null(dir);
-	while ((entry = readdir(dir)))
-		count++;
-	closedir(dir);
-	return count;
-}
-
-#define DRAINS 300 /* more than are kept */
-#define OTHERS 16 /* of its own, which come and go meanwhile */
-#define LOOKS_MAX 1000 /* the proxy process looks each time that it has carried out an order */
-
-/* The connection has no peer, and what is written to it stays. */
-static void drain__is_dropped_with_who_waits(void **state)
-{
-	struct aw_request request = new_request(AW_REQUEST_DRAIN);
-	struct scene *s = *state;
-	size_t before, kept;
-	int ends[2], ms = INT_MAX, looks = 0, waiting[DRAINS];
-
-	assert_int_equal(write(s->near, "x", 1), 1);
-	request.len = sizeof(ms);
-	memcpy(request.value, &ms, sizeof(ms));
-	assert_int_equal(keepalive(s), 0);
-	before = count_fds(s->proxy);
-	for (int i = 0; i < DRAINS; i++) {
-		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-		tell(s, &request, (int[]){ s->near, ends[1] }, 2);
-		close(ends[1]);
-		waiting[i] = ends[0];
-	}
-	assert_int_equal(keepalive(s), 0);
-	kept = count_fds(s->proxy);
-	assert_in_range(kept, before + OTHERS, before + 256 + OTHERS);
-	for (int i = 0; i < DRAINS; i++)
-		close(waiting[i]);
-	while (count_fds(s->proxy) > before + OTHERS) {
-		assert_true(looks++ < LOOKS_MAX);
-		assert_int_equal(keepalive(s), 0);
-	}
-}
 
 /* Its peer takes no more, so that it lingers for longer than the test has patience. */
 static int make_lingering(int *peer)
@@ -317,7 +266,6 @@ int main(void)
 		REQUESTS_TEST(door__is_its_users_alone),
 		REQUESTS_TEST(answered__is_closed),
 		REQUESTS_TEST(close__keeps_nobody_waiting),
-		REQUESTS_TEST(drain__is_dropped_with_who_waits),
 		REQUESTS_TEST(status__waits_for_an_fd),
 	};
 

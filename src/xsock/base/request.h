@@ -35,8 +35,7 @@ enum aw_request_kind {
 	AW_REQUEST_SET_OPTION, /* near, reply: set a kept option or SO_LINGER */
 	/* near, reply: send the TCP socket, on which the sender gets or sets an option */
 	AW_REQUEST_SOCKET,
-	/* near, reply: reply when all bytes are sent, or after value, an int of ms */
-	AW_REQUEST_DRAIN,
+	AW_REQUEST_DRAINED, /* near, reply: has the peer all bytes? EAGAIN: it has not */
 	AW_REQUEST_ERROR, /* near, reply: the errno that the connection ended with, or 0 */
 	/* reply (none at the door): close the UDP port of local, which the program binds */
 	AW_REQUEST_RELEASE,

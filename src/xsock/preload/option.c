@@ -5,15 +5,18 @@
 #include "xsock/preload/option.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "xsock/base/kept.h"
 #include "xsock/base/libc.h"
 #include "xsock/preload/extended.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
+
+/* No event tells that the peer has the bytes: a close returns so much later at the most. */
+#define LINGER_PAUSE_MS_MAX 64
 
 enum place {
 	PLACE_NEAR, /* the program's end of the pair */
@@ -314,20 +317,32 @@ int aw_option_set_bridged(int fd, int level, int name, const void *value, sockle
 	return aw_fail_with(ENOPROTOOPT);
 }
 
-/* As with TCP, the close of the socket's last fd waits. */
+/* Returns whether the peer has yet to receive bytes of the connection. */
+static bool has_unsent(int fd)
+{
+	struct aw_request request;
+	struct aw_reply reply;
+
+	aw_request_init(&request, AW_REQUEST_DRAINED);
+	return aw_proxy_call(&request, fd, &reply) == 0 && reply.error == EAGAIN;
+}
+
+/*
+ * As with TCP, the close of the socket's last fd waits. The thread asks the proxy process again and
+ * again, after longer and longer pauses.
+ */
 void aw_option_linger(int fd)
 {
 	struct aw_sock sock;
-	struct aw_reply reply;
-	struct aw_request request;
-	int ms;
+	int pause_ms = 1;
+	int64_t until_ns;
 
 	if (!aw_fdtab_look(fd, &sock) || sock.extended || sock.fds != 1 || !sock.linger.l_onoff ||
 	    sock.linger.l_linger <= 0)
 		return;
-	ms = sock.linger.l_linger < INT_MAX / 1000 ? sock.linger.l_linger * 1000 : INT_MAX;
-	aw_request_init(&request, AW_REQUEST_DRAIN);
-	request.len = sizeof(ms);
-	memcpy(request.value, &ms, sizeof(ms));
-	(void)aw_proxy_call(&request, fd, &reply);
+	until_ns = aw_now_ns() + sock.linger.l_linger * INT64_C(1000000000);
+	while (has_unsent(fd) && aw_now_ns() < until_ns) {
+		(void)aw_libc()->poll(NULL, 0, pause_ms);
+		pause_ms = pause_ms < LINGER_PAUSE_MS_MAX ? 2 * pause_ms : pause_ms;
+	}
 }

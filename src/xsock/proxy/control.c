@@ -3,14 +3,11 @@
 #include "xsock/proxy/control.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "xsock/base/fds.h"
 #include "xsock/proxy/closer.h"
@@ -25,22 +22,8 @@
 #define REQUESTS_A_TURN 64
 #define REQUESTS_MAX 1024 /* more than a socket's queue holds */
 
-/* threads in close(2) with SO_LINGER; each costs an fd and a check every 5 ms */
-#define DRAINS_MAX 256
-#define DRAIN_MS_MAX 86400000 /* a day */
-
-/* A thread of a program waits in close(2) until a connection has sent its bytes. */
-struct drain {
-	struct drain *next;
-	uint64_t ino;
-	int64_t until_ns;
-	int reply;
-};
-
 static struct aw_loop_source source = { .fd = -1 };
 static struct aw_loop *loop;
-static struct drain *drains;
-static size_t drains_count;
 static bool is_over;
 
 static int reply_of(const struct aw_request_msg *msg)
@@ -126,59 +109,11 @@ static void send_socket(const struct aw_request *request, int reply)
 		(void)aw_fds_send(reply, &sent, sizeof(sent), &tcp, 1, MSG_DONTWAIT);
 }
 
-static void drain_add(struct aw_request_msg *msg)
-{
-	struct drain *drain = drains_count < DRAINS_MAX ? calloc(1, sizeof(*drain)) : NULL;
-	int ms = 0;
-
-	if (!drain) {
-		/* the connection sends its bytes nevertheless */
-		reply_error(reply_of(msg), EAGAIN);
-		return;
-	}
-	memcpy(&ms, msg->request.value, sizeof(ms));
-	if (ms > DRAIN_MS_MAX)
-		ms = DRAIN_MS_MAX;
-	*drain = (struct drain){ drains, msg->request.ino, aw_now_ns() + ms * INT64_C(1000000),
-				 reply_of(msg) };
-	(void)aw_request_msg_take_fd(msg, msg->count - 1);
-	drains = drain;
-	drains_count++;
-}
-
 static bool has_drained(uint64_t ino)
 {
 	const struct aw_proxy_conn *conn = aw_conns_find(ino);
 
 	return !conn || !aw_bridge_unsent(conn->bridge);
-}
-
-static bool drain_is_abandoned(const struct drain *drain)
-{
-	struct pollfd pollfd = { .fd = drain->reply };
-
-	return poll(&pollfd, 1, 0) > 0 && pollfd.revents & POLLHUP;
-}
-
-bool aw_control_review(void)
-{
-	struct drain **at = &drains;
-
-	while (*at) {
-		struct drain *drain = *at;
-		bool done = has_drained(drain->ino);
-
-		if (!done && aw_now_ns() < drain->until_ns && !drain_is_abandoned(drain)) {
-			at = &drain->next;
-			continue;
-		}
-		reply_error(drain->reply, done ? 0 : ETIMEDOUT);
-		close(drain->reply);
-		*at = drain->next;
-		drains_count--;
-		free(drain);
-	}
-	return drains != NULL;
 }
 
 static void serve_connection(struct aw_request_msg *msg)
@@ -198,8 +133,8 @@ static void serve_connection(struct aw_request_msg *msg)
 		set_option(request, reply);
 	else if (request->kind == AW_REQUEST_SOCKET)
 		send_socket(request, reply);
-	else if (request->kind == AW_REQUEST_DRAIN)
-		drain_add(msg);
+	else if (request->kind == AW_REQUEST_DRAINED)
+		reply_error(reply, has_drained(request->ino) ? 0 : EAGAIN);
 	else
 		reply_error(reply, aw_conns_error(request->ino));
 }
@@ -330,7 +265,7 @@ static void serve_request(struct aw_request_msg *msg)
 	case AW_REQUEST_GET_OPTION:
 	case AW_REQUEST_SET_OPTION:
 	case AW_REQUEST_SOCKET:
-	case AW_REQUEST_DRAIN:
+	case AW_REQUEST_DRAINED:
 	case AW_REQUEST_ERROR:
 		serve_connection(msg);
 		break;

@@ -14,7 +14,5 @@ int aw_control_init(struct aw_loop *loop, int fd);
 void aw_control_catch_up(void);
 /* Returns whether every process that could send requests has closed its end. */
 bool aw_control_is_over(void);
-/* Replies to the drains (AW_REQUEST_DRAIN) that are done or late. Returns whether any is left. */
-bool aw_control_review(void);
 
 #endif

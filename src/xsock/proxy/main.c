@@ -24,7 +24,6 @@
 #include "xsock/proxy/status.h"
 
 #define REVIEW_MS 1000
-#define DRAIN_MS 5 /* while a program's close(2) waits for a connection to drain */
 #define LINGER_NS ((AW_CONNS_PATIENCE_MS + 120000) * INT64_C(1000000))
 
 /*
@@ -88,12 +87,10 @@ static void raise_limit(void)
 static void serve_until_done(struct aw_loop *loop)
 {
 	int64_t reviewed_ns = aw_now_ns();
-	bool listening = true, draining = false, is_due;
+	bool listening = true, is_due;
 
-	while (!aw_control_is_over() || aw_conns_first() || aw_farewell_any() || listening ||
-	       draining) {
-		aw_loop_turn(loop, draining ? DRAIN_MS : REVIEW_MS);
-		draining = aw_control_review();
+	while (!aw_control_is_over() || aw_conns_first() || aw_farewell_any() || listening) {
+		aw_loop_turn(loop, REVIEW_MS);
 		is_due = aw_now_ns() - reviewed_ns >= REVIEW_MS * INT64_C(1000000);
 		if (aw_control_is_over() || is_due) {
 			listening = aw_listeners_review();
