@@ -2,6 +2,8 @@
 // Header and trailer of a sockets stream's FPDU.
 #include "record/frame.h"
 
+#include "record/record.h"
+
 #include "wire/crc32c.h"
 #include "wire/octets.h"
 #include "wire/rdmap.h"
@@ -40,19 +42,14 @@ bool aw_frame_is_urgent(const uint8_t head[AW_FRAME_HEAD])
 	       ddp.ulp_ctrl == rdmap_ctrl(RDMAP_SEND_SE);
 }
 
-uint32_t aw_frame_crc_portable(uint32_t crc, const void *data, size_t len)
-{
-	return crc32c_update(crc, data, len);
-}
-
 static uint32_t crc_of(const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces, int count,
-		       const uint8_t *trailer, size_t pad, aw_frame_crc_fn *crc)
+		       const uint8_t *trailer, size_t pad)
 {
-	uint32_t sum = crc(CRC32C_INIT, head, AW_FRAME_HEAD);
+	uint32_t sum = aw_record_calls.crc(CRC32C_INIT, head, AW_FRAME_HEAD);
 
 	for (int i = 0; i < count; i++)
-		sum = crc(sum, pieces[i].iov_base, pieces[i].iov_len);
-	return crc32c_final(crc(sum, trailer, pad));
+		sum = aw_record_calls.crc(sum, pieces[i].iov_base, pieces[i].iov_len);
+	return crc32c_final(aw_record_calls.crc(sum, trailer, pad));
 }
 
 static size_t pad_of(const uint8_t head[AW_FRAME_HEAD])
@@ -62,22 +59,21 @@ static size_t pad_of(const uint8_t head[AW_FRAME_HEAD])
 
 size_t aw_frame_put_trailer(uint8_t trailer[AW_FRAME_TRAILER_MAX],
 			    const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces,
-			    int count, aw_frame_crc_fn *crc)
+			    int count)
 {
 	size_t pad = pad_of(head);
 
 	memset(trailer, 0, pad + FPDU_CRC_LEN);
-	if (crc)
-		put_le32(trailer + pad, crc_of(head, pieces, count, trailer, pad, crc));
+	put_le32(trailer + pad, crc_of(head, pieces, count, trailer, pad));
 	return pad + FPDU_CRC_LEN;
 }
 
 bool aw_frame_is_right(const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces, int count,
-		       const uint8_t *trailer, aw_frame_crc_fn *crc)
+		       const uint8_t *trailer)
 {
 	size_t pad = pad_of(head);
 
-	return !crc || get_le32(trailer + pad) == crc_of(head, pieces, count, trailer, pad, crc);
+	return get_le32(trailer + pad) == crc_of(head, pieces, count, trailer, pad);
 }
 
 /* Checks a segment of this stream by RFC 5041 7.1 and RFC 5040 5.1. */

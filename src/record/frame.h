@@ -23,11 +23,6 @@
 #define AW_FRAME_PAYLOAD_MAX 16384u
 #define AW_FRAME_MAX (AW_FRAME_HEAD + AW_FRAME_PAYLOAD_MAX + AW_FRAME_TRAILER_MAX)
 
-/* Folds len bytes into a CRC32c register, as crc32c_update does. */
-typedef uint32_t aw_frame_crc_fn(uint32_t crc, const void *data, size_t len);
-/* CRC32c by a table. */
-aw_frame_crc_fn aw_frame_crc_portable;
-
 static inline size_t aw_frame_trailer_len(size_t payload)
 {
 	return fpdu_pad(DDP_UNTAGGED_LEN + payload) + FPDU_CRC_LEN;
@@ -50,12 +45,11 @@ void aw_frame_put_urgent_head(uint8_t head[AW_FRAME_HEAD], uint32_t msn);
 bool aw_frame_is_urgent(const uint8_t head[AW_FRAME_HEAD]);
 
 /*
- * Writes the pad and CRC that follow head and count pieces of payload; crc is NULL where CRCs are
- * off. Returns the trailer's length.
+ * Writes the pad and CRC that follow head and count pieces of payload. Returns the trailer's length.
  */
 size_t aw_frame_put_trailer(uint8_t trailer[AW_FRAME_TRAILER_MAX],
 			    const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces,
-			    int count, aw_frame_crc_fn *crc);
+			    int count);
 
 /*
  * Reads the payload's length from the length field; false where that has no room for a header and a
@@ -66,8 +60,8 @@ bool aw_frame_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload);
 /* Checks the header of a whole FPDU whose CRC is right; msn is the expected message number. */
 enum aw_error aw_frame_judge(const uint8_t head[AW_FRAME_HEAD], uint32_t msn);
 
-/* True when the trailer's CRC is that of head, pieces and pad. True where crc is NULL. */
+/* True when the trailer's CRC is that of head, pieces and pad. */
 bool aw_frame_is_right(const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces, int count,
-		       const uint8_t *trailer, aw_frame_crc_fn *crc);
+		       const uint8_t *trailer);
 
 #endif

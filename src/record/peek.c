@@ -77,7 +77,7 @@ static ssize_t look(const struct aw_record *record, int fd, struct view *view, s
  * Checks the next whole FPDU and finds its payload. False: there is none, or a wrong one, which the
  * next receive reports.
  */
-static bool next_payload(const struct aw_record *record, struct view *view, struct iovec *payload)
+static bool next_payload(struct view *view, struct iovec *payload)
 {
 	uint8_t *head = view->bytes + view->at;
 	size_t len, left = view->len - view->at;
@@ -85,8 +85,7 @@ static bool next_payload(const struct aw_record *record, struct view *view, stru
 	if (left < FPDU_LEN_FIELD || !aw_frame_payload(head, &len) || left < aw_frame_len(len))
 		return false;
 	*payload = (struct iovec){ head + AW_FRAME_HEAD, len };
-	if (!aw_frame_is_right(head, payload, 1, head + AW_FRAME_HEAD + len,
-			       record->crc ? aw_record_calls.crc : NULL) ||
+	if (!aw_frame_is_right(head, payload, 1, head + AW_FRAME_HEAD + len) ||
 	    aw_frame_judge(head, view->msn))
 		return false;
 	view->urgent |= aw_frame_is_urgent(head);
@@ -124,7 +123,7 @@ static size_t walk(const struct aw_record *record, int fd, struct view *view, st
 	struct iovec payload;
 	size_t got = 0, at = 0;
 
-	while ((!to || to->left > 0) && next_payload(record, view, &payload)) {
+	while ((!to || to->left > 0) && next_payload(view, &payload)) {
 		size_t skip = skip_given(&record->rx, view, at), len = payload.iov_len - skip;
 
 		if (to && len > to->left)
@@ -193,7 +192,7 @@ static ssize_t look_once(struct peeker *p, size_t most)
 	ssize_t err = look(p->record, p->fd, &view, most), got = 0;
 	struct iovec urgent;
 
-	if (!err && (!p->aside || next_payload(p->record, &view, &urgent)))
+	if (!err && (!p->aside || next_payload(&view, &urgent)))
 		got = (ssize_t)walk(p->record, p->fd, &view, &p->to);
 	if (!err && p->aside && got == 0)
 		await_behind(p->record, p->fd, &view);

@@ -30,13 +30,16 @@ struct aw_record_calls {
 	int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
 	int (*ioctl)(int fd, unsigned long request,
 		     int *answer); /* SIOCATMARK, SIOCOUTQ, FIONREAD */
-	aw_frame_crc_fn *crc; /* CRC32c */
+	/* folds len bytes into a CRC32c register, as crc32c_update does */
+	uint32_t (*crc)(uint32_t crc, const void *data, size_t len);
 	bool (*is_record)(const uint8_t *data,
 			  size_t len); /* true when a Reply's private data tells of a record */
 };
 
 /* A program that has records defines it. */
 extern const struct aw_record_calls aw_record_calls;
+/* CRC32c by a table. */
+uint32_t aw_record_crc_portable(uint32_t crc, const void *data, size_t len);
 
 /* The program's place beside an urgent byte. */
 enum aw_mark {
@@ -102,7 +105,6 @@ struct aw_record_tx {
 };
 
 struct aw_record {
-	bool crc; /* CRCs were agreed at start-up */
 	struct aw_record_rx rx;
 	struct aw_record_tx tx;
 };
@@ -111,7 +113,7 @@ struct aw_record {
  * Initializes a record at the beginning of full operation (RFC 5044 7.1): nothing was sent or
  * received yet.
  */
-void aw_record_init(struct aw_record *record, bool crc);
+void aw_record_init(struct aw_record *record);
 
 /*
  * Returns whether err, a negative errno of a send or receive, is the connection's failure, which the kernel reports once. Others,

@@ -31,7 +31,7 @@ int aw_record_initiate(struct aw_record *record, int fd, const void *data, size_
 {
 	int err;
 
-	aw_record_init(record, true);
+	aw_record_init(record);
 	record->rx.reply_due = true;
 	record->tx.active = true;
 	put_rest(&record->tx, false, data, len);
@@ -65,7 +65,7 @@ int aw_record_take_request(int fd)
 
 void aw_record_respond(struct aw_record *record, const void *data, size_t len)
 {
-	aw_record_init(record, true);
+	aw_record_init(record);
 	put_rest(&record->tx, true, data, len);
 	record->tx.reply = true;
 }

@@ -127,12 +127,11 @@ static int look_ahead(struct reader *r, struct ahead *ahead)
 static int check_frame(struct aw_record *record, const uint8_t *head, const struct iovec *pieces,
 		       int count, const uint8_t *trailer)
 {
-	aw_frame_crc_fn *crc = record->crc ? aw_record_calls.crc : NULL;
 	struct aw_record_rx *rx = &record->rx;
 	enum aw_error error = AW_E_MPA_CRC;
 	size_t payload;
 
-	if (aw_frame_is_right(head, pieces, count, trailer, crc))
+	if (aw_frame_is_right(head, pieces, count, trailer))
 		error = aw_frame_judge(head, rx->msn);
 	if (error)
 		return note_fault(rx, error);

@@ -30,7 +30,6 @@
 
 struct sender {
 	struct aw_record_tx *tx;
-	aw_frame_crc_fn *crc;
 	int fd, flags;
 };
 
@@ -208,7 +207,7 @@ static bool batch_add(const struct sender *s, struct batch *batch, struct aw_cur
 	aw_frame_put_head(head, frame->payload, s->tx->msn + (uint32_t)batch->count + 1);
 	iov[count] = (struct iovec){
 		frame->behind,
-		aw_frame_put_trailer(frame->behind, head, iov, count, s->crc),
+		aw_frame_put_trailer(frame->behind, head, iov, count),
 	};
 	batch->iovs = first + count + 1;
 	batch->bytes += aw_frame_len(frame->payload);
@@ -310,7 +309,7 @@ static int send_urgent(struct sender *s, struct aw_cursor *from)
 	aw_frame_put_urgent_head(head, s->tx->msn + 1);
 	iov[0] = (struct iovec){ head, AW_FRAME_HEAD };
 	aw_cursor_pieces(from, 1, &iov[1], 1, &covered);
-	iov[2] = (struct iovec){ trailer, aw_frame_put_trailer(trailer, head, &iov[1], 1, s->crc) };
+	iov[2] = (struct iovec){ trailer, aw_frame_put_trailer(trailer, head, &iov[1], 1) };
 	return send_batch(s, &batch, from, MSG_OOB);
 }
 
@@ -325,7 +324,6 @@ ssize_t aw_record_send(struct aw_record *record, int fd, const struct iovec *iov
 {
 	struct sender s = {
 		.tx = &record->tx,
-		.crc = record->crc ? aw_record_calls.crc : NULL,
 		.fd = fd,
 		.flags = flags,
 	};
@@ -352,7 +350,7 @@ ssize_t aw_record_send(struct aw_record *record, int fd, const struct iovec *iov
 	return (ssize_t)(len - from.left);
 }
 
-static size_t build_terminate(const struct aw_record *record, enum aw_error error, uint8_t *bytes)
+static size_t build_terminate(enum aw_error error, uint8_t *bytes)
 {
 	const struct ddp_hdr ddp = {
 		.last = true,
@@ -361,13 +359,11 @@ static size_t build_terminate(const struct aw_record *record, enum aw_error erro
 		.msn = 1,
 	};
 	size_t at = FPDU_LEN_FIELD;
-	uint32_t crc;
 
 	at += ddp_put(&ddp, bytes + at);
 	at += term_put(&(struct term_msg){ .error = error }, bytes + at);
 	put_be16(bytes, (uint16_t)(at - FPDU_LEN_FIELD));
-	crc = record->crc ? crc32c_final(aw_record_calls.crc(CRC32C_INIT, bytes, at)) : 0;
-	put_le32(bytes + at, crc);
+	put_le32(bytes + at, crc32c_final(aw_record_calls.crc(CRC32C_INIT, bytes, at)));
 	return at + FPDU_CRC_LEN;
 }
 
@@ -382,7 +378,7 @@ void aw_record_end(struct aw_record *record, int fd)
 		return;
 	record->tx.ended = true;
 	if (error != AW_E_MPA_CLOSED && send_rest(&s, 0) == 0) {
-		iov.iov_len = build_terminate(record, error, bytes);
+		iov.iov_len = build_terminate(error, bytes);
 		hand_over(&s, &iov, 1, 0);
 	}
 	aw_record_calls.shutdown(fd, SHUT_RDWR);

@@ -150,7 +150,7 @@ static ssize_t ask_kernel(int fd, int flags)
 }
 
 /* True when this is the front of an urgent FPDU, its CRC right as far as it goes. */
-static bool is_right(const struct aw_record *record, const uint8_t *front)
+static bool is_right(const uint8_t *front)
 {
 	uint8_t trailer[AW_FRAME_TRAILER_MAX];
 	const uint8_t *behind = front + AW_FRAME_HEAD + 1;
@@ -158,9 +158,7 @@ static bool is_right(const struct aw_record *record, const uint8_t *front)
 
 	if (!aw_frame_is_urgent(front))
 		return false;
-	if (!record->crc)
-		return true;
-	aw_frame_put_trailer(trailer, front, &piece, 1, aw_record_calls.crc);
+	aw_frame_put_trailer(trailer, front, &piece, 1);
 	return memcmp(trailer, behind, (size_t)(front + AW_URGENT_FRONT - behind)) == 0;
 }
 
@@ -199,7 +197,7 @@ static int find(struct aw_record *record, int fd, struct found *found)
 	if (have + found->ahead < AW_URGENT_FRONT)
 		return 0;
 	copy_front(front, base, room, found->ahead);
-	found->right = is_right(record, front);
+	found->right = is_right(front);
 	found->byte = front[AW_FRAME_HEAD];
 	return 0;
 }
@@ -255,7 +253,7 @@ static ssize_t give_front(struct aw_record *record, int fd, uint8_t *byte, int f
 		return -EINVAL;
 	*byte = rx->bytes[AW_FRAME_HEAD];
 	if (flags & MSG_PEEK)
-		return is_right(record, rx->bytes) ? 1 : -EAGAIN;
+		return is_right(rx->bytes) ? 1 : -EAGAIN;
 	err = take_last(record, fd, AW_MARK_BEHIND);
 	if (err) {
 		rx->ended = true;

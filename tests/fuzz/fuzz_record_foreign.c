@@ -4,7 +4,6 @@
 #include "fuzz.h"
 
 #include "record/record.h"
-#include "wire/crc32c.h"
 
 #include <errno.h>
 #include <linux/sock_diag.h>
@@ -94,6 +93,13 @@ static int fake_ioctl(int fd, unsigned long request, int *answer)
 	return 0;
 }
 
+/* The right CRC is zero: what comes when the input is used up. */
+static uint32_t crc_of_zero(uint32_t crc, const void *data, size_t len)
+{
+	(void)crc, (void)data, (void)len;
+	return UINT32_MAX;
+}
+
 static bool is_record(const uint8_t *data, size_t len)
 {
 	return len > 0 && data[0] % 2;
@@ -107,7 +113,7 @@ const struct aw_record_calls aw_record_calls = {
 	.shutdown = fake_shutdown,
 	.poll = fake_poll,
 	.ioctl = fake_ioctl,
-	.crc = crc32c_update,
+	.crc = crc_of_zero,
 	.is_record = is_record,
 };
 

@@ -177,8 +177,7 @@ static void build(struct bytes *b)
 			data[data_len] = head[AW_FRAME_HEAD + i] = (uint8_t)(data_len * 7 + 1);
 			may_miss[data_len] = urgent;
 		}
-		aw_frame_put_trailer(head + AW_FRAME_HEAD + payload, head, &piece, 1,
-				     crc32c_update);
+		aw_frame_put_trailer(head + AW_FRAME_HEAD + payload, head, &piece, 1);
 		net.len += aw_frame_len(payload);
 	}
 }
@@ -272,7 +271,7 @@ void prop_run(struct bytes *b)
 	memset(&net, 0, sizeof(net));
 	net.in_line = true;
 	net.lowat = 1;
-	aw_record_init(&record, bytes_u8(b) % 4);
+	aw_record_init(&record);
 	record.rx.in_line = bytes_u8(b) % 3 == 0;
 	build(b);
 	for (int i = 0; i < STEPS_MAX && b->left > 0; i++)

@@ -301,8 +301,6 @@ static void drain(void)
 
 void prop_run(struct bytes *b)
 {
-	bool crc = bytes_u8(b) % 4;
-
 	memset(&net, 0, offsetof(__typeof__(net), choices));
 	net.choices = b;
 	net.lowat = 1;
@@ -311,8 +309,8 @@ void prop_run(struct bytes *b)
 	accepted = received = 0;
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 7 + i / 251);
-	aw_record_init(&sender, crc);
-	aw_record_init(&receiver, crc);
+	aw_record_init(&sender);
+	aw_record_init(&receiver);
 	for (int i = 0; i < STEPS_MAX && b->left > 0; i++)
 		step(b);
 	drain();

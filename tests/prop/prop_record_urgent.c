@@ -192,12 +192,10 @@ static void set_in_line(bool in_line)
 
 void prop_run(struct bytes *b)
 {
-	bool crc = bytes_u8(b) % 4;
-
 	connect_pair(plain.fds);
 	connect_pair(framed.fds);
-	aw_record_init(&sender, crc);
-	aw_record_init(&receiver, crc);
+	aw_record_init(&sender);
+	aw_record_init(&receiver);
 	set_in_line(bytes_u8(b) % 3 == 0);
 	next_byte = 0;
 	for (int i = 0; i < STEPS_MAX && b->left > 0; i++)

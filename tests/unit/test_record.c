@@ -32,7 +32,7 @@ static uint8_t data[LARGE], came[LARGE];
 
 const struct aw_record_calls aw_record_calls = { RECORD_CALLS, .crc = crc32c_update };
 
-static void connect_ends(bool crc)
+static void connect_ends(void)
 {
 	struct sockaddr_storage addr;
 	int listener = tcp_listen(1, &addr);
@@ -41,7 +41,7 @@ static void connect_ends(bool crc)
 	ends[1].fd = tcp_accept(listener);
 	close(listener);
 	for (int i = 0; i < 2; i++)
-		aw_record_init(&ends[i].record, crc);
+		aw_record_init(&ends[i].record);
 	for (size_t i = 0; i < LARGE; i++)
 		data[i] = (uint8_t)(i * 31 + i / 256);
 }
@@ -81,7 +81,7 @@ static void await_readable(const struct end *end)
 static void receive__is_readable_until_all_is_read(void **state)
 {
 	(void)state;
-	connect_ends(true);
+	connect_ends();
 	assert_int_equal(send_on(&ends[0], data, 10), 10);
 	for (int i = 0; i < 10; i += 2) {
 		await_readable(&ends[1]);
@@ -102,7 +102,7 @@ static void send__fills_and_drains(void **state)
 	/* There the end of the room is estimated (lib/record_calls.h), and poll(2) sees another. */
 	if (is_emulated())
 		skip();
-	connect_ends(true);
+	connect_ends();
 	/* The kernel may need more of the buffer between a poll and the send: then the fd is not writable after all. */
 	while (ready(&ends[0], POLLOUT, 0)) {
 		n = send_on(&ends[0], data, LARGE);
@@ -133,7 +133,7 @@ static void send__first_of_all_bytes_is_whole_with_the_smallest_buffer(void **st
 	int size = 1;
 
 	(void)state;
-	connect_ends(true);
+	connect_ends();
 	assert_return_code(setsockopt(ends[0].fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)),
 			   errno);
 	for (int i = 0; i < 50; i++) {
@@ -155,7 +155,7 @@ static void send__first_of_all_bytes_is_whole_with_the_smallest_buffer(void **st
 static void end__of_the_stream_comes_behind_its_bytes(void **state)
 {
 	(void)state;
-	connect_ends(true);
+	connect_ends();
 	assert_int_equal(send_on(&ends[0], data, 5000), 5000);
 	shutdown(ends[0].fd, SHUT_WR);
 	await_readable(&ends[1]);
@@ -170,7 +170,7 @@ static void end__inside_of_an_fpdu_is_a_reset(void **state)
 	uint8_t head[AW_FRAME_HEAD];
 
 	(void)state;
-	connect_ends(false);
+	connect_ends();
 	assert_int_equal(send_on(&ends[0], data, 3), 3);
 	aw_frame_put_head(head, 100, 2);
 	tcp_send(ends[0].fd, head, sizeof(head));
@@ -204,7 +204,7 @@ static void assert_terminate(int fd, enum aw_error error)
 
 static void assert_refused(const uint8_t *fpdu, size_t len, enum aw_error error)
 {
-	connect_ends(true);
+	connect_ends();
 	assert_int_equal(send_on(&ends[0], data, 7), 7);
 	tcp_send(ends[0].fd, fpdu, len);
 	await_readable(&ends[1]);
@@ -227,8 +227,7 @@ static size_t build_wrong(uint8_t *fpdu, size_t at, uint8_t value)
 	aw_frame_put_head(fpdu, 4, 2);
 	memset(fpdu + AW_FRAME_HEAD, 0x11, 4);
 	fpdu[at] = value;
-	return AW_FRAME_HEAD + 4 +
-	       aw_frame_put_trailer(fpdu + AW_FRAME_HEAD + 4, fpdu, &piece, 1, crc32c_update);
+	return AW_FRAME_HEAD + 4 + aw_frame_put_trailer(fpdu + AW_FRAME_HEAD + 4, fpdu, &piece, 1);
 }
 
 static void faults__are_told_by_a_terminate(void **state)
@@ -288,7 +287,7 @@ static void await_bytes(const struct end *end, int bytes)
 static void wanted__counts_payload_alone(void **state)
 {
 	(void)state;
-	connect_ends(true);
+	connect_ends();
 	aw_record_set_wanted(&ends[1].record, ends[1].fd, 10);
 	assert_int_equal(send_on(&ends[0], data, 4), 4);
 	await_bytes(&ends[1], (int)aw_frame_len(4));
@@ -310,7 +309,7 @@ static void pending__counts_what_has_come_since(void **state)
 	size_t due = 0;
 
 	(void)state;
-	connect_ends(true);
+	connect_ends();
 	for (size_t len = 1; len <= LARGE / 4; len *= 7) {
 		assert_int_equal(send_on(&ends[0], data, len), len);
 		due += len;
@@ -332,7 +331,7 @@ static void pending__counts_what_has_come_since(void **state)
 static void wanted__counts_what_is_left_of_an_fpdu(void **state)
 {
 	(void)state;
-	connect_ends(true);
+	connect_ends();
 	aw_record_set_wanted(&ends[1].record, ends[1].fd, 10);
 	assert_int_equal(send_on(&ends[0], data, 20), 20);
 	await_readable(&ends[1]);
@@ -362,7 +361,7 @@ static void record__of_another_process_is_judged(void **state)
 	struct iovec from = { (void *)sent, sizeof(sent) }, to = { got, sizeof(got) };
 
 	(void)state;
-	connect_ends(true);
+	connect_ends();
 	assert_int_equal(aw_record_send(&ends[0].record, ends[0].fd, &from, 1, 0), 100);
 	assert_int_equal(aw_record_receive(record, ends[1].fd, &to, 1, 0), 10);
 	assert_true(record->rx.held);

@@ -136,8 +136,8 @@ static int begin(void **state)
 	memset(came, 0, sizeof(came));
 	for (size_t i = 0; i < LARGE; i++)
 		data[i] = (uint8_t)(i * 31 + i / 256);
-	aw_record_init(&sender, true);
-	aw_record_init(&receiver, true);
+	aw_record_init(&sender);
+	aw_record_init(&receiver);
 	return 0;
 }
 

@@ -83,7 +83,7 @@ const struct aw_record_calls aw_record_calls = {
 	.shutdown = shutdown,
 	.poll = poll,
 	.ioctl = record_calls_ioctl,
-	.crc = aw_frame_crc_portable,
+	.crc = aw_record_crc_portable,
 	.is_record = is_hello,
 };
 

@@ -30,7 +30,7 @@ static bool is_hello(const uint8_t *bytes, size_t len)
 	return len == HELLO_LEN && memcmp(bytes, HELLO, len) == 0;
 }
 
-const struct aw_record_calls aw_record_calls = { RECORD_CALLS, .crc = aw_frame_crc_portable,
+const struct aw_record_calls aw_record_calls = { RECORD_CALLS, .crc = aw_record_crc_portable,
 						 .is_record = is_hello };
 
 static void connect_fds(void)
@@ -144,7 +144,7 @@ static void start__the_reply_alone_is_quiet(void **state)
 	tcp_send(fds[1], reply, len);
 	assert_false(is_readable(0, 50));
 	assert_int_equal(receive_on(0, LARGE), -EAGAIN);
-	aw_record_init(&records[1], true);
+	aw_record_init(&records[1]);
 	assert_int_equal(send_on(1, 1), 1);
 	assert_true(is_readable(0, TCP_WAIT_S * 1000));
 	assert_int_equal(receive_on(0, LARGE), 1);

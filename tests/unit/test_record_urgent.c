@@ -38,8 +38,8 @@ static int begin(void **state)
 	close(listener);
 	assert_return_code(setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), errno);
 	assert_return_code(setsockopt(fds[1], SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)), errno);
-	aw_record_init(&sender, true);
-	aw_record_init(&receiver, true);
+	aw_record_init(&sender);
+	aw_record_init(&receiver);
 	for (size_t i = 0; i < LARGE; i++)
 		data[i] = (uint8_t)(i * 31 + i / 256);
 	return 0;
@@ -117,7 +117,7 @@ static size_t build(uint8_t *fpdu, size_t payload, bool urgent)
 	else
 		aw_frame_put_head(fpdu, payload, 1);
 	memcpy(fpdu + AW_FRAME_HEAD, data, payload);
-	aw_frame_put_trailer(fpdu + AW_FRAME_HEAD + payload, fpdu, &piece, 1, crc32c_update);
+	aw_frame_put_trailer(fpdu + AW_FRAME_HEAD + payload, fpdu, &piece, 1);
 	return aw_frame_len(payload);
 }
 
@@ -300,7 +300,7 @@ static void peek__at_the_mark(void **state)
 	assert_int_equal(receive_on(1), -EAGAIN);
 	fpdu[15] = 2; /* its number */
 	aw_frame_put_trailer(fpdu + AW_FRAME_HEAD + 300, fpdu,
-			     &(struct iovec){ fpdu + AW_FRAME_HEAD, 300 }, 1, crc32c_update);
+			     &(struct iovec){ fpdu + AW_FRAME_HEAD, 300 }, 1);
 	send_raw(fpdu, 100, 0);
 	await_bytes(1 + 100);
 	assert_int_equal(peek_on(LARGE), -EAGAIN);

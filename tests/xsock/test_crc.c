@@ -38,7 +38,7 @@ static void crc__is_the_tables(void **state)
 	for (size_t len = 0; len <= MOST; len += len < 100 ? 1 : 1 + len / 9)
 		for (size_t at = 0; at < 8; at++)
 			assert_int_equal(aw_slot_crc(INIT, bytes + at, len),
-					 aw_frame_crc_portable(INIT, bytes + at, len));
+					 aw_record_crc_portable(INIT, bytes + at, len));
 }
 
 static void crc__goes_on(void **state)

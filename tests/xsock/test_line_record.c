@@ -72,7 +72,7 @@ static int setup(void **state)
 	s->slot = calloc(1, sizeof(*s->slot));
 	pthread_mutex_init(&s->slot->rx_lock, NULL);
 	pthread_mutex_init(&s->slot->tx_lock, NULL);
-	aw_record_init(&s->slot->record, false);
+	aw_record_init(&s->slot->record);
 	start.tcp = dup(s->tcp);
 	start.share.slot = s->slot;
 	s->line = aw_line_of_record(&start);

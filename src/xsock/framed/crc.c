@@ -32,5 +32,5 @@ uint32_t aw_slot_crc(uint32_t crc, const void *data, size_t len)
 {
 	pthread_once(&once, load_isal);
 	return crc32_iscsi ? crc32_iscsi((unsigned char *)(uintptr_t)data, (int)len, crc)
-			   : aw_frame_crc_portable(crc, data, len);
+			   : aw_record_crc_portable(crc, data, len);
 }
