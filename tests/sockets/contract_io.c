@@ -298,6 +298,29 @@ static void splice_waits_for_no_pipe(void)
 	free(data);
 }
 
+/* O_NONBLOCK of a full pipe is enough; of one that nobody reads splice takes notice before it takes octets. */
+static void splice_minds_the_pipe(void)
+{
+	static const char zeros[4096];
+	struct ends e;
+	int out[2];
+	ends_open(&e);
+	CHECK(!pipe2(out, O_NONBLOCK) && signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+	for (int touched = 0; touched < 2; touched++) {
+		send_text(e.client, "stays");
+		wait_readable_octets(e.server, 5);
+		while (write(out[1], zeros, sizeof(zeros)) > 0)
+			;
+		CHECK(splice(e.server, NULL, out[1], NULL, 5, 0) == -1 && errno == EAGAIN);
+		expect_text(e.server, "stays");
+	}
+	send_text(e.client, "stays");
+	wait_readable_octets(e.server, 5);
+	close(out[0]);
+	CHECK(splice(e.server, NULL, out[1], NULL, 5, 0) == -1 && errno == EPIPE);
+	expect_text(e.server, "stays");
+}
+
 /* The peer reads nothing for a while: the pipe keeps what the connection does not take. */
 static void splice_waits_for_no_peer(void)
 {
@@ -527,6 +550,7 @@ static const struct row rows[] = {
 	{ "splice_arguments", splice_arguments },
 	{ "sendfile_from_a_pipe", sendfile_from_a_pipe },
 	{ "splice_interrupted", splice_interrupted },
+	{ "splice_minds_the_pipe", splice_minds_the_pipe },
 	{ "sendfile_call", sendfile_call },
 	{ "splice_call", splice_call },
 	{ "splice_waits_for_no_pipe", splice_waits_for_no_pipe },

@@ -125,6 +125,15 @@ static int await_fd(int fd, short events, int64_t limit_ns)
 	return ready > 0 ? 0 : -1;
 }
 
+/* A splice: a FRAMED fd at one side, a pipe at the other. */
+struct splice {
+	int in, out;
+	bool from_record; /* in is the record */
+	bool pipe_may, record_may; /* the call may wait for that side */
+	size_t len;
+	char *chunk; /* room for len bytes */
+};
+
 /*
  * Returns how many bytes the pipe takes without waiting: an empty one as many as it holds; any other that polls
  * writable a page (pipe(7), PIPE_BUF).
@@ -141,73 +150,6 @@ static size_t pipe_room(int pipe)
 	return PIPE_BUF;
 }
 
-/* Takes bytes that were peeked, and are in the pipe. Returns how many, or -1. */
-static ssize_t take_whole(int in, char *chunk, size_t len)
-{
-	struct pollfd pollfd = { .fd = in, .events = POLLIN };
-	size_t done = 0;
-
-	while (done < len) {
-		struct iovec iov = { chunk + done, len - done };
-		ssize_t n = receive(in, &iov, MSG_WAITALL);
-
-		/* A pair that another thread has just made gets the bytes in a moment. */
-		if (n < 0 && errno == EAGAIN && aw_fdtab_is_paired(in))
-			(void)aw_libc()->poll(&pollfd, 1, -1);
-		else if (n <= 0)
-			return done ? (ssize_t)done : n;
-		else
-			done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
-/* The bytes are peeked first, so that those that the pipe does not take stay in the connection. */
-static ssize_t move_to_pipe(int in, int out, void *chunk, size_t len, int flags)
-{
-	struct iovec iov = { chunk, len };
-	ssize_t got = receive(in, &iov, flags | MSG_PEEK);
-
-	if (got <= 0)
-		return got;
-	got = aw_libc()->write(out, chunk, (size_t)got);
-	if (got <= 0)
-		return got;
-	return take_whole(in, chunk, (size_t)got);
-}
-
-static ssize_t moved(size_t done)
-{
-	if (done)
-		return (ssize_t)done;
-	errno = EAGAIN;
-	return -1;
-}
-
-static ssize_t splice_from_record(int in, int out, void *chunk, size_t len, unsigned flags)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		size_t room = pipe_room(out), left = len - done;
-		ssize_t n;
-
-		if (room == 0) {
-			if (done || flags & SPLICE_F_NONBLOCK)
-				break;
-			if (await_fd(out, POLLOUT, -1))
-				return -1;
-			continue;
-		}
-		n = move_to_pipe(in, out, chunk, room < left ? room : left,
-				 done ? MSG_DONTWAIT : 0);
-		if (n <= 0)
-			return done ? (ssize_t)done : n;
-		done += (size_t)n;
-	}
-	return moved(done);
-}
-
 /* Returns how many of len bytes the connection takes without waiting. After an error it is len: the send reports it. */
 static size_t record_room(int out, size_t len)
 {
@@ -222,57 +164,91 @@ static size_t record_room(int out, size_t len)
 	return room;
 }
 
-/*
- * Sends bytes that have left the pipe, however long that takes: another thread may have used the room that
- * there was. Returns how many were sent; -1: none.
- */
-static ssize_t send_whole(int out, const char *chunk, size_t len)
+static size_t room_of(const struct splice *s, size_t left)
 {
-	struct pollfd pollfd = { .fd = out, .events = POLLOUT };
+	size_t room = s->from_record ? pipe_room(s->out) : record_room(s->out, left);
+
+	return room < left ? room : left;
+}
+
+/* Waits until the pipe has bytes, unless some have been moved already. Returns 0, or -1 with errno. A record's receive waits itself. */
+static int await_in(const struct splice *s, size_t done)
+{
+	if (s->from_record || is_ready(s->in, POLLIN))
+		return 0;
+	errno = EAGAIN;
+	return done || !s->pipe_may ? -1 : await_fd(s->in, POLLIN, -1);
+}
+
+/* Waits until out has room: for a pipe's only until bytes have been moved. Returns 0, or -1 with errno. */
+static int await_out(const struct splice *s, size_t done)
+{
+	errno = EAGAIN;
+	if (s->from_record)
+		return done || !s->pipe_may ? -1 : await_fd(s->out, POLLOUT, -1);
+	return s->record_may ? await_fd(s->out, POLLOUT, aw_waits_timeout_ns(s->out, SO_SNDTIMEO))
+			     : -1;
+}
+
+/* Returns whether nobody reads the pipe any more. */
+static bool is_unread(int pipe)
+{
+	struct pollfd pollfd = { .fd = pipe };
+
+	return aw_libc()->poll(&pollfd, 1, 0) > 0 && pollfd.revents & POLLERR;
+}
+
+static ssize_t take(const struct splice *s, size_t len, bool may_wait)
+{
+	struct iovec iov = { s->chunk, len };
+
+	if (!s->from_record)
+		return aw_libc()->read(s->in, s->chunk, len);
+	/* The write that fails then raises SIGPIPE, and the bytes stay in the connection. */
+	if (is_unread(s->out))
+		return aw_libc()->write(s->out, s->chunk, 1);
+	return receive(s->in, &iov, may_wait ? 0 : MSG_DONTWAIT);
+}
+
+/*
+ * Gives out the bytes that have left in, however long that takes: another thread may have used the room that
+ * there was. Returns how many were given; -1: none.
+ */
+static ssize_t put_whole(const struct splice *s, size_t len)
+{
+	struct pollfd pollfd = { .fd = s->out, .events = POLLOUT };
 	size_t done = 0;
 
 	while (done < len) {
-		struct iovec iov = { (char *)chunk + done, len - done };
-		ssize_t sent = transmit(out, &iov);
+		struct iovec iov = { s->chunk + done, len - done };
+		ssize_t n = s->from_record ? aw_libc()->write(s->out, iov.iov_base, iov.iov_len)
+					   : transmit(s->out, &iov);
 
-		if (sent < 0 && errno != EAGAIN && errno != EINTR)
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return done ? (ssize_t)done : -1;
-		if (sent < 0)
+		if (n < 0)
 			(void)aw_libc()->poll(&pollfd, 1, -1);
 		else
-			done += (size_t)sent;
+			done += (size_t)n;
 	}
 	return (ssize_t)done;
 }
 
-/* Waits until the pipe has bytes, unless some have been moved already. Returns 0, or -1 with errno. */
-static int await_pipe(int in, bool may_wait, size_t done)
+/* Only as many bytes leave in as out takes at once: a signal or a time-out may end the call at any time. */
+static ssize_t splice_by_copy(const struct splice *s)
 {
-	if (is_ready(in, POLLIN))
-		return 0;
-	errno = EAGAIN;
-	return done || !may_wait ? -1 : await_fd(in, POLLIN, -1);
-}
-
-/* Only as many bytes leave the pipe as the connection takes at once: a signal or a time-out may end the call at any time. */
-static ssize_t splice_to_record(int in, int out, void *chunk, size_t len, unsigned flags)
-{
-	bool may_wait = aw_waits_may(out, 0),
-	     pipe_may = !(flags & SPLICE_F_NONBLOCK) && aw_waits_may(in, 0);
 	size_t done = 0, room;
 	ssize_t got = 1;
 
-	while (got > 0 && done < len && await_pipe(in, pipe_may, done) == 0) {
-		room = record_room(out, len - done);
-		errno = EAGAIN;
-		if (room == 0 &&
-		    (!may_wait || await_fd(out, POLLOUT, aw_waits_timeout_ns(out, SO_SNDTIMEO))))
+	while (got > 0 && done < s->len && await_in(s, done) == 0) {
+		room = room_of(s, s->len - done);
+		if (room == 0 && await_out(s, done))
 			break;
 		if (room == 0)
 			continue;
-		got = aw_libc()->read(in, chunk, room);
+		got = take(s, room, !done);
 		if (got > 0)
-			got = send_whole(out, chunk, (size_t)got);
+			got = put_whole(s, (size_t)got);
 		done += got > 0 ? (size_t)got : 0;
 	}
 	return done ? (ssize_t)done : got == 0 ? 0 : -1;
@@ -281,24 +257,29 @@ static ssize_t splice_to_record(int in, int out, void *chunk, size_t len, unsign
 /* The kernel's rules: flags are about the pipe, and O_NONBLOCK of the connection about the connection. */
 ssize_t aw_framed_splice(int in, int out, size_t count, unsigned flags)
 {
-	size_t len = count < CHUNK_BYTES ? count : CHUNK_BYTES;
 	bool from_record = aw_framed_slot(in);
-	int saved = errno;
-	void *chunk;
+	int pipe = from_record ? out : in, saved = errno;
+	struct splice s = {
+		.in = in,
+		.out = out,
+		.from_record = from_record,
+		.pipe_may = !(flags & SPLICE_F_NONBLOCK) && aw_waits_may(pipe, 0),
+		.record_may = aw_waits_may(from_record ? in : out, 0),
+		.len = count < CHUNK_BYTES ? count : CHUNK_BYTES,
+	};
 	ssize_t n;
 
-	if (flags & ~SPLICE_FLAGS || aw_libc()->fcntl(from_record ? out : in, F_GETPIPE_SZ) < 0) {
+	if (flags & ~SPLICE_FLAGS || aw_libc()->fcntl(pipe, F_GETPIPE_SZ) < 0) {
 		errno = EINVAL;
 		return -1;
 	}
-	chunk = aw_memory_map(CHUNK_BYTES);
-	if (!chunk) {
+	s.chunk = aw_memory_map(CHUNK_BYTES);
+	if (!s.chunk) {
 		errno = ENOMEM;
 		return -1;
 	}
-	n = from_record ? splice_from_record(in, out, chunk, len, flags)
-			: splice_to_record(in, out, chunk, len, flags);
-	aw_memory_unmap(chunk, CHUNK_BYTES);
+	n = splice_by_copy(&s);
+	aw_memory_unmap(s.chunk, CHUNK_BYTES);
 	if (n >= 0)
 		errno = saved;
 	return n;
