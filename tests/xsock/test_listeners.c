@@ -15,12 +15,12 @@
 
 #include "../lib/emulated.h"
 #include "xsock/base/probe_wire.h"
+#include "xsock/proxy/control.h"
+#include "xsock/proxy/loop.h"
 
 #define ANSWER_MS 5000
 #define CROWD 100 /* datagrams that a socket holds */
 #define A_TURN_MAX 25
-
-static struct aw_loop loop;
 
 struct scene {
 	int listener, client;
@@ -112,7 +112,7 @@ static uint8_t ask_for_answer(const struct scene *s)
 	int fd = open_probe(s);
 
 	send_probe(fd, &s->remote, ((const struct sockaddr_in *)&s->remote)->sin_port);
-	aw_loop_turn(&loop, ANSWER_MS);
+	aw_loop_turn(ANSWER_MS);
 	assert_int_equal(recv(fd, octets, sizeof(octets), 0), sizeof(octets));
 	assert_memory_equal(octets, AW_PROBE_ANSWERS, 8);
 	close(fd);
@@ -127,7 +127,7 @@ static bool ask(const struct scene *s)
 
 static struct scene *told; /* whose program's word is still on its way */
 
-static void take_requests(void)
+void aw_control_catch_up(void)
 {
 	if (told)
 		aw_listeners_accepted(&told->local, &told->remote);
@@ -294,7 +294,7 @@ static void listeners__hear_so_many_a_turn(void **state)
 		send_probe(fd, &s.remote, htons((uint16_t)i));
 	while (got < CROWD) {
 		assert_true(turns++ <= CROWD);
-		aw_loop_turn(&loop, ANSWER_MS);
+		aw_loop_turn(ANSWER_MS);
 		got += answers(fd);
 	}
 	assert_in_range(turns, CROWD / A_TURN_MAX, CROWD);
@@ -336,8 +336,7 @@ static void listeners__tell_of_records(void **state)
 static int set_up(void **state)
 {
 	(void)state;
-	aw_listeners_init(&loop, take_requests);
-	return aw_loop_init(&loop);
+	return aw_loop_init();
 }
 
 int main(void)

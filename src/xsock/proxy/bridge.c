@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "xsock/proxy/loop.h"
+
 #define BUFFER_BYTES 65536
 #define ROUNDS_MAX 32 /* moves before the loop serves other sources */
 
@@ -25,7 +27,6 @@ struct direction {
 };
 
 struct aw_bridge {
-	struct aw_loop *loop;
 	struct aw_loop_source far_source, line_source[AW_LINE_FDS];
 	struct aw_bridge_start start;
 	const struct aw_line_ops *line; /* start.line's functions */
@@ -55,20 +56,20 @@ static void close_far(struct aw_bridge *bridge)
 static void unwatch_line(struct aw_bridge *bridge)
 {
 	for (int i = 0; i < AW_LINE_FDS; i++)
-		(void)aw_loop_set(bridge->loop, &bridge->line_source[i], -1, 0);
+		(void)aw_loop_set(&bridge->line_source[i], -1, 0);
 }
 
 static void bridge_close(struct aw_bridge *bridge, bool abort)
 {
 	bridge->is_closed = true;
-	aw_loop_set(bridge->loop, &bridge->far_source, -1, 0);
+	aw_loop_set(&bridge->far_source, -1, 0);
 	unwatch_line(bridge);
 	bridge->start.on_end(bridge, bridge->error, bridge->start.arg);
 	bridge->line->close(bridge->start.line, abort);
 	close_far(bridge);
 	for (int i = 0; i < AW_LINE_FDS; i++)
 		bridge->line_source[i].is_dead = true;
-	aw_loop_free_later(bridge->loop, &bridge->far_source);
+	aw_loop_free_later(&bridge->far_source);
 }
 
 static void bridge_free(struct aw_loop_source *source)
@@ -246,7 +247,7 @@ static bool drain_in(struct aw_bridge *bridge)
 		return true;
 	}
 	if (taken < 0 && (errno == ENOBUFS || errno == ENOMEM)) {
-		aw_loop_again(bridge->loop, &bridge->far_source);
+		aw_loop_again(&bridge->far_source);
 		return false;
 	}
 	if (taken < 0) { /* the program reads no more: the bytes are dropped, as TCP does */
@@ -327,7 +328,7 @@ static void watch_line(struct aw_bridge *bridge)
 
 	bridge->line->fds(bridge->start.line, fds);
 	for (int i = 0; i < AW_LINE_FDS; i++)
-		(void)aw_loop_set(bridge->loop, &bridge->line_source[i], fds[i].fd, fds[i].events);
+		(void)aw_loop_set(&bridge->line_source[i], fds[i].fd, fds[i].events);
 }
 
 /*
@@ -365,7 +366,7 @@ static void bridge_pump(struct aw_bridge *bridge)
 			return;
 	}
 	if (!bridge->is_closed)
-		aw_loop_again(bridge->loop, &bridge->far_source);
+		aw_loop_again(&bridge->far_source);
 }
 
 static void bridge_ready(struct aw_loop_source *source, uint32_t events)
@@ -384,15 +385,13 @@ static void source_init(struct aw_bridge *bridge, struct aw_loop_source *source)
 	source->free_owner = bridge_free;
 }
 
-int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
-		     struct aw_bridge **out)
+int aw_bridge_create(const struct aw_bridge_start *start, struct aw_bridge **out)
 {
 	struct aw_bridge *bridge = calloc(1, sizeof(*bridge));
 	int on = 1, err = ENOMEM;
 
 	if (!bridge)
 		return ENOMEM;
-	bridge->loop = loop;
 	bridge->start = *start;
 	bridge->line = start->line->ops;
 	bridge->in.bytes = malloc(BUFFER_BYTES);
@@ -402,13 +401,13 @@ int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
 		source_init(bridge, &bridge->line_source[i]);
 	setsockopt(start->far, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	if (bridge->in.bytes && bridge->out.bytes)
-		err = aw_loop_set(loop, &bridge->far_source, start->far,
+		err = aw_loop_set(&bridge->far_source, start->far,
 				  EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET);
 	if (err) {
 		bridge_free(&bridge->far_source);
 		return err;
 	}
-	aw_loop_again(loop, &bridge->far_source);
+	aw_loop_again(&bridge->far_source);
 	*out = bridge;
 	return 0;
 }
@@ -436,7 +435,7 @@ size_t aw_bridge_unsent(struct aw_bridge *bridge)
 
 	/* The line may have taken an event that the bridge waits for. */
 	if (!bridge->line->arm(bridge->start.line))
-		aw_loop_again(bridge->loop, &bridge->far_source);
+		aw_loop_again(&bridge->far_source);
 	ioctl(bridge->start.far, FIONREAD, &unread);
 	return (size_t)unread + bridge->out.len + unsent;
 }

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "xsock/proxy/line.h"
-#include "xsock/proxy/loop.h"
 
 /*
  * How long a bridge whose program has closed waits for a peer that takes nothing. The kernel ends an orphan whose window stays
@@ -39,8 +38,7 @@ struct aw_bridge_start {
  * Creates a bridge and has the loop call it. Returns 0 or an errno. After an error the caller still
  * owns far and line.
  */
-int aw_bridge_create(struct aw_loop *loop, const struct aw_bridge_start *start,
-		     struct aw_bridge **bridge);
+int aw_bridge_create(const struct aw_bridge_start *start, struct aw_bridge **bridge);
 
 /* Returns the TCP socket, for reading and setting options; -1: the line has closed it. */
 int aw_bridge_tcp(const struct aw_bridge *bridge);

@@ -128,8 +128,8 @@ static int conn_prepare(struct aw_proxy_conn *conn, int tcp, int far, struct aw_
 	return fstat(tcp, &begun->tcp_file) == 0 ? 0 : errno;
 }
 
-static int conn_start(struct aw_loop *loop, struct aw_proxy_conn *conn,
-		      const struct aw_request *request, int *tcp, int far)
+static int conn_start(struct aw_proxy_conn *conn, const struct aw_request *request, int *tcp,
+		      int far)
 {
 	struct aw_bridge_start begun;
 	int err = conn_prepare(conn, *tcp, far, &begun);
@@ -138,20 +138,20 @@ static int conn_start(struct aw_loop *loop, struct aw_proxy_conn *conn,
 		err = make_line(request, tcp, &begun.line);
 	if (err)
 		return err;
-	err = aw_bridge_create(loop, &begun, &conn->bridge);
+	err = aw_bridge_create(&begun, &conn->bridge);
 	if (err)
 		begun.line->ops->close(begun.line, true);
 	return err;
 }
 
-void aw_conns_start(struct aw_loop *loop, const struct aw_request *request, int tcp, int far)
+void aw_conns_start(const struct aw_request *request, int tcp, int far)
 {
 	struct aw_proxy_conn *conn = conn_create(request);
 	int err;
 
 	if (!request->records)
 		aw_listeners_forget(&request->local, &request->remote);
-	err = conn ? conn_start(loop, conn, request, &tcp, far) : ENOMEM;
+	err = conn ? conn_start(conn, request, &tcp, far) : ENOMEM;
 	if (!err) {
 		conn_add(conn);
 		return;
@@ -167,7 +167,7 @@ void aw_conns_start(struct aw_loop *loop, const struct aw_request *request, int 
 		close(tcp);
 }
 
-int aw_conns_start_record(struct aw_loop *loop, const struct aw_request *request,
+int aw_conns_start_record(const struct aw_request *request,
 			  const struct aw_line_record_start *record)
 {
 	struct aw_proxy_conn *conn = conn_create(request);
@@ -182,7 +182,7 @@ int aw_conns_start_record(struct aw_loop *loop, const struct aw_request *request
 	if (!begun.line)
 		err = err ? err : errno;
 	else
-		err = aw_bridge_create(loop, &begun, &conn->bridge);
+		err = aw_bridge_create(&begun, &conn->bridge);
 	if (err) {
 		aw_line_record_free(begun.line);
 		free(conn);

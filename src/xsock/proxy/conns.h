@@ -37,12 +37,12 @@ struct aw_proxy_conn *aw_conns_find(uint64_t ino);
  * Begins a connection over an endpoint. Takes tcp and far, also when it fails; a failure is logged,
  * and the program finds far closed.
  */
-void aw_conns_start(struct aw_loop *loop, const struct aw_request *request, int tcp, int far);
+void aw_conns_start(const struct aw_request *request, int tcp, int far);
 /*
  * Begins a connection over a record. Returns 0 or an errno; after an error the caller still owns
  * the fds and the share of record.
  */
-int aw_conns_start_record(struct aw_loop *loop, const struct aw_request *request,
+int aw_conns_start_record(const struct aw_request *request,
 			  const struct aw_line_record_start *record);
 /*
  * Returns the near end of the bridge over this TCP socket's record, or -1. The line still owns the

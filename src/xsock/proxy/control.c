@@ -15,6 +15,7 @@
 #include "xsock/proxy/door.h"
 #include "xsock/proxy/farewell.h"
 #include "xsock/proxy/listeners.h"
+#include "xsock/proxy/loop.h"
 #include "xsock/proxy/request_msg.h"
 #include "xsock/proxy/status.h"
 
@@ -23,7 +24,6 @@
 #define REQUESTS_MAX 1024 /* more than a socket's queue holds */
 
 static struct aw_loop_source source = { .fd = -1 };
-static struct aw_loop *loop;
 static bool is_over;
 
 static int reply_of(const struct aw_request_msg *msg)
@@ -149,7 +149,7 @@ static void serve_start(struct aw_request_msg *msg)
 		return;
 	close(aw_request_msg_take_fd(msg, 2)); /* this process needs no near end */
 	aw_status_serve(msg->request.pid);
-	aw_conns_start(loop, &msg->request, aw_request_msg_take_fd(msg, 0),
+	aw_conns_start(&msg->request, aw_request_msg_take_fd(msg, 0),
 		       aw_request_msg_take_fd(msg, 1));
 }
 
@@ -184,7 +184,7 @@ static int start_record(struct aw_request_msg *msg, uint64_t tcp_ino)
 	err = share_take(&begun.share, msg, tcp_ino);
 	if (err)
 		return err;
-	err = aw_conns_start_record(loop, &msg->request, &begun);
+	err = aw_conns_start_record(&msg->request, &begun);
 	if (err) {
 		aw_share_put(&begun.share);
 		return err;
@@ -237,7 +237,7 @@ static void serve_request(struct aw_request_msg *msg)
 		aw_listeners_accepted(&request->local, &request->remote);
 		break;
 	case AW_REQUEST_LISTEN:
-		aw_door_open(loop);
+		aw_door_open();
 		aw_listeners_add(request->ino, &request->local, request->v6only,
 				 &(struct aw_listener_can){ aw_request_msg_may_bind(msg),
 							    request->records,
@@ -252,7 +252,7 @@ static void serve_request(struct aw_request_msg *msg)
 			    aw_listeners_decide(&request->local, &request->remote) ? 0 : EAGAIN);
 		break;
 	case AW_REQUEST_FAREWELL:
-		aw_farewell_add(loop, aw_request_msg_take_fd(msg, 0));
+		aw_farewell_add(aw_request_msg_take_fd(msg, 0));
 		break;
 	case AW_REQUEST_RELEASE:
 		/*
@@ -280,7 +280,7 @@ static bool take_request(void)
 
 	if (got < 0) {
 		is_over = true;
-		aw_loop_set(loop, &source, -1, 0);
+		aw_loop_set(&source, -1, 0);
 	}
 	if (got <= 0)
 		return false;
@@ -311,14 +311,13 @@ void aw_control_catch_up(void)
 	take_requests(REQUESTS_MAX);
 }
 
-int aw_control_init(struct aw_loop *l, int fd)
+int aw_control_init(int fd)
 {
 	int on = 1;
 
-	loop = l;
 	(void)setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
 	source.ready = control_ready;
-	return aw_loop_set(loop, &source, fd, EPOLLIN);
+	return aw_loop_set(&source, fd, EPOLLIN);
 }
 
 bool aw_control_is_over(void)

@@ -6,10 +6,8 @@
 
 #include <stdbool.h>
 
-#include "xsock/proxy/loop.h"
-
 /* Has the loop serve the requests that come in on fd. Returns 0 or an errno. */
-int aw_control_init(struct aw_loop *loop, int fd);
+int aw_control_init(int fd);
 /* Serves the requests that have come by now. */
 void aw_control_catch_up(void);
 /* Returns whether every process that could send requests has closed its end. */

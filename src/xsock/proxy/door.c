@@ -14,12 +14,12 @@
 #include "xsock/base/place.h"
 #include "xsock/base/request.h"
 #include "xsock/proxy/listeners.h"
+#include "xsock/proxy/loop.h"
 #include "xsock/proxy/status.h"
 
 #define REQUESTS_A_TURN 64 /* then the loop serves connections */
 
 static struct aw_loop_source door = { .fd = -1 };
-static struct aw_loop *loop;
 static struct sockaddr_un name = { .sun_family = AF_UNIX };
 
 /*
@@ -47,20 +47,19 @@ static void door_ready(struct aw_loop_source *source, uint32_t events)
 		;
 }
 
-void aw_door_open(struct aw_loop *l)
+void aw_door_open(void)
 {
 	const char *directory = door.fd < 0 ? aw_status_directory() : "";
 	int fd = directory[0] ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
 
 	if (fd < 0)
 		return;
-	loop = l;
 	door.ready = door_ready;
 	snprintf(name.sun_path, sizeof(name.sun_path), "%s/" AW_PLACE_DOOR "%d", directory,
 		 (int)getpid());
 	unlink(name.sun_path);
 	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0 &&
-	    aw_loop_set(loop, &door, fd, EPOLLIN) == 0)
+	    aw_loop_set(&door, fd, EPOLLIN) == 0)
 		return;
 	aw_log(AW_LOG_WARN, "no socket at %s, by which programs ask for a UDP port: %s",
 	       name.sun_path, strerror(errno));
@@ -73,7 +72,7 @@ void aw_door_close(void)
 
 	if (fd < 0)
 		return;
-	aw_loop_set(loop, &door, -1, 0);
+	aw_loop_set(&door, -1, 0);
 	close(fd);
 	unlink(name.sun_path);
 }

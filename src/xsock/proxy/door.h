@@ -4,13 +4,11 @@
 #ifndef XSOCK_PROXY_DOOR_H
 #define XSOCK_PROXY_DOOR_H
 
-#include "xsock/proxy/loop.h"
-
 /*
  * Opens the socket unless it is open. Called before the first UDP port is bound; a failure is
  * logged.
  */
-void aw_door_open(struct aw_loop *loop);
+void aw_door_open(void);
 void aw_door_close(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "xsock/framed/calls.h"
 #include "xsock/proxy/closer.h"
+#include "xsock/proxy/loop.h"
 
 /* as long as a program that writes first waits for its client's Request */
 #define PATIENCE_NS INT64_C(1000000000)
@@ -20,7 +21,6 @@ struct farewell {
 	int64_t until_ns;
 };
 
-static struct aw_loop *loop;
 static LIST_HEAD(, farewell) farewells;
 
 static void farewell_end(struct farewell *farewell)
@@ -28,9 +28,9 @@ static void farewell_end(struct farewell *farewell)
 	int fd = farewell->source.fd;
 
 	LIST_REMOVE(farewell, entry);
-	(void)aw_loop_set(loop, &farewell->source, -1, 0);
+	(void)aw_loop_set(&farewell->source, -1, 0);
 	aw_closer_close(fd);
-	aw_loop_free_later(loop, &farewell->source);
+	aw_loop_free_later(&farewell->source);
 }
 
 static void farewell_ready(struct aw_loop_source *source, uint32_t events)
@@ -42,11 +42,10 @@ static void farewell_ready(struct aw_loop_source *source, uint32_t events)
 		farewell_end(farewell);
 }
 
-void aw_farewell_add(struct aw_loop *in, int tcp)
+void aw_farewell_add(int tcp)
 {
 	struct farewell *farewell = calloc(1, sizeof(*farewell));
 
-	loop = in;
 	if (!farewell) {
 		aw_closer_close(tcp);
 		return;
@@ -55,7 +54,7 @@ void aw_farewell_add(struct aw_loop *in, int tcp)
 		.source = { .fd = -1, .ready = farewell_ready, .owner = farewell },
 		.until_ns = aw_now_ns() + PATIENCE_NS,
 	};
-	if (aw_loop_set(loop, &farewell->source, tcp, EPOLLIN | EPOLLRDHUP | EPOLLET) != 0) {
+	if (aw_loop_set(&farewell->source, tcp, EPOLLIN | EPOLLRDHUP | EPOLLET) != 0) {
 		free(farewell);
 		aw_closer_close(tcp);
 		return;

@@ -5,10 +5,10 @@
 #ifndef XSOCK_PROXY_FAREWELL_H
 #define XSOCK_PROXY_FAREWELL_H
 
-#include "xsock/proxy/loop.h"
+#include <stdbool.h>
 
 /* Receives the Request of tcp's client and closes tcp. Takes tcp. */
-void aw_farewell_add(struct aw_loop *loop, int tcp);
+void aw_farewell_add(int tcp);
 /* Closes the sockets whose clients have sent no Request in time. */
 void aw_farewell_review(void);
 /* Returns whether any socket still waits for its Request. */

@@ -14,6 +14,8 @@
 #include "base/log.h"
 #include "xsock/base/probe_wire.h"
 #include "xsock/base/sockdiag.h"
+#include "xsock/proxy/control.h"
+#include "xsock/proxy/loop.h"
 #include "xsock/proxy/procnet.h"
 
 #define INODES_MAX 64 /* listeners of one address: one for each worker with SO_REUSEPORT */
@@ -54,8 +56,6 @@ struct answered {
 	int64_t until_ns;
 };
 
-static struct aw_loop *loop;
-static void (*take_requests)(void);
 static struct listener *listeners;
 /* by hash; a new answer replaces the one in its place */
 static struct answered answers[ANSWERS_MAX];
@@ -139,12 +139,6 @@ void aw_listeners_forget(const struct sockaddr_storage *local,
 	before = name_client(local, remote, &client) ? find_answer(&client) : NULL;
 	if (before)
 		before->until_ns = 0;
-}
-
-void aw_listeners_init(struct aw_loop *l, void (*take)(void))
-{
-	loop = l;
-	take_requests = take;
 }
 
 static uint16_t port_of(const struct sockaddr_storage *addr)
@@ -257,7 +251,7 @@ static bool is_programs(struct listener *listener, const struct client *client)
 			return true;
 		listener->is_programs = refresh_inodes(listener, &strangers) && !strangers;
 		/* A program that closes its listener sends ACCEPTED for its connections first. */
-		take_requests();
+		aw_control_catch_up();
 		before = find_answer(client);
 		if (before)
 			return before->answer != ANSWER_NO;
@@ -269,7 +263,7 @@ static void close_udp(struct listener *listener)
 {
 	int fd = listener->source.fd;
 
-	aw_loop_set(loop, &listener->source, -1, 0);
+	aw_loop_set(&listener->source, -1, 0);
 	if (fd >= 0)
 		close(fd);
 }
@@ -313,7 +307,7 @@ static void answer_probe(struct listener *listener, int fd, struct msghdr *msg, 
 	else
 		bytes[AW_PROBE_YES_AT] = 0;
 	memcpy(bytes, AW_PROBE_ANSWERS, 8);
-	if (listener->source.fd == fd) /* take_requests may have released the UDP port */
+	if (listener->source.fd == fd) /* the requests may have released the UDP port */
 		send_reply(fd, msg, bytes);
 }
 
@@ -390,7 +384,7 @@ static void bind_udp(struct listener *listener)
 		setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
 	if (bind(fd, (struct sockaddr *)&listener->local,
 		 ipv6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)) != 0 ||
-	    aw_loop_set(loop, &listener->source, fd, EPOLLIN) != 0) {
+	    aw_loop_set(&listener->source, fd, EPOLLIN) != 0) {
 		aw_log(AW_LOG_INFO, "no UDP port to answer clients in auto at: %s",
 		       strerror(errno));
 		close(fd);
@@ -459,7 +453,7 @@ bool aw_listeners_review(void)
 		if (!has_listened(listener)) {
 			*at = listener->next;
 			close_udp(listener);
-			aw_loop_free_later(loop, &listener->source);
+			aw_loop_free_later(&listener->source);
 			continue;
 		}
 		if (is_wanted(listener))

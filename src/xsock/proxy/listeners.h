@@ -10,12 +10,6 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "xsock/proxy/loop.h"
-
-/*
- * take_requests serves the requests that programs have sent by now; it may call any function below.
- */
-void aw_listeners_init(struct aw_loop *loop, void (*take_requests)(void));
 /*
  * The abilities of a listener's program: to bind any UDP port (CAP_NET_BIND_SERVICE); records; to share the TCP port with
  * other programs (SO_REUSEPORT).

@@ -8,14 +8,17 @@
 
 #define EVENTS 64
 
-int aw_loop_init(struct aw_loop *loop)
+static int epfd;
+static struct aw_loop_source *again; /* sources to call once more before the thread sleeps */
+static struct aw_loop_source *dead; /* sources to free when no event can refer to them */
+
+int aw_loop_init(void)
 {
-	loop->again = loop->dead = NULL;
-	loop->epfd = epoll_create1(EPOLL_CLOEXEC);
-	return loop->epfd < 0 ? errno : 0;
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	return epfd < 0 ? errno : 0;
 }
 
-int aw_loop_set(struct aw_loop *loop, struct aw_loop_source *source, int fd, uint32_t events)
+int aw_loop_set(struct aw_loop_source *source, int fd, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = source };
 	int op = EPOLL_CTL_ADD;
@@ -25,36 +28,36 @@ int aw_loop_set(struct aw_loop *loop, struct aw_loop_source *source, int fd, uin
 	if (fd == source->fd && fd >= 0)
 		op = EPOLL_CTL_MOD;
 	else if (source->fd >= 0)
-		(void)epoll_ctl(loop->epfd, EPOLL_CTL_DEL, source->fd, NULL);
+		(void)epoll_ctl(epfd, EPOLL_CTL_DEL, source->fd, NULL);
 	source->fd = fd;
 	source->events = events;
-	if (fd < 0 || epoll_ctl(loop->epfd, op, fd, &event) == 0)
+	if (fd < 0 || epoll_ctl(epfd, op, fd, &event) == 0)
 		return 0;
 	source->fd = -1;
 	return errno;
 }
 
-void aw_loop_again(struct aw_loop *loop, struct aw_loop_source *source)
+void aw_loop_again(struct aw_loop_source *source)
 {
 	if (source->is_again || source->is_dead)
 		return;
 	source->is_again = true;
-	source->next_again = loop->again;
-	loop->again = source;
+	source->next_again = again;
+	again = source;
 }
 
-void aw_loop_free_later(struct aw_loop *loop, struct aw_loop_source *source)
+void aw_loop_free_later(struct aw_loop_source *source)
 {
 	source->is_dead = true;
-	source->next_dead = loop->dead;
-	loop->dead = source;
+	source->next_dead = dead;
+	dead = source;
 }
 
-static void call_again(struct aw_loop *loop)
+static void call_again(void)
 {
-	struct aw_loop_source *list = loop->again;
+	struct aw_loop_source *list = again;
 
-	loop->again = NULL;
+	again = NULL;
 	while (list) {
 		struct aw_loop_source *source = list;
 
@@ -65,12 +68,12 @@ static void call_again(struct aw_loop *loop)
 	}
 }
 
-static void free_dead(struct aw_loop *loop)
+static void free_dead(void)
 {
-	while (loop->dead) {
-		struct aw_loop_source *source = loop->dead;
+	while (dead) {
+		struct aw_loop_source *source = dead;
 
-		loop->dead = source->next_dead;
+		dead = source->next_dead;
 		if (source->free_owner)
 			source->free_owner(source);
 		else
@@ -78,10 +81,10 @@ static void free_dead(struct aw_loop *loop)
 	}
 }
 
-void aw_loop_turn(struct aw_loop *loop, int timeout_ms)
+void aw_loop_turn(int timeout_ms)
 {
 	struct epoll_event events[EVENTS];
-	int count = epoll_wait(loop->epfd, events, EVENTS, loop->again ? 0 : timeout_ms);
+	int count = epoll_wait(epfd, events, EVENTS, again ? 0 : timeout_ms);
 
 	for (int i = 0; i < count; i++) {
 		struct aw_loop_source *source = events[i].data.ptr;
@@ -89,6 +92,6 @@ void aw_loop_turn(struct aw_loop *loop, int timeout_ms)
 		if (!source->is_dead && source->fd >= 0)
 			source->ready(source, events[i].events);
 	}
-	call_again(loop);
-	free_dead(loop);
+	call_again();
+	free_dead();
 }

@@ -8,12 +8,6 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-struct aw_loop {
-	int epfd;
-	struct aw_loop_source *again; /* sources to call once more before the thread sleeps */
-	struct aw_loop_source *dead; /* sources to free when no event can refer to them */
-};
-
 /* An fd in the loop; a member of its owner. */
 struct aw_loop_source {
 	int fd; /* -1: not registered */
@@ -26,20 +20,20 @@ struct aw_loop_source {
 };
 
 /* Returns 0 or an errno. */
-int aw_loop_init(struct aw_loop *loop);
+int aw_loop_init(void);
 /*
  * Registers source for fd and events, in place of its last ones; fd -1: for nothing. Returns 0 or
  * an errno.
  */
-int aw_loop_set(struct aw_loop *loop, struct aw_loop_source *source, int fd, uint32_t events);
+int aw_loop_set(struct aw_loop_source *source, int fd, uint32_t events);
 /* Has source->ready called once more before the thread sleeps. */
-void aw_loop_again(struct aw_loop *loop, struct aw_loop_source *source);
+void aw_loop_again(struct aw_loop_source *source);
 /*
  * Frees source's owner once all events of this turn have been served. ready is not called any
  * more.
  */
-void aw_loop_free_later(struct aw_loop *loop, struct aw_loop_source *source);
+void aw_loop_free_later(struct aw_loop_source *source);
 /* Waits for events, at most timeout_ms, and calls the ready functions. */
-void aw_loop_turn(struct aw_loop *loop, int timeout_ms);
+void aw_loop_turn(int timeout_ms);
 
 #endif

@@ -84,13 +84,13 @@ static void raise_limit(void)
 	}
 }
 
-static void serve_until_done(struct aw_loop *loop)
+static void serve_until_done(void)
 {
 	int64_t reviewed_ns = aw_now_ns();
 	bool listening = true, is_due;
 
 	while (!aw_control_is_over() || aw_conns_first() || aw_farewell_any() || listening) {
-		aw_loop_turn(loop, REVIEW_MS);
+		aw_loop_turn(REVIEW_MS);
 		is_due = aw_now_ns() - reviewed_ns >= REVIEW_MS * INT64_C(1000000);
 		if (aw_control_is_over() || is_due) {
 			listening = aw_listeners_review();
@@ -104,24 +104,20 @@ static void serve_until_done(struct aw_loop *loop)
 	}
 	aw_status_review(true);
 	aw_door_close();
-	aw_loop_turn(loop, 0);
+	aw_loop_turn(0);
 }
 
 int main(void)
 {
-	struct aw_loop loop;
-
 	leave_program();
 	outlive_signals();
 	raise_limit();
 	aw_thread_shorten_slice();
-	if (aw_loop_init(&loop) != 0 || aw_control_init(&loop, AW_PROXY_CONTROL) != 0) {
+	if (aw_loop_init() != 0 || aw_control_init(AW_PROXY_CONTROL) != 0) {
 		aw_log(AW_LOG_ERROR, "the proxy process cannot work: %s", strerror(errno));
 		return 1;
 	}
-	aw_listeners_init(&loop, aw_control_catch_up);
-	aw_status_init(&loop);
-	serve_until_done(&loop);
+	serve_until_done();
 	(void)aw_xs_ep_drain_all(LINGER_NS);
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "xsock/base/sockdiag.h"
 #include "xsock/proxy/conns.h"
 #include "xsock/proxy/control.h"
+#include "xsock/proxy/loop.h"
 
 #define LINE_MAX_BYTES 256
 #define STATUS_PREFIX "sockets." /* followed by the process id */
@@ -34,7 +35,6 @@ struct process {
 };
 
 static struct process *processes;
-static struct aw_loop *loop;
 
 static const char *state_name(enum aw_xs_state state)
 {
@@ -123,7 +123,7 @@ static void status_ready(struct aw_loop_source *source, uint32_t events)
 
 	(void)events;
 	if (to < 0 && errno != EAGAIN) /* no fd or memory: the next review tries again */
-		(void)aw_loop_set(loop, source, source->fd, 0);
+		(void)aw_loop_set(source, source->fd, 0);
 	if (to < 0)
 		return;
 	aw_control_catch_up();
@@ -243,11 +243,6 @@ static int status_listen(struct process *process)
 	return -1;
 }
 
-void aw_status_init(struct aw_loop *l)
-{
-	loop = l;
-}
-
 void aw_status_serve(pid_t pid)
 {
 	struct process *process = processes;
@@ -267,7 +262,7 @@ void aw_status_serve(pid_t pid)
 		(struct aw_loop_source){ .fd = -1, .ready = status_ready, .owner = process };
 	process->name = name_in(directory, STATUS_PREFIX, pid);
 	fd = status_listen(process);
-	if (fd < 0 || aw_loop_set(loop, &process->source, fd, EPOLLIN) != 0) {
+	if (fd < 0 || aw_loop_set(&process->source, fd, EPOLLIN) != 0) {
 		aw_log(AW_LOG_WARN, "no socket for 'anywarp sockets --status' at %s: %s",
 		       process->name.sun_path, strerror(errno));
 		if (fd >= 0)
@@ -288,14 +283,14 @@ void aw_status_review(bool all)
 		int fd = process->source.fd;
 
 		if (!all && (kill(process->pid, 0) == 0 || errno != ESRCH)) {
-			(void)aw_loop_set(loop, &process->source, fd, EPOLLIN);
+			(void)aw_loop_set(&process->source, fd, EPOLLIN);
 			at = &process->next;
 			continue;
 		}
 		*at = process->next;
-		aw_loop_set(loop, &process->source, -1, 0);
+		aw_loop_set(&process->source, -1, 0);
 		close(fd);
 		unlink(process->name.sun_path);
-		aw_loop_free_later(loop, &process->source);
+		aw_loop_free_later(&process->source);
 	}
 }

@@ -5,11 +5,9 @@
 #ifndef XSOCK_PROXY_STATUS_H
 #define XSOCK_PROXY_STATUS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-#include "xsock/proxy/loop.h"
-
-void aw_status_init(struct aw_loop *loop);
 /* Returns the user's directory with the sockets (xsock/base/place.h); empty: there is none. */
 const char *aw_status_directory(void);
 /* Opens the socket for pid unless it is open. A failure is logged. */
