@@ -311,29 +311,24 @@ static void answer_probe(struct listener *listener, int fd, struct msghdr *msg, 
 		send_reply(fd, msg, bytes);
 }
 
-/* A datagram, its sender, and the address that it was sent to. */
-struct probe {
+/* Answers the next datagram, if it is a probe. False: there is none. */
+static bool take_probe(struct listener *listener, int fd)
+{
 	uint8_t bytes[AW_PROBE_LEN + 1];
 	struct sockaddr_storage from;
-	struct iovec iov;
-	char room[128];
-};
+	char room[128]; /* for the address that the datagram was sent to */
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct msghdr msg = { .msg_name = &from,
+			      .msg_namelen = sizeof(from),
+			      .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = room,
+			      .msg_controllen = sizeof(room) };
+	ssize_t got = recvmsg(fd, &msg, MSG_DONTWAIT);
 
-/* Receives what is there. Returns the number of datagrams. */
-static int receive_probes(int fd, struct probe *probes, struct mmsghdr *heads)
-{
-	for (int i = 0; i < PROBES_A_TURN; i++) {
-		struct probe *probe = &probes[i];
-
-		probe->iov = (struct iovec){ probe->bytes, sizeof(probe->bytes) };
-		heads[i].msg_hdr = (struct msghdr){ .msg_name = &probe->from,
-						    .msg_namelen = sizeof(probe->from),
-						    .msg_iov = &probe->iov,
-						    .msg_iovlen = 1,
-						    .msg_control = probe->room,
-						    .msg_controllen = sizeof(probe->room) };
-	}
-	return recvmmsg(fd, heads, PROBES_A_TURN, MSG_DONTWAIT, NULL);
+	if (got == AW_PROBE_LEN)
+		answer_probe(listener, fd, &msg, bytes);
+	return got >= 0;
 }
 
 /*
@@ -343,16 +338,12 @@ static int receive_probes(int fd, struct probe *probes, struct mmsghdr *heads)
 static void udp_ready(struct aw_loop_source *source, uint32_t events)
 {
 	struct listener *listener = source->owner;
-	struct probe probes[PROBES_A_TURN];
-	struct mmsghdr heads[PROBES_A_TURN];
-	int fd = source->fd, count;
+	int fd = source->fd;
 
 	(void)events;
 	listener->looked = false;
-	count = receive_probes(fd, probes, heads);
-	for (int i = 0; i < count && source->fd == fd; i++)
-		if (heads[i].msg_len == AW_PROBE_LEN)
-			answer_probe(listener, fd, &heads[i].msg_hdr, probes[i].bytes);
+	for (int i = 0; i < PROBES_A_TURN && source->fd == fd && take_probe(listener, fd); i++)
+		;
 }
 
 /* Returns the first port that a process without CAP_NET_BIND_SERVICE may bind. */
