@@ -100,6 +100,7 @@ struct aw_record_tx {
 	bool reply; /* the rest is the Reply, which goes out with the first FPDU */
 	bool rest_urgent; /* the rest is an urgent FPDU's: TCP's urgent pointer goes to its end */
 	bool ended; /* sending is EPIPE from here on */
+	bool fin_due; /* the program has shut the stream down; the rest goes out first */
 	int error; /* an errno that a send with bytes could not return: the next one's; or 0 */
 	uint8_t bytes[AW_FRAME_MAX];
 };
@@ -208,8 +209,9 @@ ssize_t aw_record_send(struct aw_record *record, int fd, const struct iovec *iov
 size_t aw_record_room(struct aw_record *record, int fd, size_t len);
 
 /*
- * Sends the rest of an FPDU or Request that the kernel did not take, as before a shutdown; a Reply
- * stays. 0, -EAGAIN, or the negative errno that ended the connection.
+ * Sends the rest of an FPDU or Request that the kernel did not take, as before a shutdown, and the
+ * stream's end where it is due; a Reply stays. 0, -EAGAIN, or the negative errno that ended the
+ * connection.
  */
 int aw_record_flush(struct aw_record *record, int fd);
 

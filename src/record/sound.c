@@ -26,7 +26,7 @@ static void settle_all(struct aw_record *record)
 	bool *flags[] = { &rx->reply_due,   &rx->long_last,   &rx->held,  &rx->counted,
 			  &rx->count.known, &rx->in_line,     &rx->ended, &rx->shut,
 			  &tx->reply,	    &tx->rest_urgent, &tx->ended, &tx->active,
-			  &tx->intent.open };
+			  &tx->fin_due,	    &tx->intent.open };
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		settle(flags[i]);

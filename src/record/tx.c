@@ -160,8 +160,13 @@ size_t aw_record_room(struct aw_record *record, int fd, size_t len)
 int aw_record_flush(struct aw_record *record, int fd)
 {
 	struct sender s = { .tx = &record->tx, .fd = fd };
+	int err = record->tx.reply ? 0 : send_rest(&s, 0);
 
-	return record->tx.reply ? 0 : send_rest(&s, 0);
+	if (err == 0 && record->tx.fin_due) {
+		record->tx.fin_due = false;
+		(void)aw_record_calls.shutdown(fd, SHUT_WR);
+	}
+	return err;
 }
 
 static void keep_rest(struct aw_record_tx *tx, const struct batch *batch, size_t at, size_t len)

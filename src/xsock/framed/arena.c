@@ -178,7 +178,6 @@ static struct aw_slot *slot_init(unsigned number, uint64_t ino)
 	}
 	lock_init(&slot->rx_lock);
 	lock_init(&slot->tx_lock);
-	slot->fin_due = false;
 	atomic_store(&slot->broken, false);
 	atomic_store(&slot->failure, 0);
 	atomic_store(&slot->mode, 0);

@@ -33,7 +33,6 @@
 
 struct aw_slot {
 	pthread_mutex_t rx_lock, tx_lock; /* robust; of the record's halves */
-	bool fin_due; /* tx: the program has shut the stream down; the rest of an FPDU goes out first */
 	_Atomic(bool) broken; /* a process was killed in the middle of an FPDU */
 	/* the errno of the connection's failure that a call with bytes could not return; 0: none */
 	_Atomic(int) failure;

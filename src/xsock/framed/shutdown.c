@@ -34,7 +34,7 @@ static bool end_behind_rest(struct aw_slot *slot, int fd)
 		return false;
 	due = aw_record_flush(&slot->record, fd) == -EAGAIN;
 	slot->record.tx.ended |= due;
-	slot->fin_due = due;
+	slot->record.tx.fin_due = due;
 	due = due && aw_slot_flush_later(slot, fd);
 	aw_half_leave(&half);
 	return due;

@@ -137,8 +137,6 @@ static int flush_once(struct aw_slot *slot, int fd)
 		return -err;
 	}
 	err = aw_record_flush(&slot->record, fd);
-	if (err == 0 && slot->fin_due)
-		(void)aw_libc()->shutdown(fd, SHUT_WR);
 	if (err != -EAGAIN)
 		atomic_store(&flushing[aw_arena_number(slot)], 0);
 	aw_half_leave(&half);

@@ -197,10 +197,6 @@ static size_t record_owed(struct aw_line *line)
 	if (err)
 		return err == -EAGAIN;
 	err = aw_record_flush(&slot->record, r->start.tcp);
-	if (err == 0 && slot->fin_due) {
-		slot->fin_due = false;
-		(void)shutdown(r->start.tcp, SHUT_WR);
-	}
 	rest = err == -EAGAIN && !tx->reply ? tx->rest : 0;
 	pthread_mutex_unlock(lock);
 	return rest;

@@ -101,7 +101,6 @@ int aw_share_copy(struct aw_share *share, int memory, unsigned number)
 	}
 	memcpy(&share->slot->record, &((const struct aw_slot *)theirs)->record,
 	       sizeof(struct aw_record));
-	share->slot->fin_due = ((const struct aw_slot *)theirs)->fin_due;
 	munmap(theirs, len);
 	make_locks(share->slot);
 	if (aw_record_is_sound(&share->slot->record))
