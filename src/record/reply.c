@@ -3,6 +3,7 @@
 // front of the peer's first FPDU.
 #include "record/reply.h"
 
+#include "record/lowat.h"
 #include "record/rx.h"
 #include "record/startup.h"
 
@@ -15,18 +16,6 @@ static void put_rest(struct aw_record_tx *tx, bool reply, const void *data, size
 	tx->rest_at = 0;
 }
 
-/*
- * Keeps a Reply as long as the Request, with nothing behind it, from waking pollers: it is not for
- * the program. rx.due is how many bytes of this are still to come.
- */
-static void set_lowat(struct aw_record *record, int fd)
-{
-	int value = (int)record->tx.rest + 1;
-
-	record->rx.lowat = record->rx.due = (uint32_t)value;
-	aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
-}
-
 int aw_record_initiate(struct aw_record *record, int fd, const void *data, size_t len)
 {
 	int err;
@@ -35,7 +24,12 @@ int aw_record_initiate(struct aw_record *record, int fd, const void *data, size_
 	record->rx.reply_due = true;
 	record->tx.active = true;
 	put_rest(&record->tx, false, data, len);
-	set_lowat(record, fd);
+	/*
+	 * Keeps a Reply as long as the Request, with nothing behind it, from waking pollers: it is not
+	 * for the program. rx.due is how many bytes of this are still to come.
+	 */
+	record->rx.due = record->tx.rest + 1;
+	aw_lowat_set(&record->rx, fd, record->rx.due);
 	err = aw_record_flush(record, fd);
 	return err == -EAGAIN ? 0 : err;
 }

@@ -91,10 +91,9 @@ ssize_t aw_rx_take(struct aw_record_rx *rx, int fd, struct iovec *iov, size_t co
 	return n;
 }
 
-static ssize_t take(struct reader *r, struct iovec *iov, size_t count, int flags)
+static ssize_t take(struct reader *r, struct iovec *iov, size_t count)
 {
-	return flags & MSG_PEEK ? aw_rx_recvmsg(r->fd, iov, count, flags)
-				: aw_rx_take(r->rx, r->fd, iov, count);
+	return aw_rx_take(r->rx, r->fd, iov, count);
 }
 
 /*
@@ -202,7 +201,7 @@ static int read_small(struct reader *r, const struct ahead *ahead)
 {
 	size_t want = small_limit(r, ahead) - r->rx->have;
 	struct iovec iov = { r->rx->bytes + r->rx->have, want };
-	ssize_t n = take(r, &iov, 1, 0);
+	ssize_t n = take(r, &iov, 1);
 
 	if (n < 0)
 		return (int)n;
@@ -317,7 +316,7 @@ static int read_planned(struct reader *r, const struct plan *plan)
 
 	aw_cursor_put(&to, r->rx->bytes + AW_FRAME_HEAD, early);
 	count = behind(plan->iov, plan->iovs, r->rx->have, rest);
-	n = take(r, rest, (size_t)count, 0);
+	n = take(r, rest, (size_t)count);
 	if (n < 0)
 		return (int)n;
 	came = r->rx->have + (size_t)n;
@@ -352,7 +351,7 @@ static int read_held(struct reader *r, const struct ahead *ahead)
 	size_t last = ahead->len - 1;
 	bool at_last = r->rx->have == last;
 	struct iovec iov = { r->rx->bytes + r->rx->have, at_last ? 1 : last - r->rx->have };
-	ssize_t n = take(r, &iov, 1, at_last ? MSG_PEEK : 0);
+	ssize_t n = at_last ? aw_rx_recvmsg(r->fd, &iov, 1, MSG_PEEK) : take(r, &iov, 1);
 
 	if (n < 0)
 		return (int)n;
@@ -382,7 +381,7 @@ static int give_held(struct reader *r, const struct ahead *ahead)
 		return 0;
 	}
 	r->rx->have = 0;
-	return take(r, &iov, 1, 0) == 1 ? 0 : fail(r, AW_E_MPA_CLOSED);
+	return take(r, &iov, 1) == 1 ? 0 : fail(r, AW_E_MPA_CLOSED);
 }
 
 /*

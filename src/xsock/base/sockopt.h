@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Reads a socket option that is an int. Called by wrap/, preload/, process/ and proxy/.
+// Reads a socket option that is an int. Called by wrap/, preload/, framed/, process/ and proxy/.
 #ifndef XSOCK_BASE_SOCKOPT_H
 #define XSOCK_BASE_SOCKOPT_H
 

@@ -7,18 +7,10 @@
 #include <sys/ioctl.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/framed/bridged.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
-
-static int get_number(int fd, int name, int otherwise)
-{
-	int value = otherwise;
-	socklen_t len = sizeof(value);
-
-	(void)aw_libc()->getsockopt(fd, SOL_SOCKET, name, &value, &len);
-	return value;
-}
 
 /*
  * FPDUs must be received whole, also where a byte in them is urgent: SO_OOBINLINE stays on in the
@@ -34,9 +26,9 @@ static void keep_in_line(int fd)
 struct aw_slot_options aw_slot_read_options(int fd)
 {
 	return (struct aw_slot_options){
-		.in_line = get_number(fd, SO_OOBINLINE, 0),
-		.wanted = get_number(fd, SO_RCVLOWAT, 1),
-		.peek_offset = get_number(fd, SO_PEEK_OFF, -1),
+		.in_line = aw_sockopt_int(fd, SOL_SOCKET, SO_OOBINLINE, 0),
+		.wanted = aw_sockopt_int(fd, SOL_SOCKET, SO_RCVLOWAT, 1),
+		.peek_offset = aw_sockopt_int(fd, SOL_SOCKET, SO_PEEK_OFF, -1),
 	};
 }
 
@@ -192,7 +184,7 @@ static int set_wanted(struct aw_slot *slot, int fd, const void *value, socklen_t
 {
 	if (aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, value, len) != 0)
 		return -1;
-	slot->record.rx.lowat = (uint32_t)get_number(fd, SO_RCVLOWAT, 1);
+	slot->record.rx.lowat = (uint32_t)aw_sockopt_int(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
 	aw_record_set_wanted(&slot->record, fd, slot->record.rx.lowat);
 	return 0;
 }
