@@ -58,7 +58,7 @@ static const struct variable others[] = {
 	  "set by anywarp before an exec: the socket to the program's proxy process" },
 	{ "ANYWARP_SOCKETS_FDS", "(none)|LIST", SOCKETS,
 	  "set by anywarp before an exec: the program's sockets, by their inodes" },
-	{ "ANYWARP_SOCKETS_ARENA", "(none)|FD:INODE", SOCKETS,
+	{ "ANYWARP_SOCKETS_ARENA", "(none)|FD:INODE:SLOTS", SOCKETS,
 	  "set by anywarp before an exec: the memory of the program's records" },
 };
 

@@ -64,16 +64,15 @@ static void arena__has_so_many_slots_and_no_more(void **state)
 	leave(AW_ARENA_SLOTS);
 }
 
-static void arena__finds_a_slot_by_its_socket(void **state)
+static void arena__finds_a_slot_that_is_held(void **state)
 {
 	struct aw_slot *slot = aw_arena_take(42);
 
 	(void)state;
-	assert_ptr_equal(aw_arena_find(aw_arena_number(slot), 42), slot);
-	assert_null(aw_arena_find(aw_arena_number(slot), 43));
-	assert_null(aw_arena_find(AW_ARENA_SLOTS, 42));
+	assert_ptr_equal(aw_arena_find(aw_arena_number(slot)), slot);
+	assert_int_equal(aw_arena_ino(slot), 42);
 	aw_arena_leave(slot);
-	assert_null(aw_arena_find(aw_arena_number(slot), 42));
+	assert_null(aw_arena_find(aw_arena_number(slot)));
 }
 
 /* Who shares it last leaves it. */
@@ -86,9 +85,9 @@ static void arena__a_slot_is_held_by_several(void **state)
 	aw_arena_share(slot);
 	assert_false(aw_arena_is_alone(slot));
 	aw_arena_leave(slot);
-	assert_ptr_equal(aw_arena_find(aw_arena_number(slot), 42), slot);
+	assert_ptr_equal(aw_arena_find(aw_arena_number(slot)), slot);
 	aw_arena_unshare(slot);
-	assert_null(aw_arena_find(aw_arena_number(slot), 42));
+	assert_null(aw_arena_find(aw_arena_number(slot)));
 }
 
 /* A child that takes all, and waits to be killed. */
@@ -186,7 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arena__is_sealed),
 		cmocka_unit_test(arena__has_so_many_slots_and_no_more),
-		cmocka_unit_test(arena__finds_a_slot_by_its_socket),
+		cmocka_unit_test(arena__finds_a_slot_that_is_held),
 		cmocka_unit_test(arena__a_slot_is_held_by_several),
 		cmocka_unit_test(arena__what_the_dead_have_held_is_free),
 		cmocka_unit_test(arena__a_slot_is_the_process_s_until_its_last_hold),

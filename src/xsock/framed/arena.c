@@ -257,9 +257,9 @@ struct aw_slot *aw_arena_take(uint64_t ino)
 	return take_free(ino);
 }
 
-struct aw_slot *aw_arena_find(unsigned number, uint64_t ino)
+struct aw_slot *aw_arena_find(unsigned number)
 {
-	return arena && number < AW_ARENA_SLOTS && aw_entry_is_of(&arena->entries[number], ino)
+	return arena && atomic_load(&arena->entries[number].word) & AW_ENTRY_HOLDERS
 		       ? slot_at(number)
 		       : NULL;
 }

@@ -29,10 +29,8 @@ int aw_arena_bequest(void);
  * is free.
  */
 struct aw_slot *aw_arena_take(uint64_t ino);
-/*
- * Returns slot number if it belongs to that socket, else NULL. number comes from another process.
- */
-struct aw_slot *aw_arena_find(unsigned number, uint64_t ino);
+/* Returns slot number, of those below AW_ARENA_SLOTS. NULL: no process holds it, or it cannot be mapped. */
+struct aw_slot *aw_arena_find(unsigned number);
 /* Returns whether no other process holds the slot. */
 bool aw_arena_is_alone(const struct aw_slot *slot);
 /*

@@ -88,6 +88,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 	}
 	aw_slot_take_options(slot, fd, options);
 	atomic_store(&slot->mode, (uint8_t)sock->mode);
+	slot->role = (uint8_t)sock->role;
 	aw_fdtab_lock();
 	sock->slot = slot;
 	aw_registration_narrow(sock); /* the epoll sets get back the program's own registrations */
@@ -155,7 +156,7 @@ static void claim_slot(struct aw_slot *slot)
 {
 	if (!aw_arena_claim(slot))
 		aw_log(AW_LOG_WARN,
-		       "a child of fork cannot lock the slot of a record: the slot may stay taken when it is killed");
+		       "this process cannot lock the slot of a record: the slot may stay taken when the process is killed");
 }
 
 static void at_fork(bool in_child)
@@ -191,10 +192,71 @@ void aw_framed_unshare(void)
 	use_each_slot(aw_arena_unshare);
 }
 
-bool aw_framed_inherit(struct aw_sock *sock, unsigned number)
+struct slot_listing {
+	struct aw_slot_set *set;
+	bool is_child;
+};
+
+static bool has_slot(const struct aw_slot_set *set, unsigned number)
 {
-	sock->slot = aw_arena_find(number, sock->ino);
-	return sock->slot && aw_arena_claim(sock->slot);
+	return set->bits[number / 8] & 1u << number % 8;
+}
+
+static void list_slot(struct aw_sock *sock, int fd, void *arg)
+{
+	const struct slot_listing *listing = arg;
+	unsigned number = sock->slot ? aw_arena_number(sock->slot) : 0;
+
+	(void)fd;
+	if (!sock->slot || has_slot(listing->set, number))
+		return;
+	listing->set->bits[number / 8] |= (uint8_t)(1u << number % 8);
+	if (listing->is_child)
+		aw_arena_share(sock->slot);
+}
+
+void aw_framed_list(struct aw_slot_set *set, bool is_child)
+{
+	struct slot_listing listing = { set, is_child };
+
+	if (aw_arena_fd() < 0)
+		return;
+	aw_fdtab_lock();
+	aw_fdtab_each(list_slot, &listing);
+	aw_fdtab_unlock();
+}
+
+static struct aw_slot *find_listed(const struct aw_slot_set *set, unsigned number)
+{
+	return has_slot(set, number) ? aw_arena_find(number) : NULL;
+}
+
+void aw_framed_take_back(const struct aw_slot_set *set)
+{
+	for (unsigned number = 0; number < AW_ARENA_SLOTS; number++) {
+		struct aw_slot *slot = find_listed(set, number);
+
+		if (slot)
+			aw_arena_unshare(slot);
+	}
+}
+
+bool aw_framed_inherit(const struct aw_slot_set *set, unsigned number, struct aw_sock *sock)
+{
+	struct aw_slot *slot = find_listed(set, number);
+
+	if (!slot)
+		return false;
+	claim_slot(slot);
+	*sock = (struct aw_sock){
+		.state = AW_FD_FRAMED,
+		.mode = (enum aw_xs_mode)atomic_load(&slot->mode),
+		.role = (enum aw_role)slot->role,
+		.ino = aw_arena_ino(slot),
+		.proxy = aw_proxy_id(),
+		.slot = slot,
+	};
+	return true;
 }
 
 /*

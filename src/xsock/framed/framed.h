@@ -82,11 +82,21 @@ void aw_framed_prepare_fork(void);
  */
 void aw_framed_share(void);
 void aw_framed_unshare(void);
+/* Slots by their numbers, a bit each. */
+struct aw_slot_set {
+	uint8_t bits[AW_ARENA_SLOTS / 8];
+};
 /*
- * Takes over, after an exec, slot number of sock, which this process or its parent has held for it.
- * False: it cannot.
+ * Fills an empty set with the slots of this process, for a program that is to hold them. is_child: a hold is added for
+ * it on each, which aw_framed_take_back() gives up. Takes the fd table's lock.
  */
-bool aw_framed_inherit(struct aw_sock *sock, unsigned number);
+void aw_framed_list(struct aw_slot_set *set, bool is_child);
+void aw_framed_take_back(const struct aw_slot_set *set);
+/*
+ * Takes over slot number, if it is in the set, for this process, which holds it since before the exec, and fills *sock with
+ * its socket. False: this process has not got it.
+ */
+bool aw_framed_inherit(const struct aw_slot_set *set, unsigned number, struct aw_sock *sock);
 /* Returns whether the process has FRAMED fds. */
 bool aw_framed_any(void);
 /*

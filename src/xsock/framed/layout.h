@@ -36,7 +36,8 @@ struct aw_slot {
 	_Atomic(bool) broken; /* a process was killed in the middle of an FPDU */
 	/* the errno of the connection's failure that a call with bytes could not return; 0: none */
 	_Atomic(int) failure;
-	_Atomic(uint8_t) mode; /* enum aw_xs_mode of the socket, for `anywarp sockets --status` */
+	_Atomic(uint8_t) mode; /* enum aw_xs_mode of the socket */
+	uint8_t role; /* enum aw_role of the socket */
 	_Atomic(uint32_t) readers; /* threads that sleep in a read of the socket */
 	/*
 	 * The proxy process (aw_proxy_id) that has bridged the slot, for all that hold it; 0: none.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Writes and reads the variables. A socket is "INODE:STATE:MODE:SET:ROLE:LOCAL:REMOTE", with commas
 // between sockets. SET is 1 where the program has set the mode. The addresses, in hex, are those of a
-// bridged socket; a framed one has its slot's number instead.
+// bridged socket. The arena is "FD:INODE:SLOTS", where SLOTS has a bit for each slot, in hex.
 #include "xsock/preload/inherit.h"
 
 #include <dirent.h>
@@ -52,26 +52,24 @@ struct socket_text {
 
 static enum text_rank rank_of(const struct aw_sock *sock, int fd)
 {
-	if (sock->state != AW_FD_BRIDGED && sock->state != AW_FD_FRAMED)
+	if (sock->state != AW_FD_BRIDGED)
 		return RANK_UNKNOWN;
 	return aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? RANK_OTHER : RANK_OPEN;
 }
 
-/* Writes sock, if it has the rank that is being written and fd is its first fd. */
+/* Writes sock, if it is no record, has the rank that is being written, and fd is its first fd. */
 static void write_socket(struct aw_sock *sock, int fd, void *arg)
 {
 	struct socket_text *text = arg;
 	char local[ADDR_HEX + 1] = "", remote[ADDR_HEX + 1] = "";
 
-	if ((sock->state == AW_FD_CANDIDATE && !sock->mode_is_set) ||
+	if (sock->slot || (sock->state == AW_FD_CANDIDATE && !sock->mode_is_set) ||
 	    aw_fdtab_is_in_connect(sock) || rank_of(sock, fd) != text->rank ||
 	    fd != aw_fdtab_next_fd(sock, -1) || text->len + SOCKET_TEXT_MAX > TEXT_MAX)
 		return;
 	if (sock->state == AW_FD_BRIDGED) {
 		aw_hex_write(local, &sock->local, ADDR_BYTES);
 		aw_hex_write(remote, &sock->remote, ADDR_BYTES);
-	} else if (sock->state == AW_FD_FRAMED) {
-		sprintf(local, "%u", aw_arena_number(sock->slot));
 	}
 	text->len += (size_t)sprintf(text->at + text->len, "%s%lu:%d:%d:%d:%d:%s:%s",
 				     text->len ? "," : "", (unsigned long)sock->ino, sock->state,
@@ -91,7 +89,9 @@ struct exec_env {
 	size_t bytes; /* size of the struct with env */
 	struct exec_env *outer; /* that of a call which a signal handler has interrupted */
 	bool by_vfork_child; /* a child of vfork has made the struct */
-	char proxy[64], arena[64];
+	bool has_child; /* slots are those that a child has been counted for */
+	struct aw_slot_set slots;
+	char proxy[64], arena[64 + 2 * sizeof(struct aw_slot_set)];
 	char fds[sizeof(AW_INHERIT_FDS) + TEXT_MAX];
 	char *env[];
 };
@@ -173,15 +173,25 @@ static void write_sockets(struct exec_env *copy)
 		memcpy(copy->fds, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS));
 }
 
-/* Writes a variable that names fd and its inode. */
-static void write_file(char *text, const char *name, int fd)
+/* Writes a variable that names fd and its inode. Returns its end. */
+static char *write_file(char *text, const char *name, int fd)
 {
 	struct stat file = { 0 };
 
-	if (fd < 0)
-		return;
 	fstat(fd, &file);
-	sprintf(text, "%s=%d:%lu", name, fd, (unsigned long)file.st_ino);
+	return text + sprintf(text, "%s=%d:%lu", name, fd, (unsigned long)file.st_ino);
+}
+
+/* Writes the bits up to the last one that is set. */
+static void write_slots(char *text, const struct aw_slot_set *slots)
+{
+	size_t bytes = sizeof(slots->bits);
+
+	while (bytes && !slots->bits[bytes - 1])
+		bytes--;
+	if (bytes)
+		*text++ = ':';
+	aw_hex_write(text, slots->bits, bytes);
 }
 
 /* Fills env with the caller's variables and the library's. False: the library has none. */
@@ -202,7 +212,7 @@ static bool fill_env(struct exec_env *copy, char *const env[])
 	return copy->fds[0] || copy->proxy[0] || copy->arena[0];
 }
 
-char **aw_inherit_env(char *const env[])
+char **aw_inherit_env(char *const env[], enum aw_heir heir)
 {
 	struct exec_env *copy = map_environment(env);
 	int proxy, arena;
@@ -213,8 +223,13 @@ char **aw_inherit_env(char *const env[])
 	if (!copy)
 		return NULL;
 	write_sockets(copy);
-	write_file(copy->proxy, AW_INHERIT_PROXY, proxy);
-	write_file(copy->arena, AW_INHERIT_ARENA, arena);
+	copy->has_child = heir == AW_HEIR_CHILD;
+	if (heir != AW_HEIR_STRANGER && arena >= 0)
+		aw_framed_list(&copy->slots, copy->has_child);
+	if (proxy >= 0)
+		(void)write_file(copy->proxy, AW_INHERIT_PROXY, proxy);
+	if (arena >= 0)
+		write_slots(write_file(copy->arena, AW_INHERIT_ARENA, arena), &copy->slots);
 	if (!fill_env(copy, env)) {
 		drop_environment(copy);
 		return NULL;
@@ -226,16 +241,21 @@ char **aw_inherit_env(char *const env[])
 	return copy->env;
 }
 
-void aw_inherit_undo(char **env)
+void aw_inherit_undo(char **env, bool has_failed)
 {
 	int saved = errno, proxy = aw_proxy_export(), arena = aw_arena_bequest();
+	struct exec_env *copy;
 
-	if (env && proxy >= 0)
+	if (!env)
+		return;
+	copy = (struct exec_env *)((char *)env - offsetof(struct exec_env, env));
+	if (proxy >= 0)
 		aw_libc()->fcntl(proxy, F_SETFD, FD_CLOEXEC);
-	if (env && arena >= 0)
+	if (arena >= 0)
 		aw_libc()->fcntl(arena, F_SETFD, FD_CLOEXEC);
-	if (env)
-		drop_environment((struct exec_env *)((char *)env - offsetof(struct exec_env, env)));
+	if (has_failed && copy->has_child)
+		aw_framed_take_back(&copy->slots);
+	drop_environment(copy);
 	errno = saved;
 }
 
@@ -269,15 +289,6 @@ void aw_inherit_settle(void)
 	aw_settle_before_end();
 }
 
-/* The exec has closed the slot's socket: this process leaves the slot. */
-static void leave_slot(unsigned number, unsigned long ino)
-{
-	struct aw_slot *slot = aw_arena_find(number, ino);
-
-	if (slot)
-		aw_arena_leave(slot);
-}
-
 /* The fds of this process that are sockets, each with its inode. */
 struct socket_fds {
 	int count;
@@ -285,17 +296,33 @@ struct socket_fds {
 	ino_t inodes[AW_FDTAB_MAX];
 };
 
-/* Adds one socket of the variable, with all fds that it has now. */
+/* Adds a socket, with all fds that it has now. False: it has none. */
+static bool add_socket(const struct aw_sock *sock, const struct socket_fds *open)
+{
+	int first = -1;
+
+	for (int i = 0; i < open->count; i++) {
+		if (open->inodes[i] != sock->ino)
+			continue;
+		if (first < 0 && aw_fdtab_add(open->fds[i], sock))
+			first = open->fds[i];
+		else if (first >= 0)
+			aw_fdtab_copy(first, open->fds[i]);
+	}
+	return first >= 0;
+}
+
+/* Adds one socket of the variable. */
 static void import_socket(const char *text, const struct socket_fds *open)
 {
 	struct aw_sock sock = { 0 };
 	unsigned long ino;
-	unsigned number;
-	int state, mode, is_set, role, at = 0, first = -1;
+	int state, mode, is_set, role, at = 0;
 
 	if (sscanf(text, "%lu:%d:%d:%d:%d:%n", &ino, &state, &mode, &is_set, &role, &at) != 5 ||
 	    !at || state < AW_FD_CANDIDATE || state > AW_FD_PENDING || state == AW_FD_INTERNAL ||
-	    mode < AW_XS_OFF || mode > AW_XS_AUTO || role < 0 || role > AW_ROLE_PASSIVE)
+	    state == AW_FD_FRAMED || mode < AW_XS_OFF || mode > AW_XS_AUTO || role < 0 ||
+	    role > AW_ROLE_PASSIVE)
 		return;
 	sock.state = (enum aw_fd_state)state;
 	sock.mode = (enum aw_xs_mode)mode;
@@ -309,24 +336,14 @@ static void import_socket(const char *text, const struct socket_fds *open)
 	     !aw_hex_read(text + at + ADDR_HEX + 1, &sock.remote, ADDR_BYTES)))
 		return;
 	sock.ino = ino;
-	if (sock.state == AW_FD_FRAMED &&
-	    (sscanf(text + at, "%u", &number) != 1 || !aw_framed_inherit(&sock, number)))
-		return;
-	for (int i = 0; i < open->count; i++) {
-		if (open->inodes[i] != ino)
-			continue;
-		if (first < 0 && aw_fdtab_add(open->fds[i], &sock))
-			first = open->fds[i];
-		else if (first >= 0)
-			aw_fdtab_copy(first, open->fds[i]);
-	}
-	if (first < 0 && sock.slot)
-		leave_slot(number, ino);
+	(void)add_socket(&sock, open);
 }
 
-static void list_sockets(struct socket_fds *open)
+/* Returns memory of the caller's, or NULL. */
+static struct socket_fds *list_sockets(void)
 {
-	DIR *dir = opendir("/proc/self/fd");
+	struct socket_fds *open = aw_memory_map(sizeof(*open));
+	DIR *dir = open ? opendir("/proc/self/fd") : NULL;
 	struct dirent *entry;
 	struct stat file;
 
@@ -340,17 +357,27 @@ static void list_sockets(struct socket_fds *open)
 	}
 	if (dir)
 		closedir(dir);
+	return open;
 }
 
-static void import_sockets(const char *text)
+static void import_sockets(const char *text, const struct socket_fds *open)
 {
-	struct socket_fds *open = aw_memory_map(sizeof(*open));
-
-	if (open)
-		list_sockets(open);
-	for (; open && text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
+	for (; text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
 		import_socket(text, open);
-	aw_memory_unmap(open, sizeof(*open));
+}
+
+/* Adds the records, and leaves the slots of those whose sockets the exec has closed. */
+static void import_records(const char *text, const struct socket_fds *open)
+{
+	struct aw_slot_set slots = { 0 };
+	size_t bytes = strlen(text) / 2;
+	struct aw_sock sock;
+
+	if (bytes > sizeof(slots.bits) || !aw_hex_read(text, slots.bits, bytes))
+		return;
+	for (unsigned number = 0; number < AW_ARENA_SLOTS; number++)
+		if (aw_framed_inherit(&slots, number, &sock) && !add_socket(&sock, open))
+			aw_arena_leave(sock.slot);
 }
 
 /* Returns the fd that write_file has written, if it is still the same file, or -1. */
@@ -383,6 +410,15 @@ static void import_arena(const char *text)
 		       "the records that this program has inherited by exec cannot be mapped");
 }
 
+/* Returns the slots in the arena's variable, or NULL: there are none. */
+static const char *find_slots(const char *arena)
+{
+	const char *inode = arena ? strchr(arena, ':') : NULL;
+	const char *slots = inode ? strchr(inode + 1, ':') : NULL;
+
+	return slots ? slots + 1 : NULL;
+}
+
 /*
  * Reads the variables and deletes them. stdio reads and writes fds 0 to 2 without a wrapper:
  * sockets at these fds are decided at once.
@@ -390,20 +426,24 @@ static void import_arena(const char *text)
 __attribute__((constructor(200))) static void import_all(void)
 {
 	const char *proxy = secure_getenv(AW_INHERIT_PROXY), *fds = secure_getenv(AW_INHERIT_FDS);
-	const char *arena = secure_getenv(AW_INHERIT_ARENA);
+	const char *arena = secure_getenv(AW_INHERIT_ARENA), *slots = find_slots(arena);
+	struct socket_fds *open = slots || fds ? list_sockets() : NULL;
 
 	if (proxy)
 		import_proxy(proxy);
 	if (arena)
 		import_arena(arena);
-	if (fds)
-		import_sockets(fds);
+	if (open && slots)
+		import_records(slots, open);
+	if (open && fds)
+		import_sockets(fds, open);
 	unsetenv(AW_INHERIT_PROXY);
 	unsetenv(AW_INHERIT_ARENA);
 	unsetenv(AW_INHERIT_FDS);
 	aw_proxy_present();
-	for (int fd = 0; fds && fd <= 2; fd++) {
+	for (int fd = 0; open && fd <= 2; fd++) {
 		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
 		(void)aw_framed_bridge(fd);
 	}
+	aw_memory_unmap(open, sizeof(*open));
 }

@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The inheritance of sockets by a program that the process becomes or spawns: the sockets, in an
-// environment variable by their inodes, which stay the same whatever numbers their fds get; and the
-// fds of the proxy process and of the records' arena. Callers hold no lock.
+// The inheritance of sockets by a program that the process becomes or spawns: the sockets, by their inodes, which stay
+// the same whatever numbers their fds get; and the fds of the proxy process and of the records' arena. An environment
+// variable lists the sockets, but for records: the arena knows them, and a variable says which slots. Callers hold no lock.
 #ifndef XSOCK_PRELOAD_INHERIT_H
 #define XSOCK_PRELOAD_INHERIT_H
+
+#include <stdbool.h>
 
 #define AW_INHERIT_FDS "ANYWARP_SOCKETS_FDS"
 #define AW_INHERIT_PROXY "ANYWARP_SOCKETS_PROXY"
 #define AW_INHERIT_ARENA "ANYWARP_SOCKETS_ARENA"
 
+/* The new program's relation to the process that holds the slots of records. */
+enum aw_heir {
+	AW_HEIR_STRANGER, /* it gets none: it may be without this library */
+	AW_HEIR_SELF, /* the process becomes the program, and its holds are the program's */
+	AW_HEIR_CHILD, /* the program is counted among the holders beforehand */
+};
+
 /*
  * Returns a copy of env with the library's variables, which the caller ends by aw_inherit_undo;
  * NULL: env needs none. Until then the fds of the proxy process and of the arena stay open across
- * an exec.
+ * an exec. has_failed: there is no program, and its holds end.
  */
-char **aw_inherit_env(char *const env[]);
-void aw_inherit_undo(char **env);
+char **aw_inherit_env(char *const env[], enum aw_heir heir);
+void aw_inherit_undo(char **env, bool has_failed);
 
 /*
  * Decides, before an exec, the undecided sockets that the exec leaves open, and closes the others

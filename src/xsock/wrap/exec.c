@@ -18,11 +18,10 @@
 /* Room for the arguments of execl and the like, which pass fewer in practice. */
 #define LIST_MAX 4096
 
-/* The environment and the slots that the program that is about to be started gets. */
+/* The environment that the program that is about to be started gets. */
 struct exec_state {
 	char *const *env;
 	char **own; /* the same, if aw_inherit_env has made it; else NULL */
-	bool slots_shared; /* the new program is counted among the holders of the slots */
 };
 
 /*
@@ -34,10 +33,11 @@ static bool can_inherit(const struct aw_program *program)
 	return !aw_framed_any() || (aw_arena_bequest() >= 0 && aw_program_preloads(program));
 }
 
-static void set_env(struct exec_state *state, char *const env[])
+static struct exec_state make_state(char *const env[], enum aw_heir heir)
 {
-	state->own = aw_inherit_env(env);
-	state->env = state->own ? state->own : env;
+	char **own = aw_inherit_env(env, heir);
+
+	return (struct exec_state){ own ? own : env, own };
 }
 
 /*
@@ -46,28 +46,22 @@ static void set_env(struct exec_state *state, char *const env[])
  */
 static struct exec_state prepare_exec(const struct aw_program *program)
 {
-	struct exec_state state = { 0 };
-	bool is_vfork_child = aw_fdtab_is_vfork_child(), framed;
+	bool is_vfork_child = aw_fdtab_is_vfork_child();
 
 	aw_inherit_settle();
-	framed = can_inherit(program);
-	state.slots_shared = framed && is_vfork_child;
-	if (state.slots_shared)
-		aw_framed_share();
-	else if (is_vfork_child)
+	if (can_inherit(program))
+		return make_state(program->env, is_vfork_child ? AW_HEIR_CHILD : AW_HEIR_SELF);
+	if (is_vfork_child)
 		aw_framed_bridge_borrowed();
-	else if (!framed)
+	else
 		aw_framed_bridge_all(true);
-	set_env(&state, program->env);
-	return state;
+	return make_state(program->env, AW_HEIR_STRANGER);
 }
 
 /* Takes back what was prepared, since the call has failed. Returns result. */
 static int undo_prepare(const struct exec_state *state, int result)
 {
-	if (state->slots_shared)
-		aw_framed_unshare();
-	aw_inherit_undo(state->own);
+	aw_inherit_undo(state->own, true);
 	return result;
 }
 
@@ -167,24 +161,17 @@ AW_WRAPPER int execle(const char *path, const char *arg, ...)
 static struct exec_state prepare_spawn(const struct aw_program *program,
 				       const posix_spawn_file_actions_t *actions)
 {
-	struct exec_state state = { 0 };
-
 	aw_settle_before_spawn();
-	aw_framed_bridge_owing(false); /* a bridged socket has no slot to share */
-	state.slots_shared = can_inherit(program);
-	if (state.slots_shared)
-		aw_framed_share();
-	else
-		aw_framed_bridge_all(!actions);
-	set_env(&state, program->env);
-	return state;
+	if (can_inherit(program))
+		return make_state(program->env, AW_HEIR_CHILD);
+	aw_framed_bridge_all(!actions);
+	return make_state(program->env, AW_HEIR_STRANGER);
 }
 
-static int end_spawn(struct exec_state *state, int err)
+static int end_spawn(const struct exec_state *state, int err)
 {
-	if (!err)
-		state->slots_shared = false;
-	return undo_prepare(state, err);
+	aw_inherit_undo(state->own, err != 0);
+	return err;
 }
 
 AW_WRAPPER int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
