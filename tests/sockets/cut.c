@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Loaded behind the library under test: TCP as it is when the kernel's memory for it is out. The second long sendmsg(2) of
-// the process is cut short, and for a while after it none of any TCP socket is taken.
+// the process is cut short, and for a while after it none of any TCP socket is taken. CUT_THREADS in the environment: the
+// process gets no thread.
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -13,6 +16,8 @@
 #define FULL_MS 1500 /* longer than anyone may wait for room in a call that does not wait */
 
 typedef ssize_t sendmsg_fn(int fd, const struct msghdr *msg, int flags);
+typedef int create_fn(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+		      void *arg);
 typedef int getsockopt_fn(int fd, int level, int name, void *value, socklen_t *len);
 
 static _Atomic int long_ones;
@@ -75,4 +80,12 @@ ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 		return real(fd, msg, flags);
 	full_until_ms = now_ms() + FULL_MS;
 	return send_part(real, fd, msg, flags);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	create_fn *real;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+	return getenv("CUT_THREADS") ? EAGAIN : real(thread, attr, run, arg);
 }

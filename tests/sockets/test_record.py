@@ -168,6 +168,11 @@ def bequeath():
                               str(client.fileno())])
 def end():
     pass
+def await_end():
+    assert client.recv(1) == b""
+def shut():
+    client.shutdown(socket.SHUT_WR)
+    await_end()
 def shut_and_fork():
     client.shutdown(socket.SHUT_WR)
     if os.fork():
@@ -204,6 +209,41 @@ def test_part_of_an_fpdu_outlives_its_writer(only_record, way):
     client = start_behind(only_record, "cut.so", LEAVE_A_PART, port, way, server.pid, ANYWARP_LOG="info")
     assert server.wait_exit(SECONDS_MAX) == 0, server.report() + client.report()
     client.wait_exit(SECONDS_MAX)
+    assert NO_RECORD not in client.output(), client.report()
+
+
+# TCP takes a part of an FPDU (cut.c), and the process gets no thread that could send the rest, or no fd for one. It sends no more:
+# its peer answers the whole.
+@pytest.mark.parametrize("way", ["await_end", "shut"])
+def test_part_of_an_fpdu_without_threads(only_record, way):
+    port = program.free_port()
+    server = only_record.start([sys.executable, "-c", RECEIVE_ALL, port, 32000])
+    server.wait_output("ready")
+    client = start_behind(only_record, "cut.so", LEAVE_A_PART, port, way, server.pid, ANYWARP_LOG="info", CUT_THREADS="1")
+    assert server.wait_exit(SECONDS_MAX) == 0, server.report() + client.report()
+    assert client.wait_exit(SECONDS_MAX) == 0, client.report()
+    assert NO_RECORD not in client.output(), client.report()
+
+
+SEND_WITHOUT_FDS = """
+import resource, socket, sys
+client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+client.sendall(b"x")
+assert client.recv(1) == b"y"
+assert client.send(bytes(16000)) == 16000
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+assert client.send(bytes(16000)) == 16000
+assert client.recv(1) == b""
+"""
+
+
+def test_part_of_an_fpdu_without_fds(only_record):
+    port = program.free_port()
+    server = only_record.start([sys.executable, "-c", RECEIVE_ALL, port, 32000])
+    server.wait_output("ready")
+    client = start_behind(only_record, "cut.so", SEND_WITHOUT_FDS, port, ANYWARP_LOG="info")
+    assert server.wait_exit(SECONDS_MAX) == 0, server.report() + client.report()
+    assert client.wait_exit(SECONDS_MAX) == 0, client.report()
     assert NO_RECORD not in client.output(), client.report()
 
 

@@ -12,6 +12,7 @@
 #include "record/cursor.h"
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 #include "xsock/process/memory.h"
@@ -38,6 +39,7 @@ struct framed_call {
 	bool asked, may_wait; /* may_wait is known; neither the flags nor the fd forbid to wait */
 	bool discards; /* the bytes of a receive are dropped (MSG_TRUNC): at and all have no memory */
 	bool waits; /* the call waits: its time is set */
+	bool stuck; /* TCP has yet to take the rest of an FPDU, which no thread sends */
 	int64_t end_ns; /* of all its waits (SO_SNDTIMEO, SO_RCVTIMEO); 0: they have no end */
 };
 
@@ -71,17 +73,6 @@ static void count_bytes(struct framed_call *call, ssize_t n)
 		return;
 	call->done += (size_t)n;
 	aw_cursor_skip(&call->at, (size_t)n);
-}
-
-/* Sends the Terminate that reports a protocol error of the peer. */
-static void send_terminate(struct aw_slot *slot, int fd)
-{
-	struct aw_half half;
-
-	if (aw_half_enter(&half, slot, &slot->tx_lock, fd) != 0)
-		return;
-	aw_record_end(&slot->record, fd);
-	aw_half_leave(&half);
 }
 
 static bool may_wait(struct framed_call *call)
@@ -132,7 +123,7 @@ static void leave_rx(const struct framed_call *call, const struct aw_half *half)
 
 	aw_half_leave(half);
 	if (__builtin_expect(faulty, 0))
-		send_terminate(call->slot, call->fd);
+		aw_slot_send_terminate(call->slot, call->fd);
 }
 
 static bool is_whole(const struct framed_call *call)
@@ -500,6 +491,7 @@ static ssize_t send_once(struct framed_call *call)
 	struct aw_half half;
 	ssize_t n;
 
+	call->stuck = false;
 	n = -(call->kept ? aw_half_enter(&half, slot, &slot->tx_lock, call->fd)
 			 : aw_half_enter_for(&half, slot, &slot->tx_lock, call->fd));
 	if (n)
@@ -507,7 +499,7 @@ static ssize_t send_once(struct framed_call *call)
 	n = aw_record_send(&slot->record, call->fd, window, count,
 			   call->flags & (covered < call->at.left ? MSG_MORE : SEND_FLAGS));
 	if (__builtin_expect(aw_slot_owes(slot), 0))
-		(void)aw_slot_flush_later(slot, call->fd);
+		call->stuck = !aw_slot_flush_later(slot, call->fd) && (n > 0 || n == -EAGAIN);
 	n = note_strike(call, &half, SO_SNDTIMEO, n);
 	aw_half_leave(&half);
 	return n;
@@ -534,6 +526,12 @@ static bool is_still_record(struct framed_call *call)
 	return is_still_ours(call);
 }
 
+/* Returns whether a call that may wait does so after result n. */
+static bool is_to_send(const struct framed_call *call, ssize_t n)
+{
+	return call->at.left > 0 ? n == -EAGAIN : call->stuck;
+}
+
 static ssize_t send_waiting(struct framed_call *call)
 {
 	struct _pthread_cleanup_buffer left;
@@ -547,7 +545,7 @@ static ssize_t send_waiting(struct framed_call *call)
 		if (n)
 			break;
 		n = is_still_record(call) ? send_now(call) : -EBADF;
-	} while (n == -EAGAIN);
+	} while (is_to_send(call, n));
 	aw_left_pop(&left, 0);
 	aw_slot_leave_wait(call->slot);
 	return n;
@@ -557,8 +555,11 @@ static ssize_t send_bytes(struct framed_call *call)
 {
 	ssize_t n = send_now(call);
 
-	if (n == -EAGAIN && may_wait(call))
+	if (is_to_send(call, n) && may_wait(call))
 		n = send_waiting(call);
+	/* The program may not call again before its peer has answered the whole. */
+	if (call->stuck && aw_framed_slot(call->number) == call->slot)
+		(void)aw_framed_bridge(call->number);
 	if (call->done == 0)
 		return n;
 	if (n < 0)

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 
@@ -24,20 +25,25 @@ static bool note_shut(struct aw_slot *slot, int fd, bool shut)
 	return before;
 }
 
-/* Returns whether TCP has yet to take the rest of an FPDU, behind which the stream's end is due. */
+/*
+ * Returns whether TCP has yet to take the rest of an FPDU, and a thread sends it and the stream's end behind it. Where no thread can be
+ * started, fd is BRIDGED afterwards, and the proxy process sends the rest.
+ */
 static bool end_behind_rest(struct aw_slot *slot, int fd)
 {
 	struct aw_half half;
-	bool due;
+	bool due, later;
 
 	if (aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
 		return false;
 	due = aw_record_flush(&slot->record, fd) == -EAGAIN;
-	slot->record.tx.ended |= due;
-	slot->record.tx.fin_due = due;
-	due = due && aw_slot_flush_later(slot, fd);
+	later = due && aw_slot_flush_later(slot, fd);
+	slot->record.tx.ended |= later;
+	slot->record.tx.fin_due = later;
 	aw_half_leave(&half);
-	return due;
+	if (due && !later)
+		(void)aw_framed_bridge(fd);
+	return later;
 }
 
 bool aw_framed_shutdown(int fd, int how, int *result)

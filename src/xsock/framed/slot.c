@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -67,6 +66,16 @@ void aw_slot_drain(struct aw_slot *slot, int fd)
 	}
 }
 
+void aw_slot_send_terminate(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+
+	if (aw_half_enter(&half, slot, &slot->tx_lock, fd) != 0)
+		return;
+	aw_record_end(&slot->record, fd);
+	aw_half_leave(&half);
+}
+
 void aw_slot_note_failure(struct aw_slot *slot, ssize_t err)
 {
 	if (aw_record_is_failure(err))
@@ -95,6 +104,8 @@ struct flush_job {
 	struct aw_slot *slot;
 	int fd, stop_fd;
 };
+/* By slot number: the newest thread's, which copies it before another one can be started. */
+static struct flush_job jobs[AW_ARENA_SLOTS];
 
 #define STARTS (-1)
 #define STOPS (-2)
@@ -166,7 +177,6 @@ static void *flush_run(void *arg)
 	_Atomic(int) *flush = &flushing[aw_arena_number(job.slot)];
 	int err;
 
-	free(arg);
 	while ((err = flush_once(job.slot, job.fd)) == -EAGAIN && atomic_load(flush) != STOPS)
 		(void)aw_libc()->poll(fds, 2, -1);
 	if (err == -EAGAIN) /* the word is still this thread's */
@@ -227,28 +237,24 @@ static int stop_fd_open(void)
 
 bool aw_slot_flush_later(struct aw_slot *slot, int fd)
 {
-	_Atomic(int) *flush = &flushing[aw_arena_number(slot)];
-	struct flush_job *job;
+	unsigned number = aw_arena_number(slot);
+	_Atomic(int) *flush = &flushing[number];
+	struct flush_job *job = &jobs[number];
 	int none = 0;
 
 	if (!atomic_compare_exchange_strong(flush, &none, STARTS))
 		return true;
-	job = malloc(sizeof(*job));
-	if (job) {
-		*job = (struct flush_job){ slot, aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 3),
-					   stop_fd_open() };
-		aw_arena_hold(slot);
-		atomic_fetch_add(&flushers[aw_arena_number(slot)], 1);
-		if (job->fd >= 0) {
-			job->fd = aw_proxy_move_high(job->fd);
-			aw_fdtab_hide(job->fd);
-			atomic_store(flush, job->fd + 1);
-		}
-		if (job->fd >= 0 && job->stop_fd >= 0 && aw_thread_start(flush_run, job) == 0)
-			return true;
-		flush_leave(job);
-		free(job);
+	*job = (struct flush_job){ slot, aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, 3), stop_fd_open() };
+	aw_arena_hold(slot);
+	atomic_fetch_add(&flushers[number], 1);
+	if (job->fd >= 0) {
+		job->fd = aw_proxy_move_high(job->fd);
+		aw_fdtab_hide(job->fd);
+		atomic_store(flush, job->fd + 1);
 	}
+	if (job->fd >= 0 && job->stop_fd >= 0 && aw_thread_start(flush_run, job) == 0)
+		return true;
+	flush_leave(job);
 	atomic_store(flush, 0);
 	return false;
 }

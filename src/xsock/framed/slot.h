@@ -38,6 +38,8 @@ static inline bool aw_slot_owes(const struct aw_slot *slot)
 bool aw_slot_has_debt(const struct aw_slot *slot);
 /* Waits, a second at most, until no thread works on a half. The caller lets no thread begin to. */
 void aw_slot_drain(struct aw_slot *slot, int fd);
+/* Sends the Terminate that reports a protocol error of the peer. The caller has no half. */
+void aw_slot_send_terminate(struct aw_slot *slot, int fd);
 
 /*
  * The values that the program has set on the TCP socket before the connection is FRAMED; later the
@@ -82,7 +84,8 @@ void aw_slot_forget_flushes(void);
 
 /*
  * Starts a thread that sends the rest of an FPDU when TCP has room for it, and the stream's end where it is due. False: there is
- * none, and the next write sends the rest. The caller has the lock of the tx half: fd is the TCP socket.
+ * none, and the caller, without the lock then, has the connection bridged, or the next write sends the rest. The caller has the lock
+ * of the tx half: fd is the TCP socket.
  */
 bool aw_slot_flush_later(struct aw_slot *slot, int fd);
 /* Ends that thread and its hold on the slot, for a caller that lets no thread begin to work on the slot. */
