@@ -359,6 +359,41 @@ static void used_in_handler(void)
 	CHECK(!setitimer(ITIMER_REAL, &never, NULL) && signals >= 50);
 }
 
+static void write_beside(int number)
+{
+	int err = errno;
+	(void)number;
+	if (send(in_handler.client, "h", 1, MSG_DONTWAIT) == 1)
+		signals++;
+	errno = err;
+}
+
+/* By its own name the header warns of it. */
+extern sighandler_t set_handler(int number, sighandler_t handler) __asm__("sigset");
+
+/* A handler set by sigset(3) uses the connection that the interrupted call uses. */
+static void used_in_handler_of_sigset(void)
+{
+	struct itimerval often = { { 0, 500 }, { 0, 500 } }, never = { { 0, 0 }, { 0, 0 } };
+	char got[64];
+	ssize_t n;
+	ends_open(&in_handler);
+	send_text(in_handler.client, "x");
+	expect_text(in_handler.server, "x");
+	CHECK(set_handler(SIGALRM, write_beside) == SIG_DFL &&
+	      !setitimer(ITIMER_REAL, &often, NULL));
+	while (signals < 200) {
+		CHECK(send(in_handler.client, "m", 1, MSG_DONTWAIT) == 1 || errno == EAGAIN);
+		do {
+			n = recv(in_handler.server, got, sizeof(got), MSG_DONTWAIT);
+		} while (n > 0);
+		CHECK(n == -1 && errno == EAGAIN);
+	}
+	CHECK(!setitimer(ITIMER_REAL, &never, NULL));
+	CHECK(set_handler(SIGALRM, SIG_HOLD) == write_beside &&
+	      set_handler(SIGALRM, SIG_DFL) == SIG_HOLD);
+}
+
 static void count_and_look(int number)
 {
 	static char octets[65536];
@@ -416,6 +451,7 @@ static const struct row rows[] = {
 	{ "signals_come_to_us", signals_come_to_us },
 	{ "signal_driven", signal_driven },
 	{ "used_in_handler", used_in_handler },
+	{ "used_in_handler_of_sigset", used_in_handler_of_sigset },
 	{ "used_in_handler_within_malloc", used_in_handler_within_malloc },
 };
 const struct rows signal_rows = { rows, ARRAY_LEN(rows) };
