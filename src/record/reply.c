@@ -98,6 +98,7 @@ int aw_reply_take(struct aw_record *record, int fd)
 		if (!err) {
 			rx->reply_due = false;
 			rx->have = 0;
+			aw_lowat_await(rx, fd); /* a caller that only looks leaves it so */
 			return 0;
 		}
 		if (err != -EAGAIN)

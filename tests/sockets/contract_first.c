@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,7 +258,30 @@ static void exec_in_a_crowd(void)
 	reap(child);
 }
 
+/* What looks at the first bytes that a client gets leaves the socket readable. */
+static void first_look_leaves_readable(void)
+{
+	for (int counts = 0; counts < 2; counts++) {
+		char word[8];
+		struct ends e;
+		ends_open(&e);
+		send_text(e.client, "asked");
+		expect_text(e.server, "asked");
+		send_text(e.server, "word");
+		if (counts)
+			wait_readable_octets(e.client, 4);
+		else
+			CHECK(recv(e.client, word, sizeof(word), MSG_PEEK) == 4);
+		CHECK(wait_for(e.client, POLLIN) == POLLIN);
+		expect_text(e.client, "word");
+		close(e.client);
+		close(e.server);
+		close(e.listener);
+	}
+}
+
 static const struct row rows[] = {
+	{ "first_look_leaves_readable", first_look_leaves_readable },
 	{ "first_dprintf", first_dprintf },
 	{ "first_dprintf_fortified", first_dprintf_fortified },
 	{ "first_printf", first_printf },
