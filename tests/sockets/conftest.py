@@ -36,6 +36,21 @@ MODES_AND_AUTO = [mode for mode in ALL_MODES if mode != "proxy"]
 MODES = [mode for mode in MODES_AND_AUTO if mode != "auto"]
 
 
+# Waits until the thread or process with this directory in /proc sleeps, and not for a moment only: it does so at that many looks. A
+# thread in a futex waits for another one of Python's.
+AWAIT_SLEEP = """
+import pathlib, time
+def is_asleep(directory):
+    state = pathlib.Path(directory, "stat").read_text().rpartition(")")[2].split()[0]
+    return state == "S" and "futex" not in pathlib.Path(directory, "wchan").read_text()
+def await_sleep(directory, looks):
+    in_a_row = 0
+    while in_a_row < looks:
+        in_a_row = in_a_row + 1 if is_asleep(directory) else 0
+        time.sleep(0.001)
+"""
+
+
 class Mode:
     """How a program is started in one of the modes."""
 

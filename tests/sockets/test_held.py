@@ -19,7 +19,7 @@ from test_ends import SECONDS_MAX
 # somebody, each of them for a fifth of a second or more. A sanitizer's processes take long to start.
 STRANGERS, HELD_SECONDS_MAX = 15 if conftest.SANITIZER else 60, 10
 
-SERVE = """
+SERVE = conftest.AWAIT_SLEEP + """
 import os, signal, socket, subprocess, sys, threading, time
 listener = socket.create_server(("127.0.0.1", 0), backlog=128)
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
@@ -38,17 +38,10 @@ def read(sock):
     except OSError:
         pass
 
-def await_sleep(tid):
-    in_a_row = 0
-    while in_a_row < 3:
-        with open(f"/proc/self/task/{tid}/stat") as stat:
-            in_a_row = in_a_row + 1 if stat.read().rpartition(")")[2].split()[0] == "S" else 0
-        time.sleep(0.001)
-
 def begin_to_read(sock):
     thread = threading.Thread(target=read, args=[sock], daemon=True)
     thread.start()
-    await_sleep(thread.native_id)
+    await_sleep(f"/proc/self/task/{thread.native_id}", 3)
     return thread
 
 def fork():
