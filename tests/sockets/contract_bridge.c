@@ -20,7 +20,7 @@
 
 #define BULK_OCTETS (8u << 20)
 #define MANY 300
-#define BUSY_MS 300 /* longer than a proxy process leaves bytes to others */
+#define BUSY_MS 300
 
 extern char **environ;
 static char *const cat[] = { "/bin/cat", NULL };
@@ -162,12 +162,12 @@ struct task {
 	pid_t tid;
 };
 
-/* The thread is in a call of the kernel's that waits. */
+/* The thread, or the process with one, is in a call of the kernel's that waits. */
 static void await_sleep(pid_t tid)
 {
 	char path[64], line[512];
 	for (int in_a_row = 0; in_a_row < 3;) {
-		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
 		FILE *file = fopen(path, "r");
 		CHECK(file && fgets(line, sizeof(line), file));
 		fclose(file);
@@ -314,6 +314,93 @@ static void leak_to_stranger(void)
 		leak_to(i & 1, i & 2);
 }
 
+static void wait_in_epoll(int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int set = epoll_create1(0);
+	CHECK(set >= 0 && !epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+	int n;
+	do {
+		n = epoll_wait(set, &event, 1, WAIT_MS);
+	} while (n < 0 && errno == EINTR);
+	CHECK(n == 1 && event.events & EPOLLIN);
+}
+
+static void wait_in_poll(int fd)
+{
+	CHECK(wait_for(fd, POLLIN) & POLLIN);
+}
+
+static void wait_in_read(int fd)
+{
+	char first;
+	CHECK(recv(fd, &first, 1, MSG_PEEK) == 1);
+}
+
+static pid_t start_waiter(int fd, void (*wait)(int fd))
+{
+	pid_t child = fork();
+	if (child == 0) {
+		wait(fd);
+		expect_text(fd, "word");
+		_exit(0);
+	}
+	CHECK(child > 0);
+	await_sleep(child);
+	return child;
+}
+
+/* Starts a program that knows nothing of the library, and writes an octet to `told` once its input is readable; it never reads. */
+static pid_t start_watcher(const struct ends *e, int told)
+{
+	char *argv[] = { "/usr/bin/python3", "-c",
+			 "import os, select, signal\n"
+			 "select.select([0], [], [])\n"
+			 "os.write(1, b'.')\n"
+			 "signal.pause()\n",
+			 NULL };
+	pid_t child = fork();
+	if (child == 0) {
+		close(e->client);
+		if (dup2(e->server, 0) == 0 && dup2(told, 1) == 1)
+			execve(argv[0], argv, empty);
+		_exit(1);
+	}
+	CHECK(child > 0);
+	return child;
+}
+
+/*
+ * A process that sleeps until there are bytes wakes for them, however late it gets a processor, also where another program had the
+ * connection meanwhile and has not read them.
+ */
+static void late_waiter(void)
+{
+	static void (*const waits[])(int fd) = { wait_in_poll, wait_in_epoll, wait_in_read };
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
+		int told[2], status;
+		char octet;
+		struct ends e;
+		ends_open(&e);
+		touch(&e);
+		CHECK(!pipe(told));
+		pid_t waiter = start_waiter(e.server, waits[i]);
+		CHECK(!kill(waiter, SIGSTOP) && waitpid(waiter, &status, WUNTRACED) == waiter);
+		pid_t watcher = start_watcher(&e, told[1]);
+		send_text(e.client, "word");
+		CHECK(read(told[0], &octet, 1) == 1);
+		CHECK(!kill(waiter, SIGCONT));
+		reap(waiter);
+		CHECK(!kill(watcher, SIGKILL) && waitpid(watcher, &status, 0) == watcher);
+		close(told[0]);
+		close(told[1]);
+		close(e.server);
+		expect_end(e.client);
+		close(e.client);
+		close(e.listener);
+	}
+}
+
 static void expect_linger(int fd, int on, int seconds)
 {
 	struct linger linger = { -1, -1 };
@@ -398,6 +485,7 @@ static const struct row rows[] = {
 	{ "pass_beside_writer", pass_beside_writer },
 	{ "parent_goes_on", parent_goes_on },
 	{ "leak_to_stranger", leak_to_stranger },
+	{ "late_waiter", late_waiter },
 	{ "shell_beside_many", shell_beside_many },
 	{ "linger_beside_stranger", linger_beside_stranger },
 };

@@ -106,7 +106,9 @@ static ssize_t receive_in(struct framed_call *call, const struct iovec *iov, int
 	struct aw_record *record = &call->slot->record;
 	ssize_t n;
 
-	if (call->flags & MSG_PEEK)
+	if (__builtin_expect(call->slot->given > 0, 0))
+		n = -EAGAIN; /* this thread has yet to follow to the pair */
+	else if (call->flags & MSG_PEEK)
 		n = aw_record_peek(record, call->fd, iov, count,
 				   call->flags & MSG_WAITALL ? &call->due : NULL);
 	else

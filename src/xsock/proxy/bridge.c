@@ -337,7 +337,7 @@ static void watch_line(struct aw_bridge *bridge)
 static void bridge_pump(struct aw_bridge *bridge)
 {
 	for (int round = 0; round < ROUNDS_MAX && !bridge->is_closed; round++) {
-		short ready = bridge->line->ready(bridge->start.line);
+		short ready = bridge->line->ready(bridge->start.line, bridge->in.len);
 		bool moved = move_out(bridge, ready);
 
 		moved |= move_in(bridge, ready);

@@ -33,7 +33,8 @@ struct aw_line_ops {
 	void (*shutdown)(struct aw_line *line, bool closed);
 	/* Closes the connection, by a reset if abort, and frees the line. */
 	void (*close)(struct aw_line *line, bool abort);
-	short (*ready)(struct aw_line *line);
+	/* undelivered: how many bytes that recv has given are not in the pair yet. */
+	short (*ready)(struct aw_line *line, size_t undelivered);
 	void (*fds)(struct aw_line *line, struct aw_line_fd fds[AW_LINE_FDS]);
 	bool (*arm)(struct aw_line *line);
 	int (*error)(struct aw_line *line);

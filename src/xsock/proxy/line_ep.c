@@ -45,8 +45,9 @@ static void ep_close(struct aw_line *line, bool abort)
 	free(line);
 }
 
-static short ep_ready(struct aw_line *line)
+static short ep_ready(struct aw_line *line, size_t undelivered)
 {
+	(void)undelivered;
 	return aw_xs_ep_ready(ep_of(line));
 }
 

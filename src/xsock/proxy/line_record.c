@@ -2,8 +2,8 @@
 // A record as a bridge's line; the record is in the state that its program has left it in. Other
 // processes that hold the slot follow to the bridge by their next call on the connection: the line
 // keeps the pair's near end for them. A thread that sleeps on the TCP socket makes that call when
-// it sees bytes there; the line therefore leaves bytes in the socket for a while. The line takes
-// the slot's locks without waiting for long.
+// it sees bytes there; bytes that the line has put into the pair therefore stay in the TCP socket, too,
+// until a program has read them from the pair. The line takes the slot's locks without waiting for long.
 #include "xsock/proxy/line_record.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -29,8 +30,8 @@
 #define AGAIN_MS 2
 #define AGAIN_MS_MAX 128 /* pauses grow to that, between looks that find nothing new */
 #define ENDS (POLLHUP | POLLERR)
-#define GRACE_NS (50 * MS) /* for threads that poll the TCP socket */
-#define PATIENCE_NS (200 * MS) /* for threads that sleep in a read of the TCP socket */
+#define FPDU_SHARE 32 /* no byte of payload has as many bytes of its FPDU */
+#define SPARE_MIN 4096
 
 struct line_record {
 	struct aw_line line;
@@ -40,11 +41,7 @@ struct line_record {
 	int rx_ms, tx_ms; /* the pause before the next try of a half's lock */
 	int queued; /* bytes in TCP's queue at the last look */
 	int queued_ms; /* the pause before the next look at that queue */
-	/* since when bytes are left in the TCP socket for other processes; 0: none are */
-	int64_t readable_ns;
-	bool has_taken; /* the line has received bytes for the program */
-	bool is_read; /* the program reads, or no other process does: bytes are no longer left */
-	bool impatient; /* a sleeping thread has not woken in time: it was killed */
+	bool is_read; /* the program has read from the pair */
 	struct aw_xs_stats stats;
 };
 
@@ -147,7 +144,15 @@ static void note_state(struct line_record *r, ssize_t got)
 		r->stats.bytes_in += (uint64_t)got;
 	else if (got != -EAGAIN)
 		r->stats.state = got ? AW_XS_FAILED : AW_XS_CLOSED;
-	r->has_taken |= got > 0;
+}
+
+/*
+ * Returns whether a thread may sleep on the TCP socket: of another process, or one that slept there when the bridge began.
+ */
+static bool has_sleepers(const struct line_record *r)
+{
+	return r->start.near >= 0 || (r->start.threads && !r->is_read) ||
+	       atomic_load(&r->start.share.slot->readers);
 }
 
 /*
@@ -164,18 +169,48 @@ static ssize_t receive_urgent(struct line_record *r, const struct iovec *iov)
 		       : aw_record_receive_urgent(record, r->start.tcp, iov->iov_base, 0);
 }
 
+/* Returns how many bytes of payload, 0 for few, can be received so that the TCP socket stays readable: a byte has 28 of FPDU. */
+static size_t spare(const struct line_record *r)
+{
+	int queued = 0;
+
+	(void)ioctl(r->start.tcp, FIONREAD, &queued);
+	return (size_t)queued >= SPARE_MIN * FPDU_SHARE ? (size_t)queued / FPDU_SHARE : 0;
+}
+
+/*
+ * Receives. Where a thread may sleep on the TCP socket, the socket stays readable: it has more bytes, or what is received
+ * stays there until drop_given.
+ */
+static ssize_t receive_bytes(struct line_record *r, struct iovec *iov)
+{
+	struct aw_record *record = &r->start.share.slot->record;
+	bool leaves = has_sleepers(r);
+	size_t more = leaves ? spare(r) : 0;
+	ssize_t n = 0;
+
+	if (more > 0)
+		iov->iov_len = MIN(iov->iov_len, more);
+	else if (leaves)
+		n = aw_record_peek(record, r->start.tcp, iov, 1, NULL);
+	if (n <= 0)
+		return aw_record_receive(record, r->start.tcp, iov, 1, 0);
+	r->start.share.slot->given = (uint32_t)n;
+	return n;
+}
+
 static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int flags)
 {
 	struct line_record *r = record_of(line);
 	struct aw_slot *slot = r->start.share.slot;
+	struct iovec room = *iov;
 	bool faulty;
 	ssize_t n;
 
 	n = half_lock(r, &slot->rx_lock);
 	if (n)
 		return n;
-	n = flags & MSG_OOB ? receive_urgent(r, iov)
-			    : aw_record_receive(&slot->record, r->start.tcp, iov, 1, 0);
+	n = flags & MSG_OOB ? receive_urgent(r, iov) : receive_bytes(r, &room);
 	faulty = slot->record.rx.verdict != AW_OK;
 	pthread_mutex_unlock(&slot->rx_lock);
 	if (faulty)
@@ -276,39 +311,25 @@ static bool is_full(const struct line_record *r)
 	return ioctl(r->start.far, SIOCOUTQ, &queued) == 0 && queued > 0;
 }
 
-/*
- * Returns whether bytes in the TCP socket are left to other processes for now. A thread that sleeps
- * in a read of the TCP socket wakes when it sees the bytes there. Until the program is seen to
- * read, bytes are left for a while: first all of them; then the program is given some, and more
- * once it has read those, which the far end's event tells. Arms the timer where no event comes.
- */
-static bool is_left_to_others(struct line_record *r)
+/* Drops the bytes that are in the pair as well, once a program has read them there. */
+static void drop_given(struct line_record *r)
 {
-	int64_t now = aw_now_ns(), waited;
+	static uint8_t bytes[65536];
+	struct aw_slot *slot = r->start.share.slot;
 
-	if (!r->readable_ns)
-		r->readable_ns = now;
-	waited = now - r->readable_ns;
-	if (!r->impatient && atomic_load(&r->start.share.slot->readers)) {
-		if (waited < PATIENCE_NS) {
-			timer_arm(r, AGAIN_MS);
-			return true;
-		}
-		r->impatient = true;
+	if (is_full(r) || half_lock(r, &slot->rx_lock) != 0)
+		return;
+	while (slot->given > 0) {
+		struct iovec iov = { bytes, MIN(slot->given, sizeof(bytes)) };
+		ssize_t n = aw_record_receive(&slot->record, r->start.tcp, &iov, 1, 0);
+
+		slot->given -= n > 0 ? (uint32_t)n : slot->given;
 	}
-	if (r->is_read)
-		return false;
-	if (!r->has_taken && waited < GRACE_NS && (r->start.threads || r->start.near >= 0)) {
-		timer_arm(r, AGAIN_MS);
-		return true;
-	}
-	if (r->has_taken && is_full(r) && r->start.near >= 0)
-		return true;
-	r->is_read = r->has_taken;
-	return false;
+	pthread_mutex_unlock(&slot->rx_lock);
+	r->is_read = true;
 }
 
-static short record_ready(struct aw_line *line)
+static short record_ready(struct aw_line *line, size_t undelivered)
 {
 	struct line_record *r = record_of(line);
 	struct pollfd pollfd = { .fd = r->start.tcp,
@@ -316,15 +337,15 @@ static short record_ready(struct aw_line *line)
 
 	near_review(r);
 	(void)record_owed(line);
+	if (r->start.share.slot->given > 0 && undelivered == 0)
+		drop_given(r);
 	(void)poll(&pollfd, 1, 0);
+	if (r->start.share.slot->given > 0)
+		return pollfd.revents & POLLOUT;
 	/* while the line keeps the near end, the bridge still waits for the other processes */
 	if (r->start.near >= 0 && pollfd.revents & ENDS)
 		pollfd.revents = (short)((pollfd.revents & ~POLLHUP) | POLLIN | POLLRDHUP);
-	if (!(pollfd.revents & ~POLLOUT)) {
-		r->readable_ns = 0;
-		return pollfd.revents;
-	}
-	return is_left_to_others(r) ? pollfd.revents & POLLOUT : pollfd.revents;
+	return pollfd.revents;
 }
 
 /*
