@@ -47,7 +47,7 @@ def test_exec_of_a_crowd(only_record):
 
 # How many processes hold each slot, by its inode, as the arena says.
 HOLDERS = CONNECTED + """
-import os, struct, subprocess
+import ctypes, os, struct, subprocess
 def holders():
     fd = next(fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}") and
               os.readlink(f"/proc/self/fd/{fd}").startswith("/memfd:anywarp-records"))
@@ -88,6 +88,18 @@ def fork_failing(number):
             os.dup2(ours.fileno(), 1)
             os.execv(sys.executable, ASK + [number])
     return pid
+# The kernel refuses CLONE_SIGHAND without CLONE_VM.
+CLONE_SIGHAND, SYS_CLONE = 0x800, {"x86_64": 56, "aarch64": 220}.get(os.uname().machine)
+def clone_failing(number):
+    run, stack = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda _: 0), (ctypes.c_long * 8192)()
+    assert ctypes.CDLL(None).clone(run, ctypes.byref(stack, 32768), CLONE_SIGHAND, None) == -1
+    assert holders() == [1, 1], holders()
+    return spawn(number)
+def clone_by_number_failing(number):
+    if SYS_CLONE:
+        assert ctypes.CDLL(None).syscall(SYS_CLONE, CLONE_SIGHAND, 0, 0, 0, 0) == -1
+    assert holders() == [1, 1], holders()
+    return spawn(number)
 theirs, ours = socket.socketpair()
 server.set_inheritable(True)
 pid = globals()[sys.argv[2]](str(server.fileno()))
@@ -100,7 +112,8 @@ assert holders() == [1, 1], holders()
 """
 
 
-@pytest.mark.parametrize("way", ["spawn", "spawn_failing", "fork", "vfork", "fork_failing"])
+@pytest.mark.parametrize("way", ["spawn", "spawn_failing", "fork", "vfork", "fork_failing", "clone_failing",
+                                 "clone_by_number_failing"])
 def test_holders_across_exec(only_record, way):
     run = only_record.start([sys.executable, "-c", CHILDREN, program.free_port(), way], ANYWARP_LOG="info")
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()

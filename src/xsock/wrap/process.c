@@ -100,6 +100,14 @@ void aw_process_prepare_fork(void)
 	aw_framed_share();
 }
 
+void aw_process_fork_failed(void)
+{
+	int saved = errno;
+
+	aw_framed_unshare();
+	errno = saved;
+}
+
 /* Reads all arguments, although the caller may have passed fewer (see syscall.c). */
 __attribute__((no_sanitize("address"))) AW_WRAPPER int clone(int (*run)(void *), void *stack,
 							     int flags, void *arg, ...)
@@ -107,6 +115,7 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER int clone(int (*run)(void *),
 	pid_t *parent_tid, *child_tid;
 	va_list list;
 	void *tls;
+	int pid;
 
 	va_start(list, arg);
 	parent_tid = va_arg(list, pid_t *);
@@ -115,7 +124,10 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER int clone(int (*run)(void *),
 	va_end(list);
 	if (!(flags & CLONE_VM))
 		aw_process_prepare_fork();
-	return aw_libc()->clone(run, stack, flags, arg, parent_tid, tls, child_tid);
+	pid = aw_libc()->clone(run, stack, flags, arg, parent_tid, tls, child_tid);
+	if (pid < 0 && !(flags & CLONE_VM))
+		aw_process_fork_failed();
+	return pid;
 }
 
 /* libc's second name. An alias passes on the arguments as they came, however many. */

@@ -171,6 +171,8 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 	if (is_fork(number, a))
 		aw_process_prepare_fork();
 	result = aw_libc()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (result < 0 && is_fork(number, a))
+		aw_process_fork_failed();
 	if (result == 0 && number == SYS_seccomp)
 		aw_sandbox_enter();
 	return result;

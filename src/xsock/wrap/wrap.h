@@ -22,6 +22,8 @@ void aw_socket_unlisten(int listener);
  * a fork that runs no handlers.
  */
 void aw_process_prepare_fork(void);
+/* process.c: such a fork has failed. Keeps errno. */
+void aw_process_fork_failed(void);
 /*
  * uring.c: returns whether the program may not use io_uring, because one of its sockets may be in
  * iWARP mode; logs that at level.
