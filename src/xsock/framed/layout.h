@@ -40,7 +40,7 @@ struct aw_slot {
 	uint8_t role; /* enum aw_role of the socket */
 	_Atomic(uint32_t) readers; /* threads that sleep in a read of the socket */
 	/* bytes at the front of the socket that the proxy process has put into the pair as well; under rx_lock */
-	uint32_t given;
+	_Atomic(uint32_t) given;
 	/*
 	 * The proxy process (aw_proxy_id) that has bridged the slot, for all that hold it; 0: none.
 	 */

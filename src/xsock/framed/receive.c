@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Reads of a FRAMED fd behave as those of the kernel's socket.
 #include <errno.h>
+#include <poll.h>
 
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/io.h"
 #include "xsock/process/memory.h"
+
+#define OTHERS_MS 1 /* so late, at the most, a thread sees bytes that others have left */
 
 /* The caller holds the rx half. */
 static ssize_t receive_in(struct aw_io *call, const struct iovec *iov, int count)
@@ -147,6 +150,15 @@ static ssize_t receive_now(struct aw_io *call)
 	return n;
 }
 
+/*
+ * A thread that cannot follow to the pair sees bytes that another program has yet to read there: the socket stays readable, and no
+ * event tells when it is so for new bytes.
+ */
+static void await_others(void)
+{
+	(void)aw_libc()->poll(NULL, 0, OTHERS_MS);
+}
+
 static ssize_t receive_waiting(struct aw_io *call)
 {
 	struct _pthread_cleanup_buffer left;
@@ -165,6 +177,8 @@ static ssize_t receive_waiting(struct aw_io *call)
 		/* Bytes that the connection does not have any more are in the pair. */
 		if (n == -EAGAIN && aw_io_is_bridged(call))
 			n = -EBADF;
+		else if (n == -EAGAIN && call->slot->given > 0)
+			await_others();
 	} while (is_to_wait(call, n));
 	aw_left_pop(&left, 0);
 	leave_read(call->slot);

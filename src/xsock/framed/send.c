@@ -61,7 +61,7 @@ static bool is_still_record(struct aw_io *call)
 /* Returns whether a call that may wait does so after result n. */
 static bool is_to_send(const struct aw_io *call, ssize_t n)
 {
-	return call->at.left > 0 ? n == -EAGAIN : call->stuck;
+	return call->at.left > 0 ? n == -EAGAIN : call->stuck && n != -EBADF;
 }
 
 static ssize_t send_waiting(struct aw_io *call)

@@ -169,11 +169,17 @@ static ssize_t receive_urgent(struct line_record *r, const struct iovec *iov)
 		       : aw_record_receive_urgent(record, r->start.tcp, iov->iov_base, 0);
 }
 
-/* Returns how many bytes of payload, 0 for few, can be received so that the TCP socket stays readable: a byte has 28 of FPDU. */
+/*
+ * Returns how many bytes of payload, 0 for few, can be received so that the TCP socket stays readable: a byte has 28 of FPDU. 0 while
+ * a thread may read the socket that does not know of the bridge: what it took would come before what is in the pair.
+ */
 static size_t spare(const struct line_record *r)
 {
+	const struct aw_slot *slot = r->start.share.slot;
 	int queued = 0;
 
+	if (atomic_load(&slot->readers) || (r->start.near >= 0 && !atomic_load(&slot->proxy)))
+		return 0;
 	(void)ioctl(r->start.tcp, FIONREAD, &queued);
 	return (size_t)queued >= SPARE_MIN * FPDU_SHARE ? (size_t)queued / FPDU_SHARE : 0;
 }
@@ -193,6 +199,9 @@ static ssize_t receive_bytes(struct line_record *r, struct iovec *iov)
 		iov->iov_len = MIN(iov->iov_len, more);
 	else if (leaves)
 		n = aw_record_peek(record, r->start.tcp, iov, 1, NULL);
+	/* Bytes that have come since the look are for the next one. */
+	if (n == -EAGAIN && record->rx.mark == AW_MARK_NONE)
+		return n;
 	if (n <= 0)
 		return aw_record_receive(record, r->start.tcp, iov, 1, 0);
 	r->start.share.slot->given = (uint32_t)n;
@@ -303,21 +312,25 @@ static void record_close(struct aw_line *line, bool abort)
 	aw_closer_close(start.tcp);
 }
 
-/* Returns whether the program has yet to read what the bridge has given it. */
+/*
+ * Returns whether the program has yet to read what the bridge has given it. The kernel counts one byte of what was read until it
+ * has told of the room (sock_wfree); no bytes that wait count for one alone.
+ */
 static bool is_full(const struct line_record *r)
 {
 	int queued = 0;
 
-	return ioctl(r->start.far, SIOCOUTQ, &queued) == 0 && queued > 0;
+	return ioctl(r->start.far, SIOCOUTQ, &queued) == 0 && queued > 1;
 }
 
-/* Drops the bytes that are in the pair as well, once a program has read them there. */
+/* Drops the bytes that are in the pair as well. */
 static void drop_given(struct line_record *r)
 {
 	static uint8_t bytes[65536];
 	struct aw_slot *slot = r->start.share.slot;
+	bool faulty;
 
-	if (is_full(r) || half_lock(r, &slot->rx_lock) != 0)
+	if (half_lock(r, &slot->rx_lock) != 0)
 		return;
 	while (slot->given > 0) {
 		struct iovec iov = { bytes, MIN(slot->given, sizeof(bytes)) };
@@ -325,8 +338,20 @@ static void drop_given(struct line_record *r)
 
 		slot->given -= n > 0 ? (uint32_t)n : slot->given;
 	}
+	faulty = slot->record.rx.verdict != AW_OK;
 	pthread_mutex_unlock(&slot->rx_lock);
+	if (faulty)
+		record_terminate(r);
 	r->is_read = true;
+}
+
+/*
+ * Returns whether the bytes that are in the pair as well are to stay: until a program has read them there, or something behind them is
+ * to be told before. The stream's end, too, wakes who sleeps.
+ */
+static bool is_to_stay(const struct line_record *r, short ready, size_t undelivered)
+{
+	return undelivered > 0 || (is_full(r) && !(ready & (POLLPRI | POLLRDHUP | ENDS)));
 }
 
 static short record_ready(struct aw_line *line, size_t undelivered)
@@ -337,11 +362,14 @@ static short record_ready(struct aw_line *line, size_t undelivered)
 
 	near_review(r);
 	(void)record_owed(line);
-	if (r->start.share.slot->given > 0 && undelivered == 0)
-		drop_given(r);
 	(void)poll(&pollfd, 1, 0);
-	if (r->start.share.slot->given > 0)
-		return pollfd.revents & POLLOUT;
+	if (r->start.share.slot->given > 0) {
+		if (!is_to_stay(r, pollfd.revents, undelivered))
+			drop_given(r);
+		if (r->start.share.slot->given > 0)
+			return pollfd.revents & POLLOUT;
+		(void)poll(&pollfd, 1, 0);
+	}
 	/* while the line keeps the near end, the bridge still waits for the other processes */
 	if (r->start.near >= 0 && pollfd.revents & ENDS)
 		pollfd.revents = (short)((pollfd.revents & ~POLLHUP) | POLLIN | POLLRDHUP);

@@ -31,14 +31,14 @@ static bool is_fork(long number, const long *arguments)
 
 /*
  * Returns whether the first byte of a buffer can be read: a program that uses syscall(2) may count
- * on EFAULT.
+ * on EFAULT. A sandbox may allow no call that finds out.
  */
 static bool is_mapped(long at, long len)
 {
 	char byte;
 	struct iovec local = { &byte, 1 }, remote = { (void *)at, 1 };
 
-	return len <= 0 ||
+	return len <= 0 || aw_sandbox_is_on() ||
 	       aw_libc()->syscall(SYS_process_vm_readv, getpid(), &local, 1, &remote, 1, 0) == 1 ||
 	       errno != EFAULT;
 }
@@ -133,9 +133,11 @@ static long call_wrapper(long number, const long *a, bool *known)
  * Returns whether the call may be about a framed or undecided fd: those that have an fd have it as
  * their first or third argument. A wrapper serves any other fd, too.
  */
-static bool is_about_special(const long *a)
+static bool is_about_special(long number, const long *a)
 {
-	return aw_fdtab_is_special((int)a[0]) || aw_fdtab_is_special((int)a[2]);
+	return aw_fdtab_is_special((int)a[0]) ||
+	       ((number == SYS_splice || number == SYS_epoll_ctl) &&
+		aw_fdtab_is_special((int)a[2]));
 }
 
 /*
@@ -161,7 +163,7 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 	if (number == SYS_execveat)
 		return execveat((int)a[0], (const char *)a[1], (char *const *)a[2],
 				(char *const *)a[3], (int)a[4]);
-	if (is_about_special(a)) {
+	if (is_about_special(number, a)) {
 		result = call_wrapper(number, a, &known);
 		if (known)
 			return result;
