@@ -27,6 +27,9 @@ static void leave_table(int fd, bool lingers)
 {
 	aw_settle_before_close(fd);
 	aw_framed_closing(fd);
+	/* A library may close a plain fd under a lock that a fork takes behind the table's. */
+	if (aw_fdtab_state(fd) == AW_FD_NONE)
+		return;
 	aw_extended_closing(fd);
 	if (lingers && aw_end_is_bridged(fd))
 		aw_option_linger(fd);
