@@ -401,6 +401,31 @@ static void late_waiter(void)
 	}
 }
 
+/* The stream's end is told before unread bytes, also where a process holds the connection that never looks at it. */
+static void end_behind_unread(void)
+{
+	int told[2], status;
+	char octet;
+	struct ends e;
+	ends_open(&e);
+	touch(&e);
+	CHECK(!pipe(told));
+	pid_t idle = fork();
+	if (idle == 0)
+		for (;;)
+			pause();
+	pid_t watcher = start_watcher(&e, told[1]);
+	send_text(e.client, "word");
+	CHECK(read(told[0], &octet, 1) == 1);
+	CHECK(recv(e.server, &octet, 1, MSG_PEEK) == 1);
+	CHECK(!shutdown(e.client, SHUT_WR));
+	CHECK(wait_for(e.server, POLLRDHUP) & POLLRDHUP);
+	expect_text(e.server, "word");
+	expect_end(e.server);
+	CHECK(!kill(watcher, SIGKILL) && waitpid(watcher, &status, 0) == watcher);
+	CHECK(!kill(idle, SIGKILL) && waitpid(idle, &status, 0) == idle);
+}
+
 static void expect_linger(int fd, int on, int seconds)
 {
 	struct linger linger = { -1, -1 };
@@ -486,6 +511,7 @@ static const struct row rows[] = {
 	{ "parent_goes_on", parent_goes_on },
 	{ "leak_to_stranger", leak_to_stranger },
 	{ "late_waiter", late_waiter },
+	{ "end_behind_unread", end_behind_unread },
 	{ "shell_beside_many", shell_beside_many },
 	{ "linger_beside_stranger", linger_beside_stranger },
 };
