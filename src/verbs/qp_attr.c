@@ -164,12 +164,17 @@ void avb_qp_timeout_show(struct ibv_qp *ibv, uint8_t timeout)
 	pthread_mutex_unlock(&ibv->mutex);
 }
 
+/*
+ * Programs read ibv_qp.state without the mutex. A write of the value that it has already would race with such a read:
+ * the progress thread comes here once more after the program was told that the connection is established.
+ */
 void vb_qp_state_sync(struct ibv_qp *ibv)
 {
 	enum ibv_qp_state state = vb_qp_state(vb_qp_of(ibv));
 
 	pthread_mutex_lock(&ibv->mutex);
-	ibv->state = state;
+	if (ibv->state != state)
+		ibv->state = state;
 	pthread_mutex_unlock(&ibv->mutex);
 }
 
