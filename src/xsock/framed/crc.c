@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // CRC32c by ISA-L where it is installed, else by the table. ISA-L is loaded with the first record:
 // most programs that this library is preloaded into have no records.
+#include "base/vector.h"
 #include "xsock/framed/calls.h"
 
 #include <dlfcn.h>
@@ -31,6 +32,9 @@ void aw_slot_find_crc(void)
 uint32_t aw_slot_crc(uint32_t crc, const void *data, size_t len)
 {
 	pthread_once(&once, load_isal);
-	return crc32_iscsi ? crc32_iscsi((unsigned char *)(uintptr_t)data, (int)len, crc)
-			   : aw_record_crc_portable(crc, data, len);
+	if (!crc32_iscsi)
+		return aw_record_crc_portable(crc, data, len);
+	crc = crc32_iscsi((unsigned char *)(uintptr_t)data, (int)len, crc);
+	aw_vector_clear_upper();
+	return crc;
 }
