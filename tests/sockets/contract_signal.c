@@ -15,6 +15,8 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t signals;
@@ -438,6 +440,68 @@ static void used_in_handler_within_malloc(void)
 	thread_join(thread);
 }
 
+/* sigaction(2) and signal(2) return what the program has set, and no flag of anybody else's. */
+static void handlers_are_told_back(void)
+{
+	struct sigaction action = { .sa_handler = count_signal, .sa_flags = SA_RESTART }, got;
+	struct ends e;
+	ends_open(&e);
+	sigaddset(&action.sa_mask, SIGUSR2);
+	CHECK(!sigaction(SIGUSR1, &action, &got) && got.sa_handler == SIG_DFL);
+	CHECK(!sigaction(SIGUSR1, NULL, &got) && got.sa_handler == count_signal);
+	CHECK((got.sa_flags & (SA_RESTART | SA_SIGINFO)) == SA_RESTART &&
+	      sigismember(&got.sa_mask, SIGUSR2));
+	CHECK(signal(SIGUSR1, use_connection) == count_signal);
+	CHECK(!sigaction(SIGUSR1, &action, &got) && got.sa_handler == use_connection);
+	action.sa_flags = (int)SA_RESETHAND | SA_SIGINFO;
+	CHECK(!sigaction(SIGUSR1, &action, &got) && got.sa_handler == count_signal);
+	CHECK(!raise(SIGUSR1) && signals == 1);
+	CHECK(signal(SIGUSR1, SIG_IGN) == SIG_DFL && signal(SIGUSR1, SIG_DFL) == SIG_IGN);
+}
+
+static int value;
+
+/* As the kernel calls a handler: with the timer's value, sa_mask and the signal blocked, and the mask of before in the context. */
+static void look_around(int number, siginfo_t *info, void *context)
+{
+	const ucontext_t *before = context;
+	sigset_t mask;
+	CHECK(info->si_code == SI_TIMER && info->si_value.sival_ptr == &value);
+	CHECK(!pthread_sigmask(SIG_BLOCK, NULL, &mask));
+	CHECK(sigismember(&mask, SIGUSR2) && sigismember(&mask, number) &&
+	      !sigismember(&mask, SIGTERM));
+	CHECK(!sigismember(&before->uc_sigmask, number) &&
+	      sigismember(&before->uc_sigmask, SIGUSR1));
+	signals++;
+}
+
+/* Signals come at every moment of a call, not only while it waits. */
+static void signals_at_every_moment(void)
+{
+	struct sigaction action = { .sa_sigaction = look_around, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct itimerspec often = { { 0, 50000 }, { 0, 50000 } };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
+				  .sigev_signo = SIGRTMIN,
+				  .sigev_value.sival_ptr = &value };
+	sigset_t blocked, got;
+	struct ends e;
+	timer_t timer;
+	ends_open(&e);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	sigaddset(&action.sa_mask, SIGUSR2);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &blocked, NULL) && !sigaction(SIGRTMIN, &action, NULL));
+	CHECK(!timer_create(CLOCK_MONOTONIC, &event, &timer) &&
+	      !timer_settime(timer, 0, &often, NULL));
+	for (int i = 0; signals < 2000; i++) {
+		send_text(e.client, "main");
+		expect_text(e.server, "main");
+		CHECK(!pthread_sigmask(SIG_BLOCK, NULL, &got) && sigismember(&got, SIGUSR1) &&
+		      !sigismember(&got, SIGUSR2) && !sigismember(&got, SIGRTMIN));
+	}
+	CHECK(!timer_delete(timer));
+}
+
 static const struct row rows[] = {
 	{ "interrupted", interrupted },
 	{ "jumped_out", jumped_out },
@@ -450,6 +514,8 @@ static const struct row rows[] = {
 	{ "waitall_counts", waitall_counts },
 	{ "signals_come_to_us", signals_come_to_us },
 	{ "signal_driven", signal_driven },
+	{ "handlers_are_told_back", handlers_are_told_back },
+	{ "signals_at_every_moment", signals_at_every_moment },
 	{ "used_in_handler", used_in_handler },
 	{ "used_in_handler_of_sigset", used_in_handler_of_sigset },
 	{ "used_in_handler_within_malloc", used_in_handler_within_malloc },

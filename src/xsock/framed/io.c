@@ -31,7 +31,7 @@ ssize_t aw_io_note_strike(struct aw_io *call, const struct aw_half *half, int ti
 {
 	enum aw_strike strike = AW_STRIKE_NONE;
 
-	if (n == -EAGAIN && half->shield.up && aw_io_may_wait(call))
+	if (n == -EAGAIN && half->shield.sig && aw_io_may_wait(call))
 		strike = aw_shield_strike(&half->shield);
 	return strike == AW_STRIKE_ENDS || (strike == AW_STRIKE_RESTARTS &&
 					    aw_waits_timeout_ns(call->fd, timeout) >= 0)

@@ -68,7 +68,7 @@ static ssize_t receive_once(struct aw_io *call, size_t *covered)
 	n = receive_in(call, window, count);
 	aw_io_count(call, n);
 	if (n > 0 && (size_t)n < *covered && wants_more(call))
-		call->is_last = half.shield.up && aw_io_may_wait(call) &&
+		call->is_last = half.shield.sig && aw_io_may_wait(call) &&
 				aw_shield_strike(&half.shield) != AW_STRIKE_NONE;
 	else
 		n = aw_io_note_strike(call, &half, SO_RCVTIMEO, n);

@@ -8,23 +8,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * The thread's state before the shield went up. Signals are blocked only if the program handles
- * any.
- */
+typedef void aw_handler_fn(int sig);
+
 struct aw_shield {
-	bool up;
-	int cancel; /* the cancel state of before */
-	sigset_t before;
+	volatile sig_atomic_t sig; /* whose handler runs when the shield is lowered; 0: none */
+	siginfo_t info;		   /* of sig; before, too, is only set with it */
+	sigset_t before;	   /* the thread's mask when sig came; since then all signals are blocked */
+	int cancel;		   /* the cancel state of before */
+	struct aw_shield *outer;   /* which this thread has raised before; NULL: none */
 };
 
-/* Notes what the program has set for sig. */
-void aw_shield_note_action(int sig, void (*handler)(int), int flags);
+/* As sigaction(2), for the program. */
+int aw_shield_sigaction(int sig, const struct sigaction *action, struct sigaction *before);
+
+/*
+ * Called after another function of libc's has set a handler for sig. Returns before, what that function has returned, as the
+ * program knows it.
+ */
+aw_handler_fn *aw_shield_adopt(int sig, aw_handler_fn *before);
 
 void aw_shield_raise(struct aw_shield *shield);
 void aw_shield_lower(const struct aw_shield *shield);
 
-/* The handlers that run when the shield is lowered. */
+/* The handlers that wait for the shield. */
 enum aw_strike {
 	AW_STRIKE_NONE,
 	AW_STRIKE_RESTARTS, /* all have SA_RESTART: a call that waits without a time-out goes on */

@@ -189,16 +189,13 @@ AW_WRAPPER _Noreturn void quick_exit(int status)
 
 AW_WRAPPER int sigaction(int sig, const struct sigaction *action, struct sigaction *before)
 {
-	if (action)
-		aw_shield_note_action(sig, action->sa_handler, action->sa_flags);
-	return aw_libc()->sigaction(sig, action, before);
+	return aw_shield_sigaction(sig, action, before);
 }
 AW_WRAPPER_ALIAS(__sigaction, sigaction);
 
 AW_WRAPPER sighandler_t signal(int sig, sighandler_t handler)
 {
-	aw_shield_note_action(sig, handler, SA_RESTART);
-	return aw_libc()->signal(sig, handler);
+	return aw_shield_adopt(sig, aw_libc()->signal(sig, handler));
 }
 AW_WRAPPER_ALIAS(bsd_signal, signal);
 AW_WRAPPER_ALIAS(ssignal, signal);
@@ -206,14 +203,12 @@ AW_WRAPPER_ALIAS(ssignal, signal);
 /* Programs that ask for no BSD have this function in place of signal(2). */
 AW_WRAPPER sighandler_t __sysv_signal(int sig, sighandler_t handler)
 {
-	aw_shield_note_action(sig, handler, (int)SA_RESETHAND);
-	return aw_libc()->sysv_signal(sig, handler);
+	return aw_shield_adopt(sig, aw_libc()->sysv_signal(sig, handler));
 }
 AW_WRAPPER_ALIAS(sysv_signal, __sysv_signal);
 
 /*
- * libc's header warns of each use of the name, which the table of libc's functions therefore lacks. SIG_HOLD is no handler: the
- * signal keeps the one that it has.
+ * libc's header warns of each use of the name, which the table of libc's functions therefore lacks.
  */
 AW_WRAPPER sighandler_t sigset(int sig, sighandler_t handler)
 {
@@ -223,9 +218,7 @@ AW_WRAPPER sighandler_t sigset(int sig, sighandler_t handler)
 		errno = ENOSYS;
 		return SIG_ERR;
 	}
-	if (handler != SIG_HOLD)
-		aw_shield_note_action(sig, handler, 0);
-	return set(sig, handler);
+	return aw_shield_adopt(sig, set(sig, handler));
 }
 
 static int print_framed(int fd, const char *format, va_list args)
