@@ -478,7 +478,8 @@ static void look_around(int number, siginfo_t *info, void *context)
 /* Signals come at every moment of a call, not only while it waits. */
 static void signals_at_every_moment(void)
 {
-	struct sigaction action = { .sa_sigaction = look_around, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sigaction action = { .sa_sigaction = look_around,
+				    .sa_flags = SA_SIGINFO | SA_RESTART };
 	struct itimerspec often = { { 0, 50000 }, { 0, 50000 } };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
 				  .sigev_signo = SIGRTMIN,

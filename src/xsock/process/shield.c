@@ -19,7 +19,7 @@
 
 typedef void handler_fn(int sig, siginfo_t *info, void *context);
 
-/* What the program has set last that was a handler; a SIG_DFL after it changes nothing here. */
+/* The program's last handler of each signal. It stays here when the program sets SIG_DFL: a signal may have been kept before. */
 static struct {
 	_Atomic(handler_fn *) handler;
 	_Atomic(int) flags;
@@ -132,7 +132,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	if (shield && !shield->sig)
 		keep(shield, sig, info, context);
 	else
-		atomic_load(&actions[sig].handler)(sig, info, context);
+		atomic_load (&actions[sig].handler)(sig, info, context);
 }
 
 /* Runs the handler of a signal that was kept, with the mask that the kernel would have given it. */
@@ -152,7 +152,7 @@ static void run_kept(const struct aw_shield *shield)
 	getcontext(&context);
 	context.uc_sigmask = before;
 	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
-	atomic_load(&actions[sig].handler)(sig, &info, &context);
+	atomic_load (&actions[sig].handler)(sig, &info, &context);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

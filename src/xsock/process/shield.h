@@ -11,11 +11,11 @@
 typedef void aw_handler_fn(int sig);
 
 struct aw_shield {
-	volatile sig_atomic_t sig; /* whose handler runs when the shield is lowered; 0: none */
-	siginfo_t info;		   /* of sig; before, too, is only set with it */
-	sigset_t before;	   /* the thread's mask when sig came; since then all signals are blocked */
-	int cancel;		   /* the cancel state of before */
-	struct aw_shield *outer;   /* which this thread has raised before; NULL: none */
+	volatile sig_atomic_t sig; /* the signal that waits for the shield to be lowered; 0: none */
+	siginfo_t info; /* of sig; before, too, is only set with it */
+	sigset_t before; /* the thread's mask when sig came; since then all signals are blocked */
+	int cancel; /* the cancel state of before */
+	struct aw_shield *outer; /* the shield that this thread has raised before; NULL: none */
 };
 
 /* As sigaction(2), for the program. */
