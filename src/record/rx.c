@@ -91,6 +91,14 @@ ssize_t aw_rx_take(struct aw_record_rx *rx, int fd, struct iovec *iov, size_t co
 	return n;
 }
 
+ssize_t aw_rx_take_last(struct aw_record_rx *rx, int fd, void *byte)
+{
+	struct iovec iov = { byte, 1 };
+	ssize_t n = aw_rx_take(rx, fd, &iov, 1);
+
+	return n == -EAGAIN ? aw_rx_take(rx, fd, &iov, 1) : n;
+}
+
 static ssize_t take(struct reader *r, struct iovec *iov, size_t count)
 {
 	return aw_rx_take(r->rx, r->fd, iov, count);
@@ -368,7 +376,6 @@ static int give_held(struct reader *r, const struct ahead *ahead)
 	size_t left = ahead->payload - r->rx->given;
 	size_t len = left < r->to.left ? left : r->to.left;
 	uint8_t last;
-	struct iovec iov = { &last, 1 };
 
 	give(r, r->rx->bytes + AW_FRAME_HEAD + r->rx->given, len);
 	r->rx->given += (uint32_t)len;
@@ -381,7 +388,7 @@ static int give_held(struct reader *r, const struct ahead *ahead)
 		return 0;
 	}
 	r->rx->have = 0;
-	return take(r, &iov, 1) == 1 ? 0 : fail(r, AW_E_MPA_CLOSED);
+	return aw_rx_take_last(r->rx, r->fd, &last) == 1 ? 0 : fail(r, AW_E_MPA_CLOSED);
 }
 
 /*

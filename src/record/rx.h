@@ -18,5 +18,10 @@ size_t aw_rx_queued(int fd);
 ssize_t aw_rx_recvmsg(int fd, struct iovec *iov, size_t count, int flags);
 /* The same, without flags, for a record: notes that bytes have left the socket. */
 ssize_t aw_rx_take(struct aw_record_rx *rx, int fd, struct iovec *iov, size_t count);
+/*
+ * Takes a byte that is in the socket. The kernel's first answer is EAGAIN where the byte is at the urgent pointer and a signal
+ * waits; the signal's handler then lets the thread go on with signals blocked.
+ */
+ssize_t aw_rx_take_last(struct aw_record_rx *rx, int fd, void *byte);
 
 #endif

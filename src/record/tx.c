@@ -59,8 +59,12 @@ struct batch {
 static bool is_writable(const struct sender *s)
 {
 	struct pollfd pollfd = { .fd = s->fd, .events = POLLOUT };
+	int ready;
 
-	return aw_record_calls.poll(&pollfd, 1, 0) != 0;
+	do
+		ready = aw_record_calls.poll(&pollfd, 1, 0);
+	while (ready < 0 && errno == EINTR);
+	return ready != 0;
 }
 
 /* The room that a kernel without SO_MEMINFO (before Linux 4.12; qemu-user) is known to have. */

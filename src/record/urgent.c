@@ -45,8 +45,7 @@ bool aw_urgent_is_mark(struct aw_record_rx *rx, int fd)
 static int take_last(struct aw_record *record, int fd, enum aw_mark mark)
 {
 	struct aw_record_rx *rx = &record->rx;
-	struct iovec iov = { rx->bytes + AW_URGENT_FRONT, 1 };
-	ssize_t n = aw_rx_take(rx, fd, &iov, 1);
+	ssize_t n = aw_rx_take_last(rx, fd, rx->bytes + AW_URGENT_FRONT);
 	int err = n < 0 ? (int)n : aw_rx_check_flat(record, rx->bytes, 1);
 
 	if (err)

@@ -475,32 +475,61 @@ static void look_around(int number, siginfo_t *info, void *context)
 	signals++;
 }
 
-/* Signals come at every moment of a call, not only while it waits. */
-static void signals_at_every_moment(void)
+static void start_timer(int number, const struct itimerspec *times)
 {
 	struct sigaction action = { .sa_sigaction = look_around,
 				    .sa_flags = SA_SIGINFO | SA_RESTART };
-	struct itimerspec often = { { 0, 50000 }, { 0, 50000 } };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
-				  .sigev_signo = SIGRTMIN,
+				  .sigev_signo = number,
 				  .sigev_value.sival_ptr = &value };
+	timer_t timer;
+	sigaddset(&action.sa_mask, SIGUSR2);
+	CHECK(!sigaction(number, &action, NULL));
+	CHECK(!timer_create(CLOCK_MONOTONIC, &event, &timer));
+	CHECK(!timer_settime(timer, TIMER_ABSTIME, times, NULL));
+}
+
+/* Signals come at every moment of a call, not only while it waits, and two at once. */
+static void signals_at_every_moment(void)
+{
+	struct itimerspec often = { { 0, 100000 }, { 0, 0 } };
 	sigset_t blocked, got;
 	struct ends e;
-	timer_t timer;
 	ends_open(&e);
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGUSR1);
-	sigaddset(&action.sa_mask, SIGUSR2);
-	CHECK(!pthread_sigmask(SIG_BLOCK, &blocked, NULL) && !sigaction(SIGRTMIN, &action, NULL));
-	CHECK(!timer_create(CLOCK_MONOTONIC, &event, &timer) &&
-	      !timer_settime(timer, 0, &often, NULL));
-	for (int i = 0; signals < 2000; i++) {
+	CHECK(!pthread_sigmask(SIG_BLOCK, &blocked, NULL));
+	CHECK(!clock_gettime(CLOCK_MONOTONIC, &often.it_value));
+	start_timer(SIGRTMIN, &often);
+	start_timer(SIGALRM, &often);
+	while (signals < 4000) {
 		send_text(e.client, "main");
 		expect_text(e.server, "main");
 		CHECK(!pthread_sigmask(SIG_BLOCK, NULL, &got) && sigismember(&got, SIGUSR1) &&
-		      !sigismember(&got, SIGUSR2) && !sigismember(&got, SIGRTMIN));
+		      !sigismember(&got, SIGUSR2) && !sigismember(&got, SIGRTMIN) &&
+		      !sigismember(&got, SIGALRM));
 	}
-	CHECK(!timer_delete(timer));
+}
+
+/* By its own name the header warns of it. */
+extern int let_interrupt(int number, int flag) __asm__("siginterrupt");
+
+/* A signal may come before the call waits, too: then the call waits for the next. */
+static void interrupted_after_siginterrupt(void)
+{
+	struct ends e;
+	struct poker p;
+	char got[8];
+	ends_open(&e);
+	send_text(e.client, "x");
+	expect_text(e.server, "x");
+	main_tid = gettid();
+	CHECK(signal(SIGUSR1, count_signal) == SIG_DFL && !let_interrupt(SIGUSR1, 1));
+	CHECK(signal(SIGUSR1, count_signal) == count_signal);
+	poker_start(&p, -1);
+	for (int i = 0; i < 100; i++)
+		CHECK(recv(e.server, got, 8, 0) == -1 && errno == EINTR);
+	poker_stop(&p);
 }
 
 static const struct row rows[] = {
@@ -511,6 +540,7 @@ static const struct row rows[] = {
 	{ "timeout_not_restarted", timeout_not_restarted },
 	{ "write_counts", write_counts },
 	{ "interrupted_by_a_handler_of_one_run", interrupted_by_a_handler_of_one_run },
+	{ "interrupted_after_siginterrupt", interrupted_after_siginterrupt },
 	{ "many_messages_count", many_messages_count },
 	{ "waitall_counts", waitall_counts },
 	{ "signals_come_to_us", signals_come_to_us },

@@ -3,7 +3,8 @@
 //
 // The kernel calls on_signal in place of a handler that the program sets. Where the signal has interrupted work under a
 // shield, on_signal keeps it and has the thread go on with all signals blocked; the handler runs when the shield is
-// lowered. A shield that no signal meets thus costs no system call.
+// lowered. A shield that no signal meets thus costs no system call. A signal may interrupt one system call of the work under a
+// shield. A handler that the program sets by rt_sigaction itself is not put off.
 #include "xsock/process/shield.h"
 
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #include <ucontext.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/process/fdtab.h"
 
 /* The bytes of the kernel's signal set; glibc's sigset_t has more, which a handler's ucontext_t lacks. */
 #define MASK_BYTES ((size_t)(NSIG - 1) / 8)
@@ -96,7 +98,7 @@ enum aw_strike aw_shield_strike(const struct aw_shield *shield)
 
 	if (!first || sigpending(&pending) != 0)
 		return AW_STRIKE_NONE;
-	ends = !(atomic_load(&actions[first].flags) & SA_RESTART);
+	ends = aw_libc()->sigaction(first, NULL, &action) != 0 || !(action.sa_flags & SA_RESTART);
 	for (int sig = 1; sig < NSIG && !ends; sig++)
 		ends = sigismember(&pending, sig) && !sigismember(&shield->before, sig) &&
 		       sigaction(sig, NULL, &action) == 0 && is_handler(action.sa_handler) &&
@@ -104,27 +106,55 @@ enum aw_strike aw_shield_strike(const struct aw_shield *shield)
 	return ends ? AW_STRIKE_ENDS : AW_STRIKE_RESTARTS;
 }
 
-/* libibverbs handles faults of its copies (net/mem/fault.h). */
-static void fill_blocked(sigset_t *blocked)
+/*
+ * Fills the set with the signals that wait for a shield: not faults, which the thread's own instruction raises, nor
+ * SIGABRT, since abort(3) ends the process after the handler.
+ */
+static void fill_kept(sigset_t *kept)
 {
-	sigfillset(blocked);
-	sigdelset(blocked, SIGSEGV);
-	sigdelset(blocked, SIGBUS);
+	sigfillset(kept);
+	sigdelset(kept, SIGABRT);
+	for (int sig = 1; sig < NSIG; sig++)
+		if (is_fault(sig))
+			sigdelset(kept, sig);
 }
 
-/* Keeps the signal for the shield, and blocks all signals of the thread once this handler has returned. */
+/* Copies what the kernel has of a signal set. */
+static sigset_t set_of(const void *mask)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	memcpy(&set, mask, MASK_BYTES);
+	return set;
+}
+
+/* Calls the program's handler with the mask that the kernel would have given it. context has the mask of before. */
+static void call_handler(int sig, siginfo_t *info, ucontext_t *context, bool defers)
+{
+	sigset_t blocked = set_of(&context->uc_sigmask), added = set_of(&actions[sig].mask);
+
+	sigorset(&blocked, &blocked, &added);
+	if (defers)
+		sigaddset(&blocked, sig);
+	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+	atomic_load (&actions[sig].handler)(sig, info, context);
+}
+
+/* Keeps the signal for the shield, and blocks the other signals of the thread once on_signal has returned. */
 static void keep(struct aw_shield *shield, int sig, const siginfo_t *info, ucontext_t *context)
 {
-	sigset_t blocked;
+	sigset_t kept;
 
-	fill_blocked(&blocked);
+	fill_kept(&kept);
 	shield->info = *info;
-	sigemptyset(&shield->before);
-	memcpy(&shield->before, &context->uc_sigmask, MASK_BYTES);
-	memcpy(&context->uc_sigmask, &blocked, MASK_BYTES);
+	shield->before = set_of(&context->uc_sigmask);
+	sigorset(&kept, &kept, &shield->before);
+	memcpy(&context->uc_sigmask, &kept, MASK_BYTES);
 	shield->sig = sig;
 }
 
+/* The kernel calls it with all signals blocked that wait for a shield. */
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	struct aw_shield *shield = atomic_load_explicit(&raised, memory_order_relaxed);
@@ -132,28 +162,23 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	if (shield && !shield->sig)
 		keep(shield, sig, info, context);
 	else
-		atomic_load (&actions[sig].handler)(sig, info, context);
+		call_handler(sig, info, context, !(atomic_load(&actions[sig].flags) & SA_NODEFER));
 }
 
-/* Runs the handler of a signal that was kept, with the mask that the kernel would have given it. */
+/*
+ * Runs the handler of a signal that was kept, on the thread's own stack. A handler with SA_RESETHAND is not interrupted by
+ * its signal, which it may have set no handler for yet: signals that come under one shield count as one.
+ */
 static void run_kept(const struct aw_shield *shield)
 {
 	int sig = shield->sig, flags = atomic_load(&actions[sig].flags);
-	uint64_t mask = atomic_load(&actions[sig].mask);
 	siginfo_t info = shield->info;
-	sigset_t blocked, before = shield->before;
 	ucontext_t context;
 
-	sigemptyset(&blocked);
-	memcpy(&blocked, &mask, MASK_BYTES);
-	sigorset(&blocked, &blocked, &before);
-	if (!(flags & SA_NODEFER))
-		sigaddset(&blocked, sig);
 	getcontext(&context);
-	context.uc_sigmask = before;
-	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
-	atomic_load (&actions[sig].handler)(sig, &info, &context);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	context.uc_sigmask = shield->before;
+	call_handler(sig, &info, &context, !(flags & SA_NODEFER) || flags & (int)SA_RESETHAND);
+	pthread_sigmask(SIG_SETMASK, &context.uc_sigmask, NULL);
 }
 
 static void note_once(int sig, const struct sigaction *action)
@@ -165,21 +190,26 @@ static void note_once(int sig, const struct sigaction *action)
 		atomic_fetch_and(&once, ~bit_of(sig));
 }
 
-/* A fault interrupts the thread's own instruction, which its handler has to mend at once. */
-static bool is_kept(int sig, const struct sigaction *action)
+/* Returns whether the action's handler is to wait for a shield. A vfork's child would change the parent's table. */
+static bool is_to_be_kept(int sig, const struct sigaction *action)
 {
-	return sig >= 1 && sig < NSIG && !is_fault(sig) && is_handler(action->sa_handler);
+	sigset_t kept;
+
+	fill_kept(&kept);
+	return sigismember(&kept, sig) == 1 && is_handler(action->sa_handler) &&
+	       action->sa_sigaction != on_signal && !aw_fdtab_is_vfork_child();
 }
 
-/* Puts on_signal in the place of action's handler. */
+/* Puts on_signal in the place of action's handler, with a mask that keeps other handlers from interrupting it. */
 static void replace(int sig, struct sigaction *action)
 {
-	uint64_t mask;
+	uint64_t mask = 0;
 
 	memcpy(&mask, &action->sa_mask, MASK_BYTES);
 	atomic_store(&actions[sig].mask, mask);
 	atomic_store(&actions[sig].flags, action->sa_flags);
 	atomic_store(&actions[sig].handler, action->sa_sigaction);
+	fill_kept(&action->sa_mask);
 	action->sa_sigaction = on_signal;
 	action->sa_flags |= SA_SIGINFO;
 }
@@ -189,12 +219,13 @@ int aw_shield_sigaction(int sig, const struct sigaction *action, struct sigactio
 	bool known = sig >= 1 && sig < NSIG;
 	handler_fn *handler = known ? atomic_load(&actions[sig].handler) : NULL;
 	int flags = known ? atomic_load(&actions[sig].flags) : 0;
+	uint64_t mask = known ? atomic_load(&actions[sig].mask) : 0;
 	struct sigaction own;
 
 	if (action && known) {
 		own = *action;
 		note_once(sig, &own);
-		if (is_kept(sig, &own))
+		if (is_to_be_kept(sig, &own))
 			replace(sig, &own);
 		action = &own;
 	}
@@ -203,6 +234,7 @@ int aw_shield_sigaction(int sig, const struct sigaction *action, struct sigactio
 	if (before && before->sa_sigaction == on_signal) {
 		before->sa_sigaction = handler;
 		before->sa_flags &= flags | ~SA_SIGINFO;
+		before->sa_mask = set_of(&mask);
 	}
 	return 0;
 }
