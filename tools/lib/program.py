@@ -27,6 +27,7 @@ TEXT_SHOWN_MAX = 3000
 PORTS = range(10000, 32000)
 CLAIMS = {}  # by port, a socket for each that this process was given
 PR_SET_PDEATHSIG = 1
+TERMINAL = "/dev/tty"  # of this process's session, if it has one
 LIBC = ctypes.CDLL(None)
 
 
@@ -120,9 +121,29 @@ def is_stopped(group):
     return all(words[0] in STATES_STOPPED for words in threads if words)
 
 
+def has_terminal():
+    try:
+        os.close(os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
 def end_with_starter():
     """In the new process: it dies with us, even if we are killed."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def begin_group():
+    """In the new process: a process group of its own, which dies with us. Linux shares time between sessions first (sched(7),
+    "The autogroup feature"), and a session whose tasks all wait now and then can leave another without any for seconds: the
+    programs of a test run stay in one. A terminal would stop a group in its background that reads it, so there each program
+    has a session."""
+    if has_terminal():
+        os.setsid()
+    else:
+        os.setpgid(0, 0)
+    end_with_starter()
 
 
 def read_whole(file):
@@ -158,7 +179,7 @@ class Program:
         self.files = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
         self.process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL,
                                         stdout=self.files[0], stderr=self.files[1],
-                                        start_new_session=True, preexec_fn=end_with_starter)
+                                        preexec_fn=begin_group)
 
     @property
     def pid(self):
