@@ -250,9 +250,12 @@ aw_handler_fn *aw_shield_adopt(int sig, aw_handler_fn *before)
 	handler_fn *handler = before == plain(on_signal) ? actions[sig].handler : NULL;
 	struct sigaction own;
 
-	if (before != SIG_ERR && aw_libc()->sigaction(sig, NULL, &own) == 0 &&
-	    own.sa_sigaction != on_signal)
+	if (before == SIG_ERR || aw_libc()->sigaction(sig, NULL, &own) != 0)
+		return before;
+	if (is_to_be_kept(sig, &own))
 		(void)aw_shield_sigaction(sig, &own, NULL);
+	else if (own.sa_sigaction != on_signal)
+		note_once(sig, &own);
 	return handler ? plain(handler) : before;
 }
 
