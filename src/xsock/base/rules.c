@@ -132,17 +132,28 @@ bool aw_xs_rules_are_settled(const struct aw_xs_rules *rules, const struct aw_xs
 	return true;
 }
 
-bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
+static bool may_yield(const struct aw_xs_rules *rules, const struct aw_xs_query *q, bool with_auto)
 {
 	for (size_t i = 0; i < rules->count; i++) {
 		enum match match = match_rule(&rules->rule[i], q);
+		enum aw_xs_mode mode = rules->rule[i].mode;
 
-		if (match != MATCH_NO && rules->rule[i].mode != AW_XS_OFF)
+		if (match != MATCH_NO && (mode == AW_XS_ON || (mode == AW_XS_AUTO && with_auto)))
 			return true;
 		if (match == MATCH_YES)
 			return false;
 	}
-	return rules->count == 0;
+	return with_auto && mode_without_match(rules) != AW_XS_OFF;
+}
+
+bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
+{
+	return may_yield(rules, q, true);
+}
+
+bool aw_xs_rules_may_be_on(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
+{
+	return may_yield(rules, q, false);
 }
 
 size_t aw_xs_rules_count(const struct aw_xs_rules *rules)
