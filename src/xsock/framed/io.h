@@ -11,7 +11,7 @@
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 
-#define AW_IO_WINDOW 64 /* iovecs in one call of the record */
+#define AW_IO_WINDOW 32 /* iovecs in one call of the record */
 
 /* A call of the program's on a FRAMED fd. */
 struct aw_io {
