@@ -172,7 +172,7 @@ static uint64_t bits_of(const sigset_t *set)
 	return bits;
 }
 
-static void set_mask(uint64_t bits)
+__attribute__((noinline)) static void set_mask(uint64_t bits)
 {
 	sigset_t mask = set_of(&bits);
 

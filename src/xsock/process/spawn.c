@@ -73,8 +73,8 @@ NOT_SANITIZED static int spawn_proxy(void *arg)
 {
 	struct proxy_spawn *spawn = arg;
 
-	if (clone(exec_proxy, spawn->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, spawn) <
-	    0)
+	if (aw_libc()->clone(exec_proxy, spawn->stack + STACK_BYTES,
+			     CLONE_VM | CLONE_VFORK | SIGCHLD, spawn) < 0)
 		spawn->err = errno;
 	_exit(0);
 }
@@ -111,7 +111,7 @@ static int run_clones(struct proxy_spawn *spawn, char *stacks)
 	spawn->stack = stacks + STACK_BYTES;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	pid = clone(spawn_proxy, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, spawn);
+	pid = aw_libc()->clone(spawn_proxy, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, spawn);
 	if (pid < 0)
 		spawn->err = errno;
 	else
