@@ -33,6 +33,7 @@ void aw_fdtab_lock(void)
 	struct aw_quiet before;
 
 	aw_fdtab_notice_fork();
+	aw_fdtab_handle_forks();
 	aw_quiet_begin(&before);
 	pthread_mutex_lock(&lock);
 	before_lock = before;

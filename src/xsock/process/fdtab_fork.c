@@ -184,7 +184,22 @@ static void watch_forks(void)
 {
 	owner = make_wiped_page();
 	*owner = getpid();
+}
+
+static void register_handlers(void)
+{
 	pthread_atfork(prepare_fork, aw_fdtab_unlock, finish_fork_in_child);
+}
+
+/*
+ * Handlers that are registered late run early before a fork: they take the table's lock before an allocator's handlers take
+ * its locks, as a thread does that loads a library under the lock.
+ */
+void aw_fdtab_handle_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_handlers);
 }
 
 void aw_fdtab_watch_forks(void)

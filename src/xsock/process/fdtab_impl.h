@@ -7,6 +7,8 @@
 
 /* fdtab_fork.c: called before the lock is taken. Finds out whether this is the child of a clone(2). */
 void aw_fdtab_notice_fork(void);
+/* fdtab_fork.c: called before the lock is taken. Registers the handlers of pthread_atfork, once. */
+void aw_fdtab_handle_forks(void);
 
 /*
  * fdtab.c: in the child of a fork, makes anew what threads wait for, which are not in the child;
