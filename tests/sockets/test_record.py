@@ -283,6 +283,17 @@ def test_signals_of_a_runtime_that_calls_handlers_later(only_record):
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
+def test_signals_under_the_thread_sanitizer(only_record):
+    struck = conftest.BUILD / "tests" / "struck"
+    if not struck.exists():
+        pytest.skip("no thread sanitizer here")
+    server = only_record.start([sys.executable, conftest.ROOT / "tests" / "sockets" / "echo_server.py", "epoll"])
+    port = server.wait_output(r"port (\d+)")[1]
+    # It does not know all functions that lock a mutex, and finds an unlock without a lock.
+    run = only_record.start([struck, port], TSAN_OPTIONS="report_bugs=0")
+    assert run.wait_exit(SECONDS_MAX) == 0, run.report()
+
+
 # A thread closes the fd while another thread's read is in the middle of an FPDU, between two system calls on that number (strike.c).
 CLOSED_INSIDE = CONNECTED + """
 import ctypes, os, threading
