@@ -132,17 +132,23 @@ bool aw_xs_rules_are_settled(const struct aw_xs_rules *rules, const struct aw_xs
 	return true;
 }
 
-bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
+bool aw_xs_rules_may_be(const struct aw_xs_rules *rules, const struct aw_xs_query *q,
+			enum aw_xs_mode mode)
 {
 	for (size_t i = 0; i < rules->count; i++) {
 		enum match match = match_rule(&rules->rule[i], q);
 
-		if (match != MATCH_NO && rules->rule[i].mode != AW_XS_OFF)
+		if (match != MATCH_NO && rules->rule[i].mode == mode)
 			return true;
 		if (match == MATCH_YES)
 			return false;
 	}
-	return rules->count == 0;
+	return mode_without_match(rules) == mode;
+}
+
+bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
+{
+	return aw_xs_rules_may_be(rules, q, AW_XS_ON) || aw_xs_rules_may_be(rules, q, AW_XS_AUTO);
 }
 
 size_t aw_xs_rules_count(const struct aw_xs_rules *rules)

@@ -64,6 +64,9 @@ enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct a
  * that side.
  */
 bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
+/* The same for one mode. */
+bool aw_xs_rules_may_be(const struct aw_xs_rules *rules, const struct aw_xs_query *q,
+			enum aw_xs_mode mode);
 
 /*
  * Returns whether the mode is the same whatever the parts of q are that are not known; *mode is that mode. False:

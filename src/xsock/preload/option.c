@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "xsock/base/kept.h"
 #include "xsock/base/libc.h"
+#include "xsock/pair/place.h"
 #include "xsock/preload/extended.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
@@ -92,6 +93,28 @@ static void make_option_call(int tcp, void *arg)
 	call->err = errno;
 }
 
+/* A pair that has come from another process has no TCP socket beside it: a new one answers, so that an option has its usual value. */
+static int call_without_tcp(const struct aw_sock *sock, struct option_call *call)
+{
+	int tcp = aw_libc()->socket(sock->local.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (tcp < 0)
+		return -1;
+	make_option_call(tcp, call);
+	aw_libc()->close(tcp);
+	errno = call->err;
+	return call->result;
+}
+
+/* Makes the call on the TCP socket beside a pair. */
+static int call_beside(int fd, const struct aw_sock *sock, struct option_call *call)
+{
+	if (!aw_place_use_tcp(fd, make_option_call, call))
+		return call_without_tcp(sock, call);
+	errno = call->err;
+	return call->result;
+}
+
 static int get_kept(int fd, int level, int name, void *value, socklen_t *len)
 {
 	struct aw_reply reply;
@@ -117,6 +140,8 @@ static int get_at_proxy(int fd, const struct aw_sock *sock, int level, int name,
 	struct option_call call = { .level = level, .name = name, .value = value, .len = len };
 	int err;
 
+	if (sock->is_pair)
+		return call_beside(fd, sock, &call);
 	if (sock->extended)
 		return aw_extended_get_option(sock, level, name, value, len);
 	if (aw_kept_is(level, name))
@@ -158,6 +183,8 @@ static int set_at_proxy(int fd, const struct aw_sock *sock, int level, int name,
 	struct option_call call = { .level = level, .name = name, .from = value, .from_len = len };
 	int err;
 
+	if (sock->is_pair)
+		return call_beside(fd, sock, &call);
 	if (sock->extended)
 		return aw_extended_set_option(sock, level, name, value, len);
 	if (aw_kept_is(level, name) || (level == SOL_SOCKET && name == SO_LINGER))
@@ -181,6 +208,17 @@ static bool is_orphaned(int fd)
 		sock->orphaned = false;
 	aw_fdtab_unlock();
 	return orphaned;
+}
+
+/* The errno with which the TCP socket beside a pair has ended, once: the peer has reset the connection. */
+static int take_errno_beside(int fd)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+	struct option_call call = { .level = SOL_SOCKET, .name = SO_ERROR, .value = &err, .len = &len };
+
+	(void)aw_place_use_tcp(fd, make_option_call, &call);
+	return err;
 }
 
 /*
@@ -211,7 +249,7 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 		return aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, value, len);
 	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ERROR, &near, &near_len) != 0)
 		return -1;
-	err = take_errno(fd);
+	err = sock->is_pair ? take_errno_beside(fd) : take_errno(fd);
 	if (err)
 		near = err;
 	return aw_option_copy_out(&near, sizeof(near), value, len);
@@ -222,6 +260,8 @@ static int end_errno(int fd, const struct aw_sock *sock)
 	int err = 0;
 	socklen_t len = sizeof(err);
 
+	if (sock->is_pair)
+		return take_errno_beside(fd);
 	if (!sock->extended)
 		return take_errno(fd);
 	(void)aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, &err, &len);
@@ -337,7 +377,7 @@ void aw_option_linger(int fd)
 	int pause_ms = 1;
 	int64_t until_ns;
 
-	if (!aw_fdtab_look(fd, &sock) || sock.extended || sock.fds != 1 || !sock.linger.l_onoff ||
+	if (!aw_fdtab_look(fd, &sock) || sock.extended || sock.is_pair || sock.fds != 1 || !sock.linger.l_onoff ||
 	    sock.linger.l_linger <= 0)
 		return;
 	until_ns = aw_now_ns() + sock.linger.l_linger * INT64_C(1000000000);

@@ -140,6 +140,15 @@ void aw_fdtab_hold(struct aw_sock *sock)
 	sock->users++;
 }
 
+static void close_beside(const struct aw_sock *sock)
+{
+	if (!sock->beside)
+		return;
+	if ((unsigned)sock->beside < AW_FDTAB_MAX)
+		store_state(sock->beside, AW_FD_NONE);
+	aw_libc()->close(sock->beside);
+}
+
 /* Frees sock when it has no fd and no thread uses it. */
 static void free_unused(struct aw_sock *sock)
 {
@@ -148,6 +157,7 @@ static void free_unused(struct aw_sock *sock)
 	count_state(sock->state, -1u);
 	if (sock->slot)
 		aw_fdtab_hooks.leave_slot(sock->slot);
+	close_beside(sock);
 	while (sock->registrations) {
 		struct aw_registration *reg = sock->registrations;
 

@@ -80,6 +80,9 @@ struct aw_sock {
 	struct sockaddr_storage local, remote; /* set when the socket is bridged */
 	struct aw_registration *registrations; /* until the socket is bridged */
 	struct aw_slot *slot; /* the record's slot, once the socket is framed */
+	bool is_pair; /* BRIDGED, and the other end of the pair is the peer's own (pair/offer.h) */
+	/* INTERNAL, and closed with the socket: the TCP socket of a pair, or the registration of a listener; 0: none */
+	int beside;
 };
 
 extern _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];

@@ -18,6 +18,8 @@ bool aw_mode_records(void);
 bool aw_mode_may(bool listening);
 /* Returns whether connections of a listener at local may be in iWARP mode. */
 bool aw_mode_may_accept(const struct sockaddr *local);
+/* The same for `auto`: they may become pairs. */
+bool aw_mode_may_pair(const struct sockaddr *local);
 /*
  * Returns the mode that the rules give fd's connection, which this process has accepted or not.
  * remote: the peer's address; NULL: the kernel knows it.

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
+#include "xsock/pair/offer.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/registration.h"
@@ -154,6 +155,15 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 	return aw_libc()->connect(fd, addr, len);
 }
 
+/* The mode that the program has set goes before that of the rules. */
+static enum aw_xs_mode mode_of(int fd, const struct sockaddr *addr)
+{
+	bool is_set;
+	enum aw_xs_mode mode = aw_mode_of_program(fd, &is_set);
+
+	return is_set ? mode : aw_mode_of(fd, false, addr);
+}
+
 /*
  * Calls connect for a candidate. If the call has connected fd, MPA starts here; otherwise at the
  * program's next call on fd.
@@ -162,13 +172,17 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct _pthread_cleanup_buffer left;
 	struct connect_call call = { .fd = fd };
+	enum aw_xs_mode mode;
 	bool ours;
 	int result;
 
 	if (!addr || len < sizeof(sa_family_t) ||
 	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
 		return aw_libc()->connect(fd, addr, len);
-	if (!begin_connect(&call, aw_mode_of(fd, false, addr)))
+	mode = mode_of(fd, addr);
+	if (mode == AW_XS_AUTO)
+		return aw_offer_connect(fd, addr, len);
+	if (!begin_connect(&call, mode))
 		return connect_again(fd, addr, len);
 	aw_left_push(&left, leave_connect, &call);
 	result = aw_libc()->connect(fd, addr, len);

@@ -10,6 +10,7 @@
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/swap.h"
+#include "xsock/pair/offer.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option.h"
 #include "xsock/preload/release.h"
@@ -94,6 +95,17 @@ static bool has_port(const struct sockaddr_storage *local)
 	return ((const struct sockaddr_in *)local)->sin_port != 0;
 }
 
+static bool may_pair(const struct aw_sock *like, const struct sockaddr_storage *local)
+{
+	return like->mode_is_set ? like->mode == AW_XS_AUTO
+				 : aw_mode_may_pair((const struct sockaddr *)local);
+}
+
+static bool may_be_on(const struct aw_sock *like, const struct sockaddr_storage *local)
+{
+	return !may_pair(like, local);
+}
+
 /*
  * Announces the listener twice. Before listen, because a client may connect and send its probe as
  * soon as the socket listens. After it, because the proxy process may have looked before and found
@@ -106,10 +118,18 @@ AW_WRAPPER int listen(int fd, int backlog)
 	bool answers = true;
 	int result;
 
-	if (may_listen(fd, &like, &local) && has_port(&local))
+	if (may_listen(fd, &like, &local) && has_port(&local) && may_be_on(&like, &local))
 		answers = aw_proxy_announce(fd, aw_mode_records());
 	result = aw_libc()->listen(fd, backlog);
-	if (result == 0 && may_listen(fd, &like, &local) && aw_fdtab_add(fd, &like) && answers)
+	if (result != 0 || !may_listen(fd, &like, &local))
+		return result;
+	if (may_pair(&like, &local))
+		like.beside = aw_offer_announce(fd);
+	if (like.beside > 0)
+		aw_fdtab_hide(like.beside);
+	else
+		like.beside = 0;
+	if (aw_fdtab_add(fd, &like) && answers && may_be_on(&like, &local))
 		(void)aw_proxy_announce(fd, aw_mode_records());
 	return result;
 }
@@ -193,7 +213,9 @@ static int add_accepted(const struct listener_state *state, int fd)
 	if (!state->listens)
 		return fd;
 	like.mode = state->mode_is_set ? state->mode : aw_mode_of(fd, true, NULL);
-	if (like.mode != AW_XS_OFF)
+	if (like.mode == AW_XS_AUTO)
+		aw_offer_take(fd);
+	else if (like.mode != AW_XS_OFF)
 		aw_fdtab_add(fd, &like);
 	aw_first_io_for_stdio(fd);
 	errno = saved;

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The client's side of an offer.
+#include "xsock/pair/offer.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/single_threaded.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
+#include "xsock/pair/hint.h"
+#include "xsock/pair/place.h"
+#include "xsock/process/env.h"
+#include "xsock/process/quiet.h"
+#include "xsock/process/sandbox.h"
+
+/*
+ * How long connect(2) waits for the server's accept. An idle server accepts after 20 to 60 us; on a machine whose processors are all
+ * busy it takes some milliseconds. A server that is later is served by TCP.
+ */
+#define WAIT_MS 10
+#define WAIT_MS_MAX 60000
+/* The accept of a server that runs on another processor comes within so many looks, and to sleep and wake would take longer. */
+#define LOOKS 60
+
+struct offer {
+	struct aw_pair_end server;
+	int fd; /* the program's */
+	int listener; /* the offer */
+	int beside; /* a copy of fd, which stays the TCP socket */
+	struct aw_sock *sock; /* fd's socket, STARTING and held; NULL: not yet */
+	struct aw_quiet before;
+};
+
+static int wait_ms(void)
+{
+	static _Atomic(int) known = -1;
+
+	if (known < 0)
+		known = aw_env_number("ANYWARP_SOCKETS_PAIR_MS", WAIT_MS_MAX, WAIT_MS);
+	return known;
+}
+
+static bool is_listener_at(const struct aw_sock *sock, int fd, const void *arg)
+{
+	const struct aw_pair_end *server = arg;
+	struct aw_pair_end own;
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
+
+	return sock->state == AW_FD_LISTENER &&
+	       aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
+	       aw_pair_end_of((const struct sockaddr *)&local, &own) && own.port == server->port;
+}
+
+/* Returns whether it is this thread that would have to accept the connection. */
+static bool is_to_itself(const struct aw_pair_end *server)
+{
+	return __libc_single_threaded && aw_fdtab_find(0, is_listener_at, server) >= 0;
+}
+
+static int open_offer(int fd)
+{
+	struct sockaddr_un name;
+	struct stat file;
+	int offer = aw_libc()->socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t len;
+
+	if (offer < 0 || fstat(fd, &file) != 0)
+		return offer;
+	len = aw_pair_offer_name(file.st_ino, &name);
+	if (aw_libc()->bind(offer, (struct sockaddr *)&name, len) == 0 &&
+	    aw_libc()->listen(offer, 1) == 0)
+		return offer;
+	aw_libc()->close(offer);
+	return -1;
+}
+
+/* Makes the offer, where there may be a server for it. */
+static bool offer_begin(struct offer *offer, int fd, const struct sockaddr *addr)
+{
+	*offer = (struct offer){ .fd = fd };
+	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child() ||
+	    !aw_pair_end_of(addr, &offer->server) || !aw_hint_promises(&offer->server) ||
+	    is_to_itself(&offer->server))
+		return false;
+	offer->beside = aw_place_reserve(fd);
+	if (offer->beside < 0)
+		return false;
+	offer->listener = open_offer(fd);
+	if (offer->listener >= 0)
+		return true;
+	aw_libc()->close(offer->beside);
+	return false;
+}
+
+/* Makes fd's socket STARTING, so that other threads' calls wait. False: fd is no candidate any more. */
+static bool claim_socket(struct offer *offer)
+{
+	struct aw_sock *sock;
+
+	aw_quiet_begin(&offer->before);
+	aw_fdtab_lock();
+	aw_fdtab_await_forks();
+	sock = aw_fdtab_get_or_add(offer->fd);
+	if (sock && sock->state == AW_FD_CANDIDATE) {
+		aw_fdtab_hold(sock);
+		aw_fdtab_set_state(sock, AW_FD_STARTING);
+		offer->sock = sock;
+	}
+	aw_fdtab_unlock();
+	return offer->sock;
+}
+
+static void release_socket(struct offer *offer)
+{
+	if (offer->sock) {
+		aw_fdtab_lock();
+		if (offer->sock->state == AW_FD_STARTING)
+			aw_fdtab_set_state(offer->sock, AW_FD_CANDIDATE);
+		aw_fdtab_release(offer->sock);
+		aw_fdtab_unlock();
+	}
+	aw_quiet_end(&offer->before);
+}
+
+/* Returns whether the TCP connection is there, and within this host. */
+static bool is_connected_here(int fd)
+{
+	struct sockaddr_storage local, remote;
+	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
+	struct aw_pair_end own, peer;
+
+	return aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) == 0 &&
+	       aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) == 0 &&
+	       aw_pair_end_of((const struct sockaddr *)&local, &own) &&
+	       aw_pair_end_of((const struct sockaddr *)&remote, &peer) &&
+	       aw_pair_is_local(&own, &peer);
+}
+
+/* Waits until the server has taken the offer, has sent bytes or the end by TCP, or has been late. */
+static void await_taker(const struct offer *offer)
+{
+	struct pollfd fds[] = { { .fd = offer->listener, .events = POLLIN },
+				{ .fd = offer->fd, .events = POLLIN | POLLRDHUP } };
+
+	for (int i = 0; i < LOOKS; i++)
+		if (aw_libc()->poll(fds, 2, 0) != 0)
+			return;
+	(void)aw_libc()->poll(fds, 2, wait_ms());
+}
+
+/* Ends the offer. Returns this end of the pair; -1: nobody of this user has taken the offer. */
+static int take_back(const struct offer *offer)
+{
+	int near;
+
+	(void)aw_libc()->shutdown(offer->listener, SHUT_RDWR);
+	near = aw_libc()->accept4(offer->listener, NULL, NULL, SOCK_CLOEXEC);
+	if (near < 0 || aw_pair_is_same_user(near))
+		return near;
+	aw_libc()->close(near);
+	return -1;
+}
+
+/* Ends the offer of a connection that is there. */
+static void offer_settle(struct offer *offer)
+{
+	int near = take_back(offer);
+
+	aw_hint_note(&offer->server, near >= 0);
+	if (near < 0)
+		return;
+	aw_place_connected(offer->sock, offer->fd, near, offer->beside);
+	offer->beside = -1;
+}
+
+static void offer_end(const struct offer *offer)
+{
+	aw_libc()->close(offer->listener);
+	if (offer->beside >= 0)
+		aw_libc()->close(offer->beside);
+}
+
+/* Another thread may learn from an epoll set that the connection is there before this call returns: the socket is STARTING before. */
+static int connect_at_once(struct offer *offer, const struct sockaddr *addr, socklen_t len)
+{
+	bool claimed = claim_socket(offer);
+	int result = aw_libc()->connect(offer->fd, addr, len), err = errno;
+
+	if (claimed && (result == 0 || err == EINPROGRESS) && is_connected_here(offer->fd)) {
+		await_taker(offer);
+		offer_settle(offer);
+		if (offer->sock->is_pair)
+			offer->sock->connect_reported = result == 0;
+	}
+	release_socket(offer);
+	errno = err;
+	return result;
+}
+
+static int connect_waiting(struct offer *offer, const struct sockaddr *addr, socklen_t len)
+{
+	int result = aw_libc()->connect(offer->fd, addr, len), err = errno;
+
+	if (result == 0 && is_connected_here(offer->fd)) {
+		if (claim_socket(offer)) {
+			await_taker(offer);
+			offer_settle(offer);
+			if (offer->sock->is_pair)
+				offer->sock->connect_reported = true;
+		}
+		release_socket(offer);
+	}
+	errno = err;
+	return result;
+}
+
+int aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int saved = errno, result, err;
+	struct offer offer;
+
+	if (!offer_begin(&offer, fd, addr)) {
+		errno = saved;
+		return aw_libc()->connect(fd, addr, len);
+	}
+	errno = saved;
+	result = aw_libc()->fcntl(fd, F_GETFL) & O_NONBLOCK ? connect_at_once(&offer, addr, len)
+							    : connect_waiting(&offer, addr, len);
+	err = errno;
+	offer_end(&offer);
+	errno = err;
+	return result;
+}
