@@ -31,12 +31,12 @@ int aw_hint_register(const struct aw_pair_end *at)
 	int fd = open_datagram();
 
 	if (fd < 0)
-		return -1;
+		return 0;
 	/* A datagram would stay in the queue. */
 	if (aw_libc()->bind(fd, (struct sockaddr *)&name, len) != 0 ||
 	    aw_libc()->shutdown(fd, SHUT_RD) != 0) {
 		aw_libc()->close(fd);
-		return -1;
+		return 0;
 	}
 	return aw_proxy_move_high(fd);
 }

@@ -10,7 +10,7 @@
 
 /*
  * Registers a listener at that address: binds a datagram socket, which gets none, to the listener's name. Returns its fd, which the
- * caller owns, close-on-exec; -1: the name is another listener's, or there is no fd.
+ * caller owns, close-on-exec; 0: the name is another listener's, or there is no fd.
  */
 int aw_hint_register(const struct aw_pair_end *at);
 

@@ -23,7 +23,7 @@ int aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len);
  */
 void aw_offer_take(int fd);
 
-/* A listener in mode `auto`: returns the fd of its registration (aw_sock.beside), or -1. */
+/* A listener in mode `auto`: returns the fd of its registration, for aw_sock.beside, or 0. */
 int aw_offer_announce(int listener);
 
 #endif

@@ -54,10 +54,9 @@ void aw_place_connected(struct aw_sock *sock, int fd, int near, int beside)
 	sock->dev = file.st_dev;
 	sock->ino = file.st_ino;
 	sock->is_pair = true;
-	sock->beside = beside;
+	aw_fdtab_set_beside(sock, beside);
 	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
 	aw_fdtab_unlock();
-	aw_fdtab_hide(beside);
 	aw_libc()->close(near);
 }
 
@@ -76,23 +75,20 @@ void aw_place_accepted(int fd, int near, int beside)
 	if (aw_libc()->dup3(near, fd, flags) < 0)
 		aw_log(AW_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(errno));
 	aw_libc()->close(near);
-	aw_fdtab_hide(beside);
-	if (!aw_fdtab_add(fd, &like)) {
-		aw_fdtab_forget(beside);
+	if (!aw_fdtab_add(fd, &like))
 		aw_libc()->close(beside);
-	}
 }
 
 bool aw_place_use_tcp(int fd, aw_place_use *use, void *arg)
 {
 	struct aw_sock *sock;
-	bool has_tcp;
+	int tcp;
 
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
-	has_tcp = sock && sock->is_pair && sock->beside > 0;
-	if (has_tcp)
-		use(sock->beside, arg);
+	tcp = sock && sock->is_pair ? aw_fdtab_beside(sock) : 0;
+	if (tcp)
+		use(tcp, arg);
 	aw_fdtab_unlock();
-	return has_tcp;
+	return tcp;
 }

@@ -93,6 +93,6 @@ int aw_offer_announce(int listener)
 	    aw_libc()->getsockname(listener, (struct sockaddr *)&local, &len) != 0 ||
 	    !aw_pair_end_of((const struct sockaddr *)&local, &at) || !at.port ||
 	    aw_sockopt_int(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, 0))
-		return -1;
+		return 0;
 	return aw_hint_register(&at);
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "xsock/base/kept.h"
 #include "xsock/base/libc.h"
+#include "xsock/pair/end.h"
 #include "xsock/pair/place.h"
 #include "xsock/preload/extended.h"
 #include "xsock/process/proxy.h"
@@ -210,17 +211,6 @@ static bool is_orphaned(int fd)
 	return orphaned;
 }
 
-/* The errno with which the TCP socket beside a pair has ended, once: the peer has reset the connection. */
-static int take_errno_beside(int fd)
-{
-	int err = 0;
-	socklen_t len = sizeof(err);
-	struct option_call call = { .level = SOL_SOCKET, .name = SO_ERROR, .value = &err, .len = &len };
-
-	(void)aw_place_use_tcp(fd, make_option_call, &call);
-	return err;
-}
-
 /*
  * Returns the errno with which the connection has ended, once, or 0. The proxy process keeps it
  * until a process has read it.
@@ -249,8 +239,9 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 		return aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, value, len);
 	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ERROR, &near, &near_len) != 0)
 		return -1;
-	err = sock->is_pair ? take_errno_beside(fd) : take_errno(fd);
-	if (err)
+	if (sock->is_pair)
+		near = aw_pair_take_error(fd, near);
+	else if ((err = take_errno(fd)) != 0)
 		near = err;
 	return aw_option_copy_out(&near, sizeof(near), value, len);
 }
@@ -260,8 +251,6 @@ static int end_errno(int fd, const struct aw_sock *sock)
 	int err = 0;
 	socklen_t len = sizeof(err);
 
-	if (sock->is_pair)
-		return take_errno_beside(fd);
 	if (!sock->extended)
 		return take_errno(fd);
 	(void)aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, &err, &len);
@@ -274,9 +263,21 @@ int aw_option_end(int fd)
 	int saved = errno, err = 0;
 
 	if (!aw_sandbox_is_on() && aw_fdtab_look(fd, &sock))
-		err = end_errno(fd, &sock);
+		err = sock.is_pair ? aw_pair_end_of_read(fd) : end_errno(fd, &sock);
 	errno = err ? err : saved;
 	return err ? -1 : 0;
+}
+
+int aw_option_reset(int fd)
+{
+	return aw_fail_with(aw_sandbox_is_on() ? ECONNRESET : aw_pair_reset(fd));
+}
+
+ssize_t aw_option_broken(int fd, size_t len)
+{
+	int err = aw_sandbox_is_on() ? EPIPE : aw_pair_broken(fd);
+
+	return err ? aw_fail_with(err) : (ssize_t)len;
 }
 
 int aw_option_get_bridged(int fd, int level, int name, void *value, socklen_t *len)

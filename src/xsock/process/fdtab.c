@@ -140,13 +140,36 @@ void aw_fdtab_hold(struct aw_sock *sock)
 	sock->users++;
 }
 
+int aw_fdtab_beside(const struct aw_sock *sock)
+{
+	struct stat file;
+
+	return sock->beside && fstat(sock->beside, &file) == 0 && file.st_ino == sock->beside_ino
+		       ? sock->beside
+		       : 0;
+}
+
+void aw_fdtab_set_beside(struct aw_sock *sock, int fd)
+{
+	struct stat file = { 0 };
+
+	sock->beside = fd;
+	if (!fd || fstat(fd, &file) != 0)
+		return;
+	sock->beside_ino = file.st_ino;
+	if ((unsigned)fd < AW_FDTAB_MAX)
+		store_state(fd, AW_FD_INTERNAL);
+}
+
 static void close_beside(const struct aw_sock *sock)
 {
-	if (!sock->beside)
+	int fd = aw_fdtab_beside(sock);
+
+	if (!fd)
 		return;
-	if ((unsigned)sock->beside < AW_FDTAB_MAX)
-		store_state(sock->beside, AW_FD_NONE);
-	aw_libc()->close(sock->beside);
+	if ((unsigned)fd < AW_FDTAB_MAX)
+		store_state(fd, AW_FD_NONE);
+	aw_libc()->close(fd);
 }
 
 /* Frees sock when it has no fd and no thread uses it. */
@@ -221,6 +244,7 @@ static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
 	sock->registrations = NULL;
 	sock->dev = file.st_dev;
 	sock->ino = file.st_ino;
+	aw_fdtab_set_beside(sock, like->beside);
 	count_state(sock->state, 1);
 	attach_fd(fd, sock);
 	return sock;
@@ -403,6 +427,27 @@ void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *a
 		if (socks[fd])
 			see(socks[fd], fd, arg);
 	}
+}
+
+static void move_beside(struct aw_sock *sock, int unused, void *arg)
+{
+	const int *fd = arg;
+	int moved;
+
+	(void)unused;
+	if (sock->beside != *fd || !aw_fdtab_beside(sock))
+		return;
+	moved = aw_libc()->fcntl(*fd, F_DUPFD_CLOEXEC, *fd + 1);
+	store_state(*fd, AW_FD_NONE);
+	aw_libc()->close(*fd);
+	aw_fdtab_set_beside(sock, moved > 0 ? moved : 0);
+}
+
+void aw_fdtab_free_beside(int fd)
+{
+	aw_fdtab_lock();
+	aw_fdtab_each(move_beside, &fd);
+	aw_fdtab_unlock();
 }
 
 int aw_fdtab_find(int from, aw_fdtab_wanted *wanted, const void *arg)

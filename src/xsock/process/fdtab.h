@@ -80,9 +80,15 @@ struct aw_sock {
 	struct sockaddr_storage local, remote; /* set when the socket is bridged */
 	struct aw_registration *registrations; /* until the socket is bridged */
 	struct aw_slot *slot; /* the record's slot, once the socket is framed */
+	/* Of a pair, for calls that end as TCP's: */
+	bool shut; /* the program has shut its writing direction */
+	bool end_told; /* a read has returned the stream's end */
+	bool lost_told; /* a write has succeeded that the peer, which has closed, will not get */
+	bool reset_told; /* a call has returned ECONNRESET: later reads return the end, later writes EPIPE */
 	bool is_pair; /* BRIDGED, and the other end of the pair is the peer's own (pair/offer.h) */
 	/* INTERNAL, and closed with the socket: the TCP socket of a pair, or the registration of a listener; 0: none */
 	int beside;
+	ino_t beside_ino; /* the file that it must still be */
 };
 
 extern _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
@@ -197,6 +203,12 @@ void aw_fdtab_set_parent_exits(bool exits);
  */
 bool aw_fdtab_look(int fd, struct aw_sock *copy);
 
+/*
+ * The program is about to give the number fd to another file: if a socket has fd beside it, moves that to another number. Call
+ * without the lock.
+ */
+void aw_fdtab_free_beside(int fd);
+
 /* The caller of each function below holds the lock, except where the function's comment differs. */
 
 /*
@@ -209,6 +221,10 @@ struct aw_sock *aw_fdtab_get_or_add(int fd);
 /* Returns the lowest fd of the socket above after, or -1. Pass -1 for the first fd. */
 int aw_fdtab_next_fd(const struct aw_sock *sock, int after);
 void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state);
+/* Puts fd, which may be 0, beside the socket. */
+void aw_fdtab_set_beside(struct aw_sock *sock, int fd);
+/* Returns what is beside the socket, or 0: there is nothing, or the program has closed it in a way that this library does not see. */
+int aw_fdtab_beside(const struct aw_sock *sock);
 /* Makes all fds of the socket NONE; frees the socket unless a thread holds it. */
 void aw_fdtab_drop(struct aw_sock *sock);
 /* Keep sock alive while its caller does not hold the lock. */

@@ -145,6 +145,7 @@ void aw_proxy_free_fd(int fd)
 
 	if (aw_fdtab_state(fd) != AW_FD_INTERNAL)
 		return;
+	aw_fdtab_free_beside(fd);
 	aw_fdtab_forget(fd);
 	if (fd != aw_proxy_control())
 		return;

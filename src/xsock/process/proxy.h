@@ -66,7 +66,7 @@ uint64_t aw_proxy_id(void);
 int aw_proxy_copy_high(int fd);
 /* Moves fd, which may be -1, to such a number, and returns that. */
 int aw_proxy_move_high(int fd);
-/* The program is about to use this fd number: if it is the control fd, moves that away. */
+/* The program is about to use this fd number: if it is the control fd, or one beside a socket, moves that away. */
 void aw_proxy_free_fd(int fd);
 
 #endif

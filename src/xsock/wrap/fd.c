@@ -57,16 +57,9 @@ AW_WRAPPER int fclose(FILE *file)
 }
 AW_WRAPPER_ALIAS(_IO_fclose, fclose);
 
-/*
- * Returns the first of the library's own fds from first to last, or last + 1 if there is none:
- * those of the proxy process and of the arena.
- */
+/* Returns the first of the library's own fds from first to last, or last + 1 if there is none. */
 static unsigned next_hidden(unsigned first, unsigned last)
 {
-	unsigned control = (unsigned)aw_proxy_control();
-
-	if (aw_arena_fd() < 0)
-		return control >= first && control <= last ? control : last + 1;
 	for (unsigned fd = first; fd <= last && fd < AW_FDTAB_MAX; fd++)
 		if (aw_fdtab_state((int)fd) == AW_FD_INTERNAL)
 			return fd;
@@ -119,10 +112,7 @@ AW_WRAPPER void closefrom(int first)
 	unsigned from = first < 0 ? 0 : (unsigned)first;
 
 	leave_table_range(from, UINT_MAX);
-	if (aw_proxy_control() < 0 && aw_arena_fd() < 0)
-		aw_libc()->closefrom(first);
-	else
-		close_around(from, UINT_MAX, 0);
+	close_around(from, UINT_MAX, 0);
 }
 
 /* Adds to, a duplicate of fd or -1, to the table, and gives fd's pin back. Returns to. */
@@ -238,6 +228,13 @@ static void count_to_mark(int fd, void *value)
 	aw_memory_unmap(bytes, len);
 }
 
+static bool is_pair(int fd)
+{
+	struct aw_sock sock;
+
+	return aw_end_is_bridged(fd) && aw_fdtab_look(fd, &sock) && sock.is_pair;
+}
+
 /* FIONREAD and SIOCATMARK make the first I/O, because the unread bytes may be the MPA Request. */
 AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 {
@@ -263,6 +260,11 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	}
 	if (request == FIONREAD)
 		aw_extended_watch_bridged(fd);
+	/* What was written to a pair is with the peer's kernel, as what TCP's peer has acknowledged. */
+	if ((request == SIOCOUTQ || request == SIOCOUTQNSD) && is_pair(fd)) {
+		memcpy(arg, &(int){ 0 }, sizeof(int));
+		return 0;
+	}
 	pin = aw_first_io_pin(fd);
 	result = aw_libc()->ioctl(fd, request, arg);
 	aw_first_io_unpin(pin);

@@ -125,10 +125,6 @@ AW_WRAPPER int listen(int fd, int backlog)
 		return result;
 	if (may_pair(&like, &local))
 		like.beside = aw_offer_announce(fd);
-	if (like.beside > 0)
-		aw_fdtab_hide(like.beside);
-	else
-		like.beside = 0;
 	if (aw_fdtab_add(fd, &like) && answers && may_be_on(&like, &local))
 		(void)aw_proxy_announce(fd, aw_mode_records());
 	return result;
