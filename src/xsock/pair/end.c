@@ -17,20 +17,20 @@ static struct aw_sock *lock_pair(int fd)
 	return sock && sock->is_pair ? sock : NULL;
 }
 
-/* Returns whether the TCP socket beside the pair was reset, once. */
-static bool was_reset(const struct aw_sock *sock)
+/* Returns whether the peer has closed the pair with bytes unread, or reset the TCP socket beside it. Each is told once. */
+static bool was_reset(const struct aw_sock *sock, int fd)
 {
-	int beside = aw_fdtab_beside(sock);
+	int beside = aw_fdtab_beside(sock), near = aw_sockopt_int(fd, SOL_SOCKET, SO_ERROR, 0);
 
-	return beside && aw_sockopt_int(beside, SOL_SOCKET, SO_ERROR, 0);
+	return (beside && aw_sockopt_int(beside, SOL_SOCKET, SO_ERROR, 0)) || near;
 }
 
 /* Returns ECONNRESET, the first time that a call tells it. */
-static int tell_reset(struct aw_sock *sock)
+static int tell_reset(struct aw_sock *sock, int fd)
 {
 	bool first = !sock->reset_told;
 
-	(void)was_reset(sock);
+	(void)was_reset(sock, fd);
 	sock->reset_told = true;
 	return first ? ECONNRESET : 0;
 }
@@ -40,8 +40,8 @@ int aw_pair_end_of_read(int fd)
 	struct aw_sock *sock = lock_pair(fd);
 	int err = 0;
 
-	if (sock && !sock->end_told && was_reset(sock))
-		err = tell_reset(sock);
+	if (sock && !sock->end_told && was_reset(sock, fd))
+		err = tell_reset(sock, fd);
 	if (sock && !err)
 		sock->end_told = true;
 	aw_fdtab_unlock();
@@ -54,7 +54,9 @@ int aw_pair_reset(int fd)
 	int err = ECONNRESET;
 
 	if (sock)
-		err = sock->end_told ? 0 : tell_reset(sock);
+		err = tell_reset(sock, fd);
+	if (sock && sock->end_told)
+		err = 0;
 	aw_fdtab_unlock();
 	return err;
 }
@@ -65,8 +67,8 @@ int aw_pair_broken(int fd)
 	int err = EPIPE;
 
 	if (sock && !sock->shut && !sock->reset_told) {
-		if (was_reset(sock))
-			err = sock->end_told ? EPIPE : tell_reset(sock);
+		if (was_reset(sock, fd))
+			err = sock->end_told ? EPIPE : tell_reset(sock, fd);
 		else if (!sock->lost_told)
 			err = 0;
 		sock->lost_told = true;
@@ -80,8 +82,8 @@ int aw_pair_take_error(int fd, int near)
 	struct aw_sock *sock = lock_pair(fd);
 	int err = near;
 
-	if (sock && (near == ECONNRESET || (!near && was_reset(sock))))
-		err = tell_reset(sock);
+	if (sock && (near == ECONNRESET || (!near && was_reset(sock, fd))))
+		err = tell_reset(sock, fd);
 	aw_fdtab_unlock();
 	return err;
 }

@@ -7,6 +7,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/process/proxy.h"
+#include "xsock/pair/spare.h"
 
 #define SERVERS 16 /* a forgotten server costs one offer more */
 #define MISSES_MAX 6 /* so often the pause doubles: one connection of 64 makes an offer at the least */
@@ -18,6 +19,9 @@ static struct server {
 	unsigned skip; /* connections that do without an offer */
 } servers[SERVERS];
 static unsigned servers_next;
+static _Atomic(bool) any_misses; /* the table has had an entry */
+
+static struct aw_spare_place asker; /* of aw_hint_promises */
 
 static int open_datagram(void)
 {
@@ -56,6 +60,8 @@ static bool skips(const struct aw_pair_end *at)
 	struct server *server;
 	bool skips;
 
+	if (!atomic_load_explicit(&any_misses, memory_order_relaxed))
+		return false;
 	aw_fdtab_lock();
 	server = find_server(at);
 	skips = server && server->skip;
@@ -69,7 +75,10 @@ void aw_hint_note(const struct aw_pair_end *at, bool taken)
 {
 	struct server *server;
 
+	if (taken && !atomic_load_explicit(&any_misses, memory_order_relaxed))
+		return;
 	aw_fdtab_lock();
+	atomic_store_explicit(&any_misses, true, memory_order_relaxed);
 	server = find_server(at);
 	if (taken && server)
 		server->misses = 0;
@@ -95,10 +104,10 @@ static bool is_registered(int fd, const struct aw_pair_end *at)
 bool aw_hint_promises(const struct aw_pair_end *server)
 {
 	struct aw_pair_end any = aw_pair_any(server);
-	int fd = open_datagram();
+	struct aw_spare spare;
+	int fd = aw_spare_take(&spare, &asker, open_datagram);
 	bool found = fd >= 0 && (is_registered(fd, server) || is_registered(fd, &any));
 
-	if (fd >= 0)
-		aw_libc()->close(fd);
+	aw_spare_give_back(&spare, fd >= 0);
 	return found && !skips(server);
 }

@@ -13,6 +13,7 @@
 #include "xsock/pair/hint.h"
 #include "xsock/pair/place.h"
 #include "xsock/process/env.h"
+#include "xsock/process/proxy.h"
 #include "xsock/process/quiet.h"
 #include "xsock/process/sandbox.h"
 
@@ -29,7 +30,7 @@ struct offer {
 	struct aw_pair_end server;
 	int fd; /* the program's */
 	int listener; /* the offer */
-	int beside; /* a copy of fd, which stays the TCP socket */
+	struct aw_place place; /* its beside is a copy of fd, or -1 once it is in place */
 	struct aw_sock *sock; /* fd's socket, STARTING and held; NULL: not yet */
 	struct aw_quiet before;
 };
@@ -67,7 +68,8 @@ static bool is_only_thread(void)
 /* Returns whether it is this thread that would have to accept the connection. */
 static bool is_to_itself(const struct aw_pair_end *server)
 {
-	return aw_fdtab_find(0, is_listener_at, server) >= 0 && is_only_thread();
+	return aw_fdtab_any_listener() && aw_fdtab_find(0, is_listener_at, server) >= 0 &&
+	       is_only_thread();
 }
 
 static int open_offer(int fd)
@@ -95,13 +97,13 @@ static bool offer_begin(struct offer *offer, int fd, const struct sockaddr *addr
 	    !aw_pair_end_of(addr, &offer->server) || !aw_hint_promises(&offer->server) ||
 	    is_to_itself(&offer->server))
 		return false;
-	offer->beside = aw_place_reserve(fd);
-	if (offer->beside < 0)
+	offer->place.beside = aw_proxy_copy_spare(fd);
+	if (offer->place.beside < 0)
 		return false;
 	offer->listener = open_offer(fd);
 	if (offer->listener >= 0)
 		return true;
-	aw_libc()->close(offer->beside);
+	aw_libc()->close(offer->place.beside);
 	return false;
 }
 
@@ -136,16 +138,16 @@ static void release_socket(struct offer *offer)
 }
 
 /* Returns whether the TCP connection is there, and within this host. */
-static bool is_connected_here(int fd)
+static bool is_connected_here(struct offer *offer)
 {
-	struct sockaddr_storage local, remote;
-	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
+	struct sockaddr *local = (struct sockaddr *)&offer->place.local;
+	struct sockaddr *remote = (struct sockaddr *)&offer->place.remote;
+	socklen_t local_len = sizeof(offer->place.local), remote_len = sizeof(offer->place.remote);
 	struct aw_pair_end own, peer;
 
-	return aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &remote_len) == 0 &&
-	       aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) == 0 &&
-	       aw_pair_end_of((const struct sockaddr *)&local, &own) &&
-	       aw_pair_end_of((const struct sockaddr *)&remote, &peer) &&
+	return aw_libc()->getpeername(offer->fd, remote, &remote_len) == 0 &&
+	       aw_libc()->getsockname(offer->fd, local, &local_len) == 0 &&
+	       aw_pair_end_of(local, &own) && aw_pair_end_of(remote, &peer) &&
 	       aw_pair_is_local(&own, &peer);
 }
 
@@ -177,20 +179,19 @@ static int take_back(const struct offer *offer)
 /* Ends the offer of a connection that is there. */
 static void offer_settle(struct offer *offer)
 {
-	int near = take_back(offer);
-
-	aw_hint_note(&offer->server, near >= 0);
-	if (near < 0)
+	offer->place.near = take_back(offer);
+	aw_hint_note(&offer->server, offer->place.near >= 0);
+	if (offer->place.near < 0)
 		return;
-	aw_place_connected(offer->sock, offer->fd, near, offer->beside);
-	offer->beside = -1;
+	aw_place_connected(offer->sock, offer->fd, &offer->place);
+	offer->place.beside = -1;
 }
 
 static void offer_end(const struct offer *offer)
 {
 	aw_libc()->close(offer->listener);
-	if (offer->beside >= 0)
-		aw_libc()->close(offer->beside);
+	if (offer->place.beside >= 0)
+		aw_libc()->close(offer->place.beside);
 }
 
 /* Another thread may learn from an epoll set that the connection is there before this call returns: the socket is STARTING before. */
@@ -199,7 +200,7 @@ static int connect_at_once(struct offer *offer, const struct sockaddr *addr, soc
 	bool claimed = claim_socket(offer);
 	int result = aw_libc()->connect(offer->fd, addr, len), err = errno;
 
-	if (claimed && (result == 0 || err == EINPROGRESS) && is_connected_here(offer->fd)) {
+	if (claimed && (result == 0 || err == EINPROGRESS) && is_connected_here(offer)) {
 		await_taker(offer);
 		offer_settle(offer);
 		if (offer->sock->is_pair)
@@ -214,7 +215,7 @@ static int connect_waiting(struct offer *offer, const struct sockaddr *addr, soc
 {
 	int result = aw_libc()->connect(offer->fd, addr, len), err = errno;
 
-	if (result == 0 && is_connected_here(offer->fd)) {
+	if (result == 0 && is_connected_here(offer)) {
 		if (claim_socket(offer)) {
 			await_taker(offer);
 			offer_settle(offer);

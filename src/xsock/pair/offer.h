@@ -19,9 +19,9 @@ int aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len);
 
 /*
  * Passive end: fd was accepted in mode `auto`, and its number is not known to the program yet. Takes the client's offer if there is
- * one; else fd stays as it is. Keeps errno. Call without a lock.
+ * one; else fd stays as it is. flags: as accept4(2) has them. Keeps errno. Call without a lock.
  */
-void aw_offer_take(int fd);
+void aw_offer_take(int fd, int flags);
 
 /* A listener in mode `auto`: returns the fd of its registration, for aw_sock.beside, or 0. */
 int aw_offer_announce(int listener);

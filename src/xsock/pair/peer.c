@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/pair/spare.h"
 
 struct diag_request {
 	struct nlmsghdr head;
@@ -50,36 +51,43 @@ static void fill_request(struct diag_request *request, const struct aw_pair_end 
 	id->idiag_cookie[0] = id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
 }
 
-/* The kernel has given the answer when send(2) returns. */
+static int open_netlink(void)
+{
+	return aw_libc()->socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+}
+
+/* The kernel has given the answer when send(2) returns. Returns whether there is one; *ino is 0 where there is no such socket. */
 static bool ask(int netlink, const struct diag_request *request, ino_t *ino)
 {
 	struct diag_answer answer;
 	ssize_t got;
 
+	*ino = 0;
 	if (aw_libc()->send(netlink, request, sizeof(*request), MSG_DONTWAIT) !=
 	    (ssize_t)sizeof(*request))
 		return false;
 	got = aw_libc()->recv(netlink, &answer, sizeof(answer), MSG_DONTWAIT);
-	if (got < (ssize_t)NLMSG_LENGTH(sizeof(answer.sock)) ||
-	    answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY || !answer.sock.idiag_inode ||
-	    answer.sock.id.idiag_sport != request->body.id.idiag_sport ||
-	    answer.sock.id.idiag_dport != request->body.id.idiag_dport)
+	if (got < (ssize_t)sizeof(answer.head))
 		return false;
-	*ino = answer.sock.idiag_inode;
+	if (got >= (ssize_t)NLMSG_LENGTH(sizeof(answer.sock)) &&
+	    answer.head.nlmsg_type == SOCK_DIAG_BY_FAMILY &&
+	    answer.sock.id.idiag_sport == request->body.id.idiag_sport &&
+	    answer.sock.id.idiag_dport == request->body.id.idiag_dport)
+		*ino = answer.sock.idiag_inode;
 	return true;
 }
 
 bool aw_pair_find_peer(const struct aw_pair_end *local, const struct aw_pair_end *remote, ino_t *ino)
 {
+	static struct aw_spare_place place;
 	struct diag_request request;
-	int netlink =
-		aw_libc()->socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	bool found;
+	struct aw_spare spare;
+	bool answered;
 
-	if (netlink < 0)
+	if (aw_spare_take(&spare, &place, open_netlink) < 0)
 		return false;
 	fill_request(&request, remote, local);
-	found = ask(netlink, &request, ino);
-	aw_libc()->close(netlink);
-	return found;
+	answered = ask(spare.fd, &request, ino);
+	aw_spare_give_back(&spare, answered);
+	return answered && *ino;
 }

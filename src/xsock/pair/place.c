@@ -4,79 +4,63 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/log.h"
 #include "xsock/base/libc.h"
-#include "xsock/process/name.h"
-#include "xsock/process/proxy.h"
 #include "xsock/process/registration.h"
 #include "xsock/process/twin.h"
 
-/* A program of which half of the numbers are in use may need the other half. */
-int aw_place_reserve(int fd)
+static struct linger linger_of(int tcp)
 {
-	struct rlimit limit;
+	struct linger linger = { 0 };
+	socklen_t len = sizeof(linger);
 
-	if (fd >= AW_FDTAB_MAX || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
-	    (rlim_t)fd >= limit.rlim_cur / 2)
-		return -1;
-	return aw_proxy_copy_high(fd);
+	(void)aw_libc()->getsockopt(tcp, SOL_SOCKET, SO_LINGER, &linger, &len);
+	return linger;
 }
 
-static void read_names(int tcp, struct aw_sock *sock)
+void aw_place_connected(struct aw_sock *sock, int fd, const struct aw_place *place)
 {
-	socklen_t local_len = sizeof(sock->local), remote_len = sizeof(sock->remote);
-
-	(void)aw_libc()->getsockname(tcp, (struct sockaddr *)&sock->local, &local_len);
-	(void)aw_libc()->getpeername(tcp, (struct sockaddr *)&sock->remote, &remote_len);
-}
-
-static void read_linger(int tcp, struct aw_sock *sock)
-{
-	socklen_t len = sizeof(sock->linger);
-
-	(void)aw_libc()->getsockopt(tcp, SOL_SOCKET, SO_LINGER, &sock->linger, &len);
-}
-
-void aw_place_connected(struct aw_sock *sock, int fd, int near, int beside)
-{
+	struct linger linger = linger_of(place->beside);
 	struct stat file = { 0 };
 
-	(void)fstat(near, &file);
-	aw_twin_copy(fd, near, true);
+	(void)fstat(place->near, &file);
+	aw_twin_copy(fd, place->near, true);
 	aw_fdtab_lock();
-	read_names(beside, sock);
-	read_linger(beside, sock);
 	for (int each = aw_fdtab_next_fd(sock, -1); each >= 0; each = aw_fdtab_next_fd(sock, each))
-		if (aw_registration_swap(sock, each, near) != 0)
+		if (aw_registration_swap(sock, each, place->near) != 0)
 			aw_log(AW_LOG_ERROR, "cannot replace fd %d: %s", each, strerror(errno));
 	sock->dev = file.st_dev;
 	sock->ino = file.st_ino;
+	sock->local = place->local;
+	sock->remote = place->remote;
+	sock->linger = linger;
 	sock->is_pair = true;
-	aw_fdtab_set_beside(sock, beside);
+	aw_fdtab_set_beside(sock, place->beside);
 	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
 	aw_fdtab_unlock();
-	aw_libc()->close(near);
+	aw_libc()->close(place->near);
 }
 
-void aw_place_accepted(int fd, int near, int beside)
+void aw_place_accepted(int fd, int flags, const struct aw_place *place)
 {
-	struct aw_sock like = { .state = AW_FD_BRIDGED,
-				.mode = AW_XS_AUTO,
-				.role = AW_ROLE_PASSIVE,
-				.is_pair = true,
-				.beside = beside };
-	int flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
+	const struct aw_sock like = {
+		.state = AW_FD_BRIDGED,
+		.mode = AW_XS_AUTO,
+		.role = AW_ROLE_PASSIVE,
+		.is_pair = true,
+		.beside = place->beside,
+		.local = place->local,
+		.remote = place->remote,
+		.linger = linger_of(place->beside),
+	};
 
-	aw_twin_copy(fd, near, true);
-	read_names(beside, &like);
-	read_linger(beside, &like);
-	if (aw_libc()->dup3(near, fd, flags) < 0)
+	aw_twin_copy_options(fd, place->near);
+	if (aw_libc()->dup3(place->near, fd, flags & SOCK_CLOEXEC ? O_CLOEXEC : 0) < 0)
 		aw_log(AW_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(errno));
-	aw_libc()->close(near);
+	aw_libc()->close(place->near);
 	if (!aw_fdtab_add(fd, &like))
-		aw_libc()->close(beside);
+		aw_libc()->close(place->beside);
 }
 
 bool aw_place_use_tcp(int fd, aw_place_use *use, void *arg)

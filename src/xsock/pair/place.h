@@ -6,15 +6,20 @@
 
 #include "xsock/process/fdtab.h"
 
-/* Copies fd to a number beyond those that a program uses; -1: the program needs its numbers, or there is none. */
-int aw_place_reserve(int fd);
+/* A TCP connection, and its end of the pair. The functions below take over near and beside. */
+struct aw_place {
+	int near; /* this end of the pair */
+	int beside; /* a copy of the TCP socket (aw_proxy_copy_spare) */
+	struct sockaddr_storage local, remote; /* the addresses of the TCP connection */
+};
+
+/* Makes near the file of all fds of sock, which is STARTING and held; fd is one of them. */
+void aw_place_connected(struct aw_sock *sock, int fd, const struct aw_place *place);
 /*
- * Makes near the file of fd, whose TCP socket is beside as well, for all fds of sock, which is STARTING and held. The functions take
- * over near and beside.
+ * The same for fd, which accept(2) is about to return: no other thread knows its number, and the table does not know it. flags:
+ * SOCK_CLOEXEC where the program wants it.
  */
-void aw_place_connected(struct aw_sock *sock, int fd, int near, int beside);
-/* The same for fd, which accept(2) is about to return: no other thread knows its number, and the table does not know it. */
-void aw_place_accepted(int fd, int near, int beside);
+void aw_place_accepted(int fd, int flags, const struct aw_place *place);
 
 /* Calls use with the TCP socket beside fd, under the table's lock. False: there is none. */
 typedef void aw_place_use(int tcp, void *arg);

@@ -10,43 +10,41 @@
 #include "xsock/pair/peer.h"
 #include "xsock/pair/place.h"
 #include "xsock/process/name.h"
+#include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
 
-/* An accepted connection. */
-struct accepted {
-	struct sockaddr_storage local, remote;
-};
-
-static bool read_names(int fd, struct accepted *conn)
+static bool read_names(int fd, struct aw_place *place)
 {
-	socklen_t local_len = sizeof(conn->local), remote_len = sizeof(conn->remote);
+	socklen_t local_len = sizeof(place->local), remote_len = sizeof(place->remote);
 
-	return aw_libc()->getpeername(fd, (struct sockaddr *)&conn->remote, &remote_len) == 0 &&
-	       aw_libc()->getsockname(fd, (struct sockaddr *)&conn->local, &local_len) == 0;
+	return aw_libc()->getpeername(fd, (struct sockaddr *)&place->remote, &remote_len) == 0 &&
+	       aw_libc()->getsockname(fd, (struct sockaddr *)&place->local, &local_len) == 0;
 }
 
 /* Finds the inode of the client's socket, if the client is on this host. */
-static bool find_client(const struct accepted *conn, ino_t *ino)
+static bool find_client(const struct aw_place *place, ino_t *ino)
 {
 	struct aw_pair_end local, remote;
 
-	return aw_pair_end_of((const struct sockaddr *)&conn->local, &local) &&
-	       aw_pair_end_of((const struct sockaddr *)&conn->remote, &remote) &&
+	return aw_pair_end_of((const struct sockaddr *)&place->local, &local) &&
+	       aw_pair_end_of((const struct sockaddr *)&place->remote, &remote) &&
 	       aw_pair_is_local(&local, &remote) && aw_pair_find_peer(&local, &remote, ino);
 }
 
-/* Names near as any end of a pair (process/name.h): a process that receives it learns the connection's addresses. */
-static void bind_name(int near, const struct accepted *conn)
+/*
+ * Names near as any end of a pair (process/name.h): a process that receives it, or its other end, learns the connection's addresses.
+ */
+static void bind_name(const struct aw_place *place)
 {
-	struct aw_sock sock = { .local = conn->local, .remote = conn->remote };
+	struct aw_sock sock = { .local = place->local, .remote = place->remote };
 	struct stat file;
 
-	if (fstat(near, &file) == 0)
-		aw_name_bind(near, &sock, file.st_ino);
+	if (fstat(place->near, &file) == 0)
+		aw_name_bind(place->near, &sock, file.st_ino);
 }
 
-/* Connects to the offer for the client's socket. Returns this end of the pair, or -1. */
-static int connect_to_offer(ino_t ino, const struct accepted *conn)
+/* Connects to the offer for the client's socket. Returns this end of the pair, or -1. flags: as accept4(2) has them. */
+static int connect_to_offer(ino_t ino, int flags)
 {
 	int near = aw_libc()->socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct sockaddr_un name;
@@ -54,31 +52,35 @@ static int connect_to_offer(ino_t ino, const struct accepted *conn)
 
 	if (near < 0)
 		return -1;
-	bind_name(near, conn);
 	if (aw_libc()->connect(near, (struct sockaddr *)&name, len) == 0 &&
-	    aw_pair_is_same_user(near))
+	    aw_pair_is_same_user(near)) {
+		if (!(flags & SOCK_NONBLOCK))
+			aw_libc()->fcntl(near, F_SETFL, 0);
 		return near;
+	}
 	aw_libc()->close(near);
 	return -1;
 }
 
-void aw_offer_take(int fd)
+void aw_offer_take(int fd, int flags)
 {
-	int saved = errno, near, beside;
-	struct accepted conn;
+	struct aw_place place;
+	int saved = errno;
 	ino_t ino;
 
-	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child() || !read_names(fd, &conn) ||
-	    !find_client(&conn, &ino)) {
+	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child() || !read_names(fd, &place) ||
+	    !find_client(&place, &ino)) {
 		errno = saved;
 		return;
 	}
-	beside = aw_place_reserve(fd);
-	near = beside >= 0 ? connect_to_offer(ino, &conn) : -1;
-	if (near >= 0)
-		aw_place_accepted(fd, near, beside);
-	else if (beside >= 0)
-		aw_libc()->close(beside);
+	place.beside = aw_proxy_copy_spare(fd);
+	place.near = place.beside >= 0 ? connect_to_offer(ino, flags) : -1;
+	if (place.near >= 0) {
+		bind_name(&place);
+		aw_place_accepted(fd, flags, &place);
+	} else if (place.beside >= 0) {
+		aw_libc()->close(place.beside);
+	}
 	errno = saved;
 }
 

@@ -16,6 +16,7 @@
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 _Atomic(unsigned) aw_fdtab_undecided;
 _Atomic(unsigned) aw_fdtab_bridged;
+_Atomic(unsigned) aw_fdtab_listeners;
 _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 struct aw_fdtab_hooks aw_fdtab_hooks;
 
@@ -131,6 +132,8 @@ static void count_state(enum aw_fd_state state, unsigned one)
 		atomic_fetch_add_explicit(&aw_fdtab_undecided, one, memory_order_relaxed);
 	if (state == AW_FD_BRIDGED)
 		atomic_fetch_add_explicit(&aw_fdtab_bridged, one, memory_order_relaxed);
+	if (state == AW_FD_LISTENER)
+		atomic_fetch_add_explicit(&aw_fdtab_listeners, one, memory_order_relaxed);
 	if (state == AW_FD_STARTING)
 		starting += one;
 }

@@ -98,6 +98,8 @@ extern struct aw_pool aw_fdtab_registrations;
 extern _Atomic(unsigned) aw_fdtab_undecided;
 /* The number of sockets in BRIDGED. */
 extern _Atomic(unsigned) aw_fdtab_bridged;
+/* The number of sockets in LISTENER. */
+extern _Atomic(unsigned) aw_fdtab_listeners;
 /* The slots of fds that are framed; NULL for others. */
 extern _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 /*
@@ -144,6 +146,11 @@ static inline bool aw_fdtab_is_undecided(int fd)
 static inline bool aw_fdtab_is_special(int fd)
 {
 	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_FRAMED, 0);
+}
+
+static inline bool aw_fdtab_any_listener(void)
+{
+	return atomic_load_explicit(&aw_fdtab_listeners, memory_order_relaxed);
 }
 
 static inline bool aw_fdtab_any_undecided(void)

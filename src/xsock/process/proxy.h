@@ -64,6 +64,8 @@ uint64_t aw_proxy_id(void);
  * not know the duplicate.
  */
 int aw_proxy_copy_high(int fd);
+/* The same; -1, too, where the program may need its numbers: half of them are in use. */
+int aw_proxy_copy_spare(int fd);
 /* Moves fd, which may be -1, to such a number, and returns that. */
 int aw_proxy_move_high(int fd);
 /* The program is about to use this fd number: if it is the control fd, or one beside a socket, moves that away. */

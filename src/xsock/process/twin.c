@@ -18,13 +18,14 @@ static void copy_timeout(int from, int to, int name)
 		aw_libc()->setsockopt(to, SOL_SOCKET, name, &value, len);
 }
 
-/* usual: the value of a new socket. */
-static void copy_number(int from, int to, int name, int usual)
+/* usual: the value of a new socket. Returns whether from has another one. */
+static bool copy_number(int from, int to, int name, int usual)
 {
 	int value = aw_sockopt_int(from, SOL_SOCKET, name, usual);
 
 	if (value != usual)
 		aw_libc()->setsockopt(to, SOL_SOCKET, name, &value, sizeof(value));
+	return value != usual;
 }
 
 static void copy_owner(int from, int to, bool keeps)
@@ -39,15 +40,20 @@ static void copy_owner(int from, int to, bool keeps)
 		aw_libc()->fcntl(from, F_SETOWN_EX, &nobody);
 }
 
+void aw_twin_copy_options(int from, int to)
+{
+	copy_timeout(from, to, SO_RCVTIMEO);
+	copy_timeout(from, to, SO_SNDTIMEO);
+	copy_number(from, to, SO_OOBINLINE, 0);
+}
+
 void aw_twin_copy(int from, int to, bool keeps)
 {
 	int flags = aw_libc()->fcntl(from, F_GETFL), none = -1;
 
-	copy_timeout(from, to, SO_RCVTIMEO);
-	copy_timeout(from, to, SO_SNDTIMEO);
-	copy_number(from, to, SO_OOBINLINE, 0);
-	copy_number(from, to, SO_PEEK_OFF, -1);
-	(void)aw_libc()->setsockopt(from, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
+	aw_twin_copy_options(from, to);
+	if (copy_number(from, to, SO_PEEK_OFF, -1))
+		(void)aw_libc()->setsockopt(from, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
 	copy_owner(from, to, keeps);
 	aw_libc()->fcntl(to, F_SETFL, flags & (O_NONBLOCK | O_ASYNC));
 	if (flags & O_ASYNC && !keeps)

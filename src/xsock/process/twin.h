@@ -10,5 +10,7 @@
  * keeps: other processes share its file, or nothing comes by it any more.
  */
 void aw_twin_copy(int from, int to, bool keeps);
+/* Copies what an accepted socket has from its listener: time-outs and SO_OOBINLINE. */
+void aw_twin_copy_options(int from, int to);
 
 #endif

@@ -198,7 +198,7 @@ static struct listener_state read_listener(int listener)
 	return state;
 }
 
-static int add_accepted(const struct listener_state *state, int fd)
+static int add_accepted(const struct listener_state *state, int fd, int flags)
 {
 	struct aw_sock like = { .state = AW_FD_PENDING, .role = AW_ROLE_PASSIVE };
 	int saved = errno;
@@ -210,7 +210,7 @@ static int add_accepted(const struct listener_state *state, int fd)
 		return fd;
 	like.mode = state->mode_is_set ? state->mode : aw_mode_of(fd, true, NULL);
 	if (like.mode == AW_XS_AUTO)
-		aw_offer_take(fd);
+		aw_offer_take(fd, flags);
 	else if (like.mode != AW_XS_OFF)
 		aw_fdtab_add(fd, &like);
 	aw_first_io_for_stdio(fd);
@@ -222,14 +222,14 @@ AW_WRAPPER int accept(int listener, struct sockaddr *addr, socklen_t *len)
 {
 	const struct listener_state state = read_listener(listener);
 
-	return add_accepted(&state, aw_libc()->accept(listener, addr, len));
+	return add_accepted(&state, aw_libc()->accept(listener, addr, len), 0);
 }
 
 AW_WRAPPER int accept4(int listener, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	const struct listener_state state = read_listener(listener);
 
-	return add_accepted(&state, aw_libc()->accept4(listener, addr, len, flags));
+	return add_accepted(&state, aw_libc()->accept4(listener, addr, len, flags), flags);
 }
 
 static int libc_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
