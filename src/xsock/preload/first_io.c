@@ -76,21 +76,18 @@ static void make_candidate(struct aw_sock *sock)
 }
 
 /*
- * MPA start-up has failed with err. A client in `auto` goes on as plain TCP. In every other case
- * the peer speaks MPA or has to, so the connection is shut down; if it has ended meanwhile, the
+ * MPA start-up has failed with err: the connection is shut down. If it has ended meanwhile, the
  * program learns that from the kernel. Returns 0, or -1 with errno.
  */
 static int end_failed_start(struct aw_sock *sock, int fd, int err)
 {
-	bool plain = (sock->mode == AW_XS_AUTO && sock->role == AW_ROLE_ACTIVE) ||
-		     (err == ENOTCONN && aw_verdict_has_ended(fd));
+	bool ended = err == ENOTCONN && aw_verdict_has_ended(fd);
 
-	aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: %s%s", fd, strerror(err),
-	       plain ? ", so it is TCP" : "");
+	aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: %s", fd, strerror(err));
 	aw_fdtab_lock();
 	aw_first_io_make_plain(sock);
 	aw_fdtab_unlock();
-	if (plain)
+	if (ended)
 		return 0;
 	aw_libc()->shutdown(fd, SHUT_RDWR);
 	return aw_fail_with(err);

@@ -56,7 +56,7 @@ static bool apply_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
 	aw_mode_note_program();
 	if (start)
 		aw_fdtab_set_state(sock, AW_FD_PENDING);
-	else if (mode == AW_XS_OFF &&
+	else if (mode != AW_XS_ON &&
 		 (sock->state == AW_FD_PENDING || sock->state == AW_FD_CONNECTING))
 		aw_first_io_make_plain(sock);
 	return true;
@@ -68,7 +68,7 @@ static bool apply_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
  */
 static int set_mode(int fd, enum aw_xs_mode mode)
 {
-	bool start = is_connected(fd) && mode != AW_XS_OFF, taken;
+	bool start = is_connected(fd) && mode == AW_XS_ON, taken;
 	struct aw_sock *sock;
 
 	if (!add_to_table(fd))
@@ -79,8 +79,7 @@ static int set_mode(int fd, enum aw_xs_mode mode)
 	aw_fdtab_unlock();
 	if (!taken)
 		return aw_fail_with(EISCONN);
-	return start ? aw_first_io_make(fd, mode == AW_XS_ON ? AW_FIRST_WRITE : AW_FIRST_POLL, true)
-		     : 0;
+	return start ? aw_first_io_make(fd, AW_FIRST_WRITE, true) : 0;
 }
 
 static int set_role(int fd, int role)

@@ -19,7 +19,7 @@ struct connect_call {
 /*
  * Makes fd CONNECTING before libc's connect is called, because another thread may learn from the
  * server that the connection exists, and use it, before the call has returned. The first of the two
- * starts MPA. mode: by the rules; the program's own goes first. False: fd is no candidate any more, or its mode is `off`.
+ * starts MPA. mode: by the rules; the program's own goes first. False: fd is no candidate any more, or not in mode `on`.
  */
 static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 {
@@ -30,14 +30,14 @@ static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 	sock = aw_fdtab_get(call->fd);
 	if (sock && sock->mode_is_set)
 		mode = sock->mode;
-	if (!sock && mode != AW_XS_OFF) {
+	if (!sock && mode == AW_XS_ON) {
 		sock = aw_fdtab_get_or_add(call->fd);
 		if (!sock)
 			aw_log(AW_LOG_ERROR,
 			       "fd %d stays plain TCP: out of memory, or its number is %d or more",
 			       call->fd, AW_FDTAB_MAX);
 	}
-	begun = sock && sock->state == AW_FD_CANDIDATE && mode != AW_XS_OFF;
+	begun = sock && sock->state == AW_FD_CANDIDATE && mode == AW_XS_ON;
 	if (begun) {
 		aw_fdtab_hold(sock);
 		call->sock = sock;

@@ -142,7 +142,7 @@ static bool same_port(const struct sockaddr_storage *a, const struct sockaddr_st
  */
 static bool may_get_probe(enum aw_xs_mode mode)
 {
-	return mode == AW_XS_AUTO || (mode == AW_XS_ON && aw_mode_records());
+	return mode == AW_XS_ON && aw_mode_records();
 }
 
 /* arg: the listener's address. */
@@ -211,7 +211,7 @@ static int add_accepted(const struct listener_state *state, int fd, int flags)
 	like.mode = state->mode_is_set ? state->mode : aw_mode_of(fd, true, NULL);
 	if (like.mode == AW_XS_AUTO)
 		aw_offer_take(fd, flags);
-	else if (like.mode != AW_XS_OFF)
+	else if (like.mode == AW_XS_ON)
 		aw_fdtab_add(fd, &like);
 	aw_first_io_for_stdio(fd);
 	errno = saved;
