@@ -20,6 +20,8 @@ static void count_settled(void)
 	settled++;
 }
 
+const struct aw_fdtab_hooks aw_fdtab_hooks = { .settle = count_settled };
+
 static int new_socket(enum aw_fd_state state)
 {
 	struct aw_sock like = { .state = state, .mode = AW_XS_ON };
@@ -346,6 +348,5 @@ int main(void)
 		cmocka_unit_test(fdtab__finds_the_next_that_is_wanted),
 	};
 
-	aw_fdtab_hooks.settle = count_settled;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,5 +193,6 @@ int main(void)
 		cmocka_unit_test(program__by_its_fd),
 	};
 
+	aw_program_find_library();
 	return cmocka_run_group_tests(tests, begin, end);
 }

@@ -159,7 +159,7 @@ static void claim_slot(struct aw_slot *slot)
 		       "this process cannot lock the slot of a record: the slot may stay taken when the process is killed");
 }
 
-static void at_fork(bool in_child)
+void aw_framed_at_fork(bool in_child)
 {
 	use_fn *use = in_child ? claim_slot : aw_arena_share;
 
@@ -282,14 +282,6 @@ void aw_framed_end(void)
 	aw_fdtab_lock();
 	aw_fdtab_each(release_slot, NULL);
 	aw_fdtab_unlock();
-}
-
-/* Runs before the constructor that inherits sockets. */
-__attribute__((constructor(190))) static void framed_init(void)
-{
-	aw_fdtab_hooks.leave_slot = aw_arena_leave;
-	aw_fdtab_hooks.drain_slot = aw_slot_drain;
-	aw_fdtab_hooks.at_fork = at_fork;
 }
 
 __attribute__((destructor)) static void framed_fini(void)

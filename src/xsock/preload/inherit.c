@@ -111,7 +111,7 @@ static void unmap_left(void *left)
 	aw_memory_unmap(copy, copy->bytes);
 }
 
-__attribute__((constructor)) static void make_key(void)
+static void make_key(void)
 {
 	has_key = pthread_key_create(&newest_key, unmap_left) == 0;
 }
@@ -131,8 +131,11 @@ static size_t count_entries(char *const env[])
  */
 static struct exec_env *find_outer(void)
 {
-	struct exec_env *before = has_key ? pthread_getspecific(newest_key) : NULL, *outer = before;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct exec_env *before, *outer;
 
+	pthread_once(&once, make_key);
+	before = outer = has_key ? pthread_getspecific(newest_key) : NULL;
 	if (before && before->by_vfork_child) {
 		outer = before->outer;
 		aw_memory_unmap(before, before->bytes);
@@ -455,10 +458,9 @@ static const char *find_slots(const char *arena)
 }
 
 /*
- * Reads the variables and deletes them. stdio reads and writes fds 0 to 2 without a wrapper:
- * sockets at these fds are decided at once.
+ * stdio reads and writes fds 0 to 2 without a wrapper: sockets at these fds are decided at once.
  */
-__attribute__((constructor(200))) static void import_all(void)
+void aw_inherit_import(void)
 {
 	const char *proxy = secure_getenv(AW_INHERIT_PROXY), *fds = secure_getenv(AW_INHERIT_FDS);
 	const char *arena = secure_getenv(AW_INHERIT_ARENA), *slots = find_slots(arena);

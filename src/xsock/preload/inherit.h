@@ -26,6 +26,9 @@ enum aw_heir {
 char **aw_inherit_env(char *const env[], enum aw_heir heir);
 void aw_inherit_undo(char **env, bool has_failed);
 
+/* Reads the variables and deletes them, before the program's first call. */
+void aw_inherit_import(void);
+
 /*
  * Decides, before an exec, the undecided sockets that the exec leaves open, and closes the others
  * so that their peers see the stream end.

@@ -30,7 +30,7 @@
 static char
 	library_name[NAME_MAX + 1]; /* this library's file name; fixed once the library is loaded */
 
-__attribute__((constructor)) static void find_library_name(void)
+void aw_program_find_library(void)
 {
 	Dl_info info;
 	const char *slash;

@@ -17,6 +17,9 @@ struct aw_program {
 	char *const *env;
 };
 
+/* Finds this library's file name, once. */
+void aw_program_find_library(void);
+
 /* Returns whether the program preloads this library; false if that cannot be found out. */
 bool aw_program_preloads(const struct aw_program *program);
 

@@ -187,11 +187,6 @@ void aw_settle_before_end(void)
 		settle_each(AW_FD_PENDING, close_pending, NULL);
 }
 
-__attribute__((constructor)) static void set_hook(void)
-{
-	aw_fdtab_hooks.settle = aw_settle_all;
-}
-
 __attribute__((destructor)) static void settle_at_exit(void)
 {
 	aw_settle_before_end();

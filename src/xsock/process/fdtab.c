@@ -18,7 +18,6 @@ _Atomic(unsigned) aw_fdtab_undecided;
 _Atomic(unsigned) aw_fdtab_bridged;
 _Atomic(unsigned) aw_fdtab_listeners;
 _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
-struct aw_fdtab_hooks aw_fdtab_hooks;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;

@@ -103,8 +103,8 @@ extern _Atomic(unsigned) aw_fdtab_listeners;
 /* The slots of fds that are framed; NULL for others. */
 extern _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 /*
- * Calls of the table to the rooms above it. The constructors of those rooms set the hooks,
- * before the process has a second thread; settle and at_fork may be NULL.
+ * Calls of the table to the rooms above it. preload/begin.c defines the table of them, which no constructor has to fill:
+ * another library's may use sockets first. settle and at_fork may be NULL.
  */
 struct aw_fdtab_hooks {
 	/* Called without the lock before a fork: decides the undecided sockets. */
@@ -116,7 +116,7 @@ struct aw_fdtab_hooks {
 	/* Called with the lock: this process is about to fork, or is the child of a fork. */
 	void (*at_fork)(bool in_child);
 };
-extern struct aw_fdtab_hooks aw_fdtab_hooks;
+extern const struct aw_fdtab_hooks aw_fdtab_hooks;
 
 /* The thread that began to connect sock is still in that call. */
 static inline bool aw_fdtab_is_in_connect(const struct aw_sock *sock)
@@ -193,6 +193,8 @@ void aw_fdtab_hide(int fd);
  */
 void aw_fdtab_fork_begin(void);
 void aw_fdtab_fork_end(void);
+/* Has the library notice forks. The first use of the table does so as well. */
+void aw_fdtab_watch_forks(void);
 /*
  * Calls libc's _Fork, which runs no handlers of pthread_atfork, and does their work itself. Returns
  * as fork(2).

@@ -33,6 +33,9 @@ void aw_fdtab_notice_fork(void)
 {
 	if (__builtin_expect(*owner != 0, 1))
 		return;
+	aw_fdtab_watch_forks();
+	if (*owner != 0)
+		return;
 	*owner = getpid();
 	aw_fdtab_renew(false);
 	forks = forks_here;
@@ -177,11 +180,18 @@ static pid_t *make_wiped_page(void)
 	return &no_page;
 }
 
-__attribute__((constructor)) static void init_forks(void)
+static void watch_forks(void)
 {
 	owner = make_wiped_page();
 	*owner = getpid();
 	pthread_atfork(prepare_fork, aw_fdtab_unlock, finish_fork_in_child);
+}
+
+void aw_fdtab_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
 }
 
 /* In a child of vfork the page still has the parent's process id. */

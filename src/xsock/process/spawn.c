@@ -46,7 +46,7 @@ bool aw_spawn_find_beside(const char *name, char path[PATH_MAX])
 	return true;
 }
 
-__attribute__((constructor)) static void find_proxy(void)
+void aw_spawn_find_proxy(void)
 {
 	if (!aw_spawn_find_beside(AW_PROXY_NAME, proxy_path))
 		proxy_path[0] = '\0';

@@ -7,6 +7,9 @@
 #include <limits.h>
 #include <stdbool.h>
 
+/* Finds the proxy process's file, before the program may call chroot(2) or chdir(2). */
+void aw_spawn_find_proxy(void);
+
 /*
  * Starts the proxy process with control as its fd AW_PROXY_CONTROL. Returns 0 or an errno. The
  * caller holds no lock.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The library's beginning. It is linked with -z initfirst: this constructor runs before those of all other libraries and
+// before the program's .preinit_array, each of which may use a socket. Then libc's own constructors have not run either.
+#include <errno.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/framed/framed.h"
+#include "xsock/framed/slot.h"
+#include "xsock/preload/inherit.h"
+#include "xsock/preload/program.h"
+#include "xsock/preload/settle.h"
+#include "xsock/process/fdtab.h"
+#include "xsock/process/spawn.h"
+
+const struct aw_fdtab_hooks aw_fdtab_hooks = {
+	.settle = aw_settle_all,
+	.leave_slot = aw_arena_leave,
+	.drain_slot = aw_slot_drain,
+	.at_fork = aw_framed_at_fork,
+};
+
+/* The thread sanitizer's runtime, where it is linked into the program: it is to be called before it sees another call. */
+void __tsan_init(void) __attribute__((weak));
+
+/* libc sets these variables to the same values in its own constructor. */
+static void give_libc_its_variables(char **argv, char **env)
+{
+	if (!environ)
+		environ = env;
+	if (!program_invocation_name[0] && argv[0])
+		program_invocation_name = argv[0];
+}
+
+__attribute__((constructor(101))) static void begin_library(int argc, char **argv, char **env)
+{
+	(void)argc;
+	if (__tsan_init)
+		__tsan_init();
+	give_libc_its_variables(argv, env);
+	aw_fdtab_watch_forks();
+	aw_spawn_find_proxy();
+	aw_program_find_library();
+	aw_inherit_import();
+}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Each wrapper at places where a program seldom calls it."""
+
+import sys
+
+import conftest
+import pytest
+
+TESTS = conftest.BUILD / "tests"
+ECHO = conftest.ROOT / "tests" / "sockets" / "echo_server.py"
+SECONDS_MAX = 60
+
+
+def start_server(mode):
+    return mode.start([sys.executable, ECHO, "epoll"]).wait_output(r"port (\d+)")[1]
+
+
+def run_to_end(mode, *argv):
+    run = mode.start(argv)
+    assert run.wait_exit(SECONDS_MAX) == 0, run.report()
+    return run.output()
+
+
+@pytest.mark.parametrize("mode", conftest.MODES_AND_AUTO, indirect=True)
+def test_before_any_constructor(mode):
+    """So early libc itself has no environment; the rules hold all the same, and an inherited connection goes on."""
+    assert "used and inherited" in run_to_end(mode, TESTS / "each_preinit", start_server(mode))
+
+
+@pytest.mark.parametrize("mode", conftest.MODES_AND_AUTO, indirect=True)
+def test_in_the_constructor_of_a_library_that_the_program_needs(mode):
+    assert "used" in run_to_end(mode, TESTS / "each_needs", start_server(mode))
