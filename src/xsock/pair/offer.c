@@ -29,6 +29,7 @@
 struct offer {
 	struct aw_pair_end server;
 	int fd; /* the program's */
+	bool blocks; /* its connect(2) waits */
 	int listener; /* the offer */
 	struct aw_place place; /* its beside is a copy of fd, or -1 once it is in place */
 	struct aw_sock *sock; /* fd's socket, STARTING and held; NULL: not yet */
@@ -194,8 +195,12 @@ static void offer_end(const struct offer *offer)
 		aw_libc()->close(offer->place.beside);
 }
 
-/* Another thread may learn from an epoll set that the connection is there before this call returns: the socket is STARTING before. */
-static int connect_at_once(struct offer *offer, const struct sockaddr *addr, socklen_t len)
+/*
+ * Connects, and decides. Another thread may learn from an epoll set that the connection is there: the socket is STARTING before, so that
+ * its calls wait. The file does not block meanwhile. On this host the connection is there at once, unless the listener's queue is
+ * full: then there is no pair, since other threads may come to wait for the TCP socket. Returns as connect(2).
+ */
+static int connect_and_settle(struct offer *offer, const struct sockaddr *addr, socklen_t len)
 {
 	bool claimed = claim_socket(offer);
 	int result = aw_libc()->connect(offer->fd, addr, len), err = errno;
@@ -203,34 +208,34 @@ static int connect_at_once(struct offer *offer, const struct sockaddr *addr, soc
 	if (claimed && (result == 0 || err == EINPROGRESS) && is_connected_here(offer)) {
 		await_taker(offer);
 		offer_settle(offer);
-		if (offer->sock->is_pair)
-			offer->sock->connect_reported = result == 0;
 	}
+	if (claimed && offer->sock->is_pair)
+		offer->sock->connect_reported = result == 0 || offer->blocks;
 	release_socket(offer);
 	errno = err;
 	return result;
 }
 
-static int connect_waiting(struct offer *offer, const struct sockaddr *addr, socklen_t len)
+/* The same where connect(2) is to wait: a second call waits for what the first has begun. */
+static int connect_blocking(struct offer *offer, const struct sockaddr *addr, socklen_t len,
+			    int flags)
 {
-	int result = aw_libc()->connect(offer->fd, addr, len), err = errno;
+	int result, err;
 
-	if (result == 0 && is_connected_here(offer)) {
-		if (claim_socket(offer)) {
-			await_taker(offer);
-			offer_settle(offer);
-			if (offer->sock->is_pair)
-				offer->sock->connect_reported = true;
-		}
-		release_socket(offer);
-	}
-	errno = err;
-	return result;
+	aw_libc()->fcntl(offer->fd, F_SETFL, flags | O_NONBLOCK);
+	result = connect_and_settle(offer, addr, len);
+	err = errno;
+	aw_libc()->fcntl(offer->fd, F_SETFL, flags);
+	if (offer->place.beside < 0) /* it is a pair */
+		return 0;
+	if (result == 0 || err != EINPROGRESS)
+		return result ? aw_fail_with(err) : 0;
+	return aw_libc()->connect(offer->fd, addr, len);
 }
 
 int aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	int saved = errno, result, err;
+	int saved = errno, flags, result, err;
 	struct offer offer;
 
 	if (!offer_begin(&offer, fd, addr)) {
@@ -238,8 +243,10 @@ int aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len)
 		return aw_libc()->connect(fd, addr, len);
 	}
 	errno = saved;
-	result = aw_libc()->fcntl(fd, F_GETFL) & O_NONBLOCK ? connect_at_once(&offer, addr, len)
-							    : connect_waiting(&offer, addr, len);
+	flags = aw_libc()->fcntl(fd, F_GETFL);
+	offer.blocks = !(flags & O_NONBLOCK);
+	result = offer.blocks ? connect_blocking(&offer, addr, len, flags)
+			      : connect_and_settle(&offer, addr, len);
 	err = errno;
 	offer_end(&offer);
 	errno = err;
