@@ -177,13 +177,20 @@ static int take_back(const struct offer *offer)
 	return -1;
 }
 
-/* Ends the offer of a connection that is there. */
+/* Ends the offer, and makes the pair where it was taken. The server cannot take it before the connection is there. */
 static void offer_settle(struct offer *offer)
 {
+	bool is_here = is_connected_here(offer);
+
+	if (is_here)
+		await_taker(offer);
 	offer->place.near = take_back(offer);
-	aw_hint_note(&offer->server, offer->place.near >= 0);
+	if (is_here)
+		aw_hint_note(&offer->server, offer->place.near >= 0);
 	if (offer->place.near < 0)
 		return;
+	if (!is_here)
+		(void)is_connected_here(offer);
 	aw_place_connected(offer->sock, offer->fd, &offer->place);
 	offer->place.beside = -1;
 }
@@ -205,10 +212,8 @@ static int connect_and_settle(struct offer *offer, const struct sockaddr *addr, 
 	bool claimed = claim_socket(offer);
 	int result = aw_libc()->connect(offer->fd, addr, len), err = errno;
 
-	if (claimed && (result == 0 || err == EINPROGRESS) && is_connected_here(offer)) {
-		await_taker(offer);
+	if (claimed)
 		offer_settle(offer);
-	}
 	if (claimed && offer->sock->is_pair)
 		offer->sock->connect_reported = result == 0 || offer->blocks;
 	release_socket(offer);
