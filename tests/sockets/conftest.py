@@ -29,10 +29,10 @@ if "ANYWARP_BUILD" not in os.environ:
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 SANITIZER = os.environ.get("ANYWARP_SAN", "")
 SOCKETS = BUILD / "lib" / "libanywarp-sockets.so"
-RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "proxy": "on", "record": "on"}
+RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "pair": "auto", "proxy": "on", "record": "on"}
 ALL_MODES = [mode for mode in ("plain", *RULES)
-             if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto proxy").split()]
-MODES_AND_AUTO = [mode for mode in ALL_MODES if mode != "proxy"]
+             if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto pair proxy").split()]
+MODES_AND_AUTO = [mode for mode in ALL_MODES if mode not in ("pair", "proxy")]
 MODES = [mode for mode in MODES_AND_AUTO if mode != "auto"]
 
 
@@ -68,6 +68,9 @@ class Mode:
             env["ANYWARP_SOCKETS_RULES"] = self.rules
         if self.name == "proxy":
             env["ANYWARP_SOCKETS_RECORD"] = "off"
+        if self.name == "pair":
+            env["CONTRACT_PAIR"] = "1"
+            env.setdefault("ANYWARP_SOCKETS_PAIR_MS", "20000")  # however loaded the machine
         if self.name == "record":
             env.setdefault("ANYWARP_SOCKETS_PROBE_MS", "2000")  # however loaded the machine
         env["LD_PRELOAD"] = " ".join(filter(None, preload))
