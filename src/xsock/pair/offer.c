@@ -138,18 +138,33 @@ static void release_socket(struct offer *offer)
 	aw_quiet_end(&offer->before);
 }
 
-/* Returns whether the TCP connection is there, and within this host. */
-static bool is_connected_here(struct offer *offer)
+/* Returns whether the TCP connection, which may be under way, is within this host. */
+static bool is_here(struct offer *offer)
 {
 	struct sockaddr *local = (struct sockaddr *)&offer->place.local;
-	struct sockaddr *remote = (struct sockaddr *)&offer->place.remote;
-	socklen_t local_len = sizeof(offer->place.local), remote_len = sizeof(offer->place.remote);
-	struct aw_pair_end own, peer;
+	socklen_t len = sizeof(offer->place.local);
+	struct aw_pair_end own;
 
-	return aw_libc()->getpeername(offer->fd, remote, &remote_len) == 0 &&
-	       aw_libc()->getsockname(offer->fd, local, &local_len) == 0 &&
-	       aw_pair_end_of(local, &own) && aw_pair_end_of(remote, &peer) &&
-	       aw_pair_is_local(&own, &peer);
+	return aw_libc()->getsockname(offer->fd, local, &len) == 0 && aw_pair_end_of(local, &own) &&
+	       aw_pair_is_local(&own, &offer->server);
+}
+
+static bool is_connected(struct offer *offer)
+{
+	struct sockaddr *remote = (struct sockaddr *)&offer->place.remote;
+	socklen_t len = sizeof(offer->place.remote);
+
+	return aw_libc()->getpeername(offer->fd, remote, &len) == 0;
+}
+
+/* The kernel may answer a SYN within the host a little later where it is busy, and does not where the listener's queue is full. */
+static bool await_connected(struct offer *offer)
+{
+	struct pollfd pollfd = { .fd = offer->fd, .events = POLLOUT };
+
+	if (is_connected(offer))
+		return true;
+	return aw_libc()->poll(&pollfd, 1, wait_ms()) > 0 && is_connected(offer);
 }
 
 /* Waits until the server has taken the offer, has sent bytes or the end by TCP, or has been late. */
@@ -180,17 +195,17 @@ static int take_back(const struct offer *offer)
 /* Ends the offer, and makes the pair where it was taken. The server cannot take it before the connection is there. */
 static void offer_settle(struct offer *offer)
 {
-	bool is_here = is_connected_here(offer);
+	bool connected = is_here(offer) && await_connected(offer);
 
-	if (is_here)
+	if (connected)
 		await_taker(offer);
 	offer->place.near = take_back(offer);
-	if (is_here)
+	if (connected)
 		aw_hint_note(&offer->server, offer->place.near >= 0);
 	if (offer->place.near < 0)
 		return;
-	if (!is_here)
-		(void)is_connected_here(offer);
+	if (!connected) /* the server was quicker */
+		(void)is_connected(offer);
 	aw_place_connected(offer->sock, offer->fd, &offer->place);
 	offer->place.beside = -1;
 }

@@ -98,3 +98,14 @@ int aw_offer_announce(int listener)
 		return 0;
 	return aw_hint_register(&at);
 }
+
+void aw_offer_refuse(int fd)
+{
+	struct aw_sock *sock;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock && sock->state == AW_FD_LISTENER)
+		aw_fdtab_close_beside(sock);
+	aw_fdtab_unlock();
+}

@@ -163,10 +163,11 @@ void aw_fdtab_set_beside(struct aw_sock *sock, int fd)
 		store_state(fd, AW_FD_INTERNAL);
 }
 
-static void close_beside(const struct aw_sock *sock)
+void aw_fdtab_close_beside(struct aw_sock *sock)
 {
 	int fd = aw_fdtab_beside(sock);
 
+	sock->beside = 0;
 	if (!fd)
 		return;
 	if ((unsigned)fd < AW_FDTAB_MAX)
@@ -182,7 +183,7 @@ static void free_unused(struct aw_sock *sock)
 	count_state(sock->state, -1u);
 	if (sock->slot)
 		aw_fdtab_hooks.leave_slot(sock->slot);
-	close_beside(sock);
+	aw_fdtab_close_beside(sock);
 	while (sock->registrations) {
 		struct aw_registration *reg = sock->registrations;
 

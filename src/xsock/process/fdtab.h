@@ -234,6 +234,8 @@ void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state);
 void aw_fdtab_set_beside(struct aw_sock *sock, int fd);
 /* Returns what is beside the socket, or 0: there is nothing, or the program has closed it in a way that this library does not see. */
 int aw_fdtab_beside(const struct aw_sock *sock);
+/* Closes what is beside the socket. */
+void aw_fdtab_close_beside(struct aw_sock *sock);
 /* Makes all fds of the socket NONE; frees the socket unless a thread holds it. */
 void aw_fdtab_drop(struct aw_sock *sock);
 /* Keep sock alive while its caller does not hold the lock. */
