@@ -4,7 +4,10 @@ and both ends of each connection use the pair, or both use TCP (pairing.c)."""
 
 import itertools
 import os
+import pathlib
 import re
+import subprocess
+import sys
 
 import conftest
 import program
@@ -126,3 +129,40 @@ def test_server_at_each_step(auto, how, blocks, end):
             break
     assert step in range(20, STEPS_MAX - 1)
     assert seen == {"pair"} if end == "is killed" else {"pair", "tcp"}
+
+
+NOBODY = 65534
+CONNECT = """
+import os, socket, sys
+os.setuid(int(sys.argv[1]))
+for name in sys.argv[2:]:
+    socket.socket(socket.AF_UNIX).connect(chr(0) + name)
+"""
+
+
+def offers_of(run):
+    """The names of its offers that listen."""
+    links = [os.readlink(f"/proc/{run.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{run.pid}/fd")]
+    inodes = {link[len("socket:["):-1] for link in links if link.startswith("socket:")}
+    table = pathlib.Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")
+    return [name for inode, name in re.findall(r" 00010000 0001 01 +(\d+) @(anywarp-offer:\w+)", table) if inode in inodes]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_stranger_at_each_step(auto):
+    """One is in the offer's queue before the server."""
+    server = start_server(auto, "epoll")
+    strangers = 0
+    for step in steps():
+        client = start_gated(auto, step, "ask", port_of(server), "word")
+        stopped = await_stop_or(client, lambda: has_ended(client), f"step {step}")
+        if stopped:
+            names = offers_of(client)
+            subprocess.run([sys.executable, "-c", CONNECT, str(NOBODY), *names], check=len(names) == 0)
+            strangers += len(names)
+            client.send_signal("CONT")
+        own, theirs = kinds_of(client)
+        assert own == theirs, (step, client.report())
+        if not stopped:
+            break
+    assert strangers
