@@ -29,9 +29,9 @@
 struct offer {
 	struct aw_pair_end server;
 	int fd; /* the program's */
-	bool blocks; /* its connect(2) waits */
-	int listener; /* the offer */
-	struct aw_place place; /* its beside is a copy of fd, or -1 once it is in place */
+	int flags; /* of its file, as fcntl(2) has them */
+	int listener; /* the offer, or -1 */
+	struct aw_place place; /* its beside is a copy of fd, or -1: not yet, or it is in place */
 	struct aw_sock *sock; /* fd's socket, STARTING and held; NULL: not yet */
 	struct aw_quiet before;
 };
@@ -80,32 +80,16 @@ static int open_offer(int fd)
 	int offer = aw_libc()->socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	socklen_t len;
 
-	if (offer < 0 || fstat(fd, &file) != 0)
-		return offer;
-	len = aw_pair_offer_name(file.st_ino, &name);
-	if (aw_libc()->bind(offer, (struct sockaddr *)&name, len) == 0 &&
-	    aw_libc()->listen(offer, 1) == 0)
-		return offer;
+	if (offer < 0)
+		return -1;
+	if (fstat(fd, &file) == 0) {
+		len = aw_pair_offer_name(file.st_ino, &name);
+		if (aw_libc()->bind(offer, (struct sockaddr *)&name, len) == 0 &&
+		    aw_libc()->listen(offer, 1) == 0)
+			return offer;
+	}
 	aw_libc()->close(offer);
 	return -1;
-}
-
-/* Makes the offer, where there may be a server for it. */
-static bool offer_begin(struct offer *offer, int fd, const struct sockaddr *addr)
-{
-	*offer = (struct offer){ .fd = fd };
-	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child() ||
-	    !aw_pair_end_of(addr, &offer->server) || !aw_hint_promises(&offer->server) ||
-	    is_to_itself(&offer->server))
-		return false;
-	offer->place.beside = aw_proxy_copy_spare(fd);
-	if (offer->place.beside < 0)
-		return false;
-	offer->listener = open_offer(fd);
-	if (offer->listener >= 0)
-		return true;
-	aw_libc()->close(offer->place.beside);
-	return false;
 }
 
 /* Makes fd's socket STARTING, so that other threads' calls wait. False: fd is no candidate any more. */
@@ -167,6 +151,37 @@ static bool await_connected(struct offer *offer)
 	return aw_libc()->poll(&pollfd, 1, wait_ms()) > 0 && is_connected(offer);
 }
 
+static void offer_end(struct offer *offer)
+{
+	if (offer->listener >= 0)
+		aw_libc()->close(offer->listener);
+	if (offer->place.beside >= 0)
+		aw_libc()->close(offer->place.beside);
+	release_socket(offer);
+}
+
+/*
+ * Makes the offer, where there may be a server for it. The socket is STARTING from before the offer on: no other call of this process
+ * connects it or moves its bytes while the server may take it. The file does not block meanwhile.
+ */
+static bool offer_begin(struct offer *offer, int fd, const struct sockaddr *addr)
+{
+	*offer = (struct offer){ .fd = fd, .listener = -1, .place.beside = -1 };
+	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child() ||
+	    !aw_pair_end_of(addr, &offer->server) || !aw_hint_promises(&offer->server) ||
+	    is_to_itself(&offer->server))
+		return false;
+	if (claim_socket(offer) && !is_connected(offer)) {
+		offer->flags = aw_libc()->fcntl(fd, F_GETFL);
+		offer->place.beside = aw_proxy_copy_spare(fd);
+	}
+	if (offer->place.beside >= 0)
+		offer->listener = open_offer(fd);
+	if (offer->listener < 0)
+		offer_end(offer);
+	return offer->listener >= 0;
+}
+
 /* Waits until the server has taken the offer, has sent bytes or the end by TCP, or has been late. */
 static void await_taker(const struct offer *offer)
 {
@@ -179,17 +194,16 @@ static void await_taker(const struct offer *offer)
 	(void)aw_libc()->poll(fds, 2, wait_ms());
 }
 
-/* Ends the offer. Returns this end of the pair; -1: nobody of this user has taken the offer. */
+/* Ends the offer. Returns this end of the pair; -1: nobody of this user has taken the offer. A stranger may have come before the server. */
 static int take_back(const struct offer *offer)
 {
 	int near;
 
 	(void)aw_libc()->shutdown(offer->listener, SHUT_RDWR);
-	near = aw_libc()->accept4(offer->listener, NULL, NULL, SOCK_CLOEXEC);
-	if (near < 0 || aw_pair_is_same_user(near))
-		return near;
-	aw_libc()->close(near);
-	return -1;
+	while ((near = aw_libc()->accept4(offer->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0 &&
+	       !aw_pair_is_same_user(near))
+		aw_libc()->close(near);
+	return near;
 }
 
 /* Ends the offer, and makes the pair where it was taken. The server cannot take it before the connection is there. */
@@ -210,65 +224,44 @@ static void offer_settle(struct offer *offer)
 	offer->place.beside = -1;
 }
 
-static void offer_end(const struct offer *offer)
-{
-	aw_libc()->close(offer->listener);
-	if (offer->place.beside >= 0)
-		aw_libc()->close(offer->place.beside);
-}
-
 /*
- * Connects, and decides. Another thread may learn from an epoll set that the connection is there: the socket is STARTING before, so that
- * its calls wait. The file does not block meanwhile. On this host the connection is there at once, unless the listener's queue is
- * full: then there is no pair, since other threads may come to wait for the TCP socket. Returns as connect(2).
+ * Connects, and decides. Another thread may learn from an epoll set that the connection is there; its calls wait. On this host the
+ * connection is there at once, unless the listener's queue is full: then there is no pair, since other threads may come to wait for the
+ * TCP socket. Returns as connect(2) of a socket that does not block.
  */
 static int connect_and_settle(struct offer *offer, const struct sockaddr *addr, socklen_t len)
 {
-	bool claimed = claim_socket(offer);
-	int result = aw_libc()->connect(offer->fd, addr, len), err = errno;
-
-	if (claimed)
-		offer_settle(offer);
-	if (claimed && offer->sock->is_pair)
-		offer->sock->connect_reported = result == 0 || offer->blocks;
-	release_socket(offer);
-	errno = err;
-	return result;
-}
-
-/* The same where connect(2) is to wait: a second call waits for what the first has begun. */
-static int connect_blocking(struct offer *offer, const struct sockaddr *addr, socklen_t len,
-			    int flags)
-{
+	bool blocks = !(offer->flags & O_NONBLOCK);
 	int result, err;
 
-	aw_libc()->fcntl(offer->fd, F_SETFL, flags | O_NONBLOCK);
-	result = connect_and_settle(offer, addr, len);
+	if (blocks)
+		aw_libc()->fcntl(offer->fd, F_SETFL, offer->flags | O_NONBLOCK);
+	result = aw_libc()->connect(offer->fd, addr, len);
 	err = errno;
-	aw_libc()->fcntl(offer->fd, F_SETFL, flags);
-	if (offer->place.beside < 0) /* it is a pair */
-		return 0;
-	if (result == 0 || err != EINPROGRESS)
-		return result ? aw_fail_with(err) : 0;
-	return aw_libc()->connect(offer->fd, addr, len);
+	offer_settle(offer);
+	if (offer->sock->is_pair)
+		offer->sock->connect_reported = result == 0 || blocks;
+	if (blocks)
+		aw_libc()->fcntl(offer->fd, F_SETFL, offer->flags);
+	return result ? aw_fail_with(err) : 0;
 }
 
-int aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len)
+bool aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len, int *result)
 {
-	int saved = errno, flags, result, err;
+	int saved = errno, err;
 	struct offer offer;
+	bool begun = offer_begin(&offer, fd, addr);
 
-	if (!offer_begin(&offer, fd, addr)) {
-		errno = saved;
-		return aw_libc()->connect(fd, addr, len);
-	}
 	errno = saved;
-	flags = aw_libc()->fcntl(fd, F_GETFL);
-	offer.blocks = !(flags & O_NONBLOCK);
-	result = offer.blocks ? connect_blocking(&offer, addr, len, flags)
-			      : connect_and_settle(&offer, addr, len);
+	if (!begun)
+		return false;
+	*result = connect_and_settle(&offer, addr, len);
 	err = errno;
 	offer_end(&offer);
 	errno = err;
-	return result;
+	if (*result == 0 || err != EINPROGRESS || offer.flags & O_NONBLOCK)
+		return true;
+	/* It is a pair, or a second call waits for what the first has begun. */
+	*result = offer.place.beside < 0 ? 0 : aw_libc()->connect(fd, addr, len);
+	return true;
 }

@@ -9,13 +9,15 @@
 #ifndef XSOCK_PAIR_OFFER_H
 #define XSOCK_PAIR_OFFER_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 
 /*
- * Active end: as connect(2), for a CANDIDATE in mode `auto`. Waits for the server's accept for a short time, if the server is known
- * to take offers. Call without a lock.
+ * Active end: makes an offer, if the server is known to take offers, and calls connect(2) for a CANDIDATE in mode `auto`, of which
+ * *result is the result. Waits for the server's accept for a short time. False: it has made none, and has not called connect(2). Call
+ * without a lock.
  */
-int aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len);
+bool aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len, int *result);
 
 /*
  * Passive end: fd was accepted in mode `auto`, and its number is not known to the program yet. Takes the client's offer if there is

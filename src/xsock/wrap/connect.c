@@ -127,7 +127,17 @@ static int connect_bridged(int fd)
 	return aw_fail_with(EISCONN);
 }
 
-/* Calls connect for an fd that is no candidate. */
+/* Calls libc's connect. Another thread may make a pair of fd before the kernel looks. */
+static int connect_or_pair(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int result = aw_libc()->connect(fd, addr, len);
+
+	if (result != 0 && errno == EINVAL && aw_fdtab_is_paired(fd))
+		return connect_bridged(fd);
+	return result;
+}
+
+/* Calls connect for an fd that is no candidate, or gets no offer. */
 static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int result;
@@ -142,17 +152,13 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 	case AW_FD_FRAMED:
 		return connect_bridged(fd);
 	case AW_FD_CONNECTING:
-		result = aw_libc()->connect(fd, addr, len);
-		if (result == 0)
-			return aw_first_io_connected(fd);
-		if (errno == EINVAL && aw_fdtab_is_paired(fd))
-			return connect_bridged(fd);
-		return result;
+		result = connect_or_pair(fd, addr, len);
+		return result ? result : aw_first_io_connected(fd);
 	case AW_FD_PENDING:
 	case AW_FD_STARTING:
 		return aw_fail_with(EISCONN);
 	}
-	return aw_libc()->connect(fd, addr, len);
+	return connect_or_pair(fd, addr, len);
 }
 
 /* The mode that the program has set goes before that of the rules. */
@@ -180,8 +186,8 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
 		return aw_libc()->connect(fd, addr, len);
 	mode = mode_of(fd, addr);
-	if (mode == AW_XS_AUTO)
-		return aw_offer_connect(fd, addr, len);
+	if (mode == AW_XS_AUTO && aw_offer_connect(fd, addr, len, &result))
+		return result;
 	if (!begin_connect(&call, mode))
 		return connect_again(fd, addr, len);
 	aw_left_push(&left, leave_connect, &call);
