@@ -18,7 +18,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#define AW_RECORD_FRAMES 8 /* FPDUs that one call sends or receives */
+#define AW_RECORD_FRAMES 16 /* FPDUs that one call sends or receives */
 
 /* The calls that a record makes; the C library's names may be the caller's own wrappers. */
 struct aw_record_calls {
