@@ -18,7 +18,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#define AW_RECORD_FRAMES 8 /* FPDUs that one call sends or receives */
+#define AW_RECORD_FRAMES 16 /* FPDUs that one call sends or receives */
 
 /* The calls that a record makes; the C library's names may be the caller's own wrappers. */
 struct aw_record_calls {
@@ -64,7 +64,6 @@ struct aw_record_rx {
 	uint32_t msn; /* of the FPDU that is due next */
 	uint32_t have; /* bytes of the next FPDU, or of the Reply, that have left the socket */
 	uint32_t given; /* bytes of a held FPDU's payload that the program was given */
-	bool long_last; /* the last FPDU was of the greatest length; the next one probably is */
 	bool held; /* the next FPDU is whole and right, and its last byte is still in the socket */
 	bool counted; /* the program has asked how much it can read */
 	struct aw_record_count count;
@@ -79,7 +78,8 @@ struct aw_record_rx {
 	/* The program has called shutdown(SHUT_RD) or had the connection's error: an end that TCP shows need not be the stream's. */
 	bool shut;
 	enum aw_error verdict; /* the peer's fault, for aw_record_end to tell; AW_OK */
-	uint8_t bytes[AW_RECORD_FRAMES * AW_FRAME_MAX + AW_FRAME_HEAD];
+	/* Of the next FPDU; of others behind it where the program counts beyond an urgent byte. */
+	uint8_t bytes[8 * AW_FRAME_MAX];
 };
 
 /* A note of the FPDUs that a process is about to send, in case it is killed (record/intent.h). */

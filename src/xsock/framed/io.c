@@ -14,8 +14,7 @@
 int aw_io_window(const struct aw_io *call, struct iovec window[AW_IO_WINDOW], size_t *covered)
 {
 	if (call->discards)
-		return aw_memory_waste(call->at.left, window,
-				       call->flags & MSG_PEEK ? AW_IO_WINDOW : 1, covered);
+		return aw_memory_waste(call->at.left, window, AW_IO_WINDOW, covered);
 	return aw_cursor_pieces(&call->at, call->at.left, window, AW_IO_WINDOW, covered);
 }
 

@@ -54,10 +54,7 @@ static inline void aw_io_count(struct aw_io *call, ssize_t n)
 	aw_cursor_skip(&call->at, (size_t)n);
 }
 
-/*
- * Finds the call's next buffers. Returns how many; *covered: their bytes. A receive checks FPDUs where they lie, and so has no memory
- * twice; a look copies.
- */
+/* Finds the call's next buffers. Returns how many; *covered: their bytes. */
 int aw_io_window(const struct aw_io *call, struct iovec window[AW_IO_WINDOW], size_t *covered);
 /* Returns whether the call may wait, by its flags and its fd. */
 bool aw_io_may_wait(struct aw_io *call);

@@ -27,7 +27,7 @@
  * Grows with each change of what is in the memory. As many pages follow the last slot, so that a process of another version of
  * the library, which knows the file by its size, does not use it.
  */
-#define AW_ARENA_LAYOUT 3u
+#define AW_ARENA_LAYOUT 4u
 #define AW_ARENA_NAME "anywarp-records"
 #define AW_ARENA_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
